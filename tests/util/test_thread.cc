@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+
+extern "C" {
+#include "u_thread.h"
+}
+
+struct Seen {
+	sigset_t mask;
+	cpu_set_t cpus;
+	char name[16];
+};
+
+static void *look(void *arg)
+{
+	auto *seen = static_cast<Seen *>(arg);
+
+	pthread_sigmask(SIG_SETMASK, nullptr, &seen->mask);
+	sched_getaffinity(0, sizeof(seen->cpus), &seen->cpus);
+	pthread_getname_np(pthread_self(), seen->name, sizeof(seen->name));
+	return arg;
+}
+
+static Seen start_and_join(const char *name)
+{
+	Seen seen = {};
+	pthread_t thread;
+	void *result = nullptr;
+
+	EXPECT_EQ(u_thread_start(&thread, name, look, &seen), 0);
+	EXPECT_EQ(pthread_join(thread, &result), 0);
+	EXPECT_EQ(result, &seen);
+	return seen;
+}
+
+TEST(Thread, BlocksEverySignalAndLeavesTheCreatorAlone)
+{
+	sigset_t before, after;
+	Seen seen;
+
+	pthread_sigmask(SIG_SETMASK, nullptr, &before);
+	seen = start_and_join("vi-test0");
+	pthread_sigmask(SIG_SETMASK, nullptr, &after);
+	for (int s : { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGPIPE })
+		EXPECT_EQ(sigismember(&seen.mask, s), 1) << s;
+	for (int s = 1; s < SIGRTMAX; s++)
+		EXPECT_EQ(sigismember(&before, s), sigismember(&after, s)) << s;
+}
+
+TEST(Thread, IsNamedAndLongNamesAreCut)
+{
+	EXPECT_STREQ(start_and_join("vi-xfer0").name, "vi-xfer0");
+	EXPECT_STREQ(start_and_join("a-name-that-is-too-long").name, "a-name-that-is-");
+}
+
+/* A creator pinned to one CPU does not pin its helpers: they get the process's set. */
+TEST(Thread, HelperOfAPinnedThreadRunsWhereTheProcessMay)
+{
+	cpu_set_t process;
+	Seen seen = {};
+
+	ASSERT_EQ(sched_getaffinity(getpid(), sizeof(process), &process), 0);
+	if (CPU_COUNT(&process) < 2)
+		GTEST_SKIP() << "one CPU: pinned and free look the same";
+	pthread_t pinned;
+	ASSERT_EQ(pthread_create(
+			  &pinned, nullptr,
+			  [](void *arg) -> void * {
+				  cpu_set_t one;
+
+				  CPU_ZERO(&one);
+				  CPU_SET(sched_getcpu(), &one);
+				  sched_setaffinity(0, sizeof(one), &one);
+				  *static_cast<Seen *>(arg) = start_and_join("vi-free0");
+				  return nullptr;
+			  },
+			  &seen),
+		  0);
+	pthread_join(pinned, nullptr);
+	EXPECT_TRUE(CPU_EQUAL(&seen.cpus, &process));
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Small things every layer uses: branch hints, sizes, alignment, container_of.
+ */
+#ifndef U_BASE_H
+#define U_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define u_likely(x) __builtin_expect(!!(x), 1)
+#define u_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Cold parts of hot functions go into functions marked so. */
+#define U_COLD __attribute__((noinline, cold))
+#define U_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+
+/* Words with different writers stand this far apart: a line and its prefetched neighbour. */
+#define U_LINE 64u
+#define U_LINE_PAIR 128u
+
+#define U_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#define u_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+static inline uint64_t u_align_up(uint64_t v, uint64_t power_of_two)
+{
+	return (v + power_of_two - 1) & ~(power_of_two - 1);
+}
+
+static inline uint64_t u_min64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Does [off, off + len) lie within [0, size)?  Never overflows. */
+static inline int u_range_ok(uint64_t off, uint64_t len, uint64_t size)
+{
+	return off <= size && len <= size - off;
+}
+
+#endif

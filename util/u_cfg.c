@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "u_cfg.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "u_base.h"
+#include "u_log.h"
+#include "u_log_spec.h"
+
+#define AREA "u"
+#define PREFIX "VIADUCT_"
+#define NAME_BYTES 64 /* longer names are compared by their first bytes */
+#define NEAR_ENOUGH 4 /* edits within which a name is worth suggesting */
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * 1024)
+#define GIB (MIB * 1024)
+#define TIB (GIB * 1024)
+
+static const char *const wait_words[] = { "spin", "yield", "block", "adaptive", NULL };
+
+const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
+	[U_CFG_FABRIC] = { "VIADUCT_FABRIC", U_CFG_STRING, "default", 0, 0, false, NULL,
+			   "fabric to use: a name, or owner:name for another user's" },
+	[U_CFG_HOST] = { "VIADUCT_HOST", U_CFG_STRING, "", 0, 0, false, NULL,
+			 "host this process runs on: name, alias or number; empty: the first" },
+	[U_CFG_DEVICE] = { "VIADUCT_DEVICE", U_CFG_STRING, "", 0, 0, false, NULL,
+			   "device aliases for VipOpenNic: NAME=HOST,..." },
+	[U_CFG_DEFAULT_NIC] = { "VIADUCT_DEFAULT_NIC", U_CFG_BOOL, "yes", 0, 1, false, NULL,
+				"yes: device names nobody knows open the default NIC" },
+	[U_CFG_PORT] = { "VIADUCT_PORT", U_CFG_STRING, "emu", 0, 0, false, NULL,
+			 "port driver: emu, with +strict and +fault decorators" },
+	[U_CFG_FAULT] = { "VIADUCT_FAULT", U_CFG_STRING, "", 0, 0, false, NULL,
+			  "options of the fault decorator" },
+	[U_CFG_SEED] = { "VIADUCT_SEED", U_CFG_UINT, "0", 0, UINT64_MAX, false, NULL,
+			 "seed of the strict and fault decorators" },
+	[U_CFG_SLOTS] = { "VIADUCT_SLOTS", U_CFG_UINT, "128", 8, 4096, true, NULL,
+			  "slots of a VI's fifo" },
+	[U_CFG_RING_BYTES] = { "VIADUCT_RING_BYTES", U_CFG_BYTES, "256k", 4 * KIB, 64 * MIB, true,
+			       NULL, "payload bytes of a VI's fifo" },
+	[U_CFG_WINDOW_BYTES] = { "VIADUCT_WINDOW_BYTES", U_CFG_BYTES, "4G", 64 * KIB, TIB, false,
+				 NULL, "size of a port's memory window" },
+	[U_CFG_DOORBELLS] = { "VIADUCT_DOORBELLS", U_CFG_UINT, "16", 2, 32, false, NULL,
+			      "doorbell bits of a port" },
+	[U_CFG_SCRATCHPADS] = { "VIADUCT_SCRATCHPADS", U_CFG_UINT, "8", 8, 64, false, NULL,
+				"scratchpad registers of a port" },
+	[U_CFG_WAIT] = { "VIADUCT_WAIT", U_CFG_ENUM, "adaptive", 0, 0, false, wait_words,
+			 "how a waiting call waits" },
+	[U_CFG_AGENT] = { "VIADUCT_AGENT", U_CFG_STRING, "", 0, 0, false, NULL,
+			  "path of the viaductd started on demand; none: never start one" },
+	[U_CFG_LOG] = { "VIADUCT_LOG", U_CFG_STRING, "warn", 0, 0, false, NULL,
+			"log level, then area=level,...: error, warn, info, debug" },
+	[U_CFG_LOG_FILE] = { "VIADUCT_LOG_FILE", U_CFG_STRING, "", 0, 0, false, NULL,
+			     "file the log is appended to; empty: standard error" },
+};
+
+struct value {
+	char *text; /* owned; NULL: the default */
+	uint64_t number;
+};
+
+/* Written under `lock` before `loaded` is set, read only after it was seen set. */
+static struct value values[U_CFG_COUNT];
+static int load_result;
+static _Atomic bool loaded;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int digit_of(char c, unsigned int base)
+{
+	int digit = -1;
+
+	if (c >= '0' && c <= '9')
+		digit = c - '0';
+	else if (c >= 'a' && c <= 'f')
+		digit = c - 'a' + 10;
+	else if (c >= 'A' && c <= 'F')
+		digit = c - 'A' + 10;
+	return digit < (int)base ? digit : -1;
+}
+
+/* Digits from *text on; leaves *text behind them.  Returns 0 or -EINVAL. */
+static int digits_parse(const char **text, unsigned int base, uint64_t *out)
+{
+	uint64_t v = 0;
+	const char *p = *text;
+	int digit;
+
+	if (digit_of(*p, base) < 0)
+		return -EINVAL;
+	for (; (digit = digit_of(*p, base)) >= 0; p++) {
+		if (v > (UINT64_MAX - (uint64_t)digit) / base)
+			return -EINVAL;
+		v = v * base + (uint64_t)digit;
+	}
+	*text = p;
+	*out = v;
+	return 0;
+}
+
+static int uint_parse(const char *text, uint64_t *out)
+{
+	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	uint64_t v;
+
+	if (hex)
+		text += 2;
+	if (digits_parse(&text, hex ? 16 : 10, &v) != 0 || *text != '\0')
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+/* The power of two a suffix stands for, -1 for an unknown one. */
+static int suffix_shift(const char *suffix)
+{
+	static const char letters[] = "kKmMgGtT";
+	const char *hit;
+
+	if (suffix[0] == '\0')
+		return 0;
+	hit = strchr(letters, suffix[0]);
+	if (hit == NULL || suffix[1] != '\0')
+		return -1;
+	return (int)((hit - letters) / 2 + 1) * 10;
+}
+
+int u_cfg_parse_bytes(const char *text, uint64_t *out)
+{
+	uint64_t v;
+	int shift;
+
+	if (digits_parse(&text, 10, &v) != 0)
+		return -EINVAL;
+	shift = suffix_shift(text);
+	if (shift < 0 || v > UINT64_MAX >> shift)
+		return -EINVAL;
+	*out = v << shift;
+	return 0;
+}
+
+static int word_parse(const char *const *words, const char *text, uint64_t *out)
+{
+	for (uint64_t i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], text) == 0) {
+			*out = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int bool_parse(const char *text, uint64_t *out)
+{
+	static const char *const words[] = { "no",   "yes", "off", "on", "false",
+					     "true", "0",   "1",   NULL };
+	uint64_t i;
+
+	if (word_parse(words, text, &i) != 0)
+		return -EINVAL;
+	*out = i & 1;
+	return 0;
+}
+
+static int number_parse(const struct u_cfg_entry *e, const char *text, uint64_t *out)
+{
+	uint64_t v;
+	int rc = e->type == U_CFG_BYTES ? u_cfg_parse_bytes(text, &v) : uint_parse(text, &v);
+
+	if (rc != 0 || v < e->min || v > e->max)
+		return -EINVAL;
+	if (e->power_of_two && (v & (v - 1)) != 0)
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+static int string_check(const struct u_cfg_entry *e, const char *text)
+{
+	struct u_log_spec spec;
+
+	return e == &u_cfg_table[U_CFG_LOG] ? u_log_spec_parse(text, &spec) : 0;
+}
+
+static int value_parse(const struct u_cfg_entry *e, const char *text, uint64_t *out)
+{
+	switch (e->type) {
+	case U_CFG_STRING:
+		return string_check(e, text);
+	case U_CFG_UINT:
+	case U_CFG_BYTES:
+		return number_parse(e, text, out);
+	case U_CFG_ENUM:
+		return word_parse(e->words, text, out);
+	case U_CFG_BOOL:
+		return bool_parse(text, out);
+	}
+	return -EINVAL;
+}
+
+static void words_join(const char *const *words, char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (int i = 0; words[i] != NULL && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s", i == 0 ? "" : ", ",
+					 words[i]);
+}
+
+/* In words: what a variable may hold. */
+static void value_expected(const struct u_cfg_entry *e, char *out, size_t size)
+{
+	static const char *const bool_words[] = { "yes", "no", NULL };
+	char words[128];
+
+	if (e->type == U_CFG_ENUM || e->type == U_CFG_BOOL) {
+		words_join(e->type == U_CFG_BOOL ? bool_words : e->words, words, sizeof(words));
+		snprintf(out, size, "one of %s", words);
+	} else if (e->type == U_CFG_STRING) {
+		snprintf(out, size, "%s", e->help);
+	} else {
+		snprintf(out, size, "%s from %llu to %llu%s",
+			 e->power_of_two ? "a power of two" : "a number",
+			 (unsigned long long)e->min, (unsigned long long)e->max,
+			 e->type == U_CFG_BYTES ? " (suffixes k, M, G)" : "");
+	}
+}
+
+static U_COLD void value_refuse(const struct u_cfg_entry *e, const char *text)
+{
+	char expected[256];
+
+	value_expected(e, expected, sizeof(expected));
+	u_error(AREA, "%s is '%s', should be %s; correct or unset it", e->name, text, expected);
+}
+
+/* An empty variable counts as unset.  A refused one leaves the default in effect. */
+static int value_load(enum u_cfg_id id)
+{
+	const struct u_cfg_entry *e = &u_cfg_table[id];
+	struct value *v = &values[id];
+	const char *text = secure_getenv(e->name);
+
+	value_parse(e, e->fallback, &v->number);
+	if (text == NULL || text[0] == '\0')
+		return 0;
+	if (value_parse(e, text, &v->number) != 0) {
+		value_refuse(e, text);
+		return -EINVAL;
+	}
+	v->text = strdup(text);
+	if (v->text == NULL)
+		u_error(AREA, "%s: no memory for its value", e->name);
+	return v->text != NULL ? 0 : -ENOMEM;
+}
+
+static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
+{
+	unsigned int ab = a < b ? a : b;
+
+	return ab < c ? ab : c;
+}
+
+/* The insertions, deletions and replacements that turn a into b. */
+static unsigned int edit_distance(const char *a, const char *b)
+{
+	size_t n = strnlen(b, NAME_BYTES);
+	unsigned int row[NAME_BYTES + 1];
+
+	for (unsigned int j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned int i = 0; a[i] != '\0' && i < NAME_BYTES; i++) {
+		unsigned int diagonal = row[0];
+
+		row[0] = i + 1;
+		for (size_t j = 1; j <= n; j++) {
+			unsigned int above = row[j];
+
+			row[j] = min3(above + 1, row[j - 1] + 1, diagonal + (a[i] != b[j - 1]));
+			diagonal = above;
+		}
+	}
+	return row[n];
+}
+
+static const char *nearest_name(const char *name)
+{
+	const char *best = NULL;
+	unsigned int best_distance = NEAR_ENOUGH + 1;
+
+	for (int i = 0; i < U_CFG_COUNT; i++) {
+		unsigned int d = edit_distance(name, u_cfg_table[i].name);
+
+		if (d < best_distance) {
+			best_distance = d;
+			best = u_cfg_table[i].name;
+		}
+	}
+	return best;
+}
+
+static bool name_known(const char *name)
+{
+	for (int i = 0; i < U_CFG_COUNT; i++) {
+		if (strcmp(u_cfg_table[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void name_check(const char *name)
+{
+	const char *near;
+
+	if (name_known(name))
+		return;
+	near = nearest_name(name);
+	if (near != NULL)
+		u_warn(AREA, "%s is not a variable of Viaduct and has no effect; did you mean %s?",
+		       name, near);
+	else
+		u_warn(AREA, "%s is not a variable of Viaduct and has no effect; see vi_info --env",
+		       name);
+}
+
+static void names_check(void)
+{
+	char name[NAME_BYTES];
+
+	for (char **e = environ; e != NULL && *e != NULL; e++) {
+		if (strncmp(*e, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="), *e);
+		name_check(name);
+	}
+}
+
+static void load_locked(void)
+{
+	load_result = 0;
+	for (int i = 0; i < U_CFG_COUNT; i++) {
+		int rc = value_load((enum u_cfg_id)i);
+
+		if (rc != 0)
+			load_result = rc;
+	}
+	names_check();
+	atomic_store_explicit(&loaded, true, memory_order_release);
+}
+
+int u_cfg_load(void)
+{
+	if (u_likely(atomic_load_explicit(&loaded, memory_order_acquire)))
+		return load_result;
+	pthread_mutex_lock(&lock);
+	if (!atomic_load_explicit(&loaded, memory_order_relaxed))
+		load_locked();
+	pthread_mutex_unlock(&lock);
+	return load_result;
+}
+
+static const struct value *value_get(enum u_cfg_id id)
+{
+	u_cfg_load();
+	return &values[id];
+}
+
+const char *u_cfg_str(enum u_cfg_id id)
+{
+	const struct value *v = value_get(id);
+
+	return v->text != NULL ? v->text : u_cfg_table[id].fallback;
+}
+
+uint64_t u_cfg_uint(enum u_cfg_id id)
+{
+	return value_get(id)->number;
+}
+
+enum u_cfg_origin u_cfg_origin(enum u_cfg_id id)
+{
+	return value_get(id)->text != NULL ? U_CFG_FROM_ENV : U_CFG_FROM_DEFAULT;
+}
+
+void u_cfg_reset(void)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < U_CFG_COUNT; i++) {
+		free(values[i].text);
+		values[i] = (struct value){ 0 };
+	}
+	atomic_store_explicit(&loaded, false, memory_order_relaxed);
+	u_log_reset();
+	pthread_mutex_unlock(&lock);
+}

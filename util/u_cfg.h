@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Configuration: one table of VIADUCT_* variables drives parsing, range checks,
+ * `vi_info --env`, the manual page and the warning about unknown names.
+ *
+ * Values are read once per process from the environment (secure_getenv).  A bad
+ * value is refused: u_cfg_load() fails and says which variable, which text and
+ * what would be right.
+ */
+#ifndef U_CFG_H
+#define U_CFG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum u_cfg_id {
+	U_CFG_FABRIC,	   /* VIADUCT_FABRIC      name, or owner:name */
+	U_CFG_HOST,	   /* VIADUCT_HOST        host name, alias or number */
+	U_CFG_DEVICE,	   /* VIADUCT_DEVICE      device aliases: NAME=HOST,... */
+	U_CFG_DEFAULT_NIC, /* VIADUCT_DEFAULT_NIC yes|no: unknown device names open the default NIC */
+	U_CFG_PORT,	   /* VIADUCT_PORT        emu[+strict][+fault] */
+	U_CFG_FAULT,	   /* VIADUCT_FAULT       fault options, see port_fault.h */
+	U_CFG_SEED,	   /* VIADUCT_SEED        seed of strict and fault */
+	U_CFG_SLOTS,	   /* VIADUCT_SLOTS       slots of a VI's fifo, power of two */
+	U_CFG_RING_BYTES,   /* VIADUCT_RING_BYTES  payload bytes of a VI's fifo, power of two */
+	U_CFG_WINDOW_BYTES, /* VIADUCT_WINDOW_BYTES memory window of a port */
+	U_CFG_DOORBELLS,    /* VIADUCT_DOORBELLS   doorbell bits of a port */
+	U_CFG_SCRATCHPADS,  /* VIADUCT_SCRATCHPADS scratchpads of a port */
+	U_CFG_WAIT,	    /* VIADUCT_WAIT        spin|yield|block|adaptive */
+	U_CFG_AGENT,	    /* VIADUCT_AGENT       path of viaductd started on demand, or "none" */
+	U_CFG_LOG,	    /* VIADUCT_LOG */
+	U_CFG_LOG_FILE,	    /* VIADUCT_LOG_FILE */
+	U_CFG_COUNT
+};
+
+enum u_cfg_type { U_CFG_STRING, U_CFG_UINT, U_CFG_BYTES, U_CFG_ENUM, U_CFG_BOOL };
+
+struct u_cfg_entry {
+	const char *name;
+	enum u_cfg_type type;
+	const char *fallback; /* the default, as text */
+	uint64_t min, max;    /* of UINT and BYTES */
+	bool power_of_two;
+	const char *const *words; /* of ENUM, NULL-terminated */
+	const char *help;
+};
+
+extern const struct u_cfg_entry u_cfg_table[U_CFG_COUNT];
+
+/* Where a value came from. */
+enum u_cfg_origin { U_CFG_FROM_DEFAULT, U_CFG_FROM_ENV };
+
+/*
+ * Parses the environment once (thread-safe; later calls return the first
+ * result).  Returns 0, or -EINVAL after one log line per bad variable.  Warns
+ * once about unknown VIADUCT_* names, with the nearest known name.
+ */
+int u_cfg_load(void);
+
+const char *u_cfg_str(enum u_cfg_id id); /* the text in effect */
+uint64_t u_cfg_uint(enum u_cfg_id id);	 /* UINT, BYTES, BOOL, ENUM (index of the word) */
+enum u_cfg_origin u_cfg_origin(enum u_cfg_id id);
+
+/* Parses "4096", "64k", "1M", "2G" (powers of 1024).  Returns 0 or -EINVAL. */
+int u_cfg_parse_bytes(const char *text, uint64_t *out);
+
+/* For tests: forget what was read, so that the next load reads again. */
+void u_cfg_reset(void);
+
+#endif

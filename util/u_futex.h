@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The futex system call with bit sets, and the expedited memory barrier. */
+#ifndef U_FUTEX_H
+#define U_FUTEX_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Sleeps while *word == seen, until a wake whose bits meet `bits`.
+ * timeout_ns: relative; negative means without limit.
+ * `private_word`: the word is never shared between processes.
+ * Returns 0 when woken, -EAGAIN when *word differed, -ETIMEDOUT, -EINTR.
+ */
+int u_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint32_t bits, int64_t timeout_ns,
+		 bool private_word);
+
+/* Wakes up to `count` sleepers whose bits meet `bits`; returns how many woke. */
+int u_futex_wake(_Atomic uint32_t *word, int count, uint32_t bits, bool private_word);
+
+/*
+ * The sleeper's half of an asymmetric store-load barrier: on return every
+ * thread of every process that called u_membarrier_register() has passed a
+ * full barrier since the call.  Costs microseconds, so only somebody about to
+ * sleep calls it.  Returns 0, or -ENOSYS where the kernel has no such call:
+ * then both sides must use full fences (u_membarrier_available()).
+ */
+int u_membarrier_register(void);
+int u_membarrier(void);
+bool u_membarrier_available(void);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "u_idtab.h"
+
+#include <stdlib.h>
+
+#include "u_lock.h"
+
+#define NONE UINT32_MAX
+#define GENERATION_MASK 0xFFFFFFu
+
+/*
+ * So many slots stay free between the deletion of an id and the reuse of its
+ * slot: generations go round slowly, and a look-up that races with a deletion
+ * finds the old object, not the next one.
+ */
+#define SPARE_SLOTS (U_IDTAB_CHUNK / 2)
+
+/* What u_idtab_chunk[] points to: the slots first, then what only add and del use. */
+struct chunk {
+	struct u_idtab_slot slot[U_IDTAB_CHUNK];
+	uint32_t generation[U_IDTAB_CHUNK];
+	uint32_t next_free[U_IDTAB_CHUNK];
+};
+
+struct u_idtab_slot *_Atomic u_idtab_chunk[U_IDTAB_CHUNKS];
+
+/* Guards everything below, and the fields of struct chunk that are not slots. */
+static struct u_lock lock = U_LOCK_INIT;
+static uint32_t chunk_count;
+static uint32_t free_count;
+static uint32_t free_first = NONE;
+static uint32_t free_last = NONE;
+
+static struct chunk *chunk_of(uint32_t index)
+{
+	return (struct chunk *)atomic_load_explicit(&u_idtab_chunk[index / U_IDTAB_CHUNK],
+						    memory_order_relaxed);
+}
+
+static void free_append_locked(uint32_t index)
+{
+	chunk_of(index)->next_free[index % U_IDTAB_CHUNK] = NONE;
+	if (free_last == NONE)
+		free_first = index;
+	else
+		chunk_of(free_last)->next_free[free_last % U_IDTAB_CHUNK] = index;
+	free_last = index;
+	free_count++;
+}
+
+static uint32_t free_take_locked(void)
+{
+	uint32_t index = free_first;
+
+	if (index == NONE)
+		return NONE;
+	free_first = chunk_of(index)->next_free[index % U_IDTAB_CHUNK];
+	if (free_first == NONE)
+		free_last = NONE;
+	free_count--;
+	return index;
+}
+
+/* Without memory or room the table makes do with the free slots it has. */
+static void grow_locked(void)
+{
+	struct chunk *chunk;
+
+	if (chunk_count == U_IDTAB_CHUNKS)
+		return;
+	chunk = calloc(1, sizeof(*chunk));
+	if (chunk == NULL)
+		return;
+	atomic_store_explicit(&u_idtab_chunk[chunk_count], chunk->slot, memory_order_release);
+	for (uint32_t i = 0; i < U_IDTAB_CHUNK; i++)
+		free_append_locked(chunk_count * U_IDTAB_CHUNK + i);
+	chunk_count++;
+}
+
+static uint64_t fill_locked(uint32_t index, uint8_t type, void *object)
+{
+	struct chunk *chunk = chunk_of(index);
+	uint32_t i = index % U_IDTAB_CHUNK;
+	uint32_t generation = (chunk->generation[i] + 1) & GENERATION_MASK;
+	uint64_t id = (uint64_t)type << 56 | (uint64_t)generation << 32 | index;
+
+	chunk->generation[i] = generation;
+	atomic_store_explicit(&chunk->slot[i].object, object, memory_order_relaxed);
+	/* Pairs with the acquire in u_idtab_get(): who sees the id sees the object. */
+	atomic_store_explicit(&chunk->slot[i].id, id, memory_order_release);
+	return id;
+}
+
+uint64_t u_idtab_add(uint8_t type, void *object)
+{
+	uint32_t index;
+	uint64_t id = 0;
+
+	if (type == 0 || object == NULL)
+		return 0;
+	u_lock_take(&lock);
+	if (free_count <= SPARE_SLOTS)
+		grow_locked();
+	index = free_take_locked();
+	if (index != NONE)
+		id = fill_locked(index, type, object);
+	u_lock_drop(&lock);
+	return id;
+}
+
+void u_idtab_del(uint64_t id)
+{
+	uint32_t index = (uint32_t)id;
+	struct u_idtab_slot *slot;
+
+	if (id == 0)
+		return;
+	u_lock_take(&lock);
+	if (index < chunk_count * U_IDTAB_CHUNK) {
+		slot = &chunk_of(index)->slot[index % U_IDTAB_CHUNK];
+		if (atomic_load_explicit(&slot->id, memory_order_relaxed) == id) {
+			atomic_store_explicit(&slot->id, 0, memory_order_release);
+			free_append_locked(index);
+		}
+	}
+	u_lock_drop(&lock);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Handles that cannot be forged into pointers: an id names a slot and its
+ * generation, so that a stale or invented handle is refused, not followed.
+ *
+ * An id is 64 bits: type (8) | generation (24) | slot (32); never 0.  Look-up
+ * takes no lock.  The memory of a slot's object must stay readable after
+ * u_idtab_del() (objects live in pools), because a look-up may race with it.
+ */
+#ifndef U_IDTAB_H
+#define U_IDTAB_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "u_base.h"
+
+#define U_IDTAB_CHUNK 1024u
+#define U_IDTAB_CHUNKS 1024u
+
+struct u_idtab_slot {
+	_Atomic uint64_t id; /* the live id, 0 when free */
+	void *_Atomic object;
+};
+
+/* One process-wide table; see u_idtab_add(). */
+extern struct u_idtab_slot *_Atomic u_idtab_chunk[U_IDTAB_CHUNKS];
+
+/* Enters `object` under a fresh id of `type` (1..255).  Returns 0 when the table is full. */
+uint64_t u_idtab_add(uint8_t type, void *object);
+
+/* Removes `id`; later look-ups of it answer NULL.  Unknown ids are ignored. */
+void u_idtab_del(uint64_t id);
+
+/* The object entered under `id` if it is live and of `type`, else NULL. */
+static inline void *u_idtab_get(uint64_t id, uint8_t type)
+{
+	uint32_t index = (uint32_t)id;
+	struct u_idtab_slot *chunk;
+	struct u_idtab_slot *slot;
+
+	if (u_unlikely(index >= U_IDTAB_CHUNK * U_IDTAB_CHUNKS || (uint8_t)(id >> 56) != type))
+		return NULL;
+	chunk = atomic_load_explicit(&u_idtab_chunk[index / U_IDTAB_CHUNK], memory_order_acquire);
+	if (u_unlikely(chunk == NULL))
+		return NULL;
+	slot = &chunk[index % U_IDTAB_CHUNK];
+	if (u_unlikely(atomic_load_explicit(&slot->id, memory_order_acquire) != id))
+		return NULL;
+	return atomic_load_explicit(&slot->object, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Monotonic time, deadlines and the polite pause of a polling loop. */
+#ifndef U_TIME_H
+#define U_TIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+static inline int64_t u_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static inline void u_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+/* A deadline: absolute monotonic nanoseconds; U_NEVER for none. */
+#define U_NEVER INT64_MAX
+
+/* The deadline `ms` milliseconds from now; infinite when `ms` is 0xFFFFFFFF or ~0UL. */
+static inline int64_t u_deadline_ms(unsigned long ms)
+{
+	if (ms == 0xFFFFFFFFUL || ms == ~0UL)
+		return U_NEVER;
+	if (ms > (unsigned long)(INT64_MAX / 4000000))
+		return U_NEVER;
+	return u_now_ns() + (int64_t)ms * 1000000;
+}
+
+/* Nanoseconds left, 0 when passed, -1 when there is no deadline. */
+static inline int64_t u_time_left(int64_t deadline)
+{
+	int64_t left;
+
+	if (deadline == U_NEVER)
+		return -1;
+	left = deadline - u_now_ns();
+	return left > 0 ? left : 0;
+}
+
+#endif

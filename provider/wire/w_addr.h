@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where agents listen: abstract Unix addresses, so that nothing is left in any
+ * directory whatever dies.  Both sides check the other's credentials, because
+ * anybody may bind such a name.
+ *
+ *	viaduct/<owner uid>/<fabric>/host<id>	 the agent of a host
+ *	viaduct/<owner uid>/<fabric>/cable<id>	 emulated cable to its right neighbour
+ */
+#ifndef W_ADDR_H
+#define W_ADDR_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+/*
+ * Splits VIADUCT_FABRIC ("name" or "owner:name", owner a user name or number)
+ * into owner and name.  Returns 0 or -EINVAL (bad characters, too long, unknown owner).
+ */
+int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64]);
+
+/* Is `name` 1..63 of [A-Za-z0-9._-], as names of fabrics, hosts and aliases are? */
+int w_name_ok(const char *name);
+
+socklen_t w_agent_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host);
+socklen_t w_cable_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host);
+
+/* The agent must run as the fabric's owner or as root: returns 0 or -EPERM. */
+int w_agent_cred_check(int sock, uid_t owner);
+
+#endif

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Control messages: between a process and its host's agent (over a Unix
+ * SOCK_SEQPACKET socket, descriptors beside them), and between the agents of
+ * neighbours (through a control slice, no descriptors: slices are named by id).
+ * The same records serve both, so an agent mostly passes them on.
+ *
+ * A connection end is an agent's record, named by `conn` (nonzero, generation
+ * inside).  A process names its attempts by `token`, echoed in every answer.
+ *
+ * Connection set-up (client C on host A, server S on host B; agents a, b):
+ *
+ *	S->b  LISTEN{token, local}                         VipConnectWait
+ *	C->a  CONNECT{token, local, remote, attrs}         VipConnectRequest
+ *	      a->b  CM_REQ{src}         b: no waiter ->  CM_REFUSE{NO_MATCH}
+ *	      b->S  ARRIVED{token, conn, remote address, attrs}; the waiter is used up
+ *	S->b  ACCEPT{conn, token, attrs} or REJECT{conn}   (REJECT -> CM_REFUSE{REJECT})
+ *	      b allocates S's inbound slice; b->a CM_ACCEPT{slice id, geometry, bell}
+ *	      a allocates C's inbound slice, opens S's;
+ *	      a->C  LINKED{token, conn, geometry, attrs} + fds {inbound, outbound}
+ *	C->a  CONFIRM{conn}                                C is connected
+ *	      a->b  CM_CONFIRM{slice id, geometry, bell}
+ *	      b->S  LINKED + fds {inbound, outbound}       S is connected, accept returns
+ *
+ * A client that gives up sends CANCEL{token}: answered by REFUSED{TIMEOUT}, and
+ * b's ACCEPT is answered by REFUSED{TIMEOUT} or the request just vanishes.
+ * LINKED that crosses a CANCEL is answered by the client with CLOSE{conn}.
+ *
+ * A failed ACCEPT (BAD_RELIABILITY, BAD_MTU, BAD_QOS, no window left at b) leaves
+ * the request alive; after any other REFUSED the conn is gone.  A conn may vanish
+ * at any time, so naming one that is gone is answered by REFUSED{TIMED_OUT}
+ * (ACCEPT) or by nothing.  Every token gets exactly one LINKED or REFUSED.  A
+ * CANCEL of an ACCEPT's token withdraws the accept and ends the connection.
+ *
+ * Peer to peer: PEER{token, local, remote, attrs} at both.  The end whose local
+ * address is lower (host part, then discriminator, bytes then length; equal: the
+ * one that came first) decides: its agent waits, the other's sends CM_PEER.
+ * When both are there the deciding agent plays b from ACCEPT on, with attributes
+ * compared by it; a mismatch refuses both.  An attempt withdrawn (CM_PEER_CANCEL)
+ * leaves the other waiting.
+ *
+ * After that, CLOSE{conn} by either process -> CM_CLOSE -> LOST{conn, reason} at
+ * the other, which answers with its own CLOSE{conn} when it has unmapped.  An end whose
+ * process died is closed by its agent with reason W_LOST_PROCESS; a link or an
+ * agent that is gone closes every end that used it with W_LOST_LINK.
+ */
+#ifndef W_CTL_H
+#define W_CTL_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define W_CTL_MAGIC 0x54434456u /* "VDCT" */
+#define W_CTL_VERSION 1u
+#define W_CTL_MAX 512u /* bytes of the longest message */
+#define W_CTL_FDS 4u
+
+#define W_HOST_ADDR_LEN 6u /* NicAddressLen */
+#define W_DISC_MAX 64u	   /* MaxDiscriminatorLen */
+#define W_NAME_MAX 64u
+#define W_PORTS_MAX 8u		  /* ports of a host */
+#define W_BELLS_MAX 32u		  /* doorbell bits of a port */
+#define W_NAME_DEVICE 0xfffffffeu /* as W_NAME index: look `name` up as a device name */
+
+struct w_addr {
+	uint8_t host[W_HOST_ADDR_LEN];
+	uint8_t host_len; /* 6; a wrong length is NOT_REACHABLE, not a protocol error */
+	uint8_t disc_len; /* <= W_DISC_MAX */
+	uint8_t disc[W_DISC_MAX];
+};
+static_assert(sizeof(struct w_addr) == 72, "w_addr");
+
+/* Host address of host `id`: 02:56:44:00:hi:lo. */
+static inline void w_host_addr(uint16_t id, uint8_t out[W_HOST_ADDR_LEN])
+{
+	out[0] = 0x02;
+	out[1] = 0x56;
+	out[2] = 0x44;
+	out[3] = 0x00;
+	out[4] = (uint8_t)(id >> 8);
+	out[5] = (uint8_t)id;
+}
+
+struct w_vi_attrs {
+	uint32_t reliability; /* VIP_RELIABILITY_LEVEL */
+	uint32_t flags;	      /* W_VI_RDMA_WRITE, W_VI_RDMA_READ */
+	uint64_t max_transfer;
+	uint64_t qos;
+	uint64_t ptag; /* opaque to the peer; 0 for none */
+};
+static_assert(sizeof(struct w_vi_attrs) == 32, "w_vi_attrs");
+#define W_VI_RDMA_WRITE 1u
+#define W_VI_RDMA_READ 2u
+
+/* What the two ends of a connection tell each other about their inbound slice. */
+struct w_geometry {
+	uint32_t slots;
+	uint32_t ring_bytes;
+	uint32_t bell_bit; /* doorbell bit (number) to ring for this end's process */
+	uint32_t fences;   /* 1: this end has no membarrier, so its sender must fence */
+	uint32_t slice_id; /* agent to agent */
+	uint32_t reserved;
+	uint64_t slice_len;
+};
+static_assert(sizeof(struct w_geometry) == 32, "w_geometry");
+
+enum w_status {		       /* outcome of a request */
+		W_SUCCESS = 0, /* W_OK is a name of <unistd.h> */
+		W_NO_MATCH,
+		W_REJECTED,
+		W_TIMED_OUT,
+		W_NOT_REACHABLE,
+		W_NO_RESOURCE, /* window, descriptors, table full */
+		W_BAD_STATE,
+		W_BAD_RELIABILITY,
+		W_BAD_MTU,
+		W_BAD_QOS,
+		W_UNKNOWN_NAME,
+		W_DENIED,
+		W_BAD_VERSION,
+		W_BAD_REQUEST,
+		W_STATUS_MAX
+};
+
+enum w_lost { W_LOST_CLOSED = 1, W_LOST_PROCESS, W_LOST_LINK, W_LOST_MAX };
+
+enum w_ctl_type {
+	/* process -> agent */
+	W_HELLO = 1, /* struct w_hello */
+	W_LISTEN,    /* struct w_connect: token, local */
+	W_UNLISTEN,  /* struct w_token; answered by W_UNLISTENED */
+	W_CONNECT,   /* struct w_connect */
+	W_PEER,	     /* struct w_connect */
+	W_CANCEL,    /* struct w_token */
+	W_ACCEPT,    /* struct w_accept */
+	W_REJECT,    /* struct w_conn */
+	W_CONFIRM,   /* struct w_conn */
+	W_CLOSE,     /* struct w_conn */
+	W_ALLOC,     /* struct w_alloc: window memory; answered by W_ALLOCATED + fd */
+	W_FREE,	     /* struct w_alloc: slice_id */
+	W_TELL,	     /* struct w_tell: to the process at the other end of conn */
+	W_NAME,	     /* struct w_name: look-up by name and index; answered by W_NAMED */
+	W_ADDR_NAME, /* struct w_name: look-up by address; answered by W_NAMED */
+	W_ROUTE,     /* struct w_route: how a host would be reached; answered by W_ROUTED */
+	W_LIST,	     /* struct w_list: item `index` of `what`; answered by W_LISTED */
+	W_ADMIN,     /* struct w_admin: vi_fabric's; answered by W_DONE */
+	W_COUNT, /* struct w_count: counters of NIC `index`; the agent passes it to that process */
+	W_COUNTED, /* struct w_counted: the process's answer, passed to whoever asked */
+
+	/* agent -> process */
+	W_WELCOME = 64, /* struct w_welcome */
+	/*
+	 * struct w_port + fds: a port to attach.  Sent before its first use, and again
+	 * before the next use when its link came up anew (another link_generation).
+	 */
+	W_PORT,
+	W_UNLISTENED, /* struct w_token */
+	W_ARRIVED,    /* struct w_arrived */
+	W_LINKED,     /* struct w_linked + fds {inbound, outbound} */
+	W_REFUSED,    /* struct w_refused */
+	W_LOST,	      /* struct w_lost_msg */
+	W_ALLOCATED,  /* struct w_alloc + fd */
+	W_TOLD,	      /* struct w_tell (+ fd when it names a slice) */
+	W_NAMED,      /* struct w_name */
+	W_ROUTED,     /* struct w_route */
+	W_LISTED,     /* struct w_listed */
+	W_DONE,	      /* struct w_refused: status of W_ADMIN, or of a HELLO refused */
+
+	/* agent -> agent, through the control slice */
+	W_CM_REQ = 128, /* struct w_cm */
+	W_CM_REFUSE,
+	W_CM_ACCEPT,
+	W_CM_CONFIRM,
+	W_CM_CANCEL,
+	W_CM_CLOSE,
+	W_CM_PEER,
+	W_CM_PEER_CANCEL,
+	W_CM_TELL,	/* struct w_cm_tell */
+	W_CM_HEARTBEAT, /* struct w_cm: src only */
+};
+
+struct w_ctl_hdr {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type; /* enum w_ctl_type */
+	uint32_t len;  /* of the whole message */
+	uint32_t reserved;
+};
+static_assert(sizeof(struct w_ctl_hdr) == 16, "w_ctl_hdr");
+
+#define W_KIND_NIC 1u  /* a VipOpenNic: gets ports and may connect */
+#define W_KIND_TOOL 2u /* vi_info, vi_fabric, vi_stat: look-ups, lists, admin only */
+
+struct w_hello {
+	struct w_ctl_hdr hdr;
+	uint32_t kind;
+	uint32_t pid;
+	char program[W_NAME_MAX]; /* for vi_info and vi_stat */
+};
+
+struct w_welcome {
+	struct w_ctl_hdr hdr;
+	uint16_t host_id;
+	uint16_t host_count; /* hosts of the fabric */
+	uint32_t client_id;
+	uint32_t bell_bit; /* this process's doorbell bit, on every port of the host */
+	uint32_t port_count;
+	uint32_t slots; /* the fabric's defaults for new connections */
+	uint32_t ring_bytes;
+	uint8_t host_addr[8]; /* W_HOST_ADDR_LEN used */
+	char host_name[W_NAME_MAX];
+	char fabric[W_NAME_MAX];
+	/* + fd: the host's interrupt registers (for port_irq_open()) */
+};
+
+/* fds: as port_export_view() gave them. */
+struct w_port {
+	struct w_ctl_hdr hdr;
+	uint32_t index;
+	uint32_t link_up;
+	uint32_t link_generation;
+	uint32_t reserved;
+	char view[256]; /* text for port_attach() */
+};
+
+struct w_token {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+};
+
+struct w_connect {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	struct w_vi_attrs attrs;
+	struct w_addr local;
+	struct w_addr remote;
+};
+
+struct w_arrived {
+	struct w_ctl_hdr hdr;
+	uint64_t token; /* of the LISTEN */
+	uint64_t conn;
+	struct w_vi_attrs attrs; /* the client's */
+	struct w_addr remote;	 /* the client's local address */
+};
+
+struct w_accept {
+	struct w_ctl_hdr hdr;
+	uint64_t token; /* the answer (LINKED or REFUSED) carries it */
+	uint64_t conn;
+	struct w_vi_attrs attrs; /* the server VI's */
+};
+
+struct w_conn {
+	struct w_ctl_hdr hdr;
+	uint64_t conn;
+};
+
+struct w_linked {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint64_t conn;
+	struct w_vi_attrs attrs;    /* the peer's */
+	struct w_geometry inbound;  /* of my inbound slice */
+	struct w_geometry outbound; /* of the peer's, which I write; bell_bit: rings the peer */
+	uint32_t port;		    /* index of the port that carries it */
+	uint32_t hops;		    /* 0 same host, 1 neighbour */
+};
+
+struct w_refused {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint32_t status; /* enum w_status */
+	uint32_t reserved;
+	char text[160]; /* one line for people; may be empty */
+};
+
+struct w_lost_msg {
+	struct w_ctl_hdr hdr;
+	uint64_t conn;
+	uint32_t reason; /* enum w_lost */
+	uint32_t reserved;
+};
+
+struct w_alloc {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint64_t length;
+	uint32_t slice_id; /* of the self port */
+	uint32_t status;   /* enum w_status */
+};
+
+#define W_TELL_MAX 96u
+
+/* A process's own message to the process at the other end of a connection. */
+struct w_tell {
+	struct w_ctl_hdr hdr;
+	uint64_t conn;
+	uint32_t slice_id; /* in: window memory of mine (W_ALLOCATED) to open at the peer, 0 none */
+	uint32_t body_len; /* <= W_TELL_MAX */
+	uint8_t body[W_TELL_MAX];
+};
+
+struct w_name {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint32_t index; /* NameIndex */
+	uint32_t status;
+	uint8_t host_addr[8];
+	char name[W_NAME_MAX];
+};
+
+struct w_route {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint8_t host_addr[8];
+	uint32_t reachable;
+	uint32_t hops;
+	uint32_t path; /* 0 none, 1 self, 2 neighbour, 3 relayed */
+	uint32_t port; /* index */
+	char host[W_NAME_MAX];
+	char port_name[16];
+	char reason[160];
+};
+
+enum w_list_what { W_LIST_HOSTS = 1, W_LIST_PORTS, W_LIST_CLIENTS, W_LIST_ALIASES };
+
+struct w_list {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint32_t what;
+	uint32_t index;
+};
+
+/* One item as a JSON object in text; `more` is 0 after the last (then text is empty). */
+struct w_listed {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint32_t more;
+	uint32_t reserved;
+	char text[400];
+};
+
+#define W_COUNTERS 20u /* the fields of VIPX_COUNTERS after Size, in their order */
+
+struct w_count {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint32_t index;	 /* of the NIC in the agent's list of clients */
+	uint32_t client; /* agent to process: who asks; echoed */
+};
+
+struct w_counted {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint32_t index;	 /* agent to tool: 0 when there is no such NIC, else 1 */
+	uint32_t client; /* process to agent: who asked; agent to tool: the NIC's client id */
+	uint32_t pid;
+	uint32_t reserved;
+	char program[W_NAME_MAX];
+	uint64_t counters[W_COUNTERS];
+};
+static_assert(sizeof(struct w_counted) <= W_CTL_MAX, "w_counted");
+
+enum w_admin_verb {
+	W_ADMIN_STOP = 1,  /* the agent leaves; its clients lose their NICs */
+	W_ADMIN_LINK_DOWN, /* name: port */
+	W_ADMIN_LINK_UP,
+	W_ADMIN_ALIAS,	/* name: "alias=host" host alias of the name service */
+	W_ADMIN_DEVICE, /* name: "device=host" device alias */
+};
+
+struct w_admin {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+	uint32_t verb;
+	uint32_t reserved;
+	char name[W_NAME_MAX * 2];
+};
+
+/* Between agents.  src and dst are hosts; conns name the ends at either. */
+struct w_cm {
+	struct w_ctl_hdr hdr;
+	uint16_t src_host;
+	uint16_t dst_host;
+	uint32_t status; /* REFUSE: enum w_status; CLOSE: enum w_lost */
+	uint64_t src_conn;
+	uint64_t dst_conn; /* 0 when not known yet */
+	struct w_vi_attrs attrs;
+	struct w_geometry geometry;
+	struct w_addr local;  /* of the sending end */
+	struct w_addr remote; /* of the receiving end */
+};
+static_assert(sizeof(struct w_cm) <= W_CTL_MAX, "w_cm");
+
+struct w_cm_tell {
+	struct w_ctl_hdr hdr;
+	uint16_t src_host;
+	uint16_t dst_host;
+	uint32_t slice_id;
+	uint64_t src_conn;
+	uint64_t dst_conn;
+	uint64_t slice_len;
+	uint32_t body_len;
+	uint32_t reserved;
+	uint8_t body[W_TELL_MAX];
+};
+static_assert(sizeof(struct w_cm_tell) <= W_CTL_MAX, "w_cm_tell");
+static_assert(sizeof(struct w_listed) <= W_CTL_MAX, "w_listed");
+static_assert(sizeof(struct w_port) <= W_CTL_MAX, "w_port");
+
+/*
+ * The one validator of control messages: is `len` bytes at `msg` a whole,
+ * known message of this version, with every bounded field in its bounds and
+ * every text terminated?  A w_addr's host_len and the existence of ids are left
+ * to the receiver.  Returns its type, or -EPROTO, or -EPROTONOSUPPORT
+ * for another version.
+ */
+int w_ctl_check(const void *msg, uint32_t len);
+
+/* Fills the header of a message of `type`. */
+void w_ctl_init(void *msg, enum w_ctl_type type, uint32_t len);
+
+/* Sends or receives one message with up to W_CTL_FDS descriptors; see w_ctl.c. */
+int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds);
+/*
+ * Returns bytes received, 0 at hang-up, or -errno.  Descriptors are close-on-exec and the caller's;
+ * a message with more than W_CTL_FDS is refused and its descriptors closed.  A message
+ * whose descriptors this process has no numbers left for comes without them.
+ */
+int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out);
+
+const char *w_status_text(enum w_status status);
+
+#endif

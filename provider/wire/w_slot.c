@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "w_slot.h"
+
+#include <errno.h>
+
+#include "u_base.h"
+
+/* Slots that stand alone: they carry no payload stream. */
+static int check_single(const struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg,
+			uint32_t frag, const struct w_rdma *rdma)
+{
+	if (arg != 0)
+		return -EPROTO;
+	switch (op) {
+	case W_OP_ABORT:
+		return frag == 0 && flags == W_F_LAST && (s->op == W_OP_SEND || s->op == W_OP_WRITE)
+			       ? 0
+			       : -EPROTO;
+	case W_OP_READ_REQ:
+		return s->op == 0 && (flags & ~W_F_ACK) == (W_F_FIRST | W_F_LAST) &&
+				       frag == sizeof(*rdma) && rdma->length <= s->max_length
+			       ? 0
+			       : -EPROTO;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* May a fragment of `frag` bytes be carried as the flags say? */
+static int check_place(const struct w_stream *s, uint8_t flags, uint32_t frag, uint32_t rdma_bytes)
+{
+	if (flags & W_F_RING)
+		return frag >= 1 && frag <= w_frag_max(s->ring_bytes);
+	return frag <= W_INLINE_MAX - rdma_bytes;
+}
+
+static int check_message(struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg, uint32_t frag,
+			 const struct w_rdma *rdma, uint32_t *inline_off)
+{
+	int first = flags & W_F_FIRST, last = flags & W_F_LAST;
+	uint8_t imm = flags & W_F_IMM;
+	uint32_t rdma_bytes = first && op == W_OP_WRITE ? sizeof(*rdma) : 0;
+	uint32_t total = first ? (last ? frag : arg) : s->total;
+	uint32_t done = first ? 0 : s->done;
+
+	if (first ? s->op != 0 : s->op != op)
+		return -EPROTO;
+	if (!check_place(s, flags, frag, rdma_bytes) || total > s->max_length)
+		return -EPROTO;
+	if (rdma_bytes != 0 && rdma->length != 0)
+		return -EPROTO;
+	if (op == W_OP_READ_RESP ? imm != 0 : !first && imm != s->imm)
+		return -EPROTO;
+	if (arg != 0 && (last ? imm == 0 : !first))
+		return -EPROTO;
+	if (last ? frag != total - done : (frag == 0 || frag >= total - done))
+		return -EPROTO;
+	s->op = last ? 0 : op;
+	s->imm = imm;
+	s->total = total;
+	s->done = done + frag;
+	*inline_off = rdma_bytes;
+	return 0;
+}
+
+int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg,
+		 uint32_t frag, const struct w_rdma *rdma, uint32_t *inline_off)
+{
+	int err;
+
+	if (u_unlikely(reserved != 0 || (flags & ~W_F_KNOWN) != 0))
+		return -EPROTO;
+	if (u_likely(op >= W_OP_SEND && op <= W_OP_READ_RESP && op != W_OP_READ_REQ))
+		return check_message(s, op, flags, arg, frag, rdma, inline_off);
+	err = check_single(s, op, flags, arg, frag, rdma);
+	if (err == 0) {
+		*inline_off = 0;
+		if (op == W_OP_ABORT)
+			s->op = 0;
+	}
+	return err;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What lies in the slice of a VI connection.  One end of a connection owns the
+ * inbound slice and reads it; the other end maps it outbound and writes it.
+ *
+ *	control   line 0: credit, written by the peer's receiver
+ *		  line 2: bell, what the peer wants to be rung for
+ *		  line 4: error report of the peer's receiver
+ *	fifo	  `slots` slots of 128 bytes
+ *	ring	  `ring_bytes` payload bytes
+ *
+ * A slot is two lines.  The first holds 48 payload bytes and, at its end, the
+ * header, whose last word is the sequence that publishes it: a message of up to
+ * 48 bytes is one line written and one line read.  The second line extends the
+ * inline payload to 112 bytes.  Longer fragments lie in the ring.
+ *
+ * All fields are little-endian.  Everything here was written by another host.
+ */
+#ifndef W_SLOT_H
+#define W_SLOT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the wire is little-endian and so must the host be"
+#endif
+
+#define W_VERSION 1u
+
+#define W_SLOT_BYTES 128u
+#define W_HEAD_INLINE 48u
+#define W_TAIL_INLINE 64u
+#define W_INLINE_MAX (W_HEAD_INLINE + W_TAIL_INLINE)
+#define W_RING_ALIGN 64u
+
+#define W_SLOTS_MIN 8u
+#define W_SLOTS_MAX 4096u
+#define W_RING_MIN 4096u
+#define W_RING_MAX (64u << 20)
+
+enum w_op {
+	W_OP_SEND = 1,	    /* fragment of a message for a receive descriptor */
+	W_OP_WRITE = 2,	    /* fragment of an RDMA write */
+	W_OP_READ_REQ = 3,  /* RDMA read request; `struct w_rdma` inline */
+	W_OP_READ_RESP = 4, /* fragment of the answer */
+	W_OP_ABORT = 5,	    /* the SEND or WRITE under way ends here, incomplete */
+};
+
+#define W_F_FIRST 0x01u /* first fragment of a message */
+#define W_F_LAST 0x02u	/* last fragment */
+#define W_F_IMM 0x04u	/* the message ends with immediate data; on all its fragments */
+#define W_F_RING 0x08u	/* the fragment's payload lies in the ring, not inline */
+#define W_F_ACK 0x10u	/* the sender waits for credit: return it at once */
+#define W_F_KNOWN 0x1fu
+
+/*
+ * Begins the inline area of the FIRST fragment of W_OP_WRITE (inline payload
+ * follows it) and of W_OP_READ_REQ (alone).
+ */
+struct w_rdma {
+	uint64_t addr;
+	uint32_t handle;
+	uint32_t length; /* READ_REQ: bytes wanted; WRITE: 0 */
+};
+static_assert(sizeof(struct w_rdma) == 16, "w_rdma");
+
+/* The last 16 bytes of a slot's first line. */
+struct w_head {
+	uint8_t op;
+	uint8_t flags;
+	uint16_t reserved; /* 0 */
+	/*
+	 * FIRST but not LAST: bytes of the whole message.  LAST with IMM: immediate
+	 * data.  Otherwise 0.
+	 */
+	uint32_t arg;
+	uint32_t frag;	      /* payload bytes of this fragment */
+	_Atomic uint32_t seq; /* w_seq(n) for the n-th slot of the connection; stored last */
+};
+static_assert(sizeof(struct w_head) == 16, "w_head");
+
+struct w_slot {
+	uint8_t data[W_HEAD_INLINE];
+	struct w_head head;
+	uint8_t more[W_TAIL_INLINE];
+};
+static_assert(sizeof(struct w_slot) == W_SLOT_BYTES, "w_slot");
+static_assert(offsetof(struct w_slot, head.seq) == 60, "w_slot.seq");
+
+/* Sequence of the n-th slot (n counts from 0): never 0, never all ones. */
+static inline uint32_t w_seq(uint32_t n)
+{
+	return (n & 0x7fffffffu) | 0x40000000u;
+}
+
+/*
+ * Where a ring payload lies follows from what came before it, so it is not
+ * sent: fragments are placed one after the other, each aligned to W_RING_ALIGN
+ * and in one piece; one that does not fit before the end starts at 0.
+ * `cursor` counts ring bytes ever used.  Returns the offset and moves the
+ * cursor past the payload (and past what was skipped).
+ */
+static inline uint32_t w_ring_place(uint64_t *cursor, uint32_t ring_bytes, uint32_t length)
+{
+	uint64_t need = ((uint64_t)length + W_RING_ALIGN - 1) & ~(uint64_t)(W_RING_ALIGN - 1);
+	uint32_t offset = (uint32_t)(*cursor & (ring_bytes - 1));
+
+	if (need > ring_bytes - offset) {
+		*cursor += ring_bytes - offset;
+		offset = 0;
+	}
+	*cursor += need;
+	return offset;
+}
+
+/* Fragments are at most so long, so that copies of both sides overlap. */
+static inline uint32_t w_frag_max(uint32_t ring_bytes)
+{
+	return ring_bytes / 4 < 32768 ? ring_bytes / 4 : 32768;
+}
+
+/* Why the peer broke the connection: its error report. */
+enum w_err {
+	W_ERR_NONE = 0,
+	W_ERR_NO_DESC = 1,   /* no receive descriptor was posted */
+	W_ERR_TOO_LONG = 2,  /* the message is longer than the receive buffers */
+	W_ERR_RECV_DESC = 3, /* the receive descriptor was malformed or unprotected */
+	W_ERR_RDMA_PROT = 4, /* the remote region refused the access */
+	W_ERR_PROTOCOL = 5,  /* malformed slot, or one that could not come now */
+	W_ERR_SENDER = 6,    /* the peer's own send failed: what it sent before is valid */
+	W_ERR_MAX
+};
+
+/* The control lines at the start of a slice; every word has one writer: the peer. */
+struct w_control {
+	_Atomic uint32_t credit; /* slots of mine that the peer consumed, counted from 0 */
+	uint32_t pad0[31];
+	_Atomic uint32_t bell; /* what the peer wants to be rung for: w_bell(); 0: nothing */
+	uint32_t pad1[31];
+	_Atomic uint64_t error; /* w_error_word(): the peer's receiver broke off */
+	uint32_t pad2[30];
+};
+static_assert(sizeof(struct w_control) == 384, "w_control");
+
+#define W_BELL_SLOT 0x1u   /* ring, once, when slot `slot` or a later one is published */
+#define W_BELL_CREDIT 0x2u /* ring each time credit is returned */
+
+static inline uint32_t w_bell(uint32_t bits, uint32_t slot)
+{
+	return bits | slot << 2;
+}
+
+/* Is the slot that `bell` waits for among the first `published`? */
+static inline int w_bell_due(uint32_t bell, uint32_t published)
+{
+	uint32_t past = (published - (bell >> 2)) & 0x3fffffffu;
+
+	return (bell & W_BELL_SLOT) && past != 0 && past < 0x20000000u;
+}
+
+/* The slot (counted from 0) whose message failed, and why. */
+static inline uint64_t w_error_word(uint32_t slot, enum w_err err)
+{
+	return (uint64_t)slot << 32 | 0x80000000u | (uint32_t)err;
+}
+
+#define W_SLICE_FIFO 4096u /* offset of the fifo in a slice */
+
+static inline size_t w_slice_bytes(uint32_t slots, uint32_t ring_bytes)
+{
+	return W_SLICE_FIFO + (((size_t)slots * W_SLOT_BYTES + 4095) & ~(size_t)4095) + ring_bytes;
+}
+
+static inline size_t w_slice_ring(uint32_t slots)
+{
+	return W_SLICE_FIFO + (((size_t)slots * W_SLOT_BYTES + 4095) & ~(size_t)4095);
+}
+
+/* Are these dimensions ones that this version uses?  For what a peer proposes. */
+static inline int w_geometry_ok(uint32_t slots, uint32_t ring_bytes)
+{
+	return slots >= W_SLOTS_MIN && slots <= W_SLOTS_MAX && (slots & (slots - 1)) == 0 &&
+	       ring_bytes >= W_RING_MIN && ring_bytes <= W_RING_MAX &&
+	       (ring_bytes & (ring_bytes - 1)) == 0;
+}
+
+/*
+ * The receiver's place in the stream of fragments, as the validator needs it.
+ */
+struct w_stream {
+	uint8_t op;	     /* of the message under way; 0 between messages */
+	uint8_t imm;	     /* it ends with immediate data: W_F_IMM or 0 */
+	uint32_t total;	     /* its length */
+	uint32_t done;	     /* bytes that came so far */
+	uint32_t max_length; /* longest message the VI accepts */
+	uint32_t ring_bytes;
+};
+
+/*
+ * The one validator of slots: given a private copy of a slot's header (and, for
+ * a FIRST WRITE or a READ_REQ, of its w_rdma), says whether a correct peer could
+ * have sent it now, and moves the stream on.  On success *inline_off is where
+ * inline payload starts in the slot.  Returns 0 or -EPROTO; then the stream is
+ * as it was.
+ */
+int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg,
+		 uint32_t frag, const struct w_rdma *rdma, uint32_t *inline_off);
+
+#endif

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The validator of slots: what a correct peer may send next, and nothing else.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+extern "C" {
+#include "u_base.h"
+}
+// w_slot.h speaks C11 atomics; the tests only need the checks and the arithmetic.
+extern "C" {
+#include "w_slot_cxx.h"
+}
+
+namespace {
+
+struct Slot {
+	uint8_t op, flags;
+	uint16_t reserved;
+	uint32_t arg, frag;
+	uint32_t rdma_length;
+};
+
+class SlotCheck : public ::testing::Test {
+protected:
+	int check(const Slot &s)
+	{
+		return wx_slot_check(stream, s.op, s.flags, s.reserved, s.arg, s.frag,
+				     s.rdma_length, &inline_off);
+	}
+	void SetUp() override { stream = wx_stream_new(1 << 20, 16384); }
+	void TearDown() override { wx_stream_free(stream); }
+
+	struct w_stream *stream = nullptr;
+	uint32_t inline_off = 99;
+};
+
+constexpr uint8_t SEND = 1, WRITE = 2, READ_REQ = 3, READ_RESP = 4, ABORT = 5;
+constexpr uint8_t FIRST = 1, LAST = 2, IMM = 4, RING = 8, ACK = 16;
+
+TEST_F(SlotCheck, AcceptsWhatIsSent)
+{
+	const Slot good[] = {
+		{ SEND, FIRST | LAST, 0, 0, 0, 0 },
+		{ SEND, FIRST | LAST, 0, 0, 112, 0 },
+		{ SEND, FIRST | LAST | IMM, 0, 0xffffffff, 48, 0 },
+		{ SEND, FIRST | LAST | RING | ACK, 0, 0, 4096, 0 },
+		{ SEND, FIRST | RING, 0, 5000, 4096, 0 },
+		{ SEND, LAST | RING, 0, 0, 904, 0 },
+		{ SEND, FIRST | RING | IMM, 0, 5000, 4096, 0 },
+		{ SEND, LAST | RING | IMM, 0, 7, 904, 0 },
+		{ WRITE, FIRST | LAST, 0, 0, 96, 0 },
+		{ WRITE, FIRST | RING, 0, 4100, 4096, 0 },
+		{ WRITE, LAST, 0, 0, 4, 0 },
+		{ READ_REQ, FIRST | LAST, 0, 0, 16, 1 << 20 },
+		{ READ_RESP, FIRST | LAST, 0, 0, 10, 0 },
+		{ SEND, FIRST | RING, 0, 5000, 4096, 0 },
+		{ ABORT, LAST, 0, 0, 0, 0 },
+		{ SEND, FIRST | LAST, 0, 0, 1, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		EXPECT_EQ(check(good[i]), 0) << "slot " << i;
+}
+
+TEST_F(SlotCheck, RefusesOutsideAMessage)
+{
+	const Slot bad[] = {
+		{ 0, FIRST | LAST, 0, 0, 0, 0 },
+		{ 7, FIRST | LAST, 0, 0, 0, 0 },
+		{ 255, FIRST | LAST, 0, 0, 0, 0 },
+		{ SEND, 0, 0, 0, 1, 0 },			    // not first
+		{ SEND, LAST, 0, 0, 1, 0 },			    // not first
+		{ SEND, FIRST | LAST | 0x20, 0, 0, 1, 0 },	    // unknown flag
+		{ SEND, FIRST | LAST, 1, 0, 1, 0 },		    // reserved
+		{ SEND, FIRST | LAST, 0, 1, 1, 0 },		    // arg without meaning
+		{ SEND, FIRST | LAST, 0, 0, 113, 0 },		    // longer than inline
+		{ SEND, FIRST | LAST | RING, 0, 0, 0, 0 },	    // nothing in the ring
+		{ SEND, FIRST | LAST | RING, 0, 0, 4097, 0 },	    // longer than a fragment
+		{ SEND, FIRST | LAST | RING, 0, 0, 0xffffffff, 0 }, //
+		{ SEND, FIRST, 0, 112, 112, 0 },		    // whole but not last
+		{ SEND, FIRST, 0, 100, 112, 0 },		    // more than the whole
+		{ SEND, FIRST, 0, 200, 0, 0 },			    // empty and not last
+		{ SEND, FIRST | RING, 0, (1 << 20) + 1, 4096, 0 },  // too long for the VI
+		{ WRITE, FIRST | LAST, 0, 0, 97, 0 },		    // no room beside the address
+		{ WRITE, FIRST | LAST, 0, 0, 8, 8 },		    // length in a write's address
+		{ READ_REQ, FIRST | LAST, 0, 0, 15, 0 },
+		{ READ_REQ, FIRST | LAST, 0, 0, 16, (1 << 20) + 1 },
+		{ READ_REQ, FIRST | LAST | RING, 0, 0, 16, 0 },
+		{ READ_REQ, FIRST, 0, 0, 16, 0 },
+		{ READ_RESP, FIRST | LAST | IMM, 0, 0, 1, 0 },
+		{ 6, ACK, 0, 0, 0, 0 },
+		{ ABORT, LAST, 0, 0, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		EXPECT_EQ(check(bad[i]), -EPROTO) << "slot " << i;
+	EXPECT_EQ(check({ SEND, FIRST | LAST, 0, 0, 1, 0 }), 0) << "a refusal changes nothing";
+}
+
+TEST_F(SlotCheck, RefusesInsideAMessage)
+{
+	ASSERT_EQ(check({ SEND, FIRST | RING, 0, 5000, 4096, 0 }), 0);
+	EXPECT_EQ(check({ SEND, FIRST | LAST, 0, 0, 1, 0 }), -EPROTO);
+	EXPECT_EQ(check({ WRITE, LAST | RING, 0, 0, 904, 0 }), -EPROTO);
+	EXPECT_EQ(check({ SEND, LAST | RING, 0, 0, 903, 0 }), -EPROTO);
+	EXPECT_EQ(check({ SEND, LAST | RING, 0, 0, 905, 0 }), -EPROTO);
+	EXPECT_EQ(check({ SEND, RING, 0, 0, 904, 0 }), -EPROTO);
+	EXPECT_EQ(check({ SEND, LAST | RING | IMM, 0, 1, 904, 0 }), -EPROTO);
+	EXPECT_EQ(check({ READ_REQ, FIRST | LAST, 0, 0, 16, 1 }), -EPROTO);
+	EXPECT_EQ(check({ SEND, LAST | RING, 0, 0, 904, 0 }), 0);
+}
+
+TEST(SlotArithmetic, SequencesAreNeverTrivialAndDifferByLap)
+{
+	for (uint32_t n :
+	     { 0u, 1u, 0x3fffffffu, 0x40000000u, 0x7fffffffu, 0x80000000u, 0xffffffffu }) {
+		EXPECT_NE(wx_seq(n), 0u);
+		EXPECT_NE(wx_seq(n), 0xffffffffu);
+		for (uint32_t lap = 8; lap <= 4096; lap *= 2)
+			EXPECT_NE(wx_seq(n), wx_seq(n + lap));
+	}
+}
+
+TEST(SlotArithmetic, RingPlacesInOnePieceAndNeverOverlapsWhatIsLive)
+{
+	std::mt19937 gen(1);
+	const uint32_t ring = 16384;
+	uint64_t cursor = 0;
+
+	for (int i = 0; i < 100000; i++) {
+		uint32_t len = 1 + gen() % (ring / 4);
+		uint64_t before = cursor;
+		uint32_t at = wx_ring_place(&cursor, ring, len);
+
+		ASSERT_EQ(at % 64, 0u);
+		ASSERT_LE(at + len, ring);
+		ASSERT_GE(cursor - before, len);
+		ASSERT_LT(cursor - before, uint64_t{ 2 } * (len + 64) + ring / 4);
+		ASSERT_EQ((cursor - 1) / ring, (cursor - ((len + 63) & ~63u)) / ring);
+	}
+}
+
+TEST(SlotArithmetic, BellIsDueFromItsSlotOn)
+{
+	for (uint32_t slot : { 0u, 5u, 0x3fffffffu, 0x40000000u, 0xfffffffeu, 0xffffffffu }) {
+		uint32_t bell = wx_bell(1, slot);
+
+		EXPECT_FALSE(wx_bell_due(bell, slot));
+		EXPECT_FALSE(wx_bell_due(bell, slot - 1));
+		EXPECT_TRUE(wx_bell_due(bell, slot + 1));
+		EXPECT_TRUE(wx_bell_due(bell, slot + 4096));
+		EXPECT_FALSE(wx_bell_due(wx_bell(2, slot), slot + 1));
+	}
+	EXPECT_FALSE(wx_bell_due(0, 5));
+}
+
+TEST(SlotGeometry, RefusesWhatThisVersionDoesNotUse)
+{
+	EXPECT_TRUE(wx_geometry_ok(8, 4096));
+	EXPECT_TRUE(wx_geometry_ok(4096, 64u << 20));
+	for (uint32_t slots : { 0u, 4u, 9u, 8192u, 0xffffffffu })
+		EXPECT_FALSE(wx_geometry_ok(slots, 4096)) << slots;
+	for (uint32_t ring : { 0u, 2048u, 5000u, 128u << 20, 0xffffffffu })
+		EXPECT_FALSE(wx_geometry_ok(8, ring)) << ring;
+}
+
+} // namespace

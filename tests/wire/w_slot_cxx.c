@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "w_slot_cxx.h"
+
+#include <stdlib.h>
+
+#include "w_slot.h"
+
+struct w_stream *wx_stream_new(uint32_t max_length, uint32_t ring_bytes)
+{
+	struct w_stream *s = calloc(1, sizeof(*s));
+
+	s->max_length = max_length;
+	s->ring_bytes = ring_bytes;
+	return s;
+}
+
+void wx_stream_free(struct w_stream *s)
+{
+	free(s);
+}
+
+int wx_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg,
+		  uint32_t frag, uint32_t rdma_length, uint32_t *inline_off)
+{
+	struct w_rdma rdma = { .length = rdma_length };
+
+	return w_slot_check(s, op, flags, reserved, arg, frag, &rdma, inline_off);
+}
+
+uint32_t wx_seq(uint32_t n)
+{
+	return w_seq(n);
+}
+
+uint32_t wx_ring_place(uint64_t *cursor, uint32_t ring_bytes, uint32_t length)
+{
+	return w_ring_place(cursor, ring_bytes, length);
+}
+
+uint32_t wx_bell(uint32_t bits, uint32_t slot)
+{
+	return w_bell(bits, slot);
+}
+
+int wx_bell_due(uint32_t bell, uint32_t published)
+{
+	return w_bell_due(bell, published);
+}
+
+int wx_geometry_ok(uint32_t slots, uint32_t ring_bytes)
+{
+	return w_geometry_ok(slots, ring_bytes);
+}

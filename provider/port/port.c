@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What all back ends of the port contract share. */
+#include "port.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "port_deco.h"
+#include "port_emu_priv.h"
+#include "port_fault.h"
+#include "port_strict.h"
+#include "u_log.h"
+
+/* Optional, and so not looked at: slice_share, event_fd, service. */
+int port_ops_check(const struct port_ops *ops)
+{
+	bool windows = ops->slice_alloc != NULL && ops->slice_free != NULL &&
+		       ops->peer_slice_open != NULL && ops->map != NULL && ops->unmap != NULL &&
+		       ops->flush != NULL;
+	bool doorbells = ops->peer_db_ring != NULL && ops->db_read != NULL &&
+			 ops->db_clear != NULL && ops->db_set_mask != NULL &&
+			 ops->db_clear_mask != NULL;
+	bool scratchpads = ops->spad_read != NULL && ops->spad_write != NULL &&
+			   ops->peer_spad_read != NULL && ops->peer_spad_write != NULL;
+	bool link = ops->link_enable != NULL && ops->link_disable != NULL &&
+		    ops->link_state != NULL;
+
+	return windows && doorbells && scratchpads && link && ops->export_view != NULL &&
+			       ops->close != NULL
+		       ? 0
+		       : -EINVAL;
+}
+
+int port_slice_share(struct port *p, int fd, size_t len, uint32_t *id_out)
+{
+	return p->ops->slice_share != NULL ? p->ops->slice_share(p, fd, len, id_out) : -EOPNOTSUPP;
+}
+
+int port_event_fd(struct port *p)
+{
+	return p->ops->event_fd != NULL ? p->ops->event_fd(p) : -1;
+}
+
+int port_service(struct port *p)
+{
+	return p->ops->service != NULL ? p->ops->service(p) : 0;
+}
+
+void port_close(struct port *p)
+{
+	if (p != NULL)
+		p->ops->close(p);
+}
+
+/* One decorator as its export_view() wrote it: "strict seed=N", "fault seed=N [options]". */
+static int attach_decorator(struct port *p, const char *text, struct port **out)
+{
+	uint64_t seed;
+	int end = 0;
+
+	if (sscanf(text, "strict seed=%" SCNu64 "%n", &seed, &end) == 1 && text[end] == '\0')
+		return port_strict_wrap(p, seed, out);
+	end = 0;
+	if (sscanf(text, "fault seed=%" SCNu64 " %n", &seed, &end) == 1 && end > 0)
+		return port_fault_wrap(p, text + end, seed, out);
+	return -EINVAL;
+}
+
+/* Takes decorators off again; the port below is the caller's still. */
+static void undecorate(struct port *p, struct port *stop)
+{
+	struct port *inner;
+
+	for (; p != stop; p = inner) {
+		inner = p->inner;
+		p->inner = NULL;
+		port_close(p);
+	}
+}
+
+static int attach_segments(char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
+			   struct port **out)
+{
+	char *next = strstr(text, PORT_VIEW_SEP);
+	struct port *base;
+	struct port *p;
+	int err;
+
+	if (next != NULL)
+		*next = '\0';
+	err = emu_attach(text, fds, nfds, irq, &base);
+	if (err != 0)
+		return err;
+	p = base;
+	while (next != NULL && err == 0) {
+		text = next + strlen(PORT_VIEW_SEP);
+		next = strstr(text, PORT_VIEW_SEP);
+		if (next != NULL)
+			*next = '\0';
+		err = attach_decorator(p, text, &p);
+	}
+	if (err != 0) {
+		undecorate(p, base);
+		port_close(base);
+		return err;
+	}
+	*out = p;
+	return 0;
+}
+
+int port_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
+		struct port **out)
+{
+	char copy[PORT_VIEW_MAX];
+	int err = -EINVAL;
+
+	if (strlen(text) < sizeof(copy) && nfds <= PORT_ATTACH_FDS) {
+		memcpy(copy, text, strlen(text) + 1);
+		err = attach_segments(copy, fds, nfds, irq, out);
+	}
+	if (err != 0) {
+		u_error("port",
+			"a port view was sought, \"%.255s\" with %u descriptors is none (%s); "
+			"are agent and library of the same version?",
+			text, nfds, strerror(-err));
+		return err;
+	}
+	for (unsigned int i = 0; i < nfds; i++)
+		close(fds[i]);
+	return 0;
+}
+
+static int decorate_word(struct port *p, const char *word, const char *fault_options, uint64_t seed,
+			 struct port **out)
+{
+	if (strcmp(word, "strict") == 0)
+		return port_strict_wrap(p, seed, out);
+	if (strcmp(word, "fault") == 0)
+		return port_fault_wrap(p, fault_options, seed, out);
+	return -EINVAL;
+}
+
+static int decorate_words(struct port *base, char *kind, const char *fault_options, uint64_t seed,
+			  struct port **out)
+{
+	struct port *p = base;
+	char *rest = NULL;
+	char *word = strtok_r(kind, "+", &rest);
+	int err = word != NULL && strcmp(word, base->limits.kind) == 0 ? 0 : -EINVAL;
+
+	while (err == 0 && (word = strtok_r(NULL, "+", &rest)) != NULL)
+		err = decorate_word(p, word, fault_options, seed, &p);
+	if (err != 0) {
+		undecorate(p, base);
+		return err;
+	}
+	*out = p;
+	return 0;
+}
+
+int port_decorate(struct port *p, const char *kind, const char *fault_options, uint64_t seed,
+		  struct port **out)
+{
+	char copy[sizeof(p->limits.kind)];
+	int err = -EINVAL;
+
+	if (strlen(kind) < sizeof(copy)) {
+		memcpy(copy, kind, strlen(kind) + 1);
+		err = decorate_words(p, copy, fault_options, seed, out);
+	}
+	if (err == -EINVAL)
+		u_error("port",
+			"a port kind was sought, \"%s\" is none for a port of kind %s; use "
+			"%s[+strict][+fault]",
+			kind, p->limits.kind, p->limits.kind);
+	return err;
+}

@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* emu: the agent's port. */
+#include "port_emu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "port_emu_priv.h"
+#include "u_log.h"
+#include "u_time.h"
+
+#define EMU_SERVICE_MESSAGES 256u /* handled at once, so that one cable does not starve others */
+
+void emu_notify(struct emu_port *e)
+{
+	uint64_t one = 1;
+
+	if (e->event_fd >= 0 && write(e->event_fd, &one, sizeof(one)) < 0)
+		u_debug("port", "port %s event: %s", e->view.port.limits.name, strerror(errno));
+}
+
+static bool link_is_up(const struct emu_port *e)
+{
+	return (atomic_load_explicit(&e->link, memory_order_acquire) & 1) != 0;
+}
+
+static void link_store(struct emu_port *e, bool up)
+{
+	uint64_t word = emu_link_word(e->generation, e->view.cable, up);
+
+	atomic_store_explicit(&e->link, word, memory_order_release);
+	atomic_store_explicit(&emu_own(&e->view)->link, word, memory_order_release);
+}
+
+/* Derives the link from what is plugged and enabled.  Each coming up is a new generation. */
+void emu_link_update(struct emu_port *e)
+{
+	bool up = e->self ||
+		  (e->sock >= 0 && e->view.peer.regs != NULL && e->enabled && e->peer_enabled);
+	bool was = link_is_up(e);
+
+	if (up && !was && ++e->generation == 0)
+		e->generation = 1;
+	link_store(e, up);
+	if (up == was)
+		return;
+	e->changes++;
+	emu_notify(e);
+}
+
+static uint32_t fresh_id(struct emu_port *e)
+{
+	do {
+		e->next_id++;
+	} while (e->next_id == 0 || emu_slices_find(&e->own, e->next_id) != NULL);
+	return e->next_id;
+}
+
+/* Puts a descriptor where the peer will look for it. */
+static int slice_offer(struct emu_port *e, struct emu_slice *slice, int fd)
+{
+	struct emu_slice offer = *slice;
+	int err;
+
+	if (!e->self) {
+		if (e->unopened >= EMU_OFFERS_MAX)
+			return -ENOBUFS;
+		slice->unopened = true;
+		return emu_cable_offer(e, slice->id, slice->len, fd);
+	}
+	offer.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (offer.fd < 0)
+		return -errno;
+	err = emu_slices_add(&e->offers, &offer);
+	if (err != 0)
+		close(offer.fd);
+	return err;
+}
+
+/* Names memory to the peer under a new id. */
+static int slice_enter(struct emu_port *e, int fd, size_t len, bool counted, uint32_t *id_out)
+{
+	struct emu_slice slice = { .id = fresh_id(e), .fd = -1, .len = len, .counted = counted };
+	struct emu_slice *entered;
+	uint32_t id = slice.id;
+	int err = emu_slices_add(&e->own, &slice);
+
+	if (err != 0)
+		return err;
+	entered = emu_slices_find(&e->own, id);
+	err = slice_offer(e, entered, fd);
+	if (err != 0) {
+		emu_slices_del(&e->own, entered);
+		return err;
+	}
+	e->unopened += entered->unopened;
+	*id_out = id;
+	return 0;
+}
+
+static int slice_make(struct emu_port *e, size_t len, struct port_slice *out)
+{
+	struct port_slice slice = { .len = len };
+	int err = emu_memfd("viaduct-slice", len, &slice.fd);
+
+	if (err != 0)
+		return err;
+	err = slice_enter(e, slice.fd, len, true, &slice.id);
+	if (err != 0) {
+		close(slice.fd);
+		return err;
+	}
+	e->window_used += len;
+	*out = slice;
+	return 0;
+}
+
+static int port_emu_slice_alloc(struct port *p, size_t len, struct port_slice *out)
+{
+	struct emu_port *e = emu_port(p);
+	int err;
+
+	if (len == 0)
+		return -EINVAL;
+	pthread_mutex_lock(&e->lock);
+	if (len > p->limits.window_bytes)
+		err = -ENOSPC;
+	else if (u_align_up(len, EMU_SLICE_ALIGN) > p->limits.window_bytes - e->window_used)
+		err = -ENOSPC;
+	else
+		err = slice_make(e, u_align_up(len, EMU_SLICE_ALIGN), out);
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
+static int port_emu_slice_share(struct port *p, int fd, size_t len, uint32_t *id_out)
+{
+	struct emu_port *e = emu_port(p);
+	int err = len == 0 ? -EINVAL : emu_memfd_check(fd, len);
+
+	if (err != 0)
+		return err;
+	pthread_mutex_lock(&e->lock);
+	err = slice_enter(e, fd, len, false, id_out);
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
+/* An offer nobody opened yet is taken back. */
+static void slice_withdraw(struct emu_port *e, const struct emu_slice *slice)
+{
+	struct emu_msg msg = emu_msg(EMU_FREE);
+	struct emu_slice *offer;
+
+	if (e->self) {
+		offer = emu_slices_find(&e->offers, slice->id);
+		if (offer != NULL)
+			emu_slices_del(&e->offers, offer);
+	} else if (slice->unopened) {
+		e->unopened--;
+		msg.id = slice->id;
+		emu_cable_say(e, &msg);
+	}
+}
+
+static void port_emu_slice_free(struct port *p, uint32_t id)
+{
+	struct emu_port *e = emu_port(p);
+	struct emu_slice *slice;
+	struct emu_slice gone;
+
+	pthread_mutex_lock(&e->lock);
+	slice = emu_slices_find(&e->own, id);
+	if (slice != NULL) {
+		gone = *slice;
+		emu_slices_del(&e->own, slice);
+		if (gone.counted)
+			e->window_used -= gone.len;
+		slice_withdraw(e, &gone);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* Over a cable an offer is opened once; on self it stands until the slice is freed. */
+static int slice_take(struct emu_port *e, struct emu_slice *offer, int *fd_out)
+{
+	struct emu_msg msg = emu_msg(EMU_TAKEN);
+	int fd;
+
+	if (e->self) {
+		fd = fcntl(offer->fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			return -errno;
+		*fd_out = fd;
+		return 0;
+	}
+	*fd_out = offer->fd;
+	offer->fd = -1;
+	msg.id = offer->id;
+	emu_slices_del(&e->offers, offer);
+	emu_cable_say(e, &msg);
+	return 0;
+}
+
+/* The offer was sent before anybody could name it, so it has come or is in the cable. */
+static int port_emu_peer_slice_open(struct port *p, uint32_t id, size_t len, int *fd_out)
+{
+	struct emu_port *e = emu_port(p);
+	struct emu_slice *offer;
+	int err;
+
+	pthread_mutex_lock(&e->lock);
+	offer = emu_slices_find(&e->offers, id);
+	if (offer == NULL) {
+		emu_cable_input(e, EMU_BACKLOG_MAX);
+		offer = emu_slices_find(&e->offers, id);
+	}
+	if (offer == NULL)
+		err = -ENOENT;
+	else
+		err = len > offer->len ? -ERANGE : slice_take(e, offer, fd_out);
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
+static void port_emu_ring(struct port *p, uint32_t bits)
+{
+	struct emu_port *e = emu_port(p);
+
+	pthread_mutex_lock(&e->lock);
+	emu_view_ring(&e->view, bits);
+	pthread_mutex_unlock(&e->lock);
+}
+
+static uint32_t port_emu_peer_spad_read(struct port *p, unsigned int idx)
+{
+	struct emu_port *e = emu_port(p);
+	uint32_t v;
+
+	pthread_mutex_lock(&e->lock);
+	v = emu_peer_spad_read(p, idx);
+	pthread_mutex_unlock(&e->lock);
+	return v;
+}
+
+static int port_emu_peer_spad_write(struct port *p, unsigned int idx, uint32_t v)
+{
+	struct emu_port *e = emu_port(p);
+	int err;
+
+	pthread_mutex_lock(&e->lock);
+	err = emu_peer_spad_write(p, idx, v);
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
+static void link_set(struct emu_port *e, bool enabled)
+{
+	struct emu_msg msg = emu_msg(EMU_LINK);
+
+	pthread_mutex_lock(&e->lock);
+	if (e->enabled != enabled) {
+		e->enabled = enabled;
+		msg.enabled = enabled;
+		emu_cable_say(e, &msg);
+		emu_link_update(e);
+	}
+	pthread_mutex_unlock(&e->lock);
+}
+
+static int port_emu_link_enable(struct port *p)
+{
+	link_set(emu_port(p), true);
+	return 0;
+}
+
+static void port_emu_link_disable(struct port *p)
+{
+	link_set(emu_port(p), false);
+}
+
+static enum port_link port_emu_link_state(struct port *p, uint32_t *generation_out)
+{
+	uint64_t word = atomic_load_explicit(&emu_port(p)->link, memory_order_acquire);
+
+	if (generation_out != NULL)
+		*generation_out = (uint32_t)(word >> 32);
+	return (word & 1) != 0 ? PORT_LINK_UP : PORT_LINK_DOWN;
+}
+
+static int port_emu_event_fd(struct port *p)
+{
+	return emu_port(p)->epoll_fd;
+}
+
+static int port_emu_service(struct port *p)
+{
+	struct emu_port *e = emu_port(p);
+	uint64_t count;
+	int changes;
+
+	pthread_mutex_lock(&e->lock);
+	emu_cable_input(e, EMU_SERVICE_MESSAGES);
+	emu_cable_output(e);
+	changes = (int)e->changes;
+	e->changes = 0;
+	if (read(e->event_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		changes = -errno;
+	pthread_mutex_unlock(&e->lock);
+	return changes;
+}
+
+static int port_emu_export_view(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
+				unsigned int *nfds_out)
+{
+	struct emu_port *e = emu_port(p);
+	int err;
+
+	pthread_mutex_lock(&e->lock);
+	err = emu_view_text(&e->view, text, size);
+	if (err == 0) {
+		*nfds_out = e->peer_fd >= 0;
+		if (e->peer_fd >= 0)
+			fds[0] = e->peer_fd;
+	}
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
+static void emu_free(struct emu_port *e)
+{
+	emu_slices_clear(&e->own);
+	emu_slices_clear(&e->offers);
+	free(e->backlog);
+	if (e->epoll_fd >= 0)
+		close(e->epoll_fd);
+	if (e->event_fd >= 0)
+		close(e->event_fd);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+static void port_emu_close(struct port *p)
+{
+	struct emu_port *e = emu_port(p);
+
+	port_emu_unplug(p);
+	atomic_store_explicit(&emu_own(&e->view)->link, 0, memory_order_release);
+	emu_free(e);
+}
+
+static const struct port_ops emu_ops = {
+	.slice_alloc = port_emu_slice_alloc,
+	.slice_free = port_emu_slice_free,
+	.slice_share = port_emu_slice_share,
+	.peer_slice_open = port_emu_peer_slice_open,
+	.map = emu_map,
+	.unmap = emu_unmap,
+	.flush = emu_flush,
+	.peer_db_ring = port_emu_ring,
+	.db_read = emu_db_read,
+	.db_clear = emu_db_clear,
+	.db_set_mask = emu_db_set_mask,
+	.db_clear_mask = emu_db_clear_mask,
+	.spad_read = emu_spad_read,
+	.spad_write = emu_spad_write,
+	.peer_spad_read = port_emu_peer_spad_read,
+	.peer_spad_write = port_emu_peer_spad_write,
+	.link_enable = port_emu_link_enable,
+	.link_disable = port_emu_link_disable,
+	.link_state = port_emu_link_state,
+	.event_fd = port_emu_event_fd,
+	.service = port_emu_service,
+	.export_view = port_emu_export_view,
+	.close = port_emu_close,
+};
+
+/* Nothing ever happens to the link of self, so it is no event source. */
+static int self_link_enable(struct port *p)
+{
+	return 0;
+}
+
+static void self_link_disable(struct port *p) {}
+
+static const struct port_ops self_ops = {
+	.slice_alloc = port_emu_slice_alloc,
+	.slice_free = port_emu_slice_free,
+	.slice_share = port_emu_slice_share,
+	.peer_slice_open = port_emu_peer_slice_open,
+	.map = emu_map,
+	.unmap = emu_unmap,
+	.flush = emu_flush,
+	.peer_db_ring = emu_peer_db_ring,
+	.db_read = emu_db_read,
+	.db_clear = emu_db_clear,
+	.db_set_mask = emu_db_set_mask,
+	.db_clear_mask = emu_db_clear_mask,
+	.spad_read = emu_spad_read,
+	.spad_write = emu_spad_write,
+	.peer_spad_read = emu_peer_spad_read,
+	.peer_spad_write = emu_peer_spad_write,
+	.link_enable = self_link_enable,
+	.link_disable = self_link_disable,
+	.link_state = port_emu_link_state,
+	.export_view = port_emu_export_view,
+	.close = port_emu_close,
+};
+
+/* A generation of a former life of this host must not come again soon. */
+static uint32_t first_generation(void)
+{
+	uint32_t r;
+
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != (ssize_t)sizeof(r))
+		r = (uint32_t)u_now_ns();
+	return r & 0x00ffffffu;
+}
+
+static int emu_events(struct emu_port *e)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	e->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (e->epoll_fd < 0 || e->event_fd < 0 ||
+	    epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, e->event_fd, &ev) != 0)
+		return -errno;
+	return 0;
+}
+
+static int emu_new(struct port_emu_host *host, const struct port_emu_cfg *cfg,
+		   const struct port_ops *ops, struct emu_port **out)
+{
+	struct port_emu_cfg checked;
+	struct emu_port *e;
+	int err = emu_cfg_check(cfg, &checked);
+
+	if (err == 0)
+		err = port_ops_check(ops);
+	if (err != 0)
+		return err;
+	e = calloc(1, sizeof(*e));
+	if (e == NULL)
+		return -ENOMEM;
+	emu_view_init(&e->view, ops, &host->irq, &checked);
+	e->view.link = &e->link;
+	e->host = host;
+	e->sock = -1;
+	e->peer_fd = -1;
+	e->epoll_fd = -1;
+	e->event_fd = -1;
+	e->generation = first_generation();
+	pthread_mutex_init(&e->lock, NULL);
+	*out = e;
+	return 0;
+}
+
+int port_emu_self_create(struct port_emu_host *host, const struct port_emu_cfg *cfg,
+			 struct port **out)
+{
+	struct emu_port *e;
+	int err = emu_new(host, cfg, &self_ops, &e);
+
+	if (err != 0)
+		return err;
+	e->self = true;
+	e->view.peer = (struct emu_peer){ .regs = host->irq.regs,
+					  .index = e->view.index,
+					  .db_bits = e->view.port.limits.db_bits,
+					  .spads = e->view.port.limits.spads };
+	emu_link_update(e);
+	*out = &e->view.port;
+	return 0;
+}
+
+int port_emu_create(struct port_emu_host *host, const struct port_emu_cfg *cfg, struct port **out)
+{
+	struct emu_port *e;
+	int err = emu_new(host, cfg, &emu_ops, &e);
+
+	if (err != 0)
+		return err;
+	err = emu_events(e);
+	if (err != 0) {
+		emu_free(e);
+		return err;
+	}
+	link_store(e, false);
+	*out = &e->view.port;
+	return 0;
+}
+
+/* The port with the cable, below its decorators. */
+static struct emu_port *cabled(const struct port *p)
+{
+	while (p->inner != NULL)
+		p = p->inner;
+	return p->ops == &emu_ops ? emu_port((struct port *)(uintptr_t)p) : NULL;
+}
+
+int port_emu_plug(struct port *p, int cable_fd)
+{
+	struct emu_port *e = cabled(p);
+	int err;
+
+	if (e == NULL) {
+		close(cable_fd);
+		return -EOPNOTSUPP;
+	}
+	pthread_mutex_lock(&e->lock);
+	emu_cable_unplug(e, "another cable replaces this one");
+	err = emu_cable_plug(e, cable_fd);
+	pthread_mutex_unlock(&e->lock);
+	return err;
+}
+
+void port_emu_unplug(struct port *p)
+{
+	struct emu_port *e = cabled(p);
+
+	if (e == NULL)
+		return;
+	pthread_mutex_lock(&e->lock);
+	emu_cable_unplug(e, "asked for");
+	pthread_mutex_unlock(&e->lock);
+}
+
+bool port_emu_plugged(const struct port *p)
+{
+	struct emu_port *e = cabled(p);
+	bool plugged;
+
+	if (e == NULL)
+		return false;
+	pthread_mutex_lock(&e->lock);
+	plugged = e->sock >= 0;
+	pthread_mutex_unlock(&e->lock);
+	return plugged;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * emu: the reference implementation of the port contract, in shared memory.
+ *
+ * - A host has one register page (a sealed memfd): the interrupt word, and for
+ *   each port its doorbell counters and scratchpads.  Neighbours map it to ring
+ *   and to write scratchpads; waiters sleep on the interrupt word with
+ *   FUTEX_WAIT_BITSET, doorbell bit n being futex bit n.
+ * - A doorbell bit is a counter, so that any number of processes of a host can
+ *   each have their own view of what rang since they last cleared it.
+ * - A slice is a sealed memfd of its own, mapped only by whoever holds its descriptor.
+ * - A cable (a SOCK_SEQPACKET Unix socket between the two agents) stands for the
+ *   link: register pages and slice descriptors travel over it, and its hang-up
+ *   is the link going down.
+ */
+#ifndef PORT_EMU_H
+#define PORT_EMU_H
+
+#include "port.h"
+
+struct port_emu_host;
+
+/* The registers of one emulated host; shared by all its ports.  Interrupts included. */
+int port_emu_host_create(struct port_emu_host **out);
+void port_emu_host_destroy(struct port_emu_host *host);
+struct port_irq *port_emu_host_irq(struct port_emu_host *host);
+int port_emu_host_regs_fd(const struct port_emu_host *host); /* borrowed; for port_irq_open() */
+
+/* A client's view of the interrupts of a host, from the register page.  fd stays the caller's. */
+int port_irq_open(int regs_fd, struct port_irq **out);
+void port_irq_close(struct port_irq *irq);
+
+struct port_emu_cfg {
+	char name[PORT_NAME_MAX];
+	uint32_t index;	       /* of the port on its host, < PORT_PER_HOST; self is 0 */
+	uint32_t db_bits;      /* 1..PORT_DB_MAX; 0: 16 */
+	uint32_t spads;	       /* 1..PORT_SPAD_MAX; 0: 8 */
+	uint64_t window_bytes; /* 0: 4 GiB */
+};
+
+/* The port that joins the processes of one host; its peer is itself, its link always up. */
+int port_emu_self_create(struct port_emu_host *host, const struct port_emu_cfg *cfg,
+			 struct port **out);
+
+/* A port with no cable yet: link down until one is plugged and both sides enable it. */
+int port_emu_create(struct port_emu_host *host, const struct port_emu_cfg *cfg, struct port **out);
+
+/*
+ * Plugs the cable: a connected SOCK_SEQPACKET socket whose other end is plugged
+ * into another emu port.  Takes ownership, also when it fails.  Replaces a cable
+ * that was there.  `p` may be decorated.
+ * The far side is hostile: its register page and slice descriptors are checked
+ * (size, seals) before they are mapped.  A hang-up unplugs by itself (link down).
+ */
+int port_emu_plug(struct port *p, int cable_fd);
+void port_emu_unplug(struct port *p);
+bool port_emu_plugged(const struct port *p);
+
+#endif

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fault: lost and spurious doorbells, and a link that goes down in the middle of a line. */
+#include "port_fault.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "port_deco.h"
+#include "port_fault_opt.h"
+#include "u_lock.h"
+#include "u_log.h"
+#include "u_time.h"
+
+struct fault {
+	struct port port;
+	struct fault_options opt;
+	char *text; /* the options as given */
+	uint64_t seed;
+	_Atomic uint64_t random;
+	_Atomic uint64_t stores; /* lines, or parts of one, stored so far */
+	_Atomic uint32_t drop_next;
+	_Atomic uint32_t changes;
+	_Atomic bool down;
+	_Atomic uint32_t ups; /* comings up of its own; part of the generation */
+
+	struct u_lock lock;    /* coming up, going down and all below */
+	_Atomic int64_t up_at; /* when to come back; U_NEVER */
+	bool enabled;	       /* what the layers above asked for */
+	int epoll_fd;	       /* the three: -1 until somebody asks for event_fd */
+	int event_fd;
+	int timer_fd;
+};
+
+struct fault_map {
+	struct fault *fault;
+	uint32_t life; /* f->ups when it was made: it dies with that life of the link, as a translation does */
+	struct port_map inner;
+};
+
+static struct fault *fault_of(struct port *p)
+{
+	return u_container_of(p, struct fault, port);
+}
+
+static bool chance(struct fault *f, double probability)
+{
+	return probability > 0 && (double)(deco_random(&f->random) >> 11) * 0x1p-53 < probability;
+}
+
+static void fault_notify(struct fault *f)
+{
+	uint64_t one = 1;
+
+	atomic_fetch_add_explicit(&f->changes, 1, memory_order_relaxed);
+	if (f->event_fd >= 0 && write(f->event_fd, &one, sizeof(one)) < 0)
+		u_debug("port", "port %s event: %s", f->port.limits.name, strerror(errno));
+}
+
+static void timer_arm(struct fault *f)
+{
+	int64_t at = atomic_load_explicit(&f->up_at, memory_order_relaxed);
+	struct itimerspec its = { 0 };
+
+	if (f->timer_fd < 0)
+		return;
+	if (at != U_NEVER) {
+		its.it_value.tv_sec = at / 1000000000;
+		its.it_value.tv_nsec = at % 1000000000;
+	}
+	timerfd_settime(f->timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
+}
+
+/* The port below goes down too, so that the peer and this host's clients notice. */
+static void fault_down(struct fault *f)
+{
+	u_lock_take(&f->lock);
+	if (!atomic_exchange_explicit(&f->down, true, memory_order_seq_cst)) {
+		atomic_store_explicit(&f->up_at,
+				      f->opt.down_ms == 0
+					      ? U_NEVER
+					      : u_now_ns() + (int64_t)f->opt.down_ms * 1000000,
+				      memory_order_relaxed);
+		port_link_disable(f->port.inner);
+		timer_arm(f);
+		fault_notify(f);
+	}
+	u_lock_drop(&f->lock);
+}
+
+/* Comes up if it is down and due by `now`. */
+static void fault_up(struct fault *f, int64_t now)
+{
+	u_lock_take(&f->lock);
+	if (atomic_load_explicit(&f->down, memory_order_relaxed) &&
+	    now >= atomic_load_explicit(&f->up_at, memory_order_relaxed)) {
+		atomic_fetch_add_explicit(&f->ups, 1, memory_order_relaxed);
+		if (f->enabled)
+			port_link_enable(f->port.inner);
+		atomic_store_explicit(&f->up_at, U_NEVER, memory_order_relaxed);
+		atomic_store_explicit(&f->down, false, memory_order_seq_cst);
+		timer_arm(f);
+		fault_notify(f);
+	}
+	u_lock_drop(&f->lock);
+}
+
+static bool fault_is_down(struct fault *f)
+{
+	int64_t at;
+	int64_t now;
+
+	if (u_likely(!atomic_load_explicit(&f->down, memory_order_acquire)))
+		return false;
+	at = atomic_load_explicit(&f->up_at, memory_order_relaxed);
+	if (at == U_NEVER)
+		return true;
+	now = u_now_ns();
+	if (now < at)
+		return true;
+	fault_up(f, now);
+	return atomic_load_explicit(&f->down, memory_order_acquire);
+}
+
+/* A link that fails in a store of n bytes at dst lets so many of them pass, in whole words. */
+static size_t torn_length(struct fault *f, const void *dst, size_t n)
+{
+	size_t keep;
+	size_t over;
+
+	if (!chance(f, f->opt.torn))
+		return n;
+	keep = (size_t)(deco_random(&f->random) % n);
+	over = ((uintptr_t)dst + keep) & 7;
+	return keep > over ? keep - over : 0;
+}
+
+/* The last line before the link goes down is the one that may be torn. */
+static void fault_line(struct fault_map *m, void *dst, const void *src, size_t n)
+{
+	struct fault *f = m->fault;
+	bool last;
+
+	if (fault_is_down(f) || m->life != atomic_load_explicit(&f->ups, memory_order_relaxed))
+		return;
+	last = atomic_fetch_add_explicit(&f->stores, 1, memory_order_relaxed) + 1 ==
+	       f->opt.down_after;
+	if (u_unlikely(last))
+		n = torn_length(f, dst, n);
+	if (n > 0)
+		deco_put(&m->inner.out, dst, src, n);
+	if (u_unlikely(last))
+		fault_down(f);
+}
+
+static void fault_store(const struct u_out *out, void *dst, const void *src, size_t n)
+{
+	uint8_t *to = dst;
+	const uint8_t *from = src;
+	size_t piece;
+
+	for (; n > 0; n -= piece, to += piece, from += piece) {
+		piece = (size_t)u_min64(n, U_LINE - (uintptr_t)to % U_LINE);
+		fault_line(out->priv, to, from, piece);
+	}
+}
+
+static void fault_fence(const struct u_out *out)
+{
+	struct fault_map *m = out->priv;
+
+	u_out_fence(&m->inner.out);
+}
+
+static const struct u_out_ops fault_out_ops = { .store = fault_store, .fence = fault_fence };
+
+static int fault_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out)
+{
+	struct fault_map *m;
+	int err;
+
+	if (dir == PORT_INBOUND)
+		return port_map(p->inner, fd, len, dir, out);
+	m = calloc(1, sizeof(*m));
+	if (m == NULL)
+		return -ENOMEM;
+	err = port_map(p->inner, fd, len, dir, &m->inner);
+	if (err != 0) {
+		free(m);
+		return err;
+	}
+	m->fault = fault_of(p);
+	fault_is_down(m->fault); /* comes up if it is due */
+	m->life = atomic_load_explicit(&m->fault->ups, memory_order_relaxed);
+	*out = (struct port_map){ .base = m->inner.base,
+				  .len = m->inner.len,
+				  .out = { .ops = &fault_out_ops, .priv = m },
+				  .priv = m };
+	return 0;
+}
+
+static void fault_unmap(struct port *p, struct port_map *map)
+{
+	struct fault_map *m = map->priv;
+
+	if (map->out.ops != &fault_out_ops) {
+		port_unmap(p->inner, map);
+		return;
+	}
+	port_unmap(p->inner, &m->inner);
+	free(m);
+	memset(map, 0, sizeof(*map));
+}
+
+/* Takes one of the rings that are to be lost. */
+static bool drop_this(struct fault *f)
+{
+	uint32_t left = atomic_load_explicit(&f->drop_next, memory_order_relaxed);
+
+	while (left > 0) {
+		if (atomic_compare_exchange_weak_explicit(&f->drop_next, &left, left - 1,
+							  memory_order_relaxed,
+							  memory_order_relaxed))
+			return true;
+	}
+	return false;
+}
+
+static void fault_ring(struct port *p, uint32_t bits)
+{
+	struct fault *f = fault_of(p);
+
+	if (fault_is_down(f) || drop_this(f) || chance(f, f->opt.drop_db))
+		return;
+	port_peer_db_ring(p->inner, bits);
+	if (chance(f, f->opt.spurious_db))
+		port_peer_db_ring(p->inner, UINT32_MAX);
+}
+
+static uint32_t fault_peer_spad_read(struct port *p, unsigned int idx)
+{
+	return fault_is_down(fault_of(p)) ? UINT32_MAX : port_peer_spad_read(p->inner, idx);
+}
+
+static int fault_peer_spad_write(struct port *p, unsigned int idx, uint32_t v)
+{
+	return fault_is_down(fault_of(p)) ? -ENOTCONN : port_peer_spad_write(p->inner, idx, v);
+}
+
+static int fault_link_enable(struct port *p)
+{
+	struct fault *f = fault_of(p);
+	int err = 0;
+
+	u_lock_take(&f->lock);
+	if (!atomic_load_explicit(&f->down, memory_order_relaxed))
+		err = port_link_enable(p->inner);
+	if (err == 0)
+		f->enabled = true;
+	u_lock_drop(&f->lock);
+	return err;
+}
+
+static void fault_link_disable(struct port *p)
+{
+	struct fault *f = fault_of(p);
+
+	u_lock_take(&f->lock);
+	f->enabled = false;
+	port_link_disable(p->inner);
+	u_lock_drop(&f->lock);
+}
+
+static enum port_link fault_link_state(struct port *p, uint32_t *generation_out)
+{
+	struct fault *f = fault_of(p);
+	bool down = fault_is_down(f);
+	uint32_t generation;
+	enum port_link state = port_link_state(p->inner, &generation);
+
+	if (generation_out != NULL) {
+		generation += atomic_load_explicit(&f->ups, memory_order_relaxed);
+		*generation_out = generation != 0 ? generation : 1;
+	}
+	return down ? PORT_LINK_DOWN : state;
+}
+
+static int epoll_add(int epoll_fd, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (epoll_fd < 0 || fd < 0)
+		return -EBADF;
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : -errno;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void fault_events_close(struct fault *f)
+{
+	close_fd(&f->epoll_fd);
+	close_fd(&f->event_fd);
+	close_fd(&f->timer_fd);
+}
+
+static void fault_events_open(struct fault *f)
+{
+	int below = port_event_fd(f->port.inner);
+	int err;
+
+	f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	f->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	f->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	err = epoll_add(f->epoll_fd, f->event_fd);
+	if (err == 0)
+		err = epoll_add(f->epoll_fd, f->timer_fd);
+	if (err == 0 && below >= 0)
+		err = epoll_add(f->epoll_fd, below);
+	if (err != 0) {
+		u_error("port",
+			"event descriptors for port %s were sought, there are none (%s); "
+			"raise the limit of open files",
+			f->port.limits.name, strerror(-err));
+		fault_events_close(f);
+		return;
+	}
+	timer_arm(f);
+}
+
+static int fault_event_fd(struct port *p)
+{
+	struct fault *f = fault_of(p);
+
+	u_lock_take(&f->lock);
+	if (f->epoll_fd < 0)
+		fault_events_open(f);
+	u_lock_drop(&f->lock);
+	return f->epoll_fd;
+}
+
+static void drain(int fd)
+{
+	uint64_t count;
+
+	while (fd >= 0 && read(fd, &count, sizeof(count)) > 0)
+		;
+}
+
+static int fault_service(struct port *p)
+{
+	struct fault *f = fault_of(p);
+	int below;
+
+	drain(f->timer_fd);
+	fault_is_down(f);
+	drain(f->event_fd);
+	below = port_service(p->inner);
+	if (below < 0)
+		return below;
+	return below + (int)atomic_exchange_explicit(&f->changes, 0, memory_order_relaxed);
+}
+
+static int fault_export(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
+			unsigned int *nfds_out)
+{
+	struct fault *f = fault_of(p);
+	char segment[PORT_VIEW_MAX];
+	int n = snprintf(segment, sizeof(segment), "fault seed=%" PRIu64 " %s", f->seed, f->text);
+
+	if (n < 0 || (size_t)n >= sizeof(segment))
+		return -ENOSPC;
+	return deco_export(p, segment, text, size, fds, nfds_out);
+}
+
+static void fault_close(struct port *p)
+{
+	struct fault *f = fault_of(p);
+
+	port_close(p->inner);
+	fault_events_close(f);
+	free(f->text);
+	free(f);
+}
+
+static const struct port_ops fault_ops = {
+	.slice_alloc = deco_slice_alloc,
+	.slice_free = deco_slice_free,
+	.slice_share = deco_slice_share,
+	.peer_slice_open = deco_peer_slice_open,
+	.map = fault_map,
+	.unmap = fault_unmap,
+	.flush = deco_flush,
+	.peer_db_ring = fault_ring,
+	.db_read = deco_db_read,
+	.db_clear = deco_db_clear,
+	.db_set_mask = deco_db_set_mask,
+	.db_clear_mask = deco_db_clear_mask,
+	.spad_read = deco_spad_read,
+	.spad_write = deco_spad_write,
+	.peer_spad_read = fault_peer_spad_read,
+	.peer_spad_write = fault_peer_spad_write,
+	.link_enable = fault_link_enable,
+	.link_disable = fault_link_disable,
+	.link_state = fault_link_state,
+	.event_fd = fault_event_fd,
+	.service = fault_service,
+	.export_view = fault_export,
+	.close = fault_close,
+};
+
+static struct fault *fault_new(struct port *inner, const char *options, uint64_t seed)
+{
+	struct fault *f = calloc(1, sizeof(*f));
+
+	if (f == NULL)
+		return NULL;
+	f->text = strdup(options);
+	if (f->text == NULL) {
+		free(f);
+		return NULL;
+	}
+	deco_init(&f->port, &fault_ops, "fault", inner);
+	f->seed = seed;
+	atomic_init(&f->random, seed);
+	atomic_init(&f->up_at, U_NEVER);
+	f->enabled = port_link_state(inner, NULL) == PORT_LINK_UP;
+	f->epoll_fd = -1;
+	f->event_fd = -1;
+	f->timer_fd = -1;
+	return f;
+}
+
+int port_fault_wrap(struct port *inner, const char *options, uint64_t seed, struct port **out)
+{
+	struct fault_options opt;
+	struct fault *f;
+	int err = port_ops_check(&fault_ops);
+
+	if (options == NULL)
+		options = "";
+	if (err == 0)
+		err = fault_parse(options, &opt);
+	if (err != 0)
+		return err;
+	f = fault_new(inner, options, seed);
+	if (f == NULL)
+		return -ENOMEM;
+	f->opt = opt;
+	*out = &f->port;
+	return 0;
+}
+
+static struct fault *fault_within(struct port *p)
+{
+	while (p != NULL && p->ops != &fault_ops)
+		p = p->inner;
+	return p != NULL ? fault_of(p) : NULL;
+}
+
+void port_fault_link(struct port *p, enum port_link state)
+{
+	struct fault *f = fault_within(p);
+
+	if (f == NULL)
+		return;
+	if (state == PORT_LINK_DOWN)
+		fault_down(f);
+	else
+		fault_up(f, U_NEVER);
+}
+
+void port_fault_drop_doorbells(struct port *p, uint32_t count)
+{
+	struct fault *f = fault_within(p);
+
+	if (f != NULL)
+		atomic_store_explicit(&f->drop_next, count, memory_order_relaxed);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The options of the fault decorator; what they mean is in port_fault.h. */
+#ifndef PORT_FAULT_OPT_H
+#define PORT_FAULT_OPT_H
+
+#include <stdint.h>
+
+struct fault_options {
+	double drop_db;
+	double spurious_db;
+	double torn;
+	uint64_t down_after; /* 0: never */
+	uint64_t down_ms;
+};
+
+/* 0, or -EINVAL after a log line that names the bad option. */
+int fault_parse(const char *text, struct fault_options *out);
+
+#endif

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Making, running and ending an agent: the event loop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ag_priv.h"
+#include "u_futex.h"
+#include "u_log.h"
+#include "u_thread.h"
+#include "u_time.h"
+
+#define IRQ_LOOK_NS INT64_C(1000000000)
+
+#define SLOTS_DEFAULT 128u
+#define RING_DEFAULT (256u << 10)
+#define EVENTS 64
+
+struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds)
+{
+	struct w_ctl_hdr hdr;
+	struct ag_msg *m;
+
+	memcpy(&hdr, msg, sizeof(hdr));
+	m = malloc(sizeof(*m) + hdr.len);
+	if (m == NULL)
+		return NULL;
+	ag_list_init(&m->node);
+	m->len = hdr.len;
+	m->nfds = nfds;
+	if (nfds > 0)
+		memcpy(m->fds, fds, nfds * sizeof(int));
+	memcpy(m->bytes, msg, hdr.len);
+	return m;
+}
+
+void ag_msg_free(struct ag_msg *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nfds; i++)
+		close(m->fds[i]);
+	free(m);
+}
+
+int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = what };
+
+	if (epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &ev) == 0)
+		return 0;
+	if (errno == EEXIST && epoll_ctl(a->epoll, EPOLL_CTL_MOD, fd, &ev) == 0)
+		return 0;
+	return -errno;
+}
+
+static void wake(struct ag_agent *a)
+{
+	uint64_t one = 1;
+	ssize_t n = write(a->wake, &one, sizeof(one));
+
+	(void)n; /* a full counter is a wake-up already under way */
+}
+
+/* Rings that the loop has not cleared yet; those of processes are none of its business. */
+static bool rung(struct ag_agent *a)
+{
+	uint32_t i;
+
+	for (i = 1; i < a->link_count; i++) {
+		if ((port_db_read(a->links[i].port) & UINT32_C(1) << AG_BELL) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Turns rings of the agent's doorbell bit into a readable descriptor. */
+static void *irq_run(void *arg)
+{
+	struct ag_agent *a = arg;
+	uint32_t ticket;
+
+	for (;;) {
+		/* The ticket first: a kick after the look at irq_stop ends the wait. */
+		ticket = port_irq_ticket(a->irq);
+		if (atomic_load(&a->irq_stop))
+			return NULL;
+		if (rung(a))
+			wake(a);
+		/* The limit is for a neighbour that scribbles over the register page. */
+		port_irq_wait(a->irq, ticket, UINT32_C(1) << AG_BELL, IRQ_LOOK_NS);
+	}
+}
+
+static void irq_end(struct ag_agent *a)
+{
+	if (!a->irq_started)
+		return;
+	atomic_store(&a->irq_stop, true);
+	port_irq_kick(a->irq, UINT32_C(1) << AG_BELL);
+	pthread_join(a->irq_thread, NULL);
+	a->irq_started = false;
+}
+
+static int cfg_check(const struct ag_cfg *cfg)
+{
+	if (cfg->fabric == NULL || !w_name_ok(cfg->fabric)) {
+		u_error("ag", "fabric name must be 1..63 characters of [A-Za-z0-9._-]");
+		return -EINVAL;
+	}
+	if (cfg->host_count == 0 || cfg->host_count > RT_HOSTS_MAX ||
+	    cfg->host_id >= cfg->host_count) {
+		u_error("ag", "host %u of %u does not exist; at most %u hosts", cfg->host_id,
+			cfg->host_count, RT_HOSTS_MAX);
+		return -EINVAL;
+	}
+	if (cfg->slots != 0 && !w_geometry_ok(cfg->slots, cfg->ring_bytes)) {
+		u_error("ag", "%u slots and %u ring bytes are not a geometry of this version",
+			cfg->slots, cfg->ring_bytes);
+		return -EINVAL;
+	}
+	if (cfg->db_bits == 1 || cfg->db_bits > PORT_DB_MAX || cfg->spads > PORT_SPAD_MAX ||
+	    (cfg->spads != 0 && cfg->spads < 8)) {
+		u_error("ag", "a port needs 2..%u doorbell bits and 8..%u scratchpads", PORT_DB_MAX,
+			PORT_SPAD_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void cfg_defaults(struct ag_cfg *cfg)
+{
+	if (cfg->slots == 0) {
+		cfg->slots = SLOTS_DEFAULT;
+		cfg->ring_bytes = RING_DEFAULT;
+	}
+	if (cfg->db_bits == 0)
+		cfg->db_bits = 16;
+	if (cfg->spads == 0)
+		cfg->spads = 8;
+	if (cfg->grace_ms == 0)
+		cfg->grace_ms = AG_GRACE_MS;
+}
+
+static int listen_open(struct ag_agent *a)
+{
+	struct sockaddr_un un;
+	socklen_t len = w_agent_addr(&un, a->cfg.owner, a->fabric, a->cfg.host_id);
+	int rc;
+
+	a->listen_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (a->listen_sock < 0)
+		return -errno;
+	if (bind(a->listen_sock, (struct sockaddr *)&un, len) != 0)
+		return -errno;
+	if (listen(a->listen_sock, 1024) != 0)
+		return -errno;
+	rc = ag_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
+	return rc;
+}
+
+static int loop_open(struct ag_agent *a)
+{
+	a->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (a->epoll < 0)
+		return -errno;
+	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->wake < 0)
+		return -errno;
+	a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (a->spare_fd < 0)
+		return -errno;
+	return ag_watch(a, a->wake, EPOLLIN, AG_EV(AG_EV_WAKE, 0));
+}
+
+static int ports_open(struct ag_agent *a)
+{
+	uint32_t i, count = rt_port_count(a->cfg.host_count, a->cfg.host_id);
+	int rc;
+
+	rc = port_emu_host_create(&a->host);
+	if (rc != 0)
+		return rc;
+	a->irq = port_emu_host_irq(a->host);
+	for (i = 0; i < count; i++) {
+		rc = ag_link_create(a, i);
+		if (rc != 0)
+			return rc;
+		a->link_count = i + 1;
+	}
+	if (count == 1)
+		return 0; /* no neighbours, nobody who rings */
+	rc = u_thread_start(&a->irq_thread, "vi-agent-irq", irq_run, a);
+	a->irq_started = rc == 0;
+	return rc;
+}
+
+static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
+{
+	struct ag_agent *a = calloc(1, sizeof(*a));
+	uint32_t i;
+
+	if (a == NULL)
+		return NULL;
+	a->cfg = *cfg;
+	cfg_defaults(&a->cfg);
+	memcpy(a->fabric, cfg->fabric, strlen(cfg->fabric) + 1);
+	a->cfg.fabric = a->fabric;
+	a->epoll = a->wake = a->listen_sock = a->spare_fd = -1;
+	ag_list_init(&a->clients);
+	ag_list_init(&a->listens);
+	for (i = 0; i < AG_HASH; i++)
+		ag_list_init(&a->hash[i]);
+	return a;
+}
+
+int ag_create(const struct ag_cfg *cfg, struct ag_agent **out)
+{
+	struct ag_agent *a;
+	int rc;
+
+	rc = cfg_check(cfg);
+	if (rc != 0)
+		return rc;
+	a = agent_alloc(cfg);
+	if (a == NULL)
+		return -ENOMEM;
+	u_membarrier_register();
+	rc = ag_names_init(a, cfg);
+	if (rc == 0)
+		rc = loop_open(a);
+	if (rc == 0)
+		rc = listen_open(a);
+	if (rc == 0)
+		rc = ports_open(a);
+	if (rc != 0) {
+		ag_destroy(a);
+		return rc;
+	}
+	a->idle_since = u_now_ns();
+	*out = a;
+	return 0;
+}
+
+/* Doorbells and ag_stop() alike: look at everything that a ring may announce. */
+static void on_wake(struct ag_agent *a)
+{
+	uint64_t count;
+	uint32_t i;
+
+	if (read(a->wake, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		u_error("ag", "reading the wake-up descriptor: %s", strerror(errno));
+	for (i = 1; i < a->link_count; i++) {
+		port_db_clear(a->links[i].port, UINT32_C(1) << AG_BELL);
+		ag_link_look(&a->links[i]);
+		ag_ctl_receive(&a->links[i]);
+	}
+}
+
+static void on_event(struct ag_agent *a, const struct epoll_event *ev)
+{
+	uint32_t kind = (uint32_t)(ev->data.u64 >> 32);
+	uint32_t index = (uint32_t)ev->data.u64;
+
+	switch (kind) {
+	case AG_EV_WAKE:
+		on_wake(a);
+		break;
+	case AG_EV_LISTEN:
+		ag_client_accept(a);
+		break;
+	case AG_EV_CABLE:
+		ag_link_accept(&a->links[index]);
+		break;
+	case AG_EV_PORT:
+		ag_link_service(&a->links[index]);
+		break;
+	case AG_EV_CLIENT:
+		if (index < a->client_slots && a->client_slot[index] != NULL)
+			ag_client_event(a->client_slot[index], ev->events);
+		break;
+	case AG_EV_PROCESS:
+		if (index < a->client_slots && a->client_slot[index] != NULL)
+			ag_client_ended(a->client_slot[index]);
+		break;
+	}
+}
+
+/* What is left to do after each batch of events, in an order that ends. */
+static void settle(struct ag_agent *a)
+{
+	uint32_t i;
+
+	do {
+		ag_ctl_drain_self(a);
+		ag_client_reap(a);
+	} while (!ag_list_empty(&a->links[0].queue));
+	for (i = 1; i < a->link_count; i++)
+		ag_ctl_pump(&a->links[i]);
+	ag_client_resume(a);
+}
+
+static int64_t earlier(int64_t x, int64_t y)
+{
+	return x < y ? x : y;
+}
+
+static int64_t idle_deadline(struct ag_agent *a, int64_t now)
+{
+	if (!a->cfg.leave_when_idle)
+		return U_NEVER;
+	if (a->client_count > 0) {
+		a->idle_since = now;
+		return U_NEVER;
+	}
+	return a->idle_since + (int64_t)a->cfg.grace_ms * 1000000;
+}
+
+static int64_t listen_timer(struct ag_agent *a, int64_t now)
+{
+	if (a->listen_again_at == 0)
+		return U_NEVER;
+	if (now < a->listen_again_at)
+		return a->listen_again_at;
+	a->listen_again_at = 0;
+	if (a->spare_fd < 0)
+		a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ag_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
+	return U_NEVER;
+}
+
+static int64_t timers(struct ag_agent *a)
+{
+	int64_t now = u_now_ns(), next = listen_timer(a, now);
+	uint32_t i;
+
+	for (i = 1; i < a->link_count; i++)
+		next = earlier(next, ag_link_timers(&a->links[i], now));
+	return earlier(next, idle_deadline(a, now));
+}
+
+static int timeout_ms(int64_t deadline)
+{
+	int64_t left = u_time_left(deadline);
+
+	if (left < 0)
+		return -1;
+	return (int)((left + 999999) / 1000000);
+}
+
+static bool leaving(struct ag_agent *a)
+{
+	int64_t now = u_now_ns();
+
+	return atomic_load(&a->stop) || idle_deadline(a, now) <= now;
+}
+
+int ag_run(struct ag_agent *a)
+{
+	struct epoll_event events[EVENTS];
+	int64_t deadline;
+	int i, n;
+
+	for (;;) {
+		do {
+			a->dirty = false;
+			settle(a);
+			deadline = timers(a);
+		} while (a->dirty);
+		if (leaving(a))
+			return 0;
+		n = epoll_wait(a->epoll, events, EVENTS, timeout_ms(deadline));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		for (i = 0; i < n; i++) {
+			on_event(a, &events[i]);
+			ag_ctl_drain_self(a);
+		}
+	}
+}
+
+void ag_stop(struct ag_agent *a)
+{
+	atomic_store(&a->stop, true);
+	wake(a);
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void ag_destroy(struct ag_agent *a)
+{
+	struct ag_list *pos, *tmp;
+	uint32_t i;
+
+	if (a == NULL)
+		return;
+	/* Addresses first: who sees us hang up may start our successor at once. */
+	close_fd(a->listen_sock);
+	for (i = 0; i < a->link_count; i++) {
+		close_fd(a->links[i].cable_sock);
+		a->links[i].cable_sock = -1;
+	}
+	ag_list_each(pos, tmp, &a->clients)
+		ag_client_free(ag_list_entry(pos, struct ag_client, node));
+	irq_end(a);
+	for (i = a->link_count; i-- > 0;)
+		ag_link_destroy(&a->links[i]);
+	port_emu_host_destroy(a->host);
+	free(a->client_slot);
+	free(a->conn_slot);
+	ag_names_free(a);
+	close_fd(a->spare_fd);
+	close_fd(a->wake);
+	close_fd(a->epoll);
+	free(a);
+}
+
+void ag_usage(const struct ag_agent *a, struct ag_usage *out)
+{
+	struct ag_list *pos, *tmp;
+	uint32_t i;
+
+	memset(out, 0, sizeof(*out));
+	out->clients = a->client_count;
+	out->conns = a->conn_count;
+	ag_list_each(pos, tmp, &a->clients)
+	{
+		out->listens += ag_list_entry(pos, struct ag_client, node)->listen_count;
+		out->allocs += ag_list_entry(pos, struct ag_client, node)->alloc_count;
+	}
+	for (i = 0; i < a->link_count; i++) {
+		out->offers += a->links[i].offer_count;
+		out->window_used += a->links[i].window_used;
+	}
+}
+
+struct port *ag_port(struct ag_agent *a, uint32_t index)
+{
+	return index < a->link_count ? a->links[index].port : NULL;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The agent of one host (VIA's kernel agent, in user space): owns the host's
+ * ports, brings links up, makes connections for the processes of the host, grants
+ * slices and tells everybody who lost what.  Never on the path of a message.
+ *
+ * A library, so that tests run many agents as threads of one process; viaductd
+ * is a thin main around it.
+ */
+#ifndef AG_AGENT_H
+#define AG_AGENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define AG_NO_GROUP ((gid_t)-1)
+#define AG_GRACE_MS 2000u
+
+/* One pair of a table of names: `name` means host `host`. */
+struct ag_alias {
+	char name[64];
+	uint32_t host;
+};
+
+struct ag_cfg {
+	const char *fabric; /* its name, 1..63 of [A-Za-z0-9._-] */
+	uid_t owner;	    /* in whose name the fabric runs: the uid of the agents */
+	uint32_t host_id;
+	uint32_t host_count;
+	const char *const *host_names; /* host_count names, or NULL: host0, host1 ... */
+	const struct ag_alias *aliases;
+	uint32_t alias_count;
+	const struct ag_alias *devices; /* device names */
+	uint32_t device_count;
+	gid_t group;	      /* members may use the fabric too; AG_NO_GROUP: owner and root only */
+	bool leave_when_idle; /* return from ag_run() after the last client */
+	uint32_t grace_ms;    /* ... when there was none for so long; 0: AG_GRACE_MS */
+	uint32_t slots;	      /* geometry of new connections; 0: the default */
+	uint32_t ring_bytes;
+	uint64_t window_bytes; /* of each port; 0: the port's default */
+	uint32_t db_bits;
+	uint32_t spads;
+	const char *port_kind;	   /* see port_decorate(); NULL: "emu" */
+	const char *fault_options; /* NULL: none */
+	uint64_t seed;
+};
+
+struct ag_agent;
+struct port;
+
+/*
+ * Binds the host's addresses and makes its ports; processes can connect from
+ * here on.  -EADDRINUSE when the host has an agent already; -EINVAL for a bad
+ * configuration (the log says what).  Nothing of `cfg` is kept.
+ */
+int ag_create(const struct ag_cfg *cfg, struct ag_agent **out);
+
+/* Serves until stopped (ag_stop(), W_ADMIN_STOP, idle).  Returns 0 or -errno. */
+int ag_run(struct ag_agent *a);
+
+/* Makes ag_run() return.  From any thread or signal handler. */
+void ag_stop(struct ag_agent *a);
+
+/* Closes every client and port.  ag_run() must have returned.  Accepts NULL. */
+void ag_destroy(struct ag_agent *a);
+
+/* What an agent holds, for tests of leaks.  Only while ag_run() is not running. */
+struct ag_usage {
+	uint32_t clients, conns, listens, allocs, offers;
+	uint64_t window_used; /* over all ports */
+};
+void ag_usage(const struct ag_agent *a, struct ag_usage *out);
+
+/* The port of that index (its outermost decorator), or NULL; for fault tests. */
+struct port *ag_port(struct ag_agent *a, uint32_t index);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What processes ask about connections; the state machine of w_ctl.h seen from below. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ag_priv.h"
+#include "u_log.h"
+
+void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status)
+{
+	struct ag_link *l = conn->link;
+	struct w_cm cm = {
+		.src_host = (uint16_t)l->agent->cfg.host_id,
+		.dst_host = l->peer_host,
+		.status = status,
+		.src_conn = conn->id,
+		.dst_conn = conn->peer_conn,
+		.attrs = conn->attrs,
+		.geometry = conn->geometry,
+		.local = conn->local,
+		.remote = conn->remote,
+	};
+
+	w_ctl_init(&cm, type, sizeof(cm));
+	ag_ctl_send(l, &cm);
+}
+
+enum w_status ag_attrs_compare(const struct w_vi_attrs *a, const struct w_vi_attrs *b)
+{
+	if (a->reliability != b->reliability)
+		return W_BAD_RELIABILITY;
+	if (a->max_transfer != b->max_transfer)
+		return W_BAD_MTU;
+	if (a->qos != b->qos)
+		return W_BAD_QOS;
+	return W_SUCCESS;
+}
+
+void ag_cm_listen(struct ag_client *c, const struct w_connect *m)
+{
+	if (ag_listen_new(c, m->token, &m->local) == NULL)
+		ag_client_refuse(c, W_REFUSED, m->token, W_NO_RESOURCE,
+				 "too many waiters of one process");
+}
+
+/* Not found: the waiter was used up and ARRIVED is on its way; answered all the same. */
+void ag_cm_unlisten(struct ag_client *c, const struct w_token *m)
+{
+	struct ag_listen *l = ag_listen_by_token(c, m->token);
+	struct w_token answer = { .token = m->token };
+
+	if (l != NULL)
+		ag_listen_free(l);
+	w_ctl_init(&answer, W_UNLISTENED, sizeof(answer));
+	ag_client_send(c, &answer, NULL, 0);
+}
+
+/* The link to the host of `remote`; otherwise refuses the attempt and returns NULL. */
+static struct ag_link *link_to(struct ag_client *c, const struct w_connect *m)
+{
+	struct ag_agent *a = c->agent;
+	int host = ag_host_of(a, m->remote.host, m->remote.host_len);
+	struct rt_route route;
+	struct ag_link *l;
+	char text[160];
+
+	if (host < 0) {
+		ag_client_refuse(c, W_REFUSED, m->token, W_NOT_REACHABLE,
+				 "the address names no host of this fabric");
+		return NULL;
+	}
+	rt_route(a->cfg.host_count, a->cfg.host_id, (unsigned int)host, &route);
+	if (route.hops > 1) {
+		rt_reason(a->cfg.host_count, a->cfg.host_id, (unsigned int)host, text,
+			  sizeof(text));
+		ag_client_refuse(c, W_REFUSED, m->token, W_NOT_REACHABLE, text);
+		return NULL;
+	}
+	l = &a->links[route.port];
+	if (!ag_link_usable(l)) {
+		snprintf(text, sizeof(text), "link %s to host %d is down", l->port->limits.name,
+			 host);
+		ag_client_refuse(c, W_REFUSED, m->token, W_NOT_REACHABLE, text);
+		return NULL;
+	}
+	if (ag_ctl_full(l)) {
+		ag_client_refuse(c, W_REFUSED, m->token, W_NO_RESOURCE,
+				 "too many messages wait for the neighbour's agent");
+		return NULL;
+	}
+	return l;
+}
+
+static struct ag_conn *attempt(struct ag_client *c, struct ag_link *l, const struct w_connect *m,
+			       enum ag_state state)
+{
+	struct ag_conn *conn = ag_conn_new(c, l, state);
+
+	if (conn == NULL) {
+		ag_client_refuse(c, W_REFUSED, m->token, W_NO_RESOURCE,
+				 "too many connections of one process");
+		return NULL;
+	}
+	conn->token = m->token;
+	conn->attrs = m->attrs;
+	conn->local = m->local;
+	conn->remote = m->remote;
+	return conn;
+}
+
+void ag_cm_connect(struct ag_client *c, const struct w_connect *m)
+{
+	struct ag_link *l = link_to(c, m);
+	struct ag_conn *conn;
+
+	if (l == NULL)
+		return;
+	conn = attempt(c, l, m, AG_REQUESTED);
+	if (conn != NULL)
+		ag_cm_send(conn, W_CM_REQ, 0);
+}
+
+/* Is there a waiting peer whose two addresses are both `addr`? */
+static bool twin_waits(struct ag_link *l, const struct w_addr *addr)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_conn *conn;
+
+	ag_list_each(pos, tmp, &l->conns)
+	{
+		conn = ag_list_entry(pos, struct ag_conn, in_link);
+		if (conn->state == AG_WAITING && ag_addr_equal(&conn->local, addr) &&
+		    ag_addr_equal(&conn->remote, addr))
+			return true;
+	}
+	return false;
+}
+
+static bool decides(struct ag_link *l, const struct w_connect *m)
+{
+	int order = ag_addr_compare(&m->local, &m->remote);
+
+	return order < 0 || (order == 0 && !twin_waits(l, &m->local));
+}
+
+void ag_cm_peer(struct ag_client *c, const struct w_connect *m)
+{
+	struct ag_link *l;
+	struct ag_conn *conn;
+	struct ag_offer *offer;
+	struct ag_offer copy;
+
+	if (ag_host_of(c->agent, m->local.host, m->local.host_len) != (int)c->agent->cfg.host_id) {
+		ag_client_refuse(c, W_REFUSED, m->token, W_BAD_REQUEST,
+				 "the local address names another host");
+		return;
+	}
+	l = link_to(c, m);
+	if (l == NULL)
+		return;
+	conn = attempt(c, l, m, decides(l, m) ? AG_WAITING : AG_REQUESTED);
+	if (conn == NULL)
+		return;
+	conn->peer = true;
+	if (conn->state == AG_REQUESTED) {
+		ag_cm_send(conn, W_CM_PEER, 0);
+		return;
+	}
+	offer = ag_offer_match(l, conn);
+	if (offer == NULL)
+		return;
+	copy = *offer;
+	ag_offer_free(l, offer);
+	ag_peer_join(conn, copy.src_conn, &copy.attrs);
+}
+
+/* Of an attempt that was answered meanwhile: the answer is on its way, nothing to do. */
+void ag_cm_cancel(struct ag_client *c, const struct w_token *m)
+{
+	struct ag_conn *conn = ag_conn_by_token(c, m->token);
+
+	if (conn == NULL)
+		return;
+	ag_cm_leave(conn, W_LOST_CLOSED);
+	ag_client_refuse(c, W_REFUSED, m->token, W_TIMED_OUT, NULL);
+}
+
+void ag_cm_accept(struct ag_client *c, const struct w_accept *m)
+{
+	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
+	enum w_status status;
+
+	if (conn == NULL || conn->state != AG_ARRIVED) {
+		ag_client_refuse(c, W_REFUSED, m->token, conn == NULL ? W_TIMED_OUT : W_BAD_STATE,
+				 NULL);
+		return;
+	}
+	status = ag_attrs_compare(&m->attrs, &conn->peer_attrs);
+	if (status == W_SUCCESS && ag_conn_slice_alloc(conn) != 0)
+		status = W_NO_RESOURCE;
+	if (status != W_SUCCESS) {
+		ag_client_refuse(c, W_REFUSED, m->token, status, NULL);
+		return;
+	}
+	conn->token = m->token;
+	conn->attrs = m->attrs;
+	ag_conn_set_state(conn, AG_ACCEPTING);
+	ag_cm_send(conn, W_CM_ACCEPT, 0);
+}
+
+void ag_cm_reject(struct ag_client *c, const struct w_conn *m)
+{
+	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
+
+	if (conn == NULL || conn->state != AG_ARRIVED)
+		return;
+	ag_cm_send(conn, W_CM_REFUSE, W_REJECTED);
+	ag_conn_free(conn);
+}
+
+void ag_cm_confirm(struct ag_client *c, const struct w_conn *m)
+{
+	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
+
+	if (conn == NULL || conn->state != AG_LINKED)
+		return;
+	ag_conn_set_state(conn, AG_CONNECTED);
+	ag_cm_send(conn, W_CM_CONFIRM, 0);
+}
+
+void ag_cm_close(struct ag_client *c, const struct w_conn *m)
+{
+	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
+
+	if (conn != NULL)
+		ag_cm_leave(conn, W_LOST_CLOSED);
+}
+
+void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
+{
+	switch (conn->state) {
+	case AG_REQUESTED:
+		ag_cm_send(conn, conn->peer ? W_CM_PEER_CANCEL : W_CM_CANCEL, W_TIMED_OUT);
+		ag_conn_free(conn);
+		return;
+	case AG_WAITING:
+		ag_conn_free(conn);
+		return;
+	case AG_ARRIVED:
+		ag_cm_send(conn, W_CM_REFUSE, W_NO_MATCH);
+		ag_conn_free(conn);
+		return;
+	case AG_LOST:
+		ag_cm_send(conn, W_CM_CLOSE, reason);
+		ag_conn_free(conn);
+		return;
+	case AG_ACCEPTING:
+	case AG_LINKED:
+	case AG_CONNECTED:
+		ag_cm_send(conn, W_CM_CLOSE, reason);
+		break;
+	case AG_CLOSED:
+		break;
+	}
+	ag_conn_detach(conn);
+	ag_conn_set_state(conn, AG_CLOSED);
+}
+
+static void end_lost(struct ag_conn *conn, const char *why)
+{
+	struct w_lost_msg m = { .conn = conn->id, .reason = W_LOST_LINK };
+
+	switch (conn->state) {
+	case AG_REQUESTED:
+	case AG_WAITING:
+	case AG_ACCEPTING:
+		ag_client_refuse(conn->client, W_REFUSED, conn->token, W_NOT_REACHABLE, why);
+		break;
+	case AG_LINKED:
+	case AG_CONNECTED:
+		w_ctl_init(&m, W_LOST, sizeof(m));
+		ag_client_send(conn->client, &m, NULL, 0);
+		break;
+	case AG_ARRIVED:
+	case AG_LOST:
+	case AG_CLOSED:
+		break;
+	}
+}
+
+/* Both ends of every connection over the link are gone; so are the neighbour's offers. */
+void ag_cm_link_down(struct ag_link *l, const char *why)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_conn *conn;
+
+	ag_list_each(pos, tmp, &l->conns)
+	{
+		conn = ag_list_entry(pos, struct ag_conn, in_link);
+		if (conn->client != NULL)
+			end_lost(conn, why);
+		ag_conn_free(conn);
+	}
+	ag_list_each(pos, tmp, &l->offers)
+		ag_offer_free(l, ag_list_entry(pos, struct ag_offer, node));
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tables: connection ends by id, by token and by the other end; waiters; peers' offers. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "ag_priv.h"
+#include "u_futex.h"
+#include "u_log.h"
+#include "u_time.h"
+
+static bool pending(enum ag_state state)
+{
+	return state < AG_CONNECTED;
+}
+
+static struct ag_list *bucket(struct ag_link *l, uint64_t peer_conn)
+{
+	uint64_t h = (peer_conn ^ (uint64_t)l->index << 56) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &l->agent->hash[h >> 52 & (AG_HASH - 1)];
+}
+
+static int table_grow(struct ag_agent *a)
+{
+	uint32_t i, n = a->conn_slots == 0 ? 64 : a->conn_slots * 2;
+	struct ag_conn_slot *bigger;
+	uint32_t seed;
+
+	if (n > AG_CONNS_MAX)
+		return -ENOSPC;
+	bigger = realloc(a->conn_slot, n * sizeof(*bigger));
+	if (bigger == NULL)
+		return -ENOMEM;
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed = 1;
+	a->conn_slot = bigger;
+	for (i = n; i-- > a->conn_slots;) {
+		bigger[i].conn = NULL;
+		bigger[i].generation = seed;
+		bigger[i].next_free = a->conn_free;
+		a->conn_free = i + 1;
+	}
+	a->conn_slots = n;
+	return 0;
+}
+
+static bool limits_ok(const struct ag_client *c)
+{
+	return c->conn_count < AG_CLIENT_CONNS_MAX && c->pending_count < AG_PENDING_MAX;
+}
+
+struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state)
+{
+	struct ag_agent *a = c->agent;
+	struct ag_conn_slot *slot;
+	struct ag_conn *conn;
+
+	if (!limits_ok(c) || (a->conn_free == 0 && table_grow(a) != 0))
+		return NULL;
+	conn = calloc(1, sizeof(*conn));
+	if (conn == NULL)
+		return NULL;
+	slot = &a->conn_slot[a->conn_free - 1];
+	conn->id = (uint64_t)++slot->generation << 32 | a->conn_free;
+	a->conn_free = slot->next_free;
+	slot->conn = conn;
+	a->conn_count++;
+	conn->link = l;
+	conn->client = c;
+	conn->state = state;
+	conn->slice.fd = -1;
+	ag_list_init(&conn->in_hash);
+	ag_list_append(&c->conns, &conn->in_client);
+	c->conn_count++;
+	c->pending_count++;
+	ag_list_append(&l->conns, &conn->in_link);
+	if (l->conn_count++ == 0) { /* heartbeats begin */
+		l->heard_at = u_now_ns();
+		l->beat_at = l->heard_at + AG_BEAT_NS;
+	}
+	return conn;
+}
+
+void ag_conn_set_state(struct ag_conn *conn, enum ag_state state)
+{
+	if (conn->client != NULL && pending(conn->state) != pending(state))
+		conn->client->pending_count += pending(state) ? 1 : (uint32_t)-1;
+	conn->state = state;
+}
+
+void ag_conn_detach(struct ag_conn *conn)
+{
+	struct ag_client *c = conn->client;
+
+	if (c == NULL)
+		return;
+	if (pending(conn->state))
+		c->pending_count--;
+	c->conn_count--;
+	ag_list_remove(&conn->in_client);
+	conn->client = NULL;
+}
+
+void ag_conn_free(struct ag_conn *conn)
+{
+	struct ag_agent *a = conn->link->agent;
+	uint32_t index = (uint32_t)conn->id - 1;
+
+	ag_conn_detach(conn);
+	ag_conn_slice_free(conn);
+	ag_list_remove(&conn->in_hash);
+	ag_list_remove(&conn->in_link);
+	conn->link->conn_count--;
+	a->conn_slot[index].conn = NULL;
+	a->conn_slot[index].next_free = a->conn_free;
+	a->conn_free = index + 1;
+	a->conn_count--;
+	free(conn);
+}
+
+struct ag_conn *ag_conn_get(struct ag_agent *a, uint64_t id)
+{
+	uint32_t index = (uint32_t)id - 1;
+	struct ag_conn *conn;
+
+	if (index >= a->conn_slots)
+		return NULL;
+	conn = a->conn_slot[index].conn;
+	return conn != NULL && conn->id == id ? conn : NULL;
+}
+
+struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id)
+{
+	struct ag_conn *conn = ag_conn_get(c->agent, id);
+
+	return conn != NULL && conn->client == c ? conn : NULL;
+}
+
+/* Only attempts that were not answered yet; the newest first, as their answers are. */
+struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token)
+{
+	struct ag_list *pos;
+	struct ag_conn *conn;
+
+	for (pos = c->conns.prev; pos != &c->conns; pos = pos->prev) {
+		conn = ag_list_entry(pos, struct ag_conn, in_client);
+		if (conn->token == token &&
+		    (conn->state == AG_REQUESTED || conn->state == AG_WAITING ||
+		     conn->state == AG_ACCEPTING))
+			return conn;
+	}
+	return NULL;
+}
+
+struct ag_conn *ag_conn_by_peer(struct ag_link *l, uint64_t peer_conn)
+{
+	struct ag_list *pos, *tmp, *head = bucket(l, peer_conn);
+	struct ag_conn *conn;
+
+	ag_list_each(pos, tmp, head)
+	{
+		conn = ag_list_entry(pos, struct ag_conn, in_hash);
+		if (conn->link == l && conn->peer_conn == peer_conn)
+			return conn;
+	}
+	return NULL;
+}
+
+void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn)
+{
+	ag_list_remove(&conn->in_hash);
+	conn->peer_conn = peer_conn;
+	if (peer_conn != 0)
+		ag_list_append(bucket(conn->link, peer_conn), &conn->in_hash);
+}
+
+int ag_conn_slice_alloc(struct ag_conn *conn)
+{
+	struct ag_link *l = conn->link;
+	const struct ag_cfg *cfg = &l->agent->cfg;
+	size_t len =
+		u_align_up(w_slice_bytes(cfg->slots, cfg->ring_bytes), l->port->limits.slice_align);
+	int rc;
+
+	rc = port_slice_alloc(l->port, len, &conn->slice);
+	if (rc != 0) {
+		conn->slice.fd = -1;
+		u_info("ag", "port %s: no slice of %zu bytes: %s", l->port->limits.name, len,
+		       strerror(-rc));
+		return rc;
+	}
+	conn->has_slice = true;
+	l->window_used += conn->slice.len;
+	conn->geometry = (struct w_geometry){
+		.slots = cfg->slots,
+		.ring_bytes = cfg->ring_bytes,
+		.bell_bit = conn->client->bell_bit,
+		.fences = !u_membarrier_available(),
+		.slice_id = conn->slice.id,
+		.slice_len = conn->slice.len,
+	};
+	return 0;
+}
+
+void ag_conn_slice_free(struct ag_conn *conn)
+{
+	if (conn->slice.fd >= 0)
+		close(conn->slice.fd);
+	conn->slice.fd = -1;
+	if (!conn->has_slice)
+		return;
+	conn->has_slice = false;
+	conn->link->window_used -= conn->slice.len;
+	port_slice_free(conn->link->port, conn->slice.id);
+}
+
+/* ---- addresses ---- */
+
+bool ag_addr_equal(const struct w_addr *a, const struct w_addr *b)
+{
+	return ag_addr_compare(a, b) == 0;
+}
+
+int ag_addr_compare(const struct w_addr *a, const struct w_addr *b)
+{
+	uint8_t shorter = a->disc_len < b->disc_len ? a->disc_len : b->disc_len;
+	int rc = memcmp(a->host, b->host, W_HOST_ADDR_LEN);
+
+	if (rc == 0)
+		rc = memcmp(a->disc, b->disc, shorter);
+	if (rc == 0)
+		rc = (int)a->disc_len - (int)b->disc_len;
+	return rc;
+}
+
+/* ---- waiters ---- */
+
+struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struct w_addr *local)
+{
+	struct ag_listen *l;
+
+	if (c->listen_count >= AG_LISTENS_MAX)
+		return NULL;
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return NULL;
+	l->client = c;
+	l->token = token;
+	l->local = *local;
+	ag_list_append(&c->agent->listens, &l->node);
+	ag_list_append(&c->listens, &l->in_client);
+	c->listen_count++;
+	return l;
+}
+
+struct ag_listen *ag_listen_match(struct ag_agent *a, const struct w_addr *remote)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_listen *l;
+
+	ag_list_each(pos, tmp, &a->listens)
+	{
+		l = ag_list_entry(pos, struct ag_listen, node);
+		if (!l->client->gone && ag_addr_equal(&l->local, remote))
+			return l;
+	}
+	return NULL;
+}
+
+struct ag_listen *ag_listen_by_token(struct ag_client *c, uint64_t token)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_listen *l;
+
+	ag_list_each(pos, tmp, &c->listens)
+	{
+		l = ag_list_entry(pos, struct ag_listen, in_client);
+		if (l->token == token)
+			return l;
+	}
+	return NULL;
+}
+
+void ag_listen_free(struct ag_listen *l)
+{
+	l->client->listen_count--;
+	ag_list_remove(&l->node);
+	ag_list_remove(&l->in_client);
+	free(l);
+}
+
+/* ---- offers of peers ---- */
+
+struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_offer *offer;
+
+	if (l->offer_count >= AG_OFFERS_MAX)
+		return NULL;
+	offer = calloc(1, sizeof(*offer));
+	if (offer == NULL)
+		return NULL;
+	offer->src_conn = cm->src_conn;
+	offer->attrs = cm->attrs;
+	offer->local = cm->local;
+	offer->remote = cm->remote;
+	ag_list_append(&l->offers, &offer->node);
+	l->offer_count++;
+	return offer;
+}
+
+struct ag_offer *ag_offer_match(struct ag_link *l, const struct ag_conn *conn)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_offer *offer;
+
+	ag_list_each(pos, tmp, &l->offers)
+	{
+		offer = ag_list_entry(pos, struct ag_offer, node);
+		if (ag_addr_equal(&offer->local, &conn->remote) &&
+		    ag_addr_equal(&offer->remote, &conn->local))
+			return offer;
+	}
+	return NULL;
+}
+
+struct ag_offer *ag_offer_by_conn(struct ag_link *l, uint64_t src_conn)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_offer *offer;
+
+	ag_list_each(pos, tmp, &l->offers)
+	{
+		offer = ag_list_entry(pos, struct ag_offer, node);
+		if (offer->src_conn == src_conn)
+			return offer;
+	}
+	return NULL;
+}
+
+void ag_offer_free(struct ag_link *l, struct ag_offer *offer)
+{
+	ag_list_remove(&offer->node);
+	l->offer_count--;
+	free(offer);
+}

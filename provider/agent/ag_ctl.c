@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control slice: how the agents of neighbours talk once their link is set up.
+ *
+ * Each agent reads its inbound control slice and writes the neighbour's:
+ *
+ *	line 0	 credit: records of mine that the neighbour has consumed
+ *	4096..	 CTL_RECORDS records of 512 bytes
+ *
+ * A record is published by its sequence word, stored after a fence; a writer may
+ * be CTL_RECORDS ahead of the credit.  The doorbell is rung after a burst; what
+ * is not consumed in a while is rung for again, so a lost doorbell only delays.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ag_priv.h"
+#include "u_log.h"
+#include "u_time.h"
+
+#define CTL_RECORDS 64u
+#define CTL_HEAD 4096u
+#define CTL_MSG_MAX (W_CTL_MAX - 8)
+#define CTL_HOLD_POLL_NS (5 * INT64_C(1000000))
+
+struct ctl_record {
+	uint8_t msg[CTL_MSG_MAX];
+	uint32_t len;
+	_Atomic uint32_t seq; /* w_seq(n); stored last */
+};
+static_assert(sizeof(struct ctl_record) == W_CTL_MAX, "ctl_record");
+static_assert(sizeof(struct w_cm) <= CTL_MSG_MAX, "w_cm in a record");
+static_assert(sizeof(struct w_cm_tell) <= CTL_MSG_MAX, "w_cm_tell in a record");
+
+uint32_t ag_ctl_bytes(void)
+{
+	return CTL_HEAD + CTL_RECORDS * (uint32_t)sizeof(struct ctl_record);
+}
+
+static struct ctl_record *record_at(const struct port_map *map, uint32_t n)
+{
+	return (struct ctl_record *)((char *)map->base + CTL_HEAD) + n % CTL_RECORDS;
+}
+
+static _Atomic uint32_t *credit_at(const struct port_map *map)
+{
+	return (_Atomic uint32_t *)map->base;
+}
+
+static bool is_self(const struct ag_link *l)
+{
+	return l->side == RT_SELF;
+}
+
+int ag_ctl_open(struct ag_link *l)
+{
+	int rc = port_slice_alloc(l->port, ag_ctl_bytes(), &l->ctl);
+
+	if (rc != 0) {
+		l->ctl.fd = -1;
+		return rc;
+	}
+	rc = port_map(l->port, l->ctl.fd, l->ctl.len, PORT_INBOUND, &l->in);
+	if (rc != 0) {
+		close(l->ctl.fd);
+		l->ctl.fd = -1;
+		port_slice_free(l->port, l->ctl.id);
+		return rc;
+	}
+	l->window_used += l->ctl.len;
+	l->tx_next = l->tx_done = l->rx_next = l->rx_told = 0;
+	l->hold_until = 0;
+	return 0;
+}
+
+void ag_ctl_close(struct ag_link *l)
+{
+	struct ag_list *pos, *tmp;
+
+	port_unmap(l->port, &l->out);
+	port_unmap(l->port, &l->in);
+	memset(&l->out, 0, sizeof(l->out));
+	memset(&l->in, 0, sizeof(l->in));
+	if (l->ctl.fd >= 0) {
+		close(l->ctl.fd);
+		l->ctl.fd = -1;
+		port_slice_free(l->port, l->ctl.id);
+		l->window_used -= l->ctl.len;
+	}
+	ag_list_each(pos, tmp, &l->queue) ag_msg_free(ag_list_entry(pos, struct ag_msg, node));
+	ag_list_init(&l->queue);
+	l->queue_len = 0;
+	l->hold_until = 0;
+}
+
+bool ag_ctl_full(const struct ag_link *l)
+{
+	return !is_self(l) && l->queue_len >= AG_LINK_QUEUE;
+}
+
+/* A neighbour that makes us answer and does not read the answers is cut off. */
+static uint32_t hard_limit(const struct ag_link *l)
+{
+	return 4 * AG_LINK_QUEUE + 2 * l->conn_count;
+}
+
+void ag_ctl_send(struct ag_link *l, const void *msg)
+{
+	struct ag_msg *m;
+
+	if (!is_self(l) && l->state != AG_LINK_UP)
+		return;
+	m = l->queue_len < hard_limit(l) || is_self(l) ? ag_msg_new(msg, NULL, 0) : NULL;
+	if (m == NULL) {
+		ag_link_break(l, "the neighbour's agent does not read its messages");
+		return;
+	}
+	ag_list_append(&l->queue, &m->node);
+	l->queue_len++;
+	l->agent->dirty = true;
+}
+
+static struct ag_msg *queue_pop(struct ag_link *l)
+{
+	struct ag_msg *m = ag_list_entry(l->queue.next, struct ag_msg, node);
+
+	ag_list_remove(&m->node);
+	l->queue_len--;
+	return m;
+}
+
+/* Payload, fence, the word that publishes it; the caller fences and rings after the burst. */
+static void record_write(struct ag_link *l, const struct ag_msg *m)
+{
+	struct ctl_record *r = record_at(&l->out, l->tx_next);
+
+	u_out_copy(&l->out.out, r->msg, m->bytes, m->len);
+	u_out_copy(&l->out.out, &r->len, &m->len, sizeof(m->len));
+	u_out_fence(&l->out.out);
+	u_out_store32(&l->out.out, &r->seq, w_seq(l->tx_next));
+	l->tx_next++;
+}
+
+/* The neighbour's word for what it consumed; it may only grow up to what was written. */
+static int credit_read(struct ag_link *l)
+{
+	uint32_t credit = atomic_load_explicit(credit_at(&l->in), memory_order_acquire);
+
+	if (credit - l->tx_done > l->tx_next - l->tx_done) {
+		ag_link_break(l, "the neighbour's agent broke the protocol (credit)");
+		return -EPROTO;
+	}
+	l->tx_done = credit;
+	return 0;
+}
+
+void ag_ctl_pump(struct ag_link *l)
+{
+	struct ag_msg *m;
+
+	if (l->state != AG_LINK_UP || l->broken != NULL || credit_read(l) != 0)
+		return;
+	while (!ag_list_empty(&l->queue) && l->tx_next - l->tx_done < CTL_RECORDS) {
+		m = queue_pop(l);
+		record_write(l, m);
+		ag_msg_free(m);
+		l->ring = true;
+	}
+	if (!l->ring)
+		return;
+	u_out_fence(&l->out.out);
+	port_peer_db_ring(l->port, UINT32_C(1) << AG_BELL);
+	l->ring = false;
+	l->nudge_at = u_now_ns() + AG_NUDGE_NS;
+}
+
+static void credit_return(struct ag_link *l)
+{
+	uint32_t since = l->rx_next - l->rx_told;
+
+	if (since == 0)
+		return;
+	u_out_store32(&l->out.out, credit_at(&l->out), l->rx_next);
+	u_out_fence(&l->out.out);
+	l->rx_told = l->rx_next;
+	if (since >= CTL_RECORDS / 2)
+		l->ring = true;
+}
+
+/* Copies a record once, checks the copy, uses the copy. */
+static int record_handle(struct ag_link *l, struct ctl_record *r, int64_t now)
+{
+	_Alignas(8) uint8_t copy[CTL_MSG_MAX];
+	uint32_t len = r->len;
+	int type, rc;
+
+	memcpy(copy, r->msg, sizeof(copy));
+	type = len <= sizeof(copy) ? w_ctl_check(copy, len) : -EPROTO;
+	if (type < W_CM_REQ) {
+		ag_link_break(l, "the neighbour's agent broke the protocol (record)");
+		return -EPROTO;
+	}
+	rc = ag_peer_record(l, copy, l->hold_until != 0 && now >= l->hold_until);
+	if (rc == -EAGAIN && l->hold_until == 0)
+		l->hold_until = now + AG_HOLD_NS;
+	else if (rc != -EAGAIN)
+		l->hold_until = 0;
+	return rc == -EAGAIN ? rc : 0;
+}
+
+void ag_ctl_receive(struct ag_link *l)
+{
+	struct ctl_record *r;
+	int64_t now = u_now_ns();
+	uint32_t n;
+
+	if (l->state != AG_LINK_UP)
+		return;
+	for (n = 0; n < 4 * CTL_RECORDS && l->broken == NULL; n++) {
+		r = record_at(&l->in, l->rx_next);
+		if (atomic_load_explicit(&r->seq, memory_order_acquire) != w_seq(l->rx_next))
+			break;
+		if (record_handle(l, r, now) != 0)
+			break;
+		l->heard_at = now;
+		l->rx_next++;
+		if (l->rx_next - l->rx_told >= CTL_RECORDS / 2)
+			credit_return(l);
+	}
+	credit_return(l);
+}
+
+/* Within a host the agent talks to itself: the queue is handled, not sent. */
+void ag_ctl_drain_self(struct ag_agent *a)
+{
+	struct ag_link *self = &a->links[0];
+	struct ag_msg *m;
+
+	while (!ag_list_empty(&self->queue)) {
+		m = queue_pop(self);
+		ag_peer_record(self, m->bytes, true);
+		ag_msg_free(m);
+	}
+}
+
+static void heartbeat(struct ag_link *l)
+{
+	struct w_cm cm = {
+		.src_host = (uint16_t)l->agent->cfg.host_id,
+		.dst_host = l->peer_host,
+		.status = 1,
+	};
+
+	w_ctl_init(&cm, W_CM_HEARTBEAT, sizeof(cm));
+	ag_ctl_send(l, &cm);
+}
+
+static int64_t beat_timers(struct ag_link *l, int64_t now)
+{
+	if (l->conn_count == 0)
+		return U_NEVER;
+	if (now - l->heard_at >= AG_SILENCE_NS) {
+		ag_ctl_receive(l);
+		if (now - l->heard_at >= AG_SILENCE_NS)
+			ag_link_break(l, "the neighbour's agent is silent");
+	}
+	if (now >= l->beat_at) {
+		heartbeat(l);
+		l->beat_at = now + AG_BEAT_NS;
+	}
+	return l->beat_at;
+}
+
+int64_t ag_ctl_timers(struct ag_link *l, int64_t now)
+{
+	int64_t next = beat_timers(l, now);
+
+	if (l->hold_until != 0) {
+		ag_ctl_receive(l);
+		next = now + CTL_HOLD_POLL_NS;
+	}
+	ag_ctl_pump(l);
+	if (l->tx_next == l->tx_done && ag_list_empty(&l->queue))
+		return next;
+	if (now >= l->nudge_at) {
+		port_peer_db_ring(l->port, UINT32_C(1) << AG_BELL);
+		l->nudge_at = now + AG_NUDGE_NS;
+	}
+	return next < l->nudge_at ? next : l->nudge_at;
+}

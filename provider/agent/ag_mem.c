@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Window memory of processes, and the messages by which they tell each other about it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ag_priv.h"
+#include "u_log.h"
+
+static void alloc_answer(struct ag_client *c, uint64_t token, const struct port_slice *slice,
+			 enum w_status status, int fd)
+{
+	struct w_alloc m = { .token = token, .status = status };
+
+	if (slice != NULL) {
+		m.slice_id = slice->id;
+		m.length = slice->len;
+	}
+	w_ctl_init(&m, W_ALLOCATED, sizeof(m));
+	ag_client_send(c, &m, &fd, fd >= 0 ? 1 : 0);
+}
+
+static struct ag_alloc *alloc_make(struct ag_client *c, uint64_t length)
+{
+	struct ag_link *self = &c->agent->links[0];
+	struct ag_alloc *m;
+
+	if (c->alloc_count >= AG_ALLOCS_MAX || length == 0 || length > SIZE_MAX / 2 ||
+	    ag_client_port(c, self) != 0)
+		return NULL;
+	m = calloc(1, sizeof(*m));
+	if (m == NULL)
+		return NULL;
+	if (port_slice_alloc(self->port, u_align_up(length, self->port->limits.slice_align),
+			     &m->slice) != 0) {
+		free(m);
+		return NULL;
+	}
+	ag_list_init(&m->shares);
+	ag_list_append(&c->allocs, &m->node);
+	c->alloc_count++;
+	self->window_used += m->slice.len;
+	return m;
+}
+
+void ag_mem_alloc(struct ag_client *c, const struct w_alloc *msg)
+{
+	struct ag_alloc *m = alloc_make(c, msg->length);
+	int fd;
+
+	if (m == NULL) {
+		alloc_answer(c, msg->token, NULL, W_NO_RESOURCE, -1);
+		return;
+	}
+	fd = fcntl(m->slice.fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0) {
+		ag_mem_release(c, m);
+		alloc_answer(c, msg->token, NULL, W_NO_RESOURCE, -1);
+		return;
+	}
+	alloc_answer(c, msg->token, &m->slice, W_SUCCESS, fd);
+}
+
+static struct ag_alloc *alloc_find(struct ag_client *c, uint32_t id)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_alloc *m;
+
+	ag_list_each(pos, tmp, &c->allocs)
+	{
+		m = ag_list_entry(pos, struct ag_alloc, node);
+		if (m->slice.id == id)
+			return m;
+	}
+	return NULL;
+}
+
+static void share_free(struct ag_alloc *m, struct ag_share *share)
+{
+	port_slice_free(share->link->port, share->id);
+	ag_list_remove(&share->node);
+	m->share_count--;
+	free(share);
+}
+
+void ag_mem_release(struct ag_client *c, struct ag_alloc *m)
+{
+	struct ag_link *self = &c->agent->links[0];
+	struct ag_list *pos, *tmp;
+
+	ag_list_each(pos, tmp, &m->shares) share_free(m, ag_list_entry(pos, struct ag_share, node));
+	ag_list_remove(&m->node);
+	c->alloc_count--;
+	self->window_used -= m->slice.len;
+	port_slice_free(self->port, m->slice.id);
+	close(m->slice.fd);
+	free(m);
+}
+
+void ag_mem_free(struct ag_client *c, const struct w_alloc *msg)
+{
+	struct ag_alloc *m = alloc_find(c, msg->slice_id);
+
+	if (m != NULL)
+		ag_mem_release(c, m);
+}
+
+static void alloc_link_down(struct ag_alloc *m, struct ag_link *l)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_share *share;
+
+	ag_list_each(pos, tmp, &m->shares)
+	{
+		share = ag_list_entry(pos, struct ag_share, node);
+		if (share->link == l)
+			share_free(m, share);
+	}
+}
+
+void ag_mem_link_down(struct ag_link *l)
+{
+	struct ag_list *pos, *tmp, *at, *after;
+	struct ag_client *c;
+
+	ag_list_each(pos, tmp, &l->agent->clients)
+	{
+		c = ag_list_entry(pos, struct ag_client, node);
+		ag_list_each(at, after, &c->allocs)
+			alloc_link_down(ag_list_entry(at, struct ag_alloc, node), l);
+	}
+}
+
+/* Names the memory to the neighbour; an id can be opened there once. */
+static int share_new(struct ag_alloc *m, struct ag_link *l, uint32_t *id_out)
+{
+	struct ag_share *share;
+	int rc;
+
+	if (m->share_count >= AG_SHARES_MAX)
+		return -ENOSPC;
+	share = calloc(1, sizeof(*share));
+	if (share == NULL)
+		return -ENOMEM;
+	rc = port_slice_share(l->port, m->slice.fd, m->slice.len, &share->id);
+	if (rc != 0) {
+		free(share);
+		return rc;
+	}
+	share->link = l;
+	ag_list_append(&m->shares, &share->node);
+	m->share_count++;
+	*id_out = share->id;
+	return 0;
+}
+
+/* The id under which the process at the other end of `l` can have it; 0 when it cannot. */
+static uint32_t slice_name(struct ag_alloc *m, struct ag_link *l)
+{
+	uint32_t id = 0;
+	int rc;
+
+	if (l->side == RT_SELF)
+		return m->slice.id;
+	rc = share_new(m, l, &id);
+	if (rc != 0)
+		u_warn("ag", "port %s: window memory of %zu bytes cannot be shared: %s",
+		       l->port->limits.name, m->slice.len, strerror(-rc));
+	return id;
+}
+
+void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
+{
+	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
+	struct ag_alloc *mem = m->slice_id != 0 ? alloc_find(c, m->slice_id) : NULL;
+	struct w_cm_tell t = { .body_len = m->body_len };
+	struct ag_link *l;
+
+	if (conn == NULL || conn->state != AG_CONNECTED || (m->slice_id != 0 && mem == NULL))
+		return;
+	l = conn->link;
+	t.src_host = (uint16_t)c->agent->cfg.host_id;
+	t.dst_host = l->peer_host;
+	t.src_conn = conn->id;
+	t.dst_conn = conn->peer_conn;
+	memcpy(t.body, m->body, m->body_len);
+	if (mem != NULL) {
+		t.slice_id = slice_name(mem, l);
+		t.slice_len = mem->slice.len;
+	}
+	w_ctl_init(&t, W_CM_TELL, sizeof(t));
+	ag_ctl_send(l, &t);
+	if (ag_ctl_full(l))
+		c->paused = true;
+}
+
+int ag_mem_told(struct ag_link *l, const struct w_cm_tell *m, bool last_chance)
+{
+	struct ag_conn *conn = ag_conn_get(l->agent, m->dst_conn);
+	struct w_tell t = { .slice_id = m->slice_id, .body_len = m->body_len };
+	int rc, fd = -1;
+
+	if (conn == NULL || conn->link != l || conn->peer_conn != m->src_conn ||
+	    conn->state != AG_CONNECTED)
+		return 0;
+	if (m->slice_id != 0) {
+		rc = port_peer_slice_open(l->port, m->slice_id, m->slice_len, &fd);
+		if (rc == -ENOENT && !last_chance)
+			return -EAGAIN;
+		if (rc != 0)
+			t.slice_id = 0;
+	}
+	t.conn = conn->id;
+	memcpy(t.body, m->body, m->body_len);
+	w_ctl_init(&t, W_TOLD, sizeof(t));
+	ag_client_send(conn->client, &t, &fd, fd >= 0 ? 1 : 0);
+	return 0;
+}

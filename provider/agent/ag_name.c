@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names of hosts and devices, routes, lists and administration.
+ *
+ * Lists are JSON texts of fixed keys.  Every name in them was checked by
+ * w_name_ok(), every program name cleaned when it came: nothing needs escaping.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ag_priv.h"
+#include "u_log.h"
+
+static int alias_find(const struct ag_alias *table, uint32_t count, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		if (strcmp(table[i].name, name) == 0)
+			return (int)i;
+	}
+	return -ENOENT;
+}
+
+static int host_by_number(const struct ag_agent *a, const char *name)
+{
+	unsigned long n;
+	char *end;
+
+	if (name[0] < '0' || name[0] > '9')
+		return -ENOENT;
+	n = strtoul(name, &end, 10);
+	return *end == '\0' && n < a->cfg.host_count ? (int)n : -ENOENT;
+}
+
+/* The host of a name, an alias or a number. */
+static int host_by_name(const struct ag_agent *a, const char *name)
+{
+	uint32_t i;
+	int at;
+
+	for (i = 0; i < a->cfg.host_count; i++) {
+		if (strcmp(a->names[i], name) == 0)
+			return (int)i;
+	}
+	at = alias_find(a->aliases, a->alias_count, name);
+	return at >= 0 ? (int)a->aliases[at].host : host_by_number(a, name);
+}
+
+static int host_by_device(const struct ag_agent *a, const char *name)
+{
+	int at = alias_find(a->devices, a->device_count, name);
+
+	return at >= 0 ? (int)a->devices[at].host : host_by_name(a, name);
+}
+
+int ag_host_of(const struct ag_agent *a, const uint8_t *host, unsigned int len)
+{
+	uint8_t wanted[W_HOST_ADDR_LEN];
+	unsigned int id;
+
+	if (len != W_HOST_ADDR_LEN)
+		return -ENOENT;
+	id = (unsigned int)host[4] << 8 | host[5];
+	w_host_addr((uint16_t)id, wanted);
+	if (memcmp(host, wanted, sizeof(wanted)) != 0 || id >= a->cfg.host_count)
+		return -ENOENT;
+	return (int)id;
+}
+
+/* ---- tables ---- */
+
+static bool device_char_ok(const char *name)
+{
+	size_t i, n = strlen(name);
+
+	for (i = 0; i < n; i++) {
+		if (name[i] <= ' ' || name[i] > '~' || name[i] == '"' || name[i] == '\\' ||
+		    name[i] == '=' || name[i] == ',')
+			return false;
+	}
+	return n > 0 && n < W_NAME_MAX;
+}
+
+/* Adds or replaces. */
+static int alias_set(struct ag_alias **table, uint32_t *count, const char *name, uint32_t host)
+{
+	struct ag_alias *bigger;
+	int at = alias_find(*table, *count, name);
+
+	if (at >= 0) {
+		(*table)[at].host = host;
+		return 0;
+	}
+	if (*count >= AG_ALIASES_MAX)
+		return -ENOSPC;
+	bigger = realloc(*table, (*count + 1) * sizeof(*bigger));
+	if (bigger == NULL)
+		return -ENOMEM;
+	memset(&bigger[*count], 0, sizeof(*bigger));
+	snprintf(bigger[*count].name, sizeof(bigger->name), "%s", name);
+	bigger[*count].host = host;
+	*table = bigger;
+	(*count)++;
+	return 0;
+}
+
+static int names_fill(struct ag_agent *a, const struct ag_cfg *cfg)
+{
+	uint32_t i;
+
+	a->names = calloc(cfg->host_count, sizeof(*a->names));
+	if (a->names == NULL)
+		return -ENOMEM;
+	for (i = 0; i < cfg->host_count; i++) {
+		if (cfg->host_names == NULL) {
+			snprintf(a->names[i], sizeof(a->names[i]), "host%u", i);
+			continue;
+		}
+		if (!w_name_ok(cfg->host_names[i])) {
+			u_error("ag",
+				"name %s of host %u: 1..63 characters of [A-Za-z0-9._-] "
+				"expected",
+				cfg->host_names[i], i);
+			return -EINVAL;
+		}
+		if (host_by_name(a, cfg->host_names[i]) >= 0 &&
+		    host_by_number(a, cfg->host_names[i]) < 0) {
+			u_error("ag", "host name %s is given twice", cfg->host_names[i]);
+			return -EINVAL;
+		}
+		snprintf(a->names[i], sizeof(a->names[i]), "%s", cfg->host_names[i]);
+	}
+	return 0;
+}
+
+int ag_names_init(struct ag_agent *a, const struct ag_cfg *cfg)
+{
+	uint32_t i;
+	int rc = names_fill(a, cfg);
+
+	for (i = 0; rc == 0 && i < cfg->alias_count; i++) {
+		if (!w_name_ok(cfg->aliases[i].name) || cfg->aliases[i].host >= cfg->host_count)
+			rc = -EINVAL;
+		else
+			rc = alias_set(&a->aliases, &a->alias_count, cfg->aliases[i].name,
+				       cfg->aliases[i].host);
+	}
+	for (i = 0; rc == 0 && i < cfg->device_count; i++) {
+		if (!device_char_ok(cfg->devices[i].name) ||
+		    cfg->devices[i].host >= cfg->host_count)
+			rc = -EINVAL;
+		else
+			rc = alias_set(&a->devices, &a->device_count, cfg->devices[i].name,
+				       cfg->devices[i].host);
+	}
+	return rc;
+}
+
+void ag_names_free(struct ag_agent *a)
+{
+	free(a->names);
+	free(a->aliases);
+	free(a->devices);
+}
+
+/* ---- look-ups ---- */
+
+static void named(struct ag_client *c, const struct w_name *m, int host)
+{
+	struct w_name answer = { .token = m->token, .index = m->index };
+
+	if (host < 0) {
+		answer.status = W_UNKNOWN_NAME;
+		memcpy(answer.name, m->name, sizeof(answer.name));
+	} else {
+		w_host_addr((uint16_t)host, answer.host_addr);
+		memcpy(answer.name, c->agent->names[host], sizeof(answer.name));
+	}
+	w_ctl_init(&answer, W_NAMED, sizeof(answer));
+	ag_client_send(c, &answer, NULL, 0);
+}
+
+/* A host has one address, so names have nothing at indices above 0. */
+void ag_name_lookup(struct ag_client *c, const struct w_name *m)
+{
+	int host = -ENOENT;
+
+	if (m->index == W_NAME_DEVICE)
+		host = host_by_device(c->agent, m->name);
+	else if (m->index == 0)
+		host = host_by_name(c->agent, m->name);
+	named(c, m, host);
+}
+
+void ag_name_reverse(struct ag_client *c, const struct w_name *m)
+{
+	named(c, m, ag_host_of(c->agent, m->host_addr, W_HOST_ADDR_LEN));
+}
+
+static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
+{
+	struct rt_route route;
+	struct ag_link *l;
+
+	rt_route(a->cfg.host_count, a->cfg.host_id, host, &route);
+	l = &a->links[route.port];
+	r->hops = route.hops;
+	r->path = route.path;
+	r->port = route.port;
+	r->reachable = route.hops <= 1 && ag_link_usable(l);
+	memcpy(r->host, a->names[host], sizeof(r->host));
+	memcpy(r->port_name, l->port->limits.name, sizeof(r->port_name));
+	if (route.hops > 1)
+		rt_reason(a->cfg.host_count, a->cfg.host_id, host, r->reason, sizeof(r->reason));
+	else if (!r->reachable)
+		snprintf(r->reason, sizeof(r->reason), "link %s to host %u is down",
+			 l->port->limits.name, host);
+	else
+		snprintf(r->reason, sizeof(r->reason), "%s",
+			 route.hops == 0 ? "the host itself" : "a neighbour");
+}
+
+void ag_name_route(struct ag_client *c, const struct w_route *m)
+{
+	struct ag_agent *a = c->agent;
+	int host = ag_host_of(a, m->host_addr, W_HOST_ADDR_LEN);
+	struct w_route answer = { .token = m->token };
+
+	memcpy(answer.host_addr, m->host_addr, sizeof(answer.host_addr));
+	if (host >= 0)
+		route_fill(a, (unsigned int)host, &answer);
+	else
+		snprintf(answer.reason, sizeof(answer.reason),
+			 "the address names no host of this fabric");
+	w_ctl_init(&answer, W_ROUTED, sizeof(answer));
+	ag_client_send(c, &answer, NULL, 0);
+}
+
+/* ---- lists ---- */
+
+static size_t host_aliases(struct ag_agent *a, uint32_t host, char *text, size_t size)
+{
+	size_t at = 0;
+	uint32_t i;
+
+	text[0] = '\0';
+	for (i = 0; i < a->alias_count; i++) {
+		if (a->aliases[i].host != host || at + W_NAME_MAX + 8 > size)
+			continue;
+		at += (size_t)snprintf(text + at, size - at, "%s\"%s\"", at > 0 ? "," : "",
+				       a->aliases[i].name);
+	}
+	return at;
+}
+
+static int item_host(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	char aliases[200];
+	uint8_t h[W_HOST_ADDR_LEN];
+
+	if (i >= a->cfg.host_count)
+		return -ENOENT;
+	w_host_addr((uint16_t)i, h);
+	host_aliases(a, i, aliases, sizeof(aliases));
+	snprintf(text, size,
+		 "{\"id\":%u,\"name\":\"%s\",\"aliases\":[%s],"
+		 "\"address\":\"%02x:%02x:%02x:%02x:%02x:%02x\"}",
+		 i, a->names[i], aliases, h[0], h[1], h[2], h[3], h[4], h[5]);
+	return 0;
+}
+
+static int item_port(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	const struct port_limits *p;
+	struct ag_link *l;
+
+	if (i >= a->link_count)
+		return -ENOENT;
+	l = &a->links[i];
+	p = &l->port->limits;
+	snprintf(text, size,
+		 "{\"index\":%u,\"name\":\"%s\",\"kind\":\"%s\",\"link\":\"%s\",\"generation\":%u,"
+		 "\"peer\":%u,\"window_bytes\":%" PRIu64 ",\"window_used\":%" PRIu64
+		 ",\"db_bits\":%u,\"spads\":%u}",
+		 i, p->name, p->kind, ag_link_usable(l) ? "up" : "down", l->life, l->peer_host,
+		 p->window_bytes, l->window_used, p->db_bits, p->spads);
+	return 0;
+}
+
+/* The i-th client that opened a NIC, or NULL. */
+static struct ag_client *nic_client(struct ag_agent *a, uint32_t i)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_client *c;
+
+	ag_list_each(pos, tmp, &a->clients)
+	{
+		c = ag_list_entry(pos, struct ag_client, node);
+		if (c->kind == W_KIND_NIC && i-- == 0)
+			return c;
+	}
+	return NULL;
+}
+
+static int item_client(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	struct ag_client *c = nic_client(a, i);
+
+	if (c == NULL)
+		return -ENOENT;
+	snprintf(text, size, "{\"id\":%u,\"pid\":%d,\"program\":\"%s\",\"conns\":%u}", c->id,
+		 (int)c->pid, c->program, c->conn_count);
+	return 0;
+}
+
+static int item_alias(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	const struct ag_alias *alias;
+	bool device = i >= a->alias_count;
+
+	if (device)
+		i -= a->alias_count;
+	if (device && i >= a->device_count)
+		return -ENOENT;
+	alias = device ? &a->devices[i] : &a->aliases[i];
+	snprintf(text, size, "{\"name\":\"%s\",\"kind\":\"%s\",\"host\":%u}", alias->name,
+		 device ? "device" : "host", alias->host);
+	return 0;
+}
+
+void ag_count(struct ag_client *c, const struct w_count *m)
+{
+	struct ag_client *nic = nic_client(c->agent, m->index);
+	struct w_counted none = { .token = m->token };
+	struct w_count ask = { .token = m->token, .client = c->id };
+
+	if (nic == NULL) {
+		w_ctl_init(&none, W_COUNTED, sizeof(none));
+		ag_client_send(c, &none, NULL, 0);
+		return;
+	}
+	w_ctl_init(&ask, W_COUNT, sizeof(ask));
+	ag_client_send(nic, &ask, NULL, 0);
+}
+
+/* Who answers is filled in here: a process speaks for itself alone. */
+void ag_counted(struct ag_client *c, const struct w_counted *m)
+{
+	struct w_counted answer = *m;
+	struct ag_list *pos, *tmp;
+	struct ag_client *tool;
+
+	answer.index = 1;
+	answer.client = c->id;
+	answer.pid = (uint32_t)c->pid;
+	memcpy(answer.program, c->program, sizeof(answer.program));
+	w_ctl_init(&answer, W_COUNTED, sizeof(answer));
+	ag_list_each(pos, tmp, &c->agent->clients)
+	{
+		tool = ag_list_entry(pos, struct ag_client, node);
+		if (tool->id == m->client && tool->kind == W_KIND_TOOL) {
+			ag_client_send(tool, &answer, NULL, 0);
+			return;
+		}
+	}
+}
+
+void ag_list_item(struct ag_client *c, const struct w_list *m)
+{
+	static int (*const items[])(struct ag_agent *, uint32_t, char *, size_t) = {
+		[W_LIST_HOSTS] = item_host,
+		[W_LIST_PORTS] = item_port,
+		[W_LIST_CLIENTS] = item_client,
+		[W_LIST_ALIASES] = item_alias,
+	};
+	struct w_listed answer = { .token = m->token };
+
+	answer.more = items[m->what](c->agent, m->index, answer.text, sizeof(answer.text)) == 0;
+	w_ctl_init(&answer, W_LISTED, sizeof(answer));
+	ag_client_send(c, &answer, NULL, 0);
+}
+
+/* ---- administration ---- */
+
+static int admin_link(struct ag_agent *a, const char *name, bool up, char *text, size_t size)
+{
+	uint32_t i;
+
+	for (i = 1; i < a->link_count; i++) {
+		if (strcmp(a->links[i].port->limits.name, name) == 0)
+			return ag_link_admin(&a->links[i], up);
+	}
+	snprintf(text, size, "host %u has no port %.32s with a link", a->cfg.host_id, name);
+	return -ENOENT;
+}
+
+static int admin_alias(struct ag_agent *a, const struct w_admin *m, char *text, size_t size)
+{
+	bool device = m->verb == W_ADMIN_DEVICE;
+	char name[sizeof(m->name)];
+	char *host;
+	int id;
+
+	memcpy(name, m->name, sizeof(name));
+	host = strrchr(name, '=');
+	if (host == NULL) {
+		snprintf(text, size, "NAME=HOST expected, found %.80s", name);
+		return -EINVAL;
+	}
+	*host++ = '\0';
+	id = host_by_name(a, host);
+	if (id < 0 || !(device ? device_char_ok(name) : w_name_ok(name))) {
+		snprintf(text, size, "%.60s=%.60s: %s", name, host,
+			 id < 0 ? "no such host in this fabric" : "not a possible name");
+		return -EINVAL;
+	}
+	if (device)
+		return alias_set(&a->devices, &a->device_count, name, (uint32_t)id);
+	return alias_set(&a->aliases, &a->alias_count, name, (uint32_t)id);
+}
+
+static int admin_do(struct ag_client *c, const struct w_admin *m, char *text, size_t size)
+{
+	struct ag_agent *a = c->agent;
+
+	switch (m->verb) {
+	case W_ADMIN_STOP:
+		u_info("ag", "stopped by pid %d", (int)c->pid);
+		ag_stop(a);
+		return 0;
+	case W_ADMIN_LINK_DOWN:
+	case W_ADMIN_LINK_UP:
+		return admin_link(a, m->name, m->verb == W_ADMIN_LINK_UP, text, size);
+	default:
+		return admin_alias(a, m, text, size);
+	}
+}
+
+void ag_admin(struct ag_client *c, const struct w_admin *m)
+{
+	char text[160] = "";
+	int rc;
+
+	if (c->uid != 0 && c->uid != c->agent->cfg.owner) {
+		ag_client_refuse(c, W_DONE, m->token, W_DENIED,
+				 "only the owner of a fabric may change it");
+		return;
+	}
+	rc = admin_do(c, m, text, sizeof(text));
+	if (rc != 0 && text[0] == '\0')
+		snprintf(text, sizeof(text), "%s", strerror(-rc));
+	ag_client_refuse(c, W_DONE, m->token, rc == 0 ? W_SUCCESS : W_BAD_REQUEST,
+			 rc == 0 ? NULL : text);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Records of other agents (and of this one, for connections within the host).
+ * Each was checked by w_ctl_check(); what it names may not exist or not fit, and
+ * then it is ignored: ends vanish on both sides at any time.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ag_priv.h"
+#include "u_log.h"
+#include "u_time.h"
+
+/* An answer about a connection that has no end here. */
+static void answer(struct ag_link *l, uint64_t dst_conn, enum w_ctl_type type, uint32_t status)
+{
+	struct w_cm cm = {
+		.src_host = (uint16_t)l->agent->cfg.host_id,
+		.dst_host = l->peer_host,
+		.status = status,
+		.dst_conn = dst_conn,
+	};
+
+	w_ctl_init(&cm, type, sizeof(cm));
+	ag_ctl_send(l, &cm);
+}
+
+/* The end that a record is about: ours by its name, if it is the sender's other end. */
+static struct ag_conn *end_of(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_conn *conn;
+
+	if (cm->dst_conn == 0)
+		return ag_conn_by_peer(l, cm->src_conn);
+	conn = ag_conn_get(l->agent, cm->dst_conn);
+	if (conn == NULL || conn->link != l)
+		return NULL;
+	if (conn->peer_conn != 0 && cm->src_conn != 0 && conn->peer_conn != cm->src_conn)
+		return NULL;
+	return conn;
+}
+
+static void on_req(struct ag_link *l, const struct w_cm *cm)
+{
+	struct w_arrived m = { .attrs = cm->attrs, .remote = cm->local };
+	struct ag_listen *waiter = ag_listen_match(l->agent, &cm->remote);
+	struct ag_conn *conn;
+
+	if (cm->src_conn == 0 || ag_conn_by_peer(l, cm->src_conn) != NULL)
+		return;
+	if (waiter == NULL) {
+		answer(l, cm->src_conn, W_CM_REFUSE, W_NO_MATCH);
+		return;
+	}
+	conn = ag_conn_new(waiter->client, l, AG_ARRIVED);
+	if (conn == NULL) {
+		answer(l, cm->src_conn, W_CM_REFUSE, W_NO_RESOURCE);
+		return;
+	}
+	ag_conn_set_peer(conn, cm->src_conn);
+	conn->peer_attrs = cm->attrs;
+	conn->local = cm->remote;
+	conn->remote = cm->local;
+	m.token = waiter->token;
+	m.conn = conn->id;
+	ag_listen_free(waiter);
+	w_ctl_init(&m, W_ARRIVED, sizeof(m));
+	ag_client_send(conn->client, &m, NULL, 0);
+}
+
+static void on_refuse(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_conn *conn = end_of(l, cm);
+
+	if (conn == NULL || conn->state != AG_REQUESTED)
+		return;
+	ag_client_refuse(conn->client, W_REFUSED, conn->token,
+			 cm->status == W_SUCCESS ? W_REJECTED : (enum w_status)cm->status, NULL);
+	ag_conn_free(conn);
+}
+
+/* -EAGAIN: the slice has not arrived, though it will. */
+static int outbound_open(struct ag_link *l, const struct w_geometry *g, bool last_chance,
+			 int *fd_out)
+{
+	int rc = port_peer_slice_open(l->port, g->slice_id, g->slice_len, fd_out);
+
+	if (rc == -ENOENT && !last_chance)
+		return -EAGAIN;
+	if (rc != 0)
+		u_warn("ag", "port %s: the neighbour's slice %u cannot be opened: %s",
+		       l->port->limits.name, g->slice_id, strerror(-rc));
+	return rc;
+}
+
+/* Hands both slices to the process.  Takes out_fd in any case. */
+static int tell_linked(struct ag_conn *conn, const struct w_cm *cm, int out_fd)
+{
+	struct ag_link *l = conn->link;
+	struct w_linked m = {
+		.token = conn->token,
+		.conn = conn->id,
+		.attrs = cm->attrs,
+		.inbound = conn->geometry,
+		.outbound = cm->geometry,
+		.port = l->index,
+		.hops = l->side == RT_SELF ? 0 : 1,
+	};
+	int fds[2] = { conn->slice.fd, out_fd };
+
+	if (ag_client_port(conn->client, l) != 0) {
+		close(out_fd);
+		return -EMFILE;
+	}
+	conn->slice.fd = -1;
+	w_ctl_init(&m, W_LINKED, sizeof(m));
+	ag_client_send(conn->client, &m, fds, 2);
+	return 0;
+}
+
+static int on_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
+{
+	struct ag_conn *conn = end_of(l, cm);
+	int out_fd, rc;
+
+	if (conn == NULL || conn->state != AG_REQUESTED || cm->src_conn == 0)
+		return 0;
+	rc = outbound_open(l, &cm->geometry, last_chance, &out_fd);
+	if (rc == -EAGAIN)
+		return rc;
+	if (rc == 0) {
+		rc = ag_conn_slice_alloc(conn);
+		if (rc != 0)
+			close(out_fd);
+		else
+			rc = tell_linked(conn, cm, out_fd);
+	}
+	ag_conn_set_peer(conn, cm->src_conn);
+	if (rc == 0) {
+		ag_conn_set_state(conn, AG_LINKED);
+		conn->peer_attrs = cm->attrs;
+		return 0;
+	}
+	ag_cm_send(conn, W_CM_CANCEL, W_NO_RESOURCE);
+	ag_client_refuse(conn->client, W_REFUSED, conn->token, W_NO_RESOURCE, NULL);
+	ag_conn_free(conn);
+	return 0;
+}
+
+static int on_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance)
+{
+	struct ag_conn *conn = end_of(l, cm);
+	int out_fd, rc;
+
+	if (conn == NULL || conn->state != AG_ACCEPTING)
+		return 0;
+	rc = outbound_open(l, &cm->geometry, last_chance, &out_fd);
+	if (rc == -EAGAIN)
+		return rc;
+	if (rc == 0)
+		rc = tell_linked(conn, cm, out_fd);
+	if (rc == 0) {
+		ag_conn_set_state(conn, AG_CONNECTED);
+		return 0;
+	}
+	ag_client_refuse(conn->client, W_REFUSED, conn->token, W_NO_RESOURCE, NULL);
+	ag_cm_leave(conn, W_LOST_CLOSED);
+	return 0;
+}
+
+/* The client gave up before it was linked, or has no room. */
+static void on_cancel(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_conn *conn = end_of(l, cm);
+
+	if (conn == NULL || conn->peer_conn == 0)
+		return;
+	switch (conn->state) {
+	case AG_ACCEPTING:
+		ag_client_refuse(conn->client, W_REFUSED, conn->token,
+				 cm->status == W_NO_RESOURCE ? W_NO_RESOURCE : W_TIMED_OUT,
+				 cm->status == W_NO_RESOURCE ? "the other end has no room left"
+							     : NULL);
+		ag_conn_free(conn);
+		break;
+	case AG_ARRIVED:
+	case AG_CLOSED:
+		ag_conn_free(conn);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The client closed what it was just linked to, before it confirmed. */
+static void accept_undone(struct ag_conn *conn)
+{
+	ag_cm_send(conn, W_CM_CLOSE, W_LOST_CLOSED);
+	if (conn->peer) {
+		ag_peer_rewait(conn);
+		return;
+	}
+	ag_client_refuse(conn->client, W_REFUSED, conn->token, W_TIMED_OUT, NULL);
+	ag_conn_free(conn);
+}
+
+static void on_close(struct ag_link *l, const struct w_cm *cm)
+{
+	struct w_lost_msg m = { .reason = cm->status };
+	struct ag_conn *conn = end_of(l, cm);
+
+	if (conn == NULL || conn->peer_conn == 0)
+		return;
+	switch (conn->state) {
+	case AG_ACCEPTING:
+		accept_undone(conn);
+		break;
+	case AG_LINKED:
+	case AG_CONNECTED:
+		m.conn = conn->id;
+		w_ctl_init(&m, W_LOST, sizeof(m));
+		ag_conn_set_state(conn, AG_LOST);
+		ag_client_send(conn->client, &m, NULL, 0);
+		break;
+	case AG_CLOSED:
+		ag_conn_free(conn);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- peer to peer ---- */
+
+void ag_peer_join(struct ag_conn *conn, uint64_t src_conn, const struct w_vi_attrs *attrs)
+{
+	enum w_status status = ag_attrs_compare(&conn->attrs, attrs);
+
+	ag_conn_set_peer(conn, src_conn);
+	if (status == W_SUCCESS && ag_conn_slice_alloc(conn) != 0)
+		status = W_NO_RESOURCE;
+	if (status != W_SUCCESS) {
+		ag_cm_send(conn, W_CM_REFUSE, status);
+		ag_client_refuse(conn->client, W_REFUSED, conn->token, status, NULL);
+		ag_conn_free(conn);
+		return;
+	}
+	conn->peer_attrs = *attrs;
+	ag_conn_set_state(conn, AG_ACCEPTING);
+	ag_cm_send(conn, W_CM_ACCEPT, 0);
+}
+
+void ag_peer_rewait(struct ag_conn *conn)
+{
+	struct ag_offer *offer, copy;
+
+	ag_conn_slice_free(conn);
+	ag_conn_set_peer(conn, 0);
+	ag_conn_set_state(conn, AG_WAITING);
+	offer = ag_offer_match(conn->link, conn);
+	if (offer == NULL)
+		return;
+	copy = *offer;
+	ag_offer_free(conn->link, offer);
+	ag_peer_join(conn, copy.src_conn, &copy.attrs);
+}
+
+static struct ag_conn *waiting_for(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_conn *conn;
+
+	ag_list_each(pos, tmp, &l->conns)
+	{
+		conn = ag_list_entry(pos, struct ag_conn, in_link);
+		if (conn->state == AG_WAITING && ag_addr_equal(&conn->local, &cm->remote) &&
+		    ag_addr_equal(&conn->remote, &cm->local))
+			return conn;
+	}
+	return NULL;
+}
+
+static void on_peer(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_conn *conn;
+
+	if (cm->src_conn == 0 || ag_conn_by_peer(l, cm->src_conn) != NULL ||
+	    ag_offer_by_conn(l, cm->src_conn) != NULL)
+		return;
+	if (ag_host_of(l->agent, cm->local.host, cm->local.host_len) != (int)l->peer_host) {
+		answer(l, cm->src_conn, W_CM_REFUSE, W_BAD_REQUEST);
+		return;
+	}
+	conn = waiting_for(l, cm);
+	if (conn != NULL)
+		ag_peer_join(conn, cm->src_conn, &cm->attrs);
+	else if (ag_offer_new(l, cm) == NULL)
+		answer(l, cm->src_conn, W_CM_REFUSE, W_NO_RESOURCE);
+}
+
+static void on_peer_cancel(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_offer *offer = ag_offer_by_conn(l, cm->src_conn);
+	struct ag_conn *conn;
+
+	if (offer != NULL) {
+		ag_offer_free(l, offer);
+		return;
+	}
+	conn = ag_conn_by_peer(l, cm->src_conn);
+	if (conn == NULL)
+		return;
+	if (conn->state == AG_ACCEPTING && conn->peer)
+		ag_peer_rewait(conn);
+	else if (conn->state == AG_CLOSED)
+		ag_conn_free(conn);
+}
+
+static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
+{
+	if (cm->status == 1)
+		answer(l, 0, W_CM_HEARTBEAT, 0);
+}
+
+static bool for_us(struct ag_link *l, const struct w_cm *cm)
+{
+	/* w_cm and w_cm_tell begin alike. */
+	if (cm->src_host == l->peer_host && cm->dst_host == l->agent->cfg.host_id)
+		return true;
+	u_warn("ag", "port %s: record from host %u to host %u ignored: relaying is not available",
+	       l->port->limits.name, cm->src_host, cm->dst_host);
+	return false;
+}
+
+int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
+{
+	const struct w_cm *cm = msg;
+
+	if (!for_us(l, cm))
+		return 0;
+	switch (cm->hdr.type) {
+	case W_CM_REQ:
+		on_req(l, cm);
+		break;
+	case W_CM_REFUSE:
+		on_refuse(l, cm);
+		break;
+	case W_CM_ACCEPT:
+		return on_accept(l, cm, last_chance);
+	case W_CM_CONFIRM:
+		return on_confirm(l, cm, last_chance);
+	case W_CM_CANCEL:
+		on_cancel(l, cm);
+		break;
+	case W_CM_CLOSE:
+		on_close(l, cm);
+		break;
+	case W_CM_PEER:
+		on_peer(l, cm);
+		break;
+	case W_CM_PEER_CANCEL:
+		on_peer_cancel(l, cm);
+		break;
+	case W_CM_TELL:
+		return ag_mem_told(l, msg, last_chance);
+	case W_CM_HEARTBEAT:
+		on_heartbeat(l, cm);
+		break;
+	default:
+		u_warn("ag", "port %s: a record of type %u is not between agents",
+		       l->port->limits.name, cm->hdr.type);
+	}
+	return 0;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The agent's objects.  All of them belong to the thread in ag_run(); only the
+ * wake-up descriptor and the stop flags are touched by others.
+ */
+#ifndef AG_PRIV_H
+#define AG_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "ag_agent.h"
+#include "ag_list.h"
+#include "port.h"
+#include "port_emu.h"
+#include "rt_ring.h"
+#include "w_addr.h"
+#include "w_ctl.h"
+#include "w_slot.h"
+
+#define AG_BELL 0u /* the agent's doorbell bit; processes share the others */
+
+#define AG_CLIENTS_MAX 4096u
+#define AG_LISTENS_MAX 1024u /* per client */
+#define AG_PENDING_MAX 4096u /* per client: attempts and requests not yet connected */
+#define AG_CLIENT_CONNS_MAX 65536u
+#define AG_ALLOCS_MAX 4096u /* per client */
+#define AG_CONNS_MAX (1u << 20)
+#define AG_SHARES_MAX 4096u   /* per allocation */
+#define AG_OFFERS_MAX 4096u   /* per link */
+#define AG_LINK_QUEUE 4096u   /* messages towards a neighbour that may wait */
+#define AG_CLIENT_QUEUE 8192u /* messages to a client that may wait, beside two per connection */
+#define AG_ALIASES_MAX 1024u
+
+#define AG_RETRY_NS (100 * INT64_C(1000000)) /* between attempts to plug a cable */
+#define AG_NUDGE_NS (20 * INT64_C(1000000))  /* unanswered records are rung for again */
+#define AG_BEAT_NS (1000 * INT64_C(1000000)) /* heartbeat */
+#define AG_SILENCE_NS (5000 * INT64_C(1000000))
+#define AG_HOLD_NS (2000 * INT64_C(1000000)) /* a granted slice arrives within this */
+
+/* A message on its way, with descriptors that it owns. */
+struct ag_msg {
+	struct ag_list node;
+	uint32_t len;
+	uint32_t nfds;
+	int fds[W_CTL_FDS];
+	uint8_t bytes[];
+};
+
+enum ag_state {
+	AG_REQUESTED = 1, /* client, or the peer that does not decide: asked the other agent */
+	AG_WAITING,	  /* the peer that decides: no offer yet */
+	AG_ARRIVED,	  /* server: the process was told, has not answered */
+	AG_ACCEPTING,	  /* server or deciding peer: CM_ACCEPT sent */
+	AG_LINKED,	  /* client: LINKED sent, CONFIRM awaited */
+	AG_CONNECTED,
+	AG_LOST,   /* the other end closed; ours has not yet */
+	AG_CLOSED, /* ours closed; the other end has not yet */
+};
+
+/* One end of a connection. */
+struct ag_conn {
+	struct ag_list in_client; /* of client->conns */
+	struct ag_list in_hash;	  /* by link and peer_conn */
+	struct ag_list in_link;	  /* of link->conns */
+	uint64_t id;
+	uint64_t peer_conn;	  /* 0 while not known */
+	uint64_t token;		  /* of the attempt or the accept */
+	struct ag_client *client; /* NULL once its process closed it or died */
+	struct ag_link *link;
+	enum ag_state state;
+	bool peer; /* made by W_PEER */
+	bool has_slice;
+	struct port_slice slice; /* inbound; its fd is -1 once handed over */
+	struct w_vi_attrs attrs;
+	struct w_vi_attrs peer_attrs;
+	struct w_geometry geometry; /* of slice */
+	struct w_addr local;
+	struct w_addr remote;
+};
+
+struct ag_listen {
+	struct ag_list node; /* of agent->listens */
+	struct ag_list in_client;
+	struct ag_client *client;
+	uint64_t token;
+	struct w_addr local;
+};
+
+/* A neighbour's peer-to-peer request that nobody here answers yet. */
+struct ag_offer {
+	struct ag_list node;
+	uint64_t src_conn;
+	struct w_vi_attrs attrs;
+	struct w_addr local; /* the sender's */
+	struct w_addr remote;
+};
+
+/* Window memory named to a neighbour, under an id of its own for each time it was told. */
+struct ag_share {
+	struct ag_list node;
+	struct ag_link *link;
+	uint32_t id;
+};
+
+/* Window memory of a process. */
+struct ag_alloc {
+	struct ag_list node;
+	struct port_slice slice; /* of the self port; the fd stays for sharing */
+	struct ag_list shares;	 /* of struct ag_share */
+	uint32_t share_count;
+};
+
+struct ag_client {
+	struct ag_list node;
+	struct ag_agent *agent;
+	int sock;
+	int pidfd; /* tells of its end even if a forked child keeps the socket; -1: not to be had */
+	uint32_t index;
+	uint32_t id;
+	uint32_t bell_bit;
+	uint32_t kind; /* 0 before HELLO */
+	uid_t uid;
+	pid_t pid;
+	char program[W_NAME_MAX];
+	bool gone;    /* to be freed when the event is done */
+	bool leaving; /* hang up when the queue is empty */
+	bool paused;  /* not read until the links' queues drain */
+	uint32_t events;
+	struct ag_list conns, listens, allocs;
+	uint32_t conn_count, pending_count, listen_count, alloc_count;
+	struct ag_list queue;
+	uint32_t queue_len;
+	uint32_t port_sent[PORT_PER_HOST]; /* generation told + 1; 0: never told */
+};
+
+enum ag_link_state {
+	AG_LINK_DOWN,
+	AG_LINK_SETUP, /* the port is up, the agents are exchanging words */
+	AG_LINK_UP,
+	AG_LINK_BAD, /* the neighbour cannot be talked to; until the port goes down */
+};
+
+/* One port of the host with what lies behind it. links[0] is self. */
+struct ag_link {
+	struct ag_agent *agent;
+	uint32_t index;
+	enum rt_side side;
+	uint16_t peer_host;
+	struct port *port; /* outermost decorator */
+	struct port *emu;  /* innermost: where the cable is plugged */
+	int cable_sock;	   /* listening, of right ports; else -1 */
+	int event_fd;	   /* as watched */
+	int64_t retry_at;
+	bool admin_down;
+	bool enabled;
+
+	enum ag_link_state state;
+	uint32_t generation; /* the port's */
+	uint32_t life;	     /* counts set-ups: generation told to clients */
+	uint32_t nonce, peer_nonce;
+	struct port_slice ctl;
+	struct port_map in, out;
+	uint32_t tx_next, tx_done; /* records written, records the neighbour consumed */
+	uint32_t rx_next, rx_told;
+	bool ring;
+	int64_t nudge_at, beat_at, heard_at;
+	int64_t hold_until;  /* when to give up on a slice that a record names; 0: none awaited */
+	int64_t announce_at; /* set-up words are repeated */
+	int64_t setup_until; /* and then begun anew */
+	const char *broken;  /* to be reset at the next safe point, and why */
+
+	struct ag_list queue; /* of struct ag_msg; for self: messages to handle */
+	uint32_t queue_len;
+	struct ag_list conns;
+	uint32_t conn_count;
+	struct ag_list offers;
+	uint32_t offer_count;
+	uint64_t window_used;
+};
+
+#define AG_HASH 4096u
+
+struct ag_conn_slot {
+	struct ag_conn *conn;
+	uint32_t generation;
+	uint32_t next_free; /* index + 1 */
+};
+
+struct ag_agent {
+	struct ag_cfg cfg; /* its pointers are replaced by what follows */
+	char fabric[W_NAME_MAX];
+	char (*names)[W_NAME_MAX]; /* of the hosts */
+	struct ag_alias *aliases, *devices;
+	uint32_t alias_count, device_count;
+
+	int epoll;
+	int wake; /* eventfd: doorbells, ag_stop() */
+	int listen_sock;
+	int spare_fd;		 /* given up to answer a client when descriptors run out */
+	int64_t listen_again_at; /* 0: listen_sock is watched */
+	_Atomic bool stop;
+	_Atomic bool irq_stop;
+	pthread_t irq_thread;
+	bool irq_started;
+	struct port_emu_host *host;
+	struct port_irq *irq;
+	struct ag_link links[PORT_PER_HOST];
+	uint32_t link_count;
+
+	struct ag_list clients;
+	struct ag_client **client_slot;
+	uint32_t client_slots, client_count, client_serial;
+	struct ag_list listens;
+	struct ag_conn_slot *conn_slot;
+	uint32_t conn_slots, conn_count, conn_free;
+	struct ag_list hash[AG_HASH];
+	int64_t idle_since;
+	bool dirty; /* something was queued, dropped or broken since it was last settled */
+};
+
+/* ag_client.c */
+int ag_client_accept(struct ag_agent *a);
+void ag_client_event(struct ag_client *c, uint32_t events);
+/* The process has ended: what it sent is read, then it is dropped. */
+void ag_client_ended(struct ag_client *c);
+/* Queues a message; takes the descriptors in any case.  A client whose queue is full is dropped. */
+void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsigned int nfds);
+void ag_client_drop(struct ag_client *c, const char *why);
+void ag_client_reap(struct ag_agent *a);
+void ag_client_free(struct ag_client *c);
+void ag_client_resume(struct ag_agent *a);
+/* Tells the client about a port it has not heard of since its link came up. */
+int ag_client_port(struct ag_client *c, struct ag_link *l);
+void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
+		      enum w_status status, const char *text);
+
+/* ag_conn.c: tables of connection ends, waiters, offers. */
+struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state);
+void ag_conn_free(struct ag_conn *conn); /* slice included */
+struct ag_conn *ag_conn_get(struct ag_agent *a, uint64_t id);
+struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id);
+struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token);
+struct ag_conn *ag_conn_by_peer(struct ag_link *l, uint64_t peer_conn);
+void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn);
+void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
+void ag_conn_detach(struct ag_conn *conn); /* its process has no more to do with it */
+int ag_conn_slice_alloc(struct ag_conn *conn);
+void ag_conn_slice_free(struct ag_conn *conn);
+struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struct w_addr *local);
+struct ag_listen *ag_listen_match(struct ag_agent *a, const struct w_addr *remote);
+struct ag_listen *ag_listen_by_token(struct ag_client *c, uint64_t token);
+void ag_listen_free(struct ag_listen *l);
+struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm);
+struct ag_offer *ag_offer_match(struct ag_link *l, const struct ag_conn *conn);
+struct ag_offer *ag_offer_by_conn(struct ag_link *l, uint64_t src_conn);
+void ag_offer_free(struct ag_link *l, struct ag_offer *offer);
+bool ag_addr_equal(const struct w_addr *a, const struct w_addr *b);
+int ag_addr_compare(const struct w_addr *a, const struct w_addr *b);
+
+/* ag_cm.c: requests of processes about connections. */
+void ag_cm_listen(struct ag_client *c, const struct w_connect *m);
+void ag_cm_unlisten(struct ag_client *c, const struct w_token *m);
+void ag_cm_connect(struct ag_client *c, const struct w_connect *m);
+void ag_cm_peer(struct ag_client *c, const struct w_connect *m);
+void ag_cm_cancel(struct ag_client *c, const struct w_token *m);
+void ag_cm_accept(struct ag_client *c, const struct w_accept *m);
+void ag_cm_reject(struct ag_client *c, const struct w_conn *m);
+void ag_cm_confirm(struct ag_client *c, const struct w_conn *m);
+void ag_cm_close(struct ag_client *c, const struct w_conn *m);
+/* The process of `conn` is done with it, for `reason`. */
+void ag_cm_leave(struct ag_conn *conn, enum w_lost reason);
+void ag_cm_link_down(struct ag_link *l, const char *why);
+/* Sends a record about `conn` to the agent of its other end. */
+void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status);
+
+/* ag_peer.c: what comes from other agents (and from this one, through self). */
+/*
+ * Handles one checked record.  -EAGAIN: cannot be handled before a slice that it
+ * names has arrived, unless `last_chance`.
+ */
+int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance);
+/* Joins a waiting peer with the offer, or refuses both. */
+void ag_peer_join(struct ag_conn *conn, uint64_t src_conn, const struct w_vi_attrs *attrs);
+/* A deciding peer whose partner withdrew waits again. */
+void ag_peer_rewait(struct ag_conn *conn);
+enum w_status ag_attrs_compare(const struct w_vi_attrs *a, const struct w_vi_attrs *b);
+
+/* ag_link.c: ports, cables, set-up.  ag_ctl.c: the control slice. */
+int ag_link_create(struct ag_agent *a, uint32_t index);
+void ag_link_destroy(struct ag_link *l);
+void ag_link_accept(struct ag_link *l);
+void ag_link_service(struct ag_link *l);
+void ag_link_look(struct ag_link *l); /* at the port's state and the neighbour's set-up words */
+void ag_link_reset(struct ag_link *l, const char *why);
+int ag_link_admin(struct ag_link *l, bool up);
+int64_t ag_link_timers(struct ag_link *l, int64_t now); /* next deadline */
+bool ag_link_usable(const struct ag_link *l);
+int ag_ctl_open(struct ag_link *l);
+void ag_ctl_close(struct ag_link *l);
+/* Queues a record.  When that cannot be, the link is reset soon. */
+void ag_ctl_send(struct ag_link *l, const void *msg);
+bool ag_ctl_full(const struct ag_link *l); /* requests are refused, the rest is still taken */
+void ag_ctl_pump(struct ag_link *l);
+void ag_ctl_receive(struct ag_link *l);
+void ag_ctl_drain_self(struct ag_agent *a);
+int64_t ag_ctl_timers(struct ag_link *l, int64_t now);
+uint32_t ag_ctl_bytes(void);
+
+/* ag_mem.c */
+void ag_mem_alloc(struct ag_client *c, const struct w_alloc *m);
+void ag_mem_free(struct ag_client *c, const struct w_alloc *m);
+void ag_mem_tell(struct ag_client *c, const struct w_tell *m);
+int ag_mem_told(struct ag_link *l, const struct w_cm_tell *m, bool last_chance);
+void ag_mem_link_down(struct ag_link *l); /* what was named to the neighbour means nothing now */
+void ag_mem_release(struct ag_client *c, struct ag_alloc *m);
+
+/* ag_name.c: names, routes, lists, administration. */
+int ag_names_init(struct ag_agent *a, const struct ag_cfg *cfg);
+void ag_names_free(struct ag_agent *a);
+void ag_name_lookup(struct ag_client *c, const struct w_name *m);
+void ag_name_reverse(struct ag_client *c, const struct w_name *m);
+void ag_name_route(struct ag_client *c, const struct w_route *m);
+void ag_list_item(struct ag_client *c, const struct w_list *m);
+/* A tool asks for the counters of a NIC; its process answers. */
+void ag_count(struct ag_client *c, const struct w_count *m);
+void ag_counted(struct ag_client *c, const struct w_counted *m);
+void ag_admin(struct ag_client *c, const struct w_admin *m);
+/* The host that a host address names; -ENOENT when it is none of the fabric's. */
+int ag_host_of(const struct ag_agent *a, const uint8_t *host, unsigned int len);
+
+/* ag_agent.c */
+void ag_link_break(struct ag_link *l, const char *why); /* resets it at the next safe point */
+int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
+struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds);
+void ag_msg_free(struct ag_msg *m);
+
+/* What an epoll event is about: kind (upper half) and index. */
+#define AG_EV_WAKE 0u
+#define AG_EV_LISTEN 1u
+#define AG_EV_CABLE 2u /* listening cable socket of a link */
+#define AG_EV_PORT 3u
+#define AG_EV_CLIENT 4u
+#define AG_EV_PROCESS 5u
+#define AG_EV(kind, index) ((uint64_t)(kind) << 32 | (index))
+
+#endif

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* viaductd: the agent of one host as a program. */
+#include <errno.h>
+#include <getopt.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "ag_agent.h"
+#include "rt_ring.h"
+#include "u_base.h"
+#include "u_cfg.h"
+#include "u_log.h"
+#include "w_addr.h"
+
+#define ALIASES_MAX 256u
+
+enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
+
+struct options {
+	struct ag_cfg cfg;
+	char fabric[64];
+	char *names[RT_HOSTS_MAX];
+	unsigned int name_count;
+	struct ag_alias aliases[ALIASES_MAX], devices[ALIASES_MAX];
+	const char *alias_text[ALIASES_MAX], *device_text[ALIASES_MAX];
+	unsigned int alias_count, device_count;
+	int ready_fd;
+};
+
+/* The last complaint, for whoever waits at the ready descriptor. */
+static char complaint[256];
+
+static void U_PRINTF(1, 2) complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(complaint, sizeof(complaint), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "viaductd: %s\n", complaint);
+}
+
+struct option_rule {
+	const char *name;
+	const char *arg; /* as --help shows it; NULL: none */
+	const char *help;
+	int (*set)(struct options *o, const char *arg);
+};
+
+static int number(const char *text, uint64_t max, uint64_t *out)
+{
+	unsigned long long v;
+	char *end;
+
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' || v > max)
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+static int number32(const char *text, uint64_t max, uint32_t *out)
+{
+	uint64_t v;
+	int rc = number(text, max, &v);
+
+	if (rc == 0)
+		*out = (uint32_t)v;
+	return rc;
+}
+
+static int set_fabric(struct options *o, const char *arg)
+{
+	uid_t owner;
+	int rc = w_fabric_parse(arg, &owner, o->fabric);
+
+	return rc == 0 && owner == geteuid() ? 0 : -EINVAL;
+}
+
+static int set_host_id(struct options *o, const char *arg)
+{
+	return number32(arg, RT_HOSTS_MAX - 1, &o->cfg.host_id);
+}
+
+static int set_hosts(struct options *o, const char *arg)
+{
+	return number32(arg, RT_HOSTS_MAX, &o->cfg.host_count);
+}
+
+static int set_names(struct options *o, const char *arg)
+{
+	char *copy = strdup(arg), *rest = NULL, *name;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	for (name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+		if (o->name_count == RT_HOSTS_MAX || !w_name_ok(name))
+			return -EINVAL;
+		o->names[o->name_count++] = name;
+	}
+	return o->name_count > 0 ? 0 : -EINVAL;
+}
+
+static int set_alias(struct options *o, const char *arg)
+{
+	if (o->alias_count == ALIASES_MAX)
+		return -EINVAL;
+	o->alias_text[o->alias_count++] = arg;
+	return 0;
+}
+
+static int set_device(struct options *o, const char *arg)
+{
+	if (o->device_count == ALIASES_MAX)
+		return -EINVAL;
+	o->device_text[o->device_count++] = arg;
+	return 0;
+}
+
+static int set_group(struct options *o, const char *arg)
+{
+	struct group *entry = getgrnam(arg);
+	uint64_t gid;
+
+	if (entry != NULL) {
+		o->cfg.group = entry->gr_gid;
+		return 0;
+	}
+	if (number(arg, UINT32_MAX - 1, &gid) != 0)
+		return -EINVAL;
+	o->cfg.group = (gid_t)gid;
+	return 0;
+}
+
+static int set_on_demand(struct options *o, const char *arg)
+{
+	o->cfg.leave_when_idle = true;
+	return 0;
+}
+
+static int set_grace(struct options *o, const char *arg)
+{
+	return number32(arg, 3600000, &o->cfg.grace_ms);
+}
+
+static int set_window(struct options *o, const char *arg)
+{
+	return u_cfg_parse_bytes(arg, &o->cfg.window_bytes);
+}
+
+static int set_doorbells(struct options *o, const char *arg)
+{
+	return number32(arg, 32, &o->cfg.db_bits);
+}
+
+static int set_scratchpads(struct options *o, const char *arg)
+{
+	return number32(arg, 64, &o->cfg.spads);
+}
+
+static int set_slots(struct options *o, const char *arg)
+{
+	return number32(arg, 1u << 20, &o->cfg.slots);
+}
+
+static int set_ring(struct options *o, const char *arg)
+{
+	uint64_t v;
+	int rc = u_cfg_parse_bytes(arg, &v);
+
+	if (rc == 0 && v <= UINT32_MAX)
+		o->cfg.ring_bytes = (uint32_t)v;
+	return rc == 0 && v > UINT32_MAX ? -EINVAL : rc;
+}
+
+static int set_port(struct options *o, const char *arg)
+{
+	o->cfg.port_kind = arg;
+	return 0;
+}
+
+static int set_fault(struct options *o, const char *arg)
+{
+	o->cfg.fault_options = arg;
+	return 0;
+}
+
+static int set_seed(struct options *o, const char *arg)
+{
+	return number(arg, UINT64_MAX, &o->cfg.seed);
+}
+
+static int set_ready_fd(struct options *o, const char *arg)
+{
+	uint32_t fd;
+
+	if (number32(arg, 1u << 20, &fd) != 0)
+		return -EINVAL;
+	o->ready_fd = (int)fd;
+	return 0;
+}
+
+static const struct option_rule rules[] = {
+	{ "fabric", "NAME", "fabric to serve (VIADUCT_FABRIC)", set_fabric },
+	{ "host-id", "N", "which host this is, from 0", set_host_id },
+	{ "hosts", "N", "hosts of the fabric, 1..64", set_hosts },
+	{ "names", "A,B,...", "names of the hosts (host0,host1,...)", set_names },
+	{ "alias", "NAME=HOST", "another name of a host; may be repeated", set_alias },
+	{ "device-alias", "DEV=HOST", "device name that opens a host's NIC", set_device },
+	{ "group", "GROUP", "members of the group may use the fabric too", set_group },
+	{ "on-demand", NULL, "leave after the last client", set_on_demand },
+	{ "grace-ms", "MS", "... when there was none for so long (2000)", set_grace },
+	{ "window", "SIZE", "memory window of a port (VIADUCT_WINDOW_BYTES)", set_window },
+	{ "doorbells", "N", "doorbell bits of a port (VIADUCT_DOORBELLS)", set_doorbells },
+	{ "scratchpads", "N", "scratchpads of a port (VIADUCT_SCRATCHPADS)", set_scratchpads },
+	{ "slots", "N", "slots of a VI's fifo (VIADUCT_SLOTS)", set_slots },
+	{ "ring-bytes", "SIZE", "payload bytes of a VI's fifo (VIADUCT_RING_BYTES)", set_ring },
+	{ "port", "KIND", "kind of ports (VIADUCT_PORT)", set_port },
+	{ "fault", "OPTIONS", "faults of ports of kind fault (VIADUCT_FAULT)", set_fault },
+	{ "seed", "N", "seed of strict and fault (VIADUCT_SEED)", set_seed },
+	{ "ready-fd", "FD", "write one line there when listening, or why not", set_ready_fd },
+	{ "help", NULL, "print this and exit", NULL },
+	{ "version", NULL, "print the version and exit", NULL },
+};
+#define RULE_HELP (U_ARRAY_SIZE(rules) - 2)
+#define RULE_VERSION (U_ARRAY_SIZE(rules) - 1)
+
+static void help(FILE *to)
+{
+	size_t i;
+	char left[40];
+
+	fprintf(to, "Usage: viaductd [OPTION]...\n"
+		    "The agent of one host of a Viaduct fabric.  It stays in the foreground;\n"
+		    "libvipl and vi_fabric start it when they need it.\n\n");
+	for (i = 0; i < U_ARRAY_SIZE(rules); i++) {
+		snprintf(left, sizeof(left), "--%s%s%s", rules[i].name,
+			 rules[i].arg != NULL ? " " : "", rules[i].arg != NULL ? rules[i].arg : "");
+		fprintf(to, "  %-24s %s\n", left, rules[i].help);
+	}
+}
+
+static _Atomic(struct ag_agent *) running;
+
+static void on_signal(int sig)
+{
+	struct ag_agent *a = running;
+	int saved = errno;
+
+	if (a != NULL)
+		ag_stop(a);
+	errno = saved;
+}
+
+static void signals(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	sigset_t none;
+
+	sigaction(SIGTERM, &sa, NULL);
+	sigaction(SIGINT, &sa, NULL);
+	sa.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void descriptors(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
+static void ready(struct options *o, const char *line)
+{
+	ssize_t n;
+
+	if (o->ready_fd < 0)
+		return;
+	n = write(o->ready_fd, line, strlen(line));
+	(void)n; /* whoever started us may be gone */
+	close(o->ready_fd);
+	o->ready_fd = -1;
+}
+
+/* What the environment says, before options override it. */
+static int defaults(struct options *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->ready_fd = -1;
+	o->cfg.owner = geteuid();
+	o->cfg.host_count = 1;
+	o->cfg.group = AG_NO_GROUP;
+	if (u_cfg_load() != 0)
+		return -EINVAL;
+	o->cfg.slots = (uint32_t)u_cfg_uint(U_CFG_SLOTS);
+	o->cfg.ring_bytes = (uint32_t)u_cfg_uint(U_CFG_RING_BYTES);
+	o->cfg.window_bytes = u_cfg_uint(U_CFG_WINDOW_BYTES);
+	o->cfg.db_bits = (uint32_t)u_cfg_uint(U_CFG_DOORBELLS);
+	o->cfg.spads = (uint32_t)u_cfg_uint(U_CFG_SCRATCHPADS);
+	o->cfg.port_kind = u_cfg_str(U_CFG_PORT);
+	o->cfg.fault_options = u_cfg_str(U_CFG_FAULT);
+	o->cfg.seed = u_cfg_uint(U_CFG_SEED);
+	return 0;
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+	struct option longs[U_ARRAY_SIZE(rules) + 1] = { 0 };
+	int which, c;
+	size_t i;
+
+	for (i = 0; i < U_ARRAY_SIZE(rules); i++) {
+		longs[i].name = rules[i].name;
+		longs[i].has_arg = rules[i].arg != NULL ? required_argument : no_argument;
+	}
+	while ((c = getopt_long(argc, argv, "", longs, &which)) == 0) {
+		if (which == (int)RULE_HELP) {
+			help(stdout);
+			exit(EXIT_OK);
+		}
+		if (which == (int)RULE_VERSION) {
+			printf("viaductd (Viaduct) %s\n", VIADUCT_VERSION);
+			exit(EXIT_OK);
+		}
+		if (rules[which].set(o, optarg) != 0) {
+			complain("--%s %.80s: %s expected", rules[which].name, optarg,
+				 rules[which].arg);
+			return -EINVAL;
+		}
+	}
+	if (c == '?' || optind < argc) {
+		complain("unknown option or argument; try viaductd --help");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int host_named(const struct options *o, const char *text, uint32_t *out)
+{
+	char standard[16];
+	uint32_t i;
+
+	for (i = 0; i < o->cfg.host_count; i++) {
+		snprintf(standard, sizeof(standard), "host%u", i);
+		if (strcmp(o->name_count > 0 ? o->names[i] : standard, text) == 0) {
+			*out = i;
+			return 0;
+		}
+	}
+	return number32(text, o->cfg.host_count - 1, out);
+}
+
+/* Turns NAME=HOST into a pair. */
+static int alias_resolve(const struct options *o, const char *text, struct ag_alias *out)
+{
+	const char *eq = strrchr(text, '=');
+
+	if (eq == NULL || eq == text || (size_t)(eq - text) >= sizeof(out->name) ||
+	    host_named(o, eq + 1, &out->host) != 0) {
+		complain("alias %.100s: NAME=HOST expected, HOST one of the fabric", text);
+		return -EINVAL;
+	}
+	memcpy(out->name, text, (size_t)(eq - text));
+	out->name[eq - text] = '\0';
+	return 0;
+}
+
+static int finish(struct options *o)
+{
+	unsigned int i;
+
+	if (o->fabric[0] == '\0' && set_fabric(o, u_cfg_str(U_CFG_FABRIC)) != 0) {
+		complain("fabric %.80s is not the caller's own", u_cfg_str(U_CFG_FABRIC));
+		return -EINVAL;
+	}
+	if (o->name_count > 0 && o->name_count != o->cfg.host_count) {
+		complain("--names: %u names for %u hosts", o->name_count, o->cfg.host_count);
+		return -EINVAL;
+	}
+	for (i = 0; i < o->alias_count; i++) {
+		if (alias_resolve(o, o->alias_text[i], &o->aliases[i]) != 0)
+			return -EINVAL;
+	}
+	for (i = 0; i < o->device_count; i++) {
+		if (alias_resolve(o, o->device_text[i], &o->devices[i]) != 0)
+			return -EINVAL;
+	}
+	o->cfg.fabric = o->fabric;
+	o->cfg.host_names = o->name_count > 0 ? (const char *const *)o->names : NULL;
+	o->cfg.aliases = o->aliases;
+	o->cfg.alias_count = o->alias_count;
+	o->cfg.devices = o->devices;
+	o->cfg.device_count = o->device_count;
+	return 0;
+}
+
+static int serve(struct options *o)
+{
+	struct ag_agent *a;
+	int rc;
+
+	rc = ag_create(&o->cfg, &a);
+	if (rc == -EADDRINUSE) {
+		ready(o, "exists\n");
+		if (o->cfg.leave_when_idle)
+			return EXIT_OK;
+		complain("host %u of fabric %s has an agent already", o->cfg.host_id, o->fabric);
+		return EXIT_FAIL;
+	}
+	if (rc != 0) {
+		complain("agent of host %u of fabric %s cannot start: %s", o->cfg.host_id,
+			 o->fabric, strerror(-rc));
+		ready(o, complaint);
+		return EXIT_FAIL;
+	}
+	running = a;
+	ready(o, "ready\n");
+	rc = ag_run(a);
+	running = NULL;
+	ag_destroy(a);
+	return rc == 0 ? EXIT_OK : EXIT_FAIL;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options o;
+
+	signals();
+	descriptors();
+	if (defaults(&o) != 0 || parse(argc, argv, &o) != 0 || finish(&o) != 0) {
+		ready(&o, complaint[0] != '\0' ? complaint : "bad value of a VIADUCT_ variable");
+		return EXIT_USAGE;
+	}
+	return serve(&o);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A process's way to its host's agent: which host, where its agent listens,
+ * starting one when there is none, and small synchronous requests for tools.
+ */
+#ifndef CL_CLIENT_H
+#define CL_CLIENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "w_addr.h"
+#include "w_ctl.h"
+
+#define CL_ERROR_MAX 256
+#define CL_HOSTS_MAX 64u /* host ids that are tried when any living agent will do */
+
+/* A connection to an agent, past HELLO and WELCOME. */
+struct cl_agent {
+	int sock;   /* blocking SOCK_SEQPACKET */
+	int irq_fd; /* the host's interrupt registers, for port_irq_open(); -1 for tools */
+	uid_t owner;
+	struct w_welcome welcome;
+	uint64_t next_token; /* of the requests below */
+};
+
+/*
+ * Connects as `kind` (W_KIND_NIC or W_KIND_TOOL) to the agent of the host that
+ * `device` means.  In order: the aliases of VIADUCT_DEVICE, the agents' device
+ * aliases and host names, the default NIC (VIADUCT_HOST, or host 0) unless
+ * VIADUCT_DEFAULT_NIC is no; NULL or "" is the default NIC.  Starts an agent when
+ * the fabric is the caller's own, has none, and VIADUCT_AGENT allows it.
+ * Returns 0, or -ENODEV (no such device, or no agent), -EACCES, -EPROTONOSUPPORT
+ * (another version), -ENOMEM..., with one line in `error` (CL_ERROR_MAX bytes).
+ */
+int cl_open(const char *device, uint32_t kind, struct cl_agent *out, char *error);
+
+/* Connects to the agent of host `host` of a fabric; starts nothing. */
+int cl_open_host(uid_t owner, const char *fabric, unsigned int host, uint32_t kind,
+		 struct cl_agent *out, char *error);
+
+/* Accepts one that failed to open. */
+void cl_close(struct cl_agent *agent);
+
+/*
+ * Path of viaductd: VIADUCT_AGENT, beside the running executable, in the build
+ * tree around the library, the installed one, PATH.  Returns 0, -ENOENT, or
+ * -EPERM when VIADUCT_AGENT is "none".
+ */
+int cl_agent_path(char *path, size_t size);
+
+/*
+ * Starts viaductd with `args` (NULL-terminated, without the program's name) as a
+ * daemon of its own: new session, no descriptors of the caller's, no zombie, no
+ * SIGCHLD.  Waits until it listens.  Returns 0 (also when another agent listens there
+ * already), -ETIMEDOUT, or another error with one line in `error`.
+ */
+int cl_spawn(const char *path, const char *const *args, char *error);
+
+/*
+ * One request, one answer, five seconds at most; for W_KIND_TOOL connections.
+ * They return 0, -ENOENT (unknown, or past the last), -EACCES, -ETIMEDOUT, -EPIPE, -EPROTO.
+ */
+int cl_name(struct cl_agent *agent, const char *name, uint32_t index, struct w_name *out);
+int cl_addr_name(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_name *out);
+int cl_route(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_route *out);
+/* Item `index` of a list, as the text of a JSON object; -ENOENT past the last. */
+int cl_list(struct cl_agent *agent, enum w_list_what what, uint32_t index, char text_out[400]);
+/* Counters of NIC `index` of the host, from its process; -ETIMEDOUT when that does not answer. */
+int cl_count(struct cl_agent *agent, uint32_t index, struct w_counted *out);
+int cl_admin(struct cl_agent *agent, enum w_admin_verb verb, const char *name, char *error);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CL_PRIV_H
+#define CL_PRIV_H
+
+#include "cl_client.h"
+#include "u_base.h"
+
+#define CL_TIMEOUT_MS 5000
+
+/* Writes the one line for people. */
+void cl_error(char *error, const char *fmt, ...) U_PRINTF(2, 3);
+
+/*
+ * Receives one checked message within CL_TIMEOUT_MS.  Returns its type, or
+ * -ETIMEDOUT, -EPIPE (hang-up), -EPROTO, -EPROTONOSUPPORT.  Descriptors are the caller's.
+ */
+int cl_recv(int sock, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Synchronous requests to an agent, for tools. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cl_priv.h"
+#include "u_time.h"
+
+static int readable(int sock, int64_t deadline)
+{
+	struct pollfd pfd = { .fd = sock, .events = POLLIN };
+	int n;
+
+	do {
+		n = poll(&pfd, 1, (int)((u_time_left(deadline) + 999999) / 1000000));
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	return n == 0 ? -ETIMEDOUT : 0;
+}
+
+int cl_recv(int sock, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out)
+{
+	int rc, len;
+
+	*nfds_out = 0;
+	rc = readable(sock, u_deadline_ms(CL_TIMEOUT_MS));
+	if (rc != 0)
+		return rc;
+	len = w_ctl_recv(sock, buf, W_CTL_MAX, fds, nfds_out);
+	if (len == -ECONNRESET) /* reported before what the agent said last */
+		len = w_ctl_recv(sock, buf, W_CTL_MAX, fds, nfds_out);
+	if (len == 0 || len == -ECONNRESET)
+		return -EPIPE;
+	if (len < 0)
+		return len;
+	rc = w_ctl_check(buf, (uint32_t)len);
+	if (rc < 0) {
+		while (*nfds_out > 0)
+			close(fds[--*nfds_out]);
+	}
+	return rc;
+}
+
+/* All requests and answers begin with the header and the token. */
+struct tokened {
+	struct w_ctl_hdr hdr;
+	uint64_t token;
+};
+
+/* Sends `msg` and waits for the answer of type `answer`; others are passed over. */
+static int ask(struct cl_agent *agent, void *msg, enum w_ctl_type type, uint32_t len,
+	       enum w_ctl_type answer, void *buf)
+{
+	struct tokened *m = msg;
+	const struct tokened *got = buf;
+	int64_t deadline = u_deadline_ms(CL_TIMEOUT_MS);
+	unsigned int n;
+	int fds[W_CTL_FDS], rc;
+
+	w_ctl_init(msg, type, len);
+	m->token = ++agent->next_token;
+	rc = w_ctl_send(agent->sock, msg, NULL, 0);
+	while (rc >= 0) {
+		rc = cl_recv(agent->sock, buf, fds, &n);
+		while (n > 0)
+			close(fds[--n]);
+		if (rc == (int)answer && got->token == m->token)
+			return 0;
+		if (rc >= 0 && u_time_left(deadline) == 0)
+			rc = -ETIMEDOUT;
+	}
+	return rc == -ECONNRESET ? -EPIPE : rc;
+}
+
+static int name_request(struct cl_agent *agent, struct w_name *m, enum w_ctl_type type,
+			struct w_name *out)
+{
+	union {
+		struct w_name name;
+		uint8_t bytes[W_CTL_MAX];
+	} buf;
+	int rc = ask(agent, m, type, sizeof(*m), W_NAMED, &buf);
+
+	if (rc != 0)
+		return rc;
+	if (buf.name.status != W_SUCCESS)
+		return -ENOENT;
+	*out = buf.name;
+	return 0;
+}
+
+int cl_name(struct cl_agent *agent, const char *name, uint32_t index, struct w_name *out)
+{
+	struct w_name m = { .index = index };
+
+	if (strlen(name) >= sizeof(m.name))
+		return -ENOENT;
+	memcpy(m.name, name, strlen(name));
+	return name_request(agent, &m, W_NAME, out);
+}
+
+int cl_addr_name(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_name *out)
+{
+	struct w_name m = { 0 };
+
+	memcpy(m.host_addr, host, W_HOST_ADDR_LEN);
+	return name_request(agent, &m, W_ADDR_NAME, out);
+}
+
+int cl_route(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_route *out)
+{
+	union {
+		struct w_route route;
+		uint8_t bytes[W_CTL_MAX];
+	} buf;
+	struct w_route m = { 0 };
+	int rc;
+
+	memcpy(m.host_addr, host, W_HOST_ADDR_LEN);
+	rc = ask(agent, &m, W_ROUTE, sizeof(m), W_ROUTED, &buf);
+	if (rc == 0)
+		*out = buf.route;
+	return rc;
+}
+
+int cl_list(struct cl_agent *agent, enum w_list_what what, uint32_t index, char text_out[400])
+{
+	union {
+		struct w_listed listed;
+		uint8_t bytes[W_CTL_MAX];
+	} buf;
+	struct w_list m = { .what = what, .index = index };
+	int rc = ask(agent, &m, W_LIST, sizeof(m), W_LISTED, &buf);
+
+	if (rc != 0)
+		return rc;
+	if (buf.listed.more == 0)
+		return -ENOENT;
+	memcpy(text_out, buf.listed.text, sizeof(buf.listed.text));
+	return 0;
+}
+
+int cl_count(struct cl_agent *agent, uint32_t index, struct w_counted *out)
+{
+	union {
+		struct w_counted counted;
+		uint8_t bytes[W_CTL_MAX];
+	} buf;
+	struct w_count m = { .index = index };
+	int rc = ask(agent, &m, W_COUNT, sizeof(m), W_COUNTED, &buf);
+
+	if (rc != 0)
+		return rc;
+	if (buf.counted.index == 0)
+		return -ENOENT;
+	*out = buf.counted;
+	return 0;
+}
+
+int cl_admin(struct cl_agent *agent, enum w_admin_verb verb, const char *name, char *error)
+{
+	union {
+		struct w_refused done;
+		uint8_t bytes[W_CTL_MAX];
+	} buf;
+	struct w_admin m = { .verb = verb };
+	int rc;
+
+	if (strlen(name) >= sizeof(m.name)) {
+		cl_error(error, "%.80s...: too long", name);
+		return -EINVAL;
+	}
+	memcpy(m.name, name, strlen(name));
+	rc = ask(agent, &m, W_ADMIN, sizeof(m), W_DONE, &buf);
+	if (rc != 0) {
+		cl_error(error, "the agent of host %u did not answer: %s", agent->welcome.host_id,
+			 strerror(-rc));
+		return rc;
+	}
+	if (buf.done.status == W_SUCCESS)
+		return 0;
+	cl_error(error, "%s", buf.done.text);
+	return buf.done.status == W_DENIED ? -EACCES : -EINVAL;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Starting viaductd from inside somebody's program.
+ *
+ * Two forks and a new session make it nobody's child.  The first fork is a raw
+ * clone() without an exit signal: the program sees no SIGCHLD and its wait() no
+ * stranger.  Between fork and exec only raw system calls are made, since another
+ * thread may hold any lock, those of a sanitizer's wrappers included.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cl_priv.h"
+#include "u_cfg.h"
+#include "u_time.h"
+
+#ifndef VIADUCTD_PATH
+#define VIADUCTD_PATH "/usr/libexec/viaduct/viaductd"
+#endif
+
+#define SPAWN_TIMEOUT_MS 10000
+#define ARGS_MAX 512
+#define READY_FD 3
+
+/* ---- where it is ---- */
+
+/* `base`'s directory followed by `rest`, if that can be executed. */
+static int beside(const char *base, const char *rest, char *path, size_t size)
+{
+	const char *slash = strrchr(base, '/');
+	int n;
+
+	if (slash == NULL)
+		return -ENOENT;
+	n = snprintf(path, size, "%.*s/%s", (int)(slash - base), base, rest);
+	return n > 0 && (size_t)n < size && access(path, X_OK) == 0 ? 0 : -ENOENT;
+}
+
+static int near_file(const char *base, char *path, size_t size)
+{
+	static const char *const places[] = {
+		"viaductd",
+		"../provider/agent/viaductd",
+		"../../provider/agent/viaductd",
+		"../libexec/viaduct/viaductd",
+		"../../libexec/viaduct/viaductd",
+	};
+	size_t i;
+
+	for (i = 0; i < U_ARRAY_SIZE(places); i++) {
+		if (beside(base, places[i], path, size) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int near_us(char *path, size_t size)
+{
+	char exe[4096];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char real[4096];
+	Dl_info info;
+
+	if (n > 0) {
+		exe[n] = '\0';
+		if (near_file(exe, path, size) == 0)
+			return 0;
+	}
+	if (dladdr((void *)(uintptr_t)&cl_agent_path, &info) == 0 || info.dli_fname == NULL ||
+	    realpath(info.dli_fname, real) == NULL)
+		return -ENOENT;
+	return near_file(real, path, size);
+}
+
+static int in_path(char *path, size_t size)
+{
+	const char *dirs = secure_getenv("PATH");
+	size_t len;
+
+	while (dirs != NULL && *dirs != '\0') {
+		len = strcspn(dirs, ":");
+		if (len > 0 && len < size &&
+		    (size_t)snprintf(path, size, "%.*s/viaductd", (int)len, dirs) < size &&
+		    access(path, X_OK) == 0)
+			return 0;
+		dirs += len;
+		dirs += *dirs == ':';
+	}
+	return -ENOENT;
+}
+
+int cl_agent_path(char *path, size_t size)
+{
+	const char *chosen = u_cfg_str(U_CFG_AGENT);
+
+	if (chosen != NULL && strcmp(chosen, "none") == 0)
+		return -EPERM;
+	if (chosen != NULL && chosen[0] != '\0') {
+		if (strlen(chosen) >= size || access(chosen, X_OK) != 0)
+			return -ENOENT;
+		memcpy(path, chosen, strlen(chosen) + 1);
+		return 0;
+	}
+	if (near_us(path, size) == 0)
+		return 0;
+	if (strlen(VIADUCTD_PATH) < size && access(VIADUCTD_PATH, X_OK) == 0) {
+		memcpy(path, VIADUCTD_PATH, strlen(VIADUCTD_PATH) + 1);
+		return 0;
+	}
+	return in_path(path, size);
+}
+
+/* ---- starting it ---- */
+
+static long raw_fork(void)
+{
+	return syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
+}
+
+static void close_from(int first)
+{
+#ifdef SYS_close_range
+	if (syscall(SYS_close_range, (unsigned int)first, ~0u, 0u) == 0)
+		return;
+#endif
+	for (; first < 65536; first++)
+		syscall(SYS_close, first);
+}
+
+static void leave(int status)
+{
+	for (;;)
+		syscall(SYS_exit_group, status);
+}
+
+/* In the grandchild. */
+static void become_daemon(const char *path, char *const *argv, int ready, int to_root)
+{
+	static const char failed[] = "the program cannot be executed\n";
+	long null, fd;
+	int i;
+
+	/* Clear of 0..3, so that nothing is copied onto itself. */
+	fd = syscall(SYS_fcntl, ready, F_DUPFD, READY_FD + 1);
+	null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
+	if (null >= 0 && null <= READY_FD)
+		null = syscall(SYS_fcntl, null, F_DUPFD, READY_FD + 1);
+	if (fd < 0 || null < 0)
+		leave(127);
+	for (i = 0; i < READY_FD; i++)
+		syscall(SYS_dup3, null, i, 0);
+	syscall(SYS_dup3, fd, READY_FD, 0);
+	close_from(READY_FD + 1);
+	if (to_root && syscall(SYS_chdir, "/") != 0)
+		leave(127);
+	syscall(SYS_execve, path, argv, environ);
+	syscall(SYS_write, READY_FD, failed, sizeof(failed) - 1);
+	leave(127);
+}
+
+static int start(const char *path, char *const *argv, int ready)
+{
+	const char *log = u_cfg_str(U_CFG_LOG_FILE);
+	int to_root = log == NULL || log[0] == '\0' || log[0] == '/';
+	sigset_t all, before;
+	int status;
+	long pid;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = raw_fork();
+	if (pid == 0) {
+		syscall(SYS_setsid);
+		pid = raw_fork();
+		if (pid == 0)
+			become_daemon(path, argv, ready, to_root);
+		leave(pid < 0);
+	}
+	status = pid < 0 ? -errno : 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (pid < 0)
+		return status;
+	while (waitpid((pid_t)pid, &status, __WALL) < 0) {
+		if (errno != EINTR)
+			return 0;
+	}
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
+}
+
+/* Reads the one line that viaductd writes when it listens, or why it does not. */
+static int wait_ready(int fd, char *error)
+{
+	int64_t deadline = u_deadline_ms(SPAWN_TIMEOUT_MS);
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	char line[200];
+	ssize_t n = 0;
+	int rc;
+
+	do {
+		rc = poll(&pfd, 1, (int)(u_time_left(deadline) / 1000000));
+	} while (rc < 0 && errno == EINTR);
+	if (rc == 0) {
+		cl_error(error, "viaductd was started but did not listen within %d s",
+			 SPAWN_TIMEOUT_MS / 1000);
+		return -ETIMEDOUT;
+	}
+	do {
+		n = read(fd, line, sizeof(line) - 1);
+	} while (n < 0 && errno == EINTR);
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	if (strcmp(line, "ready") == 0 || strcmp(line, "exists") == 0)
+		return 0;
+	cl_error(error, "viaductd does not start: %s", n > 0 ? line : "it ended at once");
+	return -ENODEV;
+}
+
+int cl_spawn(const char *path, const char *const *args, char *error)
+{
+	const char *argv[ARGS_MAX];
+	char ready[16], whole[PATH_MAX];
+	unsigned int n = 0;
+	int fds[2], rc;
+
+	/* The daemon changes its directory before it is executed. */
+	if (realpath(path, whole) != NULL)
+		path = whole;
+	snprintf(ready, sizeof(ready), "%d", READY_FD);
+	argv[n++] = path;
+	argv[n++] = "--ready-fd"; /* first, so that it can be told what is wrong with the rest */
+	argv[n++] = ready;
+	while (*args != NULL && n < ARGS_MAX - 1)
+		argv[n++] = *args++;
+	argv[n] = NULL;
+	if (*args != NULL || pipe2(fds, O_CLOEXEC) != 0) {
+		cl_error(error, "%s cannot be started: %s", path,
+			 *args != NULL ? "too many arguments" : strerror(errno));
+		return -ENOMEM;
+	}
+	rc = start(path, (char *const *)(uintptr_t)argv, fds[1]);
+	close(fds[1]);
+	if (rc == 0)
+		rc = wait_ready(fds[0], error);
+	else
+		cl_error(error, "%s cannot be started: %s", path, strerror(-rc));
+	close(fds[0]);
+	return rc;
+}

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The client's side: finding the agent, starting one on demand, names, refusals.
+// VIADUCT_AGENT is the path of the viaductd under test.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+#include "cl_client.h"
+#include "u_cfg.h"
+}
+
+namespace {
+
+constexpr int kDeadlineMs = 20000;
+
+std::atomic<int> children{ 0 };
+
+void on_child(int)
+{
+	children++;
+}
+
+class ClientLib : public ::testing::Test {
+protected:
+	ClientLib()
+	{
+		static std::atomic<int> serial{ 0 };
+
+		agent_path = getenv("VIADUCT_AGENT") != nullptr ? getenv("VIADUCT_AGENT") : "";
+		name = "cl" + std::to_string(getpid()) + "." + std::to_string(serial++);
+		set("VIADUCT_FABRIC", name.c_str());
+	}
+
+	~ClientLib() override
+	{
+		std::string error(CL_ERROR_MAX, 0);
+
+		for (unsigned host = 0; host < 4; host++) {
+			cl_agent a;
+			if (cl_open_host(geteuid(), name.c_str(), host, W_KIND_TOOL, &a,
+					 error.data()) != 0)
+				continue;
+			int pid = pidfd(a);
+			EXPECT_EQ(cl_admin(&a, W_ADMIN_STOP, "", error.data()), 0);
+			cl_close(&a);
+			EXPECT_TRUE(ended(pid)) << "the agent outlives its stop";
+		}
+		for (const std::string &variable : changed)
+			unsetenv(variable.c_str());
+		setenv("VIADUCT_AGENT", agent_path.c_str(), 1);
+		u_cfg_reset();
+	}
+
+	void set(const char *variable, const char *value)
+	{
+		setenv(variable, value, 1);
+		changed.push_back(variable);
+		u_cfg_reset();
+	}
+
+	static int pidfd(const cl_agent &a)
+	{
+		ucred cred;
+		socklen_t len = sizeof(cred);
+
+		EXPECT_EQ(getsockopt(a.sock, SOL_SOCKET, SO_PEERCRED, &cred, &len), 0);
+		return static_cast<int>(syscall(SYS_pidfd_open, cred.pid, 0));
+	}
+
+	// Closes the descriptor.
+	static bool ended(int fd)
+	{
+		pollfd p = { fd, POLLIN, 0 };
+		bool yes = poll(&p, 1, kDeadlineMs) == 1;
+
+		close(fd);
+		return yes;
+	}
+
+	int open(const char *device, cl_agent *out)
+	{
+		return cl_open(device, W_KIND_NIC, out, error);
+	}
+
+	// Agents of a ring of n, by hand.
+	void ring(unsigned n)
+	{
+		std::string hosts = std::to_string(n);
+
+		for (unsigned i = 0; i < n; i++) {
+			std::string id = std::to_string(i);
+			const char *args[] = { "--fabric",	 name.c_str(), "--host-id",
+					       id.c_str(),	 "--hosts",    hosts.c_str(),
+					       "--alias",	 "store=1",    "--device-alias",
+					       "/dev/clanvi0=1", nullptr };
+			ASSERT_EQ(cl_spawn(agent_path.c_str(), args, error), 0) << error;
+		}
+	}
+
+	std::string name, agent_path;
+	std::vector<std::string> changed;
+	char error[CL_ERROR_MAX] = "";
+};
+
+TEST_F(ClientLib, StartsAnAgentThatLeavesWithItsLastClient)
+{
+	cl_agent a;
+
+	ASSERT_EQ(open(nullptr, &a), 0) << error;
+	EXPECT_EQ(a.welcome.host_count, 1);
+	EXPECT_GE(a.irq_fd, 0);
+	int agent = pidfd(a);
+	cl_close(&a);
+	EXPECT_TRUE(ended(agent));
+}
+
+TEST_F(ClientLib, StartedAgentIsNobodysChild)
+{
+	cl_agent a;
+	struct sigaction sa = {}, before;
+	int status;
+
+	children = 0;
+	sa.sa_handler = on_child;
+	sigaction(SIGCHLD, &sa, &before);
+	ASSERT_EQ(open("", &a), 0) << error;
+	EXPECT_EQ(children, 0);
+	EXPECT_EQ(waitpid(-1, &status, WNOHANG), -1);
+	EXPECT_EQ(errno, ECHILD);
+	sigaction(SIGCHLD, &before, nullptr);
+	cl_close(&a);
+}
+
+TEST_F(ClientLib, StartedAgentInheritsNoDescriptors)
+{
+	cl_agent a;
+	int ends[2];
+	char byte;
+
+	ASSERT_EQ(pipe(ends), 0);
+	ASSERT_EQ(open(nullptr, &a), 0) << error;
+	close(ends[1]);
+	pollfd p = { ends[0], POLLIN, 0 };
+	EXPECT_EQ(poll(&p, 1, kDeadlineMs), 1);
+	EXPECT_EQ(read(ends[0], &byte, 1), 0) << "somebody still holds the other end";
+	close(ends[0]);
+	cl_close(&a);
+}
+
+TEST_F(ClientLib, StartsFromAProcessWithoutStandardDescriptors)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		cl_agent a;
+		for (int fd = 0; fd < 3; fd++)
+			close(fd);
+		_exit(open(nullptr, &a) == 0 ? 0 : 1);
+	}
+	ASSERT_EQ(waitpid(pid, &status, 0), pid);
+	EXPECT_EQ(status, 0);
+}
+
+TEST_F(ClientLib, ManyStartAtOnceAndShareOneAgent)
+{
+	std::vector<std::thread> threads;
+	std::atomic<int> agents{ 0 };
+	std::vector<cl_agent> all(16);
+	std::atomic<pid_t> pid{ 0 };
+
+	for (cl_agent &a : all) {
+		threads.emplace_back([&] {
+			char text[CL_ERROR_MAX];
+			ucred cred;
+			socklen_t len = sizeof(cred);
+			pid_t none = 0;
+			ASSERT_EQ(cl_open(nullptr, W_KIND_NIC, &a, text), 0) << text;
+			getsockopt(a.sock, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+			if (pid.compare_exchange_strong(none, cred.pid) || none != cred.pid)
+				agents++;
+		});
+	}
+	for (std::thread &t : threads)
+		t.join();
+	EXPECT_EQ(agents, 1);
+	for (cl_agent &a : all)
+		cl_close(&a);
+}
+
+TEST_F(ClientLib, NoneForbidsToStartOne)
+{
+	cl_agent a;
+
+	set("VIADUCT_AGENT", "none");
+	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_NE(strstr(error, "VIADUCT_AGENT=none forbids"), nullptr) << error;
+}
+
+TEST_F(ClientLib, AgentProgramIsMissingOrWrong)
+{
+	cl_agent a;
+
+	set("VIADUCT_AGENT", "/nowhere/viaductd");
+	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_NE(strstr(error, "viaductd was not found (/nowhere/viaductd)"), nullptr) << error;
+	set("VIADUCT_AGENT", "/bin/true");
+	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_NE(strstr(error, "it ended at once"), nullptr) << error;
+	set("VIADUCT_AGENT", "/bin");
+	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_NE(strstr(error, "cannot be executed"), nullptr) << error;
+}
+
+TEST_F(ClientLib, AnothersFabricIsNotStarted)
+{
+	cl_agent a;
+	std::string text = std::to_string(geteuid() + 1) + ":" + name;
+
+	set("VIADUCT_FABRIC", text.c_str());
+	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_NE(strstr(error, "only its owner may start one"), nullptr) << error;
+	set("VIADUCT_FABRIC", "no/such");
+	EXPECT_EQ(open(nullptr, &a), -EINVAL);
+}
+
+TEST_F(ClientLib, HostsByNameAliasNumber)
+{
+	cl_agent a;
+
+	ring(3);
+	for (auto [text, host] : std::initializer_list<std::pair<const char *, int>>{
+		     { "", 0 }, { "2", 2 }, { "host1", 1 }, { "store", 1 } }) {
+		set("VIADUCT_HOST", text);
+		ASSERT_EQ(open(nullptr, &a), 0) << error;
+		EXPECT_EQ(a.welcome.host_id, host) << text;
+		cl_close(&a);
+	}
+	for (const char *text : { "host3", "3", "nobody" }) {
+		set("VIADUCT_HOST", text);
+		EXPECT_EQ(open(nullptr, &a), -ENODEV);
+		EXPECT_NE(strstr(error, "VIADUCT_HOST names host"), nullptr) << error;
+	}
+}
+
+TEST_F(ClientLib, DevicesChooseHosts)
+{
+	cl_agent a;
+
+	ring(3);
+	set("VIADUCT_HOST", "2");
+	set("VIADUCT_DEVICE", "VINIC=host0,nic7=1");
+	for (auto [device, host] :
+	     std::initializer_list<std::pair<const char *, int>>{ { "/dev/clanvi0", 1 },
+								  { "VINIC", 0 },
+								  { "nic7", 1 },
+								  { "host1", 1 },
+								  { "store", 1 },
+								  { "unheard of", 2 },
+								  { "nic", 2 },
+								  { "", 2 } }) {
+		ASSERT_EQ(open(device, &a), 0) << error;
+		EXPECT_EQ(a.welcome.host_id, host) << device;
+		cl_close(&a);
+	}
+	set("VIADUCT_DEFAULT_NIC", "no");
+	EXPECT_EQ(open("unheard of", &a), -ENODEV);
+	EXPECT_NE(strstr(error, "VIADUCT_DEFAULT_NIC=no"), nullptr) << error;
+	ASSERT_EQ(open(nullptr, &a), 0) << error;
+	cl_close(&a);
+	set("VIADUCT_DEVICE", "VINIC=host9");
+	EXPECT_EQ(open("VINIC", &a), -ENODEV);
+	EXPECT_NE(strstr(error, "VIADUCT_DEVICE names host host9"), nullptr) << error;
+}
+
+TEST_F(ClientLib, HostWithoutAnAgent)
+{
+	std::string hosts = "2";
+	const char *args[] = { "--fabric", name.c_str(),  "--host-id", "1",
+			       "--hosts",  hosts.c_str(), nullptr };
+	cl_agent a;
+
+	ASSERT_EQ(cl_spawn(agent_path.c_str(), args, error), 0) << error;
+	EXPECT_EQ(open("host0", &a), -ENODEV);
+	EXPECT_NE(strstr(error, "host 0 of fabric"), nullptr) << error;
+	EXPECT_NE(strstr(error, "vi_fabric up"), nullptr) << error;
+}
+
+TEST_F(ClientLib, Requests)
+{
+	cl_agent a;
+	w_name found;
+	w_route route;
+	uint8_t host[W_HOST_ADDR_LEN];
+	char text[400];
+
+	ring(3);
+	ASSERT_EQ(cl_open_host(geteuid(), name.c_str(), 0, W_KIND_TOOL, &a, error), 0) << error;
+	EXPECT_EQ(a.irq_fd, -1);
+	ASSERT_EQ(cl_name(&a, "store", 0, &found), 0);
+	EXPECT_STREQ(found.name, "host1");
+	EXPECT_EQ(cl_name(&a, "nobody", 0, &found), -ENOENT);
+	EXPECT_EQ(cl_name(&a, std::string(99, 'x').c_str(), 0, &found), -ENOENT);
+	w_host_addr(2, host);
+	ASSERT_EQ(cl_addr_name(&a, host, &found), 0);
+	EXPECT_STREQ(found.name, "host2");
+	ASSERT_EQ(cl_route(&a, host, &route), 0);
+	EXPECT_STREQ(route.port_name, "left");
+	EXPECT_EQ(cl_list(&a, W_LIST_HOSTS, 2, text), 0);
+	EXPECT_EQ(cl_list(&a, W_LIST_HOSTS, 3, text), -ENOENT);
+	EXPECT_EQ(cl_admin(&a, W_ADMIN_ALIAS, "x=nobody", error), -EINVAL);
+	EXPECT_STREQ(error, "x=nobody: no such host in this fabric");
+	cl_close(&a);
+	cl_close(&a);
+}
+
+// An agent played by the test, at the address of host 0.
+class Imposter {
+public:
+	Imposter(const std::string &fabric, uid_t owner, std::function<void(int)> serve)
+	{
+		sockaddr_un un;
+		socklen_t len = w_agent_addr(&un, owner, fabric.c_str(), 0);
+
+		sock_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		EXPECT_EQ(bind(sock_, reinterpret_cast<sockaddr *>(&un), len), 0);
+		EXPECT_EQ(listen(sock_, 8), 0);
+		thread_ = std::thread([this, serve] {
+			int client = accept(sock_, nullptr, nullptr);
+			if (client >= 0) {
+				serve(client);
+				close(client);
+			}
+			close(sock_);
+		});
+	}
+	~Imposter()
+	{
+		shutdown(sock_, SHUT_RDWR);
+		thread_.join();
+	}
+
+private:
+	int sock_;
+	std::thread thread_;
+};
+
+TEST_F(ClientLib, AgentOfAnotherVersion)
+{
+	cl_agent a;
+	Imposter agent(name, geteuid(), [](int client) {
+		w_refused m = {};
+		char hello[W_CTL_MAX];
+		EXPECT_GT(recv(client, hello, sizeof(hello), 0), 0);
+		w_ctl_init(&m, W_DONE, sizeof(m));
+		m.hdr.version = 9;
+		w_ctl_send(client, &m, nullptr, 0);
+	});
+
+	EXPECT_EQ(cl_open_host(geteuid(), name.c_str(), 0, W_KIND_NIC, &a, error),
+		  -EPROTONOSUPPORT);
+	EXPECT_STREQ(error, "the agent speaks version 9, this library 1; use one release");
+}
+
+TEST_F(ClientLib, AgentThatTalksNonsense)
+{
+	cl_agent a;
+	Imposter agent(name, geteuid(), [](int client) {
+		w_token m = {};
+		w_ctl_init(&m, W_UNLISTENED, sizeof(m));
+		int fds[2] = { 0, 1 };
+		w_ctl_send(client, &m, fds, 2);
+	});
+
+	EXPECT_EQ(cl_open_host(geteuid(), name.c_str(), 0, W_KIND_NIC, &a, error), -EPROTO);
+}
+
+TEST_F(ClientLib, AgentThatHangsUp)
+{
+	cl_agent a;
+	Imposter agent(name, geteuid(), [](int) {});
+
+	EXPECT_EQ(cl_open_host(geteuid(), name.c_str(), 0, W_KIND_NIC, &a, error), -EPIPE);
+	EXPECT_STREQ(error, "the agent did not answer: it hung up");
+}
+
+TEST_F(ClientLib, StrangerAtTheAddressIsNotTrusted)
+{
+	if (geteuid() != 0)
+		GTEST_SKIP() << "needs root to become somebody else";
+	int ready[2], done[2];
+	char byte;
+	cl_agent a;
+
+	ASSERT_EQ(pipe(ready), 0);
+	ASSERT_EQ(pipe(done), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		sockaddr_un un;
+		socklen_t len = w_agent_addr(&un, 0, name.c_str(), 0);
+		int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		close(done[1]);
+		if (setuid(31337) != 0 || bind(sock, reinterpret_cast<sockaddr *>(&un), len) != 0 ||
+		    listen(sock, 8) != 0 || write(ready[1], "r", 1) != 1)
+			_exit(1);
+		_exit(read(done[0], &byte, 1) != 0);
+	}
+	ASSERT_EQ(read(ready[0], &byte, 1), 1);
+	EXPECT_EQ(open(nullptr, &a), -EACCES);
+	EXPECT_NE(strstr(error, "is neither uid 0 nor root: not trusted"), nullptr) << error;
+	for (int fd : { ready[0], ready[1], done[0], done[1] })
+		close(fd);
+	waitpid(pid, nullptr, 0);
+}
+
+} // namespace

@@ -1,0 +1,718 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Processes: who may connect, what hostile ones achieve (nothing), limits, descriptors.
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <random>
+
+#include "agent_fixture.h"
+
+using namespace agent_test;
+
+namespace {
+
+class OneHost : public FabricTest {
+protected:
+	void SetUp() override { up(1); }
+
+	void agent_lives()
+	{
+		Client a(*fabric, 0), b(*fabric, 0);
+
+		join(a, b);
+	}
+
+	void dropped(Client &c)
+	{
+		Msg m;
+
+		do {
+			m = c.recv_any();
+		} while (m.type > 0);
+		EXPECT_EQ(m.type, 0);
+		agent_lives();
+	}
+};
+
+// ---- greeting ----
+
+TEST_F(OneHost, WelcomeTellsWhoAndWhere)
+{
+	Client c(*fabric, 0);
+
+	EXPECT_EQ(c.welcome.host_id, 0);
+	EXPECT_EQ(c.welcome.host_count, 1);
+	EXPECT_EQ(c.welcome.port_count, 1u);
+	EXPECT_STREQ(c.welcome.fabric, fabric->name().c_str());
+	EXPECT_STREQ(c.welcome.host_name, "host0");
+	EXPECT_EQ(c.welcome.slots, 8u);
+	EXPECT_NE(c.welcome.bell_bit, 0u);
+}
+
+TEST_F(OneHost, OnlyNicsGetTheRegisters)
+{
+	for (uint32_t kind : { W_KIND_NIC, W_KIND_TOOL }) {
+		Client c;
+		c.dial(*fabric, 0);
+		c.hello(kind);
+		Msg m = c.recv_any();
+		ASSERT_EQ(m.type, W_WELCOME);
+		EXPECT_EQ(m.fds.size(), kind == W_KIND_NIC ? 1u : 0u);
+	}
+}
+
+TEST_F(OneHost, BellBitsAreSharedButNeverTheAgents)
+{
+	std::vector<std::unique_ptr<Client>> all;
+	unsigned used = 0;
+
+	for (int i = 0; i < 20; i++) {
+		all.push_back(std::make_unique<Client>(*fabric, 0));
+		EXPECT_NE(all.back()->welcome.bell_bit, 0u);
+		EXPECT_LT(all.back()->welcome.bell_bit, 16u);
+		used |= 1u << all.back()->welcome.bell_bit;
+	}
+	EXPECT_EQ(used, 0xfffeu);
+}
+
+TEST_F(OneHost, AnotherVersionIsToldWhich)
+{
+	Client c;
+	w_hello m = {};
+
+	testing::internal::CaptureStderr();
+	c.dial(*fabric, 0);
+	m.kind = W_KIND_NIC;
+	w_ctl_init(&m, W_HELLO, sizeof(m));
+	m.hdr.version = 7;
+	w_ctl_send(c.sock, &m, nullptr, 0);
+	Msg answer = c.recv_any();
+	ASSERT_EQ(answer.type, W_DONE);
+	EXPECT_EQ(answer.as<w_refused>().status, static_cast<uint32_t>(W_BAD_VERSION));
+	EXPECT_STREQ(answer.as<w_refused>().text,
+		     "agent speaks version 1, you speak 7; use programs and agent of one release");
+	EXPECT_EQ(c.recv_any().type, 0);
+	testing::internal::GetCapturedStderr();
+}
+
+// Runs `body` in a child with other credentials; its return is the exit status.
+int as_other(uid_t uid, std::vector<gid_t> groups, const std::function<int()> &body)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0) {
+		if (setgroups(groups.size(), groups.data()) != 0 || setgid(12345) != 0 ||
+		    setuid(uid) != 0)
+			_exit(99);
+		_exit(body());
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int hello_status(const Fabric &f, uid_t owner)
+{
+	sockaddr_un un;
+	socklen_t len = w_agent_addr(&un, owner, f.name().c_str(), 0);
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+	alignas(8) uint8_t buf[W_CTL_MAX];
+	int fds[W_CTL_FDS];
+	unsigned n;
+	w_hello m = {};
+
+	if (connect(sock, reinterpret_cast<sockaddr *>(&un), len) != 0)
+		return 98;
+	m.kind = W_KIND_TOOL;
+	w_ctl_init(&m, W_HELLO, sizeof(m));
+	w_ctl_send(sock, &m, nullptr, 0);
+	int got = w_ctl_recv(sock, buf, sizeof(buf), fds, &n);
+	int type = got > 0 ? w_ctl_check(buf, static_cast<uint32_t>(got)) : 97;
+	if (type == W_DONE)
+		return static_cast<int>(reinterpret_cast<w_refused *>(buf)->status);
+	return type;
+}
+
+TEST(Access, OthersAreDeniedUnlessTheGroupIsTheirs)
+{
+	if (geteuid() != 0)
+		GTEST_SKIP() << "needs root to become somebody else";
+	Fabric closed(1), open(1, [](ag_cfg &cfg) { cfg.group = 4242; });
+
+	testing::internal::CaptureStderr();
+	EXPECT_EQ(as_other(31337, {}, [&] { return hello_status(closed, 0); }), W_DENIED);
+	EXPECT_EQ(as_other(31337, { 4242 }, [&] { return hello_status(closed, 0); }), W_DENIED);
+	EXPECT_EQ(as_other(31337, { 1, 2, 3 }, [&] { return hello_status(open, 0); }), W_DENIED);
+	EXPECT_EQ(as_other(31337, { 1, 4242 }, [&] { return hello_status(open, 0); }), W_WELCOME);
+	EXPECT_EQ(as_other(0, {}, [&] { return hello_status(open, 0); }), W_WELCOME);
+	testing::internal::GetCapturedStderr();
+}
+
+TEST(Access, PrimaryGroupCounts)
+{
+	if (geteuid() != 0)
+		GTEST_SKIP() << "needs root to become somebody else";
+	Fabric open(1, [](ag_cfg &cfg) { cfg.group = 12345; });
+
+	EXPECT_EQ(as_other(31337, {}, [&] { return hello_status(open, 0); }), W_WELCOME);
+}
+
+TEST(Access, MembersMayNotAdministrate)
+{
+	if (geteuid() != 0)
+		GTEST_SKIP() << "needs root to become somebody else";
+	Fabric open(1, [](ag_cfg &cfg) { cfg.group = 4242; });
+	auto body = [&] {
+		sockaddr_un un;
+		socklen_t len = w_agent_addr(&un, 0, open.name().c_str(), 0);
+		Client c;
+		c.sock = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		if (connect(c.sock, reinterpret_cast<sockaddr *>(&un), len) != 0)
+			return 98;
+		c.hello(W_KIND_TOOL);
+		c.recv();
+		w_admin m = {};
+		m.verb = W_ADMIN_STOP;
+		c.send(m, W_ADMIN);
+		return static_cast<int>(c.recv().as<w_refused>().status);
+	};
+
+	EXPECT_EQ(as_other(31337, { 4242 }, body), W_DENIED);
+}
+
+// ---- hostile ----
+
+TEST_F(OneHost, SpeaksBeforeHello)
+{
+	Client c;
+
+	c.dial(*fabric, 0);
+	c.token(W_CANCEL, 1);
+	dropped(c);
+}
+
+TEST_F(OneHost, GreetsTwice)
+{
+	Client c(*fabric, 0);
+
+	c.hello(W_KIND_NIC);
+	dropped(c);
+}
+
+TEST_F(OneHost, ToolsMayNotConnect)
+{
+	Client c(*fabric, 0, W_KIND_TOOL);
+
+	c.listen(1, address(0, "x"));
+	dropped(c);
+}
+
+TEST_F(OneHost, SpeaksAsAnAgent)
+{
+	for (w_ctl_type type : { W_WELCOME, W_LINKED, W_CM_REQ }) {
+		Client c(*fabric, 0);
+		w_cm cm = {};
+		w_linked l = {};
+		w_welcome w = {};
+
+		cm.src_conn = 1;
+		w.host_count = 1;
+		w.slots = 8;
+		w.ring_bytes = 4096;
+		l.conn = 1;
+		if (type == W_CM_REQ)
+			c.send(cm, type);
+		else if (type == W_WELCOME)
+			c.send(w, type);
+		else
+			c.send(l, type);
+		dropped(c);
+	}
+}
+
+TEST_F(OneHost, TruncatedAtEveryLength)
+{
+	w_connect whole = {};
+
+	w_ctl_init(&whole, W_CONNECT, sizeof(whole));
+	for (size_t len = 1; len < sizeof(whole); len += 7) {
+		Client c(*fabric, 0);
+		ASSERT_EQ(send(c.sock, &whole, len, MSG_NOSIGNAL), static_cast<ssize_t>(len));
+		Msg m = c.recv_any();
+		EXPECT_EQ(m.type, 0) << len;
+	}
+	agent_lives();
+}
+
+TEST_F(OneHost, LongerThanAnyMessage)
+{
+	Client c(*fabric, 0);
+	std::vector<uint8_t> big(5000);
+
+	send(c.sock, big.data(), big.size(), MSG_NOSIGNAL);
+	dropped(c);
+}
+
+TEST_F(OneHost, RandomGarbage)
+{
+	std::mt19937 rng(42);
+
+	testing::internal::CaptureStderr();
+	for (int i = 0; i < 500; i++) {
+		Client c(*fabric, 0);
+		std::vector<uint8_t> junk(1 + rng() % 600);
+		for (uint8_t &b : junk)
+			b = static_cast<uint8_t>(rng());
+		if (i % 2 == 0 && junk.size() >= 16) {
+			w_ctl_init(junk.data(), static_cast<w_ctl_type>(rng() % 140),
+				   static_cast<uint32_t>(junk.size()));
+		}
+		send(c.sock, junk.data(), junk.size(), MSG_NOSIGNAL);
+		Msg m;
+		do {
+			m = c.recv_any();
+		} while (m.type > 0 && m.type != W_DONE);
+		EXPECT_GE(m.type, 0);
+	}
+	testing::internal::GetCapturedStderr();
+	agent_lives();
+}
+
+// Whole messages with random ids and fields, many states at once.
+TEST_F(OneHost, RandomRequests)
+{
+	std::mt19937 rng(7);
+	std::vector<std::unique_ptr<Client>> all(4);
+	std::vector<uint64_t> conns(1, 1);
+
+	for (int i = 0; i < 20000; i++) {
+		auto &c = all[rng() % all.size()];
+		if (!c)
+			c = std::make_unique<Client>(*fabric, 0);
+		for (;;) {
+			Msg m = c->recv_any(0);
+			if (m.type == W_ARRIVED)
+				conns.push_back(m.as<w_arrived>().conn);
+			if (m.type == W_LINKED)
+				conns.push_back(m.as<w_linked>().conn);
+			ASSERT_NE(m.type, 0) << "dropped for valid requests";
+			if (m.type <= 0)
+				break;
+		}
+		if (conns.size() > 50)
+			conns.erase(conns.begin(), conns.begin() + 25);
+		uint64_t conn = conns[rng() % conns.size()];
+		w_addr a = address(0, std::string(1, "abc"[rng() % 3]));
+		w_addr b = address(0, std::string(1, "abc"[rng() % 3]));
+		uint64_t token = rng() % 10;
+		switch (rng() % 12) {
+		case 0:
+		case 1:
+			c->listen(token, a);
+			break;
+		case 2:
+		case 3:
+			c->connection(W_CONNECT, token, a, b);
+			break;
+		case 4:
+		case 5:
+			c->connection(W_PEER, token, a, b);
+			break;
+		case 6:
+			c->token(rng() % 2 ? W_CANCEL : W_UNLISTEN, token);
+			break;
+		case 7:
+			c->accept(conn, token);
+			break;
+		case 8:
+			c->conn(W_CONFIRM, conn);
+			break;
+		case 9:
+			c->conn(rng() % 2 ? W_REJECT : W_CLOSE, conn);
+			break;
+		case 10: {
+			w_tell t = {};
+			t.conn = conn;
+			t.slice_id = rng() % 3;
+			t.body_len = rng() % 97;
+			c->send(t, W_TELL);
+			break;
+		}
+		case 11:
+			if (rng() % 20 == 0)
+				c.reset();
+			break;
+		}
+	}
+	all.clear();
+	agent_lives();
+}
+
+TEST_F(OneHost, SendsDescriptors)
+{
+	Client c(*fabric, 0);
+	w_token m = {};
+	int fds[3] = { 0, 1, 2 };
+
+	w_ctl_init(&m, W_CANCEL, sizeof(m));
+	c.sync();
+	int before = count_fds();
+	for (int i = 0; i < 50; i++)
+		ASSERT_EQ(w_ctl_send(c.sock, &m, fds, 3), 0);
+	c.sync();
+	EXPECT_LE(count_fds(), before);
+}
+
+TEST_F(OneHost, SendsTooManyDescriptors)
+{
+	Client c(*fabric, 0);
+	int before = count_fds();
+	w_token m = {};
+	char control[CMSG_SPACE(100 * sizeof(int))] = {};
+	iovec iov = { &m, sizeof(m) };
+	msghdr mh = {};
+
+	w_ctl_init(&m, W_CANCEL, sizeof(m));
+	mh.msg_iov = &iov;
+	mh.msg_iovlen = 1;
+	mh.msg_control = control;
+	mh.msg_controllen = sizeof(control);
+	cmsghdr *h = CMSG_FIRSTHDR(&mh);
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(100 * sizeof(int));
+	for (size_t i = 0; i < 100; i++)
+		memset(CMSG_DATA(h) + i * sizeof(int), 0, sizeof(int));
+	ASSERT_GT(sendmsg(c.sock, &mh, 0), 0);
+	EXPECT_EQ(c.recv_any().type, 0);
+	c.hang_up();
+	EXPECT_TRUE(eventually([&] { return count_fds() <= before - 1; }));
+	agent_lives();
+}
+
+TEST_F(OneHost, NeverReads)
+{
+	Client c(*fabric, 0);
+	w_name m = {};
+	pollfd p = { c.sock, POLLOUT, 0 };
+	int sent;
+
+	fcntl(c.sock, F_SETFL, O_NONBLOCK);
+	testing::internal::CaptureStderr();
+	for (sent = 0; sent < 200000; sent++) {
+		int rc = c.send(m, W_NAME);
+		if (rc == -EAGAIN)
+			poll(&p, 1, kDeadlineMs);
+		else if (rc != 0)
+			break;
+	}
+	EXPECT_LT(sent, 200000) << "never dropped";
+	c.hang_up();
+	testing::internal::GetCapturedStderr();
+	agent_lives();
+}
+
+TEST_F(OneHost, LimitsOfWaiters)
+{
+	Client c(*fabric, 0);
+
+	for (uint64_t i = 0; i < 1024; i++)
+		c.listen(i, address(0, "l" + std::to_string(i)));
+	c.sync();
+	c.listen(5000, address(0, "one too many"));
+	Msg m = c.recv();
+	ASSERT_EQ(m.type, W_REFUSED);
+	EXPECT_EQ(m.as<w_refused>().token, 5000u);
+	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+}
+
+TEST_F(OneHost, LimitsOfAttempts)
+{
+	Client c(*fabric, 0);
+
+	for (uint64_t i = 0; i < 4096; i++)
+		c.connection(W_PEER, i, address(0, "a"), address(0, "b"));
+	c.sync();
+	c.connection(W_PEER, 9999, address(0, "a"), address(0, "b"));
+	Msg m = c.recv();
+	ASSERT_EQ(m.type, W_REFUSED);
+	EXPECT_EQ(m.as<w_refused>().token, 9999u);
+	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+}
+
+// ---- descriptors ----
+
+// In a process of its own, since the limit is the process's.
+TEST(Descriptors, NoneLeftTurnsProcessesAway)
+{
+	auto body = [] {
+		Fabric f(1);
+		Client first(f, 0);
+		rlimit rl;
+		first.sync(); // the agent has closed what it handed over
+		getrlimit(RLIMIT_NOFILE, &rl);
+		// One more for the next client's own socket, none for the agent's end of it.
+		int top = dup(0);
+		close(top);
+		rl.rlim_cur = static_cast<rlim_t>(top) + 1;
+		setrlimit(RLIMIT_NOFILE, &rl);
+		Client second;
+		second.dial(f, 0);
+		Msg m = second.recv_any();
+		if (m.type != W_DONE || m.as<w_refused>().status != W_NO_RESOURCE)
+			return 1;
+		if (second.recv_any().type != 0)
+			return 2;
+		second.hang_up();
+		first.sync();
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+		Client third(f, 0);
+		return third.ok() ? 0 : 3;
+	};
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0)
+		_exit(body());
+	waitpid(pid, &status, 0);
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+class Leaks : public FabricTest {};
+
+TEST_F(Leaks, ThousandConnectionsOverALink)
+{
+	up(2);
+	Client c(*fabric, 0), s(*fabric, 1);
+	auto cycle = [&](int i) {
+		Pair p = join(c, s, std::to_string(i % 3));
+		c.conn(W_CLOSE, p.client_conn);
+		EXPECT_EQ(s.recv().type, W_LOST);
+		s.conn(W_CLOSE, p.server_conn);
+	};
+
+	cycle(0);
+	c.sync();
+	s.sync();
+	uint64_t window = window_used(*fabric, 0) + window_used(*fabric, 1);
+	int fds = count_fds();
+	for (int i = 0; i < 1000; i++)
+		cycle(i);
+	c.sync();
+	s.sync();
+	EXPECT_TRUE(eventually(
+		[&] { return window_used(*fabric, 0) + window_used(*fabric, 1) <= window; }));
+	EXPECT_TRUE(eventually([&] { return count_fds() <= fds; })) << count_fds() - fds;
+}
+
+TEST_F(Leaks, TenThousandProcesses)
+{
+	up(1);
+	{
+		Client c(*fabric, 0);
+	}
+	int fds = count_fds();
+	for (int i = 0; i < 10000; i++)
+		Client c(*fabric, 0, i % 2 ? W_KIND_NIC : W_KIND_TOOL);
+	EXPECT_TRUE(eventually([&] { return count_fds() <= fds; })) << count_fds() - fds;
+}
+
+TEST_F(Leaks, AThousandVisOfOneProcess)
+{
+	up(1, [](ag_cfg &cfg) { cfg.window_bytes = 64 << 20; });
+	Client c(*fabric, 0), s(*fabric, 0);
+	int fds = count_fds();
+
+	for (int i = 0; i < 1000; i++)
+		join(c, s);
+	c.hang_up();
+	for (int i = 0; i < 1000; i++)
+		ASSERT_EQ(s.recv().type, W_LOST);
+	s.hang_up();
+	EXPECT_TRUE(eventually([&] { return count_fds() <= fds; })) << count_fds() - fds;
+}
+
+// In a child: opens a NIC, has a child of its own keep the socket until `hold` ends, and leaves.
+void open_fork_and_exit(const Fabric &f, int hold)
+{
+	Client nic(f, 0);
+	char c;
+
+	nic.sync();
+	if (fork() == 0) {
+		while (read(hold, &c, 1) > 0)
+			;
+		_exit(0);
+	}
+	_exit(0);
+}
+
+TEST_F(OneHost, AForkedChildDoesNotKeepItsParentAlive)
+{
+	Client tool(*fabric, 0, W_KIND_TOOL);
+	int hold[2];
+
+	ASSERT_EQ(pipe2(hold, O_CLOEXEC), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(hold[1]);
+		open_fork_and_exit(*fabric, hold[0]);
+	}
+	close(hold[0]);
+	ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
+	EXPECT_TRUE(eventually([&] {
+		w_list m = {};
+
+		m.what = W_LIST_CLIENTS;
+		tool.send(m, W_LIST);
+		return tool.recv().as<w_listed>().more == 0;
+	})) << "the agent still believes in a process that has ended";
+	close(hold[1]);
+}
+
+// ---- names, lists, administration ----
+
+class Names : public FabricTest {
+protected:
+	void SetUp() override
+	{
+		static const char *const names[] = { "alpha", "beta", "gamma" };
+		static const ag_alias aliases[] = { { "head", 0 }, { "tail", 2 } };
+		static const ag_alias devices[] = { { "/dev/clanvi0", 1 } };
+
+		up(3, [](ag_cfg &cfg) {
+			cfg.host_names = names;
+			cfg.aliases = aliases;
+			cfg.alias_count = 2;
+			cfg.devices = devices;
+			cfg.device_count = 1;
+		});
+	}
+
+	static int look_up(Client &c, const char *name, uint32_t index = 0)
+	{
+		w_name m = {};
+
+		m.index = index;
+		snprintf(m.name, sizeof(m.name), "%s", name);
+		c.send(m, W_NAME);
+		Msg answer = c.recv();
+		EXPECT_EQ(answer.type, W_NAMED);
+		if (answer.as<w_name>().status != W_SUCCESS) {
+			EXPECT_EQ(answer.as<w_name>().status,
+				  static_cast<uint32_t>(W_UNKNOWN_NAME));
+			return -1;
+		}
+		return answer.as<w_name>().host_addr[5];
+	}
+
+	static Msg admin(Client &c, w_admin_verb verb, const char *name)
+	{
+		w_admin m = {};
+
+		m.verb = verb;
+		snprintf(m.name, sizeof(m.name), "%s", name);
+		c.send(m, W_ADMIN);
+		return c.recv();
+	}
+};
+
+TEST_F(Names, HostsAliasesNumbersDevices)
+{
+	Client c(*fabric, 1);
+
+	EXPECT_EQ(look_up(c, "alpha"), 0);
+	EXPECT_EQ(look_up(c, "gamma"), 2);
+	EXPECT_EQ(look_up(c, "tail"), 2);
+	EXPECT_EQ(look_up(c, "1"), 1);
+	EXPECT_EQ(look_up(c, "3"), -1);
+	EXPECT_EQ(look_up(c, "alpha", 1), -1);
+	EXPECT_EQ(look_up(c, "/dev/clanvi0"), -1);
+	EXPECT_EQ(look_up(c, "/dev/clanvi0", W_NAME_DEVICE), 1);
+	EXPECT_EQ(look_up(c, "tail", W_NAME_DEVICE), 2);
+	EXPECT_EQ(look_up(c, "nic0", W_NAME_DEVICE), -1);
+	EXPECT_EQ(look_up(c, ""), -1);
+}
+
+TEST_F(Names, AddressesHaveNames)
+{
+	Client c(*fabric, 0);
+	w_name m = {};
+
+	w_host_addr(2, m.host_addr);
+	c.send(m, W_ADDR_NAME);
+	Msg answer = c.recv();
+	EXPECT_STREQ(answer.as<w_name>().name, "gamma");
+	m.host_addr[0] = 0;
+	c.send(m, W_ADDR_NAME);
+	EXPECT_EQ(c.recv().as<w_name>().status, static_cast<uint32_t>(W_UNKNOWN_NAME));
+}
+
+TEST_F(Names, Lists)
+{
+	Client c(*fabric, 0);
+
+	EXPECT_EQ(c.item(W_LIST_HOSTS, 2), "{\"id\":2,\"name\":\"gamma\",\"aliases\":[\"tail\"],"
+					   "\"address\":\"02:56:44:00:00:02\"}");
+	EXPECT_EQ(c.item(W_LIST_HOSTS, 3), "");
+	EXPECT_NE(
+		c.item(W_LIST_PORTS, 2).find("\"name\":\"right\",\"kind\":\"emu\",\"link\":\"up\""),
+		std::string::npos);
+	EXPECT_EQ(c.item(W_LIST_PORTS, 3), "");
+	EXPECT_NE(c.item(W_LIST_CLIENTS, 0).find("\"program\":\"agent-test\",\"conns\":0}"),
+		  std::string::npos);
+	EXPECT_EQ(c.item(W_LIST_CLIENTS, 1), "");
+	EXPECT_EQ(c.item(W_LIST_ALIASES, 2),
+		  "{\"name\":\"/dev/clanvi0\",\"kind\":\"device\",\"host\":1}");
+	EXPECT_EQ(c.item(W_LIST_ALIASES, 0xffffffff), "");
+}
+
+TEST_F(Names, AliasesAreAddedAndReplaced)
+{
+	Client c(*fabric, 0, W_KIND_TOOL);
+
+	EXPECT_EQ(admin(c, W_ADMIN_ALIAS, "db=beta").as<w_refused>().status, W_SUCCESS);
+	EXPECT_EQ(look_up(c, "db"), 1);
+	EXPECT_EQ(admin(c, W_ADMIN_ALIAS, "db=2").as<w_refused>().status, W_SUCCESS);
+	EXPECT_EQ(look_up(c, "db"), 2);
+	EXPECT_EQ(admin(c, W_ADMIN_DEVICE, "VINIC=tail").as<w_refused>().status, W_SUCCESS);
+	EXPECT_EQ(look_up(c, "VINIC", W_NAME_DEVICE), 2);
+	EXPECT_EQ(admin(c, W_ADMIN_ALIAS, "db").as<w_refused>().status, W_BAD_REQUEST);
+	EXPECT_EQ(admin(c, W_ADMIN_ALIAS, "db=delta").as<w_refused>().status, W_BAD_REQUEST);
+	EXPECT_EQ(admin(c, W_ADMIN_ALIAS, "d\"b=beta").as<w_refused>().status, W_BAD_REQUEST);
+	EXPECT_EQ(admin(c, W_ADMIN_DEVICE, "d\"b=beta").as<w_refused>().status, W_BAD_REQUEST);
+	EXPECT_EQ(admin(c, W_ADMIN_LINK_DOWN, "self").as<w_refused>().status, W_BAD_REQUEST);
+	EXPECT_EQ(admin(c, W_ADMIN_LINK_UP, "nowhere").as<w_refused>().status, W_BAD_REQUEST);
+}
+
+TEST_F(Names, TableOfAliasesIsBounded)
+{
+	Client c(*fabric, 0, W_KIND_TOOL);
+	unsigned added = 0;
+
+	for (int i = 0; i < 1100; i++)
+		added += admin(c, W_ADMIN_ALIAS, ("x" + std::to_string(i) + "=0").c_str())
+				 .as<w_refused>()
+				 .status == W_SUCCESS;
+	EXPECT_EQ(added, 1022u);
+}
+
+TEST(Stop, ByAdministration)
+{
+	Fabric f(1);
+	Client tool(f, 0, W_KIND_TOOL), nic(f, 0);
+	w_admin m = {};
+
+	m.verb = W_ADMIN_STOP;
+	tool.send(m, W_ADMIN);
+	EXPECT_EQ(tool.recv().type, W_DONE);
+	f.stop(0);
+	EXPECT_EQ(tool.recv().type, 0);
+	EXPECT_EQ(nic.recv().type, 0);
+}
+
+} // namespace

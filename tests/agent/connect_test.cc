@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Client-server set-up: every path with every outcome, within a host and between neighbours.
+#include "agent_fixture.h"
+
+using namespace agent_test;
+
+namespace {
+
+// Parameter: hosts of the fabric; the client is on host 0, the server on the last.
+class Connect : public FabricTest, public ::testing::WithParamInterface<unsigned> {
+protected:
+	void SetUp() override
+	{
+		up(GetParam());
+		server_host = GetParam() - 1;
+		open();
+	}
+
+	void TearDown() override
+	{
+		s.reset();
+		c.reset();
+		FabricTest::TearDown();
+	}
+
+	void open()
+	{
+		c = std::make_unique<Client>(*fabric, 0);
+		s = std::make_unique<Client>(*fabric, server_host);
+		here = address(0, "client");
+		there = address(server_host, "server");
+	}
+
+	// Up to the server's knowledge of the request; returns its conn.
+	uint64_t arrive(const w_vi_attrs &attrs = attributes())
+	{
+		s->listen(1, there);
+		s->sync();
+		c->connection(W_CONNECT, 2, here, there, attrs);
+		Msg m = s->recv();
+		EXPECT_EQ(m.type, W_ARRIVED);
+		EXPECT_EQ(m.as<w_arrived>().token, 1u);
+		return m.as<w_arrived>().conn;
+	}
+
+	// Up to the client's LINKED; returns the client's conn.
+	uint64_t link_up()
+	{
+		server_conn = arrive();
+		s->accept(server_conn, 3);
+		Msg m = c->recv();
+		EXPECT_EQ(m.type, W_LINKED);
+		return m.as<w_linked>().conn;
+	}
+
+	static void refused(const Msg &m, uint64_t token, w_status status)
+	{
+		ASSERT_EQ(m.type, W_REFUSED);
+		EXPECT_EQ(m.as<w_refused>().token, token);
+		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(status))
+			<< m.as<w_refused>().text;
+	}
+
+	static void lost(const Msg &m, uint64_t conn, w_lost reason)
+	{
+		ASSERT_EQ(m.type, W_LOST);
+		EXPECT_EQ(m.as<w_lost_msg>().conn, conn);
+		EXPECT_EQ(m.as<w_lost_msg>().reason, static_cast<uint32_t>(reason));
+	}
+
+	unsigned server_host = 0;
+	uint64_t server_conn = 0;
+	w_addr here, there;
+	std::unique_ptr<Client> c, s;
+};
+
+void *map(int fd, size_t len)
+{
+	void *p = mmap(nullptr, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	EXPECT_NE(p, MAP_FAILED);
+	return p;
+}
+
+TEST_P(Connect, AcceptGivesEachEndTheOthersSlice)
+{
+	Pair p = join(*c, *s);
+	const w_linked &cl = p.client_linked.as<w_linked>();
+	const w_linked &sl = p.server_linked.as<w_linked>();
+
+	ASSERT_EQ(p.client_linked.fds.size(), 2u);
+	ASSERT_EQ(p.server_linked.fds.size(), 2u);
+	EXPECT_EQ(cl.token, 2u);
+	EXPECT_EQ(sl.token, 3u);
+	EXPECT_EQ(cl.hops, server_host == 0 ? 0u : 1u);
+	EXPECT_EQ(cl.outbound.bell_bit, s->welcome.bell_bit);
+	EXPECT_EQ(sl.outbound.bell_bit, c->welcome.bell_bit);
+	EXPECT_NE(cl.outbound.bell_bit, 0u);
+	EXPECT_EQ(cl.attrs.max_transfer, 65536u);
+
+	auto *out = static_cast<char *>(map(p.client_linked.fds[1], cl.outbound.slice_len));
+	auto *in = static_cast<char *>(map(p.server_linked.fds[0], sl.inbound.slice_len));
+	strcpy(out + 4096, "through the window");
+	EXPECT_STREQ(in + 4096, "through the window");
+	munmap(out, cl.outbound.slice_len);
+	munmap(in, sl.inbound.slice_len);
+}
+
+TEST_P(Connect, PortIsToldOnceBeforeItsFirstUse)
+{
+	join(*c, *s, "one");
+	join(*c, *s, "two");
+	ASSERT_EQ(c->ports.size(), 1u);
+	ASSERT_EQ(s->ports.size(), 1u);
+}
+
+TEST_P(Connect, NobodyWaits)
+{
+	c->connection(W_CONNECT, 2, here, there);
+	refused(c->recv(), 2, W_NO_MATCH);
+}
+
+TEST_P(Connect, WaiterServesOneRequest)
+{
+	arrive();
+	c->connection(W_CONNECT, 4, here, there);
+	refused(c->recv(), 4, W_NO_MATCH);
+}
+
+TEST_P(Connect, DiscriminatorsDifferByLength)
+{
+	s->listen(1, address(server_host, "serve"));
+	s->sync();
+	c->connection(W_CONNECT, 2, here, there);
+	refused(c->recv(), 2, W_NO_MATCH);
+}
+
+TEST_P(Connect, UnlistenedWaiterIsGone)
+{
+	s->listen(1, there);
+	s->token(W_UNLISTEN, 1);
+	Msg m = s->recv();
+	ASSERT_EQ(m.type, W_UNLISTENED);
+	EXPECT_EQ(m.as<w_token>().token, 1u);
+	c->connection(W_CONNECT, 2, here, there);
+	refused(c->recv(), 2, W_NO_MATCH);
+}
+
+TEST_P(Connect, ArrivedCarriesAddressAndAttributes)
+{
+	s->listen(1, there);
+	s->sync();
+	c->connection(W_CONNECT, 2, here, there, attributes(4, 12345, 7));
+	Msg m = s->recv();
+	ASSERT_EQ(m.type, W_ARRIVED);
+	const w_arrived &a = m.as<w_arrived>();
+	EXPECT_EQ(a.attrs.max_transfer, 12345u);
+	EXPECT_EQ(a.attrs.reliability, 4u);
+	EXPECT_EQ(a.attrs.qos, 7u);
+	EXPECT_EQ(memcmp(&a.remote, &here, sizeof(here)), 0);
+}
+
+TEST_P(Connect, Rejected)
+{
+	s->conn(W_REJECT, arrive());
+	refused(c->recv(), 2, W_REJECTED);
+}
+
+TEST_P(Connect, MismatchLeavesTheRequestAlive)
+{
+	uint64_t conn = arrive(attributes(2, 1000, 5));
+
+	s->accept(conn, 10, attributes(4, 1000, 5));
+	refused(s->recv(), 10, W_BAD_RELIABILITY);
+	s->accept(conn, 11, attributes(2, 1001, 5));
+	refused(s->recv(), 11, W_BAD_MTU);
+	s->accept(conn, 12, attributes(2, 1000, 6));
+	refused(s->recv(), 12, W_BAD_QOS);
+	s->accept(conn, 13, attributes(2, 1000, 5));
+	Msg m = c->recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	c->conn(W_CONFIRM, m.as<w_linked>().conn);
+	EXPECT_EQ(s->recv().type, W_LINKED);
+}
+
+TEST_P(Connect, SecondAcceptIsRefused)
+{
+	uint64_t conn = arrive();
+
+	s->accept(conn, 3);
+	s->accept(conn, 4);
+	refused(s->recv(), 4, W_BAD_STATE);
+}
+
+TEST_P(Connect, AcceptOfAnInventedConn)
+{
+	s->accept(0x1234567800000001ull, 9);
+	refused(s->recv(), 9, W_TIMED_OUT);
+}
+
+TEST_P(Connect, ConnsBelongToTheirProcess)
+{
+	uint64_t conn = arrive();
+	Client other(*fabric, server_host);
+
+	other.accept(conn, 9);
+	refused(other.recv(), 9, W_TIMED_OUT);
+	other.conn(W_REJECT, conn);
+	other.conn(W_CLOSE, conn);
+	other.sync();
+	s->accept(conn, 3);
+	EXPECT_EQ(c->recv().type, W_LINKED);
+}
+
+TEST_P(Connect, ClientCancelsBeforeTheAnswer)
+{
+	uint64_t conn = arrive();
+
+	c->token(W_CANCEL, 2);
+	refused(c->recv(), 2, W_TIMED_OUT);
+	EXPECT_TRUE(eventually([&] {
+		s->accept(conn, 3);
+		Msg m = s->recv();
+		return m.type == W_REFUSED && m.as<w_refused>().status == W_TIMED_OUT;
+	}));
+}
+
+TEST_P(Connect, CancelOfAnUnknownToken)
+{
+	c->token(W_CANCEL, 99);
+	c->sync();
+}
+
+TEST_P(Connect, CancelCrossesLinked)
+{
+	uint64_t conn = link_up();
+
+	c->token(W_CANCEL, 2);
+	c->sync();
+	c->conn(W_CLOSE, conn);
+	refused(s->recv(), 3, W_TIMED_OUT);
+}
+
+TEST_P(Connect, ServerCancelsItsAccept)
+{
+	uint64_t conn = link_up();
+
+	s->token(W_CANCEL, 3);
+	refused(s->recv(), 3, W_TIMED_OUT);
+	lost(c->recv(), conn, W_LOST_CLOSED);
+	c->conn(W_CONFIRM, conn);
+	c->conn(W_CLOSE, conn);
+	c->sync();
+}
+
+TEST_P(Connect, ClientDiesBeforeTheAnswer)
+{
+	uint64_t conn = arrive();
+
+	c->hang_up();
+	EXPECT_TRUE(eventually([&] {
+		s->accept(conn, 3);
+		Msg m = s->recv();
+		return m.type == W_REFUSED && m.as<w_refused>().status == W_TIMED_OUT;
+	}));
+}
+
+TEST_P(Connect, ClientDiesWhenLinked)
+{
+	link_up();
+	c->hang_up();
+	refused(s->recv(), 3, W_TIMED_OUT);
+}
+
+TEST_P(Connect, ClientDiesWhenConnected)
+{
+	Pair p = join(*c, *s);
+
+	c->hang_up();
+	lost(s->recv(), p.server_conn, W_LOST_PROCESS);
+	s->conn(W_CLOSE, p.server_conn);
+	s->sync();
+}
+
+TEST_P(Connect, ServerDiesWaiting)
+{
+	s->listen(1, there);
+	s->sync();
+	s->hang_up();
+	EXPECT_TRUE(eventually([&] {
+		c->connection(W_CONNECT, 2, here, there);
+		Msg m = c->recv();
+		return m.type == W_REFUSED && m.as<w_refused>().status == W_NO_MATCH;
+	}));
+}
+
+TEST_P(Connect, ServerDiesBeforeItsAnswer)
+{
+	arrive();
+	s->hang_up();
+	refused(c->recv(), 2, W_NO_MATCH);
+}
+
+TEST_P(Connect, ServerDiesAccepting)
+{
+	uint64_t conn = link_up();
+
+	s->hang_up();
+	lost(c->recv(), conn, W_LOST_PROCESS);
+	c->conn(W_CLOSE, conn);
+	c->sync();
+}
+
+TEST_P(Connect, ServerDiesWhenConnected)
+{
+	Pair p = join(*c, *s);
+
+	s->hang_up();
+	lost(c->recv(), p.client_conn, W_LOST_PROCESS);
+	c->conn(W_CLOSE, p.client_conn);
+	c->sync();
+}
+
+TEST_P(Connect, CloseIsToldAndAnswered)
+{
+	uint64_t idle = window_used(*fabric, 0);
+	Pair p = join(*c, *s);
+
+	c->conn(W_CLOSE, p.client_conn);
+	lost(s->recv(), p.server_conn, W_LOST_CLOSED);
+	EXPECT_GE(window_used(*fabric, 0), idle + slice_bytes(*fabric))
+		<< "freed before the peer let go";
+	s->conn(W_CLOSE, p.server_conn);
+	s->sync();
+	EXPECT_TRUE(eventually([&] { return window_used(*fabric, 0) == idle; }));
+	s->conn(W_CLOSE, p.server_conn);
+	c->conn(W_CLOSE, p.client_conn);
+	c->conn(W_CONFIRM, p.client_conn);
+	c->sync();
+	s->sync();
+}
+
+TEST_P(Connect, BothCloseAtOnce)
+{
+	Pair p = join(*c, *s);
+
+	c->conn(W_CLOSE, p.client_conn);
+	s->conn(W_CLOSE, p.server_conn);
+	c->hang_up();
+}
+
+TEST_P(Connect, WithinOneProcess)
+{
+	Client one(*fabric, 0);
+	w_addr at = address(0, "mine");
+
+	one.listen(1, at);
+	one.connection(W_CONNECT, 2, here, at);
+	Msg m = one.recv();
+	ASSERT_EQ(m.type, W_ARRIVED);
+	one.accept(m.as<w_arrived>().conn, 3);
+	m = one.recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	EXPECT_EQ(m.as<w_linked>().token, 2u);
+	one.conn(W_CONFIRM, m.as<w_linked>().conn);
+	m = one.recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	EXPECT_EQ(m.as<w_linked>().token, 3u);
+}
+
+TEST_P(Connect, AddressesOfNoHost)
+{
+	w_addr bad = there;
+
+	bad.host_len = 5;
+	c->connection(W_CONNECT, 2, here, bad);
+	refused(c->recv(), 2, W_NOT_REACHABLE);
+	bad = there;
+	bad.host[0] ^= 1;
+	c->connection(W_CONNECT, 3, here, bad);
+	refused(c->recv(), 3, W_NOT_REACHABLE);
+	c->connection(W_CONNECT, 4, here, address(GetParam(), "beyond"));
+	refused(c->recv(), 4, W_NOT_REACHABLE);
+}
+
+INSTANTIATE_TEST_SUITE_P(Hosts, Connect, ::testing::Values(1u, 2u, 3u));
+
+class Ring : public FabricTest {};
+
+TEST_F(Ring, FarHostsAreNotReachableYet)
+{
+	up(5);
+	Client c(*fabric, 0);
+
+	c.connection(W_CONNECT, 2, address(0, "c"), address(2, "s"));
+	Msg m = c.recv();
+	ASSERT_EQ(m.type, W_REFUSED);
+	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NOT_REACHABLE));
+	EXPECT_STREQ(m.as<w_refused>().text, "host 2 is 2 hops away and relaying is not available");
+	w_route r = c.route(3);
+	EXPECT_EQ(r.reachable, 0u);
+	EXPECT_EQ(r.hops, 2u);
+	EXPECT_EQ(r.path, 3u);
+	EXPECT_STREQ(r.reason, "host 3 is 2 hops away and relaying is not available");
+}
+
+TEST_F(Ring, EveryHostConnectsToBothNeighboursAtOnce)
+{
+	constexpr unsigned kHosts = 6;
+	up(kHosts);
+	std::vector<std::unique_ptr<Client>> c;
+	std::vector<Pair> pairs;
+
+	for (unsigned i = 0; i < kHosts; i++)
+		c.push_back(std::make_unique<Client>(*fabric, i));
+	for (unsigned i = 0; i < kHosts; i++) {
+		unsigned right = (i + 1) % kHosts;
+		pairs.push_back(join(*c[i], *c[right], "r" + std::to_string(i)));
+		pairs.push_back(join(*c[right], *c[i], "l" + std::to_string(i)));
+	}
+	for (const Pair &p : pairs)
+		EXPECT_NE(p.client_conn, 0u);
+}
+
+// ---- windows ----
+
+class Window : public FabricTest {
+protected:
+	// Room for `slices` slices on the host, beside its control slices.
+	static Fabric::Tweak room(unsigned host, unsigned slices)
+	{
+		return [=](ag_cfg &cfg) {
+			if (cfg.host_id != host)
+				return;
+			uint64_t slice = (w_slice_bytes(cfg.slots, cfg.ring_bytes) + 4095) &
+					 ~4095ull;
+			cfg.window_bytes = slices * slice + (cfg.host_count > 1 ? 36864 : 0);
+		};
+	}
+};
+
+TEST_F(Window, ExhaustedAtTheServerLeavesTheRequestAlive)
+{
+	up(2, room(1, 1));
+	Client c(*fabric, 0), s(*fabric, 1);
+	Pair first = join(c, s);
+	w_addr at = address(1, "second");
+
+	s.listen(5, at);
+	s.sync();
+	c.connection(W_CONNECT, 6, address(0, "c"), at);
+	Msg m = s.recv();
+	ASSERT_EQ(m.type, W_ARRIVED);
+	uint64_t conn = m.as<w_arrived>().conn;
+	s.accept(conn, 7);
+	m = s.recv();
+	ASSERT_EQ(m.type, W_REFUSED);
+	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+
+	s.conn(W_CLOSE, first.server_conn);
+	EXPECT_EQ(c.recv().type, W_LOST);
+	c.conn(W_CLOSE, first.client_conn);
+	EXPECT_TRUE(eventually([&] { return window_used(*fabric, 1) < 40000; }));
+	s.accept(conn, 8);
+	m = c.recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	c.conn(W_CONFIRM, m.as<w_linked>().conn);
+	EXPECT_EQ(s.recv().type, W_LINKED);
+}
+
+TEST_F(Window, ExhaustedAtTheClientEndsBoth)
+{
+	up(2, room(0, 0));
+	Client c(*fabric, 0), s(*fabric, 1);
+	w_addr at = address(1, "s");
+
+	s.listen(1, at);
+	s.sync();
+	c.connection(W_CONNECT, 2, address(0, "c"), at);
+	Msg m = s.recv();
+	ASSERT_EQ(m.type, W_ARRIVED);
+	s.accept(m.as<w_arrived>().conn, 3);
+	m = c.recv();
+	ASSERT_EQ(m.type, W_REFUSED);
+	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+	m = s.recv();
+	ASSERT_EQ(m.type, W_REFUSED);
+	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+}
+
+TEST_F(Window, SharedByBothEndsWithinAHost)
+{
+	up(1, room(0, 1));
+	Client c(*fabric, 0), s(*fabric, 0);
+	w_addr at = address(0, "s");
+
+	s.listen(1, at);
+	s.sync();
+	c.connection(W_CONNECT, 2, address(0, "c"), at);
+	Msg m = s.recv();
+	ASSERT_EQ(m.type, W_ARRIVED);
+	s.accept(m.as<w_arrived>().conn, 3);
+	m = c.recv();
+	ASSERT_EQ(m.type, W_REFUSED);
+	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+	EXPECT_EQ(s.recv().type, W_REFUSED);
+}
+
+// ---- links going down ----
+
+class LinkDown : public FabricTest {
+protected:
+	void SetUp() override { up(2); }
+
+	void cut()
+	{
+		w_admin m = {};
+		Client tool(*fabric, 0, W_KIND_TOOL);
+
+		m.verb = W_ADMIN_LINK_DOWN;
+		snprintf(m.name, sizeof(m.name), "right");
+		tool.send(m, W_ADMIN);
+		Msg done = tool.recv();
+		ASSERT_EQ(done.type, W_DONE);
+		ASSERT_EQ(done.as<w_refused>().status, static_cast<uint32_t>(W_SUCCESS));
+	}
+
+	void mend()
+	{
+		w_admin m = {};
+		Client tool(*fabric, 0, W_KIND_TOOL);
+
+		m.verb = W_ADMIN_LINK_UP;
+		snprintf(m.name, sizeof(m.name), "right");
+		tool.send(m, W_ADMIN);
+		EXPECT_EQ(tool.recv().type, W_DONE);
+		wait_links(*fabric);
+	}
+
+	static void refused(const Msg &m, uint64_t token)
+	{
+		ASSERT_EQ(m.type, W_REFUSED);
+		EXPECT_EQ(m.as<w_refused>().token, token);
+		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NOT_REACHABLE));
+	}
+
+	void TearDown() override
+	{
+		mend();
+		FabricTest::TearDown();
+	}
+};
+
+TEST_F(LinkDown, BeforeTheRequest)
+{
+	Client c(*fabric, 0);
+
+	cut();
+	c.connection(W_CONNECT, 2, address(0, "c"), address(1, "s"));
+	Msg m = c.recv();
+	refused(m, 2);
+	EXPECT_STREQ(m.as<w_refused>().text, "link right to host 1 is down");
+}
+
+TEST_F(LinkDown, WhileTheServerThinks)
+{
+	Client c(*fabric, 0), s(*fabric, 1);
+	w_addr at = address(1, "s");
+
+	s.listen(1, at);
+	s.sync();
+	c.connection(W_CONNECT, 2, address(0, "c"), at);
+	Msg m = s.recv();
+	ASSERT_EQ(m.type, W_ARRIVED);
+	cut();
+	refused(c.recv(), 2);
+	EXPECT_TRUE(eventually([&] {
+		Client probe(*fabric, 1, W_KIND_TOOL);
+		return probe.route(0).reachable == 0;
+	}));
+	s.accept(m.as<w_arrived>().conn, 3);
+	m = s.recv();
+	ASSERT_EQ(m.type, W_REFUSED);
+	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_TIMED_OUT));
+}
+
+TEST_F(LinkDown, WhileTheClientMaps)
+{
+	Client c(*fabric, 0), s(*fabric, 1);
+	w_addr at = address(1, "s");
+
+	s.listen(1, at);
+	s.sync();
+	c.connection(W_CONNECT, 2, address(0, "c"), at);
+	Msg m = s.recv();
+	ASSERT_EQ(m.type, W_ARRIVED);
+	s.accept(m.as<w_arrived>().conn, 3);
+	ASSERT_EQ(c.recv().type, W_LINKED);
+	cut();
+	m = c.recv();
+	ASSERT_EQ(m.type, W_LOST);
+	EXPECT_EQ(m.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
+	refused(s.recv(), 3);
+}
+
+TEST_F(LinkDown, WhenConnectedAndUpAgain)
+{
+	Client c(*fabric, 0), s(*fabric, 1);
+	Pair p = join(c, s);
+
+	cut();
+	Msg m = c.recv();
+	ASSERT_EQ(m.type, W_LOST);
+	EXPECT_EQ(m.as<w_lost_msg>().conn, p.client_conn);
+	EXPECT_EQ(m.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
+	m = s.recv();
+	ASSERT_EQ(m.type, W_LOST);
+	EXPECT_EQ(m.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
+	c.conn(W_CLOSE, p.client_conn);
+	s.conn(W_CLOSE, p.server_conn);
+	mend();
+	join(c, s, "again");
+	EXPECT_EQ(c.ports.size(), 2u) << "the port is told anew after its link came up anew";
+}
+
+} // namespace

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""vi_fabric: up, status, changes, down, wrong usage.  Arguments: vi_fabric viaductd."""
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import unittest
+
+TOOL, AGENT = sys.argv[1:3]
+NAME = f"vf{os.getpid()}"
+
+
+def run(*args, code=0):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("VIADUCT_")}
+    env.update(VIADUCT_AGENT=AGENT, VIADUCT_FABRIC=NAME)
+    done = subprocess.run([TOOL, *args], env=env, capture_output=True, text=True, timeout=60,
+                          check=False)
+    assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
+    return done.stdout if code == 0 else done.stderr
+
+
+def status(code=0):
+    env = dict(os.environ, VIADUCT_FABRIC=NAME)
+    done = subprocess.run([TOOL, "status", "--json"], env=env, capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode == code, done
+    return json.loads(done.stdout)
+
+
+def agents():
+    out = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True)
+    return [line for line in out.stdout.splitlines()
+            if f"--fabric {NAME} " in line and not line.startswith("Z")]
+
+
+class Fabric(unittest.TestCase):
+    def tearDown(self):
+        subprocess.run([TOOL, "down", "--name", NAME], capture_output=True, timeout=60, check=False)
+        self.assertEqual(agents(), [])
+
+    def test_sizes(self):
+        for hosts in (1, 2, 3, 8):
+            self.assertIn(f"{hosts} host", run("up", "--hosts", str(hosts)))
+            self.assertEqual(len(agents()), hosts)
+            found = status()
+            self.assertEqual([h["id"] for h in found["hosts"]], list(range(hosts)))
+            for host in found["hosts"]:
+                self.assertEqual({p["link"] for p in host["ports"]}, {"up"})
+                self.assertEqual(len(host["ports"]), min(hosts, 3))
+            run("down")
+            self.assertEqual(agents(), [])
+
+    def test_options_reach_the_agents(self):
+        run("up", "--hosts", "3", "--names", "a,b,c", "--alias", "head=a", "--device-alias",
+            "/dev/clanvi0=2", "--window", "32M", "--doorbells", "8", "--scratchpads", "12",
+            "--port", "emu+strict")
+        found = status()
+        self.assertEqual([h["name"] for h in found["hosts"]], ["a", "b", "c"])
+        port = found["hosts"][1]["ports"][2]
+        self.assertEqual((port["window_bytes"], port["db_bits"], port["spads"], port["kind"]),
+                         (32 << 20, 8, 12, "emu+strict"))
+        self.assertEqual({(a["name"], a["kind"], a["host"]) for a in found["aliases"]},
+                         {("head", "host", 0), ("/dev/clanvi0", "device", 2)})
+        run("alias", "tail=c")
+        run("device", "VINIC=head")
+        self.assertEqual({(a["name"], a["host"]) for a in status()["aliases"]},
+                         {("head", 0), ("tail", 2), ("/dev/clanvi0", 2), ("VINIC", 0)})
+        self.assertIn("no such host", run("alias", "x=nobody", code=1))
+
+    def test_links(self):
+        run("up", "--hosts", "3")
+        run("link", "host0", "right", "down")
+        text = status(code=1)
+        self.assertEqual(text["hosts"][0]["ports"][2]["link"], "down")
+        run("link", "0", "right", "up")
+        self.assertIn("no host z", run("link", "z", "left", "down", code=1))
+        self.assertIn("no port front", run("link", "0", "front", "down", code=1))
+        run("link", "0", "left", "sideways", code=2)
+
+    def test_dead_agent_is_shown(self):
+        run("up", "--hosts", "3")
+        pid = next(int(line.split()[0]) for line in subprocess.run(
+            ["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True
+        ).stdout.splitlines() if f"--fabric {NAME} --host-id 1 " in line)
+        ended = os.pidfd_open(pid)
+        os.kill(pid, signal.SIGKILL)
+        select.select([ended], [], [], 20)
+        os.close(ended)
+        self.assertEqual(status(code=1)["hosts"][1]["agent"], "down")
+
+    def test_foreground(self):
+        env = dict(os.environ, VIADUCT_AGENT=AGENT, VIADUCT_FABRIC=NAME)
+        with subprocess.Popen([TOOL, "up", "--foreground"], env=env, stdout=subprocess.PIPE,
+                              text=True) as tool:
+            self.assertIn("is up", tool.stdout.readline())
+            tool.send_signal(signal.SIGTERM)
+            self.assertEqual(tool.wait(60), 0)
+        self.assertEqual(agents(), [])
+
+    def test_wrong_use(self):
+        self.assertIn("is not up", run("down", code=1))
+        self.assertIn("is not up", run("status", code=1))
+        self.assertIn("is not up", run("alias", "a=b", code=1))
+        run("up")
+        self.assertIn("is up already", run("up", code=1))
+        run("down")
+        self.assertIn("1 names for 2 hosts", run("up", "--names", "a", code=1))
+        for wrong in ([], ["sideways"], ["up", "--hosts", "0"], ["up", "--hosts", "65"],
+                      ["up", "x"], ["up", "--json"], ["down", "--hosts", "2"], ["link"],
+                      ["up", "--window", "big"], ["up", "--doorbells", "1"],
+                      ["up", "--scratchpads", "7"], ["--sideways"], ["status", "--name", "a/b"]):
+            self.assertIn("vi_fabric:", run(*wrong, code=2))
+
+    def test_help_and_version(self):
+        self.assertIn("Usage: vi_fabric", run("--help"))
+        self.assertRegex(run("--version"), r"^vi_fabric \(Viaduct\) \d+\.\d+")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

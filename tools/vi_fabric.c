@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* vi_fabric: brings an emulated ring of hosts up and down, shows it and changes it. */
+#include <errno.h>
+#include <getopt.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "cl_client.h"
+#include "u_base.h"
+#include "u_cfg.h"
+#include "u_time.h"
+
+#define WAIT_MS 10000
+#define ARGS_MAX 480
+
+enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
+
+struct fabric {
+	uid_t owner;
+	char name[64];
+};
+
+/* What is passed on to every viaductd. */
+struct up_args {
+	const char *v[ARGS_MAX];
+	unsigned int count;
+	unsigned int hosts;
+	bool foreground;
+};
+
+static int U_PRINTF(1, 2) fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("vi_fabric: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return EXIT_FAIL;
+}
+
+static int U_PRINTF(1, 2) usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("vi_fabric: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs("; try vi_fabric --help\n", stderr);
+	return EXIT_USAGE;
+}
+
+static void help(void)
+{
+	fputs("Usage: vi_fabric COMMAND [ARGUMENT]... [OPTION]...\n"
+	      "Brings a fabric of emulated hosts up and down, shows it and changes it.\n"
+	      "\n"
+	      "Commands:\n"
+	      "  up                      start the agents of a ring, wait for its links\n"
+	      "  down                    stop them, wait until they are gone\n"
+	      "  status                  hosts, ports and links, processes\n"
+	      "  link HOST PORT up|down  plug or pull one end of a link (PORT: left, right)\n"
+	      "  alias NAME=HOST         give a host another name\n"
+	      "  device DEV=HOST         let a device name open the NIC of a host\n"
+	      "\n"
+	      "Options:\n"
+	      "  --name NAME             the fabric (VIADUCT_FABRIC)\n"
+	      "  --json                  status: as one JSON object\n"
+	      "  --help, --version\n"
+	      "\n"
+	      "Options of up:\n"
+	      "  --hosts N               hosts of the ring, 1..64 (2)\n"
+	      "  --names A,B,...         their names (host0,host1,...)\n"
+	      "  --alias NAME=HOST       another name of a host; may be repeated\n"
+	      "  --device-alias DEV=HOST device name that opens a host's NIC; may be repeated\n"
+	      "  --group GROUP           members of the group may use the fabric too\n"
+	      "  --window SIZE           memory window of a port, e.g. 64M (VIADUCT_WINDOW_BYTES)\n"
+	      "  --doorbells N           doorbell bits of a port, 2..32 (VIADUCT_DOORBELLS)\n"
+	      "  --scratchpads N         scratchpads of a port, 8..64 (VIADUCT_SCRATCHPADS)\n"
+	      "  --port KIND             emu, with +strict and +fault (VIADUCT_PORT)\n"
+	      "  --foreground            stay, and take the fabric down at SIGINT or SIGTERM\n"
+	      "\n"
+	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
+	      stdout);
+}
+
+/* ---- agents ---- */
+
+static int tool_open(const struct fabric *f, unsigned int host, struct cl_agent *out, char *error)
+{
+	return cl_open_host(f->owner, f->name, host, W_KIND_TOOL, out, error);
+}
+
+/* Any living agent; -ENODEV when there is none. */
+static int tool_open_any(const struct fabric *f, struct cl_agent *out, char *error)
+{
+	unsigned int host;
+	int rc = -ENODEV;
+
+	for (host = 0; host < CL_HOSTS_MAX && rc == -ENODEV; host++)
+		rc = tool_open(f, host, out, error);
+	if (rc == -ENODEV)
+		snprintf(error, CL_ERROR_MAX,
+			 "fabric %s is not up: no agent answers; start it with "
+			 "vi_fabric up --name %s",
+			 f->name, f->name);
+	return rc;
+}
+
+static bool readable(int fd, int64_t deadline)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int n;
+
+	do {
+		n = poll(&pfd, 1, (int)(u_time_left(deadline) / 1000000));
+	} while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+/* A descriptor that is readable when the agent's process has ended; -1 where there is none. */
+static int agent_pidfd(const struct cl_agent *agent)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(agent->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, cred.pid, 0);
+}
+
+/* The agent hung up and its process, if it can be watched, ended. */
+static bool gone(const struct cl_agent *agent, int pidfd)
+{
+	int64_t deadline = u_deadline_ms(WAIT_MS);
+	char byte;
+
+	if (!readable(agent->sock, deadline) ||
+	    recv(agent->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		return false;
+	return pidfd < 0 || readable(pidfd, deadline);
+}
+
+/* Asks the agent to leave and waits until it is gone. */
+static int stop_host(const struct fabric *f, unsigned int host, char *error)
+{
+	struct cl_agent agent;
+	int pidfd, rc = tool_open(f, host, &agent, error);
+
+	if (rc != 0)
+		return rc;
+	pidfd = agent_pidfd(&agent);
+	rc = cl_admin(&agent, W_ADMIN_STOP, "", error);
+	if (rc == 0 && !gone(&agent, pidfd)) {
+		snprintf(error, CL_ERROR_MAX, "the agent of host %u did not leave within %d s",
+			 host, WAIT_MS / 1000);
+		rc = -ETIMEDOUT;
+	}
+	if (pidfd >= 0)
+		close(pidfd);
+	cl_close(&agent);
+	return rc;
+}
+
+/* Returns how many agents were stopped, or -errno. */
+static int stop_all(const struct fabric *f, char *error)
+{
+	unsigned int host;
+	int rc, result = 0, stopped = 0;
+
+	for (host = 0; host < CL_HOSTS_MAX; host++) {
+		rc = stop_host(f, host, error);
+		if (rc == 0)
+			stopped++;
+		else if (rc != -ENODEV && result == 0)
+			result = rc;
+	}
+	return result != 0 ? result : stopped;
+}
+
+/* ---- up ---- */
+
+static int spawn_host(const struct fabric *f, const struct up_args *up, unsigned int host,
+		      const char *path, char *error)
+{
+	const char *args[ARGS_MAX + 8];
+	char id[16], hosts[16];
+	unsigned int i, n = 0;
+
+	snprintf(id, sizeof(id), "%u", host);
+	snprintf(hosts, sizeof(hosts), "%u", up->hosts);
+	args[n++] = "--fabric";
+	args[n++] = f->name;
+	args[n++] = "--host-id";
+	args[n++] = id;
+	args[n++] = "--hosts";
+	args[n++] = hosts;
+	for (i = 0; i < up->count; i++)
+		args[n++] = up->v[i];
+	args[n] = NULL;
+	return cl_spawn(path, args, error);
+}
+
+/* Both neighbours of the host (one of two, none of one) are reached. */
+static int links_wait(struct cl_agent *agent, unsigned int hosts, int64_t deadline)
+{
+	unsigned int host = agent->welcome.host_id, side, peer;
+	uint8_t addr[W_HOST_ADDR_LEN];
+	struct w_route route;
+	int rc;
+
+	for (side = 0; side < 2; side++) {
+		peer = (host + (side == 0 ? 1 : hosts - 1)) % hosts;
+		w_host_addr((uint16_t)peer, addr);
+		for (;;) {
+			rc = cl_route(agent, addr, &route);
+			if (rc != 0)
+				return rc;
+			if (route.reachable)
+				break;
+			if (u_time_left(deadline) == 0)
+				return -ETIMEDOUT;
+			poll(NULL, 0, 5);
+		}
+	}
+	return 0;
+}
+
+static int up_wait(const struct fabric *f, unsigned int hosts, char *error)
+{
+	int64_t deadline = u_deadline_ms(WAIT_MS);
+	struct cl_agent agent;
+	unsigned int host;
+	int rc = 0;
+
+	for (host = 0; host < hosts && rc == 0; host++) {
+		rc = tool_open(f, host, &agent, error);
+		if (rc != 0)
+			return rc;
+		rc = links_wait(&agent, hosts, deadline);
+		cl_close(&agent);
+		if (rc != 0)
+			snprintf(
+				error, CL_ERROR_MAX,
+				"links of host %u did not come up: %s; set VIADUCT_LOG_FILE to see",
+				host, strerror(-rc));
+	}
+	return rc;
+}
+
+static int up_start(const struct fabric *f, const struct up_args *up, char *error)
+{
+	char path[4096];
+	unsigned int host;
+	int rc;
+
+	rc = cl_agent_path(path, sizeof(path));
+	if (rc != 0) {
+		snprintf(error, CL_ERROR_MAX,
+			 rc == -EPERM ? "VIADUCT_AGENT=none forbids to start agents"
+				      : "viaductd was not found; set VIADUCT_AGENT to its path");
+		return rc;
+	}
+	for (host = 0; host < up->hosts && rc == 0; host++)
+		rc = spawn_host(f, up, host, path, error);
+	return rc != 0 ? rc : up_wait(f, up->hosts, error);
+}
+
+static int stay(const struct fabric *f, const sigset_t *signals)
+{
+	char error[CL_ERROR_MAX];
+	int sig;
+
+	sigwait(signals, &sig);
+	return stop_all(f, error) < 0 ? fail("%s", error) : EXIT_OK;
+}
+
+static int cmd_up(const struct fabric *f, const struct up_args *up)
+{
+	char error[CL_ERROR_MAX], ignored[CL_ERROR_MAX];
+	struct cl_agent agent;
+	sigset_t signals;
+
+	if (f->owner != geteuid())
+		return fail("fabric %s belongs to uid %u; only its owner brings it up", f->name,
+			    (unsigned int)f->owner);
+	if (tool_open_any(f, &agent, error) != -ENODEV) {
+		cl_close(&agent);
+		return fail("fabric %s is up already; vi_fabric down --name %s takes it down",
+			    f->name, f->name);
+	}
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	if (up->foreground)
+		sigprocmask(SIG_BLOCK, &signals, NULL);
+	if (up_start(f, up, error) != 0) {
+		stop_all(f, ignored);
+		return fail("%s", error);
+	}
+	printf("fabric %s is up: %u host%s\n", f->name, up->hosts, up->hosts == 1 ? "" : "s");
+	fflush(stdout);
+	return up->foreground ? stay(f, &signals) : EXIT_OK;
+}
+
+static int cmd_down(const struct fabric *f)
+{
+	char error[CL_ERROR_MAX];
+	int n = stop_all(f, error);
+
+	if (n < 0)
+		return fail("%s", error);
+	if (n == 0)
+		return fail("fabric %s is not up: no agent answers", f->name);
+	printf("fabric %s is down\n", f->name);
+	return EXIT_OK;
+}
+
+/* ---- status ---- */
+
+/* The items of a list as an array; takes what the agent says only if it is JSON. */
+static struct json_object *list_json(struct cl_agent *agent, enum w_list_what what)
+{
+	struct json_object *array = json_object_new_array(), *item;
+	char text[400];
+	uint32_t i;
+
+	for (i = 0; cl_list(agent, what, i, text) == 0; i++) {
+		item = json_tokener_parse(text);
+		if (item != NULL)
+			json_object_array_add(array, item);
+	}
+	return array;
+}
+
+static struct json_object *host_json(const struct fabric *f, unsigned int host, const char *name)
+{
+	struct json_object *o = json_object_new_object();
+	struct cl_agent agent;
+	char error[CL_ERROR_MAX];
+	int rc = tool_open(f, host, &agent, error);
+
+	json_object_object_add(o, "id", json_object_new_int((int)host));
+	json_object_object_add(o, "name", json_object_new_string(name));
+	json_object_object_add(o, "agent", json_object_new_string(rc == 0 ? "up" : "down"));
+	if (rc != 0)
+		return o;
+	json_object_object_add(o, "ports", list_json(&agent, W_LIST_PORTS));
+	json_object_object_add(o, "clients", list_json(&agent, W_LIST_CLIENTS));
+	cl_close(&agent);
+	return o;
+}
+
+static struct json_object *status_json(const struct fabric *f, struct cl_agent *agent)
+{
+	struct json_object *root = json_object_new_object(), *hosts = json_object_new_array();
+	struct w_name name;
+	uint8_t addr[W_HOST_ADDR_LEN];
+	unsigned int host;
+	int rc;
+
+	json_object_object_add(root, "fabric", json_object_new_string(f->name));
+	json_object_object_add(root, "owner", json_object_new_int64(f->owner));
+	json_object_object_add(root, "host_count", json_object_new_int(agent->welcome.host_count));
+	for (host = 0; host < agent->welcome.host_count; host++) {
+		w_host_addr((uint16_t)host, addr);
+		rc = cl_addr_name(agent, addr, &name);
+		json_object_array_add(hosts, host_json(f, host, rc == 0 ? name.name : "?"));
+	}
+	json_object_object_add(root, "hosts", hosts);
+	json_object_object_add(root, "aliases", list_json(agent, W_LIST_ALIASES));
+	return root;
+}
+
+static const char *text_of(struct json_object *o, const char *key)
+{
+	struct json_object *v;
+
+	return json_object_object_get_ex(o, key, &v) ? json_object_get_string(v) : "-";
+}
+
+static struct json_object *array_of(struct json_object *o, const char *key, size_t *count_out)
+{
+	struct json_object *v = NULL;
+
+	json_object_object_get_ex(o, key, &v);
+	*count_out = v != NULL ? json_object_array_length(v) : 0;
+	return v;
+}
+
+/* Returns whether all of the host is up. */
+static bool print_host(struct json_object *host)
+{
+	struct json_object *ports, *port, *clients, *client;
+	bool up = strcmp(text_of(host, "agent"), "up") == 0;
+	size_t i, n;
+
+	printf("host %s %s: agent %s\n", text_of(host, "id"), text_of(host, "name"),
+	       text_of(host, "agent"));
+	ports = array_of(host, "ports", &n);
+	for (i = 0; i < n; i++) {
+		port = json_object_array_get_idx(ports, i);
+		up = up && strcmp(text_of(port, "link"), "up") == 0;
+		printf("  port %-6s %-12s link %-4s peer %-3s window %s of %s bytes used\n",
+		       text_of(port, "name"), text_of(port, "kind"), text_of(port, "link"),
+		       text_of(port, "peer"), text_of(port, "window_used"),
+		       text_of(port, "window_bytes"));
+	}
+	clients = array_of(host, "clients", &n);
+	for (i = 0; i < n; i++) {
+		client = json_object_array_get_idx(clients, i);
+		printf("  process %s %s: %s connections\n", text_of(client, "pid"),
+		       text_of(client, "program"), text_of(client, "conns"));
+	}
+	return up;
+}
+
+static bool host_up(struct json_object *host)
+{
+	struct json_object *ports;
+	bool up = strcmp(text_of(host, "agent"), "up") == 0;
+	size_t i, n;
+
+	ports = array_of(host, "ports", &n);
+	for (i = 0; i < n; i++)
+		up = up && strcmp(text_of(json_object_array_get_idx(ports, i), "link"), "up") == 0;
+	return up;
+}
+
+static bool print_status(struct json_object *root, bool json)
+{
+	struct json_object *hosts;
+	bool up = true;
+	size_t i, n;
+
+	hosts = array_of(root, "hosts", &n);
+	if (json)
+		puts(json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY));
+	else
+		printf("fabric %s: %zu hosts\n", text_of(root, "fabric"), n);
+	for (i = 0; i < n; i++) {
+		if (json)
+			up = host_up(json_object_array_get_idx(hosts, i)) && up;
+		else
+			up = print_host(json_object_array_get_idx(hosts, i)) && up;
+	}
+	return up;
+}
+
+/* Exit status 0 only when every agent answers and every link is up. */
+static int cmd_status(const struct fabric *f, bool json)
+{
+	struct cl_agent agent;
+	struct json_object *root;
+	char error[CL_ERROR_MAX];
+	bool up;
+
+	if (tool_open_any(f, &agent, error) != 0)
+		return fail("%s", error);
+	root = status_json(f, &agent);
+	up = print_status(root, json);
+	json_object_put(root);
+	cl_close(&agent);
+	return up ? EXIT_OK : EXIT_FAIL;
+}
+
+/* ---- changes ---- */
+
+static int host_number(const struct fabric *f, const char *name, unsigned int *out, char *error)
+{
+	struct cl_agent agent;
+	struct w_name found;
+	int rc = tool_open_any(f, &agent, error);
+
+	if (rc != 0)
+		return rc;
+	rc = cl_name(&agent, name, 0, &found);
+	if (rc == 0)
+		*out = (unsigned int)found.host_addr[4] << 8 | found.host_addr[5];
+	else
+		snprintf(error, CL_ERROR_MAX,
+			 "fabric %s has no host %.60s; vi_fabric status lists them", f->name, name);
+	cl_close(&agent);
+	return rc;
+}
+
+static int cmd_link(const struct fabric *f, char **args)
+{
+	bool up = strcmp(args[2], "up") == 0;
+	struct cl_agent agent;
+	char error[CL_ERROR_MAX];
+	unsigned int host;
+	int rc;
+
+	if (!up && strcmp(args[2], "down") != 0)
+		return usage("link: up or down expected, found %s", args[2]);
+	rc = host_number(f, args[0], &host, error);
+	if (rc == 0)
+		rc = tool_open(f, host, &agent, error);
+	if (rc != 0)
+		return fail("%s", error);
+	rc = cl_admin(&agent, up ? W_ADMIN_LINK_UP : W_ADMIN_LINK_DOWN, args[1], error);
+	cl_close(&agent);
+	return rc == 0 ? EXIT_OK : fail("%s", error);
+}
+
+/* Tells every agent of the fabric. */
+static int cmd_name(const struct fabric *f, enum w_admin_verb verb, const char *pair)
+{
+	struct cl_agent agent;
+	char error[CL_ERROR_MAX];
+	unsigned int host, told = 0;
+	int rc;
+
+	for (host = 0; host < CL_HOSTS_MAX; host++) {
+		rc = tool_open(f, host, &agent, error);
+		if (rc == -ENODEV)
+			continue;
+		if (rc != 0)
+			return fail("%s", error);
+		rc = cl_admin(&agent, verb, pair, error);
+		cl_close(&agent);
+		if (rc != 0)
+			return fail("%s", error);
+		told++;
+	}
+	return told > 0 ? EXIT_OK : fail("fabric %s is not up: no agent answers", f->name);
+}
+
+/* ---- command line ---- */
+
+enum {
+	OPT_NAME = 1,
+	OPT_JSON,
+	OPT_HOSTS,
+	OPT_FOREGROUND,
+	OPT_PASS,
+	OPT_WINDOW,
+	OPT_DOORBELLS,
+	OPT_SCRATCHPADS,
+	OPT_HELP,
+	OPT_VERSION
+};
+
+static const struct option options[] = {
+	{ "name", required_argument, NULL, OPT_NAME },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "hosts", required_argument, NULL, OPT_HOSTS },
+	{ "foreground", no_argument, NULL, OPT_FOREGROUND },
+	{ "names", required_argument, NULL, OPT_PASS },
+	{ "alias", required_argument, NULL, OPT_PASS },
+	{ "device-alias", required_argument, NULL, OPT_PASS },
+	{ "group", required_argument, NULL, OPT_PASS },
+	{ "port", required_argument, NULL, OPT_PASS },
+	{ "window", required_argument, NULL, OPT_WINDOW },
+	{ "doorbells", required_argument, NULL, OPT_DOORBELLS },
+	{ "scratchpads", required_argument, NULL, OPT_SCRATCHPADS },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ 0 },
+};
+
+struct command_line {
+	struct fabric fabric;
+	const char *fabric_text;
+	struct up_args up;
+	bool json;
+	bool up_only; /* an option of `up` was given */
+};
+
+static bool in_range(const char *text, unsigned long min, unsigned long max, unsigned long *out)
+{
+	unsigned long v;
+	char *end;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || v < min || v > max)
+		return false;
+	*out = v;
+	return true;
+}
+
+static int pass_on(struct command_line *cl, const char *name, const char *arg)
+{
+	static const char *const dashed[] = { "--names",     "--alias",	     "--device-alias",
+					      "--group",     "--port",	     "--window",
+					      "--doorbells", "--scratchpads" };
+	size_t i;
+
+	if (cl->up.count + 2 > ARGS_MAX)
+		return usage("too many options");
+	for (i = 0; i < U_ARRAY_SIZE(dashed); i++) {
+		if (strcmp(dashed[i] + 2, name) == 0)
+			cl->up.v[cl->up.count++] = dashed[i];
+	}
+	cl->up.v[cl->up.count++] = arg;
+	cl->up_only = true;
+	return EXIT_OK;
+}
+
+static int option_take(struct command_line *cl, int c, const char *name, const char *arg)
+{
+	unsigned long v;
+	uint64_t bytes;
+
+	switch (c) {
+	case OPT_NAME:
+		cl->fabric_text = arg;
+		return EXIT_OK;
+	case OPT_JSON:
+		cl->json = true;
+		return EXIT_OK;
+	case OPT_FOREGROUND:
+		cl->up.foreground = cl->up_only = true;
+		return EXIT_OK;
+	case OPT_HOSTS:
+		if (!in_range(arg, 1, CL_HOSTS_MAX, &v))
+			return usage("--hosts: 1..%u expected, found %s", CL_HOSTS_MAX, arg);
+		cl->up.hosts = (unsigned int)v;
+		cl->up_only = true;
+		return EXIT_OK;
+	case OPT_WINDOW:
+		if (u_cfg_parse_bytes(arg, &bytes) != 0)
+			return usage("--window: a size like 64M expected, found %s", arg);
+		return pass_on(cl, name, arg);
+	case OPT_DOORBELLS:
+		if (!in_range(arg, 2, 32, &v))
+			return usage("--doorbells: 2..32 expected, found %s", arg);
+		return pass_on(cl, name, arg);
+	case OPT_SCRATCHPADS:
+		if (!in_range(arg, 8, 64, &v))
+			return usage("--scratchpads: 8..64 expected, found %s", arg);
+		return pass_on(cl, name, arg);
+	default:
+		return pass_on(cl, name, arg);
+	}
+}
+
+static int parse(int argc, char **argv, struct command_line *cl)
+{
+	int c, which, rc = EXIT_OK;
+
+	while (rc == EXIT_OK && (c = getopt_long(argc, argv, "", options, &which)) != -1) {
+		if (c == OPT_HELP) {
+			help();
+			exit(EXIT_OK);
+		}
+		if (c == OPT_VERSION) {
+			printf("vi_fabric (Viaduct) %s\n", VIADUCT_VERSION);
+			exit(EXIT_OK);
+		}
+		if (c == '?')
+			return usage("wrong option");
+		rc = option_take(cl, c, options[which].name, optarg);
+	}
+	return rc;
+}
+
+static int run(struct command_line *cl, int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int args;
+	} commands[] = { { "up", 0 },	{ "down", 0 },	{ "status", 0 },
+			 { "link", 3 }, { "alias", 1 }, { "device", 1 } };
+	size_t i;
+
+	for (i = 0; argc > 0 && i < U_ARRAY_SIZE(commands); i++) {
+		if (strcmp(argv[0], commands[i].name) == 0)
+			break;
+	}
+	if (argc == 0 || i == U_ARRAY_SIZE(commands))
+		return usage(argc == 0 ? "a command is expected" : "no command %s", argv[0]);
+	if (argc - 1 != commands[i].args)
+		return usage("%s takes %d arguments, found %d", argv[0], commands[i].args,
+			     argc - 1);
+	if ((cl->up_only && i != 0) || (cl->json && i != 2))
+		return usage("an option is not one of %s's", argv[0]);
+	switch (i) {
+	case 0:
+		return cmd_up(&cl->fabric, &cl->up);
+	case 1:
+		return cmd_down(&cl->fabric);
+	case 2:
+		return cmd_status(&cl->fabric, cl->json);
+	case 3:
+		return cmd_link(&cl->fabric, argv + 1);
+	default:
+		return cmd_name(&cl->fabric, i == 4 ? W_ADMIN_ALIAS : W_ADMIN_DEVICE, argv[1]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct command_line cl = { .up.hosts = 2 };
+	int rc = parse(argc, argv, &cl);
+
+	if (rc != EXIT_OK)
+		return rc;
+	if (u_cfg_load() != 0)
+		return EXIT_FAIL;
+	if (cl.fabric_text == NULL)
+		cl.fabric_text = u_cfg_str(U_CFG_FABRIC);
+	if (w_fabric_parse(cl.fabric_text, &cl.fabric.owner, cl.fabric.name) != 0)
+		return usage("fabric %s: NAME or OWNER:NAME of [A-Za-z0-9._-] expected",
+			     cl.fabric_text);
+	return run(&cl, argc - optind, argv + optind);
+}

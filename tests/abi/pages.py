@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every exported function has a page, and no page makes the formatter complain.
+
+usage: pages.py DIRECTORY MAP
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+from exports import from_map  # noqa: E402
+
+NEEDED = ('SYNOPSIS', 'RETURN VALUE', 'CONTEXT', 'OWNERSHIP', 'SEE ALSO')
+
+
+def formatted(page):
+    done = subprocess.run(['groff', '-man', '-ww', '-Tutf8', '-rLL=100n', str(page)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    return done.stdout, done.stderr
+
+
+def main(argv):
+    directory, bad = pathlib.Path(argv[1]), 0
+    pages = sorted(p for p in directory.iterdir() if p.suffix in ('.1', '.3', '.7'))
+    names = {p.name for p in pages}
+    for missing in sorted({f'{name}.3' for name in from_map(argv[2])} - names):
+        print(f'no page {missing}')
+        bad += 1
+    for missing in sorted({'vipl.7', 'viaduct.7'} - names):
+        print(f'no page {missing}')
+        bad += 1
+    for page in pages:
+        source = page.read_text()
+        if page.suffix == '.3':
+            for heading in NEEDED:
+                if f'.SH {heading}\n' not in source:
+                    print(f'{page.name}: no section {heading}')
+                    bad += 1
+        if any(line.startswith('@') for line in source.splitlines()):
+            print(f'{page.name}: a line of the template was not replaced')
+            bad += 1
+        if shutil.which('groff'):
+            text, warnings = formatted(page)
+            if warnings or not text.strip():
+                print(f'{page.name}: {warnings or "empty"}')
+                bad += 1
+    print(f'{len(pages)} pages' + ('' if shutil.which('groff') else ', not formatted: no groff'))
+    return 1 if bad else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * vipl_ext.h - extensions of this provider to the VI Provider Library
+ *
+ * Every function and type here starts with Vipx.  A program that uses only
+ * vipl.h needs none of them.  Structures carry their own size first; the caller
+ * sets it before the call, and the library writes no more than that.
+ */
+#ifndef _VIPL_EXT_H
+#define _VIPL_EXT_H
+
+#include <vipl.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
+
+/* Version of this header; VipxQueryVersion() tells that of the library. */
+#define VIPX_VERSION 1
+
+/* How packets to a host travel. */
+typedef enum _VIPX_PATH_KIND {
+	VIPX_PATH_NONE = 0,	 /* no path */
+	VIPX_PATH_SELF = 1,	 /* this host itself */
+	VIPX_PATH_NEIGHBOUR = 2, /* a host at the other end of one of this host's ports */
+	VIPX_PATH_RELAYED = 3	 /* through the agents of the hosts in between */
+} VIPX_PATH_KIND;
+
+typedef struct _VIPX_ROUTE {
+	VIP_ULONG Size;	     /* sizeof(VIPX_ROUTE), set by the caller */
+	VIP_ULONG Reachable; /* VIP_TRUE or VIP_FALSE */
+	VIP_ULONG Hops;	     /* links to cross; 0 to the own host */
+	VIP_ULONG PathKind;  /* VIPX_PATH_* */
+	char Host[64];	     /* name of the remote host */
+	char Port[16];	     /* the local port packets leave by */
+	char Reason[160];    /* one line: why this way, or why not reachable */
+} VIPX_ROUTE;
+
+/* Totals since the NIC was opened or the VI created. */
+typedef struct _VIPX_COUNTERS {
+	VIP_ULONG Size;		      /* sizeof(VIPX_COUNTERS), set by the caller */
+	VIP_UINT64 SendsPosted;	      /* descriptors given to VipPostSend() */
+	VIP_UINT64 RecvsPosted;	      /* descriptors given to VipPostRecv() */
+	VIP_UINT64 MessagesSent;      /* sends that left, without RDMA */
+	VIP_UINT64 MessagesReceived;  /* messages put into receive descriptors */
+	VIP_UINT64 BytesSent;	      /* payload of sends, RDMA writes and answers to RDMA reads */
+	VIP_UINT64 BytesReceived;     /* payload that arrived */
+	VIP_UINT64 RdmaWrites;	      /* RDMA writes begun here */
+	VIP_UINT64 RdmaReads;	      /* RDMA reads begun here */
+	VIP_UINT64 SlotsSent;	      /* packets written into the peer's slices */
+	VIP_UINT64 SlotsReceived;     /* packets taken from own slices */
+	VIP_UINT64 Dropped;	      /* messages and RDMA dropped here */
+	VIP_UINT64 RecvQueueEmpty;    /* messages that met no receive */
+	VIP_UINT64 ProtectionErrors;  /* accesses refused here */
+	VIP_UINT64 ProtocolErrors;    /* malformed packets from the peer */
+	VIP_UINT64 DoorbellsRung;     /* rings sent */
+	VIP_UINT64 DoorbellsTaken;    /* rings that woke something here */
+	VIP_UINT64 Sleeps;	      /* times a thread went to sleep */
+	VIP_UINT64 Stalls;	      /* times sending had to wait for room at the peer */
+	VIP_UINT64 ConnectionsOpened; /* connections made */
+	VIP_UINT64 ConnectionsLost;   /* connections broken, not by VipDisconnect() here */
+} VIPX_COUNTERS;
+
+/**
+ * VipxAllocMem - allocate registered memory in the window
+ * @NicHandle: in, handle from VipOpenNic()
+ * @Length: in, bytes, at least 1; rounded up to whole pages
+ * @MemAttribs: in, attributes, or NULL: no protection tag, no RDMA
+ * @Address: out, start of the memory, page-aligned and zeroed, not NULL
+ * @MemoryHandle: out, its handle, not NULL
+ *
+ * Memory that peers reach without a copy: the memory window of the host's ports. It is registered
+ * like memory given to VipRegisterMem(), over the rounded length. VipSetMemAttributes() and
+ * VipQueryMem() work on it; VipDeregisterMem() does not.
+ *
+ * Ownership: the caller frees it with VipxFreeMem().
+ *
+ * Return:
+ *  - VIP_SUCCESS: allocated and registered
+ *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, or Length 0 or above
+ *    MaxRegisterBlockBytes
+ *  - VIP_ERROR_RESOURCE: the window or the table of regions is full. Free some, or raise
+ *    VIADUCT_WINDOW_BYTES
+ *  - VIP_INVALID_PTAG: Ptag is neither NULL nor a tag of this NIC handle
+ *  - VIP_INVALID_RDMAREAD: EnableRdmaRead, but the NIC has no RDMA read
+ *
+ * Context: may ask the agent, which answers at once. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: valid for descriptors posted after the return.
+ *
+ * Since: 1.0
+ */
+VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTRIBUTES *MemAttribs,
+			VIP_PVOID *Address, VIP_MEM_HANDLE *MemoryHandle);
+
+/**
+ * VipxFreeMem - free memory of VipxAllocMem
+ * @NicHandle: in, the NIC handle it was allocated with
+ * @Address: in, the address VipxAllocMem() gave
+ * @MemoryHandle: in, the handle VipxAllocMem() gave
+ *
+ * Ends the registration and unmaps the memory. Take descriptors that use it first.
+ *
+ * Ownership: after success neither address nor handle may be used.
+ *
+ * Return:
+ *  - VIP_SUCCESS: freed
+ *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, another address, or memory
+ *    that is not of VipxAllocMem()
+ *
+ * Context: may wait until a transfer that is using the memory at this moment is over. Thread-safe.
+ * Allowed in handlers.
+ *
+ * Ordering: the pages are not used for anything else before every peer has let go of them.
+ *
+ * Since: 1.0
+ */
+VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HANDLE MemoryHandle);
+
+/**
+ * VipxCQFd - tell the file descriptor of a completion queue
+ * @CQHandle: in, the queue
+ * @Fd: out, a file descriptor for poll(2) and epoll(7), not NULL
+ *
+ * It becomes readable when the queue was armed with VipxCQArm() and gets an entry. Every call gives
+ * the same descriptor. Do not read from it: VipxCQArm() clears it.
+ *
+ * Ownership: the descriptor belongs to the queue; VipDestroyCQ() closes it. Do not close it.
+ *
+ * Return:
+ *  - VIP_SUCCESS: Fd is filled
+ *  - VIP_INVALID_PARAMETER: not a CQ handle, or NULL
+ *  - VIP_ERROR_RESOURCE: no file descriptor or thread left. Raise the limit (ulimit -n)
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: none.
+ *
+ * Since: 1.0
+ */
+VIP_RETURN VipxCQFd(VIP_CQ_HANDLE CQHandle, int *Fd);
+
+/**
+ * VipxCQArm - arm the file descriptor of a completion queue
+ * @CQHandle: in, the queue
+ *
+ * Makes the descriptor of VipxCQFd() not readable and arms it for the next entry, once. If entries
+ * are there already, it becomes readable at once. Use: arm, then VipCQDone() until VIP_NOT_DONE,
+ * then sleep in epoll; when it wakes, arm again.
+ *
+ * Ownership: nothing changes hands.
+ *
+ * Return:
+ *  - VIP_SUCCESS: armed
+ *  - VIP_INVALID_PARAMETER: not a CQ handle
+ *  - VIP_ERROR_RESOURCE: no file descriptor or thread left. Raise the limit (ulimit -n)
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: an entry added after the call makes the descriptor readable; none is missed.
+ *
+ * Since: 1.0
+ */
+VIP_RETURN VipxCQArm(VIP_CQ_HANDLE CQHandle);
+
+/**
+ * VipxProgress - move packets of all VIs of a NIC now
+ * @NicHandle: in, handle from VipOpenNic()
+ *
+ * Packets also move in every Done, Wait and Post call, and in a thread of the library when none of
+ * these is called. A program that computes for long serves its peers sooner with a call now and
+ * then.
+ *
+ * Ownership: nothing changes hands.
+ *
+ * Return:
+ *  - VIP_SUCCESS: packets were moved
+ *  - VIP_NOT_DONE: there was nothing to move
+ *  - VIP_INVALID_PARAMETER: not an open NIC handle
+ *
+ * Context: does not block. Thread-safe: a VI that is busy in another thread is left to it. Allowed
+ * in handlers.
+ *
+ * Ordering: none.
+ *
+ * Since: 1.0
+ */
+VIP_RETURN VipxProgress(VIP_NIC_HANDLE NicHandle);
+
+/**
+ * VipxErrorString - tell the name of a return code
+ * @Code: in, a return code
+ *
+ * Ownership: the text is a constant of the library. Do not free it.
+ *
+ * Return: the name, such as "VIP_NOT_DONE"; for an unknown code a text that says so. Never NULL
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: none.
+ *
+ * Since: 1.0
+ */
+const char *VipxErrorString(VIP_RETURN Code);
+
+/**
+ * VipxStatusString - name the bits of a descriptor status
+ * @Status: in, the Status of a descriptor
+ * @Buffer: out, the names without VIP_STATUS_, separated by '|', ended by a zero byte, such as
+ *	"DONE|LENGTH_ERROR|OP_RECEIVE"; not NULL. 192 bytes are always enough
+ * @Length: in, bytes of room in Buffer, at least 1
+ *
+ * Ownership: Buffer is the caller's.
+ *
+ * Return:
+ *  - VIP_SUCCESS: the whole text is in Buffer
+ *  - VIP_ERROR_RESOURCE: it did not fit; Buffer holds its beginning, ended by a zero byte. Provide
+ *    more room
+ *  - VIP_INVALID_PARAMETER: Buffer is NULL or Length 0
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: none.
+ *
+ * Since: 1.0
+ */
+VIP_RETURN VipxStatusString(VIP_ULONG Status, char *Buffer, VIP_ULONG Length);
+
+/**
+ * VipxQueryRoute - tell how packets get to a host
+ * @NicHandle: in, handle from VipOpenNic()
+ * @RemoteAddr: in, address of the host; the discriminator is ignored. Not NULL
+ * @Route: in/out, in: Size; out: the route, not NULL
+ *
+ * A host that cannot be reached is no failure: Reachable is VIP_FALSE and Reason says why.
+ *
+ * Ownership: Route is the caller's. No more than Size bytes are written.
+ *
+ * Return:
+ *  - VIP_SUCCESS: Route is filled
+ *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, an address of wrong length, or a Size
+ *    smaller than that of version 1
+ *  - VIP_ERROR_RESOURCE: the agent is gone. Close the NIC
+ *
+ * Context: asks the agent, which answers at once. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: a snapshot: links may come and go.
+ *
+ * Since: 1.0
+ */
+VIP_RETURN VipxQueryRoute(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *RemoteAddr, VIPX_ROUTE *Route);
+
+/**
+ * VipxQueryCounters - tell what a NIC or a VI has done
+ * @NicHandle: in, handle from VipOpenNic()
+ * @ViHandle: in, a VI of this NIC handle, or NULL: sums over all VIs of the handle, also those
+ *	destroyed
+ * @Counters: in/out, in: Size; out: the counters, not NULL
+ *
+ * Ownership: Counters is the caller's. No more than Size bytes are written.
+ *
+ * Return:
+ *  - VIP_SUCCESS: Counters is filled
+ *  - VIP_INVALID_PARAMETER: a bad handle, a VI of another NIC handle, a NULL pointer, or a Size
+ *    smaller than that of version 1
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: each counter is exact; together they are no snapshot while traffic runs.
+ *
+ * Since: 1.0
+ */
+VIP_RETURN VipxQueryCounters(VIP_NIC_HANDLE NicHandle, VIP_VI_HANDLE ViHandle,
+			     VIPX_COUNTERS *Counters);
+
+/**
+ * VipxQueryVersion - tell the version of the library
+ * @Extension: out, VIPX_VERSION of the library, or NULL
+ * @Release: out, its release, such as "1.0.0", or NULL
+ *
+ * Extensions up to the smaller of this version and the VIPX_VERSION compiled with can be used.
+ *
+ * Ownership: the text is a constant of the library. Do not free it.
+ *
+ * Return:
+ *  - VIP_SUCCESS: always
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: none.
+ *
+ * Since: 1.0
+ */
+VIP_RETURN VipxQueryVersion(VIP_ULONG *Extension, const char **Release);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

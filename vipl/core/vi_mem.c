@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory regions: the translation and protection table.
+ *
+ * A look-up takes no lock.  A region's fields other than ptag and rights are
+ * constant while its handle is live, and the slot is used again only after
+ * deregistration has passed through the locks of every VI: who found the handle
+ * live under such a lock sees whole fields and may use the memory until it
+ * drops the lock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "vi_core.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define SLOT_MASK ((1u << VI_TPT_SLOT_BITS) - 1)
+#define GENERATION_MASK ((1u << (32 - VI_TPT_SLOT_BITS)) - 1)
+/* So many slots stay free before one is used again: a stale handle stays stale for long. */
+#define SPARE_SLOTS 256u
+
+static struct vi_region *slot_region(const struct vi_tpt *tpt, uint32_t slot)
+{
+	/* R: pairs with the release in add_slot(). */
+	struct vi_region *chunk =
+		atomic_load_explicit(&tpt->chunk[slot / VI_TPT_CHUNK], memory_order_acquire);
+
+	return chunk != NULL ? &chunk[slot % VI_TPT_CHUNK] : NULL;
+}
+
+static struct vi_region *handle_region(const struct vi_tpt *tpt, uint32_t handle)
+{
+	struct vi_region *r = slot_region(tpt, handle & SLOT_MASK);
+
+	/* R: pairs with the release in vi_mem_register(). */
+	if (u_unlikely(r == NULL || handle == 0 ||
+		       atomic_load_explicit(&r->handle, memory_order_acquire) != handle))
+		return NULL;
+	return r;
+}
+
+void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint64_t len,
+		   uint32_t handle, uint32_t access)
+{
+	struct vi_region *r = handle_region(&nic->tpt, handle);
+	uint64_t region_ptag;
+	uint64_t base;
+
+	if (u_unlikely(r == NULL))
+		return NULL;
+	if (u_unlikely((atomic_load_explicit(&r->rights, memory_order_relaxed) & access) != access))
+		return NULL;
+	region_ptag = atomic_load_explicit(&r->ptag, memory_order_relaxed);
+	if (u_unlikely(ptag != region_ptag && ptag != 0 && region_ptag != 0))
+		return NULL;
+	base = atomic_load_explicit(&r->base, memory_order_relaxed);
+	if (u_unlikely(addr < base ||
+		       !u_range_ok(addr - base, len,
+				   atomic_load_explicit(&r->length, memory_order_relaxed))))
+		return NULL;
+	return (void *)(uintptr_t)addr;
+}
+
+struct vi_region *vi_tpt_find(struct vi_nic *nic, uint32_t handle)
+{
+	return handle_region(&nic->tpt, handle);
+}
+
+/* ---- slots ---------------------------------------------------------------------------------- */
+
+static uint32_t free_slot_take(struct vi_tpt *tpt)
+{
+	uint32_t slot = tpt->free_head;
+
+	if (slot == 0)
+		return 0;
+	tpt->free_head = slot_region(tpt, slot)->next_free;
+	if (tpt->free_head == 0)
+		tpt->free_tail = 0;
+	tpt->free_count--;
+	return slot;
+}
+
+static void free_slot_put(struct vi_tpt *tpt, uint32_t slot)
+{
+	slot_region(tpt, slot)->next_free = 0;
+	if (tpt->free_tail != 0)
+		slot_region(tpt, tpt->free_tail)->next_free = slot;
+	else
+		tpt->free_head = slot;
+	tpt->free_tail = slot;
+	tpt->free_count++;
+}
+
+/* A slot never used before, or 0. */
+static uint32_t add_slot(struct vi_tpt *tpt)
+{
+	uint32_t slot = tpt->slots + 1;
+	struct vi_region *chunk;
+
+	if (slot > SLOT_MASK)
+		return 0;
+	if (slot_region(tpt, slot) == NULL) {
+		chunk = calloc(VI_TPT_CHUNK, sizeof(*chunk));
+		if (chunk == NULL)
+			return 0;
+		atomic_store_explicit(&tpt->chunk[slot / VI_TPT_CHUNK], chunk,
+				      memory_order_release);
+	}
+	slot_region(tpt, slot)->generation = tpt->first_generation;
+	tpt->slots = slot;
+	return slot;
+}
+
+static uint32_t take_slot(struct vi_tpt *tpt)
+{
+	uint32_t slot = tpt->free_count < SPARE_SLOTS ? add_slot(tpt) : 0;
+
+	return slot != 0 ? slot : free_slot_take(tpt);
+}
+
+static uint32_t fresh_handle(struct vi_tpt *tpt, uint32_t slot)
+{
+	struct vi_region *r = slot_region(tpt, slot);
+	uint32_t handle;
+
+	do {
+		r->generation = (r->generation + 1) & GENERATION_MASK;
+		handle = r->generation << VI_TPT_SLOT_BITS | slot;
+	} while (handle == UINT32_MAX);
+	return handle;
+}
+
+/* ---- is the range mapped, and how ------------------------------------------------------------ */
+
+static int range_mapped(uint8_t *start, uint64_t len)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	unsigned char seen[256];
+
+	while (len > 0) {
+		uint64_t part = u_min64(len, page * sizeof(seen));
+
+		if (mincore(start, part, seen) != 0)
+			return -EINVAL;
+		start += part;
+		len -= part;
+	}
+	return 0;
+}
+
+static int populate(uint8_t *start, uint64_t len, int advice)
+{
+	while (madvise(start, len, advice) != 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			continue;
+		return -errno;
+	}
+	return 0;
+}
+
+static bool populate_known(void)
+{
+	uint8_t here;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return populate((uint8_t *)((uintptr_t)&here & ~(page - 1)), page, MADV_POPULATE_READ) == 0;
+}
+
+/*
+ * What the process itself may do with [addr, addr + len): VI_READ, or with
+ * VI_WRITE.  -EINVAL when a page is not mapped or not readable.
+ */
+static int probe_range(void *addr, uint64_t len, uint32_t *rights_out)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint8_t *start = (uint8_t *)((uintptr_t)addr & ~(page - 1));
+	uint64_t span = u_align_up((uint64_t)((uint8_t *)addr - start) + len, page);
+	int err = populate(start, span, MADV_POPULATE_WRITE);
+
+	*rights_out = VI_READ | VI_WRITE;
+	if (err == 0)
+		return 0;
+	if (err == -EINVAL && !populate_known())
+		return range_mapped(start, span);
+	if (err == -EINVAL || err == -EFAULT) {
+		*rights_out = VI_READ;
+		err = populate(start, span, MADV_POPULATE_READ);
+	}
+	if (err == -ENOMEM && range_mapped(start, span) == 0)
+		return -ENOMEM;
+	return err != 0 ? -EINVAL : 0;
+}
+
+/* ---- registration --------------------------------------------------------------------------- */
+
+static const VIP_MEM_ATTRIBUTES no_attrs;
+
+static uint32_t remote_rights(const VIP_MEM_ATTRIBUTES *attrs, uint32_t local)
+{
+	return (attrs->EnableRdmaWrite && (local & VI_WRITE) ? VI_REMOTE_WRITE : 0u) |
+	       (attrs->EnableRdmaRead ? VI_REMOTE_READ : 0u);
+}
+
+static int check_attrs(const struct vi_nic *nic, const VIP_MEM_ATTRIBUTES *attrs)
+{
+	return attrs->EnableRdmaRead && nic->attrs.RDMAReadSupport == 0 ? -EACCES : 0;
+}
+
+static int check_range(const struct vi_nic *nic, void *addr, uint64_t len)
+{
+	uint64_t start = (uintptr_t)addr;
+
+	if (addr == NULL || len == 0 || len > nic->attrs.MaxRegisterBlockBytes)
+		return -EINVAL;
+	return len - 1 > UINTPTR_MAX - start ? -EINVAL : 0;
+}
+
+/* Counts a region in and takes a slot for it. Caller holds nic->lock. */
+static int enter_region(struct vi_nic *nic, uint64_t len, uint32_t *slot_out)
+{
+	struct vi_tpt *tpt = &nic->tpt;
+
+	if (tpt->count >= nic->attrs.MaxRegisterRegions ||
+	    len > nic->attrs.MaxRegisterBytes - tpt->bytes)
+		return -ENOSPC;
+	*slot_out = take_slot(tpt);
+	if (*slot_out == 0)
+		return -ENOMEM;
+	tpt->count++;
+	tpt->bytes += len;
+	return 0;
+}
+
+static int register_locked(struct vi_nic *nic, void *addr, uint64_t len,
+			   const VIP_MEM_ATTRIBUTES *attrs, uint32_t local, void *window,
+			   VIP_MEM_HANDLE *handle_out)
+{
+	struct vi_ptag *ptag;
+	struct vi_region *r;
+	uint32_t slot;
+	int err;
+
+	err = vi_ptag_get(nic, vi_handle_id(attrs->Ptag), &ptag);
+	if (err != 0)
+		return err;
+	err = enter_region(nic, len, &slot);
+	if (err != 0) {
+		vi_ptag_put(ptag);
+		return err;
+	}
+	r = slot_region(&nic->tpt, slot);
+	r->ptag_ref = ptag;
+	r->window = window;
+	atomic_store_explicit(&r->base, (uintptr_t)addr, memory_order_relaxed);
+	atomic_store_explicit(&r->length, len, memory_order_relaxed);
+	atomic_store_explicit(&r->ptag, vi_handle_id(attrs->Ptag), memory_order_relaxed);
+	atomic_store_explicit(&r->rights, local | remote_rights(attrs, local),
+			      memory_order_relaxed);
+	*handle_out = fresh_handle(&nic->tpt, slot);
+	/* A: the fields before the handle that makes them live. */
+	atomic_store_explicit(&r->handle, *handle_out, memory_order_release);
+	return 0;
+}
+
+int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
+		    void *window, VIP_MEM_HANDLE *handle_out)
+{
+	uint32_t local = VI_READ | VI_WRITE;
+	int err;
+
+	if (attrs == NULL)
+		attrs = &no_attrs;
+	err = check_range(nic, addr, len);
+	if (err == 0)
+		err = check_attrs(nic, attrs);
+	if (err == 0 && window == NULL)
+		err = probe_range(addr, len, &local);
+	if (err != 0)
+		return err;
+	pthread_mutex_lock(&nic->lock);
+	err = register_locked(nic, addr, len, attrs, local, window, handle_out);
+	pthread_mutex_unlock(&nic->lock);
+	return err;
+}
+
+/*
+ * Passes through both locks of every VI: whoever had found the old state of the
+ * table and copies under such a lock has finished.  Caller holds nic->lock.
+ */
+static void grace(struct vi_nic *nic)
+{
+	for (struct vi_vi *vi = nic->vis; vi != NULL; vi = vi->next) {
+		u_lock_take(&vi->rx_lock);
+		u_lock_drop(&vi->rx_lock);
+		u_lock_take(&vi->tx_lock);
+		u_lock_drop(&vi->tx_lock);
+	}
+}
+
+/* The live region of this handle and start address. Caller holds nic->lock. */
+static struct vi_region *own_region(struct vi_nic *nic, const void *addr, VIP_MEM_HANDLE handle)
+{
+	struct vi_region *r = vi_tpt_find(nic, handle);
+
+	if (r == NULL ||
+	    atomic_load_explicit(&r->base, memory_order_relaxed) != (uint64_t)(uintptr_t)addr)
+		return NULL;
+	return r;
+}
+
+static int deregister_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
+			     void **window_out)
+{
+	struct vi_region *r = own_region(nic, addr, handle);
+
+	if (r == NULL || (r->window != NULL) != (window_out != NULL))
+		return -EINVAL;
+	atomic_store_explicit(&r->handle, 0, memory_order_relaxed);
+	grace(nic);
+	vi_ptag_put(r->ptag_ref);
+	r->ptag_ref = NULL;
+	if (window_out != NULL)
+		*window_out = r->window;
+	r->window = NULL;
+	nic->tpt.count--;
+	nic->tpt.bytes -= atomic_load_explicit(&r->length, memory_order_relaxed);
+	free_slot_put(&nic->tpt, handle & SLOT_MASK);
+	return 0;
+}
+
+int vi_mem_deregister(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, void **window_out)
+{
+	int err;
+
+	pthread_mutex_lock(&nic->lock);
+	err = deregister_locked(nic, addr, handle, window_out);
+	pthread_mutex_unlock(&nic->lock);
+	return err;
+}
+
+/*
+ * No check may see rights that neither the old nor the new attributes give: first
+ * what both give, then the tag, then the new rights, each step when nobody is
+ * left who saw the state before it.  Caller holds nic->lock.
+ */
+static void set_rights(struct vi_nic *nic, struct vi_region *r, uint32_t rights, uint64_t ptag)
+{
+	uint32_t old = atomic_load_explicit(&r->rights, memory_order_relaxed);
+
+	atomic_store_explicit(&r->rights, old & rights, memory_order_relaxed);
+	grace(nic);
+	atomic_store_explicit(&r->ptag, ptag, memory_order_relaxed);
+	grace(nic);
+	atomic_store_explicit(&r->rights, rights, memory_order_relaxed);
+}
+
+static int set_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
+		      const VIP_MEM_ATTRIBUTES *attrs)
+{
+	struct vi_region *r = own_region(nic, addr, handle);
+	struct vi_ptag *ptag;
+	uint32_t local;
+	int err;
+
+	if (r == NULL)
+		return -EINVAL;
+	err = vi_ptag_get(nic, vi_handle_id(attrs->Ptag), &ptag);
+	if (err != 0)
+		return err;
+	vi_ptag_put(r->ptag_ref);
+	r->ptag_ref = ptag;
+	local = atomic_load_explicit(&r->rights, memory_order_relaxed) & (VI_READ | VI_WRITE);
+	set_rights(nic, r, local | remote_rights(attrs, local), vi_handle_id(attrs->Ptag));
+	return 0;
+}
+
+int vi_mem_set(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
+	       const VIP_MEM_ATTRIBUTES *attrs)
+{
+	int err;
+
+	pthread_mutex_lock(&nic->lock);
+	err = own_region(nic, addr, handle) == NULL ? -EINVAL : check_attrs(nic, attrs);
+	if (err == 0)
+		err = set_locked(nic, addr, handle, attrs);
+	pthread_mutex_unlock(&nic->lock);
+	return err;
+}
+
+int vi_mem_query(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, VIP_MEM_ATTRIBUTES *out)
+{
+	struct vi_region *r;
+	uint32_t rights;
+
+	pthread_mutex_lock(&nic->lock);
+	r = own_region(nic, addr, handle);
+	if (r != NULL) {
+		rights = atomic_load_explicit(&r->rights, memory_order_relaxed);
+		out->Ptag = vi_id_handle(atomic_load_explicit(&r->ptag, memory_order_relaxed));
+		out->EnableRdmaWrite = rights & VI_REMOTE_WRITE ? VIP_TRUE : VIP_FALSE;
+		out->EnableRdmaRead = rights & VI_REMOTE_READ ? VIP_TRUE : VIP_FALSE;
+	}
+	pthread_mutex_unlock(&nic->lock);
+	return r != NULL ? 0 : -EINVAL;
+}

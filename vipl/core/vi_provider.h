@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What carries VIs: the contract of a provider.
+ *
+ * Two tables.  vi_provider_ops is cold: opening, connections, memory, waiting.
+ * vi_fast_ops is hot and const, one per kind of path; it is chosen when a
+ * connection completes and cached in the VI.  A sparse provider is completed by
+ * vi_provider_fill(): what it lacks answers -EOPNOTSUPP, never success.
+ *
+ * Return values: 0 or -errno of the table in vi_core.h.
+ */
+#ifndef VI_PROVIDER_H
+#define VI_PROVIDER_H
+
+#include "vi_core.h"
+
+/* A connection request that VipConnectWait handed out (the object behind a VIP_CONN_HANDLE). */
+struct vi_conn {
+	uint64_t id;
+	struct vi_nic *nic;
+	uint64_t prov_conn; /* the provider's name for it */
+	VIP_VI_ATTRIBUTES remote_attrs;
+	/* Of vi_conn.c, under its lock. */
+	bool taken;		     /* accept or reject under way */
+	struct vi_conn *next, *prev; /* nic->conns */
+};
+
+/* A copy of a VIP_NET_ADDRESS, checked. */
+struct vi_addr {
+	uint16_t host_len, disc_len;
+	uint8_t host[32];
+	uint8_t disc[64];
+};
+
+struct vi_provider_ops {
+	const char *name;
+
+	/*
+	 * Opens the device into `nic`: sets nic->prov, nic->attrs, nic->address.
+	 * -ENODEV when this provider does not know the device name.
+	 */
+	int (*nic_open)(struct vi_nic *nic, const char *device);
+	void (*nic_close)(struct vi_nic *nic);
+
+	/* The provider's part of a VI, for the life of the VI. */
+	int (*vi_create)(struct vi_vi *vi);
+	void (*vi_destroy)(struct vi_vi *vi);
+
+	/*
+	 * Connections.  All may block up to `deadline` (u_time.h) without holding locks.
+	 * The provider moves the VI: Idle -> Connect Pending -> Connected or Idle again.
+	 */
+	int (*connect_wait)(struct vi_nic *nic, const struct vi_addr *local, int64_t deadline,
+			    struct vi_addr *remote_out, struct vi_conn *conn);
+	int (*connect_accept)(struct vi_conn *conn, struct vi_vi *vi);
+	int (*connect_reject)(struct vi_conn *conn);
+	int (*connect_request)(struct vi_vi *vi, const struct vi_addr *local,
+			       const struct vi_addr *remote, int64_t deadline,
+			       VIP_VI_ATTRIBUTES *remote_attrs_out);
+	int (*peer_request)(struct vi_vi *vi, const struct vi_addr *local,
+			    const struct vi_addr *remote, int64_t deadline);
+	/* -EAGAIN while it is pending and the deadline `until` has not passed (0: just look). */
+	int (*peer_done)(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_attrs_out);
+	/* From any state to Idle; flushes both queues; the peer is told. */
+	int (*disconnect)(struct vi_vi *vi);
+
+	/* Window memory (VipxAllocMem); *window_out is the record vi_mem_register() keeps. */
+	int (*window_alloc)(struct vi_nic *nic, uint64_t len, void **addr_out, void **window_out);
+	void (*window_free)(struct vi_nic *nic, void *window);
+
+	/* Waiting: see vi_wait(). */
+	int (*progress)(struct vi_nic *nic); /* moves packets of all VIs; returns how many moved */
+	/* Whatever arrives from here on ends sleep() with this ticket. */
+	uint32_t (*arm)(struct vi_nic *nic);
+	void (*sleep)(struct vi_nic *nic, uint32_t ticket, int64_t deadline);
+	/*
+	 * Ends sleep() of every thread of this process on `nic` whose ticket is older than this
+	 * call.  Rare; any lock may be held.
+	 */
+	void (*wake)(struct vi_nic *nic);
+	/*
+	 * A cheap look at the doorbell, done by every empty poll: moves packets of the VIs that
+	 * rang.  Returns how many moved.  Does not block; takes neither nic->lock nor a cq->lock,
+	 * of which one may be held.
+	 */
+	int (*poll_bell)(struct vi_nic *nic);
+
+	/* Adds what the provider counts for the whole NIC. */
+	void (*counters)(struct vi_nic *nic, VIPX_COUNTERS *sum);
+
+	/* Names.  host: nic->attrs.NicAddressLen bytes. */
+	int (*name_to_host)(struct vi_nic *nic, const char *name, uint32_t index,
+			    uint8_t *host_out);
+	int (*host_to_name)(struct vi_nic *nic, const uint8_t *host, char *name_out, size_t size);
+	int (*route)(struct vi_nic *nic, const struct vi_addr *remote, VIPX_ROUTE *out);
+	/* The i-th host of the fabric (for autodiscovery): -ENOENT past the last. */
+	int (*host_list)(struct vi_nic *nic, uint32_t i, uint8_t *host_out, uint32_t *hops_out);
+};
+
+struct vi_fast_ops {
+	/*
+	 * A descriptor was appended to the send queue of a Connected VI.  Sends it
+	 * now if it can.  Caller holds tx_lock.
+	 */
+	void (*post_send)(struct vi_vi *vi);
+	/*
+	 * Moves packets of this VI both ways.  Returns nonzero if anything moved.  Caller holds none
+	 * of its locks, but may hold a cq->lock; a VI busy in another thread is skipped.  May be
+	 * called for a VI that has just been disconnected or destroyed: nothing to do then.
+	 */
+	int (*poke)(struct vi_vi *vi);
+	/*
+	 * A CQ that poked this VI does not any more: from now on arrivals must ring.  Locks as
+	 * for poke().  May be NULL.
+	 */
+	void (*unpolled)(struct vi_vi *vi);
+};
+
+/* Returns a full table: `in` with the missing ops answering -EOPNOTSUPP. */
+void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops *in);
+
+/* The providers, in order of trying; NULL-terminated (provider/providers.c). */
+extern const struct vi_provider_ops *const vi_providers[];
+
+/* The fast ops of a VI that is not connected: nothing moves. */
+extern const struct vi_fast_ops vi_fast_none;
+
+#endif

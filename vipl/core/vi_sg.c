@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The segments of a descriptor, and whether a descriptor is fit to be started. */
+#include <errno.h>
+
+#include "vi_core.h"
+
+static bool is_rdma(const struct vi_wqe *wqe)
+{
+	return (wqe->control & VIP_CONTROL_OP_MASK) != VIP_CONTROL_OP_SENDRECV;
+}
+
+int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access)
+{
+	uint64_t bytes =
+		sizeof(VIP_CONTROL_SEGMENT) + (uint64_t)wqe->segs * sizeof(VIP_DESCRIPTOR_SEGMENT);
+	const uint8_t *desc =
+		vi_tpt_check(vi->nic, vi->ptag, (uintptr_t)wqe->desc, bytes, wqe->handle, VI_READ);
+	uint16_t skip = is_rdma(wqe) && wqe->segs > 0 ? 1 : 0;
+
+	if (u_unlikely(desc == NULL))
+		return -EFAULT;
+	sg->nic = vi->nic;
+	sg->ptag = vi->ptag;
+	/* DS[] is declared with two elements; the segments go on behind them. */
+	sg->seg = (const VIP_DESCRIPTOR_SEGMENT *)(desc + sizeof(VIP_CONTROL_SEGMENT)) + skip;
+	sg->left = (uint16_t)(wqe->segs - skip);
+	sg->desc_handle = wqe->handle;
+	sg->handle = 0;
+	sg->access = access;
+	sg->at = NULL;
+	sg->at_left = 0;
+	return 0;
+}
+
+/* Steps to the next segment that has bytes. */
+static int next_segment(struct vi_sg *sg)
+{
+	VIP_DATA_SEGMENT seg;
+	void *at;
+
+	do {
+		if (sg->left == 0)
+			return -ENOSPC;
+		if (u_unlikely(vi_tpt_check(sg->nic, sg->ptag, (uintptr_t)sg->seg, sizeof(seg),
+					    sg->desc_handle, VI_READ) == NULL))
+			return -EFAULT;
+		seg = sg->seg->Local;
+		sg->seg++;
+		sg->left--;
+	} while (seg.Length == 0);
+	at = vi_tpt_check(sg->nic, sg->ptag, seg.Data.AddressBits, seg.Length, seg.Handle,
+			  sg->access);
+	if (u_unlikely(at == NULL))
+		return -EFAULT;
+	sg->at = at;
+	sg->at_left = seg.Length;
+	sg->handle = seg.Handle;
+	return 0;
+}
+
+int vi_sg_next(struct vi_sg *sg, uint32_t want, uint8_t **addr_out, uint32_t *len_out)
+{
+	uint32_t len;
+	int err;
+
+	if (sg->at_left == 0) {
+		err = next_segment(sg);
+		if (u_unlikely(err != 0))
+			return err;
+	} else if (u_unlikely(vi_tpt_check(sg->nic, sg->ptag, (uintptr_t)sg->at, sg->at_left,
+					   sg->handle, sg->access) == NULL)) {
+		return -EFAULT;
+	}
+	len = want < sg->at_left ? want : sg->at_left;
+	*addr_out = sg->at;
+	*len_out = len;
+	sg->at += len;
+	sg->at_left -= len;
+	return 0;
+}
+
+int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out)
+{
+	struct vi_sg walk = *sg;
+	uint64_t total = walk.at_left;
+	int err;
+
+	while ((err = next_segment(&walk)) == 0)
+		total += walk.at_left;
+	if (err != -ENOSPC)
+		return err;
+	*total_out = total;
+	return 0;
+}
+
+/* ---- is the descriptor fit ------------------------------------------------------------------- */
+
+static uint32_t check_segments(const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
+			       uint64_t *total_out)
+{
+	struct vi_sg sg;
+
+	if (vi_sg_init(&sg, vi, wqe, access) != 0 || vi_sg_check_all(&sg, total_out) != 0)
+		return VIP_STATUS_PROTECTION_ERROR;
+	return 0;
+}
+
+static bool send_format_ok(const struct vi_vi *vi, const struct vi_wqe *wqe)
+{
+	uint32_t op = wqe->control & VIP_CONTROL_OP_MASK;
+
+	if ((wqe->control & VIP_CONTROL_RESERVED) != 0 || op == VIP_CONTROL_OP_RESERVED ||
+	    wqe->segs > VI_MAX_SEGMENTS)
+		return false;
+	if (op == VIP_CONTROL_OP_SENDRECV)
+		return true;
+	if (wqe->segs == 0)
+		return false;
+	return op != VIP_CONTROL_OP_RDMAREAD || (vi->nic->attrs.RDMAReadSupport & vi->level) != 0;
+}
+
+uint32_t vi_desc_check_send(const struct vi_vi *vi, const struct vi_wqe *wqe)
+{
+	bool read = (wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAREAD;
+	uint64_t total = 0;
+	uint32_t bits;
+
+	if (u_unlikely(!send_format_ok(vi, wqe)))
+		return VIP_STATUS_FORMAT_ERROR;
+	if (u_unlikely(wqe->length > vi->max_transfer))
+		return VIP_STATUS_LENGTH_ERROR;
+	bits = check_segments(vi, wqe, read ? VI_WRITE : VI_READ, &total);
+	if (u_unlikely(bits != 0))
+		return bits;
+	return u_likely(total == wqe->length) ? 0 : VIP_STATUS_LENGTH_ERROR;
+}
+
+uint32_t vi_desc_check_recv(const struct vi_vi *vi, const struct vi_wqe *wqe,
+			    uint64_t *capacity_out)
+{
+	if (u_unlikely((wqe->control & (VIP_CONTROL_RESERVED | VIP_CONTROL_OP_MASK)) != 0 ||
+		       wqe->segs > VI_MAX_SEGMENTS))
+		return VIP_STATUS_FORMAT_ERROR;
+	return check_segments(vi, wqe, VI_WRITE, capacity_out);
+}

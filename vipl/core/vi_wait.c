@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting: poll, then yield, then sleep. */
+#include <sched.h>
+
+#include "u_futex.h"
+#include "u_time.h"
+#include "vi_core.h"
+#include "vi_provider.h"
+
+#define ADAPTIVE_POLLS 32u  /* about a microsecond: a peer that is at it */
+#define ADAPTIVE_YIELDS 20u /* a peer that wants this very processor */
+#define SPIN_POLLS 256u	    /* well below 50 us: then others get their turn */
+#define SLEEP_FIRST_NS INT64_C(1000000)
+#define SLEEP_MOST_NS INT64_C(256000000)
+
+static int poll_paused(int (*try)(void *), void *arg, uint32_t count)
+{
+	int got = 0;
+
+	while (got == 0 && count-- > 0) {
+		u_pause();
+		got = try(arg);
+	}
+	return got;
+}
+
+static int poll_yielding(int (*try)(void *), void *arg, uint32_t count)
+{
+	int got = 0;
+
+	while (got == 0 && count-- > 0) {
+		sched_yield();
+		got = try(arg);
+	}
+	return got;
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Arm, look once more, sleep.  What comes after the arming ends the sleep, so
+ * the cap on its length is only the last defence.
+ */
+static int sleep_until(struct vi_nic *nic, int (*try)(void *), void *arg, int64_t deadline)
+{
+	const struct vi_provider_ops *ops = nic->ops;
+	int64_t cap = SLEEP_FIRST_NS;
+
+	for (;;) {
+		uint32_t ticket = ops->arm(nic);
+		int got = try(arg);
+
+		if (got != 0)
+			return got;
+		if (ops->progress(nic) > 0) {
+			got = try(arg);
+			if (got != 0)
+				return got;
+			cap = SLEEP_FIRST_NS;
+		}
+		if (u_time_left(deadline) == 0)
+			return 0;
+		atomic_fetch_add_explicit(&nic->sleeps, 1, memory_order_relaxed);
+		ops->sleep(nic, ticket, sooner(deadline, u_now_ns() + cap));
+		cap = sooner(cap * 2, SLEEP_MOST_NS);
+	}
+}
+
+static int sleep_on(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(void *), void *arg,
+		    int64_t deadline)
+{
+	int got;
+
+	if (sleepers == NULL)
+		return sleep_until(nic, try, arg, deadline);
+	atomic_fetch_add_explicit(sleepers, 1, memory_order_seq_cst);
+	/* Who completes from here on sees the sleeper, or the look after the arming sees it. */
+	u_membarrier();
+	got = sleep_until(nic, try, arg, deadline);
+	atomic_fetch_sub_explicit(sleepers, 1, memory_order_relaxed);
+	return got;
+}
+
+static int wait_adaptive(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(void *),
+			 void *arg, int64_t deadline)
+{
+	int got = poll_paused(try, arg, ADAPTIVE_POLLS);
+
+	if (got == 0)
+		got = poll_yielding(try, arg, ADAPTIVE_YIELDS);
+	return got != 0 ? got : sleep_on(nic, sleepers, try, arg, deadline);
+}
+
+static int wait_awake(int (*try)(void *), void *arg, int64_t deadline, uint32_t polls)
+{
+	int got = 0;
+
+	while (got == 0 && u_time_left(deadline) != 0) {
+		got = poll_paused(try, arg, polls);
+		if (got == 0)
+			got = poll_yielding(try, arg, 1);
+	}
+	return got;
+}
+
+int vi_wait_on(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(void *), void *arg,
+	       int64_t deadline)
+{
+	int got = try(arg);
+
+	if (got != 0 || u_time_left(deadline) == 0)
+		return got;
+	switch (nic->wait_mode) {
+	case VI_WAIT_SPIN:
+		return wait_awake(try, arg, deadline, SPIN_POLLS);
+	case VI_WAIT_YIELD:
+		return wait_awake(try, arg, deadline, 0);
+	case VI_WAIT_BLOCK:
+		return sleep_on(nic, sleepers, try, arg, deadline);
+	default:
+		return wait_adaptive(nic, sleepers, try, arg, deadline);
+	}
+}
+
+int vi_wait(struct vi_nic *nic, int (*try)(void *), void *arg, int64_t deadline)
+{
+	return vi_wait_on(nic, NULL, try, arg, deadline);
+}

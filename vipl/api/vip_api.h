@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the functions of the API share.  Each checks its arguments, resolves the
+ * handle, makes one call down and translates the result.  Symbols are public
+ * because vipl.h and vipl_ext.h declare them so.
+ */
+#ifndef VIP_API_H
+#define VIP_API_H
+
+#include "vi_core.h"
+#include "vi_provider.h"
+
+/* Copies and checks an address of the consumer: 0 or -EINVAL. */
+int vip_addr_in(const struct vi_nic *nic, const VIP_NET_ADDRESS *addr, struct vi_addr *out);
+
+/* The host part alone; the discriminator is not looked at. */
+int vip_host_in(const struct vi_nic *nic, const VIP_NET_ADDRESS *addr, struct vi_addr *out);
+
+/* Is it an address of this NIC? 0 or -EINVAL. */
+int vip_addr_own(const struct vi_nic *nic, const struct vi_addr *addr);
+
+/* Writes the lengths and as many bytes as they say, no more. */
+void vip_addr_out(VIP_NET_ADDRESS *addr, const struct vi_addr *in);
+
+/* The bytes of a VIP_NET_ADDRESS, of which the structure shows only the first. */
+static inline uint8_t *vip_addr_bytes(const VIP_NET_ADDRESS *addr)
+{
+	return (uint8_t *)addr + offsetof(VIP_NET_ADDRESS, HostAddress);
+}
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+
+#include "u_time.h"
+#include "vip_api.h"
+
+/* ---- server --------------------------------------------------------------------------------- */
+
+static int wait_for(struct vi_nic *nic, const VIP_NET_ADDRESS *local_addr, VIP_ULONG timeout,
+		    struct vi_addr *remote_out, struct vi_conn *conn)
+{
+	struct vi_addr local;
+	int err = vip_addr_in(nic, local_addr, &local);
+
+	if (err == 0)
+		err = vip_addr_own(nic, &local);
+	if (err == 0)
+		err = nic->ops->connect_wait(nic, &local, u_deadline_ms(timeout), remote_out, conn);
+	return err;
+}
+
+static int connect_wait(struct vi_nic *nic, const VIP_NET_ADDRESS *local, VIP_ULONG timeout,
+			VIP_NET_ADDRESS *remote_out, VIP_VI_ATTRIBUTES *attrs_out,
+			VIP_CONN_HANDLE *handle_out)
+{
+	struct vi_conn *conn;
+	VIP_VI_ATTRIBUTES attrs;
+	struct vi_addr remote;
+	uint64_t id = 0;
+	int err = vi_conn_create(nic, &conn);
+
+	if (err != 0)
+		return err;
+	err = wait_for(nic, local, timeout, &remote, conn);
+	if (err == 0) {
+		attrs = conn->remote_attrs;
+		id = vi_conn_publish(conn);
+		if (id == 0) {
+			nic->ops->connect_reject(conn);
+			err = -ENOSPC;
+		}
+	}
+	if (err != 0) {
+		vi_conn_free(conn);
+		return err;
+	}
+	vip_addr_out(remote_out, &remote);
+	*attrs_out = attrs;
+	*handle_out = vi_id_handle(id);
+	return 0;
+}
+
+VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, VIP_ULONG Timeout,
+			  VIP_NET_ADDRESS *RemoteAddr, VIP_VI_ATTRIBUTES *RemoteViAttribs,
+			  VIP_CONN_HANDLE *ConnHandle)
+{
+	struct vi_nic *nic;
+	int err;
+
+	if (LocalAddr == NULL || RemoteAddr == NULL || RemoteViAttribs == NULL ||
+	    ConnHandle == NULL)
+		return VIP_INVALID_PARAMETER;
+	nic = vi_nic_get(NicHandle);
+	if (nic == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = connect_wait(nic, LocalAddr, Timeout, RemoteAddr, RemoteViAttribs, ConnHandle);
+	vi_ref_put(&nic->ref);
+	return vi_return(err);
+}
+
+/* Both sides must agree on these three. */
+static int compare_attrs(struct vi_vi *vi, const VIP_VI_ATTRIBUTES *remote)
+{
+	VIP_VI_ATTRIBUTES own;
+	VIP_VI_STATE state;
+	bool empty[2];
+
+	vi_vi_query(vi, &state, &own, &empty[0], &empty[1]);
+	if (state != VIP_STATE_IDLE)
+		return -EISCONN;
+	if (own.ReliabilityLevel != remote->ReliabilityLevel)
+		return -EPROTOTYPE;
+	if (own.MaxTransferSize != remote->MaxTransferSize)
+		return -EMSGSIZE;
+	return own.QoS != remote->QoS ? -EDOM : 0;
+}
+
+static int accept_conn(struct vi_conn *conn, struct vi_vi *vi)
+{
+	int err;
+
+	if (vi->nic != conn->nic)
+		return -EINVAL;
+	err = compare_attrs(vi, &conn->remote_attrs);
+	return err != 0 ? err : conn->nic->ops->connect_accept(conn, vi);
+}
+
+VIP_RETURN VipConnectAccept(VIP_CONN_HANDLE ConnHandle, VIP_VI_HANDLE ViHandle)
+{
+	struct vi_vi *vi = vi_vi_get(ViHandle);
+	struct vi_conn *conn;
+	int err;
+
+	if (vi == NULL)
+		return VIP_INVALID_PARAMETER;
+	conn = vi_conn_take(ConnHandle);
+	if (conn == NULL) {
+		vi_ref_put(&vi->ref);
+		return VIP_INVALID_PARAMETER;
+	}
+	err = accept_conn(conn, vi);
+	/* Accepted, or the client is gone: decided.  Any other failure leaves the request alive. */
+	if (err == 0 || err == -ETIMEDOUT)
+		vi_conn_end(conn);
+	else
+		vi_conn_return(conn);
+	vi_ref_put(&vi->ref);
+	return vi_return(err);
+}
+
+VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle)
+{
+	struct vi_conn *conn = vi_conn_take(ConnHandle);
+
+	if (conn == NULL)
+		return VIP_INVALID_PARAMETER;
+	/* If the client has given up there is nobody to tell, which is as good. */
+	conn->nic->ops->connect_reject(conn);
+	vi_conn_end(conn);
+	return VIP_SUCCESS;
+}
+
+/* ---- client --------------------------------------------------------------------------------- */
+
+static int connect_request(struct vi_vi *vi, const VIP_NET_ADDRESS *local_addr,
+			   const VIP_NET_ADDRESS *remote_addr, VIP_ULONG timeout,
+			   VIP_VI_ATTRIBUTES *attrs_out)
+{
+	struct vi_addr local;
+	struct vi_addr remote;
+	int err = vip_addr_in(vi->nic, local_addr, &local);
+
+	if (err == 0)
+		err = vip_addr_in(vi->nic, remote_addr, &remote);
+	if (err == 0 && vi_state(vi) != VIP_STATE_IDLE)
+		err = -EISCONN;
+	if (err != 0)
+		return err;
+	return vi->nic->ops->connect_request(vi, &local, &remote, u_deadline_ms(timeout),
+					     attrs_out);
+}
+
+VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
+			     VIP_NET_ADDRESS *RemoteAddr, VIP_ULONG Timeout,
+			     VIP_VI_ATTRIBUTES *RemoteViAttribs)
+{
+	struct vi_vi *vi;
+	int err;
+
+	if (LocalAddr == NULL || RemoteAddr == NULL || RemoteViAttribs == NULL || Timeout == 0)
+		return VIP_INVALID_PARAMETER;
+	vi = vi_vi_get(ViHandle);
+	if (vi == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = connect_request(vi, LocalAddr, RemoteAddr, Timeout, RemoteViAttribs);
+	vi_ref_put(&vi->ref);
+	return vi_return(err);
+}
+
+VIP_RETURN VipDisconnect(VIP_VI_HANDLE ViHandle)
+{
+	struct vi_vi *vi = vi_vi_get(ViHandle);
+	int err;
+
+	if (vi == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = vi->nic->ops->disconnect(vi);
+	vi_ref_put(&vi->ref);
+	return vi_return(err);
+}
+
+/* ---- peer to peer --------------------------------------------------------------------------- */
+
+static int peer_request(struct vi_vi *vi, const VIP_NET_ADDRESS *local_addr,
+			const VIP_NET_ADDRESS *remote_addr, VIP_ULONG timeout)
+{
+	struct vi_addr local;
+	struct vi_addr remote;
+	int err = vip_addr_in(vi->nic, local_addr, &local);
+
+	if (err == 0)
+		err = vip_addr_own(vi->nic, &local);
+	if (err == 0)
+		err = vip_addr_in(vi->nic, remote_addr, &remote);
+	if (err == 0 && vi_state(vi) != VIP_STATE_IDLE)
+		err = -EISCONN;
+	if (err != 0)
+		return err;
+	return vi->nic->ops->peer_request(vi, &local, &remote, u_deadline_ms(timeout));
+}
+
+VIP_RETURN VipConnectPeerRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
+				 VIP_NET_ADDRESS *RemoteAddr, VIP_ULONG Timeout)
+{
+	struct vi_vi *vi;
+	int err;
+
+	if (LocalAddr == NULL || RemoteAddr == NULL || Timeout == 0)
+		return VIP_INVALID_PARAMETER;
+	vi = vi_vi_get(ViHandle);
+	if (vi == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = peer_request(vi, LocalAddr, RemoteAddr, Timeout);
+	vi_ref_put(&vi->ref);
+	return vi_return(err);
+}
+
+static VIP_RETURN peer_result(const void *handle, int64_t until, VIP_VI_ATTRIBUTES *attrs_out)
+{
+	struct vi_vi *vi;
+	int err;
+
+	if (attrs_out == NULL)
+		return VIP_INVALID_PARAMETER;
+	vi = vi_vi_get(handle);
+	if (vi == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = vi->nic->ops->peer_done(vi, until, attrs_out);
+	vi_ref_put(&vi->ref);
+	return vi_return(err);
+}
+
+VIP_RETURN VipConnectPeerDone(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteViAttribs)
+{
+	return peer_result(ViHandle, 0, RemoteViAttribs);
+}
+
+VIP_RETURN VipConnectPeerWait(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteViAttribs)
+{
+	return peer_result(ViHandle, U_NEVER, RemoteViAttribs);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The extensions of vipl_ext.h. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vip_api.h"
+
+/* ---- window memory -------------------------------------------------------------------------- */
+
+static int alloc_window(struct vi_nic *nic, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
+			void **addr_out, VIP_MEM_HANDLE *handle_out)
+{
+	void *window;
+	void *addr;
+	int err;
+
+	if (len == 0 || len > nic->attrs.MaxRegisterBlockBytes)
+		return -EINVAL;
+	len = u_align_up(len, (uint64_t)sysconf(_SC_PAGESIZE));
+	err = nic->ops->window_alloc(nic, len, &addr, &window);
+	if (err != 0)
+		return err;
+	err = vi_mem_register(nic, addr, len, attrs, window, handle_out);
+	if (err != 0)
+		nic->ops->window_free(nic, window);
+	else
+		*addr_out = addr;
+	return err;
+}
+
+VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTRIBUTES *MemAttribs,
+			VIP_PVOID *Address, VIP_MEM_HANDLE *MemoryHandle)
+{
+	struct vi_nic *nic;
+	int err;
+
+	if (Address == NULL || MemoryHandle == NULL)
+		return VIP_INVALID_PARAMETER;
+	nic = vi_nic_get(NicHandle);
+	if (nic == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = alloc_window(nic, Length, MemAttribs, Address, MemoryHandle);
+	vi_ref_put(&nic->ref);
+	return vi_return(err);
+}
+
+VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HANDLE MemoryHandle)
+{
+	struct vi_nic *nic = vi_nic_get(NicHandle);
+	void *window;
+	int err;
+
+	if (nic == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = vi_mem_deregister(nic, Address, MemoryHandle, &window);
+	if (err == 0)
+		nic->ops->window_free(nic, window);
+	vi_ref_put(&nic->ref);
+	return vi_return(err);
+}
+
+/* ---- completion queues and progress ---------------------------------------------------------- */
+
+VIP_RETURN VipxCQFd(VIP_CQ_HANDLE CQHandle, int *Fd)
+{
+	struct vi_cq *cq;
+	int err;
+
+	if (Fd == NULL)
+		return VIP_INVALID_PARAMETER;
+	cq = vi_cq_get(CQHandle);
+	if (cq == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = vi_cq_fd(cq, Fd);
+	vi_ref_put(&cq->ref);
+	return vi_return(err);
+}
+
+VIP_RETURN VipxCQArm(VIP_CQ_HANDLE CQHandle)
+{
+	struct vi_cq *cq = vi_cq_get(CQHandle);
+	int err;
+
+	if (cq == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = vi_cq_arm(cq);
+	vi_ref_put(&cq->ref);
+	return vi_return(err);
+}
+
+VIP_RETURN VipxProgress(VIP_NIC_HANDLE NicHandle)
+{
+	struct vi_nic *nic = vi_nic_get(NicHandle);
+	int moved;
+
+	if (nic == NULL)
+		return VIP_INVALID_PARAMETER;
+	vi_nic_polled(nic);
+	moved = nic->ops->progress(nic);
+	vi_ref_put(&nic->ref);
+	return moved > 0 ? VIP_SUCCESS : VIP_NOT_DONE;
+}
+
+/* ---- texts ---------------------------------------------------------------------------------- */
+
+const char *VipxErrorString(VIP_RETURN Code)
+{
+	return vi_return_name(Code);
+}
+
+VIP_RETURN VipxStatusString(VIP_ULONG Status, char *Buffer, VIP_ULONG Length)
+{
+	if (Buffer == NULL || Length == 0)
+		return VIP_INVALID_PARAMETER;
+	return vi_status_text((uint32_t)Status, Buffer, Length) < Length ? VIP_SUCCESS
+									 : VIP_ERROR_RESOURCE;
+}
+
+/* ---- queries -------------------------------------------------------------------------------- */
+
+static int query_route(struct vi_nic *nic, const VIP_NET_ADDRESS *remote, VIPX_ROUTE *out)
+{
+	VIPX_ROUTE route = { 0 };
+	struct vi_addr addr;
+	int err = vip_host_in(nic, remote, &addr);
+
+	if (err == 0)
+		err = nic->ops->route(nic, &addr, &route);
+	if (err != 0)
+		return err;
+	route.Size = out->Size;
+	*out = route;
+	return 0;
+}
+
+VIP_RETURN VipxQueryRoute(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *RemoteAddr, VIPX_ROUTE *Route)
+{
+	struct vi_nic *nic;
+	int err;
+
+	/* Version 1 is the first: whoever offers more gets these fields and nothing behind them. */
+	if (RemoteAddr == NULL || Route == NULL || Route->Size < sizeof(*Route))
+		return VIP_INVALID_PARAMETER;
+	nic = vi_nic_get(NicHandle);
+	if (nic == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = query_route(nic, RemoteAddr, Route);
+	vi_ref_put(&nic->ref);
+	return vi_return(err);
+}
+
+static int query_counters(struct vi_nic *nic, const void *vi_handle, VIPX_COUNTERS *out)
+{
+	VIPX_COUNTERS counters;
+	struct vi_vi *vi = NULL;
+	int err = 0;
+
+	if (vi_handle != NULL) {
+		vi = vi_vi_get(vi_handle);
+		if (vi == NULL)
+			return -EINVAL;
+		err = vi->nic == nic ? 0 : -EINVAL;
+	}
+	if (err == 0) {
+		vi_nic_counters(nic, vi, &counters);
+		counters.Size = out->Size;
+		*out = counters;
+	}
+	if (vi != NULL)
+		vi_ref_put(&vi->ref);
+	return err;
+}
+
+VIP_RETURN VipxQueryCounters(VIP_NIC_HANDLE NicHandle, VIP_VI_HANDLE ViHandle,
+			     VIPX_COUNTERS *Counters)
+{
+	struct vi_nic *nic;
+	int err;
+
+	if (Counters == NULL || Counters->Size < sizeof(*Counters))
+		return VIP_INVALID_PARAMETER;
+	nic = vi_nic_get(NicHandle);
+	if (nic == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = query_counters(nic, ViHandle, Counters);
+	vi_ref_put(&nic->ref);
+	return vi_return(err);
+}
+
+VIP_RETURN VipxQueryVersion(VIP_ULONG *Extension, const char **Release)
+{
+	if (Extension != NULL)
+		*Extension = VIPX_VERSION;
+	if (Release != NULL)
+		*Release = VIPX_RELEASE;
+	return VIP_SUCCESS;
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside the NTB provider.
+ *
+ * A connection of a VI is a channel: the inbound slice, which this process
+ * reads, and the outbound slice, which it only writes.  Each VI has its own, so
+ * no lock, fifo or credit is shared between VIs.
+ *
+ *	nvi_tx.c	the only writer of slots and payload
+ *	nvi_rx.c	the only reader of slots and payload
+ *	nvi_arm.c	who rings whom: bells, polled and armed channels
+ *	nvi_engine.c	the transfer thread, and sleeping
+ *	nvi_chan.c	channels: mapping, breaking, taking apart
+ *	nvi_cm.c	connections, by way of the agent
+ *	nvi_ctl.c	the control socket and its thread
+ *	nvi_mem.c	window memory
+ *	nvi_nic.c	opening, names, the table of operations
+ *
+ * Locks, in order: vi->rx_lock, vi->tx_lock, nic->chan_lock, nic->ctl_lock.
+ */
+#ifndef NVI_H
+#define NVI_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "port.h"
+#include "u_lock.h"
+#include "u_out.h"
+#include "vi_core.h"
+#include "vi_provider.h"
+#include "w_ctl.h"
+#include "w_slot.h"
+
+#define NVI_READS_MAX 16u /* RDMA reads a VI has under way; a power of two */
+#define NVI_RX_BATCH 32u  /* slots taken before the lock is let go */
+
+/* The message being sent: begun, and not all its fragments are out. */
+struct nvi_tx_message {
+	uint8_t op;	/* 0: none */
+	bool with_rdma; /* the first fragment still has to carry `rdma` */
+	bool with_imm;
+	bool ack; /* ask for credit after the last fragment */
+	uint32_t imm;
+	uint32_t total, done;
+	uint32_t entry;	    /* its place in the send queue (not for answers) */
+	struct w_rdma rdma; /* WRITE, READ_REQ: for the wire; READ_RESP: where to read */
+	struct vi_sg sg;
+};
+
+/* The message being received. */
+struct nvi_rx_message {
+	bool discard;	/* what comes is counted and dropped */
+	bool has_entry; /* it consumed receive descriptor `entry` */
+	uint32_t entry;
+	uint32_t status; /* error bits for that descriptor */
+	uint32_t total, done;
+	struct w_rdma rdma;
+	struct vi_sg sg;
+};
+
+/* An RDMA read of the peer, to be answered. */
+struct nvi_answer {
+	struct w_rdma rdma;
+	uint32_t slot; /* the request's, to name it in an error report */
+};
+
+/*
+ * One VI's connection, used for one connection after the other.  It stays with the
+ * VI's memory, which is never returned, so a late look is harmless.
+ */
+struct nvi_chan {
+	/* Set at connection, constant until it is taken apart. */
+	struct vi_vi *vi;
+	struct nvi_nic *nic;
+	struct port *port;
+	struct nvi_port *port_use;
+	uint32_t life; /* of the link that it was made on */
+	struct u_out out;
+	struct w_control *in_ctl; /* the peer writes */
+	struct w_slot *in_slots;
+	uint8_t *in_ring;
+	struct w_control *out_ctl; /* I write, never read */
+	struct w_slot *out_slots;
+	uint8_t *out_ring;
+	uint32_t in_mask, in_ring_bytes;
+	uint32_t out_mask, out_ring_bytes, out_frag_max;
+	uint32_t bell_bits; /* rings the peer's process */
+	bool peer_fences;   /* the peer cannot fence for me: see nvi_bell() */
+	uint32_t level;
+
+	/* Sending, under tx_lock. */
+	_Alignas(U_LINE_PAIR) uint32_t tx_seq; /* slots published */
+	_Atomic uint32_t
+		tx_credit; /* of them, consumed by the peer; read without lock by the arming */
+	uint32_t tx_rung;  /* the bell word rung for last */
+	uint64_t ring_cursor, ring_freed;
+	uint64_t *ring_after; /* ring_cursor after each slot */
+	struct nvi_tx_message tx;
+	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see read_head */
+	_Atomic uint32_t read_tail;    /* writer: tx_lock */
+	_Atomic bool tx_more;	       /* the last run ended by its budget: poke again */
+	_Atomic uint32_t tx_waiting; /* something depends on credit or answers: read without lock */
+
+	/* Receiving, under rx_lock. */
+	_Alignas(U_LINE_PAIR) _Atomic uint32_t
+		rx_seq;	      /* slots consumed; read without lock by the arming */
+	uint32_t rx_credited; /* of them, returned as credit */
+	uint64_t rx_cursor, rx_cursor_credited;
+	bool rx_ack;
+	struct w_stream stream;
+	struct nvi_rx_message rx;
+	_Atomic uint32_t read_head; /* oldest read under way; writer: rx_lock */
+	_Atomic uint32_t app_pokes; /* polls by the application */
+
+	/* Answers to the peer's reads: queued under rx_lock, taken under tx_lock. */
+	struct nvi_answer answers[NVI_READS_MAX];
+	_Atomic uint32_t answer_head; /* writer: tx_lock */
+	_Atomic uint32_t answer_tail; /* writer: rx_lock */
+
+	/* Breaking. */
+	_Atomic uint32_t break_pending; /* broken under one lock only: enum nvi_break + 1 */
+	bool reported;			/* the error word is out; both locks */
+
+	/* Arming, under nic->chan_lock. */
+	_Alignas(U_LINE_PAIR) _Atomic uint32_t armed; /* the bell word at the peer, 0 when polled */
+	uint32_t armed_slot;			      /* rx_seq when it was armed */
+	uint32_t seen_pokes;
+	bool fresh;		 /* armed in this pass */
+	_Atomic uint32_t by_app; /* the application, not the engine, moved packets here last */
+	uint32_t index;		 /* in nic->chans */
+	bool listed;
+
+	/* Identity, under nic->ctl_lock. */
+	uint64_t conn; /* 0: none */
+	struct port_map in_map, out_map;
+	uint64_t attempt;      /* token of the connection attempt under way; both locks */
+	struct nvi_chan *next; /* in the bucket of conn */
+	struct nvi_peer *peer; /* VipConnectPeerRequest under way */
+};
+
+#define NVI_CONN_BUCKETS 256u
+
+/* A view of a port; a new one replaces it when its link comes back. */
+struct nvi_port {
+	struct port *port;
+	_Atomic uint32_t users; /* nic->ports and channels */
+	uint32_t life;		/* link generation last seen, 0 when it was down; under chan_lock */
+};
+
+enum nvi_deep {
+	NVI_AWAKE,
+	NVI_DEEP,   /* on the doorbell, all channels armed */
+	NVI_PARKED, /* an application thread does its work */
+};
+
+struct nvi_nic {
+	struct vi_nic *vi_nic;
+	int sock;
+	struct w_welcome welcome;
+	struct port_irq *irq;
+	uint32_t bell_bits;
+	struct nvi_port *ports[PORT_PER_HOST]; /* under chan_lock; writer: the control thread */
+
+	/* Channels that are connected. */
+	_Alignas(U_LINE_PAIR) struct u_lock chan_lock;
+	struct nvi_chan **chans;
+	uint32_t chan_count, chan_cap;
+	_Atomic uint32_t polled;      /* of them, not armed */
+	_Atomic uint32_t ticket_seen; /* interrupts looked at by polls */
+
+	/* The transfer thread. */
+	pthread_t engine, ctl;
+	_Atomic uint32_t stop;
+	_Atomic uint32_t sleepers; /* application threads in sleep(): they do the engine's work */
+	_Atomic uint32_t engine_deep; /* enum nvi_deep: the engine sleeps, kick it for new work */
+	_Atomic uint32_t engine_park; /* futex: bumped to wake a parked engine */
+	_Atomic uint64_t rung, taken; /* counters of doorbells, both ways */
+
+	/* Control. */
+	pthread_mutex_t ctl_lock;
+	bool dead; /* the agent is gone */
+	uint64_t next_token;
+	struct nvi_req *reqs;
+	struct nvi_chan *conns[NVI_CONN_BUCKETS];
+};
+
+static inline uint32_t nvi_sq_done(const struct vi_wq *sq)
+{
+	return atomic_load_explicit(&sq->done, memory_order_relaxed);
+}
+
+/* Completes entry n of a send queue with error `bits` or none. */
+static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits)
+{
+	const struct vi_wqe *wqe = vi_wqe(sq, n);
+
+	vi_wq_complete(sq, n, vi_wqe_op(sq, wqe) | bits, bits != 0 ? 0 : wqe->length);
+}
+
+/* ---- nvi_tx.c ------------------------------------------------------------------------------- */
+
+void nvi_post_send(struct vi_vi *vi);
+/* Takes in credit, completes what it covers, sends what is pending. Caller holds tx_lock. */
+int nvi_tx_progress(struct nvi_chan *ch);
+/* Credit and completions only. Returns nonzero when something changed, -EPROTO for impossible credit. */
+int nvi_tx_credit(struct nvi_chan *ch);
+void nvi_tx_update_waiting(struct nvi_chan *ch);
+
+/* ---- nvi_rx.c ------------------------------------------------------------------------------- */
+
+/* Takes up to `budget` slots. Caller holds rx_lock. Returns how many. */
+int nvi_rx(struct nvi_chan *ch, uint32_t budget);
+/* Gives back all credit now. Caller holds rx_lock. */
+void nvi_rx_return_credit(struct nvi_chan *ch);
+
+static inline bool nvi_rx_ready(const struct nvi_chan *ch)
+{
+	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+
+	return atomic_load_explicit(&ch->in_slots[n & ch->in_mask].head.seq,
+				    memory_order_acquire) == w_seq(n);
+}
+
+/* ---- nvi_arm.c ------------------------------------------------------------------------------ */
+
+/*
+ * The sender's half of the wake-up handshake: between what was published and
+ * the look at the bell.  The peer's membarrier stands for the fence, unless it has none.
+ */
+static inline uint32_t nvi_bell(struct nvi_chan *ch)
+{
+	if (u_unlikely(ch->peer_fences))
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
+}
+
+static inline void nvi_ring(struct nvi_chan *ch)
+{
+	atomic_fetch_add_explicit(&ch->nic->rung, 1, memory_order_relaxed);
+	port_peer_db_ring(ch->port, ch->bell_bits);
+}
+
+/* After publishing slots: rings if the peer waits for one of them and was not rung for it. */
+static inline void nvi_ring_slots(struct nvi_chan *ch)
+{
+	uint32_t bell = nvi_bell(ch);
+
+	if (u_unlikely(bell != 0 && bell != ch->tx_rung && w_bell_due(bell, ch->tx_seq))) {
+		ch->tx_rung = bell;
+		nvi_ring(ch);
+	}
+}
+
+/* After returning credit. */
+static inline void nvi_ring_credit(struct nvi_chan *ch)
+{
+	if (u_unlikely(nvi_bell(ch) & W_BELL_CREDIT))
+		nvi_ring(ch);
+}
+
+int nvi_chan_list(struct nvi_chan *ch);
+void nvi_chan_unlist(struct nvi_chan *ch);
+/* The channel moved something, or has work that needs polling: it is polled, not armed. */
+void nvi_disarm_slow(struct nvi_chan *ch);
+
+static inline void nvi_disarm(struct nvi_chan *ch)
+{
+	if (u_unlikely(atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0))
+		nvi_disarm_slow(ch);
+}
+
+/* Has anything come that a poke would take in? Looks only at memory; any thread. */
+bool nvi_chan_ready(const struct nvi_chan *ch);
+
+enum nvi_arm_which {
+	NVI_ARM_ENGINE, /* those that the engine alone serves */
+	NVI_ARM_IDLE,	/* and those that the application did not poll since the last such call */
+	NVI_ARM_ALL,	/* somebody is about to sleep */
+};
+
+/*
+ * Arms polled channels.  Afterwards whatever arrives at an armed channel rings.
+ * Returns nonzero if an armed channel had something: then it is polled again.
+ */
+int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which);
+
+/*
+ * Pokes every channel that has something, or (all = false) only those that the
+ * application does not poll itself.  Returns how many moved packets.
+ */
+int nvi_scan(struct nvi_nic *nic, bool all);
+/* Breaks the connections over links that are gone, where no agent noticed. */
+void nvi_check_links(struct nvi_nic *nic);
+/* Were doorbells of this process rung since the last call? */
+bool nvi_rung(struct nvi_nic *nic);
+
+/* ---- nvi_engine.c --------------------------------------------------------------------------- */
+
+int nvi_engine_start(struct nvi_nic *nic);
+void nvi_engine_stop(struct nvi_nic *nic);
+void nvi_engine_kick(struct nvi_nic *nic);
+int nvi_poke(struct vi_vi *vi);
+void nvi_unpolled(struct vi_vi *vi);
+int nvi_poke_chan(struct nvi_chan *ch, bool by_app);
+int nvi_progress(struct vi_nic *nic);
+int nvi_poll_bell(struct vi_nic *nic);
+uint32_t nvi_arm(struct vi_nic *nic);
+void nvi_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline);
+
+/* ---- nvi_chan.c ----------------------------------------------------------------------------- */
+
+extern const struct vi_fast_ops nvi_fast;
+
+/* The view of port `index` now in use, with a use taken; NULL when there is none. */
+struct nvi_port *nvi_port_get(struct nvi_nic *nic, unsigned int index);
+void nvi_port_put(struct nvi_port *p); /* accepts NULL */
+/* The generation of its link, 0 while it is down. */
+uint32_t nvi_port_life(const struct nvi_port *p);
+
+/* The channel of a new VI, NULL without memory. */
+struct nvi_chan *nvi_chan_get(struct vi_vi *vi);
+
+/* Maps the slices of `linked` and connects vi. Takes the descriptors in every case. */
+int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *linked, int fd_in,
+		  int fd_out);
+/* Takes the connection apart: flushes, unmaps. The VI becomes Idle. Returns its conn, 0 if none. */
+uint64_t nvi_chan_close(struct vi_vi *vi);
+/* The agent's name of the connection is forgotten; returns it, 0 if none. */
+uint64_t nvi_chan_forget(struct nvi_chan *ch);
+
+enum nvi_break {
+	NVI_BREAK_LOCAL,       /* this end's operation failed; its descriptor carries the error */
+	NVI_BREAK_PEER_CLOSED, /* the peer disconnected */
+	NVI_BREAK_LOST,	       /* process, host or link gone */
+	NVI_BREAK_PROTOCOL,    /* the peer wrote nonsense */
+	NVI_BREAK_ANSWER,      /* the source of its read is gone: tx.entry is the request's slot */
+};
+
+/*
+ * Breaks the connection: the VI goes to Error, the peer gets `err` naming `slot`.
+ * Caller holds both locks.
+ */
+void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uint32_t slot,
+		    VIP_ERROR_CODE event);
+/* The same from under tx_lock alone: at once if rx_lock is free, else soon. */
+void nvi_chan_break_tx(struct nvi_chan *ch, enum nvi_break why);
+/* Is there a break to be done? Caller holds a lock of the VI, or chan_lock. */
+static inline bool nvi_chan_breaks(const struct nvi_chan *ch)
+{
+	return atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire) != 0 ||
+	       atomic_load_explicit(&ch->break_pending, memory_order_relaxed) != 0;
+}
+/* Does what nvi_chan_break_tx() put off, and what the peer's error report asks. No locks held. */
+void nvi_chan_check_breaks(struct nvi_chan *ch);
+/* The other end of `conn` is gone; nothing happens when the channel has moved on. */
+void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason);
+
+/* ---- nvi_cm.c, nvi_ctl.c -------------------------------------------------------------------- */
+
+/* A request to the agent that somebody waits for. */
+struct nvi_req {
+	struct nvi_req *next;
+	uint64_t token;
+	pthread_cond_t cond;
+	struct vi_vi *vi; /* to connect when LINKED comes; NULL: none */
+	bool done, cancelled;
+	bool opening; /* the control thread is mapping the connection */
+	int err;      /* the provider's own failure, when done */
+	int fd;	      /* that came with the answer, -1 */
+	union {
+		struct w_ctl_hdr hdr;
+		uint8_t bytes[W_CTL_MAX];
+		struct w_arrived arrived;
+		struct w_linked linked;
+		struct w_refused refused;
+		struct w_alloc alloc;
+		struct w_name name;
+		struct w_route route;
+		struct w_listed listed;
+		struct w_token token_only;
+	} answer;
+};
+
+/* Enters a request under a new token; -ENOTCONN when the agent is gone. */
+int nvi_req_begin(struct nvi_nic *nic, struct nvi_req *req, struct vi_vi *vi);
+/* The answer's own 0 or -errno; -EINPROGRESS when there is none at the deadline. */
+int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline);
+/* Leaves the table; descriptors not taken are closed. */
+void nvi_req_end(struct nvi_nic *nic, struct nvi_req *req);
+int nvi_ctl_send(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
+/* begin, send, wait, end: for requests that the agent answers at once. */
+int nvi_ctl_call(struct nvi_nic *nic, struct nvi_req *req, void *msg, enum w_ctl_type type,
+		 uint32_t len, uint64_t *token_in_msg);
+void *nvi_ctl_thread(void *nic);
+int nvi_status_errno(uint32_t status);
+
+void nvi_attrs_to_wire(struct w_vi_attrs *w, const VIP_VI_ATTRIBUTES *attrs);
+void nvi_attrs_from_wire(VIP_VI_ATTRIBUTES *attrs, const struct w_vi_attrs *w);
+
+int nvi_connect_wait(struct vi_nic *nic, const struct vi_addr *local, int64_t deadline,
+		     struct vi_addr *remote_out, struct vi_conn *conn);
+int nvi_connect_accept(struct vi_conn *conn, struct vi_vi *vi);
+int nvi_connect_reject(struct vi_conn *conn);
+int nvi_connect_request(struct vi_vi *vi, const struct vi_addr *local, const struct vi_addr *remote,
+			int64_t deadline, VIP_VI_ATTRIBUTES *remote_attrs_out);
+int nvi_peer_request(struct vi_vi *vi, const struct vi_addr *local, const struct vi_addr *remote,
+		     int64_t deadline);
+int nvi_peer_done(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_attrs_out);
+int nvi_disconnect(struct vi_vi *vi);
+/* The link under a channel is gone: breaks it and has the agent tell the other end. */
+void nvi_cm_cut(struct nvi_nic *nic, struct nvi_chan *ch);
+/* Forgets a peer request for good (disconnect, destroy). */
+void nvi_peer_drop(struct vi_vi *vi);
+
+/* ---- nvi_mem.c ------------------------------------------------------------------------------ */
+
+int nvi_window_alloc(struct vi_nic *nic, uint64_t len, void **addr_out, void **window_out);
+void nvi_window_free(struct vi_nic *nic, void *window);
+
+#endif

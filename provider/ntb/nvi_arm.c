@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who rings whom.
+ *
+ * A channel is either *polled* - somebody looks at it often enough, its peer
+ * sends without ringing - or *armed*: the peer has a bell word of ours and
+ * rings once when it has published the slot that the word names.  Whatever moves on
+ * an armed channel makes it polled (the peer has used up its ring); the engine
+ * arms again what nobody polls.  So a poll looks at the channels that are busy and at one
+ * doorbell word, however many connections there are.
+ *
+ * No wake-up is lost.  The side that arms: (a) writes the bell word to the
+ * peer, (b) flushes, (c) passes a barrier in the peer's name (membarrier), then
+ * (d) looks at its slots and credit once more.  The peer publishes, then reads
+ * its local bell word.  Either (d) sees what was published, or the peer sees
+ * the bell.  Where membarrier is missing the sender fences itself (peer_fences).
+ * tests/model/ holds the model of this.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "nvi.h"
+#include "u_futex.h"
+
+bool nvi_chan_ready(const struct nvi_chan *ch)
+{
+	/* A broken connection moves nothing more, whatever still lies in its slots. */
+	return vi_state(ch->vi) == VIP_STATE_CONNECTED && (nvi_rx_ready(ch) || nvi_chan_breaks(ch));
+}
+
+/*
+ * Is there something for an armed channel, or may the ring of its peer be used
+ * up?  The latter when slots were consumed since it was armed, by a thread that did
+ * not see it armed.
+ */
+static bool came_meanwhile(const struct nvi_chan *ch)
+{
+	return nvi_chan_ready(ch) ||
+	       atomic_load_explicit(&ch->rx_seq, memory_order_acquire) != ch->armed_slot ||
+	       atomic_load_explicit(&ch->tx_more, memory_order_relaxed) ||
+	       (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
+		atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire) !=
+			atomic_load_explicit(&ch->tx_credit, memory_order_relaxed));
+}
+
+int nvi_chan_list(struct nvi_chan *ch)
+{
+	struct nvi_nic *nic = ch->nic;
+	int err = 0;
+
+	u_lock_take(&nic->chan_lock);
+	if (nic->chan_count == nic->chan_cap) {
+		uint32_t cap = nic->chan_cap ? nic->chan_cap * 2 : 16;
+		struct nvi_chan **chans = realloc(nic->chans, cap * sizeof(*chans));
+
+		if (chans == NULL) {
+			err = -ENOMEM;
+		} else {
+			nic->chans = chans;
+			nic->chan_cap = cap;
+		}
+	}
+	if (err == 0) {
+		ch->index = nic->chan_count;
+		nic->chans[nic->chan_count++] = ch;
+		ch->listed = true;
+		ch->seen_pokes = atomic_load_explicit(&ch->app_pokes, memory_order_relaxed);
+		atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
+		atomic_fetch_add_explicit(&nic->polled, 1, memory_order_relaxed);
+	}
+	u_lock_drop(&nic->chan_lock);
+	if (err == 0)
+		nvi_engine_kick(nic);
+	return err;
+}
+
+void nvi_chan_unlist(struct nvi_chan *ch)
+{
+	struct nvi_nic *nic = ch->nic;
+
+	u_lock_take(&nic->chan_lock);
+	if (ch->listed) {
+		nic->chans[ch->index] = nic->chans[--nic->chan_count];
+		nic->chans[ch->index]->index = ch->index;
+		ch->listed = false;
+		if (atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0)
+			atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_relaxed);
+		atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
+	}
+	u_lock_drop(&nic->chan_lock);
+}
+
+/* Caller holds chan_lock. */
+static void make_polled(struct nvi_chan *ch)
+{
+	if (atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0)
+		return;
+	atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
+	atomic_fetch_add_explicit(&ch->nic->polled, 1, memory_order_seq_cst);
+	u_out_store32(&ch->out, &ch->out_ctl->bell, 0);
+}
+
+void nvi_disarm_slow(struct nvi_chan *ch)
+{
+	u_lock_take(&ch->nic->chan_lock);
+	if (ch->listed) {
+		make_polled(ch);
+		ch->seen_pokes = atomic_load_explicit(&ch->app_pokes, memory_order_relaxed);
+	}
+	u_lock_drop(&ch->nic->chan_lock);
+	nvi_engine_kick(ch->nic);
+}
+
+/* Writes the bell word: what to ring for, from which slot on. Caller holds chan_lock. */
+static void write_bell(struct nvi_chan *ch)
+{
+	uint32_t bell = W_BELL_SLOT;
+
+	if (atomic_load_explicit(&ch->tx_waiting, memory_order_acquire) != 0)
+		bell |= W_BELL_CREDIT;
+	ch->armed_slot = atomic_load_explicit(&ch->rx_seq, memory_order_acquire);
+	bell = w_bell(bell, ch->armed_slot);
+	atomic_store_explicit(&ch->armed, bell, memory_order_relaxed);
+	u_out_store32(&ch->out, &ch->out_ctl->bell, bell);
+	u_out_fence(&ch->out);
+}
+
+static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
+{
+	uint32_t pokes = atomic_load_explicit(&ch->app_pokes, memory_order_relaxed);
+	bool yes = pokes != ch->seen_pokes;
+
+	if (which == NVI_ARM_ALL || atomic_load_explicit(&ch->by_app, memory_order_relaxed) == 0)
+		return false;
+	if (which == NVI_ARM_ENGINE)
+		return true;
+	ch->seen_pokes = pokes;
+	return yes;
+}
+
+/* Caller holds chan_lock. */
+static void flush_ports(struct nvi_nic *nic)
+{
+	for (unsigned int i = 0; i < PORT_PER_HOST; i++)
+		if (nic->ports[i] != NULL)
+			port_flush(nic->ports[i]->port);
+}
+
+bool nvi_rung(struct nvi_nic *nic)
+{
+	uint32_t ticket = port_irq_ticket(nic->irq);
+	bool rung = false;
+
+	if (u_likely(ticket == atomic_load_explicit(&nic->ticket_seen, memory_order_relaxed)))
+		return false;
+	atomic_store_explicit(&nic->ticket_seen, ticket, memory_order_relaxed);
+	u_lock_take(&nic->chan_lock);
+	for (unsigned int i = 0; i < PORT_PER_HOST; i++) {
+		struct nvi_port *p = nic->ports[i];
+
+		if (p != NULL && (port_db_read(p->port) & nic->bell_bits) != 0) {
+			port_db_clear(p->port, nic->bell_bits);
+			rung = true;
+		}
+	}
+	u_lock_drop(&nic->chan_lock);
+	if (rung)
+		atomic_fetch_add_explicit(&nic->taken, 1, memory_order_relaxed);
+	return rung;
+}
+
+int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
+{
+	int came = 0;
+	uint32_t armed = 0;
+
+	if (atomic_load_explicit(&nic->polled, memory_order_acquire) == 0)
+		return 0;
+	u_lock_take(&nic->chan_lock);
+	for (uint32_t i = 0; i < nic->chan_count; i++) {
+		struct nvi_chan *ch = nic->chans[i];
+
+		ch->fresh = false;
+		if (atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0)
+			continue;
+		if (application_polls(ch, which))
+			continue;
+		ch->fresh = true;
+		write_bell(ch);
+		atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_relaxed);
+		armed++;
+	}
+	if (armed > 0) {
+		flush_ports(nic);
+		u_membarrier();
+		atomic_thread_fence(memory_order_seq_cst);
+		for (uint32_t i = 0; i < nic->chan_count; i++) {
+			struct nvi_chan *ch = nic->chans[i];
+
+			if (ch->fresh && came_meanwhile(ch)) {
+				make_polled(ch);
+				/* The application did not poll it, whoever moved it last. */
+				atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
+				came++;
+			}
+		}
+	}
+	u_lock_drop(&nic->chan_lock);
+	return came;
+}
+
+static bool worth_a_poke(const struct nvi_chan *ch, bool all)
+{
+	if (!all && atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0 &&
+	    atomic_load_explicit(&ch->by_app, memory_order_relaxed) != 0)
+		return false;
+	if (atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0)
+		return came_meanwhile(ch);
+	return nvi_chan_ready(ch) ||
+	       (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
+		vi_state(ch->vi) == VIP_STATE_CONNECTED);
+}
+
+int nvi_scan(struct nvi_nic *nic, bool all)
+{
+	enum { BATCH = 64 };
+	struct nvi_chan *ready[BATCH];
+	uint32_t from = UINT32_MAX, count;
+	int moved = 0;
+
+	/* Downwards: a channel that leaves is replaced by the last one, which was looked at before. */
+	do {
+		count = 0;
+		u_lock_take(&nic->chan_lock);
+		if (from > nic->chan_count)
+			from = nic->chan_count;
+		for (; from > 0 && count < BATCH; from--) {
+			struct nvi_chan *ch = nic->chans[from - 1];
+
+			if (!worth_a_poke(ch, all))
+				continue;
+			/* Its ring is used up, even if another thread's lock makes the poke fail. */
+			make_polled(ch);
+			ready[count++] = ch;
+		}
+		u_lock_drop(&nic->chan_lock);
+		/* Channels outlive their connections: a poke of one that closed meanwhile does nothing. */
+		for (uint32_t i = 0; i < count; i++)
+			moved += nvi_poke_chan(ready[i], false) != 0;
+	} while (from > 0);
+	return moved;
+}
+
+/* Channels whose link is gone, or is not the one they were made on; at most `max`. */
+static uint32_t find_cut(struct nvi_nic *nic, struct nvi_chan **cut, uint32_t max)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < nic->chan_count && count < max; i++) {
+		struct nvi_chan *ch = nic->chans[i];
+
+		if (ch->life != ch->port_use->life && vi_state(ch->vi) == VIP_STATE_CONNECTED)
+			cut[count++] = ch;
+	}
+	return count;
+}
+
+static bool links_changed(struct nvi_nic *nic)
+{
+	bool changed = false;
+
+	for (unsigned int i = 0; i < PORT_PER_HOST; i++) {
+		struct nvi_port *p = nic->ports[i];
+		uint32_t life = p != NULL ? nvi_port_life(p) : 0;
+
+		if (p != NULL && life != p->life) {
+			p->life = life;
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+void nvi_check_links(struct nvi_nic *nic)
+{
+	enum { BATCH = 64 };
+	struct nvi_chan *cut[BATCH];
+	uint32_t count = 0;
+
+	u_lock_take(&nic->chan_lock);
+	if (links_changed(nic))
+		count = find_cut(nic, cut, BATCH);
+	u_lock_drop(&nic->chan_lock);
+	while (count > 0) {
+		for (uint32_t i = 0; i < count; i++)
+			nvi_cm_cut(nic, cut[i]);
+		u_lock_take(&nic->chan_lock);
+		count = find_cut(nic, cut, BATCH);
+		u_lock_drop(&nic->chan_lock);
+	}
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Channels: mapping the slices of a connection, breaking it, taking it apart. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "nvi.h"
+#include "u_futex.h"
+#include "u_log.h"
+
+const struct vi_fast_ops nvi_fast = {
+	.post_send = nvi_post_send,
+	.poke = nvi_poke,
+	.unpolled = nvi_unpolled,
+};
+
+/* A VI keeps its channel for ever: somebody may still look at one that has closed. */
+struct nvi_chan *nvi_chan_get(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->prov;
+
+	if (ch == NULL) {
+		ch = aligned_alloc(U_LINE_PAIR, sizeof(*ch));
+		if (ch == NULL)
+			return NULL;
+		memset(ch, 0, sizeof(*ch));
+		ch->vi = vi;
+	}
+	ch->nic = vi->nic->prov;
+	return ch;
+}
+
+/* ---- views of ports --------------------------------------------------------------------------- */
+
+struct nvi_port *nvi_port_get(struct nvi_nic *nic, unsigned int index)
+{
+	struct nvi_port *p = NULL;
+
+	if (index >= PORT_PER_HOST)
+		return NULL;
+	u_lock_take(&nic->chan_lock);
+	p = nic->ports[index];
+	if (p != NULL)
+		atomic_fetch_add_explicit(&p->users, 1, memory_order_relaxed);
+	u_lock_drop(&nic->chan_lock);
+	return p;
+}
+
+void nvi_port_put(struct nvi_port *p)
+{
+	if (p != NULL && atomic_fetch_sub_explicit(&p->users, 1, memory_order_acq_rel) == 1) {
+		port_close(p->port);
+		free(p);
+	}
+}
+
+uint32_t nvi_port_life(const struct nvi_port *p)
+{
+	uint32_t life = 0;
+
+	return port_link_state(p->port, &life) == PORT_LINK_UP ? life : 0;
+}
+
+/* ---- opening -------------------------------------------------------------------------------- */
+
+/* What the agent says of a slice is checked: it comes from the peer in part. */
+static bool slice_ok(const struct w_geometry *g)
+{
+	return w_geometry_ok(g->slots, g->ring_bytes) &&
+	       g->slice_len >= w_slice_bytes(g->slots, g->ring_bytes) && g->bell_bit < PORT_DB_MAX;
+}
+
+static int map_slices(struct port *port, const struct w_linked *linked, int fd_in, int fd_out,
+		      struct port_map *in, struct port_map *out)
+{
+	int err;
+
+	if (!slice_ok(&linked->inbound) || !slice_ok(&linked->outbound))
+		return -EPROTO;
+	err = port_map(port, fd_in, linked->inbound.slice_len, PORT_INBOUND, in);
+	if (err != 0)
+		return err;
+	err = port_map(port, fd_out, linked->outbound.slice_len, PORT_OUTBOUND, out);
+	if (err != 0)
+		port_unmap(port, in);
+	return err;
+}
+
+static void place_inbound(struct nvi_chan *ch, const struct w_geometry *g)
+{
+	uint8_t *base = ch->in_map.base;
+
+	ch->in_ctl = (struct w_control *)base;
+	ch->in_slots = (struct w_slot *)(base + W_SLICE_FIFO);
+	ch->in_ring = base + w_slice_ring(g->slots);
+	ch->in_mask = g->slots - 1;
+	ch->in_ring_bytes = g->ring_bytes;
+}
+
+static void place_outbound(struct nvi_chan *ch, const struct w_geometry *g)
+{
+	uint8_t *base = ch->out_map.base;
+
+	ch->out = ch->out_map.out;
+	ch->out_ctl = (struct w_control *)base;
+	ch->out_slots = (struct w_slot *)(base + W_SLICE_FIFO);
+	ch->out_ring = base + w_slice_ring(g->slots);
+	ch->out_mask = g->slots - 1;
+	ch->out_ring_bytes = g->ring_bytes;
+	ch->out_frag_max = w_frag_max(g->ring_bytes);
+	ch->bell_bits = UINT32_C(1) << g->bell_bit;
+	ch->peer_fences = g->fences != 0 || !u_membarrier_available();
+}
+
+/* A new connection starts from nothing. Caller holds both locks. */
+static void reset_state(struct nvi_chan *ch)
+{
+	ch->tx_seq = ch->tx_rung = 0;
+	ch->ring_cursor = ch->ring_freed = 0;
+	memset(&ch->tx, 0, sizeof(ch->tx));
+	memset(&ch->rx, 0, sizeof(ch->rx));
+	atomic_store(&ch->tx_credit, 0);
+	atomic_store(&ch->read_tail, 0);
+	atomic_store(&ch->read_head, 0);
+	atomic_store(&ch->tx_waiting, 0);
+	atomic_store(&ch->rx_seq, 0);
+	ch->rx_credited = 0;
+	ch->rx_cursor = ch->rx_cursor_credited = 0;
+	ch->rx_ack = false;
+	ch->stream = (struct w_stream){ .max_length = (uint32_t)ch->vi->max_transfer,
+					.ring_bytes = ch->in_ring_bytes };
+	atomic_store(&ch->answer_head, 0);
+	atomic_store(&ch->answer_tail, 0);
+	atomic_store(&ch->break_pending, 0);
+	atomic_store(&ch->by_app, 0);
+	atomic_store(&ch->armed, 0);
+	ch->reported = false;
+	ch->level = ch->vi->level;
+}
+
+/* What a connection is made of, before it is one. */
+struct parts {
+	struct nvi_port *port;
+	uint32_t life; /* of the link */
+	struct port_map in, out;
+	uint64_t *ring_after;
+};
+
+static void free_parts(struct parts *p)
+{
+	if (p->port != NULL) {
+		port_unmap(p->port->port, &p->in);
+		port_unmap(p->port->port, &p->out);
+	}
+	nvi_port_put(p->port);
+	free(p->ring_after);
+}
+
+static int make_parts(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
+		      struct parts *p)
+{
+	int err = -EMFILE; /* descriptors are missing when this process has no numbers for them */
+
+	p->port = nvi_port_get(nic, linked->port);
+	p->life = p->port != NULL ? nvi_port_life(p->port) : 0;
+	p->ring_after = calloc(linked->outbound.slots, sizeof(*p->ring_after));
+	if (p->ring_after == NULL)
+		err = -ENOMEM;
+	else if (p->life == 0)
+		err = -EHOSTUNREACH;
+	else if (fd_in >= 0 && fd_out >= 0)
+		err = map_slices(p->port->port, linked, fd_in, fd_out, &p->in, &p->out);
+	if (fd_in >= 0)
+		close(fd_in);
+	if (fd_out >= 0)
+		close(fd_out);
+	return err;
+}
+
+/* Caller holds both locks. */
+static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct parts *p)
+{
+	struct vi_vi *vi = ch->vi;
+	int err;
+
+	/* VipDisconnect() may have come between: then nobody wants this connection. */
+	if (vi_state(vi) != VIP_STATE_CONNECT_PENDING || ch->attempt != linked->token)
+		return -ETIMEDOUT;
+	ch->port = p->port->port;
+	ch->port_use = p->port;
+	ch->life = p->life;
+	ch->in_map = p->in;
+	ch->out_map = p->out;
+	ch->ring_after = p->ring_after;
+	place_inbound(ch, &linked->inbound);
+	place_outbound(ch, &linked->outbound);
+	reset_state(ch);
+	err = nvi_chan_list(ch);
+	if (err != 0)
+		return err;
+	/* From here on nvi_check_links() sees a change of the link; one before is seen here. */
+	if (nvi_port_life(p->port) != p->life) {
+		nvi_chan_unlist(ch);
+		return -EHOSTUNREACH;
+	}
+	vi->chan = ch;
+	vi->fast = &nvi_fast;
+	vi->counters.ConnectionsOpened++;
+	vi_set_state(vi, VIP_STATE_CONNECTED);
+	if (vi->sq.cq != NULL)
+		vi_cq_mark(&vi->sq);
+	if (vi->rq.cq != NULL)
+		vi_cq_mark(&vi->rq);
+	return 0;
+}
+
+int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *linked, int fd_in,
+		  int fd_out)
+{
+	struct parts parts = { 0 };
+	int err = make_parts(nic, linked, fd_in, fd_out, &parts);
+
+	if (err == 0) {
+		vi_lock_both(vi);
+		err = connect(vi->prov, linked, &parts);
+		vi_unlock_both(vi);
+	}
+	if (err != 0)
+		free_parts(&parts);
+	return err;
+}
+
+/* ---- breaking ------------------------------------------------------------------------------- */
+
+/* Credit for what was consumed, then the report, then a ring whether asked for or not. */
+static void report_to_peer(struct nvi_chan *ch, enum w_err err, uint32_t slot)
+{
+	if (ch->reported)
+		return;
+	ch->reported = true;
+	nvi_rx_return_credit(ch);
+	u_out_store64(&ch->out, &ch->out_ctl->error, w_error_word(slot, err));
+	u_out_fence(&ch->out);
+	nvi_ring(ch);
+}
+
+/* The first started and incomplete send (from entry n on) completes with `bits`. */
+static void fail_send(struct nvi_chan *ch, uint32_t n, uint32_t bits)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	for (; n != sq->next; n++) {
+		struct vi_wqe *wqe = vi_wqe(sq, n);
+
+		if (wqe->status == 0) {
+			nvi_complete_send(sq, n, bits);
+			return;
+		}
+	}
+}
+
+/* What was under way when the peer vanished may have arrived in part. */
+static void fail_outstanding(struct nvi_chan *ch)
+{
+	fail_send(ch, nvi_sq_done(&ch->vi->sq),
+		  VIP_STATUS_TRANSPORT_ERROR | VIP_STATUS_PARTIAL_ERROR);
+	if (ch->rx.has_entry) {
+		ch->rx.has_entry = false;
+		vi_wq_complete(&ch->vi->rq, ch->rx.entry,
+			       VIP_STATUS_OP_RECEIVE | VIP_STATUS_TRANSPORT_ERROR |
+				       VIP_STATUS_PARTIAL_ERROR,
+			       0);
+	}
+}
+
+void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uint32_t slot,
+		    VIP_ERROR_CODE event)
+{
+	if (vi_state(ch->vi) != VIP_STATE_CONNECTED)
+		return;
+	if (why == NVI_BREAK_LOCAL || why == NVI_BREAK_PROTOCOL || why == NVI_BREAK_ANSWER)
+		report_to_peer(ch, err, slot);
+	/* What the peer has acknowledged is complete, not flushed. */
+	nvi_tx_credit(ch);
+	if (why == NVI_BREAK_LOST || why == NVI_BREAK_PROTOCOL)
+		fail_outstanding(ch);
+	ch->tx.op = 0;
+	atomic_store_explicit(&ch->tx_waiting, 0, memory_order_relaxed);
+	vi_break(ch->vi, true, event);
+}
+
+/* Breaks for a reason found when sending. Caller holds both locks. */
+static void break_for(struct nvi_chan *ch, enum nvi_break why)
+{
+	static const enum w_err err[] = {
+		[NVI_BREAK_LOCAL] = W_ERR_SENDER,
+		[NVI_BREAK_PROTOCOL] = W_ERR_PROTOCOL,
+		[NVI_BREAK_ANSWER] = W_ERR_RDMA_PROT,
+	};
+
+	nvi_chan_break(ch, why, err[why], why == NVI_BREAK_ANSWER ? ch->tx.entry : 0,
+		       VIP_ERROR_CONN_LOST);
+}
+
+void nvi_chan_break_tx(struct nvi_chan *ch, enum nvi_break why)
+{
+	if (why == NVI_BREAK_PROTOCOL)
+		ch->vi->counters.ProtocolErrors++;
+	atomic_store_explicit(&ch->break_pending, why + 1u, memory_order_relaxed);
+	if (u_lock_try(&ch->vi->rx_lock)) {
+		break_for(ch, why);
+		u_lock_drop(&ch->vi->rx_lock);
+		return;
+	}
+	/* Whoever holds rx_lock may not look again; the engine will. */
+	atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
+	nvi_disarm(ch);
+	nvi_engine_kick(ch->nic);
+}
+
+static uint32_t send_error_bits(enum w_err err)
+{
+	switch (err) {
+	case W_ERR_NO_DESC:
+	case W_ERR_TOO_LONG:
+	case W_ERR_RECV_DESC:
+		return VIP_STATUS_REMOTE_DESC_ERROR;
+	case W_ERR_RDMA_PROT:
+		return VIP_STATUS_RDMA_PROT_ERROR;
+	default:
+		return VIP_STATUS_TRANSPORT_ERROR;
+	}
+}
+
+/*
+ * The first incomplete send whose slots reach past `slot`, sq->next if there is none.
+ * When that one begins behind `slot`, the report is about a send that completed when
+ * it was out (reliable delivery): none of those left was refused.
+ */
+static uint32_t find_refused(struct nvi_chan *ch, enum w_err err, uint32_t slot)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	for (uint32_t n = nvi_sq_done(sq); n != sq->next; n++) {
+		const struct vi_wqe *wqe = vi_wqe(sq, n);
+		bool under_way = ch->tx.op != 0 && ch->tx.op != W_OP_READ_RESP && ch->tx.entry == n;
+
+		if (wqe->status != 0 || (!under_way && (int32_t)(wqe->mark - slot) <= 0))
+			continue;
+		return err == W_ERR_PROTOCOL || (int32_t)(slot - wqe->first) >= 0 ? n : sq->next;
+	}
+	return sq->next;
+}
+
+/* The peer's receiver refused the message whose slot it names: its descriptor says why. */
+static void apply_report(struct nvi_chan *ch, uint64_t word)
+{
+	enum w_err err = (enum w_err)(word & 0x7fffffffu);
+	uint32_t slot = (uint32_t)(word >> 32);
+
+	if (err != W_ERR_SENDER)
+		fail_send(ch, find_refused(ch, err, slot), send_error_bits(err));
+	nvi_chan_break(ch, NVI_BREAK_PEER_CLOSED, W_ERR_NONE, 0, VIP_ERROR_CONN_LOST);
+}
+
+/* Takes in what the peer sent before it broke off. Caller holds rx_lock. */
+static void drain(struct nvi_chan *ch)
+{
+	for (uint32_t n = 0; n <= ch->in_mask; n += NVI_RX_BATCH)
+		if (nvi_rx(ch, NVI_RX_BATCH) == 0)
+			break;
+}
+
+void nvi_chan_check_breaks(struct nvi_chan *ch)
+{
+	struct vi_vi *vi = ch->vi;
+	uint64_t word;
+	uint32_t why;
+
+	u_lock_take(&vi->rx_lock);
+	if (vi->chan == ch && nvi_chan_breaks(ch)) {
+		/* R: the report first, then the slots: what was sent before it is seen. */
+		word = atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire);
+		if (word != 0)
+			drain(ch);
+		u_lock_take(&vi->tx_lock);
+		why = atomic_load_explicit(&ch->break_pending, memory_order_relaxed);
+		if (word != 0) {
+			nvi_tx_credit(ch);
+			apply_report(ch, word);
+		} else if (why != 0) {
+			break_for(ch, (enum nvi_break)(why - 1));
+		}
+		u_lock_drop(&vi->tx_lock);
+	}
+	u_lock_drop(&vi->rx_lock);
+}
+
+/* Is `conn` of `nic` still what the channel is used for? */
+static bool is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
+{
+	bool yes;
+
+	pthread_mutex_lock(&nic->ctl_lock);
+	yes = ch->nic == nic && ch->conn == conn;
+	pthread_mutex_unlock(&nic->ctl_lock);
+	return yes;
+}
+
+void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason)
+{
+	struct vi_vi *vi = ch->vi;
+
+	u_lock_take(&vi->rx_lock);
+	if (vi->chan == ch && is_conn(ch, nic, conn)) {
+		drain(ch);
+		u_lock_take(&vi->tx_lock);
+		nvi_tx_credit(ch);
+		nvi_chan_break(ch, reason == W_LOST_CLOSED ? NVI_BREAK_PEER_CLOSED : NVI_BREAK_LOST,
+			       W_ERR_NONE, 0, VIP_ERROR_CONN_LOST);
+		u_lock_drop(&vi->tx_lock);
+	}
+	u_lock_drop(&vi->rx_lock);
+}
+
+/* ---- taking apart --------------------------------------------------------------------------- */
+
+uint64_t nvi_chan_forget(struct nvi_chan *ch)
+{
+	struct nvi_nic *nic = ch->nic;
+	uint64_t conn;
+
+	pthread_mutex_lock(&nic->ctl_lock);
+	conn = ch->conn;
+	if (conn != 0) {
+		struct nvi_chan **at = &nic->conns[conn % NVI_CONN_BUCKETS];
+
+		while (*at != NULL && *at != ch)
+			at = &(*at)->next;
+		if (*at == ch)
+			*at = ch->next;
+		ch->next = NULL;
+		ch->conn = 0;
+	}
+	pthread_mutex_unlock(&nic->ctl_lock);
+	return conn;
+}
+
+/* Caller holds both locks. */
+static void disconnect(struct nvi_chan *ch)
+{
+	struct parts parts = { .port = ch->port_use,
+			       .in = ch->in_map,
+			       .out = ch->out_map,
+			       .ring_after = ch->ring_after };
+
+	nvi_chan_unlist(ch);
+	free_parts(&parts);
+	ch->port_use = NULL;
+	ch->ring_after = NULL;
+}
+
+uint64_t nvi_chan_close(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->prov;
+	bool open;
+
+	vi_lock_both(vi);
+	open = vi->chan == ch;
+	vi->chan = NULL;
+	vi->fast = &vi_fast_none;
+	vi_wq_flush(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	vi_set_state(vi, VIP_STATE_IDLE);
+	ch->attempt = 0;
+	if (open)
+		disconnect(ch);
+	vi_unlock_both(vi);
+	return open ? nvi_chan_forget(ch) : 0;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The transfer thread (vi-xfer) and sleeping.
+ *
+ * The engine serves what the application does not poll: RDMA of the peer,
+ * handlers, queues of a program that computes.  While an application thread
+ * sleeps in a VIPL call, that thread does the engine's work and the engine is
+ * parked, so that a doorbell wakes one thread.  The engine sleeps on the doorbell when
+ * every channel is armed; until then it looks at the unpolled ones briefly and
+ * comes back by the tick to arm what the application stopped polling.
+ */
+#include <errno.h>
+#include <sched.h>
+
+#include "nvi.h"
+#include "u_futex.h"
+#include "u_log.h"
+#include "u_thread.h"
+#include "u_time.h"
+
+#define SPIN_NS 50000	    /* the engine polls so long after something moved */
+#define TICK_MIN_NS 1000000 /* between looks at what the application polls */
+#define TICK_MAX_NS 8000000
+#define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
+#define COARSE_MAX_NS 256000000 /* and at last */
+
+/* ---- poking --------------------------------------------------------------------------------- */
+
+static int poke_rx(struct nvi_chan *ch, bool by_app, bool *broken_out)
+{
+	struct vi_vi *vi = ch->vi;
+	int moved = 0;
+
+	if (!u_lock_try(&vi->rx_lock))
+		return 0;
+	if (vi->chan == ch) {
+		if (by_app)
+			atomic_store_explicit(
+				&ch->app_pokes,
+				atomic_load_explicit(&ch->app_pokes, memory_order_relaxed) + 1,
+				memory_order_relaxed);
+		if (nvi_rx_ready(ch))
+			moved = nvi_rx(ch, NVI_RX_BATCH);
+		*broken_out = vi_state(vi) == VIP_STATE_CONNECTED && nvi_chan_breaks(ch);
+	}
+	u_lock_drop(&vi->rx_lock);
+	return moved;
+}
+
+static int poke_tx(struct nvi_chan *ch)
+{
+	struct vi_vi *vi = ch->vi;
+	int moved = 0;
+
+	if (!u_lock_try(&vi->tx_lock))
+		return 0;
+	if (vi->chan == ch)
+		moved = nvi_tx_progress(ch);
+	u_lock_drop(&vi->tx_lock);
+	return moved;
+}
+
+int nvi_poke_chan(struct nvi_chan *ch, bool by_app)
+{
+	bool broken = false;
+	int moved = poke_rx(ch, by_app, &broken);
+
+	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0)
+		moved += poke_tx(ch);
+	if (u_unlikely(broken)) {
+		nvi_chan_check_breaks(ch);
+		moved++;
+	}
+	if (moved != 0 && atomic_load_explicit(&ch->by_app, memory_order_relaxed) != by_app)
+		atomic_store_explicit(&ch->by_app, by_app, memory_order_relaxed);
+	return moved;
+}
+
+int nvi_poke(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->prov;
+
+	return ch != NULL ? nvi_poke_chan(ch, true) : 0;
+}
+
+void nvi_unpolled(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->prov;
+	struct nvi_nic *nic = vi->nic->prov;
+
+	if (ch == NULL || nic == NULL)
+		return;
+	atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
+	if (nvi_arm_polled(nic, NVI_ARM_ENGINE) != 0)
+		nvi_scan(nic, true);
+}
+
+int nvi_progress(struct vi_nic *vi_nic)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+
+	nvi_rung(nic);
+	return nvi_scan(nic, true);
+}
+
+int nvi_poll_bell(struct vi_nic *vi_nic)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+
+	/* A poll may race with the NIC's closing; then there is nothing to look at. */
+	return nic != NULL && nvi_rung(nic) ? nvi_scan(nic, true) : 0;
+}
+
+/* ---- sleeping application threads ------------------------------------------------------------ */
+
+uint32_t nvi_arm(struct vi_nic *vi_nic)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+	uint32_t ticket;
+
+	for (int i = 0; i < 16; i++) {
+		ticket = port_irq_ticket(nic->irq);
+		nvi_rung(nic);
+		if (nvi_arm_polled(nic, NVI_ARM_ALL) == 0)
+			return ticket;
+		nvi_scan(nic, true);
+	}
+	/* Busy: a ticket of the past ends the sleep at once. */
+	return port_irq_ticket(nic->irq) - 1;
+}
+
+void nvi_sleep(struct vi_nic *vi_nic, uint32_t ticket, int64_t deadline)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+
+	atomic_fetch_add_explicit(&nic->sleepers, 1, memory_order_seq_cst);
+	/* What was armed may have been made polled since: nobody would ring (see nvi_disarm_slow()). */
+	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0)
+		port_irq_wait(nic->irq, ticket, nic->bell_bits, u_time_left(deadline));
+	nvi_rung(nic);
+	nvi_scan(nic, true);
+	if (atomic_fetch_sub_explicit(&nic->sleepers, 1, memory_order_seq_cst) == 1)
+		nvi_engine_kick(nic);
+}
+
+/* ---- the engine ----------------------------------------------------------------------------- */
+
+void nvi_engine_kick(struct nvi_nic *nic)
+{
+	uint32_t deep = atomic_load_explicit(&nic->engine_deep, memory_order_seq_cst);
+
+	/* Sleeping threads do the engine's work: they have to look, and arm again. */
+	if (atomic_load_explicit(&nic->sleepers, memory_order_seq_cst) != 0 &&
+	    atomic_load_explicit(&nic->polled, memory_order_seq_cst) != 0) {
+		port_irq_kick(nic->irq, nic->bell_bits);
+		return;
+	}
+	if (u_likely(deep == NVI_AWAKE))
+		return;
+	if (!atomic_compare_exchange_strong(&nic->engine_deep, &deep, NVI_AWAKE))
+		return;
+	if (deep == NVI_DEEP) {
+		port_irq_kick(nic->irq, nic->bell_bits);
+		return;
+	}
+	atomic_fetch_add_explicit(&nic->engine_park, 1, memory_order_seq_cst);
+	u_futex_wake(&nic->engine_park, 1, UINT32_MAX, true);
+}
+
+struct engine {
+	struct nvi_nic *nic;
+	int64_t idle_since; /* 0: something moved just now */
+	int64_t next_tick, tick;
+	int64_t coarse;
+	int64_t park;
+};
+
+/* An application thread serves: wait until none does. */
+static void engine_park(struct engine *e)
+{
+	struct nvi_nic *nic = e->nic;
+	uint32_t word = atomic_load_explicit(&nic->engine_park, memory_order_seq_cst);
+
+	if (e->park > TICK_MAX_NS)
+		atomic_store_explicit(&nic->engine_deep, NVI_PARKED, memory_order_seq_cst);
+	if (atomic_load_explicit(&nic->sleepers, memory_order_seq_cst) != 0)
+		u_futex_wait(&nic->engine_park, word, UINT32_MAX, e->park, true);
+	atomic_store_explicit(&nic->engine_deep, NVI_AWAKE, memory_order_seq_cst);
+	e->park = (int64_t)u_min64((uint64_t)e->park * 2, COARSE_MAX_NS);
+	e->idle_since = 0;
+	nvi_check_links(nic);
+}
+
+/* Everything is armed: sleep until the doorbell rings. */
+static void engine_deep_sleep(struct engine *e, uint32_t ticket)
+{
+	struct nvi_nic *nic = e->nic;
+	int err = 0;
+
+	atomic_store_explicit(&nic->engine_deep, NVI_DEEP, memory_order_seq_cst);
+	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0 &&
+	    atomic_load_explicit(&nic->stop, memory_order_seq_cst) == 0) {
+		err = port_irq_wait(nic->irq, ticket, nic->bell_bits, e->coarse);
+	}
+	atomic_store_explicit(&nic->engine_deep, NVI_AWAKE, memory_order_seq_cst);
+	if (err == -ETIMEDOUT) {
+		nvi_scan(nic, true);
+		e->coarse = (int64_t)u_min64((uint64_t)e->coarse * 2, COARSE_MAX_NS);
+		return;
+	}
+	e->coarse = COARSE_MIN_NS;
+	e->idle_since = 0;
+	e->tick = TICK_MIN_NS;
+	e->next_tick = u_now_ns() + e->tick;
+}
+
+/* Nothing moved: arm what may be armed, and sleep as deep as that allows. */
+static void engine_idle(struct engine *e, uint32_t ticket)
+{
+	struct nvi_nic *nic = e->nic;
+	int64_t now = u_now_ns();
+	enum nvi_arm_which which = NVI_ARM_ENGINE;
+
+	if (e->idle_since == 0)
+		e->idle_since = now;
+	if (now - e->idle_since < SPIN_NS) {
+		sched_yield();
+		return;
+	}
+	if (now >= e->next_tick) {
+		which = NVI_ARM_IDLE;
+		e->tick = (int64_t)u_min64((uint64_t)e->tick * 2, TICK_MAX_NS);
+		e->next_tick = now + e->tick;
+	}
+	nvi_check_links(nic);
+	if (nvi_arm_polled(nic, which) != 0) {
+		nvi_scan(nic, true);
+		return;
+	}
+	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0)
+		engine_deep_sleep(e, ticket);
+	else
+		port_irq_wait(nic->irq, ticket, nic->bell_bits, e->next_tick - now);
+}
+
+static void *engine_run(void *arg)
+{
+	struct nvi_nic *nic = arg;
+	struct engine e = { .nic = nic, .tick = TICK_MIN_NS, .coarse = COARSE_MIN_NS };
+	uint32_t ticket;
+
+	while (atomic_load_explicit(&nic->stop, memory_order_acquire) == 0) {
+		if (atomic_load_explicit(&nic->sleepers, memory_order_seq_cst) != 0) {
+			engine_park(&e);
+			continue;
+		}
+		e.park = TICK_MIN_NS;
+		ticket = port_irq_ticket(nic->irq);
+		if (nvi_scan(nic, nvi_rung(nic)) != 0)
+			e.idle_since = 0;
+		else
+			engine_idle(&e, ticket);
+	}
+	return NULL;
+}
+
+int nvi_engine_start(struct nvi_nic *nic)
+{
+	return u_thread_start(&nic->engine, "vi-xfer", engine_run, nic);
+}
+
+void nvi_engine_stop(struct nvi_nic *nic)
+{
+	atomic_store_explicit(&nic->stop, 1, memory_order_seq_cst);
+	/* A stopping engine may be anywhere between two looks at `stop`. */
+	port_irq_kick(nic->irq, nic->bell_bits);
+	atomic_fetch_add_explicit(&nic->engine_park, 1, memory_order_seq_cst);
+	u_futex_wake(&nic->engine_park, 1, UINT32_MAX, true);
+	pthread_join(nic->engine, NULL);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Window memory: pages that live in the host's memory window (VipxAllocMem). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvi.h"
+
+struct nvi_window {
+	struct nvi_port *port;
+	struct port_map map;
+	uint32_t slice_id;
+};
+
+static int window_map(struct nvi_nic *nic, struct nvi_req *req, uint64_t len, struct nvi_window *w)
+{
+	int err;
+
+	w->slice_id = req->answer.alloc.slice_id;
+	if (req->fd < 0)
+		return -EMFILE;
+	w->port = nvi_port_get(nic, 0);
+	if (w->port == NULL)
+		return -ENODEV;
+	err = port_map(w->port->port, req->fd, len, PORT_INBOUND, &w->map);
+	if (err != 0)
+		nvi_port_put(w->port);
+	return err;
+}
+
+int nvi_window_alloc(struct vi_nic *vi_nic, uint64_t len, void **addr_out, void **window_out)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+	struct nvi_window *w = calloc(1, sizeof(*w));
+	struct w_alloc msg;
+	struct nvi_req req;
+	int err;
+
+	if (w == NULL)
+		return -ENOMEM;
+	memset(&msg, 0, sizeof(msg));
+	msg.length = u_align_up(len, 4096);
+	err = nvi_ctl_call(nic, &req, &msg, W_ALLOC, sizeof(msg), &msg.token);
+	if (err == 0) {
+		err = window_map(nic, &req, msg.length, w);
+		nvi_req_end(nic, &req);
+		if (err != 0) {
+			msg.slice_id = req.answer.alloc.slice_id;
+			nvi_ctl_send(nic, &msg, W_FREE, sizeof(msg));
+		}
+	}
+	if (err != 0) {
+		free(w);
+		return err;
+	}
+	*addr_out = w->map.base;
+	*window_out = w;
+	return 0;
+}
+
+void nvi_window_free(struct vi_nic *vi_nic, void *window)
+{
+	struct nvi_window *w = window;
+	struct w_alloc msg;
+
+	memset(&msg, 0, sizeof(msg));
+	msg.slice_id = w->slice_id;
+	port_unmap(w->port->port, &w->map);
+	nvi_port_put(w->port);
+	nvi_ctl_send(vi_nic->prov, &msg, W_FREE, sizeof(msg));
+	free(w);
+}

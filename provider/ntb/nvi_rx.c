@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Receiving: from slots into receive descriptors and registered memory.
+ * nvi_rx() is the only reader of slots and payload.  A header is copied once,
+ * the copy is checked (w_slot_check()), the copy is used.
+ */
+#include <errno.h>
+
+#include "nvi.h"
+#include "u_copy.h"
+
+/* A slot, copied and checked. */
+struct rx_slot {
+	uint8_t op, flags;
+	uint32_t arg, frag;
+	uint32_t number;	 /* counted from 0 */
+	const struct w_slot *in; /* inline payload lies here, */
+	uint32_t inline_off;	 /* from this offset; */
+	const uint8_t *ring;	 /* or here */
+	struct w_rdma rdma;
+};
+
+static bool reliable(const struct nvi_chan *ch)
+{
+	return ch->level != VIP_SERVICE_UNRELIABLE;
+}
+
+/* Copies payload bytes [off, off + n) of the slot to dst. */
+static void payload_copy(const struct rx_slot *s, void *dst, uint32_t off, uint32_t n)
+{
+	uint32_t at = s->inline_off + off, head;
+
+	if (s->ring != NULL) {
+		memcpy(dst, s->ring + off, n);
+		return;
+	}
+	head = at < W_HEAD_INLINE ? W_HEAD_INLINE - at : 0;
+	if (head > n)
+		head = n;
+	memcpy(dst, s->in->data + (at < W_HEAD_INLINE ? at : 0), head);
+	if (n > head)
+		memcpy((uint8_t *)dst + head, s->in->more + (at + head - W_HEAD_INLINE), n - head);
+}
+
+/* ---- receive descriptors -------------------------------------------------------------------- */
+
+/* Takes the next receive descriptor for a message of `total` bytes. 0, or the error report for the peer. */
+static enum w_err take_receive(struct nvi_chan *ch, uint32_t total, bool for_data)
+{
+	struct nvi_rx_message *m = &ch->rx;
+	struct vi_wq *rq = &ch->vi->rq;
+	struct vi_wqe *wqe;
+	uint64_t capacity = 0;
+
+	if (rq->next == rq->tail) {
+		ch->vi->counters.RecvQueueEmpty++;
+		vi_event_raise(ch->vi->nic, ch->vi, NULL, NULL, VIP_RESOURCE_VI,
+			       VIP_ERROR_RECVQ_EMPTY);
+		return W_ERR_NO_DESC;
+	}
+	m->entry = rq->next++;
+	m->has_entry = true;
+	wqe = vi_wqe(rq, m->entry);
+	m->status = vi_desc_check_recv(ch->vi, wqe, &capacity);
+	if (m->status == 0 && vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE) != 0)
+		m->status = VIP_STATUS_PROTECTION_ERROR;
+	if (m->status != 0)
+		return W_ERR_RECV_DESC;
+	if (for_data && total > capacity) {
+		m->status = VIP_STATUS_LENGTH_ERROR;
+		return W_ERR_TOO_LONG;
+	}
+	return W_ERR_NONE;
+}
+
+static void complete_receive(struct nvi_chan *ch, uint32_t status, uint32_t length)
+{
+	struct nvi_rx_message *m = &ch->rx;
+
+	m->has_entry = false;
+	vi_wq_complete(&ch->vi->rq, m->entry, status, length);
+}
+
+/*
+ * The message under way failed.  Its receive descriptor, if it has one, says
+ * so; reliable connections break and the sender is told; unreliable ones drop the rest.
+ */
+static void fail_message(struct nvi_chan *ch, const struct rx_slot *s, enum w_err err,
+			 uint32_t op_status, bool raise, VIP_ERROR_CODE event)
+{
+	struct nvi_rx_message *m = &ch->rx;
+
+	m->discard = true;
+	ch->vi->counters.Dropped++;
+	if (m->has_entry)
+		complete_receive(ch, op_status | m->status, 0);
+	if (raise)
+		vi_event_raise(ch->vi->nic, ch->vi, NULL, NULL, VIP_RESOURCE_VI, event);
+	if (!reliable(ch))
+		return;
+	u_lock_take(&ch->vi->tx_lock);
+	nvi_chan_break(ch, NVI_BREAK_LOCAL, err, s->number, VIP_ERROR_CONN_LOST);
+	u_lock_drop(&ch->vi->tx_lock);
+}
+
+static void count_message(struct nvi_chan *ch, uint32_t total)
+{
+	ch->vi->counters.MessagesReceived++;
+	ch->vi->counters.BytesReceived += total;
+}
+
+/* ---- sends ---------------------------------------------------------------------------------- */
+
+/* Scatters the fragment over the receive descriptor. 0 or -EFAULT. */
+static int scatter(struct vi_sg *sg, const struct rx_slot *s)
+{
+	for (uint32_t off = 0; off < s->frag;) {
+		uint8_t *dst;
+		uint32_t len;
+
+		if (vi_sg_next(sg, s->frag - off, &dst, &len) != 0)
+			return -EFAULT;
+		payload_copy(s, dst, off, len);
+		off += len;
+	}
+	return 0;
+}
+
+static void rx_send(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	struct nvi_rx_message *m = &ch->rx;
+	enum w_err err;
+
+	if (s->flags & W_F_FIRST) {
+		m->discard = m->has_entry = false;
+		m->status = 0;
+		m->total = s->flags & W_F_LAST ? s->frag : s->arg;
+		err = take_receive(ch, m->total, true);
+		if (u_unlikely(err != W_ERR_NONE)) {
+			fail_message(ch, s, err, VIP_STATUS_OP_RECEIVE, false, 0);
+			return;
+		}
+	}
+	if (u_unlikely(m->discard))
+		return;
+	if (u_unlikely(scatter(&m->sg, s) != 0)) {
+		m->status = VIP_STATUS_PROTECTION_ERROR;
+		ch->vi->counters.ProtectionErrors++;
+		fail_message(ch, s, W_ERR_RECV_DESC, VIP_STATUS_OP_RECEIVE, false, 0);
+		return;
+	}
+	if (s->flags & W_F_LAST) {
+		uint32_t status = VIP_STATUS_OP_RECEIVE;
+
+		if (s->flags & W_F_IMM) {
+			vi_wqe(&ch->vi->rq, m->entry)->imm = s->arg;
+			status |= VIP_STATUS_IMMEDIATE;
+		}
+		count_message(ch, m->total);
+		complete_receive(ch, status, m->total);
+	}
+}
+
+/* ---- RDMA writes ---------------------------------------------------------------------------- */
+
+/* Where bytes [done, done + n) of the write go, or NULL. Checked for each fragment: regions come and go. */
+static uint8_t *write_target(struct nvi_chan *ch, uint32_t n)
+{
+	const struct nvi_rx_message *m = &ch->rx;
+
+	if (!ch->vi->rdma_write)
+		return NULL;
+	return vi_tpt_check(ch->vi->nic, ch->vi->ptag, m->rdma.addr + m->done, n, m->rdma.handle,
+			    VI_REMOTE_WRITE);
+}
+
+/*
+ * The immediate data of a write: completes a receive descriptor with `error` bits.
+ * False when that failed, and the message with it.
+ */
+static bool write_immediate(struct nvi_chan *ch, const struct rx_slot *s, uint32_t error)
+{
+	struct nvi_rx_message *m = &ch->rx;
+	enum w_err err = take_receive(ch, m->total, false);
+
+	if (err != W_ERR_NONE) {
+		fail_message(ch, s, err, VIP_STATUS_OP_REMOTE_RDMA_WRITE, false, 0);
+		return false;
+	}
+	if (error != 0) {
+		complete_receive(ch, VIP_STATUS_OP_REMOTE_RDMA_WRITE | error, 0);
+		return true;
+	}
+	vi_wqe(&ch->vi->rq, m->entry)->imm = s->arg;
+	complete_receive(ch, VIP_STATUS_OP_REMOTE_RDMA_WRITE | VIP_STATUS_IMMEDIATE, m->total);
+	return true;
+}
+
+/* With immediate data the refusal is told in the receive descriptor, else by an event. */
+static void refuse_write(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	struct nvi_rx_message *m = &ch->rx;
+
+	ch->vi->counters.ProtectionErrors++;
+	if ((s->flags & W_F_IMM) && take_receive(ch, m->total, false) == W_ERR_NONE)
+		m->status = VIP_STATUS_RDMA_PROT_ERROR;
+	fail_message(ch, s, W_ERR_RDMA_PROT, VIP_STATUS_OP_REMOTE_RDMA_WRITE, !m->has_entry,
+		     VIP_ERROR_RDMAW_PROT);
+}
+
+static void place_write(struct nvi_chan *ch, const struct rx_slot *s, uint8_t *dst)
+{
+	uint8_t bytes[W_INLINE_MAX];
+
+	if (s->ring != NULL) {
+		if (s->flags & W_F_LAST)
+			u_copy_last_last(dst, s->ring, s->frag);
+		else
+			u_copy_shared(dst, s->ring, s->frag);
+		return;
+	}
+	payload_copy(s, bytes, 0, s->frag);
+	u_copy_last_last(dst, bytes, s->frag);
+}
+
+static void begin_write(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	struct nvi_rx_message *m = &ch->rx;
+
+	m->discard = m->has_entry = false;
+	m->status = 0;
+	m->total = s->flags & W_F_LAST ? s->frag : s->arg;
+	m->done = 0;
+	m->rdma = s->rdma;
+	if (u_unlikely(write_target(ch, m->total) == NULL))
+		refuse_write(ch, s);
+}
+
+static void rx_write(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	struct nvi_rx_message *m = &ch->rx;
+	uint8_t *dst;
+
+	if (s->flags & W_F_FIRST) {
+		begin_write(ch, s);
+		if (m->discard)
+			return;
+	}
+	if (u_unlikely(m->discard))
+		return;
+	dst = write_target(ch, s->frag);
+	if (u_unlikely(dst == NULL)) {
+		refuse_write(ch, s);
+		return;
+	}
+	place_write(ch, s, dst);
+	m->done += s->frag;
+	if (!(s->flags & W_F_LAST))
+		return;
+	count_message(ch, m->total);
+	if (s->flags & W_F_IMM)
+		write_immediate(ch, s, 0);
+}
+
+static void protocol_error(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	ch->vi->counters.ProtocolErrors++;
+	u_lock_take(&ch->vi->tx_lock);
+	nvi_chan_break(ch, NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, s->number, VIP_ERROR_CONN_LOST);
+	u_lock_drop(&ch->vi->tx_lock);
+}
+
+/* The sender could not finish its message: only on the unreliable level it goes on after that. */
+static void rx_abort(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	const uint32_t bits = VIP_STATUS_PARTIAL_ERROR | VIP_STATUS_TRANSPORT_ERROR;
+	struct nvi_rx_message *m = &ch->rx;
+
+	if (reliable(ch)) {
+		protocol_error(ch, s);
+		return;
+	}
+	if (m->discard)
+		return;
+	m->discard = true;
+	if (m->has_entry) {
+		ch->vi->counters.Dropped++;
+		complete_receive(ch, VIP_STATUS_OP_RECEIVE | bits, 0);
+	} else if (ch->stream.imm == 0 || write_immediate(ch, s, bits)) {
+		ch->vi->counters.Dropped++;
+		if (ch->stream.imm == 0)
+			vi_event_raise(ch->vi->nic, ch->vi, NULL, NULL, VIP_RESOURCE_VI,
+				       VIP_ERROR_RDMAW_ABORT);
+	}
+}
+
+/* ---- RDMA reads ----------------------------------------------------------------------------- */
+
+/* The peer wants to read: queue the answer and send what can be sent. */
+static void rx_read_request(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	uint32_t tail = atomic_load_explicit(&ch->answer_tail, memory_order_relaxed);
+	struct vi_vi *vi = ch->vi;
+
+	if (!reliable(ch) ||
+	    tail - atomic_load_explicit(&ch->answer_head, memory_order_acquire) >= NVI_READS_MAX) {
+		protocol_error(ch, s);
+		return;
+	}
+	if (!vi->rdma_read || vi_tpt_check(vi->nic, vi->ptag, s->rdma.addr, s->rdma.length,
+					   s->rdma.handle, VI_REMOTE_READ) == NULL) {
+		vi->counters.ProtectionErrors++;
+		ch->rx.has_entry = false;
+		fail_message(ch, s, W_ERR_RDMA_PROT, 0, true, VIP_ERROR_RDMAR_PROT);
+		return;
+	}
+	ch->answers[tail % NVI_READS_MAX].rdma = s->rdma;
+	ch->answers[tail % NVI_READS_MAX].slot = s->number;
+	atomic_store_explicit(&ch->answer_tail, tail + 1, memory_order_release);
+	/* Whoever poked goes on with the sending side, without this lock. */
+	u_lock_take(&vi->tx_lock);
+	nvi_tx_update_waiting(ch);
+	u_lock_drop(&vi->tx_lock);
+}
+
+/* Starts placing the answer to the oldest read. 0, or -EPROTO when no such answer is due. */
+static int begin_read_response(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	struct nvi_rx_message *m = &ch->rx;
+	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
+	struct vi_wqe *wqe;
+	int err = 0;
+
+	/* R: pairs with begin_rdma() in nvi_tx.c. */
+	if (head == atomic_load_explicit(&ch->read_tail, memory_order_acquire))
+		return -EPROTO;
+	m->discard = m->has_entry = false;
+	m->status = 0;
+	m->total = s->flags & W_F_LAST ? s->frag : s->arg;
+	m->entry = ch->reads[head % NVI_READS_MAX];
+	u_lock_take(&ch->vi->tx_lock);
+	wqe = vi_wqe(&ch->vi->sq, m->entry);
+	if (wqe->length != m->total)
+		err = -EPROTO;
+	else if (vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE) != 0)
+		m->status = VIP_STATUS_PROTECTION_ERROR;
+	u_lock_drop(&ch->vi->tx_lock);
+	return err;
+}
+
+static void end_read_response(struct nvi_chan *ch)
+{
+	struct nvi_rx_message *m = &ch->rx;
+	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
+
+	u_lock_take(&ch->vi->tx_lock);
+	atomic_store_explicit(&ch->read_head, head + 1, memory_order_release);
+	nvi_complete_send(&ch->vi->sq, m->entry, m->status);
+	if (m->status != 0)
+		nvi_chan_break(ch, NVI_BREAK_LOCAL, W_ERR_SENDER, 0, VIP_ERROR_CONN_LOST);
+	else
+		nvi_tx_progress(ch);
+	u_lock_drop(&ch->vi->tx_lock);
+}
+
+static void rx_read_response(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	struct nvi_rx_message *m = &ch->rx;
+
+	if ((s->flags & W_F_FIRST) && begin_read_response(ch, s) != 0) {
+		protocol_error(ch, s);
+		return;
+	}
+	if (m->status == 0 && scatter(&m->sg, s) != 0)
+		m->status = VIP_STATUS_PROTECTION_ERROR;
+	if (s->flags & W_F_LAST)
+		end_read_response(ch);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+/* Copies and checks the next slot. -EAGAIN: none, -EPROTO: nonsense. */
+static int next_slot(struct nvi_chan *ch, struct rx_slot *s)
+{
+	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	const struct w_slot *slot = &ch->in_slots[n & ch->in_mask];
+
+	/* R: pairs with publish() at the peer. */
+	if (atomic_load_explicit(&slot->head.seq, memory_order_acquire) != w_seq(n))
+		return -EAGAIN;
+	s->number = n;
+	s->op = slot->head.op;
+	s->flags = slot->head.flags;
+	s->arg = slot->head.arg;
+	s->frag = slot->head.frag;
+	s->in = slot;
+	s->ring = NULL;
+	/* The copies above must not be made again from the slot, which the peer may change. */
+	__asm__ volatile("" : "+m"(*s));
+	if (s->op == W_OP_WRITE || s->op == W_OP_READ_REQ) {
+		memcpy(&s->rdma, slot->data, sizeof(s->rdma));
+		__asm__ volatile("" : "+m"(*s));
+	}
+	if (w_slot_check(&ch->stream, s->op, s->flags, slot->head.reserved, s->arg, s->frag,
+			 &s->rdma, &s->inline_off) != 0)
+		return -EPROTO;
+	if (s->flags & W_F_RING)
+		s->ring = ch->in_ring + w_ring_place(&ch->rx_cursor, ch->in_ring_bytes, s->frag);
+	return 0;
+}
+
+static void take_slot(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	switch (s->op) {
+	case W_OP_SEND:
+		rx_send(ch, s);
+		break;
+	case W_OP_WRITE:
+		rx_write(ch, s);
+		break;
+	case W_OP_READ_REQ:
+		rx_read_request(ch, s);
+		break;
+	case W_OP_READ_RESP:
+		rx_read_response(ch, s);
+		break;
+	case W_OP_ABORT:
+		rx_abort(ch, s);
+		break;
+	}
+}
+
+void nvi_rx_return_credit(struct nvi_chan *ch)
+{
+	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+
+	ch->rx_ack = false;
+	if (n == ch->rx_credited)
+		return;
+	ch->rx_credited = n;
+	ch->rx_cursor_credited = ch->rx_cursor;
+	/* A: pairs with nvi_tx_credit() at the peer: the slots and ring may be written again. */
+	u_out_store32(&ch->out, &ch->out_ctl->credit, n);
+	u_out_fence(&ch->out);
+	nvi_ring_credit(ch);
+}
+
+/* Credit goes back when asked for, or by the quarter. */
+static bool credit_due(const struct nvi_chan *ch)
+{
+	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+
+	return ch->rx_ack || n - ch->rx_credited > ch->in_mask / 4 ||
+	       ch->rx_cursor - ch->rx_cursor_credited >= ch->in_ring_bytes / 4;
+}
+
+int nvi_rx(struct nvi_chan *ch, uint32_t budget)
+{
+	struct rx_slot s;
+	uint32_t taken = 0;
+	int err = -EAGAIN;
+
+	while (taken < budget && vi_state(ch->vi) == VIP_STATE_CONNECTED) {
+		err = next_slot(ch, &s);
+		if (err != 0)
+			break;
+		take_slot(ch, &s);
+		if (s.flags & W_F_ACK)
+			ch->rx_ack = true;
+		atomic_store_explicit(&ch->rx_seq, s.number + 1, memory_order_relaxed);
+		taken++;
+		/* A slot that broke the connection is not consumed: credit would acknowledge it. */
+		if (s.ring != NULL && credit_due(ch) && vi_state(ch->vi) == VIP_STATE_CONNECTED)
+			nvi_rx_return_credit(ch);
+	}
+	if (u_unlikely(err == -EPROTO))
+		protocol_error(ch, &s);
+	if (taken == 0)
+		return 0;
+	ch->vi->counters.SlotsReceived += taken;
+	/* rx_seq before the look at `armed`: whoever arms looks the other way round. */
+	if (u_unlikely(ch->peer_fences))
+		atomic_thread_fence(memory_order_seq_cst);
+	nvi_disarm(ch);
+	if (credit_due(ch) && vi_state(ch->vi) == VIP_STATE_CONNECTED)
+		nvi_rx_return_credit(ch);
+	return (int)taken;
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending: from the send queue (and from the peer's read requests) into slots.
+ * tx_fragment() is the only writer of payload and slots.
+ *
+ * When a descriptor completes:
+ *  - unreliable: when its last fragment is out;
+ *  - reliable delivery: the same if it went inline, else when the peer has
+ *    consumed its last slot, because only then the buffer is not needed again;
+ *  - reliable reception: when the peer has consumed its last slot;
+ *  - RDMA read: when the answer has been placed (nvi_rx.c).
+ */
+#include <errno.h>
+
+#include "nvi.h"
+#include "u_copy.h"
+
+#define TX_BUDGET (1u << 20)
+
+static bool is_read(const struct vi_wqe *wqe)
+{
+	return (wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAREAD;
+}
+
+void nvi_tx_update_waiting(struct nvi_chan *ch)
+{
+	const struct vi_wq *sq = &ch->vi->sq;
+	bool answers = atomic_load_explicit(&ch->answer_tail, memory_order_relaxed) !=
+		       atomic_load_explicit(&ch->answer_head, memory_order_relaxed);
+	uint32_t waiting = ch->tx.op != 0 || nvi_sq_done(sq) != sq->tail || answers;
+
+	if (waiting != atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed))
+		atomic_store_explicit(&ch->tx_waiting, waiting, memory_order_release);
+}
+
+/* ---- credit and completion ------------------------------------------------------------------ */
+
+/* Completes the descriptors whose last slot the peer has consumed. */
+static void complete_acked(struct nvi_chan *ch, uint32_t credit)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	for (uint32_t n = nvi_sq_done(sq); n != sq->next; n++) {
+		struct vi_wqe *wqe = vi_wqe(sq, n);
+
+		if (wqe->status != 0 || is_read(wqe))
+			continue;
+		if (ch->tx.op != 0 && ch->tx.op != W_OP_READ_RESP && ch->tx.entry == n)
+			break;
+		if ((int32_t)(credit - wqe->mark) < 0)
+			break;
+		nvi_complete_send(sq, n, 0);
+	}
+}
+
+int nvi_tx_credit(struct nvi_chan *ch)
+{
+	/* R: pairs with the release in nvi_rx_return_credit() at the peer. */
+	uint32_t credit = atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire);
+	uint32_t before = atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+	uint32_t fresh = credit - before;
+
+	if (u_likely(fresh == 0))
+		return 0;
+	if (fresh > ch->tx_seq - before)
+		return -EPROTO;
+	atomic_store_explicit(&ch->tx_credit, credit, memory_order_relaxed);
+	ch->ring_freed = ch->ring_after[(credit - 1) & ch->out_mask];
+	nvi_disarm(ch);
+	complete_acked(ch, credit);
+	return 1;
+}
+
+/* The message is out (all its slots published). */
+static void finish_message(struct nvi_chan *ch, bool inline_only)
+{
+	struct nvi_tx_message *m = &ch->tx;
+	struct vi_wq *sq = &ch->vi->sq;
+	struct vi_wqe *wqe;
+	uint8_t op = m->op;
+
+	m->op = 0;
+	if (op == W_OP_READ_RESP)
+		return;
+	wqe = vi_wqe(sq, m->entry);
+	wqe->mark = ch->tx_seq;
+	if (op == W_OP_READ_REQ)
+		return;
+	ch->vi->counters.MessagesSent++;
+	ch->vi->counters.BytesSent += m->total;
+	if (!m->ack || (ch->level == VIP_SERVICE_RELIABLE_DELIVERY && inline_only))
+		nvi_complete_send(sq, m->entry, 0);
+}
+
+/* ---- the next message ----------------------------------------------------------------------- */
+
+/* An answer to a read of the peer; its source is checked again for each fragment. */
+static bool begin_answer(struct nvi_chan *ch)
+{
+	uint32_t head = atomic_load_explicit(&ch->answer_head, memory_order_relaxed);
+	struct nvi_tx_message *m = &ch->tx;
+
+	/* R: pairs with rx_read_request() in nvi_rx.c. */
+	if (head == atomic_load_explicit(&ch->answer_tail, memory_order_acquire))
+		return false;
+	m->op = W_OP_READ_RESP;
+	m->rdma = ch->answers[head % NVI_READS_MAX].rdma;
+	m->entry = ch->answers[head % NVI_READS_MAX].slot;
+	/* Before the answer is out: the peer may send its next request when it has the last byte. */
+	atomic_store_explicit(&ch->answer_head, head + 1, memory_order_release);
+	m->total = m->rdma.length;
+	m->done = 0;
+	m->with_rdma = m->with_imm = m->ack = false;
+	return true;
+}
+
+/* The descriptor cannot be sent: it completes with the error, and on reliable levels so does the connection. */
+static void refuse_descriptor(struct nvi_chan *ch, uint32_t entry, uint32_t bits)
+{
+	if (bits & VIP_STATUS_PROTECTION_ERROR)
+		ch->vi->counters.ProtectionErrors++;
+	nvi_complete_send(&ch->vi->sq, entry, bits);
+	if (ch->level != VIP_SERVICE_UNRELIABLE)
+		nvi_chan_break_tx(ch, NVI_BREAK_LOCAL);
+}
+
+static uint32_t check_descriptor(struct nvi_chan *ch, const struct vi_wqe *wqe)
+{
+	if (is_read(wqe) && ch->level == VIP_SERVICE_UNRELIABLE)
+		return VIP_STATUS_FORMAT_ERROR;
+	return vi_desc_check_send(ch->vi, wqe);
+}
+
+static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
+{
+	const VIP_ADDRESS_SEGMENT *remote = vi_wqe_remote(wqe);
+	struct nvi_tx_message *m = &ch->tx;
+
+	m->with_rdma = true;
+	m->rdma.addr = remote->Data.AddressBits;
+	m->rdma.handle = remote->Handle;
+	m->rdma.length = 0;
+	if (!is_read(wqe)) {
+		m->op = W_OP_WRITE;
+		ch->vi->counters.RdmaWrites++;
+		return;
+	}
+	m->op = W_OP_READ_REQ;
+	m->with_imm = false; /* the bit means nothing on a read */
+	m->rdma.length = wqe->length;
+	m->total = 0;
+	m->ack = false;
+	ch->vi->counters.RdmaReads++;
+	/* A: pairs with nvi_rx.c: the read is known before its request is out. */
+	uint32_t tail = atomic_load_explicit(&ch->read_tail, memory_order_relaxed);
+	ch->reads[tail % NVI_READS_MAX] = m->entry;
+	atomic_store_explicit(&ch->read_tail, tail + 1, memory_order_release);
+}
+
+/* May the descriptor start, with respect to fence and reads under way? */
+static bool may_start(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint32_t entry)
+{
+	if ((wqe->control & VIP_CONTROL_QFENCE) && nvi_sq_done(&ch->vi->sq) != entry)
+		return false;
+	return !is_read(wqe) ||
+	       atomic_load_explicit(&ch->read_tail, memory_order_relaxed) -
+			       atomic_load_explicit(&ch->read_head, memory_order_acquire) <
+		       NVI_READS_MAX;
+}
+
+/* Starts the next descriptor. Returns false when there is none, or it has to wait. */
+static bool begin_descriptor(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	struct nvi_tx_message *m = &ch->tx;
+
+	while (sq->next != sq->tail) {
+		uint32_t entry = sq->next;
+		struct vi_wqe *wqe = vi_wqe(sq, entry);
+		uint32_t bits;
+
+		if (!may_start(ch, wqe, entry))
+			return false;
+		sq->next++;
+		bits = check_descriptor(ch, wqe);
+		if (bits == 0 &&
+		    vi_sg_init(&m->sg, ch->vi, wqe, is_read(wqe) ? VI_WRITE : VI_READ) != 0)
+			bits = VIP_STATUS_PROTECTION_ERROR;
+		if (u_unlikely(bits != 0)) {
+			refuse_descriptor(ch, entry, bits);
+			if (ch->level != VIP_SERVICE_UNRELIABLE)
+				return false;
+			continue;
+		}
+		wqe->first = ch->tx_seq;
+		m->entry = entry;
+		m->total = wqe->length;
+		m->done = 0;
+		m->with_rdma = false;
+		m->with_imm = (wqe->control & VIP_CONTROL_IMMEDIATE) != 0;
+		m->imm = wqe->imm;
+		m->ack = ch->level != VIP_SERVICE_UNRELIABLE;
+		if ((wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_SENDRECV)
+			m->op = W_OP_SEND;
+		else
+			begin_rdma(ch, wqe);
+		return true;
+	}
+	return false;
+}
+
+/* ---- fragments ------------------------------------------------------------------------------ */
+
+/* Copies n payload bytes of the message to dst (outbound if `out`). 0 or -EFAULT. */
+static int gather(struct nvi_chan *ch, const struct u_out *out, uint8_t *dst, uint32_t n)
+{
+	struct nvi_tx_message *m = &ch->tx;
+
+	if (m->op == W_OP_READ_RESP) {
+		const void *src = vi_tpt_check(ch->vi->nic, ch->vi->ptag, m->rdma.addr + m->done, n,
+					       m->rdma.handle, VI_REMOTE_READ);
+
+		if (src == NULL)
+			return -EFAULT;
+		if (out != NULL && out->ops != NULL)
+			u_out_copy(out, dst, src, n);
+		else
+			u_copy_shared(dst, src, n);
+		return 0;
+	}
+	while (n > 0) {
+		uint8_t *src;
+		uint32_t len;
+
+		if (vi_sg_next(&m->sg, n, &src, &len) != 0)
+			return -EFAULT;
+		if (out != NULL)
+			u_out_copy(out, dst, src, len);
+		else
+			memcpy(dst, src, len);
+		dst += len;
+		n -= len;
+	}
+	return 0;
+}
+
+static uint32_t slots_used(const struct nvi_chan *ch)
+{
+	return ch->tx_seq - atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+}
+
+/* Is there a slot, and (offset_out != NULL) ring for n bytes? Takes in credit when it looks full. */
+static bool reserve(struct nvi_chan *ch, bool in_ring, uint32_t n, uint32_t *offset_out,
+		    uint64_t *cursor_out)
+{
+	for (int look = 0;; look++) {
+		uint64_t cursor = ch->ring_cursor;
+
+		if (in_ring)
+			*offset_out = w_ring_place(&cursor, ch->out_ring_bytes, n);
+		if (u_likely(slots_used(ch) <= ch->out_mask &&
+			     cursor - ch->ring_freed <= ch->out_ring_bytes)) {
+			*cursor_out = cursor;
+			return true;
+		}
+		if (look > 0)
+			return false;
+		ch->vi->counters.Stalls++;
+		if (nvi_tx_credit(ch) < 0) {
+			nvi_chan_break_tx(ch, NVI_BREAK_PROTOCOL);
+			return false;
+		}
+	}
+}
+
+static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in_ring)
+{
+	uint8_t flags = 0;
+
+	if (m->done == 0)
+		flags |= W_F_FIRST;
+	if (last)
+		flags |= W_F_LAST;
+	if (m->with_imm)
+		flags |= W_F_IMM;
+	if (in_ring)
+		flags |= W_F_RING;
+	return flags;
+}
+
+/* Writes the slot and, last, the sequence that publishes it. */
+static void publish(struct nvi_chan *ch, struct w_slot *line, const uint8_t *more,
+		    uint32_t more_len, uint64_t cursor)
+{
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+
+	if (more_len > 0)
+		u_out_copy(&ch->out, slot->more, more, more_len);
+	u_out_copy(&ch->out, slot, line, offsetof(struct w_slot, head.seq));
+	u_out_fence(&ch->out);
+	u_out_store32(&ch->out, &slot->head.seq, w_seq(ch->tx_seq));
+	ch->ring_after[ch->tx_seq & ch->out_mask] = cursor;
+	ch->ring_cursor = cursor;
+	ch->tx_seq++;
+	ch->vi->counters.SlotsSent++;
+}
+
+static void publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags)
+{
+	struct w_slot line = { .head = { .op = op, .flags = flags } };
+
+	publish(ch, &line, NULL, 0, ch->ring_cursor);
+}
+
+/*
+ * The source of the message went away between its fragments (deregistered).
+ * Nothing of this fragment was published.
+ */
+static void abandon_message(struct nvi_chan *ch)
+{
+	struct nvi_tx_message *m = &ch->tx;
+	uint8_t op = m->op;
+
+	m->op = 0;
+	if (op == W_OP_READ_RESP) {
+		ch->vi->counters.ProtectionErrors++;
+		vi_event_raise(ch->vi->nic, ch->vi, NULL, NULL, VIP_RESOURCE_VI,
+			       VIP_ERROR_RDMAR_PROT);
+		nvi_chan_break_tx(ch, NVI_BREAK_ANSWER);
+		return;
+	}
+	if (ch->level == VIP_SERVICE_UNRELIABLE && m->done > 0)
+		publish_bare(ch, W_OP_ABORT, W_F_LAST);
+	refuse_descriptor(ch, m->entry, VIP_STATUS_PROTECTION_ERROR);
+}
+
+/* Sends one fragment of the message under way. False when it must wait or was given up. */
+static bool tx_fragment(struct nvi_chan *ch)
+{
+	struct nvi_tx_message *m = &ch->tx;
+	uint32_t head_bytes = m->with_rdma ? sizeof(m->rdma) : 0;
+	uint32_t left = m->total - m->done, n = left, offset = 0;
+	bool in_ring = left > W_INLINE_MAX - head_bytes, last;
+	uint8_t bytes[W_INLINE_MAX];
+	struct w_slot line;
+	uint64_t cursor;
+	int err;
+
+	if (in_ring && n > ch->out_frag_max)
+		n = ch->out_frag_max;
+	if (!reserve(ch, in_ring, n, &offset, &cursor))
+		return false;
+	if (head_bytes != 0)
+		memcpy(bytes, &m->rdma, sizeof(m->rdma));
+	err = in_ring ? gather(ch, &ch->out, ch->out_ring + offset, n)
+		      : gather(ch, NULL, bytes + head_bytes, n);
+	if (u_unlikely(err != 0)) {
+		abandon_message(ch);
+		return false;
+	}
+	last = n == left;
+	memcpy(line.data, bytes, W_HEAD_INLINE);
+	line.head.op = m->op;
+	line.head.flags = fragment_flags(m, last, in_ring) | (last && m->ack ? W_F_ACK : 0);
+	line.head.reserved = 0;
+	line.head.arg = last ? (m->with_imm ? m->imm : 0) : m->done == 0 ? m->total : 0;
+	line.head.frag = m->op == W_OP_READ_REQ ? (uint32_t)sizeof(m->rdma) : n;
+	if (!in_ring)
+		head_bytes += n;
+	publish(ch, &line, bytes + W_HEAD_INLINE,
+		head_bytes > W_HEAD_INLINE ? head_bytes - W_HEAD_INLINE : 0, cursor);
+	m->done += n;
+	m->with_rdma = false;
+	if (last)
+		finish_message(ch, m->total == n && !in_ring);
+	return true;
+}
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+/*
+ * Sends what can be sent, TX_BUDGET bytes at most: nobody shall wait long for
+ * the locks.  tx_more says that credit was not what ended it.
+ */
+static uint32_t tx_run(struct nvi_chan *ch)
+{
+	uint32_t start = ch->tx_seq;
+	uint64_t end = ch->ring_cursor + TX_BUDGET;
+	bool more = false;
+
+	while (!more && atomic_load_explicit(&ch->break_pending, memory_order_relaxed) == 0 &&
+	       vi_state(ch->vi) == VIP_STATE_CONNECTED) {
+		if (ch->tx.op == 0 && !begin_answer(ch) && !begin_descriptor(ch))
+			break;
+		if (!tx_fragment(ch))
+			break;
+		more = ch->ring_cursor >= end;
+	}
+	if (more != atomic_load_explicit(&ch->tx_more, memory_order_relaxed))
+		atomic_store_explicit(&ch->tx_more, more, memory_order_relaxed);
+	if (ch->tx_seq != start) {
+		u_out_fence(&ch->out);
+		nvi_ring_slots(ch);
+	}
+	return ch->tx_seq - start;
+}
+
+int nvi_tx_progress(struct nvi_chan *ch)
+{
+	int credit = nvi_tx_credit(ch);
+	uint32_t sent;
+
+	if (credit < 0) {
+		nvi_chan_break_tx(ch, NVI_BREAK_PROTOCOL);
+		return 1;
+	}
+	sent = tx_run(ch);
+	nvi_tx_update_waiting(ch);
+	return credit != 0 || sent != 0;
+}
+
+void nvi_post_send(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->chan;
+
+	tx_run(ch);
+	nvi_tx_update_waiting(ch);
+	/* The bell may not ask for credit yet; somebody has to ask again. */
+	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0)
+		nvi_disarm(ch);
+}

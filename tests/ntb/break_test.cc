@@ -1,0 +1,1159 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How connections break: whose descriptor tells why, and what memory is touched afterwards.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+extern "C" {
+#include "nvi_loop.h"
+#include "w_slot.h"
+}
+
+namespace {
+
+constexpr uint32_t kDone = VIP_STATUS_DONE, kSend = VIP_STATUS_OP_SEND,
+		   kReceive = VIP_STATUS_OP_RECEIVE, kWrite = VIP_STATUS_OP_RDMA_WRITE,
+		   kRemoteWrite = VIP_STATUS_OP_REMOTE_RDMA_WRITE, kRead = VIP_STATUS_OP_RDMA_READ,
+		   kProtection = VIP_STATUS_PROTECTION_ERROR, kLength = VIP_STATUS_LENGTH_ERROR,
+		   kFlushed = VIP_STATUS_DESC_FLUSHED_ERROR,
+		   kTransport = VIP_STATUS_TRANSPORT_ERROR, kPartial = VIP_STATUS_PARTIAL_ERROR,
+		   kRdmaProt = VIP_STATUS_RDMA_PROT_ERROR,
+		   kRemoteDesc = VIP_STATUS_REMOTE_DESC_ERROR;
+
+// More than the ring holds, so that it is under way until both ends are poked many times.
+constexpr size_t kLong = 300000;
+constexpr size_t kRegion = 512 << 10;
+constexpr int64_t kTooLong = INT64_C(10000000000);
+
+template <typename Predicate> bool eventually(Predicate happened)
+{
+	auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+
+	while (!happened()) {
+		if (std::chrono::steady_clock::now() > deadline)
+			return false;
+		std::this_thread::yield();
+	}
+	return true;
+}
+
+class Events {
+public:
+	static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *d)
+	{
+		auto *e = static_cast<Events *>(context);
+		std::lock_guard<std::mutex> hold(e->lock);
+
+		e->codes.push_back(d->ErrorCode);
+	}
+
+	int count(VIP_ERROR_CODE code)
+	{
+		std::lock_guard<std::mutex> hold(lock);
+		int n = 0;
+
+		for (VIP_ERROR_CODE c : codes)
+			n += c == code;
+		return n;
+	}
+
+	bool wait(VIP_ERROR_CODE code)
+	{
+		return eventually([&] { return count(code) > 0; });
+	}
+
+private:
+	std::mutex lock;
+	std::vector<VIP_ERROR_CODE> codes;
+};
+
+// Memory of its own registration: deregistered when the test says so.
+struct Region {
+	nvi_loop *loop;
+	std::vector<uint8_t> bytes;
+	VIP_MEM_HANDLE handle;
+
+	Region(nvi_loop *l, size_t size, uint8_t value)
+	    : loop(l), bytes(size, value), handle(nvi_loop_register(l, bytes.data(), size))
+	{
+		EXPECT_NE(0u, handle);
+	}
+
+	~Region() { end(); }
+
+	void end()
+	{
+		if (handle != 0)
+			nvi_loop_deregister(loop, bytes.data(), handle);
+		handle = 0;
+	}
+
+	// The owner uses the memory for something else.
+	void reuse(uint8_t value)
+	{
+		end();
+		std::memset(bytes.data(), value, bytes.size());
+	}
+
+	bool only(uint8_t value) const
+	{
+		for (uint8_t b : bytes)
+			if (b != value)
+				return false;
+		return true;
+	}
+
+	bool has(uint8_t value) const { return std::memchr(bytes.data(), value, bytes.size()); }
+};
+
+struct Place {
+	uint8_t *addr;
+	VIP_MEM_HANDLE handle;
+};
+
+Place at(Region &r, size_t off = 0)
+{
+	return { r.bytes.data() + off, r.handle };
+}
+
+class Connection : public ::testing::Test {
+protected:
+	static constexpr unsigned kDescs = 64, kDescBytes = 256;
+
+	void open(int lvl, uint32_t slots = 16)
+	{
+		nvi_loop_cfg cfg = {};
+
+		level = lvl;
+		cfg.slots = slots;
+		cfg.ring_bytes = 16384;
+		cfg.level = static_cast<VIP_RELIABILITY_LEVEL>(lvl);
+		cfg.port = "emu";
+		cfg.seed = 7;
+		loop = nvi_loop_open(&cfg);
+		ASSERT_NE(loop, nullptr);
+		ASSERT_EQ(nvi_loop_on_error(loop, Events::on_error, &events), 0);
+		ours = std::make_unique<Region>(loop, kRegion, 0x11);
+		theirs = std::make_unique<Region>(loop, kRegion, 0xee);
+		fickle = std::make_unique<Region>(loop, kRegion, 0x11);
+		descs.reset(static_cast<uint8_t *>(aligned_alloc(64, kDescs * kDescBytes)));
+		std::memset(descs.get(), 0, kDescs * kDescBytes);
+		desc_handle = nvi_loop_register(loop, descs.get(), kDescs * kDescBytes);
+		ASSERT_NE(desc_handle, 0u);
+	}
+
+	void TearDown() override
+	{
+		if (loop == nullptr)
+			return;
+		nvi_loop_lose(loop, 0);
+		nvi_loop_lose(loop, 1);
+		ours.reset();
+		theirs.reset();
+		fickle.reset();
+		nvi_loop_deregister(loop, descs.get(), desc_handle);
+		nvi_loop_close(loop);
+	}
+
+	bool reliable() const { return level != VIP_SERVICE_UNRELIABLE; }
+
+	// Does the sender's descriptor wait for the peer, when its message has this length?
+	bool acknowledged(size_t len, size_t inline_max = W_INLINE_MAX) const
+	{
+		return level == VIP_SERVICE_RELIABLE_RECEPTION ||
+		       (level == VIP_SERVICE_RELIABLE_DELIVERY && len > inline_max);
+	}
+
+	VIP_DESCRIPTOR *build(unsigned i, unsigned control, Place local, size_t len,
+			      Place remote = { nullptr, 0 })
+	{
+		auto *d = reinterpret_cast<VIP_DESCRIPTOR *>(descs.get() + i * kDescBytes);
+		unsigned s = 0;
+
+		std::memset(static_cast<void *>(d), 0, kDescBytes);
+		d->CS.Control = static_cast<VIP_UINT16>(control);
+		d->CS.Length = static_cast<VIP_UINT32>(len);
+		if ((control & VIP_CONTROL_OP_MASK) != VIP_CONTROL_OP_SENDRECV) {
+			d->DS[0].Remote.Data.Address = remote.addr;
+			d->DS[0].Remote.Handle = remote.handle;
+			s = 1;
+		}
+		d->DS[s].Local.Data.Address = local.addr;
+		d->DS[s].Local.Handle = local.handle;
+		d->DS[s].Local.Length = static_cast<VIP_UINT32>(len);
+		d->CS.SegCount = static_cast<VIP_UINT16>(s + 1);
+		return d;
+	}
+
+	VIP_DESCRIPTOR *send(unsigned i, Place from, size_t len, int end = 0)
+	{
+		VIP_DESCRIPTOR *d = build(i, VIP_CONTROL_OP_SENDRECV, from, len);
+
+		EXPECT_EQ(nvi_loop_post_send(loop, end, d, desc_handle), 0);
+		return d;
+	}
+
+	VIP_DESCRIPTOR *receive(unsigned i, Place to, size_t len)
+	{
+		VIP_DESCRIPTOR *d = build(i, VIP_CONTROL_OP_SENDRECV, to, len);
+
+		EXPECT_EQ(nvi_loop_post_recv(loop, 1, d, desc_handle), 0);
+		return d;
+	}
+
+	VIP_DESCRIPTOR *rdma(unsigned i, unsigned control, Place local, size_t len, Place remote,
+			     uint32_t imm = 0)
+	{
+		VIP_DESCRIPTOR *d = build(i, control, local, len, remote);
+
+		d->CS.ImmediateData = imm;
+		EXPECT_EQ(nvi_loop_post_send(loop, 0, d, desc_handle), 0);
+		return d;
+	}
+
+	bool broken() const
+	{
+		return nvi_loop_state(loop, 0) == VIP_STATE_ERROR &&
+		       nvi_loop_state(loop, 1) == VIP_STATE_ERROR;
+	}
+
+	// Until nothing moves, or nothing can.
+	void settle()
+	{
+		for (int i = 0; i < 100000; i++) {
+			if ((nvi_loop_poke(loop, 0) | nvi_loop_poke(loop, 1)) == 0 || broken())
+				return;
+		}
+		FAIL() << "the ends never came to rest";
+	}
+
+	// Some fragments have arrived, and some are still to be sent.
+	void go_half_way()
+	{
+		VIP_DESCRIPTOR *d;
+
+		for (int i = 0; i < 2; i++) {
+			ASSERT_NE(nvi_loop_poke(loop, 1), 0);
+			ASSERT_NE(nvi_loop_poke(loop, 0), 0);
+		}
+		ASSERT_EQ(nvi_loop_send_done(loop, 0, &d), 0);
+		ASSERT_LE(nvi_loop_recv_done(loop, 1, &d), 0);
+		ASSERT_EQ(nvi_loop_state(loop, 0), VIP_STATE_CONNECTED);
+	}
+
+	void expect_sent(VIP_DESCRIPTOR *want, uint32_t status)
+	{
+		expect_done(nvi_loop_send_done, 0, want, status);
+	}
+
+	void expect_received(VIP_DESCRIPTOR *want, uint32_t status)
+	{
+		expect_done(nvi_loop_recv_done, 1, want, status);
+	}
+
+	void expect_done(int (*take)(nvi_loop *, int, VIP_DESCRIPTOR **), int end,
+			 VIP_DESCRIPTOR *want, uint32_t status)
+	{
+		VIP_DESCRIPTOR *d = nullptr;
+		int got = take(loop, end, &d);
+
+		EXPECT_EQ(got, status & VIP_STATUS_ERROR_MASK ? 2 : 1);
+		EXPECT_EQ(d, want);
+		EXPECT_EQ(want->CS.Status, kDone | status)
+			<< std::hex << "0x" << want->CS.Status << " for 0x" << (kDone | status);
+	}
+
+	VIPX_COUNTERS counters(int end)
+	{
+		VIPX_COUNTERS c;
+
+		nvi_loop_counters(loop, end, &c);
+		return c;
+	}
+
+	void expect_broken()
+	{
+		for (int end = 0; end < 2; end++) {
+			EXPECT_EQ(nvi_loop_state(loop, end), VIP_STATE_ERROR) << end;
+			EXPECT_EQ(counters(end).ConnectionsLost, 1u) << end;
+		}
+	}
+
+	void expect_connected()
+	{
+		for (int end = 0; end < 2; end++) {
+			EXPECT_EQ(nvi_loop_state(loop, end), VIP_STATE_CONNECTED) << end;
+			EXPECT_EQ(counters(end).ConnectionsLost, 0u) << end;
+		}
+	}
+
+	// Reliable connections break; the others go on, as the next message shows.
+	void expect_aftermath()
+	{
+		if (reliable()) {
+			expect_broken();
+			return;
+		}
+		expect_connected();
+		VIP_DESCRIPTOR *r = receive(60, at(*theirs), 100);
+		VIP_DESCRIPTOR *s = send(61, at(*ours), 100);
+		settle();
+		expect_sent(s, kSend);
+		expect_received(r, kReceive);
+	}
+
+	// ---- slots that a hostile peer writes to `end`
+
+	w_control *control(int end)
+	{
+		uint64_t len;
+
+		return reinterpret_cast<w_control *>(nvi_loop_inbound(loop, end, &len));
+	}
+
+	void forge(int end, uint32_t n, uint32_t slots, uint8_t op, uint8_t flags, uint32_t arg,
+		   uint32_t frag, const w_rdma *rdma = nullptr)
+	{
+		uint64_t len;
+		auto *slot = reinterpret_cast<w_slot *>(nvi_loop_inbound(loop, end, &len) +
+							W_SLICE_FIFO) +
+			     n % slots;
+
+		std::memset(slot->data, 0, sizeof(slot->data));
+		if (rdma != nullptr)
+			std::memcpy(slot->data, rdma, sizeof(*rdma));
+		slot->head.op = op;
+		slot->head.flags = flags;
+		slot->head.reserved = 0;
+		slot->head.arg = arg;
+		slot->head.frag = frag;
+		__atomic_store_n(&slot->head.seq, w_seq(n), __ATOMIC_RELEASE);
+	}
+
+	void forge_read(uint32_t n, uint32_t slots)
+	{
+		w_rdma want = {};
+
+		want.addr = reinterpret_cast<uintptr_t>(theirs->bytes.data());
+		want.handle = theirs->handle;
+		want.length = 64;
+		forge(1, n, slots, W_OP_READ_REQ, W_F_FIRST | W_F_LAST, 0, sizeof(want), &want);
+	}
+
+	struct Free {
+		void operator()(uint8_t *p) const { free(p); }
+	};
+
+	nvi_loop *loop = nullptr;
+	int level = 0;
+	Events events;
+	std::unique_ptr<Region> ours, theirs, fickle;
+	std::unique_ptr<uint8_t, Free> descs;
+	VIP_MEM_HANDLE desc_handle = 0;
+};
+
+std::string LevelName(int level)
+{
+	return level == VIP_SERVICE_UNRELIABLE		? "unreliable"
+	       : level == VIP_SERVICE_RELIABLE_DELIVERY ? "delivery"
+							: "reception";
+}
+
+class EachLevel : public Connection, public ::testing::WithParamInterface<int> {
+protected:
+	void SetUp() override { open(GetParam()); }
+};
+
+class EachReliable : public EachLevel {};
+
+// ---- deregistered between fragments: not touched any more, and the right descriptor says so
+
+class Deregistered : public EachLevel {};
+class DeregisteredReading : public EachLevel {};
+
+TEST_P(Deregistered, SendSource)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), kLong);
+	VIP_DESCRIPTOR *s = send(1, at(*fickle), kLong);
+
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	fickle->reuse(0x22);
+	settle();
+	expect_sent(s, kSend | kProtection);
+	EXPECT_FALSE(theirs->has(0x22));
+	EXPECT_EQ(counters(0).ProtectionErrors, 1u);
+	if (reliable()) {
+		VIP_DESCRIPTOR *d;
+
+		EXPECT_EQ(nvi_loop_recv_done(loop, 1, &d), 2);
+	} else {
+		expect_received(r, kReceive | kPartial | kTransport);
+		EXPECT_EQ(counters(1).Dropped, 1u);
+	}
+	expect_aftermath();
+}
+
+TEST_P(Deregistered, ReceiveTarget)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*fickle), kLong);
+	VIP_DESCRIPTOR *s = send(1, at(*ours), kLong);
+
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	fickle->reuse(0x22);
+	settle();
+	EXPECT_TRUE(fickle->only(0x22));
+	expect_received(r, kReceive | kProtection);
+	expect_sent(s, kSend | (reliable() ? kRemoteDesc : 0));
+	EXPECT_EQ(counters(1).ProtectionErrors, 1u);
+	EXPECT_EQ(counters(1).Dropped, 1u);
+	expect_aftermath();
+}
+
+TEST_P(Deregistered, WriteSource)
+{
+	VIP_DESCRIPTOR *w = rdma(0, VIP_CONTROL_OP_RDMAWRITE, at(*fickle), kLong, at(*theirs));
+
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	fickle->reuse(0x22);
+	settle();
+	expect_sent(w, kWrite | kProtection);
+	EXPECT_FALSE(theirs->has(0x22));
+	if (!reliable()) {
+		EXPECT_TRUE(events.wait(VIP_ERROR_RDMAW_ABORT));
+		EXPECT_EQ(counters(1).Dropped, 1u);
+	}
+	expect_aftermath();
+}
+
+TEST_P(Deregistered, WriteTarget)
+{
+	VIP_DESCRIPTOR *w = rdma(0, VIP_CONTROL_OP_RDMAWRITE, at(*ours), kLong, at(*fickle));
+
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	fickle->reuse(0x22);
+	settle();
+	EXPECT_TRUE(fickle->only(0x22));
+	expect_sent(w, kWrite | (reliable() ? kRdmaProt : 0));
+	EXPECT_TRUE(events.wait(VIP_ERROR_RDMAW_PROT));
+	EXPECT_EQ(counters(1).ProtectionErrors, 1u);
+	EXPECT_EQ(counters(1).Dropped, 1u);
+	expect_aftermath();
+}
+
+// A write that ends early ends its immediate data with it: the receive says so, and no event.
+TEST_P(Deregistered, WriteTargetWithImmediate)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 64);
+	VIP_DESCRIPTOR *w = rdma(1, VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE, at(*ours),
+				 kLong, at(*fickle), 0xabcd);
+
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	fickle->reuse(0x22);
+	settle();
+	EXPECT_TRUE(fickle->only(0x22));
+	expect_received(r, kRemoteWrite | kRdmaProt);
+	EXPECT_EQ(r->CS.ImmediateData, 0u);
+	EXPECT_EQ(r->CS.Length, 0u);
+	expect_sent(w, kWrite | (reliable() ? kRdmaProt : 0));
+	EXPECT_EQ(counters(1).Dropped, 1u);
+	expect_aftermath();
+	EXPECT_EQ(events.count(VIP_ERROR_RDMAW_PROT), 0);
+}
+
+TEST_P(Deregistered, WriteSourceWithImmediate)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 64), *d;
+	VIP_DESCRIPTOR *w = rdma(1, VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE, at(*fickle),
+				 kLong, at(*theirs), 0xabcd);
+
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	fickle->reuse(0x22);
+	settle();
+	expect_sent(w, kWrite | kProtection);
+	EXPECT_FALSE(theirs->has(0x22));
+	EXPECT_EQ(r->CS.ImmediateData, 0u);
+	if (reliable()) {
+		EXPECT_EQ(nvi_loop_recv_done(loop, 1, &d), 2);
+	} else {
+		expect_received(r, kRemoteWrite | kPartial | kTransport);
+		EXPECT_EQ(counters(1).Dropped, 1u);
+	}
+	expect_aftermath();
+	EXPECT_EQ(events.count(VIP_ERROR_RDMAW_ABORT), 0);
+}
+
+TEST_P(DeregisteredReading, Target)
+{
+	VIP_DESCRIPTOR *d = rdma(0, VIP_CONTROL_OP_RDMAREAD, at(*fickle), kLong, at(*theirs));
+
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	fickle->reuse(0x22);
+	settle();
+	EXPECT_TRUE(fickle->only(0x22));
+	expect_sent(d, kRead | kProtection);
+	expect_broken();
+}
+
+TEST_P(DeregisteredReading, Source)
+{
+	VIP_DESCRIPTOR *first = rdma(0, VIP_CONTROL_OP_RDMAREAD, at(*ours), 64, at(*theirs));
+	VIP_DESCRIPTOR *bad, *later;
+
+	settle();
+	expect_sent(first, kRead);
+	bad = rdma(1, VIP_CONTROL_OP_RDMAREAD, at(*ours), kLong, at(*fickle));
+	later = rdma(2, VIP_CONTROL_OP_RDMAREAD, at(*ours), 64, at(*theirs));
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	fickle->reuse(0x22);
+	settle();
+	expect_sent(bad, kRead | kRdmaProt);
+	expect_sent(later, kRead | kFlushed);
+	EXPECT_FALSE(ours->has(0x22));
+	EXPECT_TRUE(events.wait(VIP_ERROR_RDMAR_PROT));
+	EXPECT_EQ(counters(1).ProtectionErrors, 1u);
+	expect_broken();
+}
+
+// The memory of the descriptor itself: its later segments are not looked at any more.
+class DeregisteredDescriptor : public EachLevel {
+protected:
+	static constexpr unsigned kSegments = 250;
+
+	void SetUp() override
+	{
+		EachLevel::SetUp();
+		memory.reset(static_cast<VIP_DESCRIPTOR *>(aligned_alloc(64, kBytes)));
+		std::memset(static_cast<void *>(memory.get()), 0, kBytes);
+		handle = nvi_loop_register(loop, memory.get(), kBytes);
+		ASSERT_NE(handle, 0u);
+	}
+
+	VIP_DESCRIPTOR *scattered(unsigned control, Place local, Place remote = { nullptr, 0 })
+	{
+		VIP_DESCRIPTOR *d = memory.get();
+		auto *seg = reinterpret_cast<VIP_DESCRIPTOR_SEGMENT *>(
+			reinterpret_cast<uint8_t *>(d) + sizeof(VIP_CONTROL_SEGMENT));
+
+		d->CS.Control = static_cast<VIP_UINT16>(control);
+		d->CS.Length = kLong;
+		if (remote.addr != nullptr) {
+			seg->Remote.Data.Address = remote.addr;
+			seg->Remote.Handle = remote.handle;
+			seg++;
+			d->CS.SegCount = 1;
+		}
+		for (unsigned i = 0; i < kSegments; i++, seg++) {
+			seg->Local.Data.Address = local.addr + i * (kLong / kSegments);
+			seg->Local.Handle = local.handle;
+			seg->Local.Length = kLong / kSegments;
+		}
+		d->CS.SegCount = static_cast<VIP_UINT16>(d->CS.SegCount + kSegments);
+		return d;
+	}
+
+	// The segments stay as they are: who looked at them would go on as before.
+	void vanish()
+	{
+		nvi_loop_deregister(loop, memory.get(), handle);
+		handle = 0;
+	}
+
+	void TearDown() override
+	{
+		if (loop != nullptr && handle != 0) {
+			nvi_loop_lose(loop, 0);
+			nvi_loop_lose(loop, 1);
+			vanish();
+		}
+		EachLevel::TearDown();
+	}
+
+	void expect_lost(int (*take)(nvi_loop *, int, VIP_DESCRIPTOR **), int end)
+	{
+		VIP_DESCRIPTOR *d = nullptr;
+
+		EXPECT_EQ(take(loop, end, &d), 2);
+		EXPECT_EQ(d, memory.get());
+		EXPECT_EQ(d->CS.Status, 0u);
+		EXPECT_TRUE(events.wait(VIP_ERROR_COMP_PROT));
+	}
+
+	static constexpr size_t kBytes = 8192;
+	static_assert(kLong % kSegments == 0, "segments");
+	std::unique_ptr<VIP_DESCRIPTOR, void (*)(void *)> memory{ nullptr, free };
+	VIP_MEM_HANDLE handle = 0;
+};
+
+TEST_P(DeregisteredDescriptor, Send)
+{
+	VIP_DESCRIPTOR *s = scattered(VIP_CONTROL_OP_SENDRECV, at(*fickle));
+
+	receive(0, at(*theirs), kLong);
+	ASSERT_EQ(nvi_loop_post_send(loop, 0, s, handle), 0);
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	vanish();
+	settle();
+	expect_lost(nvi_loop_send_done, 0);
+	EXPECT_NE(theirs->bytes[kLong - 1], 0x11);
+	VIP_DESCRIPTOR *d;
+	EXPECT_EQ(nvi_loop_recv_done(loop, 1, &d), 2);
+	expect_aftermath();
+}
+
+TEST_P(DeregisteredDescriptor, Receive)
+{
+	VIP_DESCRIPTOR *r = scattered(VIP_CONTROL_OP_SENDRECV, at(*theirs));
+
+	ASSERT_EQ(nvi_loop_post_recv(loop, 1, r, handle), 0);
+	VIP_DESCRIPTOR *s = send(0, at(*ours), kLong);
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	vanish();
+	settle();
+	expect_lost(nvi_loop_recv_done, 1);
+	EXPECT_NE(theirs->bytes[kLong - 1], 0x11);
+	expect_sent(s, kSend | (reliable() ? kRemoteDesc : 0));
+	expect_aftermath();
+}
+
+TEST_P(DeregisteredDescriptor, Write)
+{
+	VIP_DESCRIPTOR *w = scattered(VIP_CONTROL_OP_RDMAWRITE, at(*ours), at(*theirs));
+
+	ASSERT_EQ(nvi_loop_post_send(loop, 0, w, handle), 0);
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	vanish();
+	settle();
+	expect_lost(nvi_loop_send_done, 0);
+	EXPECT_NE(theirs->bytes[kLong - 1], 0x11);
+	expect_aftermath();
+}
+
+TEST_P(DeregisteredDescriptor, Read)
+{
+	if (!reliable())
+		GTEST_SKIP() << "no RDMA read on the unreliable level";
+	VIP_DESCRIPTOR *d = scattered(VIP_CONTROL_OP_RDMAREAD, at(*ours), at(*theirs));
+
+	ASSERT_EQ(nvi_loop_post_send(loop, 0, d, handle), 0);
+	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	vanish();
+	settle();
+	expect_lost(nvi_loop_send_done, 0);
+	EXPECT_NE(ours->bytes[kLong - 1], 0xee);
+	expect_broken();
+}
+
+// ---- refused by the peer
+
+class Refused : public Connection, public ::testing::WithParamInterface<std::tuple<int, size_t>> {
+protected:
+	static constexpr size_t kWriteInline = W_INLINE_MAX - sizeof(w_rdma);
+
+	void SetUp() override
+	{
+		open(std::get<0>(GetParam()));
+		size = std::get<1>(GetParam());
+	}
+
+	// One good message, the one to be refused, and one behind it that lies in the ring.
+	void send_three()
+	{
+		early = send(10, at(*ours), 2000);
+		bad = send(11, at(*ours), size);
+		late = send(12, at(*ours), 2000);
+		settle();
+	}
+
+	void expect_send_refused()
+	{
+		expect_sent(early, kSend);
+		expect_sent(bad, kSend | (acknowledged(size) ? kRemoteDesc : 0));
+		expect_sent(late, kSend | (reliable() ? kFlushed : 0));
+		if (reliable())
+			expect_broken();
+		else
+			expect_connected();
+	}
+
+	size_t size = 0;
+	VIP_DESCRIPTOR *early = nullptr, *bad = nullptr, *late = nullptr;
+};
+
+TEST_P(Refused, SendWithoutReceive)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 2000);
+
+	send_three();
+	expect_received(r, kReceive);
+	expect_send_refused();
+	EXPECT_TRUE(events.wait(VIP_ERROR_RECVQ_EMPTY));
+	EXPECT_EQ(counters(1).RecvQueueEmpty, reliable() ? 1u : 2u);
+	EXPECT_EQ(counters(1).Dropped, reliable() ? 1u : 2u);
+	EXPECT_FALSE(std::memchr(theirs->bytes.data() + 2000, 0x11, kRegion - 2000));
+}
+
+TEST_P(Refused, SendLongerThanTheReceive)
+{
+	VIP_DESCRIPTOR *r[3];
+
+	for (unsigned i = 0; i < 3; i++)
+		r[i] = receive(i, at(*theirs, 4096 * i), i == 1 ? size - 1 : 2000);
+	send_three();
+	expect_received(r[0], kReceive);
+	expect_received(r[1], kReceive | kLength);
+	expect_received(r[2], kReceive | (reliable() ? kFlushed : 0));
+	expect_send_refused();
+	EXPECT_EQ(theirs->bytes[4096], 0xee);
+	EXPECT_EQ(counters(1).Dropped, 1u);
+}
+
+TEST_P(Refused, SendToAnUnprotectedReceive)
+{
+	VIP_DESCRIPTOR *r[3];
+	Place nowhere = at(*theirs, 4096);
+
+	nowhere.handle = 0;
+	r[0] = receive(0, at(*theirs), 2000);
+	r[1] = receive(1, nowhere, size);
+	r[2] = receive(2, at(*theirs, 2 * 4096), 2000);
+	send_three();
+	expect_received(r[0], kReceive);
+	expect_received(r[1], kReceive | kProtection);
+	expect_received(r[2], kReceive | (reliable() ? kFlushed : 0));
+	expect_send_refused();
+	EXPECT_EQ(theirs->bytes[4096], 0xee);
+	EXPECT_EQ(counters(1).Dropped, 1u);
+}
+
+TEST_P(Refused, Write)
+{
+	Place forbidden = at(*theirs, 4096);
+
+	forbidden.handle = 0;
+	early = rdma(10, VIP_CONTROL_OP_RDMAWRITE, at(*ours), 2000, at(*theirs));
+	bad = rdma(11, VIP_CONTROL_OP_RDMAWRITE, at(*ours), size, forbidden);
+	late = rdma(12, VIP_CONTROL_OP_RDMAWRITE, at(*ours), 2000, at(*theirs, kRegion - 2000));
+	settle();
+	expect_sent(early, kWrite);
+	expect_sent(bad, kWrite | (acknowledged(size, kWriteInline) ? kRdmaProt : 0));
+	expect_sent(late, kWrite | (reliable() ? kFlushed : 0));
+	EXPECT_TRUE(events.wait(VIP_ERROR_RDMAW_PROT));
+	EXPECT_EQ(theirs->bytes[0], 0x11);
+	EXPECT_EQ(theirs->bytes[4096], 0xee);
+	EXPECT_EQ(theirs->bytes[kRegion - 1], reliable() ? 0xee : 0x11);
+	EXPECT_EQ(counters(1).ProtectionErrors, 1u);
+	EXPECT_EQ(counters(1).Dropped, 1u);
+	expect_aftermath();
+}
+
+TEST_P(Refused, WriteWithImmediate)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 64);
+	Place forbidden = at(*theirs);
+
+	forbidden.handle = 0;
+	bad = rdma(11, VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE, at(*ours), size, forbidden,
+		   0xabcd);
+	settle();
+	expect_received(r, kRemoteWrite | kRdmaProt);
+	EXPECT_EQ(r->CS.ImmediateData, 0u);
+	EXPECT_EQ(r->CS.Length, 0u);
+	expect_sent(bad, kWrite | (acknowledged(size, kWriteInline) ? kRdmaProt : 0));
+	EXPECT_EQ(counters(1).Dropped, 1u);
+	expect_aftermath();
+	EXPECT_EQ(events.count(VIP_ERROR_RDMAW_PROT), 0);
+}
+
+// Two faults, one message: the region refused it, whether a receive was there or not.
+TEST_P(Refused, WriteWithImmediateWithoutReceive)
+{
+	Place forbidden = at(*theirs);
+
+	forbidden.handle = 0;
+	bad = rdma(11, VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE, at(*ours), size, forbidden,
+		   0xabcd);
+	settle();
+	expect_sent(bad, kWrite | (acknowledged(size, kWriteInline) ? kRdmaProt : 0));
+	EXPECT_EQ(counters(1).Dropped, 1u);
+	EXPECT_TRUE(theirs->only(0xee));
+	expect_aftermath();
+}
+
+// ---- reads
+
+TEST_P(EachReliable, ReadWithTheImmediateBit)
+{
+	VIP_DESCRIPTOR *d = rdma(0, VIP_CONTROL_OP_RDMAREAD | VIP_CONTROL_IMMEDIATE, at(*ours), 64,
+				 at(*theirs), 0xabcd);
+
+	settle();
+	expect_sent(d, kRead);
+	EXPECT_EQ(ours->bytes[63], 0xee);
+	expect_connected();
+	EXPECT_EQ(counters(1).ProtocolErrors, 0u);
+}
+
+class Reads : public Connection, public ::testing::WithParamInterface<int> {
+protected:
+	static constexpr uint32_t kSlots = 64;
+
+	void SetUp() override { open(GetParam(), kSlots); }
+};
+
+TEST_P(Reads, MoreThanMayBeUnderWayAllComplete)
+{
+	VIP_DESCRIPTOR *d[40];
+
+	for (unsigned i = 0; i < 40; i++)
+		d[i] = rdma(i, VIP_CONTROL_OP_RDMAREAD, at(*ours, 64 * i), 64, at(*theirs));
+	settle();
+	for (VIP_DESCRIPTOR *one : d)
+		expect_sent(one, kRead);
+	EXPECT_EQ(ours->bytes[40 * 64 - 1], 0xee);
+	EXPECT_EQ(ours->bytes[40 * 64], 0x11);
+	expect_connected();
+}
+
+// The initiator has the answer, and asks again, before the answerer's thread has gone on.
+TEST_P(Reads, TheSeventeenthComesWhenTheFirstIsAnswered)
+{
+	struct Race {
+		nvi_loop *loop;
+		std::thread poker;
+		bool fired, taken;
+
+		static void published(void *arg)
+		{
+			auto *r = static_cast<Race *>(arg);
+
+			if (r->fired)
+				return;
+			r->fired = true;
+			nvi_loop_poke(r->loop, 0);
+			nvi_loop_poke(r->loop, 0);
+			r->poker = std::thread([r] { nvi_loop_poke(r->loop, 1); });
+			r->taken = eventually([r] {
+				int64_t n = nvi_loop_reads_taken(r->loop, 1);
+
+				return n < 0 || n >= 17;
+			});
+		}
+	} race = { loop, {}, false, false };
+	VIP_DESCRIPTOR *d[18];
+
+	for (unsigned i = 0; i < 18; i++)
+		d[i] = rdma(i, VIP_CONTROL_OP_RDMAREAD, at(*ours, 64 * i), 64, at(*theirs));
+	nvi_loop_on_publish(loop, 1, Race::published, &race);
+	nvi_loop_poke(loop, 1);
+	ASSERT_TRUE(race.fired);
+	race.poker.join();
+	EXPECT_TRUE(race.taken);
+	settle();
+	EXPECT_EQ(counters(1).ProtocolErrors, 0u);
+	expect_connected();
+	for (VIP_DESCRIPTOR *one : d)
+		expect_sent(one, kRead);
+}
+
+TEST_P(Reads, SixteenOfAHostilePeerAreAnswered)
+{
+	for (uint32_t n = 0; n < 16; n++)
+		forge_read(n, kSlots);
+	while (nvi_loop_poke(loop, 1) != 0)
+		;
+	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_CONNECTED);
+	EXPECT_EQ(counters(1).SlotsSent, 16u);
+	EXPECT_EQ(counters(1).ProtocolErrors, 0u);
+}
+
+TEST_P(Reads, SeventeenOfAHostilePeerAreAProtocolError)
+{
+	for (uint32_t n = 0; n < 17; n++)
+		forge_read(n, kSlots);
+	while (nvi_loop_poke(loop, 1) != 0)
+		;
+	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_ERROR);
+	EXPECT_EQ(counters(1).ProtocolErrors, 1u);
+	EXPECT_EQ(counters(1).ConnectionsLost, 1u);
+	EXPECT_EQ(__atomic_load_n(&control(0)->error, __ATOMIC_ACQUIRE),
+		  w_error_word(16, W_ERR_PROTOCOL));
+}
+
+TEST_P(Reads, AnAnswerToNoReadIsAProtocolError)
+{
+	forge(1, 0, kSlots, W_OP_READ_RESP, W_F_FIRST | W_F_LAST, 0, 8);
+	while (nvi_loop_poke(loop, 1) != 0)
+		;
+	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_ERROR);
+	EXPECT_EQ(counters(1).ProtocolErrors, 1u);
+}
+
+// ---- what the peer has acknowledged is done
+
+TEST_P(EachReliable, AcknowledgedSendsAreNotFlushedByAnOwnError)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 2000);
+	VIP_DESCRIPTOR *good = send(1, at(*ours), 2000), *waiting, *bad;
+	Place nowhere = at(*ours);
+
+	nvi_loop_poke(loop, 1);
+	expect_received(r, kReceive);
+	// This end has not looked since: it finds credit and its own mistake together.
+	waiting = send(2, at(*ours), 2000);
+	nowhere.handle = 0;
+	bad = send(3, nowhere, 64);
+	expect_sent(good, kSend);
+	expect_sent(waiting, kSend | kFlushed);
+	expect_sent(bad, kSend | kProtection);
+	settle();
+	expect_broken();
+}
+
+TEST_P(EachReliable, AcknowledgedSendsAreNotFlushedByARefusal)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 2000);
+	VIP_DESCRIPTOR *good = send(1, at(*ours), 2000);
+
+	nvi_loop_poke(loop, 1);
+	expect_received(r, kReceive);
+	// The other way a message meets no receive: then this end breaks.
+	send(2, at(*theirs), 64, 1);
+	nvi_loop_poke(loop, 0);
+	expect_sent(good, kSend);
+	settle();
+	expect_broken();
+}
+
+TEST_P(EachReliable, AcknowledgedSendsAreNotFlushedByNonsense)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 2000);
+	VIP_DESCRIPTOR *good = send(1, at(*ours), 2000);
+
+	nvi_loop_poke(loop, 1);
+	expect_received(r, kReceive);
+	forge(0, 0, 16, 77, 0, 0, 0);
+	nvi_loop_poke(loop, 0);
+	expect_sent(good, kSend);
+	EXPECT_EQ(counters(0).ProtocolErrors, 1u);
+	settle();
+	expect_broken();
+}
+
+TEST_P(EachLevel, ALossIsCountedOnce)
+{
+	for (int end = 0; end < 2; end++) {
+		nvi_loop_lose(loop, end);
+		nvi_loop_lose(loop, end);
+	}
+	expect_broken();
+	EXPECT_TRUE(events.wait(VIP_ERROR_CONN_LOST));
+}
+
+TEST_P(EachReliable, ABrokenConnectionMovesNothing)
+{
+	send(1, at(*ours), 64);
+	settle();
+	expect_broken();
+	EXPECT_LT(nvi_loop_settle(loop, 10), 10);
+}
+
+// ---- what no correct peer does
+
+TEST_P(EachLevel, AbortIsForTheUnreliableLevel)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 200);
+
+	forge(1, 0, 16, W_OP_SEND, W_F_FIRST, 100, 40);
+	forge(1, 1, 16, W_OP_ABORT, W_F_LAST, 0, 0);
+	nvi_loop_poke(loop, 1);
+	EXPECT_EQ(counters(1).ProtocolErrors, reliable() ? 1u : 0u);
+	EXPECT_EQ(nvi_loop_state(loop, 1), reliable() ? VIP_STATE_ERROR : VIP_STATE_CONNECTED);
+	// Some of it is there already: it was not just flushed.
+	expect_received(r, kReceive | kPartial | kTransport);
+	EXPECT_EQ(theirs->bytes[0], 0);
+	if (reliable()) {
+		EXPECT_EQ(__atomic_load_n(&control(0)->error, __ATOMIC_ACQUIRE),
+			  w_error_word(1, W_ERR_PROTOCOL));
+	}
+}
+
+class Credit : public EachLevel {
+protected:
+	// Enough to fill the fifo: at every level something waits for credit.
+	void fill()
+	{
+		for (unsigned i = 0; i < 20; i++)
+			waiting[i] = send(i, at(*ours), 100);
+	}
+
+	void set(uint32_t credit)
+	{
+		__atomic_store_n(&control(0)->credit, credit, __ATOMIC_RELEASE);
+	}
+
+	// Descriptors from `from` on are not done: one failed, the rest are flushed.
+	void expect_forgery_noticed(unsigned from)
+	{
+		nvi_loop_poke(loop, 0);
+		EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
+		EXPECT_EQ(counters(0).ProtocolErrors, 1u);
+		EXPECT_EQ(counters(0).ConnectionsLost, 1u);
+		if (level != VIP_SERVICE_RELIABLE_RECEPTION)
+			return;
+		for (unsigned i = 0; i < 20; i++)
+			expect_sent(waiting[i], kSend | (i < from    ? 0
+							 : i == from ? kTransport | kPartial
+								     : kFlushed));
+	}
+
+	VIP_DESCRIPTOR *waiting[20];
+};
+
+TEST_P(Credit, BeyondWhatWasSent)
+{
+	fill();
+	set(17);
+	expect_forgery_noticed(0);
+}
+
+TEST_P(Credit, Backwards)
+{
+	fill();
+	set(8);
+	nvi_loop_poke(loop, 0);
+	ASSERT_EQ(nvi_loop_state(loop, 0), VIP_STATE_CONNECTED);
+	set(7);
+	for (unsigned i = 20; i < 40; i++)
+		send(i, at(*ours), 100);
+	nvi_loop_poke(loop, 0);
+	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
+	EXPECT_EQ(counters(0).ProtocolErrors, 1u);
+	EXPECT_EQ(counters(0).ConnectionsLost, 1u);
+	if (level == VIP_SERVICE_RELIABLE_RECEPTION) {
+		for (unsigned i = 0; i < 9; i++)
+			expect_sent(waiting[i], kSend | (i < 8 ? 0 : kTransport | kPartial));
+	}
+}
+
+TEST_P(Credit, FarBeyond)
+{
+	fill();
+	set(0x80000000u);
+	expect_forgery_noticed(0);
+}
+
+// Forged when the connection breaks for another reason: it acknowledges nothing.
+TEST_P(Credit, ForgedAcknowledgesNothingAtABreak)
+{
+	fill();
+	set(17);
+	forge(0, 0, 16, 77, 0, 0, 0);
+	expect_forgery_noticed(0);
+}
+
+// ---- waking who sleeps, or is about to
+
+class Wake : public Connection {
+protected:
+	void SetUp() override
+	{
+		open(VIP_SERVICE_RELIABLE_RECEPTION);
+		ticket = nvi_loop_arm(loop);
+		ASSERT_EQ(nvi_loop_polled(loop), 0u);
+	}
+
+	// End 1 is not rung for what end 0 sends now.
+	void silence() { __atomic_store_n(&control(0)->bell, 0, __ATOMIC_SEQ_CST); }
+
+	uint32_t ticket = 0;
+};
+
+TEST_F(Wake, EndsTheSleepOfAnOlderTicket)
+{
+	nvi_loop_wake(loop);
+	EXPECT_FALSE(nvi_loop_overslept(loop, ticket, kTooLong));
+}
+
+TEST_F(Wake, EndsASleep)
+{
+	std::atomic<bool> overslept{ true };
+	std::thread sleeper([&] { overslept = nvi_loop_overslept(loop, ticket, kTooLong); });
+
+	EXPECT_TRUE(eventually([&] { return nvi_loop_sleepers(loop) != 0; }));
+	nvi_loop_wake(loop);
+	sleeper.join();
+	EXPECT_FALSE(overslept);
+}
+
+// A channel that is polled does not ring: nobody may sleep meanwhile.
+TEST_F(Wake, NoSleepWhileSomethingIsPolled)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 64);
+
+	silence();
+	send(1, at(*ours), 64);
+	ASSERT_NE(nvi_loop_polled(loop), 0u);
+	EXPECT_FALSE(nvi_loop_overslept(loop, ticket, kTooLong));
+	expect_received(r, kReceive);
+}
+
+TEST_F(Wake, SleepersAreKickedWhenSomethingIsPolledAgain)
+{
+	std::atomic<bool> overslept{ true };
+	std::thread sleeper;
+
+	receive(0, at(*theirs), 64);
+	silence();
+	sleeper = std::thread([&] { overslept = nvi_loop_overslept(loop, ticket, kTooLong); });
+	EXPECT_TRUE(eventually([&] { return nvi_loop_sleepers(loop) != 0; }));
+	send(1, at(*ours), 64);
+	sleeper.join();
+	EXPECT_FALSE(overslept);
+}
+
+TEST_F(Wake, WhatArrivesEndsTheSleep)
+{
+	receive(0, at(*theirs), 64);
+	send(1, at(*ours), 64);
+	EXPECT_FALSE(nvi_loop_overslept(loop, ticket, kTooLong));
+}
+
+// ---- which levels
+
+std::string OneLevel(const ::testing::TestParamInfo<int> &info)
+{
+	return LevelName(info.param);
+}
+
+const auto kAll = ::testing::Values(VIP_SERVICE_UNRELIABLE, VIP_SERVICE_RELIABLE_DELIVERY,
+				    VIP_SERVICE_RELIABLE_RECEPTION);
+const auto kReliable =
+	::testing::Values(VIP_SERVICE_RELIABLE_DELIVERY, VIP_SERVICE_RELIABLE_RECEPTION);
+
+INSTANTIATE_TEST_SUITE_P(Levels, EachLevel, kAll, OneLevel);
+INSTANTIATE_TEST_SUITE_P(Levels, EachReliable, kReliable, OneLevel);
+INSTANTIATE_TEST_SUITE_P(Levels, Deregistered, kAll, OneLevel);
+INSTANTIATE_TEST_SUITE_P(Levels, DeregisteredReading, kReliable, OneLevel);
+INSTANTIATE_TEST_SUITE_P(Levels, DeregisteredDescriptor, kAll, OneLevel);
+INSTANTIATE_TEST_SUITE_P(Levels, Reads, kReliable, OneLevel);
+INSTANTIATE_TEST_SUITE_P(Levels, Credit, kAll, OneLevel);
+// Inline, one fragment of the ring, many fragments.
+INSTANTIATE_TEST_SUITE_P(Levels, Refused,
+			 ::testing::Combine(kAll, ::testing::Values(size_t{ 64 }, size_t{ 2000 },
+								    size_t{ 200000 })),
+			 [](const ::testing::TestParamInfo<std::tuple<int, size_t>> &info) {
+				 return LevelName(std::get<0>(info.param)) + "_" +
+					std::to_string(std::get<1>(info.param));
+			 });
+
+} // namespace

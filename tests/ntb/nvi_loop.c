@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvi_loop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "nvi.h"
+#include "nvi_provider.h"
+#include "port_emu.h"
+#include "port_fault.h"
+#include "u_futex.h"
+#include "u_time.h"
+
+struct nvi_loop {
+	struct vi_nic *nic;
+	struct vi_vi *vi[2];
+	uint8_t *inbound[2];
+	size_t slice_len;
+};
+
+/* The provider of these tests: channels without an agent. */
+static struct port_emu_host *loop_host;
+static struct port *loop_port;
+
+static int loop_nic_open(struct vi_nic *vi_nic, const char *device)
+{
+	struct nvi_nic *nic = aligned_alloc(U_LINE_PAIR, u_align_up(sizeof(*nic), U_LINE_PAIR));
+	struct nvi_port *p = calloc(1, sizeof(*p));
+
+	memset(nic, 0, sizeof(*nic));
+	nic->vi_nic = vi_nic;
+	nic->sock = -1;
+	pthread_mutex_init(&nic->ctl_lock, NULL);
+	nic->irq = port_emu_host_irq(loop_host);
+	nic->bell_bits = 2;
+	p->port = loop_port;
+	atomic_store(&p->users, 1u);
+	nic->ports[0] = p;
+	vi_nic->prov = nic;
+	vi_nic->attrs.NicAddressLen = W_HOST_ADDR_LEN;
+	vi_nic->attrs.MaxDiscriminatorLen = W_DISC_MAX;
+	vi_nic->attrs.ReliabilityLevelSupport = 7;
+	vi_nic->attrs.RDMAReadSupport = 6;
+	return 0;
+}
+
+static void loop_nic_close(struct vi_nic *vi_nic)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+
+	nvi_port_put(nic->ports[0]);
+	pthread_mutex_destroy(&nic->ctl_lock);
+	free(nic->chans);
+	free(nic);
+}
+
+static int loop_vi_create(struct vi_vi *vi)
+{
+	vi->prov = nvi_chan_get(vi);
+	return vi->prov != NULL ? 0 : -ENOMEM;
+}
+
+static int loop_disconnect(struct vi_vi *vi)
+{
+	nvi_chan_close(vi);
+	return 0;
+}
+
+static void loop_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline)
+{
+	nvi_progress(nic);
+}
+
+static void loop_wake(struct vi_nic *nic) {}
+
+static const struct vi_provider_ops loop_ops = {
+	.name = "loop",
+	.nic_open = loop_nic_open,
+	.nic_close = loop_nic_close,
+	.vi_create = loop_vi_create,
+	.disconnect = loop_disconnect,
+	.progress = nvi_progress,
+	.poll_bell = nvi_poll_bell,
+	.arm = nvi_arm,
+	.sleep = loop_sleep,
+	.wake = loop_wake,
+};
+
+const struct vi_provider_ops *const vi_providers[] = { &loop_ops, NULL };
+
+static int open_port(const struct nvi_loop_cfg *cfg)
+{
+	struct port_emu_cfg emu = { .name = "self" };
+	struct port *plain;
+
+	if (port_emu_host_create(&loop_host) != 0)
+		return -1;
+	if (port_emu_self_create(loop_host, &emu, &plain) != 0)
+		return -1;
+	return port_decorate(plain, cfg->port ? cfg->port : "emu", "", cfg->seed, &loop_port);
+}
+
+static int connect_ends(struct nvi_loop *loop, const struct nvi_loop_cfg *cfg)
+{
+	struct port_slice slice[2];
+	struct w_linked linked = { .hops = 0 };
+
+	loop->slice_len = w_slice_bytes(cfg->slots, cfg->ring_bytes);
+	for (int end = 0; end < 2; end++) {
+		if (port_slice_alloc(loop_port, loop->slice_len, &slice[end]) != 0)
+			return -1;
+		loop->inbound[end] = mmap(NULL, loop->slice_len, PROT_READ | PROT_WRITE, MAP_SHARED,
+					  slice[end].fd, 0);
+	}
+	linked.inbound = (struct w_geometry){ .slots = cfg->slots,
+					      .ring_bytes = cfg->ring_bytes,
+					      .bell_bit = 1,
+					      .slice_len = loop->slice_len };
+	linked.outbound = linked.inbound;
+	for (int end = 0; end < 2; end++) {
+		vi_set_state(loop->vi[end], VIP_STATE_CONNECT_PENDING);
+		if (nvi_chan_open(loop->nic->prov, loop->vi[end], &linked, dup(slice[end].fd),
+				  dup(slice[!end].fd)) != 0)
+			return -1;
+	}
+	for (int end = 0; end < 2; end++) {
+		close(slice[end].fd);
+		port_slice_free(loop_port, slice[end].id);
+	}
+	return 0;
+}
+
+struct nvi_loop *nvi_loop_open(const struct nvi_loop_cfg *cfg)
+{
+	VIP_VI_ATTRIBUTES attrs = { .ReliabilityLevel = cfg->level,
+				    .MaxTransferSize = cfg->max_transfer ? cfg->max_transfer
+									 : 16u << 20,
+				    .EnableRdmaWrite = VIP_TRUE,
+				    .EnableRdmaRead = cfg->level != VIP_SERVICE_UNRELIABLE };
+	struct nvi_loop *loop = calloc(1, sizeof(*loop));
+
+	u_membarrier_register();
+	if (open_port(cfg) != 0 || vi_nic_open("loop", &loop->nic) != 0)
+		return NULL;
+	for (int end = 0; end < 2; end++)
+		if (vi_vi_create(loop->nic, &attrs, NULL, NULL, &loop->vi[end]) != 0)
+			return NULL;
+	return connect_ends(loop, cfg) == 0 ? loop : NULL;
+}
+
+static void drain_queues(struct nvi_loop *loop, int end)
+{
+	VIP_DESCRIPTOR *d;
+
+	while (nvi_loop_send_done(loop, end, &d) > 0 || nvi_loop_recv_done(loop, end, &d) > 0)
+		;
+}
+
+void nvi_loop_close(struct nvi_loop *loop)
+{
+	for (int end = 0; end < 2; end++) {
+		uint64_t id = atomic_load(&loop->vi[end]->id);
+
+		nvi_chan_close(loop->vi[end]);
+		drain_queues(loop, end);
+		vi_vi_destroy(loop->vi[end], id);
+		munmap(loop->inbound[end], loop->slice_len);
+	}
+	if (vi_nic_close(loop->nic, atomic_load(&loop->nic->id)) != 0)
+		abort();
+	port_emu_host_destroy(loop_host);
+	free(loop);
+}
+
+struct vi_nic *nvi_loop_nic(struct nvi_loop *loop)
+{
+	return loop->nic;
+}
+
+struct vi_vi *nvi_loop_vi(struct nvi_loop *loop, int end)
+{
+	return loop->vi[end];
+}
+
+uint8_t *nvi_loop_inbound(struct nvi_loop *loop, int end, uint64_t *len_out)
+{
+	*len_out = loop->slice_len;
+	return loop->inbound[end];
+}
+
+int nvi_loop_poke(struct nvi_loop *loop, int end)
+{
+	return nvi_poke_chan(loop->vi[end]->prov, true);
+}
+
+int nvi_loop_settle(struct nvi_loop *loop, int limit)
+{
+	int rounds = 0;
+
+	while (rounds < limit && (nvi_loop_poke(loop, 0) | nvi_loop_poke(loop, 1)) != 0)
+		rounds++;
+	return rounds;
+}
+
+VIP_MEM_HANDLE nvi_loop_register(struct nvi_loop *loop, void *addr, uint64_t len)
+{
+	VIP_MEM_ATTRIBUTES attrs = { .EnableRdmaWrite = VIP_TRUE, .EnableRdmaRead = VIP_TRUE };
+	VIP_MEM_HANDLE handle = 0;
+
+	if (vi_mem_register(loop->nic, addr, len, &attrs, NULL, &handle) != 0)
+		return 0;
+	return handle;
+}
+
+void nvi_loop_deregister(struct nvi_loop *loop, void *addr, VIP_MEM_HANDLE handle)
+{
+	if (vi_mem_deregister(loop->nic, addr, handle, NULL) != 0)
+		abort();
+}
+
+static int post(struct vi_vi *vi, struct vi_wq *wq, struct u_lock *lock, VIP_DESCRIPTOR *d,
+		VIP_MEM_HANDLE h)
+{
+	int err;
+
+	u_lock_take(lock);
+	err = vi_wq_push(wq, d, h);
+	if (err == 0 && !wq->is_recv && vi_state(vi) == VIP_STATE_CONNECTED)
+		vi->fast->post_send(vi);
+	u_lock_drop(lock);
+	return err;
+}
+
+int nvi_loop_post_send(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_MEM_HANDLE h)
+{
+	return post(loop->vi[end], &loop->vi[end]->sq, &loop->vi[end]->tx_lock, d, h);
+}
+
+int nvi_loop_post_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_MEM_HANDLE h)
+{
+	return post(loop->vi[end], &loop->vi[end]->rq, &loop->vi[end]->rx_lock, d, h);
+}
+
+static int pop(struct vi_wq *wq, struct u_lock *lock, VIP_DESCRIPTOR **d_out)
+{
+	int got;
+
+	u_lock_take(lock);
+	got = vi_wq_pop(wq, d_out);
+	u_lock_drop(lock);
+	return got;
+}
+
+int nvi_loop_send_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out)
+{
+	return pop(&loop->vi[end]->sq, &loop->vi[end]->tx_lock, d_out);
+}
+
+int nvi_loop_recv_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out)
+{
+	return pop(&loop->vi[end]->rq, &loop->vi[end]->rx_lock, d_out);
+}
+
+VIP_VI_STATE nvi_loop_state(struct nvi_loop *loop, int end)
+{
+	return (VIP_VI_STATE)vi_state(loop->vi[end]);
+}
+
+void nvi_loop_counters(struct nvi_loop *loop, int end, VIPX_COUNTERS *out)
+{
+	vi_nic_counters(loop->nic, loop->vi[end], out);
+}
+
+int nvi_loop_on_error(struct nvi_loop *loop, VIP_ERROR_HANDLER handler, void *context)
+{
+	return vi_event_handler(loop->nic, handler, context);
+}
+
+void nvi_loop_lose(struct nvi_loop *loop, int end)
+{
+	struct nvi_chan *ch = loop->vi[end]->prov;
+
+	nvi_chan_lost(ch, ch->nic, ch->conn, W_LOST_LINK);
+}
+
+/* ---- looking at every slot -------------------------------------------------------------------- */
+
+static struct {
+	const struct nvi_chan *ch;
+	void (*fn)(void *);
+	void *arg;
+} publish_hook;
+
+static void hooked_store(const struct u_out *out, void *dst, const void *src, size_t n)
+{
+	const struct nvi_chan *ch = publish_hook.ch;
+	uint32_t v;
+
+	if (n != sizeof(v)) {
+		memcpy(dst, src, n);
+		return;
+	}
+	memcpy(&v, src, n);
+	atomic_store_explicit((_Atomic uint32_t *)dst, v, memory_order_release);
+	if ((const uint8_t *)dst >= (const uint8_t *)ch->out_slots &&
+	    (const uint8_t *)dst < ch->out_ring)
+		publish_hook.fn(publish_hook.arg);
+}
+
+static void hooked_fence(const struct u_out *out)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void nvi_loop_on_publish(struct nvi_loop *loop, int end, void (*fn)(void *), void *arg)
+{
+	static const struct u_out_ops ops = { .store = hooked_store, .fence = hooked_fence };
+	struct nvi_chan *ch = loop->vi[end]->prov;
+
+	publish_hook.ch = ch;
+	publish_hook.fn = fn;
+	publish_hook.arg = arg;
+	ch->out.ops = &ops;
+}
+
+int64_t nvi_loop_reads_taken(struct nvi_loop *loop, int end)
+{
+	const struct vi_vi *vi = loop->vi[end];
+	const struct nvi_chan *ch = vi->prov;
+
+	if (__atomic_load_n(&vi->counters.ProtocolErrors, __ATOMIC_RELAXED) != 0)
+		return -1;
+	return atomic_load_explicit(&ch->answer_tail, memory_order_acquire);
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------- */
+
+uint32_t nvi_loop_arm(struct nvi_loop *loop)
+{
+	return nvi_arm(loop->nic);
+}
+
+void nvi_loop_wake(struct nvi_loop *loop)
+{
+	nvi_provider.wake(loop->nic);
+}
+
+int nvi_loop_overslept(struct nvi_loop *loop, uint32_t ticket, int64_t ns)
+{
+	int64_t deadline = u_now_ns() + ns;
+
+	nvi_sleep(loop->nic, ticket, deadline);
+	return u_now_ns() >= deadline;
+}
+
+uint32_t nvi_loop_sleepers(struct nvi_loop *loop)
+{
+	const struct nvi_nic *nic = loop->nic->prov;
+
+	return atomic_load(&nic->sleepers);
+}
+
+uint32_t nvi_loop_polled(struct nvi_loop *loop)
+{
+	const struct nvi_nic *nic = loop->nic->prov;
+
+	return atomic_load(&nic->polled);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two VIs of one NIC joined back to back over the emulated `self` port, with no
+ * agent and no threads: nothing moves but what a test pokes.  The test may also
+ * write the slices itself, as a hostile peer would.
+ */
+#ifndef NVI_LOOP_H
+#define NVI_LOOP_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include <stdint.h>
+
+#include "vipl.h"
+#include "vipl_ext.h"
+
+struct nvi_loop;
+struct vi_nic;
+struct vi_vi;
+
+struct nvi_loop_cfg {
+	uint32_t slots, ring_bytes;
+	VIP_RELIABILITY_LEVEL level;
+	const char *port; /* "emu", "emu+strict", ... */
+	uint64_t seed;
+	uint32_t max_transfer; /* 0: 16 MiB */
+};
+
+/* NULL when something is missing. The VIs are Connected, RDMA enabled, no ptag. */
+struct nvi_loop *nvi_loop_open(const struct nvi_loop_cfg *cfg);
+void nvi_loop_close(struct nvi_loop *loop);
+
+struct vi_nic *nvi_loop_nic(struct nvi_loop *loop);
+struct vi_vi *nvi_loop_vi(struct nvi_loop *loop, int end); /* 0 or 1 */
+/* The inbound slice of an end, writable: what its peer could write. */
+uint8_t *nvi_loop_inbound(struct nvi_loop *loop, int end, uint64_t *len_out);
+
+/* Pokes both ends until nothing moves any more, at most `limit` rounds; returns rounds. */
+int nvi_loop_settle(struct nvi_loop *loop, int limit);
+int nvi_loop_poke(struct nvi_loop *loop, int end);
+
+VIP_MEM_HANDLE nvi_loop_register(struct nvi_loop *loop, void *addr, uint64_t len);
+void nvi_loop_deregister(struct nvi_loop *loop, void *addr, VIP_MEM_HANDLE handle);
+int nvi_loop_post_send(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_MEM_HANDLE h);
+int nvi_loop_post_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_MEM_HANDLE h);
+/* As VipSendDone and VipRecvDone, without polling: 1 ok, 2 error, 0 in progress, -ENOENT empty. */
+int nvi_loop_send_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out);
+int nvi_loop_recv_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out);
+
+VIP_VI_STATE nvi_loop_state(struct nvi_loop *loop, int end);
+void nvi_loop_counters(struct nvi_loop *loop, int end, VIPX_COUNTERS *out);
+/* As VipErrorCallback: the handler runs on a thread of the core. */
+int nvi_loop_on_error(struct nvi_loop *loop, VIP_ERROR_HANDLER handler, void *context);
+/* The end learns that its link is gone. */
+void nvi_loop_lose(struct nvi_loop *loop, int end);
+/*
+ * From now on fn(arg) runs after each slot that the end publishes, on the thread that
+ * publishes, which holds the end's lock for sending.  Port "emu" only; one end at a time.
+ */
+void nvi_loop_on_publish(struct nvi_loop *loop, int end, void (*fn)(void *), void *arg);
+/* Reads of its peer that the end took so far; -1: it found a protocol error. Any thread. */
+int64_t nvi_loop_reads_taken(struct nvi_loop *loop, int end);
+
+/* What a thread does that waits in VIPL, step by step. */
+uint32_t nvi_loop_arm(struct nvi_loop *loop);
+void nvi_loop_wake(struct nvi_loop *loop);
+/* Sleeps `ns` at most; returns whether that long. */
+int nvi_loop_overslept(struct nvi_loop *loop, uint32_t ticket, int64_t ns);
+uint32_t nvi_loop_sleepers(struct nvi_loop *loop);
+uint32_t nvi_loop_polled(struct nvi_loop *loop); /* ends that are not armed */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

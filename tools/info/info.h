@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * vi_info in three steps: collect into JSON objects, one per section; print those as JSON or as
+ * lines "key: value".  Every text form is made from the same objects as --json.
+ */
+#ifndef INFO_H
+#define INFO_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+
+#include "cl_client.h"
+
+#define INFO_SCHEMA "viaduct.info"
+#define INFO_SCHEMA_VERSION 1
+
+/* ---- collect: the caller puts the object; NULL when out of memory ---- */
+
+/* fabric, owner, own host. */
+json_object *info_fabric(const struct cl_agent *agent);
+/* A whole list of the agent. */
+json_object *info_list(struct cl_agent *agent, enum w_list_what what);
+/* The ports of the agent's host, and the other names of hosts and devices. */
+json_object *info_ports(struct cl_agent *agent);
+json_object *info_aliases(struct cl_agent *agent);
+/* The hosts with the way to each. */
+json_object *info_hosts(struct cl_agent *agent);
+/* Attributes of the NIC that `device` opens (NULL: the default); NULL when it cannot be opened. */
+json_object *info_nic(const char *device);
+/* Every VIADUCT_* variable; `bad_out`: some have values that are refused. */
+json_object *info_env(bool *bad_out);
+/* The routes to one host, or to all (NULL); NULL when there is no such host. */
+json_object *info_explain(struct cl_agent *agent, const char *host);
+/* The ports of every host, as far as their agents answer. */
+json_object *info_topology(const struct cl_agent *agent);
+
+/* ---- print ---- */
+
+void info_print_summary(json_object *all);
+void info_print_verbose(json_object *all);
+void info_print_names(json_object *hosts);
+void info_print_env(json_object *env);
+void info_print_env_sh(json_object *env);
+void info_print_explain(json_object *explain);
+void info_print_topology(json_object *topology);
+
+/* ---- small helpers on JSON ---- */
+
+/* Text of a field, "" when it is missing. */
+const char *info_text(json_object *o, const char *key);
+int64_t info_int(json_object *o, const char *key);
+bool info_bool(json_object *o, const char *key);
+json_object *info_array(json_object *o, const char *key);
+
+#endif

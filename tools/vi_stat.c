@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* vi_stat - what the processes of a host have done, live, from counters that the agent can read. */
+#include <errno.h>
+#include <getopt.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <vipl_ext.h>
+
+#include "cl_client.h"
+
+#define EXIT_USAGE 2
+#define STAT_SCHEMA "viaduct.stat"
+#define STAT_SCHEMA_VERSION 1
+#define COUNTERS (sizeof(counter_names) / sizeof(counter_names[0]))
+
+/* The fields of VIPX_COUNTERS behind Size, in their order. */
+static const char *const counter_names[] = {
+	"sends_posted",	      "recvs_posted",	  "messages_sent",
+	"messages_received",  "bytes_sent",	  "bytes_received",
+	"rdma_writes",	      "rdma_reads",	  "slots_sent",
+	"slots_received",     "dropped",	  "recv_queue_empty",
+	"protection_errors",  "protocol_errors",  "doorbells_rung",
+	"doorbells_taken",    "sleeps",		  "stalls",
+	"connections_opened", "connections_lost",
+};
+
+_Static_assert(COUNTERS == W_COUNTERS, "the agent passes them all");
+_Static_assert(sizeof(VIPX_COUNTERS) ==
+		       offsetof(VIPX_COUNTERS, SendsPosted) + COUNTERS * sizeof(VIP_UINT64),
+	       "every counter has a name");
+
+struct process {
+	uint32_t client;
+	int pid;
+	char program[W_NAME_MAX];
+	VIPX_COUNTERS counters;
+};
+
+struct snapshot {
+	struct process *v;
+	size_t n;
+	int64_t ns; /* when it was taken */
+};
+
+struct options {
+	double interval; /* 0: once */
+	uint64_t count;	 /* 0: without end */
+	bool json, all, total;
+	const char *host;
+};
+
+static const char help[] =
+	"usage: vi_stat [OPTION]...\n\n"
+	"Tells what the processes of a host have sent and received. Without -i once, the totals;\n"
+	"with -i again and again, what was added in each interval. Counters of 0 are left out.\n\n"
+	"  -i, --interval SEC     repeat every SEC seconds\n"
+	"  -c, --count COUNT      end after COUNT reports (default: 1, with -i without end)\n"
+	"  -t, --total            totals with -i too\n"
+	"  -a, --all              also counters that are 0\n"
+	"      --json             one JSON object per report, on a line of its own\n"
+	"      --host HOST        processes of HOST instead of VIADUCT_HOST\n"
+	"  -h, --help             print this and end\n"
+	"  -V, --version          print the version and end\n\n"
+	"exit status: 0 done, 1 failure, 2 bad usage\n";
+
+/* ---- counters from the agent ---- */
+
+static uint64_t *counter_at(VIPX_COUNTERS *c, size_t i)
+{
+	return (uint64_t *)(void *)((char *)c + offsetof(VIPX_COUNTERS, SendsPosted)) + i;
+}
+
+static struct process *find_process(struct snapshot *s, uint32_t client)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		if (s->v[i].client == client)
+			return &s->v[i];
+	}
+	return NULL;
+}
+
+static int add_process(struct snapshot *s, const struct w_counted *c)
+{
+	struct process *v, *p;
+
+	if (find_process(s, c->client))
+		return 0; /* the list moved on while it was read */
+	v = reallocarray(s->v, s->n + 1, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	s->v = v;
+	p = &s->v[s->n++];
+	memset(p, 0, sizeof(*p));
+	p->client = c->client;
+	p->pid = (int)c->pid;
+	p->counters.Size = sizeof(p->counters);
+	memcpy(p->program, c->program, sizeof(p->program));
+	memcpy(&p->counters.SendsPosted, c->counters, sizeof(c->counters));
+	return 0;
+}
+
+static int read_counters(struct cl_agent *agent, struct snapshot *s)
+{
+	struct w_counted counted;
+	struct timespec ts;
+	uint32_t i;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	s->ns = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+	for (i = 0; !rc; i++) {
+		rc = cl_count(agent, i, &counted);
+		if (!rc)
+			rc = add_process(s, &counted);
+		if (rc == -ETIMEDOUT)
+			rc = 0; /* a stopped process, or one that just ended */
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+/* ---- output ---- */
+
+static uint64_t shown(struct process *p, struct process *before, size_t i)
+{
+	uint64_t now = *counter_at(&p->counters, i), then;
+
+	then = before ? *counter_at(&before->counters, i) : 0;
+	return now >= then ? now - then : 0;
+}
+
+static void print_process(const struct options *o, struct process *p, struct process *before)
+{
+	uint64_t v;
+	size_t i;
+
+	printf("client: %u pid %d program %s", p->client, p->pid, p->program);
+	for (i = 0; i < COUNTERS; i++) {
+		v = shown(p, before, i);
+		if (v || o->all)
+			printf(" %s %llu", counter_names[i], (unsigned long long)v);
+	}
+	putchar('\n');
+}
+
+static json_object *json_process(struct process *p, struct process *before)
+{
+	json_object *o = json_object_new_object(), *c = json_object_new_object();
+	size_t i;
+
+	json_object_object_add(o, "client", json_object_new_int64(p->client));
+	json_object_object_add(o, "pid", json_object_new_int(p->pid));
+	json_object_object_add(o, "program", json_object_new_string(p->program));
+	for (i = 0; i < COUNTERS; i++)
+		json_object_object_add(c, counter_names[i],
+				       json_object_new_uint64(shown(p, before, i)));
+	json_object_object_add(o, "counters", c);
+	return o;
+}
+
+static void report_json(const char *host, struct snapshot *now, struct snapshot *before,
+			double seconds)
+{
+	json_object *o = json_object_new_object(), *a = json_object_new_array();
+	char text[32];
+	size_t i;
+
+	snprintf(text, sizeof(text), "%.6f", seconds);
+	json_object_object_add(o, "schema", json_object_new_string(STAT_SCHEMA));
+	json_object_object_add(o, "schema_version", json_object_new_int(STAT_SCHEMA_VERSION));
+	json_object_object_add(o, "version", json_object_new_string(VIADUCT_VERSION));
+	json_object_object_add(o, "host", json_object_new_string(host));
+	json_object_object_add(o, "counting",
+			       json_object_new_string(before ? "interval" : "total"));
+	json_object_object_add(o, "interval_s", json_object_new_double_s(seconds, text));
+	for (i = 0; i < now->n; i++)
+		json_object_array_add(
+			a, json_process(&now->v[i],
+					before ? find_process(before, now->v[i].client) : NULL));
+	json_object_object_add(o, "clients", a);
+	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
+	json_object_put(o);
+}
+
+static void report_text(const struct options *o, const char *host, struct snapshot *now,
+			struct snapshot *before, double seconds)
+{
+	size_t i;
+
+	if (before)
+		printf("host: %s clients %zu interval_s %.3f\n", host, now->n, seconds);
+	else
+		printf("host: %s clients %zu total\n", host, now->n);
+	for (i = 0; i < now->n; i++)
+		print_process(o, &now->v[i],
+			      before ? find_process(before, now->v[i].client) : NULL);
+}
+
+static int report(const struct options *o, const char *host, struct snapshot *now,
+		  struct snapshot *before)
+{
+	double seconds = before ? (double)(now->ns - before->ns) / 1e9 : 0;
+
+	if (o->json)
+		report_json(host, now, before, seconds);
+	else
+		report_text(o, host, now, before, seconds);
+	return fflush(stdout) || ferror(stdout) ? -EIO : 0;
+}
+
+/* ---- loop ---- */
+
+static void sleep_until(int64_t ns)
+{
+	struct timespec ts = { ns / 1000000000, ns % 1000000000 };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
+		;
+}
+
+/* The first report of totals comes at once, that of increments after an interval. */
+static int watch(const struct options *o, struct cl_agent *agent)
+{
+	bool increments = o->interval > 0 && !o->total;
+	struct snapshot before = { 0 }, now = { 0 };
+	int rc = read_counters(agent, &before);
+	int64_t next = before.ns;
+	uint64_t n;
+
+	for (n = 0; !rc && (!o->count || n < o->count); n++) {
+		if (increments || n)
+			sleep_until(next += (int64_t)(o->interval * 1e9));
+		now = (struct snapshot){ 0 };
+		rc = read_counters(agent, &now);
+		if (!rc)
+			rc = report(o, agent->welcome.host_name, &now, increments ? &before : NULL);
+		free(before.v);
+		before = now;
+	}
+	free(before.v);
+	return rc;
+}
+
+static int run(const struct options *o)
+{
+	char error[CL_ERROR_MAX];
+	struct cl_agent agent;
+	struct w_name name;
+	int rc;
+
+	if (cl_open(o->host, W_KIND_TOOL, &agent, error)) {
+		fprintf(stderr, "vi_stat: %s\n", error);
+		return EXIT_FAILURE;
+	}
+	rc = o->host ? cl_name(&agent, o->host, 0, &name) : 0;
+	if (rc || (o->host && memcmp(name.host_addr, agent.welcome.host_addr, W_HOST_ADDR_LEN))) {
+		fprintf(stderr, "vi_stat: no host '%s' in fabric %s; vi_info -l lists them\n",
+			o->host, agent.welcome.fabric);
+		cl_close(&agent);
+		return EXIT_FAILURE;
+	}
+	rc = watch(o, &agent);
+	if (rc)
+		fprintf(stderr,
+			"vi_stat: asking the agent of host %s: %s; is it gone? vi_info tells\n",
+			agent.welcome.host_name, strerror(-rc));
+	cl_close(&agent);
+	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* ---- options ---- */
+
+enum { OPT_JSON = 256, OPT_HOST };
+
+static const struct option longs[] = {
+	{ "interval", required_argument, NULL, 'i' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "total", no_argument, NULL, 't' },
+	{ "all", no_argument, NULL, 'a' },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "host", required_argument, NULL, OPT_HOST },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ 0 },
+};
+
+static int usage(const char *what, const char *found, const char *right)
+{
+	fprintf(stderr, "vi_stat: %s%s%s%s: %s\n", what, found ? " '" : "", found ? found : "",
+		found ? "'" : "", right);
+	return EXIT_USAGE;
+}
+
+static int take_interval(struct options *o, const char *arg)
+{
+	char *end;
+	double v = strtod(arg, &end);
+
+	if (end == arg || *end || !(v >= 0.01 && v <= 86400))
+		return usage("--interval:", arg, "is not a number of seconds from 0.01 to 86400");
+	o->interval = v;
+	return -1;
+}
+
+static int take_count(struct options *o, const char *arg)
+{
+	char *end;
+	unsigned long long v;
+
+	errno = 0;
+	v = strtoull(arg, &end, 10);
+	if (arg[0] < '0' || arg[0] > '9' || *end || errno || !v)
+		return usage("--count:", arg, "is not a count from 1");
+	o->count = v;
+	return -1;
+}
+
+static int take(struct options *o, int c, char **argv)
+{
+	switch (c) {
+	case 'i':
+		return take_interval(o, optarg);
+	case 'c':
+		return take_count(o, optarg);
+	case 't':
+		o->total = true;
+		return -1;
+	case 'a':
+		o->all = true;
+		return -1;
+	case OPT_JSON:
+		o->json = true;
+		return -1;
+	case OPT_HOST:
+		o->host = optarg;
+		return -1;
+	case 'h':
+		fputs(help, stdout);
+		return EXIT_SUCCESS;
+	case 'V':
+		puts("vi_stat (Viaduct) " VIADUCT_VERSION);
+		return EXIT_SUCCESS;
+	case ':':
+		return usage(argv[optind - 1], NULL, "needs an argument; see --help");
+	default:
+		return usage("no option", argv[optind - 1], "see --help");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { 0 };
+	int c, rc;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":i:c:tahV", longs, NULL)) != -1) {
+		rc = take(&o, c, argv);
+		if (rc >= 0)
+			return rc;
+	}
+	if (optind < argc)
+		return usage("no argument", argv[optind], "is taken; see --help");
+	if (o.count > 1 && o.interval <= 0)
+		return usage("--count", NULL, "above 1 needs --interval");
+	if (o.interval <= 0)
+		o.count = 1;
+	return run(&o);
+}

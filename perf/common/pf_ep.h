@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An end point: an open NIC, N connected VIs with their buffers and descriptors, and the waits.
+ *
+ * Every wait is bounded: it ends with an error when the peer's connection is lost (error callback
+ * or error completion) or when nothing arrived for the configured time.  The first cause is kept
+ * as one line of text.
+ *
+ * Memory of VI k: a send area of `send_slots` slots, then a receive area of `recv_slots` slots, of
+ * `slot` bytes each.  Receive descriptors are posted once, each with its own slot (verify) or all
+ * with slot 0, and reposted as soon as taken, so their number on the queue is constant.
+ */
+#ifndef PF_EP_H
+#define PF_EP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <vipl.h>
+#include <vipl_ext.h>
+
+#include "pf_config.h"
+#include "pf_pattern.h"
+
+/* What both sides must agree on; the client sends it (pf_ctl.h). */
+struct pf_params {
+	uint32_t kind; /* PF_LAT ... */
+	uint32_t op, wait, level;
+	uint32_t cq, verify, bidir, window_memory, spin;
+	uint32_t window; /* outstanding messages per VI, in effect */
+	uint32_t segments, vis;
+	uint32_t timeout_ms;
+	uint64_t max_size;
+};
+
+/* A window is sent in rounds, each acknowledged: this many messages per VI and round ... */
+static inline uint32_t pf_round_len(const struct pf_params *p)
+{
+	return p->window >= 2 ? p->window / 2 : 1;
+}
+
+/* ... and this many rounds may be without acknowledgement. */
+static inline uint32_t pf_rounds_ahead(const struct pf_params *p)
+{
+	return p->window >= 2 ? 2 : 1;
+}
+
+enum pf_queue { PF_SENDQ, PF_RECVQ };
+
+/* Descriptors that the completion queue named while another one was wanted. */
+struct pf_stash {
+	VIP_DESCRIPTOR **v;
+	uint32_t head, count, room;
+};
+
+struct pf_vi {
+	VIP_VI_HANDLE handle;
+	uint8_t *send_area, *recv_area;
+	uint8_t *descs; /* send_cap, then recv_cap of desc_size */
+	struct pf_stash stash[2];
+	uint32_t posted;      /* sends posted so far: chooses the descriptor */
+	uint32_t outstanding; /* sends not yet taken */
+};
+
+struct pf_ep {
+	struct pf_params p;
+	VIP_NIC_HANDLE nic;
+	VIP_NIC_ATTRIBUTES attrs;
+	VIP_CQ_HANDLE cq;
+	struct pf_vi *vis;
+	uint32_t vi_count;
+	uint32_t send_cap, recv_cap;
+	uint32_t send_slots, recv_slots;
+	size_t desc_size, slot;
+	uint8_t *descs, *region;
+	size_t descs_len, region_len;
+	VIP_MEM_HANDLE descs_handle, region_handle;
+	uint64_t peer_region; /* address of the peer's region */
+	VIP_MEM_HANDLE peer_handle;
+	_Atomic int lost; /* nonzero once the error callback ran: VIP_ERROR_CODE + 1 */
+	_Atomic int closing;
+	uint64_t verify_errors;
+	bool peer_lost;	 /* the cause is that the peer, or the way to it, is gone */
+	char cause[256]; /* first error, empty if none */
+};
+
+/* Notes the first cause and returns -EIO. */
+int pf_fail(struct pf_ep *ep, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Likewise, when the peer or the way to it is gone; `how` is a detail or "". */
+int pf_lost(struct pf_ep *ep, const char *how);
+/* Likewise, when nothing came for the time allowed. */
+int pf_silent(struct pf_ep *ep);
+
+/* Opens the NIC of `host` (NULL: the default one).  Returns 0 or -errno with the cause noted. */
+int pf_ep_open(struct pf_ep *ep, const char *host);
+
+/* Allocates VIs and memory as p says and posts the receives.  The VIs are idle. */
+int pf_ep_setup(struct pf_ep *ep, const struct pf_params *p);
+
+/* Disconnects, takes everything back and closes; works on a half-made end point. */
+void pf_ep_close(struct pf_ep *ep);
+
+/* Does the level, with its reads, exist on this NIC? And do window and segments fit? */
+int pf_ep_check(struct pf_ep *ep, const struct pf_params *p);
+
+/*
+ * Takes the next completed descriptor of a queue of VI k, waiting as configured.  Returns 0 or
+ * -errno with the cause noted; a completion with an error is an error.
+ */
+int pf_take(struct pf_ep *ep, uint32_t k, enum pf_queue q, VIP_DESCRIPTOR **out);
+
+/*
+ * Posts message m of VI k, `size` bytes from its slot, as the configured operation; takes a
+ * completion first when all send descriptors are in use.
+ */
+int pf_post_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size);
+/* Posts an empty send with immediate data. */
+int pf_post_mark(struct pf_ep *ep, uint32_t k, uint32_t immediate);
+/* Gives a taken receive descriptor back to its queue. */
+int pf_repost(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d);
+/* Takes completions of sends until at most `left` are outstanding on VI k. */
+int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left);
+
+/* Splits `len` bytes at `base`, in the region, over the configured number of segments. */
+void pf_set_segments(struct pf_ep *ep, VIP_DESCRIPTOR_SEGMENT *s, uint8_t *base, uint32_t len);
+
+/* Where message m of VI k lies. */
+uint8_t *pf_send_slot(struct pf_ep *ep, uint32_t k, uint64_t m);
+uint8_t *pf_recv_slot(struct pf_ep *ep, uint32_t k, uint64_t m);
+/* Where a taken receive descriptor put its data. */
+const uint8_t *pf_recv_data(const VIP_DESCRIPTOR *d);
+
+/* Is this the content of message m of VI k?  0, or -EIO with the cause noted and counted. */
+int pf_check(struct pf_ep *ep, const uint8_t *buf, uint32_t size, uint32_t k, uint64_t m);
+
+/* State of a bounded wait; all zero to begin with. */
+struct pf_idle {
+	uint32_t empty;
+	int64_t deadline;
+};
+
+/* One empty poll: pauses, yields, moves packets, looks for loss and the deadline. */
+int pf_idle(struct pf_ep *ep, struct pf_idle *idle);
+
+int64_t pf_now(void);
+
+/* "VIP_TIMEOUT" and the like, for causes. */
+#define PF_VIP(ep, what, rc) pf_fail(ep, "%s: %s", what, VipxErrorString(rc))
+
+#endif

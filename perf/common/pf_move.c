@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting, taking and waiting: what runs between the two clock readings. */
+#include <errno.h>
+#include <sched.h>
+#include <time.h>
+
+#include "pf_ep.h"
+
+/* Empty polls before the processor is offered to others, and then between offers. */
+#define POLLS_BEFORE_YIELD 48u
+#define POLLS_PER_YIELD 4u
+#define POLLS_PER_PROGRESS 16u
+#define POLLS_PER_LOOK 1024u
+#define BLOCK_MS 100u
+
+typedef VIP_RETURN (*done_fn)(VIP_VI_HANDLE, VIP_DESCRIPTOR **);
+typedef VIP_RETURN (*wait_fn)(VIP_VI_HANDLE, VIP_ULONG, VIP_DESCRIPTOR **);
+
+int64_t pf_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+int pf_silent(struct pf_ep *ep)
+{
+	return pf_fail(ep,
+		       "nothing from the peer for %.1f s: it is dead, stuck, or a message was "
+		       "lost; --timeout allows more",
+		       ep->p.timeout_ms / 1000.0);
+}
+
+static int out_of_time(struct pf_ep *ep, struct pf_idle *idle)
+{
+	int64_t now = pf_now();
+
+	if (!idle->deadline)
+		idle->deadline = now + (int64_t)ep->p.timeout_ms * 1000000;
+	if (now < idle->deadline)
+		return 0;
+	return pf_silent(ep);
+}
+
+static int look_for_loss(struct pf_ep *ep)
+{
+	int lost = atomic_load(&ep->lost);
+
+	if (!lost || atomic_load(&ep->closing))
+		return 0;
+	if (lost == VIP_ERROR_CONN_LOST + 1)
+		return pf_lost(ep, "");
+	return pf_fail(ep, "the NIC reported error %d (VIP_ERROR_CODE)", lost - 1);
+}
+
+int pf_idle(struct pf_ep *ep, struct pf_idle *idle)
+{
+	uint32_t n = ++idle->empty;
+
+	if (n % POLLS_PER_PROGRESS == 0)
+		VipxProgress(ep->nic);
+	if (!ep->p.spin && n >= POLLS_BEFORE_YIELD && n % POLLS_PER_YIELD == 0)
+		sched_yield();
+	if (n % POLLS_PER_LOOK)
+		return 0;
+	return look_for_loss(ep) ? -EIO : out_of_time(ep, idle);
+}
+
+static int bad_completion(struct pf_ep *ep, const VIP_DESCRIPTOR *d)
+{
+	char text[160] = "";
+
+	if (!d)
+		return pf_fail(ep, "a work queue is empty that should not be");
+	VipxStatusString(d->CS.Status, text, sizeof(text));
+	if (d->CS.Status & (VIP_STATUS_DESC_FLUSHED_ERROR | VIP_STATUS_TRANSPORT_ERROR))
+		return pf_lost(ep, text);
+	return pf_fail(ep, "a descriptor completed with %.160s", text);
+}
+
+static int poll_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_DESCRIPTOR **out)
+{
+	done_fn done = q == PF_RECVQ ? VipRecvDone : VipSendDone;
+	struct pf_idle idle = { 0 };
+	VIP_RETURN rc;
+	int err;
+
+	for (;;) {
+		rc = done(vi->handle, out);
+		if (rc == VIP_SUCCESS)
+			return 0;
+		if (rc != VIP_NOT_DONE)
+			return rc == VIP_DESCRIPTOR_ERROR ? bad_completion(ep, *out)
+							  : PF_VIP(ep, "polling a VI", rc);
+		err = pf_idle(ep, &idle);
+		if (err)
+			return err;
+	}
+}
+
+static int block_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_DESCRIPTOR **out)
+{
+	wait_fn wait = q == PF_RECVQ ? VipRecvWait : VipSendWait;
+	struct pf_idle idle = { 0 };
+	VIP_RETURN rc;
+
+	for (;;) {
+		rc = wait(vi->handle, BLOCK_MS, out);
+		if (rc == VIP_SUCCESS)
+			return 0;
+		if (rc != VIP_TIMEOUT)
+			return rc == VIP_DESCRIPTOR_ERROR ? bad_completion(ep, *out)
+							  : PF_VIP(ep, "waiting for a VI", rc);
+		if (look_for_loss(ep) || out_of_time(ep, &idle))
+			return -EIO;
+	}
+}
+
+static struct pf_vi *vi_of_handle(struct pf_ep *ep, VIP_VI_HANDLE handle)
+{
+	uint32_t k;
+
+	for (k = 0; k < ep->vi_count; k++) {
+		if (ep->vis[k].handle == handle)
+			return &ep->vis[k];
+	}
+	return NULL;
+}
+
+/* Takes the descriptor that a completion queue entry names, and puts it aside. */
+static int stash_one(struct pf_ep *ep, VIP_VI_HANDLE handle, VIP_BOOLEAN recv)
+{
+	struct pf_vi *vi = vi_of_handle(ep, handle);
+	struct pf_stash *s;
+	VIP_DESCRIPTOR *d;
+	VIP_RETURN rc;
+
+	if (!vi)
+		return pf_fail(ep, "the completion queue named an unknown VI");
+	rc = recv ? VipRecvDone(handle, &d) : VipSendDone(handle, &d);
+	if (rc == VIP_DESCRIPTOR_ERROR)
+		return bad_completion(ep, d);
+	if (rc)
+		return PF_VIP(ep, "taking what the completion queue named", rc);
+	s = &vi->stash[recv ? PF_RECVQ : PF_SENDQ];
+	if (s->count == s->room)
+		return pf_fail(ep, "more completions than descriptors");
+	s->v[(s->head + s->count++) % s->room] = d;
+	return 0;
+}
+
+/* One entry of the completion queue, or one empty look. */
+static int step_cq(struct pf_ep *ep, struct pf_idle *idle)
+{
+	VIP_VI_HANDLE vi;
+	VIP_BOOLEAN recv;
+	VIP_RETURN rc;
+
+	rc = ep->p.wait == PF_BLOCK ? VipCQWait(ep->cq, BLOCK_MS, &vi, &recv)
+				    : VipCQDone(ep->cq, &vi, &recv);
+	if (rc == VIP_SUCCESS)
+		return stash_one(ep, vi, recv);
+	if (rc == VIP_NOT_DONE)
+		return pf_idle(ep, idle);
+	if (rc == VIP_TIMEOUT)
+		return look_for_loss(ep) ? -EIO : out_of_time(ep, idle);
+	return PF_VIP(ep, "reading the completion queue", rc);
+}
+
+static int take_from_cq(struct pf_ep *ep, struct pf_stash *s, VIP_DESCRIPTOR **out)
+{
+	struct pf_idle idle = { 0 };
+	int rc;
+
+	while (!s->count) {
+		rc = step_cq(ep, &idle);
+		if (rc)
+			return rc;
+	}
+	*out = s->v[s->head];
+	s->head = (s->head + 1) % s->room;
+	s->count--;
+	return 0;
+}
+
+int pf_take(struct pf_ep *ep, uint32_t k, enum pf_queue q, VIP_DESCRIPTOR **out)
+{
+	struct pf_vi *vi = &ep->vis[k];
+
+	if (ep->cq)
+		return take_from_cq(ep, &vi->stash[q], out);
+	if (ep->p.wait == PF_BLOCK)
+		return block_queue(ep, vi, q, out);
+	return poll_queue(ep, vi, q, out);
+}
+
+int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left)
+{
+	struct pf_vi *vi = &ep->vis[k];
+	VIP_DESCRIPTOR *d;
+	int rc = 0;
+
+	while (!rc && vi->outstanding > left) {
+		rc = pf_take(ep, k, PF_SENDQ, &d);
+		vi->outstanding--;
+	}
+	return rc;
+}
+
+uint8_t *pf_send_slot(struct pf_ep *ep, uint32_t k, uint64_t m)
+{
+	return ep->vis[k].send_area + m % ep->send_slots * ep->slot;
+}
+
+uint8_t *pf_recv_slot(struct pf_ep *ep, uint32_t k, uint64_t m)
+{
+	return ep->vis[k].recv_area + m % ep->recv_slots * ep->slot;
+}
+
+const uint8_t *pf_recv_data(const VIP_DESCRIPTOR *d)
+{
+	return d->DS[0].Local.Data.Address;
+}
+
+/* Writes go to the receive area of the peer, reads take from its send area: same layout there. */
+static uint64_t remote_address(struct pf_ep *ep, uint32_t k, uint64_t m)
+{
+	const uint8_t *here = ep->p.op == PF_READ ? pf_send_slot(ep, k, m) : pf_recv_slot(ep, k, m);
+
+	return ep->peer_region + (uint64_t)(here - ep->region);
+}
+
+static uint8_t *local_address(struct pf_ep *ep, uint32_t k, uint64_t m)
+{
+	return ep->p.op == PF_READ ? pf_recv_slot(ep, k, m) : pf_send_slot(ep, k, m);
+}
+
+void pf_set_segments(struct pf_ep *ep, VIP_DESCRIPTOR_SEGMENT *s, uint8_t *base, uint32_t len)
+{
+	uint32_t n = ep->p.segments, i, part;
+
+	for (i = 0; i < n; i++) {
+		part = n == 1 ? len : len / n + (i < len % n);
+		s[i].Local.Data.AddressBits = 0;
+		s[i].Local.Data.Address = base;
+		s[i].Local.Handle = ep->region_handle;
+		s[i].Local.Length = part;
+		base += part;
+	}
+}
+
+static int next_send(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR **out)
+{
+	struct pf_vi *vi = &ep->vis[k];
+	int rc = pf_reap(ep, k, ep->send_cap - 1);
+
+	if (rc)
+		return rc;
+	*out = (VIP_DESCRIPTOR *)(void *)(vi->descs + vi->posted % ep->send_cap * ep->desc_size);
+	return 0;
+}
+
+static int post_send(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d)
+{
+	struct pf_vi *vi = &ep->vis[k];
+	VIP_RETURN rc;
+
+	d->CS.Reserved = 0;
+	d->CS.Status = 0;
+	rc = VipPostSend(vi->handle, d, ep->descs_handle);
+	if (rc)
+		return PF_VIP(ep, "posting a send", rc);
+	vi->posted++;
+	vi->outstanding++;
+	return 0;
+}
+
+static const uint16_t control_of[PF_OP_COUNT] = {
+	[PF_SEND] = VIP_CONTROL_OP_SENDRECV,
+	[PF_WRITE] = VIP_CONTROL_OP_RDMAWRITE,
+	[PF_WRITE_IMM] = VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE,
+	[PF_READ] = VIP_CONTROL_OP_RDMAREAD,
+};
+
+int pf_post_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
+{
+	uint32_t first = ep->p.op == PF_SEND ? 0 : 1;
+	VIP_DESCRIPTOR *d;
+	int rc = next_send(ep, k, &d);
+
+	if (rc)
+		return rc;
+	d->CS.SegCount = (uint16_t)(ep->p.segments + first);
+	d->CS.Control = control_of[ep->p.op];
+	d->CS.ImmediateData = (uint32_t)m;
+	d->CS.Length = size;
+	if (first) {
+		d->DS[0].Remote.Data.AddressBits = remote_address(ep, k, m);
+		d->DS[0].Remote.Handle = ep->peer_handle;
+		d->DS[0].Remote.Reserved = 0;
+	}
+	pf_set_segments(ep, &d->DS[0] + first, local_address(ep, k, m), size);
+	return post_send(ep, k, d);
+}
+
+int pf_post_mark(struct pf_ep *ep, uint32_t k, uint32_t immediate)
+{
+	VIP_DESCRIPTOR *d;
+	int rc = next_send(ep, k, &d);
+
+	if (rc)
+		return rc;
+	d->CS.SegCount = 0;
+	d->CS.Control = VIP_CONTROL_OP_SENDRECV | VIP_CONTROL_IMMEDIATE;
+	d->CS.ImmediateData = immediate;
+	d->CS.Length = 0;
+	return post_send(ep, k, d);
+}
+
+int pf_repost(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d)
+{
+	VIP_RETURN rc;
+
+	d->CS.Control = VIP_CONTROL_OP_SENDRECV;
+	d->CS.Reserved = 0;
+	d->CS.Status = 0;
+	d->CS.Length = d->CS.SegCount ? (uint32_t)ep->p.max_size : 0;
+	rc = VipPostRecv(ep->vis[k].handle, d, ep->descs_handle);
+	return rc ? PF_VIP(ep, "posting a receive", rc) : 0;
+}
+
+int pf_check(struct pf_ep *ep, const uint8_t *buf, uint32_t size, uint32_t k, uint64_t m)
+{
+	uint32_t at = pf_first_wrong(buf, size, k, m);
+
+	if (at == size)
+		return 0;
+	ep->verify_errors++;
+	return pf_fail(ep, "--verify: message %llu of VI %u, %u bytes, is wrong at byte %u",
+		       (unsigned long long)m, k, size, at);
+}

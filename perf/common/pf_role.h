@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The steps of a client and of a server; pf_main() puts them together. */
+#ifndef PF_ROLE_H
+#define PF_ROLE_H
+
+#include "pf_run.h"
+
+/* All return 0 or -errno with the cause noted in run->ep. */
+
+/* Opens the NIC, finds the server, agrees with it and connects everything. */
+int pf_client_start(struct pf_run *run);
+/* Every size; adds the expectations not met to *missed. */
+int pf_measure(struct pf_run *run, struct pf_report *rep, unsigned int *missed);
+int pf_client_end(struct pf_run *run);
+
+/* Opens the NIC: after it, a client may come. */
+int pf_server_start(struct pf_run *run);
+/* Waits for a client and serves it to its end. */
+int pf_server_serve(struct pf_run *run);
+
+void pf_run_close(struct pf_run *run);
+
+/* Name of the own host, "unknown" if there is none. */
+void pf_own_host(struct pf_ep *ep, char out[64]);
+/* Route to a host, NULL for the own one.  Returns 0 or -ENOENT. */
+int pf_route_to(struct pf_ep *ep, const char *host, VIPX_ROUTE *out);
+
+#endif

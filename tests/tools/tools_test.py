@@ -1,0 +1,828 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests of the tools as programs: what they print, their exit codes, what they do when things break.
+
+  tools_test.py [CLASS[.METHOD]...]
+
+The programs are named by the variables VI_INFO VI_STAT VI_LAT VI_BW VI_RATE VIADUCTD.  Every test
+runs a fabric of its own name, with agents that are children of the test, so tests run side by side.
+"""
+import csv
+import io
+import itertools
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOOLS = {name: os.environ.get(name.upper(), name)
+         for name in ('vi_info', 'vi_stat', 'vi_lat', 'vi_bw', 'vi_rate')}
+PERF = ('vi_lat', 'vi_bw', 'vi_rate')
+AGENT = os.environ.get('VIADUCTD', 'viaductd')
+PATIENCE = 60
+fabric_numbers = itertools.count()
+
+
+def environment(fabric, **more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith('VIADUCT')}
+    env.update(VIADUCT_FABRIC=fabric, VIADUCT_AGENT='none')
+    env.update(more)
+    return env
+
+
+def run(tool, *args, env=None, timeout=PATIENCE):
+    return subprocess.run([TOOLS[tool], *args], env=env, timeout=timeout, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+class Fabric:
+    """A fabric of `hosts` hosts, one agent process each."""
+
+    def __init__(self, hosts=1, *args):
+        self.name = f'test{os.getpid()}-{next(fabric_numbers)}'
+        self.env = environment(self.name)
+        self.children = []
+        self.agents = []
+        try:
+            for host in range(hosts):
+                self.agents.append(self.start(host, hosts, args))
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self, host, hosts, args):
+        reader, writer = os.pipe()
+        agent = subprocess.Popen([AGENT, '--fabric', self.name, '--host-id', str(host), '--hosts',
+                                  str(hosts), '--ready-fd', str(writer), *args],
+                                 env=self.env, pass_fds=[writer], stdin=subprocess.DEVNULL)
+        os.close(writer)
+        ready, _, _ = select.select([reader], [], [], PATIENCE)
+        text = os.read(reader, 1000).decode() if ready else ''
+        os.close(reader)
+        if not text:
+            agent.kill()
+            agent.wait()
+            raise RuntimeError(f'agent {host} did not come up')
+        return agent
+
+    def run(self, tool, *args, timeout=PATIENCE, **env):
+        return run(tool, *args, env={**self.env, **env}, timeout=timeout)
+
+    def popen(self, tool, *args, **env):
+        child = subprocess.Popen([TOOLS[tool], *args], env={**self.env, **env}, text=True,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE)
+        self.children.append(child)
+        return child
+
+    def until(self, check, what):
+        """Waits until check() is true; each look is a whole run of a tool."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if check():
+                return
+        raise AssertionError(f'{what} did not happen in {PATIENCE} s')
+
+    def linked(self):
+        """Is every link up, seen from every host?"""
+        out = self.run('vi_info', '--topology', '--json')
+        hosts = json.loads(out.stdout)['topology']['hosts'] if out.returncode == 0 else []
+        return hosts and all(h['answers'] and all(p['link'] == 'up' for p in h['ports'])
+                             for h in hosts)
+
+    def connected(self, n):
+        """Do n processes have their connections?"""
+        out = self.run('vi_info', '--json')
+        clients = json.loads(out.stdout)['clients'] if out.returncode == 0 else []
+        return sum(c['conns'] > 1 for c in clients) >= n
+
+    def close(self):
+        for child in self.children:
+            if child.returncode is None:
+                child.kill()
+                child.communicate()
+        for agent in self.agents:
+            agent.kill()
+        for agent in self.agents:
+            agent.wait()
+
+
+class FabricCase(unittest.TestCase):
+    hosts = 1
+    agent_args = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.fabric = Fabric(cls.hosts, *cls.agent_args)
+        try:
+            if cls.hosts > 1:
+                cls.fabric.until(cls.fabric.linked, 'links')
+        except BaseException:
+            cls.fabric.close()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.fabric.close()
+
+    def ok(self, tool, *args, **kw):
+        out = self.fabric.run(tool, *args, **kw)
+        self.assertEqual(out.returncode, 0, f'{tool} {args}: {out.stderr}')
+        return out
+
+    def fails(self, tool, *args, code=1, **kw):
+        """Exit code, and exactly one line that says why."""
+        out = self.fabric.run(tool, *args, **kw)
+        self.assertEqual(out.returncode, code, f'{tool} {args}: {out.stdout} {out.stderr}')
+        self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
+        return out.stderr
+
+
+def finish(process):
+    """(exit code, stdout, stderr); a process that hangs is killed and fails the test."""
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    return process.returncode, out, err
+
+
+# ---- without a fabric ----
+
+BAD_VALUES = {
+    '--op': ['', 'sen', 'SEND', 'send,write'],
+    '--wait': ['', 'spin', '1'],
+    '--level': ['', 'reliable', '2'],
+    '--sizes': ['', '0x10', '8..4', '1..', ',', '4,', '2G', '-1', 'k'],
+    '--iters': ['', '0', '-1', '1.5', '10k', '99999999999999999999'],
+    '--duration': ['', '0', '-1', 'inf', 'nan', '1s'],
+    '--warmup': ['', '-1', 'x'],
+    '--vis': ['', '0', '257', 'x'],
+    '--segments': ['', '0', '253', 'x'],
+    '--percentiles': ['', '101', '50,', 'median'],
+    '--format': ['', 'xml', 'OSU'],
+    '--expect': ['', 'p99_us', 'p99_us=3', 'nonsense<3', 'p99_us<x', 'p101_us<3'],
+    '--pin': ['', '-1', 'a', '0,', '0,1,2', '99999'],
+    '--timeout': ['', '0', '-3', 'x', '1e9'],
+    '--name': ['', 'n' * 49],
+    '--connect': ['', 'h' * 64],
+    '--host': [''],
+    '--hosts': ['', 'a', 'a,', ',b', 'a,b,c'],
+    '--out': [''],
+}
+BAD_WINDOW = ['', '0', '4097', 'x']
+BAD_TOGETHER = [
+    ['--server', '--connect', 'h'], ['--server', '--hosts', 'a,b'], ['--host', 'a'],
+    ['--iters', '1', '--duration', '1'], ['--spin', '--wait', 'block'],
+    ['--op', 'read', '--level', 'unreliable'],
+]
+
+
+class Usage(unittest.TestCase):
+    env = environment('unused')
+
+    def usage_error(self, tool, *args):
+        out = run(tool, *args, env=self.env)
+        self.assertEqual(out.returncode, 2, f'{tool} {args}: {out.stdout} {out.stderr}')
+        self.assertEqual(out.stdout, '')
+        self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
+        self.assertTrue(out.stderr.startswith(f'{tool}: '), out.stderr)
+        return out.stderr
+
+    def test_help_is_golden(self):
+        for tool in TOOLS:
+            for flag in ('--help', '-h'):
+                out = run(tool, flag, env=self.env)
+                golden = (HERE / 'golden' / f'{tool}.help').read_text().partition('\n')[2]
+                self.assertEqual((out.returncode, out.stderr), (0, ''))
+                self.assertEqual(out.stdout, golden, f'{tool} {flag}')
+
+    def test_version(self):
+        for tool in TOOLS:
+            for flag in ('--version', '-V'):
+                out = run(tool, flag, env=self.env)
+                self.assertEqual((out.returncode, out.stderr), (0, ''))
+                self.assertRegex(out.stdout, rf'\A{tool} \(Viaduct\) \d+\.\d+\.\d+\n\Z')
+
+    def test_unknown_options_and_arguments(self):
+        for tool in TOOLS:
+            self.assertIn('--nonsense', self.usage_error(tool, '--nonsense'))
+            self.assertIn('-z', self.usage_error(tool, '-z'))
+            self.assertIn('stray', self.usage_error(tool, 'stray'))
+            self.usage_error(tool, '--help=x')
+
+    def test_every_value_is_checked(self):
+        for tool in PERF:
+            values = dict(BAD_VALUES)
+            if tool != 'vi_lat':
+                values['--window'] = BAD_WINDOW
+                values['--expect'] = [e.replace('p99', 'round_p99') for e in BAD_VALUES['--expect']]
+            for option, bad in values.items():
+                for value in bad:
+                    self.assertIn(option, self.usage_error(tool, option, value))
+
+    def test_an_argument_is_required(self):
+        for tool in PERF:
+            for option in BAD_VALUES:
+                self.assertIn(option, self.usage_error(tool, option))
+
+    def test_options_of_other_tools(self):
+        for option in ('--bidir', '--window=4'):
+            self.usage_error('vi_lat', option)
+
+    def test_what_does_not_go_together(self):
+        for tool in PERF:
+            for args in BAD_TOGETHER:
+                self.usage_error(tool, *args)
+        self.usage_error('vi_lat', '--op', 'write', '--wait', 'block')
+        self.usage_error('vi_lat', '--op', 'write', '--sizes', '0..4')
+        self.usage_error('vi_lat', '--sizes', '4', '--expect', 'avg_us@8<1')
+
+    def test_info(self):
+        for args in (['-l', '-v'], ['--format=json', '-e'], ['--format=sh'], ['--format'],
+                     ['--explain='], ['--explain', 'a', 'b'], ['--host'],
+                     ['-e', '--format=sh', '--json']):
+            self.usage_error('vi_info', *args)
+
+    def test_stat(self):
+        for args in (['-i', 'x'], ['-i', '0'], ['-i', 'nan'], ['-i'], ['-c', '0'], ['-c', '-1'],
+                     ['-c', '2'], ['-c', '1x', '-i', '1'], ['--host']):
+            self.usage_error('vi_stat', *args)
+
+    def test_out_is_tried_first(self):
+        out = run('vi_lat', '--out', '/nonexistent/file', '-q', env=self.env)
+        self.assertEqual(out.returncode, 1)
+        self.assertIn('/nonexistent/file', out.stderr)
+        self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
+
+
+class NoAgent(unittest.TestCase):
+    """No agent runs and none may be started."""
+
+    def test_all_say_so(self):
+        env = environment(f'nobody{os.getpid()}')
+        for tool, args in (('vi_info', []), ('vi_stat', []), ('vi_lat', ['-q']),
+                           ('vi_bw', ['-q', '--server']), ('vi_rate', ['-q', '--connect', 'h'])):
+            out = run(tool, *args, env=env)
+            self.assertEqual(out.returncode, 1, f'{tool}: {out.stdout}')
+            self.assertEqual(out.stdout, '')
+            self.assertIn(env['VIADUCT_FABRIC'], out.stderr)
+
+
+class Environment(unittest.TestCase):
+    def test_every_variable_with_its_origin(self):
+        env = environment('x1', VIADUCT_SLOTS='64')
+        out = run('vi_info', '--env', env=env)
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        blocks = dict(re.findall(r'^(VIADUCT_\w+): .*\n((?:  .*\n)+)', out.stdout, re.M))
+        self.assertGreater(len(blocks), 10)
+        for name, text in blocks.items():
+            keys = [line.split(':')[0].strip() for line in text.splitlines()]
+            for key in ('origin', 'default', 'type', 'help'):
+                self.assertIn(key, keys, name)
+            self.assertIn('origin: ' + ('environment' if name in env else 'default'), text, name)
+        self.assertIn('VIADUCT_SLOTS: 64\n', out.stdout)
+
+    def test_json(self):
+        out = run('vi_info', '-e', '--json', env=environment('x1'))
+        doc = json.loads(out.stdout)
+        self.assertEqual((doc['schema'], doc['schema_version']), ('viaduct.info', 1))
+        for entry in doc['environment']:
+            for key in ('name', 'type', 'default', 'value', 'origin', 'help'):
+                self.assertIsInstance(entry[key], str)
+
+    def test_shell_form_can_be_read_back(self):
+        env = environment('x1', VIADUCT_DEVICE="it's=host0", VIADUCT_SLOTS='64',
+                          VIADUCT_LOG_FILE='/tmp/a b$c')
+        first = run('vi_info', '-e', '--format=sh', env=env)
+        self.assertEqual((first.returncode, first.stderr), (0, ''))
+        clean = {k: v for k, v in env.items() if not k.startswith('VIADUCT')}
+        script = first.stdout + f'exec "{TOOLS["vi_info"]}" -e --format=sh'
+        again = subprocess.run(['sh', '-c', script], env=clean, text=True, capture_output=True,
+                               timeout=PATIENCE, check=False)
+        self.assertEqual(again.stdout, first.stdout)
+
+    def test_a_refused_value_is_told(self):
+        out = run('vi_info', '-e', env=environment('x1', VIADUCT_SLOTS='many'))
+        self.assertEqual(out.returncode, 1)
+        self.assertIn('VIADUCT_SLOTS', out.stderr)
+        self.assertIn('  refused: many\n', out.stdout)
+
+
+# ---- on one host ----
+
+PERF_KEYS = {'schema': str, 'schema_version': int, 'tool': str, 'version': str,
+             'command_line': list, 'time_utc': str, 'test': dict, 'placement': dict,
+             'environment': dict, 'results': list, 'expectations': dict}
+TEST_KEYS = {'op': str, 'wait': str, 'level': str, 'value_meaning': str, 'cq': bool, 'vis': int,
+             'segments': int, 'window_messages': int, 'bidir': bool, 'verify': bool,
+             'window_memory': bool, 'spin': bool, 'timeout_s': float}
+ENV_KEYS = {'cpu_model': str, 'architecture': str, 'kernel': str, 'governor': str,
+            'cpus_online': int, 'cpus_allowed': int, 'virtual_machine': bool,
+            'load_average_1min': float, 'cpu_quota_cpus': float, 'warnings': list}
+ROW_KEYS = {'size_bytes': int, 'iterations': int, 'messages': int, 'bytes': int, 'samples': int,
+            'elapsed_s': float, 'verified': bool}
+
+
+class PerfCase(FabricCase):
+    def keys(self, doc, keys):
+        for key, kind in keys.items():
+            self.assertIsInstance(doc.get(key), kind, f'{key} of {list(doc)}')
+
+    def document(self, text, tool):
+        doc = json.loads(text)
+        self.keys(doc, PERF_KEYS)
+        self.keys(doc['test'], TEST_KEYS)
+        self.keys(doc['environment'], ENV_KEYS)
+        self.assertEqual((doc['schema'], doc['schema_version'], doc['tool']),
+                         ('viaduct.perf', 1, tool))
+        for end in ('client', 'server'):
+            self.keys(doc['placement'][end], {'host': str, 'pid': int})
+            self.assertIn('pinned_cpu', doc['placement'][end])
+        for row in doc['results']:
+            self.keys(row, ROW_KEYS)
+        return doc
+
+    def measure(self, tool, *args, **kw):
+        """One run in JSON, on few iterations; returns the document."""
+        out = self.ok(tool, '-q', '--format', 'json', '--iters', '20', '--warmup', '3', *args, **kw)
+        self.assertEqual(out.stderr, '')
+        return self.document(out.stdout, tool)
+
+
+class Latency(PerfCase):
+    def check_row(self, row, size):
+        self.assertEqual(row['size_bytes'], size)
+        self.assertEqual(row['samples'], 20)
+        self.assertGreater(row['min_us'], 0)
+        for low, high in (('min_us', 'p50_us'), ('p50_us', 'p90_us'), ('p90_us', 'p99_us'),
+                          ('p99_us', 'max_us'), ('min_us', 'avg_us'), ('avg_us', 'max_us')):
+            self.assertLessEqual(row[low], row[high])
+
+    def test_every_operation_wait_level_and_queue(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            for wait in ('poll', 'block'):
+                for level in ('unreliable', 'delivery', 'reception'):
+                    if (op, wait) == ('write', 'block') or (op, level) == ('read', 'unreliable'):
+                        continue
+                    for cq in ([], ['--cq']):
+                        with self.subTest(op=op, wait=wait, level=level, cq=cq):
+                            doc = self.measure('vi_lat', '--op', op, '--wait', wait, '--level', level,
+                                               '--sizes', '1,64,5000', '--verify', *cq)
+                            for row, size in zip(doc['results'], (1, 64, 5000), strict=True):
+                                self.check_row(row, size)
+
+    def test_meaning_is_said(self):
+        self.assertIn('half of the round trip',
+                      self.measure('vi_lat', '--sizes', '4')['test']['value_meaning'])
+        self.assertIn('whole',
+                      self.measure('vi_lat', '--sizes', '4', '--op', 'read')['test']['value_meaning'])
+
+    def test_empty_messages(self):
+        for op in ('send', 'write-imm', 'read'):
+            doc = self.measure('vi_lat', '--op', op, '--sizes', '0', '--verify')
+            self.assertEqual(doc['results'][0]['bytes'], 0)
+
+    def test_many_vis(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            for cq in ([], ['--cq']):
+                self.measure('vi_lat', '--op', op, '--vis', '7', '--sizes', '1,333', '--verify', *cq)
+
+    def test_segments(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            for n in ('2', '251'):
+                self.measure('vi_lat', '--op', op, '--segments', n, '--sizes', '1,100,9999',
+                             '--verify')
+
+    def test_window_memory(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            self.measure('vi_lat', '--op', op, '--window-memory', '--sizes', '8,70000', '--verify')
+
+    def test_large(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            out = self.ok('vi_lat', '-q', '--op', op, '--sizes', '4194305', '--iters', '2', '--verify')
+            self.assertRegex(out.stdout, r'(?m)^4194305 +\d')
+
+    def test_table_is_that_of_osu(self):
+        out = self.ok('vi_lat', '-q', '--sizes', '1..8', '--iters', '5')
+        lines = out.stdout.splitlines()
+        self.assertEqual(lines[0].split(' v')[0], '# Viaduct VI Latency Test')
+        self.assertIn('half of the round trip', out.stdout)
+        self.assertRegex(out.stdout, r'(?m)^# Size +Latency \(us\)$')
+        rows = [line.split() for line in lines if not line.startswith('#')]
+        self.assertEqual([r[0] for r in rows], ['1', '2', '4', '8'])
+        self.assertTrue(all(len(r) == 2 and float(r[1]) > 0 for r in rows))
+
+    def test_table_with_percentiles(self):
+        out = self.ok('vi_lat', '-q', '--sizes', '4', '--iters', '50', '-p', '50,99.9,max')
+        self.assertRegex(out.stdout, r'# Size +Latency \(us\) +p50 \(us\) +p99_9 \(us\) +max \(us\)')
+        row = [float(x) for x in out.stdout.splitlines()[-1].split()]
+        self.assertEqual(len(row), 5)
+        self.assertEqual(row[2:], sorted(row[2:]))
+
+    def test_csv(self):
+        out = self.ok('vi_lat', '-q', '--sizes', '4,8', '--iters', '5', '--format', 'csv', '-p', '50')
+        rows = list(csv.DictReader(io.StringIO(out.stdout)))
+        self.assertEqual(list(rows[0]), ['tool', 'op', 'wait', 'level', 'cq', 'vis', 'segments',
+                                         'bidir', 'verify', 'size_bytes', 'iterations', 'messages',
+                                         'elapsed_s', 'avg_us', 'min_us', 'max_us', 'stddev_us',
+                                         'p50_us'])
+        self.assertEqual([r['size_bytes'] for r in rows], ['4', '8'])
+        self.assertTrue(all(float(r['p50_us']) > 0 and None not in r for r in rows))
+
+    def test_duration(self):
+        out = self.ok('vi_lat', '-q', '--sizes', '4', '--duration', '0.2', '--format', 'json')
+        row = self.document(out.stdout, 'vi_lat')['results'][0]
+        self.assertGreaterEqual(row['elapsed_s'], 0.2)
+        self.assertEqual(row['samples'], row['iterations'])
+
+    def test_expectations(self):
+        args = ['-q', '--sizes', '4,8', '--iters', '5']
+        self.ok('vi_lat', *args, '--expect', 'p99_us<1e9', '--expect', 'avg_us@8>0')
+        out = self.fabric.run('vi_lat', *args, '--expect', 'p99.9_us<0.0001')
+        self.assertEqual(out.returncode, 1)
+        self.assertEqual(out.stderr.count('expected p99.9_us<0.0001'), 2, out.stderr)
+        self.assertRegex(out.stdout, r'(?m)^8 ')
+
+    def test_file(self):
+        with tempfile.TemporaryDirectory() as where:
+            path = Path(where) / 'result.json'
+            out = self.ok('vi_lat', '-q', '--sizes', '4', '--iters', '5', '--format', 'json', '--out',
+                          str(path))
+            self.assertRegex(out.stdout, r'(?m)^4 +\d')
+            self.document(path.read_text(), 'vi_lat')
+            self.assertEqual([p.name for p in Path(where).iterdir()], ['result.json'])
+
+    def test_a_failure_leaves_no_file(self):
+        with tempfile.TemporaryDirectory() as where:
+            self.fails('vi_lat', '-q', '--hosts', 'host0,nowhere', '--out', f'{where}/f')
+            self.assertEqual(list(Path(where).iterdir()), [])
+
+    def test_pin(self):
+        cpu = str(min(os.sched_getaffinity(0)))
+        doc = self.measure('vi_lat', '--sizes', '4', '--pin', cpu)
+        self.assertEqual(doc['placement']['client']['pinned_cpu'], int(cpu))
+        self.assertEqual(doc['placement']['server']['pinned_cpu'], int(cpu))
+        self.assertIn('--pin 1023', self.fails('vi_lat', '-q', '--sizes', '4', '--pin', f'1023,{cpu}'))
+
+    def test_warnings_come_to_stderr_and_json(self):
+        cpu = str(min(os.sched_getaffinity(0)))
+        out = self.ok('vi_lat', '--sizes', '4', '--iters', '5', '--format', 'json', '--pin', cpu)
+        told = [line.split(': warning: ')[1] for line in out.stderr.splitlines()]
+        self.assertEqual(told, json.loads(out.stdout)['environment']['warnings'])
+        self.assertTrue(any('2 processes measure on 1 processor' in w for w in told), told)
+
+
+class Stream(PerfCase):
+    def check(self, tool, doc, sizes, ways=1):
+        vis = doc['test']['vis']
+        for row, size in zip(doc['results'], sizes, strict=True):
+            self.assertEqual(row['size_bytes'], size)
+            self.assertEqual(row['messages'], row['iterations'] * vis * ways)
+            self.assertEqual(row['bytes'], row['messages'] * size)
+            rate = row['messages'] / row['elapsed_s']
+            self.assertAlmostEqual(row['messages_per_s'] / rate, 1, places=2)
+            self.assertAlmostEqual(row['bandwidth_mb_per_s'], rate * size / 1e6,
+                                   delta=0.01 * rate * size / 1e6 + 0.01)
+
+    def test_every_operation_wait_level_and_queue(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            for wait in ('poll', 'block'):
+                for level in ('unreliable', 'delivery', 'reception'):
+                    if (op, level) == ('read', 'unreliable'):
+                        continue
+                    for cq in ([], ['--cq']):
+                        with self.subTest(op=op, wait=wait, level=level, cq=cq):
+                            doc = self.measure('vi_bw', '--op', op, '--wait', wait, '--level', level,
+                                               '--sizes', '1,4000', '--window', '8', '--verify', *cq)
+                            self.check('vi_bw', doc, (1, 4000))
+
+    def test_both_ways(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            for cq in ([], ['--cq']):
+                for wait in ('poll', 'block'):
+                    with self.subTest(op=op, wait=wait, cq=cq):
+                        doc = self.measure('vi_bw', '--bidir', '--op', op, '--wait', wait, '--vis', '3',
+                                           '--sizes', '8,3000', '--window', '4', '--verify', *cq)
+                        self.check('vi_bw', doc, (8, 3000), ways=2)
+
+    def test_windows(self):
+        for window in ('1', '2', '7', '64', '500'):
+            doc = self.measure('vi_rate', '--window', window, '--sizes', '8', '--verify')
+            self.check('vi_rate', doc, (8,))
+
+    def test_rate_of_every_operation(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            self.check('vi_rate', self.measure('vi_rate', '--op', op, '--sizes', '0,8'), (0, 8))
+
+    def test_large(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            doc = self.measure('vi_bw', '--op', op, '--sizes', '1M', '--window', '4', '--verify')
+            self.check('vi_bw', doc, (1 << 20,))
+
+    def test_window_memory_and_segments(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            self.measure('vi_bw', '--op', op, '--window-memory', '--segments', '5', '--sizes', '3,30000',
+                         '--verify')
+
+    def test_titles(self):
+        out = self.ok('vi_bw', '-q', '--sizes', '8', '--iters', '8')
+        self.assertRegex(out.stdout, r'(?m)^# Size +Bandwidth \(MB/s\)$')
+        out = self.ok('vi_rate', '-q', '--sizes', '8', '--iters', '8')
+        self.assertRegex(out.stdout, r'(?m)^# Size +Messages/s$')
+
+    def test_impossible_demands(self):
+        self.assertIn('MaxSegmentsPerDesc', self.fails('vi_bw', '-q', '--op', 'write', '--segments',
+                                                       '252', '--sizes', '8', '--iters', '2')
+                      if self.segments() < 253 else 'MaxSegmentsPerDesc')
+
+    def segments(self):
+        doc = json.loads(self.ok('vi_info', '--json').stdout)
+        return doc['nic']['max_segments_per_desc']
+
+
+class ServerAndClient(PerfCase):
+    def pair(self, tool, server_args=(), client_args=(), name='pair'):
+        server = self.fabric.popen(tool, '-q', '--server', '--name', name, *server_args)
+        client = self.fabric.popen(tool, '-q', '--connect', 'host0', '--name', name, '--format',
+                                   'json', '--iters', '10', *client_args)
+        result = finish(client)
+        return finish(server), result
+
+    def test_client_decides(self):
+        for tool in PERF:
+            server, client = self.pair(tool, [], ['--op', 'write-imm', '--sizes', '4,100', '--verify'])
+            self.assertEqual(server, (0, '', ''))
+            self.assertEqual(client[0], 0, client[2])
+            self.assertEqual(len(self.document(client[1], tool)['results']), 2)
+
+    def test_nobody_there(self):
+        err = self.fails('vi_lat', '-q', '--connect', 'host0', '--name', 'nobody', '--timeout', '0.3')
+        self.assertIn("'nobody'", err)
+        self.assertIn('--server', err)
+
+    def test_unknown_host(self):
+        err = self.fails('vi_lat', '-q', '--connect', 'nowhere')
+        self.assertIn("'nowhere'", err)
+        self.assertIn('host0', err)
+        err = self.fails('vi_lat', '-q', '--host', 'nowhere', '--server')
+        self.assertIn("'nowhere'", err)
+
+    def test_another_tool(self):
+        server = self.fabric.popen('vi_bw', '-q', '--server', '--name', 'mixed')
+        client = finish(self.fabric.popen('vi_lat', '-q', '--connect', 'host0', '--name', 'mixed'))
+        self.assertEqual(finish(server)[0], 1)
+        self.assertEqual(client[0], 1)
+        self.assertIn('another tool', client[2])
+
+
+class Death(FabricCase):
+    """Whoever dies, the others end with an error line, soon."""
+
+    def endless(self, tool, *args):
+        return self.fabric.popen(tool, '-q', '--duration', '1000', '--sizes', '64', '--timeout', '20',
+                                 *args)
+
+    def ends_badly(self, process):
+        code, _, err = finish(process)
+        self.assertEqual(code, 1, err)
+        self.assertEqual(err.count('\n'), 1, err)
+        return err
+
+    def pair(self, tool, name, *args):
+        server = self.fabric.popen(tool, '-q', '--server', '--name', name)
+        client = self.endless(tool, '--connect', 'host0', '--name', name, *args)
+        self.fabric.until(lambda: self.fabric.connected(2), 'connection')
+        return server, client
+
+    def each(self):
+        for tool in ('vi_lat', 'vi_bw'):
+            for op in ('send', 'write-imm', 'read'):
+                for wait in ('poll', 'block'):
+                    yield tool, f'{tool}{op}{wait}', ['--op', op, '--wait', wait]
+
+    def test_server_killed(self):
+        for tool, name, args in self.each():
+            with self.subTest(name):
+                server, client = self.pair(tool, name, *args)
+                server.kill()
+                finish(server)
+                self.assertIn('lost', self.ends_badly(client))
+
+    def test_client_killed(self):
+        for tool, name, args in self.each():
+            with self.subTest(name):
+                server, client = self.pair(tool, name, *args)
+                client.kill()
+                finish(client)
+                self.assertIn('lost', self.ends_badly(server))
+
+    def test_server_stopped(self):
+        server, client = self.pair('vi_lat', 'stopped', '--timeout', '0.5')
+        server.send_signal(signal.SIGSTOP)
+        try:
+            self.assertIn('0.5 s', self.ends_badly(client))
+        finally:
+            server.kill()
+            finish(server)
+
+    def test_both_started_by_one_die_together(self):
+        both = self.endless('vi_lat')
+        self.fabric.until(lambda: self.fabric.connected(2), 'connection')
+        both.kill()
+        finish(both)
+        self.fabric.until(lambda: not self.fabric.connected(1), 'end of the server')
+
+
+class AgentDeath(unittest.TestCase):
+    def test_agent_killed(self):
+        for tool, args in (('vi_lat', []), ('vi_bw', ['--wait', 'block'])):
+            fabric = Fabric()
+            try:
+                both = fabric.popen(tool, '-q', '--duration', '1000', '--sizes', '64', '--timeout', '20',
+                                    *args)
+                fabric.until(lambda f=fabric: f.connected(2), 'connection')
+                fabric.agents[0].kill()
+                code, _, err = finish(both)
+                self.assertEqual(code, 1)
+                self.assertIn('lost', err)
+            finally:
+                fabric.close()
+
+    def test_stat_while_the_agent_dies(self):
+        fabric = Fabric()
+        try:
+            stat = fabric.popen('vi_stat', '-i', '0.05')
+            self.assertTrue(stat.stdout.readline().startswith('host: host0'))
+            fabric.agents[0].kill()
+            code, _, err = finish(stat)
+            self.assertEqual(code, 1)
+            self.assertIn('host0', err)
+        finally:
+            fabric.close()
+
+
+# ---- vi_info and vi_stat ----
+
+class Info(FabricCase):
+    def test_one_screen_of_keys(self):
+        out = self.ok('vi_info')
+        lines = out.stdout.splitlines()
+        self.assertLess(len(lines), 25)
+        for line in lines:
+            self.assertRegex(line, r'^[a-z_]+: \S')
+        for key in ('version', 'fabric', 'own_host', 'host', 'port', 'nic', 'max_vi',
+                    'reliability_levels', 'max_transfer_bytes'):
+            self.assertTrue(any(line.startswith(key + ': ') for line in lines), key)
+        self.assertIn(f'fabric: {self.fabric.name}\n', out.stdout)
+
+    def test_all_attributes(self):
+        out = self.ok('vi_info', '-v')
+        for line in out.stdout.splitlines():
+            self.assertRegex(line, r'^[a-z_.]+: \S')
+        header = (HERE.parent.parent / 'vipl' / 'include' / 'vipl.h').read_text()
+        body = header[header.index('typedef struct _VIP_NIC_ATTRIBUTES'):]
+        count = body[:body.index('} VIP_NIC_ATTRIBUTES')].count(';')
+        self.assertEqual(len(re.findall(r'(?m)^nic\.', out.stdout)), count)
+
+    def test_names(self):
+        self.assertEqual(self.ok('vi_info', '-l').stdout, 'host0\n')
+
+    def test_json_has_all(self):
+        doc = json.loads(self.ok('vi_info', '--json').stdout)
+        self.assertEqual((doc['schema'], doc['schema_version']), ('viaduct.info', 1))
+        for key in ('version', 'fabric', 'hosts', 'ports', 'aliases', 'clients', 'nic', 'explain',
+                    'topology', 'environment'):
+            self.assertIn(key, doc)
+        self.assertEqual(doc['fabric']['name'], self.fabric.name)
+        self.assertEqual(doc['hosts'][0]['path'], 'self')
+        self.assertIn('delivery', doc['nic']['reliability_levels'])
+
+    def test_unknown_hosts(self):
+        self.assertIn("'nowhere'", self.fails('vi_info', '--explain', 'nowhere'))
+        self.assertIn("'nowhere'", self.fails('vi_info', '--host', 'nowhere'))
+
+    def test_explain_itself(self):
+        out = self.ok('vi_info', '--explain', 'host0')
+        self.assertIn('  path: self\n', out.stdout)
+        self.assertIn('  port: self chosen: ', out.stdout)
+
+    def test_single_host(self):
+        self.assertEqual(self.ok('vi_info', '--topology').stdout,
+                         'shape: single host\nhosts: 1\nhost0\n')
+
+
+class Stat(FabricCase):
+    def test_nobody(self):
+        self.assertEqual(self.ok('vi_stat').stdout, 'host: host0 clients 0 total\n')
+
+    def test_counters_of_a_measurement(self):
+        server = self.fabric.popen('vi_rate', '-q', '--server')
+        client = self.fabric.popen('vi_rate', '-q', '--connect', 'host0', '--duration', '1000',
+                                   '--sizes', '8')
+        try:
+            self.fabric.until(lambda: self.sent() > 1000, 'traffic')
+            out = self.ok('vi_stat', '--json', '-i', '0.2', '-c', '2')
+        finally:
+            for p in (client, server):
+                p.kill()
+                finish(p)
+        reports = [json.loads(line) for line in out.stdout.splitlines()]
+        self.assertEqual(len(reports), 2)
+        for r in reports:
+            self.assertEqual((r['schema'], r['schema_version']), ('viaduct.stat', 1))
+            self.assertEqual(r['counting'], 'interval')
+            self.assertEqual({c['program'] for c in r['clients']}, {'vi_rate'})
+            self.assertEqual({c['pid'] for c in r['clients']}, {client.pid, server.pid})
+            sent = {c['pid']: c['counters']['messages_sent'] for c in r['clients']}
+            self.assertGreater(sent[client.pid], sent[server.pid])
+
+    def sent(self):
+        doc = json.loads(self.ok('vi_stat', '--json').stdout)
+        return sum(c['counters']['messages_sent'] for c in doc['clients'])
+
+
+# ---- on two and three hosts ----
+
+class TwoHosts(PerfCase):
+    hosts = 2
+
+    def test_between_hosts(self):
+        for tool in PERF:
+            for op in ('send', 'write', 'write-imm', 'read'):
+                with self.subTest(tool=tool, op=op):
+                    doc = self.measure(tool, '--hosts', 'host0,host1', '--op', op, '--sizes', '1,4000',
+                                       '--verify')
+                    place = doc['placement']
+                    self.assertEqual((place['client']['host'], place['server']['host'],
+                                      place['path'], place['hops']), ('host0', 'host1', 'neighbour', 1))
+
+    def test_options_choose_the_hosts(self):
+        server = self.fabric.popen('vi_lat', '-q', '--server', '--host', 'host1')
+        client = finish(self.fabric.popen('vi_lat', '-q', '--connect', 'host1', '--host', 'host0',
+                                          '--sizes', '4', '--iters', '5'))
+        self.assertEqual(finish(server)[0], 0)
+        self.assertEqual(client[0], 0, client[2])
+        self.assertIn('# host0 -> host1, path neighbour', client[1])
+
+    def test_large_both_ways(self):
+        self.measure('vi_bw', '--hosts', 'host1,host0', '--bidir', '--sizes', '1M', '--window', '4',
+                     '--verify')
+
+    def test_info_from_either(self):
+        for here, there in (('host0', 'host1'), ('host1', 'host0')):
+            out = self.ok('vi_info', VIADUCT_HOST=here)
+            self.assertIn(f'own_host: {here}\n', out.stdout)
+            self.assertRegex(out.stdout, rf'(?m)^host: {there} .*path neighbour')
+            self.assertEqual(self.ok('vi_info', '--host', here).stdout, out.stdout)
+
+    def test_explain(self):
+        out = self.ok('vi_info', '--explain', 'host1')
+        self.assertIn('  path: neighbour\n', out.stdout)
+        self.assertIn('  port: self rejected: ', out.stdout)
+        self.assertIn('  port: right chosen: ', out.stdout)
+
+    def test_topology(self):
+        self.assertEqual(self.ok('vi_info', '--topology').stdout,
+                         'shape: pair\nhosts: 2\nhost0\n  right |  up\n  left  |  up\nhost1\n')
+
+
+class Ring(FabricCase):
+    hosts = 3
+
+    def test_topology(self):
+        out = self.ok('vi_info', '--topology').stdout
+        self.assertTrue(out.startswith('shape: ring\nhosts: 3\nhost0\n'))
+        self.assertEqual(out.count('|  up'), 6)
+        self.assertTrue(out.endswith('(host0)\n'))
+
+    def test_host_gone(self):
+        fabric = Fabric(3)
+        try:
+            fabric.until(fabric.linked, 'links')
+            fabric.agents[1].kill()
+            fabric.agents[1].wait()
+
+            def gone():
+                return 'reachable: no' in fabric.run('vi_info', '--explain', 'host1').stdout
+            fabric.until(gone, 'loss of the link')
+            out = fabric.run('vi_info', '--explain', 'host1').stdout
+            self.assertRegex(out, r'  port: right rejected: .*down')
+            out = fabric.run('vi_info', '--topology')
+            self.assertEqual(out.returncode, 0)
+            self.assertIn('host id 1 does not answer', out.stdout)
+        finally:
+            fabric.close()
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

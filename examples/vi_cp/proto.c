@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include "proto.h"
+
+void cp_header_init(struct cp_header *header, enum cp_type type, size_t length)
+{
+	header->magic = CP_MAGIC;
+	header->version = CP_VERSION;
+	header->type = (uint16_t)type;
+	header->length = (uint32_t)length;
+	header->reserved = 0;
+}
+
+int cp_entry_init(struct cp_entry *entry, enum cp_type type, const char *path, const char *target)
+{
+	size_t path_length = strlen(path), target_length = target ? strlen(target) : 0;
+	size_t length = offsetof(struct cp_entry, text) + path_length + target_length;
+
+	if (path_length > CP_PATH_MAX || target_length > CP_PATH_MAX)
+		return -ENAMETOOLONG;
+	memset(entry, 0, offsetof(struct cp_entry, text));
+	cp_header_init(&entry->header, type, length);
+	entry->path_length = (uint16_t)path_length;
+	entry->target_length = (uint16_t)target_length;
+	memcpy(entry->text, path, path_length);
+	if (target)
+		memcpy(entry->text + path_length, target, target_length);
+	return (int)length;
+}
+
+/* Copies text of the peer; it must not hold a zero byte. */
+static int take_text(char *out, size_t room, const char *from, size_t length)
+{
+	if (length >= room || memchr(from, 0, length))
+		return -EPROTO;
+	memcpy(out, from, length);
+	out[length] = 0;
+	return 0;
+}
+
+static int parse_entry(const void *data, size_t length, struct cp_message *out)
+{
+	const struct cp_entry *entry = data;
+	size_t text;
+
+	if (length < offsetof(struct cp_entry, text))
+		return -EPROTO;
+	text = length - offsetof(struct cp_entry, text);
+	if (entry->path_length > text || entry->target_length != text - entry->path_length)
+		return -EPROTO;
+	if (entry->mtime_nsec > 999999999 || (entry->mode & ~07777u))
+		return -EPROTO;
+	out->size = entry->size;
+	out->mtime_sec = entry->mtime_sec;
+	out->mtime_nsec = entry->mtime_nsec;
+	out->mode = entry->mode;
+	if (take_text(out->path, sizeof(out->path), entry->text, entry->path_length))
+		return -EPROTO;
+	return take_text(out->target, sizeof(out->target), entry->text + entry->path_length,
+			 entry->target_length);
+}
+
+static int parse_end(const void *data, size_t length, struct cp_message *out)
+{
+	const struct cp_end *end = data;
+
+	if (length != sizeof(*end))
+		return -EPROTO;
+	out->size = end->size;
+	memcpy(out->digest, end->digest, sizeof(out->digest));
+	return 0;
+}
+
+static int parse_welcome(const void *data, size_t length, struct cp_message *out)
+{
+	if (length != sizeof(out->welcome))
+		return -EPROTO;
+	memcpy(&out->welcome, data, sizeof(out->welcome));
+	if (out->welcome.buffers != CP_BUFFERS || out->welcome.buffer_bytes != CP_BUFFER_BYTES)
+		return -EPROTO;
+	return 0;
+}
+
+static int parse_credit(const void *data, size_t length, struct cp_message *out)
+{
+	const struct cp_credit *credit = data;
+
+	if (length != sizeof(*credit) || credit->buffer >= CP_BUFFERS)
+		return -EPROTO;
+	out->buffer = credit->buffer;
+	return 0;
+}
+
+static int parse_result(const void *data, size_t length, struct cp_message *out)
+{
+	const struct cp_result *result = data;
+
+	if (length < offsetof(struct cp_result, text) ||
+	    result->text_length != length - offsetof(struct cp_result, text) ||
+	    result->text_length > CP_TEXT_MAX)
+		return -EPROTO;
+	out->failed = result->failed != 0;
+	if (take_text(out->path, sizeof(out->path), result->text, result->text_length))
+		return -EPROTO;
+	cp_make_printable(out->path);
+	return 0;
+}
+
+static int parse_bare(const void *data, size_t length, struct cp_message *out)
+{
+	(void)data;
+	(void)out;
+	return length == sizeof(struct cp_header) ? 0 : -EPROTO;
+}
+
+static int (*const parsers[CP_TYPES])(const void *, size_t, struct cp_message *) = {
+	[CP_HELLO] = parse_entry,   [CP_DIR] = parse_entry,	[CP_DIR_END] = parse_entry,
+	[CP_LINK] = parse_entry,    [CP_FILE] = parse_entry,	[CP_END] = parse_end,
+	[CP_ABORT] = parse_bare,    [CP_BYE] = parse_bare,	[CP_WELCOME] = parse_welcome,
+	[CP_CREDIT] = parse_credit, [CP_RESULT] = parse_result,
+};
+
+int cp_parse(const void *data, size_t length, struct cp_message *out)
+{
+	struct cp_header header;
+
+	if (length < sizeof(header))
+		return -EPROTO;
+	memcpy(&header, data, sizeof(header));
+	if (header.magic != CP_MAGIC || header.version != CP_VERSION || header.length != length ||
+	    header.type >= CP_TYPES || !parsers[header.type])
+		return -EPROTO;
+	out->type = (enum cp_type)header.type;
+	return parsers[header.type](data, length, out);
+}
+
+bool cp_path_safe(const char *path)
+{
+	const char *end;
+	size_t length;
+
+	for (;; path = end + 1) {
+		end = strchrnul(path, '/');
+		length = (size_t)(end - path);
+		if (length == 0 || length > 255)
+			return false;
+		if (path[0] == '.' && (length == 1 || (length == 2 && path[1] == '.')))
+			return false;
+		if (!*end)
+			return true;
+	}
+}
+
+void cp_make_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}

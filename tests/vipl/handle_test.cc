@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * VIPL 5: «every function can return VIP_INVALID_PARAMETER for a bad handle or
+ * pointer».  Each function meets each kind of wrong handle and each NULL pointer.
+ */
+#include "harness.h"
+
+using namespace conf;
+
+namespace {
+
+void on_desc(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_DESCRIPTOR *) {}
+void on_cq(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_BOOLEAN) {}
+
+/* Good arguments for everything, so that only one at a time is wrong. */
+struct Good {
+	Good()
+	    : link(VIP_SERVICE_RELIABLE_DELIVERY, unconnected()), cq(nic(0)), ptag(nic(0)),
+	      mem(nic(0), 4096), local(nic(0), "handles"), remote(nic(1), "nobody")
+	{
+		VipNSInit(nic(0).h, nullptr);
+		attrs = vi_attrs(VIP_SERVICE_RELIABLE_DELIVERY);
+		desc = make(link.a, VIP_CONTROL_OP_SENDRECV, {});
+		list.ADAddrArray = nullptr;
+	}
+	static LinkOptions unconnected()
+	{
+		LinkOptions o;
+		o.connected = false;
+		return o;
+	}
+	Link link;
+	Cq cq;
+	Ptag ptag;
+	Mem mem;
+	Addr local, remote;
+	VIP_VI_ATTRIBUTES attrs{};
+	VIP_MEM_ATTRIBUTES mem_attrs{};
+	VIP_NIC_ATTRIBUTES nic_attrs{};
+	VIP_VI_STATE state{};
+	VIP_BOOLEAN flag1 = 0, flag2 = 0;
+	VIP_VI_HANDLE vi_out = nullptr;
+	VIP_CQ_HANDLE cq_out = nullptr;
+	VIP_CONN_HANDLE conn_out = nullptr;
+	VIP_PROTECTION_HANDLE ptag_out = nullptr;
+	VIP_MEM_HANDLE mem_out = 0;
+	VIP_DESCRIPTOR *desc = nullptr, *desc_out = nullptr;
+	VIP_AUTODISCOVERY_LIST list{};
+	VIP_CHAR name[64] = "nic0";
+	VIP_ULONG name_len = sizeof(name);
+	VIP_PVOID address = nullptr;
+	int fd = -1;
+	VIPX_ROUTE route{};
+	VIPX_COUNTERS counters{};
+};
+
+struct Call {
+	const char *function;
+	const char *argument;
+	std::function<VIP_RETURN(Good &, void *)> call; /* with the handle to try */
+};
+
+#define NIC_CALL(name, ...)                                                                        \
+	{                                                                                          \
+#name, "NicHandle", [](Good &g, void *h) { (void)g; return name(h, ##__VA_ARGS__); }               \
+	}
+
+const std::vector<Call> &nic_calls()
+{
+	static const std::vector<Call> all = {
+		NIC_CALL(VipCloseNic),
+		NIC_CALL(VipQueryNic, &g.nic_attrs),
+		NIC_CALL(VipCreateVi, &g.attrs, nullptr, nullptr, &g.vi_out),
+		NIC_CALL(VipConnectWait, g.local, 0, g.remote, &g.attrs, &g.conn_out),
+		NIC_CALL(VipCreateCQ, 4, &g.cq_out),
+		NIC_CALL(VipCreatePtag, &g.ptag_out),
+		NIC_CALL(VipDestroyPtag, g.ptag),
+		NIC_CALL(VipRegisterMem, g.mem.data, 64, nullptr, &g.mem_out),
+		NIC_CALL(VipDeregisterMem, g.mem.data, g.mem.h),
+		NIC_CALL(VipSetMemAttributes, g.mem.data, g.mem.h, &g.mem_attrs),
+		NIC_CALL(VipQueryMem, g.mem.data, g.mem.h, &g.mem_attrs),
+		NIC_CALL(VipErrorCallback, nullptr, nullptr),
+		NIC_CALL(VipQuerySystemManagementInfo, VIP_SMI_AUTODISCOVERY, &g.list),
+		NIC_CALL(VipNSInit, nullptr),
+		NIC_CALL(VipNSGetHostByName, g.name, g.remote, 0),
+		NIC_CALL(VipNSGetHostByAddr, g.local, g.name, &g.name_len),
+		NIC_CALL(VipNSShutdown),
+		NIC_CALL(VipxAllocMem, 4096, nullptr, &g.address, &g.mem_out),
+		NIC_CALL(VipxFreeMem, g.mem.data, g.mem.h),
+		NIC_CALL(VipxProgress),
+		NIC_CALL(VipxQueryRoute, g.local, &g.route),
+		NIC_CALL(VipxQueryCounters, nullptr, &g.counters),
+	};
+	return all;
+}
+
+#define VI_CALL(name, ...)                                                                         \
+	{                                                                                          \
+#name, "ViHandle", [](Good &g, void *h) { (void)g; return name(h, ##__VA_ARGS__); }                \
+	}
+
+const std::vector<Call> &vi_calls()
+{
+	static const std::vector<Call> all = {
+		VI_CALL(VipDestroyVi),
+		VI_CALL(VipSetViAttributes, &g.attrs),
+		VI_CALL(VipQueryVi, &g.state, &g.attrs, &g.flag1, &g.flag2),
+		VI_CALL(VipConnectRequest, g.local, g.remote, 1000, &g.attrs),
+		VI_CALL(VipDisconnect),
+		VI_CALL(VipConnectPeerRequest, g.local, g.remote, 1000),
+		VI_CALL(VipConnectPeerDone, &g.attrs),
+		VI_CALL(VipConnectPeerWait, &g.attrs),
+		VI_CALL(VipPostSend, g.desc, g.link.a.mem.h),
+		VI_CALL(VipPostRecv, g.desc, g.link.a.mem.h),
+		VI_CALL(VipSendDone, &g.desc_out),
+		VI_CALL(VipRecvDone, &g.desc_out),
+		VI_CALL(VipSendWait, 0, &g.desc_out),
+		VI_CALL(VipRecvWait, 0, &g.desc_out),
+		VI_CALL(VipSendNotify, nullptr, on_desc),
+		VI_CALL(VipRecvNotify, nullptr, on_desc),
+	};
+	return all;
+}
+
+#define CQ_CALL(name, ...)                                                                         \
+	{                                                                                          \
+#name, "CQHandle", [](Good &g, void *h) { (void)g; return name(h, ##__VA_ARGS__); }                \
+	}
+
+const std::vector<Call> &cq_calls()
+{
+	static const std::vector<Call> all = {
+		CQ_CALL(VipResizeCQ, 8),
+		CQ_CALL(VipDestroyCQ),
+		CQ_CALL(VipCQDone, &g.vi_out, &g.flag1),
+		CQ_CALL(VipCQWait, 0, &g.vi_out, &g.flag1),
+		CQ_CALL(VipCQNotify, nullptr, on_cq),
+		CQ_CALL(VipxCQFd, &g.fd),
+		CQ_CALL(VipxCQArm),
+	};
+	return all;
+}
+
+const std::vector<Call> &conn_calls()
+{
+	static const std::vector<Call> all = {
+		{ "VipConnectAccept", "ConnHandle",
+		  [](Good &g, void *h) { return VipConnectAccept(h, *g.link.va); } },
+		{ "VipConnectReject", "ConnHandle",
+		  [](Good &, void *h) { return VipConnectReject(h); } },
+	};
+	return all;
+}
+
+enum Kind { NIC, VI, CQ, PTAG, CONN, KINDS };
+
+struct Wrong {
+	std::string what;
+	void *handle;
+};
+
+/* Every kind of wrong handle for something that should be of kind `right`. */
+std::vector<Wrong> wrong_handles(Good &g, Kind right)
+{
+	static int somewhere[64];
+	std::vector<Wrong> all = {
+		{ "NULL", nullptr },
+		{ "a small number", reinterpret_cast<void *>(0x1234) },
+		{ "all bits set", reinterpret_cast<void *>(~uintptr_t(0)) },
+		{ "a pointer to other memory", somewhere },
+		{ "an unmapped address", reinterpret_cast<void *>(uintptr_t(1) << 40) },
+	};
+	void *live[KINDS] = { nic(0).h, g.link.va->h, g.cq.h, g.ptag.h, nullptr };
+	static const char *const names[KINDS] = { "a NIC", "a VI", "a CQ", "a protection tag",
+						  "a request" };
+	for (int k = 0; k < KINDS; k++)
+		if (k != right && live[k])
+			all.push_back({ std::string("the handle of ") + names[k], live[k] });
+	if (live[right])
+		for (uintptr_t flip :
+		     { uintptr_t(1) << 31, uintptr_t(1) << 40, uintptr_t(1) << 62 })
+			all.push_back({ "a valid handle with one bit changed",
+					reinterpret_cast<void *>(
+						reinterpret_cast<uintptr_t>(live[right]) ^ flip) });
+	return all;
+}
+
+void try_all(Good &g, const std::vector<Call> &calls, const std::vector<Wrong> &wrong)
+{
+	for (auto &call : calls)
+		for (auto &w : wrong) {
+			RULE(std::string("VIPL 5 ") + call.function + ": " + call.argument +
+			     " that is " + w.what + " is VIP_INVALID_PARAMETER");
+			EXPECT_RC(VIP_INVALID_PARAMETER, call.call(g, w.handle));
+		}
+}
+
+} // namespace
+
+TEST(Handle, WrongNic)
+{
+	Good g;
+	try_all(g, nic_calls(), wrong_handles(g, NIC));
+}
+
+TEST(Handle, WrongVi)
+{
+	Good g;
+	try_all(g, vi_calls(), wrong_handles(g, VI));
+}
+
+TEST(Handle, WrongCq)
+{
+	Good g;
+	try_all(g, cq_calls(), wrong_handles(g, CQ));
+}
+
+TEST(Handle, WrongRequest)
+{
+	Good g;
+	try_all(g, conn_calls(), wrong_handles(g, CONN));
+}
+
+TEST(Handle, StaleHandles)
+{
+	Good g;
+	VIP_NIC_HANDLE stale_nic;
+	VIP_VI_HANDLE stale_vi;
+	VIP_CQ_HANDLE stale_cq;
+	ASSERT_RC(VIP_SUCCESS, VipOpenNic(device(0), &stale_nic));
+	ASSERT_RC(VIP_SUCCESS, VipCloseNic(stale_nic));
+	ASSERT_RC(VIP_SUCCESS, VipCreateVi(nic(0).h, &g.attrs, nullptr, nullptr, &stale_vi));
+	ASSERT_RC(VIP_SUCCESS, VipDestroyVi(stale_vi));
+	ASSERT_RC(VIP_SUCCESS, VipCreateCQ(nic(0).h, 4, &stale_cq));
+	ASSERT_RC(VIP_SUCCESS, VipDestroyCQ(stale_cq));
+	try_all(g, nic_calls(), { { "closed", stale_nic } });
+	try_all(g, vi_calls(), { { "destroyed", stale_vi } });
+	try_all(g, cq_calls(), { { "destroyed", stale_cq } });
+}
+
+/* A slot of the handle tables that is used again must not make an old handle valid. */
+TEST(Handle, ReusedSlots)
+{
+	Good g;
+	std::vector<VIP_VI_HANDLE> old;
+	for (int i = 0; i < 40; i++) {
+		RULE("VIPL 5.2: the handle of a destroyed VI stays invalid when its place is used again");
+		Vi vi(nic(0), g.attrs);
+		for (auto h : old)
+			EXPECT_NE(h, vi.h);
+		VIP_DESCRIPTOR *desc;
+		if (!old.empty())
+			EXPECT_RC(VIP_INVALID_PARAMETER, VipSendDone(old.back(), &desc));
+		old.push_back(vi.h);
+	}
+}
+
+TEST(Handle, NullPointers)
+{
+	Good g;
+	VIP_NIC_HANDLE n = nic(0).h, nic_out;
+	VIP_VI_HANDLE v = g.link.va->h;
+	struct Case {
+		const char *what;
+		std::function<VIP_RETURN()> call;
+	} all[] = {
+		{ "VipOpenNic: DeviceName", [&] { return VipOpenNic(nullptr, &nic_out); } },
+		{ "VipOpenNic: NicHandle", [&] { return VipOpenNic(device(0), nullptr); } },
+		{ "VipQueryNic: NicAttribs", [&] { return VipQueryNic(n, nullptr); } },
+		{ "VipCreateVi: ViAttribs",
+		  [&] { return VipCreateVi(n, nullptr, nullptr, nullptr, &g.vi_out); } },
+		{ "VipCreateVi: ViHandle",
+		  [&] { return VipCreateVi(n, &g.attrs, nullptr, nullptr, nullptr); } },
+		{ "VipSetViAttributes: ViAttribs", [&] { return VipSetViAttributes(v, nullptr); } },
+		{ "VipQueryVi: State",
+		  [&] { return VipQueryVi(v, nullptr, &g.attrs, &g.flag1, &g.flag2); } },
+		{ "VipQueryVi: ViAttribs",
+		  [&] { return VipQueryVi(v, &g.state, nullptr, &g.flag1, &g.flag2); } },
+		{ "VipQueryVi: SendQEmpty",
+		  [&] { return VipQueryVi(v, &g.state, &g.attrs, nullptr, &g.flag2); } },
+		{ "VipQueryVi: RecvQEmpty",
+		  [&] { return VipQueryVi(v, &g.state, &g.attrs, &g.flag1, nullptr); } },
+		{ "VipConnectWait: LocalAddr",
+		  [&] { return VipConnectWait(n, nullptr, 0, g.remote, &g.attrs, &g.conn_out); } },
+		{ "VipConnectWait: RemoteAddr",
+		  [&] { return VipConnectWait(n, g.local, 0, nullptr, &g.attrs, &g.conn_out); } },
+		{ "VipConnectWait: RemoteViAttribs",
+		  [&] { return VipConnectWait(n, g.local, 0, g.remote, nullptr, &g.conn_out); } },
+		{ "VipConnectWait: ConnHandle",
+		  [&] { return VipConnectWait(n, g.local, 0, g.remote, &g.attrs, nullptr); } },
+		{ "VipConnectRequest: LocalAddr",
+		  [&] { return VipConnectRequest(v, nullptr, g.remote, 1000, &g.attrs); } },
+		{ "VipConnectRequest: RemoteAddr",
+		  [&] { return VipConnectRequest(v, g.local, nullptr, 1000, &g.attrs); } },
+		{ "VipConnectRequest: RemoteViAttribs",
+		  [&] { return VipConnectRequest(v, g.local, g.remote, 1000, nullptr); } },
+		{ "VipConnectPeerRequest: LocalAddr",
+		  [&] { return VipConnectPeerRequest(v, nullptr, g.remote, 1000); } },
+		{ "VipConnectPeerRequest: RemoteAddr",
+		  [&] { return VipConnectPeerRequest(v, g.local, nullptr, 1000); } },
+		{ "VipConnectPeerDone: RemoteViAttribs",
+		  [&] { return VipConnectPeerDone(v, nullptr); } },
+		{ "VipConnectPeerWait: RemoteViAttribs",
+		  [&] { return VipConnectPeerWait(v, nullptr); } },
+		{ "VipPostSend: DescriptorPtr", [&] { return VipPostSend(v, nullptr, g.mem.h); } },
+		{ "VipPostRecv: DescriptorPtr", [&] { return VipPostRecv(v, nullptr, g.mem.h); } },
+		{ "VipSendDone: DescriptorPtr", [&] { return VipSendDone(v, nullptr); } },
+		{ "VipRecvDone: DescriptorPtr", [&] { return VipRecvDone(v, nullptr); } },
+		{ "VipSendWait: DescriptorPtr", [&] { return VipSendWait(v, 0, nullptr); } },
+		{ "VipRecvWait: DescriptorPtr", [&] { return VipRecvWait(v, 0, nullptr); } },
+		{ "VipSendNotify: Handler", [&] { return VipSendNotify(v, nullptr, nullptr); } },
+		{ "VipRecvNotify: Handler", [&] { return VipRecvNotify(v, nullptr, nullptr); } },
+		{ "VipCreateCQ: CQHandle", [&] { return VipCreateCQ(n, 4, nullptr); } },
+		{ "VipCQDone: ViHandle", [&] { return VipCQDone(g.cq, nullptr, &g.flag1); } },
+		{ "VipCQDone: RecvQueue", [&] { return VipCQDone(g.cq, &g.vi_out, nullptr); } },
+		{ "VipCQWait: ViHandle", [&] { return VipCQWait(g.cq, 0, nullptr, &g.flag1); } },
+		{ "VipCQWait: RecvQueue", [&] { return VipCQWait(g.cq, 0, &g.vi_out, nullptr); } },
+		{ "VipCQNotify: Handler", [&] { return VipCQNotify(g.cq, nullptr, nullptr); } },
+		{ "VipCreatePtag: ProtectionTag", [&] { return VipCreatePtag(n, nullptr); } },
+		{ "VipRegisterMem: VirtualAddress",
+		  [&] { return VipRegisterMem(n, nullptr, 64, nullptr, &g.mem_out); } },
+		{ "VipRegisterMem: MemoryHandle",
+		  [&] { return VipRegisterMem(n, g.mem.data, 64, nullptr, nullptr); } },
+		{ "VipSetMemAttributes: MemAttribs",
+		  [&] { return VipSetMemAttributes(n, g.mem.data, g.mem.h, nullptr); } },
+		{ "VipQueryMem: MemAttribs",
+		  [&] { return VipQueryMem(n, g.mem.data, g.mem.h, nullptr); } },
+		{ "VipQuerySystemManagementInfo: SysManInfo",
+		  [&] { return VipQuerySystemManagementInfo(n, VIP_SMI_AUTODISCOVERY, nullptr); } },
+		{ "VipNSGetHostByName: Name",
+		  [&] { return VipNSGetHostByName(n, nullptr, g.remote, 0); } },
+		{ "VipNSGetHostByName: Address",
+		  [&] { return VipNSGetHostByName(n, g.name, nullptr, 0); } },
+		{ "VipNSGetHostByAddr: Address",
+		  [&] { return VipNSGetHostByAddr(n, nullptr, g.name, &g.name_len); } },
+		{ "VipNSGetHostByAddr: Name",
+		  [&] { return VipNSGetHostByAddr(n, g.local, nullptr, &g.name_len); } },
+		{ "VipNSGetHostByAddr: NameLen",
+		  [&] { return VipNSGetHostByAddr(n, g.local, g.name, nullptr); } },
+		{ "VipxAllocMem: Address",
+		  [&] { return VipxAllocMem(n, 64, nullptr, nullptr, &g.mem_out); } },
+		{ "VipxAllocMem: MemoryHandle",
+		  [&] { return VipxAllocMem(n, 64, nullptr, &g.address, nullptr); } },
+		{ "VipxCQFd: Fd", [&] { return VipxCQFd(g.cq, nullptr); } },
+		{ "VipxQueryRoute: RemoteAddr",
+		  [&] { return VipxQueryRoute(n, nullptr, &g.route); } },
+		{ "VipxQueryRoute: Route", [&] { return VipxQueryRoute(n, g.local, nullptr); } },
+		{ "VipxQueryCounters: Counters",
+		  [&] { return VipxQueryCounters(n, nullptr, nullptr); } },
+		{ "VipxStatusString: Buffer", [&] { return VipxStatusString(0, nullptr, 10); } },
+	};
+	for (auto &c : all) {
+		RULE(std::string("VIPL 5 ") + c.what + " NULL is VIP_INVALID_PARAMETER");
+		EXPECT_RC(VIP_INVALID_PARAMETER, c.call());
+	}
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a hostile sender can do to the receiver of examples/vi_cp: its parser and its file system side. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+extern "C" {
+#include "dest.h"
+#include "proto.h"
+}
+
+namespace {
+
+struct Dir : ::testing::Test {
+	void SetUp() override
+	{
+		char name[] = "/tmp/vi_cp_test.XXXXXX";
+		ASSERT_NE(nullptr, mkdtemp(name));
+		path = name;
+		ASSERT_EQ(0, mkdir((path + "/in").c_str(), 0700));
+		ASSERT_EQ(0, mkdir((path + "/out").c_str(), 0700));
+		root = open((path + "/in").c_str(), O_RDONLY | O_DIRECTORY);
+		ASSERT_GE(root, 0);
+	}
+	void TearDown() override
+	{
+		close(root);
+		ASSERT_EQ(0, system(("rm -rf " + path).c_str()));
+	}
+	bool exists(const std::string &name) const
+	{
+		struct stat st;
+		return lstat((path + "/" + name).c_str(), &st) == 0;
+	}
+	int put(const std::string &name, const std::string &text)
+	{
+		struct dest_file file;
+		struct timespec when = { 1000, 5 };
+		int err = dest_file_create(root, name.c_str(), text.size(), &file);
+		if (!err)
+			err = dest_file_write(&file, text.data(), text.size());
+		return err ? err : dest_file_commit(&file, 0640, &when);
+	}
+	std::string path;
+	int root = -1;
+};
+
+std::vector<char> bytes_of(const void *p, size_t n)
+{
+	return { static_cast<const char *>(p), static_cast<const char *>(p) + n };
+}
+
+/* Exactly as long as the message, so that a sanitizer sees reads beyond it. */
+int parse(const std::vector<char> &m, cp_message *out)
+{
+	std::unique_ptr<char[]> copy(new char[m.size()]);
+	std::copy(m.begin(), m.end(), copy.get());
+	return cp_parse(copy.get(), m.size(), out);
+}
+
+std::vector<std::vector<char>> good_messages()
+{
+	std::vector<std::vector<char>> all;
+	cp_entry entry;
+	for (auto type : { CP_HELLO, CP_DIR, CP_DIR_END, CP_FILE, CP_LINK })
+		all.push_back(bytes_of(&entry, static_cast<size_t>(cp_entry_init(
+						       &entry, type, "a/b c/d",
+						       type == CP_LINK ? "../x" : nullptr))));
+	cp_end end{};
+	cp_header_init(&end.header, CP_END, sizeof(end));
+	all.push_back(bytes_of(&end, sizeof(end)));
+	cp_credit credit{};
+	cp_header_init(&credit.header, CP_CREDIT, sizeof(credit));
+	all.push_back(bytes_of(&credit, sizeof(credit)));
+	cp_welcome welcome{};
+	cp_header_init(&welcome.header, CP_WELCOME, sizeof(welcome));
+	welcome.buffers = CP_BUFFERS;
+	welcome.buffer_bytes = CP_BUFFER_BYTES;
+	all.push_back(bytes_of(&welcome, sizeof(welcome)));
+	cp_result result{};
+	cp_header_init(&result.header, CP_RESULT, offsetof(cp_result, text) + 3);
+	result.text_length = 3;
+	memcpy(result.text, "a\033b", 3);
+	all.push_back(bytes_of(&result, offsetof(cp_result, text) + 3));
+	for (auto type : { CP_ABORT, CP_BYE }) {
+		cp_header header;
+		cp_header_init(&header, type, sizeof(header));
+		all.push_back(bytes_of(&header, sizeof(header)));
+	}
+	return all;
+}
+
+} // namespace
+
+TEST(Proto, GoodMessagesPass)
+{
+	auto out = std::make_unique<cp_message>();
+	for (auto &m : good_messages())
+		EXPECT_EQ(0, parse(m, out.get()));
+}
+
+TEST(Proto, EveryTruncationIsRefused)
+{
+	auto out = std::make_unique<cp_message>();
+	for (auto &m : good_messages())
+		for (size_t n = 0; n < m.size(); n++) {
+			std::vector<char> cut(m.begin(), m.begin() + static_cast<ptrdiff_t>(n));
+			EXPECT_EQ(-EPROTO, parse(cut, out.get())) << n;
+			if (n >= 12) { /* with a length that fits the cut */
+				uint32_t length = static_cast<uint32_t>(n);
+				memcpy(cut.data() + 8, &length, 4);
+				EXPECT_EQ(-EPROTO, parse(cut, out.get())) << n;
+			}
+		}
+}
+
+TEST(Proto, RandomChangesNeverReadBeyond)
+{
+	std::mt19937 random(7);
+	auto out = std::make_unique<cp_message>();
+	auto good = good_messages();
+	for (int i = 0; i < 200000; i++) {
+		std::vector<char> m = good[random() % good.size()];
+		for (unsigned n = 1 + random() % 4; n; n--)
+			m[random() % m.size()] = static_cast<char>(
+				random() % 3 ? random() : (random() & 1 ? 0xff : 0));
+		if (parse(m, out.get()) == 0) {
+			EXPECT_LT(out->type, CP_TYPES);
+			EXPECT_NE(nullptr, memchr(out->path, 0, sizeof(out->path)));
+		}
+	}
+}
+
+TEST(Proto, TextsOfThePeerArePrintable)
+{
+	auto out = std::make_unique<cp_message>();
+	for (auto &m : good_messages())
+		if (parse(m, out.get()) == 0 && out->type == CP_RESULT) {
+			EXPECT_STREQ("a?b", out->path);
+		}
+}
+
+TEST(Proto, Paths)
+{
+	for (auto path : { "a", "a/b", ".hidden", "...", "a/..b", "a b/c" })
+		EXPECT_TRUE(cp_path_safe(path)) << path;
+	for (auto path : { "", "/", "/etc/passwd", "..", "../x", "a/..", "a/../b", "a//b", "a/",
+			   ".", "./a", "a/./b" })
+		EXPECT_FALSE(cp_path_safe(path)) << path;
+	EXPECT_TRUE(cp_path_safe(std::string(255, 'x').c_str()));
+	EXPECT_FALSE(cp_path_safe(std::string(256, 'x').c_str()));
+}
+
+TEST_F(Dir, EscapesAreRefused)
+{
+	ASSERT_EQ(0, symlink("../out", (path + "/in/door").c_str()));
+	struct timespec when = { 1, 1 };
+	for (std::string name :
+	     { "../out/x", "/tmp/x", "a/../../out/x", "door/x", "..", "", ".x.vi_cp.1" }) {
+		EXPECT_LT(put(name, "evil"), 0) << name;
+		EXPECT_LT(dest_dir(root, name.c_str()), 0) << name;
+		EXPECT_LT(dest_link(root, name.c_str(), "/", &when), 0) << name;
+		EXPECT_LT(dest_dir_finish(root, name.c_str(), 0777, &when), 0) << name;
+	}
+	EXPECT_LT(dest_dir(root, "door"), 0) << "a link is no directory";
+	EXPECT_LT(dest_open(root, "door"), 0);
+	EXPECT_FALSE(exists("out/x"));
+}
+
+TEST_F(Dir, ALinkInTheWayIsReplacedNotFollowed)
+{
+	ASSERT_EQ(0, symlink("../out/target", (path + "/in/f").c_str()));
+	EXPECT_EQ(0, put("f", "text"));
+	EXPECT_FALSE(exists("out/target"));
+	struct stat st;
+	ASSERT_EQ(0, lstat((path + "/in/f").c_str(), &st));
+	EXPECT_TRUE(S_ISREG(st.st_mode));
+	EXPECT_EQ(4, st.st_size);
+	EXPECT_EQ(0640u, st.st_mode & 07777);
+	EXPECT_EQ(1000, st.st_mtim.tv_sec);
+	EXPECT_EQ(5, st.st_mtim.tv_nsec);
+}
+
+TEST_F(Dir, NothingUnderTheNameBeforeTheEnd)
+{
+	struct dest_file file;
+	ASSERT_EQ(0, put("f", "old"));
+	ASSERT_EQ(0, dest_file_create(root, "f", 100, &file));
+	ASSERT_EQ(0, dest_file_write(&file, "new", 3));
+	struct stat st;
+	ASSERT_EQ(0, stat((path + "/in/f").c_str(), &st));
+	EXPECT_EQ(3, st.st_size);
+	std::string temporary = "in/" + std::string(file.temporary);
+	EXPECT_EQ("in/.f.vi_cp." + std::to_string(getpid()), temporary);
+	EXPECT_TRUE(exists(temporary));
+	dest_file_discard(&file);
+	EXPECT_FALSE(exists(temporary));
+	EXPECT_TRUE(exists("in/f"));
+}
+
+TEST_F(Dir, ImpossibleSizesAreRefusedAtOnce)
+{
+	struct dest_file file;
+	EXPECT_LT(dest_file_create(root, "f", UINT64_MAX, &file), 0);
+	EXPECT_LT(dest_file_create(root, "f", UINT64_C(1) << 62, &file), 0);
+	EXPECT_EQ(0u, dest_clean(root)) << "no temporary is left";
+	EXPECT_FALSE(exists("in/f"));
+}
+
+TEST_F(Dir, LongNames)
+{
+	EXPECT_EQ(0, put(std::string(255, 'n'), "x"));
+	EXPECT_LT(put(std::string(256, 'n'), "x"), 0);
+}
+
+TEST_F(Dir, OnlyTemporariesOfTheDeadAreCleaned)
+{
+	pid_t dead = fork();
+	if (dead == 0)
+		_exit(0);
+	ASSERT_EQ(dead, waitpid(dead, nullptr, 0));
+	std::string of_dead = "in/sub/.f.vi_cp." + std::to_string(dead),
+		    of_living = "in/.f.vi_cp.1";
+	ASSERT_EQ(0, mkdir((path + "/in/sub").c_str(), 0700));
+	for (auto &name :
+	     { of_dead, of_living, std::string("in/.vi_cp.5"), std::string("in/f.vi_cp.5"),
+	       std::string("in/.f.vi_cp.5x"), std::string("in/.f.vi_cp.") })
+		close(open((path + "/" + name).c_str(), O_CREAT | O_WRONLY, 0600));
+	ASSERT_EQ(0, symlink("x", (path + "/in/.l.vi_cp." + std::to_string(dead)).c_str()));
+	EXPECT_EQ(2u, dest_clean(root));
+	EXPECT_FALSE(exists(of_dead));
+	EXPECT_TRUE(exists(of_living));
+	EXPECT_TRUE(exists("in/f.vi_cp.5"));
+	EXPECT_TRUE(exists("in/.f.vi_cp.5x"));
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Agents that run step by step in the fuzzer's own thread, raw clients that
+ * speak to them, and what must be true of both whatever the others do.
+ *
+ * A step handles what is ready, and returns: the rig's own client asks the agent
+ * to stop, which ends ag_run() after the batch of events that said so.  Time is
+ * the rig's: it stands still but for rig_pass().  So an input has the same
+ * outcome each time, and no wait of the agent's costs any.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ag_priv.h"
+#include "w_addr.h"
+#include "w_ctl.h"
+
+#define RIG_HOSTS 2u /* of the fabric; host 0 has `right`, host 1 `left` */
+#define RIG_SLOTS 8u
+#define RIG_RING 4096u
+#define RIG_WINDOW (8u << 20)
+#define RIG_FDS 512 /* descriptors above are not looked at */
+
+struct rig {
+	char fabric[W_NAME_MAX];
+	struct ag_agent *agent[RIG_HOSTS]; /* NULL: not started */
+	int stopper[RIG_HOSTS];
+};
+
+struct rig_client {
+	int sock; /* -1 without */
+	unsigned int host;
+};
+
+struct rig_msg {
+	_Alignas(8) uint8_t bytes[W_CTL_MAX];
+	unsigned int nfds; /* that came with it; closed already */
+};
+
+/* Says what went wrong, and aborts. */
+_Noreturn void rig_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+void rig_open(struct rig *r, unsigned int agents);
+void rig_close(struct rig *r);
+/* Lets an agent handle what is ready; a step that computes for seconds is an error. */
+void rig_step(struct rig *r, unsigned int host);
+void rig_step_all(struct rig *r);
+void rig_pass(unsigned int ms);
+/* Steps until host 0 and 1 are joined. */
+void rig_link_up(struct rig *r);
+/* Steps until the agents have said all they have to say to each other. */
+void rig_drain(struct rig *r);
+bool rig_linked(struct rig *r, unsigned int host);
+void rig_admin(struct rig *r, unsigned int host, enum w_admin_verb verb, const char *name);
+
+unsigned int rig_fds(void);
+unsigned int rig_highest_fd(void);
+struct rig_usage {
+	struct ag_usage agent[RIG_HOSTS];
+	unsigned int fds;
+};
+void rig_usage(struct rig *r, struct rig_usage *out);
+/* Steps until nothing more is held than `before`; an error when that does not come. */
+void rig_settle(struct rig *r, const struct rig_usage *before);
+
+/* Negative when the agent cannot be reached now. */
+int rig_dial(struct rig *r, struct rig_client *c, unsigned int host);
+void rig_hang_up(struct rig_client *c);
+int rig_send(struct rig_client *c, void *msg, enum w_ctl_type type, uint32_t len);
+/* Type of the next message, 0 without any, -1 after a hang-up. What agents send is well-formed. */
+int rig_recv(struct rig_client *c, struct rig_msg *m);
+
+/* A client that keeps the rules: the agent must serve it. */
+void rig_good(struct rig *r, struct rig_client *c, unsigned int host);
+void rig_expect(struct rig *r, struct rig_client *c, int type, struct rig_msg *m);
+/* Nothing was said to it that it did not ask for; connections over a link may be lost. */
+void rig_quiet(struct rig *r, struct rig_client *c, bool lost_allowed);
+
+struct rig_pair {
+	uint64_t client, server; /* conns */
+};
+void rig_join(struct rig *r, struct rig_client *c, struct rig_client *s, struct rig_pair *out);
+void rig_part(struct rig *r, struct rig_client *c, struct rig_client *s,
+	      const struct rig_pair *pair);
+
+/* Addresses of the good begin with this byte of the discriminator, all others' do not. */
+#define RIG_GOOD_DISC 0xff
+void rig_addr(struct w_addr *out, unsigned int host, uint8_t first, uint8_t second);
+
+#endif

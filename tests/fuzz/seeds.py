@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes the seeds of the fuzz targets: programs of what a correct client or neighbour does.
+
+usage: seeds.py FOLDER
+
+Files that are there already are written anew; others (regressions) stay.
+"""
+import struct
+import sys
+from pathlib import Path
+
+(HELLO, LISTEN, UNLISTEN, CONNECT, PEER, CANCEL, ACCEPT, REJECT, CONFIRM, CLOSE, ALLOC, FREE, TELL,
+ NAME, ADDR_NAME, ROUTE, LIST, ADMIN, COUNT, COUNTED) = range(1, 21)
+CM_REQ, CM_REFUSE, CM_ACCEPT, CM_CONFIRM, CM_CANCEL, CM_CLOSE, CM_PEER, CM_PEER_CANCEL, CM_TELL = range(9)
+
+
+# fuzz_agent: client, action, arguments.
+def come(who, host):
+    return [who, 20, host]
+
+
+def say(who, kind, *args):
+    return [who, 0, kind - 1, 1, *args]
+
+
+def address(host, letter):
+    return host | "abcd".index(letter) << 1
+
+
+def step(count=1):
+    return [0, 26, 0, 25] * count
+
+
+def connect(hosts):
+    server, client = 0, 1
+    return (come(server, hosts[0]) + come(client, hosts[1]) + step() +
+            say(server, LISTEN, 0, address(hosts[0], "a"), address(0, "a")) + step() +
+            say(client, CONNECT, 0, address(hosts[1], "b"), address(hosts[0], "a")) + step(2) +
+            say(server, ACCEPT, 0, 0) + step(2) + say(client, CONFIRM, 0) + step(2))
+
+
+def peers(hosts):
+    return (come(0, hosts[0]) + come(1, hosts[1]) + step() +
+            say(0, PEER, 0, address(hosts[0], "a"), address(hosts[1], "b")) + step() +
+            say(1, PEER, 0, address(hosts[1], "b"), address(hosts[0], "a")) + step(3) +
+            say(0, CONFIRM, 0) + say(1, CONFIRM, 0) + step(3))
+
+
+def tell(who, conn, memory):
+    return say(who, ALLOC, 1, 1, 0, 0x20, 0, 0) + step() + say(who, TELL, conn, 1, memory, 4)
+
+
+def agent_seeds():
+    closes = say(1, CLOSE, 0) + step(2) + say(0, CLOSE, 1) + step(2)
+    lists = [byte for what in range(1, 5) for i in range(3) for byte in say(0, LIST, what, 1, i)]
+    admin = [byte for verb, name in ((2, 0), (3, 0), (4, 5), (5, 6), (4, 7), (2, 10))
+             for byte in say(0, ADMIN, verb, name) + step()]
+    return {
+        "connect-inside": connect((0, 0)) + tell(1, 0, 1) + step(2) + closes,
+        "connect-across": connect((1, 0)) + tell(1, 0, 1) + step(2) + closes,
+        "connect-and-die": connect((0, 1)) + [1, 21] + step(2),
+        "peers-inside": peers((0, 0)),
+        "peers-across": peers((0, 1)) + tell(0, 0, 1) + step(3) + [1, 21] + step(2),
+        "memory": come(0, 0) + say(0, ALLOC, 1, 1, 0, 0x20, 0, 0) + step() +
+                  say(0, FREE, 1, 1, 0, 0, 0, 0) + step(),
+        "names": come(0, 0) + lists + admin + [b for i in range(8) for b in
+                 say(0, NAME, 1, i % 4, i) + say(0, ROUTE, i % 4) + say(0, COUNT, i)] + step(),
+        "withdrawn": come(0, 0) + come(1, 1) + step() + say(0, PEER, 0, 0, address(1, "b")) +
+                     say(0, CANCEL) + say(1, LISTEN, 0, 1, 1) + say(1, UNLISTEN) + step(2),
+        "rejected": connect((1, 0))[:-27] + say(0, REJECT, 0) + step(2),
+        "descriptors": come(0, 0) + say(0, ALLOC, 1, 1, 0, 0x20, 0, 0) + [0, 17, 3] +
+                       step() + [0, 17, 20] + step(),
+        "flood": connect((1, 0)) + say(1, TELL, 0, 0, 4) + [0, 19, 1, 18, 255] + step(4),
+        "starved": come(0, 0) + come(1, 1) + step() + [0, 23, 1] +
+                   say(0, ALLOC, 1, 1, 0, 0x20, 0, 0) + step() + come(2, 0) + step() +
+                   [0, 24] + step(),
+        "malformed": come(0, 0) + step() + [0, 13, HELLO - 1, 1, 1, 0, 1, 0, 0, 255] + step(),
+    }
+
+
+# fuzz_link: action, arguments; a cable that is plugged and announced first.
+def link_up():
+    return [1, 0, 0, 27, 27]
+
+
+def record(kind, conn, *geometry):
+    dst = [0] if conn is None else [1, conn]
+    return [13, kind, 0, 4, *dst, 0, 0, *geometry, 0, 0, 27, 27]
+
+
+def user(what, tokens, *args):
+    return [21, what, 0, *([0] if tokens else []), *args, 27]
+
+
+def link_seeds():
+    return {
+        "set-up": link_up() + [6, 0, 12, 10, 6, 0, 12, 200, 10, 9, 0, 0, 27],
+        "served": link_up() + user(2, 0, 0, 0) + record(CM_REQ, None) + user(3, 0, 0) +
+                  [6, 0] + record(CM_CONFIRM, 0, 5) + user(4, 1, 0) + record(CM_TELL, 0) +
+                  record(CM_CLOSE, 0) + user(7, 1),
+        "asks": link_up() + user(0, 0, 0, 0) + [6, 0] + record(CM_ACCEPT, 0, 5) + user(6, 1) +
+                user(4, 1, 0) + user(7, 1) + [6, 0],
+        "accepts-twice": link_up() + user(0, 0, 0, 0) + [6, 0] + record(CM_ACCEPT, 0, 5) * 2 +
+                         user(6, 1),
+        "refused": link_up() + user(0, 0, 0, 0) + [6, 0] + record(CM_REFUSE, 0),
+        "withdrawn": link_up() + user(0, 0, 0, 0) + [21, 5, 0, 0, 27],
+        "peer-waits": link_up() + user(1, 0, 0, 0) + record(CM_PEER, None) + [6, 0] +
+                      record(CM_CONFIRM, 0, 5),
+        "peer-offers": link_up() + record(CM_PEER, None) + user(1, 0, 0, 0) +
+                       record(CM_PEER_CANCEL, 0),
+        "no-slice": link_up() + user(0, 0, 0, 0) + [6, 0] + record(CM_ACCEPT, 0, 0) + [12, 250, 27],
+        "bad-credit": link_up() + [6, 1, 0, 1, 0, 0, 27],
+        "garbage": link_up() + [2, 1, 2, 1, 1, 1, 1, 1, 1, 1, 3, 1, 40] + [170] * 40 + [27],
+        "scribble": link_up() + [4, 16, 0, 60] + [255] * 60 + [5, 0, 128, 60] + [255] * 60 + [27],
+        "never-announced": [0, 11, 27, 27, 1, 0, 0, 0, 0, 1, 27, 10],
+    }
+
+
+# fuzz_ctl: one message of each kind.
+CTL_BYTES = {
+    1: 88, 2: 200, 3: 24, 4: 200, 5: 200, 6: 24, 7: 64, 8: 24, 9: 24, 10: 24, 11: 40, 12: 40, 13: 128,
+    14: 104, 15: 104, 16: 288, 17: 32, 18: 160, 19: 32, 20: 264, 64: 176, 65: 288, 66: 24, 67: 136,
+    68: 136, 69: 192, 70: 32, 71: 40, 72: 128, 73: 104, 74: 288, 75: 432, 76: 192,
+    **{kind: 248 for kind in range(128, 136)}, 136: 152, 137: 248,
+}
+
+
+def ctl_seeds():
+    return {f"type-{kind}": struct.pack("<IHHII", 0x54434456, 1, kind, size, 0) +
+                            bytes([1, 0, 0, 0]) * ((size - 16) // 4)
+            for kind, size in CTL_BYTES.items() if size <= 136}
+
+
+def cfg_seeds():
+    seeds = {f"variable-{i}": [i, 1, word] for i, word in
+             enumerate((21, 22, 22, 7, 9, 12, 20, 4, 0, 1, 5, 5, 8, 21, 18, 21, 0, 1, 2, 3))}
+    seeds["options"] = [4, 3, 9, 10, 11, 5, 3, 12, 15, 13, 14, 3, 18, 15, 19]
+    seeds["raw"] = [8, 1, 24 + 9] + list(b"12345678k") + [7, 2, 24, 6]
+    return seeds
+
+
+def cp_seeds():
+    def entry(kind, path, target=b""):
+        lengths = struct.pack("<HHI", len(path), len(target), 0)
+        return bytes([kind - 1]) + bytes(23) + lengths + path + target
+
+    return {
+        "hello": entry(1, b""), "dir": entry(2, b"a/b"), "link": entry(4, b"a/l", b"../b"),
+        "file": entry(5, b"a/b/file.txt"), "escape": entry(5, b"../../etc/passwd"),
+        "rooted": entry(5, b"/a//b"), "credit": bytes([9]) + bytes(7), "end": bytes([5]) + bytes(39),
+        "result": bytes([10, 0, 0, 0, 4, 0, 0, 0]) + b"\x1b[2J",
+    }
+
+
+def main():
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        print(__doc__)
+        return 0 if sys.argv[1:] == ["--help"] else 2
+    targets = {"agent": agent_seeds(), "link": link_seeds(), "ctl": ctl_seeds(), "cfg": cfg_seeds(),
+               "cp": cp_seeds()}
+    for target, seeds in targets.items():
+        folder = Path(sys.argv[1]) / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in seeds.items():
+            (folder / name).write_bytes(bytes(data))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Includes point down only.
+
+For every layer and every header of the project, a one-line C file is compiled
+with the include directories the build gives to that layer.  A header of a
+layer below must be found and compile alone; any other must not be found.
+"""
+import concurrent.futures
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# Folder of each layer and the layers it may include, those below given in full.
+LAYERS = {
+    "util": [],
+    "provider/wire": ["util"],
+    "provider/port": ["util"],
+    "provider/route": ["util"],
+    "provider/client": ["provider/wire", "util"],
+    "provider/agent": ["provider/route", "provider/wire", "provider/port", "util"],
+    "vipl/include": [],
+    "vipl/core": ["vipl/include", "util"],
+    "vipl/api": ["vipl/core", "vipl/include", "util"],
+    "provider/ntb": ["vipl/core", "vipl/include", "provider/client", "provider/wire",
+                     "provider/port", "util"],
+}
+
+
+def compile_entry(entries, source, folder):
+    """The compile command of one C file of `folder` that is part of a library."""
+    for entry in entries:
+        path = (Path(entry["directory"]) / entry["file"]).resolve()
+        if path.suffix == ".c" and path.parent == source / folder:
+            return entry
+    return None
+
+
+def flags_of(entry):
+    """Compiler and the options that decide what an include finds."""
+    words = shlex.split(entry["command"]) if "command" in entry else entry["arguments"]
+    start = next(i for i, word in enumerate(words) if "ccache" not in word)
+    options = [w for w in words[start + 1:] if w.startswith(("-I", "-isystem", "-D", "-std="))]
+    return [words[start]] + options
+
+
+def compiles(command, directory, header, scratch):
+    with tempfile.NamedTemporaryFile("w", suffix=".c", dir=scratch, delete=False) as one_line:
+        one_line.write(f'#include "{header}"\n')
+    done = subprocess.run(command + ["-fsyntax-only", one_line.name], cwd=directory,
+                          capture_output=True, text=True, check=False,
+                          env=dict(os.environ, LC_ALL="C"))
+    return done.returncode == 0, done.stderr
+
+
+def judge(command, directory, layer, owner, header, scratch):
+    """None, or what is wrong."""
+    allowed = owner == layer or owner in LAYERS[layer]
+    ok, errors = compiles(command, directory, header, scratch)
+    if allowed and not ok:
+        return f"{layer} must be able to include {owner}/{header}:\n{errors}"
+    if not allowed and ok:
+        return f"{layer} can include {owner}/{header}, which is not below it"
+    if not allowed and f"error: {header}: No such file" not in errors:
+        return f"{layer} finds {owner}/{header}, which is not below it:\n{errors}"
+    return None
+
+
+def main():
+    build, source = Path(sys.argv[1]), Path(sys.argv[2]).resolve()
+    entries = json.loads((build / "compile_commands.json").read_text())
+    headers = [(owner, h.name) for owner in LAYERS for h in sorted((source / owner).glob("*.h"))]
+    owners = {owner for owner, _ in headers}
+    checks = []
+    with tempfile.TemporaryDirectory() as scratch:
+        with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
+            for layer in LAYERS:
+                entry = compile_entry(entries, source, layer)
+                if entry is None and layer != "vipl/include":
+                    print(f"no compile command for a file of {layer}")
+                    return 1
+                if entry is not None:
+                    flags = flags_of(entry)
+                    checks += [pool.submit(judge, flags, entry["directory"], layer, owner,
+                                           header, scratch) for owner, header in headers]
+            wrong = [text for text in (check.result() for check in checks) if text]
+    for text in wrong:
+        print(text)
+    print(f"{len(checks)} includes checked over {len(owners)} folders, {len(wrong)} wrong")
+    return 1 if wrong or not checks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The wake-up handshake of provider/ntb/nvi_arm.c and nvi_engine.c.
+ *
+ * One sender, two receivers in one process: the application, which polls and
+ * may stop polling at any moment, and the engine, which arms and sleeps.  The
+ * sender's processor has a store buffer: a published slot becomes visible later,
+ * at the latest at a locked operation of its own or at a membarrier of ours.
+ *
+ * Proved: all messages are consumed in every execution (no invalid end state),
+ * whatever is interleaved.  -DNO_BARRIER leaves out the membarrier and the sender's
+ * fence, -DNO_DISARM leaves an armed channel armed when the application consumes
+ * from it, -DNO_SCAN_DISARM when the engine saw something but could not get the lock,
+ * -DNO_STALE when another thread consumed just as it was armed, -DNO_SLOT_IN_BELL lets
+ * the sender use up its ring for a slot from before the arming, -DNO_TICKET sleeps
+ * without a ticket: each must be found to lose a wake-up.
+ */
+#define MESSAGES 3
+
+#ifdef NO_STALE
+#define STALE false
+#else
+#define STALE (consumed != wanted)
+#endif
+
+byte visible = 0;	/* slots published, as the receiver's memory has them */
+byte buffered = 0;	/* slots published, in the sender's store buffer */
+byte consumed = 0;
+byte bell = 0;		/* the bell word at the sender: 1 + the slot waited for; 0 polled */
+byte interrupts = 0;	/* the interrupt word */
+bool armed = false;	/* chan->armed; changes under chan_lock */
+byte wanted = 0;		/* the slot that the bell word waits for */
+bool chan_lock = false, rx_lock = false;
+
+inline take(l)
+{
+	atomic { !l -> l = true }
+}
+
+inline drop(l)
+{
+	l = false
+}
+
+inline disarm()
+{
+#ifndef NO_DISARM
+	if
+	:: armed -> take(chan_lock);
+		    if
+		    :: armed -> armed = false; bell = 0
+		    :: else
+		    fi;
+		    drop(chan_lock)
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
+active proctype sender()
+{
+	byte sent = 0, rung = 0, seen;
+
+	do
+	:: sent < MESSAGES ->
+		atomic { buffered++; sent++ };	/* publish() */
+#ifdef FENCES
+		atomic { visible = visible + buffered; buffered = 0 };
+#endif
+		seen = bell;			/* nvi_ring() */
+		if
+#ifdef NO_SLOT_IN_BELL
+		:: seen != 0 && seen != rung ->
+#else
+		:: seen != 0 && sent >= seen && seen != rung ->
+#endif
+			rung = seen;
+			/* the doorbell is a locked operation: it drains the buffer */
+			atomic { visible = visible + buffered; buffered = 0; interrupts++ }
+		:: else
+		fi
+	:: else -> break
+	od
+}
+
+/* The store buffer drains by itself, eventually. */
+active proctype drain()
+{
+endd:	do
+	:: atomic { buffered > 0 -> visible++; buffered-- }
+	od
+}
+
+inline poke()
+{
+	atomic {
+		if
+		:: !rx_lock -> rx_lock = true; mine = true
+		:: else -> mine = false
+		fi
+	};
+	if
+	:: mine ->
+		if
+		:: visible > consumed -> consumed++; disarm(); moved = true
+		:: else
+		fi;
+		drop(rx_lock)
+	:: else
+	fi
+}
+
+/* Polls for a while, then computes for ever. */
+active proctype application()
+{
+	bool mine, moved;
+	byte polls = 0;
+
+	do
+	:: polls < 4 -> poke(); polls++
+	:: break
+	od
+}
+
+active proctype engine()
+{
+	bool mine, moved;
+	byte ticket;
+
+	do
+	:: consumed == MESSAGES -> break
+	:: else ->
+		ticket = interrupts;
+		moved = false;
+		if
+		:: visible > consumed ->	/* nvi_scan() */
+#ifndef NO_SCAN_DISARM
+			disarm();
+#endif
+			poke()
+		:: visible <= consumed && armed && STALE -> disarm()
+		:: else
+		fi;
+		if
+		:: moved -> goto again
+		:: else
+		fi;
+		if
+		:: !armed ->
+			take(chan_lock);
+			wanted = consumed;
+			armed = true;
+			bell = wanted + 1;
+#if !defined(NO_BARRIER) && !defined(FENCES)
+			atomic { visible = visible + buffered; buffered = 0 };
+#endif
+			if
+			:: visible > consumed || STALE ->
+				armed = false;
+				bell = 0;
+				drop(chan_lock);
+				goto again
+			:: else
+			fi;
+			drop(chan_lock)
+		:: else
+		fi;
+#ifdef NO_TICKET
+		ticket = interrupts;
+#endif
+		/* port_irq_wait(), ended too by a kick of whoever disarms (engine_deep) */
+		(interrupts != ticket || !armed || consumed == MESSAGES);
+again:		skip
+	od
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Counts what `meson test` ran, test case by test case.
+
+  results.py BUILD_DIR [SETUP]
+
+Prints the failed and skipped cases with their reasons, then one line
+"N passed, N failed, N skipped".  Exit code 1 when something failed or nothing ran.
+"""
+import json
+import re
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+
+def gtest_file(build, entry, name):
+    """The report this run of a GoogleTest program wrote, None if it wrote none."""
+    path = build / f"{name}.xml"
+    # Not that of an earlier run: a program that crashed leaves no report.
+    if path.exists() and path.stat().st_mtime >= entry["starttime"] - 1:
+        return path
+    return None
+
+
+def gtest_cases(path, name):
+    """(case, outcome, reason) for every test case of a report."""
+    for case in ET.parse(path).iter("testcase"):
+        full = f"{name}: {case.get('classname')}.{case.get('name')}"
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            yield full, "failed", ""
+        elif skipped is not None or case.get("result") == "skipped":
+            text = (skipped.get("message") or skipped.text or "") if skipped is not None else ""
+            yield full, "skipped", re.sub(r"^\S+:\d+ ", "", " ".join(text.split()))
+        elif case.get("status") != "notrun":
+            yield full, "passed", ""
+
+
+def summary_cases(entry, name):
+    """The cases of a GoogleTest program without a report, from what it printed at its end."""
+    text = entry.get("stdout") or ""
+    passed = re.search(r"^\[  PASSED  \] (\d+) tests?\.$", text, re.MULTILINE)
+    if passed is None:
+        return []
+    cases = [(name, "passed", "")] * int(passed.group(1))
+    failed = re.compile(r"^\[  FAILED  \] (\S+\.\w\S*?)(?:, .*)? \(\d+ ms\)$", re.MULTILINE)
+    for case in failed.findall(text):
+        cases.append((f"{name}: {case}", "failed", ""))
+    skipped = re.search(r"^\[  SKIPPED \] (\d+) tests?", text, re.MULTILINE)
+    if skipped:
+        reasons = re.findall(r"^\S+:\d+: Skipped\n(.*)$", text, re.MULTILINE)
+        reasons += [""] * (int(skipped.group(1)) - len(reasons))
+        cases += [(name, "skipped", reason) for reason in reasons]
+    return cases
+
+
+def last_line(text):
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def entry_cases(build, entry):
+    name = entry["name"].split(" / ")[-1]
+    outcome = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}.get(
+        entry["result"], "failed")
+    report = gtest_file(build, entry, name)
+    cases = list(gtest_cases(report, name)) if report else summary_cases(entry, name)
+    if not cases:
+        reason = {"skipped": last_line(entry.get("stdout")) or last_line(entry.get("stderr")),
+                  "failed": entry["result"].lower()}.get(outcome, "")
+        return [(name, outcome, reason)]
+    if outcome == "failed" and all(kind != "failed" for _, kind, _ in cases):
+        cases.append((name, "failed", entry["result"].lower()))
+    return cases
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        print(__doc__, file=sys.stderr)
+        return 2
+    build = Path(sys.argv[1])
+    suffix = f"-{sys.argv[2]}" if len(sys.argv) == 3 else ""
+    log = build / "meson-logs" / f"testlog{suffix}.json"
+    cases = []
+    if log.exists():
+        for line in log.read_text(errors="replace").splitlines():
+            cases += entry_cases(build, json.loads(line))
+    count = {kind: sum(1 for _, k, _ in cases if k == kind)
+             for kind in ("passed", "failed", "skipped")}
+    for kind in ("skipped", "failed"):
+        for name, k, reason in cases:
+            if k == kind:
+                print(f"{kind}: {name}" + (f" ({reason})" if reason else ""))
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**count))
+    return 1 if count["failed"] or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

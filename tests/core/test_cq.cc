@@ -262,9 +262,8 @@ TEST_F(Cq, NoEntriesOfAViThatIsBeingDestroyed)
 	fake_raise(nic, vi, nullptr, VIP_ERROR_RDMAW_PROT);
 	ASSERT_TRUE(eventually([&] { return handler.inside.load(); }));
 	/* A VI that the query below is just using is refused. */
-	std::thread destroyer([&] {
-		EXPECT_TRUE(eventually([&] { return VipDestroyVi(vi) == VIP_SUCCESS; }));
-	});
+	std::thread destroyer(
+		[&] { EXPECT_TRUE(eventually([&] { return VipDestroyVi(vi) == VIP_SUCCESS; })); });
 	EXPECT_TRUE(eventually([&] {
 		return VipQueryVi(vi, &state, &a, &send_empty, &recv_empty) ==
 		       VIP_INVALID_PARAMETER;

@@ -115,6 +115,37 @@ TEST_F(Event, DefaultHandlerComesBackWithNull)
 	destroy_vi(vi);
 }
 
+/* Ten lines a second at most, whatever a peer provokes. */
+TEST_F(Event, DefaultHandlerDoesNotFloodTheLog)
+{
+	constexpr int kEvents = 120;
+	VIP_VI_HANDLE vi = create_vi();
+	size_t lines = 0;
+
+	ASSERT_EQ(VIP_SUCCESS, VipErrorCallback(nic, &calls, Calls::on_error));
+	calls.hold = true;
+	fake_raise(nic, nullptr, nullptr, VIP_ERROR_CATASTROPHIC);
+	ASSERT_TRUE(eventually([&] { return calls.inside.load(); }));
+	auto start = std::chrono::steady_clock::now();
+	testing::internal::CaptureStderr();
+	ASSERT_EQ(VIP_SUCCESS, VipErrorCallback(nic, nullptr, nullptr));
+	for (int i = 0; i < kEvents; i++)
+		fake_raise(nic, nullptr, nullptr, VIP_ERROR_RECVQ_EMPTY);
+	ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 0));
+	ASSERT_EQ(VIP_SUCCESS, VipRecvNotify(vi, &calls, Calls::on_desc));
+	fake_connect(vi);
+	fake_complete(vi, 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
+	calls.hold = false;
+	ASSERT_TRUE(calls.wait(1, 1));
+	std::string log = testing::internal::GetCapturedStderr();
+	std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+	for (size_t at = 0; (at = log.find("a message met no receive", at)) != log.npos; at++)
+		lines++;
+	EXPECT_GE(lines, 10u);
+	EXPECT_LE(lines, 10 * size_t(took.count() + 2)) << log;
+	destroy_vi(vi);
+}
+
 /* A burst while a handler runs: coalesced and bounded, but no lost connection is lost. */
 TEST_F(Event, FloodLosesNoLostConnection)
 {

@@ -13,9 +13,11 @@
 #include "u_futex.h"
 #include "u_log.h"
 #include "u_thread.h"
+#include "u_time.h"
 #include "vi_core.h"
 
 #define EVENTS_MAX 256u		     /* a power of two */
+#define LOGS_PER_SECOND 10u	     /* of the default handler */
 #define EVENTS_MANY (EVENTS_MAX / 2) /* so many waiting: the same again adds nothing */
 
 struct event {
@@ -35,6 +37,9 @@ struct vi_dispatcher {
 	uint64_t lost;
 	bool look_for_lost; /* a VI has conn_lost set */
 	struct vi_ready *ready_first, *ready_last;
+	/* The default handler's, only on the thread. */
+	int64_t log_second;
+	uint32_t logged, unlogged;
 	uint64_t now_vi, now_cq; /* what the running handler is about */
 	bool started, stop, detached;
 	pthread_t thread;
@@ -91,8 +96,27 @@ static const char *const error_names[] = {
 	[VIP_ERROR_CATASTROPHIC] = "the NIC or a queue cannot be used any more",
 };
 
+static void report_unlogged(struct vi_dispatcher *own)
+{
+	if (own->unlogged != 0)
+		u_warn("vi", "%u more asynchronous errors were not written down", own->unlogged);
+	own->logged = own->unlogged = 0;
+}
+
+/* A peer or a program that errs without end does not fill the disk. */
 static void default_handler(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *d)
 {
+	struct vi_dispatcher *own = context;
+	int64_t second = u_now_ns() / INT64_C(1000000000);
+
+	if (second != own->log_second)
+		report_unlogged(own);
+	own->log_second = second;
+	if (own->logged >= LOGS_PER_SECOND) {
+		own->unlogged++;
+		return;
+	}
+	own->logged++;
 	u_warn("vi", "asynchronous error: %s (VI %p, CQ %p, descriptor %p)",
 	       (size_t)d->ErrorCode < U_ARRAY_SIZE(error_names) ? error_names[d->ErrorCode]
 								: "unknown",
@@ -342,6 +366,7 @@ static void *dispatch(void *arg)
 		run_task(d, &t);
 		end_turn(d);
 	}
+	report_unlogged(d);
 	if (detached)
 		free(d);
 	return NULL;
@@ -379,6 +404,7 @@ struct vi_dispatcher *vi_event_create(struct vi_nic *nic)
 		return NULL;
 	d->nic = nic;
 	d->handler = default_handler;
+	d->context = d;
 	return d;
 }
 
@@ -427,7 +453,7 @@ int vi_event_handler(struct vi_nic *nic, vi_error_handler *handler, void *contex
 		err = start_locked(d);
 	if (err == 0) {
 		d->handler = handler != NULL ? handler : default_handler;
-		d->context = context;
+		d->context = handler != NULL ? context : d;
 	}
 	u_lock_drop(&d->lock);
 	return err;

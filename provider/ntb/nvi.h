@@ -306,7 +306,7 @@ int nvi_poke(struct vi_vi *vi);
 void nvi_unpolled(struct vi_vi *vi);
 int nvi_poke_chan(struct nvi_chan *ch, bool by_app);
 int nvi_progress(struct vi_nic *nic);
-int nvi_poll_bell(struct vi_nic *nic);
+bool nvi_bell_rung(struct vi_nic *nic);
 uint32_t nvi_arm(struct vi_nic *nic);
 void nvi_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline);
 

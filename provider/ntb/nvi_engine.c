@@ -103,12 +103,9 @@ int nvi_progress(struct vi_nic *vi_nic)
 	return nvi_scan(nic, true);
 }
 
-int nvi_poll_bell(struct vi_nic *vi_nic)
+bool nvi_bell_rung(struct vi_nic *vi_nic)
 {
-	struct nvi_nic *nic = vi_nic->prov;
-
-	/* A poll may race with the NIC's closing; then there is nothing to look at. */
-	return nic != NULL && nvi_rung(nic) ? nvi_scan(nic, true) : 0;
+	return nvi_rung(vi_nic->prov);
 }
 
 /* ---- sleeping application threads ------------------------------------------------------------ */

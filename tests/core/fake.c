@@ -265,12 +265,22 @@ static void wake(struct vi_nic *nic)
 	u_futex_wake(&fake.word, INT32_MAX, UINT32_MAX, true);
 }
 
-static int poll_bell(struct vi_nic *nic)
+static bool bell_rung(struct vi_nic *nic)
+{
+	bool rung;
+
+	atomic_fetch_add(&fake.bells, 1);
+	u_lock_take(&fake.lock);
+	rung = fake.on_bell != NULL;
+	u_lock_drop(&fake.lock);
+	return rung;
+}
+
+static int progress(struct vi_nic *nic)
 {
 	void (*fn)(void *);
 	void *arg;
 
-	atomic_fetch_add(&fake.bells, 1);
 	u_lock_take(&fake.lock);
 	fn = fake.on_bell;
 	arg = fake.bell_arg;
@@ -337,7 +347,8 @@ static const struct vi_provider_ops fake_provider = {
 	.arm = arm,
 	.sleep = sleep_op,
 	.wake = wake,
-	.poll_bell = poll_bell,
+	.bell_rung = bell_rung,
+	.progress = progress,
 	.name_to_host = name_to_host,
 	.host_to_name = host_to_name,
 	.route = route,

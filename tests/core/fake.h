@@ -56,7 +56,7 @@ void fake_mark(VIP_VI_HANDLE vi, int is_recv);
 void fake_wait_mode(VIP_NIC_HANDLE nic, int mode);
 uint32_t fake_notify_armed(VIP_NIC_HANDLE nic);
 
-/* Hooks, called without locks of the VI: by poke(), by poll_bell(), once before a sleep. */
+/* Hooks, called without locks of the VI: by poke(), by progress(), once before a sleep. */
 void fake_on_poke(void (*fn)(VIP_VI_HANDLE vi, void *arg), void *arg);
 void fake_on_bell(void (*fn)(void *arg), void *arg);
 void fake_on_sleep(void (*fn)(void *arg), void *arg);

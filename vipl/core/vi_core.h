@@ -7,7 +7,7 @@
  *
  * Locks, in order of taking: nic->lock, cq->lock, vi->rx_lock, vi->tx_lock,
  * event lock.  No lock is held while a consumer's handler runs.  The provider's
- * poke() and poll_bell() may be called with a cq->lock held.
+ * poke() and bell_rung() may be called with a cq->lock held.
  *
  * Objects live in pools: their memory stays readable after they are destroyed,
  * so that a look-up racing with a destroy is refused, not a crash.

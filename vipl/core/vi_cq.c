@@ -192,7 +192,8 @@ static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 	}
 	if (u_unlikely(idle))
 		evict_idle(cq);
-	cq->nic->ops->poll_bell(cq->nic);
+	if (u_unlikely(cq->nic->ops->bell_rung(cq->nic)))
+		cq->nic->ops->progress(cq->nic);
 	return vi_cq_take(cq, wq_out);
 }
 

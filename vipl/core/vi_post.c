@@ -90,7 +90,8 @@ static struct vi_wq *queue_of(struct vi_vi *vi, bool is_recv)
 	return is_recv ? &vi->rq : &vi->sq;
 }
 
-static int pop(struct vi_vi *vi, uint64_t id, bool is_recv, VIP_DESCRIPTOR **desc_out)
+static int pop(struct vi_vi *vi, uint64_t id, bool is_recv, VIP_DESCRIPTOR **desc_out,
+	       bool *rung_out)
 {
 	struct u_lock *lock = queue_lock(vi, is_recv);
 	int got = -EINVAL;
@@ -98,22 +99,36 @@ static int pop(struct vi_vi *vi, uint64_t id, bool is_recv, VIP_DESCRIPTOR **des
 	u_lock_take(lock);
 	if (u_likely(!stale(vi, id)))
 		got = vi_wq_pop(queue_of(vi, is_recv), desc_out);
+	/* While the lock keeps the VI, the VI keeps the NIC open. */
+	if (got == 0 && rung_out != NULL)
+		*rung_out = vi->nic->ops->bell_rung(vi->nic);
 	u_lock_drop(lock);
 	return got;
 }
 
+/* The doorbell rang, perhaps for another VI. */
+static U_COLD void serve_bell(struct vi_vi *vi, uint64_t id)
+{
+	if (!vi_ref_get(&vi->ref))
+		return;
+	if (!stale(vi, id))
+		vi->nic->ops->progress(vi->nic);
+	vi_ref_put(&vi->ref);
+}
+
 int vi_queue_done(struct vi_vi *vi, uint64_t id, bool is_recv, VIP_DESCRIPTOR **desc_out)
 {
-	int got = pop(vi, id, is_recv, desc_out);
-	struct vi_nic *nic;
+	bool rung = false;
+	int got = pop(vi, id, is_recv, desc_out, &rung);
 
 	if (got != 0)
 		return got;
-	nic = vi->nic;
-	vi_nic_polled(nic);
-	if (vi->fast->poke(vi) == 0 && nic->ops->poll_bell(nic) == 0)
+	vi_nic_polled(vi->nic);
+	if (u_unlikely(rung))
+		serve_bell(vi, id);
+	else if (vi->fast->poke(vi) == 0)
 		return 0;
-	return pop(vi, id, is_recv, desc_out);
+	return pop(vi, id, is_recv, desc_out, NULL);
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */

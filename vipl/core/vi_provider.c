@@ -96,6 +96,11 @@ static int no_host_to_name(struct vi_nic *nic, const uint8_t *host, char *name_o
 	return -EOPNOTSUPP;
 }
 
+static bool never_rung(struct vi_nic *nic)
+{
+	return false;
+}
+
 static int no_route(struct vi_nic *nic, const struct vi_addr *remote, VIPX_ROUTE *out)
 {
 	return -EOPNOTSUPP;
@@ -127,7 +132,7 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 	PICK(arm, no_arm);
 	PICK(sleep, short_sleep);
 	PICK(wake, no_nic);
-	PICK(poll_bell, nothing_moves);
+	PICK(bell_rung, never_rung);
 	PICK(counters, no_counters);
 	PICK(name_to_host, no_name_to_host);
 	PICK(host_to_name, no_host_to_name);

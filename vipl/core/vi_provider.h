@@ -79,11 +79,10 @@ struct vi_provider_ops {
 	 */
 	void (*wake)(struct vi_nic *nic);
 	/*
-	 * A cheap look at the doorbell, done by every empty poll: moves packets of the VIs that
-	 * rang.  Returns how many moved.  Does not block; takes neither nic->lock nor a cq->lock,
-	 * of which one may be held.
+	 * Did the doorbell ring since the last such look?  Done by every empty poll, and cheap;
+	 * progress() then serves who rang.  Does not block; any lock may be held.
 	 */
-	int (*poll_bell)(struct vi_nic *nic);
+	bool (*bell_rung)(struct vi_nic *nic);
 
 	/* Adds what the provider counts for the whole NIC. */
 	void (*counters)(struct vi_nic *nic, VIPX_COUNTERS *sum);

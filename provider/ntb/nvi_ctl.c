@@ -392,7 +392,7 @@ static void agent_lost(struct nvi_nic *nic)
 	       nic->welcome.host_name);
 	for (unsigned int i = 0; i < NVI_CONN_BUCKETS; i++)
 		lose_bucket(nic, i);
-	vi_event_raise(nic->vi_nic, NULL, NULL, NULL, VIP_RESOURCE_NIC, VIP_ERROR_CATASTROPHIC);
+	vi_event_raise(nic->vi_nic, NULL, VIP_RESOURCE_NIC, VIP_ERROR_CATASTROPHIC);
 }
 
 void *nvi_ctl_thread(void *arg)

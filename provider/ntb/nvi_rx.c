@@ -54,8 +54,7 @@ static enum w_err take_receive(struct nvi_chan *ch, uint32_t total, bool for_dat
 
 	if (rq->next == rq->tail) {
 		ch->vi->counters.RecvQueueEmpty++;
-		vi_event_raise(ch->vi->nic, ch->vi, NULL, NULL, VIP_RESOURCE_VI,
-			       VIP_ERROR_RECVQ_EMPTY);
+		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RECVQ_EMPTY);
 		return W_ERR_NO_DESC;
 	}
 	m->entry = rq->next++;
@@ -95,7 +94,7 @@ static void fail_message(struct nvi_chan *ch, const struct rx_slot *s, enum w_er
 	if (m->has_entry)
 		complete_receive(ch, op_status | m->status, 0);
 	if (raise)
-		vi_event_raise(ch->vi->nic, ch->vi, NULL, NULL, VIP_RESOURCE_VI, event);
+		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, event);
 	if (!reliable(ch))
 		return;
 	u_lock_take(&ch->vi->tx_lock);
@@ -289,8 +288,7 @@ static void rx_abort(struct nvi_chan *ch, const struct rx_slot *s)
 	} else if (ch->stream.imm == 0 || write_immediate(ch, s, bits)) {
 		ch->vi->counters.Dropped++;
 		if (ch->stream.imm == 0)
-			vi_event_raise(ch->vi->nic, ch->vi, NULL, NULL, VIP_RESOURCE_VI,
-				       VIP_ERROR_RDMAW_ABORT);
+			vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAW_ABORT);
 	}
 }
 

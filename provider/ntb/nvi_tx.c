@@ -324,8 +324,7 @@ static void abandon_message(struct nvi_chan *ch)
 	m->op = 0;
 	if (op == W_OP_READ_RESP) {
 		ch->vi->counters.ProtectionErrors++;
-		vi_event_raise(ch->vi->nic, ch->vi, NULL, NULL, VIP_RESOURCE_VI,
-			       VIP_ERROR_RDMAR_PROT);
+		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
 		nvi_chan_break_tx(ch, NVI_BREAK_ANSWER);
 		return;
 	}

@@ -522,8 +522,12 @@ void fake_locked(VIP_VI_HANDLE handle, int is_recv, void (*fn)(void *), void *ar
 
 void fake_raise(VIP_NIC_HANDLE nic, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, VIP_ERROR_CODE code)
 {
-	vi_event_raise(nic_of(nic), vi != NULL ? vi_of(vi) : NULL, NULL, desc,
-		       vi != NULL ? VIP_RESOURCE_VI : VIP_RESOURCE_NIC, code);
+	if (desc != NULL)
+		vi_event_raise_desc(&vi_of(vi)->sq, desc, VIP_STATUS_OP_SEND, VIP_RESOURCE_VI,
+				    code);
+	else
+		vi_event_raise(nic_of(nic), vi != NULL ? vi_of(vi) : NULL,
+			       vi != NULL ? VIP_RESOURCE_VI : VIP_RESOURCE_NIC, code);
 }
 
 void fake_mark(VIP_VI_HANDLE handle, int is_recv)

@@ -243,6 +243,7 @@ struct Errors {
 	std::atomic<int> last{ -1 };
 	std::atomic<void *> desc{ nullptr };
 	std::atomic<void *> vi{ nullptr };
+	std::atomic<VIP_ULONG> op{ ~0u };
 
 	static void handler(void *context, VIP_ERROR_DESCRIPTOR *e)
 	{
@@ -251,6 +252,7 @@ struct Errors {
 		self->last = e->ErrorCode;
 		self->desc = e->DescriptorPtr;
 		self->vi = e->ViHandle;
+		self->op = e->OpCode;
 		self->count++;
 	}
 };
@@ -270,9 +272,11 @@ TEST_F(Desc, BadPostsRaisePostDescAndAreRefused)
 		EXPECT_EQ(VIP_ERROR_POST_DESC, errors.last);
 		EXPECT_EQ(bad, errors.desc);
 		EXPECT_EQ(vi, errors.vi);
+		EXPECT_EQ(VIP_ULONG(VIP_STATUS_OP_SEND), errors.op);
 		n++;
 		EXPECT_EQ(VIP_INVALID_PARAMETER, VipPostRecv(vi, bad, h));
 		EXPECT_TRUE(eventually([&] { return errors.count == n; }));
+		EXPECT_EQ(VIP_ULONG(VIP_STATUS_OP_RECEIVE), errors.op);
 	};
 	refused(reinterpret_cast<VIP_DESCRIPTOR *>(memory + 32), handle);
 	refused(d, 0);

@@ -86,10 +86,14 @@ TEST_F(Event, TellsWhatHappened)
 	EXPECT_EQ(nullptr, calls.errors[0].DescriptorPtr);
 	EXPECT_EQ(VIP_RESOURCE_VI, calls.errors[0].ResourceCode);
 	EXPECT_EQ(VIP_ERROR_CONN_LOST, calls.errors[0].ErrorCode);
-	fake_raise(nic, nullptr, desc(1), VIP_ERROR_CATASTROPHIC);
-	ASSERT_TRUE(calls.wait(2));
-	EXPECT_EQ(nullptr, calls.errors[1].ViHandle);
+	fake_raise(nic, vi, desc(1), VIP_ERROR_POST_DESC);
+	fake_raise(nic, nullptr, nullptr, VIP_ERROR_CATASTROPHIC);
+	ASSERT_TRUE(calls.wait(3));
+	EXPECT_EQ(vi, calls.errors[1].ViHandle);
 	EXPECT_EQ(desc(1), calls.errors[1].DescriptorPtr);
+	EXPECT_EQ(nullptr, calls.errors[2].ViHandle);
+	EXPECT_EQ(nullptr, calls.errors[2].DescriptorPtr);
+	EXPECT_EQ(VIP_RESOURCE_NIC, calls.errors[2].ResourceCode);
 	destroy_vi(vi);
 }
 

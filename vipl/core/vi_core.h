@@ -523,12 +523,15 @@ int vi_event_handler(struct vi_nic *nic, vi_error_handler *handler, void *contex
 
 /*
  * Queues an asynchronous error for the NIC's handler; never blocks, callable
- * with queue locks held.  vi, cq, desc may be NULL.  When many wait, one that
+ * with queue locks held.  vi may be NULL.  When many wait, one that
  * is queued already is not queued again; when too many wait, it is counted and
  * lost, except VIP_ERROR_CONN_LOST of a VI.
  */
-void vi_event_raise(struct vi_nic *nic, struct vi_vi *vi, struct vi_cq *cq, VIP_DESCRIPTOR *desc,
-		    VIP_RESOURCE_CODE resource, VIP_ERROR_CODE code);
+void vi_event_raise(struct vi_nic *nic, struct vi_vi *vi, VIP_RESOURCE_CODE resource,
+		    VIP_ERROR_CODE code);
+/* The same about a descriptor of a work queue; op: its VIP_STATUS_OP_ bits. */
+void vi_event_raise_desc(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t op,
+			 VIP_RESOURCE_CODE resource, VIP_ERROR_CODE code);
 
 /* An armed handler of this queue may be due: the dispatcher looks.  Queue locks may be held. */
 void vi_event_ready(struct vi_nic *nic, struct vi_ready *ready);

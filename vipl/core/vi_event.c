@@ -25,6 +25,7 @@ struct event {
 	VIP_DESCRIPTOR *desc;
 	VIP_RESOURCE_CODE resource;
 	VIP_ERROR_CODE code;
+	uint32_t op; /* VIP_STATUS_OP_ bits */
 };
 
 struct vi_dispatcher {
@@ -93,7 +94,7 @@ static const char *const error_names[] = {
 	[VIP_ERROR_RDMAR_PROT] = "an RDMA read was refused",
 	[VIP_ERROR_COMP_PROT] = "the memory of a descriptor was deregistered before it completed",
 	[VIP_ERROR_RDMA_TRANSPORT] = "an RDMA operation failed on the way",
-	[VIP_ERROR_CATASTROPHIC] = "the NIC or a queue cannot be used any more",
+	[VIP_ERROR_CATASTROPHIC] = "the agent of the host is gone",
 };
 
 static void report_unlogged(struct vi_dispatcher *own)
@@ -123,7 +124,8 @@ static void default_handler(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *d)
 	       d->ViHandle, d->CQHandle, (void *)d->DescriptorPtr);
 }
 
-static VIP_ULONG event_op(VIP_ERROR_CODE code)
+/* Of an error that names no descriptor. */
+static uint32_t code_op(VIP_ERROR_CODE code)
 {
 	switch (code) {
 	case VIP_ERROR_RECVQ_EMPTY:
@@ -160,7 +162,7 @@ static void run_event(const struct task *t)
 		.ViHandle = vi_id_handle(t->event.vi),
 		.CQHandle = vi_id_handle(t->event.cq),
 		.DescriptorPtr = t->event.desc,
-		.OpCode = event_op(t->event.code),
+		.OpCode = t->event.op,
 		.ResourceCode = t->event.resource,
 		.ErrorCode = t->event.code,
 	};
@@ -195,6 +197,7 @@ static void run_lost(struct vi_dispatcher *d, struct task *t)
 	pthread_mutex_unlock(&d->nic->lock);
 	t->event.resource = VIP_RESOURCE_VI;
 	t->event.code = VIP_ERROR_CONN_LOST;
+	t->event.op = code_op(VIP_ERROR_CONN_LOST);
 	if (found)
 		run_event(t);
 }
@@ -465,7 +468,7 @@ static bool queued_already(const struct vi_dispatcher *d, const struct event *e)
 		const struct event *q = &d->events[i % EVENTS_MAX];
 
 		if (q->vi == e->vi && q->cq == e->cq && q->desc == e->desc &&
-		    q->resource == e->resource && q->code == e->code)
+		    q->resource == e->resource && q->code == e->code && q->op == e->op)
 			return true;
 	}
 	return false;
@@ -488,24 +491,45 @@ static void queue_event(struct vi_dispatcher *d, struct vi_vi *vi, const struct 
 	}
 }
 
-U_COLD void vi_event_raise(struct vi_nic *nic, struct vi_vi *vi, struct vi_cq *cq,
-			   VIP_DESCRIPTOR *desc, VIP_RESOURCE_CODE resource, VIP_ERROR_CODE code)
+static void raise(struct vi_nic *nic, struct vi_vi *vi, const struct event *e)
 {
 	struct vi_dispatcher *d = nic->dispatcher;
-	struct event e = {
-		.vi = vi != NULL ? atomic_load_explicit(&vi->id, memory_order_relaxed) : 0,
-		.cq = cq != NULL ? atomic_load_explicit(&cq->id, memory_order_relaxed) : 0,
-		.desc = desc,
-		.resource = resource,
-		.code = code,
-	};
 
 	u_lock_take(&d->lock);
-	queue_event(d, vi, &e);
+	queue_event(d, vi, e);
 	/* Without a thread the event waits for the next attempt to start one. */
 	start_locked(d);
 	u_lock_drop(&d->lock);
 	wake_thread(d);
+}
+
+U_COLD void vi_event_raise(struct vi_nic *nic, struct vi_vi *vi, VIP_RESOURCE_CODE resource,
+			   VIP_ERROR_CODE code)
+{
+	const struct event e = {
+		.vi = vi != NULL ? atomic_load_explicit(&vi->id, memory_order_relaxed) : 0,
+		.resource = resource,
+		.code = code,
+		.op = code_op(code),
+	};
+
+	raise(nic, vi, &e);
+}
+
+U_COLD void vi_event_raise_desc(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t op,
+				VIP_RESOURCE_CODE resource, VIP_ERROR_CODE code)
+{
+	struct vi_vi *vi = wq->vi;
+	const struct event e = {
+		.vi = atomic_load_explicit(&vi->id, memory_order_relaxed),
+		.cq = wq->cq != NULL ? atomic_load_explicit(&wq->cq->id, memory_order_relaxed) : 0,
+		.desc = desc,
+		.resource = resource,
+		.code = code,
+		.op = op,
+	};
+
+	raise(vi->nic, vi, &e);
 }
 
 U_COLD void vi_event_ready(struct vi_nic *nic, struct vi_ready *ready)

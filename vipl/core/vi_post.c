@@ -7,13 +7,15 @@
 #include "vi_core.h"
 #include "vi_provider.h"
 
-static U_COLD int refuse_post(struct vi_vi *vi, VIP_DESCRIPTOR *desc, int err)
+/* The descriptor is not read: what it asks for is not known, only to which queue it went. */
+static U_COLD int refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err)
 {
+	uint32_t op = wq->is_recv ? VIP_STATUS_OP_RECEIVE : VIP_STATUS_OP_SEND;
+
 	if (err == -EINVAL)
-		vi_event_raise(vi->nic, vi, NULL, desc, VIP_RESOURCE_DESCRIPTOR,
-			       VIP_ERROR_POST_DESC);
+		vi_event_raise_desc(wq, desc, op, VIP_RESOURCE_DESCRIPTOR, VIP_ERROR_POST_DESC);
 	else if (err == -ENOBUFS)
-		vi_event_raise(vi->nic, vi, NULL, desc, VIP_RESOURCE_VI, VIP_ERROR_VI_OVERRUN);
+		vi_event_raise_desc(wq, desc, op, VIP_RESOURCE_VI, VIP_ERROR_VI_OVERRUN);
 	return err;
 }
 
@@ -29,7 +31,7 @@ static int append(struct vi_vi *vi, struct vi_wq *wq, VIP_DESCRIPTOR *desc, VIP_
 	if (u_likely(err == 0))
 		err = vi_wq_push(wq, desc, handle);
 	if (u_unlikely(err != 0))
-		return refuse_post(vi, desc, err);
+		return refuse_post(wq, desc, err);
 	/* Who posts cares for completions: they are looked for without a doorbell. */
 	if (wq->cq != NULL && atomic_load_explicit(&wq->hot, memory_order_relaxed) == 0)
 		vi_cq_mark(wq);

@@ -32,7 +32,7 @@ U_COLD void vi_break(struct vi_vi *vi, bool raise, VIP_ERROR_CODE event)
 	vi_wq_flush(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	if (raise)
-		vi_event_raise(vi->nic, vi, NULL, NULL, VIP_RESOURCE_VI, event);
+		vi_event_raise(vi->nic, vi, VIP_RESOURCE_VI, event);
 }
 
 /* ---- attributes ----------------------------------------------------------------------------- */

@@ -99,8 +99,8 @@ uint32_t vi_wqe_op(const struct vi_wq *wq, const struct vi_wqe *wqe)
 
 static U_COLD void lost_descriptor(struct vi_wq *wq, const struct vi_wqe *wqe)
 {
-	vi_event_raise(wq->vi->nic, wq->vi, wq->cq, wqe->desc, VIP_RESOURCE_DESCRIPTOR,
-		       VIP_ERROR_COMP_PROT);
+	vi_event_raise_desc(wq, wqe->desc, vi_wqe_op(wq, wqe), VIP_RESOURCE_DESCRIPTOR,
+			    VIP_ERROR_COMP_PROT);
 }
 
 /* Writes the completion into the consumer's descriptor. */

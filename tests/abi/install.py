@@ -13,6 +13,11 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+from compat import start_agent  # noqa: E402
+
+FABRIC = f'installed-{os.getpid()}'
+
 
 def run(command, **options):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -38,15 +43,32 @@ def pkg_config(root, prefix, *arguments):
 
 
 def build(kind, root, prefix, source, compiler):
-    static = ['--static'] if kind == 'static' else []
+    """shared: libvipl.so; static: libvipl.a beside a shared C library; whole: nothing shared."""
+    static = [] if kind == 'shared' else ['--static']
     flags = pkg_config(root, prefix, '--cflags', '--libs', *static)
     if kind == 'static':
-        archive = str(find(root, 'libvipl.a'))
-        flags = [archive if flag == '-lvipl' else flag for flag in flags]
+        flags = [part for flag in flags for part in
+                 (['-Wl,-Bstatic', flag, '-Wl,-Bdynamic'] if flag == '-lvipl' else [flag])]
+    elif kind == 'whole':
+        flags.append('-static')
     exe = root / f'installed-{kind}'
     run(compiler + ['-Wall', '-Wextra', '-Wno-unused-parameter', '-Werror', '-o', str(exe), source]
         + flags)
     return exe
+
+
+def needed(exe):
+    """The shared libraries the program asks for."""
+    lines = run(['readelf', '-d', str(exe)]).splitlines()
+    return [line.split('[')[1].rstrip(']') for line in lines if '(NEEDED)' in line]
+
+
+def check_needed(kind, exe):
+    found = needed(exe)
+    wrong = {'shared': 'libvipl.so.1' not in found, 'whole': bool(found),
+             'static': any('vipl' in name for name in found)}[kind]
+    if wrong:
+        sys.exit(f'the {kind} program needs {found}')
 
 
 def main(argv):
@@ -65,16 +87,20 @@ def main(argv):
         if headers != {'vipl.h', 'vipl_ext.h'}:
             sys.exit(f'installed headers are {sorted(headers)}, expected vipl.h and vipl_ext.h')
         version = pkg_config(root, prefix, '--modversion')
-        kinds = ['shared'] + (['static'] if list(root.rglob('libvipl.a')) else [])
-        if 'static' not in kinds:
-            print('no libvipl.a is installed: static linking not tried')
-        for kind in kinds:
-            exe = build(kind, root, prefix, source, compiler)
-            env = dict(os.environ)
-            env.pop('LD_LIBRARY_PATH', None)
-            if kind == 'shared':
-                env['LD_LIBRARY_PATH'] = str(library)
-            print(kind, run([str(exe)] + version, env=env).strip())
+        find(root, 'libvipl.a')
+        agent = start_agent(str(find(root, 'viaductd')), FABRIC)
+        try:
+            for kind in ('shared', 'static', 'whole'):
+                exe = build(kind, root, prefix, source, compiler)
+                check_needed(kind, exe)
+                env = dict(os.environ, VIADUCT_AGENT='none', VIADUCT_FABRIC=FABRIC)
+                env.pop('LD_LIBRARY_PATH', None)
+                if kind == 'shared':
+                    env['LD_LIBRARY_PATH'] = str(library)
+                print(kind, run([str(exe)] + version, env=env).strip())
+        finally:
+            agent.terminate()
+            agent.wait(timeout=100)
     return 0
 
 

@@ -8,6 +8,8 @@
 
 int main(int argc, char **argv)
 {
+	VIP_NIC_ATTRIBUTES attributes;
+	VIP_NIC_HANDLE nic;
 	VIP_ULONG extension = 0;
 	const char *release = NULL;
 	char text[192];
@@ -15,6 +17,9 @@ int main(int argc, char **argv)
 	if (VipxQueryVersion(&extension, &release) != VIP_SUCCESS || extension != VIPX_VERSION)
 		return 1;
 	if (VipOpenNic("nic0", NULL) != VIP_INVALID_PARAMETER)
+		return 1;
+	if (VipOpenNic("nic0", &nic) != VIP_SUCCESS ||
+	    VipQueryNic(nic, &attributes) != VIP_SUCCESS || VipCloseNic(nic) != VIP_SUCCESS)
 		return 1;
 	if (strcmp(VipxErrorString(VIP_NOT_DONE), "VIP_NOT_DONE") != 0)
 		return 1;

@@ -167,6 +167,80 @@ TEST_P(Wait, DestroyIsRefusedWhileAThreadWaits)
 	waiter.join();
 }
 
+/* Stops a thread inside its wait, no lock held, until it is let go. */
+struct Inside {
+	std::atomic<bool> there{ false }, go{ false };
+	static void hold(void *arg)
+	{
+		auto *self = static_cast<Inside *>(arg);
+
+		self->there = true;
+		EXPECT_TRUE(eventually([&] { return self->go.load(); }));
+	}
+};
+
+/* Idle, nothing left on its queues: only the thread that has not come back keeps it. */
+TEST_P(Wait, DestroyOfAnEmptyViIsRefusedWhileAThreadIsInside)
+{
+	for (int recv = 0; recv < 2; recv++) {
+		VIP_VI_HANDLE other = create_vi();
+		VIP_DESCRIPTOR *d = nullptr;
+		Inside inside;
+
+		fake_connect(other);
+		ASSERT_EQ(VIP_SUCCESS, recv ? post_recv(other, 0) : post_send(other, 0));
+		fake_on_poke([](VIP_VI_HANDLE, void *arg) { Inside::hold(arg); }, &inside);
+		std::thread waiter([&] {
+			VIP_DESCRIPTOR *mine = desc(7);
+
+			EXPECT_EQ(VIP_DESCRIPTOR_ERROR,
+				  recv ? VipRecvWait(other, VIP_INFINITE, &mine)
+				       : VipSendWait(other, VIP_INFINITE, &mine));
+			EXPECT_EQ(nullptr, mine);
+		});
+		ASSERT_TRUE(eventually([&] { return inside.there.load(); }));
+		fake_on_poke(nullptr, nullptr);
+		EXPECT_EQ(VIP_INVALID_STATE, VipDestroyVi(other));
+		EXPECT_EQ(VIP_SUCCESS, VipDisconnect(other));
+		EXPECT_EQ(VIP_ERROR_RESOURCE, VipDestroyVi(other)) << "a descriptor is left";
+		EXPECT_EQ(VIP_DESCRIPTOR_ERROR,
+			  recv ? VipRecvDone(other, &d) : VipSendDone(other, &d));
+		EXPECT_EQ(desc(0), d);
+		EXPECT_EQ(VIP_ERROR_RESOURCE, VipDestroyVi(other)) << "a thread is inside";
+		inside.go = true;
+		waiter.join();
+		EXPECT_EQ(VIP_SUCCESS, VipDestroyVi(other));
+	}
+}
+
+TEST_P(Wait, DestroyOfACqIsRefusedWhileAThreadIsInside)
+{
+	if (GetParam() != BLOCK && GetParam() != ADAPTIVE)
+		GTEST_SKIP() << "does not sleep";
+	VIP_CQ_HANDLE cq = create_cq();
+	VIP_VI_HANDLE other = create_vi(cq, cq);
+	Inside inside;
+
+	fake_on_sleep(Inside::hold, &inside);
+	std::thread waiter([&] {
+		VIP_VI_HANDLE v;
+		VIP_BOOLEAN r;
+
+		EXPECT_EQ(VIP_SUCCESS, VipCQWait(cq, VIP_INFINITE, &v, &r));
+	});
+	ASSERT_TRUE(eventually([&] { return inside.there.load(); }));
+	EXPECT_EQ(VIP_ERROR_RESOURCE, VipDestroyCQ(cq)) << "a VI is associated";
+	EXPECT_EQ(VIP_SUCCESS, VipDestroyVi(other));
+	EXPECT_EQ(VIP_ERROR_RESOURCE, VipDestroyCQ(cq)) << "a thread is inside";
+	inside.go = true;
+	/* A send of an idle VI completes at once and ends the wait. */
+	other = create_vi(cq, cq);
+	EXPECT_EQ(VIP_SUCCESS, post_send(other, 0));
+	waiter.join();
+	destroy_vi(other);
+	EXPECT_EQ(VIP_SUCCESS, VipDestroyCQ(cq));
+}
+
 TEST_P(Wait, EachCompletionGoesToOneWaiter)
 {
 	constexpr unsigned kCount = 400;

@@ -18,13 +18,13 @@ static int child_open(const std::string &device_name)
 	return rc;
 }
 
-/* LEVEL:DISCRIMINATOR: connects from side 1 to side 0's host and ends without a word. */
-static int child_connect_and_exit(const std::string &arg)
+/* LEVEL:DISCRIMINATOR: connects from side 1 to side 0's host and ends, or stops, without a word. */
+static int child_connect(const std::string &arg, size_t max_transfer, bool stop)
 {
 	size_t colon = arg.find(':');
 	Nic mine(1), other(0);
-	VIP_VI_ATTRIBUTES attrs =
-		vi_attrs(static_cast<VIP_RELIABILITY_LEVEL>(std::stoi(arg.substr(0, colon))), 4096);
+	VIP_VI_ATTRIBUTES attrs = vi_attrs(
+		static_cast<VIP_RELIABILITY_LEVEL>(std::stoi(arg.substr(0, colon))), max_transfer);
 	Addr local(mine, "child"), remote(other, arg.substr(colon + 1));
 	VIP_VI_ATTRIBUTES theirs;
 	VIP_VI_HANDLE vi;
@@ -34,7 +34,88 @@ static int child_connect_and_exit(const std::string &arg)
 			rc = VipConnectRequest(vi, local, remote, kWaitMs, &theirs);
 			return rc != VIP_NO_MATCH;
 		});
+	if (stop && rc == VIP_SUCCESS)
+		raise(SIGSTOP);
 	_exit(rc);
+}
+
+/* An agent of a fabric of one host; returns its pid when it listens. */
+static pid_t start_agent(const std::string &fabric)
+{
+	const char *program = getenv("VIADUCT_AGENT");
+	int ready[2];
+	char line[64] = "";
+	if (!program || pipe(ready))
+		return -1;
+	std::string fd = std::to_string(ready[1]);
+	pid_t pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		execl(program, program, "--fabric", fabric.c_str(), "--hosts", "1", "--host-id",
+		      "0", "--ready-fd", fd.c_str(), static_cast<char *>(nullptr));
+		_exit(127);
+	}
+	close(ready[1]);
+	ssize_t n = read(ready[0], line, sizeof(line) - 1);
+	close(ready[0]);
+	return n > 0 && !strcmp(line, "ready\n") ? pid : -1;
+}
+
+static void expect_no_agent(Nic &n, VIP_VI_HANDLE vi)
+{
+	Addr here(n, "x"), other(n, "");
+	VIP_VI_ATTRIBUTES attrs;
+	VIP_CONN_HANDLE conn;
+	VIP_CHAR name[64] = "host0";
+	VIP_ULONG length = sizeof(name);
+	VIP_PVOID address;
+	VIP_MEM_HANDLE handle;
+	VIP_AUTODISCOVERY_LIST list = { 1, nullptr, 0 };
+	VIPX_ROUTE route{};
+	route.Size = sizeof(route);
+	EXPECT_RC(VIP_ERROR_RESOURCE, VipConnectWait(n.h, here, kWaitMs, other, &attrs, &conn));
+	EXPECT_RC(VIP_ERROR_RESOURCE, VipConnectRequest(vi, here, here, kWaitMs, &attrs));
+	EXPECT_RC(VIP_ERROR_RESOURCE, VipConnectPeerRequest(vi, here, here, kWaitMs));
+	EXPECT_RC(VIP_SUCCESS, VipNSInit(n.h, nullptr));
+	EXPECT_RC(VIP_ERROR_NAMESERVICE, VipNSGetHostByName(n.h, name, other, 0));
+	EXPECT_RC(VIP_ERROR_NAMESERVICE, VipNSGetHostByAddr(n.h, here, name, &length));
+	EXPECT_RC(VIP_ERROR_RESOURCE,
+		  VipQuerySystemManagementInfo(n.h, VIP_SMI_AUTODISCOVERY, &list));
+	EXPECT_RC(VIP_ERROR_RESOURCE, VipxQueryRoute(n.h, here, &route));
+	EXPECT_RC(VIP_ERROR_RESOURCE, VipxAllocMem(n.h, 4096, nullptr, &address, &handle));
+}
+
+/* Kills the agent under two connected VIs. */
+static int child_agent_gone(const std::string &fabric)
+{
+	pid_t agent = start_agent(fabric);
+	if (agent < 0)
+		return 98;
+	{
+		Nic near(0), far(0);
+		Vi a(near, vi_attrs(VIP_SERVICE_RELIABLE_DELIVERY));
+		Vi b(far, vi_attrs(VIP_SERVICE_RELIABLE_DELIVERY));
+		connect(a, b);
+		kill(agent, SIGKILL);
+		EXPECT_EQ(-1, child_wait(agent));
+		for (Nic *n : { &near, &far }) {
+			Vi &vi = n == &near ? a : b;
+			VIP_ERROR_DESCRIPTOR e{};
+			EXPECT_TRUE(n->wait_event(VIP_ERROR_CATASTROPHIC, nullptr, &e));
+			EXPECT_EQ(1u, n->events(VIP_ERROR_CONN_LOST, vi.h)) << "before it";
+			EXPECT_EQ(n->h, e.NicHandle);
+			EXPECT_EQ(nullptr, e.ViHandle);
+			EXPECT_EQ(nullptr, e.CQHandle);
+			EXPECT_EQ(nullptr, e.DescriptorPtr);
+			EXPECT_EQ(VIP_RESOURCE_NIC, e.ResourceCode);
+			EXPECT_EQ(VIP_STATE_ERROR, vi.state());
+			EXPECT_RC(VIP_SUCCESS, VipDisconnect(vi));
+			expect_no_agent(*n, vi);
+			EXPECT_EQ(VIP_STATE_IDLE, vi.state());
+		}
+	}
+	return ::testing::Test::HasFailure() ? 1 : 0;
 }
 
 int child_main(const std::string &mode, const std::string &arg)
@@ -43,7 +124,11 @@ int child_main(const std::string &mode, const std::string &arg)
 	if (mode == "open")
 		return child_open(arg);
 	if (mode == "connect-and-exit")
-		return child_connect_and_exit(arg);
+		return child_connect(arg, 4096, false);
+	if (mode == "connect-and-stop")
+		return child_connect(arg, 16u << 20, true);
+	if (mode == "agent-gone")
+		return child_agent_gone(arg);
 	fprintf(stderr, "no such child: %s\n", mode.c_str());
 	return 99;
 }

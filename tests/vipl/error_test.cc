@@ -2,6 +2,7 @@
 /* VIPL 5.8 and 4.6: the handler of asynchronous errors; texts and counters of vipl_ext.h. */
 #include "harness.h"
 
+#include <algorithm>
 #include <atomic>
 
 using namespace conf;
@@ -204,15 +205,75 @@ TEST(Ext, StatusStrings)
 		EXPECT_STREQ(c.text, text);
 	}
 	{
-		RULE("vipl_ext VipxStatusString: 160 bytes are enough for all bits");
-		EXPECT_RC(VIP_SUCCESS, VipxStatusString(0xffffffff, text, sizeof(text)));
-	}
-	{
 		RULE("vipl_ext VipxStatusString: a short buffer is VIP_ERROR_RESOURCE and terminated");
 		EXPECT_RC(VIP_ERROR_RESOURCE, VipxStatusString(0xffffffff, text, 5));
 		EXPECT_NE(nullptr, memchr(text, 0, 5));
 		EXPECT_RC(VIP_INVALID_PARAMETER, VipxStatusString(1, text, 0));
 	}
+}
+
+namespace {
+
+/* The words of a status as vipl_ext.h documents them. */
+std::string words_of(VIP_UINT32 status)
+{
+	static const char *const errors[] = { "FORMAT_ERROR",	    "PROTECTION_ERROR",
+					      "LENGTH_ERROR",	    "PARTIAL_ERROR",
+					      "DESC_FLUSHED_ERROR", "TRANSPORT_ERROR",
+					      "RDMA_PROT_ERROR",    "REMOTE_DESC_ERROR" };
+	static const char *const ops[] = { "OP_SEND",	    "OP_RECEIVE",
+					   "OP_RDMA_WRITE", "OP_REMOTE_RDMA_WRITE",
+					   "OP_RDMA_READ",  "OP_5",
+					   "OP_6",	    "OP_7" };
+	std::string all;
+	auto add = [&](const char *word) { all += (all.empty() ? "" : "|") + std::string(word); };
+	if (status & VIP_STATUS_DONE)
+		add("DONE");
+	for (int i = 0; i < 8; i++)
+		if (status & (2u << i))
+			add(errors[i]);
+	if (status & (VIP_STATUS_DONE | VIP_STATUS_OP_MASK))
+		add(ops[(status & VIP_STATUS_OP_MASK) >> 16]);
+	if (status & VIP_STATUS_IMMEDIATE)
+		add("IMMEDIATE");
+	return all;
+}
+
+} // namespace
+
+/* Each of the 8,192 combinations of defined bits, in rooms around its length. */
+TEST(Ext, EveryStatusString)
+{
+	const VIP_UINT32 defined = VIP_STATUS_DONE | VIP_STATUS_ERROR_MASK | VIP_STATUS_OP_MASK |
+				   VIP_STATUS_IMMEDIATE;
+	size_t longest = 0, count = 0;
+	VIP_UINT32 status = 0;
+	do {
+		std::string want = words_of(status);
+		longest = std::max(longest, want.size());
+		count++;
+		for (size_t room : { size_t(1), want.size() / 2 + 1, want.size(), want.size() + 1,
+				     size_t(192) }) {
+			char text[200];
+			bool fits = room > want.size();
+			memset(text, '#', sizeof(text));
+			if (room == 0)
+				continue;
+			ASSERT_RC(fits ? VIP_SUCCESS : VIP_ERROR_RESOURCE,
+				  VipxStatusString(status, text, room))
+				<< want << " in " << room;
+			ASSERT_EQ(fits ? want : want.substr(0, room - 1), text);
+			for (size_t i = strlen(text) + 1; i < sizeof(text); i++)
+				ASSERT_EQ('#', text[i]) << "behind the end";
+		}
+		char text[192];
+		ASSERT_RC(VIP_SUCCESS, VipxStatusString(status | VIP_STATUS_RESERVED, text, 192));
+		ASSERT_EQ(want, text) << "reserved bits have no name";
+		status = (status - defined) & defined; /* the next subset of the bits */
+	} while (status != 0);
+	RULE("vipl_ext VipxStatusString: 192 bytes are enough for each combination of defined bits");
+	EXPECT_EQ(1u << 13, count);
+	EXPECT_LT(longest, 192u);
 }
 
 TEST(Ext, Version)

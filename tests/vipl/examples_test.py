@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 EXAMPLES, VI_FABRIC = sys.argv[1:3]
@@ -118,27 +119,57 @@ def temporaries(path):
     return [n for n in os.listdir(path) if '.vi_cp.' in n]
 
 
+class Halted:
+    """A sender that stops halfway: it draws its bar on a terminal that takes no output."""
+
+    def __init__(self, *args):
+        self.terminal, end = os.openpty()
+        termios.tcflow(end, termios.TCOOFF)
+        self.proc = subprocess.Popen([VI_CP, *args], stdin=subprocess.DEVNULL, stderr=end)
+        self.end = end
+
+    def kill(self):
+        self.proc.kill()
+        self.proc.wait()
+        os.close(self.end)
+        os.close(self.terminal)
+
+    def go_on(self):
+        """Lets it run; its exit code and what it said."""
+        said = b''
+        termios.tcflow(self.end, termios.TCOON)
+        os.close(self.end)
+        while True:
+            try:
+                part = os.read(self.terminal, 4096)
+            except OSError:  # nobody has the other end any more
+                part = b''
+            if not part:
+                break
+            said += part
+        os.close(self.terminal)
+        return self.proc.wait(timeout=DEADLINE), said.decode()
+
+
 def kills(top):
     huge, dst = top + '/huge', top + '/kill'
     os.mkdir(dst)
     with open(huge, 'wb') as f:
-        f.truncate(512 << 20)
+        f.truncate(64 << 20)
     receiver = start(VI_CP, '--serve', dst)
-    sender = subprocess.Popen([VI_CP, '-q', huge, 'host0:'], stderr=subprocess.DEVNULL)
-    if not until(lambda: temporaries(dst) or sender.poll() is not None) or sender.poll() is not None:
-        print('skip kill -9 of the sender: the copy ended before it', flush=True)
-    else:
-        sender.kill()
-        sender.wait()
-        check('kill -9 of the sender removes the unfinished file', until(lambda: not os.listdir(dst)))
-    sender = subprocess.Popen([VI_CP, '-q', huge, 'host0:'], stderr=subprocess.PIPE, text=True)
-    until(lambda: temporaries(dst) or sender.poll() is not None)
+    sender = Halted(huge, 'host0:')
+    check('a copy begins', until(lambda: temporaries(dst)))
+    check('and is under way', sender.proc.poll() is None and not os.path.exists(dst + '/huge'))
+    sender.kill()
+    check('kill -9 of the sender removes the unfinished file', until(lambda: not os.listdir(dst)))
+    sender = Halted(huge, 'host0:')
+    check('the next copy begins', until(lambda: temporaries(dst)))
     receiver.send_signal(signal.SIGKILL)
     receiver.wait()
-    said = sender.communicate(timeout=DEADLINE)[1]
-    if sender.returncode != 0:
-        check('kill -9 of the receiver: the sender says so', 'is lost' in said, said)
-        check('and nothing is under the final name', not os.path.exists(dst + '/huge'))
+    check('kill -9 of the receiver leaves the unfinished file', temporaries(dst))
+    code, said = sender.go_on()
+    check('the sender says so', code == 1 and 'is lost' in said, '%d %s' % (code, said))
+    check('and nothing is under the final name', not os.path.exists(dst + '/huge'))
     receiver = start(VI_CP, '--serve', dst, '--once')
     check('the next receiver removes what was left', not temporaries(dst))
     done = run(VI_CP, top + '/src/one', 'host0:')

@@ -2,6 +2,8 @@
 /* VIPL 5.8: name service, system management, routes. */
 #include "harness.h"
 
+#include <unistd.h>
+
 using namespace conf;
 
 namespace {
@@ -81,6 +83,20 @@ TEST_F(Names, BothForms)
 	EXPECT_EQ(Addr(nic(1), "").host(), got.host());
 }
 
+TEST_F(Names, OwnMachine)
+{
+	char machine[256] = "";
+	ASSERT_EQ(0, gethostname(machine, sizeof(machine) - 1));
+	for (int side = 0; side < 2; side++)
+		for (std::string name : { std::string("localhost"), std::string(machine),
+					  std::string("localhost.localdomain") }) {
+			RULE("VIPL 5.8 VipNSGetHostByName: the machine's own name is the host of who asks");
+			Addr got(std::string(), "");
+			EXPECT_RC(VIP_SUCCESS, look_up(nic(side), name, got));
+			EXPECT_EQ(Addr(nic(side), "").host(), got.host());
+		}
+}
+
 TEST_F(Names, Unknown)
 {
 	const std::string names[] = { "no-such-host",
@@ -140,6 +156,15 @@ TEST_F(Names, ByAddr)
 	std::string host = Addr(nic(0), "").host();
 	std::string strange = host;
 	strange[4] = 0x7f;
+	for (auto &bad : { host.substr(0, 1), host.substr(0, 5), host + "x", std::string() }) {
+		RULE("vipl.h VipNSGetHostByAddr: a wrong length is told before VipNSInit is missed");
+		VIP_CHAR out[64];
+		VIP_ULONG length = sizeof(out);
+		Nic n(0);
+		Addr addr(bad, "");
+		EXPECT_RC(VIP_INVALID_PARAMETER, VipNSGetHostByAddr(n.h, addr, out, &length));
+		EXPECT_EQ(sizeof(out), length);
+	}
 	for (auto &bad : { strange, host.substr(0, 5), host + "x", std::string() }) {
 		bool whole = bad.size() == host.size();
 		RULE(std::string("VIPL 5.8 VipNSGetHostByAddr: an address ") +
@@ -174,9 +199,8 @@ TEST(Management, Autodiscovery)
 	{
 		RULE("VIPL 5.8 VipQuerySystemManagementInfo: with capacity 0 the number is told");
 		list.NumberOfHops = 10;
-		VIP_RETURN rc =
-			VipQuerySystemManagementInfo(nic(0).h, VIP_SMI_AUTODISCOVERY, &list);
-		EXPECT_TRUE(rc == VIP_SUCCESS || rc == VIP_ERROR_RESOURCE) << name_of(rc);
+		EXPECT_RC(VIP_SUCCESS,
+			  VipQuerySystemManagementInfo(nic(0).h, VIP_SMI_AUTODISCOVERY, &list));
 		EXPECT_EQ(total, list.NumAdAddrs);
 	}
 	{
@@ -204,6 +228,28 @@ TEST(Management, Autodiscovery)
 			  VipQuerySystemManagementInfo(nic(0).h, VIP_SMI_AUTODISCOVERY, &list));
 		EXPECT_EQ(1u, list.NumAdAddrs);
 		EXPECT_EQ(Addr(nic(0), "").host(), room[0].host());
+	}
+	if (total > 1) {
+		RULE("VIPL 5.8 VipQuerySystemManagementInfo: too little room is VIP_ERROR_RESOURCE; the number is "
+		     "told, the first are filled");
+		Addr room(std::string(), "");
+		VIP_NET_ADDRESS *array[1] = { room };
+		list = { 10, array, 1 };
+		EXPECT_RC(VIP_ERROR_RESOURCE,
+			  VipQuerySystemManagementInfo(nic(0).h, VIP_SMI_AUTODISCOVERY, &list));
+		EXPECT_EQ(total, list.NumAdAddrs);
+		EXPECT_EQ(Addr(nic(0), "").host(), room.host());
+	}
+	{
+		RULE("VIPL 5.8 VipQuerySystemManagementInfo: an array or a buffer that is NULL is "
+		     "VIP_INVALID_PARAMETER");
+		VIP_NET_ADDRESS *array[1] = { nullptr };
+		list = { 0, nullptr, 1 };
+		EXPECT_RC(VIP_INVALID_PARAMETER,
+			  VipQuerySystemManagementInfo(nic(0).h, VIP_SMI_AUTODISCOVERY, &list));
+		list = { 0, array, 1 };
+		EXPECT_RC(VIP_INVALID_PARAMETER,
+			  VipQuerySystemManagementInfo(nic(0).h, VIP_SMI_AUTODISCOVERY, &list));
 	}
 	for (VIP_ULONG type : { 0UL, 2UL, ~0UL }) {
 		RULE("VIPL 5.8 VipQuerySystemManagementInfo: another InfoType is VIP_INVALID_PARAMETER");

@@ -2,6 +2,7 @@
 /* VIPL 5.4: connections between equals. */
 #include "harness.h"
 
+#include <atomic>
 #include <chrono>
 
 using namespace conf;
@@ -253,6 +254,61 @@ TEST(Peer, DisconnectCancels)
 		EXPECT_RC(VIP_SUCCESS, p.ask_a());
 		EXPECT_RC(VIP_SUCCESS, p.ask_b());
 		EXPECT_RC(VIP_SUCCESS, VipConnectPeerWait(p.va, &p.seen_a));
+		EXPECT_RC(VIP_SUCCESS, VipConnectPeerWait(p.vb, &p.seen_b));
+	}
+}
+
+TEST(Peer, DisconnectEndsAWait)
+{
+	for (auto &level : levels()) {
+		RULE(std::string(
+			     "vipl.h VipConnectPeerWait: VipDisconnect in another thread ends it with "
+			     "VIP_TIMEOUT, ") +
+		     level.name);
+		Peers p(level.value);
+		std::atomic<int> refused{ 0 }, ended{ 0 };
+		EXPECT_RC(VIP_SUCCESS, p.ask_a(VIP_INFINITE));
+		auto wait = [&] {
+			VIP_VI_ATTRIBUTES seen;
+			VIP_RETURN rc = VipConnectPeerWait(p.va, &seen);
+			refused += rc == VIP_NOT_DONE;
+			ended += rc == VIP_TIMEOUT;
+		};
+		std::thread one(wait), two(wait);
+		/* One is refused because the other is inside. */
+		EXPECT_TRUE(eventually([&] { return refused == 1; }));
+		EXPECT_RC(VIP_SUCCESS, VipDisconnect(p.va));
+		one.join();
+		two.join();
+		EXPECT_EQ(1, ended);
+		EXPECT_EQ(VIP_STATE_IDLE, p.va.state());
+		EXPECT_RC(VIP_INVALID_STATE, VipConnectPeerDone(p.va, &p.seen_a));
+	}
+}
+
+TEST(Peer, TwoThreadsWait)
+{
+	for (auto &level : levels()) {
+		RULE(std::string(
+			     "vipl.h VipConnectPeerWait: one thread gets the result, another that asks "
+			     "meanwhile VIP_NOT_DONE, ") +
+		     level.name);
+		Peers p(level.value);
+		std::atomic<int> refused{ 0 }, done{ 0 };
+		EXPECT_RC(VIP_SUCCESS, p.ask_a());
+		auto wait = [&] {
+			VIP_VI_ATTRIBUTES seen;
+			VIP_RETURN rc = VipConnectPeerWait(p.va, &seen);
+			refused += rc == VIP_NOT_DONE;
+			done += rc == VIP_SUCCESS;
+		};
+		std::thread one(wait), two(wait);
+		EXPECT_TRUE(eventually([&] { return refused == 1; }));
+		EXPECT_RC(VIP_SUCCESS, p.ask_b());
+		one.join();
+		two.join();
+		EXPECT_EQ(1, refused);
+		EXPECT_EQ(1, done);
 		EXPECT_RC(VIP_SUCCESS, VipConnectPeerWait(p.vb, &p.seen_b));
 	}
 }

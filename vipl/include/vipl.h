@@ -249,18 +249,19 @@ typedef enum _VIP_RESOURCE_CODE {
 	VIP_RESOURCE_DESCRIPTOR = 3 /* a descriptor */
 } VIP_RESOURCE_CODE;
 
+/* What a write with immediate data meets is told in the receive it uses up, not by an event. */
 typedef enum _VIP_ERROR_CODE {
-	VIP_ERROR_POST_DESC = 0,      /* a descriptor could not be queued */
-	VIP_ERROR_CONN_LOST = 1,      /* the connection is lost */
-	VIP_ERROR_RECVQ_EMPTY = 2,    /* a message met no receive */
-	VIP_ERROR_VI_OVERRUN = 3,     /* more descriptors than the queue holds */
-	VIP_ERROR_RDMAW_PROT = 4,     /* RDMA write refused */
-	VIP_ERROR_RDMAW_DATA = 5,     /* RDMA write with corrupt data */
-	VIP_ERROR_RDMAW_ABORT = 6,    /* RDMA write not finished */
-	VIP_ERROR_RDMAR_PROT = 7,     /* RDMA read refused */
+	VIP_ERROR_POST_DESC = 0,      /* descriptor not aligned or not in its memory: not queued */
+	VIP_ERROR_CONN_LOST = 1,      /* the connection is lost; reported with every such loss */
+	VIP_ERROR_RECVQ_EMPTY = 2,    /* a message met no receive here */
+	VIP_ERROR_VI_OVERRUN = 3,     /* more descriptors than the queue holds: not queued */
+	VIP_ERROR_RDMAW_PROT = 4,     /* the peer's RDMA write was refused here */
+	VIP_ERROR_RDMAW_DATA = 5,     /* corrupt RDMA write; never reported: memory carries it */
+	VIP_ERROR_RDMAW_ABORT = 6,    /* the peer ended its RDMA write halfway; unreliable only */
+	VIP_ERROR_RDMAR_PROT = 7,     /* the peer's RDMA read was refused here */
 	VIP_ERROR_COMP_PROT = 8,      /* memory of a descriptor deregistered before it completed */
-	VIP_ERROR_RDMA_TRANSPORT = 9, /* RDMA failed on the way */
-	VIP_ERROR_CATASTROPHIC = 10   /* the NIC or a queue cannot be used any more */
+	VIP_ERROR_RDMA_TRANSPORT = 9, /* never reported: Status says it, and VIP_ERROR_CONN_LOST */
+	VIP_ERROR_CATASTROPHIC = 10   /* the agent of the host is gone: close the NIC */
 } VIP_ERROR_CODE;
 
 /* Handles that do not apply are NULL. */
@@ -269,7 +270,7 @@ typedef struct _VIP_ERROR_DESCRIPTOR {
 	VIP_VI_HANDLE ViHandle;
 	VIP_CQ_HANDLE CQHandle;
 	VIP_DESCRIPTOR *DescriptorPtr;
-	VIP_ULONG OpCode; /* VIP_STATUS_OP_* of the operation concerned */
+	VIP_ULONG OpCode; /* VIP_STATUS_OP_*; of a descriptor that was not queued, its queue's */
 	VIP_RESOURCE_CODE ResourceCode;
 	VIP_ERROR_CODE ErrorCode;
 } VIP_ERROR_DESCRIPTOR;
@@ -354,10 +355,10 @@ VIP_RETURN VipOpenNic(const VIP_CHAR *DeviceName, VIP_NIC_HANDLE *NicHandle);
  *  - VIP_ERROR_RESOURCE: VIs, CQs, memory regions or protection tags are left, or another thread
  *    is inside a call with this handle; the NIC stays open. Release them and call again
  *
- * Context: may block until running handlers of the NIC have returned. Thread-safe. Not from a
- * handler of the same NIC.
+ * Context: may block until running handlers of the NIC have returned. Thread-safe. Allowed in
+ * handlers; one of the same NIC runs on to its end and is the last.
  *
- * Ordering: no handler of the NIC runs after the return.
+ * Ordering: no handler of the NIC starts after the return.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Hardware Connection
@@ -440,7 +441,7 @@ VIP_RETURN VipCreateVi(VIP_NIC_HANDLE NicHandle, VIP_VI_ATTRIBUTES *ViAttribs,
  *  - VIP_INVALID_PARAMETER: not a VI handle
  *  - VIP_INVALID_STATE: the VI is not idle. Call VipDisconnect()
  *  - VIP_ERROR_RESOURCE: descriptors are left in a queue, or another thread is inside a call with
- *    this VI. Take them and call again
+ *    this VI. Take them, end the call, and call again
  *
  * Context: may wait for a handler of this VI that runs in another thread. Thread-safe. Allowed in
  * handlers.
@@ -622,7 +623,7 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle);
  *  - VIP_NO_MATCH: nobody waits on that address now. Try again
  *  - VIP_NOT_REACHABLE: no such host, or no path to it; VipxQueryRoute() says why
  *  - VIP_INVALID_STATE: the VI is not idle. Disconnect it
- *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, Timeout 0, or an address that is too long
+ *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, Timeout 0, or an address of wrong length
  *  - VIP_ERROR_RESOURCE: no window memory or descriptors for the connection, or the agent is gone
  *
  * Context: blocks up to Timeout. Thread-safe; VipDisconnect() from another thread ends it with
@@ -679,8 +680,8 @@ VIP_RETURN VipDisconnect(VIP_VI_HANDLE ViHandle);
  * Return:
  *  - VIP_SUCCESS: the VI is in state VIP_STATE_CONNECT_PENDING. Fetch the result
  *  - VIP_INVALID_STATE: the VI is not idle. Disconnect it
- *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, Timeout 0, or an address that is not this
- *    NIC's or too long
+ *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, Timeout 0, an address of wrong length, or
+ *    a local one that is not this NIC's
  *  - VIP_ERROR_RESOURCE: out of memory, or the agent is gone
  *
  * Context: does not block. Thread-safe. Allowed in handlers.
@@ -734,6 +735,7 @@ VIP_RETURN VipConnectPeerDone(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteV
  *
  * Return:
  *  - VIP_SUCCESS: the VIs are connected
+ *  - VIP_NOT_DONE: another thread is waiting already; the result goes to that one
  *  - VIP_TIMEOUT: the time given in the request has passed, or VipDisconnect() in another thread
  *    ended the request. Request again
  *  - VIP_INVALID_RELIABILITY_LEVEL: the levels differ. Agree on one, then request again
@@ -1060,7 +1062,7 @@ VIP_RETURN VipResizeCQ(VIP_CQ_HANDLE CQHandle, VIP_ULONG EntryCount);
  *  - VIP_SUCCESS: the queue is gone
  *  - VIP_INVALID_PARAMETER: not a CQ handle
  *  - VIP_ERROR_RESOURCE: a VI is still associated, or another thread is inside a call with this
- *    queue. Destroy the VI first
+ *    queue. Destroy the VI, end the call, and call again
  *
  * Context: may wait for a handler of this queue that runs in another thread. Thread-safe. Allowed
  * in handlers.
@@ -1403,7 +1405,8 @@ VIP_RETURN VipNSInit(VIP_NIC_HANDLE NicHandle, VIP_PVOID NSInitInfo);
  * VipNSGetHostByName - find the address of a host
  * @NicHandle: in, handle from VipOpenNic(), after VipNSInit()
  * @Name: in, name or alias of the host, not NULL; of a name with dots the part before the first
- *	dot is tried too
+ *	dot is tried too. Unless a host has that name or alias, the machine's own name (as
+ *	gethostname() tells it) and "localhost" are the host of the calling process
  * @Address: out, HostAddressLen and that many bytes of HostAddress are written, nothing else: a
  *	discriminator length or further bytes stay as they are. Not NULL. HostAddressLen is not
  *	read: provide room for NicAddressLen bytes
@@ -1413,8 +1416,8 @@ VIP_RETURN VipNSInit(VIP_NIC_HANDLE NicHandle, VIP_PVOID NSInitInfo);
  *
  * Return:
  *  - VIP_SUCCESS: the address is filled
- *  - VIP_ERROR_NAMESERVICE: unknown name, no address of that index, or VipNSInit() was not called.
- *    vi_info lists the names
+ *  - VIP_ERROR_NAMESERVICE: unknown name, no address of that index, VipNSInit() was not called, or
+ *    the agent is gone. vi_info lists the names
  *  - VIP_INVALID_PARAMETER: a bad handle or a NULL pointer
  *
  * Context: asks the agent, which answers at once. Thread-safe. Allowed in handlers.
@@ -1439,9 +1442,9 @@ VIP_RETURN VipNSGetHostByName(VIP_NIC_HANDLE NicHandle, VIP_CHAR *Name, VIP_NET_
  *
  * Return:
  *  - VIP_SUCCESS: the name is filled
- *  - VIP_ERROR_NAMESERVICE: unknown address, or VipNSInit() was not called
+ *  - VIP_ERROR_NAMESERVICE: unknown address, VipNSInit() was not called, or the agent is gone
  *  - VIP_ERROR_RESOURCE: the name does not fit. Provide the room that NameLen tells
- *  - VIP_INVALID_PARAMETER: a bad handle or a NULL pointer
+ *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, or an address of wrong length
  *
  * Context: asks the agent, which answers at once. Thread-safe. Allowed in handlers.
  *

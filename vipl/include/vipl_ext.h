@@ -83,8 +83,8 @@ typedef struct _VIPX_COUNTERS {
  *  - VIP_SUCCESS: allocated and registered
  *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, or Length 0 or above
  *    MaxRegisterBlockBytes
- *  - VIP_ERROR_RESOURCE: the window or the table of regions is full. Free some, or raise
- *    VIADUCT_WINDOW_BYTES
+ *  - VIP_ERROR_RESOURCE: the window or the table of regions is full: free some, or raise
+ *    VIADUCT_WINDOW_BYTES. Or the agent is gone
  *  - VIP_INVALID_PTAG: Ptag is neither NULL nor a tag of this NIC handle
  *  - VIP_INVALID_RDMAREAD: EnableRdmaRead, but the NIC has no RDMA read
  *

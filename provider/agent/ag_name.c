@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ag_priv.h"
 #include "u_log.h"
@@ -48,6 +49,20 @@ static int host_by_name(const struct ag_agent *a, const char *name)
 	}
 	at = alias_find(a->aliases, a->alias_count, name);
 	return at >= 0 ? (int)a->aliases[at].host : host_by_number(a, name);
+}
+
+/* Is it what this machine calls itself?  Of names with dots the client asks for the first part too. */
+static bool is_own_name(const char *name)
+{
+	char own[W_NAME_MAX + 1];
+
+	if (strcmp(name, "localhost") == 0)
+		return true;
+	if (name[0] == '\0' || gethostname(own, sizeof(own)) != 0)
+		return false;
+	own[sizeof(own) - 1] = '\0';
+	own[strcspn(own, ".")] = '\0';
+	return strcmp(name, own) == 0;
 }
 
 static int host_by_device(const struct ag_agent *a, const char *name)
@@ -193,6 +208,8 @@ void ag_name_lookup(struct ag_client *c, const struct w_name *m)
 		host = host_by_device(c->agent, m->name);
 	else if (m->index == 0)
 		host = host_by_name(c->agent, m->name);
+	if (host < 0 && m->index == 0 && is_own_name(m->name))
+		host = (int)c->agent->cfg.host_id;
 	named(c, m, host);
 }
 

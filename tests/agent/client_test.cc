@@ -638,6 +638,35 @@ TEST_F(Names, HostsAliasesNumbersDevices)
 	EXPECT_EQ(look_up(c, ""), -1);
 }
 
+TEST_F(Names, MachineNameIsTheHostOfWhoAsks)
+{
+	char machine[256] = "";
+	ASSERT_EQ(gethostname(machine, sizeof(machine) - 1), 0);
+	machine[strcspn(machine, ".")] = '\0';
+
+	for (std::string name : { std::string("localhost"), std::string(machine) }) {
+		/* A machine may be called like a host of this fabric. */
+		bool taken = name == "alpha" || name == "beta" || name == "gamma" ||
+			     name == "head" || name == "tail" || isdigit(name[0]);
+
+		for (unsigned host = 0; host < 3 && !taken; host++) {
+			Client c(*fabric, host);
+
+			EXPECT_EQ(look_up(c, name.c_str()), static_cast<int>(host)) << name;
+			EXPECT_EQ(look_up(c, (name + "x").c_str()), -1);
+			EXPECT_EQ(look_up(c, name.c_str(), 1), -1);
+			EXPECT_EQ(look_up(c, name.c_str(), W_NAME_DEVICE), -1);
+		}
+		Client c(*fabric, 0);
+		EXPECT_EQ(admin(c, W_ADMIN_ALIAS, (name + "=gamma").c_str()).as<w_refused>().status,
+			  W_SUCCESS);
+		if (!taken) {
+			EXPECT_EQ(look_up(c, name.c_str()), 2)
+				<< "a host or alias of that name comes first: " << name;
+		}
+	}
+}
+
 TEST_F(Names, AddressesHaveNames)
 {
 	Client c(*fabric, 0);

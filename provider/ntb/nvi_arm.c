@@ -28,6 +28,16 @@ bool nvi_chan_ready(const struct nvi_chan *ch)
 	return vi_state(ch->vi) == VIP_STATE_CONNECTED && (nvi_rx_ready(ch) || nvi_chan_breaks(ch));
 }
 
+/* Does something wait for credit that came, or that the peer was not asked to ring for? */
+static bool credit_missed(const struct nvi_chan *ch)
+{
+	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
+		return false;
+	return (atomic_load_explicit(&ch->armed, memory_order_relaxed) & W_BELL_CREDIT) == 0 ||
+	       atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire) !=
+		       atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+}
+
 /*
  * Is there something for an armed channel, or may the ring of its peer be used
  * up?  The latter when slots were consumed since it was armed, by a thread that did
@@ -37,10 +47,7 @@ static bool came_meanwhile(const struct nvi_chan *ch)
 {
 	return nvi_chan_ready(ch) ||
 	       atomic_load_explicit(&ch->rx_seq, memory_order_acquire) != ch->armed_slot ||
-	       atomic_load_explicit(&ch->tx_more, memory_order_relaxed) ||
-	       (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
-		atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire) !=
-			atomic_load_explicit(&ch->tx_credit, memory_order_relaxed));
+	       atomic_load_explicit(&ch->tx_more, memory_order_relaxed) || credit_missed(ch);
 }
 
 int nvi_chan_list(struct nvi_chan *ch)
@@ -90,14 +97,15 @@ void nvi_chan_unlist(struct nvi_chan *ch)
 	u_lock_drop(&nic->chan_lock);
 }
 
-/* Caller holds chan_lock. */
-static void make_polled(struct nvi_chan *ch)
+/* Returns whether it was armed: then who sleeps must look and arm again. Caller holds chan_lock. */
+static bool make_polled(struct nvi_chan *ch)
 {
 	if (atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0)
-		return;
+		return false;
 	atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&ch->nic->polled, 1, memory_order_seq_cst);
 	u_out_store32(&ch->out, &ch->out_ctl->bell, 0);
+	return true;
 }
 
 void nvi_disarm_slow(struct nvi_chan *ch)
@@ -187,7 +195,6 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 			continue;
 		ch->fresh = true;
 		write_bell(ch);
-		atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_relaxed);
 		armed++;
 	}
 	if (armed > 0) {
@@ -197,12 +204,18 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 		for (uint32_t i = 0; i < nic->chan_count; i++) {
 			struct nvi_chan *ch = nic->chans[i];
 
-			if (ch->fresh && came_meanwhile(ch)) {
-				make_polled(ch);
-				/* The application did not poll it, whoever moved it last. */
-				atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
-				came++;
+			if (!ch->fresh)
+				continue;
+			if (!came_meanwhile(ch)) {
+				/* Not before: who finds none polled goes to sleep. */
+				atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_seq_cst);
+				continue;
 			}
+			atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
+			u_out_store32(&ch->out, &ch->out_ctl->bell, 0);
+			/* The application did not poll it, whoever moved it last. */
+			atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
+			came++;
 		}
 	}
 	u_lock_drop(&nic->chan_lock);
@@ -226,6 +239,7 @@ int nvi_scan(struct nvi_nic *nic, bool all)
 	enum { BATCH = 64 };
 	struct nvi_chan *ready[BATCH];
 	uint32_t from = UINT32_MAX, count;
+	bool disarmed = false;
 	int moved = 0;
 
 	/* Downwards: a channel that leaves is replaced by the last one, which was looked at before. */
@@ -240,7 +254,7 @@ int nvi_scan(struct nvi_nic *nic, bool all)
 			if (!worth_a_poke(ch, all))
 				continue;
 			/* Its ring is used up, even if another thread's lock makes the poke fail. */
-			make_polled(ch);
+			disarmed |= make_polled(ch);
 			ready[count++] = ch;
 		}
 		u_lock_drop(&nic->chan_lock);
@@ -248,6 +262,8 @@ int nvi_scan(struct nvi_nic *nic, bool all)
 		for (uint32_t i = 0; i < count; i++)
 			moved += nvi_poke_chan(ready[i], false) != 0;
 	} while (from > 0);
+	if (disarmed)
+		nvi_engine_kick(nic);
 	return moved;
 }
 

@@ -129,14 +129,17 @@ uint32_t nvi_arm(struct vi_nic *vi_nic)
 void nvi_sleep(struct vi_nic *vi_nic, uint32_t ticket, int64_t deadline)
 {
 	struct nvi_nic *nic = vi_nic->prov;
+	bool last;
 
 	atomic_fetch_add_explicit(&nic->sleepers, 1, memory_order_seq_cst);
 	/* What was armed may have been made polled since: nobody would ring (see nvi_disarm_slow()). */
 	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0)
 		port_irq_wait(nic->irq, ticket, nic->bell_bits, u_time_left(deadline));
+	/* Awake before the look: what it makes polled concerns those who go on sleeping. */
+	last = atomic_fetch_sub_explicit(&nic->sleepers, 1, memory_order_seq_cst) == 1;
 	nvi_rung(nic);
 	nvi_scan(nic, true);
-	if (atomic_fetch_sub_explicit(&nic->sleepers, 1, memory_order_seq_cst) == 1)
+	if (last)
 		nvi_engine_kick(nic);
 }
 

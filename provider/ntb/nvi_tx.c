@@ -424,7 +424,12 @@ void nvi_post_send(struct vi_vi *vi)
 
 	tx_run(ch);
 	nvi_tx_update_waiting(ch);
-	/* The bell may not ask for credit yet; somebody has to ask again. */
-	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0)
-		nvi_disarm(ch);
+	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
+		return;
+	/* The bell may not ask for credit yet.  Who arms looks at tx_waiting after a barrier. */
+	if (u_unlikely(ch->peer_fences))
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+	nvi_disarm(ch);
 }

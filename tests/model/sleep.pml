@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sleeping application threads, the parked engine, and credit: nvi_arm(), nvi_sleep(),
+ * nvi_scan(), nvi_arm_polled(), nvi_engine_kick() and the engine's loop, on one channel.
+ *
+ * An application thread polls or waits for the last message (sleep_until() in
+ * vi_wait.c).  It may leave at any round by its deadline, or compute ever after; the engine
+ * then serves alone.  Slots before the last complete no descriptor, so nobody is told of
+ * them.  The peer's processor has a store buffer, and so has the thread of ours that
+ * publishes `rx_seq` or `tx_waiting`.  With -DCREDIT that thread sends through a ring
+ * of one slot, and the peer returns credit; otherwise the peer sends slots.
+ *
+ * With -DTWO a second thread sleeps until it is told, whether the first one stays or not.
+ * Memory is then sequentially consistent and each pass of a thread (arming, scanning,
+ * poking, kicking) is one step, which the other runs show to be made of smaller ones that hold.
+ *
+ * Proved: whatever is interleaved, all is taken in, and who waits is told (no invalid
+ * end state).  Ends of sleeps by time are possible at any moment and relied on nowhere, but
+ * for the engine's tick.  The variants that must be found to lose a wake-up:
+ *   NO_BARRIER		no membarrier and no fences
+ *   HALF_FENCED	no membarrier: the peer fences, our thread that begins to wait does not
+ *   NO_RECHECK		arming does not look once more
+ *   NO_STALE		nor for slots that were consumed meanwhile
+ *   NO_CREDIT_BIT	nor for a thread that began to wait for credit meanwhile
+ *   NO_POST_DISARM	a sender that has to wait leaves the bell as it is
+ *   NO_KICK		a poll that disarms wakes nobody
+ *   NO_SCAN_KICK	nor does a scan
+ *   NO_SLEEP_CHECK	a thread sleeps without a look at `polled`
+ *   NO_DEEP_CHECK	so does the engine
+ *   NO_PARK_CHECK	the engine parks without a look at `sleepers`
+ *   NO_LEAVE_KICK	the last sleeper leaves without waking the engine
+ *   COUNT_EARLY	arming counts a channel as armed before it has looked once more
+ *   LATE_TICKET	the ticket is taken after arming
+ *   NO_ANNOUNCE	who completes a descriptor does not wake those who wait for it
+ */
+#define MESSAGES 2
+#define APPS 2
+#define ENGINE APPS
+
+#define AWAKE 0
+#define DEEP 1
+#define PARKED 2
+
+/* What the peer wrote, slots or credit: in our memory, and in its store buffer. */
+byte visible = 0, buffered = 0;
+byte bell = 0;		/* 0 polled, 1 + the slot waited for; bit 7: credit */
+byte rx_seq = 0;	/* taken in (slots, or tx_credit), as all threads see it */
+byte taken = 0;		/* the same, as the thread that holds vi_lock has it */
+bool done = false;	/* the last descriptor is complete */
+byte waiters = 0;	/* vi_wq.sleepers */
+
+bool vi_lock = false;	/* rx_lock or tx_lock */
+bool chan_lock = false;
+bool armed = false, armed_credit = false;
+byte armed_slot = 0;
+byte polled = 1;
+
+byte sleepers = 0, deep = AWAKE;
+bool current[3] = false;	/* nothing rang since thread i took its ticket */
+bool park_current = false;	/* nor was engine_park bumped */
+
+#ifdef CREDIT
+byte posted = 0, sent = 0;
+bool waiting = false;		/* tx_waiting, as the holder of vi_lock has it */
+bool tx_waiting = false;	/* as all see it */
+#define TX_WAITING tx_waiting
+#define W_CREDIT 128
+#endif
+
+#ifdef NO_CREDIT_BIT
+#define MISSES_CREDIT false
+#else
+#define MISSES_CREDIT !armed_credit
+#endif
+
+#ifdef CREDIT
+#define READY (TX_WAITING)
+#define CAME (TX_WAITING && (visible != rx_seq || MISSES_CREDIT))
+#else
+#define READY (visible > rx_seq)
+#ifdef NO_STALE
+#define CAME (visible > rx_seq)
+#else
+#define CAME (visible > rx_seq || rx_seq != armed_slot)
+#endif
+#endif
+
+#ifdef TWO
+#define STEP atomic
+#else
+#define STEP
+#endif
+
+/*
+ * Taking a lock and the first step under it are one step, as are the last and
+ * dropping it: nothing that may come between them makes a difference.
+ */
+inline take(l)
+{
+	atomic { !l -> l = true }
+}
+
+/* Our own store buffer: rx_seq and tx_waiting reach the others. */
+inline drain_own()
+{
+	rx_seq = taken
+#ifdef CREDIT
+	; tx_waiting = waiting
+#endif
+}
+
+inline raise()
+{
+	d_step { current[0] = false; current[1] = false; current[ENGINE] = false }
+}
+
+inline kick()
+{
+	STEP {
+		seen = deep;
+		yes = false;
+		if
+		:: sleepers != 0 -> yes = (polled != 0)
+		:: else
+		fi;
+		if
+		:: yes -> raise()
+		:: !yes && seen != AWAKE ->
+			d_step {
+				yes = (deep == seen);
+				if
+				:: yes -> deep = AWAKE
+				:: else
+				fi
+			};
+			if
+			:: yes && seen == DEEP -> raise()
+			:: yes && seen == PARKED -> park_current = false
+			:: else
+			fi
+		:: else
+		fi;
+		d_step { yes = false; seen = 0 }
+	}
+}
+
+/* The rest of make_polled(), after armed = false, under chan_lock. */
+inline make_polled()
+{
+	d_step { polled++; bell = 0; chan_lock = false }
+}
+
+inline disarm()
+{
+	if
+	:: armed -> STEP {
+		atomic {
+			!chan_lock;
+			if
+			:: armed -> chan_lock = true; armed = false; yes = true
+			:: else -> yes = false
+			fi
+		};
+		if
+		:: yes -> make_polled()
+		:: else
+		fi;
+#ifndef NO_KICK
+		kick()
+#else
+		skip
+#endif
+		}
+	:: else
+	fi
+}
+
+/* vi_wq_complete() of what somebody waits for. */
+inline complete()
+{
+	if
+	:: taken == MESSAGES -> STEP {
+		done = true;
+#ifndef NO_ANNOUNCE
+		if
+		:: waiters != 0 -> raise()
+		:: else
+		fi
+#endif
+		}
+	:: else
+	fi
+}
+
+inline own_fence()
+{
+#if defined(TWO) || defined(FENCES) && !defined(HALF_FENCED)
+	d_step { drain_own() }
+#else
+	skip
+#endif
+}
+
+#ifdef CREDIT
+/* tx_run() and nvi_tx_update_waiting(). */
+inline tx_run()
+{
+	d_step {
+		if
+		:: posted > sent && sent == taken -> sent++
+		:: else
+		fi;
+		waiting = (taken < posted)
+	}
+}
+#endif
+
+inline poke()
+{
+	STEP {
+	mine = false;
+	if
+#ifdef CREDIT
+	:: TX_WAITING ->
+#else
+	:: true ->
+#endif
+		atomic {
+			if
+			:: !vi_lock && visible > taken ->
+				vi_lock = true;
+				mine = true;
+				moved = true;
+#ifdef CREDIT
+				taken = visible
+#else
+				if
+				:: taken++
+				:: taken = visible
+				fi
+#endif
+			:: else	/* busy, or nothing there */
+			fi
+		}
+#ifdef CREDIT
+	:: else
+#endif
+	fi;
+	if
+	:: mine ->
+#ifdef CREDIT
+		disarm();
+		complete();
+		tx_run();
+#else
+		complete();
+		own_fence();
+		disarm();
+#endif
+		d_step { drain_own(); vi_lock = false; mine = false }
+	:: else
+	fi
+	}
+}
+
+inline arm_polled()
+{
+	came = false;
+	if
+	:: polled != 0 -> STEP {
+		atomic {
+			!chan_lock;
+			if
+			:: !armed ->
+				chan_lock = true;
+				yes = true;
+#ifdef CREDIT
+				credit = TX_WAITING
+#else
+				armed_slot = rx_seq
+#endif
+			:: else -> yes = false
+			fi
+		};
+		if
+		:: yes ->
+			d_step {
+				armed = true;
+#ifdef CREDIT
+				armed_credit = credit;
+				bell = 1 + (credit -> W_CREDIT : 0);
+#else
+				bell = 1 + armed_slot;
+#endif
+#ifdef COUNT_EARLY
+				polled--;
+#endif
+#if !defined(NO_BARRIER) && !defined(FENCES)
+				visible = visible + buffered;
+				buffered = 0;
+				drain_own()
+#endif
+			};
+			d_step {
+#ifndef NO_RECHECK
+				came = CAME;
+#endif
+				if
+				:: came ->
+					armed = false;
+					bell = 0
+#ifdef COUNT_EARLY
+					; polled++
+#endif
+				:: else
+#ifndef COUNT_EARLY
+					-> polled--
+#endif
+				fi;
+				chan_lock = false;
+				yes = false
+			}
+		:: else
+		fi
+		}
+	:: else
+	fi
+}
+
+inline scan()
+{
+	STEP {
+	atomic {
+		!chan_lock;
+		moved = false;
+		hit = (armed && CAME);
+		work = (hit || (!armed && READY));
+		if
+		:: hit -> chan_lock = true; armed = false
+		:: else
+		fi
+	};
+	if
+	:: hit -> make_polled()
+	:: else
+	fi
+	};
+	if
+	:: work -> poke()
+	:: else
+	fi;
+#ifndef NO_SCAN_KICK
+	if
+	:: hit -> kick()
+	:: else
+	fi;
+#endif
+	d_step { hit = false; work = false }
+}
+
+active proctype peer()
+{
+	byte out = 0, rung = 0, word;
+
+	do
+	:: out < MESSAGES ->
+#ifdef CREDIT
+		sent > out;
+#endif
+#ifdef TWO
+		d_step { visible++; out++ };
+#else
+		d_step { buffered++; out++ };
+#endif
+#ifdef FENCES
+		d_step { visible = visible + buffered; buffered = 0 };
+#endif
+		word = bell;
+		if
+#ifdef CREDIT
+		:: word >= W_CREDIT ->
+#else
+		:: word != 0 && out >= word && word != rung ->
+			rung = word;
+#endif
+			/* the doorbell is a locked operation: it drains the buffer */
+			d_step { visible = visible + buffered; buffered = 0; raise() }
+		:: else
+		fi
+	:: else -> break
+	od
+}
+
+#ifndef TWO
+/* Store buffers drain by themselves, eventually. */
+active proctype drain()
+{
+enddrain:
+	do
+	:: d_step { buffered > 0 -> visible++; buffered-- }
+#ifdef CREDIT
+	:: d_step { tx_waiting != waiting || rx_seq != taken -> drain_own() }
+#else
+	:: d_step { rx_seq != taken -> drain_own() }
+#endif
+	od
+}
+#endif
+
+#ifdef CREDIT
+inline post()
+{
+	take(vi_lock);
+	posted++;
+	if
+	:: sent != taken && visible > taken -> taken = visible; disarm(); complete()
+	:: else
+	fi;
+	tx_run();
+#ifndef NO_POST_DISARM
+	if
+	:: waiting -> own_fence(); disarm()
+	:: else
+	fi;
+#endif
+	d_step { drain_own(); vi_lock = false }
+}
+#endif
+
+proctype app(byte me)
+{
+	bool mine, moved, came, hit, work, yes, credit, last;
+	byte seen;
+
+#ifdef CREDIT
+	if
+	:: me == 0 ->
+		do
+		:: posted < MESSAGES -> post()
+		:: else -> break
+		od
+	:: else
+	fi;
+#endif
+	if				/* it may poll, and compute ever after */
+	:: me == 0 -> poke(); goto out
+	:: me == 0 -> goto out
+	:: true
+	fi;
+	waiters++;
+	do
+	:: true ->
+		do			/* nvi_arm() */
+		:: true ->
+#ifndef LATE_TICKET
+			current[me] = true;
+#endif
+			arm_polled();
+			if
+			:: !came -> break
+			:: else ->
+				scan()
+			fi
+		od;
+		moved = false;
+		if			/* try() */
+		:: done -> break
+		:: else
+		fi;
+		poke();
+		if
+		:: done -> break
+		:: else
+		fi;
+		scan();			/* nvi_progress() */
+		if
+		:: done -> break
+		:: else
+		fi;
+		moved = false;
+		if
+		:: me == 0 -> break	/* the deadline */
+		:: true
+		fi;
+#ifdef LATE_TICKET
+		current[me] = true;
+#endif
+		sleepers++;		/* nvi_sleep() */
+		if
+#ifndef NO_SLEEP_CHECK
+		:: polled != 0
+#endif
+		:: else ->
+			if
+			:: true -> !current[me]
+#ifndef TWO
+			:: true		/* its end by time */
+#endif
+			fi
+		fi;
+		d_step { sleepers--; last = (sleepers == 0) };
+		scan();
+		moved = false;
+#ifndef NO_LEAVE_KICK
+		if
+		:: last -> last = false; kick()
+		:: else
+		fi
+#else
+		last = false
+#endif
+	od;
+	waiters--;
+out:	skip
+}
+
+proctype engine()
+{
+	bool mine, moved, came, hit, work, yes, credit;
+	byte seen;
+
+	do
+	:: taken == MESSAGES -> break
+	:: else ->
+		if
+		:: sleepers != 0 ->	/* engine_park() */
+			if
+			:: true		/* a short one: by the tick */
+			:: park_current = true;
+			   deep = PARKED;
+			   if
+#ifndef NO_PARK_CHECK
+			   :: sleepers == 0
+#endif
+			   :: else ->
+				if
+				:: true -> !park_current || taken == MESSAGES
+#ifndef TWO
+				:: true
+#endif
+				fi
+			   fi;
+			   deep = AWAKE
+			fi
+		:: else ->
+			current[ENGINE] = true;
+			scan();
+			if
+			:: !moved ->
+				arm_polled();
+				if
+				:: came -> scan()
+				:: !came && polled == 0 ->	/* engine_deep_sleep() */
+					deep = DEEP;
+					if
+#ifndef NO_DEEP_CHECK
+					:: polled != 0
+#endif
+					:: else ->
+						if
+						:: true -> !current[ENGINE] || taken == MESSAGES
+#ifndef TWO
+						:: true
+#endif
+						fi
+					fi;
+					deep = AWAKE
+				:: else
+				fi
+			:: else
+			fi
+		fi
+	od
+}
+
+init
+{
+	atomic {
+		run app(0);
+#ifdef TWO
+		run app(1);
+#endif
+		run engine()
+	}
+}

@@ -50,6 +50,7 @@ struct world {
 	uint32_t tokens;
 	uint8_t answers[TOKENS];
 	bool attempt[TOKENS]; /* this token gets an answer */
+	bool within;	      /* one was made within the host: it needs no link and may last */
 };
 
 static struct good good;
@@ -431,6 +432,7 @@ static void user_connects(struct world *w, enum w_ctl_type type)
 	if (m.remote.disc_len > W_DISC_MAX)
 		m.remote.disc_len = 1;
 	m.token = type == W_LISTEN ? UINT64_MAX : new_token(w);
+	w->within |= type != W_LISTEN && memcmp(m.local.host, m.remote.host, W_HOST_ADDR_LEN) == 0;
 	rig_send(&w->user, &m, type, sizeof(m));
 }
 
@@ -602,12 +604,18 @@ static void good_still(void)
 	rig_settle(r, &good.usage);
 }
 
-/* With the link gone nothing can be under way any more: all is answered. */
+/* With the link gone, and what needs none withdrawn, all is answered. */
 static void all_answered(struct world *w)
 {
 	struct w_token wait = { .token = UINT64_MAX };
 	uint32_t i;
 
+	for (i = 0; w->within && i < w->tokens; i++) {
+		struct w_token t = { .token = i };
+
+		if (w->attempt[i] && w->answers[i] == 0)
+			rig_send(&w->user, &t, W_CANCEL, sizeof(t));
+	}
 	rig_send(&w->user, &wait, W_UNLISTEN, sizeof(wait));
 	for (i = 0; i < 4; i++) {
 		rig_step_all(&good.rig);

@@ -246,7 +246,12 @@ static void engine_idle(struct engine *e, uint32_t ticket)
 static void *engine_run(void *arg)
 {
 	struct nvi_nic *nic = arg;
-	struct engine e = { .nic = nic, .tick = TICK_MIN_NS, .coarse = COARSE_MIN_NS };
+	struct engine e = {
+		.nic = nic,
+		.tick = TICK_MIN_NS,
+		.coarse = COARSE_MIN_NS,
+		.park = TICK_MIN_NS,
+	};
 	uint32_t ticket;
 
 	while (atomic_load_explicit(&nic->stop, memory_order_acquire) == 0) {

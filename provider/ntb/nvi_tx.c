@@ -377,6 +377,15 @@ static bool tx_fragment(struct nvi_chan *ch)
 
 /* ---- the loop ------------------------------------------------------------------------------- */
 
+static bool work_left(const struct nvi_chan *ch)
+{
+	const struct vi_wq *sq = &ch->vi->sq;
+
+	return ch->tx.op != 0 || sq->next != sq->tail ||
+	       atomic_load_explicit(&ch->answer_tail, memory_order_relaxed) !=
+		       atomic_load_explicit(&ch->answer_head, memory_order_relaxed);
+}
+
 /*
  * Sends what can be sent, TX_BUDGET bytes at most: nobody shall wait long for
  * the locks.  tx_more says that credit was not what ended it.
@@ -395,6 +404,7 @@ static uint32_t tx_run(struct nvi_chan *ch)
 			break;
 		more = ch->ring_cursor >= end;
 	}
+	more = more && work_left(ch);
 	if (more != atomic_load_explicit(&ch->tx_more, memory_order_relaxed))
 		atomic_store_explicit(&ch->tx_more, more, memory_order_relaxed);
 	if (ch->tx_seq != start) {

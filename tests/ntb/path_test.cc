@@ -277,6 +277,45 @@ std::string CaseName(const ::testing::TestParamInfo<Path::ParamType> &info)
 	return std::string(level[std::get<0>(info.param)]) + "_" + port;
 }
 
+// A message that ends just where a run of sending has to make room for others: nothing is left
+// to be done, and who waits sleeps.
+TEST(Budget, EndsWithTheMessage)
+{
+	nvi_loop_cfg cfg = {};
+	cfg.slots = 128;
+	cfg.ring_bytes = 4 << 20;
+	cfg.level = VIP_SERVICE_UNRELIABLE;
+	cfg.port = "emu";
+	cfg.seed = 7;
+	nvi_loop *loop = nvi_loop_open(&cfg);
+	ASSERT_NE(loop, nullptr);
+	std::vector<uint8_t> memory(2 << 20);
+	VIP_MEM_HANDLE handle = nvi_loop_register(loop, memory.data(), memory.size());
+	auto descs = std::make_unique<Descriptor[]>(2);
+	VIP_MEM_HANDLE desc_handle = nvi_loop_register(loop, descs.get(), 2 * sizeof(Descriptor));
+	VIP_DESCRIPTOR *d[2], *done;
+	for (int i = 0; i < 2; i++) {
+		d[i] = descs[i].d;
+		std::memset(static_cast<void *>(d[i]), 0, sizeof(Descriptor));
+		d[i]->CS.Control = VIP_CONTROL_OP_SENDRECV;
+		d[i]->CS.SegCount = 1;
+		d[i]->CS.Length = d[i]->DS[0].Local.Length = 1 << 20;
+		d[i]->DS[0].Local.Data.Address = memory.data() + (i << 20);
+		d[i]->DS[0].Local.Handle = handle;
+	}
+	ASSERT_EQ(0, nvi_loop_post_recv(loop, 1, d[1], desc_handle));
+	ASSERT_EQ(0, nvi_loop_post_send(loop, 0, d[0], desc_handle));
+	ASSERT_LT(nvi_loop_settle(loop, 1000), 1000);
+	ASSERT_EQ(1, nvi_loop_send_done(loop, 0, &done));
+	ASSERT_EQ(1, nvi_loop_recv_done(loop, 1, &done));
+	uint32_t ticket = nvi_loop_arm(loop);
+	EXPECT_EQ(0u, nvi_loop_polled(loop));
+	EXPECT_TRUE(nvi_loop_overslept(loop, ticket, 2000000)) << "something was left to be done";
+	nvi_loop_deregister(loop, memory.data(), handle);
+	nvi_loop_deregister(loop, descs.get(), desc_handle);
+	nvi_loop_close(loop);
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, Path,
 			 ::testing::Combine(::testing::Values(VIP_SERVICE_UNRELIABLE,
 							      VIP_SERVICE_RELIABLE_DELIVERY,

@@ -55,7 +55,8 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 	[U_CFG_AGENT] = { "VIADUCT_AGENT", U_CFG_STRING, "", 0, 0, false, NULL,
 			  "path of the viaductd started on demand; none: never start one" },
 	[U_CFG_LOG] = { "VIADUCT_LOG", U_CFG_STRING, "warn", 0, 0, false, NULL,
-			"log level, then area=level,...: error, warn, info, debug" },
+			"log level, then area=level,...: error, warn, info, debug; "
+			"areas vip, vi, nvi, ag, port, u" },
 	[U_CFG_LOG_FILE] = { "VIADUCT_LOG_FILE", U_CFG_STRING, "", 0, 0, false, NULL,
 			     "file the log is appended to; empty: standard error" },
 };
@@ -180,11 +181,34 @@ static int number_parse(const struct u_cfg_entry *e, const char *text, uint64_t 
 	return 0;
 }
 
+/* NAME=HOST,... with one equals sign in each. */
+static int pairs_check(const char *text)
+{
+	size_t name, length;
+
+	for (;;) {
+		name = strcspn(text, "=,");
+		if (name == 0 || text[name] != '=')
+			return -EINVAL;
+		text += name + 1;
+		length = strcspn(text, "=,");
+		if (length == 0 || text[length] == '=')
+			return -EINVAL;
+		if (text[length] == '\0')
+			return 0;
+		text += length + 1;
+	}
+}
+
 static int string_check(const struct u_cfg_entry *e, const char *text)
 {
 	struct u_log_spec spec;
 
-	return e == &u_cfg_table[U_CFG_LOG] ? u_log_spec_parse(text, &spec) : 0;
+	if (e == &u_cfg_table[U_CFG_LOG])
+		return u_log_spec_parse(text, &spec);
+	if (e == &u_cfg_table[U_CFG_DEVICE] && text[0] != '\0')
+		return pairs_check(text);
+	return 0;
 }
 
 static int value_parse(const struct u_cfg_entry *e, const char *text, uint64_t *out)

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "u_fd.h"
 #include "u_log_spec.h"
 
 #define LINE_BYTES 1024
@@ -24,6 +25,7 @@ struct sink {
 };
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
+static const char *const area_names[] = { "vip", "vi", "nvi", "ag", "port", "u" };
 
 /* Built by the first call, then read without a lock. */
 static struct sink *_Atomic current;
@@ -40,6 +42,15 @@ static int level_parse(const char *text, size_t length, enum u_log_level *out)
 	return -EINVAL;
 }
 
+static bool area_known(const char *text, size_t length)
+{
+	for (unsigned int i = 0; i < U_ARRAY_SIZE(area_names); i++) {
+		if (strlen(area_names[i]) == length && memcmp(area_names[i], text, length) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int item_parse(const char *text, size_t length, struct u_log_spec *spec)
 {
 	const char *equals = memchr(text, '=', length);
@@ -49,7 +60,7 @@ static int item_parse(const char *text, size_t length, struct u_log_spec *spec)
 	if (equals == NULL)
 		return level_parse(text, length, &spec->level);
 	name_length = (size_t)(equals - text);
-	if (spec->area_count == U_LOG_AREAS || name_length == 0 || name_length >= U_LOG_AREA_BYTES)
+	if (spec->area_count == U_LOG_AREAS || !area_known(text, name_length))
 		return -EINVAL;
 	if (level_parse(equals + 1, length - name_length - 1, &area->level) != 0)
 		return -EINVAL;
@@ -97,7 +108,7 @@ static int sink_open(const char *path)
 
 	if (path == NULL)
 		return STDERR_FILENO;
-	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+	fd = u_fd_above_std(open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600));
 	if (fd >= 0)
 		return fd;
 	dprintf(STDERR_FILENO,

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "u_log.h"
+
 #define NAME_BYTES 16 /* the kernel's limit, with the NUL */
 #define MAX_CPUS (1 << 16)
 
@@ -79,8 +81,10 @@ int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), vo
 	pthread_t created;
 	int rc;
 
-	if (start == NULL)
+	if (start == NULL) {
+		u_error("u", "thread %s cannot be started: no memory", name);
 		return -ENOMEM;
+	}
 	start->run = run;
 	start->arg = arg;
 	strncpy(start->name, name, NAME_BYTES - 1);
@@ -93,7 +97,10 @@ int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), vo
 	}
 	if (rc != 0) {
 		free(start);
-		return -rc;
+		u_error("u", "thread %s cannot be started: %s%s", name, strerror(rc),
+			rc == EAGAIN ? "; raise RLIMIT_NPROC, RLIMIT_AS or the cgroup's pids.max"
+				     : "");
+		return -ENOMEM;
 	}
 	*thread = created;
 	return 0;

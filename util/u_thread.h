@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-/* Returns 0 or -errno. */
+/* Returns 0, or -ENOMEM after logging why; never a code that means "try later". */
 int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
 
 #endif

@@ -31,12 +31,17 @@ struct cl_agent {
  * aliases and host names, the default NIC (VIADUCT_HOST, or host 0) unless
  * VIADUCT_DEFAULT_NIC is no; NULL or "" is the default NIC.  Starts an agent when
  * the fabric is the caller's own, has none, and VIADUCT_AGENT allows it.
- * Returns 0, or -ENODEV (no such device, or no agent), -EACCES, -EPROTONOSUPPORT
- * (another version), -ENOMEM..., with one line in `error` (CL_ERROR_MAX bytes).
+ * Returns 0, or -EINVAL (a bad variable), -ENODEV (no such device or host), -EHOSTDOWN
+ * (no agent that can be reached or started, that answers, or that takes this user),
+ * -EPROTONOSUPPORT (another version), -EMFILE, -ENFILE or -ENOMEM, with one line in
+ * `error` (CL_ERROR_MAX bytes).
  */
 int cl_open(const char *device, uint32_t kind, struct cl_agent *out, char *error);
 
-/* Connects to the agent of host `host` of a fabric; starts nothing. */
+/*
+ * Connects to the agent of host `host` of a fabric; starts nothing.  Returns 0, or -ENODEV (no
+ * agent there), -EACCES, -ETIMEDOUT, -EPIPE and the like.
+ */
 int cl_open_host(uid_t owner, const char *fabric, unsigned int host, uint32_t kind,
 		 struct cl_agent *out, char *error);
 

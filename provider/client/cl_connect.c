@@ -4,12 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "cl_priv.h"
 #include "u_cfg.h"
+#include "u_fd.h"
 
 #define ATTEMPTS 5 /* an agent started on demand may leave just before we greet it */
 
@@ -20,6 +22,15 @@ void cl_error(char *error, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(error, CL_ERROR_MAX, fmt, ap);
 	va_end(ap);
+}
+
+void cl_error_fds(char *error)
+{
+	struct rlimit rl = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &rl);
+	cl_error(error, "no file descriptor left (limit %llu); raise it with ulimit -n",
+		 (unsigned long long)rl.rlim_cur);
 }
 
 struct where {
@@ -39,11 +50,14 @@ static int dial(const struct where *w, unsigned int host, int *sock_out, char *e
 {
 	struct sockaddr_un un;
 	socklen_t len = w_agent_addr(&un, w->owner, w->fabric, host);
-	int rc = 0, sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	int rc = 0, sock = u_fd_above_std(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 
 	if (sock < 0) {
 		rc = -errno;
-		cl_error(error, "no socket to the agent: %s", strerror(-rc));
+		if (rc == -EMFILE)
+			cl_error_fds(error);
+		else
+			cl_error(error, "no socket to the agent: %s", strerror(-rc));
 		return rc;
 	}
 	send_timeout(sock, CL_TIMEOUT_MS / 1000);
@@ -105,6 +119,12 @@ static int welcomed(const struct where *w, int sock, struct cl_agent *out, char 
 	if (rc == -EPROTONOSUPPORT)
 		cl_error(error, "the agent speaks version %u, this library %u; use one release",
 			 m.hdr.version, W_CTL_VERSION);
+	else if (rc == -EMFILE)
+		cl_error_fds(error);
+	else if (rc == -ETIMEDOUT)
+		cl_error(error,
+			 "the agent did not answer within %d s; see whether viaductd is stopped",
+			 CL_TIMEOUT_MS / 1000);
 	else if (rc < 0)
 		cl_error(error, "the agent did not answer: %s",
 			 rc == -EPIPE ? "it hung up" : strerror(-rc));
@@ -119,6 +139,11 @@ static int welcomed(const struct where *w, int sock, struct cl_agent *out, char 
 		close(fds[--n]);
 	if (rc == W_DONE)
 		return refused(&m, error);
+	if (rc == W_WELCOME && n == 0) {
+		/* A message keeps none of its descriptors when there is no number for them. */
+		cl_error_fds(error);
+		return -EMFILE;
+	}
 	cl_error(error, "the agent answered nonsense (type %d)", rc);
 	return -EPROTO;
 }
@@ -269,14 +294,18 @@ static int host_of_name(struct cl_agent *agent, const char *name, uint32_t index
 	return rc;
 }
 
+static int no_answer(struct cl_agent *agent, int rc, char *error)
+{
+	cl_error(error, "the agent of host %u did not answer: %s", agent->welcome.host_id,
+		 strerror(-rc));
+	return -EHOSTDOWN;
+}
+
 static int no_such_host(struct cl_agent *agent, const char *variable, const char *name, int rc,
 			char *error)
 {
-	if (rc != -ENOENT) {
-		cl_error(error, "the agent of host %u did not answer: %s", agent->welcome.host_id,
-			 strerror(-rc));
-		return rc;
-	}
+	if (rc != -ENOENT)
+		return no_answer(agent, rc, error);
 	cl_error(error,
 		 "%s names host %s; fabric %s has %u hosts and none is called so (vi_info "
 		 "lists them)",
@@ -298,7 +327,7 @@ static int resolve(struct cl_agent *agent, const char *device, unsigned int *hos
 		}
 		rc = host_of_name(agent, device, W_NAME_DEVICE, host_out);
 		if (rc != -ENOENT)
-			return rc;
+			return rc == 0 ? 0 : no_answer(agent, rc, error);
 		if (u_cfg_uint(U_CFG_DEFAULT_NIC) == 0) {
 			cl_error(error,
 				 "device %.60s is neither an alias nor a host of fabric %s and "
@@ -326,6 +355,21 @@ static unsigned int likely_host(void)
 	return 0;
 }
 
+/* Why there is no agent is in the error text; callers need not tell the reasons apart. */
+static int no_agent(int rc)
+{
+	switch (rc) {
+	case 0:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
+	case -EPROTONOSUPPORT:
+		return rc;
+	default:
+		return -EHOSTDOWN;
+	}
+}
+
 int cl_open(const char *device, uint32_t kind, struct cl_agent *out, char *error)
 {
 	struct where w = { .kind = kind };
@@ -343,7 +387,7 @@ int cl_open(const char *device, uint32_t kind, struct cl_agent *out, char *error
 			 u_cfg_str(U_CFG_FABRIC));
 		return -EINVAL;
 	}
-	rc = open_or_start(&w, likely_host(), &agent, error);
+	rc = no_agent(open_or_start(&w, likely_host(), &agent, error));
 	if (rc != 0)
 		return rc;
 	rc = resolve(&agent, device, &host, error);
@@ -352,5 +396,5 @@ int cl_open(const char *device, uint32_t kind, struct cl_agent *out, char *error
 		return 0;
 	}
 	cl_close(&agent);
-	return rc != 0 ? rc : open_at(&w, host, out, error);
+	return rc != 0 ? rc : no_agent(open_at(&w, host, out, error));
 }

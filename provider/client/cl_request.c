@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cl_priv.h"
+#include "u_fd.h"
 #include "u_time.h"
 
 static int readable(int sock, int64_t deadline)
@@ -20,6 +21,24 @@ static int readable(int sock, int64_t deadline)
 	if (n < 0)
 		return -errno;
 	return n == 0 ? -ETIMEDOUT : 0;
+}
+
+/* Closes them all when one cannot be moved. */
+static int fds_above_std(int fds[W_CTL_FDS], unsigned int *n)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < *n; i++) {
+		fds[i] = u_fd_above_std(fds[i]);
+		if (fds[i] < 0)
+			rc = -errno;
+	}
+	while (rc != 0 && *n > 0) {
+		if (fds[--*n] >= 0)
+			close(fds[*n]);
+	}
+	return rc;
 }
 
 int cl_recv(int sock, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out)
@@ -37,6 +56,9 @@ int cl_recv(int sock, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out)
 		return -EPIPE;
 	if (len < 0)
 		return len;
+	rc = fds_above_std(fds, nfds_out);
+	if (rc != 0)
+		return rc;
 	rc = w_ctl_check(buf, (uint32_t)len);
 	if (rc < 0) {
 		while (*nfds_out > 0)

@@ -22,6 +22,7 @@
 
 #include "cl_priv.h"
 #include "u_cfg.h"
+#include "u_fd.h"
 #include "u_time.h"
 
 #ifndef VIADUCTD_PATH
@@ -210,7 +211,9 @@ static int wait_ready(int fd, char *error)
 		rc = poll(&pfd, 1, (int)(u_time_left(deadline) / 1000000));
 	} while (rc < 0 && errno == EINTR);
 	if (rc == 0) {
-		cl_error(error, "viaductd was started but did not listen within %d s",
+		cl_error(error,
+			 "viaductd was started but did not listen within %d s; try "
+			 "again, or start it beforehand with vi_fabric up",
 			 SPAWN_TIMEOUT_MS / 1000);
 		return -ETIMEDOUT;
 	}
@@ -223,6 +226,25 @@ static int wait_ready(int fd, char *error)
 		return 0;
 	cl_error(error, "viaductd does not start: %s", n > 0 ? line : "it ended at once");
 	return -ENODEV;
+}
+
+static int ready_pipe(int fds[2])
+{
+	int rc;
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return -errno;
+	fds[0] = u_fd_above_std(fds[0]);
+	rc = fds[0] < 0 ? -errno : 0;
+	fds[1] = u_fd_above_std(fds[1]);
+	rc = fds[1] < 0 ? -errno : rc;
+	if (rc == 0)
+		return 0;
+	if (fds[0] >= 0)
+		close(fds[0]);
+	if (fds[1] >= 0)
+		close(fds[1]);
+	return rc;
 }
 
 int cl_spawn(const char *path, const char *const *args, char *error)
@@ -242,10 +264,10 @@ int cl_spawn(const char *path, const char *const *args, char *error)
 	while (*args != NULL && n < ARGS_MAX - 1)
 		argv[n++] = *args++;
 	argv[n] = NULL;
-	if (*args != NULL || pipe2(fds, O_CLOEXEC) != 0) {
-		cl_error(error, "%s cannot be started: %s", path,
-			 *args != NULL ? "too many arguments" : strerror(errno));
-		return -ENOMEM;
+	rc = *args != NULL ? -E2BIG : ready_pipe(fds);
+	if (rc != 0) {
+		cl_error(error, "%s cannot be started: %s", path, strerror(-rc));
+		return rc;
 	}
 	rc = start(path, (char *const *)(uintptr_t)argv, fds[1]);
 	close(fds[1]);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "port_deco.h"
+#include "u_fd.h"
 #include "u_lock.h"
 #include "u_log.h"
 
@@ -359,7 +360,7 @@ int port_strict_wrap(struct port *inner, uint64_t seed, struct port **out)
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return -ENOMEM;
-	s->poison_fd = memfd_create("viaduct-poison", MFD_CLOEXEC);
+	s->poison_fd = u_fd_above_std(memfd_create("viaduct-poison", MFD_CLOEXEC));
 	if (s->poison_fd < 0) {
 		err = -errno;
 		free(s);

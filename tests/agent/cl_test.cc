@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -171,10 +172,35 @@ TEST_F(ClientLib, StartsFromAProcessWithoutStandardDescriptors)
 		cl_agent a;
 		for (int fd = 0; fd < 3; fd++)
 			close(fd);
-		_exit(open(nullptr, &a) == 0 ? 0 : 1);
+		if (open(nullptr, &a) != 0)
+			_exit(1);
+		_exit(a.sock > 2 && a.irq_fd > 2 ? 0 : 2);
 	}
 	ASSERT_EQ(waitpid(pid, &status, 0), pid);
 	EXPECT_EQ(status, 0);
+}
+
+TEST_F(ClientLib, OutOfDescriptors)
+{
+	rlimit before, few;
+	cl_agent first, a;
+
+	ASSERT_EQ(open(nullptr, &first), 0) << error;
+	int lowest = dup(0);
+	close(lowest);
+	getrlimit(RLIMIT_NOFILE, &before);
+	for (int spare : { 0, 1 }) {
+		few = before;
+		few.rlim_cur = static_cast<rlim_t>(lowest + spare);
+		std::string limit = "(limit " + std::to_string(few.rlim_cur) + ")";
+		setrlimit(RLIMIT_NOFILE, &few);
+		int rc = open(nullptr, &a);
+		setrlimit(RLIMIT_NOFILE, &before);
+		EXPECT_EQ(rc, -EMFILE);
+		EXPECT_NE(strstr(error, "no file descriptor left"), nullptr) << error;
+		EXPECT_NE(strstr(error, limit.c_str()), nullptr) << error;
+	}
+	cl_close(&first);
 }
 
 TEST_F(ClientLib, ManyStartAtOnceAndShareOneAgent)
@@ -208,7 +234,7 @@ TEST_F(ClientLib, NoneForbidsToStartOne)
 	cl_agent a;
 
 	set("VIADUCT_AGENT", "none");
-	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_EQ(open(nullptr, &a), -EHOSTDOWN);
 	EXPECT_NE(strstr(error, "VIADUCT_AGENT=none forbids"), nullptr) << error;
 }
 
@@ -217,13 +243,13 @@ TEST_F(ClientLib, AgentProgramIsMissingOrWrong)
 	cl_agent a;
 
 	set("VIADUCT_AGENT", "/nowhere/viaductd");
-	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_EQ(open(nullptr, &a), -EHOSTDOWN);
 	EXPECT_NE(strstr(error, "viaductd was not found (/nowhere/viaductd)"), nullptr) << error;
 	set("VIADUCT_AGENT", "/bin/true");
-	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_EQ(open(nullptr, &a), -EHOSTDOWN);
 	EXPECT_NE(strstr(error, "it ended at once"), nullptr) << error;
 	set("VIADUCT_AGENT", "/bin");
-	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_EQ(open(nullptr, &a), -EHOSTDOWN);
 	EXPECT_NE(strstr(error, "cannot be executed"), nullptr) << error;
 }
 
@@ -233,7 +259,7 @@ TEST_F(ClientLib, AnothersFabricIsNotStarted)
 	std::string text = std::to_string(geteuid() + 1) + ":" + name;
 
 	set("VIADUCT_FABRIC", text.c_str());
-	EXPECT_EQ(open(nullptr, &a), -ENODEV);
+	EXPECT_EQ(open(nullptr, &a), -EHOSTDOWN);
 	EXPECT_NE(strstr(error, "only its owner may start one"), nullptr) << error;
 	set("VIADUCT_FABRIC", "no/such");
 	EXPECT_EQ(open(nullptr, &a), -EINVAL);
@@ -296,7 +322,7 @@ TEST_F(ClientLib, HostWithoutAnAgent)
 	cl_agent a;
 
 	ASSERT_EQ(cl_spawn(agent_path.c_str(), args, error), 0) << error;
-	EXPECT_EQ(open("host0", &a), -ENODEV);
+	EXPECT_EQ(open("host0", &a), -EHOSTDOWN);
 	EXPECT_NE(strstr(error, "host 0 of fabric"), nullptr) << error;
 	EXPECT_NE(strstr(error, "vi_fabric up"), nullptr) << error;
 }
@@ -399,6 +425,19 @@ TEST_F(ClientLib, AgentThatHangsUp)
 	EXPECT_STREQ(error, "the agent did not answer: it hung up");
 }
 
+TEST_F(ClientLib, AgentThatIsStopped)
+{
+	cl_agent a;
+	Imposter agent(name, geteuid(), [](int client) {
+		char byte;
+		while (recv(client, &byte, 1, 0) > 0)
+			;
+	});
+
+	EXPECT_EQ(open(nullptr, &a), -EHOSTDOWN);
+	EXPECT_NE(strstr(error, "did not answer within 5 s"), nullptr) << error;
+}
+
 TEST_F(ClientLib, StrangerAtTheAddressIsNotTrusted)
 {
 	if (geteuid() != 0)
@@ -421,7 +460,7 @@ TEST_F(ClientLib, StrangerAtTheAddressIsNotTrusted)
 		_exit(read(done[0], &byte, 1) != 0);
 	}
 	ASSERT_EQ(read(ready[0], &byte, 1), 1);
-	EXPECT_EQ(open(nullptr, &a), -EACCES);
+	EXPECT_EQ(open(nullptr, &a), -EHOSTDOWN);
 	EXPECT_NE(strstr(error, "is neither uid 0 nor root: not trusted"), nullptr) << error;
 	for (int fd : { ready[0], ready[1], done[0], done[1] })
 		close(fd);

@@ -150,7 +150,34 @@ INSTANTIATE_TEST_SUITE_P(
 			Bad{ "VIADUCT_SCRATCHPADS", "65" }, Bad{ "VIADUCT_SEED", "0x" },
 			Bad{ "VIADUCT_WAIT", "Spin" }, Bad{ "VIADUCT_WAIT", "sleep" },
 			Bad{ "VIADUCT_DEFAULT_NIC", "maybe" }, Bad{ "VIADUCT_LOG", "loud" },
-			Bad{ "VIADUCT_LOG", "warn,nvi" }, Bad{ "VIADUCT_LOG", "warn,=debug" }));
+			Bad{ "VIADUCT_LOG", "warn,nvi" }, Bad{ "VIADUCT_LOG", "warn,=debug" },
+			Bad{ "VIADUCT_LOG", "warn,zz=debug" },
+			Bad{ "VIADUCT_LOG", "warn,por=debug" }, Bad{ "VIADUCT_DEVICE", "nic0" },
+			Bad{ "VIADUCT_DEVICE", "==,,=" }, Bad{ "VIADUCT_DEVICE", "nic0=" },
+			Bad{ "VIADUCT_DEVICE", "=host0" },
+			Bad{ "VIADUCT_DEVICE", "nic0=host0,nic1" },
+			Bad{ "VIADUCT_DEVICE", "nic0=host0,," },
+			Bad{ "VIADUCT_DEVICE", "nic0=a=b" }));
+
+TEST(Cfg, EveryAreaAndPairsAreAccepted)
+{
+	EnvGuard env;
+
+	env.set("VIADUCT_LOG", "warn,vip=debug,vi=info,nvi=error,ag=warn,port=debug,u=info");
+	env.set("VIADUCT_DEVICE", "nic0=host0,/dev/clanvi0=1");
+	EXPECT_EQ(u_cfg_load(), 0);
+	EXPECT_STREQ(u_cfg_str(U_CFG_DEVICE), "nic0=host0,/dev/clanvi0=1");
+}
+
+TEST(Cfg, ARefusedAreaIsToldTheKnownOnes)
+{
+	EnvGuard env;
+
+	env.set("VIADUCT_LOG", "warn,zz=debug");
+	EXPECT_EQ(u_cfg_load(), -EINVAL);
+	EXPECT_NE(env.log().find("areas vip, vi, nvi, ag, port, u"), std::string::npos)
+		<< env.log();
+}
 
 TEST(Cfg, EveryBadVariableIsReported)
 {

@@ -2,6 +2,11 @@
 /* VIPL 4.3 and 5.1: opening, querying and closing NICs. */
 #include "harness.h"
 
+#include <algorithm>
+
+#include <pthread.h>
+#include <unistd.h>
+
 using namespace conf;
 
 TEST(Nic, DeviceNames)
@@ -35,6 +40,52 @@ TEST(Nic, UnknownDeviceWithDefault)
 	EXPECT_EQ(VIP_SUCCESS,
 		  child_wait(spawn_child("open", "nosuch", { "VIADUCT_DEFAULT_NIC=yes" })));
 }
+
+TEST(Nic, NoAgentToBeHad)
+{
+	std::string none = "none-" + std::to_string(getpid());
+	std::string others = "VIADUCT_FABRIC=" + std::to_string(geteuid() + 1) + ":" + none;
+	struct Case {
+		const char *what;
+		std::vector<std::string> env;
+	} all[] = {
+		{ "none may be started", { "VIADUCT_FABRIC=" + none, "VIADUCT_AGENT=none" } },
+		{ "the fabric is another user's", { others } },
+		{ "the program is missing",
+		  { "VIADUCT_FABRIC=" + none, "VIADUCT_AGENT=/nowhere" } },
+		{ "the program is another",
+		  { "VIADUCT_FABRIC=" + none, "VIADUCT_AGENT=/bin/true" } },
+	};
+	for (auto &c : all) {
+		RULE(std::string("VIPL 5.1 VipOpenNic: without an agent, VIP_ERROR_RESOURCE: ") +
+		     c.what);
+		EXPECT_EQ(VIP_ERROR_RESOURCE, child_wait(spawn_child("open", "nic0", c.env)));
+	}
+}
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+TEST(Nic, NoThreadToBeHad)
+{
+	RULE("VIPL 5.1 VipOpenNic: a thread that cannot be created is VIP_ERROR_RESOURCE");
+	pthread_attr_t usual, huge;
+	VIP_NIC_HANDLE h = nullptr;
+	nic(0);
+	ASSERT_EQ(0, pthread_getattr_default_np(&usual));
+	ASSERT_EQ(0, pthread_attr_init(&huge));
+	ASSERT_EQ(0, pthread_attr_setstacksize(&huge, size_t(1) << 47));
+	ASSERT_EQ(0, pthread_setattr_default_np(&huge));
+	testing::internal::CaptureStderr();
+	VIP_RETURN rc = VipOpenNic(device(0), &h);
+	std::string log = testing::internal::GetCapturedStderr();
+	EXPECT_EQ(0, pthread_setattr_default_np(&usual));
+	EXPECT_RC(VIP_ERROR_RESOURCE, rc);
+	EXPECT_EQ(nullptr, h);
+	EXPECT_NE(std::string::npos, log.find("cannot be started")) << log;
+	EXPECT_EQ(1, std::count(log.begin(), log.end(), '\n')) << log;
+	pthread_attr_destroy(&usual);
+	pthread_attr_destroy(&huge);
+}
+#endif
 
 TEST(Nic, OpensAreIndependent)
 {

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "u_fd.h"
 #include "u_futex.h"
 #include "vi_core.h"
 #include "vi_provider.h"
@@ -328,7 +329,7 @@ int vi_cq_fd(struct vi_cq *cq, int *fd_out)
 	u_lock_take(&cq->lock);
 	fd = cq->event_fd;
 	if (fd == VI_CQ_FD_NONE) {
-		fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		fd = u_fd_above_std(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 		if (fd >= 0)
 			cq->event_fd = fd;
 	}

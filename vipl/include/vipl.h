@@ -328,8 +328,9 @@ typedef void (*VIP_CQ_CALLBACK)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandle, VIP
  *  - VIP_SUCCESS: the NIC is open
  *  - VIP_INVALID_PARAMETER: a NULL pointer, an unknown device while no default NIC is configured,
  *    or a bad VIADUCT_* variable; the log names it. Correct it
- *  - VIP_ERROR_RESOURCE: no agent can be reached or started, the fabric is not this user's or of
- *    another version, or memory or descriptors are exhausted; the log says which. Run vi_info
+ *  - VIP_ERROR_RESOURCE: no agent can be reached or started, or it does not answer in time, the
+ *    fabric is not this user's or of another version, or memory, descriptors or threads are
+ *    exhausted; the log says which. Run vi_info
  *
  * Context: may block while an agent starts. Thread-safe. Not from a handler.
  *

@@ -84,11 +84,6 @@ static struct ag_link *link_to(struct ag_client *c, const struct w_connect *m)
 		ag_client_refuse(c, W_REFUSED, m->token, W_NOT_REACHABLE, text);
 		return NULL;
 	}
-	if (ag_ctl_full(l)) {
-		ag_client_refuse(c, W_REFUSED, m->token, W_NO_RESOURCE,
-				 "too many messages wait for the neighbour's agent");
-		return NULL;
-	}
 	return l;
 }
 
@@ -109,6 +104,37 @@ static struct ag_conn *attempt(struct ag_client *c, struct ag_link *l, const str
 	return conn;
 }
 
+static void request_send(struct ag_conn *conn)
+{
+	ag_conn_set_state(conn, AG_REQUESTED);
+	ag_cm_send(conn, conn->peer ? W_CM_PEER : W_CM_REQ, 0);
+}
+
+/* Asks the other agent, when the requests before this one were sent and there is room. */
+static void request(struct ag_conn *conn)
+{
+	struct ag_link *l = conn->link;
+
+	if (ag_list_empty(&l->held) && !ag_ctl_busy(l))
+		request_send(conn);
+	else
+		ag_list_append(&l->held, &conn->in_held);
+}
+
+bool ag_cm_unhold(struct ag_link *l)
+{
+	struct ag_conn *conn;
+	bool sent = false;
+
+	while (!ag_list_empty(&l->held) && !ag_ctl_busy(l) && l->broken == NULL) {
+		conn = ag_list_entry(l->held.next, struct ag_conn, in_held);
+		ag_list_remove(&conn->in_held);
+		request_send(conn);
+		sent = true;
+	}
+	return sent;
+}
+
 void ag_cm_connect(struct ag_client *c, const struct w_connect *m)
 {
 	struct ag_link *l = link_to(c, m);
@@ -116,9 +142,9 @@ void ag_cm_connect(struct ag_client *c, const struct w_connect *m)
 
 	if (l == NULL)
 		return;
-	conn = attempt(c, l, m, AG_REQUESTED);
+	conn = attempt(c, l, m, AG_HELD);
 	if (conn != NULL)
-		ag_cm_send(conn, W_CM_REQ, 0);
+		request(conn);
 }
 
 /* Is there a waiting peer whose two addresses are both `addr`? */
@@ -159,12 +185,12 @@ void ag_cm_peer(struct ag_client *c, const struct w_connect *m)
 	l = link_to(c, m);
 	if (l == NULL)
 		return;
-	conn = attempt(c, l, m, decides(l, m) ? AG_WAITING : AG_REQUESTED);
+	conn = attempt(c, l, m, decides(l, m) ? AG_WAITING : AG_HELD);
 	if (conn == NULL)
 		return;
 	conn->peer = true;
-	if (conn->state == AG_REQUESTED) {
-		ag_cm_send(conn, W_CM_PEER, 0);
+	if (conn->state == AG_HELD) {
+		request(conn);
 		return;
 	}
 	offer = ag_offer_match(l, conn);
@@ -182,6 +208,10 @@ void ag_cm_cancel(struct ag_client *c, const struct w_token *m)
 
 	if (conn == NULL)
 		return;
+	if (conn->state == AG_LINKED) {
+		conn->withdrawn = true;
+		return;
+	}
 	ag_cm_leave(conn, W_LOST_CLOSED);
 	ag_client_refuse(c, W_REFUSED, m->token, W_TIMED_OUT, NULL);
 }
@@ -233,8 +263,15 @@ void ag_cm_close(struct ag_client *c, const struct w_conn *m)
 {
 	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
 
-	if (conn != NULL)
-		ag_cm_leave(conn, W_LOST_CLOSED);
+	if (conn == NULL)
+		return;
+	if (conn->state == AG_LINKED && conn->peer && !conn->withdrawn) {
+		/* It could not map what it was handed; a peer that went on waiting would not know. */
+		ag_cm_send(conn, W_CM_CANCEL, W_NO_RESOURCE);
+		ag_conn_free(conn);
+		return;
+	}
+	ag_cm_leave(conn, W_LOST_CLOSED);
 }
 
 void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
@@ -244,6 +281,7 @@ void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 		ag_cm_send(conn, conn->peer ? W_CM_PEER_CANCEL : W_CM_CANCEL, W_TIMED_OUT);
 		ag_conn_free(conn);
 		return;
+	case AG_HELD:
 	case AG_WAITING:
 		ag_conn_free(conn);
 		return;
@@ -272,6 +310,7 @@ static void end_lost(struct ag_conn *conn, const char *why)
 	struct w_lost_msg m = { .conn = conn->id, .reason = W_LOST_LINK };
 
 	switch (conn->state) {
+	case AG_HELD:
 	case AG_REQUESTED:
 	case AG_WAITING:
 	case AG_ACCEPTING:

@@ -73,6 +73,7 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
 	conn->state = state;
 	conn->slice.fd = -1;
 	ag_list_init(&conn->in_hash);
+	ag_list_init(&conn->in_held);
 	ag_list_append(&c->conns, &conn->in_client);
 	c->conn_count++;
 	c->pending_count++;
@@ -113,6 +114,7 @@ void ag_conn_free(struct ag_conn *conn)
 	ag_conn_slice_free(conn);
 	ag_list_remove(&conn->in_hash);
 	ag_list_remove(&conn->in_link);
+	ag_list_remove(&conn->in_held);
 	conn->link->conn_count--;
 	a->conn_slot[index].conn = NULL;
 	a->conn_slot[index].next_free = a->conn_free;
@@ -139,7 +141,7 @@ struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id)
 	return conn != NULL && conn->client == c ? conn : NULL;
 }
 
-/* Only attempts that were not answered yet; the newest first, as their answers are. */
+/* Only attempts that are not settled yet; the newest first, as their answers are. */
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token)
 {
 	struct ag_list *pos;
@@ -148,8 +150,9 @@ struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token)
 	for (pos = c->conns.prev; pos != &c->conns; pos = pos->prev) {
 		conn = ag_list_entry(pos, struct ag_conn, in_client);
 		if (conn->token == token &&
-		    (conn->state == AG_REQUESTED || conn->state == AG_WAITING ||
-		     conn->state == AG_ACCEPTING))
+		    (conn->state == AG_HELD || conn->state == AG_REQUESTED ||
+		     conn->state == AG_WAITING || conn->state == AG_ACCEPTING ||
+		     conn->state == AG_LINKED))
 			return conn;
 	}
 	return NULL;

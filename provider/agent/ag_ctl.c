@@ -100,6 +100,11 @@ bool ag_ctl_full(const struct ag_link *l)
 	return !is_self(l) && l->queue_len >= AG_LINK_QUEUE;
 }
 
+bool ag_ctl_busy(const struct ag_link *l)
+{
+	return !is_self(l) && l->queue_len >= AG_LINK_REQUESTS;
+}
+
 /* A neighbour that makes us answer and does not read the answers is cut off. */
 static uint32_t hard_limit(const struct ag_link *l)
 {
@@ -162,12 +167,14 @@ void ag_ctl_pump(struct ag_link *l)
 
 	if (l->state != AG_LINK_UP || l->broken != NULL || credit_read(l) != 0)
 		return;
-	while (!ag_list_empty(&l->queue) && l->tx_next - l->tx_done < CTL_RECORDS) {
-		m = queue_pop(l);
-		record_write(l, m);
-		ag_msg_free(m);
-		l->ring = true;
-	}
+	do {
+		while (!ag_list_empty(&l->queue) && l->tx_next - l->tx_done < CTL_RECORDS) {
+			m = queue_pop(l);
+			record_write(l, m);
+			ag_msg_free(m);
+			l->ring = true;
+		}
+	} while (ag_cm_unhold(l));
 	if (!l->ring)
 		return;
 	u_out_fence(&l->out.out);

@@ -448,6 +448,7 @@ int ag_link_create(struct ag_agent *a, uint32_t index)
 	l->peer_host = (uint16_t)rt_port_peer(a->cfg.host_count, a->cfg.host_id, index);
 	l->cable_sock = l->event_fd = l->ctl.fd = -1;
 	ag_list_init(&l->queue);
+	ag_list_init(&l->held);
 	ag_list_init(&l->conns);
 	ag_list_init(&l->offers);
 	rc = port_make(l);

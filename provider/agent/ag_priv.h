@@ -26,9 +26,11 @@
 #define AG_CLIENT_CONNS_MAX 65536u
 #define AG_ALLOCS_MAX 4096u /* per client */
 #define AG_CONNS_MAX (1u << 20)
-#define AG_SHARES_MAX 4096u   /* per allocation */
-#define AG_OFFERS_MAX 4096u   /* per link */
-#define AG_LINK_QUEUE 4096u   /* messages towards a neighbour that may wait */
+#define AG_SHARES_MAX 4096u /* per allocation */
+#define AG_OFFERS_MAX 4096u /* per link */
+#define AG_LINK_QUEUE 4096u /* messages towards a neighbour that may wait */
+/* With so many waiting, requests to connect are held back, where cancelling costs no message. */
+#define AG_LINK_REQUESTS 128u
 #define AG_CLIENT_QUEUE 8192u /* messages to a client that may wait, beside two per connection */
 #define AG_ALIASES_MAX 1024u
 
@@ -48,11 +50,12 @@ struct ag_msg {
 };
 
 enum ag_state {
-	AG_REQUESTED = 1, /* client, or the peer that does not decide: asked the other agent */
-	AG_WAITING,	  /* the peer that decides: no offer yet */
-	AG_ARRIVED,	  /* server: the process was told, has not answered */
-	AG_ACCEPTING,	  /* server or deciding peer: CM_ACCEPT sent */
-	AG_LINKED,	  /* client: LINKED sent, CONFIRM awaited */
+	AG_HELD = 1,  /* will be AG_REQUESTED; on link->held until the queue has room */
+	AG_REQUESTED, /* client, or the peer that does not decide: asked the other agent */
+	AG_WAITING,   /* the peer that decides: no offer yet */
+	AG_ARRIVED,   /* server: the process was told, has not answered */
+	AG_ACCEPTING, /* server or deciding peer: CM_ACCEPT sent */
+	AG_LINKED,    /* client: LINKED sent, CONFIRM awaited */
 	AG_CONNECTED,
 	AG_LOST,   /* the other end closed; ours has not yet */
 	AG_CLOSED, /* ours closed; the other end has not yet */
@@ -63,13 +66,15 @@ struct ag_conn {
 	struct ag_list in_client; /* of client->conns */
 	struct ag_list in_hash;	  /* by link and peer_conn */
 	struct ag_list in_link;	  /* of link->conns */
+	struct ag_list in_held;	  /* of link->held, while AG_HELD */
 	uint64_t id;
 	uint64_t peer_conn;	  /* 0 while not known */
 	uint64_t token;		  /* of the attempt or the accept */
 	struct ag_client *client; /* NULL once its process closed it or died */
 	struct ag_link *link;
 	enum ag_state state;
-	bool peer; /* made by W_PEER */
+	bool peer;	/* made by W_PEER */
+	bool withdrawn; /* cancelled when LINKED was under way: CLOSE will follow */
 	bool has_slice;
 	struct port_slice slice; /* inbound; its fd is -1 once handed over */
 	struct w_vi_attrs attrs;
@@ -172,6 +177,7 @@ struct ag_link {
 
 	struct ag_list queue; /* of struct ag_msg; for self: messages to handle */
 	uint32_t queue_len;
+	struct ag_list held; /* of struct ag_conn: requests, oldest first */
 	struct ag_list conns;
 	uint32_t conn_count;
 	struct ag_list offers;
@@ -271,6 +277,8 @@ void ag_cm_close(struct ag_client *c, const struct w_conn *m);
 /* The process of `conn` is done with it, for `reason`. */
 void ag_cm_leave(struct ag_conn *conn, enum w_lost reason);
 void ag_cm_link_down(struct ag_link *l, const char *why);
+/* Sends held requests while the queue has room; returns whether it did. */
+bool ag_cm_unhold(struct ag_link *l);
 /* Sends a record about `conn` to the agent of its other end. */
 void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status);
 
@@ -300,7 +308,9 @@ int ag_ctl_open(struct ag_link *l);
 void ag_ctl_close(struct ag_link *l);
 /* Queues a record.  When that cannot be, the link is reset soon. */
 void ag_ctl_send(struct ag_link *l, const void *msg);
-bool ag_ctl_full(const struct ag_link *l); /* requests are refused, the rest is still taken */
+/* What a process asks for waits; answers and the like are still taken. */
+bool ag_ctl_full(const struct ag_link *l);
+bool ag_ctl_busy(const struct ag_link *l); /* likewise, for requests to connect */
 void ag_ctl_pump(struct ag_link *l);
 void ag_ctl_receive(struct ag_link *l);
 void ag_ctl_drain_self(struct ag_agent *a);

@@ -37,7 +37,8 @@
  * one that came first) decides: its agent waits, the other's sends CM_PEER.
  * When both are there the deciding agent plays b from ACCEPT on, with attributes
  * compared by it; a mismatch refuses both.  An attempt withdrawn (CM_PEER_CANCEL)
- * leaves the other waiting.
+ * leaves the other waiting.  A peer that was LINKED, did not CANCEL, and sends CLOSE instead of
+ * CONFIRM could not map the connection: the other is refused with NO_RESOURCE.
  *
  * After that, CLOSE{conn} by either process -> CM_CLOSE -> LOST{conn, reason} at
  * the other, which answers with its own CLOSE{conn} when it has unmapped.  An end whose

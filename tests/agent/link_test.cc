@@ -223,6 +223,56 @@ TEST_F(Hostile, AcceptOfASliceThatNeverComes)
 	EXPECT_EQ(m.hdr.type, W_CM_CANCEL);
 }
 
+// Requests beyond what may wait are held, can be cancelled, and are sent in their order.
+TEST_F(Hostile, RequestsToANeighbourThatDoesNotDrain)
+{
+	constexpr uint64_t kRequests = 1000;
+	Client c(fabric, 0);
+	w_cm m;
+
+	for (uint64_t i = 1; i <= kRequests; i++)
+		c.connection(i % 2 ? W_CONNECT : W_PEER, i, address(0, "z" + std::to_string(i)),
+			     address(i % 2 ? 1 : 0, "s"));
+	c.sync();
+	c.token(W_CANCEL, kRequests - 1);
+	Msg refused = c.recv();
+	ASSERT_EQ(refused.type, W_REFUSED);
+	EXPECT_EQ(refused.as<w_refused>().token, kRequests - 1);
+	EXPECT_EQ(refused.as<w_refused>().status, static_cast<uint32_t>(W_TIMED_OUT));
+	for (uint64_t i = 1; i < kRequests - 1; i += 2) {
+		ASSERT_TRUE(peer->recv(&m)) << i;
+		ASSERT_EQ(m.hdr.type, W_CM_REQ) << i;
+		ASSERT_EQ(std::string(reinterpret_cast<char *>(m.local.disc), m.local.disc_len),
+			  "z" + std::to_string(i));
+	}
+	w_cm beat = cm(0);
+	beat.status = 1;
+	peer->send(beat, W_CM_HEARTBEAT);
+	ASSERT_TRUE(peer->recv(&m));
+	EXPECT_EQ(m.hdr.type, W_CM_HEARTBEAT) << "one that was cancelled was sent";
+}
+
+TEST_F(Hostile, HeldRequestsEndWithTheirProcessAndWithTheLink)
+{
+	Client c(fabric, 0);
+	{
+		Client gone(fabric, 0);
+		for (uint64_t i = 1; i <= 300; i++)
+			gone.connection(W_CONNECT, i, address(0, "c"), address(1, "s"));
+		gone.sync();
+	}
+	for (uint64_t i = 1; i <= 300; i++)
+		c.connection(W_CONNECT, i, address(0, "c"), address(1, "s"));
+	c.sync();
+	peer.reset();
+	for (uint64_t i = 1; i <= 300; i++) {
+		Msg m = c.recv();
+		ASSERT_EQ(m.type, W_REFUSED);
+		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NOT_REACHABLE));
+	}
+	agent_lives();
+}
+
 TEST_F(Hostile, SilenceWithConnectionsIsDeath)
 {
 	Client c(fabric, 0);

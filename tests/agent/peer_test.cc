@@ -158,9 +158,27 @@ TEST_P(Peer, ClosedBeforeConfirmingLeavesTheOtherWaiting)
 	high_asks(2);
 	Msg m = high->recv();
 	ASSERT_EQ(m.type, W_LINKED);
+	high->token(W_CANCEL, 2);
 	high->conn(W_CLOSE, m.as<w_linked>().conn);
 	high_asks(3);
 	both_linked(1, 3);
+}
+
+// Nobody withdrew it: the process has no descriptors or memory for what it was handed.
+TEST_P(Peer, EndThatCannotMapEndsBoth)
+{
+	low_asks(1);
+	high_asks(2);
+	Msg m = high->recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	high->conn(W_CLOSE, m.as<w_linked>().conn);
+	refused(low->recv(), 1, W_NO_RESOURCE);
+	low_asks(3);
+	high_asks(4);
+	both_linked(3, 4);
+	low_asks(5);
+	high_asks(6);
+	both_linked(5, 6);
 }
 
 TEST_P(Peer, DeathBeforeConfirmingLeavesTheOtherWaiting)

@@ -5,6 +5,8 @@
 #include <set>
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace conf;
 
@@ -158,6 +160,38 @@ TEST(Limits, ConnectAndDisconnectLeaveNothing)
 	}
 	EXPECT_TRUE(eventually([&] { return open_fds() <= before; }))
 		<< open_fds() << " against " << before;
+}
+
+TEST(Limits, NoDescriptorsForAConnection)
+{
+	RULE("VIPL 5.3 VipConnectPeerRequest: no descriptors left ends both sides at once");
+	Nic na(0), nb(1);
+	Vi a(na, vi_attrs(VIP_SERVICE_RELIABLE_DELIVERY)),
+		b(nb, vi_attrs(VIP_SERVICE_RELIABLE_DELIVERY));
+	connect(a, b);
+	EXPECT_RC(VIP_SUCCESS, VipDisconnect(a));
+	EXPECT_TRUE(b.reaches(VIP_STATE_ERROR));
+	EXPECT_RC(VIP_SUCCESS, VipDisconnect(b));
+	Addr at_a(na, unique_disc()), at_b(nb, unique_disc());
+	rlimit before, none;
+	VIP_VI_ATTRIBUTES seen;
+	for (bool enough : { false, true }) {
+		int lowest = dup(0);
+		close(lowest);
+		getrlimit(RLIMIT_NOFILE, &before);
+		none = before;
+		none.rlim_cur = static_cast<rlim_t>(lowest);
+		if (!enough)
+			setrlimit(RLIMIT_NOFILE, &none);
+		EXPECT_RC(VIP_SUCCESS, VipConnectPeerRequest(a, at_a, at_b, kWaitMs));
+		EXPECT_RC(VIP_SUCCESS, VipConnectPeerRequest(b, at_b, at_a, kWaitMs));
+		VIP_RETURN rc_a = VipConnectPeerWait(a, &seen), rc_b = VipConnectPeerWait(b, &seen);
+		setrlimit(RLIMIT_NOFILE, &before);
+		EXPECT_RC(enough ? VIP_SUCCESS : VIP_ERROR_RESOURCE, rc_a);
+		EXPECT_RC(enough ? VIP_SUCCESS : VIP_ERROR_RESOURCE, rc_b);
+	}
+	EXPECT_RC(VIP_SUCCESS, VipDisconnect(a));
+	EXPECT_RC(VIP_SUCCESS, VipDisconnect(b));
 }
 
 TEST(Limits, ManyRegions)

@@ -5,23 +5,28 @@
 #include <json-c/json.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cl_client.h"
+#include "tool_out.h"
 #include "u_base.h"
 #include "u_cfg.h"
 #include "u_time.h"
 
 #define WAIT_MS 10000
 #define ARGS_MAX 480
+#define CHECK_FD 3
+#define CHECK_FD_TEXT "3"
 
-enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
+enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, DONE = -1 };
 
 struct fabric {
 	uid_t owner;
@@ -190,25 +195,100 @@ static int stop_all(const struct fabric *f, char *error)
 
 /* ---- up ---- */
 
+/* What the viaductd of one host is called with. */
+struct agent_args {
+	const char *v[ARGS_MAX + 16];
+	unsigned int count;
+	char id[16], hosts[16];
+};
+
+static void add_args(struct agent_args *a, const char *const *v, unsigned int count)
+{
+	memcpy(&a->v[a->count], v, count * sizeof(*v));
+	a->count += count;
+	a->v[a->count] = NULL;
+}
+
+static void host_args(struct agent_args *a, const struct fabric *f, const struct up_args *up,
+		      unsigned int host)
+{
+	const char *const own[] = { "--fabric", f->name, "--host-id", a->id, "--hosts", a->hosts };
+
+	snprintf(a->id, sizeof(a->id), "%u", host);
+	snprintf(a->hosts, sizeof(a->hosts), "%u", up->hosts);
+	add_args(a, own, U_ARRAY_SIZE(own));
+	add_args(a, up->v, up->count);
+}
+
 static int spawn_host(const struct fabric *f, const struct up_args *up, unsigned int host,
 		      const char *path, char *error)
 {
-	const char *args[ARGS_MAX + 8];
-	char id[16], hosts[16];
-	unsigned int i, n = 0;
+	struct agent_args args = { .count = 0 };
 
-	snprintf(id, sizeof(id), "%u", host);
-	snprintf(hosts, sizeof(hosts), "%u", up->hosts);
-	args[n++] = "--fabric";
-	args[n++] = f->name;
-	args[n++] = "--host-id";
-	args[n++] = id;
-	args[n++] = "--hosts";
-	args[n++] = hosts;
-	for (i = 0; i < up->count; i++)
-		args[n++] = up->v[i];
-	args[n] = NULL;
-	return cl_spawn(path, args, error);
+	host_args(&args, f, up, host);
+	return cl_spawn(path, args.v, error);
+}
+
+/* Runs viaductd with its standard error thrown away and CHECK_FD being `fd`. */
+static int run_check(const char *path, const struct agent_args *args, int fd, pid_t *pid_out)
+{
+	posix_spawn_file_actions_t actions;
+	int rc = posix_spawn_file_actions_init(&actions);
+
+	if (rc != 0)
+		return -rc;
+	rc = posix_spawn_file_actions_adddup2(&actions, fd, CHECK_FD);
+	if (rc == 0)
+		rc = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null",
+						      O_WRONLY, 0);
+	if (rc == 0)
+		rc = posix_spawn(pid_out, path, &actions, NULL, (char *const *)(uintptr_t)args->v,
+				 environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return -rc;
+}
+
+/* The exit status of the check; its complaint goes to `line`. */
+static int await_check(int fd, pid_t pid, char *line, size_t size)
+{
+	ssize_t n;
+	int status = 0;
+
+	do {
+		n = read(fd, line, size - 1);
+	} while (n < 0 && errno == EINTR);
+	line[n > 0 ? n : 0] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAIL;
+}
+
+/* Lets viaductd look at what would be passed on to it.  Returns the exit status, told. */
+static int up_check(const struct fabric *f, const struct up_args *up, const char *path)
+{
+	static const char *const check[] = { "--ready-fd", CHECK_FD_TEXT, "--check" };
+	struct agent_args args = { .count = 0 };
+	char line[CL_ERROR_MAX] = "";
+	int fds[2], rc, status;
+	pid_t pid;
+
+	add_args(&args, &path, 1);
+	add_args(&args, check, U_ARRAY_SIZE(check));
+	host_args(&args, f, up, 0);
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return fail("%s cannot be started: %s", path, strerror(errno));
+	rc = run_check(path, &args, fds[1], &pid);
+	close(fds[1]);
+	status = rc == 0 ? await_check(fds[0], pid, line, sizeof(line)) : EXIT_FAIL;
+	close(fds[0]);
+	if (rc != 0)
+		return fail("%s cannot be started: %s", path, strerror(-rc));
+	if (status == EXIT_OK)
+		return EXIT_OK;
+	fail("%s",
+	     line[0] != '\0' ? line : "viaductd ended at once; set VIADUCT_AGENT to its path");
+	return status == EXIT_USAGE ? EXIT_USAGE : EXIT_FAIL;
 }
 
 /* Both neighbours of the host (one of two, none of one) are reached. */
@@ -258,19 +338,11 @@ static int up_wait(const struct fabric *f, unsigned int hosts, char *error)
 	return rc;
 }
 
-static int up_start(const struct fabric *f, const struct up_args *up, char *error)
+static int up_start(const struct fabric *f, const struct up_args *up, const char *path, char *error)
 {
-	char path[4096];
 	unsigned int host;
-	int rc;
+	int rc = 0;
 
-	rc = cl_agent_path(path, sizeof(path));
-	if (rc != 0) {
-		snprintf(error, CL_ERROR_MAX,
-			 rc == -EPERM ? "VIADUCT_AGENT=none forbids to start agents"
-				      : "viaductd was not found; set VIADUCT_AGENT to its path");
-		return rc;
-	}
 	for (host = 0; host < up->hosts && rc == 0; host++)
 		rc = spawn_host(f, up, host, path, error);
 	return rc != 0 ? rc : up_wait(f, up->hosts, error);
@@ -287,9 +359,10 @@ static int stay(const struct fabric *f, const sigset_t *signals)
 
 static int cmd_up(const struct fabric *f, const struct up_args *up)
 {
-	char error[CL_ERROR_MAX], ignored[CL_ERROR_MAX];
+	char error[CL_ERROR_MAX], ignored[CL_ERROR_MAX], path[4096];
 	struct cl_agent agent;
 	sigset_t signals;
+	int rc;
 
 	if (f->owner != geteuid())
 		return fail("fabric %s belongs to uid %u; only its owner brings it up", f->name,
@@ -299,17 +372,24 @@ static int cmd_up(const struct fabric *f, const struct up_args *up)
 		return fail("fabric %s is up already; vi_fabric down --name %s takes it down",
 			    f->name, f->name);
 	}
+	rc = cl_agent_path(path, sizeof(path));
+	if (rc != 0)
+		return fail(rc == -EPERM ? "VIADUCT_AGENT=none forbids to start agents"
+					 : "viaductd was not found; set VIADUCT_AGENT to its path");
+	rc = up_check(f, up, path);
+	if (rc != EXIT_OK)
+		return rc;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	if (up->foreground)
 		sigprocmask(SIG_BLOCK, &signals, NULL);
-	if (up_start(f, up, error) != 0) {
+	if (up_start(f, up, path, error) != 0) {
 		stop_all(f, ignored);
 		return fail("%s", error);
 	}
 	printf("fabric %s is up: %u host%s\n", f->name, up->hosts, up->hosts == 1 ? "" : "s");
-	fflush(stdout);
+	tool_out_flush();
 	return up->foreground ? stay(f, &signals) : EXIT_OK;
 }
 
@@ -611,6 +691,7 @@ static int pass_on(struct command_line *cl, const char *name, const char *arg)
 
 static int option_take(struct command_line *cl, int c, const char *name, const char *arg)
 {
+	const struct u_cfg_entry *window = &u_cfg_table[U_CFG_WINDOW_BYTES];
 	unsigned long v;
 	uint64_t bytes;
 
@@ -631,8 +712,12 @@ static int option_take(struct command_line *cl, int c, const char *name, const c
 		cl->up_only = true;
 		return EXIT_OK;
 	case OPT_WINDOW:
-		if (u_cfg_parse_bytes(arg, &bytes) != 0)
-			return usage("--window: a size like 64M expected, found %s", arg);
+		if (u_cfg_parse_bytes(arg, &bytes) != 0 || bytes < window->min ||
+		    bytes > window->max)
+			return usage("--window: a size like 64M, from %lluk to %lluG, expected, "
+				     "found %s",
+				     (unsigned long long)window->min >> 10,
+				     (unsigned long long)window->max >> 30, arg);
 		return pass_on(cl, name, arg);
 	case OPT_DOORBELLS:
 		if (!in_range(arg, 2, 32, &v))
@@ -647,6 +732,7 @@ static int option_take(struct command_line *cl, int c, const char *name, const c
 	}
 }
 
+/* Returns DONE when all was said already. */
 static int parse(int argc, char **argv, struct command_line *cl)
 {
 	int c, which, rc = EXIT_OK;
@@ -654,11 +740,11 @@ static int parse(int argc, char **argv, struct command_line *cl)
 	while (rc == EXIT_OK && (c = getopt_long(argc, argv, "", options, &which)) != -1) {
 		if (c == OPT_HELP) {
 			help();
-			exit(EXIT_OK);
+			return DONE;
 		}
 		if (c == OPT_VERSION) {
 			printf("vi_fabric (Viaduct) %s\n", VIADUCT_VERSION);
-			exit(EXIT_OK);
+			return DONE;
 		}
 		if (c == '?')
 			return usage("wrong option");
@@ -701,13 +787,13 @@ static int run(struct command_line *cl, int argc, char **argv)
 	}
 }
 
-int main(int argc, char **argv)
+static int fabric_main(int argc, char **argv)
 {
 	static struct command_line cl = { .up.hosts = 2 };
 	int rc = parse(argc, argv, &cl);
 
 	if (rc != EXIT_OK)
-		return rc;
+		return rc == DONE ? EXIT_OK : rc;
 	if (u_cfg_load() != 0)
 		return EXIT_FAIL;
 	if (cl.fabric_text == NULL)
@@ -716,4 +802,10 @@ int main(int argc, char **argv)
 		return usage("fabric %s: NAME or OWNER:NAME of [A-Za-z0-9._-] expected",
 			     cl.fabric_text);
 	return run(&cl, argc - optind, argv + optind);
+}
+
+int main(int argc, char **argv)
+{
+	tool_out_begin();
+	return tool_out_end("vi_fabric", fabric_main(argc, argv));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "info/info.h"
+#include "tool_out.h"
 
 #define EXIT_USAGE 2
 
@@ -234,20 +235,16 @@ static void print_text(const struct options *o, json_object *all)
 	}
 }
 
-static int print(const struct options *o, json_object *all)
+static void print(const struct options *o, json_object *all)
 {
 	if (o->json)
 		puts(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY |
 								 JSON_C_TO_STRING_NOSLASHESCAPE));
 	else
 		print_text(o, all);
-	if (!fflush(stdout) && !ferror(stdout))
-		return EXIT_SUCCESS;
-	perror("vi_info: standard output");
-	return EXIT_FAILURE;
 }
 
-int main(int argc, char **argv)
+static int info_main(int argc, char **argv)
 {
 	struct options o = { 0 };
 	json_object *all;
@@ -258,7 +255,13 @@ int main(int argc, char **argv)
 	all = document();
 	rc = collect(&o, all);
 	if (!rc || o.section == ENV)
-		rc |= print(&o, all);
+		print(&o, all);
 	json_object_put(all);
 	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	tool_out_begin();
+	return tool_out_end("vi_info", info_main(argc, argv));
 }

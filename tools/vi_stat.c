@@ -13,10 +13,12 @@
 #include <vipl_ext.h>
 
 #include "cl_client.h"
+#include "tool_out.h"
 
 #define EXIT_USAGE 2
 #define STAT_SCHEMA "viaduct.stat"
 #define STAT_SCHEMA_VERSION 1
+#define OUTPUT_LOST 1 /* beside the negative errors of asking */
 #define COUNTERS (sizeof(counter_names) / sizeof(counter_names[0]))
 
 /* The fields of VIPX_COUNTERS behind Size, in their order. */
@@ -212,7 +214,7 @@ static int report(const struct options *o, const char *host, struct snapshot *no
 		report_json(host, now, before, seconds);
 	else
 		report_text(o, host, now, before, seconds);
-	return fflush(stdout) || ferror(stdout) ? -EIO : 0;
+	return tool_out_flush() ? OUTPUT_LOST : 0;
 }
 
 /* ---- loop ---- */
@@ -267,7 +269,7 @@ static int run(const struct options *o)
 		return EXIT_FAILURE;
 	}
 	rc = watch(o, &agent);
-	if (rc)
+	if (rc < 0)
 		fprintf(stderr,
 			"vi_stat: asking the agent of host %s: %s; is it gone? vi_info tells\n",
 			agent.welcome.host_name, strerror(-rc));
@@ -354,7 +356,7 @@ static int take(struct options *o, int c, char **argv)
 	}
 }
 
-int main(int argc, char **argv)
+static int stat_main(int argc, char **argv)
 {
 	struct options o = { 0 };
 	int c, rc;
@@ -372,4 +374,10 @@ int main(int argc, char **argv)
 	if (o.interval <= 0)
 		o.count = 1;
 	return run(&o);
+}
+
+int main(int argc, char **argv)
+{
+	tool_out_begin();
+	return tool_out_end("vi_stat", stat_main(argc, argv));
 }

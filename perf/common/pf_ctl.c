@@ -218,6 +218,14 @@ static void own_address(struct pf_ep *ep, union address *u, const char *name)
 	set_name(u, name);
 }
 
+static int serve_failed(struct pf_ep *ep, const char *doing, const char *name, VIP_RETURN rc)
+{
+	char what[96];
+
+	snprintf(what, sizeof(what), "%s a client on '%.60s'", doing, name);
+	return PF_VIP(ep, what, rc);
+}
+
 int pf_serve_vi(struct pf_ep *ep, VIP_VI_HANDLE vi, const char *name, bool first)
 {
 	int64_t end = pf_now() + (int64_t)ep->p.timeout_ms * 1000000;
@@ -233,14 +241,14 @@ int pf_serve_vi(struct pf_ep *ep, VIP_VI_HANDLE vi, const char *name, bool first
 	if (rc && atomic_load(&ep->lost))
 		return pf_lost(ep, "while connecting");
 	if (rc)
-		return pf_fail(ep, "waiting for a client on '%s': %s", name, VipxErrorString(rc));
+		return serve_failed(ep, "waiting for", name, rc);
 	rc = VipConnectAccept(conn, vi);
 	if (!rc)
 		return 0;
 	if (rc == VIP_TIMEOUT)
 		return pf_lost(ep, "while connecting");
 	VipConnectReject(conn);
-	return pf_fail(ep, "accepting a client on '%s': %s", name, VipxErrorString(rc));
+	return serve_failed(ep, "accepting", name, rc);
 }
 
 /* "host0 host1 ..." */
@@ -304,28 +312,43 @@ int pf_route_to(struct pf_ep *ep, const char *host, VIPX_ROUTE *out)
 	return VipxQueryRoute(ep->nic, &u.a, out) ? -ENOENT : 0;
 }
 
+/* "host 'x'", or what to call it when none was named. */
+static const char *in_words(const char *host, char out[80])
+{
+	if (!host)
+		return "this host";
+	snprintf(out, 80, "host '%.63s'", host);
+	return out;
+}
+
 static int not_reached(struct pf_ep *ep, union address *u, const char *host)
 {
 	VIPX_ROUTE route = { .Size = sizeof(route) };
+	char words[80];
 
 	if (VipxQueryRoute(ep->nic, &u->a, &route))
 		route.Reason[0] = '\0';
-	return pf_fail(ep, "host '%.63s' is not reachable: %.150s", host ? host : "itself",
+	return pf_fail(ep, "%s is not reachable: %.150s", in_words(host, words),
 		       route.Reason[0] ? route.Reason : "no path; vi_info --explain tells more");
 }
 
 static int connect_failed(struct pf_ep *ep, VIP_RETURN rc, union address *u, const char *host,
 			  const char *name)
 {
+	char words[80], what[112];
+
 	if (rc == VIP_NOT_REACHABLE)
 		return not_reached(ep, u, host);
 	if (rc == VIP_NO_MATCH)
+		return pf_fail(ep, "no server waits as '%.50s' on %s: start it there with --server",
+			       name, in_words(host, words));
+	snprintf(what, sizeof(what), "connecting to %s", in_words(host, words));
+	if (rc == VIP_REJECT)
 		return pf_fail(ep,
-			       "no server waits as '%.50s' on host '%.63s': start it there with "
-			       "--server",
-			       name, host ? host : "itself");
-	return pf_fail(ep, "connecting to host '%.63s': %s", host ? host : "itself",
-		       VipxErrorString(rc));
+			       "%s: %s: the server refused, as it does without memory or window "
+			       "for a connection; see its message and vi_fabric status",
+			       what, VipxErrorString(rc));
+	return PF_VIP(ep, what, rc);
 }
 
 int pf_connect_vi(struct pf_ep *ep, VIP_VI_HANDLE vi, const char *host, const char *name)

@@ -30,6 +30,17 @@ int pf_lost(struct pf_ep *ep, const char *how)
 		       how[0] ? ")" : "");
 }
 
+int pf_fail_vip(struct pf_ep *ep, const char *what, VIP_RETURN rc)
+{
+	if (rc == VIP_ERROR_RESOURCE)
+		return pf_fail(ep,
+			       "%s: %s: memory, descriptors or a port's window are used up; end "
+			       "other programs (vi_fabric status) or vi_fabric up with a larger "
+			       "--window",
+			       what, VipxErrorString(rc));
+	return pf_fail(ep, "%s: %s", what, VipxErrorString(rc));
+}
+
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *e)
 {
 	struct pf_ep *ep = context;

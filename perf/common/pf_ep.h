@@ -89,6 +89,9 @@ struct pf_ep {
 /* Notes the first cause and returns -EIO. */
 int pf_fail(struct pf_ep *ep, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Likewise, when a call answered `rc`; adds what can be done about it. */
+int pf_fail_vip(struct pf_ep *ep, const char *what, VIP_RETURN rc);
+
 /* Likewise, when the peer or the way to it is gone; `how` is a detail or "". */
 int pf_lost(struct pf_ep *ep, const char *how);
 /* Likewise, when nothing came for the time allowed. */
@@ -148,6 +151,6 @@ int pf_idle(struct pf_ep *ep, struct pf_idle *idle);
 int64_t pf_now(void);
 
 /* "VIP_TIMEOUT" and the like, for causes. */
-#define PF_VIP(ep, what, rc) pf_fail(ep, "%s: %s", what, VipxErrorString(rc))
+#define PF_VIP(ep, what, rc) pf_fail_vip(ep, what, rc)
 
 #endif

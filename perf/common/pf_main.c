@@ -201,13 +201,32 @@ static int client(struct pf_config *cfg)
 	return rc;
 }
 
+/* A stream that the caller has closed: so that no socket of ours gets its number. */
+static void keep_streams(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDONLY);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int pf_main(const struct pf_tool *tool, int argc, char **argv)
 {
 	struct pf_config cfg;
-	int rc = pf_config_parse(&cfg, tool, argc, argv);
+	int rc;
 
-	if (rc < 0)
+	keep_streams();
+	rc = pf_config_parse(&cfg, tool, argc, argv);
+	if (rc < 0) {
 		rc = cfg.server ? serve(&cfg, -1) : client(&cfg);
+	} else if (rc == PF_EXIT_OK && fflush(stdout)) {
+		fprintf(stderr, "%s: writing to standard output: %s\n", tool->name,
+			strerror(errno));
+		rc = PF_EXIT_FAILURE;
+	}
 	pf_config_fini(&cfg);
 	return rc;
 }

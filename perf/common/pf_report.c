@@ -17,11 +17,38 @@ static int told(const struct pf_config *cfg, const char *what, int err)
 	return -err;
 }
 
+/* A link is followed, so that it stays one. */
+static int find_target(struct pf_report *rep)
+{
+	rep->target = realpath(rep->cfg->out, NULL);
+	if (!rep->target)
+		rep->target = strdup(rep->cfg->out);
+	return rep->target ? 0 : told(rep->cfg, "writing", ENOMEM);
+}
+
+/* Only what is absent or a file may be replaced: a rename would remove a device, FIFO or link. */
+static bool replaceable(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) ? errno == ENOENT : S_ISREG(st.st_mode);
+}
+
+static int open_straight(struct pf_report *rep)
+{
+	int fd = open(rep->target, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return told(rep->cfg, "writing", errno);
+	rep->file = fdopen(fd, "w");
+	return rep->file ? 0 : told(rep->cfg, "writing", errno);
+}
+
 static int open_part(struct pf_report *rep)
 {
 	int fd;
 
-	if (asprintf(&rep->part, "%s.XXXXXX", rep->cfg->out) < 0) {
+	if (asprintf(&rep->part, "%s.XXXXXX", rep->target) < 0) {
 		rep->part = NULL;
 		return told(rep->cfg, "writing", ENOMEM);
 	}
@@ -37,13 +64,22 @@ static int open_part(struct pf_report *rep)
 	return rep->file ? 0 : told(rep->cfg, "writing", errno);
 }
 
+static int open_out(struct pf_report *rep)
+{
+	int rc = find_target(rep);
+
+	if (rc)
+		return rc;
+	return replaceable(rep->target) ? open_part(rep) : open_straight(rep);
+}
+
 int pf_report_open(struct pf_report *rep, const struct pf_config *cfg)
 {
 	*rep = (struct pf_report){ .cfg = cfg };
 	rep->results = json_object_new_array();
 	if (!rep->results)
 		return told(cfg, "report", ENOMEM);
-	return cfg->out ? open_part(rep) : 0;
+	return cfg->out ? open_out(rep) : 0;
 }
 
 /* ---- table ---- */
@@ -309,17 +345,27 @@ void pf_report_add(struct pf_report *rep, const struct pf_result *r)
 	fflush(stdout);
 }
 
-static int name_file(struct pf_report *rep)
+static int finish_file(struct pf_report *rep)
 {
 	mode_t mask = umask(0);
-	int bad;
+	int bad, err;
 
 	umask(mask);
-	bad = fchmod(fileno(rep->file), 0666 & ~mask) || fflush(rep->file);
-	bad |= fclose(rep->file);
+	errno = 0;
+	bad = ferror(rep->file) || (rep->part && fchmod(fileno(rep->file), 0666 & ~mask)) ||
+	      fflush(rep->file);
+	err = errno;
+	if (fclose(rep->file) && !bad) {
+		bad = 1;
+		err = errno;
+	}
 	rep->file = NULL;
-	if (bad || rename(rep->part, rep->cfg->out))
-		return told(rep->cfg, "writing", errno ? errno : EIO);
+	if (!bad && rep->part && rename(rep->part, rep->target)) {
+		bad = 1;
+		err = errno;
+	}
+	if (bad)
+		return told(rep->cfg, "writing", err ? err : EIO);
 	free(rep->part);
 	rep->part = NULL;
 	return 0;
@@ -336,9 +382,13 @@ int pf_report_end(struct pf_report *rep, const struct pf_place *place, const str
 								  JSON_C_TO_STRING_NOSLASHESCAPE));
 		json_object_put(o);
 	}
-	if (fflush(stdout) || ferror(stdout))
-		return told(rep->cfg, "writing to standard output", errno ? errno : EIO);
-	return rep->file ? name_file(rep) : 0;
+	errno = 0;
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "%s: writing to standard output: %s; the table is not whole\n",
+			rep->cfg->tool->name, strerror(errno ? errno : EIO));
+		return -EIO;
+	}
+	return rep->file ? finish_file(rep) : 0;
 }
 
 void pf_report_close(struct pf_report *rep)
@@ -348,6 +398,7 @@ void pf_report_close(struct pf_report *rep)
 	if (rep->part)
 		unlink(rep->part);
 	free(rep->part);
+	free(rep->target);
 	json_object_put(rep->results);
 	*rep = (struct pf_report){ 0 };
 }

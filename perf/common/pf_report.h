@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Output.  The table goes to standard output line by line; with --out the chosen format goes to a
- * file that gets its name only when it is whole.  JSON is built by json-c and written once.
+ * file that gets its name only when it is whole, or straight to a target that is no plain file.
+ * JSON is built by json-c and written once.
  */
 #ifndef PF_REPORT_H
 #define PF_REPORT_H
@@ -29,18 +30,19 @@ struct json_object;
 
 struct pf_report {
 	const struct pf_config *cfg;
-	FILE *file; /* of --out */
-	char *part; /* its name until it is whole */
+	FILE *file;   /* of --out */
+	char *target; /* where it is to be, links resolved */
+	char *part;   /* its name until it is whole; NULL: the target is written straight */
 	struct json_object *results;
 	int rows;
 };
 
-/* Creates the file of --out.  Returns 0, or -errno after a line on standard error. */
+/* Opens the target of --out.  Returns 0, or -errno after a line on standard error. */
 int pf_report_open(struct pf_report *rep, const struct pf_config *cfg);
 /* Headings. */
 void pf_report_begin(struct pf_report *rep, const struct pf_place *place);
 void pf_report_add(struct pf_report *rep, const struct pf_result *r);
-/* Writes what is left and names the file.  `missed` expectations. Returns 0 or -errno, told. */
+/* Writes what is left and gives a file its name.  `missed` expectations. Returns 0 or -errno, told. */
 int pf_report_end(struct pf_report *rep, const struct pf_place *place, const struct pf_env *env,
 		  unsigned int missed);
 /* Frees; removes a file that is not whole. */

@@ -12,11 +12,14 @@
 #include <unistd.h>
 
 #include "ag_agent.h"
+#include "port.h"
+#include "port_fault_opt.h"
 #include "rt_ring.h"
 #include "u_base.h"
 #include "u_cfg.h"
 #include "u_log.h"
 #include "w_addr.h"
+#include "w_slot.h"
 
 #define ALIASES_MAX 256u
 
@@ -31,6 +34,8 @@ struct options {
 	const char *alias_text[ALIASES_MAX], *device_text[ALIASES_MAX];
 	unsigned int alias_count, device_count;
 	int ready_fd;
+	bool check;	   /* look at options and variables only */
+	bool bad_variable; /* what is refused is the environment's */
 };
 
 /* The last complaint, for whoever waits at the ready descriptor. */
@@ -51,6 +56,7 @@ struct option_rule {
 	const char *arg; /* as --help shows it; NULL: none */
 	const char *help;
 	int (*set)(struct options *o, const char *arg);
+	const char *expected; /* by a complaint; NULL: `arg` says enough */
 };
 
 static int number(const char *text, uint64_t max, uint64_t *out)
@@ -66,14 +72,30 @@ static int number(const char *text, uint64_t max, uint64_t *out)
 	return 0;
 }
 
-static int number32(const char *text, uint64_t max, uint32_t *out)
+static int number32_from(const char *text, uint64_t min, uint64_t max, uint32_t *out)
 {
 	uint64_t v;
-	int rc = number(text, max, &v);
 
-	if (rc == 0)
-		*out = (uint32_t)v;
-	return rc;
+	if (number(text, max, &v) != 0 || v < min)
+		return -EINVAL;
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static int number32(const char *text, uint64_t max, uint32_t *out)
+{
+	return number32_from(text, 0, max, out);
+}
+
+/* A size within what the variable of the same meaning may hold. */
+static int size_as(enum u_cfg_id id, const char *text, uint64_t *out)
+{
+	uint64_t v;
+
+	if (u_cfg_parse_bytes(text, &v) != 0 || v < u_cfg_table[id].min || v > u_cfg_table[id].max)
+		return -EINVAL;
+	*out = v;
+	return 0;
 }
 
 static int set_fabric(struct options *o, const char *arg)
@@ -91,7 +113,18 @@ static int set_host_id(struct options *o, const char *arg)
 
 static int set_hosts(struct options *o, const char *arg)
 {
-	return number32(arg, RT_HOSTS_MAX, &o->cfg.host_count);
+	return number32_from(arg, 1, RT_HOSTS_MAX, &o->cfg.host_count);
+}
+
+static bool name_given(const struct options *o, const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < o->name_count; i++) {
+		if (strcmp(o->names[i], name) == 0)
+			return true;
+	}
+	return false;
 }
 
 static int set_names(struct options *o, const char *arg)
@@ -103,6 +136,11 @@ static int set_names(struct options *o, const char *arg)
 	for (name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
 		if (o->name_count == RT_HOSTS_MAX || !w_name_ok(name))
 			return -EINVAL;
+		if (name_given(o, name)) {
+			complain("--names %.80s: %s is given twice; give every host another name",
+				 arg, name);
+			return -EINVAL;
+		}
 		o->names[o->name_count++] = name;
 	}
 	return o->name_count > 0 ? 0 : -EINVAL;
@@ -152,17 +190,17 @@ static int set_grace(struct options *o, const char *arg)
 
 static int set_window(struct options *o, const char *arg)
 {
-	return u_cfg_parse_bytes(arg, &o->cfg.window_bytes);
+	return size_as(U_CFG_WINDOW_BYTES, arg, &o->cfg.window_bytes);
 }
 
 static int set_doorbells(struct options *o, const char *arg)
 {
-	return number32(arg, 32, &o->cfg.db_bits);
+	return number32_from(arg, 2, PORT_DB_MAX, &o->cfg.db_bits);
 }
 
 static int set_scratchpads(struct options *o, const char *arg)
 {
-	return number32(arg, 64, &o->cfg.spads);
+	return number32_from(arg, 8, PORT_SPAD_MAX, &o->cfg.spads);
 }
 
 static int set_slots(struct options *o, const char *arg)
@@ -173,11 +211,11 @@ static int set_slots(struct options *o, const char *arg)
 static int set_ring(struct options *o, const char *arg)
 {
 	uint64_t v;
-	int rc = u_cfg_parse_bytes(arg, &v);
+	int rc = size_as(U_CFG_RING_BYTES, arg, &v);
 
-	if (rc == 0 && v <= UINT32_MAX)
+	if (rc == 0)
 		o->cfg.ring_bytes = (uint32_t)v;
-	return rc == 0 && v > UINT32_MAX ? -EINVAL : rc;
+	return rc;
 }
 
 static int set_port(struct options *o, const char *arg)
@@ -197,6 +235,12 @@ static int set_seed(struct options *o, const char *arg)
 	return number(arg, UINT64_MAX, &o->cfg.seed);
 }
 
+static int set_check(struct options *o, const char *arg)
+{
+	o->check = true;
+	return 0;
+}
+
 static int set_ready_fd(struct options *o, const char *arg)
 {
 	uint32_t fd;
@@ -208,26 +252,33 @@ static int set_ready_fd(struct options *o, const char *arg)
 }
 
 static const struct option_rule rules[] = {
-	{ "fabric", "NAME", "fabric to serve (VIADUCT_FABRIC)", set_fabric },
-	{ "host-id", "N", "which host this is, from 0", set_host_id },
-	{ "hosts", "N", "hosts of the fabric, 1..64", set_hosts },
-	{ "names", "A,B,...", "names of the hosts (host0,host1,...)", set_names },
-	{ "alias", "NAME=HOST", "another name of a host; may be repeated", set_alias },
-	{ "device-alias", "DEV=HOST", "device name that opens a host's NIC", set_device },
-	{ "group", "GROUP", "members of the group may use the fabric too", set_group },
-	{ "on-demand", NULL, "leave after the last client", set_on_demand },
-	{ "grace-ms", "MS", "... when there was none for so long (2000)", set_grace },
-	{ "window", "SIZE", "memory window of a port (VIADUCT_WINDOW_BYTES)", set_window },
-	{ "doorbells", "N", "doorbell bits of a port (VIADUCT_DOORBELLS)", set_doorbells },
-	{ "scratchpads", "N", "scratchpads of a port (VIADUCT_SCRATCHPADS)", set_scratchpads },
-	{ "slots", "N", "slots of a VI's fifo (VIADUCT_SLOTS)", set_slots },
-	{ "ring-bytes", "SIZE", "payload bytes of a VI's fifo (VIADUCT_RING_BYTES)", set_ring },
-	{ "port", "KIND", "kind of ports (VIADUCT_PORT)", set_port },
-	{ "fault", "OPTIONS", "faults of ports of kind fault (VIADUCT_FAULT)", set_fault },
-	{ "seed", "N", "seed of strict and fault (VIADUCT_SEED)", set_seed },
-	{ "ready-fd", "FD", "write one line there when listening, or why not", set_ready_fd },
-	{ "help", NULL, "print this and exit", NULL },
-	{ "version", NULL, "print the version and exit", NULL },
+	{ "fabric", "NAME", "fabric to serve (VIADUCT_FABRIC)", set_fabric,
+	  "a fabric of the caller's, 1..63 characters of [A-Za-z0-9._-]," },
+	{ "host-id", "N", "which host this is, from 0", set_host_id, "0..63" },
+	{ "hosts", "N", "hosts of the fabric, 1..64", set_hosts, "1..64" },
+	{ "names", "A,B,...", "names of the hosts (host0,host1,...)", set_names,
+	  "A,B,... of 1..63 characters of [A-Za-z0-9._-] each" },
+	{ "alias", "NAME=HOST", "another name of a host; may be repeated", set_alias, NULL },
+	{ "device-alias", "DEV=HOST", "device name that opens a host's NIC", set_device, NULL },
+	{ "group", "GROUP", "members of the group may use the fabric too", set_group,
+	  "the name or number of a group" },
+	{ "on-demand", NULL, "leave after the last client", set_on_demand, NULL },
+	{ "grace-ms", "MS", "... when there was none for so long (2000)", set_grace, "0..3600000" },
+	{ "window", "SIZE", "memory window of a port (VIADUCT_WINDOW_BYTES)", set_window,
+	  "a size like 64M, from 64k to 1024G," },
+	{ "doorbells", "N", "doorbell bits of a port (VIADUCT_DOORBELLS)", set_doorbells, "2..32" },
+	{ "scratchpads", "N", "scratchpads of a port (VIADUCT_SCRATCHPADS)", set_scratchpads,
+	  "8..64" },
+	{ "slots", "N", "slots of a VI's fifo (VIADUCT_SLOTS)", set_slots, NULL },
+	{ "ring-bytes", "SIZE", "payload bytes of a VI's fifo (VIADUCT_RING_BYTES)", set_ring,
+	  "a power of two from 4k to 64M" },
+	{ "port", "KIND", "kind of ports (VIADUCT_PORT)", set_port, NULL },
+	{ "fault", "OPTIONS", "faults of ports of kind fault (VIADUCT_FAULT)", set_fault, NULL },
+	{ "seed", "N", "seed of strict and fault (VIADUCT_SEED)", set_seed, NULL },
+	{ "check", NULL, "look at options and variables, start nothing", set_check, NULL },
+	{ "ready-fd", "FD", "write one line there when listening, or why not", set_ready_fd, NULL },
+	{ "help", NULL, "print this and exit", NULL, NULL },
+	{ "version", NULL, "print the version and exit", NULL, NULL },
 };
 #define RULE_HELP (U_ARRAY_SIZE(rules) - 2)
 #define RULE_VERSION (U_ARRAY_SIZE(rules) - 1)
@@ -316,6 +367,14 @@ static int defaults(struct options *o)
 	return 0;
 }
 
+static void option_refused(const struct option_rule *rule, const char *arg)
+{
+	if (complaint[0] != '\0')
+		return; /* the option knew better */
+	complain("--%s %.80s: %s expected; try viaductd --help", rule->name, arg,
+		 rule->expected != NULL ? rule->expected : rule->arg);
+}
+
 static int parse(int argc, char **argv, struct options *o)
 {
 	struct option longs[U_ARRAY_SIZE(rules) + 1] = { 0 };
@@ -336,8 +395,7 @@ static int parse(int argc, char **argv, struct options *o)
 			exit(EXIT_OK);
 		}
 		if (rules[which].set(o, optarg) != 0) {
-			complain("--%s %.80s: %s expected", rules[which].name, optarg,
-				 rules[which].arg);
+			option_refused(&rules[which], optarg);
 			return -EINVAL;
 		}
 	}
@@ -363,41 +421,121 @@ static int host_named(const struct options *o, const char *text, uint32_t *out)
 	return number32(text, o->cfg.host_count - 1, out);
 }
 
+/* Device names may be paths, but nothing that lists and JSON give a meaning. */
+static int device_ok(const char *name)
+{
+	size_t i;
+
+	for (i = 0; name[i] != '\0'; i++) {
+		if (name[i] <= ' ' || name[i] > '~' || strchr("\"\\=,", name[i]) != NULL)
+			return 0;
+	}
+	return i > 0;
+}
+
 /* Turns NAME=HOST into a pair. */
-static int alias_resolve(const struct options *o, const char *text, struct ag_alias *out)
+static int alias_resolve(const struct options *o, const char *option, const char *text,
+			 int (*name_ok)(const char *name), struct ag_alias *out)
 {
 	const char *eq = strrchr(text, '=');
+	struct ag_alias alias = { .host = 0 };
 
-	if (eq == NULL || eq == text || (size_t)(eq - text) >= sizeof(out->name) ||
-	    host_named(o, eq + 1, &out->host) != 0) {
-		complain("alias %.100s: NAME=HOST expected, HOST one of the fabric", text);
+	if (eq != NULL && (size_t)(eq - text) < sizeof(alias.name))
+		memcpy(alias.name, text, (size_t)(eq - text));
+	if (!name_ok(alias.name)) {
+		complain("%s %.80s: NAME=HOST expected, NAME of 1..63 characters", option, text);
 		return -EINVAL;
 	}
-	memcpy(out->name, text, (size_t)(eq - text));
-	out->name[eq - text] = '\0';
+	if (host_named(o, eq + 1, &alias.host) != 0) {
+		complain("%s %.80s: NAME=HOST expected, HOST one of the %u hosts of the fabric",
+			 option, text, o->cfg.host_count);
+		return -EINVAL;
+	}
+	*out = alias;
+	return 0;
+}
+
+static int aliases_resolve(struct options *o)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; rc == 0 && i < o->alias_count; i++)
+		rc = alias_resolve(o, "--alias", o->alias_text[i], w_name_ok, &o->aliases[i]);
+	for (i = 0; rc == 0 && i < o->device_count; i++)
+		rc = alias_resolve(o, "--device-alias", o->device_text[i], device_ok,
+				   &o->devices[i]);
+	return rc;
+}
+
+/* "emu", then any of "+strict" and "+fault": what port_decorate() takes. */
+static bool port_kind_ok(const char *kind)
+{
+	static const char *const words[] = { "+strict", "+fault" };
+	const char *at = kind + 3;
+	size_t i;
+
+	if (strncmp(kind, "emu", 3) != 0)
+		return false;
+	while (*at != '\0') {
+		for (i = 0; i < U_ARRAY_SIZE(words); i++) {
+			if (strncmp(at, words[i], strlen(words[i])) == 0)
+				break;
+		}
+		if (i == U_ARRAY_SIZE(words))
+			return false;
+		at += strlen(words[i]);
+	}
+	return strlen(kind) < sizeof(((struct port_limits *)NULL)->kind);
+}
+
+/* Both may come from the environment or from an option: the complaint says which. */
+static int port_check(struct options *o)
+{
+	bool from_env = o->cfg.port_kind == u_cfg_str(U_CFG_PORT);
+	struct fault_options ignored;
+
+	if (!port_kind_ok(o->cfg.port_kind)) {
+		o->bad_variable = from_env;
+		complain("%s %.40s: emu, emu+strict, emu+fault or emu+strict+fault expected; "
+			 "correct %s",
+			 from_env ? "VIADUCT_PORT is" : "--port", o->cfg.port_kind,
+			 from_env ? "or unset it" : "it or leave it out");
+		return -EINVAL;
+	}
+	if (fault_parse(o->cfg.fault_options, &ignored) != 0) {
+		o->bad_variable = o->cfg.fault_options == u_cfg_str(U_CFG_FAULT);
+		complain("%s %.40s: drop_db=P, spurious_db=P, down_after=N, down_ms=N, torn=P "
+			 "expected, P from 0 to 1; correct it or leave it out",
+			 o->bad_variable ? "VIADUCT_FAULT is" : "--fault", o->cfg.fault_options);
+		return -EINVAL;
+	}
 	return 0;
 }
 
 static int finish(struct options *o)
 {
-	unsigned int i;
-
 	if (o->fabric[0] == '\0' && set_fabric(o, u_cfg_str(U_CFG_FABRIC)) != 0) {
 		complain("fabric %.80s is not the caller's own", u_cfg_str(U_CFG_FABRIC));
 		return -EINVAL;
 	}
 	if (o->name_count > 0 && o->name_count != o->cfg.host_count) {
-		complain("--names: %u names for %u hosts", o->name_count, o->cfg.host_count);
+		complain("--names: %u names for %u hosts; give one name for each", o->name_count,
+			 o->cfg.host_count);
 		return -EINVAL;
 	}
-	for (i = 0; i < o->alias_count; i++) {
-		if (alias_resolve(o, o->alias_text[i], &o->aliases[i]) != 0)
-			return -EINVAL;
+	if (!w_geometry_ok(o->cfg.slots, o->cfg.ring_bytes)) {
+		complain("--slots %u, --ring-bytes %u: powers of two expected, 8..4096 and 4k..64M",
+			 o->cfg.slots, o->cfg.ring_bytes);
+		return -EINVAL;
 	}
-	for (i = 0; i < o->device_count; i++) {
-		if (alias_resolve(o, o->device_text[i], &o->devices[i]) != 0)
-			return -EINVAL;
+	if (o->cfg.host_id >= o->cfg.host_count) {
+		complain("--host-id %u: 0..%u expected with --hosts %u", o->cfg.host_id,
+			 o->cfg.host_count - 1, o->cfg.host_count);
+		return -EINVAL;
 	}
+	if (aliases_resolve(o) != 0 || port_check(o) != 0)
+		return -EINVAL;
 	o->cfg.fabric = o->fabric;
 	o->cfg.host_names = o->name_count > 0 ? (const char *const *)o->names : NULL;
 	o->cfg.aliases = o->aliases;
@@ -442,7 +580,11 @@ int main(int argc, char **argv)
 	descriptors();
 	if (defaults(&o) != 0 || parse(argc, argv, &o) != 0 || finish(&o) != 0) {
 		ready(&o, complaint[0] != '\0' ? complaint : "bad value of a VIADUCT_ variable");
-		return EXIT_USAGE;
+		return o.bad_variable ? EXIT_FAIL : EXIT_USAGE;
+	}
+	if (o.check) {
+		ready(&o, "ready\n");
+		return EXIT_OK;
 	}
 	return serve(&o);
 }

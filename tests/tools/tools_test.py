@@ -4,8 +4,8 @@
 
   tools_test.py [CLASS[.METHOD]...]
 
-The programs are named by the variables VI_INFO VI_STAT VI_LAT VI_BW VI_RATE VIADUCTD.  Every test
-runs a fabric of its own name, with agents that are children of the test, so tests run side by side.
+The programs are named by the variables VI_INFO VI_STAT VI_LAT VI_BW VI_RATE VI_FABRIC
+VIADUCTD.  Every test runs a fabric of its own name, with agents that are children of the test, so tests run side by side.
 """
 import csv
 import io
@@ -26,6 +26,7 @@ TOOLS = {name: os.environ.get(name.upper(), name)
          for name in ('vi_info', 'vi_stat', 'vi_lat', 'vi_bw', 'vi_rate')}
 PERF = ('vi_lat', 'vi_bw', 'vi_rate')
 AGENT = os.environ.get('VIADUCTD', 'viaductd')
+VI_FABRIC = os.environ.get('VI_FABRIC', 'vi_fabric')
 PATIENCE = 60
 fabric_numbers = itertools.count()
 
@@ -265,6 +266,57 @@ class Usage(unittest.TestCase):
         self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
 
 
+class Up(unittest.TestCase):
+    """vi_fabric up refuses at once what no agent would take, and says what it was."""
+
+    def refused(self, code, texts, *args, **env):
+        name = f'up{os.getpid()}'
+        out = subprocess.run([VI_FABRIC, 'up', *args], text=True, capture_output=True, check=False,
+                             env=environment(name, **{'VIADUCT_AGENT': AGENT, **env}),
+                             stdin=subprocess.DEVNULL, timeout=PATIENCE)
+        self.assertEqual(out.returncode, code, f'{args} {env}: {out.stdout} {out.stderr}')
+        self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
+        self.assertTrue(out.stderr.startswith('vi_fabric: '), out.stderr)
+        for text in texts:
+            self.assertIn(text, out.stderr)
+        self.assertIn('is not up', subprocess.run(
+            [VI_FABRIC, 'status'], env=environment(name), text=True, capture_output=True,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False).stderr)
+
+    def test_options(self):
+        for args, texts in (
+                (['--names', 'a,a'], ['--names a,a', 'a is given twice']),
+                (['--names', 'a,b', '--hosts', '3'], ['2 names for 3 hosts']),
+                (['--names', 'a/b,c'], ['--names a/b,c', 'A-Za-z0-9']),
+                (['--port', 'foo'], ['--port foo', 'emu+strict']),
+                (['--port', 'emu+'], ['--port emu+', 'emu+strict']),
+                (['--port', 'emu+fault+zz'], ['--port emu+fault+zz']),
+                (['--alias', 'x'], ['--alias x', 'NAME=HOST']),
+                (['--alias', 'x=nobody'], ['--alias x=nobody', '2 hosts']),
+                (['--alias', 'a b=host0'], ['--alias a b=host0', 'NAME']),
+                (['--device-alias', '=host0'], ['--device-alias =host0', 'NAME']),
+                (['--group', 'no such group'], ['--group no such group', 'number of a group']),
+                (['--window', '1'], ['64k', 'found 1;']),
+                (['--window', '2048T'], ['64k', 'found 2048T'])):
+            with self.subTest(args=args):
+                self.refused(2, texts, *args)
+
+    def test_variables(self):
+        self.refused(1, ['VIADUCT_PORT is strict', 'emu+strict', 'unset'], VIADUCT_PORT='strict')
+        self.refused(1, ['VIADUCT_FAULT is zz', 'drop_db=P'], VIADUCT_PORT='emu+fault',
+                     VIADUCT_FAULT='zz')
+
+    def test_no_agent_program(self):
+        self.refused(1, ['viaductd', 'ended at once'], VIADUCT_AGENT='/bin/false')
+
+    def test_the_least_window_is_taken(self):
+        env = environment(f'up{os.getpid()}', VIADUCT_AGENT=AGENT)
+        for args in (['up', '--hosts', '1', '--window', '64k', '--port', 'emu+fault+strict'], ['down']):
+            out = subprocess.run([VI_FABRIC, *args], env=env, text=True, capture_output=True,
+                                 stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+            self.assertEqual(out.returncode, 0, out.stderr)
+
+
 class NoAgent(unittest.TestCase):
     """No agent runs and none may be started."""
 
@@ -462,6 +514,42 @@ class Latency(PerfCase):
             self.document(path.read_text(), 'vi_lat')
             self.assertEqual([p.name for p in Path(where).iterdir()], ['result.json'])
 
+    def test_a_fifo_stays_one_and_is_written(self):
+        with tempfile.TemporaryDirectory() as where:
+            path = Path(where) / 'fifo'
+            os.mkfifo(path)
+            reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                self.ok('vi_lat', '-q', '--sizes', '4', '--iters', '5', '--format', 'json', '--out',
+                        str(path))
+                self.document(os.read(reader, 1 << 16).decode(), 'vi_lat')
+            finally:
+                os.close(reader)
+            self.assertTrue(path.is_fifo())
+            self.assertEqual(len(list(Path(where).iterdir())), 1)
+
+    def test_a_link_stays_one(self):
+        with tempfile.TemporaryDirectory() as where:
+            link, real = Path(where) / 'link', Path(where) / 'real'
+            link.symlink_to('real')
+            for state in ('dangling', 'to a file'):
+                with self.subTest(state):
+                    self.ok('vi_lat', '-q', '--sizes', '4', '--iters', '5', '--format', 'json',
+                            '--out', str(link))
+                    self.assertTrue(link.is_symlink())
+                    self.assertFalse(real.is_symlink())
+                    self.document(real.read_text(), 'vi_lat')
+                    self.assertEqual(len(list(Path(where).iterdir())), 2)
+                    real.write_text('old')
+
+    def test_a_failure_keeps_the_file_behind_a_link(self):
+        with tempfile.TemporaryDirectory() as where:
+            link, real = Path(where) / 'link', Path(where) / 'real'
+            link.symlink_to('real')
+            real.write_text('old')
+            self.fails('vi_lat', '-q', '--hosts', 'host0,nowhere', '--out', str(link))
+            self.assertEqual(real.read_text(), 'old')
+
     def test_a_failure_leaves_no_file(self):
         with tempfile.TemporaryDirectory() as where:
             self.fails('vi_lat', '-q', '--hosts', 'host0,nowhere', '--out', f'{where}/f')
@@ -583,6 +671,17 @@ class ServerAndClient(PerfCase):
         self.assertEqual(finish(server)[0], 1)
         self.assertEqual(client[0], 1)
         self.assertIn('another tool', client[2])
+
+
+class FullWindow(FabricCase):
+    agent_args = ('--window', '1M')
+
+    def test_cause_and_remedy_are_told(self):
+        err = self.fails('vi_bw', '-q', '--sizes', '8', '--vis', '8')
+        self.assertIn('VIP_ERROR_RESOURCE', err)
+        self.assertIn('window', err)
+        self.assertIn('--window', err)
+        self.assertNotIn('itself', err)
 
 
 class Death(FabricCase):
@@ -719,6 +818,29 @@ class Info(FabricCase):
     def test_single_host(self):
         self.assertEqual(self.ok('vi_info', '--topology').stdout,
                          'shape: single host\nhosts: 1\nhost0\n')
+
+
+class Output(FabricCase):
+    """What cannot be written to standard output makes a tool fail and is told in one line."""
+
+    def lost(self, command, redirection):
+        out = subprocess.run(['sh', '-c', f'exec "$@" {redirection}', 'sh', *command], text=True,
+                             env=self.fabric.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                             timeout=PATIENCE, check=False)
+        self.assertEqual(out.returncode, 1, f'{command}: {out.stderr}')
+        self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
+        self.assertIn('writing to standard output: ', out.stderr)
+
+    def test_full_and_closed(self):
+        perf = ['-q', '--sizes', '4', '--iters', '5']
+        for command in ([VI_FABRIC, 'status'], [VI_FABRIC, '--help'], [VI_FABRIC, '--version'],
+                        [TOOLS['vi_stat']], [TOOLS['vi_stat'], '--help'],
+                        [TOOLS['vi_stat'], '-i', '0.05'], [TOOLS['vi_info']],
+                        [TOOLS['vi_info'], '-V'], [TOOLS['vi_lat'], '--help'],
+                        [TOOLS['vi_lat'], *perf]):
+            for redirection in ('>/dev/full', '>&-'):
+                with self.subTest(command=command, redirection=redirection):
+                    self.lost(command, redirection)
 
 
 class Stat(FabricCase):

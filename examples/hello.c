@@ -136,5 +136,11 @@ int main(int argc, char **argv)
 	check(VipDeregisterMem(nic, &mem, handle), "VipDeregisterMem");
 	check(VipCloseNic(nic), "VipCloseNic");
 	wait(&status);
-	return status ? 1 : 0;
+	if (status)
+		return 1;
+	if (fflush(stdout)) {
+		perror("hello: writing to standard output");
+		return 1;
+	}
+	return 0;
 }

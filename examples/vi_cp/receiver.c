@@ -236,23 +236,26 @@ static int step(struct session *s)
 	return event.is_data ? on_data(s, &event) : on_message(s, &event);
 }
 
-static void complain(const struct session *s, int err)
+/* `removed`: a file was under way. */
+static void complain(const struct session *s, int err, bool removed)
 {
+	const char *more = removed ? "; the file under way was removed" : "";
+
 	if (err == -EPROTO)
 		fputs("vi_cp: a sender broke the protocol and was dropped; "
 		      "use the same version of vi_cp on both hosts\n",
 		      stderr);
 	else if (err == -ETIMEDOUT)
 		fprintf(stderr,
-			"vi_cp: a message from the sender sought within %u s, none came; it was dropped\n",
-			s->options->idle_ms / 1000);
+			"vi_cp: a message from the sender sought within %u s, none came; it was dropped%s\n",
+			s->options->idle_ms / 1000, more);
 	else if (err == -EINTR)
-		fputs("vi_cp: stopped by a signal; the file under way was removed\n", stderr);
+		fprintf(stderr, "vi_cp: stopped by a signal%s\n", more);
 	else if (err == -ENOTCONN)
-		fputs("vi_cp: the sender is gone before its end; the file under way was removed\n",
-		      stderr);
+		fprintf(stderr, "vi_cp: the sender is gone before its end%s\n", more);
 	else
-		fprintf(stderr, "vi_cp: the session ended: %s; copy again\n", strerror(-err));
+		fprintf(stderr, "vi_cp: the session ended: %s; copy again%s\n", strerror(-err),
+			more);
 }
 
 /* Steps until the sender says goodbye; 0 or -errno. */
@@ -283,14 +286,16 @@ static void linger(struct session *s)
 static int serve_one(struct link *link, int root, const struct receiver_options *options)
 {
 	struct session s = { .link = link, .options = options, .root = root, .base = -1 };
+	bool removed;
 	int err;
 
 	s.file.fd = -1;
 	s.hash = EVP_MD_CTX_new();
 	err = s.hash ? converse(&s) : -ENOMEM;
+	removed = s.file.fd >= 0;
 	dest_file_discard(&s.file);
 	if (err)
-		complain(&s, err);
+		complain(&s, err, removed);
 	else
 		linger(&s);
 	if (!options->quiet)

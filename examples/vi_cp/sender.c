@@ -346,7 +346,7 @@ static int send_entry(void *context, const struct walk_entry *entry)
 	case WALK_FILE:
 		return send_file(s, entry);
 	case WALK_SPECIAL:
-		complain(s, "%s: skipped, it is no file, directory or symbolic link",
+		complain(s, "%s: not copied, it is no file, directory or symbolic link",
 			 entry->source);
 		s->skipped++;
 	}
@@ -482,7 +482,7 @@ static int copy_all(struct sender *s)
 	if (!err && !o->quiet)
 		summary(s);
 	progress_clear(&s->progress);
-	return err || s->failures ? 1 : 0;
+	return err || s->failures || s->skipped ? 1 : 0;
 }
 
 int sender_run(const struct sender_options *options)

@@ -28,6 +28,7 @@ enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
 struct options {
 	struct ag_cfg cfg;
 	char fabric[64];
+	char *names_text; /* what `names` points into */
 	char *names[RT_HOSTS_MAX];
 	unsigned int name_count;
 	struct ag_alias aliases[ALIASES_MAX], devices[ALIASES_MAX];
@@ -129,11 +130,15 @@ static bool name_given(const struct options *o, const char *name)
 
 static int set_names(struct options *o, const char *arg)
 {
-	char *copy = strdup(arg), *rest = NULL, *name;
+	char *rest = NULL, *name;
 
-	if (copy == NULL)
+	free(o->names_text);
+	o->name_count = 0;
+	o->names_text = strdup(arg);
+	if (o->names_text == NULL)
 		return -ENOMEM;
-	for (name = strtok_r(copy, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+	for (name = strtok_r(o->names_text, ",", &rest); name != NULL;
+	     name = strtok_r(NULL, ",", &rest)) {
 		if (o->name_count == RT_HOSTS_MAX || !w_name_ok(name))
 			return -EINVAL;
 		if (name_given(o, name)) {

@@ -47,9 +47,9 @@ public:
 
 		first.sleepers = stale; /* left behind by a sleeper that was killed */
 		visit(first);
-		while (!todo.empty() && lost == 0) {
-			State s = todo.back();
-			todo.pop_back();
+		while (!pending.empty() && lost == 0) {
+			State s = pending.back();
+			pending.pop_back();
 			expand(s);
 		}
 	}
@@ -61,7 +61,7 @@ private:
 	void visit(const State &s)
 	{
 		if (seen.insert(s).second)
-			todo.push_back(s);
+			pending.push_back(s);
 	}
 
 	void expand(const State &s)
@@ -162,7 +162,7 @@ private:
 	Flaw flaw;
 	int per_ringer;
 	std::set<State> seen;
-	std::vector<State> todo;
+	std::vector<State> pending;
 };
 
 } // namespace

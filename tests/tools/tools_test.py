@@ -354,7 +354,7 @@ class Environment(unittest.TestCase):
 
     def test_shell_form_can_be_read_back(self):
         env = environment('x1', VIADUCT_DEVICE="it's=host0", VIADUCT_SLOTS='64',
-                          VIADUCT_LOG_FILE='/tmp/a b$c')
+                          VIADUCT_LOG_FILE=os.path.join(tempfile.gettempdir(), 'a b$c'))
         first = run('vi_info', '-e', '--format=sh', env=env)
         self.assertEqual((first.returncode, first.stderr), (0, ''))
         clean = {k: v for k, v in env.items() if not k.startswith('VIADUCT')}

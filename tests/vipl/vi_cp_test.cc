@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -26,9 +27,9 @@ namespace {
 struct Dir : ::testing::Test {
 	void SetUp() override
 	{
-		char name[] = "/tmp/vi_cp_test.XXXXXX";
-		ASSERT_NE(nullptr, mkdtemp(name));
-		path = name;
+		const char *dir = getenv("TMPDIR");
+		path = std::string(dir != nullptr ? dir : P_tmpdir) + "/vi_cp_test.XXXXXX";
+		ASSERT_NE(nullptr, mkdtemp(path.data()));
 		ASSERT_EQ(0, mkdir((path + "/in").c_str(), 0700));
 		ASSERT_EQ(0, mkdir((path + "/out").c_str(), 0700));
 		root = open((path + "/in").c_str(), O_RDONLY | O_DIRECTORY);

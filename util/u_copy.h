@@ -33,6 +33,50 @@ static inline void u_copy_shared(void *dst, const void *src, size_t n)
 }
 #endif
 
+/* Copies up to 64 bytes, in registers. */
+static inline void u_copy_small(void *dst, const void *src, size_t n)
+{
+	uint8_t *d = dst;
+	const uint8_t *s = src;
+	uint64_t a, b, c, e;
+
+	if (n >= 16) {
+		/* Two overlapping halves of up to 32 bytes each, of two overlapping words of 16. */
+		struct {
+			uint64_t v[2];
+		} w, x, y, z;
+		size_t mid = n > 32 ? 16 : 0;
+
+		memcpy(&w, s, 16);
+		memcpy(&x, s + mid, 16);
+		memcpy(&y, s + n - 16 - mid, 16);
+		memcpy(&z, s + n - 16, 16);
+		memcpy(d, &w, 16);
+		memcpy(d + mid, &x, 16);
+		memcpy(d + n - 16 - mid, &y, 16);
+		memcpy(d + n - 16, &z, 16);
+	} else if (n >= 8) {
+		memcpy(&a, s, 8);
+		memcpy(&b, s + n - 8, 8);
+		memcpy(d, &a, 8);
+		memcpy(d + n - 8, &b, 8);
+	} else if (n >= 4) {
+		uint32_t f, g;
+
+		memcpy(&f, s, 4);
+		memcpy(&g, s + n - 4, 4);
+		memcpy(d, &f, 4);
+		memcpy(d + n - 4, &g, 4);
+	} else if (n > 0) {
+		c = s[0];
+		e = s[n - 1];
+		a = s[n / 2];
+		d[0] = (uint8_t)c;
+		d[n / 2] = (uint8_t)a;
+		d[n - 1] = (uint8_t)e;
+	}
+}
+
 /*
  * Copies n bytes so that the last ones become visible last: programs poll the
  * end of an RDMA write.  All but the last line goes by memcpy; the rest follows

@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "u_base.h"
 #include "u_time.h"
 
 #define NS_PER_S 1000000000
@@ -81,4 +83,31 @@ int u_membarrier_register(void)
 int u_membarrier(void)
 {
 	return membarrier_call(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+}
+
+static bool private_register(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+bool u_membarrier_private_available(void)
+{
+	static _Atomic int answer; /* as in u_membarrier_available() */
+	int known = atomic_load_explicit(&answer, memory_order_relaxed);
+
+	if (u_unlikely(known == 0)) {
+		known = private_register() ? 2 : 1;
+		atomic_store_explicit(&answer, known, memory_order_relaxed);
+	}
+	return known == 2;
+}
+
+void u_membarrier_private(void)
+{
+	/* Registered once and for ever, and what is registered cannot fail. */
+	if (u_unlikely(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)) {
+		private_register();
+		if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+			abort();
+	}
 }

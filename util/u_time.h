@@ -24,6 +24,13 @@ static inline void u_pause(void)
 #endif
 }
 
+static inline void u_nap_ns(long ns)
+{
+	struct timespec ts = { .tv_sec = 0, .tv_nsec = ns };
+
+	nanosleep(&ts, NULL);
+}
+
 /* A deadline: absolute monotonic nanoseconds; U_NEVER for none. */
 #define U_NEVER INT64_MAX
 

@@ -200,6 +200,7 @@ static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits
 
 /* ---- nvi_tx.c ------------------------------------------------------------------------------- */
 
+bool nvi_send_now(struct vi_vi *vi, const struct vi_look *look);
 void nvi_post_send(struct vi_vi *vi);
 /* Takes in credit, completes what it covers, sends what is pending. Caller holds tx_lock. */
 int nvi_tx_progress(struct nvi_chan *ch);
@@ -211,6 +212,8 @@ void nvi_tx_update_waiting(struct nvi_chan *ch);
 
 /* Takes up to `budget` slots. Caller holds rx_lock. Returns how many. */
 int nvi_rx(struct nvi_chan *ch, uint32_t budget);
+/* The same, but one slot if it is a plain message: for who waits for that. */
+int nvi_rx_next(struct nvi_chan *ch);
 /* Gives back all credit now. Caller holds rx_lock. */
 void nvi_rx_return_credit(struct nvi_chan *ch);
 
@@ -303,6 +306,7 @@ int nvi_engine_start(struct nvi_nic *nic);
 void nvi_engine_stop(struct nvi_nic *nic);
 void nvi_engine_kick(struct nvi_nic *nic);
 int nvi_poke(struct vi_vi *vi);
+int nvi_poll_recv(struct vi_vi *vi);
 void nvi_unpolled(struct vi_vi *vi);
 int nvi_poke_chan(struct nvi_chan *ch, bool by_app);
 int nvi_progress(struct vi_nic *nic);

@@ -9,7 +9,9 @@
 #include "u_log.h"
 
 const struct vi_fast_ops nvi_fast = {
+	.send_now = nvi_send_now,
 	.post_send = nvi_post_send,
+	.poll_recv = nvi_poll_recv,
 	.poke = nvi_poke,
 	.unpolled = nvi_unpolled,
 };
@@ -307,9 +309,9 @@ void nvi_chan_break_tx(struct nvi_chan *ch, enum nvi_break why)
 	if (why == NVI_BREAK_PROTOCOL)
 		ch->vi->counters.ProtocolErrors++;
 	atomic_store_explicit(&ch->break_pending, why + 1u, memory_order_relaxed);
-	if (u_lock_try(&ch->vi->rx_lock)) {
+	if (u_biased_try(&ch->vi->rx_lock)) {
 		break_for(ch, why);
-		u_lock_drop(&ch->vi->rx_lock);
+		u_biased_drop(&ch->vi->rx_lock);
 		return;
 	}
 	/* Whoever holds rx_lock may not look again; the engine will. */
@@ -377,13 +379,13 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 	uint64_t word;
 	uint32_t why;
 
-	u_lock_take(&vi->rx_lock);
+	u_biased_take(&vi->rx_lock);
 	if (vi->chan == ch && nvi_chan_breaks(ch)) {
 		/* R: the report first, then the slots: what was sent before it is seen. */
 		word = atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire);
 		if (word != 0)
 			drain(ch);
-		u_lock_take(&vi->tx_lock);
+		u_biased_take(&vi->tx_lock);
 		why = atomic_load_explicit(&ch->break_pending, memory_order_relaxed);
 		if (word != 0) {
 			nvi_tx_credit(ch);
@@ -391,9 +393,9 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 		} else if (why != 0) {
 			break_for(ch, (enum nvi_break)(why - 1));
 		}
-		u_lock_drop(&vi->tx_lock);
+		u_biased_drop(&vi->tx_lock);
 	}
-	u_lock_drop(&vi->rx_lock);
+	u_biased_drop(&vi->rx_lock);
 }
 
 /* Is `conn` of `nic` still what the channel is used for? */
@@ -411,16 +413,16 @@ void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum
 {
 	struct vi_vi *vi = ch->vi;
 
-	u_lock_take(&vi->rx_lock);
+	u_biased_take(&vi->rx_lock);
 	if (vi->chan == ch && is_conn(ch, nic, conn)) {
 		drain(ch);
-		u_lock_take(&vi->tx_lock);
+		u_biased_take(&vi->tx_lock);
 		nvi_tx_credit(ch);
 		nvi_chan_break(ch, reason == W_LOST_CLOSED ? NVI_BREAK_PEER_CLOSED : NVI_BREAK_LOST,
 			       W_ERR_NONE, 0, VIP_ERROR_CONN_LOST);
-		u_lock_drop(&vi->tx_lock);
+		u_biased_drop(&vi->tx_lock);
 	}
-	u_lock_drop(&vi->rx_lock);
+	u_biased_drop(&vi->rx_lock);
 }
 
 /* ---- taking apart --------------------------------------------------------------------------- */

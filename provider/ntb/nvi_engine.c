@@ -31,7 +31,7 @@ static int poke_rx(struct nvi_chan *ch, bool by_app, bool *broken_out)
 	struct vi_vi *vi = ch->vi;
 	int moved = 0;
 
-	if (!u_lock_try(&vi->rx_lock))
+	if (!u_biased_try(&vi->rx_lock))
 		return 0;
 	if (vi->chan == ch) {
 		if (by_app)
@@ -43,8 +43,37 @@ static int poke_rx(struct nvi_chan *ch, bool by_app, bool *broken_out)
 			moved = nvi_rx(ch, NVI_RX_BATCH);
 		*broken_out = vi_state(vi) == VIP_STATE_CONNECTED && nvi_chan_breaks(ch);
 	}
-	u_lock_drop(&vi->rx_lock);
+	u_biased_drop(&vi->rx_lock);
 	return moved;
+}
+
+/* Does something wait to be sent or completed, and could it be now?  Without tx_lock: a hint. */
+static inline bool tx_can_go_on(const struct nvi_chan *ch)
+{
+	return atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
+	       (atomic_load_explicit(&ch->in_ctl->credit, memory_order_relaxed) !=
+			atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) ||
+		atomic_load_explicit(&ch->tx_more, memory_order_relaxed) ||
+		atomic_load_explicit(&ch->answer_head, memory_order_relaxed) !=
+			atomic_load_explicit(&ch->answer_tail, memory_order_relaxed));
+}
+
+int nvi_poll_recv(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->chan;
+	int came = 0;
+
+	atomic_store_explicit(&ch->app_pokes,
+			      atomic_load_explicit(&ch->app_pokes, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (nvi_rx_next(ch) != 0) {
+		came = VI_POLL_MOVED;
+		if (u_unlikely(atomic_load_explicit(&ch->by_app, memory_order_relaxed) == 0))
+			atomic_store_explicit(&ch->by_app, 1, memory_order_relaxed);
+	}
+	if (u_unlikely(tx_can_go_on(ch) || nvi_chan_breaks(ch)))
+		came |= VI_POLL_POKE;
+	return came;
 }
 
 static int poke_tx(struct nvi_chan *ch)
@@ -52,11 +81,11 @@ static int poke_tx(struct nvi_chan *ch)
 	struct vi_vi *vi = ch->vi;
 	int moved = 0;
 
-	if (!u_lock_try(&vi->tx_lock))
+	if (!u_biased_try(&vi->tx_lock))
 		return 0;
 	if (vi->chan == ch)
 		moved = nvi_tx_progress(ch);
-	u_lock_drop(&vi->tx_lock);
+	u_biased_drop(&vi->tx_lock);
 	return moved;
 }
 

@@ -8,6 +8,7 @@
 
 #include "nvi.h"
 #include "u_copy.h"
+#include "vi_hot.h"
 
 /* A slot, copied and checked. */
 struct rx_slot {
@@ -97,9 +98,9 @@ static void fail_message(struct nvi_chan *ch, const struct rx_slot *s, enum w_er
 		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, event);
 	if (!reliable(ch))
 		return;
-	u_lock_take(&ch->vi->tx_lock);
+	u_biased_take(&ch->vi->tx_lock);
 	nvi_chan_break(ch, NVI_BREAK_LOCAL, err, s->number, VIP_ERROR_CONN_LOST);
-	u_lock_drop(&ch->vi->tx_lock);
+	u_biased_drop(&ch->vi->tx_lock);
 }
 
 static void count_message(struct nvi_chan *ch, uint32_t total)
@@ -264,9 +265,9 @@ static void rx_write(struct nvi_chan *ch, const struct rx_slot *s)
 static void protocol_error(struct nvi_chan *ch, const struct rx_slot *s)
 {
 	ch->vi->counters.ProtocolErrors++;
-	u_lock_take(&ch->vi->tx_lock);
+	u_biased_take(&ch->vi->tx_lock);
 	nvi_chan_break(ch, NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, s->number, VIP_ERROR_CONN_LOST);
-	u_lock_drop(&ch->vi->tx_lock);
+	u_biased_drop(&ch->vi->tx_lock);
 }
 
 /* The sender could not finish its message: only on the unreliable level it goes on after that. */
@@ -316,9 +317,9 @@ static void rx_read_request(struct nvi_chan *ch, const struct rx_slot *s)
 	ch->answers[tail % NVI_READS_MAX].slot = s->number;
 	atomic_store_explicit(&ch->answer_tail, tail + 1, memory_order_release);
 	/* Whoever poked goes on with the sending side, without this lock. */
-	u_lock_take(&vi->tx_lock);
+	u_biased_take(&vi->tx_lock);
 	nvi_tx_update_waiting(ch);
-	u_lock_drop(&vi->tx_lock);
+	u_biased_drop(&vi->tx_lock);
 }
 
 /* Starts placing the answer to the oldest read. 0, or -EPROTO when no such answer is due. */
@@ -336,13 +337,13 @@ static int begin_read_response(struct nvi_chan *ch, const struct rx_slot *s)
 	m->status = 0;
 	m->total = s->flags & W_F_LAST ? s->frag : s->arg;
 	m->entry = ch->reads[head % NVI_READS_MAX];
-	u_lock_take(&ch->vi->tx_lock);
+	u_biased_take(&ch->vi->tx_lock);
 	wqe = vi_wqe(&ch->vi->sq, m->entry);
 	if (wqe->length != m->total)
 		err = -EPROTO;
 	else if (vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE) != 0)
 		m->status = VIP_STATUS_PROTECTION_ERROR;
-	u_lock_drop(&ch->vi->tx_lock);
+	u_biased_drop(&ch->vi->tx_lock);
 	return err;
 }
 
@@ -351,14 +352,14 @@ static void end_read_response(struct nvi_chan *ch)
 	struct nvi_rx_message *m = &ch->rx;
 	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
 
-	u_lock_take(&ch->vi->tx_lock);
+	u_biased_take(&ch->vi->tx_lock);
 	atomic_store_explicit(&ch->read_head, head + 1, memory_order_release);
 	nvi_complete_send(&ch->vi->sq, m->entry, m->status);
 	if (m->status != 0)
 		nvi_chan_break(ch, NVI_BREAK_LOCAL, W_ERR_SENDER, 0, VIP_ERROR_CONN_LOST);
 	else
 		nvi_tx_progress(ch);
-	u_lock_drop(&ch->vi->tx_lock);
+	u_biased_drop(&ch->vi->tx_lock);
 }
 
 static void rx_read_response(struct nvi_chan *ch, const struct rx_slot *s)
@@ -373,6 +374,60 @@ static void rx_read_response(struct nvi_chan *ch, const struct rx_slot *s)
 		m->status = VIP_STATUS_PROTECTION_ERROR;
 	if (s->flags & W_F_LAST)
 		end_read_response(ch);
+}
+
+/* ---- the short way -------------------------------------------------------------------------- */
+
+/*
+ * A whole message in one slot, for a plain receive that was looked at when it was posted.
+ * Takes it and returns true, or leaves all as it is: whatever is not just so - also
+ * everything malformed - goes the long way.
+ */
+static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
+{
+	const struct w_slot *slot = &ch->in_slots[n & ch->in_mask];
+	struct vi_wq *rq = &ch->vi->rq;
+	struct vi_wqe *wqe = vi_wqe(rq, rq->next);
+	uint32_t status = VIP_STATUS_OP_RECEIVE, frag, arg, what;
+	uint64_t word;
+	bool in_ring;
+
+	/* One load each: the peer may change the slot. */
+	memcpy(&word, &slot->head, sizeof(word));
+	__asm__ volatile("" : "+r"(word));
+	frag = *(const volatile uint32_t *)&slot->head.frag;
+	what = (uint32_t)word;
+	arg = (uint32_t)(word >> 32);
+	if (what & W_WHAT(0, W_F_IMM))
+		status |= VIP_STATUS_IMMEDIATE;
+	else if (u_unlikely(arg != 0))
+		return false;
+	in_ring = (what & W_WHAT(0, W_F_RING)) != 0;
+	if (u_unlikely((what & ~W_WHAT(0, W_F_IMM | W_F_RING | W_F_ACK)) !=
+			       W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST) ||
+		       ch->stream.op != 0 || frag > ch->stream.max_length || rq->next == rq->tail ||
+		       frag > (in_ring ? w_frag_max(ch->in_ring_bytes) : W_INLINE_MAX) ||
+		       wqe->at == NULL || frag > wqe->at_len || frag == 0 ||
+		       wqe->epoch != vi_tpt_epoch(&ch->vi->nic->tpt)))
+		return false;
+	if (what & W_WHAT(0, W_F_ACK))
+		ch->rx_ack = true;
+	if (in_ring) {
+		memcpy(wqe->at,
+		       ch->in_ring + w_ring_place(&ch->rx_cursor, ch->in_ring_bytes, frag), frag);
+	} else if (u_likely(frag <= W_HEAD_INLINE)) {
+		u_copy_small(wqe->at, slot->data, frag);
+	} else {
+		memcpy(wqe->at, slot->data, W_HEAD_INLINE);
+		u_copy_small(wqe->at + W_HEAD_INLINE, slot->more, frag - W_HEAD_INLINE);
+	}
+	wqe->imm = arg;
+	rq->next++;
+	ch->vi->counters.MessagesReceived++;
+	ch->vi->counters.BytesReceived += frag;
+	atomic_store_explicit(&ch->rx_seq, n + 1, memory_order_relaxed);
+	vi_wq_complete_next(rq, wqe, status, frag);
+	return true;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------- */
@@ -452,13 +507,43 @@ static bool credit_due(const struct nvi_chan *ch)
 	       ch->rx_cursor - ch->rx_cursor_credited >= ch->in_ring_bytes / 4;
 }
 
+static void after_rx(struct nvi_chan *ch, uint32_t taken)
+{
+	ch->vi->counters.SlotsReceived += taken;
+	/* rx_seq before the look at `armed`: whoever arms looks the other way round. */
+	if (u_unlikely(ch->peer_fences))
+		atomic_thread_fence(memory_order_seq_cst);
+	nvi_disarm(ch);
+	if (u_unlikely(credit_due(ch)) && vi_state(ch->vi) == VIP_STATE_CONNECTED)
+		nvi_rx_return_credit(ch);
+}
+
+int nvi_rx_next(struct nvi_chan *ch)
+{
+	if (!nvi_rx_ready(ch))
+		return 0;
+	if (u_unlikely(vi_state(ch->vi) != VIP_STATE_CONNECTED ||
+		       !rx_short(ch, atomic_load_explicit(&ch->rx_seq, memory_order_relaxed))))
+		return nvi_rx(ch, NVI_RX_BATCH);
+	after_rx(ch, 1);
+	return 1;
+}
+
 int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 {
 	struct rx_slot s;
 	uint32_t taken = 0;
-	int err = -EAGAIN;
+	int err = 0;
 
 	while (taken < budget && vi_state(ch->vi) == VIP_STATE_CONNECTED) {
+		if (!nvi_rx_ready(ch))
+			break;
+		if (u_likely(rx_short(ch, atomic_load_explicit(&ch->rx_seq, memory_order_relaxed)))) {
+			taken++;
+			if (credit_due(ch))
+				nvi_rx_return_credit(ch);
+			continue;
+		}
 		err = next_slot(ch, &s);
 		if (err != 0)
 			break;
@@ -473,14 +558,7 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 	}
 	if (u_unlikely(err == -EPROTO))
 		protocol_error(ch, &s);
-	if (taken == 0)
-		return 0;
-	ch->vi->counters.SlotsReceived += taken;
-	/* rx_seq before the look at `armed`: whoever arms looks the other way round. */
-	if (u_unlikely(ch->peer_fences))
-		atomic_thread_fence(memory_order_seq_cst);
-	nvi_disarm(ch);
-	if (credit_due(ch) && vi_state(ch->vi) == VIP_STATE_CONNECTED)
-		nvi_rx_return_credit(ch);
+	if (taken != 0)
+		after_rx(ch, taken);
 	return (int)taken;
 }

@@ -14,6 +14,7 @@
 
 #include "nvi.h"
 #include "u_copy.h"
+#include "vi_hot.h"
 
 #define TX_BUDGET (1u << 20)
 
@@ -360,7 +361,10 @@ static bool tx_fragment(struct nvi_chan *ch)
 	last = n == left;
 	memcpy(line.data, bytes, W_HEAD_INLINE);
 	line.head.op = m->op;
-	line.head.flags = fragment_flags(m, last, in_ring) | (last && m->ack ? W_F_ACK : 0);
+	line.head.flags = fragment_flags(m, last, in_ring);
+	/* One that completes when it is out does not wait for credit. */
+	if (last && m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n || in_ring))
+		line.head.flags |= W_F_ACK;
 	line.head.reserved = 0;
 	line.head.arg = last ? (m->with_imm ? m->imm : 0) : m->done == 0 ? m->total : 0;
 	line.head.frag = m->op == W_OP_READ_REQ ? (uint32_t)sizeof(m->rdma) : n;
@@ -428,11 +432,101 @@ int nvi_tx_progress(struct nvi_chan *ch)
 	return credit != 0 || sent != 0;
 }
 
+/* ---- the short way -------------------------------------------------------------------------- */
+
+/* Nothing stands in the way of a message, and the peer's memory is written with plain stores. */
+static inline bool may_send_now(const struct nvi_chan *ch)
+{
+	return ch->tx.op == 0 && ch->out.ops == NULL && slots_used(ch) <= ch->out_mask &&
+	       atomic_load_explicit(&ch->break_pending, memory_order_relaxed) == 0 &&
+	       atomic_load_explicit(&ch->answer_head, memory_order_relaxed) ==
+		       atomic_load_explicit(&ch->answer_tail, memory_order_relaxed);
+}
+
+/* Header and, last, the sequence that publishes the slot. */
+static inline void publish_short(struct nvi_chan *ch, struct w_slot *slot, uint32_t length,
+				 uint32_t imm, uint8_t flags)
+{
+	uint64_t word = W_WHAT(W_OP_SEND, flags | W_F_FIRST | W_F_LAST) | (uint64_t)imm << 32;
+
+	memcpy(&slot->head, &word, sizeof(word));
+	word = length | (uint64_t)w_seq(ch->tx_seq) << 32;
+	/* A: payload and header before the sequence, which goes with the length in one store. */
+	__atomic_store_n((uint64_t *)(void *)&slot->head.frag, word, __ATOMIC_RELEASE);
+	ch->ring_after[ch->tx_seq & ch->out_mask] = ch->ring_cursor;
+	ch->tx_seq++;
+	nvi_ring_slots(ch);
+}
+
+static inline void count_sent(struct nvi_chan *ch, uint32_t length)
+{
+	ch->vi->counters.SlotsSent++;
+	ch->vi->counters.MessagesSent++;
+	ch->vi->counters.BytesSent += length;
+}
+
+/* From the consumer's memory, which was looked at just now, straight into the peer's. */
+bool nvi_send_now(struct vi_vi *vi, const struct vi_look *look)
+{
+	struct nvi_chan *ch = vi->chan;
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	uint32_t n = look->length;
+	bool with_imm = (look->control & VIP_CONTROL_IMMEDIATE) != 0;
+
+	if (u_unlikely(n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION ||
+		       !may_send_now(ch)))
+		return false;
+	if (u_likely(n <= W_HEAD_INLINE)) {
+		u_copy_small(slot->data, look->at, n);
+	} else {
+		memcpy(slot->data, look->at, W_HEAD_INLINE);
+		u_copy_small(slot->more, look->at + W_HEAD_INLINE, n - W_HEAD_INLINE);
+	}
+	publish_short(ch, slot, n, with_imm ? look->imm : 0, with_imm ? W_F_IMM : 0);
+	count_sent(ch, n);
+	return true;
+}
+
+/*
+ * The descriptor just posted, if it is plain and fits into one fragment of the ring: copied
+ * from its memory, which was looked at as it was posted.  Returns false, and did nothing,
+ * for any other.
+ */
+static bool send_ring(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	bool with_imm = (wqe->control & VIP_CONTROL_IMMEDIATE) != 0;
+	bool ack = ch->level != VIP_SERVICE_UNRELIABLE;
+	uint64_t cursor = ch->ring_cursor;
+	uint32_t offset, n = wqe->length;
+
+	if (wqe->at == NULL || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
+	    n > ch->out_frag_max || !may_send_now(ch))
+		return false;
+	offset = w_ring_place(&cursor, ch->out_ring_bytes, n);
+	if (u_unlikely(cursor - ch->ring_freed > ch->out_ring_bytes))
+		return false;
+	memcpy(ch->out_ring + offset, wqe->at, n);
+	ch->ring_cursor = cursor;
+	wqe->first = ch->tx_seq;
+	publish_short(ch, slot, n, with_imm ? wqe->imm : 0,
+		      (uint8_t)(W_F_RING | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
+	wqe->mark = ch->tx_seq;
+	sq->next++;
+	count_sent(ch, n);
+	if (!ack)
+		nvi_complete_send(sq, sq->next - 1, 0);
+	return true;
+}
+
 void nvi_post_send(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->chan;
 
-	tx_run(ch);
+	if (!send_ring(ch))
+		tx_run(ch);
 	nvi_tx_update_waiting(ch);
 	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
 		return;

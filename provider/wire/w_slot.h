@@ -82,6 +82,9 @@ struct w_head {
 };
 static_assert(sizeof(struct w_head) == 16, "w_head");
 
+/* The first four bytes of a header, of which `reserved` is 0. */
+#define W_WHAT(op, flags) ((uint32_t)(op) | (uint32_t)(flags) << 8)
+
 struct w_slot {
 	uint8_t data[W_HEAD_INLINE];
 	struct w_head head;

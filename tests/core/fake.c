@@ -65,7 +65,7 @@ static struct vi_wq *wq_of(struct vi_vi *vi, int is_recv)
 	return is_recv ? &vi->rq : &vi->sq;
 }
 
-static struct u_lock *lock_of(struct vi_vi *vi, int is_recv)
+static struct u_biased *lock_of(struct vi_vi *vi, int is_recv)
 {
 	return is_recv ? &vi->rx_lock : &vi->tx_lock;
 }
@@ -117,7 +117,22 @@ static int poke(struct vi_vi *vi)
 	return 1;
 }
 
-static const struct vi_fast_ops fake_fast = { .post_send = post_send, .poke = poke };
+static bool send_now(struct vi_vi *vi, const struct vi_look *look)
+{
+	return false;
+}
+
+static int poll_recv(struct vi_vi *vi)
+{
+	return VI_POLL_POKE;
+}
+
+static const struct vi_fast_ops fake_fast = {
+	.send_now = send_now,
+	.post_send = post_send,
+	.poll_recv = poll_recv,
+	.poke = poke,
+};
 
 static void connected(struct vi_vi *vi)
 {
@@ -418,9 +433,9 @@ void fake_start(VIP_VI_HANDLE handle, int is_recv, uint32_t count)
 {
 	struct vi_vi *vi = vi_of(handle);
 
-	u_lock_take(lock_of(vi, is_recv));
+	u_biased_take(lock_of(vi, is_recv));
 	wq_of(vi, is_recv)->next += count;
-	u_lock_drop(lock_of(vi, is_recv));
+	u_biased_drop(lock_of(vi, is_recv));
 }
 
 void fake_complete(VIP_VI_HANDLE handle, int is_recv, uint32_t i, uint32_t status, uint32_t length,
@@ -430,22 +445,22 @@ void fake_complete(VIP_VI_HANDLE handle, int is_recv, uint32_t i, uint32_t statu
 	struct vi_wq *wq = wq_of(vi, is_recv);
 	uint32_t n;
 
-	u_lock_take(lock_of(vi, is_recv));
+	u_biased_take(lock_of(vi, is_recv));
 	n = atomic_load(&wq->done) + i;
 	if ((int32_t)(n + 1 - wq->next) > 0)
 		wq->next = n + 1;
 	vi_wqe(wq, n)->imm = imm;
 	vi_wq_complete(wq, n, status, length);
-	u_lock_drop(lock_of(vi, is_recv));
+	u_biased_drop(lock_of(vi, is_recv));
 }
 
 void fake_complete_at(VIP_VI_HANDLE handle, int is_recv, uint32_t n, uint32_t status)
 {
 	struct vi_vi *vi = vi_of(handle);
 
-	u_lock_take(lock_of(vi, is_recv));
+	u_biased_take(lock_of(vi, is_recv));
 	vi_wq_complete(wq_of(vi, is_recv), n, status, 0);
-	u_lock_drop(lock_of(vi, is_recv));
+	u_biased_drop(lock_of(vi, is_recv));
 }
 
 uint32_t fake_capacity(VIP_VI_HANDLE handle, int is_recv)
@@ -470,9 +485,9 @@ uint32_t fake_check_send(VIP_VI_HANDLE handle, uint32_t i)
 	struct vi_vi *vi = vi_of(handle);
 	uint32_t bits;
 
-	u_lock_take(&vi->tx_lock);
+	u_biased_take(&vi->tx_lock);
 	bits = vi_desc_check_send(vi, entry(vi, 0, i));
-	u_lock_drop(&vi->tx_lock);
+	u_biased_drop(&vi->tx_lock);
 	return bits;
 }
 
@@ -481,9 +496,9 @@ uint32_t fake_check_recv(VIP_VI_HANDLE handle, uint32_t i, uint64_t *capacity_ou
 	struct vi_vi *vi = vi_of(handle);
 	uint32_t bits;
 
-	u_lock_take(&vi->rx_lock);
+	u_biased_take(&vi->rx_lock);
 	bits = vi_desc_check_recv(vi, entry(vi, 1, i), capacity_out);
-	u_lock_drop(&vi->rx_lock);
+	u_biased_drop(&vi->rx_lock);
 	return bits;
 }
 
@@ -495,13 +510,13 @@ int fake_walk(VIP_VI_HANDLE handle, int is_recv, uint32_t i, uint32_t want, stru
 	uint32_t count = 0;
 	int err;
 
-	u_lock_take(lock_of(vi, is_recv));
+	u_biased_take(lock_of(vi, is_recv));
 	err = vi_sg_init(&sg, vi, entry(vi, is_recv, i), is_recv ? VI_WRITE : VI_READ);
 	while (err == 0 && count < max) {
 		err = vi_sg_next(&sg, want, &out[count].addr, &out[count].len);
 		count += err == 0;
 	}
-	u_lock_drop(lock_of(vi, is_recv));
+	u_biased_drop(lock_of(vi, is_recv));
 	return err == 0 || err == -ENOSPC ? (int)count : err;
 }
 
@@ -515,9 +530,9 @@ void fake_locked(VIP_VI_HANDLE handle, int is_recv, void (*fn)(void *), void *ar
 {
 	struct vi_vi *vi = vi_of(handle);
 
-	u_lock_take(lock_of(vi, is_recv));
+	u_biased_take(lock_of(vi, is_recv));
 	fn(arg);
-	u_lock_drop(lock_of(vi, is_recv));
+	u_biased_drop(lock_of(vi, is_recv));
 }
 
 void fake_raise(VIP_NIC_HANDLE nic, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, VIP_ERROR_CODE code)
@@ -534,9 +549,9 @@ void fake_mark(VIP_VI_HANDLE handle, int is_recv)
 {
 	struct vi_vi *vi = vi_of(handle);
 
-	u_lock_take(lock_of(vi, is_recv));
+	u_biased_take(lock_of(vi, is_recv));
 	vi_cq_mark(wq_of(vi, is_recv));
-	u_lock_drop(lock_of(vi, is_recv));
+	u_biased_drop(lock_of(vi, is_recv));
 }
 
 void fake_wait_mode(VIP_NIC_HANDLE nic, int mode)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvi_loop.h"
+#include "vi_hot.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -220,16 +221,19 @@ void nvi_loop_deregister(struct nvi_loop *loop, void *addr, VIP_MEM_HANDLE handl
 		abort();
 }
 
-static int post(struct vi_vi *vi, struct vi_wq *wq, struct u_lock *lock, VIP_DESCRIPTOR *d,
+static int post(struct vi_vi *vi, struct vi_wq *wq, struct u_biased *lock, VIP_DESCRIPTOR *d,
 		VIP_MEM_HANDLE h)
 {
+	struct vi_look look;
 	int err;
 
-	u_lock_take(lock);
-	err = vi_wq_push(wq, d, h);
+	u_biased_take(lock);
+	err = vi_look(wq, wq->is_recv, d, h, &look);
+	if (err == 0)
+		err = vi_wq_push(wq, d, h, &look);
 	if (err == 0 && !wq->is_recv && vi_state(vi) == VIP_STATE_CONNECTED)
 		vi->fast->post_send(vi);
-	u_lock_drop(lock);
+	u_biased_drop(lock);
 	return err;
 }
 
@@ -243,13 +247,13 @@ int nvi_loop_post_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_ME
 	return post(loop->vi[end], &loop->vi[end]->rq, &loop->vi[end]->rx_lock, d, h);
 }
 
-static int pop(struct vi_wq *wq, struct u_lock *lock, VIP_DESCRIPTOR **d_out)
+static int pop(struct vi_wq *wq, struct u_biased *lock, VIP_DESCRIPTOR **d_out)
 {
 	int got;
 
-	u_lock_take(lock);
+	u_biased_take(lock);
 	got = vi_wq_pop(wq, d_out);
-	u_lock_drop(lock);
+	u_biased_drop(lock);
 	return got;
 }
 

@@ -96,7 +96,6 @@ VIP_RETURN VipxProgress(VIP_NIC_HANDLE NicHandle)
 
 	if (nic == NULL)
 		return VIP_INVALID_PARAMETER;
-	vi_nic_polled(nic);
 	moved = nic->ops->progress(nic);
 	vi_ref_put(&nic->ref);
 	return moved > 0 ? VIP_SUCCESS : VIP_NOT_DONE;

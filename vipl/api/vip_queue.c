@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "u_time.h"
+#include "vi_hot.h"
 #include "vip_api.h"
 
 VIP_RETURN VipPostSend(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
@@ -26,7 +27,7 @@ VIP_RETURN VipPostRecv(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
 	return vi_return(vi_post_recv(vi, id, DescriptorPtr, MemoryHandle));
 }
 
-/* What vi_queue_done() answered; `busy` is the word for a head in progress. */
+/* What vi_send_done() or vi_recv_done() answered; `busy` is the word for a head in progress. */
 static VIP_RETURN taken(int got, VIP_RETURN busy)
 {
 	if (u_likely(got == 1))
@@ -36,27 +37,30 @@ static VIP_RETURN taken(int got, VIP_RETURN busy)
 	return got == 2 || got == -ENOENT ? VIP_DESCRIPTOR_ERROR : vi_return(got);
 }
 
-static VIP_RETURN queue_done(const void *handle, bool is_recv, VIP_DESCRIPTOR **out)
-{
-	uint64_t id = vi_handle_id(handle);
-	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
-
-	if (u_unlikely(out == NULL))
-		return VIP_INVALID_PARAMETER;
-	*out = NULL;
-	if (u_unlikely(vi == NULL))
-		return VIP_INVALID_PARAMETER;
-	return taken(vi_queue_done(vi, id, is_recv, out), VIP_NOT_DONE);
-}
-
 VIP_RETURN VipSendDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr)
 {
-	return queue_done(ViHandle, false, DescriptorPtr);
+	uint64_t id = vi_handle_id(ViHandle);
+	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
+
+	if (u_unlikely(DescriptorPtr == NULL))
+		return VIP_INVALID_PARAMETER;
+	*DescriptorPtr = NULL;
+	if (u_unlikely(vi == NULL))
+		return VIP_INVALID_PARAMETER;
+	return taken(vi_send_done(vi, id, DescriptorPtr), VIP_NOT_DONE);
 }
 
 VIP_RETURN VipRecvDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr)
 {
-	return queue_done(ViHandle, true, DescriptorPtr);
+	uint64_t id = vi_handle_id(ViHandle);
+	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
+
+	if (u_unlikely(DescriptorPtr == NULL))
+		return VIP_INVALID_PARAMETER;
+	*DescriptorPtr = NULL;
+	if (u_unlikely(vi == NULL))
+		return VIP_INVALID_PARAMETER;
+	return taken(vi_recv_done(vi, id, DescriptorPtr), VIP_NOT_DONE);
 }
 
 static VIP_RETURN queue_wait(const void *handle, bool is_recv, VIP_ULONG timeout,

@@ -15,12 +15,15 @@
 #ifndef VI_CORE_H
 #define VI_CORE_H
 
+#include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "u_base.h"
+#include "u_biased.h"
 #include "u_idtab.h"
 #include "u_lock.h"
 #include "vipl.h"
@@ -128,7 +131,7 @@ enum vi_access {
 };
 
 struct vi_region {
-	_Atomic uint32_t handle; /* 0 while free; stored last to register, first to deregister */
+	_Alignas(U_LINE) _Atomic uint32_t handle; /* 0 while free; stored last to register, first to deregister */
 	_Atomic uint32_t rights; /* mask of enum vi_access */
 	_Atomic uint64_t base;
 	_Atomic uint64_t length;
@@ -141,6 +144,11 @@ struct vi_region {
 };
 
 struct vi_tpt {
+	/*
+	 * Changes whenever a right is taken away: what a check under an older epoch allowed must be
+	 * checked again.  Read before the check; changed before the wait for the VIs' locks.
+	 */
+	_Atomic uint64_t epoch;
 	struct vi_region *_Atomic chunk[VI_TPT_CHUNKS];
 	uint32_t slots;		       /* ever used; under nic->lock as all below */
 	uint32_t free_head, free_tail; /* slots, 0 for none; first in, first out */
@@ -149,6 +157,42 @@ struct vi_tpt {
 	uint32_t count;
 	uint64_t bytes;
 };
+
+static inline uint64_t vi_tpt_epoch(const struct vi_tpt *tpt)
+{
+	return atomic_load_explicit(&tpt->epoch, memory_order_acquire);
+}
+
+/* The region of a live handle, or NULL. */
+static inline struct vi_region *vi_tpt_region(const struct vi_tpt *tpt, uint32_t handle)
+{
+	uint32_t slot = handle & ((1u << VI_TPT_SLOT_BITS) - 1);
+	/* R: pairs with the release in add_slot(). */
+	struct vi_region *chunk =
+		atomic_load_explicit(&tpt->chunk[slot / VI_TPT_CHUNK], memory_order_acquire);
+	struct vi_region *r = chunk != NULL ? &chunk[slot % VI_TPT_CHUNK] : NULL;
+
+	/* R: pairs with the release in vi_mem_register(). */
+	if (u_unlikely(r == NULL || handle == 0 ||
+		       atomic_load_explicit(&r->handle, memory_order_acquire) != handle))
+		return NULL;
+	return r;
+}
+
+/* Does the region allow a VI of `ptag` all of `access` to [addr, addr + len)? */
+static inline bool vi_region_allows(const struct vi_region *r, uint64_t ptag, uint64_t addr,
+				    uint64_t len, uint32_t access)
+{
+	uint64_t region_ptag = atomic_load_explicit(&r->ptag, memory_order_relaxed);
+	uint64_t base = atomic_load_explicit(&r->base, memory_order_relaxed);
+	uint64_t length = atomic_load_explicit(&r->length, memory_order_relaxed);
+
+	if (u_unlikely((atomic_load_explicit(&r->rights, memory_order_relaxed) & access) != access))
+		return false;
+	if (u_unlikely(ptag != region_ptag && ptag != 0 && region_ptag != 0))
+		return false;
+	return u_likely(addr >= base && u_range_ok(addr - base, len, length));
+}
 
 /*
  * May a VI with protection tag `ptag` (id, 0 for none) access [addr, addr + len)
@@ -161,8 +205,8 @@ struct vi_tpt {
 void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint64_t len,
 		   uint32_t handle, uint32_t access);
 
-/* The region of a live handle (caller holds nic->lock), or NULL. */
-struct vi_region *vi_tpt_find(struct vi_nic *nic, uint32_t handle);
+/* From here on what was checked before is checked again. */
+void vi_tpt_change(struct vi_nic *nic);
 
 int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 		    void *window, VIP_MEM_HANDLE *handle_out);
@@ -198,6 +242,13 @@ void vi_ptag_put(struct vi_ptag *ptag); /* caller holds nic->lock; accepts NULL 
  */
 struct vi_wqe {
 	VIP_DESCRIPTOR *desc;
+	/*
+	 * A plain send or receive with one segment: its memory, checked under `epoch`; else NULL.
+	 * As long as the epoch is the table's the descriptor needs no other check.
+	 */
+	uint8_t *at;
+	uint64_t epoch;	 /* of the table, before the descriptor's memory was checked */
+	uint32_t at_len;
 	uint32_t handle; /* of the descriptor's memory */
 	uint32_t length; /* total bytes, as posted (sends) or received */
 	uint32_t status; /* 0 until complete, then what goes into the descriptor */
@@ -206,7 +257,9 @@ struct vi_wqe {
 	uint16_t segs;	  /* SegCount as posted */
 	uint32_t mark;	  /* the provider's own (e.g. its last slot) */
 	uint32_t first;	  /* the provider's own (e.g. its first slot) */
+	uint32_t unused[2]; /* entries are whole lines */
 };
+static_assert(sizeof(struct vi_wqe) == U_LINE, "vi_wqe");
 
 /*
  * Counters run freely; entries are wqe[n & mask].  Order:
@@ -222,6 +275,14 @@ struct vi_ready { /* a queue on the dispatcher's list; under the event lock */
 	struct vi_cq *cq;
 };
 
+/* The region that a queue's descriptors lay in last: what the table said under `epoch`. */
+struct vi_grant {
+	uint64_t epoch;
+	uint64_t base, end;
+	uint32_t handle;
+	uint32_t rights; /* 0: nothing is known */
+};
+
 struct vi_wq {
 	struct vi_wqe *wqe;
 	uint32_t mask; /* entries - 1; grows by doubling up to VI_MAX_DESCRIPTORS */
@@ -233,6 +294,7 @@ struct vi_wq {
 	struct vi_cq *cq;	/* for life; NULL: polled directly */
 	struct vi_vi *vi;
 	bool is_recv;
+	struct vi_grant grant;
 	/*
 	 * Is the queue on its CQ's hot list or on the way to it?  Set by vi_cq_mark();
 	 * cleared under cq->lock and the queue's lock by a poll that found it idle.
@@ -258,12 +320,6 @@ int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *c
 void vi_wq_fini(struct vi_wq *wq); /* also cancels its handlers */
 
 /*
- * Appends `desc`.  Returns 0 or -ENOBUFS when VI_MAX_DESCRIPTORS are queued, -ENOMEM.
- * Reads the control segment once into the record.  Caller holds the lock.
- */
-int vi_wq_push(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle);
-
-/*
  * Completes entry n (done <= n < tail) with `status` (VIP_STATUS_DONE is added) and `length`.
  * `status` carries the VIP_STATUS_OP_ bits too, and on a receive VIP_STATUS_IMMEDIATE if
  * wqe->imm holds the peer's data.  Entries complete towards the consumer
@@ -286,7 +342,18 @@ void vi_wq_flush(struct vi_wq *wq, uint32_t status);
  * Dequeues the head.  1: *desc_out complete without error; 2: complete with error;
  * 0: head in progress; -ENOENT: queue empty.  Caller holds the lock.
  */
-int vi_wq_pop(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out);
+static inline int vi_wq_pop(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out)
+{
+	struct vi_wqe *wqe;
+
+	if (u_unlikely(wq->head == wq->tail))
+		return -ENOENT;
+	if (wq->head == atomic_load_explicit(&wq->done, memory_order_relaxed))
+		return 0;
+	wqe = vi_wqe(wq, wq->head++);
+	*desc_out = wqe->desc;
+	return u_unlikely(wqe->status & VIP_STATUS_ERROR_MASK) ? 2 : 1;
+}
 
 static inline bool vi_wq_empty(const struct vi_wq *wq)
 {
@@ -356,9 +423,9 @@ struct vi_vi {
 	uint64_t max_transfer;
 	bool rdma_write, rdma_read;
 
-	_Alignas(U_LINE_PAIR) struct u_lock tx_lock;
+	_Alignas(U_LINE_PAIR) struct u_biased tx_lock;
 	struct vi_wq sq;
-	_Alignas(U_LINE_PAIR) struct u_lock rx_lock;
+	_Alignas(U_LINE_PAIR) struct u_biased rx_lock;
 	struct vi_wq rq;
 
 	/* Cold. */
@@ -409,21 +476,7 @@ void vi_break(struct vi_vi *vi, bool raise, VIP_ERROR_CODE event);
 
 /* ---- posting and taking descriptors ---------------------------------------------------------- */
 
-/*
- * The calls of the data path.  They hold no reference: `id` is compared under the
- * queue's lock.  -EINVAL: stale id, or a descriptor that raised
- * VIP_ERROR_POST_DESC; -ENOBUFS: full, VIP_ERROR_VI_OVERRUN was raised.
- */
-int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
-int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
-
-/*
- * Takes the head of a queue, after a poke if it is in progress.  1: complete
- * without error; 2: with error; 0: in progress; -ENOENT: empty; -EINVAL: stale id.
- */
-int vi_queue_done(struct vi_vi *vi, uint64_t id, bool is_recv, VIP_DESCRIPTOR **desc_out);
-
-/* As vi_queue_done(), waiting; 0 at the deadline.  -EINVAL also for a queue with a CQ. */
+/* As vi_send_done() or vi_recv_done() of vi_hot.h, waiting; 0 at the deadline.  -EINVAL also for a queue with a CQ. */
 int vi_queue_wait(struct vi_vi *vi, bool is_recv, int64_t deadline, VIP_DESCRIPTOR **desc_out);
 
 /* Arms a one-shot handler.  -EINVAL for a queue with a CQ; -ENOMEM; -ENOSPC: no thread. */
@@ -445,7 +498,7 @@ int vi_queue_notify(struct vi_vi *vi, bool is_recv, void *context,
 #define VI_CQ_IDLE_POLLS 4096u /* after so many polls without completion a queue is not hot */
 
 struct vi_cq {
-	struct u_lock lock; /* hot list, taken counters, handlers */
+	struct u_biased lock; /* hot list, taken counters, handlers */
 	struct vi_nic *nic;
 	_Atomic uint64_t id; /* 0 when destroyed */
 	uint32_t entries;    /* as asked for */
@@ -569,7 +622,6 @@ struct vi_nic {
 	struct vi_dispatcher *dispatcher; /* vi_event.c: thread "vi-event", started on first need */
 	/* Armed notify handlers and CQ descriptors: somebody must progress. */
 	_Atomic uint32_t notify_armed;
-	_Atomic uint32_t polls;	 /* bumped by every poll of the application, for the provider */
 	_Atomic uint64_t sleeps; /* times a thread went to sleep in vi_wait() */
 	_Atomic bool ns_ready;	 /* VipNSInit was called */
 	bool fence;		 /* no membarrier: completers fence before they look for sleepers */
@@ -584,13 +636,6 @@ int vi_nic_close(struct vi_nic *nic, uint64_t id);
 
 /* The NIC of a handle, held until vi_ref_put(&nic->ref), or NULL. */
 struct vi_nic *vi_nic_get(const void *handle);
-
-static inline void vi_nic_polled(struct vi_nic *nic)
-{
-	atomic_store_explicit(&nic->polls,
-			      atomic_load_explicit(&nic->polls, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-}
 
 /* Sums the counters of the NIC, or gives those of one VI. */
 void vi_nic_counters(struct vi_nic *nic, struct vi_vi *vi, VIPX_COUNTERS *out);

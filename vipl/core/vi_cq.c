@@ -128,18 +128,18 @@ static uint64_t count_entries(struct vi_cq *cq)
 /* May this queue be forgotten until it completes something?  Then it is not hot any more. */
 static bool cool_down(struct vi_wq *wq)
 {
-	struct u_lock *lock = wq->is_recv ? &wq->vi->rx_lock : &wq->vi->tx_lock;
+	struct u_biased *lock = wq->is_recv ? &wq->vi->rx_lock : &wq->vi->tx_lock;
 	uint32_t done;
 	bool cold;
 
-	if (!u_lock_try(lock))
+	if (!u_biased_try(lock))
 		return false;
 	/* Under the queue's lock nothing completes: no entry can slip between look and store. */
 	done = atomic_load_explicit(&wq->done, memory_order_relaxed);
 	cold = wq_entries(wq) == 0 && (wq->is_recv || done == wq->tail);
 	if (cold)
 		atomic_store_explicit(&wq->hot, 0, memory_order_relaxed);
-	u_lock_drop(lock);
+	u_biased_drop(lock);
 	return cold;
 }
 
@@ -202,7 +202,6 @@ static int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	if (u_likely(vi_cq_take(cq, wq_out)))
 		return 1;
-	vi_nic_polled(cq->nic);
 	return poke_and_take(cq, wq_out);
 }
 
@@ -212,7 +211,7 @@ int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_ou
 	uint64_t vi = 0;
 	int got = -EINVAL;
 
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	/* Entries of a VI that is being destroyed (id 0) vanish with it. */
 	while (vi == 0 && u_likely(atomic_load_explicit(&cq->id, memory_order_relaxed) == id)) {
 		got = poll_once(cq, &wq);
@@ -224,7 +223,7 @@ int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_ou
 		*vi_out = vi;
 		*is_recv_out = wq->is_recv;
 	}
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 	return got;
 }
 
@@ -294,9 +293,9 @@ static void armed_barrier(struct vi_cq *cq)
 	atomic_thread_fence(memory_order_seq_cst);
 	u_membarrier();
 	cq->nic->ops->progress(cq->nic);
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	there = has_entry(cq);
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 	if (there)
 		vi_cq_alert(cq);
 }
@@ -314,10 +313,10 @@ int vi_cq_notify(struct vi_cq *cq, void *context,
 		return -ENOMEM;
 	n->context = context;
 	n->on_cq = handler;
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	vi_notify_append(&cq->notify_first, &cq->notify_last, n);
 	armed_add(cq);
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 	armed_barrier(cq);
 	return 0;
 }
@@ -326,14 +325,14 @@ int vi_cq_fd(struct vi_cq *cq, int *fd_out)
 {
 	int fd;
 
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	fd = cq->event_fd;
 	if (fd == VI_CQ_FD_NONE) {
 		fd = u_fd_above_std(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 		if (fd >= 0)
 			cq->event_fd = fd;
 	}
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 	if (fd < 0)
 		return -EMFILE;
 	*fd_out = fd;
@@ -411,11 +410,11 @@ static int create_locked(struct vi_nic *nic, uint32_t entries, struct vi_cq **ou
 		vi_pool_put(&cq_pool, cq);
 		return -ENOSPC;
 	}
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	cq_fields(cq, nic, entries);
 	atomic_store_explicit(&cq->id, id, memory_order_relaxed);
 	vi_ref_revive(&cq->ref);
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 	cq_link(nic, cq);
 	*out = cq;
 	return 0;
@@ -443,7 +442,7 @@ static int retire(struct vi_cq *cq, uint64_t id)
 {
 	int err = 0;
 
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	if (atomic_load_explicit(&cq->id, memory_order_relaxed) != id)
 		err = -EINVAL;
 	else if (cq->attached != 0 || !vi_ref_kill(&cq->ref))
@@ -454,7 +453,7 @@ static int retire(struct vi_cq *cq, uint64_t id)
 		if (atomic_exchange_explicit(&cq->fd_armed, 0, memory_order_relaxed) != 0)
 			armed_sub(cq, 1);
 	}
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 	return err;
 }
 
@@ -498,12 +497,12 @@ int vi_cq_resize(struct vi_cq *cq, uint32_t entries)
 
 	if (err != 0)
 		return err;
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	if (count_entries(cq) > entries)
 		err = -ENOSPC;
 	else
 		cq->entries = entries;
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 	return err;
 }
 
@@ -526,17 +525,17 @@ int vi_cq_attach(struct vi_cq *cq, struct vi_wq *wq)
 {
 	int err;
 
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	err = reserve_hot(cq, cq->attached + 1);
 	if (err == 0)
 		cq->attached++;
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 	return err;
 }
 
 void vi_cq_detach(struct vi_cq *cq, struct vi_wq *wq)
 {
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	look_at_marked(cq);
 	for (uint32_t i = 0; i < cq->hot_count; i++) {
 		if (cq->hot[i] == wq) {
@@ -546,5 +545,5 @@ void vi_cq_detach(struct vi_cq *cq, struct vi_wq *wq)
 	}
 	atomic_store_explicit(&wq->hot, 0, memory_order_relaxed);
 	cq->attached--;
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 }

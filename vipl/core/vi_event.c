@@ -206,11 +206,11 @@ static void run_wq(struct vi_dispatcher *d, const struct task *t)
 {
 	struct vi_wq *wq = t->ready->wq;
 	struct vi_vi *vi = wq->vi;
-	struct u_lock *lock = wq->is_recv ? &vi->rx_lock : &vi->tx_lock;
+	struct u_biased *lock = wq->is_recv ? &vi->rx_lock : &vi->tx_lock;
 	struct vi_notify *n = NULL;
 	VIP_DESCRIPTOR *desc;
 
-	u_lock_take(lock);
+	u_biased_take(lock);
 	if (atomic_load_explicit(&vi->id, memory_order_relaxed) == t->id &&
 	    wq->notify_first != NULL && vi_wq_pop(wq, &desc) > 0) {
 		n = notify_take(&wq->notify_first, &wq->notify_last);
@@ -219,7 +219,7 @@ static void run_wq(struct vi_dispatcher *d, const struct task *t)
 		    wq->head != atomic_load_explicit(&wq->done, memory_order_relaxed))
 			vi_event_ready(d->nic, &wq->ready);
 	}
-	u_lock_drop(lock);
+	u_biased_drop(lock);
 	if (n != NULL)
 		n->on_desc(n->context, vi_id_handle(t->nic), vi_id_handle(t->id), desc);
 	free(n);
@@ -233,7 +233,7 @@ static void run_cq(struct vi_dispatcher *d, const struct task *t)
 	uint64_t id = 0;
 	bool is_recv = false;
 
-	u_lock_take(&cq->lock);
+	u_biased_take(&cq->lock);
 	while (id == 0 && atomic_load_explicit(&cq->id, memory_order_relaxed) == t->id &&
 	       cq->notify_first != NULL && vi_cq_take(cq, &wq))
 		id = atomic_load_explicit(&wq->vi->id, memory_order_relaxed);
@@ -245,7 +245,7 @@ static void run_cq(struct vi_dispatcher *d, const struct task *t)
 		if (cq->notify_first != NULL)
 			vi_event_ready(d->nic, &cq->ready);
 	}
-	u_lock_drop(&cq->lock);
+	u_biased_drop(&cq->lock);
 	if (n != NULL)
 		n->on_cq(n->context, vi_id_handle(t->nic), vi_id_handle(id),
 			 is_recv ? VIP_TRUE : VIP_FALSE);

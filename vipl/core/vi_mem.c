@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,42 +35,14 @@ static struct vi_region *slot_region(const struct vi_tpt *tpt, uint32_t slot)
 	return chunk != NULL ? &chunk[slot % VI_TPT_CHUNK] : NULL;
 }
 
-static struct vi_region *handle_region(const struct vi_tpt *tpt, uint32_t handle)
-{
-	struct vi_region *r = slot_region(tpt, handle & SLOT_MASK);
-
-	/* R: pairs with the release in vi_mem_register(). */
-	if (u_unlikely(r == NULL || handle == 0 ||
-		       atomic_load_explicit(&r->handle, memory_order_acquire) != handle))
-		return NULL;
-	return r;
-}
-
 void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint64_t len,
 		   uint32_t handle, uint32_t access)
 {
-	struct vi_region *r = handle_region(&nic->tpt, handle);
-	uint64_t region_ptag;
-	uint64_t base;
+	const struct vi_region *r = vi_tpt_region(&nic->tpt, handle);
 
-	if (u_unlikely(r == NULL))
-		return NULL;
-	if (u_unlikely((atomic_load_explicit(&r->rights, memory_order_relaxed) & access) != access))
-		return NULL;
-	region_ptag = atomic_load_explicit(&r->ptag, memory_order_relaxed);
-	if (u_unlikely(ptag != region_ptag && ptag != 0 && region_ptag != 0))
-		return NULL;
-	base = atomic_load_explicit(&r->base, memory_order_relaxed);
-	if (u_unlikely(addr < base ||
-		       !u_range_ok(addr - base, len,
-				   atomic_load_explicit(&r->length, memory_order_relaxed))))
+	if (u_unlikely(r == NULL || !vi_region_allows(r, ptag, addr, len, access)))
 		return NULL;
 	return (void *)(uintptr_t)addr;
-}
-
-struct vi_region *vi_tpt_find(struct vi_nic *nic, uint32_t handle)
-{
-	return handle_region(&nic->tpt, handle);
 }
 
 /* ---- slots ---------------------------------------------------------------------------------- */
@@ -107,9 +80,10 @@ static uint32_t add_slot(struct vi_tpt *tpt)
 	if (slot > SLOT_MASK)
 		return 0;
 	if (slot_region(tpt, slot) == NULL) {
-		chunk = calloc(VI_TPT_CHUNK, sizeof(*chunk));
+		chunk = aligned_alloc(U_LINE, VI_TPT_CHUNK * sizeof(*chunk));
 		if (chunk == NULL)
 			return 0;
+		memset(chunk, 0, VI_TPT_CHUNK * sizeof(*chunk));
 		atomic_store_explicit(&tpt->chunk[slot / VI_TPT_CHUNK], chunk,
 				      memory_order_release);
 	}
@@ -290,24 +264,29 @@ int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_
 	return err;
 }
 
+void vi_tpt_change(struct vi_nic *nic)
+{
+	atomic_fetch_add_explicit(&nic->tpt.epoch, 1, memory_order_release);
+}
+
 /*
- * Passes through both locks of every VI: whoever had found the old state of the
+ * Waits for both locks of every VI: whoever had found the old state of the
  * table and copies under such a lock has finished.  Caller holds nic->lock.
  */
 static void grace(struct vi_nic *nic)
 {
+	vi_tpt_change(nic);
+	u_biased_grace_begin();
 	for (struct vi_vi *vi = nic->vis; vi != NULL; vi = vi->next) {
-		u_lock_take(&vi->rx_lock);
-		u_lock_drop(&vi->rx_lock);
-		u_lock_take(&vi->tx_lock);
-		u_lock_drop(&vi->tx_lock);
+		u_biased_grace(&vi->rx_lock);
+		u_biased_grace(&vi->tx_lock);
 	}
 }
 
 /* The live region of this handle and start address. Caller holds nic->lock. */
 static struct vi_region *own_region(struct vi_nic *nic, const void *addr, VIP_MEM_HANDLE handle)
 {
-	struct vi_region *r = vi_tpt_find(nic, handle);
+	struct vi_region *r = vi_tpt_region(&nic->tpt, handle);
 
 	if (r == NULL ||
 	    atomic_load_explicit(&r->base, memory_order_relaxed) != (uint64_t)(uintptr_t)addr)

@@ -143,6 +143,11 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 
 static void none_post_send(struct vi_vi *vi) {}
 
+static bool none_send_now(struct vi_vi *vi, const struct vi_look *look)
+{
+	return false;
+}
+
 static int none_poke(struct vi_vi *vi)
 {
 	return 0;
@@ -150,5 +155,7 @@ static int none_poke(struct vi_vi *vi)
 
 const struct vi_fast_ops vi_fast_none = {
 	.post_send = none_post_send,
+	.send_now = none_send_now,
+	.poll_recv = none_poke,
 	.poke = none_poke,
 };

@@ -96,12 +96,28 @@ struct vi_provider_ops {
 	int (*host_list)(struct vi_nic *nic, uint32_t i, uint8_t *host_out, uint32_t *hops_out);
 };
 
+#define VI_POLL_MOVED 1
+#define VI_POLL_POKE 2
+
+struct vi_look;
+
 struct vi_fast_ops {
+	/*
+	 * Sends the message of a plain descriptor, with nothing before it on its queue, if it can be
+	 * sent at once and is complete with that.  Also called when the VI is not Connected, to
+	 * say no.  Caller holds tx_lock.
+	 */
+	bool (*send_now)(struct vi_vi *vi, const struct vi_look *look);
 	/*
 	 * A descriptor was appended to the send queue of a Connected VI.  Sends it
 	 * now if it can.  Caller holds tx_lock.
 	 */
 	void (*post_send)(struct vi_vi *vi);
+	/*
+	 * Takes in what came for this VI, whose rx_lock the caller holds: VI_POLL_MOVED if anything
+	 * did, VI_POLL_POKE if poke() has more to do, once the lock is dropped.  Short and bounded.
+	 */
+	int (*poll_recv)(struct vi_vi *vi);
 	/*
 	 * Moves packets of this VI both ways.  Returns nonzero if anything moved.  Caller holds none
 	 * of its locks, but may hold a cq->lock; a VI busy in another thread is skipped.  May be

@@ -13,14 +13,14 @@ static struct vi_pool vi_pool = {
 
 void vi_lock_both(struct vi_vi *vi)
 {
-	u_lock_take(&vi->rx_lock);
-	u_lock_take(&vi->tx_lock);
+	u_biased_take(&vi->rx_lock);
+	u_biased_take(&vi->tx_lock);
 }
 
 void vi_unlock_both(struct vi_vi *vi)
 {
-	u_lock_drop(&vi->tx_lock);
-	u_lock_drop(&vi->rx_lock);
+	u_biased_drop(&vi->tx_lock);
+	u_biased_drop(&vi->rx_lock);
 }
 
 U_COLD void vi_break(struct vi_vi *vi, bool raise, VIP_ERROR_CODE event)
@@ -99,6 +99,8 @@ int vi_vi_set(struct vi_vi *vi, const VIP_VI_ATTRIBUTES *attrs)
 		if (vi_state(vi) == VIP_STATE_IDLE) {
 			vi_ptag_put(vi->ptag_ref);
 			set_attrs(vi, attrs, ptag);
+			/* Receives that are posted already were checked with the old tag. */
+			vi_tpt_change(nic);
 		} else {
 			vi_ptag_put(ptag);
 			err = -EISCONN;

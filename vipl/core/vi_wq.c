@@ -4,14 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vi_core.h"
+#include "vi_hot.h"
 #include "vi_provider.h"
 
 #define WQ_FIRST_ENTRIES 16u
 
+static struct vi_wqe *wqe_array(uint32_t entries)
+{
+	struct vi_wqe *wqe = aligned_alloc(U_LINE, entries * sizeof(*wqe));
+
+	if (wqe != NULL)
+		memset(wqe, 0, entries * sizeof(*wqe));
+	return wqe;
+}
+
 int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *cq)
 {
-	struct vi_wqe *wqe = calloc(WQ_FIRST_ENTRIES, sizeof(*wqe));
+	struct vi_wqe *wqe = wqe_array(WQ_FIRST_ENTRIES);
 
 	if (wqe == NULL)
 		return -ENOMEM;
@@ -25,6 +34,7 @@ int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *c
 	wq->cq = cq;
 	wq->vi = vi;
 	wq->is_recv = is_recv;
+	memset(&wq->grant, 0, sizeof(wq->grant));
 	wq->notify_first = wq->notify_last = NULL;
 	wq->ready.wq = wq;
 	return 0;
@@ -42,11 +52,14 @@ void vi_wq_fini(struct vi_wq *wq)
 	wq->head = wq->next = wq->tail = atomic_load_explicit(&wq->done, memory_order_relaxed);
 }
 
-static U_COLD int wq_grow(struct vi_wq *wq)
+U_COLD int vi_wq_grow(struct vi_wq *wq)
 {
 	uint32_t mask = wq->mask * 2 + 1;
-	struct vi_wqe *wqe = calloc(mask + 1, sizeof(*wqe));
+	struct vi_wqe *wqe;
 
+	if (wq->tail - wq->head >= VI_MAX_DESCRIPTORS)
+		return -ENOBUFS;
+	wqe = wqe_array(mask + 1);
 	if (wqe == NULL)
 		return -ENOMEM;
 	for (uint32_t n = wq->head; n != wq->tail; n++)
@@ -54,32 +67,6 @@ static U_COLD int wq_grow(struct vi_wq *wq)
 	free(wq->wqe);
 	wq->wqe = wqe;
 	wq->mask = mask;
-	return 0;
-}
-
-int vi_wq_push(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle)
-{
-	uint32_t used = wq->tail - wq->head;
-	VIP_CONTROL_SEGMENT cs;
-	int err;
-
-	if (u_unlikely(used >= VI_MAX_DESCRIPTORS))
-		return -ENOBUFS;
-	if (u_unlikely(used > wq->mask)) {
-		err = wq_grow(wq);
-		if (err != 0)
-			return err;
-	}
-	memcpy(&cs, &desc->CS, sizeof(cs));
-	*vi_wqe(wq, wq->tail) = (struct vi_wqe){
-		.desc = desc,
-		.handle = handle,
-		.length = cs.Length,
-		.imm = cs.ImmediateData,
-		.control = cs.Control,
-		.segs = cs.SegCount,
-	};
-	wq->tail++;
 	return 0;
 }
 
@@ -103,49 +90,52 @@ static U_COLD void lost_descriptor(struct vi_wq *wq, const struct vi_wqe *wqe)
 			    VIP_ERROR_COMP_PROT);
 }
 
-/* Writes the completion into the consumer's descriptor. */
-static void write_back(struct vi_wq *wq, const struct vi_wqe *wqe)
-{
-	VIP_DESCRIPTOR *desc = wqe->desc;
-
-	if (u_unlikely(vi_tpt_check(wq->vi->nic, wq->vi->ptag, (uintptr_t)desc, sizeof(*desc),
-				    wqe->handle, VI_READ | VI_WRITE) == NULL)) {
-		lost_descriptor(wq, wqe);
-		return;
-	}
-	if (wq->is_recv) {
-		desc->CS.Length = wqe->length;
-		if (wqe->status & VIP_STATUS_IMMEDIATE)
-			desc->CS.ImmediateData = wqe->imm;
-	}
-	/* A: a program that polls Status sees data, Length and ImmediateData with it. */
-	__atomic_store_n(&desc->CS.Status, wqe->status, __ATOMIC_RELEASE);
-}
-
-/* Tells those who wait for this queue. */
-static void announce(struct vi_wq *wq)
+void vi_wq_announce_cq(struct vi_wq *wq)
 {
 	struct vi_nic *nic = wq->vi->nic;
 	struct vi_cq *cq = wq->cq;
 
-	if (cq != NULL) {
-		vi_cq_mark(wq);
-		/* A: `done` before the look for sleepers; pairs with the membarrier of who arms. */
-		if (u_unlikely(nic->fence))
-			atomic_thread_fence(memory_order_seq_cst);
-		else
-			atomic_signal_fence(memory_order_seq_cst);
-		if (u_unlikely(atomic_load_explicit(&cq->armed, memory_order_relaxed) != 0))
-			vi_cq_alert(cq);
-		if (u_unlikely(atomic_load_explicit(&cq->sleepers, memory_order_relaxed) != 0))
-			nic->ops->wake(nic);
-		return;
-	}
-	/* Those who arm here do it, or look again, under the queue's lock. */
-	if (u_unlikely(wq->notify_first != NULL))
-		vi_event_ready(nic, &wq->ready);
-	if (u_unlikely(atomic_load_explicit(&wq->sleepers, memory_order_relaxed) != 0))
+	vi_cq_mark(wq);
+	/* A: `done` before the look for sleepers; pairs with the membarrier of who arms. */
+	if (u_unlikely(nic->fence))
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+	if (u_unlikely(atomic_load_explicit(&cq->armed, memory_order_relaxed) != 0))
+		vi_cq_alert(cq);
+	if (u_unlikely(atomic_load_explicit(&cq->sleepers, memory_order_relaxed) != 0))
 		nic->ops->wake(nic);
+}
+
+U_COLD void vi_wq_announce_slow(struct vi_wq *wq)
+{
+	struct vi_nic *nic = wq->vi->nic;
+
+	if (wq->notify_first != NULL)
+		vi_event_ready(nic, &wq->ready);
+	if (atomic_load_explicit(&wq->sleepers, memory_order_relaxed) != 0)
+		nic->ops->wake(nic);
+}
+
+U_COLD bool vi_grant_renew(struct vi_grant *g, const struct vi_vi *vi, uint32_t handle)
+{
+	const struct vi_tpt *tpt = &vi->nic->tpt;
+	uint64_t epoch = vi_tpt_epoch(tpt);
+	const struct vi_region *r = vi_tpt_region(tpt, handle);
+	uint32_t rights;
+
+	g->rights = 0;
+	if (r == NULL)
+		return false;
+	g->base = atomic_load_explicit(&r->base, memory_order_relaxed);
+	g->end = g->base + atomic_load_explicit(&r->length, memory_order_relaxed);
+	rights = atomic_load_explicit(&r->rights, memory_order_relaxed);
+	if (!vi_region_allows(r, vi->ptag, g->base, 0, rights))
+		return false;
+	g->rights = rights;
+	g->handle = handle;
+	g->epoch = epoch;
+	return true;
 }
 
 /* Hands the leading run of complete entries to the consumer. */
@@ -155,14 +145,17 @@ static void advance_done(struct vi_wq *wq)
 	uint32_t first = done;
 
 	while (done != wq->tail && vi_wqe(wq, done)->status != 0) {
-		write_back(wq, vi_wqe(wq, done));
+		if (u_likely(vi_wqe_there(wq, vi_wqe(wq, done))))
+			vi_wq_write_back(wq, vi_wqe(wq, done));
+		else
+			lost_descriptor(wq, vi_wqe(wq, done));
 		done++;
 	}
 	if (done == first)
 		return;
 	/* A: the descriptors before the count; pairs with vi_cq_take(). */
 	atomic_store_explicit(&wq->done, done, memory_order_release);
-	announce(wq);
+	vi_wq_announce(wq);
 }
 
 void vi_wq_complete(struct vi_wq *wq, uint32_t n, uint32_t status, uint32_t length)
@@ -193,17 +186,4 @@ void vi_wq_flush(struct vi_wq *wq, uint32_t status)
 		wqe->length = 0;
 	}
 	advance_done(wq);
-}
-
-int vi_wq_pop(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out)
-{
-	struct vi_wqe *wqe;
-
-	if (wq->head == wq->tail)
-		return -ENOENT;
-	if (wq->head == atomic_load_explicit(&wq->done, memory_order_relaxed))
-		return 0;
-	wqe = vi_wqe(wq, wq->head++);
-	*desc_out = wqe->desc;
-	return u_unlikely(wqe->status & VIP_STATUS_ERROR_MASK) ? 2 : 1;
 }

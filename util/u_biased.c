@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "u_biased.h"
+
+#include <sched.h>
+
+#include "u_futex.h"
+#include "u_time.h"
+
+#define SPINS 64
+#define YIELDS 16
+#define NAP_NS 50000
+#define FIRST_NEED 32u
+#define MOST_NEED (1u << 24)
+
+__thread uint32_t u_thread_token __attribute__((tls_model("initial-exec"))) = U_NO_TOKEN;
+
+/* The thread sanitizer does not know what a membarrier orders. */
+#if defined(__SANITIZE_THREAD__)
+static bool may_bias(void)
+{
+	return false;
+}
+#else
+static bool may_bias(void)
+{
+	return u_membarrier_private_available();
+}
+#endif
+
+static uint32_t own_token(void)
+{
+	static _Atomic uint32_t count;
+
+	if (u_thread_token == U_NO_TOKEN)
+		u_thread_token = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) + 1;
+	return u_thread_token;
+}
+
+/* Waits until *turn is not `seen`; the thread that changes it does not know of us. */
+static void wait_turn(const _Atomic uint32_t *turn, uint32_t seen)
+{
+	for (unsigned int i = 0; atomic_load_explicit(turn, memory_order_acquire) == seen; i++) {
+		if (i < SPINS)
+			u_pause();
+		else if (i < SPINS + YIELDS)
+			sched_yield();
+		else
+			u_nap_ns(NAP_NS);
+	}
+}
+
+/* Caller holds `word`. */
+static void take_bias_away(struct u_biased *l, uint32_t owner)
+{
+	const _Atomic uint32_t *turn = &l->seats[owner % U_BIASED_SEATS].turn;
+	uint32_t seen;
+
+	atomic_store_explicit(&l->owner, 0, memory_order_relaxed);
+	/* Who looks at `owner` from here on finds it gone; who looked before is seen by its turn. */
+	u_membarrier_private();
+	seen = atomic_load_explicit(turn, memory_order_acquire);
+	if (seen & 1)
+		wait_turn(turn, seen);
+	l->need = l->need < MOST_NEED ? l->need * 2 : l->need;
+	l->streak = 0;
+}
+
+/* The seat of thread `me`, a new one if need be; U_BIASED_SEATS when there is none. */
+static uint32_t find_seat(struct u_biased *l, uint32_t me)
+{
+	for (uint32_t i = 0; i < U_BIASED_SEATS; i++) {
+		uint32_t token = atomic_load_explicit(&l->seats[i].token, memory_order_relaxed);
+
+		if (token == me)
+			return i;
+		if (token == 0) {
+			atomic_store_explicit(&l->seats[i].token, me, memory_order_relaxed);
+			return i;
+		}
+	}
+	return U_BIASED_SEATS;
+}
+
+static U_COLD void earn_bias(struct u_biased *l, uint32_t me)
+{
+	uint32_t seat = may_bias() ? find_seat(l, me) : U_BIASED_SEATS;
+
+	if (seat < U_BIASED_SEATS)
+		atomic_store_explicit(&l->owner, me * U_BIASED_SEATS + seat, memory_order_relaxed);
+	l->streak = 0;
+}
+
+/* The caller has just taken `word`. */
+static void become_holder(struct u_biased *l)
+{
+	uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
+	uint32_t me = own_token();
+
+	if (owner != 0)
+		take_bias_away(l, owner);
+	/* Odd before the holder looks at anything: u_biased_grace_begin() orders it. */
+	atomic_store_explicit(&l->held,
+			      atomic_load_explicit(&l->held, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (l->last != me) {
+		l->last = me;
+		l->streak = 0;
+	}
+	if (l->need == 0)
+		l->need = FIRST_NEED;
+	if (++l->streak >= l->need)
+		earn_bias(l, me);
+}
+
+static bool word_try(struct u_biased *l)
+{
+	uint32_t free_word = 0;
+
+	return atomic_load_explicit(&l->word, memory_order_relaxed) == 0 &&
+	       atomic_compare_exchange_strong_explicit(&l->word, &free_word, 1,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static void word_take(struct u_biased *l)
+{
+	for (int i = 0; i < SPINS; i++) {
+		if (word_try(l))
+			return;
+		u_pause();
+	}
+	while (atomic_exchange_explicit(&l->word, 2, memory_order_acquire) != 0)
+		u_futex_wait(&l->word, 2, UINT32_MAX, -1, true);
+}
+
+void u_biased_slow(struct u_biased *l)
+{
+	word_take(l);
+	become_holder(l);
+}
+
+bool u_biased_try_slow(struct u_biased *l)
+{
+	uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
+
+	/* The owner is inside: not worth a membarrier to hear that it still is. */
+	if (owner != 0 && (atomic_load_explicit(&l->seats[owner % U_BIASED_SEATS].turn,
+						memory_order_relaxed) &
+			   1))
+		return false;
+	if (!word_try(l))
+		return false;
+	become_holder(l);
+	return true;
+}
+
+/* The bias was taken away while this thread held the lock by it. */
+static void drop_lost_bias(struct u_biased *l)
+{
+	for (uint32_t i = 0; i < U_BIASED_SEATS; i++) {
+		if (atomic_load_explicit(&l->seats[i].token, memory_order_relaxed) ==
+		    u_thread_token) {
+			u_biased_leave(&l->seats[i].turn);
+			return;
+		}
+	}
+}
+
+void u_biased_drop_slow(struct u_biased *l)
+{
+	uint32_t held = atomic_load_explicit(&l->held, memory_order_relaxed);
+
+	if ((held & 1) == 0) {
+		drop_lost_bias(l);
+		return;
+	}
+	atomic_store_explicit(&l->held, held + 1, memory_order_release);
+	if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
+		u_futex_wake(&l->word, 1, UINT32_MAX, true);
+}
+
+void u_biased_grace_begin(void)
+{
+	if (may_bias())
+		u_membarrier_private();
+}
+
+static void wait_odd(const _Atomic uint32_t *turn)
+{
+	uint32_t seen = atomic_load_explicit(turn, memory_order_acquire);
+
+	if (seen & 1)
+		wait_turn(turn, seen);
+}
+
+void u_biased_grace(struct u_biased *l)
+{
+	if (!may_bias()) {
+		u_biased_take(l);
+		u_biased_drop(l);
+		return;
+	}
+	for (uint32_t i = 0; i < U_BIASED_SEATS; i++)
+		wait_odd(&l->seats[i].turn);
+	wait_odd(&l->held);
+}

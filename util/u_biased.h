@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The lock of the data path: one per VI queue and per completion queue.
+ *
+ * Nearly always the same thread takes it again and again.  Such a lock is
+ * *biased* to that thread: taking and dropping it are plain loads and stores, no
+ * locked instruction.  Another thread that wants it takes the bias away, for
+ * which it pays a membarrier (microseconds), and from then on the lock is an
+ * ordinary one, until one thread has taken it many times in a row; "many"
+ * doubles with each bias that was taken away, so threads that really share a
+ * lock soon share an ordinary one.
+ *
+ * Not recursive (a try of the holder fails).  Zero-initialised is unlocked.  A waiter spins briefly, then
+ * sleeps: two threads never spin against each other on one core.
+ */
+#ifndef U_BIASED_H
+#define U_BIASED_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "u_base.h"
+
+/*
+ * `turn` of a seat has one writer for ever, the thread it was given to: a late
+ * look of a thread that lost the bias must not disturb the next owner.  When all
+ * seats are given away the lock is an ordinary one for everybody else.
+ */
+#define U_BIASED_SEATS 4u
+
+struct u_biased {
+	_Atomic uint32_t owner; /* token << 2 | seat of the thread it is biased to, 0: none */
+	_Atomic uint32_t word;	/* the ordinary lock: 0 free, 1 held, 2 held and somebody sleeps */
+	_Atomic uint32_t held;	/* odd: the holder holds `word`; writer: the holder of `word` */
+	struct {
+		_Atomic uint32_t token; /* writer: the holder of `word`, once */
+		_Atomic uint32_t turn;	/* odd: it holds the lock, or is about to look */
+	} seats[U_BIASED_SEATS];
+	/* Under `word`: */
+	uint32_t last;	 /* who held it last */
+	uint32_t streak; /* how often in a row */
+	uint32_t need;	 /* streak that earns the bias; 0: the first one */
+};
+
+#define U_NO_TOKEN UINT32_MAX
+
+/* Names this thread, below 2^30; U_NO_TOKEN until it first takes a lock the slow way. */
+extern __thread uint32_t u_thread_token __attribute__((tls_model("initial-exec")));
+
+void u_biased_slow(struct u_biased *l);
+bool u_biased_try_slow(struct u_biased *l);
+void u_biased_drop_slow(struct u_biased *l);
+
+static inline bool u_biased_enter(struct u_biased *l)
+{
+	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
+	_Atomic uint32_t *turn = &l->seats[owner % U_BIASED_SEATS].turn;
+	uint32_t before;
+
+	if (u_unlikely(owner / U_BIASED_SEATS != u_thread_token))
+		return false;
+	before = atomic_load_explicit(turn, memory_order_relaxed);
+	if (u_unlikely(before & 1))
+		return false;
+	atomic_store_explicit(turn, before + 1, memory_order_relaxed);
+	/* The membarrier of who takes the bias away stands for the fence between the two. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (u_likely(atomic_load_explicit(&l->owner, memory_order_acquire) == owner))
+		return true;
+	atomic_store_explicit(turn, before + 2, memory_order_release);
+	return false;
+}
+
+static inline void u_biased_take(struct u_biased *l)
+{
+	if (u_unlikely(!u_biased_enter(l)))
+		u_biased_slow(l);
+}
+
+/* false: another thread holds it. */
+static inline bool u_biased_try(struct u_biased *l)
+{
+	return u_likely(u_biased_enter(l)) || u_biased_try_slow(l);
+}
+
+static inline void u_biased_leave(_Atomic uint32_t *turn)
+{
+	atomic_store_explicit(turn, atomic_load_explicit(turn, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+static inline void u_biased_drop(struct u_biased *l)
+{
+	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
+
+	/* Only who holds `word` finds `held` odd. */
+	if (u_likely(owner / U_BIASED_SEATS == u_thread_token &&
+		     (atomic_load_explicit(&l->held, memory_order_relaxed) & 1) == 0))
+		u_biased_leave(&l->seats[owner % U_BIASED_SEATS].turn);
+	else
+		u_biased_drop_slow(l);
+}
+
+/*
+ * A grace period: u_biased_grace_begin(), then u_biased_grace() on each of some
+ * locks.  Afterwards every thread that held such a lock at the begin has dropped
+ * it at least once, and who takes it later sees what the caller stored before.
+ * The caller holds none of the locks.
+ */
+void u_biased_grace_begin(void);
+void u_biased_grace(struct u_biased *l);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The consumer's side of the data path, inline: posting descriptors, completing
+ * them, taking them back.  What happens seldom is elsewhere (vi_post.c, vi_wq.c).
+ */
+#ifndef VI_HOT_H
+#define VI_HOT_H
+
+#include <errno.h>
+
+#include "vi_core.h"
+#include "vi_provider.h"
+
+/* ---- rights --------------------------------------------------------------------------------- */
+
+bool vi_grant_renew(struct vi_grant *g, const struct vi_vi *vi, uint32_t handle);
+
+/*
+ * As vi_tpt_check(), remembering the region.  `epoch` was read from the table under the
+ * queue's lock.
+ */
+static inline bool vi_grant_allows(struct vi_grant *g, const struct vi_vi *vi, uint64_t epoch,
+				   uint32_t handle, uint64_t addr, uint64_t len, uint32_t access)
+{
+	if (u_unlikely(g->handle != handle || g->epoch != epoch || g->rights == 0) &&
+	    !vi_grant_renew(g, vi, handle))
+		return false;
+	return (g->rights & access) == access && addr >= g->base && addr <= g->end &&
+	       len <= g->end - addr;
+}
+
+/* ---- work queues ---------------------------------------------------------------------------- */
+
+int vi_wq_grow(struct vi_wq *wq);
+
+/* What there is to know of a descriptor before it is queued. */
+struct vi_look {
+	uint64_t epoch;
+	uint8_t *at;	 /* as in struct vi_wqe */
+	uint32_t at_len; /* garbage without `at` */
+	uint32_t length, imm;
+	uint16_t control, segs;
+};
+
+/*
+ * Checks the descriptor's memory and reads its control segment, once.  -EINVAL: not
+ * aligned, or not in memory that `handle` opens to the VI.
+ *
+ * The data of a descriptor that is as plain as they come is checked too, for all of its
+ * life while nothing is deregistered.  What is not plain, or not right, is left to the
+ * checks of vi_sg.c when its turn comes.  Caller holds the queue's lock.
+ *
+ * All loads are as wide as the consumer's stores: a wider one would have to wait until
+ * those have left the store buffer, perhaps behind a line that the peer holds.
+ */
+static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool is_recv,
+							 const VIP_DESCRIPTOR *desc,
+							 uint32_t handle, struct vi_look *out)
+{
+	const struct vi_vi *vi = wq->vi;
+	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
+	uint64_t addr;
+	uint32_t len;
+
+	out->epoch = vi_tpt_epoch(&vi->nic->tpt);
+	if (u_unlikely((uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT != 0 ||
+		       !vi_grant_allows(&wq->grant, vi, out->epoch, handle, (uintptr_t)desc,
+					sizeof(*desc), VI_READ | VI_WRITE)))
+		return -EINVAL;
+	out->at = NULL;
+	out->at_len = 0;
+	out->segs = __atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED);
+	out->control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
+	out->imm = __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
+	out->length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
+	if (u_unlikely(out->segs != 1 || (out->control & ~VIP_CONTROL_IMMEDIATE) != 0))
+		return 0;
+	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
+	len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
+	if (!is_recv && u_unlikely(len != out->length || len > vi->max_transfer))
+		return 0;
+	if (u_unlikely(len == 0 ||
+		       !vi_grant_allows(&wq->grant, vi, out->epoch,
+					__atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr, len,
+					is_recv ? VI_WRITE : VI_READ)))
+		return 0;
+	out->at = (uint8_t *)(uintptr_t)addr;
+	out->at_len = len;
+	return 0;
+}
+
+static inline bool vi_wq_has_room(const struct vi_wq *wq)
+{
+	return wq->tail - wq->head <= wq->mask;
+}
+
+/* Appends a descriptor, for which there is room.  Caller holds the lock. */
+static inline struct vi_wqe *vi_wq_append(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
+					  const struct vi_look *look)
+{
+	struct vi_wqe *wqe = vi_wqe(wq, wq->tail);
+
+	wqe->desc = desc;
+	wqe->handle = handle;
+	wqe->segs = look->segs;
+	wqe->control = look->control;
+	wqe->imm = look->imm;
+	wqe->length = look->length;
+	wqe->status = 0;
+	wqe->epoch = look->epoch;
+	wqe->at = look->at;
+	wqe->at_len = look->at_len;
+	wq->tail++;
+	return wqe;
+}
+
+/* Makes room if need be and appends.  -ENOBUFS when VI_MAX_DESCRIPTORS are queued; -ENOMEM. */
+static inline int vi_wq_push(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
+			     const struct vi_look *look)
+{
+	int err = u_likely(vi_wq_has_room(wq)) ? 0 : vi_wq_grow(wq);
+
+	if (u_likely(err == 0))
+		vi_wq_append(wq, desc, handle, look);
+	return err;
+}
+
+/* Is the memory of the descriptor still registered? */
+static inline bool vi_wqe_there(const struct vi_wq *wq, const struct vi_wqe *wqe)
+{
+	const struct vi_nic *nic = wq->vi->nic;
+
+	return u_likely(wqe->epoch == vi_tpt_epoch(&nic->tpt)) ||
+	       vi_tpt_check(nic, wq->vi->ptag, (uintptr_t)wqe->desc, sizeof(*wqe->desc),
+			    wqe->handle, VI_READ | VI_WRITE) != NULL;
+}
+
+/* Writes the completion into the consumer's descriptor, whose memory is there. */
+static inline void vi_wq_write_back(const struct vi_wq *wq, const struct vi_wqe *wqe)
+{
+	VIP_DESCRIPTOR *desc = wqe->desc;
+
+	if (wq->is_recv) {
+		desc->CS.Length = wqe->length;
+		if (wqe->status & VIP_STATUS_IMMEDIATE)
+			desc->CS.ImmediateData = wqe->imm;
+	}
+	/* A: a program that polls Status sees data, Length and ImmediateData with it. */
+	__atomic_store_n(&desc->CS.Status, wqe->status, __ATOMIC_RELEASE);
+}
+
+void vi_wq_announce_cq(struct vi_wq *wq);
+void vi_wq_announce_slow(struct vi_wq *wq);
+
+/* Tells those who wait for this queue. */
+static inline void vi_wq_announce(struct vi_wq *wq)
+{
+	if (wq->cq != NULL)
+		vi_wq_announce_cq(wq);
+	/* Those who arm here do it, or look again, under the queue's lock. */
+	else if (u_unlikely(wq->notify_first != NULL ||
+			    atomic_load_explicit(&wq->sleepers, memory_order_relaxed) != 0))
+		vi_wq_announce_slow(wq);
+}
+
+/*
+ * vi_wq_complete() without error, short: for entry n == `done`, when no entry behind it is
+ * complete and its epoch is the table's.
+ */
+static inline void vi_wq_complete_next(struct vi_wq *wq, struct vi_wqe *wqe, uint32_t status,
+				       uint32_t length)
+{
+	uint32_t done = atomic_load_explicit(&wq->done, memory_order_relaxed);
+
+	wqe->status = status | VIP_STATUS_DONE;
+	wqe->length = length;
+	vi_wq_write_back(wq, wqe);
+	/* A: as in advance_done(). */
+	atomic_store_explicit(&wq->done, done + 1, memory_order_release);
+	vi_wq_announce(wq);
+}
+
+/* ---- the calls ------------------------------------------------------------------------------ */
+
+/*
+ * They hold no reference: `id` is compared under the queue's lock.  Posting answers
+ * -EINVAL for a stale id, or a descriptor that raised VIP_ERROR_POST_DESC; -ENOBUFS
+ * when the queue is full, VIP_ERROR_VI_OVERRUN was raised.
+ */
+int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err);
+int vi_post_send_slow(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
+		      const struct vi_look *look);
+
+static inline bool vi_stale(const struct vi_vi *vi, uint64_t id)
+{
+	return atomic_load_explicit(&vi->id, memory_order_relaxed) != id;
+}
+
+/* Who posts cares for completions: they are looked for without a doorbell. */
+static inline void vi_wq_heat(struct vi_wq *wq)
+{
+	if (wq->cq != NULL && u_unlikely(atomic_load_explicit(&wq->hot, memory_order_relaxed) == 0))
+		vi_cq_mark(wq);
+}
+
+/* Sends a plain descriptor at once, before it is queued; false when that cannot be. */
+static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
+			       const struct vi_look *look)
+{
+	struct vi_wq *sq = &vi->sq;
+	struct vi_wqe *wqe;
+
+	if (u_unlikely(look->at == NULL || !vi_wq_has_room(sq) || sq->next != sq->tail ||
+		       atomic_load_explicit(&sq->done, memory_order_relaxed) != sq->tail ||
+		       !vi->fast->send_now(vi, look)))
+		return false;
+	wqe = vi_wq_append(sq, desc, handle, look);
+	sq->next = sq->tail;
+	vi_wq_complete_next(sq, wqe, VIP_STATUS_OP_SEND, look->length);
+	vi_wq_heat(sq);
+	return true;
+}
+
+static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
+			       VIP_MEM_HANDLE handle)
+{
+	struct vi_look look;
+	int err = -EINVAL;
+
+	u_biased_take(&vi->tx_lock);
+	if (u_likely(!vi_stale(vi, id))) {
+		err = vi_look(&vi->sq, false, desc, handle, &look);
+		if (u_unlikely(err != 0))
+			vi_refuse_post(&vi->sq, desc, err);
+		else if (u_likely(vi_send_now(vi, desc, handle, &look)))
+			vi->counters.SendsPosted++;
+		else
+			err = vi_post_send_slow(vi, desc, handle, &look);
+	}
+	u_biased_drop(&vi->tx_lock);
+	return err;
+}
+
+static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
+			       VIP_MEM_HANDLE handle)
+{
+	struct vi_look look;
+	int err = -EINVAL;
+
+	u_biased_take(&vi->rx_lock);
+	if (u_likely(!vi_stale(vi, id))) {
+		err = vi_look(&vi->rq, true, desc, handle, &look);
+		if (u_likely(err == 0))
+			err = vi_wq_push(&vi->rq, desc, handle, &look);
+		if (u_likely(err == 0)) {
+			vi->counters.RecvsPosted++;
+			vi_wq_heat(&vi->rq);
+			if (u_unlikely(vi_state(vi) == VIP_STATE_ERROR))
+				vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);
+		} else {
+			vi_refuse_post(&vi->rq, desc, err);
+		}
+	}
+	u_biased_drop(&vi->rx_lock);
+	return err;
+}
+
+/* The doorbell rang, perhaps for another VI. */
+void vi_serve_bell(struct vi_vi *vi, uint64_t id);
+
+static inline int vi_send_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
+			      bool *rung_out)
+{
+	int got = -EINVAL;
+
+	u_biased_take(&vi->tx_lock);
+	if (u_likely(!vi_stale(vi, id))) {
+		got = vi_wq_pop(&vi->sq, desc_out);
+		/* While the lock keeps the VI, the VI keeps the NIC open. */
+		if (got == 0 && rung_out != NULL)
+			*rung_out = vi->nic->ops->bell_rung(vi->nic);
+	}
+	u_biased_drop(&vi->tx_lock);
+	return got;
+}
+
+static inline int vi_recv_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
+			      bool *rung_out, int *came_out)
+{
+	int got = -EINVAL;
+
+	u_biased_take(&vi->rx_lock);
+	if (u_likely(!vi_stale(vi, id))) {
+		got = vi_wq_pop(&vi->rq, desc_out);
+		if (u_likely(got == 0)) {
+			*came_out = vi->fast->poll_recv(vi);
+			if (*came_out & VI_POLL_MOVED)
+				got = vi_wq_pop(&vi->rq, desc_out);
+			else
+				*rung_out = vi->nic->ops->bell_rung(vi->nic);
+		}
+	}
+	u_biased_drop(&vi->rx_lock);
+	return got;
+}
+
+int vi_send_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, bool rung);
+int vi_recv_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, bool rung, int got);
+
+/*
+ * Take the head of a queue, after a poll if it is in progress.  1: complete
+ * without error; 2: with error; 0: in progress; -ENOENT: empty; -EINVAL: stale id.
+ */
+static inline int vi_send_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
+{
+	bool rung = false;
+	int got = vi_send_pop(vi, id, desc_out, &rung);
+
+	return u_likely(got != 0) ? got : vi_send_done_slow(vi, id, desc_out, rung);
+}
+
+static inline int vi_recv_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
+{
+	bool rung = false;
+	int came = 0;
+	int got = vi_recv_pop(vi, id, desc_out, &rung, &came);
+
+	if (u_likely((came & VI_POLL_POKE) == 0 && !rung))
+		return got;
+	return vi_recv_done_slow(vi, id, desc_out, rung, got);
+}
+
+#endif

@@ -108,6 +108,8 @@ struct nvi_chan {
 	uint32_t rx_credited; /* of them, returned as credit */
 	uint64_t rx_cursor, rx_cursor_credited;
 	bool rx_ack;
+	bool rx_two_lines;  /* the last message took two: fetch both while waiting for the next */
+	uint32_t rx_streak; /* messages taken since a look found none */
 	struct w_stream stream;
 	struct nvi_rx_message rx;
 	_Atomic uint32_t read_head; /* oldest read under way; writer: rx_lock */

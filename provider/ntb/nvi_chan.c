@@ -128,7 +128,8 @@ static void reset_state(struct nvi_chan *ch)
 	atomic_store(&ch->rx_seq, 0);
 	ch->rx_credited = 0;
 	ch->rx_cursor = ch->rx_cursor_credited = 0;
-	ch->rx_ack = false;
+	ch->rx_ack = ch->rx_two_lines = false;
+	ch->rx_streak = 0;
 	ch->stream = (struct w_stream){ .max_length = (uint32_t)ch->vi->max_transfer,
 					.ring_bytes = ch->in_ring_bytes };
 	atomic_store(&ch->answer_head, 0);

@@ -10,6 +10,8 @@
 #include "u_copy.h"
 #include "vi_hot.h"
 
+#define RX_AHEAD 4u
+
 /* A slot, copied and checked. */
 struct rx_slot {
 	uint8_t op, flags;
@@ -417,7 +419,9 @@ static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
 		       ch->in_ring + w_ring_place(&ch->rx_cursor, ch->in_ring_bytes, frag), frag);
 	} else if (u_likely(frag <= W_HEAD_INLINE)) {
 		u_copy_small(wqe->at, slot->data, frag);
+		ch->rx_two_lines = false;
 	} else {
+		ch->rx_two_lines = true;
 		memcpy(wqe->at, slot->data, W_HEAD_INLINE);
 		u_copy_small(wqe->at + W_HEAD_INLINE, slot->more, frag - W_HEAD_INLINE);
 	}
@@ -520,10 +524,18 @@ static void after_rx(struct nvi_chan *ch, uint32_t taken)
 
 int nvi_rx_next(struct nvi_chan *ch)
 {
-	if (!nvi_rx_ready(ch))
+	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+
+	if (!nvi_rx_ready(ch)) {
+		ch->rx_streak = 0;
+		if (ch->rx_two_lines)
+			__builtin_prefetch(ch->in_slots[n & ch->in_mask].more);
 		return 0;
-	if (u_unlikely(vi_state(ch->vi) != VIP_STATE_CONNECTED ||
-		       !rx_short(ch, atomic_load_explicit(&ch->rx_seq, memory_order_relaxed))))
+	}
+	/* A sender that is ahead has written these; one that is not would have them stolen. */
+	if (ch->rx_streak++ >= RX_AHEAD)
+		__builtin_prefetch(&ch->in_slots[(n + RX_AHEAD) & ch->in_mask]);
+	if (u_unlikely(vi_state(ch->vi) != VIP_STATE_CONNECTED || !rx_short(ch, n)))
 		return nvi_rx(ch, NVI_RX_BATCH);
 	after_rx(ch, 1);
 	return 1;

@@ -175,6 +175,26 @@ static bool poked_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
 	       atomic_load_explicit(&wq->vi->rq.hot, memory_order_relaxed) != 0;
 }
 
+/* Takes in what came for a queue of the hot list, and moves what goes out. */
+static void poke_queue(const struct vi_cq *cq, struct vi_wq *wq)
+{
+	struct vi_vi *vi = wq->vi;
+	int came;
+
+	if (poked_elsewhere(cq, wq))
+		return;
+	if (!wq->is_recv) {
+		vi->fast->poke(vi);
+		return;
+	}
+	if (u_unlikely(!u_biased_try(&vi->rx_lock)))
+		return;
+	came = vi->fast->poll_recv(vi);
+	u_biased_drop(&vi->rx_lock);
+	if (u_unlikely(came & VI_POLL_POKE))
+		vi->fast->poke(vi);
+}
+
 static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	bool idle = false;
@@ -183,8 +203,7 @@ static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 		uint32_t index = turn_index(cq, i);
 		struct vi_wq *wq = cq->hot[index];
 
-		if (!poked_elsewhere(cq, wq))
-			wq->vi->fast->poke(wq->vi);
+		poke_queue(cq, wq);
 		if (take_from(cq, index)) {
 			*wq_out = wq;
 			return true;

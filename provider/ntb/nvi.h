@@ -14,9 +14,10 @@
  *	nvi_cm.c	connections, by way of the agent
  *	nvi_ctl.c	the control socket and its thread
  *	nvi_mem.c	window memory
+ *	nvi_grant.c	direct stores into the peer's window memory
  *	nvi_nic.c	opening, names, the table of operations
  *
- * Locks, in order: vi->rx_lock, vi->tx_lock, nic->chan_lock, nic->ctl_lock.
+ * Locks, in order: nic->mem_lock, vi->rx_lock, vi->tx_lock, nic->chan_lock, nic->ctl_lock.
  */
 #ifndef NVI_H
 #define NVI_H
@@ -32,6 +33,7 @@
 #include "w_ctl.h"
 #include "w_slot.h"
 
+#define NVI_GRANTS_MAX 16u /* regions of its peer that a VI stores into directly */
 #define NVI_READS_MAX 16u /* RDMA reads a VI has under way; a power of two */
 #define NVI_RX_BATCH 32u  /* slots taken before the lock is let go */
 
@@ -63,6 +65,16 @@ struct nvi_rx_message {
 struct nvi_answer {
 	struct w_rdma rdma;
 	uint32_t slot; /* the request's, to name it in an error report */
+};
+
+enum nvi_grant_state { NVI_GRANT_NONE, NVI_GRANT_ASKED, NVI_GRANT_DENIED, NVI_GRANT_HELD };
+
+/* Window memory of the peer that this VI may, or may not, store into. */
+struct nvi_grant {
+	uint32_t handle;
+	enum nvi_grant_state state;
+	uint64_t base, length; /* at the peer */
+	struct port_map map;
 };
 
 /*
@@ -100,6 +112,9 @@ struct nvi_chan {
 	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see read_head */
 	_Atomic uint32_t read_tail;    /* writer: tx_lock */
 	_Atomic bool tx_more;	       /* the last run ended by its budget: poke again */
+	struct nvi_grant grants[NVI_GRANTS_MAX];
+	uint32_t grant_count, grant_next; /* ever used; the next to be used again */
+	uint32_t grant_last;		  /* found last */
 	_Atomic uint32_t tx_waiting; /* something depends on credit or answers: read without lock */
 
 	/* Receiving, under rx_lock. */
@@ -178,6 +193,11 @@ struct nvi_nic {
 	_Atomic uint32_t engine_deep; /* enum nvi_deep: the engine sleeps, kick it for new work */
 	_Atomic uint32_t engine_park; /* futex: bumped to wake a parked engine */
 	_Atomic uint64_t rung, taken; /* counters of doorbells, both ways */
+
+	/* Window memory of this process, and who was granted it. */
+	pthread_mutex_t mem_lock;
+	pthread_cond_t mem_changed;
+	struct nvi_window *windows;
 
 	/* Control. */
 	pthread_mutex_t ctl_lock;
@@ -363,6 +383,43 @@ static inline bool nvi_chan_breaks(const struct nvi_chan *ch)
 void nvi_chan_check_breaks(struct nvi_chan *ch);
 /* The other end of `conn` is gone; nothing happens when the channel has moved on. */
 void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason);
+
+/* ---- nvi_mem.c, nvi_grant.c ------------------------------------------------------------------ */
+
+/* A connection whose other end may store into a window. */
+struct nvi_given {
+	struct nvi_given *next;
+	struct nvi_chan *ch;
+	uint64_t conn;
+};
+
+struct nvi_window {
+	struct nvi_port *port;
+	struct port_map map;
+	uint32_t slice_id;
+	/* Under nic->mem_lock: */
+	struct nvi_window *next;
+	struct nvi_given *given;
+	bool closed; /* nothing more is granted: its rights are being changed */
+};
+
+/*
+ * Stores the RDMA write that was just posted straight into the peer's memory, if it was
+ * granted and nothing is before it.  Returns false, and did nothing but perhaps ask for a
+ * grant, for any other.  Caller holds tx_lock.
+ */
+bool nvi_write_now(struct nvi_chan *ch);
+/* A provider's message of the process at the other end, with the descriptor that came or -1. */
+void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
+/* Unmaps what the connection was granted. Caller holds both locks. */
+void nvi_grants_drop(struct nvi_chan *ch);
+/* The connection is gone, or going: it was granted nothing any more. */
+void nvi_given_forget(struct nvi_nic *nic, uint64_t conn);
+/* Nobody may store into the window directly any more: asks, waits, cuts who does not answer. */
+void nvi_window_revoke(struct vi_nic *vi_nic, void *window, uint32_t handle);
+/* Enters a window, after which it may be granted; and the end of that, when its handle is gone. */
+void nvi_window_enter(struct nvi_nic *nic, struct nvi_window *w);
+void nvi_window_leave(struct nvi_nic *nic, struct nvi_window *w);
 
 /* ---- nvi_cm.c, nvi_ctl.c -------------------------------------------------------------------- */
 

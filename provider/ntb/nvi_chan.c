@@ -458,6 +458,7 @@ static void disconnect(struct nvi_chan *ch)
 			       .ring_after = ch->ring_after };
 
 	nvi_chan_unlist(ch);
+	nvi_grants_drop(ch);
 	free_parts(&parts);
 	ch->port_use = NULL;
 	ch->ring_after = NULL;

@@ -376,6 +376,7 @@ int nvi_disconnect(struct vi_vi *vi)
 	cancel_attempts(nic, vi);
 	nvi_peer_drop(vi);
 	msg.conn = nvi_chan_close(vi);
+	nvi_given_forget(nic, msg.conn);
 	/* The agent may be gone: then there is nobody to tell. */
 	if (msg.conn != 0)
 		nvi_ctl_send(nic, &msg, W_CLOSE, sizeof(msg));

@@ -139,6 +139,7 @@ struct incoming {
 		struct w_lost_msg lost;
 		struct w_alloc alloc;
 		struct w_count count;
+		struct w_tell tell;
 	} m;
 	int fds[W_CTL_FDS];
 	unsigned int nfds;
@@ -255,17 +256,37 @@ static void on_linked(struct nvi_nic *nic, struct incoming *in)
 	pthread_mutex_unlock(&nic->ctl_lock);
 }
 
-static void on_lost(struct nvi_nic *nic, const struct w_lost_msg *lost)
+static struct nvi_chan *find_conn(struct nvi_nic *nic, uint64_t conn)
 {
 	struct nvi_chan *ch;
 
 	pthread_mutex_lock(&nic->ctl_lock);
-	ch = nic->conns[lost->conn % NVI_CONN_BUCKETS];
-	while (ch != NULL && ch->conn != lost->conn)
+	ch = nic->conns[conn % NVI_CONN_BUCKETS];
+	while (ch != NULL && ch->conn != conn)
 		ch = ch->next;
 	pthread_mutex_unlock(&nic->ctl_lock);
+	return ch;
+}
+
+static void on_lost(struct nvi_nic *nic, const struct w_lost_msg *lost)
+{
+	struct nvi_chan *ch = find_conn(nic, lost->conn);
+
+	if (ch == NULL)
+		return;
+	nvi_chan_lost(ch, nic, lost->conn, (enum w_lost)lost->reason);
+	nvi_given_forget(nic, lost->conn);
+}
+
+static void on_told(struct nvi_nic *nic, struct incoming *in)
+{
+	struct nvi_chan *ch = find_conn(nic, in->m.tell.conn);
+	int fd = take_fd(in, 0);
+
 	if (ch != NULL)
-		nvi_chan_lost(ch, nic, lost->conn, (enum w_lost)lost->reason);
+		nvi_grant_told(nic, ch, &in->m.tell, fd);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* A port to attach. A new view of a port replaces the old one, which connections may still use. */
@@ -323,6 +344,9 @@ static void dispatch(struct nvi_nic *nic, struct incoming *in)
 		break;
 	case W_LOST:
 		on_lost(nic, &in->m.lost);
+		break;
+	case W_TOLD:
+		on_told(nic, in);
 		break;
 	case W_COUNT:
 		on_count(nic, &in->m.count);

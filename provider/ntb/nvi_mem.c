@@ -6,12 +6,6 @@
 
 #include "nvi.h"
 
-struct nvi_window {
-	struct nvi_port *port;
-	struct port_map map;
-	uint32_t slice_id;
-};
-
 static int window_map(struct nvi_nic *nic, struct nvi_req *req, uint64_t len, struct nvi_window *w)
 {
 	int err;
@@ -53,6 +47,7 @@ int nvi_window_alloc(struct vi_nic *vi_nic, uint64_t len, void **addr_out, void 
 		free(w);
 		return err;
 	}
+	nvi_window_enter(nic, w);
 	*addr_out = w->map.base;
 	*window_out = w;
 	return 0;
@@ -65,6 +60,7 @@ void nvi_window_free(struct vi_nic *vi_nic, void *window)
 
 	memset(&msg, 0, sizeof(msg));
 	msg.slice_id = w->slice_id;
+	nvi_window_leave(vi_nic->prov, w);
 	port_unmap(w->port->port, &w->map);
 	nvi_port_put(w->port);
 	nvi_ctl_send(vi_nic->prov, &msg, W_FREE, sizeof(msg));

@@ -60,6 +60,8 @@ static void nic_free(struct nvi_nic *nic)
 	if (nic->sock >= 0)
 		close(nic->sock);
 	pthread_mutex_destroy(&nic->ctl_lock);
+	pthread_mutex_destroy(&nic->mem_lock);
+	pthread_cond_destroy(&nic->mem_changed);
 	free(nic->chans);
 	free(nic);
 }
@@ -97,6 +99,17 @@ static int nic_connect(struct nvi_nic *nic, const char *device)
 	return err;
 }
 
+static void mem_init(struct nvi_nic *nic)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&nic->mem_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&nic->mem_changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 static int nvi_nic_open(struct vi_nic *vi_nic, const char *device)
 {
 	struct nvi_nic *nic = aligned_alloc(U_LINE_PAIR, u_align_up(sizeof(*nic), U_LINE_PAIR));
@@ -108,6 +121,7 @@ static int nvi_nic_open(struct vi_nic *vi_nic, const char *device)
 	nic->vi_nic = vi_nic;
 	nic->sock = -1;
 	pthread_mutex_init(&nic->ctl_lock, NULL);
+	mem_init(nic);
 	u_membarrier_register();
 	err = nic_connect(nic, device);
 	if (err == 0) {
@@ -270,6 +284,7 @@ const struct vi_provider_ops nvi_provider = {
 	.disconnect = nvi_disconnect,
 	.window_alloc = nvi_window_alloc,
 	.window_free = nvi_window_free,
+	.window_revoke = nvi_window_revoke,
 	.progress = nvi_progress,
 	.bell_rung = nvi_bell_rung,
 	.arm = nvi_arm,

@@ -362,8 +362,13 @@ static bool tx_fragment(struct nvi_chan *ch)
 	memcpy(line.data, bytes, W_HEAD_INLINE);
 	line.head.op = m->op;
 	line.head.flags = fragment_flags(m, last, in_ring);
-	/* One that completes when it is out does not wait for credit. */
-	if (last && m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n || in_ring))
+	/*
+	 * One that completes when it is out does not wait for credit; but direct writes wait until
+	 * those in slots are placed.
+	 */
+	if (last && (m->op == W_OP_WRITE ||
+		     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n ||
+				 in_ring))))
 		line.head.flags |= W_F_ACK;
 	line.head.reserved = 0;
 	line.head.arg = last ? (m->with_imm ? m->imm : 0) : m->done == 0 ? m->total : 0;
@@ -525,7 +530,7 @@ void nvi_post_send(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->chan;
 
-	if (!send_ring(ch))
+	if (!send_ring(ch) && !nvi_write_now(ch))
 		tx_run(ch);
 	nvi_tx_update_waiting(ch);
 	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)

@@ -302,6 +302,25 @@ struct w_tell {
 	uint8_t body[W_TELL_MAX];
 };
 
+/*
+ * The body of a W_TELL between providers: direct stores into window memory.
+ *
+ *	ASK{handle}    may I store into the memory of this handle?
+ *	GIVE{handle, base, length} + the slice: yes, it begins at address `base`
+ *	DENY{handle}   no: send it through slots
+ *	TAKE{handle}   no more: unmap it and say
+ *	GONE{handle}   it is unmapped
+ */
+enum w_grant_kind { W_GRANT_ASK = 1, W_GRANT_GIVE, W_GRANT_DENY, W_GRANT_TAKE, W_GRANT_GONE };
+
+struct w_grant {
+	uint32_t kind;
+	uint32_t handle;
+	uint64_t base;
+	uint64_t length;
+};
+static_assert(sizeof(struct w_grant) <= W_TELL_MAX, "w_grant");
+
 struct w_name {
 	struct w_ctl_hdr hdr;
 	uint64_t token;

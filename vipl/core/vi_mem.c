@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "vi_core.h"
+#include "vi_provider.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -363,13 +364,20 @@ static int set_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 int vi_mem_set(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 	       const VIP_MEM_ATTRIBUTES *attrs)
 {
+	struct vi_region *r;
+	void *window = NULL;
 	int err;
 
 	pthread_mutex_lock(&nic->lock);
-	err = own_region(nic, addr, handle) == NULL ? -EINVAL : check_attrs(nic, attrs);
+	r = own_region(nic, addr, handle);
+	err = r == NULL ? -EINVAL : check_attrs(nic, attrs);
 	if (err == 0)
 		err = set_locked(nic, addr, handle, attrs);
+	if (err == 0)
+		window = r->window;
 	pthread_mutex_unlock(&nic->lock);
+	if (window != NULL)
+		nic->ops->window_revoke(nic, window, handle);
 	return err;
 }
 

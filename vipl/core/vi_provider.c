@@ -64,6 +64,8 @@ static int no_window_alloc(struct vi_nic *nic, uint64_t len, void **addr_out, vo
 
 static void no_window_free(struct vi_nic *nic, void *window) {}
 
+static void no_window_revoke(struct vi_nic *nic, void *window, uint32_t handle) {}
+
 static int nothing_moves(struct vi_nic *nic)
 {
 	return 0;
@@ -128,6 +130,7 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 	PICK(disconnect, no_vi);
 	PICK(window_alloc, no_window_alloc);
 	PICK(window_free, no_window_free);
+	PICK(window_revoke, no_window_revoke);
 	PICK(progress, nothing_moves);
 	PICK(arm, no_arm);
 	PICK(sleep, short_sleep);

@@ -16,7 +16,9 @@
 
 #define PF_MAX_PERCENTILES 32u
 #define PF_MAX_EXPECTS 32u
-#define PF_MAX_VIS 256u
+#define PF_MAX_VIS 1024u
+#define PF_MAX_BATCH 100000u
+#define PF_POSTS 32u /* back to back, for --post-time */
 #define PF_MAX_WINDOW 4096u
 #define PF_MAX_SEGMENTS 252u
 #define PF_MAX_SIZE (UINT64_C(1) << 30)
@@ -56,12 +58,14 @@ struct pf_config {
 	enum pf_wait wait;
 	enum pf_level level;
 	enum pf_format format;
-	bool cq, verify, bidir, window_memory, spin, quiet;
+	bool cq, verify, bidir, window_memory, spin, quiet, post_time;
 	struct pf_sizes sizes;
 	uint64_t iters;	 /* 0: by size */
 	uint64_t warmup; /* iterations; UINT64_MAX: by size */
 	double duration; /* seconds per size, 0: count iterations */
 	uint32_t window, segments, vis;
+	uint32_t busy;	/* VIs that carry messages, 0: all */
+	uint32_t batch; /* round trips of one sample */
 	double timeout; /* seconds without any progress until the peer counts as dead */
 	double percentiles[PF_MAX_PERCENTILES];
 	size_t percentile_count;

@@ -31,6 +31,9 @@ struct pf_params {
 	uint32_t cq, verify, bidir, window_memory, spin;
 	uint32_t window; /* outstanding messages per VI, in effect */
 	uint32_t segments, vis;
+	uint32_t busy;	/* VIs that carry messages; vi_lat only */
+	uint32_t batch; /* round trips, or posts, of one sample; vi_lat only */
+	uint32_t post_time;
 	uint32_t timeout_ms;
 	uint64_t max_size;
 };
@@ -60,7 +63,7 @@ struct pf_vi {
 	uint8_t *send_area, *recv_area;
 	uint8_t *descs; /* send_cap, then recv_cap of desc_size */
 	struct pf_stash stash[2];
-	uint32_t posted;      /* sends posted so far: chooses the descriptor */
+	uint32_t next_send;   /* descriptor to use */
 	uint32_t outstanding; /* sends not yet taken */
 };
 
@@ -120,6 +123,10 @@ int pf_take(struct pf_ep *ep, uint32_t k, enum pf_queue q, VIP_DESCRIPTOR **out)
  * completion first when all send descriptors are in use.
  */
 int pf_post_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size);
+/* Likewise in two steps, so that the second can be timed by itself. */
+int pf_prepare_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
+		       VIP_DESCRIPTOR **out);
+int pf_post_prepared(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d);
 /* Posts an empty send with immediate data. */
 int pf_post_mark(struct pf_ep *ep, uint32_t k, uint32_t immediate);
 /* Gives a taken receive descriptor back to its queue. */

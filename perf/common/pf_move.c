@@ -54,10 +54,21 @@ static int look_for_loss(struct pf_ep *ep)
 	return pf_fail(ep, "the NIC reported error %d (VIP_ERROR_CODE)", lost - 1);
 }
 
+/* One pause per poll: a tight loop takes the polled line from its writer too often. */
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
 int pf_idle(struct pf_ep *ep, struct pf_idle *idle)
 {
 	uint32_t n = ++idle->empty;
 
+	relax();
 	if (n % POLLS_PER_PROGRESS == 0)
 		VipxProgress(ep->nic);
 	if (!ep->p.spin && n >= POLLS_BEFORE_YIELD && n % POLLS_PER_YIELD == 0)
@@ -250,6 +261,7 @@ void pf_set_segments(struct pf_ep *ep, VIP_DESCRIPTOR_SEGMENT *s, uint8_t *base,
 	}
 }
 
+/* Counts the descriptor as posted, which the caller is about to do. */
 static int next_send(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR **out)
 {
 	struct pf_vi *vi = &ep->vis[k];
@@ -257,23 +269,17 @@ static int next_send(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR **out)
 
 	if (rc)
 		return rc;
-	*out = (VIP_DESCRIPTOR *)(void *)(vi->descs + vi->posted % ep->send_cap * ep->desc_size);
+	*out = (VIP_DESCRIPTOR *)(void *)(vi->descs + vi->next_send * ep->desc_size);
+	vi->next_send = vi->next_send + 1 == ep->send_cap ? 0 : vi->next_send + 1;
+	vi->outstanding++;
 	return 0;
 }
 
-static int post_send(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d)
+int pf_post_prepared(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d)
 {
-	struct pf_vi *vi = &ep->vis[k];
-	VIP_RETURN rc;
+	VIP_RETURN rc = VipPostSend(ep->vis[k].handle, d, ep->descs_handle);
 
-	d->CS.Reserved = 0;
-	d->CS.Status = 0;
-	rc = VipPostSend(vi->handle, d, ep->descs_handle);
-	if (rc)
-		return PF_VIP(ep, "posting a send", rc);
-	vi->posted++;
-	vi->outstanding++;
-	return 0;
+	return rc ? PF_VIP(ep, "posting a send", rc) : 0;
 }
 
 static const uint16_t control_of[PF_OP_COUNT] = {
@@ -283,7 +289,8 @@ static const uint16_t control_of[PF_OP_COUNT] = {
 	[PF_READ] = VIP_CONTROL_OP_RDMAREAD,
 };
 
-int pf_post_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
+int pf_prepare_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
+		       VIP_DESCRIPTOR **out)
 {
 	uint32_t first = ep->p.op == PF_SEND ? 0 : 1;
 	VIP_DESCRIPTOR *d;
@@ -293,6 +300,8 @@ int pf_post_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 		return rc;
 	d->CS.SegCount = (uint16_t)(ep->p.segments + first);
 	d->CS.Control = control_of[ep->p.op];
+	d->CS.Reserved = 0;
+	d->CS.Status = 0;
 	d->CS.ImmediateData = (uint32_t)m;
 	d->CS.Length = size;
 	if (first) {
@@ -301,7 +310,16 @@ int pf_post_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 		d->DS[0].Remote.Reserved = 0;
 	}
 	pf_set_segments(ep, &d->DS[0] + first, local_address(ep, k, m), size);
-	return post_send(ep, k, d);
+	*out = d;
+	return 0;
+}
+
+int pf_post_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
+{
+	VIP_DESCRIPTOR *d;
+	int rc = pf_prepare_message(ep, k, m, size, &d);
+
+	return rc ? rc : pf_post_prepared(ep, k, d);
 }
 
 int pf_post_mark(struct pf_ep *ep, uint32_t k, uint32_t immediate)
@@ -312,10 +330,12 @@ int pf_post_mark(struct pf_ep *ep, uint32_t k, uint32_t immediate)
 	if (rc)
 		return rc;
 	d->CS.SegCount = 0;
+	d->CS.Reserved = 0;
+	d->CS.Status = 0;
 	d->CS.Control = VIP_CONTROL_OP_SENDRECV | VIP_CONTROL_IMMEDIATE;
 	d->CS.ImmediateData = immediate;
 	d->CS.Length = 0;
-	return post_send(ep, k, d);
+	return pf_post_prepared(ep, k, d);
 }
 
 int pf_repost(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d)

@@ -86,11 +86,14 @@ SET_UINT(set_warmup, warmup, 0, UINT64_C(1000000000000))
 SET_UINT(set_window, window, 1, PF_MAX_WINDOW)
 SET_UINT(set_segments, segments, 1, PF_MAX_SEGMENTS)
 SET_UINT(set_vis, vis, 1, PF_MAX_VIS)
+SET_UINT(set_busy, busy, 1, PF_MAX_VIS)
+SET_UINT(set_batch, batch, 1, PF_MAX_BATCH)
 SET_FLAG(set_cq, cq)
 SET_FLAG(set_verify, verify)
 SET_FLAG(set_bidir, bidir)
 SET_FLAG(set_window_memory, window_memory)
 SET_FLAG(set_spin, spin)
+SET_FLAG(set_post_time, post_time)
 SET_FLAG(set_quiet, quiet)
 SET_FLAG(set_server, server)
 SET_NAME(set_connect, connect, 63)
@@ -198,7 +201,14 @@ static const struct pf_option options[] = {
 	  "a count from 0", set_warmup },
 	{ "window", 0, PF_BW | PF_RATE, "N", "messages outstanding on each VI (default: 64)",
 	  "1 to 4096", set_window },
-	{ "vis", 0, PF_ALL, "N", "connected VIs, used in turn (default: 1)", "1 to 256", set_vis },
+	{ "vis", 0, PF_ALL, "N", "connected VIs, used in turn (default: 1)", "1 to 1024", set_vis },
+	{ "busy", 0, PF_LAT, "N", "of the VIs, those that carry messages (default: all)",
+	  "1 to 1024", set_busy },
+	{ "batch", 0, PF_LAT, "N",
+	  "round trips timed together as one sample, their mean (default: 1)", "1 to 100000",
+	  set_batch },
+	{ "post-time", 0, PF_LAT, NULL, "report the time inside VipPostSend, 32 posts together",
+	  NULL, set_post_time },
 	{ "segments", 0, PF_ALL, "N", "data segments of each descriptor (default: 1)", "1 to 252",
 	  set_segments },
 	{ "bidir", 'b', PF_BW | PF_RATE, NULL, "both directions at once; the sum is reported", NULL,
@@ -397,6 +407,10 @@ static int check_together(const struct pf_config *cfg)
 		return usage(tool, "--iters and --duration", NULL, "give one of them");
 	if (cfg->spin && cfg->wait == PF_BLOCK)
 		return usage(tool, "--spin", NULL, "goes with --wait poll");
+	if (cfg->busy > cfg->vis)
+		return usage(tool, "--busy", NULL, "more than --vis");
+	if (cfg->post_time && (cfg->batch != 1 || cfg->op != PF_SEND))
+		return usage(tool, "--post-time", NULL, "goes with --op send, without --batch");
 	if (cfg->op == PF_READ && cfg->level == PF_UNRELIABLE)
 		return usage(tool, "--op read --level unreliable", NULL,
 			     "RDMA read needs a reliable level");
@@ -422,7 +436,10 @@ static int parse_all(struct pf_config *cfg, int argc, char **argv)
 	if (optind < argc)
 		return usage(cfg->tool, "no argument", argv[optind], "options only; see --help");
 	rc = check_roles(cfg);
-	return rc >= 0 ? rc : check_together(cfg);
+	rc = rc >= 0 ? rc : check_together(cfg);
+	if (cfg->post_time)
+		cfg->batch = PF_POSTS;
+	return rc;
 }
 
 int pf_config_parse(struct pf_config *cfg, const struct pf_tool *tool, int argc, char **argv)
@@ -434,6 +451,7 @@ int pf_config_parse(struct pf_config *cfg, const struct pf_tool *tool, int argc,
 		.window = tool->window,
 		.segments = 1,
 		.vis = 1,
+		.batch = 1,
 		.timeout = 10,
 		.pin = { -1, -1 },
 		.name = tool->name,

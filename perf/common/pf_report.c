@@ -88,6 +88,8 @@ static const char *meaning(const struct pf_config *cfg)
 {
 	if (cfg->tool->kind != PF_LAT)
 		return cfg->bidir ? "sum of both directions" : "one direction";
+	if (cfg->post_time)
+		return "time inside VipPostSend, average";
 	return cfg->op == PF_READ ? "whole read, average" : "half of the round trip, average";
 }
 
@@ -207,6 +209,9 @@ static json_object *json_test(const struct pf_config *cfg, const struct pf_place
 	put_text(o, "value_meaning", meaning(cfg));
 	put_bool(o, "cq", cfg->cq);
 	put_int(o, "vis", cfg->vis);
+	put_int(o, "busy_vis", cfg->busy && cfg->busy < cfg->vis ? cfg->busy : cfg->vis);
+	put_int(o, "batch_round_trips", cfg->batch);
+	put_bool(o, "post_time", cfg->post_time);
 	put_int(o, "segments", cfg->segments);
 	put_int(o, "window_messages", p->window);
 	put_bool(o, "bidir", cfg->bidir);

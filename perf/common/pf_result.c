@@ -36,7 +36,11 @@ static const char *const *fixed_keys(const struct pf_tool *tool)
 
 double pf_sample_scale(const struct pf_config *cfg)
 {
-	return cfg->tool->kind == PF_LAT && cfg->op != PF_READ ? 0.5 : 1.0;
+	double whole = cfg->tool->kind == PF_LAT && cfg->batch ? 1.0 / cfg->batch : 1.0;
+
+	if (cfg->tool->kind != PF_LAT || cfg->op == PF_READ || cfg->post_time)
+		return whole;
+	return whole / 2;
 }
 
 static const char *prefix_of(const struct pf_tool *tool)

@@ -22,7 +22,8 @@ struct pf_metric {
 
 /*
  * What one sample of the histogram is multiplied by: a latency is half of a round trip, as in the
- * OSU benchmarks; a read is one operation and counts whole.
+ * OSU benchmarks; a read is one operation and counts whole.  A sample of --batch round trips counts
+ * as their mean.
  */
 double pf_sample_scale(const struct pf_config *cfg);
 

@@ -62,9 +62,12 @@ static void make_params(const struct pf_config *cfg, struct pf_params *p)
 	p->spin = cfg->spin;
 	p->segments = cfg->segments;
 	p->vis = cfg->vis;
+	p->busy = cfg->busy && cfg->busy < cfg->vis ? cfg->busy : cfg->vis;
+	p->batch = cfg->batch;
+	p->post_time = cfg->post_time;
 	p->timeout_ms = (uint32_t)(cfg->timeout * 1000);
 	p->max_size = largest(&cfg->sizes);
-	p->window = window_in_effect(cfg, p->max_size);
+	p->window = cfg->post_time ? PF_POSTS : window_in_effect(cfg, p->max_size);
 }
 
 static int client_batch(struct pf_run *run, const struct pf_batch *b)
@@ -91,10 +94,10 @@ static int client_batch(struct pf_run *run, const struct pf_batch *b)
 	return rc;
 }
 
-/* Messages per VI of one unit of a batch: a round trip or a round. */
+/* Messages per VI of one unit of a batch: a sample of round trips, or a round. */
 static uint32_t unit(const struct pf_run *run)
 {
-	return run->cfg->tool->kind == PF_LAT ? 1 : pf_round_len(&run->ep.p);
+	return run->cfg->tool->kind == PF_LAT ? run->cfg->batch : pf_round_len(&run->ep.p);
 }
 
 static uint64_t to_units(const struct pf_run *run, uint64_t messages)
@@ -151,7 +154,8 @@ static void start_counting(struct pf_run *run)
 static void make_result(struct pf_run *run, uint64_t size, uint64_t units, struct pf_result *r)
 {
 	bool lat = run->cfg->tool->kind == PF_LAT;
-	uint64_t ways = lat && run->cfg->op != PF_READ ? 2 : run->cfg->bidir ? 2 : 1;
+	bool answered = lat && run->cfg->op != PF_READ && !run->cfg->post_time;
+	uint64_t ways = answered || run->cfg->bidir ? 2 : 1;
 
 	r->size = size;
 	r->iterations = units * unit(run);
@@ -310,7 +314,8 @@ static bool params_ok(const struct pf_params *p, unsigned int kind)
 	return p->kind == kind && p->op < PF_OP_COUNT && p->wait < PF_WAIT_COUNT &&
 	       p->level < PF_LEVEL_COUNT && p->window >= 1 && p->window <= PF_MAX_WINDOW &&
 	       p->segments >= 1 && p->segments <= PF_MAX_SEGMENTS && p->vis >= 1 &&
-	       p->vis <= PF_MAX_VIS && p->max_size <= PF_MAX_SIZE && p->timeout_ms >= 100 &&
+	       p->vis <= PF_MAX_VIS && p->busy >= 1 && p->busy <= p->vis && p->batch >= 1 &&
+	       p->batch <= PF_MAX_BATCH && p->max_size <= PF_MAX_SIZE && p->timeout_ms >= 100 &&
 	       p->timeout_ms <= 3600000;
 }
 

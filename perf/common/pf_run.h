@@ -10,7 +10,8 @@
 #include "pf_result.h"
 
 /*
- * One batch: `count` round trips (vi_lat) or rounds (vi_bw, vi_rate) of messages of `size` bytes.
+ * One batch: `count` samples of --batch round trips (vi_lat) or rounds (vi_bw, vi_rate) of messages
+ * of `size` bytes.
  * The client leaves a sample for each in run->hist, and adds to elapsed_ns.
  */
 struct pf_batch {

@@ -257,6 +257,18 @@ TEST_F(Metrics, LatencyIsHalfOfTheRoundTripAndAReadIsWhole)
 	EXPECT_DOUBLE_EQ(value("max_us"), 4);
 }
 
+TEST_F(Metrics, ASampleOfManyCountsAsTheirMean)
+{
+	ASSERT_EQ(pf_hist_add(&h, 4000), 0);
+	cfg.batch = 10;
+	EXPECT_DOUBLE_EQ(value("p50_us"), 0.2);
+	cfg.op = PF_READ;
+	EXPECT_DOUBLE_EQ(value("p50_us"), 0.4);
+	cfg.op = PF_SEND;
+	cfg.post_time = true;
+	EXPECT_DOUBLE_EQ(value("p50_us"), 0.4);
+}
+
 TEST_F(Metrics, Rates)
 {
 	tool.kind = PF_BW;

@@ -167,7 +167,7 @@ BAD_VALUES = {
     '--iters': ['', '0', '-1', '1.5', '10k', '99999999999999999999'],
     '--duration': ['', '0', '-1', 'inf', 'nan', '1s'],
     '--warmup': ['', '-1', 'x'],
-    '--vis': ['', '0', '257', 'x'],
+    '--vis': ['', '0', '1025', 'x'],
     '--segments': ['', '0', '253', 'x'],
     '--percentiles': ['', '101', '50,', 'median'],
     '--format': ['', 'xml', 'OSU'],
@@ -180,11 +180,19 @@ BAD_VALUES = {
     '--hosts': ['', 'a', 'a,', ',b', 'a,b,c'],
     '--out': [''],
 }
+BAD_LATENCY = {
+    '--busy': ['', '0', '1025', 'x'],
+    '--batch': ['', '0', '100001', 'x'],
+}
 BAD_WINDOW = ['', '0', '4097', 'x']
 BAD_TOGETHER = [
     ['--server', '--connect', 'h'], ['--server', '--hosts', 'a,b'], ['--host', 'a'],
     ['--iters', '1', '--duration', '1'], ['--spin', '--wait', 'block'],
     ['--op', 'read', '--level', 'unreliable'],
+]
+BAD_LATENCY_TOGETHER = [
+    ['--busy', '2'], ['--busy', '4', '--vis', '3'], ['--post-time', '--batch', '2'],
+    ['--post-time', '--op', 'write'],
 ]
 
 
@@ -224,7 +232,9 @@ class Usage(unittest.TestCase):
     def test_every_value_is_checked(self):
         for tool in PERF:
             values = dict(BAD_VALUES)
-            if tool != 'vi_lat':
+            if tool == 'vi_lat':
+                values.update(BAD_LATENCY)
+            else:
                 values['--window'] = BAD_WINDOW
                 values['--expect'] = [e.replace('p99', 'round_p99') for e in BAD_VALUES['--expect']]
             for option, bad in values.items():
@@ -239,11 +249,15 @@ class Usage(unittest.TestCase):
     def test_options_of_other_tools(self):
         for option in ('--bidir', '--window=4'):
             self.usage_error('vi_lat', option)
+        for option in ('--busy=1', '--batch=2', '--post-time'):
+            self.usage_error('vi_bw', option)
 
     def test_what_does_not_go_together(self):
         for tool in PERF:
             for args in BAD_TOGETHER:
                 self.usage_error(tool, *args)
+        for args in BAD_LATENCY_TOGETHER:
+            self.usage_error('vi_lat', *args)
         self.usage_error('vi_lat', '--op', 'write', '--wait', 'block')
         self.usage_error('vi_lat', '--op', 'write', '--sizes', '0..4')
         self.usage_error('vi_lat', '--sizes', '4', '--expect', 'avg_us@8<1')
@@ -376,6 +390,7 @@ PERF_KEYS = {'schema': str, 'schema_version': int, 'tool': str, 'version': str,
              'command_line': list, 'time_utc': str, 'test': dict, 'placement': dict,
              'environment': dict, 'results': list, 'expectations': dict}
 TEST_KEYS = {'op': str, 'wait': str, 'level': str, 'value_meaning': str, 'cq': bool, 'vis': int,
+             'busy_vis': int, 'batch_round_trips': int, 'post_time': bool,
              'segments': int, 'window_messages': int, 'bidir': bool, 'verify': bool,
              'window_memory': bool, 'spin': bool, 'timeout_s': float}
 ENV_KEYS = {'cpu_model': str, 'architecture': str, 'kernel': str, 'governor': str,
@@ -448,6 +463,30 @@ class Latency(PerfCase):
         for op in ('send', 'write', 'write-imm', 'read'):
             for cq in ([], ['--cq']):
                 self.measure('vi_lat', '--op', op, '--vis', '7', '--sizes', '1,333', '--verify', *cq)
+
+    def test_batches(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            for cq in ([], ['--cq']):
+                doc = self.measure('vi_lat', '--op', op, '--batch', '7', '--vis', '3', '--sizes',
+                                   '1,333', '--verify', *cq)
+                for row in doc['results']:
+                    # 20 round trips in whole samples of seven
+                    self.assertEqual((row['samples'], row['iterations']), (3, 21))
+                    self.assertEqual(row['messages'], 21 if op == 'read' else 42)
+
+    def test_few_busy_vis_of_many(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            doc = self.measure('vi_lat', '--op', op, '--vis', '9', '--busy', '2', '--cq', '--sizes',
+                               '1,333', '--verify')
+            self.assertEqual((doc['test']['vis'], doc['test']['busy_vis']), (9, 2))
+
+    def test_time_inside_posts(self):
+        for more in ([], ['--cq', '--vis', '3'], ['--wait', 'block']):
+            doc = self.measure('vi_lat', '--post-time', '--sizes', '4,5000', '--verify', *more)
+            self.assertTrue(doc['test']['post_time'])
+            self.assertIn('inside VipPostSend', doc['test']['value_meaning'])
+            for row in doc['results']:
+                self.assertEqual((row['samples'], row['iterations'], row['messages']), (1, 32, 32))
 
     def test_segments(self):
         for op in ('send', 'write', 'write-imm', 'read'):

@@ -36,7 +36,8 @@ struct raw_job {
 	uint64_t size; /* of a message, 0 if it has none */
 	uint32_t window;
 	uint64_t chunk, ring;
-	int fd[2]; /* sockets of the sides, -1: none */
+	double idle_ns; /* part of a step that is not counted */
+	int fd[2];	/* sockets of the sides, -1: none */
 
 	uint8_t *shm; /* shared, zero at first, raw_shm_len() bytes */
 	/* Each process has its own copy of what follows. */

@@ -48,8 +48,9 @@ static void print_help(void)
 	       "  -s, --sizes LIST     sizes in bytes: 4,64,1k..1M (default: by test)\n"
 	       "      --pin A,B        processors of the two (default: the first two allowed)\n"
 	       "      --unpinned       leave the choice to the scheduler\n"
-	       "  -b, --batches N      batches, whose median is reported (default: 15)\n"
-	       "      --batch-ms MS    time of a batch (default: 5)\n"
+	       "  -b, --batches N      batches, whose median is reported (default: 51)\n"
+	       "      --batch-ms MS    time of a batch, well below a slice of the scheduler\n"
+	       "                       (default: 0.5)\n"
 	       "      --timeout SEC    end a measurement that takes longer (default: 30)\n"
 	       "      --json           one JSON document instead of the table\n"
 	       "  -h, --help           print this and end\n"
@@ -323,7 +324,7 @@ static int parse(struct raw_config *cfg, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct raw_config cfg = {
-		.pin = true, .cpu = { -1, -1 }, .batches = 15, .batch_ms = 5, .timeout = 30
+		.pin = true, .cpu = { -1, -1 }, .batches = 51, .batch_ms = 0.5, .timeout = 30
 	};
 	int rc;
 

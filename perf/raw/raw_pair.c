@@ -80,6 +80,20 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The shortest of a few: one that lost its processor tells nothing. */
+static double quickest(struct gate *g, struct raw_job *job, uint64_t count, double enough,
+		       uint64_t *batch)
+{
+	double took, least = 1e18;
+	int i;
+
+	for (i = 0; i < 3 && least >= enough; i++) {
+		took = run_batch(g, job, ++*batch, count);
+		least = took < least ? took : least;
+	}
+	return least;
+}
+
 /* Finds how many steps take a batch's time; leaves the number of batches run in *batch. */
 static uint64_t calibrate(struct gate *g, struct raw_job *job, double goal_ns, uint64_t *batch)
 {
@@ -87,7 +101,7 @@ static uint64_t calibrate(struct gate *g, struct raw_job *job, double goal_ns, u
 	double took;
 
 	for (;;) {
-		took = run_batch(g, job, ++*batch, count);
+		took = quickest(g, job, count, goal_ns / 4, batch);
 		if (took >= goal_ns / 4 || count > UINT64_C(1) << 32)
 			break;
 		count *= took < goal_ns / 64 ? 8 : 2;
@@ -221,6 +235,7 @@ static int run_sides(const struct raw_config *cfg, struct gate *g, struct raw_jo
 
 static double in_unit(const struct raw_job *job, double step_ns)
 {
+	step_ns -= job->idle_ns;
 	switch (job->unit) {
 	case RAW_HALF_TRIP:
 		return step_ns / 2;

@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "raw.h"
@@ -63,6 +64,32 @@ static void await_flagged(struct bell *b, uint32_t v)
 	}
 }
 
+/*
+ * Two that are both awake may fall into step and never sleep.  Here the waker waits until the other
+ * has said that it will, and long enough for its processor to have gone idle.
+ */
+#define ASLEEP_NS 5000
+
+static double now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+static void ring_asleep(struct bell *b, uint32_t v)
+{
+	double end;
+
+	while (!atomic_load(&b->waits))
+		raw_pause();
+	end = now_ns() + ASLEEP_NS;
+	while (now_ns() < end)
+		raw_pause();
+	ring_flagged(b, v);
+}
+
 static void ring_only(struct bell *b, uint32_t v)
 {
 	atomic_store_explicit(&b->word, v, memory_order_release);
@@ -94,6 +121,7 @@ static void await_yielding(struct bell *b, uint32_t v)
 
 SIDES(always, ring_always, await_always)
 SIDES(flagged, ring_flagged, await_flagged)
+SIDES(asleep, ring_asleep, await_flagged)
 SIDES(yielding, ring_only, await_yielding)
 
 static int emit_futexes(const struct raw_config *cfg, raw_emit emit, const char *test, bool one)
@@ -114,7 +142,14 @@ static int emit_futexes(const struct raw_config *cfg, raw_emit emit, const char 
 
 int raw_test_futex(const struct raw_config *cfg, raw_emit emit)
 {
-	return emit_futexes(cfg, emit, "futex", false);
+	struct raw_job job = { .test = "futex",
+			       .variant = "futex, other asleep",
+			       .side = { asleep_lead, asleep_follow },
+			       .unit = RAW_HALF_TRIP,
+			       .idle_ns = 2 * ASLEEP_NS };
+	int rc = emit_futexes(cfg, emit, "futex", false);
+
+	return rc ? rc : emit(cfg, &job);
 }
 
 int raw_test_shared_core(const struct raw_config *cfg, raw_emit emit)

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""perf/compare without measuring, and vi_raw with as little of it as it takes."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / 'perf'))
+sys.dont_write_bytecode = True
+from compare_lib import rows, stats, tools  # noqa: E402  after the path to it
+
+COMPARE = ROOT / 'perf/compare'
+VI_RAW = os.environ.get('VI_RAW')
+PATIENCE = 120
+
+
+def run(*argv, env=None):
+    return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, check=False,
+                          env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL)
+
+
+def a_round(r, values, after=None):
+    """A round with R around every value."""
+    made = stats.Round(probes=[r, after or r])
+    for key, value in values.items():
+        made.take(key, value, r, after or r)
+    return made
+
+
+class Statistics(unittest.TestCase):
+    def test_placement(self):
+        self.assertEqual([stats.placement_of(r) for r in (22, 119.9, 120, 600, 601, 3000)],
+                         ['near', 'near', 'far', 'far', 'very far', 'very far'])
+        self.assertEqual(stats.Round(probes=[50, 900, 60]).placement, 'near')
+
+    def test_quotients_stay_within_a_round(self):
+        made = a_round(50, {'a': 150.0, 'b': 300.0})
+        self.assertEqual(stats.quotient(made, 'b', 'a'), 2)
+        self.assertEqual(stats.quotient(made, 'b', 'a', 2), 1)
+        self.assertEqual(stats.quotient(made, 'a', None), 3)
+        self.assertEqual(stats.quotient(made, 'a', ''), 150)
+        self.assertIsNone(stats.quotient(made, 'a', 'missing'))
+        self.assertIsNone(stats.quotient(made, 'missing', 'a'))
+
+    def test_no_quotient_when_the_processors_moved(self):
+        made = a_round(50, {'a': 100.0}, after=240)
+        self.assertIsNone(stats.quotient(made, 'a', None))
+        made = a_round(50, {'a': 100.0})
+        made.take('b', 500.0, 240, 240)
+        self.assertIsNone(stats.quotient(made, 'b', 'a'))
+        self.assertEqual(stats.quotient(made, 'a', None), 2)
+
+    def test_r_is_the_mean_around_the_sample(self):
+        self.assertEqual(stats.quotient(a_round(50, {'a': 110.0}, after=60), 'a', None), 2)
+
+    def test_settled(self):
+        calm = [1.0, 1.01, 0.99, 1.0, 1.01]
+        wild = [1.0, 2.0, 0.5, 1.7, 1.2]
+        self.assertTrue(stats.settled([calm, []]))
+        self.assertFalse(stats.settled([calm, wild]))
+        self.assertFalse(stats.settled([calm[:4]]))
+        self.assertFalse(stats.settled([[], []]))
+        self.assertLess(stats.uncertainty(calm), stats.uncertainty(wild))
+        self.assertEqual(stats.uncertainty([1.0]), float('inf'))
+
+
+class Rows(unittest.TestCase):
+    low = rows.Row('low', 'ns', 'ours', rows.R, must=rows.both(1.5, 1.0), goal=rows.both(1.2, 0.8),
+                   peers={'ucx': 'ucx', 'gone': 'gone'})
+    high = rows.Row('high', 'MB/s', 'bw', 'limit', must=0.8, goal=0.9, better=rows.HIGHER)
+    itself = rows.Row('itself', 'us', 'slow', against='itself', must=3.0, goal=1.0)
+    beside = rows.Row('beside', 'ns', 'ours', 'floor', against='ucx', must=0.8, goal=0.5,
+                      peers={'ucx': 'ucx'})
+
+    def test_medians_of_the_rounds_of_one_placement(self):
+        near = [a_round(50, {'ours': 50.0 * n, 'ucx': 100.0}) for n in (1, 1.3, 9)]
+        far = [a_round(200, {'ours': 300.0, 'ucx': 200.0})]
+        made, left_out = rows.outcome([self.low], near + far)
+        self.assertEqual([(r['placement'], r['rounds']) for r in made], [('near', 3), ('far', 1)])
+        self.assertEqual(made[0]['ratio'], 1.3)
+        self.assertEqual((made[0]['must_held'], made[0]['goal_held']), (True, False))
+        self.assertEqual((made[0]['ours'], made[0]['limit'], made[0]['peers']),
+                         (65, 50, {'ucx': 100}))
+        self.assertEqual(made[1]['ratio'], 1.5)
+        self.assertFalse(made[1]['must_held'])
+        self.assertEqual(left_out, [])
+
+    def test_what_is_left_out_is_said(self):
+        made, left_out = rows.outcome([self.low, self.high],
+                                      [a_round(50, {'ours': 50.0}), a_round(900, {'ours': 1.0})])
+        self.assertEqual([r['figure'] for r in made], ['low'])
+        said = '\n'.join(left_out)
+        for part in ('far did not occur', '1 rounds were very far', 'not measured, near: high'):
+            self.assertIn(part, said)
+
+    def test_direction_unit_and_base(self):
+        made, _ = rows.outcome([self.high, self.itself, self.beside],
+                               [a_round(50, {'bw': 85e6, 'limit': 100e6, 'slow': 2500.0,
+                                             'ours': 60.0, 'ucx': 100.0, 'floor': 30.0})])
+        high, itself, beside = made
+        self.assertEqual((high['ratio'], high['ours'], high['limit']), (0.85, 85, 100))
+        self.assertEqual((high['must_held'], high['goal_held']), (True, False))
+        self.assertEqual((itself['ratio'], itself['ours'], itself['limit']), (2.5, 2.5, None))
+        self.assertTrue(itself['must_held'])
+        self.assertEqual((beside['ratio'], beside['limit']), (0.6, 30))
+
+    def test_a_missing_peer_leaves_its_row_unmeasured(self):
+        made, left_out = rows.outcome([self.beside], [a_round(50, {'ours': 60.0, 'floor': 30.0})])
+        self.assertEqual(made, [])
+        self.assertTrue(left_out[-1].startswith('not measured'))
+
+    def test_every_row_can_be_judged(self):
+        for row in rows.all_rows():
+            self.assertIn(row.unit, rows.SCALES)
+            self.assertTrue(row.against in ('limit', 'itself') or row.against in row.peers)
+            for placement in stats.PLACEMENTS:
+                must, goal = row.bar('must', placement), row.bar('goal', placement)
+                self.assertTrue(row.holds(goal, must), row.figure)
+                self.assertFalse(row.holds(must, goal), row.figure)
+
+    def test_json_keys_of_a_row(self):
+        made, _ = rows.outcome([self.low], [a_round(50, {'ours': 50.0})])
+        for key in ('figure', 'placement', 'ours', 'limit', 'peers', 'unit', 'ratio', 'must', 'goal'):
+            self.assertIn(key, made[0])
+
+
+class Outputs(unittest.TestCase):
+    """What the peers print."""
+
+    def test_ucx(self):
+        text = ('x.batch,iterations,50.0_percentile_lat,...\n'
+                't0,20000,0.295,0.300,0.300,12.71,12.71,3331920,3331920\n'
+                't0,20000,0.305,0.300,0.300,12.71,12.71,3331920,3331920\n'
+                't1,100000,0.170,0.140,0.140,27.22,27.22,7134626,7134626\n'
+                't1,100000,0.170,0.140,0.140,27.22,27.22,7134626,5000000\n'
+                't2,512,0.1,75,75,13188,13188,13188,13000\n')
+        plan = {'t0': ('lat', 4), 't1': ('rate', 4), 't2': ('bw', 1048576)}
+        self.assertEqual(tools.ucx_values(text, plan),
+                         {'ucx.lat.4': 300.0, 'ucx.rate.4': 7134626.0,
+                          'ucx.bw.1048576': 13000.0 * 1048576})
+
+    def test_mpi(self):
+        values = tools.mpi_values('lat 4 250.5\nrate 4 50.0\nnoise\nlat 64 x y\n', 'mpich')
+        self.assertEqual(values, {'mpich.lat.4': 250.5, 'mpich.rate.4': 2e7, 'mpich.bw.4': 8e7})
+
+    def test_libfabric(self):
+        text = ('bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n'
+                '4       1k      =1k      7.8k        0.00s      5.34       0.75       1.34\n'
+                '64k     1k      =1k      7.8k        0.00s      5.34       5.50       1.34\n')
+        self.assertEqual(tools.libfabric_values(text),
+                         {'libfabric.lat.4': 750.0, 'libfabric.lat.65536': 5500.0})
+
+    def test_the_best_geometry_is_the_limit(self):
+        one = {'test': 'chunk', 'variant': 'two copies in chunks', 'size_bytes': 65536}
+        self.assertEqual(tools.raw_values([{**one, 'value': v} for v in (3.0, 9.0, 5.0)]),
+                         {'raw.chunk.65536': 9.0})
+
+    def test_streams_count_by_the_median_round(self):
+        document = {'test': {'window_messages': 64},
+                    'results': [{'size_bytes': 8, 'round_p50_us': 16.0}]}
+        self.assertEqual(tools.median_rates(document, 'k.{}', False), {'k.8': 2e6})
+        self.assertEqual(tools.median_rates(document, 'k.{}', True), {'k.8': 16e6})
+
+
+class CommandLine(unittest.TestCase):
+    def usage_error(self, *args):
+        out = run(COMPARE, *args)
+        self.assertEqual((out.returncode, out.stdout), (2, ''), out.stderr)
+        self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
+
+    def test_bad_usage(self):
+        for args in (['--nonsense'], ['stray'], ['--pin', '0'], ['--pin', 'a,b'], ['--time', '0'],
+                     ['--rounds', 'x'], ['--json'], ['--quick', '--plots', 'd']):
+            with self.subTest(args=args):
+                self.usage_error(*args)
+
+    def test_help_and_version(self):
+        out = run(COMPARE, '--help')
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        self.assertIn('--quick', out.stdout)
+        self.assertRegex(run(COMPARE, '--version').stdout, r'\Acompare \(Viaduct\) \d+\.\d+\.\d+\n')
+
+    def test_no_build_is_said(self):
+        with tempfile.TemporaryDirectory() as empty:
+            out = run(COMPARE, '--quick', '--build', empty)
+        self.assertEqual(out.returncode, 1)
+        self.assertIn('--build', out.stderr)
+
+    def test_dry_shows_the_commands_of_a_round(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest('two processors are needed')
+        for more in ([], ['--quick']):
+            out = run(COMPARE, '--dry', '--build', '/nowhere', *more)
+            self.assertEqual(out.returncode, 0, out.stderr)
+            for part in ('/nowhere/perf/vi_lat', '--post-time', '--vis 256 --busy 1',
+                         'VIADUCT_WAIT=adaptive', '/nowhere/perf/raw/vi_raw'):
+                self.assertIn(part, out.stdout)
+
+
+@unittest.skipUnless(VI_RAW, 'VI_RAW is not set')
+class Raw(unittest.TestCase):
+    little = ('--batches', '3', '--batch-ms', '0.05')
+
+    def setUp(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest('two processors are needed')
+
+    def results(self, *args):
+        out = run(VI_RAW, '--json', *self.little, *args)
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        document = json.loads(out.stdout)
+        self.assertEqual((document['schema'], document['schema_version']), ('viaduct.raw', 1))
+        self.assertEqual(len(document['pinned_cpus']), 2)
+        return document['results']
+
+    def test_every_test(self):
+        names = ['line', 'slot', 'fifo', 'pingpong', 'put', 'stream', 'chunk', 'memcpy', 'futex',
+                 'shared-core', 'unix', 'tcp']
+        for name in names:
+            with self.subTest(name=name):
+                results = self.results('--tests', name, '--sizes', '4,5000,300000')
+                self.assertEqual({r['test'] for r in results}, {name})
+                for result in results:
+                    self.assertGreater(result['value'], 0)
+                    self.assertIn(result['unit'], ('ns', 'messages/s', 'bytes/s'))
+
+    def test_table(self):
+        out = run(VI_RAW, *self.little, '--tests', 'line,slot')
+        self.assertEqual(out.returncode, 0)
+        self.assertEqual(len(out.stdout.splitlines()), 3)
+        self.assertRegex(out.stdout, r'(?m)^line +R +0 +\d+\.\d+ ns')
+
+    def test_bad_usage(self):
+        for args in (['--tests', 'line,x'], ['--tests', ''], ['--sizes', '0x4'], ['--pin', '0'],
+                     ['--pin', '0,x'], ['--batches', '0'], ['--batch-ms', '-1'], ['--timeout', 'x'],
+                     ['--nonsense'], ['stray']):
+            with self.subTest(args=args):
+                out = run(VI_RAW, *args)
+                self.assertEqual((out.returncode, out.stdout), (2, ''))
+                self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
+
+    def test_help_and_version(self):
+        for flag, text in (('--help', 'shared-core'), ('--version', 'vi_raw (Viaduct)')):
+            out = run(VI_RAW, flag)
+            self.assertEqual((out.returncode, out.stderr), (0, ''))
+            self.assertIn(text, out.stdout)
+
+    def test_the_time_limit_ends_it(self):
+        out = run(VI_RAW, '--tests', 'line', '--batch-ms', '9000', '--timeout', '0.2')
+        self.assertEqual(out.returncode, 1)
+        self.assertIn('--timeout', out.stderr)
+
+    def test_a_processor_that_is_not_there(self):
+        out = run(VI_RAW, '--tests', 'line', '--pin', '1022,1023')
+        self.assertEqual(out.returncode, 1)
+        self.assertIn('1022', out.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -22,6 +22,7 @@ class Row:
     goal: object = None
     better: str = LOWER
     peers: dict = field(default_factory=dict)  # name: key
+    floor: str = None       # key of what no library can pass here
 
     def bar(self, which, placement):
         bar = getattr(self, which)
@@ -56,22 +57,23 @@ def both(near, far):
 def latency_rows():
     r_bars = {"must": both(1.45, 0.96), "goal": both(1.15, 0.88)}
     small = peers("lat", 4, PEERS + ("libfabric", "unix", "tcp"))
-    yield Row("4 B send/recv, half round trip over R", "ns", "ours.lat.4", R, peers=small, **r_bars)
+    yield Row("4 B send/recv, half round trip over R", "ns", "ours.lat.4", R, peers=small,
+              floor="raw.slot", **r_bars)
     yield Row("4 B send/recv through a CQ, half round trip over R", "ns", "ours.cq.4", R,
-              peers=small, **r_bars)
+              peers=small, floor="raw.slot", **r_bars)
     yield Row("64 B over 4 B, half round trip", "ns", "ours.lat.64", "ours.lat.4", must=1.2,
-              goal=1.05, peers=peers("lat", 64))
+              goal=1.05, peers=peers("lat", 64), floor="raw.pingpong.64")
     for size, name in ((1024, "1 KiB"), (4096, "4 KiB")):
         yield Row(f"{name} half round trip over UCX tag", "ns", f"ours.lat.{size}",
-                  f"raw.pingpong.{size}", against="ucx", must=0.8, goal=0.55,
-                  peers=peers("lat", size))
+                  f"raw.pingpong.{size}", floor=f"raw.pingpong.{size}", against="ucx", must=0.8,
+                  goal=0.55, peers=peers("lat", size))
 
 
 def stream_rows():
     for size in (4, 64):
         yield Row(f"{size} B one-way rate over UCX tag", "M/s", f"ours.rate.{size}",
-                  f"raw.fifo.{size}", against="ucx", must=2.0, goal=4.0, better=HIGHER,
-                  peers=peers("rate", size))
+                  f"raw.fifo.{size}", floor=f"raw.fifo.{size}", against="ucx", must=2.0, goal=4.0,
+                  better=HIGHER, peers=peers("rate", size))
     for size, name in ((65536, "64 KiB"), (1048576, "1 MiB")):
         yield Row(f"{name} send/recv bandwidth over two copies in chunks", "MB/s",
                   f"ours.bw.{size}", f"raw.chunk.{size}", must=0.85, goal=0.95, better=HIGHER,
@@ -118,8 +120,8 @@ def all_rows():
     return [*latency_rows(), *stream_rows(), *one_sided_rows(), *waiting_rows(), *own_rows()]
 
 
-def median_or_none(values):
-    values = [v for v in values if v is not None]
+def median_quotient(rounds, over, under):
+    values = [v for r in rounds if (v := quotient(r, over, under)) is not None]
     return median(values) if values else None
 
 
@@ -149,7 +151,9 @@ def make_row(row, placement, rounds):
         "peers": {n: v for n, k in row.peers.items()
                   if (v := in_unit(row, used, k)) is not None},
         "peer_ratios": {n: v for n, k in row.peers.items()
-                        if (v := median_or_none(quotient(r, row.ours, k) for r in used)) is not None},
+                        if (v := median_quotient(used, row.ours, k)) is not None},
+        "floor": in_unit(row, used, row.floor),
+        "floor_ratio": median_quotient(used, row.ours, row.floor) if row.floor else None,
         "against": row.against, "better": row.better, "ratio": ratio, "must": must, "goal": goal,
         "must_held": row.holds(ratio, must), "goal_held": row.holds(ratio, goal),
         "rounds": len(used), "ratio_min": min(v for _, v in usable),

@@ -214,10 +214,10 @@ UCX_TESTS = {"lat": "tag_lat", "rate": "tag_bw", "bw": "tag_bw", "put": "ucp_put
 
 
 def ucx_count(kind, size):
-    """Iterations for a few milliseconds."""
+    """Iterations for a few milliseconds: a short run has a chance to keep its processors."""
     if kind in ("lat", "putlat"):
         return max(100, min(10000, (64 << 20) // size))
-    return max(100, min(30000, (96 << 20) // size))
+    return max(128, min(20000, (32 << 20) // size))
 
 
 def ucx_values(text, plan):
@@ -246,7 +246,9 @@ def ucx_step(*wanted, times=1):
     plan = {f"t{i}": w for i, w in enumerate(wanted)}
 
     def step(bench):
-        lines = [f"{name} -t {UCX_TESTS[kind]} -s {size} -n {ucx_count(kind, size)} -w 500"
+        counts = {name: ucx_count(kind, size) for name, (kind, size) in plan.items()}
+        lines = [f"{name} -t {UCX_TESTS[kind]} -s {size} -n {counts[name]} "
+                 f"-w {min(500, counts[name] // 4)}"
                  for name, (kind, size) in plan.items() for _ in range(times)]
         batch = bench.scratch / "ucx.batch"
         if bench.dry:

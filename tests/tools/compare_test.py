@@ -175,7 +175,8 @@ class CommandLine(unittest.TestCase):
 
     def test_bad_usage(self):
         for args in (['--nonsense'], ['stray'], ['--pin', '0'], ['--pin', 'a,b'], ['--time', '0'],
-                     ['--rounds', 'x'], ['--json'], ['--quick', '--plots', 'd']):
+                     ['--rounds', 'x'], ['--near-below', '-1'],
+                     ['--json'], ['--quick', '--plots', 'd']):
             with self.subTest(args=args):
                 self.usage_error(*args)
 

@@ -210,7 +210,8 @@ static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_H
 	struct vi_wq *sq = &vi->sq;
 	struct vi_wqe *wqe;
 
-	if (u_unlikely(look->at == NULL || !vi_wq_has_room(sq) || sq->next != sq->tail ||
+	if (u_unlikely(look->at == NULL || vi_state(vi) != VIP_STATE_CONNECTED ||
+		       !vi_wq_has_room(sq) || sq->next != sq->tail ||
 		       atomic_load_explicit(&sq->done, memory_order_relaxed) != sq->tail ||
 		       !vi->fast->send_now(vi, look)))
 		return false;

@@ -17,16 +17,17 @@
  */
 static uint8_t flag_of(const struct pf_ep *ep, uint64_t m)
 {
-	return (uint8_t)(m / ep->p.busy);
+	return (uint8_t)(ep->p.busy == 1 ? m : m / ep->p.busy);
 }
 
 static int await_flag(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 {
 	_Atomic uint8_t *flag = (_Atomic uint8_t *)(pf_recv_slot(ep, k, m) + size - 1);
+	const uint8_t due = flag_of(ep, m);
 	struct pf_idle idle = { 0 };
 	int rc = 0;
 
-	while (!rc && atomic_load_explicit(flag, memory_order_acquire) != flag_of(ep, m)) {
+	while (!rc && atomic_load_explicit(flag, memory_order_acquire) != due) {
 		/* Window memory is written by the peer itself; what is not, the NIC has to place. */
 		if (!ep->p.window_memory || idle.empty % 64 == 63)
 			VipxProgress(ep->nic);

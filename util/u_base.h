@@ -33,6 +33,16 @@ static inline uint64_t u_min64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Fetches a line that will be written.  x86: a no-op where the processor does not know it. */
+static inline void u_prefetch_write(const void *at)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
+#else
+	__builtin_prefetch(at, 1);
+#endif
+}
+
 /* Does [off, off + len) lie within [0, size)?  Never overflows. */
 static inline int u_range_ok(uint64_t off, uint64_t len, uint64_t size)
 {

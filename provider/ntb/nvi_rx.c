@@ -10,7 +10,7 @@
 #include "u_copy.h"
 #include "vi_hot.h"
 
-#define RX_AHEAD 4u
+#define RX_AHEAD 2u
 
 /* A slot, copied and checked. */
 struct rx_slot {
@@ -522,6 +522,15 @@ static void after_rx(struct nvi_chan *ch, uint32_t taken)
 		nvi_rx_return_credit(ch);
 }
 
+static inline void rx_prefetch(struct nvi_chan *ch, uint32_t n)
+{
+	const struct w_slot *slot = &ch->in_slots[n & ch->in_mask];
+
+	__builtin_prefetch(slot);
+	if (ch->rx_two_lines)
+		__builtin_prefetch(slot->more);
+}
+
 int nvi_rx_next(struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
@@ -534,7 +543,7 @@ int nvi_rx_next(struct nvi_chan *ch)
 	}
 	/* A sender that is ahead has written these; one that is not would have them stolen. */
 	if (ch->rx_streak++ >= RX_AHEAD)
-		__builtin_prefetch(&ch->in_slots[(n + RX_AHEAD) & ch->in_mask]);
+		rx_prefetch(ch, n + RX_AHEAD);
 	if (u_unlikely(vi_state(ch->vi) != VIP_STATE_CONNECTED || !rx_short(ch, n)))
 		return nvi_rx(ch, NVI_RX_BATCH);
 	after_rx(ch, 1);

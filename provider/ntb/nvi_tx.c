@@ -17,6 +17,7 @@
 #include "vi_hot.h"
 
 #define TX_BUDGET (1u << 20)
+#define TX_AHEAD 8u
 
 static bool is_read(const struct vi_wqe *wqe)
 {
@@ -474,16 +475,19 @@ static inline void count_sent(struct nvi_chan *ch, uint32_t length)
 bool nvi_send_now(struct vi_vi *vi, const struct vi_look *look)
 {
 	struct nvi_chan *ch = vi->chan;
-	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask], *ahead;
 	uint32_t n = look->length;
 	bool with_imm = (look->control & VIP_CONTROL_IMMEDIATE) != 0;
 
 	if (u_unlikely(n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION ||
 		       !may_send_now(ch)))
 		return false;
+	ahead = &ch->out_slots[(ch->tx_seq + TX_AHEAD) & ch->out_mask];
+	u_prefetch_write(ahead);
 	if (u_likely(n <= W_HEAD_INLINE)) {
 		u_copy_small(slot->data, look->at, n);
 	} else {
+		u_prefetch_write(ahead->more);
 		memcpy(slot->data, look->at, W_HEAD_INLINE);
 		u_copy_small(slot->more, look->at + W_HEAD_INLINE, n - W_HEAD_INLINE);
 	}

@@ -195,33 +195,41 @@ static void poke_queue(const struct vi_cq *cq, struct vi_wq *wq)
 		vi->fast->poke(vi);
 }
 
+/* One round over the hot list; what a poke brings is taken at once. */
 static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	bool idle = false;
 
 	for (uint32_t i = 0; i < cq->hot_count; i++) {
 		uint32_t index = turn_index(cq, i);
-		struct vi_wq *wq = cq->hot[index];
+		struct vi_wq *wq = *wq_out = cq->hot[index];
 
-		poke_queue(cq, wq);
-		if (take_from(cq, index)) {
-			*wq_out = wq;
+		if (take_from(cq, index))
 			return true;
-		}
+		poke_queue(cq, wq);
+		if (take_from(cq, index))
+			return true;
 		idle |= ++wq->idle >= VI_CQ_IDLE_POLLS;
 	}
 	if (u_unlikely(idle))
 		evict_idle(cq);
-	if (u_unlikely(cq->nic->ops->bell_rung(cq->nic)))
-		cq->nic->ops->progress(cq->nic);
-	return vi_cq_take(cq, wq_out);
+	return false;
 }
+
+/* With more hot queues than this, entries that are there are sought before any is poked. */
+#define FEW_HOT 4u
 
 static int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
-	if (u_likely(vi_cq_take(cq, wq_out)))
+	look_at_marked(cq);
+	if (u_unlikely(cq->hot_count > FEW_HOT) && vi_cq_take(cq, wq_out))
 		return 1;
-	return poke_and_take(cq, wq_out);
+	if (u_likely(poke_and_take(cq, wq_out)))
+		return 1;
+	if (u_likely(!cq->nic->ops->bell_rung(cq->nic)))
+		return 0;
+	cq->nic->ops->progress(cq->nic);
+	return vi_cq_take(cq, wq_out);
 }
 
 int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_out)

@@ -117,27 +117,37 @@ int pf_ctl_send(struct pf_ctl *ctl, struct pf_ctl_msg *msg, enum pf_ctl_type typ
 	return rc ? PF_VIP(ctl->ep, "sending to the peer", rc) : 0;
 }
 
-/* One step of waiting; *done is set when a message is there. */
+/* Moves what the peer reads and writes meanwhile; every 16th look is for the message itself. */
+static VIP_RETURN poll_cell(struct pf_ctl *ctl, uint32_t n, VIP_DESCRIPTOR **out)
+{
+	if (VipxProgress(ctl->ep->nic) != VIP_SUCCESS && n % 16 != 0)
+		return VIP_NOT_DONE;
+	return VipRecvDone(ctl->vi, out);
+}
+
+/* One step of waiting; *out is set when a message is there. */
 static int step(struct pf_ctl *ctl, struct pf_idle *idle, bool patient, VIP_DESCRIPTOR **out)
 {
 	struct pf_ep *ep = ctl->ep;
 	bool poll = ep->p.wait == PF_POLL && ep->vi_count;
 	VIP_RETURN rc;
 
-	rc = poll ? VipRecvDone(ctl->vi, out) : VipRecvWait(ctl->vi, STEP_MS, out);
+	rc = poll ? poll_cell(ctl, idle->empty, out) : VipRecvWait(ctl->vi, STEP_MS, out);
 	if (rc == VIP_SUCCESS)
 		return 0;
 	if (rc == VIP_DESCRIPTOR_ERROR)
 		return pf_lost(ep, "");
 	if (rc != VIP_NOT_DONE && rc != VIP_TIMEOUT)
 		return PF_VIP(ep, "waiting for the peer", rc);
+	if (poll) {
+		/* It starts anew at the next look at the clock. */
+		if (patient)
+			idle->deadline = 0;
+		return pf_idle(ep, idle);
+	}
 	if (patient || !idle->deadline)
 		idle->deadline = pf_now() + (int64_t)ep->p.timeout_ms * 1000000;
-	if (poll)
-		return pf_idle(ep, idle);
-	if (pf_now() > idle->deadline)
-		return pf_silent(ep);
-	return 0;
+	return pf_now() > idle->deadline ? pf_silent(ep) : 0;
 }
 
 static int check_msg(struct pf_ep *ep, const struct pf_ctl_msg *m, uint32_t len,

@@ -224,6 +224,8 @@ static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits
 
 bool nvi_send_now(struct vi_vi *vi, const struct vi_look *look);
 void nvi_post_send(struct vi_vi *vi);
+/* Answers a read of the peer in one slot; false when that cannot be.  Caller holds both locks. */
+bool nvi_answer_now(struct nvi_chan *ch, const void *src, uint32_t n);
 /* Takes in credit, completes what it covers, sends what is pending. Caller holds tx_lock. */
 int nvi_tx_progress(struct nvi_chan *ch);
 /* Credit and completions only. Returns nonzero when something changed, -EPROTO for impossible credit. */

@@ -18,7 +18,9 @@
 #include "u_thread.h"
 #include "u_time.h"
 
-#define SPIN_NS 50000	    /* the engine polls so long after something moved */
+#define SPIN_NS 50000	    /* the engine polls so long after something moved, */
+#define LOOKS 16u	    /* and looks so often before it offers the processor again */
+#define ALONE_NS 1000	    /* an offer that took less was not accepted */
 #define TICK_MIN_NS 1000000 /* between looks at what the application polls */
 #define TICK_MAX_NS 8000000
 #define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
@@ -94,7 +96,7 @@ int nvi_poke_chan(struct nvi_chan *ch, bool by_app)
 	bool broken = false;
 	int moved = poke_rx(ch, by_app, &broken);
 
-	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0)
+	if (tx_can_go_on(ch))
 		moved += poke_tx(ch);
 	if (u_unlikely(broken)) {
 		nvi_chan_check_breaks(ch);
@@ -199,6 +201,7 @@ void nvi_engine_kick(struct nvi_nic *nic)
 struct engine {
 	struct nvi_nic *nic;
 	int64_t idle_since; /* 0: something moved just now */
+	uint32_t looks;	    /* left until the processor is offered */
 	int64_t next_tick, tick;
 	int64_t coarse;
 	int64_t park;
@@ -243,17 +246,30 @@ static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 	e->next_tick = u_now_ns() + e->tick;
 }
 
+/* Offers the processor; when nobody wants it, a few more looks follow without delay. */
+static void engine_offer(struct engine *e, int64_t now)
+{
+	sched_yield();
+	e->looks = u_now_ns() - now < ALONE_NS ? LOOKS : 0;
+}
+
 /* Nothing moved: arm what may be armed, and sleep as deep as that allows. */
 static void engine_idle(struct engine *e, uint32_t ticket)
 {
 	struct nvi_nic *nic = e->nic;
-	int64_t now = u_now_ns();
 	enum nvi_arm_which which = NVI_ARM_ENGINE;
+	int64_t now;
 
+	if (e->looks > 0) {
+		e->looks--;
+		u_pause();
+		return;
+	}
+	now = u_now_ns();
 	if (e->idle_since == 0)
 		e->idle_since = now;
 	if (now - e->idle_since < SPIN_NS) {
-		sched_yield();
+		engine_offer(e, now);
 		return;
 	}
 	if (now >= e->next_tick) {

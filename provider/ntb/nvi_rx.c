@@ -297,30 +297,39 @@ static void rx_abort(struct nvi_chan *ch, const struct rx_slot *s)
 
 /* ---- RDMA reads ----------------------------------------------------------------------------- */
 
-/* The peer wants to read: queue the answer and send what can be sent. */
+static void queue_answer(struct nvi_chan *ch, const struct rx_slot *s, uint32_t tail)
+{
+	ch->answers[tail % NVI_READS_MAX].rdma = s->rdma;
+	ch->answers[tail % NVI_READS_MAX].slot = s->number;
+	atomic_store_explicit(&ch->answer_tail, tail + 1, memory_order_release);
+	/* Whoever poked goes on with the sending side, without this lock. */
+	nvi_tx_update_waiting(ch);
+}
+
+/* The peer wants to read: a short answer goes out at once, any other is queued. */
 static void rx_read_request(struct nvi_chan *ch, const struct rx_slot *s)
 {
 	uint32_t tail = atomic_load_explicit(&ch->answer_tail, memory_order_relaxed);
 	struct vi_vi *vi = ch->vi;
+	const void *src = NULL;
 
 	if (!reliable(ch) ||
 	    tail - atomic_load_explicit(&ch->answer_head, memory_order_acquire) >= NVI_READS_MAX) {
 		protocol_error(ch, s);
 		return;
 	}
-	if (!vi->rdma_read || vi_tpt_check(vi->nic, vi->ptag, s->rdma.addr, s->rdma.length,
-					   s->rdma.handle, VI_REMOTE_READ) == NULL) {
+	if (vi->rdma_read)
+		src = vi_tpt_check(vi->nic, vi->ptag, s->rdma.addr, s->rdma.length, s->rdma.handle,
+				   VI_REMOTE_READ);
+	if (src == NULL) {
 		vi->counters.ProtectionErrors++;
 		ch->rx.has_entry = false;
 		fail_message(ch, s, W_ERR_RDMA_PROT, 0, true, VIP_ERROR_RDMAR_PROT);
 		return;
 	}
-	ch->answers[tail % NVI_READS_MAX].rdma = s->rdma;
-	ch->answers[tail % NVI_READS_MAX].slot = s->number;
-	atomic_store_explicit(&ch->answer_tail, tail + 1, memory_order_release);
-	/* Whoever poked goes on with the sending side, without this lock. */
 	u_biased_take(&vi->tx_lock);
-	nvi_tx_update_waiting(ch);
+	if (!nvi_answer_now(ch, src, s->rdma.length))
+		queue_answer(ch, s, tail);
 	u_biased_drop(&vi->tx_lock);
 }
 

@@ -450,10 +450,10 @@ static inline bool may_send_now(const struct nvi_chan *ch)
 }
 
 /* Header and, last, the sequence that publishes the slot. */
-static inline void publish_short(struct nvi_chan *ch, struct w_slot *slot, uint32_t length,
-				 uint32_t imm, uint8_t flags)
+static inline void publish_short(struct nvi_chan *ch, struct w_slot *slot, uint8_t op,
+				 uint32_t length, uint32_t imm, uint8_t flags)
 {
-	uint64_t word = W_WHAT(W_OP_SEND, flags | W_F_FIRST | W_F_LAST) | (uint64_t)imm << 32;
+	uint64_t word = W_WHAT(op, flags | W_F_FIRST | W_F_LAST) | (uint64_t)imm << 32;
 
 	memcpy(&slot->head, &word, sizeof(word));
 	word = length | (uint64_t)w_seq(ch->tx_seq) << 32;
@@ -491,8 +491,23 @@ bool nvi_send_now(struct vi_vi *vi, const struct vi_look *look)
 		memcpy(slot->data, look->at, W_HEAD_INLINE);
 		u_copy_small(slot->more, look->at + W_HEAD_INLINE, n - W_HEAD_INLINE);
 	}
-	publish_short(ch, slot, n, with_imm ? look->imm : 0, with_imm ? W_F_IMM : 0);
+	publish_short(ch, slot, W_OP_SEND, n, with_imm ? look->imm : 0, with_imm ? W_F_IMM : 0);
 	count_sent(ch, n);
+	return true;
+}
+
+bool nvi_answer_now(struct nvi_chan *ch, const void *src, uint32_t n)
+{
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	uint32_t head = n < W_HEAD_INLINE ? n : W_HEAD_INLINE;
+
+	if (n > W_INLINE_MAX || !may_send_now(ch))
+		return false;
+	u_copy_shared(slot->data, src, head);
+	if (n > head)
+		u_copy_shared(slot->more, (const uint8_t *)src + head, n - head);
+	publish_short(ch, slot, W_OP_READ_RESP, n, 0, 0);
+	ch->vi->counters.SlotsSent++;
 	return true;
 }
 
@@ -520,7 +535,7 @@ static bool send_ring(struct nvi_chan *ch)
 	memcpy(ch->out_ring + offset, wqe->at, n);
 	ch->ring_cursor = cursor;
 	wqe->first = ch->tx_seq;
-	publish_short(ch, slot, n, with_imm ? wqe->imm : 0,
+	publish_short(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0,
 		      (uint8_t)(W_F_RING | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
 	wqe->mark = ch->tx_seq;
 	sq->next++;

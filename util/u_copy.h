@@ -77,6 +77,38 @@ static inline void u_copy_small(void *dst, const void *src, size_t n)
 	}
 }
 
+#define U_COPY_BLOCK 256u
+
+static inline void u_prefetch_span(const uint8_t *at, size_t n)
+{
+	for (size_t off = 0; off < n; off += U_LINE)
+		__builtin_prefetch(at + off);
+}
+
+static inline void u_prefetch_write_span(const uint8_t *at, size_t n)
+{
+	for (size_t off = 0; off < n; off += U_LINE)
+		u_prefetch_write(at + off);
+}
+
+/*
+ * Copies into lines that another processor has.  They are asked for a block ahead, since stores
+ * wait for their lines one after the other.
+ */
+static inline void u_copy_ahead(uint8_t *dst, const uint8_t *src, size_t n)
+{
+	u_prefetch_write_span(dst, n < U_COPY_BLOCK ? n : U_COPY_BLOCK);
+	for (; n > U_COPY_BLOCK; n -= U_COPY_BLOCK) {
+		size_t next = n - U_COPY_BLOCK;
+
+		u_prefetch_write_span(dst + U_COPY_BLOCK, next < U_COPY_BLOCK ? next : U_COPY_BLOCK);
+		memcpy(dst, src, U_COPY_BLOCK);
+		dst += U_COPY_BLOCK;
+		src += U_COPY_BLOCK;
+	}
+	memcpy(dst, src, n);
+}
+
 /*
  * Copies n bytes so that the last ones become visible last: programs poll the
  * end of an RDMA write.  All but the last line goes by memcpy; the rest follows

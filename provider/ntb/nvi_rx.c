@@ -10,7 +10,8 @@
 #include "u_copy.h"
 #include "vi_hot.h"
 
-#define RX_AHEAD 2u
+#define RX_AHEAD 2u  /* slots fetched ahead of the one taken */
+#define RX_SPAN 4096u /* bytes of the ring asked for at once */
 
 /* A slot, copied and checked. */
 struct rx_slot {
@@ -400,6 +401,7 @@ static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
 	struct vi_wq *rq = &ch->vi->rq;
 	struct vi_wqe *wqe = vi_wqe(rq, rq->next);
 	uint32_t status = VIP_STATUS_OP_RECEIVE, frag, arg, what;
+	const uint8_t *ring;
 	uint64_t word;
 	bool in_ring;
 
@@ -424,8 +426,9 @@ static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
 	if (what & W_WHAT(0, W_F_ACK))
 		ch->rx_ack = true;
 	if (in_ring) {
-		memcpy(wqe->at,
-		       ch->in_ring + w_ring_place(&ch->rx_cursor, ch->in_ring_bytes, frag), frag);
+		ring = ch->in_ring + w_ring_place(&ch->rx_cursor, ch->in_ring_bytes, frag);
+		u_prefetch_span(ring, frag < RX_SPAN ? frag : RX_SPAN);
+		memcpy(wqe->at, ring, frag);
 	} else if (u_likely(frag <= W_HEAD_INLINE)) {
 		u_copy_small(wqe->at, slot->data, frag);
 		ch->rx_two_lines = false;

@@ -532,7 +532,7 @@ static bool send_ring(struct nvi_chan *ch)
 	offset = w_ring_place(&cursor, ch->out_ring_bytes, n);
 	if (u_unlikely(cursor - ch->ring_freed > ch->out_ring_bytes))
 		return false;
-	memcpy(ch->out_ring + offset, wqe->at, n);
+	u_copy_ahead(ch->out_ring + offset, wqe->at, n);
 	ch->ring_cursor = cursor;
 	wqe->first = ch->tx_seq;
 	publish_short(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0,

@@ -17,7 +17,10 @@
 #include "vi_hot.h"
 
 #define TX_BUDGET (1u << 20)
-#define TX_AHEAD 8u
+#define TX_AHEAD 8u	/* slots asked for ahead of the one written */
+#define TX_WHOLE 8192u	/* a message up to this long is one fragment */
+#define TX_FRAG_MIN 4096u
+#define TX_STREAM 6u /* slots on the way that make it a stream */
 
 static bool is_read(const struct vi_wqe *wqe)
 {
@@ -335,6 +338,20 @@ static void abandon_message(struct nvi_chan *ch)
 	refuse_descriptor(ch, m->entry, VIP_STATUS_PROTECTION_ERROR);
 }
 
+/*
+ * Of a message alone the peer copies one fragment while the next is written; in a stream it has
+ * others to copy, and long fragments are cheaper.
+ */
+static uint32_t fragment_bytes(const struct nvi_chan *ch, uint32_t total, uint32_t left)
+{
+	uint32_t most = total / 4 < TX_FRAG_MIN ? TX_FRAG_MIN : total / 4;
+
+	if (most > ch->out_frag_max || slots_used(ch) >= TX_STREAM)
+		most = ch->out_frag_max;
+	most &= ~(uint32_t)(U_LINE - 1);
+	return left < most ? left : most;
+}
+
 /* Sends one fragment of the message under way. False when it must wait or was given up. */
 static bool tx_fragment(struct nvi_chan *ch)
 {
@@ -347,8 +364,8 @@ static bool tx_fragment(struct nvi_chan *ch)
 	uint64_t cursor;
 	int err;
 
-	if (in_ring && n > ch->out_frag_max)
-		n = ch->out_frag_max;
+	if (in_ring)
+		n = fragment_bytes(ch, m->total, n);
 	if (!reserve(ch, in_ring, n, &offset, &cursor))
 		return false;
 	if (head_bytes != 0)
@@ -527,7 +544,8 @@ static bool send_ring(struct nvi_chan *ch)
 	uint32_t offset, n = wqe->length;
 
 	if (wqe->at == NULL || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
-	    n > ch->out_frag_max || !may_send_now(ch))
+	    n > ch->out_frag_max ||
+	    (n > TX_WHOLE && slots_used(ch) < TX_STREAM) || !may_send_now(ch))
 		return false;
 	offset = w_ring_place(&cursor, ch->out_ring_bytes, n);
 	if (u_unlikely(cursor - ch->ring_freed > ch->out_ring_bytes))

@@ -18,6 +18,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "u_base.h"
@@ -52,42 +53,43 @@ void u_biased_slow(struct u_biased *l);
 bool u_biased_try_slow(struct u_biased *l);
 void u_biased_drop_slow(struct u_biased *l);
 
-static inline bool u_biased_enter(struct u_biased *l)
+static inline void u_biased_leave(_Atomic uint32_t *turn)
+{
+	atomic_store_explicit(turn, atomic_load_explicit(turn, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+/* The seat by which the calling thread holds the lock now, NULL when it is not biased to it. */
+static inline _Atomic uint32_t *u_biased_enter(struct u_biased *l)
 {
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 	_Atomic uint32_t *turn = &l->seats[owner % U_BIASED_SEATS].turn;
 	uint32_t before;
 
 	if (u_unlikely(owner / U_BIASED_SEATS != u_thread_token))
-		return false;
+		return NULL;
 	before = atomic_load_explicit(turn, memory_order_relaxed);
 	if (u_unlikely(before & 1))
-		return false;
+		return NULL;
 	atomic_store_explicit(turn, before + 1, memory_order_relaxed);
 	/* The membarrier of who takes the bias away stands for the fence between the two. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (u_likely(atomic_load_explicit(&l->owner, memory_order_acquire) == owner))
-		return true;
+		return turn;
 	atomic_store_explicit(turn, before + 2, memory_order_release);
-	return false;
+	return NULL;
 }
 
 static inline void u_biased_take(struct u_biased *l)
 {
-	if (u_unlikely(!u_biased_enter(l)))
+	if (u_unlikely(u_biased_enter(l) == NULL))
 		u_biased_slow(l);
 }
 
 /* false: another thread holds it. */
 static inline bool u_biased_try(struct u_biased *l)
 {
-	return u_likely(u_biased_enter(l)) || u_biased_try_slow(l);
-}
-
-static inline void u_biased_leave(_Atomic uint32_t *turn)
-{
-	atomic_store_explicit(turn, atomic_load_explicit(turn, memory_order_relaxed) + 1,
-			      memory_order_release);
+	return u_likely(u_biased_enter(l) != NULL) || u_biased_try_slow(l);
 }
 
 static inline void u_biased_drop(struct u_biased *l)
@@ -98,6 +100,27 @@ static inline void u_biased_drop(struct u_biased *l)
 	if (u_likely(owner / U_BIASED_SEATS == u_thread_token &&
 		     (atomic_load_explicit(&l->held, memory_order_relaxed) & 1) == 0))
 		u_biased_leave(&l->seats[owner % U_BIASED_SEATS].turn);
+	else
+		u_biased_drop_slow(l);
+}
+
+/*
+ * The same for the shortest ways, where what take answered is kept for drop.  A seat that was
+ * entered is left, even if the bias was taken away meanwhile.
+ */
+static inline _Atomic uint32_t *u_biased_take_kept(struct u_biased *l)
+{
+	_Atomic uint32_t *turn = u_biased_enter(l);
+
+	if (u_unlikely(turn == NULL))
+		u_biased_slow(l);
+	return turn;
+}
+
+static inline void u_biased_drop_kept(struct u_biased *l, _Atomic uint32_t *turn)
+{
+	if (u_likely(turn != NULL))
+		u_biased_leave(turn);
 	else
 		u_biased_drop_slow(l);
 }

@@ -39,10 +39,10 @@ static inline void *u_idtab_get(uint64_t id, uint8_t type)
 	struct u_idtab_slot *chunk;
 	struct u_idtab_slot *slot;
 
-	if (u_unlikely(index >= U_IDTAB_CHUNK * U_IDTAB_CHUNKS || (uint8_t)(id >> 56) != type))
-		return NULL;
-	chunk = atomic_load_explicit(&u_idtab_chunk[index / U_IDTAB_CHUNK], memory_order_acquire);
-	if (u_unlikely(chunk == NULL))
+	/* An index beyond the table finds another's slot, whose id is not this one. */
+	chunk = atomic_load_explicit(&u_idtab_chunk[index / U_IDTAB_CHUNK % U_IDTAB_CHUNKS],
+				     memory_order_acquire);
+	if (u_unlikely((uint8_t)(id >> 56) != type || chunk == NULL))
 		return NULL;
 	slot = &chunk[index % U_IDTAB_CHUNK];
 	if (u_unlikely(atomic_load_explicit(&slot->id, memory_order_acquire) != id))

@@ -31,6 +31,17 @@ static inline void u_nap_ns(long ns)
 	nanosleep(&ts, NULL);
 }
 
+/*
+ * After a look at memory that another processor will write found nothing: later looks are not
+ * made ahead of time.  x86 throws away all it did since such a look when the line is written.
+ */
+static inline void u_look_done(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("lfence" ::: "memory");
+#endif
+}
+
 /* A deadline: absolute monotonic nanoseconds; U_NEVER for none. */
 #define U_NEVER INT64_MAX
 

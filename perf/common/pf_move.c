@@ -7,9 +7,9 @@
 #include "pf_ep.h"
 
 /* Empty polls before the processor is offered to others, and then between offers. */
-#define POLLS_BEFORE_YIELD 48u
+#define POLLS_BEFORE_YIELD 96u
 #define POLLS_PER_YIELD 4u
-#define POLLS_PER_PROGRESS 16u
+#define POLLS_PER_PROGRESS 64u
 #define POLLS_PER_LOOK 1024u
 #define BLOCK_MS 100u
 
@@ -54,21 +54,10 @@ static int look_for_loss(struct pf_ep *ep)
 	return pf_fail(ep, "the NIC reported error %d (VIP_ERROR_CODE)", lost - 1);
 }
 
-/* One pause per poll: a tight loop takes the polled line from its writer too often. */
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ __volatile__("yield");
-#endif
-}
-
 int pf_idle(struct pf_ep *ep, struct pf_idle *idle)
 {
 	uint32_t n = ++idle->empty;
 
-	relax();
 	if (n % POLLS_PER_PROGRESS == 0)
 		VipxProgress(ep->nic);
 	if (!ep->p.spin && n >= POLLS_BEFORE_YIELD && n % POLLS_PER_YIELD == 0)

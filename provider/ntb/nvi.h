@@ -222,7 +222,7 @@ static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits
 
 /* ---- nvi_tx.c ------------------------------------------------------------------------------- */
 
-bool nvi_send_now(struct vi_vi *vi, const struct vi_look *look);
+bool nvi_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm);
 void nvi_post_send(struct vi_vi *vi);
 /* Answers a read of the peer in one slot; false when that cannot be.  Caller holds both locks. */
 bool nvi_answer_now(struct nvi_chan *ch, const void *src, uint32_t n);

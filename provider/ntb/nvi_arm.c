@@ -21,6 +21,7 @@
 
 #include "nvi.h"
 #include "u_futex.h"
+#include "u_time.h"
 
 bool nvi_chan_ready(const struct nvi_chan *ch)
 {
@@ -264,6 +265,8 @@ int nvi_scan(struct nvi_nic *nic, bool all)
 	} while (from > 0);
 	if (disarmed)
 		nvi_engine_kick(nic);
+	if (moved == 0)
+		u_look_done();
 	return moved;
 }
 

@@ -43,6 +43,8 @@ static int poke_rx(struct nvi_chan *ch, bool by_app, bool *broken_out)
 				memory_order_relaxed);
 		if (nvi_rx_ready(ch))
 			moved = nvi_rx(ch, NVI_RX_BATCH);
+		else
+			u_look_done();
 		*broken_out = vi_state(vi) == VIP_STATE_CONNECTED && nvi_chan_breaks(ch);
 	}
 	u_biased_drop(&vi->rx_lock);

@@ -8,6 +8,7 @@
 
 #include "nvi.h"
 #include "u_copy.h"
+#include "u_time.h"
 #include "vi_hot.h"
 
 #define RX_AHEAD 2u  /* slots fetched ahead of the one taken */
@@ -548,6 +549,7 @@ int nvi_rx_next(struct nvi_chan *ch)
 	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
 
 	if (!nvi_rx_ready(ch)) {
+		u_look_done();
 		ch->rx_streak = 0;
 		if (ch->rx_two_lines)
 			__builtin_prefetch(ch->in_slots[n & ch->in_mask].more);

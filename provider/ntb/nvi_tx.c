@@ -489,12 +489,11 @@ static inline void count_sent(struct nvi_chan *ch, uint32_t length)
 }
 
 /* From the consumer's memory, which was looked at just now, straight into the peer's. */
-bool nvi_send_now(struct vi_vi *vi, const struct vi_look *look)
+bool nvi_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm)
 {
 	struct nvi_chan *ch = vi->chan;
 	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask], *ahead;
-	uint32_t n = look->length;
-	bool with_imm = (look->control & VIP_CONTROL_IMMEDIATE) != 0;
+	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
 
 	if (u_unlikely(n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION ||
 		       !may_send_now(ch)))
@@ -502,13 +501,13 @@ bool nvi_send_now(struct vi_vi *vi, const struct vi_look *look)
 	ahead = &ch->out_slots[(ch->tx_seq + TX_AHEAD) & ch->out_mask];
 	u_prefetch_write(ahead);
 	if (u_likely(n <= W_HEAD_INLINE)) {
-		u_copy_small(slot->data, look->at, n);
+		u_copy_small(slot->data, at, n);
 	} else {
 		u_prefetch_write(ahead->more);
-		memcpy(slot->data, look->at, W_HEAD_INLINE);
-		u_copy_small(slot->more, look->at + W_HEAD_INLINE, n - W_HEAD_INLINE);
+		memcpy(slot->data, at, W_HEAD_INLINE);
+		u_copy_small(slot->more, at + W_HEAD_INLINE, n - W_HEAD_INLINE);
 	}
-	publish_short(ch, slot, W_OP_SEND, n, with_imm ? look->imm : 0, with_imm ? W_F_IMM : 0);
+	publish_short(ch, slot, W_OP_SEND, n, with_imm ? imm : 0, with_imm ? W_F_IMM : 0);
 	count_sent(ch, n);
 	return true;
 }

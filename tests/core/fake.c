@@ -117,7 +117,8 @@ static int poke(struct vi_vi *vi)
 	return 1;
 }
 
-static bool send_now(struct vi_vi *vi, const struct vi_look *look)
+static bool send_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
+		     uint32_t imm)
 {
 	return false;
 }

@@ -275,13 +275,15 @@ struct vi_ready { /* a queue on the dispatcher's list; under the event lock */
 	struct vi_cq *cq;
 };
 
-/* The region that a queue's descriptors lay in last: what the table said under `epoch`. */
+/* The region that was looked up last: what the table said under `epoch`. */
 struct vi_grant {
-	uint64_t epoch;
+	uint64_t epoch; /* VI_NO_EPOCH: nothing is known */
 	uint64_t base, end;
 	uint32_t handle;
-	uint32_t rights; /* 0: nothing is known */
+	uint32_t rights;
 };
+
+#define VI_NO_EPOCH UINT64_MAX /* the table never has it */
 
 struct vi_wq {
 	struct vi_wqe *wqe;
@@ -294,7 +296,7 @@ struct vi_wq {
 	struct vi_cq *cq;	/* for life; NULL: polled directly */
 	struct vi_vi *vi;
 	bool is_recv;
-	struct vi_grant grant;
+	struct vi_grant desc_grant, data_grant; /* of the last descriptor, and of its data */
 	/*
 	 * Is the queue on its CQ's hot list or on the way to it?  Set by vi_cq_mark();
 	 * cleared under cq->lock and the queue's lock by a poll that found it idle.

@@ -22,7 +22,7 @@ bool vi_grant_renew(struct vi_grant *g, const struct vi_vi *vi, uint32_t handle)
 static inline bool vi_grant_allows(struct vi_grant *g, const struct vi_vi *vi, uint64_t epoch,
 				   uint32_t handle, uint64_t addr, uint64_t len, uint32_t access)
 {
-	if (u_unlikely(g->handle != handle || g->epoch != epoch || g->rights == 0) &&
+	if (u_unlikely(g->handle != handle || g->epoch != epoch) &&
 	    !vi_grant_renew(g, vi, handle))
 		return false;
 	return (g->rights & access) == access && addr >= g->base && addr <= g->end &&
@@ -64,7 +64,7 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 
 	out->epoch = vi_tpt_epoch(&vi->nic->tpt);
 	if (u_unlikely((uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT != 0 ||
-		       !vi_grant_allows(&wq->grant, vi, out->epoch, handle, (uintptr_t)desc,
+		       !vi_grant_allows(&wq->desc_grant, vi, out->epoch, handle, (uintptr_t)desc,
 					sizeof(*desc), VI_READ | VI_WRITE)))
 		return -EINVAL;
 	out->at = NULL;
@@ -80,7 +80,7 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 	if (!is_recv && u_unlikely(len != out->length || len > vi->max_transfer))
 		return 0;
 	if (u_unlikely(len == 0 ||
-		       !vi_grant_allows(&wq->grant, vi, out->epoch,
+		       !vi_grant_allows(&wq->data_grant, vi, out->epoch,
 					__atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr, len,
 					is_recv ? VI_WRITE : VI_READ)))
 		return 0;
@@ -204,8 +204,7 @@ static inline void vi_wq_heat(struct vi_wq *wq)
 }
 
 /* Sends a plain descriptor at once, before it is queued; false when that cannot be. */
-static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
-			       const struct vi_look *look)
+static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const struct vi_look *look)
 {
 	struct vi_wq *sq = &vi->sq;
 	struct vi_wqe *wqe;
@@ -213,10 +212,12 @@ static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_H
 	if (u_unlikely(look->at == NULL || vi_state(vi) != VIP_STATE_CONNECTED ||
 		       !vi_wq_has_room(sq) || sq->next != sq->tail ||
 		       atomic_load_explicit(&sq->done, memory_order_relaxed) != sq->tail ||
-		       !vi->fast->send_now(vi, look)))
+		       !vi->fast->send_now(vi, look->at, look->length, look->control, look->imm)))
 		return false;
-	wqe = vi_wq_append(sq, desc, handle, look);
-	sq->next = sq->tail;
+	/* Of an entry that is complete only these are looked at. */
+	wqe = vi_wqe(sq, sq->tail);
+	wqe->desc = desc;
+	sq->next = ++sq->tail;
 	vi_wq_complete_next(sq, wqe, VIP_STATUS_OP_SEND, look->length);
 	vi_wq_heat(sq);
 	return true;
@@ -225,30 +226,34 @@ static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_H
 static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	struct vi_look look;
+	_Atomic uint32_t *turn = u_biased_take_kept(&vi->tx_lock);
+	struct vi_look look, kept;
 	int err = -EINVAL;
 
-	u_biased_take(&vi->tx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		err = vi_look(&vi->sq, false, desc, handle, &look);
-		if (u_unlikely(err != 0))
+		if (u_unlikely(err != 0)) {
 			vi_refuse_post(&vi->sq, desc, err);
-		else if (u_likely(vi_send_now(vi, desc, handle, &look)))
+		} else if (u_likely(vi_send_now(vi, desc, &look))) {
 			vi->counters.SendsPosted++;
-		else
-			err = vi_post_send_slow(vi, desc, handle, &look);
+		} else {
+			/* A copy, so that the short way has `look` in registers. */
+			kept = look;
+			err = vi_post_send_slow(vi, desc, handle, &kept);
+		}
 	}
-	u_biased_drop(&vi->tx_lock);
+	u_biased_drop_kept(&vi->tx_lock, turn);
 	return err;
 }
 
 static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
+	_Atomic uint32_t *turn;
 	struct vi_look look;
 	int err = -EINVAL;
 
-	u_biased_take(&vi->rx_lock);
+	turn = u_biased_take_kept(&vi->rx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		err = vi_look(&vi->rq, true, desc, handle, &look);
 		if (u_likely(err == 0))
@@ -262,7 +267,7 @@ static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 			vi_refuse_post(&vi->rq, desc, err);
 		}
 	}
-	u_biased_drop(&vi->rx_lock);
+	u_biased_drop_kept(&vi->rx_lock, turn);
 	return err;
 }
 
@@ -272,25 +277,27 @@ void vi_serve_bell(struct vi_vi *vi, uint64_t id);
 static inline int vi_send_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
 			      bool *rung_out)
 {
+	_Atomic uint32_t *turn;
 	int got = -EINVAL;
 
-	u_biased_take(&vi->tx_lock);
+	turn = u_biased_take_kept(&vi->tx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		got = vi_wq_pop(&vi->sq, desc_out);
 		/* While the lock keeps the VI, the VI keeps the NIC open. */
 		if (got == 0 && rung_out != NULL)
 			*rung_out = vi->nic->ops->bell_rung(vi->nic);
 	}
-	u_biased_drop(&vi->tx_lock);
+	u_biased_drop_kept(&vi->tx_lock, turn);
 	return got;
 }
 
 static inline int vi_recv_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
 			      bool *rung_out, int *came_out)
 {
+	_Atomic uint32_t *turn;
 	int got = -EINVAL;
 
-	u_biased_take(&vi->rx_lock);
+	turn = u_biased_take_kept(&vi->rx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		got = vi_wq_pop(&vi->rq, desc_out);
 		if (u_likely(got == 0)) {
@@ -301,7 +308,7 @@ static inline int vi_recv_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **de
 				*rung_out = vi->nic->ops->bell_rung(vi->nic);
 		}
 	}
-	u_biased_drop(&vi->rx_lock);
+	u_biased_drop_kept(&vi->rx_lock, turn);
 	return got;
 }
 

@@ -146,7 +146,8 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 
 static void none_post_send(struct vi_vi *vi) {}
 
-static bool none_send_now(struct vi_vi *vi, const struct vi_look *look)
+static bool none_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
+			  uint32_t imm)
 {
 	return false;
 }

@@ -104,15 +104,14 @@ struct vi_provider_ops {
 #define VI_POLL_MOVED 1
 #define VI_POLL_POKE 2
 
-struct vi_look;
-
 struct vi_fast_ops {
 	/*
-	 * Sends the message of a plain descriptor, with nothing before it on its queue, if it can be
-	 * sent at once and is complete with that.  Also called when the VI is not Connected, to
-	 * say no.  Caller holds tx_lock.
+	 * Sends the message of a plain descriptor, `length` > 0 bytes at `at`, if it can be sent at
+	 * once and is complete with that.  The VI is Connected and nothing is before it on its
+	 * queue.  Of `control` VIP_CONTROL_IMMEDIATE may be set.  Caller holds tx_lock.
 	 */
-	bool (*send_now)(struct vi_vi *vi, const struct vi_look *look);
+	bool (*send_now)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
+			 uint32_t imm);
 	/*
 	 * A descriptor was appended to the send queue of a Connected VI.  Sends it
 	 * now if it can.  Caller holds tx_lock.

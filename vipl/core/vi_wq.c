@@ -34,7 +34,7 @@ int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *c
 	wq->cq = cq;
 	wq->vi = vi;
 	wq->is_recv = is_recv;
-	memset(&wq->grant, 0, sizeof(wq->grant));
+	wq->desc_grant.epoch = wq->data_grant.epoch = VI_NO_EPOCH;
 	wq->notify_first = wq->notify_last = NULL;
 	wq->ready.wq = wq;
 	return 0;
@@ -124,7 +124,7 @@ U_COLD bool vi_grant_renew(struct vi_grant *g, const struct vi_vi *vi, uint32_t 
 	const struct vi_region *r = vi_tpt_region(tpt, handle);
 	uint32_t rights;
 
-	g->rights = 0;
+	g->epoch = VI_NO_EPOCH;
 	if (r == NULL)
 		return false;
 	g->base = atomic_load_explicit(&r->base, memory_order_relaxed);

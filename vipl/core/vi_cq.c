@@ -74,18 +74,15 @@ static uint32_t turn_index(const struct vi_cq *cq, uint32_t i)
 	return index < cq->hot_count ? index : index - cq->hot_count;
 }
 
-static bool take_from(struct vi_cq *cq, uint32_t index)
+static inline void take_from(struct vi_cq *cq, uint32_t index)
 {
 	struct vi_wq *wq = cq->hot[index];
 
-	if (wq_entries(wq) == 0)
-		return false;
 	atomic_store_explicit(&wq->taken,
 			      atomic_load_explicit(&wq->taken, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	wq->idle = 0;
 	cq->hot_turn = index + 1 < cq->hot_count ? index + 1 : 0;
-	return true;
 }
 
 bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out)
@@ -95,7 +92,8 @@ bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out)
 		uint32_t index = turn_index(cq, i);
 		struct vi_wq *wq = cq->hot[index];
 
-		if (take_from(cq, index)) {
+		if (wq_entries(wq) != 0) {
+			take_from(cq, index);
 			*wq_out = wq;
 			return true;
 		}
@@ -175,41 +173,51 @@ static bool poked_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
 	       atomic_load_explicit(&wq->vi->rq.hot, memory_order_relaxed) != 0;
 }
 
-/* Takes in what came for a queue of the hot list, and moves what goes out. */
-static void poke_queue(const struct vi_cq *cq, struct vi_wq *wq)
+/* Takes in what came for a receive queue of the hot list. */
+static inline void poll_recv_queue(struct vi_wq *wq)
 {
 	struct vi_vi *vi = wq->vi;
+	_Atomic uint32_t *turn = u_biased_enter(&vi->rx_lock);
 	int came;
 
-	if (poked_elsewhere(cq, wq))
-		return;
-	if (!wq->is_recv) {
-		vi->fast->poke(vi);
-		return;
-	}
-	if (u_unlikely(!u_biased_try(&vi->rx_lock)))
+	if (u_unlikely(turn == NULL) && !u_biased_try_slow(&vi->rx_lock))
 		return;
 	came = vi->fast->poll_recv(vi);
-	u_biased_drop(&vi->rx_lock);
+	u_biased_drop_kept(&vi->rx_lock, turn);
 	if (u_unlikely(came & VI_POLL_POKE))
 		vi->fast->poke(vi);
+}
+
+/* Moves what a queue of the hot list waits for.  False: nothing can have come by that. */
+static inline bool poke_queue(const struct vi_cq *cq, struct vi_wq *wq)
+{
+	if (wq->is_recv) {
+		poll_recv_queue(wq);
+		return true;
+	}
+	if (poked_elsewhere(cq, wq))
+		return false;
+	wq->vi->fast->poke(wq->vi);
+	return true;
 }
 
 /* One round over the hot list; what a poke brings is taken at once. */
 static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
+	uint32_t index = cq->hot_turn;
 	bool idle = false;
 
-	for (uint32_t i = 0; i < cq->hot_count; i++) {
-		uint32_t index = turn_index(cq, i);
-		struct vi_wq *wq = *wq_out = cq->hot[index];
+	for (uint32_t i = cq->hot_count; i > 0; i--) {
+		struct vi_wq *wq = cq->hot[index];
 
-		if (take_from(cq, index))
+		if (wq_entries(wq) != 0 || (poke_queue(cq, wq) && wq_entries(wq) != 0)) {
+			take_from(cq, index);
+			*wq_out = wq;
 			return true;
-		poke_queue(cq, wq);
-		if (take_from(cq, index))
-			return true;
+		}
 		idle |= ++wq->idle >= VI_CQ_IDLE_POLLS;
+		if (++index >= cq->hot_count)
+			index = 0;
 	}
 	if (u_unlikely(idle))
 		evict_idle(cq);
@@ -219,12 +227,12 @@ static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 /* With more hot queues than this, entries that are there are sought before any is poked. */
 #define FEW_HOT 4u
 
-static int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
+static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	look_at_marked(cq);
 	if (u_unlikely(cq->hot_count > FEW_HOT) && vi_cq_take(cq, wq_out))
 		return 1;
-	if (u_likely(poke_and_take(cq, wq_out)))
+	if (poke_and_take(cq, wq_out))
 		return 1;
 	if (u_likely(!cq->nic->ops->bell_rung(cq->nic)))
 		return 0;
@@ -234,11 +242,11 @@ static int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 
 int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_out)
 {
+	_Atomic uint32_t *turn = u_biased_take_kept(&cq->lock);
 	struct vi_wq *wq;
 	uint64_t vi = 0;
 	int got = -EINVAL;
 
-	u_biased_take(&cq->lock);
 	/* Entries of a VI that is being destroyed (id 0) vanish with it. */
 	while (vi == 0 && u_likely(atomic_load_explicit(&cq->id, memory_order_relaxed) == id)) {
 		got = poll_once(cq, &wq);
@@ -246,11 +254,11 @@ int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_ou
 			break;
 		vi = atomic_load_explicit(&wq->vi->id, memory_order_relaxed);
 	}
+	u_biased_drop_kept(&cq->lock, turn);
 	if (vi != 0) {
 		*vi_out = vi;
 		*is_recv_out = wq->is_recv;
 	}
-	u_biased_drop(&cq->lock);
 	return got;
 }
 

@@ -224,7 +224,7 @@ static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits
 
 bool nvi_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm);
 void nvi_post_send(struct vi_vi *vi);
-/* Answers a read of the peer in one slot; false when that cannot be.  Caller holds both locks. */
+/* Answers a read of n <= W_INLINE_MAX bytes; false when it has to wait.  Caller holds both locks. */
 bool nvi_answer_now(struct nvi_chan *ch, const void *src, uint32_t n);
 /* Takes in credit, completes what it covers, sends what is pending. Caller holds tx_lock. */
 int nvi_tx_progress(struct nvi_chan *ch);

@@ -28,7 +28,21 @@
 
 /* ---- poking --------------------------------------------------------------------------------- */
 
-static int poke_rx(struct nvi_chan *ch, bool by_app, bool *broken_out)
+/*
+ * Does something wait to be sent or completed, and could it be now?  Without tx_lock: a hint.
+ * Caller holds rx_lock, which keeps the slice.
+ */
+static inline bool tx_can_go_on(const struct nvi_chan *ch)
+{
+	return atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
+	       (atomic_load_explicit(&ch->in_ctl->credit, memory_order_relaxed) !=
+			atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) ||
+		atomic_load_explicit(&ch->tx_more, memory_order_relaxed) ||
+		atomic_load_explicit(&ch->answer_head, memory_order_relaxed) !=
+			atomic_load_explicit(&ch->answer_tail, memory_order_relaxed));
+}
+
+static int poke_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool *go_on_out)
 {
 	struct vi_vi *vi = ch->vi;
 	int moved = 0;
@@ -46,20 +60,10 @@ static int poke_rx(struct nvi_chan *ch, bool by_app, bool *broken_out)
 		else
 			u_look_done();
 		*broken_out = vi_state(vi) == VIP_STATE_CONNECTED && nvi_chan_breaks(ch);
+		*go_on_out = tx_can_go_on(ch);
 	}
 	u_biased_drop(&vi->rx_lock);
 	return moved;
-}
-
-/* Does something wait to be sent or completed, and could it be now?  Without tx_lock: a hint. */
-static inline bool tx_can_go_on(const struct nvi_chan *ch)
-{
-	return atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
-	       (atomic_load_explicit(&ch->in_ctl->credit, memory_order_relaxed) !=
-			atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) ||
-		atomic_load_explicit(&ch->tx_more, memory_order_relaxed) ||
-		atomic_load_explicit(&ch->answer_head, memory_order_relaxed) !=
-			atomic_load_explicit(&ch->answer_tail, memory_order_relaxed));
 }
 
 int nvi_poll_recv(struct vi_vi *vi)
@@ -96,9 +100,11 @@ static int poke_tx(struct nvi_chan *ch)
 int nvi_poke_chan(struct nvi_chan *ch, bool by_app)
 {
 	bool broken = false;
-	int moved = poke_rx(ch, by_app, &broken);
+	/* Unless a look at what the peer wrote says otherwise. */
+	bool go_on = atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
+	int moved = poke_rx(ch, by_app, &broken, &go_on);
 
-	if (tx_can_go_on(ch))
+	if (go_on)
 		moved += poke_tx(ch);
 	if (u_unlikely(broken)) {
 		nvi_chan_check_breaks(ch);

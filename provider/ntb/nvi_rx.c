@@ -305,7 +305,21 @@ static void queue_answer(struct nvi_chan *ch, const struct rx_slot *s, uint32_t 
 	ch->answers[tail % NVI_READS_MAX].slot = s->number;
 	atomic_store_explicit(&ch->answer_tail, tail + 1, memory_order_release);
 	/* Whoever poked goes on with the sending side, without this lock. */
+	u_biased_take(&ch->vi->tx_lock);
 	nvi_tx_update_waiting(ch);
+	u_biased_drop(&ch->vi->tx_lock);
+}
+
+static bool answer_now(struct nvi_chan *ch, const struct rx_slot *s, const void *src)
+{
+	bool sent = false;
+
+	if (s->rdma.length <= W_INLINE_MAX) {
+		u_biased_take(&ch->vi->tx_lock);
+		sent = nvi_answer_now(ch, src, s->rdma.length);
+		u_biased_drop(&ch->vi->tx_lock);
+	}
+	return sent;
 }
 
 /* The peer wants to read: a short answer goes out at once, any other is queued. */
@@ -329,10 +343,8 @@ static void rx_read_request(struct nvi_chan *ch, const struct rx_slot *s)
 		fail_message(ch, s, W_ERR_RDMA_PROT, 0, true, VIP_ERROR_RDMAR_PROT);
 		return;
 	}
-	u_biased_take(&vi->tx_lock);
-	if (!nvi_answer_now(ch, src, s->rdma.length))
+	if (!answer_now(ch, s, src))
 		queue_answer(ch, s, tail);
-	u_biased_drop(&vi->tx_lock);
 }
 
 /* Starts placing the answer to the oldest read. 0, or -EPROTO when no such answer is due. */

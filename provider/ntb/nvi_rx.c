@@ -561,10 +561,10 @@ int nvi_rx_next(struct nvi_chan *ch)
 	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
 
 	if (!nvi_rx_ready(ch)) {
-		u_look_done();
-		ch->rx_streak = 0;
 		if (ch->rx_two_lines)
 			__builtin_prefetch(ch->in_slots[n & ch->in_mask].more);
+		u_look_done();
+		ch->rx_streak = 0;
 		return 0;
 	}
 	/* A sender that is ahead has written these; one that is not would have them stolen. */

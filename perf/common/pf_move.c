@@ -7,7 +7,7 @@
 #include "pf_ep.h"
 
 /* Empty polls before the processor is offered to others, and then between offers. */
-#define POLLS_BEFORE_YIELD 96u
+#define POLLS_BEFORE_YIELD 32u
 #define POLLS_PER_YIELD 4u
 #define POLLS_PER_PROGRESS 64u
 #define POLLS_PER_LOOK 1024u

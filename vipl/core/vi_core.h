@@ -605,6 +605,7 @@ void vi_notify_append(struct vi_notify **first, struct vi_notify **last, struct 
 /* ---- NICs ----------------------------------------------------------------------------------- */
 
 enum vi_wait_mode { VI_WAIT_SPIN, VI_WAIT_YIELD, VI_WAIT_BLOCK, VI_WAIT_ADAPTIVE };
+void vi_wait_init(struct vi_nic *nic, enum vi_wait_mode mode);
 
 struct vi_nic {
 	_Atomic uint64_t id;
@@ -628,6 +629,7 @@ struct vi_nic {
 	_Atomic bool ns_ready;	 /* VipNSInit was called */
 	bool fence;		 /* no membarrier: completers fence before they look for sleepers */
 	enum vi_wait_mode wait_mode;
+	_Atomic uint32_t adaptive_polls; /* polls before the first yield; a hint */
 	VIPX_COUNTERS closed; /* sums of VIs that are gone; under lock */
 	void *pool_link;
 };

@@ -70,7 +70,7 @@ static void reset(struct vi_nic *nic)
 	atomic_store_explicit(&nic->sleeps, 0, memory_order_relaxed);
 	atomic_store_explicit(&nic->ns_ready, false, memory_order_relaxed);
 	nic->fence = !u_membarrier_available();
-	nic->wait_mode = (enum vi_wait_mode)u_cfg_uint(U_CFG_WAIT);
+	vi_wait_init(nic, (enum vi_wait_mode)u_cfg_uint(U_CFG_WAIT));
 	memset(&nic->closed, 0, sizeof(nic->closed));
 	memset(nic->address, 0, sizeof(nic->address));
 	default_attrs(nic);

@@ -7,8 +7,11 @@
 #include "vi_core.h"
 #include "vi_provider.h"
 
-#define ADAPTIVE_POLLS 32u  /* about a microsecond: a peer that is at it */
+#define ADAPTIVE_POLLS 12u  /* about a microsecond: a peer that is at it */
 #define ADAPTIVE_YIELDS 20u /* a peer that wants this very processor */
+/* A yield that took less found nobody; one that took more met one who does not yield back. */
+#define YIELD_ALONE_NS 1000
+#define YIELD_SHARED_NS 50000
 #define SPIN_POLLS 256u	    /* well below 50 us: then others get their turn */
 #define SLEEP_FIRST_NS INT64_C(1000000)
 #define SLEEP_MOST_NS INT64_C(256000000)
@@ -84,14 +87,41 @@ static int sleep_on(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(v
 	return got;
 }
 
+/*
+ * A yield that came back soon, but not at once: the peer, which waits too, has this very
+ * processor, and polling only keeps it from answering.  Fewer polls next time, else all again.
+ */
+static void learn_from_yield(struct vi_nic *nic, uint32_t polls, int64_t took_ns)
+{
+	bool shared = took_ns >= YIELD_ALONE_NS && took_ns < YIELD_SHARED_NS;
+	uint32_t next = shared ? polls / 2 : ADAPTIVE_POLLS;
+
+	if (next != polls)
+		atomic_store_explicit(&nic->adaptive_polls, next, memory_order_relaxed);
+}
+
 static int wait_adaptive(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(void *),
 			 void *arg, int64_t deadline)
 {
-	int got = poll_paused(try, arg, ADAPTIVE_POLLS);
+	uint32_t polls = atomic_load_explicit(&nic->adaptive_polls, memory_order_relaxed);
+	int got = poll_paused(try, arg, polls);
+	int64_t start;
 
+	if (got == 0) {
+		start = u_now_ns();
+		sched_yield();
+		learn_from_yield(nic, polls, u_now_ns() - start);
+		got = try(arg);
+	}
 	if (got == 0)
-		got = poll_yielding(try, arg, ADAPTIVE_YIELDS);
+		got = poll_yielding(try, arg, ADAPTIVE_YIELDS - 1);
 	return got != 0 ? got : sleep_on(nic, sleepers, try, arg, deadline);
+}
+
+void vi_wait_init(struct vi_nic *nic, enum vi_wait_mode mode)
+{
+	nic->wait_mode = mode;
+	atomic_store_explicit(&nic->adaptive_polls, ADAPTIVE_POLLS, memory_order_relaxed);
 }
 
 static int wait_awake(int (*try)(void *), void *arg, int64_t deadline, uint32_t polls)

@@ -387,9 +387,38 @@ static void end_read_response(struct nvi_chan *ch)
 	u_biased_drop(&ch->vi->tx_lock);
 }
 
+/* The whole answer to a plain read, in one slot; false, and nothing done, for any other. */
+static bool read_response_now(struct nvi_chan *ch, const struct rx_slot *s)
+{
+	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
+	struct vi_vi *vi = ch->vi;
+	struct vi_wqe *wqe;
+	bool plain;
+
+	if ((s->flags & (W_F_FIRST | W_F_LAST)) != (W_F_FIRST | W_F_LAST) ||
+	    /* R: pairs with read_now() in nvi_tx.c. */
+	    head == atomic_load_explicit(&ch->read_tail, memory_order_acquire))
+		return false;
+	u_biased_take(&vi->tx_lock);
+	wqe = vi_wqe(&vi->sq, ch->reads[head % NVI_READS_MAX]);
+	plain = wqe->at != NULL && wqe->length == s->frag &&
+		wqe->epoch == vi_tpt_epoch(&vi->nic->tpt);
+	if (plain) {
+		payload_copy(s, wqe->at, 0, s->frag);
+		atomic_store_explicit(&ch->read_head, head + 1, memory_order_release);
+		nvi_complete_send(&vi->sq, ch->reads[head % NVI_READS_MAX], 0);
+		nvi_tx_progress(ch);
+	}
+	u_biased_drop(&vi->tx_lock);
+	return plain;
+}
+
 static void rx_read_response(struct nvi_chan *ch, const struct rx_slot *s)
 {
 	struct nvi_rx_message *m = &ch->rx;
+
+	if (read_response_now(ch, s))
+		return;
 
 	if ((s->flags & W_F_FIRST) && begin_read_response(ch, s) != 0) {
 		protocol_error(ch, s);

@@ -542,7 +542,7 @@ static bool send_ring(struct nvi_chan *ch)
 	uint64_t cursor = ch->ring_cursor;
 	uint32_t offset, n = wqe->length;
 
-	if (wqe->at == NULL || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
+	if (wqe->at == NULL || wqe->segs != 1 || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
 	    n > ch->out_frag_max ||
 	    (n > TX_WHOLE && slots_used(ch) < TX_STREAM) || !may_send_now(ch))
 		return false;
@@ -562,11 +562,40 @@ static bool send_ring(struct nvi_chan *ch)
 	return true;
 }
 
+/* The request of a plain read that was just posted; false, and nothing done, for any other. */
+static bool read_now(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	uint32_t tail = atomic_load_explicit(&ch->read_tail, memory_order_relaxed);
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
+	const VIP_ADDRESS_SEGMENT *remote;
+	struct w_rdma rdma;
+
+	if (wqe->at == NULL || !is_read(wqe) || sq->next + 1 != sq->tail ||
+	    ch->level == VIP_SERVICE_UNRELIABLE || !may_send_now(ch) ||
+	    tail - atomic_load_explicit(&ch->read_head, memory_order_acquire) >= NVI_READS_MAX)
+		return false;
+	remote = vi_wqe_remote(wqe);
+	rdma = (struct w_rdma){ remote->Data.AddressBits, remote->Handle, wqe->length };
+	memcpy(slot->data, &rdma, sizeof(rdma));
+	ch->reads[tail % NVI_READS_MAX] = sq->next;
+	/* A: pairs with nvi_rx.c: the read is known before its request is out. */
+	atomic_store_explicit(&ch->read_tail, tail + 1, memory_order_release);
+	wqe->first = ch->tx_seq;
+	publish_short(ch, slot, W_OP_READ_REQ, sizeof(rdma), 0, 0);
+	wqe->mark = ch->tx_seq;
+	sq->next++;
+	ch->vi->counters.RdmaReads++;
+	ch->vi->counters.SlotsSent++;
+	return true;
+}
+
 void nvi_post_send(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->chan;
 
-	if (!send_ring(ch) && !nvi_write_now(ch))
+	if (!send_ring(ch) && !read_now(ch) && !nvi_write_now(ch))
 		tx_run(ch);
 	nvi_tx_update_waiting(ch);
 	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)

@@ -243,7 +243,7 @@ void vi_ptag_put(struct vi_ptag *ptag); /* caller holds nic->lock; accepts NULL 
 struct vi_wqe {
 	VIP_DESCRIPTOR *desc;
 	/*
-	 * A plain send or receive with one segment: its memory, checked under `epoch`; else NULL.
+	 * A plain descriptor with one data segment: its memory, checked under `epoch`; else NULL.
 	 * As long as the epoch is the table's the descriptor needs no other check.
 	 */
 	uint8_t *at;

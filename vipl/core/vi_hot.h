@@ -42,6 +42,13 @@ struct vi_look {
 	uint16_t control, segs;
 };
 
+/* One local segment behind the address segment, no immediate data, no fence. */
+static inline bool vi_is_plain_rdma(const struct vi_look *look)
+{
+	return look->segs == 2 && (look->control == VIP_CONTROL_OP_RDMAWRITE ||
+				   look->control == VIP_CONTROL_OP_RDMAREAD);
+}
+
 /*
  * Checks the descriptor's memory and reads its control segment, once.  -EINVAL: not
  * aligned, or not in memory that `handle` opens to the VI.
@@ -59,6 +66,7 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 {
 	const struct vi_vi *vi = wq->vi;
 	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
+	uint32_t access = is_recv ? VI_WRITE : VI_READ;
 	uint64_t addr;
 	uint32_t len;
 
@@ -73,8 +81,12 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 	out->control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
 	out->imm = __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
 	out->length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
-	if (u_unlikely(out->segs != 1 || (out->control & ~VIP_CONTROL_IMMEDIATE) != 0))
-		return 0;
+	if (u_unlikely(out->segs != 1 || (out->control & ~VIP_CONTROL_IMMEDIATE) != 0)) {
+		if (is_recv || !vi_is_plain_rdma(out))
+			return 0;
+		seg = &desc->DS[1].Local;
+		access = out->control == VIP_CONTROL_OP_RDMAREAD ? VI_WRITE : VI_READ;
+	}
 	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
 	len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
 	if (!is_recv && u_unlikely(len != out->length || len > vi->max_transfer))
@@ -82,7 +94,7 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 	if (u_unlikely(len == 0 ||
 		       !vi_grant_allows(&wq->data_grant, vi, out->epoch,
 					__atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr, len,
-					is_recv ? VI_WRITE : VI_READ)))
+					access)))
 		return 0;
 	out->at = (uint8_t *)(uintptr_t)addr;
 	out->at_len = len;
@@ -209,7 +221,7 @@ static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const str
 	struct vi_wq *sq = &vi->sq;
 	struct vi_wqe *wqe;
 
-	if (u_unlikely(look->at == NULL || vi_state(vi) != VIP_STATE_CONNECTED ||
+	if (u_unlikely(look->at == NULL || look->segs != 1 || vi_state(vi) != VIP_STATE_CONNECTED ||
 		       !vi_wq_has_room(sq) || sq->next != sq->tail ||
 		       atomic_load_explicit(&sq->done, memory_order_relaxed) != sq->tail ||
 		       !vi->fast->send_now(vi, look->at, look->length, look->control, look->imm)))

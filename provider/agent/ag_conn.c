@@ -74,6 +74,7 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
 	conn->slice.fd = -1;
 	ag_list_init(&conn->in_hash);
 	ag_list_init(&conn->in_held);
+	ag_list_init(&conn->shares);
 	ag_list_append(&c->conns, &conn->in_client);
 	c->conn_count++;
 	c->pending_count++;
@@ -98,6 +99,7 @@ void ag_conn_detach(struct ag_conn *conn)
 
 	if (c == NULL)
 		return;
+	ag_mem_conn_end(conn);
 	if (pending(conn->state))
 		c->pending_count--;
 	c->conn_count--;

@@ -77,12 +77,22 @@ static struct ag_alloc *alloc_find(struct ag_client *c, uint32_t id)
 	return NULL;
 }
 
-static void share_free(struct ag_alloc *m, struct ag_share *share)
+static void share_free(struct ag_share *share)
 {
 	port_slice_free(share->link->port, share->id);
 	ag_list_remove(&share->node);
-	m->share_count--;
+	ag_list_remove(&share->in_conn);
+	share->alloc->share_count--;
+	share->client->share_count--;
 	free(share);
+}
+
+void ag_mem_conn_end(struct ag_conn *conn)
+{
+	struct ag_list *pos, *tmp;
+
+	ag_list_each(pos, tmp, &conn->shares)
+		share_free(ag_list_entry(pos, struct ag_share, in_conn));
 }
 
 void ag_mem_release(struct ag_client *c, struct ag_alloc *m)
@@ -90,7 +100,7 @@ void ag_mem_release(struct ag_client *c, struct ag_alloc *m)
 	struct ag_link *self = &c->agent->links[0];
 	struct ag_list *pos, *tmp;
 
-	ag_list_each(pos, tmp, &m->shares) share_free(m, ag_list_entry(pos, struct ag_share, node));
+	ag_list_each(pos, tmp, &m->shares) share_free(ag_list_entry(pos, struct ag_share, node));
 	ag_list_remove(&m->node);
 	c->alloc_count--;
 	self->window_used -= m->slice.len;
@@ -116,7 +126,7 @@ static void alloc_link_down(struct ag_alloc *m, struct ag_link *l)
 	{
 		share = ag_list_entry(pos, struct ag_share, node);
 		if (share->link == l)
-			share_free(m, share);
+			share_free(share);
 	}
 }
 
@@ -133,41 +143,61 @@ void ag_mem_link_down(struct ag_link *l)
 	}
 }
 
-/* Names the memory to the neighbour; an id can be opened there once. */
-static int share_new(struct ag_alloc *m, struct ag_link *l, uint32_t *id_out)
+/* What was named over this connection before is not open at its peer any more. */
+static void share_again(struct ag_alloc *m, struct ag_conn *conn)
 {
+	struct ag_list *pos, *tmp;
+	struct ag_share *share;
+
+	ag_list_each(pos, tmp, &conn->shares)
+	{
+		share = ag_list_entry(pos, struct ag_share, in_conn);
+		if (share->alloc == m)
+			share_free(share);
+	}
+}
+
+/* Names the memory to the neighbour; an id can be opened there once. */
+static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
+{
+	struct ag_client *c = conn->client;
 	struct ag_share *share;
 	int rc;
 
-	if (m->share_count >= AG_SHARES_MAX)
+	if (m->share_count >= AG_SHARES_MAX || c->share_count >= AG_CLIENT_SHARES_MAX)
 		return -ENOSPC;
 	share = calloc(1, sizeof(*share));
 	if (share == NULL)
 		return -ENOMEM;
-	rc = port_slice_share(l->port, m->slice.fd, m->slice.len, &share->id);
+	rc = port_slice_share(conn->link->port, m->slice.fd, m->slice.len, &share->id);
 	if (rc != 0) {
 		free(share);
 		return rc;
 	}
-	share->link = l;
+	share->alloc = m;
+	share->client = c;
+	share->link = conn->link;
 	ag_list_append(&m->shares, &share->node);
+	ag_list_append(&conn->shares, &share->in_conn);
 	m->share_count++;
+	c->share_count++;
 	*id_out = share->id;
 	return 0;
 }
 
-/* The id under which the process at the other end of `l` can have it; 0 when it cannot. */
-static uint32_t slice_name(struct ag_alloc *m, struct ag_link *l)
+/* The id under which the process at the other end of `conn` can have it; 0 when it cannot. */
+static uint32_t slice_name(struct ag_alloc *m, struct ag_conn *conn)
 {
 	uint32_t id = 0;
 	int rc;
 
-	if (l->side == RT_SELF)
+	if (conn->link->side == RT_SELF)
 		return m->slice.id;
-	rc = share_new(m, l, &id);
+	share_again(m, conn);
+	rc = share_new(m, conn, &id);
 	if (rc != 0)
-		u_warn("ag", "port %s: window memory of %zu bytes cannot be shared: %s",
-		       l->port->limits.name, m->slice.len, strerror(-rc));
+		u_info("ag", "port %s: window memory of %zu bytes cannot be shared: %s",
+		       conn->link->port->limits.name, m->slice.len, strerror(-rc));
 	return id;
 }
 
@@ -187,7 +217,7 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 	t.dst_conn = conn->peer_conn;
 	memcpy(t.body, m->body, m->body_len);
 	if (mem != NULL) {
-		t.slice_id = slice_name(mem, l);
+		t.slice_id = slice_name(mem, conn);
 		t.slice_len = mem->slice.len;
 	}
 	w_ctl_init(&t, W_CM_TELL, sizeof(t));

@@ -221,6 +221,7 @@ static void on_close(struct ag_link *l, const struct w_cm *cm)
 		m.conn = conn->id;
 		w_ctl_init(&m, W_LOST, sizeof(m));
 		ag_conn_set_state(conn, AG_LOST);
+		ag_mem_conn_end(conn);
 		ag_client_send(conn->client, &m, NULL, 0);
 		break;
 	case AG_CLOSED:

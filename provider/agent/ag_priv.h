@@ -26,9 +26,10 @@
 #define AG_CLIENT_CONNS_MAX 65536u
 #define AG_ALLOCS_MAX 4096u /* per client */
 #define AG_CONNS_MAX (1u << 20)
-#define AG_SHARES_MAX 4096u /* per allocation */
-#define AG_OFFERS_MAX 4096u /* per link */
-#define AG_LINK_QUEUE 4096u /* messages towards a neighbour that may wait */
+#define AG_SHARES_MAX 4096u	    /* per allocation */
+#define AG_CLIENT_SHARES_MAX 65536u /* of all its allocations */
+#define AG_OFFERS_MAX 4096u	    /* per link */
+#define AG_LINK_QUEUE 4096u	    /* messages towards a neighbour that may wait */
 /* With so many waiting, requests to connect are held back, where cancelling costs no message. */
 #define AG_LINK_REQUESTS 128u
 #define AG_CLIENT_QUEUE 8192u /* messages to a client that may wait, beside two per connection */
@@ -67,6 +68,7 @@ struct ag_conn {
 	struct ag_list in_hash;	  /* by link and peer_conn */
 	struct ag_list in_link;	  /* of link->conns */
 	struct ag_list in_held;	  /* of link->held, while AG_HELD */
+	struct ag_list shares;	  /* of struct ag_share: memory that its process named over it */
 	uint64_t id;
 	uint64_t peer_conn;	  /* 0 while not known */
 	uint64_t token;		  /* of the attempt or the accept */
@@ -101,9 +103,15 @@ struct ag_offer {
 	struct w_addr remote;
 };
 
-/* Window memory named to a neighbour, under an id of its own for each time it was told. */
+/*
+ * Window memory named to a neighbour over a connection, under an id of its own, until it is
+ * named over it again or either end is closed.
+ */
 struct ag_share {
 	struct ag_list node;
+	struct ag_list in_conn;
+	struct ag_alloc *alloc;
+	struct ag_client *client;
 	struct ag_link *link;
 	uint32_t id;
 };
@@ -133,7 +141,7 @@ struct ag_client {
 	bool paused;  /* not read until the links' queues drain */
 	uint32_t events;
 	struct ag_list conns, listens, allocs;
-	uint32_t conn_count, pending_count, listen_count, alloc_count;
+	uint32_t conn_count, pending_count, listen_count, alloc_count, share_count;
 	struct ag_list queue;
 	uint32_t queue_len;
 	uint32_t port_sent[PORT_PER_HOST]; /* generation told + 1; 0: never told */
@@ -322,7 +330,8 @@ void ag_mem_alloc(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_free(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_tell(struct ag_client *c, const struct w_tell *m);
 int ag_mem_told(struct ag_link *l, const struct w_cm_tell *m, bool last_chance);
-void ag_mem_link_down(struct ag_link *l); /* what was named to the neighbour means nothing now */
+void ag_mem_link_down(struct ag_link *l);   /* what was named to the neighbour means nothing now */
+void ag_mem_conn_end(struct ag_conn *conn); /* likewise of what was named over it */
 void ag_mem_release(struct ag_client *c, struct ag_alloc *m);
 
 /* ag_name.c: names, routes, lists, administration. */

@@ -133,6 +133,53 @@ TEST_P(Mem, NothingIsToldOverAConnThatIsNotOnes)
 	EXPECT_EQ(body(s->recv()), "true");
 }
 
+// Told over one connection it is one offer, told over another it is another.
+TEST_P(Mem, MemoryIsOfferedAsOftenAsItIsTold)
+{
+	Pair p = join(*c, *s), q = join(*c, *s);
+	Msg got = alloc(*c, 4096);
+
+	for (unsigned i = 0; i < 5000; i++) {
+		tell(*c, i % 2 ? p.client_conn : q.client_conn, "here", got.as<w_alloc>().slice_id);
+		Msg told = s->recv();
+		ASSERT_EQ(body(told), "here");
+		ASSERT_EQ(told.fds.size(), 1u) << i;
+		EXPECT_EQ(told.as<w_tell>().conn, i % 2 ? p.server_conn : q.server_conn);
+	}
+}
+
+// What the peer did not open before it left is in nobody's way.
+TEST_P(Mem, OffersEndWithTheConnection)
+{
+	Msg got = alloc(*c, 4096);
+
+	for (unsigned i = 0; i < 60; i++) {
+		Pair p = join(*c, *s);
+		w_conn m = {};
+
+		for (unsigned k = 0; k < 30; k++)
+			tell(*c, p.client_conn, "here", got.as<w_alloc>().slice_id);
+		m.conn = p.server_conn;
+		s->send(m, W_CLOSE);
+		Msg lost = c->recv();
+		ASSERT_EQ(lost.type, W_LOST);
+		m.conn = p.client_conn;
+		c->send(m, W_CLOSE);
+		// Nothing is told over what is closed.
+		tell(*c, p.client_conn, "late", got.as<w_alloc>().slice_id);
+		c->sync();
+		// It may have been told before it closed.
+		s->token(W_UNLISTEN, ~0ull);
+		for (Msg told = s->recv(); told.type != W_UNLISTENED; told = s->recv())
+			ASSERT_EQ(told.type, W_TOLD);
+	}
+	Pair p = join(*c, *s);
+	tell(*c, p.client_conn, "here", got.as<w_alloc>().slice_id);
+	Msg told = s->recv();
+	EXPECT_EQ(body(told), "here");
+	EXPECT_EQ(told.fds.size(), 1u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Hosts, Mem, ::testing::Values(1u, 2u));
 
 class MemLimits : public FabricTest {};

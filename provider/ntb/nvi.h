@@ -34,8 +34,8 @@
 #include "w_slot.h"
 
 #define NVI_GRANTS_MAX 16u /* regions of its peer that a VI stores into directly */
-#define NVI_READS_MAX 16u /* RDMA reads a VI has under way; a power of two */
-#define NVI_RX_BATCH 32u  /* slots taken before the lock is let go */
+#define NVI_READS_MAX 16u  /* RDMA reads a VI has under way; a power of two */
+#define NVI_RX_BATCH 32u   /* slots taken before the lock is let go */
 
 /* The message being sent: begun, and not all its fragments are out. */
 struct nvi_tx_message {
@@ -74,6 +74,7 @@ struct nvi_grant {
 	uint32_t handle;
 	enum nvi_grant_state state;
 	uint64_t base, length; /* at the peer */
+	uint64_t uses; /* writes since it came; those that were refused are asked for again some time */
 	struct port_map map;
 };
 
@@ -113,8 +114,10 @@ struct nvi_chan {
 	_Atomic uint32_t read_tail;    /* writer: tx_lock */
 	_Atomic bool tx_more;	       /* the last run ended by its budget: poke again */
 	struct nvi_grant grants[NVI_GRANTS_MAX];
-	uint32_t grant_count, grant_next; /* ever used; the next to be used again */
-	uint32_t grant_last;		  /* found last */
+	uint32_t grant_last; /* found last */
+	uint32_t grant_next; /* to be used again */
+	uint32_t grant_pause,
+		grant_skip;	     /* writes without asking: after a refusal; still to come */
 	_Atomic uint32_t tx_waiting; /* something depends on credit or answers: read without lock */
 
 	/* Receiving, under rx_lock. */
@@ -152,6 +155,7 @@ struct nvi_chan {
 	uint64_t conn; /* 0: none */
 	struct port_map in_map, out_map;
 	uint64_t attempt;      /* token of the connection attempt under way; both locks */
+	uint32_t closing;      /* disconnects under way: nothing is granted; under nic->mem_lock */
 	struct nvi_chan *next; /* in the bucket of conn */
 	struct nvi_peer *peer; /* VipConnectPeerRequest under way */
 };
@@ -198,6 +202,8 @@ struct nvi_nic {
 	pthread_mutex_t mem_lock;
 	pthread_cond_t mem_changed;
 	struct nvi_window *windows;
+	struct nvi_given *given[NVI_CONN_BUCKETS];
+	uint32_t revoke_ms; /* how long a peer may take to give memory back */
 
 	/* Control. */
 	pthread_mutex_t ctl_lock;
@@ -356,8 +362,12 @@ int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *
 		  int fd_out);
 /* Takes the connection apart: flushes, unmaps. The VI becomes Idle. Returns its conn, 0 if none. */
 uint64_t nvi_chan_close(struct vi_vi *vi);
-/* The agent's name of the connection is forgotten; returns it, 0 if none. */
-uint64_t nvi_chan_forget(struct nvi_chan *ch);
+/* The agent's name of the connection, 0 if it has none. */
+uint64_t nvi_chan_conn(struct nvi_chan *ch);
+/* Is `conn` of `nic` still what the channel is used for? */
+bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn);
+/* The agent's name of the connection is forgotten, if it is (still) `conn`. */
+bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn);
 
 enum nvi_break {
 	NVI_BREAK_LOCAL,       /* this end's operation failed; its descriptor carries the error */
@@ -388,11 +398,16 @@ void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum
 
 /* ---- nvi_mem.c, nvi_grant.c ------------------------------------------------------------------ */
 
-/* A connection whose other end may store into a window. */
+#define NVI_REVOKE_MS 2000u
+#define NVI_WRITE_NOW_MAX (16u << 20) /* bytes stored while tx_lock is held */
+
+/* The other end of a connection may store into a window; under nic->mem_lock. */
 struct nvi_given {
-	struct nvi_given *next;
+	struct nvi_given *next; /* in the bucket of conn */
+	struct nvi_window *window;
 	struct nvi_chan *ch;
 	uint64_t conn;
+	uint32_t handle;
 };
 
 struct nvi_window {
@@ -401,8 +416,8 @@ struct nvi_window {
 	uint32_t slice_id;
 	/* Under nic->mem_lock: */
 	struct nvi_window *next;
-	struct nvi_given *given;
-	bool closed; /* nothing more is granted: its rights are being changed */
+	uint32_t given;	 /* to so many connections */
+	uint32_t closed; /* threads that take it back: nothing more is granted */
 };
 
 /*
@@ -415,10 +430,18 @@ bool nvi_write_now(struct nvi_chan *ch);
 void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
 /* Unmaps what the connection was granted. Caller holds both locks. */
 void nvi_grants_drop(struct nvi_chan *ch);
-/* The connection is gone, or going: it was granted nothing any more. */
+
+/*
+ * A disconnect begins: on return the peer stores nothing any more, if it keeps the rules and is
+ * not too slow.  Nothing is granted to the channel until nvi_given_end().  No locks held.
+ */
+void nvi_given_begin_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out);
+void nvi_given_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
+/* The other end of the connection stores nothing any more. No locks held. */
 void nvi_given_forget(struct nvi_nic *nic, uint64_t conn);
+void nvi_given_forget_all(struct nvi_nic *nic);
 /* Nobody may store into the window directly any more: asks, waits, cuts who does not answer. */
-void nvi_window_revoke(struct vi_nic *vi_nic, void *window, uint32_t handle);
+void nvi_window_revoke(struct vi_nic *vi_nic, void *window);
 /* Enters a window, after which it may be granted; and the end of that, when its handle is gone. */
 void nvi_window_enter(struct nvi_nic *nic, struct nvi_window *w);
 void nvi_window_leave(struct nvi_nic *nic, struct nvi_window *w);
@@ -456,6 +479,8 @@ int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline);
 /* Leaves the table; descriptors not taken are closed. */
 void nvi_req_end(struct nvi_nic *nic, struct nvi_req *req);
 int nvi_ctl_send(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
+/* The same, but does not wait for room in the socket: -EAGAIN. */
+int nvi_ctl_try(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
 /* begin, send, wait, end: for requests that the agent answers at once. */
 int nvi_ctl_call(struct nvi_nic *nic, struct nvi_req *req, void *msg, enum w_ctl_type type,
 		 uint32_t len, uint64_t *token_in_msg);
@@ -475,8 +500,8 @@ int nvi_peer_request(struct vi_vi *vi, const struct vi_addr *local, const struct
 		     int64_t deadline);
 int nvi_peer_done(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_attrs_out);
 int nvi_disconnect(struct vi_vi *vi);
-/* The link under a channel is gone: breaks it and has the agent tell the other end. */
-void nvi_cm_cut(struct nvi_nic *nic, struct nvi_chan *ch);
+/* Breaks the connection, if the channel still is `conn`, and has the agent tell the other end. */
+void nvi_cm_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /* Forgets a peer request for good (disconnect, destroy). */
 void nvi_peer_drop(struct vi_vi *vi);
 

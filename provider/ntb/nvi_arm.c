@@ -312,7 +312,7 @@ void nvi_check_links(struct nvi_nic *nic)
 	u_lock_drop(&nic->chan_lock);
 	while (count > 0) {
 		for (uint32_t i = 0; i < count; i++)
-			nvi_cm_cut(nic, cut[i]);
+			nvi_cm_cut(nic, cut[i], nvi_chan_conn(cut[i]));
 		u_lock_take(&nic->chan_lock);
 		count = find_cut(nic, cut, BATCH);
 		u_lock_drop(&nic->chan_lock);

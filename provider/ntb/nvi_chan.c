@@ -289,6 +289,7 @@ void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uin
 		fail_outstanding(ch);
 	ch->tx.op = 0;
 	atomic_store_explicit(&ch->tx_waiting, 0, memory_order_relaxed);
+	nvi_grants_drop(ch);
 	vi_break(ch->vi, true, event);
 }
 
@@ -399,8 +400,17 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 	u_biased_drop(&vi->rx_lock);
 }
 
-/* Is `conn` of `nic` still what the channel is used for? */
-static bool is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
+uint64_t nvi_chan_conn(struct nvi_chan *ch)
+{
+	uint64_t conn;
+
+	pthread_mutex_lock(&ch->nic->ctl_lock);
+	conn = ch->conn;
+	pthread_mutex_unlock(&ch->nic->ctl_lock);
+	return conn;
+}
+
+bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 {
 	bool yes;
 
@@ -415,7 +425,7 @@ void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum
 	struct vi_vi *vi = ch->vi;
 
 	u_biased_take(&vi->rx_lock);
-	if (vi->chan == ch && is_conn(ch, nic, conn)) {
+	if (vi->chan == ch && nvi_chan_is_conn(ch, nic, conn)) {
 		drain(ch);
 		u_biased_take(&vi->tx_lock);
 		nvi_tx_credit(ch);
@@ -428,14 +438,14 @@ void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum
 
 /* ---- taking apart --------------------------------------------------------------------------- */
 
-uint64_t nvi_chan_forget(struct nvi_chan *ch)
+bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn)
 {
 	struct nvi_nic *nic = ch->nic;
-	uint64_t conn;
+	bool found;
 
 	pthread_mutex_lock(&nic->ctl_lock);
-	conn = ch->conn;
-	if (conn != 0) {
+	found = conn != 0 && ch->conn == conn;
+	if (found) {
 		struct nvi_chan **at = &nic->conns[conn % NVI_CONN_BUCKETS];
 
 		while (*at != NULL && *at != ch)
@@ -446,7 +456,7 @@ uint64_t nvi_chan_forget(struct nvi_chan *ch)
 		ch->conn = 0;
 	}
 	pthread_mutex_unlock(&nic->ctl_lock);
-	return conn;
+	return found;
 }
 
 /* Caller holds both locks. */
@@ -467,6 +477,7 @@ static void disconnect(struct nvi_chan *ch)
 uint64_t nvi_chan_close(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->prov;
+	uint64_t conn;
 	bool open;
 
 	vi_lock_both(vi);
@@ -480,5 +491,6 @@ uint64_t nvi_chan_close(struct vi_vi *vi)
 	if (open)
 		disconnect(ch);
 	vi_unlock_both(vi);
-	return open ? nvi_chan_forget(ch) : 0;
+	conn = open ? nvi_chan_conn(ch) : 0;
+	return nvi_chan_forget(ch, conn) ? conn : 0;
 }

@@ -371,28 +371,28 @@ static void cancel_attempts(struct nvi_nic *nic, struct vi_vi *vi)
 int nvi_disconnect(struct vi_vi *vi)
 {
 	struct nvi_nic *nic = vi->nic->prov;
+	struct nvi_chan *ch = vi->prov;
 	struct w_conn msg;
+	uint64_t conn;
 
 	cancel_attempts(nic, vi);
 	nvi_peer_drop(vi);
+	nvi_given_begin_end(nic, ch, &conn);
 	msg.conn = nvi_chan_close(vi);
-	nvi_given_forget(nic, msg.conn);
+	nvi_given_end(nic, ch, conn);
 	/* The agent may be gone: then there is nobody to tell. */
 	if (msg.conn != 0)
 		nvi_ctl_send(nic, &msg, W_CLOSE, sizeof(msg));
 	return 0;
 }
 
-void nvi_cm_cut(struct nvi_nic *nic, struct nvi_chan *ch)
+void nvi_cm_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {
-	struct w_conn msg;
+	struct w_conn msg = { .conn = conn };
 
-	pthread_mutex_lock(&nic->ctl_lock);
-	msg.conn = ch->conn;
-	pthread_mutex_unlock(&nic->ctl_lock);
-	nvi_chan_lost(ch, nic, msg.conn, W_LOST_LINK);
+	nvi_chan_lost(ch, nic, conn, W_LOST_LINK);
 	/* The agent tells the other end; the VI itself stays in Error until it is disconnected. */
-	msg.conn = nvi_chan_forget(ch);
-	if (msg.conn != 0)
+	if (nvi_chan_forget(ch, conn))
 		nvi_ctl_send(nic, &msg, W_CLOSE, sizeof(msg));
+	nvi_given_forget(nic, conn);
 }

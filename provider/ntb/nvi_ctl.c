@@ -46,6 +46,12 @@ int nvi_ctl_send(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t 
 	return err < 0 ? -ENOTCONN : 0;
 }
 
+int nvi_ctl_try(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len)
+{
+	w_ctl_init(msg, type, len);
+	return w_ctl_try(nic->sock, msg);
+}
+
 int nvi_req_begin(struct nvi_nic *nic, struct nvi_req *req, struct vi_vi *vi)
 {
 	pthread_condattr_t attr;
@@ -246,7 +252,7 @@ static void on_linked(struct nvi_nic *nic, struct incoming *in)
 	if (err == 0) {
 		send_conn(nic, W_CONFIRM, linked->conn);
 	} else {
-		nvi_chan_forget(req->vi->prov);
+		nvi_chan_forget(req->vi->prov, linked->conn);
 		send_conn(nic, W_CLOSE, linked->conn);
 	}
 
@@ -272,9 +278,8 @@ static void on_lost(struct nvi_nic *nic, const struct w_lost_msg *lost)
 {
 	struct nvi_chan *ch = find_conn(nic, lost->conn);
 
-	if (ch == NULL)
-		return;
-	nvi_chan_lost(ch, nic, lost->conn, (enum w_lost)lost->reason);
+	if (ch != NULL)
+		nvi_chan_lost(ch, nic, lost->conn, (enum w_lost)lost->reason);
 	nvi_given_forget(nic, lost->conn);
 }
 
@@ -416,6 +421,7 @@ static void agent_lost(struct nvi_nic *nic)
 	       nic->welcome.host_name);
 	for (unsigned int i = 0; i < NVI_CONN_BUCKETS; i++)
 		lose_bucket(nic, i);
+	nvi_given_forget_all(nic);
 	vi_event_raise(nic->vi_nic, NULL, VIP_RESOURCE_NIC, VIP_ERROR_CATASTROPHIC);
 }
 

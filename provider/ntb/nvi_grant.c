@@ -8,12 +8,15 @@
  * store itself, and complete when the post returns.
  *
  * Order: a write may not overtake what the VI sent before it, so it is direct only
- * when the peer has consumed every slot; slots of writes ask for credit at once.
+ * when the peer has consumed every slot; slots of writes ask for credit at once.  What is
+ * sent after it is published behind a fence.
  *
- * Rights: a grant is for a whole region, as its attributes and the VI's were when it was
- * given.  When they change the peer unmaps it before VipSetMemAttributes() returns, or loses
- * its connection.  Memory that is freed is only unmapped here: its pages are the slice's and
- * never used again.
+ * Rights: a grant is for a whole region, as its attributes and the VI's are.  Before a call
+ * that ends one of these rights returns - VipSetMemAttributes(), VipxFreeMem(), VipDisconnect() -
+ * the peer has unmapped the memory, or has had its connection cut because it was too slow.
+ *
+ * The messages are those of struct w_grant, one connection's in order.  An agent never waits
+ * for a process, so sending to it ends, also under a lock.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,39 +28,41 @@
 #include "u_time.h"
 #include "vi_hot.h"
 
-#define REVOKE_MS 2000u
+#define PAUSE_MAX 1024u /* writes */
+#define USES_MIN 64u	/* of a mapping that was worth it */
 
-static void tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *grant,
-		 uint32_t slice_id)
+static void fill(struct w_tell *msg, uint64_t conn, const struct w_grant *grant)
+{
+	memset(msg, 0, sizeof(*msg));
+	msg->conn = conn;
+	msg->body_len = sizeof(*grant);
+	memcpy(msg->body, grant, sizeof(*grant));
+}
+
+static int tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *grant, uint32_t slice_id)
 {
 	struct w_tell msg;
 
-	memset(&msg, 0, sizeof(msg));
-	msg.conn = conn;
+	fill(&msg, conn, grant);
 	msg.slice_id = slice_id;
-	msg.body_len = sizeof(*grant);
-	memcpy(msg.body, grant, sizeof(*grant));
-	nvi_ctl_send(nic, &msg, W_TELL, sizeof(msg));
+	return nvi_ctl_send(nic, &msg, W_TELL, sizeof(msg));
 }
 
-static uint64_t conn_of(struct nvi_chan *ch)
+static int tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind, uint32_t handle)
 {
-	uint64_t conn;
+	struct w_grant grant = { .kind = kind, .handle = handle };
 
-	pthread_mutex_lock(&ch->nic->ctl_lock);
-	conn = ch->conn;
-	pthread_mutex_unlock(&ch->nic->ctl_lock);
-	return conn;
+	return tell(nic, conn, &grant, 0);
 }
 
-/* ---- who writes ----------------------------------------------------------------------------- */
+/* ---- who writes: which grants there are ------------------------------------------------------ */
 
 static struct nvi_grant *find_grant(struct nvi_chan *ch, uint32_t handle)
 {
 	if (u_likely(ch->grants[ch->grant_last].handle == handle &&
 		     ch->grants[ch->grant_last].state != NVI_GRANT_NONE))
 		return &ch->grants[ch->grant_last];
-	for (uint32_t i = 0; i < ch->grant_count; i++) {
+	for (uint32_t i = 0; i < NVI_GRANTS_MAX; i++) {
 		if (ch->grants[i].handle == handle && ch->grants[i].state != NVI_GRANT_NONE) {
 			ch->grant_last = i;
 			return &ch->grants[i];
@@ -66,97 +71,220 @@ static struct nvi_grant *find_grant(struct nvi_chan *ch, uint32_t handle)
 	return NULL;
 }
 
+/* What was stored has arrived when the mapping is gone. */
 static void release(struct nvi_chan *ch, struct nvi_grant *g)
 {
-	if (g->state == NVI_GRANT_HELD)
+	if (g->state == NVI_GRANT_HELD) {
+		port_flush(ch->port);
 		port_unmap(ch->port, &g->map);
+	}
 	memset(g, 0, sizeof(*g));
 }
 
-/* One that is free, or the one that was taken longest ago and is not awaited. */
-static struct nvi_grant *free_grant(struct nvi_chan *ch)
+/* Messages that were of no use make the next one rarer. */
+static void back_off(struct nvi_chan *ch)
 {
-	struct nvi_grant *g;
-
-	if (ch->grant_count < NVI_GRANTS_MAX)
-		return &ch->grants[ch->grant_count++];
-	for (uint32_t i = 0; i < NVI_GRANTS_MAX; i++) {
-		g = &ch->grants[ch->grant_next++ % NVI_GRANTS_MAX];
-		if (g->state == NVI_GRANT_ASKED)
-			continue;
-		if (g->state == NVI_GRANT_HELD) {
-			struct w_grant gone = { .kind = W_GRANT_GONE, .handle = g->handle };
-
-			tell(ch->nic, conn_of(ch), &gone, 0);
-		}
-		release(ch, g);
-		return g;
-	}
-	return NULL;
+	ch->grant_pause = ch->grant_pause == 0 ? 1 : ch->grant_pause * 2;
+	if (ch->grant_pause > PAUSE_MAX)
+		ch->grant_pause = PAUSE_MAX;
+	ch->grant_skip = ch->grant_pause;
 }
 
+static void give_up(struct nvi_chan *ch, struct nvi_grant *g)
+{
+	uint32_t handle = g->handle;
+
+	if (g->uses < USES_MIN)
+		back_off(ch);
+	else
+		ch->grant_pause = 0;
+	release(ch, g);
+	tell_about(ch->nic, nvi_chan_conn(ch), W_GRANT_GONE, handle);
+}
+
+/* One that is free, else one that was refused, else one that is held: each kind in turn. */
+static struct nvi_grant *free_grant(struct nvi_chan *ch)
+{
+	struct nvi_grant *best = NULL;
+
+	for (uint32_t i = 0; i < NVI_GRANTS_MAX; i++) {
+		struct nvi_grant *g = &ch->grants[ch->grant_next++ % NVI_GRANTS_MAX];
+
+		if (g->state == NVI_GRANT_NONE)
+			return g;
+		if (g->state == NVI_GRANT_ASKED)
+			continue;
+		if (best == NULL || (best->state == NVI_GRANT_HELD && g->state == NVI_GRANT_DENIED))
+			best = g;
+	}
+	if (best != NULL && best->state == NVI_GRANT_HELD)
+		give_up(ch, best);
+	else if (best != NULL)
+		release(ch, best);
+	return best;
+}
+
+/* Posting does not wait for the agent: what cannot be said now is said another time. */
 static U_COLD void ask(struct nvi_chan *ch, uint32_t handle)
 {
 	struct w_grant body = { .kind = W_GRANT_ASK, .handle = handle };
-	struct nvi_grant *g = free_grant(ch);
-	uint64_t conn = conn_of(ch);
+	struct nvi_grant *g;
+	struct w_tell msg;
+	uint64_t conn;
 
-	if (g == NULL || conn == 0)
+	if (ch->grant_skip > 0) {
+		ch->grant_skip--;
 		return;
+	}
+	conn = nvi_chan_conn(ch);
+	g = conn != 0 ? free_grant(ch) : NULL;
+	if (g == NULL)
+		return;
+	fill(&msg, conn, &body);
+	if (nvi_ctl_try(ch->nic, &msg, W_TELL, sizeof(msg)) != 0) {
+		back_off(ch);
+		return;
+	}
 	g->handle = handle;
 	g->state = NVI_GRANT_ASKED;
-	tell(ch->nic, conn, &body, 0);
 }
 
-/* The bytes become visible in ascending order, the last ones last. */
-static int store(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
-		 uint8_t *dst)
+void nvi_grants_drop(struct nvi_chan *ch)
+{
+	for (uint32_t i = 0; i < NVI_GRANTS_MAX; i++)
+		release(ch, &ch->grants[i]);
+	ch->grant_next = ch->grant_last = ch->grant_pause = ch->grant_skip = 0;
+}
+
+/* ---- who writes: storing --------------------------------------------------------------------- */
+
+/* As u_copy_last_last(), to a mapping that does not keep the order of stores by itself. */
+static U_COLD void out_last_last(const struct u_out *out, uint8_t *dst, const uint8_t *src,
+				 uint32_t n)
+{
+	uint32_t tail = n < U_LINE ? n : U_LINE, word;
+
+	u_out_copy(out, dst, src, n - tail);
+	dst += n - tail;
+	src += n - tail;
+	for (; tail > 0; tail -= word, dst += word, src += word) {
+		word = ((uintptr_t)dst & 7) == 0 && tail >= 8 ? 8 : 1;
+		u_out_fence(out);
+		u_out_copy(out, dst, src, word);
+	}
+}
+
+/* Stores a piece, behind which `left` bytes of the write follow. */
+static inline void store_piece(const struct u_out *out, uint8_t *dst, const uint8_t *src,
+			       uint32_t n, uint32_t left)
+{
+	if (u_unlikely(left >= U_LINE)) {
+		if (out->ops != NULL)
+			u_out_copy(out, dst, src, n);
+		else
+			u_copy_shared(dst, src, n);
+	} else if (u_unlikely(out->ops != NULL)) {
+		out_last_last(out, dst, src, n);
+	} else {
+		u_copy_last_last(dst, src, n);
+	}
+}
+
+/* -EFAULT: the descriptor is not fit, or its memory goes away just now; slots will tell. */
+static int store_segments(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
+			  uint8_t *dst)
 {
 	uint32_t left = wqe->length, len;
 	struct vi_sg sg;
 	uint8_t *src;
 
-	if (vi_sg_init(&sg, ch->vi, wqe, VI_READ) != 0)
+	if (vi_desc_check_send(ch->vi, wqe) != 0 || vi_sg_init(&sg, ch->vi, wqe, VI_READ) != 0)
 		return -EFAULT;
-	while (left > 0) {
+	for (; left > 0; dst += len) {
 		if (vi_sg_next(&sg, left, &src, &len) != 0)
 			return -EFAULT;
 		left -= len;
-		if (u_unlikely(g->map.out.ops != NULL)) {
-			uint32_t tail = left == 0 ? (len < U_LINE ? len : U_LINE) : 0;
-
-			u_out_copy(&g->map.out, dst, src, len - tail);
-			u_out_fence(&g->map.out);
-			u_out_copy(&g->map.out, dst + len - tail, src + len - tail, tail);
-		} else if (left > 0) {
-			u_copy_shared(dst, src, len);
-		} else {
-			u_copy_last_last(dst, src, len);
-		}
-		dst += len;
+		store_piece(&g->map.out, dst, src, len, left);
 	}
+	return 0;
+}
+
+/* The data of a descriptor that was just posted, if it is one segment and right; else NULL. */
+static inline const uint8_t *one_segment(struct nvi_chan *ch, const struct vi_wqe *wqe)
+{
+	const VIP_DATA_SEGMENT *seg = &wqe->desc->DS[1].Local;
+	struct vi_vi *vi = ch->vi;
+	uint64_t addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
+
+	if (u_unlikely(wqe->segs != 2 || wqe->length > vi->max_transfer ||
+		       __atomic_load_n(&seg->Length, __ATOMIC_RELAXED) != wqe->length ||
+		       !vi_grant_allows(&vi->sq.grant, vi, wqe->epoch,
+					__atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr,
+					wqe->length, VI_READ)))
+		return NULL;
+	return (const uint8_t *)(uintptr_t)addr;
+}
+
+static inline int store(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
+			uint8_t *dst)
+{
+	const uint8_t *src = one_segment(ch, wqe);
+
+	if (u_likely(src != NULL))
+		store_piece(&g->map.out, dst, src, wqe->length, 0);
+	else if (store_segments(ch, g, wqe, dst) != 0)
+		return -EFAULT;
 	u_out_fence(&g->map.out);
 	return 0;
 }
 
-/* Is nothing on the way that the peer has not taken? */
-static bool all_taken(struct nvi_chan *ch)
+/* Has the peer taken whatever was sent, and is all of it complete? */
+static inline bool all_taken(struct nvi_chan *ch)
 {
-	return atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire) == ch->tx_seq &&
-	       nvi_tx_credit(ch) >= 0;
+	if (atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq &&
+	    (nvi_tx_credit(ch) <= 0 ||
+	     atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq))
+		return false;
+	return nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
+}
+
+/* A store may be lost with the link: what was read through it after the store proves it was not. */
+static bool arrived(struct nvi_chan *ch)
+{
+	port_flush(ch->port);
+	return nvi_port_life(ch->port_use) == ch->life;
+}
+
+static inline void finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	wqe->mark = wqe->first = ch->tx_seq;
+	sq->next++;
+	ch->vi->counters.RdmaWrites++;
+	if (ch->level == VIP_SERVICE_RELIABLE_RECEPTION && u_unlikely(!arrived(ch))) {
+		nvi_chan_break_tx(ch, NVI_BREAK_LOST);
+		return;
+	}
+	ch->vi->counters.MessagesSent++;
+	ch->vi->counters.BytesSent += wqe->length;
+	if (u_likely(wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt)))
+		vi_wq_complete_next(sq, wqe, VIP_STATUS_OP_RDMA_WRITE, wqe->length);
+	else
+		nvi_complete_send(sq, sq->next - 1, 0);
 }
 
 bool nvi_write_now(struct nvi_chan *ch)
 {
+	const uint32_t plain = VIP_CONTROL_OP_MASK | VIP_CONTROL_IMMEDIATE | VIP_CONTROL_RESERVED;
 	struct vi_wq *sq = &ch->vi->sq;
 	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
-	const uint32_t plain = VIP_CONTROL_OP_MASK | VIP_CONTROL_IMMEDIATE | VIP_CONTROL_RESERVED;
 	VIP_ADDRESS_SEGMENT remote;
 	struct nvi_grant *g;
 
-	if ((wqe->control & plain) != VIP_CONTROL_OP_RDMAWRITE || wqe->segs < 2 ||
-	    wqe->length == 0 || sq->next + 1 != sq->tail || nvi_sq_done(sq) != sq->next ||
-	    ch->tx.op != 0)
+	/* Of a descriptor that waited its memory may be gone. */
+	if (sq->next + 1 != sq->tail || (wqe->control & plain) != VIP_CONTROL_OP_RDMAWRITE ||
+	    wqe->segs < 2 || wqe->length == 0 || wqe->length > NVI_WRITE_NOW_MAX || ch->tx.op != 0)
 		return false;
 	remote = *vi_wqe_remote(wqe);
 	g = find_grant(ch, remote.Handle);
@@ -164,221 +292,213 @@ bool nvi_write_now(struct nvi_chan *ch)
 		ask(ch, remote.Handle);
 		return false;
 	}
+	if (g->state == NVI_GRANT_DENIED && ++g->uses == PAUSE_MAX)
+		release(ch, g);
 	if (g->state != NVI_GRANT_HELD || remote.Data.AddressBits < g->base ||
 	    !u_range_ok(remote.Data.AddressBits - g->base, wqe->length, g->length) ||
-	    !all_taken(ch) || vi_desc_check_send(ch->vi, wqe) != 0 ||
-	    atomic_load_explicit(&ch->break_pending, memory_order_relaxed) != 0)
+	    !all_taken(ch) || u_unlikely(nvi_chan_breaks(ch)))
 		return false;
 	if (store(ch, g, wqe, (uint8_t *)g->map.base + (remote.Data.AddressBits - g->base)) != 0)
 		return false;
-	ch->vi->counters.RdmaWrites++;
-	ch->vi->counters.BytesSent += wqe->length;
-	wqe->mark = wqe->first = ch->tx_seq;
-	sq->next++;
-	nvi_complete_send(sq, sq->next - 1, 0);
+	g->uses++;
+	finish_write(ch, wqe);
 	return true;
 }
 
-void nvi_grants_drop(struct nvi_chan *ch)
+/* ---- who writes: what the owner says --------------------------------------------------------- */
+
+/* Caller holds a lock of the VI. */
+static bool is_live(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {
-	for (uint32_t i = 0; i < ch->grant_count; i++)
-		release(ch, &ch->grants[i]);
-	ch->grant_count = ch->grant_next = ch->grant_last = 0;
+	return ch->vi->chan == ch && vi_state(ch->vi) == VIP_STATE_CONNECTED &&
+	       nvi_chan_is_conn(ch, nic, conn);
 }
 
-/* The answer to ask(). */
-static void on_give(struct nvi_chan *ch, const struct w_grant *m, uint64_t conn, int fd)
+static bool hold(struct nvi_chan *ch, struct nvi_grant *g, const struct w_grant *m, int fd)
+{
+	if (fd < 0 || m->length == 0 || m->length > SIZE_MAX / 2 ||
+	    m->base > UINT64_MAX - m->length ||
+	    port_map(ch->port, fd, m->length, PORT_OUTBOUND, &g->map) != 0)
+		return false;
+	g->base = m->base;
+	g->length = m->length;
+	g->uses = 0;
+	g->state = NVI_GRANT_HELD;
+	return true;
+}
+
+/* The answer to ask(); one that is not awaited, or cannot be used, is given back. */
+static void on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
+		    uint64_t conn, int fd)
 {
 	struct vi_vi *vi = ch->vi;
 	struct nvi_grant *g;
+	bool held = false;
 
 	u_biased_take(&vi->tx_lock);
-	g = vi->chan == ch && conn_of(ch) == conn ? find_grant(ch, m->handle) : NULL;
+	g = is_live(nic, ch, conn) ? find_grant(ch, m->handle) : NULL;
 	if (g != NULL && g->state == NVI_GRANT_ASKED) {
 		g->state = NVI_GRANT_DENIED;
-		if (m->kind == W_GRANT_GIVE && fd >= 0 && m->length != 0 &&
-		    m->length <= SIZE_MAX / 2 && m->base <= UINT64_MAX - m->length &&
-		    port_map(ch->port, fd, m->length, PORT_OUTBOUND, &g->map) == 0) {
-			g->base = m->base;
-			g->length = m->length;
-			g->state = NVI_GRANT_HELD;
-		}
+		g->uses = 0;
+		held = m->kind == W_GRANT_GIVE && hold(ch, g, m, fd);
+		if (!held)
+			back_off(ch);
 	}
 	u_biased_drop(&vi->tx_lock);
+	if (m->kind == W_GRANT_GIVE && !held)
+		tell_about(nic, conn, W_GRANT_GONE, m->handle);
 }
 
+/* Also the answer to an ask while rights are being changed: the next write asks again. */
 static void on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		    uint64_t conn)
 {
-	struct w_grant gone = { .kind = W_GRANT_GONE, .handle = m->handle };
 	struct vi_vi *vi = ch->vi;
 	struct nvi_grant *g;
 
 	u_biased_take(&vi->tx_lock);
-	g = vi->chan == ch && conn_of(ch) == conn ? find_grant(ch, m->handle) : NULL;
-	/* One that was asked for and is on its way is refused when it comes. */
+	g = is_live(nic, ch, conn) ? find_grant(ch, m->handle) : NULL;
 	if (g != NULL)
 		release(ch, g);
 	u_biased_drop(&vi->tx_lock);
-	tell(nic, conn, &gone, 0);
+	tell_about(nic, conn, W_GRANT_GONE, m->handle);
 }
 
-/* ---- whose memory it is --------------------------------------------------------------------- */
+/* ---- whose memory it is: who was given what.  Caller holds mem_lock --------------------------- */
 
-/* Caller holds mem_lock, here and below. */
-static struct nvi_window *find_window(struct nvi_nic *nic, uint64_t base)
+static struct nvi_given **bucket(struct nvi_nic *nic, uint64_t conn)
 {
-	struct nvi_window *w = nic->windows;
-
-	while (w != NULL && (uintptr_t)w->map.base != base)
-		w = w->next;
-	return w;
+	return &nic->given[conn % NVI_CONN_BUCKETS];
 }
 
-static bool give(struct nvi_window *w, struct nvi_chan *ch, uint64_t conn)
+/* Points to NULL when there is none. */
+static struct nvi_given **find_given(struct nvi_nic *nic, uint64_t conn, uint32_t handle)
 {
-	struct nvi_given *given;
+	struct nvi_given **at = bucket(nic, conn);
 
-	for (given = w->given; given != NULL; given = given->next)
-		if (given->conn == conn)
-			return true;
-	given = malloc(sizeof(*given));
-	if (given == NULL)
-		return false;
-	given->ch = ch;
-	given->conn = conn;
-	given->next = w->given;
-	w->given = given;
-	return true;
-}
-
-static void on_ask(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
-		   uint64_t conn)
-{
-	struct w_grant answer = { .kind = W_GRANT_DENY, .handle = m->handle };
-	const struct vi_region *r;
-	struct nvi_window *w = NULL;
-	struct vi_vi *vi = ch->vi;
-
-	pthread_mutex_lock(&nic->mem_lock);
-	r = vi_tpt_region(&nic->vi_nic->tpt, m->handle);
-	if (r != NULL && vi->rdma_write) {
-		answer.base = atomic_load_explicit(&r->base, memory_order_relaxed);
-		answer.length = atomic_load_explicit(&r->length, memory_order_relaxed);
-		w = find_window(nic, answer.base);
-	}
-	if (w != NULL && !w->closed &&
-	    vi_region_allows(r, vi->ptag, answer.base, answer.length, VI_REMOTE_WRITE) &&
-	    vi_tpt_region(&nic->vi_nic->tpt, m->handle) == r && give(w, ch, conn))
-		answer.kind = W_GRANT_GIVE;
-	tell(nic, conn, &answer, answer.kind == W_GRANT_GIVE ? w->slice_id : 0);
-	pthread_mutex_unlock(&nic->mem_lock);
-}
-
-static bool take_out(struct nvi_window *w, uint64_t conn)
-{
-	struct nvi_given **at = &w->given, *given;
-
-	while (*at != NULL && (*at)->conn != conn)
+	while (*at != NULL && ((*at)->conn != conn || (*at)->handle != handle))
 		at = &(*at)->next;
-	given = *at;
+	return at;
+}
+
+static void end_given(struct nvi_nic *nic, struct nvi_given **at)
+{
+	struct nvi_given *given = *at;
+
+	*at = given->next;
+	given->window->given--;
+	free(given);
+	pthread_cond_broadcast(&nic->mem_changed);
+}
+
+static bool enter_given(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch,
+			uint64_t conn, uint32_t handle)
+{
+	struct nvi_given *given = malloc(sizeof(*given));
+
 	if (given == NULL)
 		return false;
-	*at = given->next;
-	free(given);
+	*given = (struct nvi_given){
+		.next = *bucket(nic, conn), .window = w, .ch = ch, .conn = conn, .handle = handle
+	};
+	*bucket(nic, conn) = given;
+	w->given++;
 	return true;
 }
 
-/* The peer holds no grant of this handle any more. */
-static void on_gone(struct nvi_nic *nic, const struct w_grant *m, uint64_t conn)
+static bool is_given(struct nvi_nic *nic, uint64_t conn)
 {
-	const struct vi_region *r;
-	struct nvi_window *w = NULL;
+	struct nvi_given *given = *bucket(nic, conn);
 
-	pthread_mutex_lock(&nic->mem_lock);
-	r = vi_tpt_region(&nic->vi_nic->tpt, m->handle);
-	if (r != NULL)
-		w = find_window(nic, atomic_load_explicit(&r->base, memory_order_relaxed));
-	if (w != NULL && take_out(w, conn))
-		pthread_cond_broadcast(&nic->mem_changed);
-	pthread_mutex_unlock(&nic->mem_lock);
+	while (given != NULL && given->conn != conn)
+		given = given->next;
+	return given != NULL;
+}
+
+static void forget(struct nvi_nic *nic, uint64_t conn)
+{
+	struct nvi_given **at = bucket(nic, conn);
+
+	while (*at != NULL) {
+		if ((*at)->conn == conn)
+			end_given(nic, at);
+		else
+			at = &(*at)->next;
+	}
 }
 
 void nvi_given_forget(struct nvi_nic *nic, uint64_t conn)
 {
-	bool changed = false;
-
 	pthread_mutex_lock(&nic->mem_lock);
-	for (struct nvi_window *w = nic->windows; w != NULL; w = w->next)
-		changed |= take_out(w, conn);
-	if (changed)
-		pthread_cond_broadcast(&nic->mem_changed);
+	forget(nic, conn);
 	pthread_mutex_unlock(&nic->mem_lock);
 }
 
-/* Caller holds mem_lock. */
-static void take_all(struct nvi_nic *nic, struct nvi_window *w, uint32_t handle)
+void nvi_given_forget_all(struct nvi_nic *nic)
 {
-	struct w_grant body = { .kind = W_GRANT_TAKE, .handle = handle };
-
-	for (struct nvi_given *given = w->given; given != NULL; given = given->next)
-		tell(nic, given->conn, &body, 0);
-}
-
-static void wait_gone(struct nvi_nic *nic, struct nvi_window *w)
-{
-	int64_t deadline = u_deadline_ms(REVOKE_MS);
-	struct timespec until = { .tv_sec = deadline / 1000000000,
-				  .tv_nsec = deadline % 1000000000 };
-
-	while (w->given != NULL && pthread_cond_timedwait(&nic->mem_changed, &nic->mem_lock,
-							  &until) != ETIMEDOUT)
-		;
-}
-
-void nvi_window_revoke(struct vi_nic *vi_nic, void *window, uint32_t handle)
-{
-	struct nvi_nic *nic = vi_nic->prov;
-	struct nvi_window *w = window;
-	struct nvi_given *late;
-
 	pthread_mutex_lock(&nic->mem_lock);
-	w->closed = true;
-	take_all(nic, w, handle);
-	wait_gone(nic, w);
-	while ((late = w->given) != NULL) {
-		struct nvi_chan *ch = late->ch;
+	for (unsigned int i = 0; i < NVI_CONN_BUCKETS; i++)
+		while (nic->given[i] != NULL)
+			end_given(nic, &nic->given[i]);
+	pthread_mutex_unlock(&nic->mem_lock);
+}
 
-		u_warn("nvi", "a peer did not give back memory within %u ms; it is disconnected",
-		       REVOKE_MS);
-		take_out(w, late->conn);
-		pthread_mutex_unlock(&nic->mem_lock);
-		nvi_cm_cut(nic, ch);
-		pthread_mutex_lock(&nic->mem_lock);
+/* ---- whose memory it is: what the writer says ------------------------------------------------ */
+
+/*
+ * The window that the VI's peer may store into under this handle; NULL: none.  Only the
+ * region of VipxAllocMem() itself is granted, so that all rights to a window change in one place.
+ * While the handle is found live under the lock the window is there, and under mem_lock it stays.
+ */
+static struct nvi_window *open_window(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn,
+				      struct w_grant *answer)
+{
+	struct nvi_window *w = NULL;
+	const struct vi_region *r;
+	struct vi_vi *vi = ch->vi;
+
+	u_biased_take(&vi->rx_lock);
+	if (is_live(nic, ch, conn) && ch->closing == 0 && vi->rdma_write) {
+		r = vi_tpt_region(&nic->vi_nic->tpt, answer->handle);
+		if (r != NULL && r->window != NULL) {
+			answer->base = atomic_load_explicit(&r->base, memory_order_relaxed);
+			answer->length = atomic_load_explicit(&r->length, memory_order_relaxed);
+			if (vi_region_allows(r, vi->ptag, answer->base, answer->length,
+					     VI_REMOTE_WRITE))
+				w = r->window;
+		}
 	}
-	w->closed = false;
+	u_biased_drop(&vi->rx_lock);
+	return w;
+}
+
+static void on_ask(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m, uint64_t conn)
+{
+	struct w_grant answer = { .kind = W_GRANT_DENY, .handle = m->handle };
+	struct nvi_window *w;
+
+	pthread_mutex_lock(&nic->mem_lock);
+	w = open_window(nic, ch, conn, &answer);
+	if (w != NULL && w->closed != 0)
+		answer.kind = W_GRANT_TAKE;
+	else if (w != NULL && *find_given(nic, conn, m->handle) == NULL &&
+		 enter_given(nic, w, ch, conn, m->handle))
+		answer.kind = W_GRANT_GIVE;
+	if (answer.kind != W_GRANT_GIVE)
+		answer.base = answer.length = 0;
+	if (tell(nic, conn, &answer, answer.kind == W_GRANT_GIVE ? w->slice_id : 0) != 0)
+		forget(nic, conn);
 	pthread_mutex_unlock(&nic->mem_lock);
 }
 
-void nvi_window_enter(struct nvi_nic *nic, struct nvi_window *w)
+static void on_gone(struct nvi_nic *nic, const struct w_grant *m, uint64_t conn)
 {
-	pthread_mutex_lock(&nic->mem_lock);
-	w->next = nic->windows;
-	nic->windows = w;
-	pthread_mutex_unlock(&nic->mem_lock);
-}
-
-void nvi_window_leave(struct nvi_nic *nic, struct nvi_window *w)
-{
-	struct nvi_window **at = &nic->windows;
+	struct nvi_given **at;
 
 	pthread_mutex_lock(&nic->mem_lock);
-	while (*at != NULL && *at != w)
-		at = &(*at)->next;
-	if (*at == w)
-		*at = w->next;
-	while (w->given != NULL)
-		take_out(w, w->given->conn);
+	at = find_given(nic, conn, m->handle);
+	if (*at != NULL)
+		end_given(nic, at);
 	pthread_mutex_unlock(&nic->mem_lock);
 }
 
@@ -395,7 +515,7 @@ void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tel
 		break;
 	case W_GRANT_GIVE:
 	case W_GRANT_DENY:
-		on_give(ch, &m, msg->conn, fd);
+		on_give(nic, ch, &m, msg->conn, fd);
 		break;
 	case W_GRANT_TAKE:
 		on_take(nic, ch, &m, msg->conn);
@@ -404,4 +524,140 @@ void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tel
 		on_gone(nic, &m, msg->conn);
 		break;
 	}
+}
+
+/* ---- whose memory it is: taking it back ------------------------------------------------------ */
+
+static struct timespec revoke_end(const struct nvi_nic *nic)
+{
+	int64_t end = u_deadline_ms(nic->revoke_ms);
+
+	return (struct timespec){ .tv_sec = end / 1000000000, .tv_nsec = end % 1000000000 };
+}
+
+/*
+ * Writers look at the report before each store: one that was stopped, and goes on, ends the
+ * store it was in and makes no other.
+ */
+static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
+{
+	u_warn("nvi", "a peer did not give back memory within %u ms; it is cut off",
+	       nic->revoke_ms);
+	vi_lock_both(ch->vi);
+	if (is_live(nic, ch, conn))
+		nvi_chan_break(ch, NVI_BREAK_LOCAL, W_ERR_SENDER, 0, VIP_ERROR_CONN_LOST);
+	vi_unlock_both(ch->vi);
+}
+
+void nvi_given_begin_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out)
+{
+	struct timespec end = revoke_end(nic);
+	uint64_t conn;
+
+	pthread_mutex_lock(&nic->mem_lock);
+	ch->closing++;
+	conn = nvi_chan_conn(ch);
+	for (struct nvi_given *given = *bucket(nic, conn); given != NULL; given = given->next)
+		if (given->conn == conn)
+			tell_about(nic, conn, W_GRANT_TAKE, given->handle);
+	while (is_given(nic, conn) &&
+	       pthread_cond_timedwait(&nic->mem_changed, &nic->mem_lock, &end) != ETIMEDOUT)
+		;
+	if (is_given(nic, conn))
+		break_off(nic, ch, conn);
+	pthread_mutex_unlock(&nic->mem_lock);
+	*conn_out = conn;
+}
+
+void nvi_given_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
+{
+	pthread_mutex_lock(&nic->mem_lock);
+	ch->closing--;
+	forget(nic, conn);
+	pthread_mutex_unlock(&nic->mem_lock);
+}
+
+/* One connection that has the window, or NULL. */
+static struct nvi_given **find_holder(struct nvi_nic *nic, const struct nvi_window *w)
+{
+	for (unsigned int i = 0; i < NVI_CONN_BUCKETS && w->given != 0; i++)
+		for (struct nvi_given **at = &nic->given[i]; *at != NULL; at = &(*at)->next)
+			if ((*at)->window == w)
+				return at;
+	return NULL;
+}
+
+static void take_window(struct nvi_nic *nic, const struct nvi_window *w)
+{
+	for (unsigned int i = 0; i < NVI_CONN_BUCKETS && w->given != 0; i++)
+		for (struct nvi_given *given = nic->given[i]; given != NULL; given = given->next)
+			if (given->window == w)
+				tell_about(nic, given->conn, W_GRANT_TAKE, given->handle);
+}
+
+static void cut_holders(struct nvi_nic *nic, const struct nvi_window *w)
+{
+	struct nvi_given **at;
+
+	while ((at = find_holder(nic, w)) != NULL) {
+		struct nvi_chan *ch = (*at)->ch;
+		uint64_t conn = (*at)->conn;
+
+		end_given(nic, at);
+		break_off(nic, ch, conn);
+		pthread_mutex_unlock(&nic->mem_lock);
+		nvi_cm_cut(nic, ch, conn);
+		pthread_mutex_lock(&nic->mem_lock);
+	}
+}
+
+static struct nvi_window **find_window(struct nvi_nic *nic, const void *window)
+{
+	struct nvi_window **at = &nic->windows;
+
+	while (*at != NULL && *at != window)
+		at = &(*at)->next;
+	return at;
+}
+
+void nvi_window_revoke(struct vi_nic *vi_nic, void *window)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+	struct timespec end = revoke_end(nic);
+	struct nvi_window *w;
+
+	pthread_mutex_lock(&nic->mem_lock);
+	w = *find_window(nic, window);
+	if (w != NULL) {
+		w->closed++;
+		take_window(nic, w);
+		while (w->given != 0 &&
+		       pthread_cond_timedwait(&nic->mem_changed, &nic->mem_lock, &end) != ETIMEDOUT)
+			;
+		cut_holders(nic, w);
+		w->closed--;
+		pthread_cond_broadcast(&nic->mem_changed);
+	}
+	pthread_mutex_unlock(&nic->mem_lock);
+}
+
+void nvi_window_enter(struct nvi_nic *nic, struct nvi_window *w)
+{
+	pthread_mutex_lock(&nic->mem_lock);
+	w->next = nic->windows;
+	nic->windows = w;
+	pthread_mutex_unlock(&nic->mem_lock);
+}
+
+void nvi_window_leave(struct nvi_nic *nic, struct nvi_window *w)
+{
+	struct nvi_window **at;
+
+	pthread_mutex_lock(&nic->mem_lock);
+	while (w->closed != 0)
+		pthread_cond_wait(&nic->mem_changed, &nic->mem_lock);
+	at = find_window(nic, w);
+	if (*at != NULL)
+		*at = w->next;
+	pthread_mutex_unlock(&nic->mem_lock);
 }

@@ -60,6 +60,8 @@ void nvi_window_free(struct vi_nic *vi_nic, void *window)
 
 	memset(&msg, 0, sizeof(msg));
 	msg.slice_id = w->slice_id;
+	/* A write through its handle must be refused from here on, not land in pages nobody has. */
+	nvi_window_revoke(vi_nic, w);
 	nvi_window_leave(vi_nic->prov, w);
 	port_unmap(w->port->port, &w->map);
 	nvi_port_put(w->port);

@@ -108,6 +108,7 @@ static void mem_init(struct nvi_nic *nic)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&nic->mem_changed, &attr);
 	pthread_condattr_destroy(&attr);
+	nic->revoke_ms = NVI_REVOKE_MS;
 }
 
 static int nvi_nic_open(struct vi_nic *vi_nic, const char *device)

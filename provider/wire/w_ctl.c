@@ -281,6 +281,27 @@ void w_ctl_init(void *msg, enum w_ctl_type type, uint32_t len)
 	memcpy(msg, &hdr, sizeof(hdr));
 }
 
+static int send_now(int sock, const struct msghdr *mh, int flags)
+{
+	ssize_t n;
+
+	do {
+		n = sendmsg(sock, mh, MSG_NOSIGNAL | flags);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+int w_ctl_try(int sock, const void *msg)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg };
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct w_ctl_hdr hdr;
+
+	memcpy(&hdr, msg, sizeof(hdr));
+	iov.iov_len = hdr.len;
+	return hdr.len > W_CTL_MAX ? -EINVAL : send_now(sock, &mh, MSG_DONTWAIT);
+}
+
 /* Never raises SIGPIPE.  -EAGAIN when the socket is non-blocking and full. */
 int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 {
@@ -292,7 +313,6 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg };
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *cmsg;
-	ssize_t n;
 
 	memcpy(&hdr, msg, sizeof(hdr));
 	if (nfds > W_CTL_FDS || hdr.len > W_CTL_MAX)
@@ -307,10 +327,7 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 		cmsg->cmsg_len = CMSG_LEN(nfds * sizeof(int));
 		memcpy(CMSG_DATA(cmsg), fds, nfds * sizeof(int));
 	}
-	do {
-		n = sendmsg(sock, &mh, MSG_NOSIGNAL);
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : 0;
+	return send_now(sock, &mh, 0);
 }
 
 /* Room for more descriptors than are allowed, so that a surplus is seen and closed. */

@@ -308,8 +308,8 @@ struct w_tell {
  *	ASK{handle}    may I store into the memory of this handle?
  *	GIVE{handle, base, length} + the slice: yes, it begins at address `base`
  *	DENY{handle}   no: send it through slots
- *	TAKE{handle}   no more: unmap it and say
- *	GONE{handle}   it is unmapped
+ *	TAKE{handle}   no more, or not now: unmap it, if it is mapped, and say
+ *	GONE{handle}   it is not mapped (any more); also unasked for
  */
 enum w_grant_kind { W_GRANT_ASK = 1, W_GRANT_GIVE, W_GRANT_DENY, W_GRANT_TAKE, W_GRANT_GONE };
 
@@ -443,6 +443,8 @@ void w_ctl_init(void *msg, enum w_ctl_type type, uint32_t len);
 
 /* Sends or receives one message with up to W_CTL_FDS descriptors; see w_ctl.c. */
 int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds);
+/* Without descriptors, and without waiting for room: -EAGAIN. */
+int w_ctl_try(int sock, const void *msg);
 /*
  * Returns bytes received, 0 at hang-up, or -errno.  Descriptors are close-on-exec and the caller's;
  * a message with more than W_CTL_FDS is refused and its descriptors closed.  A message

@@ -19,11 +19,23 @@ struct nvi_loop {
 	struct vi_vi *vi[2];
 	uint8_t *inbound[2];
 	size_t slice_len;
+	uint32_t slots, ring_bytes;
 };
 
 /* The provider of these tests: channels without an agent. */
 static struct port_emu_host *loop_host;
 static struct port *loop_port;
+
+static void init_memory(struct nvi_nic *nic)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&nic->mem_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&nic->mem_changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
 
 static int loop_nic_open(struct vi_nic *vi_nic, const char *device)
 {
@@ -34,6 +46,7 @@ static int loop_nic_open(struct vi_nic *vi_nic, const char *device)
 	nic->vi_nic = vi_nic;
 	nic->sock = -1;
 	pthread_mutex_init(&nic->ctl_lock, NULL);
+	init_memory(nic);
 	nic->irq = port_emu_host_irq(loop_host);
 	nic->bell_bits = 2;
 	p->port = loop_port;
@@ -53,6 +66,8 @@ static void loop_nic_close(struct vi_nic *vi_nic)
 
 	nvi_port_put(nic->ports[0]);
 	pthread_mutex_destroy(&nic->ctl_lock);
+	pthread_mutex_destroy(&nic->mem_lock);
+	pthread_cond_destroy(&nic->mem_changed);
 	free(nic->chans);
 	free(nic);
 }
@@ -82,6 +97,8 @@ static const struct vi_provider_ops loop_ops = {
 	.nic_close = loop_nic_close,
 	.vi_create = loop_vi_create,
 	.disconnect = loop_disconnect,
+	.window_free = nvi_window_free,
+	.window_revoke = nvi_window_revoke,
 	.progress = nvi_progress,
 	.bell_rung = nvi_bell_rung,
 	.arm = nvi_arm,
@@ -100,23 +117,24 @@ static int open_port(const struct nvi_loop_cfg *cfg)
 		return -1;
 	if (port_emu_self_create(loop_host, &emu, &plain) != 0)
 		return -1;
-	return port_decorate(plain, cfg->port ? cfg->port : "emu", "", cfg->seed, &loop_port);
+	return port_decorate(plain, cfg->port ? cfg->port : "emu", cfg->options ? cfg->options : "",
+			     cfg->seed, &loop_port);
 }
 
-static int connect_ends(struct nvi_loop *loop, const struct nvi_loop_cfg *cfg)
+static int connect_ends(struct nvi_loop *loop)
 {
 	struct port_slice slice[2];
 	struct w_linked linked = { .hops = 0 };
 
-	loop->slice_len = w_slice_bytes(cfg->slots, cfg->ring_bytes);
+	loop->slice_len = w_slice_bytes(loop->slots, loop->ring_bytes);
 	for (int end = 0; end < 2; end++) {
 		if (port_slice_alloc(loop_port, loop->slice_len, &slice[end]) != 0)
 			return -1;
 		loop->inbound[end] = mmap(NULL, loop->slice_len, PROT_READ | PROT_WRITE, MAP_SHARED,
 					  slice[end].fd, 0);
 	}
-	linked.inbound = (struct w_geometry){ .slots = cfg->slots,
-					      .ring_bytes = cfg->ring_bytes,
+	linked.inbound = (struct w_geometry){ .slots = loop->slots,
+					      .ring_bytes = loop->ring_bytes,
 					      .bell_bit = 1,
 					      .slice_len = loop->slice_len };
 	linked.outbound = linked.inbound;
@@ -148,7 +166,18 @@ struct nvi_loop *nvi_loop_open(const struct nvi_loop_cfg *cfg)
 	for (int end = 0; end < 2; end++)
 		if (vi_vi_create(loop->nic, &attrs, NULL, NULL, &loop->vi[end]) != 0)
 			return NULL;
-	return connect_ends(loop, cfg) == 0 ? loop : NULL;
+	loop->slots = cfg->slots;
+	loop->ring_bytes = cfg->ring_bytes;
+	return connect_ends(loop) == 0 ? loop : NULL;
+}
+
+int nvi_loop_reconnect(struct nvi_loop *loop)
+{
+	for (int end = 0; end < 2; end++) {
+		nvi_chan_close(loop->vi[end]);
+		munmap(loop->inbound[end], loop->slice_len);
+	}
+	return connect_ends(loop);
 }
 
 static void drain_queues(struct nvi_loop *loop, int end)

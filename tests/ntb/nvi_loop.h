@@ -23,7 +23,8 @@ struct vi_vi;
 struct nvi_loop_cfg {
 	uint32_t slots, ring_bytes;
 	VIP_RELIABILITY_LEVEL level;
-	const char *port; /* "emu", "emu+strict", ... */
+	const char *port;    /* "emu", "emu+strict", ... */
+	const char *options; /* of port "fault", NULL: none */
 	uint64_t seed;
 	uint32_t max_transfer; /* 0: 16 MiB */
 };
@@ -31,6 +32,8 @@ struct nvi_loop_cfg {
 /* NULL when something is missing. The VIs are Connected, RDMA enabled, no ptag. */
 struct nvi_loop *nvi_loop_open(const struct nvi_loop_cfg *cfg);
 void nvi_loop_close(struct nvi_loop *loop);
+/* Ends the connection and makes another. 0, or -1 when something is missing. */
+int nvi_loop_reconnect(struct nvi_loop *loop);
 
 struct vi_nic *nvi_loop_nic(struct nvi_loop *loop);
 struct vi_vi *nvi_loop_vi(struct nvi_loop *loop, int end); /* 0 or 1 */

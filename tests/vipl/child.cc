@@ -39,6 +39,68 @@ static int child_connect(const std::string &arg, size_t max_transfer, bool stop)
 	_exit(rc);
 }
 
+/* A counter in the child's memory, written to the window of side 0 again and again. */
+struct Storing {
+	Storing(Nic &n, VIP_VI_HANDLE v, uint64_t address, VIP_MEM_HANDLE handle)
+	    : nic(n), arena(n), vi(v)
+	{
+		Remote to = { reinterpret_cast<void *>(address), handle };
+		word = reinterpret_cast<uint64_t *>(arena.bytes(sizeof(*word)));
+		desc = make(arena, VIP_CONTROL_OP_RDMAWRITE,
+			    { { word, arena.mem.h, sizeof(*word) } }, to);
+	}
+	/* Writes the next number; whether it was written, and without a slot. */
+	bool next(bool *direct)
+	{
+		uint64_t before = slots();
+		++*word;
+		if (VipPostSend(vi, desc, arena.mem.h) != VIP_SUCCESS || take_send(vi) != desc)
+			return false;
+		*direct = slots() == before;
+		return (desc->CS.Status & VIP_STATUS_ERROR_MASK) == 0;
+	}
+	uint64_t slots()
+	{
+		VIPX_COUNTERS c{};
+		c.Size = sizeof(c);
+		VipxQueryCounters(nic.h, vi, &c);
+		return c.SlotsSent;
+	}
+	Nic &nic;
+	Arena arena;
+	VIP_VI_HANDLE vi;
+	uint64_t *word;
+	VIP_DESCRIPTOR *desc;
+};
+
+/* DISCRIMINATOR:ADDRESS:HANDLE: connects to side 0's host and writes there without end. */
+static int child_store(const std::string &arg, bool stop)
+{
+	size_t first = arg.find(':'), second = arg.find(':', first + 1);
+	uint64_t address = std::stoull(arg.substr(first + 1, second - first - 1));
+	auto handle = static_cast<VIP_MEM_HANDLE>(std::stoul(arg.substr(second + 1)));
+	Nic mine(1), other(0);
+	Vi vi(mine, vi_attrs(VIP_SERVICE_RELIABLE_DELIVERY));
+	Addr local(mine, "child"), remote(other, arg.substr(0, first));
+	VIP_VI_ATTRIBUTES theirs;
+	VIP_RETURN rc = VIP_NO_MATCH;
+	bool direct = false;
+	eventually([&] {
+		rc = VipConnectRequest(vi, local, remote, kWaitMs, &theirs);
+		return rc != VIP_NO_MATCH;
+	});
+	if (rc != VIP_SUCCESS)
+		return 97;
+	Storing storing(mine, vi, address, handle);
+	while (storing.next(&direct)) {
+		if (!direct || !stop)
+			continue;
+		raise(SIGSTOP);
+		stop = false;
+	}
+	return vi.reaches(VIP_STATE_ERROR) ? 0 : 96;
+}
+
 /* An agent of a fabric of one host; returns its pid when it listens. */
 static pid_t start_agent(const std::string &fabric)
 {
@@ -127,6 +189,10 @@ int child_main(const std::string &mode, const std::string &arg)
 		return child_connect(arg, 4096, false);
 	if (mode == "connect-and-stop")
 		return child_connect(arg, 16u << 20, true);
+	if (mode == "store")
+		return child_store(arg, false);
+	if (mode == "store-and-stop")
+		return child_store(arg, true);
 	if (mode == "agent-gone")
 		return child_agent_gone(arg);
 	fprintf(stderr, "no such child: %s\n", mode.c_str());

@@ -136,9 +136,9 @@ struct vi_region {
 	_Atomic uint64_t base;
 	_Atomic uint64_t length;
 	_Atomic uint64_t ptag; /* id of the ptag, 0 for the default tag */
+	void *window;	       /* VipxAllocMem: the provider's record, else NULL */
 	/* Under nic->lock: */
 	struct vi_ptag *ptag_ref;
-	void *window; /* VipxAllocMem: the provider's record, else NULL */
 	uint32_t next_free;
 	uint32_t generation; /* of the last handle, 14 bits */
 };

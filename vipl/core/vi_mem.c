@@ -377,7 +377,7 @@ int vi_mem_set(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 		window = r->window;
 	pthread_mutex_unlock(&nic->lock);
 	if (window != NULL)
-		nic->ops->window_revoke(nic, window, handle);
+		nic->ops->window_revoke(nic, window);
 	return err;
 }
 

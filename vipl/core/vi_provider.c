@@ -64,7 +64,7 @@ static int no_window_alloc(struct vi_nic *nic, uint64_t len, void **addr_out, vo
 
 static void no_window_free(struct vi_nic *nic, void *window) {}
 
-static void no_window_revoke(struct vi_nic *nic, void *window, uint32_t handle) {}
+static void no_window_revoke(struct vi_nic *nic, void *window) {}
 
 static int nothing_moves(struct vi_nic *nic)
 {

@@ -66,12 +66,13 @@ struct vi_provider_ops {
 
 	/* Window memory (VipxAllocMem); *window_out is the record vi_mem_register() keeps. */
 	int (*window_alloc)(struct vi_nic *nic, uint64_t len, void **addr_out, void **window_out);
+	/* The handle of the window is no longer valid. May block; no locks held. */
 	void (*window_free)(struct vi_nic *nic, void *window);
 	/*
-	 * The attributes of window memory `handle` have changed: what peers were allowed by the
-	 * old ones has ended on return.  May block; no locks held.
+	 * The attributes of window memory have changed: what peers were allowed by the old ones
+	 * has ended on return.  May block; no locks held.  The window may have been freed meanwhile.
 	 */
-	void (*window_revoke)(struct vi_nic *nic, void *window, uint32_t handle);
+	void (*window_revoke)(struct vi_nic *nic, void *window);
 
 	/* Waiting: see vi_wait(). */
 	int (*progress)(struct vi_nic *nic); /* moves packets of all VIs; returns how many moved */

@@ -647,13 +647,15 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
  * must still be taken. The peer's VI goes to the error state and its NIC reports
  * VIP_ERROR_CONN_LOST. A request of this VI that is under way ends.
  *
- * Ownership: no buffer of the VI's descriptors is touched after the return.
+ * Ownership: no buffer of the VI's descriptors is touched after the return, and no memory by RDMA of
+ * its peer.
  *
  * Return:
  *  - VIP_SUCCESS: the VI is idle; also if it was before
  *  - VIP_INVALID_PARAMETER: not a VI handle
  *
- * Context: does not wait for the peer. Thread-safe. Allowed in handlers.
+ * Context: does not wait for the peer, except that one that stores into memory of VipxAllocMem() has
+ * two seconds to let go of it. Thread-safe. Allowed in handlers.
  *
  * Ordering: messages whose sends had completed on a reliable level are delivered before the peer
  * sees the loss.
@@ -1285,10 +1287,11 @@ VIP_RETURN VipDeregisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress,
  *  - VIP_INVALID_PTAG: Ptag is neither NULL nor a tag of this NIC handle
  *  - VIP_INVALID_RDMAREAD: EnableRdmaRead, but the NIC has no RDMA read
  *
- * Context: may wait until a transfer that is using the memory at this moment is over. Thread-safe.
- * Allowed in handlers.
+ * Context: may wait until a transfer that is using the memory at this moment is over. Memory of
+ * VipxAllocMem() is taken back from peers that store into it; one that does not give it back within
+ * two seconds loses its connection. Thread-safe. Allowed in handlers.
  *
- * Ordering: none.
+ * Ordering: what the old attributes allowed and the new ones do not has ended on return.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Querying Information

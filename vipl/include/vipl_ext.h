@@ -45,10 +45,10 @@ typedef struct _VIPX_COUNTERS {
 	VIP_ULONG Size;		      /* sizeof(VIPX_COUNTERS), set by the caller */
 	VIP_UINT64 SendsPosted;	      /* descriptors given to VipPostSend() */
 	VIP_UINT64 RecvsPosted;	      /* descriptors given to VipPostRecv() */
-	VIP_UINT64 MessagesSent;      /* sends that left, without RDMA */
-	VIP_UINT64 MessagesReceived;  /* messages put into receive descriptors */
-	VIP_UINT64 BytesSent;	      /* payload of sends, RDMA writes and answers to RDMA reads */
-	VIP_UINT64 BytesReceived;     /* payload that arrived */
+	VIP_UINT64 MessagesSent;      /* sends and RDMA writes that left, whichever way */
+	VIP_UINT64 MessagesReceived;  /* the same, taken in here; not what peers stored directly */
+	VIP_UINT64 BytesSent;	      /* payload of sends and RDMA writes */
+	VIP_UINT64 BytesReceived;     /* payload taken in; not what peers stored directly */
 	VIP_UINT64 RdmaWrites;	      /* RDMA writes begun here */
 	VIP_UINT64 RdmaReads;	      /* RDMA reads begun here */
 	VIP_UINT64 SlotsSent;	      /* packets written into the peer's slices */
@@ -76,6 +76,13 @@ typedef struct _VIPX_COUNTERS {
  * Memory that peers reach without a copy: the memory window of the host's ports. It is registered
  * like memory given to VipRegisterMem(), over the rounded length. VipSetMemAttributes() and
  * VipQueryMem() work on it; VipDeregisterMem() does not.
+ *
+ * A peer's RDMA writes go through slots at first, as to any memory, and soon become stores: they
+ * cost the copy and nothing else, this process has no part in them, and they are complete when
+ * VipPostSend() returns. That holds for writes without immediate data up to 16 MiB, when all that
+ * the VI sent before was taken. Errors, order and the order of bytes are those of any RDMA write.
+ * The peer's process, if it is hostile, can go on reading and storing there until the memory is
+ * freed; memory of VipRegisterMem() is open to nobody but this library.
  *
  * Ownership: the caller frees it with VipxFreeMem().
  *
@@ -112,8 +119,8 @@ VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTR
  *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, another address, or memory
  *    that is not of VipxAllocMem()
  *
- * Context: may wait until a transfer that is using the memory at this moment is over. Thread-safe.
- * Allowed in handlers.
+ * Context: waits until every peer that stores into the memory has let go of it; one that does not
+ * within two seconds loses its connection. Thread-safe. Allowed in handlers.
  *
  * Ordering: the pages are not used for anything else before every peer has let go of them.
  *

@@ -20,6 +20,16 @@ static uint8_t flag_of(const struct pf_ep *ep, uint64_t m)
 	return (uint8_t)(ep->p.busy == 1 ? m : m / ep->p.busy);
 }
 
+/* Between looks: a tight loop takes the line from its writer too often. */
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
 static int await_flag(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 {
 	_Atomic uint8_t *flag = (_Atomic uint8_t *)(pf_recv_slot(ep, k, m) + size - 1);
@@ -31,6 +41,7 @@ static int await_flag(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 		/* Window memory is written by the peer itself; what is not, the NIC has to place. */
 		if (!ep->p.window_memory || idle.empty % 64 == 63)
 			VipxProgress(ep->nic);
+		relax();
 		rc = pf_idle(ep, &idle);
 	}
 	return rc;

@@ -209,29 +209,12 @@ static int store_segments(struct nvi_chan *ch, const struct nvi_grant *g, const 
 	return 0;
 }
 
-/* The data of a descriptor that was just posted, if it is one segment and right; else NULL. */
-static inline const uint8_t *one_segment(struct nvi_chan *ch, const struct vi_wqe *wqe)
-{
-	const VIP_DATA_SEGMENT *seg = &wqe->desc->DS[1].Local;
-	struct vi_vi *vi = ch->vi;
-	uint64_t addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
-
-	if (u_unlikely(wqe->segs != 2 || wqe->length > vi->max_transfer ||
-		       __atomic_load_n(&seg->Length, __ATOMIC_RELAXED) != wqe->length ||
-		       !vi_grant_allows(&vi->sq.grant, vi, wqe->epoch,
-					__atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr,
-					wqe->length, VI_READ)))
-		return NULL;
-	return (const uint8_t *)(uintptr_t)addr;
-}
-
 static inline int store(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
 			uint8_t *dst)
 {
-	const uint8_t *src = one_segment(ch, wqe);
-
-	if (u_likely(src != NULL))
-		store_piece(&g->map.out, dst, src, wqe->length, 0);
+	/* What a plain descriptor that was just posted names has been checked. */
+	if (u_likely(wqe->at != NULL))
+		store_piece(&g->map.out, dst, wqe->at, wqe->length, 0);
 	else if (store_segments(ch, g, wqe, dst) != 0)
 		return -EFAULT;
 	u_out_fence(&g->map.out);

@@ -47,6 +47,19 @@ static int await_flag(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 	return rc;
 }
 
+/* As one word if nothing else is in it: the copy that follows would have to wait for a byte. */
+static void set_flag(const struct pf_ep *ep, uint8_t *slot, uint64_t m, uint32_t size)
+{
+	uint8_t word[8];
+
+	if (ep->p.verify || size < sizeof(word)) {
+		slot[size - 1] = flag_of(ep, m);
+		return;
+	}
+	memset(word, flag_of(ep, m), sizeof(word));
+	memcpy(slot + size - sizeof(word), word, sizeof(word));
+}
+
 static int post(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 {
 	uint8_t *slot = pf_send_slot(ep, k, m);
@@ -54,7 +67,7 @@ static int post(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 	if (ep->p.verify && ep->p.op != PF_READ)
 		pf_fill(slot, size, k, m);
 	if (ep->p.op == PF_WRITE)
-		slot[size - 1] = flag_of(ep, m);
+		set_flag(ep, slot, m, size);
 	return pf_post_message(ep, k, m, size);
 }
 

@@ -125,10 +125,12 @@ static inline void u_copy_last_last(void *dst, const void *src, size_t n)
 	size_t tail = n < U_LINE ? n : U_LINE;
 	uint64_t word;
 
-	memcpy(d, s, n - tail);
-	atomic_thread_fence(memory_order_release);
-	d += n - tail;
-	s += n - tail;
+	if (tail < n) {
+		memcpy(d, s, n - tail);
+		atomic_thread_fence(memory_order_release);
+		d += n - tail;
+		s += n - tail;
+	}
 	for (; tail > 0 && ((uintptr_t)d & 7) != 0; tail--)
 		__atomic_store_n(d++, *s++, __ATOMIC_RELEASE);
 	for (; tail >= 8; tail -= 8, d += 8, s += 8) {

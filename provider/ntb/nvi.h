@@ -107,6 +107,7 @@ struct nvi_chan {
 	_Atomic uint32_t
 		tx_credit; /* of them, consumed by the peer; read without lock by the arming */
 	uint32_t tx_rung;  /* the bell word rung for last */
+	uint32_t tx_asked; /* tx_seq after the last slot that asked for credit */
 	uint64_t ring_cursor, ring_freed;
 	uint64_t *ring_after; /* ring_cursor after each slot */
 	struct nvi_tx_message tx;
@@ -115,6 +116,8 @@ struct nvi_chan {
 	_Atomic bool tx_more;	       /* the last run ended by its budget: poke again */
 	struct nvi_grant grants[NVI_GRANTS_MAX];
 	uint32_t grant_last; /* found last */
+	uint32_t grants_held;
+	uint64_t tx_direct; /* bytes stored directly in this run */
 	uint32_t grant_next; /* to be used again */
 	uint32_t grant_pause,
 		grant_skip;	     /* writes without asking: after a refusal; still to come */
@@ -400,6 +403,7 @@ void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum
 
 #define NVI_REVOKE_MS 2000u
 #define NVI_WRITE_NOW_MAX (16u << 20) /* bytes stored while tx_lock is held */
+#define NVI_WRITE_WAIT 4096u /* a write so long rather waits than goes through slots */
 
 /* The other end of a connection may store into a window; under nic->mem_lock. */
 struct nvi_given {
@@ -420,12 +424,20 @@ struct nvi_window {
 	uint32_t closed; /* threads that take it back: nothing more is granted */
 };
 
+/* vi_fast_ops.write_now: stores into the peer's memory. */
+bool nvi_write_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr, uint32_t handle);
+
+enum nvi_way {
+	NVI_WAY_SLOTS, /* like any descriptor */
+	NVI_WAY_WAIT,  /* soon directly: when the peer has taken what is before it */
+	NVI_WAY_DONE,  /* it is complete */
+};
+
 /*
- * Stores the RDMA write that was just posted straight into the peer's memory, if it was
- * granted and nothing is before it.  Returns false, and did nothing but perhaps ask for a
- * grant, for any other.  Caller holds tx_lock.
+ * Stores an RDMA write, the next to be started, straight into the peer's memory if it was
+ * granted; asks for a grant if not.  `wqe`'s own memory is there.  Caller holds tx_lock.
  */
-bool nvi_write_now(struct nvi_chan *ch);
+enum nvi_way nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe);
 /* A provider's message of the process at the other end, with the descriptor that came or -1. */
 void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
 /* Unmaps what the connection was granted. Caller holds both locks. */

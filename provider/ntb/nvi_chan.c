@@ -10,6 +10,7 @@
 
 const struct vi_fast_ops nvi_fast = {
 	.send_now = nvi_send_now,
+	.write_now = nvi_write_now,
 	.post_send = nvi_post_send,
 	.poll_recv = nvi_poll_recv,
 	.poke = nvi_poke,

@@ -77,6 +77,7 @@ static void release(struct nvi_chan *ch, struct nvi_grant *g)
 	if (g->state == NVI_GRANT_HELD) {
 		port_flush(ch->port);
 		port_unmap(ch->port, &g->map);
+		ch->grants_held--;
 	}
 	memset(g, 0, sizeof(*g));
 }
@@ -212,8 +213,7 @@ static int store_segments(struct nvi_chan *ch, const struct nvi_grant *g, const 
 static inline int store(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
 			uint8_t *dst)
 {
-	/* What a plain descriptor that was just posted names has been checked. */
-	if (u_likely(wqe->at != NULL))
+	if (u_likely(wqe->at != NULL && wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt)))
 		store_piece(&g->map.out, dst, wqe->at, wqe->length, 0);
 	else if (store_segments(ch, g, wqe, dst) != 0)
 		return -EFAULT;
@@ -257,35 +257,73 @@ static inline void finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
 		nvi_complete_send(sq, sq->next - 1, 0);
 }
 
-bool nvi_write_now(struct nvi_chan *ch)
+static inline bool covers(const struct nvi_grant *g, uint64_t addr, uint32_t n)
 {
-	const uint32_t plain = VIP_CONTROL_OP_MASK | VIP_CONTROL_IMMEDIATE | VIP_CONTROL_RESERVED;
-	struct vi_wq *sq = &ch->vi->sq;
-	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
-	VIP_ADDRESS_SEGMENT remote;
-	struct nvi_grant *g;
+	return g->state == NVI_GRANT_HELD && addr >= g->base &&
+	       u_range_ok(addr - g->base, n, g->length);
+}
 
-	/* Of a descriptor that waited its memory may be gone. */
-	if (sq->next + 1 != sq->tail || (wqe->control & plain) != VIP_CONTROL_OP_RDMAWRITE ||
-	    wqe->segs < 2 || wqe->length == 0 || wqe->length > NVI_WRITE_NOW_MAX || ch->tx.op != 0)
+static inline uint8_t *target(const struct nvi_grant *g, uint64_t addr)
+{
+	return (uint8_t *)g->map.base + (addr - g->base);
+}
+
+bool nvi_write_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr, uint32_t handle)
+{
+	struct nvi_chan *ch = vi->chan;
+	struct nvi_grant *g = find_grant(ch, handle);
+
+	if (u_unlikely(g == NULL || !covers(g, addr, n) || n > NVI_WRITE_NOW_MAX ||
+		       ch->level == VIP_SERVICE_RELIABLE_RECEPTION || ch->tx.op != 0 ||
+		       !all_taken(ch) || nvi_chan_breaks(ch)))
 		return false;
-	remote = *vi_wqe_remote(wqe);
-	g = find_grant(ch, remote.Handle);
+	store_piece(&g->map.out, target(g, addr), at, n, 0);
+	u_out_fence(&g->map.out);
+	g->uses++;
+	vi->counters.RdmaWrites++;
+	vi->counters.MessagesSent++;
+	vi->counters.BytesSent += n;
+	return true;
+}
+
+/* The grant of a write's target; asks for one when there is none. */
+static struct nvi_grant *grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote,
+				   uint32_t n)
+{
+	uint32_t handle = remote->Handle;
+	struct nvi_grant *g = find_grant(ch, handle);
+
 	if (u_unlikely(g == NULL)) {
-		ask(ch, remote.Handle);
-		return false;
+		ask(ch, handle);
+		return NULL;
 	}
 	if (g->state == NVI_GRANT_DENIED && ++g->uses == PAUSE_MAX)
 		release(ch, g);
-	if (g->state != NVI_GRANT_HELD || remote.Data.AddressBits < g->base ||
-	    !u_range_ok(remote.Data.AddressBits - g->base, wqe->length, g->length) ||
-	    !all_taken(ch) || u_unlikely(nvi_chan_breaks(ch)))
-		return false;
-	if (store(ch, g, wqe, (uint8_t *)g->map.base + (remote.Data.AddressBits - g->base)) != 0)
-		return false;
+	return covers(g, remote->Data.AddressBits, n) ? g : NULL;
+}
+
+enum nvi_way nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
+{
+	const uint32_t plain = VIP_CONTROL_OP_MASK | VIP_CONTROL_IMMEDIATE | VIP_CONTROL_RESERVED;
+	VIP_ADDRESS_SEGMENT remote;
+	struct nvi_grant *g;
+
+	if ((wqe->control & plain) != VIP_CONTROL_OP_RDMAWRITE || wqe->segs < 2 ||
+	    wqe->length == 0 || wqe->length > NVI_WRITE_NOW_MAX || ch->tx.op != 0)
+		return NVI_WAY_SLOTS;
+	remote = *vi_wqe_remote(wqe);
+	g = grant_for(ch, &remote, wqe->length);
+	if (g == NULL || u_unlikely(nvi_chan_breaks(ch)))
+		return NVI_WAY_SLOTS;
+	if (!all_taken(ch))
+		return wqe->length >= NVI_WRITE_WAIT && ch->tx_asked == ch->tx_seq ? NVI_WAY_WAIT :
+										      NVI_WAY_SLOTS;
+	if (store(ch, g, wqe, target(g, remote.Data.AddressBits)) != 0)
+		return NVI_WAY_SLOTS;
 	g->uses++;
+	ch->tx_direct += wqe->length;
 	finish_write(ch, wqe);
-	return true;
+	return NVI_WAY_DONE;
 }
 
 /* ---- who writes: what the owner says --------------------------------------------------------- */
@@ -307,6 +345,7 @@ static bool hold(struct nvi_chan *ch, struct nvi_grant *g, const struct w_grant 
 	g->length = m->length;
 	g->uses = 0;
 	g->state = NVI_GRANT_HELD;
+	ch->grants_held++;
 	return true;
 }
 

@@ -184,8 +184,16 @@ static bool begin_descriptor(struct nvi_chan *ch)
 		struct vi_wqe *wqe = vi_wqe(sq, entry);
 		uint32_t bits;
 
-		if (!may_start(ch, wqe, entry))
+		if (!may_start(ch, wqe, entry) || ch->tx_direct >= TX_BUDGET)
 			return false;
+		if (ch->grants_held != 0 && vi_wqe_there(sq, wqe)) {
+			enum nvi_way way = nvi_write_queued(ch, wqe);
+
+			if (way == NVI_WAY_DONE)
+				continue;
+			if (way == NVI_WAY_WAIT)
+				return false;
+		}
 		sq->next++;
 		bits = check_descriptor(ch, wqe);
 		if (bits == 0 &&
@@ -307,6 +315,8 @@ static void publish(struct nvi_chan *ch, struct w_slot *line, const uint8_t *mor
 	ch->ring_after[ch->tx_seq & ch->out_mask] = cursor;
 	ch->ring_cursor = cursor;
 	ch->tx_seq++;
+	if (line->head.flags & W_F_ACK)
+		ch->tx_asked = ch->tx_seq;
 	ch->vi->counters.SlotsSent++;
 }
 
@@ -380,11 +390,8 @@ static bool tx_fragment(struct nvi_chan *ch)
 	memcpy(line.data, bytes, W_HEAD_INLINE);
 	line.head.op = m->op;
 	line.head.flags = fragment_flags(m, last, in_ring);
-	/*
-	 * One that completes when it is out does not wait for credit; but direct writes wait until
-	 * those in slots are placed.
-	 */
-	if (last && (m->op == W_OP_WRITE ||
+	/* One that completes when it is out does not wait for credit, but direct writes do. */
+	if (last && (m->op == W_OP_WRITE || (ch->grants_held != 0 && m->op == W_OP_SEND) ||
 		     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n ||
 				 in_ring))))
 		line.head.flags |= W_F_ACK;
@@ -431,7 +438,8 @@ static uint32_t tx_run(struct nvi_chan *ch)
 			break;
 		more = ch->ring_cursor >= end;
 	}
-	more = more && work_left(ch);
+	more = (more || ch->tx_direct >= TX_BUDGET) && work_left(ch);
+	ch->tx_direct = 0;
 	if (more != atomic_load_explicit(&ch->tx_more, memory_order_relaxed))
 		atomic_store_explicit(&ch->tx_more, more, memory_order_relaxed);
 	if (ch->tx_seq != start) {
@@ -478,6 +486,8 @@ static inline void publish_short(struct nvi_chan *ch, struct w_slot *slot, uint8
 	__atomic_store_n((uint64_t *)(void *)&slot->head.frag, word, __ATOMIC_RELEASE);
 	ch->ring_after[ch->tx_seq & ch->out_mask] = ch->ring_cursor;
 	ch->tx_seq++;
+	if (flags & W_F_ACK)
+		ch->tx_asked = ch->tx_seq;
 	nvi_ring_slots(ch);
 }
 
@@ -507,7 +517,8 @@ bool nvi_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t cont
 		memcpy(slot->data, at, W_HEAD_INLINE);
 		u_copy_small(slot->more, at + W_HEAD_INLINE, n - W_HEAD_INLINE);
 	}
-	publish_short(ch, slot, W_OP_SEND, n, with_imm ? imm : 0, with_imm ? W_F_IMM : 0);
+	publish_short(ch, slot, W_OP_SEND, n, with_imm ? imm : 0,
+		      (uint8_t)((with_imm ? W_F_IMM : 0) | (ch->grants_held != 0 ? W_F_ACK : 0)));
 	count_sent(ch, n);
 	return true;
 }
@@ -591,11 +602,20 @@ static bool read_now(struct nvi_chan *ch)
 	return true;
 }
 
+/* The write just posted, directly or soon so; false when it is for tx_run(). */
+static bool write_now(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	return sq->next + 1 == sq->tail &&
+	       nvi_write_queued(ch, vi_wqe(sq, sq->next)) != NVI_WAY_SLOTS;
+}
+
 void nvi_post_send(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->chan;
 
-	if (!send_ring(ch) && !read_now(ch) && !nvi_write_now(ch))
+	if (!send_ring(ch) && !read_now(ch) && !write_now(ch))
 		tx_run(ch);
 	nvi_tx_update_waiting(ch);
 	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)

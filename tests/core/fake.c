@@ -117,6 +117,12 @@ static int poke(struct vi_vi *vi)
 	return 1;
 }
 
+static bool write_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
+		      uint32_t handle)
+{
+	return false;
+}
+
 static bool send_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
 		     uint32_t imm)
 {
@@ -130,6 +136,7 @@ static int poll_recv(struct vi_vi *vi)
 
 static const struct vi_fast_ops fake_fast = {
 	.send_now = send_now,
+	.write_now = write_now,
 	.post_send = post_send,
 	.poll_recv = poll_recv,
 	.poke = poke,

@@ -215,23 +215,49 @@ static inline void vi_wq_heat(struct vi_wq *wq)
 		vi_cq_mark(wq);
 }
 
+/* Can the descriptor be started before it is queued? */
+static inline bool vi_may_go_now(const struct vi_vi *vi, const struct vi_look *look)
+{
+	const struct vi_wq *sq = &vi->sq;
+
+	return look->at != NULL && vi_state(vi) == VIP_STATE_CONNECTED && vi_wq_has_room(sq) &&
+	       sq->next == sq->tail &&
+	       atomic_load_explicit(&sq->done, memory_order_relaxed) == sq->tail;
+}
+
+/* Appends a descriptor that is complete without having been queued. */
+static inline void vi_wq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uint32_t status,
+				     uint32_t length)
+{
+	/* Of an entry that is complete only `desc` and `status` are looked at. */
+	struct vi_wqe *wqe = vi_wqe(sq, sq->tail);
+
+	wqe->desc = desc;
+	sq->next = ++sq->tail;
+	vi_wq_complete_next(sq, wqe, status, length);
+	vi_wq_heat(sq);
+}
+
 /* Sends a plain descriptor at once, before it is queued; false when that cannot be. */
 static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const struct vi_look *look)
 {
-	struct vi_wq *sq = &vi->sq;
-	struct vi_wqe *wqe;
-
-	if (u_unlikely(look->at == NULL || look->segs != 1 || vi_state(vi) != VIP_STATE_CONNECTED ||
-		       !vi_wq_has_room(sq) || sq->next != sq->tail ||
-		       atomic_load_explicit(&sq->done, memory_order_relaxed) != sq->tail ||
+	if (u_unlikely(look->segs != 1 || !vi_may_go_now(vi, look) ||
 		       !vi->fast->send_now(vi, look->at, look->length, look->control, look->imm)))
 		return false;
-	/* Of an entry that is complete only these are looked at. */
-	wqe = vi_wqe(sq, sq->tail);
-	wqe->desc = desc;
-	sq->next = ++sq->tail;
-	vi_wq_complete_next(sq, wqe, VIP_STATUS_OP_SEND, look->length);
-	vi_wq_heat(sq);
+	vi_wq_append_done(&vi->sq, desc, VIP_STATUS_OP_SEND, look->length);
+	return true;
+}
+
+static inline bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const struct vi_look *look)
+{
+	const VIP_ADDRESS_SEGMENT *remote = &desc->DS[0].Remote;
+
+	if (look->control != VIP_CONTROL_OP_RDMAWRITE || !vi_may_go_now(vi, look) ||
+	    !vi->fast->write_now(vi, look->at, look->length,
+				 __atomic_load_n(&remote->Data.AddressBits, __ATOMIC_RELAXED),
+				 __atomic_load_n(&remote->Handle, __ATOMIC_RELAXED)))
+		return false;
+	vi_wq_append_done(&vi->sq, desc, VIP_STATUS_OP_RDMA_WRITE, look->length);
 	return true;
 }
 
@@ -246,7 +272,8 @@ static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 		err = vi_look(&vi->sq, false, desc, handle, &look);
 		if (u_unlikely(err != 0)) {
 			vi_refuse_post(&vi->sq, desc, err);
-		} else if (u_likely(vi_send_now(vi, desc, &look))) {
+		} else if (u_likely(vi_send_now(vi, desc, &look)) ||
+			   vi_write_now(vi, desc, &look)) {
 			vi->counters.SendsPosted++;
 		} else {
 			/* A copy, so that the short way has `look` in registers. */

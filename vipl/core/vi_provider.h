@@ -113,6 +113,9 @@ struct vi_fast_ops {
 	 */
 	bool (*send_now)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
 			 uint32_t imm);
+	/* The same for a plain RDMA write, to `addr` in the peer's region `handle`. */
+	bool (*write_now)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
+			  uint32_t handle);
 	/*
 	 * A descriptor was appended to the send queue of a Connected VI.  Sends it
 	 * now if it can.  Caller holds tx_lock.

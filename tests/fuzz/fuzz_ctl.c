@@ -40,6 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must_end(((struct w_name *)(void *)copy)->name, W_NAME_MAX);
 		break;
 	case W_TELL:
+	case W_TOLD:
 		if (((struct w_tell *)(void *)copy)->body_len > W_TELL_MAX)
 			abort();
 		break;

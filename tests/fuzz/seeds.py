@@ -117,6 +117,52 @@ def link_seeds():
     }
 
 
+# fuzz_grant: action, arguments; windows 0 and 1 are open.
+STEP, POKE_WRITER, POKE_OWNER, RECONNECT = [5], [7], [8], [15]
+ASK, GIVE, DENY, TAKE, GONE = range(1, 6)
+
+
+def write(window, offset, *lengths):
+    return [0, 0, window, offset >> 8 & 255, offset & 255, len(lengths) - 1,
+            *(byte for n in lengths for byte in (n >> 8, n & 255))]
+
+
+def taken():
+    return POKE_OWNER + STEP * 2 + POKE_WRITER
+
+
+def granted(window):
+    return write(window, 0, 64) + taken()
+
+
+def forged(end, window, kind, how=0, *rest):
+    return [10, window, end, how, kind, *rest]
+
+
+def grant_seeds():
+    begin = [1, 0]  # reliable delivery, plain port
+    held = begin + granted(0)
+    return {
+        "stored": held + write(0, 100, 8) + write(0, 4000, 1000, 3, 700),
+        "strict": [2, 3] + granted(0) + write(0, 77, 500) + [4, 0, 60] + write(0, 0, 8),
+        "unreliable": [0, 0] + granted(1) + [13, 1, 0] + write(1, 0, 64) + taken() + [13, 1, 1],
+        "beyond": held + write(0, 8100, 200) + taken(),
+        "before": held + write(0, -8, 64) + taken(),
+        "closed": held + [13, 0, 0] + write(0, 0, 64) + STEP + RECONNECT + granted(0),
+        "freed": held + [14, 1, 0, 1] + write(0, 0, 64) + RECONNECT + granted(0) + write(0, 9, 9),
+        "parted": held + [14, 0, 1, 1] + write(0, 0, 64) + STEP + RECONNECT + granted(0),
+        "lost": held + [14, 0, 0, 0] + STEP + [14, 0, 1, 0] + RECONNECT + granted(0),
+        "both": begin + granted(0) + granted(1) + [13, 0, 1] + write(1, 5, 5),
+        "asked-twice": held + forged(1, 0, ASK) + STEP + forged(1, 0, ASK) + STEP,
+        "unasked": begin + forged(0, 1, GIVE, 4) + STEP + write(1, 0, 64),
+        "too-long": begin + write(1, 0, 64) + forged(0, 1, GIVE, 6, 0, 0, 0, 0, 0, 255, 0, 0) + STEP,
+        "no-slice": begin + write(1, 0, 64) + forged(0, 1, GIVE, 8) + STEP,
+        "taken": held + forged(0, 0, TAKE) + write(0, 0, 64) + taken() + write(0, 8, 8),
+        "gone": held + forged(1, 0, GONE) + STEP + [13, 0, 0] + write(0, 0, 64),
+        "short": held + [10, 0, 1, 15, ASK, *([0] * 20), 3] + STEP,
+    }
+
+
 # fuzz_ctl: one message of each kind.
 CTL_BYTES = {
     1: 88, 2: 200, 3: 24, 4: 200, 5: 200, 6: 24, 7: 64, 8: 24, 9: 24, 10: 24, 11: 40, 12: 40, 13: 128,
@@ -158,7 +204,7 @@ def main():
         print(__doc__)
         return 0 if sys.argv[1:] == ["--help"] else 2
     targets = {"agent": agent_seeds(), "link": link_seeds(), "ctl": ctl_seeds(), "cfg": cfg_seeds(),
-               "cp": cp_seeds()}
+               "cp": cp_seeds(), "grant": grant_seeds()}
     for target, seeds in targets.items():
         folder = Path(sys.argv[1]) / target
         folder.mkdir(parents=True, exist_ok=True)

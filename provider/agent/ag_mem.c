@@ -226,25 +226,20 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 		c->paused = true;
 }
 
-int ag_mem_told(struct ag_link *l, const struct w_cm_tell *m, bool last_chance)
+/* Memory that was freed, or whose connection ended, since it was told is told without a slice. */
+void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m)
 {
 	struct ag_conn *conn = ag_conn_get(l->agent, m->dst_conn);
 	struct w_tell t = { .slice_id = m->slice_id, .body_len = m->body_len };
-	int rc, fd = -1;
+	int fd = -1;
 
 	if (conn == NULL || conn->link != l || conn->peer_conn != m->src_conn ||
 	    conn->state != AG_CONNECTED)
-		return 0;
-	if (m->slice_id != 0) {
-		rc = port_peer_slice_open(l->port, m->slice_id, m->slice_len, &fd);
-		if (rc == -ENOENT && !last_chance)
-			return -EAGAIN;
-		if (rc != 0)
-			t.slice_id = 0;
-	}
+		return;
+	if (m->slice_id != 0 && port_peer_slice_open(l->port, m->slice_id, m->slice_len, &fd) != 0)
+		t.slice_id = 0;
 	t.conn = conn->id;
 	memcpy(t.body, m->body, m->body_len);
 	w_ctl_init(&t, W_TOLD, sizeof(t));
 	ag_client_send(conn->client, &t, &fd, fd >= 0 ? 1 : 0);
-	return 0;
 }

@@ -364,7 +364,8 @@ int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
 		on_peer_cancel(l, cm);
 		break;
 	case W_CM_TELL:
-		return ag_mem_told(l, msg, last_chance);
+		ag_mem_told(l, msg);
+		break;
 	case W_CM_HEARTBEAT:
 		on_heartbeat(l, cm);
 		break;

@@ -329,7 +329,7 @@ uint32_t ag_ctl_bytes(void);
 void ag_mem_alloc(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_free(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_tell(struct ag_client *c, const struct w_tell *m);
-int ag_mem_told(struct ag_link *l, const struct w_cm_tell *m, bool last_chance);
+void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m);
 void ag_mem_link_down(struct ag_link *l);   /* what was named to the neighbour means nothing now */
 void ag_mem_conn_end(struct ag_conn *conn); /* likewise of what was named over it */
 void ag_mem_release(struct ag_client *c, struct ag_alloc *m);

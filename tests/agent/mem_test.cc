@@ -180,6 +180,26 @@ TEST_P(Mem, OffersEndWithTheConnection)
 	EXPECT_EQ(told.fds.size(), 1u);
 }
 
+// Whoever waits behind it is not held up for memory that does not come any more.
+TEST_P(Mem, MemoryFreedBeforeItIsOpenedHoldsNobodyUp)
+{
+	Pair p = join(*c, *s);
+	auto before = std::chrono::steady_clock::now();
+
+	for (int i = 0; i < 4; i++) {
+		Msg got = alloc(*c, 4096);
+		w_alloc m = {};
+
+		m.slice_id = got.as<w_alloc>().slice_id;
+		tell(*c, p.client_conn, "here", m.slice_id);
+		c->send(m, W_FREE);
+		tell(*c, p.client_conn, "after");
+		EXPECT_EQ(body(s->recv()), "here");
+		EXPECT_EQ(body(s->recv()), "after");
+	}
+	EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
+}
+
 INSTANTIATE_TEST_SUITE_P(Hosts, Mem, ::testing::Values(1u, 2u));
 
 class MemLimits : public FabricTest {};

@@ -125,6 +125,11 @@ static inline void u_copy_last_last(void *dst, const void *src, size_t n)
 	size_t tail = n < U_LINE ? n : U_LINE;
 	uint64_t word;
 
+	if (n == sizeof(word) && ((uintptr_t)d & 7) == 0) {
+		memcpy(&word, s, sizeof(word));
+		__atomic_store_n((uint64_t *)(void *)d, word, __ATOMIC_RELEASE);
+		return;
+	}
 	if (tail < n) {
 		memcpy(d, s, n - tail);
 		atomic_thread_fence(memory_order_release);

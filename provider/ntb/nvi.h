@@ -115,12 +115,12 @@ struct nvi_chan {
 	_Atomic uint32_t read_tail;    /* writer: tx_lock */
 	_Atomic bool tx_more;	       /* the last run ended by its budget: poke again */
 	struct nvi_grant grants[NVI_GRANTS_MAX];
-	uint32_t grant_last; /* found last */
+	struct nvi_grant *grant_last; /* found last */
+	uint32_t grant_next;	      /* to be used again */
+	uint32_t grant_pause;	      /* after the last refusal, in writes; */
+	uint32_t grant_skip;	      /* of them still to come without asking */
 	uint32_t grants_held;
 	uint64_t tx_direct; /* bytes stored directly in this run */
-	uint32_t grant_next; /* to be used again */
-	uint32_t grant_pause,
-		grant_skip;	     /* writes without asking: after a refusal; still to come */
 	_Atomic uint32_t tx_waiting; /* something depends on credit or answers: read without lock */
 
 	/* Receiving, under rx_lock. */

@@ -59,13 +59,14 @@ static int tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind
 
 static struct nvi_grant *find_grant(struct nvi_chan *ch, uint32_t handle)
 {
-	if (u_likely(ch->grants[ch->grant_last].handle == handle &&
-		     ch->grants[ch->grant_last].state != NVI_GRANT_NONE))
-		return &ch->grants[ch->grant_last];
-	for (uint32_t i = 0; i < NVI_GRANTS_MAX; i++) {
-		if (ch->grants[i].handle == handle && ch->grants[i].state != NVI_GRANT_NONE) {
-			ch->grant_last = i;
-			return &ch->grants[i];
+	struct nvi_grant *g = ch->grant_last;
+
+	if (u_likely(g->handle == handle && g->state != NVI_GRANT_NONE))
+		return g;
+	for (g = ch->grants; g < ch->grants + NVI_GRANTS_MAX; g++) {
+		if (g->handle == handle && g->state != NVI_GRANT_NONE) {
+			ch->grant_last = g;
+			return g;
 		}
 	}
 	return NULL;
@@ -154,7 +155,7 @@ void nvi_grants_drop(struct nvi_chan *ch)
 {
 	for (uint32_t i = 0; i < NVI_GRANTS_MAX; i++)
 		release(ch, &ch->grants[i]);
-	ch->grant_next = ch->grant_last = ch->grant_pause = ch->grant_skip = 0;
+	ch->grant_next = ch->grant_pause = ch->grant_skip = 0;
 }
 
 /* ---- who writes: storing --------------------------------------------------------------------- */

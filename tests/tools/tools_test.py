@@ -4,8 +4,8 @@
 
   tools_test.py [CLASS[.METHOD]...]
 
-The programs are named by the variables VI_INFO VI_STAT VI_LAT VI_BW VI_RATE VI_FABRIC
-VIADUCTD.  Every test runs a fabric of its own name, with agents that are children of the test, so tests run side by side.
+The programs are named by the variables VI_INFO VI_STAT VI_LAT VI_BW VI_RATE VI_SCALE
+VI_FABRIC VIADUCTD.  Every test runs a fabric of its own name, with agents that are children of the test, so tests run side by side.
 """
 import csv
 import io
@@ -23,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TOOLS = {name: os.environ.get(name.upper(), name)
-         for name in ('vi_info', 'vi_stat', 'vi_lat', 'vi_bw', 'vi_rate')}
+         for name in ('vi_info', 'vi_stat', 'vi_lat', 'vi_bw', 'vi_rate', 'vi_scale')}
 PERF = ('vi_lat', 'vi_bw', 'vi_rate')
 AGENT = os.environ.get('VIADUCTD', 'viaductd')
 VI_FABRIC = os.environ.get('VI_FABRIC', 'vi_fabric')
@@ -272,6 +272,14 @@ class Usage(unittest.TestCase):
         for args in (['-i', 'x'], ['-i', '0'], ['-i', 'nan'], ['-i'], ['-c', '0'], ['-c', '-1'],
                      ['-c', '2'], ['-c', '1x', '-i', '1'], ['--host']):
             self.usage_error('vi_stat', *args)
+
+    def test_scale(self):
+        for args in (['-t', 'vi,x'], ['-t', ''], ['-t'], ['--vis', '3'], ['--vis', '0'],
+                     ['--vis', '4098'], ['--processes', '2'], ['--processes', '5'],
+                     ['--processes', '66'], ['--regions', '0'], ['--regions', '1k'],
+                     ['-s', '0'], ['-s', '4k,'], ['-D', '0'], ['-D', 'nan'], ['--agent', '0'],
+                     ['--agent', 'x'], ['--timeout', '-1']):
+            self.usage_error('vi_scale', *args)
 
     def test_out_is_tried_first(self):
         out = run('vi_lat', '--out', '/nonexistent/file', '-q', env=self.env)
@@ -721,6 +729,9 @@ class FullWindow(FabricCase):
         self.assertIn('window', err)
         self.assertIn('--window', err)
         self.assertNotIn('itself', err)
+        err = self.fails('vi_scale', '-t', 'vi')
+        self.assertIn('VIP_ERROR_RESOURCE', err)
+        self.assertIn('--vis', err)
 
 
 class Death(FabricCase):
@@ -913,6 +924,55 @@ class Stat(FabricCase):
 
 
 # ---- on two and three hosts ----
+
+class Scale(FabricCase):
+    """vi_scale finds what it is there for, with as little of it as it takes, and leaves nothing."""
+
+    little = ('--vis', '4', '--processes', '4', '--regions', '100', '--sizes', '4k,1M',
+              '--duration', '0.02')
+
+    def measure(self, *args):
+        out = self.ok('vi_scale', '--json', *self.little, *args)
+        self.assertEqual(out.stderr, '')
+        document = json.loads(out.stdout)
+        self.assertEqual((document['schema'], document['schema_version']), ('viaduct.scale', 1))
+        return document['results']
+
+    def test_every_figure(self):
+        results = self.measure('--agent', str(self.fabric.agents[0].pid))
+        figures = {(r['test'], r['variant'], r['n'], r['unit']) for r in results}
+        memory = ('private memory', 'memory of the agent')
+        windows = ('window memory mapped', 'window memory touched')
+        self.assertEqual(figures, {
+            *(('vi', v, 4, 'bytes') for v in memory + windows),
+            *(('process', v, 4, 'bytes') for v in memory),
+            *(('region', v, 100, 'bytes') for v in memory),
+            ('connect', 'connections made and closed', 1, '1/s'),
+            *(('connect', v, 1, 'ns') for v in ('connect', 'disconnect')),
+            *(('register', 'register and deregister', n, 'ns') for n in (4096, 1 << 20)),
+            *(('pairs', 'streams, all together', n, 'messages/s') for n in (2, 4)),
+            *(('pairs', 'to and fro, all together', n, 'round trips/s') for n in (2, 4)),
+            *(('pairs', f'{v}, least over mean', n, 'ratio') for n in (2, 4)
+              for v in ('streams', 'to and fro'))})
+        for r in results:
+            if r['unit'] not in ('bytes', 'ratio'):
+                self.assertGreater(r['value'], 0, r)
+            elif r['unit'] == 'ratio':
+                self.assertLessEqual(r['value'], 1, r)
+        self.fabric.until(lambda: not self.fabric.connected(1), 'the end of all connections')
+
+    def test_one_test_and_the_table(self):
+        self.assertEqual({r['test'] for r in self.measure('-t', 'connect')}, {'connect'})
+        out = self.ok('vi_scale', *self.little, '-t', 'register,region')
+        self.assertEqual([line.split()[0] for line in out.stdout.splitlines()],
+                         ['#', 'region', 'register', 'register'])
+
+    def test_failures_are_told(self):
+        self.assertIn('--timeout', self.fails('vi_scale', '-t', 'pairs', '-D', '60', '--timeout',
+                                              '0.1'))
+        self.assertIn('status',
+                      self.fails('vi_scale', '-t', 'region', '--agent', str(2 ** 31 - 1)))
+
 
 class TwoHosts(PerfCase):
     hosts = 2

@@ -9,7 +9,7 @@ the ratios of the rounds of one placement.
 from dataclasses import dataclass, field
 from statistics import median
 
-NEAR_BELOW_NS = 120.0
+NEAR_BELOW_NS = 150.0  # about the middle of the usual 48 and 235 ns
 FAR_UP_TO_NS = 600.0
 STEADY = 1.8       # the largest R of a ratio's values over the smallest
 SETTLED = 0.03     # relative uncertainty of a median that is good enough
@@ -56,12 +56,18 @@ class Round:
     def take(self, key, value, before, after):
         self.samples[key] = Sample(value, before, after)
 
+def placed(rounds):
+    """The rounds of each placement.  Very far ones count, as far, only when there are no others."""
+    found = {p: [r for r in rounds if r.placement == p] for p in PLACEMENTS}
+    if not any(found.values()):
+        found[FAR] = list(rounds)
+    return found
+
 
 def steady(samples):
     """Did R stay about the same over all of them?"""
     times = [t for s in samples for t in (s.before, s.after)]
     return max(times) <= STEADY * min(times)
-
 
 
 def quotient(a_round, over, under, factor=1.0):

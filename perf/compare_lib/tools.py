@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -21,6 +22,24 @@ class Failed(Exception):
     """A measurement that gave nothing, with the reason."""
 
 
+class OutOfTime(Failed):
+    """The whole comparison has no time left."""
+
+
+def run_group(argv, env, directory, timeout):
+    """As subprocess.run; with the time up, ends the processes the command started as well."""
+    with subprocess.Popen(argv, env=env, cwd=directory, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          process_group=0) as process:
+        try:
+            out, said = process.communicate(timeout=timeout)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, out, said)
+
+
 @dataclass
 class Bench:
     """Where everything is, and on which processors it runs."""
@@ -29,6 +48,7 @@ class Bench:
     scratch: Path
     env: dict = field(default_factory=dict)
     dry: bool = False
+    deadline: float = float("inf")  # of the whole comparison, by the monotonic clock
 
     def tool(self, name):
         return str(self.build / name)
@@ -41,11 +61,16 @@ class Bench:
             settings = " ".join(f"{k}={v}" for k, v in (env or {}).items())
             print(f"{settings} {' '.join(argv)}".strip())
             return ""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise OutOfTime("no time left")
         try:
-            done = subprocess.run(argv, env={**self.env, **(env or {})}, capture_output=True,
-                                  text=True, timeout=timeout, check=False, cwd=self.scratch,
-                                  stdin=subprocess.DEVNULL)
-        except (OSError, subprocess.TimeoutExpired) as error:
+            done = run_group(argv, {**self.env, **(env or {})}, self.scratch, min(timeout, left))
+        except subprocess.TimeoutExpired as error:
+            if left < timeout:
+                raise OutOfTime("no time left") from error
+            raise Failed(f"{argv[0]}: {error}") from error
+        except OSError as error:
             raise Failed(f"{argv[0]}: {error}") from error
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()[-1:]
@@ -71,7 +96,7 @@ def probe(bench):
     return raw(bench, "line", "--batches", "51", "--batch-ms", "0.2")[0]["value"]
 
 
-RAW_KEYS = {("futex", "futex, other asleep"): "raw.futex",
+RAW_KEYS = {("asleep", "futex, other asleep"): "raw.futex",
             ("shared-core", "sched_yield"): "raw.one.yield",
             ("shared-core", "futex, wake when flagged"): "raw.one.futex",
             ("memcpy", "shared to shared"): "raw.memcpy.{size_bytes}",
@@ -97,6 +122,8 @@ def raw_values(results):
         if key:
             key = key.format(**result)
             values[key] = max(values.get(key, 0), result["value"])
+    if values.get("raw.fifo.4"):
+        values["raw.fifo_ns.4"] = 1e9 / values["raw.fifo.4"]
     return values
 
 
@@ -192,7 +219,7 @@ def with_server(bench, server, client, port, env):
                                    env={**bench.env, **env}, stdout=said, stderr=said,
                                    stdin=subprocess.DEVNULL)
         try:
-            end = time.monotonic() + 10
+            end = min(time.monotonic() + 10, bench.deadline)
             while not listens(port):
                 if process.poll() is not None or time.monotonic() > end:
                     raise Failed(f"{server[0]}: its server did not come up")
@@ -200,7 +227,7 @@ def with_server(bench, server, client, port, env):
             return bench.run(client, env, bench.pin[0])
         finally:
             try:
-                process.wait(timeout=5)
+                process.wait(timeout=max(0.1, min(5.0, bench.deadline - time.monotonic())))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -77,6 +77,7 @@ int raw_test_stream(const struct raw_config *cfg, raw_emit emit);
 int raw_test_chunk(const struct raw_config *cfg, raw_emit emit);
 int raw_test_memcpy(const struct raw_config *cfg, raw_emit emit);
 int raw_test_futex(const struct raw_config *cfg, raw_emit emit);
+int raw_test_asleep(const struct raw_config *cfg, raw_emit emit);
 int raw_test_shared_core(const struct raw_config *cfg, raw_emit emit);
 int raw_test_unix(const struct raw_config *cfg, raw_emit emit);
 int raw_test_tcp(const struct raw_config *cfg, raw_emit emit);

@@ -26,6 +26,7 @@ static const struct test {
 	{ "chunk", "two copies in chunks through a ring, one way", raw_test_chunk },
 	{ "memcpy", "one process copies alone", raw_test_memcpy },
 	{ "futex", "sleep and wake, two processors", raw_test_futex },
+	{ "asleep", "the same, the other surely asleep before it is woken", raw_test_asleep },
 	{ "shared-core", "sched_yield and futex, both on the first processor",
 	  raw_test_shared_core },
 	{ "unix", "Unix stream socket", raw_test_unix },

@@ -142,14 +142,18 @@ static int emit_futexes(const struct raw_config *cfg, raw_emit emit, const char 
 
 int raw_test_futex(const struct raw_config *cfg, raw_emit emit)
 {
-	struct raw_job job = { .test = "futex",
+	return emit_futexes(cfg, emit, "futex", false);
+}
+
+int raw_test_asleep(const struct raw_config *cfg, raw_emit emit)
+{
+	struct raw_job job = { .test = "asleep",
 			       .variant = "futex, other asleep",
 			       .side = { asleep_lead, asleep_follow },
 			       .unit = RAW_HALF_TRIP,
 			       .idle_ns = 2 * ASLEEP_NS };
-	int rc = emit_futexes(cfg, emit, "futex", false);
 
-	return rc ? rc : emit(cfg, &job);
+	return emit(cfg, &job);
 }
 
 int raw_test_shared_core(const struct raw_config *cfg, raw_emit emit)

@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / 'perf'))
 sys.dont_write_bytecode = True
-from compare_lib import rows, stats, tools  # noqa: E402  after the path to it
+from compare_lib import build, rows, scale, stats, tools  # noqa: E402  after the path to it
 
 COMPARE = ROOT / 'perf/compare'
 VI_RAW = os.environ.get('VI_RAW')
@@ -34,7 +35,7 @@ def a_round(r, values, after=None):
 
 class Statistics(unittest.TestCase):
     def test_placement(self):
-        self.assertEqual([stats.placement_of(r) for r in (22, 119.9, 120, 600, 601, 3000)],
+        self.assertEqual([stats.placement_of(r) for r in (22, 149.9, 150, 600, 601, 3000)],
                          ['near', 'near', 'far', 'far', 'very far', 'very far'])
         self.assertEqual(stats.Round(probes=[50, 900, 60]).placement, 'near')
 
@@ -57,6 +58,11 @@ class Statistics(unittest.TestCase):
 
     def test_r_is_the_mean_around_the_sample(self):
         self.assertEqual(stats.quotient(a_round(50, {'a': 110.0}, after=60), 'a', None), 2)
+
+    def test_very_far_rounds_count_only_alone(self):
+        near, far, very_far = a_round(50, {}), a_round(200, {}), a_round(900, {})
+        self.assertEqual(stats.placed([near, far, very_far]), {'near': [near], 'far': [far]})
+        self.assertEqual(stats.placed([very_far]), {'near': [], 'far': [very_far]})
 
     def test_settled(self):
         calm = [1.0, 1.01, 0.99, 1.0, 1.01]
@@ -98,6 +104,11 @@ class Rows(unittest.TestCase):
         for part in ('far did not occur', '1 rounds were very far', 'not measured, near: high'):
             self.assertIn(part, said)
 
+    def test_placement_is_near_or_far(self):
+        made, left_out = rows.outcome([self.low], [a_round(900, {'ours': 900.0})])
+        self.assertEqual([r['placement'] for r in made], ['far'])
+        self.assertIn('count as far', '\n'.join(left_out))
+
     def test_direction_unit_and_base(self):
         made, _ = rows.outcome([self.high, self.itself, self.beside],
                                [a_round(50, {'bw': 85e6, 'limit': 100e6, 'slow': 2500.0,
@@ -123,10 +134,37 @@ class Rows(unittest.TestCase):
                 self.assertTrue(row.holds(goal, must), row.figure)
                 self.assertFalse(row.holds(must, goal), row.figure)
 
-    def test_json_keys_of_a_row(self):
-        made, _ = rows.outcome([self.low], [a_round(50, {'ours': 50.0})])
-        for key in ('figure', 'placement', 'ours', 'limit', 'peers', 'unit', 'ratio', 'must', 'goal'):
-            self.assertIn(key, made[0])
+    def test_every_row_has_what_is_asked_of_it(self):
+        """Any values will do: rows lack nothing but the peers that are not there."""
+        class All(dict):
+            def get(self, key, default=None):
+                return self[key]
+
+            def __missing__(self, key):
+                return stats.Sample(50.0, 50.0, 50.0)
+
+            def __contains__(self, key):
+                return True
+        made, left_out = rows.outcome(rows.all_rows(), [stats.Round(samples=All(), probes=[50])])
+        self.assertEqual([t for t in left_out if t.startswith('not measured')], [])
+        self.assertEqual(len(made), len(rows.all_rows()))
+        for row in made:
+            for key in ('ours', 'limit', 'ratio', 'must', 'goal'):
+                self.assertIsInstance(row[key], (int, float), row['figure'])
+            self.assertEqual(row['placement'], 'near')
+            self.assertIsInstance(row['peers'], dict)
+            self.assertIn(row['unit'], rows.SCALES)
+
+    def test_the_rows_of_the_table(self):
+        figures = '\n'.join(r.figure for r in rows.all_rows())
+        for part in ('4 B send/recv, half', '4 B send/recv through a CQ', '64 B over 4 B',
+                     '1 KiB half', '4 KiB half', '4 B one-way rate', '64 B one-way rate',
+                     '64 KiB send/recv bandwidth', '1 MiB send/recv bandwidth',
+                     '1 MiB RDMA write to window memory', '8 B RDMA write', 'inside VipPostSend',
+                     '8 B RDMA read', 'blocking receive', 'VIADUCT_WAIT=yield',
+                     'VIADUCT_WAIT=block', 'VIADUCT_WAIT=adaptive', 'unpinned', '1 busy VI of 256',
+                     'reliable delivery over', 'neighbour link over'):
+            self.assertIn(part, figures)
 
 
 class Outputs(unittest.TestCase):
@@ -167,6 +205,61 @@ class Outputs(unittest.TestCase):
         self.assertEqual(tools.median_rates(document, 'k.{}', True), {'k.8': 16e6})
 
 
+class Scale(unittest.TestCase):
+    def test_figures_stand_beside_those_of_one(self):
+        made = scale.compared({'poll.256': 300.0, 'poll.1': 200.0, 'cq.1000': 500.0,
+                               'rate.1': 4e6, 'rate.256': 2e6})
+        self.assertEqual([(r['n'], r['value'], r['unit'], r['over_one']) for r in made],
+                         [(256, 300.0, 'ns', 1.5), (1000, 500.0, 'ns', None),
+                          (256, 2e6, 'messages/s', 0.5)])
+
+    def test_every_figure_is_measured(self):
+        keys = [key for key, _ in scale.plan()]
+        for _, _, key, one in scale.FIGURES:
+            self.assertIn(key, keys)
+            self.assertIn(one, keys)
+
+
+class Time(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.bench = tools.Bench(Path(directory.name), (0, 1), Path(directory.name),
+                                 env=dict(os.environ))
+
+    def test_what_runs_at_the_deadline_is_ended_with_its_children(self):
+        mark = self.bench.scratch / 'pid'
+        for seconds in (0.2, 2, 20):  # until it got as far as starting its child
+            self.bench.deadline = time.monotonic() + seconds
+            with self.assertRaises(tools.OutOfTime):
+                self.bench.run(['sh', '-c', f'sleep 1000 & echo $! > {mark}.new; '
+                                f'mv {mark}.new {mark}; wait'])
+            if mark.exists():
+                break
+        child = int(mark.read_text(encoding='ascii'))
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and self.lives(child):
+            pass
+        self.assertFalse(self.lives(child))
+
+    @staticmethod
+    def lives(pid):
+        try:
+            return Path(f'/proc/{pid}/stat').read_text(encoding='ascii').split()[2] != 'Z'
+        except OSError:
+            return False
+
+    def test_nothing_starts_after_it(self):
+        self.bench.deadline = time.monotonic()
+        with self.assertRaises(tools.OutOfTime):
+            self.bench.run(['true'])
+
+    def test_a_step_that_takes_too_long_is_another_matter(self):
+        with self.assertRaises(tools.Failed) as caught:
+            self.bench.run(['sleep', '1000'], timeout=0.1)
+        self.assertNotIsInstance(caught.exception, tools.OutOfTime)
+
+
 class CommandLine(unittest.TestCase):
     def usage_error(self, *args):
         out = run(COMPARE, *args)
@@ -190,7 +283,17 @@ class CommandLine(unittest.TestCase):
         with tempfile.TemporaryDirectory() as empty:
             out = run(COMPARE, '--quick', '--build', empty)
         self.assertEqual(out.returncode, 1)
-        self.assertIn('--build', out.stderr)
+        self.assertIn(f'meson setup {empty}', out.stderr)
+        self.assertIn(f'ninja -C {empty}', out.stderr)
+
+    def test_no_build_tools_are_said(self):
+        with tempfile.TemporaryDirectory() as empty:
+            path, os.environ['PATH'] = os.environ['PATH'], empty
+            try:
+                with self.assertRaisesRegex(tools.Failed, 'scripts/setup'):
+                    build.run(['meson', 'setup'])
+            finally:
+                os.environ['PATH'] = path
 
     def test_dry_shows_the_commands_of_a_round(self):
         if len(os.sched_getaffinity(0)) < 2:
@@ -198,6 +301,7 @@ class CommandLine(unittest.TestCase):
         for more in ([], ['--quick']):
             out = run(COMPARE, '--dry', '--build', '/nowhere', *more)
             self.assertEqual(out.returncode, 0, out.stderr)
+            self.assertEqual('/nowhere/perf/vi_scale' in out.stdout, not more)
             for part in ('/nowhere/perf/vi_lat', '--post-time', '--vis 256 --busy 1',
                          'VIADUCT_WAIT=adaptive', '/nowhere/perf/raw/vi_raw'):
                 self.assertIn(part, out.stdout)
@@ -221,7 +325,7 @@ class Raw(unittest.TestCase):
 
     def test_every_test(self):
         names = ['line', 'slot', 'fifo', 'pingpong', 'put', 'stream', 'chunk', 'memcpy', 'futex',
-                 'shared-core', 'unix', 'tcp']
+                 'asleep', 'shared-core', 'unix', 'tcp']
         for name in names:
             with self.subTest(name=name):
                 results = self.results('--tests', name, '--sizes', '4,5000,300000')

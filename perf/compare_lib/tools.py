@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -80,6 +81,18 @@ class Bench:
     @property
     def pins(self):
         return f"{self.pin[0]},{self.pin[1]}"
+
+
+@contextmanager
+def fabric(bench, hosts):
+    """Emulated hosts in a ring; taken down whatever the time."""
+    bench.run([bench.tool("tools/vi_fabric"), "up", "--hosts", str(hosts)])
+    try:
+        yield
+    finally:
+        deadline, bench.deadline = bench.deadline, float("inf")
+        bench.run([bench.tool("tools/vi_fabric"), "down"])
+        bench.deadline = deadline
 
 
 # ---- raw ----

@@ -15,9 +15,9 @@ static const struct test {
 	const char *name, *help;
 	int (*run)(const struct sc_config *cfg);
 } tests[] = {
-	{ "vi", "memory of a connected VI that carried a message each way", sc_test_vi },
 	{ "process", "memory of a process with an open NIC; of the agent, with two VIs connected",
 	  sc_test_process },
+	{ "vi", "memory of a connected VI that carried a message each way", sc_test_vi },
 	{ "region", "memory of a registered region", sc_test_region },
 	{ "connect", "connections made and closed, one after the other", sc_test_connect },
 	{ "register", "time to register and deregister memory, by size", sc_test_register },

@@ -205,6 +205,34 @@ class Outputs(unittest.TestCase):
         self.assertEqual(tools.median_rates(document, 'k.{}', True), {'k.8': 16e6})
 
 
+class Plots(unittest.TestCase):
+    def test_pictures_are_small_and_whole(self):
+        python = '/usr/bin/python3'
+        for candidate in (sys.executable, python):
+            if run(candidate, '-c', 'import matplotlib').returncode == 0:
+                python = candidate
+                break
+        else:
+            self.skipTest('matplotlib is missing')
+        sizes = [4 << 2 * i for i in range(10)]
+        curves = {kind: {name: {str(s): 1.0 + i + s for s in sizes} for i, name in enumerate(
+            ('raw', 'slot', 'ours', 'ucx', 'openmpi', 'mpich', 'libfabric', 'unix', 'tcp'))}
+            for kind in ('latency', 'bandwidth')}
+        document = {'placements': {'near': {'r_ns': 48.0}, 'far': {'r_ns': 235.0}},
+                    'curves': {'near': curves, 'far': curves}}
+        with tempfile.TemporaryDirectory() as directory:
+            source = Path(directory, 'result.json')
+            source.write_text(json.dumps(document), encoding='utf-8')
+            out = run(python, str(ROOT / 'perf/compare_lib/plots.py'), str(source), directory,
+                      env={'MPLCONFIGDIR': directory})
+            self.assertEqual(out.returncode, 0, out.stderr)
+            for name in ('latency.png', 'bandwidth.png'):
+                picture = Path(directory, name).read_bytes()
+                self.assertEqual(picture[:8], b'\x89PNG\r\n\x1a\n')
+                self.assertTrue(picture.endswith(b'IEND\xaeB`\x82'))
+                self.assertLess(len(picture), 100000)
+
+
 class Scale(unittest.TestCase):
     def test_figures_stand_beside_those_of_one(self):
         made = scale.compared({'poll.256': 300.0, 'poll.1': 200.0, 'cq.1000': 500.0,

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """perf/compare without measuring, and vi_raw with as little of it as it takes."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import json
 import os
 import subprocess
@@ -9,6 +13,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / 'perf'))
@@ -16,6 +21,9 @@ sys.dont_write_bytecode = True
 from compare_lib import build, rows, scale, stats, tools  # noqa: E402  after the path to it
 
 COMPARE = ROOT / 'perf/compare'
+loader = importlib.machinery.SourceFileLoader('compare', str(COMPARE))
+compare = importlib.util.module_from_spec(importlib.util.spec_from_loader('compare', loader))
+loader.exec_module(compare)
 VI_RAW = os.environ.get('VI_RAW')
 PATIENCE = 120
 
@@ -203,6 +211,92 @@ class Outputs(unittest.TestCase):
                     'results': [{'size_bytes': 8, 'round_p50_us': 16.0}]}
         self.assertEqual(tools.median_rates(document, 'k.{}', False), {'k.8': 2e6})
         self.assertEqual(tools.median_rates(document, 'k.{}', True), {'k.8': 16e6})
+
+
+class Bench:
+    """Stands for the machine where the program only passes it on."""
+    build, pin, deadline, dry = Path('/nowhere'), (0, 1), float('inf'), False
+    env = {}
+
+    @staticmethod
+    def tool(name):
+        return f'/nowhere/{name}'
+
+
+class Rounds(unittest.TestCase):
+    """From rounds to the table, the file and the exit status."""
+    row = rows.Row('a row', 'ns', 'ours', rows.R, must=2.0, goal=1.0)
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.json = Path(directory.name, 'rows.json')
+        self.made = compare.Comparison(Bench(), [], [self.row])
+
+    def reported(self):
+        with contextlib.redirect_stdout(io.StringIO()), \
+                mock.patch.object(tools, 'versions', return_value={}):
+            status = compare.report(self.made, {'quick': True, 'json': str(self.json),
+                                                'plots': None}, self.json.parent)
+        return status, json.loads(self.json.read_text(encoding='utf-8'))
+
+    def test_what_held_is_success(self):
+        self.made.rounds = [a_round(50, {'ours': 90.0})]
+        status, document = self.reported()
+        self.assertEqual((status, document['schema'], document['quick']),
+                         (0, 'viaduct.compare', True))
+        (row,) = document['rows']
+        self.assertEqual((row['figure'], row['placement'], row['ours'], row['limit'], row['peers'],
+                          row['unit'], row['ratio'], row['must'], row['goal']),
+                         ('a row', 'near', 90, 50, {}, 'ns', 1.8, 2, 1))
+
+    def test_a_requirement_missed_in_one_placement_is_failure(self):
+        self.made.rounds = [a_round(50, {'ours': 90.0}), a_round(200, {'ours': 500.0})]
+        status, document = self.reported()
+        self.assertEqual((status, [r['must_held'] for r in document['rows']]), (1, [True, False]))
+
+    def test_nothing_measured_is_failure(self):
+        for rounds in ([], [a_round(50, {})]):
+            self.made.rounds = rounds
+            status, document = self.reported()
+            self.assertEqual((status, document['rows']), (1, []))
+
+    def timed(self, *lengths):
+        """Rounds of two values, of which the second may be the end of the time."""
+        lengths = iter(lengths)
+
+        def first(_):
+            return {'ours': 90.0}
+
+        def second(_):
+            if not next(lengths):
+                raise tools.OutOfTime('no time left')
+            return {'other': 1.0}
+        self.made.plan = [('first', first), ('second', second)]
+        with mock.patch.object(tools, 'probe', return_value=50.0), \
+                contextlib.redirect_stdout(io.StringIO()), \
+                contextlib.redirect_stderr(io.StringIO()):
+            self.made.run(time.monotonic() + PATIENCE, 3)
+        return [sorted(r.samples) for r in self.made.rounds]
+
+    def test_a_round_that_was_ended_counts_only_alone(self):
+        self.assertEqual(self.timed(True, False), [['other', 'ours']])
+        self.assertIn('discarded', list(self.made.notes)[-1])
+
+    def test_the_only_round_counts_as_far_as_it_went(self):
+        self.assertEqual(self.timed(False), [['ours']])
+        self.assertIn('only one', list(self.made.notes)[-1])
+
+    def test_a_failed_step_is_left_out_and_noted(self):
+        def fails(_):
+            raise tools.Failed('it broke')
+        self.made.plan = [('bad', fails), ('good', lambda _: {'ours': 90.0})]
+        with mock.patch.object(tools, 'probe', return_value=50.0), \
+                contextlib.redirect_stdout(io.StringIO()), \
+                contextlib.redirect_stderr(io.StringIO()):
+            self.made.run(time.monotonic() + PATIENCE, 2)
+        self.assertEqual([sorted(r.samples) for r in self.made.rounds], [['ours'], ['ours']])
+        self.assertEqual(self.made.notes, {'bad: it broke': 2})
 
 
 class Plots(unittest.TestCase):

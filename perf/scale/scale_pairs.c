@@ -144,28 +144,42 @@ static void pairs_body(struct sc_job *job, uint32_t index)
 	sc_close(&s.end);
 }
 
+/* What all pairs have received since `before`; *least is what the slowest has. */
+static uint64_t received(const struct sc_job *job, const uint64_t *before, uint64_t *least)
+{
+	uint64_t got, sum = 0;
+	uint32_t i;
+
+	*least = UINT64_MAX;
+	for (i = 1; i < job->count; i += 2) {
+		got = atomic_load(&job->board->count[i].v) - before[i];
+		sum += got;
+		*least = got < *least ? got : *least;
+	}
+	return sum;
+}
+
 static void pairs_conduct(struct sc_job *job, uint32_t index)
 {
-	uint64_t before[SC_MAX_PROCESSES], got, least = UINT64_MAX, sum = 0;
+	uint64_t before[SC_MAX_PROCESSES], least, sum;
 	double start, took;
 	uint32_t i;
 
 	sc_await(&job->board->ready, job->count);
 	atomic_store(&job->board->go.v, 1);
-	sc_sleep(job->cfg->duration / 4);
+	for (i = 1; i < job->count; i += 2)
+		sc_await(&job->board->count[i], 1);
 	start = sc_now();
 	for (i = 1; i < job->count; i += 2)
 		before[i] = atomic_load(&job->board->count[i].v);
-	sc_sleep(job->cfg->duration);
-	for (i = 1; i < job->count; i += 2) {
-		got = atomic_load(&job->board->count[i].v) - before[i];
-		sum += got;
-		least = got < least ? got : least;
-	}
+	do {
+		sc_sleep(job->cfg->duration);
+		sum = received(job, before, &least);
+	} while (!sum);
 	took = (sc_now() - start) / 1e9;
 	atomic_store(&job->board->stop.v, 1);
 	job->board->out[0] = (double)sum / took;
-	job->board->out[1] = sum ? (double)least * (job->count / 2) / (double)sum : 0;
+	job->board->out[1] = (double)least * (job->count / 2) / (double)sum;
 }
 
 static int run_pairs(const struct sc_config *cfg, uint32_t processes, uint32_t window)

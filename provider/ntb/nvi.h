@@ -74,7 +74,7 @@ struct nvi_grant {
 	uint32_t handle;
 	enum nvi_grant_state state;
 	uint64_t base, length; /* at the peer */
-	uint64_t uses; /* writes since it came; those that were refused are asked for again some time */
+	uint64_t uses;	       /* writes since its state changed */
 	struct port_map map;
 };
 

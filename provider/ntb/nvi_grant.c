@@ -298,7 +298,8 @@ static struct nvi_grant *grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMEN
 		ask(ch, handle);
 		return NULL;
 	}
-	if (g->state == NVI_GRANT_DENIED && ++g->uses == PAUSE_MAX)
+	/* Rights change, and a message about a connection that is just being made may be lost. */
+	if (u_unlikely(g->state != NVI_GRANT_HELD) && ++g->uses == PAUSE_MAX)
 		release(ch, g);
 	return covers(g, remote->Data.AddressBits, n) ? g : NULL;
 }

@@ -757,6 +757,18 @@ TEST_F(Grant, NonsenseIsIgnored)
 	EXPECT_TRUE(direct(window));
 }
 
+TEST_F(Grant, AQuestionThatWasLostIsAskedAgain)
+{
+	open(VIP_SERVICE_RELIABLE_DELIVERY);
+	nvi_agent_swallow(agent, 1u << W_GRANT_ASK);
+	EXPECT_FALSE(direct(window));
+	nvi_agent_swallow(agent, 0);
+	for (int i = 0; i < 3000 && nvi_agent_held(agent, 0) == 0; i++)
+		EXPECT_FALSE(direct(window));
+	EXPECT_TRUE(direct(window));
+	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_ASK), 2u);
+}
+
 // ---- many regions, many connections
 
 TEST_F(Grant, MoreRegionsThanGrants)

@@ -65,7 +65,7 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 							 uint32_t handle, struct vi_look *out)
 {
 	const struct vi_vi *vi = wq->vi;
-	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
+	const VIP_DATA_SEGMENT *seg;
 	uint32_t access = is_recv ? VI_WRITE : VI_READ;
 	uint64_t addr;
 	uint32_t len;
@@ -81,6 +81,7 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 	out->control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
 	out->imm = __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
 	out->length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
+	seg = &desc->DS[0].Local;
 	if (u_unlikely(out->segs != 1 || (out->control & ~VIP_CONTROL_IMMEDIATE) != 0)) {
 		if (is_recv || !vi_is_plain_rdma(out))
 			return 0;

@@ -99,8 +99,7 @@ static void become_holder(struct u_biased *l)
 	if (owner != 0)
 		take_bias_away(l, owner);
 	/* Odd before the holder looks at anything: u_biased_grace_begin() orders it. */
-	atomic_store_explicit(&l->held,
-			      atomic_load_explicit(&l->held, memory_order_relaxed) + 1,
+	atomic_store_explicit(&l->held, atomic_load_explicit(&l->held, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	if (l->last != me) {
 		l->last = me;
@@ -143,9 +142,9 @@ bool u_biased_try_slow(struct u_biased *l)
 	uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 
 	/* The owner is inside: not worth a membarrier to hear that it still is. */
-	if (owner != 0 && (atomic_load_explicit(&l->seats[owner % U_BIASED_SEATS].turn,
-						memory_order_relaxed) &
-			   1))
+	if (owner != 0 &&
+	    (atomic_load_explicit(&l->seats[owner % U_BIASED_SEATS].turn, memory_order_relaxed) &
+	     1))
 		return false;
 	if (!word_try(l))
 		return false;

@@ -10,8 +10,10 @@
  * doubles with each bias that was taken away, so threads that really share a
  * lock soon share an ordinary one.
  *
- * Not recursive (a try of the holder fails).  Zero-initialised is unlocked.  A waiter spins briefly, then
- * sleeps: two threads never spin against each other on one core.
+ * Not recursive (a try of the holder fails).  Zero-initialised is unlocked.  A waiter spins
+ * briefly, then sleeps: two threads never spin against each other on one core.
+ *
+ * tests/model/biased.pml is the model of the handshake.
  */
 #ifndef U_BIASED_H
 #define U_BIASED_H

@@ -135,7 +135,8 @@ TEST(Biased, NeverTwoInside)
 					} else {
 						u_biased_take(&lock);
 					}
-					EXPECT_EQ(0, inside.fetch_add(1, std::memory_order_relaxed));
+					EXPECT_EQ(0,
+						  inside.fetch_add(1, std::memory_order_relaxed));
 					total++;
 					inside.fetch_sub(1, std::memory_order_relaxed);
 					u_biased_drop(&lock);

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The biased lock, util/u_biased.c: its owner takes it without a fence, whoever takes the bias
+ * away passes a membarrier, and a grace period waits for those inside.
+ *
+ * THREADS threads take and drop one lock ROUNDS times each, the third once less, by
+ * u_biased_take() or u_biased_try().  Who holds the ordinary lock may earn the bias at any time, whatever the
+ * streak.  Every thread has a store buffer, first in first out, which empties by itself,
+ * eventually; taking the ordinary lock does not empty it, releasing it does.  A membarrier
+ * waits until the caller's buffer is empty, then until each other has been empty once.  Each
+ * thread has a seat.
+ *
+ * Proved: two are never inside at once, who is inside sees all that was written inside
+ * before, and all threads come through (no invalid end state).  With -DGRACE a further process
+ * replaces what the threads use inside, waits for a grace period and frees the old; nobody
+ * uses it any more.  The variants that must be refuted:
+ *   NO_BARRIER		the bias is taken away without a membarrier
+ *   NO_RECHECK		the owner does not look at `owner` again behind its turn
+ *   NO_WAIT		who takes the bias away does not wait for the owner that is inside
+ *   ONE_TURN		one turn word for all owners, instead of one for each
+ *   NO_LOST		who drops does not ask whether its bias was lost: it drops the other's lock
+ *   NO_HELD		nor whether it has the bias, but took the ordinary lock
+ *   KEEP_OWNER		who takes the bias away leaves `owner` as it is until it is inside
+ *   TRY_OWNER		a try takes a lock as free whose owner is not inside just now
+ *   GRACE,NO_GRACE_BARRIER	no membarrier at the begin of the period
+ *   GRACE,NO_GRACE_TURN	nor a look at the turns of the owners
+ *   GRACE,NO_GRACE_HELD	nor at who holds the ordinary lock
+ *   GRACE,LATE_HELD	who takes the ordinary lock says so after it has looked at what it uses
+ */
+#ifndef THREADS
+#define THREADS 2
+#endif
+#if THREADS > 2 || defined(GRACE)
+#define ROUNDS 2
+#else
+#define ROUNDS 3
+#endif
+
+#define OWNER 0	/* 1 + the thread it is biased to, 0: none */
+#define HELD 1	/* odd: the holder holds the ordinary lock */
+#define DATA 2	/* written inside */
+#define TURN 3	/* of the first seat, and so on: odd: it is inside, or about to look */
+#define VARS (TURN + THREADS)
+
+#ifdef ONE_TURN
+#define TURN_OF(t) TURN
+#else
+#define TURN_OF(t) (TURN + (t))
+#endif
+
+byte memory[VARS];
+chan buffer[THREADS] = [4] of { byte, byte };
+
+bool word = false;	/* the ordinary lock; its queue of sleepers is a futex's own business */
+byte inside = 0, sections = 0, ended = 0;
+#ifdef GRACE
+bool replaced = false, freed = false;
+#endif
+
+/* A store of one's own that is still in the buffer is seen before memory. */
+inline load(var, to)
+{
+	d_step {
+		if
+		:: buffer[me]??[eval(var), any] -> to = mine[var]
+		:: else -> to = memory[var]
+		fi;
+		any = 0
+	}
+}
+
+inline store(var, value)
+{
+	atomic { buffer[me]!var, value; mine[var] = value }
+}
+
+proctype drain(byte whose)
+{
+	byte var, value;
+
+end:	do
+	:: d_step { buffer[whose]?var, value -> memory[var] = value; var = 0; value = 0 }
+	od
+}
+
+inline membarrier()
+{
+	empty(buffer[0]);
+	empty(buffer[1])
+#if THREADS > 2
+	; empty(buffer[2])
+#endif
+}
+
+/* u_biased_enter() */
+inline enter()
+{
+	got = false;
+	load(OWNER, owner);
+	if
+	:: owner == me + 1 ->
+		load(TURN_OF(me), before);
+		if
+		:: before % 2 == 0 ->
+			store(TURN_OF(me), before + 1);
+#ifndef NO_RECHECK
+			load(OWNER, owner);
+#endif
+			if
+			:: owner == me + 1 -> got = true
+			:: else -> store(TURN_OF(me), before + 2)
+			fi
+		:: else
+		fi;
+		before = 0
+	:: else
+	fi;
+	owner = 0
+}
+
+inline leave()
+{
+	load(TURN_OF(me), before);
+	store(TURN_OF(me), before + 1);
+	before = 0
+}
+
+inline take_bias_away()
+{
+#ifndef KEEP_OWNER
+	store(OWNER, 0);
+#endif
+#ifndef NO_BARRIER
+	empty(buffer[me]);
+	membarrier();
+#endif
+#ifndef NO_WAIT
+	before = memory[TURN_OF(owner - 1)];
+	if
+	:: before % 2 != 0 -> memory[TURN_OF(owner - 1)] != before
+	:: else
+	fi;
+	before = 0;
+#endif
+#ifdef KEEP_OWNER
+	store(OWNER, 0)
+#else
+	skip
+#endif
+}
+
+inline say_held()
+{
+	load(HELD, before);
+	store(HELD, before + 1);
+	before = 0
+}
+
+/* Has just taken `word`. */
+inline become_holder()
+{
+	load(OWNER, owner);
+	if
+	:: owner != 0 -> take_bias_away()
+	:: else
+	fi;
+	owner = 0;
+#ifdef LATE_HELD
+	old = !replaced;
+#endif
+	say_held();
+	if
+	:: store(OWNER, me + 1)
+	:: true
+	fi;
+	got = true
+}
+
+/* u_biased_try_slow() */
+inline try_slow()
+{
+	load(OWNER, owner);
+	if
+	:: owner != 0 && memory[TURN_OF(owner - 1)] % 2 != 0
+#ifdef TRY_OWNER
+	:: owner != 0 && memory[TURN_OF(owner - 1)] % 2 == 0 && !word -> got = true; word = true
+#endif
+	:: else ->
+		owner = 0;
+		if
+		:: atomic { !word -> word = true }; become_holder()
+		:: word
+		fi
+	fi;
+	owner = 0
+}
+
+inline drop()
+{
+	load(OWNER, owner);
+	load(HELD, before);
+	if
+#ifdef NO_HELD
+	:: owner == me + 1 -> leave()
+#else
+	:: owner == me + 1 && before % 2 == 0 -> leave()
+#endif
+#ifndef NO_LOST
+	:: owner != me + 1 && before % 2 == 0 -> leave()
+#endif
+	:: else ->
+		store(HELD, before + 1);
+		empty(buffer[me]);
+		word = false
+	fi;
+	owner = 0;
+	before = 0
+}
+
+inline use()
+{
+	inside++;
+#ifdef GRACE
+	old = (old || !replaced);
+	assert(!(old && freed));
+	old = false;
+#else
+	assert(inside == 1);
+	load(DATA, before);
+	assert(before == sections);
+	store(DATA, before + 1);
+	before = 0;
+	sections++;
+#endif
+	inside--
+}
+
+proctype thread(byte me)
+{
+	byte mine[VARS];
+	byte owner, before, any, round;
+	bool got;
+#ifdef GRACE
+	bool old;
+#endif
+
+	round = me / 2;		/* the third comes once less */
+	do
+	:: round < ROUNDS ->
+		round++;
+		enter();
+		if
+		:: got
+		:: !got -> atomic { !word -> word = true }; become_holder()
+		:: !got -> try_slow()
+		fi;
+		if
+		:: got -> use(); drop(); got = false
+		:: else
+		fi
+	:: else -> break
+	od;
+	ended++
+}
+
+#ifdef GRACE
+inline wait_odd(var)
+{
+	seen = memory[var];
+	if
+	:: seen % 2 != 0 -> memory[var] != seen
+	:: else
+	fi;
+	seen = 0
+}
+
+/* u_biased_grace_begin() and u_biased_grace(): every seat, then who holds the ordinary lock. */
+active proctype grace()
+{
+	byte seen;
+
+	replaced = true;
+#ifndef NO_GRACE_BARRIER
+	membarrier();
+#endif
+#ifndef NO_GRACE_TURN
+	wait_odd(TURN_OF(0));
+	wait_odd(TURN_OF(1));
+#if THREADS > 2
+	wait_odd(TURN_OF(2));
+#endif
+#endif
+#ifndef NO_GRACE_HELD
+	wait_odd(HELD);
+#endif
+	freed = true
+}
+#endif
+
+init
+{
+	byte t;
+
+	atomic {
+		for (t : 0 .. THREADS - 1) {
+			run thread(t);
+			run drain(t)
+		}
+	}
+	ended == THREADS;
+	membarrier();
+#ifndef GRACE
+	assert(memory[DATA] == sections);
+#endif
+	assert(!word && inside == 0)
+}

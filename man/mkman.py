@@ -26,7 +26,7 @@ import subprocess
 import sys
 
 SECTIONS = ('Ownership', 'Return', 'Context', 'Ordering', 'Since', 'Spec')
-TOOLS = 'viaductd vi_fabric vi_info vi_lat vi_bw vi_rate vi_scale vi_stat vi_cp'.split()
+TOOLS = 'viaductd vi_fabric vi_info vi_lat vi_bw vi_rate vi_scale vi_stages vi_stat vi_cp'.split()
 
 
 class Bad(Exception):

@@ -28,6 +28,7 @@
 #include "port.h"
 #include "u_lock.h"
 #include "u_out.h"
+#include "u_trace.h"
 #include "vi_core.h"
 #include "vi_provider.h"
 #include "w_ctl.h"
@@ -276,6 +277,7 @@ static inline uint32_t nvi_bell(struct nvi_chan *ch)
 static inline void nvi_ring(struct nvi_chan *ch)
 {
 	atomic_fetch_add_explicit(&ch->nic->rung, 1, memory_order_relaxed);
+	U_TRACE(bell_rung, ch, ch->bell_bits);
 	port_peer_db_ring(ch->port, ch->bell_bits);
 }
 

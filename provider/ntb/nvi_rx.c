@@ -153,6 +153,7 @@ static void rx_send(struct nvi_chan *ch, const struct rx_slot *s)
 		fail_message(ch, s, W_ERR_RECV_DESC, VIP_STATUS_OP_RECEIVE, false, 0);
 		return;
 	}
+	U_TRACE(payload_copied, ch, s->frag);
 	if (s->flags & W_F_LAST) {
 		uint32_t status = VIP_STATUS_OP_RECEIVE;
 
@@ -258,6 +259,7 @@ static void rx_write(struct nvi_chan *ch, const struct rx_slot *s)
 		return;
 	}
 	place_write(ch, s, dst);
+	U_TRACE(payload_copied, ch, s->frag);
 	m->done += s->frag;
 	if (!(s->flags & W_F_LAST))
 		return;
@@ -426,6 +428,7 @@ static void rx_read_response(struct nvi_chan *ch, const struct rx_slot *s)
 	}
 	if (m->status == 0 && scatter(&m->sg, s) != 0)
 		m->status = VIP_STATUS_PROTECTION_ERROR;
+	U_TRACE(payload_copied, ch, s->frag);
 	if (s->flags & W_F_LAST)
 		end_read_response(ch);
 }
@@ -447,6 +450,7 @@ static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
 	uint64_t word;
 	bool in_ring;
 
+	U_TRACE(slot_seen, ch, n);
 	/* One load each: the peer may change the slot. */
 	memcpy(&word, &slot->head, sizeof(word));
 	__asm__ volatile("" : "+r"(word));
@@ -479,6 +483,7 @@ static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
 		memcpy(wqe->at, slot->data, W_HEAD_INLINE);
 		u_copy_small(wqe->at + W_HEAD_INLINE, slot->more, frag - W_HEAD_INLINE);
 	}
+	U_TRACE(payload_copied, ch, frag);
 	wqe->imm = arg;
 	rq->next++;
 	ch->vi->counters.MessagesReceived++;

@@ -310,8 +310,10 @@ static void publish(struct nvi_chan *ch, struct w_slot *line, const uint8_t *mor
 	if (more_len > 0)
 		u_out_copy(&ch->out, slot->more, more, more_len);
 	u_out_copy(&ch->out, slot, line, offsetof(struct w_slot, head.seq));
+	U_TRACE(payload_written, ch, ch->tx_seq);
 	u_out_fence(&ch->out);
 	u_out_store32(&ch->out, &slot->head.seq, w_seq(ch->tx_seq));
+	U_TRACE(slot_published, ch, ch->tx_seq);
 	ch->ring_after[ch->tx_seq & ch->out_mask] = cursor;
 	ch->ring_cursor = cursor;
 	ch->tx_seq++;
@@ -480,10 +482,12 @@ static inline void publish_short(struct nvi_chan *ch, struct w_slot *slot, uint8
 {
 	uint64_t word = W_WHAT(op, flags | W_F_FIRST | W_F_LAST) | (uint64_t)imm << 32;
 
+	U_TRACE(payload_written, ch, ch->tx_seq);
 	memcpy(&slot->head, &word, sizeof(word));
 	word = length | (uint64_t)w_seq(ch->tx_seq) << 32;
 	/* A: payload and header before the sequence, which goes with the length in one store. */
 	__atomic_store_n((uint64_t *)(void *)&slot->head.frag, word, __ATOMIC_RELEASE);
+	U_TRACE(slot_published, ch, ch->tx_seq);
 	ch->ring_after[ch->tx_seq & ch->out_mask] = ch->ring_cursor;
 	ch->tx_seq++;
 	if (flags & W_F_ACK)

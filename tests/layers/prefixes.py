@@ -8,9 +8,9 @@ import sys
 def symbols(library):
     out = subprocess.run(["nm", "--extern-only", "--defined-only", "--format=posix", library],
                          check=True, capture_output=True, text=True).stdout
-    # Member headers end in a colon; double underscores belong to compiler and sanitizers.
+    # Member headers end in a colon; underscores belong to compiler, sanitizers and <sys/sdt.h>.
     names = [line.split()[0] for line in out.splitlines() if line and not line.endswith(":")]
-    return sorted({name for name in names if not name.startswith("__")})
+    return sorted({name for name in names if not name.startswith(("__", "_.stapsdt"))})
 
 
 def main():

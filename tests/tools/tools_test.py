@@ -5,7 +5,7 @@
   tools_test.py [CLASS[.METHOD]...]
 
 The programs are named by the variables VI_INFO VI_STAT VI_LAT VI_BW VI_RATE VI_SCALE
-VI_FABRIC VIADUCTD.  Every test runs a fabric of its own name, with agents that are children of the test, so tests run side by side.
+VI_STAGES VI_FABRIC VIADUCTD.  Every test runs a fabric of its own name, with agents that are children of the test, so tests run side by side.
 """
 import csv
 import io
@@ -23,7 +23,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TOOLS = {name: os.environ.get(name.upper(), name)
-         for name in ('vi_info', 'vi_stat', 'vi_lat', 'vi_bw', 'vi_rate', 'vi_scale')}
+         for name in ('vi_info', 'vi_stat', 'vi_lat', 'vi_bw', 'vi_rate', 'vi_scale',
+                      'vi_stages')}
 PERF = ('vi_lat', 'vi_bw', 'vi_rate')
 AGENT = os.environ.get('VIADUCTD', 'viaductd')
 VI_FABRIC = os.environ.get('VI_FABRIC', 'vi_fabric')
@@ -280,6 +281,13 @@ class Usage(unittest.TestCase):
                      ['-s', '0'], ['-s', '4k,'], ['-D', '0'], ['-D', 'nan'], ['--agent', '0'],
                      ['--agent', 'x'], ['--timeout', '-1']):
             self.usage_error('vi_scale', *args)
+
+    def test_stages(self):
+        for args in (['--size', '0'], ['-s', '2M'], ['-s', 'x'], ['-n', '199'], ['-n', '1k'],
+                     ['--hosts', 'a'], ['--hosts', 'a,'], ['--hosts', 'a,b,c'], ['--pin', '0'],
+                     ['--pin', 'a,b'], ['--clock', 'sun'], ['--timeout', '0'], ['-t', 'x'],
+                     ['--size']):
+            self.usage_error('vi_stages', *args)
 
     def test_out_is_tried_first(self):
         out = run('vi_lat', '--out', '/nonexistent/file', '-q', env=self.env)
@@ -921,6 +929,64 @@ class Stat(FabricCase):
     def sent(self):
         doc = json.loads(self.ok('vi_stat', '--json').stdout)
         return sum(c['counters']['messages_sent'] for c in doc['clients'])
+
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, 'needs two processors')
+class Stages(FabricCase):
+    hosts = 2
+    POINTS = ['post entered', 'payload written', 'slot published', 'slot seen', 'payload copied',
+              'completion written', 'completion taken']
+
+    def check_stages(self, *args, size=4):
+        for _ in range(5):  # where others are busy too, the engine may take in all of them
+            doc = json.loads(self.ok('vi_stages', '--json', '-n', '1000', '--size', str(size),
+                                     *args).stdout)
+            if doc['messages'] > 0:
+                break
+        self.assertEqual((doc['schema'], doc['schema_version'], doc['tool'], doc['size_bytes']),
+                         ('viaduct.stages', 1, 'vi_stages', size))
+        self.assertEqual([s['stage'] for s in doc['stages']],
+                         [f'{a} -> {b}' for a, b in zip(self.POINTS, self.POINTS[1:])])
+        # Of each 100 rounds the first 10 do not count.
+        self.assertEqual(doc['messages'] + doc['left_out'], 900)
+        self.assertGreater(doc['messages'], 0)
+        self.assertGreater(doc['stamp_ns'], 0)
+        self.check_sums(doc)
+        return doc
+
+    def check_sums(self, doc):
+        """Means add up, and the stages hold most of the time that the program's clock shows."""
+        parts = sum(s['mean_ns'] for s in doc['stages'])
+        self.assertAlmostEqual(parts / doc['whole']['mean_ns'], 1, places=3)
+        for row in [*doc['stages'], doc['whole'], doc['turn']]:
+            self.assertLessEqual(row['p10_ns'], row['p50_ns'])
+            self.assertLessEqual(row['p50_ns'], row['p90_ns'])
+            self.assertLessEqual(0, row['without_stamp_ns'])
+            self.assertLessEqual(row['without_stamp_ns'], max(row['p50_ns'], 0))
+        self.assertGreater(doc['half_round_trip_stamped_ns'], 0.3 * doc['whole']['p10_ns'])
+        self.assertGreater(doc['half_round_trip_ns'], 0)
+
+    def test_between_hosts(self):
+        doc = self.check_stages('--hosts', 'host0,host1')
+        self.assertEqual(doc['placement']['hosts'], ['host0', 'host1'])
+        self.assertEqual(len(set(doc['placement']['pinned_cpus'])), 2)
+
+    def test_one_host_and_the_systems_clock(self):
+        doc = self.check_stages('--clock', 'monotonic')
+        self.assertEqual((doc['clock'], doc['ns_per_tick']), ('monotonic', 1.0))
+
+    def test_sizes(self):
+        for size in (1, 64, 4096, 300000): # a line, two, the ring, several slots
+            with self.subTest(size=size):
+                self.check_stages(size=size)
+
+    def test_table(self):
+        out = self.ok('vi_stages', '--unpinned', '-n', '200').stdout
+        self.assertEqual(len(re.findall(r'(?m)^[^#].* -> .*(?: +-?\d+\.\d){4}$', out)), 8)
+        self.assertIn('a stamp takes', out)
+
+    def test_failure_is_told(self):
+        self.assertIn('nohost', self.fails('vi_stages', '--hosts', 'host0,nohost'))
 
 
 # ---- on two and three hosts ----

@@ -26,6 +26,7 @@
 #include "u_biased.h"
 #include "u_idtab.h"
 #include "u_lock.h"
+#include "u_trace.h"
 #include "vipl.h"
 #include "vipl_ext.h"
 
@@ -354,6 +355,7 @@ static inline int vi_wq_pop(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out)
 		return 0;
 	wqe = vi_wqe(wq, wq->head++);
 	*desc_out = wqe->desc;
+	U_TRACE(completion_taken, wqe->desc, wqe->length);
 	return u_unlikely(wqe->status & VIP_STATUS_ERROR_MASK) ? 2 : 1;
 }
 

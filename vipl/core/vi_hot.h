@@ -160,6 +160,7 @@ static inline void vi_wq_write_back(const struct vi_wq *wq, const struct vi_wqe 
 	}
 	/* A: a program that polls Status sees data, Length and ImmediateData with it. */
 	__atomic_store_n(&desc->CS.Status, wqe->status, __ATOMIC_RELEASE);
+	U_TRACE(completion_written, desc, wqe->status);
 }
 
 void vi_wq_announce_cq(struct vi_wq *wq);
@@ -265,10 +266,12 @@ static inline bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const st
 static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	_Atomic uint32_t *turn = u_biased_take_kept(&vi->tx_lock);
+	_Atomic uint32_t *turn;
 	struct vi_look look, kept;
 	int err = -EINVAL;
 
+	U_TRACE(post_entered, vi, desc);
+	turn = u_biased_take_kept(&vi->tx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		err = vi_look(&vi->sq, false, desc, handle, &look);
 		if (u_unlikely(err != 0)) {

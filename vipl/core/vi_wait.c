@@ -67,7 +67,9 @@ static int sleep_until(struct vi_nic *nic, int (*try)(void *), void *arg, int64_
 		if (u_time_left(deadline) == 0)
 			return 0;
 		atomic_fetch_add_explicit(&nic->sleeps, 1, memory_order_relaxed);
+		U_TRACE(sleep_begins, nic, ticket);
 		ops->sleep(nic, ticket, sooner(deadline, u_now_ns() + cap));
+		U_TRACE(sleep_ended, nic, ticket);
 		cap = sooner(cap * 2, SLEEP_MOST_NS);
 	}
 }

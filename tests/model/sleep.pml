@@ -7,8 +7,12 @@
  * vi_wait.c).  It may leave at any round by its deadline, or compute ever after; the engine
  * then serves alone.  Slots before the last complete no descriptor, so nobody is told of
  * them.  The peer's processor has a store buffer, and so has the thread of ours that
- * publishes `rx_seq` or `tx_waiting`.  With -DCREDIT that thread sends through a ring
- * of one slot, and the peer returns credit; otherwise the peer sends slots.
+ * publishes `rx_seq` or `tx_waiting` and the completion; the queue's lock is biased, so that
+ * dropping it empties no buffer (the lock itself is in biased.pml).  Who waits looks for the
+ * completion without that lock, as at a completion queue.  With -DCREDIT that thread sends
+ * through a ring of one slot, and the peer returns credit; otherwise the peer sends slots.  With
+ * -DINLINE too, a descriptor is complete when it is out, and the credit of the last is nobody's
+ * concern; otherwise it is complete when the peer has acknowledged it.
  *
  * With -DTWO a second thread sleeps until it is told, whether the first one stays or not.
  * Memory is then sequentially consistent and each pass of a thread (arming, scanning,
@@ -31,11 +35,13 @@
  *   NO_LEAVE_KICK	the last sleeper leaves without waking the engine
  *   COUNT_EARLY	arming counts a channel as armed before it has looked once more
  *   LATE_TICKET	the ticket is taken after arming
+ *   NO_COMPLETE_FENCE	without membarrier: no fence between a completion and the look for waiters
  *   NO_ANNOUNCE	who completes a descriptor does not wake those who wait for it
  */
 #define MESSAGES 2
 #define APPS 2
 #define ENGINE APPS
+#define NOBODY 9
 
 #define AWAKE 0
 #define DEEP 1
@@ -46,10 +52,12 @@ byte visible = 0, buffered = 0;
 byte bell = 0;		/* 0 polled, 1 + the slot waited for; bit 7: credit */
 byte rx_seq = 0;	/* taken in (slots, or tx_credit), as all threads see it */
 byte taken = 0;		/* the same, as the thread that holds vi_lock has it */
-bool done = false;	/* the last descriptor is complete */
-byte waiters = 0;	/* vi_wq.sleepers */
+bool done = false;	/* the last descriptor is complete, as all threads see it */
+bool finished = false;	/* the same, as the thread that holds vi_lock has it */
+byte waiters = 0;	/* vi_cq.sleepers, which are told without the lock of who waits */
 
-bool vi_lock = false;	/* rx_lock or tx_lock */
+bool vi_lock = false;	/* rx_lock or tx_lock, a biased lock */
+byte last = NOBODY;	/* who held it last: its stores may still be in its buffer */
 bool chan_lock = false;
 bool armed = false, armed_credit = false;
 byte armed_slot = 0;
@@ -63,8 +71,26 @@ bool park_current = false;	/* nor was engine_park bumped */
 byte posted = 0, sent = 0;
 bool waiting = false;		/* tx_waiting, as the holder of vi_lock has it */
 bool tx_waiting = false;	/* as all see it */
-#define TX_WAITING tx_waiting
 #define W_CREDIT 128
+#endif
+
+/* When the last descriptor completes: as it goes out, or with the peer's acknowledgement. */
+#ifdef INLINE
+#define OVER (sent == MESSAGES)
+#define WAITS (sent < posted)
+#else
+#define OVER (taken == MESSAGES)
+#define WAITS (taken < posted)
+#endif
+
+/* A thread sees its own stores at once. */
+#define RX_SEQ (last == me -> taken : rx_seq)
+#define DONE (last == me -> finished : done)
+#ifdef CREDIT
+#define TX_WAITING (last == me -> waiting : tx_waiting)
+#define DRAINED (rx_seq == taken && done == finished && tx_waiting == waiting)
+#else
+#define DRAINED (rx_seq == taken && done == finished)
 #endif
 
 #ifdef NO_CREDIT_BIT
@@ -75,13 +101,13 @@ bool tx_waiting = false;	/* as all see it */
 
 #ifdef CREDIT
 #define READY (TX_WAITING)
-#define CAME (TX_WAITING && (visible != rx_seq || MISSES_CREDIT))
+#define CAME (TX_WAITING && (visible != RX_SEQ || MISSES_CREDIT))
 #else
-#define READY (visible > rx_seq)
+#define READY (visible > RX_SEQ)
 #ifdef NO_STALE
-#define CAME (visible > rx_seq)
+#define CAME (visible > RX_SEQ)
 #else
-#define CAME (visible > rx_seq || rx_seq != armed_slot)
+#define CAME (visible > RX_SEQ || RX_SEQ != armed_slot)
 #endif
 #endif
 
@@ -95,15 +121,26 @@ bool tx_waiting = false;	/* as all see it */
  * Taking a lock and the first step under it are one step, as are the last and
  * dropping it: nothing that may come between them makes a difference.
  */
-inline take(l)
+
+/*
+ * Dropping vi_lock is a store like any other: another thread finds it free when what was
+ * stored before has reached memory.  Nothing but that empties the buffer.
+ */
+#define FREE (!vi_lock && (last == me || DRAINED))
+
+inline drop()
 {
-	atomic { !l -> l = true }
+#ifdef TWO
+	drain_own();
+#endif
+	vi_lock = false
 }
 
-/* Our own store buffer: rx_seq and tx_waiting reach the others. */
+/* The store buffer of who held vi_lock last: all it stored reaches the others. */
 inline drain_own()
 {
-	rx_seq = taken
+	rx_seq = taken;
+	done = finished
 #ifdef CREDIT
 	; tx_waiting = waiting
 #endif
@@ -112,6 +149,18 @@ inline drain_own()
 inline raise()
 {
 	d_step { current[0] = false; current[1] = false; current[ENGINE] = false }
+}
+
+/* The same by a thread of ours: a locked operation, behind all it stored. */
+inline wake()
+{
+	d_step {
+		if
+		:: last == me -> drain_own()
+		:: else
+		fi;
+		current[0] = false; current[1] = false; current[ENGINE] = false
+	}
 }
 
 inline kick()
@@ -124,7 +173,7 @@ inline kick()
 		:: else
 		fi;
 		if
-		:: yes -> raise()
+		:: yes -> wake()
 		:: !yes && seen != AWAKE ->
 			d_step {
 				yes = (deep == seen);
@@ -134,7 +183,7 @@ inline kick()
 				fi
 			};
 			if
-			:: yes && seen == DEEP -> raise()
+			:: yes && seen == DEEP -> wake()
 			:: yes && seen == PARKED -> park_current = false
 			:: else
 			fi
@@ -179,11 +228,14 @@ inline disarm()
 inline complete()
 {
 	if
-	:: taken == MESSAGES -> STEP {
-		done = true;
+	:: OVER -> STEP {
+		finished = true;
+#if defined(TWO) || defined(FENCES) && !defined(NO_COMPLETE_FENCE)
+		d_step { drain_own() };
+#endif
 #ifndef NO_ANNOUNCE
 		if
-		:: waiters != 0 -> raise()
+		:: waiters != 0 -> wake()
 		:: else
 		fi
 #endif
@@ -210,7 +262,7 @@ inline tx_run()
 		:: posted > sent && sent == taken -> sent++
 		:: else
 		fi;
-		waiting = (taken < posted)
+		waiting = WAITS
 	}
 }
 #endif
@@ -227,8 +279,9 @@ inline poke()
 #endif
 		atomic {
 			if
-			:: !vi_lock && visible > taken ->
+			:: FREE && visible > taken ->
 				vi_lock = true;
+				last = me;
 				mine = true;
 				moved = true;
 #ifdef CREDIT
@@ -250,14 +303,19 @@ inline poke()
 	:: mine ->
 #ifdef CREDIT
 		disarm();
+#ifndef INLINE
 		complete();
+#endif
 		tx_run();
+#ifdef INLINE
+		complete();
+#endif
 #else
 		complete();
 		own_fence();
 		disarm();
 #endif
-		d_step { drain_own(); vi_lock = false; mine = false }
+		d_step { drop(); mine = false }
 	:: else
 	fi
 	}
@@ -277,7 +335,7 @@ inline arm_polled()
 #ifdef CREDIT
 				credit = TX_WAITING
 #else
-				armed_slot = rx_seq
+				armed_slot = RX_SEQ
 #endif
 			:: else -> yes = false
 			fi
@@ -398,11 +456,7 @@ active proctype drain()
 enddrain:
 	do
 	:: d_step { buffered > 0 -> visible++; buffered-- }
-#ifdef CREDIT
-	:: d_step { tx_waiting != waiting || rx_seq != taken -> drain_own() }
-#else
-	:: d_step { rx_seq != taken -> drain_own() }
-#endif
+	:: d_step { !DRAINED -> drain_own() }
 	od
 }
 #endif
@@ -410,26 +464,34 @@ enddrain:
 #ifdef CREDIT
 inline post()
 {
-	take(vi_lock);
+	atomic { FREE -> vi_lock = true; last = me };
 	posted++;
 	if
-	:: sent != taken && visible > taken -> taken = visible; disarm(); complete()
+	:: sent != taken && visible > taken ->
+		taken = visible;
+		disarm();
+#ifndef INLINE
+		complete()
+#endif
 	:: else
 	fi;
 	tx_run();
+#ifdef INLINE
+	complete();
+#endif
 #ifndef NO_POST_DISARM
 	if
 	:: waiting -> own_fence(); disarm()
 	:: else
 	fi;
 #endif
-	d_step { drain_own(); vi_lock = false }
+	d_step { drop() }
 }
 #endif
 
 proctype app(byte me)
 {
-	bool mine, moved, came, hit, work, yes, credit, last;
+	bool mine, moved, came, hit, work, yes, credit, left;
 	byte seen;
 
 #ifdef CREDIT
@@ -448,6 +510,9 @@ proctype app(byte me)
 	:: true
 	fi;
 	waiters++;
+#if !defined(NO_WAIT_BARRIER) && !defined(FENCES)
+	d_step { visible = visible + buffered; buffered = 0; drain_own() };
+#endif
 	do
 	:: true ->
 		do			/* nvi_arm() */
@@ -464,17 +529,17 @@ proctype app(byte me)
 		od;
 		moved = false;
 		if			/* try() */
-		:: done -> break
+		:: DONE -> break
 		:: else
 		fi;
 		poke();
 		if
-		:: done -> break
+		:: DONE -> break
 		:: else
 		fi;
 		scan();			/* nvi_progress() */
 		if
-		:: done -> break
+		:: DONE -> break
 		:: else
 		fi;
 		moved = false;
@@ -498,16 +563,16 @@ proctype app(byte me)
 #endif
 			fi
 		fi;
-		d_step { sleepers--; last = (sleepers == 0) };
+		d_step { sleepers--; left = (sleepers == 0) };
 		scan();
 		moved = false;
 #ifndef NO_LEAVE_KICK
 		if
-		:: last -> last = false; kick()
+		:: left -> left = false; kick()
 		:: else
 		fi
 #else
-		last = false
+		left = false
 #endif
 	od;
 	waiters--;
@@ -517,10 +582,10 @@ out:	skip
 proctype engine()
 {
 	bool mine, moved, came, hit, work, yes, credit;
-	byte seen;
+	byte me = ENGINE, seen;
 
 	do
-	:: taken == MESSAGES -> break
+	:: OVER -> break
 	:: else ->
 		if
 		:: sleepers != 0 ->	/* engine_park() */
@@ -534,7 +599,7 @@ proctype engine()
 #endif
 			   :: else ->
 				if
-				:: true -> !park_current || taken == MESSAGES
+				:: true -> !park_current || OVER
 #ifndef TWO
 				:: true
 #endif
@@ -558,7 +623,7 @@ proctype engine()
 #endif
 					:: else ->
 						if
-						:: true -> !current[ENGINE] || taken == MESSAGES
+						:: true -> !current[ENGINE] || OVER
 #ifndef TWO
 						:: true
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The wake-up handshake of provider/ntb/nvi_arm.c and nvi_engine.c: slots, doorbells and the
- * polling thread.  Threads that sleep, and credit, are in sleep.pml.
+ * polling thread.  Threads that sleep, credit, and the receivers' own store buffers are in sleep.pml.
  *
  * One sender, two receivers in one process: the application, which polls and
  * may stop polling at any moment, and the engine, which arms and sleeps.  The

@@ -91,34 +91,42 @@ static inline void u_trace_add(enum u_trace_point point, uint64_t word)
 
 #elif defined(U_TRACE_PROBES)
 
+/* Where an argument may lie.  Given the choice clang would put all of them on the stack. */
+#if defined(__clang__)
+#define U_TRACE_AT "nr"
+#else
+#define U_TRACE_AT "nor"
+#endif
+
 /*
  * The note is what <sys/sdt.h> would make.  That header is not used, because the compiler takes
  * the length of its text for the length of code, and no longer inlines what contains it.
  */
 #define U_TRACE(point, a, b)                                                                       \
-	__asm__ inline("990:	nop\n"                                                                \
-		       ".pushsection .note.stapsdt, \"\", \"note\"\n"                              \
-		       ".balign 4\n"                                                               \
-		       ".4byte 992f - 991f, 994f - 993f, 3\n"                                      \
-		       "991:	.asciz \"stapsdt\"\n"                                                 \
-		       "992:	.balign 4\n"                                                          \
-		       "993:	.8byte 990b, _.stapsdt.base, 0\n"                                     \
-		       ".asciz \"viaduct\"\n"                                                      \
-		       ".asciz \"" #point "\"\n"                                                   \
-		       ".asciz \"%c[as]@%[ar] %c[bs]@%[br]\"\n"                                    \
-		       "994:	.balign 4\n"                                                          \
-		       ".popsection\n"                                                             \
-		       ".ifndef _.stapsdt.base\n"                                                  \
-		       ".pushsection .stapsdt.base, \"aG\", \"progbits\", "                        \
-		       ".stapsdt.base, comdat\n"                                                   \
-		       ".weak _.stapsdt.base\n"                                                    \
-		       ".hidden _.stapsdt.base\n"                                                  \
-		       "_.stapsdt.base:	.space 1\n"                                                \
-		       ".size _.stapsdt.base, 1\n"                                                 \
-		       ".popsection\n"                                                             \
-		       ".endif\n"                                                                  \
-		       :                                                                           \
-		       : [ar] "nor"(a), [as] "n"(sizeof(a)), [br] "nor"(b), [bs] "n"(sizeof(b)))
+	__asm__ inline(                                                                            \
+		"990:	nop\n"                                                                       \
+		".pushsection .note.stapsdt, \"\", \"note\"\n"                                     \
+		".balign 4\n"                                                                      \
+		".4byte 992f - 991f, 994f - 993f, 3\n"                                             \
+		"991:	.asciz \"stapsdt\"\n"                                                        \
+		"992:	.balign 4\n"                                                                 \
+		"993:	.8byte 990b, _.stapsdt.base, 0\n"                                            \
+		".asciz \"viaduct\"\n"                                                             \
+		".asciz \"" #point "\"\n"                                                          \
+		".asciz \"%c[as]@%[ar] %c[bs]@%[br]\"\n"                                           \
+		"994:	.balign 4\n"                                                                 \
+		".popsection\n"                                                                    \
+		".ifndef _.stapsdt.base\n"                                                         \
+		".pushsection .stapsdt.base, \"aG\", \"progbits\", "                               \
+		".stapsdt.base, comdat\n"                                                          \
+		".weak _.stapsdt.base\n"                                                           \
+		".hidden _.stapsdt.base\n"                                                         \
+		"_.stapsdt.base:	.space 1\n"                                                       \
+		".size _.stapsdt.base, 1\n"                                                        \
+		".popsection\n"                                                                    \
+		".endif\n"                                                                         \
+		:                                                                                  \
+		: [ar] U_TRACE_AT(a), [as] "n"(sizeof(a)), [br] U_TRACE_AT(b), [bs] "n"(sizeof(b)))
 
 #else
 

@@ -101,7 +101,8 @@ static inline void u_copy_ahead(uint8_t *dst, const uint8_t *src, size_t n)
 	for (; n > U_COPY_BLOCK; n -= U_COPY_BLOCK) {
 		size_t next = n - U_COPY_BLOCK;
 
-		u_prefetch_write_span(dst + U_COPY_BLOCK, next < U_COPY_BLOCK ? next : U_COPY_BLOCK);
+		u_prefetch_write_span(dst + U_COPY_BLOCK,
+				      next < U_COPY_BLOCK ? next : U_COPY_BLOCK);
 		memcpy(dst, src, U_COPY_BLOCK);
 		dst += U_COPY_BLOCK;
 		src += U_COPY_BLOCK;

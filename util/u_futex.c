@@ -104,10 +104,15 @@ bool u_membarrier_private_available(void)
 
 void u_membarrier_private(void)
 {
-	/* Registered once and for ever, and what is registered cannot fail. */
-	if (u_unlikely(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)) {
-		private_register();
-		if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
-			abort();
-	}
+	static const struct timespec drained = { .tv_nsec = 10000000 };
+
+	if (u_likely(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0))
+		return;
+	/*
+	 * Registered once and for ever, so only a sandbox that was entered since can forbid it.
+	 * Then wait longer than any processor keeps a store to itself.
+	 */
+	if (!private_register() ||
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+		nanosleep(&drained, NULL);
 }

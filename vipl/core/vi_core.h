@@ -132,7 +132,8 @@ enum vi_access {
 };
 
 struct vi_region {
-	_Alignas(U_LINE) _Atomic uint32_t handle; /* 0 while free; stored last to register, first to deregister */
+	_Alignas(U_LINE) _Atomic uint32_t
+		handle;		 /* 0 while free; stored last to register, first to deregister */
 	_Atomic uint32_t rights; /* mask of enum vi_access */
 	_Atomic uint64_t base;
 	_Atomic uint64_t length;
@@ -248,16 +249,16 @@ struct vi_wqe {
 	 * As long as the epoch is the table's the descriptor needs no other check.
 	 */
 	uint8_t *at;
-	uint64_t epoch;	 /* of the table, before the descriptor's memory was checked */
+	uint64_t epoch; /* of the table, before the descriptor's memory was checked */
 	uint32_t at_len;
 	uint32_t handle; /* of the descriptor's memory */
 	uint32_t length; /* total bytes, as posted (sends) or received */
 	uint32_t status; /* 0 until complete, then what goes into the descriptor */
 	uint32_t imm;
-	uint16_t control; /* as posted */
-	uint16_t segs;	  /* SegCount as posted */
-	uint32_t mark;	  /* the provider's own (e.g. its last slot) */
-	uint32_t first;	  /* the provider's own (e.g. its first slot) */
+	uint16_t control;   /* as posted */
+	uint16_t segs;	    /* SegCount as posted */
+	uint32_t mark;	    /* the provider's own (e.g. its last slot) */
+	uint32_t first;	    /* the provider's own (e.g. its first slot) */
 	uint32_t unused[2]; /* entries are whole lines */
 };
 static_assert(sizeof(struct vi_wqe) == U_LINE, "vi_wqe");
@@ -632,7 +633,8 @@ struct vi_nic {
 	bool fence;		 /* no membarrier: completers fence before they look for sleepers */
 	enum vi_wait_mode wait_mode;
 	_Atomic uint32_t adaptive_polls; /* polls before the first yield; a hint */
-	VIPX_COUNTERS closed; /* sums of VIs that are gone; under lock */
+	_Atomic uint32_t lossy_sleeps;	 /* so many sleeps have a short cap; a hint */
+	VIPX_COUNTERS closed;		 /* sums of VIs that are gone; under lock */
 	void *pool_link;
 };
 

@@ -22,8 +22,7 @@ bool vi_grant_renew(struct vi_grant *g, const struct vi_vi *vi, uint32_t handle)
 static inline bool vi_grant_allows(struct vi_grant *g, const struct vi_vi *vi, uint64_t epoch,
 				   uint32_t handle, uint64_t addr, uint64_t len, uint32_t access)
 {
-	if (u_unlikely(g->handle != handle || g->epoch != epoch) &&
-	    !vi_grant_renew(g, vi, handle))
+	if (u_unlikely(g->handle != handle || g->epoch != epoch) && !vi_grant_renew(g, vi, handle))
 		return false;
 	return (g->rights & access) == access && addr >= g->base && addr <= g->end &&
 	       len <= g->end - addr;
@@ -92,10 +91,9 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 	len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
 	if (!is_recv && u_unlikely(len != out->length || len > vi->max_transfer))
 		return 0;
-	if (u_unlikely(len == 0 ||
-		       !vi_grant_allows(&wq->data_grant, vi, out->epoch,
-					__atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr, len,
-					access)))
+	if (u_unlikely(len == 0 || !vi_grant_allows(&wq->data_grant, vi, out->epoch,
+						    __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED),
+						    addr, len, access)))
 		return 0;
 	out->at = (uint8_t *)(uintptr_t)addr;
 	out->at_len = len;

@@ -12,9 +12,15 @@
 /* A yield that took less found nobody; one that took more met one who does not yield back. */
 #define YIELD_ALONE_NS 1000
 #define YIELD_SHARED_NS 50000
-#define SPIN_POLLS 256u	    /* well below 50 us: then others get their turn */
-#define SLEEP_FIRST_NS INT64_C(1000000)
+#define SPIN_POLLS 256u /* well below 50 us: then others get their turn */
+/*
+ * The first cap on a sleep is longer than a tick: to set the processor's next timer, and to take
+ * it back, costs 10 us each in a virtual machine.  Where wake-ups get lost it is short.
+ */
+#define SLEEP_FIRST_NS INT64_C(16000000)
+#define SLEEP_LOSSY_NS INT64_C(1000000)
 #define SLEEP_MOST_NS INT64_C(256000000)
+#define LOSSY_SLEEPS 64u /* so many are short after one that its cap ended */
 
 static int poll_paused(int (*try)(void *), void *arg, uint32_t count)
 {
@@ -43,6 +49,39 @@ static int64_t sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* A sleep that its cap ended, and for which something had come, was not rung for. */
+static void learn_from_sleep(struct vi_nic *nic, bool capped, bool came)
+{
+	uint32_t lossy = atomic_load_explicit(&nic->lossy_sleeps, memory_order_relaxed);
+
+	if (capped && came)
+		atomic_store_explicit(&nic->lossy_sleeps, LOSSY_SLEEPS, memory_order_relaxed);
+	else if (lossy > 0)
+		atomic_store_explicit(&nic->lossy_sleeps, lossy - 1, memory_order_relaxed);
+}
+
+static int64_t first_cap(const struct vi_nic *nic)
+{
+	return atomic_load_explicit(&nic->lossy_sleeps, memory_order_relaxed) != 0 ? SLEEP_LOSSY_NS
+										   : SLEEP_FIRST_NS;
+}
+
+/* Sleeps once, and tries.  What ended the sleep has been taken in: it does not wait for the arming. */
+static int sleep_once(struct vi_nic *nic, uint32_t ticket, int (*try)(void *), void *arg,
+		      int64_t deadline, int64_t cap)
+{
+	int64_t until = sooner(deadline, u_now_ns() + cap);
+	int got;
+
+	atomic_fetch_add_explicit(&nic->sleeps, 1, memory_order_relaxed);
+	U_TRACE(sleep_begins, nic, ticket);
+	nic->ops->sleep(nic, ticket, until);
+	U_TRACE(sleep_ended, nic, ticket);
+	got = try(arg);
+	learn_from_sleep(nic, until < deadline && u_now_ns() >= until, got != 0);
+	return got;
+}
+
 /*
  * Arm, look once more, sleep.  What comes after the arming ends the sleep, so
  * the cap on its length is only the last defence.
@@ -50,28 +89,23 @@ static int64_t sooner(int64_t a, int64_t b)
 static int sleep_until(struct vi_nic *nic, int (*try)(void *), void *arg, int64_t deadline)
 {
 	const struct vi_provider_ops *ops = nic->ops;
-	int64_t cap = SLEEP_FIRST_NS;
+	int64_t cap = first_cap(nic);
+	int got = 0;
 
-	for (;;) {
+	while (got == 0) {
 		uint32_t ticket = ops->arm(nic);
-		int got = try(arg);
 
-		if (got != 0)
-			return got;
-		if (ops->progress(nic) > 0) {
+		got = try(arg);
+		if (got == 0 && ops->progress(nic) > 0) {
 			got = try(arg);
-			if (got != 0)
-				return got;
-			cap = SLEEP_FIRST_NS;
+			cap = first_cap(nic);
 		}
-		if (u_time_left(deadline) == 0)
-			return 0;
-		atomic_fetch_add_explicit(&nic->sleeps, 1, memory_order_relaxed);
-		U_TRACE(sleep_begins, nic, ticket);
-		ops->sleep(nic, ticket, sooner(deadline, u_now_ns() + cap));
-		U_TRACE(sleep_ended, nic, ticket);
+		if (got != 0 || u_time_left(deadline) == 0)
+			return got;
+		got = sleep_once(nic, ticket, try, arg, deadline, cap);
 		cap = sooner(cap * 2, SLEEP_MOST_NS);
 	}
+	return got;
 }
 
 static int sleep_on(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(void *), void *arg,
@@ -124,6 +158,7 @@ void vi_wait_init(struct vi_nic *nic, enum vi_wait_mode mode)
 {
 	nic->wait_mode = mode;
 	atomic_store_explicit(&nic->adaptive_polls, ADAPTIVE_POLLS, memory_order_relaxed);
+	atomic_store_explicit(&nic->lossy_sleeps, 0, memory_order_relaxed);
 }
 
 static int wait_awake(int (*try)(void *), void *arg, int64_t deadline, uint32_t polls)

@@ -121,7 +121,9 @@ struct nvi_chan {
 	uint32_t grant_pause;	      /* after the last refusal, in writes; */
 	uint32_t grant_skip;	      /* of them still to come without asking */
 	uint32_t grants_held;
-	uint64_t tx_direct; /* bytes stored directly in this run */
+	uint64_t tx_direct;	     /* bytes stored directly in this run */
+	uint32_t write_run;	     /* the last so many messages in slots were writes, */
+	uint32_t write_end;	     /* up to this slot */
 	_Atomic uint32_t tx_waiting; /* something depends on credit or answers: read without lock */
 
 	/* Receiving, under rx_lock. */
@@ -405,7 +407,8 @@ void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum
 
 #define NVI_REVOKE_MS 2000u
 #define NVI_WRITE_NOW_MAX (16u << 20) /* bytes stored while tx_lock is held */
-#define NVI_WRITE_WAIT 4096u /* a write so long rather waits than goes through slots */
+#define NVI_WRITE_WAIT 4096u	      /* a write so long rather waits than goes through slots, */
+#define NVI_WRITE_RUN 8u	      /* and so does one after so many that went there in a row */
 
 /* The other end of a connection may store into a window; under nic->mem_lock. */
 struct nvi_given {

@@ -118,7 +118,10 @@ static void place_outbound(struct nvi_chan *ch, const struct w_geometry *g)
 /* A new connection starts from nothing. Caller holds both locks. */
 static void reset_state(struct nvi_chan *ch)
 {
-	ch->tx_seq = ch->tx_rung = 0;
+	ch->tx_seq = ch->tx_rung = ch->tx_asked = 0;
+	ch->write_run = ch->write_end = 0;
+	ch->tx_direct = 0;
+	atomic_store(&ch->tx_more, false);
 	ch->ring_cursor = ch->ring_freed = 0;
 	memset(&ch->tx, 0, sizeof(ch->tx));
 	memset(&ch->rx, 0, sizeof(ch->rx));

@@ -304,6 +304,17 @@ static struct nvi_grant *grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMEN
 	return covers(g, remote->Data.AddressBits, n) ? g : NULL;
 }
 
+/*
+ * Would the peer's next credit let a write go directly?  Not where writes alternate with short
+ * sends: those would then take turns with the peer.
+ */
+static bool worth_waiting(const struct nvi_chan *ch, uint32_t n)
+{
+	return ch->tx_asked == ch->tx_seq &&
+	       (n >= NVI_WRITE_WAIT ||
+		(ch->write_run >= NVI_WRITE_RUN && ch->write_end == ch->tx_seq));
+}
+
 enum nvi_way nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 {
 	const uint32_t plain = VIP_CONTROL_OP_MASK | VIP_CONTROL_IMMEDIATE | VIP_CONTROL_RESERVED;
@@ -318,8 +329,7 @@ enum nvi_way nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 	if (g == NULL || u_unlikely(nvi_chan_breaks(ch)))
 		return NVI_WAY_SLOTS;
 	if (!all_taken(ch))
-		return wqe->length >= NVI_WRITE_WAIT && ch->tx_asked == ch->tx_seq ? NVI_WAY_WAIT :
-										      NVI_WAY_SLOTS;
+		return worth_waiting(ch, wqe->length) ? NVI_WAY_WAIT : NVI_WAY_SLOTS;
 	if (store(ch, g, wqe, target(g, remote.Data.AddressBits)) != 0)
 		return NVI_WAY_SLOTS;
 	g->uses++;

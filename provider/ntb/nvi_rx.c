@@ -11,7 +11,7 @@
 #include "u_time.h"
 #include "vi_hot.h"
 
-#define RX_AHEAD 2u  /* slots fetched ahead of the one taken */
+#define RX_AHEAD 2u   /* slots fetched ahead of the one taken */
 #define RX_SPAN 4096u /* bytes of the ring asked for at once */
 
 /* A slot, copied and checked. */
@@ -454,7 +454,7 @@ static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
 	/* One load each: the peer may change the slot. */
 	memcpy(&word, &slot->head, sizeof(word));
 	__asm__ volatile("" : "+r"(word));
-	frag = *(const volatile uint32_t *)&slot->head.frag;
+	frag = __atomic_load_n(&slot->head.frag, __ATOMIC_RELAXED);
 	what = (uint32_t)word;
 	arg = (uint32_t)(word >> 32);
 	if (what & W_WHAT(0, W_F_IMM))
@@ -619,7 +619,8 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 	while (taken < budget && vi_state(ch->vi) == VIP_STATE_CONNECTED) {
 		if (!nvi_rx_ready(ch))
 			break;
-		if (u_likely(rx_short(ch, atomic_load_explicit(&ch->rx_seq, memory_order_relaxed)))) {
+		if (u_likely(rx_short(ch,
+				      atomic_load_explicit(&ch->rx_seq, memory_order_relaxed)))) {
 			taken++;
 			if (credit_due(ch))
 				nvi_rx_return_credit(ch);

@@ -17,8 +17,8 @@
 #include "vi_hot.h"
 
 #define TX_BUDGET (1u << 20)
-#define TX_AHEAD 8u	/* slots asked for ahead of the one written */
-#define TX_WHOLE 8192u	/* a message up to this long is one fragment */
+#define TX_AHEAD 8u    /* slots asked for ahead of the one written */
+#define TX_WHOLE 8192u /* a message up to this long is one fragment */
 #define TX_FRAG_MIN 4096u
 #define TX_STREAM 6u /* slots on the way that make it a stream */
 
@@ -91,6 +91,8 @@ static void finish_message(struct nvi_chan *ch, bool inline_only)
 	wqe->mark = ch->tx_seq;
 	if (op == W_OP_READ_REQ)
 		return;
+	if (op == W_OP_WRITE)
+		ch->write_end = ch->tx_seq;
 	ch->vi->counters.MessagesSent++;
 	ch->vi->counters.BytesSent += m->total;
 	if (!m->ack || (ch->level == VIP_SERVICE_RELIABLE_DELIVERY && inline_only))
@@ -147,6 +149,8 @@ static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	m->rdma.length = 0;
 	if (!is_read(wqe)) {
 		m->op = W_OP_WRITE;
+		/* Nothing but writes was sent since the last one? */
+		ch->write_run = ch->tx_seq == ch->write_end ? ch->write_run + 1 : 1;
 		ch->vi->counters.RdmaWrites++;
 		return;
 	}
@@ -393,9 +397,9 @@ static bool tx_fragment(struct nvi_chan *ch)
 	line.head.op = m->op;
 	line.head.flags = fragment_flags(m, last, in_ring);
 	/* One that completes when it is out does not wait for credit, but direct writes do. */
-	if (last && (m->op == W_OP_WRITE || (ch->grants_held != 0 && m->op == W_OP_SEND) ||
-		     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n ||
-				 in_ring))))
+	if (last &&
+	    (m->op == W_OP_WRITE || (ch->grants_held != 0 && m->op == W_OP_SEND) ||
+	     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n || in_ring))))
 		line.head.flags |= W_F_ACK;
 	line.head.reserved = 0;
 	line.head.arg = last ? (m->with_imm ? m->imm : 0) : m->done == 0 ? m->total : 0;
@@ -432,6 +436,7 @@ static uint32_t tx_run(struct nvi_chan *ch)
 	uint64_t end = ch->ring_cursor + TX_BUDGET;
 	bool more = false;
 
+	ch->tx_direct = 0;
 	while (!more && atomic_load_explicit(&ch->break_pending, memory_order_relaxed) == 0 &&
 	       vi_state(ch->vi) == VIP_STATE_CONNECTED) {
 		if (ch->tx.op == 0 && !begin_answer(ch) && !begin_descriptor(ch))
@@ -441,7 +446,6 @@ static uint32_t tx_run(struct nvi_chan *ch)
 		more = ch->ring_cursor >= end;
 	}
 	more = (more || ch->tx_direct >= TX_BUDGET) && work_left(ch);
-	ch->tx_direct = 0;
 	if (more != atomic_load_explicit(&ch->tx_more, memory_order_relaxed))
 		atomic_store_explicit(&ch->tx_more, more, memory_order_relaxed);
 	if (ch->tx_seq != start) {
@@ -558,8 +562,8 @@ static bool send_ring(struct nvi_chan *ch)
 	uint32_t offset, n = wqe->length;
 
 	if (wqe->at == NULL || wqe->segs != 1 || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
-	    n > ch->out_frag_max ||
-	    (n > TX_WHOLE && slots_used(ch) < TX_STREAM) || !may_send_now(ch))
+	    n > ch->out_frag_max || (n > TX_WHOLE && slots_used(ch) < TX_STREAM) ||
+	    !may_send_now(ch))
 		return false;
 	offset = w_ring_place(&cursor, ch->out_ring_bytes, n);
 	if (u_unlikely(cursor - ch->ring_freed > ch->out_ring_bytes))

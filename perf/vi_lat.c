@@ -20,28 +20,39 @@ static uint8_t flag_of(const struct pf_ep *ep, uint64_t m)
 	return (uint8_t)(ep->p.busy == 1 ? m : m / ep->p.busy);
 }
 
-/* Between looks: a tight loop takes the line from its writer too often. */
-static void relax(void)
+#define LOOKS 64 /* at a flag that the peer writes itself, between looks at everything else */
+
+/* No look ahead of time: the processor would throw away what it did since when the line comes. */
+static void look_done(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
+#if defined(__x86_64__)
+	__asm__ __volatile__("lfence" ::: "memory");
 #elif defined(__aarch64__)
 	__asm__ __volatile__("yield");
 #endif
+}
+
+static bool look(_Atomic uint8_t *flag, uint8_t due, uint32_t count)
+{
+	while (count-- > 0) {
+		if (atomic_load_explicit(flag, memory_order_acquire) == due)
+			return true;
+		look_done();
+	}
+	return false;
 }
 
 static int await_flag(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 {
 	_Atomic uint8_t *flag = (_Atomic uint8_t *)(pf_recv_slot(ep, k, m) + size - 1);
 	const uint8_t due = flag_of(ep, m);
+	const uint32_t count = ep->p.window_memory ? LOOKS : 1;
 	struct pf_idle idle = { 0 };
 	int rc = 0;
 
-	while (!rc && atomic_load_explicit(flag, memory_order_acquire) != due) {
-		/* Window memory is written by the peer itself; what is not, the NIC has to place. */
-		if (!ep->p.window_memory || idle.empty % 64 == 63)
-			VipxProgress(ep->nic);
-		relax();
+	/* What is not in window memory the NIC has to place. */
+	while (!rc && !look(flag, due, count)) {
+		VipxProgress(ep->nic);
 		rc = pf_idle(ep, &idle);
 	}
 	return rc;
@@ -168,6 +179,8 @@ static int several(struct pf_run *run, uint64_t i, uint64_t m, uint32_t size)
 			rc = post(ep, vi_of(ep, i), m, size);
 		if (!rc)
 			rc = settle(ep, size, &a);
+		if (!rc)
+			rc = pf_reap(ep, a.k, 1);
 	}
 	return rc ? rc : add_sample(run, start);
 }
@@ -244,7 +257,10 @@ static int server_step(struct pf_ep *ep, uint64_t i, uint64_t m, uint32_t size)
 
 	if (!rc)
 		rc = post(ep, a.k, m, size);
-	return rc ? rc : settle(ep, size, &a);
+	if (!rc)
+		rc = settle(ep, size, &a);
+	/* While the message is on its way; the last one may not be complete yet. */
+	return rc ? rc : pf_reap(ep, a.k, 1);
 }
 
 static int server_posts(struct pf_ep *ep, uint64_t i, uint64_t m, uint32_t size)

@@ -175,7 +175,8 @@ static void plan_memory(struct pf_ep *ep)
 	ep->recv_cap = p->window + EXTRA_DESCS;
 	ep->send_slots = p->verify ? p->window : 1;
 	ep->recv_slots = p->verify ? ep->recv_cap : 1;
-	ep->slot = ((p->max_size ? p->max_size : 1) + 63) & ~(size_t)63;
+	/* A line apart is not enough: processors fetch lines in pairs, also from under a writer. */
+	ep->slot = ((p->max_size ? p->max_size : 1) + 127) & ~(size_t)127;
 	ep->desc_size = (sizeof(VIP_CONTROL_SEGMENT) +
 			 (p->segments + 1) * sizeof(VIP_DESCRIPTOR_SEGMENT) + 63) &
 			~(size_t)63;

@@ -273,7 +273,7 @@ void pf_set_segments(struct pf_ep *ep, VIP_DESCRIPTOR_SEGMENT *s, uint8_t *base,
 static int next_send(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR **out)
 {
 	struct pf_vi *vi = &ep->vis[k];
-	int rc = pf_reap(ep, k, ep->send_cap - 1);
+	int rc = vi->outstanding < ep->send_cap ? 0 : pf_reap(ep, k, ep->send_cap - 1);
 
 	if (rc)
 		return rc;
@@ -297,6 +297,14 @@ static const uint16_t control_of[PF_OP_COUNT] = {
 	[PF_READ] = VIP_CONTROL_OP_RDMAREAD,
 };
 
+/* Was it posted before for such a message?  Then it is posted as it is, as tuned programs do. */
+static bool is_the_same(const struct pf_ep *ep, const VIP_DESCRIPTOR *d, uint32_t size,
+			uint32_t first)
+{
+	return ep->send_slots == 1 && ep->recv_slots == 1 && d->CS.Length == size &&
+	       d->CS.Control == control_of[ep->p.op] && d->CS.SegCount == ep->p.segments + first;
+}
+
 int pf_prepare_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
 		       VIP_DESCRIPTOR **out)
 {
@@ -306,11 +314,14 @@ int pf_prepare_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
 
 	if (rc)
 		return rc;
+	*out = d;
+	d->CS.Status = 0;
+	d->CS.ImmediateData = (uint32_t)m;
+	if (is_the_same(ep, d, size, first))
+		return 0;
 	d->CS.SegCount = (uint16_t)(ep->p.segments + first);
 	d->CS.Control = control_of[ep->p.op];
 	d->CS.Reserved = 0;
-	d->CS.Status = 0;
-	d->CS.ImmediateData = (uint32_t)m;
 	d->CS.Length = size;
 	if (first) {
 		d->DS[0].Remote.Data.AddressBits = remote_address(ep, k, m);
@@ -318,7 +329,6 @@ int pf_prepare_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
 		d->DS[0].Remote.Reserved = 0;
 	}
 	pf_set_segments(ep, &d->DS[0] + first, local_address(ep, k, m), size);
-	*out = d;
 	return 0;
 }
 

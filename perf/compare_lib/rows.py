@@ -84,7 +84,7 @@ def stream_rows():
 
 
 def one_sided_rows():
-    yield Row("8 B RDMA write seen by a polling reader, half round trip over R", "ns",
+    yield Row("8 B RDMA write to window memory, seen by a polling reader, half round trip over R", "ns",
               "ours.write.8", R, must=1.2, goal=1.0, peers={"ucx": "ucx.putlat.8"})
     yield Row("time inside VipPostSend, 4 B, nobody asleep", "ns", "ours.post.4",
               "raw.fifo_ns.4", against="itself", must=40.0, goal=15.0)

@@ -326,6 +326,49 @@ TEST_P(EachWay, NothingOvertakesASendBeforeIt)
 	EXPECT_TRUE(direct(window));
 }
 
+// Posted behind a send that the peer has not taken.
+TEST_P(EachWay, ALongOneWaitsRatherThanGoThroughSlots)
+{
+	VIP_DESCRIPTOR *d, *r = build(40, 0, { 64 }, nullptr, 0);
+
+	warm(window);
+	ASSERT_EQ(nvi_loop_post_recv(loop, 1, r, desc_handle), 0);
+	d = build(41, VIP_CONTROL_OP_SENDRECV, { 64 }, nullptr, 0);
+	ASSERT_EQ(nvi_loop_post_send(loop, 0, d, desc_handle), 0);
+	write(window, 200, 8000);
+	EXPECT_EQ(counters(0).SlotsSent, 2u);
+	EXPECT_EQ(window.data[200], 0);
+	settle();
+	EXPECT_NE(status(), 0u);
+	expect_sent();
+	EXPECT_TRUE(landed(window, 200, 8000));
+	EXPECT_EQ(counters(0).SlotsSent, 2u);
+	EXPECT_EQ(nvi_loop_recv_done(loop, 1, &d), 1);
+}
+
+TEST_P(EachWay, ARunOfShortOnesComesBackToStores)
+{
+	constexpr unsigned kWrites = 20, kRun = 8; // NVI_WRITE_RUN of nvi.h, which is C
+	VIP_DESCRIPTOR *d, *r = build(40, 0, { 64 }, nullptr, 0);
+
+	warm(window);
+	ASSERT_EQ(nvi_loop_post_recv(loop, 1, r, desc_handle), 0);
+	d = build(41, VIP_CONTROL_OP_SENDRECV, { 64 }, nullptr, 0);
+	ASSERT_EQ(nvi_loop_post_send(loop, 0, d, desc_handle), 0);
+	for (unsigned i = 0; i < kWrites; i++)
+		write(window, 64 * i, std::vector<size_t>{ 8 }, i);
+	EXPECT_EQ(counters(0).SlotsSent, 2u + kRun);
+	settle();
+	EXPECT_NE(status(), 0u);
+	for (unsigned i = 0; i < kWrites; i++) {
+		expect_sent();
+		EXPECT_TRUE(landed(window, 64 * i, 8)) << "write " << i;
+	}
+	EXPECT_EQ(counters(0).SlotsSent, 2u + kRun);
+	EXPECT_EQ(nvi_loop_recv_done(loop, 1, &d), 1);
+	EXPECT_TRUE(direct(window));
+}
+
 TEST_P(EachWay, ASendBehindItFindsTheBytesThere)
 {
 	warm(window);

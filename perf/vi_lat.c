@@ -20,7 +20,7 @@ static uint8_t flag_of(const struct pf_ep *ep, uint64_t m)
 	return (uint8_t)(ep->p.busy == 1 ? m : m / ep->p.busy);
 }
 
-#define LOOKS 64 /* at a flag that the peer writes itself, between looks at everything else */
+#define LOOKS 512 /* at a flag that the peer writes itself, between looks at everything else */
 
 /* No look ahead of time: the processor would throw away what it did since when the line comes. */
 static void look_done(void)

@@ -127,5 +127,10 @@ int pf_parse_percentiles(const char *text, double *out, size_t max, size_t *coun
 int pf_parse_expect(const char *text, struct pf_expect *out);
 int pf_parse_uint(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 int pf_parse_double(const char *text, double min, double max, double *out);
+/* A list of names with commas: sets out[i] where name(i) is in it, and clears the others. */
+int pf_parse_names(const char *text, const char *(*name)(size_t i), size_t count, bool *out);
+
+/* One line on standard error: `what` is `found`, which is not `right`.  Returns PF_EXIT_USAGE. */
+int pf_bad_word(const char *tool, const char *what, const char *found, const char *right);
 
 #endif

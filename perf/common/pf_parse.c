@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,4 +221,47 @@ int pf_parse_expect(const char *text, struct pf_expect *out)
 		return -EINVAL;
 	*out = e;
 	return 0;
+}
+
+static size_t find_name(const char *text, size_t len, const char *(*name)(size_t i), size_t count)
+{
+	size_t i = 0;
+
+	while (i < count && (strlen(name(i)) != len || strncmp(name(i), text, len)))
+		i++;
+	return i;
+}
+
+static bool names_known(const char *text, const char *(*name)(size_t i), size_t count)
+{
+	size_t len;
+
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		if (find_name(text, len, name, count) == count)
+			return false;
+		if (!text[len])
+			return true;
+	}
+}
+
+int pf_parse_names(const char *text, const char *(*name)(size_t i), size_t count, bool *out)
+{
+	size_t len;
+
+	if (!names_known(text, name, count))
+		return -EINVAL;
+	memset(out, 0, count * sizeof(*out));
+	for (;; text += len + 1) {
+		len = strcspn(text, ",");
+		out[find_name(text, len, name, count)] = true;
+		if (!text[len])
+			return 0;
+	}
+}
+
+int pf_bad_word(const char *tool, const char *what, const char *found, const char *right)
+{
+	fprintf(stderr, "%s: %s '%.60s' is not %s; see --help\n", tool, what, found, right);
+	return PF_EXIT_USAGE;
 }

@@ -158,37 +158,17 @@ static int run_tests(const struct raw_config *cfg)
 
 static int bad(const char *what, const char *found, const char *right)
 {
-	fprintf(stderr, "vi_raw: %s '%.60s' is not %s; see --help\n", what, found, right);
-	return PF_EXIT_USAGE;
+	return pf_bad_word("vi_raw", what, found, right);
 }
 
-static int find_test(const char *name, size_t len)
+static const char *test_name(size_t i)
 {
-	size_t i;
-
-	for (i = 0; i < TEST_COUNT; i++) {
-		if (strlen(tests[i].name) == len && !strncmp(tests[i].name, name, len))
-			return (int)i;
-	}
-	return -1;
+	return tests[i].name;
 }
 
 static int take_tests(struct raw_config *cfg, const char *arg)
 {
-	const char *p = arg;
-
-	memset(cfg->wanted, 0, sizeof(cfg->wanted));
-	for (;;) {
-		size_t len = strcspn(p, ",");
-		int i = find_test(p, len);
-
-		if (i < 0)
-			return -EINVAL;
-		cfg->wanted[i] = true;
-		if (!p[len])
-			return 0;
-		p += len + 1;
-	}
+	return pf_parse_names(arg, test_name, TEST_COUNT, cfg->wanted);
 }
 
 static int take_sizes(struct raw_config *cfg, const char *arg)

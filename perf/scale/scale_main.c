@@ -114,35 +114,17 @@ static int run_tests(const struct sc_config *cfg)
 
 static int bad(const char *what, const char *found, const char *right)
 {
-	fprintf(stderr, "vi_scale: %s '%.60s' is not %s; see --help\n", what, found, right);
-	return PF_EXIT_USAGE;
+	return pf_bad_word("vi_scale", what, found, right);
 }
 
-static int find_test(const char *name, size_t len)
+static const char *test_name(size_t i)
 {
-	size_t i;
-
-	for (i = 0; i < TEST_COUNT; i++) {
-		if (strlen(tests[i].name) == len && !strncmp(tests[i].name, name, len))
-			return (int)i;
-	}
-	return -1;
+	return tests[i].name;
 }
 
 static int take_tests(struct sc_config *cfg, const char *arg)
 {
-	memset(cfg->wanted, 0, sizeof(cfg->wanted));
-	for (;;) {
-		size_t len = strcspn(arg, ",");
-		int i = find_test(arg, len);
-
-		if (i < 0)
-			return -EINVAL;
-		cfg->wanted[i] = true;
-		if (!arg[len])
-			return 0;
-		arg += len + 1;
-	}
+	return pf_parse_names(arg, test_name, TEST_COUNT, cfg->wanted);
 }
 
 static int take_sizes(struct sc_config *cfg, const char *arg)

@@ -270,8 +270,7 @@ static bool constant_tsc(void)
 
 static int bad(const char *what, const char *found, const char *right)
 {
-	fprintf(stderr, "vi_stages: %s '%.60s' is not %s; see --help\n", what, found, right);
-	return PF_EXIT_USAGE;
+	return pf_bad_word("vi_stages", what, found, right);
 }
 
 static int take_size(struct st_config *cfg, const char *arg)

@@ -30,6 +30,24 @@ std::vector<uint64_t> sizes(const char *text)
 
 using U = std::vector<uint64_t>;
 
+TEST(Parse, Names)
+{
+	auto name = [](size_t i) -> const char * {
+		static const char *const names[] = { "line", "slot", "lines" };
+		return names[i];
+	};
+	bool wanted[3] = { true, false, true };
+
+	for (const char *bad : { "", "li", "line,", ",line", "slot,linee", "line;slot" }) {
+		EXPECT_EQ(-EINVAL, pf_parse_names(bad, name, 3, wanted)) << bad;
+		EXPECT_TRUE(wanted[0] && !wanted[1] && wanted[2]) << bad;
+	}
+	EXPECT_EQ(0, pf_parse_names("slot,lines,slot", name, 3, wanted));
+	EXPECT_TRUE(!wanted[0] && wanted[1] && wanted[2]);
+	EXPECT_EQ(0, pf_parse_names("line", name, 3, wanted));
+	EXPECT_TRUE(wanted[0] && !wanted[1] && !wanted[2]);
+}
+
 TEST(Sizes, ListsUnitsAndRanges)
 {
 	EXPECT_EQ(sizes("4,64,1k"), (U{ 4, 64, 1024 }));

@@ -466,7 +466,7 @@ int nvi_tx_progress(struct nvi_chan *ch)
 	}
 	sent = tx_run(ch);
 	nvi_tx_update_waiting(ch);
-	return credit != 0 || sent != 0;
+	return credit != 0 || sent != 0 || ch->tx_direct != 0;
 }
 
 /* ---- the short way -------------------------------------------------------------------------- */

@@ -132,5 +132,7 @@ int pf_parse_names(const char *text, const char *(*name)(size_t i), size_t count
 
 /* One line on standard error: `what` is `found`, which is not `right`.  Returns PF_EXIT_USAGE. */
 int pf_bad_word(const char *tool, const char *what, const char *found, const char *right);
+/* The same for what getopt_long() answered '?' or ':' to; `word` is the argument it stands at. */
+int pf_bad_option(const char *tool, int c, const char *word);
 
 #endif

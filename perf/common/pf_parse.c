@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
 #include <errno.h>
+#include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,5 +265,20 @@ int pf_parse_names(const char *text, const char *(*name)(size_t i), size_t count
 int pf_bad_word(const char *tool, const char *what, const char *found, const char *right)
 {
 	fprintf(stderr, "%s: %s '%.60s' is not %s; see --help\n", tool, what, found, right);
+	return PF_EXIT_USAGE;
+}
+
+int pf_bad_option(const char *tool, int c, const char *word)
+{
+	char letter[3] = { '-', (char)optopt, '\0' };
+
+	/* Of letters that stand together, the one; long options have numbers above. */
+	if (optopt > 0 && optopt <= CHAR_MAX && strncmp(word, "--", 2))
+		word = letter;
+	if (c == ':')
+		fprintf(stderr, "%s: %.70s needs an argument; see --help\n", tool, word);
+	else
+		fprintf(stderr, "%s: no option %.70s, or not with an argument; see --help\n", tool,
+			word);
 	return PF_EXIT_USAGE;
 }

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pf_config.h"
+#include "pf_side.h"
 #include "raw.h"
 
 #define SCHEMA "viaduct.raw"
@@ -183,24 +183,6 @@ static int take_sizes(struct raw_config *cfg, const char *arg)
 	return 0;
 }
 
-static int take_pin(struct raw_config *cfg, const char *arg)
-{
-	const char *comma = strchr(arg, ',');
-	char first[16];
-	uint64_t a, b;
-
-	if (!comma || comma - arg >= (long)sizeof(first))
-		return -EINVAL;
-	memcpy(first, arg, (size_t)(comma - arg));
-	first[comma - arg] = '\0';
-	if (pf_parse_uint(first, 0, CPU_SETSIZE - 1, &a) ||
-	    pf_parse_uint(comma + 1, 0, CPU_SETSIZE - 1, &b))
-		return -EINVAL;
-	cfg->cpu[0] = (int)a;
-	cfg->cpu[1] = (int)b;
-	return 0;
-}
-
 static int take_batches(struct raw_config *cfg, const char *arg)
 {
 	uint64_t n;
@@ -238,7 +220,8 @@ static int take_option(struct raw_config *cfg, int c, const char *arg)
 	case 'b':
 		return take_batches(cfg, arg) ? bad("--batches", arg, "a count, 1 to 1001") : -1;
 	case OPT_PIN:
-		return take_pin(cfg, arg) ? bad("--pin", arg, "two processors, as 0,1") : -1;
+		return pf_parse_cpus(arg, cfg->cpu) ? bad("--pin", arg, "two processors, as 0,1")
+						    : -1;
 	case OPT_BATCH_MS:
 		return pf_parse_double(arg, 0.01, 10000, &cfg->batch_ms)
 			       ? bad("--batch-ms", arg, "milliseconds, 0.01 to 10000")
@@ -264,31 +247,22 @@ static int take_option(struct raw_config *cfg, int c, const char *arg)
 	}
 }
 
-/* The first two processors this process may use. */
+/* Two, unless they were given; one is enough when nobody is pinned. */
 static int choose_processors(struct raw_config *cfg)
 {
-	cpu_set_t set;
-	int cpu, n = 0;
+	int rc = cfg->cpu[0] >= 0 ? 0 : pf_first_cpus(cfg->cpu);
 
-	if (cfg->cpu[0] >= 0)
-		return 0;
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return -errno;
-	for (cpu = 0; n < 2 && cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &set))
-			cfg->cpu[n++] = cpu;
-	}
-	if (n == 1)
-		cfg->cpu[1] = cfg->cpu[0];
-	return n == 2 || !cfg->pin ? 0 : -ENODEV;
+	return rc == -ENODEV && !cfg->pin ? 0 : rc;
 }
 
 static int parse(struct raw_config *cfg, int argc, char **argv)
 {
 	int c, rc;
 
-	while ((c = getopt_long(argc, argv, "t:s:b:hV", longs, NULL)) != -1) {
-		rc = take_option(cfg, c, optarg);
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":t:s:b:hV", longs, NULL)) != -1) {
+		rc = c == '?' || c == ':' ? pf_bad_option("vi_raw", c, argv[optind - 1])
+					  : take_option(cfg, c, optarg);
 		if (rc >= 0)
 			return rc;
 	}

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pf_side.h"
+
 #define SHM_HEADER 4096u
 #define POLLS_BEFORE_YIELD 100u
 
@@ -29,14 +31,6 @@ struct gate {
 	_Atomic int finished;
 	double median;
 };
-
-static double now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
 
 size_t raw_shm_len(const struct raw_job *job)
 {
@@ -65,9 +59,9 @@ static double run_batch(struct gate *g, struct raw_job *job, uint64_t batch, uin
 	raw_store(&g->go, batch);
 	if (job->side[1])
 		await_gate(&g->ready, batch);
-	start = now_ns();
+	start = pf_clock_ns();
 	job->side[0](job, count);
-	end = now_ns();
+	end = pf_clock_ns();
 	if (job->side[1])
 		await_gate(&g->over, batch);
 	return end - start;
@@ -183,41 +177,12 @@ static pid_t start_side(const struct raw_config *cfg, struct gate *g, struct raw
 	_exit(side_main(cfg, g, job, side));
 }
 
-/* Waits for the end of `left` processes; the first failure, or the time limit, ends the rest. */
-static int await_sides(const pid_t pids[2], int left, double timeout)
-{
-	struct timespec slice = { 0, 100000000 };
-	double end = now_ns() + timeout * 1e9;
-	sigset_t set;
-	int status, rc = 0, i;
-	pid_t pid;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	while (left) {
-		pid = waitpid(-1, &status, WNOHANG);
-		if (pid > 0) {
-			left--;
-			if (status && !rc)
-				rc = -ECHILD;
-		} else {
-			sigtimedwait(&set, NULL, &slice);
-		}
-		if (!rc && now_ns() > end)
-			rc = -ETIMEDOUT;
-		for (i = 0; rc && left && i < 2; i++) {
-			if (pids[i] > 0)
-				kill(pids[i], SIGKILL);
-		}
-	}
-	return rc;
-}
-
 static int run_sides(const struct raw_config *cfg, struct gate *g, struct raw_job *job)
 {
 	pid_t pids[2] = { -1, -1 };
 	sigset_t set;
-	int i, n = 0, rc;
+	uint32_t n = 0;
+	int i, rc;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -229,7 +194,7 @@ static int run_sides(const struct raw_config *cfg, struct gate *g, struct raw_jo
 			break;
 		n++;
 	}
-	rc = await_sides(pids, n, i < 2 && job->side[i] ? 0 : cfg->timeout);
+	rc = pf_await_children(pids, n, i < 2 && job->side[i] ? 0 : cfg->timeout);
 	return rc || atomic_load(&g->finished) ? rc : -ECHILD;
 }
 

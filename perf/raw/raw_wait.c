@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pf_side.h"
 #include "raw.h"
 
 /* One direction.  The waker writes `word`, the waiter `waits`. */
@@ -70,22 +71,14 @@ static void await_flagged(struct bell *b, uint32_t v)
  */
 #define ASLEEP_NS 5000
 
-static double now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
-
 static void ring_asleep(struct bell *b, uint32_t v)
 {
 	double end;
 
 	while (!atomic_load(&b->waits))
 		raw_pause();
-	end = now_ns() + ASLEEP_NS;
-	while (now_ns() < end)
+	end = pf_clock_ns() + ASLEEP_NS;
+	while (pf_clock_ns() < end)
 		raw_pause();
 	ring_flagged(b, v);
 }

@@ -18,6 +18,7 @@
 #include <vipl_ext.h>
 
 #include "pf_config.h"
+#include "pf_side.h"
 
 #define SC_MAX_PROCESSES 64u
 #define SC_MAX_VIS 4096u
@@ -73,7 +74,6 @@ void sc_check(VIP_RETURN rc, const char *call);
 #define SC_CHECK(call) sc_check(call, #call)
 void sc_await(struct sc_cell *cell, uint64_t least);
 void sc_sleep(double seconds);
-double sc_now(void); /* ns */
 double sc_median(double *v, size_t n);
 
 /* ---- scale_end.c: VIs ---- */

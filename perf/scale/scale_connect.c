@@ -53,15 +53,15 @@ static void lead(struct sc_job *job, struct cycle *c)
 
 	for (n = 0; n < WARM + MOST; n++) {
 		await_now(&job->board->ready, n + 1);
-		start = sc_now();
+		start = pf_clock_ns();
 		begin = n == WARM ? start : begin;
 		if (n > WARM && start - begin > job->cfg->duration * 1e9)
 			break;
 		atomic_store(&job->board->go.v, n + 1);
 		connect_now(c);
-		middle = sc_now();
+		middle = pf_clock_ns();
 		sc_disconnect(c->vi);
-		end = sc_now();
+		end = pf_clock_ns();
 		if (n >= WARM) {
 			joined[n - WARM] = middle - start;
 			parted[n - WARM] = end - middle;

@@ -182,21 +182,6 @@ static const struct option longs[] = {
 	{ 0 },
 };
 
-/* getopt found ':' (argument missing) or '?' (unknown, or an argument it cannot have). */
-static int bad_option(int c, const char *word)
-{
-	char letter[3] = { '-', (char)optopt, '\0' };
-
-	if (optopt > 0 && optopt < OPT_VIS && strncmp(word, "--", 2))
-		word = letter;
-	if (c == ':')
-		fprintf(stderr, "vi_scale: %s needs an argument; see --help\n", word);
-	else
-		fprintf(stderr, "vi_scale: no option %.70s, or not with an argument; see --help\n",
-			word);
-	return PF_EXIT_USAGE;
-}
-
 /* Returns -1 to go on, or the exit code. */
 static int take_option(struct sc_config *cfg, int c, const char *arg)
 {
@@ -247,9 +232,8 @@ static int parse(struct sc_config *cfg, int argc, char **argv)
 
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":t:s:D:hV", longs, NULL)) != -1) {
-		if (c == '?' || c == ':')
-			return bad_option(c, argv[optind - 1]);
-		rc = take_option(cfg, c, optarg);
+		rc = c == '?' || c == ':' ? pf_bad_option("vi_scale", c, argv[optind - 1])
+					  : take_option(cfg, c, optarg);
 		if (rc >= 0)
 			return rc;
 	}

@@ -169,14 +169,14 @@ static void pairs_conduct(struct sc_job *job, uint32_t index)
 	atomic_store(&job->board->go.v, 1);
 	for (i = 1; i < job->count; i += 2)
 		sc_await(&job->board->count[i], 1);
-	start = sc_now();
+	start = pf_clock_ns();
 	for (i = 1; i < job->count; i += 2)
 		before[i] = atomic_load(&job->board->count[i].v);
 	do {
 		sc_sleep(job->cfg->duration);
 		sum = received(job, before, &least);
 	} while (!sum);
-	took = (sc_now() - start) / 1e9;
+	took = (pf_clock_ns() - start) / 1e9;
 	atomic_store(&job->board->stop.v, 1);
 	job->board->out[0] = (double)sum / took;
 	job->board->out[1] = (double)least * (job->count / 2) / (double)sum;

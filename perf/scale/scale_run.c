@@ -14,14 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-double sc_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
-
 void sc_sleep(double seconds)
 {
 	struct timespec ts = { (time_t)seconds, 0 };
@@ -90,55 +82,6 @@ static pid_t start(struct sc_job *job, uint32_t index)
 	_exit(PF_EXIT_OK);
 }
 
-static void kill_all(const pid_t *pids, uint32_t n)
-{
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		if (pids[i] > 0)
-			kill(pids[i], SIGKILL);
-	}
-}
-
-static void forget(pid_t *pids, uint32_t n, pid_t pid)
-{
-	uint32_t i;
-
-	for (i = 0; i < n; i++) {
-		if (pids[i] == pid)
-			pids[i] = -1;
-	}
-}
-
-static int await_all(pid_t *pids, uint32_t n, double timeout)
-{
-	struct timespec slice = { 0, 100000000 };
-	double end = sc_now() + timeout * 1e9;
-	uint32_t left = n;
-	int status, rc = 0;
-	sigset_t set;
-	pid_t pid;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	while (left) {
-		pid = waitpid(-1, &status, WNOHANG);
-		if (pid > 0) {
-			left--;
-			forget(pids, n, pid);
-			if (status && !rc)
-				rc = -ECHILD;
-		} else {
-			sigtimedwait(&set, NULL, &slice);
-		}
-		if (!rc && sc_now() > end)
-			rc = -ETIMEDOUT;
-		if (rc)
-			kill_all(pids, n);
-	}
-	return rc;
-}
-
 static int run_all(struct sc_job *job)
 {
 	uint32_t i, n = job->count + (job->conduct ? 1 : 0);
@@ -157,8 +100,8 @@ static int run_all(struct sc_job *job)
 	}
 	rc = i < n ? -errno : 0;
 	if (rc)
-		kill_all(pids, i);
-	return await_all(pids, i, job->cfg->timeout) ?: rc;
+		pf_kill_children(pids, i);
+	return pf_await_children(pids, i, job->cfg->timeout) ?: rc;
 }
 
 int sc_run(struct sc_job *job)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #endif
 
 #include "pf_config.h"
+#include "pf_side.h"
 #include "st.h"
 
 #define SCHEMA "viaduct.stages"
@@ -306,22 +306,6 @@ static int take_pair(char *arg, const char *out[2])
 	return 0;
 }
 
-static int take_pin(struct st_config *cfg, char *arg)
-{
-	const char *names[2];
-	uint64_t n;
-	int i;
-
-	if (take_pair(arg, names))
-		return -EINVAL;
-	for (i = 0; i < 2; i++) {
-		if (pf_parse_uint(names[i], 0, CPU_SETSIZE - 1, &n))
-			return -EINVAL;
-		cfg->cpu[i] = (int)n;
-	}
-	return 0;
-}
-
 static int take_clock(struct st_config *cfg, const char *arg)
 {
 	if (!strcmp(arg, "monotonic"))
@@ -362,7 +346,8 @@ static int take_value(struct st_config *cfg, int c, char *arg)
 	case OPT_HOSTS:
 		return take_pair(arg, cfg->hosts) ? bad("--hosts", arg, "two hosts, as a,b") : -1;
 	case OPT_PIN:
-		return take_pin(cfg, arg) ? bad("--pin", arg, "two processors, as 0,1") : -1;
+		return pf_parse_cpus(arg, cfg->cpu) ? bad("--pin", arg, "two processors, as 0,1")
+						    : -1;
 	case OPT_CLOCK:
 		return take_clock(cfg, arg) ? bad("--clock", arg, "a clock of this machine") : -1;
 	default:
@@ -390,30 +375,9 @@ static int take_option(struct st_config *cfg, int c, char *arg)
 	}
 }
 
-/* The first two processors this process may use. */
 static int choose_processors(struct st_config *cfg)
 {
-	cpu_set_t set;
-	int cpu, n = 0;
-
-	if (!cfg->pin || cfg->cpu[0] >= 0)
-		return 0;
-	if (sched_getaffinity(0, sizeof(set), &set))
-		return -errno;
-	for (cpu = 0; n < 2 && cpu < CPU_SETSIZE; cpu++) {
-		if (CPU_ISSET(cpu, &set))
-			cfg->cpu[n++] = cpu;
-	}
-	return n == 2 ? 0 : -ENODEV;
-}
-
-/* getopt_long() answered `c`: an option that is unknown, or has a value too many or too few. */
-static int bad_option(int c, char **argv)
-{
-	char letter[] = { '-', (char)optopt, '\0' };
-	const char *found = optopt > 0 && optopt < OPT_HOSTS ? letter : argv[optind - 1];
-
-	return bad("option", found, c == ':' ? "followed by its value" : "one of this program");
+	return !cfg->pin || cfg->cpu[0] >= 0 ? 0 : pf_first_cpus(cfg->cpu);
 }
 
 static int parse(struct st_config *cfg, int argc, char **argv)
@@ -422,7 +386,8 @@ static int parse(struct st_config *cfg, int argc, char **argv)
 
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":s:n:t:hV", longs, NULL)) != -1) {
-		rc = c == '?' || c == ':' ? bad_option(c, argv) : take_option(cfg, c, optarg);
+		rc = c == '?' || c == ':' ? pf_bad_option("vi_stages", c, argv[optind - 1])
+					  : take_option(cfg, c, optarg);
 		if (rc >= 0)
 			return rc;
 	}

@@ -13,6 +13,7 @@ extern "C" {
 #include "pf_hist.h"
 #include "pf_pattern.h"
 #include "pf_result.h"
+#include "pf_side.h"
 }
 
 namespace {
@@ -29,6 +30,19 @@ std::vector<uint64_t> sizes(const char *text)
 }
 
 using U = std::vector<uint64_t>;
+
+TEST(Parse, Processors)
+{
+	int cpu[2] = { 7, 8 };
+
+	for (const char *bad : { "", "0", ",", "0,", ",1", "0,1,2", "a,1", "0,-1", "0,1024",
+				 "00000000000000000000,1" }) {
+		EXPECT_EQ(-EINVAL, pf_parse_cpus(bad, cpu)) << bad;
+		EXPECT_TRUE(cpu[0] == 7 && cpu[1] == 8) << bad;
+	}
+	EXPECT_EQ(0, pf_parse_cpus("0,1023", cpu));
+	EXPECT_TRUE(cpu[0] == 0 && cpu[1] == 1023);
+}
 
 TEST(Parse, Names)
 {

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Processes that measure: where they run, and waiting for their end. */
+#ifndef PF_SIDE_H
+#define PF_SIDE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+double pf_clock_ns(void);
+
+/* "A,B": two processors.  0 or -EINVAL, then nothing is written. */
+int pf_parse_cpus(const char *text, int cpu[2]);
+/* The first two that this process may use; -ENODEV when there is one, which then is both. */
+int pf_first_cpus(int cpu[2]);
+
+/* Entries that are not positive are no processes. */
+void pf_kill_children(const pid_t *pids, uint32_t n);
+
+/*
+ * Waits for the end of n children; the first failure, or the time limit in seconds, ends the
+ * rest.  0, -ECHILD or -ETIMEDOUT.  SIGCHLD must be blocked.  Clears the entries of those that ended.
+ */
+int pf_await_children(pid_t *pids, uint32_t n, double timeout);
+
+#endif

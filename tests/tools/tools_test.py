@@ -909,26 +909,37 @@ class Stat(FabricCase):
         server = self.fabric.popen('vi_rate', '-q', '--server')
         client = self.fabric.popen('vi_rate', '-q', '--connect', 'host0', '--duration', '1000',
                                    '--sizes', '8')
+        both = {client.pid, server.pid}
         try:
-            self.fabric.until(lambda: self.sent() > 1000, 'traffic')
-            out = self.ok('vi_stat', '--json', '-i', '0.2', '-c', '2')
+            self.fabric.until(lambda: self.sender_leads(client.pid, both), 'traffic')
+            # An interval may pass with the programs standing still, but not every one.
+            self.fabric.until(lambda: self.interval_shows(client.pid, both),
+                              'an interval with traffic')
         finally:
             for p in (client, server):
                 p.kill()
                 finish(p)
-        reports = [json.loads(line) for line in out.stdout.splitlines()]
+
+    def sender_leads(self, sender, both):
+        doc = json.loads(self.ok('vi_stat', '--json').stdout)
+        self.assertEqual(doc['counting'], 'total')
+        sent = self.sent(doc)
+        return set(sent) == both and sent[sender] > max(1000, sent[(both - {sender}).pop()])
+
+    def interval_shows(self, sender, both):
+        reports = [json.loads(line) for line in
+                   self.ok('vi_stat', '--json', '-i', '0.2', '-c', '2').stdout.splitlines()]
         self.assertEqual(len(reports), 2)
         for r in reports:
             self.assertEqual((r['schema'], r['schema_version']), ('viaduct.stat', 1))
             self.assertEqual(r['counting'], 'interval')
             self.assertEqual({c['program'] for c in r['clients']}, {'vi_rate'})
-            self.assertEqual({c['pid'] for c in r['clients']}, {client.pid, server.pid})
-            sent = {c['pid']: c['counters']['messages_sent'] for c in r['clients']}
-            self.assertGreater(sent[client.pid], sent[server.pid])
+        sent = [self.sent(r) for r in reports]
+        self.assertTrue(all(set(s) == both for s in sent), sent)
+        return all(s[sender] > s[(both - {sender}).pop()] for s in sent)
 
-    def sent(self):
-        doc = json.loads(self.ok('vi_stat', '--json').stdout)
-        return sum(c['counters']['messages_sent'] for c in doc['clients'])
+    def sent(self, doc):
+        return {c['pid']: c['counters']['messages_sent'] for c in doc['clients']}
 
 
 @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, 'needs two processors')

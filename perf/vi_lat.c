@@ -22,11 +22,11 @@ static uint8_t flag_of(const struct pf_ep *ep, uint64_t m)
 
 #define LOOKS 512 /* at a flag that the peer writes itself, between looks at everything else */
 
-/* No look ahead of time: the processor would throw away what it did since when the line comes. */
+/* Not again at once: the line is to come to the peer, which stores into it. */
 static void look_done(void)
 {
 #if defined(__x86_64__)
-	__asm__ __volatile__("lfence" ::: "memory");
+	__builtin_ia32_pause();
 #elif defined(__aarch64__)
 	__asm__ __volatile__("yield");
 #endif

@@ -21,6 +21,7 @@
 #define PF_POSTS 32u /* back to back, for --post-time */
 #define PF_MAX_WINDOW 4096u
 #define PF_MAX_SEGMENTS 252u
+#define PF_MAX_BUFFERS 64u
 #define PF_MAX_SIZE (UINT64_C(1) << 30)
 
 enum pf_op { PF_SEND, PF_WRITE, PF_WRITE_IMM, PF_READ, PF_OP_COUNT };
@@ -64,9 +65,10 @@ struct pf_config {
 	uint64_t warmup; /* iterations; UINT64_MAX: by size */
 	double duration; /* seconds per size, 0: count iterations */
 	uint32_t window, segments, vis;
-	uint32_t busy;	/* VIs that carry messages, 0: all */
-	uint32_t batch; /* round trips of one sample */
-	double timeout; /* seconds without any progress until the peer counts as dead */
+	uint32_t busy;	  /* VIs that carry messages, 0: all */
+	uint32_t batch;	  /* round trips of one sample */
+	uint32_t buffers; /* of each VI, used in turn by RDMA operations */
+	double timeout;	  /* seconds without any progress until the peer counts as dead */
 	double percentiles[PF_MAX_PERCENTILES];
 	size_t percentile_count;
 	bool percentiles_given;

@@ -173,8 +173,8 @@ static void plan_memory(struct pf_ep *ep)
 	/* A read has no acknowledgements: its window is bounded by the descriptors alone. */
 	ep->send_cap = p->window + (p->op == PF_READ ? 0 : EXTRA_DESCS);
 	ep->recv_cap = p->window + EXTRA_DESCS;
-	ep->send_slots = p->verify ? p->window : 1;
-	ep->recv_slots = p->verify ? ep->recv_cap : 1;
+	ep->send_slots = p->verify ? p->window : p->buffers;
+	ep->recv_slots = p->verify ? ep->recv_cap : p->buffers;
 	/* A line apart is not enough: processors fetch lines in pairs, also from under a writer. */
 	ep->slot = ((p->max_size ? p->max_size : 1) + 127) & ~(size_t)127;
 	ep->desc_size = (sizeof(VIP_CONTROL_SEGMENT) +

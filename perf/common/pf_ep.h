@@ -34,9 +34,12 @@ struct pf_params {
 	uint32_t busy;	/* VIs that carry messages; vi_lat only */
 	uint32_t batch; /* round trips, or posts, of one sample; vi_lat only */
 	uint32_t post_time;
+	uint32_t buffers; /* in turn, PF_RUN messages each, unless every message has its own */
 	uint32_t timeout_ms;
 	uint64_t max_size;
 };
+
+#define PF_RUN 64u
 
 /* A window is sent in rounds, each acknowledged: this many messages per VI and round ... */
 static inline uint32_t pf_round_len(const struct pf_params *p)

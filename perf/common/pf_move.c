@@ -221,10 +221,12 @@ int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left)
 	return rc;
 }
 
-/* Without --verify there is one slot, and no division in the time. */
+/* With one slot, as usual without --verify, there is no division in the time. */
 static size_t slot_offset(const struct pf_ep *ep, uint32_t slots, uint64_t m)
 {
-	return slots == 1 ? 0 : m % slots * ep->slot;
+	if (slots == 1)
+		return 0;
+	return (ep->p.verify ? m : m / PF_RUN) % slots * ep->slot;
 }
 
 uint8_t *pf_send_slot(struct pf_ep *ep, uint32_t k, uint64_t m)
@@ -299,9 +301,9 @@ static const uint16_t control_of[PF_OP_COUNT] = {
 
 /* Was it posted before for such a message?  Then it is posted as it is, as tuned programs do. */
 static bool is_the_same(const struct pf_ep *ep, const VIP_DESCRIPTOR *d, uint32_t size,
-			uint32_t first)
+			uint32_t first, const uint8_t *from)
 {
-	return ep->send_slots == 1 && ep->recv_slots == 1 && d->CS.Length == size &&
+	return !ep->p.verify && d->DS[first].Local.Data.Address == from && d->CS.Length == size &&
 	       d->CS.Control == control_of[ep->p.op] && d->CS.SegCount == ep->p.segments + first;
 }
 
@@ -309,6 +311,7 @@ int pf_prepare_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
 		       VIP_DESCRIPTOR **out)
 {
 	uint32_t first = ep->p.op == PF_SEND ? 0 : 1;
+	uint8_t *local = local_address(ep, k, m);
 	VIP_DESCRIPTOR *d;
 	int rc = next_send(ep, k, &d);
 
@@ -317,7 +320,7 @@ int pf_prepare_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
 	*out = d;
 	d->CS.Status = 0;
 	d->CS.ImmediateData = (uint32_t)m;
-	if (is_the_same(ep, d, size, first))
+	if (is_the_same(ep, d, size, first, local))
 		return 0;
 	d->CS.SegCount = (uint16_t)(ep->p.segments + first);
 	d->CS.Control = control_of[ep->p.op];
@@ -328,7 +331,7 @@ int pf_prepare_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
 		d->DS[0].Remote.Handle = ep->peer_handle;
 		d->DS[0].Remote.Reserved = 0;
 	}
-	pf_set_segments(ep, &d->DS[0] + first, local_address(ep, k, m), size);
+	pf_set_segments(ep, &d->DS[0] + first, local, size);
 	return 0;
 }
 

@@ -88,6 +88,7 @@ SET_UINT(set_segments, segments, 1, PF_MAX_SEGMENTS)
 SET_UINT(set_vis, vis, 1, PF_MAX_VIS)
 SET_UINT(set_busy, busy, 1, PF_MAX_VIS)
 SET_UINT(set_batch, batch, 1, PF_MAX_BATCH)
+SET_UINT(set_buffers, buffers, 1, PF_MAX_BUFFERS)
 SET_FLAG(set_cq, cq)
 SET_FLAG(set_verify, verify)
 SET_FLAG(set_bidir, bidir)
@@ -215,6 +216,9 @@ static const struct pf_option options[] = {
 	  set_bidir },
 	{ "window-memory", 0, PF_ALL, NULL, "buffers in window memory (VipxAllocMem)", NULL,
 	  set_window_memory },
+	{ "buffers", 0, PF_ALL, "N",
+	  "RDMA: move from buffer to buffer, of N, each 64 messages (default: 1)", "1 to 64",
+	  set_buffers },
 	{ "verify", 0, PF_ALL, NULL,
 	  "check every byte received; time includes filling and checking", NULL, set_verify },
 	{ "percentiles", 'p', PF_ALL, "LIST", "percentiles to report (default: 50,90,99,99.9,max)",
@@ -411,6 +415,9 @@ static int check_together(const struct pf_config *cfg)
 		return usage(tool, "--busy", NULL, "more than --vis");
 	if (cfg->post_time && (cfg->batch != 1 || cfg->op != PF_SEND))
 		return usage(tool, "--post-time", NULL, "goes with --op send, without --batch");
+	if (cfg->buffers > 1 && (cfg->op == PF_SEND || cfg->verify || cfg->vis > 1))
+		return usage(tool, "--buffers", NULL,
+			     "goes with an RDMA operation on one VI, without --verify");
 	if (cfg->op == PF_READ && cfg->level == PF_UNRELIABLE)
 		return usage(tool, "--op read --level unreliable", NULL,
 			     "RDMA read needs a reliable level");
@@ -452,6 +459,7 @@ int pf_config_parse(struct pf_config *cfg, const struct pf_tool *tool, int argc,
 		.segments = 1,
 		.vis = 1,
 		.batch = 1,
+		.buffers = 1,
 		.timeout = 10,
 		.pin = { -1, -1 },
 		.name = tool->name,

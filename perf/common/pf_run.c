@@ -65,6 +65,7 @@ static void make_params(const struct pf_config *cfg, struct pf_params *p)
 	p->busy = cfg->busy && cfg->busy < cfg->vis ? cfg->busy : cfg->vis;
 	p->batch = cfg->batch;
 	p->post_time = cfg->post_time;
+	p->buffers = cfg->buffers;
 	p->timeout_ms = (uint32_t)(cfg->timeout * 1000);
 	p->max_size = largest(&cfg->sizes);
 	p->window = cfg->post_time ? PF_POSTS : window_in_effect(cfg, p->max_size);
@@ -315,8 +316,9 @@ static bool params_ok(const struct pf_params *p, unsigned int kind)
 	       p->level < PF_LEVEL_COUNT && p->window >= 1 && p->window <= PF_MAX_WINDOW &&
 	       p->segments >= 1 && p->segments <= PF_MAX_SEGMENTS && p->vis >= 1 &&
 	       p->vis <= PF_MAX_VIS && p->busy >= 1 && p->busy <= p->vis && p->batch >= 1 &&
-	       p->batch <= PF_MAX_BATCH && p->max_size <= PF_MAX_SIZE && p->timeout_ms >= 100 &&
-	       p->timeout_ms <= 3600000;
+	       p->batch <= PF_MAX_BATCH && p->buffers >= 1 && p->buffers <= PF_MAX_BUFFERS &&
+	       (p->buffers == 1 || p->vis == 1) && p->max_size <= PF_MAX_SIZE &&
+	       p->timeout_ms >= 100 && p->timeout_ms <= 3600000;
 }
 
 static int server_setup(struct pf_run *run, struct pf_ctl_msg *msg)

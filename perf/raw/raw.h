@@ -36,6 +36,7 @@ struct raw_job {
 	uint64_t size; /* of a message, 0 if it has none */
 	uint32_t window;
 	uint64_t chunk, ring;
+	uint32_t pairs; /* of buffers, each for some batches in turn; 0: one */
 	double idle_ns; /* part of a step that is not counted */
 	int fd[2];	/* sockets of the sides, -1: none */
 
@@ -44,6 +45,7 @@ struct raw_job {
 	uint8_t *own;  /* private buffer of `size` bytes */
 	uint64_t done; /* steps, or chunks, so far */
 	uint64_t acked;
+	uint64_t batch; /* the number of this one */
 };
 
 struct raw_config {

@@ -7,11 +7,23 @@
 #define RING_SLOTS 64u
 #define FIFO_SLOTS 256u
 
-/* ---- line: a flag each way, one pause per poll; half of it is R ---- */
+/*
+ * ---- line: a flag each way, one pause per poll; half of it is R ----
+ *
+ * How far a line has to go depends on where in the processor it is kept, so every batch takes
+ * other lines.
+ */
+
+#define PAIRS 64u
+
+static struct raw_counter *pair_of(const struct raw_job *job)
+{
+	return (struct raw_counter *)(void *)job->shm + job->batch % PAIRS * 4;
+}
 
 static void line_lead(struct raw_job *job, uint64_t count)
 {
-	struct raw_counter *c = (void *)job->shm;
+	struct raw_counter *c = pair_of(job);
 
 	while (count--) {
 		raw_store(&c[0], ++job->done);
@@ -21,7 +33,7 @@ static void line_lead(struct raw_job *job, uint64_t count)
 
 static void line_follow(struct raw_job *job, uint64_t count)
 {
-	struct raw_counter *c = (void *)job->shm;
+	struct raw_counter *c = pair_of(job);
 
 	while (count--) {
 		raw_await(&c[0], ++job->done);

@@ -36,7 +36,7 @@ size_t raw_shm_len(const struct raw_job *job)
 {
 	size_t most = job->ring > job->size ? job->ring : job->size;
 
-	return ((most + 4095) & ~(size_t)4095) * 2 + (1u << 17);
+	return ((most + 4095) & ~(size_t)4095) * 2 * (job->pairs ? job->pairs : 1) + (1u << 17);
 }
 
 static void await_gate(struct raw_counter *c, uint64_t v)
@@ -55,6 +55,7 @@ static double run_batch(struct gate *g, struct raw_job *job, uint64_t batch, uin
 {
 	double start, end;
 
+	job->batch = batch;
 	atomic_store(&g->count, count);
 	raw_store(&g->go, batch);
 	if (job->side[1])
@@ -129,6 +130,7 @@ static void follow(struct gate *g, struct raw_job *job)
 		if (!count)
 			return;
 		raw_store(&g->ready, batch);
+		job->batch = batch;
 		job->side[1](job, count);
 		raw_store(&g->over, batch);
 	}

@@ -170,6 +170,7 @@ BAD_VALUES = {
     '--warmup': ['', '-1', 'x'],
     '--vis': ['', '0', '1025', 'x'],
     '--segments': ['', '0', '253', 'x'],
+    '--buffers': ['', '0', '65', 'x'],
     '--percentiles': ['', '101', '50,', 'median'],
     '--format': ['', 'xml', 'OSU'],
     '--expect': ['', 'p99_us', 'p99_us=3', 'nonsense<3', 'p99_us<x', 'p101_us<3'],
@@ -189,7 +190,8 @@ BAD_WINDOW = ['', '0', '4097', 'x']
 BAD_TOGETHER = [
     ['--server', '--connect', 'h'], ['--server', '--hosts', 'a,b'], ['--host', 'a'],
     ['--iters', '1', '--duration', '1'], ['--spin', '--wait', 'block'],
-    ['--op', 'read', '--level', 'unreliable'],
+    ['--op', 'read', '--level', 'unreliable'], ['--buffers', '2'],
+    ['--buffers', '2', '--op', 'write', '--verify'], ['--buffers', '2', '--op', 'write', '--vis', '2'],
 ]
 BAD_LATENCY_TOGETHER = [
     ['--busy', '2'], ['--busy', '4', '--vis', '3'], ['--post-time', '--batch', '2'],
@@ -408,7 +410,7 @@ PERF_KEYS = {'schema': str, 'schema_version': int, 'tool': str, 'version': str,
 TEST_KEYS = {'op': str, 'wait': str, 'level': str, 'value_meaning': str, 'cq': bool, 'vis': int,
              'busy_vis': int, 'batch_round_trips': int, 'post_time': bool,
              'segments': int, 'window_messages': int, 'bidir': bool, 'verify': bool,
-             'window_memory': bool, 'spin': bool, 'timeout_s': float}
+             'window_memory': bool, 'buffers': int, 'spin': bool, 'timeout_s': float}
 ENV_KEYS = {'cpu_model': str, 'architecture': str, 'kernel': str, 'governor': str,
             'cpus_online': int, 'cpus_allowed': int, 'virtual_machine': bool,
             'load_average_1min': float, 'cpu_quota_cpus': float, 'warnings': list}
@@ -513,6 +515,14 @@ class Latency(PerfCase):
     def test_window_memory(self):
         for op in ('send', 'write', 'write-imm', 'read'):
             self.measure('vi_lat', '--op', op, '--window-memory', '--sizes', '8,70000', '--verify')
+
+    def test_buffers(self):
+        """In a batch each is come to several times; the target sees a flag where it looks."""
+        for op in ('write', 'write-imm', 'read'):
+            for tool, more in (('vi_lat', ['--batch', '100']), ('vi_bw', ['--iters', '300'])):
+                doc = self.measure(tool, '--op', op, '--buffers', '3', '--sizes', '8,5000',
+                                   '--window-memory', *more)
+                self.assertEqual(doc['test']['buffers'], 3)
 
     def test_large(self):
         for op in ('send', 'write', 'write-imm', 'read'):

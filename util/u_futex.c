@@ -102,6 +102,12 @@ bool u_membarrier_private_available(void)
 	return known == 2;
 }
 
+void u_membarrier_own(void)
+{
+	if (u_membarrier_available())
+		u_membarrier_private();
+}
+
 void u_membarrier_private(void)
 {
 	static const struct timespec drained = { .tv_nsec = 10000000 };

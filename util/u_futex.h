@@ -30,8 +30,11 @@ int u_membarrier_register(void);
 int u_membarrier(void);
 bool u_membarrier_available(void);
 
+/* The same among the threads of this process only, which interrupts no other; may be void, too. */
+void u_membarrier_own(void);
+
 /*
- * The same among the threads of this process only; it needs no registration.
+ * The same, whatever the kernel knows of processes; it needs no registration.
  * Where u_membarrier_private_available() says no it must not be called.
  */
 bool u_membarrier_private_available(void);

@@ -150,7 +150,10 @@ struct nvi_chan {
 
 	/* Arming, under nic->chan_lock. */
 	_Alignas(U_LINE_PAIR) _Atomic uint32_t armed; /* the bell word at the peer, 0 when polled */
-	uint32_t armed_slot;			      /* rx_seq when it was armed */
+	uint32_t polled_bell;			      /* that word while it is polled */
+	uint32_t armed_slot;			      /* rx_seq when it was armed, */
+	uint32_t armed_moves;			      /* and the slots of both ways */
+	uint32_t quiet_arms; /* in a row, with few slots since the one before */
 	uint32_t seen_pokes;
 	bool fresh;		 /* armed in this pass */
 	_Atomic uint32_t by_app; /* the application, not the engine, moved packets here last */
@@ -265,15 +268,23 @@ static inline bool nvi_rx_ready(const struct nvi_chan *ch)
 
 /*
  * The sender's half of the wake-up handshake: between what was published and
- * the look at the bell.  The peer's membarrier stands for the fence, unless it has none.
+ * the look at the bell.  The peer's membarrier stands for the fence, unless it has none or
+ * asks for one here.
  */
 static inline uint32_t nvi_bell(struct nvi_chan *ch)
 {
+	uint32_t bell;
+
 	if (u_unlikely(ch->peer_fences))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
+	bell = atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
+	if (u_unlikely(bell & W_BELL_FENCE)) {
+		atomic_thread_fence(memory_order_seq_cst);
+		bell = atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
+	}
+	return bell;
 }
 
 static inline void nvi_ring(struct nvi_chan *ch)

@@ -14,6 +14,11 @@
  * (d) looks at its slots and credit once more.  The peer publishes, then reads
  * its local bell word.  Either (d) sees what was published, or the peer sees
  * the bell.  Where membarrier is missing the sender fences itself (peer_fences).
+ *
+ * (c) interrupts the peer, which costs more than its fences where it sends little between
+ * two sleeps of ours.  There the bell word asks for them (W_BELL_FENCE) and
+ * keeps asking while the channel is polled.  The barrier behind the first such word is
+ * the last one: from then on the peer reads no word that does not ask.
  * tests/model/ holds the model of this.
  */
 #include <errno.h>
@@ -22,6 +27,9 @@
 #include "nvi.h"
 #include "u_futex.h"
 #include "u_time.h"
+
+#define FEW_MOVES 32u /* between two armings: the peer's fences for them cost less than a barrier */
+#define QUIET_ARMS 8u /* in a row, and the peer is asked for fences */
 
 bool nvi_chan_ready(const struct nvi_chan *ch)
 {
@@ -105,7 +113,7 @@ static bool make_polled(struct nvi_chan *ch)
 		return false;
 	atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&ch->nic->polled, 1, memory_order_seq_cst);
-	u_out_store32(&ch->out, &ch->out_ctl->bell, 0);
+	u_out_store32(&ch->out, &ch->out_ctl->bell, ch->polled_bell);
 	return true;
 }
 
@@ -120,18 +128,54 @@ void nvi_disarm_slow(struct nvi_chan *ch)
 	nvi_engine_kick(ch->nic);
 }
 
-/* Writes the bell word: what to ring for, from which slot on. Caller holds chan_lock. */
-static void write_bell(struct nvi_chan *ch)
+/* Slots that moved, either way. */
+static uint32_t moves(const struct nvi_chan *ch)
 {
-	uint32_t bell = W_BELL_SLOT;
+	return atomic_load_explicit(&ch->rx_seq, memory_order_relaxed) +
+	       atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+}
+
+/* Shall the peer fence, now that the channel is armed again?  Caller holds chan_lock. */
+static uint32_t choose_fences(struct nvi_chan *ch)
+{
+	uint32_t now = moves(ch);
+
+	if (now - ch->armed_moves >= FEW_MOVES)
+		ch->quiet_arms = 0;
+	else if (ch->quiet_arms < QUIET_ARMS)
+		ch->quiet_arms++;
+	ch->armed_moves = now;
+	return ch->quiet_arms == QUIET_ARMS ? W_BELL_FENCE : 0;
+}
+
+/* The application polls what it used to sleep for: no fences any more.  Caller holds chan_lock. */
+static void stop_fences(struct nvi_chan *ch)
+{
+	if (ch->polled_bell == 0 || moves(ch) - ch->armed_moves < FEW_MOVES)
+		return;
+	ch->polled_bell = 0;
+	ch->quiet_arms = 0;
+	u_out_store32(&ch->out, &ch->out_ctl->bell, 0);
+}
+
+/*
+ * Writes the bell word: what to ring for, from which slot on.  Returns whether the peer is
+ * known to fence, whatever word it reads.  Caller holds chan_lock.
+ */
+static bool write_bell(struct nvi_chan *ch)
+{
+	uint32_t bell = W_BELL_SLOT, fence = choose_fences(ch);
+	bool fences = fence != 0 && ch->polled_bell != 0;
 
 	if (atomic_load_explicit(&ch->tx_waiting, memory_order_acquire) != 0)
 		bell |= W_BELL_CREDIT;
 	ch->armed_slot = atomic_load_explicit(&ch->rx_seq, memory_order_acquire);
-	bell = w_bell(bell, ch->armed_slot);
+	bell = w_bell(bell | fence, ch->armed_slot);
+	ch->polled_bell = fence;
 	atomic_store_explicit(&ch->armed, bell, memory_order_relaxed);
 	u_out_store32(&ch->out, &ch->out_ctl->bell, bell);
 	u_out_fence(&ch->out);
+	return fences;
 }
 
 static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
@@ -180,6 +224,7 @@ bool nvi_rung(struct nvi_nic *nic)
 
 int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 {
+	bool barrier = false;
 	int came = 0;
 	uint32_t armed = 0;
 
@@ -192,15 +237,20 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 		ch->fresh = false;
 		if (atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0)
 			continue;
-		if (application_polls(ch, which))
+		if (application_polls(ch, which)) {
+			stop_fences(ch);
 			continue;
+		}
 		ch->fresh = true;
-		write_bell(ch);
+		barrier |= !write_bell(ch);
 		armed++;
 	}
 	if (armed > 0) {
 		flush_ports(nic);
-		u_membarrier();
+		if (barrier)
+			u_membarrier();
+		else
+			u_membarrier_own();
 		atomic_thread_fence(memory_order_seq_cst);
 		for (uint32_t i = 0; i < nic->chan_count; i++) {
 			struct nvi_chan *ch = nic->chans[i];
@@ -213,7 +263,7 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 				continue;
 			}
 			atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
-			u_out_store32(&ch->out, &ch->out_ctl->bell, 0);
+			u_out_store32(&ch->out, &ch->out_ctl->bell, ch->polled_bell);
 			/* The application did not poll it, whoever moved it last. */
 			atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
 			came++;

@@ -141,6 +141,7 @@ static void reset_state(struct nvi_chan *ch)
 	atomic_store(&ch->break_pending, 0);
 	atomic_store(&ch->by_app, 0);
 	atomic_store(&ch->armed, 0);
+	ch->polled_bell = ch->quiet_arms = ch->armed_moves = 0;
 	ch->grant_last = ch->grants;
 	ch->reported = false;
 	ch->level = ch->vi->level;

@@ -28,8 +28,6 @@
 #error "the wire is little-endian and so must the host be"
 #endif
 
-#define W_VERSION 1u
-
 #define W_SLOT_BYTES 128u
 #define W_HEAD_INLINE 48u
 #define W_TAIL_INLINE 64u
@@ -141,7 +139,7 @@ enum w_err {
 struct w_control {
 	_Atomic uint32_t credit; /* slots of mine that the peer consumed, counted from 0 */
 	uint32_t pad0[31];
-	_Atomic uint32_t bell; /* what the peer wants to be rung for: w_bell(); 0: nothing */
+	_Atomic uint32_t bell; /* what the peer wants to be rung for: w_bell() */
 	uint32_t pad1[31];
 	_Atomic uint64_t error; /* w_error_word(): the peer's receiver broke off */
 	uint32_t pad2[30];
@@ -150,18 +148,20 @@ static_assert(sizeof(struct w_control) == 384, "w_control");
 
 #define W_BELL_SLOT 0x1u   /* ring, once, when slot `slot` or a later one is published */
 #define W_BELL_CREDIT 0x2u /* ring each time credit is returned */
+/* A fence between what is published and the look at this word, which is then loaded again. */
+#define W_BELL_FENCE 0x4u
 
 static inline uint32_t w_bell(uint32_t bits, uint32_t slot)
 {
-	return bits | slot << 2;
+	return bits | slot << 3;
 }
 
 /* Is the slot that `bell` waits for among the first `published`? */
 static inline int w_bell_due(uint32_t bell, uint32_t published)
 {
-	uint32_t past = (published - (bell >> 2)) & 0x3fffffffu;
+	uint32_t past = (published - (bell >> 3)) & 0x1fffffffu;
 
-	return (bell & W_BELL_SLOT) && past != 0 && past < 0x20000000u;
+	return (bell & W_BELL_SLOT) && past != 0 && past < 0x10000000u;
 }
 
 /* The slot (counted from 0) whose message failed, and why. */

@@ -14,6 +14,9 @@
  * -DINLINE too, a descriptor is complete when it is out, and the credit of the last is nobody's
  * concern; otherwise it is complete when the peer has acknowledged it.
  *
+ * With -DASK whoever arms may ask the peer for fences of its own, or stop asking, at any time
+ * (W_BELL_FENCE); while it is known to fence, no barrier is passed in its name.
+ *
  * With -DTWO a second thread sleeps until it is told, whether the first one stays or not.
  * Memory is then sequentially consistent and each pass of a thread (arming, scanning,
  * poking, kicking) is one step, which the other runs show to be made of smaller ones that hold.
@@ -36,6 +39,10 @@
  *   COUNT_EARLY	arming counts a channel as armed before it has looked once more
  *   LATE_TICKET	the ticket is taken after arming
  *   NO_COMPLETE_FENCE	without membarrier: no fence between a completion and the look for waiters
+ *   ASK_EARLY		the first word that asks for fences has no barrier behind it
+ *   ASK_FOREVER		a peer that was told to fence no more is relied on
+ *   ASK_ONCE		the peer fences, but does not load the bell again
+ *   NO_OWN_BARRIER	with a peer that fences no barrier is passed by our threads either
  *   NO_ANNOUNCE	who completes a descriptor does not wake those who wait for it
  */
 #define MESSAGES 2
@@ -49,7 +56,9 @@
 
 /* What the peer wrote, slots or credit: in our memory, and in its store buffer. */
 byte visible = 0, buffered = 0;
-byte bell = 0;		/* 0 polled, 1 + the slot waited for; bit 7: credit */
+byte bell = 0;		/* 0 polled, 1 + the slot waited for; bit 7: credit, bit 6: fence */
+byte polled_bell = 0;	/* what it is while polled: nothing, or to fence */
+#define W_FENCE 64
 byte rx_seq = 0;	/* taken in (slots, or tx_credit), as all threads see it */
 byte taken = 0;		/* the same, as the thread that holds vi_lock has it */
 bool done = false;	/* the last descriptor is complete, as all threads see it */
@@ -196,8 +205,37 @@ inline kick()
 /* The rest of make_polled(), after armed = false, under chan_lock. */
 inline make_polled()
 {
-	d_step { polled++; bell = 0; chan_lock = false }
+	d_step { polled++; bell = polled_bell; chan_lock = false }
 }
+
+#ifdef ASK
+/* Under chan_lock. */
+inline choose_fences()
+{
+	atomic {
+		if
+		:: d_step { fences = (polled_bell != 0); polled_bell = W_FENCE }
+		:: d_step { fences = false; polled_bell = 0 }
+		fi;
+#ifdef ASK_EARLY
+		fences = (polled_bell != 0)
+#endif
+	}
+}
+
+inline stop_fences()
+{
+	if
+	:: atomic { !chan_lock && !armed && polled_bell != 0 ->
+		bell = 0;
+#ifndef ASK_FOREVER
+		polled_bell = 0
+#endif
+	   }
+	:: true
+	fi
+}
+#endif
 
 inline disarm()
 {
@@ -342,22 +380,35 @@ inline arm_polled()
 		};
 		if
 		:: yes ->
+#ifdef ASK
+			choose_fences();
+#endif
 			d_step {
 				armed = true;
 #ifdef CREDIT
 				armed_credit = credit;
-				bell = 1 + (credit -> W_CREDIT : 0);
+				bell = polled_bell + 1 + (credit -> W_CREDIT : 0);
 #else
-				bell = 1 + armed_slot;
+				bell = polled_bell + 1 + armed_slot;
 #endif
 #ifdef COUNT_EARLY
 				polled--;
 #endif
 #if !defined(NO_BARRIER) && !defined(FENCES)
-				visible = visible + buffered;
-				buffered = 0;
-				drain_own()
+				if
+				:: !fences -> visible = visible + buffered; buffered = 0
+				:: else
+				fi;
+#ifdef NO_OWN_BARRIER
+				if
+				:: !fences -> drain_own()
+				:: else
+				fi;
+#else
+				drain_own();
 #endif
+#endif
+				fences = false
 			};
 			d_step {
 #ifndef NO_RECHECK
@@ -366,7 +417,7 @@ inline arm_polled()
 				if
 				:: came ->
 					armed = false;
-					bell = 0
+					bell = polled_bell
 #ifdef COUNT_EARLY
 					; polled++
 #endif
@@ -434,11 +485,21 @@ active proctype peer()
 		d_step { visible = visible + buffered; buffered = 0 };
 #endif
 		word = bell;
+#ifdef ASK
+		if
+		:: (word & W_FENCE) ->
+			d_step { visible = visible + buffered; buffered = 0 };
+#ifndef ASK_ONCE
+			word = bell
+#endif
+		:: else
+		fi;
+#endif
 		if
 #ifdef CREDIT
 		:: word >= W_CREDIT ->
 #else
-		:: word != 0 && out >= word && word != rung ->
+		:: (word & (W_FENCE - 1)) != 0 && out >= (word & (W_FENCE - 1)) && word != rung ->
 			rung = word;
 #endif
 			/* the doorbell is a locked operation: it drains the buffer */
@@ -491,7 +552,7 @@ inline post()
 
 proctype app(byte me)
 {
-	bool mine, moved, came, hit, work, yes, credit, left;
+	bool mine, moved, came, hit, work, yes, credit, left, fences;
 	byte seen;
 
 #ifdef CREDIT
@@ -511,7 +572,7 @@ proctype app(byte me)
 	fi;
 	waiters++;
 #if !defined(NO_WAIT_BARRIER) && !defined(FENCES)
-	d_step { visible = visible + buffered; buffered = 0; drain_own() };
+	d_step { drain_own() };
 #endif
 	do
 	:: true ->
@@ -581,7 +642,7 @@ out:	skip
 
 proctype engine()
 {
-	bool mine, moved, came, hit, work, yes, credit;
+	bool mine, moved, came, hit, work, yes, credit, fences;
 	byte me = ENGINE, seen;
 
 	do
@@ -610,6 +671,9 @@ proctype engine()
 		:: else ->
 			current[ENGINE] = true;
 			scan();
+#ifdef ASK
+			stop_fences();
+#endif
 			if
 			:: !moved ->
 				arm_polled();

@@ -375,6 +375,20 @@ uint32_t nvi_loop_arm(struct nvi_loop *loop)
 	return nvi_arm(loop->nic);
 }
 
+void nvi_loop_flush(struct nvi_loop *loop)
+{
+	for (int end = 0; end < 2; end++) {
+		struct nvi_chan *ch = loop->vi[end]->prov;
+
+		port_flush(ch->port);
+	}
+}
+
+void nvi_loop_tick(struct nvi_loop *loop)
+{
+	nvi_arm_polled(loop->nic->prov, NVI_ARM_IDLE);
+}
+
 void nvi_loop_wake(struct nvi_loop *loop)
 {
 	nvi_provider.wake(loop->nic);

@@ -68,6 +68,10 @@ int64_t nvi_loop_reads_taken(struct nvi_loop *loop, int end);
 
 /* What a thread does that waits in VIPL, step by step. */
 uint32_t nvi_loop_arm(struct nvi_loop *loop);
+/* All that was stored for the peer has reached it. */
+void nvi_loop_flush(struct nvi_loop *loop);
+/* As the engine does by the tick, for what the application polls. */
+void nvi_loop_tick(struct nvi_loop *loop);
 void nvi_loop_wake(struct nvi_loop *loop);
 /* Sleeps `ns` at most; returns whether that long. */
 int nvi_loop_overslept(struct nvi_loop *loop, uint32_t ticket, int64_t ns);

@@ -145,7 +145,7 @@ TEST(SlotArithmetic, RingPlacesInOnePieceAndNeverOverlapsWhatIsLive)
 
 TEST(SlotArithmetic, BellIsDueFromItsSlotOn)
 {
-	for (uint32_t slot : { 0u, 5u, 0x3fffffffu, 0x40000000u, 0xfffffffeu, 0xffffffffu }) {
+	for (uint32_t slot : { 0u, 5u, 0x1fffffffu, 0x20000000u, 0xfffffffeu, 0xffffffffu }) {
 		uint32_t bell = wx_bell(1, slot);
 
 		EXPECT_FALSE(wx_bell_due(bell, slot));
@@ -153,6 +153,8 @@ TEST(SlotArithmetic, BellIsDueFromItsSlotOn)
 		EXPECT_TRUE(wx_bell_due(bell, slot + 1));
 		EXPECT_TRUE(wx_bell_due(bell, slot + 4096));
 		EXPECT_FALSE(wx_bell_due(wx_bell(2, slot), slot + 1));
+		EXPECT_TRUE(wx_bell_due(wx_bell(7, slot), slot + 1));
+		EXPECT_FALSE(wx_bell_due(wx_bell(6, slot), slot + 1));
 	}
 	EXPECT_FALSE(wx_bell_due(0, 5));
 }

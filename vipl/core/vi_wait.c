@@ -117,7 +117,7 @@ static int sleep_on(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(v
 		return sleep_until(nic, try, arg, deadline);
 	atomic_fetch_add_explicit(sleepers, 1, memory_order_seq_cst);
 	/* Who completes from here on sees the sleeper, or the look after the arming sees it. */
-	u_membarrier();
+	u_membarrier_own();
 	got = sleep_until(nic, try, arg, deadline);
 	atomic_fetch_sub_explicit(sleepers, 1, memory_order_relaxed);
 	return got;

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The bell word: when it asks the sender for fences, and that sleeps end all the same.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+
+extern "C" {
+#include "nvi_loop.h"
+}
+#include "w_slot.h"
+
+namespace {
+
+constexpr int kQuiet = 8; // armings with little between them, until fences are asked for
+constexpr int kMany = 40; // messages between two armings that are not little
+constexpr int64_t kTooLong = 20000000000; // a sleep that nobody ended
+
+class Bell : public ::testing::TestWithParam<const char *> {
+protected:
+	void SetUp() override
+	{
+		nvi_loop_cfg cfg = {};
+
+		cfg.slots = 16;
+		cfg.ring_bytes = 16384;
+		cfg.level = VIP_SERVICE_RELIABLE_DELIVERY;
+		cfg.port = GetParam();
+		cfg.seed = 7;
+		loop = nvi_loop_open(&cfg);
+		ASSERT_NE(loop, nullptr);
+		handle = nvi_loop_register(loop, descs.get(), sizeof(*descs));
+		ASSERT_NE(handle, 0u);
+	}
+
+	void TearDown() override
+	{
+		if (loop == nullptr)
+			return;
+		nvi_loop_deregister(loop, descs.get(), handle);
+		nvi_loop_close(loop);
+	}
+
+	// What end 0 reads before it rings; end 1 wrote it.
+	uint32_t bell()
+	{
+		uint64_t len;
+		auto *control = reinterpret_cast<w_control *>(nvi_loop_inbound(loop, 0, &len));
+
+		nvi_loop_flush(loop);
+		return __atomic_load_n(&control->bell, __ATOMIC_SEQ_CST);
+	}
+
+	void post()
+	{
+		std::memset(static_cast<void *>(descs.get()), 0, sizeof(*descs));
+		ASSERT_EQ(nvi_loop_post_recv(loop, 1, &descs->receive, handle), 0);
+		ASSERT_EQ(nvi_loop_post_send(loop, 0, &descs->send, handle), 0);
+	}
+
+	void take()
+	{
+		VIP_DESCRIPTOR *d;
+
+		ASSERT_LT(nvi_loop_settle(loop, 1000), 1000);
+		ASSERT_EQ(nvi_loop_send_done(loop, 0, &d), 1);
+		ASSERT_EQ(nvi_loop_recv_done(loop, 1, &d), 1);
+	}
+
+	void messages(int count)
+	{
+		for (int i = 0; i < count && !HasFatalFailure(); i++) {
+			post();
+			take();
+		}
+	}
+
+	// As a thread that sleeps for each message.
+	uint32_t arm_often(int count, int between)
+	{
+		for (int i = 0; i < count; i++) {
+			messages(between);
+			nvi_loop_arm(loop);
+			EXPECT_NE(bell() & W_BELL_SLOT, 0u);
+		}
+		return bell();
+	}
+
+	struct Descriptors {
+		alignas(64) VIP_DESCRIPTOR send, receive;
+	};
+	std::unique_ptr<Descriptors> descs = std::make_unique<Descriptors>();
+	nvi_loop *loop = nullptr;
+	VIP_MEM_HANDLE handle = 0;
+};
+
+TEST_P(Bell, PolledAsksForNothing)
+{
+	EXPECT_EQ(bell(), 0u);
+	messages(kMany);
+	EXPECT_EQ(bell(), 0u);
+}
+
+TEST_P(Bell, AsksForFencesOfAPeerThatSendsLittle)
+{
+	EXPECT_EQ(arm_often(kQuiet - 1, 1) & W_BELL_FENCE, 0u);
+	EXPECT_NE(arm_often(1, 1) & W_BELL_FENCE, 0u);
+	messages(1);
+	EXPECT_EQ(bell(), W_BELL_FENCE) << "polled, it has to go on asking";
+}
+
+TEST_P(Bell, NotOfOneThatSendsMuch)
+{
+	EXPECT_EQ(arm_often(2 * kQuiet, kMany) & W_BELL_FENCE, 0u);
+}
+
+TEST_P(Bell, StopsAskingAtAnArmingAfterMuch)
+{
+	arm_often(kQuiet, 1);
+	EXPECT_EQ(arm_often(1, kMany) & W_BELL_FENCE, 0u);
+	messages(1);
+	EXPECT_EQ(bell(), 0u);
+}
+
+TEST_P(Bell, StopsAskingWhilePolled)
+{
+	arm_often(kQuiet, 1);
+	messages(1);
+	nvi_loop_tick(loop);
+	EXPECT_EQ(bell(), W_BELL_FENCE) << "little came";
+	messages(kMany);
+	nvi_loop_tick(loop);
+	EXPECT_EQ(bell(), 0u);
+	EXPECT_EQ(arm_often(kQuiet - 1, 1) & W_BELL_FENCE, 0u) << "it counts anew";
+}
+
+TEST_P(Bell, ANewConnectionDoesNotAsk)
+{
+	arm_often(kQuiet, 1);
+	ASSERT_EQ(nvi_loop_reconnect(loop), 0);
+	EXPECT_EQ(bell(), 0u);
+	EXPECT_EQ(arm_often(1, 1) & W_BELL_FENCE, 0u);
+}
+
+TEST_P(Bell, WhatArrivesEndsTheSleepWithFencesAndWithout)
+{
+	for (int i = 0; i < 3 * kQuiet; i++) {
+		uint32_t ticket = nvi_loop_arm(loop);
+
+		ASSERT_EQ(nvi_loop_polled(loop), 0u);
+		post();
+		EXPECT_FALSE(nvi_loop_overslept(loop, ticket, kTooLong)) << "sleep " << i;
+		take();
+	}
+}
+
+// Whatever word the peer may write, the sender goes on.
+TEST_P(Bell, AnyWordIsTaken)
+{
+	uint64_t len;
+	auto *control = reinterpret_cast<w_control *>(nvi_loop_inbound(loop, 0, &len));
+
+	for (uint32_t word : { 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 0x80000000u, 0xffffffffu }) {
+		__atomic_store_n(&control->bell, word, __ATOMIC_SEQ_CST);
+		messages(3);
+	}
+}
+
+INSTANTIATE_TEST_SUITE_P(Ports, Bell, ::testing::Values("emu", "emu+strict"),
+			 [](const ::testing::TestParamInfo<const char *> &info) {
+				 return std::string(info.param) == "emu" ? "emu" : "strict";
+			 });
+
+} // namespace

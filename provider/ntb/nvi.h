@@ -268,48 +268,37 @@ static inline bool nvi_rx_ready(const struct nvi_chan *ch)
 
 /*
  * The sender's half of the wake-up handshake: between what was published and
- * the look at the bell.  The peer's membarrier stands for the fence, unless it has none or
- * asks for one here.
+ * the look at the bell.  The peer's membarrier stands for the fence, unless it has none.
  */
 static inline uint32_t nvi_bell(struct nvi_chan *ch)
 {
-	uint32_t bell;
-
 	if (u_unlikely(ch->peer_fences))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);
-	bell = atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
-	if (u_unlikely(bell & W_BELL_FENCE)) {
-		atomic_thread_fence(memory_order_seq_cst);
-		bell = atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
-	}
-	return bell;
+	return atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
 }
 
-static inline void nvi_ring(struct nvi_chan *ch)
-{
-	atomic_fetch_add_explicit(&ch->nic->rung, 1, memory_order_relaxed);
-	U_TRACE(bell_rung, ch, ch->bell_bits);
-	port_peer_db_ring(ch->port, ch->bell_bits);
-}
+void nvi_ring(struct nvi_chan *ch);
+void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t bell);
+void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t bell);
 
 /* After publishing slots: rings if the peer waits for one of them and was not rung for it. */
 static inline void nvi_ring_slots(struct nvi_chan *ch)
 {
 	uint32_t bell = nvi_bell(ch);
 
-	if (u_unlikely(bell != 0 && bell != ch->tx_rung && w_bell_due(bell, ch->tx_seq))) {
-		ch->tx_rung = bell;
-		nvi_ring(ch);
-	}
+	if (u_unlikely(bell != 0))
+		nvi_ring_slots_slow(ch, bell);
 }
 
 /* After returning credit. */
 static inline void nvi_ring_credit(struct nvi_chan *ch)
 {
-	if (u_unlikely(nvi_bell(ch) & W_BELL_CREDIT))
-		nvi_ring(ch);
+	uint32_t bell = nvi_bell(ch);
+
+	if (u_unlikely(bell != 0))
+		nvi_ring_credit_slow(ch, bell);
 }
 
 int nvi_chan_list(struct nvi_chan *ch);

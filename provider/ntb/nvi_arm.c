@@ -31,6 +31,41 @@
 #define FEW_MOVES 32u /* between two armings: the peer's fences for them cost less than a barrier */
 #define QUIET_ARMS 8u /* in a row, and the peer is asked for fences */
 
+/* ---- the sender's half ----------------------------------------------------------------------- */
+
+void nvi_ring(struct nvi_chan *ch)
+{
+	atomic_fetch_add_explicit(&ch->nic->rung, 1, memory_order_relaxed);
+	U_TRACE(bell_rung, ch, ch->bell_bits);
+	port_peer_db_ring(ch->port, ch->bell_bits);
+}
+
+/* What the bell says once the fence is passed that the peer may ask for. */
+static uint32_t bell_fenced(const struct nvi_chan *ch, uint32_t bell)
+{
+	if ((bell & W_BELL_FENCE) == 0)
+		return bell;
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
+}
+
+void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t bell)
+{
+	bell = bell_fenced(ch, bell);
+	if (bell != ch->tx_rung && w_bell_due(bell, ch->tx_seq)) {
+		ch->tx_rung = bell;
+		nvi_ring(ch);
+	}
+}
+
+void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t bell)
+{
+	if (bell_fenced(ch, bell) & W_BELL_CREDIT)
+		nvi_ring(ch);
+}
+
+/* ---- arming ---------------------------------------------------------------------------------- */
+
 bool nvi_chan_ready(const struct nvi_chan *ch)
 {
 	/* A broken connection moves nothing more, whatever still lies in its slots. */

@@ -597,7 +597,6 @@ int nvi_rx_next(struct nvi_chan *ch)
 	if (!nvi_rx_ready(ch)) {
 		if (ch->rx_two_lines)
 			__builtin_prefetch(ch->in_slots[n & ch->in_mask].more);
-		u_look_done();
 		ch->rx_streak = 0;
 		return 0;
 	}

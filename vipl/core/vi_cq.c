@@ -7,6 +7,7 @@
 
 #include "u_fd.h"
 #include "u_futex.h"
+#include "u_time.h"
 #include "vi_core.h"
 #include "vi_provider.h"
 
@@ -219,6 +220,7 @@ static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 		if (++index >= cq->hot_count)
 			index = 0;
 	}
+	u_look_done();
 	if (u_unlikely(idle))
 		evict_idle(cq);
 	return false;
@@ -326,7 +328,7 @@ static void armed_barrier(struct vi_cq *cq)
 
 	cq->nic->ops->arm(cq->nic);
 	atomic_thread_fence(memory_order_seq_cst);
-	u_membarrier();
+	u_membarrier_own();
 	cq->nic->ops->progress(cq->nic);
 	u_biased_take(&cq->lock);
 	there = has_entry(cq);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "u_time.h"
 #include "vi_core.h"
 #include "vi_provider.h"
 
@@ -343,10 +344,12 @@ static inline int vi_recv_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **de
 		got = vi_wq_pop(&vi->rq, desc_out);
 		if (u_likely(got == 0)) {
 			*came_out = vi->fast->poll_recv(vi);
-			if (*came_out & VI_POLL_MOVED)
+			if (*came_out & VI_POLL_MOVED) {
 				got = vi_wq_pop(&vi->rq, desc_out);
-			else
+			} else {
+				u_look_done();
 				*rung_out = vi->nic->ops->bell_rung(vi->nic);
+			}
 		}
 	}
 	u_biased_drop_kept(&vi->rx_lock, turn);

@@ -12,6 +12,7 @@
 #include "cl_priv.h"
 #include "u_cfg.h"
 #include "u_fd.h"
+#include "u_time.h"
 
 #define ATTEMPTS 5 /* an agent started on demand may leave just before we greet it */
 
@@ -46,6 +47,19 @@ static void send_timeout(int sock, int seconds)
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
+/* The agent may be busy; a signal of the application is no reason to give up. */
+static int connect_in_time(int sock, const struct sockaddr_un *un, socklen_t len)
+{
+	int64_t deadline = u_deadline_ms(CL_TIMEOUT_MS);
+	int rc;
+
+	send_timeout(sock, CL_TIMEOUT_MS / 1000);
+	do {
+		rc = connect(sock, (const struct sockaddr *)un, len);
+	} while (rc != 0 && errno == EINTR && u_time_left(deadline) > 0);
+	return rc;
+}
+
 static int dial(const struct where *w, unsigned int host, int *sock_out, char *error)
 {
 	struct sockaddr_un un;
@@ -60,8 +74,7 @@ static int dial(const struct where *w, unsigned int host, int *sock_out, char *e
 			cl_error(error, "no socket to the agent: %s", strerror(-rc));
 		return rc;
 	}
-	send_timeout(sock, CL_TIMEOUT_MS / 1000);
-	if (connect(sock, (struct sockaddr *)&un, len) != 0) {
+	if (connect_in_time(sock, &un, len) != 0) {
 		rc = errno == ECONNREFUSED || errno == ENOENT ? -ENODEV : -errno;
 		cl_error(error,
 			 "host %u of fabric %s has no agent (%s); start the fabric with "

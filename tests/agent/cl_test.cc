@@ -438,6 +438,46 @@ TEST_F(ClientLib, AgentThatIsStopped)
 	EXPECT_NE(strstr(error, "did not answer within 5 s"), nullptr) << error;
 }
 
+// The application's signals interrupt a call that waits for an agent that is busy.
+TEST_F(ClientLib, SignalsWhileTheAgentIsBusy)
+{
+	constexpr int kSignals = 50;
+	cl_agent a;
+	sockaddr_un un;
+	socklen_t len = w_agent_addr(&un, geteuid(), name.c_str(), 0);
+	auto *addr = reinterpret_cast<sockaddr *>(&un);
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sigaction sa = {}, before;
+	std::vector<int> queued;
+	int rc;
+
+	ASSERT_EQ(bind(sock, addr, len), 0);
+	ASSERT_EQ(listen(sock, 0), 0);
+	do {
+		queued.push_back(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+		rc = connect(queued.back(), addr, len);
+	} while (rc == 0);
+	ASSERT_EQ(errno, EAGAIN);
+	sa.sa_handler = on_child;
+	sigaction(SIGUSR1, &sa, &before);
+	std::thread agent([&, caller = pthread_self()] {
+		for (int i = 0; i < kSignals; i++) {
+			pthread_kill(caller, SIGUSR1);
+			poll(nullptr, 0, 2);
+		}
+		for (int fd; (fd = accept(sock, nullptr, nullptr)) >= 0;)
+			close(fd);
+	});
+	EXPECT_EQ(cl_open_host(geteuid(), name.c_str(), 0, W_KIND_NIC, &a, error), -EPIPE);
+	EXPECT_STREQ(error, "the agent did not answer: it hung up");
+	shutdown(sock, SHUT_RDWR);
+	agent.join();
+	sigaction(SIGUSR1, &before, nullptr);
+	for (int fd : queued)
+		close(fd);
+	close(sock);
+}
+
 TEST_F(ClientLib, StrangerAtTheAddressIsNotTrusted)
 {
 	if (geteuid() != 0)

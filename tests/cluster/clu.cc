@@ -228,6 +228,13 @@ void board_clear()
 		board()[i].store(0);
 }
 
+Standstill::Record &standstill(size_t i)
+{
+	static_assert(sizeof(Standstill::Record) == 2 * sizeof(std::atomic<uint64_t>));
+	NEED(i + 1 < kCells);
+	return reinterpret_cast<Standstill::Record &>(board()[i]);
+}
+
 /* ---- processes ------------------------------------------------------------------------------ */
 
 static std::map<std::string, void (*)(const Args &)> &roles()

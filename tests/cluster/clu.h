@@ -27,6 +27,8 @@
 #include <vipl.h>
 #include <vipl_ext.h>
 
+#include "standstill.h"
+
 namespace clu {
 
 /* ---- scale and time ------------------------------------------------------------------------ */
@@ -81,6 +83,8 @@ private:
 constexpr size_t kCells = 1u << 17;
 std::atomic<uint64_t> &cell(size_t i);
 void board_clear();
+/* Takes two cells. */
+Standstill::Record &standstill(size_t i);
 
 /* ---- processes ------------------------------------------------------------------------------ */
 

@@ -34,9 +34,19 @@ static std::atomic<uint64_t> &lives(unsigned stream)
 {
 	return cell(16 + stream);
 }
-static std::atomic<uint64_t> &arrived()
+/* Of the link: how often it will be cut, and was. */
+static std::atomic<uint64_t> &cuts_planned()
 {
 	return cell(40);
+}
+static std::atomic<uint64_t> &cuts_made()
+{
+	return cell(41);
+}
+/* Messages of all streams. */
+static std::atomic<uint64_t> &sent_so_far()
+{
+	return cell(42);
 }
 
 static VIP_RELIABILITY_LEVEL level(unsigned stream)
@@ -103,10 +113,17 @@ private:
 		return rc;
 	}
 
+	/* However late the cuts come, each has its part of the messages before it. */
+	bool may_go_on()
+	{
+		uint64_t made = cuts_made(), planned = cuts_planned();
+		return made >= planned || total * (planned + 1) < count * (made + 1);
+	}
+
 	/* Posts one if there is room, takes what completed; false at the end of the connection. */
 	bool step()
 	{
-		bool more = total < count || !last_sent;
+		bool more = (total < count || !last_sent) && may_go_on();
 		if (more && posted - taken < kSends &&
 		    posted - life(stream, number, RECEIVED) < kReceives)
 			post();
@@ -140,6 +157,7 @@ private:
 		post_send(vi, slab, slab.fill(at, length));
 		last_sent = last;
 		total++;
+		sent_so_far()++;
 	}
 
 	Nic &nic;
@@ -185,7 +203,6 @@ private:
 			check(d);
 			post_recv(vi, slab, slab.fill(slab.index(d), kMax));
 			life(stream, number, RECEIVED) = next;
-			arrived()++;
 			return true;
 		}
 		/* A connection that breaks gives its receives back with an error. */
@@ -293,6 +310,7 @@ static void faulty(const std::string &faults, unsigned cuts, uint64_t least_brea
 	uint64_t count = scaled(25000, 1000000);
 	Await awaited("messages over a faulty link: " + faults, stress() ? 3000 : 110);
 	board_clear();
+	cuts_planned() = cuts;
 	Args options = { "--seed", "7" };
 	if (!faults.empty())
 		options.insert(options.end(), { "--port", "emu+fault", "--fault", faults });
@@ -300,14 +318,16 @@ static void faulty(const std::string &faults, unsigned cuts, uint64_t least_brea
 	Process receiver = role("receiver", {}, { { "VIADUCT_LOG", "error" } });
 	Process sender = role("sender", { std::to_string(count) }, { { "VIADUCT_LOG", "error" } });
 	for (unsigned i = 1; i <= cuts; i++) {
-		uint64_t at = count * i / (cuts + 1);
-		NEED(until([&] { return arrived() >= at || sender.ended(); },
+		/* Halfway to where the streams would wait: under traffic, and in each life of the link. */
+		uint64_t at = count * (2 * i - 1) / (2 * (cuts + 1));
+		NEED(until([&] { return sent_so_far() >= at || sender.ended(); },
 			   stress() ? 600000 : 60000));
 		unsigned host = i % 2;
 		const char *port = host == 0 ? "right" : "left";
 		fabric.link(host, port, false);
 		NEED(until([&] { return !fabric.links_up(); }));
 		fabric.link(host, port, true);
+		cuts_made() = i;
 	}
 	EXPECT_EQ(0, sender.wait(stress() ? 3000 : 80));
 	EXPECT_EQ(0, receiver.wait());

@@ -802,7 +802,7 @@ VIP_RETURN request(Nic &nic, Vi &vi, unsigned host, const std::string &disc, uns
 	VIP_RETURN rc = VIP_NO_MATCH;
 	until(
 		[&] {
-			rc = VipConnectRequest(vi, here, there, 1000, &remote);
+			rc = VipConnectRequest(vi, here, there, seconds * 1000, &remote);
 			return rc != VIP_NO_MATCH && rc != VIP_TIMEOUT && rc != VIP_NOT_REACHABLE;
 		},
 		seconds * 1000);

@@ -199,7 +199,7 @@ TEST_F(Ring, WhoIsNoNeighbourCannotBeReached)
 	Vi vi(nic, attrs(VIP_SERVICE_RELIABLE_DELIVERY));
 	Addr here(nic, "far"), there(2, "far"), near(1, "near");
 	VIP_VI_ATTRIBUTES remote;
-	EXPECT_EQ(VIP_NOT_REACHABLE, VipConnectRequest(vi, here, there, 1000, &remote));
+	EXPECT_EQ(VIP_NOT_REACHABLE, VipConnectRequest(vi, here, there, kSeconds * 1000, &remote));
 	EXPECT_EQ(VIP_STATE_IDLE, vi.state());
 	NEED_RC(VIP_SUCCESS, VipConnectPeerRequest(vi, here, there, kSeconds * 1000));
 	EXPECT_EQ(VIP_NOT_REACHABLE, VipConnectPeerWait(vi, &remote));
@@ -211,13 +211,14 @@ TEST_F(Ring, WhoIsNoNeighbourCannotBeReached)
 	/* A neighbour can be, once the link is up: nobody waits there. */
 	VIP_RETURN rc = VIP_NOT_DONE;
 	until([&] {
-		rc = VipConnectRequest(vi, here, near, 1000, &remote);
+		rc = VipConnectRequest(vi, here, near, kSeconds * 1000, &remote);
 		return rc != VIP_NOT_REACHABLE;
 	});
 	EXPECT_EQ(VIP_NO_MATCH, rc);
 	/* No host of that number at all. */
 	Addr nowhere(9, "far");
-	EXPECT_EQ(VIP_NOT_REACHABLE, VipConnectRequest(vi, here, nowhere, 1000, &remote));
+	EXPECT_EQ(VIP_NOT_REACHABLE,
+		  VipConnectRequest(vi, here, nowhere, kSeconds * 1000, &remote));
 }
 
 /* Connections come and go on all links while others carry traffic. */

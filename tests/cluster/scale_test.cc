@@ -272,7 +272,8 @@ private:
 		Addr none(server, "none");
 		VIP_VI_ATTRIBUTES remote;
 		VIP_CONN_HANDLE conn;
-		NEED_RC(VIP_NO_MATCH, VipConnectRequest(cvi, here, there, 1000, &remote));
+		NEED_RC(VIP_NO_MATCH,
+			VipConnectRequest(cvi, here, there, kSeconds * 1000, &remote));
 		NEED_RC(VIP_TIMEOUT, VipConnectWait(server, none, 0, there, &remote, &conn));
 	}
 

@@ -26,7 +26,7 @@ struct window {
 };
 
 static struct {
-	_Atomic uint32_t pokes, bells, arms, wakes, rejects, windows, posts;
+	_Atomic uint32_t pokes, bells, arms, wakes, unrung, rejects, windows, posts;
 	_Atomic uint32_t word; /* what sleepers wait for */
 	_Atomic int connect_error;
 	struct u_lock lock; /* of the rest */
@@ -279,6 +279,8 @@ static void sleep_op(struct vi_nic *nic, uint32_t ticket, int64_t deadline)
 	if (fn != NULL)
 		fn(arg);
 	u_futex_wait(&fake.word, ticket, UINT32_MAX, u_time_left(deadline), true);
+	if (atomic_load(&fake.word) == ticket)
+		atomic_fetch_add(&fake.unrung, 1);
 }
 
 static void wake(struct vi_nic *nic)
@@ -403,6 +405,7 @@ void fake_reset(void)
 	atomic_store(&fake.bells, 0);
 	atomic_store(&fake.arms, 0);
 	atomic_store(&fake.wakes, 0);
+	atomic_store(&fake.unrung, 0);
 	atomic_store(&fake.rejects, 0);
 	atomic_store(&fake.posts, 0);
 	atomic_store(&fake.connect_error, 0);
@@ -614,6 +617,11 @@ uint32_t fake_arms(void)
 uint32_t fake_wakes(void)
 {
 	return atomic_load(&fake.wakes);
+}
+
+uint32_t fake_unrung(void)
+{
+	return atomic_load(&fake.unrung);
 }
 
 uint32_t fake_rejects(void)

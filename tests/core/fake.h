@@ -65,6 +65,7 @@ uint32_t fake_pokes(void);
 uint32_t fake_bells(void);
 uint32_t fake_arms(void);
 uint32_t fake_wakes(void);
+uint32_t fake_unrung(void); /* sleeps that no wake ended */
 uint32_t fake_rejects(void);
 uint32_t fake_windows(void); /* allocated and not freed */
 uint32_t fake_posts(void);   /* calls of post_send() */

@@ -794,10 +794,11 @@ class Death(FabricCase):
                 self.assertIn('lost', self.ends_badly(server))
 
     def test_server_stopped(self):
-        server, client = self.pair('vi_lat', 'stopped', '--timeout', '0.5')
+        # Longer than a machine stands still while they connect.
+        server, client = self.pair('vi_lat', 'stopped', '--timeout', '4.5')
         server.send_signal(signal.SIGSTOP)
         try:
-            self.assertIn('0.5 s', self.ends_badly(client))
+            self.assertIn('4.5 s', self.ends_badly(client))
         finally:
             server.kill()
             finish(server)

@@ -169,6 +169,7 @@ TEST(Idle, WaitsUseNoProcessorTime)
 
 /* ---- wake-ups ------------------------------------------------------------------------------- */
 
+constexpr int64_t kLate = 100000000;
 constexpr size_t kStills = 10; /* of the two players, and of up to eight processors */
 enum { ROUNDS = 100, OUTLIERS, EXCUSED, WORST, NOTIFIED, PIDS, STILLS = PIDS + 2 };
 
@@ -268,9 +269,13 @@ private:
 
 	void wait_plain()
 	{
+		static const char *const ways[] = { "VipRecvDone", "VipRecvNotify", "VipRecvWait",
+						    "VipRecvWait" };
 		VIP_DESCRIPTOR *d = nullptr;
 		VIP_RETURN rc = VIP_NOT_DONE;
-		switch (random.below(4)) {
+		uint64_t choice = random.below(4);
+		way = ways[choice];
+		switch (choice) {
 		case 0:
 			for (; rc == VIP_NOT_DONE;)
 				rc = VipRecvDone(*plain, &d);
@@ -288,11 +293,15 @@ private:
 
 	void wait_queued()
 	{
+		static const char *const ways[] = { "VipCQDone", "VipCQNotify", "epoll",
+						    "VipCQWait" };
 		VIP_VI_HANDLE vi = nullptr;
 		VIP_BOOLEAN recv = VIP_FALSE;
 		VIP_DESCRIPTOR *d = nullptr;
 		VIP_RETURN rc = VIP_NOT_DONE;
-		switch (random.below(4)) {
+		uint64_t choice = random.below(4);
+		way = ways[choice];
+		switch (choice) {
 		case 0:
 			for (; rc == VIP_NOT_DONE;)
 				rc = VipCQDone(cq, &vi, &recv);
@@ -368,11 +377,17 @@ private:
 	{
 		cell(ROUNDS)++;
 		/* A machine with other work to do, or that stands still, lets us wait too. */
-		if (took > 100000000 &&
-		    took - excused - (waited_for_processor() - waited) > 100000000)
+		int64_t delayed = took > kLate ? waited_for_processor() - waited : 0;
+		if (took > kLate && took - excused - delayed > kLate) {
 			cell(OUTLIERS)++;
-		else if (took > 100000000)
+			fprintf(stderr,
+				"%s waited %.1f ms by %s; nothing ran for %.1f ms, no processor for %.1f ms\n",
+				starts ? "first" : "second", static_cast<double>(took) / 1e6, way,
+				static_cast<double>(excused) / 1e6,
+				static_cast<double>(delayed) / 1e6);
+		} else if (took > kLate) {
 			cell(EXCUSED)++;
+		}
 		if (static_cast<uint64_t>(took) > cell(WORST))
 			cell(WORST) = static_cast<uint64_t>(took);
 	}
@@ -389,6 +404,7 @@ private:
 	bool notified = false;
 	int epoll = -1;
 	int64_t waited = 0;
+	const char *way = "";
 };
 
 ROLE(player)

@@ -960,11 +960,14 @@ class Stages(FabricCase):
               'completion written', 'completion taken']
 
     def check_stages(self, *args, size=4):
-        for _ in range(5):  # where others are busy too, the engine may take in all of them
-            doc = json.loads(self.ok('vi_stages', '--json', '-n', '1000', '--size', str(size),
-                                     *args).stdout)
-            if doc['messages'] > 0:
-                break
+        doc = {}
+
+        def some_are_followed():
+            """Where others are busy too, the engine may take in all of them."""
+            doc.update(json.loads(self.ok('vi_stages', '--json', '-n', '1000', '--size',
+                                          str(size), *args).stdout))
+            return doc['messages'] > 0
+        self.fabric.until(some_are_followed, 'a message whose stages are all known')
         self.assertEqual((doc['schema'], doc['schema_version'], doc['tool'], doc['size_bytes']),
                          ('viaduct.stages', 1, 'vi_stages', size))
         self.assertEqual([s['stage'] for s in doc['stages']],

@@ -407,6 +407,16 @@ int64_t cpu_ns(pid_t pid)
 	return sched_sum(pid, 0);
 }
 
+uint64_t disk_faults(pid_t pid)
+{
+	unsigned long long faults = 0;
+	std::string stat = contents(text("/proc/%d/stat", pid));
+	/* The name of the program, in parentheses, may hold anything. */
+	sscanf(stat.c_str() + stat.rfind(')') + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %llu",
+	       &faults);
+	return faults;
+}
+
 int64_t delay_ns(pid_t pid)
 {
 	return sched_sum(pid, 1);

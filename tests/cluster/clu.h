@@ -128,6 +128,8 @@ uint64_t rss_bytes(pid_t pid);
 int64_t cpu_ns(pid_t pid);
 /* Time for which its threads could have run and had no processor. */
 int64_t delay_ns(pid_t pid);
+/* How often a thread of it had to wait until memory was read from a disk. */
+uint64_t disk_faults(pid_t pid);
 
 /* ---- fabrics -------------------------------------------------------------------------------- */
 

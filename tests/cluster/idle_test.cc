@@ -231,8 +231,10 @@ public:
 		NEED(until([] { return cell(PIDS) != 0 && cell(PIDS + 1) != 0; }));
 		for (uint64_t i = 0; i < rounds; i++) {
 			bool with_cq = i / 3 % 2;
-			if (i % 16 == 0)
+			if (i % 16 == 0) {
 				waited = waited_for_processor();
+				faults = both_disk_faults();
+			}
 			Vi &vi = with_cq ? *queued : *plain;
 			if (starts)
 				send(vi, i);
@@ -373,12 +375,22 @@ private:
 		       delay_ns(static_cast<pid_t>(cell(PIDS + 1)));
 	}
 
+	static uint64_t both_disk_faults()
+	{
+		return disk_faults(static_cast<pid_t>(cell(PIDS))) +
+		       disk_faults(static_cast<pid_t>(cell(PIDS + 1)));
+	}
+
 	void note(int64_t took, int64_t excused)
 	{
 		cell(ROUNDS)++;
-		/* A machine with other work to do, or that stands still, lets us wait too. */
+		/*
+		 * A machine with other work to do, that stands still, or that has to read
+		 * a page of the program again, lets us wait too.
+		 */
 		int64_t delayed = took > kLate ? waited_for_processor() - waited : 0;
-		if (took > kLate && took - excused - delayed > kLate) {
+		if (took > kLate && took - excused - delayed > kLate &&
+		    both_disk_faults() == faults) {
 			cell(OUTLIERS)++;
 			fprintf(stderr,
 				"%s waited %.1f ms by %s; nothing ran for %.1f ms, no processor for %.1f ms\n",
@@ -404,6 +416,7 @@ private:
 	bool notified = false;
 	int epoll = -1;
 	int64_t waited = 0;
+	uint64_t faults = 0;
 	const char *way = "";
 };
 

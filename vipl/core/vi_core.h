@@ -500,7 +500,7 @@ int vi_queue_notify(struct vi_vi *vi, bool is_recv, void *context,
  * Invariant: a queue with done != taken is on `hot` or on `marked`.
  */
 #define VI_CQ_FD_NONE (-1)
-#define VI_CQ_IDLE_POLLS 4096u /* after so many polls without completion a queue is not hot */
+#define VI_CQ_IDLE_POLLS 2048u /* after so many polls without completion a queue is not hot */
 
 struct vi_cq {
 	struct u_biased lock; /* hot list, taken counters, handlers */
@@ -511,6 +511,7 @@ struct vi_cq {
 	struct vi_wq **hot;  /* array of hot_cap >= attached */
 	uint32_t hot_count, hot_cap;
 	uint32_t hot_turn;	      /* where the next poll starts: round robin */
+	uint32_t poke_turn;	      /* the one that is poked though there are entries */
 	struct vi_wq *_Atomic marked; /* many push, the holder of the lock takes all */
 	_Atomic uint32_t armed;	      /* notify handlers, plus one if the descriptor is armed */
 	_Atomic uint32_t sleepers;    /* threads in vi_cq_wait() */

@@ -206,7 +206,7 @@ static inline bool poke_queue(const struct vi_cq *cq, struct vi_wq *wq)
 static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	uint32_t index = cq->hot_turn;
-	bool idle = false;
+	bool idle = false, found = false;
 
 	for (uint32_t i = cq->hot_count; i > 0; i--) {
 		struct vi_wq *wq = cq->hot[index];
@@ -214,25 +214,43 @@ static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 		if (wq_entries(wq) != 0 || (poke_queue(cq, wq) && wq_entries(wq) != 0)) {
 			take_from(cq, index);
 			*wq_out = wq;
-			return true;
+			found = true;
+			break;
 		}
 		idle |= ++wq->idle >= VI_CQ_IDLE_POLLS;
 		if (++index >= cq->hot_count)
 			index = 0;
 	}
-	u_look_done();
+	/* Also with an entry: a round that takes long enough always finds one. */
 	if (u_unlikely(idle))
 		evict_idle(cq);
-	return false;
+	if (!found)
+		u_look_done();
+	return found;
 }
 
-/* With more hot queues than this, entries that are there are sought before any is poked. */
+/*
+ * With more hot queues than this, entries that are there are sought before all are poked.  One
+ * is poked all the same, in turn: entries may never run out.
+ */
 #define FEW_HOT 4u
+
+static bool poke_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
+{
+	uint32_t index = cq->poke_turn < cq->hot_count ? cq->poke_turn : 0;
+	struct vi_wq *wq = cq->hot[index];
+
+	cq->poke_turn = index + 1;
+	poke_queue(cq, wq);
+	if (u_unlikely(++wq->idle >= VI_CQ_IDLE_POLLS))
+		evict_idle(cq);
+	return vi_cq_take(cq, wq_out);
+}
 
 static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	look_at_marked(cq);
-	if (u_unlikely(cq->hot_count > FEW_HOT) && vi_cq_take(cq, wq_out))
+	if (u_unlikely(cq->hot_count > FEW_HOT) && poke_one_and_take(cq, wq_out))
 		return 1;
 	if (poke_and_take(cq, wq_out))
 		return 1;
@@ -402,7 +420,7 @@ static void cq_fields(struct vi_cq *cq, struct vi_nic *nic, uint32_t entries)
 	cq->entries = entries;
 	cq->attached = 0;
 	cq->hot = NULL;
-	cq->hot_count = cq->hot_cap = cq->hot_turn = 0;
+	cq->hot_count = cq->hot_cap = cq->hot_turn = cq->poke_turn = 0;
 	atomic_store_explicit(&cq->marked, NULL, memory_order_relaxed);
 	atomic_store_explicit(&cq->armed, 0, memory_order_relaxed);
 	atomic_store_explicit(&cq->fd_armed, 0, memory_order_relaxed);

@@ -104,8 +104,12 @@ bool u_membarrier_private_available(void)
 
 void u_membarrier_own(void)
 {
-	if (u_membarrier_available())
+	if (!u_membarrier_available())
+		return;
+	if (u_membarrier_private_available())
 		u_membarrier_private();
+	else
+		u_membarrier();
 }
 
 void u_membarrier_private(void)

@@ -326,6 +326,8 @@ enum nvi_arm_which {
  * Returns nonzero if an armed channel had something: then it is polled again.
  */
 int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which);
+/* What is polled, though it used to be slept for, asks the peer for no more fences. */
+void nvi_stop_fences(struct nvi_nic *nic);
 
 /*
  * Pokes every channel that has something, or (all = false) only those that the

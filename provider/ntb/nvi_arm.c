@@ -193,6 +193,15 @@ static void stop_fences(struct nvi_chan *ch)
 	u_out_store32(&ch->out, &ch->out_ctl->bell, 0);
 }
 
+void nvi_stop_fences(struct nvi_nic *nic)
+{
+	u_lock_take(&nic->chan_lock);
+	for (uint32_t i = 0; i < nic->chan_count; i++)
+		if (atomic_load_explicit(&nic->chans[i]->armed, memory_order_relaxed) == 0)
+			stop_fences(nic->chans[i]);
+	u_lock_drop(&nic->chan_lock);
+}
+
 /*
  * Writes the bell word: what to ring for, from which slot on.  Returns whether the peer is
  * known to fence, whatever word it reads.  Caller holds chan_lock.

@@ -211,6 +211,7 @@ struct engine {
 	int64_t idle_since; /* 0: something moved just now */
 	uint32_t looks;	    /* left until the processor is offered */
 	int64_t next_tick, tick;
+	int64_t next_fences; /* look for fences that are not worth it, should it be busy till then */
 	int64_t coarse;
 	int64_t park;
 };
@@ -277,6 +278,10 @@ static void engine_idle(struct engine *e, uint32_t ticket)
 	if (e->idle_since == 0)
 		e->idle_since = now;
 	if (now - e->idle_since < SPIN_NS) {
+		if (now >= e->next_fences) {
+			nvi_stop_fences(nic);
+			e->next_fences = now + TICK_MAX_NS;
+		}
 		engine_offer(e, now);
 		return;
 	}

@@ -136,6 +136,19 @@ TEST_P(Bell, StopsAskingWhilePolled)
 	EXPECT_EQ(arm_often(kQuiet - 1, 1) & W_BELL_FENCE, 0u) << "it counts anew";
 }
 
+TEST_P(Bell, StopsAskingWhilePolledBesideABusyEngine)
+{
+	arm_often(kQuiet, 1);
+	nvi_loop_busy_tick(loop);
+	EXPECT_NE(bell() & W_BELL_SLOT, 0u) << "armed, it is left alone";
+	messages(1);
+	nvi_loop_busy_tick(loop);
+	EXPECT_EQ(bell(), W_BELL_FENCE) << "little came";
+	messages(kMany);
+	nvi_loop_busy_tick(loop);
+	EXPECT_EQ(bell(), 0u);
+}
+
 TEST_P(Bell, ANewConnectionDoesNotAsk)
 {
 	arm_often(kQuiet, 1);

@@ -389,6 +389,11 @@ void nvi_loop_tick(struct nvi_loop *loop)
 	nvi_arm_polled(loop->nic->prov, NVI_ARM_IDLE);
 }
 
+void nvi_loop_busy_tick(struct nvi_loop *loop)
+{
+	nvi_stop_fences(loop->nic->prov);
+}
+
 void nvi_loop_wake(struct nvi_loop *loop)
 {
 	nvi_provider.wake(loop->nic);

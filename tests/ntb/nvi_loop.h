@@ -72,6 +72,8 @@ uint32_t nvi_loop_arm(struct nvi_loop *loop);
 void nvi_loop_flush(struct nvi_loop *loop);
 /* As the engine does by the tick, for what the application polls. */
 void nvi_loop_tick(struct nvi_loop *loop);
+/* The same of an engine that has much to do. */
+void nvi_loop_busy_tick(struct nvi_loop *loop);
 void nvi_loop_wake(struct nvi_loop *loop);
 /* Sleeps `ns` at most; returns whether that long. */
 int nvi_loop_overslept(struct nvi_loop *loop, uint32_t ticket, int64_t ns);

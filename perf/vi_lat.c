@@ -338,18 +338,19 @@ static int lat_server(struct pf_run *run, const struct pf_batch *b)
 	return rc;
 }
 
-/* No slot may begin with the flag that its first message will bring. */
+/* No slot may begin with the flag that the first message will bring that comes to it. */
 static void lat_prepare(struct pf_run *run, const struct pf_batch *b)
 {
 	struct pf_ep *ep = &run->ep;
-	uint32_t k, m;
+	uint32_t per = ep->p.verify ? 1 : PF_RUN, k, i;
+	uint64_t m;
 
 	pf_fill_source(run, b);
 	if (ep->p.op != PF_WRITE)
 		return;
 	for (k = 0; k < ep->vi_count; k++) {
-		for (m = 0; m < ep->recv_slots; m++)
-			pf_recv_slot(ep, k, m)[b->size - 1] = flag_of(ep, b->first) ^ 0x80;
+		for (i = 0, m = b->first; i < ep->recv_slots; i++, m += per - m % per)
+			pf_recv_slot(ep, k, m)[b->size - 1] = flag_of(ep, m) ^ 0x80;
 	}
 }
 

@@ -119,6 +119,8 @@ struct pf_tool {
 int pf_config_parse(struct pf_config *cfg, const struct pf_tool *tool, int argc, char **argv);
 void pf_config_fini(struct pf_config *cfg);
 
+uint64_t pf_largest(const struct pf_sizes *s);
+
 /* Does the tool know the metric?  Percentiles are spelled p99_us, p99.9_us or p99_9_us. */
 bool pf_metric_known(const struct pf_tool *tool, const char *metric);
 

@@ -7,8 +7,9 @@
  * as one line of text.
  *
  * Memory of VI k: a send area of `send_slots` slots, then a receive area of `recv_slots` slots, of
- * `slot` bytes each.  Receive descriptors are posted once, each with its own slot (verify) or all
- * with slot 0, and reposted as soon as taken, so their number on the queue is constant.
+ * `slot` bytes each.  Receive descriptors are posted once, each with its own slot (verify) or, if
+ * they are for data, all with slot 0, and reposted as soon as taken, so their number on the queue
+ * is constant.
  */
 #ifndef PF_EP_H
 #define PF_EP_H

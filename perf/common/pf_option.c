@@ -357,6 +357,16 @@ static int take_option(struct pf_config *cfg, const struct pf_option *o, const c
 	return PF_EXIT_USAGE;
 }
 
+uint64_t pf_largest(const struct pf_sizes *s)
+{
+	uint64_t v = 0;
+	size_t i;
+
+	for (i = 0; i < s->n; i++)
+		v = s->v[i] > v ? s->v[i] : v;
+	return v;
+}
+
 static uint64_t smallest(const struct pf_sizes *s)
 {
 	uint64_t v = UINT64_MAX;
@@ -418,6 +428,9 @@ static int check_together(const struct pf_config *cfg)
 	if (cfg->buffers > 1 && (cfg->op == PF_SEND || cfg->verify || cfg->vis > 1))
 		return usage(tool, "--buffers", NULL,
 			     "goes with an RDMA operation on one VI, without --verify");
+	if (cfg->buffers > 1 && cfg->buffers * pf_largest(&cfg->sizes) > PF_MAX_SIZE)
+		return usage(tool, "--buffers", NULL,
+			     "all of them, of the largest of --sizes, have at most 1 GiB");
 	if (cfg->op == PF_READ && cfg->level == PF_UNRELIABLE)
 		return usage(tool, "--op read --level unreliable", NULL,
 			     "RDMA read needs a reliable level");

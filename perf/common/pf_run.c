@@ -27,16 +27,6 @@ void pf_fill_source(struct pf_run *run, const struct pf_batch *batch)
 
 /* ---- client ---- */
 
-static uint64_t largest(const struct pf_sizes *s)
-{
-	uint64_t v = 0;
-	size_t i;
-
-	for (i = 0; i < s->n; i++)
-		v = s->v[i] > v ? s->v[i] : v;
-	return v;
-}
-
 /* Checking needs a buffer per outstanding message: the window shrinks to what fits. */
 static uint32_t window_in_effect(const struct pf_config *cfg, uint64_t max_size)
 {
@@ -67,7 +57,7 @@ static void make_params(const struct pf_config *cfg, struct pf_params *p)
 	p->post_time = cfg->post_time;
 	p->buffers = cfg->buffers;
 	p->timeout_ms = (uint32_t)(cfg->timeout * 1000);
-	p->max_size = largest(&cfg->sizes);
+	p->max_size = pf_largest(&cfg->sizes);
 	p->window = cfg->post_time ? PF_POSTS : window_in_effect(cfg, p->max_size);
 }
 
@@ -317,8 +307,8 @@ static bool params_ok(const struct pf_params *p, unsigned int kind)
 	       p->segments >= 1 && p->segments <= PF_MAX_SEGMENTS && p->vis >= 1 &&
 	       p->vis <= PF_MAX_VIS && p->busy >= 1 && p->busy <= p->vis && p->batch >= 1 &&
 	       p->batch <= PF_MAX_BATCH && p->buffers >= 1 && p->buffers <= PF_MAX_BUFFERS &&
-	       (p->buffers == 1 || p->vis == 1) && p->max_size <= PF_MAX_SIZE &&
-	       p->timeout_ms >= 100 && p->timeout_ms <= 3600000;
+	       (p->buffers == 1 || (p->vis == 1 && p->buffers * p->max_size <= PF_MAX_SIZE)) &&
+	       p->max_size <= PF_MAX_SIZE && p->timeout_ms >= 100 && p->timeout_ms <= 3600000;
 }
 
 static int server_setup(struct pf_run *run, struct pf_ctl_msg *msg)

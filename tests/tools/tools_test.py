@@ -191,6 +191,7 @@ BAD_TOGETHER = [
     ['--server', '--connect', 'h'], ['--server', '--hosts', 'a,b'], ['--host', 'a'],
     ['--iters', '1', '--duration', '1'], ['--spin', '--wait', 'block'],
     ['--op', 'read', '--level', 'unreliable'], ['--buffers', '2'],
+    ['--buffers', '2', '--op', 'write', '--sizes', '8,1G'],
     ['--buffers', '2', '--op', 'write', '--verify'], ['--buffers', '2', '--op', 'write', '--vis', '2'],
 ]
 BAD_LATENCY_TOGETHER = [

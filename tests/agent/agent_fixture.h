@@ -6,7 +6,6 @@
 #ifndef AGENT_FIXTURE_H
 #define AGENT_FIXTURE_H
 
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -31,6 +30,7 @@ extern "C" {
 #include "w_ctl.h"
 #include "w_slot.h"
 }
+#include "open_fds.h"
 
 namespace agent_test {
 
@@ -41,17 +41,6 @@ inline std::string unique_fabric()
 	static std::atomic<int> serial{ 0 };
 
 	return "t" + std::to_string(getpid()) + "." + std::to_string(serial++);
-}
-
-inline int count_fds()
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	while (readdir(dir) != nullptr)
-		n++;
-	closedir(dir);
-	return n;
 }
 
 /* Polls a condition that another thread or process makes true. */

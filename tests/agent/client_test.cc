@@ -358,17 +358,17 @@ TEST_F(OneHost, SendsDescriptors)
 
 	w_ctl_init(&m, W_CANCEL, sizeof(m));
 	c.sync();
-	int before = count_fds();
+	int before = open_fds();
 	for (int i = 0; i < 50; i++)
 		ASSERT_EQ(w_ctl_send(c.sock, &m, fds, 3), 0);
 	c.sync();
-	EXPECT_LE(count_fds(), before);
+	EXPECT_LE(open_fds(), before);
 }
 
 TEST_F(OneHost, SendsTooManyDescriptors)
 {
 	Client c(*fabric, 0);
-	int before = count_fds();
+	int before = open_fds();
 	w_token m = {};
 	char control[CMSG_SPACE(100 * sizeof(int))] = {};
 	iovec iov = { &m, sizeof(m) };
@@ -388,7 +388,7 @@ TEST_F(OneHost, SendsTooManyDescriptors)
 	ASSERT_GT(sendmsg(c.sock, &mh, 0), 0);
 	EXPECT_EQ(c.recv_any().type, 0);
 	c.hang_up();
-	EXPECT_TRUE(eventually([&] { return count_fds() <= before - 1; }));
+	EXPECT_TRUE(eventually([&] { return open_fds() <= before - 1; }));
 	agent_lives();
 }
 
@@ -499,14 +499,14 @@ TEST_F(Leaks, ThousandConnectionsOverALink)
 	c.sync();
 	s.sync();
 	uint64_t window = window_used(*fabric, 0) + window_used(*fabric, 1);
-	int fds = count_fds();
+	int fds = open_fds();
 	for (int i = 0; i < 1000; i++)
 		cycle(i);
 	c.sync();
 	s.sync();
 	EXPECT_TRUE(eventually(
 		[&] { return window_used(*fabric, 0) + window_used(*fabric, 1) <= window; }));
-	EXPECT_TRUE(eventually([&] { return count_fds() <= fds; })) << count_fds() - fds;
+	EXPECT_TRUE(eventually([&] { return open_fds() <= fds; })) << open_fds() - fds;
 }
 
 TEST_F(Leaks, TenThousandProcesses)
@@ -515,17 +515,17 @@ TEST_F(Leaks, TenThousandProcesses)
 	{
 		Client c(*fabric, 0);
 	}
-	int fds = count_fds();
+	int fds = open_fds();
 	for (int i = 0; i < 10000; i++)
 		Client c(*fabric, 0, i % 2 ? W_KIND_NIC : W_KIND_TOOL);
-	EXPECT_TRUE(eventually([&] { return count_fds() <= fds; })) << count_fds() - fds;
+	EXPECT_TRUE(eventually([&] { return open_fds() <= fds; })) << open_fds() - fds;
 }
 
 TEST_F(Leaks, AThousandVisOfOneProcess)
 {
 	up(1, [](ag_cfg &cfg) { cfg.window_bytes = 64 << 20; });
 	Client c(*fabric, 0), s(*fabric, 0);
-	int fds = count_fds();
+	int fds = open_fds();
 
 	for (int i = 0; i < 1000; i++)
 		join(c, s);
@@ -533,7 +533,7 @@ TEST_F(Leaks, AThousandVisOfOneProcess)
 	for (int i = 0; i < 1000; i++)
 		ASSERT_EQ(s.recv().type, W_LOST);
 	s.hang_up();
-	EXPECT_TRUE(eventually([&] { return count_fds() <= fds; })) << count_fds() - fds;
+	EXPECT_TRUE(eventually([&] { return open_fds() <= fds; })) << open_fds() - fds;
 }
 
 // In a child: opens a NIC, has a child of its own keep the socket until `hold` ends, and leaves.

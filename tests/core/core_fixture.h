@@ -10,20 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "eventually.h"
 #include "fake.h"
-
-/* Waits for what another thread will do; false after ten seconds. */
-template <typename Predicate> bool eventually(Predicate happened)
-{
-	auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-
-	while (!happened()) {
-		if (std::chrono::steady_clock::now() > deadline)
-			return false;
-		std::this_thread::yield();
-	}
-	return true;
-}
 
 /* An open NIC and registered memory: descriptors at desc(i), data behind them. */
 class CoreTest : public testing::Test {

@@ -18,6 +18,7 @@ extern "C" {
 #include "nvi_loop.h"
 #include "w_slot.h"
 }
+#include "eventually.h"
 
 namespace {
 
@@ -35,18 +36,6 @@ constexpr size_t kLong = 300000;
 constexpr size_t kRegion = 512 << 10;
 constexpr uint32_t kQueued = W_INLINE_MAX + 1; // bytes of a read whose answer is queued
 constexpr int64_t kTooLong = INT64_C(10000000000);
-
-template <typename Predicate> bool eventually(Predicate happened)
-{
-	auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-
-	while (!happened()) {
-		if (std::chrono::steady_clock::now() > deadline)
-			return false;
-		std::this_thread::yield();
-	}
-	return true;
-}
 
 class Events {
 public:

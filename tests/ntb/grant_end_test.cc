@@ -44,11 +44,7 @@ TEST_F(Revoked, AndGrantedAgain)
 		ASSERT_EQ(nvi_agent_open_memory(agent, window.data, window.handle, true), 0);
 		EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
 		write(window);
-		EXPECT_TRUE(eventually([&] {
-			nvi_loop_poke(loop, 1);
-			nvi_loop_poke(loop, 0);
-			return nvi_agent_held(agent, 0) == 1 && status() != 0;
-		}));
+		EXPECT_TRUE(granted());
 		EXPECT_TRUE(direct(window));
 	}
 }
@@ -200,31 +196,31 @@ TEST_F(Grant, NothingChangesWhileTheMemoryIsClosed)
 
 TEST_F(Grant, OneNobodyAskedForIsGivenBack)
 {
-	size_t fds;
+	int fds;
 
 	open(VIP_SERVICE_RELIABLE_DELIVERY);
-	fds = fd_count();
+	fds = open_fds();
 	tell(0, W_GRANT_GIVE, window.handle, nvi_agent_fd(agent, window.data),
 	     reinterpret_cast<uint64_t>(window.data), kWindow);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
 	nvi_agent_step(agent);
 	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_GONE), 1u);
-	EXPECT_EQ(fd_count(), fds);
+	EXPECT_EQ(open_fds(), fds);
 }
 
 TEST_F(Grant, TheSecondAnswerIsGivenBack)
 {
-	size_t fds;
+	int fds;
 
 	open(VIP_SERVICE_RELIABLE_DELIVERY);
 	warm(window);
-	fds = fd_count();
+	fds = open_fds();
 	for (int i = 0; i < 3; i++)
 		tell(0, W_GRANT_GIVE, window.handle, nvi_agent_fd(agent, window.data),
 		     reinterpret_cast<uint64_t>(window.data), kWindow);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 1u);
 	tell(0, W_GRANT_DENY, window.handle);
-	EXPECT_EQ(fd_count(), fds);
+	EXPECT_EQ(open_fds(), fds);
 	EXPECT_TRUE(direct(window));
 }
 
@@ -235,11 +231,11 @@ TEST_F(Grant, OneThatCannotBeMappedIsGivenBack)
 	} const bad[] = { { 4096, kWindow + 4096 }, { 4096, 0 },
 			  { 4096, UINT64_MAX },	    { UINT64_MAX, kWindow },
 			  { 0, UINT64_C(1) << 62 }, { 1, 1u << 31 } };
-	size_t fds;
+	int fds;
 
 	open(VIP_SERVICE_RELIABLE_DELIVERY);
 	nvi_agent_swallow(agent, 1u << W_GRANT_ASK);
-	fds = fd_count();
+	fds = open_fds();
 	for (const auto &b : bad) {
 		uint32_t gone = nvi_agent_said(agent, W_GRANT_GONE);
 		uint32_t asked = nvi_agent_said(agent, W_GRANT_ASK);
@@ -258,7 +254,7 @@ TEST_F(Grant, OneThatCannotBeMappedIsGivenBack)
 		tell(0, W_GRANT_TAKE, window.handle);
 		nvi_agent_step(agent);
 	}
-	EXPECT_EQ(fd_count(), fds);
+	EXPECT_EQ(open_fds(), fds);
 }
 
 TEST_F(Grant, OneWithoutASliceIsGivenBack)
@@ -276,10 +272,10 @@ TEST_F(Grant, OneWithoutASliceIsGivenBack)
 
 TEST_F(Grant, AFloodOfQuestionsIsAnsweredAndNoMore)
 {
-	size_t fds;
+	int fds;
 
 	open(VIP_SERVICE_RELIABLE_DELIVERY);
-	fds = fd_count();
+	fds = open_fds();
 	for (int i = 0; i < 2000; i++) {
 		tell(1, W_GRANT_ASK, window.handle);
 		nvi_agent_step(agent);
@@ -295,7 +291,7 @@ TEST_F(Grant, AFloodOfQuestionsIsAnsweredAndNoMore)
 	EXPECT_EQ(nvi_agent_given(agent), 1u);
 	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_GIVE), 2001u);
 	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_DENY), 1999u);
-	EXPECT_EQ(fd_count(), fds);
+	EXPECT_EQ(open_fds(), fds);
 }
 
 TEST_F(Grant, NonsenseIsIgnored)
@@ -371,25 +367,21 @@ TEST_F(Grant, OrdinaryMemoryIsNotAskedForAgainAndAgain)
 
 TEST_F(Grant, AnotherConnectionIsGrantedAnew)
 {
-	size_t fds = 0;
+	int fds = 0;
 
 	open(VIP_SERVICE_RELIABLE_DELIVERY);
 	nvi_agent_thread(agent);
 	for (int i = 0; i < 4; i++) {
 		write(window);
-		EXPECT_TRUE(eventually([&] {
-			nvi_loop_poke(loop, 1);
-			nvi_loop_poke(loop, 0);
-			return nvi_agent_held(agent, 0) == 1 && status() != 0;
-		}));
+		EXPECT_TRUE(granted());
 		EXPECT_TRUE(direct(window));
 		ASSERT_EQ(nvi_agent_reconnect(agent), 0);
 		EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
 		EXPECT_EQ(nvi_agent_given(agent), 0u);
 		if (i == 0)
-			fds = fd_count();
+			fds = open_fds();
 	}
-	EXPECT_EQ(fd_count(), fds);
+	EXPECT_EQ(open_fds(), fds);
 }
 
 // ---- the link

@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <dirent.h>
-
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -21,33 +19,12 @@ extern "C" {
 #include "nvi_agent.h"
 #include "w_ctl.h"
 }
+#include "eventually.h"
+#include "open_fds.h"
 
 constexpr uint32_t kWrite = VIP_STATUS_OP_RDMA_WRITE;
 constexpr size_t kWindow = 65536, kOurs = 65536;
 constexpr uint32_t kLong = 20000; // milliseconds; nothing here takes so long
-
-template <typename Predicate> bool eventually(Predicate happened)
-{
-	auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-
-	while (!happened()) {
-		if (std::chrono::steady_clock::now() > deadline)
-			return false;
-		std::this_thread::yield();
-	}
-	return true;
-}
-
-inline size_t fd_count()
-{
-	DIR *dir = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (readdir(dir) != nullptr)
-		n++;
-	closedir(dir);
-	return n;
-}
 
 struct Window {
 	uint8_t *data;
@@ -191,6 +168,16 @@ protected:
 		VIP_DESCRIPTOR *d = nullptr;
 
 		return nvi_loop_send_done(loop, 0, &d) > 0 ? d->CS.Status : 0;
+	}
+
+	// Both ends are served until the write under way is complete and end 0 holds the grant.
+	bool granted()
+	{
+		return eventually([&] {
+			nvi_loop_poke(loop, 1);
+			nvi_loop_poke(loop, 0);
+			return nvi_agent_held(agent, 0) == 1 && status() != 0;
+		});
 	}
 
 	void expect_sent(uint32_t bits = 0)

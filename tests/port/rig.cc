@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rig.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -35,17 +34,6 @@ std::vector<Variant> all_variants()
 		}
 	}
 	return all;
-}
-
-int open_fds()
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int count = 0;
-
-	while (readdir(dir) != nullptr)
-		count++;
-	closedir(dir);
-	return count;
 }
 
 void Rig::make_end(int end, const Limits &limits, const char *faults, uint64_t seed)

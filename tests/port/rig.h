@@ -32,9 +32,6 @@ struct Variant {
 std::ostream &operator<<(std::ostream &os, const Variant &v);
 std::vector<Variant> all_variants();
 
-/* Descriptors this process has open. */
-int open_fds();
-
 class Rig {
 public:
 	struct Limits {

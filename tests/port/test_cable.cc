@@ -11,6 +11,7 @@
 #include <cstring>
 #include <random>
 
+#include "open_fds.h"
 #include "rig.h"
 
 extern "C" {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <thread>
 
+#include "open_fds.h"
 #include "rig.h"
 
 class Port : public testing::TestWithParam<Variant> {

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "open_fds.h"
 #include "rig.h"
 
 class Fault : public testing::TestWithParam<Variant> {};

@@ -15,6 +15,7 @@
 #include <fstream>
 #include <thread>
 
+#include "open_fds.h"
 #include "rig.h"
 
 /*

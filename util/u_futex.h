@@ -30,7 +30,7 @@ int u_membarrier_register(void);
 int u_membarrier(void);
 bool u_membarrier_available(void);
 
-/* The same among the threads of this process only, which interrupts no other; may be void, too. */
+/* The same among the threads of this process only, which as a rule interrupts no other; may be void, too. */
 void u_membarrier_own(void);
 
 /*

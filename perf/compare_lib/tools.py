@@ -191,7 +191,7 @@ def window_of(size):
 
 
 def stream_step(key, tool, sizes, *options, seconds=0.03, times=1):
-    """Rates by vi_rate or bandwidths by vi_bw: the best of as many runs as the peer gets."""
+    """Rates by vi_rate or bandwidths by vi_bw, the best of some runs if the peer has as many."""
     def step(bench):
         values = {}
         for window in sorted({window_of(s) for s in sizes}) * times:

@@ -18,6 +18,8 @@ using namespace clu;
 
 constexpr VIP_ULONG kIdleMs = 2000;
 constexpr int64_t kIdleCpu = 20000000;
+/* What a wait uses it uses every time; what a busy machine adds, faults for one, comes and goes. */
+constexpr int kIdleTurns = 4;
 
 /* ---- idle waits ----------------------------------------------------------------------------- */
 
@@ -135,12 +137,15 @@ ROLE(idle)
 	Await awaited("an idle wait", 40);
 	int how = atoi(args[0].c_str());
 	Quiet quiet;
-	int64_t before = cpu_ns(getpid());
-	quiet.wait(static_cast<Wait>(how));
-	int64_t used = cpu_ns(getpid()) - before;
-	if (used > kIdleCpu)
+	int64_t least = INT64_MAX;
+	for (int turn = 0; turn < kIdleTurns && least > kIdleCpu; turn++) {
+		int64_t before = cpu_ns(getpid());
+		quiet.wait(static_cast<Wait>(how));
+		least = std::min(least, cpu_ns(getpid()) - before);
+	}
+	if (least > kIdleCpu)
 		print_threads();
-	cell(static_cast<size_t>(how)) = 1 + static_cast<uint64_t>(used);
+	cell(static_cast<size_t>(how)) = 1 + static_cast<uint64_t>(least);
 }
 
 TEST(Idle, WaitsUseNoProcessorTime)

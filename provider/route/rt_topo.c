@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Specs, and the ports that come of them. */
+#include "rt_topo.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt_priv.h"
+
+#define LINKS_MAX (RT_HOSTS_MAX * (RT_PORTS_MAX - 1) / 2)
+#define SHOWN 40u /* characters of a spec that a message repeats */
+
+struct edge {
+	uint16_t low, high;
+};
+
+/* A spec being read: where messages go, and the links of a graph. */
+struct reading {
+	const char *spec;
+	unsigned int hosts;
+	char *why;
+	size_t size;
+	unsigned int edges;
+	uint8_t links[RT_HOSTS_MAX];
+	struct edge edge[LINKS_MAX];
+};
+
+static const char *const shape_words[] = { "ring", "chain", "mesh", "torus", "graph" };
+static const char *const side_names[] = { "left", "right", "up", "down" };
+
+/* The begin of a text for a message: no control characters, not too long. */
+static void shown(const char *text, char out[SHOWN + 4])
+{
+	unsigned int i;
+
+	for (i = 0; i < SHOWN && text[i] != '\0'; i++)
+		out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+	snprintf(out + i, 4, "%s", text[i] != '\0' ? "..." : "");
+}
+
+__attribute__((format(printf, 2, 3))) static int refuse(struct reading *r, const char *format, ...)
+{
+	char head[SHOWN + 4];
+	va_list args;
+	int len;
+
+	shown(r->spec, head);
+	len = snprintf(r->why, r->size, "topology \"%s\": ", head);
+	if ((size_t)len < r->size) {
+		va_start(args, format);
+		vsnprintf(r->why + len, r->size - (size_t)len, format, args);
+		va_end(args);
+	}
+	return -EINVAL;
+}
+
+/* A number of one to four digits; NULL, or what follows it. */
+static const char *number(const char *text, unsigned int *out)
+{
+	unsigned int value = 0, digits;
+
+	for (digits = 0; text[digits] >= '0' && text[digits] <= '9'; digits++) {
+		if (digits == 4)
+			return NULL;
+		value = value * 10 + (unsigned int)(text[digits] - '0');
+	}
+	if (digits == 0)
+		return NULL;
+	*out = value;
+	return text + digits;
+}
+
+static struct rt_topo *topo_create(enum rt_shape shape, unsigned int hosts, unsigned int width,
+				   unsigned int height)
+{
+	struct rt_topo *t = calloc(1, sizeof(*t) + hosts * sizeof(t->host[0]));
+
+	if (t == NULL)
+		return NULL;
+	t->shape = shape;
+	t->hosts = (uint16_t)hosts;
+	t->width = (uint16_t)width;
+	t->height = (uint16_t)height;
+	return t;
+}
+
+void rt_topo_free(struct rt_topo *t)
+{
+	if (t == NULL)
+		return;
+	free(t->spec);
+	free(t);
+}
+
+/* Appends a port whose peer is filled in when all hosts have theirs. */
+static struct rt_port *port_add(struct rt_topo *t, unsigned int host, const char *name)
+{
+	struct rt_host *h = &t->host[host];
+	struct rt_port *p = &h->port[h->ports++];
+
+	p->peer = (struct rt_end){ (uint16_t)host, RT_PORT_SELF };
+	snprintf(p->name, sizeof(p->name), "%s", name);
+	return p;
+}
+
+static void selves_add(struct rt_topo *t)
+{
+	unsigned int host;
+
+	for (host = 0; host < t->hosts; host++)
+		port_add(t, host, "self");
+}
+
+/* The next place from `at` among `n`, forward or back; false at an edge. */
+static bool line_step(unsigned int n, bool wraps, bool forward, unsigned int *at)
+{
+	bool leaves = forward ? *at == n - 1 : *at == 0;
+
+	if (leaves && (!wraps || n <= 2))
+		return false;
+	*at = (*at + (forward ? 1 : n - 1)) % n;
+	return true;
+}
+
+static bool grid_step(const struct rt_topo *t, enum rt_side side, unsigned int *host)
+{
+	bool wraps = t->shape == RT_SHAPE_RING || t->shape == RT_SHAPE_TORUS;
+	bool forward = side == RT_RIGHT || side == RT_DOWN;
+	unsigned int x = *host % t->width, y = *host / t->width;
+	bool moved;
+
+	if (side == RT_LEFT || side == RT_RIGHT)
+		moved = line_step(t->width, wraps, forward, &x);
+	else
+		moved = line_step(t->height, wraps, forward, &y);
+	*host = y * t->width + x;
+	return moved;
+}
+
+static uint8_t port_on(const struct rt_host *h, enum rt_side side)
+{
+	uint8_t port;
+
+	for (port = 1; port < h->ports; port++) {
+		if (h->port[port].side == side)
+			return port;
+	}
+	return RT_PORT_SELF;
+}
+
+static void host_connect(struct rt_topo *t, unsigned int host)
+{
+	unsigned int port, peer;
+	struct rt_port *p;
+
+	for (port = 1; port < t->host[host].ports; port++) {
+		p = &t->host[host].port[port];
+		peer = host;
+		grid_step(t, p->side, &peer);
+		p->peer = (struct rt_end){ (uint16_t)peer, port_on(&t->host[peer], p->side ^ 1) };
+	}
+}
+
+static void grid_build(struct rt_topo *t)
+{
+	unsigned int host, there, side;
+	struct rt_port *p;
+
+	selves_add(t);
+	for (host = 0; host < t->hosts; host++) {
+		for (side = RT_LEFT; side < RT_SIDES; side++) {
+			there = host;
+			if (!grid_step(t, side, &there))
+				continue;
+			p = port_add(t, host, side_names[side]);
+			p->side = (uint8_t)side;
+			p->listens = side == RT_RIGHT || side == RT_DOWN;
+		}
+	}
+	for (host = 0; host < t->hosts; host++)
+		host_connect(t, host);
+}
+
+static int finish(struct rt_topo *t, char *spec, struct rt_topo **out)
+{
+	if (spec == NULL) {
+		rt_topo_free(t);
+		return -ENOMEM;
+	}
+	t->spec = spec;
+	*out = t;
+	return 0;
+}
+
+static int line_parse(struct reading *r, enum rt_shape shape, struct rt_topo **out)
+{
+	struct rt_topo *t = topo_create(shape, r->hosts, r->hosts, 1);
+
+	if (t == NULL)
+		return -ENOMEM;
+	grid_build(t);
+	return finish(t, strdup(shape_words[shape]), out);
+}
+
+/* A size that fits the hosts, as square as it can be. */
+static void size_advice(unsigned int hosts, unsigned int *width, unsigned int *height)
+{
+	unsigned int h;
+
+	for (h = 1; h * h <= hosts; h++) {
+		if (hosts % h == 0) {
+			*height = h;
+			*width = hosts / h;
+		}
+	}
+}
+
+static int grid_parse(struct reading *r, enum rt_shape shape, const char *text,
+		      struct rt_topo **out)
+{
+	unsigned int width = 0, height = 0, fit_width = 0, fit_height = 0;
+	const char *word = shape_words[shape];
+	struct rt_topo *t;
+	char *spec = NULL;
+
+	size_advice(r->hosts, &fit_width, &fit_height);
+	text = number(text, &width);
+	if (text != NULL)
+		text = *text == 'x' ? number(text + 1, &height) : NULL;
+	if (text == NULL || *text != '\0' || width == 0 || height == 0)
+		return refuse(r, "not a width and a height; use %s:WxH, for %u hosts %s:%ux%u",
+			      word, r->hosts, word, fit_width, fit_height);
+	if (width * height != r->hosts)
+		return refuse(r, "that is %u hosts, the fabric has %u; use a size such as %s:%ux%u",
+			      width * height, r->hosts, word, fit_width, fit_height);
+	t = topo_create(shape, r->hosts, width, height);
+	if (t == NULL)
+		return -ENOMEM;
+	grid_build(t);
+	if (asprintf(&spec, "%s:%ux%u", word, width, height) < 0)
+		spec = NULL;
+	return finish(t, spec, out);
+}
+
+static int edge_add(struct reading *r, unsigned int a, unsigned int b)
+{
+	unsigned int far = a > b ? a : b, i;
+	unsigned int ends[2] = { a, b };
+
+	if (far >= r->hosts)
+		return refuse(r, "link %u-%u: host %u is none of the %u hosts; use 0 to %u", a, b,
+			      far, r->hosts, r->hosts - 1);
+	if (a == b)
+		return refuse(r, "link %u-%u joins a host to itself; leave it out", a, b);
+	for (i = 0; i < 2; i++) {
+		if (r->links[ends[i]] == RT_PORTS_MAX - 1)
+			return refuse(r, "host %u has more than %u links; leave some out", ends[i],
+				      RT_PORTS_MAX - 1);
+		r->links[ends[i]]++;
+	}
+	r->edge[r->edges++] = (struct edge){ (uint16_t)(a + b - far), (uint16_t)far };
+	return 0;
+}
+
+static bool parts_links(char c)
+{
+	return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static int edges_parse(struct reading *r, const char *text)
+{
+	char head[SHOWN + 4];
+	unsigned int a, b;
+	const char *end;
+	int rc;
+
+	for (;;) {
+		while (parts_links(*text))
+			text++;
+		if (*text == '\0')
+			return 0;
+		end = number(text, &a);
+		if (end != NULL)
+			end = *end == '-' ? number(end + 1, &b) : NULL;
+		if (end == NULL || (*end != '\0' && !parts_links(*end))) {
+			shown(text, head);
+			return refuse(
+				r,
+				"\"%s\" does not begin with a link; use two host numbers, as in 0-1",
+				head);
+		}
+		rc = edge_add(r, a, b);
+		if (rc != 0)
+			return rc;
+		text = end;
+	}
+}
+
+static int edge_order(const void *va, const void *vb)
+{
+	const struct edge *a = va, *b = vb;
+
+	return a->low != b->low ? (int)a->low - (int)b->low : (int)a->high - (int)b->high;
+}
+
+static void edge_port(struct rt_topo *t, unsigned int host, unsigned int to, unsigned int twin)
+{
+	char name[RT_NAME_MAX];
+	struct rt_port *p;
+
+	if (twin == 0)
+		snprintf(name, sizeof(name), "to%u", to % RT_HOSTS_MAX);
+	else
+		snprintf(name, sizeof(name), "to%u.%u", to % RT_HOSTS_MAX, twin % RT_PORTS_MAX);
+	p = port_add(t, host, name);
+	p->twin = (uint8_t)twin;
+	p->listens = host < to;
+}
+
+/* Edges in order: the ports of each host come in the order of their peers. */
+static void graph_build(struct rt_topo *t, const struct reading *r)
+{
+	unsigned int i, twin = 0;
+
+	selves_add(t);
+	for (i = 0; i < r->edges; i++) {
+		const struct edge *e = &r->edge[i];
+		struct rt_host *low = &t->host[e->low], *high = &t->host[e->high];
+
+		twin = i > 0 && edge_order(e, e - 1) == 0 ? twin + 1 : 0;
+		edge_port(t, e->low, e->high, twin);
+		edge_port(t, e->high, e->low, twin);
+		low->port[low->ports - 1].peer = (struct rt_end){ e->high, high->ports - 1 };
+		high->port[high->ports - 1].peer = (struct rt_end){ e->low, low->ports - 1 };
+	}
+}
+
+static int graph_check(struct reading *r, const struct rt_topo *t)
+{
+	uint16_t dist[RT_HOSTS_MAX];
+	unsigned int host;
+
+	rt_sweep(t, NULL, 0, RT_HOSTS_MAX, dist);
+	for (host = 0; host < t->hosts; host++) {
+		if (dist[host] == RT_FAR)
+			return refuse(
+				r, "no way from host 0 to host %u; add links until all are joined",
+				host);
+	}
+	return 0;
+}
+
+static char *graph_spec(const struct reading *r)
+{
+	char *spec = malloc(RT_SPEC_MAX), *fit;
+	size_t len;
+	unsigned int i;
+
+	if (spec == NULL)
+		return NULL;
+	len = (size_t)snprintf(spec, RT_SPEC_MAX, "%s:", shape_words[RT_SHAPE_GRAPH]);
+	for (i = 0; i < r->edges; i++)
+		len += (size_t)snprintf(spec + len, RT_SPEC_MAX - len, "%s%u-%u", i > 0 ? "," : "",
+					r->edge[i].low, r->edge[i].high);
+	fit = realloc(spec, len + 1);
+	return fit != NULL ? fit : spec;
+}
+
+static int graph_parse(struct reading *r, const char *text, struct rt_topo **out)
+{
+	struct rt_topo *t;
+	int rc = edges_parse(r, text);
+
+	if (rc != 0)
+		return rc;
+	qsort(r->edge, r->edges, sizeof(r->edge[0]), edge_order);
+	t = topo_create(RT_SHAPE_GRAPH, r->hosts, 0, 0);
+	if (t == NULL)
+		return -ENOMEM;
+	graph_build(t, r);
+	rc = graph_check(r, t);
+	if (rc != 0) {
+		rt_topo_free(t);
+		return rc;
+	}
+	return finish(t, graph_spec(r), out);
+}
+
+/* The shape that a spec begins with, and what follows its colon; -1 when it is none. */
+static int shape_parse(const char *spec, const char **rest)
+{
+	unsigned int shape;
+	size_t len;
+
+	for (shape = RT_SHAPE_RING; shape <= RT_SHAPE_GRAPH; shape++) {
+		len = strlen(shape_words[shape]);
+		if (strncmp(spec, shape_words[shape], len) != 0)
+			continue;
+		*rest = spec + len;
+		if (shape >= RT_SHAPE_MESH && **rest == ':') {
+			++*rest;
+			return (int)shape;
+		}
+		if (shape < RT_SHAPE_MESH && **rest == '\0')
+			return (int)shape;
+	}
+	return -1;
+}
+
+static int spec_parse(struct reading *r, struct rt_topo **out)
+{
+	const char *rest = NULL;
+	int shape;
+
+	if (r->hosts == 0 || r->hosts > RT_HOSTS_MAX)
+		return refuse(r, "%u hosts; use 1 to %u", r->hosts, RT_HOSTS_MAX);
+	if (strnlen(r->spec, RT_SPEC_MAX) == RT_SPEC_MAX)
+		return refuse(
+			r, "longer than %u bytes; use numbers without zeros, and one comma a link",
+			RT_SPEC_MAX - 1);
+	shape = r->spec[0] == '\0' ? RT_SHAPE_RING : shape_parse(r->spec, &rest);
+	switch (shape) {
+	case RT_SHAPE_RING:
+	case RT_SHAPE_CHAIN:
+		return line_parse(r, (enum rt_shape)shape, out);
+	case RT_SHAPE_MESH:
+	case RT_SHAPE_TORUS:
+		return grid_parse(r, (enum rt_shape)shape, rest, out);
+	case RT_SHAPE_GRAPH:
+		return graph_parse(r, rest, out);
+	default:
+		return refuse(r,
+			      "not known; use ring, chain, mesh:WxH, torus:WxH or graph:A-B,C-D");
+	}
+}
+
+int rt_topo_parse(const char *spec, unsigned int hosts, struct rt_topo **out, char *why,
+		  size_t size)
+{
+	struct reading *r = calloc(1, sizeof(*r));
+	int rc = -ENOMEM;
+
+	if (r != NULL) {
+		r->spec = spec != NULL ? spec : "";
+		r->hosts = hosts;
+		r->why = why;
+		r->size = size;
+		rc = spec_parse(r, out);
+		free(r);
+	}
+	if (rc == -ENOMEM)
+		snprintf(why, size, "no memory for a topology of %u hosts; free some", hosts);
+	return rc;
+}
+
+const char *rt_topo_spec(const struct rt_topo *t)
+{
+	return t->spec;
+}
+
+unsigned int rt_hosts(const struct rt_topo *t)
+{
+	return t->hosts;
+}
+
+unsigned int rt_topo_ports(const struct rt_topo *t, unsigned int host)
+{
+	return host < t->hosts ? t->host[host].ports : 0;
+}
+
+const char *rt_topo_port_name(const struct rt_topo *t, unsigned int host, unsigned int port)
+{
+	return port < rt_topo_ports(t, host) ? t->host[host].port[port].name : NULL;
+}
+
+struct rt_end rt_topo_peer(const struct rt_topo *t, unsigned int host, unsigned int port)
+{
+	if (port < rt_topo_ports(t, host))
+		return t->host[host].port[port].peer;
+	return (struct rt_end){ (uint16_t)host, RT_PORT_SELF };
+}
+
+bool rt_port_listens(const struct rt_topo *t, unsigned int host, unsigned int port)
+{
+	return port < rt_topo_ports(t, host) && t->host[host].port[port].listens;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Forwarding slots, credit and error reports of one circuit. */
+#include <errno.h>
+#include <string.h>
+
+#include "rl_priv.h"
+
+void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side *from)
+{
+	struct rl_end *e = &c->end[side];
+	uint32_t slots = c->mask + 1;
+	uint8_t *in = from->in.base, *out = from->out.base;
+
+	e->port = from->port;
+	e->in_map = from->in;
+	e->out_map = from->out;
+	e->out = from->out.out;
+	e->bell_bits = from->bell_bits;
+	e->in_ctl = (const struct w_control *)in;
+	e->in_slots = (const struct w_slot *)(in + W_SLICE_FIFO);
+	e->in_ring = in + w_slice_ring(slots);
+	e->out_ctl = (struct w_control *)out;
+	e->out_slots = (struct w_slot *)(out + W_SLICE_FIFO);
+	e->out_ring = out + w_slice_ring(slots);
+	/* What a VI accepts is its own affair. */
+	e->stream = (struct w_stream){ .max_length = UINT32_MAX, .ring_bytes = c->ring_bytes };
+}
+
+/* ---- bells ------------------------------------------------------------------------------------ */
+
+static void ring(struct rl_circuit *c, struct rl_end *e)
+{
+	c->thread->counters.rings++;
+	port_peer_db_ring(e->port, e->bell_bits);
+}
+
+/*
+ * Between what was published and the look at the bell.  This end fences for itself, whether
+ * the node's membarrier would do it or not.
+ */
+static uint32_t bell_of(const struct rl_end *e)
+{
+	u_out_fence(&e->out);
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&e->in_ctl->bell, memory_order_relaxed);
+}
+
+/* After slots of `from` were published at `to`. */
+static void ring_slots(struct rl_circuit *c, const struct rl_end *from, struct rl_end *to)
+{
+	uint32_t bell = bell_of(to);
+
+	if (bell != to->rung && w_bell_due(bell, from->next)) {
+		to->rung = bell;
+		ring(c, to);
+	}
+}
+
+/* Asks for a ring with the next slot, and with credit while some is out. */
+void rl_write_bell(struct rl_circuit *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		struct rl_end *e = &c->end[i], *other = &c->end[1 - i];
+		uint32_t bits = W_BELL_SLOT;
+
+		if (other->next != other->credit)
+			bits |= W_BELL_CREDIT;
+		u_out_store32(&e->out, &e->out_ctl->bell, w_bell(bits, e->next));
+		u_out_fence(&e->out);
+	}
+}
+
+void rl_clear_bell(struct rl_circuit *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		u_out_store32(&c->end[i].out, &c->end[i].out_ctl->bell, 0);
+}
+
+/* ---- slots ------------------------------------------------------------------------------------ */
+
+static bool slot_ready(const struct rl_circuit *c, const struct rl_end *e)
+{
+	return !e->reported && atomic_load_explicit(&e->in_slots[e->next & c->mask].head.seq,
+						    memory_order_acquire) == w_seq(e->next);
+}
+
+/* Payload bytes in the slot itself. */
+static uint32_t inline_bytes(const struct w_slot *line, uint32_t rdma_bytes)
+{
+	return line->head.flags & W_F_RING ? rdma_bytes : line->head.frag + rdma_bytes;
+}
+
+/* Is it a slot that could come now?  `line` is a private copy. */
+static int check(struct rl_circuit *c, struct rl_end *e, const struct w_slot *line,
+		 uint32_t *inline_off)
+{
+	struct w_rdma rdma = { 0 };
+
+	/* One more than the credit that the node was given. */
+	if (e->next - e->credit > c->mask)
+		return -EPROTO;
+	if (line->head.op == W_OP_WRITE || line->head.op == W_OP_READ_REQ)
+		memcpy(&rdma, line->data, sizeof(rdma));
+	return w_slot_check(&e->stream, line->head.op, line->head.flags, line->head.reserved,
+			    line->head.arg, line->head.frag, &rdma, inline_off);
+}
+
+/* Forwards the next slot of `from`.  0 or -EPROTO. */
+static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
+{
+	const struct w_slot *in = &from->in_slots[from->next & c->mask];
+	struct w_slot *out = &to->out_slots[from->next & c->mask];
+	struct w_slot line;
+	uint32_t offset, bytes, rdma_bytes = 0;
+
+	memcpy(&line, in, offsetof(struct w_slot, head.seq));
+	/* The copy must not be made again from the slot, which the node may change. */
+	__asm__ volatile("" : "+m"(line));
+	if (check(c, from, &line, &rdma_bytes) != 0)
+		return -EPROTO;
+	if (line.head.flags & W_F_RING) {
+		offset = w_ring_place(&from->cursor, c->ring_bytes, line.head.frag);
+		u_out_copy(&to->out, to->out_ring + offset, from->in_ring + offset, line.head.frag);
+		c->thread->counters.bytes += line.head.frag;
+	}
+	bytes = inline_bytes(&line, rdma_bytes);
+	if (bytes > W_HEAD_INLINE) {
+		memcpy(line.more, in->more, bytes - W_HEAD_INLINE);
+		u_out_copy(&to->out, out->more, line.more, bytes - W_HEAD_INLINE);
+	}
+	c->thread->counters.bytes += bytes;
+	u_out_copy(&to->out, out, &line, offsetof(struct w_slot, head.seq));
+	/* A: payload and header before the sequence that publishes them. */
+	u_out_fence(&to->out);
+	u_out_store32(&to->out, &out->head.seq, w_seq(from->next));
+	from->next++;
+	return 0;
+}
+
+static uint32_t move_slots(struct rl_circuit *c, struct rl_end *from, struct rl_end *to,
+			   uint32_t budget)
+{
+	uint32_t n = 0;
+
+	while (n < budget && slot_ready(c, from)) {
+		if (forward(c, from, to) != 0) {
+			c->broken = true;
+			break;
+		}
+		n++;
+	}
+	if (n > 0) {
+		c->thread->counters.slots += n;
+		ring_slots(c, from, to);
+	}
+	return n;
+}
+
+/* ---- credit and errors -------------------------------------------------------------------------- */
+
+static uint32_t credit_of(const struct rl_end *e)
+{
+	return atomic_load_explicit(&e->in_ctl->credit, memory_order_acquire);
+}
+
+/* What `to` consumed of the slots of `from`.  It may only grow, and not beyond what was forwarded. */
+static uint32_t move_credit(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
+{
+	uint32_t credit = credit_of(to);
+
+	if (credit == from->credit)
+		return 0;
+	if (credit - from->credit > from->next - from->credit) {
+		c->broken = true;
+		return 0;
+	}
+	from->credit = credit;
+	u_out_store32(&from->out, &from->out_ctl->credit, credit);
+	if (bell_of(from) & W_BELL_CREDIT)
+		ring(c, from);
+	return 1;
+}
+
+static uint64_t error_of(const struct rl_end *e)
+{
+	return atomic_load_explicit(&e->in_ctl->error, memory_order_acquire);
+}
+
+/*
+ * `from` broke off: what it sent and consumed before that is valid and goes first.  The report is
+ * read first, then the slots: those from before it are seen.
+ */
+static uint32_t move_error(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
+{
+	uint64_t word = from->reported ? 0 : error_of(from);
+
+	if (word == 0)
+		return 0;
+	move_slots(c, from, to, c->mask + 1);
+	move_credit(c, to, from);
+	if (c->broken)
+		return 0;
+	from->reported = true;
+	u_out_store64(&to->out, &to->out_ctl->error, word);
+	u_out_fence(&to->out);
+	ring(c, to);
+	return 1;
+}
+
+bool rl_ready(const struct rl_circuit *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		const struct rl_end *e = &c->end[i], *other = &c->end[1 - i];
+
+		if (slot_ready(c, e) || credit_of(other) != e->credit ||
+		    (!e->reported && error_of(e) != 0))
+			return true;
+	}
+	return false;
+}
+
+uint32_t rl_move(struct rl_circuit *c, uint32_t budget)
+{
+	struct rl_end *a = &c->end[0], *b = &c->end[1];
+	uint32_t moved;
+
+	moved = move_slots(c, a, b, budget) + move_slots(c, b, a, budget);
+	moved += move_credit(c, a, b) + move_credit(c, b, a);
+	moved += move_error(c, a, b) + move_error(c, b, a);
+	return moved;
+}
+
+void rl_move_all(struct rl_circuit *c, unsigned int side)
+{
+	struct rl_end *from = &c->end[side], *to = &c->end[1 - side];
+
+	if (!c->broken)
+		move_slots(c, from, to, c->mask + 1);
+	if (!c->broken)
+		move_credit(c, to, from);
+	if (!c->broken)
+		move_error(c, from, to);
+}
+
+uint32_t rl_moves(const struct rl_circuit *c)
+{
+	return c->end[0].next + c->end[0].credit + c->end[1].next + c->end[1].credit;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RL_PRIV_H
+#define RL_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "rl_relay.h"
+#include "u_out.h"
+
+/* One node of a circuit, and what comes from it. */
+struct rl_end {
+	struct port *port;
+	struct port_map in_map, out_map;
+	struct u_out out;
+	const struct w_control *in_ctl; /* the node writes */
+	const struct w_slot *in_slots;
+	const uint8_t *in_ring;
+	struct w_control *out_ctl; /* I write, never read */
+	struct w_slot *out_slots;
+	uint8_t *out_ring;
+	uint32_t bell_bits;
+
+	uint32_t next;	 /* slots of this node that were forwarded */
+	uint32_t credit; /* of them, consumed by the other end: told to the node */
+	uint64_t cursor; /* of its ring */
+	struct w_stream stream;
+	uint32_t rung; /* its bell word that was rung for last */
+	bool reported; /* its error word was forwarded: nothing of it is, from then on */
+};
+
+struct rl_circuit {
+	struct rl_thread *thread;
+	void *user;
+	struct rl_end end[2];
+	uint32_t mask, ring_bytes;
+	uint32_t index; /* in thread->circuits */
+	uint32_t seen;	/* slots and credit moved, at the last tick */
+	bool fresh;	/* armed in this pass */
+	bool broken;
+	struct rl_circuit *next_broken;
+};
+
+/* The first `polled` circuits are polled, the others armed. */
+struct rl_thread {
+	struct rl_relay *relay;
+	unsigned int index;
+	uint32_t bell_bits;
+	pthread_t thread;
+	bool started;
+	_Atomic bool stop;
+	_Atomic uint32_t wanted; /* others who want the lock */
+	pthread_mutex_t lock;
+	struct rl_circuit **circuits;
+	uint32_t count, polled, cap;
+	struct rl_circuit *broken;
+	struct rl_counters counters;
+};
+
+struct rl_relay {
+	struct rl_cfg cfg;
+	struct port *ports[PORT_PER_HOST];
+	int cpus[RL_THREADS_MAX];
+	struct rl_thread threads[RL_THREADS_MAX];
+};
+
+/* rl_move.c; the caller holds the thread's lock. */
+void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side *from);
+/* Has anything come that rl_move() would forward? */
+bool rl_ready(const struct rl_circuit *c);
+/* Forwards what came from both ends, `budget` slots each. Returns how much moved; marks the circuit broken. */
+uint32_t rl_move(struct rl_circuit *c, uint32_t budget);
+/* The same of one end alone, without budget. */
+void rl_move_all(struct rl_circuit *c, unsigned int side);
+/* What moved so far. */
+uint32_t rl_moves(const struct rl_circuit *c);
+void rl_write_bell(struct rl_circuit *c);
+void rl_clear_bell(struct rl_circuit *c);
+
+/* rl_thread.c */
+int rl_thread_start(struct rl_thread *t);
+void rl_thread_stop(struct rl_thread *t);
+/* Others than the thread itself take its lock so, and it lets them. */
+void rl_thread_lock(struct rl_thread *t);
+void rl_thread_unlock(struct rl_thread *t);
+void rl_thread_stopped(struct rl_circuit *c); /* takes a broken circuit off the lists */
+int rl_thread_enlist(struct rl_thread *t, struct rl_circuit *c);
+void rl_thread_delist(struct rl_circuit *c);
+
+#endif

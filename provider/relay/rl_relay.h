@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The relay: carries the packets of connections whose ends are other hosts.
+ *
+ * A connection that goes through this host is a *circuit*.  It has two ends, each the next node
+ * on one side: another relay, or the process itself.  At either end lies a bypass buffer, an
+ * inbound slice of this host with the layout of a VI's (w_slot.h) and the geometry of the receiver's:
+ *
+ *	node 0 --stores--> in[0]  ==forwarded==>  out[1] = the slice of node 1
+ *	node 1 --stores--> in[1]  ==forwarded==>  out[0] = the slice of node 0
+ *
+ * Slot n is forwarded as slot n, its ring payload to the same place, and credit as it comes: what
+ * the sender is given is what the receiver consumed.  So a sender never has more in flight than the
+ * receiver's fifo and ring hold, each buffer on the way is as large, and a slot that came can
+ * always be forwarded: no relay ever waits for room, and no circuit for another.
+ *
+ * Circuits are shared out among transfer threads.  Each owns one doorbell bit, on every port; a
+ * circuit stays with its thread, so its packets stay in order.  Whatever a node wrote is copied
+ * once, checked, and the copy is used; a circuit whose node breaks the rules is stopped and reported.
+ */
+#ifndef RL_RELAY_H
+#define RL_RELAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "port.h"
+#include "w_slot.h"
+
+#define RL_THREADS_MAX 8u
+
+enum rl_wait {
+	RL_ADAPTIVE, /* polls for a while, then sleeps on its doorbell bit */
+	RL_POLL,     /* never sleeps while it has circuits */
+	RL_BLOCK,    /* sleeps at once */
+};
+
+struct rl_cfg {
+	unsigned int threads; /* 1..RL_THREADS_MAX */
+	enum rl_wait wait;
+	const int *cpus;	   /* thread i runs on cpus[i % cpu_count] only */
+	unsigned int cpu_count;	   /* 0: wherever the process may */
+	unsigned int first_bell;   /* doorbell bit of thread 0; the others follow */
+	struct port_irq *irq;	   /* where this host's doorbells interrupt */
+	struct port *const *ports; /* those that circuits use; all outlive the relay */
+	unsigned int port_count;
+	/* Called by a transfer thread when rl_broken() has something; must not call back. */
+	void (*notify)(void *arg);
+	void *notify_arg;
+};
+
+struct rl_counters {
+	uint64_t circuits;	/* now */
+	uint64_t slots, bytes;	/* forwarded */
+	uint64_t sleeps, rings; /* of the threads, by them */
+	uint64_t broken;	/* circuits stopped because a node broke the rules */
+};
+
+/* One end of a new circuit. */
+struct rl_side {
+	struct port *port;
+	struct port_map in, out;
+	uint32_t bell_bits; /* what to ring at the node */
+};
+
+struct rl_relay;
+struct rl_circuit;
+
+/* Threads start with the first circuit.  0 or -errno. */
+int rl_open(const struct rl_cfg *cfg, struct rl_relay **out);
+
+/* Every circuit was removed.  Accepts NULL. */
+void rl_close(struct rl_relay *relay);
+
+unsigned int rl_thread_of(const struct rl_relay *relay, uint64_t flow);
+uint32_t rl_bell(const struct rl_relay *relay, unsigned int thread); /* its bit, as a number */
+
+/*
+ * Starts forwarding.  All four slices have the geometry `slots` and `ring_bytes`.  Takes the maps,
+ * and unmaps them when the circuit is removed; on failure they stay the caller's.  0, -ENOMEM or what starting a thread said.
+ */
+int rl_add(struct rl_relay *relay, unsigned int thread, const struct rl_side side[2],
+	   uint32_t slots, uint32_t ring_bytes, void *user, struct rl_circuit **out);
+
+/* Forwards everything that the node of that side has stored so far, and flushes. */
+void rl_drain(struct rl_circuit *c, unsigned int side);
+
+/* On return no thread looks at the circuit, and its slices are not mapped. */
+void rl_remove(struct rl_circuit *c);
+
+/* The `user` of a circuit that was stopped and not yet told; NULL when there is none. */
+void *rl_broken(struct rl_relay *relay);
+
+void rl_counters(struct rl_relay *relay, struct rl_counters *out);
+
+#endif

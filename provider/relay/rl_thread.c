@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Transfer threads (vi-relay): who looks at which circuit, and when they sleep.
+ *
+ * As in a process (docs/architecture.md, section 6) a circuit is polled, or armed: then its nodes ring the
+ * thread's doorbell bit with the next slot.  What moves is polled; what did not move between
+ * two ticks is armed, and everything is when the thread sleeps.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rl_priv.h"
+#include "u_futex.h"
+#include "u_log.h"
+#include "u_thread.h"
+#include "u_time.h"
+
+#define BUDGET 32u		/* slots of one end in one go */
+#define SPIN_NS 50000		/* polls so long after something moved, */
+#define LOOKS 16u		/* and looks so often before it offers the processor again */
+#define ALONE_NS 1000		/* an offer that took less was not accepted */
+#define TICK_NS 1000000		/* between looks for circuits that do not move */
+#define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
+#define COARSE_MAX_NS 256000000 /* and at last */
+
+/* ---- the lists ---------------------------------------------------------------------------------- */
+
+static void swap(struct rl_thread *t, uint32_t i, uint32_t k)
+{
+	struct rl_circuit *c = t->circuits[i];
+
+	t->circuits[i] = t->circuits[k];
+	t->circuits[k] = c;
+	t->circuits[i]->index = i;
+	t->circuits[k]->index = k;
+}
+
+static bool is_polled(const struct rl_circuit *c)
+{
+	return c->index < c->thread->polled;
+}
+
+static void make_polled(struct rl_circuit *c)
+{
+	struct rl_thread *t = c->thread;
+
+	rl_clear_bell(c);
+	swap(t, c->index, t->polled++);
+}
+
+int rl_thread_enlist(struct rl_thread *t, struct rl_circuit *c)
+{
+	if (t->count == t->cap) {
+		uint32_t cap = t->cap != 0 ? 2 * t->cap : 16;
+		struct rl_circuit **bigger =
+			realloc(t->circuits, cap * sizeof(struct rl_circuit *));
+
+		if (bigger == NULL)
+			return -ENOMEM;
+		t->circuits = bigger;
+		t->cap = cap;
+	}
+	c->index = t->count++;
+	t->circuits[c->index] = c;
+	swap(t, c->index, t->polled++);
+	return 0;
+}
+
+void rl_thread_delist(struct rl_circuit *c)
+{
+	struct rl_thread *t = c->thread;
+
+	if (is_polled(c))
+		swap(t, c->index, --t->polled);
+	swap(t, c->index, --t->count);
+	c->index = UINT32_MAX;
+}
+
+void rl_thread_stopped(struct rl_circuit *c)
+{
+	struct rl_thread *t = c->thread;
+
+	rl_thread_delist(c);
+	t->counters.broken++;
+	c->next_broken = t->broken;
+	t->broken = c;
+	t->relay->cfg.notify(t->relay->cfg.notify_arg);
+}
+
+/* ---- looking ------------------------------------------------------------------------------------ */
+
+/* Was this thread's bit rung since the last call? */
+static bool rung(struct rl_thread *t)
+{
+	struct rl_relay *r = t->relay;
+	bool yes = false;
+	unsigned int i;
+
+	for (i = 0; i < r->cfg.port_count; i++) {
+		if ((port_db_read(r->ports[i]) & t->bell_bits) != 0) {
+			port_db_clear(r->ports[i], t->bell_bits);
+			yes = true;
+		}
+	}
+	return yes;
+}
+
+/* Downwards: one that leaves is replaced by one that was looked at. */
+static uint32_t move_polled(struct rl_thread *t)
+{
+	uint32_t i, moved = 0;
+
+	for (i = t->polled; i-- > 0;) {
+		moved += rl_move(t->circuits[i], BUDGET);
+		if (t->circuits[i]->broken)
+			rl_thread_stopped(t->circuits[i]);
+	}
+	return moved;
+}
+
+static uint32_t wake_armed(struct rl_thread *t)
+{
+	uint32_t i, woken = 0;
+
+	for (i = t->polled; i < t->count; i++) {
+		if (rl_ready(t->circuits[i])) {
+			make_polled(t->circuits[i]);
+			woken++;
+		}
+	}
+	return woken;
+}
+
+/*
+ * Arms polled circuits: all, or those that did not move since the last such call.  What arrives
+ * at one afterwards rings; nvi_arm.c says why no ring is lost.  Returns whether something came meanwhile.
+ */
+static bool arm(struct rl_thread *t, bool all)
+{
+	uint32_t i, first = t->polled;
+	bool came = false;
+
+	for (i = t->polled; i-- > 0;) {
+		struct rl_circuit *c = t->circuits[i];
+		uint32_t moves = rl_moves(c);
+		bool still = moves == c->seen;
+
+		c->seen = moves;
+		if (!all && !still)
+			continue;
+		rl_write_bell(c);
+		swap(t, i, --t->polled);
+	}
+	if (t->polled == first)
+		return false;
+	for (i = 0; i < t->relay->cfg.port_count; i++)
+		port_flush(t->relay->ports[i]);
+	u_membarrier();
+	atomic_thread_fence(memory_order_seq_cst);
+	for (i = t->polled; i < first; i++) {
+		if (rl_ready(t->circuits[i])) {
+			make_polled(t->circuits[i]);
+			came = true;
+		}
+	}
+	return came;
+}
+
+/* ---- the thread ----------------------------------------------------------------------------------- */
+
+struct loop {
+	struct rl_thread *t;
+	int64_t idle_since; /* 0: something moved just now */
+	int64_t next_tick;
+	int64_t coarse;
+	uint32_t looks;
+};
+
+static void sleep_deep(struct loop *l, uint32_t ticket)
+{
+	struct rl_thread *t = l->t;
+
+	t->counters.sleeps++;
+	if (port_irq_wait(t->relay->cfg.irq, ticket, t->bell_bits, l->coarse) == -ETIMEDOUT) {
+		l->coarse = (int64_t)u_min64((uint64_t)l->coarse * 2, COARSE_MAX_NS);
+		rl_thread_lock(t);
+		wake_armed(t);
+		rl_thread_unlock(t);
+		return;
+	}
+	l->coarse = COARSE_MIN_NS;
+	l->idle_since = 0;
+}
+
+/* Offers the processor; when nobody wants it, a few more looks follow without delay. */
+static void offer(struct loop *l, int64_t now)
+{
+	sched_yield();
+	l->looks = u_now_ns() - now < ALONE_NS ? LOOKS : 0;
+}
+
+static void idle(struct loop *l, uint32_t ticket)
+{
+	struct rl_thread *t = l->t;
+	enum rl_wait wait = t->relay->cfg.wait;
+	bool came, none;
+	int64_t now;
+
+	if (l->looks > 0 && wait != RL_BLOCK) {
+		l->looks--;
+		u_pause();
+		return;
+	}
+	now = u_now_ns();
+	if (l->idle_since == 0)
+		l->idle_since = now;
+	rl_thread_lock(t);
+	none = t->count == 0;
+	if (!none && (wait == RL_POLL || (wait == RL_ADAPTIVE && now - l->idle_since < SPIN_NS))) {
+		rl_thread_unlock(t);
+		offer(l, now);
+		return;
+	}
+	came = arm(t, true);
+	rl_thread_unlock(t);
+	if (!came)
+		sleep_deep(l, ticket);
+}
+
+/* Once in a while, also when others are busy. */
+static void tick(struct loop *l)
+{
+	int64_t now = u_now_ns();
+
+	if (now < l->next_tick)
+		return;
+	l->next_tick = now + TICK_NS;
+	rl_thread_lock(l->t);
+	if (l->t->relay->cfg.wait != RL_POLL)
+		arm(l->t, false);
+	rl_thread_unlock(l->t);
+}
+
+/* Lets those who want the lock have it: a thread that takes it at once again would keep it. */
+static void give_way(struct rl_thread *t)
+{
+	while (atomic_load_explicit(&t->wanted, memory_order_relaxed) != 0)
+		sched_yield();
+}
+
+static void *run(void *arg)
+{
+	struct rl_thread *t = arg;
+	struct loop l = { .t = t, .coarse = COARSE_MIN_NS };
+	uint32_t ticket, moved, round = 0;
+
+	while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
+		give_way(t);
+		ticket = port_irq_ticket(t->relay->cfg.irq);
+		pthread_mutex_lock(&t->lock);
+		if (rung(t))
+			wake_armed(t);
+		moved = move_polled(t);
+		pthread_mutex_unlock(&t->lock);
+		if (moved == 0) {
+			idle(&l, ticket);
+			continue;
+		}
+		l.idle_since = 0;
+		l.looks = LOOKS;
+		if (++round % 64 == 0)
+			tick(&l);
+	}
+	return NULL;
+}
+
+void rl_thread_lock(struct rl_thread *t)
+{
+	atomic_fetch_add_explicit(&t->wanted, 1, memory_order_relaxed);
+	pthread_mutex_lock(&t->lock);
+	atomic_fetch_sub_explicit(&t->wanted, 1, memory_order_relaxed);
+}
+
+void rl_thread_unlock(struct rl_thread *t)
+{
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void pin(struct rl_thread *t)
+{
+	const struct rl_cfg *cfg = &t->relay->cfg;
+	cpu_set_t set;
+	int cpu, rc;
+
+	if (cfg->cpu_count == 0)
+		return;
+	cpu = t->relay->cpus[t->index % cfg->cpu_count];
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	rc = pthread_setaffinity_np(t->thread, sizeof(set), &set);
+	if (rc != 0)
+		u_warn("rl", "transfer thread %u cannot run on processor %d: %s; it runs anywhere",
+		       t->index, cpu, strerror(rc));
+}
+
+int rl_thread_start(struct rl_thread *t)
+{
+	char name[16] = "vi-relay0";
+	int rc;
+
+	if (t->started)
+		return 0;
+	name[8] = (char)('0' + t->index);
+	rc = u_thread_start(&t->thread, name, run, t);
+	if (rc != 0)
+		return rc;
+	t->started = true;
+	pin(t);
+	return 0;
+}
+
+void rl_thread_stop(struct rl_thread *t)
+{
+	if (!t->started)
+		return;
+	atomic_store_explicit(&t->stop, true, memory_order_release);
+	port_irq_kick(t->relay->cfg.irq, t->bell_bits);
+	pthread_join(t->thread, NULL);
+	t->started = false;
+}

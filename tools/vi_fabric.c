@@ -291,29 +291,25 @@ static int up_check(const struct fabric *f, const struct up_args *up, const char
 	return status == EXIT_USAGE ? EXIT_USAGE : EXIT_FAIL;
 }
 
-/* Both neighbours of the host (one of two, none of one) are reached. */
-static int links_wait(struct cl_agent *agent, unsigned int hosts, int64_t deadline)
+/* Every port of the host has a link that is up. */
+static int links_wait(struct cl_agent *agent, int64_t deadline)
 {
-	unsigned int host = agent->welcome.host_id, side, peer;
-	uint8_t addr[W_HOST_ADDR_LEN];
-	struct w_route route;
+	char text[400];
+	uint32_t i = 0;
 	int rc;
 
-	for (side = 0; side < 2; side++) {
-		peer = (host + (side == 0 ? 1 : hosts - 1)) % hosts;
-		w_host_addr((uint16_t)peer, addr);
-		for (;;) {
-			rc = cl_route(agent, addr, &route);
-			if (rc != 0)
-				return rc;
-			if (route.reachable)
-				break;
-			if (u_time_left(deadline) == 0)
-				return -ETIMEDOUT;
-			poll(NULL, 0, 5);
+	for (;;) {
+		rc = cl_list(agent, W_LIST_PORTS, i, text);
+		if (rc != 0)
+			return rc == -ENOENT ? 0 : rc;
+		if (strstr(text, "\"link\":\"up\"") != NULL) {
+			i++;
+			continue;
 		}
+		if (u_time_left(deadline) == 0)
+			return -ETIMEDOUT;
+		poll(NULL, 0, 5);
 	}
-	return 0;
 }
 
 static int up_wait(const struct fabric *f, unsigned int hosts, char *error)
@@ -327,7 +323,7 @@ static int up_wait(const struct fabric *f, unsigned int hosts, char *error)
 		rc = tool_open(f, host, &agent, error);
 		if (rc != 0)
 			return rc;
-		rc = links_wait(&agent, hosts, deadline);
+		rc = links_wait(&agent, deadline);
 		cl_close(&agent);
 		if (rc != 0)
 			snprintf(

@@ -59,7 +59,7 @@ int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what)
 	return -errno;
 }
 
-static void wake(struct ag_agent *a)
+void ag_wake(struct ag_agent *a)
 {
 	uint64_t one = 1;
 	ssize_t n = write(a->wake, &one, sizeof(one));
@@ -91,7 +91,7 @@ static void *irq_run(void *arg)
 		if (atomic_load(&a->irq_stop))
 			return NULL;
 		if (rung(a))
-			wake(a);
+			ag_wake(a);
 		/* The limit is for a neighbour that scribbles over the register page. */
 		port_irq_wait(a->irq, ticket, UINT32_C(1) << AG_BELL, IRQ_LOOK_NS);
 	}
@@ -113,10 +113,10 @@ static int cfg_check(const struct ag_cfg *cfg)
 		u_error("ag", "fabric name must be 1..63 characters of [A-Za-z0-9._-]");
 		return -EINVAL;
 	}
-	if (cfg->host_count == 0 || cfg->host_count > RT_HOSTS_MAX ||
+	if (cfg->host_count == 0 || cfg->host_count > AG_HOSTS_MAX ||
 	    cfg->host_id >= cfg->host_count) {
 		u_error("ag", "host %u of %u does not exist; at most %u hosts", cfg->host_id,
-			cfg->host_count, RT_HOSTS_MAX);
+			cfg->host_count, AG_HOSTS_MAX);
 		return -EINVAL;
 	}
 	if (cfg->slots != 0 && !w_geometry_ok(cfg->slots, cfg->ring_bytes)) {
@@ -180,7 +180,7 @@ static int loop_open(struct ag_agent *a)
 
 static int ports_open(struct ag_agent *a)
 {
-	uint32_t i, count = rt_port_count(a->cfg.host_count, a->cfg.host_id);
+	uint32_t i, count = rt_topo_ports(a->topo, a->cfg.host_id);
 	int rc;
 
 	rc = port_emu_host_create(&a->host);
@@ -214,8 +214,11 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	a->epoll = a->wake = a->listen_sock = a->spare_fd = -1;
 	ag_list_init(&a->clients);
 	ag_list_init(&a->listens);
-	for (i = 0; i < AG_HASH; i++)
+	ag_list_init(&a->offers);
+	for (i = 0; i < AG_HASH; i++) {
 		ag_list_init(&a->hash[i]);
+		ag_list_init(&a->circuits[i]);
+	}
 	return a;
 }
 
@@ -249,11 +252,17 @@ int ag_create(const struct ag_cfg *cfg, struct ag_agent **out)
 	u_membarrier_register();
 	rc = ag_names_init(a, cfg);
 	if (rc == 0)
+		rc = ag_route_init(a);
+	if (rc == 0)
+		ag_relay_choose(a);
+	if (rc == 0)
 		rc = loop_open(a);
 	if (rc == 0)
 		rc = listen_open(a);
 	if (rc == 0)
 		rc = ports_open(a);
+	if (rc == 0)
+		rc = ag_relay_init(a);
 	if (rc != 0) {
 		ag_destroy(a);
 		return rc;
@@ -316,6 +325,7 @@ static void settle(struct ag_agent *a)
 		ag_ctl_drain_self(a);
 		ag_client_reap(a);
 	} while (!ag_list_empty(&a->links[0].queue));
+	ag_relay_settle(a);
 	for (i = 1; i < a->link_count; i++)
 		ag_ctl_pump(&a->links[i]);
 	ag_client_resume(a);
@@ -403,7 +413,7 @@ int ag_run(struct ag_agent *a)
 void ag_stop(struct ag_agent *a)
 {
 	atomic_store(&a->stop, true);
-	wake(a);
+	ag_wake(a);
 }
 
 static void close_fd(int fd)
@@ -429,11 +439,15 @@ void ag_destroy(struct ag_agent *a)
 		ag_client_free(ag_list_entry(pos, struct ag_client, node));
 	irq_end(a);
 	for (i = a->link_count; i-- > 0;)
+		ag_relay_link_down(&a->links[i]);
+	ag_relay_free(a);
+	for (i = a->link_count; i-- > 0;)
 		ag_link_destroy(&a->links[i]);
 	port_emu_host_destroy(a->host);
 	free(a->client_slot);
 	free(a->conn_slot);
 	ag_names_free(a);
+	ag_route_free(a);
 	close_fd(a->spare_fd);
 	close_fd(a->wake);
 	close_fd(a->epoll);
@@ -448,6 +462,7 @@ void ag_usage(const struct ag_agent *a, struct ag_usage *out)
 	memset(out, 0, sizeof(*out));
 	out->clients = a->client_count;
 	out->conns = a->conn_count;
+	out->circuits = a->circuit_count;
 	ag_list_each(pos, tmp, &a->clients)
 	{
 		out->listens += ag_list_entry(pos, struct ag_client, node)->listen_count;

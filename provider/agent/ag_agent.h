@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define AG_HOSTS_MAX 64u
 #define AG_NO_GROUP ((gid_t)-1)
 #define AG_GRACE_MS 2000u
 
@@ -41,6 +42,11 @@ struct ag_cfg {
 	uint64_t window_bytes; /* of each port; 0: the port's default */
 	uint32_t db_bits;
 	uint32_t spads;
+	const char *topology;	/* see rt_topo_parse(); NULL: a ring; the same at every host */
+	uint32_t relay_threads; /* transfer threads; 0: chosen by the processors there are */
+	uint32_t relay_wait;	/* enum rl_wait */
+	const int *relay_cpus;	/* that they run on in turn; none: anywhere */
+	uint32_t relay_cpu_count;
 	const char *port_kind;	   /* see port_decorate(); NULL: "emu" */
 	const char *fault_options; /* NULL: none */
 	uint64_t seed;
@@ -67,7 +73,7 @@ void ag_destroy(struct ag_agent *a);
 
 /* What an agent holds, for tests of leaks.  Only while ag_run() is not running. */
 struct ag_usage {
-	uint32_t clients, conns, listens, allocs, offers;
+	uint32_t clients, conns, listens, allocs, offers, circuits;
 	uint64_t window_used; /* over all ports */
 };
 void ag_usage(const struct ag_agent *a, struct ag_usage *out);

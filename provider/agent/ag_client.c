@@ -283,7 +283,7 @@ static int client_new(struct ag_agent *a, int sock, const struct ucred *cred)
 	c->sock = sock;
 	c->index = index;
 	c->id = ++a->client_serial;
-	c->bell_bit = 1 + index % (a->cfg.db_bits - 1);
+	c->bell_bit = ag_relay_bells_end(a) + index % (a->cfg.db_bits - ag_relay_bells_end(a));
 	c->uid = cred->uid;
 	c->pid = cred->pid;
 	watch_process(c);

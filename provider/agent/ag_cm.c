@@ -12,7 +12,7 @@ void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status)
 	struct ag_link *l = conn->link;
 	struct w_cm cm = {
 		.src_host = (uint16_t)l->agent->cfg.host_id,
-		.dst_host = l->peer_host,
+		.dst_host = conn->peer_host,
 		.status = status,
 		.src_conn = conn->id,
 		.dst_conn = conn->peer_conn,
@@ -22,6 +22,7 @@ void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status)
 		.remote = conn->remote,
 	};
 
+	ag_way_set(&cm.way, &conn->way);
 	w_ctl_init(&cm, type, sizeof(cm));
 	ag_ctl_send(l, &cm);
 }
@@ -56,13 +57,20 @@ void ag_cm_unlisten(struct ag_client *c, const struct w_token *m)
 	ag_client_send(c, &answer, NULL, 0);
 }
 
-/* The link to the host of `remote`; otherwise refuses the attempt and returns NULL. */
-static struct ag_link *link_to(struct ag_client *c, const struct w_connect *m)
+/* Any number that differs between the connections of a fabric: equal ways are shared by it. */
+static uint32_t flow_of(const struct ag_client *c, uint64_t token)
+{
+	uint64_t h = (uint64_t)c->agent->cfg.host_id << 48 ^ (uint64_t)c->id << 24 ^ token;
+
+	return (uint32_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
+
+/* The way to the host of `remote`; otherwise refuses the attempt and returns NULL. */
+static struct ag_link *link_to(struct ag_client *c, const struct w_connect *m, struct rt_path *way,
+			       uint16_t *host_out)
 {
 	struct ag_agent *a = c->agent;
 	int host = ag_host_of(a, m->remote.host, m->remote.host_len);
-	struct rt_route route;
-	struct ag_link *l;
 	char text[160];
 
 	if (host < 0) {
@@ -70,25 +78,17 @@ static struct ag_link *link_to(struct ag_client *c, const struct w_connect *m)
 				 "the address names no host of this fabric");
 		return NULL;
 	}
-	rt_route(a->cfg.host_count, a->cfg.host_id, (unsigned int)host, &route);
-	if (route.hops > 1) {
-		rt_reason(a->cfg.host_count, a->cfg.host_id, (unsigned int)host, text,
-			  sizeof(text));
+	if (ag_route_find(a, (unsigned int)host, flow_of(c, m->token), way, text, sizeof(text)) !=
+	    0) {
 		ag_client_refuse(c, W_REFUSED, m->token, W_NOT_REACHABLE, text);
 		return NULL;
 	}
-	l = &a->links[route.port];
-	if (!ag_link_usable(l)) {
-		snprintf(text, sizeof(text), "link %s to host %d is down", l->port->limits.name,
-			 host);
-		ag_client_refuse(c, W_REFUSED, m->token, W_NOT_REACHABLE, text);
-		return NULL;
-	}
-	return l;
+	*host_out = (uint16_t)host;
+	return ag_route_link(a, way);
 }
 
 static struct ag_conn *attempt(struct ag_client *c, struct ag_link *l, const struct w_connect *m,
-			       enum ag_state state)
+			       const struct rt_path *way, uint16_t host, enum ag_state state)
 {
 	struct ag_conn *conn = ag_conn_new(c, l, state);
 
@@ -97,6 +97,8 @@ static struct ag_conn *attempt(struct ag_client *c, struct ag_link *l, const str
 				 "too many connections of one process");
 		return NULL;
 	}
+	conn->peer_host = host;
+	conn->way = *way;
 	conn->token = m->token;
 	conn->attrs = m->attrs;
 	conn->local = m->local;
@@ -137,12 +139,14 @@ bool ag_cm_unhold(struct ag_link *l)
 
 void ag_cm_connect(struct ag_client *c, const struct w_connect *m)
 {
-	struct ag_link *l = link_to(c, m);
+	struct rt_path way;
+	uint16_t host;
+	struct ag_link *l = link_to(c, m, &way, &host);
 	struct ag_conn *conn;
 
 	if (l == NULL)
 		return;
-	conn = attempt(c, l, m, AG_HELD);
+	conn = attempt(c, l, m, &way, host, AG_HELD);
 	if (conn != NULL)
 		request(conn);
 }
@@ -175,17 +179,18 @@ void ag_cm_peer(struct ag_client *c, const struct w_connect *m)
 	struct ag_link *l;
 	struct ag_conn *conn;
 	struct ag_offer *offer;
-	struct ag_offer copy;
+	struct rt_path way;
+	uint16_t host;
 
 	if (ag_host_of(c->agent, m->local.host, m->local.host_len) != (int)c->agent->cfg.host_id) {
 		ag_client_refuse(c, W_REFUSED, m->token, W_BAD_REQUEST,
 				 "the local address names another host");
 		return;
 	}
-	l = link_to(c, m);
+	l = link_to(c, m, &way, &host);
 	if (l == NULL)
 		return;
-	conn = attempt(c, l, m, decides(l, m) ? AG_WAITING : AG_HELD);
+	conn = attempt(c, l, m, &way, host, decides(l, m) ? AG_WAITING : AG_HELD);
 	if (conn == NULL)
 		return;
 	conn->peer = true;
@@ -193,12 +198,9 @@ void ag_cm_peer(struct ag_client *c, const struct w_connect *m)
 		request(conn);
 		return;
 	}
-	offer = ag_offer_match(l, conn);
-	if (offer == NULL)
-		return;
-	copy = *offer;
-	ag_offer_free(l, offer);
-	ag_peer_join(conn, copy.src_conn, &copy.attrs);
+	offer = ag_offer_match(conn);
+	if (offer != NULL)
+		ag_peer_join(conn, offer);
 }
 
 /* Of an attempt that was answered meanwhile: the answer is on its way, nothing to do. */
@@ -328,19 +330,44 @@ static void end_lost(struct ag_conn *conn, const char *why)
 	}
 }
 
-/* Both ends of every connection over the link are gone; so are the neighbour's offers. */
+/* Who has not asked the other agent yet, or waits for it to ask, may do so over another link. */
+static bool goes_elsewhere(struct ag_conn *conn)
+{
+	struct ag_agent *a = conn->link->agent;
+	bool held = conn->state == AG_HELD;
+	struct rt_path way;
+	char why[160];
+
+	if ((!held && conn->state != AG_WAITING) ||
+	    ag_route_find(a, conn->peer_host, flow_of(conn->client, conn->token), &way, why,
+			  sizeof(why)) != 0)
+		return false;
+	ag_conn_move(conn, ag_route_link(a, &way), &way);
+	if (held)
+		request(conn);
+	return true;
+}
+
+/* Both ends of every connection over the link are gone; so are offers that came over it. */
 void ag_cm_link_down(struct ag_link *l, const char *why)
 {
 	struct ag_list *pos, *tmp;
 	struct ag_conn *conn;
+	struct ag_offer *offer;
 
 	ag_list_each(pos, tmp, &l->conns)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_link);
+		if (goes_elsewhere(conn))
+			continue;
 		if (conn->client != NULL)
 			end_lost(conn, why);
 		ag_conn_free(conn);
 	}
-	ag_list_each(pos, tmp, &l->offers)
-		ag_offer_free(l, ag_list_entry(pos, struct ag_offer, node));
+	ag_list_each(pos, tmp, &l->agent->offers)
+	{
+		offer = ag_list_entry(pos, struct ag_offer, node);
+		if (offer->link == l)
+			ag_offer_free(offer);
+	}
 }

@@ -16,11 +16,11 @@ static bool pending(enum ag_state state)
 	return state < AG_CONNECTED;
 }
 
-static struct ag_list *bucket(struct ag_link *l, uint64_t peer_conn)
+static struct ag_list *bucket(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn)
 {
-	uint64_t h = (peer_conn ^ (uint64_t)l->index << 56) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h = (peer_conn ^ (uint64_t)peer_host << 48) * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &l->agent->hash[h >> 52 & (AG_HASH - 1)];
+	return &a->hash[h >> 52 & (AG_HASH - 1)];
 }
 
 static int table_grow(struct ag_agent *a)
@@ -52,6 +52,23 @@ static bool limits_ok(const struct ag_client *c)
 	return c->conn_count < AG_CLIENT_CONNS_MAX && c->pending_count < AG_PENDING_MAX;
 }
 
+static void enter_link(struct ag_conn *conn, struct ag_link *l)
+{
+	conn->link = l;
+	ag_list_append(&l->conns, &conn->in_link);
+	if (l->conn_count++ == 0) { /* heartbeats begin */
+		l->heard_at = u_now_ns();
+		l->beat_at = l->heard_at + AG_BEAT_NS;
+	}
+}
+
+static void leave_link(struct ag_conn *conn)
+{
+	ag_list_remove(&conn->in_link);
+	ag_list_remove(&conn->in_held);
+	conn->link->conn_count--;
+}
+
 struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state)
 {
 	struct ag_agent *a = c->agent;
@@ -68,8 +85,8 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
 	a->conn_free = slot->next_free;
 	slot->conn = conn;
 	a->conn_count++;
-	conn->link = l;
 	conn->client = c;
+	conn->peer_host = l->peer_host;
 	conn->state = state;
 	conn->slice.fd = -1;
 	ag_list_init(&conn->in_hash);
@@ -78,12 +95,15 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
 	ag_list_append(&c->conns, &conn->in_client);
 	c->conn_count++;
 	c->pending_count++;
-	ag_list_append(&l->conns, &conn->in_link);
-	if (l->conn_count++ == 0) { /* heartbeats begin */
-		l->heard_at = u_now_ns();
-		l->beat_at = l->heard_at + AG_BEAT_NS;
-	}
+	enter_link(conn, l);
 	return conn;
+}
+
+void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path *way)
+{
+	leave_link(conn);
+	enter_link(conn, l);
+	conn->way = *way;
 }
 
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state)
@@ -115,9 +135,7 @@ void ag_conn_free(struct ag_conn *conn)
 	ag_conn_detach(conn);
 	ag_conn_slice_free(conn);
 	ag_list_remove(&conn->in_hash);
-	ag_list_remove(&conn->in_link);
-	ag_list_remove(&conn->in_held);
-	conn->link->conn_count--;
+	leave_link(conn);
 	a->conn_slot[index].conn = NULL;
 	a->conn_slot[index].next_free = a->conn_free;
 	a->conn_free = index + 1;
@@ -160,15 +178,15 @@ struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token)
 	return NULL;
 }
 
-struct ag_conn *ag_conn_by_peer(struct ag_link *l, uint64_t peer_conn)
+struct ag_conn *ag_conn_by_peer(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn)
 {
-	struct ag_list *pos, *tmp, *head = bucket(l, peer_conn);
+	struct ag_list *pos, *tmp, *head = bucket(a, peer_host, peer_conn);
 	struct ag_conn *conn;
 
 	ag_list_each(pos, tmp, head)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_hash);
-		if (conn->link == l && conn->peer_conn == peer_conn)
+		if (conn->peer_host == peer_host && conn->peer_conn == peer_conn)
 			return conn;
 	}
 	return NULL;
@@ -179,7 +197,8 @@ void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn)
 	ag_list_remove(&conn->in_hash);
 	conn->peer_conn = peer_conn;
 	if (peer_conn != 0)
-		ag_list_append(bucket(conn->link, peer_conn), &conn->in_hash);
+		ag_list_append(bucket(conn->link->agent, conn->peer_host, peer_conn),
+			       &conn->in_hash);
 }
 
 int ag_conn_slice_alloc(struct ag_conn *conn)
@@ -308,21 +327,27 @@ struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm)
 	offer = calloc(1, sizeof(*offer));
 	if (offer == NULL)
 		return NULL;
+	if (ag_way_back(l->agent, cm->src_host, &cm->way, &offer->way) != 0) {
+		free(offer);
+		return NULL;
+	}
+	offer->link = l;
+	offer->src_host = cm->src_host;
 	offer->src_conn = cm->src_conn;
 	offer->attrs = cm->attrs;
 	offer->local = cm->local;
 	offer->remote = cm->remote;
-	ag_list_append(&l->offers, &offer->node);
+	ag_list_append(&l->agent->offers, &offer->node);
 	l->offer_count++;
 	return offer;
 }
 
-struct ag_offer *ag_offer_match(struct ag_link *l, const struct ag_conn *conn)
+struct ag_offer *ag_offer_match(const struct ag_conn *conn)
 {
 	struct ag_list *pos, *tmp;
 	struct ag_offer *offer;
 
-	ag_list_each(pos, tmp, &l->offers)
+	ag_list_each(pos, tmp, &conn->link->agent->offers)
 	{
 		offer = ag_list_entry(pos, struct ag_offer, node);
 		if (ag_addr_equal(&offer->local, &conn->remote) &&
@@ -332,23 +357,23 @@ struct ag_offer *ag_offer_match(struct ag_link *l, const struct ag_conn *conn)
 	return NULL;
 }
 
-struct ag_offer *ag_offer_by_conn(struct ag_link *l, uint64_t src_conn)
+struct ag_offer *ag_offer_by_conn(struct ag_agent *a, uint16_t src_host, uint64_t src_conn)
 {
 	struct ag_list *pos, *tmp;
 	struct ag_offer *offer;
 
-	ag_list_each(pos, tmp, &l->offers)
+	ag_list_each(pos, tmp, &a->offers)
 	{
 		offer = ag_list_entry(pos, struct ag_offer, node);
-		if (offer->src_conn == src_conn)
+		if (offer->src_host == src_host && offer->src_conn == src_conn)
 			return offer;
 	}
 	return NULL;
 }
 
-void ag_offer_free(struct ag_link *l, struct ag_offer *offer)
+void ag_offer_free(struct ag_offer *offer)
 {
 	ag_list_remove(&offer->node);
-	l->offer_count--;
+	offer->link->offer_count--;
 	free(offer);
 }

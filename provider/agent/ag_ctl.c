@@ -51,7 +51,7 @@ static _Atomic uint32_t *credit_at(const struct port_map *map)
 
 static bool is_self(const struct ag_link *l)
 {
-	return l->side == RT_SELF;
+	return l->index == 0;
 }
 
 int ag_ctl_open(struct ag_link *l)
@@ -108,7 +108,7 @@ bool ag_ctl_busy(const struct ag_link *l)
 /* A neighbour that makes us answer and does not read the answers is cut off. */
 static uint32_t hard_limit(const struct ag_link *l)
 {
-	return 4 * AG_LINK_QUEUE + 2 * l->conn_count;
+	return 4 * AG_LINK_QUEUE + 2 * (l->conn_count + l->circuit_count);
 }
 
 void ag_ctl_send(struct ag_link *l, const void *msg)
@@ -258,6 +258,7 @@ static void heartbeat(struct ag_link *l)
 		.src_host = (uint16_t)l->agent->cfg.host_id,
 		.dst_host = l->peer_host,
 		.status = 1,
+		.way = { .hops = 1, .at = 1, .port = { (uint8_t)l->index } },
 	};
 
 	w_ctl_init(&cm, W_CM_HEARTBEAT, sizeof(cm));
@@ -266,7 +267,7 @@ static void heartbeat(struct ag_link *l)
 
 static int64_t beat_timers(struct ag_link *l, int64_t now)
 {
-	if (l->conn_count == 0)
+	if (l->conn_count + l->circuit_count == 0)
 		return U_NEVER;
 	if (now - l->heard_at >= AG_SILENCE_NS) {
 		ag_ctl_receive(l);

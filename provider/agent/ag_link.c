@@ -159,6 +159,7 @@ static void link_up(struct ag_link *l)
 	l->heard_at = u_now_ns();
 	l->beat_at = l->heard_at;
 	u_info("ag", "link %s to host %u is up", l->port->limits.name, l->peer_host);
+	ag_route_changed(l);
 	ag_ctl_receive(l);
 }
 
@@ -223,13 +224,18 @@ void ag_link_look(struct ag_link *l)
 
 void ag_link_reset(struct ag_link *l, const char *why)
 {
-	if (l->state == AG_LINK_UP)
+	bool was_up = l->state == AG_LINK_UP;
+
+	if (was_up)
 		u_info("ag", "link %s to host %u is down: %s", l->port->limits.name, l->peer_host,
 		       why);
 	if (l->state != AG_LINK_DOWN)
 		pads_clear(l);
 	l->state = AG_LINK_DOWN;
 	l->broken = NULL;
+	if (was_up)
+		ag_route_changed(l);
+	ag_relay_link_down(l);
 	ag_cm_link_down(l, why);
 	ag_mem_link_down(l);
 	ag_ctl_close(l);
@@ -260,14 +266,14 @@ void ag_link_service(struct ag_link *l)
 
 bool ag_link_usable(const struct ag_link *l)
 {
-	return l->side == RT_SELF || (l->state == AG_LINK_UP && l->broken == NULL);
+	return l->index == 0 || (l->state == AG_LINK_UP && l->broken == NULL);
 }
 
 int ag_link_admin(struct ag_link *l, bool up)
 {
 	int rc = 0;
 
-	if (l->side == RT_SELF)
+	if (l->index == 0)
 		return -EINVAL;
 	l->admin_down = !up;
 	if (up) {
@@ -314,7 +320,8 @@ void ag_link_accept(struct ag_link *l)
 static void cable_connect(struct ag_link *l)
 {
 	struct sockaddr_un un;
-	socklen_t len = w_cable_addr(&un, l->agent->cfg.owner, l->agent->fabric, l->peer_host);
+	socklen_t len = w_cable_addr(&un, l->agent->cfg.owner, l->agent->fabric, l->peer_host,
+				     l->peer_port);
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (sock < 0)
@@ -330,14 +337,14 @@ static int cable_listen(struct ag_link *l)
 {
 	struct ag_agent *a = l->agent;
 	struct sockaddr_un un;
-	socklen_t len = w_cable_addr(&un, a->cfg.owner, a->fabric, a->cfg.host_id);
+	socklen_t len = w_cable_addr(&un, a->cfg.owner, a->fabric, a->cfg.host_id, l->index);
 
 	l->cable_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->cable_sock < 0)
 		return -errno;
 	if (bind(l->cable_sock, (struct sockaddr *)&un, len) != 0) {
-		u_error("ag", "the cable address of host %u of fabric %s is taken: %s",
-			a->cfg.host_id, a->fabric, strerror(errno));
+		u_error("ag", "the cable address of port %s of host %u of fabric %s is taken: %s",
+			l->port->limits.name, a->cfg.host_id, a->fabric, strerror(errno));
 		return errno == EADDRINUSE ? -EBUSY : -errno;
 	}
 	if (listen(l->cable_sock, 8) != 0)
@@ -358,7 +365,7 @@ static int64_t cable_timers(struct ag_link *l, int64_t now)
 		ag_watch(l->agent, l->cable_sock, EPOLLIN, AG_EV(AG_EV_CABLE, l->index));
 	else if (!port_emu_plugged(l->emu))
 		cable_connect(l);
-	if (l->side == RT_RIGHT && l->enabled)
+	if (l->listens && l->enabled)
 		return U_NEVER; /* the neighbour comes to us */
 	return l->retry_at;
 }
@@ -409,8 +416,8 @@ static int port_make(struct ag_link *l)
 	int rc;
 
 	snprintf(pc.name, sizeof(pc.name), "%s",
-		 rt_port_name(cfg->host_count, cfg->host_id, l->index));
-	if (l->side == RT_SELF)
+		 rt_topo_port_name(l->agent->topo, cfg->host_id, l->index));
+	if (l->index == 0)
 		rc = port_emu_self_create(l->agent->host, &pc, &l->emu);
 	else
 		rc = port_emu_create(l->agent->host, &pc, &l->emu);
@@ -427,12 +434,12 @@ static int link_watch(struct ag_link *l)
 {
 	int rc = 0;
 
-	if (l->side == RT_SELF)
+	if (l->index == 0)
 		return 0;
 	l->event_fd = port_event_fd(l->port);
 	if (l->event_fd >= 0)
 		rc = ag_watch(l->agent, l->event_fd, EPOLLIN, AG_EV(AG_EV_PORT, l->index));
-	if (rc == 0 && l->side == RT_RIGHT)
+	if (rc == 0 && l->listens)
 		rc = cable_listen(l);
 	return rc;
 }
@@ -440,17 +447,20 @@ static int link_watch(struct ag_link *l)
 int ag_link_create(struct ag_agent *a, uint32_t index)
 {
 	struct ag_link *l = &a->links[index];
+	struct rt_end peer = rt_topo_peer(a->topo, a->cfg.host_id, index);
 	int rc;
 
 	l->agent = a;
 	l->index = index;
-	l->side = rt_port_side(a->cfg.host_count, a->cfg.host_id, index);
-	l->peer_host = (uint16_t)rt_port_peer(a->cfg.host_count, a->cfg.host_id, index);
+	l->listens = rt_port_listens(a->topo, a->cfg.host_id, index);
+	l->peer_host = peer.host;
+	l->peer_port = peer.port;
 	l->cable_sock = l->event_fd = l->ctl.fd = -1;
 	ag_list_init(&l->queue);
 	ag_list_init(&l->held);
 	ag_list_init(&l->conns);
-	ag_list_init(&l->offers);
+	ag_list_init(&l->circuits[0]);
+	ag_list_init(&l->circuits[1]);
 	rc = port_make(l);
 	if (rc != 0)
 		return rc;

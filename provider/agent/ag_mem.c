@@ -191,8 +191,10 @@ static uint32_t slice_name(struct ag_alloc *m, struct ag_conn *conn)
 	uint32_t id = 0;
 	int rc;
 
-	if (conn->link->side == RT_SELF)
+	if (conn->link->index == 0)
 		return m->slice.id;
+	if (conn->way.hops > 1)
+		return 0;
 	share_again(m, conn);
 	rc = share_new(m, conn, &id);
 	if (rc != 0)
@@ -212,7 +214,8 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 		return;
 	l = conn->link;
 	t.src_host = (uint16_t)c->agent->cfg.host_id;
-	t.dst_host = l->peer_host;
+	t.dst_host = conn->peer_host;
+	ag_way_set(&t.way, &conn->way);
 	t.src_conn = conn->id;
 	t.dst_conn = conn->peer_conn;
 	memcpy(t.body, m->body, m->body_len);
@@ -233,8 +236,8 @@ void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m)
 	struct w_tell t = { .slice_id = m->slice_id, .body_len = m->body_len };
 	int fd = -1;
 
-	if (conn == NULL || conn->link != l || conn->peer_conn != m->src_conn ||
-	    conn->state != AG_CONNECTED)
+	if (conn == NULL || conn->link != l || conn->peer_host != m->src_host ||
+	    conn->peer_conn != m->src_conn || conn->state != AG_CONNECTED)
 		return;
 	if (m->slice_id != 0 && port_peer_slice_open(l->port, m->slice_id, m->slice_len, &fd) != 0)
 		t.slice_id = 0;

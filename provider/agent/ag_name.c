@@ -220,25 +220,32 @@ void ag_name_reverse(struct ag_client *c, const struct w_name *m)
 
 static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 {
-	struct rt_route route;
-	struct ag_link *l;
+	struct rt_path way = { 0 };
+	size_t at = 0;
+	unsigned int i;
+	struct rt_end end;
 
-	rt_route(a->cfg.host_count, a->cfg.host_id, host, &route);
-	l = &a->links[route.port];
-	r->hops = route.hops;
-	r->path = route.path;
-	r->port = route.port;
-	r->reachable = route.hops <= 1 && ag_link_usable(l);
+	r->reachable = ag_route_find(a, host, 0, &way, r->reason, sizeof(r->reason)) == 0;
+	/* Where there is no way now: the one there was, if all links were up. */
+	if (!r->reachable)
+		rt_path_find(a->topo, NULL, a->cfg.host_id, host, 0, &way);
+	r->hops = way.hops;
+	r->path = rt_kind_of(way.hops);
+	r->port = way.hops == 0 ? 0 : way.port[0];
 	memcpy(r->host, a->names[host], sizeof(r->host));
-	memcpy(r->port_name, l->port->limits.name, sizeof(r->port_name));
-	if (route.hops > 1)
-		rt_reason(a->cfg.host_count, a->cfg.host_id, host, r->reason, sizeof(r->reason));
-	else if (!r->reachable)
-		snprintf(r->reason, sizeof(r->reason), "link %s to host %u is down",
-			 l->port->limits.name, host);
-	else
+	memcpy(r->port_name, a->links[r->port].port->limits.name, sizeof(r->port_name));
+	if (!r->reachable)
+		return;
+	if (way.hops <= 1) {
 		snprintf(r->reason, sizeof(r->reason), "%s",
-			 route.hops == 0 ? "the host itself" : "a neighbour");
+			 way.hops == 0 ? "the host itself" : "a neighbour");
+		return;
+	}
+	for (i = 1; i < way.hops && at < sizeof(r->reason); i++) {
+		rt_path_walk(a->topo, a->cfg.host_id, &way, i, &end);
+		at += (size_t)snprintf(r->reason + at, sizeof(r->reason) - at, "%s%s",
+				       i == 1 ? "relayed by " : ", ", a->names[end.host]);
+	}
 }
 
 void ag_name_route(struct ag_client *c, const struct w_route *m)

@@ -12,17 +12,21 @@
 #include "u_log.h"
 #include "u_time.h"
 
-/* An answer about a connection that has no end here. */
-static void answer(struct ag_link *l, uint64_t dst_conn, enum w_ctl_type type, uint32_t status)
+/* Refuses a request for a connection that has no end here. */
+static void refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
 {
 	struct w_cm cm = {
 		.src_host = (uint16_t)l->agent->cfg.host_id,
-		.dst_host = l->peer_host,
+		.dst_host = req->src_host,
 		.status = status,
-		.dst_conn = dst_conn,
+		.dst_conn = req->src_conn,
 	};
+	struct rt_path back;
 
-	w_ctl_init(&cm, type, sizeof(cm));
+	if (ag_way_back(l->agent, req->src_host, &req->way, &back) != 0)
+		return;
+	ag_way_set(&cm.way, &back);
+	w_ctl_init(&cm, W_CM_REFUSE, sizeof(cm));
 	ag_ctl_send(l, &cm);
 }
 
@@ -32,9 +36,10 @@ static struct ag_conn *end_of(struct ag_link *l, const struct w_cm *cm)
 	struct ag_conn *conn;
 
 	if (cm->dst_conn == 0)
-		return ag_conn_by_peer(l, cm->src_conn);
-	conn = ag_conn_get(l->agent, cm->dst_conn);
-	if (conn == NULL || conn->link != l)
+		conn = ag_conn_by_peer(l->agent, cm->src_host, cm->src_conn);
+	else
+		conn = ag_conn_get(l->agent, cm->dst_conn);
+	if (conn == NULL || conn->link != l || conn->peer_host != cm->src_host)
 		return NULL;
 	if (conn->peer_conn != 0 && cm->src_conn != 0 && conn->peer_conn != cm->src_conn)
 		return NULL;
@@ -46,18 +51,22 @@ static void on_req(struct ag_link *l, const struct w_cm *cm)
 	struct w_arrived m = { .attrs = cm->attrs, .remote = cm->local };
 	struct ag_listen *waiter = ag_listen_match(l->agent, &cm->remote);
 	struct ag_conn *conn;
+	struct rt_path back;
 
-	if (cm->src_conn == 0 || ag_conn_by_peer(l, cm->src_conn) != NULL)
+	if (cm->src_conn == 0 || ag_conn_by_peer(l->agent, cm->src_host, cm->src_conn) != NULL ||
+	    ag_way_back(l->agent, cm->src_host, &cm->way, &back) != 0)
 		return;
 	if (waiter == NULL) {
-		answer(l, cm->src_conn, W_CM_REFUSE, W_NO_MATCH);
+		refuse(l, cm, W_NO_MATCH);
 		return;
 	}
 	conn = ag_conn_new(waiter->client, l, AG_ARRIVED);
 	if (conn == NULL) {
-		answer(l, cm->src_conn, W_CM_REFUSE, W_NO_RESOURCE);
+		refuse(l, cm, W_NO_RESOURCE);
 		return;
 	}
+	conn->peer_host = cm->src_host;
+	conn->way = back;
 	ag_conn_set_peer(conn, cm->src_conn);
 	conn->peer_attrs = cm->attrs;
 	conn->local = cm->remote;
@@ -105,7 +114,7 @@ static int tell_linked(struct ag_conn *conn, const struct w_cm *cm, int out_fd)
 		.inbound = conn->geometry,
 		.outbound = cm->geometry,
 		.port = l->index,
-		.hops = l->side == RT_SELF ? 0 : 1,
+		.hops = conn->way.hops,
 	};
 	int fds[2] = { conn->slice.fd, out_fd };
 
@@ -169,7 +178,13 @@ static int on_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance
 	return 0;
 }
 
-/* The client gave up before it was linked, or has no room. */
+static enum w_status cancel_status(uint32_t status)
+{
+	return status == W_NO_RESOURCE || status == W_NOT_REACHABLE ? (enum w_status)status
+								    : W_TIMED_OUT;
+}
+
+/* The client gave up before it was linked, or has no room, or its link is gone. */
 static void on_cancel(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = end_of(l, cm);
@@ -178,8 +193,7 @@ static void on_cancel(struct ag_link *l, const struct w_cm *cm)
 		return;
 	switch (conn->state) {
 	case AG_ACCEPTING:
-		ag_client_refuse(conn->client, W_REFUSED, conn->token,
-				 cm->status == W_NO_RESOURCE ? W_NO_RESOURCE : W_TIMED_OUT,
+		ag_client_refuse(conn->client, W_REFUSED, conn->token, cancel_status(cm->status),
 				 cm->status == W_NO_RESOURCE ? "the other end has no room left"
 							     : NULL);
 		ag_conn_free(conn);
@@ -234,11 +248,14 @@ static void on_close(struct ag_link *l, const struct w_cm *cm)
 
 /* ---- peer to peer ---- */
 
-void ag_peer_join(struct ag_conn *conn, uint64_t src_conn, const struct w_vi_attrs *attrs)
+void ag_peer_join(struct ag_conn *conn, struct ag_offer *offer)
 {
-	enum w_status status = ag_attrs_compare(&conn->attrs, attrs);
+	enum w_status status = ag_attrs_compare(&conn->attrs, &offer->attrs);
 
-	ag_conn_set_peer(conn, src_conn);
+	conn->peer_attrs = offer->attrs;
+	ag_conn_move(conn, offer->link, &offer->way);
+	ag_conn_set_peer(conn, offer->src_conn);
+	ag_offer_free(offer);
 	if (status == W_SUCCESS && ag_conn_slice_alloc(conn) != 0)
 		status = W_NO_RESOURCE;
 	if (status != W_SUCCESS) {
@@ -247,27 +264,23 @@ void ag_peer_join(struct ag_conn *conn, uint64_t src_conn, const struct w_vi_att
 		ag_conn_free(conn);
 		return;
 	}
-	conn->peer_attrs = *attrs;
 	ag_conn_set_state(conn, AG_ACCEPTING);
 	ag_cm_send(conn, W_CM_ACCEPT, 0);
 }
 
 void ag_peer_rewait(struct ag_conn *conn)
 {
-	struct ag_offer *offer, copy;
+	struct ag_offer *offer;
 
 	ag_conn_slice_free(conn);
 	ag_conn_set_peer(conn, 0);
 	ag_conn_set_state(conn, AG_WAITING);
-	offer = ag_offer_match(conn->link, conn);
-	if (offer == NULL)
-		return;
-	copy = *offer;
-	ag_offer_free(conn->link, offer);
-	ag_peer_join(conn, copy.src_conn, &copy.attrs);
+	offer = ag_offer_match(conn);
+	if (offer != NULL)
+		ag_peer_join(conn, offer);
 }
 
-static struct ag_conn *waiting_for(struct ag_link *l, const struct w_cm *cm)
+static struct ag_conn *waiting_on(struct ag_link *l, const struct ag_offer *offer)
 {
 	struct ag_list *pos, *tmp;
 	struct ag_conn *conn;
@@ -275,41 +288,57 @@ static struct ag_conn *waiting_for(struct ag_link *l, const struct w_cm *cm)
 	ag_list_each(pos, tmp, &l->conns)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_link);
-		if (conn->state == AG_WAITING && ag_addr_equal(&conn->local, &cm->remote) &&
-		    ag_addr_equal(&conn->remote, &cm->local))
+		if (conn->state == AG_WAITING && ag_addr_equal(&conn->local, &offer->remote) &&
+		    ag_addr_equal(&conn->remote, &offer->local))
 			return conn;
 	}
 	return NULL;
 }
 
+/* The peer that the offer is for; it may expect it over another link than it came over. */
+static struct ag_conn *waiting_for(struct ag_agent *a, const struct ag_offer *offer)
+{
+	struct ag_conn *conn = NULL;
+	uint32_t i;
+
+	for (i = 0; i < a->link_count && conn == NULL; i++)
+		conn = waiting_on(&a->links[i], offer);
+	return conn;
+}
+
 static void on_peer(struct ag_link *l, const struct w_cm *cm)
 {
+	struct ag_agent *a = l->agent;
+	struct ag_offer *offer;
 	struct ag_conn *conn;
 
-	if (cm->src_conn == 0 || ag_conn_by_peer(l, cm->src_conn) != NULL ||
-	    ag_offer_by_conn(l, cm->src_conn) != NULL)
+	if (cm->src_conn == 0 || ag_conn_by_peer(a, cm->src_host, cm->src_conn) != NULL ||
+	    ag_offer_by_conn(a, cm->src_host, cm->src_conn) != NULL)
 		return;
-	if (ag_host_of(l->agent, cm->local.host, cm->local.host_len) != (int)l->peer_host) {
-		answer(l, cm->src_conn, W_CM_REFUSE, W_BAD_REQUEST);
+	if (ag_host_of(a, cm->local.host, cm->local.host_len) != (int)cm->src_host) {
+		refuse(l, cm, W_BAD_REQUEST);
 		return;
 	}
-	conn = waiting_for(l, cm);
+	offer = ag_offer_new(l, cm);
+	if (offer == NULL) {
+		refuse(l, cm, W_NO_RESOURCE);
+		return;
+	}
+	conn = waiting_for(a, offer);
 	if (conn != NULL)
-		ag_peer_join(conn, cm->src_conn, &cm->attrs);
-	else if (ag_offer_new(l, cm) == NULL)
-		answer(l, cm->src_conn, W_CM_REFUSE, W_NO_RESOURCE);
+		ag_peer_join(conn, offer);
 }
 
 static void on_peer_cancel(struct ag_link *l, const struct w_cm *cm)
 {
-	struct ag_offer *offer = ag_offer_by_conn(l, cm->src_conn);
+	struct ag_offer *offer = ag_offer_by_conn(l->agent, cm->src_host, cm->src_conn);
 	struct ag_conn *conn;
 
 	if (offer != NULL) {
-		ag_offer_free(l, offer);
+		ag_offer_free(offer);
 		return;
 	}
-	conn = ag_conn_by_peer(l, cm->src_conn);
+	conn = ag_conn_by_peer(l->agent, cm->src_host, cm->src_conn);
 	if (conn == NULL)
 		return;
 	if (conn->state == AG_ACCEPTING && conn->peer)
@@ -320,26 +349,50 @@ static void on_peer_cancel(struct ag_link *l, const struct w_cm *cm)
 
 static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
 {
-	if (cm->status == 1)
-		answer(l, 0, W_CM_HEARTBEAT, 0);
+	struct w_cm answer = *cm;
+
+	if (cm->status != 1)
+		return;
+	answer.status = 0;
+	answer.src_host = cm->dst_host;
+	answer.dst_host = cm->src_host;
+	answer.way.port[0] = (uint8_t)l->index;
+	ag_ctl_send(l, &answer);
 }
 
-static bool for_us(struct ag_link *l, const struct w_cm *cm)
+/* Is it for a host, and by a way, that it can come from here?  A record of neighbours goes one hop. */
+static bool is_sane(struct ag_link *l, const struct w_cm *cm, const struct w_way *way)
 {
-	/* w_cm and w_cm_tell begin alike. */
-	if (cm->src_host == l->peer_host && cm->dst_host == l->agent->cfg.host_id)
-		return true;
-	u_warn("ag", "port %s: record from host %u to host %u ignored: relaying is not available",
-	       l->port->limits.name, cm->src_host, cm->dst_host);
-	return false;
+	bool neighbours = cm->hdr.type == W_CM_HEARTBEAT;
+
+	if (way == NULL)
+		return cm->src_host == l->peer_host && cm->dst_host == l->agent->cfg.host_id;
+	return ag_way_ok(l, cm->src_host, cm->dst_host, way) && (!neighbours || way->hops == 1);
+}
+
+/* All records begin alike; NULL: it is one of neighbours, and has none. */
+static const struct w_way *way_of(const void *msg)
+{
+	const struct w_cm *cm = msg;
+
+	if (cm->hdr.type == W_CM_LINKS)
+		return NULL;
+	return cm->hdr.type == W_CM_TELL ? &((const struct w_cm_tell *)msg)->way : &cm->way;
 }
 
 int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
 {
 	const struct w_cm *cm = msg;
+	const struct w_way *way = way_of(msg);
 
-	if (!for_us(l, cm))
+	if (!is_sane(l, cm, way)) {
+		u_warn("ag", "port %s: record %u from host %u to host %u ignored: it lost its way",
+		       l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
+		l->agent->relay_dropped++;
 		return 0;
+	}
+	if (way != NULL && way->at < way->hops)
+		return ag_relay_record(l, msg, last_chance);
 	switch (cm->hdr.type) {
 	case W_CM_REQ:
 		on_req(l, cm);
@@ -368,6 +421,9 @@ int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
 		break;
 	case W_CM_HEARTBEAT:
 		on_heartbeat(l, cm);
+		break;
+	case W_CM_LINKS:
+		ag_route_links(l, msg);
 		break;
 	default:
 		u_warn("ag", "port %s: a record of type %u is not between agents",

@@ -13,12 +13,14 @@
 #include "ag_list.h"
 #include "port.h"
 #include "port_emu.h"
-#include "rt_ring.h"
+#include "rl_relay.h"
+#include "rt_topo.h"
 #include "w_addr.h"
 #include "w_ctl.h"
 #include "w_slot.h"
 
-#define AG_BELL 0u /* the agent's doorbell bit; processes share the others */
+#define AG_BELL                                                                                    \
+	0u /* the agent's doorbell bit; then those of transfer threads; processes share the rest */
 
 #define AG_CLIENTS_MAX 4096u
 #define AG_LISTENS_MAX 1024u /* per client */
@@ -34,6 +36,7 @@
 #define AG_LINK_REQUESTS 128u
 #define AG_CLIENT_QUEUE 8192u /* messages to a client that may wait, beside two per connection */
 #define AG_ALIASES_MAX 1024u
+#define AG_CIRCUITS_MAX 65536u
 
 #define AG_RETRY_NS (100 * INT64_C(1000000)) /* between attempts to plug a cable */
 #define AG_NUDGE_NS (20 * INT64_C(1000000))  /* unanswered records are rung for again */
@@ -65,7 +68,7 @@ enum ag_state {
 /* One end of a connection. */
 struct ag_conn {
 	struct ag_list in_client; /* of client->conns */
-	struct ag_list in_hash;	  /* by link and peer_conn */
+	struct ag_list in_hash;	  /* by peer_host and peer_conn */
 	struct ag_list in_link;	  /* of link->conns */
 	struct ag_list in_held;	  /* of link->held, while AG_HELD */
 	struct ag_list shares;	  /* of struct ag_share: memory that its process named over it */
@@ -73,7 +76,9 @@ struct ag_conn {
 	uint64_t peer_conn;	  /* 0 while not known */
 	uint64_t token;		  /* of the attempt or the accept */
 	struct ag_client *client; /* NULL once its process closed it or died */
-	struct ag_link *link;
+	struct ag_link *link;	  /* the first of its way */
+	struct rt_path way;
+	uint16_t peer_host;
 	enum ag_state state;
 	bool peer;	/* made by W_PEER */
 	bool withdrawn; /* cancelled when LINKED was under way: CLOSE will follow */
@@ -94,9 +99,12 @@ struct ag_listen {
 	struct w_addr local;
 };
 
-/* A neighbour's peer-to-peer request that nobody here answers yet. */
+/* Another host's peer-to-peer request that nobody here answers yet. */
 struct ag_offer {
-	struct ag_list node;
+	struct ag_list node;  /* of agent->offers */
+	struct ag_link *link; /* that it came over */
+	struct rt_path way;   /* back */
+	uint16_t src_host;
 	uint64_t src_conn;
 	struct w_vi_attrs attrs;
 	struct w_addr local; /* the sender's */
@@ -158,11 +166,12 @@ enum ag_link_state {
 struct ag_link {
 	struct ag_agent *agent;
 	uint32_t index;
-	enum rt_side side;
+	bool listens; /* the cable is plugged by the neighbour */
 	uint16_t peer_host;
+	uint8_t peer_port;
 	struct port *port; /* outermost decorator */
 	struct port *emu;  /* innermost: where the cable is plugged */
-	int cable_sock;	   /* listening, of right ports; else -1 */
+	int cable_sock;	   /* if it listens; else -1 */
 	int event_fd;	   /* as watched */
 	int64_t retry_at;
 	bool admin_down;
@@ -188,7 +197,8 @@ struct ag_link {
 	struct ag_list held; /* of struct ag_conn: requests, oldest first */
 	struct ag_list conns;
 	uint32_t conn_count;
-	struct ag_list offers;
+	struct ag_list circuits[2]; /* that have it on that side */
+	uint32_t circuit_count;
 	uint32_t offer_count;
 	uint64_t window_used;
 };
@@ -222,10 +232,21 @@ struct ag_agent {
 	struct ag_link links[PORT_PER_HOST];
 	uint32_t link_count;
 
+	struct rt_topo *topo;
+	uint8_t *up;		/* of each host: the links that it says are up */
+	uint64_t *up_serial;	/* of that saying; 0: never heard, and taken to be up */
+	struct rl_relay *relay; /* NULL where nothing is relayed */
+	uint32_t relay_threads;
+	_Atomic bool relay_broken; /* rl_broken() has something */
+	struct ag_list circuits[AG_HASH];
+	uint32_t circuit_count;
+	uint64_t relay_dropped; /* records that no relay should have been sent */
+
 	struct ag_list clients;
 	struct ag_client **client_slot;
 	uint32_t client_slots, client_count, client_serial;
 	struct ag_list listens;
+	struct ag_list offers;
 	struct ag_conn_slot *conn_slot;
 	uint32_t conn_slots, conn_count, conn_free;
 	struct ag_list hash[AG_HASH];
@@ -255,7 +276,9 @@ void ag_conn_free(struct ag_conn *conn); /* slice included */
 struct ag_conn *ag_conn_get(struct ag_agent *a, uint64_t id);
 struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id);
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token);
-struct ag_conn *ag_conn_by_peer(struct ag_link *l, uint64_t peer_conn);
+struct ag_conn *ag_conn_by_peer(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn);
+/* It goes, or will go, by another way. */
+void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path *way);
 void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn);
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
 void ag_conn_detach(struct ag_conn *conn); /* its process has no more to do with it */
@@ -266,9 +289,9 @@ struct ag_listen *ag_listen_match(struct ag_agent *a, const struct w_addr *remot
 struct ag_listen *ag_listen_by_token(struct ag_client *c, uint64_t token);
 void ag_listen_free(struct ag_listen *l);
 struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm);
-struct ag_offer *ag_offer_match(struct ag_link *l, const struct ag_conn *conn);
-struct ag_offer *ag_offer_by_conn(struct ag_link *l, uint64_t src_conn);
-void ag_offer_free(struct ag_link *l, struct ag_offer *offer);
+struct ag_offer *ag_offer_match(const struct ag_conn *conn);
+struct ag_offer *ag_offer_by_conn(struct ag_agent *a, uint16_t src_host, uint64_t src_conn);
+void ag_offer_free(struct ag_offer *offer);
 bool ag_addr_equal(const struct w_addr *a, const struct w_addr *b);
 int ag_addr_compare(const struct w_addr *a, const struct w_addr *b);
 
@@ -296,11 +319,39 @@ void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status);
  * names has arrived, unless `last_chance`.
  */
 int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance);
-/* Joins a waiting peer with the offer, or refuses both. */
-void ag_peer_join(struct ag_conn *conn, uint64_t src_conn, const struct w_vi_attrs *attrs);
+/* Joins a waiting peer with the offer, or refuses both.  Frees the offer. */
+void ag_peer_join(struct ag_conn *conn, struct ag_offer *offer);
 /* A deciding peer whose partner withdrew waits again. */
 void ag_peer_rewait(struct ag_conn *conn);
 enum w_status ag_attrs_compare(const struct w_vi_attrs *a, const struct w_vi_attrs *b);
+
+/* ag_route.c: the topology, who says which links are up, ways. */
+int ag_route_init(struct ag_agent *a);
+void ag_route_free(struct ag_agent *a);
+/* A way to `host` now, whose first link is usable.  0, or -EHOSTUNREACH with the reason. */
+int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct rt_path *out,
+		  char *why, size_t size);
+struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *way);
+/* A link of this host went up or down. */
+void ag_route_changed(struct ag_link *l);
+void ag_route_links(struct ag_link *l, const struct w_cm_links *m);
+void ag_way_set(struct w_way *w, const struct rt_path *way);
+/* The way back to its source. */
+int ag_way_back(struct ag_agent *a, uint16_t src_host, const struct w_way *w, struct rt_path *out);
+/* Did a record over `l` come the way it says, and does that lead to its destination? */
+bool ag_way_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_way *w);
+
+/* ag_relay.c: records and connections of other hosts. */
+void ag_relay_choose(struct ag_agent *a); /* how many transfer threads there are to be */
+int ag_relay_init(struct ag_agent *a);
+void ag_relay_free(struct ag_agent *a);
+/* The bits of transfer threads end before this one. */
+uint32_t ag_relay_bells_end(const struct ag_agent *a);
+/* Passes on a record whose way goes on from here.  -EAGAIN as ag_peer_record(). */
+int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance);
+void ag_relay_link_down(struct ag_link *l);
+/* Ends circuits whose nodes broke the rules. */
+void ag_relay_settle(struct ag_agent *a);
 
 /* ag_link.c: ports, cables, set-up.  ag_ctl.c: the control slice. */
 int ag_link_create(struct ag_agent *a, uint32_t index);
@@ -350,6 +401,7 @@ int ag_host_of(const struct ag_agent *a, const uint8_t *host, unsigned int len);
 
 /* ag_agent.c */
 void ag_link_break(struct ag_link *l, const char *why); /* resets it at the next safe point */
+void ag_wake(struct ag_agent *a);			/* from any thread */
 int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
 struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds);
 void ag_msg_free(struct ag_msg *m);

@@ -14,7 +14,6 @@
 #include "ag_agent.h"
 #include "port.h"
 #include "port_fault_opt.h"
-#include "rt_ring.h"
 #include "u_base.h"
 #include "u_cfg.h"
 #include "u_log.h"
@@ -29,7 +28,7 @@ struct options {
 	struct ag_cfg cfg;
 	char fabric[64];
 	char *names_text; /* what `names` points into */
-	char *names[RT_HOSTS_MAX];
+	char *names[AG_HOSTS_MAX];
 	unsigned int name_count;
 	struct ag_alias aliases[ALIASES_MAX], devices[ALIASES_MAX];
 	const char *alias_text[ALIASES_MAX], *device_text[ALIASES_MAX];
@@ -109,12 +108,12 @@ static int set_fabric(struct options *o, const char *arg)
 
 static int set_host_id(struct options *o, const char *arg)
 {
-	return number32(arg, RT_HOSTS_MAX - 1, &o->cfg.host_id);
+	return number32(arg, AG_HOSTS_MAX - 1, &o->cfg.host_id);
 }
 
 static int set_hosts(struct options *o, const char *arg)
 {
-	return number32_from(arg, 1, RT_HOSTS_MAX, &o->cfg.host_count);
+	return number32_from(arg, 1, AG_HOSTS_MAX, &o->cfg.host_count);
 }
 
 static bool name_given(const struct options *o, const char *name)
@@ -139,7 +138,7 @@ static int set_names(struct options *o, const char *arg)
 		return -ENOMEM;
 	for (name = strtok_r(o->names_text, ",", &rest); name != NULL;
 	     name = strtok_r(NULL, ",", &rest)) {
-		if (o->name_count == RT_HOSTS_MAX || !w_name_ok(name))
+		if (o->name_count == AG_HOSTS_MAX || !w_name_ok(name))
 			return -EINVAL;
 		if (name_given(o, name)) {
 			complain("--names %.80s: %s is given twice; give every host another name",

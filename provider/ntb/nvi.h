@@ -90,6 +90,7 @@ struct nvi_chan {
 	struct port *port;
 	struct nvi_port *port_use;
 	uint32_t life; /* of the link that it was made on */
+	uint32_t hops; /* more than 1: relayed, and no memory of the peer can be mapped */
 	struct u_out out;
 	struct w_control *in_ctl; /* the peer writes */
 	struct w_slot *in_slots;

@@ -198,6 +198,7 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct pa
 	ch->port = p->port->port;
 	ch->port_use = p->port;
 	ch->life = p->life;
+	ch->hops = linked->hops;
 	ch->in_map = p->in;
 	ch->out_map = p->out;
 	ch->ring_after = p->ring_after;

@@ -134,6 +134,8 @@ static U_COLD void ask(struct nvi_chan *ch, uint32_t handle)
 	struct w_tell msg;
 	uint64_t conn;
 
+	if (ch->hops > 1)
+		return;
 	if (ch->grant_skip > 0) {
 		ch->grant_skip--;
 		return;

@@ -91,9 +91,13 @@ socklen_t w_agent_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, 
 	return addr_fill(un, owner, fabric, "host", host);
 }
 
-socklen_t w_cable_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host)
+socklen_t w_cable_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host,
+		       unsigned int port)
 {
-	return addr_fill(un, owner, fabric, "cable", host);
+	char what[24];
+
+	snprintf(what, sizeof(what), "cable%u.", host);
+	return addr_fill(un, owner, fabric, what, port);
 }
 
 int w_agent_cred_check(int sock, uid_t owner)

@@ -5,7 +5,7 @@
  * anybody may bind such a name.
  *
  *	viaduct/<owner uid>/<fabric>/host<id>	 the agent of a host
- *	viaduct/<owner uid>/<fabric>/cable<id>	 emulated cable to its right neighbour
+ *	viaduct/<owner uid>/<fabric>/cable<id>.<port> emulated cable of one of its ports
  */
 #ifndef W_ADDR_H
 #define W_ADDR_H
@@ -25,7 +25,8 @@ int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64]);
 int w_name_ok(const char *name);
 
 socklen_t w_agent_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host);
-socklen_t w_cable_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host);
+socklen_t w_cable_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host,
+		       unsigned int port);
 
 /* The agent must run as the fabric's owner or as root: returns 0 or -EPERM. */
 int w_agent_cred_check(int sock, uid_t owner);

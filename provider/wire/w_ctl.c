@@ -41,6 +41,7 @@ union message {
 	struct w_admin admin;
 	struct w_cm cm;
 	struct w_cm_tell cm_tell;
+	struct w_cm_links cm_links;
 	uint8_t bytes[W_CTL_MAX];
 };
 
@@ -167,10 +168,17 @@ static int counted_ok(const union message *m)
 	return TEXT_OK(m->counted.program);
 }
 
+static int way_ok(const struct w_way *way)
+{
+	return way->hops <= W_HOPS_MAX && way->at <= way->hops;
+}
+
 static int cm_ok(const union message *m)
 {
 	const struct w_cm *cm = &m->cm;
 
+	if (!way_ok(&cm->way))
+		return 0;
 	switch (cm->hdr.type) {
 	case W_CM_REFUSE:
 	case W_CM_CANCEL:
@@ -186,6 +194,10 @@ static int cm_ok(const union message *m)
 		if (!geometry_ok(&cm->geometry) || cm->dst_conn == 0)
 			return 0;
 		break;
+	case W_CM_RESUME:
+		if (cm->src_conn == 0 || cm->dst_conn == 0)
+			return 0;
+		break;
 	case W_CM_HEARTBEAT:
 		return cm->status <= 1;
 	}
@@ -195,7 +207,13 @@ static int cm_ok(const union message *m)
 
 static int cm_tell_ok(const union message *m)
 {
-	return m->cm_tell.body_len <= W_TELL_MAX && m->cm_tell.dst_conn != 0;
+	return m->cm_tell.body_len <= W_TELL_MAX && m->cm_tell.dst_conn != 0 &&
+	       way_ok(&m->cm_tell.way);
+}
+
+static int cm_links_ok(const union message *m)
+{
+	return m->cm_links.up < 1u << W_PORTS_MAX;
 }
 
 struct rule {
@@ -247,6 +265,8 @@ static const struct rule rules[] = {
 	[W_CM_PEER_CANCEL] = { sizeof(struct w_cm), cm_ok },
 	[W_CM_TELL] = { sizeof(struct w_cm_tell), cm_tell_ok },
 	[W_CM_HEARTBEAT] = { sizeof(struct w_cm), cm_ok },
+	[W_CM_LINKS] = { sizeof(struct w_cm_links), cm_links_ok },
+	[W_CM_RESUME] = { sizeof(struct w_cm), cm_ok },
 };
 
 int w_ctl_check(const void *msg, uint32_t len)

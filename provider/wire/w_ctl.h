@@ -5,6 +5,9 @@
  * neighbours (through a control slice, no descriptors: slices are named by id).
  * The same records serve both, so an agent mostly passes them on.
  *
+ * A record between agents carries its whole way (struct w_way).  Agents on the way pass it on;
+ * in ACCEPT and CONFIRM they put a bypass buffer of their own in the place of the slice that is named.
+ *
  * A connection end is an agent's record, named by `conn` (nonzero, generation
  * inside).  A process names its attempts by `token`, echoed in every answer.
  *
@@ -177,7 +180,9 @@ enum w_ctl_type {
 	W_CM_PEER,
 	W_CM_PEER_CANCEL,
 	W_CM_TELL,	/* struct w_cm_tell */
-	W_CM_HEARTBEAT, /* struct w_cm: src only */
+	W_CM_HEARTBEAT, /* struct w_cm: src only; to a neighbour */
+	W_CM_LINKS,	/* struct w_cm_links; to a neighbour, who passes on what is news */
+	W_CM_RESUME,	/* struct w_cm: a connection goes on over another way */
 };
 
 struct w_ctl_hdr {
@@ -265,7 +270,9 @@ struct w_linked {
 	struct w_geometry inbound;  /* of my inbound slice */
 	struct w_geometry outbound; /* of the peer's, which I write; bell_bit: rings the peer */
 	uint32_t port;		    /* index of the port that carries it */
-	uint32_t hops;		    /* 0 same host, 1 neighbour */
+	uint32_t hops;		    /* 0 same host, 1 neighbour, more: relayed */
+	uint32_t epoch;		    /* ways that the connection had before this one */
+	uint32_t taken;		    /* slots of mine that the peer consumed over those */
 };
 
 struct w_refused {
@@ -398,6 +405,20 @@ struct w_admin {
 	char name[W_NAME_MAX * 2];
 };
 
+#define W_HOPS_MAX 64u
+
+/*
+ * The way of a record: the port index out of each host, from src_host to dst_host.  Whoever
+ * gets one checks that it leads here by the link that it came over, and on to dst_host.
+ */
+struct w_way {
+	uint8_t hops; /* 0: both are the same host */
+	uint8_t at;   /* hops that are behind it, the one to the reader included */
+	uint16_t reserved[3];
+	uint8_t port[W_HOPS_MAX];
+};
+static_assert(sizeof(struct w_way) == 72, "w_way");
+
 /* Between agents.  src and dst are hosts; conns name the ends at either. */
 struct w_cm {
 	struct w_ctl_hdr hdr;
@@ -410,6 +431,9 @@ struct w_cm {
 	struct w_geometry geometry;
 	struct w_addr local;  /* of the sending end */
 	struct w_addr remote; /* of the receiving end */
+	uint32_t epoch;	      /* ways that the connection had before this one */
+	uint32_t taken;	      /* RESUME, and ACCEPT after it: slots that the sending end consumed */
+	struct w_way way;
 };
 static_assert(sizeof(struct w_cm) <= W_CTL_MAX, "w_cm");
 
@@ -422,10 +446,22 @@ struct w_cm_tell {
 	uint64_t dst_conn;
 	uint64_t slice_len;
 	uint32_t body_len;
-	uint32_t reserved;
+	uint32_t epoch;
 	uint8_t body[W_TELL_MAX];
+	struct w_way way;
 };
 static_assert(sizeof(struct w_cm_tell) <= W_CTL_MAX, "w_cm_tell");
+/* Which links of host `origin` are up, as that host says. */
+struct w_cm_links {
+	struct w_ctl_hdr hdr;
+	uint16_t src_host; /* the neighbour that says it, or passes it on */
+	uint16_t dst_host;
+	uint16_t origin;
+	uint16_t up;	 /* a bit per port index */
+	uint64_t serial; /* the greatest of an origin's is the newest; nanoseconds of the calendar */
+};
+static_assert(sizeof(struct w_cm_links) == 32, "w_cm_links");
+
 static_assert(sizeof(struct w_listed) <= W_CTL_MAX, "w_listed");
 static_assert(sizeof(struct w_port) <= W_CTL_MAX, "w_port");
 

@@ -338,6 +338,7 @@ TEST_F(Hostile, RandomRecords)
 		m.geometry.ring_bytes = 4096;
 		m.geometry.slice_len = w_slice_bytes(8, 4096);
 		m.src_host = 1;
+		m.way.hops = m.way.at = m.way.port[0] = 1;
 		w_ctl_init(&m, static_cast<w_ctl_type>(W_CM_REQ + rng() % 8), sizeof(m));
 		if (!eventually([&] {
 			    port_service(peer->port);

@@ -22,7 +22,7 @@ public:
 	{
 		port_emu_cfg cfg = {};
 		sockaddr_un un;
-		socklen_t len = w_cable_addr(&un, geteuid(), f.name().c_str(), 0);
+		socklen_t len = w_cable_addr(&un, geteuid(), f.name().c_str(), 0, 1);
 		int cable = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 		EXPECT_EQ(port_emu_host_create(&host_), 0);
@@ -113,16 +113,18 @@ public:
 	{
 		w_ctl_init(&m, type, sizeof(m));
 		m.src_host = 1;
+		m.way.hops = m.way.at = m.way.port[0] = 1;
 		send(&m, sizeof(m), sizeof(m));
 	}
 
-	/* The next record from the agent but its heartbeats; false when none comes. */
+	/* The next record from the agent but heartbeats and links; false when none comes. */
 	bool recv(w_cm *out_cm)
 	{
 		do {
 			if (!recv_any(out_cm))
 				return false;
-		} while (out_cm->hdr.type == W_CM_HEARTBEAT && out_cm->status == 1);
+		} while ((out_cm->hdr.type == W_CM_HEARTBEAT && out_cm->status == 1) ||
+			 out_cm->hdr.type == W_CM_LINKS);
 		return true;
 	}
 

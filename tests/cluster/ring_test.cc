@@ -50,6 +50,7 @@ protected:
 			EXPECT_EQ(0, results[i]);
 			ag_usage(agents[i], &usage);
 			EXPECT_EQ(0u, usage.conns) << "host " << i;
+			EXPECT_EQ(0u, usage.circuits) << "host " << i;
 			EXPECT_EQ(0u, usage.allocs) << "host " << i;
 			EXPECT_EQ(0u, usage.listens) << "host " << i;
 		}
@@ -193,28 +194,18 @@ TEST_F(Ring, TrafficBothWaysOnEachLink)
 	}
 }
 
-TEST_F(Ring, WhoIsNoNeighbourCannotBeReached)
+TEST_F(Ring, WhoIsNoNeighbourIsReachedByRelays)
 {
 	Nic nic(host(0)), far(host(2));
 	Vi vi(nic, attrs(VIP_SERVICE_RELIABLE_DELIVERY));
-	Addr here(nic, "far"), there(2, "far"), near(1, "near");
+	Addr here(nic, "far"), there(2, "far");
 	VIP_VI_ATTRIBUTES remote;
-	EXPECT_EQ(VIP_NOT_REACHABLE, VipConnectRequest(vi, here, there, kSeconds * 1000, &remote));
+	until([&] { return route(nic, there).Reachable == VIP_TRUE; });
+	EXPECT_EQ(2u, route(nic, there).Hops);
+	EXPECT_EQ(static_cast<VIP_ULONG>(VIPX_PATH_RELAYED), route(nic, there).PathKind);
+	/* Nobody waits there. */
+	EXPECT_EQ(VIP_NO_MATCH, VipConnectRequest(vi, here, there, kSeconds * 1000, &remote));
 	EXPECT_EQ(VIP_STATE_IDLE, vi.state());
-	NEED_RC(VIP_SUCCESS, VipConnectPeerRequest(vi, here, there, kSeconds * 1000));
-	EXPECT_EQ(VIP_NOT_REACHABLE, VipConnectPeerWait(vi, &remote));
-	EXPECT_EQ(VIP_STATE_IDLE, vi.state());
-	VIPX_ROUTE found = route(nic, there);
-	EXPECT_EQ(static_cast<VIP_ULONG>(VIP_FALSE), found.Reachable);
-	EXPECT_EQ(2u, found.Hops);
-	EXPECT_STRNE("", found.Reason);
-	/* A neighbour can be, once the link is up: nobody waits there. */
-	VIP_RETURN rc = VIP_NOT_DONE;
-	until([&] {
-		rc = VipConnectRequest(vi, here, near, kSeconds * 1000, &remote);
-		return rc != VIP_NOT_REACHABLE;
-	});
-	EXPECT_EQ(VIP_NO_MATCH, rc);
 	/* No host of that number at all. */
 	Addr nowhere(9, "far");
 	EXPECT_EQ(VIP_NOT_REACHABLE,

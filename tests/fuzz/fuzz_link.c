@@ -82,7 +82,7 @@ static void unplug(struct world *w)
 static void plug(struct world *w)
 {
 	struct sockaddr_un un;
-	socklen_t len = w_cable_addr(&un, geteuid(), good.rig.fabric, 0);
+	socklen_t len = w_cable_addr(&un, geteuid(), good.rig.fabric, 0, 1);
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	unplug(w);
@@ -195,7 +195,7 @@ static void hear(struct world *w)
 		if (w_ctl_check(r, cm.hdr.len) < W_CM_REQ)
 			rig_fail("the agent wrote a record that is none");
 		w->seen++;
-		if (cm.src_conn != 0 && cm.hdr.type != W_CM_TELL)
+		if (cm.src_conn != 0 && cm.hdr.type != W_CM_TELL && cm.hdr.type != W_CM_LINKS)
 			w->conns[w->heard++ % MEMORY] = cm.src_conn;
 	}
 }
@@ -246,8 +246,11 @@ static void any_geometry(struct world *w, struct w_geometry *g)
 	w->slices[w->granted++ % MEMORY] = slice.id;
 }
 
+static const struct w_way one_hop = { .hops = 1, .at = 1, .port = { 1 } };
+
 static void fill_tell(struct world *w, struct w_cm_tell *t)
 {
+	t->way = one_hop;
 	t->src_conn = 1 + fz_pick(w->in, 16);
 	t->dst_conn = w->conns[fz_pick(w->in, MEMORY)];
 	t->slice_id = w->slices[fz_pick(w->in, MEMORY)];
@@ -269,6 +272,26 @@ static void fill_cm(struct world *w, struct w_cm *cm, int type)
 		any_geometry(w, &cm->geometry);
 	any_addr(w, &cm->local, 1);
 	any_addr(w, &cm->remote, 0);
+	cm->way = one_hop;
+}
+
+static void fill_links(struct world *w, struct w_cm_links *m)
+{
+	m->origin = (uint16_t)fz_pick(w->in, 4);
+	m->up = (uint16_t)fz_pick(w->in, 256);
+	m->serial = fz_get(w->in, 8);
+}
+
+static uint32_t record_bytes(int type)
+{
+	switch (type) {
+	case W_CM_TELL:
+		return sizeof(struct w_cm_tell);
+	case W_CM_LINKS:
+		return sizeof(struct w_cm_links);
+	default:
+		return sizeof(struct w_cm);
+	}
 }
 
 static void record(struct world *w, bool mutated)
@@ -276,10 +299,11 @@ static void record(struct world *w, bool mutated)
 	union {
 		struct w_cm cm;
 		struct w_cm_tell tell;
+		struct w_cm_links links;
 		uint8_t bytes[W_CTL_MAX];
 	} m = { .bytes = { 0 } };
-	int type = W_CM_REQ + (int)fz_pick(w->in, W_CM_HEARTBEAT - W_CM_REQ + 1);
-	uint32_t len = type == W_CM_TELL ? sizeof(m.tell) : sizeof(m.cm);
+	int type = W_CM_REQ + (int)fz_pick(w->in, W_CM_RESUME - W_CM_REQ + 1);
+	uint32_t len = record_bytes(type);
 
 	if (w->wr.base == NULL)
 		return;
@@ -288,6 +312,8 @@ static void record(struct world *w, bool mutated)
 	m.cm.src_host = 1;
 	if (type == W_CM_TELL)
 		fill_tell(w, &m.tell);
+	else if (type == W_CM_LINKS)
+		fill_links(w, &m.links);
 	else
 		fill_cm(w, &m.cm, type);
 	if (mutated) {

@@ -46,14 +46,22 @@ unsigned long rule_count()
 int hosts()
 {
 	const char *text = getenv("VIPL_TEST_HOSTS");
-	return text && atoi(text) == 2 ? 2 : 1;
+	int n = text ? atoi(text) : 1;
+	return n == 2 || n == 4 ? n : 1;
+}
+
+int hops()
+{
+	return hosts() / 2;
 }
 
 const char *device(int side)
 {
 	if (hosts() == 1)
 		return "nic0";
-	return side ? "host1" : "host0";
+	if (hosts() == 2)
+		return side ? "host1" : "host0";
+	return side ? "host2" : "host0";
 }
 
 std::string fabric_name()
@@ -117,8 +125,8 @@ static pid_t fabric_up()
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		dup2(out[1], STDOUT_FILENO);
 		if (getppid() == parent)
-			execl(tool, tool, "up", "--hosts", "2", "--foreground",
-			      static_cast<char *>(nullptr));
+			execl(tool, tool, "up", "--hosts", getenv("VIPL_TEST_HOSTS"),
+			      "--foreground", static_cast<char *>(nullptr));
 		_exit(127);
 	}
 	close(out[1]);
@@ -131,7 +139,7 @@ class Fabric : public ::testing::Environment {
 public:
 	void SetUp() override
 	{
-		if (hosts() == 2) {
+		if (hosts() > 1) {
 			ASSERT_GT(pid = fabric_up(), 0);
 		}
 	}

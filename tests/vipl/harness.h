@@ -4,8 +4,8 @@
  *
  * One process opens two NIC handles, side 0 and side 1, and drives both.  The
  * environment variable VIPL_TEST_HOSTS tells where: 1 puts both on one emulated
- * host, 2 on two neighbours joined by an emulated link.  The fabric is private to
- * the process and ends with it.
+ * host, 2 on two neighbours joined by an emulated link, 4 on the opposite hosts of a ring of four,
+ * which the other two relay for.  The fabric is private to the process and ends with it.
  *
  * Every case names the rule it checks: RULE("VIPL 5.2 ...").  The number of
  * cases is printed at the end.
@@ -44,6 +44,7 @@ unsigned long rule_count();
 							     ::conf::rule_begin(text))
 
 int hosts();
+int hops(); /* between the two sides */
 const char *device(int side);
 std::string fabric_name();
 

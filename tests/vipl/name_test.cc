@@ -275,9 +275,10 @@ TEST(Management, Routes)
 		RULE("vipl_ext VipxQueryRoute: to the other side");
 		Addr other(nic(1), "");
 		EXPECT_RC(VIP_SUCCESS, VipxQueryRoute(nic(0).h, other, &route));
-		EXPECT_EQ(VIP_ULONG(hosts() - 1), route.Hops);
-		EXPECT_EQ(VIP_ULONG(hosts() == 1 ? VIPX_PATH_SELF : VIPX_PATH_NEIGHBOUR),
-			  route.PathKind);
+		static const VIP_ULONG kinds[] = { VIPX_PATH_SELF, VIPX_PATH_NEIGHBOUR,
+						   VIPX_PATH_RELAYED };
+		EXPECT_EQ(VIP_ULONG(hops()), route.Hops);
+		EXPECT_EQ(kinds[hops()], route.PathKind);
 	}
 	{
 		RULE("vipl_ext VipxQueryRoute: a host that does not exist is not reachable, with a reason");

@@ -40,6 +40,7 @@ union message {
 	w_admin admin;
 	w_cm cm;
 	w_cm_tell cm_tell;
+	w_cm_links cm_links;
 	uint8_t bytes[W_CTL_MAX];
 };
 
@@ -79,7 +80,8 @@ const Kind kinds[] = {
 	{ W_CM_CONFIRM, sizeof(w_cm) },	    { W_CM_CANCEL, sizeof(w_cm) },
 	{ W_CM_CLOSE, sizeof(w_cm) },	    { W_CM_PEER, sizeof(w_cm) },
 	{ W_CM_PEER_CANCEL, sizeof(w_cm) }, { W_CM_TELL, sizeof(w_cm_tell) },
-	{ W_CM_HEARTBEAT, sizeof(w_cm) },
+	{ W_CM_HEARTBEAT, sizeof(w_cm) },   { W_CM_LINKS, sizeof(w_cm_links) },
+	{ W_CM_RESUME, sizeof(w_cm) },
 };
 
 // A message of the type with the least that makes it right.
@@ -124,6 +126,7 @@ message good(const Kind &k)
 	case W_CM_CLOSE:
 	case W_CM_PEER:
 	case W_CM_PEER_CANCEL:
+	case W_CM_RESUME:
 		m.cm.src_conn = m.cm.dst_conn = 1;
 		m.cm.status = W_LOST_CLOSED;
 		m.cm.geometry = good_geometry();
@@ -282,6 +285,12 @@ const Bad bads[] = {
 	{ "tell dst", W_CM_TELL, [](message &m) { m.cm_tell.dst_conn = 0; } },
 	{ "tell len", W_CM_TELL, [](message &m) { m.cm_tell.body_len = W_TELL_MAX + 1; } },
 	{ "beat", W_CM_HEARTBEAT, [](message &m) { m.cm.status = 2; } },
+	{ "way too long", W_CM_REQ, [](message &m) { m.cm.way.hops = W_HOPS_MAX + 1; } },
+	{ "way overrun", W_CM_REQ, [](message &m) { m.cm.way.at = 1; } },
+	{ "way of a tell", W_CM_TELL, [](message &m) { m.cm_tell.way.at = 1; } },
+	{ "resume of no end", W_CM_RESUME, [](message &m) { m.cm.src_conn = 0; } },
+	{ "resume of no peer", W_CM_RESUME, [](message &m) { m.cm.dst_conn = 0; } },
+	{ "links", W_CM_LINKS, [](message &m) { m.cm_links.up = 1u << W_PORTS_MAX; } },
 };
 
 TEST(Ctl, RefusesEachFieldOutOfBounds)
@@ -447,14 +456,14 @@ TEST(Addr, AddressesAreAbstractAndDiffer)
 	sockaddr_un a, b;
 	std::string longest(63, 'f');
 	socklen_t la = w_agent_addr(&a, UINT32_MAX - 1, longest.c_str(), 63);
-	socklen_t lb = w_cable_addr(&b, UINT32_MAX - 1, longest.c_str(), 63);
+	socklen_t lb = w_cable_addr(&b, UINT32_MAX - 1, longest.c_str(), 63, 7);
 
 	EXPECT_EQ(a.sun_path[0], 0);
 	EXPECT_LE(la, sizeof(a));
 	EXPECT_LE(lb, sizeof(b));
 	EXPECT_EQ(std::string(a.sun_path + 1, la - 3), "viaduct/4294967294/" + longest + "/host63");
 	EXPECT_EQ(std::string(b.sun_path + 1, lb - 3),
-		  "viaduct/4294967294/" + longest + "/cable63");
+		  "viaduct/4294967294/" + longest + "/cable63.7");
 }
 
 TEST(Addr, CredentialsOfTheOtherEnd)

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Relaying, as the agent sees it: records of other hosts, and the circuits that they make.
+ *
+ * A circuit begins with the request that passes, and ends with the refusal, the cancellation or the
+ * second CLOSE.  Between, ACCEPT and CONFIRM each name a slice of their sender; the agent opens it,
+ * and names a bypass buffer of its own to the next host instead.  When both have passed, transfer
+ * threads carry the packets (rl_relay.h).
+ *
+ *	REQ, PEER, RESUME ->  asked    <- ACCEPT   accepted   CONFIRM ->  carried
+ *	carried  CLOSE of one end  ->  half closed  CLOSE of the other  ->  -
+ *
+ * A CLOSE says that its sender stores no more, so what came before it is forwarded first.  A link that
+ * goes down ends its circuits; the end that is still there is told by a CLOSE in the name of the other.
+ * Records that belong to no circuit are dropped, so nobody makes a relay carry what was not asked for.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ag_priv.h"
+#include "u_futex.h"
+#include "u_log.h"
+#include "u_time.h"
+
+#define NONE 2u
+
+enum circuit_state {
+	CIRCUIT_ASKED = 1, /* end[1].conn is not known yet, unless it is a RESUME */
+	CIRCUIT_ACCEPTED,
+	CIRCUIT_CARRIED,
+	CIRCUIT_HALF_CLOSED, /* nothing is carried; at least one end may still store */
+};
+
+struct circuit_end {
+	struct ag_list in_link; /* of link->circuits[] */
+	struct ag_link *link;
+	uint16_t host;
+	uint64_t conn;
+	struct rt_path way; /* to it, from the other end */
+	bool has_slice;
+	struct port_slice slice; /* bypass buffer that it writes */
+	struct port_map in, out;
+	uint32_t bell_bits;
+};
+
+/* end[0] asked. */
+struct ag_circuit {
+	struct ag_list node; /* of agent->circuits[] */
+	struct ag_agent *agent;
+	enum circuit_state state;
+	uint32_t epoch;
+	bool peer;  /* asked by PEER */
+	uint8_t at; /* hops from end[0] to here */
+	unsigned int thread;
+	unsigned int closed;	    /* the end that closed, of a half closed one; NONE */
+	struct w_geometry geometry; /* of all its slices */
+	struct circuit_end end[2];
+	struct rl_circuit *rl;
+};
+
+/* ---- the table ------------------------------------------------------------------------------------ */
+
+static struct ag_list *bucket(struct ag_agent *a, uint16_t host, uint64_t conn)
+{
+	uint64_t h = (conn ^ (uint64_t)host << 48) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &a->circuits[h >> 52 & (AG_HASH - 1)];
+}
+
+/* Is the record of end `i`, to the other one? */
+static bool is_from(const struct ag_circuit *c, unsigned int i, const struct ag_link *l,
+		    const struct w_cm *cm, uint32_t epoch)
+{
+	const struct circuit_end *from = &c->end[i], *to = &c->end[1 - i];
+
+	return from->link == l && from->host == cm->src_host && to->host == cm->dst_host &&
+	       c->epoch == epoch &&
+	       (cm->src_conn == 0 || from->conn == 0 || from->conn == cm->src_conn) &&
+	       (cm->dst_conn == 0 || to->conn == 0 || to->conn == cm->dst_conn);
+}
+
+static struct ag_circuit *find_in(struct ag_agent *a, uint16_t host, uint64_t conn, unsigned int i,
+				  const struct ag_link *l, const struct w_cm *cm, uint32_t epoch)
+{
+	struct ag_list *pos, *tmp, *head = bucket(a, host, conn);
+	struct ag_circuit *c;
+
+	ag_list_each(pos, tmp, head)
+	{
+		c = ag_list_entry(pos, struct ag_circuit, node);
+		if (c->end[0].host == host && c->end[0].conn == conn && is_from(c, i, l, cm, epoch))
+			return c;
+	}
+	return NULL;
+}
+
+/* The circuit that a record belongs to, and the end that sent it. */
+static struct ag_circuit *find(struct ag_link *l, const struct w_cm *cm, uint32_t epoch,
+			       unsigned int *end_out)
+{
+	struct ag_circuit *c = NULL;
+
+	*end_out = 0;
+	if (cm->src_conn != 0)
+		c = find_in(l->agent, cm->src_host, cm->src_conn, 0, l, cm, epoch);
+	if (c == NULL && cm->dst_conn != 0) {
+		*end_out = 1;
+		c = find_in(l->agent, cm->dst_host, cm->dst_conn, 1, l, cm, epoch);
+	}
+	return c;
+}
+
+static void end_init(struct circuit_end *e, struct ag_circuit *c, unsigned int i, struct ag_link *l,
+		     uint16_t host, uint64_t conn)
+{
+	e->link = l;
+	e->host = host;
+	e->conn = conn;
+	e->slice.fd = -1;
+	ag_list_append(&l->circuits[i], &e->in_link);
+	if (l->conn_count + l->circuit_count++ == 0) { /* heartbeats begin */
+		l->heard_at = u_now_ns();
+		l->beat_at = l->heard_at + AG_BEAT_NS;
+	}
+}
+
+static struct ag_circuit *circuit_new(struct ag_link *from, struct ag_link *to,
+				      const struct w_cm *cm)
+{
+	struct ag_agent *a = from->agent;
+	struct ag_circuit *c;
+	uint64_t flow = (uint64_t)cm->src_host << 48 ^ cm->src_conn;
+
+	if (a->relay == NULL || a->circuit_count >= AG_CIRCUITS_MAX)
+		return NULL;
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return NULL;
+	c->agent = a;
+	c->state = CIRCUIT_ASKED;
+	c->epoch = cm->epoch;
+	c->peer = cm->hdr.type == W_CM_PEER;
+	c->at = cm->way.at;
+	c->closed = NONE;
+	c->thread = rl_thread_of(a->relay, flow);
+	end_init(&c->end[0], c, 0, from, cm->src_host, cm->src_conn);
+	end_init(&c->end[1], c, 1, to, cm->dst_host, cm->dst_conn);
+	c->end[1].way.hops = cm->way.hops;
+	memcpy(c->end[1].way.port, cm->way.port, cm->way.hops);
+	rt_path_reverse(a->topo, cm->src_host, &c->end[1].way, &c->end[0].way);
+	ag_list_append(bucket(a, cm->src_host, cm->src_conn), &c->node);
+	a->circuit_count++;
+	return c;
+}
+
+static void slice_free(struct circuit_end *e)
+{
+	if (!e->has_slice)
+		return;
+	e->has_slice = false;
+	e->link->window_used -= e->slice.len;
+	port_slice_free(e->link->port, e->slice.id);
+}
+
+/* Nothing is forwarded any more, and nothing mapped. */
+static void stop_carrying(struct ag_circuit *c)
+{
+	unsigned int i;
+
+	if (c->rl != NULL)
+		rl_remove(c->rl);
+	for (i = 0; i < 2 && c->rl == NULL; i++) {
+		port_unmap(c->end[i].link->port, &c->end[i].in);
+		port_unmap(c->end[i].link->port, &c->end[i].out);
+	}
+	for (i = 0; i < 2; i++) {
+		memset(&c->end[i].in, 0, sizeof(c->end[i].in));
+		memset(&c->end[i].out, 0, sizeof(c->end[i].out));
+	}
+	c->rl = NULL;
+}
+
+static void circuit_free(struct ag_circuit *c)
+{
+	unsigned int i;
+
+	stop_carrying(c);
+	for (i = 0; i < 2; i++) {
+		slice_free(&c->end[i]);
+		ag_list_remove(&c->end[i].in_link);
+		c->end[i].link->circuit_count--;
+	}
+	ag_list_remove(&c->node);
+	c->agent->circuit_count--;
+	free(c);
+}
+
+/* ---- slices --------------------------------------------------------------------------------------- */
+
+/* Opens the slice that end `i` named.  -EAGAIN: it has not arrived, though it will. */
+static int node_slice(struct ag_circuit *c, unsigned int i, const struct w_geometry *g,
+		      bool last_chance)
+{
+	struct circuit_end *e = &c->end[i];
+	int fd, rc = port_peer_slice_open(e->link->port, g->slice_id, g->slice_len, &fd);
+
+	if (rc == -ENOENT && !last_chance)
+		return -EAGAIN;
+	if (rc != 0)
+		return rc;
+	rc = port_map(e->link->port, fd, g->slice_len, PORT_OUTBOUND, &e->out);
+	close(fd);
+	e->bell_bits = UINT32_C(1) << g->bell_bit;
+	return rc;
+}
+
+/* Makes the bypass buffer that end `i` will write, and names it in `g`. */
+static int bypass_slice(struct ag_circuit *c, unsigned int i, struct w_geometry *g)
+{
+	struct circuit_end *e = &c->end[i];
+	struct ag_link *l = e->link;
+	size_t len =
+		u_align_up(w_slice_bytes(g->slots, g->ring_bytes), l->port->limits.slice_align);
+	int rc = port_slice_alloc(l->port, len, &e->slice);
+
+	if (rc != 0)
+		return rc;
+	e->has_slice = true;
+	l->window_used += e->slice.len;
+	rc = port_map(l->port, e->slice.fd, e->slice.len, PORT_INBOUND, &e->in);
+	close(e->slice.fd);
+	e->slice.fd = -1;
+	g->slice_id = e->slice.id;
+	g->slice_len = e->slice.len;
+	g->bell_bit = rl_bell(c->agent->relay, c->thread);
+	g->fences = !u_membarrier_available();
+	return rc;
+}
+
+/* End `from` named its slice to the other one: stands between.  0, -EAGAIN, or why it cannot. */
+static int stand_between(struct ag_circuit *c, unsigned int from, struct w_geometry *g,
+			 bool last_chance)
+{
+	int rc;
+
+	if (c->state == CIRCUIT_ACCEPTED &&
+	    (g->slots != c->geometry.slots || g->ring_bytes != c->geometry.ring_bytes))
+		return -EPROTO;
+	rc = node_slice(c, from, g, last_chance);
+	if (rc == 0)
+		rc = bypass_slice(c, 1 - from, g);
+	if (rc == 0)
+		c->geometry = *g;
+	if (rc != 0 && rc != -EAGAIN)
+		u_info("ag", "port %s: a connection of host %u cannot be relayed: %s",
+		       c->end[from].link->port->limits.name, c->end[from].host, strerror(-rc));
+	return rc;
+}
+
+static int carry(struct ag_circuit *c)
+{
+	struct rl_side side[2];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		side[i] = (struct rl_side){ c->end[i].link->port, c->end[i].in, c->end[i].out,
+					    c->end[i].bell_bits };
+	return rl_add(c->agent->relay, c->thread, side, c->geometry.slots, c->geometry.ring_bytes,
+		      c, &c->rl);
+}
+
+/* ---- records -------------------------------------------------------------------------------------- */
+
+/* Speaks to end `to` in the name of the other. */
+static void tell_end(struct ag_circuit *c, unsigned int to, enum w_ctl_type type, uint32_t status)
+{
+	struct circuit_end *e = &c->end[to], *other = &c->end[1 - to];
+	struct w_cm cm = {
+		.src_host = other->host,
+		.dst_host = e->host,
+		.status = status,
+		.src_conn = other->conn,
+		.dst_conn = e->conn,
+		.epoch = c->epoch,
+	};
+
+	ag_way_set(&cm.way, &e->way);
+	cm.way.at = (uint8_t)(to == 1 ? c->at + 1 : e->way.hops - c->at + 1);
+	w_ctl_init(&cm, type, sizeof(cm));
+	ag_ctl_send(e->link, &cm);
+}
+
+/* Refuses a request that makes no circuit. */
+static void refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
+{
+	struct w_cm cm = {
+		.src_host = req->dst_host,
+		.dst_host = req->src_host,
+		.status = status,
+		.src_conn = req->dst_conn,
+		.dst_conn = req->src_conn,
+		.epoch = req->epoch,
+	};
+	struct rt_path back;
+
+	if (ag_way_back(l->agent, req->src_host, &req->way, &back) != 0)
+		return;
+	ag_way_set(&cm.way, &back);
+	cm.way.at = (uint8_t)(req->way.hops - req->way.at + 1);
+	w_ctl_init(&cm, W_CM_REFUSE, sizeof(cm));
+	ag_ctl_send(l, &cm);
+}
+
+static void pass_on(struct ag_circuit *c, unsigned int from, const struct w_cm *cm)
+{
+	struct w_cm m = *cm;
+
+	m.way.at++;
+	ag_ctl_send(c->end[1 - from].link, &m);
+}
+
+static void on_request(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_link *out = &l->agent->links[cm->way.port[cm->way.at]];
+	struct ag_circuit *c;
+	unsigned int from;
+
+	if (cm->src_conn == 0 || find(l, cm, cm->epoch, &from) != NULL)
+		return;
+	if (!ag_link_usable(out)) {
+		refuse(l, cm, W_NOT_REACHABLE);
+		return;
+	}
+	c = ag_ctl_full(out) ? NULL : circuit_new(l, out, cm);
+	if (c == NULL)
+		refuse(l, cm, W_NO_RESOURCE);
+	else
+		pass_on(c, 0, cm);
+}
+
+static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chance)
+{
+	struct w_cm m = *cm;
+	int rc;
+
+	c->end[1].conn = cm->src_conn;
+	rc = stand_between(c, 1, &m.geometry, last_chance);
+	if (rc == -EAGAIN)
+		return rc;
+	if (rc != 0) {
+		tell_end(c, 0, W_CM_REFUSE, W_NO_RESOURCE);
+		tell_end(c, 1, W_CM_CANCEL, W_NO_RESOURCE);
+		circuit_free(c);
+		return 0;
+	}
+	c->state = CIRCUIT_ACCEPTED;
+	pass_on(c, 1, &m);
+	return 0;
+}
+
+static int on_confirm(struct ag_circuit *c, const struct w_cm *cm, bool last_chance)
+{
+	struct w_cm m = *cm;
+	int rc = stand_between(c, 0, &m.geometry, last_chance);
+
+	if (rc == -EAGAIN)
+		return rc;
+	if (rc == 0)
+		rc = carry(c);
+	if (rc != 0) {
+		tell_end(c, 0, W_CM_CLOSE, W_LOST_LINK);
+		tell_end(c, 1, W_CM_CANCEL, W_NO_RESOURCE);
+		circuit_free(c);
+		return 0;
+	}
+	c->state = CIRCUIT_CARRIED;
+	pass_on(c, 0, &m);
+	return 0;
+}
+
+/* End `i` stores no more; what it stored is on its way before anybody hears of that. */
+static void half_close(struct ag_circuit *c, unsigned int i)
+{
+	if (c->rl != NULL)
+		rl_drain(c->rl, i);
+	stop_carrying(c);
+	slice_free(&c->end[i]);
+	c->state = CIRCUIT_HALF_CLOSED;
+	c->closed = i;
+}
+
+static void on_close(struct ag_circuit *c, unsigned int from, const struct w_cm *cm)
+{
+	bool last = c->state == CIRCUIT_ASKED ||
+		    (c->state == CIRCUIT_HALF_CLOSED && c->closed == 1 - from);
+
+	if (c->state == CIRCUIT_HALF_CLOSED && c->closed == from)
+		return;
+	if (!last)
+		half_close(c, from);
+	pass_on(c, from, cm);
+	if (last)
+		circuit_free(c);
+}
+
+/* A process speaks to its peer; memory of this or that host cannot be named further than a link. */
+static void on_tell(struct ag_circuit *c, unsigned int from, const struct w_cm_tell *t)
+{
+	struct ag_link *out = c->end[1 - from].link;
+	struct w_cm_tell m = *t;
+
+	if (c->state != CIRCUIT_CARRIED || ag_ctl_full(out))
+		return;
+	m.slice_id = 0;
+	m.way.at++;
+	ag_ctl_send(out, &m);
+}
+
+static void drop(struct ag_link *l, const struct w_cm *cm)
+{
+	l->agent->relay_dropped++;
+	u_debug("ag", "port %s: record %u from host %u to host %u dropped: no circuit expects it",
+		l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
+}
+
+static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_link *l,
+			  const struct w_cm *cm, bool last_chance)
+{
+	switch (cm->hdr.type) {
+	case W_CM_ACCEPT:
+		if (from == 1 && c->state == CIRCUIT_ASKED && cm->src_conn != 0)
+			return on_accept(c, cm, last_chance);
+		break;
+	case W_CM_CONFIRM:
+		if (from == 0 && c->state == CIRCUIT_ACCEPTED)
+			return on_confirm(c, cm, last_chance);
+		break;
+	case W_CM_REFUSE:
+	case W_CM_CANCEL:
+	case W_CM_PEER_CANCEL:
+		if (c->state != CIRCUIT_ASKED && c->state != CIRCUIT_ACCEPTED)
+			break;
+		pass_on(c, from, cm);
+		circuit_free(c);
+		return 0;
+	case W_CM_CLOSE:
+		on_close(c, from, cm);
+		return 0;
+	}
+	drop(l, cm);
+	return 0;
+}
+
+/* find() reads a W_CM_TELL as any record. */
+static_assert(offsetof(struct w_cm, src_conn) == offsetof(struct w_cm_tell, src_conn), "w_cm_tell");
+static_assert(offsetof(struct w_cm, dst_conn) == offsetof(struct w_cm_tell, dst_conn), "w_cm_tell");
+
+int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance)
+{
+	const struct w_cm *cm = msg;
+	const struct w_cm_tell *tell = cm->hdr.type == W_CM_TELL ? msg : NULL;
+	struct ag_circuit *c;
+	unsigned int from;
+
+	if (cm->hdr.type == W_CM_REQ || cm->hdr.type == W_CM_PEER || cm->hdr.type == W_CM_RESUME) {
+		on_request(l, cm);
+		return 0;
+	}
+	c = find(l, cm, tell != NULL ? tell->epoch : cm->epoch, &from);
+	if (c == NULL) {
+		drop(l, cm);
+		return 0;
+	}
+	if (tell == NULL)
+		return circuit_record(c, from, l, cm, last_chance);
+	on_tell(c, from, tell);
+	return 0;
+}
+
+/* ---- losing a node ---------------------------------------------------------------------------------- */
+
+/* The link to end `i` is down. */
+static void lose_end(struct ag_circuit *c, unsigned int i)
+{
+	switch (c->state) {
+	case CIRCUIT_ASKED:
+		if (i == 1)
+			tell_end(c, 0, W_CM_REFUSE, W_NOT_REACHABLE);
+		else
+			tell_end(c, 1, c->peer ? W_CM_PEER_CANCEL : W_CM_CANCEL, W_NOT_REACHABLE);
+		circuit_free(c);
+		break;
+	case CIRCUIT_ACCEPTED:
+		if (i == 0) {
+			tell_end(c, 1, W_CM_CANCEL, W_NOT_REACHABLE);
+			circuit_free(c);
+			break;
+		}
+		/* fall through */
+	case CIRCUIT_CARRIED:
+		half_close(c, i);
+		tell_end(c, 1 - i, W_CM_CLOSE, W_LOST_LINK);
+		break;
+	case CIRCUIT_HALF_CLOSED:
+		if (c->closed == 1 - i)
+			circuit_free(c);
+		else
+			c->closed = i;
+		break;
+	}
+}
+
+void ag_relay_link_down(struct ag_link *l)
+{
+	struct ag_list *pos, *tmp;
+	struct circuit_end *e;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		ag_list_each(pos, tmp, &l->circuits[i])
+		{
+			e = ag_list_entry(pos, struct circuit_end, in_link);
+			lose_end(u_container_of(e, struct ag_circuit, end[i]), i);
+		}
+	}
+}
+
+/* A node broke the rules: neither end can be served. */
+static void circuit_break(struct ag_circuit *c)
+{
+	u_warn("ag", "a connection between hosts %u and %u is cut: a node broke the protocol",
+	       c->end[0].host, c->end[1].host);
+	stop_carrying(c);
+	c->state = CIRCUIT_HALF_CLOSED;
+	tell_end(c, 0, W_CM_CLOSE, W_LOST_LINK);
+	tell_end(c, 1, W_CM_CLOSE, W_LOST_LINK);
+}
+
+void ag_relay_settle(struct ag_agent *a)
+{
+	struct ag_circuit *c;
+
+	if (a->relay == NULL || !atomic_exchange(&a->relay_broken, false))
+		return;
+	while ((c = rl_broken(a->relay)) != NULL)
+		circuit_break(c);
+}
+
+/* ---- making and ending ------------------------------------------------------------------------------ */
+
+static void notify(void *arg)
+{
+	struct ag_agent *a = arg;
+
+	atomic_store(&a->relay_broken, true);
+	ag_wake(a);
+}
+
+/* A quarter of the processors carries for others. */
+static unsigned int threads_by_default(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) / 4 : 1;
+
+	return n < 1 ? 1 : n > (int)RL_THREADS_MAX ? RL_THREADS_MAX : (unsigned int)n;
+}
+
+/* Only a host with two links has something to relay. */
+static bool can_relay(const struct ag_agent *a)
+{
+	return rt_topo_ports(a->topo, a->cfg.host_id) > 2;
+}
+
+static unsigned int threads_of(const struct ag_agent *a)
+{
+	unsigned int n = a->cfg.relay_threads, most = a->cfg.db_bits - 2;
+
+	if (n == 0)
+		n = threads_by_default();
+	return n < most ? n : most;
+}
+
+int ag_relay_init(struct ag_agent *a)
+{
+	struct port *ports[PORT_PER_HOST];
+	struct rl_cfg cfg = {
+		.wait = (enum rl_wait)a->cfg.relay_wait,
+		.cpus = a->cfg.relay_cpus,
+		.cpu_count = a->cfg.relay_cpu_count,
+		.first_bell = AG_BELL + 1,
+		.irq = a->irq,
+		.ports = ports,
+		.port_count = a->link_count - 1,
+		.notify = notify,
+		.notify_arg = a,
+	};
+	uint32_t i;
+
+	if (a->relay_threads == 0)
+		return 0;
+	cfg.threads = a->relay_threads;
+	for (i = 1; i < a->link_count; i++)
+		ports[i - 1] = a->links[i].port;
+	return rl_open(&cfg, &a->relay);
+}
+
+void ag_relay_free(struct ag_agent *a)
+{
+	rl_close(a->relay);
+	a->relay = NULL;
+}
+
+void ag_relay_choose(struct ag_agent *a)
+{
+	a->relay_threads = can_relay(a) && a->cfg.db_bits > 2 ? threads_of(a) : 0;
+}
+
+uint32_t ag_relay_bells_end(const struct ag_agent *a)
+{
+	return AG_BELL + 1 + a->relay_threads;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Routes.  Every agent knows the topology and, by what the hosts say of their own links, which of
+ * them are up: each saying is passed on once to every neighbour (W_CM_LINKS).  A link is up when
+ * both its ends say so; a host that was never heard is taken to have all its links.
+ *
+ * The source chooses the whole way and writes it into its records, so that no two opinions about the
+ * network can make a loop: a record makes no more hops than it names, and meets no host twice.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ag_priv.h"
+#include "u_log.h"
+
+/* A saying may be that much ahead of our calendar. */
+#define SERIAL_AHEAD (UINT64_C(86400) * 1000000000)
+
+static uint64_t calendar_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+int ag_route_init(struct ag_agent *a)
+{
+	char why[200];
+	int rc = rt_topo_parse(a->cfg.topology, a->cfg.host_count, &a->topo, why, sizeof(why));
+
+	if (rc == -EINVAL)
+		u_error("ag", "topology: %s", why);
+	if (rc != 0)
+		return rc;
+	a->up = malloc(a->cfg.host_count);
+	a->up_serial = calloc(a->cfg.host_count, sizeof(*a->up_serial));
+	if (a->up == NULL || a->up_serial == NULL)
+		return -ENOMEM;
+	memset(a->up, 0xff, a->cfg.host_count);
+	a->up[a->cfg.host_id] = 1;
+	return 0;
+}
+
+void ag_route_free(struct ag_agent *a)
+{
+	rt_topo_free(a->topo);
+	free(a->up);
+	free(a->up_serial);
+}
+
+struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *way)
+{
+	return &a->links[way->hops == 0 ? 0 : way->port[0]];
+}
+
+int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct rt_path *out,
+		  char *why, size_t size)
+{
+	int rc = rt_path_find(a->topo, a->up, a->cfg.host_id, host, flow, out);
+	struct ag_link *l;
+
+	if (rc != 0) {
+		rt_topo_reason(a->topo, a->up, a->cfg.host_id, host, why, size);
+		return -EHOSTUNREACH;
+	}
+	l = ag_route_link(a, out);
+	if (ag_link_usable(l))
+		return 0;
+	/* It is about to be taken down. */
+	snprintf(why, size, "link %s to host %u is down", l->port->limits.name, l->peer_host);
+	return -EHOSTUNREACH;
+}
+
+/* ---- ways ------------------------------------------------------------------------------------- */
+
+void ag_way_set(struct w_way *w, const struct rt_path *way)
+{
+	memset(w, 0, sizeof(*w));
+	w->hops = way->hops;
+	w->at = way->hops == 0 ? 0 : 1;
+	memcpy(w->port, way->port, way->hops);
+}
+
+static void path_of(const struct w_way *w, struct rt_path *out)
+{
+	out->hops = w->hops;
+	memcpy(out->port, w->port, w->hops);
+}
+
+int ag_way_back(struct ag_agent *a, uint16_t src_host, const struct w_way *w, struct rt_path *out)
+{
+	struct rt_path path;
+
+	path_of(w, &path);
+	return rt_path_reverse(a->topo, src_host, &path, out);
+}
+
+bool ag_way_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_way *w)
+{
+	struct ag_agent *a = l->agent;
+	struct rt_path path;
+	struct rt_end here, there;
+
+	if (l->index == 0)
+		return w->hops == 0 && src_host == a->cfg.host_id && dst_host == a->cfg.host_id;
+	path_of(w, &path);
+	if (w->at == 0 || src_host >= a->cfg.host_count ||
+	    rt_path_check(a->topo, src_host, &path) != 0 ||
+	    rt_path_walk(a->topo, src_host, &path, w->at, &here) != 0 ||
+	    rt_path_walk(a->topo, src_host, &path, w->hops, &there) != 0)
+		return false;
+	return here.host == a->cfg.host_id && here.port == l->index && there.host == dst_host;
+}
+
+/* ---- who says which links are up ----------------------------------------------------------------- */
+
+static void say(struct ag_link *l, uint32_t origin)
+{
+	struct ag_agent *a = l->agent;
+	struct w_cm_links m = {
+		.src_host = (uint16_t)a->cfg.host_id,
+		.dst_host = l->peer_host,
+		.origin = (uint16_t)origin,
+		.up = a->up[origin],
+		.serial = a->up_serial[origin],
+	};
+
+	/* What a neighbour misses now it is told when the queue has gone down, by the next saying. */
+	if (l->state != AG_LINK_UP || ag_ctl_full(l))
+		return;
+	w_ctl_init(&m, W_CM_LINKS, sizeof(m));
+	ag_ctl_send(l, &m);
+}
+
+static void pass_on(struct ag_agent *a, uint32_t origin, const struct ag_link *but)
+{
+	uint32_t i;
+
+	for (i = 1; i < a->link_count; i++) {
+		if (&a->links[i] != but)
+			say(&a->links[i], origin);
+	}
+}
+
+/* At least one more than `above`. */
+static void say_own(struct ag_agent *a, uint64_t above)
+{
+	uint64_t now = calendar_ns(), *own = &a->up_serial[a->cfg.host_id];
+	uint8_t up = 1;
+	uint32_t i;
+
+	for (i = 1; i < a->link_count; i++) {
+		if (a->links[i].state == AG_LINK_UP)
+			up |= (uint8_t)(1u << i);
+	}
+	a->up[a->cfg.host_id] = up;
+	if (*own < above)
+		*own = above;
+	*own = now > *own ? now : *own + 1;
+	pass_on(a, a->cfg.host_id, NULL);
+}
+
+void ag_route_changed(struct ag_link *l)
+{
+	struct ag_agent *a = l->agent;
+	uint32_t i;
+
+	say_own(a, 0);
+	if (l->state != AG_LINK_UP)
+		return;
+	for (i = 0; i < a->cfg.host_count; i++) {
+		if (i != a->cfg.host_id && a->up_serial[i] != 0)
+			say(l, i);
+	}
+}
+
+void ag_route_links(struct ag_link *l, const struct w_cm_links *m)
+{
+	struct ag_agent *a = l->agent;
+
+	if (m->origin >= a->cfg.host_count || m->serial > calendar_ns() + SERIAL_AHEAD) {
+		u_warn("ag", "port %s: what host %u is said to have for links is ignored",
+		       l->port->limits.name, m->origin);
+		a->relay_dropped++;
+		return;
+	}
+	if (m->serial <= a->up_serial[m->origin])
+		return;
+	if (m->origin == a->cfg.host_id) {
+		/* An earlier life of ours, or an invention: what we say now is the newer. */
+		say_own(a, m->serial);
+		return;
+	}
+	a->up[m->origin] = (uint8_t)m->up;
+	a->up_serial[m->origin] = m->serial;
+	pass_on(a, m->origin, l);
+}

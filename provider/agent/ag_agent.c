@@ -215,6 +215,8 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	ag_list_init(&a->clients);
 	ag_list_init(&a->listens);
 	ag_list_init(&a->offers);
+	ag_list_init(&a->resuming);
+	ag_list_init(&a->retired);
 	for (i = 0; i < AG_HASH; i++) {
 		ag_list_init(&a->hash[i]);
 		ag_list_init(&a->circuits[i]);
@@ -367,6 +369,7 @@ static int64_t timers(struct ag_agent *a)
 
 	for (i = 1; i < a->link_count; i++)
 		next = earlier(next, ag_link_timers(&a->links[i], now));
+	next = earlier(next, ag_resume_timers(a, now));
 	return earlier(next, idle_deadline(a, now));
 }
 

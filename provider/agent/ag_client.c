@@ -423,6 +423,9 @@ static void nic_message(struct ag_client *c, const void *msg, int type)
 	case W_REJECT:
 		ag_cm_reject(c, msg);
 		break;
+	case W_SUSPENDED:
+		ag_resume_suspended(c, msg);
+		break;
 	case W_CONFIRM:
 		ag_cm_confirm(c, msg);
 		break;
@@ -473,7 +476,7 @@ static void message(struct ag_client *c, const void *msg, int type)
 		ag_counted(c, msg);
 		break;
 	default:
-		if (type > W_ADMIN || c->kind != W_KIND_NIC)
+		if (type > W_SUSPENDED || c->kind != W_KIND_NIC)
 			ag_client_drop(c, "sent a message that is not a process's to send");
 		else
 			nic_message(c, msg, type);

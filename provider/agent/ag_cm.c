@@ -20,6 +20,8 @@ void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status)
 		.geometry = conn->geometry,
 		.local = conn->local,
 		.remote = conn->remote,
+		.epoch = conn->epoch,
+		.taken = conn->taken,
 	};
 
 	ag_way_set(&cm.way, &conn->way);
@@ -109,6 +111,7 @@ static struct ag_conn *attempt(struct ag_client *c, struct ag_link *l, const str
 static void request_send(struct ag_conn *conn)
 {
 	ag_conn_set_state(conn, AG_REQUESTED);
+	conn->first = true;
 	ag_cm_send(conn, conn->peer ? W_CM_PEER : W_CM_REQ, 0);
 }
 
@@ -255,7 +258,7 @@ void ag_cm_confirm(struct ag_client *c, const struct w_conn *m)
 {
 	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
 
-	if (conn == NULL || conn->state != AG_LINKED)
+	if (conn == NULL || ag_resume_confirm(conn) || conn->state != AG_LINKED)
 		return;
 	ag_conn_set_state(conn, AG_CONNECTED);
 	ag_cm_send(conn, W_CM_CONFIRM, 0);
@@ -278,6 +281,8 @@ void ag_cm_close(struct ag_client *c, const struct w_conn *m)
 
 void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 {
+	bool on_way;
+
 	switch (conn->state) {
 	case AG_REQUESTED:
 		ag_cm_send(conn, conn->peer ? W_CM_PEER_CANCEL : W_CM_CANCEL, W_TIMED_OUT);
@@ -298,7 +303,15 @@ void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 	case AG_ACCEPTING:
 	case AG_LINKED:
 	case AG_CONNECTED:
-		ag_cm_send(conn, W_CM_CLOSE, reason);
+		on_way = ag_conn_on_way(conn);
+		if (on_way)
+			ag_cm_send(conn, W_CM_CLOSE, reason);
+		if (!on_way || conn->resume > AG_SUSPENDING) {
+			/* Nobody stores for it; the other end finds out, or gives up waiting. */
+			ag_conn_free(conn);
+			return;
+		}
+		ag_resume_forget(conn);
 		break;
 	case AG_CLOSED:
 		break;
@@ -358,7 +371,7 @@ void ag_cm_link_down(struct ag_link *l, const char *why)
 	ag_list_each(pos, tmp, &l->conns)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_link);
-		if (goes_elsewhere(conn))
+		if (goes_elsewhere(conn) || ag_resume_link_down(conn))
 			continue;
 		if (conn->client != NULL)
 			end_lost(conn, why);

@@ -91,6 +91,7 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
 	conn->slice.fd = -1;
 	ag_list_init(&conn->in_hash);
 	ag_list_init(&conn->in_held);
+	ag_list_init(&conn->in_resuming);
 	ag_list_init(&conn->shares);
 	ag_list_append(&c->conns, &conn->in_client);
 	c->conn_count++;
@@ -134,6 +135,7 @@ void ag_conn_free(struct ag_conn *conn)
 
 	ag_conn_detach(conn);
 	ag_conn_slice_free(conn);
+	ag_resume_forget(conn);
 	ag_list_remove(&conn->in_hash);
 	leave_link(conn);
 	a->conn_slot[index].conn = NULL;

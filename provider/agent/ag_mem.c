@@ -210,13 +210,15 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 	struct w_cm_tell t = { .body_len = m->body_len };
 	struct ag_link *l;
 
-	if (conn == NULL || conn->state != AG_CONNECTED || (m->slice_id != 0 && mem == NULL))
+	if (conn == NULL || conn->state != AG_CONNECTED || conn->resume != AG_ON_WAY ||
+	    (m->slice_id != 0 && mem == NULL))
 		return;
 	l = conn->link;
 	t.src_host = (uint16_t)c->agent->cfg.host_id;
 	t.dst_host = conn->peer_host;
 	ag_way_set(&t.way, &conn->way);
 	t.src_conn = conn->id;
+	t.epoch = conn->epoch;
 	t.dst_conn = conn->peer_conn;
 	memcpy(t.body, m->body, m->body_len);
 	if (mem != NULL) {
@@ -237,7 +239,8 @@ void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m)
 	int fd = -1;
 
 	if (conn == NULL || conn->link != l || conn->peer_host != m->src_host ||
-	    conn->peer_conn != m->src_conn || conn->state != AG_CONNECTED)
+	    conn->peer_conn != m->src_conn || conn->epoch != m->epoch ||
+	    conn->state != AG_CONNECTED)
 		return;
 	if (m->slice_id != 0 && port_peer_slice_open(l->port, m->slice_id, m->slice_len, &fd) != 0)
 		t.slice_id = 0;

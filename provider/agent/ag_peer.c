@@ -39,7 +39,8 @@ static struct ag_conn *end_of(struct ag_link *l, const struct w_cm *cm)
 		conn = ag_conn_by_peer(l->agent, cm->src_host, cm->src_conn);
 	else
 		conn = ag_conn_get(l->agent, cm->dst_conn);
-	if (conn == NULL || conn->link != l || conn->peer_host != cm->src_host)
+	if (conn == NULL || conn->link != l || conn->peer_host != cm->src_host ||
+	    conn->epoch != cm->epoch)
 		return NULL;
 	if (conn->peer_conn != 0 && cm->src_conn != 0 && conn->peer_conn != cm->src_conn)
 		return NULL;
@@ -82,16 +83,14 @@ static void on_refuse(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = end_of(l, cm);
 
-	if (conn == NULL || conn->state != AG_REQUESTED)
+	if (conn == NULL || ag_resume_refused(conn, cm) || conn->state != AG_REQUESTED)
 		return;
 	ag_client_refuse(conn->client, W_REFUSED, conn->token,
 			 cm->status == W_SUCCESS ? W_REJECTED : (enum w_status)cm->status, NULL);
 	ag_conn_free(conn);
 }
 
-/* -EAGAIN: the slice has not arrived, though it will. */
-static int outbound_open(struct ag_link *l, const struct w_geometry *g, bool last_chance,
-			 int *fd_out)
+int ag_cm_outbound(struct ag_link *l, const struct w_geometry *g, bool last_chance, int *fd_out)
 {
 	int rc = port_peer_slice_open(l->port, g->slice_id, g->slice_len, fd_out);
 
@@ -103,8 +102,7 @@ static int outbound_open(struct ag_link *l, const struct w_geometry *g, bool las
 	return rc;
 }
 
-/* Hands both slices to the process.  Takes out_fd in any case. */
-static int tell_linked(struct ag_conn *conn, const struct w_cm *cm, int out_fd)
+int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *cm, int out_fd)
 {
 	struct ag_link *l = conn->link;
 	struct w_linked m = {
@@ -115,6 +113,8 @@ static int tell_linked(struct ag_conn *conn, const struct w_cm *cm, int out_fd)
 		.outbound = cm->geometry,
 		.port = l->index,
 		.hops = conn->way.hops,
+		.kept = conn->kept,
+		.taken = cm->taken,
 	};
 	int fds[2] = { conn->slice.fd, out_fd };
 
@@ -123,7 +123,7 @@ static int tell_linked(struct ag_conn *conn, const struct w_cm *cm, int out_fd)
 		return -EMFILE;
 	}
 	conn->slice.fd = -1;
-	w_ctl_init(&m, W_LINKED, sizeof(m));
+	w_ctl_init(&m, type, sizeof(m));
 	ag_client_send(conn->client, &m, fds, 2);
 	return 0;
 }
@@ -133,9 +133,12 @@ static int on_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 	struct ag_conn *conn = end_of(l, cm);
 	int out_fd, rc;
 
+	if (conn != NULL && conn->resume != AG_ON_WAY)
+		return ag_resume_accept(conn, cm, last_chance);
 	if (conn == NULL || conn->state != AG_REQUESTED || cm->src_conn == 0)
 		return 0;
-	rc = outbound_open(l, &cm->geometry, last_chance, &out_fd);
+	conn->kept = ag_resume_can(conn);
+	rc = ag_cm_outbound(l, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
 	if (rc == 0) {
@@ -143,7 +146,7 @@ static int on_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 		if (rc != 0)
 			close(out_fd);
 		else
-			rc = tell_linked(conn, cm, out_fd);
+			rc = ag_cm_linked(conn, W_LINKED, cm, out_fd);
 	}
 	ag_conn_set_peer(conn, cm->src_conn);
 	if (rc == 0) {
@@ -162,13 +165,16 @@ static int on_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance
 	struct ag_conn *conn = end_of(l, cm);
 	int out_fd, rc;
 
+	if (conn != NULL && conn->resume != AG_ON_WAY)
+		return ag_resume_confirmed(conn, cm, last_chance);
 	if (conn == NULL || conn->state != AG_ACCEPTING)
 		return 0;
-	rc = outbound_open(l, &cm->geometry, last_chance, &out_fd);
+	conn->kept = ag_resume_can(conn);
+	rc = ag_cm_outbound(l, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
 	if (rc == 0)
-		rc = tell_linked(conn, cm, out_fd);
+		rc = ag_cm_linked(conn, W_LINKED, cm, out_fd);
 	if (rc == 0) {
 		ag_conn_set_state(conn, AG_CONNECTED);
 		return 0;
@@ -189,7 +195,7 @@ static void on_cancel(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = end_of(l, cm);
 
-	if (conn == NULL || conn->peer_conn == 0)
+	if (conn == NULL || conn->peer_conn == 0 || ag_resume_refused(conn, cm))
 		return;
 	switch (conn->state) {
 	case AG_ACCEPTING:
@@ -224,7 +230,8 @@ static void on_close(struct ag_link *l, const struct w_cm *cm)
 	struct w_lost_msg m = { .reason = cm->status };
 	struct ag_conn *conn = end_of(l, cm);
 
-	if (conn == NULL || conn->peer_conn == 0)
+	ag_resume_left(l, cm->dst_conn, cm->epoch);
+	if (conn == NULL || conn->peer_conn == 0 || ag_resume_closed(conn, cm))
 		return;
 	switch (conn->state) {
 	case AG_ACCEPTING:
@@ -235,6 +242,7 @@ static void on_close(struct ag_link *l, const struct w_cm *cm)
 		m.conn = conn->id;
 		w_ctl_init(&m, W_LOST, sizeof(m));
 		ag_conn_set_state(conn, AG_LOST);
+		ag_resume_forget(conn);
 		ag_mem_conn_end(conn);
 		ag_client_send(conn->client, &m, NULL, 0);
 		break;
@@ -421,6 +429,9 @@ int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
 		break;
 	case W_CM_HEARTBEAT:
 		on_heartbeat(l, cm);
+		break;
+	case W_CM_RESUME:
+		ag_resume_request(l, cm);
 		break;
 	case W_CM_LINKS:
 		ag_route_links(l, msg);

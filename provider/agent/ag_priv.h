@@ -42,6 +42,10 @@
 #define AG_NUDGE_NS (20 * INT64_C(1000000))  /* unanswered records are rung for again */
 #define AG_BEAT_NS (1000 * INT64_C(1000000)) /* heartbeat */
 #define AG_SILENCE_NS (5000 * INT64_C(1000000))
+/* What was not resumed so long after its way was lost is lost. */
+#define AG_RESUME_NS (800 * INT64_C(1000000))
+#define AG_RETURN_NS                                                                               \
+	(200 * INT64_C(1000000))	     /* a shorter way is taken when it has lasted so long */
 #define AG_HOLD_NS (2000 * INT64_C(1000000)) /* a granted slice arrives within this */
 
 /* A message on its way, with descriptors that it owns. */
@@ -65,6 +69,18 @@ enum ag_state {
 	AG_CLOSED, /* ours closed; the other end has not yet */
 };
 
+/*
+ * Where a kept connection is that has lost its way; beside AG_CONNECTED.  One end, which asked for the
+ * connection, resumes it.
+ */
+enum ag_resume {
+	AG_ON_WAY,
+	AG_SUSPENDING, /* SUSPEND sent to the process */
+	AG_SUSPENDED,  /* it said how far it got; no way yet, or the other end has not asked */
+	AG_RESUMING,   /* first end: RESUME sent; the other: ACCEPT sent */
+	AG_RESUMED,    /* first end: RESUMED sent to the process, CONFIRM awaited */
+};
+
 /* One end of a connection. */
 struct ag_conn {
 	struct ag_list in_client; /* of client->conns */
@@ -80,8 +96,16 @@ struct ag_conn {
 	struct rt_path way;
 	uint16_t peer_host;
 	enum ag_state state;
-	bool peer;	/* made by W_PEER */
-	bool withdrawn; /* cancelled when LINKED was under way: CLOSE will follow */
+	bool first; /* this end asked for the connection */
+	bool kept;  /* it outlives its way */
+	enum ag_resume resume;
+	uint32_t epoch;
+	struct w_taken taken; /* by our process, when it was suspended */
+	int64_t resume_until;
+	struct ag_list in_resuming; /* of agent->resuming, unless AG_ON_WAY */
+	struct ag_wish *wish;	    /* the first end's RESUME, until our process is suspended */
+	bool peer;		    /* made by W_PEER */
+	bool withdrawn;		    /* cancelled when LINKED was under way: CLOSE will follow */
 	bool has_slice;
 	struct port_slice slice; /* inbound; its fd is -1 once handed over */
 	struct w_vi_attrs attrs;
@@ -89,6 +113,13 @@ struct ag_conn {
 	struct w_geometry geometry; /* of slice */
 	struct w_addr local;
 	struct w_addr remote;
+};
+
+/* A RESUME that waits. */
+struct ag_wish {
+	struct ag_link *link;
+	struct rt_path way;
+	struct w_cm cm;
 };
 
 struct ag_listen {
@@ -233,8 +264,11 @@ struct ag_agent {
 	uint32_t link_count;
 
 	struct rt_topo *topo;
-	uint8_t *up;		/* of each host: the links that it says are up */
-	uint64_t *up_serial;	/* of that saying; 0: never heard, and taken to be up */
+	uint8_t *up;	     /* of each host: the links that it says are up */
+	uint64_t *up_serial; /* of that saying; 0: never heard, and taken to be up */
+	uint8_t *bridges;    /* of each host: the links that nothing can stand in for */
+	struct ag_list resuming, retired;
+	int64_t return_at;	/* when to look for connections that have a shorter way now */
 	struct rl_relay *relay; /* NULL where nothing is relayed */
 	uint32_t relay_threads;
 	_Atomic bool relay_broken; /* rl_broken() has something */
@@ -278,6 +312,7 @@ struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id);
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token);
 struct ag_conn *ag_conn_by_peer(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn);
 /* It goes, or will go, by another way. */
+bool ag_conn_on_way(const struct ag_conn *conn); /* else nothing can be said to its other end */
 void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path *way);
 void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn);
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
@@ -310,8 +345,36 @@ void ag_cm_leave(struct ag_conn *conn, enum w_lost reason);
 void ag_cm_link_down(struct ag_link *l, const char *why);
 /* Sends held requests while the queue has room; returns whether it did. */
 bool ag_cm_unhold(struct ag_link *l);
+/* Connects conn's process to the slices.  Takes out_fd in any case. */
+int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *cm, int out_fd);
+/* Opens what the other end named.  -EAGAIN: the slice has not arrived, though it will. */
+int ag_cm_outbound(struct ag_link *l, const struct w_geometry *g, bool last_chance, int *fd_out);
 /* Sends a record about `conn` to the agent of its other end. */
 void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status);
+
+/* ag_resume.c: connections that outlive their way. */
+/* Is every link of its way one that others can stand in for?  Both ends find the same. */
+bool ag_resume_can(const struct ag_conn *conn);
+/* Its way is gone, or a shorter one is wanted. */
+void ag_resume_begin(struct ag_conn *conn);
+/* The link that it uses is down; false: it is not kept. */
+bool ag_resume_link_down(struct ag_conn *conn);
+void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m);
+/* The process has mapped the new way; false: it was not asked. */
+bool ag_resume_confirm(struct ag_conn *conn);
+/* Records about a connection that has lost its way; false: this one is no such. */
+bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm);
+bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm);
+void ag_resume_request(struct ag_link *l, const struct w_cm *cm);
+int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);
+int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);
+/* The other end of `conn` (0: of all) stores no more into what was left in `epoch` of it. */
+void ag_resume_left(struct ag_link *l, uint64_t conn, uint32_t epoch);
+/* It is not to be resumed any more. */
+void ag_resume_forget(struct ag_conn *conn);
+/* Ways have changed. */
+void ag_resume_retry(struct ag_agent *a);
+int64_t ag_resume_timers(struct ag_agent *a, int64_t now);
 
 /* ag_peer.c: what comes from other agents (and from this one, through self). */
 /*

@@ -45,6 +45,7 @@ struct circuit_end {
 	struct port_slice slice; /* bypass buffer that it writes */
 	struct port_map in, out;
 	uint32_t bell_bits;
+	struct w_taken taken; /* by it, of the other's, over earlier ways */
 };
 
 /* end[0] asked. */
@@ -143,6 +144,7 @@ static struct ag_circuit *circuit_new(struct ag_link *from, struct ag_link *to,
 	c->agent = a;
 	c->state = CIRCUIT_ASKED;
 	c->epoch = cm->epoch;
+	c->end[0].taken = cm->taken;
 	c->peer = cm->hdr.type == W_CM_PEER;
 	c->at = cm->way.at;
 	c->closed = NONE;
@@ -234,11 +236,14 @@ static int bypass_slice(struct ag_circuit *c, unsigned int i, struct w_geometry 
 	rc = port_map(l->port, e->slice.fd, e->slice.len, PORT_INBOUND, &e->in);
 	close(e->slice.fd);
 	e->slice.fd = -1;
+	if (rc != 0)
+		return rc;
+	atomic_store(&((struct w_control *)e->in.base)->credit, e->taken.slots);
 	g->slice_id = e->slice.id;
 	g->slice_len = e->slice.len;
 	g->bell_bit = rl_bell(c->agent->relay, c->thread);
 	g->fences = !u_membarrier_available();
-	return rc;
+	return 0;
 }
 
 /* End `from` named its slice to the other one: stands between.  0, -EAGAIN, or why it cannot. */
@@ -267,8 +272,14 @@ static int carry(struct ag_circuit *c)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++)
-		side[i] = (struct rl_side){ c->end[i].link->port, c->end[i].in, c->end[i].out,
-					    c->end[i].bell_bits };
+		side[i] = (struct rl_side){
+			.port = c->end[i].link->port,
+			.in = c->end[i].in,
+			.out = c->end[i].out,
+			.bell_bits = c->end[i].bell_bits,
+			.first = c->end[1 - i].taken.slots,
+			.cursor = c->end[1 - i].taken.cursor & (c->geometry.ring_bytes - 1),
+		};
 	return rl_add(c->agent->relay, c->thread, side, c->geometry.slots, c->geometry.ring_bytes,
 		      c, &c->rl);
 }
@@ -348,6 +359,7 @@ static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chan
 	int rc;
 
 	c->end[1].conn = cm->src_conn;
+	c->end[1].taken = cm->taken;
 	rc = stand_between(c, 1, &m.geometry, last_chance);
 	if (rc == -EAGAIN)
 		return rc;

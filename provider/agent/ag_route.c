@@ -27,6 +27,38 @@ static uint64_t calendar_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+static bool is_bridge(struct ag_agent *a, uint8_t *up, unsigned int host, unsigned int port)
+{
+	struct rt_end peer = rt_topo_peer(a->topo, host, port);
+	bool yes;
+
+	up[host] &= (uint8_t) ~(1u << port);
+	yes = rt_distance(a->topo, up, host, peer.host) > RT_PATH_MAX;
+	up[host] |= (uint8_t)(1u << port);
+	return yes;
+}
+
+static int find_bridges(struct ag_agent *a)
+{
+	uint8_t *up = malloc(a->cfg.host_count);
+	uint32_t host, port;
+
+	a->bridges = calloc(a->cfg.host_count, 1);
+	if (up == NULL || a->bridges == NULL) {
+		free(up);
+		return -ENOMEM;
+	}
+	memset(up, 0xff, a->cfg.host_count);
+	for (host = 0; host < a->cfg.host_count; host++) {
+		for (port = 1; port < rt_topo_ports(a->topo, host); port++) {
+			if (is_bridge(a, up, host, port))
+				a->bridges[host] |= (uint8_t)(1u << port);
+		}
+	}
+	free(up);
+	return 0;
+}
+
 int ag_route_init(struct ag_agent *a)
 {
 	char why[200];
@@ -42,7 +74,7 @@ int ag_route_init(struct ag_agent *a)
 		return -ENOMEM;
 	memset(a->up, 0xff, a->cfg.host_count);
 	a->up[a->cfg.host_id] = 1;
-	return 0;
+	return find_bridges(a);
 }
 
 void ag_route_free(struct ag_agent *a)
@@ -50,6 +82,7 @@ void ag_route_free(struct ag_agent *a)
 	rt_topo_free(a->topo);
 	free(a->up);
 	free(a->up_serial);
+	free(a->bridges);
 }
 
 struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *way)
@@ -170,6 +203,7 @@ void ag_route_changed(struct ag_link *l)
 	uint32_t i;
 
 	say_own(a, 0);
+	ag_resume_retry(a);
 	if (l->state != AG_LINK_UP)
 		return;
 	for (i = 0; i < a->cfg.host_count; i++) {
@@ -198,4 +232,5 @@ void ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 	a->up[m->origin] = (uint8_t)m->up;
 	a->up_serial[m->origin] = m->serial;
 	pass_on(a, m->origin, l);
+	ag_resume_retry(a);
 }

@@ -12,6 +12,7 @@
  *	nvi_engine.c	the transfer thread, and sleeping
  *	nvi_chan.c	channels: mapping, breaking, taking apart
  *	nvi_cm.c	connections, by way of the agent
+ *	nvi_resume.c	connections that go on over another way
  *	nvi_ctl.c	the control socket and its thread
  *	nvi_mem.c	window memory
  *	nvi_grant.c	direct stores into the peer's window memory
@@ -68,6 +69,19 @@ struct nvi_answer {
 	uint32_t slot; /* the request's, to name it in an error report */
 };
 
+/*
+ * A slot that was published and may have to be again: of a kept channel, until the peer has
+ * consumed it.  Payload in the ring is not kept; it is still where it came from.
+ */
+struct nvi_kept {
+	struct w_slot line;
+	bool answer;	 /* ring payload comes from the region that the peer reads: */
+	uint32_t handle; /* this one, */
+	uint64_t addr;	 /* from here; */
+	uint32_t entry;	 /* else from this entry of the send queue, */
+	uint32_t offset; /* from this byte on */
+};
+
 enum nvi_grant_state { NVI_GRANT_NONE, NVI_GRANT_ASKED, NVI_GRANT_DENIED, NVI_GRANT_HELD };
 
 /* Window memory of the peer that this VI may, or may not, store into. */
@@ -92,6 +106,9 @@ struct nvi_chan {
 	uint32_t life; /* of the link that it was made on */
 	uint32_t hops; /* more than 1: relayed, and no memory of the peer can be mapped */
 	struct u_out out;
+	bool plain;		  /* written with plain stores, and nothing is kept */
+	struct nvi_kept *kept;	  /* a place per slot; NULL: the connection ends with its way */
+	uint8_t *stand_in;	  /* what it uses for slices while it has no way; else NULL */
 	struct w_control *in_ctl; /* the peer writes */
 	struct w_slot *in_slots;
 	uint8_t *in_ring;
@@ -238,6 +255,8 @@ static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits
 
 /* ---- nvi_tx.c ------------------------------------------------------------------------------- */
 
+/* The same for kept channels. */
+bool nvi_send_kept(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm);
 bool nvi_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm);
 void nvi_post_send(struct vi_vi *vi);
 /* Answers a read of n <= W_INLINE_MAX bytes; false when it has to wait.  Caller holds both locks. */
@@ -246,10 +265,16 @@ bool nvi_answer_now(struct nvi_chan *ch, const void *src, uint32_t n);
 int nvi_tx_progress(struct nvi_chan *ch);
 /* Credit and completions only. Returns nonzero when something changed, -EPROTO for impossible credit. */
 int nvi_tx_credit(struct nvi_chan *ch);
+/* The same for a count that came otherwise. */
+int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit);
+/* Publishes what was kept, from the first slot that the peer did not consume.  0 or -EFAULT; both locks. */
+int nvi_tx_again(struct nvi_chan *ch);
 void nvi_tx_update_waiting(struct nvi_chan *ch);
 
 /* ---- nvi_rx.c ------------------------------------------------------------------------------- */
 
+/* Takes in what lies in the slots. Caller holds rx_lock. */
+void nvi_rx_drain(struct nvi_chan *ch);
 /* Takes up to `budget` slots. Caller holds rx_lock. Returns how many. */
 int nvi_rx(struct nvi_chan *ch, uint32_t budget);
 /* The same, but one slot if it is a plain message: for who waits for that. */
@@ -356,7 +381,7 @@ void nvi_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline);
 
 /* ---- nvi_chan.c ----------------------------------------------------------------------------- */
 
-extern const struct vi_fast_ops nvi_fast;
+extern const struct vi_fast_ops nvi_fast, nvi_fast_kept;
 
 /* The view of port `index` now in use, with a use taken; NULL when there is none. */
 struct nvi_port *nvi_port_get(struct nvi_nic *nic, unsigned int index);
@@ -367,6 +392,21 @@ uint32_t nvi_port_life(const struct nvi_port *p);
 /* The channel of a new VI, NULL without memory. */
 struct nvi_chan *nvi_chan_get(struct vi_vi *vi);
 
+/* What a connection is made of: mapped slices, the view of their port, and books about slots. */
+struct nvi_parts {
+	struct nvi_port *port;
+	uint32_t life; /* of the link */
+	struct port_map in, out;
+	uint64_t *ring_after;
+	struct nvi_kept *kept;
+	uint8_t *stand_in;
+};
+/* Takes the descriptors in every case.  On failure the parts there are remain to be freed. */
+int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
+		   struct nvi_parts *p);
+void nvi_parts_free(struct nvi_parts *p);
+/* From now on the channel uses these. Caller holds both locks; it is not listed. */
+void nvi_chan_place(struct nvi_chan *ch, const struct w_linked *linked, const struct nvi_parts *p);
 /* Maps the slices of `linked` and connects vi. Takes the descriptors in every case. */
 int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *linked, int fd_in,
 		  int fd_out);
@@ -405,6 +445,15 @@ static inline bool nvi_chan_breaks(const struct nvi_chan *ch)
 void nvi_chan_check_breaks(struct nvi_chan *ch);
 /* The other end of `conn` is gone; nothing happens when the channel has moved on. */
 void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason);
+
+/* ---- nvi_resume.c ---------------------------------------------------------------------------- */
+
+/* The connection loses its way: unmaps it; `taken_out`: how far it got.  0, or it cannot go on. */
+int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
+		     struct w_taken *taken_out);
+/* It goes on over another.  Takes the descriptors in every case. */
+int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_linked *linked,
+		    int fd_in, int fd_out);
 
 /* ---- nvi_mem.c, nvi_grant.c ------------------------------------------------------------------ */
 

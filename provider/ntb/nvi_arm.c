@@ -372,7 +372,9 @@ static uint32_t find_cut(struct nvi_nic *nic, struct nvi_chan **cut, uint32_t ma
 	for (uint32_t i = 0; i < nic->chan_count && count < max; i++) {
 		struct nvi_chan *ch = nic->chans[i];
 
-		if (ch->life != ch->port_use->life && vi_state(ch->vi) == VIP_STATE_CONNECTED)
+		/* What is kept outlives its link: the agents see to it. */
+		if (ch->kept == NULL && ch->life != ch->port_use->life &&
+		    vi_state(ch->vi) == VIP_STATE_CONNECTED)
 			cut[count++] = ch;
 	}
 	return count;

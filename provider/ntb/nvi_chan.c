@@ -17,6 +17,22 @@ const struct vi_fast_ops nvi_fast = {
 	.unpolled = nvi_unpolled,
 };
 
+/* A store that may be lost with the way is queued: nvi_write_queued() sees whether it arrived. */
+static bool write_kept(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
+		       uint32_t handle)
+{
+	return false;
+}
+
+const struct vi_fast_ops nvi_fast_kept = {
+	.send_now = nvi_send_kept,
+	.write_now = write_kept,
+	.post_send = nvi_post_send,
+	.poll_recv = nvi_poll_recv,
+	.poke = nvi_poke,
+	.unpolled = nvi_unpolled,
+};
+
 /* A VI keeps its channel for ever: somebody may still look at one that has closed. */
 struct nvi_chan *nvi_chan_get(struct vi_vi *vi)
 {
@@ -110,6 +126,7 @@ static void place_outbound(struct nvi_chan *ch, const struct w_geometry *g)
 	ch->out_ring = base + w_slice_ring(g->slots);
 	ch->out_mask = g->slots - 1;
 	ch->out_ring_bytes = g->ring_bytes;
+	ch->plain = ch->out.ops == NULL && ch->kept == NULL;
 	ch->out_frag_max = w_frag_max(g->ring_bytes);
 	ch->bell_bits = UINT32_C(1) << g->bell_bit;
 	ch->peer_fences = g->fences != 0 || !u_membarrier_available();
@@ -147,15 +164,7 @@ static void reset_state(struct nvi_chan *ch)
 	ch->level = ch->vi->level;
 }
 
-/* What a connection is made of, before it is one. */
-struct parts {
-	struct nvi_port *port;
-	uint32_t life; /* of the link */
-	struct port_map in, out;
-	uint64_t *ring_after;
-};
-
-static void free_parts(struct parts *p)
+void nvi_parts_free(struct nvi_parts *p)
 {
 	if (p->port != NULL) {
 		port_unmap(p->port->port, &p->in);
@@ -163,17 +172,28 @@ static void free_parts(struct parts *p)
 	}
 	nvi_port_put(p->port);
 	free(p->ring_after);
+	free(p->kept);
+	free(p->stand_in);
 }
 
-static int make_parts(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
-		      struct parts *p)
+static int make_books(const struct w_linked *linked, struct nvi_parts *p)
+{
+	uint32_t slots = linked->outbound.slots;
+
+	p->ring_after = calloc(slots, sizeof(*p->ring_after));
+	if (linked->kept)
+		p->kept = calloc(slots, sizeof(*p->kept));
+	return p->ring_after == NULL || (linked->kept && p->kept == NULL) ? -ENOMEM : 0;
+}
+
+int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
+		   struct nvi_parts *p)
 {
 	int err = -EMFILE; /* descriptors are missing when this process has no numbers for them */
 
 	p->port = nvi_port_get(nic, linked->port);
 	p->life = p->port != NULL ? nvi_port_life(p->port) : 0;
-	p->ring_after = calloc(linked->outbound.slots, sizeof(*p->ring_after));
-	if (p->ring_after == NULL)
+	if (make_books(linked, p) != 0)
 		err = -ENOMEM;
 	else if (p->life == 0)
 		err = -EHOSTUNREACH;
@@ -186,15 +206,8 @@ static int make_parts(struct nvi_nic *nic, const struct w_linked *linked, int fd
 	return err;
 }
 
-/* Caller holds both locks. */
-static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct parts *p)
+void nvi_chan_place(struct nvi_chan *ch, const struct w_linked *linked, const struct nvi_parts *p)
 {
-	struct vi_vi *vi = ch->vi;
-	int err;
-
-	/* VipDisconnect() may have come between: then nobody wants this connection. */
-	if (vi_state(vi) != VIP_STATE_CONNECT_PENDING || ch->attempt != linked->token)
-		return -ETIMEDOUT;
 	ch->port = p->port->port;
 	ch->port_use = p->port;
 	ch->life = p->life;
@@ -202,8 +215,21 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct pa
 	ch->in_map = p->in;
 	ch->out_map = p->out;
 	ch->ring_after = p->ring_after;
+	ch->kept = p->kept;
 	place_inbound(ch, &linked->inbound);
 	place_outbound(ch, &linked->outbound);
+}
+
+/* Caller holds both locks. */
+static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
+{
+	struct vi_vi *vi = ch->vi;
+	int err;
+
+	/* VipDisconnect() may have come between: then nobody wants this connection. */
+	if (vi_state(vi) != VIP_STATE_CONNECT_PENDING || ch->attempt != linked->token)
+		return -ETIMEDOUT;
+	nvi_chan_place(ch, linked, p);
 	reset_state(ch);
 	err = nvi_chan_list(ch);
 	if (err != 0)
@@ -214,7 +240,7 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct pa
 		return -EHOSTUNREACH;
 	}
 	vi->chan = ch;
-	vi->fast = &nvi_fast;
+	vi->fast = ch->kept != NULL ? &nvi_fast_kept : &nvi_fast;
 	vi->counters.ConnectionsOpened++;
 	vi_set_state(vi, VIP_STATE_CONNECTED);
 	if (vi->sq.cq != NULL)
@@ -227,8 +253,8 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct pa
 int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *linked, int fd_in,
 		  int fd_out)
 {
-	struct parts parts = { 0 };
-	int err = make_parts(nic, linked, fd_in, fd_out, &parts);
+	struct nvi_parts parts = { 0 };
+	int err = nvi_parts_make(nic, linked, fd_in, fd_out, &parts);
 
 	if (err == 0) {
 		vi_lock_both(vi);
@@ -236,7 +262,7 @@ int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *
 		vi_unlock_both(vi);
 	}
 	if (err != 0)
-		free_parts(&parts);
+		nvi_parts_free(&parts);
 	return err;
 }
 
@@ -374,14 +400,6 @@ static void apply_report(struct nvi_chan *ch, uint64_t word)
 	nvi_chan_break(ch, NVI_BREAK_PEER_CLOSED, W_ERR_NONE, 0, VIP_ERROR_CONN_LOST);
 }
 
-/* Takes in what the peer sent before it broke off. Caller holds rx_lock. */
-static void drain(struct nvi_chan *ch)
-{
-	for (uint32_t n = 0; n <= ch->in_mask; n += NVI_RX_BATCH)
-		if (nvi_rx(ch, NVI_RX_BATCH) == 0)
-			break;
-}
-
 void nvi_chan_check_breaks(struct nvi_chan *ch)
 {
 	struct vi_vi *vi = ch->vi;
@@ -393,7 +411,7 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 		/* R: the report first, then the slots: what was sent before it is seen. */
 		word = atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire);
 		if (word != 0)
-			drain(ch);
+			nvi_rx_drain(ch);
 		u_biased_take(&vi->tx_lock);
 		why = atomic_load_explicit(&ch->break_pending, memory_order_relaxed);
 		if (word != 0) {
@@ -433,7 +451,7 @@ void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum
 
 	u_biased_take(&vi->rx_lock);
 	if (vi->chan == ch && nvi_chan_is_conn(ch, nic, conn)) {
-		drain(ch);
+		nvi_rx_drain(ch);
 		u_biased_take(&vi->tx_lock);
 		nvi_tx_credit(ch);
 		nvi_chan_break(ch, reason == W_LOST_CLOSED ? NVI_BREAK_PEER_CLOSED : NVI_BREAK_LOST,
@@ -469,16 +487,20 @@ bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn)
 /* Caller holds both locks. */
 static void disconnect(struct nvi_chan *ch)
 {
-	struct parts parts = { .port = ch->port_use,
-			       .in = ch->in_map,
-			       .out = ch->out_map,
-			       .ring_after = ch->ring_after };
+	struct nvi_parts parts = { .port = ch->port_use,
+				   .in = ch->in_map,
+				   .out = ch->out_map,
+				   .ring_after = ch->ring_after,
+				   .kept = ch->kept,
+				   .stand_in = ch->stand_in };
 
 	nvi_chan_unlist(ch);
 	nvi_grants_drop(ch);
-	free_parts(&parts);
+	nvi_parts_free(&parts);
 	ch->port_use = NULL;
 	ch->ring_after = NULL;
+	ch->kept = NULL;
+	ch->stand_in = NULL;
 }
 
 uint64_t nvi_chan_close(struct vi_vi *vi)

@@ -143,6 +143,7 @@ struct incoming {
 		struct w_linked linked;
 		struct w_refused refused;
 		struct w_lost_msg lost;
+		struct w_conn conn;
 		struct w_alloc alloc;
 		struct w_count count;
 		struct w_tell tell;
@@ -161,6 +162,14 @@ static int take_fd(struct incoming *in, unsigned int i)
 		in->fds[i] = -1;
 	}
 	return fd;
+}
+
+static void close_fds(int a, int b)
+{
+	if (a >= 0)
+		close(a);
+	if (b >= 0)
+		close(b);
 }
 
 static struct nvi_req *find_req(struct nvi_nic *nic, uint64_t token)
@@ -274,6 +283,39 @@ static struct nvi_chan *find_conn(struct nvi_nic *nic, uint64_t conn)
 	return ch;
 }
 
+/* The way is gone, or there is a better one.  Whoever cannot wait for that ends the connection. */
+static void on_suspend(struct nvi_nic *nic, uint64_t conn)
+{
+	struct w_suspended msg = { .conn = conn };
+	struct nvi_chan *ch = find_conn(nic, conn);
+
+	if (ch == NULL)
+		return;
+	if (nvi_chan_suspend(ch, nic, conn, &msg.taken) == 0)
+		nvi_ctl_send(nic, &msg, W_SUSPENDED, sizeof(msg));
+	else
+		nvi_cm_cut(nic, ch, conn);
+}
+
+static void on_resumed(struct nvi_nic *nic, struct incoming *in)
+{
+	const struct w_linked *linked = &in->m.linked;
+	struct nvi_chan *ch = find_conn(nic, linked->conn);
+	int fd_in = take_fd(in, 0), fd_out = take_fd(in, 1);
+
+	if (ch == NULL) {
+		close_fds(fd_in, fd_out);
+		return;
+	}
+	if (nvi_chan_resume(ch, nic, linked, fd_in, fd_out) != 0) {
+		nvi_cm_cut(nic, ch, linked->conn);
+		return;
+	}
+	/* Its peer unmapped our memory before it agreed to go on. */
+	nvi_given_forget(nic, linked->conn);
+	send_conn(nic, W_CONFIRM, linked->conn);
+}
+
 static void on_lost(struct nvi_nic *nic, const struct w_lost_msg *lost)
 {
 	struct nvi_chan *ch = find_conn(nic, lost->conn);
@@ -349,6 +391,12 @@ static void dispatch(struct nvi_nic *nic, struct incoming *in)
 		break;
 	case W_LOST:
 		on_lost(nic, &in->m.lost);
+		break;
+	case W_SUSPEND:
+		on_suspend(nic, in->m.conn.conn);
+		break;
+	case W_RESUMED:
+		on_resumed(nic, in);
 		break;
 	case W_TOLD:
 		on_told(nic, in);

@@ -241,16 +241,22 @@ static bool arrived(struct nvi_chan *ch)
 	return nvi_port_life(ch->port_use) == ch->life;
 }
 
-static inline void finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
+static inline enum nvi_way finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 
+	/* What may have been lost with the way is sent again, by slots. */
+	if (ch->kept != NULL && u_unlikely(!arrived(ch))) {
+		nvi_grants_drop(ch);
+		return NVI_WAY_SLOTS;
+	}
 	wqe->mark = wqe->first = ch->tx_seq;
 	sq->next++;
 	ch->vi->counters.RdmaWrites++;
-	if (ch->level == VIP_SERVICE_RELIABLE_RECEPTION && u_unlikely(!arrived(ch))) {
+	if (ch->kept == NULL && ch->level == VIP_SERVICE_RELIABLE_RECEPTION &&
+	    u_unlikely(!arrived(ch))) {
 		nvi_chan_break_tx(ch, NVI_BREAK_LOST);
-		return;
+		return NVI_WAY_DONE;
 	}
 	ch->vi->counters.MessagesSent++;
 	ch->vi->counters.BytesSent += wqe->length;
@@ -258,6 +264,7 @@ static inline void finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
 		vi_wq_complete_next(sq, wqe, VIP_STATUS_OP_RDMA_WRITE, wqe->length);
 	else
 		nvi_complete_send(sq, sq->next - 1, 0);
+	return NVI_WAY_DONE;
 }
 
 static inline bool covers(const struct nvi_grant *g, uint64_t addr, uint32_t n)
@@ -336,8 +343,7 @@ enum nvi_way nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 		return NVI_WAY_SLOTS;
 	g->uses++;
 	ch->tx_direct += wqe->length;
-	finish_write(ch, wqe);
-	return NVI_WAY_DONE;
+	return finish_write(ch, wqe);
 }
 
 /* ---- who writes: what the owner says --------------------------------------------------------- */

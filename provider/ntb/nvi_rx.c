@@ -609,6 +609,13 @@ int nvi_rx_next(struct nvi_chan *ch)
 	return 1;
 }
 
+void nvi_rx_drain(struct nvi_chan *ch)
+{
+	for (uint32_t n = 0; n <= ch->in_mask; n += NVI_RX_BATCH)
+		if (nvi_rx(ch, NVI_RX_BATCH) == 0)
+			break;
+}
+
 int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 {
 	struct rx_slot s;

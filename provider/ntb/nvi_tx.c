@@ -61,7 +61,12 @@ static void complete_acked(struct nvi_chan *ch, uint32_t credit)
 int nvi_tx_credit(struct nvi_chan *ch)
 {
 	/* R: pairs with the release in nvi_rx_return_credit() at the peer. */
-	uint32_t credit = atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire);
+	return nvi_tx_take_credit(ch,
+				  atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire));
+}
+
+int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
+{
 	uint32_t before = atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
 	uint32_t fresh = credit - before;
 
@@ -305,18 +310,44 @@ static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in
 	return flags;
 }
 
-/* Writes the slot and, last, the sequence that publishes it. */
-static void publish(struct nvi_chan *ch, struct w_slot *line, const uint8_t *more,
-		    uint32_t more_len, uint64_t cursor)
+static void store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line,
+		       const uint8_t *more, uint32_t more_len)
 {
-	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	struct w_slot *slot = &ch->out_slots[n & ch->out_mask];
 
 	if (more_len > 0)
 		u_out_copy(&ch->out, slot->more, more, more_len);
 	u_out_copy(&ch->out, slot, line, offsetof(struct w_slot, head.seq));
-	U_TRACE(payload_written, ch, ch->tx_seq);
+	U_TRACE(payload_written, ch, n);
 	u_out_fence(&ch->out);
-	u_out_store32(&ch->out, &slot->head.seq, w_seq(ch->tx_seq));
+	u_out_store32(&ch->out, &slot->head.seq, w_seq(n));
+}
+
+/* As much of the slot as was published, and where its payload came from. */
+static void keep(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
+		 uint32_t more_len)
+{
+	struct nvi_kept *k = &ch->kept[ch->tx_seq & ch->out_mask];
+	const struct nvi_tx_message *m = &ch->tx;
+
+	memcpy(&k->line, line, offsetof(struct w_slot, head.seq));
+	memcpy(k->line.more, more, more_len);
+	if ((line->head.flags & W_F_RING) == 0)
+		return;
+	k->answer = m->op == W_OP_READ_RESP;
+	k->handle = m->rdma.handle;
+	k->addr = m->rdma.addr + m->done;
+	k->entry = m->entry;
+	k->offset = m->done;
+}
+
+/* Writes the slot and, last, the sequence that publishes it. */
+static void publish(struct nvi_chan *ch, struct w_slot *line, const uint8_t *more,
+		    uint32_t more_len, uint64_t cursor)
+{
+	if (ch->kept != NULL)
+		keep(ch, line, more, more_len);
+	store_slot(ch, ch->tx_seq, line, more, more_len);
 	U_TRACE(slot_published, ch, ch->tx_seq);
 	ch->ring_after[ch->tx_seq & ch->out_mask] = cursor;
 	ch->ring_cursor = cursor;
@@ -415,6 +446,75 @@ static bool tx_fragment(struct nvi_chan *ch)
 	return true;
 }
 
+/* ---- once more ------------------------------------------------------------------------------ */
+
+/* Copies a fragment from where it came from to its place in the ring.  0 or -EFAULT. */
+static int ring_again(struct nvi_chan *ch, const struct nvi_kept *k, uint32_t offset)
+{
+	uint32_t skip = k->offset, left = k->line.head.frag, len;
+	uint8_t *dst = ch->out_ring + offset, *src;
+	struct vi_vi *vi = ch->vi;
+	struct vi_sg sg;
+
+	if (k->answer) {
+		const void *at =
+			vi_tpt_check(vi->nic, vi->ptag, k->addr, left, k->handle, VI_REMOTE_READ);
+
+		if (at == NULL)
+			return -EFAULT;
+		u_out_copy(&ch->out, dst, at, left);
+		return 0;
+	}
+	if (vi_sg_init(&sg, vi, vi_wqe(&vi->sq, k->entry), VI_READ) != 0)
+		return -EFAULT;
+	while (left > 0) {
+		if (vi_sg_next(&sg, skip > 0 ? skip : left, &src, &len) != 0)
+			return -EFAULT;
+		if (skip > 0) {
+			skip -= len;
+			continue;
+		}
+		u_out_copy(&ch->out, dst, src, len);
+		dst += len;
+		left -= len;
+	}
+	return 0;
+}
+
+/* The source went away, which the consumer may not do with a descriptor that is not complete. */
+static void lost_source(struct nvi_chan *ch, const struct nvi_kept *k)
+{
+	if (k->answer) {
+		ch->vi->counters.ProtectionErrors++;
+		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
+		nvi_chan_break_tx(ch, NVI_BREAK_LOCAL);
+		return;
+	}
+	if (ch->tx.op != 0 && ch->tx.entry == k->entry)
+		ch->tx.op = 0;
+	refuse_descriptor(ch, k->entry, VIP_STATUS_PROTECTION_ERROR);
+}
+
+int nvi_tx_again(struct nvi_chan *ch)
+{
+	uint32_t n = atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+	uint64_t cursor = ch->ring_freed;
+
+	for (; n != ch->tx_seq; n++) {
+		struct nvi_kept *k = &ch->kept[n & ch->out_mask];
+		uint32_t frag = k->line.head.frag;
+
+		if ((k->line.head.flags & W_F_RING) &&
+		    ring_again(ch, k, w_ring_place(&cursor, ch->out_ring_bytes, frag)) != 0) {
+			lost_source(ch, k);
+			return -EFAULT;
+		}
+		store_slot(ch, n, &k->line, k->line.more, W_TAIL_INLINE);
+	}
+	u_out_fence(&ch->out);
+	return 0;
+}
+
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 static bool work_left(const struct nvi_chan *ch)
@@ -471,13 +571,19 @@ int nvi_tx_progress(struct nvi_chan *ch)
 
 /* ---- the short way -------------------------------------------------------------------------- */
 
-/* Nothing stands in the way of a message, and the peer's memory is written with plain stores. */
-static inline bool may_send_now(const struct nvi_chan *ch)
+/* Nothing stands in the way of a message. */
+static inline bool nothing_before(const struct nvi_chan *ch)
 {
-	return ch->tx.op == 0 && ch->out.ops == NULL && slots_used(ch) <= ch->out_mask &&
+	return ch->tx.op == 0 && slots_used(ch) <= ch->out_mask &&
 	       atomic_load_explicit(&ch->break_pending, memory_order_relaxed) == 0 &&
 	       atomic_load_explicit(&ch->answer_head, memory_order_relaxed) ==
 		       atomic_load_explicit(&ch->answer_tail, memory_order_relaxed);
+}
+
+/* And the peer's memory is written with plain stores. */
+static inline bool may_send_now(const struct nvi_chan *ch)
+{
+	return ch->plain && nothing_before(ch);
 }
 
 /* Header and, last, the sequence that publishes the slot. */
@@ -528,6 +634,30 @@ bool nvi_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t cont
 	publish_short(ch, slot, W_OP_SEND, n, with_imm ? imm : 0,
 		      (uint8_t)((with_imm ? W_F_IMM : 0) | (ch->grants_held != 0 ? W_F_ACK : 0)));
 	count_sent(ch, n);
+	return true;
+}
+
+bool nvi_send_kept(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm)
+{
+	struct nvi_chan *ch = vi->chan;
+	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
+	uint32_t head = n < W_HEAD_INLINE ? n : W_HEAD_INLINE;
+	struct w_slot line = {
+		.head = { .op = W_OP_SEND,
+			  .flags = (uint8_t)(W_F_FIRST | W_F_LAST | (with_imm ? W_F_IMM : 0) |
+					     (ch->grants_held != 0 ? W_F_ACK : 0)),
+			  .arg = with_imm ? imm : 0,
+			  .frag = n },
+	};
+
+	if (n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION || !nothing_before(ch))
+		return false;
+	u_copy_small(line.data, at, head);
+	publish(ch, &line, at + head, n - head, ch->ring_cursor);
+	u_out_fence(&ch->out);
+	nvi_ring_slots(ch);
+	vi->counters.MessagesSent++;
+	vi->counters.BytesSent += n;
 	return true;
 }
 

@@ -22,8 +22,8 @@ void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side 
 	e->out_ctl = (struct w_control *)out;
 	e->out_slots = (struct w_slot *)(out + W_SLICE_FIFO);
 	e->out_ring = out + w_slice_ring(slots);
-	/* What a VI accepts is its own affair. */
-	e->stream = (struct w_stream){ .max_length = UINT32_MAX, .ring_bytes = c->ring_bytes };
+	e->next = e->credit = from->first;
+	e->cursor = from->cursor;
 }
 
 /* ---- bells ------------------------------------------------------------------------------------ */
@@ -88,25 +88,15 @@ static bool slot_ready(const struct rl_circuit *c, const struct rl_end *e)
 						    memory_order_acquire) == w_seq(e->next);
 }
 
-/* Payload bytes in the slot itself. */
-static uint32_t inline_bytes(const struct w_slot *line, uint32_t rdma_bytes)
+/* May it be forwarded?  `line` is a private copy. */
+static int check(const struct rl_circuit *c, const struct rl_end *e, const struct w_slot *line,
+		 uint32_t *inline_out)
 {
-	return line->head.flags & W_F_RING ? rdma_bytes : line->head.frag + rdma_bytes;
-}
-
-/* Is it a slot that could come now?  `line` is a private copy. */
-static int check(struct rl_circuit *c, struct rl_end *e, const struct w_slot *line,
-		 uint32_t *inline_off)
-{
-	struct w_rdma rdma = { 0 };
-
 	/* One more than the credit that the node was given. */
 	if (e->next - e->credit > c->mask)
 		return -EPROTO;
-	if (line->head.op == W_OP_WRITE || line->head.op == W_OP_READ_REQ)
-		memcpy(&rdma, line->data, sizeof(rdma));
-	return w_slot_check(&e->stream, line->head.op, line->head.flags, line->head.reserved,
-			    line->head.arg, line->head.frag, &rdma, inline_off);
+	return w_slot_bounds(line->head.op, line->head.flags, line->head.reserved, line->head.frag,
+			     c->ring_bytes, inline_out);
 }
 
 /* Forwards the next slot of `from`.  0 or -EPROTO. */
@@ -115,19 +105,18 @@ static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 	const struct w_slot *in = &from->in_slots[from->next & c->mask];
 	struct w_slot *out = &to->out_slots[from->next & c->mask];
 	struct w_slot line;
-	uint32_t offset, bytes, rdma_bytes = 0;
+	uint32_t offset, bytes;
 
 	memcpy(&line, in, offsetof(struct w_slot, head.seq));
 	/* The copy must not be made again from the slot, which the node may change. */
 	__asm__ volatile("" : "+m"(line));
-	if (check(c, from, &line, &rdma_bytes) != 0)
+	if (check(c, from, &line, &bytes) != 0)
 		return -EPROTO;
 	if (line.head.flags & W_F_RING) {
 		offset = w_ring_place(&from->cursor, c->ring_bytes, line.head.frag);
 		u_out_copy(&to->out, to->out_ring + offset, from->in_ring + offset, line.head.frag);
 		c->thread->counters.bytes += line.head.frag;
 	}
-	bytes = inline_bytes(&line, rdma_bytes);
 	if (bytes > W_HEAD_INLINE) {
 		memcpy(line.more, in->more, bytes - W_HEAD_INLINE);
 		u_out_copy(&to->out, out->more, line.more, bytes - W_HEAD_INLINE);

@@ -24,9 +24,8 @@ struct rl_end {
 	uint32_t next;	 /* slots of this node that were forwarded */
 	uint32_t credit; /* of them, consumed by the other end: told to the node */
 	uint64_t cursor; /* of its ring */
-	struct w_stream stream;
-	uint32_t rung; /* its bell word that was rung for last */
-	bool reported; /* its error word was forwarded: nothing of it is, from then on */
+	uint32_t rung;	 /* its bell word that was rung for last */
+	bool reported;	 /* its error word was forwarded: nothing of it is, from then on */
 };
 
 struct rl_circuit {

@@ -61,6 +61,8 @@ struct rl_side {
 	struct port *port;
 	struct port_map in, out;
 	uint32_t bell_bits; /* what to ring at the node */
+	uint32_t first;	    /* number of the first slot of this node; all before it were consumed */
+	uint32_t cursor;    /* and where its ring begins */
 };
 
 struct rl_relay;
@@ -76,8 +78,9 @@ unsigned int rl_thread_of(const struct rl_relay *relay, uint64_t flow);
 uint32_t rl_bell(const struct rl_relay *relay, unsigned int thread); /* its bit, as a number */
 
 /*
- * Starts forwarding.  All four slices have the geometry `slots` and `ring_bytes`.  Takes the maps,
- * and unmaps them when the circuit is removed; on failure they stay the caller's.  0, -ENOMEM or what starting a thread said.
+ * Starts forwarding.  All four slices have the geometry `slots` and `ring_bytes`, and the `in` of
+ * either end has begun with the `first` of the other for credit.  Takes the maps, and unmaps them
+ * when the circuit is removed; on failure they stay the caller's.  0 or -ENOMEM.
  */
 int rl_add(struct rl_relay *relay, unsigned int thread, const struct rl_side side[2],
 	   uint32_t slots, uint32_t ring_bytes, void *user, struct rl_circuit **out);

@@ -144,7 +144,7 @@ static int linked_ok(const union message *m)
 {
 	const struct w_linked *l = &m->linked;
 
-	return l->conn != 0 && attrs_ok(&l->attrs) && geometry_ok(&l->inbound) &&
+	return l->conn != 0 && l->kept <= 1 && attrs_ok(&l->attrs) && geometry_ok(&l->inbound) &&
 	       geometry_ok(&l->outbound) && l->port < W_PORTS_MAX;
 }
 
@@ -242,6 +242,9 @@ static const struct rule rules[] = {
 	[W_ADMIN] = { sizeof(struct w_admin), admin_ok },
 	[W_COUNT] = { sizeof(struct w_count), any_ok },
 	[W_COUNTED] = { sizeof(struct w_counted), counted_ok },
+	[W_SUSPENDED] = { sizeof(struct w_suspended), any_ok },
+	[W_SUSPEND] = { sizeof(struct w_conn), any_ok },
+	[W_RESUMED] = { sizeof(struct w_linked), linked_ok },
 	[W_WELCOME] = { sizeof(struct w_welcome), welcome_ok },
 	[W_PORT] = { sizeof(struct w_port), port_ok },
 	[W_UNLISTENED] = { sizeof(struct w_token), any_ok },

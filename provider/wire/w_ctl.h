@@ -43,6 +43,20 @@
  * leaves the other waiting.  A peer that was LINKED, did not CANCEL, and sends CLOSE instead of
  * CONFIRM could not map the connection: the other is refused with NO_RESOURCE.
  *
+ * A connection that is kept outlives its way.  When a link or a relay on it is gone, or there is a
+ * shorter one, each agent has its process unmap the connection and say what it consumed:
+ *
+ *	a->C  SUSPEND{conn}	  C->a  SUSPENDED{conn, taken}	   b and S likewise
+ *	      a->b  CM_RESUME{epoch, taken}	by another way; epoch is one more than before
+ *	      b->a  CM_ACCEPT{epoch, taken, slice id, geometry, bell}
+ *	a->C  RESUMED{conn, taken} + fds	C sends again what S did not consume
+ *	C->a  CONFIRM{conn}
+ *	      a->b  CM_CONFIRM{epoch, slice id, geometry, bell}
+ *	b->S  RESUMED{conn, taken} + fds	S sends again what C did not consume
+ *
+ * Only the agent of the end that asked for the connection resumes it.  What is about an earlier
+ * epoch is ignored.  What was not resumed in time is lost, with W_LOST_LINK, at both ends.
+ *
  * After that, CLOSE{conn} by either process -> CM_CLOSE -> LOST{conn, reason} at
  * the other, which answers with its own CLOSE{conn} when it has unmapped.  An end whose
  * process died is closed by its agent with reason W_LOST_PROCESS; a link or an
@@ -93,6 +107,7 @@ struct w_vi_attrs {
 	uint64_t ptag; /* opaque to the peer; 0 for none */
 };
 static_assert(sizeof(struct w_vi_attrs) == 32, "w_vi_attrs");
+#define W_LEVEL_UNRELIABLE 1u /* VIP_SERVICE_UNRELIABLE */
 #define W_VI_RDMA_WRITE 1u
 #define W_VI_RDMA_READ 2u
 
@@ -107,6 +122,13 @@ struct w_geometry {
 	uint64_t slice_len;
 };
 static_assert(sizeof(struct w_geometry) == 32, "w_geometry");
+
+/* How far the receiver of a connection got, when its way was lost. */
+struct w_taken {
+	uint32_t slots;	 /* consumed; the next one is this */
+	uint32_t cursor; /* of the ring, within it */
+};
+static_assert(sizeof(struct w_taken) == 8, "w_taken");
 
 enum w_status {		       /* outcome of a request */
 		W_SUCCESS = 0, /* W_OK is a name of <unistd.h> */
@@ -149,7 +171,8 @@ enum w_ctl_type {
 	W_LIST,	     /* struct w_list: item `index` of `what`; answered by W_LISTED */
 	W_ADMIN,     /* struct w_admin: vi_fabric's; answered by W_DONE */
 	W_COUNT, /* struct w_count: counters of NIC `index`; the agent passes it to that process */
-	W_COUNTED, /* struct w_counted: the process's answer, passed to whoever asked */
+	W_COUNTED,   /* struct w_counted: the process's answer, passed to whoever asked */
+	W_SUSPENDED, /* struct w_suspended: W_SUSPEND was done */
 
 	/* agent -> process */
 	W_WELCOME = 64, /* struct w_welcome */
@@ -169,6 +192,8 @@ enum w_ctl_type {
 	W_ROUTED,     /* struct w_route */
 	W_LISTED,     /* struct w_listed */
 	W_DONE,	      /* struct w_refused: status of W_ADMIN, or of a HELLO refused */
+	W_SUSPEND,    /* struct w_conn: unmap the connection, and say how far it got */
+	W_RESUMED,    /* struct w_linked + fds: it goes on; the client's end answers CONFIRM */
 
 	/* agent -> agent, through the control slice */
 	W_CM_REQ = 128, /* struct w_cm */
@@ -271,8 +296,9 @@ struct w_linked {
 	struct w_geometry outbound; /* of the peer's, which I write; bell_bit: rings the peer */
 	uint32_t port;		    /* index of the port that carries it */
 	uint32_t hops;		    /* 0 same host, 1 neighbour, more: relayed */
-	uint32_t epoch;		    /* ways that the connection had before this one */
-	uint32_t taken;		    /* slots of mine that the peer consumed over those */
+	uint32_t kept;		    /* 1: the connection outlives its way; keep what may be lost */
+	uint32_t reserved;
+	struct w_taken taken; /* RESUMED: of mine, by the peer */
 };
 
 struct w_refused {
@@ -288,6 +314,12 @@ struct w_lost_msg {
 	uint64_t conn;
 	uint32_t reason; /* enum w_lost */
 	uint32_t reserved;
+};
+
+struct w_suspended {
+	struct w_ctl_hdr hdr;
+	uint64_t conn;
+	struct w_taken taken; /* of the peer's */
 };
 
 struct w_alloc {
@@ -432,7 +464,8 @@ struct w_cm {
 	struct w_addr local;  /* of the sending end */
 	struct w_addr remote; /* of the receiving end */
 	uint32_t epoch;	      /* ways that the connection had before this one */
-	uint32_t taken;	      /* RESUME, and ACCEPT after it: slots that the sending end consumed */
+	struct w_taken taken; /* RESUME, and ACCEPT after it: by the sending end */
+	uint32_t reserved;
 	struct w_way way;
 };
 static_assert(sizeof(struct w_cm) <= W_CTL_MAX, "w_cm");

@@ -80,3 +80,17 @@ int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserve
 	}
 	return err;
 }
+
+int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag, uint32_t ring_bytes,
+		  uint32_t *inline_out)
+{
+	uint32_t rdma_bytes = op == W_OP_WRITE && (flags & W_F_FIRST) ? sizeof(struct w_rdma) : 0;
+
+	if (reserved != 0 || (flags & ~W_F_KNOWN) != 0 || op < W_OP_SEND || op > W_OP_ABORT)
+		return -EPROTO;
+	*inline_out = rdma_bytes;
+	if (flags & W_F_RING)
+		return frag >= 1 && frag <= w_frag_max(ring_bytes) ? 0 : -EPROTO;
+	*inline_out += frag;
+	return frag <= W_INLINE_MAX - rdma_bytes ? 0 : -EPROTO;
+}

@@ -212,4 +212,12 @@ struct w_stream {
 int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg,
 		 uint32_t frag, const struct w_rdma *rdma, uint32_t *inline_off);
 
+/*
+ * What a relay has to know of a slot: given a private copy of its header, may it be forwarded?  On
+ * success *inline_out is how many of its bytes lie in the slot itself.  Whether it could come now is
+ * for the receiver to say.  Returns 0 or -EPROTO.
+ */
+int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag, uint32_t ring_bytes,
+		  uint32_t *inline_out);
+
 #endif

@@ -117,9 +117,31 @@ void expect_refused(Link &l, const Level &level, Writer &w, void *to, VIP_MEM_HA
 		EXPECT_TRUE(l.unbroken());
 }
 
+class GrantedWindow : public ::testing::Test {
+protected:
+	void SetUp() override
+	{
+		if (hops() > 1)
+			GTEST_SKIP() << "memory is given to neighbours only";
+	}
+};
+
 } // namespace
 
-TEST(GrantedWindow, WritesLandInOrder)
+/* Over relays writes land all the same, through slots for ever. */
+TEST(RelayedWindow, WritesGoThroughSlots)
+{
+	if (hops() < 2)
+		GTEST_SKIP() << "this is about hosts that are no neighbours";
+	RULE("VIPL 8: window memory of a host that is no neighbour is written through slots");
+	Link l(VIP_SERVICE_RELIABLE_DELIVERY);
+	Window window(l);
+	Writer w(l, 64);
+	for (int i = 0; i < 100; i++)
+		EXPECT_FALSE(w.direct(window.p, window.h));
+}
+
+TEST_F(GrantedWindow, WritesLandInOrder)
 {
 	for (auto &level : levels())
 		for (size_t length : { 1, 8, 63, 64, 65, 4096, 50000 }) {
@@ -145,7 +167,7 @@ TEST(GrantedWindow, WritesLandInOrder)
 		}
 }
 
-TEST(GrantedWindow, CountsAsWritesThroughSlotsDo)
+TEST_F(GrantedWindow, CountsAsWritesThroughSlotsDo)
 {
 	RULE("vipl_ext VipxQueryCounters: a write counts the same whichever way it goes");
 	Link l(VIP_SERVICE_RELIABLE_DELIVERY);
@@ -164,7 +186,7 @@ TEST(GrantedWindow, CountsAsWritesThroughSlotsDo)
 	EXPECT_EQ(before.RdmaWrites, before.SlotsSent + 1) << "all but the last were not direct";
 }
 
-TEST(GrantedWindow, BoundsHoldAfterTheGrant)
+TEST_F(GrantedWindow, BoundsHoldAfterTheGrant)
 {
 	for (auto &level : levels())
 		for (ptrdiff_t off : { -1, -100, static_cast<int>(kWindow) - 99,
@@ -181,7 +203,7 @@ TEST(GrantedWindow, BoundsHoldAfterTheGrant)
 		}
 }
 
-TEST(GrantedWindow, RightsEndWithTheCall)
+TEST_F(GrantedWindow, RightsEndWithTheCall)
 {
 	enum Way { ATTRIBUTES, TAG, FREED, WAYS };
 	for (auto &level : levels())
@@ -215,7 +237,7 @@ TEST(GrantedWindow, RightsEndWithTheCall)
 		}
 }
 
-TEST(GrantedWindow, GrantedAgainAfterAChange)
+TEST_F(GrantedWindow, GrantedAgainAfterAChange)
 {
 	RULE("vipl_ext VipxAllocMem: attributes that still allow a write are granted anew");
 	Link l(VIP_SERVICE_RELIABLE_RECEPTION);
@@ -228,7 +250,7 @@ TEST(GrantedWindow, GrantedAgainAfterAChange)
 	}
 }
 
-TEST(GrantedWindow, ClosedWhileThePeerWrites)
+TEST_F(GrantedWindow, ClosedWhileThePeerWrites)
 {
 	RULE("VIPL 8: no byte changes after VipSetMemAttributes has returned");
 	Link l(VIP_SERVICE_UNRELIABLE);
@@ -255,7 +277,7 @@ TEST(GrantedWindow, ClosedWhileThePeerWrites)
 	writer.join();
 }
 
-TEST(GrantedWindow, DisconnectTakesItBack)
+TEST_F(GrantedWindow, DisconnectTakesItBack)
 {
 	for (auto &level : levels()) {
 		RULE(std::string("vipl VipDisconnect: the peer stores nothing after the return, ") +
@@ -287,7 +309,7 @@ TEST(GrantedWindow, DisconnectTakesItBack)
 	}
 }
 
-TEST(GrantedWindow, ManyRegions)
+TEST_F(GrantedWindow, ManyRegions)
 {
 	RULE("vipl_ext VipxAllocMem: more window memory than a VI can hold grants of");
 	Link l(VIP_SERVICE_RELIABLE_DELIVERY);
@@ -306,7 +328,7 @@ TEST(GrantedWindow, ManyRegions)
 	EXPECT_TRUE(w.warm(windows[0]->p, windows[0]->h));
 }
 
-TEST(GrantedWindow, StoppedPeerIsCutOff)
+TEST_F(GrantedWindow, StoppedPeerIsCutOff)
 {
 	RULE("vipl_ext VipxAllocMem: a peer that does not give memory back loses its connection");
 	VIP_MEM_ATTRIBUTES attrs = { nullptr, VIP_TRUE, VIP_FALSE };
@@ -342,7 +364,7 @@ TEST(GrantedWindow, StoppedPeerIsCutOff)
 	EXPECT_RC(VIP_SUCCESS, VipxFreeMem(nic(0).h, p, h));
 }
 
-TEST(GrantedWindow, KilledPeer)
+TEST_F(GrantedWindow, KilledPeer)
 {
 	for (int turn = 0; turn < 3; turn++) {
 		RULE("vipl_ext VipxAllocMem: a peer that dies with a grant keeps nobody waiting");

@@ -60,28 +60,29 @@ struct Kind {
 };
 
 const Kind kinds[] = {
-	{ W_HELLO, sizeof(w_hello) },	    { W_LISTEN, sizeof(w_connect) },
-	{ W_UNLISTEN, sizeof(w_token) },    { W_CONNECT, sizeof(w_connect) },
-	{ W_PEER, sizeof(w_connect) },	    { W_CANCEL, sizeof(w_token) },
-	{ W_ACCEPT, sizeof(w_accept) },	    { W_REJECT, sizeof(w_conn) },
-	{ W_CONFIRM, sizeof(w_conn) },	    { W_CLOSE, sizeof(w_conn) },
-	{ W_ALLOC, sizeof(w_alloc) },	    { W_FREE, sizeof(w_alloc) },
-	{ W_TELL, sizeof(w_tell) },	    { W_NAME, sizeof(w_name) },
-	{ W_ADDR_NAME, sizeof(w_name) },    { W_ROUTE, sizeof(w_route) },
-	{ W_LIST, sizeof(w_list) },	    { W_ADMIN, sizeof(w_admin) },
-	{ W_WELCOME, sizeof(w_welcome) },   { W_PORT, sizeof(w_port) },
-	{ W_UNLISTENED, sizeof(w_token) },  { W_ARRIVED, sizeof(w_arrived) },
-	{ W_LINKED, sizeof(w_linked) },	    { W_REFUSED, sizeof(w_refused) },
-	{ W_LOST, sizeof(w_lost_msg) },	    { W_ALLOCATED, sizeof(w_alloc) },
-	{ W_TOLD, sizeof(w_tell) },	    { W_NAMED, sizeof(w_name) },
-	{ W_ROUTED, sizeof(w_route) },	    { W_LISTED, sizeof(w_listed) },
-	{ W_DONE, sizeof(w_refused) },	    { W_CM_REQ, sizeof(w_cm) },
-	{ W_CM_REFUSE, sizeof(w_cm) },	    { W_CM_ACCEPT, sizeof(w_cm) },
-	{ W_CM_CONFIRM, sizeof(w_cm) },	    { W_CM_CANCEL, sizeof(w_cm) },
-	{ W_CM_CLOSE, sizeof(w_cm) },	    { W_CM_PEER, sizeof(w_cm) },
-	{ W_CM_PEER_CANCEL, sizeof(w_cm) }, { W_CM_TELL, sizeof(w_cm_tell) },
-	{ W_CM_HEARTBEAT, sizeof(w_cm) },   { W_CM_LINKS, sizeof(w_cm_links) },
-	{ W_CM_RESUME, sizeof(w_cm) },
+	{ W_HELLO, sizeof(w_hello) },	      { W_LISTEN, sizeof(w_connect) },
+	{ W_UNLISTEN, sizeof(w_token) },      { W_CONNECT, sizeof(w_connect) },
+	{ W_PEER, sizeof(w_connect) },	      { W_CANCEL, sizeof(w_token) },
+	{ W_ACCEPT, sizeof(w_accept) },	      { W_REJECT, sizeof(w_conn) },
+	{ W_CONFIRM, sizeof(w_conn) },	      { W_CLOSE, sizeof(w_conn) },
+	{ W_ALLOC, sizeof(w_alloc) },	      { W_FREE, sizeof(w_alloc) },
+	{ W_TELL, sizeof(w_tell) },	      { W_NAME, sizeof(w_name) },
+	{ W_ADDR_NAME, sizeof(w_name) },      { W_ROUTE, sizeof(w_route) },
+	{ W_LIST, sizeof(w_list) },	      { W_ADMIN, sizeof(w_admin) },
+	{ W_WELCOME, sizeof(w_welcome) },     { W_PORT, sizeof(w_port) },
+	{ W_UNLISTENED, sizeof(w_token) },    { W_ARRIVED, sizeof(w_arrived) },
+	{ W_LINKED, sizeof(w_linked) },	      { W_REFUSED, sizeof(w_refused) },
+	{ W_LOST, sizeof(w_lost_msg) },	      { W_ALLOCATED, sizeof(w_alloc) },
+	{ W_TOLD, sizeof(w_tell) },	      { W_NAMED, sizeof(w_name) },
+	{ W_ROUTED, sizeof(w_route) },	      { W_LISTED, sizeof(w_listed) },
+	{ W_DONE, sizeof(w_refused) },	      { W_CM_REQ, sizeof(w_cm) },
+	{ W_CM_REFUSE, sizeof(w_cm) },	      { W_CM_ACCEPT, sizeof(w_cm) },
+	{ W_CM_CONFIRM, sizeof(w_cm) },	      { W_CM_CANCEL, sizeof(w_cm) },
+	{ W_CM_CLOSE, sizeof(w_cm) },	      { W_CM_PEER, sizeof(w_cm) },
+	{ W_CM_PEER_CANCEL, sizeof(w_cm) },   { W_CM_TELL, sizeof(w_cm_tell) },
+	{ W_SUSPENDED, sizeof(w_suspended) }, { W_SUSPEND, sizeof(w_conn) },
+	{ W_RESUMED, sizeof(w_linked) },      { W_CM_HEARTBEAT, sizeof(w_cm) },
+	{ W_CM_LINKS, sizeof(w_cm_links) },   { W_CM_RESUME, sizeof(w_cm) },
 };
 
 // A message of the type with the least that makes it right.
@@ -109,6 +110,7 @@ message good(const Kind &k)
 		m.arrived.conn = 1;
 		break;
 	case W_LINKED:
+	case W_RESUMED:
 		m.linked.conn = 1;
 		m.linked.inbound = m.linked.outbound = good_geometry();
 		break;

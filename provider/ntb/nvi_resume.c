@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections that go on over another way.
+ *
+ * A kept channel is not broken when its link or a relay is lost.  It is suspended: what came is
+ * taken in, the slices are unmapped, and memory of this process stands in for them.  The consumer
+ * notices nothing; what it sends goes nowhere, as far as credit lasts, and is kept (struct nvi_kept).
+ * When the agents have found another way both ends tell how many slots they consumed.  Slots keep their
+ * numbers and their places in the ring: each end publishes again what the other did not consume.
+ *
+ * Payload in the ring is taken from its source again.  It is still there: a descriptor whose
+ * data went through the ring completes when the peer has consumed it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvi.h"
+
+static size_t slice_bytes(uint32_t mask, uint32_t ring_bytes)
+{
+	return w_slice_bytes(mask + 1, ring_bytes);
+}
+
+/* An inbound slice in which nothing comes, and an outbound one that nobody reads. */
+static uint8_t *stand_in_make(const struct nvi_chan *ch)
+{
+	size_t in = slice_bytes(ch->in_mask, ch->in_ring_bytes);
+	size_t out = slice_bytes(ch->out_mask, ch->out_ring_bytes);
+
+	return calloc(1, in + out);
+}
+
+static void stand_in_place(struct nvi_chan *ch)
+{
+	uint8_t *in = ch->stand_in;
+	uint8_t *out = in + slice_bytes(ch->in_mask, ch->in_ring_bytes);
+
+	ch->out = (struct u_out){ 0 };
+	ch->in_ctl = (struct w_control *)in;
+	ch->in_slots = (struct w_slot *)(in + W_SLICE_FIFO);
+	ch->in_ring = in + w_slice_ring(ch->in_mask + 1);
+	ch->out_ctl = (struct w_control *)out;
+	ch->out_slots = (struct w_slot *)(out + W_SLICE_FIFO);
+	ch->out_ring = out + w_slice_ring(ch->out_mask + 1);
+	atomic_store(&ch->in_ctl->credit, atomic_load(&ch->tx_credit));
+}
+
+static void unmap(struct nvi_chan *ch)
+{
+	port_unmap(ch->port, &ch->in_map);
+	port_unmap(ch->port, &ch->out_map);
+	memset(&ch->in_map, 0, sizeof(ch->in_map));
+	memset(&ch->out_map, 0, sizeof(ch->out_map));
+}
+
+static bool is_live(const struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
+{
+	return ch->vi->chan == ch && vi_state(ch->vi) == VIP_STATE_CONNECTED && ch->kept != NULL &&
+	       nvi_chan_is_conn((struct nvi_chan *)ch, nic, conn);
+}
+
+/* Nobody rings any more, and nobody was asked to. Caller holds both locks. */
+static int list_anew(struct nvi_chan *ch)
+{
+	ch->tx_rung = 0;
+	ch->polled_bell = ch->quiet_arms = ch->armed_moves = 0;
+	return nvi_chan_list(ch);
+}
+
+/* Caller holds both locks. */
+static int suspend(struct nvi_chan *ch, struct w_taken *taken_out)
+{
+	if (nvi_tx_credit(ch) < 0)
+		return -EPROTO;
+	if (ch->stand_in == NULL) {
+		ch->stand_in = stand_in_make(ch);
+		if (ch->stand_in == NULL)
+			return -ENOMEM;
+		nvi_grants_drop(ch);
+		nvi_chan_unlist(ch);
+		unmap(ch);
+		stand_in_place(ch);
+		if (list_anew(ch) != 0)
+			return -ENOMEM;
+	}
+	taken_out->slots = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	taken_out->cursor = (uint32_t)ch->rx_cursor & (ch->in_ring_bytes - 1);
+	return 0;
+}
+
+int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
+		     struct w_taken *taken_out)
+{
+	struct vi_vi *vi = ch->vi;
+	int err = -ENOTCONN;
+
+	u_biased_take(&vi->rx_lock);
+	if (is_live(ch, nic, conn)) {
+		nvi_rx_drain(ch);
+		u_biased_take(&vi->tx_lock);
+		/* What came may have broken it. */
+		if (is_live(ch, nic, conn) && !nvi_chan_breaks(ch))
+			err = suspend(ch, taken_out);
+		u_biased_drop(&vi->tx_lock);
+	}
+	u_biased_drop(&vi->rx_lock);
+	return err;
+}
+
+static bool same_geometry(const struct nvi_chan *ch, const struct w_linked *linked)
+{
+	return linked->inbound.slots == ch->in_mask + 1 &&
+	       linked->inbound.ring_bytes == ch->in_ring_bytes &&
+	       linked->outbound.slots == ch->out_mask + 1 &&
+	       linked->outbound.ring_bytes == ch->out_ring_bytes;
+}
+
+/* What the peer says that it consumed; its place in the ring must be the one that follows. */
+static int take_taken(struct nvi_chan *ch, const struct w_taken *taken)
+{
+	if (nvi_tx_take_credit(ch, taken->slots) < 0)
+		return -EPROTO;
+	return ((uint32_t)ch->ring_freed & (ch->out_ring_bytes - 1)) == taken->cursor ? 0 : -EPROTO;
+}
+
+/* Exchanges the channel's parts for `p`, which then has the old ones. Caller holds both locks. */
+static void change_parts(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
+{
+	struct nvi_parts old = { .port = ch->port_use, .stand_in = ch->stand_in };
+	uint64_t *ring_after = p->ring_after;
+	struct nvi_kept *kept = p->kept;
+
+	p->ring_after = ch->ring_after;
+	p->kept = ch->kept;
+	ch->stand_in = NULL;
+	nvi_chan_place(ch, linked, p);
+	*p = old;
+	p->ring_after = ring_after;
+	p->kept = kept;
+}
+
+/* Caller holds both locks. */
+static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
+{
+	uint32_t taken = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	int err = take_taken(ch, &linked->taken);
+
+	if (err != 0)
+		return err;
+	nvi_chan_unlist(ch);
+	change_parts(ch, linked, p);
+	/* The word that the peer goes on from; it stores there only after our next slot. */
+	atomic_store(&ch->in_ctl->credit, linked->taken.slots);
+	ch->rx_credited = taken;
+	ch->rx_cursor_credited = ch->rx_cursor;
+	ch->rx_ack = false;
+	if (list_anew(ch) != 0)
+		return -ENOMEM;
+	/* A source that is gone breaks the connection by itself. */
+	if (nvi_tx_again(ch) == 0)
+		nvi_ring_slots(ch);
+	return 0;
+}
+
+int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_linked *linked,
+		    int fd_in, int fd_out)
+{
+	struct vi_vi *vi = ch->vi;
+	struct nvi_parts parts = { 0 };
+	int err = nvi_parts_make(nic, linked, fd_in, fd_out, &parts);
+
+	if (err == 0) {
+		vi_lock_both(vi);
+		if (is_live(ch, nic, linked->conn) && ch->stand_in != NULL &&
+		    same_geometry(ch, linked))
+			err = resume(ch, linked, &parts);
+		else
+			err = -ENOTCONN;
+		vi_unlock_both(vi);
+	}
+	nvi_parts_free(&parts);
+	return err;
+}

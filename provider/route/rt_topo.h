@@ -21,7 +21,8 @@
  * does input or output, or keeps anything between two calls; rt_topo_parse() and rt_draw() allocate.
  *
  * Masks of live links: up[host] has the bit of each port index that is up as that host says; a link
- * is up when both its ends say so.  NULL: all links are up.  Bit 0 means nothing.
+ * is up when both its ends say so.  NULL: all links are up.  Bit 0 means nothing.  A mask must not
+ * change during a call.
  */
 #ifndef RT_TOPO_H
 #define RT_TOPO_H

@@ -199,12 +199,54 @@ def cp_seeds():
     }
 
 
+# fuzz_route: hosts and words of a spec (0), a grid (1) or a graph (2), cuts, a drawing, then ways and hostile paths.
+ROUTE_WORDS = ["ring", "chain", "mesh:", "torus:", "graph:", "x", "-", ",", "\n", "0", "1", "2", "3", "4",
+               "5", "7", "8", "9", " ", "16", "1023", "1024"]
+
+
+def route_seeds():
+    def topology(hosts, *parts):
+        return [0, hosts >> 8, hosts & 255, len(parts), *(ROUTE_WORDS.index(part) for part in parts)]
+
+    def cut(*losses):
+        return [len(losses), *(byte for host, mask in losses for byte in (0, host, mask))]
+
+    def find(start, end, flow=0):
+        return [0, start, 0, end, 0, 0, 0, flow]
+
+    def hostile(start, step, *ports):
+        return [0, start, step, len(ports), *ports]
+
+    picture = [0, 1, 0, 40]
+    links = ("0", "-", "1", ",", "2", "-", "1", ",", "0", "-", "1", "\n", "3", "-", "0")
+    return {
+        "ring": topology(9, "ring") + cut((1, 0xfb)) + picture + find(0, 4, 7) + hostile(3, 2, 1, 2),
+        "ring-in-two": topology(6, "ring") + cut((1, 0xfb), (4, 0xfd)) + picture + find(0, 3),
+        "long-ring": topology(1023, "ring") + cut() + picture + find(0, 200) + hostile(0, 64, *[2] * 64),
+        "chain": topology(5, "chain") + cut((2, 0)) + picture + find(0, 4) + hostile(4, 4, 1, 2, 2, 2),
+        "mesh": topology(16, "mesh:", "4", "x", "4") + cut((5, 0xf1)) + picture + find(0, 15, 99) +
+                hostile(0, 6, 1, 2, 2, 3, 3, 3),
+        "torus": topology(9, "torus:", "3", "x", "3") + cut((0, 0xf0)) + picture + find(0, 8, 3) +
+                 hostile(0, 2, 4, 4),
+        "graph": topology(4, "graph:", *links) + cut((0, 0xfd)) + picture + find(3, 2) + hostile(0, 1, 2),
+        "one": topology(1, "graph:") + cut() + picture + find(0, 0) + hostile(0, 0),
+        "not-one": topology(4, "graph:", "0", "-", "1", ",", "2", "-", "3"),
+        "itself": topology(4, "graph:", "1", "-", "1"),
+        "many-links": topology(2, "graph:", *("0", "-", "1", " ") * 8),
+        "wrong-size": topology(16, "mesh:", "3", "x", "4"),
+        "raw": [0, 0, 4, 2, 32 + 10] + list(b"graph:\x1b[2J") + [32 + 10] + [200] * 10,
+        "sizes": [1, 6, 3, 1] + cut((8, 0xf0)) + picture + find(0, 20, 5) + hostile(3, 3, 1, 1, 4),
+        "tree": [2, 3, 5, 0, 0, 1, 2, 3, 1, 2, 1, 2, 0, 5] + cut((2, 1)) + picture + find(5, 4) +
+                hostile(5, 1, 1),
+    }
+
+
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print(__doc__)
         return 0 if sys.argv[1:] == ["--help"] else 2
     targets = {"agent": agent_seeds(), "link": link_seeds(), "ctl": ctl_seeds(), "cfg": cfg_seeds(),
-               "cp": cp_seeds(), "grant": grant_seeds()}
+               "cp": cp_seeds(), "grant": grant_seeds(), "route": route_seeds()}
     for target, seeds in targets.items():
         folder = Path(sys.argv[1]) / target
         folder.mkdir(parents=True, exist_ok=True)

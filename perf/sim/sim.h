@@ -36,7 +36,7 @@ enum sim_model {
 };
 
 enum sim_pattern {
-	SIM_LATENCY, /* one message alone, for each number of hops */
+	SIM_LATENCY, /* one message alone, for numbers of hops up to the diameter */
 	SIM_STREAM,  /* one stream alone, for numbers of hops that double */
 	SIM_ALLTOALL,
 	SIM_RANDOM,
@@ -109,6 +109,7 @@ struct sim_net {
 
 struct sim_flow {
 	unsigned int from, to;
+	unsigned int from_app, to_app; /* application threads of its ends, taken in turn */
 	uint32_t hash;
 	unsigned int hops;
 	uint32_t *way;	/* directions */

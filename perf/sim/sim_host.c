@@ -2,8 +2,8 @@
 /*
  * Hosts, fragment by fragment, after docs/protocol.md.  A host has application
  * threads, each with a sending and a receiving half, and transfer threads that
- * relay.  A flow hashes to one thread of each kind at each host, so it stays in
- * order.  Every flow has a buffer of its own at each relay, as long as the one at
+ * relay.  A flow belongs to one application thread at each end and hashes to one
+ * transfer thread at each relay, so it stays in order.  Every flow has a buffer of its own at each relay, as long as the one at
  * its end: what end-to-end credit lets out, a relay has room for.
  */
 #include <errno.h>
@@ -48,17 +48,17 @@ struct world {
 
 static struct sender *sender_of(struct world *w, const struct sim_flow *flow)
 {
-	return &w->senders[flow->from * w->o->apps + flow->hash % w->o->apps];
+	return &w->senders[flow->from * w->o->apps + flow->from_app];
 }
 
 static struct taker *receiver_of(struct world *w, const struct sim_flow *flow)
 {
-	return &w->receivers[flow->to * w->o->apps + (flow->hash >> 8) % w->o->apps];
+	return &w->receivers[flow->to * w->o->apps + flow->to_app];
 }
 
 static struct taker *relay_of(struct world *w, const struct sim_flow *flow, unsigned int host)
 {
-	return &w->relays[host * w->o->threads + (flow->hash >> 16) % w->o->threads];
+	return &w->relays[host * w->o->threads + flow->hash % w->o->threads];
 }
 
 /* The direction that a fragment takes after `hops` hops. */

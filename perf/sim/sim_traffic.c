@@ -8,7 +8,8 @@
 #include "w_slot.h"
 
 #define FRAG_LEAST 4096u /* of a message alone */
-#define STREAM_SLOTS 6u	 /* slots on the way that make it a stream */
+#define EACH_HOPS 16u
+#define STREAM_SLOTS 6u /* slots on the way that make it a stream */
 
 /* Takes each pair of a pattern in turn; a value other than 0 ends it. */
 typedef int pair_fn(void *arg, unsigned int from, unsigned int to);
@@ -33,6 +34,7 @@ struct maker {
 	struct sim_result *result;
 	uint64_t state;
 	struct sample follow, keep;
+	unsigned int *sending, *receiving; /* of a host: its flows so far */
 };
 
 uint64_t sim_random(uint64_t *state)
@@ -145,13 +147,17 @@ static int pairs_bisection(const struct sim_options *o, const struct sim_net *ne
 	return err;
 }
 
-/* One pair for each number of hops, or for those that double and the most. */
+/*
+ * One pair for a number of hops: each up to EACH_HOPS and then an eighth more, or
+ * those that double; and the most.
+ */
 static int pairs_by_hops(const struct sim_net *net, bool doubling, pair_fn *fn, void *arg)
 {
 	unsigned int from = net->centre_from, hops = 1;
 
 	while (hops <= net->diameter) {
-		unsigned int to = 0, next = doubling ? hops * 2 : hops + 1;
+		unsigned int step = hops < EACH_HOPS ? 1 : hops / 8;
+		unsigned int to = 0, next = hops + (doubling ? hops : step);
 		int err;
 
 		while (sim_net_distance(net, from, to) != hops)
@@ -253,6 +259,8 @@ static void flow_keep(struct maker *m, struct sim_flow *flow)
 	flow->weight = m->keep.weight * m->follow.weight;
 	flow->messages_left = m->o->messages;
 	flow->message_left = m->o->bytes;
+	flow->from_app = m->sending[flow->from]++ % m->o->apps;
+	flow->to_app = m->receiving[flow->to]++ % m->o->apps;
 	m->result->flows[m->result->count++] = *flow;
 }
 
@@ -283,6 +291,20 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static int flows_make(struct maker *m, uint64_t kept)
+{
+	int err = -ENOMEM;
+
+	m->result->flows = calloc(kept, sizeof(*m->result->flows));
+	m->sending = calloc(m->net->hosts, sizeof(*m->sending));
+	m->receiving = calloc(m->net->hosts, sizeof(*m->receiving));
+	if (m->result->flows != NULL && m->sending != NULL && m->receiving != NULL)
+		err = each_pair(m->o, m->net, make_pair, m);
+	free(m->sending);
+	free(m->receiving);
+	return err;
+}
+
 int sim_traffic(const struct sim_options *o, struct sim_net *net, struct sim_result *out)
 {
 	struct survey s = { .net = net };
@@ -298,16 +320,11 @@ int sim_traffic(const struct sim_options *o, struct sim_net *net, struct sim_res
 	out->hops = s.hops;
 	if (s.pairs == 0)
 		return 0;
-	out->followed = smaller(s.pairs, o->ways);
-	if (out->model == SIM_FRAGMENTS)
-		out->followed = s.pairs;
+	out->followed = out->model == SIM_FRAGMENTS ? s.pairs : smaller(s.pairs, o->ways);
 	kept = smaller(choose_count(o, &s, out->model), out->followed);
 	sample_start(&m.follow, out->followed, s.pairs);
 	sample_start(&m.keep, kept, out->followed);
-	out->flows = calloc(kept, sizeof(*out->flows));
-	if (out->flows == NULL)
-		return -ENOMEM;
-	return each_pair(o, net, make_pair, &m);
+	return flows_make(&m, kept);
 }
 
 void sim_traffic_free(struct sim_result *r)

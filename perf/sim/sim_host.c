@@ -3,8 +3,9 @@
  * Hosts, fragment by fragment, after docs/protocol.md.  A host has application
  * threads, each with a sending and a receiving half, and transfer threads that
  * relay.  A flow belongs to one application thread at each end and hashes to one
- * transfer thread at each relay, so it stays in order.  Every flow has a buffer of its own at each relay, as long as the one at
- * its end: what end-to-end credit lets out, a relay has room for.
+ * transfer thread at each relay, so it stays in order.  Every flow has a buffer of
+ * its own at each relay, as long as the one at its end: what end-to-end credit
+ * lets out, a relay has room for.
  */
 #include <errno.h>
 #include <stdlib.h>

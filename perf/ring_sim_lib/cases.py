@@ -2,6 +2,8 @@
 """Which cases are simulated, and what their results say together."""
 from concurrent.futures import ThreadPoolExecutor
 
+from .simulator import end_all
+
 TOPOLOGIES = ("ring", "torus", "mesh", "chain")
 HOSTS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 QUICK_HOSTS = (2, 8, 64, 1024)
@@ -11,7 +13,7 @@ MEBI = 1 << 20
 
 # Largest costs that are simulated in full; beyond, streams and samples of them.
 FULL = {"budget": 400000, "fluid": 20000000, "ways": 2000000}
-QUICK = {"budget": 30000, "fluid": 500000, "ways": 5000}
+QUICK = {"budget": 15000, "fluid": 500000, "ways": 5000}
 
 
 def sides(hosts):
@@ -33,7 +35,7 @@ def plan(topologies, hosts, size, limits):
     What a stream alone gets depends on its hops only: one topology has them all.
     """
     made = [(max(topologies, key=LONGEST.index), max(hosts), "stream",
-             {"bytes": MEBI, "messages": 4})]
+             {"bytes": MEBI, "messages": 2 if limits is QUICK else 8})]
     for count in sorted(hosts, reverse=True):
         for topology in topologies:
             made.append((topology, count, "latency", {"bytes": 64}))
@@ -57,6 +59,7 @@ def run_all(simulator, made, jobs, tell):
         except BaseException:
             for future in futures:
                 future.cancel()
+            end_all()
             raise
     order = {name: i for i, name in enumerate(TOPOLOGIES)}
     patterns = {name: i for i, name in enumerate(("latency", "stream", *TOGETHER))}

@@ -106,7 +106,7 @@ def calibrate(measurement, first):
         "register_write_ns": entry(0, "a doorbell is part of interrupt_ns"),
         "register_read_ns": entry(0, "registers are memory"),
         "interrupt_ns": entry(asleep, "vi_raw --tests asleep"),
-        "dma_setup_ns": entry(0, "processors copy"),
+        "dma_setup_ns": entry(0, "there is no engine: threads copy"),
         "copy_bytes_per_second": entry(rate, copies),
         "send_fragment_ns": entry(send, f"vi_lat --post-time, 8 B: {post:.0f} ns, at most a half "
                                         "of what the line leaves"),

@@ -25,17 +25,31 @@ class Usage(Failed):
 
 # ---- the program ----
 
-def run(argv, **how):
+running = set()  # commands, of all threads
+
+
+def end_all():
+    """No command outlives this program."""
+    for process in list(running):
+        process.kill()
+
+
+def run(argv):
     """Output of a command; its own words when it fails."""
     try:
-        done = subprocess.run([str(a) for a in argv], capture_output=True, text=True, check=False,
-                              stdin=subprocess.DEVNULL, **how)
+        process = subprocess.Popen([str(a) for a in argv], text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:
         raise Failed(f"{argv[0]}: {error.strerror}") from error
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "no word why").splitlines()
+    running.add(process)
+    try:
+        out, errors = process.communicate()
+    finally:
+        running.discard(process)
+    if process.returncode:
+        said = (errors.strip() or out.strip() or f"exit code {process.returncode}").splitlines()
         raise Failed(f"{Path(argv[0]).name} failed: {said[-1]}")
-    return done.stdout
+    return out
 
 
 def has_simgrid():

@@ -52,12 +52,13 @@ struct sim_profile {
 	double register_write;
 	double register_read;
 	double interrupt;
-	double dma_setup; /* 0: processors store to the link themselves */
+	double dma_setup;
 	double copy_rate;
 	double send_fragment; /* software, for each fragment: at its source */
 	double relay_fragment;
 	double receive_fragment;
 	double cores; /* shared by all hosts; 0: each thread has its own */
+	bool dma;     /* an engine carries fragments; else threads store them themselves */
 };
 
 struct sim_options {
@@ -72,7 +73,8 @@ struct sim_options {
 	unsigned int per_pair; /* flows of a host, or of a pair, where the pattern leaves it open */
 	unsigned int threads;  /* transfer threads of a relaying host */
 	unsigned int apps;     /* application threads of a host */
-	bool interrupts;       /* who sleeps is woken by an interrupt; else everybody polls */
+	bool dma;
+	bool interrupts; /* who sleeps is woken by an interrupt; else everybody polls */
 	uint32_t slots;
 	uint32_t ring_bytes;
 	uint64_t seed;

@@ -38,7 +38,7 @@ static struct sim_cost busy_of(const struct sim_profile *p, uint32_t payload)
 {
 	struct sim_cost c = sim_cost_of(p, payload);
 
-	if (p->dma_setup <= 0) {
+	if (!p->dma) {
 		c.send += c.link;
 		c.relay += c.link;
 		c.link = 0;

@@ -43,7 +43,7 @@ struct world {
 	struct sender *senders;	 /* hosts * apps */
 	sg_sem_t cores;		 /* NULL: each thread has one of its own */
 	sg_sem_t ended;		 /* flows that are complete */
-	bool has_dma, in_turn;
+	bool in_turn;
 	int err;
 };
 
@@ -88,7 +88,7 @@ static void fragment_out(struct world *w, struct sim_frag *frag)
 {
 	struct sim_wire *wire = &w->wires[dir_after(w, frag, frag->hops)];
 
-	if (w->has_dma)
+	if (w->p->dma)
 		sim_wire_post(wire, frag);
 	else
 		sim_wire_store(wire, frag);
@@ -341,7 +341,7 @@ static int wire_start(struct world *w, unsigned int dir)
 	if (w->wired[dir])
 		return 0;
 	w->wired[dir] = true;
-	return sim_wire_open(&w->wires[dir], dir, w->p->link_latency, w->has_dma, arrive, w);
+	return sim_wire_open(&w->wires[dir], dir, w->p->link_latency, w->p->dma, arrive, w);
 }
 
 /* Starts what the flow needs of threads and links, there and back. */
@@ -408,7 +408,6 @@ int sim_fragments_run(const struct sim_options *o, const struct sim_profile *p,
 	int err;
 
 	w = (struct world){ .o = o, .p = p, .net = net, .result = r, .in_turn = in_turn };
-	w.has_dma = p->dma_setup > 0;
 	err = world_make(&w);
 	if (err != 0)
 		return err;

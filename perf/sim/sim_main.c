@@ -27,6 +27,8 @@ static const char usage_text[] =
 	"  --per-pair N       flows of a host or of a pair, with random and bisection (4)\n"
 	"  --threads N        transfer threads of a relaying host (4)\n"
 	"  --apps N           application threads of a host (4)\n"
+	"  --dma              an engine carries what does not fit into a slot; else threads store\n"
+	"                     everything themselves, as Viaduct does\n"
 	"  --interrupts       threads sleep until an interrupt; else they poll\n"
 	"  --slots N          of a connection's fifo, 8 to 4096 (128)\n"
 	"  --ring-bytes N     of its ring, a power of two (262144)\n"
@@ -52,6 +54,7 @@ enum option_id {
 	OPT_PER_PAIR,
 	OPT_THREADS,
 	OPT_APPS,
+	OPT_DMA,
 	OPT_INTERRUPTS,
 	OPT_SLOTS,
 	OPT_RING_BYTES,
@@ -74,6 +77,7 @@ static const struct option long_options[] = {
 	{ "per-pair", required_argument, NULL, OPT_PER_PAIR },
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "apps", required_argument, NULL, OPT_APPS },
+	{ "dma", no_argument, NULL, OPT_DMA },
 	{ "interrupts", no_argument, NULL, OPT_INTERRUPTS },
 	{ "slots", required_argument, NULL, OPT_SLOTS },
 	{ "ring-bytes", required_argument, NULL, OPT_RING_BYTES },
@@ -186,6 +190,9 @@ static bool parse_manner(int id, struct sim_options *o)
 		return parse_count(id, 1, 64, &o->threads);
 	case OPT_APPS:
 		return parse_count(id, 1, 64, &o->apps);
+	case OPT_DMA:
+		o->dma = true;
+		return true;
 	case OPT_INTERRUPTS:
 		o->interrupts = true;
 		return true;
@@ -301,6 +308,7 @@ int main(int argc, char *argv[])
 		fprintf(stderr, "vi_sim: %s\n", why);
 		return 2;
 	}
+	profile.dma = o.dma;
 	told = simulate(&o, &profile, &net) == 0 ? 0 : 1;
 	sim_net_close(&net);
 	return told;

@@ -149,7 +149,7 @@ uint32_t sim_wire_bytes(uint32_t payload)
 
 double sim_link_rate(const struct sim_profile *p)
 {
-	return p->dma_setup > 0 || p->link_rate < p->copy_rate ? p->link_rate : p->copy_rate;
+	return p->dma || p->link_rate < p->copy_rate ? p->link_rate : p->copy_rate;
 }
 
 /* A DMA engine carries what does not fit into a slot; else the thread stores it itself. */
@@ -158,7 +158,7 @@ struct sim_cost sim_cost_of(const struct sim_profile *p, uint32_t payload)
 	struct sim_cost c = { p->send_fragment, p->relay_fragment, p->receive_fragment, 0 };
 
 	c.link = sim_wire_bytes(payload) / sim_link_rate(p);
-	if (p->dma_setup > 0 && payload > W_INLINE_MAX) {
+	if (p->dma && payload > W_INLINE_MAX) {
 		c.send += p->dma_setup;
 		c.relay += p->dma_setup;
 	}

@@ -31,8 +31,8 @@ FRAGMENT = 32 * KIB
 DMA = {'link_bytes_per_second': 6.4e9, 'link_latency_ns': 500, 'register_write_ns': 100,
        'register_read_ns': 1000, 'interrupt_ns': 3000, 'dma_setup_ns': 300,
        'copy_bytes_per_second': 1e10, 'send_fragment_ns': 20, 'relay_fragment_ns': 50,
-       'receive_fragment_ns': 30, 'shared_cores': 0}
-COPY = {**DMA, 'dma_setup_ns': 0, 'copy_bytes_per_second': 5e9}
+       'receive_fragment_ns': 30, 'shared_cores': 0, 'dma': True}
+COPY = {**DMA, 'dma': False, 'copy_bytes_per_second': 5e9}
 
 SKIPPED = 77
 simulated = []
@@ -52,7 +52,8 @@ def run(*argv, env=None):
 @contextlib.contextmanager
 def profile_file(values):
     with tempfile.NamedTemporaryFile('w', suffix='.json') as file:
-        json.dump({k: {'value': v, 'source': 'test'} for k, v in values.items()}, file)
+        json.dump({k: {'value': v, 'source': 'test'} for k, v in values.items() if k != 'dma'},
+                  file)
         file.flush()
         yield file.name
 
@@ -60,7 +61,7 @@ def profile_file(values):
 def sim_output(profile, topology, hosts, pattern, *options):
     with profile_file(profile) as path:
         done = run(VI_SIM, '--profile', path, '--topology', topology, '--hosts', hosts,
-                   '--pattern', pattern, *options)
+                   '--pattern', pattern, *(['--dma'] if profile['dma'] else []), *options)
     if done.returncode:
         raise AssertionError(f'vi_sim ended with {done.returncode}: {done.stderr}')
     return done.stdout
@@ -82,11 +83,11 @@ class Cost:
     """What a fragment costs the sender, a relay, the receiver, and the link."""
 
     def __init__(self, profile, payload):
-        dma = profile['dma_setup_ns'] > 0
+        dma = profile['dma']
         rate = profile['link_bytes_per_second']
         if not dma:
             rate = min(rate, profile['copy_bytes_per_second'])
-        setup = profile['dma_setup_ns'] if payload > 112 else 0
+        setup = profile['dma_setup_ns'] if dma and payload > 112 else 0
         self.link = wire_bytes(payload) / rate * 1e9
         self.latency = profile['link_latency_ns']
         stored = 0 if dma else self.link
@@ -109,7 +110,7 @@ class ClosedForms(unittest.TestCase):
     def test_one_message_over_any_number_of_hops(self):
         for profile in (DMA, COPY):
             for size in (1, 48, 49, 64, 112, 113, 1000, 4096):
-                with self.subTest(size=size, dma=profile['dma_setup_ns']):
+                with self.subTest(size=size, dma=profile['dma']):
                     flows = sim(profile, 'chain', 9, 'latency', '--bytes', size)['by_hops']
                     self.assertEqual([f['hops'] for f in flows], list(range(1, 9)))
                     for flow in flows:
@@ -264,7 +265,7 @@ class Congestion(unittest.TestCase):
             for topology in ('ring', 'torus:4x4', 'mesh:4x4', 'chain'):
                 for pattern in ('alltoall', 'bisection'):
                     with self.subTest(topology=topology, pattern=pattern,
-                                      dma=profile['dma_setup_ns']):
+                                      dma=profile['dma']):
                         fragments, fluid = (sim(profile, topology, 16, pattern, '--model', m)
                                             for m in ('fragments', 'fluid'))
                         self.assertEqual(fragments['loads'], fluid['loads'])

@@ -112,6 +112,8 @@ def calibrate(measurement, first):
                                         "of what the line leaves"),
         "relay_fragment_ns": entry(send + receive, "taken as what a receiver and a sender do"),
         "receive_fragment_ns": entry(receive, f"vi_lat, 8 B: {latency:.0f} ns, less the others"),
+        "core_switch_ns": entry(measurement.raw("shared-core"), "vi_raw --tests shared-core, "
+                                "sched_yield to and fro on one processor: half of it"),
         "shared_cores": entry(cores, "processors of this machine, for all hosts"),
     }
 

@@ -58,7 +58,8 @@ struct sim_profile {
 	double relay_fragment;
 	double receive_fragment;
 	double cores; /* shared by all hosts; 0: each thread has its own */
-	bool dma;     /* an engine carries fragments; else threads store them themselves */
+	double core_switch;
+	bool dma; /* an engine carries fragments; else threads store them themselves */
 };
 
 struct sim_options {

@@ -16,6 +16,13 @@
 
 struct world;
 
+/* A processor of the machine that all hosts share. */
+struct core {
+	const void *last; /* the thread that it ran last */
+	double left;	  /* when that was */
+	bool busy;
+};
+
 /* A thread that takes fragments as they arrive: it relays them, or is their receiver. */
 struct taker {
 	struct world *world;
@@ -41,8 +48,9 @@ struct world {
 	struct taker *relays;	 /* hosts * threads */
 	struct taker *receivers; /* hosts * apps */
 	struct sender *senders;	 /* hosts * apps */
-	sg_sem_t cores;		 /* NULL: each thread has one of its own */
-	sg_sem_t ended;		 /* flows that are complete */
+	struct core *cores;	 /* NULL: each thread has one of its own */
+	sg_sem_t idle_cores;
+	sg_sem_t ended; /* flows that are complete */
 	bool in_turn;
 	int err;
 };
@@ -72,16 +80,47 @@ static unsigned int dir_after(const struct world *w, const struct sim_frag *frag
 	return w->net->dirs[flow->way[flow->hops - 1 - hops]].back;
 }
 
-static void core_take(struct world *w)
+/* The one that ran this thread last, else the one that has been idle the longest. */
+static struct core *core_choose(struct world *w, const void *thread)
 {
-	if (w->cores != NULL)
-		sg_sem_acquire(w->cores);
+	struct core *best = NULL;
+
+	for (unsigned int i = 0; i < (unsigned int)w->p->cores; i++) {
+		struct core *c = &w->cores[i];
+
+		if (c->busy)
+			continue;
+		if (c->last == thread)
+			return c;
+		if (best == NULL || c->left < best->left)
+			best = c;
+	}
+	return best;
 }
 
-static void core_give(struct world *w)
+/* A thread works on a core; one that ran another thread must first switch. */
+static struct core *core_take(struct world *w, const void *thread)
 {
-	if (w->cores != NULL)
-		sg_sem_release(w->cores);
+	struct core *c;
+
+	if (w->cores == NULL)
+		return NULL;
+	sg_sem_acquire(w->idle_cores);
+	c = core_choose(w, thread);
+	c->busy = true;
+	if (c->last != NULL && c->last != thread)
+		sim_engine_sleep(w->p->core_switch);
+	c->last = thread;
+	return c;
+}
+
+static void core_give(struct world *w, struct core *c)
+{
+	if (c == NULL)
+		return;
+	c->busy = false;
+	c->left = sim_engine_now();
+	sg_sem_release(w->idle_cores);
 }
 
 static void fragment_out(struct world *w, struct sim_frag *frag)
@@ -174,15 +213,16 @@ static void send_loop(void *arg)
 	for (;;) {
 		struct sim_flow *flow = flow_take(s);
 		struct sim_frag *frag = fragment_make(w, flow);
+		struct core *core;
 
 		if (frag == NULL) {
 			give_up(w);
 			return;
 		}
-		core_take(w);
+		core = core_take(w, s);
 		sim_engine_sleep(sim_cost_of(w->p, frag->payload).send);
 		fragment_out(w, frag);
-		core_give(w);
+		core_give(w, core);
 		flow_ready(w, flow);
 	}
 }
@@ -208,11 +248,11 @@ static void relay_loop(void *arg)
 
 	for (;;) {
 		struct sim_frag *frag = take_next(t);
+		struct core *core = core_take(w, t);
 
-		core_take(w);
 		sim_engine_sleep(sim_cost_of(w->p, frag->payload).relay);
 		fragment_out(w, frag);
-		core_give(w);
+		core_give(w, core);
 	}
 }
 
@@ -263,11 +303,11 @@ static void receive_loop(void *arg)
 
 	for (;;) {
 		struct sim_frag *frag = take_next(t);
+		struct core *core = core_take(w, t);
 
-		core_take(w);
 		sim_engine_sleep(sim_cost_of(w->p, frag->payload).receive);
 		receive(w, frag);
-		core_give(w);
+		core_give(w, core);
 	}
 }
 
@@ -300,12 +340,21 @@ static void arrive(void *arg, struct sim_frag *frag)
 
 /* ---- the whole ---- */
 
+/* Flows in turn are strangers: none finds a core warm or taken from before. */
+static void cores_forget(struct world *w)
+{
+	for (unsigned int i = 0; w->cores != NULL && i < (unsigned int)w->p->cores; i++)
+		w->cores[i].last = NULL;
+}
+
 static void drive(void *arg)
 {
 	struct world *w = arg;
 	struct sim_result *r = w->result;
 
 	for (unsigned int i = 0; i < r->count && w->err == 0; i++) {
+		if (w->in_turn)
+			cores_forget(w);
 		r->flows[i].start = sim_engine_now();
 		flow_ready(w, &r->flows[i]);
 		if (w->in_turn)
@@ -397,6 +446,11 @@ static int world_make(struct world *w)
 	if (w->wires == NULL || w->wired == NULL || w->relays == NULL || w->receivers == NULL ||
 	    w->senders == NULL)
 		return -ENOMEM;
+	if (w->p->cores > 0) {
+		w->cores = calloc((size_t)w->p->cores, sizeof(*w->cores));
+		if (w->cores == NULL)
+			return -ENOMEM;
+	}
 	return links_open(w);
 }
 
@@ -411,8 +465,8 @@ int sim_fragments_run(const struct sim_options *o, const struct sim_profile *p,
 	err = world_make(&w);
 	if (err != 0)
 		return err;
-	w.cores = p->cores > 0 ? sg_sem_init((int)p->cores) : NULL;
 	w.ended = sg_sem_init(0);
+	w.idle_cores = sg_sem_init((int)p->cores);
 	for (unsigned int i = 0; i < r->count && err == 0; i++)
 		err = flow_prepare(&w, &r->flows[i]);
 	if (err == 0)

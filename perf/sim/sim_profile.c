@@ -38,6 +38,7 @@ static const struct key keys[] = {
 	KEY("relay_fragment_ns", UNIT_NS, relay_fragment),
 	KEY("receive_fragment_ns", UNIT_NS, receive_fragment),
 	KEY("shared_cores", UNIT_COUNT, cores),
+	KEY("core_switch_ns", UNIT_NS, core_switch),
 };
 
 static double *field_of(struct sim_profile *p, const struct key *k)

@@ -31,7 +31,8 @@ FRAGMENT = 32 * KIB
 DMA = {'link_bytes_per_second': 6.4e9, 'link_latency_ns': 500, 'register_write_ns': 100,
        'register_read_ns': 1000, 'interrupt_ns': 3000, 'dma_setup_ns': 300,
        'copy_bytes_per_second': 1e10, 'send_fragment_ns': 20, 'relay_fragment_ns': 50,
-       'receive_fragment_ns': 30, 'shared_cores': 0, 'dma': True}
+       'receive_fragment_ns': 30, 'shared_cores': 0, 'core_switch_ns': 0,
+       'dma': True}
 COPY = {**DMA, 'dma': False, 'copy_bytes_per_second': 5e9}
 
 SKIPPED = 77
@@ -155,6 +156,15 @@ class ClosedForms(unittest.TestCase):
         for flow in sim(profile, 'chain', 5, 'stream', '--bytes', 4 * MIB)['by_hops']:
             work = count * (cost.send + (flow['hops'] - 1) * cost.relay + cost.receive)
             self.assertAlmostEqual(flow['time_us'] * 1e3 / work, 1, delta=0.02)
+
+    def test_a_core_switches_between_threads(self):
+        """Three threads in turn on two cores: the third finds both with another's work."""
+        profile = {**COPY, 'shared_cores': 2, 'core_switch_ns': 700}
+        flows = sim(profile, 'chain', 4, 'latency', '--bytes', 64)['by_hops']
+        for flow, switches in zip(flows, (0, 1, 2)):
+            self.assertAlmostEqual(flow['time_us'] * 1e3,
+                                   Cost(profile, 64).through(flow['hops']) + 700 * switches,
+                                   places=5)
 
     def test_two_flows_share_a_link(self):
         count = 2 * MIB // FRAGMENT

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Draws the results of perf/ring_sim: plots.py RESULT.json DIRECTORY"""
+import io
 import json
 import os
 import sys
 
 import matplotlib
+from PIL import Image  # comes with matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot, ticker  # noqa: E402  the backend comes first
 
 COLOURS = {"ring": "#c8102e", "torus": "#1f5fa8", "mesh": "#2a8a3e", "chain": "#b8860b"}
 SIZE, DOTS = (8.4, 4.4), 130
+PALETTE = 32  # few colours, so that the files are small
 
 
 def colour(topology):
@@ -49,9 +52,11 @@ def lines(axes, rows, x, y, scale=1.0, style="-", suffix=""):
 def picture(directory, name, draw):
     figure = pyplot.figure(figsize=SIZE, layout="constrained")
     draw(figure)
-    path = os.path.join(directory, name)
-    figure.savefig(path, dpi=DOTS)
+    path, whole = os.path.join(directory, name), io.BytesIO()
+    figure.savefig(whole, dpi=DOTS)
     pyplot.close(figure)
+    image = Image.open(whole).convert("RGB").quantize(PALETTE, dither=Image.Dither.NONE)
+    image.save(path, optimize=True)
     print(path)
 
 

@@ -64,8 +64,9 @@ def congestion(rows):
            megabytes(r["mean_flow_bytes_per_second"]), rate(r["aggregate_bytes_per_second"]),
            r["model"]) for r in sorted(rows, key=lambda r: r["pattern"])])
     print("model: fragments hop by hop; fluid, streams that share links; fluid 1:N, a sample of\n"
-          "them in which each stands for N, so that the end is late rather than early\n"
-          "~: loads of a sample of the flows")
+          "them in which each stands for N, so that the end is late rather than early; streams "
+          "know\nnothing of threads that wait for a busy link, so theirs is early where threads "
+          "store\n~: loads of a sample of the flows")
 
 
 def all_tables(rows):

@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -457,6 +458,22 @@ class Cases(unittest.TestCase):
             for path in directory.glob('*.json'):
                 for key, entry in simulator.profile_values(path).items():
                     self.assertTrue(entry['source'].strip(), f'{path}: {key}')
+
+    def test_gen3x8_is_the_model_port_s(self):
+        source = ROOT / 'provider/port/port_model_profiles.c'
+        if not source.exists():
+            self.skipTest('there is no model port')
+        text = source.read_text(encoding='utf-8').split('.name = "gen3x8"', 1)[1]
+        port = {k: float(v) for k, v in re.findall(r'\.(\w+) = (\d+),', text.split('},', 1)[0])}
+        mine = {k: e['value'] for k, e in
+                simulator.profile_values(simulator.profile_file('gen3x8')).items()}
+        for key in ('latency_ns', 'register_write_ns', 'register_read_ns', 'interrupt_ns',
+                    'dma_setup_ns'):
+            self.assertEqual(mine.get(f'link_{key}', mine.get(key)), port[key], key)
+        self.assertEqual(mine['copy_bytes_per_second'], port['copy_rate'])
+        full = port['line_rate'] * port['payload_bytes'] / (port['payload_bytes']
+                                                            + port['packet_bytes'])
+        self.assertAlmostEqual(mine['link_bytes_per_second'] / full, 1, delta=0.005)
 
     def test_mean_over_pairs(self):
         row = cases.latency_row({

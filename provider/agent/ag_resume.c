@@ -71,8 +71,8 @@ static void retired_free(struct ag_retired *r)
 static void retire_slice(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
-	struct ag_retired *r = conn->has_slice && ag_link_usable(conn->link) ? malloc(sizeof(*r))
-									     : NULL;
+	bool in_use = conn->has_slice && !conn->way_closed && ag_link_usable(conn->link);
+	struct ag_retired *r = in_use ? malloc(sizeof(*r)) : NULL;
 
 	if (r == NULL) {
 		ag_conn_slice_free(conn);
@@ -138,6 +138,7 @@ void ag_resume_forget(struct ag_conn *conn)
 
 static void park(struct ag_conn *conn)
 {
+	conn->way_closed = false;
 	ag_conn_move(conn, &conn->link->agent->links[0], &conn->way);
 }
 
@@ -252,6 +253,7 @@ bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 {
 	if (!is_kept(conn) || cm->status != W_LOST_LINK)
 		return false;
+	conn->way_closed = true;
 	switch (conn->resume) {
 	case AG_ON_WAY:
 	case AG_RESUMED:

@@ -83,6 +83,8 @@ static int suspend(struct nvi_chan *ch, struct w_taken *taken_out)
 		stand_in_place(ch);
 		if (list_anew(ch) != 0)
 			return -ENOMEM;
+		/* What came last may want an answer, and nobody pokes for that. */
+		nvi_tx_progress(ch);
 	}
 	taken_out->slots = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
 	taken_out->cursor = (uint32_t)ch->rx_cursor & (ch->in_ring_bytes - 1);
@@ -158,8 +160,11 @@ static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi
 	if (list_anew(ch) != 0)
 		return -ENOMEM;
 	/* A source that is gone breaks the connection by itself. */
-	if (nvi_tx_again(ch) == 0)
+	if (nvi_tx_again(ch) == 0) {
 		nvi_ring_slots(ch);
+		/* And what waited for credit, which came without a poke. */
+		nvi_tx_progress(ch);
+	}
 	return 0;
 }
 

@@ -451,16 +451,31 @@ static Process start_agent(const Args &args, uint64_t fd_limit)
 	return agent;
 }
 
-Fabric::Fabric(unsigned hosts, const Args &agent_args, uint64_t agent_fd_limit)
-    : name(unique_name())
+Args Fabric::arguments(unsigned host) const
+{
+	Args args = { "--fabric",	   name, "--hosts", std::to_string(hosts), "--host-id",
+		      std::to_string(host) };
+	args.insert(args.end(), agent_args.begin(), agent_args.end());
+	return args;
+}
+
+void Fabric::kill(unsigned host)
+{
+	agents.at(host).kill(SIGKILL);
+	agents.at(host).wait();
+}
+
+void Fabric::restart(unsigned host)
+{
+	agents.at(host) = start_agent(arguments(host), agent_fd_limit);
+}
+
+Fabric::Fabric(unsigned count, const Args &args, uint64_t fd_limit)
+    : name(unique_name()), agent_args(args), agent_fd_limit(fd_limit), hosts(count)
 {
 	setenv("VIADUCT_FABRIC", name.c_str(), 1);
-	for (unsigned i = 0; i < hosts; i++) {
-		Args args = { "--fabric",	name, "--hosts", std::to_string(hosts), "--host-id",
-			      std::to_string(i) };
-		args.insert(args.end(), agent_args.begin(), agent_args.end());
-		agents.push_back(start_agent(args, agent_fd_limit));
-	}
+	for (unsigned i = 0; i < hosts; i++)
+		agents.push_back(start_agent(arguments(i), agent_fd_limit));
 	if (!until([this] { return links_up(); }))
 		fail(__FILE__, __LINE__, "links to come up");
 }

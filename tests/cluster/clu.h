@@ -143,6 +143,10 @@ public:
 	/* Sockets, processes and shared memory with the fabric's name. */
 	std::string left_behind() const;
 	Process &agent(unsigned host) { return agents.at(host); }
+	/* Kills the agent of a host, without a word. */
+	void kill(unsigned host);
+	/* And starts another. */
+	void restart(unsigned host);
 	unsigned size() const { return static_cast<unsigned>(agents.size()); }
 	/* Asks the agents; `all` adds up over ports. */
 	uint64_t window_used(unsigned host) const;
@@ -154,6 +158,10 @@ public:
 
 private:
 	std::vector<std::string> list(unsigned host, int what) const;
+	Args arguments(unsigned host) const;
+	const Args agent_args;
+	const uint64_t agent_fd_limit;
+	const unsigned hosts;
 	std::vector<Process> agents;
 };
 /* The agents that serve a fabric, whoever started them. */

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reliable connections whose ways are lost while they carry traffic.  While there is another way
+ * nobody sees it but in the counters of the fabric: every message arrives once, whole and in
+ * order, and every descriptor succeeds.
+ */
+#include "clu.h"
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+using namespace clu;
+
+constexpr size_t kMax = 80u << 10, kWindow = 16; /* messages under way */
+constexpr unsigned kFlows = 6;
+
+enum { TAKEN, DONE, ADDRESS, HANDLE, LEFT, FLOW_CELLS };
+static std::atomic<uint64_t> &flow_cell(unsigned flow, unsigned what)
+{
+	return cell(64 + flow * FLOW_CELLS + what);
+}
+
+/* ---- messages: all of one follows from its number ------------------------------------------------ */
+
+enum Kind { SEND, WRITE_IMM, READ };
+
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
+	return x ^ x >> 29;
+}
+
+static Kind kind_of(uint64_t number)
+{
+	static const Kind kinds[] = { SEND, SEND, SEND, WRITE_IMM, SEND, WRITE_IMM, READ, SEND };
+	return kinds[mix(number) % 8];
+}
+
+/* Mostly short, some of several fragments. */
+static size_t length_of(uint64_t number)
+{
+	uint64_t x = mix(number + 77);
+	return x % 4 == 0 ? 1 + x / 4 % kMax : 1 + x / 4 % 200;
+}
+
+static const char *pattern(uint64_t number)
+{
+	static const std::vector<char> bytes = [] {
+		std::vector<char> all(kMax + 4096);
+		for (size_t i = 0; i < all.size(); i++)
+			all[i] = static_cast<char>(mix(i) >> 8);
+		return all;
+	}();
+	return bytes.data() + mix(number) % 4096;
+}
+
+static bool is_pattern(const char *at, uint64_t number)
+{
+	return memcmp(at, pattern(number), length_of(number)) == 0;
+}
+
+static VIP_RELIABILITY_LEVEL level(unsigned flow)
+{
+	return flow % 2 ? VIP_SERVICE_RELIABLE_RECEPTION : VIP_SERVICE_RELIABLE_DELIVERY;
+}
+
+/* ---- one end sends, writes and reads ------------------------------------------------------------- */
+
+/* FLOW, OWN HOST, PEER HOST, MESSAGES */
+ROLE(flow_out)
+{
+	Await awaited("a flow out", stress() ? 900 : 150);
+	unsigned flow = static_cast<unsigned>(atoi(args[0].c_str()));
+	unsigned peer = static_cast<unsigned>(atoi(args[2].c_str()));
+	uint64_t count = strtoull(args[3].c_str(), nullptr, 10), posted = 0, done = 0;
+	Nic nic("host" + args[1]);
+	Slab slab(nic, kWindow, kMax, true);
+	Vi vi(nic, attrs(level(flow), 1u << 17, true));
+	NEED_RC(VIP_SUCCESS, request(nic, vi, peer, text("flow%u", flow)));
+	while (done < count) {
+		if (posted < count && posted - done < kWindow &&
+		    posted - flow_cell(flow, TAKEN) < kWindow) {
+			size_t i = posted % kWindow, length = length_of(posted);
+			uint64_t place = flow_cell(flow, ADDRESS) + i * kMax;
+			VIP_MEM_HANDLE h = static_cast<VIP_MEM_HANDLE>(flow_cell(flow, HANDLE));
+			Kind kind = kind_of(posted);
+			if (kind == READ)
+				memset(slab.data(i), 0, length);
+			else
+				memcpy(slab.data(i), pattern(posted), length);
+			VIP_DESCRIPTOR *d =
+				kind == SEND
+					? slab.fill(i, length)
+					: slab.fill_rdma(i, length,
+							 kind == READ
+								 ? VIP_CONTROL_OP_RDMAREAD
+								 : VIP_CONTROL_OP_RDMAWRITE |
+									   VIP_CONTROL_IMMEDIATE,
+							 place, h);
+			d->CS.ImmediateData = static_cast<VIP_UINT32>(posted);
+			post_send(vi, slab, d);
+			posted++;
+			continue;
+		}
+		VIP_DESCRIPTOR *d = nullptr;
+		VIP_RETURN rc = posted == done ? VIP_NOT_DONE : VipSendDone(vi, &d);
+		if (rc == VIP_NOT_DONE) {
+			sched_yield();
+			continue;
+		}
+		if (rc != VIP_SUCCESS)
+			fail(__FILE__, __LINE__,
+			     text("message %lu of kind %d to succeed, found %d, status %x",
+				  static_cast<unsigned long>(done), kind_of(done), rc,
+				  d ? d->CS.Status : 0));
+		NEED(slab.index(d) == done % kWindow);
+		if (kind_of(done) == READ)
+			NEED(is_pattern(slab.data(done % kWindow), done));
+		flow_cell(flow, DONE) = ++done;
+	}
+	NEED(until([&] { return flow_cell(flow, TAKEN) == count; }));
+	NEED(nic.count(VIP_ERROR_CONN_LOST) == 0);
+	NEED(vi.state() == VIP_STATE_CONNECTED);
+	flow_cell(flow, LEFT) = 1;
+}
+
+/* ---- the other takes, and has memory to write to and to read from --------------------------------- */
+
+ROLE(flow_in)
+{
+	Await awaited("a flow in", stress() ? 900 : 150);
+	unsigned flow = static_cast<unsigned>(atoi(args[0].c_str()));
+	uint64_t count = strtoull(args[3].c_str(), nullptr, 10);
+	Nic nic("host" + args[2]);
+	Slab slab(nic, 2 * kWindow, kMax, true), memory(nic, kWindow, kMax, true);
+	Vi vi(nic, attrs(level(flow), 1u << 17, true));
+	for (size_t i = 0; i < 2 * kWindow; i++)
+		post_recv(vi, slab, slab.fill(i, kMax));
+	flow_cell(flow, ADDRESS) = reinterpret_cast<uintptr_t>(memory.data(0));
+	flow_cell(flow, HANDLE) = memory.h;
+	/* What a read finds is put there before its number may be used. */
+	auto prepare = [&](uint64_t number) {
+		if (kind_of(number) == READ)
+			memcpy(memory.data(number % kWindow), pattern(number), length_of(number));
+	};
+	for (uint64_t number = 0; number < kWindow; number++)
+		prepare(number);
+	NEED_RC(VIP_SUCCESS, serve(nic, vi, text("flow%u", flow)));
+	for (uint64_t number = 0; number < count; number++) {
+		if (kind_of(number) != READ) {
+			VIP_DESCRIPTOR *d = received(vi);
+			bool written = kind_of(number) == WRITE_IMM;
+			NEED(d->CS.Length == length_of(number));
+			NEED(is_pattern(written ? memory.data(number % kWindow)
+						: slab.data(slab.index(d)),
+					number));
+			if (written)
+				NEED(d->CS.ImmediateData == static_cast<VIP_UINT32>(number));
+			post_recv(vi, slab, slab.fill(slab.index(d), kMax));
+		} else {
+			NEED(until([&] { return flow_cell(flow, DONE) > number; }));
+		}
+		prepare(number + kWindow);
+		flow_cell(flow, TAKEN) = number + 1;
+	}
+	NEED(until([&] { return flow_cell(flow, LEFT) == 1; }));
+}
+
+/* ---- fabrics that fall apart ---------------------------------------------------------------------- */
+
+class Flows {
+public:
+	using Pairs = std::vector<std::pair<unsigned, unsigned>>;
+
+	Flows(const Pairs &pairs, uint64_t messages) : count(messages)
+	{
+		NEED(pairs.size() == kFlows);
+		board_clear();
+		for (unsigned f = 0; f < kFlows; f++) {
+			Args args = { std::to_string(f), std::to_string(pairs[f].first),
+				      std::to_string(pairs[f].second), std::to_string(count) };
+			ends.push_back(role("flow_in", args));
+			ends.push_back(role("flow_out", args));
+		}
+		NEED(until([this] { return least() > 0; }, 60000));
+	}
+
+	/* Returns when each flow has moved on by so much, or ended. */
+	void advance(uint64_t by)
+	{
+		std::vector<uint64_t> before;
+		for (unsigned f = 0; f < kFlows; f++)
+			before.push_back(flow_cell(f, TAKEN));
+		NEED(until(
+			[&] {
+				for (unsigned f = 0; f < kFlows; f++)
+					if (flow_cell(f, TAKEN) < std::min(before[f] + by, count))
+						return false;
+				return true;
+			},
+			kSeconds * 1000));
+	}
+
+	bool ended() const { return least() == count; }
+
+	void wait()
+	{
+		for (auto &end : ends)
+			EXPECT_EQ(0, end.wait(120));
+	}
+
+private:
+	uint64_t least() const
+	{
+		uint64_t n = UINT64_MAX;
+		for (unsigned f = 0; f < kFlows; f++)
+			n = std::min<uint64_t>(n, flow_cell(f, TAKEN));
+		return n;
+	}
+
+	const uint64_t count;
+	std::vector<Process> ends;
+};
+
+/* Nothing is lent out, apart from what a link itself needs. */
+static void expect_idle(const Fabric &fabric, const std::vector<uint64_t> &before)
+{
+	for (unsigned i = 0; i < fabric.size(); i++) {
+		EXPECT_TRUE(until([&] { return fabric.connections(i) == 0; }));
+		EXPECT_TRUE(until([&] { return fabric.window_used(i) == before[i]; }))
+			<< "host " << i << " lends out " << fabric.window_used(i) << " bytes, "
+			<< before[i] << " at first";
+	}
+}
+
+static std::vector<uint64_t> windows(const Fabric &fabric)
+{
+	std::vector<uint64_t> used;
+	for (unsigned i = 0; i < fabric.size(); i++)
+		used.push_back(fabric.window_used(i));
+	return used;
+}
+
+static void links_fall(const Args &agent_args, uint64_t messages)
+{
+	const unsigned hosts = 4;
+	Await awaited("links that fall", stress() ? 3000 : 180);
+	Fabric fabric(hosts, agent_args);
+	std::vector<uint64_t> before = windows(fabric);
+	Random random(5);
+	/* To neighbours, and further. */
+	Flows flows({ { 0, 1 }, { 1, 3 }, { 2, 1 }, { 3, 0 }, { 0, 2 }, { 1, 0 } }, messages);
+	uint64_t falls = 0;
+	for (; !flows.ended(); falls++) {
+		unsigned host = static_cast<unsigned>(random.below(hosts));
+		std::string port = random.below(2) ? "left" : "right";
+		fabric.link(host, port, false);
+		flows.advance(random.below(60));
+		fabric.link(host, port, true);
+		NEED(until([&] { return fabric.links_up(); }));
+		flows.advance(random.below(120));
+	}
+	flows.wait();
+	EXPECT_GT(falls, 3u);
+	printf("%u flows of %lu messages, %lu falls of links\n", kFlows,
+	       static_cast<unsigned long>(messages), static_cast<unsigned long>(falls));
+	expect_idle(fabric, before);
+}
+
+TEST(Resume, LinksFallUnderTraffic)
+{
+	links_fall({}, scaled(5000, 100000));
+}
+
+TEST(Resume, LinksFallUnderTrafficOnStrictPorts)
+{
+	links_fall({ "--port", "emu+strict" }, scaled(500, 20000));
+}
+
+/* A host that only relays dies, and another takes its place. */
+TEST(Resume, RelaysDieUnderTraffic)
+{
+	const unsigned hosts = 5;
+	Await awaited("relays that die", stress() ? 3000 : 180);
+	Fabric fabric(hosts);
+	std::vector<uint64_t> before = windows(fabric);
+	/* All flows are between hosts 0, 1 and 3: what lies between them may die, one at a time. */
+	Flows flows({ { 0, 1 }, { 1, 0 }, { 1, 3 }, { 3, 1 }, { 0, 3 }, { 3, 0 } },
+		    scaled(4000, 60000));
+	uint64_t deaths = 0;
+	for (; !flows.ended(); deaths++) {
+		unsigned victim = deaths % 2 ? 2 : 4;
+		fabric.kill(victim);
+		flows.advance(40);
+		fabric.restart(victim);
+		NEED(until([&] { return fabric.links_up(); }));
+		flows.advance(100);
+	}
+	flows.wait();
+	EXPECT_GT(deaths, 3u);
+	printf("%u flows, %lu deaths of relays\n", kFlows, static_cast<unsigned long>(deaths));
+	expect_idle(fabric, before);
+}
+
+/* Both ends learn when there is no way left, and a host that comes back is connected to again. */
+TEST(Resume, NoWayLeft)
+{
+	Await awaited("hosts that are cut off", 100);
+	Fabric fabric(4);
+	std::vector<uint64_t> before = windows(fabric);
+	for (unsigned round = 0; round < scaled(4, 40); round++) {
+		unsigned far = 1 + round % 2;
+		Nic a("host0"), b(text("host%u", far));
+		Vi va(a, attrs(level(round))), vb(b, attrs(level(round)));
+		NEED_RC(VIP_SUCCESS, join(a, va, b, vb, text("cut%u", round)));
+		int64_t at = now_ns();
+		fabric.link(0, "left", false);
+		fabric.link(0, "right", false);
+		EXPECT_TRUE(a.event(VIP_ERROR_CONN_LOST, va));
+		EXPECT_TRUE(b.event(VIP_ERROR_CONN_LOST, vb));
+		printf("both ends of %u hops knew after %.0f ms\n", far,
+		       static_cast<double>(now_ns() - at) / 1e6);
+		EXPECT_EQ(VIP_STATE_ERROR, va.state());
+		EXPECT_EQ(VIP_STATE_ERROR, vb.state());
+		fabric.link(0, "left", true);
+		fabric.link(0, "right", true);
+		NEED(until([&] { return fabric.links_up(); }));
+	}
+	expect_idle(fabric, before);
+}
+
+/* ---- full buffers --------------------------------------------------------------------------------- */
+
+constexpr size_t kFill = 300, kFillBytes = 3000;
+
+/* NUMBER, OWN HOST, PEER HOST */
+ROLE(fill_out)
+{
+	Await awaited("a full sender", 150);
+	unsigned flow = static_cast<unsigned>(atoi(args[0].c_str()));
+	Nic nic("host" + args[1]);
+	Slab slab(nic, kFill, kFillBytes);
+	Vi vi(nic, attrs(VIP_SERVICE_RELIABLE_RECEPTION));
+	NEED_RC(VIP_SUCCESS, request(nic, vi, static_cast<unsigned>(atoi(args[2].c_str())),
+				     text("fill%u", flow)));
+	NEED(until([] { return cell(1) != 0; }));
+	for (size_t i = 0; i < kFill; i++) {
+		memcpy(slab.data(i), pattern(i + flow), kFillBytes);
+		post_send(vi, slab, slab.fill(i, kFillBytes));
+	}
+	NEED(until([&] { return nic.counters(vi).Stalls > 0; }));
+	cell(2)++;
+	for (size_t i = 0; i < kFill; i++)
+		sent(vi);
+	cell(3)++;
+	NEED(until([] { return cell(4) != 0; }));
+}
+
+ROLE(fill_in)
+{
+	Await awaited("a stopped receiver", 150);
+	unsigned flow = static_cast<unsigned>(atoi(args[0].c_str()));
+	Nic nic("host" + args[2]);
+	Slab slab(nic, kFill, kFillBytes);
+	Vi vi(nic, attrs(VIP_SERVICE_RELIABLE_RECEPTION));
+	for (size_t i = 0; i < kFill; i++)
+		post_recv(vi, slab, slab.fill(i, kFillBytes));
+	NEED_RC(VIP_SUCCESS, serve(nic, vi, text("fill%u", flow)));
+	cell(0)++;
+	raise(SIGSTOP);
+	for (size_t i = 0; i < kFill; i++) {
+		VIP_DESCRIPTOR *d = received(vi);
+		NEED(slab.index(d) == i && d->CS.Length == kFillBytes);
+		NEED(memcmp(slab.data(i), pattern(i + flow), kFillBytes) == 0);
+	}
+	cell(3)++;
+	NEED(until([] { return cell(4) != 0; }));
+}
+
+/*
+ * Every host sends to the hosts two and three further on, both ways round, and none of these takes
+ * anything: all bypass buffers of the ring fill.  Then all of it arrives.
+ */
+TEST(Resume, FullBuffersAllRoundDrain)
+{
+	const unsigned hosts = 5, flows = 2 * hosts;
+	Await awaited("full buffers", 180);
+	board_clear();
+	Fabric fabric(hosts);
+	std::vector<uint64_t> before = windows(fabric);
+	std::vector<Process> ins, outs;
+	for (unsigned f = 0; f < flows; f++) {
+		Args args = { std::to_string(f), std::to_string(f % hosts),
+			      std::to_string((f % hosts + 2 + f / hosts) % hosts) };
+		ins.push_back(role("fill_in", args));
+		outs.push_back(role("fill_out", args));
+	}
+	NEED(until([] { return cell(0) == flows; }, 60000));
+	cell(1) = 1;
+	NEED(until([] { return cell(2) == flows; }, 60000));
+	EXPECT_EQ(0u, cell(3)) << "somebody was done, though nobody took anything";
+	for (auto &in : ins)
+		in.kill(SIGCONT);
+	NEED(until([] { return cell(3) == 2 * flows; }, 60000));
+	cell(4) = 1;
+	for (auto &end : ins)
+		EXPECT_EQ(0, end.wait());
+	for (auto &end : outs)
+		EXPECT_EQ(0, end.wait());
+	expect_idle(fabric, before);
+}

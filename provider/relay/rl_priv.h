@@ -76,7 +76,18 @@ uint32_t rl_moves(const struct rl_circuit *c);
 void rl_write_bell(struct rl_circuit *c);
 void rl_clear_bell(struct rl_circuit *c);
 
+/* rl_relay.c: a circuit of a thread that runs, or that a test steps. */
+int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_t slots,
+		      uint32_t ring_bytes, void *user, struct rl_circuit **out);
+
 /* rl_thread.c */
+/* Forwards what came to the polled circuits, and to all when it was rung for.  Returns how much moved. */
+uint32_t rl_thread_pass(struct rl_thread *t);
+/*
+ * Arms polled circuits: all, or those that did not move since the last such call.  Returns whether
+ * something came meanwhile.  The caller holds the lock.
+ */
+bool rl_thread_arm(struct rl_thread *t, bool all);
 int rl_thread_start(struct rl_thread *t);
 void rl_thread_stop(struct rl_thread *t);
 /* Others than the thread itself take its lock so, and it lets them. */

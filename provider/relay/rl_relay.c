@@ -61,10 +61,9 @@ uint32_t rl_bell(const struct rl_relay *r, unsigned int thread)
 	return r->cfg.first_bell + thread;
 }
 
-int rl_add(struct rl_relay *r, unsigned int thread, const struct rl_side side[2], uint32_t slots,
-	   uint32_t ring_bytes, void *user, struct rl_circuit **out)
+int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_t slots,
+		      uint32_t ring_bytes, void *user, struct rl_circuit **out)
 {
-	struct rl_thread *t = &r->threads[thread];
 	struct rl_circuit *c = calloc(1, sizeof(*c));
 	int rc;
 
@@ -76,21 +75,30 @@ int rl_add(struct rl_relay *r, unsigned int thread, const struct rl_side side[2]
 	c->ring_bytes = ring_bytes;
 	rl_end_place(c, 0, &side[0]);
 	rl_end_place(c, 1, &side[1]);
-	rc = rl_thread_start(t);
-	if (rc == 0) {
-		rl_thread_lock(t);
-		rc = rl_thread_enlist(t, c);
-		if (rc == 0)
-			t->counters.circuits++;
-		rl_thread_unlock(t);
-	}
+	rl_thread_lock(t);
+	rc = rl_thread_enlist(t, c);
+	if (rc == 0)
+		t->counters.circuits++;
+	rl_thread_unlock(t);
 	if (rc != 0) {
 		free(c);
 		return rc;
 	}
-	port_irq_kick(r->cfg.irq, t->bell_bits);
 	*out = c;
 	return 0;
+}
+
+int rl_add(struct rl_relay *r, unsigned int thread, const struct rl_side side[2], uint32_t slots,
+	   uint32_t ring_bytes, void *user, struct rl_circuit **out)
+{
+	struct rl_thread *t = &r->threads[thread];
+	int rc = rl_thread_start(t);
+
+	if (rc == 0)
+		rc = rl_circuit_create(t, side, slots, ring_bytes, user, out);
+	if (rc == 0)
+		port_irq_kick(r->cfg.irq, t->bell_bits);
+	return rc;
 }
 
 void rl_drain(struct rl_circuit *c, unsigned int side)

@@ -134,11 +134,8 @@ static uint32_t wake_armed(struct rl_thread *t)
 	return woken;
 }
 
-/*
- * Arms polled circuits: all, or those that did not move since the last such call.  What arrives
- * at one afterwards rings; nvi_arm.c says why no ring is lost.  Returns whether something came meanwhile.
- */
-static bool arm(struct rl_thread *t, bool all)
+/* What arrives at an armed circuit rings; nvi_arm.c says why no ring is lost. */
+bool rl_thread_arm(struct rl_thread *t, bool all)
 {
 	uint32_t i, first = t->polled;
 	bool came = false;
@@ -224,7 +221,7 @@ static void idle(struct loop *l, uint32_t ticket)
 		offer(l, now);
 		return;
 	}
-	came = arm(t, true);
+	came = rl_thread_arm(t, true);
 	rl_thread_unlock(t);
 	if (!came)
 		sleep_deep(l, ticket);
@@ -240,7 +237,7 @@ static void tick(struct loop *l)
 	l->next_tick = now + TICK_NS;
 	rl_thread_lock(l->t);
 	if (l->t->relay->cfg.wait != RL_POLL)
-		arm(l->t, false);
+		rl_thread_arm(l->t, false);
 	rl_thread_unlock(l->t);
 }
 
@@ -251,21 +248,28 @@ static void give_way(struct rl_thread *t)
 		sched_yield();
 }
 
+uint32_t rl_thread_pass(struct rl_thread *t)
+{
+	uint32_t moved;
+
+	pthread_mutex_lock(&t->lock);
+	if (rung(t))
+		wake_armed(t);
+	moved = move_polled(t);
+	pthread_mutex_unlock(&t->lock);
+	return moved;
+}
+
 static void *run(void *arg)
 {
 	struct rl_thread *t = arg;
 	struct loop l = { .t = t, .coarse = COARSE_MIN_NS };
-	uint32_t ticket, moved, round = 0;
+	uint32_t ticket, round = 0;
 
 	while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
 		give_way(t);
 		ticket = port_irq_ticket(t->relay->cfg.irq);
-		pthread_mutex_lock(&t->lock);
-		if (rung(t))
-			wake_armed(t);
-		moved = move_polled(t);
-		pthread_mutex_unlock(&t->lock);
-		if (moved == 0) {
+		if (rl_thread_pass(t) == 0) {
 			idle(&l, ticket);
 			continue;
 		}

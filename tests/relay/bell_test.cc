@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Bells: a node that is armed is rung when it is due, and a thread that sleeps has armed its own.
+#include "relay_rig.h"
+
+using namespace relay_test;
+
+namespace {
+
+class Bell : public ::testing::TestWithParam<Kind> {
+protected:
+	Bell() : rig(GetParam(), 1, RL_BLOCK, true), circuit(rig) { b.rung(); }
+
+	void send(unsigned int from, uint32_t n = 1)
+	{
+		for (uint32_t i = 0; i < n; i++)
+			circuit.node[from].send(
+				fragment(rng, W_OP_SEND, W_F_FIRST | W_F_LAST, i % 113));
+	}
+
+	std::mt19937 rng{ seed() };
+	Rig rig;
+	Circuit circuit;
+	Node &a = circuit.node[0], &b = circuit.node[1];
+};
+
+TEST_P(Bell, NobodyRingsAPolledNode)
+{
+	send(0, 3);
+	send(1, 3);
+	rig.settle();
+	Fragment came;
+	while (b.take(&came)) {}
+	b.give_credit(b.taken);
+	rig.settle();
+	EXPECT_FALSE(b.rung());
+	EXPECT_FALSE(a.rung());
+	EXPECT_EQ(rig.counters().rings, 0u);
+}
+
+TEST_P(Bell, RingsOnceWithTheSlotThatIsNamed)
+{
+	b.arm(W_BELL_SLOT, 3);
+	for (uint32_t n = 0; n < 3; n++) {
+		send(0);
+		rig.settle();
+		EXPECT_FALSE(b.rung()) << "slot " << n;
+	}
+	send(0);
+	rig.settle();
+	EXPECT_TRUE(b.rung());
+	send(0, 2);
+	rig.settle();
+	EXPECT_FALSE(b.rung()) << "twice for one word";
+	EXPECT_EQ(rig.counters().rings, 1u);
+	b.arm(W_BELL_SLOT, 6);
+	rig.settle();
+	EXPECT_FALSE(b.rung()) << "the slot has not come";
+	send(0);
+	rig.settle();
+	EXPECT_TRUE(b.rung());
+	EXPECT_FALSE(a.rung());
+}
+
+TEST_P(Bell, RingsOnceForABatchThatGoesPast)
+{
+	b.arm(W_BELL_SLOT | W_BELL_FENCE, 2);
+	send(0, 6);
+	rig.settle();
+	EXPECT_TRUE(b.rung());
+	EXPECT_EQ(rig.counters().rings, 1u);
+}
+
+// A bell word that comes when its slot is out already is the business of who armed.
+TEST_P(Bell, RingsWithTheNextSlotWhenArmedLate)
+{
+	send(0, 2);
+	rig.settle();
+	b.arm(W_BELL_SLOT, 1);
+	rig.settle();
+	EXPECT_FALSE(b.rung());
+	send(0);
+	rig.settle();
+	EXPECT_TRUE(b.rung());
+}
+
+TEST_P(Bell, RingsEachTimeForCredit)
+{
+	Fragment came;
+
+	send(0, 4);
+	rig.settle();
+	a.arm(W_BELL_CREDIT, 0);
+	a.rung();
+	for (uint32_t n = 1; n <= 4; n++) {
+		ASSERT_TRUE(b.take(&came));
+		b.give_credit(n);
+		rig.settle();
+		EXPECT_TRUE(a.rung()) << n;
+	}
+	rig.settle();
+	EXPECT_FALSE(a.rung());
+	EXPECT_EQ(rig.counters().rings, 4u);
+}
+
+// ---- the thread's own bells ---------------------------------------------------------------------
+
+TEST_P(Bell, AnArmedCircuitAsksForTheNextSlot)
+{
+	Fragment came;
+
+	send(0, 3);
+	rig.settle();
+	EXPECT_EQ(a.bell(), 0u);
+	EXPECT_FALSE(rig.arm());
+	EXPECT_EQ(a.bell(), w_bell(W_BELL_SLOT, 3));
+	EXPECT_EQ(b.bell(), w_bell(W_BELL_SLOT | W_BELL_CREDIT, 0)) << "credit is out";
+	send(0);
+	EXPECT_EQ(rig.pass(), 0u) << "it looks at what is polled alone";
+	a.ring_if_due();
+	rig.settle();
+	EXPECT_EQ(b.has_come(), true);
+	a.port->ops->flush(a.port);
+	rig.here[0]->ops->flush(rig.here[0]);
+	EXPECT_EQ(a.bell(), 0u) << "polled again";
+	for (int i = 0; i < 4; i++)
+		ASSERT_TRUE(b.take(&came));
+	b.give_credit(4);
+	rig.settle();
+	EXPECT_FALSE(rig.arm());
+	EXPECT_EQ(b.bell(), w_bell(W_BELL_SLOT, 0)) << "no credit is out";
+}
+
+TEST_P(Bell, CreditWakes)
+{
+	Fragment came;
+
+	send(0, 2);
+	rig.settle();
+	EXPECT_FALSE(rig.arm());
+	ASSERT_TRUE(b.take(&came));
+	b.give_credit_and_ring();
+	rig.settle();
+	EXPECT_EQ(a.credit(), 1u);
+}
+
+TEST_P(Bell, AnErrorWakes)
+{
+	EXPECT_FALSE(rig.arm());
+	b.fail(w_error_word(0, W_ERR_PROTOCOL));
+	rig.settle();
+	EXPECT_NE(a.error(), 0u);
+}
+
+// What came before the bell word could be seen by its sender is found by who arms.
+TEST_P(Bell, ArmingFindsWhatCame)
+{
+	rig.settle();
+	send(1);
+	EXPECT_TRUE(rig.arm());
+	rig.settle();
+	EXPECT_TRUE(a.has_come());
+	EXPECT_FALSE(rig.arm());
+	send(0);
+	a.ring_if_due();
+	rig.settle();
+	EXPECT_TRUE(b.has_come());
+}
+
+TEST_P(Bell, OnlyWhatMovesIsPolledByTheTick)
+{
+	Circuit other(rig);
+	struct rl_thread *t = &rig.relay->threads[0];
+
+	for (int i = 0; i < 2; i++) {
+		send(0);
+		rig.settle();
+		rl_thread_lock(t);
+		rl_thread_arm(t, false);
+		rl_thread_unlock(t);
+	}
+	EXPECT_EQ(a.bell(), 0u) << "it moved between two ticks";
+	EXPECT_EQ(other.node[0].bell(), w_bell(W_BELL_SLOT, 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ports, Bell, ::testing::Values(kPlain, kStrict), name_of);
+
+} // namespace

@@ -180,7 +180,6 @@ static void sleep_deep(struct loop *l, uint32_t ticket)
 {
 	struct rl_thread *t = l->t;
 
-	t->counters.sleeps++;
 	if (port_irq_wait(t->relay->cfg.irq, ticket, t->bell_bits, l->coarse) == -ETIMEDOUT) {
 		l->coarse = (int64_t)u_min64((uint64_t)l->coarse * 2, COARSE_MAX_NS);
 		rl_thread_lock(t);
@@ -222,6 +221,7 @@ static void idle(struct loop *l, uint32_t ticket)
 		return;
 	}
 	came = rl_thread_arm(t, true);
+	t->counters.sleeps += !came;
 	rl_thread_unlock(t);
 	if (!came)
 		sleep_deep(l, ticket);

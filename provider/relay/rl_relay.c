@@ -14,7 +14,7 @@ int rl_open(const struct rl_cfg *cfg, struct rl_relay **out)
 	unsigned int i;
 
 	if (cfg->threads == 0 || cfg->threads > RL_THREADS_MAX ||
-	    cfg->first_bell + cfg->threads > PORT_DB_MAX || cfg->port_count > PORT_PER_HOST)
+	    cfg->first_bell > PORT_DB_MAX - cfg->threads || cfg->port_count > PORT_PER_HOST)
 		return -EINVAL;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)

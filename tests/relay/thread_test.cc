@@ -280,6 +280,8 @@ TEST(Relay, RefusesWhatItCannotBe)
 	cfg.threads = 2;
 	cfg.first_bell = PORT_DB_MAX - 1;
 	EXPECT_EQ(rl_open(&cfg, &relay), -EINVAL);
+	cfg.first_bell = UINT32_MAX;
+	EXPECT_EQ(rl_open(&cfg, &relay), -EINVAL);
 	cfg.first_bell = 1;
 	cfg.port_count = PORT_PER_HOST + 1;
 	EXPECT_EQ(rl_open(&cfg, &relay), -EINVAL);

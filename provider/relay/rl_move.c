@@ -229,8 +229,7 @@ void rl_move_all(struct rl_circuit *c, unsigned int side)
 {
 	struct rl_end *from = &c->end[side], *to = &c->end[1 - side];
 
-	if (!c->broken)
-		move_slots(c, from, to, c->mask + 1);
+	move_slots(c, from, to, c->mask + 1);
 	if (!c->broken)
 		move_credit(c, to, from);
 	if (!c->broken)

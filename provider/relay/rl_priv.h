@@ -93,7 +93,8 @@ void rl_thread_stop(struct rl_thread *t);
 /* Others than the thread itself take its lock so, and it lets them. */
 void rl_thread_lock(struct rl_thread *t);
 void rl_thread_unlock(struct rl_thread *t);
-void rl_thread_stopped(struct rl_circuit *c); /* takes a broken circuit off the lists */
+/* Another than the thread has moved it: the ring that it is armed for may be used up, or it broke. */
+void rl_thread_moved(struct rl_circuit *c);
 int rl_thread_enlist(struct rl_thread *t, struct rl_circuit *c);
 void rl_thread_delist(struct rl_circuit *c);
 

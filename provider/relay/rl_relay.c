@@ -106,8 +106,11 @@ void rl_drain(struct rl_circuit *c, unsigned int side)
 	struct rl_thread *t = c->thread;
 
 	rl_thread_lock(t);
-	rl_move_all(c, side);
-	port_flush(c->end[1 - side].port);
+	if (!c->broken) {
+		rl_move_all(c, side);
+		rl_thread_moved(c);
+		port_flush(c->end[1 - side].port);
+	}
 	rl_thread_unlock(t);
 }
 

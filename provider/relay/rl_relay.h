@@ -44,7 +44,7 @@ struct rl_cfg {
 	struct port_irq *irq;	   /* where this host's doorbells interrupt */
 	struct port *const *ports; /* those that circuits use; all outlive the relay */
 	unsigned int port_count;
-	/* Called by a transfer thread when rl_broken() has something; must not call back. */
+	/* Called when rl_broken() has something, by any thread; must not call back. */
 	void (*notify)(void *arg);
 	void *notify_arg;
 };

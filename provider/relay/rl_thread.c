@@ -79,7 +79,7 @@ void rl_thread_delist(struct rl_circuit *c)
 	c->index = UINT32_MAX;
 }
 
-void rl_thread_stopped(struct rl_circuit *c)
+static void stopped(struct rl_circuit *c)
 {
 	struct rl_thread *t = c->thread;
 
@@ -88,6 +88,16 @@ void rl_thread_stopped(struct rl_circuit *c)
 	c->next_broken = t->broken;
 	t->broken = c;
 	t->relay->cfg.notify(t->relay->cfg.notify_arg);
+}
+
+void rl_thread_moved(struct rl_circuit *c)
+{
+	if (c->broken) {
+		stopped(c);
+	} else if (!is_polled(c)) {
+		make_polled(c);
+		port_irq_kick(c->thread->relay->cfg.irq, c->thread->bell_bits);
+	}
 }
 
 /* ---- looking ------------------------------------------------------------------------------------ */
@@ -116,7 +126,7 @@ static uint32_t move_polled(struct rl_thread *t)
 	for (i = t->polled; i-- > 0;) {
 		moved += rl_move(t->circuits[i], BUDGET);
 		if (t->circuits[i]->broken)
-			rl_thread_stopped(t->circuits[i]);
+			stopped(t->circuits[i]);
 	}
 	return moved;
 }

@@ -166,6 +166,22 @@ TEST_P(Bell, ArmingFindsWhatCame)
 	EXPECT_TRUE(b.has_come());
 }
 
+TEST_P(Bell, StaysAwakeAfterADrain)
+{
+	EXPECT_FALSE(rig.arm());
+	send(0);
+	rl_drain(circuit.rl, 0);
+	a.ring_if_due();
+	rig.settle();
+	EXPECT_FALSE(rig.arm());
+	send(0);
+	a.ring_if_due();
+	rig.settle();
+	Fragment came;
+	EXPECT_TRUE(b.take(&came));
+	EXPECT_TRUE(b.take(&came)) << "the ring that it needs was used up by the drain";
+}
+
 TEST_P(Bell, OnlyWhatMovesIsPolledByTheTick)
 {
 	Circuit other(rig);

@@ -293,6 +293,18 @@ TEST_P(Slot, DrainForwardsOneSide)
 	EXPECT_EQ(a.error(), word);
 }
 
+TEST_P(Slot, WhatBreaksInADrainIsReported)
+{
+	circuit.node[0].send_raw(header(99, 0, 0));
+	rl_drain(circuit.rl, 0);
+	EXPECT_EQ(rig.counters().broken, 1u);
+	EXPECT_EQ(rig.notified, 1u);
+	EXPECT_EQ(rl_broken(rig.relay), &circuit);
+	rl_drain(circuit.rl, 1);
+	EXPECT_EQ(rig.pass(), 0u);
+	EXPECT_EQ(rl_broken(rig.relay), nullptr);
+}
+
 INSTANTIATE_TEST_SUITE_P(Ports, Slot, ::testing::Values(kPlain, kStrict, kLossy, kLossyStrict),
 			 name_of);
 

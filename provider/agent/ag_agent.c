@@ -466,6 +466,7 @@ void ag_usage(const struct ag_agent *a, struct ag_usage *out)
 	out->clients = a->client_count;
 	out->conns = a->conn_count;
 	out->circuits = a->circuit_count;
+	out->relay_dropped = a->relay_dropped;
 	ag_list_each(pos, tmp, &a->clients)
 	{
 		out->listens += ag_list_entry(pos, struct ag_client, node)->listen_count;

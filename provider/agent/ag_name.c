@@ -309,9 +309,10 @@ static int item_port(struct ag_agent *a, uint32_t i, char *text, size_t size)
 	snprintf(text, size,
 		 "{\"index\":%u,\"name\":\"%s\",\"kind\":\"%s\",\"link\":\"%s\",\"generation\":%u,"
 		 "\"peer\":%u,\"window_bytes\":%" PRIu64 ",\"window_used\":%" PRIu64
-		 ",\"db_bits\":%u,\"spads\":%u}",
+		 ",\"db_bits\":%u,\"spads\":%u,\"conns\":%u,\"circuits\":%u}",
 		 i, p->name, p->kind, ag_link_usable(l) ? "up" : "down", l->life, l->peer_host,
-		 p->window_bytes, l->window_used, p->db_bits, p->spads);
+		 p->window_bytes, l->window_used, p->db_bits, p->spads, l->conn_count,
+		 l->circuit_count);
 	return 0;
 }
 

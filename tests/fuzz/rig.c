@@ -248,6 +248,7 @@ void rig_usage(struct rig *r, struct rig_usage *out)
 	for (i = 0; i < RIG_HOSTS; i++) {
 		if (r->agent[i] != NULL)
 			ag_usage(r->agent[i], &out->agent[i]);
+		out->agent[i].relay_dropped = 0; /* is not held */
 	}
 	out->fds = rig_fds();
 }

@@ -379,6 +379,21 @@ inline void wait_links(const Fabric &f)
 	}
 }
 
+/* Waits until every link of the fabric is up at both ends. */
+inline void wait_ports(const Fabric &f)
+{
+	for (unsigned i = 0; i < f.hosts(); i++) {
+		Client tool(f, i, W_KIND_TOOL);
+
+		for (uint32_t k = 0; k < tool.welcome.port_count; k++)
+			EXPECT_TRUE(eventually([&] {
+				return tool.item(W_LIST_PORTS, k).find("\"link\":\"up\"") !=
+				       std::string::npos;
+			})) << "host "
+			    << i << " port " << k;
+	}
+}
+
 /* Bytes of the host's windows that are lent out. */
 inline uint64_t window_used(const Fabric &f, unsigned host)
 {
@@ -388,6 +403,38 @@ inline uint64_t window_used(const Fabric &f, unsigned host)
 	for (uint32_t i = 0; i < tool.welcome.port_count; i++)
 		sum += number_in(tool.item(W_LIST_PORTS, i), "window_used");
 	return sum;
+}
+
+/* Connection ends and circuits of the host. */
+inline uint64_t held(const Fabric &f, unsigned host)
+{
+	Client tool(f, host, W_KIND_TOOL);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < tool.welcome.port_count; i++) {
+		std::string port = tool.item(W_LIST_PORTS, i);
+		sum += number_in(port, "conns") + number_in(port, "circuits");
+	}
+	return sum;
+}
+
+/* Waits until a record gets from each host to each other one and back. */
+inline void wait_ways(const Fabric &f)
+{
+	for (unsigned from = 0; from < f.hosts(); from++) {
+		Client probe(f, from);
+
+		for (unsigned to = 0; to < f.hosts(); to++) {
+			EXPECT_TRUE(eventually([&] {
+				probe.connection(W_CONNECT, 1, address(from, "probe"),
+						 address(to, "nobody is called so"));
+				Msg m = probe.recv();
+				return m.type == W_REFUSED &&
+				       m.as<w_refused>().status == W_NO_MATCH;
+			})) << "host "
+			    << from << " to host " << to;
+		}
+	}
 }
 
 /* Bytes of one inbound slice of the fabric's geometry. */
@@ -405,6 +452,7 @@ protected:
 	{
 		fabric = std::make_unique<Fabric>(hosts, std::move(tweak));
 		wait_links(*fabric);
+		wait_ports(*fabric);
 		for (unsigned i = 0; i < hosts; i++)
 			idle_.push_back(window_used(*fabric, i));
 	}
@@ -457,6 +505,7 @@ protected:
 		EXPECT_EQ(u.listens, 0u) << "host " << host;
 		EXPECT_EQ(u.allocs, 0u) << "host " << host;
 		EXPECT_EQ(u.offers, 0u) << "host " << host;
+		EXPECT_EQ(u.circuits, 0u) << "host " << host;
 	}
 
 	using ag_usage_t = struct ag_usage;

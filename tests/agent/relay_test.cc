@@ -1,0 +1,667 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Connections over relays: set-up, refusals, ends and losses in every state, on several topologies.
+#include <algorithm>
+#include <random>
+
+#include "agent_fixture.h"
+
+using namespace agent_test;
+
+namespace {
+
+struct Way {
+	const char *name, *topology;
+	unsigned hosts, from, to, hops;
+};
+
+std::ostream &operator<<(std::ostream &os, const Way &w)
+{
+	return os << w.topology;
+}
+
+const Way kChain3 = { "chain3", "chain", 3, 0, 2, 2 }, kBack = { "back", "chain", 3, 2, 0, 2 },
+	  kChain5 = { "chain5", "chain", 5, 0, 4, 4 }, kRing4 = { "ring4", "ring", 4, 1, 3, 2 },
+	  kMesh = { "mesh", "mesh:3x2", 6, 0, 5, 3 },
+	  kGraph = { "graph", "graph:0-2,2-1,1-3", 4, 3, 0, 3 };
+
+class RelayTest : public FabricTest {
+protected:
+	void up_ways(const Way &w, const Fabric::Tweak &tweak = nullptr)
+	{
+		way = w;
+		up(w.hosts, [topology = w.topology, tweak](ag_cfg &cfg) {
+			cfg.topology = topology;
+			if (tweak)
+				tweak(cfg);
+		});
+		wait_ways(*fabric);
+		c = std::make_unique<Client>(*fabric, w.from);
+		s = std::make_unique<Client>(*fabric, w.to);
+	}
+
+	// Nothing is kept anywhere.
+	void TearDown() override
+	{
+		c.reset();
+		s.reset();
+		for (unsigned i = 0; i < fabric->hosts(); i++)
+			EXPECT_TRUE(eventually([&] { return held(*fabric, i) == 0; }))
+				<< "host " << i << " holds " << held(*fabric, i);
+		FabricTest::TearDown();
+	}
+
+	w_addr here() const { return address(way.from, "c"); }
+	w_addr there() const { return address(way.to, "s"); }
+
+	// Up to W_ARRIVED; returns its conn.
+	uint64_t arrive(uint64_t token = 2, const w_vi_attrs &attrs = attributes())
+	{
+		s->listen(1, there());
+		s->sync();
+		c->connection(W_CONNECT, token, here(), there(), attrs);
+		Msg m = s->recv();
+		EXPECT_EQ(m.type, W_ARRIVED);
+		return m.type == W_ARRIVED ? m.as<w_arrived>().conn : 0;
+	}
+
+	// Up to LINKED at the client, which has not confirmed.
+	Pair link_up()
+	{
+		Pair p;
+
+		p.server_conn = arrive();
+		s->accept(p.server_conn, 3);
+		p.client_linked = c->recv();
+		EXPECT_EQ(p.client_linked.type, W_LINKED);
+		p.client_conn = p.client_linked.as<w_linked>().conn;
+		return p;
+	}
+
+	void part(const Pair &p)
+	{
+		c->conn(W_CLOSE, p.client_conn);
+		lost(s->recv(), p.server_conn, W_LOST_CLOSED);
+		s->conn(W_CLOSE, p.server_conn);
+	}
+
+	static void refused(const Msg &m, uint64_t token, w_status status)
+	{
+		ASSERT_EQ(m.type, W_REFUSED);
+		EXPECT_EQ(m.as<w_refused>().token, token);
+		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(status));
+	}
+
+	static void lost(const Msg &m, uint64_t conn, w_lost reason)
+	{
+		ASSERT_EQ(m.type, W_LOST);
+		EXPECT_EQ(m.as<w_lost_msg>().conn, conn);
+		EXPECT_EQ(m.as<w_lost_msg>().reason, static_cast<uint32_t>(reason));
+	}
+
+	void admin(unsigned host, w_admin_verb verb, const char *port)
+	{
+		Client tool(*fabric, host, W_KIND_TOOL);
+		w_admin m = {};
+
+		m.verb = verb;
+		snprintf(m.name, sizeof(m.name), "%s", port);
+		tool.send(m, W_ADMIN);
+		ASSERT_EQ(tool.recv().type, W_DONE);
+	}
+
+	Way way = {};
+	std::unique_ptr<Client> c, s;
+};
+
+class Relayed : public RelayTest, public ::testing::WithParamInterface<Way> {
+protected:
+	void SetUp() override { up_ways(GetParam()); }
+};
+
+// ---- data ---------------------------------------------------------------------------------------
+
+class Slice {
+public:
+	explicit Slice(int fd, const w_geometry &g) : len_(g.slice_len)
+	{
+		base_ = mmap(nullptr, len_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		EXPECT_NE(base_, MAP_FAILED);
+	}
+	Slice(const Slice &) = delete;
+	~Slice() { munmap(base_, len_); }
+
+	w_slot *slot(uint32_t n)
+	{
+		return reinterpret_cast<w_slot *>(static_cast<uint8_t *>(base_) + W_SLICE_FIFO) + n;
+	}
+	w_control *control() { return static_cast<w_control *>(base_); }
+
+private:
+	void *base_;
+	size_t len_;
+};
+
+void message_passes(Msg &from, Msg &to, const char *text)
+{
+	ASSERT_EQ(from.fds.size(), 2u);
+	ASSERT_EQ(to.fds.size(), 2u);
+	Slice out(from.fds[1], from.as<w_linked>().outbound),
+		in(to.fds[0], to.as<w_linked>().inbound);
+	Slice back(to.fds[1], to.as<w_linked>().outbound),
+		credit(from.fds[0], from.as<w_linked>().inbound);
+	w_slot *slot = out.slot(0);
+
+	snprintf(reinterpret_cast<char *>(slot->data), W_HEAD_INLINE, "%s", text);
+	slot->head.op = W_OP_SEND;
+	slot->head.flags = W_F_FIRST | W_F_LAST;
+	slot->head.frag = W_HEAD_INLINE;
+	atomic_store(&slot->head.seq, w_seq(0));
+	ASSERT_TRUE(eventually([&] { return atomic_load(&in.slot(0)->head.seq) == w_seq(0); }));
+	EXPECT_STREQ(reinterpret_cast<char *>(in.slot(0)->data), text);
+	atomic_store(&back.control()->credit, 1u);
+	ASSERT_TRUE(eventually([&] { return atomic_load(&credit.control()->credit) == 1; }));
+}
+
+TEST_P(Relayed, MessagesPassBothWays)
+{
+	Pair p = join(*c, *s);
+
+	EXPECT_EQ(p.client_linked.as<w_linked>().hops, way.hops);
+	EXPECT_EQ(p.server_linked.as<w_linked>().hops, way.hops);
+	message_passes(p.client_linked, p.server_linked, "there");
+	message_passes(p.server_linked, p.client_linked, "and back");
+}
+
+TEST_P(Relayed, ManyAtOnceAndAgain)
+{
+	constexpr int kConns = 40;
+
+	for (int round = 0; round < 2; round++) {
+		std::vector<Pair> pairs;
+
+		for (int i = 0; i < kConns; i++)
+			pairs.push_back(i % 2 ? join(*c, *s) : join(*s, *c));
+		for (int i = 0; i < kConns; i++) {
+			bool by_c = i % 4 < 2, c_asked = i % 2;
+			Pair &p = pairs[static_cast<size_t>(i)];
+			uint64_t of_c = c_asked ? p.client_conn : p.server_conn;
+			uint64_t of_s = c_asked ? p.server_conn : p.client_conn;
+
+			(by_c ? c : s)->conn(W_CLOSE, by_c ? of_c : of_s);
+			lost((by_c ? s : c)->recv(), by_c ? of_s : of_c, W_LOST_CLOSED);
+			(by_c ? s : c)->conn(W_CLOSE, by_c ? of_s : of_c);
+		}
+	}
+}
+
+// ---- refusals -----------------------------------------------------------------------------------
+
+TEST_P(Relayed, NobodyWaits)
+{
+	c->connection(W_CONNECT, 7, here(), address(way.to, "nobody"));
+	refused(c->recv(), 7, W_NO_MATCH);
+}
+
+TEST_P(Relayed, Rejected)
+{
+	s->conn(W_REJECT, arrive());
+	refused(c->recv(), 2, W_REJECTED);
+}
+
+TEST_P(Relayed, AttributesDifferAndTheRequestLives)
+{
+	uint64_t conn = arrive(2, attributes(2, 100));
+
+	s->accept(conn, 3, attributes(1, 100));
+	refused(s->recv(), 3, W_BAD_RELIABILITY);
+	s->accept(conn, 4, attributes(2, 100));
+	EXPECT_EQ(c->recv().type, W_LINKED);
+}
+
+// ---- ends in every state --------------------------------------------------------------------------
+
+TEST_P(Relayed, TheClientCancelsARequest)
+{
+	uint64_t conn = arrive();
+
+	c->token(W_CANCEL, 2);
+	refused(c->recv(), 2, W_TIMED_OUT);
+	// Whether the withdrawal or the acceptance is first, the server learns.
+	s->accept(conn, 3);
+	refused(s->recv(), 3, W_TIMED_OUT);
+}
+
+TEST_P(Relayed, TheClientDiesBeforeItIsAccepted)
+{
+	uint64_t conn = arrive();
+
+	c.reset();
+	s->accept(conn, 3);
+	refused(s->recv(), 3, W_TIMED_OUT);
+}
+
+TEST_P(Relayed, TheServerDiesBeforeItAccepts)
+{
+	arrive();
+	s.reset();
+	refused(c->recv(), 2, W_NO_MATCH);
+}
+
+TEST_P(Relayed, TheClientClosesBeforeItConfirms)
+{
+	Pair p = link_up();
+
+	c->conn(W_CLOSE, p.client_conn);
+	refused(s->recv(), 3, W_TIMED_OUT);
+}
+
+TEST_P(Relayed, TheClientDiesBeforeItConfirms)
+{
+	link_up();
+	c.reset();
+	refused(s->recv(), 3, W_TIMED_OUT);
+}
+
+TEST_P(Relayed, TheServerWithdrawsItsAcceptance)
+{
+	Pair p = link_up();
+
+	s->token(W_CANCEL, 3);
+	refused(s->recv(), 3, W_TIMED_OUT);
+	lost(c->recv(), p.client_conn, W_LOST_CLOSED);
+	c->conn(W_CONFIRM, p.client_conn);
+	c->conn(W_CLOSE, p.client_conn);
+}
+
+TEST_P(Relayed, TheServerDiesBeforeTheConfirmation)
+{
+	Pair p = link_up();
+
+	s.reset();
+	lost(c->recv(), p.client_conn, W_LOST_PROCESS);
+}
+
+TEST_P(Relayed, EitherProcessDiesWhenConnected)
+{
+	Pair p = join(*c, *s);
+
+	s.reset();
+	lost(c->recv(), p.client_conn, W_LOST_PROCESS);
+	s = std::make_unique<Client>(*fabric, way.to);
+	c->conn(W_CLOSE, p.client_conn);
+	p = join(*c, *s);
+	c.reset();
+	lost(s->recv(), p.server_conn, W_LOST_PROCESS);
+}
+
+TEST_P(Relayed, BothCloseAtOnce)
+{
+	for (int i = 0; i < 30; i++) {
+		Pair p = join(*c, *s);
+
+		c->conn(W_CLOSE, p.client_conn);
+		s->conn(W_CLOSE, p.server_conn);
+		EXPECT_TRUE(eventually([&] {
+			return held(*fabric, way.from) == 0 && held(*fabric, way.to) == 0;
+		}));
+		// Who closed hears nothing; whose peer was faster, that it was lost.
+		for (auto *end : { c.get(), s.get() }) {
+			end->token(W_UNLISTEN, 99);
+			Msg m = end->recv();
+			if (m.type == W_LOST)
+				m = end->recv();
+			ASSERT_EQ(m.type, W_UNLISTENED);
+		}
+	}
+}
+
+// ---- peer to peer --------------------------------------------------------------------------------
+
+TEST_P(Relayed, PeersMeetInAnyOrder)
+{
+	for (uint64_t i = 0; i < 30; i++) {
+		Client *first = i % 2 ? c.get() : s.get(), *second = i % 2 ? s.get() : c.get();
+		w_addr a = address(first->welcome.host_id, "p"),
+		       b = address(second->welcome.host_id, "q");
+		bool first_decides = memcmp(a.host, b.host, sizeof(a.host)) < 0;
+
+		first->connection(W_PEER, 2 * i, a, b);
+		if (i % 3 == 0)
+			first->sync();
+		second->connection(W_PEER, 2 * i + 1, b, a);
+		Client *asks = first_decides ? second : first,
+		       *decides = first_decides ? first : second;
+		Msg m = asks->recv();
+		ASSERT_EQ(m.type, W_LINKED);
+		EXPECT_EQ(m.as<w_linked>().hops, way.hops);
+		asks->conn(W_CONFIRM, m.as<w_linked>().conn);
+		Msg k = decides->recv();
+		ASSERT_EQ(k.type, W_LINKED);
+		if (i == 0)
+			message_passes(m, k, "peer");
+		asks->conn(W_CLOSE, m.as<w_linked>().conn);
+		lost(decides->recv(), k.as<w_linked>().conn, W_LOST_CLOSED);
+		decides->conn(W_CLOSE, k.as<w_linked>().conn);
+	}
+}
+
+TEST_P(Relayed, PeersThatDifferAreBothRefused)
+{
+	c->connection(W_PEER, 1, here(), there(), attributes(2, 100));
+	s->connection(W_PEER, 2, there(), here(), attributes(2, 200));
+	refused(c->recv(), 1, W_BAD_MTU);
+	refused(s->recv(), 2, W_BAD_MTU);
+}
+
+TEST_P(Relayed, PeersWithdrawAndWaitAgain)
+{
+	Client *low = way.from < way.to ? c.get() : s.get(),
+	       *high = low == c.get() ? s.get() : c.get();
+	w_addr a = address(low->welcome.host_id, "p"), b = address(high->welcome.host_id, "q");
+
+	high->connection(W_PEER, 1, b, a);
+	high->token(W_CANCEL, 1);
+	refused(high->recv(), 1, W_TIMED_OUT);
+	low->connection(W_PEER, 2, a, b);
+	high->connection(W_PEER, 3, b, a);
+	Msg m = high->recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	high->conn(W_CLOSE, m.as<w_linked>().conn);
+	refused(low->recv(), 2, W_NO_RESOURCE);
+	// Linked, then withdrawn: the one that decides waits for another.
+	low->connection(W_PEER, 4, a, b);
+	high->connection(W_PEER, 5, b, a);
+	m = high->recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	high->token(W_CANCEL, 5);
+	high->conn(W_CLOSE, m.as<w_linked>().conn);
+	high->connection(W_PEER, 6, b, a);
+	m = high->recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	EXPECT_EQ(m.as<w_linked>().token, 6u);
+	high->conn(W_CONFIRM, m.as<w_linked>().conn);
+	m = low->recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	EXPECT_EQ(m.as<w_linked>().token, 4u);
+}
+
+// ---- what processes tell each other ----------------------------------------------------------------
+
+TEST_P(Relayed, TellsPassInOrderWithoutTheirMemory)
+{
+	Pair p = join(*c, *s);
+	w_alloc want = {};
+
+	want.token = 9;
+	want.length = 4096;
+	c->send(want, W_ALLOC);
+	Msg got = c->recv();
+	ASSERT_EQ(got.type, W_ALLOCATED);
+	for (uint8_t i = 0; i < 100; i++) {
+		w_tell t = {};
+
+		t.conn = p.client_conn;
+		t.slice_id = i % 2 ? got.as<w_alloc>().slice_id : 0;
+		t.body_len = 1;
+		t.body[0] = i;
+		c->send(t, W_TELL);
+	}
+	for (uint8_t i = 0; i < 100; i++) {
+		Msg m = s->recv();
+		ASSERT_EQ(m.type, W_TOLD);
+		EXPECT_EQ(m.as<w_tell>().conn, p.server_conn);
+		ASSERT_EQ(m.as<w_tell>().body[0], i);
+		EXPECT_EQ(m.as<w_tell>().slice_id, 0u);
+		EXPECT_TRUE(m.fds.empty());
+	}
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Relayed,
+			 ::testing::Values(kChain3, kBack, kChain5, kRing4, kMesh, kGraph),
+			 [](const auto &info) { return std::string(info.param.name); });
+
+// ---- links lost ----------------------------------------------------------------------------------
+
+// Parameter: the end of a chain of four hosts whose link to the next is lost.
+class Severed : public RelayTest, public ::testing::WithParamInterface<unsigned> {
+protected:
+	void SetUp() override { up_ways({ "chain4", "chain", 4, 0, 3, 3 }); }
+
+	void cut() { admin(GetParam(), W_ADMIN_LINK_DOWN, "right"); }
+
+	void mend()
+	{
+		admin(GetParam(), W_ADMIN_LINK_UP, "right");
+		wait_ways(*fabric);
+	}
+
+	void TearDown() override
+	{
+		mend();
+		RelayTest::TearDown();
+	}
+};
+
+TEST_P(Severed, ARequestThatArrived)
+{
+	uint64_t conn = arrive();
+
+	cut();
+	refused(c->recv(), 2, W_NOT_REACHABLE);
+	Msg m;
+	EXPECT_TRUE(eventually([&] {
+		s->accept(conn, 3);
+		m = s->recv();
+		return m.type == W_REFUSED && m.as<w_refused>().status != W_BAD_STATE;
+	}));
+	EXPECT_TRUE(m.as<w_refused>().status == W_TIMED_OUT ||
+		    m.as<w_refused>().status == W_NOT_REACHABLE)
+		<< m.as<w_refused>().status;
+}
+
+TEST_P(Severed, AnAcceptedRequest)
+{
+	Pair p = link_up();
+
+	cut();
+	lost(c->recv(), p.client_conn, W_LOST_LINK);
+	refused(s->recv(), 3, W_NOT_REACHABLE);
+	c->conn(W_CONFIRM, p.client_conn);
+}
+
+TEST_P(Severed, AConnection)
+{
+	Pair p = join(*c, *s);
+
+	cut();
+	lost(c->recv(), p.client_conn, W_LOST_LINK);
+	lost(s->recv(), p.server_conn, W_LOST_LINK);
+	c->connection(W_CONNECT, 8, here(), there());
+	refused(c->recv(), 8, W_NOT_REACHABLE);
+	mend();
+	s->conn(W_CLOSE, p.server_conn);
+	c->conn(W_CLOSE, p.client_conn);
+	p = join(*c, *s, "again");
+	message_passes(p.client_linked, p.server_linked, "again");
+}
+
+TEST_P(Severed, APeersRequest)
+{
+	s->connection(W_PEER, 1, there(), here());
+	EXPECT_TRUE(eventually([&] { return held(*fabric, 2) != 0 && held(*fabric, 1) != 0; }));
+	c->sync();
+	cut();
+	refused(s->recv(), 1, W_NOT_REACHABLE);
+	mend();
+	c->connection(W_PEER, 2, here(), there());
+	s->connection(W_PEER, 3, there(), here());
+	EXPECT_EQ(s->recv().type, W_LINKED);
+}
+
+INSTANTIATE_TEST_SUITE_P(Links, Severed, ::testing::Values(0u, 1u, 2u));
+
+class Flapping : public RelayTest {};
+
+TEST_F(Flapping, EndsAreAlwaysTold)
+{
+	up_ways(kChain3);
+	for (int i = 0; i < 12; i++) {
+		Pair p = join(*c, *s, std::to_string(i));
+
+		admin(static_cast<unsigned>(i % 2), W_ADMIN_LINK_DOWN, "right");
+		lost(c->recv(), p.client_conn, W_LOST_LINK);
+		lost(s->recv(), p.server_conn, W_LOST_LINK);
+		c->conn(W_CLOSE, p.client_conn);
+		s->conn(W_CLOSE, p.server_conn);
+		admin(static_cast<unsigned>(i % 2), W_ADMIN_LINK_UP, "right");
+		wait_ways(*fabric);
+	}
+}
+
+TEST_F(Flapping, ARelayThatDiesAndComesBack)
+{
+	up_ways(kChain3);
+	Pair p = join(*c, *s);
+
+	fabric->stop(1);
+	lost(c->recv(), p.client_conn, W_LOST_LINK);
+	lost(s->recv(), p.server_conn, W_LOST_LINK);
+	fabric->start(1);
+	wait_ways(*fabric);
+	p = join(*c, *s, "again");
+	message_passes(p.client_linked, p.server_linked, "again");
+}
+
+// ---- no room -------------------------------------------------------------------------------------
+
+class Room : public RelayTest {
+protected:
+	// The relay has room for so many slices on each link.
+	void up_with_room(uint32_t slices)
+	{
+		up_ways(kChain3, [slices](ag_cfg &cfg) {
+			if (cfg.host_id == 1)
+				cfg.window_bytes = 4096 + 64 * 512 + slices * 12288;
+		});
+		ASSERT_EQ(slice_bytes(*fabric), 12288u);
+	}
+};
+
+TEST_F(Room, NoneForTheAcceptance)
+{
+	up_with_room(2);
+	Pair p = join(*c, *s, "1"), q = join(*c, *s, "2");
+
+	for (uint64_t i = 0; i < 5; i++) {
+		uint64_t conn = arrive(10 + i);
+		s->accept(conn, 30 + i);
+		refused(c->recv(), 10 + i, W_NO_RESOURCE);
+		refused(s->recv(), 30 + i, W_NO_RESOURCE);
+	}
+	part(p);
+	c->sync();
+	s->sync();
+	EXPECT_TRUE(eventually([&] { return held(*fabric, 0) == 1; }));
+	q = join(*c, *s, "3");
+	message_passes(q.client_linked, q.server_linked, "room again");
+}
+
+TEST_F(Room, NoneForTheConfirmation)
+{
+	up_with_room(1);
+	Client here1(*fabric, 1);
+	Pair fills = join(here1, *s, "fills the right side");
+
+	for (int i = 0; i < 5; i++) {
+		Pair p = link_up();
+		c->conn(W_CONFIRM, p.client_conn);
+		refused(s->recv(), 3, W_NO_RESOURCE);
+		lost(c->recv(), p.client_conn, W_LOST_LINK);
+		c->conn(W_CLOSE, p.client_conn);
+	}
+	here1.conn(W_CLOSE, fills.client_conn);
+	lost(s->recv(), fills.server_conn, W_LOST_CLOSED);
+	s->conn(W_CLOSE, fills.server_conn);
+	EXPECT_TRUE(eventually([&] { return held(*fabric, 1) == 0; }));
+	Pair p = join(*c, *s, "now");
+	message_passes(p.client_linked, p.server_linked, "room again");
+}
+
+// ---- who says which links are up -----------------------------------------------------------------
+
+class Links : public RelayTest {
+protected:
+	bool routed(unsigned from, unsigned to, unsigned hops)
+	{
+		Client tool(*fabric, from, W_KIND_TOOL);
+
+		return eventually([&] {
+			w_route r = tool.route(to);
+			return hops == 0 ? r.reachable == 0 : r.reachable == 1 && r.hops == hops;
+		});
+	}
+};
+
+TEST_F(Links, RoutesTurnAndReturn)
+{
+	up_ways({ "ring5", "ring", 5, 0, 2, 2 });
+	for (int i = 0; i < 3; i++) {
+		admin(1, W_ADMIN_LINK_DOWN, "right");
+		EXPECT_TRUE(routed(0, 2, 3)) << "a link of others";
+		EXPECT_TRUE(routed(1, 2, 4));
+		EXPECT_TRUE(routed(2, 1, 4));
+		EXPECT_TRUE(routed(3, 1, 3));
+		wait_ways(*fabric);
+		Pair p = join(*c, *s, std::to_string(i));
+		EXPECT_EQ(p.client_linked.as<w_linked>().hops, 3u);
+		message_passes(p.client_linked, p.server_linked, "round");
+		part(p);
+		admin(1, W_ADMIN_LINK_UP, "right");
+		for (unsigned k = 0; k < 5; k++)
+			EXPECT_TRUE(routed(k, (k + 2) % 5, 2)) << k;
+		wait_ways(*fabric);
+		Pair q = join(*c, *s, "back " + std::to_string(i));
+		EXPECT_EQ(q.client_linked.as<w_linked>().hops, 2u);
+		part(q);
+	}
+}
+
+TEST_F(Links, ADividedNetworkKnowsIt)
+{
+	up_ways({ "ring4", "ring", 4, 0, 2, 2 });
+	admin(0, W_ADMIN_LINK_DOWN, "right");
+	admin(2, W_ADMIN_LINK_DOWN, "right");
+	EXPECT_TRUE(routed(0, 1, 0));
+	EXPECT_TRUE(routed(0, 2, 0));
+	EXPECT_TRUE(routed(3, 2, 0));
+	EXPECT_TRUE(routed(0, 3, 1));
+	EXPECT_TRUE(routed(1, 2, 1));
+	c->connection(W_CONNECT, 5, here(), there());
+	refused(c->recv(), 5, W_NOT_REACHABLE);
+	// What was said on either side while they were apart is told when they meet.
+	admin(2, W_ADMIN_LINK_UP, "right");
+	EXPECT_TRUE(routed(0, 1, 3));
+	EXPECT_TRUE(routed(1, 0, 3));
+	admin(0, W_ADMIN_LINK_UP, "right");
+	EXPECT_TRUE(routed(0, 1, 1));
+	wait_ways(*fabric);
+}
+
+TEST_F(Links, ARestartedAgentIsBelieved)
+{
+	up_ways({ "ring4", "ring", 4, 0, 2, 2 });
+	for (int i = 0; i < 2; i++) {
+		fabric->stop(1);
+		EXPECT_TRUE(routed(3, 1, 0));
+		EXPECT_TRUE(routed(0, 2, 2));
+		fabric->start(1);
+		EXPECT_TRUE(routed(3, 1, 2));
+		EXPECT_TRUE(routed(1, 3, 2));
+		wait_ways(*fabric);
+	}
+	Client at1(*fabric, 1), at3(*fabric, 3);
+	Pair p = join(at1, at3, "old friends");
+	message_passes(p.client_linked, p.server_linked, "hello");
+}
+
+} // namespace

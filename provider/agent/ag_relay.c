@@ -439,6 +439,13 @@ static void drop(struct ag_link *l, const struct w_cm *cm)
 		l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
 }
 
+/* Nothing follows a REFUSE or a cancellation, also where it crosses the CLOSE of the other end. */
+static bool may_be_called_off(const struct ag_circuit *c, unsigned int from)
+{
+	return c->state == CIRCUIT_ASKED || c->state == CIRCUIT_ACCEPTED ||
+	       (c->state == CIRCUIT_HALF_CLOSED && c->closed == 1 - from);
+}
+
 static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_link *l,
 			  const struct w_cm *cm, bool last_chance)
 {
@@ -454,7 +461,7 @@ static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_lin
 	case W_CM_REFUSE:
 	case W_CM_CANCEL:
 	case W_CM_PEER_CANCEL:
-		if (c->state != CIRCUIT_ASKED && c->state != CIRCUIT_ACCEPTED)
+		if (!may_be_called_off(c, from))
 			break;
 		pass_on(c, from, cm);
 		circuit_free(c);
@@ -518,10 +525,13 @@ static void lose_end(struct ag_circuit *c, unsigned int i)
 		tell_end(c, 1 - i, W_CM_CLOSE, W_LOST_LINK);
 		break;
 	case CIRCUIT_HALF_CLOSED:
-		if (c->closed == 1 - i)
-			circuit_free(c);
-		else
+		if (c->closed != 1 - i) {
 			c->closed = i;
+			break;
+		}
+		/* It waits for an answer that does not come any more. */
+		tell_end(c, 1 - i, W_CM_CLOSE, W_LOST_LINK);
+		circuit_free(c);
 		break;
 	}
 }

@@ -416,6 +416,85 @@ TEST_P(Relayed, TellsPassInOrderWithoutTheirMemory)
 	}
 }
 
+// ---- anything at any time --------------------------------------------------------------------------
+
+// Clients at both ends do what they like; each attempt is answered once, and nothing is kept.
+TEST_P(Relayed, Storm)
+{
+	const char *text = getenv("VIADUCT_SEED");
+	uint32_t seed = text != nullptr ? static_cast<uint32_t>(strtoul(text, nullptr, 0)) : 4711;
+	SCOPED_TRACE("VIADUCT_SEED=" + std::to_string(seed));
+	std::mt19937 rng(seed);
+	struct Actor {
+		std::unique_ptr<Client> client;
+		unsigned host;
+		std::vector<uint64_t> arrived, linked, tokens;
+	} actor[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		actor[i].host = i % 2 ? way.to : way.from;
+	for (uint64_t step = 1; step < 600; step++) {
+		Actor &a = actor[rng() % 4];
+		unsigned far = a.host == way.from ? way.to : way.from;
+		auto any = [&](const std::vector<uint64_t> &v) {
+			return v.empty() ? 0 : v[rng() % v.size()];
+		};
+
+		if (a.client == nullptr) {
+			a = Actor{ std::make_unique<Client>(*fabric, a.host), a.host, {}, {}, {} };
+			continue;
+		}
+		switch (rng() % 12) {
+		case 0:
+			if (rng() % 4 == 0)
+				a.client.reset();
+			break;
+		case 1:
+		case 2:
+			a.client->listen(step, address(a.host, "x"));
+			break;
+		case 3:
+		case 4:
+			a.tokens.push_back(step);
+			a.client->connection(W_CONNECT, step, address(a.host, "y"),
+					     address(far, "x"));
+			break;
+		case 5:
+			a.tokens.push_back(step);
+			a.client->connection(W_PEER, step, address(a.host, "z"), address(far, "z"));
+			break;
+		case 6:
+			a.client->token(W_CANCEL, any(a.tokens));
+			break;
+		case 7:
+			a.tokens.push_back(step);
+			a.client->accept(any(a.arrived), step);
+			break;
+		case 8:
+			a.client->conn(W_CONFIRM, any(a.linked));
+			break;
+		case 9:
+			a.client->conn(rng() % 2 ? W_CLOSE : W_REJECT,
+				       any(rng() % 2 ? a.linked : a.arrived));
+			break;
+		default:
+			for (Msg m = a.client->recv(1); m.type > 0; m = a.client->recv(0)) {
+				if (m.type == W_ARRIVED) {
+					a.arrived.push_back(m.as<w_arrived>().conn);
+					if (rng() % 2) {
+						a.tokens.push_back(10000 + step);
+						a.client->accept(a.arrived.back(), 10000 + step);
+					}
+				} else if (m.type == W_LINKED) {
+					a.linked.push_back(m.as<w_linked>().conn);
+					if (rng() % 2)
+						a.client->conn(W_CONFIRM, a.linked.back());
+				}
+			}
+		}
+	}
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, Relayed,
 			 ::testing::Values(kChain3, kBack, kChain5, kRing4, kMesh, kGraph),
 			 [](const auto &info) { return std::string(info.param.name); });
@@ -496,6 +575,24 @@ TEST_P(Severed, APeersRequest)
 	c->connection(W_PEER, 2, here(), there());
 	s->connection(W_PEER, 3, there(), here());
 	EXPECT_EQ(s->recv().type, W_LINKED);
+}
+
+// What one end closed, and the other has not: nobody waits for an answer that cannot come.
+TEST_P(Severed, AHalfClosedConnection)
+{
+	for (int by_client = 0; by_client < 2; by_client++) {
+		Pair p = join(*c, *s);
+		Client &closes = by_client ? *c : *s, &other = by_client ? *s : *c;
+
+		closes.conn(W_CLOSE, by_client ? p.client_conn : p.server_conn);
+		ASSERT_EQ(other.recv().type, W_LOST);
+		cut();
+		closes.sync();
+		EXPECT_TRUE(eventually([&] { return held(*fabric, closes.welcome.host_id) == 0; }))
+			<< "the end that closed is kept";
+		other.conn(W_CLOSE, by_client ? p.server_conn : p.client_conn);
+		mend();
+	}
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, Severed, ::testing::Values(0u, 1u, 2u));

@@ -72,7 +72,10 @@ static struct ag_list *bucket(struct ag_agent *a, uint16_t host, uint64_t conn)
 	return &a->circuits[h >> 52 & (AG_HASH - 1)];
 }
 
-/* Is the record of end `i`, to the other one? */
+/*
+ * Is the record of end `i`, to the other one?  A name that the circuit does not know, the other end
+ * need not know either: it would ignore a record that ends the circuit here.
+ */
 static bool is_from(const struct ag_circuit *c, unsigned int i, const struct ag_link *l,
 		    const struct w_cm *cm, uint32_t epoch)
 {
@@ -81,7 +84,7 @@ static bool is_from(const struct ag_circuit *c, unsigned int i, const struct ag_
 	return from->link == l && from->host == cm->src_host && to->host == cm->dst_host &&
 	       c->epoch == epoch &&
 	       (cm->src_conn == 0 || from->conn == 0 || from->conn == cm->src_conn) &&
-	       (cm->dst_conn == 0 || to->conn == 0 || to->conn == cm->dst_conn);
+	       (cm->dst_conn == 0 || to->conn == cm->dst_conn);
 }
 
 static struct ag_circuit *find_in(struct ag_agent *a, uint16_t host, uint64_t conn, unsigned int i,
@@ -150,7 +153,8 @@ static struct ag_circuit *circuit_new(struct ag_link *from, struct ag_link *to,
 	c->closed = NONE;
 	c->thread = rl_thread_of(a->relay, flow);
 	end_init(&c->end[0], c, 0, from, cm->src_host, cm->src_conn);
-	end_init(&c->end[1], c, 1, to, cm->dst_host, cm->dst_conn);
+	end_init(&c->end[1], c, 1, to, cm->dst_host,
+		 cm->hdr.type == W_CM_RESUME ? cm->dst_conn : 0);
 	c->end[1].way.hops = cm->way.hops;
 	memcpy(c->end[1].way.port, cm->way.port, cm->way.hops);
 	rt_path_reverse(a->topo, cm->src_host, &c->end[1].way, &c->end[0].way);
@@ -334,13 +338,25 @@ static void pass_on(struct ag_circuit *c, unsigned int from, const struct w_cm *
 	ag_ctl_send(c->end[1 - from].link, &m);
 }
 
+static void drop(struct ag_link *l, const struct w_cm *cm)
+{
+	l->agent->relay_dropped++;
+	u_debug("ag", "port %s: record %u from host %u to host %u dropped: no circuit expects it",
+		l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
+}
+
 static void on_request(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_link *out = &l->agent->links[cm->way.port[cm->way.at]];
 	struct ag_circuit *c;
 	unsigned int from;
 
-	if (cm->src_conn == 0 || find(l, cm, cm->epoch, &from) != NULL)
+	/* By several names of one connection an end could be called off behind its circuit's back. */
+	if (cm->src_conn == 0 || (cm->epoch != 0) != (cm->hdr.type == W_CM_RESUME)) {
+		drop(l, cm);
+		return;
+	}
+	if (find(l, cm, cm->epoch, &from) != NULL)
 		return;
 	if (!ag_link_usable(out)) {
 		refuse(l, cm, W_NOT_REACHABLE);
@@ -407,8 +423,7 @@ static void half_close(struct ag_circuit *c, unsigned int i)
 
 static void on_close(struct ag_circuit *c, unsigned int from, const struct w_cm *cm)
 {
-	bool last = c->state == CIRCUIT_ASKED ||
-		    (c->state == CIRCUIT_HALF_CLOSED && c->closed == 1 - from);
+	bool last = c->state == CIRCUIT_HALF_CLOSED && c->closed == 1 - from;
 
 	if (c->state == CIRCUIT_HALF_CLOSED && c->closed == from)
 		return;
@@ -432,18 +447,20 @@ static void on_tell(struct ag_circuit *c, unsigned int from, const struct w_cm_t
 	ag_ctl_send(out, &m);
 }
 
-static void drop(struct ag_link *l, const struct w_cm *cm)
+/*
+ * A circuit ends only with a record that also ends the connection at the end that gets it, whatever
+ * that has sent meanwhile: a REFUSE of who was asked, a cancellation of who asked.
+ */
+static bool may_be_called_off(const struct ag_circuit *c, unsigned int from, uint16_t type)
 {
-	l->agent->relay_dropped++;
-	u_debug("ag", "port %s: record %u from host %u to host %u dropped: no circuit expects it",
-		l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
-}
+	bool asked = c->state == CIRCUIT_ASKED;
 
-/* Nothing follows a REFUSE or a cancellation, also where it crosses the CLOSE of the other end. */
-static bool may_be_called_off(const struct ag_circuit *c, unsigned int from)
-{
-	return c->state == CIRCUIT_ASKED || c->state == CIRCUIT_ACCEPTED ||
-	       (c->state == CIRCUIT_HALF_CLOSED && c->closed == 1 - from);
+	if (type == W_CM_REFUSE)
+		return from == 1 && (asked || c->state == CIRCUIT_ACCEPTED);
+	if (from != 0 || (type == W_CM_PEER_CANCEL ? !c->peer : c->peer && asked))
+		return false;
+	return asked || c->state == CIRCUIT_ACCEPTED ||
+	       (c->state == CIRCUIT_HALF_CLOSED && c->closed == 1);
 }
 
 static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_link *l,
@@ -461,12 +478,15 @@ static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_lin
 	case W_CM_REFUSE:
 	case W_CM_CANCEL:
 	case W_CM_PEER_CANCEL:
-		if (!may_be_called_off(c, from))
+		if (!may_be_called_off(c, from, cm->hdr.type))
 			break;
 		pass_on(c, from, cm);
 		circuit_free(c);
 		return 0;
 	case W_CM_CLOSE:
+		/* Before the acceptance there is nothing that could be closed. */
+		if (c->state == CIRCUIT_ASKED)
+			break;
 		on_close(c, from, cm);
 		return 0;
 	}

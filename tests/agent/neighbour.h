@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A neighbour's agent played by the test: host 1 of a fabric of two, at the
+ * A neighbour's agent played by the test: host 1 of a fabric of two, or of a ring, at the
  * cable of host 0.  It knows the set-up words and the control slice on its own,
  * so that it can get them wrong.
  */
@@ -18,11 +18,13 @@ namespace agent_test {
 
 class Neighbour {
 public:
-	explicit Neighbour(const Fabric &f)
+	explicit Neighbour(const Fabric &f) : hosts_(f.hosts())
 	{
+		uint32_t right = hosts_ == 2 ? 1 : 2; /* of host 0 */
+
 		port_emu_cfg cfg = {};
 		sockaddr_un un;
-		socklen_t len = w_cable_addr(&un, geteuid(), f.name().c_str(), 0, 1);
+		socklen_t len = w_cable_addr(&un, geteuid(), f.name().c_str(), 0, right);
 		int cable = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 		EXPECT_EQ(port_emu_host_create(&host_), 0);
@@ -50,12 +52,11 @@ public:
 	}
 
 	/* Writes the words of the set-up. */
-	void announce(uint32_t version = W_CTL_VERSION, uint32_t host = 1, uint32_t hosts = 2,
+	void announce(uint32_t version = W_CTL_VERSION, uint32_t host = 1, uint32_t hosts = 0,
 		      uint32_t ack = 0)
 	{
-		uint32_t w[8] = {
-			0, version << 16 | host, kNonce, slice_.id, kBytes, ack, 1, hosts
-		};
+		uint32_t w[8] = { 0, version << 16 | host,	 kNonce, slice_.id, kBytes, ack,
+				  1, hosts != 0 ? hosts : hosts_ };
 		uint32_t h = 2166136261u;
 
 		for (int i = 1; i < 8; i++) {
@@ -84,7 +85,7 @@ public:
 		}));
 		ASSERT_EQ(port_map(port, fd, kBytes, PORT_OUTBOUND, &out), 0);
 		close(fd);
-		announce(W_CTL_VERSION, 1, 2, port_spad_read(port, 2));
+		announce(W_CTL_VERSION, 1, 0, port_spad_read(port, 2));
 	}
 
 	/* The n-th record of the agent's control slice. */
@@ -117,6 +118,55 @@ public:
 		send(&m, sizeof(m), sizeof(m));
 	}
 
+	/* The same, by a way of the caller's. */
+	template <typename T> void send_by(T &m, w_ctl_type type, const w_way &way)
+	{
+		w_ctl_init(&m, type, sizeof(m));
+		m.way = way;
+		send(&m, sizeof(m), sizeof(m));
+	}
+
+	/* Has the agent taken all but `left` records? */
+	bool taken(uint32_t left = 0)
+	{
+		auto *done = static_cast<std::atomic<uint32_t> *>(in.base);
+
+		return eventually([&] {
+			port_service(port);
+			return next - done->load() <= left || !up();
+		});
+	}
+
+	bool up() { return port_link_state(port, nullptr) == PORT_LINK_UP; }
+
+	/* Reads what has come so far; returns how many records. */
+	uint32_t drain(const std::function<void(const w_cm &)> &look = nullptr)
+	{
+		uint32_t first = seen;
+		w_cm cm;
+
+		while (has_record()) {
+			memcpy(&cm, static_cast<uint8_t *>(in.base) + 4096 + seen % 64 * 512,
+			       sizeof(cm));
+			seen++;
+			if (look)
+				look(cm);
+		}
+		credit(seen);
+		return seen - first;
+	}
+
+	/* A slice that the agent may open; mapped inbound here. */
+	port_slice offer(size_t len)
+	{
+		port_slice slice = {};
+
+		EXPECT_EQ(port_slice_alloc(port, len, &slice), 0);
+		close(slice.fd);
+		slice.fd = -1;
+		return slice;
+	}
+
 	/* The next record from the agent but heartbeats and links; false when none comes. */
 	bool recv(w_cm *out_cm)
 	{
@@ -128,13 +178,19 @@ public:
 		return true;
 	}
 
-	bool recv_any(w_cm *out_cm)
+	bool has_record()
 	{
 		uint8_t *r = static_cast<uint8_t *>(in.base) + 4096 + seen % 64 * 512;
 		auto *seq = reinterpret_cast<std::atomic<uint32_t> *>(r + 508);
 
-		if (!eventually(
-			    [&] { return seq->load(std::memory_order_acquire) == w_seq(seen); }))
+		return seq->load(std::memory_order_acquire) == w_seq(seen);
+	}
+
+	bool recv_any(w_cm *out_cm)
+	{
+		uint8_t *r = static_cast<uint8_t *>(in.base) + 4096 + seen % 64 * 512;
+
+		if (!eventually([&] { return has_record(); }))
 			return false;
 		memcpy(out_cm, r, sizeof(*out_cm));
 		seen++;
@@ -165,6 +221,7 @@ public:
 	uint32_t next = 0, seen = 0;
 
 private:
+	const unsigned hosts_;
 	port_emu_host *host_ = nullptr;
 	port_slice slice_ = {};
 };

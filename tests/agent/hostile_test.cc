@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A relay that lies: host 1 of a ring, played by the test, forges what it says in other hosts' names.
+// Its lies are dropped and counted; the other hosts go on, and nothing goes round.
+#include <random>
+
+#include "agent_fixture.h"
+#include "neighbour.h"
+
+using namespace agent_test;
+
+namespace {
+
+// Ports of hosts in a ring.
+constexpr uint8_t kLeft = 1, kRight = 2;
+constexpr uint32_t kSliceBytes = 12288;
+
+w_way way_of(std::initializer_list<uint8_t> ports, uint8_t at = 1)
+{
+	w_way w = {};
+
+	for (uint8_t port : ports)
+		w.port[w.hops++] = port;
+	w.at = at;
+	return w;
+}
+
+// From host 1 by host 0 to host 3 and on to host 2.
+const w_way kTo3 = way_of({ kLeft, kLeft }), kTo2 = way_of({ kLeft, kLeft, kLeft });
+
+// Hosts 0, 2 and 3 of a ring of four have agents; two of them are connected by the third.
+class Liar : public ::testing::Test {
+protected:
+	Liar()
+	    : fabric(
+		      4, [](ag_cfg &cfg) { cfg.relay_threads = 1; }, 0)
+	{
+		for (unsigned host : { 0u, 2u, 3u })
+			fabric.start(host);
+		come();
+		for (unsigned host : { 0u, 3u, 2u })
+			wait_link(fabric, host, (host + 3) % 4);
+		a = std::make_unique<Client>(fabric, 0);
+		b = std::make_unique<Client>(fabric, 2);
+		EXPECT_TRUE(eventually([&] { return joins("probe"); }));
+		good = agent_test::join(*a, *b, "good");
+		EXPECT_EQ(good.client_linked.as<w_linked>().hops, 2u);
+	}
+
+	void come()
+	{
+		peer.reset();
+		peer = std::make_unique<Neighbour>(fabric);
+		peer->join();
+		ASSERT_TRUE(eventually([&] {
+			Client tool(fabric, 0, W_KIND_TOOL);
+			return number_in(tool.item(W_LIST_PORTS, kRight), "peer") == 1 &&
+			       tool.item(W_LIST_PORTS, kRight).find("\"up\"") != std::string::npos;
+		}));
+	}
+
+	// Nobody listens there: the answer comes from the other end.
+	bool joins(const char *disc)
+	{
+		a->connection(W_CONNECT, 1, address(0, "c"), address(2, disc));
+		Msg m = a->recv();
+		return m.type == W_REFUSED && m.as<w_refused>().status == W_NO_MATCH;
+	}
+
+	// The connection that was there is, and new ones can be made.
+	void others_go_on()
+	{
+		w_tell t = {};
+
+		t.conn = good.client_conn;
+		t.body_len = 4;
+		memcpy(t.body, "good", 4);
+		a->send(t, W_TELL);
+		Msg m = b->recv();
+		ASSERT_EQ(m.type, W_TOLD) << "instead of what host 0 said";
+		EXPECT_EQ(memcmp(m.as<w_tell>().body, "good", 4), 0);
+		Client c(fabric, 0), s(fabric, 2), local(fabric, 3);
+		agent_test::join(c, s, "new");
+		agent_test::join(local, s, "next");
+	}
+
+	// Nothing is kept in the names of hosts when their circuits have lost their node.
+	void leaves_nothing()
+	{
+		a.reset();
+		b.reset();
+		peer.reset();
+		for (unsigned host : { 0u, 2u, 3u })
+			EXPECT_TRUE(eventually([&] { return held(fabric, host) == 0; }))
+				<< "host " << host << " holds " << held(fabric, host);
+	}
+
+	uint64_t dropped(unsigned host)
+	{
+		struct ag_usage u = {};
+
+		fabric.pause(host);
+		ag_usage(fabric.agent(host), &u);
+		EXPECT_EQ(u.circuits, 0u);
+		EXPECT_EQ(u.conns, 0u);
+		EXPECT_EQ(u.offers, 0u);
+		return u.relay_dropped;
+	}
+
+	static w_cm cm(uint16_t src, uint16_t dst, uint64_t src_conn, uint64_t dst_conn = 0)
+	{
+		w_cm m = {};
+
+		m.src_host = src;
+		m.dst_host = dst;
+		m.src_conn = src_conn;
+		m.dst_conn = dst_conn;
+		m.status = W_LOST_CLOSED;
+		m.attrs = attributes();
+		m.local = address(src, "far");
+		m.remote = address(dst, "near");
+		m.geometry.slots = 8;
+		m.geometry.ring_bytes = 4096;
+		m.geometry.slice_len = kSliceBytes;
+		return m;
+	}
+
+	static void refused(const Msg &m, uint64_t token, w_status status)
+	{
+		ASSERT_EQ(m.type, W_REFUSED);
+		EXPECT_EQ(m.as<w_refused>().token, token);
+		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(status));
+	}
+
+	// The next record but heartbeats and sayings about links.
+	w_cm answer()
+	{
+		w_cm m = {};
+
+		EXPECT_TRUE(peer->recv(&m));
+		return m;
+	}
+
+	// A server at host 3 that has a request of ours; its conn is in the record that it answers with.
+	uint64_t request(Client &server, uint64_t src_conn)
+	{
+		w_cm m = cm(1, 3, src_conn);
+
+		server.listen(1, address(3, "near"));
+		server.sync();
+		peer->send_by(m, W_CM_REQ, kTo3);
+		Msg arrived = server.recv();
+		EXPECT_EQ(arrived.type, W_ARRIVED);
+		return arrived.type == W_ARRIVED ? arrived.as<w_arrived>().conn : 0;
+	}
+
+	Fabric fabric;
+	std::unique_ptr<Neighbour> peer;
+	std::unique_ptr<Client> a, b;
+	Pair good;
+};
+
+TEST_F(Liar, IsServedWhileItKeepsTheRules)
+{
+	Client server(fabric, 3);
+	uint64_t conn = request(server, 77);
+	w_cm m;
+
+	server.accept(conn, 5);
+	m = answer();
+	ASSERT_EQ(m.hdr.type, W_CM_ACCEPT);
+	EXPECT_EQ(m.src_host, 3);
+	EXPECT_EQ(m.way.hops, 2);
+	EXPECT_EQ(m.way.at, 2);
+	w_cm confirm = cm(1, 3, 77, m.src_conn);
+	confirm.geometry.slice_id = peer->offer(kSliceBytes).id;
+	peer->send_by(confirm, W_CM_CONFIRM, kTo3);
+	EXPECT_EQ(server.recv().type, W_LINKED);
+	w_cm close = cm(1, 3, 77, m.src_conn);
+	peer->send_by(close, W_CM_CLOSE, kTo3);
+	Msg lost = server.recv();
+	ASSERT_EQ(lost.type, W_LOST);
+	server.conn(W_CLOSE, conn);
+	m = answer();
+	EXPECT_EQ(m.hdr.type, W_CM_CLOSE);
+	server.hang_up();
+	leaves_nothing();
+	EXPECT_EQ(dropped(0), 0u);
+}
+
+// It gave up before it knew that the server had accepted, and died.
+TEST_F(Liar, CancelsWhatWasAcceptedAndClosed)
+{
+	Client server(fabric, 3);
+	uint64_t conn = request(server, 77);
+
+	server.accept(conn, 5);
+	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	server.hang_up();
+	ASSERT_EQ(answer().hdr.type, W_CM_CLOSE);
+	w_cm cancel = cm(1, 3, 77);
+	cancel.status = W_TIMED_OUT;
+	peer->send_by(cancel, W_CM_CANCEL, kTo3);
+	EXPECT_TRUE(eventually([&] { return held(fabric, 3) == 2; }))
+		<< "beside the circuit of the others, host 3 holds " << held(fabric, 3);
+	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 1; }));
+	leaves_nothing();
+}
+
+// Whom it names does not exist: host 3 will not know what host 0 took for the end.
+TEST_F(Liar, CancelsByANameThatNobodyHas)
+{
+	Client server(fabric, 3);
+	uint64_t conn = request(server, 77);
+	w_cm cancel = cm(1, 3, 77, 0xabc00000001);
+
+	cancel.status = W_TIMED_OUT;
+	peer->send_by(cancel, W_CM_CANCEL, kTo3);
+	ASSERT_TRUE(peer->taken());
+	server.accept(conn, 5);
+	EXPECT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	leaves_nothing();
+	refused(server.recv(), 5, W_NOT_REACHABLE);
+	EXPECT_GE(dropped(0), 1u);
+}
+
+// One connection by two names: what calls off the one would leave the circuit of the other alone.
+TEST_F(Liar, AsksTwiceAsIfItHadComeAnotherWay)
+{
+	Client server(fabric, 3);
+	uint64_t conn = request(server, 77);
+	w_cm again = cm(1, 3, 77), cancel = cm(1, 3, 77), confirm = cm(1, 3, 77);
+
+	again.epoch = cancel.epoch = 1;
+	cancel.status = W_TIMED_OUT;
+	peer->send_by(again, W_CM_REQ, kTo3);
+	server.accept(conn, 5);
+	EXPECT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	peer->send_by(cancel, W_CM_CANCEL, kTo3);
+	confirm.dst_conn = conn;
+	confirm.geometry.slice_id = peer->offer(kSliceBytes).id;
+	peer->send_by(confirm, W_CM_CONFIRM, kTo3);
+	EXPECT_EQ(server.recv().type, W_LINKED);
+	server.hang_up();
+	leaves_nothing();
+	EXPECT_GE(dropped(0), 2u);
+}
+
+// What does not end the connection at its end must not end the circuit at the relay.
+TEST_F(Liar, CallsOffInAWayThatTheOtherEndIgnores)
+{
+	for (w_ctl_type type : { W_CM_CLOSE, W_CM_REFUSE, W_CM_PEER_CANCEL }) {
+		SCOPED_TRACE(static_cast<int>(type));
+		Client server(fabric, 3);
+		uint64_t conn = request(server, 77);
+		w_cm off = cm(1, 3, 77);
+
+		peer->send_by(off, type, kTo3);
+		ASSERT_TRUE(peer->taken());
+		server.accept(conn, 5);
+		ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+		w_cm cancel = cm(1, 3, 77);
+		cancel.status = W_TIMED_OUT;
+		peer->send_by(cancel, W_CM_CANCEL, kTo3);
+		refused(server.recv(), 5, W_TIMED_OUT);
+	}
+	leaves_nothing();
+	EXPECT_GE(dropped(0), 3u);
+}
+
+TEST_F(Liar, GoesWithoutAnAnswerToAClose)
+{
+	Client server(fabric, 3);
+	uint64_t conn = request(server, 77);
+
+	server.accept(conn, 5);
+	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	server.hang_up();
+	ASSERT_EQ(answer().hdr.type, W_CM_CLOSE);
+	leaves_nothing();
+}
+
+// A record of a circuit must go the way of the circuit.
+TEST_F(Liar, RecordsThatLeaveTheWayOfTheirCircuit)
+{
+	Client server(fabric, 3);
+	uint64_t conn = request(server, 77);
+
+	server.accept(conn, 5);
+	w_cm m = answer();
+	ASSERT_EQ(m.hdr.type, W_CM_ACCEPT);
+	// The circuit is host 0's to host 3; host 2 can be reached by it too.
+	w_cm_tell t = {};
+	t.src_host = 1;
+	t.dst_host = 2;
+	t.src_conn = 77;
+	t.dst_conn = m.src_conn;
+	t.body_len = 1;
+	peer->send_by(t, W_CM_TELL, kTo2);
+	w_cm close = cm(1, 2, 77, m.src_conn);
+	peer->send_by(close, W_CM_CLOSE, kTo2);
+	ASSERT_TRUE(peer->taken());
+	w_cm fin = cm(1, 3, 77, m.src_conn);
+	peer->send_by(fin, W_CM_CLOSE, kTo3);
+	Msg r = server.recv();
+	ASSERT_EQ(r.type, W_REFUSED);
+	others_go_on();
+	server.hang_up();
+	leaves_nothing();
+	EXPECT_GE(dropped(0), 2u);
+}
+
+// Host 0 knows that what host 2 says comes by host 3.
+TEST_F(Liar, InTheNameOfAHostBehindAnother)
+{
+	uint64_t conns[] = { good.client_conn, good.server_conn, 1, 0x100000001 };
+	uint32_t sent = 0;
+
+	for (uint16_t src : { 0, 2, 3 }) {
+		for (w_ctl_type type : { W_CM_CLOSE, W_CM_CANCEL, W_CM_REFUSE, W_CM_PEER_CANCEL,
+					 W_CM_CONFIRM, W_CM_ACCEPT }) {
+			for (uint64_t conn : conns) {
+				w_cm m = cm(src, 0, good.server_conn, conn);
+				// As a neighbour; as one whose way leads through host 1; by the true way.
+				peer->send_by(m, type, way_of({ kLeft }));
+				peer->send_by(m, type, way_of({ kLeft, kLeft }, 2));
+				peer->send_by(m, type, way_of({ kRight, kRight }, 2));
+				sent += 3;
+				ASSERT_TRUE(peer->taken());
+			}
+		}
+		w_cm_tell t = {};
+		t.src_host = src;
+		t.src_conn = good.server_conn;
+		t.dst_conn = good.client_conn;
+		t.body_len = 4;
+		peer->send_by(t, W_CM_TELL, way_of({ kLeft, kLeft }, 2));
+		sent++;
+	}
+	ASSERT_TRUE(peer->taken());
+	others_go_on();
+	a->sync(); // and was told of nothing
+	leaves_nothing();
+	EXPECT_GE(dropped(0), sent / 2);
+}
+
+// Every small value in every field that says who, whither, by which way; one at a time.
+TEST_F(Liar, EveryFieldOfTheWay)
+{
+	static const uint8_t values[] = { 0, 1, 2, 3, 4, 7, 63, 64, 65, 128, 255 };
+	std::vector<size_t> fields = { offsetof(w_cm, src_host), offsetof(w_cm, src_host) + 1,
+				       offsetof(w_cm, dst_host), offsetof(w_cm, dst_host) + 1,
+				       offsetof(w_cm, epoch),	 offsetof(w_cm, src_conn),
+				       offsetof(w_cm, dst_conn), offsetof(w_cm, way.hops),
+				       offsetof(w_cm, way.at) };
+	uint32_t sent = 0, came = 0;
+
+	for (size_t i = 0; i < 5; i++)
+		fields.push_back(offsetof(w_cm, way.port) + i);
+	for (int type = W_CM_REQ; type <= W_CM_RESUME; type++) {
+		if (type == W_CM_TELL || type == W_CM_HEARTBEAT || type == W_CM_LINKS)
+			continue;
+		for (const w_way &way : { kTo3, kTo2, way_of({ kLeft }) }) {
+			for (size_t field : fields) {
+				for (uint8_t value : values) {
+					w_cm m = cm(1,
+						    way.hops == 3   ? 2
+						    : way.hops == 2 ? 3
+								    : 0,
+						    7, 7);
+
+					w_ctl_init(&m, static_cast<w_ctl_type>(type), sizeof(m));
+					m.way = way;
+					reinterpret_cast<uint8_t *>(&m)[field] = value;
+					if (w_ctl_check(&m, sizeof(m)) < 0)
+						continue;
+					peer->send(&m, sizeof(m), sizeof(m));
+					ASSERT_TRUE(peer->taken(32));
+					came += peer->drain();
+					sent++;
+				}
+			}
+		}
+	}
+	ASSERT_TRUE(peer->taken());
+	EXPECT_GT(sent, 3000u);
+	EXPECT_TRUE(peer->up());
+	others_go_on();
+	came += peer->drain();
+	EXPECT_LE(came, 2 * sent + 100) << "records go round";
+	leaves_nothing();
+	EXPECT_GT(dropped(0), sent / 2);
+}
+
+TEST_F(Liar, RandomRecords)
+{
+	const char *text = getenv("VIADUCT_SEED");
+	uint32_t seed = text != nullptr ? static_cast<uint32_t>(strtoul(text, nullptr, 0)) : 4711;
+	SCOPED_TRACE("VIADUCT_SEED=" + std::to_string(seed));
+	std::mt19937 rng(seed);
+	const w_way ways[] = { kTo3, kTo2, way_of({ kLeft }), way_of({ kLeft, kLeft }, 2) };
+	uint64_t heard[8] = {}; // conns that came in records
+	uint32_t sent = 0, came = 0, news = 0, slices = 0;
+	auto hear = [&](const w_cm &m) {
+		if (m.hdr.type != W_CM_LINKS && m.src_conn != 0)
+			heard[news++ % 8] = m.src_conn;
+	};
+	Client server(fabric, 3);
+
+	for (int i = 0; i < 20000; i++) {
+		w_cm m = cm(static_cast<uint16_t>(rng() % 8 ? 1 : rng() % 4),
+			    static_cast<uint16_t>(rng() % 2 ? 3 : rng() % 5), 1 + rng() % 12,
+			    rng() % 3 ? heard[rng() % 8] : rng() % 12);
+
+		if (i % 64 == 0) {
+			server.listen(static_cast<uint64_t>(i), address(3, "near"));
+			for (Msg told = server.recv_any(0); told.type > 0;
+			     told = server.recv_any(0)) {
+				if (told.type == W_ARRIVED)
+					server.accept(told.as<w_arrived>().conn, ~0ull - 1);
+			}
+		}
+		m.way = ways[rng() % 4];
+		if (rng() % 4 == 0)
+			m.way.port[rng() % 4] = static_cast<uint8_t>(rng() % 5);
+		if (rng() % 8 == 0)
+			m.way.hops = static_cast<uint8_t>(rng() % 5);
+		if (rng() % 8 == 0)
+			m.way.at = static_cast<uint8_t>(rng() % 5);
+		m.epoch = rng() % 8 == 0;
+		if (rng() % 64 == 0 && slices++ < 40)
+			m.geometry.slice_id = peer->offer(kSliceBytes).id;
+		int type = W_CM_REQ + static_cast<int>(rng() % 8);
+		// Names of slices that never come hold the link up for a while.
+		if (m.geometry.slice_id == 0 && (type == W_CM_ACCEPT || type == W_CM_CONFIRM))
+			type = W_CM_CLOSE;
+		w_ctl_init(&m, static_cast<w_ctl_type>(type), sizeof(m));
+		if (w_ctl_check(&m, sizeof(m)) < 0)
+			continue;
+		peer->send(&m, sizeof(m), sizeof(m));
+		sent++;
+		ASSERT_TRUE(peer->taken(32));
+		came += peer->drain(hear);
+		if (!peer->up())
+			come();
+	}
+	ASSERT_TRUE(peer->taken());
+	others_go_on();
+	came += peer->drain();
+	EXPECT_LE(came, 2 * sent + 100) << "records go round";
+	server.hang_up();
+	leaves_nothing();
+	EXPECT_GT(dropped(0), 100u);
+}
+
+// ---- inventions about links ----------------------------------------------------------------------
+
+w_cm_links saying(uint16_t origin, uint16_t up, uint64_t serial)
+{
+	w_cm_links m = {};
+
+	w_ctl_init(&m, W_CM_LINKS, sizeof(m));
+	m.src_host = 1;
+	m.dst_host = 0;
+	m.origin = origin;
+	m.up = up;
+	m.serial = serial;
+	return m;
+}
+
+uint64_t calendar_ns()
+{
+	timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return static_cast<uint64_t>(ts.tv_sec) * 1000000000 + static_cast<uint64_t>(ts.tv_nsec);
+}
+
+TEST_F(Liar, SayingsAboutLinks)
+{
+	uint32_t sent = 0, came = peer->drain() * 0;
+	uint64_t now = calendar_ns();
+
+	for (uint64_t round = 0; round < 40; round++) {
+		for (uint16_t origin : { 0, 1, 2, 3, 4, 64, 65535 }) {
+			for (uint64_t serial : { uint64_t{ 0 }, now - 1, now + round,
+						 now + 3600000000000 + round, UINT64_MAX }) {
+				w_cm_links m = saying(origin, round % 2 ? 0 : 0xff, serial);
+
+				peer->send(&m, sizeof(m), sizeof(m));
+				sent++;
+				ASSERT_TRUE(peer->taken(32));
+				came += peer->drain();
+			}
+		}
+	}
+	// Those whose names were taken set it right.
+	ASSERT_TRUE(peer->taken());
+	Client tool(fabric, 0, W_KIND_TOOL);
+	EXPECT_TRUE(eventually([&] {
+		w_route r = tool.route(2);
+		return r.reachable == 1 && r.hops == 2;
+	}));
+	EXPECT_TRUE(eventually([&] { return joins("again"); }));
+	others_go_on();
+	came += peer->drain();
+	EXPECT_LE(came, 3 * sent + 100) << "sayings go round";
+	leaves_nothing();
+	EXPECT_GT(dropped(0), 100u);
+}
+
+// A saying from a day ahead does not silence the host that it is about.
+TEST_F(Liar, ASayingFromTomorrow)
+{
+	for (uint16_t origin : { 0, 2, 3 }) {
+		w_cm_links m = saying(origin, 1, calendar_ns() + 86000ull * 1000000000);
+		peer->send(&m, sizeof(m), sizeof(m));
+	}
+	ASSERT_TRUE(peer->taken());
+	EXPECT_TRUE(eventually([&] { return joins("tomorrow"); }));
+	others_go_on();
+	fabric.stop(3);
+	fabric.start(3);
+	EXPECT_TRUE(eventually([&] {
+		Client c(fabric, 0);
+		c.connection(W_CONNECT, 1, address(0, "c"), address(2, "x"));
+		Msg m = c.recv();
+		return m.type == W_REFUSED && m.as<w_refused>().status == W_NO_MATCH;
+	}));
+	leaves_nothing();
+}
+
+// ---- floods --------------------------------------------------------------------------------------
+
+TEST_F(Liar, FloodsOfRequests)
+{
+	uint64_t i;
+
+	for (i = 1; i <= 6000 && peer->up(); i++) {
+		w_cm m = cm(1, i % 2 ? 3 : 2, i);
+
+		peer->send_by(m, i % 3 ? W_CM_REQ : W_CM_PEER, i % 2 ? kTo3 : kTo2);
+		ASSERT_TRUE(peer->taken(32));
+		if (i % 8 == 0)
+			peer->drain();
+	}
+	others_go_on();
+	leaves_nothing();
+}
+
+// Answers that it does not read: it is cut off, and nobody else.
+TEST_F(Liar, ReadsNoAnswers)
+{
+	uint64_t i;
+
+	for (i = 1; i < 100000 && peer->up(); i++) {
+		w_cm m = cm(1, 3, i);
+
+		peer->send_by(m, W_CM_REQ, kTo3);
+		ASSERT_TRUE(peer->taken(60));
+	}
+	EXPECT_LT(i, 100000u);
+	others_go_on();
+	leaves_nothing();
+}
+
+} // namespace

@@ -212,6 +212,17 @@ void ag_route_changed(struct ag_link *l)
 	}
 }
 
+/*
+ * Of two sayings with one serial, one is invented; all hosts must prefer the same, so that it
+ * gets to its origin and is set right, or is forgotten.
+ */
+static bool is_news(const struct ag_agent *a, const struct w_cm_links *m)
+{
+	uint64_t known = a->up_serial[m->origin];
+
+	return m->serial > known || (m->serial == known && m->up > a->up[m->origin]);
+}
+
 void ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 {
 	struct ag_agent *a = l->agent;
@@ -222,7 +233,7 @@ void ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 		a->relay_dropped++;
 		return;
 	}
-	if (m->serial <= a->up_serial[m->origin])
+	if (!is_news(a, m))
 		return;
 	if (m->origin == a->cfg.host_id) {
 		/* An earlier life of ours, or an invention: what we say now is the newer. */

@@ -508,6 +508,26 @@ TEST_F(Liar, SayingsAboutLinks)
 	EXPECT_GT(dropped(0), 100u);
 }
 
+// The second is as new as the answer to the first, and is there before it.
+TEST_F(Liar, ASayingAsNewAsItsCorrection)
+{
+	Client tool(fabric, 0, W_KIND_TOOL);
+
+	for (uint64_t i = 0; i < 20; i++) {
+		uint64_t serial = calendar_ns() + (i + 1) * 1000000000000;
+		for (uint64_t k = 0; k < 2; k++) {
+			w_cm_links m = saying(2, i % 2 ? 1 : 2, serial + k);
+			peer->send(&m, sizeof(m), sizeof(m));
+		}
+		ASSERT_TRUE(peer->taken());
+		ASSERT_TRUE(eventually([&] { return tool.route(2).reachable == 1; })) << i;
+		peer->drain();
+	}
+	EXPECT_TRUE(eventually([&] { return joins("again"); }));
+	others_go_on();
+	leaves_nothing();
+}
+
 // A saying from a day ahead does not silence the host that it is about.
 TEST_F(Liar, ASayingFromTomorrow)
 {

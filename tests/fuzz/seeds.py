@@ -163,6 +163,30 @@ def grant_seeds():
     }
 
 
+# fuzz_relay: action * 2 + side, arguments.
+def relay_slot(side, op, flags, arg, frag):
+    return [side, 0x5f, 0, op - 1, flags, arg >> 8, arg & 255, frag]
+
+
+def relay_seeds():
+    whole, first, last, ring = 3, 1, 2, 8
+    go = [31]
+    mail = relay_slot(0, 1, whole, 0, 48) + go + [13, 0] + go
+    return {
+        "passes": mail * 12 + relay_slot(1, 1, whole, 0, 112) + go + [12, 0] + go,
+        "parts": relay_slot(0, 1, first, 100, 60) + relay_slot(0, 1, last, 0, 40) + go +
+                 relay_slot(1, 2, first | ring, 200, 100) + relay_slot(1, 5, last, 0, 0) + go,
+        "ring": relay_slot(0, 1, whole | ring, 0, 127) * 8 + go + [13, 0] + go,
+        "reads": relay_slot(0, 3, whole, 0, 16) + go + relay_slot(1, 4, whole, 0, 96) + go,
+        "overrun": relay_slot(0, 1, whole, 0, 4) * 9 + go,
+        "credit": mail + [13, 1, 0, 0, 0, 9] + go,
+        "error": relay_slot(0, 1, whole, 0, 4) + [18, 0, 0, 0, 0, 128, 0, 0, 6] + go + mail,
+        "armed": [23] + relay_slot(0, 1, whole, 0, 4) + [24] + [20, 255] + go + [23] + [17, 0, 0, 0, 9] + mail,
+        "again": relay_slot(0, 5, whole, 0, 4) + go + [27] + mail,
+        "scribble": mail + [10, 16, 60, 63] + [255] * 63 + go,
+    }
+
+
 # fuzz_ctl: one message of each kind.
 CTL_BYTES = {
     1: 88, 2: 200, 3: 24, 4: 200, 5: 200, 6: 24, 7: 64, 8: 24, 9: 24, 10: 24, 11: 40, 12: 40, 13: 128,
@@ -246,7 +270,8 @@ def main():
         print(__doc__)
         return 0 if sys.argv[1:] == ["--help"] else 2
     targets = {"agent": agent_seeds(), "link": link_seeds(), "ctl": ctl_seeds(), "cfg": cfg_seeds(),
-               "cp": cp_seeds(), "grant": grant_seeds(), "route": route_seeds()}
+               "cp": cp_seeds(), "grant": grant_seeds(), "route": route_seeds(),
+               "relay": relay_seeds()}
     for target, seeds in targets.items():
         folder = Path(sys.argv[1]) / target
         folder.mkdir(parents=True, exist_ok=True)

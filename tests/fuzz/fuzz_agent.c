@@ -17,6 +17,7 @@
 #include "fz_input.h"
 #include "rig.h"
 
+#define HOSTS 2u
 #define HOSTILE 6u
 #define MEMORY 8u
 #define SENDS_MAX 12000u /* messages of one input */
@@ -47,7 +48,7 @@ struct world {
 	uint32_t last_len;
 	uint32_t sends;
 	bool link_touched; /* somebody was allowed to take the link down */
-	uint32_t life[RIG_HOSTS];
+	uint32_t life[HOSTS];
 	struct rlimit limit;
 };
 
@@ -431,7 +432,7 @@ static void good_open(void)
 {
 	struct rig *r = &good.rig;
 
-	rig_open(r, RIG_HOSTS);
+	rig_open(r, HOSTS, 3);
 	rig_good(r, &good.near, 0);
 	rig_good(r, &good.here, 0);
 	rig_good(r, &good.there, 1);
@@ -452,7 +453,7 @@ static bool tables_grew(void)
 {
 	uint32_t i, n = 0;
 
-	for (i = 0; i < RIG_HOSTS; i++)
+	for (i = 0; i < HOSTS; i++)
 		n += good.rig.agent[i]->alias_count + good.rig.agent[i]->device_count;
 	return n > 0;
 }
@@ -481,7 +482,7 @@ static void good_still(struct world *w)
 	rig_quiet(r, &good.here, false);
 	rig_quiet(r, &good.near, w->link_touched);
 	rig_quiet(r, &good.there, w->link_touched);
-	for (i = 0; i < RIG_HOSTS && !w->link_touched; i++) {
+	for (i = 0; i < HOSTS && !w->link_touched; i++) {
 		if (r->agent[i]->links[1].life != w->life[i] || !rig_linked(r, i))
 			rig_fail("host %u lost its link by what processes said", i);
 	}
@@ -522,7 +523,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	getrlimit(RLIMIT_NOFILE, &w.limit);
 	for (i = 0; i < HOSTILE; i++)
 		w.h[i].c.sock = -1;
-	for (i = 0; i < RIG_HOSTS; i++)
+	for (i = 0; i < HOSTS; i++)
 		w.life[i] = good.rig.agent[i]->links[1].life;
 	while (in.left > 0)
 		act(&w);

@@ -18,6 +18,9 @@
 #include "port_emu_priv.h"
 #include "rig.h"
 
+#define HOSTS 3u    /* a ring; the neighbour is host 1 */
+#define TO_LEFT 1u  /* port of host 0 to host 2 */
+#define TO_RIGHT 2u /* and to the neighbour; of host 2 to host 0 */
 #define MEMORY 8u
 #define TOKENS 256u
 #define CTL_BYTES (4096u + 64u * 512u)
@@ -27,8 +30,8 @@
 
 struct good {
 	struct rig rig;
-	struct rig_client near, here;
-	struct rig_pair inside;
+	struct rig_client near, here, there; /* of hosts 0, 0 and 2 */
+	struct rig_pair inside, across;
 	struct rig_usage usage;
 	uint32_t inputs;
 };
@@ -45,6 +48,8 @@ struct world {
 	uint32_t slices[MEMORY];
 	uint32_t heard, granted;
 	struct rig_client user; /* the local process that uses the link */
+	struct rig_client far;	/* one of host 2 */
+	bool far_waits;
 	uint64_t arrived[MEMORY], linked[MEMORY];
 	uint32_t arrivals, links;
 	uint32_t tokens;
@@ -82,7 +87,7 @@ static void unplug(struct world *w)
 static void plug(struct world *w)
 {
 	struct sockaddr_un un;
-	socklen_t len = w_cable_addr(&un, geteuid(), good.rig.fabric, 0, 1);
+	socklen_t len = w_cable_addr(&un, geteuid(), good.rig.fabric, 0, TO_RIGHT);
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	unplug(w);
@@ -100,9 +105,34 @@ static void plug(struct world *w)
 	port_link_enable(w->port);
 }
 
+/* Another process, behind the agent's host, takes what the neighbour offers. */
+static void far_serves(struct world *w)
+{
+	struct w_connect wait = { .token = UINT64_MAX };
+	struct w_accept accept = { .token = 1 };
+	struct rig_msg m;
+	int type;
+
+	while ((type = rig_recv(&w->far, &m)) > 0) {
+		if (type != W_ARRIVED)
+			continue;
+		accept.conn = ((struct w_arrived *)(void *)m.bytes)->conn;
+		accept.attrs = ((struct w_arrived *)(void *)m.bytes)->attrs;
+		rig_send(&w->far, &accept, W_ACCEPT, sizeof(accept));
+		w->far_waits = false;
+	}
+	if (w->far_waits)
+		return;
+	rig_addr(&wait.local, 2, 'a', 0);
+	wait.local.disc_len = 1;
+	rig_send(&w->far, &wait, W_LISTEN, sizeof(wait));
+	w->far_waits = true;
+}
+
 static void service(struct world *w)
 {
-	rig_step(&good.rig, 0);
+	far_serves(w);
+	rig_step_all(&good.rig);
 	port_service(w->port);
 }
 
@@ -110,7 +140,7 @@ static void announce(struct world *w, uint32_t ack)
 {
 	uint32_t wrong = fz_pick(w->in, 64);
 	uint32_t v[WORDS] = {
-		0, W_CTL_VERSION << 16 | 1, 0x600df00d, w->ctl.id, CTL_BYTES, ack, 8, RIG_HOSTS
+		0, W_CTL_VERSION << 16 | 1, 0x600df00d, w->ctl.id, CTL_BYTES, ack, 8, HOSTS
 	};
 	uint32_t i, h = 2166136261u;
 
@@ -321,6 +351,46 @@ static void record(struct world *w, bool mutated)
 		len ^= fz_pick(w->in, 8) == 1 ? (uint32_t)fz_get(w->in, 4) : 0;
 		m.cm.remote.disc[0] &= 0x7f;
 	}
+	publish(w, &m, len);
+}
+
+/* A record for host 2, or by a way that there is not. */
+static void relayed_record(struct world *w, bool mutated)
+{
+	union {
+		struct w_cm cm;
+		struct w_cm_tell tell;
+		uint8_t bytes[W_CTL_MAX];
+	} m = { .bytes = { 0 } };
+	static const uint8_t types[] = { W_CM_REQ,    W_CM_CONFIRM,	W_CM_CANCEL, W_CM_CLOSE,
+					 W_CM_PEER,   W_CM_PEER_CANCEL, W_CM_TELL,   W_CM_ACCEPT,
+					 W_CM_REFUSE, W_CM_RESUME };
+	int type = types[fz_pick(w->in, sizeof(types))];
+	uint32_t len = record_bytes(type);
+	struct w_way way = { .hops = 2, .at = 1, .port = { 1, TO_LEFT } };
+
+	if (w->wr.base == NULL)
+		return;
+	hear(w);
+	w_ctl_init(&m, (enum w_ctl_type)type, len);
+	if (type == W_CM_TELL)
+		fill_tell(w, &m.tell);
+	else
+		fill_cm(w, &m.cm, type);
+	m.cm.src_host = 1;
+	m.cm.dst_host = 2;
+	if (mutated)
+		fz_mutate(w->in, (uint8_t *)&way, 8);
+	if (type == W_CM_TELL) {
+		m.tell.way = way;
+	} else {
+		rig_addr(&m.cm.remote, 2, 'a', 0);
+		m.cm.remote.disc_len = 1;
+		m.cm.epoch = type == W_CM_RESUME || (mutated && fz_pick(w->in, 4) == 1);
+		m.cm.way = way;
+	}
+	if (mutated)
+		fz_mutate(w->in, m.bytes, offsetof(struct w_cm, attrs));
 	publish(w, &m, len);
 }
 
@@ -592,6 +662,10 @@ static void act(struct world *w)
 	case 21 ... 26:
 		user_acts(w);
 		break;
+	case 30:
+	case 31:
+		relayed_record(w, what == 31);
+		break;
 	default:
 		service(w);
 		hear(w);
@@ -602,10 +676,14 @@ static void good_open(void)
 {
 	struct rig *r = &good.rig;
 
-	rig_open(r, 1);
+	rig_open(r, HOSTS, 1 | 4);
+	rig_wait_link(r, 0, TO_LEFT);
+	rig_wait_link(r, 2, TO_RIGHT);
 	rig_good(r, &good.near, 0);
 	rig_good(r, &good.here, 0);
+	rig_good(r, &good.there, 2);
 	rig_join(r, &good.near, &good.here, &good.inside);
+	rig_join(r, &good.near, &good.there, &good.across);
 	rig_step_all(r);
 	rig_usage(r, &good.usage);
 	good.inputs = 0;
@@ -615,6 +693,7 @@ static void good_close(void)
 {
 	rig_hang_up(&good.near);
 	rig_hang_up(&good.here);
+	rig_hang_up(&good.there);
 	rig_close(&good.rig);
 }
 
@@ -625,8 +704,11 @@ static void good_still(void)
 
 	rig_quiet(r, &good.near, false);
 	rig_quiet(r, &good.here, false);
+	rig_quiet(r, &good.there, false);
 	rig_join(r, &good.near, &good.here, &pair);
 	rig_part(r, &good.near, &good.here, &pair);
+	rig_join(r, &good.there, &good.near, &pair);
+	rig_part(r, &good.there, &good.near, &pair);
 	rig_settle(r, &good.usage);
 }
 
@@ -662,6 +744,7 @@ static void world_open(struct world *w)
 		rig_fail("no neighbour");
 	w->cable = w->ctl.fd = -1;
 	rig_good(&good.rig, &w->user, 0);
+	rig_good(&good.rig, &w->far, 2);
 }
 
 static void world_close(struct world *w)
@@ -673,6 +756,7 @@ static void world_close(struct world *w)
 		rig_step_all(&good.rig);
 	all_answered(w);
 	rig_hang_up(&w->user);
+	rig_hang_up(&w->far);
 	port_close(w->port);
 	port_emu_host_destroy(w->host);
 	rig_step_all(&good.rig);

@@ -101,7 +101,7 @@ void rig_step_all(struct rig *r)
 {
 	unsigned int i;
 
-	for (i = 0; i < RIG_HOSTS; i++) {
+	for (i = 0; i < RIG_HOSTS_MAX; i++) {
 		if (r->agent[i] != NULL)
 			rig_step(r, i);
 	}
@@ -120,7 +120,7 @@ static void agent_open(struct rig *r, unsigned int host)
 		.fabric = r->fabric,
 		.owner = geteuid(),
 		.host_id = host,
-		.host_count = RIG_HOSTS,
+		.host_count = r->hosts,
 		.group = AG_NO_GROUP,
 		.slots = RIG_SLOTS,
 		.ring_bytes = RIG_RING,
@@ -138,7 +138,7 @@ static void agent_open(struct rig *r, unsigned int host)
 	rig_step(r, host);
 }
 
-void rig_open(struct rig *r, unsigned int agents)
+void rig_open(struct rig *r, unsigned int hosts, unsigned int agents)
 {
 	static unsigned int serial;
 	unsigned int i;
@@ -146,15 +146,18 @@ void rig_open(struct rig *r, unsigned int agents)
 	quiet_log();
 	memset(r, 0, sizeof(*r));
 	snprintf(r->fabric, sizeof(r->fabric), "fuzz%d.%u", (int)getpid(), serial++);
-	for (i = 0; i < agents; i++)
-		agent_open(r, i);
+	r->hosts = hosts;
+	for (i = 0; i < hosts; i++) {
+		if (agents & 1u << i)
+			agent_open(r, i);
+	}
 }
 
 void rig_close(struct rig *r)
 {
 	unsigned int i;
 
-	for (i = 0; i < RIG_HOSTS; i++) {
+	for (i = 0; i < RIG_HOSTS_MAX; i++) {
 		if (r->agent[i] == NULL)
 			continue;
 		close(r->stopper[i]);
@@ -211,6 +214,19 @@ void rig_link_up(struct rig *r)
 	rig_fail("the link does not come up");
 }
 
+void rig_wait_link(struct rig *r, unsigned int host, unsigned int port)
+{
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		if (ag_link_usable(&r->agent[host]->links[port]))
+			return;
+		rig_pass(25);
+		rig_step_all(r);
+	}
+	rig_fail("port %u of host %u does not come up", port, host);
+}
+
 /* ---- what is held ---- */
 
 /* Pipes are not counted: neither agents nor clients have any, but the fuzzer may. */
@@ -245,7 +261,7 @@ void rig_usage(struct rig *r, struct rig_usage *out)
 	unsigned int i;
 
 	memset(out, 0, sizeof(*out));
-	for (i = 0; i < RIG_HOSTS; i++) {
+	for (i = 0; i < RIG_HOSTS_MAX; i++) {
 		if (r->agent[i] != NULL)
 			ag_usage(r->agent[i], &out->agent[i]);
 		out->agent[i].relay_dropped = 0; /* is not held */
@@ -284,14 +300,14 @@ void rig_settle(struct rig *r, const struct rig_usage *before)
 		rig_pass(5);
 		rig_step_all(r);
 	}
-	for (h = 0; h < RIG_HOSTS; h++) {
+	for (h = 0; h < RIG_HOSTS_MAX; h++) {
 		const struct ag_usage *a = &before->agent[h], *b = &now.agent[h];
 
 		fprintf(stderr,
 			"host %u before/now: clients %u/%u conns %u/%u listens %u/%u allocs %u/%u "
-			"offers %u/%u window %llu/%llu\n",
+			"offers %u/%u circuits %u/%u window %llu/%llu\n",
 			h, a->clients, b->clients, a->conns, b->conns, a->listens, b->listens,
-			a->allocs, b->allocs, a->offers, b->offers,
+			a->allocs, b->allocs, a->offers, b->offers, a->circuits, b->circuits,
 			(unsigned long long)a->window_used, (unsigned long long)b->window_used);
 	}
 	list_fds();

@@ -18,7 +18,7 @@
 #include "w_addr.h"
 #include "w_ctl.h"
 
-#define RIG_HOSTS 2u /* of the fabric; host 0 has `right`, host 1 `left` */
+#define RIG_HOSTS_MAX 3u /* of the fabric, a ring; of two, host 0 has `right` and host 1 `left` */
 #define RIG_SLOTS 8u
 #define RIG_RING 4096u
 #define RIG_WINDOW (8u << 20)
@@ -26,8 +26,9 @@
 
 struct rig {
 	char fabric[W_NAME_MAX];
-	struct ag_agent *agent[RIG_HOSTS]; /* NULL: not started */
-	int stopper[RIG_HOSTS];
+	unsigned int hosts;
+	struct ag_agent *agent[RIG_HOSTS_MAX]; /* NULL: not started */
+	int stopper[RIG_HOSTS_MAX];
 };
 
 struct rig_client {
@@ -43,14 +44,17 @@ struct rig_msg {
 /* Says what went wrong, and aborts. */
 _Noreturn void rig_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-void rig_open(struct rig *r, unsigned int agents);
+/* A fabric of `hosts`; those in the mask `agents` have one. */
+void rig_open(struct rig *r, unsigned int hosts, unsigned int agents);
 void rig_close(struct rig *r);
 /* Lets an agent handle what is ready; a step that computes for seconds is an error. */
 void rig_step(struct rig *r, unsigned int host);
 void rig_step_all(struct rig *r);
 void rig_pass(unsigned int ms);
-/* Steps until host 0 and 1 are joined. */
+/* Steps until host 0 and 1 of two are joined. */
 void rig_link_up(struct rig *r);
+/* Steps until that port of the host is joined. */
+void rig_wait_link(struct rig *r, unsigned int host, unsigned int port);
 /* Steps until the agents have said all they have to say to each other. */
 void rig_drain(struct rig *r);
 bool rig_linked(struct rig *r, unsigned int host);
@@ -59,7 +63,7 @@ void rig_admin(struct rig *r, unsigned int host, enum w_admin_verb verb, const c
 unsigned int rig_fds(void);
 unsigned int rig_highest_fd(void);
 struct rig_usage {
-	struct ag_usage agent[RIG_HOSTS];
+	struct ag_usage agent[RIG_HOSTS_MAX];
 	unsigned int fds;
 };
 void rig_usage(struct rig *r, struct rig_usage *out);

@@ -93,8 +93,21 @@ def user(what, tokens, *args):
     return [21, what, 0, *([0] if tokens else []), *args, 27]
 
 
+def relayed(kind, conn, *geometry):
+    kinds = [CM_REQ, CM_CONFIRM, CM_CANCEL, CM_CLOSE, CM_PEER, CM_PEER_CANCEL, CM_TELL]
+    dst = [0] if conn is None else [1, conn]
+    status = [] if kind == CM_TELL else [0]
+    return [30, kinds.index(kind), *status, 4, *dst, 0, 0, *geometry, 0, 0, 27, 27, 27]
+
+
 def link_seeds():
+    asked = link_up() + [27, 27] + relayed(CM_REQ, None) + [6, 0, 27]
     return {
+        "relayed": asked + relayed(CM_CONFIRM, 0, 5) + relayed(CM_TELL, 0) + relayed(CM_CLOSE, 0) + [27],
+        "relayed-cancelled": asked + relayed(CM_CANCEL, None) + [27] + relayed(CM_REQ, None) + [27],
+        "relayed-lost": asked + relayed(CM_CONFIRM, 0, 5) + [10, 27],
+        "relayed-peer": link_up() + [27] + relayed(CM_PEER, None) + relayed(CM_PEER_CANCEL, None),
+        "relayed-forged": asked + [31, 1, 0, 4, 1, 0, 0, 0, 5, 0, 0, 2, 0, 9, 1, 0, 1, 3, 0, 27, 27],
         "set-up": link_up() + [6, 0, 12, 10, 6, 0, 12, 200, 10, 9, 0, 0, 27],
         "served": link_up() + user(2, 0, 0, 0) + record(CM_REQ, None) + user(3, 0, 0) +
                   [6, 0] + record(CM_CONFIRM, 0, 5) + user(4, 1, 0) + record(CM_TELL, 0) +

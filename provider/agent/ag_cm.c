@@ -304,7 +304,7 @@ void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 	case AG_LINKED:
 	case AG_CONNECTED:
 		on_way = ag_conn_on_way(conn);
-		if (on_way)
+		if (on_way && !ag_resume_withdraw(conn))
 			ag_cm_send(conn, W_CM_CLOSE, reason);
 		if (!on_way || conn->resume > AG_SUSPENDING) {
 			/* Nobody stores for it; the other end finds out, or gives up waiting. */

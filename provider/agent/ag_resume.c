@@ -414,6 +414,15 @@ bool ag_resume_confirm(struct ag_conn *conn)
 	return true;
 }
 
+bool ag_resume_withdraw(struct ag_conn *conn)
+{
+	if (conn->resume != AG_RESUMING)
+		return false;
+	/* Relays end the circuit with either. */
+	ag_cm_send(conn, conn->first ? W_CM_CANCEL : W_CM_REFUSE, W_TIMED_OUT);
+	return true;
+}
+
 /* ---- time ----------------------------------------------------------------------------------------- */
 
 static void too_late(struct ag_conn *conn)
@@ -422,10 +431,8 @@ static void too_late(struct ag_conn *conn)
 
 	u_info("ag", "connection to host %u is lost: no other way was found in time",
 	       conn->peer_host);
-	if (!is_parked(conn))
-		ag_cm_send(conn,
-			   conn->resume == AG_RESUMING && conn->first ? W_CM_CANCEL : W_CM_CLOSE,
-			   W_LOST_LINK);
+	if (!is_parked(conn) && !ag_resume_withdraw(conn))
+		ag_cm_send(conn, W_CM_CLOSE, W_LOST_LINK);
 	w_ctl_init(&m, W_LOST, sizeof(m));
 	if (conn->client != NULL)
 		ag_client_send(conn->client, &m, NULL, 0);

@@ -57,16 +57,15 @@ struct Wrong {
 	struct w_slot before, slot; // `before`: a correct one, unless its op is 0
 };
 
+/* What no relay forwards; whether a slot could come now is for its receiver to say. */
 std::vector<Wrong> wrong_slots()
 {
-	const uint8_t F = W_F_FIRST, L = W_F_LAST, R = W_F_RING, I = W_F_IMM;
+	const uint8_t F = W_F_FIRST, L = W_F_LAST, R = W_F_RING;
 	const uint32_t most = w_frag_max(kRing);
 	const struct w_slot none = {};
-	struct w_slot reserved = header(W_OP_SEND, F | L, 4), sized = header(W_OP_WRITE, F | L, 4);
-	struct w_rdma rdma = { 1, 2, 3 };
+	struct w_slot reserved = header(W_OP_SEND, F | L, 4);
 
 	reserved.head.reserved = 1;
-	memcpy(sized.data, &rdma, sizeof(rdma));
 	return {
 		{ "op 0", none, header(0, F | L, 0) },
 		{ "op 6", none, header(6, F | L, 0) },
@@ -74,38 +73,12 @@ std::vector<Wrong> wrong_slots()
 		{ "unknown flag", none, header(W_OP_SEND, F | L | 0x20, 4) },
 		{ "all flags", none, header(W_OP_SEND, 0xff, 4) },
 		{ "reserved", none, reserved },
-		{ "arg of a whole message", none, header(W_OP_SEND, F | L, 4, 4) },
 		{ "inline too long", none, header(W_OP_SEND, F | L, W_INLINE_MAX + 1) },
 		{ "inline far too long", none, header(W_OP_SEND, F | L, UINT32_MAX) },
 		{ "write too long for its rdma", none, header(W_OP_WRITE, F | L, 97) },
-		{ "write with a length", none, sized },
 		{ "empty in the ring", none, header(W_OP_SEND, F | L | R, 0) },
 		{ "too long for the ring", none, header(W_OP_SEND, F | L | R, most + 1) },
 		{ "far too long for the ring", none, header(W_OP_SEND, F | L | R, UINT32_MAX) },
-		{ "empty first", none, header(W_OP_SEND, F, 0, 100) },
-		{ "first as long as all", none, header(W_OP_SEND, F, 100, 100) },
-		{ "first longer than all", none, header(W_OP_SEND, F, 100, 50) },
-		{ "middle of nothing", none, header(W_OP_SEND, 0, 4) },
-		{ "end of nothing", none, header(W_OP_SEND, L, 4) },
-		{ "abort of nothing", none, header(W_OP_ABORT, L, 0) },
-		{ "read of no size", none, header(W_OP_READ_REQ, F | L, 0) },
-		{ "read in the ring", none, header(W_OP_READ_REQ, F | L | R, 16) },
-		{ "read with immediate data", none, header(W_OP_READ_REQ, F | L | I, 16) },
-		{ "read in parts", none, header(W_OP_READ_REQ, F, 16) },
-		{ "answer with immediate data", none, header(W_OP_READ_RESP, F | L | I, 4) },
-		{ "first in the middle", header(W_OP_SEND, F, 4, 9), header(W_OP_SEND, F, 4, 9) },
-		{ "other op in the middle", header(W_OP_SEND, F, 4, 9), header(W_OP_WRITE, L, 5) },
-		{ "read in the middle", header(W_OP_SEND, F, 4, 9),
-		  header(W_OP_READ_REQ, F | L, 16) },
-		{ "end too short", header(W_OP_SEND, F, 4, 9), header(W_OP_SEND, L, 4) },
-		{ "end too long", header(W_OP_SEND, F, 4, 9), header(W_OP_SEND, L, 6) },
-		{ "middle that reaches the end", header(W_OP_SEND, F, 4, 9),
-		  header(W_OP_SEND, 0, 5) },
-		{ "middle with arg", header(W_OP_SEND, F, 4, 9), header(W_OP_SEND, 0, 1, 9) },
-		{ "immediate data at last", header(W_OP_SEND, F, 4, 9),
-		  header(W_OP_SEND, L | I, 5) },
-		{ "abort with bytes", header(W_OP_SEND, F, 4, 9), header(W_OP_ABORT, L, 1) },
-		{ "abort of an answer", header(W_OP_READ_RESP, F, 4, 9), header(W_OP_ABORT, L, 0) },
 	};
 }
 

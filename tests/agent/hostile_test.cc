@@ -36,14 +36,13 @@ protected:
 	{
 		for (unsigned host : { 0u, 2u, 3u })
 			fabric.start(host);
-		come();
-		for (unsigned host : { 0u, 3u, 2u })
-			wait_link(fabric, host, (host + 3) % 4);
 		a = std::make_unique<Client>(fabric, 0);
 		b = std::make_unique<Client>(fabric, 2);
 		EXPECT_TRUE(eventually([&] { return joins("probe"); }));
 		good = agent_test::join(*a, *b, "good");
 		EXPECT_EQ(good.client_linked.as<w_linked>().hops, 2u);
+		// Not before: the answer says that host 0 knows that host 2 has no link to host 1.
+		come();
 	}
 
 	void come()
@@ -495,6 +494,7 @@ TEST_F(Liar, SayingsAboutLinks)
 	}
 	// Those whose names were taken set it right.
 	ASSERT_TRUE(peer->taken());
+	EXPECT_TRUE(peer->up());
 	Client tool(fabric, 0, W_KIND_TOOL);
 	EXPECT_TRUE(eventually([&] {
 		w_route r = tool.route(2);

@@ -172,6 +172,20 @@ TEST_P(Relayed, MessagesPassBothWays)
 	message_passes(p.server_linked, p.client_linked, "and back");
 }
 
+TEST_P(Relayed, AProcessThatBreaksTheRulesIsCutOff)
+{
+	Pair bad = join(*c, *s, "bad"), good = join(*s, *c, "good");
+	Slice out(bad.server_linked.fds.at(1), bad.server_linked.as<w_linked>().outbound);
+
+	out.slot(0)->head.op = 99;
+	atomic_store(&out.slot(0)->head.seq, w_seq(0));
+	lost(c->recv(), bad.client_conn, W_LOST_LINK);
+	lost(s->recv(), bad.server_conn, W_LOST_LINK);
+	s->conn(W_CLOSE, bad.server_conn);
+	message_passes(good.client_linked, good.server_linked, "others go on");
+	c->conn(W_CLOSE, bad.client_conn);
+}
+
 TEST_P(Relayed, ManyAtOnceAndAgain)
 {
 	constexpr int kConns = 40;

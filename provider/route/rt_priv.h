@@ -41,4 +41,12 @@ struct rt_topo {
 void rt_sweep(const struct rt_topo *t, const uint8_t *up, unsigned int to, unsigned int until,
 	      uint16_t *dist);
 
+#define RT_SHOWN 40u /* characters of a text that a message repeats */
+
+/* The begin of a text for a message: no control characters, not too long. */
+void rt_shown(const char *text, char out[RT_SHOWN + 4]);
+
+/* A number of one to four digits; NULL, or what follows it. */
+const char *rt_number(const char *text, unsigned int *out);
+
 #endif

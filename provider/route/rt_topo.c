@@ -11,7 +11,6 @@
 #include "rt_priv.h"
 
 #define LINKS_MAX (RT_HOSTS_MAX * (RT_PORTS_MAX - 1) / 2)
-#define SHOWN 40u /* characters of a spec that a message repeats */
 
 struct edge {
 	uint16_t low, high;
@@ -31,23 +30,22 @@ struct reading {
 static const char *const shape_words[] = { "ring", "chain", "mesh", "torus", "graph" };
 static const char *const side_names[] = { "left", "right", "up", "down" };
 
-/* The begin of a text for a message: no control characters, not too long. */
-static void shown(const char *text, char out[SHOWN + 4])
+void rt_shown(const char *text, char out[RT_SHOWN + 4])
 {
 	unsigned int i;
 
-	for (i = 0; i < SHOWN && text[i] != '\0'; i++)
+	for (i = 0; i < RT_SHOWN && text[i] != '\0'; i++)
 		out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
 	snprintf(out + i, 4, "%s", text[i] != '\0' ? "..." : "");
 }
 
 __attribute__((format(printf, 2, 3))) static int refuse(struct reading *r, const char *format, ...)
 {
-	char head[SHOWN + 4];
+	char head[RT_SHOWN + 4];
 	va_list args;
 	int len;
 
-	shown(r->spec, head);
+	rt_shown(r->spec, head);
 	len = snprintf(r->why, r->size, "topology \"%s\": ", head);
 	if ((size_t)len < r->size) {
 		va_start(args, format);
@@ -57,8 +55,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct reading *r, const
 	return -EINVAL;
 }
 
-/* A number of one to four digits; NULL, or what follows it. */
-static const char *number(const char *text, unsigned int *out)
+const char *rt_number(const char *text, unsigned int *out)
 {
 	unsigned int value = 0, digits;
 
@@ -227,9 +224,9 @@ static int grid_parse(struct reading *r, enum rt_shape shape, const char *text,
 	char *spec = NULL;
 
 	size_advice(r->hosts, &fit_width, &fit_height);
-	text = number(text, &width);
+	text = rt_number(text, &width);
 	if (text != NULL)
-		text = *text == 'x' ? number(text + 1, &height) : NULL;
+		text = *text == 'x' ? rt_number(text + 1, &height) : NULL;
 	if (text == NULL || *text != '\0' || width == 0 || height == 0)
 		return refuse(r, "not a width and a height; use %s:WxH, for %u hosts %s:%ux%u",
 			      word, r->hosts, word, fit_width, fit_height);
@@ -272,7 +269,7 @@ static bool parts_links(char c)
 
 static int edges_parse(struct reading *r, const char *text)
 {
-	char head[SHOWN + 4];
+	char head[RT_SHOWN + 4];
 	unsigned int a, b;
 	const char *end;
 	int rc;
@@ -282,11 +279,11 @@ static int edges_parse(struct reading *r, const char *text)
 			text++;
 		if (*text == '\0')
 			return 0;
-		end = number(text, &a);
+		end = rt_number(text, &a);
 		if (end != NULL)
-			end = *end == '-' ? number(end + 1, &b) : NULL;
+			end = *end == '-' ? rt_number(end + 1, &b) : NULL;
 		if (end == NULL || (*end != '\0' && !parts_links(*end))) {
-			shown(text, head);
+			rt_shown(text, head);
 			return refuse(
 				r,
 				"\"%s\" does not begin with a link; use two host numbers, as in 0-1",

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists of processors as people write them: "2,3", "2-5", "0,4-7". */
+#ifndef U_CPUS_H
+#define U_CPUS_H
+
+#define U_CPUS_END 1024 /* processors have lower numbers */
+
+/*
+ * Reads a list of up to `most` processors, in the order given; an empty text names none.  Returns 0,
+ * -EINVAL when it is no such list, or -E2BIG when it names more.
+ */
+int u_cpus_parse(const char *text, unsigned int most, int *cpus_out, unsigned int *count_out);
+
+#endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "u_base.h"
+#include "u_cpus.h"
 #include "u_log.h"
 #include "u_log_spec.h"
 
@@ -24,6 +25,8 @@
 #define TIB (GIB * 1024)
 
 static const char *const wait_words[] = { "spin", "yield", "block", "adaptive", NULL };
+/* In the order of enum rl_wait. */
+static const char *const relay_wait_words[] = { "adaptive", "poll", "block", NULL };
 
 const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 	[U_CFG_FABRIC] = { "VIADUCT_FABRIC", U_CFG_STRING, "default", 0, 0, false, NULL,
@@ -50,6 +53,17 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 			      "doorbell bits of a port" },
 	[U_CFG_SCRATCHPADS] = { "VIADUCT_SCRATCHPADS", U_CFG_UINT, "8", 8, 64, false, NULL,
 				"scratchpad registers of a port" },
+	[U_CFG_TOPOLOGY] = { "VIADUCT_TOPOLOGY", U_CFG_STRING, "ring", 0, 0, false, NULL,
+			     "links of a fabric that is brought up: ring, chain, mesh:WxH, "
+			     "torus:WxH, graph:0-1,..., file:PATH" },
+	[U_CFG_RELAY_THREADS] = { "VIADUCT_RELAY_THREADS", U_CFG_UINT, "0", 0, 8, false, NULL,
+				  "transfer threads of an agent that relays; 0: one for every four "
+				  "processors" },
+	[U_CFG_RELAY_CPUS] = { "VIADUCT_RELAY_CPUS", U_CFG_STRING, "", 0, 0, false, NULL,
+			       "processors that transfer threads run on, in turn: up to 8, as "
+			       "2,3 or 2-5; empty: any" },
+	[U_CFG_RELAY_WAIT] = { "VIADUCT_RELAY_WAIT", U_CFG_ENUM, "adaptive", 0, 0, false,
+			       relay_wait_words, "how a transfer thread waits for packets" },
 	[U_CFG_WAIT] = { "VIADUCT_WAIT", U_CFG_ENUM, "adaptive", 0, 0, false, wait_words,
 			 "how a waiting call waits" },
 	[U_CFG_AGENT] = { "VIADUCT_AGENT", U_CFG_STRING, "", 0, 0, false, NULL,
@@ -202,12 +216,16 @@ static int pairs_check(const char *text)
 
 static int string_check(const struct u_cfg_entry *e, const char *text)
 {
+	int cpus[U_CFG_RELAY_CPUS_MAX];
 	struct u_log_spec spec;
+	unsigned int count;
 
 	if (e == &u_cfg_table[U_CFG_LOG])
 		return u_log_spec_parse(text, &spec);
 	if (e == &u_cfg_table[U_CFG_DEVICE] && text[0] != '\0')
 		return pairs_check(text);
+	if (e == &u_cfg_table[U_CFG_RELAY_CPUS])
+		return u_cpus_parse(text, U_CFG_RELAY_CPUS_MAX, cpus, &count);
 	return 0;
 }
 

@@ -26,12 +26,18 @@ enum u_cfg_id {
 	U_CFG_WINDOW_BYTES, /* VIADUCT_WINDOW_BYTES memory window of a port */
 	U_CFG_DOORBELLS,    /* VIADUCT_DOORBELLS   doorbell bits of a port */
 	U_CFG_SCRATCHPADS,  /* VIADUCT_SCRATCHPADS scratchpads of a port */
-	U_CFG_WAIT,	    /* VIADUCT_WAIT        spin|yield|block|adaptive */
-	U_CFG_AGENT,	    /* VIADUCT_AGENT       path of viaductd started on demand, or "none" */
-	U_CFG_LOG,	    /* VIADUCT_LOG */
-	U_CFG_LOG_FILE,	    /* VIADUCT_LOG_FILE */
+	U_CFG_TOPOLOGY,	    /* VIADUCT_TOPOLOGY    links of a fabric, see rt_topo.h and rt_load.h */
+	U_CFG_RELAY_THREADS, /* VIADUCT_RELAY_THREADS transfer threads of an agent; 0: chosen */
+	U_CFG_RELAY_CPUS,    /* VIADUCT_RELAY_CPUS  processors that they run on: 2,3 or 2-5 */
+	U_CFG_RELAY_WAIT,    /* VIADUCT_RELAY_WAIT  adaptive|poll|block */
+	U_CFG_WAIT,	     /* VIADUCT_WAIT        spin|yield|block|adaptive */
+	U_CFG_AGENT,	     /* VIADUCT_AGENT       path of viaductd started on demand, or "none" */
+	U_CFG_LOG,	     /* VIADUCT_LOG */
+	U_CFG_LOG_FILE,	     /* VIADUCT_LOG_FILE */
 	U_CFG_COUNT
 };
+
+#define U_CFG_RELAY_CPUS_MAX 8u /* processors of VIADUCT_RELAY_CPUS */
 
 enum u_cfg_type { U_CFG_STRING, U_CFG_UINT, U_CFG_BYTES, U_CFG_ENUM, U_CFG_BOOL };
 

@@ -130,7 +130,7 @@ static int cfg_check(const struct ag_cfg *cfg)
 			PORT_SPAD_MAX);
 		return -EINVAL;
 	}
-	return 0;
+	return ag_relay_check(cfg);
 }
 
 static void cfg_defaults(struct ag_cfg *cfg)
@@ -140,7 +140,7 @@ static void cfg_defaults(struct ag_cfg *cfg)
 		cfg->ring_bytes = RING_DEFAULT;
 	}
 	if (cfg->db_bits == 0)
-		cfg->db_bits = 16;
+		cfg->db_bits = AG_DB_BITS;
 	if (cfg->spads == 0)
 		cfg->spads = 8;
 	if (cfg->grace_ms == 0)
@@ -211,6 +211,9 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	cfg_defaults(&a->cfg);
 	memcpy(a->fabric, cfg->fabric, strlen(cfg->fabric) + 1);
 	a->cfg.fabric = a->fabric;
+	if (cfg->relay_cpu_count > 0)
+		memcpy(a->relay_cpus, cfg->relay_cpus, cfg->relay_cpu_count * sizeof(int));
+	a->cfg.relay_cpus = a->relay_cpus;
 	a->epoll = a->wake = a->listen_sock = a->spare_fd = -1;
 	ag_list_init(&a->clients);
 	ag_list_init(&a->listens);

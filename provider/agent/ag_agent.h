@@ -17,6 +17,11 @@
 #define AG_HOSTS_MAX 64u
 #define AG_NO_GROUP ((gid_t)-1)
 #define AG_GRACE_MS 2000u
+#define AG_DB_BITS 16u
+#define AG_RELAY_THREADS_MAX 8u
+#define AG_RELAY_CPUS_MAX 8u
+/* Doorbell bits of a port that are not for transfer threads: the agent's, and one for processes. */
+#define AG_DB_BITS_KEPT 2u
 
 /* One pair of a table of names: `name` means host `host`. */
 struct ag_alias {
@@ -43,9 +48,9 @@ struct ag_cfg {
 	uint32_t db_bits;
 	uint32_t spads;
 	const char *topology;	/* see rt_topo_parse(); NULL: a ring; the same at every host */
-	uint32_t relay_threads; /* transfer threads; 0: chosen by the processors there are */
+	uint32_t relay_threads; /* transfer threads; 0: chosen by the processors and bits there are */
 	uint32_t relay_wait;	/* enum rl_wait */
-	const int *relay_cpus;	/* that they run on in turn; none: anywhere */
+	const int *relay_cpus; /* that they run on in turn, up to AG_RELAY_CPUS_MAX; none: anywhere */
 	uint32_t relay_cpu_count;
 	const char *port_kind;	   /* see port_decorate(); NULL: "emu" */
 	const char *fault_options; /* NULL: none */

@@ -272,6 +272,7 @@ struct ag_agent {
 	int64_t return_at;	/* when to look for connections that have a shorter way now */
 	struct rl_relay *relay; /* NULL where nothing is relayed */
 	uint32_t relay_threads;
+	int relay_cpus[AG_RELAY_CPUS_MAX];
 	_Atomic bool relay_broken; /* rl_broken() has something */
 	struct ag_list circuits[AG_HASH];
 	uint32_t circuit_count;
@@ -408,6 +409,8 @@ int ag_way_back(struct ag_agent *a, uint16_t src_host, const struct w_way *w, st
 bool ag_way_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_way *w);
 
 /* ag_relay.c: records and connections of other hosts. */
+/* Refuses what no relay can be made of; the log says what. */
+int ag_relay_check(const struct ag_cfg *cfg);
 void ag_relay_choose(struct ag_agent *a); /* how many transfer threads there are to be */
 int ag_relay_init(struct ag_agent *a);
 void ag_relay_free(struct ag_agent *a);

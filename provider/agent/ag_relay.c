@@ -28,6 +28,8 @@
 
 #define NONE 2u
 
+static_assert(AG_RELAY_THREADS_MAX == RL_THREADS_MAX, "RL_THREADS_MAX");
+
 enum circuit_state {
 	CIRCUIT_ASKED = 1, /* end[1].conn is not known yet, unless it is a RESUME */
 	CIRCUIT_ACCEPTED,
@@ -617,13 +619,36 @@ static bool can_relay(const struct ag_agent *a)
 	return rt_topo_ports(a->topo, a->cfg.host_id) > 2;
 }
 
+/* What was asked for fits, see ag_relay_check(); the default gives way to the doorbell bits. */
 static unsigned int threads_of(const struct ag_agent *a)
 {
-	unsigned int n = a->cfg.relay_threads, most = a->cfg.db_bits - 2;
+	unsigned int n = threads_by_default(), most = a->cfg.db_bits - AG_DB_BITS_KEPT;
 
-	if (n == 0)
-		n = threads_by_default();
+	if (a->cfg.relay_threads != 0)
+		return a->cfg.relay_threads;
 	return n < most ? n : most;
+}
+
+int ag_relay_check(const struct ag_cfg *cfg)
+{
+	unsigned int bits = cfg->db_bits != 0 ? cfg->db_bits : AG_DB_BITS;
+
+	if (cfg->relay_threads > AG_RELAY_THREADS_MAX ||
+	    cfg->relay_threads > bits - AG_DB_BITS_KEPT) {
+		u_error("ag",
+			"%u transfer threads: at most %u, and one for each of %u doorbell bits "
+			"but %u",
+			cfg->relay_threads, AG_RELAY_THREADS_MAX, bits, AG_DB_BITS_KEPT);
+		return -EINVAL;
+	}
+	if (cfg->relay_cpu_count > AG_RELAY_CPUS_MAX || cfg->relay_wait > RL_BLOCK) {
+		u_error("ag",
+			"%u processors for transfer threads, or a way to wait of %u: at most "
+			"%u and %u",
+			cfg->relay_cpu_count, cfg->relay_wait, AG_RELAY_CPUS_MAX, RL_BLOCK);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 int ag_relay_init(struct ag_agent *a)
@@ -658,7 +683,7 @@ void ag_relay_free(struct ag_agent *a)
 
 void ag_relay_choose(struct ag_agent *a)
 {
-	a->relay_threads = can_relay(a) && a->cfg.db_bits > 2 ? threads_of(a) : 0;
+	a->relay_threads = can_relay(a) && a->cfg.db_bits > AG_DB_BITS_KEPT ? threads_of(a) : 0;
 }
 
 uint32_t ag_relay_bells_end(const struct ag_agent *a)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,8 +15,10 @@
 #include "ag_agent.h"
 #include "port.h"
 #include "port_fault_opt.h"
+#include "rt_load.h"
 #include "u_base.h"
 #include "u_cfg.h"
+#include "u_cpus.h"
 #include "u_log.h"
 #include "w_addr.h"
 #include "w_slot.h"
@@ -33,13 +36,17 @@ struct options {
 	struct ag_alias aliases[ALIASES_MAX], devices[ALIASES_MAX];
 	const char *alias_text[ALIASES_MAX], *device_text[ALIASES_MAX];
 	unsigned int alias_count, device_count;
+	const char *topology_text, *relay_cpus_text;
+	bool hosts_given, threads_given;
+	struct rt_topo *topology;
+	int relay_cpus[AG_RELAY_CPUS_MAX];
 	int ready_fd;
 	bool check;	   /* look at options and variables only */
 	bool bad_variable; /* what is refused is the environment's */
 };
 
 /* The last complaint, for whoever waits at the ready descriptor. */
-static char complaint[256];
+static char complaint[320];
 
 static void U_PRINTF(1, 2) complain(const char *fmt, ...)
 {
@@ -113,6 +120,7 @@ static int set_host_id(struct options *o, const char *arg)
 
 static int set_hosts(struct options *o, const char *arg)
 {
+	o->hosts_given = true;
 	return number32_from(arg, 1, AG_HOSTS_MAX, &o->cfg.host_count);
 }
 
@@ -207,6 +215,41 @@ static int set_scratchpads(struct options *o, const char *arg)
 	return number32_from(arg, 8, PORT_SPAD_MAX, &o->cfg.spads);
 }
 
+static int set_topology(struct options *o, const char *arg)
+{
+	o->topology_text = arg;
+	return 0;
+}
+
+static int set_relay_threads(struct options *o, const char *arg)
+{
+	o->threads_given = true;
+	return number32_from(arg, 1, AG_RELAY_THREADS_MAX, &o->cfg.relay_threads);
+}
+
+/* The order of the words is that of enum rl_wait. */
+static int set_relay_wait(struct options *o, const char *arg)
+{
+	const char *const *words = u_cfg_table[U_CFG_RELAY_WAIT].words;
+	uint32_t i;
+
+	for (i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], arg) == 0) {
+			o->cfg.relay_wait = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int set_relay_cpus(struct options *o, const char *arg)
+{
+	o->relay_cpus_text = arg;
+	return arg[0] == '\0' ? -EINVAL
+			      : u_cpus_parse(arg, AG_RELAY_CPUS_MAX, o->relay_cpus,
+					     &o->cfg.relay_cpu_count);
+}
+
 static int set_slots(struct options *o, const char *arg)
 {
 	return number32(arg, 1u << 20, &o->cfg.slots);
@@ -259,7 +302,10 @@ static const struct option_rule rules[] = {
 	{ "fabric", "NAME", "fabric to serve (VIADUCT_FABRIC)", set_fabric,
 	  "a fabric of the caller's, 1..63 characters of [A-Za-z0-9._-]," },
 	{ "host-id", "N", "which host this is, from 0", set_host_id, "0..63" },
-	{ "hosts", "N", "hosts of the fabric, 1..64", set_hosts, "1..64" },
+	{ "hosts", "N", "hosts of the fabric, 1..64 (1, or as many as SPEC says)", set_hosts,
+	  "1..64" },
+	{ "topology", "SPEC", "ring, chain, mesh:WxH, torus:WxH, graph:0-1,... or file:PATH",
+	  set_topology, NULL },
 	{ "names", "A,B,...", "names of the hosts (host0,host1,...)", set_names,
 	  "A,B,... of 1..63 characters of [A-Za-z0-9._-] each" },
 	{ "alias", "NAME=HOST", "another name of a host; may be repeated", set_alias, NULL },
@@ -273,6 +319,12 @@ static const struct option_rule rules[] = {
 	{ "doorbells", "N", "doorbell bits of a port (VIADUCT_DOORBELLS)", set_doorbells, "2..32" },
 	{ "scratchpads", "N", "scratchpads of a port (VIADUCT_SCRATCHPADS)", set_scratchpads,
 	  "8..64" },
+	{ "relay-threads", "N", "transfer threads, 1..8 (VIADUCT_RELAY_THREADS)", set_relay_threads,
+	  "1..8" },
+	{ "relay-cpus", "LIST", "processors of theirs (VIADUCT_RELAY_CPUS)", set_relay_cpus,
+	  "up to 8 processors, as in 2,3 or 2-5," },
+	{ "relay-wait", "HOW", "adaptive, poll or block (VIADUCT_RELAY_WAIT)", set_relay_wait,
+	  "adaptive, poll or block" },
 	{ "slots", "N", "slots of a VI's fifo (VIADUCT_SLOTS)", set_slots, NULL },
 	{ "ring-bytes", "SIZE", "payload bytes of a VI's fifo (VIADUCT_RING_BYTES)", set_ring,
 	  "a power of two from 4k to 64M" },
@@ -366,6 +418,11 @@ static int defaults(struct options *o)
 	o->cfg.db_bits = (uint32_t)u_cfg_uint(U_CFG_DOORBELLS);
 	o->cfg.spads = (uint32_t)u_cfg_uint(U_CFG_SCRATCHPADS);
 	o->cfg.port_kind = u_cfg_str(U_CFG_PORT);
+	o->topology_text = u_cfg_str(U_CFG_TOPOLOGY);
+	o->cfg.relay_threads = (uint32_t)u_cfg_uint(U_CFG_RELAY_THREADS);
+	o->cfg.relay_wait = (uint32_t)u_cfg_uint(U_CFG_RELAY_WAIT);
+	o->relay_cpus_text = u_cfg_str(U_CFG_RELAY_CPUS);
+	u_cpus_parse(o->relay_cpus_text, AG_RELAY_CPUS_MAX, o->relay_cpus, &o->cfg.relay_cpu_count);
 	o->cfg.fault_options = u_cfg_str(U_CFG_FAULT);
 	o->cfg.seed = u_cfg_uint(U_CFG_SEED);
 	return 0;
@@ -517,8 +574,65 @@ static int port_check(struct options *o)
 	return 0;
 }
 
+static int topology_resolve(struct options *o)
+{
+	bool from_env = o->topology_text == u_cfg_str(U_CFG_TOPOLOGY);
+	struct rt_size hosts = { o->hosts_given ? o->cfg.host_count : 0, 1, AG_HOSTS_MAX };
+	char why[sizeof(complaint) - 32];
+
+	/* An agent that somebody's program starts serves a fabric of one host. */
+	if (from_env && o->cfg.leave_when_idle && !o->hosts_given)
+		return 0;
+	if (rt_load(o->topology_text, hosts, &o->topology, why, sizeof(why)) != 0) {
+		o->bad_variable = from_env && u_cfg_origin(U_CFG_TOPOLOGY) == U_CFG_FROM_ENV;
+		complain("%s%s", o->bad_variable ? "VIADUCT_TOPOLOGY: " : "", why);
+		return -EINVAL;
+	}
+	o->cfg.host_count = rt_hosts(o->topology);
+	o->cfg.topology = rt_topo_spec(o->topology);
+	return 0;
+}
+
+static int relay_threads_check(struct options *o)
+{
+	uint32_t most = o->cfg.db_bits - AG_DB_BITS_KEPT;
+
+	if (o->cfg.relay_threads <= most)
+		return 0;
+	o->bad_variable = !o->threads_given;
+	complain("%u transfer threads want a doorbell bit each, and of %u bits %u are left for "
+		 "them; use fewer %s or more with --doorbells",
+		 o->cfg.relay_threads, o->cfg.db_bits, most,
+		 o->threads_given ? "with --relay-threads" : "in VIADUCT_RELAY_THREADS");
+	return -EINVAL;
+}
+
+/* Threads run on what they are told to or not at all. */
+static int relay_cpus_check(struct options *o)
+{
+	cpu_set_t set;
+	uint32_t i;
+
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		return 0;
+	for (i = 0; i < o->cfg.relay_cpu_count; i++) {
+		if (CPU_ISSET((size_t)o->relay_cpus[i], &set))
+			continue;
+		o->bad_variable = o->relay_cpus_text == u_cfg_str(U_CFG_RELAY_CPUS);
+		complain("%s %.40s: processor %d is none of the %d that may be used here; name "
+			 "others (taskset -cp $$ lists them)",
+			 o->bad_variable ? "VIADUCT_RELAY_CPUS is" : "--relay-cpus",
+			 o->relay_cpus_text, o->relay_cpus[i], CPU_COUNT(&set));
+		return -EINVAL;
+	}
+	o->cfg.relay_cpus = o->relay_cpus;
+	return 0;
+}
+
 static int finish(struct options *o)
 {
+	if (topology_resolve(o) != 0)
+		return -EINVAL;
 	if (o->fabric[0] == '\0' && set_fabric(o, u_cfg_str(U_CFG_FABRIC)) != 0) {
 		complain("fabric %.80s is not the caller's own", u_cfg_str(U_CFG_FABRIC));
 		return -EINVAL;
@@ -534,11 +648,13 @@ static int finish(struct options *o)
 		return -EINVAL;
 	}
 	if (o->cfg.host_id >= o->cfg.host_count) {
-		complain("--host-id %u: 0..%u expected with --hosts %u", o->cfg.host_id,
-			 o->cfg.host_count - 1, o->cfg.host_count);
+		complain("--host-id %u: 0..%u expected in a fabric of %u host%s", o->cfg.host_id,
+			 o->cfg.host_count - 1, o->cfg.host_count,
+			 o->cfg.host_count == 1 ? "; say --hosts" : "s");
 		return -EINVAL;
 	}
-	if (aliases_resolve(o) != 0 || port_check(o) != 0)
+	if (aliases_resolve(o) != 0 || port_check(o) != 0 || relay_threads_check(o) != 0 ||
+	    relay_cpus_check(o) != 0)
 		return -EINVAL;
 	o->cfg.fabric = o->fabric;
 	o->cfg.host_names = o->name_count > 0 ? (const char *const *)o->names : NULL;

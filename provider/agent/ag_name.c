@@ -218,12 +218,29 @@ void ag_name_reverse(struct ag_client *c, const struct w_name *m)
 	named(c, m, ag_host_of(c->agent, m->host_addr, W_HOST_ADDR_LEN));
 }
 
+#define MORE_MAX 12u /* characters of ", 62 more" */
+
+/* The relays of a way in their order, by whole names; those that do not fit are counted. */
+static void relays_name(struct ag_agent *a, const struct rt_path *way, char *text, size_t size)
+{
+	size_t at = (size_t)snprintf(text, size, "relayed by");
+	struct rt_end end;
+	unsigned int i;
+
+	for (i = 1; i < way->hops; i++) {
+		rt_path_walk(a->topo, a->cfg.host_id, way, i, &end);
+		if (at + strlen(a->names[end.host]) + 3 + MORE_MAX > size) {
+			snprintf(text + at, size - at, ", %u more", way->hops - i);
+			return;
+		}
+		at += (size_t)snprintf(text + at, size - at, "%s %s", i > 1 ? "," : "",
+				       a->names[end.host]);
+	}
+}
+
 static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 {
 	struct rt_path way = { 0 };
-	size_t at = 0;
-	unsigned int i;
-	struct rt_end end;
 
 	r->reachable = ag_route_find(a, host, 0, &way, r->reason, sizeof(r->reason)) == 0;
 	/* Where there is no way now: the one there was, if all links were up. */
@@ -236,16 +253,11 @@ static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 	memcpy(r->port_name, a->links[r->port].port->limits.name, sizeof(r->port_name));
 	if (!r->reachable)
 		return;
-	if (way.hops <= 1) {
+	if (way.hops <= 1)
 		snprintf(r->reason, sizeof(r->reason), "%s",
 			 way.hops == 0 ? "the host itself" : "a neighbour");
-		return;
-	}
-	for (i = 1; i < way.hops && at < sizeof(r->reason); i++) {
-		rt_path_walk(a->topo, a->cfg.host_id, &way, i, &end);
-		at += (size_t)snprintf(r->reason + at, sizeof(r->reason) - at, "%s%s",
-				       i == 1 ? "relayed by " : ", ", a->names[end.host]);
-	}
+	else
+		relays_name(a, &way, r->reason, sizeof(r->reason));
 }
 
 void ag_name_route(struct ag_client *c, const struct w_route *m)
@@ -394,13 +406,71 @@ void ag_counted(struct ag_client *c, const struct w_counted *m)
 	}
 }
 
+#define SPEC_PIECE 380u /* characters of a spec in one item */
+
+static int item_topology(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	const char *spec = rt_topo_spec(a->topo);
+	size_t len = strlen(spec);
+
+	if (i > (len - 1) / SPEC_PIECE)
+		return -ENOENT;
+	snprintf(text, size, "{\"spec\":\"%.*s\"}", (int)SPEC_PIECE, spec + i * SPEC_PIECE);
+	return 0;
+}
+
+/* `up` has a bit per port index, as that host says; of a host never heard all of them. */
+static int item_links(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	bool own = i == a->cfg.host_id;
+
+	if (i >= a->cfg.host_count)
+		return -ENOENT;
+	snprintf(text, size, "{\"host\":%u,\"heard\":%s,\"up\":%u,\"bridges\":%u}", i,
+		 own || a->up_serial[i] != 0 ? "true" : "false", a->up[i], a->bridges[i]);
+	return 0;
+}
+
+static void cpu_list(const struct ag_agent *a, char *text, size_t size)
+{
+	size_t at = 0;
+	uint32_t i;
+
+	text[0] = '\0';
+	for (i = 0; i < a->cfg.relay_cpu_count && at < size; i++)
+		at += (size_t)snprintf(text + at, size - at, "%s%d", i > 0 ? "," : "",
+				       a->cfg.relay_cpus[i]);
+}
+
+static int item_relay(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	static const char *const waits[] = {
+		[RL_ADAPTIVE] = "adaptive", [RL_POLL] = "poll", [RL_BLOCK] = "block"
+	};
+	struct rl_counters n = { 0 };
+	char cpus[AG_RELAY_CPUS_MAX * 6];
+
+	if (i > 0)
+		return -ENOENT;
+	if (a->relay != NULL)
+		rl_counters(a->relay, &n);
+	cpu_list(a, cpus, sizeof(cpus));
+	snprintf(text, size,
+		 "{\"threads\":%u,\"wait\":\"%s\",\"cpus\":[%s],\"circuits\":%u,"
+		 "\"slots\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"sleeps\":%" PRIu64
+		 ",\"rings\":%" PRIu64 ",\"broken\":%" PRIu64 ",\"dropped\":%" PRIu64 "}",
+		 a->relay_threads, waits[a->cfg.relay_wait], cpus, a->circuit_count, n.slots,
+		 n.bytes, n.sleeps, n.rings, n.broken, a->relay_dropped);
+	return 0;
+}
+
 void ag_list_item(struct ag_client *c, const struct w_list *m)
 {
 	static int (*const items[])(struct ag_agent *, uint32_t, char *, size_t) = {
-		[W_LIST_HOSTS] = item_host,
-		[W_LIST_PORTS] = item_port,
-		[W_LIST_CLIENTS] = item_client,
-		[W_LIST_ALIASES] = item_alias,
+		[W_LIST_HOSTS] = item_host,	   [W_LIST_PORTS] = item_port,
+		[W_LIST_CLIENTS] = item_client,	   [W_LIST_ALIASES] = item_alias,
+		[W_LIST_TOPOLOGY] = item_topology, [W_LIST_LINKS] = item_links,
+		[W_LIST_RELAY] = item_relay,
 	};
 	struct w_listed answer = { .token = m->token };
 
@@ -413,13 +483,20 @@ void ag_list_item(struct ag_client *c, const struct w_list *m)
 
 static int admin_link(struct ag_agent *a, const char *name, bool up, char *text, size_t size)
 {
+	size_t at;
 	uint32_t i;
 
 	for (i = 1; i < a->link_count; i++) {
 		if (strcmp(a->links[i].port->limits.name, name) == 0)
 			return ag_link_admin(&a->links[i], up);
 	}
-	snprintf(text, size, "host %u has no port %.32s with a link", a->cfg.host_id, name);
+	at = (size_t)snprintf(text, size, "host %u has no port %.32s with a link; it has",
+			      a->cfg.host_id, name);
+	for (i = 1; i < a->link_count && at < size; i++)
+		at += (size_t)snprintf(text + at, size - at, "%s %s", i > 1 ? "," : "",
+				       a->links[i].port->limits.name);
+	if (a->link_count == 1)
+		snprintf(text + at, size - at, " none");
 	return -ENOENT;
 }
 

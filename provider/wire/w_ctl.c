@@ -112,7 +112,7 @@ static int route_ok(const union message *m)
 
 static int list_ok(const union message *m)
 {
-	return m->list.what >= W_LIST_HOSTS && m->list.what <= W_LIST_ALIASES;
+	return m->list.what >= W_LIST_HOSTS && m->list.what < W_LIST_WHAT_MAX;
 }
 
 static int admin_ok(const union message *m)

@@ -382,7 +382,20 @@ struct w_route {
 	char reason[160];
 };
 
-enum w_list_what { W_LIST_HOSTS = 1, W_LIST_PORTS, W_LIST_CLIENTS, W_LIST_ALIASES };
+/*
+ * The topology is told as its spec (rt_topo.h) and a mask of links for each host.  A spec may be longer than
+ * a record: its items, put together in their order, are the whole.
+ */
+enum w_list_what {
+	W_LIST_HOSTS = 1,
+	W_LIST_PORTS,
+	W_LIST_CLIENTS,
+	W_LIST_ALIASES,
+	W_LIST_TOPOLOGY, /* {"spec":"..."} */
+	W_LIST_LINKS,	 /* of host `index`: {"host":0,"heard":true,"up":7,"bridges":0} */
+	W_LIST_RELAY,	 /* one item: transfer threads, and what they did */
+	W_LIST_WHAT_MAX
+};
 
 struct w_list {
 	struct w_ctl_hdr hdr;

@@ -165,7 +165,7 @@ static void fill_names(struct world *w, union message *m, int type)
 		w_host_addr((uint16_t)fz_pick(w->in, 4), m->route.host_addr);
 		break;
 	case W_LIST:
-		m->list.what = fz_pick(w->in, 6);
+		m->list.what = fz_pick(w->in, W_LIST_WHAT_MAX + 1);
 		m->list.index = fz_pick(w->in, 8) ? fz_pick(w->in, 8) : (uint32_t)fz_get(w->in, 4);
 		break;
 	case W_ADMIN:

@@ -238,7 +238,7 @@ const Bad bads[] = {
 	{ "route port", W_ROUTED, [](message &m) { fill(m.route.port_name); } },
 	{ "route reason", W_ROUTED, [](message &m) { fill(m.route.reason); } },
 	{ "list 0", W_LIST, [](message &m) { m.list.what = 0; } },
-	{ "list 5", W_LIST, [](message &m) { m.list.what = 5; } },
+	{ "list 8", W_LIST, [](message &m) { m.list.what = W_LIST_WHAT_MAX; } },
 	{ "verb 0", W_ADMIN, [](message &m) { m.admin.verb = 0; } },
 	{ "verb 6", W_ADMIN, [](message &m) { m.admin.verb = 6; } },
 	{ "admin name", W_ADMIN, [](message &m) { fill(m.admin.name); } },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vi_fabric: brings an emulated ring of hosts up and down, shows it and changes it. */
+/* vi_fabric: brings emulated hosts and their links up and down, shows them and changes them. */
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cl_client.h"
+#include "rt_load.h"
 #include "tool_out.h"
 #include "u_base.h"
 #include "u_cfg.h"
@@ -23,6 +24,7 @@
 
 #define WAIT_MS 10000
 #define ARGS_MAX 480
+#define HOSTS_DEFAULT 2
 #define CHECK_FD 3
 #define CHECK_FD_TEXT "3"
 
@@ -37,7 +39,8 @@ struct fabric {
 struct up_args {
 	const char *v[ARGS_MAX];
 	unsigned int count;
-	unsigned int hosts;
+	unsigned int hosts; /* 0: as many as the topology asks for, or HOSTS_DEFAULT */
+	const char *topology;
 	bool foreground;
 };
 
@@ -71,10 +74,11 @@ static void help(void)
 	      "Brings a fabric of emulated hosts up and down, shows it and changes it.\n"
 	      "\n"
 	      "Commands:\n"
-	      "  up                      start the agents of a ring, wait for its links\n"
+	      "  up                      start the agents of its hosts, wait for their links\n"
 	      "  down                    stop them, wait until they are gone\n"
-	      "  status                  hosts, ports and links, processes\n"
-	      "  link HOST PORT up|down  plug or pull one end of a link (PORT: left, right)\n"
+	      "  status                  hosts, ports and links, processes, what was relayed\n"
+	      "  link HOST PORT up|down  plug or pull one end of a link (PORT: left, right, up,\n"
+	      "                          down; to3 and the like in a graph; status lists them)\n"
 	      "  alias NAME=HOST         give a host another name\n"
 	      "  device DEV=HOST         let a device name open the NIC of a host\n"
 	      "\n"
@@ -84,7 +88,11 @@ static void help(void)
 	      "  --help, --version\n"
 	      "\n"
 	      "Options of up:\n"
-	      "  --hosts N               hosts of the ring, 1..64 (2)\n"
+	      "  --hosts N               hosts, 1..64 (2, or as many as the topology asks for)\n"
+	      "  --topology SPEC         links between them (VIADUCT_TOPOLOGY, ring):\n"
+	      "                            ring, chain, mesh:WxH, torus:WxH;\n"
+	      "                            graph:0-1,1-2,... with hosts by their numbers;\n"
+	      "                            file:PATH with a link A-B on each line, # comments\n"
 	      "  --names A,B,...         their names (host0,host1,...)\n"
 	      "  --alias NAME=HOST       another name of a host; may be repeated\n"
 	      "  --device-alias DEV=HOST device name that opens a host's NIC; may be repeated\n"
@@ -93,6 +101,11 @@ static void help(void)
 	      "  --doorbells N           doorbell bits of a port, 2..32 (VIADUCT_DOORBELLS)\n"
 	      "  --scratchpads N         scratchpads of a port, 8..64 (VIADUCT_SCRATCHPADS)\n"
 	      "  --port KIND             emu, with +strict and +fault (VIADUCT_PORT)\n"
+	      "  --relay-threads N       transfer threads of an agent that relays, 1..8\n"
+	      "                          (VIADUCT_RELAY_THREADS)\n"
+	      "  --relay-cpus LIST       processors they run on in turn, e.g. 2,3 or 2-5\n"
+	      "                          (VIADUCT_RELAY_CPUS)\n"
+	      "  --relay-wait HOW        adaptive, poll or block (VIADUCT_RELAY_WAIT)\n"
 	      "  --foreground            stay, and take the fabric down at SIGINT or SIGTERM\n"
 	      "\n"
 	      "Exit status: 0 done, 1 failed, 2 wrong usage.\n",
@@ -212,7 +225,8 @@ static void add_args(struct agent_args *a, const char *const *v, unsigned int co
 static void host_args(struct agent_args *a, const struct fabric *f, const struct up_args *up,
 		      unsigned int host)
 {
-	const char *const own[] = { "--fabric", f->name, "--host-id", a->id, "--hosts", a->hosts };
+	const char *const own[] = { "--fabric", f->name,  "--host-id",	a->id,
+				    "--hosts",	a->hosts, "--topology", up->topology };
 
 	snprintf(a->id, sizeof(a->id), "%u", host);
 	snprintf(a->hosts, sizeof(a->hosts), "%u", up->hosts);
@@ -353,11 +367,30 @@ static int stay(const struct fabric *f, const sigset_t *signals)
 	return stop_all(f, error) < 0 ? fail("%s", error) : EXIT_OK;
 }
 
-static int cmd_up(const struct fabric *f, const struct up_args *up)
+static int agents_start(const struct fabric *f, const struct up_args *up, const char *path)
 {
-	char error[CL_ERROR_MAX], ignored[CL_ERROR_MAX], path[4096];
-	struct cl_agent agent;
+	char error[CL_ERROR_MAX], ignored[CL_ERROR_MAX];
 	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	if (up->foreground)
+		sigprocmask(SIG_BLOCK, &signals, NULL);
+	if (up_start(f, up, path, error) != 0) {
+		stop_all(f, ignored);
+		return fail("%s", error);
+	}
+	printf("fabric %s is up: %u host%s, %.*s\n", f->name, up->hosts, up->hosts == 1 ? "" : "s",
+	       (int)strcspn(up->topology, ":"), up->topology);
+	tool_out_flush();
+	return up->foreground ? stay(f, &signals) : EXIT_OK;
+}
+
+static int agents_bring_up(const struct fabric *f, const struct up_args *up)
+{
+	char error[CL_ERROR_MAX], path[4096];
+	struct cl_agent agent;
 	int rc;
 
 	if (f->owner != geteuid())
@@ -373,20 +406,30 @@ static int cmd_up(const struct fabric *f, const struct up_args *up)
 		return fail(rc == -EPERM ? "VIADUCT_AGENT=none forbids to start agents"
 					 : "viaductd was not found; set VIADUCT_AGENT to its path");
 	rc = up_check(f, up, path);
-	if (rc != EXIT_OK)
-		return rc;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	if (up->foreground)
-		sigprocmask(SIG_BLOCK, &signals, NULL);
-	if (up_start(f, up, path, error) != 0) {
-		stop_all(f, ignored);
-		return fail("%s", error);
+	return rc == EXIT_OK ? agents_start(f, up, path) : rc;
+}
+
+/* All agents are told the same: what a file said when the fabric was brought up. */
+static int cmd_up(const struct fabric *f, const struct up_args *asked)
+{
+	struct rt_size hosts = { asked->hosts, HOSTS_DEFAULT, CL_HOSTS_MAX };
+	struct up_args up = *asked;
+	struct rt_topo *topo = NULL;
+	char why[CL_ERROR_MAX];
+	int rc;
+
+	if (up.topology == NULL)
+		up.topology = u_cfg_str(U_CFG_TOPOLOGY);
+	if (rt_load(up.topology, hosts, &topo, why, sizeof(why)) != 0) {
+		if (asked->topology != NULL)
+			return usage("%s", why);
+		return fail("VIADUCT_TOPOLOGY: %s; correct or unset it", why);
 	}
-	printf("fabric %s is up: %u host%s\n", f->name, up->hosts, up->hosts == 1 ? "" : "s");
-	tool_out_flush();
-	return up->foreground ? stay(f, &signals) : EXIT_OK;
+	up.hosts = rt_hosts(topo);
+	up.topology = rt_topo_spec(topo);
+	rc = agents_bring_up(f, &up);
+	rt_topo_free(topo);
+	return rc;
 }
 
 static int cmd_down(const struct fabric *f)
@@ -419,6 +462,14 @@ static struct json_object *list_json(struct cl_agent *agent, enum w_list_what wh
 	return array;
 }
 
+/* NULL from an agent that does not tell. */
+static struct json_object *relay_json(struct cl_agent *agent)
+{
+	char text[400];
+
+	return cl_list(agent, W_LIST_RELAY, 0, text) == 0 ? json_tokener_parse(text) : NULL;
+}
+
 static struct json_object *host_json(const struct fabric *f, unsigned int host, const char *name)
 {
 	struct json_object *o = json_object_new_object();
@@ -433,6 +484,7 @@ static struct json_object *host_json(const struct fabric *f, unsigned int host, 
 		return o;
 	json_object_object_add(o, "ports", list_json(&agent, W_LIST_PORTS));
 	json_object_object_add(o, "clients", list_json(&agent, W_LIST_CLIENTS));
+	json_object_object_add(o, "relay", relay_json(&agent));
 	cl_close(&agent);
 	return o;
 }
@@ -474,6 +526,19 @@ static struct json_object *array_of(struct json_object *o, const char *key, size
 	return v;
 }
 
+/* A host with one link has no transfer threads. */
+static void print_relay(struct json_object *host)
+{
+	struct json_object *relay = NULL;
+
+	if (!json_object_object_get_ex(host, "relay", &relay) || relay == NULL ||
+	    strcmp(text_of(relay, "threads"), "0") == 0)
+		return;
+	printf("  relay threads %s circuits %s slots %s bytes %s dropped %s\n",
+	       text_of(relay, "threads"), text_of(relay, "circuits"), text_of(relay, "slots"),
+	       text_of(relay, "bytes"), text_of(relay, "dropped"));
+}
+
 /* Returns whether all of the host is up. */
 static bool print_host(struct json_object *host)
 {
@@ -498,6 +563,7 @@ static bool print_host(struct json_object *host)
 		printf("  process %s %s: %s connections\n", text_of(client, "pid"),
 		       text_of(client, "program"), text_of(client, "conns"));
 	}
+	print_relay(host);
 	return up;
 }
 
@@ -619,6 +685,7 @@ enum {
 	OPT_NAME = 1,
 	OPT_JSON,
 	OPT_HOSTS,
+	OPT_TOPOLOGY,
 	OPT_FOREGROUND,
 	OPT_PASS,
 	OPT_WINDOW,
@@ -632,6 +699,10 @@ static const struct option options[] = {
 	{ "name", required_argument, NULL, OPT_NAME },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "hosts", required_argument, NULL, OPT_HOSTS },
+	{ "topology", required_argument, NULL, OPT_TOPOLOGY },
+	{ "relay-threads", required_argument, NULL, OPT_PASS },
+	{ "relay-cpus", required_argument, NULL, OPT_PASS },
+	{ "relay-wait", required_argument, NULL, OPT_PASS },
 	{ "foreground", no_argument, NULL, OPT_FOREGROUND },
 	{ "names", required_argument, NULL, OPT_PASS },
 	{ "alias", required_argument, NULL, OPT_PASS },
@@ -669,9 +740,10 @@ static bool in_range(const char *text, unsigned long min, unsigned long max, uns
 
 static int pass_on(struct command_line *cl, const char *name, const char *arg)
 {
-	static const char *const dashed[] = { "--names",     "--alias",	     "--device-alias",
-					      "--group",     "--port",	     "--window",
-					      "--doorbells", "--scratchpads" };
+	static const char *const dashed[] = { "--names",      "--alias",       "--device-alias",
+					      "--group",      "--port",	       "--window",
+					      "--doorbells",  "--scratchpads", "--relay-threads",
+					      "--relay-cpus", "--relay-wait" };
 	size_t i;
 
 	if (cl->up.count + 2 > ARGS_MAX)
@@ -705,6 +777,10 @@ static int option_take(struct command_line *cl, int c, const char *name, const c
 		if (!in_range(arg, 1, CL_HOSTS_MAX, &v))
 			return usage("--hosts: 1..%u expected, found %s", CL_HOSTS_MAX, arg);
 		cl->up.hosts = (unsigned int)v;
+		cl->up_only = true;
+		return EXIT_OK;
+	case OPT_TOPOLOGY:
+		cl->up.topology = arg;
 		cl->up_only = true;
 		return EXIT_OK;
 	case OPT_WINDOW:
@@ -785,7 +861,7 @@ static int run(struct command_line *cl, int argc, char **argv)
 
 static int fabric_main(int argc, char **argv)
 {
-	static struct command_line cl = { .up.hosts = 2 };
+	static struct command_line cl;
 	int rc = parse(argc, argv, &cl);
 
 	if (rc != EXIT_OK)

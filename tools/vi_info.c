@@ -23,13 +23,15 @@ struct options {
 static const char help[] =
 	"usage: vi_info [OPTION]...\n\n"
 	"Tells what a program would find here: the hosts of the fabric, the ports of this host,\n"
-	"the NIC and its limits. Every line is \"key: value\".\n\n"
+	"the NIC and its limits. Every line is \"key: value\", but for pictures.\n\n"
 	"  -v, --verbose          everything, with all attributes of the NIC\n"
 	"  -l, --list             names of the hosts only\n"
 	"  -e, --env              every VIADUCT_* variable: value, default, origin, meaning\n"
 	"      --format=sh        with --env: as commands a shell can read back\n"
-	"      --explain[=HOST]   how HOST, or each host, would be reached; why not otherwise\n"
-	"      --topology         the hosts, their links and the state of these\n"
+	"      --explain[=HOST]   every shortest way to HOST, or to each host, port by port; why\n"
+	"                         there is none; what reliable connections there outlive\n"
+	"      --topology         a picture of the hosts and links, which of these are down, and\n"
+	"                         the transfer threads; as far as this host knows\n"
 	"      --host HOST        see it from HOST instead of VIADUCT_HOST\n"
 	"      --json             JSON, of the part asked for or of everything\n"
 	"  -h, --help             print this and end\n"
@@ -187,8 +189,12 @@ static int collect_fabric(const struct options *o, struct cl_agent *agent, json_
 		if (!part)
 			return EXIT_FAILURE;
 	}
-	if (o->section == TOPOLOGY || (everything && o->json))
-		json_object_object_add(all, "topology", info_topology(agent));
+	if (o->section == TOPOLOGY || (everything && o->json)) {
+		part = info_topology(agent);
+		json_object_object_add(all, "topology", part);
+		if (!part)
+			return EXIT_FAILURE;
+	}
 	return EXIT_SUCCESS;
 }
 

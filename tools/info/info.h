@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "cl_client.h"
+#include "rt_topo.h"
 
 #define INFO_SCHEMA "viaduct.info"
 #define INFO_SCHEMA_VERSION 1
@@ -31,8 +32,28 @@ json_object *info_nic(const char *device);
 json_object *info_env(bool *bad_out);
 /* The routes to one host, or to all (NULL); NULL when there is no such host. */
 json_object *info_explain(struct cl_agent *agent, const char *host);
-/* The ports of every host, as far as their agents answer. */
-json_object *info_topology(const struct cl_agent *agent);
+/*
+ * The links, a picture of them, and the transfer threads, as the agent knows them, and the ports of
+ * every host, as far as its agent answers; NULL when the agent does not tell.
+ */
+json_object *info_topology(struct cl_agent *agent);
+
+/* ---- the network, as an agent knows it ---- */
+
+struct info_net {
+	struct rt_topo *topo;
+	unsigned int here, hosts;
+	char (*name)[W_NAME_MAX]; /* of each host */
+	uint8_t *up, *bridges;	  /* a bit per port of each host */
+	bool *heard;		  /* else its links are taken to be up */
+};
+
+/* Tells on standard error why not, and returns non-zero. */
+int info_net_open(struct cl_agent *agent, struct info_net *out);
+/* Accepts one that failed to open. */
+void info_net_close(struct info_net *net);
+/* A link by both its ends, the one at `host` first. */
+json_object *info_link(const struct info_net *net, unsigned int host, unsigned int port);
 
 /* ---- print ---- */
 
@@ -51,5 +72,10 @@ const char *info_text(json_object *o, const char *key);
 int64_t info_int(json_object *o, const char *key);
 bool info_bool(json_object *o, const char *key);
 json_object *info_array(json_object *o, const char *key);
+void info_put_text(json_object *o, const char *key, const char *text);
+/* How a host is reached, and a reason if it is not. */
+void info_put_route(json_object *o, const struct w_route *r);
+/* 0 or -errno of the agent's answer. */
+int info_route(struct cl_agent *agent, uint16_t id, struct w_route *out);
 
 #endif

@@ -195,6 +195,66 @@ static void print_candidates(json_object *o)
 	}
 }
 
+/* "host0 right -> left host1 right -> left host2" */
+static void print_way(json_object *way)
+{
+	json_object *hop;
+	size_t i;
+
+	printf("  way: %s", info_text(json_object_array_get_idx(way, 0), "host"));
+	for (i = 0; i < json_object_array_length(way); i++) {
+		hop = json_object_array_get_idx(way, i);
+		printf(" %s -> %s %s", info_text(hop, "out"), info_text(hop, "in"),
+		       info_text(hop, "to"));
+	}
+	putchar('\n');
+}
+
+/* "host0 right -> left host1" */
+static void print_link(json_object *link)
+{
+	json_object *ends = info_array(link, "ends");
+	json_object *a = json_object_array_get_idx(ends, 0),
+		    *b = json_object_array_get_idx(ends, 1);
+
+	printf("%s %s -> %s %s", info_text(a, "host"), info_text(a, "port"), info_text(b, "port"),
+	       info_text(b, "host"));
+}
+
+static void print_outlives(json_object *o)
+{
+	json_object *alone = info_array(o, "alone");
+	size_t i, n = alone ? json_object_array_length(alone) : 0;
+
+	printf("  outlives_link_loss: %s", info_text(o, "outlives_link_loss"));
+	if (!info_int(o, "hops"))
+		fputs(", no link is used", stdout);
+	else if (!n)
+		fputs(", reliable connections go on over another way", stdout);
+	else
+		fputs(", nothing stands in for ", stdout);
+	for (i = 0; i < n; i++) {
+		fputs(i ? ", " : "", stdout);
+		print_link(json_object_array_get_idx(alone, i));
+	}
+	putchar('\n');
+}
+
+static void print_ways(json_object *o)
+{
+	json_object *ways = info_array(o, "ways");
+	size_t i, shown = json_object_array_length(ways);
+	int64_t more = info_int(o, "way_count") - (int64_t)shown;
+
+	printf("  path: %s\n  hops: %s\n  via: %s\n", info_text(o, "path"), info_text(o, "hops"),
+	       info_text(o, "port"));
+	for (i = 0; i < shown; i++)
+		print_way(json_object_array_get_idx(ways, i));
+	if (shown && more > 0)
+		printf("  more_ways: %lld as short\n", (long long)more);
+	print_outlives(o);
+}
+
 void info_print_explain(json_object *explain)
 {
 	size_t i;
@@ -206,62 +266,77 @@ void info_print_explain(json_object *explain)
 		printf("host: %s\n  address: %s\n  reachable: %s\n", info_text(o, "host"),
 		       info_text(o, "address"), ok ? "yes" : "no");
 		if (ok)
-			printf("  path: %s\n  hops: %s\n  via: %s\n", info_text(o, "path"),
-			       info_text(o, "hops"), info_text(o, "port"));
+			print_ways(o);
 		else
 			printf("  reason: %s\n", info_text(o, "reason"));
 		print_candidates(o);
 	}
 }
 
-/* The port of a host that leads right, or NULL. */
-static json_object *port_named(json_object *host, const char *name)
+/* Links in all, and the ends of those that are down. */
+static void print_links(json_object *links)
 {
-	json_object *ports = info_array(host, "ports");
-	size_t i;
+	size_t i, n = json_object_array_length(links);
 
-	for (i = 0; ports && i < json_object_array_length(ports); i++) {
-		json_object *p = json_object_array_get_idx(ports, i);
+	printf("links: %zu\n", n);
+	for (i = 0; i < n; i++) {
+		json_object *link = json_object_array_get_idx(links, i);
 
-		if (!strcmp(info_text(p, "name"), name))
-			return p;
+		if (info_bool(link, "up"))
+			continue;
+		fputs("down: ", stdout);
+		print_link(link);
+		putchar('\n');
 	}
-	return NULL;
 }
 
-/*
- *	host0
- *	  right |  up
- *	  left  |  up
- *	host1
- */
-static void print_link(json_object *upper, json_object *lower, json_object *first)
+static void print_threads(json_object *relay)
 {
-	json_object *p = port_named(upper, "right"), *q = port_named(lower ? lower : first, "left");
+	json_object *cpus = info_array(relay, "cpus");
 
-	if (!p && !q)
-		return;
-	printf("  right |  %s\n", p ? info_text(p, "link") : "no answer");
-	printf("  left  |  %s\n", q ? info_text(q, "link") : "no answer");
-	if (!lower)
-		printf("(%s)\n", info_text(first, "name"));
+	printf("transfer_threads: %s", info_text(relay, "threads"));
+	if (info_int(relay, "threads")) {
+		printf(", waiting %s, on ", info_text(relay, "wait"));
+		if (json_object_array_length(cpus)) {
+			fputs("processors ", stdout);
+			print_value(cpus);
+		} else {
+			fputs("any processor", stdout);
+		}
+	}
+	putchar('\n');
+}
+
+/* Hosts of which less is known. */
+static void print_doubts(json_object *hosts)
+{
+	json_object *host;
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(hosts); i++) {
+		host = json_object_array_get_idx(hosts, i);
+		if (!info_bool(host, "heard"))
+			printf("not_heard: %s, its links are taken to be up where the other end is\n",
+			       info_text(host, "name"));
+		if (!info_bool(host, "answers"))
+			printf("no_answer: %s: %s\n", info_text(host, "name"),
+			       info_text(host, "error"));
+	}
 }
 
 void info_print_topology(json_object *topology)
 {
-	json_object *hosts = info_array(topology, "hosts"), *host;
-	size_t n = json_object_array_length(hosts), i;
+	json_object *hosts = info_array(topology, "hosts");
+	json_object *picture = info_array(topology, "picture");
+	size_t i;
 
-	printf("shape: %s\nhosts: %zu\n", info_text(topology, "shape"), n);
-	for (i = 0; i < n; i++) {
-		host = json_object_array_get_idx(hosts, i);
-		if (info_bool(host, "answers"))
-			printf("%s\n", info_text(host, "name"));
-		else
-			printf("host id %s does not answer: %s\n", info_text(host, "id"),
-			       info_text(host, "error"));
-		if (i + 1 < n || n > 2)
-			print_link(host, i + 1 < n ? json_object_array_get_idx(hosts, i + 1) : NULL,
-				   json_object_array_get_idx(hosts, 0));
-	}
+	printf("topology: %s\nhosts: %zu\n", info_text(topology, "spec"),
+	       json_object_array_length(hosts));
+	print_links(info_array(topology, "links"));
+	printf("seen_from: %s\n", info_text(topology, "seen_from"));
+	print_threads(json_object_object_get(topology, "relay"));
+	print_doubts(hosts);
+	putchar('\n');
+	for (i = 0; i < json_object_array_length(picture); i++)
+		puts(json_object_get_string(json_object_array_get_idx(picture, i)));
 }

@@ -700,6 +700,73 @@ TEST_F(Names, Lists)
 	EXPECT_EQ(c.item(W_LIST_ALIASES, 0xffffffff), "");
 }
 
+TEST_F(Names, NetworkIsListed)
+{
+	Client c(*fabric, 0, W_KIND_TOOL);
+
+	EXPECT_EQ(c.item(W_LIST_TOPOLOGY, 0), "{\"spec\":\"ring\"}");
+	EXPECT_EQ(c.item(W_LIST_TOPOLOGY, 1), "");
+	EXPECT_EQ(c.item(W_LIST_TOPOLOGY, 0xffffffff), "");
+	EXPECT_TRUE(eventually([&] {
+		return c.item(W_LIST_LINKS, 2) ==
+		       "{\"host\":2,\"heard\":true,\"up\":7,\"bridges\":0}";
+	}));
+	EXPECT_EQ(c.item(W_LIST_LINKS, 3), "");
+	EXPECT_EQ(c.item(W_LIST_RELAY, 0).find("{\"threads\":"), 0u);
+	EXPECT_NE(c.item(W_LIST_RELAY, 0).find("\"wait\":\"adaptive\",\"cpus\":[],\"circuits\":0,"),
+		  std::string::npos);
+	EXPECT_EQ(c.item(W_LIST_RELAY, 1), "");
+}
+
+TEST_F(Names, APortThatIsNotThereIsAnsweredWithThoseThatAre)
+{
+	Client c(*fabric, 1, W_KIND_TOOL);
+
+	EXPECT_STREQ(admin(c, W_ADMIN_LINK_DOWN, "up").as<w_refused>().text,
+		     "host 1 has no port up with a link; it has left, right");
+}
+
+TEST(Chain, TheRelaysOfALongRouteAreNamedAsFarAsThereIsRoom)
+{
+	Fabric f(16, [](ag_cfg &cfg) { cfg.topology = "chain"; });
+	Client c(f, 0);
+	w_route r;
+
+	ASSERT_TRUE(eventually([&] {
+		r = c.route(15);
+		return r.reachable != 0;
+	}));
+	EXPECT_EQ(r.hops, 15u);
+	EXPECT_STREQ(r.reason,
+		     "relayed by host1, host2, host3, host4, host5, host6, host7, host8, host9, "
+		     "host10, host11, host12, host13, host14");
+	EXPECT_EQ(c.item(W_LIST_LINKS, 0), "{\"host\":0,\"heard\":true,\"up\":3,\"bridges\":2}");
+}
+
+TEST(Chain, RelaysThatDoNotFitAreCounted)
+{
+	static const std::string longer(60, 'n');
+	static std::vector<std::string> text;
+	static std::vector<const char *> names;
+
+	for (unsigned i = 0; i < 6; i++)
+		text.push_back(longer + std::to_string(i));
+	for (auto &name : text)
+		names.push_back(name.c_str());
+	Fabric f(6, [](ag_cfg &cfg) {
+		cfg.topology = "chain";
+		cfg.host_names = names.data();
+	});
+	Client c(f, 0);
+	w_route r;
+
+	ASSERT_TRUE(eventually([&] {
+		r = c.route(5);
+		return r.reachable != 0;
+	}));
+	EXPECT_EQ(r.reason, "relayed by " + text[1] + ", " + text[2] + ", 2 more");
+}
+
 TEST_F(Names, AliasesAreAddedAndReplaced)
 {
 	Client c(*fabric, 0, W_KIND_TOOL);

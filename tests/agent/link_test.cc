@@ -488,7 +488,7 @@ TEST_F(Life, BadConfigurations)
 	good.group = AG_NO_GROUP;
 	ag_alias wrong = { "x", 9 };
 	const char *names[] = { "a b" };
-	std::vector<ag_cfg> bad(9, good);
+	std::vector<ag_cfg> bad(14, good);
 
 	bad[0].fabric = "a/b";
 	bad[1].host_count = 0;
@@ -500,6 +500,12 @@ TEST_F(Life, BadConfigurations)
 	bad[7].aliases = &wrong;
 	bad[7].alias_count = 1;
 	bad[8].host_names = names;
+	bad[9].topology = "mesh:2x2";
+	bad[10].relay_threads = AG_RELAY_THREADS_MAX + 1;
+	bad[11].relay_threads = 3; /* of 4 doorbell bits, 2 are for others */
+	bad[11].db_bits = 4;
+	bad[12].relay_cpu_count = AG_RELAY_CPUS_MAX + 1;
+	bad[13].relay_wait = 3;
 	testing::internal::CaptureStderr();
 	for (const ag_cfg &cfg : bad)
 		EXPECT_EQ(ag_create(&cfg, &a), -EINVAL);

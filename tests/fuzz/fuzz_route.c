@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "fz_input.h"
-#include "rt_topo.h"
+#include "rt_load.h"
 
 #define SPEC 512u
 #define TEXT 200u
@@ -103,6 +103,25 @@ static struct rt_topo *parse(const char *spec, unsigned int hosts)
 	for (i = 0; why[i] != '\0'; i++)
 		must(why[i] >= ' ' && why[i] <= '~', "a reason of more than a line", why);
 	return NULL;
+}
+
+/* The links of a spec, or any text, as the lines of a file. */
+static void try_lines(const char *any, unsigned int hosts)
+{
+	static char spec[RT_SPEC_MAX];
+	char why[TEXT], text[SPEC], *comma;
+
+	snprintf(text, sizeof(text), "%s", strncmp(any, "graph:", 6) == 0 ? any + 6 : any);
+	while ((comma = strchr(text, ',')) != NULL)
+		*comma = '\n';
+	memset(why, 'w', sizeof(why));
+	if (rt_lines_parse(text, strlen(text), hosts, spec, why, sizeof(why)) == 0)
+		rt_topo_free(parse(spec, hosts));
+	else
+		must(memchr(why, 0, sizeof(why)) != NULL && strncmp(why, "line ", 5) == 0 &&
+			     strchr(why, '\n') == NULL,
+		     "a line refused without its number", text);
+	must(rt_spec_hosts(spec) <= RT_HOSTS_MAX, "more hosts than there may be", spec);
 }
 
 static void try_ports(const struct rt_topo *t)
@@ -223,6 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t cuts;
 
 	any_spec(&in, spec, &hosts);
+	try_lines(spec, hosts);
 	t = parse(spec, hosts);
 	if (t == NULL)
 		return 0;

@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Topologies as users see them: options, refusals, pictures, ways, JSON, links that go and return.
+
+  topology_test.py [CLASS[.METHOD]...]
+
+The programs are named by the variables of tools_test.py.
+"""
+import itertools
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tools_test import AGENT, PATIENCE, VI_FABRIC, Fabric, environment, finish, run
+
+numbers = itertools.count()
+CPU = min(os.sched_getaffinity(0))
+
+
+def fabric_tool(env, *args):
+    return subprocess.run([VI_FABRIC, *args], env=env, text=True, capture_output=True,
+                          stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+
+
+class Net:
+    """A fabric brought up by vi_fabric; taken down at the end of the `with`."""
+
+    def __init__(self, *args, **env):
+        self.env = environment(f'topo{os.getpid()}-{next(numbers)}', VIADUCT_AGENT=AGENT, **env)
+        self.said = self.vi_fabric('up', *args)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.vi_fabric('down')
+
+    def vi_fabric(self, *args, code=0):
+        done = fabric_tool(self.env, *args)
+        if done.returncode != code:
+            raise AssertionError(f'vi_fabric {args}: {done.stdout} {done.stderr}')
+        return done.stdout if code == 0 else done.stderr
+
+    def vi_info(self, *args, **env):
+        done = run('vi_info', *args, env={**self.env, **env})
+        if done.returncode != 0:
+            raise AssertionError(f'vi_info {args}: {done.stderr}')
+        return done.stdout
+
+    def info(self, *args, **env):
+        return json.loads(self.vi_info('--json', *args, **env))
+
+    def explain(self, host, **env):
+        return self.info('--explain', host, **env)['explain'][0]
+
+    def relay(self, host):
+        """Circuits and counters of a host's transfer threads."""
+        status = fabric_tool(self.env, 'status', '--json')
+        return json.loads(status.stdout)['hosts'][host]['relay']
+
+    until = Fabric.until
+
+
+# ---- refusals ----
+
+class Options(unittest.TestCase):
+    def refused(self, code, texts, *args, **env):
+        env = environment(f'topo{os.getpid()}', **{'VIADUCT_AGENT': AGENT, **env})
+        done = fabric_tool(env, 'up', *args)
+        self.assertEqual(done.returncode, code, f'{args}: {done.stdout} {done.stderr}')
+        self.assertEqual(done.stdout, '')
+        self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
+        for text in texts:
+            self.assertIn(text, done.stderr)
+        clean = environment(env['VIADUCT_FABRIC'])
+        self.assertIn('is not up', fabric_tool(clean, 'status').stderr)
+
+    def test_topology(self):
+        for args, texts in (
+                (['star'], ['topology "star"', 'not known', 'mesh:WxH']),
+                (['ring:4'], ['topology "ring:4"', 'not known']),
+                (['mesh:3'], ['not a width and a height', 'mesh:WxH']),
+                (['mesh:3x3', '--hosts', '4'], ['9 hosts, the fabric has 4', 'mesh:2x2']),
+                (['torus:9x9'], ['81 hosts', 'up to 64']),
+                (['graph:0-1,2-3'], ['no way from host 0 to host 2', 'add links']),
+                (['graph:0-1', '--hosts', '3'], ['no way from host 0 to host 2']),
+                (['graph:0-1,1-1'], ['link 1-1 joins a host to itself']),
+                (['graph:0-1', '--hosts', '1'], ['host 1 is none of the 1 hosts']),
+                (['file:/nonexistent'], ['/nonexistent', 'No such file', 'A-B'])):
+            with self.subTest(args=args):
+                self.refused(2, texts, '--topology', *args)
+
+    def test_lines_of_a_file(self):
+        for text, texts in (
+                ('0-1\n# far\n1-x\n', ['line 3: "1-x" is not a link', 'as in 0-1']),
+                ('0-1\n\n1-1\n', ['line 3: link 1-1']),
+                ('0-1\n0-99\n', ['line 2: host 99 is none of the 64 hosts']),
+                ('0-1\n2-3\n', ['no way from host 0 to host 2']),
+                ('0-1\n' * 8, ['line 8: host 0 has more than 7 links'])):
+            with self.subTest(text=text), tempfile.NamedTemporaryFile('w', suffix='.links') as file:
+                file.write(text)
+                file.flush()
+                self.refused(2, texts, '--topology', f'file:{file.name}')
+
+    def test_relay(self):
+        for args, texts in (
+                (['--relay-threads', '0'], ['--relay-threads 0', '1..8']),
+                (['--relay-threads', '9'], ['--relay-threads 9', '1..8']),
+                (['--relay-threads', 'two'], ['--relay-threads two', '1..8']),
+                (['--relay-threads', '7', '--doorbells', '8'],
+                 ['7 transfer threads', 'of 8 bits 6', '--doorbells']),
+                (['--relay-threads', '1', '--doorbells', '2'], ['of 2 bits 0']),
+                (['--relay-cpus', ''], ['--relay-cpus', '2-5']),
+                (['--relay-cpus', '5-2'], ['--relay-cpus 5-2', '2-5']),
+                (['--relay-cpus', '0-8'], ['--relay-cpus 0-8', 'up to 8']),
+                (['--relay-cpus', f'{CPU},1023'], ['processor 1023', 'name others']),
+                (['--relay-wait', 'spin'], ['--relay-wait spin', 'adaptive, poll or block'])):
+            with self.subTest(args=args):
+                self.refused(2, texts, *args)
+
+    def test_variables(self):
+        for env, texts in (
+                ({'VIADUCT_TOPOLOGY': 'star'}, ['VIADUCT_TOPOLOGY', 'not known', 'unset']),
+                ({'VIADUCT_RELAY_THREADS': '9'}, ["VIADUCT_RELAY_THREADS is '9'", '0 to 8']),
+                ({'VIADUCT_RELAY_CPUS': '2-'}, ["VIADUCT_RELAY_CPUS is '2-'", '2-5']),
+                ({'VIADUCT_RELAY_CPUS': '1023'}, ['VIADUCT_RELAY_CPUS is 1023', 'processor 1023']),
+                ({'VIADUCT_RELAY_WAIT': 'spin'}, ['VIADUCT_RELAY_WAIT', 'adaptive, poll, block'])):
+            with self.subTest(env=env):
+                self.refused(1, texts, **env)
+        self.refused(1, ['8 transfer threads', 'VIADUCT_RELAY_THREADS'], '--doorbells', '4',
+                     VIADUCT_RELAY_THREADS='8')
+
+    def test_the_agent_itself(self):
+        for code, text, args in (
+                (2, '9 hosts, the fabric has 2', ['--topology', 'mesh:3x3', '--hosts', '2']),
+                (2, '--host-id 4: 0..3 expected in a fabric of 4 hosts',
+                 ['--topology', 'mesh:2x2', '--host-id', '4']),
+                (2, '7 transfer threads', ['--relay-threads', '7', '--doorbells', '8']),
+                (0, '', ['--topology', 'mesh:2x2', '--host-id', '3'])):
+            done = subprocess.run([AGENT, '--check', *args], env=environment('unused'), text=True,
+                                  capture_output=True, timeout=PATIENCE, check=False)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(text, done.stderr)
+
+    def test_variables_choose_and_options_win(self):
+        with tempfile.TemporaryDirectory() as where:
+            (Path(where) / 'links').write_text('0-1 # near\n\n1-2\n')
+            with Net(VIADUCT_TOPOLOGY=f'file:{where}/links', VIADUCT_RELAY_WAIT='block') as net:
+                topology = net.info('--topology')['topology']
+                self.assertEqual((topology['spec'], topology['relay']['wait']),
+                                 ('graph:0-1,1-2', 'block'))
+                self.assertIn('VIADUCT_RELAY_WAIT: block\n  origin: environment',
+                              net.vi_info('--env'))
+            with Net('--topology', 'chain', '--hosts', '3', VIADUCT_TOPOLOGY='mesh:2x2') as net:
+                self.assertEqual(net.info('--topology')['topology']['spec'], 'chain')
+
+    def test_an_agent_on_demand_has_one_host(self):
+        env = environment(f'topo{os.getpid()}-od', VIADUCT_AGENT=AGENT, VIADUCT_TOPOLOGY='mesh:2x2')
+        done = run('vi_info', '--list', env=env)
+        fabric_tool(env, 'down')
+        self.assertEqual((done.returncode, done.stdout), (0, 'host0\n'), done.stderr)
+
+
+# ---- what is shown ----
+
+RING = """\
++--<host0>-----[host1]
+|                 |
++--[host3]-----[host2]
+<> this host
+"""
+RING_DOWN = """\
++--<host0>--x--[host1]
+|                 |
++--[host3]-----[host2]
+<> this host
+x  a link that is down
+"""
+
+
+def picture(text):
+    return text.partition('\n\n')[2]
+
+
+class Ring(unittest.TestCase):
+    """A ring of four: what is drawn and told follows a link that is pulled and plugged in again."""
+
+    def setUp(self):
+        self.net = Net('--hosts', '4', '--relay-threads', '2')
+        self.addCleanup(self.net.vi_fabric, 'down')
+
+    def check_json(self, down=()):
+        topology = self.net.info('--topology')['topology']
+        self.assertEqual([(h['name'], h['hops']) for h in topology['hosts']],
+                         [('host0', 0), ('host1', 3 if down else 1), ('host2', 2), ('host3', 1)])
+        links = {tuple((e['host'], e['port']) for e in link['ends']): link['up']
+                 for link in topology['links']}
+        self.assertEqual(links, {((f'host{i}', 'right'), (f'host{(i + 1) % 4}', 'left')):
+                                 i not in down for i in range(4)})
+        self.assertEqual(topology['relay']['threads'], 2)
+
+    def test_picture_and_ways_there_and_back(self):
+        net = self.net
+        self.assertEqual(picture(net.vi_info('--topology')), RING)
+        self.assertIn('transfer_threads: 2, waiting adaptive, on any processor\n',
+                      net.vi_info('--topology'))
+        self.check_json()
+        self.check_two_ways()
+        net.vi_fabric('link', 'host0', 'right', 'down')
+        net.until(lambda: picture(net.vi_info('--topology')) == RING_DOWN, 'the x')
+        self.assertIn('down: host0 right -> left host1\n', net.vi_info('--topology'))
+        self.check_json(down=[0])
+        self.check_the_long_way()
+        # Whoever is not at the link learns of it too.
+        net.until(lambda: net.info('--topology', VIADUCT_HOST='host3')['topology']['hosts'][2]['hops']
+                  == 1 and net.explain('host1', VIADUCT_HOST='host0')['hops'] == 3, 'the news')
+        net.vi_fabric('link', 'host0', 'right', 'up')
+        net.until(lambda: picture(net.vi_info('--topology')) == RING, 'the link')
+        self.check_json()
+        self.check_two_ways()
+
+    def check_two_ways(self):
+        told = self.net.explain('host2')
+        self.assertEqual((told['hops'], told['path'], told['way_count']), (2, 'relayed', 2))
+        ways = [[(h['host'], h['out'], h['in'], h['to']) for h in way] for way in told['ways']]
+        self.assertEqual(ways, [[('host0', 'left', 'right', 'host3'), ('host3', 'left', 'right', 'host2')],
+                                [('host0', 'right', 'left', 'host1'), ('host1', 'right', 'left', 'host2')]])
+        self.assertEqual((told['outlives_link_loss'], told['alone']), ('yes', []))
+        text = self.net.vi_info('--explain', 'host2')
+        self.assertIn('  way: host0 right -> left host1 right -> left host2\n', text)
+        self.assertIn('  outlives_link_loss: yes, ', text)
+        self.assertEqual(text.count('chosen: one of equally short ways'), 2)
+
+    def check_the_long_way(self):
+        told = self.net.explain('host1')
+        self.assertEqual((told['hops'], told['way_count'], told['outlives_link_loss']),
+                         (3, 1, 'not now'))
+        self.assertEqual([h['to'] for h in told['ways'][0]], ['host3', 'host2', 'host1'])
+        self.assertEqual(len(told['alone']), 3)
+        text = self.net.vi_info('--explain', 'host1')
+        self.assertIn('not now, nothing stands in for host0 left -> right host3, ', text)
+        self.assertIn('port: right rejected: leads to host1; its link is down\n', text)
+
+    def test_no_way(self):
+        net = self.net
+        net.vi_fabric('link', 'host0', 'right', 'down')
+        net.vi_fabric('link', 'host2', 'right', 'down')
+        net.until(lambda: not net.explain('host2')['reachable'], 'no way')
+        told = net.explain('host2')
+        self.assertEqual((told['ways'], told['way_count']), ([], 0))
+        self.assertEqual(told['reason'],
+                         'host 2 cannot be reached while links 0-1 and 2-3 are down')
+        self.assertIn('  reason: host 2 cannot be reached', net.vi_info('--explain', 'host2'))
+        self.assertTrue(net.explain('host3')['reachable'])
+
+    def test_wrong_port(self):
+        said = self.net.vi_fabric('link', '0', 'up', 'down', code=1)
+        self.assertIn('host 0 has no port up with a link; it has left, right', said)
+
+    def test_traffic_goes_on_over_another_way(self):
+        """Slots pass one relay, then, its link pulled, the other; the program notices nothing."""
+        net = self.net
+        with subprocess.Popen([os.environ['VI_LAT'], '-q', '--hosts', 'host0,host2', '--verify',
+                               '--sizes', '4', '--duration', '1000'], env=net.env, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as lat:
+            try:
+                relays = {'right': 1, 'left': 3}
+                net.until(lambda: any(net.relay(h)['slots'] > 0 for h in relays.values()), 'traffic')
+                used = [p for p, h in relays.items() if net.relay(h)['slots'] > 0]
+                self.assertEqual(len(used), 1)
+                net.vi_fabric('link', 'host0', used[0], 'down')
+                other = relays[{'left': 'right', 'right': 'left'}[used[0]]]
+                net.until(lambda: net.relay(other)['slots'] > 0, 'traffic over the other relay')
+                slots = net.relay(other)['slots']
+                net.until(lambda: net.relay(other)['slots'] > slots + 100, 'more of it')
+                self.assertIsNone(lat.poll())
+                self.assertIn(f'relay threads 2 circuits {net.relay(other)["circuits"]} ',
+                              fabric_tool(net.env, 'status').stdout)
+            finally:
+                lat.kill()
+                _, out, err = finish(lat)
+        self.assertEqual(err, '', out)
+
+
+class Shapes(unittest.TestCase):
+    """Fabrics of each shape come up and carry verified messages over their longest way."""
+
+    def check(self, args, hosts, far, hops, **env):
+        with Net(*args, **env) as net:
+            topology = net.info('--topology')['topology']
+            self.assertEqual(len(topology['hosts']), hosts)
+            self.assertEqual(max(h['hops'] for h in topology['hosts']), hops)
+            self.assertEqual(topology['hosts'][far]['hops'], hops)
+            self.assertTrue(all(link['up'] for link in topology['links']))
+            self.assertIn(f'{hosts} hosts', net.said)
+            for op in ('send', 'read'):
+                done = run('vi_lat', '-q', '--hosts', f'host0,host{far}', '--op', op, '--verify',
+                           '--sizes', '1,5000', '--iters', '20', '--format', 'json', env=net.env)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                place = json.loads(done.stdout)['placement']
+                self.assertEqual((place['path'], place['hops']), ('relayed', hops))
+            return topology
+
+    def test_mesh(self):
+        self.check(['--topology', 'mesh:3x3'], 9, 8, 4)
+
+    def test_torus(self):
+        self.check(['--topology', 'torus:4x3'], 12, 6, 3)
+
+    def test_chain(self):
+        self.check(['--topology', 'chain', '--hosts', '5'], 5, 4, 4)
+
+    def test_graph_from_a_file(self):
+        with tempfile.NamedTemporaryFile('w', suffix='.links') as file:
+            file.write('# a triangle with a tail\n0-1\n1-2\n2-0\n\n 2-3 # the tail\n3-4\n')
+            file.flush()
+            topology = self.check(['--topology', f'file:{file.name}'], 5, 4, 3)
+        self.assertEqual(topology['spec'], 'graph:0-1,0-2,1-2,2-3,3-4')
+        self.assertEqual({e['port'] for link in topology['links'] for e in link['ends']
+                          if e['host'] == 'host2'}, {'to0', 'to1', 'to3'})
+        self.assertEqual([link['bridge'] for link in topology['links']],
+                         [False, False, False, True, True])
+
+    def test_a_long_spec_comes_whole(self):
+        links = [(h, (h + k) % 64) for h in range(64) for k in (1, 2, 3)]
+        spec = 'graph:' + ','.join(f'{min(link)}-{max(link)}' for link in sorted(
+            links, key=lambda link: (min(link), max(link))))
+        self.assertGreater(len(spec), 800)
+        fabric = Fabric()
+        try:
+            # One host of it is enough to be told all.
+            fabric.agents[0].kill()
+            fabric.agents[0].wait()
+            fabric.agents[0] = fabric.start(0, 64, ['--topology', spec])
+            out = fabric.run('vi_info', '--topology', '--json')
+            topology = json.loads(out.stdout)['topology']
+        finally:
+            fabric.close()
+        self.assertEqual(topology['spec'], spec)
+        self.assertEqual(len(topology['links']), 192)
+        self.assertEqual([h['heard'] for h in topology['hosts']], [True] + [False] * 63)
+
+    def test_ports_of_a_graph_are_pulled_by_name(self):
+        with Net('--topology', 'graph:0-1,0-1,1-2') as net:
+            self.assertEqual(net.explain('host2')['outlives_link_loss'], 'no')
+            self.assertEqual([e['port'] for e in net.explain('host2')['alone'][0]['ends']],
+                             ['to2', 'to1'])
+            self.assertEqual(net.explain('host1')['way_count'], 2)
+            net.vi_fabric('link', 'host0', 'to1.1', 'down')
+            net.until(lambda: net.explain('host1')['way_count'] == 1, 'one link of two')
+            self.assertRegex(net.vi_info('--topology'), r'(?m)^<host0> to1 host1, to1\.1 host1 x$')
+            net.vi_fabric('link', 'host1', 'to2', 'down')
+            net.until(lambda: not net.explain('host2')['reachable'], 'no way')
+
+    def test_more_ways_than_are_shown(self):
+        with Net('--topology', 'mesh:4x4') as net:
+            told = net.explain('host15')
+            self.assertEqual((told['way_count'], len(told['ways'])), (20, 8))
+            self.assertEqual(len({tuple(h['host'] for h in way) for way in told['ways']}), 8)
+            self.assertIn('  more_ways: 12 as short\n', net.vi_info('--explain', 'host15'))
+
+
+class Threads(unittest.TestCase):
+    def test_as_many_as_were_asked_for_where_they_were_asked_for(self):
+        """The relay of a chain of three: its threads exist with their names, on their processor."""
+        fabric = Fabric(3, '--topology', 'chain', '--relay-threads', '3', '--relay-cpus', str(CPU),
+                        '--relay-wait', 'block')
+        try:
+            fabric.until(fabric.linked, 'links')
+            out = fabric.run('vi_info', '--topology', '--host', 'host1').stdout
+            self.assertIn(f'transfer_threads: 3, waiting block, on processors {CPU}\n', out)
+            self.assertIn('transfer_threads: 0\n', fabric.run('vi_info', '--topology').stdout)
+            done = fabric.run('vi_lat', '-q', '--hosts', 'host0,host2', '--vis', '24', '--sizes', '4',
+                              '--iters', '20', '--verify')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            threads = {}
+            for task in Path(f'/proc/{fabric.agents[1].pid}/task').iterdir():
+                cpus = re.search(r'(?m)^Cpus_allowed_list:\s*(.*)$', (task / 'status').read_text())
+                threads[(task / 'comm').read_text().strip()] = cpus[1]
+            relays = {k: v for k, v in threads.items() if k.startswith('vi-relay')}
+            self.assertLessEqual(set(relays), {'vi-relay0', 'vi-relay1', 'vi-relay2'})
+            self.assertGreater(len(relays), 1)
+            self.assertEqual(set(relays.values()), {str(CPU)})
+        finally:
+            fabric.close()
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

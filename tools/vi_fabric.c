@@ -100,7 +100,7 @@ static void help(void)
 	      "  --window SIZE           memory window of a port, e.g. 64M (VIADUCT_WINDOW_BYTES)\n"
 	      "  --doorbells N           doorbell bits of a port, 2..32 (VIADUCT_DOORBELLS)\n"
 	      "  --scratchpads N         scratchpads of a port, 8..64 (VIADUCT_SCRATCHPADS)\n"
-	      "  --port KIND             emu, with +strict and +fault (VIADUCT_PORT)\n"
+	      "  --port KIND             emu, with +strict, +fault and +model (VIADUCT_PORT)\n"
 	      "  --relay-threads N       transfer threads of an agent that relays, 1..8\n"
 	      "                          (VIADUCT_RELAY_THREADS)\n"
 	      "  --relay-cpus LIST       processors they run on in turn, e.g. 2,3 or 2-5\n"

@@ -38,7 +38,7 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 	[U_CFG_DEFAULT_NIC] = { "VIADUCT_DEFAULT_NIC", U_CFG_BOOL, "yes", 0, 1, false, NULL,
 				"yes: device names nobody knows open the default NIC" },
 	[U_CFG_PORT] = { "VIADUCT_PORT", U_CFG_STRING, "emu", 0, 0, false, NULL,
-			 "port driver: emu, with +strict and +fault decorators" },
+			 "port driver: emu, with +strict, +fault and +model decorators" },
 	[U_CFG_FAULT] = { "VIADUCT_FAULT", U_CFG_STRING, "", 0, 0, false, NULL,
 			  "options of the fault decorator" },
 	[U_CFG_SEED] = { "VIADUCT_SEED", U_CFG_UINT, "0", 0, UINT64_MAX, false, NULL,

@@ -18,10 +18,10 @@ enum u_cfg_id {
 	U_CFG_HOST,	   /* VIADUCT_HOST        host name, alias or number */
 	U_CFG_DEVICE,	   /* VIADUCT_DEVICE      device aliases: NAME=HOST,... */
 	U_CFG_DEFAULT_NIC, /* VIADUCT_DEFAULT_NIC yes|no: unknown device names open the default NIC */
-	U_CFG_PORT,	   /* VIADUCT_PORT        emu[+strict][+fault] */
-	U_CFG_FAULT,	   /* VIADUCT_FAULT       fault options, see port_fault.h */
-	U_CFG_SEED,	   /* VIADUCT_SEED        seed of strict and fault */
-	U_CFG_SLOTS,	   /* VIADUCT_SLOTS       slots of a VI's fifo, power of two */
+	U_CFG_PORT,  /* VIADUCT_PORT        emu[+strict][+fault][+model[:PROFILE[:DILATION]]] */
+	U_CFG_FAULT, /* VIADUCT_FAULT       fault options, see port_fault.h */
+	U_CFG_SEED,  /* VIADUCT_SEED        seed of strict and fault */
+	U_CFG_SLOTS, /* VIADUCT_SLOTS       slots of a VI's fifo, power of two */
 	U_CFG_RING_BYTES,   /* VIADUCT_RING_BYTES  payload bytes of a VI's fifo, power of two */
 	U_CFG_WINDOW_BYTES, /* VIADUCT_WINDOW_BYTES memory window of a port */
 	U_CFG_DOORBELLS,    /* VIADUCT_DOORBELLS   doorbell bits of a port */

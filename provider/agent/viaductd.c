@@ -14,6 +14,7 @@
 
 #include "ag_agent.h"
 #include "port.h"
+#include "port_fault.h"
 #include "port_fault_opt.h"
 #include "rt_load.h"
 #include "u_base.h"
@@ -529,37 +530,16 @@ static int aliases_resolve(struct options *o)
 	return rc;
 }
 
-/* "emu", then any of "+strict" and "+fault": what port_decorate() takes. */
-static bool port_kind_ok(const char *kind)
-{
-	static const char *const words[] = { "+strict", "+fault" };
-	const char *at = kind + 3;
-	size_t i;
-
-	if (strncmp(kind, "emu", 3) != 0)
-		return false;
-	while (*at != '\0') {
-		for (i = 0; i < U_ARRAY_SIZE(words); i++) {
-			if (strncmp(at, words[i], strlen(words[i])) == 0)
-				break;
-		}
-		if (i == U_ARRAY_SIZE(words))
-			return false;
-		at += strlen(words[i]);
-	}
-	return strlen(kind) < sizeof(((struct port_limits *)NULL)->kind);
-}
-
 /* Both may come from the environment or from an option: the complaint says which. */
 static int port_check(struct options *o)
 {
 	bool from_env = o->cfg.port_kind == u_cfg_str(U_CFG_PORT);
 	struct fault_options ignored;
 
-	if (!port_kind_ok(o->cfg.port_kind)) {
+	if (port_kind_check(o->cfg.port_kind) != 0) {
 		o->bad_variable = from_env;
-		complain("%s %.40s: emu, emu+strict, emu+fault or emu+strict+fault expected; "
-			 "correct %s",
+		complain("%s %.40s: emu, emu+strict, emu+fault, emu+model[:PROFILE[:DILATION]] or "
+			 "several of these words expected; correct %s",
 			 from_env ? "VIADUCT_PORT is" : "--port", o->cfg.port_kind,
 			 from_env ? "or unset it" : "it or leave it out");
 		return -EINVAL;

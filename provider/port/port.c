@@ -11,6 +11,7 @@
 #include "port_deco.h"
 #include "port_emu_priv.h"
 #include "port_fault.h"
+#include "port_model.h"
 #include "port_strict.h"
 #include "u_log.h"
 
@@ -55,8 +56,13 @@ void port_close(struct port *p)
 		p->ops->close(p);
 }
 
-/* One decorator as its export_view() wrote it: "strict seed=N", "fault seed=N [options]". */
-static int attach_decorator(struct port *p, const char *text, struct port **out)
+#define MODEL_SEGMENT "model "
+
+/*
+ * One decorator as its export_view() wrote it: "strict seed=N", "fault seed=N [options]",
+ * "model profile=NAME dilation=N", whose descriptor is `model_fd`.
+ */
+static int attach_decorator(struct port *p, const char *text, int model_fd, struct port **out)
 {
 	uint64_t seed;
 	int end = 0;
@@ -66,6 +72,8 @@ static int attach_decorator(struct port *p, const char *text, struct port **out)
 	end = 0;
 	if (sscanf(text, "fault seed=%" SCNu64 " %n", &seed, &end) == 1 && end > 0)
 		return port_fault_wrap(p, text + end, seed, out);
+	if (strncmp(text, MODEL_SEGMENT, strlen(MODEL_SEGMENT)) == 0 && model_fd >= 0)
+		return port_model_attach(p, text, model_fd, out);
 	return -EINVAL;
 }
 
@@ -84,11 +92,15 @@ static void undecorate(struct port *p, struct port *stop)
 static int attach_segments(char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
 			   struct port **out)
 {
+	bool model = strstr(text, PORT_VIEW_SEP MODEL_SEGMENT) != NULL;
 	char *next = strstr(text, PORT_VIEW_SEP);
+	int model_fd = -1;
 	struct port *base;
 	struct port *p;
 	int err;
 
+	if (model && nfds > 0)
+		model_fd = fds[--nfds];
 	if (next != NULL)
 		*next = '\0';
 	err = emu_attach(text, fds, nfds, irq, &base);
@@ -100,7 +112,7 @@ static int attach_segments(char *text, const int *fds, unsigned int nfds, struct
 		next = strstr(text, PORT_VIEW_SEP);
 		if (next != NULL)
 			*next = '\0';
-		err = attach_decorator(p, text, &p);
+		err = attach_decorator(p, text, model_fd, &p);
 	}
 	if (err != 0) {
 		undecorate(p, base);
@@ -133,13 +145,28 @@ int port_attach(const char *text, const int *fds, unsigned int nfds, struct port
 	return 0;
 }
 
+/* Is `word` NAME or NAME:OPTIONS?  Gives the options, "" when there are none. */
+static bool word_is(const char *word, const char *name, const char **options_out)
+{
+	size_t n = strlen(name);
+
+	if (strncmp(word, name, n) != 0 || (word[n] != '\0' && word[n] != ':'))
+		return false;
+	*options_out = word[n] == ':' ? word + n + 1 : word + n;
+	return true;
+}
+
 static int decorate_word(struct port *p, const char *word, const char *fault_options, uint64_t seed,
 			 struct port **out)
 {
+	const char *options;
+
 	if (strcmp(word, "strict") == 0)
 		return port_strict_wrap(p, seed, out);
 	if (strcmp(word, "fault") == 0)
 		return port_fault_wrap(p, fault_options, seed, out);
+	if (word_is(word, "model", &options))
+		return port_model_wrap(p, options, out);
 	return -EINVAL;
 }
 
@@ -161,6 +188,33 @@ static int decorate_words(struct port *base, char *kind, const char *fault_optio
 	return 0;
 }
 
+static bool word_ok(const char *word)
+{
+	const char *options;
+
+	if (word_is(word, "model", &options))
+		return port_model_check(options) == 0;
+	return strcmp(word, "strict") == 0 || strcmp(word, "fault") == 0;
+}
+
+int port_kind_check(const char *kind)
+{
+	char copy[sizeof(((struct port_limits *)NULL)->kind)];
+	char *at = copy;
+	char *word;
+
+	if (strlen(kind) >= sizeof(copy))
+		return -EINVAL;
+	memcpy(copy, kind, strlen(kind) + 1);
+	if (strcmp(strsep(&at, "+"), "emu") != 0)
+		return -EINVAL;
+	while ((word = strsep(&at, "+")) != NULL) {
+		if (!word_ok(word))
+			return -EINVAL;
+	}
+	return 0;
+}
+
 int port_decorate(struct port *p, const char *kind, const char *fault_options, uint64_t seed,
 		  struct port **out)
 {
@@ -174,7 +228,7 @@ int port_decorate(struct port *p, const char *kind, const char *fault_options, u
 	if (err == -EINVAL)
 		u_error("port",
 			"a port kind was sought, \"%s\" is none for a port of kind %s; use "
-			"%s[+strict][+fault]",
+			"%s[+strict][+fault][+model[:PROFILE[:DILATION]]]",
 			kind, p->limits.kind, p->limits.kind);
 	return err;
 }

@@ -19,7 +19,8 @@
  *
  * One `struct port` is one process's view of one port.  The agent creates ports
  * (emu: port_emu.h); a client attaches to the agent's ports with what the agent
- * hands it (port_attach()).  Decorators wrap a port (port_strict.h, port_fault.h).
+ * hands it (port_attach()).  Decorators wrap a port (port_strict.h, port_fault.h,
+ * port_model.h).
  *
  * All functions return 0 or -errno unless they say otherwise.
  */

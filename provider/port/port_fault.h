@@ -28,9 +28,13 @@ void port_fault_drop_doorbells(struct port *p, uint32_t count); /* lose the next
 
 /*
  * Wraps `p` in the decorators that `kind` names ("emu", "emu+strict", "emu+fault",
- * "emu+strict+fault").  Takes ownership of `p` on success; *out is `p` when there are none.
+ * "emu+strict+fault", "emu+model", "emu+model:gen3x8:1000").  Takes ownership of `p` on success;
+ * *out is `p` when there are none.
  */
 int port_decorate(struct port *p, const char *kind, const char *fault_options, uint64_t seed,
 		  struct port **out);
+
+/* Would port_decorate() take this kind, for an emu port?  0 or -EINVAL; logs nothing. */
+int port_kind_check(const char *kind);
 
 #endif

@@ -28,7 +28,8 @@ std::vector<Variant> all_variants()
 	std::vector<Variant> all;
 
 	for (const char *base : { "self", "pair" }) {
-		for (const char *kind : { "emu", "emu+strict", "emu+fault", "emu+strict+fault" }) {
+		for (const char *kind : { "emu", "emu+strict", "emu+fault", "emu+strict+fault",
+					  "emu+model", "emu+strict+model" }) {
 			all.push_back({ base, kind, false });
 			all.push_back({ base, kind, true });
 		}
@@ -114,6 +115,13 @@ struct port *Rig::attach(int end, struct port_irq *with)
 	return view;
 }
 
+void Rig::ring(uint32_t bits)
+{
+	port_peer_db_ring(user[0], bits);
+	if (variant.late())
+		port_flush(user[0]);
+}
+
 bool Rig::settle(const std::function<bool()> &done)
 {
 	struct port *ports[] = { agent[0], agent[1], user[0], user[1] };
@@ -156,6 +164,13 @@ Window::~Window()
 	port_slice_free(rig.agent[1], slice.id);
 	close(slice.fd);
 	close(out_fd);
+}
+
+void Window::land()
+{
+	fence();
+	if (rig.late())
+		port_flush(rig.user[0]);
 }
 
 uint32_t Window::in32(size_t off)

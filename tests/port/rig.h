@@ -12,6 +12,7 @@
 extern "C" {
 #include "port_emu.h"
 #include "port_fault.h"
+#include "port_model.h"
 #include "port_strict.h"
 #include "u_time.h"
 }
@@ -25,6 +26,8 @@ struct Variant {
 	bool client; /* data goes through attached views, not the agent's ports */
 
 	bool self() const { return std::string(base) == "self"; }
+	/* Do stores and doorbells arrive some time after they were made, fenced or not? */
+	bool late() const { return std::string(kind).find("model") != std::string::npos; }
 	bool strict() const { return std::string(kind).find("strict") != std::string::npos; }
 	std::string name() const;
 };
@@ -56,9 +59,14 @@ public:
 	/* One more view of an end, as another process of its host would attach it. */
 	struct port *attach(int end, struct port_irq *with = nullptr);
 
+	bool late() const { return variant.late(); }
+
 	/* Services both agents until `done`; false when it never is. */
 	bool settle(const std::function<bool()> &done);
 	bool settle_link(enum port_link state);
+
+	/* Rings at the peer of user[0], and waits until it rang. */
+	void ring(uint32_t bits);
 
 	/* Plugs a fresh cable between the two ends. */
 	void plug();
@@ -92,6 +100,8 @@ public:
 		u_out_copy(&out.out, out_bytes() + off, src, n);
 	}
 	void fence() { u_out_fence(&out.out); }
+	/* Orders what was stored, and waits until the peer sees it. */
+	void land();
 
 private:
 	Rig &rig;

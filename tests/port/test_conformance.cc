@@ -146,6 +146,8 @@ TEST_P(Port, MemoryOfAnotherPortIsShared)
 	ASSERT_EQ(port_map(rig.user[0], fd, 8192, PORT_OUTBOUND, &out), 0);
 	u_out_copy(&out.out, static_cast<char *>(out.base) + 4097, "shared", 7);
 	u_out_fence(&out.out);
+	if (rig.late())
+		port_flush(rig.user[0]);
 	EXPECT_STREQ(static_cast<char *>(in.base) + 4097, "shared");
 	port_unmap(rig.user[1], &in);
 	port_unmap(rig.user[0], &out);
@@ -206,14 +208,14 @@ TEST_P(Port, StoresAreVisibleAfterAFence)
 		for (size_t off : { 0, 1, 4, 60, 64, 100, 4093 }) {
 			memset(w.in.base, 0, w.in.len);
 			w.store(off, data.data(), len);
-			w.fence();
+			w.land();
 			ASSERT_EQ(memcmp(w.in_bytes() + off, data.data(), len), 0) << len;
 			ASSERT_EQ(w.in_bytes()[off + len], 0);
 			ASSERT_TRUE(off == 0 || w.in_bytes()[off - 1] == 0);
 		}
 	}
 	w.store(0, data.data(), data.size());
-	w.fence();
+	w.land();
 	EXPECT_EQ(memcmp(w.in.base, data.data(), data.size()), 0);
 }
 
@@ -225,10 +227,10 @@ TEST_P(Port, WordsAreVisibleAfterAFence)
 
 	for (uint32_t i = 0; i < 2000; i++) {
 		u_out_store32(&w.out.out, w.out32(i * 4 % 4096), i + 1);
-		w.fence();
+		w.land();
 		ASSERT_EQ(w.in32(i * 4 % 4096), i + 1);
 		u_out_store64(&w.out.out, w.out64(128), ~UINT64_C(0) - i);
-		w.fence();
+		w.land();
 		memcpy(&wide, w.in_bytes() + 128, 8);
 		ASSERT_EQ(wide, ~UINT64_C(0) - i);
 	}
@@ -242,7 +244,7 @@ TEST_P(Port, LaterStoresToTheSameBytesWin)
 	for (uint32_t i = 0; i < 500; i++) {
 		u_out_store32(&w.out.out, w.out32(64), 2 * i);
 		u_out_store32(&w.out.out, w.out32(64), 2 * i + 1);
-		w.fence();
+		w.land();
 		ASSERT_EQ(w.in32(64), 2 * i + 1);
 	}
 }
@@ -309,7 +311,7 @@ TEST_P(Port, StoresOfManyThreadsAllLand)
 			memset(mine, static_cast<int>(t + 1), sizeof(mine));
 			for (size_t off = t * 16384; off + 200 <= (t + 1) * 16384; off += 200)
 				w.store(off, mine, sizeof(mine));
-			w.fence();
+			w.land();
 		});
 	}
 	for (auto &t : threads)
@@ -330,12 +332,12 @@ TEST_P(Port, EachDoorbellBitRings)
 
 		EXPECT_EQ(port_db_read(rig.user[1]), 0u);
 		for (uint32_t i = 0; i < bits; i++) {
-			port_peer_db_ring(rig.user[0], UINT32_C(1) << i);
+			rig.ring(UINT32_C(1) << i);
 			ASSERT_EQ(port_db_read(rig.user[1]), UINT32_C(1) << i);
 			port_db_clear(rig.user[1], UINT32_C(1) << i);
 			ASSERT_EQ(port_db_read(rig.user[1]), 0u);
 		}
-		port_peer_db_ring(rig.user[0], UINT32_MAX);
+		rig.ring(UINT32_MAX);
 		EXPECT_EQ(port_db_read(rig.user[1]), UINT32_MAX >> (32 - bits));
 	}
 }
@@ -346,7 +348,7 @@ TEST_P(Port, DoorbellsOnlyRingAtThePeer)
 		GTEST_SKIP() << "self is its own peer";
 	Rig rig(v());
 
-	port_peer_db_ring(rig.user[0], 0xff);
+	rig.ring(0xff);
 	EXPECT_EQ(port_db_read(rig.user[0]), 0u);
 	EXPECT_EQ(port_db_read(rig.user[1]), 0xffu);
 }
@@ -356,13 +358,13 @@ TEST_P(Port, DoorbellsCoalesceAndClearByBit)
 	Rig rig(v());
 
 	for (int i = 0; i < 10; i++)
-		port_peer_db_ring(rig.user[0], 0x5);
+		rig.ring(0x5);
 	EXPECT_EQ(port_db_read(rig.user[1]), 0x5u);
 	port_db_clear(rig.user[1], 0x1);
 	EXPECT_EQ(port_db_read(rig.user[1]), 0x4u);
 	port_db_clear(rig.user[1], 0x2);
 	EXPECT_EQ(port_db_read(rig.user[1]), 0x4u);
-	port_peer_db_ring(rig.user[0], 0x1);
+	rig.ring(0x1);
 	port_db_clear(rig.user[1], UINT32_MAX);
 	EXPECT_EQ(port_db_read(rig.user[1]), 0u);
 }
@@ -373,7 +375,7 @@ TEST_P(Port, MaskedDoorbellsAreDeliveredWhenTheMaskClears)
 	uint32_t ticket;
 
 	port_db_set_mask(rig.user[1], 0x6);
-	port_peer_db_ring(rig.user[0], 0x7);
+	rig.ring(0x7);
 	EXPECT_EQ(port_db_read(rig.user[1]), 0x1u);
 	ticket = port_irq_ticket(rig.user[1]->irq);
 	port_db_clear_mask(rig.user[1], 0x8);
@@ -393,7 +395,7 @@ TEST_P(Port, EachViewSeesEveryRing)
 	struct port *late;
 
 	port_db_set_mask(views[3], 0x2);
-	port_peer_db_ring(rig.user[0], 0x3);
+	rig.ring(0x3);
 	port_db_clear(views[1], 0x1);
 	EXPECT_EQ(port_db_read(views[0]), 0x3u);
 	EXPECT_EQ(port_db_read(views[1]), 0x2u);
@@ -411,7 +413,7 @@ TEST_P(Port, WaitReturnsAtOnceWhenSomethingRangSinceTheTicket)
 	struct port_irq *irq = rig.user[1]->irq;
 	uint32_t ticket = port_irq_ticket(irq);
 
-	port_peer_db_ring(rig.user[0], 0x4);
+	rig.ring(0x4);
 	EXPECT_EQ(port_irq_wait(irq, ticket, 0x1, -1), 0);
 	EXPECT_EQ(port_irq_wait(irq, port_irq_ticket(irq), 0x4, 0), -ETIMEDOUT);
 	EXPECT_EQ(port_irq_wait(irq, port_irq_ticket(irq), 0x4, 1000000), -ETIMEDOUT);
@@ -471,6 +473,7 @@ TEST_P(Port, ScratchpadsAreReadAndWrittenFromBothSides)
 			EXPECT_EQ(port_spad_read(rig.user[1], i), 0u);
 			EXPECT_EQ(port_peer_spad_write(rig.user[0], i, 100 + i), 0);
 		}
+		port_flush(rig.user[0]);
 		for (uint32_t i = 0; i < count; i++) {
 			EXPECT_EQ(port_spad_read(rig.user[1], i), 100 + i);
 			EXPECT_EQ(port_peer_spad_read(rig.user[0], i), 100 + i);
@@ -522,7 +525,7 @@ TEST_P(Port, LinkIsUpWhenBothSidesEnabledIt)
 		ASSERT_EQ(port_link_state(rig.user[0], &generation[round]), PORT_LINK_UP);
 		for (int i = 0; i < round; i++)
 			EXPECT_NE(generation[i], generation[round]);
-		port_peer_db_ring(rig.user[0], 1);
+		rig.ring(1);
 		EXPECT_EQ(port_db_read(rig.user[1]), 1u);
 		port_db_clear(rig.user[1], 1);
 	}

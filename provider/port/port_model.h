@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * model: a link that takes its time, after a named profile.
+ *
+ * The emulated fabric moves bytes at the speed of memory and rings doorbells at
+ * once.  This decorator makes a port as slow as the adapter that the profile
+ * describes, so that protocols can be compared as they would do on it:
+ *
+ * - The link of a port is one server.  All senders of the host queue for it, in
+ *   whatever process they are; a store occupies it for the time of its packets.
+ * - A store is posted: it returns when what is queued fits the adapter's buffer,
+ *   and is visible at the peer a latency after its last packet left.  Stores of
+ *   one process through one port land in their order; a fence costs nothing.
+ *   Words stored in turn into one line are one packet, unless a fence divides them.
+ * - A doorbell and a scratchpad of the peer are posted register writes, behind
+ *   the stores made before.  A doorbell is seen when its interrupt is taken.
+ * - port_flush() and reading a scratchpad of the peer are reads across the link,
+ *   behind the stores made before.  Reading an own scratchpad is a register read.
+ *
+ * `self` joins processes of one host by memory, so it has no cost.
+ *
+ * Dilation: every time of the profile is multiplied by the dilation and waited
+ * for on the clock of the machine.  Figures divided by it are those of the
+ * profile, while what the programs themselves compute counts for as much less.
+ */
+#ifndef PORT_MODEL_H
+#define PORT_MODEL_H
+
+#include "port.h"
+
+#define PORT_MODEL_DILATION_MAX 100000u
+
+/* Times in nanoseconds.  port_model_profiles.c says where each value is from. */
+struct port_model_profile {
+	const char *name;
+	uint64_t line_rate;	    /* bytes a second, one direction, all bytes of packets */
+	uint32_t payload_bytes;	    /* of the largest packet */
+	uint32_t packet_bytes;	    /* what a packet adds to its payload */
+	uint32_t posted_bytes;	    /* what the adapter takes in ahead of the link */
+	uint32_t latency_ns;	    /* from the link to the memory of the peer */
+	uint32_t register_write_ns; /* the processor's share of a posted register write */
+	uint32_t register_read_ns;  /* of this host's adapter */
+	uint32_t interrupt_ns; /* from the doorbell's arrival to the thread that waits for it */
+	uint32_t dma_setup_ns; /* writing and starting a descriptor, seeing it done */
+	uint64_t copy_rate;    /* bytes a second that one processor copies in memory */
+};
+
+/* NULL when there is none of that name. */
+const struct port_model_profile *port_model_profile_find(const char *name);
+
+/*
+ * Wraps `inner`; takes ownership on success.  `options`: "", "PROFILE" or
+ * "PROFILE:DILATION"; the default is gen3x8 with dilation 1.  -EINVAL names a
+ * bad option in the log.
+ */
+int port_model_wrap(struct port *inner, const char *options, struct port **out);
+/* Are these options of a model?  0 or -EINVAL; logs nothing. */
+int port_model_check(const char *options);
+
+/*
+ * A client's, from the segment of view text that the agent's port wrote and the
+ * descriptor that came with it, which stays the caller's.
+ */
+int port_model_attach(struct port *inner, const char *segment, int fd, struct port **out);
+
+/*
+ * For programs that charge their own work: `p` is a port with a model anywhere
+ * in it, else these cost nothing.  The profile of `p`, or NULL; time of the
+ * profile since some start; the calling thread busy for `ns` of it, and busy
+ * with a copy in memory.
+ */
+const struct port_model_profile *port_model_profile(struct port *p);
+int64_t port_model_now_ns(struct port *p);
+void port_model_spend(struct port *p, int64_t ns);
+void port_model_copy(struct port *p, void *dst, const void *src, size_t n);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The profiles of the model port.  Each value says where it is from; "chosen"
+ * marks what no source gives and what the choice leans on.
+ */
+#include <string.h>
+
+#include "port_model.h"
+
+static const struct port_model_profile profiles[] = {
+	/*
+	 * Two hosts joined by adapters with a PLX/Broadcom PEX87xx switch as their
+	 * bridge, PCIe 3.0, eight lanes: what the OpenSHMEM prototypes of Lim, Park and
+	 * Cha (IPDPSW 2019, doi 10.1109/IPDPSW.2019.00104) and Lim and Cha (JIPS 18(1),
+	 * 2022, doi 10.3745/JIPS.01.0085) ran on.  Large stores pass at 6.40 GB/s.
+	 */
+	{
+		.name = "gen3x8",
+
+		/*
+		 * 8 GT/s x 8 lanes x 128/130 = 7.877 GB/s (PCI Express Base Specification 3.0),
+		 * less 2.25 % for acknowledgements and flow control, which share the lanes
+		 * (Neugebauer et al., "Understanding PCIe performance for end host
+		 * networking", SIGCOMM 2018, doi 10.1145/3230543.3230560, puts packets of the
+		 * data link layer at 8 to 10 % of a loaded duplex link; chosen for one way).
+		 */
+		.line_rate = 7700000000,
+
+		/*
+		 * The payload limit of the root ports of the servers of that time; NTSocks
+		 * (ACM 2022, doi 10.1145/3555050.3569128) reports 128 for its NTB too.
+		 */
+		.payload_bytes = 128,
+
+		/*
+		 * Framing 4, sequence number 2, header 16 with a 64-bit address, check 4
+		 * (PCI Express Base Specification 3.0).
+		 */
+		.packet_bytes = 26,
+
+		/*
+		 * Chosen: 64 lines, what a processor's write-combining buffers and the posted
+		 * credits of a switch port hold together.  It decides how far a sender runs
+		 * ahead of the link, not how fast the link is.
+		 */
+		.posted_bytes = 4096,
+
+		/*
+		 * Half of the round trip of 8 bytes over a polled NTB, 1.06 us (NTSocks).
+		 * Dolphin publishes 0.54 us for its PXH810, an adapter with a PEX87xx; with the
+		 * bridge inside of the processor it is below 0.3 us (Dolphin, "PCIe Networking
+		 * over Intel NTB").
+		 */
+		.latency_ns = 530,
+
+		/*
+		 * Uncached stores leave a processor 50 to 300 ns apart (measurements in the Intel
+		 * developer forum, thread 1186313).
+		 */
+		.register_write_ns = 150,
+
+		/*
+		 * A load over PCIe 3.0 takes 0.5 to 1 us in a server (Neugebauer et al. 2018
+		 * measure about 0.55 us for 64 bytes over eight lanes without a switch); Marlin
+		 * (Tu, Lee, Chiueh, ANCS 2014) reports 2.48 us for a register of its NTB.
+		 */
+		.register_read_ns = 1000,
+
+		/*
+		 * Message-signalled interrupt, its handler, and the wake-up of a thread that
+		 * sleeps.  Chosen within the 2 to 5 us that servers without virtualization
+		 * need; the papers wake a kernel thread by the same way.
+		 */
+		.interrupt_ns = 3000,
+
+		/*
+		 * Descriptor written (two posted register writes besides the memory), engine
+		 * started, and its completion read.  Chosen as one register read: Marlin finds
+		 * set-up and completion of a descriptor of that order.
+		 */
+		.dma_setup_ns = 1000,
+
+		/*
+		 * Cold memory, source and target: one core of a server of that time copies
+		 * 8 to 12 GB/s (STREAM copy of one thread, Xeon E5; this project measures 22
+		 * on a newer one).
+		 */
+		.copy_rate = 10000000000,
+	},
+};
+
+const struct port_model_profile *port_model_profile_find(const char *name)
+{
+	for (size_t i = 0; i < U_ARRAY_SIZE(profiles); i++) {
+		if (strcmp(profiles[i].name, name) == 0)
+			return &profiles[i];
+	}
+	return NULL;
+}

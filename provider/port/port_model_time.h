@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The arithmetic of the model, on times that the caller gives: no clock is read here. */
+#ifndef PORT_MODEL_TIME_H
+#define PORT_MODEL_TIME_H
+
+#include <stdatomic.h>
+
+#include "port_model.h"
+
+/* No honest sender is so far ahead of its link; a word that says so is garbage. */
+#define MODEL_BACKLOG_MAX INT64_C(10000000000)
+
+/* What all processes of a host share of one port. */
+struct model_link {
+	_Atomic int64_t free_at; /* when the link has sent all that was queued; any sender */
+};
+
+struct model_time {
+	const struct port_model_profile *profile;
+	uint32_t dilation;
+};
+
+/* What n bytes are on the link: each packet has a header. */
+static inline uint64_t model_wire_bytes(const struct port_model_profile *p, uint64_t n)
+{
+	uint64_t packets = (n + p->payload_bytes - 1) / p->payload_bytes;
+
+	return n + packets * p->packet_bytes;
+}
+
+static inline int64_t model_dilated(const struct model_time *t, int64_t ns)
+{
+	return ns * t->dilation;
+}
+
+/* How long the link is busy with so many bytes of packets. */
+static inline int64_t model_bytes_ns(const struct model_time *t, uint64_t wire)
+{
+	return (int64_t)(wire * 1000000000 * t->dilation / t->profile->line_rate);
+}
+
+/* ... with a store of n bytes, at most a few KiB. */
+static inline int64_t model_send_ns(const struct model_time *t, uint64_t n)
+{
+	return model_bytes_ns(t, model_wire_bytes(t->profile, n));
+}
+
+/* How long so many bytes take one processor to copy. */
+static inline int64_t model_copy_ns(const struct port_model_profile *p, uint64_t n)
+{
+	return (int64_t)((double)n * 1e9 / (double)p->copy_rate);
+}
+
+/* Queues for the link at `now`, for `busy`; returns when the last bit has left. */
+static inline int64_t model_reserve(struct model_link *link, int64_t now, int64_t busy)
+{
+	int64_t seen = atomic_load_explicit(&link->free_at, memory_order_relaxed);
+	int64_t end;
+
+	do {
+		end = seen > now && seen - now < MODEL_BACKLOG_MAX ? seen : now;
+		end += busy;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&link->free_at, &seen, end, memory_order_relaxed, memory_order_relaxed));
+	return end;
+}
+
+/* When a sender may go on whose store leaves at `end`: the adapter buffers what is before. */
+static inline int64_t model_accepted_at(const struct model_time *t, int64_t end)
+{
+	return end - model_send_ns(t, t->profile->posted_bytes);
+}
+
+static inline int64_t model_lands_at(const struct model_time *t, int64_t end)
+{
+	return end + model_dilated(t, t->profile->latency_ns);
+}
+
+static inline int64_t model_interrupts_at(const struct model_time *t, int64_t end)
+{
+	return model_lands_at(t, end) + model_dilated(t, t->profile->interrupt_ns);
+}
+
+/*
+ * When a thread is through with work of `busy` that it begins at `now`, having been through
+ * with other work at `before`.  A thread that woke up late, by less than `late`, does not
+ * pay for that: it goes on from when it should have been awake.
+ */
+static inline int64_t model_busy_until(int64_t before, int64_t now, int64_t busy, int64_t late)
+{
+	bool in_turn = before <= now ? now - before < late : before - now < MODEL_BACKLOG_MAX;
+
+	return (in_turn ? before : now) + busy;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * VIPL programs of the ring experiments, on a fabric that is up: all hosts are threads of one
+ * process, each with a NIC of its own.  Public headers only.
+ *
+ * The fabric's links are slower than their profile by the dilation; all results are divided by it.
+ */
+#ifndef RV_H
+#define RV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <vipl.h>
+#include <vipl_ext.h>
+
+#define RV_HOSTS_MAX 64u
+#define RV_CALLERS 8u /* puts that a host has asked for at any time */
+
+struct rv_task {
+	const char *experiment;
+	unsigned int hosts;
+	unsigned int threads; /* transfer threads of the agents; only reported */
+	unsigned int links;
+	unsigned int hops;
+	uint64_t bytes;
+	uint64_t count;
+	unsigned int dilation;
+	unsigned int post_ns; /* what a post and its completion cost a processor, charged for each */
+};
+
+struct rv_result {
+	double value;
+	const char *unit;
+};
+
+/* ---- rv_way.c ---- */
+
+struct rv_host {
+	VIP_NIC_HANDLE nic;
+	VIP_NIC_ATTRIBUTES attrs;
+	VIP_MEM_HANDLE pages_handle;
+	pthread_t mover;
+	atomic_bool stop;
+	long nap_ns;
+	atomic_bool lost;
+};
+
+/* A connected pair of VIs, and memory of the one end that the other writes. */
+struct rv_way {
+	struct rv_host *from;
+	struct rv_host *to;
+	unsigned int number; /* its discriminator */
+	uint64_t bytes;
+	VIP_VI_HANDLE out;
+	VIP_VI_HANDLE in;
+	uint8_t *target; /* window memory of `to` */
+	VIP_MEM_HANDLE target_handle;
+	uint8_t *data; /* of `from`: the message, then a page of descriptors */
+	VIP_MEM_HANDLE data_handle;
+	uint8_t *answer; /* of `to`: a page with descriptors and data */
+	VIP_MEM_HANDLE answer_handle;
+};
+
+/* 0, or -1 after saying why. */
+int rv_host_open(struct rv_host *h, unsigned int number);
+void rv_host_close(struct rv_host *h);
+
+/* Polls all VIs of the host, with naps of so many nanoseconds between looks. */
+int rv_host_move(struct rv_host *h, long nap_ns);
+
+int rv_way_open(struct rv_way *w, struct rv_host *from, struct rv_host *to, unsigned int number,
+		uint64_t bytes, VIP_RELIABILITY_LEVEL level);
+void rv_way_close(struct rv_way *w);
+
+/* Writes the message, whose last word is n, into the target's memory. */
+int rv_write_post(struct rv_way *w, uint64_t n);
+/* The completion of the oldest write: 1 done, 0 not yet, -1 after saying why. */
+int rv_write_done(struct rv_way *w);
+uint64_t rv_target_word(const struct rv_way *w);
+
+/* Sends of the first 64 bytes, either way, for which a receive must be posted. */
+int rv_send(struct rv_way *w, bool back);
+int rv_receive_post(struct rv_way *w, bool back);
+int rv_receive_done(struct rv_way *w, bool back); /* as rv_write_done() */
+
+int64_t rv_now(void);
+void rv_nap(long ns);
+/* Sleeps as long as a processor that is so much slower would work; short times add up. */
+void rv_charge(int64_t *owed, int64_t ns);
+
+void rv_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- rv_run.c ---- */
+
+/* E1, E2: RDMA writes to neighbours over some links at once; GB/s of one link, the mean. */
+int rv_rate(const struct rv_task *t, struct rv_result *out);
+/* E3, E4: RDMA writes of all hosts to all others. */
+int rv_put(const struct rv_task *t, struct rv_result *out);
+/* 64 bytes to and fro over `hops` links, half of the round trip; microseconds. */
+int rv_hop(const struct rv_task *t, struct rv_result *out);
+/* What one RDMA write of 64 bytes costs the processor, nanoseconds. */
+int rv_cost(const struct rv_task *t, struct rv_result *out);
+
+#endif

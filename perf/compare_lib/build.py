@@ -17,10 +17,10 @@ def command(build):
             f"ninja -C {build}")
 
 
-def named(directory):
+def named(directory, programs=PROGRAMS):
     """The build that the caller chose; it is not touched."""
     build = Path(directory).resolve()
-    for name in PROGRAMS:
+    for name in programs:
         if not (build / name).exists():
             raise Failed(f"no {name} in {build}: {command(build)}")
     return build
@@ -36,17 +36,17 @@ def run(argv):
         raise Failed(f"{' '.join(argv)} failed:\n{said}")
 
 
-def own():
+def own(programs=PROGRAMS):
     """The release build in build-perf, made or brought up to date."""
     if not (OWN / "build.ninja").exists():
         print(f"builds Viaduct in {OWN.name} (release; only this first time)", flush=True)
         run(["meson", "setup", str(OWN), str(ROOT), "--buildtype=release", "-Dtests=false"])
-    run(["ninja", "-C", str(OWN), *PROGRAMS])
+    run(["ninja", "-C", str(OWN), *programs])
     return OWN
 
 
-def choose(given, dry=False):
+def choose(given, dry=False, programs=PROGRAMS):
     given = given or os.environ.get("VIADUCT_BUILD")
     if dry:
         return Path(given or OWN).resolve()
-    return named(given) if given else own()
+    return named(given, programs) if given else own(programs)

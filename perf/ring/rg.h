@@ -148,6 +148,7 @@ struct rg_task {
 struct rg_result {
 	double value;
 	const char *unit;
+	double rate;	       /* E3 and E4 of the published protocol: GB/s of one host; else 0 */
 	struct rg_split split; /* of one transfer; all 0 where it is not known */
 };
 
@@ -155,7 +156,7 @@ struct rg_result {
 int rg_rate(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out);
 /* Raw E3: all hosts store to their neighbours, which answer.  Microseconds. */
 int rg_echo(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out);
-/* E3 and E4 of the published protocol: puts round the ring.  Microseconds, or GB/s of one host. */
+/* E3 and E4 of the published protocol: puts round the ring.  Microseconds, and the rate. */
 int rg_put(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out);
 
 /* One line for people on standard error. */

@@ -33,6 +33,7 @@ struct rv_task {
 struct rv_result {
 	double value;
 	const char *unit;
+	double rate; /* E3, E4: GB/s of one host; else 0 */
 };
 
 /* ---- rv_way.c ---- */
@@ -79,6 +80,9 @@ int rv_write_post(struct rv_way *w, uint64_t n);
 /* The completion of the oldest write: 1 done, 0 not yet, -1 after saying why. */
 int rv_write_done(struct rv_way *w);
 uint64_t rv_target_word(const struct rv_way *w);
+/* Packets that the writing VI put into slots so far; are its hosts joined by one link? */
+uint64_t rv_slots_sent(const struct rv_way *w);
+bool rv_neighbours(const struct rv_way *w);
 
 /* Sends of the first 64 bytes, either way, for which a receive must be posted. */
 int rv_send(struct rv_way *w, bool back);
@@ -96,7 +100,7 @@ void rv_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* E1, E2: RDMA writes to neighbours over some links at once; GB/s of one link, the mean. */
 int rv_rate(const struct rv_task *t, struct rv_result *out);
-/* E3, E4: RDMA writes of all hosts to all others. */
+/* E3, E4: RDMA writes of all hosts to all others.  Microseconds, and the rate. */
 int rv_put(const struct rv_task *t, struct rv_result *out);
 /* 64 bytes to and fro over `hops` links, half of the round trip; microseconds. */
 int rv_hop(const struct rv_task *t, struct rv_result *out);

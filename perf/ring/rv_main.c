@@ -156,6 +156,8 @@ static void print_result(const struct rv_task *t, const struct rv_result *r)
 	json_object_object_add(o, "bytes", json_object_new_int64((int64_t)t->bytes));
 	json_object_object_add(o, "value", json_object_new_double(r->value));
 	json_object_object_add(o, "unit", json_object_new_string(r->unit));
+	if (r->rate != 0)
+		json_object_object_add(o, "rate", json_object_new_double(r->rate));
 	puts(json_object_to_json_string(o));
 	json_object_put(o);
 }

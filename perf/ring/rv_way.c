@@ -352,6 +352,23 @@ uint64_t rv_target_word(const struct rv_way *w)
 	return atomic_load_explicit(word, memory_order_acquire);
 }
 
+uint64_t rv_slots_sent(const struct rv_way *w)
+{
+	VIPX_COUNTERS counters = { .Size = sizeof(counters) };
+	VIP_RETURN rc = VipxQueryCounters(w->from->nic, w->out, &counters);
+
+	return rc == VIP_SUCCESS ? counters.SlotsSent : 0;
+}
+
+bool rv_neighbours(const struct rv_way *w)
+{
+	union address to = address_of(w->to, w->number);
+	VIPX_ROUTE route = { .Size = sizeof(route) };
+
+	return VipxQueryRoute(w->from->nic, &to.addr, &route) == VIP_SUCCESS &&
+	       route.PathKind == VIPX_PATH_NEIGHBOUR;
+}
+
 static int post(struct rv_way *w, bool back, unsigned int i)
 {
 	uint8_t *page = back ? w->answer : w->data + body(w);

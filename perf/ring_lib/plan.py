@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is measured: the points of the experiments, and how slowly each is run."""
+from dataclasses import dataclass, field
+
+KIB = 1024
+MIB = 1024 * KIB
+HOP_HOSTS = 8  # a ring in which four hops are a shortest way
+SIDES = ("raw", "baseline", "ours")
+
+
+@dataclass
+class Point:
+    """One row: a place in an experiment, and what the three sides made of it."""
+    experiment: str
+    hosts: int
+    threads: int
+    bytes: int
+    links: int = 1
+    hops: int = 1
+    unit: str = "GB/s"
+    values: dict = field(default_factory=dict)
+    split: dict = field(default_factory=dict)
+
+    def row(self):
+        row = {"experiment": self.experiment, "hosts": self.hosts, "threads": self.threads,
+               "bytes": self.bytes}
+        row.update({side: self.values.get(side) for side in SIDES})
+        row["unit"] = self.unit
+        if self.experiment == "E2":
+            row["links"] = self.links
+        if self.experiment == "hop":
+            row["hops"] = self.hops
+        if self.split:
+            row["split"] = self.split
+        return row
+
+    def share(self, side, of="raw"):
+        """One side as a part of another, or None."""
+        if not self.values.get(side) or not self.values.get(of):
+            return None
+        return self.values[side] / self.values[of]
+
+
+def sizes(first, last, step=2):
+    made = [first]
+    while made[-1] * step <= last:
+        made.append(made[-1] * step)
+    return made
+
+
+def dilation(experiment, size):
+    """
+    How many times slower than the profile: an error of this machine of 100 us, a late wake-up, is
+    to be small against what is measured, and a large message is not to take all day.
+    """
+    if experiment == "hop":
+        return 10000
+    if experiment in ("E1", "E2"):
+        return 1000
+    return 2000 if size <= 64 * KIB else 500
+
+
+def count(experiment, side, size, hosts):
+    """Messages of each sender, puts of each caller; of the latter a number for each other host."""
+    if experiment == "hop":
+        return 20
+    if experiment in ("E3", "E4"):
+        return hosts - 1
+    return max(4, min(16 if side == "baseline" else 256, MIB // size))
+
+
+def full():
+    points = [Point("E1", 3, 1, size) for size in sizes(KIB, MIB)]
+    points += [Point("E2", 3, 1, size, links=links)
+               for links in (1, 2, 6) for size in sizes(KIB, 512 * KIB)]
+    points += loaded((3, 4, 5), (1, 2, 4, 8), sizes(4 * KIB, MIB, 4))
+    points += [Point("hop", HOP_HOSTS, 1, 64, hops=hops, unit="us") for hops in (1, 2, 3, 4)]
+    return points
+
+
+def quick():
+    points = [Point("E1", 3, 1, size) for size in (KIB, 64 * KIB, MIB)]
+    points += [Point("E2", 3, 1, 64 * KIB, links=links) for links in (1, 2, 6)]
+    points += [Point("hop", HOP_HOSTS, 1, 64, hops=hops, unit="us") for hops in (1, 2)]
+    points += loaded((3, 5), (1, 2), (64 * KIB,))
+    return points
+
+
+def loaded(hosts, threads, some):
+    """E3, and E4 with as many hosts as there are at most: both come from the same runs."""
+    points = [Point("E3", h, t, size, unit="us") for h in hosts for t in threads for size in some]
+    return points + [Point("E4", hosts[-1], t, size) for t in threads for size in some]

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Running one measurement: of the bare ports, or of VIPL programs on a fabric with the model."""
+import json
+import os
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from compare_lib.tools import Failed, OutOfTime
+
+from . import plan
+
+PATIENCE = 300.0
+PROGRAMS = ("perf/ring/ring_port", "perf/ring/ring_vipl", "tools/vi_fabric",
+            "provider/agent/viaductd")
+
+
+@dataclass
+class Bench:
+    build: Path
+    profile: str
+    slower: float = 1.0  # times the dilation of the plan
+    deadline: float = float("inf")
+    post_ns: int = 0
+    fabric: tuple = None  # what is up: hosts, kind, threads
+    env: dict = field(default_factory=dict)
+    echoes: dict = field(default_factory=dict)  # raw turnarounds, which threads do not change
+    loads: dict = field(default_factory=dict)   # E3 and E4 come from the same run
+
+    def __post_init__(self):
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("VIADUCT_")}
+        self.env["VIADUCT_FABRIC"] = f"ring-{os.getpid()}"
+
+    def run(self, program, *argv, env=None):
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise OutOfTime("no time left")
+        try:
+            done = subprocess.run([str(self.build / program), *map(str, argv)], text=True,
+                                  capture_output=True, check=False, stdin=subprocess.DEVNULL,
+                                  env={**self.env, **(env or {})}, timeout=min(left, PATIENCE))
+        except subprocess.TimeoutExpired as error:
+            raise (OutOfTime if left < PATIENCE else Failed)(
+                f"{program} {' '.join(map(str, argv))} took too long") from error
+        if done.returncode:
+            raise Failed((done.stderr.strip().splitlines() or [f"{program} failed"])[-1])
+        return done.stdout
+
+    # ---- fabrics ----
+
+    def bring_up(self, hosts, kind="emu", threads=1):
+        """
+        The agents poll: for as long as the model is slower than an adapter they would have to
+        poll longer than they do, and sleep instead, which is not what is measured.
+        """
+        if self.fabric == (hosts, kind, threads):
+            return
+        self.take_down()
+        self.run("tools/vi_fabric", "up", "--hosts", hosts, "--port", kind,
+                 env={"VIADUCT_RELAY_THREADS": str(threads), "VIADUCT_RELAY_WAIT": "poll"})
+        self.fabric = (hosts, kind, threads)
+
+    def take_down(self):
+        if self.fabric is not None:
+            self.fabric = None
+            subprocess.run([str(self.build / "tools/vi_fabric"), "down"], env=self.env, check=False,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=PATIENCE)
+
+    def dilation(self, point):
+        return max(1, round(plan.dilation(point.experiment, point.bytes) * self.slower))
+
+    # ---- measurements ----
+
+    def learn_cost(self):
+        """What a post costs the processor: on the emulated fabric as it is, and not slower."""
+        self.bring_up(2)
+        cost = json.loads(self.run("perf/ring/ring_vipl", "--experiment", "cost", "--hosts", 2,
+                                   "--dilation", 1))
+        self.post_ns = max(1, round(cost["value"]))
+
+    def port(self, point, baseline, experiment=None):
+        argv = ["--experiment", experiment or point.experiment, "--hosts", min(point.hosts, 8),
+                "--threads", point.threads, "--links", point.links, "--bytes", point.bytes,
+                "--count", plan.count(point.experiment, "baseline" if baseline else "raw",
+                                      point.bytes, point.hosts),
+                "--profile", self.profile, "--dilation", self.dilation(point)]
+        return json.loads(self.run("perf/ring/ring_port", *argv,
+                                   *(["--baseline"] if baseline else [])))
+
+    def vipl(self, point):
+        slower = self.dilation(point)
+        self.bring_up(point.hosts, f"emu+model:{self.profile}:{slower}", point.threads)
+        argv = ["--experiment", point.experiment, "--hosts", point.hosts,
+                "--threads", point.threads, "--links", point.links, "--hops", point.hops,
+                "--bytes", point.bytes, "--dilation", slower, "--post-ns", self.post_ns,
+                "--count", plan.count(point.experiment, "ours", point.bytes, point.hosts)]
+        return json.loads(self.run("perf/ring/ring_vipl", *argv))
+
+    def raw(self, point):
+        if point.experiment not in ("E3", "hop"):
+            return self.port(point, False)["value"]
+        key = (point.experiment, point.hosts, point.bytes)
+        if key not in self.echoes:
+            self.echoes[key] = self.port(point, False, "E3")["value"]
+        # Of a round trip of 64 bytes and of a word, the way of the 64 bytes.
+        return self.echoes[key] if point.experiment == "E3" else self.echoes[key] / 2
+
+    def load(self, side, point):
+        """E3 and E4 of one side: latency and rate under the same load."""
+        key = (side, point.hosts, point.threads, point.bytes)
+        if key not in self.loads:
+            twin = plan.Point("E3", point.hosts, point.threads, point.bytes)
+            self.loads[key] = self.vipl(twin) if side == "ours" else self.port(twin, True)
+        return self.loads[key]["value" if point.experiment == "E3" else "rate"]
+
+    def baseline(self, point):
+        if point.experiment == "hop":
+            raise Failed("the published protocol was measured with all hosts sending")
+        if point.experiment in ("E3", "E4"):
+            return self.load("baseline", point)
+        got = self.port(point, True)
+        point.split = got.get("split", {})
+        return got["value"]
+
+    def ours(self, point):
+        if point.experiment in ("E3", "E4"):
+            return self.load("ours", point)
+        return self.vipl(point)["value"]

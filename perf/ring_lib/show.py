@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tables for people, and what the experiments have to show."""
+from . import plan
+
+TITLES = {
+    "E1": "E1: transfer rate to a neighbour, GB/s",
+    "E2": "E2: one link, two links of one host, all links of three hosts; GB/s of each link",
+    "E3": "E3: turnaround, all hosts sending, us (raw: one hop, nothing else under way)",
+    "E4": "E4: throughput of a host, all hosts sending, GB/s (raw: of its link)",
+    "hop": "hops: 64 bytes, one way, nothing else under way, us",
+}
+
+
+def size_name(size):
+    for unit, name in ((plan.MIB, "M"), (plan.KIB, "K")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{name}"
+    return str(size)
+
+
+def number(value):
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def table(points, experiment):
+    """Lines of one experiment; with what distinguishes its rows in front."""
+    mine = [p for p in points if p.experiment == experiment]
+    if not mine:
+        return []
+    lines = ["", TITLES[experiment],
+             f"{'hosts':>6}{'threads':>8}{'links':>6}{'hops':>5}{'bytes':>7}"
+             f"{'raw':>9}{'baseline':>10}{'ours':>9}"]
+    for p in mine:
+        lines.append(f"{p.hosts:>6}{p.threads:>8}{p.links:>6}{p.hops:>5}{size_name(p.bytes):>7}"
+                     f"{number(p.values.get('raw')):>9}{number(p.values.get('baseline')):>10}"
+                     f"{number(p.values.get('ours')):>9}")
+    return lines + (splits(mine) if experiment == "E1" else [])
+
+
+def splits(points):
+    """Where the time of a transfer of the published protocol went."""
+    parts = ("address_setup_ns", "doorbell_wait_ns", "data_ns", "metadata_ns", "interrupt_ns")
+    lines = ["", "E1, baseline: us of a transfer by part; the interrupt is part of the next wait",
+             f"{'bytes':>7}" + "".join(f"{name[:-3]:>15}" for name in parts)]
+    for p in points:
+        if p.split:
+            lines.append(f"{size_name(p.bytes):>7}"
+                         + "".join(f"{p.split[name] / 1e3:>15.2f}" for name in parts))
+    return lines if len(lines) > 3 else []
+
+
+def find(points, experiment, **what):
+    for p in points:
+        if p.experiment == experiment and all(getattr(p, k) == v for k, v in what.items()):
+            return p
+    return None
+
+
+def quotient(points, experiment, side, above, below):
+    """The value of one row as a multiple of another's, or None."""
+    a, b = find(points, experiment, **above), find(points, experiment, **below)
+    if not a or not b or not a.values.get(side) or not b.values.get(side):
+        return None
+    return a.values[side] / b.values[side]
+
+
+def added_per_hop(points):
+    """The largest share of one hop's latency that a further hop added."""
+    one = find(points, "hop", hops=1)
+    shares = []
+    for p in points:
+        before = find(points, "hop", hops=p.hops - 1)
+        if p.experiment != "hop" or p.hops == 1 or not before:
+            continue
+        if all(x.values.get("ours") for x in (one, before, p)):
+            shares.append((p.values["ours"] - before.values["ours"]) / one.values["ours"])
+    return max(shares, default=None)
+
+
+def eight_against_four(points):
+    """The worst ratio of turnarounds of ours, eight threads to four."""
+    ratios = [quotient(points, "E3", "ours", {"hosts": p.hosts, "threads": 8, "bytes": p.bytes},
+                       {"hosts": p.hosts, "threads": 4, "bytes": p.bytes})
+              for p in points if p.experiment == "E3" and p.threads == 8]
+    known = sorted(r for r in ratios if r is not None)
+    return known[len(known) // 2] if known else None
+
+
+def requirements(points):
+    """(what, value, bound, holds) of each that could be looked at."""
+    made = []
+    for size, least in ((plan.MIB, 0.97), (64 * plan.KIB, 0.90)):
+        p = find(points, "E1", bytes=size)
+        share = p.share("ours") if p else None
+        made.append((f"ours is a share of the raw link at {size_name(size)}", share,
+                     f">= {least}", share is not None and share >= least))
+    added = added_per_hop(points)
+    made.append(("a further hop costs this share of one hop", added, "<= 1.5",
+                 added is not None and added <= 1.5))
+    worse = eight_against_four(points)
+    made.append(("turnaround with eight threads to four, the median", worse, "<= 1.05",
+                 worse is not None and worse <= 1.05))
+    return made
+
+
+def shape(points):
+    """What the papers say of the baseline, and what was found here: (what, papers, here)."""
+    found = []
+    shares = [(p, p.share("baseline")) for p in points if p.experiment == "E1"]
+    text = ", ".join(f"{size_name(p.bytes)} {s * 100:.0f} %" for p, s in shares
+                     if s is not None and p.bytes >= 64 * plan.KIB)
+    found.append(("transfers to a neighbour, of the raw link", "80 to 85 %", text or None))
+    found.append(("one host more, one thread", "+22 to 36 %", changes(points, "hosts")))
+    found.append(("two threads for one", "38 to 45 % less", changes(points, "threads", 2, 1)))
+    found.append(("eight threads for four", "little", changes(points, "threads", 8, 4)))
+    return found
+
+
+def changes(points, what, high=None, low=None):
+    """By how much the baseline's turnaround changes, for each size: the mean over the rest."""
+    by_size = {}
+    for p in points:
+        if p.experiment != "E3" or not p.values.get("baseline"):
+            continue
+        if what == "hosts" and p.threads != 1 or what == "threads" and p.threads != high:
+            continue
+        other = {"hosts": p.hosts - 1, "threads": 1} if what == "hosts" \
+            else {"hosts": p.hosts, "threads": low}
+        q = quotient(points, "E3", "baseline",
+                     {"hosts": p.hosts, "threads": p.threads, "bytes": p.bytes},
+                     {**other, "bytes": p.bytes})
+        if q is not None:
+            by_size.setdefault(p.bytes, []).append(q - 1)
+    return ", ".join(f"{size_name(size)} {sum(v) / len(v) * 100:+.0f} %"
+                     for size, v in sorted(by_size.items())) or None

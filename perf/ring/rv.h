@@ -45,6 +45,7 @@ struct rv_host {
 	pthread_t mover;
 	atomic_bool stop;
 	long nap_ns;
+	bool moves;
 	atomic_bool lost;
 };
 
@@ -90,7 +91,7 @@ int rv_receive_post(struct rv_way *w, bool back);
 int rv_receive_done(struct rv_way *w, bool back); /* as rv_write_done() */
 
 int64_t rv_now(void);
-void rv_nap(long ns);
+void rv_nap(long ns); /* 0: offers the processor to others */
 /* Sleeps as long as a processor that is so much slower would work; short times add up. */
 void rv_charge(int64_t *owed, int64_t ns);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rv.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,10 @@ void rv_nap(long ns)
 {
 	struct timespec ts = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
 
-	nanosleep(&ts, NULL);
+	if (ns == 0)
+		sched_yield();
+	else
+		nanosleep(&ts, NULL);
 }
 
 #define CHARGE_MIN_NS 100000 /* sleeps are not shorter */
@@ -112,17 +116,18 @@ int rv_host_move(struct rv_host *h, long nap_ns)
 	int err;
 
 	h->nap_ns = nap_ns;
+	h->moves = true;
 	err = pthread_create(&h->mover, NULL, move, h);
 	if (err == 0)
 		return 0;
-	h->nap_ns = 0;
+	h->moves = false;
 	rv_say("a thread was sought and there is none: %s", strerror(err));
 	return -1;
 }
 
 void rv_host_close(struct rv_host *h)
 {
-	if (h->nap_ns != 0) {
+	if (h->moves) {
 		atomic_store(&h->stop, true);
 		pthread_join(h->mover, NULL);
 	}

@@ -48,22 +48,23 @@ def sizes(first, last, step=2):
     return made
 
 
-def dilation(experiment, size):
+def dilation(point):
     """
     How many times slower than the profile: an error of this machine of 100 us, a late wake-up, is
-    to be small against what is measured, and a large message is not to take all day.
+    to be small against what is measured, and a large message is not to take all day.  A neighbour's
+    round trip of 64 bytes must not take so long that the library takes its VI for idle.
     """
-    if experiment == "hop":
-        return 10000
-    if experiment in ("E1", "E2"):
+    if point.experiment == "hop":
+        return 1000 if point.hops == 1 else 10000
+    if point.experiment in ("E1", "E2"):
         return 1000
-    return 2000 if size <= 64 * KIB else 500
+    return 2000 if point.bytes <= 16 * KIB else 500
 
 
 def count(experiment, side, size, hosts):
     """Messages of each sender, puts of each caller; of the latter a number for each other host."""
     if experiment == "hop":
-        return 20
+        return 21
     if experiment in ("E3", "E4"):
         return hosts - 1
     return max(4, min(16 if side == "baseline" else 256, MIB // size))

@@ -68,7 +68,7 @@ class Bench:
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=PATIENCE)
 
     def dilation(self, point):
-        return max(1, round(plan.dilation(point.experiment, point.bytes) * self.slower))
+        return max(1, round(plan.dilation(point) * self.slower))
 
     # ---- measurements ----
 

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""perf/ring_experiments: its plan, what it concludes, and its output, with little measuring."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / 'perf'))
+sys.dont_write_bytecode = True
+from ring_lib import plan, run, show  # noqa: E402  after the path to it
+
+PROGRAM = ROOT / 'perf/ring_experiments'
+loader = importlib.machinery.SourceFileLoader('ring_experiments', str(PROGRAM))
+ring = importlib.util.module_from_spec(importlib.util.spec_from_loader('ring_experiments', loader))
+loader.exec_module(ring)
+BUILD = Path(os.environ['VIADUCT_BUILD'])
+PATIENCE = 120
+KEYS = ['experiment', 'hosts', 'threads', 'bytes', 'raw', 'baseline', 'ours', 'unit']
+
+
+def tool(name, *argv, **env):
+    return subprocess.run([str(BUILD / name), *map(str, argv)], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False, env={**os.environ, **env},
+                          stdin=subprocess.DEVNULL)
+
+
+def call(*argv):
+    """main() with these arguments: (exit status, standard output, standard error)."""
+    out, err = io.StringIO(), io.StringIO()
+    with mock.patch.object(sys, 'argv', ['ring_experiments', *argv]), \
+            contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = ring.main()
+    return status, out.getvalue(), err.getvalue()
+
+
+def point(experiment, raw=None, baseline=None, ours=None, **what):
+    made = plan.Point(experiment, what.pop('hosts', 3), what.pop('threads', 1),
+                      what.pop('bytes', 65536), **what)
+    made.values = {'raw': raw, 'baseline': baseline, 'ours': ours}
+    return made
+
+
+class Plan(unittest.TestCase):
+    def places(self, points):
+        return [(p.experiment, p.hosts, p.threads, p.bytes, p.links, p.hops) for p in points]
+
+    def test_rows_are_distinct(self):
+        for points in (plan.quick(), plan.full()):
+            self.assertEqual(len(set(self.places(points))), len(points))
+            self.assertEqual({p.experiment for p in points}, set(ring.EXPERIMENTS))
+
+    def test_the_full_plan_covers_what_was_published(self):
+        points = plan.full()
+        of = {e: [p for p in points if p.experiment == e] for e in ring.EXPERIMENTS}
+        self.assertEqual({p.bytes for p in of['E1']}, {1024 << i for i in range(11)})
+        self.assertEqual({(p.links, p.bytes) for p in of['E2']},
+                         {(n, 1024 << i) for n in (1, 2, 6) for i in range(10)})
+        for e in ('E3', 'E4'):
+            self.assertEqual({p.threads for p in of[e]}, {1, 2, 4, 8})
+            self.assertEqual({min(p.bytes for p in of[e]), max(p.bytes for p in of[e])},
+                             {4096, 1 << 20})
+        self.assertEqual({p.hosts for p in of['E3']}, {3, 4, 5})
+
+    def test_the_quick_plan_is_part_of_the_full_one(self):
+        self.assertLessEqual(set(self.places(plan.quick())), set(self.places(plan.full())))
+
+
+class Conclusions(unittest.TestCase):
+    def verdicts(self, points):
+        return {what: holds for what, value, _, holds in show.requirements(points)
+                if value is not None}
+
+    def test_shares_of_the_raw_link(self):
+        for ours, holds in ((6.3, True), (6.1, False)):
+            points = [point('E1', 6.4, 5.0, ours, bytes=1 << 20)]
+            self.assertEqual(list(self.verdicts(points).values()), [holds])
+        for ours, holds in ((5.9, True), (5.7, False)):
+            points = [point('E1', 6.4, 5.0, ours)]
+            self.assertEqual(list(self.verdicts(points).values()), [holds])
+
+    def test_what_a_hop_adds(self):
+        for second, holds in ((1.2, True), (1.6, False)):
+            points = [point('hop', ours=v, hops=h, bytes=64) for h, v in ((1, 0.6), (2, second))]
+            self.assertEqual(list(self.verdicts(points).values()), [holds])
+        self.assertEqual(self.verdicts([point('hop', ours=0.6, bytes=64)]), {})
+
+    def test_eight_threads_against_four(self):
+        for eight, holds in ((100, True), (104, True), (106, False)):
+            points = [point('E3', ours=v, threads=t) for t, v in ((4, 100), (8, eight))]
+            self.assertEqual(list(self.verdicts(points).values()), [holds])
+
+    def test_nothing_measured_is_nothing_concluded(self):
+        points = [point('E1'), point('E3', threads=8), point('hop', hops=2)]
+        self.assertEqual(self.verdicts(points), {})
+        self.assertTrue(all(here is None for _, _, here in show.shape(points)))
+
+    def test_the_papers_shape(self):
+        points = [point('E3', baseline=v, hosts=h, threads=t)
+                  for h, t, v in ((3, 1, 100), (4, 1, 130), (5, 1, 169), (3, 2, 60), (3, 4, 50),
+                                  (3, 8, 45))]
+        points.append(point('E1', 6.4, 5.12, 6.4))
+        found = [here for _, _, here in show.shape(points)]
+        self.assertEqual(found, ['64K 80 %', '64K +30 %', '64K -40 %', '64K -10 %'])
+
+    def test_tables_show_what_is_missing(self):
+        lines = '\n'.join(show.table([point('E1', 6.4, None, 6.3)], 'E1'))
+        self.assertIn('6.4', lines)
+        self.assertRegex(lines, r'64K +6\.4 +- +6\.3')
+        self.assertEqual(show.table([], 'E1'), [])
+
+
+class Output(unittest.TestCase):
+    """A plan as small as it can be, measured in earnest."""
+
+    def measure(self, points, *argv):
+        with tempfile.TemporaryDirectory() as scratch, \
+                mock.patch.object(plan, 'quick', lambda: points):
+            path = Path(scratch) / 'result.json'
+            status, out, err = call('--quick', '--build', str(BUILD), '--slower', '0.2', '--json',
+                                    str(path), *argv)
+            self.assertTrue(path.exists(), out + err)
+            return status, out, json.loads(path.read_text(encoding='utf-8'))
+
+    def test_rows_have_all_sides(self):
+        points = [plan.Point('E1', 3, 1, 4096), plan.Point('E2', 3, 1, 4096, links=2),
+                  plan.Point('E3', 3, 2, 4096, unit='us'), plan.Point('E4', 3, 2, 4096),
+                  plan.Point('hop', 3, 1, 64, unit='us')]
+        _, out, document = self.measure(points)
+        self.assertEqual(document['schema'], 'viaduct.ring')
+        self.assertIs(document['quick'], True)
+        self.assertEqual([r['experiment'] for r in document['rows']],
+                         ['E1', 'E2', 'E3', 'E4', 'hop'], out)
+        for row in document['rows']:
+            self.assertEqual(list(row)[:len(KEYS)], KEYS)
+            for side in ('raw', 'baseline', 'ours'):
+                if (row['experiment'], side) != ('hop', 'baseline'):
+                    self.assertGreater(row[side] or 0, 0, (row, document['missing']))
+            self.assertIn(row['unit'], ('GB/s', 'us'))
+        self.assertEqual(document['rows'][1]['links'], 2)
+        split = document['rows'][0]['split']
+        self.assertEqual(sorted(split), ['address_setup_ns', 'data_ns', 'doorbell_wait_ns',
+                                         'interrupt_ns', 'metadata_ns'])
+        self.assertGreater(document['profile']['line_rate'], 0)
+        self.assertIn('E3: turnaround', out)
+
+    def test_relays_carry_puts(self):
+        """Among four hosts one of three is two links away."""
+        _, out, document = self.measure([plan.Point('E3', 4, 1, 4096, unit='us')])
+        self.assertGreater(document['rows'][0]['ours'] or 0, 0, out)
+
+    def test_what_fails_is_left_out_with_its_reason(self):
+        def refuse(*_):
+            raise run.Failed('no such link')
+
+        with mock.patch.object(run.Bench, 'port', refuse):
+            _, out, document = self.measure([plan.Point('E1', 3, 1, 4096)])
+        self.assertIsNone(document['rows'][0]['raw'])
+        self.assertIsNone(document['rows'][0]['baseline'])
+        self.assertEqual(document['missing'], {'no such link': 2})
+        self.assertIn('left out, 2 times: no such link', out)
+
+    def test_only_names_experiments(self):
+        points = [plan.Point('E1', 3, 1, 4096), plan.Point('E2', 3, 1, 4096)]
+        _, _, document = self.measure(points, '--only', 'E2')
+        self.assertEqual([r['experiment'] for r in document['rows']], ['E2'])
+
+
+class Usage(unittest.TestCase):
+    def test_what_makes_no_sense_is_refused(self):
+        for argv in (['--onyl', 'E1'], ['E1'], ['--only', 'E5'], ['--slower', '0'],
+                     ['--rounds', 'many'], ['--rounds', '-1']):
+            status, out, err = call(*argv)
+            self.assertEqual((status, out), (2, ''), argv)
+            self.assertEqual(len(err.splitlines()), 1, err)
+
+    def test_a_build_without_the_programs_is_refused(self):
+        with tempfile.TemporaryDirectory() as empty:
+            status, _, err = call('--quick', '--build', empty)
+        self.assertEqual(status, 1)
+        self.assertIn('no perf/ring/ring_port', err)
+
+    def test_help_and_version(self):
+        self.assertEqual(call('--help')[0], 0)
+        self.assertRegex(call('--version')[1], r'^ring_experiments \(Viaduct\) [0-9.]+\n$')
+
+    def test_the_programs_refuse_what_makes_no_sense(self):
+        for name, argv in (('ring_port', ['--hosts', 2]), ('ring_port', ['--bytes', 100]),
+                           ('ring_port', ['--experiment', 'E5']), ('ring_port', ['--links', 7]),
+                           ('ring_port', ['--profile', 'gen9']), ('ring_port', ['--dilation', 0]),
+                           ('ring_port', ['--threads', '1x']), ('ring_vipl', ['--hops', 0]),
+                           ('ring_vipl', ['--experiment', 'E9']), ('ring_vipl', ['--bytes', 65])):
+            done = tool(f'perf/ring/{name}', *argv)
+            self.assertEqual((done.returncode, done.stdout), (2, ''), (name, argv))
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_vipl_programs_need_a_ring(self):
+        done = tool('perf/ring/ring_vipl', VIADUCT_AGENT='none',
+                    VIADUCT_FABRIC=f'none-{os.getpid()}')
+        self.assertEqual((done.returncode, done.stdout), (1, ''))
+        self.assertIn('ring_vipl: opening a NIC', done.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -3,8 +3,9 @@
  * Puts of the published protocol.  Data goes to the right, from host to host: into the window of
  * the neighbour, announced through the scratchpads, and there copied by a service thread into a
  * bypass buffer, from which it is sent on, or into the heap of the target.  The acknowledgement
- * goes on round the ring to the source.  There are N service threads on each host, each with a
- * doorbell bit, a window slot and a bypass buffer of its own.
+ * goes on round the ring to the source.  There are N transfer threads on each host, each with a
+ * doorbell bit, a window slot and a bypass buffer of its own; each does one thing at a time, serving
+ * what arrived or sending a put of its host.
  *
  * Callers on each host make puts to each other host in turn, as many at any time whatever the
  * number of threads.  A caller's put waits for its thread: a host has at most one transfer under
@@ -25,7 +26,8 @@ struct node;
 struct service {
 	struct node *node;
 	unsigned int number;
-	pthread_mutex_t own; /* held by the caller whose put is under way */
+	pthread_mutex_t own;  /* held by the caller whose put is under way */
+	pthread_mutex_t busy; /* one thing at a time: a message here, or sending a caller's put */
 	pthread_t thread;
 	uint8_t *bypass;
 	struct rg_meta queue[QUEUE];
@@ -139,8 +141,11 @@ static void *service_main(void *arg)
 	struct service *s = arg;
 	struct rg_meta meta;
 
-	while (next_announced(s, &meta))
+	while (next_announced(s, &meta)) {
+		pthread_mutex_lock(&s->busy);
 		serve(s, &meta);
+		pthread_mutex_unlock(&s->busy);
+	}
 	return NULL;
 }
 
@@ -203,7 +208,9 @@ static void put(struct caller *c, uint32_t seq)
 
 	memset(c->data, (int)(seq * 7 + source * 31 + c->number), r->task->bytes);
 	pthread_mutex_lock(&s->own);
+	pthread_mutex_lock(&s->busy);
 	rg_transfer(c->node->out, &meta, c->data, NULL);
+	pthread_mutex_unlock(&s->busy);
 	await_ack(c, seq);
 	pthread_mutex_unlock(&s->own);
 	if (!arrived(c, &meta))
@@ -242,6 +249,7 @@ static int service_open(struct service *s, struct node *n, unsigned int number)
 	s->node = n;
 	s->number = number;
 	pthread_mutex_init(&s->own, NULL);
+	pthread_mutex_init(&s->busy, NULL);
 	s->bypass = malloc(n->ring->task->bytes);
 	return s->bypass != NULL ? 0 : -ENOMEM;
 }
@@ -309,7 +317,6 @@ static int conclude(const struct ring *r, struct rg_result *out)
 {
 	const struct rg_task *t = r->task;
 	double ns = 0;
-	double rate = 0;
 
 	for (unsigned int i = 0; i < r->hosts; i++) {
 		for (unsigned int k = 0; k < RG_CALLERS; k++) {
@@ -320,12 +327,12 @@ static int conclude(const struct ring *r, struct rg_result *out)
 				return -EIO;
 			}
 			ns += (double)c->ns / (double)t->count;
-			rate += (double)(t->bytes * t->count) / (double)c->ns;
 		}
 	}
-	out->value = ns / r->hosts / RG_CALLERS / 1e3;
+	ns /= r->hosts * RG_CALLERS;
+	out->value = ns / 1e3;
 	out->unit = "us";
-	out->rate = rate / r->hosts;
+	out->rate = (double)(t->bytes * RG_CALLERS) / ns;
 	return 0;
 }
 

@@ -264,7 +264,6 @@ static int callers_run(struct caller *c, const struct rv_task *t, struct rv_resu
 {
 	unsigned int n = t->hosts * RV_CALLERS;
 	double ns = 0;
-	double rate = 0;
 	int err = 0;
 
 	for (unsigned int i = 0; i < n; i++) {
@@ -275,11 +274,11 @@ static int callers_run(struct caller *c, const struct rv_task *t, struct rv_resu
 		pthread_join(c[i].thread, NULL);
 		err |= c[i].err;
 		ns += (double)c[i].ns / (double)t->count / t->dilation;
-		rate += (double)(t->bytes * t->count) * t->dilation / (double)c[i].ns;
 	}
-	out->value = ns / n / 1e3;
+	ns /= n;
+	out->value = ns / 1e3;
 	out->unit = "us";
-	out->rate = rate / t->hosts;
+	out->rate = (double)(t->bytes * RV_CALLERS) / ns;
 	return err;
 }
 

@@ -76,7 +76,9 @@ def picture(rows, experiment, path):
         draw(one, shown, lines, across)
         dress(one, shown, across)
         one.set_title(", ".join(f"{value} {what}" for what, value in zip(panels, name)))
-    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncol=4,
+    legend = 0.9 / (PANEL[1] + 1)
+    figure.get_layout_engine().set(rect=(0, legend, 1, 1 - legend))
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncol=4,
                   frameon=False, fontsize=8)
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

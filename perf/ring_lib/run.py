@@ -72,6 +72,13 @@ class Bench:
 
     # ---- measurements ----
 
+    def forget(self, rounds):
+        """Before a measurement that is to be made anew."""
+        self.echoes = {key: value for key, value in self.echoes.items() if key[0] == "E3"}
+        if rounds > 1:
+            self.loads.clear()
+            self.echoes.clear()
+
     def learn_cost(self):
         """What a post costs the processor: on the emulated fabric as it is, and not slower."""
         self.bring_up(2)

@@ -580,8 +580,9 @@ static void circuit_break(struct ag_circuit *c)
 	       c->end[0].host, c->end[1].host);
 	stop_carrying(c);
 	c->state = CIRCUIT_HALF_CLOSED;
-	tell_end(c, 0, W_CM_CLOSE, W_LOST_LINK);
-	tell_end(c, 1, W_CM_CLOSE, W_LOST_LINK);
+	/* Not the link: over another way it would do the same. */
+	tell_end(c, 0, W_CM_CLOSE, W_LOST_PROCESS);
+	tell_end(c, 1, W_CM_CLOSE, W_LOST_PROCESS);
 }
 
 void ag_relay_settle(struct ag_agent *a)

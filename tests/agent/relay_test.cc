@@ -179,8 +179,8 @@ TEST_P(Relayed, AProcessThatBreaksTheRulesIsCutOff)
 
 	out.slot(0)->head.op = 99;
 	atomic_store(&out.slot(0)->head.seq, w_seq(0));
-	lost(c->recv(), bad.client_conn, W_LOST_LINK);
-	lost(s->recv(), bad.server_conn, W_LOST_LINK);
+	lost(c->recv(), bad.client_conn, W_LOST_PROCESS);
+	lost(s->recv(), bad.server_conn, W_LOST_PROCESS);
 	s->conn(W_CLOSE, bad.server_conn);
 	message_passes(good.client_linked, good.server_linked, "others go on");
 	c->conn(W_CLOSE, bad.client_conn);

@@ -70,9 +70,9 @@ def count(experiment, side, size, hosts):
     return max(4, min(16 if side == "baseline" else 256, MIB // size))
 
 
-def rounds(point):
+def rounds(point, thinned):
     """What takes little time is measured three times, for the median."""
-    return 1 if point.experiment in ("E3", "E4") else 3
+    return 3 if point.experiment in (("hop",) if thinned else ("E1", "E2", "hop")) else 1
 
 
 def full():

@@ -423,6 +423,10 @@ static void nic_message(struct ag_client *c, const void *msg, int type)
 	case W_REJECT:
 		ag_cm_reject(c, msg);
 		break;
+	case W_PORT_AGAIN:
+		/* Before its next use, when there may be descriptors again. */
+		c->port_sent[((const struct w_conn *)msg)->conn] = 0;
+		break;
 	case W_SUSPENDED:
 		ag_resume_suspended(c, msg);
 		break;
@@ -476,7 +480,7 @@ static void message(struct ag_client *c, const void *msg, int type)
 		ag_counted(c, msg);
 		break;
 	default:
-		if (type > W_SUSPENDED || c->kind != W_KIND_NIC)
+		if (type > W_PORT_AGAIN || c->kind != W_KIND_NIC)
 			ag_client_drop(c, "sent a message that is not a process's to send");
 		else
 			nic_message(c, msg, type);

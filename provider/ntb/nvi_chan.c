@@ -189,15 +189,16 @@ static int make_books(const struct w_linked *linked, struct nvi_parts *p)
 int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
 		   struct nvi_parts *p)
 {
-	int err = -EMFILE; /* descriptors are missing when this process has no numbers for them */
+	/* Descriptors, the port's too, are missing when this process has no numbers for them. */
+	int err = -EMFILE;
 
 	p->port = nvi_port_get(nic, linked->port);
 	p->life = p->port != NULL ? nvi_port_life(p->port) : 0;
 	if (make_books(linked, p) != 0)
 		err = -ENOMEM;
-	else if (p->life == 0)
+	else if (p->port != NULL && p->life == 0)
 		err = -EHOSTUNREACH;
-	else if (fd_in >= 0 && fd_out >= 0)
+	else if (p->port != NULL && fd_in >= 0 && fd_out >= 0)
 		err = map_slices(p->port->port, linked, fd_in, fd_out, &p->in, &p->out);
 	if (fd_in >= 0)
 		close(fd_in);

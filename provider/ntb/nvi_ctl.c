@@ -351,6 +351,7 @@ static void on_port(struct nvi_nic *nic, struct incoming *in)
 		free(p);
 		u_warn("nvi", "port %u (%s) cannot be attached: %s", msg->index, msg->view,
 		       strerror(-err));
+		send_conn(nic, W_PORT_AGAIN, msg->index);
 		return;
 	}
 	for (unsigned int i = 0; i < in->nfds; i++)

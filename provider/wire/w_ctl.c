@@ -31,6 +31,7 @@ union message {
 	struct w_linked linked;
 	struct w_refused refused;
 	struct w_lost_msg lost;
+	struct w_conn conn;
 	struct w_alloc alloc;
 	struct w_tell tell;
 	struct w_name name;
@@ -82,6 +83,11 @@ static int connect_ok(const union message *m)
 static int accept_ok(const union message *m)
 {
 	return attrs_ok(&m->accept.attrs);
+}
+
+static int port_again_ok(const union message *m)
+{
+	return m->conn.conn < W_PORTS_MAX;
 }
 
 static int any_ok(const union message *m)
@@ -242,6 +248,7 @@ static const struct rule rules[] = {
 	[W_ADMIN] = { sizeof(struct w_admin), admin_ok },
 	[W_COUNT] = { sizeof(struct w_count), any_ok },
 	[W_COUNTED] = { sizeof(struct w_counted), counted_ok },
+	[W_PORT_AGAIN] = { sizeof(struct w_conn), port_again_ok },
 	[W_SUSPENDED] = { sizeof(struct w_suspended), any_ok },
 	[W_SUSPEND] = { sizeof(struct w_conn), any_ok },
 	[W_RESUMED] = { sizeof(struct w_linked), linked_ok },

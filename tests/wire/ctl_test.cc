@@ -31,6 +31,7 @@ union message {
 	w_linked linked;
 	w_refused refused;
 	w_lost_msg lost;
+	w_conn conn;
 	w_alloc alloc;
 	w_tell tell;
 	w_name name;
@@ -80,7 +81,8 @@ const Kind kinds[] = {
 	{ W_CM_CONFIRM, sizeof(w_cm) },	      { W_CM_CANCEL, sizeof(w_cm) },
 	{ W_CM_CLOSE, sizeof(w_cm) },	      { W_CM_PEER, sizeof(w_cm) },
 	{ W_CM_PEER_CANCEL, sizeof(w_cm) },   { W_CM_TELL, sizeof(w_cm_tell) },
-	{ W_SUSPENDED, sizeof(w_suspended) }, { W_SUSPEND, sizeof(w_conn) },
+	{ W_SUSPENDED, sizeof(w_suspended) },
+	{ W_PORT_AGAIN, sizeof(w_conn) }, { W_SUSPEND, sizeof(w_conn) },
 	{ W_RESUMED, sizeof(w_linked) },      { W_CM_HEARTBEAT, sizeof(w_cm) },
 	{ W_CM_LINKS, sizeof(w_cm_links) },   { W_CM_RESUME, sizeof(w_cm) },
 };
@@ -292,6 +294,7 @@ const Bad bads[] = {
 	{ "way of a tell", W_CM_TELL, [](message &m) { m.cm_tell.way.at = 1; } },
 	{ "resume of no end", W_CM_RESUME, [](message &m) { m.cm.src_conn = 0; } },
 	{ "resume of no peer", W_CM_RESUME, [](message &m) { m.cm.dst_conn = 0; } },
+	{ "port again", W_PORT_AGAIN, [](message &m) { m.conn.conn = W_PORTS_MAX; } },
 	{ "links", W_CM_LINKS, [](message &m) { m.cm_links.up = 1u << W_PORTS_MAX; } },
 };
 

@@ -348,7 +348,7 @@ int rig_send(struct rig_client *c, void *msg, enum w_ctl_type type, uint32_t len
 
 static bool from_agent(int type)
 {
-	return (type >= W_WELCOME && type <= W_DONE) || type == W_COUNT || type == W_COUNTED;
+	return (type >= W_WELCOME && type <= W_RESUMED) || type == W_COUNT || type == W_COUNTED;
 }
 
 int rig_recv(struct rig_client *c, struct rig_msg *m)

@@ -171,7 +171,7 @@ enum w_ctl_type {
 	W_LIST,	     /* struct w_list: item `index` of `what`; answered by W_LISTED */
 	W_ADMIN,     /* struct w_admin: vi_fabric's; answered by W_DONE */
 	W_COUNT, /* struct w_count: counters of NIC `index`; the agent passes it to that process */
-	W_COUNTED,   /* struct w_counted: the process's answer, passed to whoever asked */
+	W_COUNTED,    /* struct w_counted: the process's answer, passed to whoever asked */
 	W_SUSPENDED,  /* struct w_suspended: W_SUSPEND was done */
 	W_PORT_AGAIN, /* struct w_conn, conn is the index: what came with W_PORT was lost here */
 

@@ -363,8 +363,8 @@ inline void wait_link(const Fabric &f, unsigned from, unsigned to)
 {
 	Client tool(f, from, W_KIND_TOOL);
 
-	EXPECT_TRUE(eventually([&] { return tool.route(to).reachable == 1; })) << "host "
-	    << from << " does not reach " << to;
+	EXPECT_TRUE(eventually([&] { return tool.route(to).reachable == 1; }))
+		<< "host " << from << " does not reach " << to;
 }
 
 /* All neighbours, both ways. */

@@ -81,10 +81,10 @@ const Kind kinds[] = {
 	{ W_CM_CONFIRM, sizeof(w_cm) },	      { W_CM_CANCEL, sizeof(w_cm) },
 	{ W_CM_CLOSE, sizeof(w_cm) },	      { W_CM_PEER, sizeof(w_cm) },
 	{ W_CM_PEER_CANCEL, sizeof(w_cm) },   { W_CM_TELL, sizeof(w_cm_tell) },
-	{ W_SUSPENDED, sizeof(w_suspended) },
-	{ W_PORT_AGAIN, sizeof(w_conn) }, { W_SUSPEND, sizeof(w_conn) },
-	{ W_RESUMED, sizeof(w_linked) },      { W_CM_HEARTBEAT, sizeof(w_cm) },
-	{ W_CM_LINKS, sizeof(w_cm_links) },   { W_CM_RESUME, sizeof(w_cm) },
+	{ W_SUSPENDED, sizeof(w_suspended) }, { W_PORT_AGAIN, sizeof(w_conn) },
+	{ W_SUSPEND, sizeof(w_conn) },	      { W_RESUMED, sizeof(w_linked) },
+	{ W_CM_HEARTBEAT, sizeof(w_cm) },     { W_CM_LINKS, sizeof(w_cm_links) },
+	{ W_CM_RESUME, sizeof(w_cm) },
 };
 
 // A message of the type with the least that makes it right.

@@ -233,6 +233,15 @@ static bool begin_descriptor(struct nvi_chan *ch)
 
 /* ---- fragments ------------------------------------------------------------------------------ */
 
+/* From memory that the consumer shares with its peer. */
+static void copy_region(const struct u_out *out, void *dst, const void *src, uint32_t n)
+{
+	if (out != NULL && out->ops != NULL)
+		u_out_copy(out, dst, src, n);
+	else
+		u_copy_shared(dst, src, n);
+}
+
 /* Copies n payload bytes of the message to dst (outbound if `out`). 0 or -EFAULT. */
 static int gather(struct nvi_chan *ch, const struct u_out *out, uint8_t *dst, uint32_t n)
 {
@@ -244,10 +253,7 @@ static int gather(struct nvi_chan *ch, const struct u_out *out, uint8_t *dst, ui
 
 		if (src == NULL)
 			return -EFAULT;
-		if (out != NULL && out->ops != NULL)
-			u_out_copy(out, dst, src, n);
-		else
-			u_copy_shared(dst, src, n);
+		copy_region(out, dst, src, n);
 		return 0;
 	}
 	while (n > 0) {
@@ -462,7 +468,7 @@ static int ring_again(struct nvi_chan *ch, const struct nvi_kept *k, uint32_t of
 
 		if (at == NULL)
 			return -EFAULT;
-		u_out_copy(&ch->out, dst, at, left);
+		copy_region(&ch->out, dst, at, left);
 		return 0;
 	}
 	if (vi_sg_init(&sg, vi, vi_wqe(&vi->sq, k->entry), VI_READ) != 0)

@@ -42,8 +42,9 @@
 #define AG_NUDGE_NS (20 * INT64_C(1000000))  /* unanswered records are rung for again */
 #define AG_BEAT_NS (1000 * INT64_C(1000000)) /* heartbeat */
 #define AG_SILENCE_NS (5000 * INT64_C(1000000))
-/* What was not resumed so long after its way was lost is lost. */
+/* A connection that has no way for so long is lost; */
 #define AG_RESUME_NS (800 * INT64_C(1000000))
+#define AG_RESUME_SLOW_NS (4000 * INT64_C(1000000)) /* where there is one, so long */
 #define AG_RETURN_NS                                                                               \
 	(200 * INT64_C(1000000))	     /* a shorter way is taken when it has lasted so long */
 #define AG_HOLD_NS (2000 * INT64_C(1000000)) /* a granted slice arrives within this */
@@ -101,12 +102,12 @@ struct ag_conn {
 	enum ag_resume resume;
 	bool way_closed; /* its other end, or a relay for it, said that nothing is stored any more */
 	uint32_t epoch;
-	struct w_taken taken; /* by our process, when it was suspended */
-	int64_t resume_until;
-	struct ag_list in_resuming; /* of agent->resuming, unless AG_ON_WAY */
-	struct ag_wish *wish;	    /* the first end's RESUME, until our process is suspended */
-	bool peer;		    /* made by W_PEER */
-	bool withdrawn;		    /* cancelled when LINKED was under way: CLOSE will follow */
+	struct w_taken taken;		   /* by our process, when it was suspended */
+	int64_t resume_from, resume_until; /* until 0: it cannot go on */
+	struct ag_list in_resuming;	   /* of agent->resuming, unless AG_ON_WAY */
+	struct ag_wish *wish; /* the first end's RESUME, until our process is suspended */
+	bool peer;	      /* made by W_PEER */
+	bool withdrawn;	      /* cancelled when LINKED was under way: CLOSE will follow */
 	bool has_slice;
 	struct port_slice slice; /* inbound; its fd is -1 once handed over */
 	struct w_vi_attrs attrs;

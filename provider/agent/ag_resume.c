@@ -5,7 +5,7 @@
  * A reliable connection is kept if each link of its way is one that others can stand in for.  When the
  * way is lost, each end has its process suspend it, tells the old way that it is left (CLOSE), and
  * waits beside the links (it is *parked* on self).  The first end looks for a way and asks; it
- * tries again when that fails, until AG_RESUME_NS have passed.  A connection whose way has become
+ * tries again when that fails, until AG_RESUME_NS have passed without a way.  A connection whose way has become
  * longer than it need be is taken through the same.
  *
  * The epoch counts ways, so what an old one still delivers is told from what belongs to the new.
@@ -187,8 +187,10 @@ void ag_resume_begin(struct ag_conn *conn)
 {
 	struct w_conn m = { .conn = conn->id };
 
-	if (conn->resume == AG_ON_WAY)
-		conn->resume_until = u_now_ns() + AG_RESUME_NS;
+	if (conn->resume == AG_ON_WAY) {
+		conn->resume_from = u_now_ns();
+		conn->resume_until = conn->resume_from + AG_RESUME_NS;
+	}
 	set_resume(conn, AG_SUSPENDING);
 	ag_mem_conn_end(conn);
 	w_ctl_init(&m, W_SUSPEND, sizeof(m));
@@ -278,7 +280,7 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 		return false;
 	give_up_attempt(conn);
 	if (cm->status != W_NOT_REACHABLE && cm->hdr.type == W_CM_REFUSE)
-		conn->resume_until = u_now_ns(); /* the other end has given it up */
+		conn->resume_until = 0; /* the other end has given it up */
 	return true;
 }
 
@@ -372,7 +374,7 @@ int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_c
 	if (rc == 0)
 		set_resume(conn, AG_ON_WAY);
 	else
-		conn->resume_until = u_now_ns();
+		conn->resume_until = 0;
 	return 0;
 }
 
@@ -439,6 +441,19 @@ static void too_late(struct ag_conn *conn)
 	ag_conn_free(conn);
 }
 
+/* There is a way, but some process or agent on it is slow. */
+static bool may_wait(struct ag_conn *conn, int64_t now)
+{
+	struct rt_path way;
+	char why[160];
+
+	if (conn->resume_until == 0 || now - conn->resume_from >= AG_RESUME_SLOW_NS ||
+	    ag_route_find(conn->link->agent, conn->peer_host, 0, &way, why, sizeof(why)) != 0)
+		return false;
+	conn->resume_until = now + AG_RESUME_NS / 4;
+	return true;
+}
+
 static int64_t resuming_timers(struct ag_agent *a, int64_t now)
 {
 	struct ag_list *pos, *tmp;
@@ -448,7 +463,7 @@ static int64_t resuming_timers(struct ag_agent *a, int64_t now)
 	ag_list_each(pos, tmp, &a->resuming)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_resuming);
-		if (conn->resume_until <= now)
+		if (conn->resume_until <= now && !may_wait(conn, now))
 			too_late(conn);
 		else if (conn->resume_until < next)
 			next = conn->resume_until;

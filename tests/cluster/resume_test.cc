@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include <unistd.h>
+#include <poll.h>
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ static std::atomic<uint64_t> &enough()
 /* A dozen processes that poll leave nothing to those that have something to do. */
 static void rest()
 {
-	usleep(50);
+	poll(nullptr, 0, 1);
 }
 
 /* ---- messages: all of one follows from its number ------------------------------------------------ */

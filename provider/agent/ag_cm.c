@@ -29,6 +29,27 @@ void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status)
 	ag_ctl_send(l, &cm);
 }
 
+void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
+{
+	struct w_cm cm = {
+		.src_host = req->dst_host,
+		.dst_host = req->src_host,
+		.status = status,
+		.src_conn = req->dst_conn,
+		.dst_conn = req->src_conn,
+		.epoch = req->epoch,
+	};
+	struct rt_path back;
+
+	if (ag_way_back(l->agent, req->src_host, &req->way, &back) != 0)
+		return;
+	ag_way_set(&cm.way, &back);
+	if (back.hops > 0)
+		cm.way.at = (uint8_t)(req->way.hops - req->way.at + 1);
+	w_ctl_init(&cm, W_CM_REFUSE, sizeof(cm));
+	ag_ctl_send(l, &cm);
+}
+
 enum w_status ag_attrs_compare(const struct w_vi_attrs *a, const struct w_vi_attrs *b)
 {
 	if (a->reliability != b->reliability)

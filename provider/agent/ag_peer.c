@@ -12,24 +12,6 @@
 #include "u_log.h"
 #include "u_time.h"
 
-/* Refuses a request for a connection that has no end here. */
-static void refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
-{
-	struct w_cm cm = {
-		.src_host = (uint16_t)l->agent->cfg.host_id,
-		.dst_host = req->src_host,
-		.status = status,
-		.dst_conn = req->src_conn,
-	};
-	struct rt_path back;
-
-	if (ag_way_back(l->agent, req->src_host, &req->way, &back) != 0)
-		return;
-	ag_way_set(&cm.way, &back);
-	w_ctl_init(&cm, W_CM_REFUSE, sizeof(cm));
-	ag_ctl_send(l, &cm);
-}
-
 /* The end that a record is about: ours by its name, if it is the sender's other end. */
 static struct ag_conn *end_of(struct ag_link *l, const struct w_cm *cm)
 {
@@ -58,12 +40,12 @@ static void on_req(struct ag_link *l, const struct w_cm *cm)
 	    ag_way_back(l->agent, cm->src_host, &cm->way, &back) != 0)
 		return;
 	if (waiter == NULL) {
-		refuse(l, cm, W_NO_MATCH);
+		ag_cm_refuse(l, cm, W_NO_MATCH);
 		return;
 	}
 	conn = ag_conn_new(waiter->client, l, AG_ARRIVED);
 	if (conn == NULL) {
-		refuse(l, cm, W_NO_RESOURCE);
+		ag_cm_refuse(l, cm, W_NO_RESOURCE);
 		return;
 	}
 	conn->peer_host = cm->src_host;
@@ -324,12 +306,12 @@ static void on_peer(struct ag_link *l, const struct w_cm *cm)
 	    ag_offer_by_conn(a, cm->src_host, cm->src_conn) != NULL)
 		return;
 	if (ag_host_of(a, cm->local.host, cm->local.host_len) != (int)cm->src_host) {
-		refuse(l, cm, W_BAD_REQUEST);
+		ag_cm_refuse(l, cm, W_BAD_REQUEST);
 		return;
 	}
 	offer = ag_offer_new(l, cm);
 	if (offer == NULL) {
-		refuse(l, cm, W_NO_RESOURCE);
+		ag_cm_refuse(l, cm, W_NO_RESOURCE);
 		return;
 	}
 	conn = waiting_for(a, offer);

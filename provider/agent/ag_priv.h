@@ -352,6 +352,8 @@ bool ag_cm_unhold(struct ag_link *l);
 int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *cm, int out_fd);
 /* Opens what the other end named.  -EAGAIN: the slice has not arrived, though it will. */
 int ag_cm_outbound(struct ag_link *l, const struct w_geometry *g, bool last_chance, int *fd_out);
+/* Refuses a request in the name of its destination: there, or from a relay on its way. */
+void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status);
 /* Sends a record about `conn` to the agent of its other end. */
 void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status);
 

@@ -311,27 +311,6 @@ static void tell_end(struct ag_circuit *c, unsigned int to, enum w_ctl_type type
 	ag_ctl_send(e->link, &cm);
 }
 
-/* Refuses a request that makes no circuit. */
-static void refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
-{
-	struct w_cm cm = {
-		.src_host = req->dst_host,
-		.dst_host = req->src_host,
-		.status = status,
-		.src_conn = req->dst_conn,
-		.dst_conn = req->src_conn,
-		.epoch = req->epoch,
-	};
-	struct rt_path back;
-
-	if (ag_way_back(l->agent, req->src_host, &req->way, &back) != 0)
-		return;
-	ag_way_set(&cm.way, &back);
-	cm.way.at = (uint8_t)(req->way.hops - req->way.at + 1);
-	w_ctl_init(&cm, W_CM_REFUSE, sizeof(cm));
-	ag_ctl_send(l, &cm);
-}
-
 static void pass_on(struct ag_circuit *c, unsigned int from, const struct w_cm *cm)
 {
 	struct w_cm m = *cm;
@@ -361,12 +340,12 @@ static void on_request(struct ag_link *l, const struct w_cm *cm)
 	if (find(l, cm, cm->epoch, &from) != NULL)
 		return;
 	if (!ag_link_usable(out)) {
-		refuse(l, cm, W_NOT_REACHABLE);
+		ag_cm_refuse(l, cm, W_NOT_REACHABLE);
 		return;
 	}
 	c = ag_ctl_full(out) ? NULL : circuit_new(l, out, cm);
 	if (c == NULL)
-		refuse(l, cm, W_NO_RESOURCE);
+		ag_cm_refuse(l, cm, W_NO_RESOURCE);
 	else
 		pass_on(c, 0, cm);
 }

@@ -286,25 +286,6 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 
 /* ---- the other end -------------------------------------------------------------------------------- */
 
-static void refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
-{
-	struct w_cm cm = {
-		.src_host = req->dst_host,
-		.dst_host = req->src_host,
-		.status = status,
-		.src_conn = req->dst_conn,
-		.dst_conn = req->src_conn,
-		.epoch = req->epoch,
-	};
-	struct rt_path back;
-
-	if (ag_way_back(l->agent, req->src_host, &req->way, &back) != 0)
-		return;
-	ag_way_set(&cm.way, &back);
-	w_ctl_init(&cm, W_CM_REFUSE, sizeof(cm));
-	ag_ctl_send(l, &cm);
-}
-
 static void grant_wish(struct ag_conn *conn)
 {
 	struct ag_wish wish = *conn->wish;
@@ -315,7 +296,7 @@ static void grant_wish(struct ag_conn *conn)
 	ag_conn_slice_free(conn);
 	ag_conn_move(conn, wish.link, &wish.way);
 	if (ag_conn_slice_alloc(conn) != 0) {
-		refuse(wish.link, &wish.cm, W_NO_RESOURCE);
+		ag_cm_refuse(wish.link, &wish.cm, W_NO_RESOURCE);
 		park(conn);
 		return;
 	}
@@ -341,13 +322,13 @@ void ag_resume_request(struct ag_link *l, const struct w_cm *cm)
 	struct rt_path back;
 
 	if (conn == NULL || ag_way_back(l->agent, cm->src_host, &cm->way, &back) != 0) {
-		refuse(l, cm, W_NO_MATCH);
+		ag_cm_refuse(l, cm, W_NO_MATCH);
 		return;
 	}
 	if (conn->wish == NULL)
 		conn->wish = malloc(sizeof(*conn->wish));
 	if (conn->wish == NULL) {
-		refuse(l, cm, W_NO_RESOURCE);
+		ag_cm_refuse(l, cm, W_NO_RESOURCE);
 		return;
 	}
 	*conn->wish = (struct ag_wish){ .link = l, .way = back, .cm = *cm };

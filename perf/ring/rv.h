@@ -55,11 +55,13 @@ struct rv_way {
 	struct rv_host *to;
 	unsigned int number; /* its discriminator */
 	uint64_t bytes;
+	unsigned int depth; /* writes that may be under way, each with a buffer of its own */
+	uint64_t posted;
 	VIP_VI_HANDLE out;
 	VIP_VI_HANDLE in;
 	uint8_t *target; /* window memory of `to` */
 	VIP_MEM_HANDLE target_handle;
-	uint8_t *data; /* of `from`: the message, then a page of descriptors */
+	uint8_t *data; /* of `from`: the buffers, then pages of descriptors */
 	VIP_MEM_HANDLE data_handle;
 	uint8_t *answer; /* of `to`: a page with descriptors and data */
 	VIP_MEM_HANDLE answer_handle;
@@ -73,7 +75,7 @@ void rv_host_close(struct rv_host *h);
 int rv_host_move(struct rv_host *h, long nap_ns);
 
 int rv_way_open(struct rv_way *w, struct rv_host *from, struct rv_host *to, unsigned int number,
-		uint64_t bytes, VIP_RELIABILITY_LEVEL level);
+		uint64_t bytes, unsigned int depth, VIP_RELIABILITY_LEVEL level);
 void rv_way_close(struct rv_way *w);
 
 /* Writes the message, whose last word is n, into the target's memory. */

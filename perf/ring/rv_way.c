@@ -11,8 +11,8 @@
 #define WAIT_MS 60000
 #define TRIES 3000
 
-/* Descriptors behind the message: one for writes, two for messages. */
-enum { D_WRITE, D_SEND, D_RECEIVE };
+/* Behind the buffers: the descriptors of writes, then a page with two for messages. */
+enum { D_SEND, D_RECEIVE };
 #define TEXT 1024u /* of the page: where its 64 bytes of a message lie, received ones behind */
 
 union address {
@@ -234,6 +234,16 @@ static size_t body(const struct rv_way *w)
 	return (w->bytes + PAGE - 1) / PAGE * PAGE;
 }
 
+static uint8_t *descriptors(const struct rv_way *w)
+{
+	return w->data + w->depth * body(w);
+}
+
+static uint8_t *messages(const struct rv_way *w)
+{
+	return descriptors(w) + (w->depth * sizeof(VIP_DESCRIPTOR) + PAGE - 1) / PAGE * PAGE;
+}
+
 static VIP_RETURN make_memory(struct rv_way *w)
 {
 	VIP_MEM_ATTRIBUTES attrs = { .EnableRdmaWrite = VIP_TRUE };
@@ -243,14 +253,15 @@ static VIP_RETURN make_memory(struct rv_way *w)
 	if (rc == VIP_SUCCESS)
 		w->target = where;
 	if (rc == VIP_SUCCESS)
-		rc = make_page(w->from, body(w) + PAGE, &w->data, &w->data_handle);
+		rc = make_page(w->from, (size_t)(messages(w) - w->data) + PAGE, &w->data,
+			       &w->data_handle);
 	if (rc == VIP_SUCCESS)
 		rc = make_page(w->to, PAGE, &w->answer, &w->answer_handle);
 	return rc;
 }
 
 int rv_way_open(struct rv_way *w, struct rv_host *from, struct rv_host *to, unsigned int number,
-		uint64_t bytes, VIP_RELIABILITY_LEVEL level)
+		uint64_t bytes, unsigned int depth, VIP_RELIABILITY_LEVEL level)
 {
 	VIP_RETURN rc;
 
@@ -259,6 +270,7 @@ int rv_way_open(struct rv_way *w, struct rv_host *from, struct rv_host *to, unsi
 	w->to = to;
 	w->number = number;
 	w->bytes = bytes;
+	w->depth = depth;
 	rc = make_vi(from, bytes, level, &w->out);
 	if (rc == VIP_SUCCESS)
 		rc = make_vi(to, bytes, level, &w->in);
@@ -309,16 +321,17 @@ static VIP_DESCRIPTOR *descriptor(uint8_t *page, unsigned int i)
 
 int rv_write_post(struct rv_way *w, uint64_t n)
 {
-	VIP_DESCRIPTOR *d = descriptor(w->data + body(w), D_WRITE);
+	VIP_DESCRIPTOR *d = descriptor(descriptors(w), w->posted % w->depth);
+	uint8_t *data = w->data + w->posted++ % w->depth * body(w);
 	VIP_RETURN rc;
 
-	memcpy(w->data + w->bytes - sizeof(n), &n, sizeof(n));
+	memcpy(data + w->bytes - sizeof(n), &n, sizeof(n));
 	d->CS.Control = VIP_CONTROL_OP_RDMAWRITE;
 	d->CS.SegCount = 2;
 	d->CS.Length = (VIP_UINT32)w->bytes;
 	d->DS[0].Remote.Data.Address = w->target;
 	d->DS[0].Remote.Handle = w->target_handle;
-	d->DS[1].Local.Data.Address = w->data;
+	d->DS[1].Local.Data.Address = data;
 	d->DS[1].Local.Handle = w->data_handle;
 	d->DS[1].Local.Length = (VIP_UINT32)w->bytes;
 	rc = VipPostSend(w->out, d, w->data_handle);
@@ -376,7 +389,7 @@ bool rv_neighbours(const struct rv_way *w)
 
 static int post(struct rv_way *w, bool back, unsigned int i)
 {
-	uint8_t *page = back ? w->answer : w->data + body(w);
+	uint8_t *page = back ? w->answer : messages(w);
 	VIP_MEM_HANDLE handle = back ? w->answer_handle : w->data_handle;
 	VIP_DESCRIPTOR *d = descriptor(page, i);
 	VIP_VI_HANDLE vi = back ? w->in : w->out;

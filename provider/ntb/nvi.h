@@ -140,6 +140,8 @@ struct nvi_chan {
 	uint32_t grant_skip;	      /* of them still to come without asking */
 	uint32_t grants_held;
 	uint64_t tx_direct;	     /* bytes stored directly in this run */
+	uint32_t tx_unproven;	     /* the last started so many sends: see nvi_writes_settle() */
+	uint32_t tx_stores;	     /* all that ever were; never set back */
 	uint32_t write_run;	     /* the last so many messages in slots were writes, */
 	uint32_t write_end;	     /* up to this slot */
 	_Atomic uint32_t tx_waiting; /* something depends on credit or answers: read without lock */
@@ -460,7 +462,9 @@ int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_lin
 #define NVI_REVOKE_MS 2000u
 #define NVI_WRITE_NOW_MAX (16u << 20) /* bytes stored while tx_lock is held */
 #define NVI_WRITE_WAIT 4096u	      /* a write so long rather waits than goes through slots, */
-#define NVI_WRITE_RUN 8u	      /* and so does one after so many that went there in a row */
+#define NVI_WRITE_PROVE                                                                            \
+	(128u << 10)	 /* of one so long a flush is a small part: it completes at once */
+#define NVI_WRITE_RUN 8u /* and so does one after so many that went there in a row */
 
 /* The other end of a connection may store into a window; under nic->mem_lock. */
 struct nvi_given {
@@ -495,6 +499,16 @@ enum nvi_way {
  * granted; asks for a grant if not.  `wqe`'s own memory is there.  Caller holds tx_lock.
  */
 enum nvi_way nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe);
+/*
+ * Direct writes whose completion says that they arrived - all of a kept channel, and those of reliable
+ * reception - stay incomplete until the link was seen to stand behind them.  One flush completes
+ * whatever was stored before it; false when the link is gone.  Caller holds tx_lock.
+ */
+bool nvi_writes_settle(struct nvi_chan *ch);
+/* The same, but then a kept channel takes the writes back, for slots, and any other breaks. */
+bool nvi_writes_prove(struct nvi_chan *ch);
+/* The same with tx_lock let go during the flush: others store meanwhile.  Returns whether something moved. */
+int nvi_writes_look(struct nvi_chan *ch);
 /* A provider's message of the process at the other end, with the descriptor that came or -1. */
 void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
 /* Unmaps what the connection was granted. Caller holds both locks. */

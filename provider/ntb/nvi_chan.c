@@ -17,7 +17,7 @@ const struct vi_fast_ops nvi_fast = {
 	.unpolled = nvi_unpolled,
 };
 
-/* A store that may be lost with the way is queued: nvi_write_queued() sees whether it arrived. */
+/* A store that may be lost with the way is queued, and completes when it is seen to have arrived. */
 static bool write_kept(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
 		       uint32_t handle)
 {
@@ -138,6 +138,7 @@ static void reset_state(struct nvi_chan *ch)
 	ch->tx_seq = ch->tx_rung = ch->tx_asked = 0;
 	ch->write_run = ch->write_end = 0;
 	ch->tx_direct = 0;
+	ch->tx_unproven = 0;
 	atomic_store(&ch->tx_more, false);
 	ch->ring_cursor = ch->ring_freed = 0;
 	memset(&ch->tx, 0, sizeof(ch->tx));
@@ -317,11 +318,13 @@ void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uin
 		return;
 	if (why == NVI_BREAK_LOCAL || why == NVI_BREAK_PROTOCOL || why == NVI_BREAK_ANSWER)
 		report_to_peer(ch, err, slot);
-	/* What the peer has acknowledged is complete, not flushed. */
+	/* What the peer has acknowledged is complete, not flushed, and so is what was stored. */
 	nvi_tx_credit(ch);
+	nvi_writes_settle(ch);
 	if (why == NVI_BREAK_LOST || why == NVI_BREAK_PROTOCOL)
 		fail_outstanding(ch);
 	ch->tx.op = 0;
+	ch->tx_unproven = 0;
 	atomic_store_explicit(&ch->tx_waiting, 0, memory_order_relaxed);
 	nvi_grants_drop(ch);
 	vi_break(ch->vi, true, event);
@@ -417,6 +420,7 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 		why = atomic_load_explicit(&ch->break_pending, memory_order_relaxed);
 		if (word != 0) {
 			nvi_tx_credit(ch);
+			nvi_writes_settle(ch);
 			apply_report(ch, word);
 		} else if (why != 0) {
 			break_for(ch, (enum nvi_break)(why - 1));
@@ -512,6 +516,8 @@ uint64_t nvi_chan_close(struct vi_vi *vi)
 
 	vi_lock_both(vi);
 	open = vi->chan == ch;
+	if (open)
+		nvi_writes_settle(ch);
 	vi->chan = NULL;
 	vi->fast = &vi_fast_none;
 	vi_wq_flush(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);

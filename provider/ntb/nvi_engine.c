@@ -92,7 +92,9 @@ static int poke_tx(struct nvi_chan *ch)
 	if (!u_biased_try(&vi->tx_lock))
 		return 0;
 	if (vi->chan == ch)
-		moved = nvi_tx_progress(ch);
+		moved = nvi_writes_look(ch);
+	if (vi->chan == ch)
+		moved |= nvi_tx_progress(ch);
 	u_biased_drop(&vi->tx_lock);
 	return moved;
 }

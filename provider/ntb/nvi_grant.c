@@ -5,11 +5,13 @@
  * The first RDMA write to a handle goes through slots, like any, and asks the peer's
  * process for a grant.  Where that memory lies in a window and is open to the VI, the
  * slice is mapped outbound, and later writes are stores: no slot, no copy but the
- * store itself, and complete when the post returns.
+ * store itself, and complete when the post returns.  Where a completion has to mean that
+ * the write arrived it comes with the next look, which flushes the link for all of them
+ * (nvi_writes_prove()).
  *
  * Order: a write may not overtake what the VI sent before it, so it is direct only
  * when the peer has consumed every slot; slots of writes ask for credit at once.  What is
- * sent after it is published behind a fence.
+ * sent after it is published behind a fence, and not before what may be lost was proven.
  *
  * Rights: a grant is for a whole region, as its attributes and the VI's are.  Before a call
  * that ends one of these rights returns - VipSetMemAttributes(), VipxFreeMem(), VipDisconnect() -
@@ -224,42 +226,111 @@ static inline int store(struct nvi_chan *ch, const struct nvi_grant *g, const st
 	return 0;
 }
 
-/* Has the peer taken whatever was sent, and is all of it complete? */
+/* Has the peer taken whatever was sent, and is all of it complete, but for direct writes? */
 static inline bool all_taken(struct nvi_chan *ch)
 {
 	if (atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq &&
 	    (nvi_tx_credit(ch) <= 0 ||
 	     atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq))
 		return false;
-	return nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
+	return nvi_sq_done(&ch->vi->sq) + ch->tx_unproven == ch->vi->sq.next;
 }
 
-/* A store may be lost with the link: what was read through it after the store proves it was not. */
-static bool arrived(struct nvi_chan *ch)
+static void count_write(struct nvi_chan *ch, uint64_t bytes)
 {
-	port_flush(ch->port);
-	return nvi_port_life(ch->port_use) == ch->life;
+	ch->vi->counters.RdmaWrites++;
+	ch->vi->counters.MessagesSent++;
+	ch->vi->counters.BytesSent += bytes;
+}
+
+/* The first n of those that are not proven have arrived. */
+static void complete_writes(struct nvi_chan *ch, uint32_t n)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	for (uint32_t at = sq->next - ch->tx_unproven; n > 0; at++, n--) {
+		count_write(ch, vi_wqe(sq, at)->length);
+		ch->tx_unproven--;
+		nvi_complete_send(sq, at, 0);
+	}
+}
+
+/* They may have been lost with the link. */
+static void writes_lost(struct nvi_chan *ch)
+{
+	if (ch->kept == NULL) {
+		nvi_chan_break_tx(ch, NVI_BREAK_LOST);
+		return;
+	}
+	ch->vi->sq.next -= ch->tx_unproven;
+	ch->tx_unproven = 0;
+	nvi_grants_drop(ch);
+}
+
+/* What is read through a link comes behind what was stored through it. */
+static bool still_stands(const struct nvi_port *p, uint32_t life)
+{
+	port_flush(p->port);
+	return nvi_port_life(p) == life;
+}
+
+bool nvi_writes_settle(struct nvi_chan *ch)
+{
+	if (ch->tx_unproven == 0)
+		return true;
+	if (u_unlikely(!still_stands(ch->port_use, ch->life)))
+		return false;
+	complete_writes(ch, ch->tx_unproven);
+	return true;
+}
+
+bool nvi_writes_prove(struct nvi_chan *ch)
+{
+	if (u_likely(nvi_writes_settle(ch)))
+		return true;
+	writes_lost(ch);
+	return false;
+}
+
+int nvi_writes_look(struct nvi_chan *ch)
+{
+	struct nvi_port *port = ch->port_use;
+	uint32_t stores = ch->tx_stores, life = ch->life, since;
+	bool stands;
+
+	if (u_likely(ch->tx_unproven == 0))
+		return 0;
+	atomic_fetch_add_explicit(&port->users, 1, memory_order_relaxed);
+	u_biased_drop(&ch->vi->tx_lock);
+	stands = still_stands(port, life);
+	u_biased_take(&ch->vi->tx_lock);
+	nvi_port_put(port);
+	/* Meanwhile some were stored, and those before may have been proven, or taken back. */
+	since = ch->tx_stores - stores;
+	if (ch->vi->chan != ch || ch->tx_unproven <= since)
+		return 0;
+	if (u_likely(stands))
+		complete_writes(ch, ch->tx_unproven - since);
+	else
+		writes_lost(ch);
+	return 1;
 }
 
 static inline enum nvi_way finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 
-	/* What may have been lost with the way is sent again, by slots. */
-	if (ch->kept != NULL && u_unlikely(!arrived(ch))) {
-		nvi_grants_drop(ch);
-		return NVI_WAY_SLOTS;
-	}
 	wqe->mark = wqe->first = ch->tx_seq;
 	sq->next++;
-	ch->vi->counters.RdmaWrites++;
-	if (ch->kept == NULL && ch->level == VIP_SERVICE_RELIABLE_RECEPTION &&
-	    u_unlikely(!arrived(ch))) {
-		nvi_chan_break_tx(ch, NVI_BREAK_LOST);
+	if (ch->kept != NULL || ch->level == VIP_SERVICE_RELIABLE_RECEPTION) {
+		ch->tx_unproven++;
+		ch->tx_stores++;
+		atomic_store_explicit(&ch->tx_more, true, memory_order_relaxed);
+		if (wqe->length >= NVI_WRITE_PROVE)
+			nvi_writes_prove(ch);
 		return NVI_WAY_DONE;
 	}
-	ch->vi->counters.MessagesSent++;
-	ch->vi->counters.BytesSent += wqe->length;
+	count_write(ch, wqe->length);
 	if (u_likely(wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt)))
 		vi_wq_complete_next(sq, wqe, VIP_STATUS_OP_RDMA_WRITE, wqe->length);
 	else
@@ -290,9 +361,7 @@ bool nvi_write_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t add
 	store_piece(&g->map.out, target(g, addr), at, n, 0);
 	u_out_fence(&g->map.out);
 	g->uses++;
-	vi->counters.RdmaWrites++;
-	vi->counters.MessagesSent++;
-	vi->counters.BytesSent += n;
+	count_write(ch, n);
 	return true;
 }
 

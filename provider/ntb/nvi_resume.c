@@ -77,6 +77,7 @@ static int suspend(struct nvi_chan *ch, struct w_taken *taken_out)
 		ch->stand_in = stand_in_make(ch);
 		if (ch->stand_in == NULL)
 			return -ENOMEM;
+		nvi_writes_prove(ch);
 		nvi_grants_drop(ch);
 		nvi_chan_unlist(ch);
 		unmap(ch);

@@ -45,7 +45,7 @@ static void complete_acked(struct nvi_chan *ch, uint32_t credit)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 
-	for (uint32_t n = nvi_sq_done(sq); n != sq->next; n++) {
+	for (uint32_t n = nvi_sq_done(sq); n != sq->next - ch->tx_unproven; n++) {
 		struct vi_wqe *wqe = vi_wqe(sq, n);
 
 		if (wqe->status != 0 || is_read(wqe))
@@ -202,6 +202,11 @@ static bool begin_descriptor(struct nvi_chan *ch)
 				continue;
 			if (way == NVI_WAY_WAIT)
 				return false;
+		}
+		if (u_unlikely(ch->tx_unproven != 0)) {
+			if (!nvi_writes_prove(ch) && nvi_chan_breaks(ch))
+				return false;
+			continue;
 		}
 		sq->next++;
 		bits = check_descriptor(ch, wqe);
@@ -551,7 +556,7 @@ static uint32_t tx_run(struct nvi_chan *ch)
 			break;
 		more = ch->ring_cursor >= end;
 	}
-	more = (more || ch->tx_direct >= TX_BUDGET) && work_left(ch);
+	more = ((more || ch->tx_direct >= TX_BUDGET) && work_left(ch)) || ch->tx_unproven != 0;
 	if (more != atomic_load_explicit(&ch->tx_more, memory_order_relaxed))
 		atomic_store_explicit(&ch->tx_more, more, memory_order_relaxed);
 	if (ch->tx_seq != start) {
@@ -698,8 +703,8 @@ static bool send_ring(struct nvi_chan *ch)
 	uint32_t offset, n = wqe->length;
 
 	if (wqe->at == NULL || wqe->segs != 1 || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
-	    n > ch->out_frag_max || (n > TX_WHOLE && slots_used(ch) < TX_STREAM) ||
-	    !may_send_now(ch))
+	    n > ch->out_frag_max || ch->tx_unproven != 0 ||
+	    (n > TX_WHOLE && slots_used(ch) < TX_STREAM) || !may_send_now(ch))
 		return false;
 	offset = w_ring_place(&cursor, ch->out_ring_bytes, n);
 	if (u_unlikely(cursor - ch->ring_freed > ch->out_ring_bytes))
@@ -727,7 +732,7 @@ static bool read_now(struct nvi_chan *ch)
 	const VIP_ADDRESS_SEGMENT *remote;
 	struct w_rdma rdma;
 
-	if (wqe->at == NULL || !is_read(wqe) || sq->next + 1 != sq->tail ||
+	if (wqe->at == NULL || !is_read(wqe) || sq->next + 1 != sq->tail || ch->tx_unproven != 0 ||
 	    ch->level == VIP_SERVICE_UNRELIABLE || !may_send_now(ch) ||
 	    tail - atomic_load_explicit(&ch->read_head, memory_order_acquire) >= NVI_READS_MAX)
 		return false;
@@ -750,9 +755,10 @@ static bool read_now(struct nvi_chan *ch)
 static bool write_now(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
+	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
 
-	return sq->next + 1 == sq->tail &&
-	       nvi_write_queued(ch, vi_wqe(sq, sq->next)) != NVI_WAY_SLOTS;
+	return sq->next + 1 == sq->tail && may_start(ch, wqe, sq->next) &&
+	       nvi_write_queued(ch, wqe) != NVI_WAY_SLOTS;
 }
 
 void nvi_post_send(struct vi_vi *vi)

@@ -397,6 +397,7 @@ TEST_F(Grant, AStoreThatTheLinkSwallowed)
 	for (int i = 0; i < 100 && bits == 0; i++) {
 		std::memset(window.data, 0, 1000);
 		write(window, 0, 1000);
+		nvi_loop_poke(loop, 0);
 		bits = status() & VIP_STATUS_ERROR_MASK;
 		if (bits == 0) {
 			ASSERT_TRUE(landed(window, 0, 1000)) << i;

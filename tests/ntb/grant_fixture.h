@@ -37,9 +37,12 @@ protected:
 	static constexpr unsigned kDescs = 64, kDescBytes = 256;
 
 	void open(int lvl, const char *port = "emu", uint32_t revoke_ms = kLong,
-		  const char *faults = "")
+		  const char *faults = "", bool kept = false)
 	{
 		nvi_loop_cfg cfg = {};
+
+		proven = kept || lvl == VIP_SERVICE_RELIABLE_RECEPTION;
+		cfg.kept = kept;
 
 		cfg.slots = 16;
 		cfg.ring_bytes = 16384;
@@ -180,8 +183,11 @@ protected:
 		});
 	}
 
+	// A direct write is complete when it is posted, or when a poke has seen that it arrived.
 	void expect_sent(uint32_t bits = 0)
 	{
+		if (proven)
+			nvi_loop_poke(loop, 0);
 		EXPECT_EQ(status(), VIP_STATUS_DONE | kWrite | bits);
 	}
 
@@ -236,6 +242,7 @@ protected:
 		nvi_agent_tell(agent, end, &g, sizeof(g), fd);
 	}
 
+	bool proven = false;
 	nvi_loop *loop = nullptr;
 	nvi_agent *agent = nullptr;
 	std::vector<uint8_t> ours;

@@ -20,6 +20,8 @@ struct nvi_loop {
 	uint8_t *inbound[2];
 	size_t slice_len;
 	uint32_t slots, ring_bytes;
+	bool kept;
+	struct w_taken taken[2]; /* at the loss of the way */
 };
 
 /* The provider of these tests: channels without an agent. */
@@ -121,11 +123,8 @@ static int open_port(const struct nvi_loop_cfg *cfg)
 			     cfg->seed, &loop_port);
 }
 
-static int connect_ends(struct nvi_loop *loop)
+static int make_slices(struct nvi_loop *loop, struct port_slice slice[2], struct w_linked *linked)
 {
-	struct port_slice slice[2];
-	struct w_linked linked = { .hops = 0 };
-
 	loop->slice_len = w_slice_bytes(loop->slots, loop->ring_bytes);
 	for (int end = 0; end < 2; end++) {
 		if (port_slice_alloc(loop_port, loop->slice_len, &slice[end]) != 0)
@@ -133,22 +132,75 @@ static int connect_ends(struct nvi_loop *loop)
 		loop->inbound[end] = mmap(NULL, loop->slice_len, PROT_READ | PROT_WRITE, MAP_SHARED,
 					  slice[end].fd, 0);
 	}
-	linked.inbound = (struct w_geometry){ .slots = loop->slots,
-					      .ring_bytes = loop->ring_bytes,
-					      .bell_bit = 1,
-					      .slice_len = loop->slice_len };
-	linked.outbound = linked.inbound;
+	memset(linked, 0, sizeof(*linked));
+	linked->kept = loop->kept;
+	linked->inbound = (struct w_geometry){ .slots = loop->slots,
+					       .ring_bytes = loop->ring_bytes,
+					       .bell_bit = 1,
+					       .slice_len = loop->slice_len };
+	linked->outbound = linked->inbound;
+	return 0;
+}
+
+/* The ends have mapped them. */
+static void leave_slices(const struct port_slice slice[2])
+{
+	for (int end = 0; end < 2; end++) {
+		close(slice[end].fd);
+		port_slice_free(loop_port, slice[end].id);
+	}
+}
+
+static int connect_ends(struct nvi_loop *loop)
+{
+	struct port_slice slice[2];
+	struct w_linked linked;
+
+	if (make_slices(loop, slice, &linked) != 0)
+		return -1;
 	for (int end = 0; end < 2; end++) {
 		vi_set_state(loop->vi[end], VIP_STATE_CONNECT_PENDING);
 		if (nvi_chan_open(loop->nic->prov, loop->vi[end], &linked, dup(slice[end].fd),
 				  dup(slice[!end].fd)) != 0)
 			return -1;
 	}
-	for (int end = 0; end < 2; end++) {
-		close(slice[end].fd);
-		port_slice_free(loop_port, slice[end].id);
-	}
+	leave_slices(slice);
 	return 0;
+}
+
+int nvi_loop_lose_way(struct nvi_loop *loop)
+{
+	int err = 0;
+
+	for (int end = 0; end < 2 && err == 0; end++) {
+		struct nvi_chan *ch = loop->vi[end]->prov;
+
+		err = nvi_chan_suspend(ch, ch->nic, ch->conn, &loop->taken[end]);
+	}
+	return err;
+}
+
+int nvi_loop_find_way(struct nvi_loop *loop)
+{
+	struct port_slice slice[2];
+	struct w_linked linked;
+	int err = 0;
+
+	for (int end = 0; end < 2; end++)
+		munmap(loop->inbound[end], loop->slice_len);
+	if (make_slices(loop, slice, &linked) != 0)
+		return -ENOSPC;
+	for (int end = 0; end < 2 && err == 0; end++) {
+		struct nvi_chan *ch = loop->vi[end]->prov;
+
+		linked.conn = ch->conn;
+		linked.taken = loop->taken[!end];
+		err = nvi_chan_resume(ch, ch->nic, &linked, dup(slice[end].fd),
+				      dup(slice[!end].fd));
+		nvi_given_forget(ch->nic, ch->conn);
+	}
+	leave_slices(slice);
+	return err;
 }
 
 struct nvi_loop *nvi_loop_open(const struct nvi_loop_cfg *cfg)
@@ -168,6 +220,7 @@ struct nvi_loop *nvi_loop_open(const struct nvi_loop_cfg *cfg)
 			return NULL;
 	loop->slots = cfg->slots;
 	loop->ring_bytes = cfg->ring_bytes;
+	loop->kept = cfg->kept;
 	return connect_ends(loop) == 0 ? loop : NULL;
 }
 
@@ -316,6 +369,11 @@ void nvi_loop_lose(struct nvi_loop *loop, int end)
 	struct nvi_chan *ch = loop->vi[end]->prov;
 
 	nvi_chan_lost(ch, ch->nic, ch->conn, W_LOST_LINK);
+}
+
+void nvi_loop_link(struct nvi_loop *loop, int up)
+{
+	port_fault_link(loop_port, up ? PORT_LINK_UP : PORT_LINK_DOWN);
 }
 
 /* ---- looking at every slot -------------------------------------------------------------------- */

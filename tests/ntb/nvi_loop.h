@@ -27,6 +27,7 @@ struct nvi_loop_cfg {
 	const char *options; /* of port "fault", NULL: none */
 	uint64_t seed;
 	uint32_t max_transfer; /* 0: 16 MiB */
+	int kept;	       /* the connection outlives its way */
 };
 
 /* NULL when something is missing. The VIs are Connected, RDMA enabled, no ptag. */
@@ -58,6 +59,11 @@ void nvi_loop_counters(struct nvi_loop *loop, int end, VIPX_COUNTERS *out);
 int nvi_loop_on_error(struct nvi_loop *loop, VIP_ERROR_HANDLER handler, void *context);
 /* The end learns that its link is gone. */
 void nvi_loop_lose(struct nvi_loop *loop, int end);
+/* Takes the link up or down: what is stored while it is down vanishes.  Port "emu+fault". */
+void nvi_loop_link(struct nvi_loop *loop, int up);
+/* A kept connection loses its way, and finds another.  0 or -errno of the end that cannot. */
+int nvi_loop_lose_way(struct nvi_loop *loop);
+int nvi_loop_find_way(struct nvi_loop *loop);
 /*
  * From now on fn(arg) runs after each slot that the end publishes, on the thread that
  * publishes, which holds the end's lock for sending.  Port "emu" only; one end at a time.

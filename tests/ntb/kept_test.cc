@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Direct stores of connections that go on over another way: none completes that may be lost.
+#include "grant_fixture.h"
+
+namespace {
+
+constexpr uint32_t kGood = VIP_STATUS_DONE | kWrite;
+
+class Kept : public Grant, public ::testing::WithParamInterface<int> {
+protected:
+	void SetUp() override
+	{
+		open(GetParam(), "emu+fault", kLong, "", true);
+		warm(window);
+		std::memset(window.data, 0, kWindow);
+		slots = counters(0).SlotsSent;
+	}
+
+	// Writes number `from` to `to` - 1, each to a place of its own.
+	void writes(unsigned from, unsigned to)
+	{
+		for (unsigned i = from; i < to; i++)
+			write(window, i * kPlace, std::vector<size_t>{ kBytes }, i);
+	}
+
+	::testing::AssertionResult all_landed(unsigned from, unsigned to)
+	{
+		for (unsigned i = from; i < to; i++) {
+			auto one = landed(window, i * kPlace, kBytes);
+
+			if (!one)
+				return one << " of write " << i;
+		}
+		return ::testing::AssertionSuccess();
+	}
+
+	// So many are complete, in order and well, and no more.
+	void expect_complete(unsigned n)
+	{
+		for (unsigned i = 0; i < n; i++)
+			EXPECT_EQ(status(), kGood) << i;
+		EXPECT_EQ(status(), 0u);
+	}
+
+	void lose_and_find()
+	{
+		ASSERT_EQ(nvi_loop_lose_way(loop), 0);
+		nvi_loop_link(loop, 1);
+		ASSERT_EQ(nvi_loop_find_way(loop), 0);
+	}
+
+	uint64_t sent_slots() { return counters(0).SlotsSent - slots; }
+
+	static constexpr size_t kPlace = 2048, kBytes = 1500;
+	uint64_t slots = 0;
+};
+
+TEST_P(Kept, OneLookCompletesAllThatWereStored)
+{
+	writes(0, 5);
+	EXPECT_TRUE(all_landed(0, 5));
+	expect_complete(0);
+	EXPECT_EQ(counters(0).RdmaWrites, 1u) << "those that are complete";
+	nvi_loop_poke(loop, 0);
+	expect_complete(5);
+	EXPECT_EQ(sent_slots(), 0u);
+	EXPECT_EQ(counters(0).RdmaWrites, 6u);
+	EXPECT_EQ(counters(0).MessagesSent, 6u);
+	EXPECT_EQ(counters(0).BytesSent, 8 + 5 * kBytes);
+}
+
+TEST_P(Kept, WhatIsSentBehindThemCompletesThem)
+{
+	VIP_DESCRIPTOR *d;
+
+	writes(0, 3);
+	send();
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(status(), kGood) << i;
+	EXPECT_EQ(sent_slots(), 1u);
+	settle();
+	EXPECT_EQ(nvi_loop_recv_done(loop, 1, &d), 1);
+	EXPECT_EQ(status(), static_cast<uint32_t>(VIP_STATUS_DONE | VIP_STATUS_OP_SEND));
+}
+
+TEST_P(Kept, AFenceBehindThemWaitsForThem)
+{
+	VIP_DESCRIPTOR *d;
+
+	writes(0, 3);
+	d = build(3, VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_QFENCE, { kBytes },
+		  window.data + 3 * kPlace, window.handle);
+	ASSERT_EQ(nvi_loop_post_send(loop, 0, d, desc_handle), 0);
+	EXPECT_EQ(window.data[3 * kPlace], 0);
+	settle();
+	expect_complete(4);
+	EXPECT_TRUE(all_landed(0, 4));
+	EXPECT_EQ(sent_slots(), 0u);
+}
+
+TEST_P(Kept, WhoSleepsSeesThemComplete)
+{
+	writes(0, 3);
+	nvi_loop_arm(loop);
+	expect_complete(3);
+}
+
+TEST_P(Kept, ADisconnectCompletesThem)
+{
+	writes(0, 3);
+	nvi_agent_disconnect(agent, 0);
+	for (int i = 0; i < 3; i++)
+		EXPECT_EQ(status(), kGood) << i;
+}
+
+TEST_P(Kept, AWayThatIsOnlyExchangedLosesNothing)
+{
+	writes(0, 3);
+	lose_and_find();
+	expect_complete(3);
+	EXPECT_TRUE(all_landed(0, 3));
+	EXPECT_EQ(sent_slots(), 0u);
+}
+
+// Some were stored before the link fell, some behind: nobody can tell which, so all go once more.
+TEST_P(Kept, WhatTheLinkSwallowedIsWrittenAgain)
+{
+	writes(0, 3);
+	nvi_loop_link(loop, 0);
+	writes(3, 6);
+	EXPECT_FALSE(all_landed(3, 6));
+	std::memset(window.data, 0, kWindow);
+	lose_and_find();
+	settle();
+	expect_complete(6);
+	EXPECT_TRUE(all_landed(0, 6));
+	EXPECT_EQ(sent_slots(), 6u);
+	EXPECT_EQ(counters(0).RdmaWrites, 7u);
+	EXPECT_EQ(counters(0).MessagesSent, 7u);
+	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_CONNECTED);
+	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
+}
+
+TEST_P(Kept, ALookAtADeadLinkCompletesNothing)
+{
+	writes(0, 2);
+	nvi_loop_link(loop, 0);
+	nvi_loop_poke(loop, 0);
+	writes(2, 4);
+	nvi_loop_poke(loop, 0);
+	expect_complete(0);
+	std::memset(window.data, 0, kWindow);
+	lose_and_find();
+	settle();
+	expect_complete(4);
+	EXPECT_TRUE(all_landed(0, 4));
+}
+
+TEST_P(Kept, ASendBehindWhatWasSwallowedComesBehindIt)
+{
+	VIP_DESCRIPTOR *d;
+
+	writes(0, 2);
+	nvi_loop_link(loop, 0);
+	writes(2, 4);
+	send();
+	expect_complete(0);
+	std::memset(window.data, 0, kWindow);
+	lose_and_find();
+	while (nvi_loop_recv_done(loop, 1, &d) == 0)
+		nvi_loop_poke(loop, 1);
+	EXPECT_TRUE(all_landed(0, 4));
+	settle();
+	for (int i = 0; i < 4; i++)
+		EXPECT_EQ(status(), kGood) << i;
+	EXPECT_EQ(status(), static_cast<uint32_t>(VIP_STATUS_DONE | VIP_STATUS_OP_SEND));
+}
+
+// The way is lost again and again, each time with stores under way; then there are grants anew.
+TEST_P(Kept, OverManyLosses)
+{
+	for (unsigned round = 0; round < 20; round++) {
+		std::memset(window.data, 0, kWindow);
+		writes(0, 1 + round % 4);
+		nvi_loop_link(loop, 0);
+		writes(1 + round % 4, 6);
+		lose_and_find();
+		settle();
+		expect_complete(6);
+		ASSERT_TRUE(all_landed(0, 6)) << round;
+		write(window, 0, 8);
+		settle();
+		expect_sent();
+	}
+	EXPECT_GE(nvi_agent_held(agent, 0), 1u);
+}
+
+TEST_P(Kept, ALossOfTheConnectionTellsWhatMayBeLost)
+{
+	writes(0, 2);
+	nvi_loop_poke(loop, 0);
+	nvi_loop_link(loop, 0);
+	writes(2, 4);
+	nvi_loop_lose(loop, 0);
+	EXPECT_EQ(status(), kGood);
+	EXPECT_EQ(status(), kGood);
+	EXPECT_EQ(status(), kGood | VIP_STATUS_TRANSPORT_ERROR | VIP_STATUS_PARTIAL_ERROR);
+	EXPECT_EQ(status(), kGood | VIP_STATUS_DESC_FLUSHED_ERROR);
+	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, Kept,
+			 ::testing::Values(VIP_SERVICE_RELIABLE_DELIVERY,
+					   VIP_SERVICE_RELIABLE_RECEPTION),
+			 [](const auto &info) {
+				 return info.param == VIP_SERVICE_RELIABLE_DELIVERY ? "delivery"
+										    : "reception";
+			 });
+
+} // namespace

@@ -142,6 +142,17 @@ static void park(struct ag_conn *conn)
 	ag_conn_move(conn, &conn->link->agent->links[0], &conn->way);
 }
 
+/*
+ * Tells the way that nothing of ours is stored there any more; the other end may store until it
+ * has said so too.
+ */
+static void leave_way(struct ag_conn *conn, enum w_lost reason)
+{
+	ag_cm_send(conn, W_CM_CLOSE, reason);
+	retire_slice(conn);
+	park(conn);
+}
+
 /* The attempt came to nothing; what the other end named for it is not used. */
 static void give_up_attempt(struct ag_conn *conn)
 {
@@ -237,12 +248,8 @@ void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m)
 
 	if (conn == NULL || conn->resume != AG_SUSPENDING)
 		return;
-	if (!is_parked(conn)) {
-		/* The way is left, and may be told: nothing of ours is stored there any more. */
-		ag_cm_send(conn, W_CM_CLOSE, W_LOST_LINK);
-		retire_slice(conn);
-		park(conn);
-	}
+	if (!is_parked(conn))
+		leave_way(conn, W_LOST_LINK);
 	conn->taken = m->taken;
 	set_resume(conn, AG_SUSPENDED);
 	if (conn->first)

@@ -312,13 +312,19 @@ static void grant_wish(struct ag_conn *conn)
 	ag_cm_send(conn, W_CM_ACCEPT, 0);
 }
 
-/* The end that a RESUME is about, if it may be resumed. */
+/* The last epoch that was asked for. */
+static uint32_t last_epoch(const struct ag_conn *conn)
+{
+	return conn->wish != NULL ? conn->wish->cm.epoch : conn->epoch;
+}
+
+/* The end that a RESUME is about, if it may be resumed; an earlier RESUME may come by a slower way. */
 static struct ag_conn *resumed_end(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_conn_get(l->agent, cm->dst_conn);
 
 	if (conn == NULL || conn->peer_host != cm->src_host || conn->peer_conn != cm->src_conn ||
-	    conn->first || !is_kept(conn) || (int32_t)(cm->epoch - conn->epoch) <= 0)
+	    conn->first || !is_kept(conn) || (int32_t)(cm->epoch - last_epoch(conn)) <= 0)
 		return NULL;
 	return conn;
 }

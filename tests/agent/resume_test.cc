@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Going on over another way, record by record: what comes late, crosses, or is left in the middle.
+#include <ctime>
+
+#include "agent_fixture.h"
+#include "neighbour.h"
+
+using namespace agent_test;
+
+namespace {
+
+// Host 0 of a ring of three has an agent, and is connected to host 1, which the test plays.
+class Resumed : public ::testing::Test {
+protected:
+	Resumed() : fabric(3, nullptr, 1), peer(fabric), c(fabric, 0)
+	{
+		peer.join();
+		wait_link(fabric, 0, 1);
+	}
+
+	~Resumed() override
+	{
+		c.hang_up();
+		EXPECT_TRUE(eventually([&] {
+			peer.drain([&](const w_cm &m) {
+				if (m.hdr.type == W_CM_CLOSE)
+					say(W_CM_CLOSE, m.epoch, W_LOST_CLOSED);
+			});
+			return held(fabric, 0) == 0;
+		}));
+	}
+
+	// A record of host 1's end.
+	void say(w_ctl_type type, uint32_t epoch, uint32_t status = 0)
+	{
+		w_cm m = {};
+
+		m.dst_host = 0;
+		m.src_conn = kConn;
+		m.dst_conn = conn;
+		m.status = status;
+		m.epoch = epoch;
+		m.attrs = attributes();
+		m.remote = address(0, "s");
+		m.local = address(1, "c");
+		if (type == W_CM_ACCEPT || type == W_CM_CONFIRM)
+			m.geometry = slice();
+		peer.send(m, type);
+	}
+
+	// Another host's links have changed, or have not: it is news all the same.
+	void news()
+	{
+		timespec ts;
+		w_cm_links m = {};
+
+		clock_gettime(CLOCK_REALTIME, &ts);
+		w_ctl_init(&m, W_CM_LINKS, sizeof(m));
+		m.src_host = 1;
+		m.origin = 2;
+		m.up = 0xff;
+		m.serial = static_cast<uint64_t>(ts.tv_sec) * 1000000000;
+		peer.send(&m, sizeof(m), sizeof(m));
+	}
+
+	void hear(w_ctl_type type, uint32_t epoch)
+	{
+		ASSERT_TRUE(peer.recv(&cm)) << "no record of type " << type;
+		ASSERT_EQ(cm.hdr.type, type);
+		EXPECT_EQ(cm.epoch, epoch);
+		EXPECT_EQ(cm.dst_conn, kConn);
+	}
+
+	void told(w_ctl_type type)
+	{
+		msg = c.recv();
+		ASSERT_EQ(msg.type, type);
+		ASSERT_EQ(type == W_RESUMED ? msg.as<w_linked>().conn : msg.as<w_conn>().conn, conn);
+	}
+
+	// Host 1 asks, and host 0 is the other end.
+	void asked()
+	{
+		c.listen(1, address(0, "s"));
+		c.sync();
+		conn = 0;
+		say(W_CM_REQ, 0);
+		Msg arrived = c.recv();
+		ASSERT_EQ(arrived.type, W_ARRIVED);
+		conn = arrived.as<w_arrived>().conn;
+		c.accept(conn, 3);
+		hear(W_CM_ACCEPT, 0);
+		say(W_CM_CONFIRM, 0);
+		Msg linked = c.recv();
+		ASSERT_EQ(linked.type, W_LINKED);
+		ASSERT_EQ(linked.as<w_linked>().kept, 1u);
+	}
+
+	// Host 0 asks, and is the first end.
+	void asks()
+	{
+		c.connection(W_CONNECT, 2, address(0, "c"), address(1, "s"));
+		ASSERT_TRUE(peer.recv(&cm));
+		ASSERT_EQ(cm.hdr.type, W_CM_REQ);
+		conn = cm.src_conn;
+		say(W_CM_ACCEPT, 0);
+		Msg linked = c.recv();
+		ASSERT_EQ(linked.type, W_LINKED);
+		ASSERT_EQ(linked.as<w_linked>().kept, 1u);
+		c.conn(W_CONFIRM, conn);
+		hear(W_CM_CONFIRM, 0);
+	}
+
+	void suspended()
+	{
+		w_suspended m = {};
+
+		m.conn = conn;
+		c.send(m, W_SUSPENDED);
+	}
+
+	// Up to the ACCEPT of epoch 1 by host 0.
+	void accepted_again()
+	{
+		asked();
+		say(W_CM_RESUME, 1);
+		told(W_SUSPEND);
+		suspended();
+		hear(W_CM_CLOSE, 0);
+		hear(W_CM_ACCEPT, 1);
+	}
+
+	static constexpr uint64_t kConn = 77;
+
+	Fabric fabric;
+	Neighbour peer;
+	Client c;
+	uint64_t conn = 0;
+	w_cm cm = {};
+	Msg msg;
+
+private:
+	w_geometry slice()
+	{
+		w_geometry g = {};
+
+		g.slots = 8;
+		g.ring_bytes = 4096;
+		g.slice_len = 12288;
+		g.bell_bit = 3;
+		g.slice_id = peer.offer(g.slice_len).id;
+		return g;
+	}
+};
+
+// Of two requests the later one counts, in whatever order they come.
+TEST_F(Resumed, ALateRequestDoesNotTakeTheLatersPlace)
+{
+	asked();
+	say(W_CM_RESUME, 2);
+	say(W_CM_RESUME, 1);
+	hear(W_CM_REFUSE, 1);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_ACCEPT, 2);
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	say(W_CM_CONFIRM, 2);
+	told(W_RESUMED);
+}
+
+} // namespace

@@ -162,6 +162,13 @@ static void give_up_attempt(struct ag_conn *conn)
 	set_resume(conn, AG_SUSPENDED);
 }
 
+/* The same for who has accepted it: relays, and the first end, may store into what was named. */
+static void leave_attempt(struct ag_conn *conn)
+{
+	leave_way(conn, W_LOST_LINK);
+	set_resume(conn, AG_SUSPENDED);
+}
+
 static void ask(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
@@ -269,7 +276,7 @@ bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 		ag_resume_begin(conn);
 		break;
 	case AG_RESUMING:
-		give_up_attempt(conn);
+		leave_attempt(conn);
 		if (conn->first)
 			ask(conn);
 		break;
@@ -348,7 +355,7 @@ void ag_resume_request(struct ag_link *l, const struct w_cm *cm)
 	if (conn->resume == AG_ON_WAY)
 		ag_resume_begin(conn);
 	else if (conn->resume == AG_RESUMING)
-		give_up_attempt(conn);
+		leave_attempt(conn);
 	if (conn->resume == AG_SUSPENDED)
 		grant_wish(conn);
 }

@@ -169,4 +169,28 @@ TEST_F(Resumed, ALateRequestDoesNotTakeTheLatersPlace)
 	told(W_RESUMED);
 }
 
+// What was accepted and is not confirmed is left like any way: relays wait for that.
+TEST_F(Resumed, AnAcceptedWayIsLeftForALaterOne)
+{
+	accepted_again();
+	say(W_CM_RESUME, 2);
+	hear(W_CM_CLOSE, 1);
+	hear(W_CM_ACCEPT, 2);
+	say(W_CM_CONFIRM, 1);
+	say(W_CM_CLOSE, 1, W_LOST_LINK);
+	say(W_CM_CONFIRM, 2);
+	told(W_RESUMED);
+}
+
+TEST_F(Resumed, AnAcceptedWayThatIsClosedIsLeft)
+{
+	accepted_again();
+	say(W_CM_CLOSE, 1, W_LOST_LINK);
+	hear(W_CM_CLOSE, 1);
+	say(W_CM_RESUME, 2);
+	hear(W_CM_ACCEPT, 2);
+	say(W_CM_CONFIRM, 2);
+	told(W_RESUMED);
+}
+
 } // namespace

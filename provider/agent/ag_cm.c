@@ -325,7 +325,7 @@ void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 	case AG_LINKED:
 	case AG_CONNECTED:
 		on_way = ag_conn_on_way(conn);
-		if (on_way && !ag_resume_withdraw(conn))
+		if (on_way && !ag_resume_withdraw(conn, reason))
 			ag_cm_send(conn, W_CM_CLOSE, reason);
 		if (!on_way || conn->way_closed || conn->resume > AG_SUSPENDING) {
 			/* No CLOSE comes, or came; the other end finds out, or gives up waiting. */

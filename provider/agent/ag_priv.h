@@ -376,7 +376,7 @@ int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_c
 /* The other end of `conn` (0: of all) stores no more into what was left in `epoch` of it. */
 void ag_resume_left(struct ag_link *l, uint64_t conn, uint32_t epoch);
 /* Calls off the attempt that is under way; false: there is none. */
-bool ag_resume_withdraw(struct ag_conn *conn);
+bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason);
 /* It is not to be resumed any more. */
 void ag_resume_forget(struct ag_conn *conn);
 /* Ways have changed. */

@@ -162,7 +162,7 @@ static void give_up_attempt(struct ag_conn *conn)
 	set_resume(conn, AG_SUSPENDED);
 }
 
-/* The same for who has accepted it: relays, and the first end, may store into what was named. */
+/* Of a way that this end has accepted: the slice that it named may be stored into already. */
 static void leave_attempt(struct ag_conn *conn)
 {
 	leave_way(conn, W_LOST_LINK);
@@ -417,12 +417,15 @@ bool ag_resume_confirm(struct ag_conn *conn)
 	return true;
 }
 
-bool ag_resume_withdraw(struct ag_conn *conn)
+bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason)
 {
 	if (conn->resume != AG_RESUMING)
 		return false;
-	/* Relays end the circuit with either. */
-	ag_cm_send(conn, conn->first ? W_CM_CANCEL : W_CM_REFUSE, W_TIMED_OUT);
+	/* What was accepted may be confirmed by now, and is closed like any connection. */
+	if (conn->first)
+		ag_cm_send(conn, W_CM_CANCEL, W_TIMED_OUT);
+	else
+		leave_way(conn, reason);
 	return true;
 }
 
@@ -434,8 +437,8 @@ static void too_late(struct ag_conn *conn)
 
 	u_info("ag", "connection to host %u is lost: no other way was found in time",
 	       conn->peer_host);
-	if (!is_parked(conn) && !ag_resume_withdraw(conn))
-		ag_cm_send(conn, W_CM_CLOSE, W_LOST_LINK);
+	if (!is_parked(conn) && !ag_resume_withdraw(conn, W_LOST_LINK))
+		leave_way(conn, W_LOST_LINK);
 	w_ctl_init(&m, W_LOST, sizeof(m));
 	if (conn->client != NULL)
 		ag_client_send(conn->client, &m, NULL, 0);

@@ -193,4 +193,48 @@ TEST_F(Resumed, AnAcceptedWayThatIsClosedIsLeft)
 	told(W_RESUMED);
 }
 
+// The first end may have confirmed it by then, and learns all the same.
+TEST_F(Resumed, WhoHasAcceptedAndDisconnectsCloses)
+{
+	accepted_again();
+	c.conn(W_CLOSE, conn);
+	hear(W_CM_CLOSE, 1);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
+	say(W_CM_CONFIRM, 1);
+	say(W_CM_CLOSE, 1, W_LOST_CLOSED);
+}
+
+// The same from end to end, over a relay.
+TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
+{
+	Fabric fabric(4, [](ag_cfg &cfg) { cfg.relay_threads = 1; });
+	wait_links(fabric);
+	wait_ways(fabric);
+	Client c(fabric, 0), s(fabric, 1), tool(fabric, 0, W_KIND_TOOL);
+	Pair p = join(c, s);
+	w_suspended m = {};
+	w_admin down = {};
+	Msg told;
+
+	down.verb = W_ADMIN_LINK_DOWN;
+	snprintf(down.name, sizeof(down.name), "right");
+	tool.send(down, W_ADMIN);
+	ASSERT_EQ(tool.recv().type, W_DONE);
+	ASSERT_EQ(c.recv().type, W_SUSPEND);
+	ASSERT_EQ(s.recv().type, W_SUSPEND);
+	m.conn = p.client_conn;
+	c.send(m, W_SUSPENDED);
+	m.conn = p.server_conn;
+	s.send(m, W_SUSPENDED);
+	ASSERT_EQ(c.recv().type, W_RESUMED);
+	s.conn(W_CLOSE, p.server_conn);
+	c.conn(W_CONFIRM, p.client_conn);
+	told = c.recv();
+	ASSERT_EQ(told.type, W_LOST);
+	EXPECT_EQ(told.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_CLOSED));
+	c.conn(W_CLOSE, p.client_conn);
+	for (unsigned i = 0; i < fabric.hosts(); i++)
+		EXPECT_TRUE(eventually([&] { return held(fabric, i) == 0; })) << "host " << i;
+}
+
 } // namespace

@@ -100,6 +100,7 @@ struct ag_conn {
 	bool first; /* this end asked for the connection */
 	bool kept;  /* it outlives its way */
 	enum ag_resume resume;
+	bool ways_changed; /* since it was asked for last */
 	bool way_closed; /* its other end, or a relay for it, said that nothing is stored any more */
 	uint32_t epoch;
 	struct w_taken taken;		   /* by our process, when it was suspended */

@@ -180,6 +180,7 @@ static void ask(struct ag_conn *conn)
 		return;
 	ag_conn_move(conn, ag_route_link(a, &way), &way);
 	conn->epoch++;
+	conn->ways_changed = false;
 	set_resume(conn, AG_RESUMING);
 	ag_cm_send(conn, W_CM_RESUME, 0);
 }
@@ -196,6 +197,8 @@ void ag_resume_retry(struct ag_agent *a)
 		conn = ag_list_entry(pos, struct ag_conn, in_resuming);
 		if (conn->first && conn->resume == AG_SUSPENDED)
 			ask(conn);
+		else
+			conn->ways_changed = true;
 	}
 }
 
@@ -287,7 +290,10 @@ bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 	return true;
 }
 
-/* No such way, or no room on it: others are tried when links change, or soon. */
+/*
+ * No such way.  Others are tried when links change: what is said of the link that is missing may
+ * have come before the refusal, or is still to come.
+ */
 bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 {
 	if (conn->resume != AG_RESUMING)
@@ -295,6 +301,8 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 	give_up_attempt(conn);
 	if (cm->status != W_NOT_REACHABLE && cm->hdr.type == W_CM_REFUSE)
 		conn->resume_until = 0; /* the other end has given it up */
+	else if (conn->first && conn->ways_changed)
+		ask(conn);
 	return true;
 }
 

@@ -75,7 +75,8 @@ protected:
 	{
 		msg = c.recv();
 		ASSERT_EQ(msg.type, type);
-		ASSERT_EQ(type == W_RESUMED ? msg.as<w_linked>().conn : msg.as<w_conn>().conn, conn);
+		ASSERT_EQ(type == W_RESUMED ? msg.as<w_linked>().conn : msg.as<w_conn>().conn,
+			  conn);
 	}
 
 	// Host 1 asks, and host 0 is the other end.
@@ -202,6 +203,24 @@ TEST_F(Resumed, WhoHasAcceptedAndDisconnectsCloses)
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
 	say(W_CM_CONFIRM, 1);
 	say(W_CM_CLOSE, 1, W_LOST_CLOSED);
+}
+
+// What is said of the missing link comes before the refusal.
+TEST_F(Resumed, WhoIsRefusedAfterTheNewsAsksAgain)
+{
+	asks();
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_RESUME, 1);
+	news();
+	say(W_CM_REFUSE, 1, W_NOT_REACHABLE);
+	hear(W_CM_RESUME, 2);
+	say(W_CM_ACCEPT, 2);
+	told(W_RESUMED);
+	c.conn(W_CONFIRM, conn);
+	hear(W_CM_CONFIRM, 2);
 }
 
 // The same from end to end, over a relay.

@@ -327,8 +327,8 @@ void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 		on_way = ag_conn_on_way(conn);
 		if (on_way && !ag_resume_withdraw(conn, reason))
 			ag_cm_send(conn, W_CM_CLOSE, reason);
-		if (!on_way || conn->way_closed || conn->resume > AG_SUSPENDING) {
-			/* No CLOSE comes, or came; the other end finds out, or gives up waiting. */
+		if (!on_way || conn->way_closed || conn->resume == AG_RESUMING) {
+			/* No CLOSE comes, or none is waited for; the other end finds out, or gives up waiting. */
 			ag_conn_free(conn);
 			return;
 		}

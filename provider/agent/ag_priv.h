@@ -79,7 +79,7 @@ enum ag_resume {
 	AG_SUSPENDING, /* SUSPEND sent to the process */
 	AG_SUSPENDED,  /* it said how far it got; no way yet, or the other end has not asked */
 	AG_RESUMING,   /* first end: RESUME sent; the other: ACCEPT sent */
-	AG_RESUMED,    /* first end: RESUMED sent to the process, CONFIRM awaited */
+	AG_RESUMED,    /* RESUMED sent to the process, CONFIRM awaited */
 };
 
 /* One end of a connection. */

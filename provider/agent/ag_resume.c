@@ -360,7 +360,7 @@ void ag_resume_request(struct ag_link *l, const struct w_cm *cm)
 		return;
 	}
 	*conn->wish = (struct ag_wish){ .link = l, .way = back, .cm = *cm };
-	if (conn->resume == AG_ON_WAY)
+	if (conn->resume == AG_ON_WAY || conn->resume == AG_RESUMED)
 		ag_resume_begin(conn);
 	else if (conn->resume == AG_RESUMING)
 		leave_attempt(conn);
@@ -381,7 +381,7 @@ int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_c
 	if (rc == 0)
 		rc = ag_cm_linked(conn, W_RESUMED, cm, out_fd);
 	if (rc == 0)
-		set_resume(conn, AG_ON_WAY);
+		set_resume(conn, AG_RESUMED);
 	else
 		conn->resume_until = 0;
 	return 0;
@@ -420,7 +420,8 @@ bool ag_resume_confirm(struct ag_conn *conn)
 		return false;
 	if (conn->resume == AG_RESUMED) {
 		set_resume(conn, AG_ON_WAY);
-		ag_cm_send(conn, W_CM_CONFIRM, 0);
+		if (conn->first)
+			ag_cm_send(conn, W_CM_CONFIRM, 0);
 	}
 	return true;
 }

@@ -301,13 +301,17 @@ static void on_resumed(struct nvi_nic *nic, struct incoming *in)
 {
 	const struct w_linked *linked = &in->m.linked;
 	struct nvi_chan *ch = find_conn(nic, linked->conn);
-	int fd_in = take_fd(in, 0), fd_out = take_fd(in, 1);
+	int fd_in = take_fd(in, 0), fd_out = take_fd(in, 1), err;
 
 	if (ch == NULL) {
 		close_fds(fd_in, fd_out);
 		return;
 	}
-	if (nvi_chan_resume(ch, nic, linked, fd_in, fd_out) != 0) {
+	err = nvi_chan_resume(ch, nic, linked, fd_in, fd_out);
+	/* The link is down again.  It stays suspended: the agent waits for CONFIRM, and sees it too. */
+	if (err == -EHOSTUNREACH)
+		return;
+	if (err != 0) {
 		nvi_cm_cut(nic, ch, linked->conn);
 		return;
 	}

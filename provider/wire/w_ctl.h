@@ -53,6 +53,9 @@
  *	C->a  CONFIRM{conn}
  *	      a->b  CM_CONFIRM{epoch, slice id, geometry, bell}
  *	b->S  RESUMED{conn, taken} + fds	S sends again what C did not consume
+ *	S->b  CONFIRM{conn}
+ *
+ * A process that finds the link of the new way down does not confirm, and stays suspended.
  *
  * Only the agent of the end that asked for the connection resumes it.  What is about an earlier
  * epoch is ignored.  What was not resumed in time is lost, with W_LOST_LINK, at both ends.
@@ -194,7 +197,7 @@ enum w_ctl_type {
 	W_LISTED,     /* struct w_listed */
 	W_DONE,	      /* struct w_refused: status of W_ADMIN, or of a HELLO refused */
 	W_SUSPEND,    /* struct w_conn: unmap the connection, and say how far it got */
-	W_RESUMED,    /* struct w_linked + fds: it goes on; the client's end answers CONFIRM */
+	W_RESUMED,    /* struct w_linked + fds: it goes on; answered by CONFIRM */
 
 	/* agent -> agent, through the control slice */
 	W_CM_REQ = 128, /* struct w_cm */

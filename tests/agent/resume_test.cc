@@ -223,6 +223,33 @@ TEST_F(Resumed, WhoIsRefusedAfterTheNewsAsksAgain)
 	hear(W_CM_CONFIRM, 2);
 }
 
+// A process that could not map the new way is suspended again when its agent finds out why.
+TEST_F(Resumed, WhoDoesNotConfirmIsSuspendedAgain)
+{
+	accepted_again();
+	say(W_CM_CONFIRM, 1);
+	told(W_RESUMED);
+	say(W_CM_RESUME, 2);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 1);
+	hear(W_CM_ACCEPT, 2);
+	say(W_CM_CONFIRM, 2);
+	told(W_RESUMED);
+	c.conn(W_CONFIRM, conn);
+}
+
+// Or it is lost in the end, and the first end learns.
+TEST_F(Resumed, WhoNeverConfirmsIsLost)
+{
+	accepted_again();
+	say(W_CM_CONFIRM, 1);
+	told(W_RESUMED);
+	told(W_LOST);
+	hear(W_CM_CLOSE, 1);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_LINK));
+}
+
 // The same from end to end, over a relay.
 TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 {

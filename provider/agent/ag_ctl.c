@@ -137,15 +137,44 @@ static struct ag_msg *queue_pop(struct ag_link *l)
 }
 
 /* Payload, fence, the word that publishes it; the caller fences and rings after the burst. */
-static void record_write(struct ag_link *l, const struct ag_msg *m)
+static void record_write(struct ag_link *l, const void *msg, uint32_t len)
 {
 	struct ctl_record *r = record_at(&l->out, l->tx_next);
 
-	u_out_copy(&l->out.out, r->msg, m->bytes, m->len);
-	u_out_copy(&l->out.out, &r->len, &m->len, sizeof(m->len));
+	u_out_copy(&l->out.out, r->msg, msg, len);
+	u_out_copy(&l->out.out, &r->len, &len, sizeof(len));
 	u_out_fence(&l->out.out);
 	u_out_store32(&l->out.out, &r->seq, w_seq(l->tx_next));
 	l->tx_next++;
+	l->ring = true;
+}
+
+static void queue_write(struct ag_link *l)
+{
+	struct ag_msg *m = queue_pop(l);
+
+	record_write(l, m->bytes, m->len);
+	ag_msg_free(m);
+}
+
+/* Sayings about links and the queue take turns: neither can keep the other waiting. */
+static void write_what_fits(struct ag_link *l)
+{
+	struct w_cm_links links;
+
+	while (l->tx_next - l->tx_done < CTL_RECORDS) {
+		bool queued = !ag_list_empty(&l->queue);
+
+		if (!(l->said && queued) && ag_route_untold(l, &links)) {
+			record_write(l, &links, sizeof(links));
+			l->said = true;
+		} else if (queued) {
+			queue_write(l);
+			l->said = false;
+		} else {
+			return;
+		}
+	}
 }
 
 /* The neighbour's word for what it consumed; it may only grow up to what was written. */
@@ -163,17 +192,10 @@ static int credit_read(struct ag_link *l)
 
 void ag_ctl_pump(struct ag_link *l)
 {
-	struct ag_msg *m;
-
 	if (l->state != AG_LINK_UP || l->broken != NULL || credit_read(l) != 0)
 		return;
 	do {
-		while (!ag_list_empty(&l->queue) && l->tx_next - l->tx_done < CTL_RECORDS) {
-			m = queue_pop(l);
-			record_write(l, m);
-			ag_msg_free(m);
-			l->ring = true;
-		}
+		write_what_fits(l);
 	} while (ag_cm_unhold(l));
 	if (!l->ring)
 		return;

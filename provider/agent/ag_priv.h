@@ -228,6 +228,8 @@ struct ag_link {
 
 	struct ag_list queue; /* of struct ag_msg; for self: messages to handle */
 	uint32_t queue_len;
+	uint64_t untold; /* a bit for each host of whose links the neighbour is still to be told */
+	bool said;	 /* the record before this was about links */
 	struct ag_list held; /* of struct ag_conn: requests, oldest first */
 	struct ag_list conns;
 	uint32_t conn_count;
@@ -406,6 +408,8 @@ struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *way);
 /* A link of this host went up or down. */
 void ag_route_changed(struct ag_link *l);
 void ag_route_links(struct ag_link *l, const struct w_cm_links *m);
+/* Takes the next saying that the neighbour is to be told; false: there is none. */
+bool ag_route_untold(struct ag_link *l, struct w_cm_links *out);
 void ag_way_set(struct w_way *w, const struct rt_path *way);
 /* The way back to its source. */
 int ag_way_back(struct ag_agent *a, uint16_t src_host, const struct w_way *w, struct rt_path *out);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Routes.  Every agent knows the topology and, by what the hosts say of their own links, which of
- * them are up: each saying is passed on once to every neighbour (W_CM_LINKS).  A link is up when
+ * them are up: each saying is passed on to every neighbour (W_CM_LINKS), who is told all when its link
+ * comes up.  So of two hosts with a way between them neither knows less than the other for long, whatever
+ * was lost, and two parts of a network that meet again tell each other.  A link is up when
  * both its ends say so; a host that was never heard is taken to have all its links.
  *
  * The source chooses the whole way and writes it into its records, so that no two opinions about the
@@ -18,6 +20,8 @@
 
 /* A saying may be that much ahead of our calendar. */
 #define SERIAL_AHEAD (UINT64_C(86400) * 1000000000)
+
+static_assert(AG_HOSTS_MAX <= 64, "untold of struct ag_link has a bit for each host");
 
 static uint64_t calendar_ns(void)
 {
@@ -151,22 +155,36 @@ bool ag_way_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const st
 
 /* ---- who says which links are up ----------------------------------------------------------------- */
 
+/*
+ * A neighbour is told the newest that is known of an origin, when there is room in the control
+ * slice: what comes meanwhile replaces it.  So nothing is left out, and what waits is bounded.
+ */
 static void say(struct ag_link *l, uint32_t origin)
 {
+	if (l->state != AG_LINK_UP)
+		return;
+	l->untold |= UINT64_C(1) << origin;
+	l->agent->dirty = true;
+}
+
+bool ag_route_untold(struct ag_link *l, struct w_cm_links *out)
+{
 	struct ag_agent *a = l->agent;
-	struct w_cm_links m = {
+	uint32_t origin;
+
+	if (l->untold == 0)
+		return false;
+	origin = (uint32_t)__builtin_ctzll(l->untold);
+	l->untold &= l->untold - 1;
+	*out = (struct w_cm_links){
 		.src_host = (uint16_t)a->cfg.host_id,
 		.dst_host = l->peer_host,
 		.origin = (uint16_t)origin,
 		.up = a->up[origin],
 		.serial = a->up_serial[origin],
 	};
-
-	/* What a neighbour misses now it is told when the queue has gone down, by the next saying. */
-	if (l->state != AG_LINK_UP || ag_ctl_full(l))
-		return;
-	w_ctl_init(&m, W_CM_LINKS, sizeof(m));
-	ag_ctl_send(l, &m);
+	w_ctl_init(out, W_CM_LINKS, sizeof(*out));
+	return true;
 }
 
 static void pass_on(struct ag_agent *a, uint32_t origin, const struct ag_link *but)
@@ -202,6 +220,7 @@ void ag_route_changed(struct ag_link *l)
 	struct ag_agent *a = l->agent;
 	uint32_t i;
 
+	l->untold = 0;
 	say_own(a, 0);
 	ag_resume_retry(a);
 	if (l->state != AG_LINK_UP)

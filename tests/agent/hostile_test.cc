@@ -528,6 +528,56 @@ TEST_F(Liar, ASayingAsNewAsItsCorrection)
 	leaves_nothing();
 }
 
+// It reads nothing for a while; what it was not told meanwhile it is told then, the newest alone.
+TEST_F(Liar, SayingsThatMeetAFullQueue)
+{
+	constexpr uint64_t kAnswers = 5000;
+	Client here(fabric, 0, W_KIND_TOOL), there(fabric, 3, W_KIND_TOOL);
+	auto up_of_3 = [&] { return number_in(here.item(W_LIST_LINKS, 3), "up"); };
+	uint32_t about = 0;
+	uint16_t last = 0;
+
+	for (uint64_t i = 1; i <= kAnswers; i++) {
+		w_cm m = cm(1, 0, i);
+
+		peer->send_by(m, W_CM_REQ, way_of({ kLeft }));
+		ASSERT_TRUE(peer->taken(32));
+	}
+	ASSERT_TRUE(peer->taken());
+	for (int i = 0; i < 3; i++) {
+		for (w_admin_verb verb : { W_ADMIN_LINK_DOWN, W_ADMIN_LINK_UP }) {
+			w_admin m = {};
+			uint64_t wanted = verb == W_ADMIN_LINK_UP ? 7 : 5;
+
+			if (i == 2 && verb == W_ADMIN_LINK_UP)
+				break;
+			m.verb = verb;
+			snprintf(m.name, sizeof(m.name), "left");
+			there.send(m, W_ADMIN);
+			ASSERT_EQ(there.recv().type, W_DONE);
+			ASSERT_TRUE(eventually([&] { return up_of_3() == wanted; })) << up_of_3();
+		}
+	}
+	ASSERT_TRUE(peer->up());
+	uint64_t answers = 0;
+	EXPECT_TRUE(eventually([&] {
+		peer->drain([&](const w_cm &m) {
+			w_cm_links links;
+
+			memcpy(&links, &m, sizeof(links));
+			answers += m.hdr.type == W_CM_REFUSE;
+			if (m.hdr.type != W_CM_LINKS || links.origin != 3)
+				return;
+			about++;
+			last = links.up;
+		});
+		return answers == kAnswers && about > 0;
+	})) << answers
+	    << " answers, " << about << " sayings";
+	EXPECT_EQ(last, 5) << "host 3 has lost its link to host 2";
+	EXPECT_LE(about, 4u) << "one of before, those of one flap at most under way";
+}
+
 // A saying from a day ahead does not silence the host that it is about.
 TEST_F(Liar, ASayingFromTomorrow)
 {

@@ -70,7 +70,7 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 			  "path of the viaductd started on demand; none: never start one" },
 	[U_CFG_LOG] = { "VIADUCT_LOG", U_CFG_STRING, "warn", 0, 0, false, NULL,
 			"log level, then area=level,...: error, warn, info, debug; "
-			"areas vip, vi, nvi, ag, port, u" },
+			"areas vip, vi, nvi, ag, rl, port, u" },
 	[U_CFG_LOG_FILE] = { "VIADUCT_LOG_FILE", U_CFG_STRING, "", 0, 0, false, NULL,
 			     "file the log is appended to; empty: standard error" },
 };

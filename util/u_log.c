@@ -25,7 +25,7 @@ struct sink {
 };
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
-static const char *const area_names[] = { "vip", "vi", "nvi", "ag", "port", "u" };
+static const char *const area_names[] = { "vip", "vi", "nvi", "ag", "rl", "port", "u" };
 
 /* Built by the first call, then read without a lock. */
 static struct sink *_Atomic current;

@@ -3,7 +3,7 @@
  * The log: one line, one cause.  VIADUCT_LOG=level[,area=level...] chooses what
  * is written (error, warn, info, debug; default warn), VIADUCT_LOG_FILE where
  * (default: standard error).  Areas are the folder prefixes (vip, vi, nvi, ag,
- * port, u).  Never called on the path of a message.
+ * rl, port, u).  Never called on the path of a message.
  */
 #ifndef U_LOG_H
 #define U_LOG_H

@@ -163,7 +163,8 @@ TEST(Cfg, EveryAreaAndPairsAreAccepted)
 {
 	EnvGuard env;
 
-	env.set("VIADUCT_LOG", "warn,vip=debug,vi=info,nvi=error,ag=warn,port=debug,u=info");
+	env.set("VIADUCT_LOG",
+		"warn,vip=debug,vi=info,nvi=error,ag=warn,rl=debug,port=debug,u=info");
 	env.set("VIADUCT_DEVICE", "nic0=host0,/dev/clanvi0=1");
 	EXPECT_EQ(u_cfg_load(), 0);
 	EXPECT_STREQ(u_cfg_str(U_CFG_DEVICE), "nic0=host0,/dev/clanvi0=1");
@@ -175,7 +176,7 @@ TEST(Cfg, ARefusedAreaIsToldTheKnownOnes)
 
 	env.set("VIADUCT_LOG", "warn,zz=debug");
 	EXPECT_EQ(u_cfg_load(), -EINVAL);
-	EXPECT_NE(env.log().find("areas vip, vi, nvi, ag, port, u"), std::string::npos)
+	EXPECT_NE(env.log().find("areas vip, vi, nvi, ag, rl, port, u"), std::string::npos)
 		<< env.log();
 }
 

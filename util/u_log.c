@@ -207,25 +207,31 @@ static void line_write(int fd, const char *line, size_t length)
 	} while (rc < 0 && errno == EINTR);
 }
 
-void u_log(enum u_log_level level, const char *area, const char *fmt, ...)
+void u_vlog(enum u_log_level level, const char *area, const char *fmt, va_list args)
 {
 	int saved = errno;
 	const struct sink *sink;
 	char line[LINE_BYTES];
 	size_t length;
-	va_list args;
 
 	if (!u_log_enabled(level, area))
 		return;
 	sink = sink_get();
 	length = line_begin(line, sink, level, area);
-	va_start(args, fmt);
 	errno = saved; /* for %m */
 	length +=
 		clip(vsnprintf(line + length, LINE_BYTES - length, fmt, args), LINE_BYTES - length);
-	va_end(args);
 	flatten(line, length);
 	line[length++] = '\n';
 	line_write(sink->fd, line, length);
 	errno = saved;
+}
+
+void u_log(enum u_log_level level, const char *area, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	u_vlog(level, area, fmt, args);
+	va_end(args);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The grammar of VIADUCT_LOG, shared by the log and the configuration.  Private to util. */
+/* Parts of the log that the configuration shares, or that tests look at.  Private to util. */
 #ifndef U_LOG_SPEC_H
 #define U_LOG_SPEC_H
 
@@ -26,5 +26,14 @@ enum u_log_level u_log_spec_level(const struct u_log_spec *spec, const char *are
 
 /* Forgets what was read from the environment.  No other thread may be logging. */
 void u_log_reset(void);
+
+/*
+ * May a line pass at `now` (monotonic nanoseconds)?  Then *left_out is what was left out before it and
+ * not told yet, and is told by the caller; otherwise the line was counted.
+ */
+bool u_log_gate_pass(struct u_log_gate *g, int64_t now, uint64_t *left_out);
+
+/* When the latest period of the gate ends. */
+int64_t u_log_gate_end(const struct u_log_gate *g);
 
 #endif

@@ -215,6 +215,7 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 		memcpy(a->relay_cpus, cfg->relay_cpus, cfg->relay_cpu_count * sizeof(int));
 	a->cfg.relay_cpus = a->relay_cpus;
 	a->epoll = a->wake = a->listen_sock = a->spare_fd = -1;
+	ag_gates_init(a);
 	ag_list_init(&a->clients);
 	ag_list_init(&a->listens);
 	ag_list_init(&a->offers);
@@ -373,6 +374,7 @@ static int64_t timers(struct ag_agent *a)
 	for (i = 1; i < a->link_count; i++)
 		next = earlier(next, ag_link_timers(&a->links[i], now));
 	next = earlier(next, ag_resume_timers(a, now));
+	next = earlier(next, ag_gates_tell(a));
 	return earlier(next, idle_deadline(a, now));
 }
 

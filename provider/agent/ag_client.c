@@ -22,7 +22,8 @@ void ag_client_drop(struct ag_client *c, const char *why)
 	if (c->gone)
 		return;
 	if (why != NULL)
-		u_warn("ag", "client %u pid %d dropped: %s", c->id, (int)c->pid, why);
+		u_log_gated(&c->agent->gate[AG_GATE_CLIENT], "client %u pid %d dropped: %s", c->id,
+			    (int)c->pid, why);
 	c->gone = true;
 	c->agent->dirty = true;
 }
@@ -304,7 +305,8 @@ static void client_admit(struct ag_agent *a, int sock)
 	char text[128];
 
 	if (!allowed(a, sock, &cred)) {
-		u_warn("ag", "uid %u may not use fabric %s", (unsigned int)cred.uid, a->fabric);
+		u_log_gated(&a->gate[AG_GATE_CLIENT], "uid %u may not use fabric %s",
+			    (unsigned int)cred.uid, a->fabric);
 		snprintf(text, sizeof(text),
 			 "fabric %s belongs to uid %u and is not open to uid %u", a->fabric,
 			 (unsigned int)a->cfg.owner, (unsigned int)cred.uid);
@@ -324,7 +326,8 @@ static void accept_starved(struct ag_agent *a)
 		close(a->spare_fd);
 	sock = accept4(a->listen_sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (sock >= 0) {
-		u_warn("ag", "no file descriptors left: a process was turned away");
+		u_log_gated(&a->gate[AG_GATE_CLIENT],
+			    "no file descriptors left: a process was turned away");
 		turn_away(sock, W_NO_RESOURCE, "the agent has no file descriptors left");
 	} else if (errno != EAGAIN) {
 		epoll_ctl(a->epoll, EPOLL_CTL_DEL, a->listen_sock, NULL);
@@ -497,7 +500,8 @@ static void bad_version(struct ag_client *c, const void *msg)
 		 "agent speaks version %u, you speak %u; use programs and agent of one release",
 		 W_CTL_VERSION, hdr.version);
 	ag_client_refuse(c, W_DONE, 0, W_BAD_VERSION, text);
-	u_warn("ag", "client %u pid %d: %s", c->id, (int)c->pid, text);
+	u_log_gated(&c->agent->gate[AG_GATE_CLIENT], "client %u pid %d: %s", c->id, (int)c->pid,
+		    text);
 	c->leaving = true;
 	c->agent->dirty = true;
 }

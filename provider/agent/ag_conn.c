@@ -214,8 +214,8 @@ int ag_conn_slice_alloc(struct ag_conn *conn)
 	rc = port_slice_alloc(l->port, len, &conn->slice);
 	if (rc != 0) {
 		conn->slice.fd = -1;
-		u_info("ag", "port %s: no slice of %zu bytes: %s", l->port->limits.name, len,
-		       strerror(-rc));
+		u_log_gated(&l->gate[AG_GATE_ROOM], "port %s: no slice of %zu bytes: %s",
+			    l->port->limits.name, len, strerror(-rc));
 		return rc;
 	}
 	conn->has_slice = true;

@@ -118,16 +118,17 @@ static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
 	    w[PAD_HOSTS] == l->agent->cfg.host_count)
 		return 0;
 	if (version != W_CTL_VERSION)
-		u_error("ag",
+		u_log_gated(
+			&l->gate[AG_GATE_SETUP],
 			"link %s stays down: this agent speaks version %u, the agent of host %u "
 			"speaks %u; use agents of one release",
 			l->port->limits.name, W_CTL_VERSION, host, version);
 	else
-		u_error("ag",
-			"link %s stays down: host %u of %u expected at the other end, found "
-			"host %u of %u; check cables and host ids",
-			l->port->limits.name, l->peer_host, l->agent->cfg.host_count, host,
-			w[PAD_HOSTS]);
+		u_log_gated(&l->gate[AG_GATE_SETUP],
+			    "link %s stays down: host %u of %u expected at the other end, found "
+			    "host %u of %u; check cables and host ids",
+			    l->port->limits.name, l->peer_host, l->agent->cfg.host_count, host,
+			    w[PAD_HOSTS]);
 	link_bad(l);
 	return -EPROTONOSUPPORT;
 }
@@ -158,7 +159,8 @@ static void link_up(struct ag_link *l)
 	l->life++;
 	l->heard_at = u_now_ns();
 	l->beat_at = l->heard_at;
-	u_info("ag", "link %s to host %u is up", l->port->limits.name, l->peer_host);
+	u_log_gated(&l->gate[AG_GATE_STATE], "link %s to host %u is up", l->port->limits.name,
+		    l->peer_host);
 	ag_route_changed(l);
 	ag_ctl_receive(l);
 }
@@ -186,8 +188,8 @@ static void setup_begin(struct ag_link *l, uint32_t generation)
 	l->peer_nonce = 0;
 	rc = ag_ctl_open(l);
 	if (rc != 0) {
-		u_error("ag", "link %s stays down: no control slice: %s", l->port->limits.name,
-			strerror(-rc));
+		u_log_gated(&l->gate[AG_GATE_SETUP], "link %s stays down: no control slice: %s",
+			    l->port->limits.name, strerror(-rc));
 		l->state = AG_LINK_BAD;
 		return;
 	}
@@ -227,8 +229,8 @@ void ag_link_reset(struct ag_link *l, const char *why)
 	bool was_up = l->state == AG_LINK_UP;
 
 	if (was_up)
-		u_info("ag", "link %s to host %u is down: %s", l->port->limits.name, l->peer_host,
-		       why);
+		u_log_gated(&l->gate[AG_GATE_STATE], "link %s to host %u is down: %s",
+			    l->port->limits.name, l->peer_host, why);
 	if (l->state != AG_LINK_DOWN)
 		pads_clear(l);
 	l->state = AG_LINK_DOWN;
@@ -251,7 +253,7 @@ void ag_link_break(struct ag_link *l, const char *why)
 /* The neighbour misbehaved: take the link down at both ends, and up again a little later. */
 static void link_cut(struct ag_link *l, int64_t now)
 {
-	u_warn("ag", "link %s is cut: %s", l->port->limits.name, l->broken);
+	u_log_gated(&l->gate[AG_GATE_CUT], "link %s is cut: %s", l->port->limits.name, l->broken);
 	port_link_disable(l->port);
 	ag_link_reset(l, l->broken);
 	l->enabled = false;
@@ -295,13 +297,15 @@ static void cable_plug(struct ag_link *l, int sock)
 	int rc;
 
 	if (w_agent_cred_check(sock, l->agent->cfg.owner) != 0) {
-		u_warn("ag", "port %s: a stranger at the cable was refused", l->port->limits.name);
+		u_log_gated(&l->gate[AG_GATE_CUT], "port %s: a stranger at the cable was refused",
+			    l->port->limits.name);
 		close(sock);
 		return;
 	}
 	rc = port_emu_plug(l->emu, sock);
 	if (rc != 0)
-		u_warn("ag", "port %s: cable refused: %s", l->port->limits.name, strerror(-rc));
+		u_log_gated(&l->gate[AG_GATE_CUT], "port %s: cable refused: %s",
+			    l->port->limits.name, strerror(-rc));
 	ag_link_service(l);
 }
 
@@ -465,6 +469,7 @@ int ag_link_create(struct ag_agent *a, uint32_t index)
 	rc = port_make(l);
 	if (rc != 0)
 		return rc;
+	ag_gates_init_link(l);
 	rc = link_watch(l);
 	if (rc != 0)
 		ag_link_destroy(l);

@@ -198,8 +198,9 @@ static uint32_t slice_name(struct ag_alloc *m, struct ag_conn *conn)
 	share_again(m, conn);
 	rc = share_new(m, conn, &id);
 	if (rc != 0)
-		u_info("ag", "port %s: window memory of %zu bytes cannot be shared: %s",
-		       conn->link->port->limits.name, m->slice.len, strerror(-rc));
+		u_log_gated(&conn->link->gate[AG_GATE_ROOM],
+			    "port %s: window memory of %zu bytes cannot be shared: %s",
+			    conn->link->port->limits.name, m->slice.len, strerror(-rc));
 	return id;
 }
 

@@ -79,8 +79,9 @@ int ag_cm_outbound(struct ag_link *l, const struct w_geometry *g, bool last_chan
 	if (rc == -ENOENT && !last_chance)
 		return -EAGAIN;
 	if (rc != 0)
-		u_warn("ag", "port %s: the neighbour's slice %u cannot be opened: %s",
-		       l->port->limits.name, g->slice_id, strerror(-rc));
+		u_log_gated(&l->gate[AG_GATE_RECORD],
+			    "port %s: the neighbour's slice %u cannot be opened: %s",
+			    l->port->limits.name, g->slice_id, strerror(-rc));
 	return rc;
 }
 
@@ -376,8 +377,9 @@ int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
 	const struct w_way *way = way_of(msg);
 
 	if (!is_sane(l, cm, way)) {
-		u_warn("ag", "port %s: record %u from host %u to host %u ignored: it lost its way",
-		       l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
+		u_log_gated(&l->gate[AG_GATE_RECORD],
+			    "port %s: record %u from host %u to host %u ignored: it lost its way",
+			    l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
 		l->agent->relay_dropped++;
 		return 0;
 	}
@@ -419,8 +421,9 @@ int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
 		ag_route_links(l, msg);
 		break;
 	default:
-		u_warn("ag", "port %s: a record of type %u is not between agents",
-		       l->port->limits.name, cm->hdr.type);
+		u_log_gated(&l->gate[AG_GATE_RECORD],
+			    "port %s: a record of type %u is not between agents",
+			    l->port->limits.name, cm->hdr.type);
 	}
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "port_emu.h"
 #include "rl_relay.h"
 #include "rt_topo.h"
+#include "u_log.h"
 #include "w_addr.h"
 #include "w_ctl.h"
 #include "w_slot.h"
@@ -48,6 +49,18 @@
 #define AG_RETURN_NS                                                                               \
 	(200 * INT64_C(1000000))	     /* a shorter way is taken when it has lasted so long */
 #define AG_HOLD_NS (2000 * INT64_C(1000000)) /* a granted slice arrives within this */
+
+/* Lines that others can cause without end have a gate each: of the agent, */
+enum ag_gate { AG_GATE_CLIENT, AG_GATE_CIRCUIT, AG_GATE_LOST, AG_GATES };
+/* and of each link. */
+enum ag_link_gate {
+	AG_GATE_STATE,
+	AG_GATE_SETUP,
+	AG_GATE_CUT,
+	AG_GATE_RECORD,
+	AG_GATE_ROOM,
+	AG_LINK_GATES
+};
 
 /* A message on its way, with descriptors that it owns. */
 struct ag_msg {
@@ -237,6 +250,7 @@ struct ag_link {
 	uint32_t circuit_count;
 	uint32_t offer_count;
 	uint64_t window_used;
+	struct u_log_gate gate[AG_LINK_GATES];
 };
 
 #define AG_HASH 4096u
@@ -291,6 +305,7 @@ struct ag_agent {
 	uint32_t conn_slots, conn_count, conn_free;
 	struct ag_list hash[AG_HASH];
 	int64_t idle_since;
+	struct u_log_gate gate[AG_GATES];
 	bool dirty; /* something was queued, dropped or broken since it was last settled */
 };
 
@@ -482,6 +497,11 @@ void ag_wake(struct ag_agent *a);			/* from any thread */
 int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
 struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds);
 void ag_msg_free(struct ag_msg *m);
+
+/* ag_gate.c: gates of the log. */
+void ag_gates_init(struct ag_agent *a);
+void ag_gates_init_link(struct ag_link *l); /* its port is made */
+int64_t ag_gates_tell(struct ag_agent *a);  /* next deadline */
 
 /* What an epoll event is about: kind (upper half) and index. */
 #define AG_EV_WAKE 0u

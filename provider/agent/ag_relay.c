@@ -267,8 +267,9 @@ static int stand_between(struct ag_circuit *c, unsigned int from, struct w_geome
 	if (rc == 0)
 		c->geometry = *g;
 	if (rc != 0 && rc != -EAGAIN)
-		u_info("ag", "port %s: a connection of host %u cannot be relayed: %s",
-		       c->end[from].link->port->limits.name, c->end[from].host, strerror(-rc));
+		u_log_gated(&c->end[from].link->gate[AG_GATE_ROOM],
+			    "port %s: a connection of host %u cannot be relayed: %s",
+			    c->end[from].link->port->limits.name, c->end[from].host, strerror(-rc));
 	return rc;
 }
 
@@ -555,8 +556,9 @@ void ag_relay_link_down(struct ag_link *l)
 /* A node broke the rules: neither end can be served. */
 static void circuit_break(struct ag_circuit *c)
 {
-	u_warn("ag", "a connection between hosts %u and %u is cut: a node broke the protocol",
-	       c->end[0].host, c->end[1].host);
+	u_log_gated(&c->agent->gate[AG_GATE_CIRCUIT],
+		    "a connection between hosts %u and %u is cut: a node broke the protocol",
+		    c->end[0].host, c->end[1].host);
 	stop_carrying(c);
 	c->state = CIRCUIT_HALF_CLOSED;
 	/* Not the link: over another way it would do the same. */

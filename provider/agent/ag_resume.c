@@ -444,8 +444,9 @@ static void too_late(struct ag_conn *conn)
 {
 	struct w_lost_msg m = { .conn = conn->id, .reason = W_LOST_LINK };
 
-	u_info("ag", "connection to host %u is lost: no other way was found in time",
-	       conn->peer_host);
+	u_log_gated(&conn->link->agent->gate[AG_GATE_LOST],
+		    "connection to host %u is lost: no other way was found in time",
+		    conn->peer_host);
 	if (!is_parked(conn) && !ag_resume_withdraw(conn, W_LOST_LINK))
 		leave_way(conn, W_LOST_LINK);
 	w_ctl_init(&m, W_LOST, sizeof(m));

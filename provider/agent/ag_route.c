@@ -247,8 +247,13 @@ void ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 	struct ag_agent *a = l->agent;
 
 	if (m->origin >= a->cfg.host_count || m->serial > calendar_ns() + SERIAL_AHEAD) {
-		u_warn("ag", "port %s: what host %u is said to have for links is ignored",
-		       l->port->limits.name, m->origin);
+		u_log_gated(
+			&l->gate[AG_GATE_RECORD],
+			"port %s: what host %u is said to have for links is ignored: %s",
+			l->port->limits.name, m->origin,
+			m->origin >= a->cfg.host_count
+				? "there is no such host"
+				: "it was said more than a day from now; compare the hosts' clocks");
 		a->relay_dropped++;
 		return;
 	}

@@ -28,6 +28,7 @@
 
 #include "port.h"
 #include "u_lock.h"
+#include "u_log.h"
 #include "u_out.h"
 #include "u_trace.h"
 #include "vi_core.h"
@@ -240,6 +241,8 @@ struct nvi_nic {
 	uint64_t next_token;
 	struct nvi_req *reqs;
 	struct nvi_chan *conns[NVI_CONN_BUCKETS];
+
+	struct u_log_gate held, unattached; /* lines that peers can cause without end */
 };
 
 static inline uint32_t nvi_sq_done(const struct vi_wq *sq)

@@ -353,8 +353,8 @@ static void on_port(struct nvi_nic *nic, struct incoming *in)
 	err = p == NULL ? -ENOMEM : port_attach(msg->view, in->fds, in->nfds, nic->irq, &p->port);
 	if (err != 0) {
 		free(p);
-		u_warn("nvi", "port %u (%s) cannot be attached: %s", msg->index, msg->view,
-		       strerror(-err));
+		u_log_gated(&nic->unattached, "port %u (%s) cannot be attached: %s", msg->index,
+			    msg->view, strerror(-err));
 		send_conn(nic, W_PORT_AGAIN, msg->index);
 		return;
 	}

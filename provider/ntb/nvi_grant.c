@@ -652,8 +652,8 @@ static struct timespec revoke_end(const struct nvi_nic *nic)
  */
 static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {
-	u_warn("nvi", "a peer did not give back memory within %u ms; it is cut off",
-	       nic->revoke_ms);
+	u_log_gated(&nic->held, "a peer did not give back memory within %u ms; it is cut off",
+		    nic->revoke_ms);
 	vi_lock_both(ch->vi);
 	if (is_live(nic, ch, conn))
 		nvi_chan_break(ch, NVI_BREAK_LOCAL, W_ERR_SENDER, 0, VIP_ERROR_CONN_LOST);

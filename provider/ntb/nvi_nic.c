@@ -123,6 +123,10 @@ static int nvi_nic_open(struct vi_nic *vi_nic, const char *device)
 	nic->sock = -1;
 	pthread_mutex_init(&nic->ctl_lock, NULL);
 	mem_init(nic);
+	nic->held =
+		(struct u_log_gate)U_LOG_GATE(U_LOG_WARN, "nvi", "peers that kept memory", NULL);
+	nic->unattached =
+		(struct u_log_gate)U_LOG_GATE(U_LOG_WARN, "nvi", "ports not attached", NULL);
 	u_membarrier_register();
 	err = nic_connect(nic, device);
 	if (err == 0) {

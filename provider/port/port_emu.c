@@ -457,6 +457,10 @@ static int emu_new(struct port_emu_host *host, const struct port_emu_cfg *cfg,
 	e->epoll_fd = -1;
 	e->event_fd = -1;
 	e->generation = first_generation();
+	e->unplugged = (struct u_log_gate)U_LOG_GATE(U_LOG_INFO, "port", "unplugged cables of port",
+						     e->view.port.limits.name);
+	e->misread = (struct u_log_gate)U_LOG_GATE(U_LOG_WARN, "port", "misread cables of port",
+						   e->view.port.limits.name);
 	pthread_mutex_init(&e->lock, NULL);
 	*out = e;
 	return 0;

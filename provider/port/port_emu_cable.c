@@ -184,7 +184,7 @@ void emu_cable_unplug(struct emu_port *e, const char *why)
 	if (e->sock < 0)
 		return;
 	if (why != NULL)
-		u_info("port", "port %s unplugged: %s", e->view.port.limits.name, why);
+		u_log_gated(&e->unplugged, "port %s unplugged: %s", e->view.port.limits.name, why);
 	epoll_ctl(e->epoll_fd, EPOLL_CTL_DEL, e->sock, NULL);
 	close(e->sock);
 	e->sock = -1;
@@ -354,9 +354,9 @@ void emu_cable_input(struct emu_port *e, unsigned int limit)
 		emu_cable_unplug(e, "the far side hung up");
 		return;
 	}
-	u_warn("port",
-	       "port %s unplugged: a message of the cable protocol was sought, something "
-	       "else came (%s); is the neighbour of the same version?",
-	       e->view.port.limits.name, strerror(-err));
+	u_log_gated(&e->misread,
+		    "port %s unplugged: a message of the cable protocol was sought, something "
+		    "else came (%s); is the neighbour of the same version?",
+		    e->view.port.limits.name, strerror(-err));
 	emu_cable_unplug(e, NULL);
 }

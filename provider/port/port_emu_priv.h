@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "port_emu.h"
+#include "u_log.h"
 
 #define EMU_MAGIC 0x55504456u /* "VDPU" */
 #define EMU_VERSION 1u
@@ -204,6 +205,8 @@ struct emu_port {
 	int epoll_fd;
 	int event_fd; /* raised by local changes */
 	uint32_t changes;
+
+	struct u_log_gate unplugged, misread; /* lines that the far side can cause without end */
 };
 
 static inline struct emu_port *emu_port(struct port *p)

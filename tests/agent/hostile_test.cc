@@ -6,6 +6,11 @@
 #include "agent_fixture.h"
 #include "neighbour.h"
 
+extern "C" {
+#include "u_log.h"
+#include "u_time.h"
+}
+
 using namespace agent_test;
 
 namespace {
@@ -597,6 +602,89 @@ TEST_F(Liar, ASayingFromTomorrow)
 		return m.type == W_REFUSED && m.as<w_refused>().status == W_NO_MATCH;
 	}));
 	leaves_nothing();
+}
+
+// ---- the log -------------------------------------------------------------------------------------
+
+// Standard error, where agents write their lines, as a file.
+class Lines {
+public:
+	Lines() : file_(memfd_create("log", MFD_CLOEXEC)), kept_(dup(STDERR_FILENO))
+	{
+		dup2(file_, STDERR_FILENO);
+	}
+	~Lines()
+	{
+		dup2(kept_, STDERR_FILENO);
+		close(kept_);
+		close(file_);
+	}
+	Lines(const Lines &) = delete;
+
+	std::string text() const
+	{
+		std::string s(static_cast<size_t>(lseek(file_, 0, SEEK_END)), '\0');
+
+		s.resize(static_cast<size_t>(pread(file_, &s[0], s.size(), 0)));
+		return s;
+	}
+	uint64_t count(const char *what) const
+	{
+		std::string s = text();
+		uint64_t n = 0;
+
+		for (size_t at = s.find(what); at != std::string::npos; at = s.find(what, at + 1))
+			n++;
+		return n;
+	}
+
+private:
+	int file_, kept_;
+};
+
+// Each bad record is counted, but writes no line; how many wrote none is said.
+TEST_F(Liar, FillsNoLog)
+{
+	constexpr uint32_t kRecords = 6000, kClients = 300;
+
+	if (!u_log_enabled(U_LOG_WARN, "ag") || getenv("VIADUCT_LOG_FILE") != nullptr)
+		GTEST_SKIP() << "warnings are not written to standard error";
+	Lines log;
+	int64_t begin = u_now_ns();
+	for (uint32_t i = 0; i < kRecords; i++) {
+		w_cm m = cm(3, 0, 1 + i);
+		w_cm_links links = saying(2, 1, UINT64_MAX - i);
+
+		peer->send_by(m, W_CM_REQ, way_of({ kRight, kRight }, 2));
+		peer->send(&links, sizeof(links), sizeof(links));
+		ASSERT_TRUE(peer->taken(32));
+	}
+	for (uint32_t i = 0; i < kClients; i++) {
+		Client c;
+
+		c.dial(fabric, 0);
+		ASSERT_EQ(send(c.sock, "nonsense", 8, MSG_NOSIGNAL), 8);
+		EXPECT_EQ(c.recv_any().type, 0);
+	}
+	ASSERT_TRUE(peer->taken());
+	a->sync();
+	uint64_t most =
+		(static_cast<uint64_t>((u_now_ns() - begin) / 1000000000) / U_LOG_GATE_S + 2) *
+		U_LOG_GATE_LINES;
+	uint64_t records = log.count("it lost its way") + log.count("for links is ignored");
+	uint64_t clients = log.count("malformed message");
+	EXPECT_GE(records, U_LOG_GATE_LINES);
+	EXPECT_LE(records, most);
+	EXPECT_GE(clients, 1u);
+	EXPECT_LE(clients, most);
+	EXPECT_TRUE(eventually([&] {
+		return log.count("more lines about bad records of port right were left out") > 0 &&
+		       log.count("more lines about processes that were dropped or turned away "
+				 "were left out") > 0;
+	})) << log.text();
+	others_go_on();
+	leaves_nothing();
+	EXPECT_GE(dropped(0), 2 * kRecords);
 }
 
 // ---- floods --------------------------------------------------------------------------------------

@@ -238,7 +238,7 @@ void ag_link_reset(struct ag_link *l, const char *why)
 	if (was_up)
 		ag_route_changed(l);
 	ag_relay_link_down(l);
-	ag_resume_left(l, 0, 0);
+	ag_resume_left(l, NULL);
 	ag_cm_link_down(l, why);
 	ag_mem_link_down(l);
 	ag_ctl_close(l);

@@ -213,7 +213,7 @@ static void on_close(struct ag_link *l, const struct w_cm *cm)
 	struct w_lost_msg m = { .reason = cm->status };
 	struct ag_conn *conn = end_of(l, cm);
 
-	ag_resume_left(l, cm->dst_conn, cm->epoch);
+	ag_resume_left(l, cm);
 	if (conn == NULL || conn->peer_conn == 0 || ag_resume_closed(conn, cm))
 		return;
 	switch (conn->state) {

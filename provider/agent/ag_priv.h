@@ -391,8 +391,8 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm);
 void ag_resume_request(struct ag_link *l, const struct w_cm *cm);
 int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);
 int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);
-/* The other end of `conn` (0: of all) stores no more into what was left in `epoch` of it. */
-void ag_resume_left(struct ag_link *l, uint64_t conn, uint32_t epoch);
+/* Who sent the CLOSE (NULL: nobody over `l`) stores no more into what was left in the epoch it names. */
+void ag_resume_left(struct ag_link *l, const struct w_cm *cm);
 /* Calls off the attempt that is under way; false: there is none. */
 bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason);
 /* It is not to be resumed any more. */

@@ -27,7 +27,8 @@ struct ag_retired {
 	struct ag_list node; /* of agent->retired */
 	struct ag_link *link;
 	struct port_slice slice;
-	uint64_t conn;
+	uint64_t conn, peer_conn;
+	uint16_t peer_host;
 	uint32_t epoch;
 	int64_t until;
 };
@@ -81,6 +82,8 @@ static void retire_slice(struct ag_conn *conn)
 	*r = (struct ag_retired){ .link = conn->link,
 				  .slice = conn->slice,
 				  .conn = conn->id,
+				  .peer_conn = conn->peer_conn,
+				  .peer_host = conn->peer_host,
 				  .epoch = conn->epoch,
 				  .until = u_now_ns() + AG_SILENCE_NS };
 	ag_list_append(&a->retired, &r->node);
@@ -90,9 +93,7 @@ static void retire_slice(struct ag_conn *conn)
 	conn->has_slice = false;
 }
 
-/* Those of `l` (NULL: any) that `conn` (0: any) left in `epoch`, or that are due. */
-static void retired_end(struct ag_agent *a, const struct ag_link *l, uint64_t conn, uint32_t epoch,
-			int64_t due)
+static void retired_due(struct ag_agent *a, int64_t now)
 {
 	struct ag_list *pos, *tmp;
 	struct ag_retired *r;
@@ -100,16 +101,24 @@ static void retired_end(struct ag_agent *a, const struct ag_link *l, uint64_t co
 	ag_list_each(pos, tmp, &a->retired)
 	{
 		r = ag_list_entry(pos, struct ag_retired, node);
-		if (l != NULL
-			    ? r->link == l && (conn == 0 || (r->conn == conn && r->epoch == epoch))
-			    : r->until <= due)
+		if (r->until <= now)
 			retired_free(r);
 	}
 }
 
-void ag_resume_left(struct ag_link *l, uint64_t conn, uint32_t epoch)
+void ag_resume_left(struct ag_link *l, const struct w_cm *cm)
 {
-	retired_end(l->agent, l, conn, epoch, 0);
+	struct ag_list *pos, *tmp;
+	struct ag_retired *r;
+
+	ag_list_each(pos, tmp, &l->agent->retired)
+	{
+		r = ag_list_entry(pos, struct ag_retired, node);
+		if (r->link == l &&
+		    (cm == NULL || (r->conn == cm->dst_conn && r->peer_host == cm->src_host &&
+				    r->peer_conn == cm->src_conn && r->epoch == cm->epoch)))
+			retired_free(r);
+	}
 }
 
 /* ---- the first end asks --------------------------------------------------------------------------- */
@@ -520,7 +529,7 @@ int64_t ag_resume_timers(struct ag_agent *a, int64_t now)
 	int64_t next = resuming_timers(a, now), back = return_timers(a, now);
 	struct ag_list *pos, *tmp;
 
-	retired_end(a, NULL, 0, 0, now);
+	retired_due(a, now);
 	ag_list_each(pos, tmp, &a->retired)
 	{
 		struct ag_retired *r = ag_list_entry(pos, struct ag_retired, node);

@@ -456,6 +456,52 @@ TEST_F(Liar, RandomRecords)
 	EXPECT_GT(dropped(0), 100u);
 }
 
+// Host 1 may still store into what was left; others cannot say that it does not.
+TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
+{
+	Client server(fabric, 0);
+	w_cm m = cm(1, 0, 77);
+
+	server.listen(1, address(0, "near"));
+	server.sync();
+	peer->send_by(m, W_CM_REQ, way_of({ kLeft }));
+	Msg told = server.recv();
+	ASSERT_EQ(told.type, W_ARRIVED);
+	uint64_t conn = told.as<w_arrived>().conn;
+	server.accept(conn, 5);
+	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	m = cm(1, 0, 77, conn);
+	m.geometry.slice_id = peer->offer(kSliceBytes).id;
+	peer->send_by(m, W_CM_CONFIRM, way_of({ kLeft }));
+	ASSERT_EQ(server.recv().type, W_LINKED);
+	uint64_t used = window_used(fabric, 0);
+
+	m.epoch = 1;
+	peer->send_by(m, W_CM_RESUME, way_of({ kLeft }));
+	ASSERT_EQ(server.recv().type, W_SUSPEND);
+	int64_t begin = u_now_ns();
+	w_suspended done = {};
+	done.conn = conn;
+	server.send(done, W_SUSPENDED);
+	ASSERT_EQ(answer().hdr.type, W_CM_CLOSE);
+	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	for (uint64_t name : { uint64_t{ 0 }, conn }) {
+		m = cm(2, 0, 1, name);
+		peer->send_by(m, W_CM_CLOSE, way_of({ kLeft, kLeft }, 2));
+	}
+	ASSERT_TRUE(peer->taken());
+	uint64_t now_used = window_used(fabric, 0);
+	if (u_now_ns() - begin < 4000000000) { // after a while it is given up anyway
+		EXPECT_EQ(now_used, used + kSliceBytes);
+	}
+	m = cm(1, 0, 77, conn);
+	peer->send_by(m, W_CM_CLOSE, way_of({ kLeft }));
+	ASSERT_TRUE(peer->taken());
+	EXPECT_EQ(window_used(fabric, 0), used);
+	server.hang_up();
+	leaves_nothing();
+}
+
 // ---- inventions about links ----------------------------------------------------------------------
 
 w_cm_links saying(uint16_t origin, uint16_t up, uint64_t serial)

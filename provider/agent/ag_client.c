@@ -140,6 +140,15 @@ void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsign
 	flush(c);
 }
 
+/* Others can say as much as they like: who reads slowly is not to be dropped for that. */
+bool ag_client_hears(struct ag_client *c)
+{
+	if (c->queue_len < AG_CLIENT_HEARS)
+		return true;
+	c->missed++;
+	return false;
+}
+
 void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
 		      enum w_status status, const char *text)
 {

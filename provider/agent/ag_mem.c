@@ -241,7 +241,7 @@ void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m)
 
 	if (conn == NULL || conn->link != l || conn->peer_host != m->src_host ||
 	    conn->peer_conn != m->src_conn || conn->epoch != m->epoch ||
-	    conn->state != AG_CONNECTED)
+	    conn->state != AG_CONNECTED || !ag_client_hears(conn->client))
 		return;
 	if (m->slice_id != 0 && port_peer_slice_open(l->port, m->slice_id, m->slice_len, &fd) != 0)
 		t.slice_id = 0;

@@ -349,8 +349,9 @@ static int item_client(struct ag_agent *a, uint32_t i, char *text, size_t size)
 
 	if (c == NULL)
 		return -ENOENT;
-	snprintf(text, size, "{\"id\":%u,\"pid\":%d,\"program\":\"%s\",\"conns\":%u}", c->id,
-		 (int)c->pid, c->program, c->conn_count);
+	snprintf(text, size,
+		 "{\"id\":%u,\"pid\":%d,\"program\":\"%s\",\"conns\":%u,\"missed\":%" PRIu64 "}",
+		 c->id, (int)c->pid, c->program, c->conn_count, c->missed);
 	return 0;
 }
 
@@ -375,7 +376,7 @@ void ag_count(struct ag_client *c, const struct w_count *m)
 	struct w_counted none = { .token = m->token };
 	struct w_count ask = { .token = m->token, .client = c->id };
 
-	if (nic == NULL) {
+	if (nic == NULL || !ag_client_hears(nic)) {
 		w_ctl_init(&none, W_COUNTED, sizeof(none));
 		ag_client_send(c, &none, NULL, 0);
 		return;

@@ -36,6 +36,8 @@
 /* With so many waiting, requests to connect are held back, where cancelling costs no message. */
 #define AG_LINK_REQUESTS 128u
 #define AG_CLIENT_QUEUE 8192u /* messages to a client that may wait, beside two per connection */
+/* With so many waiting, what other processes say to it is left out; answers are not. */
+#define AG_CLIENT_HEARS (AG_CLIENT_QUEUE / 2)
 #define AG_ALIASES_MAX 1024u
 #define AG_CIRCUITS_MAX 65536u
 
@@ -199,6 +201,7 @@ struct ag_client {
 	uint32_t conn_count, pending_count, listen_count, alloc_count, share_count;
 	struct ag_list queue;
 	uint32_t queue_len;
+	uint64_t missed;		   /* messages of other processes that it was not told */
 	uint32_t port_sent[PORT_PER_HOST]; /* generation told + 1; 0: never told */
 };
 
@@ -316,6 +319,8 @@ void ag_client_event(struct ag_client *c, uint32_t events);
 void ag_client_ended(struct ag_client *c);
 /* Queues a message; takes the descriptors in any case.  A client whose queue is full is dropped. */
 void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsigned int nfds);
+/* May it be told what another process says?  If not, that is counted. */
+bool ag_client_hears(struct ag_client *c);
 void ag_client_drop(struct ag_client *c, const char *why);
 void ag_client_reap(struct ag_agent *a);
 void ag_client_free(struct ag_client *c);

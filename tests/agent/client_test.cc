@@ -414,6 +414,48 @@ TEST_F(OneHost, NeverReads)
 	agent_lives();
 }
 
+// What others say to a process that does not read is left out; it keeps its NIC.
+TEST_F(OneHost, OthersSayMoreThanAProcessReads)
+{
+	constexpr int kTells = 12000;
+	Client c(*fabric, 0), s(*fabric, 0), tool(*fabric, 0, W_KIND_TOOL);
+	Pair p = join(c, s);
+	w_count count = {};
+	uint64_t missed = 0;
+	Msg m;
+
+	for (int i = 0; i < kTells; i++) {
+		w_tell t = {};
+
+		t.conn = p.client_conn;
+		ASSERT_EQ(c.send(t, W_TELL), 0);
+	}
+	c.sync();
+	for (uint32_t i = 0; i < 2; i++) {
+		std::string item = tool.item(W_LIST_CLIENTS, i);
+		if (number_in(item, "missed") != 0) {
+			missed = number_in(item, "missed");
+			count.index = i;
+		}
+	}
+	EXPECT_GT(missed, 0u);
+	for (int i = 0; i < kTells; i++) {
+		ASSERT_EQ(tool.send(count, W_COUNT), 0);
+		Msg counted = tool.recv();
+		ASSERT_EQ(counted.type, W_COUNTED);
+		EXPECT_EQ(counted.as<w_counted>().index, 0u);
+	}
+	s.token(W_UNLISTEN, 9);
+	uint64_t heard = 0;
+	for (m = s.recv(); m.type == W_TOLD; m = s.recv())
+		heard++;
+	EXPECT_EQ(m.type, W_UNLISTENED);
+	EXPECT_EQ(heard + missed, static_cast<uint64_t>(kTells));
+	c.conn(W_CLOSE, p.client_conn);
+	EXPECT_EQ(s.recv().type, W_LOST);
+	s.conn(W_CLOSE, p.server_conn);
+}
+
 TEST_F(OneHost, LimitsOfWaiters)
 {
 	Client c(*fabric, 0);
@@ -692,7 +734,8 @@ TEST_F(Names, Lists)
 		c.item(W_LIST_PORTS, 2).find("\"name\":\"right\",\"kind\":\"emu\",\"link\":\"up\""),
 		std::string::npos);
 	EXPECT_EQ(c.item(W_LIST_PORTS, 3), "");
-	EXPECT_NE(c.item(W_LIST_CLIENTS, 0).find("\"program\":\"agent-test\",\"conns\":0}"),
+	EXPECT_NE(c.item(W_LIST_CLIENTS, 0)
+			  .find("\"program\":\"agent-test\",\"conns\":0,\"missed\":0}"),
 		  std::string::npos);
 	EXPECT_EQ(c.item(W_LIST_CLIENTS, 1), "");
 	EXPECT_EQ(c.item(W_LIST_ALIASES, 2),

@@ -72,6 +72,7 @@ int ag_ctl_open(struct ag_link *l)
 	l->window_used += l->ctl.len;
 	l->tx_next = l->tx_done = l->rx_next = l->rx_told = 0;
 	l->hold_until = 0;
+	l->stuck_since = 0;
 	return 0;
 }
 
@@ -303,15 +304,36 @@ static int64_t beat_timers(struct ag_link *l, int64_t now)
 	return l->beat_at;
 }
 
+/*
+ * Processes that speak to a neighbour wait while much is queued for it.  One that reads nothing, though it
+ * may say something now and then, does not make them wait for long.  What it read was just looked at.
+ */
+static int64_t queue_timers(struct ag_link *l, int64_t now)
+{
+	if (ag_list_empty(&l->queue)) {
+		l->stuck_since = 0;
+		return U_NEVER;
+	}
+	if (l->stuck_since == 0 || l->stuck_at != l->tx_done) {
+		l->stuck_since = now;
+		l->stuck_at = l->tx_done;
+	}
+	if (now - l->stuck_since >= AG_SILENCE_NS)
+		ag_link_break(l, "the neighbour's agent does not read its messages");
+	return l->stuck_since + AG_SILENCE_NS;
+}
+
 int64_t ag_ctl_timers(struct ag_link *l, int64_t now)
 {
-	int64_t next = beat_timers(l, now);
+	int64_t next = beat_timers(l, now), stuck;
 
 	if (l->hold_until != 0) {
 		ag_ctl_receive(l);
 		next = now + CTL_HOLD_POLL_NS;
 	}
 	ag_ctl_pump(l);
+	stuck = queue_timers(l, now);
+	next = stuck < next ? stuck : next;
 	if (l->tx_next == l->tx_done && ag_list_empty(&l->queue))
 		return next;
 	if (now >= l->nudge_at) {

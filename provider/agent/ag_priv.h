@@ -246,6 +246,8 @@ struct ag_link {
 	uint32_t queue_len;
 	uint64_t untold; /* a bit for each host of whose links the neighbour is still to be told */
 	bool said;	 /* the record before this was about links */
+	uint32_t stuck_at;   /* tx_done when the queue was last seen to move */
+	int64_t stuck_since; /* and when; 0: nothing waits in it */
 	struct ag_list held; /* of struct ag_conn: requests, oldest first */
 	struct ag_list conns;
 	uint32_t conn_count;

@@ -534,9 +534,9 @@ static void print_relay(struct json_object *host)
 	if (!json_object_object_get_ex(host, "relay", &relay) || relay == NULL ||
 	    strcmp(text_of(relay, "threads"), "0") == 0)
 		return;
-	printf("  relay threads %s circuits %s slots %s bytes %s dropped %s\n",
+	printf("  relay threads %s circuits %s slots %s bytes %s dropped %s refused %s\n",
 	       text_of(relay, "threads"), text_of(relay, "circuits"), text_of(relay, "slots"),
-	       text_of(relay, "bytes"), text_of(relay, "dropped"));
+	       text_of(relay, "bytes"), text_of(relay, "dropped"), text_of(relay, "refused"));
 }
 
 /* Returns whether all of the host is up. */

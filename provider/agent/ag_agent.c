@@ -472,6 +472,7 @@ void ag_usage(const struct ag_agent *a, struct ag_usage *out)
 	out->conns = a->conn_count;
 	out->circuits = a->circuit_count;
 	out->relay_dropped = a->relay_dropped;
+	out->relay_refused = a->relay_refused;
 	ag_list_each(pos, tmp, &a->clients)
 	{
 		out->listens += ag_list_entry(pos, struct ag_client, node)->listen_count;

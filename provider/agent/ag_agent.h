@@ -20,6 +20,7 @@
 #define AG_DB_BITS 16u
 #define AG_RELAY_THREADS_MAX 8u
 #define AG_RELAY_CPUS_MAX 8u
+#define AG_CIRCUITS_MAX 65536u
 /* Doorbell bits of a port that are not for transfer threads: the agent's, and one for processes. */
 #define AG_DB_BITS_KEPT 2u
 
@@ -50,6 +51,7 @@ struct ag_cfg {
 	const char *topology;	/* see rt_topo_parse(); NULL: a ring; the same at every host */
 	uint32_t relay_threads; /* transfer threads; 0: chosen by the processors and bits there are */
 	uint32_t relay_wait;	/* enum rl_wait */
+	uint32_t circuits;	/* connections of other hosts at most; 0: AG_CIRCUITS_MAX */
 	const int *relay_cpus; /* that they run on in turn, up to AG_RELAY_CPUS_MAX; none: anywhere */
 	uint32_t relay_cpu_count;
 	const char *port_kind;	   /* see port_decorate(); NULL: "emu" */
@@ -81,6 +83,7 @@ struct ag_usage {
 	uint32_t clients, conns, listens, allocs, offers, circuits;
 	uint64_t window_used;	/* over all ports */
 	uint64_t relay_dropped; /* records so far that no neighbour should have sent */
+	uint64_t relay_refused; /* circuits so far that there was no room for */
 };
 void ag_usage(const struct ag_agent *a, struct ag_usage *out);
 

@@ -459,9 +459,10 @@ static int item_relay(struct ag_agent *a, uint32_t i, char *text, size_t size)
 	snprintf(text, size,
 		 "{\"threads\":%u,\"wait\":\"%s\",\"cpus\":[%s],\"circuits\":%u,"
 		 "\"slots\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"sleeps\":%" PRIu64
-		 ",\"rings\":%" PRIu64 ",\"broken\":%" PRIu64 ",\"dropped\":%" PRIu64 "}",
+		 ",\"rings\":%" PRIu64 ",\"broken\":%" PRIu64 ",\"dropped\":%" PRIu64
+		 ",\"refused\":%" PRIu64 "}",
 		 a->relay_threads, waits[a->cfg.relay_wait], cpus, a->circuit_count, n.slots,
-		 n.bytes, n.sleeps, n.rings, n.broken, a->relay_dropped);
+		 n.bytes, n.sleeps, n.rings, n.broken, a->relay_dropped, a->relay_refused);
 	return 0;
 }
 

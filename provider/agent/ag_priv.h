@@ -39,7 +39,6 @@
 /* With so many waiting, what other processes say to it is left out; answers are not. */
 #define AG_CLIENT_HEARS (AG_CLIENT_QUEUE / 2)
 #define AG_ALIASES_MAX 1024u
-#define AG_CIRCUITS_MAX 65536u
 
 #define AG_RETRY_NS (100 * INT64_C(1000000)) /* between attempts to plug a cable */
 #define AG_NUDGE_NS (20 * INT64_C(1000000))  /* unanswered records are rung for again */
@@ -253,6 +252,7 @@ struct ag_link {
 	uint32_t conn_count;
 	struct ag_list circuits[2]; /* that have it on that side */
 	uint32_t circuit_count;
+	uint32_t asked_count; /* of them, asked by who came over it */
 	uint32_t offer_count;
 	uint64_t window_used;
 	struct u_log_gate gate[AG_LINK_GATES];
@@ -300,6 +300,7 @@ struct ag_agent {
 	struct ag_list circuits[AG_HASH];
 	uint32_t circuit_count;
 	uint64_t relay_dropped; /* records that no relay should have been sent */
+	uint64_t relay_refused; /* circuits that there was no room for */
 
 	struct ag_list clients;
 	struct ag_client **client_slot;

@@ -134,6 +134,15 @@ static void end_init(struct circuit_end *e, struct ag_circuit *c, unsigned int i
 	}
 }
 
+/* Each neighbour may ask for its part of the table, so none can take the place of others. */
+static bool may_ask(const struct ag_link *from)
+{
+	const struct ag_agent *a = from->agent;
+	uint32_t most = a->cfg.circuits != 0 ? a->cfg.circuits : AG_CIRCUITS_MAX;
+
+	return from->asked_count < most / (a->link_count - 1);
+}
+
 static struct ag_circuit *circuit_new(struct ag_link *from, struct ag_link *to,
 				      const struct w_cm *cm)
 {
@@ -141,7 +150,7 @@ static struct ag_circuit *circuit_new(struct ag_link *from, struct ag_link *to,
 	struct ag_circuit *c;
 	uint64_t flow = (uint64_t)cm->src_host << 48 ^ cm->src_conn;
 
-	if (a->relay == NULL || a->circuit_count >= AG_CIRCUITS_MAX)
+	if (a->relay == NULL || !may_ask(from))
 		return NULL;
 	c = calloc(1, sizeof(*c));
 	if (c == NULL)
@@ -162,6 +171,7 @@ static struct ag_circuit *circuit_new(struct ag_link *from, struct ag_link *to,
 	rt_path_reverse(a->topo, cm->src_host, &c->end[1].way, &c->end[0].way);
 	ag_list_append(bucket(a, cm->src_host, cm->src_conn), &c->node);
 	a->circuit_count++;
+	from->asked_count++;
 	return c;
 }
 
@@ -203,6 +213,7 @@ static void circuit_free(struct ag_circuit *c)
 		c->end[i].link->circuit_count--;
 	}
 	ag_list_remove(&c->node);
+	c->end[0].link->asked_count--;
 	c->agent->circuit_count--;
 	free(c);
 }
@@ -345,10 +356,12 @@ static void on_request(struct ag_link *l, const struct w_cm *cm)
 		return;
 	}
 	c = ag_ctl_full(out) ? NULL : circuit_new(l, out, cm);
-	if (c == NULL)
+	if (c == NULL) {
+		l->agent->relay_refused++;
 		ag_cm_refuse(l, cm, W_NO_RESOURCE);
-	else
-		pass_on(c, 0, cm);
+		return;
+	}
+	pass_on(c, 0, cm);
 }
 
 static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chance)

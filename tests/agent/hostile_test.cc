@@ -18,6 +18,7 @@ namespace {
 // Ports of hosts in a ring.
 constexpr uint8_t kLeft = 1, kRight = 2;
 constexpr uint32_t kSliceBytes = 12288;
+constexpr uint32_t kCircuits = 8000; // that each of two neighbours may ask a relay for
 
 w_way way_of(std::initializer_list<uint8_t> ports, uint8_t at = 1)
 {
@@ -37,7 +38,12 @@ class Liar : public ::testing::Test {
 protected:
 	Liar()
 	    : fabric(
-		      4, [](ag_cfg &cfg) { cfg.relay_threads = 1; }, 0)
+		      4,
+		      [](ag_cfg &cfg) {
+			      cfg.relay_threads = 1;
+			      cfg.circuits = 2 * kCircuits;
+		      },
+		      0)
 	{
 		for (unsigned host : { 0u, 2u, 3u })
 			fabric.start(host);
@@ -752,6 +758,41 @@ TEST_F(Liar, FloodsOfRequests)
 	}
 	others_go_on();
 	leaves_nothing();
+}
+
+// More than its part, in names of peers, which wait for theirs: it is refused, others are not.
+TEST_F(Liar, AsksForAllCircuits)
+{
+	uint32_t refusals = 0;
+
+	for (uint64_t i = 1; i <= kCircuits + 100; i++) {
+		w_cm m = cm(1, i % 2 ? 3 : 2, i);
+
+		peer->send_by(m, W_CM_PEER, i % 2 ? kTo3 : kTo2);
+		ASSERT_TRUE(peer->taken(32));
+		peer->drain([&](const w_cm &r) {
+			refusals += r.hdr.type == W_CM_REFUSE && r.status == W_NO_RESOURCE;
+		});
+	}
+	EXPECT_TRUE(eventually([&] {
+		peer->drain([&](const w_cm &r) {
+			refusals += r.hdr.type == W_CM_REFUSE && r.status == W_NO_RESOURCE;
+		});
+		return refusals >= 100;
+	})) << refusals;
+	Client asks(fabric, 3);
+	asks.connection(W_CONNECT, 9, address(3, "k"), address(1, "x"));
+	w_cm next = answer();
+	while (next.hdr.type == W_CM_REFUSE)
+		next = answer();
+	EXPECT_EQ(next.hdr.type, W_CM_REQ) << "the other neighbour has its part";
+	asks.hang_up();
+	others_go_on();
+	leaves_nothing();
+	EXPECT_EQ(dropped(0), 0u);
+	struct ag_usage u = {};
+	ag_usage(fabric.agent(0), &u);
+	EXPECT_GE(u.relay_refused, 100u);
 }
 
 // It lives, but does not read: who speaks to it is held up for a while only.

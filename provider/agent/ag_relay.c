@@ -344,8 +344,10 @@ static void on_request(struct ag_link *l, const struct w_cm *cm)
 	struct ag_circuit *c;
 	unsigned int from;
 
+	bool resumes = cm->hdr.type == W_CM_RESUME;
+
 	/* By several names of one connection an end could be called off behind its circuit's back. */
-	if (cm->src_conn == 0 || (cm->epoch != 0) != (cm->hdr.type == W_CM_RESUME)) {
+	if (cm->src_conn == 0 || (cm->epoch != 0) != resumes || (cm->dst_conn != 0) != resumes) {
 		drop(l, cm);
 		return;
 	}

@@ -255,6 +255,22 @@ TEST_F(Liar, AsksTwiceAsIfItHadComeAnotherWay)
 	EXPECT_GE(dropped(0), 2u);
 }
 
+// It cannot know an end that is not there yet; no two circuits are made of one request.
+TEST_F(Liar, AsksForAnEndByName)
+{
+	for (int i = 0; i < 10; i++) {
+		w_cm m = cm(1, 3, 77, 5);
+
+		m.hdr.type = 0;
+		peer->send_by(m, i % 2 ? W_CM_REQ : W_CM_PEER, kTo3);
+	}
+	ASSERT_TRUE(peer->taken());
+	EXPECT_EQ(held(fabric, 0), 1u) << "beside the connection of the others";
+	others_go_on();
+	leaves_nothing();
+	EXPECT_EQ(dropped(0), 10u);
+}
+
 // What does not end the connection at its end must not end the circuit at the relay.
 TEST_F(Liar, CallsOffInAWayThatTheOtherEndIgnores)
 {

@@ -326,11 +326,13 @@ static void on_peer_cancel(struct ag_link *l, const struct w_cm *cm)
 	struct ag_conn *conn;
 
 	if (offer != NULL) {
-		ag_offer_free(offer);
+		/* It is withdrawn by the way that it came. */
+		if (offer->link == l)
+			ag_offer_free(offer);
 		return;
 	}
 	conn = ag_conn_by_peer(l->agent, cm->src_host, cm->src_conn);
-	if (conn == NULL)
+	if (conn == NULL || conn->link != l || conn->epoch != cm->epoch)
 		return;
 	if (conn->state == AG_ACCEPTING && conn->peer)
 		ag_peer_rewait(conn);

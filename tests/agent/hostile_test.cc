@@ -369,6 +369,41 @@ TEST_F(Liar, InTheNameOfAHostBehindAnother)
 	EXPECT_GE(dropped(0), sent / 2);
 }
 
+// A peer's offer is withdrawn by the way that it came, not by another on which its host may lie too.
+TEST_F(Liar, WithdrawsTheOfferOfAnother)
+{
+	Client low(fabric, 0), high(fabric, 3);
+	w_addr here = address(0, "p"), there = address(3, "p");
+
+	low.connection(W_PEER, 1, here, there);
+	high.connection(W_PEER, 2, there, here);
+	Msg m = high.recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	uint64_t conn = m.as<w_linked>().conn;
+	high.conn(W_CONFIRM, conn);
+	m = low.recv();
+	ASSERT_EQ(m.type, W_LINKED);
+	high.conn(W_CLOSE, conn);
+	ASSERT_EQ(low.recv().type, W_LOST);
+	low.conn(W_CLOSE, m.as<w_linked>().conn);
+	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 1; }));
+	EXPECT_TRUE(eventually([&] { return held(fabric, 3) == 2; })) << held(fabric, 3);
+
+	high.connection(W_PEER, 3, there, here);
+	high.sync();
+	wait_link(fabric, 3, 0);
+	// The name of the new attempt: the place of the one before, used once more.
+	w_cm off = cm(3, 0, conn + (uint64_t{ 1 } << 32));
+	EXPECT_TRUE(eventually([&] { return joins("after it"); }));
+	peer->send_by(off, W_CM_PEER_CANCEL, way_of({ kLeft, kLeft, kLeft }, 3));
+	ASSERT_TRUE(peer->taken());
+	low.connection(W_PEER, 4, here, there);
+	EXPECT_EQ(high.recv().type, W_LINKED);
+	low.hang_up();
+	high.hang_up();
+	leaves_nothing();
+}
+
 // Every small value in every field that says who, whither, by which way; one at a time.
 TEST_F(Liar, EveryFieldOfTheWay)
 {

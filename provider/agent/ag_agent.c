@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -215,6 +216,8 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 		memcpy(a->relay_cpus, cfg->relay_cpus, cfg->relay_cpu_count * sizeof(int));
 	a->cfg.relay_cpus = a->relay_cpus;
 	a->epoll = a->wake = a->listen_sock = a->spare_fd = -1;
+	if (getrandom(&a->hash_key, sizeof(a->hash_key), GRND_NONBLOCK) != sizeof(a->hash_key))
+		a->hash_key = (uint64_t)u_now_ns();
 	ag_gates_init(a);
 	ag_list_init(&a->clients);
 	ag_list_init(&a->listens);
@@ -462,6 +465,19 @@ void ag_destroy(struct ag_agent *a)
 	free(a);
 }
 
+static uint32_t longest_of(const struct ag_list table[AG_HASH])
+{
+	const struct ag_list *pos;
+	uint32_t i, n, longest = 0;
+
+	for (i = 0; i < AG_HASH; i++) {
+		for (n = 0, pos = table[i].next; pos != &table[i]; pos = pos->next)
+			n++;
+		longest = n > longest ? n : longest;
+	}
+	return longest;
+}
+
 void ag_usage(const struct ag_agent *a, struct ag_usage *out)
 {
 	struct ag_list *pos, *tmp;
@@ -471,6 +487,8 @@ void ag_usage(const struct ag_agent *a, struct ag_usage *out)
 	out->clients = a->client_count;
 	out->conns = a->conn_count;
 	out->circuits = a->circuit_count;
+	out->longest_circuits = longest_of(a->circuits);
+	out->longest_conns = longest_of(a->hash);
 	out->relay_dropped = a->relay_dropped;
 	out->relay_refused = a->relay_refused;
 	ag_list_each(pos, tmp, &a->clients)

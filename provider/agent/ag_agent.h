@@ -81,7 +81,8 @@ void ag_destroy(struct ag_agent *a);
 /* What an agent holds, for tests of leaks.  Only while ag_run() is not running. */
 struct ag_usage {
 	uint32_t clients, conns, listens, allocs, offers, circuits;
-	uint64_t window_used;	/* over all ports */
+	uint32_t longest_circuits, longest_conns; /* entries that a look into their tables passes */
+	uint64_t window_used;			  /* over all ports */
 	uint64_t relay_dropped; /* records so far that no neighbour should have sent */
 	uint64_t relay_refused; /* circuits so far that there was no room for */
 };

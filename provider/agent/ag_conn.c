@@ -16,11 +16,23 @@ static bool pending(enum ag_state state)
 	return state < AG_CONNECTED;
 }
 
+/* Multiplied and folded until each bit of the key and of the name counts for each bit of the result. */
+static uint64_t mix(uint64_t h)
+{
+	h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	h = (h ^ h >> 27) * UINT64_C(0x94d049bb133111eb);
+	return h ^ h >> 31;
+}
+
+struct ag_list *ag_bucket(const struct ag_agent *a, struct ag_list table[AG_HASH], uint16_t host,
+			  uint64_t conn)
+{
+	return &table[mix(mix(conn ^ a->hash_key) + host + a->hash_key) % AG_HASH];
+}
+
 static struct ag_list *bucket(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn)
 {
-	uint64_t h = (peer_conn ^ (uint64_t)peer_host << 48) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &a->hash[h >> 52 & (AG_HASH - 1)];
+	return ag_bucket(a, a->hash, peer_host, peer_conn);
 }
 
 static int table_grow(struct ag_agent *a)

@@ -297,6 +297,7 @@ struct ag_agent {
 	uint32_t relay_threads;
 	int relay_cpus[AG_RELAY_CPUS_MAX];
 	_Atomic bool relay_broken; /* rl_broken() has something */
+	uint64_t hash_key; /* others, who choose the names of their connections, do not know it */
 	struct ag_list circuits[AG_HASH];
 	uint32_t circuit_count;
 	uint64_t relay_dropped; /* records that no relay should have been sent */
@@ -334,6 +335,9 @@ void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
 		      enum w_status status, const char *text);
 
 /* ag_conn.c: tables of connection ends, waiters, offers. */
+/* Of a table by host and connection: where those of that name are. */
+struct ag_list *ag_bucket(const struct ag_agent *a, struct ag_list table[AG_HASH], uint16_t host,
+			  uint64_t conn);
 struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state);
 void ag_conn_free(struct ag_conn *conn); /* slice included */
 struct ag_conn *ag_conn_get(struct ag_agent *a, uint64_t id);

@@ -69,9 +69,7 @@ struct ag_circuit {
 
 static struct ag_list *bucket(struct ag_agent *a, uint16_t host, uint64_t conn)
 {
-	uint64_t h = (conn ^ (uint64_t)host << 48) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &a->circuits[h >> 52 & (AG_HASH - 1)];
+	return ag_bucket(a, a->circuits, host, conn);
 }
 
 /*

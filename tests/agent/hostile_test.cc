@@ -811,6 +811,30 @@ TEST_F(Liar, FloodsOfRequests)
 	leaves_nothing();
 }
 
+// Names that a multiplication by a constant that it knows would put into one place.
+TEST_F(Liar, ChoosesNamesThatCollide)
+{
+	constexpr uint64_t kTimes = 0x9e3779b97f4a7c15, kNames = 2000;
+	uint64_t inverse = kTimes;
+
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - kTimes * inverse;
+	ASSERT_EQ(inverse * kTimes, 1u);
+	for (uint64_t i = 1; i <= kNames; i++) {
+		w_cm m = cm(1, 3, (i * inverse) ^ uint64_t{ 1 } << 48);
+
+		peer->send_by(m, W_CM_PEER, kTo3);
+		ASSERT_TRUE(peer->taken(32));
+		peer->drain();
+	}
+	ASSERT_TRUE(peer->taken());
+	struct ag_usage u = {};
+	fabric.pause(0);
+	ag_usage(fabric.agent(0), &u);
+	EXPECT_GE(u.circuits, kNames);
+	EXPECT_LE(u.longest_circuits, 40u);
+}
+
 // More than its part, in names of peers, which wait for theirs: it is refused, others are not.
 TEST_F(Liar, AsksForAllCircuits)
 {

@@ -4,14 +4,12 @@
  * nobody sees it but in the counters of the fabric: every message arrives once, whole and in
  * order, and every descriptor succeeds.
  */
-#include "clu.h"
+#include "flow.h"
 
 #include <csignal>
 #include <cstdio>
 #include <memory>
 #include <utility>
-
-#include <poll.h>
 
 #include <gtest/gtest.h>
 
@@ -32,21 +30,7 @@ static std::atomic<uint64_t> &enough()
 	return cell(8);
 }
 
-/* A dozen processes that poll leave nothing to those that have something to do. */
-static void rest()
-{
-	poll(nullptr, 0, 1);
-}
-
 /* ---- messages: all of one follows from its number ------------------------------------------------ */
-
-enum Kind { SEND, WRITE_IMM, READ };
-
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
-	return x ^ x >> 29;
-}
 
 static Kind kind_of(uint64_t number)
 {
@@ -59,22 +43,6 @@ static size_t length_of(uint64_t number)
 {
 	uint64_t x = mix(number + 77);
 	return x % 4 == 0 ? 1 + x / 4 % kMax : 1 + x / 4 % 200;
-}
-
-static const char *pattern(uint64_t number)
-{
-	static const std::vector<char> bytes = [] {
-		std::vector<char> all(kMax + 4096);
-		for (size_t i = 0; i < all.size(); i++)
-			all[i] = static_cast<char>(mix(i) >> 8);
-		return all;
-	}();
-	return bytes.data() + mix(number) % 4096;
-}
-
-static bool is_pattern(const char *at, uint64_t number)
-{
-	return memcmp(at, pattern(number), length_of(number)) == 0;
 }
 
 static VIP_RELIABILITY_LEVEL level(unsigned flow)
@@ -103,21 +71,8 @@ ROLE(flow_out)
 			size_t i = posted % kWindow, length = length_of(posted);
 			uint64_t place = flow_cell(flow, ADDRESS) + i * kMax;
 			VIP_MEM_HANDLE h = static_cast<VIP_MEM_HANDLE>(flow_cell(flow, HANDLE));
-			Kind kind = kind_of(posted);
-			if (kind == READ)
-				memset(slab.data(i), 0, length);
-			else
-				memcpy(slab.data(i), pattern(posted), length);
 			VIP_DESCRIPTOR *d =
-				kind == SEND
-					? slab.fill(i, length)
-					: slab.fill_rdma(i, length,
-							 kind == READ
-								 ? VIP_CONTROL_OP_RDMAREAD
-								 : VIP_CONTROL_OP_RDMAWRITE |
-									   VIP_CONTROL_IMMEDIATE,
-							 place, h);
-			d->CS.ImmediateData = static_cast<VIP_UINT32>(posted);
+				fill_message(slab, i, kind_of(posted), posted, length, place, h);
 			post_send(vi, slab, d);
 			posted++;
 			continue;
@@ -135,7 +90,7 @@ ROLE(flow_out)
 				  d ? d->CS.Status : 0));
 		NEED(slab.index(d) == done % kWindow);
 		if (kind_of(done) == READ)
-			NEED(is_pattern(slab.data(done % kWindow), done));
+			NEED(holds(slab.data(done % kWindow), done, length_of(done)));
 		flow_cell(flow, DONE) = ++done;
 	}
 	NEED(until([&] { return flow_cell(flow, TAKEN) == limit; }));
@@ -160,7 +115,7 @@ ROLE(flow_in)
 	/* What a read finds is put there before its number may be used. */
 	auto prepare = [&](uint64_t number) {
 		if (kind_of(number) == READ)
-			memcpy(memory.data(number % kWindow), pattern(number), length_of(number));
+			put(memory.data(number % kWindow), number, length_of(number));
 	};
 	for (uint64_t number = 0; number < kWindow; number++)
 		prepare(number);
@@ -185,9 +140,9 @@ ROLE(flow_in)
 			NEED_RC(VIP_SUCCESS, rc);
 			bool written = kind_of(number) == WRITE_IMM;
 			NEED(d->CS.Length == length_of(number));
-			NEED(is_pattern(written ? memory.data(number % kWindow)
-						: slab.data(slab.index(d)),
-					number));
+			NEED(holds(written ? memory.data(number % kWindow)
+					   : slab.data(slab.index(d)),
+				   number, length_of(number)));
 			if (written)
 				NEED(d->CS.ImmediateData == static_cast<VIP_UINT32>(number));
 			post_recv(vi, slab, slab.fill(slab.index(d), kMax));
@@ -249,25 +204,6 @@ public:
 private:
 	std::vector<Process> ends;
 };
-
-/* Nothing is lent out, apart from what a link itself needs. */
-static void expect_idle(const Fabric &fabric, const std::vector<uint64_t> &before)
-{
-	for (unsigned i = 0; i < fabric.size(); i++) {
-		EXPECT_TRUE(until([&] { return fabric.connections(i) == 0; }));
-		EXPECT_TRUE(until([&] { return fabric.window_used(i) == before[i]; }))
-			<< "host " << i << " lends out " << fabric.window_used(i) << " bytes, "
-			<< before[i] << " at first";
-	}
-}
-
-static std::vector<uint64_t> windows(const Fabric &fabric)
-{
-	std::vector<uint64_t> used;
-	for (unsigned i = 0; i < fabric.size(); i++)
-		used.push_back(fabric.window_used(i));
-	return used;
-}
 
 static void links_fall(const Args &agent_args, uint64_t falls)
 {

@@ -197,6 +197,7 @@ static bool write_immediate(struct nvi_chan *ch, const struct rx_slot *s, uint32
 		return true;
 	}
 	vi_wqe(&ch->vi->rq, m->entry)->imm = s->arg;
+	count_message(ch, m->total);
 	complete_receive(ch, VIP_STATUS_OP_REMOTE_RDMA_WRITE | VIP_STATUS_IMMEDIATE, m->total);
 	return true;
 }
@@ -263,9 +264,10 @@ static void rx_write(struct nvi_chan *ch, const struct rx_slot *s)
 	m->done += s->frag;
 	if (!(s->flags & W_F_LAST))
 		return;
-	count_message(ch, m->total);
 	if (s->flags & W_F_IMM)
 		write_immediate(ch, s, 0);
+	else
+		count_message(ch, m->total);
 }
 
 static void protocol_error(struct nvi_chan *ch, const struct rx_slot *s)

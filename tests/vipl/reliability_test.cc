@@ -283,17 +283,24 @@ TEST(Reliability, NoReceivePosted)
 
 TEST(Reliability, LossesAreCountedAtTheReceiver)
 {
-	RULE("VIPL 7, no receive posted: unreliable losses are counted on the receiver's side");
+	RULE("VIPL 7, no receive posted: unreliable losses are counted on the receiver's side, once");
 	Link l(VIP_SERVICE_UNRELIABLE);
-	for (int i = 0; i < 5; i++) {
-		l.send_a({ l.seg_a(8) });
+	Mem target(l.nb, 64, true);
+	for (int i = 0; i < 10; i++) {
+		if (i % 2)
+			l.send_a({ l.seg_a(8) });
+		else
+			l.write_a({ l.seg_a(8) }, { target.data, target.h }, VIP_CONTROL_IMMEDIATE,
+				  1);
 		EXPECT_NE(nullptr, take_send(*l.va));
 		EXPECT_TRUE(l.nb.wait_event(VIP_ERROR_RECVQ_EMPTY, l.vb->h));
 	}
 	VIPX_COUNTERS c{};
 	c.Size = sizeof(c);
 	EXPECT_RC(VIP_SUCCESS, VipxQueryCounters(l.nb.h, *l.vb, &c));
-	EXPECT_EQ(5u, c.RecvQueueEmpty);
+	EXPECT_EQ(10u, c.RecvQueueEmpty);
+	EXPECT_EQ(10u, c.Dropped);
+	EXPECT_EQ(0u, c.MessagesReceived);
 	EXPECT_RC(VIP_SUCCESS, VipxQueryCounters(l.na.h, *l.va, &c));
 	EXPECT_EQ(0u, c.RecvQueueEmpty);
 }

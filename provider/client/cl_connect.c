@@ -311,7 +311,7 @@ static int no_answer(struct cl_agent *agent, int rc, char *error)
 {
 	cl_error(error, "the agent of host %u did not answer: %s", agent->welcome.host_id,
 		 strerror(-rc));
-	return -EHOSTDOWN;
+	return rc == -EPIPE ? -EPIPE : -EHOSTDOWN;
 }
 
 static int no_such_host(struct cl_agent *agent, const char *variable, const char *name, int rc,
@@ -326,7 +326,7 @@ static int no_such_host(struct cl_agent *agent, const char *variable, const char
 	return -ENODEV;
 }
 
-/* Which host `device` means, asked at `agent`. */
+/* Which host `device` means, asked at `agent`. -EPIPE when it left meanwhile. */
 static int resolve(struct cl_agent *agent, const char *device, unsigned int *host_out, char *error)
 {
 	const char *chosen = u_cfg_str(U_CFG_HOST);
@@ -383,6 +383,23 @@ static int no_agent(int rc)
 	}
 }
 
+/* Any agent, asked which host `device` means; another one when it leaves before it has answered. */
+static int open_resolved(const struct where *w, const char *device, struct cl_agent *out,
+			 unsigned int *host_out, char *error)
+{
+	int i, rc = -EPIPE;
+
+	for (i = 0; i < ATTEMPTS && rc == -EPIPE; i++) {
+		rc = no_agent(open_or_start(w, likely_host(), out, error));
+		if (rc != 0)
+			return rc;
+		rc = resolve(out, device, host_out, error);
+		if (rc != 0)
+			cl_close(out);
+	}
+	return rc == -EPIPE ? -EHOSTDOWN : rc;
+}
+
 int cl_open(const char *device, uint32_t kind, struct cl_agent *out, char *error)
 {
 	struct where w = { .kind = kind };
@@ -400,14 +417,13 @@ int cl_open(const char *device, uint32_t kind, struct cl_agent *out, char *error
 			 u_cfg_str(U_CFG_FABRIC));
 		return -EINVAL;
 	}
-	rc = no_agent(open_or_start(&w, likely_host(), &agent, error));
+	rc = open_resolved(&w, device, &agent, &host, error);
 	if (rc != 0)
 		return rc;
-	rc = resolve(&agent, device, &host, error);
-	if (rc == 0 && host == agent.welcome.host_id) {
+	if (host == agent.welcome.host_id) {
 		*out = agent;
 		return 0;
 	}
 	cl_close(&agent);
-	return rc != 0 ? rc : no_agent(open_at(&w, host, out, error));
+	return no_agent(open_at(&w, host, out, error));
 }

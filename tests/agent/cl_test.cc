@@ -431,6 +431,30 @@ TEST_F(ClientLib, AgentThatHangsUp)
 	EXPECT_STREQ(error, "the agent did not answer: it hung up");
 }
 
+// It is only asked for a name; the agent of the host that is meant lives.
+TEST_F(ClientLib, AgentThatHangsUpBeforeItHasAnswered)
+{
+	const char *args[] = { "--fabric", name.c_str(), "--host-id", "1", "--hosts", "2", nullptr };
+	cl_agent a;
+
+	ASSERT_EQ(cl_spawn(agent_path.c_str(), args, error), 0) << error;
+	ASSERT_EQ(cl_open_host(geteuid(), name.c_str(), 1, W_KIND_TOOL, &a, error), 0) << error;
+	w_welcome welcome = a.welcome;
+	cl_close(&a);
+	welcome.host_id = 0;
+	Imposter agent(name, geteuid(), [&](int client) {
+		char message[W_CTL_MAX];
+		EXPECT_GT(recv(client, message, sizeof(message), 0), 0);
+		w_ctl_init(&welcome, W_WELCOME, sizeof(welcome));
+		w_ctl_send(client, &welcome, nullptr, 0);
+		EXPECT_GT(recv(client, message, sizeof(message), 0), 0);
+	});
+
+	ASSERT_EQ(cl_open("host1", W_KIND_TOOL, &a, error), 0) << error;
+	EXPECT_EQ(a.welcome.host_id, 1u);
+	cl_close(&a);
+}
+
 TEST_F(ClientLib, AgentThatIsStopped)
 {
 	cl_agent a;

@@ -422,6 +422,24 @@ int64_t delay_ns(pid_t pid)
 	return sched_sum(pid, 1);
 }
 
+std::string stacks(pid_t pid)
+{
+	std::string all, tasks = text("/proc/%d/task", pid);
+	for (auto &task : entries(tasks))
+		all += task + " " + contents(tasks + "/" + task + "/comm") +
+		       contents(tasks + "/" + task + "/stat") +
+		       contents(tasks + "/" + task + "/wchan") + "\n";
+	std::string command =
+		text("timeout 60 gdb -p %d -batch -ex 'thread apply all bt' 2>&1", pid);
+	FILE *debugger = popen(command.c_str(), "re");
+	char line[1000];
+	while (debugger && fgets(line, sizeof(line), debugger))
+		all += line;
+	if (debugger)
+		pclose(debugger);
+	return all;
+}
+
 /* ---- fabrics -------------------------------------------------------------------------------- */
 
 /* One per process, since the library reads its environment once: fabrics follow each other. */
@@ -579,6 +597,15 @@ bool Fabric::links_up() const
 			if (port.find("\"link\":\"up\"") == std::string::npos)
 				return false;
 	return true;
+}
+
+std::string Fabric::report(unsigned host) const
+{
+	std::string all;
+	for (int what : { W_LIST_PORTS, W_LIST_CLIENTS, W_LIST_LINKS, W_LIST_RELAY })
+		for (auto &item : list(host, what))
+			all += item + "\n";
+	return all;
 }
 
 void Fabric::link(unsigned host, const std::string &port, bool up) const

@@ -131,6 +131,9 @@ int64_t delay_ns(pid_t pid);
 /* How often a thread of it had to wait until memory was read from a disk. */
 uint64_t disk_faults(pid_t pid);
 
+/* What each thread of a process is doing: by a debugger, if there is one. */
+std::string stacks(pid_t pid);
+
 /* ---- fabrics -------------------------------------------------------------------------------- */
 
 /* Agents of `hosts` hosts joined in a ring; a private name, nothing left behind. */
@@ -154,6 +157,8 @@ public:
 	unsigned clients(unsigned host) const;
 	bool links_up() const;
 	void link(unsigned host, const std::string &port, bool up) const;
+	/* What the agent of a host says of its ports, its clients and its relay. */
+	std::string report(unsigned host) const;
 	const std::string name;
 
 private:

@@ -34,7 +34,10 @@ bool holds(const char *at, uint64_t number, size_t length);
 VIP_DESCRIPTOR *fill_message(Slab &slab, size_t i, Kind kind, uint64_t number, size_t length,
 			     uint64_t place, VIP_MEM_HANDLE handle);
 
-/* A dozen processes that poll leave nothing to those that have something to do. */
+/*
+ * A dozen processes that poll leave nothing to those that have something to do. With CLUSTER_BUSY=1
+ * they do it all the same.
+ */
 void rest();
 
 /* Window memory that each host lends out. */

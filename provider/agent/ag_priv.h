@@ -46,6 +46,7 @@
 #define AG_SILENCE_NS (5000 * INT64_C(1000000))
 /* A connection that has no way for so long is lost; */
 #define AG_RESUME_NS (800 * INT64_C(1000000))
+#define AG_ASK_NS (50 * INT64_C(1000000))	    /* between attempts to find it one; */
 #define AG_RESUME_SLOW_NS (4000 * INT64_C(1000000)) /* where there is one, so long */
 #define AG_RETURN_NS                                                                               \
 	(200 * INT64_C(1000000))	     /* a shorter way is taken when it has lasted so long */
@@ -119,6 +120,7 @@ struct ag_conn {
 	uint32_t epoch;
 	struct w_taken taken;		   /* by our process, when it was suspended */
 	int64_t resume_from, resume_until; /* until 0: it cannot go on */
+	int64_t ask_at;			   /* suspended, at the first end: the next attempt */
 	struct ag_list in_resuming;	   /* of agent->resuming, unless AG_ON_WAY */
 	struct ag_wish *wish; /* the first end's RESUME, until our process is suspended */
 	bool peer;	      /* made by W_PEER */

@@ -4,8 +4,9 @@
  *
  * A reliable connection is kept if each link of its way is one that others can stand in for.  When the
  * way is lost, each end has its process suspend it, tells the old way that it is left (CLOSE), and
- * waits beside the links (it is *parked* on self).  The first end looks for a way and asks; it
- * tries again when that fails, until AG_RESUME_NS have passed without a way.  A connection whose way has become
+ * waits beside the links (it is *parked* on self).  The first end looks for a way and asks; when that
+ * fails it tries again every AG_ASK_NS and when links change, until AG_RESUME_NS have passed without a
+ * way: what links are up may have been heard before the refusal.  A connection whose way has become
  * longer than it need be is taken through the same.
  *
  * The epoch counts ways, so what an old one still delivers is told from what belongs to the new.
@@ -178,12 +179,18 @@ static void leave_attempt(struct ag_conn *conn)
 	set_resume(conn, AG_SUSPENDED);
 }
 
+static bool may_ask(const struct ag_conn *conn)
+{
+	return conn->first && conn->resume == AG_SUSPENDED;
+}
+
 static void ask(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
 	struct rt_path way;
 	char why[160];
 
+	conn->ask_at = u_now_ns() + AG_ASK_NS;
 	if (ag_route_find(a, conn->peer_host, (uint32_t)(conn->id ^ conn->id >> 32), &way, why,
 			  sizeof(why)) != 0)
 		return;
@@ -204,7 +211,7 @@ void ag_resume_retry(struct ag_agent *a)
 	ag_list_each(pos, tmp, &a->resuming)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_resuming);
-		if (conn->first && conn->resume == AG_SUSPENDED)
+		if (may_ask(conn))
 			ask(conn);
 		else
 			conn->ways_changed = true;
@@ -300,8 +307,8 @@ bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 }
 
 /*
- * No such way.  Others are tried when links change: what is said of the link that is missing may
- * have come before the refusal, or is still to come.
+ * No such way.  Others are tried when links change, which may have been said before the refusal,
+ * or soon: who refused may know better by then.
  */
 bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 {
@@ -486,9 +493,15 @@ static int64_t resuming_timers(struct ag_agent *a, int64_t now)
 	ag_list_each(pos, tmp, &a->resuming)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_resuming);
-		if (conn->resume_until <= now && !may_wait(conn, now))
+		if (conn->resume_until <= now && !may_wait(conn, now)) {
 			too_late(conn);
-		else if (conn->resume_until < next)
+			continue;
+		}
+		if (may_ask(conn) && conn->ask_at <= now)
+			ask(conn);
+		if (may_ask(conn) && conn->ask_at < next)
+			next = conn->ask_at;
+		if (conn->resume_until < next)
 			next = conn->resume_until;
 	}
 	return next;

@@ -197,6 +197,42 @@ TEST_F(Liar, IsServedWhileItKeepsTheRules)
 	EXPECT_EQ(dropped(0), 0u);
 }
 
+// Whoever refuses a way may know better soon, and no link need change for that.
+TEST_F(Liar, RefusesAConnectionThatGoesOnWhenItIsAskedAgain)
+{
+	Client c(fabric, 0);
+	w_cm req, m;
+
+	c.connection(W_CONNECT, 5, address(0, "c"), address(1, "s"));
+	req = answer();
+	ASSERT_EQ(req.hdr.type, W_CM_REQ);
+	m = cm(1, 0, 7, req.src_conn);
+	m.geometry.slice_id = peer->offer(kSliceBytes).id;
+	peer->send(m, W_CM_ACCEPT);
+	Msg linked = c.recv();
+	ASSERT_EQ(linked.type, W_LINKED);
+	w_suspended suspended = { {}, linked.as<w_linked>().conn, {} };
+	c.conn(W_CONFIRM, suspended.conn);
+	ASSERT_EQ(answer().hdr.type, W_CM_CONFIRM);
+	m.status = W_LOST_LINK;
+	peer->send(m, W_CM_CLOSE);
+	ASSERT_EQ(c.recv().type, W_SUSPEND);
+	c.send(suspended, W_SUSPENDED);
+	ASSERT_EQ(answer().hdr.type, W_CM_CLOSE);
+	for (uint32_t epoch = 1; epoch < 4; epoch++) {
+		w_cm resume = answer();
+		ASSERT_EQ(resume.hdr.type, W_CM_RESUME);
+		EXPECT_EQ(resume.epoch, epoch);
+		m.epoch = epoch;
+		m.status = W_NOT_REACHABLE;
+		peer->send(m, W_CM_REFUSE);
+	}
+	m.epoch = answer().epoch;
+	m.geometry.slice_id = peer->offer(kSliceBytes).id;
+	peer->send(m, W_CM_ACCEPT);
+	EXPECT_EQ(c.recv().type, W_RESUMED);
+}
+
 // It gave up before it knew that the server had accepted, and died.
 TEST_F(Liar, CancelsWhatWasAcceptedAndClosed)
 {

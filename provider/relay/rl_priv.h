@@ -45,6 +45,7 @@ struct rl_thread {
 	struct rl_relay *relay;
 	unsigned int index;
 	uint32_t bell_bits;
+	uint32_t ticket; /* of the last look at the doorbells */
 	pthread_t thread;
 	bool started;
 	_Atomic bool stop;

@@ -31,6 +31,7 @@ int rl_open(const struct rl_cfg *cfg, struct rl_relay **out)
 		t->relay = r;
 		t->index = i;
 		t->bell_bits = UINT32_C(1) << (cfg->first_bell + i);
+		t->ticket = port_irq_ticket(cfg->irq) - 1;
 		pthread_mutex_init(&t->lock, NULL);
 	}
 	*out = r;

@@ -102,13 +102,17 @@ void rl_thread_moved(struct rl_circuit *c)
 
 /* ---- looking ------------------------------------------------------------------------------------ */
 
-/* Was this thread's bit rung since the last call? */
+/* Was this thread's bit rung since the last call?  Reads doorbells only after an interrupt. */
 static bool rung(struct rl_thread *t)
 {
 	struct rl_relay *r = t->relay;
+	uint32_t ticket = port_irq_ticket(r->cfg.irq);
 	bool yes = false;
 	unsigned int i;
 
+	if (u_likely(ticket == t->ticket))
+		return false;
+	t->ticket = ticket;
 	for (i = 0; i < r->cfg.port_count; i++) {
 		if ((port_db_read(r->ports[i]) & t->bell_bits) != 0) {
 			port_db_clear(r->ports[i], t->bell_bits);
@@ -217,7 +221,7 @@ static void idle(struct loop *l, uint32_t ticket)
 
 	if (l->looks > 0 && wait != RL_BLOCK) {
 		l->looks--;
-		u_pause();
+		u_look_done();
 		return;
 	}
 	now = u_now_ns();

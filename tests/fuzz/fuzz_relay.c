@@ -183,6 +183,13 @@ static void look(struct circuit *c)
 	look_at_credit(&c->node[1], &c->node[0]);
 }
 
+/* The node's doorbells ring. */
+static void interrupt(struct world *w, struct node *n, uint32_t bits)
+{
+	n->port.db |= bits;
+	port_irq_kick(port_emu_host_irq(w->host), bits);
+}
+
 static void pass(struct world *w)
 {
 	rl_thread_pass(&w->relay->threads[0]);
@@ -257,7 +264,7 @@ static void act(struct world *w)
 		atomic_store(&control_of(n->bypass)->error, fz_get(w->in, 8));
 		break;
 	case 10:
-		n->port.db |= (uint32_t)fz_get(w->in, 1);
+		interrupt(w, n, (uint32_t)fz_get(w->in, 1));
 		break;
 	case 11:
 		rl_thread_lock(&w->relay->threads[0]);
@@ -286,13 +293,13 @@ static void good_slot(struct world *w, struct node *from, struct node *to)
 	memset(s->data, (int)from->seq, sizeof(s->data));
 	s->head = (struct w_head){ .op = W_OP_SEND, .flags = W_F_FIRST | W_F_LAST, .frag = 48 };
 	atomic_store(&s->head.seq, w_seq(from->seq++));
-	from->port.db |= 1u << BELL;
+	interrupt(w, from, 1u << BELL);
 	rl_thread_pass(&w->relay->threads[0]);
 	d = slot_at(to->slice, to->taken);
 	if (atomic_load(&d->head.seq) != w_seq(to->taken) || memcmp(d->data, s->data, 48) != 0)
 		fail("slot %u of the good circuit did not come", to->taken);
 	atomic_store(&control_of(to->bypass)->credit, ++to->taken);
-	to->port.db |= 1u << BELL;
+	interrupt(w, to, 1u << BELL);
 	rl_thread_pass(&w->relay->threads[0]);
 	if (atomic_load(&control_of(from->slice)->credit) != from->seq)
 		fail("the good circuit got no credit");
@@ -305,7 +312,8 @@ static void settle(struct world *w)
 	void *user, *before = NULL;
 	uint32_t i;
 
-	w->bad.node[0].port.db = w->bad.node[1].port.db = UINT32_MAX;
+	for (i = 0; i < 2; i++)
+		interrupt(w, &w->bad.node[i], UINT32_MAX);
 	for (i = 0; i < PASSES; i++)
 		pass(w);
 	if (rl_thread_pass(&w->relay->threads[0]) != 0)

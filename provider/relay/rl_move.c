@@ -5,6 +5,8 @@
 
 #include "rl_priv.h"
 
+#define AHEAD 8u /* slots asked for ahead of the one written */
+
 void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side *from)
 {
 	struct rl_end *e = &c->end[side];
@@ -84,8 +86,13 @@ void rl_clear_bell(struct rl_circuit *c)
 
 static bool slot_ready(const struct rl_circuit *c, const struct rl_end *e)
 {
-	return !e->reported && atomic_load_explicit(&e->in_slots[e->next & c->mask].head.seq,
-						    memory_order_acquire) == w_seq(e->next);
+	const struct w_slot *slot = &e->in_slots[e->next & c->mask];
+	bool there = atomic_load_explicit(&slot->head.seq, memory_order_acquire) == w_seq(e->next);
+
+	/* Both lines are asked for in the look that finds the slot. */
+	if (!there && e->two_lines)
+		__builtin_prefetch(slot->more);
+	return there && !e->reported;
 }
 
 /* May it be forwarded?  `line` is a private copy. */
@@ -104,6 +111,7 @@ static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 {
 	const struct w_slot *in = &from->in_slots[from->next & c->mask];
 	struct w_slot *out = &to->out_slots[from->next & c->mask];
+	struct w_slot *ahead = &to->out_slots[(from->next + AHEAD) & c->mask];
 	struct w_slot line;
 	uint32_t offset, bytes;
 
@@ -117,7 +125,10 @@ static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 		u_out_copy(&to->out, to->out_ring + offset, from->in_ring + offset, line.head.frag);
 		c->thread->counters.bytes += line.head.frag;
 	}
-	if (bytes > W_HEAD_INLINE) {
+	u_prefetch_write(ahead);
+	from->two_lines = bytes > W_HEAD_INLINE;
+	if (from->two_lines) {
+		u_prefetch_write(ahead->more);
 		memcpy(line.more, in->more, bytes - W_HEAD_INLINE);
 		u_out_copy(&to->out, out->more, line.more, bytes - W_HEAD_INLINE);
 	}

@@ -25,6 +25,7 @@ struct rl_end {
 	uint32_t credit; /* of them, consumed by the other end: told to the node */
 	uint64_t cursor; /* of its ring */
 	uint32_t rung;	 /* its bell word that was rung for last */
+	bool two_lines;	 /* its last slot was */
 	bool reported;	 /* its error word was forwarded: nothing of it is, from then on */
 };
 

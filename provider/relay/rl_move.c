@@ -5,7 +5,8 @@
 
 #include "rl_priv.h"
 
-#define AHEAD 8u /* slots asked for ahead of the one written */
+#define AHEAD 8u	 /* slots asked for ahead of the one written */
+#define CREDIT_SHARE 16u /* of the ring: forwarded between two looks for credit */
 
 void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side *from)
 {
@@ -141,26 +142,7 @@ static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 	return 0;
 }
 
-static uint32_t move_slots(struct rl_circuit *c, struct rl_end *from, struct rl_end *to,
-			   uint32_t budget)
-{
-	uint32_t n = 0;
-
-	while (n < budget && slot_ready(c, from)) {
-		if (forward(c, from, to) != 0) {
-			c->broken = true;
-			break;
-		}
-		n++;
-	}
-	if (n > 0) {
-		c->thread->counters.slots += n;
-		ring_slots(c, from, to);
-	}
-	return n;
-}
-
-/* ---- credit and errors -------------------------------------------------------------------------- */
+/* ---- credit, slots and errors ------------------------------------------------------------------- */
 
 static uint32_t credit_of(const struct rl_end *e)
 {
@@ -183,6 +165,35 @@ static uint32_t move_credit(struct rl_circuit *c, struct rl_end *from, struct rl
 	if (bell_of(from) & W_BELL_CREDIT)
 		ring(c, from);
 	return 1;
+}
+
+/*
+ * The credit of a long stream goes back between its slots: its sender waits for it, and a batch of
+ * long fragments takes longer than the receiver.
+ */
+static uint32_t move_slots(struct rl_circuit *c, struct rl_end *from, struct rl_end *to,
+			   uint32_t budget)
+{
+	const uint64_t *bytes = &c->thread->counters.bytes;
+	uint64_t looked = *bytes;
+	uint32_t n = 0;
+
+	while (n < budget && !c->broken && slot_ready(c, from)) {
+		if (forward(c, from, to) != 0) {
+			c->broken = true;
+			break;
+		}
+		n++;
+		if (*bytes - looked >= c->ring_bytes / CREDIT_SHARE) {
+			move_credit(c, from, to);
+			looked = *bytes;
+		}
+	}
+	if (n > 0) {
+		c->thread->counters.slots += n;
+		ring_slots(c, from, to);
+	}
+	return n;
 }
 
 static uint64_t error_of(const struct rl_end *e)

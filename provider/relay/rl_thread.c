@@ -21,7 +21,8 @@
 #define BUDGET 32u		/* slots of one end in one go */
 #define SPIN_NS 50000		/* polls so long after something moved, */
 #define LOOKS 16u		/* and looks so often before it offers the processor again */
-#define ALONE_NS 1000		/* an offer that took less was not accepted */
+#define ALONE_NS 1000		/* an offer that took less was not accepted, */
+#define SHARED_NS 100000	/* and one that took less than this by who gives back soon */
 #define TICK_NS 1000000		/* between looks for circuits that do not move */
 #define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
 #define COARSE_MAX_NS 256000000 /* and at last */
@@ -188,6 +189,7 @@ struct loop {
 	int64_t next_tick;
 	int64_t coarse;
 	uint32_t looks;
+	bool shared; /* who has the processor meanwhile gives it back soon: another polling thread */
 };
 
 static void sleep_deep(struct loop *l, uint32_t ticket)
@@ -205,11 +207,18 @@ static void sleep_deep(struct loop *l, uint32_t ticket)
 	l->idle_since = 0;
 }
 
-/* Offers the processor; when nobody wants it, a few more looks follow without delay. */
+/*
+ * Offers the processor; when nobody wants it, a few more looks follow without delay.  Who accepted
+ * and came back soon waits in turn for what this thread forwards: it is offered again at once.
+ */
 static void offer(struct loop *l, int64_t now)
 {
+	int64_t took;
+
 	sched_yield();
-	l->looks = u_now_ns() - now < ALONE_NS ? LOOKS : 0;
+	took = u_now_ns() - now;
+	l->looks = took < ALONE_NS ? LOOKS : 0;
+	l->shared = took >= ALONE_NS && took < SHARED_NS;
 }
 
 static void idle(struct loop *l, uint32_t ticket)
@@ -288,7 +297,7 @@ static void *run(void *arg)
 			continue;
 		}
 		l.idle_since = 0;
-		l.looks = LOOKS;
+		l.looks = l.shared ? 0 : LOOKS;
 		if (++round % 64 == 0)
 			tick(&l);
 	}

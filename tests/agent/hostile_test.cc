@@ -93,6 +93,26 @@ protected:
 		agent_test::join(local, s, "next");
 	}
 
+	// It is connected to a process next door, as it should be; `m_out` is its last word.
+	void connect(Client &server, w_cm *m_out)
+	{
+		w_cm m = cm(1, 0, 77);
+
+		server.listen(1, address(0, "near"));
+		server.sync();
+		peer->send_by(m, W_CM_REQ, way_of({ kLeft }));
+		Msg told = server.recv();
+		ASSERT_EQ(told.type, W_ARRIVED);
+		uint64_t conn = told.as<w_arrived>().conn;
+		server.accept(conn, 5);
+		ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+		m = cm(1, 0, 77, conn);
+		m.geometry.slice_id = peer->offer(kSliceBytes).id;
+		peer->send_by(m, W_CM_CONFIRM, way_of({ kLeft }));
+		ASSERT_EQ(server.recv().type, W_LINKED);
+		*m_out = m;
+	}
+
 	// Nothing is kept in the names of hosts when their circuits have lost their node.
 	void leaves_nothing()
 	{
@@ -553,20 +573,10 @@ TEST_F(Liar, RandomRecords)
 TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
 {
 	Client server(fabric, 0);
-	w_cm m = cm(1, 0, 77);
+	w_cm m;
 
-	server.listen(1, address(0, "near"));
-	server.sync();
-	peer->send_by(m, W_CM_REQ, way_of({ kLeft }));
-	Msg told = server.recv();
-	ASSERT_EQ(told.type, W_ARRIVED);
-	uint64_t conn = told.as<w_arrived>().conn;
-	server.accept(conn, 5);
-	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
-	m = cm(1, 0, 77, conn);
-	m.geometry.slice_id = peer->offer(kSliceBytes).id;
-	peer->send_by(m, W_CM_CONFIRM, way_of({ kLeft }));
-	ASSERT_EQ(server.recv().type, W_LINKED);
+	ASSERT_NO_FATAL_FAILURE(connect(server, &m));
+	uint64_t conn = m.dst_conn;
 	uint64_t used = window_used(fabric, 0);
 
 	m.epoch = 1;
@@ -910,20 +920,10 @@ TEST_F(Liar, AsksForAllCircuits)
 TEST_F(Liar, ReadsNothingAndBeats)
 {
 	Client server(fabric, 0);
-	w_cm m = cm(1, 0, 77);
+	w_cm m;
 
-	server.listen(1, address(0, "near"));
-	server.sync();
-	peer->send_by(m, W_CM_REQ, way_of({ kLeft }));
-	Msg told = server.recv();
-	ASSERT_EQ(told.type, W_ARRIVED);
-	uint64_t conn = told.as<w_arrived>().conn;
-	server.accept(conn, 5);
-	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
-	m = cm(1, 0, 77, conn);
-	m.geometry.slice_id = peer->offer(kSliceBytes).id;
-	peer->send_by(m, W_CM_CONFIRM, way_of({ kLeft }));
-	ASSERT_EQ(server.recv().type, W_LINKED);
+	ASSERT_NO_FATAL_FAILURE(connect(server, &m));
+	uint64_t conn = m.dst_conn;
 	for (uint64_t i = 0; i < 5000; i++) {
 		m = cm(1, 0, 100 + i);
 		peer->send_by(m, W_CM_REQ, way_of({ kLeft }));
@@ -940,7 +940,7 @@ TEST_F(Liar, ReadsNothingAndBeats)
 			m.status = 0;
 			peer->send(m, W_CM_HEARTBEAT);
 		}
-		for (told = server.recv_any(20); told.type > 0; told = server.recv_any(0)) {
+		for (Msg told = server.recv_any(20); told.type > 0; told = server.recv_any(0)) {
 			if (told.type == W_UNLISTENED)
 				return true;
 		}

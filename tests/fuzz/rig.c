@@ -262,9 +262,13 @@ void rig_usage(struct rig *r, struct rig_usage *out)
 
 	memset(out, 0, sizeof(*out));
 	for (i = 0; i < RIG_HOSTS_MAX; i++) {
+		struct ag_usage *u = &out->agent[i];
+
 		if (r->agent[i] != NULL)
-			ag_usage(r->agent[i], &out->agent[i]);
-		out->agent[i].relay_dropped = 0; /* is not held */
+			ag_usage(r->agent[i], u);
+		/* Counts of what was not taken, and luck with a hash: nothing of that is held. */
+		u->relay_dropped = u->relay_refused = 0;
+		u->longest_circuits = u->longest_conns = 0;
 	}
 	out->fds = rig_fds();
 }

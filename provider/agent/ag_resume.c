@@ -307,15 +307,17 @@ bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 }
 
 /*
- * No such way.  Others are tried when links change, which may have been said before the refusal,
- * or soon: who refused may know better by then.
+ * No such way, or no room on it.  Others are tried when links change, which may have been said before
+ * the refusal, or soon: who refused may know better, or have room, by then.
  */
 bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 {
+	bool may_pass = cm->status == W_NOT_REACHABLE || cm->status == W_NO_RESOURCE;
+
 	if (conn->resume != AG_RESUMING)
 		return false;
 	give_up_attempt(conn);
-	if (cm->status != W_NOT_REACHABLE && cm->hdr.type == W_CM_REFUSE)
+	if (cm->hdr.type == W_CM_REFUSE && !may_pass)
 		conn->resume_until = 0; /* the other end has given it up */
 	else if (conn->first && conn->ways_changed)
 		ask(conn);

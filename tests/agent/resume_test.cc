@@ -223,6 +223,38 @@ TEST_F(Resumed, WhoIsRefusedAfterTheNewsAsksAgain)
 	hear(W_CM_CONFIRM, 2);
 }
 
+// A relay's or the other end's window may be full of what others are about to give back.
+TEST_F(Resumed, WhoFindsNoRoomAsksAgain)
+{
+	asks();
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	for (uint32_t epoch = 1; epoch <= 3; epoch++) {
+		hear(W_CM_RESUME, epoch);
+		say(W_CM_REFUSE, epoch, W_NO_RESOURCE);
+	}
+	hear(W_CM_RESUME, 4);
+	say(W_CM_ACCEPT, 4);
+	told(W_RESUMED);
+	c.conn(W_CONFIRM, conn);
+	hear(W_CM_CONFIRM, 4);
+}
+
+// Only an end that knows nothing of the connection ends it.
+TEST_F(Resumed, WhoIsNotKnownIsLost)
+{
+	asks();
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_RESUME, 1);
+	say(W_CM_REFUSE, 1, W_NO_MATCH);
+	told(W_LOST);
+}
+
 // A process that could not map the new way is suspended again when its agent finds out why.
 TEST_F(Resumed, WhoDoesNotConfirmIsSuspendedAgain)
 {

@@ -385,6 +385,17 @@ static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chan
 	return 0;
 }
 
+/* End `i` stores no more; what it stored is on its way before anybody hears of that. */
+static void half_close(struct ag_circuit *c, unsigned int i)
+{
+	if (c->rl != NULL)
+		rl_drain(c->rl, i);
+	stop_carrying(c);
+	slice_free(&c->end[i]);
+	c->state = CIRCUIT_HALF_CLOSED;
+	c->closed = i;
+}
+
 static int on_confirm(struct ag_circuit *c, const struct w_cm *cm, bool last_chance)
 {
 	struct w_cm m = *cm;
@@ -395,25 +406,15 @@ static int on_confirm(struct ag_circuit *c, const struct w_cm *cm, bool last_cha
 	if (rc == 0)
 		rc = carry(c);
 	if (rc != 0) {
+		/* End 0 may store already, and until it closes. */
+		half_close(c, 1);
 		tell_end(c, 0, W_CM_CLOSE, W_LOST_LINK);
 		tell_end(c, 1, W_CM_CANCEL, W_NO_RESOURCE);
-		circuit_free(c);
 		return 0;
 	}
 	c->state = CIRCUIT_CARRIED;
 	pass_on(c, 0, &m);
 	return 0;
-}
-
-/* End `i` stores no more; what it stored is on its way before anybody hears of that. */
-static void half_close(struct ag_circuit *c, unsigned int i)
-{
-	if (c->rl != NULL)
-		rl_drain(c->rl, i);
-	stop_carrying(c);
-	slice_free(&c->end[i]);
-	c->state = CIRCUIT_HALF_CLOSED;
-	c->closed = i;
 }
 
 static void on_close(struct ag_circuit *c, unsigned int from, const struct w_cm *cm)

@@ -688,6 +688,8 @@ TEST_F(Room, NoneForTheConfirmation)
 		c->conn(W_CONFIRM, p.client_conn);
 		refused(s->recv(), 3, W_NO_RESOURCE);
 		lost(c->recv(), p.client_conn, W_LOST_LINK);
+		// The client may store until it closes: nobody else gets that memory.
+		EXPECT_EQ(held(*fabric, 1), 3u) << "two ends of a circuit beside what fills";
 		c->conn(W_CLOSE, p.client_conn);
 	}
 	here1.conn(W_CLOSE, fills.client_conn);

@@ -46,7 +46,7 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 	[U_CFG_SLOTS] = { "VIADUCT_SLOTS", U_CFG_UINT, "128", 8, 4096, true, NULL,
 			  "slots of a VI's fifo" },
 	[U_CFG_RING_BYTES] = { "VIADUCT_RING_BYTES", U_CFG_BYTES, "256k", 4 * KIB, 64 * MIB, true,
-			       NULL, "payload bytes of a VI's fifo" },
+			       NULL, "payload bytes of a VI's fifo; over relays up to 16 times" },
 	[U_CFG_WINDOW_BYTES] = { "VIADUCT_WINDOW_BYTES", U_CFG_BYTES, "4G", 64 * KIB, TIB, false,
 				 NULL, "size of a port's memory window" },
 	[U_CFG_DOORBELLS] = { "VIADUCT_DOORBELLS", U_CFG_UINT, "16", 2, 32, false, NULL,

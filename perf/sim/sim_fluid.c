@@ -68,12 +68,13 @@ static double alone_rate(const struct sim_options *o, const struct sim_profile *
 	uint32_t payload = usual_payload(o);
 	struct sim_cost c = busy_of(p, payload);
 	double stage = larger(larger(c.send, c.receive), c.link);
-	double window = (double)o->slots * payload, batch, turn;
+	double window = (double)o->slots * payload, ring = w_ring_of_way(o->ring_bytes, hops);
+	double batch, turn;
 
 	if (hops > 1)
 		stage = larger(stage, c.relay);
-	if (payload > W_INLINE_MAX && window > o->ring_bytes)
-		window = o->ring_bytes;
+	if (payload > W_INLINE_MAX && window > ring)
+		window = ring;
 	batch = larger(window / 4, payload);
 	turn = first_through(p, hops, payload) + credit_back(p, hops);
 	turn += (batch / payload - 1) * stage;

@@ -135,11 +135,16 @@ static void fragment_out(struct world *w, struct sim_frag *frag)
 
 /* ---- sending ---- */
 
+static uint32_t ring_of(const struct world *w, const struct sim_flow *flow)
+{
+	return w_ring_of_way(w->o->ring_bytes, flow->hops);
+}
+
 static bool has_credit(const struct world *w, const struct sim_flow *flow, uint32_t payload)
 {
 	uint32_t bytes = payload > W_INLINE_MAX ? sim_wire_bytes(payload) - W_RING_ALIGN : 0;
 
-	return flow->slots_out < w->o->slots && bytes <= w->o->ring_bytes - flow->bytes_out;
+	return flow->slots_out < w->o->slots && bytes <= ring_of(w, flow) - flow->bytes_out;
 }
 
 static uint32_t next_payload(const struct world *w, const struct sim_flow *flow)
@@ -276,7 +281,7 @@ static void credit_send(struct world *w, struct sim_flow *flow)
 static void credit_due(struct world *w, struct sim_flow *flow, bool asked)
 {
 	if (asked || flow->slots_owed >= w->o->slots / 4 ||
-	    flow->bytes_owed >= w->o->ring_bytes / 4)
+	    flow->bytes_owed >= ring_of(w, flow) / 4)
 		credit_send(w, flow);
 }
 

@@ -31,7 +31,7 @@ static const char usage_text[] =
 	"                     everything themselves, as Viaduct does\n"
 	"  --interrupts       threads sleep until an interrupt; else they poll\n"
 	"  --slots N          of a connection's fifo, 8 to 4096 (128)\n"
-	"  --ring-bytes N     of its ring, a power of two (262144)\n"
+	"  --ring-bytes N     of its ring to a neighbour, a power of two (262144)\n"
 	"  --seed N           of the random pattern and of flows' ways (1)\n"
 	"  --budget N         fragments times hops, above which auto is fluid (400000)\n"
 	"  --fluid N          flows squared times hops, above which fluid takes a sample\n"

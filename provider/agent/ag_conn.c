@@ -215,12 +215,35 @@ void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn)
 			       &conn->in_hash);
 }
 
+/* Longer ones than a neighbour's have a part of the window, so that others find room too. */
+#define LONG_RINGS_SHARE 4u
+
+uint32_t ag_ring_of_way(const struct ag_link *l, unsigned int hops)
+{
+	const struct ag_cfg *cfg = &l->agent->cfg;
+	uint64_t most = l->port->limits.window_bytes / LONG_RINGS_SHARE;
+	uint32_t ring = w_ring_of_way(cfg->ring_bytes, hops);
+
+	while (ring > cfg->ring_bytes && l->window_used + w_slice_bytes(cfg->slots, ring) > most)
+		ring /= 2;
+	return ring;
+}
+
+void ag_conn_set_ring(struct ag_conn *conn, uint32_t asked)
+{
+	uint32_t ring = ag_ring_of_way(conn->link, conn->way.hops);
+
+	if (conn->way.hops > 1 && w_ring_ok(asked) && asked < ring)
+		ring = asked;
+	conn->geometry.ring_bytes = ring;
+}
+
 int ag_conn_slice_alloc(struct ag_conn *conn)
 {
 	struct ag_link *l = conn->link;
 	const struct ag_cfg *cfg = &l->agent->cfg;
-	size_t len =
-		u_align_up(w_slice_bytes(cfg->slots, cfg->ring_bytes), l->port->limits.slice_align);
+	uint32_t ring = conn->geometry.ring_bytes;
+	size_t len = u_align_up(w_slice_bytes(cfg->slots, ring), l->port->limits.slice_align);
 	int rc;
 
 	rc = port_slice_alloc(l->port, len, &conn->slice);
@@ -234,7 +257,7 @@ int ag_conn_slice_alloc(struct ag_conn *conn)
 	l->window_used += conn->slice.len;
 	conn->geometry = (struct w_geometry){
 		.slots = cfg->slots,
-		.ring_bytes = cfg->ring_bytes,
+		.ring_bytes = ring,
 		.bell_bit = conn->client->bell_bit,
 		.fences = !u_membarrier_available(),
 		.slice_id = conn->slice.id,
@@ -349,6 +372,7 @@ struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm)
 	offer->src_host = cm->src_host;
 	offer->src_conn = cm->src_conn;
 	offer->attrs = cm->attrs;
+	offer->ring_bytes = cm->geometry.ring_bytes;
 	offer->local = cm->local;
 	offer->remote = cm->remote;
 	ag_list_append(&l->agent->offers, &offer->node);

@@ -129,7 +129,7 @@ struct ag_conn {
 	struct port_slice slice; /* inbound; its fd is -1 once handed over */
 	struct w_vi_attrs attrs;
 	struct w_vi_attrs peer_attrs;
-	struct w_geometry geometry; /* of slice */
+	struct w_geometry geometry; /* of slice; its ring before there is one, and the same on each way */
 	struct w_addr local;
 	struct w_addr remote;
 };
@@ -157,6 +157,7 @@ struct ag_offer {
 	uint16_t src_host;
 	uint64_t src_conn;
 	struct w_vi_attrs attrs;
+	uint32_t ring_bytes; /* the longest of a connection */
 	struct w_addr local; /* the sender's */
 	struct w_addr remote;
 };
@@ -352,6 +353,10 @@ void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path 
 void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn);
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
 void ag_conn_detach(struct ag_conn *conn); /* its process has no more to do with it */
+/* The longest ring of a connection over `hops` links that the link has room for. */
+uint32_t ag_ring_of_way(const struct ag_link *l, unsigned int hops);
+/* Before the connection has a slice: the longest, but over relays not longer than `asked`, 0: any. */
+void ag_conn_set_ring(struct ag_conn *conn, uint32_t asked);
 int ag_conn_slice_alloc(struct ag_conn *conn);
 void ag_conn_slice_free(struct ag_conn *conn);
 struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struct w_addr *local);

@@ -60,6 +60,7 @@ struct ag_circuit {
 	uint8_t at; /* hops from end[0] to here */
 	unsigned int thread;
 	unsigned int closed;	    /* the end that closed, of a half closed one; NONE */
+	uint32_t ring_most;	    /* of its slices */
 	struct w_geometry geometry; /* of all its slices */
 	struct circuit_end end[2];
 	struct rl_circuit *rl;
@@ -160,6 +161,7 @@ static struct ag_circuit *circuit_new(struct ag_link *from, struct ag_link *to,
 	c->peer = cm->hdr.type == W_CM_PEER;
 	c->at = cm->way.at;
 	c->closed = NONE;
+	c->ring_most = w_ring_of_way(a->cfg.ring_bytes, W_HOPS_MAX);
 	c->thread = rl_thread_of(a->relay, flow);
 	end_init(&c->end[0], c, 0, from, cm->src_host, cm->src_conn);
 	end_init(&c->end[1], c, 1, to, cm->dst_host,
@@ -270,6 +272,8 @@ static int stand_between(struct ag_circuit *c, unsigned int from, struct w_geome
 	if (c->state == CIRCUIT_ACCEPTED &&
 	    (g->slots != c->geometry.slots || g->ring_bytes != c->geometry.ring_bytes))
 		return -EPROTO;
+	if (g->ring_bytes > c->ring_most)
+		return -E2BIG;
 	rc = node_slice(c, from, g, last_chance);
 	if (rc == 0)
 		rc = bypass_slice(c, 1 - from, g);
@@ -329,6 +333,26 @@ static void pass_on(struct ag_circuit *c, unsigned int from, const struct w_cm *
 	ag_ctl_send(c->end[1 - from].link, &m);
 }
 
+static void limit_ring(struct ag_circuit *c, uint32_t most)
+{
+	if (most < c->ring_most)
+		c->ring_most = most;
+}
+
+/* The request names the longest ring that everybody before has room for. */
+static void pass_request(struct ag_circuit *c, const struct w_cm *cm)
+{
+	struct w_cm m = *cm;
+	unsigned int i;
+
+	if (w_ring_ok(cm->geometry.ring_bytes))
+		limit_ring(c, cm->geometry.ring_bytes);
+	for (i = 0; i < 2; i++)
+		limit_ring(c, ag_ring_of_way(c->end[i].link, cm->way.hops));
+	m.geometry.ring_bytes = c->ring_most;
+	pass_on(c, 0, &m);
+}
+
 static void drop(struct ag_link *l, const struct w_cm *cm)
 {
 	l->agent->relay_dropped++;
@@ -361,7 +385,10 @@ static void on_request(struct ag_link *l, const struct w_cm *cm)
 		ag_cm_refuse(l, cm, W_NO_RESOURCE);
 		return;
 	}
-	pass_on(c, 0, cm);
+	if (resumes)
+		pass_on(c, 0, cm);
+	else
+		pass_request(c, cm);
 }
 
 static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chance)

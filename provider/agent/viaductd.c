@@ -327,7 +327,7 @@ static const struct option_rule rules[] = {
 	{ "relay-wait", "HOW", "adaptive, poll or block (VIADUCT_RELAY_WAIT)", set_relay_wait,
 	  "adaptive, poll or block" },
 	{ "slots", "N", "slots of a VI's fifo (VIADUCT_SLOTS)", set_slots, NULL },
-	{ "ring-bytes", "SIZE", "payload bytes of a VI's fifo (VIADUCT_RING_BYTES)", set_ring,
+	{ "ring-bytes", "SIZE", "payload bytes of a VI's fifo, more over relays (VIADUCT_RING_BYTES)", set_ring,
 	  "a power of two from 4k to 64M" },
 	{ "port", "KIND", "kind of ports (VIADUCT_PORT)", set_port, NULL },
 	{ "fault", "OPTIONS", "faults of ports of kind fault (VIADUCT_FAULT)", set_fault, NULL },

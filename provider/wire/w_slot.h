@@ -38,6 +38,7 @@
 #define W_SLOTS_MAX 4096u
 #define W_RING_MIN 4096u
 #define W_RING_MAX (64u << 20)
+#define W_RING_TIMES_MAX 16u /* see w_ring_of_way() */
 
 enum w_op {
 	W_OP_SEND = 1,	    /* fragment of a message for a receive descriptor */
@@ -182,12 +183,30 @@ static inline size_t w_slice_ring(uint32_t slots)
 	return W_SLICE_FIFO + (((size_t)slots * W_SLOT_BYTES + 4095) & ~(size_t)4095);
 }
 
+static inline int w_ring_ok(uint32_t ring_bytes)
+{
+	return ring_bytes >= W_RING_MIN && ring_bytes <= W_RING_MAX &&
+	       (ring_bytes & (ring_bytes - 1)) == 0;
+}
+
+/*
+ * The ring of a connection over so many links, where one over a single link has `ring_bytes`: what is
+ * in flight is spread over all the rings of a way, and each copy wants some of it.
+ */
+static inline uint32_t w_ring_of_way(uint32_t ring_bytes, unsigned int links)
+{
+	uint32_t times = 1;
+
+	while (times < links && times < W_RING_TIMES_MAX)
+		times *= 2;
+	return ring_bytes <= W_RING_MAX / times ? ring_bytes * times : W_RING_MAX;
+}
+
 /* Are these dimensions ones that this version uses?  For what a peer proposes. */
 static inline int w_geometry_ok(uint32_t slots, uint32_t ring_bytes)
 {
 	return slots >= W_SLOTS_MIN && slots <= W_SLOTS_MAX && (slots & (slots - 1)) == 0 &&
-	       ring_bytes >= W_RING_MIN && ring_bytes <= W_RING_MAX &&
-	       (ring_bytes & (ring_bytes - 1)) == 0;
+	       w_ring_ok(ring_bytes);
 }
 
 /*

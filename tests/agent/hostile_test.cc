@@ -916,6 +916,58 @@ TEST_F(Liar, AsksForAllCircuits)
 	EXPECT_GE(u.relay_refused, 100u);
 }
 
+// A ring of no size, and of sizes that nobody has room for: what goes on is what the relay has.
+TEST_F(Liar, AsksForRings)
+{
+	uint64_t name = 100;
+
+	for (uint32_t ring : { 0u, 1u, 4097u, 1u << 30, 0xffffffffu, 64u << 20, 16384u }) {
+		Client server(fabric, 3);
+		w_cm m = cm(1, 3, ++name);
+
+		m.geometry.ring_bytes = ring;
+		server.listen(1, address(3, "near"));
+		server.sync();
+		peer->send_by(m, W_CM_REQ, kTo3);
+		Msg arrived = server.recv();
+		ASSERT_EQ(arrived.type, W_ARRIVED);
+		server.accept(arrived.as<w_arrived>().conn, 5);
+		m = answer();
+		ASSERT_EQ(m.hdr.type, W_CM_ACCEPT);
+		EXPECT_EQ(m.geometry.ring_bytes, 8192u) << "asked for " << ring;
+		server.hang_up();
+		EXPECT_EQ(answer().hdr.type, W_CM_CLOSE);
+		m = cm(1, 3, name, m.src_conn);
+		peer->send_by(m, W_CM_CLOSE, kTo3);
+	}
+	others_go_on();
+	leaves_nothing();
+	EXPECT_EQ(dropped(0), 0u);
+}
+
+// Longer than it was asked for.
+TEST_F(Liar, AcceptsWithALongRing)
+{
+	for (uint32_t ring : { 16384u, 64u << 20 }) {
+		Client c(fabric, 3);
+		w_cm req, m;
+
+		c.connection(W_CONNECT, 5, address(3, "c"), address(1, "s"));
+		req = answer();
+		ASSERT_EQ(req.hdr.type, W_CM_REQ);
+		EXPECT_EQ(req.geometry.ring_bytes, 8192u);
+		m = cm(1, 3, 7, req.src_conn);
+		m.geometry.ring_bytes = ring;
+		m.geometry.slice_len = w_slice_bytes(8, ring);
+		m.geometry.slice_id = peer->offer(m.geometry.slice_len).id;
+		peer->send_by(m, W_CM_ACCEPT, kTo3);
+		refused(c.recv(), 5, W_NO_RESOURCE);
+		EXPECT_EQ(answer().hdr.type, W_CM_CANCEL);
+	}
+	others_go_on();
+	leaves_nothing();
+}
+
 // It lives, but does not read: who speaks to it is held up for a while only.
 TEST_F(Liar, ReadsNothingAndBeats)
 {

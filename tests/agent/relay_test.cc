@@ -351,6 +351,8 @@ TEST_P(Relayed, PeersMeetInAnyOrder)
 		asks->conn(W_CONFIRM, m.as<w_linked>().conn);
 		Msg k = decides->recv();
 		ASSERT_EQ(k.type, W_LINKED);
+		EXPECT_EQ(m.as<w_linked>().inbound.ring_bytes, w_ring_of_way(4096, way.hops));
+		EXPECT_EQ(k.as<w_linked>().inbound.ring_bytes, w_ring_of_way(4096, way.hops));
 		if (i == 0)
 			message_passes(m, k, "peer");
 		asks->conn(W_CLOSE, m.as<w_linked>().conn);
@@ -698,6 +700,78 @@ TEST_F(Room, NoneForTheConfirmation)
 	EXPECT_TRUE(eventually([&] { return held(*fabric, 1) == 0; }));
 	Pair p = join(*c, *s, "now");
 	message_passes(p.client_linked, p.server_linked, "room again");
+}
+
+// ---- how long the rings are ----------------------------------------------------------------------
+
+class Rings : public RelayTest {
+protected:
+	void up_with_window(unsigned host, uint64_t bytes)
+	{
+		up_ways(kChain3, [host, bytes](ag_cfg &cfg) {
+			if (cfg.host_id == host)
+				cfg.window_bytes = 4096 + 64 * 512 + bytes;
+		});
+	}
+
+	// Of all slices of the connection.
+	static uint32_t ring_of(const Pair &p)
+	{
+		const auto *at_c = &p.client_linked.as<w_linked>(),
+			   *at_s = &p.server_linked.as<w_linked>();
+
+		EXPECT_EQ(at_c->inbound.ring_bytes, at_c->outbound.ring_bytes);
+		EXPECT_EQ(at_c->inbound.ring_bytes, at_s->inbound.ring_bytes);
+		EXPECT_EQ(at_c->inbound.ring_bytes, at_s->outbound.ring_bytes);
+		return at_c->inbound.ring_bytes;
+	}
+};
+
+TEST_F(Rings, GrowWithTheWay)
+{
+	const uint32_t expected[] = { 4096, 4096, 8192, 16384, 16384 };
+
+	up_ways(kChain5);
+	for (unsigned to = 0; to < 5; to++) {
+		Client here(*fabric, 0), there(*fabric, to);
+		Pair p = join(here, there, "to"), q = join(there, here, "back");
+
+		EXPECT_EQ(ring_of(p), expected[to]) << "from host 0 to " << to;
+		EXPECT_EQ(ring_of(q), expected[to]) << "from host " << to << " to 0";
+		message_passes(p.client_linked, p.server_linked, "to");
+		message_passes(q.client_linked, q.server_linked, "back");
+	}
+}
+
+class Narrow : public Rings, public ::testing::WithParamInterface<unsigned> {};
+
+INSTANTIATE_TEST_SUITE_P(Host, Narrow, ::testing::Values(0u, 1u, 2u));
+
+// Whoever has little room, an end or the relay.
+TEST_P(Narrow, WindowsKeepRingsShort)
+{
+	up_with_window(GetParam(), 2 * 12288);
+	Pair p = join(*c, *s, "p"), q = join(*s, *c, "q");
+
+	EXPECT_EQ(ring_of(p), 4096u);
+	EXPECT_EQ(ring_of(q), 4096u);
+	message_passes(p.client_linked, p.server_linked, "short");
+}
+
+// Each takes a slice of 16 KiB at both of the relay's links, where agents have 36 KiB already.
+TEST_F(Rings, LongOnesHaveAQuarterOfAWindow)
+{
+	std::vector<Pair> pairs;
+
+	up_with_window(1, 24 * 16384);
+	for (uint32_t i = 0; i < 6; i++)
+		pairs.push_back(join(*c, *s, std::to_string(i)));
+	for (uint32_t i = 0; i < 6; i++)
+		EXPECT_EQ(ring_of(pairs[i]), i < 4 ? 8192u : 4096u) << "connection " << i;
+	for (uint32_t i : { 0, 4, 5 })
+		part(pairs[i]);
+	EXPECT_TRUE(eventually([&] { return held(*fabric, 1) == 2 * 3; }));
+	EXPECT_EQ(ring_of(join(*c, *s, "again")), 8192u);
 }
 
 // ---- who says which links are up -----------------------------------------------------------------

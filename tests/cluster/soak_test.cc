@@ -14,8 +14,8 @@
  *  - no flow stands still;
  *  - in the end nothing is left.
  *
- * CLUSTER_SOAK_SECONDS says for how long, CLUSTER_SOAK_LOUD=1 shows what happens meanwhile; the
- * quick run counts disturbances and messages.
+ * CLUSTER_SOAK_SECONDS says for how long, CLUSTER_SOAK_LOUD=1 shows what happens meanwhile, and
+ * what all do when a flow has not moved for a second; the quick run counts disturbances and messages.
  */
 #include "flow.h"
 
@@ -37,6 +37,12 @@ constexpr size_t kWindow = 8;		      /* messages of a reliable flow under way */
 constexpr size_t kAhead = 48, kReceives = 16; /* of an unreliable one: some meet no receive */
 constexpr size_t kUnreliableLongest = 64u << 10;
 constexpr unsigned kStill = 20; /* seconds without a step of a flow are too many */
+
+bool is_loud()
+{
+	static const bool loud = getenv("CLUSTER_SOAK_LOUD") != nullptr;
+	return loud;
+}
 
 /* ---- what ends and test tell each other ----------------------------------------------------------- */
 
@@ -881,6 +887,7 @@ private:
 		bool again = false; /* between the same hosts */
 		uint64_t steps = 0, arrived = 0;
 		int64_t since = 0;
+		bool shown = false; /* it stands still, and that was said */
 	};
 
 	/* ---- flows ---- */
@@ -971,9 +978,16 @@ private:
 		bool excused = (trouble_now(f) & (CUT | OWN_DEATH)) != 0;
 		if (!excused)
 			longest = std::max(longest, now_ns() - flow.since);
-		if (excused || steps != flow.steps)
+		if (excused || steps != flow.steps) {
 			flow.since = now_ns();
+			flow.shown = false;
+		}
 		flow.steps = steps;
+		if (is_loud() && !flow.shown && now_ns() - flow.since > 1000000000) {
+			flow.shown = true;
+			note("flow %u has not moved for a second", f);
+			show_stacks(f);
+		}
 		if (now_ns() - flow.since > int64_t{ sanitized() ? 4 : 1 } * kStill * 1000000000) {
 			show_stacks(f);
 			fail(__FILE__, __LINE__, text("flow %u not to stand still", f));
@@ -1155,7 +1169,6 @@ private:
 
 	__attribute__((format(printf, 2, 3))) void note(const char *format, ...)
 	{
-		static const bool loud = getenv("CLUSTER_SOAK_LOUD") != nullptr;
 		char line[500];
 		va_list ap;
 		va_start(ap, format);
@@ -1163,7 +1176,7 @@ private:
 		va_end(ap);
 		notes.push_back(
 			text("%9.3f %s", static_cast<double>(now_ns() - begun) / 1e9, line));
-		if (loud)
+		if (is_loud())
 			printf("%s\n", notes.back().c_str());
 		if (notes.size() > 100)
 			notes.pop_front();

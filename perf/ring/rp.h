@@ -56,6 +56,8 @@ static inline void rp_pause(void)
 /* One way of a cache line from one to the other, nanoseconds. */
 int rp_line(double *out);
 
+#define RP_GEOMETRIES 9u
+
 struct rp_copies {
 	double rate; /* GB/s */
 	uint64_t chunk, ring;
@@ -64,9 +66,9 @@ struct rp_copies {
 /*
  * Messages of so many bytes through hops + 1 copies and as many rings between as there are hops, in
  * chunks: the first and the last by the leader, those between by one helper, or each by one of its
- * own (`apart`), which offers the processor when it has nothing to copy.  The best geometry.
+ * own (`apart`), which offers the processor when it has nothing to copy.  In several geometries.
  */
-int rp_copies(unsigned int hops, uint64_t bytes, bool apart, struct rp_copies *out);
+int rp_copies(unsigned int hops, uint64_t bytes, bool apart, struct rp_copies out[RP_GEOMETRIES]);
 
 /* ---- rp_vipl.c: what VIPL programs get ---- */
 

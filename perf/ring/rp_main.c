@@ -174,18 +174,19 @@ static int do_trips(unsigned int round, unsigned int hops)
 
 static int do_copies(unsigned int round, unsigned int hops, uint64_t bytes, bool apart)
 {
-	json_object *o = row(round, apart ? "copies-apart" : "copies");
-	struct rp_copies c;
+	struct rp_copies c[RP_GEOMETRIES];
 
-	number(o, "hops", hops);
-	number(o, "bytes", bytes);
-	if (rp_copies(hops, bytes, apart, &c) != 0) {
-		json_object_put(o);
+	if (rp_copies(hops, bytes, apart, c) != 0)
 		return -1;
+	for (unsigned int i = 0; i < RP_GEOMETRIES; i++) {
+		json_object *o = row(round, apart ? "copies-apart" : "copies");
+
+		number(o, "hops", hops);
+		number(o, "bytes", bytes);
+		number(o, "chunk", c[i].chunk);
+		number(o, "ring", c[i].ring);
+		print_row(o, "gbs", c[i].rate);
 	}
-	number(o, "chunk", c.chunk);
-	number(o, "ring", c.ring);
-	print_row(o, "gbs", c.rate);
 	return 0;
 }
 

@@ -215,30 +215,28 @@ static void chain_make(struct chain *c, unsigned int hops, struct ring *rings, u
 	c->copy[hops].own = own[1];
 }
 
-static void best_geometry(unsigned int hops, uint64_t bytes, bool apart, struct ring *rings,
-			  uint8_t *own[2], struct rp_copies *out)
+static void each_geometry(unsigned int hops, uint64_t bytes, bool apart, struct ring *rings,
+			  uint8_t *own[2], struct rp_copies out[RP_GEOMETRIES])
 {
 	static const uint64_t chunks[] = { 16 * KIB, 32 * KIB, 64 * KIB };
 	static const uint64_t sizes[] = { 256 * KIB, 512 * KIB, MIB };
 	struct chain c;
 
-	memset(out, 0, sizeof(*out));
-	for (unsigned int i = 0; i < 9; i++) {
+	for (unsigned int i = 0; i < RP_GEOMETRIES; i++) {
 		uint64_t chunk = chunks[i % 3], ring = sizes[i / 3];
-		double rate;
 
 		chain_make(&c, hops, rings, own);
 		c.bytes = bytes;
 		c.apart = apart;
 		c.chunk = chunk;
 		c.places = ring / chunk;
-		rate = bytes > MIB ? run_chain(&c, bytes, 8) : run_chain(&c, MIB, 32);
-		if (rate > out->rate)
-			*out = (struct rp_copies){ rate, chunk, ring };
+		out[i].rate = bytes > MIB ? run_chain(&c, bytes, 8) : run_chain(&c, MIB, 32);
+		out[i].chunk = chunk;
+		out[i].ring = ring;
 	}
 }
 
-int rp_copies(unsigned int hops, uint64_t bytes, bool apart, struct rp_copies *out)
+int rp_copies(unsigned int hops, uint64_t bytes, bool apart, struct rp_copies out[RP_GEOMETRIES])
 {
 	uint8_t *own[2] = { aligned_alloc(4096, bytes), aligned_alloc(4096, bytes) };
 	struct ring *rings = shared(hops * sizeof(*rings));
@@ -250,7 +248,7 @@ int rp_copies(unsigned int hops, uint64_t bytes, bool apart, struct rp_copies *o
 	} else if (rings != NULL) {
 		memset(own[0], 1, bytes);
 		memset(own[1], 2, bytes);
-		best_geometry(hops, bytes, apart, rings, own, out);
+		each_geometry(hops, bytes, apart, rings, own, out);
 		rc = 0;
 	}
 	if (rings != NULL)

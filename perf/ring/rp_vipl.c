@@ -397,11 +397,10 @@ static int flow_open(struct flow *f)
 	return 0;
 }
 
+/* More than any ring, and few batches: those that are complete at once say nothing about the rate. */
 static unsigned int window_of(uint64_t bytes)
 {
-	if (bytes > MIB)
-		return 4;
-	return bytes < MIB ? 64 : 16;
+	return bytes > MIB ? 4 : (unsigned int)(4 * MIB / bytes);
 }
 
 int rp_flow(unsigned int hops, bool write, uint64_t bytes, double *out)

@@ -129,7 +129,8 @@ struct ag_conn {
 	struct port_slice slice; /* inbound; its fd is -1 once handed over */
 	struct w_vi_attrs attrs;
 	struct w_vi_attrs peer_attrs;
-	struct w_geometry geometry; /* of slice; its ring before there is one, and the same on each way */
+	struct w_geometry
+		geometry; /* of slice; its ring before there is one, and the same on each way */
 	struct w_addr local;
 	struct w_addr remote;
 };

@@ -478,10 +478,10 @@ struct w_cm {
 	uint64_t dst_conn; /* 0 when not known yet */
 	struct w_vi_attrs attrs;
 	struct w_geometry geometry; /* REQ and PEER over relays: the longest ring, or 0: any */
-	struct w_addr local;  /* of the sending end */
-	struct w_addr remote; /* of the receiving end */
-	uint32_t epoch;	      /* ways that the connection had before this one */
-	struct w_taken taken; /* RESUME, and ACCEPT after it: by the sending end */
+	struct w_addr local;	    /* of the sending end */
+	struct w_addr remote;	    /* of the receiving end */
+	uint32_t epoch;		    /* ways that the connection had before this one */
+	struct w_taken taken;	    /* RESUME, and ACCEPT after it: by the sending end */
 	uint32_t reserved;
 	struct w_way way;
 };

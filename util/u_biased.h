@@ -127,6 +127,16 @@ static inline void u_biased_drop_kept(struct u_biased *l, _Atomic uint32_t *turn
 		u_biased_drop_slow(l);
 }
 
+/* Does anybody hold it, or is about to look?  Another moment it may be otherwise. */
+static inline bool u_biased_held(const struct u_biased *l)
+{
+	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
+	const _Atomic uint32_t *turn = &l->seats[owner % U_BIASED_SEATS].turn;
+
+	return (atomic_load_explicit(&l->held, memory_order_relaxed) & 1) != 0 ||
+	       (owner != 0 && (atomic_load_explicit(turn, memory_order_relaxed) & 1) != 0);
+}
+
 /*
  * A grace period: u_biased_grace_begin(), then u_biased_grace() on each of some
  * locks.  Afterwards every thread that held such a lock at the begin has dropped

@@ -227,7 +227,12 @@ static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 	uint32_t pokes = atomic_load_explicit(&ch->app_pokes, memory_order_relaxed);
 	bool yes = pokes != ch->seen_pokes;
 
-	if (which == NVI_ARM_ALL || atomic_load_explicit(&ch->by_app, memory_order_relaxed) == 0)
+	if (which == NVI_ARM_ALL)
+		return false;
+	/* Who stores megabytes would wait for chan_lock next, and that for a flush behind them. */
+	if (u_biased_held(&ch->vi->tx_lock))
+		return true;
+	if (atomic_load_explicit(&ch->by_app, memory_order_relaxed) == 0)
 		return false;
 	if (which == NVI_ARM_ENGINE)
 		return true;

@@ -149,6 +149,20 @@ TEST_P(Bell, StopsAskingWhilePolledBesideABusyEngine)
 	EXPECT_EQ(bell(), 0u);
 }
 
+// It stores perhaps, for longer than a tick: arming would have it wait for a flush behind that.
+TEST_P(Bell, WhoIsInsideACallIsNotArmed)
+{
+	messages(1);
+	nvi_loop_tick(loop);
+	nvi_loop_enter(loop, 1);
+	for (int i = 0; i < 3; i++)
+		nvi_loop_tick(loop);
+	EXPECT_EQ(bell(), 0u);
+	nvi_loop_leave(loop, 1);
+	nvi_loop_tick(loop);
+	EXPECT_NE(bell() & W_BELL_SLOT, 0u);
+}
+
 TEST_P(Bell, ANewConnectionDoesNotAsk)
 {
 	arm_often(kQuiet, 1);

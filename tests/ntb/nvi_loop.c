@@ -442,6 +442,16 @@ void nvi_loop_flush(struct nvi_loop *loop)
 	}
 }
 
+void nvi_loop_enter(struct nvi_loop *loop, int end)
+{
+	u_biased_take(&loop->vi[end]->tx_lock);
+}
+
+void nvi_loop_leave(struct nvi_loop *loop, int end)
+{
+	u_biased_drop(&loop->vi[end]->tx_lock);
+}
+
 void nvi_loop_tick(struct nvi_loop *loop)
 {
 	nvi_arm_polled(loop->nic->prov, NVI_ARM_IDLE);

@@ -76,6 +76,9 @@ int64_t nvi_loop_reads_taken(struct nvi_loop *loop, int end);
 uint32_t nvi_loop_arm(struct nvi_loop *loop);
 /* All that was stored for the peer has reached it. */
 void nvi_loop_flush(struct nvi_loop *loop);
+/* A call of the application that sends at that end begins, and ends. */
+void nvi_loop_enter(struct nvi_loop *loop, int end);
+void nvi_loop_leave(struct nvi_loop *loop, int end);
 /* As the engine does by the tick, for what the application polls. */
 void nvi_loop_tick(struct nvi_loop *loop);
 /* The same of an engine that has much to do. */

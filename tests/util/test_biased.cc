@@ -34,10 +34,15 @@ TEST(Biased, TryTellsHeldFromFree)
 	struct u_biased lock = {};
 
 	for (int round = 0; round < 2; round++) {
+		EXPECT_FALSE(u_biased_held(&lock));
 		EXPECT_TRUE(u_biased_try(&lock));
 		EXPECT_FALSE(u_biased_try(&lock));
-		std::thread([&] { EXPECT_FALSE(u_biased_try(&lock)); }).join();
+		std::thread([&] {
+			EXPECT_FALSE(u_biased_try(&lock));
+			EXPECT_TRUE(u_biased_held(&lock));
+		}).join();
 		u_biased_drop(&lock);
+		EXPECT_FALSE(u_biased_held(&lock));
 		make_own(&lock);
 	}
 	std::thread([&] {

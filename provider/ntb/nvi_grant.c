@@ -326,8 +326,6 @@ static inline enum nvi_way finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
 		ch->tx_unproven++;
 		ch->tx_stores++;
 		atomic_store_explicit(&ch->tx_more, true, memory_order_relaxed);
-		if (wqe->length >= NVI_WRITE_PROVE)
-			nvi_writes_prove(ch);
 		return NVI_WAY_DONE;
 	}
 	count_write(ch, wqe->length);

@@ -28,7 +28,7 @@ static const char help[] =
 	"  -l, --list             names of the hosts only\n"
 	"  -e, --env              every VIADUCT_* variable: value, default, origin, meaning\n"
 	"      --format=sh        with --env: as commands a shell can read back\n"
-	"      --explain[=HOST]   every shortest way to HOST, or to each host, port by port; why\n"
+	"      --explain[=HOST]   the shortest ways to HOST, or to each host, port by port; why\n"
 	"                         there is none; what reliable connections there outlive\n"
 	"      --topology         a picture of the hosts and links, which of these are down, and\n"
 	"                         the transfer threads; as far as this host knows\n"

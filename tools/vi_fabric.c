@@ -27,6 +27,8 @@
 #define HOSTS_DEFAULT 2
 #define CHECK_FD 3
 #define CHECK_FD_TEXT "3"
+#define SCHEMA "viaduct.fabric"
+#define SCHEMA_VERSION 1 /* raised when a key changes its meaning or goes */
 
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, DONE = -1 };
 
@@ -497,6 +499,8 @@ static struct json_object *status_json(const struct fabric *f, struct cl_agent *
 	unsigned int host;
 	int rc;
 
+	json_object_object_add(root, "schema", json_object_new_string(SCHEMA));
+	json_object_object_add(root, "schema_version", json_object_new_int(SCHEMA_VERSION));
 	json_object_object_add(root, "fabric", json_object_new_string(f->name));
 	json_object_object_add(root, "owner", json_object_new_int64(f->owner));
 	json_object_object_add(root, "host_count", json_object_new_int(agent->welcome.host_count));

@@ -46,6 +46,7 @@ class Fabric(unittest.TestCase):
             self.assertIn(f"{hosts} host", run("up", "--hosts", str(hosts)))
             self.assertEqual(len(agents()), hosts)
             found = status()
+            self.assertEqual((found["schema"], found["schema_version"]), ("viaduct.fabric", 1))
             self.assertEqual([h["id"] for h in found["hosts"]], list(range(hosts)))
             for host in found["hosts"]:
                 self.assertEqual({p["link"] for p in host["ports"]}, {"up"})

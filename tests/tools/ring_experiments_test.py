@@ -136,7 +136,7 @@ class Output(unittest.TestCase):
                   plan.Point('E3', 3, 2, 4096, unit='us'), plan.Point('E4', 3, 2, 4096),
                   plan.Point('hop', 3, 1, 64, unit='us')]
         _, out, document = self.measure(points)
-        self.assertEqual(document['schema'], 'viaduct.ring')
+        self.assertEqual((document['schema'], document['schema_version']), ('viaduct.ring', 1))
         self.assertIs(document['quick'], True)
         self.assertEqual([r['experiment'] for r in document['rows']],
                          ['E1', 'E2', 'E3', 'E4', 'hop'], out)

@@ -124,7 +124,7 @@ class Output(unittest.TestCase):
             self.assertTrue(path.exists(), done.stdout + done.stderr)
             document = json.loads(path.read_text(encoding='utf-8'))
         self.assertIn(done.returncode, (0, 1), done.stderr)
-        self.assertEqual(document['schema'], 'viaduct.ring_hops')
+        self.assertEqual((document['schema'], document['schema_version']), ('viaduct.ring_hops', 1))
         self.assertEqual((document['topology'], document['rounds'], document['ring_bytes']),
                          ('ring:6', 1, 262144))
         found = {}

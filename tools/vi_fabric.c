@@ -784,6 +784,9 @@ static int option_take(struct command_line *cl, int c, const char *name, const c
 		cl->up_only = true;
 		return EXIT_OK;
 	case OPT_TOPOLOGY:
+		if (arg[0] == '\0')
+			return usage("--topology: ring, chain, mesh:WxH, torus:WxH, graph:A-B,C-D "
+				     "or file:PATH expected, found nothing");
 		cl->up.topology = arg;
 		cl->up_only = true;
 		return EXIT_OK;

@@ -811,12 +811,24 @@ static int option_take(struct command_line *cl, int c, const char *name, const c
 	}
 }
 
+/* What getopt_long() answered with ':' or '?'; `text` is the argument that it stopped at. */
+static int option_refused(int c, const char *text)
+{
+	if (c == ':')
+		return usage("%.80s needs an argument", text);
+	if (optopt >= ' ')
+		return usage("no option -%c", optopt);
+	return optopt != 0 ? usage("%.80s: this option takes no argument", text)
+			   : usage("no option %.80s", text);
+}
+
 /* Returns DONE when all was said already. */
 static int parse(int argc, char **argv, struct command_line *cl)
 {
 	int c, which, rc = EXIT_OK;
 
-	while (rc == EXIT_OK && (c = getopt_long(argc, argv, "", options, &which)) != -1) {
+	opterr = 0;
+	while (rc == EXIT_OK && (c = getopt_long(argc, argv, ":", options, &which)) != -1) {
 		if (c == OPT_HELP) {
 			help();
 			return DONE;
@@ -825,8 +837,8 @@ static int parse(int argc, char **argv, struct command_line *cl)
 			printf("vi_fabric (Viaduct) %s\n", VIADUCT_VERSION);
 			return DONE;
 		}
-		if (c == '?')
-			return usage("wrong option");
+		if (c == ':' || c == '?')
+			return option_refused(c, argv[optind - 1]);
 		rc = option_take(cl, c, options[which].name, optarg);
 	}
 	return rc;

@@ -438,6 +438,20 @@ static void option_refused(const struct option_rule *rule, const char *arg)
 		 rule->expected != NULL ? rule->expected : rule->arg);
 }
 
+/* What getopt_long() answered with ':' or '?', or -1 before an argument that is no option's. */
+static void argument_refused(int c, char **argv)
+{
+	if (c == ':')
+		complain("%.80s needs an argument; try viaductd --help", argv[optind - 1]);
+	else if (c == '?' && optopt != 0)
+		complain("no option -%c; try viaductd --help", optopt);
+	else if (c == '?')
+		complain("no option %.80s, or not with an argument; try viaductd --help",
+			 argv[optind - 1]);
+	else
+		complain("no argument %.80s is taken; try viaductd --help", argv[optind]);
+}
+
 static int parse(int argc, char **argv, struct options *o)
 {
 	struct option longs[U_ARRAY_SIZE(rules) + 1] = { 0 };
@@ -448,7 +462,8 @@ static int parse(int argc, char **argv, struct options *o)
 		longs[i].name = rules[i].name;
 		longs[i].has_arg = rules[i].arg != NULL ? required_argument : no_argument;
 	}
-	while ((c = getopt_long(argc, argv, "", longs, &which)) == 0) {
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", longs, &which)) == 0) {
 		if (which == (int)RULE_HELP) {
 			help(stdout);
 			exit(EXIT_OK);
@@ -462,8 +477,8 @@ static int parse(int argc, char **argv, struct options *o)
 			return -EINVAL;
 		}
 	}
-	if (c == '?' || optind < argc) {
-		complain("unknown option or argument; try viaductd --help");
+	if (c != -1 || optind < argc) {
+		argument_refused(c, argv);
 		return -EINVAL;
 	}
 	return 0;

@@ -112,8 +112,23 @@ class Fabric(unittest.TestCase):
         for wrong in ([], ["sideways"], ["up", "--hosts", "0"], ["up", "--hosts", "65"],
                       ["up", "x"], ["up", "--json"], ["down", "--hosts", "2"], ["link"],
                       ["up", "--window", "big"], ["up", "--doorbells", "1"],
-                      ["up", "--scratchpads", "7"], ["--sideways"], ["status", "--name", "a/b"]):
-            self.assertIn("vi_fabric:", run(*wrong, code=2))
+                      ["up", "--scratchpads", "7"], ["--sideways"], ["status", "--name", "a/b"], ["up", "-x"],
+                      ["up", "--topology"], ["status", "--json=yes"], ["up", "--do", "4", "--na", "a"]):
+            said = run(*wrong, code=2)
+            self.assertTrue(said.startswith("vi_fabric:") and said.count("\n") == 1, said)
+        self.assertIn("no option --sideways;", run("--sideways", code=2))
+        self.assertIn("--topology needs an argument;", run("up", "--topology", code=2))
+
+    def test_wrong_use_of_the_agent(self):
+        for wrong, text in ((["--sideways"], "no option --sideways"), (["-x"], "no option -x"),
+                            (["sideways"], "no argument sideways"),
+                            (["--hosts"], "--hosts needs an argument"),
+                            (["--check=yes"], "no option --check=yes")):
+            done = subprocess.run([AGENT, *wrong], capture_output=True, text=True, timeout=60,
+                                  check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+            self.assertTrue(done.stderr.startswith(f"viaductd: {text}"), done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
     def test_help_and_version(self):
         self.assertIn("Usage: vi_fabric", run("--help"))

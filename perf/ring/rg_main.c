@@ -248,7 +248,11 @@ int main(int argc, char **argv)
 		else if (set_option(&t, option) != 0)
 			return 2;
 	}
-	if (optind < argc || check(&t) != 0)
+	if (optind < argc) {
+		rg_say("no argument '%.40s' is known; see ring_port --help", argv[optind]);
+		return 2;
+	}
+	if (check(&t) != 0)
 		return 2;
 	if (show) {
 		show_profile(t.profile);

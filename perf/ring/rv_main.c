@@ -188,7 +188,11 @@ int main(int argc, char **argv)
 		if (set_option(&t, option) != 0)
 			return 2;
 	}
-	if (optind < argc || check(&t, &which) != 0)
+	if (optind < argc) {
+		rv_say("no argument '%.40s' is known; see ring_vipl --help", argv[optind]);
+		return 2;
+	}
+	if (check(&t, &which) != 0)
 		return 2;
 	prctl(PR_SET_TIMERSLACK, 1UL); /* inherited by all threads: sleeps end when they should */
 	if (experiments[which].run(&t, &r) != 0)

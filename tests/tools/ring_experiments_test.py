@@ -197,7 +197,8 @@ class Usage(unittest.TestCase):
         for name, argv in (('ring_port', ['--hosts', 2]), ('ring_port', ['--bytes', 100]),
                            ('ring_port', ['--experiment', 'E5']), ('ring_port', ['--links', 7]),
                            ('ring_port', ['--profile', 'gen9']), ('ring_port', ['--dilation', 0]),
-                           ('ring_port', ['--threads', '1x']), ('ring_vipl', ['--hops', 0]),
+                           ('ring_port', ['--threads', '1x']), ('ring_port', ['more']),
+                           ('ring_vipl', ['more']), ('ring_vipl', ['--hops', 0]),
                            ('ring_vipl', ['--experiment', 'E9']), ('ring_vipl', ['--bytes', 65])):
             done = tool(f'perf/ring/{name}', *argv)
             self.assertEqual((done.returncode, done.stdout), (2, ''), (name, argv))

@@ -178,7 +178,7 @@ class Output(unittest.TestCase):
 class Usage(unittest.TestCase):
     def test_what_makes_no_sense_is_refused(self):
         for argv in (['--onyl', 'E1'], ['E1'], ['--only', 'E5'], ['--slower', '0'],
-                     ['--rounds', 'many'], ['--rounds', '-1']):
+                     ['--rounds', 'many'], ['--rounds', '-1'], ['--json', '']):
             status, out, err = call(*argv)
             self.assertEqual((status, out), (2, ''), argv)
             self.assertEqual(len(err.splitlines()), 1, err)

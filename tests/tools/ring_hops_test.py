@@ -149,7 +149,7 @@ class Usage(unittest.TestCase):
         for argv in (['--onyl', 'latency'], ['latency'], ['--only', 'rate'], ['--rounds', '0'],
                      ['--rounds', 'many'], ['--pin', '0'], ['--pin', '0,0'], ['--pin', '0,9999'],
                      ['--topology', 'ring:5'], ['--topology', 'mesh:3x3'], ['--topology', 'chain'],
-                     ['--ring-bytes', '5000'], ['--ring-bytes', '2048']):
+                     ['--ring-bytes', '5000'], ['--ring-bytes', '2048'], ['--json', '']):
             status, out, err = call(*argv)
             self.assertEqual((status, out), (2, ''), argv)
             self.assertEqual(len(err.splitlines()), 1, err)

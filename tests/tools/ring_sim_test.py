@@ -429,6 +429,7 @@ class Usage(unittest.TestCase):
                 (('--profile', 'gen9'), "--profile 'gen9' is none of: "),
                 (('--profile', './gen9.json'), 'is not a file'),
                 (('--calibrate', 'f'), '--calibrate needs --check'),
+                (('--json', ''), '--json needs an argument'),
                 (('--fast',), 'option --fast not recognized'),
                 (('more',), "no argument 'more' is known")):
             done = run(sys.executable, RING_SIM, *arguments)

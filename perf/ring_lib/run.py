@@ -16,6 +16,10 @@ PROGRAMS = ("perf/ring/ring_port", "perf/ring/ring_vipl", "tools/vi_fabric",
             "provider/agent/viaductd")
 
 
+class NoSuch(Failed):
+    """A measurement that there is none of, with the reason."""
+
+
 @dataclass
 class Bench:
     build: Path
@@ -123,7 +127,7 @@ class Bench:
 
     def baseline(self, point):
         if point.experiment == "hop":
-            raise Failed("the published protocol was measured with all hosts sending")
+            raise NoSuch("the published protocol was measured with all hosts sending")
         if point.experiment in ("E3", "E4"):
             return self.load("baseline", point)
         got = self.port(point, True)

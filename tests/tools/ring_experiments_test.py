@@ -163,11 +163,19 @@ class Output(unittest.TestCase):
             raise run.Failed('no such link')
 
         with mock.patch.object(run.Bench, 'port', refuse):
-            _, out, document = self.measure([plan.Point('E1', 3, 1, 4096)])
+            status, out, document = self.measure([plan.Point('E1', 3, 1, 4096)])
+        self.assertEqual(status, 1)
         self.assertIsNone(document['rows'][0]['raw'])
         self.assertIsNone(document['rows'][0]['baseline'])
         self.assertEqual(document['missing'], {'no such link': 2})
         self.assertIn('left out, 2 times: no such link', out)
+
+    def test_what_there_is_none_of_is_no_failure(self):
+        with mock.patch.object(run.Bench, 'vipl', lambda *_: {'value': 1.0}), \
+                mock.patch.object(run.Bench, 'port', lambda *_: {'value': 1.0}):
+            status, _, document = self.measure([plan.Point('hop', 3, 1, 64, unit='us')])
+        self.assertEqual((status, document['rows'][0]['baseline']), (0, None))
+        self.assertEqual(list(document['missing'].values()), [1])
 
     def test_only_names_experiments(self):
         points = [plan.Point('E1', 3, 1, 4096), plan.Point('E2', 3, 1, 4096)]

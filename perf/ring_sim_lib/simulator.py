@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 OWN = ROOT / "build-perf"
 PROGRAM = "perf/sim/vi_sim"
-PROFILES = (ROOT / "provider/port/profiles", ROOT / "perf/sim/profiles")
-SOFTWARE = ROOT / "perf/sim/profiles/software.json"
+PROFILES = ROOT / "perf/sim/profiles"
+SOFTWARE = PROFILES / "software.json"
 INSTALL = ("SimGrid is missing: install libsimgrid-dev (scripts/setup --all does, or: apt-get "
            "install libsimgrid-dev)")
 
@@ -90,15 +90,14 @@ def choose_build(given, *more):
 # ---- profiles ----
 
 def profile_file(name):
-    """A file, or the profile of that name: the port's before those that are here."""
+    """A file, or the profile of that name."""
     if "/" in name or name.endswith(".json"):
         if not Path(name).is_file():
             raise Usage(f"--profile '{name}' is not a file")
         return Path(name)
-    for directory in PROFILES:
-        if (directory / f"{name}.json").is_file():
-            return directory / f"{name}.json"
-    known = sorted({p.stem for d in PROFILES for p in d.glob("*.json")} - {SOFTWARE.stem})
+    if (PROFILES / f"{name}.json").is_file():
+        return PROFILES / f"{name}.json"
+    known = sorted({p.stem for p in PROFILES.glob("*.json")} - {SOFTWARE.stem})
     raise Usage(f"--profile '{name}' is none of: {' '.join(known)}")
 
 

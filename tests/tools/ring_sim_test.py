@@ -455,10 +455,9 @@ class Cases(unittest.TestCase):
                          [(2, 1), (4, 2), (4, 4), (6, 5), (7, 1), (32, 32)])
 
     def test_profiles_say_where_values_are_from(self):
-        for directory in simulator.PROFILES:
-            for path in directory.glob('*.json'):
-                for key, entry in simulator.profile_values(path).items():
-                    self.assertTrue(entry['source'].strip(), f'{path}: {key}')
+        for path in simulator.PROFILES.glob('*.json'):
+            for key, entry in simulator.profile_values(path).items():
+                self.assertTrue(entry['source'].strip(), f'{path}: {key}')
 
     def test_gen3x8_is_the_model_port_s(self):
         source = ROOT / 'provider/port/port_model_profiles.c'

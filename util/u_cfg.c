@@ -16,6 +16,8 @@
 
 #define AREA "u"
 #define PREFIX "VIADUCT_"
+/* Where scripts/ and perf/ find a build; none of the library's. */
+#define OF_SCRIPTS PREFIX "BUILD"
 #define NAME_BYTES 64 /* longer names are compared by their first bytes */
 #define NEAR_ENOUGH 4 /* edits within which a name is worth suggesting */
 
@@ -360,7 +362,7 @@ static void name_check(const char *name)
 {
 	const char *near;
 
-	if (name_known(name))
+	if (name_known(name) || strcmp(name, OF_SCRIPTS) == 0)
 		return;
 	near = nearest_name(name);
 	if (near != NULL)

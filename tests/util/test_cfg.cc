@@ -215,6 +215,15 @@ TEST(Cfg, UnknownNameFarFromAllPointsToTheList)
 	EXPECT_EQ(count(env.log(), "did you mean"), 0u) << env.log();
 }
 
+TEST(Cfg, TheVariableOfTheScriptsIsNoMistake)
+{
+	EnvGuard env;
+
+	env.set("VIADUCT_BUILD", "build");
+	EXPECT_EQ(u_cfg_load(), 0);
+	EXPECT_EQ(env.log(), "");
+}
+
 TEST(Cfg, ForeignNamesAreNoBusinessOfOurs)
 {
 	EnvGuard env;

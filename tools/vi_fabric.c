@@ -307,6 +307,31 @@ static int up_check(const struct fabric *f, const struct up_args *up, const char
 	return status == EXIT_USAGE ? EXIT_USAGE : EXIT_FAIL;
 }
 
+/* A fabric that is coming up is taken down by these, unless they are ignored. */
+static void end_signals(sigset_t *out)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction sa;
+	size_t i;
+
+	sigemptyset(out);
+	for (i = 0; i < U_ARRAY_SIZE(signals); i++) {
+		if (sigaction(signals[i], NULL, &sa) == 0 && sa.sa_handler != SIG_IGN)
+			sigaddset(out, signals[i]);
+	}
+}
+
+/* One of end_signals(), which are blocked, is there. */
+static bool is_interrupted(void)
+{
+	sigset_t wanted, pending;
+
+	end_signals(&wanted);
+	sigpending(&pending);
+	sigandset(&pending, &pending, &wanted);
+	return !sigisemptyset(&pending);
+}
+
 /* Every port of the host has a link that is up. */
 static int links_wait(struct cl_agent *agent, int64_t deadline)
 {
@@ -322,6 +347,8 @@ static int links_wait(struct cl_agent *agent, int64_t deadline)
 			i++;
 			continue;
 		}
+		if (is_interrupted())
+			return -EINTR;
 		if (u_time_left(deadline) == 0)
 			return -ETIMEDOUT;
 		poll(NULL, 0, 5);
@@ -356,8 +383,14 @@ static int up_start(const struct fabric *f, const struct up_args *up, const char
 	int rc = 0;
 
 	for (host = 0; host < up->hosts && rc == 0; host++)
-		rc = spawn_host(f, up, host, path, error);
-	return rc != 0 ? rc : up_wait(f, up->hosts, error);
+		rc = is_interrupted() ? -EINTR : spawn_host(f, up, host, path, error);
+	if (rc == 0)
+		rc = up_wait(f, up->hosts, error);
+	if (rc == 0 && is_interrupted() && !up->foreground)
+		rc = -EINTR;
+	if (rc == -EINTR)
+		snprintf(error, CL_ERROR_MAX, "interrupted; what was started is stopped again");
+	return rc;
 }
 
 static int stay(const struct fabric *f, const sigset_t *signals)
@@ -372,13 +405,13 @@ static int stay(const struct fabric *f, const sigset_t *signals)
 static int agents_start(const struct fabric *f, const struct up_args *up, const char *path)
 {
 	char error[CL_ERROR_MAX], ignored[CL_ERROR_MAX];
-	sigset_t signals;
+	sigset_t signals, starting;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
-	if (up->foreground)
-		sigprocmask(SIG_BLOCK, &signals, NULL);
+	end_signals(&starting);
+	sigprocmask(SIG_BLOCK, up->foreground ? &signals : &starting, NULL);
 	if (up_start(f, up, path, error) != 0) {
 		stop_all(f, ignored);
 		return fail("%s", error);

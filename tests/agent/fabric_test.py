@@ -7,16 +7,20 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TOOL, AGENT = sys.argv[1:3]
 NAME = f"vf{os.getpid()}"
 
 
-def run(*args, code=0):
+def environment(agent=AGENT):
     env = {k: v for k, v in os.environ.items() if not k.startswith("VIADUCT_")}
-    env.update(VIADUCT_AGENT=AGENT, VIADUCT_FABRIC=NAME)
-    done = subprocess.run([TOOL, *args], env=env, capture_output=True, text=True, timeout=60,
+    return {**env, "VIADUCT_AGENT": agent, "VIADUCT_FABRIC": NAME}
+
+
+def run(*args, code=0):
+    done = subprocess.run([TOOL, *args], env=environment(), capture_output=True, text=True, timeout=60,
                           check=False)
     assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
     return done.stdout if code == 0 else done.stderr
@@ -101,6 +105,32 @@ class Fabric(unittest.TestCase):
             self.assertEqual(tool.wait(60), 0)
         self.assertEqual(agents(), [])
 
+    def test_up_that_is_interrupted_leaves_nothing(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            there, go_on = (os.path.join(scratch, name) for name in ("there", "go_on"))
+            for name in (there, go_on):
+                os.mkfifo(name)
+            agent = os.path.join(scratch, "agent")
+            with open(agent, "w", encoding="utf-8") as script:
+                script.write(f'#!/bin/sh\ncase "$*" in *--check*) ;; *"--host-id 2 "*)\n'
+                             f'echo >"{there}"; read -r line <"{go_on}" ;; esac\n'
+                             f'exec "{AGENT}" "$@"\n')
+            os.chmod(agent, 0o755)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                with subprocess.Popen([TOOL, "up", "--hosts", "4"], env=environment(agent),
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True) as tool:
+                    with open(there, encoding="utf-8") as word:
+                        word.read()
+                    self.assertEqual(len(agents()), 3)
+                    tool.send_signal(number)
+                    with open(go_on, "w", encoding="utf-8") as word:
+                        print(file=word)
+                    out, said = tool.communicate(timeout=60)
+                self.assertEqual((tool.returncode, out), (1, ""), said)
+                self.assertEqual(said, "vi_fabric: interrupted; what was started is stopped again\n")
+                self.assertEqual(agents(), [])
+
     def test_wrong_use(self):
         self.assertIn("is not up", run("down", code=1))
         self.assertIn("is not up", run("status", code=1))
@@ -124,8 +154,8 @@ class Fabric(unittest.TestCase):
                             (["sideways"], "no argument sideways"),
                             (["--hosts"], "--hosts needs an argument"),
                             (["--check=yes"], "no option --check=yes")):
-            done = subprocess.run([AGENT, *wrong], capture_output=True, text=True, timeout=60,
-                                  check=False)
+            done = subprocess.run([AGENT, *wrong], env=environment(), capture_output=True,
+                                  text=True, timeout=60, check=False)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done)
             self.assertTrue(done.stderr.startswith(f"viaductd: {text}"), done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)

@@ -434,7 +434,7 @@ static void option_refused(const struct option_rule *rule, const char *arg)
 {
 	if (complaint[0] != '\0')
 		return; /* the option knew better */
-	complain("--%s %.80s: %s expected; try viaductd --help", rule->name, arg,
+	complain("--%s %.80s: %s expected; see --help", rule->name, arg,
 		 rule->expected != NULL ? rule->expected : rule->arg);
 }
 
@@ -442,14 +442,13 @@ static void option_refused(const struct option_rule *rule, const char *arg)
 static void argument_refused(int c, char **argv)
 {
 	if (c == ':')
-		complain("%.80s needs an argument; try viaductd --help", argv[optind - 1]);
+		complain("%.80s needs an argument; see --help", argv[optind - 1]);
 	else if (c == '?' && optopt != 0)
-		complain("no option -%c; try viaductd --help", optopt);
+		complain("no option -%c; see --help", optopt);
 	else if (c == '?')
-		complain("no option %.80s, or not with an argument; try viaductd --help",
-			 argv[optind - 1]);
+		complain("no option %.80s, or not with an argument; see --help", argv[optind - 1]);
 	else
-		complain("no argument %.80s is taken; try viaductd --help", argv[optind]);
+		complain("no argument %.80s is taken; see --help", argv[optind]);
 }
 
 static int parse(int argc, char **argv, struct options *o)

@@ -148,6 +148,8 @@ class Fabric(unittest.TestCase):
             self.assertTrue(said.startswith("vi_fabric:") and said.count("\n") == 1, said)
         self.assertIn("no option --sideways;", run("--sideways", code=2))
         self.assertIn("--topology needs an argument;", run("up", "--topology", code=2))
+        self.assertEqual(run("up", "--relay-threads", "9", code=2),
+                         "vi_fabric: --relay-threads 9: 1..8 expected; see --help\n")
 
     def test_wrong_use_of_the_agent(self):
         for wrong, text in ((["--sideways"], "no option --sideways"), (["-x"], "no option -x"),

@@ -465,7 +465,7 @@ int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_lin
 #define NVI_REVOKE_MS 2000u
 #define NVI_WRITE_NOW_MAX (16u << 20) /* bytes stored while tx_lock is held */
 #define NVI_WRITE_WAIT 4096u	      /* a write so long rather waits than goes through slots, */
-#define NVI_WRITE_RUN 8u /* and so does one after so many that went there in a row */
+#define NVI_WRITE_RUN 8u	      /* and so does one after so many that went there in a row */
 
 /* The other end of a connection may store into a window; under nic->mem_lock. */
 struct nvi_given {

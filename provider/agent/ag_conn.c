@@ -76,6 +76,7 @@ static void enter_link(struct ag_conn *conn, struct ag_link *l)
 
 static void leave_link(struct ag_conn *conn)
 {
+	ag_window_unpromise(conn->link, &conn->promise);
 	ag_list_remove(&conn->in_link);
 	ag_list_remove(&conn->in_held);
 	conn->link->conn_count--;
@@ -215,6 +216,24 @@ void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn)
 			       &conn->in_hash);
 }
 
+static size_t slice_bytes(const struct ag_link *l, uint32_t ring)
+{
+	return u_align_up(w_slice_bytes(l->agent->cfg.slots, ring), l->port->limits.slice_align);
+}
+
+void ag_window_promise(struct ag_link *l, uint32_t ring, uint64_t *promise)
+{
+	ag_window_unpromise(l, promise);
+	*promise = slice_bytes(l, ring);
+	l->window_promised += *promise;
+}
+
+void ag_window_unpromise(struct ag_link *l, uint64_t *promise)
+{
+	l->window_promised -= *promise;
+	*promise = 0;
+}
+
 /* Longer ones than a neighbour's have a part of the window, so that others find room too. */
 #define LONG_RINGS_SHARE 4u
 
@@ -222,9 +241,10 @@ uint32_t ag_ring_of_way(const struct ag_link *l, unsigned int hops)
 {
 	const struct ag_cfg *cfg = &l->agent->cfg;
 	uint64_t most = l->port->limits.window_bytes / LONG_RINGS_SHARE;
+	uint64_t taken = l->window_used + l->window_promised;
 	uint32_t ring = w_ring_of_way(cfg->ring_bytes, hops);
 
-	while (ring > cfg->ring_bytes && l->window_used + w_slice_bytes(cfg->slots, ring) > most)
+	while (ring > cfg->ring_bytes && taken + slice_bytes(l, ring) > most)
 		ring /= 2;
 	return ring;
 }
@@ -236,6 +256,7 @@ void ag_conn_set_ring(struct ag_conn *conn, uint32_t asked)
 	if (conn->way.hops > 1 && w_ring_ok(asked) && asked < ring)
 		ring = asked;
 	conn->geometry.ring_bytes = ring;
+	ag_window_promise(conn->link, ring, &conn->promise);
 }
 
 int ag_conn_slice_alloc(struct ag_conn *conn)
@@ -243,7 +264,7 @@ int ag_conn_slice_alloc(struct ag_conn *conn)
 	struct ag_link *l = conn->link;
 	const struct ag_cfg *cfg = &l->agent->cfg;
 	uint32_t ring = conn->geometry.ring_bytes;
-	size_t len = u_align_up(w_slice_bytes(cfg->slots, ring), l->port->limits.slice_align);
+	size_t len = slice_bytes(l, ring);
 	int rc;
 
 	rc = port_slice_alloc(l->port, len, &conn->slice);
@@ -254,6 +275,7 @@ int ag_conn_slice_alloc(struct ag_conn *conn)
 		return rc;
 	}
 	conn->has_slice = true;
+	ag_window_unpromise(l, &conn->promise);
 	l->window_used += conn->slice.len;
 	conn->geometry = (struct w_geometry){
 		.slots = cfg->slots,

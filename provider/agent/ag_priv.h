@@ -127,6 +127,7 @@ struct ag_conn {
 	bool withdrawn;	      /* cancelled when LINKED was under way: CLOSE will follow */
 	bool has_slice;
 	struct port_slice slice; /* inbound; its fd is -1 once handed over */
+	uint64_t promise;	 /* of the link's window, until there is a slice */
 	struct w_vi_attrs attrs;
 	struct w_vi_attrs peer_attrs;
 	struct w_geometry
@@ -259,6 +260,7 @@ struct ag_link {
 	uint32_t asked_count; /* of them, asked by who came over it */
 	uint32_t offer_count;
 	uint64_t window_used;
+	uint64_t window_promised; /* to connections that are being made, at most */
 	struct u_log_gate gate[AG_LINK_GATES];
 };
 
@@ -354,6 +356,9 @@ void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path 
 void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn);
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
 void ag_conn_detach(struct ag_conn *conn); /* its process has no more to do with it */
+/* Counts a slice with such a ring, which is not made yet, among those that take up the window. */
+void ag_window_promise(struct ag_link *l, uint32_t ring, uint64_t *promise);
+void ag_window_unpromise(struct ag_link *l, uint64_t *promise);
 /* The longest ring of a connection over `hops` links that the link has room for. */
 uint32_t ag_ring_of_way(const struct ag_link *l, unsigned int hops);
 /* Before the connection has a slice: the longest, but over relays not longer than `asked`, 0: any. */

@@ -45,6 +45,7 @@ struct circuit_end {
 	struct rt_path way; /* to it, from the other end */
 	bool has_slice;
 	struct port_slice slice; /* bypass buffer that it writes */
+	uint64_t promise;	 /* of the link's window for it */
 	struct port_map in, out;
 	uint32_t bell_bits;
 	struct w_taken taken; /* by it, of the other's, over earlier ways */
@@ -209,6 +210,7 @@ static void circuit_free(struct ag_circuit *c)
 	stop_carrying(c);
 	for (i = 0; i < 2; i++) {
 		slice_free(&c->end[i]);
+		ag_window_unpromise(c->end[i].link, &c->end[i].promise);
 		ag_list_remove(&c->end[i].in_link);
 		c->end[i].link->circuit_count--;
 	}
@@ -246,6 +248,7 @@ static int bypass_slice(struct ag_circuit *c, unsigned int i, struct w_geometry 
 		u_align_up(w_slice_bytes(g->slots, g->ring_bytes), l->port->limits.slice_align);
 	int rc = port_slice_alloc(l->port, len, &e->slice);
 
+	ag_window_unpromise(l, &e->promise);
 	if (rc != 0)
 		return rc;
 	e->has_slice = true;
@@ -349,6 +352,8 @@ static void pass_request(struct ag_circuit *c, const struct w_cm *cm)
 		limit_ring(c, cm->geometry.ring_bytes);
 	for (i = 0; i < 2; i++)
 		limit_ring(c, ag_ring_of_way(c->end[i].link, cm->way.hops));
+	for (i = 0; i < 2; i++)
+		ag_window_promise(c->end[i].link, c->ring_most, &c->end[i].promise);
 	m.geometry.ring_bytes = c->ring_most;
 	pass_on(c, 0, &m);
 }

@@ -758,6 +758,40 @@ TEST_P(Narrow, WindowsKeepRingsShort)
 	message_passes(p.client_linked, p.server_linked, "short");
 }
 
+// Those that were only asked for have their part of the window too: all find room in the end.
+TEST_P(Narrow, RingsThatWereAskedForCount)
+{
+	const unsigned n = 28;
+	std::vector<uint64_t> arrived;
+	std::vector<Pair> pairs(n);
+
+	up_with_window(GetParam(), 24 * 16384);
+	for (unsigned i = 0; i < n; i++)
+		arrived.push_back(arrive(10 + i));
+	for (unsigned i = 0; i < n; i++) {
+		s->accept(arrived[i], 100 + i);
+		pairs[i].client_linked = c->recv();
+		ASSERT_EQ(pairs[i].client_linked.type, W_LINKED) << "connection " << i;
+		c->conn(W_CONFIRM, pairs[i].client_linked.as<w_linked>().conn);
+		pairs[i].server_linked = s->recv();
+		ASSERT_EQ(pairs[i].server_linked.type, W_LINKED) << "connection " << i;
+		EXPECT_EQ(ring_of(pairs[i]), i < 4 ? 8192u : 4096u) << "connection " << i;
+	}
+}
+
+// What was refused takes up nothing.
+TEST_P(Narrow, RingsThatAreNotMadeDoNotCount)
+{
+	up_with_window(GetParam(), 24 * 16384);
+	for (unsigned i = 0; i < 50; i++) {
+		uint64_t conn = arrive(10 + i);
+
+		s->conn(W_REJECT, conn);
+		refused(c->recv(), 10 + i, W_REJECTED);
+	}
+	EXPECT_EQ(ring_of(join(*c, *s, "long")), 8192u);
+}
+
 // Each takes a slice of 16 KiB at both of the relay's links, where agents have 36 KiB already.
 TEST_F(Rings, LongOnesHaveAQuarterOfAWindow)
 {

@@ -253,7 +253,7 @@ void ag_conn_set_ring(struct ag_conn *conn, uint32_t asked)
 {
 	uint32_t ring = ag_ring_of_way(conn->link, conn->way.hops);
 
-	if (conn->way.hops > 1 && w_ring_ok(asked) && asked < ring)
+	if (w_ring_ok(asked) && asked < ring)
 		ring = asked;
 	conn->geometry.ring_bytes = ring;
 	ag_window_promise(conn->link, ring, &conn->promise);

@@ -125,8 +125,8 @@ static int on_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 	rc = ag_cm_outbound(l, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
-	/* Relays forward between slices that are alike. */
-	if (conn->way.hops > 1 && cm->geometry.ring_bytes < conn->geometry.ring_bytes)
+	/* Relays forward between slices that are alike, and a neighbour may become one who is farther. */
+	if (cm->geometry.ring_bytes < conn->geometry.ring_bytes)
 		conn->geometry.ring_bytes = cm->geometry.ring_bytes;
 	if (rc == 0) {
 		rc = ag_conn_slice_alloc(conn);

@@ -361,7 +361,7 @@ void ag_window_promise(struct ag_link *l, uint32_t ring, uint64_t *promise);
 void ag_window_unpromise(struct ag_link *l, uint64_t *promise);
 /* The longest ring of a connection over `hops` links that the link has room for. */
 uint32_t ag_ring_of_way(const struct ag_link *l, unsigned int hops);
-/* Before the connection has a slice: the longest, but over relays not longer than `asked`, 0: any. */
+/* Before the connection has a slice: the longest, but not longer than `asked`, 0: any. */
 void ag_conn_set_ring(struct ag_conn *conn, uint32_t asked);
 int ag_conn_slice_alloc(struct ag_conn *conn);
 void ag_conn_slice_free(struct ag_conn *conn);

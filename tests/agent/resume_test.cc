@@ -315,4 +315,38 @@ TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 		EXPECT_TRUE(eventually([&] { return held(fabric, i) == 0; })) << "host " << i;
 }
 
+// Neighbours of unlike rings agree on one that a relay can stand between.
+TEST(ResumedRing, NeighboursWithUnlikeRings)
+{
+	for (unsigned longer : { 0u, 1u }) {
+		Fabric fabric(3, [longer](ag_cfg &cfg) {
+			cfg.relay_threads = 1;
+			if (cfg.host_id == longer)
+				cfg.ring_bytes = 16384;
+		});
+		wait_links(fabric);
+		wait_ways(fabric);
+		Client c(fabric, 0), s(fabric, 1), tool(fabric, 0, W_KIND_TOOL);
+		Pair p = join(c, s);
+		w_suspended m = {};
+		w_admin down = {};
+
+		EXPECT_EQ(p.client_linked.as<w_linked>().inbound.ring_bytes, 4096u);
+		EXPECT_EQ(p.client_linked.as<w_linked>().outbound.ring_bytes, 4096u);
+		down.verb = W_ADMIN_LINK_DOWN;
+		snprintf(down.name, sizeof(down.name), "right");
+		tool.send(down, W_ADMIN);
+		ASSERT_EQ(tool.recv().type, W_DONE);
+		ASSERT_EQ(c.recv().type, W_SUSPEND);
+		ASSERT_EQ(s.recv().type, W_SUSPEND);
+		m.conn = p.client_conn;
+		c.send(m, W_SUSPENDED);
+		m.conn = p.server_conn;
+		s.send(m, W_SUSPENDED);
+		ASSERT_EQ(c.recv().type, W_RESUMED);
+		c.conn(W_CONFIRM, p.client_conn);
+		ASSERT_EQ(s.recv().type, W_RESUMED) << "host " << longer << " has longer rings";
+	}
+}
+
 } // namespace

@@ -94,6 +94,21 @@ static void retire_slice(struct ag_conn *conn)
 	conn->has_slice = false;
 }
 
+/* Who asks for way after way, and leaves none, is not given all of a window. */
+#define RETIRED_MAX 16u
+
+static bool has_room_to_retire(const struct ag_conn *conn)
+{
+	struct ag_list *pos, *tmp;
+	unsigned int n = 0;
+
+	ag_list_each(pos, tmp, &conn->link->agent->retired)
+	{
+		n += ag_list_entry(pos, struct ag_retired, node)->conn == conn->id;
+	}
+	return n < RETIRED_MAX;
+}
+
 static void retired_due(struct ag_agent *a, int64_t now)
 {
 	struct ag_list *pos, *tmp;
@@ -335,7 +350,7 @@ static void grant_wish(struct ag_conn *conn)
 		return;
 	ag_conn_slice_free(conn);
 	ag_conn_move(conn, wish.link, &wish.way);
-	if (ag_conn_slice_alloc(conn) != 0) {
+	if (!has_room_to_retire(conn) || ag_conn_slice_alloc(conn) != 0) {
 		ag_cm_refuse(wish.link, &wish.cm, W_NO_RESOURCE);
 		park(conn);
 		return;

@@ -282,6 +282,32 @@ TEST_F(Resumed, WhoNeverConfirmsIsLost)
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_LINK));
 }
 
+// Who asks for way after way and leaves none is not given all of the window, and goes on when it does.
+TEST_F(Resumed, WhoLeavesNoWayIsRefusedOthers)
+{
+	uint64_t before = window_used(fabric, 0), slice = slice_bytes(fabric);
+	uint32_t epoch = 1;
+
+	accepted_again();
+	while (++epoch < 100) {
+		say(W_CM_RESUME, epoch);
+		do
+			ASSERT_TRUE(peer.recv(&cm)) << "epoch " << epoch;
+		while (cm.hdr.type == W_CM_CLOSE);
+		if (cm.hdr.type != W_CM_ACCEPT)
+			break;
+	}
+	ASSERT_EQ(cm.hdr.type, W_CM_REFUSE);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_NO_RESOURCE));
+	EXPECT_LE(window_used(fabric, 0), before + 17 * slice);
+	for (uint32_t i = 0; i < epoch; i++)
+		say(W_CM_CLOSE, i, W_LOST_LINK);
+	say(W_CM_RESUME, epoch + 1);
+	hear(W_CM_ACCEPT, epoch + 1);
+	say(W_CM_CONFIRM, epoch + 1);
+	told(W_RESUMED);
+}
+
 // The same from end to end, over a relay.
 TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 {

@@ -133,7 +133,7 @@ static void request_send(struct ag_conn *conn)
 {
 	ag_conn_set_state(conn, AG_REQUESTED);
 	conn->first = true;
-	ag_conn_set_ring(conn, 0);
+	ag_conn_set_geometry(conn, NULL);
 	ag_cm_send(conn, conn->peer ? W_CM_PEER : W_CM_REQ, 0);
 }
 

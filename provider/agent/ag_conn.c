@@ -216,15 +216,15 @@ void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn)
 			       &conn->in_hash);
 }
 
-static size_t slice_bytes(const struct ag_link *l, uint32_t ring)
+static size_t slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t ring)
 {
-	return u_align_up(w_slice_bytes(l->agent->cfg.slots, ring), l->port->limits.slice_align);
+	return u_align_up(w_slice_bytes(slots, ring), l->port->limits.slice_align);
 }
 
 void ag_window_promise(struct ag_link *l, uint32_t ring, uint64_t *promise)
 {
 	ag_window_unpromise(l, promise);
-	*promise = slice_bytes(l, ring);
+	*promise = slice_bytes(l, l->agent->cfg.slots, ring);
 	l->window_promised += *promise;
 }
 
@@ -244,27 +244,35 @@ uint32_t ag_ring_of_way(const struct ag_link *l, unsigned int hops)
 	uint64_t taken = l->window_used + l->window_promised;
 	uint32_t ring = w_ring_of_way(cfg->ring_bytes, hops);
 
-	while (ring > cfg->ring_bytes && taken + slice_bytes(l, ring) > most)
+	while (ring > cfg->ring_bytes && taken + slice_bytes(l, cfg->slots, ring) > most)
 		ring /= 2;
 	return ring;
 }
 
-void ag_conn_set_ring(struct ag_conn *conn, uint32_t asked)
+void ag_geometry_limit(struct w_geometry *g, const struct w_geometry *most)
 {
-	uint32_t ring = ag_ring_of_way(conn->link, conn->way.hops);
+	if (w_slots_ok(most->slots) && most->slots < g->slots)
+		g->slots = most->slots;
+	if (w_ring_ok(most->ring_bytes) && most->ring_bytes < g->ring_bytes)
+		g->ring_bytes = most->ring_bytes;
+}
 
-	if (w_ring_ok(asked) && asked < ring)
-		ring = asked;
-	conn->geometry.ring_bytes = ring;
-	ag_window_promise(conn->link, ring, &conn->promise);
+void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most)
+{
+	struct w_geometry *g = &conn->geometry;
+
+	g->slots = conn->link->agent->cfg.slots;
+	g->ring_bytes = ag_ring_of_way(conn->link, conn->way.hops);
+	if (most != NULL)
+		ag_geometry_limit(g, most);
+	ag_window_promise(conn->link, g->ring_bytes, &conn->promise);
 }
 
 int ag_conn_slice_alloc(struct ag_conn *conn)
 {
 	struct ag_link *l = conn->link;
-	const struct ag_cfg *cfg = &l->agent->cfg;
-	uint32_t ring = conn->geometry.ring_bytes;
-	size_t len = slice_bytes(l, ring);
+	uint32_t slots = conn->geometry.slots, ring = conn->geometry.ring_bytes;
+	size_t len = slice_bytes(l, slots, ring);
 	int rc;
 
 	rc = port_slice_alloc(l->port, len, &conn->slice);
@@ -278,7 +286,7 @@ int ag_conn_slice_alloc(struct ag_conn *conn)
 	ag_window_unpromise(l, &conn->promise);
 	l->window_used += conn->slice.len;
 	conn->geometry = (struct w_geometry){
-		.slots = cfg->slots,
+		.slots = slots,
 		.ring_bytes = ring,
 		.bell_bit = conn->client->bell_bit,
 		.fences = !u_membarrier_available(),
@@ -394,7 +402,7 @@ struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm)
 	offer->src_host = cm->src_host;
 	offer->src_conn = cm->src_conn;
 	offer->attrs = cm->attrs;
-	offer->ring_bytes = cm->geometry.ring_bytes;
+	offer->geometry = cm->geometry;
 	offer->local = cm->local;
 	offer->remote = cm->remote;
 	ag_list_append(&l->agent->offers, &offer->node);

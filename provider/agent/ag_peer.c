@@ -50,7 +50,7 @@ static void on_req(struct ag_link *l, const struct w_cm *cm)
 	}
 	conn->peer_host = cm->src_host;
 	conn->way = back;
-	ag_conn_set_ring(conn, cm->geometry.ring_bytes);
+	ag_conn_set_geometry(conn, &cm->geometry);
 	ag_conn_set_peer(conn, cm->src_conn);
 	conn->peer_attrs = cm->attrs;
 	conn->local = cm->remote;
@@ -126,8 +126,7 @@ static int on_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 	if (rc == -EAGAIN)
 		return rc;
 	/* Relays forward between slices that are alike, and a neighbour may become one who is farther. */
-	if (cm->geometry.ring_bytes < conn->geometry.ring_bytes)
-		conn->geometry.ring_bytes = cm->geometry.ring_bytes;
+	ag_geometry_limit(&conn->geometry, &cm->geometry);
 	if (rc == 0) {
 		rc = ag_conn_slice_alloc(conn);
 		if (rc != 0)
@@ -249,7 +248,7 @@ void ag_peer_join(struct ag_conn *conn, struct ag_offer *offer)
 
 	conn->peer_attrs = offer->attrs;
 	ag_conn_move(conn, offer->link, &offer->way);
-	ag_conn_set_ring(conn, offer->ring_bytes);
+	ag_conn_set_geometry(conn, &offer->geometry);
 	ag_conn_set_peer(conn, offer->src_conn);
 	ag_offer_free(offer);
 	if (status == W_SUCCESS && ag_conn_slice_alloc(conn) != 0)

@@ -131,7 +131,7 @@ struct ag_conn {
 	struct w_vi_attrs attrs;
 	struct w_vi_attrs peer_attrs;
 	struct w_geometry
-		geometry; /* of slice; its ring before there is one, and the same on each way */
+		geometry; /* of slice; its slots and ring before there is one, and the same on each way */
 	struct w_addr local;
 	struct w_addr remote;
 };
@@ -159,8 +159,8 @@ struct ag_offer {
 	uint16_t src_host;
 	uint64_t src_conn;
 	struct w_vi_attrs attrs;
-	uint32_t ring_bytes; /* the longest of a connection */
-	struct w_addr local; /* the sender's */
+	struct w_geometry geometry; /* the largest of a connection */
+	struct w_addr local;	    /* the sender's */
 	struct w_addr remote;
 };
 
@@ -361,8 +361,10 @@ void ag_window_promise(struct ag_link *l, uint32_t ring, uint64_t *promise);
 void ag_window_unpromise(struct ag_link *l, uint64_t *promise);
 /* The longest ring of a connection over `hops` links that the link has room for. */
 uint32_t ag_ring_of_way(const struct ag_link *l, unsigned int hops);
-/* Before the connection has a slice: the longest, but not longer than `asked`, 0: any. */
-void ag_conn_set_ring(struct ag_conn *conn, uint32_t asked);
+/* Not more slots, nor a longer ring, than `most` names; 0 there: any. */
+void ag_geometry_limit(struct w_geometry *g, const struct w_geometry *most);
+/* Before the connection has a slice: the largest, within `most` unless that is NULL. */
+void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);
 int ag_conn_slice_alloc(struct ag_conn *conn);
 void ag_conn_slice_free(struct ag_conn *conn);
 struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struct w_addr *local);

@@ -477,7 +477,7 @@ struct w_cm {
 	uint64_t src_conn;
 	uint64_t dst_conn; /* 0 when not known yet */
 	struct w_vi_attrs attrs;
-	struct w_geometry geometry; /* REQ and PEER: the longest ring, or 0: any */
+	struct w_geometry geometry; /* REQ and PEER: most slots and the longest ring, or 0: any */
 	struct w_addr local;	    /* of the sending end */
 	struct w_addr remote;	    /* of the receiving end */
 	uint32_t epoch;		    /* ways that the connection had before this one */

@@ -183,6 +183,11 @@ static inline size_t w_slice_ring(uint32_t slots)
 	return W_SLICE_FIFO + (((size_t)slots * W_SLOT_BYTES + 4095) & ~(size_t)4095);
 }
 
+static inline int w_slots_ok(uint32_t slots)
+{
+	return slots >= W_SLOTS_MIN && slots <= W_SLOTS_MAX && (slots & (slots - 1)) == 0;
+}
+
 static inline int w_ring_ok(uint32_t ring_bytes)
 {
 	return ring_bytes >= W_RING_MIN && ring_bytes <= W_RING_MAX &&
@@ -205,8 +210,7 @@ static inline uint32_t w_ring_of_way(uint32_t ring_bytes, unsigned int links)
 /* Are these dimensions ones that this version uses?  For what a peer proposes. */
 static inline int w_geometry_ok(uint32_t slots, uint32_t ring_bytes)
 {
-	return slots >= W_SLOTS_MIN && slots <= W_SLOTS_MAX && (slots & (slots - 1)) == 0 &&
-	       w_ring_ok(ring_bytes);
+	return w_slots_ok(slots) && w_ring_ok(ring_bytes);
 }
 
 /*

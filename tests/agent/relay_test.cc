@@ -758,6 +758,22 @@ TEST_P(Narrow, WindowsKeepRingsShort)
 	message_passes(p.client_linked, p.server_linked, "short");
 }
 
+// One agent has more slots than the others: the relay stands between ends that are alike.
+TEST_P(Narrow, AllHaveTheFewestSlots)
+{
+	up_ways(kChain3, [](ag_cfg &cfg) {
+		if (cfg.host_id == GetParam())
+			cfg.slots = 32;
+	});
+	Pair p = join(*c, *s, "p"), q = join(*s, *c, "q");
+
+	for (Pair *pair : { &p, &q }) {
+		EXPECT_EQ(pair->client_linked.as<w_linked>().inbound.slots, 8u);
+		EXPECT_EQ(pair->client_linked.as<w_linked>().outbound.slots, 8u);
+		message_passes(pair->client_linked, pair->server_linked, "few slots");
+	}
+}
+
 // Those that were only asked for have their part of the window too: all find room in the end.
 TEST_P(Narrow, RingsThatWereAskedForCount)
 {

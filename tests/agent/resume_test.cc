@@ -341,14 +341,16 @@ TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 		EXPECT_TRUE(eventually([&] { return held(fabric, i) == 0; })) << "host " << i;
 }
 
-// Neighbours of unlike rings agree on one that a relay can stand between.
-TEST(ResumedRing, NeighboursWithUnlikeRings)
+// Neighbours of unlike geometry agree on one that a relay can stand between.
+TEST(ResumedRing, NeighboursOfUnlikeGeometry)
 {
 	for (unsigned longer : { 0u, 1u }) {
 		Fabric fabric(3, [longer](ag_cfg &cfg) {
 			cfg.relay_threads = 1;
-			if (cfg.host_id == longer)
+			if (cfg.host_id == longer) {
+				cfg.slots = 16;
 				cfg.ring_bytes = 16384;
+			}
 		});
 		wait_links(fabric);
 		wait_ways(fabric);
@@ -371,7 +373,7 @@ TEST(ResumedRing, NeighboursWithUnlikeRings)
 		s.send(m, W_SUSPENDED);
 		ASSERT_EQ(c.recv().type, W_RESUMED);
 		c.conn(W_CONFIRM, p.client_conn);
-		ASSERT_EQ(s.recv().type, W_RESUMED) << "host " << longer << " has longer rings";
+		ASSERT_EQ(s.recv().type, W_RESUMED) << "host " << longer << " has more";
 	}
 }
 

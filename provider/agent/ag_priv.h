@@ -116,6 +116,7 @@ struct ag_conn {
 	bool kept;  /* it outlives its way */
 	enum ag_resume resume;
 	bool ways_changed; /* since it was asked for last */
+	uint8_t full_port; /* the first of a way that had no room when it was asked for, or 0 */
 	bool way_closed; /* its other end, or a relay for it, said that nothing is stored any more */
 	uint32_t epoch;
 	struct w_taken taken;		   /* by our process, when it was suspended */
@@ -446,6 +447,9 @@ void ag_route_free(struct ag_agent *a);
 /* A way to `host` now, whose first link is usable.  0, or -EHOSTUNREACH with the reason. */
 int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct rt_path *out,
 		  char *why, size_t size);
+/* The same by another link than that of `port`.  0 or -EHOSTUNREACH. */
+int ag_route_find_other(struct ag_agent *a, unsigned int host, uint32_t flow, uint8_t port,
+			struct rt_path *out);
 struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *way);
 /* A link of this host went up or down. */
 void ag_route_changed(struct ag_link *l);

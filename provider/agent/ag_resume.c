@@ -199,15 +199,26 @@ static bool may_ask(const struct ag_conn *conn)
 	return conn->first && conn->resume == AG_SUSPENDED;
 }
 
+/* The shortest way, but not by the link where there was no room just now, if another one leads there. */
+static bool find_way(const struct ag_conn *conn, struct rt_path *out)
+{
+	struct ag_agent *a = conn->link->agent;
+	uint32_t flow = (uint32_t)(conn->id ^ conn->id >> 32);
+	char why[160];
+
+	if (conn->full_port != 0 &&
+	    ag_route_find_other(a, conn->peer_host, flow, conn->full_port, out) == 0)
+		return true;
+	return ag_route_find(a, conn->peer_host, flow, out, why, sizeof(why)) == 0;
+}
+
 static void ask(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
 	struct rt_path way;
-	char why[160];
 
 	conn->ask_at = u_now_ns() + AG_ASK_NS;
-	if (ag_route_find(a, conn->peer_host, (uint32_t)(conn->id ^ conn->id >> 32), &way, why,
-			  sizeof(why)) != 0)
+	if (!find_way(conn, &way))
 		return;
 	ag_conn_move(conn, ag_route_link(a, &way), &way);
 	conn->epoch++;
@@ -240,6 +251,7 @@ void ag_resume_begin(struct ag_conn *conn)
 	struct w_conn m = { .conn = conn->id };
 
 	if (conn->resume == AG_ON_WAY) {
+		conn->full_port = 0;
 		conn->resume_from = u_now_ns();
 		conn->resume_until = conn->resume_from + AG_RESUME_NS;
 	}
@@ -332,6 +344,8 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 	if (conn->resume != AG_RESUMING)
 		return false;
 	give_up_attempt(conn);
+	if (cm->status == W_NO_RESOURCE)
+		conn->full_port = conn->way.port[0];
 	if (cm->hdr.type == W_CM_REFUSE && !may_pass)
 		conn->resume_until = 0; /* the other end has given it up */
 	else if (conn->first && conn->ways_changed)

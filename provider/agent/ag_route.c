@@ -94,6 +94,19 @@ struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *way)
 	return &a->links[way->hops == 0 ? 0 : way->port[0]];
 }
 
+int ag_route_find_other(struct ag_agent *a, unsigned int host, uint32_t flow, uint8_t port,
+			struct rt_path *out)
+{
+	uint8_t up[RT_HOSTS_MAX];
+
+	memcpy(up, a->up, a->cfg.host_count);
+	up[a->cfg.host_id] &= (uint8_t) ~(1u << port);
+	if (rt_path_find(a->topo, up, a->cfg.host_id, host, flow, out) != 0 ||
+	    !ag_link_usable(ag_route_link(a, out)))
+		return -EHOSTUNREACH;
+	return 0;
+}
+
 int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct rt_path *out,
 		  char *why, size_t size)
 {

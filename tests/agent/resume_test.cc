@@ -341,6 +341,44 @@ TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 		EXPECT_TRUE(eventually([&] { return held(fabric, i) == 0; })) << "host " << i;
 }
 
+// The shorter way has come up, the longer one is left for it, and the shorter one has no room.
+TEST(ResumedRing, WhoFindsNoRoomOnTheShorterWayTakesTheLonger)
+{
+	Fabric fabric(5, [](ag_cfg &cfg) {
+		cfg.relay_threads = 1;
+		if (cfg.host_id == 1)
+			cfg.window_bytes = 4096 + 64 * 512;
+	});
+	wait_links(fabric);
+	wait_ways(fabric);
+	Client c(fabric, 0), s(fabric, 2), tool(fabric, 0, W_KIND_TOOL);
+	w_admin link = {};
+	w_suspended m = {};
+
+	snprintf(link.name, sizeof(link.name), "right");
+	link.verb = W_ADMIN_LINK_DOWN;
+	tool.send(link, W_ADMIN);
+	ASSERT_EQ(tool.recv().type, W_DONE);
+	ASSERT_TRUE(eventually([&] { return tool.route(2).hops == 3; }));
+	wait_ways(fabric);
+	Pair p = join(c, s);
+	ASSERT_EQ(p.client_linked.as<w_linked>().hops, 3u);
+	link.verb = W_ADMIN_LINK_UP;
+	tool.send(link, W_ADMIN);
+	ASSERT_EQ(tool.recv().type, W_DONE);
+	ASSERT_EQ(c.recv().type, W_SUSPEND);
+	m.conn = p.client_conn;
+	c.send(m, W_SUSPENDED);
+	ASSERT_EQ(s.recv().type, W_SUSPEND);
+	m.conn = p.server_conn;
+	s.send(m, W_SUSPENDED);
+	Msg resumed = c.recv();
+	ASSERT_EQ(resumed.type, W_RESUMED);
+	EXPECT_EQ(resumed.as<w_linked>().hops, 3u);
+	c.conn(W_CONFIRM, p.client_conn);
+	ASSERT_EQ(s.recv().type, W_RESUMED);
+}
+
 // Neighbours of unlike geometry agree on one that a relay can stand between.
 TEST(ResumedRing, NeighboursOfUnlikeGeometry)
 {

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-TOOL, AGENT = sys.argv[1:3]
+TOOL, AGENT = map(os.path.abspath, sys.argv[1:3])
 NAME = f"vf{os.getpid()}"
 
 
@@ -166,6 +166,11 @@ class Fabric(unittest.TestCase):
         self.assertIn("Usage: vi_fabric", run("--help"))
         self.assertRegex(run("--version"), r"^vi_fabric \(Viaduct\) \d+\.\d+")
 
+
+# Whoever started the test may ignore them; what it starts does not.
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -156,8 +156,7 @@ uint64_t sim_random(uint64_t *state);
 int sim_traffic(const struct sim_options *o, struct sim_net *net, struct sim_result *out);
 void sim_traffic_free(struct sim_result *r);
 /* Bytes of the next fragment of a message. */
-uint32_t sim_fragment_bytes(const struct sim_options *o, uint64_t total, uint64_t left,
-			    uint32_t slots_out);
+uint32_t sim_fragment_bytes(uint32_t ring_bytes, uint64_t total, uint64_t left, uint32_t slots_out);
 
 /* What one hop of a fragment costs, by who is busy with it. */
 struct sim_cost {

@@ -28,9 +28,11 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
-static uint32_t usual_payload(const struct sim_options *o)
+static uint32_t usual_payload(const struct sim_options *o, unsigned int hops)
 {
-	return sim_fragment_bytes(o, o->bytes, o->bytes, UINT32_MAX);
+	uint32_t ring = w_ring_of_way(o->ring_bytes, hops);
+
+	return sim_fragment_bytes(ring, o->bytes, o->bytes, UINT32_MAX);
 }
 
 /* What a thread is busy for: without DMA also while the fragment is stored. */
@@ -65,7 +67,7 @@ static double credit_back(const struct sim_profile *p, unsigned int hops)
 static double alone_rate(const struct sim_options *o, const struct sim_profile *p,
 			 unsigned int hops)
 {
-	uint32_t payload = usual_payload(o);
+	uint32_t payload = usual_payload(o, hops);
 	struct sim_cost c = busy_of(p, payload);
 	double stage = larger(larger(c.send, c.receive), c.link);
 	double window = (double)o->slots * payload, ring = w_ring_of_way(o->ring_bytes, hops);
@@ -84,7 +86,7 @@ static double alone_rate(const struct sim_options *o, const struct sim_profile *
 static void duties_fill(const struct sim_options *o, const struct sim_profile *p,
 			unsigned int hosts, struct sim_link *links)
 {
-	uint32_t payload = usual_payload(o);
+	uint32_t payload = usual_payload(o, 1);
 	struct sim_cost c = busy_of(p, payload);
 
 	for (unsigned int h = 0; h < hosts; h++, links += SIM_DUTIES) {
@@ -125,7 +127,8 @@ static void stream_link(const struct sim_options *o, const struct sim_profile *p
 			const struct sim_flow *flow, struct sim_link *link)
 {
 	double rate = alone_rate(o, p, flow->hops);
-	double fill = first_through(p, flow->hops, usual_payload(o)) - usual_payload(o) / rate;
+	uint32_t payload = usual_payload(o, flow->hops);
+	double fill = first_through(p, flow->hops, payload) - payload / rate;
 
 	link->rate = rate * flow->weight;
 	link->latency = larger(fill, 0);
@@ -162,8 +165,8 @@ static int platform_open(const struct sim_options *o, const struct sim_profile *
 	int err = links == NULL || routes == NULL ? -ENOMEM : 0;
 
 	for (unsigned int d = 0; d < net->dir_count && err == 0; d++)
-		links[d].rate =
-			sim_link_rate(p) * usual_payload(o) / sim_wire_bytes(usual_payload(o));
+		links[d].rate = sim_link_rate(p) * usual_payload(o, 1) /
+				sim_wire_bytes(usual_payload(o, 1));
 	if (err == 0)
 		duties_fill(o, p, net->hosts, links + net->dir_count);
 	for (unsigned int i = 0; i < r->count && err == 0; i++) {

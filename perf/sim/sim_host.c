@@ -149,7 +149,8 @@ static bool has_credit(const struct world *w, const struct sim_flow *flow, uint3
 
 static uint32_t next_payload(const struct world *w, const struct sim_flow *flow)
 {
-	return sim_fragment_bytes(w->o, w->o->bytes, flow->message_left, flow->slots_out);
+	return sim_fragment_bytes(ring_of(w, flow), w->o->bytes, flow->message_left,
+				  flow->slots_out);
 }
 
 static bool may_send(const struct world *w, const struct sim_flow *flow)

@@ -46,15 +46,14 @@ uint64_t sim_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-uint32_t sim_fragment_bytes(const struct sim_options *o, uint64_t total, uint64_t left,
-			    uint32_t slots_out)
+uint32_t sim_fragment_bytes(uint32_t ring_bytes, uint64_t total, uint64_t left, uint32_t slots_out)
 {
 	uint64_t most = total / 4 < FRAG_LEAST ? FRAG_LEAST : total / 4;
 
 	if (left <= W_INLINE_MAX)
 		return (uint32_t)left;
-	if (most > w_frag_max(o->ring_bytes) || slots_out >= STREAM_SLOTS)
-		most = w_frag_max(o->ring_bytes);
+	if (most > w_frag_max(ring_bytes) || slots_out >= STREAM_SLOTS)
+		most = w_frag_max(ring_bytes);
 	most &= ~(uint64_t)(W_RING_ALIGN - 1);
 	return (uint32_t)(left < most ? left : most);
 }

@@ -29,6 +29,23 @@ void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status)
 	ag_ctl_send(l, &cm);
 }
 
+enum w_status ag_cm_status(int err)
+{
+	switch (-err) {
+	case 0:
+		return W_SUCCESS;
+	case ENOMEM:
+	case ENOSPC:
+	case ENOBUFS:
+	case EMFILE:
+	case ENFILE:
+	case E2BIG:
+		return W_NO_RESOURCE;
+	default:
+		return W_NOT_REACHABLE;
+	}
+}
+
 void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
 {
 	struct w_cm cm = {
@@ -254,8 +271,8 @@ void ag_cm_accept(struct ag_client *c, const struct w_accept *m)
 		return;
 	}
 	status = ag_attrs_compare(&m->attrs, &conn->peer_attrs);
-	if (status == W_SUCCESS && ag_conn_slice_alloc(conn) != 0)
-		status = W_NO_RESOURCE;
+	if (status == W_SUCCESS)
+		status = ag_cm_status(ag_conn_slice_alloc(conn));
 	if (status != W_SUCCESS) {
 		ag_client_refuse(c, W_REFUSED, m->token, status, NULL);
 		return;

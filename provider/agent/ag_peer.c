@@ -140,8 +140,8 @@ static int on_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 		conn->peer_attrs = cm->attrs;
 		return 0;
 	}
-	ag_cm_send(conn, W_CM_CANCEL, W_NO_RESOURCE);
-	ag_client_refuse(conn->client, W_REFUSED, conn->token, W_NO_RESOURCE, NULL);
+	ag_cm_send(conn, W_CM_CANCEL, ag_cm_status(rc));
+	ag_client_refuse(conn->client, W_REFUSED, conn->token, ag_cm_status(rc), NULL);
 	ag_conn_free(conn);
 	return 0;
 }
@@ -165,7 +165,7 @@ static int on_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance
 		ag_conn_set_state(conn, AG_CONNECTED);
 		return 0;
 	}
-	ag_client_refuse(conn->client, W_REFUSED, conn->token, W_NO_RESOURCE, NULL);
+	ag_client_refuse(conn->client, W_REFUSED, conn->token, ag_cm_status(rc), NULL);
 	ag_cm_leave(conn, W_LOST_CLOSED);
 	return 0;
 }
@@ -251,8 +251,8 @@ void ag_peer_join(struct ag_conn *conn, struct ag_offer *offer)
 	ag_conn_set_geometry(conn, &offer->geometry);
 	ag_conn_set_peer(conn, offer->src_conn);
 	ag_offer_free(offer);
-	if (status == W_SUCCESS && ag_conn_slice_alloc(conn) != 0)
-		status = W_NO_RESOURCE;
+	if (status == W_SUCCESS)
+		status = ag_cm_status(ag_conn_slice_alloc(conn));
 	if (status != W_SUCCESS) {
 		ag_cm_send(conn, W_CM_REFUSE, status);
 		ag_client_refuse(conn->client, W_REFUSED, conn->token, status, NULL);

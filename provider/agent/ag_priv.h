@@ -400,6 +400,8 @@ int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *
 int ag_cm_outbound(struct ag_link *l, const struct w_geometry *g, bool last_chance, int *fd_out);
 /* Refuses a request in the name of its destination: there, or from a relay on its way. */
 void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status);
+/* What its ends are told of a connection that fails for `err`: want of room, or a way that is lost. */
+enum w_status ag_cm_status(int err);
 /* Sends a record about `conn` to the agent of its other end. */
 void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status);
 

@@ -407,8 +407,8 @@ static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chan
 	if (rc == -EAGAIN)
 		return rc;
 	if (rc != 0) {
-		tell_end(c, 0, W_CM_REFUSE, W_NO_RESOURCE);
-		tell_end(c, 1, W_CM_CANCEL, W_NO_RESOURCE);
+		tell_end(c, 0, W_CM_REFUSE, ag_cm_status(rc));
+		tell_end(c, 1, W_CM_CANCEL, ag_cm_status(rc));
 		circuit_free(c);
 		return 0;
 	}
@@ -441,7 +441,7 @@ static int on_confirm(struct ag_circuit *c, const struct w_cm *cm, bool last_cha
 		/* End 0 may store already, and until it closes. */
 		half_close(c, 1);
 		tell_end(c, 0, W_CM_CLOSE, W_LOST_LINK);
-		tell_end(c, 1, W_CM_CANCEL, W_NO_RESOURCE);
+		tell_end(c, 1, W_CM_CANCEL, ag_cm_status(rc));
 		return 0;
 	}
 	c->state = CIRCUIT_CARRIED;

@@ -358,14 +358,16 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 static void grant_wish(struct ag_conn *conn)
 {
 	struct ag_wish wish = *conn->wish;
+	int rc;
 
 	forget_wish(conn);
 	if (!ag_link_usable(wish.link))
 		return;
 	ag_conn_slice_free(conn);
 	ag_conn_move(conn, wish.link, &wish.way);
-	if (!has_room_to_retire(conn) || ag_conn_slice_alloc(conn) != 0) {
-		ag_cm_refuse(wish.link, &wish.cm, W_NO_RESOURCE);
+	rc = has_room_to_retire(conn) ? ag_conn_slice_alloc(conn) : -ENOSPC;
+	if (rc != 0) {
+		ag_cm_refuse(wish.link, &wish.cm, ag_cm_status(rc));
 		park(conn);
 		return;
 	}
@@ -430,7 +432,7 @@ int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_c
 	if (rc == 0)
 		set_resume(conn, AG_RESUMED);
 	else
-		conn->resume_until = 0;
+		leave_attempt(conn);
 	return 0;
 }
 
@@ -456,7 +458,7 @@ int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chan
 		set_resume(conn, AG_RESUMED);
 		return 0;
 	}
-	ag_cm_send(conn, W_CM_CANCEL, W_NO_RESOURCE);
+	ag_cm_send(conn, W_CM_CANCEL, ag_cm_status(rc));
 	give_up_attempt(conn);
 	return 0;
 }

@@ -968,6 +968,27 @@ TEST_F(Liar, AcceptsWithALongRing)
 	leaves_nothing();
 }
 
+// Nobody lacks room: it is as if the way had gone.
+TEST_F(Liar, AcceptsWithASliceThatNeverComes)
+{
+	Client c(fabric, 3);
+	w_cm req, m;
+
+	c.connection(W_CONNECT, 5, address(3, "c"), address(1, "s"));
+	req = answer();
+	ASSERT_EQ(req.hdr.type, W_CM_REQ);
+	m = cm(1, 3, 7, req.src_conn);
+	m.geometry.slice_len = w_slice_bytes(m.geometry.slots, m.geometry.ring_bytes);
+	m.geometry.slice_id = 4242;
+	peer->send_by(m, W_CM_ACCEPT, kTo3);
+	refused(c.recv(), 5, W_NOT_REACHABLE);
+	m = answer();
+	EXPECT_EQ(m.hdr.type, W_CM_CANCEL);
+	EXPECT_EQ(m.status, static_cast<uint32_t>(W_NOT_REACHABLE));
+	others_go_on();
+	leaves_nothing();
+}
+
 // It lives, but does not read: who speaks to it is held up for a while only.
 TEST_F(Liar, ReadsNothingAndBeats)
 {

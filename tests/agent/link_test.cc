@@ -218,9 +218,10 @@ TEST_F(Hostile, AcceptOfASliceThatNeverComes)
 	peer->send(m, W_CM_ACCEPT);
 	Msg refused = c.recv();
 	ASSERT_EQ(refused.type, W_REFUSED);
-	EXPECT_EQ(refused.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+	EXPECT_EQ(refused.as<w_refused>().status, static_cast<uint32_t>(W_NOT_REACHABLE));
 	ASSERT_TRUE(peer->recv(&m));
 	EXPECT_EQ(m.hdr.type, W_CM_CANCEL);
+	EXPECT_EQ(m.status, static_cast<uint32_t>(W_NOT_REACHABLE));
 }
 
 // Requests beyond what may wait are held, can be cancelled, and are sent in their order.

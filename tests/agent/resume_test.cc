@@ -30,8 +30,8 @@ protected:
 		}));
 	}
 
-	// A record of host 1's end.
-	void say(w_ctl_type type, uint32_t epoch, uint32_t status = 0)
+	// A record of host 1's end.  The slice that it names exists, if there is one.
+	void say(w_ctl_type type, uint32_t epoch, uint32_t status = 0, uint32_t no_slice = 0)
 	{
 		w_cm m = {};
 
@@ -44,7 +44,7 @@ protected:
 		m.remote = address(0, "s");
 		m.local = address(1, "c");
 		if (type == W_CM_ACCEPT || type == W_CM_CONFIRM)
-			m.geometry = slice();
+			m.geometry = slice(no_slice);
 		peer.send(m, type);
 	}
 
@@ -141,7 +141,7 @@ protected:
 	Msg msg;
 
 private:
-	w_geometry slice()
+	w_geometry slice(uint32_t none)
 	{
 		w_geometry g = {};
 
@@ -149,7 +149,7 @@ private:
 		g.ring_bytes = 4096;
 		g.slice_len = 12288;
 		g.bell_bit = 3;
-		g.slice_id = peer.offer(g.slice_len).id;
+		g.slice_id = none != 0 ? none : peer.offer(g.slice_len).id;
 		return g;
 	}
 };
@@ -253,6 +253,19 @@ TEST_F(Resumed, WhoIsNotKnownIsLost)
 	hear(W_CM_RESUME, 1);
 	say(W_CM_REFUSE, 1, W_NO_MATCH);
 	told(W_LOST);
+}
+
+// The slice went with the way, or there is no descriptor for it: the way is left, and another is taken.
+TEST_F(Resumed, AConfirmedSliceThatNeverComesIsLeft)
+{
+	accepted_again();
+	say(W_CM_CONFIRM, 1, 0, 4242);
+	hear(W_CM_CLOSE, 1);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_LINK));
+	say(W_CM_RESUME, 2);
+	hear(W_CM_ACCEPT, 2);
+	say(W_CM_CONFIRM, 2);
+	told(W_RESUMED);
 }
 
 // A process that could not map the new way is suspended again when its agent finds out why.

@@ -403,7 +403,7 @@ TEST_F(Api, QosMustMatch)
 	destroy_vi(vi);
 }
 
-TEST_F(Api, AcceptAfterTheClientGaveUpEndsTheRequest)
+TEST_F(Api, AcceptOfAClientThatIsNotThereEndsTheRequest)
 {
 	Address local(fake_host[0], "");
 	Address remote;
@@ -411,11 +411,15 @@ TEST_F(Api, AcceptAfterTheClientGaveUpEndsTheRequest)
 	VIP_CONN_HANDLE conn;
 	VIP_VI_HANDLE vi = create_vi();
 
-	fake_offer(&a, "", 0);
-	ASSERT_EQ(VIP_SUCCESS, VipConnectWait(nic, local.get(), 0, remote.get(), &a, &conn));
-	fake_connect_error(-ETIMEDOUT);
-	EXPECT_EQ(VIP_TIMEOUT, VipConnectAccept(conn, vi));
-	EXPECT_EQ(VIP_INVALID_PARAMETER, VipConnectReject(conn));
+	for (int err : { -ETIMEDOUT, -EHOSTUNREACH }) {
+		fake_offer(&a, "", 0);
+		ASSERT_EQ(VIP_SUCCESS,
+			  VipConnectWait(nic, local.get(), 0, remote.get(), &a, &conn));
+		fake_connect_error(err);
+		EXPECT_EQ(err == -ETIMEDOUT ? VIP_TIMEOUT : VIP_NOT_REACHABLE,
+			  VipConnectAccept(conn, vi));
+		EXPECT_EQ(VIP_INVALID_PARAMETER, VipConnectReject(conn));
+	}
 	destroy_vi(vi);
 }
 

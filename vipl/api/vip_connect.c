@@ -110,7 +110,7 @@ VIP_RETURN VipConnectAccept(VIP_CONN_HANDLE ConnHandle, VIP_VI_HANDLE ViHandle)
 	}
 	err = accept_conn(conn, vi);
 	/* Accepted, or the client is gone: decided.  Any other failure leaves the request alive. */
-	if (err == 0 || err == -ETIMEDOUT)
+	if (err == 0 || err == -ETIMEDOUT || err == -EHOSTUNREACH)
 		vi_conn_end(conn);
 	else
 		vi_conn_return(conn);

@@ -568,6 +568,7 @@ VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, 
  *  - VIP_INVALID_MTU: the maximum transfer sizes differ. Likewise
  *  - VIP_INVALID_QOS: the qualities of service differ. Likewise
  *  - VIP_TIMEOUT: the client has given up or is gone; the request is used up. Wait for another
+ *  - VIP_NOT_REACHABLE: the way to the client was lost; the request is used up. Wait for another
  *  - VIP_ERROR_RESOURCE: no window memory or descriptors for the connection. Release some, accept
  *    again, or reject
  *

@@ -320,7 +320,7 @@ void ag_cm_close(struct ag_client *c, const struct w_conn *m)
 
 void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 {
-	bool on_way;
+	bool on_way, unheard = false;
 
 	switch (conn->state) {
 	case AG_REQUESTED:
@@ -343,20 +343,21 @@ void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 	case AG_LINKED:
 	case AG_CONNECTED:
 		on_way = ag_conn_on_way(conn);
+		conn->left = reason;
 		if (on_way && !ag_resume_withdraw(conn, reason))
 			ag_cm_send(conn, W_CM_CLOSE, reason);
-		if (!on_way || conn->way_closed || conn->resume == AG_RESUMING) {
-			/* No CLOSE comes, or none is waited for; the other end finds out, or gives up waiting. */
-			ag_conn_free(conn);
-			return;
-		}
-		ag_resume_forget(conn);
+		/* No CLOSE comes, or none is waited for. */
+		unheard = !on_way || conn->way_closed || conn->resume == AG_RESUMING;
+		if (!unheard)
+			ag_resume_forget(conn);
 		break;
 	case AG_CLOSED:
 		break;
 	}
 	ag_conn_detach(conn);
 	ag_conn_set_state(conn, AG_CLOSED);
+	if (unheard && !ag_resume_last_word(conn))
+		ag_conn_free(conn);
 }
 
 static void end_lost(struct ag_conn *conn, const char *why)
@@ -410,7 +411,8 @@ void ag_cm_link_down(struct ag_link *l, const char *why)
 	ag_list_each(pos, tmp, &l->conns)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_link);
-		if (goes_elsewhere(conn) || ag_resume_link_down(conn))
+		if (goes_elsewhere(conn) || ag_resume_link_down(conn) ||
+		    (conn->state == AG_CLOSED && ag_resume_last_word(conn)))
 			continue;
 		if (conn->client != NULL)
 			end_lost(conn, why);

@@ -233,7 +233,8 @@ static void on_close(struct ag_link *l, const struct w_cm *cm)
 		ag_client_send(conn->client, &m, NULL, 0);
 		break;
 	case AG_CLOSED:
-		ag_conn_free(conn);
+		if (cm->status != W_LOST_LINK || !ag_resume_last_word(conn))
+			ag_conn_free(conn);
 		break;
 	default:
 		break;

@@ -112,8 +112,9 @@ struct ag_conn {
 	struct rt_path way;
 	uint16_t peer_host;
 	enum ag_state state;
-	bool first; /* this end asked for the connection */
-	bool kept;  /* it outlives its way */
+	bool first;	  /* this end asked for the connection */
+	bool kept;	  /* it outlives its way */
+	enum w_lost left; /* why its process left it, if it did */
 	enum ag_resume resume;
 	bool ways_changed; /* since it was asked for last */
 	uint8_t full_port; /* the first of a way that had no room when it was asked for, or 0 */
@@ -425,6 +426,8 @@ int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_c
 void ag_resume_left(struct ag_link *l, const struct w_cm *cm);
 /* Calls off the attempt that is under way; false: there is none. */
 bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason);
+/* Closed, and its way is lost: has the other end told by a new one; false: that one asks, or is told. */
+bool ag_resume_last_word(struct ag_conn *conn);
 /* It is not to be resumed any more. */
 void ag_resume_forget(struct ag_conn *conn);
 /* Ways have changed. */

@@ -9,6 +9,9 @@
  * way: what links are up may have been heard before the refusal.  A connection whose way has become
  * longer than it need be is taken through the same.
  *
+ * A first end that is closed when its way is lost says so with a RESUME that has a reason, its *last
+ * word*: the other end waits for it to ask.
+ *
  * The epoch counts ways, so what an old one still delivers is told from what belongs to the new.
  */
 #include <errno.h>
@@ -155,6 +158,13 @@ static void set_resume(struct ag_conn *conn, enum ag_resume resume)
 	conn->resume = resume;
 }
 
+static void begin_timers(struct ag_conn *conn)
+{
+	conn->full_port = 0;
+	conn->resume_from = u_now_ns();
+	conn->resume_until = conn->resume_from + AG_RESUME_NS;
+}
+
 void ag_resume_forget(struct ag_conn *conn)
 {
 	forget_wish(conn);
@@ -224,7 +234,18 @@ static void ask(struct ag_conn *conn)
 	conn->epoch++;
 	conn->ways_changed = false;
 	set_resume(conn, AG_RESUMING);
-	ag_cm_send(conn, W_CM_RESUME, 0);
+	ag_cm_send(conn, W_CM_RESUME, conn->left);
+}
+
+bool ag_resume_last_word(struct ag_conn *conn)
+{
+	if (!conn->kept || !conn->first)
+		return false;
+	if (conn->resume == AG_ON_WAY)
+		begin_timers(conn);
+	give_up_attempt(conn);
+	ask(conn);
+	return true;
 }
 
 void ag_resume_retry(struct ag_agent *a)
@@ -250,11 +271,8 @@ void ag_resume_begin(struct ag_conn *conn)
 {
 	struct w_conn m = { .conn = conn->id };
 
-	if (conn->resume == AG_ON_WAY) {
-		conn->full_port = 0;
-		conn->resume_from = u_now_ns();
-		conn->resume_until = conn->resume_from + AG_RESUME_NS;
-	}
+	if (conn->resume == AG_ON_WAY)
+		begin_timers(conn);
 	set_resume(conn, AG_SUSPENDING);
 	ag_mem_conn_end(conn);
 	w_ctl_init(&m, W_SUSPEND, sizeof(m));
@@ -347,7 +365,8 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 	if (cm->status == W_NO_RESOURCE)
 		conn->full_port = conn->way.port[0];
 	if (cm->hdr.type == W_CM_REFUSE && !may_pass)
-		conn->resume_until = 0; /* the other end has given it up */
+		conn->resume_until =
+			0; /* the other end has given it up, or knows now that this one has */
 	else if (conn->first && conn->ways_changed)
 		ask(conn);
 	return true;
@@ -355,12 +374,28 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 
 /* ---- the other end -------------------------------------------------------------------------------- */
 
+static void end_lost(struct ag_conn *conn, uint32_t reason)
+{
+	struct w_lost_msg m = { .conn = conn->id, .reason = reason };
+
+	w_ctl_init(&m, W_LOST, sizeof(m));
+	if (conn->client != NULL)
+		ag_client_send(conn->client, &m, NULL, 0);
+	ag_conn_free(conn);
+}
+
 static void grant_wish(struct ag_conn *conn)
 {
 	struct ag_wish wish = *conn->wish;
 	int rc;
 
 	forget_wish(conn);
+	if (wish.cm.status != 0) {
+		/* The relays wait for an answer. */
+		ag_cm_refuse(wish.link, &wish.cm, W_NO_MATCH);
+		end_lost(conn, wish.cm.status);
+		return;
+	}
 	if (!ag_link_usable(wish.link))
 		return;
 	ag_conn_slice_free(conn);
@@ -442,7 +477,8 @@ int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chan
 {
 	int out_fd, rc;
 
-	if (!conn->first || conn->resume != AG_RESUMING || cm->src_conn != conn->peer_conn)
+	if (!conn->first || conn->resume != AG_RESUMING || cm->src_conn != conn->peer_conn ||
+	    conn->state != AG_CONNECTED)
 		return 0;
 	rc = ag_cm_outbound(conn->link, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
@@ -491,17 +527,13 @@ bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason)
 
 static void too_late(struct ag_conn *conn)
 {
-	struct w_lost_msg m = { .conn = conn->id, .reason = W_LOST_LINK };
-
-	u_log_gated(&conn->link->agent->gate[AG_GATE_LOST],
-		    "connection to host %u is lost: no other way was found in time",
-		    conn->peer_host);
+	if (conn->state == AG_CONNECTED)
+		u_log_gated(&conn->link->agent->gate[AG_GATE_LOST],
+			    "connection to host %u is lost: no other way was found in time",
+			    conn->peer_host);
 	if (!is_parked(conn) && !ag_resume_withdraw(conn, W_LOST_LINK))
 		leave_way(conn, W_LOST_LINK);
-	w_ctl_init(&m, W_LOST, sizeof(m));
-	if (conn->client != NULL)
-		ag_client_send(conn->client, &m, NULL, 0);
-	ag_conn_free(conn);
+	end_lost(conn, W_LOST_LINK);
 }
 
 /* There is a way, but some process or agent on it is slow. */

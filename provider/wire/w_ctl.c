@@ -201,7 +201,7 @@ static int cm_ok(const union message *m)
 			return 0;
 		break;
 	case W_CM_RESUME:
-		if (cm->src_conn == 0 || cm->dst_conn == 0)
+		if (cm->src_conn == 0 || cm->dst_conn == 0 || cm->status >= W_LOST_MAX)
 			return 0;
 		break;
 	case W_CM_HEARTBEAT:

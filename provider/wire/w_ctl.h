@@ -57,8 +57,10 @@
  *
  * A process that finds the link of the new way down does not confirm, and stays suspended.
  *
- * Only the agent of the end that asked for the connection resumes it.  What is about an earlier
- * epoch is ignored.  What was not resumed in time is lost, with W_LOST_LINK, at both ends.
+ * Only the agent of the end that asked for the connection resumes it.  When that end is closed
+ * meanwhile, a CM_RESUME{epoch, reason} says so: the other is lost for that reason, and refuses it.
+ * What is about an earlier epoch is ignored.  What was not resumed in time is lost, with W_LOST_LINK,
+ * at both ends.
  *
  * After that, CLOSE{conn} by either process -> CM_CLOSE -> LOST{conn, reason} at
  * the other, which answers with its own CLOSE{conn} when it has unmapped.  An end whose
@@ -473,7 +475,7 @@ struct w_cm {
 	struct w_ctl_hdr hdr;
 	uint16_t src_host;
 	uint16_t dst_host;
-	uint32_t status; /* REFUSE: enum w_status; CLOSE: enum w_lost */
+	uint32_t status; /* REFUSE, CANCEL: enum w_status; CLOSE: enum w_lost, RESUME: that, or 0 */
 	uint64_t src_conn;
 	uint64_t dst_conn; /* 0 when not known yet */
 	struct w_vi_attrs attrs;

@@ -321,6 +321,100 @@ TEST_F(Resumed, WhoLeavesNoWayIsRefusedOthers)
 	told(W_RESUMED);
 }
 
+// No way is left that would tell the other end, and it waits for this one to ask.
+TEST_F(Resumed, WhoIsClosedWithoutAWayHasALastWord)
+{
+	asks();
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_RESUME, 1);
+	EXPECT_EQ(cm.status, 0u);
+	say(W_CM_REFUSE, 1, W_NOT_REACHABLE);
+	c.conn(W_CLOSE, conn);
+	// It may have asked once more by then.
+	do
+		ASSERT_TRUE(peer.recv(&cm));
+	while (cm.status == 0 || cm.hdr.type == W_CM_CANCEL);
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(cm.hdr.type, W_CM_RESUME);
+		EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
+		EXPECT_EQ(held(fabric, 0), 1u) << "until the other end knows";
+		say(W_CM_REFUSE, cm.epoch, W_NOT_REACHABLE);
+		ASSERT_TRUE(peer.recv(&cm));
+	}
+	// An acceptance of a last word names nothing.
+	say(W_CM_ACCEPT, cm.epoch);
+	say(W_CM_REFUSE, cm.epoch, W_NO_MATCH);
+	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
+}
+
+TEST_F(Resumed, WhoDiesWithoutAWayHasALastWord)
+{
+	asks();
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	told(W_SUSPEND);
+	c.hang_up();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_RESUME, 1);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_PROCESS));
+	say(W_CM_REFUSE, 1, W_NO_MATCH);
+}
+
+// The relay that was to pass it on died.
+TEST_F(Resumed, AClosingThatIsLostIsSaidAgain)
+{
+	asks();
+	c.conn(W_CLOSE, conn);
+	hear(W_CM_CLOSE, 0);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	hear(W_CM_RESUME, 1);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
+	say(W_CM_REFUSE, 1, W_NO_MATCH);
+	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
+}
+
+// Nor does it wait for ever for somebody to tell.
+TEST_F(Resumed, ALastWordThatNobodyHears)
+{
+	asks();
+	c.conn(W_CLOSE, conn);
+	hear(W_CM_CLOSE, 0);
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	hear(W_CM_RESUME, 1);
+	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
+	hear(W_CM_CANCEL, 1);
+}
+
+// The end that is told: wherever it is.
+TEST_F(Resumed, WhoHearsTheLastWordIsLost)
+{
+	asked();
+	say(W_CM_RESUME, 1, W_LOST_CLOSED);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_REFUSE, 1);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_NO_MATCH));
+	told(W_LOST);
+	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_CLOSED));
+	say(W_CM_CLOSE, 0, W_LOST_CLOSED);
+}
+
+TEST_F(Resumed, WhoHearsTheLastWordForAWayIsLost)
+{
+	accepted_again();
+	say(W_CM_RESUME, 2, W_LOST_PROCESS);
+	hear(W_CM_CLOSE, 1);
+	hear(W_CM_REFUSE, 2);
+	told(W_LOST);
+	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_PROCESS));
+	say(W_CM_CLOSE, 0, W_LOST_CLOSED);
+	say(W_CM_CLOSE, 1, W_LOST_CLOSED);
+}
+
 // The same from end to end, over a relay.
 TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 {
@@ -350,6 +444,35 @@ TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 	ASSERT_EQ(told.type, W_LOST);
 	EXPECT_EQ(told.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_CLOSED));
 	c.conn(W_CLOSE, p.client_conn);
+	for (unsigned i = 0; i < fabric.hosts(); i++)
+		EXPECT_TRUE(eventually([&] { return held(fabric, i) == 0; })) << "host " << i;
+}
+
+// The first end is closed while it has no way: the other learns by the one over the relays.
+TEST(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
+{
+	Fabric fabric(4, [](ag_cfg &cfg) { cfg.relay_threads = 1; });
+	wait_links(fabric);
+	wait_ways(fabric);
+	Client c(fabric, 0), s(fabric, 1), tool(fabric, 0, W_KIND_TOOL);
+	Pair p = join(c, s);
+	w_suspended m = {};
+	w_admin down = {};
+	Msg told;
+
+	down.verb = W_ADMIN_LINK_DOWN;
+	snprintf(down.name, sizeof(down.name), "right");
+	tool.send(down, W_ADMIN);
+	ASSERT_EQ(tool.recv().type, W_DONE);
+	ASSERT_EQ(c.recv().type, W_SUSPEND);
+	ASSERT_EQ(s.recv().type, W_SUSPEND);
+	c.conn(W_CLOSE, p.client_conn);
+	m.conn = p.server_conn;
+	s.send(m, W_SUSPENDED);
+	told = s.recv();
+	ASSERT_EQ(told.type, W_LOST);
+	EXPECT_EQ(told.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_CLOSED))
+		<< "not W_LOST_LINK, which would come with time";
 	for (unsigned i = 0; i < fabric.hosts(); i++)
 		EXPECT_TRUE(eventually([&] { return held(fabric, i) == 0; })) << "host " << i;
 }

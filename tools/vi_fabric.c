@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cl_client.h"
+#include "fabric/fab_args.h"
 #include "rt_load.h"
 #include "tool_out.h"
 #include "u_base.h"
@@ -79,6 +80,8 @@ static void help(void)
 	      "  up                      start the agents of its hosts, wait for their links\n"
 	      "  down                    stop them, wait until they are gone\n"
 	      "  status                  hosts, ports and links, processes, what was relayed\n"
+	      "  start HOST              start the agent of one host again, as the others were\n"
+	      "  stop HOST               stop the agent of one host\n"
 	      "  link HOST PORT up|down  plug or pull one end of a link (PORT: left, right, up,\n"
 	      "                          down; to3 and the like in a graph; status lists them)\n"
 	      "  alias NAME=HOST         give a host another name\n"
@@ -148,15 +151,19 @@ static bool readable(int fd, int64_t deadline)
 	return n == 1;
 }
 
-/* A descriptor that is readable when the agent's process has ended; -1 where there is none. */
-static int agent_pidfd(const struct cl_agent *agent)
+/* -1: it does not tell. */
+static pid_t agent_pid(const struct cl_agent *agent)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
-	if (getsockopt(agent->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
-		return -1;
-	return (int)syscall(SYS_pidfd_open, cred.pid, 0);
+	return getsockopt(agent->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : -1;
+}
+
+/* A descriptor that is readable when the agent's process has ended; -1 where there is none. */
+static int agent_pidfd(const struct cl_agent *agent)
+{
+	return (int)syscall(SYS_pidfd_open, agent_pid(agent), 0);
 }
 
 /* The agent hung up and its process, if it can be watched, ended. */
@@ -209,6 +216,16 @@ static int stop_all(const struct fabric *f, char *error)
 }
 
 /* ---- up ---- */
+
+static int agent_path(char *path, size_t size)
+{
+	int rc = cl_agent_path(path, size);
+
+	if (rc == 0)
+		return EXIT_OK;
+	return fail(rc == -EPERM ? "VIADUCT_AGENT=none forbids to start agents"
+				 : "viaductd was not found; set VIADUCT_AGENT to its path");
+}
 
 /* What the viaductd of one host is called with. */
 struct agent_args {
@@ -332,27 +349,34 @@ static bool is_interrupted(void)
 	return !sigisemptyset(&pending);
 }
 
-/* Every port of the host has a link that is up. */
-static int links_wait(struct cl_agent *agent, int64_t deadline)
+/* Port `i` of the host has a link that is up; -ENOENT: there is no such port. */
+static int port_wait(struct cl_agent *agent, uint32_t i, int64_t deadline)
 {
 	char text[400];
-	uint32_t i = 0;
 	int rc;
 
 	for (;;) {
 		rc = cl_list(agent, W_LIST_PORTS, i, text);
-		if (rc != 0)
-			return rc == -ENOENT ? 0 : rc;
-		if (strstr(text, "\"link\":\"up\"") != NULL) {
-			i++;
-			continue;
-		}
+		if (rc != 0 || strstr(text, "\"link\":\"up\"") != NULL)
+			return rc;
 		if (is_interrupted())
 			return -EINTR;
 		if (u_time_left(deadline) == 0)
 			return -ETIMEDOUT;
 		poll(NULL, 0, 5);
 	}
+}
+
+/* Every port has. */
+static int links_wait(struct cl_agent *agent, int64_t deadline)
+{
+	uint32_t i = 0;
+	int rc;
+
+	do {
+		rc = port_wait(agent, i++, deadline);
+	} while (rc == 0);
+	return rc == -ENOENT ? 0 : rc;
 }
 
 static int up_wait(const struct fabric *f, unsigned int hosts, char *error)
@@ -436,10 +460,8 @@ static int agents_bring_up(const struct fabric *f, const struct up_args *up)
 		return fail("fabric %s is up already; vi_fabric down --name %s takes it down",
 			    f->name, f->name);
 	}
-	rc = cl_agent_path(path, sizeof(path));
-	if (rc != 0)
-		return fail(rc == -EPERM ? "VIADUCT_AGENT=none forbids to start agents"
-					 : "viaductd was not found; set VIADUCT_AGENT to its path");
+	if (agent_path(path, sizeof(path)) != EXIT_OK)
+		return EXIT_FAIL;
 	rc = up_check(f, up, path);
 	return rc == EXIT_OK ? agents_start(f, up, path) : rc;
 }
@@ -693,6 +715,163 @@ static int cmd_link(const struct fabric *f, char **args)
 	return rc == 0 ? EXIT_OK : fail("%s", error);
 }
 
+/* ---- one host ---- */
+
+static bool has_agent(const struct fabric *f, unsigned int host)
+{
+	char ignored[CL_ERROR_MAX];
+	struct cl_agent agent;
+
+	if (tool_open(f, host, &agent, ignored) != 0)
+		return false;
+	cl_close(&agent);
+	return true;
+}
+
+/* Names that hosts were given since they are up. */
+static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
+{
+	struct json_object *all = list_json(from, W_LIST_ALIASES), *item, *host;
+	uint8_t addr[W_HOST_ADDR_LEN];
+	struct w_name name;
+	char pair[2 * W_NAME_MAX + 2];
+	size_t i, n = json_object_array_length(all);
+	bool device;
+	int rc = 0;
+
+	for (i = 0; i < n && rc == 0; i++) {
+		item = json_object_array_get_idx(all, i);
+		device = strcmp(text_of(item, "kind"), "device") == 0;
+		if (!json_object_object_get_ex(item, "host", &host))
+			continue;
+		w_host_addr((uint16_t)json_object_get_int(host), addr);
+		rc = cl_addr_name(from, addr, &name);
+		if (rc != 0) {
+			snprintf(error, CL_ERROR_MAX, "a host has no name: %s", strerror(-rc));
+			break;
+		}
+		snprintf(pair, sizeof(pair), "%s=%s", text_of(item, "name"), name.name);
+		rc = cl_admin(to, device ? W_ADMIN_DEVICE : W_ADMIN_ALIAS, pair, error);
+	}
+	json_object_put(all);
+	return rc;
+}
+
+/* The links of the host to those that have agents; returns how many, or -errno. */
+static int start_wait(const struct fabric *f, struct cl_agent *agent, const struct rt_topo *topo,
+		      unsigned int host, char *error)
+{
+	int64_t deadline = u_deadline_ms(WAIT_MS);
+	unsigned int port;
+	struct rt_end peer;
+	int rc, links = 0;
+
+	for (port = 1; port < rt_topo_ports(topo, host); port++) {
+		peer = rt_topo_peer(topo, host, port);
+		if (!has_agent(f, peer.host))
+			continue;
+		rc = port_wait(agent, port, deadline);
+		if (rc != 0) {
+			snprintf(error, CL_ERROR_MAX,
+				 "host %u is up, but its link %s to host %u is not: %s; is the "
+				 "other end pulled? vi_fabric link plugs it",
+				 host, rt_topo_port_name(topo, host, port), peer.host,
+				 strerror(-rc));
+			return rc;
+		}
+		links++;
+	}
+	return links;
+}
+
+/* After it listens. Returns how many links it has, or -errno. */
+static int start_join(const struct fabric *f, struct cl_agent *model, const char *spec,
+		      unsigned int host, char *error)
+{
+	struct cl_agent agent;
+	struct rt_topo *topo;
+	int rc = rt_topo_parse(spec, model->welcome.host_count, &topo, error, CL_ERROR_MAX);
+
+	if (rc != 0)
+		return rc;
+	rc = tool_open(f, host, &agent, error);
+	if (rc == 0) {
+		rc = names_copy(model, &agent, error);
+		if (rc == 0)
+			rc = start_wait(f, &agent, topo, host, error);
+		cl_close(&agent);
+	}
+	rt_topo_free(topo);
+	return rc;
+}
+
+/* Starts viaductd with what `model` was started with; returns how many links it has, or -errno. */
+static int start_like(const struct fabric *f, struct cl_agent *model, unsigned int host,
+		      const char *path, char *error)
+{
+	pid_t pid = agent_pid(model);
+	struct fab_args args;
+	int rc = fab_args_read(pid, host, &args);
+
+	if (rc != 0) {
+		snprintf(error, CL_ERROR_MAX, "the arguments of agent %d cannot be read: %s",
+			 (int)pid, strerror(-rc));
+		return rc;
+	}
+	rc = fab_args_environ(pid);
+	if (rc == 0)
+		rc = cl_spawn(path, args.v, error);
+	else
+		snprintf(error, CL_ERROR_MAX, "the variables of agent %d cannot be read: %s",
+			 (int)pid, strerror(-rc));
+	if (rc == 0)
+		rc = start_join(f, model, fab_args_value(&args, "--topology"), host, error);
+	fab_args_free(&args);
+	return rc;
+}
+
+/* A host whose agent died or was stopped comes back as the others are. */
+static int cmd_start(const struct fabric *f, const char *name)
+{
+	char error[CL_ERROR_MAX], path[4096];
+	struct cl_agent model;
+	unsigned int host;
+	int rc = host_number(f, name, &host, error);
+
+	if (rc != 0)
+		return fail("%s", error);
+	if (f->owner != geteuid())
+		return fail("fabric %s belongs to uid %u; only its owner starts agents", f->name,
+			    (unsigned int)f->owner);
+	if (has_agent(f, host))
+		return fail("host %s of fabric %s is up already", name, f->name);
+	if (agent_path(path, sizeof(path)) != EXIT_OK)
+		return EXIT_FAIL;
+	rc = tool_open_any(f, &model, error);
+	if (rc != 0)
+		return fail("%s", error);
+	rc = start_like(f, &model, host, path, error);
+	cl_close(&model);
+	if (rc < 0)
+		return fail("%s", error);
+	printf("host %s of fabric %s is up: %d link%s\n", name, f->name, rc, rc == 1 ? "" : "s");
+	return EXIT_OK;
+}
+
+static int cmd_stop(const struct fabric *f, const char *name)
+{
+	char error[CL_ERROR_MAX];
+	unsigned int host;
+	int rc = host_number(f, name, &host, error);
+
+	if (rc == 0)
+		rc = stop_host(f, host, error);
+	if (rc != 0)
+		return fail("%s", error);
+	printf("host %s of fabric %s is down\n", name, f->name);
+	return EXIT_OK;
+}
+
 /* Tells every agent of the fabric. */
 static int cmd_name(const struct fabric *f, enum w_admin_verb verb, const char *pair)
 {
@@ -882,8 +1061,8 @@ static int run(struct command_line *cl, int argc, char **argv)
 	static const struct {
 		const char *name;
 		int args;
-	} commands[] = { { "up", 0 },	{ "down", 0 },	{ "status", 0 },
-			 { "link", 3 }, { "alias", 1 }, { "device", 1 } };
+	} commands[] = { { "up", 0 },	 { "down", 0 },	  { "status", 0 }, { "link", 3 },
+			 { "alias", 1 }, { "device", 1 }, { "start", 1 },  { "stop", 1 } };
 	size_t i;
 
 	for (i = 0; argc > 0 && i < U_ARRAY_SIZE(commands); i++) {
@@ -906,6 +1085,10 @@ static int run(struct command_line *cl, int argc, char **argv)
 		return cmd_status(&cl->fabric, cl->json);
 	case 3:
 		return cmd_link(&cl->fabric, argv + 1);
+	case 6:
+		return cmd_start(&cl->fabric, argv[1]);
+	case 7:
+		return cmd_stop(&cl->fabric, argv[1]);
 	default:
 		return cmd_name(&cl->fabric, i == 4 ? W_ADMIN_ALIAS : W_ADMIN_DEVICE, argv[1]);
 	}

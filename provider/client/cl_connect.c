@@ -78,7 +78,8 @@ static int dial(const struct where *w, unsigned int host, int *sock_out, char *e
 		rc = errno == ECONNREFUSED || errno == ENOENT ? -ENODEV : -errno;
 		cl_error(error,
 			 "host %u of fabric %s has no agent (%s); start the fabric with "
-			 "vi_fabric up, or choose another with VIADUCT_FABRIC and VIADUCT_HOST",
+			 "vi_fabric up, the host with vi_fabric start, or choose another with "
+			 "VIADUCT_FABRIC and VIADUCT_HOST",
 			 host, w->fabric, strerror(errno));
 	} else if (w_agent_cred_check(sock, w->owner) != 0) {
 		rc = -EACCES;

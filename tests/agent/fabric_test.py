@@ -19,8 +19,8 @@ def environment(agent=AGENT):
     return {**env, "VIADUCT_AGENT": agent, "VIADUCT_FABRIC": NAME}
 
 
-def run(*args, code=0):
-    done = subprocess.run([TOOL, *args], env=environment(), capture_output=True, text=True, timeout=60,
+def run(*args, code=0, **variables):
+    done = subprocess.run([TOOL, *args], env={**environment(), **variables}, capture_output=True, text=True, timeout=60,
                           check=False)
     assert done.returncode == code, (args, done.returncode, done.stdout, done.stderr)
     return done.stdout if code == 0 else done.stderr
@@ -35,9 +35,24 @@ def status(code=0):
 
 
 def agents():
-    out = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True)
+    out = subprocess.run(["ps", "-eo", "stat,pid,args"], capture_output=True, text=True, check=True)
     return [line for line in out.stdout.splitlines()
             if f"--fabric {NAME} " in line and not line.startswith("Z")]
+
+
+def kill_agent(host):
+    pid = next(int(line.split()[1]) for line in agents() if f" --host-id {host} " in line)
+    ended = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    select.select([ended], [], [], 20)
+    os.close(ended)
+
+
+def variables_of(pid):
+    with open(f"/proc/{pid}/environ", encoding="utf-8") as text:
+        pairs = (item.partition("=") for item in text.read().split("\0"))
+        return {k: v for k, _, v in pairs if k.startswith("VIADUCT_") and
+                k not in ("VIADUCT_AGENT", "VIADUCT_FABRIC")}
 
 
 class Fabric(unittest.TestCase):
@@ -87,14 +102,43 @@ class Fabric(unittest.TestCase):
 
     def test_dead_agent_is_shown(self):
         run("up", "--hosts", "3")
-        pid = next(int(line.split()[0]) for line in subprocess.run(
-            ["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True
-        ).stdout.splitlines() if f"--fabric {NAME} --host-id 1 " in line)
-        ended = os.pidfd_open(pid)
-        os.kill(pid, signal.SIGKILL)
-        select.select([ended], [], [], 20)
-        os.close(ended)
+        kill_agent(1)
         self.assertEqual(status(code=1)["hosts"][1]["agent"], "down")
+
+    def test_one_host(self):
+        run("up", "--hosts", "4", "--names", "a,b,c,d", "--window", "32M", VIADUCT_SLOTS="64")
+        run("alias", "bee=b")
+        run("device", "VINIC=c")
+        before = [(h["name"], [(p["name"], p["link"], p["window_bytes"]) for p in h["ports"]])
+                  for h in status()["hosts"]]
+        self.assertEqual(run("stop", "c"), f"host c of fabric {NAME} is down\n")
+        self.assertIn("has no agent", run("stop", "c", code=1))
+        self.assertEqual(status(code=1)["hosts"][2]["agent"], "down")
+        kill_agent(1)
+        self.assertIn("is up: 1 link\n", run("start", "b", VIADUCT_SLOTS="32", VIADUCT_RING_BYTES="8192"))
+        self.assertIn("is up already", run("start", "bee", code=1))
+        self.assertIn("is up: 2 links\n", run("start", "2"))
+        self.assertEqual(before, [(h["name"], [(p["name"], p["link"], p["window_bytes"]) for p in h["ports"]])
+                                  for h in status()["hosts"]])
+        # Host 0 goes: the others tell its successor what it was not started with.
+        run("stop", "a")
+        run("start", "a")
+        self.assertEqual({(a["name"], a["kind"], a["host"]) for a in status()["aliases"]},
+                         {("bee", "host", 1), ("VINIC", "device", 2)})
+        for line in agents():
+            self.assertEqual(variables_of(int(line.split()[1])), {"VIADUCT_SLOTS": "64"}, line)
+        self.assertIn("no host e;", run("start", "e", code=1))
+        run("down")
+        self.assertIn("is not up", run("start", "a", code=1))
+        self.assertIn("is not up", run("stop", "a", code=1))
+
+    def test_a_host_whose_link_is_pulled(self):
+        run("up", "--hosts", "3")
+        run("link", "0", "right", "down")
+        run("stop", "1")
+        self.assertIn("its link left to host 0 is not", run("start", "1", code=1))
+        run("link", "0", "right", "up")
+        self.assertEqual(status()["hosts"][1]["agent"], "up")
 
     def test_foreground(self):
         env = dict(os.environ, VIADUCT_AGENT=AGENT, VIADUCT_FABRIC=NAME)
@@ -140,7 +184,7 @@ class Fabric(unittest.TestCase):
         run("down")
         self.assertIn("1 names for 2 hosts", run("up", "--names", "a", code=2))
         for wrong in ([], ["sideways"], ["up", "--hosts", "0"], ["up", "--hosts", "65"],
-                      ["up", "x"], ["up", "--json"], ["down", "--hosts", "2"], ["link"],
+                      ["up", "x"], ["up", "--json"], ["down", "--hosts", "2"], ["link"], ["start"], ["stop", "a", "b"],
                       ["up", "--window", "big"], ["up", "--doorbells", "1"],
                       ["up", "--scratchpads", "7"], ["--sideways"], ["status", "--name", "a/b"], ["up", "-x"],
                       ["up", "--topology"], ["status", "--json=yes"], ["up", "--do", "4", "--na", "a"]):

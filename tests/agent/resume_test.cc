@@ -9,6 +9,24 @@ using namespace agent_test;
 
 namespace {
 
+void suspended_by(Client &c, uint64_t conn)
+{
+	w_suspended m = {};
+
+	m.conn = conn;
+	c.send(m, W_SUSPENDED);
+}
+
+void plug_right(Client &tool, bool up)
+{
+	w_admin m = {};
+
+	m.verb = up ? W_ADMIN_LINK_UP : W_ADMIN_LINK_DOWN;
+	snprintf(m.name, sizeof(m.name), "right");
+	tool.send(m, W_ADMIN);
+	ASSERT_EQ(tool.recv().type, W_DONE);
+}
+
 // Host 0 of a ring of three has an agent, and is connected to host 1, which the test plays.
 class Resumed : public ::testing::Test {
 protected:
@@ -112,13 +130,7 @@ protected:
 		hear(W_CM_CONFIRM, 0);
 	}
 
-	void suspended()
-	{
-		w_suspended m = {};
-
-		m.conn = conn;
-		c.send(m, W_SUSPENDED);
-	}
+	void suspended() { suspended_by(c, conn); }
 
 	// Up to the ACCEPT of epoch 1 by host 0.
 	void accepted_again()
@@ -423,20 +435,13 @@ TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 	wait_ways(fabric);
 	Client c(fabric, 0), s(fabric, 1), tool(fabric, 0, W_KIND_TOOL);
 	Pair p = join(c, s);
-	w_suspended m = {};
-	w_admin down = {};
 	Msg told;
 
-	down.verb = W_ADMIN_LINK_DOWN;
-	snprintf(down.name, sizeof(down.name), "right");
-	tool.send(down, W_ADMIN);
-	ASSERT_EQ(tool.recv().type, W_DONE);
+	plug_right(tool, false);
 	ASSERT_EQ(c.recv().type, W_SUSPEND);
 	ASSERT_EQ(s.recv().type, W_SUSPEND);
-	m.conn = p.client_conn;
-	c.send(m, W_SUSPENDED);
-	m.conn = p.server_conn;
-	s.send(m, W_SUSPENDED);
+	suspended_by(c, p.client_conn);
+	suspended_by(s, p.server_conn);
 	ASSERT_EQ(c.recv().type, W_RESUMED);
 	s.conn(W_CLOSE, p.server_conn);
 	c.conn(W_CONFIRM, p.client_conn);
@@ -456,19 +461,13 @@ TEST(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
 	wait_ways(fabric);
 	Client c(fabric, 0), s(fabric, 1), tool(fabric, 0, W_KIND_TOOL);
 	Pair p = join(c, s);
-	w_suspended m = {};
-	w_admin down = {};
 	Msg told;
 
-	down.verb = W_ADMIN_LINK_DOWN;
-	snprintf(down.name, sizeof(down.name), "right");
-	tool.send(down, W_ADMIN);
-	ASSERT_EQ(tool.recv().type, W_DONE);
+	plug_right(tool, false);
 	ASSERT_EQ(c.recv().type, W_SUSPEND);
 	ASSERT_EQ(s.recv().type, W_SUSPEND);
 	c.conn(W_CLOSE, p.client_conn);
-	m.conn = p.server_conn;
-	s.send(m, W_SUSPENDED);
+	suspended_by(s, p.server_conn);
 	told = s.recv();
 	ASSERT_EQ(told.type, W_LOST);
 	EXPECT_EQ(told.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_CLOSED))
@@ -488,26 +487,17 @@ TEST(ResumedRing, WhoFindsNoRoomOnTheShorterWayTakesTheLonger)
 	wait_links(fabric);
 	wait_ways(fabric);
 	Client c(fabric, 0), s(fabric, 2), tool(fabric, 0, W_KIND_TOOL);
-	w_admin link = {};
-	w_suspended m = {};
 
-	snprintf(link.name, sizeof(link.name), "right");
-	link.verb = W_ADMIN_LINK_DOWN;
-	tool.send(link, W_ADMIN);
-	ASSERT_EQ(tool.recv().type, W_DONE);
+	plug_right(tool, false);
 	ASSERT_TRUE(eventually([&] { return tool.route(2).hops == 3; }));
 	wait_ways(fabric);
 	Pair p = join(c, s);
 	ASSERT_EQ(p.client_linked.as<w_linked>().hops, 3u);
-	link.verb = W_ADMIN_LINK_UP;
-	tool.send(link, W_ADMIN);
-	ASSERT_EQ(tool.recv().type, W_DONE);
+	plug_right(tool, true);
 	ASSERT_EQ(c.recv().type, W_SUSPEND);
-	m.conn = p.client_conn;
-	c.send(m, W_SUSPENDED);
+	suspended_by(c, p.client_conn);
 	ASSERT_EQ(s.recv().type, W_SUSPEND);
-	m.conn = p.server_conn;
-	s.send(m, W_SUSPENDED);
+	suspended_by(s, p.server_conn);
 	Msg resumed = c.recv();
 	ASSERT_EQ(resumed.type, W_RESUMED);
 	EXPECT_EQ(resumed.as<w_linked>().hops, 3u);
@@ -530,21 +520,14 @@ TEST(ResumedRing, NeighboursOfUnlikeGeometry)
 		wait_ways(fabric);
 		Client c(fabric, 0), s(fabric, 1), tool(fabric, 0, W_KIND_TOOL);
 		Pair p = join(c, s);
-		w_suspended m = {};
-		w_admin down = {};
 
 		EXPECT_EQ(p.client_linked.as<w_linked>().inbound.ring_bytes, 4096u);
 		EXPECT_EQ(p.client_linked.as<w_linked>().outbound.ring_bytes, 4096u);
-		down.verb = W_ADMIN_LINK_DOWN;
-		snprintf(down.name, sizeof(down.name), "right");
-		tool.send(down, W_ADMIN);
-		ASSERT_EQ(tool.recv().type, W_DONE);
+		plug_right(tool, false);
 		ASSERT_EQ(c.recv().type, W_SUSPEND);
 		ASSERT_EQ(s.recv().type, W_SUSPEND);
-		m.conn = p.client_conn;
-		c.send(m, W_SUSPENDED);
-		m.conn = p.server_conn;
-		s.send(m, W_SUSPENDED);
+		suspended_by(c, p.client_conn);
+		suspended_by(s, p.server_conn);
 		ASSERT_EQ(c.recv().type, W_RESUMED);
 		c.conn(W_CONFIRM, p.client_conn);
 		ASSERT_EQ(s.recv().type, W_RESUMED) << "host " << longer << " has more";

@@ -580,6 +580,7 @@ TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
 	uint64_t used = window_used(fabric, 0);
 
 	m.epoch = 1;
+	m.status = 0;
 	peer->send_by(m, W_CM_RESUME, way_of({ kLeft }));
 	ASSERT_EQ(server.recv().type, W_SUSPEND);
 	int64_t begin = u_now_ns();

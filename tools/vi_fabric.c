@@ -757,51 +757,47 @@ static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
 	return rc;
 }
 
-/* The links of the host to those that have agents; returns how many, or -errno. */
-static int start_wait(const struct fabric *f, struct cl_agent *agent, const struct rt_topo *topo,
-		      unsigned int host, char *error)
+/* The links of the host, which it lists, to those that have agents; returns how many, or -errno. */
+static int start_wait(const struct fabric *f, struct cl_agent *agent, char *error)
 {
 	int64_t deadline = u_deadline_ms(WAIT_MS);
-	unsigned int port;
-	struct rt_end peer;
-	int rc, links = 0;
+	struct json_object *ports = list_json(agent, W_LIST_PORTS), *port, *peer;
+	size_t i, n = json_object_array_length(ports);
+	int rc = 0, links = 0;
 
-	for (port = 1; port < rt_topo_ports(topo, host); port++) {
-		peer = rt_topo_peer(topo, host, port);
-		if (!has_agent(f, peer.host))
+	for (i = 1; i < n && rc == 0; i++) {
+		port = json_object_array_get_idx(ports, i);
+		if (!json_object_object_get_ex(port, "peer", &peer) ||
+		    !has_agent(f, (unsigned int)json_object_get_int(peer)))
 			continue;
-		rc = port_wait(agent, port, deadline);
-		if (rc != 0) {
-			snprintf(error, CL_ERROR_MAX,
-				 "host %u is up, but its link %s to host %u is not: %s; is the "
-				 "other end pulled? vi_fabric link plugs it",
-				 host, rt_topo_port_name(topo, host, port), peer.host,
-				 strerror(-rc));
-			return rc;
-		}
-		links++;
+		rc = port_wait(agent, (uint32_t)i, deadline);
+		if (rc == 0)
+			links++;
+		else
+			snprintf(
+				error, CL_ERROR_MAX,
+				"host %u is up, but its link %.15s to host %.15s is not: %s; is the "
+				"other end pulled? vi_fabric link plugs it",
+				agent->welcome.host_id, text_of(port, "name"),
+				text_of(port, "peer"), strerror(-rc));
 	}
-	return links;
+	json_object_put(ports);
+	return rc != 0 ? rc : links;
 }
 
 /* After it listens. Returns how many links it has, or -errno. */
-static int start_join(const struct fabric *f, struct cl_agent *model, const char *spec,
-		      unsigned int host, char *error)
+static int start_join(const struct fabric *f, struct cl_agent *model, unsigned int host,
+		      char *error)
 {
 	struct cl_agent agent;
-	struct rt_topo *topo;
-	int rc = rt_topo_parse(spec, model->welcome.host_count, &topo, error, CL_ERROR_MAX);
+	int rc = tool_open(f, host, &agent, error);
 
 	if (rc != 0)
 		return rc;
-	rc = tool_open(f, host, &agent, error);
-	if (rc == 0) {
-		rc = names_copy(model, &agent, error);
-		if (rc == 0)
-			rc = start_wait(f, &agent, topo, host, error);
-		cl_close(&agent);
-	}
-	rt_topo_free(topo);
+	rc = names_copy(model, &agent, error);
+	if (rc == 0)
+		rc = start_wait(f, &agent, error);
+	cl_close(&agent);
 	return rc;
 }
 
@@ -825,7 +821,7 @@ static int start_like(const struct fabric *f, struct cl_agent *model, unsigned i
 		snprintf(error, CL_ERROR_MAX, "the variables of agent %d cannot be read: %s",
 			 (int)pid, strerror(-rc));
 	if (rc == 0)
-		rc = start_join(f, model, fab_args_value(&args, "--topology"), host, error);
+		rc = start_join(f, model, host, error);
 	fab_args_free(&args);
 	return rc;
 }

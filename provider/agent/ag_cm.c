@@ -34,15 +34,13 @@ enum w_status ag_cm_status(int err)
 	switch (-err) {
 	case 0:
 		return W_SUCCESS;
-	case ENOMEM:
-	case ENOSPC:
-	case ENOBUFS:
-	case EMFILE:
-	case ENFILE:
-	case E2BIG:
-		return W_NO_RESOURCE;
-	default:
+	case ENOTCONN: /* the cable is out */
+	case ENOENT:   /* what the neighbour had named went with it */
+	case ERANGE:
+	case EPROTO:
 		return W_NOT_REACHABLE;
+	default:
+		return W_NO_RESOURCE;
 	}
 }
 
@@ -275,6 +273,10 @@ void ag_cm_accept(struct ag_client *c, const struct w_accept *m)
 		status = ag_cm_status(ag_conn_slice_alloc(conn));
 	if (status != W_SUCCESS) {
 		ag_client_refuse(c, W_REFUSED, m->token, status, NULL);
+		if (status == W_NOT_REACHABLE) {
+			ag_cm_send(conn, W_CM_REFUSE, status);
+			ag_conn_free(conn);
+		}
 		return;
 	}
 	conn->token = m->token;
@@ -411,8 +413,9 @@ void ag_cm_link_down(struct ag_link *l, const char *why)
 	ag_list_each(pos, tmp, &l->conns)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_link);
+		/* Self goes down when the agent leaves: then nobody has a word any more. */
 		if (goes_elsewhere(conn) || ag_resume_link_down(conn) ||
-		    (conn->state == AG_CLOSED && ag_resume_last_word(conn)))
+		    (conn->state == AG_CLOSED && l->index != 0 && ag_resume_last_word(conn)))
 			continue;
 		if (conn->client != NULL)
 			end_lost(conn, why);

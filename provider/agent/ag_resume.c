@@ -167,6 +167,9 @@ static void begin_timers(struct ag_conn *conn)
 
 void ag_resume_forget(struct ag_conn *conn)
 {
+	/* Whoever asked waits for an answer, and so do the relays. */
+	if (conn->wish != NULL)
+		ag_cm_refuse(conn->wish->link, &conn->wish->cm, W_NO_MATCH);
 	forget_wish(conn);
 	set_resume(conn, AG_ON_WAY);
 }

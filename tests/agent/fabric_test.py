@@ -132,6 +132,22 @@ class Fabric(unittest.TestCase):
         self.assertIn("is not up", run("start", "a", code=1))
         self.assertIn("is not up", run("stop", "a", code=1))
 
+    def test_a_host_beside_agents_started_by_hand(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".links") as links:
+            print("0-1", "1-2", sep="\n", file=links, flush=True)
+            for variables, arguments in (({"VIADUCT_TOPOLOGY": "chain"}, []),
+                                         ({}, ["--topology", f"file:{links.name}"])):
+                ready, write = os.pipe()
+                with subprocess.Popen([AGENT, "--fabric", NAME, "--host-i=0", "--hosts", "3",
+                                       "--rea", str(write), *arguments], pass_fds=[write],
+                                      env={**environment(), **variables}):
+                    os.close(write)
+                    self.assertEqual(os.read(ready, 100), b"ready\n")
+                    self.assertIn("is up: 1 link\n", run("start", "1"))
+                    self.assertIn("is up: 1 link\n", run("start", "2"))
+                    run("down")
+                os.close(ready)
+
     def test_a_host_whose_link_is_pulled(self):
         run("up", "--hosts", "3")
         run("link", "0", "right", "down")

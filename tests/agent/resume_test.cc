@@ -427,6 +427,19 @@ TEST_F(Resumed, WhoHearsTheLastWordForAWayIsLost)
 	say(W_CM_CLOSE, 1, W_LOST_CLOSED);
 }
 
+// Who asked waits for an answer, and so do the relays.
+TEST_F(Resumed, WhoIsAskedAndLeavesRefuses)
+{
+	asked();
+	say(W_CM_RESUME, 1);
+	told(W_SUSPEND);
+	c.conn(W_CLOSE, conn);
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_REFUSE, 1);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_NO_MATCH));
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+}
+
 // The same from end to end, over a relay.
 TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 {
@@ -474,6 +487,22 @@ TEST(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
 		<< "not W_LOST_LINK, which would come with time";
 	for (unsigned i = 0; i < fabric.hosts(); i++)
 		EXPECT_TRUE(eventually([&] { return held(fabric, i) == 0; })) << "host " << i;
+}
+
+// The agent leaves while nobody has heard the last word.
+TEST(ResumedRing, WhoLeavesWithALastWordIsFreed)
+{
+	Fabric fabric(3, [](ag_cfg &cfg) { cfg.relay_threads = 1; });
+	wait_links(fabric);
+	wait_ways(fabric);
+	{
+		Client c(fabric, 0), s(fabric, 1);
+		Pair p = join(c, s);
+
+		fabric.stop(1);
+		EXPECT_EQ(c.recv().type, W_SUSPEND);
+	}
+	fabric.stop(0);
 }
 
 // The shorter way has come up, the longer one is left for it, and the shorter one has no room.

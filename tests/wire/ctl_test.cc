@@ -294,6 +294,7 @@ const Bad bads[] = {
 	{ "way of a tell", W_CM_TELL, [](message &m) { m.cm_tell.way.at = 1; } },
 	{ "resume of no end", W_CM_RESUME, [](message &m) { m.cm.src_conn = 0; } },
 	{ "resume of no peer", W_CM_RESUME, [](message &m) { m.cm.dst_conn = 0; } },
+	{ "resume 4", W_CM_RESUME, [](message &m) { m.cm.status = W_LOST_MAX; } },
 	{ "port again", W_PORT_AGAIN, [](message &m) { m.conn.conn = W_PORTS_MAX; } },
 	{ "links", W_CM_LINKS, [](message &m) { m.cm_links.up = 1u << W_PORTS_MAX; } },
 };

@@ -59,12 +59,15 @@ static char *following(char *at, const char *end)
 	return at < end ? at : NULL;
 }
 
-/* Is it the option, alone or with its value behind a `='? */
-static bool is_option(const char *arg, const char *option)
+/*
+ * Is it the option, alone or with its value behind a `='?  getopt_long() also takes its beginning, from
+ * the `least` characters on that no other option begins with.
+ */
+static bool is_option(const char *arg, const char *option, size_t least)
 {
-	size_t n = strlen(option);
+	size_t n = strcspn(arg, "=");
 
-	return strncmp(arg, option, n) == 0 && (arg[n] == '\0' || arg[n] == '=');
+	return n >= least && n <= strlen(option) && strncmp(arg, option, n) == 0;
 }
 
 int fab_args_read(pid_t pid, unsigned int host, struct fab_args *out)
@@ -86,7 +89,8 @@ int fab_args_read(pid_t pid, unsigned int host, struct fab_args *out)
 	out->v[out->count++] = "--host-id";
 	out->v[out->count++] = out->id;
 	for (at = following(out->text, end); at != NULL; at = following(at, end)) {
-		if (!is_option(at, "--ready-fd") && !is_option(at, "--host-id")) {
+		if (!is_option(at, "--ready-fd", strlen("--rea")) &&
+		    !is_option(at, "--host-id", strlen("--host-"))) {
 			out->v[out->count++] = at;
 			continue;
 		}
@@ -106,20 +110,6 @@ void fab_args_free(struct fab_args *args)
 	args->v = NULL;
 }
 
-const char *fab_args_value(const struct fab_args *args, const char *option)
-{
-	unsigned int i;
-
-	for (i = 0; i < args->count; i++) {
-		if (!is_option(args->v[i], option))
-			continue;
-		if (args->v[i][strlen(option)] == '=')
-			return args->v[i] + strlen(option) + 1;
-		return args->v[i + 1];
-	}
-	return NULL;
-}
-
 static void forget_ours(void)
 {
 	char **v = environ, name[64];
@@ -127,7 +117,9 @@ static void forget_ours(void)
 
 	while (*v != NULL) {
 		n = strcspn(*v, "=");
-		if (strncmp(*v, PREFIX, strlen(PREFIX)) != 0 || n >= sizeof(name)) {
+		/* Without a `=' it is nobody's variable, and cannot be unset. */
+		if (strncmp(*v, PREFIX, strlen(PREFIX)) != 0 || n >= sizeof(name) ||
+		    (*v)[n] != '=') {
 			v++;
 			continue;
 		}

@@ -21,9 +21,6 @@ struct fab_args {
 int fab_args_read(pid_t pid, unsigned int host, struct fab_args *out);
 void fab_args_free(struct fab_args *args);
 
-/* The value of an option such as "--topology", or NULL. */
-const char *fab_args_value(const struct fab_args *args, const char *option);
-
 /* Takes over its variables VIADUCT_*, and drops those of this process.  Returns 0 or -errno. */
 int fab_args_environ(pid_t pid);
 

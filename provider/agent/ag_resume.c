@@ -368,8 +368,7 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 	if (cm->status == W_NO_RESOURCE)
 		conn->full_port = conn->way.port[0];
 	if (cm->hdr.type == W_CM_REFUSE && !may_pass)
-		conn->resume_until =
-			0; /* the other end has given it up, or knows now that this one has */
+		conn->resume_until = 0; /* the other end has given it up, or was told */
 	else if (conn->first && conn->ways_changed)
 		ask(conn);
 	return true;

@@ -809,16 +809,12 @@ static int start_like(const struct fabric *f, struct cl_agent *model, unsigned i
 	struct fab_args args;
 	int rc = fab_args_read(pid, host, &args);
 
-	if (rc != 0) {
-		snprintf(error, CL_ERROR_MAX, "the arguments of agent %d cannot be read: %s",
-			 (int)pid, strerror(-rc));
-		return rc;
-	}
-	rc = fab_args_environ(pid);
 	if (rc == 0)
-		rc = cl_spawn(path, args.v, error);
+		rc = fab_args_environ(pid);
+	if (rc == 0)
+		rc = cl_spawn(path, (const char *const *)args.v, error);
 	else
-		snprintf(error, CL_ERROR_MAX, "the variables of agent %d cannot be read: %s",
+		snprintf(error, CL_ERROR_MAX, "what agent %d was started with cannot be read: %s",
 			 (int)pid, strerror(-rc));
 	if (rc == 0)
 		rc = start_join(f, model, host, error);

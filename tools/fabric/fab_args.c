@@ -1,62 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "fab_args.h"
+#include "u_cfg.h"
 
-#define PREFIX "VIADUCT_"
-
-/* All of a file of /proc, which does not tell its size beforehand; a NUL is put behind it. */
-static int slurp(pid_t pid, const char *name, char **text_out, size_t *len_out)
+static FILE *open_proc(pid_t pid, const char *name)
 {
-	size_t len = 0, room = 0;
-	char path[64], *text = NULL, *more;
-	int fd, err = 0;
-	ssize_t n;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	for (;;) {
-		if (room - len < 2) {
-			room += 16384;
-			more = realloc(text, room);
-			if (more == NULL) {
-				err = -ENOMEM;
-				break;
-			}
-			text = more;
-		}
-		n = read(fd, text + len, room - len - 1);
-		if (n > 0)
-			len += (size_t)n;
-		else if (n == 0 || errno != EINTR)
-			break;
-	}
-	if (err == 0 && n < 0)
-		err = -errno;
-	close(fd);
-	if (err != 0) {
-		free(text);
-		return err;
-	}
-	text[len] = '\0';
-	*text_out = text;
-	*len_out = len;
-	return 0;
+	return fopen(path, "re");
 }
 
-/* The next text after `at`, or NULL behind the last. */
-static char *following(char *at, const char *end)
+static int append(struct fab_args *args, const char *text)
 {
-	at += strlen(at) + 1;
-	return at < end ? at : NULL;
+	char **v = realloc(args->v, (args->count + 2) * sizeof(*v));
+
+	if (v == NULL)
+		return -ENOMEM;
+	args->v = v;
+	v[args->count] = strdup(text);
+	if (v[args->count] == NULL)
+		return -ENOMEM;
+	v[++args->count] = NULL;
+	return 0;
 }
 
 /*
@@ -70,83 +41,78 @@ static bool is_option(const char *arg, const char *option, size_t least)
 	return n >= least && n <= strlen(option) && strncmp(arg, option, n) == 0;
 }
 
+static bool is_own(const char *arg)
+{
+	return is_option(arg, "--ready-fd", strlen("--rea")) ||
+	       is_option(arg, "--host-id", strlen("--host-"));
+}
+
 int fab_args_read(pid_t pid, unsigned int host, struct fab_args *out)
 {
-	char *at, *end;
-	size_t len;
-	int err = slurp(pid, "cmdline", &out->text, &len);
+	FILE *f = open_proc(pid, "cmdline");
+	char id[16], *arg = NULL;
+	bool skip = false;
+	size_t room = 0;
+	int err;
 
-	if (err != 0)
-		return err;
-	end = out->text + len;
-	out->count = 0;
-	out->v = calloc(len + 3, sizeof(*out->v));
-	if (out->v == NULL || len == 0) {
-		fab_args_free(out);
-		return len == 0 ? -ESRCH : -ENOMEM;
+	*out = (struct fab_args){ 0 };
+	if (f == NULL)
+		return -errno;
+	snprintf(id, sizeof(id), "%u", host);
+	/* The program; one that has ended, and is not buried yet, has none. */
+	err = getdelim(&arg, &room, '\0', f) > 0 ? append(out, "--host-id") : -ESRCH;
+	if (err == 0)
+		err = append(out, id);
+	while (err == 0 && getdelim(&arg, &room, '\0', f) > 0) {
+		if (!skip && !is_own(arg))
+			err = append(out, arg);
+		/* Its value is the next one, unless it is here. */
+		skip = !skip && is_own(arg) && strchr(arg, '=') == NULL;
 	}
-	snprintf(out->id, sizeof(out->id), "%u", host);
-	out->v[out->count++] = "--host-id";
-	out->v[out->count++] = out->id;
-	for (at = following(out->text, end); at != NULL; at = following(at, end)) {
-		if (!is_option(at, "--ready-fd", strlen("--rea")) &&
-		    !is_option(at, "--host-id", strlen("--host-"))) {
-			out->v[out->count++] = at;
-			continue;
-		}
-		if (strchr(at, '=') == NULL)
-			at = following(at, end);
-		if (at == NULL)
-			break;
-	}
-	return 0;
+	free(arg);
+	fclose(f);
+	return err;
 }
 
 void fab_args_free(struct fab_args *args)
 {
-	free(args->text);
+	while (args->count > 0)
+		free(args->v[--args->count]);
 	free(args->v);
-	args->text = NULL;
 	args->v = NULL;
 }
 
-static void forget_ours(void)
+/* Sets "NAME=value" if it is one of ours. */
+static int take_over(char *pair)
 {
-	char **v = environ, name[64];
-	size_t n;
+	char *value = strchr(pair, '=');
+	unsigned int i;
 
-	while (*v != NULL) {
-		n = strcspn(*v, "=");
-		/* Without a `=' it is nobody's variable, and cannot be unset. */
-		if (strncmp(*v, PREFIX, strlen(PREFIX)) != 0 || n >= sizeof(name) ||
-		    (*v)[n] != '=') {
-			v++;
-			continue;
-		}
-		memcpy(name, *v, n);
-		name[n] = '\0';
-		unsetenv(name);
-		v = environ;
+	if (value == NULL)
+		return 0;
+	*value++ = '\0';
+	for (i = 0; i < U_CFG_COUNT; i++) {
+		if (strcmp(pair, u_cfg_table[i].name) == 0)
+			return setenv(pair, value, 1) != 0 ? -errno : 0;
 	}
+	return 0;
 }
 
 int fab_args_environ(pid_t pid)
 {
-	char *text, *at, *value;
-	size_t len;
-	int err = slurp(pid, "environ", &text, &len);
+	FILE *f = open_proc(pid, "environ");
+	size_t room = 0;
+	char *pair = NULL;
+	unsigned int i;
+	int err = 0;
 
-	if (err != 0)
-		return err;
-	forget_ours();
-	for (at = len > 0 ? text : NULL; at != NULL && err == 0; at = following(at, text + len)) {
-		value = strchr(at, '=');
-		if (value == NULL || strncmp(at, PREFIX, strlen(PREFIX)) != 0)
-			continue;
-		*value++ = '\0';
-		err = setenv(at, value, 1) != 0 ? -errno : 0;
-		value[-1] = '=';
-	}
-	free(text);
+	if (f == NULL)
+		return -errno;
+	for (i = 0; i < U_CFG_COUNT; i++)
+		unsetenv(u_cfg_table[i].name);
+	while (err == 0 && getdelim(&pair, &room, '\0', f) > 0)
+		err = take_over(pair);
+	free(pair);
+	fclose(f);
 	return err;
 }

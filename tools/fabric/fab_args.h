@@ -3,20 +3,17 @@
 #ifndef FAB_ARGS_H
 #define FAB_ARGS_H
 
-#include <stddef.h>
 #include <sys/types.h>
 
 struct fab_args {
-	char *text;	/* of the arguments, each ended by a NUL */
-	const char **v; /* ends with NULL */
+	char **v; /* ends with NULL */
 	unsigned int count;
-	char id[16];
 };
 
 /*
  * Reads the arguments of the viaductd `pid`, which has the same owner, without the program and
- * --ready-fd, and with `host` in place of its own.  Returns 0 or -errno; after 0 fab_args_free() must
- * follow, and `out` must stay where it is till then.
+ * --ready-fd, and with `host` in place of its own.  Returns 0 or -errno; fab_args_free() must follow
+ * in any case.
  */
 int fab_args_read(pid_t pid, unsigned int host, struct fab_args *out);
 void fab_args_free(struct fab_args *args);

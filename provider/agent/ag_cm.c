@@ -362,10 +362,17 @@ void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 		ag_conn_free(conn);
 }
 
+void ag_cm_tell_lost(struct ag_conn *conn, enum w_lost reason)
+{
+	struct w_lost_msg m = { .conn = conn->id, .reason = reason };
+
+	w_ctl_init(&m, W_LOST, sizeof(m));
+	if (conn->client != NULL)
+		ag_client_send(conn->client, &m, NULL, 0);
+}
+
 static void end_lost(struct ag_conn *conn, const char *why)
 {
-	struct w_lost_msg m = { .conn = conn->id, .reason = W_LOST_LINK };
-
 	switch (conn->state) {
 	case AG_HELD:
 	case AG_REQUESTED:
@@ -375,8 +382,7 @@ static void end_lost(struct ag_conn *conn, const char *why)
 		break;
 	case AG_LINKED:
 	case AG_CONNECTED:
-		w_ctl_init(&m, W_LOST, sizeof(m));
-		ag_client_send(conn->client, &m, NULL, 0);
+		ag_cm_tell_lost(conn, W_LOST_LINK);
 		break;
 	case AG_ARRIVED:
 	case AG_LOST:

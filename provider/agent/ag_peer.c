@@ -213,7 +213,6 @@ static void accept_undone(struct ag_conn *conn)
 
 static void on_close(struct ag_link *l, const struct w_cm *cm)
 {
-	struct w_lost_msg m = { .reason = cm->status };
 	struct ag_conn *conn = end_of(l, cm);
 
 	ag_resume_left(l, cm);
@@ -225,12 +224,10 @@ static void on_close(struct ag_link *l, const struct w_cm *cm)
 		break;
 	case AG_LINKED:
 	case AG_CONNECTED:
-		m.conn = conn->id;
-		w_ctl_init(&m, W_LOST, sizeof(m));
 		ag_conn_set_state(conn, AG_LOST);
 		ag_resume_forget(conn);
 		ag_mem_conn_end(conn);
-		ag_client_send(conn->client, &m, NULL, 0);
+		ag_cm_tell_lost(conn, (enum w_lost)cm->status);
 		break;
 	case AG_CLOSED:
 		if (cm->status != W_LOST_LINK || !ag_resume_last_word(conn))

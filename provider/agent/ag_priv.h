@@ -392,6 +392,8 @@ void ag_cm_confirm(struct ag_client *c, const struct w_conn *m);
 void ag_cm_close(struct ag_client *c, const struct w_conn *m);
 /* The process of `conn` is done with it, for `reason`. */
 void ag_cm_leave(struct ag_conn *conn, enum w_lost reason);
+/* Tells its process, if it has one, that the connection is lost. */
+void ag_cm_tell_lost(struct ag_conn *conn, enum w_lost reason);
 void ag_cm_link_down(struct ag_link *l, const char *why);
 /* Sends held requests while the queue has room; returns whether it did. */
 bool ag_cm_unhold(struct ag_link *l);

@@ -376,16 +376,6 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 
 /* ---- the other end -------------------------------------------------------------------------------- */
 
-static void end_lost(struct ag_conn *conn, uint32_t reason)
-{
-	struct w_lost_msg m = { .conn = conn->id, .reason = reason };
-
-	w_ctl_init(&m, W_LOST, sizeof(m));
-	if (conn->client != NULL)
-		ag_client_send(conn->client, &m, NULL, 0);
-	ag_conn_free(conn);
-}
-
 static void grant_wish(struct ag_conn *conn)
 {
 	struct ag_wish wish = *conn->wish;
@@ -395,7 +385,8 @@ static void grant_wish(struct ag_conn *conn)
 	if (wish.cm.status != 0) {
 		/* The relays wait for an answer. */
 		ag_cm_refuse(wish.link, &wish.cm, W_NO_MATCH);
-		end_lost(conn, wish.cm.status);
+		ag_cm_tell_lost(conn, (enum w_lost)wish.cm.status);
+		ag_conn_free(conn);
 		return;
 	}
 	if (!ag_link_usable(wish.link))
@@ -535,7 +526,8 @@ static void too_late(struct ag_conn *conn)
 			    conn->peer_host);
 	if (!is_parked(conn) && !ag_resume_withdraw(conn, W_LOST_LINK))
 		leave_way(conn, W_LOST_LINK);
-	end_lost(conn, W_LOST_LINK);
+	ag_cm_tell_lost(conn, W_LOST_LINK);
+	ag_conn_free(conn);
 }
 
 /* There is a way, but some process or agent on it is slow. */

@@ -17,16 +17,6 @@ void suspended_by(Client &c, uint64_t conn)
 	c.send(m, W_SUSPENDED);
 }
 
-void plug_right(Client &tool, bool up)
-{
-	w_admin m = {};
-
-	m.verb = up ? W_ADMIN_LINK_UP : W_ADMIN_LINK_DOWN;
-	snprintf(m.name, sizeof(m.name), "right");
-	tool.send(m, W_ADMIN);
-	ASSERT_EQ(tool.recv().type, W_DONE);
-}
-
 // Host 0 of a ring of three has an agent, and is connected to host 1, which the test plays.
 class Resumed : public ::testing::Test {
 protected:
@@ -440,126 +430,160 @@ TEST_F(Resumed, WhoIsAskedAndLeavesRefuses)
 	say(W_CM_CLOSE, 0, W_LOST_LINK);
 }
 
-// The same from end to end, over a relay.
-TEST(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
-{
-	Fabric fabric(4, [](ag_cfg &cfg) { cfg.relay_threads = 1; });
-	wait_links(fabric);
-	wait_ways(fabric);
-	Client c(fabric, 0), s(fabric, 1), tool(fabric, 0, W_KIND_TOOL);
-	Pair p = join(c, s);
-	Msg told;
+// The same from end to end: host 0 has a connection to another one of a ring, by way of its right.
+class ResumedRing : public ::testing::Test {
+protected:
+	void up(unsigned hosts, unsigned to = 1, const Fabric::Tweak &tweak = nullptr)
+	{
+		down();
+		fabric = std::make_unique<Fabric>(hosts, [tweak](ag_cfg &cfg) {
+			cfg.relay_threads = 1;
+			if (tweak)
+				tweak(cfg);
+		});
+		wait_links(*fabric);
+		wait_ways(*fabric);
+		c = std::make_unique<Client>(*fabric, 0);
+		s = std::make_unique<Client>(*fabric, to);
+	}
 
-	plug_right(tool, false);
-	ASSERT_EQ(c.recv().type, W_SUSPEND);
-	ASSERT_EQ(s.recv().type, W_SUSPEND);
-	suspended_by(c, p.client_conn);
-	suspended_by(s, p.server_conn);
-	ASSERT_EQ(c.recv().type, W_RESUMED);
-	s.conn(W_CLOSE, p.server_conn);
-	c.conn(W_CONFIRM, p.client_conn);
-	told = c.recv();
-	ASSERT_EQ(told.type, W_LOST);
-	EXPECT_EQ(told.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_CLOSED));
-	c.conn(W_CLOSE, p.client_conn);
-	for (unsigned i = 0; i < fabric.hosts(); i++)
-		EXPECT_TRUE(eventually([&] { return held(fabric, i) == 0; })) << "host " << i;
+	void down()
+	{
+		c.reset();
+		s.reset();
+		fabric.reset();
+	}
+
+	void TearDown() override { down(); }
+
+	void plug_right(bool plug)
+	{
+		Client tool(*fabric, 0, W_KIND_TOOL);
+		w_admin m = {};
+
+		m.verb = plug ? W_ADMIN_LINK_UP : W_ADMIN_LINK_DOWN;
+		snprintf(m.name, sizeof(m.name), "right");
+		tool.send(m, W_ADMIN);
+		ASSERT_EQ(tool.recv().type, W_DONE);
+	}
+
+	// Both processes are to leave their way.
+	void cut()
+	{
+		plug_right(false);
+		ASSERT_EQ(c->recv().type, W_SUSPEND);
+		ASSERT_EQ(s->recv().type, W_SUSPEND);
+	}
+
+	void both_suspended(const Pair &p)
+	{
+		suspended_by(*c, p.client_conn);
+		suspended_by(*s, p.server_conn);
+	}
+
+	void closed(Client &end)
+	{
+		Msg told = end.recv();
+
+		ASSERT_EQ(told.type, W_LOST);
+		EXPECT_EQ(told.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_CLOSED))
+			<< "not W_LOST_LINK, which would come with time";
+	}
+
+	void leaves_nothing()
+	{
+		for (unsigned i = 0; i < fabric->hosts(); i++)
+			EXPECT_TRUE(eventually([&] { return held(*fabric, i) == 0; }))
+				<< "host " << i;
+	}
+
+	std::unique_ptr<Fabric> fabric;
+	std::unique_ptr<Client> c, s;
+};
+
+TEST_F(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
+{
+	up(4);
+	Pair p = join(*c, *s);
+
+	cut();
+	both_suspended(p);
+	ASSERT_EQ(c->recv().type, W_RESUMED);
+	s->conn(W_CLOSE, p.server_conn);
+	c->conn(W_CONFIRM, p.client_conn);
+	closed(*c);
+	c->conn(W_CLOSE, p.client_conn);
+	leaves_nothing();
 }
 
 // The first end is closed while it has no way: the other learns by the one over the relays.
-TEST(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
+TEST_F(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
 {
-	Fabric fabric(4, [](ag_cfg &cfg) { cfg.relay_threads = 1; });
-	wait_links(fabric);
-	wait_ways(fabric);
-	Client c(fabric, 0), s(fabric, 1), tool(fabric, 0, W_KIND_TOOL);
-	Pair p = join(c, s);
-	Msg told;
+	up(4);
+	Pair p = join(*c, *s);
 
-	plug_right(tool, false);
-	ASSERT_EQ(c.recv().type, W_SUSPEND);
-	ASSERT_EQ(s.recv().type, W_SUSPEND);
-	c.conn(W_CLOSE, p.client_conn);
-	suspended_by(s, p.server_conn);
-	told = s.recv();
-	ASSERT_EQ(told.type, W_LOST);
-	EXPECT_EQ(told.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_CLOSED))
-		<< "not W_LOST_LINK, which would come with time";
-	for (unsigned i = 0; i < fabric.hosts(); i++)
-		EXPECT_TRUE(eventually([&] { return held(fabric, i) == 0; })) << "host " << i;
+	cut();
+	c->conn(W_CLOSE, p.client_conn);
+	suspended_by(*s, p.server_conn);
+	closed(*s);
+	leaves_nothing();
 }
 
-// The agent leaves while nobody has heard the last word.
-TEST(ResumedRing, WhoLeavesWithALastWordIsFreed)
+// The agent leaves while nobody has heard the last word: what is not freed, the leak sanitizer tells.
+TEST_F(ResumedRing, WhoLeavesWithALastWordIsFreed)
 {
-	Fabric fabric(3, [](ag_cfg &cfg) { cfg.relay_threads = 1; });
-	wait_links(fabric);
-	wait_ways(fabric);
-	{
-		Client c(fabric, 0), s(fabric, 1);
-		Pair p = join(c, s);
-
-		fabric.stop(1);
-		EXPECT_EQ(c.recv().type, W_SUSPEND);
-	}
-	fabric.stop(0);
+	up(3);
+	join(*c, *s);
+	fabric->stop(1);
+	ASSERT_EQ(c->recv().type, W_SUSPEND);
+	c.reset();
+	EXPECT_EQ(held(*fabric, 0), 1u);
+	fabric->stop(0);
 }
 
 // The shorter way has come up, the longer one is left for it, and the shorter one has no room.
-TEST(ResumedRing, WhoFindsNoRoomOnTheShorterWayTakesTheLonger)
+TEST_F(ResumedRing, WhoFindsNoRoomOnTheShorterWayTakesTheLonger)
 {
-	Fabric fabric(5, [](ag_cfg &cfg) {
-		cfg.relay_threads = 1;
+	up(5, 2, [](ag_cfg &cfg) {
 		if (cfg.host_id == 1)
 			cfg.window_bytes = 4096 + 64 * 512;
 	});
-	wait_links(fabric);
-	wait_ways(fabric);
-	Client c(fabric, 0), s(fabric, 2), tool(fabric, 0, W_KIND_TOOL);
-
-	plug_right(tool, false);
-	ASSERT_TRUE(eventually([&] { return tool.route(2).hops == 3; }));
-	wait_ways(fabric);
-	Pair p = join(c, s);
+	plug_right(false);
+	ASSERT_TRUE(eventually([&] { return c->route(2).hops == 3; }));
+	wait_ways(*fabric);
+	Pair p = join(*c, *s);
 	ASSERT_EQ(p.client_linked.as<w_linked>().hops, 3u);
-	plug_right(tool, true);
-	ASSERT_EQ(c.recv().type, W_SUSPEND);
-	suspended_by(c, p.client_conn);
-	ASSERT_EQ(s.recv().type, W_SUSPEND);
-	suspended_by(s, p.server_conn);
-	Msg resumed = c.recv();
+	plug_right(true);
+	ASSERT_EQ(c->recv().type, W_SUSPEND);
+	suspended_by(*c, p.client_conn);
+	ASSERT_EQ(s->recv().type, W_SUSPEND);
+	suspended_by(*s, p.server_conn);
+	Msg resumed = c->recv();
 	ASSERT_EQ(resumed.type, W_RESUMED);
 	EXPECT_EQ(resumed.as<w_linked>().hops, 3u);
-	c.conn(W_CONFIRM, p.client_conn);
-	ASSERT_EQ(s.recv().type, W_RESUMED);
+	c->conn(W_CONFIRM, p.client_conn);
+	ASSERT_EQ(s->recv().type, W_RESUMED);
 }
 
 // Neighbours of unlike geometry agree on one that a relay can stand between.
-TEST(ResumedRing, NeighboursOfUnlikeGeometry)
+TEST_F(ResumedRing, NeighboursOfUnlikeGeometry)
 {
 	for (unsigned longer : { 0u, 1u }) {
-		Fabric fabric(3, [longer](ag_cfg &cfg) {
-			cfg.relay_threads = 1;
+		up(3, 1, [longer](ag_cfg &cfg) {
 			if (cfg.host_id == longer) {
 				cfg.slots = 16;
 				cfg.ring_bytes = 16384;
 			}
 		});
-		wait_links(fabric);
-		wait_ways(fabric);
-		Client c(fabric, 0), s(fabric, 1), tool(fabric, 0, W_KIND_TOOL);
-		Pair p = join(c, s);
+		Pair p = join(*c, *s);
 
 		EXPECT_EQ(p.client_linked.as<w_linked>().inbound.ring_bytes, 4096u);
 		EXPECT_EQ(p.client_linked.as<w_linked>().outbound.ring_bytes, 4096u);
-		plug_right(tool, false);
-		ASSERT_EQ(c.recv().type, W_SUSPEND);
-		ASSERT_EQ(s.recv().type, W_SUSPEND);
-		suspended_by(c, p.client_conn);
-		suspended_by(s, p.server_conn);
-		ASSERT_EQ(c.recv().type, W_RESUMED);
-		c.conn(W_CONFIRM, p.client_conn);
-		ASSERT_EQ(s.recv().type, W_RESUMED) << "host " << longer << " has more";
+		cut();
+		both_suspended(p);
+		ASSERT_EQ(c->recv().type, W_RESUMED);
+		c->conn(W_CONFIRM, p.client_conn);
+		ASSERT_EQ(s->recv().type, W_RESUMED) << "host " << longer << " has more";
 	}
 }
 

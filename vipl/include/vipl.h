@@ -659,8 +659,8 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
  * two seconds to let go of it. Thread-safe. Allowed in handlers.
  *
  * Ordering: messages whose sends had completed on a reliable level are delivered before the peer
- * sees the loss. Where a link or a relay is lost at that time only those of VIP_SERVICE_RELIABLE_RECEPTION
- * are, which had arrived.
+ * sees the loss. Where a link or a relay is lost at that time this holds only for
+ * VIP_SERVICE_RELIABLE_RECEPTION, where they had arrived.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Connection Management

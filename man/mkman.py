@@ -4,8 +4,11 @@
 
   mkman.py list HEADER...                          names of the documented functions
   mkman.py functions VERSION OUTDIR HEADER...      a section 3 page for each of them
-  mkman.py page VERSION TEMPLATE OUT [--env EXE] [HEADER...]
-  mkman.py tool VERSION TEMPLATE OUT EXE           a page for a program
+  mkman.py page VERSION TEMPLATE OUT [--env TABLE] [HEADER...]
+  mkman.py tool VERSION TEMPLATE OUT HELP          a page for a program
+
+No program is run: HELP and TABLE are files of what programs printed, which may be programs of
+another machine.
 
 Functions are documented in comments of the headers (their form is explained in
 vipl.h).  A template is a page in man macros in which a line of these words is
@@ -15,14 +18,13 @@ replaced:
   @CONSTANTS prefix@     the macros whose name begins so, with their comments
   @ENUM name@            the constants of an enumeration, with their comments
   @DECLARATION name@     a structure, as the header declares it
-  @ENVIRONMENT@          the variables, as the program EXE lists them
-  @SYNOPSIS@ @OPTIONS@   what EXE --help says about usage, and the rest of it
+  @ENVIRONMENT@          the variables, as dump_cfg listed them in TABLE
+  @SYNOPSIS@ @OPTIONS@   what HELP, the output of --help, says about usage, and the rest of it
 
 and @VERSION@ anywhere.  Whatever cannot be resolved is an error.
 """
 import pathlib
 import re
-import subprocess
 import sys
 
 SECTIONS = ('Ownership', 'Return', 'Context', 'Ordering', 'Since', 'Spec')
@@ -259,18 +261,9 @@ def values_list(values):
     return out
 
 
-def run(command):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          stdin=subprocess.DEVNULL, timeout=60, check=False)
-    if done.returncode or not done.stdout:
-        raise Bad(f'{" ".join(command)}: exit {done.returncode}, {len(done.stdout)} bytes; '
-                  f'{done.stderr.strip()}')
-    return done.stdout
-
-
-def environment(exe):
+def environment(table):
     out = []
-    for line in run([exe]).splitlines():
+    for line in pathlib.Path(table).read_text().splitlines():
         name, kind, default, text = line.split('\t')
         out += ['.TP', f'.BR {name} " ({literal(kind)})"', prose(text)]
         out += ['.br', f'Default: \\fB{literal(default)}\\fP.' if default
@@ -338,8 +331,8 @@ def options_lines(lines):
                                      or n == 0 or out[n - 1].startswith('.S'))]
 
 
-def expand(template, version, headers, env=None, exe=None):
-    help_ = split_help(run([exe, '--help'])) if exe else None
+def expand(template, version, headers, env=None, printed=None):
+    help_ = split_help(pathlib.Path(printed).read_text()) if printed else None
     out = []
     for line in pathlib.Path(template).read_text().replace('@VERSION@', version).splitlines():
         match = re.fullmatch(r'@([A-Z]+)(?: (\w+))?@', line)
@@ -386,8 +379,8 @@ def command_page(version, template, out, *rest):
     pathlib.Path(out).write_text(expand(template, version, headers, env=env))
 
 
-def command_tool(version, template, out, exe):
-    pathlib.Path(out).write_text(expand(template, version, [], exe=exe))
+def command_tool(version, template, out, printed):
+    pathlib.Path(out).write_text(expand(template, version, [], printed=printed))
 
 
 def main(argv):
@@ -398,7 +391,7 @@ def main(argv):
         return 2
     try:
         commands[argv[1]](*argv[2:])
-    except (Bad, OSError, subprocess.TimeoutExpired) as error:
+    except (Bad, OSError) as error:
         print(f'mkman.py: {error}', file=sys.stderr)
         return 1
     return 0

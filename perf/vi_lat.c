@@ -20,10 +20,10 @@ static uint8_t flag_of(const struct pf_ep *ep, uint64_t m)
 	return (uint8_t)(ep->p.busy == 1 ? m : m / ep->p.busy);
 }
 
-#define LOOKS 512 /* at a flag that the peer writes itself, between looks at everything else */
+#define POLLS 512 /* at a flag that the peer writes itself, between checks of everything else */
 
 /* Not again at once: the line is to come to the peer, which stores into it. */
-static void look_done(void)
+static void poll_empty(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
@@ -32,12 +32,12 @@ static void look_done(void)
 #endif
 }
 
-static bool look(_Atomic uint8_t *flag, uint8_t due, uint32_t count)
+static bool poll_flag(_Atomic uint8_t *flag, uint8_t due, uint32_t count)
 {
 	while (count-- > 0) {
 		if (atomic_load_explicit(flag, memory_order_acquire) == due)
 			return true;
-		look_done();
+		poll_empty();
 	}
 	return false;
 }
@@ -46,12 +46,12 @@ static int await_flag(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 {
 	_Atomic uint8_t *flag = (_Atomic uint8_t *)(pf_recv_slot(ep, k, m) + size - 1);
 	const uint8_t due = flag_of(ep, m);
-	const uint32_t count = ep->p.window_memory ? LOOKS : 1;
+	const uint32_t count = ep->p.window_memory ? POLLS : 1;
 	struct pf_idle idle = { 0 };
 	int rc = 0;
 
 	/* What is not in window memory the NIC has to place. */
-	while (!rc && !look(flag, due, count)) {
+	while (!rc && !poll_flag(flag, due, count)) {
 		VipxProgress(ep->nic);
 		rc = pf_idle(ep, &idle);
 	}

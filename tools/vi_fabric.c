@@ -2,7 +2,6 @@
 /* vi_fabric: brings emulated hosts and their links up and down, shows them and changes them. */
 #include <errno.h>
 #include <getopt.h>
-#include <json-c/json.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -10,33 +9,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cl_client.h"
+#include "fabric/fab.h"
 #include "fabric/fab_args.h"
 #include "rt_load.h"
 #include "tool_out.h"
 #include "u_base.h"
 #include "u_cfg.h"
+#include "u_fd.h"
 #include "u_time.h"
 
-#define WAIT_MS 10000
 #define ARGS_MAX 480
 #define HOSTS_DEFAULT 2
+#define TAKE_OVERS 5 /* of agents that programs started */
 #define CHECK_FD 3
 #define CHECK_FD_TEXT "3"
-#define SCHEMA "viaduct.fabric"
-#define SCHEMA_VERSION 1 /* raised when a key changes its meaning or goes */
 
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, DONE = -1 };
-
-struct fabric {
-	uid_t owner;
-	char name[64];
-};
 
 /* What is passed on to every viaductd. */
 struct up_args {
@@ -124,95 +115,15 @@ static int tool_open(const struct fabric *f, unsigned int host, struct cl_agent 
 	return cl_open_host(f->owner, f->name, host, W_KIND_TOOL, out, error);
 }
 
-/* Any living agent; -ENODEV when there is none. */
+/* Any agent that answers; -ENODEV when there is none. */
 static int tool_open_any(const struct fabric *f, struct cl_agent *out, char *error)
 {
-	unsigned int host;
-	int rc = -ENODEV;
+	int rc = cl_open_some(f->owner, f->name, out, error);
 
-	for (host = 0; host < CL_HOSTS_MAX && rc == -ENODEV; host++)
-		rc = tool_open(f, host, out, error);
-	if (rc == -ENODEV)
-		snprintf(error, CL_ERROR_MAX,
-			 "fabric %s is not up: no agent answers; start it with "
-			 "vi_fabric up --name %s",
-			 f->name, f->name);
-	return rc;
-}
-
-static bool readable(int fd, int64_t deadline)
-{
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	int n;
-
-	do {
-		n = poll(&pfd, 1, (int)(u_time_left(deadline) / 1000000));
-	} while (n < 0 && errno == EINTR);
-	return n == 1;
-}
-
-/* -1: it does not tell. */
-static pid_t agent_pid(const struct cl_agent *agent)
-{
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	return getsockopt(agent->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : -1;
-}
-
-/* A descriptor that is readable when the agent's process has ended; -1 where there is none. */
-static int agent_pidfd(const struct cl_agent *agent)
-{
-	return (int)syscall(SYS_pidfd_open, agent_pid(agent), 0);
-}
-
-/* The agent hung up and its process, if it can be watched, ended. */
-static bool gone(const struct cl_agent *agent, int pidfd)
-{
-	int64_t deadline = u_deadline_ms(WAIT_MS);
-	char byte;
-
-	if (!readable(agent->sock, deadline) ||
-	    recv(agent->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
-		return false;
-	return pidfd < 0 || readable(pidfd, deadline);
-}
-
-/* Asks the agent to leave and waits until it is gone. */
-static int stop_host(const struct fabric *f, unsigned int host, char *error)
-{
-	struct cl_agent agent;
-	int pidfd, rc = tool_open(f, host, &agent, error);
-
-	if (rc != 0)
+	if (rc != -ENODEV && rc != -EPIPE)
 		return rc;
-	pidfd = agent_pidfd(&agent);
-	rc = cl_admin(&agent, W_ADMIN_STOP, "", error);
-	if (rc == 0 && !gone(&agent, pidfd)) {
-		snprintf(error, CL_ERROR_MAX, "the agent of host %u did not leave within %d s",
-			 host, WAIT_MS / 1000);
-		rc = -ETIMEDOUT;
-	}
-	if (pidfd >= 0)
-		close(pidfd);
-	cl_close(&agent);
-	return rc;
-}
-
-/* Returns how many agents were stopped, or -errno. */
-static int stop_all(const struct fabric *f, char *error)
-{
-	unsigned int host;
-	int rc, result = 0, stopped = 0;
-
-	for (host = 0; host < CL_HOSTS_MAX; host++) {
-		rc = stop_host(f, host, error);
-		if (rc == 0)
-			stopped++;
-		else if (rc != -ENODEV && result == 0)
-			result = rc;
-	}
-	return result != 0 ? result : stopped;
+	fab_not_up(f, error);
+	return -ENODEV;
 }
 
 /* ---- up ---- */
@@ -302,7 +213,7 @@ static int up_check(const struct fabric *f, const struct up_args *up, const char
 {
 	static const char *const check[] = { "--ready-fd", CHECK_FD_TEXT, "--check" };
 	struct agent_args args = { .count = 0 };
-	char line[CL_ERROR_MAX] = "";
+	char line[CL_ERROR_MAX] = "", text[U_FD_ERROR];
 	int fds[2], rc, status;
 	pid_t pid;
 
@@ -310,15 +221,17 @@ static int up_check(const struct fabric *f, const struct up_args *up, const char
 	add_args(&args, check, U_ARRAY_SIZE(check));
 	host_args(&args, f, up, 0);
 	if (pipe2(fds, O_CLOEXEC) != 0)
-		return fail("%s cannot be started: %s", path, strerror(errno));
+		return fail("%s cannot be started: %s", path, u_fd_error(errno, text));
 	rc = run_check(path, &args, fds[1], &pid);
 	close(fds[1]);
 	status = rc == 0 ? await_check(fds[0], pid, line, sizeof(line)) : EXIT_FAIL;
 	close(fds[0]);
 	if (rc != 0)
-		return fail("%s cannot be started: %s", path, strerror(-rc));
+		return fail("%s cannot be started: %s", path, u_fd_error(-rc, text));
 	if (status == EXIT_OK)
 		return EXIT_OK;
+	if (line[0] == '\0' && u_fd_scarce(CL_FDS_LOADED))
+		return fail("viaductd does not start: %s", u_fd_error(EMFILE, text));
 	fail("%s",
 	     line[0] != '\0' ? line : "viaductd ended at once; set VIADUCT_AGENT to its path");
 	return status == EXIT_USAGE ? EXIT_USAGE : EXIT_FAIL;
@@ -381,7 +294,7 @@ static int links_wait(struct cl_agent *agent, int64_t deadline)
 
 static int up_wait(const struct fabric *f, unsigned int hosts, char *error)
 {
-	int64_t deadline = u_deadline_ms(WAIT_MS);
+	int64_t deadline = u_deadline_ms(FAB_WAIT_MS);
 	struct cl_agent agent;
 	unsigned int host;
 	int rc = 0;
@@ -401,13 +314,56 @@ static int up_wait(const struct fabric *f, unsigned int hosts, char *error)
 	return rc;
 }
 
-static int up_start(const struct fabric *f, const struct up_args *up, const char *path, char *error)
+/* An agent that a program started for itself gives way, if it has nothing to do. */
+static int take_over(const struct fabric *f, char *error)
 {
-	unsigned int host;
+	struct cl_agent agent;
+	int i, rc = 0;
+
+	for (i = 0; i < TAKE_OVERS && (rc == 0 || rc == -EPIPE); i++) {
+		rc = tool_open_any(f, &agent, error);
+		if (rc != 0)
+			return rc == -ENODEV ? 0 : rc;
+		rc = fab_leave(&agent, error);
+		cl_close(&agent);
+	}
+	if (rc == 0)
+		snprintf(
+			error, CL_ERROR_MAX,
+			"programs start agents of fabric %s again and again; set VIADUCT_AGENT=none "
+			"for them",
+			f->name);
+	return rc != 0 ? rc : -EBUSY;
+}
+
+/* Programs may start one between a check and this. */
+static int start_host(const struct fabric *f, const struct up_args *up, unsigned int host,
+		      const char *path, char *error)
+{
+	int i, rc = 1;
+
+	for (i = 0; i < TAKE_OVERS && rc == 1; i++) {
+		rc = spawn_host(f, up, host, path, error);
+		if (rc != 1)
+			return rc;
+		snprintf(error, CL_ERROR_MAX,
+			 "host %u of fabric %s has got another agent meanwhile", host, f->name);
+		if (host == 0 && take_over(f, error) == 0)
+			continue;
+		rc = -EBUSY;
+	}
+	return rc == 1 ? -EBUSY : rc;
+}
+
+/* `*started_out`: hosts that are to be taken down if it fails. */
+static int up_start(const struct fabric *f, const struct up_args *up, const char *path,
+		    unsigned int *started_out, char *error)
+{
+	unsigned int *host = started_out;
 	int rc = 0;
 
-	for (host = 0; host < up->hosts && rc == 0; host++)
-		rc = is_interrupted() ? -EINTR : spawn_host(f, up, host, path, error);
+	for (*host = 0; *host < up->hosts && rc == 0; *host += rc == 0)
+		rc = is_interrupted() ? -EINTR : start_host(f, up, *host, path, error);
 	if (rc == 0)
 		rc = up_wait(f, up->hosts, error);
 	if (rc == 0 && is_interrupted() && !up->foreground)
@@ -423,21 +379,22 @@ static int stay(const struct fabric *f, const sigset_t *signals)
 	int sig;
 
 	sigwait(signals, &sig);
-	return stop_all(f, error) < 0 ? fail("%s", error) : EXIT_OK;
+	return fab_stop_hosts(f, CL_HOSTS_MAX, error) < 0 ? fail("%s", error) : EXIT_OK;
 }
 
 static int agents_start(const struct fabric *f, const struct up_args *up, const char *path)
 {
 	char error[CL_ERROR_MAX], ignored[CL_ERROR_MAX];
 	sigset_t signals, starting;
+	unsigned int started;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	end_signals(&starting);
 	sigprocmask(SIG_BLOCK, up->foreground ? &signals : &starting, NULL);
-	if (up_start(f, up, path, error) != 0) {
-		stop_all(f, ignored);
+	if (up_start(f, up, path, &started, error) != 0) {
+		fab_stop_hosts(f, started, ignored);
 		return fail("%s", error);
 	}
 	printf("fabric %s is up: %u host%s, %.*s\n", f->name, up->hosts, up->hosts == 1 ? "" : "s",
@@ -449,20 +406,16 @@ static int agents_start(const struct fabric *f, const struct up_args *up, const 
 static int agents_bring_up(const struct fabric *f, const struct up_args *up)
 {
 	char error[CL_ERROR_MAX], path[4096];
-	struct cl_agent agent;
 	int rc;
 
 	if (f->owner != geteuid())
 		return fail("fabric %s belongs to uid %u; only its owner brings it up", f->name,
 			    (unsigned int)f->owner);
-	if (tool_open_any(f, &agent, error) != -ENODEV) {
-		cl_close(&agent);
-		return fail("fabric %s is up already; vi_fabric down --name %s takes it down",
-			    f->name, f->name);
-	}
 	if (agent_path(path, sizeof(path)) != EXIT_OK)
 		return EXIT_FAIL;
 	rc = up_check(f, up, path);
+	if (rc == EXIT_OK && take_over(f, error) != 0)
+		return fail("%s", error);
 	return rc == EXIT_OK ? agents_start(f, up, path) : rc;
 }
 
@@ -492,190 +445,47 @@ static int cmd_up(const struct fabric *f, const struct up_args *asked)
 static int cmd_down(const struct fabric *f)
 {
 	char error[CL_ERROR_MAX];
-	int n = stop_all(f, error);
+	int n = fab_stop_hosts(f, CL_HOSTS_MAX, error);
 
-	if (n < 0)
-		return fail("%s", error);
 	if (n == 0)
-		return fail("fabric %s is not up: no agent answers", f->name);
+		fab_not_up(f, error);
+	if (n <= 0)
+		return fail("%s", error);
 	printf("fabric %s is down\n", f->name);
 	return EXIT_OK;
 }
 
 /* ---- status ---- */
 
-/* The items of a list as an array; takes what the agent says only if it is JSON. */
-static struct json_object *list_json(struct cl_agent *agent, enum w_list_what what)
-{
-	struct json_object *array = json_object_new_array(), *item;
-	char text[400];
-	uint32_t i;
-
-	for (i = 0; cl_list(agent, what, i, text) == 0; i++) {
-		item = json_tokener_parse(text);
-		if (item != NULL)
-			json_object_array_add(array, item);
-	}
-	return array;
-}
-
-/* NULL from an agent that does not tell. */
-static struct json_object *relay_json(struct cl_agent *agent)
-{
-	char text[400];
-
-	return cl_list(agent, W_LIST_RELAY, 0, text) == 0 ? json_tokener_parse(text) : NULL;
-}
-
-static struct json_object *host_json(const struct fabric *f, unsigned int host, const char *name)
-{
-	struct json_object *o = json_object_new_object();
-	struct cl_agent agent;
-	char error[CL_ERROR_MAX];
-	int rc = tool_open(f, host, &agent, error);
-
-	json_object_object_add(o, "id", json_object_new_int((int)host));
-	json_object_object_add(o, "name", json_object_new_string(name));
-	json_object_object_add(o, "agent", json_object_new_string(rc == 0 ? "up" : "down"));
-	if (rc != 0)
-		return o;
-	json_object_object_add(o, "ports", list_json(&agent, W_LIST_PORTS));
-	json_object_object_add(o, "clients", list_json(&agent, W_LIST_CLIENTS));
-	json_object_object_add(o, "relay", relay_json(&agent));
-	cl_close(&agent);
-	return o;
-}
-
-static struct json_object *status_json(const struct fabric *f, struct cl_agent *agent)
-{
-	struct json_object *root = json_object_new_object(), *hosts = json_object_new_array();
-	struct w_name name;
-	uint8_t addr[W_HOST_ADDR_LEN];
-	unsigned int host;
-	int rc;
-
-	json_object_object_add(root, "schema", json_object_new_string(SCHEMA));
-	json_object_object_add(root, "schema_version", json_object_new_int(SCHEMA_VERSION));
-	json_object_object_add(root, "fabric", json_object_new_string(f->name));
-	json_object_object_add(root, "owner", json_object_new_int64(f->owner));
-	json_object_object_add(root, "host_count", json_object_new_int(agent->welcome.host_count));
-	for (host = 0; host < agent->welcome.host_count; host++) {
-		w_host_addr((uint16_t)host, addr);
-		rc = cl_addr_name(agent, addr, &name);
-		json_object_array_add(hosts, host_json(f, host, rc == 0 ? name.name : "?"));
-	}
-	json_object_object_add(root, "hosts", hosts);
-	json_object_object_add(root, "aliases", list_json(agent, W_LIST_ALIASES));
-	return root;
-}
-
-static const char *text_of(struct json_object *o, const char *key)
-{
-	struct json_object *v;
-
-	return json_object_object_get_ex(o, key, &v) ? json_object_get_string(v) : "-";
-}
-
-static struct json_object *array_of(struct json_object *o, const char *key, size_t *count_out)
-{
-	struct json_object *v = NULL;
-
-	json_object_object_get_ex(o, key, &v);
-	*count_out = v != NULL ? json_object_array_length(v) : 0;
-	return v;
-}
-
-/* A host with one link has no transfer threads. */
-static void print_relay(struct json_object *host)
-{
-	struct json_object *relay = NULL;
-
-	if (!json_object_object_get_ex(host, "relay", &relay) || relay == NULL ||
-	    strcmp(text_of(relay, "threads"), "0") == 0)
-		return;
-	printf("  relay threads %s circuits %s slots %s bytes %s dropped %s refused %s\n",
-	       text_of(relay, "threads"), text_of(relay, "circuits"), text_of(relay, "slots"),
-	       text_of(relay, "bytes"), text_of(relay, "dropped"), text_of(relay, "refused"));
-}
-
-/* Returns whether all of the host is up. */
-static bool print_host(struct json_object *host)
-{
-	struct json_object *ports, *port, *clients, *client;
-	bool up = strcmp(text_of(host, "agent"), "up") == 0;
-	size_t i, n;
-
-	printf("host %s %s: agent %s\n", text_of(host, "id"), text_of(host, "name"),
-	       text_of(host, "agent"));
-	ports = array_of(host, "ports", &n);
-	for (i = 0; i < n; i++) {
-		port = json_object_array_get_idx(ports, i);
-		up = up && strcmp(text_of(port, "link"), "up") == 0;
-		printf("  port %-6s %-12s link %-4s peer %-3s window %s of %s bytes used\n",
-		       text_of(port, "name"), text_of(port, "kind"), text_of(port, "link"),
-		       text_of(port, "peer"), text_of(port, "window_used"),
-		       text_of(port, "window_bytes"));
-	}
-	clients = array_of(host, "clients", &n);
-	for (i = 0; i < n; i++) {
-		client = json_object_array_get_idx(clients, i);
-		printf("  process %s %s: %s connections\n", text_of(client, "pid"),
-		       text_of(client, "program"), text_of(client, "conns"));
-	}
-	print_relay(host);
-	return up;
-}
-
-static bool host_up(struct json_object *host)
-{
-	struct json_object *ports;
-	bool up = strcmp(text_of(host, "agent"), "up") == 0;
-	size_t i, n;
-
-	ports = array_of(host, "ports", &n);
-	for (i = 0; i < n; i++)
-		up = up && strcmp(text_of(json_object_array_get_idx(ports, i), "link"), "up") == 0;
-	return up;
-}
-
-static bool print_status(struct json_object *root, bool json)
-{
-	struct json_object *hosts;
-	bool up = true;
-	size_t i, n;
-
-	hosts = array_of(root, "hosts", &n);
-	if (json)
-		puts(json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY));
-	else
-		printf("fabric %s: %zu hosts\n", text_of(root, "fabric"), n);
-	for (i = 0; i < n; i++) {
-		if (json)
-			up = host_up(json_object_array_get_idx(hosts, i)) && up;
-		else
-			up = print_host(json_object_array_get_idx(hosts, i)) && up;
-	}
-	return up;
-}
-
 /* Exit status 0 only when every agent answers and every link is up. */
 static int cmd_status(const struct fabric *f, bool json)
 {
-	struct cl_agent agent;
-	struct json_object *root;
 	char error[CL_ERROR_MAX];
+	struct json_object *status = fab_status(f, error);
 	bool up;
 
-	if (tool_open_any(f, &agent, error) != 0)
+	if (status == NULL)
 		return fail("%s", error);
-	root = status_json(f, &agent);
-	up = print_status(root, json);
-	json_object_put(root);
-	cl_close(&agent);
+	up = fab_status_print(status, json);
+	json_object_put(status);
 	return up ? EXIT_OK : EXIT_FAIL;
 }
 
 /* ---- changes ---- */
+
+/* Without an agent that answers, and knows names: the number of a host, or what it is called by itself. */
+static int host_by_itself(const char *name, unsigned int *out)
+{
+	unsigned int host;
+	char end;
+
+	if (sscanf(name, "host%u%c", &host, &end) != 1 && sscanf(name, "%u%c", &host, &end) != 1)
+		return -ENOENT;
+	if (host >= CL_HOSTS_MAX)
+		return -ENOENT;
+	*out = host;
+	return 0;
+}
 
 static int host_number(const struct fabric *f, const char *name, unsigned int *out, char *error)
 {
@@ -683,6 +493,8 @@ static int host_number(const struct fabric *f, const char *name, unsigned int *o
 	struct w_name found;
 	int rc = tool_open_any(f, &agent, error);
 
+	if (rc == -ETIMEDOUT && host_by_itself(name, out) == 0)
+		return 0;
 	if (rc != 0)
 		return rc;
 	rc = cl_name(&agent, name, 0, &found);
@@ -717,21 +529,25 @@ static int cmd_link(const struct fabric *f, char **args)
 
 /* ---- one host ---- */
 
-static bool has_agent(const struct fabric *f, unsigned int host)
-{
-	char ignored[CL_ERROR_MAX];
-	struct cl_agent agent;
+/* What the agent of each host of a fabric answered. */
+struct survey {
+	int rc[CL_HOSTS_MAX];
+	char error[CL_HOSTS_MAX][CL_ERROR_MAX];
+};
 
-	if (tool_open(f, host, &agent, ignored) != 0)
-		return false;
-	cl_close(&agent);
-	return true;
+static int survey_take(void *arg, struct cl_greeted *g)
+{
+	struct survey *s = arg;
+
+	s->rc[g->host] = g->rc == -EPIPE ? -ENODEV : g->rc;
+	memcpy(s->error[g->host], g->error, sizeof(g->error));
+	return 0;
 }
 
 /* Names that hosts were given since they are up. */
 static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
 {
-	struct json_object *all = list_json(from, W_LIST_ALIASES), *item, *host;
+	struct json_object *all = fab_list(from, W_LIST_ALIASES), *item, *host;
 	uint8_t addr[W_HOST_ADDR_LEN];
 	struct w_name name;
 	char pair[2 * W_NAME_MAX + 2];
@@ -741,7 +557,7 @@ static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
 
 	for (i = 0; i < n && rc == 0; i++) {
 		item = json_object_array_get_idx(all, i);
-		device = strcmp(text_of(item, "kind"), "device") == 0;
+		device = strcmp(fab_text(item, "kind"), "device") == 0;
 		if (!json_object_object_get_ex(item, "host", &host))
 			continue;
 		w_host_addr((uint16_t)json_object_get_int(host), addr);
@@ -750,25 +566,28 @@ static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
 			snprintf(error, CL_ERROR_MAX, "a host has no name: %s", strerror(-rc));
 			break;
 		}
-		snprintf(pair, sizeof(pair), "%s=%s", text_of(item, "name"), name.name);
+		snprintf(pair, sizeof(pair), "%s=%s", fab_text(item, "name"), name.name);
 		rc = cl_admin(to, device ? W_ADMIN_DEVICE : W_ADMIN_ALIAS, pair, error);
 	}
 	json_object_put(all);
 	return rc;
 }
 
-/* The links of the host, which it lists, to those that have agents; returns how many, or -errno. */
-static int start_wait(const struct fabric *f, struct cl_agent *agent, char *error)
+/* The links of the host, which it lists, to those whose agents answer; returns how many, or -errno. */
+static int start_wait(const struct survey *s, struct cl_agent *agent, char *error)
 {
-	int64_t deadline = u_deadline_ms(WAIT_MS);
-	struct json_object *ports = list_json(agent, W_LIST_PORTS), *port, *peer;
+	int64_t deadline = u_deadline_ms(FAB_WAIT_MS);
+	struct json_object *ports = fab_list(agent, W_LIST_PORTS), *port, *peer;
 	size_t i, n = json_object_array_length(ports);
 	int rc = 0, links = 0;
+	unsigned int host;
 
 	for (i = 1; i < n && rc == 0; i++) {
 		port = json_object_array_get_idx(ports, i);
-		if (!json_object_object_get_ex(port, "peer", &peer) ||
-		    !has_agent(f, (unsigned int)json_object_get_int(peer)))
+		if (!json_object_object_get_ex(port, "peer", &peer))
+			continue;
+		host = (unsigned int)json_object_get_int(peer);
+		if (host >= CL_HOSTS_MAX || s->rc[host] != 0)
 			continue;
 		rc = port_wait(agent, (uint32_t)i, deadline);
 		if (rc == 0)
@@ -778,16 +597,16 @@ static int start_wait(const struct fabric *f, struct cl_agent *agent, char *erro
 				error, CL_ERROR_MAX,
 				"host %u is up, but its link %.15s to host %.15s is not: %s; is the "
 				"other end pulled? vi_fabric link plugs it",
-				agent->welcome.host_id, text_of(port, "name"),
-				text_of(port, "peer"), strerror(-rc));
+				agent->welcome.host_id, fab_text(port, "name"),
+				fab_text(port, "peer"), strerror(-rc));
 	}
 	json_object_put(ports);
 	return rc != 0 ? rc : links;
 }
 
 /* After it listens. Returns how many links it has, or -errno. */
-static int start_join(const struct fabric *f, struct cl_agent *model, unsigned int host,
-		      char *error)
+static int start_join(const struct fabric *f, const struct survey *s, struct cl_agent *model,
+		      unsigned int host, char *error)
 {
 	struct cl_agent agent;
 	int rc = tool_open(f, host, &agent, error);
@@ -796,16 +615,16 @@ static int start_join(const struct fabric *f, struct cl_agent *model, unsigned i
 		return rc;
 	rc = names_copy(model, &agent, error);
 	if (rc == 0)
-		rc = start_wait(f, &agent, error);
+		rc = start_wait(s, &agent, error);
 	cl_close(&agent);
 	return rc;
 }
 
 /* Starts viaductd with what `model` was started with; returns how many links it has, or -errno. */
-static int start_like(const struct fabric *f, struct cl_agent *model, unsigned int host,
-		      const char *path, char *error)
+static int start_like(const struct fabric *f, const struct survey *s, struct cl_agent *model,
+		      unsigned int host, const char *path, char *error)
 {
-	pid_t pid = agent_pid(model);
+	pid_t pid = cl_agent_pid(model);
 	struct fab_args args;
 	int rc = fab_args_read(pid, host, &args);
 
@@ -817,16 +636,49 @@ static int start_like(const struct fabric *f, struct cl_agent *model, unsigned i
 		snprintf(error, CL_ERROR_MAX, "what agent %d was started with cannot be read: %s",
 			 (int)pid, strerror(-rc));
 	if (rc == 0)
-		rc = start_join(f, model, host, error);
+		rc = start_join(f, s, model, host, error);
 	fab_args_free(&args);
 	return rc;
+}
+
+/* As any agent was started that answers: one that leaves or stops meanwhile is no model. */
+static int start_as_others(const struct fabric *f, const struct survey *s, unsigned int host,
+			   const char *path, char *error)
+{
+	struct cl_agent model;
+	unsigned int other;
+	int rc = -ENODEV;
+	bool again = true;
+
+	fab_not_up(f, error);
+	for (other = 0; other < CL_HOSTS_MAX && again; other++) {
+		if (s->rc[other] != 0)
+			continue;
+		rc = tool_open(f, other, &model, error);
+		if (rc == 0) {
+			rc = start_like(f, s, &model, host, path, error);
+			again = rc == -ESRCH || rc == -EPIPE || model.silent;
+			cl_close(&model);
+		}
+	}
+	return rc;
+}
+
+static void print_silent(const struct survey *s)
+{
+	unsigned int host;
+
+	for (host = 0; host < CL_HOSTS_MAX; host++) {
+		if (s->rc[host] != 0 && s->rc[host] != -ENODEV)
+			fprintf(stderr, "vi_fabric: %s\n", s->error[host]);
+	}
 }
 
 /* A host whose agent died or was stopped comes back as the others are. */
 static int cmd_start(const struct fabric *f, const char *name)
 {
+	static struct survey s;
 	char error[CL_ERROR_MAX], path[4096];
-	struct cl_agent model;
 	unsigned int host;
 	int rc = host_number(f, name, &host, error);
 
@@ -835,18 +687,18 @@ static int cmd_start(const struct fabric *f, const char *name)
 	if (f->owner != geteuid())
 		return fail("fabric %s belongs to uid %u; only its owner starts agents", f->name,
 			    (unsigned int)f->owner);
-	if (has_agent(f, host))
+	cl_greet_all(f->owner, f->name, CL_HOSTS_MAX, survey_take, &s);
+	if (s.rc[host] == 0)
 		return fail("host %s of fabric %s is up already", name, f->name);
+	if (s.rc[host] != -ENODEV)
+		return fail("%s", s.error[host]);
 	if (agent_path(path, sizeof(path)) != EXIT_OK)
 		return EXIT_FAIL;
-	rc = tool_open_any(f, &model, error);
-	if (rc != 0)
-		return fail("%s", error);
-	rc = start_like(f, &model, host, path, error);
-	cl_close(&model);
+	rc = start_as_others(f, &s, host, path, error);
 	if (rc < 0)
 		return fail("%s", error);
 	printf("host %s of fabric %s is up: %d link%s\n", name, f->name, rc, rc == 1 ? "" : "s");
+	print_silent(&s);
 	return EXIT_OK;
 }
 
@@ -857,34 +709,48 @@ static int cmd_stop(const struct fabric *f, const char *name)
 	int rc = host_number(f, name, &host, error);
 
 	if (rc == 0)
-		rc = stop_host(f, host, error);
+		rc = fab_stop_host(f, host, error);
 	if (rc != 0)
 		return fail("%s", error);
 	printf("host %s of fabric %s is down\n", name, f->name);
 	return EXIT_OK;
 }
 
+struct telling {
+	enum w_admin_verb verb;
+	const char *pair;
+	char error[CL_ERROR_MAX];
+	unsigned int told, failed;
+};
+
+static int tell(void *arg, struct cl_greeted *g)
+{
+	struct telling *t = arg;
+	int rc = g->rc;
+
+	if (rc == -ENODEV || rc == -EPIPE)
+		return 0;
+	if (rc == 0)
+		rc = cl_admin(&g->agent, t->verb, t->pair, g->error);
+	if (rc == 0)
+		t->told++;
+	else if (t->failed++ == 0)
+		snprintf(t->error, sizeof(t->error), "%s", g->error);
+	return 0;
+}
+
 /* Tells every agent of the fabric. */
 static int cmd_name(const struct fabric *f, enum w_admin_verb verb, const char *pair)
 {
-	struct cl_agent agent;
-	char error[CL_ERROR_MAX];
-	unsigned int host, told = 0;
-	int rc;
+	struct telling t = { .verb = verb, .pair = pair };
 
-	for (host = 0; host < CL_HOSTS_MAX; host++) {
-		rc = tool_open(f, host, &agent, error);
-		if (rc == -ENODEV)
-			continue;
-		if (rc != 0)
-			return fail("%s", error);
-		rc = cl_admin(&agent, verb, pair, error);
-		cl_close(&agent);
-		if (rc != 0)
-			return fail("%s", error);
-		told++;
-	}
-	return told > 0 ? EXIT_OK : fail("fabric %s is not up: no agent answers", f->name);
+	cl_greet_all(f->owner, f->name, CL_HOSTS_MAX, tell, &t);
+	if (t.failed > 0)
+		return fail("%s%s", t.error, t.told > 0 ? "; the other hosts were told" : "");
+	if (t.told > 0)
+		return EXIT_OK;
+	fab_not_up(f, t.error);
+	return fail("%s", t.error);
 }
 
 /* ---- command line ---- */
@@ -1097,7 +963,11 @@ static int fabric_main(int argc, char **argv)
 		return EXIT_FAIL;
 	if (cl.fabric_text == NULL)
 		cl.fabric_text = u_cfg_str(U_CFG_FABRIC);
-	if (w_fabric_parse(cl.fabric_text, &cl.fabric.owner, cl.fabric.name) != 0)
+	rc = w_fabric_parse(cl.fabric_text, &cl.fabric.owner, cl.fabric.name);
+	if (rc == -ENOENT)
+		return usage("fabric %s: there is no user of the name before the colon",
+			     cl.fabric_text);
+	if (rc != 0)
 		return usage("fabric %s: NAME or OWNER:NAME of [A-Za-z0-9._-] expected",
 			     cl.fabric_text);
 	return run(&cl, argc - optind, argv + optind);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* vi_info - what a program would find: hosts, ports, the NIC and its limits, variables, routes. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "info/info.h"
 #include "tool_out.h"
+#include "u_cfg.h"
 
 #define EXIT_USAGE 2
 
@@ -16,6 +18,7 @@ struct options {
 	enum section section;
 	bool chosen; /* a section was asked for */
 	bool json, sh;
+	bool elsewhere;	    /* the agent of that host, or of the default, cannot be asked */
 	const char *host;   /* see the fabric from there */
 	const char *target; /* of --explain, NULL: all */
 };
@@ -28,7 +31,7 @@ static const char help[] =
 	"  -l, --list             names of the hosts only\n"
 	"  -e, --env              every VIADUCT_* variable: value, default, origin, meaning\n"
 	"      --format=sh        with --env: as commands a shell can read back\n"
-	"      --explain[=HOST]   the shortest ways to HOST, or to each host, port by port; why\n"
+	"      --explain[=HOST]   the shortest paths to HOST, or to each host, port by port; why\n"
 	"                         there is none; what reliable connections there outlive\n"
 	"      --topology         a picture of the hosts and links, which of these are down, and\n"
 	"                         the transfer threads; as far as this host knows\n"
@@ -135,14 +138,28 @@ static int parse(struct options *o, int argc, char **argv)
 	return -1;
 }
 
-static int open_agent(const struct options *o, struct cl_agent *agent)
+/* What can be told of the fabric nevertheless, when its own agent is down or silent. */
+static int open_elsewhere(struct options *o, struct cl_agent *agent)
+{
+	char ignored[CL_ERROR_MAX], fabric[64];
+	uid_t owner;
+
+	if (o->section == EXPLAIN || w_fabric_parse(u_cfg_str(U_CFG_FABRIC), &owner, fabric) ||
+	    cl_open_some(owner, fabric, agent, ignored))
+		return EXIT_FAILURE;
+	o->elsewhere = true;
+	return 0;
+}
+
+static int open_agent(struct options *o, struct cl_agent *agent)
 {
 	char error[CL_ERROR_MAX];
 	struct w_name name;
+	int rc = cl_open(o->host, W_KIND_TOOL, agent, error);
 
-	if (cl_open(o->host, W_KIND_TOOL, agent, error)) {
+	if (rc) {
 		fprintf(stderr, "vi_info: %s\n", error);
-		return EXIT_FAILURE;
+		return rc == -EHOSTDOWN ? open_elsewhere(o, agent) : EXIT_FAILURE;
 	}
 	if (!o->host)
 		return 0;
@@ -174,7 +191,9 @@ static int collect_fabric(const struct options *o, struct cl_agent *agent, json_
 	json_object_object_add(all, "fabric", info_fabric(agent));
 	if (everything || o->section == NAMES)
 		json_object_object_add(all, "hosts", info_hosts(agent));
-	if (everything) {
+	if (everything)
+		info_greet_hosts(agent, info_array(all, "hosts"));
+	if (everything && !o->elsewhere) {
 		json_object_object_add(all, "ports", info_ports(agent));
 		json_object_object_add(all, "aliases", info_aliases(agent));
 		json_object_object_add(all, "clients", info_list(agent, W_LIST_CLIENTS));
@@ -183,7 +202,7 @@ static int collect_fabric(const struct options *o, struct cl_agent *agent, json_
 		if (!part)
 			return EXIT_FAILURE;
 	}
-	if (o->section == EXPLAIN || (everything && o->json)) {
+	if (o->section == EXPLAIN || (everything && o->json && !o->elsewhere)) {
 		part = info_explain(agent, o->target);
 		json_object_object_add(all, "explain", part);
 		if (!part)
@@ -198,7 +217,7 @@ static int collect_fabric(const struct options *o, struct cl_agent *agent, json_
 	return EXIT_SUCCESS;
 }
 
-static int collect(const struct options *o, json_object *all)
+static int collect(struct options *o, json_object *all)
 {
 	bool everything = o->section == SUMMARY || o->section == VERBOSE, bad = false;
 	struct cl_agent agent;
@@ -212,6 +231,8 @@ static int collect(const struct options *o, json_object *all)
 	if (rc)
 		return rc;
 	rc = collect_fabric(o, &agent, all);
+	if (agent.silent)
+		rc = EXIT_FAILURE;
 	cl_close(&agent);
 	return rc;
 }
@@ -263,7 +284,7 @@ static int info_main(int argc, char **argv)
 	if (!rc || o.section == ENV)
 		print(&o, all);
 	json_object_put(all);
-	return rc;
+	return o.elsewhere ? EXIT_FAILURE : rc;
 }
 
 int main(int argc, char **argv)

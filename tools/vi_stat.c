@@ -41,6 +41,8 @@ struct process {
 	uint32_t client;
 	int pid;
 	char program[W_NAME_MAX];
+	bool answers;
+	bool known; /* it has answered before */
 	VIPX_COUNTERS counters;
 };
 
@@ -89,43 +91,144 @@ static struct process *find_process(struct snapshot *s, uint32_t client)
 	return NULL;
 }
 
-static int add_process(struct snapshot *s, const struct w_counted *c)
+static struct process *add_process(struct snapshot *s, uint32_t client)
 {
-	struct process *v, *p;
+	struct process *v = reallocarray(s->v, s->n + 1, sizeof(*v));
 
-	if (find_process(s, c->client))
-		return 0; /* the list moved on while it was read */
-	v = reallocarray(s->v, s->n + 1, sizeof(*v));
 	if (!v)
-		return -ENOMEM;
+		return NULL;
 	s->v = v;
-	p = &s->v[s->n++];
-	memset(p, 0, sizeof(*p));
-	p->client = c->client;
+	v = &s->v[s->n++];
+	memset(v, 0, sizeof(*v));
+	v->client = client;
+	v->counters.Size = sizeof(v->counters);
+	return v;
+}
+
+/* A process of the agent's list, which may move on while it is read. */
+static int list_process(struct snapshot *s, const char *text)
+{
+	json_object *o = json_tokener_parse(text);
+	struct process *p;
+	uint32_t id;
+
+	if (!o)
+		return -EPROTO;
+	id = (uint32_t)json_object_get_int64(json_object_object_get(o, "id"));
+	p = find_process(s, id);
+	if (!p)
+		p = add_process(s, id);
+	if (p) {
+		p->pid = json_object_get_int(json_object_object_get(o, "pid"));
+		snprintf(p->program, sizeof(p->program), "%s",
+			 json_object_get_string(json_object_object_get(o, "program")));
+	}
+	json_object_put(o);
+	return p ? 0 : -ENOMEM;
+}
+
+static int list_processes(struct cl_agent *agent, struct snapshot *s)
+{
+	char text[400];
+	uint32_t i;
+	int rc = 0;
+
+	for (i = 0; !rc; i++) {
+		rc = cl_list(agent, W_LIST_CLIENTS, i, text);
+		if (!rc)
+			rc = list_process(s, text);
+	}
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static int take_counters(struct snapshot *s, const struct w_counted *c)
+{
+	struct process *p = find_process(s, c->client);
+
+	if (!p)
+		p = add_process(s, c->client);
+	if (!p)
+		return -ENOMEM;
 	p->pid = (int)c->pid;
-	p->counters.Size = sizeof(p->counters);
+	p->answers = p->known = true;
 	memcpy(p->program, c->program, sizeof(p->program));
 	memcpy(&p->counters.SendsPosted, c->counters, sizeof(c->counters));
 	return 0;
 }
 
-static int read_counters(struct cl_agent *agent, struct snapshot *s)
+/* All processes are asked at once; those that are stopped do not answer. */
+static int ask_processes(struct cl_agent *agent, struct snapshot *s)
 {
-	struct w_counted counted;
+	uint32_t i, n = (uint32_t)s->n;
+	struct w_counted *counted = calloc(n ? n : 1, sizeof(*counted));
+	int rc = counted ? cl_count(agent, n, counted) : -ENOMEM;
+
+	for (i = 0; !rc && i < n; i++) {
+		if (counted[i].index)
+			rc = take_counters(s, &counted[i]);
+	}
+	free(counted);
+	return rc;
+}
+
+/* Without those that have ended since they were listed. */
+static int drop_ended(struct cl_agent *agent, struct snapshot *s)
+{
+	struct snapshot left = { 0 };
+	int rc = list_processes(agent, &left);
+	size_t i, n = 0;
+
+	for (i = 0; !rc && i < s->n; i++) {
+		if (s->v[i].answers || find_process(&left, s->v[i].client))
+			s->v[n++] = s->v[i];
+	}
+	if (!rc)
+		s->n = n;
+	free(left.v);
+	return rc;
+}
+
+static bool all_answer(const struct snapshot *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		if (!s->v[i].answers)
+			return false;
+	}
+	return true;
+}
+
+/* What a process that does not answer said before is kept, for when it answers again. */
+static void keep_counters(struct snapshot *s, struct snapshot *before)
+{
+	struct process *p;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		p = find_process(before, s->v[i].client);
+		if (!s->v[i].answers && p) {
+			s->v[i].known = p->known;
+			s->v[i].counters = p->counters;
+		}
+	}
+}
+
+static int read_counters(struct cl_agent *agent, struct snapshot *s, struct snapshot *before)
+{
 	struct timespec ts;
-	uint32_t i;
-	int rc = 0;
+	int rc;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	s->ns = (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-	for (i = 0; !rc; i++) {
-		rc = cl_count(agent, i, &counted);
-		if (!rc)
-			rc = add_process(s, &counted);
-		if (rc == -ETIMEDOUT)
-			rc = 0; /* a stopped process, or one that just ended */
-	}
-	return rc == -ENOENT ? 0 : rc;
+	rc = list_processes(agent, s);
+	if (!rc)
+		rc = ask_processes(agent, s);
+	if (!rc && !all_answer(s))
+		rc = drop_ended(agent, s);
+	if (before)
+		keep_counters(s, before);
+	return rc;
 }
 
 /* ---- output ---- */
@@ -134,6 +237,8 @@ static uint64_t shown(struct process *p, struct process *before, size_t i)
 {
 	uint64_t now = *counter_at(&p->counters, i), then;
 
+	if (before && !before->known)
+		return 0;
 	then = before ? *counter_at(&before->counters, i) : 0;
 	return now >= then ? now - then : 0;
 }
@@ -144,7 +249,9 @@ static void print_process(const struct options *o, struct process *p, struct pro
 	size_t i;
 
 	printf("client: %u pid %d program %s", p->client, p->pid, p->program);
-	for (i = 0; i < COUNTERS; i++) {
+	if (!p->answers)
+		printf(" does not answer");
+	for (i = 0; p->answers && i < COUNTERS; i++) {
 		v = shown(p, before, i);
 		if (v || o->all)
 			printf(" %s %llu", counter_names[i], (unsigned long long)v);
@@ -160,6 +267,7 @@ static json_object *json_process(struct process *p, struct process *before)
 	json_object_object_add(o, "client", json_object_new_int64(p->client));
 	json_object_object_add(o, "pid", json_object_new_int(p->pid));
 	json_object_object_add(o, "program", json_object_new_string(p->program));
+	json_object_object_add(o, "answers", json_object_new_boolean(p->answers));
 	for (i = 0; i < COUNTERS; i++)
 		json_object_object_add(c, counter_names[i],
 				       json_object_new_uint64(shown(p, before, i)));
@@ -232,7 +340,7 @@ static int watch(const struct options *o, struct cl_agent *agent)
 {
 	bool increments = o->interval > 0 && !o->total;
 	struct snapshot before = { 0 }, now = { 0 };
-	int rc = read_counters(agent, &before);
+	int rc = read_counters(agent, &before, NULL);
 	int64_t next = before.ns;
 	uint64_t n;
 
@@ -240,7 +348,7 @@ static int watch(const struct options *o, struct cl_agent *agent)
 		if (increments || n)
 			sleep_until(next += (int64_t)(o->interval * 1e9));
 		now = (struct snapshot){ 0 };
-		rc = read_counters(agent, &now);
+		rc = read_counters(agent, &now, &before);
 		if (!rc)
 			rc = report(o, agent->welcome.host_name, &now, increments ? &before : NULL);
 		free(before.v);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "u_biased.h"
 
-#include <sched.h>
-
+#include "u_contention.h"
 #include "u_futex.h"
 #include "u_time.h"
 
@@ -36,14 +35,16 @@ static uint32_t own_token(void)
 	return u_thread_token;
 }
 
-/* Waits until *turn is not `seen`; the thread that changes it does not know of us. */
-static void wait_turn(const _Atomic uint32_t *turn, uint32_t seen)
+/* Waits until *seq is not `seen`; the thread that changes it does not know of us. */
+static void wait_seq(const _Atomic uint32_t *seq, uint32_t seen)
 {
-	for (unsigned int i = 0; atomic_load_explicit(turn, memory_order_acquire) == seen; i++) {
+	struct u_contention contention = { 0 };
+
+	for (unsigned int i = 0; atomic_load_explicit(seq, memory_order_acquire) == seen; i++) {
 		if (i < SPINS)
 			u_pause();
-		else if (i < SPINS + YIELDS)
-			sched_yield();
+		else if (i < SPINS + YIELDS && contention.sleeps == 0)
+			u_contention_offer(&contention, u_now_ns());
 		else
 			u_nap_ns(NAP_NS);
 	}
@@ -52,41 +53,44 @@ static void wait_turn(const _Atomic uint32_t *turn, uint32_t seen)
 /* Caller holds `word`. */
 static void take_bias_away(struct u_biased *l, uint32_t owner)
 {
-	const _Atomic uint32_t *turn = &l->seats[owner % U_BIASED_SEATS].turn;
+	const _Atomic uint32_t *seq = &l->slots[owner % U_BIASED_SLOTS].seq;
 	uint32_t seen;
 
 	atomic_store_explicit(&l->owner, 0, memory_order_relaxed);
-	/* Who looks at `owner` from here on finds it gone; who looked before is seen by its turn. */
+	/*
+	 * Who looks at `owner` from here on finds it gone; who looked before is seen by its
+	 * sequence.
+	 */
 	u_membarrier_private();
-	seen = atomic_load_explicit(turn, memory_order_acquire);
+	seen = atomic_load_explicit(seq, memory_order_acquire);
 	if (seen & 1)
-		wait_turn(turn, seen);
+		wait_seq(seq, seen);
 	l->need = l->need < MOST_NEED ? l->need * 2 : l->need;
 	l->streak = 0;
 }
 
-/* The seat of thread `me`, a new one if need be; U_BIASED_SEATS when there is none. */
-static uint32_t find_seat(struct u_biased *l, uint32_t me)
+/* The slot of thread `me`, a new one if need be; U_BIASED_SLOTS when there is none. */
+static uint32_t find_slot(struct u_biased *l, uint32_t me)
 {
-	for (uint32_t i = 0; i < U_BIASED_SEATS; i++) {
-		uint32_t token = atomic_load_explicit(&l->seats[i].token, memory_order_relaxed);
+	for (uint32_t i = 0; i < U_BIASED_SLOTS; i++) {
+		uint32_t token = atomic_load_explicit(&l->slots[i].token, memory_order_relaxed);
 
 		if (token == me)
 			return i;
 		if (token == 0) {
-			atomic_store_explicit(&l->seats[i].token, me, memory_order_relaxed);
+			atomic_store_explicit(&l->slots[i].token, me, memory_order_relaxed);
 			return i;
 		}
 	}
-	return U_BIASED_SEATS;
+	return U_BIASED_SLOTS;
 }
 
 static U_COLD void earn_bias(struct u_biased *l, uint32_t me)
 {
-	uint32_t seat = may_bias() ? find_seat(l, me) : U_BIASED_SEATS;
+	uint32_t slot = may_bias() ? find_slot(l, me) : U_BIASED_SLOTS;
 
-	if (seat < U_BIASED_SEATS)
-		atomic_store_explicit(&l->owner, me * U_BIASED_SEATS + seat, memory_order_relaxed);
+	if (slot < U_BIASED_SLOTS)
+		atomic_store_explicit(&l->owner, me * U_BIASED_SLOTS + slot, memory_order_relaxed);
 	l->streak = 0;
 }
 
@@ -143,8 +147,7 @@ bool u_biased_try_slow(struct u_biased *l)
 
 	/* The owner is inside: not worth a membarrier to hear that it still is. */
 	if (owner != 0 &&
-	    (atomic_load_explicit(&l->seats[owner % U_BIASED_SEATS].turn, memory_order_relaxed) &
-	     1))
+	    (atomic_load_explicit(&l->slots[owner % U_BIASED_SLOTS].seq, memory_order_relaxed) & 1))
 		return false;
 	if (!word_try(l))
 		return false;
@@ -155,10 +158,10 @@ bool u_biased_try_slow(struct u_biased *l)
 /* The bias was taken away while this thread held the lock by it. */
 static void drop_lost_bias(struct u_biased *l)
 {
-	for (uint32_t i = 0; i < U_BIASED_SEATS; i++) {
-		if (atomic_load_explicit(&l->seats[i].token, memory_order_relaxed) ==
+	for (uint32_t i = 0; i < U_BIASED_SLOTS; i++) {
+		if (atomic_load_explicit(&l->slots[i].token, memory_order_relaxed) ==
 		    u_thread_token) {
-			u_biased_leave(&l->seats[i].turn);
+			u_biased_leave(&l->slots[i].seq);
 			return;
 		}
 	}
@@ -183,12 +186,12 @@ void u_biased_grace_begin(void)
 		u_membarrier_private();
 }
 
-static void wait_odd(const _Atomic uint32_t *turn)
+static void wait_odd(const _Atomic uint32_t *seq)
 {
-	uint32_t seen = atomic_load_explicit(turn, memory_order_acquire);
+	uint32_t seen = atomic_load_explicit(seq, memory_order_acquire);
 
 	if (seen & 1)
-		wait_turn(turn, seen);
+		wait_seq(seq, seen);
 }
 
 void u_biased_grace(struct u_biased *l)
@@ -198,7 +201,7 @@ void u_biased_grace(struct u_biased *l)
 		u_biased_drop(l);
 		return;
 	}
-	for (uint32_t i = 0; i < U_BIASED_SEATS; i++)
-		wait_odd(&l->seats[i].turn);
+	for (uint32_t i = 0; i < U_BIASED_SLOTS; i++)
+		wait_odd(&l->slots[i].seq);
 	wait_odd(&l->held);
 }

@@ -26,20 +26,20 @@
 #include "u_base.h"
 
 /*
- * `turn` of a seat has one writer for ever, the thread it was given to: a late
- * look of a thread that lost the bias must not disturb the next owner.  When all
- * seats are given away the lock is an ordinary one for everybody else.
+ * `seq` of a slot has one writer for ever, the thread it was given to: a late
+ * access of a thread that lost the bias must not disturb the next owner.  When all
+ * slots are given away the lock is an ordinary one for everybody else.
  */
-#define U_BIASED_SEATS 4u
+#define U_BIASED_SLOTS 4u
 
 struct u_biased {
-	_Atomic uint32_t owner; /* token << 2 | seat of the thread it is biased to, 0: none */
+	_Atomic uint32_t owner; /* token << 2 | slot of the thread it is biased to, 0: none */
 	_Atomic uint32_t word;	/* the ordinary lock: 0 free, 1 held, 2 held and somebody sleeps */
 	_Atomic uint32_t held;	/* odd: the holder holds `word`; writer: the holder of `word` */
 	struct {
 		_Atomic uint32_t token; /* writer: the holder of `word`, once */
-		_Atomic uint32_t turn;	/* odd: it holds the lock, or is about to look */
-	} seats[U_BIASED_SEATS];
+		_Atomic uint32_t seq;	/* odd: it holds the lock, or is about to look */
+	} slots[U_BIASED_SLOTS];
 	/* Under `word`: */
 	uint32_t last;	 /* who held it last */
 	uint32_t streak; /* how often in a row */
@@ -48,37 +48,37 @@ struct u_biased {
 
 #define U_NO_TOKEN UINT32_MAX
 
-/* Names this thread, below 2^30; U_NO_TOKEN until it first takes a lock the slow way. */
+/* Names this thread, below 2^30; U_NO_TOKEN until it first takes a lock the slow path. */
 extern __thread uint32_t u_thread_token __attribute__((tls_model("initial-exec")));
 
 void u_biased_slow(struct u_biased *l);
 bool u_biased_try_slow(struct u_biased *l);
 void u_biased_drop_slow(struct u_biased *l);
 
-static inline void u_biased_leave(_Atomic uint32_t *turn)
+static inline void u_biased_leave(_Atomic uint32_t *seq)
 {
-	atomic_store_explicit(turn, atomic_load_explicit(turn, memory_order_relaxed) + 1,
+	atomic_store_explicit(seq, atomic_load_explicit(seq, memory_order_relaxed) + 1,
 			      memory_order_release);
 }
 
-/* The seat by which the calling thread holds the lock now, NULL when it is not biased to it. */
+/* The slot by which the calling thread holds the lock now, NULL when it is not biased to it. */
 static inline _Atomic uint32_t *u_biased_enter(struct u_biased *l)
 {
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
-	_Atomic uint32_t *turn = &l->seats[owner % U_BIASED_SEATS].turn;
+	_Atomic uint32_t *seq = &l->slots[owner % U_BIASED_SLOTS].seq;
 	uint32_t before;
 
-	if (u_unlikely(owner / U_BIASED_SEATS != u_thread_token))
+	if (u_unlikely(owner / U_BIASED_SLOTS != u_thread_token))
 		return NULL;
-	before = atomic_load_explicit(turn, memory_order_relaxed);
+	before = atomic_load_explicit(seq, memory_order_relaxed);
 	if (u_unlikely(before & 1))
 		return NULL;
-	atomic_store_explicit(turn, before + 1, memory_order_relaxed);
+	atomic_store_explicit(seq, before + 1, memory_order_relaxed);
 	/* The membarrier of who takes the bias away stands for the fence between the two. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (u_likely(atomic_load_explicit(&l->owner, memory_order_acquire) == owner))
-		return turn;
-	atomic_store_explicit(turn, before + 2, memory_order_release);
+		return seq;
+	atomic_store_explicit(seq, before + 2, memory_order_release);
 	return NULL;
 }
 
@@ -99,30 +99,30 @@ static inline void u_biased_drop(struct u_biased *l)
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 
 	/* Only who holds `word` finds `held` odd. */
-	if (u_likely(owner / U_BIASED_SEATS == u_thread_token &&
+	if (u_likely(owner / U_BIASED_SLOTS == u_thread_token &&
 		     (atomic_load_explicit(&l->held, memory_order_relaxed) & 1) == 0))
-		u_biased_leave(&l->seats[owner % U_BIASED_SEATS].turn);
+		u_biased_leave(&l->slots[owner % U_BIASED_SLOTS].seq);
 	else
 		u_biased_drop_slow(l);
 }
 
 /*
- * The same for the shortest ways, where what take answered is kept for drop.  A seat that was
- * entered is left, even if the bias was taken away meanwhile.
+ * The same for the shortest fast paths, where what take answered is handed to drop.  A slot that
+ * was entered is left, even if the bias was taken away meanwhile.
  */
-static inline _Atomic uint32_t *u_biased_take_kept(struct u_biased *l)
+static inline _Atomic uint32_t *u_biased_take_slot(struct u_biased *l)
 {
-	_Atomic uint32_t *turn = u_biased_enter(l);
+	_Atomic uint32_t *seq = u_biased_enter(l);
 
-	if (u_unlikely(turn == NULL))
+	if (u_unlikely(seq == NULL))
 		u_biased_slow(l);
-	return turn;
+	return seq;
 }
 
-static inline void u_biased_drop_kept(struct u_biased *l, _Atomic uint32_t *turn)
+static inline void u_biased_drop_slot(struct u_biased *l, _Atomic uint32_t *seq)
 {
-	if (u_likely(turn != NULL))
-		u_biased_leave(turn);
+	if (u_likely(seq != NULL))
+		u_biased_leave(seq);
 	else
 		u_biased_drop_slow(l);
 }
@@ -131,10 +131,10 @@ static inline void u_biased_drop_kept(struct u_biased *l, _Atomic uint32_t *turn
 static inline bool u_biased_held(const struct u_biased *l)
 {
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
-	const _Atomic uint32_t *turn = &l->seats[owner % U_BIASED_SEATS].turn;
+	const _Atomic uint32_t *seq = &l->slots[owner % U_BIASED_SLOTS].seq;
 
 	return (atomic_load_explicit(&l->held, memory_order_relaxed) & 1) != 0 ||
-	       (owner != 0 && (atomic_load_explicit(turn, memory_order_relaxed) & 1) != 0);
+	       (owner != 0 && (atomic_load_explicit(seq, memory_order_relaxed) & 1) != 0);
 }
 
 /*

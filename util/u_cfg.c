@@ -398,6 +398,11 @@ static void load_locked(void)
 	atomic_store_explicit(&loaded, true, memory_order_release);
 }
 
+void u_cfg_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 int u_cfg_load(void)
 {
 	if (u_likely(atomic_load_explicit(&loaded, memory_order_acquire)))

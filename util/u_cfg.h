@@ -73,4 +73,7 @@ int u_cfg_parse_bytes(const char *text, uint64_t *out);
 /* For tests: forget what was read, so that the next load reads again. */
 void u_cfg_reset(void);
 
+/* In a child of fork(), before it has other threads: nobody holds the lock. */
+void u_cfg_forked(void);
+
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors that a library keeps, inside programs that may have closed their standard ones. */
+/* Descriptors that a library keeps, inside programs that may have closed their standard ones or have few. */
 #ifndef U_FD_H
 #define U_FD_H
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <unistd.h>
 
 /*
@@ -23,5 +25,16 @@ static inline int u_fd_above_std(int fd)
 	errno = err;
 	return high;
 }
+
+#define U_FD_ERROR 96
+
+/*
+ * strerror(), but that descriptors have run out is said in the same words everywhere, with the limit of this
+ * process and what raises it.  Returns `text` or a constant; `err` is positive.
+ */
+const char *u_fd_error(int err, char text[U_FD_ERROR]);
+
+/* This process may not have so many, whatever it sets its limit to. */
+bool u_fd_scarce(uint64_t wanted);
 
 #endif

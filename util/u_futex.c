@@ -13,6 +13,7 @@
 #include "u_time.h"
 
 #define NS_PER_S 1000000000
+#define DRAINED_NS 10000000 /* longer than any processor keeps a store to itself */
 
 static int op_flags(int op, bool private_word)
 {
@@ -75,11 +76,6 @@ static int membarrier_call(int command)
 	return syscall(SYS_membarrier, command, 0, 0) != 0 ? -errno : 0;
 }
 
-int u_membarrier_register(void)
-{
-	return membarrier_call(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
-}
-
 int u_membarrier(void)
 {
 	return membarrier_call(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
@@ -102,11 +98,19 @@ bool u_membarrier_private_available(void)
 	return known == 2;
 }
 
+int u_membarrier_register(void)
+{
+	/* Not by whoever takes a lock first: that would hold it while the kernel waits. */
+	u_membarrier_private_available();
+	return membarrier_call(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
+}
+
 void u_membarrier_own(void)
 {
+	/* Then the others fence for themselves, and so must the caller. */
 	if (!u_membarrier_available())
-		return;
-	if (u_membarrier_private_available())
+		atomic_thread_fence(memory_order_seq_cst);
+	else if (u_membarrier_private_available())
 		u_membarrier_private();
 	else
 		u_membarrier();
@@ -114,15 +118,12 @@ void u_membarrier_own(void)
 
 void u_membarrier_private(void)
 {
-	static const struct timespec drained = { .tv_nsec = 10000000 };
-
 	if (u_likely(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0))
 		return;
 	/*
 	 * Registered once and for ever, so only a sandbox that was entered since can forbid it.
-	 * Then wait longer than any processor keeps a store to itself.
 	 */
 	if (!private_register() ||
 	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
-		nanosleep(&drained, NULL);
+		u_nap_ns(DRAINED_NS);
 }

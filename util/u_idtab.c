@@ -2,8 +2,15 @@
 #include "u_idtab.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "u_lock.h"
+#include "u_log.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
 
 #define NONE UINT32_MAX
 #define GENERATION_MASK 0xFFFFFFu
@@ -19,10 +26,18 @@
 struct chunk {
 	struct u_idtab_slot slot[U_IDTAB_CHUNK];
 	uint32_t generation[U_IDTAB_CHUNK];
+	uint32_t parents[U_IDTAB_CHUNK]; /* generations up to this one are of a parent process */
 	uint32_t next_free[U_IDTAB_CHUNK];
 };
 
-struct u_idtab_slot *_Atomic u_idtab_chunk[U_IDTAB_CHUNKS];
+/* Whole pages, so that the kernel can be told to empty them in children. */
+_Alignas(4096) struct u_idtab_slot *_Atomic u_idtab_chunk[U_IDTAB_CHUNKS];
+
+/* The same pointers, which children keep.  Written after those. */
+static struct chunk *_Atomic chunks[U_IDTAB_CHUNKS];
+
+static bool in_child;		   /* of fork(); written while there is one thread */
+static _Atomic bool told_of_child; /* the line is written */
 
 /* Guards everything below, and the fields of struct chunk that are not slots. */
 static struct u_lock lock = U_LOCK_INIT;
@@ -33,8 +48,7 @@ static uint32_t free_last = NONE;
 
 static struct chunk *chunk_of(uint32_t index)
 {
-	return (struct chunk *)atomic_load_explicit(&u_idtab_chunk[index / U_IDTAB_CHUNK],
-						    memory_order_relaxed);
+	return atomic_load_explicit(&chunks[index / U_IDTAB_CHUNK], memory_order_relaxed);
 }
 
 static void free_append_locked(uint32_t index)
@@ -71,7 +85,11 @@ static void grow_locked(void)
 	chunk = calloc(1, sizeof(*chunk));
 	if (chunk == NULL)
 		return;
+	/* Where it fails fork() is still known of; see u_idtab_orphaned(). */
+	if (chunk_count == 0)
+		madvise((void *)u_idtab_chunk, sizeof(u_idtab_chunk), MADV_WIPEONFORK);
 	atomic_store_explicit(&u_idtab_chunk[chunk_count], chunk->slot, memory_order_release);
+	atomic_store_explicit(&chunks[chunk_count], chunk, memory_order_release);
 	for (uint32_t i = 0; i < U_IDTAB_CHUNK; i++)
 		free_append_locked(chunk_count * U_IDTAB_CHUNK + i);
 	chunk_count++;
@@ -96,7 +114,7 @@ uint64_t u_idtab_add(uint8_t type, void *object)
 	uint32_t index;
 	uint64_t id = 0;
 
-	if (type == 0 || object == NULL)
+	if (type == 0 || object == NULL || u_idtab_orphaned())
 		return 0;
 	u_lock_take(&lock);
 	if (free_count <= SPARE_SLOTS)
@@ -124,4 +142,64 @@ void u_idtab_del(uint64_t id)
 		}
 	}
 	u_lock_drop(&lock);
+}
+
+/* ---- children of fork() ---------------------------------------------------------------------- */
+
+bool u_idtab_orphaned(void)
+{
+	return atomic_load_explicit(&chunks[0], memory_order_acquire) != NULL &&
+	       atomic_load_explicit(&u_idtab_chunk[0], memory_order_relaxed) == NULL;
+}
+
+static bool of_parent(uint64_t id)
+{
+	uint32_t index = (uint32_t)id;
+	uint32_t generation = (uint32_t)(id >> 32) & GENERATION_MASK;
+	const struct chunk *chunk;
+
+	if (!in_child || generation == 0 || index / U_IDTAB_CHUNK >= U_IDTAB_CHUNKS)
+		return false;
+	chunk = atomic_load_explicit(&chunks[index / U_IDTAB_CHUNK], memory_order_acquire);
+	return chunk != NULL && generation <= chunk->parents[index % U_IDTAB_CHUNK];
+}
+
+U_COLD void u_idtab_refused(uint64_t id)
+{
+	if (u_unlikely(u_idtab_orphaned() || of_parent(id)) &&
+	    !atomic_exchange_explicit(&told_of_child, true, memory_order_relaxed))
+		u_warn("vip",
+		       "process %d is a child of fork(): handles of its parent are refused; "
+		       "open a NIC in this process",
+		       (int)getpid());
+}
+
+/* Objects stay entered: they are the child's memory, which it cannot give back. */
+static void disown_chunk(struct chunk *chunk)
+{
+	for (uint32_t i = 0; i < U_IDTAB_CHUNK; i++) {
+		/* One more: another thread of the parent may have been about to store it. */
+		chunk->generation[i] = (chunk->generation[i] + 1) & GENERATION_MASK;
+		chunk->parents[i] = chunk->generation[i];
+		atomic_store_explicit(&chunk->slot[i].id, 0, memory_order_relaxed);
+	}
+}
+
+void u_idtab_forked(void)
+{
+	struct chunk *chunk;
+
+	lock = (struct u_lock)U_LOCK_INIT;
+	in_child = true;
+	atomic_store_explicit(&told_of_child, false, memory_order_relaxed);
+	chunk_count = free_count = 0;
+	free_first = free_last = NONE;
+	while (chunk_count < U_IDTAB_CHUNKS &&
+	       (chunk = atomic_load_explicit(&chunks[chunk_count], memory_order_relaxed)) != NULL) {
+		disown_chunk(chunk);
+		for (uint32_t i = 0; i < U_IDTAB_CHUNK; i++)
+			free_append_locked(chunk_count * U_IDTAB_CHUNK + i);
+		atomic_store_explicit(&u_idtab_chunk[chunk_count++], chunk->slot,
+				      memory_order_relaxed);
+	}
 }

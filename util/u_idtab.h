@@ -6,11 +6,15 @@
  * An id is 64 bits: type (8) | generation (24) | slot (32); never 0.  Look-up
  * takes no lock.  The memory of a slot's object must stay readable after
  * u_idtab_del() (objects live in pools), because a look-up may race with it.
+ *
+ * Ids are good in the process that made them.  A child of fork() is refused every
+ * id of its parent, and says so in the log, once; ids that it makes are none of those.
  */
 #ifndef U_IDTAB_H
 #define U_IDTAB_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "u_base.h"
@@ -25,6 +29,19 @@ struct u_idtab_slot {
 
 /* One process-wide table; see u_idtab_add(). */
 extern struct u_idtab_slot *_Atomic u_idtab_chunk[U_IDTAB_CHUNKS];
+
+/* For an id whose look-up failed: writes the line about ids of a parent, if it is such a one. */
+void u_idtab_refused(uint64_t id);
+
+/* In a child of fork(), before it has other threads: from here on its parent's ids are refused. */
+void u_idtab_forked(void);
+
+/*
+ * Is this a child that came about by clone() or _Fork(), so that u_idtab_forked() did not run?  The
+ * kernel empties the table there: every look-up fails, nothing can be entered.  Known where
+ * pages have 4096 bytes.
+ */
+bool u_idtab_orphaned(void);
 
 /* Enters `object` under a fresh id of `type` (1..255).  Returns 0 when the table is full. */
 uint64_t u_idtab_add(uint8_t type, void *object);

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "u_cancel.h"
 #include "u_fd.h"
 #include "u_log_spec.h"
 
@@ -104,6 +105,7 @@ static const char *env_text(const char *name)
 
 static int sink_open(const char *path)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	int fd;
 
 	if (path == NULL)
@@ -161,6 +163,11 @@ void u_log_reset(void)
 	free(sink);
 }
 
+void u_log_forked(void)
+{
+	build_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 bool u_log_enabled(enum u_log_level level, const char *area)
 {
 	int saved = errno;
@@ -200,6 +207,7 @@ static size_t line_begin(char *line, const struct sink *sink, enum u_log_level l
 
 static void line_write(int fd, const char *line, size_t length)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	ssize_t rc;
 
 	do {

@@ -21,24 +21,28 @@ void u_log(enum u_log_level level, const char *area, const char *fmt, ...) U_PRI
 void u_vlog(enum u_log_level level, const char *area, const char *fmt, va_list args);
 bool u_log_enabled(enum u_log_level level, const char *area);
 
+/* In a child of fork(), before it has other threads: nobody holds the lock. */
+void u_log_forked(void);
+
 /*
- * A gate, for lines that others can cause without end: a neighbour, a relay, a process that is served.
- * In each period of U_LOG_GATE_S seconds the first U_LOG_GATE_LINES pass; the rest are left out
- * and counted, and later one line says how many they were:
+ * A rate limit, for lines that others can cause without end: a neighbour, a relay, a process that
+ * is served.  In each period of U_LOG_RATELIMIT_S seconds the first U_LOG_RATELIMIT_LINES pass; the
+ * rest are left out and counted, and later one line says how many they were:
  *
  *	4711 more lines about ignored records of port left were left out
  *
- * It comes before the next line that passes, or by u_log_gate_tell().  What a gate is about in its owner's
- * statistics is counted there, line or not.  Debug lines need none: who asks for them wants all.
+ * It comes before the next line that passes, or by u_log_ratelimit_tell().  What a rate limit is
+ * about in its owner's statistics is counted there, line or not.  Debug lines need none: who asks
+ * for them wants all.
  *
- * A gate is for one kind of line, and for one culprit where these are to be told apart; it lies in
- * what it belongs to and holds nothing that would have to be freed.  Any number of threads
+ * A rate limit is for one kind of line, and for one culprit where these are to be told apart; it
+ * lies in what it belongs to and holds nothing that would have to be freed.  Any number of threads
  * may use it, without locks.  The clock is read for lines of an enabled level only.
  */
-#define U_LOG_GATE_LINES 10u
-#define U_LOG_GATE_S 10
+#define U_LOG_RATELIMIT_LINES 10u
+#define U_LOG_RATELIMIT_S 10
 
-struct u_log_gate {
+struct u_log_ratelimit {
 	enum u_log_level level;
 	const char *area;
 	const char *what;	   /* in the plural, "ignored records of port" */
@@ -47,18 +51,18 @@ struct u_log_gate {
 	_Atomic uint64_t left_out; /* and not told yet */
 };
 
-#define U_LOG_GATE(level_, area_, what_, whose_)                                                   \
+#define U_LOG_RATELIMIT(level_, area_, what_, whose_)                                              \
 	{                                                                                          \
 		.level = (level_), .area = (area_), .what = (what_), .whose = (whose_)             \
 	}
 
-void u_log_gated(struct u_log_gate *g, const char *fmt, ...) U_PRINTF(2, 3);
+void u_log_ratelimited(struct u_log_ratelimit *g, const char *fmt, ...) U_PRINTF(2, 3);
 
 /*
  * Says how many lines were left out in a period that is over.  Returns when to call again
  * (monotonic nanoseconds), U_NEVER if nothing is left to say; costs one load then.
  */
-int64_t u_log_gate_tell(struct u_log_gate *g);
+int64_t u_log_ratelimit_tell(struct u_log_ratelimit *g);
 
 #define u_error(area, ...) u_log(U_LOG_ERROR, area, __VA_ARGS__)
 #define u_warn(area, ...) u_log(U_LOG_WARN, area, __VA_ARGS__)

@@ -31,9 +31,9 @@ void u_log_reset(void);
  * May a line pass at `now` (monotonic nanoseconds)?  Then *left_out is what was left out before it and
  * not told yet, and is told by the caller; otherwise the line was counted.
  */
-bool u_log_gate_pass(struct u_log_gate *g, int64_t now, uint64_t *left_out);
+bool u_log_ratelimit_pass(struct u_log_ratelimit *g, int64_t now, uint64_t *left_out);
 
-/* When the latest period of the gate ends. */
-int64_t u_log_gate_end(const struct u_log_gate *g);
+/* When the latest period of the rate limit ends. */
+int64_t u_log_ratelimit_end(const struct u_log_ratelimit *g);
 
 #endif

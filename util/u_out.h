@@ -6,6 +6,8 @@
  * Write-combining may reorder stores inside the processor until a store fence,
  * so the order is always: payload, u_out_fence(), the flag that publishes it,
  * and one more u_out_fence() at the end of a burst so that the flag leaves now.
+ * On cached memory the fence is one for stores, which a processor that keeps
+ * their order by itself (x86) has for nothing.
  * Nothing is ever loaded through an outbound pointer.
  *
  * A `struct u_out` says how a mapping wants to be written.  On the emulated
@@ -50,7 +52,7 @@ static inline void u_out_fence(const struct u_out *out)
 	if (u_unlikely(out->ops != NULL))
 		out->ops->fence(out);
 	else
-		atomic_signal_fence(memory_order_seq_cst);
+		atomic_thread_fence(memory_order_release);
 }
 
 /* A flag or index: one aligned store, seen by the peer after what was fenced before. */

@@ -13,20 +13,15 @@
 #define NAME_BYTES 16 /* the kernel's limit, with the NUL */
 #define MAX_CPUS (1 << 16)
 
+/* Made and filled by the creator: a thread that allocates something gets a part of the heap for itself. */
 struct start {
 	void *(*run)(void *);
 	void *arg;
+	int cpu;
 	char name[NAME_BYTES];
+	cpu_set_t *cpus; /* of the process; NULL: unknown */
+	size_t cpus_size;
 };
-
-static void *thread_main(void *arg)
-{
-	struct start start = *(struct start *)arg;
-
-	free(arg);
-	pthread_setname_np(pthread_self(), start.name);
-	return start.run(start.arg);
-}
 
 /* The CPUs of the process, that is of its first thread.  The set grows until the kernel's fits. */
 static cpu_set_t *process_cpus(size_t *size_out)
@@ -48,20 +43,47 @@ static cpu_set_t *process_cpus(size_t *size_out)
 	return NULL;
 }
 
-/* Where the set cannot be learnt, the thread inherits its creator's. */
-static void attr_set_cpus(pthread_attr_t *attr)
+/*
+ * Called by the new thread, since not all C libraries can say it of one that is to be made.  Where the
+ * set of the process is unknown, the thread keeps its creator's.
+ */
+static void choose_cpus(struct start *s)
 {
-	size_t size;
-	cpu_set_t *set = process_cpus(&size);
-
-	if (set == NULL)
+	if (s->cpus == NULL) {
+		if (s->cpu != U_ANY_CPU)
+			u_warn("u",
+			       "thread %s cannot be bound to processor %d: those of the process are unknown",
+			       s->name, s->cpu);
 		return;
-	pthread_attr_setaffinity_np(attr, size, set);
-	CPU_FREE(set);
+	}
+	sched_setaffinity(0, s->cpus_size, s->cpus);
+	if (s->cpu == U_ANY_CPU)
+		return;
+	CPU_ZERO_S(s->cpus_size, s->cpus);
+	CPU_SET_S((size_t)s->cpu, s->cpus_size, s->cpus);
+	if (sched_setaffinity(0, s->cpus_size, s->cpus) != 0)
+		u_warn("u", "thread %s cannot run on processor %d: %s; it runs anywhere", s->name,
+		       s->cpu, strerror(errno));
+}
+
+static void start_free(struct start *s)
+{
+	CPU_FREE(s->cpus);
+	free(s);
+}
+
+static void *thread_main(void *arg)
+{
+	struct start *s = arg, start = *s;
+
+	choose_cpus(s);
+	start_free(s);
+	pthread_setname_np(pthread_self(), start.name);
+	return start.run(start.arg);
 }
 
 /* A thread inherits the mask of its creator, so the creator blocks all signals meanwhile. */
-static int create_masked(pthread_t *thread, pthread_attr_t *attr, struct start *start)
+static int create_masked(pthread_t *thread, struct start *start)
 {
 	sigset_t all;
 	sigset_t before;
@@ -69,15 +91,14 @@ static int create_masked(pthread_t *thread, pthread_attr_t *attr, struct start *
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(thread, attr, thread_main, start);
+	rc = pthread_create(thread, NULL, thread_main, start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return rc;
 }
 
-int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
+int u_thread_start_on(int cpu, pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
 {
 	struct start *start = calloc(1, sizeof(*start));
-	pthread_attr_t attr;
 	pthread_t created;
 	int rc;
 
@@ -87,16 +108,13 @@ int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), vo
 	}
 	start->run = run;
 	start->arg = arg;
+	start->cpu = cpu;
+	start->cpus = process_cpus(&start->cpus_size);
 	strncpy(start->name, name, NAME_BYTES - 1);
 
-	rc = pthread_attr_init(&attr);
-	if (rc == 0) {
-		attr_set_cpus(&attr);
-		rc = create_masked(&created, &attr, start);
-		pthread_attr_destroy(&attr);
-	}
+	rc = create_masked(&created, start);
 	if (rc != 0) {
-		free(start);
+		start_free(start);
 		u_error("u", "thread %s cannot be started: %s%s", name, strerror(rc),
 			rc == EAGAIN ? "; raise RLIMIT_NPROC, RLIMIT_AS or the cgroup's pids.max"
 				     : "");
@@ -104,4 +122,9 @@ int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), vo
 	}
 	*thread = created;
 	return 0;
+}
+
+int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
+{
+	return u_thread_start_on(U_ANY_CPU, thread, name, run, arg);
 }

@@ -2,14 +2,25 @@
 /*
  * Helper threads: named (vi-xfer0 ...), with all signals blocked so that the
  * application's handlers never run on them, and not pinned by an accident of
- * their creator: they may run wherever the process may.
+ * their creator: they may run wherever the process may, or on the one processor
+ * that was asked for.  A thread that can be seen under its name runs there.
  */
 #ifndef U_THREAD_H
 #define U_THREAD_H
 
 #include <pthread.h>
 
-/* Returns 0, or -ENOMEM after logging why; never a code that means "try later". */
+#define U_ANY_CPU (-1)
+
+/*
+ * cpu is the one processor to run on, or U_ANY_CPU.  A processor that the thread may not use is logged and
+ * not an error: the thread runs wherever the process may.
+ * Returns 0, or -ENOMEM after logging why; never a code that means "try later".
+ */
+int u_thread_start_on(int cpu, pthread_t *thread, const char *name, void *(*run)(void *),
+		      void *arg);
+
+/* The same on any processor of the process. */
 int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
 
 #endif

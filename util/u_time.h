@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "u_cancel.h"
+
 static inline int64_t u_now_ns(void)
 {
 	struct timespec ts;
@@ -26,16 +28,17 @@ static inline void u_pause(void)
 
 static inline void u_nap_ns(long ns)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct timespec ts = { .tv_sec = 0, .tv_nsec = ns };
 
 	nanosleep(&ts, NULL);
 }
 
 /*
- * After a look at memory that another processor will write found nothing: later looks are not
- * made ahead of time.  x86 throws away all it did since such a look when the line is written.
+ * After a poll of memory that another processor will write found nothing: later polls are not
+ * made ahead of time.  x86 throws away all it did since such a poll when the line is written.
  */
-static inline void u_look_done(void)
+static inline void u_poll_empty(void)
 {
 #if defined(__x86_64__)
 	__asm__ volatile("lfence" ::: "memory");

@@ -15,6 +15,7 @@
 #include "proto.h"
 
 #define MARK ".vi_cp."
+#define FLUSH_BYTES (8u << 20)
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static int open_step(int dir, const char *name)
@@ -64,6 +65,67 @@ static int open_parent(int base, const char *path, char name[NAME_MAX + 1])
 	return dest_open(base, parent);
 }
 
+/* A directory that may be anywhere, or below `root`. */
+static int open_any(int root, const char *path)
+{
+	int fd;
+
+	if (root >= 0)
+		return dest_open(root, path);
+	fd = open(*path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Splits `path`, which has no slash at its end, and opens the directory part. */
+static int open_directory_of(int root, char *path, char name[NAME_MAX + 1])
+{
+	char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+
+	if (strlen(last) > NAME_MAX)
+		return -ENAMETOOLONG;
+	strcpy(name, last);
+	if (!cp_path_safe(name))
+		return -EPERM;
+	if (slash == path && root < 0)
+		return open_any(root, "/");
+	*(slash ? slash : path) = 0;
+	return open_any(root, path);
+}
+
+/* As rsync: the last directory of a path is made. */
+static int make_in(int dir, const char *name)
+{
+	if (mkdirat(dir, name, 0777) && errno != EEXIST)
+		return -errno;
+	return open_step(dir, name);
+}
+
+int dest_resolve(int root, const char *given, bool directory, char name[NAME_MAX + 1])
+{
+	char path[CP_PATH_MAX + 1];
+	size_t length = strlen(given);
+	int dir, made;
+
+	if (length > CP_PATH_MAX)
+		return -ENAMETOOLONG;
+	memcpy(path, given, length + 1);
+	while (length > 1 && path[length - 1] == '/') {
+		path[--length] = 0;
+		directory = true;
+	}
+	name[0] = 0;
+	dir = open_any(root, path);
+	if (dir >= 0 || (dir != -ENOENT && (directory || dir != -ENOTDIR)))
+		return dir;
+	dir = open_directory_of(root, path, name);
+	if (dir < 0 || !directory)
+		return dir;
+	made = make_in(dir, name);
+	close(dir);
+	name[0] = 0;
+	return made;
+}
+
 /* `.name.vi_cp.PID`; a long name is cut so that it fits. */
 static void temporary_name(char out[NAME_MAX + 1], const char *name)
 {
@@ -107,26 +169,57 @@ static int reserve(int fd, uint64_t size)
 	return -errno;
 }
 
-int dest_file_create(int base, const char *path, uint64_t size, struct dest_file *file)
+/* What is under the name already. */
+static int check_name(int dir, const char *name, bool no_clobber)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : -errno;
+	return no_clobber ? -EEXIST : S_ISDIR(st.st_mode) ? -EISDIR : 0;
+}
+
+static int create(struct dest_file *file, uint64_t room, const struct dest_attrs *attrs)
+{
+	int err = check_name(file->dir, file->name, attrs->no_clobber);
+
+	if (err)
+		return err;
+	temporary_name(file->temporary, file->name);
+	file->fd = openat(file->dir, file->temporary,
+			  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (file->fd < 0)
+		return -errno;
+	err = flock(file->fd, LOCK_EX | LOCK_NB) ? -errno : reserve(file->fd, room);
+	if (err)
+		dest_file_discard(file);
+	return err;
+}
+
+int dest_file_create(int base, const char *path, uint64_t room, const struct dest_attrs *attrs,
+		     struct dest_file *file)
 {
 	int err;
 
 	file->fd = -1;
+	file->written = file->flushed = 0;
 	file->dir = open_parent(base, path, file->name);
 	if (file->dir < 0)
 		return file->dir;
-	temporary_name(file->temporary, file->name);
-	file->fd = openat(file->dir, file->temporary,
-			  O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (file->fd < 0) {
-		err = -errno;
+	err = create(file, room, attrs);
+	if (err && file->dir >= 0)
 		close(file->dir);
-		return err;
-	}
-	err = flock(file->fd, LOCK_EX | LOCK_NB) ? -errno : reserve(file->fd, size);
-	if (err)
-		dest_file_discard(file);
 	return err;
+}
+
+/* The disk begins while more arrives; how that goes is asked by dest_sync(). */
+static void begin_flush(struct dest_file *file)
+{
+	if (file->written - file->flushed < FLUSH_BYTES)
+		return;
+	(void)sync_file_range(file->fd, (off_t)file->flushed,
+			      (off_t)(file->written - file->flushed), SYNC_FILE_RANGE_WRITE);
+	file->flushed = file->written;
 }
 
 int dest_file_write(struct dest_file *file, const void *bytes, size_t length)
@@ -141,9 +234,19 @@ int dest_file_write(struct dest_file *file, const void *bytes, size_t length)
 		if (n > 0) {
 			at += n;
 			length -= (size_t)n;
+			file->written += (uint64_t)n;
 		}
 	}
+	begin_flush(file);
 	return 0;
+}
+
+int dest_file_hole(struct dest_file *file, uint64_t length)
+{
+	if (length > INT64_MAX - file->written)
+		return -EFBIG;
+	file->written += length;
+	return lseek(file->fd, (off_t)file->written, SEEK_SET) < 0 ? -errno : 0;
 }
 
 void dest_file_discard(struct dest_file *file)
@@ -153,28 +256,61 @@ void dest_file_discard(struct dest_file *file)
 	unlinkat(file->dir, file->temporary, 0);
 	close(file->fd);
 	close(file->dir);
-	file->fd = -1;
+	file->fd = file->dir = -1;
 }
 
-static int commit(struct dest_file *file, mode_t mode, const struct timespec *mtime)
+/* As cp: a file keeps the mode of the one it replaces, a new one is subject to the umask. */
+static mode_t mode_for(const struct dest_file *file, const struct dest_attrs *attrs)
 {
-	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, *mtime };
+	struct stat st;
 
-	off_t end = lseek(file->fd, 0, SEEK_CUR);
-
-	/* Truncating gives back what was reserved in vain. */
-	if (end < 0 || ftruncate(file->fd, end))
-		return -errno;
-	if (fchmod(file->fd, mode) || futimens(file->fd, times) || fsync(file->fd))
-		return -errno;
-	if (renameat(file->dir, file->temporary, file->dir, file->name))
-		return -errno;
-	return fsync(file->dir) && errno != EINVAL ? -errno : 0;
+	if (attrs->preserve)
+		return attrs->mode;
+	if (!fstatat(file->dir, file->name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
+		return st.st_mode & 01777;
+	return attrs->mode & 0777 & ~attrs->umask;
 }
 
-int dest_file_commit(struct dest_file *file, mode_t mode, const struct timespec *mtime)
+/* Owner before mode: a change of the owner takes mode bits away. */
+static int set_attrs(int fd, mode_t mode, const struct dest_attrs *attrs)
 {
-	int err = commit(file, mode, mtime);
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, attrs->mtime };
+
+	if (attrs->owner && fchown(fd, attrs->uid, attrs->gid))
+		return -errno;
+	if (fchmod(fd, mode) || (attrs->preserve && futimens(fd, times)))
+		return -errno;
+	return 0;
+}
+
+/* Not all file systems can rename without replacing. */
+static int give_name(int dir, const char *temporary, const char *name, bool no_clobber)
+{
+	if (!no_clobber)
+		return renameat(dir, temporary, dir, name) ? -errno : 0;
+	if (!renameat2(dir, temporary, dir, name, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (linkat(dir, temporary, dir, name, 0))
+		return -errno;
+	return unlinkat(dir, temporary, 0) ? -errno : 0;
+}
+
+/* Truncating gives back what was reserved in vain, and makes a hole at the end. */
+static int commit(struct dest_file *file, const struct dest_attrs *attrs)
+{
+	int err;
+
+	if (ftruncate(file->fd, (off_t)file->written))
+		return -errno;
+	err = set_attrs(file->fd, mode_for(file, attrs), attrs);
+	return err ? err : give_name(file->dir, file->temporary, file->name, attrs->no_clobber);
+}
+
+int dest_file_commit(struct dest_file *file, const struct dest_attrs *attrs)
+{
+	int err = commit(file, attrs);
 
 	if (err) {
 		dest_file_discard(file);
@@ -182,20 +318,27 @@ int dest_file_commit(struct dest_file *file, mode_t mode, const struct timespec 
 	}
 	close(file->fd);
 	close(file->dir);
-	file->fd = -1;
+	file->fd = file->dir = -1;
 	return 0;
+}
+
+int dest_sync(int base)
+{
+	return syncfs(base) ? -errno : 0;
 }
 
 /* ---- directories and links ----------------------------------------------------------------- */
 
-int dest_dir(int base, const char *path)
+/* Ours to fill; its mode is final when it is full. */
+int dest_dir(int base, const char *path, const struct dest_attrs *attrs)
 {
 	char name[NAME_MAX + 1];
 	int dir = open_parent(base, path, name), fd, err = 0;
+	mode_t mode = attrs->preserve ? 0 : attrs->mode & 0777;
 
 	if (dir < 0)
 		return dir;
-	if (mkdirat(dir, name, 0700) && errno != EEXIST)
+	if (mkdirat(dir, name, 0700 | mode) && errno != EEXIST)
 		err = -errno;
 	if (!err) {
 		fd = open_step(dir, name);
@@ -207,35 +350,47 @@ int dest_dir(int base, const char *path)
 	return err;
 }
 
-int dest_dir_finish(int base, const char *path, mode_t mode, const struct timespec *mtime)
+int dest_dir_finish(int base, const char *path, const struct dest_attrs *attrs)
 {
-	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, *mtime };
 	int fd = *path ? dest_open(base, path) : -EPERM, err = 0;
 
 	if (fd < 0)
 		return fd;
-	if (fchmod(fd, mode) || futimens(fd, times))
-		err = -errno;
+	if (attrs->preserve)
+		err = set_attrs(fd, attrs->mode, attrs);
 	close(fd);
 	return err;
 }
 
-int dest_link(int base, const char *path, const char *target, const struct timespec *mtime)
+static int link_in(int dir, const char *name, const char *target, const struct dest_attrs *attrs)
 {
-	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, *mtime };
-	char name[NAME_MAX + 1], temporary[NAME_MAX + 1];
-	int dir = open_parent(base, path, name), err = 0;
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, attrs->mtime };
+	char temporary[NAME_MAX + 1];
+	int err = check_name(dir, name, attrs->no_clobber);
+
+	if (err)
+		return err;
+	temporary_name(temporary, name);
+	if (symlinkat(target, dir, temporary))
+		return -errno;
+	if ((attrs->preserve && utimensat(dir, temporary, times, AT_SYMLINK_NOFOLLOW)) ||
+	    (attrs->owner && fchownat(dir, temporary, attrs->uid, attrs->gid, AT_SYMLINK_NOFOLLOW)))
+		err = -errno;
+	if (!err)
+		err = give_name(dir, temporary, name, attrs->no_clobber);
+	if (err)
+		unlinkat(dir, temporary, 0);
+	return err;
+}
+
+int dest_link(int base, const char *path, const char *target, const struct dest_attrs *attrs)
+{
+	char name[NAME_MAX + 1];
+	int dir = open_parent(base, path, name), err;
 
 	if (dir < 0)
 		return dir;
-	temporary_name(temporary, name);
-	if (symlinkat(target, dir, temporary)) {
-		err = -errno;
-	} else if (utimensat(dir, temporary, times, AT_SYMLINK_NOFOLLOW) ||
-		   renameat(dir, temporary, dir, name)) {
-		err = -errno;
-		unlinkat(dir, temporary, 0);
-	}
+	err = link_in(dir, name, target, attrs);
 	close(dir);
 	return err;
 }

@@ -16,9 +16,22 @@
 #include <sys/types.h>
 #include <time.h>
 
+/* What a file, directory or link is to be like. */
+struct dest_attrs {
+	mode_t mode;
+	struct timespec mtime;
+	uid_t uid;
+	gid_t gid;
+	bool preserve;	 /* mode and time are kept as they are; else as for a new file */
+	bool owner;	 /* uid and gid are kept */
+	bool no_clobber; /* what is there stays: -EEXIST */
+	mode_t umask;
+};
+
 struct dest_file {
 	int dir; /* the directory it lies in */
 	int fd;
+	uint64_t written, flushed; /* bytes; and those of them whose write to the disk has begun */
 	char temporary[NAME_MAX + 1];
 	char name[NAME_MAX + 1];
 };
@@ -26,16 +39,29 @@ struct dest_file {
 /* Opens the directory `path` below `root` ("" is root itself); returns a descriptor. */
 int dest_open(int root, const char *path);
 
-/* Starts a file of about `size` bytes, for which room is reserved. */
-int dest_file_create(int base, const char *path, uint64_t size, struct dest_file *file);
+/*
+ * Finds out what a destination means: an existing directory, to copy into, or a new name, or that
+ * of a file, in an existing one.  Opens the directory; `name` is empty or the name in it.
+ * `directory`: it must be one, and is made if it is not there.  `root`: paths are below it,
+ * or -1: anywhere, and symbolic links are followed.
+ */
+int dest_resolve(int root, const char *path, bool directory, char name[NAME_MAX + 1]);
+
+/* Starts a file, with room for `room` bytes; 0: as it grows. */
+int dest_file_create(int base, const char *path, uint64_t room, const struct dest_attrs *attrs,
+		     struct dest_file *file);
 int dest_file_write(struct dest_file *file, const void *bytes, size_t length);
-/* Gives it its final mode, time and, after fsync, name; on failure it is discarded. */
-int dest_file_commit(struct dest_file *file, mode_t mode, const struct timespec *mtime);
+int dest_file_hole(struct dest_file *file, uint64_t length);
+/* Gives it its attributes and its name; on failure it is discarded. */
+int dest_file_commit(struct dest_file *file, const struct dest_attrs *attrs);
 void dest_file_discard(struct dest_file *file);
 
-int dest_dir(int base, const char *path);
-int dest_dir_finish(int base, const char *path, mode_t mode, const struct timespec *mtime);
-int dest_link(int base, const char *path, const char *target, const struct timespec *mtime);
+int dest_dir(int base, const char *path, const struct dest_attrs *attrs);
+int dest_dir_finish(int base, const char *path, const struct dest_attrs *attrs);
+int dest_link(int base, const char *path, const char *target, const struct dest_attrs *attrs);
+
+/* Waits until everything that was written is on disk. */
+int dest_sync(int base);
 
 /* Is this the name of a temporary? */
 bool dest_is_temporary(const char *name, pid_t *pid_out);

@@ -187,18 +187,23 @@ int link_serve(struct link *link, unsigned int timeout_ms)
 	return -ETIMEDOUT;
 }
 
-int link_connect(struct link *link, const char *host, unsigned int timeout_ms)
+int link_find(struct link *link, const char *host)
 {
 	char name[256];
-	VIP_VI_ATTRIBUTES attrs;
-	VIP_RETURN rc;
 
 	if (strlen(host) >= sizeof(name))
 		return -ENOENT;
 	strcpy(name, host);
 	VipNSInit(link->nic, NULL);
-	if (VipNSGetHostByName(link->nic, name, &link->there.addr, 0) != VIP_SUCCESS)
-		return -ENOENT;
+	return VipNSGetHostByName(link->nic, name, &link->there.addr, 0) == VIP_SUCCESS ? 0
+											: -ENOENT;
+}
+
+int link_connect(struct link *link, unsigned int timeout_ms)
+{
+	VIP_VI_ATTRIBUTES attrs;
+	VIP_RETURN rc;
+
 	rc = VipConnectRequest(link->vi, &link->here.addr, &link->there.addr, timeout_ms, &attrs);
 	switch (rc) {
 	case VIP_SUCCESS:

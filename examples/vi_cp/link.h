@@ -63,8 +63,11 @@ void link_close(struct link *link); /* any state of link_open(), also half-done 
 /* One turn of waiting for a peer, then connects.  -ETIMEDOUT when none came. */
 int link_serve(struct link *link, unsigned int timeout_ms);
 
-/* One attempt: -EAGAIN when nobody serves there now, -ENOENT for an unknown host, -EHOSTUNREACH. */
-int link_connect(struct link *link, const char *host, unsigned int timeout_ms);
+/* Finds the host to connect to: -ENOENT for an unknown one. */
+int link_find(struct link *link, const char *host);
+
+/* One attempt: -EAGAIN when nobody serves there now, -EHOSTUNREACH. */
+int link_connect(struct link *link, unsigned int timeout_ms);
 
 /* Ends the connection and gets ready for another one. */
 int link_reset(struct link *link);

@@ -31,11 +31,13 @@ const char *progress_bytes(uint64_t bytes, char out[32])
 	return out;
 }
 
-void progress_begin(struct progress *p, uint64_t total, bool quiet)
+void progress_begin(struct progress *p, enum progress_mode mode)
 {
-	p->shown = !quiet && isatty(STDERR_FILENO);
-	p->total = total;
-	p->done = 0;
+	bool terminal = isatty(STDERR_FILENO);
+
+	p->bar = terminal && mode != PROGRESS_NONE;
+	p->lines = !terminal && mode == PROGRESS_ALWAYS;
+	p->total = p->done = 0;
 	p->begin = now();
 	p->last = 0;
 }
@@ -47,22 +49,24 @@ double progress_seconds(const struct progress *p)
 
 static void draw(const struct progress *p, const char *name)
 {
-	double part = p->total ? (double)p->done / (double)p->total : 1, seconds = now() - p->begin;
+	double part = p->total > p->done ? (double)p->done / (double)p->total : 1,
+	       seconds = now() - p->begin;
 	int filled = part >= 1 ? BAR : (int)(part * BAR);
 	char done[32], rate[32], shown_name[41];
 
 	snprintf(shown_name, sizeof(shown_name), "%s", name);
 	cp_make_printable(shown_name);
 	progress_bytes(seconds > 0 ? (uint64_t)((double)p->done / seconds) : 0, rate);
-	fprintf(stderr, "\r\033[K[%.*s%.*s] %3.0f %%  %s  %s/s  %s", filled,
+	fprintf(stderr, "%s[%.*s%.*s] %3.0f %%  %s  %s/s  %s%s", p->bar ? "\r\033[K" : "", filled,
 		"########################", BAR - filled, "........................",
-		part >= 1 ? 100 : part * 100, progress_bytes(p->done, done), rate, shown_name);
+		part >= 1 ? 100 : part * 100, progress_bytes(p->done, done), rate, shown_name,
+		p->bar ? "" : "\n");
 }
 
 void progress_add(struct progress *p, uint64_t bytes, const char *name)
 {
 	p->done += bytes;
-	if (!p->shown || (now() - p->last < 0.1 && p->done < p->total))
+	if (!(p->bar || p->lines) || (now() - p->last < (p->bar ? 0.1 : 1) && p->done != p->total))
 		return;
 	p->last = now();
 	draw(p, name);
@@ -70,6 +74,6 @@ void progress_add(struct progress *p, uint64_t bytes, const char *name)
 
 void progress_clear(const struct progress *p)
 {
-	if (p->shown)
+	if (p->bar)
 		fputs("\r\033[K", stderr);
 }

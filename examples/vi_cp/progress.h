@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One line on the terminal that tells how far the copy is.  Silent when
- * standard error is no terminal.
+ * How far the copy is: a bar on the terminal, or a line a second where standard error is none.
  */
 #ifndef VI_CP_PROGRESS_H
 #define VI_CP_PROGRESS_H
@@ -9,13 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum progress_mode {
+	PROGRESS_NONE,
+	PROGRESS_TERMINAL, /* a bar if standard error is a terminal */
+	PROGRESS_ALWAYS,   /* and else lines */
+};
+
 struct progress {
-	bool shown;
+	bool bar, lines;
 	uint64_t total, done; /* bytes */
 	double begin, last;   /* seconds */
 };
 
-void progress_begin(struct progress *p, uint64_t total, bool quiet);
+void progress_begin(struct progress *p, enum progress_mode mode);
 void progress_add(struct progress *p, uint64_t bytes, const char *name);
 void progress_clear(const struct progress *p); /* before another line is printed */
 double progress_seconds(const struct progress *p);

@@ -30,6 +30,21 @@ int cp_entry_init(struct cp_entry *entry, enum cp_type type, const char *path, c
 	return (int)length;
 }
 
+size_t cp_result_init(struct cp_result *result, enum cp_type type, enum cp_verdict verdict,
+		      const char *text)
+{
+	size_t length;
+
+	memset(result, 0, sizeof(*result));
+	result->verdict = verdict;
+	result->text_length = text ? (uint32_t)strnlen(text, CP_TEXT_MAX) : 0;
+	if (text)
+		memcpy(result->text, text, result->text_length);
+	length = offsetof(struct cp_result, text) + result->text_length;
+	cp_header_init(&result->header, type, length);
+	return length;
+}
+
 /* Copies text of the peer; it must not hold a zero byte. */
 static int take_text(char *out, size_t room, const char *from, size_t length)
 {
@@ -50,9 +65,14 @@ static int parse_entry(const void *data, size_t length, struct cp_message *out)
 	text = length - offsetof(struct cp_entry, text);
 	if (entry->path_length > text || entry->target_length != text - entry->path_length)
 		return -EPROTO;
-	if (entry->mtime_nsec > 999999999 || (entry->mode & ~07777u))
+	if (entry->mtime_nsec > 999999999 || (entry->mode & ~07777u) ||
+	    (entry->flags & ~CP_HELLO_FLAGS))
 		return -EPROTO;
 	out->size = entry->size;
+	out->room = entry->room;
+	out->uid = entry->uid;
+	out->gid = entry->gid;
+	out->flags = entry->flags;
 	out->mtime_sec = entry->mtime_sec;
 	out->mtime_nsec = entry->mtime_nsec;
 	out->mode = entry->mode;
@@ -60,6 +80,18 @@ static int parse_entry(const void *data, size_t length, struct cp_message *out)
 		return -EPROTO;
 	return take_text(out->target, sizeof(out->target), entry->text + entry->path_length,
 			 entry->target_length);
+}
+
+static int parse_hole(const void *data, size_t length, struct cp_message *out)
+{
+	const struct cp_hole *hole = data;
+
+	if (length != sizeof(*hole) || hole->buffer >= CP_BUFFERS || hole->size == 0 ||
+	    hole->size > CP_HOLE_MAX)
+		return -EPROTO;
+	out->size = hole->size;
+	out->buffer = hole->buffer;
+	return 0;
 }
 
 static int parse_end(const void *data, size_t length, struct cp_message *out)
@@ -75,12 +107,15 @@ static int parse_end(const void *data, size_t length, struct cp_message *out)
 
 static int parse_welcome(const void *data, size_t length, struct cp_message *out)
 {
-	if (length != sizeof(out->welcome))
+	const struct cp_welcome *welcome = data;
+	const size_t fixed = offsetof(struct cp_welcome, name);
+
+	if (length < fixed || welcome->name_length != length - fixed ||
+	    welcome->buffers != CP_BUFFERS || welcome->buffer_bytes != CP_BUFFER_BYTES)
 		return -EPROTO;
-	memcpy(&out->welcome, data, sizeof(out->welcome));
-	if (out->welcome.buffers != CP_BUFFERS || out->welcome.buffer_bytes != CP_BUFFER_BYTES)
-		return -EPROTO;
-	return 0;
+	memcpy(&out->welcome, welcome, fixed);
+	return take_text(out->welcome.name, sizeof(out->welcome.name), welcome->name,
+			 welcome->name_length);
 }
 
 static int parse_credit(const void *data, size_t length, struct cp_message *out)
@@ -99,9 +134,10 @@ static int parse_result(const void *data, size_t length, struct cp_message *out)
 
 	if (length < offsetof(struct cp_result, text) ||
 	    result->text_length != length - offsetof(struct cp_result, text) ||
-	    result->text_length > CP_TEXT_MAX)
+	    result->text_length > CP_TEXT_MAX || result->verdict >= CP_VERDICTS)
 		return -EPROTO;
-	out->failed = result->failed != 0;
+	out->verdict = (enum cp_verdict)result->verdict;
+	memcpy(out->spent_ns, result->spent_ns, sizeof(out->spent_ns));
 	if (take_text(out->path, sizeof(out->path), result->text, result->text_length))
 		return -EPROTO;
 	cp_make_printable(out->path);
@@ -116,10 +152,11 @@ static int parse_bare(const void *data, size_t length, struct cp_message *out)
 }
 
 static int (*const parsers[CP_TYPES])(const void *, size_t, struct cp_message *) = {
-	[CP_HELLO] = parse_entry,   [CP_DIR] = parse_entry,	[CP_DIR_END] = parse_entry,
-	[CP_LINK] = parse_entry,    [CP_FILE] = parse_entry,	[CP_END] = parse_end,
-	[CP_ABORT] = parse_bare,    [CP_BYE] = parse_bare,	[CP_WELCOME] = parse_welcome,
-	[CP_CREDIT] = parse_credit, [CP_RESULT] = parse_result,
+	[CP_HELLO] = parse_entry,     [CP_SOURCE] = parse_entry,  [CP_TOTAL] = parse_entry,
+	[CP_DIR] = parse_entry,	      [CP_DIR_END] = parse_entry, [CP_LINK] = parse_entry,
+	[CP_FILE] = parse_entry,      [CP_HOLE] = parse_hole,	  [CP_END] = parse_end,
+	[CP_ABORT] = parse_bare,      [CP_NOTE] = parse_result,	  [CP_BYE] = parse_result,
+	[CP_WELCOME] = parse_welcome, [CP_CREDIT] = parse_credit, [CP_RESULT] = parse_result,
 };
 
 int cp_parse(const void *data, size_t length, struct cp_message *out)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,349 +7,332 @@
 #include <openssl/evp.h>
 
 #include "dest.h"
-#include "link.h"
-#include "proto.h"
 #include "receiver.h"
 
-#define TURN_MS 200u /* how soon a signal is noticed */
+#define LINGER_MS 5000u
 
-static volatile sig_atomic_t stop;
-
-/* One sender. */
-struct session {
-	struct link *link;
+struct receiver {
+	struct session *session;
 	const struct receiver_options *options;
 	EVP_MD_CTX *hash;
-	int root, base; /* the directory served, and the one of HELLO; -1 before */
-	struct cp_message message;
+	mode_t umask;
 	struct dest_file file;
-	struct timespec file_mtime;
-	mode_t file_mode;
+	struct dest_attrs file_attrs;
+	char file_path[CP_PATH_MAX + 1];
 	bool in_file;	/* between FILE and END or ABORT */
 	int file_error; /* why the file of this moment fails; told at END */
 	uint64_t file_bytes;
 	uint32_t next_buffer;
-	unsigned int files, failures;
 	bool done;
 };
 
-static void on_signal(int sig)
+static int answer(struct receiver *r, int err, const char *text)
 {
-	(void)sig;
-	stop = 1;
-}
-
-static int answer(struct session *s, int err, const char *text)
-{
-	struct cp_result result;
-	size_t length;
+	enum cp_verdict verdict = !err ? CP_DONE : err == -EEXIST ? CP_LEFT_ALONE : CP_FAILED;
 
 	if (err && !text)
 		text = err == -EPERM ? "not a path below the served directory" : strerror(-err);
-	memset(&result, 0, sizeof(result));
-	result.failed = err != 0;
-	result.text_length = err ? (uint32_t)strnlen(text, CP_TEXT_MAX) : 0;
-	if (err) {
-		memcpy(result.text, text, result.text_length);
-		s->failures++;
+	if (verdict == CP_LEFT_ALONE) {
+		r->session->copied.left_alone++;
+	} else if (err) {
+		r->session->copied.failures++;
+		if (r->session->host)
+			session_complain(r->session, "%s: %s", r->session->message.path, text);
 	}
-	length = offsetof(struct cp_result, text) + result.text_length;
-	cp_header_init(&result.header, CP_RESULT, length);
-	return link_send(s->link, &result, length);
-}
-
-static struct timespec mtime_of(const struct cp_message *m)
-{
-	return (struct timespec){ .tv_sec = m->mtime_sec, .tv_nsec = m->mtime_nsec };
+	return session_tell(r->session, CP_RESULT, verdict, text);
 }
 
 /* Set-user-id and set-group-id bits would give the receiver's rights away. */
-static mode_t mode_of(const struct cp_message *m)
+static struct dest_attrs attrs_of(const struct receiver *r)
 {
-	return m->mode & 01777u;
+	const struct cp_message *m = &r->session->message;
+	uint32_t flags = r->options->flags;
+
+	return (struct dest_attrs){
+		.mode = m->mode & 01777u,
+		.mtime = { .tv_sec = m->mtime_sec, .tv_nsec = m->mtime_nsec },
+		.uid = m->uid,
+		.gid = m->gid,
+		.preserve = (flags & CP_PRESERVE) != 0,
+		.owner = (flags & CP_ARCHIVE) != 0 && geteuid() == 0,
+		.no_clobber = (flags & CP_NO_CLOBBER) != 0,
+		.umask = r->umask,
+	};
 }
 
-static int on_hello(struct session *s)
+/* A server that is pulled from sends only what was asked for. */
+static bool asked_for(const struct receiver *r, const char *path)
 {
-	struct cp_welcome welcome;
+	size_t length = strcspn(path, "/");
+	int i;
 
-	if (s->base >= 0)
-		return -EPROTO;
-	s->base = dest_open(s->root, s->message.path);
-	if (s->base < 0)
-		return answer(s, s->base, NULL);
-	memset(&welcome, 0, sizeof(welcome));
-	cp_header_init(&welcome.header, CP_WELCOME, sizeof(welcome));
-	welcome.address = (uintptr_t)s->link->window;
-	welcome.handle = s->link->window_handle;
-	welcome.buffers = CP_BUFFERS;
-	welcome.buffer_bytes = CP_BUFFER_BYTES;
-	return link_send(s->link, &welcome, sizeof(welcome));
+	if (!r->options->names)
+		return true;
+	for (i = 0; i < r->options->name_count; i++)
+		if (strlen(r->options->names[i]) == length &&
+		    !memcmp(path, r->options->names[i], length))
+			return true;
+	return false;
 }
 
-static int on_dir(struct session *s)
+static int on_dir(struct receiver *r)
 {
-	return answer(s, dest_dir(s->base, s->message.path), NULL);
+	struct dest_attrs attrs = attrs_of(r);
+	int err = dest_dir(r->options->base, r->session->message.path, &attrs);
+
+	r->session->copied.dirs += !err;
+	return answer(r, err, NULL);
 }
 
-static int on_dir_end(struct session *s)
+static int on_dir_end(struct receiver *r)
 {
-	struct timespec mtime = mtime_of(&s->message);
+	struct dest_attrs attrs = attrs_of(r);
 
-	return answer(s, dest_dir_finish(s->base, s->message.path, mode_of(&s->message), &mtime),
-		      NULL);
+	return answer(r, dest_dir_finish(r->options->base, r->session->message.path, &attrs), NULL);
 }
 
-static int on_link(struct session *s)
+static int on_link(struct receiver *r)
 {
-	struct timespec mtime = mtime_of(&s->message);
+	const struct cp_message *m = &r->session->message;
+	struct dest_attrs attrs = attrs_of(r);
+	int err = dest_link(r->options->base, m->path, m->target, &attrs);
 
-	return answer(s, dest_link(s->base, s->message.path, s->message.target, &mtime), NULL);
+	r->session->copied.links += !err;
+	return answer(r, err, NULL);
 }
 
-static int on_file(struct session *s)
+/* A sparse file gets room when it needs it. */
+static int on_file(struct receiver *r)
 {
-	s->in_file = true;
-	s->file_bytes = 0;
-	s->file_mode = mode_of(&s->message);
-	s->file_mtime = mtime_of(&s->message);
-	s->file_error = dest_file_create(s->base, s->message.path, s->message.size, &s->file);
-	if (EVP_DigestInit_ex(s->hash, EVP_sha256(), NULL) != 1)
+	const struct cp_message *m = &r->session->message;
+	uint64_t room = m->room < m->size ? 0 : m->size;
+	int err;
+
+	r->file_attrs = attrs_of(r);
+	r->file_bytes = 0;
+	memcpy(r->file_path, m->path, sizeof(r->file_path));
+	if (EVP_DigestInit_ex(r->hash, EVP_sha256(), NULL) != 1)
 		return -ENOMEM;
+	if (m->size > INT64_MAX)
+		room = m->size; /* impossible, and refused as such */
+	err = dest_file_create(r->options->base, m->path, room, &r->file_attrs, &r->file);
+	if (r->options->flags & CP_NO_CLOBBER) {
+		r->in_file = !err;
+		r->file_error = 0;
+		return answer(r, err, NULL);
+	}
+	r->in_file = true;
+	r->file_error = err;
 	return 0;
 }
 
-static void fail_file(struct session *s, int err)
+static void fail_file(struct receiver *r, int err)
 {
-	if (s->file_error || !err)
+	if (r->file_error || !err)
 		return;
-	s->file_error = err;
-	dest_file_discard(&s->file);
+	r->file_error = err;
+	dest_file_discard(&r->file);
+}
+
+static int credit(struct receiver *r, uint64_t bytes)
+{
+	struct cp_credit message;
+
+	r->file_bytes += bytes;
+	progress_add(&r->session->progress, bytes, r->file_path);
+	memset(&message, 0, sizeof(message));
+	cp_header_init(&message.header, CP_CREDIT, sizeof(message));
+	message.buffer = r->next_buffer;
+	r->next_buffer = (r->next_buffer + 1) % CP_BUFFERS;
+	return link_send(&r->session->link, &message, sizeof(message));
+}
+
+static void hash(struct receiver *r, const void *bytes, size_t length)
+{
+	uint64_t begin_ns = session_now_ns();
+
+	if (!r->file_error && EVP_DigestUpdate(r->hash, bytes, length) != 1)
+		fail_file(r, -ENOMEM);
+	session_spent(r->session, CP_SPENT_HASH, &begin_ns);
 }
 
 /* The peer may still change the buffer, so that file and digest differ; the file is its own. */
-static int on_data(struct session *s, const struct link_event *event)
+static int on_data(struct receiver *r, const struct link_event *event)
 {
-	struct cp_credit credit;
+	uint64_t begin_ns = session_now_ns();
 	char *bytes;
 
-	if (!s->in_file || event->buffer != s->next_buffer || event->length == 0 ||
+	if (!r->in_file || event->buffer != r->next_buffer || event->length == 0 ||
 	    event->length > CP_BUFFER_BYTES)
 		return -EPROTO;
-	bytes = link_buffer(s->link, event->buffer);
-	if (!s->file_error)
-		fail_file(s, dest_file_write(&s->file, bytes, event->length));
-	if (!s->file_error && EVP_DigestUpdate(s->hash, bytes, event->length) != 1)
-		fail_file(s, -ENOMEM);
-	s->file_bytes += event->length;
-	memset(&credit, 0, sizeof(credit));
-	cp_header_init(&credit.header, CP_CREDIT, sizeof(credit));
-	credit.buffer = event->buffer;
-	s->next_buffer = (s->next_buffer + 1) % CP_BUFFERS;
-	return link_send(s->link, &credit, sizeof(credit));
+	bytes = link_buffer(&r->session->link, event->buffer);
+	if (!r->file_error)
+		fail_file(r, dest_file_write(&r->file, bytes, event->length));
+	session_spent(r->session, CP_SPENT_DISK, &begin_ns);
+	hash(r, bytes, event->length);
+	return credit(r, event->length);
 }
 
-static int on_end(struct session *s)
+static int on_hole(struct receiver *r)
 {
+	static const char zeros[1 << 16];
+	const struct cp_message *m = &r->session->message;
+	uint64_t left = m->size;
+
+	if (m->buffer != r->next_buffer)
+		return -EPROTO;
+	if (!r->file_error)
+		fail_file(r, dest_file_hole(&r->file, m->size));
+	while (left && !r->file_error) {
+		size_t part = left < sizeof(zeros) ? (size_t)left : sizeof(zeros);
+
+		hash(r, zeros, part);
+		left -= part;
+	}
+	return credit(r, m->size);
+}
+
+static int finish_file(struct receiver *r)
+{
+	uint64_t begin_ns = session_now_ns();
+	int err = dest_file_commit(&r->file, &r->file_attrs);
+
+	session_spent(r->session, CP_SPENT_DISK, &begin_ns);
+	if (err)
+		return err;
+	r->session->copied.files++;
+	r->session->copied.bytes += r->file_bytes;
+	if (r->session->verbose)
+		session_print_digest(r->session, r->session->message.digest, r->file_path);
+	return 0;
+}
+
+static int on_end(struct receiver *r)
+{
+	const struct cp_message *m = &r->session->message;
 	uint8_t digest[EVP_MAX_MD_SIZE];
 
-	if (EVP_DigestFinal_ex(s->hash, digest, NULL) != 1)
-		fail_file(s, -ENOMEM);
-	s->in_file = false;
-	if (s->file_error)
-		return answer(s, s->file_error, NULL);
-	if (s->message.size != s->file_bytes ||
-	    memcmp(digest, s->message.digest, CP_DIGEST_BYTES) != 0) {
-		dest_file_discard(&s->file);
-		return answer(s, -EIO,
+	memcpy(r->session->message.path, r->file_path, sizeof(r->file_path));
+	if (EVP_DigestFinal_ex(r->hash, digest, NULL) != 1)
+		fail_file(r, -ENOMEM);
+	r->in_file = false;
+	if (r->file_error)
+		return answer(r, r->file_error, NULL);
+	if (m->size != r->file_bytes || memcmp(digest, m->digest, CP_DIGEST_BYTES) != 0) {
+		dest_file_discard(&r->file);
+		return answer(r, -EIO,
 			      "the SHA-256 of what arrived is not the sender's; copy it again");
 	}
-	s->files++;
-	return answer(s, dest_file_commit(&s->file, s->file_mode, &s->file_mtime), NULL);
+	return answer(r, finish_file(r), NULL);
 }
 
-static int on_abort(struct session *s)
+/* The sender tells why, where it is told: on its own side, or in a NOTE before. */
+static int on_abort(struct receiver *r)
 {
-	s->in_file = false;
-	fail_file(s, -ECANCELED);
-	s->failures++;
-	return answer(s, 0, NULL);
+	r->in_file = false;
+	fail_file(r, -ECANCELED);
+	if (!r->session->host)
+		r->session->copied.failures++;
+	return session_tell(r->session, CP_RESULT, CP_DONE, NULL);
 }
 
-static int on_bye(struct session *s)
+static int on_note(struct receiver *r)
 {
-	s->done = true;
-	return answer(s, 0, NULL);
+	r->session->copied.failures++;
+	if (r->session->host)
+		session_complain(r->session, "%s: %s", r->session->host, r->session->message.path);
+	return session_tell(r->session, CP_RESULT, CP_DONE, NULL);
+}
+
+/* Everything is on disk before the sender may say that it is copied. */
+static int on_bye(struct receiver *r)
+{
+	struct session *s = r->session;
+	uint64_t begin_ns = session_now_ns();
+	int err = s->copied.files ? dest_sync(r->options->base) : 0;
+
+	session_spent(s, CP_SPENT_SYNC, &begin_ns);
+	memcpy(s->other_spent_ns, s->message.spent_ns, sizeof(s->other_spent_ns));
+	r->done = true;
+	return answer(r, err, NULL);
+}
+
+static int on_entry(struct receiver *r)
+{
+	if (!asked_for(r, r->session->message.path))
+		return -EPROTO;
+	switch (r->session->message.type) {
+	case CP_DIR:
+		return on_dir(r);
+	case CP_DIR_END:
+		return on_dir_end(r);
+	case CP_LINK:
+		return on_link(r);
+	default:
+		return on_file(r);
+	}
 }
 
 /* Which message is allowed when. */
-static int on_message(struct session *s, const struct link_event *event)
+static int on_message(struct receiver *r)
 {
-	int err = cp_parse(event->bytes, event->length, &s->message);
+	enum cp_type type = r->session->message.type;
 
-	if (err)
-		return err;
-	if (s->message.type == CP_HELLO)
-		return on_hello(s);
-	if (s->base < 0 || s->in_file != (s->message.type == CP_END || s->message.type == CP_ABORT))
+	if (type == CP_NOTE)
+		return on_note(r);
+	if (r->in_file != (type == CP_END || type == CP_ABORT || type == CP_HOLE))
 		return -EPROTO;
-	switch (s->message.type) {
+	switch (type) {
+	case CP_TOTAL:
+		r->session->progress.total = r->session->message.size;
+		return 0;
 	case CP_DIR:
-		return on_dir(s);
 	case CP_DIR_END:
-		return on_dir_end(s);
 	case CP_LINK:
-		return on_link(s);
 	case CP_FILE:
-		return on_file(s);
+		return on_entry(r);
+	case CP_HOLE:
+		return on_hole(r);
 	case CP_END:
-		return on_end(s);
+		return on_end(r);
 	case CP_ABORT:
-		return on_abort(s);
+		return on_abort(r);
 	case CP_BYE:
-		return on_bye(s);
+		return on_bye(r);
 	default:
 		return -EPROTO;
 	}
-}
-
-/* The receive is posted again before the answer lets the sender go on. */
-static int step(struct session *s)
-{
-	struct link_event event;
-	char copy[CP_MESSAGE_MAX];
-	int err = link_receive(s->link, TURN_MS, &event);
-
-	if (err)
-		return err;
-	if (!event.is_data) {
-		memcpy(copy, event.bytes, event.length);
-		event.bytes = copy;
-	}
-	err = link_release(s->link, &event);
-	if (err)
-		return err;
-	return event.is_data ? on_data(s, &event) : on_message(s, &event);
-}
-
-/* `removed`: a file was under way. */
-static void complain(const struct session *s, int err, bool removed)
-{
-	const char *more = removed ? "; the file under way was removed" : "";
-
-	if (err == -EPROTO)
-		fputs("vi_cp: a sender broke the protocol and was dropped; "
-		      "use the same version of vi_cp on both hosts\n",
-		      stderr);
-	else if (err == -ETIMEDOUT)
-		fprintf(stderr,
-			"vi_cp: a message from the sender sought within %u s, none came; it was dropped%s\n",
-			s->options->idle_ms / 1000, more);
-	else if (err == -EINTR)
-		fprintf(stderr, "vi_cp: stopped by a signal%s\n", more);
-	else if (err == -ENOTCONN)
-		fprintf(stderr, "vi_cp: the sender is gone before its end%s\n", more);
-	else
-		fprintf(stderr, "vi_cp: the session ended: %s; copy again%s\n", strerror(-err),
-			more);
-}
-
-/* Steps until the sender says goodbye; 0 or -errno. */
-static int converse(struct session *s)
-{
-	unsigned int silent_ms = 0;
-	int err = 0;
-
-	while (!s->done && !stop) {
-		err = step(s);
-		silent_ms = err == -ETIMEDOUT ? silent_ms + TURN_MS : 0;
-		if (err && (err != -ETIMEDOUT || silent_ms >= s->options->idle_ms))
-			return err;
-	}
-	return s->done ? 0 : -EINTR;
 }
 
 /* The last answer is on its way: let the sender leave first. */
 static void linger(struct session *s)
 {
 	struct link_event event;
-	unsigned int turns;
 
-	for (turns = 0; turns < 25 && link_receive(s->link, TURN_MS, &event) == -ETIMEDOUT; turns++)
+	s->idle_ms = LINGER_MS;
+	while (!session_next(s, &event))
 		;
 }
 
-static int serve_one(struct link *link, int root, const struct receiver_options *options)
+int receiver_run(struct session *s, const struct receiver_options *options, bool *removed_out)
 {
-	struct session s = { .link = link, .options = options, .root = root, .base = -1 };
-	bool removed;
+	struct receiver r = { .session = s, .options = options, .file.fd = -1 };
+	struct link_event event;
 	int err;
 
-	s.file.fd = -1;
-	s.hash = EVP_MD_CTX_new();
-	err = s.hash ? converse(&s) : -ENOMEM;
-	removed = s.file.fd >= 0;
-	dest_file_discard(&s.file);
-	if (err)
-		complain(&s, err, removed);
-	else
-		linger(&s);
-	if (!options->quiet)
-		printf("vi_cp: a sender left: %u file%s arrived, %u failure%s\n", s.files,
-		       s.files == 1 ? "" : "s", s.failures, s.failures == 1 ? "" : "s");
-	fflush(stdout);
-	EVP_MD_CTX_free(s.hash);
-	if (s.base >= 0)
-		close(s.base);
-	return err || s.failures ? 1 : 0;
-}
-
-static int serve(struct link *link, int root, const struct receiver_options *options)
-{
-	int err, result = 0;
-
-	while (!stop) {
-		err = link_serve(link, TURN_MS);
-		if (err == -ETIMEDOUT)
-			continue;
-		if (err)
-			return 1;
-		result = serve_one(link, root, options);
-		if (options->once)
-			return result;
-		if (link_reset(link))
-			return 1;
+	r.umask = umask(077);
+	umask(r.umask);
+	r.hash = EVP_MD_CTX_new();
+	err = r.hash ? 0 : -ENOMEM;
+	while (!err && !r.done) {
+		err = s->stop && *s->stop ? -EINTR : session_next(s, &event);
+		if (!err)
+			err = event.is_data ? on_data(&r, &event) : on_message(&r);
 	}
-	return options->once ? 1 : 0;
-}
-
-int receiver_run(const struct receiver_options *options)
-{
-	struct sigaction act = { .sa_handler = on_signal };
-	int root, result = 1;
-	struct link link;
-	unsigned int stale;
-
-	root = open(options->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0) {
-		fprintf(stderr, "vi_cp: directory %s sought to copy into: %s; make it first\n",
-			options->dir, strerror(errno));
-		return 1;
-	}
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-	stale = dest_clean(root);
-	if (stale)
-		fprintf(stderr,
-			"vi_cp: %u unfinished files of killed receivers were removed from %s\n",
-			stale, options->dir);
-	if (!link_open(&link, options->service, true)) {
-		if (!options->quiet)
-			printf("vi_cp: ready, copies go into %s\n", options->dir);
-		fflush(stdout);
-		result = serve(&link, root, options);
-	}
-	link_close(&link);
-	close(root);
-	return result;
+	*removed_out = r.file.fd >= 0;
+	dest_file_discard(&r.file);
+	EVP_MD_CTX_free(r.hash);
+	if (!err)
+		linger(s);
+	return err;
 }

@@ -2,17 +2,20 @@
 #ifndef VI_CP_RECEIVER_H
 #define VI_CP_RECEIVER_H
 
-#include <stdbool.h>
+#include "session.h"
 
 struct receiver_options {
-	const char *dir;     /* everything arrives below it */
-	const char *service; /* name senders ask for */
-	bool once;	     /* leave after one sender */
-	bool quiet;
-	unsigned int idle_ms; /* a sender silent for longer is dropped */
+	int base;	/* everything arrives below this directory */
+	uint32_t flags; /* of the HELLO */
+	/* What the first components of all paths must be among; NULL: any. */
+	const char *const *names;
+	int name_count;
 };
 
-/* Serves until SIGINT or SIGTERM; returns the exit code. */
-int receiver_run(const struct receiver_options *options);
+/*
+ * Takes what a sender sends, until its BYE.  0 when all was said, though files may have failed
+ * (s->copied.failures); else -errno as of a session; *removed_out: an unfinished file was removed.
+ */
+int receiver_run(struct session *s, const struct receiver_options *options, bool *removed_out);
 
 #endif

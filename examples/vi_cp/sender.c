@@ -4,222 +4,288 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <openssl/evp.h>
 
-#include "link.h"
-#include "progress.h"
-#include "proto.h"
 #include "sender.h"
-#include "walk.h"
 
 struct sender {
-	struct link link;
+	struct session *session;
 	const struct sender_options *options;
 	struct cp_welcome window;    /* the receiver's */
-	uint32_t filled[CP_BUFFERS]; /* bytes in a buffer without credit yet; 0: free */
+	uint64_t filled[CP_BUFFERS]; /* bytes that wait for credit; 0: the buffer is free */
 	uint32_t next_buffer;
-	struct cp_message message;
-	bool have_result;
 	struct cp_entry entry;
 	EVP_MD_CTX *hash;
-	struct progress progress;
 	const char *name; /* of what is being copied */
-	uint64_t bytes;
-	unsigned int files, dirs, links, skipped, failures;
 };
-
-static void __attribute__((format(printf, 2, 3)))
-complain(struct sender *s, const char *format, ...)
-{
-	va_list args;
-
-	progress_clear(&s->progress);
-	fputs("vi_cp: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
-
-static int lost(struct sender *s, int err)
-{
-	if (err == -EPROTO)
-		complain(
-			s,
-			"the receiver broke the protocol; use the same version of vi_cp on both hosts");
-	else
-		complain(s,
-			 "the connection to %s is lost; see what the receiver says and copy again",
-			 s->options->host);
-	return err;
-}
 
 /* ---- what the receiver says ----------------------------------------------------------------- */
 
 static int on_credit(struct sender *s)
 {
-	uint32_t buffer = s->message.buffer;
+	uint32_t buffer = s->session->message.buffer;
 
 	if (!s->filled[buffer])
 		return -EPROTO;
-	progress_add(&s->progress, s->filled[buffer], s->name);
+	progress_add(&s->session->progress, s->filled[buffer], s->name);
 	s->filled[buffer] = 0;
 	return 0;
 }
 
-/* Takes one message of the receiver. */
-static int listen_once(struct sender *s)
+/* Takes one message; is it the RESULT? */
+static int listen_once(struct sender *s, bool *result_out)
 {
 	struct link_event event;
-	int err = link_receive(&s->link, 60000, &event);
+	int err = session_next(s->session, &event);
 
-	if (err == -ETIMEDOUT)
-		return 0;
+	*result_out = false;
 	if (err)
 		return err;
-	if (event.is_data)
-		return -EPROTO;
-	err = cp_parse(event.bytes, event.length, &s->message);
-	if (!err)
-		err = link_release(&s->link, &event);
-	if (!err && s->message.type == CP_CREDIT)
+	if (!event.is_data && s->session->message.type == CP_CREDIT)
 		return on_credit(s);
-	if (!err && s->message.type != CP_RESULT && s->message.type != CP_WELCOME)
-		err = -EPROTO;
-	s->have_result = !err;
-	return err;
+	*result_out = !event.is_data && s->session->message.type == CP_RESULT;
+	return *result_out ? 0 : -EPROTO;
 }
 
-/* Waits for RESULT; prints what went wrong with `name`.  1: the receiver refused it. */
+/* Waits for RESULT.  1: the receiver did not take it; it knows why, and so does this side's user. */
 static int await_result(struct sender *s)
 {
+	const struct cp_message *m = &s->session->message;
+	bool result = false;
 	int err = 0;
 
-	s->have_result = false;
-	while (!err && !s->have_result)
-		err = listen_once(s);
-	if (!err && s->message.type != CP_RESULT)
-		err = -EPROTO;
-	if (err)
-		return lost(s, err);
-	if (!s->message.failed)
-		return 0;
-	complain(s, "%s at %s: %s", s->name, s->options->host, s->message.path);
-	s->failures++;
+	while (!err && !result)
+		err = listen_once(s, &result);
+	if (err || m->verdict == CP_DONE)
+		return err;
+	if (m->verdict == CP_LEFT_ALONE) {
+		s->session->copied.left_alone++;
+	} else {
+		s->session->copied.failures++;
+		if (s->session->host)
+			session_complain(s->session, "%s at %s: %s", s->name, s->session->host,
+					 m->path);
+	}
 	return 1;
 }
 
+/* Something is not copied: the user is told, where the user is.  0 or a lost session. */
+static int __attribute__((format(printf, 2, 3))) fail(struct sender *s, const char *format, ...)
+{
+	char text[2 * PATH_MAX];
+	va_list args;
+	int err = 0;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	s->session->copied.failures++;
+	if (s->session->host)
+		session_complain(s->session, "%s", text);
+	else
+		err = session_tell(s->session, CP_NOTE, CP_FAILED, text);
+	if (!err && !s->session->host)
+		err = await_result(s);
+	return err < 0 ? err : 0;
+}
+
+/* 0, 1 if it cannot be asked, or a lost session. */
 static int ask(struct sender *s, enum cp_type type, const struct walk_entry *at, const char *target)
 {
 	int length = cp_entry_init(&s->entry, type, at->path, target);
 
 	if (length < 0) {
-		complain(s, "%s: path of at most %u bytes sought, found more; not copied",
-			 at->source, CP_PATH_MAX);
-		s->failures++;
-		return 1;
+		length = fail(s, "%s: its path is longer than %u bytes; not copied", at->shown,
+			      CP_PATH_MAX);
+		return length < 0 ? length : 1;
 	}
-	s->entry.size = (uint64_t)at->st->st_size;
-	s->entry.mode = at->st->st_mode & 07777;
-	s->entry.mtime_sec = at->st->st_mtim.tv_sec;
-	s->entry.mtime_nsec = (uint32_t)at->st->st_mtim.tv_nsec;
-	length = link_send(&s->link, &s->entry, (size_t)length);
-	return length ? lost(s, length) : 0;
+	if (at->st) {
+		s->entry.size = (uint64_t)at->st->st_size;
+		s->entry.room = (uint64_t)at->st->st_blocks * 512;
+		s->entry.mode = at->st->st_mode & 07777;
+		s->entry.uid = at->st->st_uid;
+		s->entry.gid = at->st->st_gid;
+		s->entry.mtime_sec = at->st->st_mtim.tv_sec;
+		s->entry.mtime_nsec = (uint32_t)at->st->st_mtim.tv_nsec;
+	}
+	if (at->kind == WALK_STREAM) {
+		s->entry.size = s->entry.room = 0;
+		s->entry.flags = CP_STREAM;
+		s->entry.mode = 0666;
+	}
+	return link_send(&s->session->link, &s->entry, (size_t)length);
 }
 
-/* ---- files --------------------------------------------------------------------------------- */
+/* ---- contents ------------------------------------------------------------------------------- */
 
-/* Fills a buffer from the file; returns the bytes, less than the buffer only at the end, or -errno. */
-static int64_t read_buffer(int fd, char *buffer)
-{
-	size_t have = 0;
-
-	while (have < CP_BUFFER_BYTES) {
-		ssize_t n = read(fd, buffer + have, CP_BUFFER_BYTES - have);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n == 0)
-			break;
-		if (n > 0)
-			have += (size_t)n;
-	}
-	return (int64_t)have;
-}
+struct contents {
+	int fd;
+	bool stream;
+	uint64_t at;	   /* bytes sent, holes included */
+	uint64_t data_end; /* no hole is before this */
+};
 
 /* The next buffer, when the receiver has emptied it and the NIC has let go of ours. */
 static int next_buffer(struct sender *s, uint32_t *out)
 {
 	uint32_t buffer = s->next_buffer;
+	uint64_t begin_ns = session_now_ns();
+	bool result = false;
 	int err = 0;
 
 	while (!err && s->filled[buffer]) {
-		s->have_result = false;
-		err = listen_once(s);
-		if (!err && s->have_result)
+		err = listen_once(s, &result);
+		if (!err && result)
 			err = -EPROTO;
 	}
-	if (!err)
-		err = link_write_wait(&s->link, buffer);
+	if (!err && s->session->link.write_busy[buffer]) {
+		begin_ns = session_now_ns();
+		err = link_write_wait(&s->session->link, buffer);
+		session_spent(s->session, CP_SPENT_WAIT, &begin_ns);
+	}
 	*out = buffer;
 	return err;
 }
 
-/* Streams the contents.  1: the file cannot be read; negative: the connection is lost. */
-static int send_contents(struct sender *s, int fd, uint64_t *size_out)
+static void took_buffer(struct sender *s, struct contents *c, uint32_t buffer, uint64_t bytes)
 {
-	uint64_t size = 0;
-	int64_t n;
-	uint32_t buffer;
-	int err;
+	s->filled[buffer] = bytes;
+	s->next_buffer = (buffer + 1) % CP_BUFFERS;
+	c->at += bytes;
+}
 
-	for (;;) {
+static int hash(struct sender *s, const void *bytes, size_t length)
+{
+	uint64_t begin_ns = session_now_ns();
+	bool good = EVP_DigestUpdate(s->hash, bytes, length) == 1;
+
+	session_spent(s->session, CP_SPENT_HASH, &begin_ns);
+	return good ? 0 : -ENOMEM;
+}
+
+static int hash_zeros(struct sender *s, uint64_t length)
+{
+	static const char zeros[1 << 16];
+	int err = 0;
+
+	for (; !err && length > sizeof(zeros); length -= sizeof(zeros))
+		err = hash(s, zeros, sizeof(zeros));
+	return err ? err : hash(s, zeros, (size_t)length);
+}
+
+/* Where file systems know holes: how long the one at this place is. */
+static uint64_t hole_length(struct contents *c, uint64_t size)
+{
+	off_t data, hole;
+
+	if (c->stream || c->at < c->data_end || c->at >= size)
+		return 0;
+	data = lseek(c->fd, (off_t)c->at, SEEK_DATA);
+	if (data < 0 && errno == ENXIO)
+		return size - c->at; /* up to the end */
+	if (data < 0) {
+		c->data_end = UINT64_MAX;
+		return 0;
+	}
+	hole = lseek(c->fd, data, SEEK_HOLE);
+	c->data_end = hole > data ? (uint64_t)hole : UINT64_MAX;
+	return (uint64_t)data - c->at;
+}
+
+static int send_hole(struct sender *s, struct contents *c, uint64_t length)
+{
+	struct cp_hole message;
+	uint32_t buffer;
+	int err = 0;
+
+	while (!err && length) {
+		uint64_t part = length < CP_HOLE_MAX ? length : CP_HOLE_MAX;
+
 		err = next_buffer(s, &buffer);
+		if (!err)
+			err = hash_zeros(s, part);
 		if (err)
-			return lost(s, err);
-		n = read_buffer(fd, link_buffer(&s->link, buffer));
-		if (n <= 0)
 			break;
-		if (EVP_DigestUpdate(s->hash, link_buffer(&s->link, buffer), (size_t)n) != 1)
-			return 1;
-		s->filled[buffer] = (uint32_t)n;
-		s->next_buffer = (buffer + 1) % CP_BUFFERS;
-		size += (uint64_t)n;
-		err = link_write(&s->link, buffer, (uint32_t)n, &s->window);
-		if (err)
-			return lost(s, err);
+		memset(&message, 0, sizeof(message));
+		cp_header_init(&message.header, CP_HOLE, sizeof(message));
+		message.size = part;
+		message.buffer = buffer;
+		took_buffer(s, c, buffer, part);
+		length -= part;
+		err = link_send(&s->session->link, &message, sizeof(message));
+	}
+	return err;
+}
+
+/* Fills a buffer, at most up to the next hole; returns the bytes, 0 at the end, or -errno. */
+static int64_t read_buffer(struct sender *s, const struct contents *c, char *buffer)
+{
+	uint64_t begin_ns = session_now_ns(), most = CP_BUFFER_BYTES;
+	size_t have = 0;
+	ssize_t n = 1;
+
+	if (c->data_end > c->at && c->data_end - c->at < most)
+		most = c->data_end - c->at;
+	while (have < most && n > 0) {
+		if (c->stream)
+			n = read(c->fd, buffer + have, most - have);
+		else
+			n = pread(c->fd, buffer + have, most - have, (off_t)(c->at + have));
+		if (n < 0 && errno == EINTR && !(s->session->stop && *s->session->stop))
+			n = 1;
+		else if (n > 0)
+			have += (size_t)n;
 	}
 	if (n < 0)
-		complain(s, "%s: %s; not copied", s->name, strerror((int)-n));
-	*size_out = size;
-	return n < 0;
+		n = -errno;
+	session_spent(s->session, CP_SPENT_DISK, &begin_ns);
+	return n < 0 ? n : (int64_t)have;
 }
+
+static int send_data(struct sender *s, struct contents *c, uint32_t buffer, uint32_t length)
+{
+	struct link *link = &s->session->link;
+	int err = hash(s, link_buffer(link, buffer), length);
+
+	if (err)
+		return err;
+	took_buffer(s, c, buffer, length);
+	return link_write(link, buffer, length, &s->window);
+}
+
+/* Streams the contents.  1: the file cannot be read; negative: the session is lost. */
+static int send_contents(struct sender *s, struct contents *c, uint64_t size)
+{
+	uint32_t buffer;
+	int64_t n = 1;
+	int err = 0;
+
+	while (!err && n > 0) {
+		err = send_hole(s, c, hole_length(c, size));
+		if (!err)
+			err = next_buffer(s, &buffer);
+		if (err)
+			break;
+		n = read_buffer(s, c, link_buffer(&s->session->link, buffer));
+		if (n > 0)
+			err = send_data(s, c, buffer, (uint32_t)n);
+	}
+	if (err || n == 0)
+		return err;
+	err = fail(s, "%s: %s; not copied", s->name, strerror((int)-n));
+	return err ? err : 1;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
 
 static int send_abort(struct sender *s)
 {
-	struct cp_header header;
-	int err;
+	int err = session_say(s->session, CP_ABORT);
 
-	s->failures++;
-	cp_header_init(&header, CP_ABORT, sizeof(header));
-	err = link_send(&s->link, &header, sizeof(header));
-	return err ? lost(s, err) : await_result(s) < 0 ? -EIO : 0;
-}
-
-static void print_digest(const struct sender *s, const uint8_t *digest)
-{
-	unsigned int i;
-
-	progress_clear(&s->progress);
-	for (i = 0; i < CP_DIGEST_BYTES; i++)
-		printf("%02x", digest[i]);
-	printf("  %s\n", s->name);
+	return err ? err : await_result(s);
 }
 
 static int send_end(struct sender *s, uint64_t size)
@@ -229,72 +295,67 @@ static int send_end(struct sender *s, uint64_t size)
 	int err;
 
 	if (EVP_DigestFinal_ex(s->hash, digest, NULL) != 1)
-		return send_abort(s);
+		return -ENOMEM;
 	memset(&end, 0, sizeof(end));
 	cp_header_init(&end.header, CP_END, sizeof(end));
 	end.size = size;
 	memcpy(end.digest, digest, sizeof(end.digest));
-	err = link_send(&s->link, &end, sizeof(end));
-	if (err)
-		return lost(s, err);
-	err = await_result(s);
+	err = link_send(&s->session->link, &end, sizeof(end));
+	if (!err)
+		err = await_result(s);
 	if (err)
 		return err;
-	s->files++;
-	s->bytes += size;
-	if (s->options->verbose)
-		print_digest(s, digest);
+	s->session->copied.files++;
+	s->session->copied.bytes += size;
+	if (s->session->verbose)
+		session_print_digest(s->session, digest, s->name);
 	return 0;
 }
 
 /* Is it still the file it was when its size was told? */
-static bool unchanged(int fd, const struct stat *before, uint64_t size)
+static bool unchanged(const struct contents *c, const struct stat *before)
 {
 	struct stat now;
 
-	return !fstat(fd, &now) && size == (uint64_t)before->st_size &&
-	       now.st_size == before->st_size && now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
-	       now.st_mtim.tv_nsec == before->st_mtim.tv_nsec;
+	return c->stream ||
+	       (!fstat(c->fd, &now) && c->at == (uint64_t)before->st_size &&
+		now.st_size == before->st_size && now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+		now.st_mtim.tv_nsec == before->st_mtim.tv_nsec);
 }
 
 static int send_opened(struct sender *s, const struct walk_entry *entry, int fd)
 {
+	struct contents c = { .fd = fd, .stream = entry->kind == WALK_STREAM };
 	struct walk_entry opened = *entry;
 	struct stat st;
-	uint64_t size = 0;
 	int err;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		complain(s, "%s: a file sought, something else found; not copied", entry->source);
-		s->failures++;
-		return 0;
-	}
+	if (fstat(fd, &st) || (!c.stream && !S_ISREG(st.st_mode)))
+		return fail(s, "%s: a file sought, something else found; not copied", entry->shown);
 	opened.st = &st;
 	err = ask(s, CP_FILE, &opened, NULL);
+	if (!err && s->options->no_clobber)
+		err = await_result(s);
 	if (err)
-		return err < 0 ? err : 0;
+		return err;
 	if (EVP_DigestInit_ex(s->hash, EVP_sha256(), NULL) != 1)
-		return send_abort(s);
-	err = send_contents(s, fd, &size);
+		return -ENOMEM;
+	err = send_contents(s, &c, (uint64_t)st.st_size);
+	if (!err && !unchanged(&c, &st)) {
+		err = fail(s, "%s: changed while it was copied; copy it again", entry->shown);
+		err = err ? err : 1;
+	}
 	if (err < 0)
 		return err;
-	if (!err && !unchanged(fd, &st, size)) {
-		complain(s, "%s: changed while it was copied; copy it again", entry->source);
-		err = 1;
-	}
-	err = err ? send_abort(s) : send_end(s, size);
-	return err < 0 ? err : 0;
+	return err ? send_abort(s) : send_end(s, c.at);
 }
 
 static int send_file(struct sender *s, const struct walk_entry *entry)
 {
-	int fd = open(entry->source, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), err;
+	int fd = walk_open(entry), err;
 
-	if (fd < 0) {
-		complain(s, "%s: %s; not copied", entry->source, strerror(errno));
-		s->failures++;
-		return 0;
-	}
+	if (fd < 0)
+		return fail(s, "%s: %s; not copied", entry->shown, strerror(-fd));
 	err = send_opened(s, entry, fd);
 	close(fd);
 	return err;
@@ -305,20 +366,16 @@ static int send_file(struct sender *s, const struct walk_entry *entry)
 static int send_link(struct sender *s, const struct walk_entry *entry)
 {
 	char target[PATH_MAX];
-	ssize_t length = readlink(entry->source, target, sizeof(target) - 1);
+	ssize_t length = walk_readlink(entry, target, sizeof(target));
 	int err;
 
-	if (length < 0) {
-		complain(s, "%s: %s; not copied", entry->source, strerror(errno));
-		s->failures++;
-		return 0;
-	}
-	target[length] = 0;
+	if (length < 0)
+		return fail(s, "%s: %s; not copied", entry->shown, strerror((int)-length));
 	err = ask(s, CP_LINK, entry, target);
 	if (!err)
 		err = await_result(s);
-	s->links += !err;
-	return err < 0 ? err : 0;
+	s->session->copied.links += !err;
+	return err;
 }
 
 static int send_dir(struct sender *s, const struct walk_entry *entry, enum cp_type type)
@@ -327,15 +384,12 @@ static int send_dir(struct sender *s, const struct walk_entry *entry, enum cp_ty
 
 	if (!err)
 		err = await_result(s);
-	s->dirs += !err && type == CP_DIR;
-	return err < 0 ? err : 0;
+	s->session->copied.dirs += !err && type == CP_DIR;
+	return err;
 }
 
-static int send_entry(void *context, const struct walk_entry *entry)
+static int send_any(struct sender *s, const struct walk_entry *entry)
 {
-	struct sender *s = context;
-
-	s->name = entry->path;
 	switch (entry->kind) {
 	case WALK_DIR:
 		return send_dir(s, entry, CP_DIR);
@@ -344,13 +398,21 @@ static int send_entry(void *context, const struct walk_entry *entry)
 	case WALK_LINK:
 		return send_link(s, entry);
 	case WALK_FILE:
+	case WALK_STREAM:
 		return send_file(s, entry);
-	case WALK_SPECIAL:
-		complain(s, "%s: not copied, it is no file, directory or symbolic link",
-			 entry->source);
-		s->skipped++;
+	default:
+		return fail(s, "%s: %s; not copied", entry->shown, entry->why);
 	}
-	return 0;
+}
+
+static int send_entry(void *context, const struct walk_entry *entry)
+{
+	struct sender *s = context;
+	int err;
+
+	s->name = entry->path;
+	err = send_any(s, entry);
+	return err < 0 ? err : 0;
 }
 
 static int add_size(void *context, const struct walk_entry *entry)
@@ -360,146 +422,38 @@ static int add_size(void *context, const struct walk_entry *entry)
 	return 0;
 }
 
-/* ---- the session ---------------------------------------------------------------------------- */
-
-static int hello(struct sender *s)
-{
-	struct stat none = { 0 };
-	struct walk_entry base = { .path = s->options->dir,
-				   .source = s->options->dir,
-				   .st = &none };
-	int err;
-
-	s->name = *s->options->dir ? s->options->dir : ".";
-	err = ask(s, CP_HELLO, &base, NULL);
-	s->have_result = false;
-	while (!err && !s->have_result) {
-		err = listen_once(s);
-		if (err)
-			return lost(s, err);
-	}
-	if (err)
-		return -EINVAL;
-	if (s->message.type == CP_WELCOME) {
-		s->window = s->message.welcome;
-		return 0;
-	}
-	complain(s, "directory %s sought at %s: %s; make it first", s->name, s->options->host,
-		 s->message.path);
-	return -ENOENT;
-}
-
-static int bye(struct sender *s)
-{
-	struct cp_header header;
-	int err;
-
-	s->name = "the end";
-	cp_header_init(&header, CP_BYE, sizeof(header));
-	err = link_send(&s->link, &header, sizeof(header));
-	return err ? lost(s, err) : await_result(s) < 0 ? -EIO : 0;
-}
-
-/* The receiver that --spawn started may have failed already. */
-static bool receiver_gone(const struct sender_options *options)
-{
-	siginfo_t info = { 0 };
-
-	return options->receiver &&
-	       !waitid(P_PID, (id_t)options->receiver, &info, WEXITED | WNOHANG | WNOWAIT) &&
-	       info.si_pid;
-}
-
-static int connect_within(struct sender *s)
-{
-	struct timespec pause = { 0, 20000000 };
-	time_t end = time(NULL) + (time_t)s->options->wait_seconds;
-	int err;
-
-	do {
-		err = link_connect(&s->link, s->options->host, 2000);
-		if (err != -EAGAIN && err != -ETIMEDOUT)
-			return err;
-		nanosleep(&pause, NULL);
-	} while (!receiver_gone(s->options) && time(NULL) <= end);
-	return err;
-}
-
-static int connect_or_complain(struct sender *s)
-{
-	const char *host = s->options->host;
-	int err = connect_within(s);
-
-	if (err == -ENOENT)
-		complain(s, "host %s sought, no such name in the fabric; vi_info lists the hosts",
-			 host);
-	else if (err == -EHOSTUNREACH)
-		complain(s, "host %s sought, no path leads there; vi_info tells the routes", host);
-	else if ((err == -EAGAIN || err == -ETIMEDOUT) && receiver_gone(s->options))
-		complain(s, "the receiver on %s sought, it has ended already; see its message",
-			 host);
-	else if (err == -EAGAIN || err == -ETIMEDOUT)
-		complain(
-			s,
-			"a receiver on %s sought for %u s, none answered; start vi_cp --serve DIR there",
-			host, s->options->wait_seconds);
-	else if (err == -EPROTO)
-		complain(s, "the program on %s is no receiver of vi_cp; see --service", host);
-	return err;
-}
-
-static void summary(struct sender *s)
-{
-	double seconds = progress_seconds(&s->progress);
-	char bytes[32], rate[32];
-
-	progress_clear(&s->progress);
-	progress_bytes(seconds > 0 ? (uint64_t)((double)s->bytes / seconds) : 0, rate);
-	printf("vi_cp: %u file%s, %u director%s, %u link%s, %s in %.3f s (%s/s), SHA-256 verified",
-	       s->files, s->files == 1 ? "" : "s", s->dirs, s->dirs == 1 ? "y" : "ies", s->links,
-	       s->links == 1 ? "" : "s", progress_bytes(s->bytes, bytes), seconds, rate);
-	if (s->skipped)
-		printf(", %u special file%s skipped", s->skipped, s->skipped == 1 ? "" : "s");
-	if (s->failures)
-		printf(", %u failure%s", s->failures, s->failures == 1 ? "" : "s");
-	putchar('\n');
-}
-
-static int copy_all(struct sender *s)
+static int send_all(struct sender *s)
 {
 	const struct sender_options *o = s->options;
-	unsigned int unread = 0;
+	struct walk_entry none = { .path = "" };
+	struct session *session = s->session;
 	uint64_t total = 0;
 	int err;
 
-	walk(o->sources, o->source_count, add_size, &total, 0, &unread);
-	unread = 0;
-	progress_begin(&s->progress, total, o->quiet);
-	err = walk(o->sources, o->source_count, send_entry, s, 1, &unread);
-	s->failures += unread;
+	walk(&o->walk, o->sources, o->source_count, add_size, &total);
+	session->progress.total = total;
+	cp_entry_init(&s->entry, CP_TOTAL, none.path, NULL);
+	s->entry.size = total;
+	err = link_send(&session->link, &s->entry, offsetof(struct cp_entry, text));
 	if (!err)
-		err = bye(s);
-	if (!err && !o->quiet)
-		summary(s);
-	progress_clear(&s->progress);
-	return err || s->failures || s->skipped ? 1 : 0;
+		err = walk(&o->walk, o->sources, o->source_count, send_entry, s);
+	s->name = "the end";
+	if (!err)
+		err = session_tell(session, CP_BYE, CP_DONE, NULL);
+	if (!err)
+		err = await_result(s);
+	memcpy(session->other_spent_ns, session->message.spent_ns, sizeof(session->other_spent_ns));
+	return err < 0 ? err : 0;
 }
 
-int sender_run(const struct sender_options *options)
+int sender_run(struct session *session, const struct sender_options *options,
+	       const struct cp_welcome *window)
 {
-	struct sender *s = calloc(1, sizeof(*s));
-	int result = 1;
+	struct sender s = { .session = session, .options = options, .window = *window };
+	int err;
 
-	if (!s)
-		return 1;
-	s->options = options;
-	s->hash = EVP_MD_CTX_new();
-	if (s->hash && !link_open(&s->link, options->service, false)) {
-		if (!connect_or_complain(s) && !hello(s))
-			result = copy_all(s);
-	}
-	link_close(&s->link);
-	EVP_MD_CTX_free(s->hash);
-	free(s);
-	return result;
+	s.hash = EVP_MD_CTX_new();
+	err = s.hash ? send_all(&s) : -ENOMEM;
+	EVP_MD_CTX_free(s.hash);
+	return err;
 }

@@ -2,21 +2,21 @@
 #ifndef VI_CP_SENDER_H
 #define VI_CP_SENDER_H
 
-#include <stdbool.h>
-#include <sys/types.h>
+#include "session.h"
+#include "walk.h"
 
 struct sender_options {
-	char *const *sources;
+	const struct walk_source *sources;
 	int source_count;
-	const char *host;
-	const char *dir; /* below the receiver's directory; may be empty */
-	const char *service;
-	unsigned int wait_seconds; /* for a receiver that is not there yet or busy */
-	bool quiet, verbose;
-	pid_t receiver; /* the receiver started by this program, or 0 */
+	struct walk_options walk;
+	bool no_clobber; /* the receiver says first whether it wants a file */
 };
 
-/* Copies everything; returns the exit code. */
-int sender_run(const struct sender_options *options);
+/*
+ * Sends everything into the window that the receiver welcomed with.  0 when all was said, though
+ * files may have failed (s->copied.failures); else -errno as of a session.
+ */
+int sender_run(struct session *s, const struct sender_options *options,
+	       const struct cp_welcome *window);
 
 #endif

@@ -117,7 +117,7 @@ int pf_ctl_send(struct pf_ctl *ctl, struct pf_ctl_msg *msg, enum pf_ctl_type typ
 	return rc ? PF_VIP(ctl->ep, "sending to the peer", rc) : 0;
 }
 
-/* Moves what the peer reads and writes meanwhile; every 16th look is for the message itself. */
+/* Moves what the peer reads and writes meanwhile; every 16th poll is for the message itself. */
 static VIP_RETURN poll_cell(struct pf_ctl *ctl, uint32_t n, VIP_DESCRIPTOR **out)
 {
 	if (VipxProgress(ctl->ep->nic) != VIP_SUCCESS && n % 16 != 0)
@@ -140,7 +140,7 @@ static int step(struct pf_ctl *ctl, struct pf_idle *idle, bool patient, VIP_DESC
 	if (rc != VIP_NOT_DONE && rc != VIP_TIMEOUT)
 		return PF_VIP(ep, "waiting for the peer", rc);
 	if (poll) {
-		/* It starts anew at the next look at the clock. */
+		/* It starts anew at the next check of the clock. */
 		if (patient)
 			idle->deadline = 0;
 		return pf_idle(ep, idle);

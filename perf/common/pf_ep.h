@@ -89,7 +89,7 @@ struct pf_ep {
 	_Atomic int lost; /* nonzero once the error callback ran: VIP_ERROR_CODE + 1 */
 	_Atomic int closing;
 	uint64_t verify_errors;
-	bool peer_lost;	 /* the cause is that the peer, or the way to it, is gone */
+	bool peer_lost;	 /* the cause is that the peer, or the path to it, is gone */
 	char cause[256]; /* first error, empty if none */
 };
 
@@ -99,7 +99,7 @@ int pf_fail(struct pf_ep *ep, const char *fmt, ...) __attribute__((format(printf
 /* Likewise, when a call answered `rc`; adds what can be done about it. */
 int pf_fail_vip(struct pf_ep *ep, const char *what, VIP_RETURN rc);
 
-/* Likewise, when the peer or the way to it is gone; `how` is a detail or "". */
+/* Likewise, when the peer or the path to it is gone; `how` is a detail or "". */
 int pf_lost(struct pf_ep *ep, const char *how);
 /* Likewise, when nothing came for the time allowed. */
 int pf_silent(struct pf_ep *ep);

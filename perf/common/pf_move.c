@@ -10,7 +10,7 @@
 #define POLLS_BEFORE_YIELD 32u
 #define POLLS_PER_YIELD 4u
 #define POLLS_PER_PROGRESS 64u
-#define POLLS_PER_LOOK 1024u
+#define POLLS_PER_CHECK 1024u
 #define BLOCK_MS 100u
 
 typedef VIP_RETURN (*done_fn)(VIP_VI_HANDLE, VIP_DESCRIPTOR **);
@@ -43,7 +43,7 @@ static int out_of_time(struct pf_ep *ep, struct pf_idle *idle)
 	return pf_silent(ep);
 }
 
-static int look_for_loss(struct pf_ep *ep)
+static int check_for_loss(struct pf_ep *ep)
 {
 	int lost = atomic_load(&ep->lost);
 
@@ -62,9 +62,9 @@ int pf_idle(struct pf_ep *ep, struct pf_idle *idle)
 		VipxProgress(ep->nic);
 	if (!ep->p.spin && n >= POLLS_BEFORE_YIELD && n % POLLS_PER_YIELD == 0)
 		sched_yield();
-	if (n % POLLS_PER_LOOK)
+	if (n % POLLS_PER_CHECK)
 		return 0;
-	return look_for_loss(ep) ? -EIO : out_of_time(ep, idle);
+	return check_for_loss(ep) ? -EIO : out_of_time(ep, idle);
 }
 
 static int bad_completion(struct pf_ep *ep, const VIP_DESCRIPTOR *d)
@@ -112,7 +112,7 @@ static int block_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_
 		if (rc != VIP_TIMEOUT)
 			return rc == VIP_DESCRIPTOR_ERROR ? bad_completion(ep, *out)
 							  : PF_VIP(ep, "waiting for a VI", rc);
-		if (look_for_loss(ep) || out_of_time(ep, &idle))
+		if (check_for_loss(ep) || out_of_time(ep, &idle))
 			return -EIO;
 	}
 }
@@ -160,7 +160,7 @@ static int take_named(struct pf_ep *ep, VIP_VI_HANDLE handle, VIP_BOOLEAN recv,
 	return 0;
 }
 
-/* One entry of the completion queue, or one empty look.  *out is set if the entry is of `want`. */
+/* One entry of the completion queue, or one empty poll.  *out is set if the entry is of `want`. */
 static int step_cq(struct pf_ep *ep, struct pf_idle *idle, struct pf_stash *want,
 		   VIP_DESCRIPTOR **out)
 {
@@ -175,7 +175,7 @@ static int step_cq(struct pf_ep *ep, struct pf_idle *idle, struct pf_stash *want
 	if (rc == VIP_NOT_DONE)
 		return pf_idle(ep, idle);
 	if (rc == VIP_TIMEOUT)
-		return look_for_loss(ep) ? -EIO : out_of_time(ep, idle);
+		return check_for_loss(ep) ? -EIO : out_of_time(ep, idle);
 	return PF_VIP(ep, "reading the completion queue", rc);
 }
 

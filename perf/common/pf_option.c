@@ -81,6 +81,14 @@ SET_WORD(set_op, op, pf_op_names)
 SET_WORD(set_wait, wait, pf_wait_names)
 SET_WORD(set_level, level, pf_level_names)
 SET_WORD(set_format, format, pf_format_names)
+
+/* The spelling of the other tools. */
+static int set_json(struct pf_config *cfg, const char *arg)
+{
+	(void)arg;
+	return set_format(cfg, "json");
+}
+
 SET_UINT(set_iters, iters, 1, UINT64_C(1000000000000))
 SET_UINT(set_warmup, warmup, 0, UINT64_C(1000000000000))
 SET_UINT(set_window, window, 1, PF_MAX_WINDOW)
@@ -225,6 +233,7 @@ static const struct pf_option options[] = {
 	  "numbers from 0 to 100, min or max, as 50,99.9,max", set_percentiles },
 	{ "format", 'f', PF_ALL, "FORMAT", "osu, csv or json (default: osu)", "osu, csv or json",
 	  set_format },
+	{ "json", 0, PF_ALL, NULL, "the same as --format json", NULL, set_json },
 	{ "out", 0, PF_ALL, "FILE", "write the results to FILE, and the table to standard output",
 	  "a file name", set_out },
 	{ "expect", 'e', PF_ALL, "EXPR",

@@ -15,7 +15,7 @@
 #define PF_SCHEMA "viaduct.perf"
 #define PF_SCHEMA_VERSION 1
 
-/* Where the two ends are, and the way between them. */
+/* Where the two ends are, and the path between them. */
 struct pf_place {
 	char client_host[64], server_host[64];
 	int client_pid, server_pid;

@@ -146,11 +146,11 @@ static void make_result(struct pf_run *run, uint64_t size, uint64_t units, struc
 {
 	bool lat = run->cfg->tool->kind == PF_LAT;
 	bool answered = lat && run->cfg->op != PF_READ && !run->cfg->post_time;
-	uint64_t ways = answered || run->cfg->bidir ? 2 : 1;
+	uint64_t directions = answered || run->cfg->bidir ? 2 : 1;
 
 	r->size = size;
 	r->iterations = units * unit(run);
-	r->messages = r->iterations * ways * (lat ? 1 : run->cfg->vis);
+	r->messages = r->iterations * directions * (lat ? 1 : run->cfg->vis);
 	r->bytes = r->messages * size;
 	r->elapsed_ns = run->elapsed_ns;
 	r->hist = &run->hist;

@@ -40,7 +40,7 @@ def own(programs=PROGRAMS):
     """The release build in build-perf, made or brought up to date."""
     if not (OWN / "build.ninja").exists():
         print(f"builds Viaduct in {OWN.name} (release; only this first time)", flush=True)
-        run(["meson", "setup", str(OWN), str(ROOT), "--buildtype=release", "-Dtests=false"])
+        run(["meson", "setup", str(OWN), str(ROOT), "--buildtype=release", "-Dtests=disabled"])
     run(["ninja", "-C", str(OWN), *programs])
     return OWN
 

@@ -25,24 +25,24 @@ static struct copy_area *area_of(struct raw_job *job)
 	return (void *)job->shm;
 }
 
-static uint8_t *way_data(struct raw_job *job, int way)
+static uint8_t *direction_data(struct raw_job *job, int dir)
 {
-	return area_of(job)->data + way * ((job->size + 4095) & ~UINT64_C(4095));
+	return area_of(job)->data + dir * ((job->size + 4095) & ~UINT64_C(4095));
 }
 
 /* ---- ping-pong: copy in, flag, copy out ---- */
 
-static void pong_put(struct raw_job *job, int way)
+static void pong_put(struct raw_job *job, int dir)
 {
-	memcpy(way_data(job, way), job->own, job->size);
-	raw_store(&area_of(job)->flag[2 * way], job->done);
+	memcpy(direction_data(job, dir), job->own, job->size);
+	raw_store(&area_of(job)->flag[2 * dir], job->done);
 }
 
-static void pong_get(struct raw_job *job, int way, bool out)
+static void pong_get(struct raw_job *job, int dir, bool out)
 {
-	raw_await(&area_of(job)->flag[2 * way], job->done);
+	raw_await(&area_of(job)->flag[2 * dir], job->done);
 	if (out)
-		memcpy(job->own, way_data(job, way), job->size);
+		memcpy(job->own, direction_data(job, dir), job->size);
 }
 
 static void pong_lead(struct raw_job *job, uint64_t count)
@@ -172,7 +172,7 @@ static void stream_notice(struct raw_job *job, uint64_t count)
 static void memcpy_alone(struct raw_job *job, uint64_t count)
 {
 	int pair = (int)(job->batch / BATCHES_PER_PAIR % job->pairs);
-	uint8_t *from = way_data(job, 2 * pair), *to = way_data(job, 2 * pair + 1);
+	uint8_t *from = direction_data(job, 2 * pair), *to = direction_data(job, 2 * pair + 1);
 
 	while (count--) {
 		memcpy(to, from, job->size);
@@ -183,7 +183,7 @@ static void memcpy_alone(struct raw_job *job, uint64_t count)
 static void memcpy_from_own(struct raw_job *job, uint64_t count)
 {
 	while (count--) {
-		memcpy(way_data(job, 0), job->own, job->size);
+		memcpy(direction_data(job, 0), job->own, job->size);
 		__asm__ __volatile__("" ::: "memory");
 	}
 }

@@ -58,22 +58,22 @@ struct slot {
 	_Atomic uint64_t seq;
 };
 
-static struct slot *slot_of(struct raw_job *job, int way, uint64_t n)
+static struct slot *slot_of(struct raw_job *job, int dir, uint64_t n)
 {
-	return (struct slot *)(void *)job->shm + way * RING_SLOTS + n % RING_SLOTS;
+	return (struct slot *)(void *)job->shm + dir * RING_SLOTS + n % RING_SLOTS;
 }
 
-static void slot_put(struct raw_job *job, int way, uint64_t n)
+static void slot_put(struct raw_job *job, int dir, uint64_t n)
 {
-	struct slot *s = slot_of(job, way, n);
+	struct slot *s = slot_of(job, dir, n);
 
 	memcpy(s->data, &n, 4);
 	atomic_store_explicit(&s->seq, n, memory_order_release);
 }
 
-static void slot_get(struct raw_job *job, int way, uint64_t n)
+static void slot_get(struct raw_job *job, int dir, uint64_t n)
 {
-	struct slot *s = slot_of(job, way, n);
+	struct slot *s = slot_of(job, dir, n);
 
 	while (atomic_load_explicit(&s->seq, memory_order_acquire) != n)
 		raw_pause();

@@ -10,33 +10,33 @@
 #include "raw.h"
 
 /* One direction.  The waker writes `word`, the waiter `waits`. */
-struct bell {
+struct doorbell {
 	_Alignas(RAW_LINE) _Atomic uint32_t word;
 	_Alignas(RAW_LINE) _Atomic uint32_t waits;
 };
 
-static struct bell *bell_of(struct raw_job *job, int way)
+static struct doorbell *doorbell_of(struct raw_job *job, int dir)
 {
-	return (struct bell *)(void *)job->shm + way;
+	return (struct doorbell *)(void *)job->shm + dir;
 }
 
-static void futex_wait(struct bell *b, uint32_t seen)
+static void futex_wait(struct doorbell *b, uint32_t seen)
 {
 	syscall(SYS_futex, &b->word, FUTEX_WAIT, seen, NULL, NULL, 0);
 }
 
-static void futex_wake(struct bell *b)
+static void futex_wake(struct doorbell *b)
 {
 	syscall(SYS_futex, &b->word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static void ring_always(struct bell *b, uint32_t v)
+static void ring_always(struct doorbell *b, uint32_t v)
 {
 	atomic_store(&b->word, v);
 	futex_wake(b);
 }
 
-static void await_always(struct bell *b, uint32_t v)
+static void await_always(struct doorbell *b, uint32_t v)
 {
 	uint32_t seen;
 
@@ -45,14 +45,14 @@ static void await_always(struct bell *b, uint32_t v)
 }
 
 /* Sequentially consistent on both sides: either the waker sees `waits` or the waiter the word. */
-static void ring_flagged(struct bell *b, uint32_t v)
+static void ring_flagged(struct doorbell *b, uint32_t v)
 {
 	atomic_store(&b->word, v);
 	if (atomic_load(&b->waits))
 		futex_wake(b);
 }
 
-static void await_flagged(struct bell *b, uint32_t v)
+static void await_flagged(struct doorbell *b, uint32_t v)
 {
 	uint32_t seen;
 
@@ -71,7 +71,7 @@ static void await_flagged(struct bell *b, uint32_t v)
  */
 #define ASLEEP_NS 5000
 
-static void ring_asleep(struct bell *b, uint32_t v)
+static void ring_asleep(struct doorbell *b, uint32_t v)
 {
 	double end;
 
@@ -83,12 +83,12 @@ static void ring_asleep(struct bell *b, uint32_t v)
 	ring_flagged(b, v);
 }
 
-static void ring_only(struct bell *b, uint32_t v)
+static void ring_only(struct doorbell *b, uint32_t v)
 {
 	atomic_store_explicit(&b->word, v, memory_order_release);
 }
 
-static void await_yielding(struct bell *b, uint32_t v)
+static void await_yielding(struct doorbell *b, uint32_t v)
 {
 	while (atomic_load_explicit(&b->word, memory_order_acquire) != v)
 		sched_yield();
@@ -99,16 +99,16 @@ static void await_yielding(struct bell *b, uint32_t v)
 	{                                                                                          \
 		while (count--) {                                                                  \
 			job->done++;                                                               \
-			put(bell_of(job, 0), (uint32_t)job->done);                                 \
-			get(bell_of(job, 1), (uint32_t)job->done);                                 \
+			put(doorbell_of(job, 0), (uint32_t)job->done);                             \
+			get(doorbell_of(job, 1), (uint32_t)job->done);                             \
 		}                                                                                  \
 	}                                                                                          \
 	static void name##_follow(struct raw_job *job, uint64_t count)                             \
 	{                                                                                          \
 		while (count--) {                                                                  \
 			job->done++;                                                               \
-			get(bell_of(job, 0), (uint32_t)job->done);                                 \
-			put(bell_of(job, 1), (uint32_t)job->done);                                 \
+			get(doorbell_of(job, 0), (uint32_t)job->done);                             \
+			put(doorbell_of(job, 1), (uint32_t)job->done);                             \
 		}                                                                                  \
 	}
 

@@ -10,7 +10,7 @@
 
 #define PATIENCE_MS 20000
 #define WAIT_NS 20000000 /* of one sleep for a doorbell: how soon a stop is seen */
-#define NAP_NS 100	 /* between looks at a word, of the profile */
+#define NAP_NS 100	 /* between checks of a word, of the profile */
 
 /* ---- memory ---- */
 

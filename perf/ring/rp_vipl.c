@@ -9,7 +9,7 @@
 #define TRIPS 200u    /* timed together; twice as many warm up first */
 #define TRIPS_FEW 10u /* likewise, where relays take turns on a processor: a trip may take 10 ms */
 #define TRIP_BATCHES 15u
-#define LOOKS 4096u /* between looks at the clock */
+#define POLLS 4096u /* between checks of the clock */
 #define WINDOW_MAX 64u
 #define PAGE 4096u
 #define APART 128u /* what different threads write */
@@ -32,10 +32,10 @@ void rp_close(void)
 		rv_host_close(&hosts[i]);
 }
 
-static int way_open(struct rv_way *w, unsigned int hops, uint64_t bytes)
+static int path_open(struct rv_path *w, unsigned int hops, uint64_t bytes)
 {
-	return rv_way_open(w, &hosts[0], &hosts[hops], next_number++, bytes, 1,
-			   VIP_SERVICE_RELIABLE_DELIVERY);
+	return rv_path_open(w, &hosts[0], &hosts[hops], next_number++, bytes, 1,
+			    VIP_SERVICE_RELIABLE_DELIVERY);
 }
 
 /* ---- completions ---- */
@@ -67,11 +67,11 @@ static int take(done_fn done, VIP_VI_HANDLE vi, VIP_DESCRIPTOR **out)
 static int await(done_fn done, VIP_VI_HANDLE vi, VIP_DESCRIPTOR **out)
 {
 	int64_t deadline = 0;
-	unsigned int looks = 0;
+	unsigned int polls = 0;
 	int rc;
 
 	while ((rc = take(done, vi, out)) == 0) {
-		if (++looks % LOOKS != 0)
+		if (++polls % POLLS != 0)
 			continue;
 		if (deadline == 0)
 			deadline = rv_now() + RP_PATIENCE_NS;
@@ -237,8 +237,8 @@ static int trips_size(struct trips *t, double *out)
 int rp_trips(unsigned int hops, const uint64_t *bytes, unsigned int n, double *out)
 {
 	struct trips t = { .apart = hops == 1, .count = hops > 2 ? TRIPS_FEW : TRIPS };
-	struct rv_way w;
-	int rc = way_open(&w, hops, PAGE);
+	struct rv_path w;
+	int rc = path_open(&w, hops, PAGE);
 
 	if (rc == 0)
 		rc = end_open(&t.near, w.out, w.data, w.data_handle);
@@ -248,14 +248,14 @@ int rp_trips(unsigned int hops, const uint64_t *bytes, unsigned int n, double *o
 		t.bytes = (uint32_t)bytes[i];
 		rc = trips_size(&t, &out[i]);
 	}
-	rv_way_close(&w);
+	rv_path_close(&w);
 	return rc;
 }
 
 /* ---- one way ---- */
 
 struct flow {
-	struct rv_way way;
+	struct rv_path path;
 	bool write;
 	uint64_t bytes, total, posted, sent, came;
 	unsigned int window;
@@ -274,8 +274,8 @@ static void send_fill(struct flow *f, VIP_DESCRIPTOR *d)
 	d->CS.Control = f->write ? VIP_CONTROL_OP_RDMAWRITE : VIP_CONTROL_OP_SENDRECV;
 	d->CS.SegCount = 1 + f->write;
 	d->CS.Length = data->Length = (VIP_UINT32)f->bytes;
-	data->Data.Address = f->way.data;
-	data->Handle = f->way.data_handle;
+	data->Data.Address = f->path.data;
+	data->Handle = f->path.data_handle;
 	if (f->write) {
 		d->DS[0].Remote.Data.Address = f->target;
 		d->DS[0].Remote.Handle = f->target_handle;
@@ -291,7 +291,7 @@ static int receive_post(struct flow *f, VIP_DESCRIPTOR *d)
 	d->CS.Length = d->DS[0].Local.Length = (VIP_UINT32)f->bytes;
 	d->DS[0].Local.Data.Address = f->target;
 	d->DS[0].Local.Handle = f->target_handle;
-	rc = VipPostRecv(f->way.in, d, f->descs[1]);
+	rc = VipPostRecv(f->path.in, d, f->descs[1]);
 	return rc == VIP_SUCCESS ? 0 : bad("posting a receive", rc, NULL);
 }
 
@@ -303,7 +303,7 @@ static int flow_post(struct flow *f)
 	if (f->posted == f->total || f->posted - f->sent == f->window)
 		return 0;
 	send_fill(f, d);
-	rc = VipPostSend(f->way.out, d, f->descs[0]);
+	rc = VipPostSend(f->path.out, d, f->descs[0]);
 	f->posted++;
 	return rc == VIP_SUCCESS ? 0 : bad("posting a message", rc, NULL);
 }
@@ -311,17 +311,17 @@ static int flow_post(struct flow *f)
 static int flow_sent(struct flow *f)
 {
 	VIP_DESCRIPTOR *d;
-	int rc = f->sent < f->posted ? take(VipSendDone, f->way.out, &d) : 0;
+	int rc = f->sent < f->posted ? take(VipSendDone, f->path.out, &d) : 0;
 
 	f->sent += rc > 0;
 	return rc;
 }
 
-/* Writes come with the looks for a message that never does, as programs wait for the one after. */
+/* Writes come with the polls for a message that never does, as programs wait for the one after. */
 static int flow_came(struct flow *f)
 {
 	VIP_DESCRIPTOR *d;
-	int rc = take(VipRecvDone, f->way.in, &d);
+	int rc = take(VipRecvDone, f->path.in, &d);
 
 	f->came += rc > 0;
 	return rc > 0 ? receive_post(f, d) : rc;
@@ -356,7 +356,7 @@ static int flow_timed(struct flow *f, double *out)
 		}
 		if (done < next)
 			continue;
-		/* Those that are complete in one look took the same time. */
+		/* Those that are complete in one poll took the same time. */
 		for (uint64_t many = (done - next) / per + 1, i = many; i > 0; i--) {
 			took[n++] = (double)(now - at) / (double)many;
 			next += per;
@@ -383,11 +383,11 @@ static int flow_open(struct flow *f)
 	if (f->target == NULL)
 		return -1;
 	memset(f->target, 0, f->bytes);
-	rc = make_known(f->way.to, f->target, f->bytes, true, &f->target_handle);
+	rc = make_known(f->path.to, f->target, f->bytes, true, &f->target_handle);
 	if (rc == VIP_SUCCESS)
-		rc = make_known(f->way.from, f->send, sizeof(f->send), false, &f->descs[0]);
+		rc = make_known(f->path.from, f->send, sizeof(f->send), false, &f->descs[0]);
 	if (rc == VIP_SUCCESS)
-		rc = make_known(f->way.to, f->receive, sizeof(f->receive), false, &f->descs[1]);
+		rc = make_known(f->path.to, f->receive, sizeof(f->receive), false, &f->descs[1]);
 	if (rc != VIP_SUCCESS)
 		return bad("registering memory", rc, NULL);
 	for (unsigned int i = 0; i < (f->write ? 1 : f->window); i++) {
@@ -414,15 +414,15 @@ int rp_flow(unsigned int hops, bool write, uint64_t bytes, double *out)
 	f->write = write;
 	f->bytes = bytes;
 	f->window = window_of(bytes);
-	if (way_open(&f->way, hops, bytes) == 0 && flow_open(f) == 0)
+	if (path_open(&f->path, hops, bytes) == 0 && flow_open(f) == 0)
 		rc = flow_timed(f, out);
-	rv_way_close(&f->way);
+	rv_path_close(&f->path);
 	if (f->target_handle != 0)
-		VipDeregisterMem(f->way.to->nic, f->target, f->target_handle);
+		VipDeregisterMem(f->path.to->nic, f->target, f->target_handle);
 	if (f->descs[0] != 0)
-		VipDeregisterMem(f->way.from->nic, f->send, f->descs[0]);
+		VipDeregisterMem(f->path.from->nic, f->send, f->descs[0]);
 	if (f->descs[1] != 0)
-		VipDeregisterMem(f->way.to->nic, f->receive, f->descs[1]);
+		VipDeregisterMem(f->path.to->nic, f->receive, f->descs[1]);
 	free(f->target);
 	free(f);
 	return rc;

@@ -36,7 +36,7 @@ struct rv_result {
 	double rate; /* E3, E4: GB/s of one host; else 0 */
 };
 
-/* ---- rv_way.c ---- */
+/* ---- rv_path.c ------------------------------------------------------------------------------ */
 
 struct rv_host {
 	VIP_NIC_HANDLE nic;
@@ -50,7 +50,7 @@ struct rv_host {
 };
 
 /* A connected pair of VIs, and memory of the one end that the other writes. */
-struct rv_way {
+struct rv_path {
 	struct rv_host *from;
 	struct rv_host *to;
 	unsigned int number; /* its discriminator */
@@ -71,26 +71,26 @@ struct rv_way {
 int rv_host_open(struct rv_host *h, unsigned int number);
 void rv_host_close(struct rv_host *h);
 
-/* Polls all VIs of the host, with naps of so many nanoseconds between looks. */
+/* Polls all VIs of the host, with naps of so many nanoseconds between polls. */
 int rv_host_move(struct rv_host *h, long nap_ns);
 
-int rv_way_open(struct rv_way *w, struct rv_host *from, struct rv_host *to, unsigned int number,
-		uint64_t bytes, unsigned int depth, VIP_RELIABILITY_LEVEL level);
-void rv_way_close(struct rv_way *w);
+int rv_path_open(struct rv_path *w, struct rv_host *from, struct rv_host *to, unsigned int number,
+		 uint64_t bytes, unsigned int depth, VIP_RELIABILITY_LEVEL level);
+void rv_path_close(struct rv_path *w);
 
 /* Writes the message, whose last word is n, into the target's memory. */
-int rv_write_post(struct rv_way *w, uint64_t n);
+int rv_write_post(struct rv_path *w, uint64_t n);
 /* The completion of the oldest write: 1 done, 0 not yet, -1 after saying why. */
-int rv_write_done(struct rv_way *w);
-uint64_t rv_target_word(const struct rv_way *w);
+int rv_write_done(struct rv_path *w);
+uint64_t rv_target_word(const struct rv_path *w);
 /* Packets that the writing VI put into slots so far; are its hosts joined by one link? */
-uint64_t rv_slots_sent(const struct rv_way *w);
-bool rv_neighbours(const struct rv_way *w);
+uint64_t rv_slots_sent(const struct rv_path *w);
+bool rv_neighbours(const struct rv_path *w);
 
 /* Sends of the first 64 bytes, either way, for which a receive must be posted. */
-int rv_send(struct rv_way *w, bool back);
-int rv_receive_post(struct rv_way *w, bool back);
-int rv_receive_done(struct rv_way *w, bool back); /* as rv_write_done() */
+int rv_send(struct rv_path *w, bool back);
+int rv_receive_post(struct rv_path *w, bool back);
+int rv_receive_done(struct rv_path *w, bool back); /* as rv_write_done() */
 
 int64_t rv_now(void);
 void rv_nap(long ns); /* 0: offers the processor to others */

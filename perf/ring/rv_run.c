@@ -6,10 +6,10 @@
 #include "rv.h"
 
 #define PATIENCE_NS INT64_C(60000000000)
-#define NAP_NS 200	 /* of the profile, between looks */
+#define NAP_NS 200	 /* of the profile, between polls */
 #define NAP_MIN_NS 20000 /* of this machine */
 
-/* Between looks: short against what is waited for. */
+/* Between polls: short against what is waited for. */
 static long nap_of(const struct rv_task *t, uint64_t bytes)
 {
 	double ns = (double)bytes / 6.4 / 20; /* a twentieth of its time on a link */
@@ -21,7 +21,7 @@ static long nap_of(const struct rv_task *t, uint64_t bytes)
 }
 
 /* Waits for the oldest write. */
-static int await_write(struct rv_way *w, long nap)
+static int await_write(struct rv_path *w, long nap)
 {
 	int64_t deadline = rv_now() + PATIENCE_NS;
 	int rc;
@@ -36,7 +36,7 @@ static int await_write(struct rv_way *w, long nap)
 	return rc < 0 ? -1 : 0;
 }
 
-static int await_word(const struct rv_way *w, uint64_t n, long nap)
+static int await_word(const struct rv_path *w, uint64_t n, long nap)
 {
 	int64_t deadline = rv_now() + PATIENCE_NS;
 
@@ -50,7 +50,7 @@ static int await_word(const struct rv_way *w, uint64_t n, long nap)
 	return 0;
 }
 
-static int write_one(struct rv_way *w, uint64_t n, long nap)
+static int write_one(struct rv_path *w, uint64_t n, long nap)
 {
 	return rv_write_post(w, n) == 0 ? await_write(w, nap) : -1;
 }
@@ -59,7 +59,7 @@ static int write_one(struct rv_way *w, uint64_t n, long nap)
  * A writer asks for its neighbour's memory with its first write, and has it when a write needs
  * no slot any more.  Over relays there is nothing to wait for.
  */
-static int warm(struct rv_way *w, long nap)
+static int warm(struct rv_path *w, long nap)
 {
 	int64_t deadline = rv_now() + PATIENCE_NS;
 	uint64_t bytes = w->bytes;
@@ -109,7 +109,7 @@ static int thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 
 struct stream {
 	const struct rv_task *task;
-	struct rv_way way;
+	struct rv_path path;
 	pthread_barrier_t *start;
 	pthread_t thread;
 	int64_t ns;
@@ -119,20 +119,20 @@ struct stream {
 static int stream_writes(struct stream *s)
 {
 	const struct rv_task *t = s->task;
-	unsigned int depth = s->way.depth;
+	unsigned int depth = s->path.depth;
 	long nap = nap_of(t, 64);
 	int64_t owed = 0;
 	int err = 0;
 
 	for (uint64_t n = 1; n <= t->count + depth && err == 0; n++) {
 		if (n > depth)
-			err = await_write(&s->way, nap);
+			err = await_write(&s->path, nap);
 		if (n > t->count || err != 0)
 			continue;
-		err = rv_write_post(&s->way, n);
+		err = rv_write_post(&s->path, n);
 		rv_charge(&owed, (int64_t)t->post_ns * t->dilation);
 	}
-	return err == 0 ? await_word(&s->way, t->count, nap) : err;
+	return err == 0 ? await_word(&s->path, t->count, nap) : err;
 }
 
 static void *stream_main(void *arg)
@@ -140,7 +140,7 @@ static void *stream_main(void *arg)
 	struct stream *s = arg;
 	int64_t began;
 
-	s->err = warm(&s->way, nap_of(s->task, 64));
+	s->err = warm(&s->path, nap_of(s->task, 64));
 	pthread_barrier_wait(s->start);
 	began = rv_now();
 	if (s->err == 0)
@@ -168,8 +168,8 @@ static int stream_open(struct stream *s, const struct rv_task *t, struct rv_host
 
 	s->task = t;
 	s->start = start;
-	return rv_way_open(&s->way, &hosts[from], &hosts[to], i, t->bytes, depth_of(t),
-			   VIP_SERVICE_RELIABLE_DELIVERY);
+	return rv_path_open(&s->path, &hosts[from], &hosts[to], i, t->bytes, depth_of(t),
+			    VIP_SERVICE_RELIABLE_DELIVERY);
 }
 
 static int streams_run(struct stream *s, const struct rv_task *t, struct rv_result *out)
@@ -206,7 +206,7 @@ int rv_rate(const struct rv_task *t, struct rv_result *out)
 	if (err == 0)
 		err = streams_run(s, t, out);
 	for (unsigned int i = 0; s != NULL && i < t->links; i++)
-		rv_way_close(&s[i].way);
+		rv_path_close(&s[i].path);
 	hosts_close(hosts, t->hosts);
 	pthread_barrier_destroy(&start);
 	free(s);
@@ -215,7 +215,7 @@ int rv_rate(const struct rv_task *t, struct rv_result *out)
 
 /* ---- E3, E4 ---- */
 
-/* Puts to each other host in turn, over a way of its own to each. */
+/* Puts to each other host in turn, over a path of its own to each. */
 struct caller {
 	const struct rv_task *task;
 	struct rv_host *hosts;
@@ -223,7 +223,7 @@ struct caller {
 	unsigned int number;
 	pthread_barrier_t *start;
 	pthread_t thread;
-	struct rv_way way[RV_HOSTS_MAX];
+	struct rv_path path[RV_HOSTS_MAX];
 	int64_t ns;
 	int err;
 };
@@ -241,10 +241,10 @@ static int caller_open(struct caller *c)
 	for (uint64_t n = 0; n < c->task->hosts - 1 && err == 0; n++) {
 		unsigned int to = target_of(c, n);
 
-		err = rv_way_open(&c->way[to], &c->hosts[c->source], &c->hosts[to], base + to,
-				  c->task->bytes, 1, VIP_SERVICE_RELIABLE_RECEPTION);
+		err = rv_path_open(&c->path[to], &c->hosts[c->source], &c->hosts[to], base + to,
+				   c->task->bytes, 1, VIP_SERVICE_RELIABLE_RECEPTION);
 		if (err == 0)
-			err = warm(&c->way[to], nap_of(c->task, 64));
+			err = warm(&c->path[to], nap_of(c->task, 64));
 	}
 	return err;
 }
@@ -252,7 +252,7 @@ static int caller_open(struct caller *c)
 static int caller_put(struct caller *c, uint64_t n, int64_t *owed)
 {
 	const struct rv_task *t = c->task;
-	struct rv_way *w = &c->way[target_of(c, n)];
+	struct rv_path *w = &c->path[target_of(c, n)];
 	int err = write_one(w, n, nap_of(t, t->bytes));
 
 	rv_charge(owed, (int64_t)t->post_ns * t->dilation);
@@ -322,8 +322,8 @@ int rv_put(const struct rv_task *t, struct rv_result *out)
 		err = callers_run(c, t, out);
 	for (unsigned int i = 0; c != NULL && i < n; i++) {
 		for (unsigned int k = 0; k < t->hosts; k++) {
-			if (c[i].way[k].from != NULL)
-				rv_way_close(&c[i].way[k]);
+			if (c[i].path[k].from != NULL)
+				rv_path_close(&c[i].path[k]);
 		}
 	}
 	hosts_close(hosts, t->hosts);
@@ -334,7 +334,7 @@ int rv_put(const struct rv_task *t, struct rv_result *out)
 
 /* ---- one at a time ---- */
 
-static int await_message(struct rv_way *w, bool back, long nap)
+static int await_message(struct rv_path *w, bool back, long nap)
 {
 	int64_t deadline = rv_now() + PATIENCE_NS;
 	int rc;
@@ -350,7 +350,7 @@ static int await_message(struct rv_way *w, bool back, long nap)
 }
 
 /* One message and its answer; the receives of both are posted. */
-static int round_trip(struct rv_way *w, long nap)
+static int round_trip(struct rv_path *w, long nap)
 {
 	int err = rv_send(w, false);
 
@@ -382,7 +382,7 @@ static int by_length(const void *a, const void *b)
 }
 
 /* The median: what a trip takes whose threads were not kept waiting for a processor. */
-static int hop_run(const struct rv_task *t, struct rv_way *w, struct rv_result *out)
+static int hop_run(const struct rv_task *t, struct rv_path *w, struct rv_result *out)
 {
 	int64_t *trips = calloc(t->count, sizeof(*trips));
 	int64_t began, owed = 0;
@@ -406,23 +406,23 @@ static int hop_run(const struct rv_task *t, struct rv_way *w, struct rv_result *
 int rv_hop(const struct rv_task *t, struct rv_result *out)
 {
 	struct rv_host hosts[RV_HOSTS_MAX];
-	struct rv_way w = { 0 };
+	struct rv_path w = { 0 };
 	int err = hosts_open(hosts, t->hops + 1);
 
 	if (err == 0)
-		err = rv_way_open(&w, &hosts[0], &hosts[t->hops], 1, 64, 1,
-				  VIP_SERVICE_RELIABLE_DELIVERY);
+		err = rv_path_open(&w, &hosts[0], &hosts[t->hops], 1, 64, 1,
+				   VIP_SERVICE_RELIABLE_DELIVERY);
 	if (err == 0)
 		err = hop_run(t, &w, out);
 	if (w.from != NULL)
-		rv_way_close(&w);
+		rv_path_close(&w);
 	hosts_close(hosts, t->hops + 1);
 	return err;
 }
 
 #define COST_BATCH 1000u
 
-static int cost_run(struct rv_way *w, struct rv_result *out)
+static int cost_run(struct rv_path *w, struct rv_result *out)
 {
 	double best = 0;
 	int err = warm(w, NAP_MIN_NS);
@@ -446,18 +446,18 @@ static int cost_run(struct rv_way *w, struct rv_result *out)
 int rv_cost(const struct rv_task *t, struct rv_result *out)
 {
 	struct rv_host hosts[2];
-	struct rv_way w = { 0 };
+	struct rv_path w = { 0 };
 	int err = hosts_open(hosts, 2);
 
 	if (err == 0)
-		err = rv_way_open(&w, &hosts[0], &hosts[1], 1, 64, 1,
-				  VIP_SERVICE_RELIABLE_DELIVERY);
+		err = rv_path_open(&w, &hosts[0], &hosts[1], 1, 64, 1,
+				   VIP_SERVICE_RELIABLE_DELIVERY);
 	if (err == 0)
 		err = rv_host_move(&hosts[1], NAP_MIN_NS);
 	if (err == 0)
 		err = cost_run(&w, out);
 	if (w.from != NULL)
-		rv_way_close(&w);
+		rv_path_close(&w);
 	hosts_close(hosts, 2);
 	return err;
 }

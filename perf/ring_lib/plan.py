@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 KIB = 1024
 MIB = 1024 * KIB
-HOP_HOSTS = 8  # a ring in which four hops are a shortest way
+HOP_HOSTS = 8  # a ring in which four hops are a shortest path
 SIDES = ("raw", "baseline", "ours")
 
 

@@ -114,7 +114,7 @@ class Bench:
         key = (point.experiment, point.hosts, point.bytes)
         if key not in self.echoes:
             self.echoes[key] = self.port(point, False, "E3")["value"]
-        # Of a round trip of 64 bytes and of a word, the way of the 64 bytes.
+        # Of a round trip of 64 bytes and of a word, the path of the 64 bytes.
         return self.echoes[key] if point.experiment == "E3" else self.echoes[key] / 2
 
     def load(self, side, point):

@@ -7,7 +7,7 @@ from .simulator import end_all
 TOPOLOGIES = ("ring", "torus", "mesh", "chain")
 HOSTS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 QUICK_HOSTS = (2, 8, 64, 1024)
-LONGEST = ("torus", "mesh", "ring", "chain")  # ways get longer
+LONGEST = ("torus", "mesh", "ring", "chain")  # paths get longer
 TOGETHER = ("bisection", "neighbour", "random", "alltoall")
 MEBI = 1 << 20
 

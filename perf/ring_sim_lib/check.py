@@ -78,16 +78,16 @@ class Measurement:
 # ---- the profile ----
 
 def share_out(latency, post, line):
-    """Nanoseconds of a neighbour's 8 B: sender, way of a line, receiver."""
-    way = min(line, latency / 2)
-    send = min(post, (latency - way) / 2)
-    return send, way, latency - way - send
+    """Nanoseconds of a neighbour's 8 B: sender, path of a line, receiver."""
+    path = min(line, latency / 2)
+    send = min(post, (latency - path) / 2)
+    return send, path, latency - path - send
 
 
 def calibrate(measurement, first):
     latency, longer = first["latency", 8] * 1e3, first["latency", 4096] * 1e3
     post = measurement.latencies("host0,host1", ("--post-time", *measurement.manner(1)))[8] * 1e3
-    send, way, receive = share_out(latency, post, measurement.raw("line"))
+    send, path, receive = share_out(latency, post, measurement.raw("line"))
     if longer <= latency:
         raise Failed("4096 B took no longer than 8 B: too much else runs here to calibrate")
     rate = 2 * 4096 * 1e9 / (longer - latency)  # copied in, then copied out
@@ -102,7 +102,7 @@ def calibrate(measurement, first):
         "license": "SPDX-License-Identifier: BSD-2-Clause",
         "description": "The emulated fabric, measured between neighbours.",
         "link_bytes_per_second": entry(rate, copies),
-        "link_latency_ns": entry(max(way - line, 0), "vi_raw --tests line, less storing a line"),
+        "link_latency_ns": entry(max(path - line, 0), "vi_raw --tests line, less storing a line"),
         "register_write_ns": entry(0, "a doorbell is part of interrupt_ns"),
         "register_read_ns": entry(0, "registers are memory"),
         "interrupt_ns": entry(asleep, "vi_raw --tests asleep"),

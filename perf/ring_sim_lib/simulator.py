@@ -74,7 +74,7 @@ def own(programs):
         raise Failed(INSTALL)
     if not (OWN / "build.ninja").exists():
         print(f"builds Viaduct in {OWN.name} (release; only this first time)", flush=True)
-        run(["meson", "setup", OWN, ROOT, "--buildtype=release", "-Dtests=false"])
+        run(["meson", "setup", OWN, ROOT, "--buildtype=release", "-Dtests=disabled"])
     elif not (OWN / PROGRAM).exists():
         run(["meson", "setup", "--reconfigure", OWN])
     run(["ninja", "-C", OWN, *programs])

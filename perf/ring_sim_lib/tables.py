@@ -36,8 +36,8 @@ def latency(rows):
            r["neighbour_us"], r["mean_us"], r["worst_us"],
            f"{100 * r['beyond_reach']:.0f} %") for r in rows])
     if any(r["beyond_reach"] for r in rows):
-        print("beyond reach: pairs further apart than the longest way that provider/route gives;\n"
-              "they are simulated over a shortest way of the same kind")
+        print("beyond reach: pairs further apart than the longest path that provider/route gives;\n"
+              "they are simulated over a shortest path of the same kind")
 
 
 def stream(rows):

@@ -4,7 +4,7 @@
  * topology, a profile of its links, one pattern of traffic.
  *
  *	sim_profile	what a link and a host cost
- *	sim_net		hosts, link directions and the ways of flows over them
+ *	sim_net		hosts, link directions and the paths of flows over them
  *	sim_traffic	the flows of a pattern
  *	sim_engine	SimGrid: platform, actors, time
  *	sim_wire	link directions: one fragment after the other
@@ -77,11 +77,11 @@ struct sim_options {
 	bool dma;
 	bool interrupts; /* who sleeps is woken by an interrupt; else everybody polls */
 	uint32_t slots;
-	uint32_t ring_bytes;
+	uint32_t payload_bytes;
 	uint64_t seed;
 	uint64_t budget; /* fragments times hops, above which flows are streams */
 	uint64_t fluid;	 /* streams squared times hops, above which they are sampled */
-	uint64_t ways;	 /* flows whose ways are followed for the loads; of more a sample */
+	uint64_t ways;	 /* flows whose paths are followed for the loads; of more a sample */
 };
 
 /* One direction of a link. */
@@ -105,7 +105,7 @@ struct sim_net {
 	unsigned int diameter;	  /* hops of the worst pair */
 	unsigned int centre_from; /* a host with a peer so far away */
 	uint64_t *pairs_at;	  /* ordered pairs by hops */
-	uint64_t beyond;	  /* of them further than the product's longest way */
+	uint64_t beyond;	  /* of them further than the product's longest path */
 	bool *half;		  /* the half that a host belongs to */
 	unsigned int cut_links;	  /* links between the halves */
 };
@@ -115,7 +115,7 @@ struct sim_flow {
 	unsigned int from_app, to_app; /* application threads of its ends, taken in turn */
 	uint32_t hash;
 	unsigned int hops;
-	uint32_t *way;	/* directions */
+	uint32_t *path; /* directions */
 	double weight;	/* flows that it stands for */
 	uint64_t total; /* bytes of the flow */
 	double start, end;
@@ -147,16 +147,17 @@ uint32_t sim_wire_bytes(uint32_t payload);
 
 int sim_net_open(const struct sim_options *o, struct sim_net *net, char *why, size_t size);
 void sim_net_close(struct sim_net *net);
-/* The way of a flow: hops and directions (to be freed).  0 or -errno. */
-int sim_net_way(const struct sim_net *net, struct sim_flow *flow);
+/* The path of a flow: hops and directions (to be freed).  0 or -errno. */
+int sim_net_path(const struct sim_net *net, struct sim_flow *flow);
 unsigned int sim_net_distance(const struct sim_net *net, unsigned int from, unsigned int to);
 
 uint64_t sim_random(uint64_t *state);
-/* The flows of the pattern, with their ways; loads of directions are added up in net. */
+/* The flows of the pattern, with their paths; loads of directions are added up in net. */
 int sim_traffic(const struct sim_options *o, struct sim_net *net, struct sim_result *out);
 void sim_traffic_free(struct sim_result *r);
 /* Bytes of the next fragment of a message. */
-uint32_t sim_fragment_bytes(uint32_t ring_bytes, uint64_t total, uint64_t left, uint32_t slots_out);
+uint32_t sim_fragment_bytes(uint32_t payload_bytes, uint64_t total, uint64_t left,
+			    uint32_t slots_out);
 
 /* What one hop of a fragment costs, by who is busy with it. */
 struct sim_cost {

@@ -30,9 +30,9 @@ static double larger(double a, double b)
 
 static uint32_t usual_payload(const struct sim_options *o, unsigned int hops)
 {
-	uint32_t ring = w_ring_of_way(o->ring_bytes, hops);
+	uint32_t buffer = w_payload_of_path(o->payload_bytes, hops);
 
-	return sim_fragment_bytes(ring, o->bytes, o->bytes, UINT32_MAX);
+	return sim_fragment_bytes(buffer, o->bytes, o->bytes, UINT32_MAX);
 }
 
 /* What a thread is busy for: without DMA also while the fragment is stored. */
@@ -63,20 +63,21 @@ static double credit_back(const struct sim_profile *p, unsigned int hops)
 	return (hops - 1) * c.relay + hops * (c.link + p->link_latency);
 }
 
-/* The slowest stage of the pipeline, or the window's length over the way there and back. */
+/* The slowest stage of the pipeline, or the window's length over the path there and back. */
 static double alone_rate(const struct sim_options *o, const struct sim_profile *p,
 			 unsigned int hops)
 {
 	uint32_t payload = usual_payload(o, hops);
 	struct sim_cost c = busy_of(p, payload);
 	double stage = larger(larger(c.send, c.receive), c.link);
-	double window = (double)o->slots * payload, ring = w_ring_of_way(o->ring_bytes, hops);
+	double window = (double)o->slots * payload,
+	       buffer = w_payload_of_path(o->payload_bytes, hops);
 	double batch, turn;
 
 	if (hops > 1)
 		stage = larger(stage, c.relay);
-	if (payload > W_INLINE_MAX && window > ring)
-		window = ring;
+	if (payload > W_INLINE_MAX && window > buffer)
+		window = buffer;
 	batch = larger(window / 4, payload);
 	turn = first_through(p, hops, payload) + credit_back(p, hops);
 	turn += (batch / payload - 1) * stage;
@@ -147,8 +148,9 @@ static int stream_route(const struct sim_net *net, const struct sim_flow *flow, 
 	links[n++] = duties + flow->from * SIM_DUTIES + SIM_SEND;
 	for (unsigned int i = 0; i < flow->hops; i++) {
 		if (i > 0)
-			links[n++] = duties + net->dirs[flow->way[i]].from * SIM_DUTIES + SIM_RELAY;
-		links[n++] = flow->way[i];
+			links[n++] =
+				duties + net->dirs[flow->path[i]].from * SIM_DUTIES + SIM_RELAY;
+		links[n++] = flow->path[i];
 	}
 	links[n++] = duties + flow->to * SIM_DUTIES + SIM_RECEIVE;
 	route->links = links;

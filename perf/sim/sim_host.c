@@ -76,8 +76,8 @@ static unsigned int dir_after(const struct world *w, const struct sim_frag *frag
 	const struct sim_flow *flow = frag->flow;
 
 	if (!frag->is_credit)
-		return flow->way[hops];
-	return w->net->dirs[flow->way[flow->hops - 1 - hops]].back;
+		return flow->path[hops];
+	return w->net->dirs[flow->path[flow->hops - 1 - hops]].back;
 }
 
 /* The one that ran this thread last, else the one that has been idle the longest. */
@@ -135,21 +135,21 @@ static void fragment_out(struct world *w, struct sim_frag *frag)
 
 /* ---- sending ---- */
 
-static uint32_t ring_of(const struct world *w, const struct sim_flow *flow)
+static uint32_t payload_of(const struct world *w, const struct sim_flow *flow)
 {
-	return w_ring_of_way(w->o->ring_bytes, flow->hops);
+	return w_payload_of_path(w->o->payload_bytes, flow->hops);
 }
 
 static bool has_credit(const struct world *w, const struct sim_flow *flow, uint32_t payload)
 {
-	uint32_t bytes = payload > W_INLINE_MAX ? sim_wire_bytes(payload) - W_RING_ALIGN : 0;
+	uint32_t bytes = payload > W_INLINE_MAX ? sim_wire_bytes(payload) - W_PAYLOAD_ALIGN : 0;
 
-	return flow->slots_out < w->o->slots && bytes <= ring_of(w, flow) - flow->bytes_out;
+	return flow->slots_out < w->o->slots && bytes <= payload_of(w, flow) - flow->bytes_out;
 }
 
 static uint32_t next_payload(const struct world *w, const struct sim_flow *flow)
 {
-	return sim_fragment_bytes(ring_of(w, flow), w->o->bytes, flow->message_left,
+	return sim_fragment_bytes(payload_of(w, flow), w->o->bytes, flow->message_left,
 				  flow->slots_out);
 }
 
@@ -194,7 +194,7 @@ static struct sim_frag *fragment_make(struct world *w, struct sim_flow *flow)
 	frag->payload = next_payload(w, flow);
 	flow->slots_out++;
 	if (frag->payload > W_INLINE_MAX)
-		flow->bytes_out += sim_wire_bytes(frag->payload) - W_RING_ALIGN;
+		flow->bytes_out += sim_wire_bytes(frag->payload) - W_PAYLOAD_ALIGN;
 	flow->message_left -= frag->payload;
 	if (flow->message_left == 0) {
 		frag->asks = w->o->bytes > W_INLINE_MAX;
@@ -282,7 +282,7 @@ static void credit_send(struct world *w, struct sim_flow *flow)
 static void credit_due(struct world *w, struct sim_flow *flow, bool asked)
 {
 	if (asked || flow->slots_owed >= w->o->slots / 4 ||
-	    flow->bytes_owed >= ring_of(w, flow) / 4)
+	    flow->bytes_owed >= payload_of(w, flow) / 4)
 		credit_send(w, flow);
 }
 
@@ -293,7 +293,7 @@ static void receive(struct world *w, struct sim_frag *frag)
 	flow->received += frag->payload;
 	flow->slots_owed++;
 	if (frag->payload > W_INLINE_MAX)
-		flow->bytes_owed += sim_wire_bytes(frag->payload) - W_RING_ALIGN;
+		flow->bytes_owed += sim_wire_bytes(frag->payload) - W_PAYLOAD_ALIGN;
 	if (flow->received == flow->total) {
 		flow->end = sim_engine_now();
 		sg_sem_release(w->ended);
@@ -407,9 +407,9 @@ static int flow_prepare(struct world *w, const struct sim_flow *flow)
 	if (err == 0)
 		err = taker_start(w, receiver_of(w, flow), receive_loop);
 	for (unsigned int i = 0; i < flow->hops && err == 0; i++) {
-		const struct sim_dir *dir = &w->net->dirs[flow->way[i]];
+		const struct sim_dir *dir = &w->net->dirs[flow->path[i]];
 
-		err = wire_start(w, flow->way[i]);
+		err = wire_start(w, flow->path[i]);
 		if (err == 0)
 			err = wire_start(w, dir->back);
 		if (err == 0 && i > 0)

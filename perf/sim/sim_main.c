@@ -32,7 +32,7 @@ static const char usage_text[] =
 	"  --interrupts       threads sleep until an interrupt; else they poll\n"
 	"  --slots N          of a connection's fifo, 8 to 4096 (128)\n"
 	"  --ring-bytes N     of its ring to a neighbour, a power of two (262144)\n"
-	"  --seed N           of the random pattern and of flows' ways (1)\n"
+	"  --seed N           of the random pattern and of flows' paths (1)\n"
 	"  --budget N         fragments times hops, above which auto is fluid (400000)\n"
 	"  --fluid N          flows squared times hops, above which fluid takes a sample\n"
 	"                     (20000000)\n"
@@ -199,7 +199,7 @@ static bool parse_manner(int id, struct sim_options *o)
 	case OPT_SLOTS:
 		return parse_count(id, W_SLOTS_MIN, W_SLOTS_MAX, &o->slots);
 	case OPT_RING_BYTES:
-		return parse_count(id, W_RING_MIN, W_RING_MAX, &o->ring_bytes);
+		return parse_count(id, W_PAYLOAD_MIN, W_PAYLOAD_MAX, &o->payload_bytes);
 	case OPT_SEED:
 		return parse_number(id, 0, UINT64_MAX, &o->seed);
 	case OPT_BUDGET:
@@ -234,7 +234,7 @@ static int parse(int argc, char *argv[], struct sim_options *o)
 		fprintf(stderr, "vi_sim: --profile FILE is needed; see --help\n");
 		return 2;
 	}
-	if (!w_geometry_ok(o->slots, o->ring_bytes)) {
+	if (!w_geometry_ok(o->slots, o->payload_bytes)) {
 		fprintf(stderr, "vi_sim: --slots and --ring-bytes must be powers of two\n");
 		return 2;
 	}
@@ -290,7 +290,7 @@ int main(int argc, char *argv[])
 		.threads = 4,
 		.apps = 4,
 		.slots = 128,
-		.ring_bytes = 262144,
+		.payload_bytes = 262144,
 		.seed = 1,
 		.budget = 400000,
 		.fluid = 20000000,

@@ -161,19 +161,19 @@ void sim_net_close(struct sim_net *net)
 	memset(net, 0, sizeof(*net));
 }
 
-static void way_of_path(const struct sim_net *net, struct sim_flow *flow,
-			const struct rt_path *path)
+static void path_of_path(const struct sim_net *net, struct sim_flow *flow,
+			 const struct rt_path *path)
 {
 	unsigned int host = flow->from;
 
 	for (unsigned int i = 0; i < flow->hops; i++) {
-		flow->way[i] = net->first[host] + path->port[i] - 1;
-		host = peer_of(net, flow->way[i]);
+		flow->path[i] = net->first[host] + path->port[i] - 1;
+		host = peer_of(net, flow->path[i]);
 	}
 }
 
-/* Further than the product goes: a shortest way, each step chosen by the flow. */
-static void way_beyond(const struct sim_net *net, struct sim_flow *flow)
+/* Further than the product goes: a shortest path, each step chosen by the flow. */
+static void path_beyond(const struct sim_net *net, struct sim_flow *flow)
 {
 	unsigned int host = flow->from;
 	uint64_t state = flow->hash;
@@ -187,28 +187,28 @@ static void way_beyond(const struct sim_net *net, struct sim_flow *flow)
 			turn = (turn + 1) % count;
 			d = net->first[host] + turn;
 		}
-		flow->way[i] = d;
+		flow->path[i] = d;
 		host = peer_of(net, d);
 	}
 }
 
-int sim_net_way(const struct sim_net *net, struct sim_flow *flow)
+int sim_net_path(const struct sim_net *net, struct sim_flow *flow)
 {
 	struct rt_path path;
 	int err;
 
 	flow->hops = sim_net_distance(net, flow->from, flow->to);
-	flow->way = calloc((size_t)flow->hops + 1, sizeof(*flow->way));
-	if (flow->way == NULL)
+	flow->path = calloc((size_t)flow->hops + 1, sizeof(*flow->path));
+	if (flow->path == NULL)
 		return -ENOMEM;
 	if (flow->hops > RT_PATH_MAX) {
-		way_beyond(net, flow);
+		path_beyond(net, flow);
 		return 0;
 	}
 	err = rt_path_find(net->topo, NULL, flow->from, flow->to, flow->hash, &path);
 	if (err == 0 && path.hops != flow->hops)
-		err = -EPROTO; /* not a shortest way */
+		err = -EPROTO; /* not a shortest path */
 	if (err == 0)
-		way_of_path(net, flow, &path);
+		path_of_path(net, flow, &path);
 	return err;
 }

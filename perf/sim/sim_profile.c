@@ -139,13 +139,13 @@ int sim_profile_read(const char *const *paths, unsigned int count, struct sim_pr
 
 uint32_t sim_wire_bytes(uint32_t payload)
 {
-	uint32_t lines = (payload + W_RING_ALIGN - 1) / W_RING_ALIGN;
+	uint32_t lines = (payload + W_PAYLOAD_ALIGN - 1) / W_PAYLOAD_ALIGN;
 
 	if (payload <= W_HEAD_INLINE)
-		return W_RING_ALIGN;
+		return W_PAYLOAD_ALIGN;
 	if (payload <= W_INLINE_MAX)
 		return W_SLOT_BYTES;
-	return (lines + 1) * W_RING_ALIGN;
+	return (lines + 1) * W_PAYLOAD_ALIGN;
 }
 
 double sim_link_rate(const struct sim_profile *p)

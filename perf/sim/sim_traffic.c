@@ -9,7 +9,7 @@
 
 #define FRAG_LEAST 4096u /* of a message alone */
 #define EACH_HOPS 16u
-#define STREAM_SLOTS 6u /* slots on the way that make it a stream */
+#define STREAM_SLOTS 6u /* slots in flight that make it a stream */
 
 /* Takes each pair of a pattern in turn; a value other than 0 ends it. */
 typedef int pair_fn(void *arg, unsigned int from, unsigned int to);
@@ -27,7 +27,7 @@ struct sample {
 	double weight; /* how many one of them stands for */
 };
 
-/* Some flows are followed along their ways, and some of these are simulated. */
+/* Some flows are followed along their paths, and some of these are simulated. */
 struct maker {
 	const struct sim_options *o;
 	struct sim_net *net;
@@ -46,15 +46,16 @@ uint64_t sim_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-uint32_t sim_fragment_bytes(uint32_t ring_bytes, uint64_t total, uint64_t left, uint32_t slots_out)
+uint32_t sim_fragment_bytes(uint32_t payload_bytes, uint64_t total, uint64_t left,
+			    uint32_t slots_out)
 {
 	uint64_t most = total / 4 < FRAG_LEAST ? FRAG_LEAST : total / 4;
 
 	if (left <= W_INLINE_MAX)
 		return (uint32_t)left;
-	if (most > w_frag_max(ring_bytes) || slots_out >= STREAM_SLOTS)
-		most = w_frag_max(ring_bytes);
-	most &= ~(uint64_t)(W_RING_ALIGN - 1);
+	if (most > w_frag_max(payload_bytes) || slots_out >= STREAM_SLOTS)
+		most = w_frag_max(payload_bytes);
+	most &= ~(uint64_t)(W_PAYLOAD_ALIGN - 1);
 	return (uint32_t)(left < most ? left : most);
 }
 
@@ -200,7 +201,7 @@ static int survey_pair(void *arg, unsigned int from, unsigned int to)
 
 static uint64_t fragments_of(const struct sim_options *o)
 {
-	uint64_t most = w_frag_max(o->ring_bytes);
+	uint64_t most = w_frag_max(o->payload_bytes);
 
 	return ((o->bytes + most - 1) / most) * o->messages;
 }
@@ -245,7 +246,7 @@ static void load_add(struct sim_net *net, const struct sim_flow *flow, double by
 	net->duties[flow->from * SIM_DUTIES + SIM_SEND] += bytes;
 	net->duties[flow->to * SIM_DUTIES + SIM_RECEIVE] += bytes;
 	for (unsigned int i = 0; i < flow->hops; i++) {
-		struct sim_dir *dir = &net->dirs[flow->way[i]];
+		struct sim_dir *dir = &net->dirs[flow->path[i]];
 
 		dir->bytes += bytes;
 		if (i > 0)
@@ -273,7 +274,7 @@ static int make_pair(void *arg, unsigned int from, unsigned int to)
 	flow.hash = (uint32_t)(sim_random(&m->state) >> 32);
 	if (!sample_takes(&m->follow, &m->state))
 		return 0;
-	err = sim_net_way(m->net, &flow);
+	err = sim_net_path(m->net, &flow);
 	if (err == 0) {
 		load_add(m->net, &flow, m->follow.weight * (double)flow.total);
 		if (sample_takes(&m->keep, &m->state)) {
@@ -281,7 +282,7 @@ static int make_pair(void *arg, unsigned int from, unsigned int to)
 			return 0;
 		}
 	}
-	free(flow.way);
+	free(flow.path);
 	return err;
 }
 
@@ -329,7 +330,7 @@ int sim_traffic(const struct sim_options *o, struct sim_net *net, struct sim_res
 void sim_traffic_free(struct sim_result *r)
 {
 	for (unsigned int i = 0; i < r->count; i++)
-		free(r->flows[i].way);
+		free(r->flows[i].path);
 	free(r->flows);
 	memset(r, 0, sizeof(*r));
 }

@@ -11,15 +11,16 @@
 #include <unistd.h>
 
 #include "ag_priv.h"
+#include "u_close.h"
 #include "u_futex.h"
 #include "u_log.h"
 #include "u_thread.h"
 #include "u_time.h"
 
-#define IRQ_LOOK_NS INT64_C(1000000000)
+#define IRQ_CHECK_NS INT64_C(1000000000)
 
 #define SLOTS_DEFAULT 128u
-#define RING_DEFAULT (256u << 10)
+#define PAYLOAD_DEFAULT (256u << 10)
 #define EVENTS 64
 
 struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds)
@@ -74,7 +75,7 @@ static bool rung(struct ag_agent *a)
 	uint32_t i;
 
 	for (i = 1; i < a->link_count; i++) {
-		if ((port_db_read(a->links[i].port) & UINT32_C(1) << AG_BELL) != 0)
+		if ((port_db_read(a->links[i].port) & UINT32_C(1) << AG_DB_BIT) != 0)
 			return true;
 	}
 	return false;
@@ -87,14 +88,14 @@ static void *irq_run(void *arg)
 	uint32_t ticket;
 
 	for (;;) {
-		/* The ticket first: a kick after the look at irq_stop ends the wait. */
-		ticket = port_irq_ticket(a->irq);
+		/* The ticket first: a kick after the check of irq_stop ends the wait. */
+		ticket = port_irq_ticket(a->agent_irq);
 		if (atomic_load(&a->irq_stop))
 			return NULL;
 		if (rung(a))
 			ag_wake(a);
-		/* The limit is for a neighbour that scribbles over the register page. */
-		port_irq_wait(a->irq, ticket, UINT32_C(1) << AG_BELL, IRQ_LOOK_NS);
+		/* The limit is for a neighbour's agent that scribbles over the registers. */
+		port_irq_wait(a->agent_irq, ticket, UINT32_C(1) << AG_DB_BIT, IRQ_CHECK_NS);
 	}
 }
 
@@ -103,7 +104,7 @@ static void irq_end(struct ag_agent *a)
 	if (!a->irq_started)
 		return;
 	atomic_store(&a->irq_stop, true);
-	port_irq_kick(a->irq, UINT32_C(1) << AG_BELL);
+	port_irq_kick(a->agent_irq, UINT32_C(1) << AG_DB_BIT);
 	pthread_join(a->irq_thread, NULL);
 	a->irq_started = false;
 }
@@ -120,9 +121,9 @@ static int cfg_check(const struct ag_cfg *cfg)
 			cfg->host_count, AG_HOSTS_MAX);
 		return -EINVAL;
 	}
-	if (cfg->slots != 0 && !w_geometry_ok(cfg->slots, cfg->ring_bytes)) {
-		u_error("ag", "%u slots and %u ring bytes are not a geometry of this version",
-			cfg->slots, cfg->ring_bytes);
+	if (cfg->slots != 0 && !w_geometry_ok(cfg->slots, cfg->payload_bytes)) {
+		u_error("ag", "%u slots and %u payload bytes are not a geometry of this version",
+			cfg->slots, cfg->payload_bytes);
 		return -EINVAL;
 	}
 	if (cfg->db_bits == 1 || cfg->db_bits > PORT_DB_MAX || cfg->spads > PORT_SPAD_MAX ||
@@ -138,7 +139,7 @@ static void cfg_defaults(struct ag_cfg *cfg)
 {
 	if (cfg->slots == 0) {
 		cfg->slots = SLOTS_DEFAULT;
-		cfg->ring_bytes = RING_DEFAULT;
+		cfg->payload_bytes = PAYLOAD_DEFAULT;
 	}
 	if (cfg->db_bits == 0)
 		cfg->db_bits = AG_DB_BITS;
@@ -157,9 +158,10 @@ static int listen_open(struct ag_agent *a)
 	a->listen_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (a->listen_sock < 0)
 		return -errno;
+	a->rights_kept_out = u_rights_pass(a->listen_sock, false);
 	if (bind(a->listen_sock, (struct sockaddr *)&un, len) != 0)
 		return -errno;
-	if (listen(a->listen_sock, 1024) != 0)
+	if (listen(a->listen_sock, AG_BACKLOG) != 0)
 		return -errno;
 	rc = ag_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
 	return rc;
@@ -188,6 +190,7 @@ static int ports_open(struct ag_agent *a)
 	if (rc != 0)
 		return rc;
 	a->irq = port_emu_host_irq(a->host);
+	a->agent_irq = port_emu_host_agent_irq(a->host);
 	for (i = 0; i < count; i++) {
 		rc = ag_link_create(a, i);
 		if (rc != 0)
@@ -218,7 +221,9 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	a->epoll = a->wake = a->listen_sock = a->spare_fd = -1;
 	if (getrandom(&a->hash_key, sizeof(a->hash_key), GRND_NONBLOCK) != sizeof(a->hash_key))
 		a->hash_key = (uint64_t)u_now_ns();
-	ag_gates_init(a);
+	ag_ratelimits_init(a);
+	ag_client_limits(a);
+	a->clients_at = U_NEVER;
 	ag_list_init(&a->clients);
 	ag_list_init(&a->listens);
 	ag_list_init(&a->offers);
@@ -290,8 +295,8 @@ static void on_wake(struct ag_agent *a)
 	if (read(a->wake, &count, sizeof(count)) < 0 && errno != EAGAIN)
 		u_error("ag", "reading the wake-up descriptor: %s", strerror(errno));
 	for (i = 1; i < a->link_count; i++) {
-		port_db_clear(a->links[i].port, UINT32_C(1) << AG_BELL);
-		ag_link_look(&a->links[i]);
+		port_db_clear(a->links[i].port, UINT32_C(1) << AG_DB_BIT);
+		ag_link_check(&a->links[i]);
 		ag_ctl_receive(&a->links[i]);
 	}
 }
@@ -349,7 +354,7 @@ static int64_t idle_deadline(struct ag_agent *a, int64_t now)
 {
 	if (!a->cfg.leave_when_idle)
 		return U_NEVER;
-	if (a->client_count > 0) {
+	if (a->nic_count > 0) {
 		a->idle_since = now;
 		return U_NEVER;
 	}
@@ -377,7 +382,9 @@ static int64_t timers(struct ag_agent *a)
 	for (i = 1; i < a->link_count; i++)
 		next = earlier(next, ag_link_timers(&a->links[i], now));
 	next = earlier(next, ag_resume_timers(a, now));
-	next = earlier(next, ag_gates_tell(a));
+	next = earlier(next, ag_ratelimits_tell(a));
+	next = earlier(next, u_close_timers(now));
+	next = earlier(next, ag_client_timers(a, now));
 	return earlier(next, idle_deadline(a, now));
 }
 
@@ -397,7 +404,7 @@ static bool leaving(struct ag_agent *a)
 	return atomic_load(&a->stop) || idle_deadline(a, now) <= now;
 }
 
-int ag_run(struct ag_agent *a)
+static int run(struct ag_agent *a)
 {
 	struct epoll_event events[EVENTS];
 	int64_t deadline;
@@ -411,7 +418,9 @@ int ag_run(struct ag_agent *a)
 		} while (a->dirty);
 		if (leaving(a))
 			return 0;
+		ag_watchdog_rest(&a->watchdog);
 		n = epoll_wait(a->epoll, events, EVENTS, timeout_ms(deadline));
+		ag_watchdog_work(&a->watchdog);
 		if (n < 0 && errno != EINTR)
 			return -errno;
 		for (i = 0; i < n; i++) {
@@ -419,6 +428,17 @@ int ag_run(struct ag_agent *a)
 			ag_ctl_drain_self(a);
 		}
 	}
+}
+
+int ag_run(struct ag_agent *a)
+{
+	int rc = ag_watchdog_start(&a->watchdog, &a->ratelimit[AG_RATELIMIT_STAND], a->cfg.host_id);
+
+	if (rc != 0)
+		return rc;
+	rc = run(a);
+	ag_watchdog_stop(&a->watchdog);
+	return rc;
 }
 
 void ag_stop(struct ag_agent *a)
@@ -441,9 +461,11 @@ void ag_destroy(struct ag_agent *a)
 	if (a == NULL)
 		return;
 	/* Addresses first: who sees us hang up may start our successor at once. */
-	close_fd(a->listen_sock);
+	if (a->listen_sock >= 0)
+		u_hang_up_listener(a->listen_sock);
 	for (i = 0; i < a->link_count; i++) {
-		close_fd(a->links[i].cable_sock);
+		if (a->links[i].cable_sock >= 0)
+			u_hang_up_listener(a->links[i].cable_sock);
 		a->links[i].cable_sock = -1;
 	}
 	ag_list_each(pos, tmp, &a->clients)

@@ -22,7 +22,7 @@
 #define AG_RELAY_CPUS_MAX 8u
 #define AG_CIRCUITS_MAX 65536u
 /* Doorbell bits of a port that are not for transfer threads: the agent's, and one for processes. */
-#define AG_DB_BITS_KEPT 2u
+#define AG_DB_BITS_RESERVED 2u
 
 /* One pair of a table of names: `name` means host `host`. */
 struct ag_alias {
@@ -41,10 +41,10 @@ struct ag_cfg {
 	const struct ag_alias *devices; /* device names */
 	uint32_t device_count;
 	gid_t group;	      /* members may use the fabric too; AG_NO_GROUP: owner and root only */
-	bool leave_when_idle; /* return from ag_run() after the last client */
+	bool leave_when_idle; /* return from ag_run() after the last client with a NIC */
 	uint32_t grace_ms;    /* ... when there was none for so long; 0: AG_GRACE_MS */
 	uint32_t slots;	      /* geometry of new connections; 0: the default */
-	uint32_t ring_bytes;
+	uint32_t payload_bytes;
 	uint64_t window_bytes; /* of each port; 0: the port's default */
 	uint32_t db_bits;
 	uint32_t spads;
@@ -81,7 +81,7 @@ void ag_destroy(struct ag_agent *a);
 /* What an agent holds, for tests of leaks.  Only while ag_run() is not running. */
 struct ag_usage {
 	uint32_t clients, conns, listens, allocs, offers, circuits;
-	uint32_t longest_circuits, longest_conns; /* entries that a look into their tables passes */
+	uint32_t longest_circuits, longest_conns; /* entries that a search of their tables passes */
 	uint64_t window_used;			  /* over all ports */
 	uint64_t relay_dropped; /* records so far that no neighbour should have sent */
 	uint64_t relay_refused; /* circuits so far that there was no room for */

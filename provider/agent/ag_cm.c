@@ -21,10 +21,10 @@ void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status)
 		.local = conn->local,
 		.remote = conn->remote,
 		.epoch = conn->epoch,
-		.taken = conn->taken,
+		.consumed = conn->consumed,
 	};
 
-	ag_way_set(&cm.way, &conn->way);
+	ag_path_set(&cm.path, &conn->path);
 	w_ctl_init(&cm, type, sizeof(cm));
 	ag_ctl_send(l, &cm);
 }
@@ -44,7 +44,8 @@ enum w_status ag_cm_status(int err)
 	}
 }
 
-void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
+void ag_cm_answer(struct ag_link *l, const struct w_cm *req, enum w_ctl_type type,
+		  enum w_status status)
 {
 	struct w_cm cm = {
 		.src_host = req->dst_host,
@@ -56,13 +57,18 @@ void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status statu
 	};
 	struct rt_path back;
 
-	if (ag_way_back(l->agent, req->src_host, &req->way, &back) != 0)
+	if (ag_path_back(l->agent, req->src_host, &req->path, &back) != 0)
 		return;
-	ag_way_set(&cm.way, &back);
+	ag_path_set(&cm.path, &back);
 	if (back.hops > 0)
-		cm.way.at = (uint8_t)(req->way.hops - req->way.at + 1);
-	w_ctl_init(&cm, W_CM_REFUSE, sizeof(cm));
+		cm.path.at = (uint8_t)(req->path.hops - req->path.at + 1);
+	w_ctl_init(&cm, type, sizeof(cm));
 	ag_ctl_send(l, &cm);
+}
+
+void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
+{
+	ag_cm_answer(l, req, W_CM_REFUSE, status);
 }
 
 enum w_status ag_attrs_compare(const struct w_vi_attrs *a, const struct w_vi_attrs *b)
@@ -76,9 +82,19 @@ enum w_status ag_attrs_compare(const struct w_vi_attrs *a, const struct w_vi_att
 	return W_SUCCESS;
 }
 
+/* A process speaks for its own host; otherwise the request is refused. */
+static bool local_is_own(struct ag_client *c, const struct w_connect *m)
+{
+	if (ag_host_of(c->agent, m->local.host, m->local.host_len) == (int)c->agent->cfg.host_id)
+		return true;
+	ag_client_refuse(c, W_REFUSED, m->token, W_BAD_REQUEST,
+			 "the local address names another host");
+	return false;
+}
+
 void ag_cm_listen(struct ag_client *c, const struct w_connect *m)
 {
-	if (ag_listen_new(c, m->token, &m->local) == NULL)
+	if (local_is_own(c, m) && ag_listen_new(c, m->token, &m->local) == NULL)
 		ag_client_refuse(c, W_REFUSED, m->token, W_NO_RESOURCE,
 				 "too many waiters of one process");
 }
@@ -95,7 +111,7 @@ void ag_cm_unlisten(struct ag_client *c, const struct w_token *m)
 	ag_client_send(c, &answer, NULL, 0);
 }
 
-/* Any number that differs between the connections of a fabric: equal ways are shared by it. */
+/* Any number that differs between the connections of a fabric: equal paths are shared by it. */
 static uint32_t flow_of(const struct ag_client *c, uint64_t token)
 {
 	uint64_t h = (uint64_t)c->agent->cfg.host_id << 48 ^ (uint64_t)c->id << 24 ^ token;
@@ -103,30 +119,35 @@ static uint32_t flow_of(const struct ag_client *c, uint64_t token)
 	return (uint32_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-/* The way to the host of `remote`; otherwise refuses the attempt and returns NULL. */
-static struct ag_link *link_to(struct ag_client *c, const struct w_connect *m, struct rt_path *way,
+/*
+ * The path to the host of `remote` for an attempt of this host's; otherwise refuses it and returns
+ * NULL.
+ */
+static struct ag_link *link_to(struct ag_client *c, const struct w_connect *m, struct rt_path *path,
 			       uint16_t *host_out)
 {
 	struct ag_agent *a = c->agent;
 	int host = ag_host_of(a, m->remote.host, m->remote.host_len);
 	char text[160];
 
+	if (!local_is_own(c, m))
+		return NULL;
 	if (host < 0) {
 		ag_client_refuse(c, W_REFUSED, m->token, W_NOT_REACHABLE,
 				 "the address names no host of this fabric");
 		return NULL;
 	}
-	if (ag_route_find(a, (unsigned int)host, flow_of(c, m->token), way, text, sizeof(text)) !=
+	if (ag_route_find(a, (unsigned int)host, flow_of(c, m->token), path, text, sizeof(text)) !=
 	    0) {
 		ag_client_refuse(c, W_REFUSED, m->token, W_NOT_REACHABLE, text);
 		return NULL;
 	}
 	*host_out = (uint16_t)host;
-	return ag_route_link(a, way);
+	return ag_route_link(a, path);
 }
 
 static struct ag_conn *attempt(struct ag_client *c, struct ag_link *l, const struct w_connect *m,
-			       const struct rt_path *way, uint16_t host, enum ag_state state)
+			       const struct rt_path *path, uint16_t host, enum ag_state state)
 {
 	struct ag_conn *conn = ag_conn_new(c, l, state);
 
@@ -136,7 +157,7 @@ static struct ag_conn *attempt(struct ag_client *c, struct ag_link *l, const str
 		return NULL;
 	}
 	conn->peer_host = host;
-	conn->way = *way;
+	conn->path = *path;
 	conn->token = m->token;
 	conn->attrs = m->attrs;
 	conn->local = m->local;
@@ -179,14 +200,14 @@ bool ag_cm_unhold(struct ag_link *l)
 
 void ag_cm_connect(struct ag_client *c, const struct w_connect *m)
 {
-	struct rt_path way;
+	struct rt_path path;
 	uint16_t host;
-	struct ag_link *l = link_to(c, m, &way, &host);
+	struct ag_link *l = link_to(c, m, &path, &host);
 	struct ag_conn *conn;
 
 	if (l == NULL)
 		return;
-	conn = attempt(c, l, m, &way, host, AG_HELD);
+	conn = attempt(c, l, m, &path, host, AG_HELD);
 	if (conn != NULL)
 		request(conn);
 }
@@ -216,21 +237,15 @@ static bool decides(struct ag_link *l, const struct w_connect *m)
 
 void ag_cm_peer(struct ag_client *c, const struct w_connect *m)
 {
-	struct ag_link *l;
+	struct rt_path path;
+	uint16_t host;
+	struct ag_link *l = link_to(c, m, &path, &host);
 	struct ag_conn *conn;
 	struct ag_offer *offer;
-	struct rt_path way;
-	uint16_t host;
 
-	if (ag_host_of(c->agent, m->local.host, m->local.host_len) != (int)c->agent->cfg.host_id) {
-		ag_client_refuse(c, W_REFUSED, m->token, W_BAD_REQUEST,
-				 "the local address names another host");
-		return;
-	}
-	l = link_to(c, m, &way, &host);
 	if (l == NULL)
 		return;
-	conn = attempt(c, l, m, &way, host, decides(l, m) ? AG_WAITING : AG_HELD);
+	conn = attempt(c, l, m, &path, host, decides(l, m) ? AG_WAITING : AG_HELD);
 	if (conn == NULL)
 		return;
 	conn->peer = true;
@@ -322,7 +337,7 @@ void ag_cm_close(struct ag_client *c, const struct w_conn *m)
 
 void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 {
-	bool on_way, unheard = false;
+	bool on_path, unheard = false;
 
 	switch (conn->state) {
 	case AG_REQUESTED:
@@ -344,12 +359,12 @@ void ag_cm_leave(struct ag_conn *conn, enum w_lost reason)
 	case AG_ACCEPTING:
 	case AG_LINKED:
 	case AG_CONNECTED:
-		on_way = ag_conn_on_way(conn);
+		on_path = ag_conn_on_path(conn);
 		conn->left = reason;
-		if (on_way && !ag_resume_withdraw(conn, reason))
+		if (on_path && !ag_resume_withdraw(conn, reason))
 			ag_cm_send(conn, W_CM_CLOSE, reason);
 		/* No CLOSE comes, or none is waited for. */
-		unheard = !on_way || conn->way_closed || conn->resume == AG_RESUMING;
+		unheard = !on_path || conn->path_closed || conn->resume == AG_RESUMING;
 		if (!unheard)
 			ag_resume_forget(conn);
 		break;
@@ -396,14 +411,14 @@ static bool goes_elsewhere(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
 	bool held = conn->state == AG_HELD;
-	struct rt_path way;
+	struct rt_path path;
 	char why[160];
 
 	if ((!held && conn->state != AG_WAITING) ||
-	    ag_route_find(a, conn->peer_host, flow_of(conn->client, conn->token), &way, why,
+	    ag_route_find(a, conn->peer_host, flow_of(conn->client, conn->token), &path, why,
 			  sizeof(why)) != 0)
 		return false;
-	ag_conn_move(conn, ag_route_link(a, &way), &way);
+	ag_conn_move(conn, ag_route_link(a, &path), &path);
 	if (held)
 		request(conn);
 	return true;

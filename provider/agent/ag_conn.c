@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ag_priv.h"
+#include "u_fd.h"
 #include "u_futex.h"
 #include "u_log.h"
 #include "u_time.h"
@@ -76,7 +77,7 @@ static void enter_link(struct ag_conn *conn, struct ag_link *l)
 
 static void leave_link(struct ag_conn *conn)
 {
-	ag_window_unpromise(conn->link, &conn->promise);
+	ag_window_unreserve(conn->link, &conn->reservation);
 	ag_list_remove(&conn->in_link);
 	ag_list_remove(&conn->in_held);
 	conn->link->conn_count--;
@@ -113,11 +114,11 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
 	return conn;
 }
 
-void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path *way)
+void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path *path)
 {
 	leave_link(conn);
 	enter_link(conn, l);
-	conn->way = *way;
+	conn->path = *path;
 }
 
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state)
@@ -216,45 +217,45 @@ void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn)
 			       &conn->in_hash);
 }
 
-static size_t slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t ring)
+static size_t slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t payload)
 {
-	return u_align_up(w_slice_bytes(slots, ring), l->port->limits.slice_align);
+	return u_align_up(w_slice_bytes(slots, payload), l->port->limits.slice_align);
 }
 
-void ag_window_promise(struct ag_link *l, uint32_t ring, uint64_t *promise)
+void ag_window_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation)
 {
-	ag_window_unpromise(l, promise);
-	*promise = slice_bytes(l, l->agent->cfg.slots, ring);
-	l->window_promised += *promise;
+	ag_window_unreserve(l, reservation);
+	*reservation = slice_bytes(l, l->agent->cfg.slots, payload);
+	l->window_reserved += *reservation;
 }
 
-void ag_window_unpromise(struct ag_link *l, uint64_t *promise)
+void ag_window_unreserve(struct ag_link *l, uint64_t *reservation)
 {
-	l->window_promised -= *promise;
-	*promise = 0;
+	l->window_reserved -= *reservation;
+	*reservation = 0;
 }
 
 /* Longer ones than a neighbour's have a part of the window, so that others find room too. */
-#define LONG_RINGS_SHARE 4u
+#define LARGE_PAYLOAD_SHARE 4u
 
-uint32_t ag_ring_of_way(const struct ag_link *l, unsigned int hops)
+uint32_t ag_payload_of_path(const struct ag_link *l, unsigned int hops)
 {
 	const struct ag_cfg *cfg = &l->agent->cfg;
-	uint64_t most = l->port->limits.window_bytes / LONG_RINGS_SHARE;
-	uint64_t taken = l->window_used + l->window_promised;
-	uint32_t ring = w_ring_of_way(cfg->ring_bytes, hops);
+	uint64_t most = l->port->limits.window_bytes / LARGE_PAYLOAD_SHARE;
+	uint64_t used = l->window_used + l->window_reserved;
+	uint32_t payload = w_payload_of_path(cfg->payload_bytes, hops);
 
-	while (ring > cfg->ring_bytes && taken + slice_bytes(l, cfg->slots, ring) > most)
-		ring /= 2;
-	return ring;
+	while (payload > cfg->payload_bytes && used + slice_bytes(l, cfg->slots, payload) > most)
+		payload /= 2;
+	return payload;
 }
 
 void ag_geometry_limit(struct w_geometry *g, const struct w_geometry *most)
 {
 	if (w_slots_ok(most->slots) && most->slots < g->slots)
 		g->slots = most->slots;
-	if (w_ring_ok(most->ring_bytes) && most->ring_bytes < g->ring_bytes)
-		g->ring_bytes = most->ring_bytes;
+	if (w_payload_ok(most->payload_bytes) && most->payload_bytes < g->payload_bytes)
+		g->payload_bytes = most->payload_bytes;
 }
 
 void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most)
@@ -262,34 +263,36 @@ void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most)
 	struct w_geometry *g = &conn->geometry;
 
 	g->slots = conn->link->agent->cfg.slots;
-	g->ring_bytes = ag_ring_of_way(conn->link, conn->way.hops);
+	g->payload_bytes = ag_payload_of_path(conn->link, conn->path.hops);
 	if (most != NULL)
 		ag_geometry_limit(g, most);
-	ag_window_promise(conn->link, g->ring_bytes, &conn->promise);
+	ag_window_reserve(conn->link, g->payload_bytes, &conn->reservation);
 }
 
 int ag_conn_slice_alloc(struct ag_conn *conn)
 {
 	struct ag_link *l = conn->link;
-	uint32_t slots = conn->geometry.slots, ring = conn->geometry.ring_bytes;
-	size_t len = slice_bytes(l, slots, ring);
+	uint32_t slots = conn->geometry.slots, payload = conn->geometry.payload_bytes;
+	size_t len = slice_bytes(l, slots, payload);
+	char text[U_FD_ERROR];
 	int rc;
 
 	rc = port_slice_alloc(l->port, len, &conn->slice);
 	if (rc != 0) {
 		conn->slice.fd = -1;
-		u_log_gated(&l->gate[AG_GATE_ROOM], "port %s: no slice of %zu bytes: %s",
-			    l->port->limits.name, len, strerror(-rc));
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_ROOM],
+				  "port %s: no slice of %zu bytes: %s", l->port->limits.name, len,
+				  u_fd_error(-rc, text));
 		return rc;
 	}
 	conn->has_slice = true;
-	ag_window_unpromise(l, &conn->promise);
+	ag_window_unreserve(l, &conn->reservation);
 	l->window_used += conn->slice.len;
 	conn->geometry = (struct w_geometry){
 		.slots = slots,
-		.ring_bytes = ring,
-		.bell_bit = conn->client->bell_bit,
-		.fences = !u_membarrier_available(),
+		.payload_bytes = payload,
+		.db_bit = conn->client->db_bit,
+		.must_fence = !u_membarrier_available(),
 		.slice_id = conn->slice.id,
 		.slice_len = conn->slice.len,
 	};
@@ -394,7 +397,7 @@ struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm)
 	offer = calloc(1, sizeof(*offer));
 	if (offer == NULL)
 		return NULL;
-	if (ag_way_back(l->agent, cm->src_host, &cm->way, &offer->way) != 0) {
+	if (ag_path_back(l->agent, cm->src_host, &cm->path, &offer->path) != 0) {
 		free(offer);
 		return NULL;
 	}

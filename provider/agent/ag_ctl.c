@@ -158,7 +158,7 @@ static void queue_write(struct ag_link *l)
 	ag_msg_free(m);
 }
 
-/* Sayings about links and the queue take turns: neither can keep the other waiting. */
+/* Link-state updates and the queue take turns: neither can keep the other waiting. */
 static void write_what_fits(struct ag_link *l)
 {
 	struct w_cm_links links;
@@ -201,7 +201,7 @@ void ag_ctl_pump(struct ag_link *l)
 	if (!l->ring)
 		return;
 	u_out_fence(&l->out.out);
-	port_peer_db_ring(l->port, UINT32_C(1) << AG_BELL);
+	port_peer_db_ring(l->port, UINT32_C(1) << AG_DB_BIT);
 	l->ring = false;
 	l->nudge_at = u_now_ns() + AG_NUDGE_NS;
 }
@@ -281,7 +281,7 @@ static void heartbeat(struct ag_link *l)
 		.src_host = (uint16_t)l->agent->cfg.host_id,
 		.dst_host = l->peer_host,
 		.status = 1,
-		.way = { .hops = 1, .at = 1, .port = { (uint8_t)l->index } },
+		.path = { .hops = 1, .at = 1, .port = { (uint8_t)l->index } },
 	};
 
 	w_ctl_init(&cm, W_CM_HEARTBEAT, sizeof(cm));
@@ -337,7 +337,7 @@ int64_t ag_ctl_timers(struct ag_link *l, int64_t now)
 	if (l->tx_next == l->tx_done && ag_list_empty(&l->queue))
 		return next;
 	if (now >= l->nudge_at) {
-		port_peer_db_ring(l->port, UINT32_C(1) << AG_BELL);
+		port_peer_db_ring(l->port, UINT32_C(1) << AG_DB_BIT);
 		l->nudge_at = now + AG_NUDGE_NS;
 	}
 	return next < l->nudge_at ? next : l->nudge_at;

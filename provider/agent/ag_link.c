@@ -18,7 +18,7 @@
  * acknowledged.  A new nonce of the neighbour means that it began again.  The
  * words are repeated while nothing answers, and after a second without success
  * all of it begins anew: words of an earlier life of the neighbour may have
- * misled one side.
+ * misled one side.  So long, too, a link waits that had no room for a control slice.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +30,8 @@
 
 #include "ag_priv.h"
 #include "port_fault.h"
+#include "u_close.h"
+#include "u_fd.h"
 #include "u_log.h"
 #include "u_time.h"
 
@@ -90,7 +92,7 @@ static void announce(struct ag_link *l)
 	w[PAD_COMMAND] = fold(w);
 	for (i = PAD_COUNT; i-- > 0;)
 		port_peer_spad_write(l->port, i, w[i]);
-	port_peer_db_ring(l->port, UINT32_C(1) << AG_BELL);
+	port_peer_db_ring(l->port, UINT32_C(1) << AG_DB_BIT);
 	l->announce_at = u_now_ns() + SETUP_REPEAT_NS;
 }
 
@@ -118,17 +120,18 @@ static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
 	    w[PAD_HOSTS] == l->agent->cfg.host_count)
 		return 0;
 	if (version != W_CTL_VERSION)
-		u_log_gated(
-			&l->gate[AG_GATE_SETUP],
+		u_log_ratelimited(
+			&l->ratelimit[AG_RATELIMIT_SETUP],
 			"link %s stays down: this agent speaks version %u, the agent of host %u "
 			"speaks %u; use agents of one release",
 			l->port->limits.name, W_CTL_VERSION, host, version);
 	else
-		u_log_gated(&l->gate[AG_GATE_SETUP],
-			    "link %s stays down: host %u of %u expected at the other end, found "
-			    "host %u of %u; check cables and host ids",
-			    l->port->limits.name, l->peer_host, l->agent->cfg.host_count, host,
-			    w[PAD_HOSTS]);
+		u_log_ratelimited(
+			&l->ratelimit[AG_RATELIMIT_SETUP],
+			"link %s stays down: host %u of %u expected at the other end, found "
+			"host %u of %u; check cables and host ids",
+			l->port->limits.name, l->peer_host, l->agent->cfg.host_count, host,
+			w[PAD_HOSTS]);
 	link_bad(l);
 	return -EPROTONOSUPPORT;
 }
@@ -156,11 +159,11 @@ static int outbound_map(struct ag_link *l, const uint32_t w[PAD_COUNT])
 static void link_up(struct ag_link *l)
 {
 	l->state = AG_LINK_UP;
-	l->life++;
+	l->link_generation++;
 	l->heard_at = u_now_ns();
 	l->beat_at = l->heard_at;
-	u_log_gated(&l->gate[AG_GATE_STATE], "link %s to host %u is up", l->port->limits.name,
-		    l->peer_host);
+	u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_STATE], "link %s to host %u is up",
+			  l->port->limits.name, l->peer_host);
 	ag_route_changed(l);
 	ag_ctl_receive(l);
 }
@@ -182,15 +185,19 @@ static void setup_step(struct ag_link *l)
 
 static void setup_begin(struct ag_link *l, uint32_t generation)
 {
+	char text[U_FD_ERROR];
 	int rc;
 
 	l->generation = generation;
 	l->peer_nonce = 0;
+	l->setup_again_at = 0;
 	rc = ag_ctl_open(l);
 	if (rc != 0) {
-		u_log_gated(&l->gate[AG_GATE_SETUP], "link %s stays down: no control slice: %s",
-			    l->port->limits.name, strerror(-rc));
-		l->state = AG_LINK_BAD;
+		/* There may be room later: a neighbour that is stopped and goes on reads its cable. */
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_SETUP],
+				  "link %s stays down: no control slice: %s", l->port->limits.name,
+				  u_fd_error(-rc, text));
+		l->setup_again_at = u_now_ns() + SETUP_LIMIT_NS;
 		return;
 	}
 	do {
@@ -209,7 +216,7 @@ static bool neighbour_began_again(struct ag_link *l)
 	return l->state == AG_LINK_UP && pads_read(l, w) == 0 && w[PAD_NONCE] != l->peer_nonce;
 }
 
-void ag_link_look(struct ag_link *l)
+void ag_link_check(struct ag_link *l)
 {
 	uint32_t generation = 0;
 	bool up = port_link_state(l->port, &generation) == PORT_LINK_UP;
@@ -218,7 +225,9 @@ void ag_link_look(struct ag_link *l)
 		ag_link_reset(l, "the link went down");
 	else if (neighbour_began_again(l))
 		ag_link_reset(l, "the neighbour's agent began again");
-	if (up && l->state == AG_LINK_DOWN && !l->admin_down)
+	if (!up)
+		l->setup_again_at = 0;
+	if (up && l->state == AG_LINK_DOWN && !l->admin_down && l->setup_again_at == 0)
 		setup_begin(l, generation);
 	if (l->state == AG_LINK_SETUP)
 		setup_step(l);
@@ -229,8 +238,9 @@ void ag_link_reset(struct ag_link *l, const char *why)
 	bool was_up = l->state == AG_LINK_UP;
 
 	if (was_up)
-		u_log_gated(&l->gate[AG_GATE_STATE], "link %s to host %u is down: %s",
-			    l->port->limits.name, l->peer_host, why);
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_STATE],
+				  "link %s to host %u is down: %s", l->port->limits.name,
+				  l->peer_host, why);
 	if (l->state != AG_LINK_DOWN)
 		pads_clear(l);
 	l->state = AG_LINK_DOWN;
@@ -253,7 +263,8 @@ void ag_link_break(struct ag_link *l, const char *why)
 /* The neighbour misbehaved: take the link down at both ends, and up again a little later. */
 static void link_cut(struct ag_link *l, int64_t now)
 {
-	u_log_gated(&l->gate[AG_GATE_CUT], "link %s is cut: %s", l->port->limits.name, l->broken);
+	u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_CUT], "link %s is cut: %s",
+			  l->port->limits.name, l->broken);
 	port_link_disable(l->port);
 	ag_link_reset(l, l->broken);
 	l->enabled = false;
@@ -263,7 +274,7 @@ static void link_cut(struct ag_link *l, int64_t now)
 void ag_link_service(struct ag_link *l)
 {
 	port_service(l->port);
-	ag_link_look(l);
+	ag_link_check(l);
 	ag_ctl_receive(l);
 }
 
@@ -294,31 +305,47 @@ int ag_link_admin(struct ag_link *l, bool up)
 
 static void cable_plug(struct ag_link *l, int sock)
 {
+	char text[U_FD_ERROR];
 	int rc;
 
 	if (w_agent_cred_check(sock, l->agent->cfg.owner) != 0) {
-		u_log_gated(&l->gate[AG_GATE_CUT], "port %s: a stranger at the cable was refused",
-			    l->port->limits.name);
-		close(sock);
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_CUT],
+				  "port %s: an unauthorised user at the cable was refused",
+				  l->port->limits.name);
+		u_hang_up(sock);
 		return;
 	}
+	u_rights_pass(sock, true);
 	rc = port_emu_plug(l->emu, sock);
 	if (rc != 0)
-		u_log_gated(&l->gate[AG_GATE_CUT], "port %s: cable refused: %s",
-			    l->port->limits.name, strerror(-rc));
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_CUT], "port %s: cable refused: %s",
+				  l->port->limits.name, u_fd_error(-rc, text));
 	ag_link_service(l);
+}
+
+/* The neighbour tries again; do not spin on it meanwhile. */
+static void accept_later(struct ag_link *l)
+{
+	epoll_ctl(l->agent->epoll, EPOLL_CTL_DEL, l->cable_sock, NULL);
+	l->retry_at = u_now_ns() + AG_RETRY_NS;
 }
 
 void ag_link_accept(struct ag_link *l)
 {
-	int sock = accept4(l->cable_sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	char text[U_FD_ERROR];
+	int sock;
 
+	if (!ag_closing_keeps_up(l->agent)) {
+		accept_later(l);
+		return;
+	}
+	sock = accept4(l->cable_sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (sock >= 0) {
 		cable_plug(l, sock);
 	} else if (errno == EMFILE || errno == ENFILE) {
-		/* The neighbour tries again; do not spin on it meanwhile. */
-		epoll_ctl(l->agent->epoll, EPOLL_CTL_DEL, l->cable_sock, NULL);
-		l->retry_at = u_now_ns() + AG_RETRY_NS;
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_SETUP], "link %s stays down: %s",
+				  l->port->limits.name, u_fd_error(errno, text));
+		accept_later(l);
 	}
 }
 
@@ -328,9 +355,14 @@ static void cable_connect(struct ag_link *l)
 	socklen_t len = w_cable_addr(&un, l->agent->cfg.owner, l->agent->fabric, l->peer_host,
 				     l->peer_port);
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char text[U_FD_ERROR];
 
-	if (sock < 0)
+	if (sock < 0) {
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_SETUP], "link %s stays down: %s",
+				  l->port->limits.name, u_fd_error(errno, text));
 		return;
+	}
+	u_rights_pass(sock, false);
 	if (connect(sock, (struct sockaddr *)&un, len) != 0) {
 		close(sock);
 		return;
@@ -347,12 +379,13 @@ static int cable_listen(struct ag_link *l)
 	l->cable_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->cable_sock < 0)
 		return -errno;
+	u_rights_pass(l->cable_sock, false);
 	if (bind(l->cable_sock, (struct sockaddr *)&un, len) != 0) {
 		u_error("ag", "the cable address of port %s of host %u of fabric %s is taken: %s",
 			l->port->limits.name, a->cfg.host_id, a->fabric, strerror(errno));
 		return errno == EADDRINUSE ? -EBUSY : -errno;
 	}
-	if (listen(l->cable_sock, 8) != 0)
+	if (listen(l->cable_sock, AG_BACKLOG) != 0)
 		return -errno;
 	return ag_watch(a, l->cable_sock, EPOLLIN, AG_EV(AG_EV_CABLE, l->index));
 }
@@ -388,13 +421,19 @@ int64_t ag_link_timers(struct ag_link *l, int64_t now)
 		link_cut(l, now);
 	next = cable_timers(l, now);
 	if (may_fault(l)) {
-		ag_link_look(l);
+		ag_link_check(l);
 		other = now + FAULT_POLL_NS;
+	}
+	if (l->setup_again_at != 0 && now >= l->setup_again_at) {
+		l->setup_again_at = 0;
+		ag_link_check(l);
 	}
 	if (l->state == AG_LINK_SETUP && now >= l->setup_until) {
 		ag_link_reset(l, "the link could not be set up");
-		ag_link_look(l);
+		ag_link_check(l);
 	}
+	if (l->setup_again_at != 0 && l->setup_again_at < other)
+		other = l->setup_again_at;
 	if (l->state == AG_LINK_SETUP) {
 		if (now >= l->announce_at)
 			announce(l);
@@ -417,6 +456,7 @@ static int port_make(struct ag_link *l)
 		.db_bits = cfg->db_bits,
 		.spads = cfg->spads,
 		.window_bytes = cfg->window_bytes,
+		.agent_bits = UINT32_C(1) << AG_DB_BIT,
 	};
 	int rc;
 
@@ -469,7 +509,7 @@ int ag_link_create(struct ag_agent *a, uint32_t index)
 	rc = port_make(l);
 	if (rc != 0)
 		return rc;
-	ag_gates_init_link(l);
+	ag_ratelimits_init_link(l);
 	rc = link_watch(l);
 	if (rc != 0)
 		ag_link_destroy(l);
@@ -479,7 +519,7 @@ int ag_link_create(struct ag_agent *a, uint32_t index)
 void ag_link_destroy(struct ag_link *l)
 {
 	if (l->cable_sock >= 0)
-		close(l->cable_sock);
+		u_hang_up_listener(l->cable_sock);
 	ag_link_reset(l, "the agent leaves");
 	port_close(l->port);
 	l->port = NULL;

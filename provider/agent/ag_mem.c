@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Window memory of processes, and the messages by which they tell each other about it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ag_priv.h"
+#include "u_fd.h"
 #include "u_log.h"
 
 static void alloc_answer(struct ag_client *c, uint64_t token, const struct port_slice *slice,
@@ -22,12 +22,37 @@ static void alloc_answer(struct ag_client *c, uint64_t token, const struct port_
 	ag_client_send(c, &m, &fd, fd >= 0 ? 1 : 0);
 }
 
+/* Each keeps a descriptor in this process, of which others need some, too. */
+static bool alloc_allowed(struct ag_client *c)
+{
+	struct ag_agent *a = c->agent;
+	struct ag_client *other;
+	struct ag_list *pos, *tmp;
+	uint64_t sum = 0;
+
+	ag_list_each(pos, tmp, &a->clients)
+	{
+		other = ag_list_entry(pos, struct ag_client, node);
+		sum += other->uid == c->uid ? other->alloc_count : 0;
+	}
+	if (c->alloc_count < a->client_allocs && sum < a->user_allocs)
+		return true;
+	u_log_ratelimited(
+		&a->ratelimit[AG_RATELIMIT_CLIENT],
+		"client %u pid %d gets no more window memory: it has %u pieces, uid %u has %u; "
+		"a process may have %u, a user %u",
+		c->id, (int)c->pid, c->alloc_count, (unsigned int)c->uid, (unsigned int)sum,
+		a->client_allocs, a->user_allocs);
+	return false;
+}
+
+/* The caller takes slice.fd, which hands it to the process: the port has one of its own. */
 static struct ag_alloc *alloc_make(struct ag_client *c, uint64_t length)
 {
 	struct ag_link *self = &c->agent->links[0];
 	struct ag_alloc *m;
 
-	if (c->alloc_count >= AG_ALLOCS_MAX || length == 0 || length > SIZE_MAX / 2 ||
+	if (length == 0 || length > SIZE_MAX / 2 || !alloc_allowed(c) ||
 	    ag_client_port(c, self) != 0)
 		return NULL;
 	m = calloc(1, sizeof(*m));
@@ -54,12 +79,8 @@ void ag_mem_alloc(struct ag_client *c, const struct w_alloc *msg)
 		alloc_answer(c, msg->token, NULL, W_NO_RESOURCE, -1);
 		return;
 	}
-	fd = fcntl(m->slice.fd, F_DUPFD_CLOEXEC, 0);
-	if (fd < 0) {
-		ag_mem_release(c, m);
-		alloc_answer(c, msg->token, NULL, W_NO_RESOURCE, -1);
-		return;
-	}
+	fd = m->slice.fd;
+	m->slice.fd = -1;
 	alloc_answer(c, msg->token, &m->slice, W_SUCCESS, fd);
 }
 
@@ -105,7 +126,6 @@ void ag_mem_release(struct ag_client *c, struct ag_alloc *m)
 	c->alloc_count--;
 	self->window_used -= m->slice.len;
 	port_slice_free(self->port, m->slice.id);
-	close(m->slice.fd);
 	free(m);
 }
 
@@ -157,6 +177,19 @@ static void share_again(struct ag_alloc *m, struct ag_conn *conn)
 	}
 }
 
+/* Offers the memory to the neighbour, by the descriptor that self has. */
+static int share_offer(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
+{
+	struct port *self = conn->link->agent->links[0].port;
+	int fd, rc = port_peer_slice_open(self, m->slice.id, m->slice.len, &fd);
+
+	if (rc != 0)
+		return rc;
+	rc = port_slice_share(conn->link->port, fd, m->slice.len, id_out);
+	close(fd);
+	return rc;
+}
+
 /* Names the memory to the neighbour; an id can be opened there once. */
 static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 {
@@ -169,7 +202,7 @@ static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 	share = calloc(1, sizeof(*share));
 	if (share == NULL)
 		return -ENOMEM;
-	rc = port_slice_share(conn->link->port, m->slice.fd, m->slice.len, &share->id);
+	rc = share_offer(m, conn, &share->id);
 	if (rc != 0) {
 		free(share);
 		return rc;
@@ -189,18 +222,20 @@ static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 static uint32_t slice_name(struct ag_alloc *m, struct ag_conn *conn)
 {
 	uint32_t id = 0;
+	char text[U_FD_ERROR];
 	int rc;
 
 	if (conn->link->index == 0)
 		return m->slice.id;
-	if (conn->way.hops > 1)
+	if (conn->path.hops > 1)
 		return 0;
 	share_again(m, conn);
 	rc = share_new(m, conn, &id);
 	if (rc != 0)
-		u_log_gated(&conn->link->gate[AG_GATE_ROOM],
-			    "port %s: window memory of %zu bytes cannot be shared: %s",
-			    conn->link->port->limits.name, m->slice.len, strerror(-rc));
+		u_log_ratelimited(&conn->link->ratelimit[AG_RATELIMIT_ROOM],
+				  "port %s: window memory of %zu bytes cannot be shared: %s",
+				  conn->link->port->limits.name, m->slice.len,
+				  u_fd_error(-rc, text));
 	return id;
 }
 
@@ -211,13 +246,13 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 	struct w_cm_tell t = { .body_len = m->body_len };
 	struct ag_link *l;
 
-	if (conn == NULL || conn->state != AG_CONNECTED || conn->resume != AG_ON_WAY ||
+	if (conn == NULL || conn->state != AG_CONNECTED || conn->resume != AG_ON_PATH ||
 	    (m->slice_id != 0 && mem == NULL))
 		return;
 	l = conn->link;
 	t.src_host = (uint16_t)c->agent->cfg.host_id;
 	t.dst_host = conn->peer_host;
-	ag_way_set(&t.way, &conn->way);
+	ag_path_set(&t.path, &conn->path);
 	t.src_conn = conn->id;
 	t.epoch = conn->epoch;
 	t.dst_conn = conn->peer_conn;

@@ -220,17 +220,17 @@ void ag_name_reverse(struct ag_client *c, const struct w_name *m)
 
 #define MORE_MAX 12u /* characters of ", 62 more" */
 
-/* The relays of a way in their order, by whole names; those that do not fit are counted. */
-static void relays_name(struct ag_agent *a, const struct rt_path *way, char *text, size_t size)
+/* The relays of a path in their order, by whole names; those that do not fit are counted. */
+static void relays_name(struct ag_agent *a, const struct rt_path *path, char *text, size_t size)
 {
 	size_t at = (size_t)snprintf(text, size, "relayed by");
 	struct rt_end end;
 	unsigned int i;
 
-	for (i = 1; i < way->hops; i++) {
-		rt_path_walk(a->topo, a->cfg.host_id, way, i, &end);
+	for (i = 1; i < path->hops; i++) {
+		rt_path_walk(a->topo, a->cfg.host_id, path, i, &end);
 		if (at + strlen(a->names[end.host]) + 3 + MORE_MAX > size) {
-			snprintf(text + at, size - at, ", %u more", way->hops - i);
+			snprintf(text + at, size - at, ", %u more", path->hops - i);
 			return;
 		}
 		at += (size_t)snprintf(text + at, size - at, "%s %s", i > 1 ? "," : "",
@@ -240,24 +240,24 @@ static void relays_name(struct ag_agent *a, const struct rt_path *way, char *tex
 
 static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 {
-	struct rt_path way = { 0 };
+	struct rt_path path = { 0 };
 
-	r->reachable = ag_route_find(a, host, 0, &way, r->reason, sizeof(r->reason)) == 0;
-	/* Where there is no way now: the one there was, if all links were up. */
+	r->reachable = ag_route_find(a, host, 0, &path, r->reason, sizeof(r->reason)) == 0;
+	/* Where there is no path now: the one there was, if all links were up. */
 	if (!r->reachable)
-		rt_path_find(a->topo, NULL, a->cfg.host_id, host, 0, &way);
-	r->hops = way.hops;
-	r->path = rt_kind_of(way.hops);
-	r->port = way.hops == 0 ? 0 : way.port[0];
+		rt_path_find(a->topo, NULL, a->cfg.host_id, host, 0, &path);
+	r->hops = path.hops;
+	r->path = rt_kind_of(path.hops);
+	r->port = path.hops == 0 ? 0 : path.port[0];
 	memcpy(r->host, a->names[host], sizeof(r->host));
 	memcpy(r->port_name, a->links[r->port].port->limits.name, sizeof(r->port_name));
 	if (!r->reachable)
 		return;
-	if (way.hops <= 1)
+	if (path.hops <= 1)
 		snprintf(r->reason, sizeof(r->reason), "%s",
-			 way.hops == 0 ? "the host itself" : "a neighbour");
+			 path.hops == 0 ? "the host itself" : "a neighbour");
 	else
-		relays_name(a, &way, r->reason, sizeof(r->reason));
+		relays_name(a, &path, r->reason, sizeof(r->reason));
 }
 
 void ag_name_route(struct ag_client *c, const struct w_route *m)
@@ -322,8 +322,8 @@ static int item_port(struct ag_agent *a, uint32_t i, char *text, size_t size)
 		 "{\"index\":%u,\"name\":\"%s\",\"kind\":\"%s\",\"link\":\"%s\",\"generation\":%u,"
 		 "\"peer\":%u,\"window_bytes\":%" PRIu64 ",\"window_used\":%" PRIu64
 		 ",\"db_bits\":%u,\"spads\":%u,\"conns\":%u,\"circuits\":%u}",
-		 i, p->name, p->kind, ag_link_usable(l) ? "up" : "down", l->life, l->peer_host,
-		 p->window_bytes, l->window_used, p->db_bits, p->spads, l->conn_count,
+		 i, p->name, p->kind, ag_link_usable(l) ? "up" : "down", l->link_generation,
+		 l->peer_host, p->window_bytes, l->window_used, p->db_bits, p->spads, l->conn_count,
 		 l->circuit_count);
 	return 0;
 }
@@ -381,8 +381,21 @@ void ag_count(struct ag_client *c, const struct w_count *m)
 		ag_client_send(c, &none, NULL, 0);
 		return;
 	}
+	c->counting = nic->id;
+	c->count_token = m->token;
 	w_ctl_init(&ask, W_COUNT, sizeof(ask));
 	ag_client_send(nic, &ask, NULL, 0);
+}
+
+/* Does `tool` wait for this answer of `c`?  Each question has one. */
+static bool awaits_count(struct ag_client *tool, const struct ag_client *c,
+			 const struct w_counted *m)
+{
+	if (tool->id != m->client || tool->kind != W_KIND_TOOL || tool->counting != c->id ||
+	    tool->count_token != m->token)
+		return false;
+	tool->counting = 0;
+	return true;
 }
 
 /* Who answers is filled in here: a process speaks for itself alone. */
@@ -400,7 +413,7 @@ void ag_counted(struct ag_client *c, const struct w_counted *m)
 	ag_list_each(pos, tmp, &c->agent->clients)
 	{
 		tool = ag_list_entry(pos, struct ag_client, node);
-		if (tool->id == m->client && tool->kind == W_KIND_TOOL) {
+		if (awaits_count(tool, c, m)) {
 			ag_client_send(tool, &answer, NULL, 0);
 			return;
 		}
@@ -527,6 +540,40 @@ static int admin_alias(struct ag_agent *a, const struct w_admin *m, char *text, 
 	return alias_set(&a->aliases, &a->alias_count, name, (uint32_t)id);
 }
 
+/* The programs that have a NIC open; those that do not fit are counted. */
+static void users_name(struct ag_agent *a, char *text, size_t size)
+{
+	size_t at = (size_t)snprintf(text, size, "fabric %.40s is in use by", a->fabric);
+	struct ag_client *c;
+	uint32_t i;
+
+	for (i = 0; (c = nic_client(a, i)) != NULL; i++) {
+		if (at + strlen(c->program) + 20 + MORE_MAX > size) {
+			snprintf(text + at, size - at, ", %u more", a->nic_count - i);
+			return;
+		}
+		at += (size_t)snprintf(text + at, size - at, "%s %s (pid %d)", i > 0 ? "," : "",
+				       c->program, (int)c->pid);
+	}
+}
+
+/* For whoever wants to bring up a fabric where there is one that nobody asked for. */
+static int admin_leave(struct ag_agent *a, char *text, size_t size)
+{
+	if (!a->cfg.leave_when_idle) {
+		snprintf(text, size,
+			 "fabric %.40s is up already; vi_fabric down --name %.40s takes it down",
+			 a->fabric, a->fabric);
+		return -EBUSY;
+	}
+	if (a->nic_count > 0) {
+		users_name(a, text, size);
+		return -EBUSY;
+	}
+	ag_stop(a);
+	return 0;
+}
+
 static int admin_do(struct ag_client *c, const struct w_admin *m, char *text, size_t size)
 {
 	struct ag_agent *a = c->agent;
@@ -536,6 +583,8 @@ static int admin_do(struct ag_client *c, const struct w_admin *m, char *text, si
 		u_info("ag", "stopped by pid %d", (int)c->pid);
 		ag_stop(a);
 		return 0;
+	case W_ADMIN_LEAVE:
+		return admin_leave(a, text, size);
 	case W_ADMIN_LINK_DOWN:
 	case W_ADMIN_LINK_UP:
 		return admin_link(a, m->name, m->verb == W_ADMIN_LINK_UP, text, size);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ag_priv.h"
+#include "u_fd.h"
 #include "u_log.h"
 #include "u_time.h"
 
@@ -29,6 +30,13 @@ static struct ag_conn *end_of(struct ag_link *l, const struct w_cm *cm)
 	return conn;
 }
 
+/* Does a request come from where it says it comes from, and is it for this host? */
+static bool addresses_ok(struct ag_agent *a, const struct w_cm *cm)
+{
+	return ag_host_of(a, cm->local.host, cm->local.host_len) == (int)cm->src_host &&
+	       ag_host_of(a, cm->remote.host, cm->remote.host_len) == (int)a->cfg.host_id;
+}
+
 static void on_req(struct ag_link *l, const struct w_cm *cm)
 {
 	struct w_arrived m = { .attrs = cm->attrs, .remote = cm->local };
@@ -37,8 +45,12 @@ static void on_req(struct ag_link *l, const struct w_cm *cm)
 	struct rt_path back;
 
 	if (cm->src_conn == 0 || ag_conn_by_peer(l->agent, cm->src_host, cm->src_conn) != NULL ||
-	    ag_way_back(l->agent, cm->src_host, &cm->way, &back) != 0)
+	    ag_path_back(l->agent, cm->src_host, &cm->path, &back) != 0)
 		return;
+	if (!addresses_ok(l->agent, cm)) {
+		ag_cm_refuse(l, cm, W_BAD_REQUEST);
+		return;
+	}
 	if (waiter == NULL) {
 		ag_cm_refuse(l, cm, W_NO_MATCH);
 		return;
@@ -49,7 +61,7 @@ static void on_req(struct ag_link *l, const struct w_cm *cm)
 		return;
 	}
 	conn->peer_host = cm->src_host;
-	conn->way = back;
+	conn->path = back;
 	ag_conn_set_geometry(conn, &cm->geometry);
 	ag_conn_set_peer(conn, cm->src_conn);
 	conn->peer_attrs = cm->attrs;
@@ -75,14 +87,15 @@ static void on_refuse(struct ag_link *l, const struct w_cm *cm)
 
 int ag_cm_outbound(struct ag_link *l, const struct w_geometry *g, bool last_chance, int *fd_out)
 {
+	char text[U_FD_ERROR];
 	int rc = port_peer_slice_open(l->port, g->slice_id, g->slice_len, fd_out);
 
 	if (rc == -ENOENT && !last_chance)
 		return -EAGAIN;
 	if (rc != 0)
-		u_log_gated(&l->gate[AG_GATE_RECORD],
-			    "port %s: the neighbour's slice %u cannot be opened: %s",
-			    l->port->limits.name, g->slice_id, strerror(-rc));
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_RECORD],
+				  "port %s: the neighbour's slice %u cannot be opened: %s",
+				  l->port->limits.name, g->slice_id, u_fd_error(-rc, text));
 	return rc;
 }
 
@@ -96,9 +109,9 @@ int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *
 		.inbound = conn->geometry,
 		.outbound = cm->geometry,
 		.port = l->index,
-		.hops = conn->way.hops,
-		.kept = conn->kept,
-		.taken = cm->taken,
+		.hops = conn->path.hops,
+		.resumable = conn->resumable,
+		.consumed = cm->consumed,
 	};
 	int fds[2] = { conn->slice.fd, out_fd };
 
@@ -117,11 +130,11 @@ static int on_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 	struct ag_conn *conn = end_of(l, cm);
 	int out_fd, rc;
 
-	if (conn != NULL && conn->resume != AG_ON_WAY)
+	if (conn != NULL && conn->resume != AG_ON_PATH)
 		return ag_resume_accept(conn, cm, last_chance);
 	if (conn == NULL || conn->state != AG_REQUESTED || cm->src_conn == 0)
 		return 0;
-	conn->kept = ag_resume_can(conn);
+	conn->resumable = ag_resume_can(conn);
 	rc = ag_cm_outbound(l, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
@@ -151,11 +164,11 @@ static int on_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance
 	struct ag_conn *conn = end_of(l, cm);
 	int out_fd, rc;
 
-	if (conn != NULL && conn->resume != AG_ON_WAY)
+	if (conn != NULL && conn->resume != AG_ON_PATH)
 		return ag_resume_confirmed(conn, cm, last_chance);
 	if (conn == NULL || conn->state != AG_ACCEPTING)
 		return 0;
-	conn->kept = ag_resume_can(conn);
+	conn->resumable = ag_resume_can(conn);
 	rc = ag_cm_outbound(l, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
@@ -245,7 +258,7 @@ void ag_peer_join(struct ag_conn *conn, struct ag_offer *offer)
 	enum w_status status = ag_attrs_compare(&conn->attrs, &offer->attrs);
 
 	conn->peer_attrs = offer->attrs;
-	ag_conn_move(conn, offer->link, &offer->way);
+	ag_conn_move(conn, offer->link, &offer->path);
 	ag_conn_set_geometry(conn, &offer->geometry);
 	ag_conn_set_peer(conn, offer->src_conn);
 	ag_offer_free(offer);
@@ -308,7 +321,7 @@ static void on_peer(struct ag_link *l, const struct w_cm *cm)
 	if (cm->src_conn == 0 || ag_conn_by_peer(a, cm->src_host, cm->src_conn) != NULL ||
 	    ag_offer_by_conn(a, cm->src_host, cm->src_conn) != NULL)
 		return;
-	if (ag_host_of(a, cm->local.host, cm->local.host_len) != (int)cm->src_host) {
+	if (!addresses_ok(a, cm)) {
 		ag_cm_refuse(l, cm, W_BAD_REQUEST);
 		return;
 	}
@@ -328,7 +341,7 @@ static void on_peer_cancel(struct ag_link *l, const struct w_cm *cm)
 	struct ag_conn *conn;
 
 	if (offer != NULL) {
-		/* It is withdrawn by the way that it came. */
+		/* It is withdrawn by the path that it came. */
 		if (offer->link == l)
 			ag_offer_free(offer);
 		return;
@@ -351,43 +364,47 @@ static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
 	answer.status = 0;
 	answer.src_host = cm->dst_host;
 	answer.dst_host = cm->src_host;
-	answer.way.port[0] = (uint8_t)l->index;
+	answer.path.port[0] = (uint8_t)l->index;
 	ag_ctl_send(l, &answer);
 }
 
-/* Is it for a host, and by a way, that it can come from here?  A record of neighbours goes one hop. */
-static bool is_sane(struct ag_link *l, const struct w_cm *cm, const struct w_way *way)
+/*
+ * Is it for a host, and by a path, that it can come from here?  A record of neighbours goes one
+ * hop.
+ */
+static bool is_sane(struct ag_link *l, const struct w_cm *cm, const struct w_path *path)
 {
 	bool neighbours = cm->hdr.type == W_CM_HEARTBEAT;
 
-	if (way == NULL)
+	if (path == NULL)
 		return cm->src_host == l->peer_host && cm->dst_host == l->agent->cfg.host_id;
-	return ag_way_ok(l, cm->src_host, cm->dst_host, way) && (!neighbours || way->hops == 1);
+	return ag_path_ok(l, cm->src_host, cm->dst_host, path) && (!neighbours || path->hops == 1);
 }
 
 /* All records begin alike; NULL: it is one of neighbours, and has none. */
-static const struct w_way *way_of(const void *msg)
+static const struct w_path *path_of(const void *msg)
 {
 	const struct w_cm *cm = msg;
 
 	if (cm->hdr.type == W_CM_LINKS)
 		return NULL;
-	return cm->hdr.type == W_CM_TELL ? &((const struct w_cm_tell *)msg)->way : &cm->way;
+	return cm->hdr.type == W_CM_TELL ? &((const struct w_cm_tell *)msg)->path : &cm->path;
 }
 
 int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
 {
 	const struct w_cm *cm = msg;
-	const struct w_way *way = way_of(msg);
+	const struct w_path *path = path_of(msg);
 
-	if (!is_sane(l, cm, way)) {
-		u_log_gated(&l->gate[AG_GATE_RECORD],
-			    "port %s: record %u from host %u to host %u ignored: it lost its way",
-			    l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
+	if (!is_sane(l, cm, path)) {
+		u_log_ratelimited(
+			&l->ratelimit[AG_RATELIMIT_RECORD],
+			"port %s: record %u from host %u to host %u ignored: it lost its path",
+			l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
 		l->agent->relay_dropped++;
 		return 0;
 	}
-	if (way != NULL && way->at < way->hops)
+	if (path != NULL && path->at < path->hops)
 		return ag_relay_record(l, msg, last_chance);
 	switch (cm->hdr.type) {
 	case W_CM_REQ:
@@ -421,13 +438,19 @@ int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
 	case W_CM_RESUME:
 		ag_resume_request(l, cm);
 		break;
+	case W_CM_QUERY:
+		ag_resume_query(l, cm);
+		break;
+	case W_CM_UNKNOWN:
+		ag_resume_unknown(l, cm);
+		break;
 	case W_CM_LINKS:
 		ag_route_links(l, msg);
 		break;
 	default:
-		u_log_gated(&l->gate[AG_GATE_RECORD],
-			    "port %s: a record of type %u is not between agents",
-			    l->port->limits.name, cm->hdr.type);
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_RECORD],
+				  "port %s: a record of type %u is not between agents",
+				  l->port->limits.name, cm->hdr.type);
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "ag_agent.h"
 #include "ag_list.h"
+#include "ag_watchdog.h"
 #include "port.h"
 #include "port_emu.h"
 #include "rl_relay.h"
@@ -20,14 +21,18 @@
 #include "w_ctl.h"
 #include "w_slot.h"
 
-#define AG_BELL                                                                                    \
+#define AG_DB_BIT                                                                                  \
 	0u /* the agent's doorbell bit; then those of transfer threads; processes share the rest */
 
+#define AG_BACKLOG                                                                                 \
+	1024 /* who waits to be accepted: a few dozen unauthorised users do not keep others from it */
 #define AG_CLIENTS_MAX 4096u
 #define AG_LISTENS_MAX 1024u /* per client */
 #define AG_PENDING_MAX 4096u /* per client: attempts and requests not yet connected */
 #define AG_CLIENT_CONNS_MAX 65536u
-#define AG_ALLOCS_MAX 4096u /* per client */
+/* Window memory of a client, and of all of one user: less where the process may have few descriptors. */
+#define AG_CLIENT_ALLOCS 4096u
+#define AG_USER_ALLOCS 16384u
 #define AG_CONNS_MAX (1u << 20)
 #define AG_SHARES_MAX 4096u	    /* per allocation */
 #define AG_CLIENT_SHARES_MAX 65536u /* of all its allocations */
@@ -38,30 +43,53 @@
 #define AG_CLIENT_QUEUE 8192u /* messages to a client that may wait, beside two per connection */
 /* With so many waiting, what other processes say to it is left out; answers are not. */
 #define AG_CLIENT_HEARS (AG_CLIENT_QUEUE / 2)
+/*
+ * Descriptors that wait for one client, and for all of one user; less where the process may have few.  Of a user
+ * whose clients have more the one with most is dropped.
+ */
+#define AG_CLIENT_FDS 2048u
+#define AG_USER_FDS 8192u
+/*
+ * Processes of one user, the owner and root aside, and connections of one user that have not said HELLO; less where the
+ * process may have few descriptors.  Of a user with more of the latter the oldest is dropped.
+ */
+#define AG_USER_CLIENTS 1024u
+#define AG_USER_SILENT 256u
+#define AG_HELLO_NS                                                                                \
+	(10000 * INT64_C(1000000)) /* a process that says nothing for so long is dropped */
+#define AG_FLUSH_NS                                                                                \
+	(10 * INT64_C(1000000)) /* between attempts to send what the kernel has no room for */
 #define AG_ALIASES_MAX 1024u
 
 #define AG_RETRY_NS (100 * INT64_C(1000000)) /* between attempts to plug a cable */
 #define AG_NUDGE_NS (20 * INT64_C(1000000))  /* unanswered records are rung for again */
 #define AG_BEAT_NS (1000 * INT64_C(1000000)) /* heartbeat */
 #define AG_SILENCE_NS (5000 * INT64_C(1000000))
-/* A connection that has no way for so long is lost; */
+/* A connection that has no path for so long is lost; */
 #define AG_RESUME_NS (800 * INT64_C(1000000))
 #define AG_ASK_NS (50 * INT64_C(1000000))	    /* between attempts to find it one; */
 #define AG_RESUME_SLOW_NS (4000 * INT64_C(1000000)) /* where there is one, so long */
 #define AG_RETURN_NS                                                                               \
-	(200 * INT64_C(1000000))	     /* a shorter way is taken when it has lasted so long */
+	(200 * INT64_C(1000000)) /* a shorter path is taken when it has lasted so long */
 #define AG_HOLD_NS (2000 * INT64_C(1000000)) /* a granted slice arrives within this */
 
-/* Lines that others can cause without end have a gate each: of the agent, */
-enum ag_gate { AG_GATE_CLIENT, AG_GATE_CIRCUIT, AG_GATE_LOST, AG_GATES };
+/* Lines that others can cause without end have a rate limit each: of the agent, */
+enum ag_ratelimit {
+	AG_RATELIMIT_CLIENT,
+	AG_RATELIMIT_CLOSE,
+	AG_RATELIMIT_STAND,
+	AG_RATELIMIT_CIRCUIT,
+	AG_RATELIMIT_LOST,
+	AG_RATELIMITS
+};
 /* and of each link. */
-enum ag_link_gate {
-	AG_GATE_STATE,
-	AG_GATE_SETUP,
-	AG_GATE_CUT,
-	AG_GATE_RECORD,
-	AG_GATE_ROOM,
-	AG_LINK_GATES
+enum ag_link_ratelimit {
+	AG_RATELIMIT_STATE,
+	AG_RATELIMIT_SETUP,
+	AG_RATELIMIT_CUT,
+	AG_RATELIMIT_RECORD,
+	AG_RATELIMIT_ROOM,
+	AG_LINK_RATELIMITS
 };
 
 /* A message on its way, with descriptors that it owns. */
@@ -86,13 +114,13 @@ enum ag_state {
 };
 
 /*
- * Where a kept connection is that has lost its way; beside AG_CONNECTED.  One end, which asked for the
- * connection, resumes it.
+ * Where a resumable connection is that has lost its path; beside AG_CONNECTED.  One end, which
+ * asked for the connection, resumes it.
  */
 enum ag_resume {
-	AG_ON_WAY,
+	AG_ON_PATH,
 	AG_SUSPENDING, /* SUSPEND sent to the process */
-	AG_SUSPENDED,  /* it said how far it got; no way yet, or the other end has not asked */
+	AG_SUSPENDED,  /* it said how far it got; no path yet, or the other end has not asked */
 	AG_RESUMING,   /* first end: RESUME sent; the other: ACCEPT sent */
 	AG_RESUMED,    /* RESUMED sent to the process, CONFIRM awaited */
 };
@@ -108,40 +136,46 @@ struct ag_conn {
 	uint64_t peer_conn;	  /* 0 while not known */
 	uint64_t token;		  /* of the attempt or the accept */
 	struct ag_client *client; /* NULL once its process closed it or died */
-	struct ag_link *link;	  /* the first of its way */
-	struct rt_path way;
+	struct ag_link *link;	  /* the first of its path */
+	struct rt_path path;
 	uint16_t peer_host;
 	enum ag_state state;
 	bool first;	  /* this end asked for the connection */
-	bool kept;	  /* it outlives its way */
+	bool resumable;	  /* it outlives its path */
 	enum w_lost left; /* why its process left it, if it did */
 	enum ag_resume resume;
-	bool ways_changed; /* since it was asked for last */
-	uint8_t full_port; /* the first of a way that had no room when it was asked for, or 0 */
-	bool way_closed; /* its other end, or a relay for it, said that nothing is stored any more */
+	bool paths_changed; /* since it was asked for last */
+	uint8_t full_port;  /* the first of a path that had no room when it was asked for, or 0 */
+	/* its other end, or a relay for it, said that nothing is stored any more */
+	bool path_closed;
 	uint32_t epoch;
-	struct w_taken taken;		   /* by our process, when it was suspended */
+	struct w_consumed consumed;	   /* by our process, when it was suspended */
 	int64_t resume_from, resume_until; /* until 0: it cannot go on */
-	int64_t ask_at;			   /* suspended, at the first end: the next attempt */
-	struct ag_list in_resuming;	   /* of agent->resuming, unless AG_ON_WAY */
-	struct ag_wish *wish; /* the first end's RESUME, until our process is suspended */
-	bool peer;	      /* made by W_PEER */
-	bool withdrawn;	      /* cancelled when LINKED was under way: CLOSE will follow */
+	int64_t ask_at;			   /* the next attempt, or query */
+	struct ag_list in_resuming;	   /* of agent->resuming, unless AG_ON_PATH */
+	/* the first end's RESUME, until our process is suspended */
+	struct ag_pending_resume *pending_resume;
+	bool peer;	/* made by W_PEER */
+	bool withdrawn; /* cancelled when LINKED was under way: CLOSE will follow */
 	bool has_slice;
 	struct port_slice slice; /* inbound; its fd is -1 once handed over */
-	uint64_t promise;	 /* of the link's window, until there is a slice */
+	uint64_t reservation;	 /* of the link's window, until there is a slice */
 	struct w_vi_attrs attrs;
 	struct w_vi_attrs peer_attrs;
 	struct w_geometry
-		geometry; /* of slice; its slots and ring before there is one, and the same on each way */
+		/*
+		 * of slice; its slots and payload buffer before there is one, and the same on each
+		 * way
+		 */
+		geometry;
 	struct w_addr local;
 	struct w_addr remote;
 };
 
 /* A RESUME that waits. */
-struct ag_wish {
+struct ag_pending_resume {
 	struct ag_link *link;
-	struct rt_path way;
+	struct rt_path path;
 	struct w_cm cm;
 };
 
@@ -157,7 +191,7 @@ struct ag_listen {
 struct ag_offer {
 	struct ag_list node;  /* of agent->offers */
 	struct ag_link *link; /* that it came over */
-	struct rt_path way;   /* back */
+	struct rt_path path;  /* back */
 	uint16_t src_host;
 	uint64_t src_conn;
 	struct w_vi_attrs attrs;
@@ -182,7 +216,7 @@ struct ag_share {
 /* Window memory of a process. */
 struct ag_alloc {
 	struct ag_list node;
-	struct port_slice slice; /* of the self port; the fd stays for sharing */
+	struct port_slice slice; /* of the self port, which keeps its descriptor; fd is -1 */
 	struct ag_list shares;	 /* of struct ag_share */
 	uint32_t share_count;
 };
@@ -194,7 +228,7 @@ struct ag_client {
 	int pidfd; /* tells of its end even if a forked child keeps the socket; -1: not to be had */
 	uint32_t index;
 	uint32_t id;
-	uint32_t bell_bit;
+	uint32_t db_bit;
 	uint32_t kind; /* 0 before HELLO */
 	uid_t uid;
 	pid_t pid;
@@ -207,6 +241,11 @@ struct ag_client {
 	uint32_t conn_count, pending_count, listen_count, alloc_count, share_count;
 	struct ag_list queue;
 	uint32_t queue_len;
+	uint32_t counting;    /* id of the process asked for counters last; 0: none */
+	uint64_t count_token; /* and the token of that question */
+	uint32_t queue_fds;   /* descriptors in it */
+	int64_t flush_at;     /* the kernel had no room to send: when to try again; 0: it had */
+	int64_t hello_until;
 	uint64_t missed;		   /* messages of other processes that it was not told */
 	uint32_t port_sent[PORT_PER_HOST]; /* generation told + 1; 0: never told */
 };
@@ -234,8 +273,8 @@ struct ag_link {
 	bool enabled;
 
 	enum ag_link_state state;
-	uint32_t generation; /* the port's */
-	uint32_t life;	     /* counts set-ups: generation told to clients */
+	uint32_t generation;	  /* the port's */
+	uint32_t link_generation; /* counts set-ups; told to clients */
 	uint32_t nonce, peer_nonce;
 	struct port_slice ctl;
 	struct port_map in, out;
@@ -246,7 +285,8 @@ struct ag_link {
 	int64_t hold_until;  /* when to give up on a slice that a record names; 0: none awaited */
 	int64_t announce_at; /* set-up words are repeated */
 	int64_t setup_until; /* and then begun anew */
-	const char *broken;  /* to be reset at the next safe point, and why */
+	int64_t setup_again_at; /* there was no room to begin; 0: there was */
+	const char *broken;	/* to be reset at the next safe point, and why */
 
 	struct ag_list queue; /* of struct ag_msg; for self: messages to handle */
 	uint32_t queue_len;
@@ -262,8 +302,8 @@ struct ag_link {
 	uint32_t asked_count; /* of them, asked by who came over it */
 	uint32_t offer_count;
 	uint64_t window_used;
-	uint64_t window_promised; /* to connections that are being made, at most */
-	struct u_log_gate gate[AG_LINK_GATES];
+	uint64_t window_reserved; /* to connections that are being made, at most */
+	struct u_log_ratelimit ratelimit[AG_LINK_RATELIMITS];
 };
 
 #define AG_HASH 4096u
@@ -284,6 +324,9 @@ struct ag_agent {
 	int epoll;
 	int wake; /* eventfd: doorbells, ag_stop() */
 	int listen_sock;
+	uint32_t client_fds, user_fds, client_allocs, user_allocs; /* the ceilings in use */
+	uint32_t user_clients, user_silent;
+	bool rights_kept_out;	 /* the kernel lets no descriptor of a process into a queue */
 	int spare_fd;		 /* given up to answer a client when descriptors run out */
 	int64_t listen_again_at; /* 0: listen_sock is watched */
 	_Atomic bool stop;
@@ -291,16 +334,17 @@ struct ag_agent {
 	pthread_t irq_thread;
 	bool irq_started;
 	struct port_emu_host *host;
-	struct port_irq *irq;
+	struct port_irq *irq;	    /* of transfer threads */
+	struct port_irq *agent_irq; /* of AG_DB_BIT, which no process can touch */
 	struct ag_link links[PORT_PER_HOST];
 	uint32_t link_count;
 
 	struct rt_topo *topo;
 	uint8_t *up;	     /* of each host: the links that it says are up */
-	uint64_t *up_serial; /* of that saying; 0: never heard, and taken to be up */
+	uint64_t *up_serial; /* of that link-state update; 0: never heard, and taken to be up */
 	uint8_t *bridges;    /* of each host: the links that nothing can stand in for */
 	struct ag_list resuming, retired;
-	int64_t return_at;	/* when to look for connections that have a shorter way now */
+	int64_t return_at;	/* when to look for connections that have a shorter path now */
 	struct rl_relay *relay; /* NULL where nothing is relayed */
 	uint32_t relay_threads;
 	int relay_cpus[AG_RELAY_CPUS_MAX];
@@ -314,18 +358,23 @@ struct ag_agent {
 	struct ag_list clients;
 	struct ag_client **client_slot;
 	uint32_t client_slots, client_count, client_serial;
+	uint32_t nic_count; /* clients that opened a NIC: the others only look */
+	int64_t clients_at; /* not before then has a client something to be done in time */
 	struct ag_list listens;
 	struct ag_list offers;
 	struct ag_conn_slot *conn_slot;
 	uint32_t conn_slots, conn_count, conn_free;
 	struct ag_list hash[AG_HASH];
 	int64_t idle_since;
-	struct u_log_gate gate[AG_GATES];
+	struct u_log_ratelimit ratelimit[AG_RATELIMITS];
+	struct ag_watchdog watchdog;
 	bool dirty; /* something was queued, dropped or broken since it was last settled */
 };
 
 /* ag_client.c */
 int ag_client_accept(struct ag_agent *a);
+/* False: too much is being closed apart for more to be taken in. */
+bool ag_closing_keeps_up(struct ag_agent *a);
 void ag_client_event(struct ag_client *c, uint32_t events);
 /* The process has ended: what it sent is read, then it is dropped. */
 void ag_client_ended(struct ag_client *c);
@@ -337,6 +386,8 @@ void ag_client_drop(struct ag_client *c, const char *why);
 void ag_client_reap(struct ag_agent *a);
 void ag_client_free(struct ag_client *c);
 void ag_client_resume(struct ag_agent *a);
+void ag_client_limits(struct ag_agent *a);
+int64_t ag_client_timers(struct ag_agent *a, int64_t now); /* next deadline */
 /* Tells the client about a port it has not heard of since its link came up. */
 int ag_client_port(struct ag_client *c, struct ag_link *l);
 void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
@@ -352,18 +403,21 @@ struct ag_conn *ag_conn_get(struct ag_agent *a, uint64_t id);
 struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id);
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token);
 struct ag_conn *ag_conn_by_peer(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn);
-/* It goes, or will go, by another way. */
-bool ag_conn_on_way(const struct ag_conn *conn); /* else nothing can be said to its other end */
-void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path *way);
+/* It goes, or will go, by another path. */
+bool ag_conn_on_path(const struct ag_conn *conn); /* else nothing can be said to its other end */
+void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path *path);
 void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn);
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
 void ag_conn_detach(struct ag_conn *conn); /* its process has no more to do with it */
-/* Counts a slice with such a ring, which is not made yet, among those that take up the window. */
-void ag_window_promise(struct ag_link *l, uint32_t ring, uint64_t *promise);
-void ag_window_unpromise(struct ag_link *l, uint64_t *promise);
-/* The longest ring of a connection over `hops` links that the link has room for. */
-uint32_t ag_ring_of_way(const struct ag_link *l, unsigned int hops);
-/* Not more slots, nor a longer ring, than `most` names; 0 there: any. */
+/*
+ * Counts a slice with such a payload buffer, which is not made yet, among those that take up the
+ * window.
+ */
+void ag_window_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation);
+void ag_window_unreserve(struct ag_link *l, uint64_t *reservation);
+/* The largest payload buffer of a connection over `hops` links that the link has room for. */
+uint32_t ag_payload_of_path(const struct ag_link *l, unsigned int hops);
+/* Not more slots, nor a larger payload buffer, than `most` names; 0 there: any. */
 void ag_geometry_limit(struct w_geometry *g, const struct w_geometry *most);
 /* Before the connection has a slice: the largest, within `most` unless that is NULL. */
 void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);
@@ -401,38 +455,49 @@ bool ag_cm_unhold(struct ag_link *l);
 int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *cm, int out_fd);
 /* Opens what the other end named.  -EAGAIN: the slice has not arrived, though it will. */
 int ag_cm_outbound(struct ag_link *l, const struct w_geometry *g, bool last_chance, int *fd_out);
-/* Refuses a request in the name of its destination: there, or from a relay on its way. */
+/* Answers a record in the name of its destination: there, or from a relay on its way. */
+void ag_cm_answer(struct ag_link *l, const struct w_cm *req, enum w_ctl_type type,
+		  enum w_status status);
 void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status);
-/* What its ends are told of a connection that fails for `err`: want of room, or a way that is lost. */
+/*
+ * What its ends are told of a connection that fails for `err`: want of room, or a path that is
+ * lost.
+ */
 enum w_status ag_cm_status(int err);
 /* Sends a record about `conn` to the agent of its other end. */
 void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status);
 
-/* ag_resume.c: connections that outlive their way. */
-/* Is every link of its way one that others can stand in for?  Both ends find the same. */
+/* ag_resume.c: connections that outlive their path. */
+/* Is every link of its path one that others can stand in for?  Both ends find the same. */
 bool ag_resume_can(const struct ag_conn *conn);
-/* Its way is gone, or a shorter one is wanted. */
+/* Its path is gone, or a shorter one is wanted. */
 void ag_resume_begin(struct ag_conn *conn);
-/* The link that it uses is down; false: it is not kept. */
+/* The link that it uses is down; false: it is not resumable. */
 bool ag_resume_link_down(struct ag_conn *conn);
 void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m);
-/* The process has mapped the new way; false: it was not asked. */
+/* The process has mapped the new path; false: it was not asked. */
 bool ag_resume_confirm(struct ag_conn *conn);
-/* Records about a connection that has lost its way; false: this one is no such. */
+/* Records about a connection that has lost its path; false: this one is no such. */
 bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm);
 bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm);
 void ag_resume_request(struct ag_link *l, const struct w_cm *cm);
+/* Whoever waits for the end that the record names asks whether there is one, or is told that there is none. */
+void ag_resume_query(struct ag_link *l, const struct w_cm *cm);
+void ag_resume_unknown(struct ag_link *l, const struct w_cm *cm);
 int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);
 int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);
 /* Who sent the CLOSE (NULL: nobody over `l`) stores no more into what was left in the epoch it names. */
 void ag_resume_left(struct ag_link *l, const struct w_cm *cm);
 /* Calls off the attempt that is under way; false: there is none. */
 bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason);
-/* Closed, and its way is lost: has the other end told by a new one; false: that one asks, or is told. */
+/*
+ * Closed, and its path is lost: has the other end told by a new one; false: that one asks, or is
+ * told.
+ */
 bool ag_resume_last_word(struct ag_conn *conn);
 /* It is not to be resumed any more. */
 void ag_resume_forget(struct ag_conn *conn);
-/* Ways have changed. */
+/* Paths have changed. */
 void ag_resume_retry(struct ag_agent *a);
 int64_t ag_resume_timers(struct ag_agent *a, int64_t now);
 
@@ -448,26 +513,27 @@ void ag_peer_join(struct ag_conn *conn, struct ag_offer *offer);
 void ag_peer_rewait(struct ag_conn *conn);
 enum w_status ag_attrs_compare(const struct w_vi_attrs *a, const struct w_vi_attrs *b);
 
-/* ag_route.c: the topology, who says which links are up, ways. */
+/* ag_route.c: the topology, who says which links are up, paths. */
 int ag_route_init(struct ag_agent *a);
 void ag_route_free(struct ag_agent *a);
-/* A way to `host` now, whose first link is usable.  0, or -EHOSTUNREACH with the reason. */
+/* A path to `host` now, whose first link is usable.  0, or -EHOSTUNREACH with the reason. */
 int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct rt_path *out,
 		  char *why, size_t size);
 /* The same by another link than that of `port`.  0 or -EHOSTUNREACH. */
 int ag_route_find_other(struct ag_agent *a, unsigned int host, uint32_t flow, uint8_t port,
 			struct rt_path *out);
-struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *way);
+struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *path);
 /* A link of this host went up or down. */
 void ag_route_changed(struct ag_link *l);
 void ag_route_links(struct ag_link *l, const struct w_cm_links *m);
 /* Takes the next saying that the neighbour is to be told; false: there is none. */
 bool ag_route_untold(struct ag_link *l, struct w_cm_links *out);
-void ag_way_set(struct w_way *w, const struct rt_path *way);
-/* The way back to its source. */
-int ag_way_back(struct ag_agent *a, uint16_t src_host, const struct w_way *w, struct rt_path *out);
-/* Did a record over `l` come the way it says, and does that lead to its destination? */
-bool ag_way_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_way *w);
+void ag_path_set(struct w_path *w, const struct rt_path *path);
+/* The path back to its source. */
+int ag_path_back(struct ag_agent *a, uint16_t src_host, const struct w_path *w,
+		 struct rt_path *out);
+/* Did a record over `l` come over the path that it names, and does that lead to its destination? */
+bool ag_path_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_path *w);
 
 /* ag_relay.c: records and connections of other hosts. */
 /* Refuses what no relay can be made of; the log says what. */
@@ -476,8 +542,8 @@ void ag_relay_choose(struct ag_agent *a); /* how many transfer threads there are
 int ag_relay_init(struct ag_agent *a);
 void ag_relay_free(struct ag_agent *a);
 /* The bits of transfer threads end before this one. */
-uint32_t ag_relay_bells_end(const struct ag_agent *a);
-/* Passes on a record whose way goes on from here.  -EAGAIN as ag_peer_record(). */
+uint32_t ag_relay_db_bits_end(const struct ag_agent *a);
+/* Passes on a record whose path goes on from here.  -EAGAIN as ag_peer_record(). */
 int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance);
 void ag_relay_link_down(struct ag_link *l);
 /* Ends circuits whose nodes broke the rules. */
@@ -488,7 +554,7 @@ int ag_link_create(struct ag_agent *a, uint32_t index);
 void ag_link_destroy(struct ag_link *l);
 void ag_link_accept(struct ag_link *l);
 void ag_link_service(struct ag_link *l);
-void ag_link_look(struct ag_link *l); /* at the port's state and the neighbour's set-up words */
+void ag_link_check(struct ag_link *l); /* at the port's state and the neighbour's set-up words */
 void ag_link_reset(struct ag_link *l, const char *why);
 int ag_link_admin(struct ag_link *l, bool up);
 int64_t ag_link_timers(struct ag_link *l, int64_t now); /* next deadline */
@@ -536,10 +602,10 @@ int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
 struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds);
 void ag_msg_free(struct ag_msg *m);
 
-/* ag_gate.c: gates of the log. */
-void ag_gates_init(struct ag_agent *a);
-void ag_gates_init_link(struct ag_link *l); /* its port is made */
-int64_t ag_gates_tell(struct ag_agent *a);  /* next deadline */
+/* ag_ratelimit.c: rate limits of the log. */
+void ag_ratelimits_init(struct ag_agent *a);
+void ag_ratelimits_init_link(struct ag_link *l); /* its port is made */
+int64_t ag_ratelimits_tell(struct ag_agent *a);	 /* next deadline */
 
 /* What an epoll event is about: kind (upper half) and index. */
 #define AG_EV_WAKE 0u

@@ -12,7 +12,8 @@
  *
  * A CLOSE says that its sender stores no more, so what came before it is forwarded first.  A link that
  * goes down ends its circuits; the end that is still there is told by a CLOSE in the name of the other.
- * Records that belong to no circuit are dropped, so nobody makes a relay carry what was not asked for.
+ * Records that belong to no circuit are dropped, so nobody makes a relay carry what was not asked for;
+ * but a QUERY and its answer pass where hardly anything waits, and are forgotten.
  */
 #include <errno.h>
 #include <sched.h>
@@ -42,13 +43,13 @@ struct circuit_end {
 	struct ag_link *link;
 	uint16_t host;
 	uint64_t conn;
-	struct rt_path way; /* to it, from the other end */
+	struct rt_path path; /* to it, from the other end */
 	bool has_slice;
 	struct port_slice slice; /* bypass buffer that it writes */
-	uint64_t promise;	 /* of the link's window for it */
+	uint64_t reservation;	 /* of the link's window for it */
 	struct port_map in, out;
-	uint32_t bell_bits;
-	struct w_taken taken; /* by it, of the other's, over earlier ways */
+	uint32_t db_mask;
+	struct w_consumed consumed; /* by it, of the other's, over earlier paths */
 };
 
 /* end[0] asked. */
@@ -61,7 +62,7 @@ struct ag_circuit {
 	uint8_t at; /* hops from end[0] to here */
 	unsigned int thread;
 	unsigned int closed;	    /* the end that closed, of a half closed one; NONE */
-	uint32_t ring_most;	    /* of its slices */
+	uint32_t payload_most;	    /* of its slices */
 	struct w_geometry geometry; /* of all its slices */
 	struct circuit_end end[2];
 	struct rl_circuit *rl;
@@ -158,18 +159,18 @@ static struct ag_circuit *circuit_new(struct ag_link *from, struct ag_link *to,
 	c->agent = a;
 	c->state = CIRCUIT_ASKED;
 	c->epoch = cm->epoch;
-	c->end[0].taken = cm->taken;
+	c->end[0].consumed = cm->consumed;
 	c->peer = cm->hdr.type == W_CM_PEER;
-	c->at = cm->way.at;
+	c->at = cm->path.at;
 	c->closed = NONE;
-	c->ring_most = w_ring_of_way(a->cfg.ring_bytes, W_HOPS_MAX);
+	c->payload_most = w_payload_of_path(a->cfg.payload_bytes, W_HOPS_MAX);
 	c->thread = rl_thread_of(a->relay, flow);
 	end_init(&c->end[0], c, 0, from, cm->src_host, cm->src_conn);
 	end_init(&c->end[1], c, 1, to, cm->dst_host,
 		 cm->hdr.type == W_CM_RESUME ? cm->dst_conn : 0);
-	c->end[1].way.hops = cm->way.hops;
-	memcpy(c->end[1].way.port, cm->way.port, cm->way.hops);
-	rt_path_reverse(a->topo, cm->src_host, &c->end[1].way, &c->end[0].way);
+	c->end[1].path.hops = cm->path.hops;
+	memcpy(c->end[1].path.port, cm->path.port, cm->path.hops);
+	rt_path_reverse(a->topo, cm->src_host, &c->end[1].path, &c->end[0].path);
 	ag_list_append(bucket(a, cm->src_host, cm->src_conn), &c->node);
 	a->circuit_count++;
 	from->asked_count++;
@@ -210,7 +211,7 @@ static void circuit_free(struct ag_circuit *c)
 	stop_carrying(c);
 	for (i = 0; i < 2; i++) {
 		slice_free(&c->end[i]);
-		ag_window_unpromise(c->end[i].link, &c->end[i].promise);
+		ag_window_unreserve(c->end[i].link, &c->end[i].reservation);
 		ag_list_remove(&c->end[i].in_link);
 		c->end[i].link->circuit_count--;
 	}
@@ -235,7 +236,7 @@ static int node_slice(struct ag_circuit *c, unsigned int i, const struct w_geome
 		return rc;
 	rc = port_map(e->link->port, fd, g->slice_len, PORT_OUTBOUND, &e->out);
 	close(fd);
-	e->bell_bits = UINT32_C(1) << g->bell_bit;
+	e->db_mask = UINT32_C(1) << g->db_bit;
 	return rc;
 }
 
@@ -245,10 +246,10 @@ static int bypass_slice(struct ag_circuit *c, unsigned int i, struct w_geometry 
 	struct circuit_end *e = &c->end[i];
 	struct ag_link *l = e->link;
 	size_t len =
-		u_align_up(w_slice_bytes(g->slots, g->ring_bytes), l->port->limits.slice_align);
+		u_align_up(w_slice_bytes(g->slots, g->payload_bytes), l->port->limits.slice_align);
 	int rc = port_slice_alloc(l->port, len, &e->slice);
 
-	ag_window_unpromise(l, &e->promise);
+	ag_window_unreserve(l, &e->reservation);
 	if (rc != 0)
 		return rc;
 	e->has_slice = true;
@@ -258,11 +259,11 @@ static int bypass_slice(struct ag_circuit *c, unsigned int i, struct w_geometry 
 	e->slice.fd = -1;
 	if (rc != 0)
 		return rc;
-	atomic_store(&((struct w_control *)e->in.base)->credit, e->taken.slots);
+	atomic_store(&((struct w_control *)e->in.base)->credit, e->consumed.slots);
 	g->slice_id = e->slice.id;
 	g->slice_len = e->slice.len;
-	g->bell_bit = rl_bell(c->agent->relay, c->thread);
-	g->fences = !u_membarrier_available();
+	g->db_bit = rl_db_bit(c->agent->relay, c->thread);
+	g->must_fence = !u_membarrier_available();
 	return 0;
 }
 
@@ -273,9 +274,9 @@ static int stand_between(struct ag_circuit *c, unsigned int from, struct w_geome
 	int rc;
 
 	if (c->state == CIRCUIT_ACCEPTED &&
-	    (g->slots != c->geometry.slots || g->ring_bytes != c->geometry.ring_bytes))
+	    (g->slots != c->geometry.slots || g->payload_bytes != c->geometry.payload_bytes))
 		return -EPROTO;
-	if (g->ring_bytes > c->ring_most)
+	if (g->payload_bytes > c->payload_most)
 		return -E2BIG;
 	rc = node_slice(c, from, g, last_chance);
 	if (rc == 0)
@@ -283,9 +284,10 @@ static int stand_between(struct ag_circuit *c, unsigned int from, struct w_geome
 	if (rc == 0)
 		c->geometry = *g;
 	if (rc != 0 && rc != -EAGAIN)
-		u_log_gated(&c->end[from].link->gate[AG_GATE_ROOM],
-			    "port %s: a connection of host %u cannot be relayed: %s",
-			    c->end[from].link->port->limits.name, c->end[from].host, strerror(-rc));
+		u_log_ratelimited(&c->end[from].link->ratelimit[AG_RATELIMIT_ROOM],
+				  "port %s: a connection of host %u cannot be relayed: %s",
+				  c->end[from].link->port->limits.name, c->end[from].host,
+				  strerror(-rc));
 	return rc;
 }
 
@@ -299,12 +301,12 @@ static int carry(struct ag_circuit *c)
 			.port = c->end[i].link->port,
 			.in = c->end[i].in,
 			.out = c->end[i].out,
-			.bell_bits = c->end[i].bell_bits,
-			.first = c->end[1 - i].taken.slots,
-			.cursor = c->end[1 - i].taken.cursor & (c->geometry.ring_bytes - 1),
+			.db_mask = c->end[i].db_mask,
+			.first = c->end[1 - i].consumed.slots,
+			.cursor = c->end[1 - i].consumed.cursor & (c->geometry.payload_bytes - 1),
 		};
-	return rl_add(c->agent->relay, c->thread, side, c->geometry.slots, c->geometry.ring_bytes,
-		      c, &c->rl);
+	return rl_add(c->agent->relay, c->thread, side, c->geometry.slots,
+		      c->geometry.payload_bytes, c, &c->rl);
 }
 
 /* ---- records -------------------------------------------------------------------------------------- */
@@ -322,8 +324,8 @@ static void tell_end(struct ag_circuit *c, unsigned int to, enum w_ctl_type type
 		.epoch = c->epoch,
 	};
 
-	ag_way_set(&cm.way, &e->way);
-	cm.way.at = (uint8_t)(to == 1 ? c->at + 1 : e->way.hops - c->at + 1);
+	ag_path_set(&cm.path, &e->path);
+	cm.path.at = (uint8_t)(to == 1 ? c->at + 1 : e->path.hops - c->at + 1);
 	w_ctl_init(&cm, type, sizeof(cm));
 	ag_ctl_send(e->link, &cm);
 }
@@ -332,29 +334,29 @@ static void pass_on(struct ag_circuit *c, unsigned int from, const struct w_cm *
 {
 	struct w_cm m = *cm;
 
-	m.way.at++;
+	m.path.at++;
 	ag_ctl_send(c->end[1 - from].link, &m);
 }
 
-static void limit_ring(struct ag_circuit *c, uint32_t most)
+static void limit_payload(struct ag_circuit *c, uint32_t most)
 {
-	if (most < c->ring_most)
-		c->ring_most = most;
+	if (most < c->payload_most)
+		c->payload_most = most;
 }
 
-/* The request names the longest ring that everybody before has room for. */
+/* The request names the largest payload buffer that everybody before has room for. */
 static void pass_request(struct ag_circuit *c, const struct w_cm *cm)
 {
 	struct w_cm m = *cm;
 	unsigned int i;
 
-	if (w_ring_ok(cm->geometry.ring_bytes))
-		limit_ring(c, cm->geometry.ring_bytes);
+	if (w_payload_ok(cm->geometry.payload_bytes))
+		limit_payload(c, cm->geometry.payload_bytes);
 	for (i = 0; i < 2; i++)
-		limit_ring(c, ag_ring_of_way(c->end[i].link, cm->way.hops));
+		limit_payload(c, ag_payload_of_path(c->end[i].link, cm->path.hops));
 	for (i = 0; i < 2; i++)
-		ag_window_promise(c->end[i].link, c->ring_most, &c->end[i].promise);
-	m.geometry.ring_bytes = c->ring_most;
+		ag_window_reserve(c->end[i].link, c->payload_most, &c->end[i].reservation);
+	m.geometry.payload_bytes = c->payload_most;
 	pass_on(c, 0, &m);
 }
 
@@ -367,7 +369,7 @@ static void drop(struct ag_link *l, const struct w_cm *cm)
 
 static void on_request(struct ag_link *l, const struct w_cm *cm)
 {
-	struct ag_link *out = &l->agent->links[cm->way.port[cm->way.at]];
+	struct ag_link *out = &l->agent->links[cm->path.port[cm->path.at]];
 	struct ag_circuit *c;
 	unsigned int from;
 
@@ -402,7 +404,7 @@ static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chan
 	int rc;
 
 	c->end[1].conn = cm->src_conn;
-	c->end[1].taken = cm->taken;
+	c->end[1].consumed = cm->consumed;
 	rc = stand_between(c, 1, &m.geometry, last_chance);
 	if (rc == -EAGAIN)
 		return rc;
@@ -471,7 +473,7 @@ static void on_tell(struct ag_circuit *c, unsigned int from, const struct w_cm_t
 	if (c->state != CIRCUIT_CARRIED || ag_ctl_full(out))
 		return;
 	m.slice_id = 0;
-	m.way.at++;
+	m.path.at++;
 	ag_ctl_send(out, &m);
 }
 
@@ -522,6 +524,18 @@ static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_lin
 	return 0;
 }
 
+/* It is asked again, so what there is no room for is left out. */
+static void pass_query(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_link *out = &l->agent->links[cm->path.port[cm->path.at]];
+	struct w_cm m = *cm;
+
+	if (!ag_link_usable(out) || ag_ctl_busy(out))
+		return;
+	m.path.at++;
+	ag_ctl_send(out, &m);
+}
+
 /* find() reads a W_CM_TELL as any record. */
 static_assert(offsetof(struct w_cm, src_conn) == offsetof(struct w_cm_tell, src_conn), "w_cm_tell");
 static_assert(offsetof(struct w_cm, dst_conn) == offsetof(struct w_cm_tell, dst_conn), "w_cm_tell");
@@ -535,6 +549,10 @@ int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance)
 
 	if (cm->hdr.type == W_CM_REQ || cm->hdr.type == W_CM_PEER || cm->hdr.type == W_CM_RESUME) {
 		on_request(l, cm);
+		return 0;
+	}
+	if (cm->hdr.type == W_CM_QUERY || cm->hdr.type == W_CM_UNKNOWN) {
+		pass_query(l, cm);
 		return 0;
 	}
 	c = find(l, cm, tell != NULL ? tell->epoch : cm->epoch, &from);
@@ -602,12 +620,12 @@ void ag_relay_link_down(struct ag_link *l)
 /* A node broke the rules: neither end can be served. */
 static void circuit_break(struct ag_circuit *c)
 {
-	u_log_gated(&c->agent->gate[AG_GATE_CIRCUIT],
-		    "a connection between hosts %u and %u is cut: a node broke the protocol",
-		    c->end[0].host, c->end[1].host);
+	u_log_ratelimited(&c->agent->ratelimit[AG_RATELIMIT_CIRCUIT],
+			  "a connection between hosts %u and %u is cut: a node broke the protocol",
+			  c->end[0].host, c->end[1].host);
 	stop_carrying(c);
 	c->state = CIRCUIT_HALF_CLOSED;
-	/* Not the link: over another way it would do the same. */
+	/* Not the link: over another path it would do the same. */
 	tell_end(c, 0, W_CM_CLOSE, W_LOST_PROCESS);
 	tell_end(c, 1, W_CM_CLOSE, W_LOST_PROCESS);
 }
@@ -650,7 +668,7 @@ static bool can_relay(const struct ag_agent *a)
 /* What was asked for fits, see ag_relay_check(); the default gives way to the doorbell bits. */
 static unsigned int threads_of(const struct ag_agent *a)
 {
-	unsigned int n = threads_by_default(), most = a->cfg.db_bits - AG_DB_BITS_KEPT;
+	unsigned int n = threads_by_default(), most = a->cfg.db_bits - AG_DB_BITS_RESERVED;
 
 	if (a->cfg.relay_threads != 0)
 		return a->cfg.relay_threads;
@@ -662,11 +680,11 @@ int ag_relay_check(const struct ag_cfg *cfg)
 	unsigned int bits = cfg->db_bits != 0 ? cfg->db_bits : AG_DB_BITS;
 
 	if (cfg->relay_threads > AG_RELAY_THREADS_MAX ||
-	    cfg->relay_threads > bits - AG_DB_BITS_KEPT) {
+	    cfg->relay_threads > bits - AG_DB_BITS_RESERVED) {
 		u_error("ag",
 			"%u transfer threads: at most %u, and one for each of %u doorbell bits "
 			"but %u",
-			cfg->relay_threads, AG_RELAY_THREADS_MAX, bits, AG_DB_BITS_KEPT);
+			cfg->relay_threads, AG_RELAY_THREADS_MAX, bits, AG_DB_BITS_RESERVED);
 		return -EINVAL;
 	}
 	if (cfg->relay_cpu_count > AG_RELAY_CPUS_MAX || cfg->relay_wait > RL_BLOCK) {
@@ -686,7 +704,7 @@ int ag_relay_init(struct ag_agent *a)
 		.wait = (enum rl_wait)a->cfg.relay_wait,
 		.cpus = a->cfg.relay_cpus,
 		.cpu_count = a->cfg.relay_cpu_count,
-		.first_bell = AG_BELL + 1,
+		.first_db_bit = AG_DB_BIT + 1,
 		.irq = a->irq,
 		.ports = ports,
 		.port_count = a->link_count - 1,
@@ -711,10 +729,10 @@ void ag_relay_free(struct ag_agent *a)
 
 void ag_relay_choose(struct ag_agent *a)
 {
-	a->relay_threads = can_relay(a) && a->cfg.db_bits > AG_DB_BITS_KEPT ? threads_of(a) : 0;
+	a->relay_threads = can_relay(a) && a->cfg.db_bits > AG_DB_BITS_RESERVED ? threads_of(a) : 0;
 }
 
-uint32_t ag_relay_bells_end(const struct ag_agent *a)
+uint32_t ag_relay_db_bits_end(const struct ag_agent *a)
 {
-	return AG_BELL + 1 + a->relay_threads;
+	return AG_DB_BIT + 1 + a->relay_threads;
 }

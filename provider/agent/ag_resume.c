@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that outlive their way; the exchange is drawn in w_ctl.h.
+ * Connections that outlive their path; the exchange is drawn in w_ctl.h.
  *
- * A reliable connection is kept if each link of its way is one that others can stand in for.  When the
- * way is lost, each end has its process suspend it, tells the old way that it is left (CLOSE), and
- * waits beside the links (it is *parked* on self).  The first end looks for a way and asks; when that
- * fails it tries again every AG_ASK_NS and when links change, until AG_RESUME_NS have passed without a
- * way: what links are up may have been heard before the refusal.  A connection whose way has become
- * longer than it need be is taken through the same.
+ * A reliable connection is resumable if each link of its path is one that others can stand in for.
+ * When the path is lost, each end has its process suspend it, tells the old path that it is left
+ * (CLOSE), and waits beside the links (it is *parked* on self).  The first end looks for a path and
+ * asks; when that fails it tries again every AG_ASK_NS and when links change, until AG_RESUME_NS
+ * have passed without a path: what links are up may have been heard before the refusal.  A
+ * connection whose path has become longer than it need be is taken through the same.
  *
- * A first end that is closed when its way is lost says so with a RESUME that has a reason, its *last
- * word*: the other end waits for it to ask.
+ * A first end that is closed when its path is lost, or that finds none in time, says so with a
+ * RESUME that has a reason, its *final message*: the other end waits for it to ask.
  *
- * The epoch counts ways, so what an old one still delivers is told from what belongs to the new.
+ * The other end asks meanwhile whether the first is known there (QUERY).  It is not if its agent was
+ * started anew, and then it is not waited for.
+ *
+ * The epoch counts paths, so what an old one still delivers is told from what belongs to the new.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +27,7 @@
 #include "u_time.h"
 
 /*
- * The inbound slice of a way that was left: the other end may store there until it has left too.
+ * The inbound slice of a path that was left: the other end may store there until it has left too.
  * Its CLOSE says so; where that gets lost with a relay, time does.
  */
 struct ag_retired {
@@ -42,7 +45,7 @@ static bool is_parked(const struct ag_conn *conn)
 	return conn->link->index == 0 && conn->peer_host != conn->link->peer_host;
 }
 
-bool ag_conn_on_way(const struct ag_conn *conn)
+bool ag_conn_on_path(const struct ag_conn *conn)
 {
 	return !is_parked(conn);
 }
@@ -53,11 +56,11 @@ bool ag_resume_can(const struct ag_conn *conn)
 	struct rt_end at;
 	uint8_t hop;
 
-	if (conn->way.hops == 0 || conn->attrs.reliability == W_LEVEL_UNRELIABLE)
+	if (conn->path.hops == 0 || conn->attrs.reliability == W_LEVEL_UNRELIABLE)
 		return false;
-	for (hop = 0; hop < conn->way.hops; hop++) {
-		if (rt_path_walk(a->topo, a->cfg.host_id, &conn->way, hop, &at) != 0 ||
-		    (a->bridges[at.host] & 1u << conn->way.port[hop]) != 0)
+	for (hop = 0; hop < conn->path.hops; hop++) {
+		if (rt_path_walk(a->topo, a->cfg.host_id, &conn->path, hop, &at) != 0 ||
+		    (a->bridges[at.host] & 1u << conn->path.port[hop]) != 0)
 			return false;
 	}
 	return true;
@@ -76,7 +79,7 @@ static void retired_free(struct ag_retired *r)
 static void retire_slice(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
-	bool in_use = conn->has_slice && !conn->way_closed && ag_link_usable(conn->link);
+	bool in_use = conn->has_slice && !conn->path_closed && ag_link_usable(conn->link);
 	struct ag_retired *r = in_use ? malloc(sizeof(*r)) : NULL;
 
 	if (r == NULL) {
@@ -97,7 +100,7 @@ static void retire_slice(struct ag_conn *conn)
 	conn->has_slice = false;
 }
 
-/* Who asks for way after way, and leaves none, is not given all of a window. */
+/* Who asks for one path after another, and leaves none, is not given all of a window. */
 #define RETIRED_MAX 16u
 
 static bool has_room_to_retire(const struct ag_conn *conn)
@@ -142,10 +145,10 @@ void ag_resume_left(struct ag_link *l, const struct w_cm *cm)
 
 /* ---- the first end asks --------------------------------------------------------------------------- */
 
-static void forget_wish(struct ag_conn *conn)
+static void drop_pending_resume(struct ag_conn *conn)
 {
-	free(conn->wish);
-	conn->wish = NULL;
+	free(conn->pending_resume);
+	conn->pending_resume = NULL;
 }
 
 static void set_resume(struct ag_conn *conn, enum ag_resume resume)
@@ -153,9 +156,11 @@ static void set_resume(struct ag_conn *conn, enum ag_resume resume)
 	struct ag_agent *a = conn->link->agent;
 
 	ag_list_remove(&conn->in_resuming);
-	if (resume != AG_ON_WAY)
+	if (resume != AG_ON_PATH)
 		ag_list_append(&a->resuming, &conn->in_resuming);
 	conn->resume = resume;
+	if (resume == AG_SUSPENDED && !conn->first)
+		conn->ask_at = u_now_ns() + AG_ASK_NS;
 }
 
 static void begin_timers(struct ag_conn *conn)
@@ -168,23 +173,23 @@ static void begin_timers(struct ag_conn *conn)
 void ag_resume_forget(struct ag_conn *conn)
 {
 	/* Whoever asked waits for an answer, and so do the relays. */
-	if (conn->wish != NULL)
-		ag_cm_refuse(conn->wish->link, &conn->wish->cm, W_NO_MATCH);
-	forget_wish(conn);
-	set_resume(conn, AG_ON_WAY);
+	if (conn->pending_resume != NULL)
+		ag_cm_refuse(conn->pending_resume->link, &conn->pending_resume->cm, W_NO_MATCH);
+	drop_pending_resume(conn);
+	set_resume(conn, AG_ON_PATH);
 }
 
 static void park(struct ag_conn *conn)
 {
-	conn->way_closed = false;
-	ag_conn_move(conn, &conn->link->agent->links[0], &conn->way);
+	conn->path_closed = false;
+	ag_conn_move(conn, &conn->link->agent->links[0], &conn->path);
 }
 
 /*
- * Tells the way that nothing of ours is stored there any more; the other end may store until it
+ * Tells the path that nothing of ours is stored there any more; the other end may store until it
  * has said so too.
  */
-static void leave_way(struct ag_conn *conn, enum w_lost reason)
+static void leave_path(struct ag_conn *conn, enum w_lost reason)
 {
 	ag_cm_send(conn, W_CM_CLOSE, reason);
 	retire_slice(conn);
@@ -200,10 +205,10 @@ static void give_up_attempt(struct ag_conn *conn)
 	set_resume(conn, AG_SUSPENDED);
 }
 
-/* Of a way that this end has accepted: the slice that it named may be stored into already. */
+/* Of a path that this end has accepted: the slice that it named may be stored into already. */
 static void leave_attempt(struct ag_conn *conn)
 {
-	leave_way(conn, W_LOST_LINK);
+	leave_path(conn, W_LOST_LINK);
 	set_resume(conn, AG_SUSPENDED);
 }
 
@@ -212,8 +217,11 @@ static bool may_ask(const struct ag_conn *conn)
 	return conn->first && conn->resume == AG_SUSPENDED;
 }
 
-/* The shortest way, but not by the link where there was no room just now, if another one leads there. */
-static bool find_way(const struct ag_conn *conn, struct rt_path *out)
+/*
+ * The shortest path, but not by the link where there was no room just now, if another one leads
+ * there.
+ */
+static bool find_path(const struct ag_conn *conn, struct rt_path *out)
 {
 	struct ag_agent *a = conn->link->agent;
 	uint32_t flow = (uint32_t)(conn->id ^ conn->id >> 32);
@@ -228,24 +236,53 @@ static bool find_way(const struct ag_conn *conn, struct rt_path *out)
 static void ask(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
-	struct rt_path way;
+	struct rt_path path;
 
 	conn->ask_at = u_now_ns() + AG_ASK_NS;
-	if (!find_way(conn, &way))
+	if (!find_path(conn, &path))
 		return;
-	ag_conn_move(conn, ag_route_link(a, &way), &way);
+	ag_conn_move(conn, ag_route_link(a, &path), &path);
 	conn->epoch++;
-	conn->ways_changed = false;
+	conn->paths_changed = false;
 	set_resume(conn, AG_RESUMING);
 	ag_cm_send(conn, W_CM_RESUME, conn->left);
 }
 
+/* To ask, or to answer an acceptance, which it need not have lived to hear. */
+static bool waits_for_first(const struct ag_conn *conn)
+{
+	return !conn->first && (conn->resume == AG_SUSPENDED || conn->resume == AG_RESUMING);
+}
+
+/* Does the agent of the first end know it?  Left out where much waits: this is repeated. */
+static void query(struct ag_conn *conn)
+{
+	struct ag_agent *a = conn->link->agent;
+	struct rt_path path;
+	struct w_cm cm = {
+		.src_host = (uint16_t)a->cfg.host_id,
+		.dst_host = conn->peer_host,
+		.src_conn = conn->id,
+		.dst_conn = conn->peer_conn,
+		.epoch = conn->epoch,
+	};
+
+	conn->ask_at = u_now_ns() + AG_ASK_NS;
+	if (!find_path(conn, &path) || ag_ctl_busy(ag_route_link(a, &path)))
+		return;
+	ag_path_set(&cm.path, &path);
+	w_ctl_init(&cm, W_CM_QUERY, sizeof(cm));
+	ag_ctl_send(ag_route_link(a, &path), &cm);
+}
+
 bool ag_resume_last_word(struct ag_conn *conn)
 {
-	if (!conn->kept || !conn->first)
+	if (!conn->resumable || !conn->first)
 		return false;
-	if (conn->resume == AG_ON_WAY)
+	if (conn->resume == AG_ON_PATH)
 		begin_timers(conn);
+	/* The other end waits so long, should it find a path just before it would give up. */
+	conn->resume_until = conn->resume_from + AG_RESUME_SLOW_NS;
 	give_up_attempt(conn);
 	ask(conn);
 	return true;
@@ -264,7 +301,7 @@ void ag_resume_retry(struct ag_agent *a)
 		if (may_ask(conn))
 			ask(conn);
 		else
-			conn->ways_changed = true;
+			conn->paths_changed = true;
 	}
 }
 
@@ -274,7 +311,7 @@ void ag_resume_begin(struct ag_conn *conn)
 {
 	struct w_conn m = { .conn = conn->id };
 
-	if (conn->resume == AG_ON_WAY)
+	if (conn->resume == AG_ON_PATH)
 		begin_timers(conn);
 	set_resume(conn, AG_SUSPENDING);
 	ag_mem_conn_end(conn);
@@ -282,18 +319,18 @@ void ag_resume_begin(struct ag_conn *conn)
 	ag_client_send(conn->client, &m, NULL, 0);
 }
 
-static bool is_kept(const struct ag_conn *conn)
+static bool is_resumable(const struct ag_conn *conn)
 {
-	return conn->kept && conn->state == AG_CONNECTED && conn->client != NULL &&
+	return conn->resumable && conn->state == AG_CONNECTED && conn->client != NULL &&
 	       !conn->client->gone;
 }
 
 bool ag_resume_link_down(struct ag_conn *conn)
 {
-	if (!is_kept(conn))
+	if (!is_resumable(conn))
 		return false;
 	switch (conn->resume) {
-	case AG_ON_WAY:
+	case AG_ON_PATH:
 	case AG_RESUMED:
 		ag_conn_slice_free(conn);
 		park(conn);
@@ -314,7 +351,7 @@ bool ag_resume_link_down(struct ag_conn *conn)
 	return true;
 }
 
-static void grant_wish(struct ag_conn *conn);
+static void serve_pending_resume(struct ag_conn *conn);
 
 void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m)
 {
@@ -323,22 +360,22 @@ void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m)
 	if (conn == NULL || conn->resume != AG_SUSPENDING)
 		return;
 	if (!is_parked(conn))
-		leave_way(conn, W_LOST_LINK);
-	conn->taken = m->taken;
+		leave_path(conn, W_LOST_LINK);
+	conn->consumed = m->consumed;
 	set_resume(conn, AG_SUSPENDED);
 	if (conn->first)
 		ask(conn);
-	else if (conn->wish != NULL)
-		grant_wish(conn);
+	else if (conn->pending_resume != NULL)
+		serve_pending_resume(conn);
 }
 
 bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 {
-	if (!is_kept(conn) || cm->status != W_LOST_LINK)
+	if (!is_resumable(conn) || cm->status != W_LOST_LINK)
 		return false;
-	conn->way_closed = true;
+	conn->path_closed = true;
 	switch (conn->resume) {
-	case AG_ON_WAY:
+	case AG_ON_PATH:
 	case AG_RESUMED:
 		ag_resume_begin(conn);
 		break;
@@ -355,8 +392,8 @@ bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 }
 
 /*
- * No such way, or no room on it.  Others are tried when links change, which may have been said before
- * the refusal, or soon: who refused may know better, or have room, by then.
+ * No such path, or no room on it.  Others are tried when links change, which may have been said
+ * before the refusal, or soon: who refused may know better, or have room, by then.
  */
 bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 {
@@ -366,57 +403,82 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 		return false;
 	give_up_attempt(conn);
 	if (cm->status == W_NO_RESOURCE)
-		conn->full_port = conn->way.port[0];
+		conn->full_port = conn->path.port[0];
 	if (cm->hdr.type == W_CM_REFUSE && !may_pass)
 		conn->resume_until = 0; /* the other end has given it up, or was told */
-	else if (conn->first && conn->ways_changed)
+	else if (conn->first && conn->paths_changed)
 		ask(conn);
 	return true;
 }
 
 /* ---- the other end -------------------------------------------------------------------------------- */
 
-static void grant_wish(struct ag_conn *conn)
+static void serve_pending_resume(struct ag_conn *conn)
 {
-	struct ag_wish wish = *conn->wish;
+	struct ag_pending_resume pending = *conn->pending_resume;
 	int rc;
 
-	forget_wish(conn);
-	if (wish.cm.status != 0) {
+	drop_pending_resume(conn);
+	if (pending.cm.status != 0) {
 		/* The relays wait for an answer. */
-		ag_cm_refuse(wish.link, &wish.cm, W_NO_MATCH);
-		ag_cm_tell_lost(conn, (enum w_lost)wish.cm.status);
+		ag_cm_refuse(pending.link, &pending.cm, W_NO_MATCH);
+		ag_cm_tell_lost(conn, (enum w_lost)pending.cm.status);
 		ag_conn_free(conn);
 		return;
 	}
-	if (!ag_link_usable(wish.link))
+	if (!ag_link_usable(pending.link))
 		return;
 	ag_conn_slice_free(conn);
-	ag_conn_move(conn, wish.link, &wish.way);
+	ag_conn_move(conn, pending.link, &pending.path);
 	rc = has_room_to_retire(conn) ? ag_conn_slice_alloc(conn) : -ENOSPC;
 	if (rc != 0) {
-		ag_cm_refuse(wish.link, &wish.cm, ag_cm_status(rc));
+		ag_cm_refuse(pending.link, &pending.cm, ag_cm_status(rc));
 		park(conn);
 		return;
 	}
-	conn->epoch = wish.cm.epoch;
+	conn->epoch = pending.cm.epoch;
 	set_resume(conn, AG_RESUMING);
 	ag_cm_send(conn, W_CM_ACCEPT, 0);
+}
+
+static bool is_of(const struct ag_conn *conn, const struct w_cm *cm)
+{
+	return conn != NULL && conn->peer_host == cm->src_host && conn->peer_conn == cm->src_conn;
+}
+
+void ag_resume_query(struct ag_link *l, const struct w_cm *cm)
+{
+	if (!is_of(ag_conn_get(l->agent, cm->dst_conn), cm) && !ag_ctl_busy(l))
+		ag_cm_answer(l, cm, W_CM_UNKNOWN, 0);
+}
+
+/* What is unknown once is so for ever: no name of an end is given twice. */
+void ag_resume_unknown(struct ag_link *l, const struct w_cm *cm)
+{
+	struct ag_conn *conn = ag_conn_get(l->agent, cm->dst_conn);
+
+	if (!is_of(conn, cm) || !waits_for_first(conn))
+		return;
+	conn->resume_until = 0;
+	l->agent->dirty = true;
 }
 
 /* The last epoch that was asked for. */
 static uint32_t last_epoch(const struct ag_conn *conn)
 {
-	return conn->wish != NULL ? conn->wish->cm.epoch : conn->epoch;
+	return conn->pending_resume != NULL ? conn->pending_resume->cm.epoch : conn->epoch;
 }
 
-/* The end that a RESUME is about, if it may be resumed; an earlier RESUME may come by a slower way. */
+/*
+ * The end that a RESUME is about, if it may be resumed; an earlier RESUME may come by a slower
+ * path.
+ */
 static struct ag_conn *resumed_end(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_conn_get(l->agent, cm->dst_conn);
 
-	if (conn == NULL || conn->peer_host != cm->src_host || conn->peer_conn != cm->src_conn ||
-	    conn->first || !is_kept(conn) || (int32_t)(cm->epoch - last_epoch(conn)) <= 0)
+	if (!is_of(conn, cm) || conn->first || !is_resumable(conn) ||
+	    (int32_t)(cm->epoch - last_epoch(conn)) <= 0)
 		return NULL;
 	return conn;
 }
@@ -426,23 +488,23 @@ void ag_resume_request(struct ag_link *l, const struct w_cm *cm)
 	struct ag_conn *conn = resumed_end(l, cm);
 	struct rt_path back;
 
-	if (conn == NULL || ag_way_back(l->agent, cm->src_host, &cm->way, &back) != 0) {
+	if (conn == NULL || ag_path_back(l->agent, cm->src_host, &cm->path, &back) != 0) {
 		ag_cm_refuse(l, cm, W_NO_MATCH);
 		return;
 	}
-	if (conn->wish == NULL)
-		conn->wish = malloc(sizeof(*conn->wish));
-	if (conn->wish == NULL) {
+	if (conn->pending_resume == NULL)
+		conn->pending_resume = malloc(sizeof(*conn->pending_resume));
+	if (conn->pending_resume == NULL) {
 		ag_cm_refuse(l, cm, W_NO_RESOURCE);
 		return;
 	}
-	*conn->wish = (struct ag_wish){ .link = l, .way = back, .cm = *cm };
-	if (conn->resume == AG_ON_WAY || conn->resume == AG_RESUMED)
+	*conn->pending_resume = (struct ag_pending_resume){ .link = l, .path = back, .cm = *cm };
+	if (conn->resume == AG_ON_PATH || conn->resume == AG_RESUMED)
 		ag_resume_begin(conn);
 	else if (conn->resume == AG_RESUMING)
 		leave_attempt(conn);
 	if (conn->resume == AG_SUSPENDED)
-		grant_wish(conn);
+		serve_pending_resume(conn);
 }
 
 int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_chance)
@@ -494,10 +556,10 @@ int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chan
 
 bool ag_resume_confirm(struct ag_conn *conn)
 {
-	if (conn->resume == AG_ON_WAY)
+	if (conn->resume == AG_ON_PATH)
 		return false;
 	if (conn->resume == AG_RESUMED) {
-		set_resume(conn, AG_ON_WAY);
+		set_resume(conn, AG_ON_PATH);
 		if (conn->first)
 			ag_cm_send(conn, W_CM_CONFIRM, 0);
 	}
@@ -512,7 +574,7 @@ bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason)
 	if (conn->first)
 		ag_cm_send(conn, W_CM_CANCEL, W_TIMED_OUT);
 	else
-		leave_way(conn, reason);
+		leave_path(conn, reason);
 	return true;
 }
 
@@ -520,34 +582,55 @@ bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason)
 
 static void too_late(struct ag_conn *conn)
 {
+	bool has_word = conn->state == AG_CONNECTED && conn->resume_until != 0;
+
 	if (conn->state == AG_CONNECTED)
-		u_log_gated(&conn->link->agent->gate[AG_GATE_LOST],
-			    "connection to host %u is lost: no other way was found in time",
-			    conn->peer_host);
+		u_log_ratelimited(&conn->link->agent->ratelimit[AG_RATELIMIT_LOST],
+				  "connection to host %u is lost: %s", conn->peer_host,
+				  conn->resume_until == 0 ? "its other end is gone"
+							  : "no other path was found in time");
 	if (!is_parked(conn) && !ag_resume_withdraw(conn, W_LOST_LINK))
-		leave_way(conn, W_LOST_LINK);
+		leave_path(conn, W_LOST_LINK);
 	ag_cm_tell_lost(conn, W_LOST_LINK);
-	ag_conn_free(conn);
+	ag_conn_detach(conn);
+	ag_conn_set_state(conn, AG_CLOSED);
+	conn->left = W_LOST_LINK;
+	conn->link->agent->dirty = true; /* it may have another deadline now */
+	/* The other end, which found the path again in time, would wait for this one to ask. */
+	if (!has_word || !ag_resume_last_word(conn))
+		ag_conn_free(conn);
 }
 
-/* There is a way, but some process or agent on it is slow. */
+/* There is a path, but some process or agent on it is slow. */
 static bool may_wait(struct ag_conn *conn, int64_t now)
 {
-	struct rt_path way;
+	struct rt_path path;
 	char why[160];
 
 	if (conn->resume_until == 0 || now - conn->resume_from >= AG_RESUME_SLOW_NS ||
-	    ag_route_find(conn->link->agent, conn->peer_host, 0, &way, why, sizeof(why)) != 0)
+	    ag_route_find(conn->link->agent, conn->peer_host, 0, &path, why, sizeof(why)) != 0)
 		return false;
 	conn->resume_until = now + AG_RESUME_NS / 4;
 	return true;
+}
+
+/* Asks, or asks whether it will be asked, when that is due.  Returns when it is due again. */
+static int64_t ask_when_due(struct ag_conn *conn, int64_t now)
+{
+	bool due = conn->ask_at <= now;
+
+	if (may_ask(conn) && due)
+		ask(conn);
+	else if (waits_for_first(conn) && due)
+		query(conn);
+	return may_ask(conn) || waits_for_first(conn) ? conn->ask_at : U_NEVER;
 }
 
 static int64_t resuming_timers(struct ag_agent *a, int64_t now)
 {
 	struct ag_list *pos, *tmp;
 	struct ag_conn *conn;
-	int64_t next = U_NEVER;
+	int64_t due, next = U_NEVER;
 
 	ag_list_each(pos, tmp, &a->resuming)
 	{
@@ -556,10 +639,9 @@ static int64_t resuming_timers(struct ag_agent *a, int64_t now)
 			too_late(conn);
 			continue;
 		}
-		if (may_ask(conn) && conn->ask_at <= now)
-			ask(conn);
-		if (may_ask(conn) && conn->ask_at < next)
-			next = conn->ask_at;
+		due = ask_when_due(conn, now);
+		if (due < next)
+			next = due;
 		if (conn->resume_until < next)
 			next = conn->resume_until;
 	}
@@ -575,13 +657,13 @@ static void return_over(struct ag_link *l)
 	ag_list_each(pos, tmp, &l->conns)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_link);
-		if (conn->first && conn->resume == AG_ON_WAY && is_kept(conn) &&
-		    rt_distance(a->topo, a->up, a->cfg.host_id, conn->peer_host) < conn->way.hops)
+		if (conn->first && conn->resume == AG_ON_PATH && is_resumable(conn) &&
+		    rt_distance(a->topo, a->up, a->cfg.host_id, conn->peer_host) < conn->path.hops)
 			ag_resume_begin(conn);
 	}
 }
 
-/* Ways changed a while ago: those that have become needlessly long are left. */
+/* Paths changed a while ago: those that have become needlessly long are left. */
 static int64_t return_timers(struct ag_agent *a, int64_t now)
 {
 	uint32_t i;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Routes.  Every agent knows the topology and, by what the hosts say of their own links, which of
- * them are up: each saying is passed on to every neighbour (W_CM_LINKS), who is told all when its link
- * comes up.  So of two hosts with a way between them neither knows less than the other for long, whatever
- * was lost, and two parts of a network that meet again tell each other.  A link is up when
- * both its ends say so; a host that was never heard is taken to have all its links.
+ * them are up: each link-state update is passed on to every neighbour (W_CM_LINKS), who is told all
+ * when its link comes up.  So of two hosts with a path between them neither knows less than the
+ * other for long, whatever was lost, and two parts of a network that meet again tell each other.  A
+ * link is up when both its ends say so; a host that was never heard is taken to have all its links.
  *
- * The source chooses the whole way and writes it into its records, so that no two opinions about the
- * network can make a loop: a record makes no more hops than it names, and meets no host twice.
+ * The source chooses the whole path and writes it into its records, so that no two opinions about
+ * the network can make a loop: a record makes no more hops than it names, and meets no host twice.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "ag_priv.h"
 #include "u_log.h"
 
-/* A saying may be that much ahead of our calendar. */
+/* A link-state update may be that much ahead of our calendar. */
 #define SERIAL_AHEAD (UINT64_C(86400) * 1000000000)
 
 static_assert(AG_HOSTS_MAX <= 64, "untold of struct ag_link has a bit for each host");
@@ -89,9 +89,9 @@ void ag_route_free(struct ag_agent *a)
 	free(a->bridges);
 }
 
-struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *way)
+struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *path)
 {
-	return &a->links[way->hops == 0 ? 0 : way->port[0]];
+	return &a->links[path->hops == 0 ? 0 : path->port[0]];
 }
 
 int ag_route_find_other(struct ag_agent *a, unsigned int host, uint32_t flow, uint8_t port,
@@ -125,23 +125,23 @@ int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct r
 	return -EHOSTUNREACH;
 }
 
-/* ---- ways ------------------------------------------------------------------------------------- */
+/* ---- paths ---------------------------------------------------------------------------------- */
 
-void ag_way_set(struct w_way *w, const struct rt_path *way)
+void ag_path_set(struct w_path *w, const struct rt_path *path)
 {
 	memset(w, 0, sizeof(*w));
-	w->hops = way->hops;
-	w->at = way->hops == 0 ? 0 : 1;
-	memcpy(w->port, way->port, way->hops);
+	w->hops = path->hops;
+	w->at = path->hops == 0 ? 0 : 1;
+	memcpy(w->port, path->port, path->hops);
 }
 
-static void path_of(const struct w_way *w, struct rt_path *out)
+static void path_of(const struct w_path *w, struct rt_path *out)
 {
 	out->hops = w->hops;
 	memcpy(out->port, w->port, w->hops);
 }
 
-int ag_way_back(struct ag_agent *a, uint16_t src_host, const struct w_way *w, struct rt_path *out)
+int ag_path_back(struct ag_agent *a, uint16_t src_host, const struct w_path *w, struct rt_path *out)
 {
 	struct rt_path path;
 
@@ -149,7 +149,7 @@ int ag_way_back(struct ag_agent *a, uint16_t src_host, const struct w_way *w, st
 	return rt_path_reverse(a->topo, src_host, &path, out);
 }
 
-bool ag_way_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_way *w)
+bool ag_path_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_path *w)
 {
 	struct ag_agent *a = l->agent;
 	struct rt_path path;
@@ -245,8 +245,8 @@ void ag_route_changed(struct ag_link *l)
 }
 
 /*
- * Of two sayings with one serial, one is invented; all hosts must prefer the same, so that it
- * gets to its origin and is set right, or is forgotten.
+ * Of two link-state updates with one serial, one is invented; all hosts must prefer the same, so
+ * that it gets to its origin and is set right, or is forgotten.
  */
 static bool is_news(const struct ag_agent *a, const struct w_cm_links *m)
 {
@@ -260,8 +260,8 @@ void ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 	struct ag_agent *a = l->agent;
 
 	if (m->origin >= a->cfg.host_count || m->serial > calendar_ns() + SERIAL_AHEAD) {
-		u_log_gated(
-			&l->gate[AG_GATE_RECORD],
+		u_log_ratelimited(
+			&l->ratelimit[AG_RATELIMIT_RECORD],
 			"port %s: what host %u is said to have for links is ignored: %s",
 			l->port->limits.name, m->origin,
 			m->origin >= a->cfg.host_count

@@ -19,12 +19,16 @@
 #include "rt_load.h"
 #include "u_base.h"
 #include "u_cfg.h"
+#include "u_close.h"
 #include "u_cpus.h"
+#include "u_fd.h"
 #include "u_log.h"
 #include "w_addr.h"
 #include "w_slot.h"
 
 #define ALIASES_MAX 256u
+#define FDS_PORT 8u   /* descriptors that a port takes while its link is set up, at most */
+#define FDS_LEAST 16u /* and beside the ports; the first clients are among them */
 
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
 
@@ -43,7 +47,7 @@ struct options {
 	int relay_cpus[AG_RELAY_CPUS_MAX];
 	int ready_fd;
 	bool check;	   /* look at options and variables only */
-	bool bad_variable; /* what is refused is the environment's */
+	bool bad_variable; /* what is refused is the environment's, not an option's */
 };
 
 /* The last complaint, for whoever waits at the ready descriptor. */
@@ -256,13 +260,13 @@ static int set_slots(struct options *o, const char *arg)
 	return number32(arg, 1u << 20, &o->cfg.slots);
 }
 
-static int set_ring(struct options *o, const char *arg)
+static int set_payload(struct options *o, const char *arg)
 {
 	uint64_t v;
 	int rc = size_as(U_CFG_RING_BYTES, arg, &v);
 
 	if (rc == 0)
-		o->cfg.ring_bytes = (uint32_t)v;
+		o->cfg.payload_bytes = (uint32_t)v;
 	return rc;
 }
 
@@ -281,6 +285,12 @@ static int set_fault(struct options *o, const char *arg)
 static int set_seed(struct options *o, const char *arg)
 {
 	return number(arg, UINT64_MAX, &o->cfg.seed);
+}
+
+static int set_no_passrights(struct options *o, const char *arg)
+{
+	u_rights_forget(true);
+	return 0;
 }
 
 static int set_check(struct options *o, const char *arg)
@@ -313,7 +323,7 @@ static const struct option_rule rules[] = {
 	{ "device-alias", "DEV=HOST", "device name that opens a host's NIC", set_device, NULL },
 	{ "group", "GROUP", "members of the group may use the fabric too", set_group,
 	  "the name or number of a group" },
-	{ "on-demand", NULL, "leave after the last client", set_on_demand, NULL },
+	{ "on-demand", NULL, "leave after the last program with a NIC", set_on_demand, NULL },
 	{ "grace-ms", "MS", "... when there was none for so long (2000)", set_grace, "0..3600000" },
 	{ "window", "SIZE", "memory window of a port (VIADUCT_WINDOW_BYTES)", set_window,
 	  "a size like 64M, from 64k to 1024G," },
@@ -328,11 +338,13 @@ static const struct option_rule rules[] = {
 	  "adaptive, poll or block" },
 	{ "slots", "N", "slots of a VI's fifo (VIADUCT_SLOTS)", set_slots, NULL },
 	{ "ring-bytes", "SIZE",
-	  "payload bytes of a VI's fifo, more over relays (VIADUCT_RING_BYTES)", set_ring,
+	  "payload bytes of a VI's fifo, more over relays (VIADUCT_RING_BYTES)", set_payload,
 	  "a power of two from 4k to 64M" },
 	{ "port", "KIND", "kind of ports (VIADUCT_PORT)", set_port, NULL },
 	{ "fault", "OPTIONS", "faults of ports of kind fault (VIADUCT_FAULT)", set_fault, NULL },
 	{ "seed", "N", "seed of strict and fault (VIADUCT_SEED)", set_seed, NULL },
+	{ "no-passrights", NULL, "be as on a kernel without SO_PASSRIGHTS, for tests",
+	  set_no_passrights, NULL },
 	{ "check", NULL, "look at options and variables, start nothing", set_check, NULL },
 	{ "ready-fd", "FD", "write one line there when listening, or why not", set_ready_fd, NULL },
 	{ "help", NULL, "print this and exit", NULL, NULL },
@@ -368,6 +380,9 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
+/* Ends the wait of a thread that closes something; see u_close.h. */
+static void on_nudge(int sig) {}
+
 static void signals(void)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
@@ -378,8 +393,30 @@ static void signals(void)
 	sa.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
+	sa.sa_handler = on_nudge;
+	sigaction(SIGURG, &sa, NULL);
+	u_close_signal(SIGURG);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/*
+ * An agent that a set-user-ID program started has that program's effective user, whose fabric it is, and the real user
+ * of whoever called it, who could stop it then.  It takes the owner's alone, and does so here rather than before it is
+ * executed: so neither the loader nor this program believes the caller's environment.
+ */
+static int one_user(void)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if (uid == getuid() && gid == getgid())
+		return 0;
+	if (uid == 0 && setgroups(0, NULL) != 0)
+		return -errno;
+	if (setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
+		return -errno;
+	return 0;
 }
 
 static void descriptors(void)
@@ -415,7 +452,7 @@ static int defaults(struct options *o)
 	if (u_cfg_load() != 0)
 		return -EINVAL;
 	o->cfg.slots = (uint32_t)u_cfg_uint(U_CFG_SLOTS);
-	o->cfg.ring_bytes = (uint32_t)u_cfg_uint(U_CFG_RING_BYTES);
+	o->cfg.payload_bytes = (uint32_t)u_cfg_uint(U_CFG_RING_BYTES);
 	o->cfg.window_bytes = u_cfg_uint(U_CFG_WINDOW_BYTES);
 	o->cfg.db_bits = (uint32_t)u_cfg_uint(U_CFG_DOORBELLS);
 	o->cfg.spads = (uint32_t)u_cfg_uint(U_CFG_SCRATCHPADS);
@@ -590,7 +627,7 @@ static int topology_resolve(struct options *o)
 
 static int relay_threads_check(struct options *o)
 {
-	uint32_t most = o->cfg.db_bits - AG_DB_BITS_KEPT;
+	uint32_t most = o->cfg.db_bits - AG_DB_BITS_RESERVED;
 
 	if (o->cfg.relay_threads <= most)
 		return 0;
@@ -624,6 +661,24 @@ static int relay_cpus_check(struct options *o)
 	return 0;
 }
 
+/*
+ * One that has none left when its links are up could serve nobody, nor be asked to stop: it had better
+ * not begin.
+ */
+static int descriptors_check(struct options *o)
+{
+	unsigned int ports = o->topology != NULL ? rt_topo_ports(o->topology, o->cfg.host_id) : 1;
+	uint64_t least = FDS_LEAST + (uint64_t)ports * FDS_PORT;
+	char text[U_FD_ERROR];
+
+	if (!u_fd_scarce(least))
+		return 0;
+	o->bad_variable = true;
+	complain("agent of host %u of fabric %s needs %llu file descriptors to begin with: %s",
+		 o->cfg.host_id, o->fabric, (unsigned long long)least, u_fd_error(EMFILE, text));
+	return -EINVAL;
+}
+
 static int finish(struct options *o)
 {
 	if (topology_resolve(o) != 0)
@@ -637,9 +692,9 @@ static int finish(struct options *o)
 			 o->cfg.host_count);
 		return -EINVAL;
 	}
-	if (!w_geometry_ok(o->cfg.slots, o->cfg.ring_bytes)) {
+	if (!w_geometry_ok(o->cfg.slots, o->cfg.payload_bytes)) {
 		complain("--slots %u, --ring-bytes %u: powers of two expected, 8..4096 and 4k..64M",
-			 o->cfg.slots, o->cfg.ring_bytes);
+			 o->cfg.slots, o->cfg.payload_bytes);
 		return -EINVAL;
 	}
 	if (o->cfg.host_id >= o->cfg.host_count) {
@@ -649,7 +704,7 @@ static int finish(struct options *o)
 		return -EINVAL;
 	}
 	if (aliases_resolve(o) != 0 || port_check(o) != 0 || relay_threads_check(o) != 0 ||
-	    relay_cpus_check(o) != 0)
+	    relay_cpus_check(o) != 0 || descriptors_check(o) != 0)
 		return -EINVAL;
 	o->cfg.fabric = o->fabric;
 	o->cfg.host_names = o->name_count > 0 ? (const char *const *)o->names : NULL;
@@ -662,6 +717,7 @@ static int finish(struct options *o)
 
 static int serve(struct options *o)
 {
+	char text[U_FD_ERROR];
 	struct ag_agent *a;
 	int rc;
 
@@ -675,7 +731,7 @@ static int serve(struct options *o)
 	}
 	if (rc != 0) {
 		complain("agent of host %u of fabric %s cannot start: %s", o->cfg.host_id,
-			 o->fabric, strerror(-rc));
+			 o->fabric, u_fd_error(-rc, text));
 		ready(o, complaint);
 		return EXIT_FAIL;
 	}
@@ -691,6 +747,10 @@ int main(int argc, char **argv)
 {
 	static struct options o;
 
+	if (one_user() != 0) {
+		fprintf(stderr, "viaductd: cannot become one user: %s\n", strerror(errno));
+		return EXIT_FAIL;
+	}
 	signals();
 	descriptors();
 	if (defaults(&o) != 0 || parse(argc, argv, &o) != 0 || finish(&o) != 0) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process's way to its host's agent: which host, where its agent listens,
+ * How a process reaches its host's agent: which host, where its agent listens,
  * starting one when there is none, and small synchronous requests for tools.
  */
 #ifndef CL_CLIENT_H
 #define CL_CLIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,15 +15,26 @@
 #include "w_ctl.h"
 
 #define CL_ERROR_MAX 256
-#define CL_HOSTS_MAX 64u /* host ids that are tried when any living agent will do */
+#define CL_FDS_LOADED 10u /* descriptors without which a program may end before it can say why */
+#define CL_HOSTS_MAX 64u  /* host ids that are tried when any living agent will do */
 
 /* A connection to an agent, past HELLO and WELCOME. */
 struct cl_agent {
-	int sock;   /* blocking SOCK_SEQPACKET */
-	int irq_fd; /* the host's interrupt registers, for port_irq_open(); -1 for tools */
+	int sock;		     /* blocking SOCK_SEQPACKET */
+	int doorbells_fd, status_fd; /* of the host, for port_irq_open(); -1 for tools */
 	uid_t owner;
 	struct w_welcome welcome;
 	uint64_t next_token; /* of the requests below */
+	bool silent;	     /* it did not answer one of them in time: no other is made */
+};
+
+/* What came of greeting the agent of one host. */
+struct cl_greeted {
+	unsigned int host;
+	int rc;		       /* as of cl_open_host() */
+	pid_t pid;	       /* of whoever listens there; -1: nobody, or not known */
+	struct cl_agent agent; /* if rc is 0 */
+	char error[CL_ERROR_MAX];
 };
 
 /*
@@ -45,8 +57,30 @@ int cl_open(const char *device, uint32_t kind, struct cl_agent *out, char *error
 int cl_open_host(uid_t owner, const char *fabric, unsigned int host, uint32_t kind,
 		 struct cl_agent *out, char *error);
 
+/* The first agent of a fabric that answers, for a tool; starts nothing.  Returns as cl_open_host() does. */
+int cl_open_some(uid_t owner, const char *fabric, struct cl_agent *out, char *error);
+
+/*
+ * Greets the agents of the hosts 0..hosts - 1 as a tool, all at once, so that those that do not
+ * answer cost one time-out together.  `visit` is called for each once, in the order of their answers;
+ * its `agent` is closed then.  Ends, and returns it, when `visit` returns non-zero.
+ */
+int cl_greet_all(uid_t owner, const char *fabric, unsigned int hosts,
+		 int (*visit)(void *arg, struct cl_greeted *g), void *arg);
+
+/* The agent's process; -1: it does not tell. */
+pid_t cl_agent_pid(const struct cl_agent *agent);
+
+/*
+ * The process that listens as host `host` now, whether it answers or not, if it is the owner's or root's;
+ * -1: there is none, or its queue is full.
+ */
+pid_t cl_listener_pid(uid_t owner, const char *fabric, unsigned int host);
+
 /* Accepts one that failed to open. */
 void cl_close(struct cl_agent *agent);
+/* Closes a connection to an agent without waiting for anybody, whatever the agent sent. */
+void cl_hang_up(int sock);
 
 /*
  * Path of viaductd: VIADUCT_AGENT, beside the running executable, in the build
@@ -58,22 +92,26 @@ int cl_agent_path(char *path, size_t size);
 /*
  * Starts viaductd with `args` (NULL-terminated, without the program's name) as a
  * daemon of its own: new session, no descriptors of the caller's, no zombie, no
- * SIGCHLD.  Waits until it listens.  Returns 0 (also when another agent listens there
- * already), -ETIMEDOUT, or another error with one line in `error`.
+ * SIGCHLD.  Waits until it listens.  Returns 0, 1 when another agent listens there
+ * already, -ETIMEDOUT, or another error with one line in `error`.
  */
 int cl_spawn(const char *path, const char *const *args, char *error);
 
 /*
  * One request, one answer, five seconds at most; for W_KIND_TOOL connections.
- * They return 0, -ENOENT (unknown, or past the last), -EACCES, -ETIMEDOUT, -EPIPE, -EPROTO.
+ * They return 0, -ENOENT (unknown, or past the last), -EACCES, -ETIMEDOUT (from then on at once),
+ * -EPIPE, -EPROTO.
  */
 int cl_name(struct cl_agent *agent, const char *name, uint32_t index, struct w_name *out);
 int cl_addr_name(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_name *out);
 int cl_route(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_route *out);
 /* Item `index` of a list, as the text of a JSON object; -ENOENT past the last. */
 int cl_list(struct cl_agent *agent, enum w_list_what what, uint32_t index, char text_out[400]);
-/* Counters of NIC `index` of the host, from its process; -ETIMEDOUT when that does not answer. */
-int cl_count(struct cl_agent *agent, uint32_t index, struct w_counted *out);
+/*
+ * Counters of the NICs 0..n - 1 of the host, from their processes, which are asked at once.  `out[i]` has
+ * index 1 when NIC i answered, 0 when there is none or its process did not.  Returns 0 or -EPIPE and the like.
+ */
+int cl_count(struct cl_agent *agent, uint32_t n, struct w_counted *out);
 int cl_admin(struct cl_agent *agent, enum w_admin_verb verb, const char *name, char *error);
 
 #endif

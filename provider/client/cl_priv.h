@@ -10,8 +10,21 @@
 /* Writes the one line for people. */
 void cl_error(char *error, const char *fmt, ...) U_PRINTF(2, 3);
 
-/* Writes that the limit of descriptors is reached; for -EMFILE. */
-void cl_error_fds(char *error);
+/* A fabric, and as what to connect. */
+struct cl_where {
+	uid_t owner;
+	char fabric[64];
+	uint32_t kind;
+};
+
+/* The agent of one host; see cl_open_host(). */
+int cl_open_at(const struct cl_where *w, unsigned int host, struct cl_agent *out, char *error);
+
+/*
+ * The first agent of the fabric that answers, `first` asked before the others, and more at a time
+ * the longer those that were asked are silent.  -ENODEV or -EPIPE only when no address has a listener that stays.
+ */
+int cl_open_any(const struct cl_where *w, unsigned int first, struct cl_agent *out, char *error);
 
 /*
  * Receives one checked message within CL_TIMEOUT_MS.  Returns its type, or

@@ -4,9 +4,11 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cl_priv.h"
+#include "u_close.h"
 #include "u_fd.h"
 #include "u_time.h"
 
@@ -67,6 +69,23 @@ int cl_recv(int sock, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out)
 	return rc;
 }
 
+/* What the agent sent is taken first: its memory is closed here, anything else keeps nobody waiting. */
+void cl_hang_up(int sock)
+{
+	_Alignas(8) uint8_t buf[W_CTL_MAX];
+	int fds[W_CTL_FDS], len;
+	unsigned int n;
+
+	shutdown(sock, SHUT_RDWR);
+	do {
+		n = 0;
+		len = w_ctl_recv(sock, buf, sizeof(buf), fds, &n);
+		while (n > 0)
+			close(fds[--n]);
+	} while (len > 0);
+	u_hang_up(sock);
+}
+
 /* All requests and answers begin with the header and the token. */
 struct tokened {
 	struct w_ctl_hdr hdr;
@@ -74,28 +93,39 @@ struct tokened {
 };
 
 /* Sends `msg` and waits for the answer of type `answer`; others are passed over. */
-static int ask(struct cl_agent *agent, void *msg, enum w_ctl_type type, uint32_t len,
-	       enum w_ctl_type answer, void *buf)
+static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type answer, void *buf)
 {
-	struct tokened *m = msg;
 	const struct tokened *got = buf;
 	int64_t deadline = u_deadline_ms(CL_TIMEOUT_MS);
 	unsigned int n;
 	int fds[W_CTL_FDS], rc;
 
-	w_ctl_init(msg, type, len);
-	m->token = ++agent->next_token;
 	rc = w_ctl_send(agent->sock, msg, NULL, 0);
 	while (rc >= 0) {
 		rc = cl_recv(agent->sock, buf, fds, &n);
 		while (n > 0)
 			close(fds[--n]);
-		if (rc == (int)answer && got->token == m->token)
+		if (rc == (int)answer && got->token == agent->next_token)
 			return 0;
 		if (rc >= 0 && u_time_left(deadline) == 0)
 			rc = -ETIMEDOUT;
 	}
 	return rc == -ECONNRESET ? -EPIPE : rc;
+}
+
+/* An agent that was silent once is not waited for again. */
+static int ask(struct cl_agent *agent, void *msg, enum w_ctl_type type, uint32_t len,
+	       enum w_ctl_type answer, void *buf)
+{
+	struct tokened *m = msg;
+	int rc = -ETIMEDOUT;
+
+	w_ctl_init(msg, type, len);
+	m->token = ++agent->next_token;
+	if (!agent->silent)
+		rc = ask_once(agent, msg, answer, buf);
+	agent->silent = rc == -ETIMEDOUT;
+	return rc;
 }
 
 static int name_request(struct cl_agent *agent, struct w_name *m, enum w_ctl_type type,
@@ -166,21 +196,57 @@ int cl_list(struct cl_agent *agent, enum w_list_what what, uint32_t index, char 
 	return 0;
 }
 
-int cl_count(struct cl_agent *agent, uint32_t index, struct w_counted *out)
-{
-	union {
-		struct w_counted counted;
-		uint8_t bytes[W_CTL_MAX];
-	} buf;
-	struct w_count m = { .index = index };
-	int rc = ask(agent, &m, W_COUNT, sizeof(m), W_COUNTED, &buf);
+union counted {
+	struct w_counted counted;
+	uint8_t bytes[W_CTL_MAX];
+};
 
-	if (rc != 0)
-		return rc;
-	if (buf.counted.index == 0)
-		return -ENOENT;
-	*out = buf.counted;
-	return 0;
+/* Takes an answer to one of the requests of `n` tokens from `first` on.  Returns how many it was, or -errno. */
+static int count_hear(struct cl_agent *agent, uint64_t first, uint32_t n, int64_t deadline,
+		      struct w_counted *out)
+{
+	unsigned int nfds;
+	int fds[W_CTL_FDS], rc;
+	union counted m;
+
+	rc = readable(agent->sock, deadline);
+	if (rc == 0)
+		rc = cl_recv(agent->sock, &m, fds, &nfds);
+	else
+		nfds = 0;
+	while (nfds > 0)
+		close(fds[--nfds]);
+	if (rc != W_COUNTED || m.counted.token - first >= n)
+		return rc < 0 ? rc : 0;
+	out[m.counted.token - first] = m.counted;
+	return 1;
+}
+
+/* Asks for as many as the socket takes, and reads answers meanwhile. */
+int cl_count(struct cl_agent *agent, uint32_t n, struct w_counted *out)
+{
+	int64_t deadline = u_deadline_ms(CL_TIMEOUT_MS);
+	uint64_t first = agent->next_token + 1;
+	uint32_t asked = 0, heard = 0;
+	struct w_count m;
+	int rc = 0;
+
+	memset(out, 0, n * sizeof(*out));
+	agent->next_token += n;
+	while (rc >= 0 && heard < n) {
+		m = (struct w_count){ .token = first + asked, .index = asked };
+		w_ctl_init(&m, W_COUNT, sizeof(m));
+		rc = asked < n ? w_ctl_try(agent->sock, &m) : -EAGAIN;
+		if (rc == 0) {
+			asked++;
+		} else if (rc == -EAGAIN) {
+			rc = count_hear(agent, first, n, deadline, out);
+			heard += rc > 0;
+		}
+	}
+	if (rc == -ETIMEDOUT && asked == n)
+		return 0; /* some processes are stopped */
+	return rc == -ECONNRESET ? -EPIPE : rc < 0 ? rc : 0;
 }
 
 int cl_admin(struct cl_agent *agent, enum w_admin_verb verb, const char *name, char *error)

@@ -4,7 +4,7 @@
  *
  * Two forks and a new session make it nobody's child.  The first fork is a raw
  * clone() without an exit signal: the program sees no SIGCHLD and its wait() no
- * stranger.  Between fork and exec only raw system calls are made, since another
+ * unauthorised user.  Between fork and exec only raw system calls are made, since another
  * thread may hold any lock, those of a sanitizer's wrappers included.
  */
 #include <dlfcn.h>
@@ -123,9 +123,14 @@ int cl_agent_path(char *path, size_t size)
 
 /* ---- starting it ---- */
 
+/* Emulators of user programs know no child without a signal: there the program may see one SIGCHLD. */
 static long raw_fork(void)
 {
-	return syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
+	long pid = syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
+
+	if (pid < 0 && errno == EINVAL)
+		pid = syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
+	return pid;
 }
 
 static void close_from(int first)
@@ -203,7 +208,7 @@ static int wait_ready(int fd, char *error)
 {
 	int64_t deadline = u_deadline_ms(SPAWN_TIMEOUT_MS);
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	char line[200];
+	char line[200], text[U_FD_ERROR];
 	ssize_t n = 0;
 	int rc;
 
@@ -223,8 +228,12 @@ static int wait_ready(int fd, char *error)
 	line[n > 0 ? n : 0] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	if (strcmp(line, "ready") == 0 || strcmp(line, "exists") == 0)
-		return 0;
-	cl_error(error, "viaductd does not start: %s", n > 0 ? line : "it ended at once");
+		return line[0] == 'e';
+	if (n <= 0)
+		snprintf(line, sizeof(line), "%s",
+			 u_fd_scarce(CL_FDS_LOADED) ? u_fd_error(EMFILE, text)
+						    : "it ended at once");
+	cl_error(error, "viaductd does not start: %s", line);
 	return -ENODEV;
 }
 
@@ -250,7 +259,7 @@ static int ready_pipe(int fds[2])
 int cl_spawn(const char *path, const char *const *args, char *error)
 {
 	const char *argv[ARGS_MAX];
-	char ready[16], whole[PATH_MAX];
+	char ready[16], whole[PATH_MAX], text[U_FD_ERROR];
 	unsigned int n = 0;
 	int fds[2], rc;
 
@@ -266,7 +275,7 @@ int cl_spawn(const char *path, const char *const *args, char *error)
 	argv[n] = NULL;
 	rc = *args != NULL ? -E2BIG : ready_pipe(fds);
 	if (rc != 0) {
-		cl_error(error, "%s cannot be started: %s", path, strerror(-rc));
+		cl_error(error, "%s cannot be started: %s", path, u_fd_error(-rc, text));
 		return rc;
 	}
 	rc = start(path, (char *const *)(uintptr_t)argv, fds[1]);
@@ -274,7 +283,7 @@ int cl_spawn(const char *path, const char *const *args, char *error)
 	if (rc == 0)
 		rc = wait_ready(fds[0], error);
 	else
-		cl_error(error, "%s cannot be started: %s", path, strerror(-rc));
+		cl_error(error, "%s cannot be started: %s", path, u_fd_error(-rc, text));
 	close(fds[0]);
 	return rc;
 }

@@ -8,11 +8,11 @@
  *
  *	nvi_tx.c	the only writer of slots and payload
  *	nvi_rx.c	the only reader of slots and payload
- *	nvi_arm.c	who rings whom: bells, polled and armed channels
+ *	nvi_arm.c	who rings whom: notify requests, polled and armed channels
  *	nvi_engine.c	the transfer thread, and sleeping
  *	nvi_chan.c	channels: mapping, breaking, taking apart
  *	nvi_cm.c	connections, by way of the agent
- *	nvi_resume.c	connections that go on over another way
+ *	nvi_resume.c	connections that go on over another path
  *	nvi_ctl.c	the control socket and its thread
  *	nvi_mem.c	window memory
  *	nvi_grant.c	direct stores into the peer's window memory
@@ -38,7 +38,7 @@
 
 #define NVI_GRANTS_MAX 16u /* regions of its peer that a VI stores into directly */
 #define NVI_READS_MAX 16u  /* RDMA reads a VI has under way; a power of two */
-#define NVI_RX_BATCH 32u   /* slots taken before the lock is let go */
+#define NVI_RX_BATCH 32u   /* slots consumed before the lock is let go */
 
 /* The message being sent: begun, and not all its fragments are out. */
 struct nvi_tx_message {
@@ -71,12 +71,12 @@ struct nvi_answer {
 };
 
 /*
- * A slot that was published and may have to be again: of a kept channel, until the peer has
- * consumed it.  Payload in the ring is not kept; it is still where it came from.
+ * A slot that was published and may have to be again: of a resumable channel, until the peer has
+ * consumed it.  Payload in the payload buffer is not copied; it is still where it came from.
  */
-struct nvi_kept {
+struct nvi_retx_slot {
 	struct w_slot line;
-	bool answer;	 /* ring payload comes from the region that the peer reads: */
+	bool answer;	 /* buffered payload comes from the region that the peer reads: */
 	uint32_t handle; /* this one, */
 	uint64_t addr;	 /* from here; */
 	uint32_t entry;	 /* else from this entry of the send queue, */
@@ -96,7 +96,7 @@ struct nvi_grant {
 
 /*
  * One VI's connection, used for one connection after the other.  It stays with the
- * VI's memory, which is never returned, so a late look is harmless.
+ * VI's memory, which is never returned, so a late access is harmless.
  */
 struct nvi_chan {
 	/* Set at connection, constant until it is taken apart. */
@@ -104,36 +104,41 @@ struct nvi_chan {
 	struct nvi_nic *nic;
 	struct port *port;
 	struct nvi_port *port_use;
-	uint32_t life; /* of the link that it was made on */
-	uint32_t hops; /* more than 1: relayed, and no memory of the peer can be mapped */
+	uint32_t generation; /* of the link that it was made on */
+	uint32_t hops;	     /* more than 1: relayed, and no memory of the peer can be mapped */
 	struct u_out out;
-	bool plain;		  /* written with plain stores, and nothing is kept */
-	struct nvi_kept *kept;	  /* a place per slot; NULL: the connection ends with its way */
-	uint8_t *stand_in;	  /* what it uses for slices while it has no way; else NULL */
+	/* written with plain stores, and no slot is held for retransmission */
+	bool plain;
+	/* a place per slot; NULL: the connection ends with its path */
+	struct nvi_retx_slot *retx;
+	/* what it uses for slices while it has no path; else NULL */
+	uint8_t *placeholder_mem;
 	struct w_control *in_ctl; /* the peer writes */
 	struct w_slot *in_slots;
-	uint8_t *in_ring;
+	uint8_t *in_payload;
 	struct w_control *out_ctl; /* I write, never read */
 	struct w_slot *out_slots;
-	uint8_t *out_ring;
-	uint32_t in_mask, in_ring_bytes;
-	uint32_t out_mask, out_ring_bytes, out_frag_max;
-	uint32_t bell_bits; /* rings the peer's process */
-	bool peer_fences;   /* the peer cannot fence for me: see nvi_bell() */
+	uint8_t *out_payload;
+	uint32_t in_mask, in_payload_bytes;
+	uint32_t out_mask, out_payload_bytes, out_frag_max;
+	uint32_t db_mask; /* rings the peer's process */
+	bool must_fence;  /* the peer cannot fence for me: see nvi_notify_request() */
 	uint32_t level;
 
 	/* Sending, under tx_lock. */
 	_Alignas(U_LINE_PAIR) uint32_t tx_seq; /* slots published */
 	_Atomic uint32_t
 		tx_credit; /* of them, consumed by the peer; read without lock by the arming */
-	uint32_t tx_rung;  /* the bell word rung for last */
+	uint32_t tx_rung;  /* the notify request rung for last */
 	uint32_t tx_asked; /* tx_seq after the last slot that asked for credit */
-	uint64_t ring_cursor, ring_freed;
-	uint64_t *ring_after; /* ring_cursor after each slot */
+	uint32_t tx_drain; /* tx_seq when nvi_tx_drained() was asked first, if tx_drains */
+	bool tx_drains;
+	uint64_t payload_cursor, payload_freed;
+	uint64_t *payload_after; /* payload_cursor after each slot */
 	struct nvi_tx_message tx;
 	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see read_head */
 	_Atomic uint32_t read_tail;    /* writer: tx_lock */
-	_Atomic bool tx_more;	       /* the last run ended by its budget: poke again */
+	_Atomic bool tx_more;	       /* the last run ended by its budget: make progress again */
 	struct nvi_grant grants[NVI_GRANTS_MAX];
 	struct nvi_grant *grant_last; /* found last */
 	uint32_t grant_next;	      /* to be used again */
@@ -141,7 +146,7 @@ struct nvi_chan {
 	uint32_t grant_skip;	      /* of them still to come without asking */
 	uint32_t grants_held;
 	uint64_t tx_direct;	     /* bytes stored directly in this run */
-	uint32_t tx_unproven;	     /* the last started so many sends: see nvi_writes_settle() */
+	uint32_t tx_unflushed;	     /* the last started so many sends: see nvi_writes_settle() */
 	uint32_t tx_stores;	     /* all that ever were; never set back */
 	uint32_t write_run;	     /* the last so many messages in slots were writes, */
 	uint32_t write_end;	     /* up to this slot */
@@ -154,11 +159,11 @@ struct nvi_chan {
 	uint64_t rx_cursor, rx_cursor_credited;
 	bool rx_ack;
 	bool rx_two_lines;  /* the last message took two: fetch both while waiting for the next */
-	uint32_t rx_streak; /* messages taken since a look found none */
+	uint32_t rx_streak; /* messages consumed since a poll found none */
 	struct w_stream stream;
 	struct nvi_rx_message rx;
 	_Atomic uint32_t read_head; /* oldest read under way; writer: rx_lock */
-	_Atomic uint32_t app_pokes; /* polls by the application */
+	_Atomic uint32_t app_polls; /* polls by the application */
 
 	/* Answers to the peer's reads: queued under rx_lock, taken under tx_lock. */
 	struct nvi_answer answers[NVI_READS_MAX];
@@ -170,12 +175,13 @@ struct nvi_chan {
 	bool reported;			/* the error word is out; both locks */
 
 	/* Arming, under nic->chan_lock. */
-	_Alignas(U_LINE_PAIR) _Atomic uint32_t armed; /* the bell word at the peer, 0 when polled */
-	uint32_t polled_bell;			      /* that word while it is polled */
-	uint32_t armed_slot;			      /* rx_seq when it was armed, */
-	uint32_t armed_moves;			      /* and the slots of both ways */
-	uint32_t quiet_arms; /* in a row, with few slots since the one before */
-	uint32_t seen_pokes;
+	/* the notify request at the peer, 0 when polled */
+	_Alignas(U_LINE_PAIR) _Atomic uint32_t armed;
+	uint32_t polled_notify; /* that word while it is polled */
+	uint32_t armed_slot;	/* rx_seq when it was armed, */
+	uint32_t armed_moves;	/* and the slots of both ways */
+	uint32_t quiet_arms;	/* in a row, with few slots since the one before */
+	uint32_t seen_polls;
 	bool fresh;		 /* armed in this pass */
 	_Atomic uint32_t by_app; /* the application, not the engine, moved packets here last */
 	uint32_t index;		 /* in nic->chans */
@@ -196,7 +202,8 @@ struct nvi_chan {
 struct nvi_port {
 	struct port *port;
 	_Atomic uint32_t users; /* nic->ports and channels */
-	uint32_t life;		/* link generation last seen, 0 when it was down; under chan_lock */
+	/* link generation last seen, 0 when it was down; under chan_lock */
+	uint32_t generation;
 };
 
 enum nvi_deep {
@@ -205,12 +212,22 @@ enum nvi_deep {
 	NVI_PARKED, /* an application thread does its work */
 };
 
+/* Messages to the agent that its socket had no room for; all under the lock. */
+struct nvi_out {
+	pthread_mutex_t lock;
+	pthread_cond_t room;
+	struct nvi_out_msg *first, **end;
+	uint32_t count;
+	bool runs, joinable; /* the thread that sends them */
+	pthread_t thread;
+};
+
 struct nvi_nic {
 	struct vi_nic *vi_nic;
 	int sock;
 	struct w_welcome welcome;
 	struct port_irq *irq;
-	uint32_t bell_bits;
+	uint32_t db_mask;
 	struct nvi_port *ports[PORT_PER_HOST]; /* under chan_lock; writer: the control thread */
 
 	/* Channels that are connected. */
@@ -224,16 +241,17 @@ struct nvi_nic {
 	pthread_t engine, ctl;
 	_Atomic uint32_t stop;
 	_Atomic uint32_t sleepers; /* application threads in sleep(): they do the engine's work */
-	_Atomic uint32_t engine_deep; /* enum nvi_deep: the engine sleeps, kick it for new work */
-	_Atomic uint32_t engine_park; /* futex: bumped to wake a parked engine */
-	_Atomic uint64_t rung, taken; /* counters of doorbells, both ways */
+	_Atomic uint32_t engine_deep;	/* enum nvi_deep: the engine sleeps, kick it for new work */
+	_Atomic uint32_t engine_park;	/* futex: bumped to wake a parked engine */
+	_Atomic uint64_t rung, cleared; /* counters of doorbells, both ways */
 
 	/* Window memory of this process, and who was granted it. */
 	pthread_mutex_t mem_lock;
 	pthread_cond_t mem_changed;
 	struct nvi_window *windows;
 	struct nvi_given *given[NVI_CONN_BUCKETS];
-	uint32_t revoke_ms; /* how long a peer may take to give memory back */
+	uint32_t revoke_ms; /* how long a peer may take to give memory back, */
+	uint32_t drain_ms;  /* and a disconnect waits for what is on its way, while there is one */
 
 	/* Control. */
 	pthread_mutex_t ctl_lock;
@@ -242,7 +260,8 @@ struct nvi_nic {
 	struct nvi_req *reqs;
 	struct nvi_chan *conns[NVI_CONN_BUCKETS];
 
-	struct u_log_gate held, unattached; /* lines that peers can cause without end */
+	struct nvi_out out;
+	struct u_log_ratelimit held, unattached; /* lines that peers can cause without end */
 };
 
 static inline uint32_t nvi_sq_done(const struct vi_wq *sq)
@@ -260,8 +279,9 @@ static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits
 
 /* ---- nvi_tx.c ------------------------------------------------------------------------------- */
 
-/* The same for kept channels. */
-bool nvi_send_kept(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm);
+/* The same for resumable channels. */
+bool nvi_send_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
+			uint32_t imm);
 bool nvi_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm);
 void nvi_post_send(struct vi_vi *vi);
 /* Answers a read of n <= W_INLINE_MAX bytes; false when it has to wait.  Caller holds both locks. */
@@ -272,9 +292,17 @@ int nvi_tx_progress(struct nvi_chan *ch);
 int nvi_tx_credit(struct nvi_chan *ch);
 /* The same for a count that came otherwise. */
 int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit);
-/* Publishes what was kept, from the first slot that the peer did not consume.  0 or -EFAULT; both locks. */
+/*
+ * Publishes the retransmit slots, from the first slot that the peer did not consume.  0 or -EFAULT;
+ * both locks.
+ */
 int nvi_tx_again(struct nvi_chan *ch);
 void nvi_tx_update_waiting(struct nvi_chan *ch);
+/*
+ * Has the peer consumed all that had been sent when this was asked first?  Asks it for credit.  Caller
+ * holds tx_lock and asks again when credit came.
+ */
+bool nvi_tx_drained(struct nvi_chan *ch);
 
 /* ---- nvi_rx.c ------------------------------------------------------------------------------- */
 
@@ -299,37 +327,37 @@ static inline bool nvi_rx_ready(const struct nvi_chan *ch)
 
 /*
  * The sender's half of the wake-up handshake: between what was published and
- * the look at the bell.  The peer's membarrier stands for the fence, unless it has none.
+ * the load of the notify request.  The peer's membarrier stands for the fence, unless it has none.
  */
-static inline uint32_t nvi_bell(struct nvi_chan *ch)
+static inline uint32_t nvi_notify_request(struct nvi_chan *ch)
 {
-	if (u_unlikely(ch->peer_fences))
+	if (u_unlikely(ch->must_fence))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
+	return atomic_load_explicit(&ch->in_ctl->notify, memory_order_relaxed);
 }
 
 void nvi_ring(struct nvi_chan *ch);
-void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t bell);
-void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t bell);
+void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t notify);
+void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t notify);
 
 /* After publishing slots: rings if the peer waits for one of them and was not rung for it. */
 static inline void nvi_ring_slots(struct nvi_chan *ch)
 {
-	uint32_t bell = nvi_bell(ch);
+	uint32_t notify = nvi_notify_request(ch);
 
-	if (u_unlikely(bell != 0))
-		nvi_ring_slots_slow(ch, bell);
+	if (u_unlikely(notify != 0))
+		nvi_ring_slots_slow(ch, notify);
 }
 
 /* After returning credit. */
 static inline void nvi_ring_credit(struct nvi_chan *ch)
 {
-	uint32_t bell = nvi_bell(ch);
+	uint32_t notify = nvi_notify_request(ch);
 
-	if (u_unlikely(bell != 0))
-		nvi_ring_credit_slow(ch, bell);
+	if (u_unlikely(notify != 0))
+		nvi_ring_credit_slow(ch, notify);
 }
 
 int nvi_chan_list(struct nvi_chan *ch);
@@ -343,7 +371,7 @@ static inline void nvi_disarm(struct nvi_chan *ch)
 		nvi_disarm_slow(ch);
 }
 
-/* Has anything come that a poke would take in? Looks only at memory; any thread. */
+/* Has anything come that progress would take in? Looks only at memory; any thread. */
 bool nvi_chan_ready(const struct nvi_chan *ch);
 
 enum nvi_arm_which {
@@ -361,7 +389,7 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which);
 void nvi_stop_fences(struct nvi_nic *nic);
 
 /*
- * Pokes every channel that has something, or (all = false) only those that the
+ * Makes progress on every channel that has something, or (all = false) only those that the
  * application does not poll itself.  Returns how many moved packets.
  */
 int nvi_scan(struct nvi_nic *nic, bool all);
@@ -375,24 +403,25 @@ bool nvi_rung(struct nvi_nic *nic);
 int nvi_engine_start(struct nvi_nic *nic);
 void nvi_engine_stop(struct nvi_nic *nic);
 void nvi_engine_kick(struct nvi_nic *nic);
-int nvi_poke(struct vi_vi *vi);
+int nvi_progress_vi(struct vi_vi *vi);
 int nvi_poll_recv(struct vi_vi *vi);
 void nvi_unpolled(struct vi_vi *vi);
-int nvi_poke_chan(struct nvi_chan *ch, bool by_app);
+int nvi_progress_chan(struct nvi_chan *ch, bool by_app);
 int nvi_progress(struct vi_nic *nic);
-bool nvi_bell_rung(struct vi_nic *nic);
+bool nvi_doorbell_rung(struct vi_nic *nic);
 uint32_t nvi_arm(struct vi_nic *nic);
 void nvi_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline);
 
 /* ---- nvi_chan.c ----------------------------------------------------------------------------- */
 
-extern const struct vi_fast_ops nvi_fast, nvi_fast_kept;
+/* The last one while a disconnect waits: what is posted is flushed. */
+extern const struct vi_fast_ops nvi_fast, nvi_fast_resumable, nvi_fast_closing;
 
 /* The view of port `index` now in use, with a use taken; NULL when there is none. */
 struct nvi_port *nvi_port_get(struct nvi_nic *nic, unsigned int index);
 void nvi_port_put(struct nvi_port *p); /* accepts NULL */
 /* The generation of its link, 0 while it is down. */
-uint32_t nvi_port_life(const struct nvi_port *p);
+uint32_t nvi_port_generation(const struct nvi_port *p);
 
 /* The channel of a new VI, NULL without memory. */
 struct nvi_chan *nvi_chan_get(struct vi_vi *vi);
@@ -400,11 +429,11 @@ struct nvi_chan *nvi_chan_get(struct vi_vi *vi);
 /* What a connection is made of: mapped slices, the view of their port, and books about slots. */
 struct nvi_parts {
 	struct nvi_port *port;
-	uint32_t life; /* of the link */
+	uint32_t generation; /* of the link */
 	struct port_map in, out;
-	uint64_t *ring_after;
-	struct nvi_kept *kept;
-	uint8_t *stand_in;
+	uint64_t *payload_after;
+	struct nvi_retx_slot *retx;
+	uint8_t *placeholder_mem;
 };
 /* Takes the descriptors in every case.  On failure the parts there are remain to be freed. */
 int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
@@ -427,6 +456,7 @@ bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn);
 enum nvi_break {
 	NVI_BREAK_LOCAL,       /* this end's operation failed; its descriptor carries the error */
 	NVI_BREAK_PEER_CLOSED, /* the peer disconnected */
+	NVI_BREAK_REPORTED,    /* the peer broke off and said why */
 	NVI_BREAK_LOST,	       /* process, host or link gone */
 	NVI_BREAK_PROTOCOL,    /* the peer wrote nonsense */
 	NVI_BREAK_ANSWER,      /* the source of its read is gone: tx.entry is the request's slot */
@@ -435,11 +465,21 @@ enum nvi_break {
 /*
  * Breaks the connection: the VI goes to Error, the peer gets `err` naming `slot`.
  * Caller holds both locks.
+ *
+ * When the fault is this end's the peer is there, and takes in what was sent before the report: sends
+ * that are out stay in the queue until it has given credit for them, has itself reported what it
+ * refused, or is gone.  While they do tx_waiting is set in the Error state, and in no other case.
  */
 void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uint32_t slot,
 		    VIP_ERROR_CODE event);
 /* The same from under tx_lock alone: at once if rx_lock is free, else soon. */
 void nvi_chan_break_tx(struct nvi_chan *ch, enum nvi_break why);
+/* Is there something to be awaited from the peer? */
+static inline bool nvi_chan_lives(const struct nvi_chan *ch)
+{
+	return vi_state(ch->vi) == VIP_STATE_CONNECTED ||
+	       atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
+}
 /* Is there a break to be done? Caller holds a lock of the VI, or chan_lock. */
 static inline bool nvi_chan_breaks(const struct nvi_chan *ch)
 {
@@ -453,9 +493,11 @@ void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum
 
 /* ---- nvi_resume.c ---------------------------------------------------------------------------- */
 
-/* The connection loses its way: unmaps it; `taken_out`: how far it got.  0, or it cannot go on. */
+/*
+ * The connection loses its path: unmaps it; `consumed_out`: how far it got.  0, or it cannot go on.
+ */
 int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
-		     struct w_taken *taken_out);
+		     struct w_consumed *consumed_out);
 /* It goes on over another.  Takes the descriptors in every case. */
 int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_linked *linked,
 		    int fd_in, int fd_out);
@@ -463,6 +505,8 @@ int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_lin
 /* ---- nvi_mem.c, nvi_grant.c ------------------------------------------------------------------ */
 
 #define NVI_REVOKE_MS 2000u
+#define NVI_DRAIN_MS 2000u	      /* behind the last loss of the path, if there was one; */
+#define NVI_DRAIN_MOST_MS 6000u	      /* in all */
 #define NVI_WRITE_NOW_MAX (16u << 20) /* bytes stored while tx_lock is held */
 #define NVI_WRITE_WAIT 4096u	      /* a write so long rather waits than goes through slots, */
 #define NVI_WRITE_RUN 8u	      /* and so does one after so many that went there in a row */
@@ -489,27 +533,27 @@ struct nvi_window {
 /* vi_fast_ops.write_now: stores into the peer's memory. */
 bool nvi_write_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr, uint32_t handle);
 
-enum nvi_way {
-	NVI_WAY_SLOTS, /* like any descriptor */
-	NVI_WAY_WAIT,  /* soon directly: when the peer has taken what is before it */
-	NVI_WAY_DONE,  /* it is complete */
+enum nvi_write_method {
+	NVI_METHOD_SLOTS, /* like any descriptor */
+	NVI_METHOD_WAIT,  /* soon directly: when the peer has consumed what is before it */
+	NVI_METHOD_DONE,  /* it is complete */
 };
 
 /*
  * Stores an RDMA write, the next to be started, straight into the peer's memory if it was
  * granted; asks for a grant if not.  `wqe`'s own memory is there.  Caller holds tx_lock.
  */
-enum nvi_way nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe);
+enum nvi_write_method nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe);
 /*
- * Direct writes whose completion says that they arrived - all of a kept channel, and those of reliable
- * reception - stay incomplete until the link was seen to stand behind them.  One flush completes
- * whatever was stored before it; false when the link is gone.  Caller holds tx_lock.
+ * Direct writes whose completion says that they arrived - all of a resumable channel, and those of
+ * reliable reception - stay incomplete until the link was seen to stand behind them.  One flush
+ * completes whatever was stored before it; false when the link is gone.  Caller holds tx_lock.
  */
 bool nvi_writes_settle(struct nvi_chan *ch);
-/* The same, but then a kept channel takes the writes back, for slots, and any other breaks. */
-bool nvi_writes_prove(struct nvi_chan *ch);
+/* The same, but then a resumable channel takes the writes back, for slots, and any other breaks. */
+bool nvi_writes_flush(struct nvi_chan *ch);
 /* The same with tx_lock let go during the flush: others store meanwhile.  Returns whether something moved. */
-int nvi_writes_look(struct nvi_chan *ch);
+int nvi_writes_check(struct nvi_chan *ch);
 /* A provider's message of the process at the other end, with the descriptor that came or -1. */
 void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
 /* Unmaps what the connection was granted. Caller holds both locks. */
@@ -558,12 +602,17 @@ struct nvi_req {
 
 /* Enters a request under a new token; -ENOTCONN when the agent is gone. */
 int nvi_req_begin(struct nvi_nic *nic, struct nvi_req *req, struct vi_vi *vi);
-/* The answer's own 0 or -errno; -EINPROGRESS when there is none at the deadline. */
+/*
+ * The answer's own 0 or -errno; -EINPROGRESS when there is none at the deadline.  Cancellation is off;
+ * the second may be cancelled meanwhile if `cancel`, the state that the thread came with, says so.
+ */
 int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline);
+int nvi_req_wait_cancel(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel);
 /* Leaves the table; descriptors not taken are closed. */
 void nvi_req_end(struct nvi_nic *nic, struct nvi_req *req);
+/* Does not wait for the agent; what follows is behind it. */
 int nvi_ctl_send(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
-/* The same, but does not wait for room in the socket: -EAGAIN. */
+/* The same, but keeps nothing where the socket has no room: -EAGAIN. */
 int nvi_ctl_try(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
 /* begin, send, wait, end: for requests that the agent answers at once. */
 int nvi_ctl_call(struct nvi_nic *nic, struct nvi_req *req, void *msg, enum w_ctl_type type,
@@ -588,6 +637,14 @@ int nvi_disconnect(struct vi_vi *vi);
 void nvi_cm_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /* Forgets a peer request for good (disconnect, destroy). */
 void nvi_peer_drop(struct vi_vi *vi);
+
+/* ---- nvi_out.c ------------------------------------------------------------------------------ */
+
+void nvi_out_init(struct nvi_out *o);
+/* The socket is shut down before. */
+void nvi_out_fini(struct nvi_out *o);
+int nvi_out_send(struct nvi_nic *nic, const void *msg, uint32_t len);
+int nvi_out_try(struct nvi_nic *nic, const void *msg);
 
 /* ---- nvi_mem.c ------------------------------------------------------------------------------ */
 

@@ -3,20 +3,20 @@
  * Who rings whom.
  *
  * A channel is either *polled* - somebody looks at it often enough, its peer
- * sends without ringing - or *armed*: the peer has a bell word of ours and
+ * sends without ringing - or *armed*: the peer has a notify request of ours and
  * rings once when it has published the slot that the word names.  Whatever moves on
  * an armed channel makes it polled (the peer has used up its ring); the engine
  * arms again what nobody polls.  So a poll looks at the channels that are busy and at one
  * doorbell word, however many connections there are.
  *
- * No wake-up is lost.  The side that arms: (a) writes the bell word to the
+ * No wake-up is lost.  The side that arms: (a) writes the notify request to the
  * peer, (b) flushes, (c) passes a barrier in the peer's name (membarrier), then
  * (d) looks at its slots and credit once more.  The peer publishes, then reads
- * its local bell word.  Either (d) sees what was published, or the peer sees
- * the bell.  Where membarrier is missing the sender fences itself (peer_fences).
+ * its local notify request.  Either (d) sees what was published, or the peer sees
+ * the request.  Where membarrier is missing the sender fences itself (must_fence).
  *
  * (c) interrupts the peer, which costs more than its fences where it sends little between
- * two sleeps of ours.  There the bell word asks for them (W_BELL_FENCE) and
+ * two sleeps of ours.  There the notify request asks for them (W_NOTIFY_FENCE) and
  * keeps asking while the channel is polled.  The barrier behind the first such word is
  * the last one: from then on the peer reads no word that does not ask.
  * tests/model/ holds the model of this.
@@ -36,31 +36,31 @@
 void nvi_ring(struct nvi_chan *ch)
 {
 	atomic_fetch_add_explicit(&ch->nic->rung, 1, memory_order_relaxed);
-	U_TRACE(bell_rung, ch, ch->bell_bits);
-	port_peer_db_ring(ch->port, ch->bell_bits);
+	U_TRACE(bell_rung, ch, ch->db_mask);
+	port_peer_db_ring(ch->port, ch->db_mask);
 }
 
-/* What the bell says once the fence is passed that the peer may ask for. */
-static uint32_t bell_fenced(const struct nvi_chan *ch, uint32_t bell)
+/* What the notify request says once the fence is passed that the peer may ask for. */
+static uint32_t notify_fenced(const struct nvi_chan *ch, uint32_t notify)
 {
-	if ((bell & W_BELL_FENCE) == 0)
-		return bell;
+	if ((notify & W_NOTIFY_FENCE) == 0)
+		return notify;
 	atomic_thread_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&ch->in_ctl->bell, memory_order_relaxed);
+	return atomic_load_explicit(&ch->in_ctl->notify, memory_order_relaxed);
 }
 
-void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t bell)
+void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t notify)
 {
-	bell = bell_fenced(ch, bell);
-	if (bell != ch->tx_rung && w_bell_due(bell, ch->tx_seq)) {
-		ch->tx_rung = bell;
+	notify = notify_fenced(ch, notify);
+	if (notify != ch->tx_rung && w_notify_due(notify, ch->tx_seq)) {
+		ch->tx_rung = notify;
 		nvi_ring(ch);
 	}
 }
 
-void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t bell)
+void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t notify)
 {
-	if (bell_fenced(ch, bell) & W_BELL_CREDIT)
+	if (notify_fenced(ch, notify) & W_NOTIFY_CREDIT)
 		nvi_ring(ch);
 }
 
@@ -68,8 +68,10 @@ void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t bell)
 
 bool nvi_chan_ready(const struct nvi_chan *ch)
 {
-	/* A broken connection moves nothing more, whatever still lies in its slots. */
-	return vi_state(ch->vi) == VIP_STATE_CONNECTED && (nvi_rx_ready(ch) || nvi_chan_breaks(ch));
+	/* A broken connection takes nothing in, whatever still lies in its slots. */
+	if (vi_state(ch->vi) == VIP_STATE_CONNECTED)
+		return nvi_rx_ready(ch) || nvi_chan_breaks(ch);
+	return nvi_chan_lives(ch) && nvi_chan_breaks(ch);
 }
 
 /* Does something wait for credit that came, or that the peer was not asked to ring for? */
@@ -77,7 +79,7 @@ static bool credit_missed(const struct nvi_chan *ch)
 {
 	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
 		return false;
-	return (atomic_load_explicit(&ch->armed, memory_order_relaxed) & W_BELL_CREDIT) == 0 ||
+	return (atomic_load_explicit(&ch->armed, memory_order_relaxed) & W_NOTIFY_CREDIT) == 0 ||
 	       atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire) !=
 		       atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
 }
@@ -115,7 +117,7 @@ int nvi_chan_list(struct nvi_chan *ch)
 		ch->index = nic->chan_count;
 		nic->chans[nic->chan_count++] = ch;
 		ch->listed = true;
-		ch->seen_pokes = atomic_load_explicit(&ch->app_pokes, memory_order_relaxed);
+		ch->seen_polls = atomic_load_explicit(&ch->app_polls, memory_order_relaxed);
 		atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
 		atomic_fetch_add_explicit(&nic->polled, 1, memory_order_relaxed);
 	}
@@ -148,7 +150,7 @@ static bool make_polled(struct nvi_chan *ch)
 		return false;
 	atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&ch->nic->polled, 1, memory_order_seq_cst);
-	u_out_store32(&ch->out, &ch->out_ctl->bell, ch->polled_bell);
+	u_out_store32(&ch->out, &ch->out_ctl->notify, ch->polled_notify);
 	return true;
 }
 
@@ -157,7 +159,7 @@ void nvi_disarm_slow(struct nvi_chan *ch)
 	u_lock_take(&ch->nic->chan_lock);
 	if (ch->listed) {
 		make_polled(ch);
-		ch->seen_pokes = atomic_load_explicit(&ch->app_pokes, memory_order_relaxed);
+		ch->seen_polls = atomic_load_explicit(&ch->app_polls, memory_order_relaxed);
 	}
 	u_lock_drop(&ch->nic->chan_lock);
 	nvi_engine_kick(ch->nic);
@@ -180,17 +182,17 @@ static uint32_t choose_fences(struct nvi_chan *ch)
 	else if (ch->quiet_arms < QUIET_ARMS)
 		ch->quiet_arms++;
 	ch->armed_moves = now;
-	return ch->quiet_arms == QUIET_ARMS ? W_BELL_FENCE : 0;
+	return ch->quiet_arms == QUIET_ARMS ? W_NOTIFY_FENCE : 0;
 }
 
 /* The application polls what it used to sleep for: no fences any more.  Caller holds chan_lock. */
 static void stop_fences(struct nvi_chan *ch)
 {
-	if (ch->polled_bell == 0 || moves(ch) - ch->armed_moves < FEW_MOVES)
+	if (ch->polled_notify == 0 || moves(ch) - ch->armed_moves < FEW_MOVES)
 		return;
-	ch->polled_bell = 0;
+	ch->polled_notify = 0;
 	ch->quiet_arms = 0;
-	u_out_store32(&ch->out, &ch->out_ctl->bell, 0);
+	u_out_store32(&ch->out, &ch->out_ctl->notify, 0);
 }
 
 void nvi_stop_fences(struct nvi_nic *nic)
@@ -203,29 +205,29 @@ void nvi_stop_fences(struct nvi_nic *nic)
 }
 
 /*
- * Writes the bell word: what to ring for, from which slot on.  Returns whether the peer is
+ * Writes the notify request: what to ring for, from which slot on.  Returns whether the peer is
  * known to fence, whatever word it reads.  Caller holds chan_lock.
  */
-static bool write_bell(struct nvi_chan *ch)
+static bool write_notify(struct nvi_chan *ch)
 {
-	uint32_t bell = W_BELL_SLOT, fence = choose_fences(ch);
-	bool fences = fence != 0 && ch->polled_bell != 0;
+	uint32_t notify = W_NOTIFY_SLOT, fence = choose_fences(ch);
+	bool fences = fence != 0 && ch->polled_notify != 0;
 
 	if (atomic_load_explicit(&ch->tx_waiting, memory_order_acquire) != 0)
-		bell |= W_BELL_CREDIT;
+		notify |= W_NOTIFY_CREDIT;
 	ch->armed_slot = atomic_load_explicit(&ch->rx_seq, memory_order_acquire);
-	bell = w_bell(bell | fence, ch->armed_slot);
-	ch->polled_bell = fence;
-	atomic_store_explicit(&ch->armed, bell, memory_order_relaxed);
-	u_out_store32(&ch->out, &ch->out_ctl->bell, bell);
+	notify = w_notify(notify | fence, ch->armed_slot);
+	ch->polled_notify = fence;
+	atomic_store_explicit(&ch->armed, notify, memory_order_relaxed);
+	u_out_store32(&ch->out, &ch->out_ctl->notify, notify);
 	u_out_fence(&ch->out);
 	return fences;
 }
 
 static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 {
-	uint32_t pokes = atomic_load_explicit(&ch->app_pokes, memory_order_relaxed);
-	bool yes = pokes != ch->seen_pokes;
+	uint32_t polls = atomic_load_explicit(&ch->app_polls, memory_order_relaxed);
+	bool yes = polls != ch->seen_polls;
 
 	if (which == NVI_ARM_ALL)
 		return false;
@@ -236,7 +238,7 @@ static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 		return false;
 	if (which == NVI_ARM_ENGINE)
 		return true;
-	ch->seen_pokes = pokes;
+	ch->seen_polls = polls;
 	return yes;
 }
 
@@ -260,14 +262,14 @@ bool nvi_rung(struct nvi_nic *nic)
 	for (unsigned int i = 0; i < PORT_PER_HOST; i++) {
 		struct nvi_port *p = nic->ports[i];
 
-		if (p != NULL && (port_db_read(p->port) & nic->bell_bits) != 0) {
-			port_db_clear(p->port, nic->bell_bits);
+		if (p != NULL && (port_db_read(p->port) & nic->db_mask) != 0) {
+			port_db_clear(p->port, nic->db_mask);
 			rung = true;
 		}
 	}
 	u_lock_drop(&nic->chan_lock);
 	if (rung)
-		atomic_fetch_add_explicit(&nic->taken, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&nic->cleared, 1, memory_order_relaxed);
 	return rung;
 }
 
@@ -291,7 +293,7 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 			continue;
 		}
 		ch->fresh = true;
-		barrier |= !write_bell(ch);
+		barrier |= !write_notify(ch);
 		armed++;
 	}
 	if (armed > 0) {
@@ -312,7 +314,7 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 				continue;
 			}
 			atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
-			u_out_store32(&ch->out, &ch->out_ctl->bell, ch->polled_bell);
+			u_out_store32(&ch->out, &ch->out_ctl->notify, ch->polled_notify);
 			/* The application did not poll it, whoever moved it last. */
 			atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
 			came++;
@@ -322,7 +324,7 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 	return came;
 }
 
-static bool worth_a_poke(const struct nvi_chan *ch, bool all)
+static bool wants_progress(const struct nvi_chan *ch, bool all)
 {
 	if (!all && atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0 &&
 	    atomic_load_explicit(&ch->by_app, memory_order_relaxed) != 0)
@@ -330,8 +332,7 @@ static bool worth_a_poke(const struct nvi_chan *ch, bool all)
 	if (atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0)
 		return came_meanwhile(ch);
 	return nvi_chan_ready(ch) ||
-	       (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
-		vi_state(ch->vi) == VIP_STATE_CONNECTED);
+	       atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
 }
 
 int nvi_scan(struct nvi_nic *nic, bool all)
@@ -351,21 +352,26 @@ int nvi_scan(struct nvi_nic *nic, bool all)
 		for (; from > 0 && count < BATCH; from--) {
 			struct nvi_chan *ch = nic->chans[from - 1];
 
-			if (!worth_a_poke(ch, all))
+			if (!wants_progress(ch, all))
 				continue;
-			/* Its ring is used up, even if another thread's lock makes the poke fail. */
+			/*
+			 * Its ring is used up, even if another thread's lock makes progress fail.
+			 */
 			disarmed |= make_polled(ch);
 			ready[count++] = ch;
 		}
 		u_lock_drop(&nic->chan_lock);
-		/* Channels outlive their connections: a poke of one that closed meanwhile does nothing. */
+		/*
+		 * Channels outlive their connections: progress on one that closed meanwhile does
+		 * nothing.
+		 */
 		for (uint32_t i = 0; i < count; i++)
-			moved += nvi_poke_chan(ready[i], false) != 0;
+			moved += nvi_progress_chan(ready[i], false) != 0;
 	} while (from > 0);
 	if (disarmed)
 		nvi_engine_kick(nic);
 	if (moved == 0)
-		u_look_done();
+		u_poll_empty();
 	return moved;
 }
 
@@ -377,9 +383,9 @@ static uint32_t find_cut(struct nvi_nic *nic, struct nvi_chan **cut, uint32_t ma
 	for (uint32_t i = 0; i < nic->chan_count && count < max; i++) {
 		struct nvi_chan *ch = nic->chans[i];
 
-		/* What is kept outlives its link: the agents see to it. */
-		if (ch->kept == NULL && ch->life != ch->port_use->life &&
-		    vi_state(ch->vi) == VIP_STATE_CONNECTED)
+		/* A resumable connection outlives its link: the agents see to it. */
+		if (ch->retx == NULL && ch->generation != ch->port_use->generation &&
+		    nvi_chan_lives(ch))
 			cut[count++] = ch;
 	}
 	return count;
@@ -391,10 +397,10 @@ static bool links_changed(struct nvi_nic *nic)
 
 	for (unsigned int i = 0; i < PORT_PER_HOST; i++) {
 		struct nvi_port *p = nic->ports[i];
-		uint32_t life = p != NULL ? nvi_port_life(p) : 0;
+		uint32_t generation = p != NULL ? nvi_port_generation(p) : 0;
 
-		if (p != NULL && life != p->life) {
-			p->life = life;
+		if (p != NULL && generation != p->generation) {
+			p->generation = generation;
 			changed = true;
 		}
 	}

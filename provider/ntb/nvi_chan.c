@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "nvi.h"
+#include "u_fd.h"
 #include "u_futex.h"
 #include "u_log.h"
 
@@ -13,23 +14,45 @@ const struct vi_fast_ops nvi_fast = {
 	.write_now = nvi_write_now,
 	.post_send = nvi_post_send,
 	.poll_recv = nvi_poll_recv,
-	.poke = nvi_poke,
+	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,
 };
 
-/* A store that may be lost with the way is queued, and completes when it is seen to have arrived. */
-static bool write_kept(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
-		       uint32_t handle)
+/*
+ * A store that may be lost with the path is queued, and completes when it is seen to have arrived.
+ */
+static bool write_queued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
+			 uint32_t handle)
 {
 	return false;
 }
 
-const struct vi_fast_ops nvi_fast_kept = {
-	.send_now = nvi_send_kept,
-	.write_now = write_kept,
+const struct vi_fast_ops nvi_fast_resumable = {
+	.send_now = nvi_send_resumable,
+	.write_now = write_queued,
 	.post_send = nvi_post_send,
 	.poll_recv = nvi_poll_recv,
-	.poke = nvi_poke,
+	.progress = nvi_progress_vi,
+	.unpolled = nvi_unpolled,
+};
+
+static bool send_no_more(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
+			 uint32_t imm)
+{
+	return false;
+}
+
+static void post_no_more(struct vi_vi *vi)
+{
+	vi_wq_flush_new(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+}
+
+const struct vi_fast_ops nvi_fast_closing = {
+	.send_now = send_no_more,
+	.write_now = write_queued,
+	.post_send = post_no_more,
+	.poll_recv = nvi_poll_recv,
+	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,
 };
 
@@ -73,11 +96,11 @@ void nvi_port_put(struct nvi_port *p)
 	}
 }
 
-uint32_t nvi_port_life(const struct nvi_port *p)
+uint32_t nvi_port_generation(const struct nvi_port *p)
 {
-	uint32_t life = 0;
+	uint32_t generation = 0;
 
-	return port_link_state(p->port, &life) == PORT_LINK_UP ? life : 0;
+	return port_link_state(p->port, &generation) == PORT_LINK_UP ? generation : 0;
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -85,8 +108,8 @@ uint32_t nvi_port_life(const struct nvi_port *p)
 /* What the agent says of a slice is checked: it comes from the peer in part. */
 static bool slice_ok(const struct w_geometry *g)
 {
-	return w_geometry_ok(g->slots, g->ring_bytes) &&
-	       g->slice_len >= w_slice_bytes(g->slots, g->ring_bytes) && g->bell_bit < PORT_DB_MAX;
+	return w_geometry_ok(g->slots, g->payload_bytes) &&
+	       g->slice_len >= w_slice_bytes(g->slots, g->payload_bytes) && g->db_bit < PORT_DB_MAX;
 }
 
 static int map_slices(struct port *port, const struct w_linked *linked, int fd_in, int fd_out,
@@ -111,9 +134,9 @@ static void place_inbound(struct nvi_chan *ch, const struct w_geometry *g)
 
 	ch->in_ctl = (struct w_control *)base;
 	ch->in_slots = (struct w_slot *)(base + W_SLICE_FIFO);
-	ch->in_ring = base + w_slice_ring(g->slots);
+	ch->in_payload = base + w_slice_payload(g->slots);
 	ch->in_mask = g->slots - 1;
-	ch->in_ring_bytes = g->ring_bytes;
+	ch->in_payload_bytes = g->payload_bytes;
 }
 
 static void place_outbound(struct nvi_chan *ch, const struct w_geometry *g)
@@ -123,24 +146,25 @@ static void place_outbound(struct nvi_chan *ch, const struct w_geometry *g)
 	ch->out = ch->out_map.out;
 	ch->out_ctl = (struct w_control *)base;
 	ch->out_slots = (struct w_slot *)(base + W_SLICE_FIFO);
-	ch->out_ring = base + w_slice_ring(g->slots);
+	ch->out_payload = base + w_slice_payload(g->slots);
 	ch->out_mask = g->slots - 1;
-	ch->out_ring_bytes = g->ring_bytes;
-	ch->plain = ch->out.ops == NULL && ch->kept == NULL;
-	ch->out_frag_max = w_frag_max(g->ring_bytes);
-	ch->bell_bits = UINT32_C(1) << g->bell_bit;
-	ch->peer_fences = g->fences != 0 || !u_membarrier_available();
+	ch->out_payload_bytes = g->payload_bytes;
+	ch->plain = ch->out.ops == NULL && ch->retx == NULL;
+	ch->out_frag_max = w_frag_max(g->payload_bytes);
+	ch->db_mask = UINT32_C(1) << g->db_bit;
+	ch->must_fence = g->must_fence != 0 || !u_membarrier_available();
 }
 
 /* A new connection starts from nothing. Caller holds both locks. */
 static void reset_state(struct nvi_chan *ch)
 {
 	ch->tx_seq = ch->tx_rung = ch->tx_asked = 0;
+	ch->tx_drains = false;
 	ch->write_run = ch->write_end = 0;
 	ch->tx_direct = 0;
-	ch->tx_unproven = 0;
+	ch->tx_unflushed = 0;
 	atomic_store(&ch->tx_more, false);
-	ch->ring_cursor = ch->ring_freed = 0;
+	ch->payload_cursor = ch->payload_freed = 0;
 	memset(&ch->tx, 0, sizeof(ch->tx));
 	memset(&ch->rx, 0, sizeof(ch->rx));
 	atomic_store(&ch->tx_credit, 0);
@@ -153,13 +177,13 @@ static void reset_state(struct nvi_chan *ch)
 	ch->rx_ack = ch->rx_two_lines = false;
 	ch->rx_streak = 0;
 	ch->stream = (struct w_stream){ .max_length = (uint32_t)ch->vi->max_transfer,
-					.ring_bytes = ch->in_ring_bytes };
+					.payload_bytes = ch->in_payload_bytes };
 	atomic_store(&ch->answer_head, 0);
 	atomic_store(&ch->answer_tail, 0);
 	atomic_store(&ch->break_pending, 0);
 	atomic_store(&ch->by_app, 0);
 	atomic_store(&ch->armed, 0);
-	ch->polled_bell = ch->quiet_arms = ch->armed_moves = 0;
+	ch->polled_notify = ch->quiet_arms = ch->armed_moves = 0;
 	ch->grant_last = ch->grants;
 	ch->reported = false;
 	ch->level = ch->vi->level;
@@ -172,19 +196,19 @@ void nvi_parts_free(struct nvi_parts *p)
 		port_unmap(p->port->port, &p->out);
 	}
 	nvi_port_put(p->port);
-	free(p->ring_after);
-	free(p->kept);
-	free(p->stand_in);
+	free(p->payload_after);
+	free(p->retx);
+	free(p->placeholder_mem);
 }
 
 static int make_books(const struct w_linked *linked, struct nvi_parts *p)
 {
 	uint32_t slots = linked->outbound.slots;
 
-	p->ring_after = calloc(slots, sizeof(*p->ring_after));
-	if (linked->kept)
-		p->kept = calloc(slots, sizeof(*p->kept));
-	return p->ring_after == NULL || (linked->kept && p->kept == NULL) ? -ENOMEM : 0;
+	p->payload_after = calloc(slots, sizeof(*p->payload_after));
+	if (linked->resumable)
+		p->retx = calloc(slots, sizeof(*p->retx));
+	return p->payload_after == NULL || (linked->resumable && p->retx == NULL) ? -ENOMEM : 0;
 }
 
 int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
@@ -192,15 +216,19 @@ int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in
 {
 	/* Descriptors, the port's too, are missing when this process has no numbers for them. */
 	int err = -EMFILE;
+	char text[U_FD_ERROR];
 
 	p->port = nvi_port_get(nic, linked->port);
-	p->life = p->port != NULL ? nvi_port_life(p->port) : 0;
+	p->generation = p->port != NULL ? nvi_port_generation(p->port) : 0;
 	if (make_books(linked, p) != 0)
 		err = -ENOMEM;
-	else if (p->port != NULL && p->life == 0)
+	else if (p->port != NULL && p->generation == 0)
 		err = -EHOSTUNREACH;
 	else if (p->port != NULL && fd_in >= 0 && fd_out >= 0)
 		err = map_slices(p->port->port, linked, fd_in, fd_out, &p->in, &p->out);
+	if (err == -EMFILE)
+		u_log_ratelimited(&nic->unattached, "a connection cannot be made: %s",
+				  u_fd_error(EMFILE, text));
 	if (fd_in >= 0)
 		close(fd_in);
 	if (fd_out >= 0)
@@ -212,12 +240,12 @@ void nvi_chan_place(struct nvi_chan *ch, const struct w_linked *linked, const st
 {
 	ch->port = p->port->port;
 	ch->port_use = p->port;
-	ch->life = p->life;
+	ch->generation = p->generation;
 	ch->hops = linked->hops;
 	ch->in_map = p->in;
 	ch->out_map = p->out;
-	ch->ring_after = p->ring_after;
-	ch->kept = p->kept;
+	ch->payload_after = p->payload_after;
+	ch->retx = p->retx;
 	place_inbound(ch, &linked->inbound);
 	place_outbound(ch, &linked->outbound);
 }
@@ -237,12 +265,12 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nv
 	if (err != 0)
 		return err;
 	/* From here on nvi_check_links() sees a change of the link; one before is seen here. */
-	if (nvi_port_life(p->port) != p->life) {
+	if (nvi_port_generation(p->port) != p->generation) {
 		nvi_chan_unlist(ch);
 		return -EHOSTUNREACH;
 	}
 	vi->chan = ch;
-	vi->fast = ch->kept != NULL ? &nvi_fast_kept : &nvi_fast;
+	vi->fast = ch->retx != NULL ? &nvi_fast_resumable : &nvi_fast;
 	vi->counters.ConnectionsOpened++;
 	vi_set_state(vi, VIP_STATE_CONNECTED);
 	if (vi->sq.cq != NULL)
@@ -311,23 +339,110 @@ static void fail_outstanding(struct nvi_chan *ch)
 	}
 }
 
+/* Is entry n, which was started, a send that the peer may have and has not acknowledged? */
+static bool is_out(const struct nvi_chan *ch, uint32_t n, const struct vi_wqe *wqe)
+{
+	const struct vi_wq *sq = &ch->vi->sq;
+
+	if ((wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAREAD ||
+	    sq->next - n <= ch->tx_unflushed || (int32_t)(ch->tx_seq - wqe->mark) < 0)
+		return false;
+	return ch->tx.op == 0 || ch->tx.op == W_OP_READ_RESP || ch->tx.entry != n;
+}
+
+/* Flushes the send queue but for sends that are out.  Returns whether there are such. */
+static bool keep_sends(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	bool any_out = false;
+
+	for (uint32_t n = nvi_sq_done(sq); n != sq->next; n++) {
+		struct vi_wqe *wqe = vi_wqe(sq, n);
+
+		if (wqe->status == 0 && is_out(ch, n, wqe))
+			any_out = true;
+		else if (wqe->status == 0)
+			nvi_complete_send(sq, n, VIP_STATUS_DESC_FLUSHED_ERROR);
+	}
+	vi_wq_flush_new(sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	return any_out;
+}
+
+/* A disconnect may wait for this. */
+static void wake_closers(const struct nvi_chan *ch)
+{
+	if (ch->vi->fast == &nvi_fast_closing)
+		ch->vi->nic->ops->wake(ch->vi->nic);
+}
+
+/* Nothing more is sent or awaited. */
+static void stop_sending(struct nvi_chan *ch)
+{
+	ch->tx.op = 0;
+	ch->tx_unflushed = 0;
+	ch->tx_drains = false;
+	atomic_store_explicit(&ch->answer_head,
+			      atomic_load_explicit(&ch->answer_tail, memory_order_relaxed),
+			      memory_order_relaxed);
+	atomic_store_explicit(&ch->tx_waiting, 0, memory_order_relaxed);
+}
+
+static bool own_fault(enum nvi_break why)
+{
+	return why == NVI_BREAK_LOCAL || why == NVI_BREAK_ANSWER;
+}
+
+/* A connection that is broken already: what its sends waited for does not come any more. */
+static void end_sends(struct nvi_chan *ch, enum nvi_break why)
+{
+	if (own_fault(why) || atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
+		return;
+	if (why == NVI_BREAK_LOST || why == NVI_BREAK_PROTOCOL)
+		fail_outstanding(ch);
+	stop_sending(ch);
+	vi_wq_flush(&ch->vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	wake_closers(ch);
+}
+
+/* Has the peer all that was sent, and this end all of what the peer began to send? */
+static bool nothing_lost(const struct nvi_chan *ch)
+{
+	const struct vi_wq *sq = &ch->vi->sq;
+
+	return nvi_sq_done(sq) == sq->tail &&
+	       atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) == ch->tx_seq &&
+	       ch->stream.op == 0;
+}
+
 void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uint32_t slot,
 		    VIP_ERROR_CODE event)
 {
-	if (vi_state(ch->vi) != VIP_STATE_CONNECTED)
+	uint32_t how = VI_BREAK_RAISE;
+
+	atomic_store_explicit(&ch->break_pending, 0, memory_order_relaxed);
+	if (vi_state(ch->vi) != VIP_STATE_CONNECTED) {
+		end_sends(ch, why);
 		return;
-	if (why == NVI_BREAK_LOCAL || why == NVI_BREAK_PROTOCOL || why == NVI_BREAK_ANSWER)
+	}
+	if (own_fault(why) || why == NVI_BREAK_PROTOCOL)
 		report_to_peer(ch, err, slot);
 	/* What the peer has acknowledged is complete, not flushed, and so is what was stored. */
 	nvi_tx_credit(ch);
 	nvi_writes_settle(ch);
 	if (why == NVI_BREAK_LOST || why == NVI_BREAK_PROTOCOL)
 		fail_outstanding(ch);
-	ch->tx.op = 0;
-	ch->tx_unproven = 0;
-	atomic_store_explicit(&ch->tx_waiting, 0, memory_order_relaxed);
+	if (why == NVI_BREAK_PEER_CLOSED && nothing_lost(ch))
+		how |= VI_BREAK_QUIET;
+	if (own_fault(why) && keep_sends(ch))
+		how |= VI_BREAK_KEEP_SENDS;
+	stop_sending(ch);
 	nvi_grants_drop(ch);
-	vi_break(ch->vi, true, event);
+	vi_break(ch->vi, how, event);
+	if (how & VI_BREAK_KEEP_SENDS) {
+		nvi_tx_update_waiting(ch);
+		nvi_disarm(ch);
+	}
+	wake_closers(ch);
 }
 
 /* Breaks for a reason found when sending. Caller holds both locks. */
@@ -401,7 +516,7 @@ static void apply_report(struct nvi_chan *ch, uint64_t word)
 
 	if (err != W_ERR_SENDER)
 		fail_send(ch, find_refused(ch, err, slot), send_error_bits(err));
-	nvi_chan_break(ch, NVI_BREAK_PEER_CLOSED, W_ERR_NONE, 0, VIP_ERROR_CONN_LOST);
+	nvi_chan_break(ch, NVI_BREAK_REPORTED, W_ERR_NONE, 0, VIP_ERROR_CONN_LOST);
 }
 
 void nvi_chan_check_breaks(struct nvi_chan *ch)
@@ -419,6 +534,9 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 		u_biased_take(&vi->tx_lock);
 		why = atomic_load_explicit(&ch->break_pending, memory_order_relaxed);
 		if (word != 0) {
+			/* The peer waits for what it sent before. */
+			if (vi_state(vi) == VIP_STATE_CONNECTED)
+				nvi_rx_return_credit(ch);
 			nvi_tx_credit(ch);
 			nvi_writes_settle(ch);
 			apply_report(ch, word);
@@ -495,17 +613,29 @@ static void disconnect(struct nvi_chan *ch)
 	struct nvi_parts parts = { .port = ch->port_use,
 				   .in = ch->in_map,
 				   .out = ch->out_map,
-				   .ring_after = ch->ring_after,
-				   .kept = ch->kept,
-				   .stand_in = ch->stand_in };
+				   .payload_after = ch->payload_after,
+				   .retx = ch->retx,
+				   .placeholder_mem = ch->placeholder_mem };
 
 	nvi_chan_unlist(ch);
 	nvi_grants_drop(ch);
 	nvi_parts_free(&parts);
 	ch->port_use = NULL;
-	ch->ring_after = NULL;
-	ch->kept = NULL;
-	ch->stand_in = NULL;
+	ch->payload_after = NULL;
+	ch->retx = NULL;
+	ch->placeholder_mem = NULL;
+}
+
+/* Both ends know what arrived: this one of what it sent, the other of what it is told here. */
+static void poll_last(struct nvi_chan *ch)
+{
+	nvi_tx_credit(ch);
+	nvi_writes_settle(ch);
+	if (vi_state(ch->vi) == VIP_STATE_CONNECTED) {
+		nvi_rx_return_credit(ch);
+		port_flush(ch->port);
+	}
+	stop_sending(ch);
 }
 
 uint64_t nvi_chan_close(struct vi_vi *vi)
@@ -517,7 +647,8 @@ uint64_t nvi_chan_close(struct vi_vi *vi)
 	vi_lock_both(vi);
 	open = vi->chan == ch;
 	if (open)
-		nvi_writes_settle(ch);
+		poll_last(ch);
+	wake_closers(ch);
 	vi->chan = NULL;
 	vi->fast = &vi_fast_none;
 	vi_wq_flush(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "nvi.h"
+#include "u_cancel.h"
 #include "u_time.h"
 
 /* How long an answer that cannot take long may take. */
@@ -87,7 +88,7 @@ static void end_attempt(struct vi_vi *vi, uint64_t token)
 	vi_unlock_both(vi);
 }
 
-/* Gives a request up: the agent's last word on it comes as its answer. */
+/* Gives a request up: the agent's final answer on it comes as its answer. */
 static void cancel(struct nvi_nic *nic, struct nvi_req *req)
 {
 	struct w_token msg = { .token = req->token };
@@ -101,7 +102,7 @@ static void cancel(struct nvi_nic *nic, struct nvi_req *req)
 		nvi_ctl_send(nic, &msg, W_CANCEL, sizeof(msg));
 }
 
-/* Gives the request up and waits for the agent's last word, which may still be success. */
+/* Gives the request up and waits for the agent's final answer, which may still be success. */
 static int cancel_and_wait(struct nvi_nic *nic, struct nvi_req *req)
 {
 	int err;
@@ -112,9 +113,9 @@ static int cancel_and_wait(struct nvi_nic *nic, struct nvi_req *req)
 }
 
 /* Waits for a connection attempt; cancels it at the deadline. */
-static int wait_linked(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline)
+static int wait_linked(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel)
 {
-	int err = nvi_req_wait(nic, req, deadline);
+	int err = nvi_req_wait_cancel(nic, req, deadline, cancel);
 
 	return err == -EINPROGRESS ? cancel_and_wait(nic, req) : err;
 }
@@ -137,52 +138,116 @@ static int send_connect(struct nvi_nic *nic, struct nvi_req *req, enum w_ctl_typ
 
 /* ---- client and server ---------------------------------------------------------------------- */
 
+struct attempt {
+	struct vi_vi *vi;
+	struct nvi_req req;
+};
+
+/* The thread is cancelled.  The VI is left Idle, also when it has just been connected. */
+static void attempt_cancelled(void *arg)
+{
+	struct attempt *a = arg;
+	struct nvi_nic *nic = a->vi->nic->prov;
+	int err = cancel_and_wait(nic, &a->req);
+
+	nvi_req_end(nic, &a->req);
+	if (err == 0)
+		nvi_disconnect(a->vi);
+	else
+		end_attempt(a->vi, a->req.token);
+}
+
+static int wait_attempt(struct attempt *a, int64_t deadline, int cancel)
+{
+	int err;
+
+	pthread_cleanup_push(attempt_cancelled, a);
+	err = wait_linked(a->vi->nic->prov, &a->req, deadline, cancel);
+	pthread_cleanup_pop(0);
+	return err;
+}
+
 int nvi_connect_request(struct vi_vi *vi, const struct vi_addr *local, const struct vi_addr *remote,
 			int64_t deadline, VIP_VI_ATTRIBUTES *remote_attrs_out)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct nvi_nic *nic = vi->nic->prov;
-	struct nvi_req req;
-	int err = begin_attempt(vi, &req);
+	struct attempt a = { .vi = vi };
+	int err = begin_attempt(vi, &a.req);
 
 	if (err != 0)
 		return err;
-	err = send_connect(nic, &req, W_CONNECT, &vi->attrs, local, remote);
+	err = send_connect(nic, &a.req, W_CONNECT, &vi->attrs, local, remote);
 	if (err == 0)
-		err = wait_linked(nic, &req, deadline);
-	nvi_req_end(nic, &req);
+		err = wait_attempt(&a, deadline, cancel);
+	nvi_req_end(nic, &a.req);
 	if (err == 0)
-		nvi_attrs_from_wire(remote_attrs_out, &req.answer.linked.attrs);
+		nvi_attrs_from_wire(remote_attrs_out, &a.req.answer.linked.attrs);
 	else
-		end_attempt(vi, req.token);
+		end_attempt(vi, a.req.token);
+	return err;
+}
+
+struct listening {
+	struct nvi_nic *nic;
+	struct nvi_req req;
+};
+
+/* An arrival may cross this; whichever answer is first counts. */
+static int stop_listening(struct listening *l)
+{
+	struct w_token msg = { .token = l->req.token };
+	int err = nvi_ctl_send(l->nic, &msg, W_UNLISTEN, sizeof(msg));
+
+	return err == 0 ? nvi_req_wait(l->nic, &l->req, u_now_ns() + SOON_NS) : err;
+}
+
+/* The thread is cancelled.  A request that has just arrived is refused. */
+static void listening_cancelled(void *arg)
+{
+	struct listening *l = arg;
+	int err = nvi_req_wait(l->nic, &l->req, 0);
+	struct w_conn msg;
+
+	if (err == -EINPROGRESS)
+		err = stop_listening(l);
+	if (err == 0) {
+		msg.conn = l->req.answer.arrived.conn;
+		nvi_ctl_send(l->nic, &msg, W_REJECT, sizeof(msg));
+	}
+	nvi_req_end(l->nic, &l->req);
+}
+
+static int wait_arrival(struct listening *l, int64_t deadline, int cancel)
+{
+	int err;
+
+	pthread_cleanup_push(listening_cancelled, l);
+	err = nvi_req_wait_cancel(l->nic, &l->req, deadline, cancel);
+	pthread_cleanup_pop(0);
 	return err;
 }
 
 int nvi_connect_wait(struct vi_nic *vi_nic, const struct vi_addr *local, int64_t deadline,
 		     struct vi_addr *remote_out, struct vi_conn *conn)
 {
-	struct nvi_nic *nic = vi_nic->prov;
-	struct w_token unlisten;
-	struct nvi_req req;
-	int err = nvi_req_begin(nic, &req, NULL);
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
+	struct listening l = { .nic = vi_nic->prov };
+	int err = nvi_req_begin(l.nic, &l.req, NULL);
 
 	if (err != 0)
 		return err;
-	err = send_connect(nic, &req, W_LISTEN, NULL, local, NULL);
+	err = send_connect(l.nic, &l.req, W_LISTEN, NULL, local, NULL);
 	if (err == 0)
-		err = nvi_req_wait(nic, &req, deadline);
-	if (err == -EINPROGRESS) {
-		/* An arrival may cross this; whichever answer is first counts. */
-		unlisten.token = req.token;
-		err = nvi_ctl_send(nic, &unlisten, W_UNLISTEN, sizeof(unlisten));
-		if (err == 0)
-			err = nvi_req_wait(nic, &req, u_now_ns() + SOON_NS);
-	}
-	nvi_req_end(nic, &req);
+		err = wait_arrival(&l, deadline, cancel);
+	if (err == -EINPROGRESS)
+		err = stop_listening(&l);
+	nvi_req_end(l.nic, &l.req);
 	if (err != 0)
 		return err == -EINPROGRESS ? -ETIMEDOUT : err;
-	conn->prov_conn = req.answer.arrived.conn;
-	nvi_attrs_from_wire(&conn->remote_attrs, &req.answer.arrived.attrs);
-	addr_from_wire(remote_out, &req.answer.arrived.remote);
+	conn->prov_conn = l.req.answer.arrived.conn;
+	nvi_attrs_from_wire(&conn->remote_attrs, &l.req.answer.arrived.attrs);
+	addr_from_wire(remote_out, &l.req.answer.arrived.remote);
 	return 0;
 }
 
@@ -201,7 +266,7 @@ int nvi_connect_accept(struct vi_conn *conn, struct vi_vi *vi)
 	nvi_attrs_to_wire(&msg.attrs, &vi->attrs);
 	err = nvi_ctl_send(nic, &msg, W_ACCEPT, sizeof(msg));
 	if (err == 0)
-		err = wait_linked(nic, &req, u_now_ns() + ACCEPT_NS);
+		err = wait_linked(nic, &req, u_now_ns() + ACCEPT_NS, PTHREAD_CANCEL_DISABLE);
 	nvi_req_end(nic, &req);
 	if (err != 0)
 		end_attempt(vi, req.token);
@@ -296,10 +361,35 @@ static void return_peer(struct nvi_chan *ch, struct nvi_peer *peer, bool over)
 		end_peer(nic, peer);
 }
 
+struct peer_wait {
+	struct nvi_chan *ch;
+	struct nvi_peer *peer;
+};
+
+/* The thread is cancelled.  The request stays under way: another may wait for it. */
+static void peer_wait_cancelled(void *arg)
+{
+	struct peer_wait *w = arg;
+
+	return_peer(w->ch, w->peer, false);
+}
+
+static int wait_peer(struct nvi_chan *ch, struct nvi_peer *peer, int64_t until, int cancel)
+{
+	struct peer_wait w = { .ch = ch, .peer = peer };
+	int err;
+
+	pthread_cleanup_push(peer_wait_cancelled, &w);
+	err = nvi_req_wait_cancel(ch->nic, &peer->req,
+				  until < peer->deadline ? until : peer->deadline, cancel);
+	pthread_cleanup_pop(0);
+	return err;
+}
+
 int nvi_peer_done(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_attrs_out)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct nvi_chan *ch = vi->prov;
-	struct nvi_nic *nic = ch->nic;
 	struct nvi_peer *peer;
 	uint64_t token;
 	int err = take_peer(ch, &peer);
@@ -307,13 +397,13 @@ int nvi_peer_done(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_att
 	if (err != 0)
 		return err;
 	token = peer->req.token;
-	err = nvi_req_wait(nic, &peer->req, until < peer->deadline ? until : peer->deadline);
+	err = wait_peer(ch, peer, until, cancel);
 	if (err == -EINPROGRESS && u_now_ns() < peer->deadline) {
 		return_peer(ch, peer, false);
 		return -EAGAIN;
 	}
 	if (err == -EINPROGRESS)
-		err = cancel_and_wait(nic, &peer->req);
+		err = cancel_and_wait(ch->nic, &peer->req);
 	if (err == 0)
 		nvi_attrs_from_wire(remote_attrs_out, &peer->req.answer.linked.attrs);
 	return_peer(ch, peer, true);
@@ -368,6 +458,79 @@ static void cancel_attempts(struct nvi_nic *nic, struct vi_vi *vi)
 	}
 }
 
+/* A disconnect that waits for what is on its way. */
+struct drain {
+	struct nvi_chan *ch;
+	int64_t until, most;
+};
+
+/* Nothing new is sent.  Returns whether there is something to wait for. */
+static bool begin_drain(struct nvi_chan *ch)
+{
+	struct vi_vi *vi = ch->vi;
+	bool any;
+
+	vi_lock_both(vi);
+	any = vi->chan == ch && ch->level != VIP_SERVICE_UNRELIABLE && nvi_chan_lives(ch);
+	if (any) {
+		vi->fast = &nvi_fast_closing;
+		vi_wq_flush_new(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	}
+	vi_unlock_both(vi);
+	return any;
+}
+
+/* Caller holds tx_lock. */
+static bool all_there(struct nvi_chan *ch)
+{
+	if (vi_state(ch->vi) != VIP_STATE_CONNECTED)
+		return atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0;
+	/* A message of which only a part is out goes on. */
+	if (ch->tx.op != 0 && ch->tx.op != W_OP_READ_RESP)
+		return false;
+	return nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
+}
+
+static int try_drain(void *arg)
+{
+	struct drain *d = arg;
+	struct nvi_chan *ch = d->ch;
+	int over = 1;
+
+	nvi_progress_chan(ch, true);
+	u_biased_take(&ch->vi->tx_lock);
+	if (ch->vi->chan == ch) {
+		over = all_there(ch);
+		if (ch->placeholder_mem != NULL)
+			d->until = u_now_ns() + ch->nic->drain_ms * INT64_C(1000000);
+	}
+	u_biased_drop(&ch->vi->tx_lock);
+	return over;
+}
+
+/*
+ * What was sent is acknowledged, so that it can be reported as done, and what was reported as done
+ * has arrived; bounded, for a peer that takes nothing.  A path that is lost is waited for: the
+ * agents end the connection if there is no other.
+ */
+static void drain(struct vi_vi *vi)
+{
+	struct drain d = { .ch = vi->prov };
+	int64_t now = u_now_ns();
+	int over = 0;
+
+	if (!begin_drain(d.ch))
+		return;
+	d.until = now + d.ch->nic->drain_ms * INT64_C(1000000);
+	d.most = now + NVI_DRAIN_MOST_MS * INT64_C(1000000);
+	do {
+		int64_t until = d.until < d.most ? d.until : d.most;
+
+		over = vi_wait(vi->nic, &vi->sq.sleepers, NULL, try_drain, &d, until);
+		now = u_now_ns();
+	} while (over == 0 && now < d.until && now < d.most);
+}
+
 int nvi_disconnect(struct vi_vi *vi)
 {
 	struct nvi_nic *nic = vi->nic->prov;
@@ -377,6 +540,7 @@ int nvi_disconnect(struct vi_vi *vi)
 
 	cancel_attempts(nic, vi);
 	nvi_peer_drop(vi);
+	drain(vi);
 	nvi_given_begin_end(nic, ch, &conn);
 	msg.conn = nvi_chan_close(vi);
 	nvi_given_end(nic, ch, conn);

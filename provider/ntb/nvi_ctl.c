@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control socket: requests to the host's agent, and the thread (vi-ctl) that
+ * The control socket (nvi_out.c sends): requests to the host's agent, and the thread (vi-ctl) that
  * takes what the agent sends.  Channels are opened and lost on that thread
  * alone, so that what happens to one connection happens in the agent's order.
  */
@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "nvi.h"
+#include "u_cancel.h"
+#include "u_fd.h"
 #include "u_log.h"
 #include "u_time.h"
 
@@ -39,17 +41,19 @@ int nvi_status_errno(uint32_t status)
 
 int nvi_ctl_send(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	int err;
 
 	w_ctl_init(msg, type, len);
-	err = w_ctl_send(nic->sock, msg, NULL, 0);
-	return err < 0 ? -ENOTCONN : 0;
+	err = nvi_out_send(nic, msg, len);
+	return err < 0 && err != -ENOMEM ? -ENOTCONN : err;
 }
 
 int nvi_ctl_try(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	w_ctl_init(msg, type, len);
-	return w_ctl_try(nic->sock, msg);
+	return nvi_out_try(nic, msg);
 }
 
 int nvi_req_begin(struct nvi_nic *nic, struct nvi_req *req, struct vi_vi *vi)
@@ -94,22 +98,44 @@ void nvi_req_end(struct nvi_nic *nic, struct nvi_req *req)
 	pthread_cond_destroy(&req->cond);
 }
 
-int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline)
+static void unlock(void *mutex)
+{
+	pthread_mutex_unlock(mutex);
+}
+
+/* Caller holds ctl_lock. */
+static void wait_done(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline)
 {
 	struct timespec until = { .tv_sec = deadline / 1000000000,
 				  .tv_nsec = deadline % 1000000000 };
 	int err = 0;
 
-	pthread_mutex_lock(&nic->ctl_lock);
 	while (!req->done && err == 0) {
 		if (deadline == U_NEVER)
 			pthread_cond_wait(&req->cond, &nic->ctl_lock);
 		else
-			err = -pthread_cond_timedwait(&req->cond, &nic->ctl_lock, &until);
+			err = pthread_cond_timedwait(&req->cond, &nic->ctl_lock, &until);
 	}
+}
+
+int nvi_req_wait_cancel(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel)
+{
+	int err;
+
+	pthread_mutex_lock(&nic->ctl_lock);
+	pthread_cleanup_push(unlock, &nic->ctl_lock);
+	pthread_setcancelstate(cancel, NULL);
+	wait_done(nic, req, deadline);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	pthread_cleanup_pop(0);
 	err = req->done ? req->err : -EINPROGRESS;
 	pthread_mutex_unlock(&nic->ctl_lock);
 	return err;
+}
+
+int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline)
+{
+	return nvi_req_wait_cancel(nic, req, deadline, PTHREAD_CANCEL_DISABLE);
 }
 
 int nvi_ctl_call(struct nvi_nic *nic, struct nvi_req *req, void *msg, enum w_ctl_type type,
@@ -198,18 +224,22 @@ static void send_conn(struct nvi_nic *nic, enum w_ctl_type type, uint64_t conn)
 	nvi_ctl_send(nic, &msg, type, sizeof(msg));
 }
 
-static void answer(struct nvi_nic *nic, struct incoming *in, uint64_t token, int err)
+/* Returns whether somebody waits for it. */
+static bool answer(struct nvi_nic *nic, struct incoming *in, uint64_t token, int err)
 {
 	struct nvi_req *req;
+	bool wanted;
 
 	pthread_mutex_lock(&nic->ctl_lock);
 	req = find_req(nic, token);
-	if (req != NULL && !req->done) {
+	wanted = req != NULL && !req->done;
+	if (wanted) {
 		if (in->nfds > 0)
 			req->fd = take_fd(in, 0);
 		finish_req(req, in, err);
 	}
 	pthread_mutex_unlock(&nic->ctl_lock);
+	return wanted;
 }
 
 /* Nobody waits for this request any more: the client behind it is told no. */
@@ -226,6 +256,16 @@ static void on_arrived(struct nvi_nic *nic, struct incoming *in)
 	pthread_mutex_unlock(&nic->ctl_lock);
 	if (!wanted)
 		send_conn(nic, W_REJECT, in->m.arrived.conn);
+}
+
+/* Whoever asked for this memory has given up: without a name it would stay for good. */
+static void on_allocated(struct nvi_nic *nic, struct incoming *in)
+{
+	struct w_alloc msg = { .slice_id = in->m.alloc.slice_id };
+	bool made = in->m.alloc.status == W_SUCCESS;
+
+	if (!answer(nic, in, in->m.alloc.token, nvi_status_errno(in->m.alloc.status)) && made)
+		nvi_ctl_send(nic, &msg, W_FREE, sizeof(msg));
 }
 
 static void enter_conn(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
@@ -283,7 +323,7 @@ static struct nvi_chan *find_conn(struct nvi_nic *nic, uint64_t conn)
 	return ch;
 }
 
-/* The way is gone, or there is a better one.  Whoever cannot wait for that ends the connection. */
+/* The path is gone, or there is a better one.  Whoever cannot wait for that ends the connection. */
 static void on_suspend(struct nvi_nic *nic, uint64_t conn)
 {
 	struct w_suspended msg = { .conn = conn };
@@ -291,7 +331,7 @@ static void on_suspend(struct nvi_nic *nic, uint64_t conn)
 
 	if (ch == NULL)
 		return;
-	if (nvi_chan_suspend(ch, nic, conn, &msg.taken) == 0)
+	if (nvi_chan_suspend(ch, nic, conn, &msg.consumed) == 0)
 		nvi_ctl_send(nic, &msg, W_SUSPENDED, sizeof(msg));
 	else
 		nvi_cm_cut(nic, ch, conn);
@@ -344,6 +384,7 @@ static void on_told(struct nvi_nic *nic, struct incoming *in)
 static void on_port(struct nvi_nic *nic, struct incoming *in)
 {
 	const struct w_port *msg = &in->m.port;
+	char text[U_FD_ERROR];
 	struct nvi_port *old, *p;
 	int err;
 
@@ -351,17 +392,20 @@ static void on_port(struct nvi_nic *nic, struct incoming *in)
 		return;
 	p = calloc(1, sizeof(*p));
 	err = p == NULL ? -ENOMEM : port_attach(msg->view, in->fds, in->nfds, nic->irq, &p->port);
+	/* A message keeps none of its descriptors when there is no number for them. */
+	if (err == -EINVAL && in->nfds == 0)
+		err = -EMFILE;
 	if (err != 0) {
 		free(p);
-		u_log_gated(&nic->unattached, "port %u (%s) cannot be attached: %s", msg->index,
-			    msg->view, strerror(-err));
+		u_log_ratelimited(&nic->unattached, "port %u (%s) cannot be attached: %s",
+				  msg->index, msg->view, u_fd_error(-err, text));
 		send_conn(nic, W_PORT_AGAIN, msg->index);
 		return;
 	}
 	for (unsigned int i = 0; i < in->nfds; i++)
 		in->fds[i] = -1;
 	atomic_store_explicit(&p->users, 1, memory_order_relaxed);
-	p->life = nvi_port_life(p);
+	p->generation = nvi_port_generation(p);
 	u_lock_take(&nic->chan_lock);
 	old = nic->ports[msg->index];
 	nic->ports[msg->index] = p;
@@ -417,7 +461,7 @@ static void dispatch(struct nvi_nic *nic, struct incoming *in)
 		answer(nic, in, in->m.token.token, -ETIMEDOUT);
 		break;
 	case W_ALLOCATED:
-		answer(nic, in, in->m.alloc.token, nvi_status_errno(in->m.alloc.status));
+		on_allocated(nic, in);
 		break;
 	case W_NAMED:
 	case W_ROUTED:
@@ -443,7 +487,7 @@ static void lose_bucket(struct nvi_nic *nic, unsigned int i)
 		count = 0;
 		pthread_mutex_lock(&nic->ctl_lock);
 		for (ch = nic->conns[i]; ch != NULL && count < BATCH; ch = ch->next) {
-			if (vi_state(ch->vi) == VIP_STATE_CONNECTED) {
+			if (nvi_chan_lives(ch)) {
 				conns[count] = ch->conn;
 				lost[count++] = ch;
 			}

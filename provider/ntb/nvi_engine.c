@@ -10,23 +10,22 @@
  * comes back by the tick to arm what the application stopped polling.
  */
 #include <errno.h>
-#include <sched.h>
 
 #include "nvi.h"
+#include "u_contention.h"
 #include "u_futex.h"
 #include "u_log.h"
 #include "u_thread.h"
 #include "u_time.h"
 
 #define SPIN_NS 50000	    /* the engine polls so long after something moved, */
-#define LOOKS 16u	    /* and looks so often before it offers the processor again */
-#define ALONE_NS 1000	    /* an offer that took less was not accepted */
-#define TICK_MIN_NS 1000000 /* between looks at what the application polls */
+#define EMPTY_POLLS 16u	    /* and polls so often before it offers the processor again */
+#define TICK_MIN_NS 1000000 /* between checks of what the application polls */
 #define TICK_MAX_NS 8000000
 #define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
 #define COARSE_MAX_NS 256000000 /* and at last */
 
-/* ---- poking --------------------------------------------------------------------------------- */
+/* ---- progress ------------------------------------------------------------------------------- */
 
 /*
  * Does something wait to be sent or completed, and could it be now?  Without tx_lock: a hint.
@@ -42,7 +41,7 @@ static inline bool tx_can_go_on(const struct nvi_chan *ch)
 			atomic_load_explicit(&ch->answer_tail, memory_order_relaxed));
 }
 
-static int poke_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool *go_on_out)
+static int progress_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool *go_on_out)
 {
 	struct vi_vi *vi = ch->vi;
 	int moved = 0;
@@ -52,14 +51,14 @@ static int poke_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool *go_
 	if (vi->chan == ch) {
 		if (by_app)
 			atomic_store_explicit(
-				&ch->app_pokes,
-				atomic_load_explicit(&ch->app_pokes, memory_order_relaxed) + 1,
+				&ch->app_polls,
+				atomic_load_explicit(&ch->app_polls, memory_order_relaxed) + 1,
 				memory_order_relaxed);
 		if (nvi_rx_ready(ch))
 			moved = nvi_rx(ch, NVI_RX_BATCH);
 		else
-			u_look_done();
-		*broken_out = vi_state(vi) == VIP_STATE_CONNECTED && nvi_chan_breaks(ch);
+			u_poll_empty();
+		*broken_out = nvi_chan_lives(ch) && nvi_chan_breaks(ch);
 		*go_on_out = tx_can_go_on(ch);
 	}
 	u_biased_drop(&vi->rx_lock);
@@ -71,8 +70,8 @@ int nvi_poll_recv(struct vi_vi *vi)
 	struct nvi_chan *ch = vi->chan;
 	int came = 0;
 
-	atomic_store_explicit(&ch->app_pokes,
-			      atomic_load_explicit(&ch->app_pokes, memory_order_relaxed) + 1,
+	atomic_store_explicit(&ch->app_polls,
+			      atomic_load_explicit(&ch->app_polls, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	if (nvi_rx_next(ch) != 0) {
 		came = VI_POLL_MOVED;
@@ -80,11 +79,11 @@ int nvi_poll_recv(struct vi_vi *vi)
 			atomic_store_explicit(&ch->by_app, 1, memory_order_relaxed);
 	}
 	if (u_unlikely(tx_can_go_on(ch) || nvi_chan_breaks(ch)))
-		came |= VI_POLL_POKE;
+		came |= VI_POLL_PROGRESS;
 	return came;
 }
 
-static int poke_tx(struct nvi_chan *ch)
+static int progress_tx(struct nvi_chan *ch)
 {
 	struct vi_vi *vi = ch->vi;
 	int moved = 0;
@@ -92,22 +91,22 @@ static int poke_tx(struct nvi_chan *ch)
 	if (!u_biased_try(&vi->tx_lock))
 		return 0;
 	if (vi->chan == ch)
-		moved = nvi_writes_look(ch);
+		moved = nvi_writes_check(ch);
 	if (vi->chan == ch)
 		moved |= nvi_tx_progress(ch);
 	u_biased_drop(&vi->tx_lock);
 	return moved;
 }
 
-int nvi_poke_chan(struct nvi_chan *ch, bool by_app)
+int nvi_progress_chan(struct nvi_chan *ch, bool by_app)
 {
 	bool broken = false;
-	/* Unless a look at what the peer wrote says otherwise. */
+	/* Unless a check of what the peer wrote says otherwise. */
 	bool go_on = atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
-	int moved = poke_rx(ch, by_app, &broken, &go_on);
+	int moved = progress_rx(ch, by_app, &broken, &go_on);
 
 	if (go_on)
-		moved += poke_tx(ch);
+		moved += progress_tx(ch);
 	if (u_unlikely(broken)) {
 		nvi_chan_check_breaks(ch);
 		moved++;
@@ -117,11 +116,11 @@ int nvi_poke_chan(struct nvi_chan *ch, bool by_app)
 	return moved;
 }
 
-int nvi_poke(struct vi_vi *vi)
+int nvi_progress_vi(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->prov;
 
-	return ch != NULL ? nvi_poke_chan(ch, true) : 0;
+	return ch != NULL ? nvi_progress_chan(ch, true) : 0;
 }
 
 void nvi_unpolled(struct vi_vi *vi)
@@ -144,7 +143,7 @@ int nvi_progress(struct vi_nic *vi_nic)
 	return nvi_scan(nic, true);
 }
 
-bool nvi_bell_rung(struct vi_nic *vi_nic)
+bool nvi_doorbell_rung(struct vi_nic *vi_nic)
 {
 	return nvi_rung(vi_nic->prov);
 }
@@ -175,8 +174,8 @@ void nvi_sleep(struct vi_nic *vi_nic, uint32_t ticket, int64_t deadline)
 	atomic_fetch_add_explicit(&nic->sleepers, 1, memory_order_seq_cst);
 	/* What was armed may have been made polled since: nobody would ring (see nvi_disarm_slow()). */
 	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0)
-		port_irq_wait(nic->irq, ticket, nic->bell_bits, u_time_left(deadline));
-	/* Awake before the look: what it makes polled concerns those who go on sleeping. */
+		port_irq_wait(nic->irq, ticket, nic->db_mask, u_time_left(deadline));
+	/* Awake before the check: what it makes polled concerns those who go on sleeping. */
 	last = atomic_fetch_sub_explicit(&nic->sleepers, 1, memory_order_seq_cst) == 1;
 	nvi_rung(nic);
 	nvi_scan(nic, true);
@@ -193,7 +192,7 @@ void nvi_engine_kick(struct nvi_nic *nic)
 	/* Sleeping threads do the engine's work: they have to look, and arm again. */
 	if (atomic_load_explicit(&nic->sleepers, memory_order_seq_cst) != 0 &&
 	    atomic_load_explicit(&nic->polled, memory_order_seq_cst) != 0) {
-		port_irq_kick(nic->irq, nic->bell_bits);
+		port_irq_kick(nic->irq, nic->db_mask);
 		return;
 	}
 	if (u_likely(deep == NVI_AWAKE))
@@ -201,7 +200,7 @@ void nvi_engine_kick(struct nvi_nic *nic)
 	if (!atomic_compare_exchange_strong(&nic->engine_deep, &deep, NVI_AWAKE))
 		return;
 	if (deep == NVI_DEEP) {
-		port_irq_kick(nic->irq, nic->bell_bits);
+		port_irq_kick(nic->irq, nic->db_mask);
 		return;
 	}
 	atomic_fetch_add_explicit(&nic->engine_park, 1, memory_order_seq_cst);
@@ -210,12 +209,13 @@ void nvi_engine_kick(struct nvi_nic *nic)
 
 struct engine {
 	struct nvi_nic *nic;
-	int64_t idle_since; /* 0: something moved just now */
-	uint32_t looks;	    /* left until the processor is offered */
+	int64_t idle_since;  /* 0: something moved just now */
+	uint32_t polls_left; /* left until the processor is offered */
 	int64_t next_tick, tick;
 	int64_t next_fences; /* look for fences that are not worth it, should it be busy till then */
 	int64_t coarse;
 	int64_t park;
+	struct u_contention contention;
 };
 
 /* An application thread serves: wait until none does. */
@@ -243,12 +243,14 @@ static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 	atomic_store_explicit(&nic->engine_deep, NVI_DEEP, memory_order_seq_cst);
 	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0 &&
 	    atomic_load_explicit(&nic->stop, memory_order_seq_cst) == 0) {
-		err = port_irq_wait(nic->irq, ticket, nic->bell_bits, e->coarse);
+		err = port_irq_wait(nic->irq, ticket, nic->db_mask, e->coarse);
 	}
 	atomic_store_explicit(&nic->engine_deep, NVI_AWAKE, memory_order_seq_cst);
 	if (err == -ETIMEDOUT) {
-		nvi_scan(nic, true);
-		e->coarse = (int64_t)u_min64((uint64_t)e->coarse * 2, COARSE_MAX_NS);
+		/* What was found now was not rung for; what comes next may not be, either. */
+		e->coarse = nvi_scan(nic, true) != 0
+				    ? COARSE_MIN_NS
+				    : (int64_t)u_min64((uint64_t)e->coarse * 2, COARSE_MAX_NS);
 		return;
 	}
 	e->coarse = COARSE_MIN_NS;
@@ -257,11 +259,10 @@ static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 	e->next_tick = u_now_ns() + e->tick;
 }
 
-/* Offers the processor; when nobody wants it, a few more looks follow without delay. */
+/* Offers the processor; when nobody wants it, a few more polls follow without delay. */
 static void engine_offer(struct engine *e, int64_t now)
 {
-	sched_yield();
-	e->looks = u_now_ns() - now < ALONE_NS ? LOOKS : 0;
+	e->polls_left = u_contention_offer(&e->contention, now) < U_ALONE_NS ? EMPTY_POLLS : 0;
 }
 
 /* Nothing moved: arm what may be armed, and sleep as deep as that allows. */
@@ -271,15 +272,15 @@ static void engine_idle(struct engine *e, uint32_t ticket)
 	enum nvi_arm_which which = NVI_ARM_ENGINE;
 	int64_t now;
 
-	if (e->looks > 0) {
-		e->looks--;
+	if (e->polls_left > 0) {
+		e->polls_left--;
 		u_pause();
 		return;
 	}
 	now = u_now_ns();
 	if (e->idle_since == 0)
 		e->idle_since = now;
-	if (now - e->idle_since < SPIN_NS) {
+	if (now - e->idle_since < SPIN_NS && !u_contention_sleeps(&e->contention)) {
 		if (now >= e->next_fences) {
 			nvi_stop_fences(nic);
 			e->next_fences = now + TICK_MAX_NS;
@@ -300,7 +301,7 @@ static void engine_idle(struct engine *e, uint32_t ticket)
 	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0)
 		engine_deep_sleep(e, ticket);
 	else
-		port_irq_wait(nic->irq, ticket, nic->bell_bits, e->next_tick - now);
+		port_irq_wait(nic->irq, ticket, nic->db_mask, e->next_tick - now);
 }
 
 static void *engine_run(void *arg)
@@ -321,10 +322,12 @@ static void *engine_run(void *arg)
 		}
 		e.park = TICK_MIN_NS;
 		ticket = port_irq_ticket(nic->irq);
-		if (nvi_scan(nic, nvi_rung(nic)) != 0)
-			e.idle_since = 0;
-		else
+		if (nvi_scan(nic, nvi_rung(nic)) == 0) {
 			engine_idle(&e, ticket);
+			continue;
+		}
+		e.idle_since = 0;
+		u_contention_moved(&e.contention);
 	}
 	return NULL;
 }
@@ -337,8 +340,8 @@ int nvi_engine_start(struct nvi_nic *nic)
 void nvi_engine_stop(struct nvi_nic *nic)
 {
 	atomic_store_explicit(&nic->stop, 1, memory_order_seq_cst);
-	/* A stopping engine may be anywhere between two looks at `stop`. */
-	port_irq_kick(nic->irq, nic->bell_bits);
+	/* A stopping engine may be anywhere between two checks of `stop`. */
+	port_irq_kick(nic->irq, nic->db_mask);
 	atomic_fetch_add_explicit(&nic->engine_park, 1, memory_order_seq_cst);
 	u_futex_wake(&nic->engine_park, 1, UINT32_MAX, true);
 	pthread_join(nic->engine, NULL);

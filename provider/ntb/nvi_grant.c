@@ -6,12 +6,12 @@
  * process for a grant.  Where that memory lies in a window and is open to the VI, the
  * slice is mapped outbound, and later writes are stores: no slot, no copy but the
  * store itself, and complete when the post returns.  Where a completion has to mean that
- * the write arrived it comes with the next look, which flushes the link for all of them
- * (nvi_writes_prove()).
+ * the write arrived it comes with the next check, which flushes the link for all of them
+ * (nvi_writes_flush()).
  *
  * Order: a write may not overtake what the VI sent before it, so it is direct only
  * when the peer has consumed every slot; slots of writes ask for credit at once.  What is
- * sent after it is published behind a fence, and not before what may be lost was proven.
+ * sent after it is published behind a fence, and not before what may be lost was flushed.
  *
  * Rights: a grant is for a whole region, as its attributes and the VI's are.  Before a call
  * that ends one of these rights returns - VipSetMemAttributes(), VipxFreeMem(), VipDisconnect() -
@@ -204,7 +204,8 @@ static int store_segments(struct nvi_chan *ch, const struct nvi_grant *g, const 
 	struct vi_sg sg;
 	uint8_t *src;
 
-	if (vi_desc_check_send(ch->vi, wqe) != 0 || vi_sg_init(&sg, ch->vi, wqe, VI_READ) != 0)
+	if (vi_desc_check_send(ch->vi, wqe) != 0 ||
+	    vi_sg_init(&sg, ch->vi, wqe, VI_READ, wqe->length) != 0)
 		return -EFAULT;
 	for (; left > 0; dst += len) {
 		if (vi_sg_next(&sg, left, &src, &len) != 0)
@@ -226,14 +227,14 @@ static inline int store(struct nvi_chan *ch, const struct nvi_grant *g, const st
 	return 0;
 }
 
-/* Has the peer taken whatever was sent, and is all of it complete, but for direct writes? */
-static inline bool all_taken(struct nvi_chan *ch)
+/* Has the peer consumed whatever was sent, and is all of it complete, but for direct writes? */
+static inline bool all_consumed(struct nvi_chan *ch)
 {
 	if (atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq &&
 	    (nvi_tx_credit(ch) <= 0 ||
 	     atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq))
 		return false;
-	return nvi_sq_done(&ch->vi->sq) + ch->tx_unproven == ch->vi->sq.next;
+	return nvi_sq_done(&ch->vi->sq) + ch->tx_unflushed == ch->vi->sq.next;
 }
 
 static void count_write(struct nvi_chan *ch, uint64_t bytes)
@@ -243,14 +244,14 @@ static void count_write(struct nvi_chan *ch, uint64_t bytes)
 	ch->vi->counters.BytesSent += bytes;
 }
 
-/* The first n of those that are not proven have arrived. */
+/* The first n of those that are not flushed have arrived. */
 static void complete_writes(struct nvi_chan *ch, uint32_t n)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 
-	for (uint32_t at = sq->next - ch->tx_unproven; n > 0; at++, n--) {
+	for (uint32_t at = sq->next - ch->tx_unflushed; n > 0; at++, n--) {
 		count_write(ch, vi_wqe(sq, at)->length);
-		ch->tx_unproven--;
+		ch->tx_unflushed--;
 		nvi_complete_send(sq, at, 0);
 	}
 }
@@ -258,33 +259,33 @@ static void complete_writes(struct nvi_chan *ch, uint32_t n)
 /* They may have been lost with the link. */
 static void writes_lost(struct nvi_chan *ch)
 {
-	if (ch->kept == NULL) {
+	if (ch->retx == NULL) {
 		nvi_chan_break_tx(ch, NVI_BREAK_LOST);
 		return;
 	}
-	ch->vi->sq.next -= ch->tx_unproven;
-	ch->tx_unproven = 0;
+	ch->vi->sq.next -= ch->tx_unflushed;
+	ch->tx_unflushed = 0;
 	nvi_grants_drop(ch);
 }
 
 /* What is read through a link comes behind what was stored through it. */
-static bool still_stands(const struct nvi_port *p, uint32_t life)
+static bool still_stands(const struct nvi_port *p, uint32_t generation)
 {
 	port_flush(p->port);
-	return nvi_port_life(p) == life;
+	return nvi_port_generation(p) == generation;
 }
 
 bool nvi_writes_settle(struct nvi_chan *ch)
 {
-	if (ch->tx_unproven == 0)
+	if (ch->tx_unflushed == 0)
 		return true;
-	if (u_unlikely(!still_stands(ch->port_use, ch->life)))
+	if (u_unlikely(!still_stands(ch->port_use, ch->generation)))
 		return false;
-	complete_writes(ch, ch->tx_unproven);
+	complete_writes(ch, ch->tx_unflushed);
 	return true;
 }
 
-bool nvi_writes_prove(struct nvi_chan *ch)
+bool nvi_writes_flush(struct nvi_chan *ch)
 {
 	if (u_likely(nvi_writes_settle(ch)))
 		return true;
@@ -292,48 +293,48 @@ bool nvi_writes_prove(struct nvi_chan *ch)
 	return false;
 }
 
-int nvi_writes_look(struct nvi_chan *ch)
+int nvi_writes_check(struct nvi_chan *ch)
 {
 	struct nvi_port *port = ch->port_use;
-	uint32_t stores = ch->tx_stores, life = ch->life, since;
+	uint32_t stores = ch->tx_stores, generation = ch->generation, since;
 	bool stands;
 
-	if (u_likely(ch->tx_unproven == 0))
+	if (u_likely(ch->tx_unflushed == 0))
 		return 0;
 	atomic_fetch_add_explicit(&port->users, 1, memory_order_relaxed);
 	u_biased_drop(&ch->vi->tx_lock);
-	stands = still_stands(port, life);
+	stands = still_stands(port, generation);
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_port_put(port);
-	/* Meanwhile some were stored, and those before may have been proven, or taken back. */
+	/* Meanwhile some were stored, and those before may have been flushed, or taken back. */
 	since = ch->tx_stores - stores;
-	if (ch->vi->chan != ch || ch->tx_unproven <= since)
+	if (ch->vi->chan != ch || ch->tx_unflushed <= since)
 		return 0;
 	if (u_likely(stands))
-		complete_writes(ch, ch->tx_unproven - since);
+		complete_writes(ch, ch->tx_unflushed - since);
 	else
 		writes_lost(ch);
 	return 1;
 }
 
-static inline enum nvi_way finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
+static inline enum nvi_write_method finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 
 	wqe->mark = wqe->first = ch->tx_seq;
 	sq->next++;
-	if (ch->kept != NULL || ch->level == VIP_SERVICE_RELIABLE_RECEPTION) {
-		ch->tx_unproven++;
+	if (ch->retx != NULL || ch->level == VIP_SERVICE_RELIABLE_RECEPTION) {
+		ch->tx_unflushed++;
 		ch->tx_stores++;
 		atomic_store_explicit(&ch->tx_more, true, memory_order_relaxed);
-		return NVI_WAY_DONE;
+		return NVI_METHOD_DONE;
 	}
 	count_write(ch, wqe->length);
 	if (u_likely(wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt)))
 		vi_wq_complete_next(sq, wqe, VIP_STATUS_OP_RDMA_WRITE, wqe->length);
 	else
 		nvi_complete_send(sq, sq->next - 1, 0);
-	return NVI_WAY_DONE;
+	return NVI_METHOD_DONE;
 }
 
 static inline bool covers(const struct nvi_grant *g, uint64_t addr, uint32_t n)
@@ -354,7 +355,7 @@ bool nvi_write_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t add
 
 	if (u_unlikely(g == NULL || !covers(g, addr, n) || n > NVI_WRITE_NOW_MAX ||
 		       ch->level == VIP_SERVICE_RELIABLE_RECEPTION || ch->tx.op != 0 ||
-		       !all_taken(ch) || nvi_chan_breaks(ch)))
+		       !all_consumed(ch) || nvi_chan_breaks(ch)))
 		return false;
 	store_piece(&g->map.out, target(g, addr), at, n, 0);
 	u_out_fence(&g->map.out);
@@ -391,7 +392,7 @@ static bool worth_waiting(const struct nvi_chan *ch, uint32_t n)
 		(ch->write_run >= NVI_WRITE_RUN && ch->write_end == ch->tx_seq));
 }
 
-enum nvi_way nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
+enum nvi_write_method nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 {
 	const uint32_t plain = VIP_CONTROL_OP_MASK | VIP_CONTROL_IMMEDIATE | VIP_CONTROL_RESERVED;
 	VIP_ADDRESS_SEGMENT remote;
@@ -399,15 +400,15 @@ enum nvi_way nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 
 	if ((wqe->control & plain) != VIP_CONTROL_OP_RDMAWRITE || wqe->segs < 2 ||
 	    wqe->length == 0 || wqe->length > NVI_WRITE_NOW_MAX || ch->tx.op != 0)
-		return NVI_WAY_SLOTS;
+		return NVI_METHOD_SLOTS;
 	remote = *vi_wqe_remote(wqe);
 	g = grant_for(ch, &remote, wqe->length);
 	if (g == NULL || u_unlikely(nvi_chan_breaks(ch)))
-		return NVI_WAY_SLOTS;
-	if (!all_taken(ch))
-		return worth_waiting(ch, wqe->length) ? NVI_WAY_WAIT : NVI_WAY_SLOTS;
+		return NVI_METHOD_SLOTS;
+	if (!all_consumed(ch))
+		return worth_waiting(ch, wqe->length) ? NVI_METHOD_WAIT : NVI_METHOD_SLOTS;
 	if (store(ch, g, wqe, target(g, remote.Data.AddressBits)) != 0)
-		return NVI_WAY_SLOTS;
+		return NVI_METHOD_SLOTS;
 	g->uses++;
 	ch->tx_direct += wqe->length;
 	return finish_write(ch, wqe);
@@ -650,8 +651,8 @@ static struct timespec revoke_end(const struct nvi_nic *nic)
  */
 static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {
-	u_log_gated(&nic->held, "a peer did not give back memory within %u ms; it is cut off",
-		    nic->revoke_ms);
+	u_log_ratelimited(&nic->held, "a peer did not give back memory within %u ms; it is cut off",
+			  nic->revoke_ms);
 	vi_lock_both(ch->vi);
 	if (is_live(nic, ch, conn))
 		nvi_chan_break(ch, NVI_BREAK_LOCAL, W_ERR_SENDER, 0, VIP_ERROR_CONN_LOST);

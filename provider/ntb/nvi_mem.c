@@ -5,14 +5,20 @@
 #include <string.h>
 
 #include "nvi.h"
+#include "u_fd.h"
+#include "u_log.h"
 
 static int window_map(struct nvi_nic *nic, struct nvi_req *req, uint64_t len, struct nvi_window *w)
 {
+	char text[U_FD_ERROR];
 	int err;
 
 	w->slice_id = req->answer.alloc.slice_id;
-	if (req->fd < 0)
+	if (req->fd < 0) {
+		u_log_ratelimited(&nic->unattached, "window memory cannot be mapped: %s",
+				  u_fd_error(EMFILE, text));
 		return -EMFILE;
+	}
 	w->port = nvi_port_get(nic, 0);
 	if (w->port == NULL)
 		return -ENODEV;

@@ -31,16 +31,16 @@ static void fill_attrs(struct nvi_nic *nic)
 	a->LocalNicAddress = vi_nic->address;
 	a->ThreadSafe = VIP_TRUE;
 	a->MaxDiscriminatorLen = W_DISC_MAX;
-	a->MaxRegisterBytes = VI_MAX_REGION_BYTES;
+	a->MaxRegisterBytes = VI_MAX_REGISTER_BYTES;
 	a->MaxRegisterRegions = VI_MAX_REGIONS;
-	a->MaxRegisterBlockBytes = VI_MAX_REGION_BYTES;
+	a->MaxRegisterBlockBytes = vi_max_region_bytes();
 	a->MaxVI = VI_MAX_VIS;
 	a->MaxDescriptorsPerQueue = VI_MAX_DESCRIPTORS;
 	a->MaxSegmentsPerDesc = VI_MAX_SEGMENTS;
 	a->MaxCQ = VI_MAX_CQS;
 	a->MaxCQEntries = VI_MAX_CQ_ENTRIES;
 	a->MaxTransferSize = VI_MAX_TRANSFER;
-	a->NativeMTU = w_frag_max(nic->welcome.ring_bytes);
+	a->NativeMTU = w_frag_max(nic->welcome.payload_bytes);
 	a->MaxPtags = VI_MAX_PTAGS;
 	a->ReliabilityLevelSupport = VIP_SERVICE_UNRELIABLE | VIP_SERVICE_RELIABLE_DELIVERY |
 				     VIP_SERVICE_RELIABLE_RECEPTION;
@@ -55,10 +55,11 @@ static void close_ports(struct nvi_nic *nic)
 
 static void nic_free(struct nvi_nic *nic)
 {
+	nvi_out_fini(&nic->out);
 	close_ports(nic);
 	port_irq_close(nic->irq);
 	if (nic->sock >= 0)
-		close(nic->sock);
+		cl_hang_up(nic->sock);
 	pthread_mutex_destroy(&nic->ctl_lock);
 	pthread_mutex_destroy(&nic->mem_lock);
 	pthread_cond_destroy(&nic->mem_changed);
@@ -93,9 +94,10 @@ static int nic_connect(struct nvi_nic *nic, const char *device)
 	}
 	nic->sock = agent.sock;
 	nic->welcome = agent.welcome;
-	nic->bell_bits = UINT32_C(1) << (agent.welcome.bell_bit % PORT_DB_MAX);
-	err = port_irq_open(agent.irq_fd, &nic->irq);
-	close(agent.irq_fd);
+	nic->db_mask = UINT32_C(1) << (agent.welcome.db_bit % PORT_DB_MAX);
+	err = port_irq_open(agent.doorbells_fd, agent.status_fd, &nic->irq);
+	close(agent.doorbells_fd);
+	close(agent.status_fd);
 	return err;
 }
 
@@ -109,6 +111,7 @@ static void mem_init(struct nvi_nic *nic)
 	pthread_cond_init(&nic->mem_changed, &attr);
 	pthread_condattr_destroy(&attr);
 	nic->revoke_ms = NVI_REVOKE_MS;
+	nic->drain_ms = NVI_DRAIN_MS;
 }
 
 static int nvi_nic_open(struct vi_nic *vi_nic, const char *device)
@@ -122,11 +125,12 @@ static int nvi_nic_open(struct vi_nic *vi_nic, const char *device)
 	nic->vi_nic = vi_nic;
 	nic->sock = -1;
 	pthread_mutex_init(&nic->ctl_lock, NULL);
+	nvi_out_init(&nic->out);
 	mem_init(nic);
-	nic->held =
-		(struct u_log_gate)U_LOG_GATE(U_LOG_WARN, "nvi", "peers that kept memory", NULL);
-	nic->unattached =
-		(struct u_log_gate)U_LOG_GATE(U_LOG_WARN, "nvi", "ports not attached", NULL);
+	nic->held = (struct u_log_ratelimit)U_LOG_RATELIMIT(U_LOG_WARN, "nvi",
+							    "peers that kept memory", NULL);
+	nic->unattached = (struct u_log_ratelimit)U_LOG_RATELIMIT(U_LOG_WARN, "nvi",
+								  "ports not attached", NULL);
 	u_membarrier_register();
 	err = nic_connect(nic, device);
 	if (err == 0) {
@@ -140,7 +144,7 @@ static int nvi_nic_open(struct vi_nic *vi_nic, const char *device)
 		return err;
 	}
 	u_info("nvi", "device %s: host %s of fabric %s, doorbell bit %u", device,
-	       nic->welcome.host_name, nic->welcome.fabric, nic->welcome.bell_bit);
+	       nic->welcome.host_name, nic->welcome.fabric, nic->welcome.db_bit);
 	return 0;
 }
 
@@ -170,8 +174,8 @@ static void nvi_wake(struct vi_nic *vi_nic)
 {
 	struct nvi_nic *nic = vi_nic->prov;
 
-	/* Also for who has a ticket and is only on the way to sleep: no look at nic->sleepers. */
-	port_irq_kick(nic->irq, nic->bell_bits);
+	/* Also for who has a ticket and is only on the way to sleep: no check of nic->sleepers. */
+	port_irq_kick(nic->irq, nic->db_mask);
 }
 
 static void nvi_counters(struct vi_nic *vi_nic, VIPX_COUNTERS *sum)
@@ -179,7 +183,7 @@ static void nvi_counters(struct vi_nic *vi_nic, VIPX_COUNTERS *sum)
 	struct nvi_nic *nic = vi_nic->prov;
 
 	sum->DoorbellsRung += atomic_load_explicit(&nic->rung, memory_order_relaxed);
-	sum->DoorbellsTaken += atomic_load_explicit(&nic->taken, memory_order_relaxed);
+	sum->DoorbellsTaken += atomic_load_explicit(&nic->cleared, memory_order_relaxed);
 }
 
 /* ---- names and routes ------------------------------------------------------------------------ */
@@ -291,7 +295,7 @@ const struct vi_provider_ops nvi_provider = {
 	.window_free = nvi_window_free,
 	.window_revoke = nvi_window_revoke,
 	.progress = nvi_progress,
-	.bell_rung = nvi_bell_rung,
+	.doorbell_rung = nvi_doorbell_rung,
 	.arm = nvi_arm,
 	.sleep = nvi_sleep,
 	.wake = nvi_wake,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that go on over another way.
+ * Connections that go on over another path.
  *
- * A kept channel is not broken when its link or a relay is lost.  It is suspended: what came is
- * taken in, the slices are unmapped, and memory of this process stands in for them.  The consumer
- * notices nothing; what it sends goes nowhere, as far as credit lasts, and is kept (struct nvi_kept).
- * When the agents have found another way both ends tell how many slots they consumed.  Slots keep their
- * numbers and their places in the ring: each end publishes again what the other did not consume.
+ * A resumable channel is not broken when its link or a relay is lost.  It is suspended: what came
+ * is taken in, the slices are unmapped, and memory of this process stands in for them.  The
+ * consumer notices nothing; what it sends goes nowhere, as far as credit lasts, and is held (struct
+ * nvi_retx_slot).  When the agents have found another path both ends tell how many slots they
+ * consumed.  Slots keep their numbers and their places in the payload buffer: each end publishes
+ * again what the other did not consume.
  *
- * Payload in the ring is taken from its source again.  It is still there: a descriptor whose
- * data went through the ring completes when the peer has consumed it.
+ * Payload in the payload buffer is taken from its source again.  It is still there: a descriptor
+ * whose data went through the payload buffer completes when the peer has consumed it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,32 +18,32 @@
 
 #include "nvi.h"
 
-static size_t slice_bytes(uint32_t mask, uint32_t ring_bytes)
+static size_t slice_bytes(uint32_t mask, uint32_t payload_bytes)
 {
-	return w_slice_bytes(mask + 1, ring_bytes);
+	return w_slice_bytes(mask + 1, payload_bytes);
 }
 
 /* An inbound slice in which nothing comes, and an outbound one that nobody reads. */
-static uint8_t *stand_in_make(const struct nvi_chan *ch)
+static uint8_t *placeholder_make(const struct nvi_chan *ch)
 {
-	size_t in = slice_bytes(ch->in_mask, ch->in_ring_bytes);
-	size_t out = slice_bytes(ch->out_mask, ch->out_ring_bytes);
+	size_t in = slice_bytes(ch->in_mask, ch->in_payload_bytes);
+	size_t out = slice_bytes(ch->out_mask, ch->out_payload_bytes);
 
 	return calloc(1, in + out);
 }
 
-static void stand_in_place(struct nvi_chan *ch)
+static void placeholder_install(struct nvi_chan *ch)
 {
-	uint8_t *in = ch->stand_in;
-	uint8_t *out = in + slice_bytes(ch->in_mask, ch->in_ring_bytes);
+	uint8_t *in = ch->placeholder_mem;
+	uint8_t *out = in + slice_bytes(ch->in_mask, ch->in_payload_bytes);
 
 	ch->out = (struct u_out){ 0 };
 	ch->in_ctl = (struct w_control *)in;
 	ch->in_slots = (struct w_slot *)(in + W_SLICE_FIFO);
-	ch->in_ring = in + w_slice_ring(ch->in_mask + 1);
+	ch->in_payload = in + w_slice_payload(ch->in_mask + 1);
 	ch->out_ctl = (struct w_control *)out;
 	ch->out_slots = (struct w_slot *)(out + W_SLICE_FIFO);
-	ch->out_ring = out + w_slice_ring(ch->out_mask + 1);
+	ch->out_payload = out + w_slice_payload(ch->out_mask + 1);
 	atomic_store(&ch->in_ctl->credit, atomic_load(&ch->tx_credit));
 }
 
@@ -56,7 +57,7 @@ static void unmap(struct nvi_chan *ch)
 
 static bool is_live(const struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 {
-	return ch->vi->chan == ch && vi_state(ch->vi) == VIP_STATE_CONNECTED && ch->kept != NULL &&
+	return ch->vi->chan == ch && vi_state(ch->vi) == VIP_STATE_CONNECTED && ch->retx != NULL &&
 	       nvi_chan_is_conn((struct nvi_chan *)ch, nic, conn);
 }
 
@@ -64,36 +65,36 @@ static bool is_live(const struct nvi_chan *ch, struct nvi_nic *nic, uint64_t con
 static int list_anew(struct nvi_chan *ch)
 {
 	ch->tx_rung = 0;
-	ch->polled_bell = ch->quiet_arms = ch->armed_moves = 0;
+	ch->polled_notify = ch->quiet_arms = ch->armed_moves = 0;
 	return nvi_chan_list(ch);
 }
 
 /* Caller holds both locks. */
-static int suspend(struct nvi_chan *ch, struct w_taken *taken_out)
+static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 {
 	if (nvi_tx_credit(ch) < 0)
 		return -EPROTO;
-	if (ch->stand_in == NULL) {
-		ch->stand_in = stand_in_make(ch);
-		if (ch->stand_in == NULL)
+	if (ch->placeholder_mem == NULL) {
+		ch->placeholder_mem = placeholder_make(ch);
+		if (ch->placeholder_mem == NULL)
 			return -ENOMEM;
-		nvi_writes_prove(ch);
+		nvi_writes_flush(ch);
 		nvi_grants_drop(ch);
 		nvi_chan_unlist(ch);
 		unmap(ch);
-		stand_in_place(ch);
+		placeholder_install(ch);
 		if (list_anew(ch) != 0)
 			return -ENOMEM;
-		/* What came last may want an answer, and nobody pokes for that. */
+		/* What came last may want an answer, and nobody makes progress for that. */
 		nvi_tx_progress(ch);
 	}
-	taken_out->slots = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
-	taken_out->cursor = (uint32_t)ch->rx_cursor & (ch->in_ring_bytes - 1);
+	consumed_out->slots = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	consumed_out->cursor = (uint32_t)ch->rx_cursor & (ch->in_payload_bytes - 1);
 	return 0;
 }
 
 int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
-		     struct w_taken *taken_out)
+		     struct w_consumed *consumed_out)
 {
 	struct vi_vi *vi = ch->vi;
 	int err = -ENOTCONN;
@@ -104,7 +105,7 @@ int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 		u_biased_take(&vi->tx_lock);
 		/* What came may have broken it. */
 		if (is_live(ch, nic, conn) && !nvi_chan_breaks(ch))
-			err = suspend(ch, taken_out);
+			err = suspend(ch, consumed_out);
 		u_biased_drop(&vi->tx_lock);
 	}
 	u_biased_drop(&vi->rx_lock);
@@ -114,48 +115,53 @@ int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 static bool same_geometry(const struct nvi_chan *ch, const struct w_linked *linked)
 {
 	return linked->inbound.slots == ch->in_mask + 1 &&
-	       linked->inbound.ring_bytes == ch->in_ring_bytes &&
+	       linked->inbound.payload_bytes == ch->in_payload_bytes &&
 	       linked->outbound.slots == ch->out_mask + 1 &&
-	       linked->outbound.ring_bytes == ch->out_ring_bytes;
+	       linked->outbound.payload_bytes == ch->out_payload_bytes;
 }
 
-/* What the peer says that it consumed; its place in the ring must be the one that follows. */
-static int take_taken(struct nvi_chan *ch, const struct w_taken *taken)
+/*
+ * What the peer says that it consumed; its place in the payload buffer must be the one that
+ * follows.
+ */
+static int take_consumed(struct nvi_chan *ch, const struct w_consumed *consumed)
 {
-	if (nvi_tx_take_credit(ch, taken->slots) < 0)
+	if (nvi_tx_take_credit(ch, consumed->slots) < 0)
 		return -EPROTO;
-	return ((uint32_t)ch->ring_freed & (ch->out_ring_bytes - 1)) == taken->cursor ? 0 : -EPROTO;
+	return ((uint32_t)ch->payload_freed & (ch->out_payload_bytes - 1)) == consumed->cursor
+		       ? 0
+		       : -EPROTO;
 }
 
 /* Exchanges the channel's parts for `p`, which then has the old ones. Caller holds both locks. */
 static void change_parts(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {
-	struct nvi_parts old = { .port = ch->port_use, .stand_in = ch->stand_in };
-	uint64_t *ring_after = p->ring_after;
-	struct nvi_kept *kept = p->kept;
+	struct nvi_parts old = { .port = ch->port_use, .placeholder_mem = ch->placeholder_mem };
+	uint64_t *payload_after = p->payload_after;
+	struct nvi_retx_slot *retx = p->retx;
 
-	p->ring_after = ch->ring_after;
-	p->kept = ch->kept;
-	ch->stand_in = NULL;
+	p->payload_after = ch->payload_after;
+	p->retx = ch->retx;
+	ch->placeholder_mem = NULL;
 	nvi_chan_place(ch, linked, p);
 	*p = old;
-	p->ring_after = ring_after;
-	p->kept = kept;
+	p->payload_after = payload_after;
+	p->retx = retx;
 }
 
 /* Caller holds both locks. */
 static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {
-	uint32_t taken = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
-	int err = take_taken(ch, &linked->taken);
+	uint32_t consumed = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	int err = take_consumed(ch, &linked->consumed);
 
 	if (err != 0)
 		return err;
 	nvi_chan_unlist(ch);
 	change_parts(ch, linked, p);
 	/* The word that the peer goes on from; it stores there only after our next slot. */
-	atomic_store(&ch->in_ctl->credit, linked->taken.slots);
-	ch->rx_credited = taken;
+	atomic_store(&ch->in_ctl->credit, linked->consumed.slots);
+	ch->rx_credited = consumed;
 	ch->rx_cursor_credited = ch->rx_cursor;
 	ch->rx_ack = false;
 	if (list_anew(ch) != 0)
@@ -163,7 +169,7 @@ static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi
 	/* A source that is gone breaks the connection by itself. */
 	if (nvi_tx_again(ch) == 0) {
 		nvi_ring_slots(ch);
-		/* And what waited for credit, which came without a poke. */
+		/* And what waited for credit, which came without progress being made. */
 		nvi_tx_progress(ch);
 	}
 	return 0;
@@ -178,7 +184,7 @@ int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_lin
 
 	if (err == 0) {
 		vi_lock_both(vi);
-		if (is_live(ch, nic, linked->conn) && ch->stand_in != NULL &&
+		if (is_live(ch, nic, linked->conn) && ch->placeholder_mem != NULL &&
 		    same_geometry(ch, linked))
 			err = resume(ch, linked, &parts);
 		else

@@ -11,8 +11,8 @@
 #include "u_time.h"
 #include "vi_hot.h"
 
-#define RX_AHEAD 2u   /* slots fetched ahead of the one taken */
-#define RX_SPAN 4096u /* bytes of the ring asked for at once */
+#define RX_AHEAD 2u   /* slots fetched ahead of the one that is consumed */
+#define RX_SPAN 4096u /* bytes of the payload buffer asked for at once */
 
 /* A slot, copied and checked. */
 struct rx_slot {
@@ -21,7 +21,7 @@ struct rx_slot {
 	uint32_t number;	 /* counted from 0 */
 	const struct w_slot *in; /* inline payload lies here, */
 	uint32_t inline_off;	 /* from this offset; */
-	const uint8_t *ring;	 /* or here */
+	const uint8_t *buffered; /* or here */
 	struct w_rdma rdma;
 };
 
@@ -35,8 +35,8 @@ static void payload_copy(const struct rx_slot *s, void *dst, uint32_t off, uint3
 {
 	uint32_t at = s->inline_off + off, head;
 
-	if (s->ring != NULL) {
-		memcpy(dst, s->ring + off, n);
+	if (s->buffered != NULL) {
+		memcpy(dst, s->buffered + off, n);
 		return;
 	}
 	head = at < W_HEAD_INLINE ? W_HEAD_INLINE - at : 0;
@@ -49,13 +49,12 @@ static void payload_copy(const struct rx_slot *s, void *dst, uint32_t off, uint3
 
 /* ---- receive descriptors -------------------------------------------------------------------- */
 
-/* Takes the next receive descriptor for a message of `total` bytes. 0, or the error report for the peer. */
-static enum w_err take_receive(struct nvi_chan *ch, uint32_t total, bool for_data)
+/* Takes the next receive descriptor, for so many bytes. 0, or the error report for the peer. */
+static enum w_err take_receive(struct nvi_chan *ch, uint32_t bytes)
 {
 	struct nvi_rx_message *m = &ch->rx;
 	struct vi_wq *rq = &ch->vi->rq;
 	struct vi_wqe *wqe;
-	uint64_t capacity = 0;
 
 	if (rq->next == rq->tail) {
 		ch->vi->counters.RecvQueueEmpty++;
@@ -65,16 +64,12 @@ static enum w_err take_receive(struct nvi_chan *ch, uint32_t total, bool for_dat
 	m->entry = rq->next++;
 	m->has_entry = true;
 	wqe = vi_wqe(rq, m->entry);
-	m->status = vi_desc_check_recv(ch->vi, wqe, &capacity);
-	if (m->status == 0 && vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE) != 0)
+	m->status = vi_desc_check_recv(ch->vi, wqe, bytes);
+	if (m->status == 0 && vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE, bytes) != 0)
 		m->status = VIP_STATUS_PROTECTION_ERROR;
-	if (m->status != 0)
-		return W_ERR_RECV_DESC;
-	if (for_data && total > capacity) {
-		m->status = VIP_STATUS_LENGTH_ERROR;
+	if (m->status == VIP_STATUS_LENGTH_ERROR)
 		return W_ERR_TOO_LONG;
-	}
-	return W_ERR_NONE;
+	return m->status != 0 ? W_ERR_RECV_DESC : W_ERR_NONE;
 }
 
 static void complete_receive(struct nvi_chan *ch, uint32_t status, uint32_t length)
@@ -139,7 +134,7 @@ static void rx_send(struct nvi_chan *ch, const struct rx_slot *s)
 		m->discard = m->has_entry = false;
 		m->status = 0;
 		m->total = s->flags & W_F_LAST ? s->frag : s->arg;
-		err = take_receive(ch, m->total, true);
+		err = take_receive(ch, m->total);
 		if (u_unlikely(err != W_ERR_NONE)) {
 			fail_message(ch, s, err, VIP_STATUS_OP_RECEIVE, false, 0);
 			return;
@@ -186,7 +181,7 @@ static uint8_t *write_target(struct nvi_chan *ch, uint32_t n)
 static bool write_immediate(struct nvi_chan *ch, const struct rx_slot *s, uint32_t error)
 {
 	struct nvi_rx_message *m = &ch->rx;
-	enum w_err err = take_receive(ch, m->total, false);
+	enum w_err err = take_receive(ch, 0);
 
 	if (err != W_ERR_NONE) {
 		fail_message(ch, s, err, VIP_STATUS_OP_REMOTE_RDMA_WRITE, false, 0);
@@ -208,7 +203,7 @@ static void refuse_write(struct nvi_chan *ch, const struct rx_slot *s)
 	struct nvi_rx_message *m = &ch->rx;
 
 	ch->vi->counters.ProtectionErrors++;
-	if ((s->flags & W_F_IMM) && take_receive(ch, m->total, false) == W_ERR_NONE)
+	if ((s->flags & W_F_IMM) && take_receive(ch, 0) == W_ERR_NONE)
 		m->status = VIP_STATUS_RDMA_PROT_ERROR;
 	fail_message(ch, s, W_ERR_RDMA_PROT, VIP_STATUS_OP_REMOTE_RDMA_WRITE, !m->has_entry,
 		     VIP_ERROR_RDMAW_PROT);
@@ -218,11 +213,11 @@ static void place_write(struct nvi_chan *ch, const struct rx_slot *s, uint8_t *d
 {
 	uint8_t bytes[W_INLINE_MAX];
 
-	if (s->ring != NULL) {
+	if (s->buffered != NULL) {
 		if (s->flags & W_F_LAST)
-			u_copy_last_last(dst, s->ring, s->frag);
+			u_copy_last_last(dst, s->buffered, s->frag);
 		else
-			u_copy_shared(dst, s->ring, s->frag);
+			u_copy_shared(dst, s->buffered, s->frag);
 		return;
 	}
 	payload_copy(s, bytes, 0, s->frag);
@@ -308,7 +303,7 @@ static void queue_answer(struct nvi_chan *ch, const struct rx_slot *s, uint32_t 
 	ch->answers[tail % NVI_READS_MAX].rdma = s->rdma;
 	ch->answers[tail % NVI_READS_MAX].slot = s->number;
 	atomic_store_explicit(&ch->answer_tail, tail + 1, memory_order_release);
-	/* Whoever poked goes on with the sending side, without this lock. */
+	/* Whoever made progress goes on with the sending side, without this lock. */
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_tx_update_waiting(ch);
 	u_biased_drop(&ch->vi->tx_lock);
@@ -370,7 +365,7 @@ static int begin_read_response(struct nvi_chan *ch, const struct rx_slot *s)
 	wqe = vi_wqe(&ch->vi->sq, m->entry);
 	if (wqe->length != m->total)
 		err = -EPROTO;
-	else if (vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE) != 0)
+	else if (vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE, m->total) != 0)
 		m->status = VIP_STATUS_PROTECTION_ERROR;
 	u_biased_drop(&ch->vi->tx_lock);
 	return err;
@@ -435,12 +430,12 @@ static void rx_read_response(struct nvi_chan *ch, const struct rx_slot *s)
 		end_read_response(ch);
 }
 
-/* ---- the short way -------------------------------------------------------------------------- */
+/* ---- the fast path -------------------------------------------------------------------------- */
 
 /*
  * A whole message in one slot, for a plain receive that was looked at when it was posted.
  * Takes it and returns true, or leaves all as it is: whatever is not just so - also
- * everything malformed - goes the long way.
+ * everything malformed - takes the slow path.
  */
 static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
 {
@@ -448,9 +443,9 @@ static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
 	struct vi_wq *rq = &ch->vi->rq;
 	struct vi_wqe *wqe = vi_wqe(rq, rq->next);
 	uint32_t status = VIP_STATUS_OP_RECEIVE, frag, arg, what;
-	const uint8_t *ring;
+	const uint8_t *payload;
 	uint64_t word;
-	bool in_ring;
+	bool in_payload;
 
 	U_TRACE(slot_seen, ch, n);
 	/* One load each: the peer may change the slot. */
@@ -463,20 +458,21 @@ static inline bool rx_short(struct nvi_chan *ch, uint32_t n)
 		status |= VIP_STATUS_IMMEDIATE;
 	else if (u_unlikely(arg != 0))
 		return false;
-	in_ring = (what & W_WHAT(0, W_F_RING)) != 0;
-	if (u_unlikely((what & ~W_WHAT(0, W_F_IMM | W_F_RING | W_F_ACK)) !=
+	in_payload = (what & W_WHAT(0, W_F_BUFFERED)) != 0;
+	if (u_unlikely((what & ~W_WHAT(0, W_F_IMM | W_F_BUFFERED | W_F_ACK)) !=
 			       W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST) ||
 		       ch->stream.op != 0 || frag > ch->stream.max_length || rq->next == rq->tail ||
-		       frag > (in_ring ? w_frag_max(ch->in_ring_bytes) : W_INLINE_MAX) ||
+		       frag > (in_payload ? w_frag_max(ch->in_payload_bytes) : W_INLINE_MAX) ||
 		       wqe->at == NULL || frag > wqe->at_len || frag == 0 ||
 		       wqe->epoch != vi_tpt_epoch(&ch->vi->nic->tpt)))
 		return false;
 	if (what & W_WHAT(0, W_F_ACK))
 		ch->rx_ack = true;
-	if (in_ring) {
-		ring = ch->in_ring + w_ring_place(&ch->rx_cursor, ch->in_ring_bytes, frag);
-		u_prefetch_span(ring, frag < RX_SPAN ? frag : RX_SPAN);
-		memcpy(wqe->at, ring, frag);
+	if (in_payload) {
+		payload = ch->in_payload +
+			  w_payload_place(&ch->rx_cursor, ch->in_payload_bytes, frag);
+		u_prefetch_span(payload, frag < RX_SPAN ? frag : RX_SPAN);
+		memcpy(wqe->at, payload, frag);
 	} else if (u_likely(frag <= W_HEAD_INLINE)) {
 		u_copy_small(wqe->at, slot->data, frag);
 		ch->rx_two_lines = false;
@@ -512,7 +508,7 @@ static int next_slot(struct nvi_chan *ch, struct rx_slot *s)
 	s->arg = slot->head.arg;
 	s->frag = slot->head.frag;
 	s->in = slot;
-	s->ring = NULL;
+	s->buffered = NULL;
 	/* The copies above must not be made again from the slot, which the peer may change. */
 	__asm__ volatile("" : "+m"(*s));
 	if (s->op == W_OP_WRITE || s->op == W_OP_READ_REQ) {
@@ -522,8 +518,9 @@ static int next_slot(struct nvi_chan *ch, struct rx_slot *s)
 	if (w_slot_check(&ch->stream, s->op, s->flags, slot->head.reserved, s->arg, s->frag,
 			 &s->rdma, &s->inline_off) != 0)
 		return -EPROTO;
-	if (s->flags & W_F_RING)
-		s->ring = ch->in_ring + w_ring_place(&ch->rx_cursor, ch->in_ring_bytes, s->frag);
+	if (s->flags & W_F_BUFFERED)
+		s->buffered = ch->in_payload +
+			      w_payload_place(&ch->rx_cursor, ch->in_payload_bytes, s->frag);
 	return 0;
 }
 
@@ -545,6 +542,8 @@ static void take_slot(struct nvi_chan *ch, const struct rx_slot *s)
 	case W_OP_ABORT:
 		rx_abort(ch, s);
 		break;
+	case W_OP_NOP: /* its W_F_ACK says all */
+		break;
 	}
 }
 
@@ -557,7 +556,10 @@ void nvi_rx_return_credit(struct nvi_chan *ch)
 		return;
 	ch->rx_credited = n;
 	ch->rx_cursor_credited = ch->rx_cursor;
-	/* A: pairs with nvi_tx_credit() at the peer: the slots and ring may be written again. */
+	/*
+	 * A: pairs with nvi_tx_credit() at the peer: the slots and payload buffer may be written
+	 * again.
+	 */
 	u_out_store32(&ch->out, &ch->out_ctl->credit, n);
 	u_out_fence(&ch->out);
 	nvi_ring_credit(ch);
@@ -569,15 +571,17 @@ static bool credit_due(const struct nvi_chan *ch)
 	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
 
 	return ch->rx_ack || n - ch->rx_credited > ch->in_mask / 4 ||
-	       ch->rx_cursor - ch->rx_cursor_credited >= ch->in_ring_bytes / 4;
+	       ch->rx_cursor - ch->rx_cursor_credited >= ch->in_payload_bytes / 4;
 }
 
-static void after_rx(struct nvi_chan *ch, uint32_t taken)
+static void after_rx(struct nvi_chan *ch, uint32_t consumed)
 {
-	ch->vi->counters.SlotsReceived += taken;
-	/* rx_seq before the look at `armed`: whoever arms looks the other way round. */
-	if (u_unlikely(ch->peer_fences))
+	ch->vi->counters.SlotsReceived += consumed;
+	/* rx_seq before the check of `armed`: whoever arms looks the other way round. */
+	if (u_unlikely(ch->must_fence))
 		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
 	nvi_disarm(ch);
 	if (u_unlikely(credit_due(ch)) && vi_state(ch->vi) == VIP_STATE_CONNECTED)
 		nvi_rx_return_credit(ch);
@@ -621,15 +625,15 @@ void nvi_rx_drain(struct nvi_chan *ch)
 int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 {
 	struct rx_slot s;
-	uint32_t taken = 0;
+	uint32_t consumed = 0;
 	int err = 0;
 
-	while (taken < budget && vi_state(ch->vi) == VIP_STATE_CONNECTED) {
+	while (consumed < budget && vi_state(ch->vi) == VIP_STATE_CONNECTED) {
 		if (!nvi_rx_ready(ch))
 			break;
 		if (u_likely(rx_short(ch,
 				      atomic_load_explicit(&ch->rx_seq, memory_order_relaxed)))) {
-			taken++;
+			consumed++;
 			if (credit_due(ch))
 				nvi_rx_return_credit(ch);
 			continue;
@@ -641,14 +645,14 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 		if (s.flags & W_F_ACK)
 			ch->rx_ack = true;
 		atomic_store_explicit(&ch->rx_seq, s.number + 1, memory_order_relaxed);
-		taken++;
+		consumed++;
 		/* A slot that broke the connection is not consumed: credit would acknowledge it. */
-		if (s.ring != NULL && credit_due(ch) && vi_state(ch->vi) == VIP_STATE_CONNECTED)
+		if (s.buffered != NULL && credit_due(ch) && vi_state(ch->vi) == VIP_STATE_CONNECTED)
 			nvi_rx_return_credit(ch);
 	}
 	if (u_unlikely(err == -EPROTO))
 		protocol_error(ch, &s);
-	if (taken != 0)
-		after_rx(ch, taken);
-	return (int)taken;
+	if (consumed != 0)
+		after_rx(ch, consumed);
+	return (int)consumed;
 }

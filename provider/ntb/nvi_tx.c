@@ -20,7 +20,7 @@
 #define TX_AHEAD 8u    /* slots asked for ahead of the one written */
 #define TX_WHOLE 8192u /* a message up to this long is one fragment */
 #define TX_FRAG_MIN 4096u
-#define TX_STREAM 6u /* slots on the way that make it a stream */
+#define TX_STREAM 6u /* slots in flight that make it a stream */
 
 static bool is_read(const struct vi_wqe *wqe)
 {
@@ -32,7 +32,8 @@ void nvi_tx_update_waiting(struct nvi_chan *ch)
 	const struct vi_wq *sq = &ch->vi->sq;
 	bool answers = atomic_load_explicit(&ch->answer_tail, memory_order_relaxed) !=
 		       atomic_load_explicit(&ch->answer_head, memory_order_relaxed);
-	uint32_t waiting = ch->tx.op != 0 || nvi_sq_done(sq) != sq->tail || answers;
+	uint32_t waiting = ch->tx.op != 0 || nvi_sq_done(sq) != sq->tail || answers ||
+			   ch->tx_drains;
 
 	if (waiting != atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed))
 		atomic_store_explicit(&ch->tx_waiting, waiting, memory_order_release);
@@ -45,7 +46,7 @@ static void complete_acked(struct nvi_chan *ch, uint32_t credit)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 
-	for (uint32_t n = nvi_sq_done(sq); n != sq->next - ch->tx_unproven; n++) {
+	for (uint32_t n = nvi_sq_done(sq); n != sq->next - ch->tx_unflushed; n++) {
 		struct vi_wqe *wqe = vi_wqe(sq, n);
 
 		if (wqe->status != 0 || is_read(wqe))
@@ -75,7 +76,7 @@ int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 	if (fresh > ch->tx_seq - before)
 		return -EPROTO;
 	atomic_store_explicit(&ch->tx_credit, credit, memory_order_relaxed);
-	ch->ring_freed = ch->ring_after[(credit - 1) & ch->out_mask];
+	ch->payload_freed = ch->payload_after[(credit - 1) & ch->out_mask];
 	nvi_disarm(ch);
 	complete_acked(ch, credit);
 	return 1;
@@ -134,6 +135,16 @@ static void refuse_descriptor(struct nvi_chan *ch, uint32_t entry, uint32_t bits
 	nvi_complete_send(&ch->vi->sq, entry, bits);
 	if (ch->level != VIP_SERVICE_UNRELIABLE)
 		nvi_chan_break_tx(ch, NVI_BREAK_LOCAL);
+}
+
+/*
+ * May a descriptor be refused that cannot be sent?  On reliable levels that breaks the connection: not
+ * before all that was sent before it has arrived, so that none of it is flushed.
+ */
+static bool may_refuse(struct nvi_chan *ch, uint32_t entry)
+{
+	return ch->level == VIP_SERVICE_UNRELIABLE ||
+	       (nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == entry);
 }
 
 static uint32_t check_descriptor(struct nvi_chan *ch, const struct vi_wqe *wqe)
@@ -196,29 +207,32 @@ static bool begin_descriptor(struct nvi_chan *ch)
 		if (!may_start(ch, wqe, entry) || ch->tx_direct >= TX_BUDGET)
 			return false;
 		if (ch->grants_held != 0 && vi_wqe_there(sq, wqe)) {
-			enum nvi_way way = nvi_write_queued(ch, wqe);
+			enum nvi_write_method method = nvi_write_queued(ch, wqe);
 
-			if (way == NVI_WAY_DONE)
+			if (method == NVI_METHOD_DONE)
 				continue;
-			if (way == NVI_WAY_WAIT)
+			if (method == NVI_METHOD_WAIT)
 				return false;
 		}
-		if (u_unlikely(ch->tx_unproven != 0)) {
-			if (!nvi_writes_prove(ch) && nvi_chan_breaks(ch))
+		if (u_unlikely(ch->tx_unflushed != 0)) {
+			if (!nvi_writes_flush(ch) && nvi_chan_breaks(ch))
 				return false;
 			continue;
 		}
-		sq->next++;
 		bits = check_descriptor(ch, wqe);
-		if (bits == 0 &&
-		    vi_sg_init(&m->sg, ch->vi, wqe, is_read(wqe) ? VI_WRITE : VI_READ) != 0)
+		if (bits == 0 && vi_sg_init(&m->sg, ch->vi, wqe, is_read(wqe) ? VI_WRITE : VI_READ,
+					    wqe->length) != 0)
 			bits = VIP_STATUS_PROTECTION_ERROR;
+		if (u_unlikely(bits != 0 && !may_refuse(ch, entry)))
+			return false;
+		sq->next++;
 		if (u_unlikely(bits != 0)) {
 			refuse_descriptor(ch, entry, bits);
 			if (ch->level != VIP_SERVICE_UNRELIABLE)
 				return false;
 			continue;
 		}
+		ch->tx_drains = false; /* if it was to be refused, it has come good */
 		wqe->first = ch->tx_seq;
 		m->entry = entry;
 		m->total = wqe->length;
@@ -282,21 +296,24 @@ static uint32_t slots_used(const struct nvi_chan *ch)
 	return ch->tx_seq - atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
 }
 
-/* Is there a slot, and (offset_out != NULL) ring for n bytes? Takes in credit when it looks full. */
-static bool reserve(struct nvi_chan *ch, bool in_ring, uint32_t n, uint32_t *offset_out,
+/*
+ * Is there a slot, and (offset_out != NULL) payload buffer for n bytes? Takes in credit when it
+ * looks full.
+ */
+static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, uint32_t *offset_out,
 		    uint64_t *cursor_out)
 {
-	for (int look = 0;; look++) {
-		uint64_t cursor = ch->ring_cursor;
+	for (int round = 0;; round++) {
+		uint64_t cursor = ch->payload_cursor;
 
-		if (in_ring)
-			*offset_out = w_ring_place(&cursor, ch->out_ring_bytes, n);
+		if (in_payload)
+			*offset_out = w_payload_place(&cursor, ch->out_payload_bytes, n);
 		if (u_likely(slots_used(ch) <= ch->out_mask &&
-			     cursor - ch->ring_freed <= ch->out_ring_bytes)) {
+			     cursor - ch->payload_freed <= ch->out_payload_bytes)) {
 			*cursor_out = cursor;
 			return true;
 		}
-		if (look > 0)
+		if (round > 0)
 			return false;
 		ch->vi->counters.Stalls++;
 		if (nvi_tx_credit(ch) < 0) {
@@ -306,7 +323,7 @@ static bool reserve(struct nvi_chan *ch, bool in_ring, uint32_t n, uint32_t *off
 	}
 }
 
-static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in_ring)
+static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in_payload)
 {
 	uint8_t flags = 0;
 
@@ -316,8 +333,8 @@ static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in
 		flags |= W_F_LAST;
 	if (m->with_imm)
 		flags |= W_F_IMM;
-	if (in_ring)
-		flags |= W_F_RING;
+	if (in_payload)
+		flags |= W_F_BUFFERED;
 	return flags;
 }
 
@@ -338,12 +355,12 @@ static void store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *lin
 static void keep(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
 		 uint32_t more_len)
 {
-	struct nvi_kept *k = &ch->kept[ch->tx_seq & ch->out_mask];
+	struct nvi_retx_slot *k = &ch->retx[ch->tx_seq & ch->out_mask];
 	const struct nvi_tx_message *m = &ch->tx;
 
 	memcpy(&k->line, line, offsetof(struct w_slot, head.seq));
 	memcpy(k->line.more, more, more_len);
-	if ((line->head.flags & W_F_RING) == 0)
+	if ((line->head.flags & W_F_BUFFERED) == 0)
 		return;
 	k->answer = m->op == W_OP_READ_RESP;
 	k->handle = m->rdma.handle;
@@ -356,12 +373,12 @@ static void keep(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *
 static void publish(struct nvi_chan *ch, struct w_slot *line, const uint8_t *more,
 		    uint32_t more_len, uint64_t cursor)
 {
-	if (ch->kept != NULL)
+	if (ch->retx != NULL)
 		keep(ch, line, more, more_len);
 	store_slot(ch, ch->tx_seq, line, more, more_len);
 	U_TRACE(slot_published, ch, ch->tx_seq);
-	ch->ring_after[ch->tx_seq & ch->out_mask] = cursor;
-	ch->ring_cursor = cursor;
+	ch->payload_after[ch->tx_seq & ch->out_mask] = cursor;
+	ch->payload_cursor = cursor;
 	ch->tx_seq++;
 	if (line->head.flags & W_F_ACK)
 		ch->tx_asked = ch->tx_seq;
@@ -372,7 +389,42 @@ static void publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags)
 {
 	struct w_slot line = { .head = { .op = op, .flags = flags } };
 
-	publish(ch, &line, NULL, 0, ch->ring_cursor);
+	publish(ch, &line, line.more, 0, ch->payload_cursor);
+}
+
+bool nvi_tx_drained(struct nvi_chan *ch)
+{
+	if (nvi_tx_credit(ch) < 0) {
+		nvi_chan_break_tx(ch, NVI_BREAK_PROTOCOL);
+		return false;
+	}
+	if (slots_used(ch) == 0)
+		return true;
+	if (!ch->tx_drains) {
+		/* Of a full fifo credit comes unasked. */
+		if (ch->tx_asked != ch->tx_seq && slots_used(ch) > ch->out_mask)
+			return false;
+		if (ch->tx_asked != ch->tx_seq)
+			publish_bare(ch, W_OP_NOP, W_F_ACK);
+		u_out_fence(&ch->out);
+		ch->tx_drain = ch->tx_seq;
+		ch->tx_drains = true;
+		atomic_store_explicit(&ch->tx_waiting, 1, memory_order_release);
+		/* The peer's application may poll nothing just now: its engine does. */
+		if (ch->placeholder_mem == NULL)
+			nvi_ring(ch);
+	}
+	return (int32_t)(atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) -
+			 ch->tx_drain) >= 0;
+}
+
+/* Nothing of the message is read any more, whatever becomes of its memory. */
+static void give_up_source(struct nvi_tx_message *m)
+{
+	m->sg.at_left = 0;
+	m->sg.desc_handle = m->sg.handle = 0;
+	m->sg.left = 1;
+	m->sg.need = 1;
 }
 
 /*
@@ -384,6 +436,11 @@ static void abandon_message(struct nvi_chan *ch)
 	struct nvi_tx_message *m = &ch->tx;
 	uint8_t op = m->op;
 
+	if (op != W_OP_READ_RESP) {
+		give_up_source(m);
+		if (!may_refuse(ch, m->entry))
+			return;
+	}
 	m->op = 0;
 	if (op == W_OP_READ_RESP) {
 		ch->vi->counters.ProtectionErrors++;
@@ -416,20 +473,20 @@ static bool tx_fragment(struct nvi_chan *ch)
 	struct nvi_tx_message *m = &ch->tx;
 	uint32_t head_bytes = m->with_rdma ? sizeof(m->rdma) : 0;
 	uint32_t left = m->total - m->done, n = left, offset = 0;
-	bool in_ring = left > W_INLINE_MAX - head_bytes, last;
+	bool in_payload = left > W_INLINE_MAX - head_bytes, last;
 	uint8_t bytes[W_INLINE_MAX];
 	struct w_slot line;
 	uint64_t cursor;
 	int err;
 
-	if (in_ring)
+	if (in_payload)
 		n = fragment_bytes(ch, m->total, n);
-	if (!reserve(ch, in_ring, n, &offset, &cursor))
+	if (!reserve(ch, in_payload, n, &offset, &cursor))
 		return false;
 	if (head_bytes != 0)
 		memcpy(bytes, &m->rdma, sizeof(m->rdma));
-	err = in_ring ? gather(ch, &ch->out, ch->out_ring + offset, n)
-		      : gather(ch, NULL, bytes + head_bytes, n);
+	err = in_payload ? gather(ch, &ch->out, ch->out_payload + offset, n)
+			 : gather(ch, NULL, bytes + head_bytes, n);
 	if (u_unlikely(err != 0)) {
 		abandon_message(ch);
 		return false;
@@ -437,33 +494,33 @@ static bool tx_fragment(struct nvi_chan *ch)
 	last = n == left;
 	memcpy(line.data, bytes, W_HEAD_INLINE);
 	line.head.op = m->op;
-	line.head.flags = fragment_flags(m, last, in_ring);
+	line.head.flags = fragment_flags(m, last, in_payload);
 	/* One that completes when it is out does not wait for credit, but direct writes do. */
-	if (last &&
-	    (m->op == W_OP_WRITE || (ch->grants_held != 0 && m->op == W_OP_SEND) ||
-	     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n || in_ring))))
+	if (last && (m->op == W_OP_WRITE || (ch->grants_held != 0 && m->op == W_OP_SEND) ||
+		     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n ||
+				 in_payload))))
 		line.head.flags |= W_F_ACK;
 	line.head.reserved = 0;
 	line.head.arg = last ? (m->with_imm ? m->imm : 0) : m->done == 0 ? m->total : 0;
 	line.head.frag = m->op == W_OP_READ_REQ ? (uint32_t)sizeof(m->rdma) : n;
-	if (!in_ring)
+	if (!in_payload)
 		head_bytes += n;
 	publish(ch, &line, bytes + W_HEAD_INLINE,
 		head_bytes > W_HEAD_INLINE ? head_bytes - W_HEAD_INLINE : 0, cursor);
 	m->done += n;
 	m->with_rdma = false;
 	if (last)
-		finish_message(ch, m->total == n && !in_ring);
+		finish_message(ch, m->total == n && !in_payload);
 	return true;
 }
 
 /* ---- once more ------------------------------------------------------------------------------ */
 
-/* Copies a fragment from where it came from to its place in the ring.  0 or -EFAULT. */
-static int ring_again(struct nvi_chan *ch, const struct nvi_kept *k, uint32_t offset)
+/* Copies a fragment from where it came from to its place in the payload buffer.  0 or -EFAULT. */
+static int payload_again(struct nvi_chan *ch, const struct nvi_retx_slot *k, uint32_t offset)
 {
 	uint32_t skip = k->offset, left = k->line.head.frag, len;
-	uint8_t *dst = ch->out_ring + offset, *src;
+	uint8_t *dst = ch->out_payload + offset, *src;
 	struct vi_vi *vi = ch->vi;
 	struct vi_sg sg;
 
@@ -476,7 +533,8 @@ static int ring_again(struct nvi_chan *ch, const struct nvi_kept *k, uint32_t of
 		copy_region(&ch->out, dst, at, left);
 		return 0;
 	}
-	if (vi_sg_init(&sg, vi, vi_wqe(&vi->sq, k->entry), VI_READ) != 0)
+	if (vi_sg_init(&sg, vi, vi_wqe(&vi->sq, k->entry), VI_READ, (uint64_t)k->offset + left) !=
+	    0)
 		return -EFAULT;
 	while (left > 0) {
 		if (vi_sg_next(&sg, skip > 0 ? skip : left, &src, &len) != 0)
@@ -493,7 +551,7 @@ static int ring_again(struct nvi_chan *ch, const struct nvi_kept *k, uint32_t of
 }
 
 /* The source went away, which the consumer may not do with a descriptor that is not complete. */
-static void lost_source(struct nvi_chan *ch, const struct nvi_kept *k)
+static void lost_source(struct nvi_chan *ch, const struct nvi_retx_slot *k)
 {
 	if (k->answer) {
 		ch->vi->counters.ProtectionErrors++;
@@ -509,14 +567,17 @@ static void lost_source(struct nvi_chan *ch, const struct nvi_kept *k)
 int nvi_tx_again(struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
-	uint64_t cursor = ch->ring_freed;
+	uint64_t cursor = ch->payload_freed;
 
 	for (; n != ch->tx_seq; n++) {
-		struct nvi_kept *k = &ch->kept[n & ch->out_mask];
+		struct nvi_retx_slot *k = &ch->retx[n & ch->out_mask];
 		uint32_t frag = k->line.head.frag;
 
-		if ((k->line.head.flags & W_F_RING) &&
-		    ring_again(ch, k, w_ring_place(&cursor, ch->out_ring_bytes, frag)) != 0) {
+		if ((k->line.head.flags & W_F_BUFFERED) &&
+		    payload_again(ch, k, w_payload_place(&cursor, ch->out_payload_bytes, frag)) !=
+			    0) {
+			/* What lies behind it is not sent. */
+			ch->tx_seq = n;
 			lost_source(ch, k);
 			return -EFAULT;
 		}
@@ -544,7 +605,7 @@ static bool work_left(const struct nvi_chan *ch)
 static uint32_t tx_run(struct nvi_chan *ch)
 {
 	uint32_t start = ch->tx_seq;
-	uint64_t end = ch->ring_cursor + TX_BUDGET;
+	uint64_t end = ch->payload_cursor + TX_BUDGET;
 	bool more = false;
 
 	ch->tx_direct = 0;
@@ -554,9 +615,9 @@ static uint32_t tx_run(struct nvi_chan *ch)
 			break;
 		if (!tx_fragment(ch))
 			break;
-		more = ch->ring_cursor >= end;
+		more = ch->payload_cursor >= end;
 	}
-	more = ((more || ch->tx_direct >= TX_BUDGET) && work_left(ch)) || ch->tx_unproven != 0;
+	more = ((more || ch->tx_direct >= TX_BUDGET) && work_left(ch)) || ch->tx_unflushed != 0;
 	if (more != atomic_load_explicit(&ch->tx_more, memory_order_relaxed))
 		atomic_store_explicit(&ch->tx_more, more, memory_order_relaxed);
 	if (ch->tx_seq != start) {
@@ -580,7 +641,7 @@ int nvi_tx_progress(struct nvi_chan *ch)
 	return credit != 0 || sent != 0 || ch->tx_direct != 0;
 }
 
-/* ---- the short way -------------------------------------------------------------------------- */
+/* ---- the fast path -------------------------------------------------------------------------- */
 
 /* Nothing stands in the way of a message. */
 static inline bool nothing_before(const struct nvi_chan *ch)
@@ -609,7 +670,7 @@ static inline void publish_short(struct nvi_chan *ch, struct w_slot *slot, uint8
 	/* A: payload and header before the sequence, which goes with the length in one store. */
 	__atomic_store_n((uint64_t *)(void *)&slot->head.frag, word, __ATOMIC_RELEASE);
 	U_TRACE(slot_published, ch, ch->tx_seq);
-	ch->ring_after[ch->tx_seq & ch->out_mask] = ch->ring_cursor;
+	ch->payload_after[ch->tx_seq & ch->out_mask] = ch->payload_cursor;
 	ch->tx_seq++;
 	if (flags & W_F_ACK)
 		ch->tx_asked = ch->tx_seq;
@@ -648,7 +709,8 @@ bool nvi_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t cont
 	return true;
 }
 
-bool nvi_send_kept(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm)
+bool nvi_send_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
+			uint32_t imm)
 {
 	struct nvi_chan *ch = vi->chan;
 	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
@@ -664,7 +726,7 @@ bool nvi_send_kept(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t con
 	if (n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION || !nothing_before(ch))
 		return false;
 	u_copy_small(line.data, at, head);
-	publish(ch, &line, at + head, n - head, ch->ring_cursor);
+	publish(ch, &line, at + head, n - head, ch->payload_cursor);
 	u_out_fence(&ch->out);
 	nvi_ring_slots(ch);
 	vi->counters.MessagesSent++;
@@ -688,32 +750,32 @@ bool nvi_answer_now(struct nvi_chan *ch, const void *src, uint32_t n)
 }
 
 /*
- * The descriptor just posted, if it is plain and fits into one fragment of the ring: copied
- * from its memory, which was looked at as it was posted.  Returns false, and did nothing,
+ * The descriptor just posted, if it is plain and fits into one fragment through the payload buffer:
+ * copied from its memory, which was looked at as it was posted.  Returns false, and did nothing,
  * for any other.
  */
-static bool send_ring(struct nvi_chan *ch)
+static bool send_buffered(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
 	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
 	bool with_imm = (wqe->control & VIP_CONTROL_IMMEDIATE) != 0;
 	bool ack = ch->level != VIP_SERVICE_UNRELIABLE;
-	uint64_t cursor = ch->ring_cursor;
+	uint64_t cursor = ch->payload_cursor;
 	uint32_t offset, n = wqe->length;
 
 	if (wqe->at == NULL || wqe->segs != 1 || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
-	    n > ch->out_frag_max || ch->tx_unproven != 0 ||
+	    n > ch->out_frag_max || ch->tx_unflushed != 0 ||
 	    (n > TX_WHOLE && slots_used(ch) < TX_STREAM) || !may_send_now(ch))
 		return false;
-	offset = w_ring_place(&cursor, ch->out_ring_bytes, n);
-	if (u_unlikely(cursor - ch->ring_freed > ch->out_ring_bytes))
+	offset = w_payload_place(&cursor, ch->out_payload_bytes, n);
+	if (u_unlikely(cursor - ch->payload_freed > ch->out_payload_bytes))
 		return false;
-	u_copy_ahead(ch->out_ring + offset, wqe->at, n);
-	ch->ring_cursor = cursor;
+	u_copy_ahead(ch->out_payload + offset, wqe->at, n);
+	ch->payload_cursor = cursor;
 	wqe->first = ch->tx_seq;
 	publish_short(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0,
-		      (uint8_t)(W_F_RING | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
+		      (uint8_t)(W_F_BUFFERED | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
 	wqe->mark = ch->tx_seq;
 	sq->next++;
 	count_sent(ch, n);
@@ -732,7 +794,7 @@ static bool read_now(struct nvi_chan *ch)
 	const VIP_ADDRESS_SEGMENT *remote;
 	struct w_rdma rdma;
 
-	if (wqe->at == NULL || !is_read(wqe) || sq->next + 1 != sq->tail || ch->tx_unproven != 0 ||
+	if (wqe->at == NULL || !is_read(wqe) || sq->next + 1 != sq->tail || ch->tx_unflushed != 0 ||
 	    ch->level == VIP_SERVICE_UNRELIABLE || !may_send_now(ch) ||
 	    tail - atomic_load_explicit(&ch->read_head, memory_order_acquire) >= NVI_READS_MAX)
 		return false;
@@ -758,20 +820,23 @@ static bool write_now(struct nvi_chan *ch)
 	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
 
 	return sq->next + 1 == sq->tail && may_start(ch, wqe, sq->next) &&
-	       nvi_write_queued(ch, wqe) != NVI_WAY_SLOTS;
+	       nvi_write_queued(ch, wqe) != NVI_METHOD_SLOTS;
 }
 
 void nvi_post_send(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->chan;
 
-	if (!send_ring(ch) && !read_now(ch) && !write_now(ch))
+	if (!send_buffered(ch) && !read_now(ch) && !write_now(ch))
 		tx_run(ch);
 	nvi_tx_update_waiting(ch);
 	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
 		return;
-	/* The bell may not ask for credit yet.  Who arms looks at tx_waiting after a barrier. */
-	if (u_unlikely(ch->peer_fences))
+	/*
+	 * The notify request may not ask for credit yet.  Who arms looks at tx_waiting after a
+	 * barrier.
+	 */
+	if (u_unlikely(ch->must_fence))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
 		atomic_signal_fence(memory_order_seq_cst);

@@ -13,6 +13,7 @@
 #include "port_fault.h"
 #include "port_model.h"
 #include "port_strict.h"
+#include "u_fd.h"
 #include "u_log.h"
 
 /* Optional, and so not looked at: slice_share, event_fd, service. */
@@ -127,6 +128,7 @@ int port_attach(const char *text, const int *fds, unsigned int nfds, struct port
 		struct port **out)
 {
 	char copy[PORT_VIEW_MAX];
+	char why[U_FD_ERROR];
 	int err = -EINVAL;
 
 	if (strlen(text) < sizeof(copy) && nfds <= PORT_ATTACH_FDS) {
@@ -137,7 +139,7 @@ int port_attach(const char *text, const int *fds, unsigned int nfds, struct port
 		u_error("port",
 			"a port view was sought, \"%.255s\" with %u descriptors is none (%s); "
 			"are agent and library of the same version?",
-			text, nfds, strerror(-err));
+			text, nfds, u_fd_error(-err, why));
 		return err;
 	}
 	for (unsigned int i = 0; i < nfds; i++)

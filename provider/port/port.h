@@ -13,9 +13,12 @@
  *  3. No atomics across the link.
  *  4. port_flush() makes every earlier store visible to the peer.  It is one
  *     read across the link: for "about to sleep", never per message.
- *  5. Doorbell bits coalesce and may ring spuriously; clearing a mask delivers
- *     what was already set.
+ *  5. Doorbell bits coalesce, may ring spuriously, and may get lost while somebody
+ *     else who may ring them misbehaves: who sleeps looks again after a while.
+ *     Clearing a mask delivers what was already set.
  *  6. Bytes in an inbound slice were written by another host: hostile until checked.
+ *  7. What a process can write of a host's registers changes nothing that others rely
+ *     on: the state of links, scratchpads and the agents' doorbells are out of its reach.
  *
  * One `struct port` is one process's view of one port.  The agent creates ports
  * (emu: port_emu.h); a client attaches to the agent's ports with what the agent
@@ -104,7 +107,7 @@ struct port_ops {
 	void (*db_set_mask)(struct port *p, uint32_t bits);
 	void (*db_clear_mask)(struct port *p, uint32_t bits);
 
-	/* Scratchpads: mine, which the peer may write, and the peer's. */
+	/* Scratchpads: mine, which the peer may write, and the peer's.  The agents' alone. */
 	uint32_t (*spad_read)(struct port *p, unsigned int idx);
 	int (*spad_write)(struct port *p, unsigned int idx, uint32_t v);
 	uint32_t (*peer_spad_read)(struct port *p, unsigned int idx);
@@ -145,8 +148,8 @@ struct port {
 /*
  * A client's view of an agent's port, from what export_view() gave.  Takes
  * ownership of the descriptors on success.  `irq` is the host's, see port_irq_open(),
- * and outlives the view.  Slices, link_enable and export_view are the agent's:
- * a view answers -EPERM.
+ * and outlives the view.  Slices, scratchpads, link_enable and export_view are the agent's:
+ * a view answers -EPERM, and reads scratchpads as all ones.
  */
 int port_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
 		struct port **out);
@@ -156,13 +159,16 @@ int port_ops_check(const struct port_ops *ops);
 
 /*
  * Interrupts.  All ports of a host interrupt one place; a process waits there
- * for its doorbell bits.  The protocol that loses no wake-up:
+ * for its doorbell bits.  (A back end may have another one for bits that are the
+ * agents' alone; emu: agent_bits.)  The protocol that loses no wake-up:
  *
  *	ticket = port_irq_ticket(irq);
  *	clear and look at the doorbells and everything they announce;
  *	if nothing: port_irq_wait(irq, ticket, bits, timeout_ns);
  *
- * wait returns at once if any doorbell of the host rang since the ticket.
+ * wait returns at once if any doorbell of the host rang since the ticket.  A process of
+ * the host that scribbles over its interrupt can keep others asleep, but not beyond
+ * timeout_ns.
  */
 struct port_irq;
 

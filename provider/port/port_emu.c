@@ -35,7 +35,7 @@ static void link_store(struct emu_port *e, bool up)
 	uint64_t word = emu_link_word(e->generation, e->view.cable, up);
 
 	atomic_store_explicit(&e->link, word, memory_order_release);
-	atomic_store_explicit(&emu_own(&e->view)->link, word, memory_order_release);
+	atomic_store_explicit(&e->host->status->link[e->view.index], word, memory_order_release);
 }
 
 /* Derives the link from what is plugged and enabled.  Each coming up is a new generation. */
@@ -190,7 +190,7 @@ static void port_emu_slice_free(struct port *p, uint32_t id)
 /* Over a cable an offer is opened once; on self it stands until the slice is freed. */
 static int slice_take(struct emu_port *e, struct emu_slice *offer, int *fd_out)
 {
-	struct emu_msg msg = emu_msg(EMU_TAKEN);
+	struct emu_msg msg = emu_msg(EMU_OPENED);
 	int fd;
 
 	if (e->self) {
@@ -342,6 +342,8 @@ static void emu_free(struct emu_port *e)
 		close(e->epoll_fd);
 	if (e->event_fd >= 0)
 		close(e->event_fd);
+	if (e->spare_fd >= 0)
+		close(e->spare_fd);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
 }
@@ -351,7 +353,7 @@ static void port_emu_close(struct port *p)
 	struct emu_port *e = emu_port(p);
 
 	port_emu_unplug(p);
-	atomic_store_explicit(&emu_own(&e->view)->link, 0, memory_order_release);
+	atomic_store_explicit(&e->host->status->link[e->view.index], 0, memory_order_release);
 	emu_free(e);
 }
 
@@ -429,7 +431,8 @@ static int emu_events(struct emu_port *e)
 
 	e->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	e->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (e->epoll_fd < 0 || e->event_fd < 0 ||
+	e->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (e->epoll_fd < 0 || e->event_fd < 0 || e->spare_fd < 0 ||
 	    epoll_ctl(e->epoll_fd, EPOLL_CTL_ADD, e->event_fd, &ev) != 0)
 		return -errno;
 	return 0;
@@ -450,17 +453,21 @@ static int emu_new(struct port_emu_host *host, const struct port_emu_cfg *cfg,
 	if (e == NULL)
 		return -ENOMEM;
 	emu_view_init(&e->view, ops, &host->irq, &checked);
+	e->view.regs = host->regs;
+	e->view.agent_bits = checked.agent_bits;
+	emu_db_clear(&e->view.port, UINT32_MAX);
 	e->view.link = &e->link;
 	e->host = host;
 	e->sock = -1;
 	e->peer_fd = -1;
 	e->epoll_fd = -1;
 	e->event_fd = -1;
+	e->spare_fd = -1;
 	e->generation = first_generation();
-	e->unplugged = (struct u_log_gate)U_LOG_GATE(U_LOG_INFO, "port", "unplugged cables of port",
-						     e->view.port.limits.name);
-	e->misread = (struct u_log_gate)U_LOG_GATE(U_LOG_WARN, "port", "misread cables of port",
-						   e->view.port.limits.name);
+	e->unplugged = (struct u_log_ratelimit)U_LOG_RATELIMIT(
+		U_LOG_INFO, "port", "unplugged cables of port", e->view.port.limits.name);
+	e->misread = (struct u_log_ratelimit)U_LOG_RATELIMIT(
+		U_LOG_WARN, "port", "misread cables of port", e->view.port.limits.name);
 	pthread_mutex_init(&e->lock, NULL);
 	*out = e;
 	return 0;
@@ -475,9 +482,11 @@ int port_emu_self_create(struct port_emu_host *host, const struct port_emu_cfg *
 	if (err != 0)
 		return err;
 	e->self = true;
-	e->view.peer = (struct emu_peer){ .regs = host->irq.regs,
+	e->view.peer = (struct emu_peer){ .doorbells = host->irq.doorbells,
+					  .regs = host->regs,
 					  .index = e->view.index,
 					  .db_bits = e->view.port.limits.db_bits,
+					  .agent_bits = e->view.agent_bits,
 					  .spads = e->view.port.limits.spads };
 	emu_link_update(e);
 	*out = &e->view.port;

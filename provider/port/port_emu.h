@@ -2,15 +2,20 @@
 /*
  * emu: the reference implementation of the port contract, in shared memory.
  *
- * - A host has one register page (a sealed memfd): the interrupt word, and for
- *   each port its doorbell counters and scratchpads.  Neighbours map it to ring
- *   and to write scratchpads; waiters sleep on the interrupt word with
- *   FUTEX_WAIT_BITSET, doorbell bit n being futex bit n.
+ * - A host has three pages of registers, each a sealed memfd.  *Doorbells*: an interrupt
+ *   word and for each port its doorbell counters; the processes of the host and of its
+ *   neighbours map it.  *Agents' registers*: the same for the doorbell bits that only
+ *   agents ring (agent_bits), and the scratchpads; agents of neighbours map it, no process
+ *   gets it.  *Status*: the state of each link; the host's processes map it and cannot
+ *   store there.  What a process can write is so never what others believe.
+ * - Waiters sleep on an interrupt word with FUTEX_WAIT_BITSET, doorbell bit n being futex
+ *   bit n.  Whoever has the doorbells can make rings get lost: who sleeps looks again after a
+ *   while, as for any doorbell.
  * - A doorbell bit is a counter, so that any number of processes of a host can
  *   each have their own view of what rang since they last cleared it.
  * - A slice is a sealed memfd of its own, mapped only by whoever holds its descriptor.
  * - A cable (a SOCK_SEQPACKET Unix socket between the two agents) stands for the
- *   link: register pages and slice descriptors travel over it, and its hang-up
+ *   link: doorbells, registers and slice descriptors travel over it, and its hang-up
  *   is the link going down.
  */
 #ifndef PORT_EMU_H
@@ -24,10 +29,14 @@ struct port_emu_host;
 int port_emu_host_create(struct port_emu_host **out);
 void port_emu_host_destroy(struct port_emu_host *host);
 struct port_irq *port_emu_host_irq(struct port_emu_host *host);
-int port_emu_host_regs_fd(const struct port_emu_host *host); /* borrowed; for port_irq_open() */
+/* Where the agents' doorbell bits interrupt, and no others. */
+struct port_irq *port_emu_host_agent_irq(struct port_emu_host *host);
+/* Borrowed; for port_irq_open(). */
+int port_emu_host_doorbells_fd(const struct port_emu_host *host);
+int port_emu_host_status_fd(const struct port_emu_host *host);
 
-/* A client's view of the interrupts of a host, from the register page.  fd stays the caller's. */
-int port_irq_open(int regs_fd, struct port_irq **out);
+/* A client's view of the interrupts of a host.  The descriptors stay the caller's. */
+int port_irq_open(int doorbells_fd, int status_fd, struct port_irq **out);
 void port_irq_close(struct port_irq *irq);
 
 struct port_emu_cfg {
@@ -36,6 +45,11 @@ struct port_emu_cfg {
 	uint32_t db_bits;      /* 1..PORT_DB_MAX; 0: 16 */
 	uint32_t spads;	       /* 1..PORT_SPAD_MAX; 0: 8 */
 	uint64_t window_bytes; /* 0: 4 GiB */
+	/*
+	 * Doorbell bits that only agents ring and read.  What a process does about
+	 * them reaches nobody.
+	 */
+	uint32_t agent_bits;
 };
 
 /* The port that joins the processes of one host; its peer is itself, its link always up. */
@@ -49,7 +63,7 @@ int port_emu_create(struct port_emu_host *host, const struct port_emu_cfg *cfg, 
  * Plugs the cable: a connected SOCK_SEQPACKET socket whose other end is plugged
  * into another emu port.  Takes ownership, also when it fails.  Replaces a cable
  * that was there.  `p` may be decorated.
- * The far side is hostile: its register page and slice descriptors are checked
+ * The far side is hostile: its pages and slice descriptors are checked
  * (size, seals) before they are mapped.  A hang-up unplugs by itself (link down).
  */
 int port_emu_plug(struct port *p, int cable_fd);

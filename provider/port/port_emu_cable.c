@@ -5,6 +5,7 @@
  * here blocks.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #include "port_emu_priv.h"
+#include "u_close.h"
+#include "u_fd.h"
 #include "u_log.h"
 
 /* Sends one message now; -EAGAIN when the cable is full. */
@@ -86,8 +89,8 @@ void emu_cable_say(struct emu_port *e, const struct emu_msg *msg)
 {
 	int err;
 
-	if (e->sock < 0)
-		return;
+	if (e->sock < 0 || e->hello_owed)
+		return; /* HELLO says all there is to say */
 	emu_cable_output(e);
 	if (e->sock < 0)
 		return;
@@ -104,7 +107,7 @@ int emu_cable_offer(struct emu_port *e, uint32_t id, size_t len, int fd)
 	int err;
 
 	emu_cable_output(e);
-	if (e->sock < 0)
+	if (e->sock < 0 || e->hello_owed)
 		return -ENOTCONN;
 	if (e->backlog_count > 0)
 		return -ENOBUFS;
@@ -120,17 +123,27 @@ int emu_cable_offer(struct emu_port *e, uint32_t id, size_t len, int fd)
 	return 0;
 }
 
+/*
+ * A far side that has not accepted this cable yet, or not looked who is here, takes no descriptors: -EPERM.  It says
+ * HELLO when it has, and is answered then.
+ */
 static int cable_hello(struct emu_port *e)
 {
 	const struct port_limits *l = &e->view.port.limits;
+	const struct emu_msg doorbells = emu_msg(EMU_DOORBELLS);
 	struct emu_msg msg = emu_msg(EMU_HELLO);
+	int err = cable_send(e, &doorbells, e->host->doorbells_fd);
 
 	msg.enabled = e->enabled;
 	msg.len = l->window_bytes;
 	msg.index = e->view.index;
 	msg.db_bits = l->db_bits;
 	msg.spads = l->spads;
-	return cable_send(e, &msg, e->host->fd);
+	msg.agent_bits = e->view.agent_bits;
+	if (err == 0)
+		err = cable_send(e, &msg, e->host->regs_fd);
+	e->hello_owed = err == -EPERM;
+	return err == -EPERM ? 0 : err;
 }
 
 static int cable_is_ours(int fd)
@@ -184,39 +197,62 @@ void emu_cable_unplug(struct emu_port *e, const char *why)
 	if (e->sock < 0)
 		return;
 	if (why != NULL)
-		u_log_gated(&e->unplugged, "port %s unplugged: %s", e->view.port.limits.name, why);
+		u_log_ratelimited(&e->unplugged, "port %s unplugged: %s", e->view.port.limits.name,
+				  why);
 	epoll_ctl(e->epoll_fd, EPOLL_CTL_DEL, e->sock, NULL);
-	close(e->sock);
+	u_hang_up(e->sock);
 	e->sock = -1;
+	e->hello_owed = false;
 	cable_forget(e);
 	emu_link_update(e);
 	if (e->peer_fd >= 0)
 		close(e->peer_fd);
 	e->peer_fd = -1;
-	emu_regs_unmap(e->view.peer.regs);
+	emu_page_unmap(e->view.peer.doorbells);
+	emu_page_unmap(e->view.peer.regs);
 	e->view.peer = (struct emu_peer){ 0 };
 }
 
-static int on_hello(struct emu_port *e, const struct emu_msg *msg, int *fd)
+static int on_doorbells(struct emu_port *e, int *fd)
 {
+	int err;
+
+	if (e->view.peer.doorbells != NULL || *fd < 0)
+		return -EPROTO;
+	err = emu_doorbells_map(*fd, &e->view.peer.doorbells);
+	if (err != 0)
+		return err;
+	e->peer_fd = *fd;
+	*fd = -1;
+	return 0;
+}
+
+static int on_hello(struct emu_port *e, const struct emu_msg *msg, int fd)
+{
+	struct emu_peer *peer = &e->view.peer;
 	struct emu_regs *regs;
 	int err;
 
-	if (e->view.peer.regs != NULL || *fd < 0 || msg->index >= PORT_PER_HOST ||
-	    msg->db_bits == 0 || msg->db_bits > PORT_DB_MAX || msg->spads == 0 ||
-	    msg->spads > PORT_SPAD_MAX)
+	if (peer->doorbells == NULL || peer->regs != NULL || fd < 0 ||
+	    msg->index >= PORT_PER_HOST || msg->db_bits == 0 || msg->db_bits > PORT_DB_MAX ||
+	    msg->spads == 0 || msg->spads > PORT_SPAD_MAX)
 		return -EPROTO;
-	err = emu_regs_map(*fd, &regs);
+	err = emu_regs_map(fd, &regs);
 	if (err != 0)
 		return err;
-	e->view.peer = (struct emu_peer){
-		.regs = regs, .index = msg->index, .db_bits = msg->db_bits, .spads = msg->spads
-	};
-	e->peer_fd = *fd;
-	*fd = -1;
+	peer->regs = regs;
+	peer->index = msg->index;
+	peer->db_bits = msg->db_bits;
+	peer->spads = msg->spads;
+	peer->agent_bits = msg->agent_bits;
 	e->peer_enabled = msg->enabled != 0;
-	emu_link_update(e);
-	return 0;
+	if (e->hello_owed)
+		err = cable_hello(e);
+	if (err == 0 && e->hello_owed)
+		err = -EPERM;
+	if (err == 0)
+		emu_link_update(e);
+	return err;
 }
 
 static int on_offer(struct emu_port *e, const struct emu_msg *msg, int *fd)
@@ -244,7 +280,7 @@ static void on_free(struct emu_port *e, uint32_t id)
 		emu_slices_del(&e->offers, offer);
 }
 
-static void on_taken(struct emu_port *e, uint32_t id)
+static void on_opened(struct emu_port *e, uint32_t id)
 {
 	struct emu_slice *own = emu_slices_find(&e->own, id);
 
@@ -259,8 +295,10 @@ static int cable_handle(struct emu_port *e, const struct emu_msg *msg, int *fd)
 {
 	if (msg->magic != EMU_MAGIC || msg->version != EMU_VERSION)
 		return -EPROTO;
+	if (msg->type == EMU_DOORBELLS)
+		return on_doorbells(e, fd);
 	if (msg->type == EMU_HELLO)
-		return on_hello(e, msg, fd);
+		return on_hello(e, msg, *fd);
 	if (e->view.peer.regs == NULL)
 		return -EPROTO;
 	if (msg->type == EMU_OFFER)
@@ -275,18 +313,21 @@ static int cable_handle(struct emu_port *e, const struct emu_msg *msg, int *fd)
 	case EMU_FREE:
 		on_free(e, msg->id);
 		return 0;
-	case EMU_TAKEN:
-		on_taken(e, msg->id);
+	case EMU_OPENED:
+		on_opened(e, msg->id);
 		return 0;
 	default:
 		return -EPROTO;
 	}
 }
 
-/* Keeps the one descriptor a message may bring; closes what is beyond. */
+/*
+ * Keeps the one descriptor a message may bring, if it is memory; what is beyond is closed, and what is no memory by
+ * whoever has the time: closing it may last.
+ */
 static int cable_fds(struct msghdr *mh, int *fd_out)
 {
-	int count = 0;
+	int count = 0, err = 0;
 	int fd;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c != NULL; c = CMSG_NXTHDR(mh, c)) {
@@ -295,46 +336,81 @@ static int cable_fds(struct msghdr *mh, int *fd_out)
 		for (size_t at = 0; at + sizeof(fd) <= c->cmsg_len - CMSG_LEN(0);
 		     at += sizeof(fd)) {
 			memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
-			if (count++ == 0)
+			if (count++ == 0 && fcntl(fd, F_GET_SEALS) >= 0) {
 				*fd_out = fd;
-			else
-				close(fd);
+			} else {
+				u_close_foreign(fd);
+				err = -EPROTO;
+			}
 		}
 	}
-	if (count > 1 || (count > 0 && (mh->msg_flags & MSG_CTRUNC) != 0))
+	if (err != 0 || (count > 0 && (mh->msg_flags & MSG_CTRUNC) != 0))
 		return -EPROTO;
 	/* None came though one was sent: this process has no descriptor numbers left. */
 	return (mh->msg_flags & MSG_CTRUNC) != 0 ? -EMFILE : 0;
 }
 
-/* Receives and handles one message: 0, -EAGAIN when there is none, or why to unplug. */
-static int cable_receive(struct emu_port *e)
+/*
+ * What the next message is and brings.  It stays in the queue with what it brings, so that the kernel does not close
+ * here what does not fit.  Returns its length or -errno.
+ */
+static ssize_t cable_peek(struct emu_port *e, struct emu_msg *msg, int *fd_out, int *err_out)
 {
 	union {
 		struct cmsghdr hdr;
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct emu_msg msg;
-	struct iovec iov = { .iov_base = &msg, .iov_len = sizeof(msg) };
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
 	struct msghdr mh = { .msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = &control,
 			     .msg_controllen = sizeof(control.room) };
-	ssize_t n = recvmsg(e->sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	int fd = -1;
-	int err;
+	ssize_t n = recvmsg(e->sock, &mh, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	*fd_out = -1;
+	if (n < 0)
+		return -errno;
+	*err_out = cable_fds(&mh, fd_out);
+	if (*err_out == 0 && n > 0 &&
+	    (n != (ssize_t)sizeof(*msg) || (mh.msg_flags & MSG_TRUNC) != 0))
+		*err_out = -EPROTO;
+	return n;
+}
+
+/* No number is left for a descriptor: the spare one shows whether it is memory, which nobody here can have then. */
+static int cable_starved(struct emu_port *e, struct emu_msg *msg)
+{
+	int fd = -1, err = -EMFILE;
+
+	if (e->spare_fd >= 0)
+		close(e->spare_fd);
+	if (cable_peek(e, msg, &fd, &err) >= 0 && err == 0 && fd >= 0)
+		err = msg->magic == EMU_MAGIC && msg->type == EMU_OFFER ? 0 : -EMFILE;
+	/* While it has a number here, reading past it closes nothing for good. */
+	if (err == 0 && recv(e->sock, msg, sizeof(*msg), MSG_DONTWAIT) < 0)
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	e->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return err;
+}
+
+/* Receives and handles one message: 0, -EAGAIN when there is none, or why to unplug. */
+static int cable_receive(struct emu_port *e)
+{
+	struct emu_msg msg;
+	int fd, err;
+	ssize_t n = cable_peek(e, &msg, &fd, &err);
 
 	if (n < 0)
-		return errno == EINTR ? 0 : -errno;
-	err = cable_fds(&mh, &fd);
+		return n == -EINTR ? 0 : (int)n;
 	/* A slice that nobody here can open: whoever names it is refused. */
-	if (err == -EMFILE && n == (ssize_t)sizeof(msg) && msg.magic == EMU_MAGIC &&
-	    msg.type == EMU_OFFER)
-		return 0;
+	if (err == -EMFILE)
+		return cable_starved(e, &msg);
 	if (n == 0 && fd < 0)
 		return -ECONNRESET;
-	if (err == 0)
-		err = n == (ssize_t)sizeof(msg) && (mh.msg_flags & MSG_TRUNC) == 0 ? 0 : -EPROTO;
+	if (err == 0 && recv(e->sock, &msg, sizeof(msg), MSG_DONTWAIT) < 0)
+		err = -errno;
 	if (err == 0)
 		err = cable_handle(e, &msg, &fd);
 	if (fd >= 0)
@@ -344,6 +420,7 @@ static int cable_receive(struct emu_port *e)
 
 void emu_cable_input(struct emu_port *e, unsigned int limit)
 {
+	char text[U_FD_ERROR];
 	int err = 0;
 
 	while (e->sock >= 0 && limit-- > 0 && err == 0)
@@ -354,9 +431,10 @@ void emu_cable_input(struct emu_port *e, unsigned int limit)
 		emu_cable_unplug(e, "the far side hung up");
 		return;
 	}
-	u_log_gated(&e->misread,
-		    "port %s unplugged: a message of the cable protocol was sought, something "
-		    "else came (%s); is the neighbour of the same version?",
-		    e->view.port.limits.name, strerror(-err));
+	u_log_ratelimited(
+		&e->misread,
+		"port %s unplugged: a message of the cable protocol was sought, something "
+		"else came (%s); is the neighbour of the same version?",
+		e->view.port.limits.name, u_fd_error(-err, text));
 	emu_cable_unplug(e, NULL);
 }

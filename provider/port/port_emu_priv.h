@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside emu: the register page, a process's view of a port, slices, the cable.
+ * Inside emu: the registers of a host, a process's view of a port, slices, the cable.
  *
- * Every process of a neighbour may write a register page, as a neighbour's
- * hardware may write ours.  What it can do with that is ring, wake, and lie
- * about doorbells, scratchpads and the link word; nothing here is used as an
- * index, a length or an address.
+ * The registers lie in three pages, by who may store there:
+ *
+ *	status	 the host's agent; its processes read.  Sealed: no other process can make a
+ *		 writable mapping of it.
+ *	regs	 the agents of the host and of its neighbours; no process has it.
+ *	doorbells	 all of them, and the processes of the host and of its neighbours.
+ *
+ * So whoever scribbles over what it was given can ring, wake, and have rings get lost, no
+ * more: sleeps have limits, and the agents' doorbells, the scratchpads and the state of the
+ * links are out of its reach.  Nothing here is used as an index, a length or an address.
  */
 #ifndef PORT_EMU_PRIV_H
 #define PORT_EMU_PRIV_H
@@ -18,7 +24,7 @@
 #include "u_log.h"
 
 #define EMU_MAGIC 0x55504456u /* "VDPU" */
-#define EMU_VERSION 1u
+#define EMU_VERSION 2u
 
 #define EMU_DB_DEFAULT 16u
 #define EMU_SPAD_DEFAULT 8u
@@ -27,47 +33,70 @@
 #define EMU_OFFERS_MAX 1024u  /* slices offered over one cable and not opened yet */
 #define EMU_BACKLOG_MAX 4096u /* messages waiting for room in the cable */
 
-struct emu_port_regs {
-	_Atomic uint32_t db[PORT_DB_MAX]; /* times rung; written by the peer and local rings */
-	_Atomic uint32_t spad[PORT_SPAD_MAX];
-	_Atomic uint64_t link; /* emu_link_word(); written by the owning agent */
-	uint64_t pad[7];
+/*
+ * An interrupt word: counts rings; the ticket and the futex.  `sleepers` has the bits
+ * somebody may be asleep on: a ring that meets none of them needs no system call.  See
+ * emu_raise().
+ */
+struct emu_irq {
+	_Atomic uint32_t seq;
+	_Atomic uint32_t sleepers;
+	uint32_t pad[30];
 };
-static_assert(sizeof(struct emu_port_regs) == 448, "emu_port_regs");
+static_assert(sizeof(struct emu_irq) == 128, "emu_irq");
+
+struct emu_doorbells {
+	struct emu_irq irq;
+	struct {
+		_Atomic uint32_t db[PORT_DB_MAX]; /* times rung; written by whoever rings */
+	} port[PORT_PER_HOST];
+	uint8_t pad[2944];
+};
+static_assert(sizeof(struct emu_doorbells) == 4096, "emu_doorbells");
 
 struct emu_regs {
+	struct emu_irq irq; /* of the agents' doorbell bits */
+	struct {
+		_Atomic uint32_t db[PORT_DB_MAX]; /* of those bits: times rung by the peer */
+		_Atomic uint32_t spad[PORT_SPAD_MAX];
+	} port[PORT_PER_HOST];
+	uint8_t pad[896];
+};
+static_assert(sizeof(struct emu_regs) == 4096, "emu_regs");
+
+struct emu_status {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t pad0[30];
-	/*
-	 * The interrupt word: counts rings of any bit of any port; the ticket and
-	 * the futex.  `sleepers` has the bits somebody may be asleep on: a ring
-	 * that meets none of them needs no system call.  See emu_raise().
-	 */
-	_Atomic uint32_t seq;
-	_Atomic uint32_t sleepers;
-	uint32_t pad1[94];
-	struct emu_port_regs port[PORT_PER_HOST];
+	_Atomic uint64_t link[PORT_PER_HOST]; /* emu_link_word() of each port */
+	uint8_t pad1[3904];
 };
-static_assert(sizeof(struct emu_regs) == 4096, "emu_regs");
+static_assert(sizeof(struct emu_status) == 4096, "emu_status");
 
 /* The head is public (port.h): the hot path reads the ticket without a call. */
 struct port_irq {
 	struct port_irq_head head;
-	struct emu_regs *regs;
+	struct emu_irq *irq;
+	struct emu_doorbells *doorbells; /* NULL of the agents' */
+	const struct emu_status *status; /* likewise */
 };
 
 struct port_emu_host {
-	struct port_irq irq;
-	int fd;
+	struct port_irq irq;	   /* of the doorbells */
+	struct port_irq agent_irq; /* of the agents' doorbell bits */
+	struct emu_regs *regs;
+	struct emu_status *status;
+	int doorbells_fd;
+	int regs_fd;
+	int status_fd;
 };
 
-int emu_irq_init(struct port_irq *irq, int regs_fd);
-void emu_irq_fini(struct port_irq *irq);
-void emu_raise(struct emu_regs *regs, uint32_t bits);
-/* Checks a descriptor that somebody else made and maps its register page. */
+void emu_raise(struct emu_irq *irq, uint32_t bits);
+/* Checks a descriptor that somebody else made and maps its page. */
+int emu_doorbells_map(int fd, struct emu_doorbells **out);
 int emu_regs_map(int fd, struct emu_regs **out);
-void emu_regs_unmap(struct emu_regs *regs);
+/* Accepts NULL. */
+void emu_page_unmap(const void *page);
 
 /* A sealed memfd of `len` bytes. */
 int emu_memfd(const char *name, size_t len, int *fd_out);
@@ -82,11 +111,13 @@ static inline uint64_t emu_link_word(uint32_t generation, uint32_t cable, bool u
 	return (uint64_t)generation << 32 | (uint64_t)(cable & 0x7fffffffu) << 1 | up;
 }
 
-/* The far end of a cable; regs is NULL while there is none. */
+/* The far end of a cable; doorbells is NULL while there is none, regs in a client. */
 struct emu_peer {
+	struct emu_doorbells *doorbells;
 	struct emu_regs *regs;
 	uint32_t index;
 	uint32_t db_bits;
+	uint32_t agent_bits;
 	uint32_t spads;
 };
 
@@ -96,7 +127,9 @@ struct emu_peer {
  */
 struct emu_view {
 	struct port port;
-	struct emu_regs *own;
+	struct emu_doorbells *doorbells;
+	struct emu_regs *regs; /* NULL in a client */
+	uint32_t agent_bits;   /* doorbell bits that are in regs; 0 in a client */
 	uint32_t index;
 	uint32_t cable; /* which cable `peer` came over; another one makes the view stale */
 	const _Atomic uint64_t *link;
@@ -108,11 +141,6 @@ struct emu_view {
 static inline struct emu_view *emu_view(struct port *p)
 {
 	return u_container_of(p, struct emu_view, port);
-}
-
-static inline struct emu_port_regs *emu_own(struct emu_view *v)
-{
-	return &v->own->port[v->index];
 }
 
 void emu_view_init(struct emu_view *v, const struct port_ops *ops, struct port_irq *irq,
@@ -162,20 +190,23 @@ struct emu_slice *emu_slices_find(const struct emu_slices *s, uint32_t id);
 void emu_slices_del(struct emu_slices *s, struct emu_slice *slice);
 void emu_slices_clear(struct emu_slices *s);
 
-enum emu_msg_type { EMU_HELLO = 1, EMU_LINK, EMU_OFFER, EMU_FREE, EMU_TAKEN };
+enum emu_msg_type { EMU_HELLO = 1, EMU_LINK, EMU_OFFER, EMU_FREE, EMU_OPENED, EMU_DOORBELLS };
 
-/* Everything said over a cable.  HELLO brings the register page, OFFER the slice. */
+/*
+ * Everything said over a cable.  DOORBELLS comes first, then HELLO with the agents' registers;
+ * OFFER brings the slice.
+ */
 struct emu_msg {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
-	uint32_t id;	  /* OFFER, FREE, TAKEN */
+	uint32_t id;	  /* OFFER, FREE, OPENED */
 	uint32_t enabled; /* HELLO, LINK */
 	uint64_t len;	  /* OFFER: bytes; HELLO: window bytes */
 	uint32_t index;	  /* the rest: HELLO */
 	uint32_t db_bits;
 	uint32_t spads;
-	uint32_t reserved;
+	uint32_t agent_bits;
 };
 static_assert(sizeof(struct emu_msg) == 40, "emu_msg");
 
@@ -192,8 +223,10 @@ struct emu_port {
 	uint32_t unopened; /* entries of `own` that are */
 	uint32_t next_id;
 
-	int sock;    /* the cable; -1 without */
-	int peer_fd; /* the peer's register page, for clients; -1 without */
+	int sock;	 /* the cable; -1 without */
+	bool hello_owed; /* the far side did not take our HELLO yet */
+	int spare_fd;	 /* given up to look at a message when descriptors run out */
+	int peer_fd;	 /* the peer's doorbells, for clients; -1 without */
 	bool enabled;
 	bool peer_enabled;
 	uint32_t cables; /* plugged so far; numbers the present one */
@@ -206,7 +239,8 @@ struct emu_port {
 	int event_fd; /* raised by local changes */
 	uint32_t changes;
 
-	struct u_log_gate unplugged, misread; /* lines that the far side can cause without end */
+	/* lines that the far side can cause without end */
+	struct u_log_ratelimit unplugged, misread;
 };
 
 static inline struct emu_port *emu_port(struct port *p)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The register page of an emulated host and its interrupt word. */
+/* The registers of an emulated host and its interrupt words. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -16,14 +16,29 @@
 
 #define EMU_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-int emu_memfd(const char *name, size_t len, int *fd_out)
+static int memfd(const char *name, size_t len, int *fd_out)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)len) != 0 || fcntl(fd, F_ADD_SEALS, EMU_SEALS) != 0) {
+	if (ftruncate(fd, (off_t)len) != 0) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	*fd_out = fd;
+	return 0;
+}
+
+int emu_memfd(const char *name, size_t len, int *fd_out)
+{
+	int fd = -1, err = memfd(name, len, &fd);
+
+	if (err != 0)
+		return err;
+	if (fcntl(fd, F_ADD_SEALS, EMU_SEALS) != 0) {
 		err = -errno;
 		close(fd);
 		return err;
@@ -34,7 +49,8 @@ int emu_memfd(const char *name, size_t len, int *fd_out)
 
 /*
  * Memory that can shrink, or that is not there when it is touched (huge pages,
- * files), would kill this process by SIGBUS at its owner's wish.
+ * files), would kill this process by SIGBUS at its owner's wish.  Seals come first: only memory has
+ * any, and to ask anything else could wait for whoever serves a user's file system.
  */
 int emu_memfd_check(int fd, size_t len)
 {
@@ -42,61 +58,118 @@ int emu_memfd_check(int fd, size_t len)
 	struct stat st;
 	int seals;
 
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) != 0 ||
-	    fs.f_type != TMPFS_MAGIC)
-		return -EINVAL;
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+		return -EINVAL;
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || fstatfs(fd, &fs) != 0 ||
+	    fs.f_type != TMPFS_MAGIC)
 		return -EINVAL;
 	return (uint64_t)st.st_size < len ? -ERANGE : 0;
 }
 
-int emu_regs_map(int fd, struct emu_regs **out)
+static int page_map(int fd, size_t len, int prot, void **out)
 {
-	struct emu_regs *regs;
-	int err = emu_memfd_check(fd, sizeof(*regs));
+	int err = emu_memfd_check(fd, len);
+	void *page;
 
 	if (err != 0)
 		return err;
-	regs = mmap(NULL, sizeof(*regs), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (regs == MAP_FAILED)
+	page = mmap(NULL, len, prot, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
 		return -errno;
-	if (regs->magic != EMU_MAGIC || regs->version != EMU_VERSION) {
-		munmap(regs, sizeof(*regs));
-		return -EPROTO;
-	}
-	*out = regs;
+	*out = page;
 	return 0;
 }
 
-void emu_regs_unmap(struct emu_regs *regs)
+int emu_doorbells_map(int fd, struct emu_doorbells **out)
 {
-	if (regs != NULL)
-		munmap(regs, sizeof(*regs));
-}
-
-int emu_irq_init(struct port_irq *irq, int regs_fd)
-{
-	int err = emu_regs_map(regs_fd, &irq->regs);
+	void *page = NULL;
+	int err = page_map(fd, sizeof(**out), PROT_READ | PROT_WRITE, &page);
 
 	if (err == 0)
-		irq->head.word = &irq->regs->seq;
+		*out = page;
 	return err;
 }
 
-void emu_irq_fini(struct port_irq *irq)
+int emu_regs_map(int fd, struct emu_regs **out)
 {
-	emu_regs_unmap(irq->regs);
+	void *page = NULL;
+	int err = page_map(fd, sizeof(**out), PROT_READ | PROT_WRITE, &page);
+
+	if (err == 0)
+		*out = page;
+	return err;
 }
 
-static int regs_format(int fd)
+static int status_map(int fd, const struct emu_status **out)
 {
-	const struct emu_regs blank = { .magic = EMU_MAGIC, .version = EMU_VERSION };
-	ssize_t n = pwrite(fd, &blank, sizeof(blank), 0);
+	const struct emu_status *status;
+	void *page = NULL;
+	int err = page_map(fd, sizeof(*status), PROT_READ, &page);
 
-	if (n < 0)
+	if (err != 0)
+		return err;
+	status = page;
+	if (status->magic != EMU_MAGIC || status->version != EMU_VERSION) {
+		emu_page_unmap(status);
+		return -EPROTO;
+	}
+	*out = status;
+	return 0;
+}
+
+void emu_page_unmap(const void *page)
+{
+	if (page != NULL)
+		munmap((void *)(uintptr_t)page, sizeof(struct emu_doorbells));
+}
+
+static void irq_init(struct port_irq *irq, struct emu_irq *word)
+{
+	irq->irq = word;
+	irq->head.word = &word->seq;
+}
+
+static int doorbells_make(struct port_emu_host *host)
+{
+	int err = emu_memfd("viaduct-doorbells", sizeof(struct emu_doorbells), &host->doorbells_fd);
+
+	if (err == 0)
+		err = emu_doorbells_map(host->doorbells_fd, &host->irq.doorbells);
+	if (err == 0)
+		irq_init(&host->irq, &host->irq.doorbells->irq);
+	return err;
+}
+
+static int regs_make(struct port_emu_host *host)
+{
+	int err = emu_memfd("viaduct-regs", sizeof(struct emu_regs), &host->regs_fd);
+
+	if (err == 0)
+		err = emu_regs_map(host->regs_fd, &host->regs);
+	if (err == 0)
+		irq_init(&host->agent_irq, &host->regs->irq);
+	return err;
+}
+
+/* Sealed when this process has its writable mapping: from then on nobody gets another one. */
+static int status_make(struct port_emu_host *host)
+{
+	int err = memfd("viaduct-status", sizeof(struct emu_status), &host->status_fd);
+	void *page;
+
+	if (err != 0)
+		return err;
+	page = mmap(NULL, sizeof(struct emu_status), PROT_READ | PROT_WRITE, MAP_SHARED,
+		    host->status_fd, 0);
+	if (page == MAP_FAILED)
 		return -errno;
-	return n == (ssize_t)sizeof(blank) ? 0 : -EIO;
+	host->status = page;
+	host->irq.status = host->status;
+	host->status->magic = EMU_MAGIC;
+	host->status->version = EMU_VERSION;
+	return fcntl(host->status_fd, F_ADD_SEALS, EMU_SEALS | F_SEAL_FUTURE_WRITE) == 0 ? 0
+											 : -errno;
 }
 
 int port_emu_host_create(struct port_emu_host **out)
@@ -106,30 +179,36 @@ int port_emu_host_create(struct port_emu_host **out)
 
 	if (host == NULL)
 		return -ENOMEM;
-	err = emu_memfd("viaduct-regs", sizeof(struct emu_regs), &host->fd);
-	if (err != 0)
-		goto free_host;
-	err = regs_format(host->fd);
+	host->doorbells_fd = host->regs_fd = host->status_fd = -1;
+	err = doorbells_make(host);
 	if (err == 0)
-		err = emu_irq_init(&host->irq, host->fd);
-	if (err != 0)
-		goto close_fd;
+		err = regs_make(host);
+	if (err == 0)
+		err = status_make(host);
+	if (err != 0) {
+		port_emu_host_destroy(host);
+		return err;
+	}
 	*out = host;
 	return 0;
+}
 
-close_fd:
-	close(host->fd);
-free_host:
-	free(host);
-	return err;
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
 }
 
 void port_emu_host_destroy(struct port_emu_host *host)
 {
 	if (host == NULL)
 		return;
-	emu_irq_fini(&host->irq);
-	close(host->fd);
+	emu_page_unmap(host->irq.doorbells);
+	emu_page_unmap(host->regs);
+	emu_page_unmap(host->status);
+	close_fd(host->doorbells_fd);
+	close_fd(host->regs_fd);
+	close_fd(host->status_fd);
 	free(host);
 }
 
@@ -138,30 +217,40 @@ struct port_irq *port_emu_host_irq(struct port_emu_host *host)
 	return &host->irq;
 }
 
-int port_emu_host_regs_fd(const struct port_emu_host *host)
+struct port_irq *port_emu_host_agent_irq(struct port_emu_host *host)
 {
-	/* A neighbour may have overwritten them; whoever is handed the page looks at them. */
-	host->irq.regs->magic = EMU_MAGIC;
-	host->irq.regs->version = EMU_VERSION;
-	return host->fd;
+	return &host->agent_irq;
 }
 
-int port_irq_open(int regs_fd, struct port_irq **out)
+int port_emu_host_doorbells_fd(const struct port_emu_host *host)
+{
+	return host->doorbells_fd;
+}
+
+int port_emu_host_status_fd(const struct port_emu_host *host)
+{
+	return host->status_fd;
+}
+
+int port_irq_open(int doorbells_fd, int status_fd, struct port_irq **out)
 {
 	struct port_irq *irq = calloc(1, sizeof(*irq));
 	int err;
 
 	if (irq == NULL)
 		return -ENOMEM;
-	err = emu_irq_init(irq, regs_fd);
+	err = emu_doorbells_map(doorbells_fd, &irq->doorbells);
+	if (err == 0)
+		err = status_map(status_fd, &irq->status);
 	if (err != 0) {
 		u_error("port",
-			"the interrupt registers of the host were sought, descriptor %d is "
-			"not a register page of this version (%d); restart the agent",
-			regs_fd, err);
-		free(irq);
+			"the doorbells and the status of the host were sought, descriptors %d and "
+			"%d are not such pages of this version (%d); restart the agent",
+			doorbells_fd, status_fd, err);
+		port_irq_close(irq);
 		return err;
 	}
+	irq_init(irq, &irq->doorbells->irq);
 	*out = irq;
 	return 0;
 }
@@ -170,7 +259,8 @@ void port_irq_close(struct port_irq *irq)
 {
 	if (irq == NULL)
 		return;
-	emu_irq_fini(irq);
+	emu_page_unmap(irq->doorbells);
+	emu_page_unmap(irq->status);
 	free(irq);
 }
 
@@ -188,30 +278,30 @@ void port_irq_close(struct port_irq *irq)
  * keeps it awake, and if it is, the wake that follows reaches it.  Hence every
  * sleeper has its bits in `sleepers` or a wake on its way.
  */
-static U_COLD void irq_wake(struct emu_regs *regs, uint32_t bits)
+static U_COLD void irq_wake(struct emu_irq *irq, uint32_t bits)
 {
-	atomic_fetch_and_explicit(&regs->sleepers, ~bits, memory_order_seq_cst);
-	atomic_fetch_add_explicit(&regs->seq, 1, memory_order_seq_cst);
-	u_futex_wake(&regs->seq, INT_MAX, bits, false);
+	atomic_fetch_and_explicit(&irq->sleepers, ~bits, memory_order_seq_cst);
+	atomic_fetch_add_explicit(&irq->seq, 1, memory_order_seq_cst);
+	u_futex_wake(&irq->seq, INT_MAX, bits, false);
 }
 
-void emu_raise(struct emu_regs *regs, uint32_t bits)
+void emu_raise(struct emu_irq *irq, uint32_t bits)
 {
-	atomic_fetch_add_explicit(&regs->seq, 1, memory_order_seq_cst);
-	if ((atomic_load_explicit(&regs->sleepers, memory_order_seq_cst) & bits) != 0)
-		irq_wake(regs, bits);
+	atomic_fetch_add_explicit(&irq->seq, 1, memory_order_seq_cst);
+	if ((atomic_load_explicit(&irq->sleepers, memory_order_seq_cst) & bits) != 0)
+		irq_wake(irq, bits);
 }
 
 int port_irq_wait(struct port_irq *irq, uint32_t ticket, uint32_t bits, int64_t timeout_ns)
 {
-	struct emu_regs *regs = irq->regs;
+	struct emu_irq *word = irq->irq;
 
 	if (bits == 0)
 		return -EINVAL;
-	if (atomic_load_explicit(&regs->seq, memory_order_acquire) != ticket)
+	if (atomic_load_explicit(&word->seq, memory_order_acquire) != ticket)
 		return 0;
-	atomic_fetch_or_explicit(&regs->sleepers, bits, memory_order_seq_cst);
-	if (u_futex_wait(&regs->seq, ticket, bits, timeout_ns, false) == -ETIMEDOUT)
+	atomic_fetch_or_explicit(&word->sleepers, bits, memory_order_seq_cst);
+	if (u_futex_wait(&word->seq, ticket, bits, timeout_ns, false) == -ETIMEDOUT)
 		return -ETIMEDOUT;
 	return 0;
 }
@@ -219,5 +309,5 @@ int port_irq_wait(struct port_irq *irq, uint32_t ticket, uint32_t bits, int64_t 
 void port_irq_kick(struct port_irq *irq, uint32_t bits)
 {
 	if (bits != 0)
-		emu_raise(irq->regs, bits);
+		emu_raise(irq->irq, bits);
 }

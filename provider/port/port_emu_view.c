@@ -24,7 +24,7 @@ void emu_view_init(struct emu_view *v, const struct port_ops *ops, struct port_i
 	memset(v, 0, sizeof(*v));
 	v->port.ops = ops;
 	v->port.irq = irq;
-	v->own = irq->regs;
+	v->doorbells = irq->doorbells;
 	v->index = cfg->index;
 	memcpy(l->name, cfg->name, sizeof(l->name));
 	snprintf(l->kind, sizeof(l->kind), "emu");
@@ -103,11 +103,18 @@ void emu_flush(struct port *p)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-static bool view_rung(struct emu_view *v, unsigned int bit)
+static uint32_t view_count(const struct emu_view *v, unsigned int bit)
 {
-	uint32_t seen = atomic_load_explicit(&v->seen[bit], memory_order_relaxed);
+	const _Atomic uint32_t *db = &v->doorbells->port[v->index].db[bit];
 
-	return atomic_load_explicit(&emu_own(v)->db[bit], memory_order_acquire) != seen;
+	if ((v->agent_bits & UINT32_C(1) << bit) != 0)
+		db = &v->regs->port[v->index].db[bit];
+	return atomic_load_explicit(db, memory_order_acquire);
+}
+
+static bool view_rung(const struct emu_view *v, unsigned int bit)
+{
+	return view_count(v, bit) != atomic_load_explicit(&v->seen[bit], memory_order_relaxed);
 }
 
 uint32_t emu_db_read(struct port *p)
@@ -125,12 +132,10 @@ void emu_db_clear(struct port *p, uint32_t bits)
 {
 	struct emu_view *v = emu_view(p);
 	unsigned int i;
-	uint32_t now;
 
 	for (uint32_t left = bits & db_valid(p->limits.db_bits); left != 0; left &= left - 1) {
 		i = (unsigned int)__builtin_ctz(left);
-		now = atomic_load_explicit(&emu_own(v)->db[i], memory_order_acquire);
-		atomic_store_explicit(&v->seen[i], now, memory_order_relaxed);
+		atomic_store_explicit(&v->seen[i], view_count(v, i), memory_order_relaxed);
 	}
 }
 
@@ -147,16 +152,20 @@ void emu_db_clear_mask(struct port *p, uint32_t bits)
 
 uint32_t emu_spad_read(struct port *p, unsigned int idx)
 {
+	const struct emu_view *v = emu_view(p);
+
 	if (idx >= p->limits.spads)
 		return UINT32_MAX;
-	return atomic_load_explicit(&emu_own(emu_view(p))->spad[idx], memory_order_acquire);
+	return atomic_load_explicit(&v->regs->port[v->index].spad[idx], memory_order_acquire);
 }
 
 int emu_spad_write(struct port *p, unsigned int idx, uint32_t v)
 {
+	struct emu_view *view = emu_view(p);
+
 	if (idx >= p->limits.spads)
 		return -EINVAL;
-	atomic_store_explicit(&emu_own(emu_view(p))->spad[idx], v, memory_order_release);
+	atomic_store_explicit(&view->regs->port[view->index].spad[idx], v, memory_order_release);
 	return 0;
 }
 
@@ -189,7 +198,7 @@ bool emu_view_up(const struct emu_view *v)
 {
 	uint32_t low = (uint32_t)atomic_load_explicit(v->link, memory_order_acquire);
 
-	return v->peer.regs != NULL && low == ((v->cable & 0x7fffffffu) << 1 | 1);
+	return v->peer.doorbells != NULL && low == ((v->cable & 0x7fffffffu) << 1 | 1);
 }
 
 enum port_link emu_link_state(struct port *p, uint32_t *generation_out)
@@ -204,19 +213,26 @@ enum port_link emu_link_state(struct port *p, uint32_t *generation_out)
 }
 
 /* Release: what was stored before a ring is seen by who clears the doorbell. */
+static void ring_counters(_Atomic uint32_t *db, struct emu_irq *irq, uint32_t bits)
+{
+	for (uint32_t left = bits; left != 0; left &= left - 1)
+		atomic_fetch_add_explicit(&db[__builtin_ctz(left)], 1, memory_order_seq_cst);
+	emu_raise(irq, bits);
+}
+
 void emu_view_ring(struct emu_view *v, uint32_t bits)
 {
-	struct emu_port_regs *regs;
+	const struct emu_peer *peer = &v->peer;
 
 	if (!emu_view_up(v))
 		return;
-	bits &= db_valid(v->peer.db_bits);
-	if (bits == 0)
-		return;
-	regs = &v->peer.regs->port[v->peer.index];
-	for (uint32_t left = bits; left != 0; left &= left - 1)
-		atomic_fetch_add_explicit(&regs->db[__builtin_ctz(left)], 1, memory_order_seq_cst);
-	emu_raise(v->peer.regs, bits);
+	bits &= db_valid(peer->db_bits);
+	if ((bits & ~peer->agent_bits) != 0)
+		ring_counters(peer->doorbells->port[peer->index].db, &peer->doorbells->irq,
+			      bits & ~peer->agent_bits);
+	if (u_unlikely((bits & peer->agent_bits) != 0))
+		ring_counters(peer->regs->port[peer->index].db, &peer->regs->irq,
+			      bits & peer->agent_bits);
 }
 
 void emu_peer_db_ring(struct port *p, uint32_t bits)
@@ -225,7 +241,7 @@ void emu_peer_db_ring(struct port *p, uint32_t bits)
 }
 
 /*
- * View text: what a client needs to know; the peer's register page travels
+ * View text: what a client needs to know; the peer's doorbells travel
  * beside it.  cable=0 and no descriptor: no cable, or (self) none is needed.
  */
 int emu_view_text(const struct emu_view *v, char *text, size_t size)
@@ -275,6 +291,16 @@ static int view_no_open(struct port *p, uint32_t id, size_t len, int *fd_out)
 	return -EPERM;
 }
 
+static uint32_t view_no_spad_read(struct port *p, unsigned int idx)
+{
+	return UINT32_MAX;
+}
+
+static int view_no_spad_write(struct port *p, unsigned int idx, uint32_t v)
+{
+	return -EPERM;
+}
+
 static int view_no_enable(struct port *p)
 {
 	return -EPERM;
@@ -292,8 +318,8 @@ static void view_close(struct port *p)
 {
 	struct emu_view *v = emu_view(p);
 
-	if (v->peer.regs != v->own)
-		emu_regs_unmap(v->peer.regs);
+	if (v->peer.doorbells != v->doorbells)
+		emu_page_unmap(v->peer.doorbells);
 	free(v);
 }
 
@@ -310,10 +336,10 @@ static const struct port_ops view_ops = {
 	.db_clear = emu_db_clear,
 	.db_set_mask = emu_db_set_mask,
 	.db_clear_mask = emu_db_clear_mask,
-	.spad_read = emu_spad_read,
-	.spad_write = emu_spad_write,
-	.peer_spad_read = emu_peer_spad_read,
-	.peer_spad_write = emu_peer_spad_write,
+	.spad_read = view_no_spad_read,
+	.spad_write = view_no_spad_write,
+	.peer_spad_read = view_no_spad_read,
+	.peer_spad_write = view_no_spad_write,
 	.link_enable = view_no_enable,
 	.link_disable = view_no_disable,
 	.link_state = emu_link_state,
@@ -327,9 +353,11 @@ static int view_peer(struct emu_view *v, const int *fds, unsigned int nfds)
 	if (nfds > 1)
 		return -EINVAL;
 	if (nfds == 1)
-		return emu_regs_map(fds[0], &v->peer.regs);
+		return emu_doorbells_map(fds[0], &v->peer.doorbells);
+	if (v->cable != 0 && v->peer.db_bits != 0)
+		return -EINVAL;
 	if (v->peer.db_bits != 0)
-		v->peer.regs = v->own;
+		v->peer.doorbells = v->doorbells;
 	return 0;
 }
 
@@ -350,7 +378,7 @@ int emu_attach(const char *text, const int *fds, unsigned int nfds, struct port_
 	if (v == NULL)
 		return -ENOMEM;
 	emu_view_init(v, &view_ops, irq, &cfg);
-	v->link = &emu_own(v)->link;
+	v->link = &irq->status->link[v->index];
 	v->peer = peer;
 	v->cable = cable;
 	err = view_peer(v, fds, nfds);

@@ -14,6 +14,8 @@
 
 #include "port_deco.h"
 #include "port_fault_opt.h"
+#include "u_cancel.h"
+#include "u_fd.h"
 #include "u_lock.h"
 #include "u_log.h"
 #include "u_time.h"
@@ -40,7 +42,10 @@ struct fault {
 
 struct fault_map {
 	struct fault *fault;
-	uint32_t life; /* f->ups when it was made: it dies with that life of the link, as a translation does */
+	/*
+	 * f->ups when it was made: it ends with that generation of the link, as a translation does
+	 */
+	uint32_t generation;
 	struct port_map inner;
 };
 
@@ -56,6 +61,7 @@ static bool chance(struct fault *f, double probability)
 
 static void fault_notify(struct fault *f)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	uint64_t one = 1;
 
 	atomic_fetch_add_explicit(&f->changes, 1, memory_order_relaxed);
@@ -147,7 +153,8 @@ static void fault_line(struct fault_map *m, void *dst, const void *src, size_t n
 	struct fault *f = m->fault;
 	bool last;
 
-	if (fault_is_down(f) || m->life != atomic_load_explicit(&f->ups, memory_order_relaxed))
+	if (fault_is_down(f) ||
+	    m->generation != atomic_load_explicit(&f->ups, memory_order_relaxed))
 		return;
 	last = atomic_fetch_add_explicit(&f->stores, 1, memory_order_relaxed) + 1 ==
 	       f->opt.down_after;
@@ -197,7 +204,7 @@ static int fault_map(struct port *p, int fd, size_t len, enum port_dir dir, stru
 	}
 	m->fault = fault_of(p);
 	fault_is_down(m->fault); /* comes up if it is due */
-	m->life = atomic_load_explicit(&m->fault->ups, memory_order_relaxed);
+	m->generation = atomic_load_explicit(&m->fault->ups, memory_order_relaxed);
 	*out = (struct port_map){ .base = m->inner.base,
 				  .len = m->inner.len,
 				  .out = { .ops = &fault_out_ops, .priv = m },
@@ -317,6 +324,7 @@ static void fault_events_close(struct fault *f)
 static void fault_events_open(struct fault *f)
 {
 	int below = port_event_fd(f->port.inner);
+	char text[U_FD_ERROR];
 	int err;
 
 	f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -328,10 +336,8 @@ static void fault_events_open(struct fault *f)
 	if (err == 0 && below >= 0)
 		err = epoll_add(f->epoll_fd, below);
 	if (err != 0) {
-		u_error("port",
-			"event descriptors for port %s were sought, there are none (%s); "
-			"raise the limit of open files",
-			f->port.limits.name, strerror(-err));
+		u_error("port", "event descriptors for port %s were sought, there are none: %s",
+			f->port.limits.name, u_fd_error(-err, text));
 		fault_events_close(f);
 		return;
 	}

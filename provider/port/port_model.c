@@ -15,6 +15,7 @@
 
 #include "port_deco.h"
 #include "port_model_time.h"
+#include "u_cancel.h"
 #include "u_fd.h"
 #include "u_log.h"
 #include "u_thread.h"
@@ -226,6 +227,14 @@ static U_COLD int start(struct model *m)
 	return err;
 }
 
+/* Called with the lock held. */
+static void wait_landed(struct model *m)
+{
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
+
+	pthread_cond_wait(&m->landed, &m->lock);
+}
+
 /*
  * Makes room at the end of a queue; NULL when this process cannot have a thread, and what
  * was to be queued is lost as on a link that fails.  Called with the lock held.
@@ -237,7 +246,7 @@ static struct model_item *claim(struct model *m, enum model_queue q)
 	if (u_unlikely(!m->started) && start(m) != 0)
 		return NULL;
 	while (f->pushed - f->landed == MODEL_ITEMS)
-		pthread_cond_wait(&m->landed, &m->lock);
+		wait_landed(m);
 	return fifo_at(f, f->pushed);
 }
 
@@ -259,7 +268,7 @@ static void drain(struct model *m)
 		pushed[q] = m->fifo[q].pushed;
 	for (unsigned int q = 0; q < MODEL_QUEUES; q++) {
 		while ((int64_t)(pushed[q] - m->fifo[q].landed) > 0)
-			pthread_cond_wait(&m->landed, &m->lock);
+			wait_landed(m);
 	}
 }
 
@@ -464,7 +473,7 @@ static uint32_t model_peer_spad_read(struct port *p, unsigned int idx)
 {
 	struct model *m = model_of(p);
 
-	if (!m->self)
+	if (!m->self && m->fd >= 0)
 		read_across(m);
 	return port_peer_spad_read(p->inner, idx);
 }
@@ -473,7 +482,7 @@ static int model_peer_spad_write(struct port *p, unsigned int idx, uint32_t v)
 {
 	struct model *m = model_of(p);
 
-	if (m->self)
+	if (m->self || m->fd < 0)
 		return port_peer_spad_write(p->inner, idx, v);
 	if (idx >= p->limits.spads)
 		return -EINVAL;

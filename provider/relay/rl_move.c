@@ -6,7 +6,7 @@
 #include "rl_priv.h"
 
 #define AHEAD 8u	 /* slots asked for ahead of the one written */
-#define CREDIT_SHARE 16u /* of the ring: forwarded between two looks for credit */
+#define CREDIT_SHARE 16u /* of the payload buffer: forwarded between two checks for credit */
 
 void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side *from)
 {
@@ -18,69 +18,69 @@ void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side 
 	e->in_map = from->in;
 	e->out_map = from->out;
 	e->out = from->out.out;
-	e->bell_bits = from->bell_bits;
+	e->db_mask = from->db_mask;
 	e->in_ctl = (const struct w_control *)in;
 	e->in_slots = (const struct w_slot *)(in + W_SLICE_FIFO);
-	e->in_ring = in + w_slice_ring(slots);
+	e->in_payload = in + w_slice_payload(slots);
 	e->out_ctl = (struct w_control *)out;
 	e->out_slots = (struct w_slot *)(out + W_SLICE_FIFO);
-	e->out_ring = out + w_slice_ring(slots);
+	e->out_payload = out + w_slice_payload(slots);
 	e->next = e->credit = from->first;
 	e->cursor = from->cursor;
 }
 
-/* ---- bells ------------------------------------------------------------------------------------ */
+/* ---- notify requests ------------------------------------------------------------------------ */
 
 static void ring(struct rl_circuit *c, struct rl_end *e)
 {
 	c->thread->counters.rings++;
-	port_peer_db_ring(e->port, e->bell_bits);
+	port_peer_db_ring(e->port, e->db_mask);
 }
 
 /*
- * Between what was published and the look at the bell.  This end fences for itself, whether
- * the node's membarrier would do it or not.
+ * Between what was published and the load of the notify request.  This end fences for itself,
+ * whether the node's membarrier would do it or not.
  */
-static uint32_t bell_of(const struct rl_end *e)
+static uint32_t notify_of(const struct rl_end *e)
 {
 	u_out_fence(&e->out);
 	atomic_thread_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&e->in_ctl->bell, memory_order_relaxed);
+	return atomic_load_explicit(&e->in_ctl->notify, memory_order_relaxed);
 }
 
 /* After slots of `from` were published at `to`. */
 static void ring_slots(struct rl_circuit *c, const struct rl_end *from, struct rl_end *to)
 {
-	uint32_t bell = bell_of(to);
+	uint32_t notify = notify_of(to);
 
-	if (bell != to->rung && w_bell_due(bell, from->next)) {
-		to->rung = bell;
+	if (notify != to->rung && w_notify_due(notify, from->next)) {
+		to->rung = notify;
 		ring(c, to);
 	}
 }
 
 /* Asks for a ring with the next slot, and with credit while some is out. */
-void rl_write_bell(struct rl_circuit *c)
+void rl_write_notify(struct rl_circuit *c)
 {
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
 		struct rl_end *e = &c->end[i], *other = &c->end[1 - i];
-		uint32_t bits = W_BELL_SLOT;
+		uint32_t bits = W_NOTIFY_SLOT;
 
 		if (other->next != other->credit)
-			bits |= W_BELL_CREDIT;
-		u_out_store32(&e->out, &e->out_ctl->bell, w_bell(bits, e->next));
+			bits |= W_NOTIFY_CREDIT;
+		u_out_store32(&e->out, &e->out_ctl->notify, w_notify(bits, e->next));
 		u_out_fence(&e->out);
 	}
 }
 
-void rl_clear_bell(struct rl_circuit *c)
+void rl_clear_notify(struct rl_circuit *c)
 {
 	unsigned int i;
 
 	for (i = 0; i < 2; i++)
-		u_out_store32(&c->end[i].out, &c->end[i].out_ctl->bell, 0);
+		u_out_store32(&c->end[i].out, &c->end[i].out_ctl->notify, 0);
 }
 
 /* ---- slots ------------------------------------------------------------------------------------ */
@@ -90,7 +90,7 @@ static bool slot_ready(const struct rl_circuit *c, const struct rl_end *e)
 	const struct w_slot *slot = &e->in_slots[e->next & c->mask];
 	bool there = atomic_load_explicit(&slot->head.seq, memory_order_acquire) == w_seq(e->next);
 
-	/* Both lines are asked for in the look that finds the slot. */
+	/* Both lines are asked for in the poll that finds the slot. */
 	if (!there && e->two_lines)
 		__builtin_prefetch(slot->more);
 	return there && !e->reported;
@@ -104,7 +104,7 @@ static int check(const struct rl_circuit *c, const struct rl_end *e, const struc
 	if (e->next - e->credit > c->mask)
 		return -EPROTO;
 	return w_slot_bounds(line->head.op, line->head.flags, line->head.reserved, line->head.frag,
-			     c->ring_bytes, inline_out);
+			     c->payload_bytes, inline_out);
 }
 
 /* Forwards the next slot of `from`.  0 or -EPROTO. */
@@ -121,9 +121,10 @@ static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 	__asm__ volatile("" : "+m"(line));
 	if (check(c, from, &line, &bytes) != 0)
 		return -EPROTO;
-	if (line.head.flags & W_F_RING) {
-		offset = w_ring_place(&from->cursor, c->ring_bytes, line.head.frag);
-		u_out_copy(&to->out, to->out_ring + offset, from->in_ring + offset, line.head.frag);
+	if (line.head.flags & W_F_BUFFERED) {
+		offset = w_payload_place(&from->cursor, c->payload_bytes, line.head.frag);
+		u_out_copy(&to->out, to->out_payload + offset, from->in_payload + offset,
+			   line.head.frag);
 		c->thread->counters.bytes += line.head.frag;
 	}
 	u_prefetch_write(ahead);
@@ -162,7 +163,7 @@ static uint32_t move_credit(struct rl_circuit *c, struct rl_end *from, struct rl
 	}
 	from->credit = credit;
 	u_out_store32(&from->out, &from->out_ctl->credit, credit);
-	if (bell_of(from) & W_BELL_CREDIT)
+	if (notify_of(from) & W_NOTIFY_CREDIT)
 		ring(c, from);
 	return 1;
 }
@@ -184,7 +185,7 @@ static uint32_t move_slots(struct rl_circuit *c, struct rl_end *from, struct rl_
 			break;
 		}
 		n++;
-		if (*bytes - looked >= c->ring_bytes / CREDIT_SHARE) {
+		if (*bytes - looked >= c->payload_bytes / CREDIT_SHARE) {
 			move_credit(c, from, to);
 			looked = *bytes;
 		}

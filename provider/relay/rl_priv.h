@@ -15,16 +15,16 @@ struct rl_end {
 	struct u_out out;
 	const struct w_control *in_ctl; /* the node writes */
 	const struct w_slot *in_slots;
-	const uint8_t *in_ring;
+	const uint8_t *in_payload;
 	struct w_control *out_ctl; /* I write, never read */
 	struct w_slot *out_slots;
-	uint8_t *out_ring;
-	uint32_t bell_bits;
+	uint8_t *out_payload;
+	uint32_t db_mask;
 
 	uint32_t next;	 /* slots of this node that were forwarded */
 	uint32_t credit; /* of them, consumed by the other end: told to the node */
-	uint64_t cursor; /* of its ring */
-	uint32_t rung;	 /* its bell word that was rung for last */
+	uint64_t cursor; /* of its payload buffer */
+	uint32_t rung;	 /* its notify request that was rung for last */
 	bool two_lines;	 /* its last slot was */
 	bool reported;	 /* its error word was forwarded: nothing of it is, from then on */
 };
@@ -33,7 +33,7 @@ struct rl_circuit {
 	struct rl_thread *thread;
 	void *user;
 	struct rl_end end[2];
-	uint32_t mask, ring_bytes;
+	uint32_t mask, payload_bytes;
 	uint32_t index; /* in thread->circuits */
 	uint32_t seen;	/* slots and credit moved, at the last tick */
 	bool fresh;	/* armed in this pass */
@@ -45,12 +45,13 @@ struct rl_circuit {
 struct rl_thread {
 	struct rl_relay *relay;
 	unsigned int index;
-	uint32_t bell_bits;
-	uint32_t ticket; /* of the last look at the doorbells */
+	uint32_t db_mask;
+	uint32_t ticket;    /* of the last check of the doorbells */
+	int64_t next_check; /* at all circuits, rung for or not */
 	pthread_t thread;
 	bool started;
 	_Atomic bool stop;
-	_Atomic uint32_t wanted; /* others who want the lock */
+	_Atomic uint32_t wanted; /* others who want the lock or have it; the thread sleeps on it */
 	pthread_mutex_t lock;
 	struct rl_circuit **circuits;
 	uint32_t count, polled, cap;
@@ -75,12 +76,12 @@ uint32_t rl_move(struct rl_circuit *c, uint32_t budget);
 void rl_move_all(struct rl_circuit *c, unsigned int side);
 /* What moved so far. */
 uint32_t rl_moves(const struct rl_circuit *c);
-void rl_write_bell(struct rl_circuit *c);
-void rl_clear_bell(struct rl_circuit *c);
+void rl_write_notify(struct rl_circuit *c);
+void rl_clear_notify(struct rl_circuit *c);
 
 /* rl_relay.c: a circuit of a thread that runs, or that a test steps. */
 int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_t slots,
-		      uint32_t ring_bytes, void *user, struct rl_circuit **out);
+		      uint32_t payload_bytes, void *user, struct rl_circuit **out);
 
 /* rl_thread.c */
 /* Forwards what came to the polled circuits, and to all when it was rung for.  Returns how much moved. */
@@ -90,9 +91,15 @@ uint32_t rl_thread_pass(struct rl_thread *t);
  * something came meanwhile.  The caller holds the lock.
  */
 bool rl_thread_arm(struct rl_thread *t, bool all);
+#define RL_CHECK_NS INT64_C(64000000)
+/*
+ * Wakes the armed circuits that something came for though nobody rang, if none looked for so long.
+ * Returns whether there were any.  The caller holds the lock.
+ */
+bool rl_thread_check(struct rl_thread *t, int64_t now);
 int rl_thread_start(struct rl_thread *t);
 void rl_thread_stop(struct rl_thread *t);
-/* Others than the thread itself take its lock so, and it lets them. */
+/* Others than the thread itself take its lock so: it sleeps until they are through. */
 void rl_thread_lock(struct rl_thread *t);
 void rl_thread_unlock(struct rl_thread *t);
 /* Another than the thread has moved it: the ring that it is armed for may be used up, or it broke. */

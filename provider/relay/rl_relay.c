@@ -14,7 +14,7 @@ int rl_open(const struct rl_cfg *cfg, struct rl_relay **out)
 	unsigned int i;
 
 	if (cfg->threads == 0 || cfg->threads > RL_THREADS_MAX ||
-	    cfg->first_bell > PORT_DB_MAX - cfg->threads || cfg->port_count > PORT_PER_HOST)
+	    cfg->first_db_bit > PORT_DB_MAX - cfg->threads || cfg->port_count > PORT_PER_HOST)
 		return -EINVAL;
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
@@ -30,7 +30,7 @@ int rl_open(const struct rl_cfg *cfg, struct rl_relay **out)
 
 		t->relay = r;
 		t->index = i;
-		t->bell_bits = UINT32_C(1) << (cfg->first_bell + i);
+		t->db_mask = UINT32_C(1) << (cfg->first_db_bit + i);
 		t->ticket = port_irq_ticket(cfg->irq) - 1;
 		pthread_mutex_init(&t->lock, NULL);
 	}
@@ -57,13 +57,13 @@ unsigned int rl_thread_of(const struct rl_relay *r, uint64_t flow)
 	return (unsigned int)((flow * UINT64_C(0x9e3779b97f4a7c15) >> 32) % r->cfg.threads);
 }
 
-uint32_t rl_bell(const struct rl_relay *r, unsigned int thread)
+uint32_t rl_db_bit(const struct rl_relay *r, unsigned int thread)
 {
-	return r->cfg.first_bell + thread;
+	return r->cfg.first_db_bit + thread;
 }
 
 int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_t slots,
-		      uint32_t ring_bytes, void *user, struct rl_circuit **out)
+		      uint32_t payload_bytes, void *user, struct rl_circuit **out)
 {
 	struct rl_circuit *c = calloc(1, sizeof(*c));
 	int rc;
@@ -73,7 +73,7 @@ int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_
 	c->thread = t;
 	c->user = user;
 	c->mask = slots - 1;
-	c->ring_bytes = ring_bytes;
+	c->payload_bytes = payload_bytes;
 	rl_end_place(c, 0, &side[0]);
 	rl_end_place(c, 1, &side[1]);
 	rl_thread_lock(t);
@@ -90,15 +90,15 @@ int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_
 }
 
 int rl_add(struct rl_relay *r, unsigned int thread, const struct rl_side side[2], uint32_t slots,
-	   uint32_t ring_bytes, void *user, struct rl_circuit **out)
+	   uint32_t payload_bytes, void *user, struct rl_circuit **out)
 {
 	struct rl_thread *t = &r->threads[thread];
 	int rc = rl_thread_start(t);
 
 	if (rc == 0)
-		rc = rl_circuit_create(t, side, slots, ring_bytes, user, out);
+		rc = rl_circuit_create(t, side, slots, payload_bytes, user, out);
 	if (rc == 0)
-		port_irq_kick(r->cfg.irq, t->bell_bits);
+		port_irq_kick(r->cfg.irq, t->db_mask);
 	return rc;
 }
 

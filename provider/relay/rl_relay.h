@@ -9,10 +9,10 @@
  *	node 0 --stores--> in[0]  ==forwarded==>  out[1] = the slice of node 1
  *	node 1 --stores--> in[1]  ==forwarded==>  out[0] = the slice of node 0
  *
- * Slot n is forwarded as slot n, its ring payload to the same place, and credit as it comes: what
- * the sender is given is what the receiver consumed.  So a sender never has more in flight than the
- * receiver's fifo and ring hold, each buffer on the way is as large, and a slot that came can
- * always be forwarded: no relay ever waits for room, and no circuit for another.
+ * Slot n is forwarded as slot n, its buffered payload to the same place, and credit as it comes:
+ * what the sender is given is what the receiver consumed.  So a sender never has more in flight
+ * than the receiver's fifo and payload buffer hold, each buffer on the path is as large, and a slot
+ * that came can always be forwarded: no relay ever waits for room, and no circuit for another.
  *
  * Circuits are shared out among transfer threads.  Each owns one doorbell bit, on every port; a
  * circuit stays with its thread, so its packets stay in order.  Whatever a node wrote is copied
@@ -40,7 +40,7 @@ struct rl_cfg {
 	enum rl_wait wait;
 	const int *cpus;	   /* thread i runs on cpus[i % cpu_count] only */
 	unsigned int cpu_count;	   /* 0: wherever the process may */
-	unsigned int first_bell;   /* doorbell bit of thread 0; the others follow */
+	unsigned int first_db_bit; /* doorbell bit of thread 0; the others follow */
 	struct port_irq *irq;	   /* where this host's doorbells interrupt */
 	struct port *const *ports; /* those that circuits use; all outlive the relay */
 	unsigned int port_count;
@@ -60,9 +60,9 @@ struct rl_counters {
 struct rl_side {
 	struct port *port;
 	struct port_map in, out;
-	uint32_t bell_bits; /* what to ring at the node */
-	uint32_t first;	    /* number of the first slot of this node; all before it were consumed */
-	uint32_t cursor;    /* and where its ring begins */
+	uint32_t db_mask; /* what to ring at the node */
+	uint32_t first;	  /* number of the first slot of this node; all before it were consumed */
+	uint32_t cursor;  /* and where its payload buffer begins */
 };
 
 struct rl_relay;
@@ -75,15 +75,15 @@ int rl_open(const struct rl_cfg *cfg, struct rl_relay **out);
 void rl_close(struct rl_relay *relay);
 
 unsigned int rl_thread_of(const struct rl_relay *relay, uint64_t flow);
-uint32_t rl_bell(const struct rl_relay *relay, unsigned int thread); /* its bit, as a number */
+uint32_t rl_db_bit(const struct rl_relay *relay, unsigned int thread); /* its bit, as a number */
 
 /*
- * Starts forwarding.  All four slices have the geometry `slots` and `ring_bytes`, and the `in` of
- * either end has begun with the `first` of the other for credit.  Takes the maps, and unmaps them
- * when the circuit is removed; on failure they stay the caller's.  0 or -ENOMEM.
+ * Starts forwarding.  All four slices have the geometry `slots` and `payload_bytes`, and the `in`
+ * of either end has begun with the `first` of the other for credit.  Takes the maps, and unmaps
+ * them when the circuit is removed; on failure they stay the caller's.  0 or -ENOMEM.
  */
 int rl_add(struct rl_relay *relay, unsigned int thread, const struct rl_side side[2],
-	   uint32_t slots, uint32_t ring_bytes, void *user, struct rl_circuit **out);
+	   uint32_t slots, uint32_t payload_bytes, void *user, struct rl_circuit **out);
 
 /* Forwards everything that the node of that side has stored so far, and flushes. */
 void rl_drain(struct rl_circuit *c, unsigned int side);

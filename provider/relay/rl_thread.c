@@ -8,11 +8,10 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "rl_priv.h"
+#include "u_contention.h"
 #include "u_futex.h"
 #include "u_log.h"
 #include "u_thread.h"
@@ -20,10 +19,9 @@
 
 #define BUDGET 32u		/* slots of one end in one go */
 #define SPIN_NS 50000		/* polls so long after something moved, */
-#define LOOKS 16u		/* and looks so often before it offers the processor again */
-#define ALONE_NS 1000		/* an offer that took less was not accepted, */
-#define SHARED_NS 100000	/* and one that took less than this by who gives back soon */
-#define TICK_NS 1000000		/* between looks for circuits that do not move */
+#define EMPTY_POLLS 16u		/* and polls so often before it offers the processor again */
+#define SHARED_NS 100000	/* an offer that took less was accepted by who gives back soon */
+#define TICK_NS 1000000		/* between checks for circuits that do not move */
 #define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
 #define COARSE_MAX_NS 256000000 /* and at last */
 
@@ -48,7 +46,7 @@ static void make_polled(struct rl_circuit *c)
 {
 	struct rl_thread *t = c->thread;
 
-	rl_clear_bell(c);
+	rl_clear_notify(c);
 	swap(t, c->index, t->polled++);
 }
 
@@ -97,7 +95,7 @@ void rl_thread_moved(struct rl_circuit *c)
 		stopped(c);
 	} else if (!is_polled(c)) {
 		make_polled(c);
-		port_irq_kick(c->thread->relay->cfg.irq, c->thread->bell_bits);
+		port_irq_kick(c->thread->relay->cfg.irq, c->thread->db_mask);
 	}
 }
 
@@ -115,8 +113,8 @@ static bool rung(struct rl_thread *t)
 		return false;
 	t->ticket = ticket;
 	for (i = 0; i < r->cfg.port_count; i++) {
-		if ((port_db_read(r->ports[i]) & t->bell_bits) != 0) {
-			port_db_clear(r->ports[i], t->bell_bits);
+		if ((port_db_read(r->ports[i]) & t->db_mask) != 0) {
+			port_db_clear(r->ports[i], t->db_mask);
 			yes = true;
 		}
 	}
@@ -149,6 +147,15 @@ static uint32_t wake_armed(struct rl_thread *t)
 	return woken;
 }
 
+/* A thread that does not sleep, or is woken by what others ring, misses doorbells as well. */
+bool rl_thread_check(struct rl_thread *t, int64_t now)
+{
+	if (now < t->next_check)
+		return false;
+	t->next_check = now + RL_CHECK_NS;
+	return wake_armed(t) > 0;
+}
+
 /* What arrives at an armed circuit rings; nvi_arm.c says why no ring is lost. */
 bool rl_thread_arm(struct rl_thread *t, bool all)
 {
@@ -163,7 +170,7 @@ bool rl_thread_arm(struct rl_thread *t, bool all)
 		c->seen = moves;
 		if (!all && !still)
 			continue;
-		rl_write_bell(c);
+		rl_write_notify(c);
 		swap(t, i, --t->polled);
 	}
 	if (t->polled == first)
@@ -188,19 +195,34 @@ struct loop {
 	int64_t idle_since; /* 0: something moved just now */
 	int64_t next_tick;
 	int64_t coarse;
-	uint32_t looks;
+	uint32_t polls_left;
 	bool shared; /* who has the processor meanwhile gives it back soon: another polling thread */
+	struct u_contention contention;
 };
+
+/* Since a doorbell was lost just now, the next one may be, too. */
+static bool check_in_time(struct loop *l, int64_t now)
+{
+	bool came;
+
+	if (now < l->t->next_check)
+		return false;
+	pthread_mutex_lock(&l->t->lock);
+	came = rl_thread_check(l->t, now);
+	pthread_mutex_unlock(&l->t->lock);
+	if (came)
+		l->coarse = COARSE_MIN_NS;
+	return came;
+}
 
 static void sleep_deep(struct loop *l, uint32_t ticket)
 {
 	struct rl_thread *t = l->t;
 
-	if (port_irq_wait(t->relay->cfg.irq, ticket, t->bell_bits, l->coarse) == -ETIMEDOUT) {
+	if (port_irq_wait(t->relay->cfg.irq, ticket, t->db_mask, l->coarse) == -ETIMEDOUT) {
 		l->coarse = (int64_t)u_min64((uint64_t)l->coarse * 2, COARSE_MAX_NS);
-		rl_thread_lock(t);
-		wake_armed(t);
-		rl_thread_unlock(t);
+		t->next_check = 0;
+		check_in_time(l, u_now_ns());
 		return;
 	}
 	l->coarse = COARSE_MIN_NS;
@@ -208,44 +230,54 @@ static void sleep_deep(struct loop *l, uint32_t ticket)
 }
 
 /*
- * Offers the processor; when nobody wants it, a few more looks follow without delay.  Who accepted
+ * Offers the processor; when nobody wants it, a few more polls follow without delay.  Who accepted
  * and came back soon waits in turn for what this thread forwards: it is offered again at once.
  */
 static void offer(struct loop *l, int64_t now)
 {
-	int64_t took;
+	int64_t took = u_contention_offer(&l->contention, now);
 
-	sched_yield();
-	took = u_now_ns() - now;
-	l->looks = took < ALONE_NS ? LOOKS : 0;
-	l->shared = took >= ALONE_NS && took < SHARED_NS;
+	l->polls_left = took < U_ALONE_NS ? EMPTY_POLLS : 0;
+	l->shared = took >= U_ALONE_NS && took < SHARED_NS;
+}
+
+static bool polls_on(struct loop *l, int64_t now)
+{
+	switch (l->t->relay->cfg.wait) {
+	case RL_POLL:
+		return true;
+	case RL_ADAPTIVE:
+		return now - l->idle_since < SPIN_NS && !u_contention_sleeps(&l->contention);
+	default:
+		return false;
+	}
 }
 
 static void idle(struct loop *l, uint32_t ticket)
 {
 	struct rl_thread *t = l->t;
-	enum rl_wait wait = t->relay->cfg.wait;
-	bool came, none;
+	bool came;
 	int64_t now;
 
-	if (l->looks > 0 && wait != RL_BLOCK) {
-		l->looks--;
-		u_look_done();
+	if (l->polls_left > 0 && t->relay->cfg.wait != RL_BLOCK) {
+		l->polls_left--;
+		u_poll_empty();
 		return;
 	}
 	now = u_now_ns();
+	if (check_in_time(l, now))
+		return;
 	if (l->idle_since == 0)
 		l->idle_since = now;
-	rl_thread_lock(t);
-	none = t->count == 0;
-	if (!none && (wait == RL_POLL || (wait == RL_ADAPTIVE && now - l->idle_since < SPIN_NS))) {
-		rl_thread_unlock(t);
+	pthread_mutex_lock(&t->lock);
+	if (t->count != 0 && polls_on(l, now)) {
+		pthread_mutex_unlock(&t->lock);
 		offer(l, now);
 		return;
 	}
 	came = rl_thread_arm(t, true);
 	t->counters.sleeps += !came;
-	rl_thread_unlock(t);
+	pthread_mutex_unlock(&t->lock);
 	if (!came)
 		sleep_deep(l, ticket);
 }
@@ -258,17 +290,20 @@ static void tick(struct loop *l)
 	if (now < l->next_tick)
 		return;
 	l->next_tick = now + TICK_NS;
-	rl_thread_lock(l->t);
+	pthread_mutex_lock(&l->t->lock);
 	if (l->t->relay->cfg.wait != RL_POLL)
 		rl_thread_arm(l->t, false);
-	rl_thread_unlock(l->t);
+	pthread_mutex_unlock(&l->t->lock);
+	check_in_time(l, now);
 }
 
 /* Lets those who want the lock have it: a thread that takes it at once again would keep it. */
 static void give_way(struct rl_thread *t)
 {
-	while (atomic_load_explicit(&t->wanted, memory_order_relaxed) != 0)
-		sched_yield();
+	uint32_t wanted;
+
+	while ((wanted = atomic_load_explicit(&t->wanted, memory_order_relaxed)) != 0)
+		u_futex_wait(&t->wanted, wanted, UINT32_MAX, -1, true);
 }
 
 uint32_t rl_thread_pass(struct rl_thread *t)
@@ -297,7 +332,8 @@ static void *run(void *arg)
 			continue;
 		}
 		l.idle_since = 0;
-		l.looks = l.shared ? 0 : LOOKS;
+		u_contention_moved(&l.contention);
+		l.polls_left = l.shared ? 0 : EMPTY_POLLS;
 		if (++round % 64 == 0)
 			tick(&l);
 	}
@@ -308,29 +344,20 @@ void rl_thread_lock(struct rl_thread *t)
 {
 	atomic_fetch_add_explicit(&t->wanted, 1, memory_order_relaxed);
 	pthread_mutex_lock(&t->lock);
-	atomic_fetch_sub_explicit(&t->wanted, 1, memory_order_relaxed);
 }
 
 void rl_thread_unlock(struct rl_thread *t)
 {
 	pthread_mutex_unlock(&t->lock);
+	if (atomic_fetch_sub_explicit(&t->wanted, 1, memory_order_relaxed) == 1)
+		u_futex_wake(&t->wanted, 1, UINT32_MAX, true);
 }
 
-static void pin(struct rl_thread *t)
+static int cpu_of(const struct rl_thread *t)
 {
-	const struct rl_cfg *cfg = &t->relay->cfg;
-	cpu_set_t set;
-	int cpu, rc;
+	const struct rl_relay *r = t->relay;
 
-	if (cfg->cpu_count == 0)
-		return;
-	cpu = t->relay->cpus[t->index % cfg->cpu_count];
-	CPU_ZERO(&set);
-	CPU_SET((size_t)cpu, &set);
-	rc = pthread_setaffinity_np(t->thread, sizeof(set), &set);
-	if (rc != 0)
-		u_warn("rl", "transfer thread %u cannot run on processor %d: %s; it runs anywhere",
-		       t->index, cpu, strerror(rc));
+	return r->cfg.cpu_count == 0 ? U_ANY_CPU : r->cpus[t->index % r->cfg.cpu_count];
 }
 
 int rl_thread_start(struct rl_thread *t)
@@ -341,11 +368,10 @@ int rl_thread_start(struct rl_thread *t)
 	if (t->started)
 		return 0;
 	name[8] = (char)('0' + t->index);
-	rc = u_thread_start(&t->thread, name, run, t);
+	rc = u_thread_start_on(cpu_of(t), &t->thread, name, run, t);
 	if (rc != 0)
 		return rc;
 	t->started = true;
-	pin(t);
 	return 0;
 }
 
@@ -354,7 +380,7 @@ void rl_thread_stop(struct rl_thread *t)
 	if (!t->started)
 		return;
 	atomic_store_explicit(&t->stop, true, memory_order_release);
-	port_irq_kick(t->relay->cfg.irq, t->bell_bits);
+	port_irq_kick(t->relay->cfg.irq, t->db_mask);
 	pthread_join(t->thread, NULL);
 	t->started = false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Live links and the ways over them. */
+/* Live links and the paths over them. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -35,8 +35,8 @@ struct rt_topo {
 #define RT_FAR UINT16_MAX
 
 /*
- * Hops of every host to `to` over live links into dist[hosts], RT_FAR where there is no way.  Stops
- * when `until` is reached: hosts that are not nearer than it may then be left at RT_FAR.
+ * Hops of every host to `to` over live links into dist[hosts], RT_FAR where there is no path.
+ * Stops when `until` is reached: hosts that are not nearer than it may then be left at RT_FAR.
  */
 void rt_sweep(const struct rt_topo *t, const uint8_t *up, unsigned int to, unsigned int until,
 	      uint16_t *dist);

@@ -344,7 +344,7 @@ static int graph_check(struct reading *r, const struct rt_topo *t)
 	for (host = 0; host < t->hosts; host++) {
 		if (dist[host] == RT_FAR)
 			return refuse(
-				r, "no way from host 0 to host %u; add links until all are joined",
+				r, "no path from host 0 to host %u; add links until all are joined",
 				host);
 	}
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The topology: hosts, their ports, the links between them, and the ways over links that are up.
+ * The topology: hosts, their ports, the links between them, and the paths over links that are up.
  *
  * A spec is one of
  *
@@ -33,7 +33,7 @@
 
 #define RT_HOSTS_MAX 1024u
 #define RT_PORTS_MAX 8u	   /* ports of a host, self (index 0) included */
-#define RT_PATH_MAX 64u	   /* hops of the longest way that is used */
+#define RT_PATH_MAX 64u	   /* hops of the longest path that is used */
 #define RT_SPEC_MAX 36864u /* bytes of the longest spec, its NUL included */
 #define RT_NAME_MAX 12u	   /* bytes of the longest port name, its NUL included */
 #define RT_PORT_SELF 0u
@@ -46,7 +46,7 @@ struct rt_end {
 	uint8_t port;
 };
 
-/* A way: the port out of each host, from the first host to the last but one. */
+/* A path: the port out of each host, from the first host to the last but one. */
 struct rt_path {
 	uint8_t hops;
 	uint8_t port[RT_PATH_MAX];
@@ -85,7 +85,9 @@ bool rt_port_listens(const struct rt_topo *t, unsigned int host, unsigned int po
 /* Self is always up, a port that does not exist never. */
 bool rt_link_up(const struct rt_topo *t, const uint8_t *up, unsigned int host, unsigned int port);
 
-/* Hops of a shortest way over live links; UINT_MAX when there is none of up to RT_PATH_MAX hops. */
+/*
+ * Hops of a shortest path over live links; UINT_MAX when there is none of up to RT_PATH_MAX hops.
+ */
 unsigned int rt_distance(const struct rt_topo *t, const uint8_t *up, unsigned int from,
 			 unsigned int to);
 
@@ -97,9 +99,9 @@ static inline enum rt_path_kind rt_kind_of(unsigned int hops)
 }
 
 /*
- * A shortest way over live links.  Of equally short ways `flow` (any number) chooses one, always
+ * A shortest path over live links.  Of equally short paths `flow` (any number) chooses one, always
  * the same for the same links; many flows share them all.  Returns 0, -EHOSTUNREACH when there is
- * no way of up to RT_PATH_MAX hops, or -EINVAL when a host does not exist.
+ * no path of up to RT_PATH_MAX hops, or -EINVAL when a host does not exist.
  */
 int rt_path_find(const struct rt_topo *t, const uint8_t *up, unsigned int from, unsigned int to,
 		 uint32_t flow, struct rt_path *out);
@@ -117,7 +119,10 @@ int rt_path_walk(const struct rt_topo *t, unsigned int from, const struct rt_pat
 /* Also -EINVAL when the path meets a host twice. */
 int rt_path_check(const struct rt_topo *t, unsigned int from, const struct rt_path *path);
 
-/* The way back: the ports out of each host from the end of the path to `from`, over the same links. */
+/*
+ * The path back: the ports out of each host from the end of the path to `from`, over the same
+ * links.
+ */
 int rt_path_reverse(const struct rt_topo *t, unsigned int from, const struct rt_path *path,
 		    struct rt_path *out);
 

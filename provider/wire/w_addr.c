@@ -45,7 +45,7 @@ static int owner_parse(const char *text, uid_t *owner_out)
 		return 0;
 	}
 	if (getpwnam_r(text, &entry, buf, sizeof(buf), &found) != 0 || found == NULL)
-		return -EINVAL;
+		return -ENOENT;
 	*owner_out = entry.pw_uid;
 	return 0;
 }
@@ -57,6 +57,7 @@ int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64])
 	uid_t owner = geteuid();
 	char user[FABRIC_MAX];
 	size_t len;
+	int rc = 0;
 
 	if (!w_name_ok(name))
 		return -EINVAL;
@@ -66,8 +67,9 @@ int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64])
 			return -EINVAL;
 		memcpy(user, text, len);
 		user[len] = '\0';
-		if (!w_name_ok(user) || owner_parse(user, &owner) != 0)
-			return -EINVAL;
+		rc = w_name_ok(user) ? owner_parse(user, &owner) : -EINVAL;
+		if (rc != 0)
+			return rc;
 	}
 	*owner_out = owner;
 	snprintf(name_out, FABRIC_MAX, "%s", name);

@@ -17,7 +17,7 @@
 
 /*
  * Splits VIADUCT_FABRIC ("name" or "owner:name", owner a user name or number)
- * into owner and name.  Returns 0 or -EINVAL (bad characters, too long, unknown owner).
+ * into owner and name.  Returns 0, -EINVAL (bad characters, too long) or -ENOENT (no such user).
  */
 int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64]);
 

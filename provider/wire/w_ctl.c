@@ -9,12 +9,14 @@
 #include "w_ctl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "u_base.h"
+#include "u_close.h"
 #include "w_slot.h"
 
 /* The most a slice may be longer than its geometry needs: alignment of the port. */
@@ -62,9 +64,10 @@ static int geometry_ok(const struct w_geometry *g)
 {
 	uint64_t need;
 
-	if (!w_geometry_ok(g->slots, g->ring_bytes) || g->bell_bit >= W_BELLS_MAX || g->fences > 1)
+	if (!w_geometry_ok(g->slots, g->payload_bytes) || g->db_bit >= W_DB_BITS_MAX ||
+	    g->must_fence > 1)
 		return 0;
-	need = w_slice_bytes(g->slots, g->ring_bytes);
+	need = w_slice_bytes(g->slots, g->payload_bytes);
 	return g->slice_len >= need && g->slice_len - need <= SLICE_SLACK;
 }
 
@@ -123,7 +126,7 @@ static int list_ok(const union message *m)
 
 static int admin_ok(const union message *m)
 {
-	return m->admin.verb >= W_ADMIN_STOP && m->admin.verb <= W_ADMIN_DEVICE &&
+	return m->admin.verb >= W_ADMIN_STOP && m->admin.verb <= W_ADMIN_LEAVE &&
 	       TEXT_OK(m->admin.name);
 }
 
@@ -131,8 +134,8 @@ static int welcome_ok(const union message *m)
 {
 	const struct w_welcome *w = &m->welcome;
 
-	return w->host_id < w->host_count && w->bell_bit < W_BELLS_MAX &&
-	       w->port_count <= W_PORTS_MAX && w_geometry_ok(w->slots, w->ring_bytes) &&
+	return w->host_id < w->host_count && w->db_bit < W_DB_BITS_MAX &&
+	       w->port_count <= W_PORTS_MAX && w_geometry_ok(w->slots, w->payload_bytes) &&
 	       TEXT_OK(w->host_name) && TEXT_OK(w->fabric);
 }
 
@@ -150,8 +153,8 @@ static int linked_ok(const union message *m)
 {
 	const struct w_linked *l = &m->linked;
 
-	return l->conn != 0 && l->kept <= 1 && attrs_ok(&l->attrs) && geometry_ok(&l->inbound) &&
-	       geometry_ok(&l->outbound) && l->port < W_PORTS_MAX;
+	return l->conn != 0 && l->resumable <= 1 && attrs_ok(&l->attrs) &&
+	       geometry_ok(&l->inbound) && geometry_ok(&l->outbound) && l->port < W_PORTS_MAX;
 }
 
 static int refused_ok(const union message *m)
@@ -174,16 +177,16 @@ static int counted_ok(const union message *m)
 	return TEXT_OK(m->counted.program);
 }
 
-static int way_ok(const struct w_way *way)
+static int path_ok(const struct w_path *path)
 {
-	return way->hops <= W_HOPS_MAX && way->at <= way->hops;
+	return path->hops <= W_HOPS_MAX && path->at <= path->hops;
 }
 
 static int cm_ok(const union message *m)
 {
 	const struct w_cm *cm = &m->cm;
 
-	if (!way_ok(&cm->way))
+	if (!path_ok(&cm->path))
 		return 0;
 	switch (cm->hdr.type) {
 	case W_CM_REFUSE:
@@ -204,6 +207,11 @@ static int cm_ok(const union message *m)
 		if (cm->src_conn == 0 || cm->dst_conn == 0 || cm->status >= W_LOST_MAX)
 			return 0;
 		break;
+	case W_CM_QUERY:
+	case W_CM_UNKNOWN:
+		if (cm->src_conn == 0 || cm->dst_conn == 0)
+			return 0;
+		break;
 	case W_CM_HEARTBEAT:
 		return cm->status <= 1;
 	}
@@ -214,7 +222,7 @@ static int cm_ok(const union message *m)
 static int cm_tell_ok(const union message *m)
 {
 	return m->cm_tell.body_len <= W_TELL_MAX && m->cm_tell.dst_conn != 0 &&
-	       way_ok(&m->cm_tell.way);
+	       path_ok(&m->cm_tell.path);
 }
 
 static int cm_links_ok(const union message *m)
@@ -277,6 +285,8 @@ static const struct rule rules[] = {
 	[W_CM_HEARTBEAT] = { sizeof(struct w_cm), cm_ok },
 	[W_CM_LINKS] = { sizeof(struct w_cm_links), cm_links_ok },
 	[W_CM_RESUME] = { sizeof(struct w_cm), cm_ok },
+	[W_CM_QUERY] = { sizeof(struct w_cm), cm_ok },
+	[W_CM_UNKNOWN] = { sizeof(struct w_cm), cm_ok },
 };
 
 int w_ctl_check(const void *msg, uint32_t len)
@@ -360,8 +370,8 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 	return send_now(sock, &mh, 0);
 }
 
-/* Room for more descriptors than are allowed, so that a surplus is seen and closed. */
-#define RECV_FDS (W_CTL_FDS + 12u)
+/* Room for all that a message can bring (SCM_MAX_FD): what has none is closed by the kernel, here and now. */
+#define RECV_FDS 253u
 
 static unsigned int fds_take(struct msghdr *mh, int fds[RECV_FDS])
 {
@@ -381,7 +391,22 @@ static unsigned int fds_take(struct msghdr *mh, int fds[RECV_FDS])
 	return n;
 }
 
-/* A message longer than `size`, or with surplus descriptors, is consumed and answered -EPROTO. */
+/* Only memory has seals. */
+static bool all_memory(const int *fds, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		if (fcntl(fds[i], F_GET_SEALS) < 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A message longer than `size`, with surplus descriptors, or with other than memory, is consumed and answered
+ * -EPROTO: to close or to ask anything else may last as long as its sender likes.
+ */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out)
 {
 	union {
@@ -396,6 +421,7 @@ int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned 
 	int got[RECV_FDS];
 	unsigned int i, n;
 	ssize_t len;
+	bool bad;
 
 	do {
 		len = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC);
@@ -403,10 +429,11 @@ int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned 
 	if (len < 0)
 		return -errno;
 	n = fds_take(&mh, got);
-	if (n > W_CTL_FDS || (mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+	bad = n > W_CTL_FDS || (mh.msg_flags & MSG_TRUNC) != 0 || !all_memory(got, n);
+	if (bad || (mh.msg_flags & MSG_CTRUNC) != 0) {
 		for (i = 0; i < n; i++)
-			close(got[i]);
-		if (n > W_CTL_FDS || (mh.msg_flags & MSG_TRUNC) != 0)
+			u_close_foreign(got[i]);
+		if (bad)
 			return -EPROTO;
 		n = 0; /* no descriptor numbers left here: the message comes without them */
 	}
@@ -414,6 +441,35 @@ int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned 
 		memcpy(fds, got, n * sizeof(int));
 	*nfds_out = n;
 	return (int)len;
+}
+
+static ssize_t recv_bare(int sock, struct iovec *iov, int flags, int *flags_out)
+{
+	struct msghdr mh = { .msg_iov = iov, .msg_iovlen = 1 };
+	ssize_t len;
+
+	do {
+		len = recvmsg(sock, &mh, flags);
+	} while (len < 0 && errno == EINTR);
+	*flags_out = mh.msg_flags;
+	return len < 0 ? -errno : len;
+}
+
+int w_ctl_recv_bare(int sock, void *buf, uint32_t size, bool peek)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = size };
+	int flags = 0;
+	ssize_t len = 0;
+
+	if (peek)
+		len = recv_bare(sock, &iov, MSG_PEEK, &flags);
+	if (len >= 0 && (flags & MSG_CTRUNC) == 0)
+		len = recv_bare(sock, &iov, 0, &flags);
+	if (len < 0)
+		return (int)len;
+	if ((flags & MSG_CTRUNC) != 0)
+		return -EBADMSG;
+	return (flags & MSG_TRUNC) != 0 ? -EPROTO : (int)len;
 }
 
 const char *w_status_text(enum w_status status)

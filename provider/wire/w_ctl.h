@@ -5,7 +5,7 @@
  * neighbours (through a control slice, no descriptors: slices are named by id).
  * The same records serve both, so an agent mostly passes them on.
  *
- * A record between agents carries its whole way (struct w_way).  Agents on the way pass it on;
+ * A record between agents carries its whole path (struct w_path).  Agents on the path pass it on;
  * in ACCEPT and CONFIRM they put a bypass buffer of their own in the place of the slice that is named.
  *
  * A connection end is an agent's record, named by `conn` (nonzero, generation
@@ -18,11 +18,11 @@
  *	      a->b  CM_REQ{src}         b: no waiter ->  CM_REFUSE{NO_MATCH}
  *	      b->S  ARRIVED{token, conn, remote address, attrs}; the waiter is used up
  *	S->b  ACCEPT{conn, token, attrs} or REJECT{conn}   (REJECT -> CM_REFUSE{REJECT})
- *	      b allocates S's inbound slice; b->a CM_ACCEPT{slice id, geometry, bell}
+ *	      b allocates S's inbound slice; b->a CM_ACCEPT{slice id, geometry, db_bit}
  *	      a allocates C's inbound slice, opens S's;
  *	      a->C  LINKED{token, conn, geometry, attrs} + fds {inbound, outbound}
  *	C->a  CONFIRM{conn}                                C is connected
- *	      a->b  CM_CONFIRM{slice id, geometry, bell}
+ *	      a->b  CM_CONFIRM{slice id, geometry, db_bit}
  *	      b->S  LINKED + fds {inbound, outbound}       S is connected, accept returns
  *
  * A client that gives up sends CANCEL{token}: answered by REFUSED{TIMEOUT}, and
@@ -43,24 +43,31 @@
  * leaves the other waiting.  A peer that was LINKED, did not CANCEL, and sends CLOSE instead of
  * CONFIRM could not map the connection: the other is refused with NO_RESOURCE.
  *
- * A connection that is kept outlives its way.  When a link or a relay on it is gone, or there is a
+ * A resumable connection outlives its path.  When a link or a relay on it is gone, or there is a
  * shorter one, each agent has its process unmap the connection and say what it consumed:
  *
- *	a->C  SUSPEND{conn}	  C->a  SUSPENDED{conn, taken}	   b and S likewise
- *	      a->b  CM_RESUME{epoch, taken}	by another way; epoch is one more than before
- *	      b->a  CM_ACCEPT{epoch, taken, slice id, geometry, bell}
- *	a->C  RESUMED{conn, taken} + fds	C sends again what S did not consume
+ *	a->C  SUSPEND{conn}	  C->a  SUSPENDED{conn, consumed}	   b and S likewise
+ *	      a->b  CM_RESUME{epoch, consumed}	by another path; epoch is one more than before
+ *	      b->a  CM_ACCEPT{epoch, consumed, slice id, geometry, db_bit}
+ *	a->C  RESUMED{conn, consumed} + fds	C sends again what S did not consume
  *	C->a  CONFIRM{conn}
- *	      a->b  CM_CONFIRM{epoch, slice id, geometry, bell}
- *	b->S  RESUMED{conn, taken} + fds	S sends again what C did not consume
+ *	      a->b  CM_CONFIRM{epoch, slice id, geometry, db_bit}
+ *	b->S  RESUMED{conn, consumed} + fds	S sends again what C did not consume
  *	S->b  CONFIRM{conn}
  *
- * A process that finds the link of the new way down does not confirm, and stays suspended.
+ * A process that finds the link of the new path down does not confirm, and stays suspended.
  *
  * Only the agent of the end that asked for the connection resumes it.  When that end is closed
  * meanwhile, a CM_RESUME{epoch, reason} says so: the other is lost for that reason, and refuses it.
  * What is about an earlier epoch is ignored.  What was not resumed in time is lost, with W_LOST_LINK,
  * at both ends.
+ *
+ * The other agent waits for that, and asks whether there is anybody to wait for: an agent that was
+ * started anew knows none of the connections of the one before.
+ *
+ *	b->a  CM_QUERY{src, dst}	a: an end of that name, with that other end ->  no answer
+ *	a->b  CM_UNKNOWN{src, dst}	else
+ *	b->S  LOST{conn, W_LOST_LINK}
  *
  * After that, CLOSE{conn} by either process -> CM_CLOSE -> LOST{conn, reason} at
  * the other, which answers with its own CLOSE{conn} when it has unmapped.  An end whose
@@ -71,10 +78,11 @@
 #define W_CTL_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define W_CTL_MAGIC 0x54434456u /* "VDCT" */
-#define W_CTL_VERSION 1u
+#define W_CTL_VERSION 3u
 #define W_CTL_MAX 512u /* bytes of the longest message */
 #define W_CTL_FDS 4u
 
@@ -82,7 +90,7 @@
 #define W_DISC_MAX 64u	   /* MaxDiscriminatorLen */
 #define W_NAME_MAX 64u
 #define W_PORTS_MAX 8u		  /* ports of a host */
-#define W_BELLS_MAX 32u		  /* doorbell bits of a port */
+#define W_DB_BITS_MAX 32u	  /* doorbell bits of a port */
 #define W_NAME_DEVICE 0xfffffffeu /* as W_NAME index: look `name` up as a device name */
 
 struct w_addr {
@@ -119,21 +127,21 @@ static_assert(sizeof(struct w_vi_attrs) == 32, "w_vi_attrs");
 /* What the two ends of a connection tell each other about their inbound slice. */
 struct w_geometry {
 	uint32_t slots;
-	uint32_t ring_bytes;
-	uint32_t bell_bit; /* doorbell bit (number) to ring for this end's process */
-	uint32_t fences;   /* 1: this end has no membarrier, so its sender must fence */
-	uint32_t slice_id; /* agent to agent */
+	uint32_t payload_bytes;
+	uint32_t db_bit;     /* doorbell bit (number) to ring for this end's process */
+	uint32_t must_fence; /* 1: this end has no membarrier, so its sender must fence */
+	uint32_t slice_id;   /* agent to agent */
 	uint32_t reserved;
 	uint64_t slice_len;
 };
 static_assert(sizeof(struct w_geometry) == 32, "w_geometry");
 
-/* How far the receiver of a connection got, when its way was lost. */
-struct w_taken {
+/* How far the receiver of a connection got, when its path was lost. */
+struct w_consumed {
 	uint32_t slots;	 /* consumed; the next one is this */
-	uint32_t cursor; /* of the ring, within it */
+	uint32_t cursor; /* of the payload buffer, within it */
 };
-static_assert(sizeof(struct w_taken) == 8, "w_taken");
+static_assert(sizeof(struct w_consumed) == 8, "w_consumed");
 
 enum w_status {		       /* outcome of a request */
 		W_SUCCESS = 0, /* W_OK is a name of <unistd.h> */
@@ -213,7 +221,9 @@ enum w_ctl_type {
 	W_CM_TELL,	/* struct w_cm_tell */
 	W_CM_HEARTBEAT, /* struct w_cm: src only; to a neighbour */
 	W_CM_LINKS,	/* struct w_cm_links; to a neighbour, who passes on what is news */
-	W_CM_RESUME,	/* struct w_cm: a connection goes on over another way */
+	W_CM_RESUME,	/* struct w_cm: a connection goes on over another path */
+	W_CM_QUERY,	/* struct w_cm: do you know this end?  Relays keep nothing of it */
+	W_CM_UNKNOWN,	/* struct w_cm: the answer, if it does not */
 };
 
 struct w_ctl_hdr {
@@ -240,14 +250,14 @@ struct w_welcome {
 	uint16_t host_id;
 	uint16_t host_count; /* hosts of the fabric */
 	uint32_t client_id;
-	uint32_t bell_bit; /* this process's doorbell bit, on every port of the host */
+	uint32_t db_bit; /* this process's doorbell bit, on every port of the host */
 	uint32_t port_count;
 	uint32_t slots; /* the fabric's defaults for new connections */
-	uint32_t ring_bytes;
+	uint32_t payload_bytes;
 	uint8_t host_addr[8]; /* W_HOST_ADDR_LEN used */
 	char host_name[W_NAME_MAX];
 	char fabric[W_NAME_MAX];
-	/* + fd: the host's interrupt registers (for port_irq_open()) */
+	/* + fds: the host's doorbells, and its status, read-only (for port_irq_open()) */
 };
 
 /* fds: as port_export_view() gave them. */
@@ -299,12 +309,13 @@ struct w_linked {
 	uint64_t conn;
 	struct w_vi_attrs attrs;    /* the peer's */
 	struct w_geometry inbound;  /* of my inbound slice */
-	struct w_geometry outbound; /* of the peer's, which I write; bell_bit: rings the peer */
+	struct w_geometry outbound; /* of the peer's, which I write; db_bit: rings the peer */
 	uint32_t port;		    /* index of the port that carries it */
 	uint32_t hops;		    /* 0 same host, 1 neighbour, more: relayed */
-	uint32_t kept;		    /* 1: the connection outlives its way; keep what may be lost */
+	/* 1: the connection outlives its path; hold what may be lost for retransmission */
+	uint32_t resumable;
 	uint32_t reserved;
-	struct w_taken taken; /* RESUMED: of mine, by the peer */
+	struct w_consumed consumed; /* RESUMED: of mine, by the peer */
 };
 
 struct w_refused {
@@ -325,7 +336,7 @@ struct w_lost_msg {
 struct w_suspended {
 	struct w_ctl_hdr hdr;
 	uint64_t conn;
-	struct w_taken taken; /* of the peer's */
+	struct w_consumed consumed; /* of the peer's */
 };
 
 struct w_alloc {
@@ -446,6 +457,7 @@ enum w_admin_verb {
 	W_ADMIN_LINK_UP,
 	W_ADMIN_ALIAS,	/* name: "alias=host" host alias of the name service */
 	W_ADMIN_DEVICE, /* name: "device=host" device alias */
+	W_ADMIN_LEAVE,	/* the agent leaves if it was started on demand and no NIC is open */
 };
 
 struct w_admin {
@@ -459,16 +471,16 @@ struct w_admin {
 #define W_HOPS_MAX 64u
 
 /*
- * The way of a record: the port index out of each host, from src_host to dst_host.  Whoever
+ * The path of a record: the port index out of each host, from src_host to dst_host.  Whoever
  * gets one checks that it leads here by the link that it came over, and on to dst_host.
  */
-struct w_way {
+struct w_path {
 	uint8_t hops; /* 0: both are the same host */
 	uint8_t at;   /* hops that are behind it, the one to the reader included */
 	uint16_t reserved[3];
 	uint8_t port[W_HOPS_MAX];
 };
-static_assert(sizeof(struct w_way) == 72, "w_way");
+static_assert(sizeof(struct w_path) == 72, "w_path");
 
 /* Between agents.  src and dst are hosts; conns name the ends at either. */
 struct w_cm {
@@ -479,13 +491,14 @@ struct w_cm {
 	uint64_t src_conn;
 	uint64_t dst_conn; /* 0 when not known yet */
 	struct w_vi_attrs attrs;
-	struct w_geometry geometry; /* REQ and PEER: most slots and the longest ring, or 0: any */
+	/* REQ and PEER: most slots and the largest payload buffer, or 0: any */
+	struct w_geometry geometry;
 	struct w_addr local;	    /* of the sending end */
 	struct w_addr remote;	    /* of the receiving end */
-	uint32_t epoch;		    /* ways that the connection had before this one */
-	struct w_taken taken;	    /* RESUME, and ACCEPT after it: by the sending end */
+	uint32_t epoch;		    /* paths that the connection had before this one */
+	struct w_consumed consumed; /* RESUME, and ACCEPT after it: by the sending end */
 	uint32_t reserved;
-	struct w_way way;
+	struct w_path path;
 };
 static_assert(sizeof(struct w_cm) <= W_CTL_MAX, "w_cm");
 
@@ -500,7 +513,7 @@ struct w_cm_tell {
 	uint32_t body_len;
 	uint32_t epoch;
 	uint8_t body[W_TELL_MAX];
-	struct w_way way;
+	struct w_path path;
 };
 static_assert(sizeof(struct w_cm_tell) <= W_CTL_MAX, "w_cm_tell");
 /* Which links of host `origin` are up, as that host says. */
@@ -535,10 +548,16 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds);
 int w_ctl_try(int sock, const void *msg);
 /*
  * Returns bytes received, 0 at hang-up, or -errno.  Descriptors are close-on-exec and the caller's;
- * a message with more than W_CTL_FDS is refused and its descriptors closed.  A message
+ * a message with more than W_CTL_FDS, or with one that is not memory, is refused and its descriptors closed.  A message
  * whose descriptors this process has no numbers left for comes without them.
  */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out);
+/*
+ * The same, from one who has no descriptors to send.  `peek`: the kernel does not keep them out of
+ * the socket's queue (u_rights_pass()), so peek before reading.  -EBADMSG: some came, and wait in
+ * the queue.
+ */
+int w_ctl_recv_bare(int sock, void *buf, uint32_t size, bool peek);
 
 const char *w_status_text(enum w_status status);
 

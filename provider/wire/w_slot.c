@@ -12,6 +12,8 @@ static int check_single(const struct w_stream *s, uint8_t op, uint8_t flags, uin
 	if (arg != 0)
 		return -EPROTO;
 	switch (op) {
+	case W_OP_NOP:
+		return frag == 0 && flags == W_F_ACK ? 0 : -EPROTO;
 	case W_OP_ABORT:
 		return frag == 0 && flags == W_F_LAST && (s->op == W_OP_SEND || s->op == W_OP_WRITE)
 			       ? 0
@@ -29,8 +31,8 @@ static int check_single(const struct w_stream *s, uint8_t op, uint8_t flags, uin
 /* May a fragment of `frag` bytes be carried as the flags say? */
 static int check_place(const struct w_stream *s, uint8_t flags, uint32_t frag, uint32_t rdma_bytes)
 {
-	if (flags & W_F_RING)
-		return frag >= 1 && frag <= w_frag_max(s->ring_bytes);
+	if (flags & W_F_BUFFERED)
+		return frag >= 1 && frag <= w_frag_max(s->payload_bytes);
 	return frag <= W_INLINE_MAX - rdma_bytes;
 }
 
@@ -81,16 +83,16 @@ int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserve
 	return err;
 }
 
-int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag, uint32_t ring_bytes,
-		  uint32_t *inline_out)
+int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag,
+		  uint32_t payload_bytes, uint32_t *inline_out)
 {
 	uint32_t rdma_bytes = op == W_OP_WRITE && (flags & W_F_FIRST) ? sizeof(struct w_rdma) : 0;
 
-	if (reserved != 0 || (flags & ~W_F_KNOWN) != 0 || op < W_OP_SEND || op > W_OP_ABORT)
+	if (reserved != 0 || (flags & ~W_F_KNOWN) != 0 || op < W_OP_SEND || op > W_OP_NOP)
 		return -EPROTO;
 	*inline_out = rdma_bytes;
-	if (flags & W_F_RING)
-		return frag >= 1 && frag <= w_frag_max(ring_bytes) ? 0 : -EPROTO;
+	if (flags & W_F_BUFFERED)
+		return frag >= 1 && frag <= w_frag_max(payload_bytes) ? 0 : -EPROTO;
 	*inline_out += frag;
 	return frag <= W_INLINE_MAX - rdma_bytes ? 0 : -EPROTO;
 }

@@ -4,15 +4,15 @@
  * inbound slice and reads it; the other end maps it outbound and writes it.
  *
  *	control   line 0: credit, written by the peer's receiver
- *		  line 2: bell, what the peer wants to be rung for
+ *		  line 2: notify, what the peer wants to be rung for
  *		  line 4: error report of the peer's receiver
  *	fifo	  `slots` slots of 128 bytes
- *	ring	  `ring_bytes` payload bytes
+ *	payload	  `payload_bytes` bytes
  *
  * A slot is two lines.  The first holds 48 payload bytes and, at its end, the
  * header, whose last word is the sequence that publishes it: a message of up to
  * 48 bytes is one line written and one line read.  The second line extends the
- * inline payload to 112 bytes.  Longer fragments lie in the ring.
+ * inline payload to 112 bytes.  Longer fragments lie in the payload buffer.
  *
  * All fields are little-endian.  Everything here was written by another host.
  */
@@ -32,13 +32,13 @@
 #define W_HEAD_INLINE 48u
 #define W_TAIL_INLINE 64u
 #define W_INLINE_MAX (W_HEAD_INLINE + W_TAIL_INLINE)
-#define W_RING_ALIGN 64u
+#define W_PAYLOAD_ALIGN 64u
 
 #define W_SLOTS_MIN 8u
 #define W_SLOTS_MAX 4096u
-#define W_RING_MIN 4096u
-#define W_RING_MAX (64u << 20)
-#define W_RING_TIMES_MAX 16u /* see w_ring_of_way() */
+#define W_PAYLOAD_MIN 4096u
+#define W_PAYLOAD_MAX (64u << 20)
+#define W_PAYLOAD_TIMES_MAX 16u /* see w_payload_of_path() */
 
 enum w_op {
 	W_OP_SEND = 1,	    /* fragment of a message for a receive descriptor */
@@ -46,13 +46,14 @@ enum w_op {
 	W_OP_READ_REQ = 3,  /* RDMA read request; `struct w_rdma` inline */
 	W_OP_READ_RESP = 4, /* fragment of the answer */
 	W_OP_ABORT = 5,	    /* the SEND or WRITE under way ends here, incomplete */
+	W_OP_NOP = 6, /* nothing but a slot that asks for credit; anywhere, also in a message */
 };
 
-#define W_F_FIRST 0x01u /* first fragment of a message */
-#define W_F_LAST 0x02u	/* last fragment */
-#define W_F_IMM 0x04u	/* the message ends with immediate data; on all its fragments */
-#define W_F_RING 0x08u	/* the fragment's payload lies in the ring, not inline */
-#define W_F_ACK 0x10u	/* the sender waits for credit: return it at once */
+#define W_F_FIRST 0x01u	   /* first fragment of a message */
+#define W_F_LAST 0x02u	   /* last fragment */
+#define W_F_IMM 0x04u	   /* the message ends with immediate data; on all its fragments */
+#define W_F_BUFFERED 0x08u /* the fragment's payload lies in the payload buffer, not inline */
+#define W_F_ACK 0x10u	   /* the sender waits for credit: return it at once */
 #define W_F_KNOWN 0x1fu
 
 /*
@@ -99,19 +100,19 @@ static inline uint32_t w_seq(uint32_t n)
 }
 
 /*
- * Where a ring payload lies follows from what came before it, so it is not
- * sent: fragments are placed one after the other, each aligned to W_RING_ALIGN
+ * Where a buffered payload lies follows from what came before it, so it is not
+ * sent: fragments are placed one after the other, each aligned to W_PAYLOAD_ALIGN
  * and in one piece; one that does not fit before the end starts at 0.
- * `cursor` counts ring bytes ever used.  Returns the offset and moves the
+ * `cursor` counts payload bytes ever used.  Returns the offset and moves the
  * cursor past the payload (and past what was skipped).
  */
-static inline uint32_t w_ring_place(uint64_t *cursor, uint32_t ring_bytes, uint32_t length)
+static inline uint32_t w_payload_place(uint64_t *cursor, uint32_t payload_bytes, uint32_t length)
 {
-	uint64_t need = ((uint64_t)length + W_RING_ALIGN - 1) & ~(uint64_t)(W_RING_ALIGN - 1);
-	uint32_t offset = (uint32_t)(*cursor & (ring_bytes - 1));
+	uint64_t need = ((uint64_t)length + W_PAYLOAD_ALIGN - 1) & ~(uint64_t)(W_PAYLOAD_ALIGN - 1);
+	uint32_t offset = (uint32_t)(*cursor & (payload_bytes - 1));
 
-	if (need > ring_bytes - offset) {
-		*cursor += ring_bytes - offset;
+	if (need > payload_bytes - offset) {
+		*cursor += payload_bytes - offset;
 		offset = 0;
 	}
 	*cursor += need;
@@ -119,9 +120,9 @@ static inline uint32_t w_ring_place(uint64_t *cursor, uint32_t ring_bytes, uint3
 }
 
 /* Fragments are at most so long, so that copies of both sides overlap. */
-static inline uint32_t w_frag_max(uint32_t ring_bytes)
+static inline uint32_t w_frag_max(uint32_t payload_bytes)
 {
-	return ring_bytes / 4 < 32768 ? ring_bytes / 4 : 32768;
+	return payload_bytes / 4 < 32768 ? payload_bytes / 4 : 32768;
 }
 
 /* Why the peer broke the connection: its error report. */
@@ -140,29 +141,29 @@ enum w_err {
 struct w_control {
 	_Atomic uint32_t credit; /* slots of mine that the peer consumed, counted from 0 */
 	uint32_t pad0[31];
-	_Atomic uint32_t bell; /* what the peer wants to be rung for: w_bell() */
+	_Atomic uint32_t notify; /* what the peer wants to be rung for: w_notify() */
 	uint32_t pad1[31];
 	_Atomic uint64_t error; /* w_error_word(): the peer's receiver broke off */
 	uint32_t pad2[30];
 };
 static_assert(sizeof(struct w_control) == 384, "w_control");
 
-#define W_BELL_SLOT 0x1u   /* ring, once, when slot `slot` or a later one is published */
-#define W_BELL_CREDIT 0x2u /* ring each time credit is returned */
-/* A fence between what is published and the look at this word, which is then loaded again. */
-#define W_BELL_FENCE 0x4u
+#define W_NOTIFY_SLOT 0x1u   /* ring, once, when slot `slot` or a later one is published */
+#define W_NOTIFY_CREDIT 0x2u /* ring each time credit is returned */
+/* A fence between what is published and the check of this word, which is then loaded again. */
+#define W_NOTIFY_FENCE 0x4u
 
-static inline uint32_t w_bell(uint32_t bits, uint32_t slot)
+static inline uint32_t w_notify(uint32_t bits, uint32_t slot)
 {
 	return bits | slot << 3;
 }
 
-/* Is the slot that `bell` waits for among the first `published`? */
-static inline int w_bell_due(uint32_t bell, uint32_t published)
+/* Is the slot that `notify` waits for among the first `published`? */
+static inline int w_notify_due(uint32_t notify, uint32_t published)
 {
-	uint32_t past = (published - (bell >> 3)) & 0x1fffffffu;
+	uint32_t past = (published - (notify >> 3)) & 0x1fffffffu;
 
-	return (bell & W_BELL_SLOT) && past != 0 && past < 0x10000000u;
+	return (notify & W_NOTIFY_SLOT) && past != 0 && past < 0x10000000u;
 }
 
 /* The slot (counted from 0) whose message failed, and why. */
@@ -173,12 +174,13 @@ static inline uint64_t w_error_word(uint32_t slot, enum w_err err)
 
 #define W_SLICE_FIFO 4096u /* offset of the fifo in a slice */
 
-static inline size_t w_slice_bytes(uint32_t slots, uint32_t ring_bytes)
+static inline size_t w_slice_bytes(uint32_t slots, uint32_t payload_bytes)
 {
-	return W_SLICE_FIFO + (((size_t)slots * W_SLOT_BYTES + 4095) & ~(size_t)4095) + ring_bytes;
+	return W_SLICE_FIFO + (((size_t)slots * W_SLOT_BYTES + 4095) & ~(size_t)4095) +
+	       payload_bytes;
 }
 
-static inline size_t w_slice_ring(uint32_t slots)
+static inline size_t w_slice_payload(uint32_t slots)
 {
 	return W_SLICE_FIFO + (((size_t)slots * W_SLOT_BYTES + 4095) & ~(size_t)4095);
 }
@@ -188,29 +190,30 @@ static inline int w_slots_ok(uint32_t slots)
 	return slots >= W_SLOTS_MIN && slots <= W_SLOTS_MAX && (slots & (slots - 1)) == 0;
 }
 
-static inline int w_ring_ok(uint32_t ring_bytes)
+static inline int w_payload_ok(uint32_t payload_bytes)
 {
-	return ring_bytes >= W_RING_MIN && ring_bytes <= W_RING_MAX &&
-	       (ring_bytes & (ring_bytes - 1)) == 0;
+	return payload_bytes >= W_PAYLOAD_MIN && payload_bytes <= W_PAYLOAD_MAX &&
+	       (payload_bytes & (payload_bytes - 1)) == 0;
 }
 
 /*
- * The ring of a connection over so many links, where one over a single link has `ring_bytes`: what is
- * in flight is spread over all the rings of a way, and each copy wants some of it.
+ * The payload bytes of a connection over so many links, where one over a single link has
+ * `payload_bytes`: what is in flight is spread over all the payload buffers of a path, and each
+ * copy wants some of it.
  */
-static inline uint32_t w_ring_of_way(uint32_t ring_bytes, unsigned int links)
+static inline uint32_t w_payload_of_path(uint32_t payload_bytes, unsigned int links)
 {
 	uint32_t times = 1;
 
-	while (times < links && times < W_RING_TIMES_MAX)
+	while (times < links && times < W_PAYLOAD_TIMES_MAX)
 		times *= 2;
-	return ring_bytes <= W_RING_MAX / times ? ring_bytes * times : W_RING_MAX;
+	return payload_bytes <= W_PAYLOAD_MAX / times ? payload_bytes * times : W_PAYLOAD_MAX;
 }
 
 /* Are these dimensions ones that this version uses?  For what a peer proposes. */
-static inline int w_geometry_ok(uint32_t slots, uint32_t ring_bytes)
+static inline int w_geometry_ok(uint32_t slots, uint32_t payload_bytes)
 {
-	return w_slots_ok(slots) && w_ring_ok(ring_bytes);
+	return w_slots_ok(slots) && w_payload_ok(payload_bytes);
 }
 
 /*
@@ -222,7 +225,7 @@ struct w_stream {
 	uint32_t total;	     /* its length */
 	uint32_t done;	     /* bytes that came so far */
 	uint32_t max_length; /* longest message the VI accepts */
-	uint32_t ring_bytes;
+	uint32_t payload_bytes;
 };
 
 /*
@@ -240,7 +243,7 @@ int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserve
  * success *inline_out is how many of its bytes lie in the slot itself.  Whether it could come now is
  * for the receiver to say.  Returns 0 or -EPROTO.
  */
-int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag, uint32_t ring_bytes,
-		  uint32_t *inline_out);
+int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag,
+		  uint32_t payload_bytes, uint32_t *inline_out);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #include <vipl.h>
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,19 +97,23 @@ static void make_list(void)
 		give((VIP_DESCRIPTOR *)at);
 }
 
-/* SegCount segments that share `length` bytes of the descriptor's buffer, in uneven parts. */
+/*
+ * SegCount segments that share `length` bytes of the descriptor's buffer, in uneven parts.  There may be more than
+ * the type has.
+ */
 static void segments(VIP_DESCRIPTOR *d, int count, VIP_UINT32 length)
 {
+	VIP_DATA_SEGMENT *data = (void *)((char *)d + offsetof(VIP_DESCRIPTOR, Data));
 	char *at = payload(d);
 	VIP_UINT32 left = length;
 	int i;
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count; i++, data++) {
 		VIP_UINT32 part = i == count - 1 ? left : left / 3;
 
-		d->Data[i].Data.Address = at;
-		d->Data[i].Handle = list.handle;
-		d->Data[i].Length = part;
+		data->Data.Address = at;
+		data->Handle = list.handle;
+		data->Length = part;
 		at += part;
 		left -= part;
 	}

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The installed tree is complete: a program finds header and library by pkg-config and runs.
 
-usage: install.py BUILD_DIR SOURCE PREFIX --cc COMPILER...
+usage: install.py BUILD_DIR SOURCE PREFIX README --cc COMPILER...
+
+So do the examples, by the lines that README.md and the installed examples/README.md print; the
+program that README.md shows is one of them.
 
 Exit 77 (skipped) without pkg-config.
 """
@@ -71,8 +74,67 @@ def check_needed(kind, exe):
         sys.exit(f'the {kind} program needs {found}')
 
 
+def shell_lines(text, first_word):
+    """The lines of indented blocks that begin with a word."""
+    return [line.strip() for line in text.splitlines()
+            if line.startswith('    ' + first_word + ' ')]
+
+
+def build_examples(root, prefix, readme, compiler):
+    """By the lines printed, in a copy of the installed examples; returns where they are."""
+    installed = find(root, 'mailbox.c').parent
+    copy = root / 'copy'
+    shutil.copytree(installed, copy)
+    text = pathlib.Path(readme).read_text(encoding='utf-8')
+    shown = text.split('```c\n')[1].split('```')[0]
+    if not (copy / 'mail.c').read_text(encoding='utf-8').endswith('*/\n' + shown):
+        sys.exit('examples/mail.c is not the program that README.md shows')
+    lines = shell_lines(text, 'cc') + shell_lines((copy / 'README.md').read_text(encoding='utf-8'),
+                                                  'cc')
+    if len(lines) < 5:
+        sys.exit(f'the README files show only {lines}')
+    moved = root / pathlib.Path(prefix).relative_to('/')
+    programs = root / 'programs'
+    programs.mkdir()
+    # A launcher such as ccache would find this very cc.
+    words = compiler[1:] if compiler[0].endswith('cache') else compiler
+    for name, command in (('cc', ' '.join([shutil.which(words[0]), *words[1:]])),
+                          ('pkg-config', f'{shutil.which("pkg-config")} '
+                                         f'--define-variable=prefix={moved}')):
+        (programs / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding='utf-8')
+        (programs / name).chmod(0o755)
+    env = dict(os.environ, PATH=f'{programs}:{os.environ["PATH"]}',
+               PKG_CONFIG_PATH=f'{find(root, "vipl.pc").parent}')
+    for line in lines:
+        run(['sh', '-euc', line], cwd=copy, env=env)
+        print('built:', line)
+    return copy
+
+
+def deliver_mail(root, examples, library):
+    """What README.md shows: one message from host0 to host1."""
+    env = dict(os.environ, VIADUCT_FABRIC=FABRIC + '-mail', LD_LIBRARY_PATH=str(library),
+               VIADUCT_AGENT=str(find(root, 'viaductd')))
+    fabric = str(find(root, 'vi_fabric'))
+    run([fabric, 'up', '--hosts', '2'], env=env)
+    try:
+        with subprocess.Popen([examples / 'mailbox'], env=dict(env, VIADUCT_HOST='host1'),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mailbox:
+            # It may not wait yet: then nobody is there under that name.
+            while subprocess.run([examples / 'mail'], env=env, stderr=subprocess.DEVNULL,
+                                 timeout=100, check=False).returncode:
+                if mailbox.poll() is not None:
+                    sys.exit('mailbox ended without mail')
+            got, told = mailbox.communicate(timeout=100)
+            # Nor is there a word of the sender's going: nothing was lost.
+            if mailbox.returncode or got != 'hello over there\n' or told:
+                sys.exit(f'mailbox: exit {mailbox.returncode}, received {got!r}, told {told!r}')
+    finally:
+        run([fabric, 'down'], env=env)
+
+
 def main(argv):
-    build_dir, source, prefix = argv[1:4]
+    build_dir, source, prefix, readme = argv[1:5]
     compiler = argv[argv.index('--cc') + 1:]
     if not shutil.which('pkg-config'):
         return 77
@@ -98,6 +160,7 @@ def main(argv):
                 if kind == 'shared':
                     env['LD_LIBRARY_PATH'] = str(library)
                 print(kind, run([str(exe)] + version, env=env).strip())
+            deliver_mail(root, build_examples(root, prefix, readme, compiler), library)
         finally:
             agent.terminate()
             agent.wait(timeout=100)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every exported function has a page, and no page makes the formatter complain.
+"""Every exported function and every option has its page, and no page makes the formatter complain.
 
 usage: pages.py DIRECTORY MAP
 """
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,11 @@ def formatted(page):
     done = subprocess.run(['groff', '-man', '-ww', '-Tutf8', '-rLL=100n', str(page)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     return done.stdout, done.stderr
+
+
+def options(text):
+    """Those that a tool's --help lists."""
+    return re.findall(r'^ +(?:-\w, )?(--[a-z-]+)', text.read_text(), re.M) if text.exists() else []
 
 
 def main(argv):
@@ -38,6 +44,10 @@ def main(argv):
                 if f'.SH {heading}\n' not in source:
                     print(f'{page.name}: no section {heading}')
                     bad += 1
+        for option in options(directory / f'{page.stem}.txt') if page.suffix == '.1' else ():
+            if option.replace('-', '\\-') not in source:
+                print(f'{page.name}: option {option} is not named')
+                bad += 1
         if any(line.startswith('@') for line in source.splitlines()):
             print(f'{page.name}: a line of the template was not replaced')
             bad += 1

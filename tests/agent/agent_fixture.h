@@ -85,7 +85,7 @@ public:
 		cfg.host_count = hosts_;
 		cfg.group = AG_NO_GROUP;
 		cfg.slots = 8;
-		cfg.ring_bytes = 4096;
+		cfg.payload_bytes = 4096;
 		cfg.window_bytes = 16 << 20;
 		return cfg;
 	}
@@ -439,7 +439,7 @@ inline uint64_t slice_bytes(const Fabric &f)
 {
 	ag_cfg cfg = f.config(0);
 
-	return (w_slice_bytes(cfg.slots, cfg.ring_bytes) + 4095) & ~4095ull;
+	return (w_slice_bytes(cfg.slots, cfg.payload_bytes) + 4095) & ~4095ull;
 }
 
 /* A fabric whose links are up, and which must have nothing lent out in the end. */

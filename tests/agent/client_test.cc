@@ -8,6 +8,7 @@
 #include <random>
 
 #include "agent_fixture.h"
+#include "probes.h"
 
 using namespace agent_test;
 
@@ -48,7 +49,7 @@ TEST_F(OneHost, WelcomeTellsWhoAndWhere)
 	EXPECT_STREQ(c.welcome.fabric, fabric->name().c_str());
 	EXPECT_STREQ(c.welcome.host_name, "host0");
 	EXPECT_EQ(c.welcome.slots, 8u);
-	EXPECT_NE(c.welcome.bell_bit, 0u);
+	EXPECT_NE(c.welcome.db_bit, 0u);
 }
 
 TEST_F(OneHost, OnlyNicsGetTheRegisters)
@@ -59,20 +60,20 @@ TEST_F(OneHost, OnlyNicsGetTheRegisters)
 		c.hello(kind);
 		Msg m = c.recv_any();
 		ASSERT_EQ(m.type, W_WELCOME);
-		EXPECT_EQ(m.fds.size(), kind == W_KIND_NIC ? 1u : 0u);
+		EXPECT_EQ(m.fds.size(), kind == W_KIND_NIC ? 2u : 0u);
 	}
 }
 
-TEST_F(OneHost, BellBitsAreSharedButNeverTheAgents)
+TEST_F(OneHost, DoorbellBitsAreSharedButNeverTheAgents)
 {
 	std::vector<std::unique_ptr<Client>> all;
 	unsigned used = 0;
 
 	for (int i = 0; i < 20; i++) {
 		all.push_back(std::make_unique<Client>(*fabric, 0));
-		EXPECT_NE(all.back()->welcome.bell_bit, 0u);
-		EXPECT_LT(all.back()->welcome.bell_bit, 16u);
-		used |= 1u << all.back()->welcome.bell_bit;
+		EXPECT_NE(all.back()->welcome.db_bit, 0u);
+		EXPECT_LT(all.back()->welcome.db_bit, 16u);
+		used |= 1u << all.back()->welcome.db_bit;
 	}
 	EXPECT_EQ(used, 0xfffeu);
 }
@@ -92,7 +93,7 @@ TEST_F(OneHost, AnotherVersionIsToldWhich)
 	ASSERT_EQ(answer.type, W_DONE);
 	EXPECT_EQ(answer.as<w_refused>().status, static_cast<uint32_t>(W_BAD_VERSION));
 	EXPECT_STREQ(answer.as<w_refused>().text,
-		     "agent speaks version 1, you speak 7; use programs and agent of one release");
+		     "agent speaks version 3, you speak 7; use programs and agent of one release");
 	EXPECT_EQ(c.recv_any().type, 0);
 	testing::internal::GetCapturedStderr();
 }
@@ -113,7 +114,8 @@ int as_other(uid_t uid, std::vector<gid_t> groups, const std::function<int()> &b
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-int hello_status(const Fabric &f, uid_t owner)
+// `stay`: the connection is open until this process ends.
+int hello_status(const Fabric &f, uid_t owner, bool stay = false)
 {
 	sockaddr_un un;
 	socklen_t len = w_agent_addr(&un, owner, f.name().c_str(), 0);
@@ -130,6 +132,8 @@ int hello_status(const Fabric &f, uid_t owner)
 	w_ctl_send(sock, &m, nullptr, 0);
 	int got = w_ctl_recv(sock, buf, sizeof(buf), fds, &n);
 	int type = got > 0 ? w_ctl_check(buf, static_cast<uint32_t>(got)) : 97;
+	if (!stay)
+		close(sock);
 	if (type == W_DONE)
 		return static_cast<int>(reinterpret_cast<w_refused *>(buf)->status);
 	return type;
@@ -139,6 +143,8 @@ TEST(Access, OthersAreDeniedUnlessTheGroupIsTheirs)
 {
 	if (geteuid() != 0)
 		GTEST_SKIP() << "needs root to become somebody else";
+	if (!probe_peer_groups())
+		GTEST_SKIP() << "SO_PEERGROUPS is missing: only a user's first group is known";
 	Fabric closed(1), open(1, [](ag_cfg &cfg) { cfg.group = 4242; });
 
 	testing::internal::CaptureStderr();
@@ -157,6 +163,228 @@ TEST(Access, PrimaryGroupCounts)
 	Fabric open(1, [](ag_cfg &cfg) { cfg.group = 12345; });
 
 	EXPECT_EQ(as_other(31337, {}, [&] { return hello_status(open, 0); }), W_WELCOME);
+}
+
+// ---- no user takes the places of others ----
+
+class FewDescriptors {
+public:
+	explicit FewDescriptors(rlim_t few)
+	{
+		getrlimit(RLIMIT_NOFILE, &before);
+		rlimit now = { few, before.rlim_max };
+		setrlimit(RLIMIT_NOFILE, &now);
+	}
+	~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before); }
+
+private:
+	rlimit before{};
+};
+
+// With so few descriptors 64 processes of one user, 32 of them silent.
+class Places : public ::testing::Test {
+protected:
+	void SetUp() override
+	{
+		FewDescriptors few(512);
+
+		open = std::make_unique<Fabric>(1, [](ag_cfg &cfg) { cfg.group = 12345; });
+	}
+
+	// Without HELLO.
+	int come() const
+	{
+		sockaddr_un un;
+		socklen_t len = w_agent_addr(&un, owner, open->name().c_str(), 0);
+		int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+		return connect(sock, reinterpret_cast<sockaddr *>(&un), len) == 0 ? sock : -1;
+	}
+
+	static bool hung_up(int sock, int ms = kDeadlineMs)
+	{
+		pollfd p = { sock, POLLIN, 0 };
+		char byte;
+
+		return poll(&p, 1, ms) == 1 && recv(sock, &byte, 1, 0) == 0;
+	}
+
+	const uid_t owner = geteuid();
+	std::unique_ptr<Fabric> open;
+};
+
+TEST_F(Places, OneMemberLeavesSomeForOthers)
+{
+	if (geteuid() != 0)
+		GTEST_SKIP() << "needs root to become somebody else";
+	std::vector<int> held;
+	int go[2], told[2];
+
+	ASSERT_EQ(pipe(go), 0);
+	ASSERT_EQ(pipe(told), 0);
+	testing::internal::CaptureStderr();
+	std::thread member([&] {
+		int status = as_other(31337, {}, [&] {
+			char byte;
+			int result = 0;
+
+			for (int i = 0; i < 64 && result == 0; i++)
+				result = hello_status(*open, owner, true) == W_WELCOME ? 0 : 1;
+			if (result == 0)
+				result = hello_status(*open, owner) == W_NO_RESOURCE ? 0 : 2;
+			write(told[1], "x", 1);
+			read(go[0], &byte, 1);
+			return result;
+		});
+		EXPECT_EQ(status, 0);
+	});
+	char byte;
+	EXPECT_EQ(read(told[0], &byte, 1), 1);
+	EXPECT_EQ(as_other(31338, {}, [&] { return hello_status(*open, owner); }), W_WELCOME);
+	for (int i = 0; i < 70; i++) {
+		auto c = std::make_unique<Client>(*open, 0);
+		EXPECT_TRUE(c->ok()) << "the owner is not bounded";
+		held.push_back(std::exchange(c->sock, -1));
+	}
+	write(go[1], "x", 1);
+	member.join();
+	testing::internal::GetCapturedStderr();
+	for (int fd : { go[0], go[1], told[0], told[1] })
+		close(fd);
+	for (int fd : held)
+		close(fd);
+}
+
+// The oldest of those that say nothing goes first; who is welcome stays.
+TEST_F(Places, SilentOnesMakeWay)
+{
+	Client old(*open, 0);
+	std::vector<int> silent;
+
+	testing::internal::CaptureStderr();
+	for (int i = 0; i < 40; i++)
+		silent.push_back(come());
+	for (size_t i = 0; i < 8; i++)
+		EXPECT_TRUE(hung_up(silent[i])) << i;
+	old.sync();
+	Client another(*open, 0); /* for which the next of them goes */
+	EXPECT_TRUE(another.ok());
+	EXPECT_TRUE(hung_up(silent[8]));
+	for (size_t i = 9; i < 40; i++)
+		EXPECT_FALSE(hung_up(silent[i], 0)) << i;
+	testing::internal::GetCapturedStderr();
+	for (int fd : silent)
+		close(fd);
+}
+
+// ---- descriptors that an agent keeps, or holds for those who do not read ----
+
+// With so few descriptors 64 pieces of window memory of one process, 128 of one user, and as many that wait.
+class Ceilings : public Places {
+protected:
+	static w_alloc alloc(Client &c)
+	{
+		w_alloc m = {};
+
+		m.length = 4096;
+		c.send(m, W_ALLOC);
+		return c.recv().as<w_alloc>();
+	}
+
+	int of_another() const
+	{
+		Client c;
+
+		c.sock = come();
+		c.hello(W_KIND_NIC);
+		return c.recv().type == W_WELCOME ? static_cast<int>(alloc(c).status) : 98;
+	}
+
+	static unsigned take_all(Client &c)
+	{
+		unsigned n = 0;
+
+		while (n < 1000 && alloc(c).status == W_SUCCESS)
+			n++;
+		return n;
+	}
+};
+
+TEST_F(Ceilings, WindowMemoryOfAProcessAndOfAUserIsBounded)
+{
+	testing::internal::CaptureStderr();
+	Client first(*open, 0), second(*open, 0), third(*open, 0), before(*open, 0);
+	w_alloc had = alloc(before);
+	int fds;
+
+	before.sync();
+	fds = open_fds();
+	EXPECT_EQ(take_all(first), 64u);
+	first.sync();
+	EXPECT_LE(open_fds() - fds, 64) << "more than one descriptor for each";
+	EXPECT_EQ(take_all(second), 63u) << "those of a user count together";
+	EXPECT_EQ(alloc(third).status, static_cast<uint32_t>(W_NO_RESOURCE));
+	if (geteuid() == 0) {
+		EXPECT_EQ(as_other(31338, {}, [&] { return of_another(); }), W_SUCCESS);
+	}
+	before.send(had, W_FREE);
+	before.sync();
+	EXPECT_EQ(alloc(third).status, static_cast<uint32_t>(W_SUCCESS));
+	first.hang_up();
+	EXPECT_TRUE(eventually([&] { return alloc(third).status == W_SUCCESS; }));
+	std::string log = testing::internal::GetCapturedStderr();
+	EXPECT_NE(log.find("gets no more window memory"), std::string::npos) << log;
+}
+
+// Of the clients of a user whose descriptors wait the one with most goes, not who comes last.
+TEST_F(Ceilings, OfAUserWithTooManyThatWaitTheOneWithMostIsDropped)
+{
+	testing::internal::CaptureStderr();
+	Client teller(*open, 0);
+	uint32_t slice = alloc(teller).slice_id;
+	std::vector<std::unique_ptr<Client>> lazy;
+	std::vector<Pair> pairs;
+
+	for (int i = 0; i < 3; i++) {
+		lazy.push_back(std::make_unique<Client>(*open, 0));
+		pairs.push_back(join(*lazy[i], teller));
+	}
+	teller.sync();
+	const int none = open_fds();
+	auto tell = [&](int i) {
+		w_tell t = {};
+		t.conn = pairs[i].server_conn;
+		t.slice_id = slice;
+		teller.send(t, W_TELL);
+	};
+	/* What is in the sockets is in no process: what is open waits in the agent. */
+	auto until = [&](int i, int waiting) {
+		for (int n = 0; n < 4000 && open_fds() - none < waiting; n++) {
+			tell(i);
+			teller.sync();
+		}
+		ASSERT_EQ(open_fds() - none, waiting);
+	};
+	until(0, 50);
+	until(1, 50 + 60);
+	until(2, 128);
+	tell(2);
+	/* Not lazy[2], whose descriptor was one too many. */
+	Msg lost = teller.recv();
+	ASSERT_EQ(lost.type, W_LOST);
+	EXPECT_EQ(lost.as<w_lost_msg>().conn, pairs[1].server_conn);
+	teller.conn(W_CLOSE, pairs[1].server_conn);
+	EXPECT_LE(open_fds() - none, 50 + 19);
+	for (int i : { 0, 2 }) {
+		lazy[i]->token(W_UNLISTEN, ~0ull);
+		Msg m = lazy[i]->recv();
+		for (; m.type == W_TOLD; m = lazy[i]->recv())
+			ASSERT_EQ(m.fds.size(), 1u);
+		EXPECT_EQ(m.type, W_UNLISTENED);
+	}
+	EXPECT_TRUE(eventually([&] { return open_fds() < none; })) << "that of lazy[1] is closed";
+	std::string log = testing::internal::GetCapturedStderr();
+	EXPECT_NE(log.find("too many descriptors wait for its user"), std::string::npos) << log;
 }
 
 TEST(Access, MembersMayNotAdministrate)
@@ -220,7 +448,7 @@ TEST_F(OneHost, SpeaksAsAnAgent)
 		cm.src_conn = 1;
 		w.host_count = 1;
 		w.slots = 8;
-		w.ring_bytes = 4096;
+		w.payload_bytes = 4096;
 		l.conn = 1;
 		if (type == W_CM_REQ)
 			c.send(cm, type);
@@ -350,48 +578,6 @@ TEST_F(OneHost, RandomRequests)
 	agent_lives();
 }
 
-TEST_F(OneHost, SendsDescriptors)
-{
-	Client c(*fabric, 0);
-	w_token m = {};
-	int fds[3] = { 0, 1, 2 };
-
-	w_ctl_init(&m, W_CANCEL, sizeof(m));
-	c.sync();
-	int before = open_fds();
-	for (int i = 0; i < 50; i++)
-		ASSERT_EQ(w_ctl_send(c.sock, &m, fds, 3), 0);
-	c.sync();
-	EXPECT_LE(open_fds(), before);
-}
-
-TEST_F(OneHost, SendsTooManyDescriptors)
-{
-	Client c(*fabric, 0);
-	int before = open_fds();
-	w_token m = {};
-	char control[CMSG_SPACE(100 * sizeof(int))] = {};
-	iovec iov = { &m, sizeof(m) };
-	msghdr mh = {};
-
-	w_ctl_init(&m, W_CANCEL, sizeof(m));
-	mh.msg_iov = &iov;
-	mh.msg_iovlen = 1;
-	mh.msg_control = control;
-	mh.msg_controllen = sizeof(control);
-	cmsghdr *h = CMSG_FIRSTHDR(&mh);
-	h->cmsg_level = SOL_SOCKET;
-	h->cmsg_type = SCM_RIGHTS;
-	h->cmsg_len = CMSG_LEN(100 * sizeof(int));
-	for (size_t i = 0; i < 100; i++)
-		memset(CMSG_DATA(h) + i * sizeof(int), 0, sizeof(int));
-	ASSERT_GT(sendmsg(c.sock, &mh, 0), 0);
-	EXPECT_EQ(c.recv_any().type, 0);
-	c.hang_up();
-	EXPECT_TRUE(eventually([&] { return open_fds() <= before - 1; }));
-	agent_lives();
-}
-
 TEST_F(OneHost, NeverReads)
 {
 	Client c(*fabric, 0);
@@ -454,6 +640,221 @@ TEST_F(OneHost, OthersSayMoreThanAProcessReads)
 	c.conn(W_CLOSE, p.client_conn);
 	EXPECT_EQ(s.recv().type, W_LOST);
 	s.conn(W_CLOSE, p.server_conn);
+}
+
+// ---- names of others ----
+
+class Claims : public FabricTest {
+protected:
+	void SetUp() override { up(2); }
+
+	static void refused(Client &c, uint64_t token)
+	{
+		Msg m = c.recv();
+
+		ASSERT_EQ(m.type, W_REFUSED);
+		EXPECT_EQ(m.as<w_refused>().token, token);
+		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_BAD_REQUEST));
+	}
+
+	static uint32_t alloc(Client &c)
+	{
+		w_alloc m = {};
+
+		m.length = 4096;
+		c.send(m, W_ALLOC);
+		Msg got = c.recv();
+		EXPECT_EQ(got.type, W_ALLOCATED);
+		return got.as<w_alloc>().slice_id;
+	}
+
+	static void tell(Client &from, uint64_t conn, uint32_t slice)
+	{
+		w_tell t = {};
+
+		t.conn = conn;
+		t.slice_id = slice;
+		t.body_len = 4;
+		from.send(t, W_TELL);
+	}
+};
+
+TEST_F(Claims, ToSpeakForAnotherHost)
+{
+	Client c(*fabric, 0), s(*fabric, 1);
+	w_addr at = address(1, "x"), shorter = address(0, "c"), other = address(0, "c");
+	uint64_t token = 1;
+
+	s.listen(1, at);
+	s.sync();
+	shorter.host_len = 5;
+	other.host[0] = 0x12;
+	for (const w_addr &local :
+	     { address(1, "c"), address(63, "c"), shorter, other, w_addr{} }) {
+		for (w_ctl_type type : { W_CONNECT, W_PEER, W_LISTEN }) {
+			c.connection(type, ++token, local, at);
+			refused(c, token);
+		}
+	}
+	s.sync(); // and heard of none of them
+	c.connection(W_CONNECT, ++token, address(0, "c"), at);
+	Msg m = s.recv();
+	ASSERT_EQ(m.type, W_ARRIVED);
+	EXPECT_EQ(m.as<w_arrived>().remote.host[5], 0);
+}
+
+// Every message that names a connection, a token or a piece of memory, with those of others.
+TEST_F(Claims, WhatBelongsToOthers)
+{
+	Client a(*fabric, 0), b(*fabric, 1), waiter(*fabric, 0), asker(*fabric, 0),
+		thief(*fabric, 0);
+	Pair p = join(a, b);
+	uint32_t slice = alloc(a);
+	uint64_t used = window_used(*fabric, 0);
+
+	waiter.listen(11, address(0, "open"));
+	waiter.listen(12, address(0, "asked"));
+	waiter.sync();
+	asker.connection(W_CONNECT, 13, address(0, "c"), address(0, "asked"));
+	Msg arrived = waiter.recv();
+	ASSERT_EQ(arrived.type, W_ARRIVED);
+	uint64_t asked = arrived.as<w_arrived>().conn;
+
+	for (uint64_t conn : { p.client_conn, p.server_conn, asked }) {
+		w_suspended suspended = {};
+
+		suspended.conn = conn;
+		thief.send(suspended, W_SUSPENDED);
+		for (w_ctl_type type : { W_REJECT, W_CONFIRM, W_CLOSE })
+			thief.conn(type, conn);
+		tell(thief, conn, slice);
+		thief.accept(conn, 20);
+		Msg m = thief.recv();
+		ASSERT_EQ(m.type, W_REFUSED);
+		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_TIMED_OUT));
+	}
+	for (uint64_t token : { 1, 2, 3, 11, 13 }) {
+		thief.token(W_CANCEL, token);
+		thief.token(W_UNLISTEN, token);
+		EXPECT_EQ(thief.recv().type, W_UNLISTENED);
+	}
+	w_alloc free = {};
+	free.slice_id = slice;
+	thief.send(free, W_FREE);
+	Pair own = join(thief, b, "thief's");
+	tell(thief, own.client_conn, slice);
+	tell(thief, own.client_conn, 0);
+	Msg told = b.recv();
+	ASSERT_EQ(told.type, W_TOLD) << "and not what named another's memory";
+	EXPECT_EQ(told.as<w_tell>().slice_id, 0u);
+	b.sync();
+	thief.hang_up();
+	ASSERT_EQ(b.recv().type, W_LOST);
+	b.conn(W_CLOSE, own.server_conn);
+
+	EXPECT_TRUE(eventually([&] { return window_used(*fabric, 0) == used; }));
+	tell(a, p.client_conn, slice);
+	told = b.recv();
+	ASSERT_EQ(told.type, W_TOLD);
+	EXPECT_EQ(told.as<w_tell>().conn, p.server_conn);
+	EXPECT_EQ(told.fds.size(), 1u);
+	asker.connection(W_CONNECT, 14, address(0, "c"), address(0, "open"));
+	EXPECT_EQ(waiter.recv().type, W_ARRIVED);
+	waiter.accept(asked, 15);
+	EXPECT_EQ(asker.recv().type, W_LINKED);
+}
+
+// A tool that asks for the counters of a NIC hears its process, once, and nobody else.
+TEST_F(Claims, ToBeTheNicThatIsAskedForItsCounters)
+{
+	Client nic(*fabric, 0), thief(*fabric, 0), tool(*fabric, 0, W_KIND_TOOL);
+	w_counted answer = {};
+	w_count count = {};
+
+	while (number_in(tool.item(W_LIST_CLIENTS, count.index), "id") != nic.welcome.client_id)
+		ASSERT_LT(count.index++, 2u);
+	for (uint64_t token : { 7, 8 }) {
+		count.token = token;
+		ASSERT_EQ(tool.send(count, W_COUNT), 0);
+		Msg asked = nic.recv();
+		ASSERT_EQ(asked.type, W_COUNT);
+		answer.client = asked.as<w_count>().client;
+		answer.token = token;
+		thief.send(answer, W_COUNTED);
+		thief.sync();
+		for (uint64_t said : { token - 1, token, token }) {
+			answer.token = said;
+			nic.send(answer, W_COUNTED);
+		}
+		nic.sync();
+		Msg heard = tool.recv();
+		ASSERT_EQ(heard.type, W_COUNTED);
+		EXPECT_EQ(heard.as<w_counted>().token, token);
+		EXPECT_EQ(heard.as<w_counted>().client, nic.welcome.client_id);
+		tool.item(W_LIST_HOSTS, 0); // and nothing else came
+	}
+}
+
+// Questions about a NIC that does not read them are answered without it, and it is not dropped.
+TEST_F(Claims, NicThatDoesNotReadIsAskedNoMore)
+{
+	Client nic(*fabric, 0), tool(*fabric, 0, W_KIND_TOOL);
+	unsigned asked = 0, unheard = 0;
+	w_count count = {};
+
+	for (unsigned i = 1; i <= 8192 && unheard < 10; i++) {
+		w_list sync = {};
+		count.token = i;
+		tool.send(count, W_COUNT);
+		sync.what = W_LIST_HOSTS;
+		tool.send(sync, W_LIST);
+		Msg m = tool.recv();
+		if (m.type == W_COUNTED) {
+			EXPECT_EQ(m.as<w_counted>().token, i);
+			EXPECT_EQ(m.as<w_counted>().index, 0u) << "there is one";
+			unheard++;
+			m = tool.recv();
+		}
+		ASSERT_EQ(m.type, W_LISTED);
+	}
+	EXPECT_EQ(unheard, 10u);
+	EXPECT_EQ(number_in(tool.item(W_LIST_CLIENTS, 0), "missed"), 10u);
+	nic.token(W_UNLISTEN, 7);
+	for (Msg m = nic.recv(); m.type != W_UNLISTENED; m = nic.recv(), asked++)
+		ASSERT_EQ(m.type, W_COUNT);
+	EXPECT_GE(asked, 4096u);
+	nic.sync();
+}
+
+// A tool that does not read the answers to its questions is dropped, and no NIC with it.
+TEST_F(Claims, ToolThatDoesNotReadIsDropped)
+{
+	Client nic(*fabric, 0), tool(*fabric, 0, W_KIND_TOOL);
+	w_counted answer = {};
+	w_count count = {};
+	bool dropped = false;
+
+	testing::internal::CaptureStderr();
+	for (unsigned i = 1; i <= 16384 && !dropped; i++) {
+		pollfd p = { nic.sock, POLLIN, 0 };
+		count.token = i;
+		dropped = tool.send(count, W_COUNT) != 0;
+		while (!dropped && poll(&p, 1, 1) == 0) {
+			pollfd t = { tool.sock, POLLRDHUP, 0 };
+			dropped = poll(&t, 1, 0) == 1 && (t.revents & (POLLRDHUP | POLLHUP)) != 0;
+		}
+		if (dropped)
+			break;
+		Msg asked = nic.recv();
+		ASSERT_EQ(asked.type, W_COUNT);
+		answer.client = asked.as<w_count>().client;
+		answer.token = i;
+		nic.send(answer, W_COUNTED);
+		nic.sync(); /* only the answer to the latest question is passed on */
+	}
+	EXPECT_TRUE(dropped);
+	std::string log = testing::internal::GetCapturedStderr();
+	EXPECT_NE(log.find("does not read its messages"), std::string::npos) << log;
 }
 
 TEST_F(OneHost, LimitsOfWaiters)
@@ -838,6 +1239,47 @@ TEST_F(Names, TableOfAliasesIsBounded)
 				 .as<w_refused>()
 				 .status == W_SUCCESS;
 	EXPECT_EQ(added, 1022u);
+}
+
+TEST(OnDemand, LeavesWhenAskedUnlessAProgramUsesIt)
+{
+	Fabric f(1, [](ag_cfg &cfg) {
+		cfg.leave_when_idle = true;
+		cfg.grace_ms = 3600000;
+	});
+	Client tool(f, 0, W_KIND_TOOL);
+	w_admin m = {};
+
+	m.verb = W_ADMIN_LEAVE;
+	{
+		Client nic(f, 0);
+		tool.send(m, W_ADMIN);
+		w_refused answer = tool.recv().as<w_refused>();
+		EXPECT_EQ(answer.status, W_BAD_REQUEST);
+		EXPECT_NE(strstr(answer.text, "is in use by "), nullptr) << answer.text;
+		EXPECT_NE(strstr(answer.text, ("(pid " + std::to_string(getpid()) + ")").c_str()),
+			  nullptr)
+			<< answer.text;
+	}
+	ASSERT_TRUE(eventually([&] {
+		tool.send(m, W_ADMIN);
+		return tool.recv().as<w_refused>().status == W_SUCCESS;
+	}));
+	f.stop(0);
+	EXPECT_EQ(tool.recv().type, 0);
+}
+
+TEST(OnDemand, OthersDoNotLeaveWhenAskedSo)
+{
+	Fabric f(1);
+	Client tool(f, 0, W_KIND_TOOL);
+	w_admin m = {};
+
+	m.verb = W_ADMIN_LEAVE;
+	tool.send(m, W_ADMIN);
+	w_refused answer = tool.recv().as<w_refused>();
+	EXPECT_EQ(answer.status, W_BAD_REQUEST);
+	EXPECT_NE(strstr(answer.text, "is up already"), nullptr) << answer.text;
 }
 
 TEST(Stop, ByAdministration)

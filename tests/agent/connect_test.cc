@@ -93,9 +93,9 @@ TEST_P(Connect, AcceptGivesEachEndTheOthersSlice)
 	EXPECT_EQ(cl.token, 2u);
 	EXPECT_EQ(sl.token, 3u);
 	EXPECT_EQ(cl.hops, server_host == 0 ? 0u : 1u);
-	EXPECT_EQ(cl.outbound.bell_bit, s->welcome.bell_bit);
-	EXPECT_EQ(sl.outbound.bell_bit, c->welcome.bell_bit);
-	EXPECT_NE(cl.outbound.bell_bit, 0u);
+	EXPECT_EQ(cl.outbound.db_bit, s->welcome.db_bit);
+	EXPECT_EQ(sl.outbound.db_bit, c->welcome.db_bit);
+	EXPECT_NE(cl.outbound.db_bit, 0u);
 	EXPECT_EQ(cl.attrs.max_transfer, 65536u);
 
 	auto *out = static_cast<char *>(map(p.client_linked.fds[1], cl.outbound.slice_len));
@@ -433,7 +433,7 @@ protected:
 		return [=](ag_cfg &cfg) {
 			if (cfg.host_id != host)
 				return;
-			uint64_t slice = (w_slice_bytes(cfg.slots, cfg.ring_bytes) + 4095) &
+			uint64_t slice = (w_slice_bytes(cfg.slots, cfg.payload_bytes) + 4095) &
 					 ~4095ull;
 			cfg.window_bytes = slices * slice + (cfg.host_count > 1 ? 36864 : 0);
 		};

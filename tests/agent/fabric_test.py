@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""vi_fabric: up, status, changes, down, wrong usage.  Arguments: vi_fabric viaductd."""
+"""vi_fabric: up, status, changes, down, wrong usage.  Arguments: vi_fabric viaductd [TEST...]."""
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 TOOL, AGENT = map(os.path.abspath, sys.argv[1:3])
@@ -34,14 +36,37 @@ def status(code=0):
     return json.loads(done.stdout)
 
 
+def awaited_status():
+    """Its status when all links are up, which takes a moment."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        done = subprocess.run([TOOL, "status", "--json"], env=dict(os.environ, VIADUCT_FABRIC=NAME),
+                              capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+    raise AssertionError(done)
+
+
 def agents():
-    out = subprocess.run(["ps", "-eo", "stat,pid,args"], capture_output=True, text=True, check=True)
-    return [line for line in out.stdout.splitlines()
-            if f"--fabric {NAME} " in line and not line.startswith("Z")]
+    """A line "- PID ARGUMENTS" for each agent of this fabric, without ps, which not all systems have."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as text:
+                line = text.read().replace("\0", " ")
+        except OSError:  # it has ended
+            continue
+        if f"--fabric {NAME} " in line:  # one that has ended, but was not waited for, has no arguments
+            found.append(f"- {pid} {line}")
+    return found
+
+
+def agent_pid(host):
+    return next(int(line.split()[1]) for line in agents() if f" --host-id {host} " in line)
 
 
 def kill_agent(host):
-    pid = next(int(line.split()[1]) for line in agents() if f" --host-id {host} " in line)
+    pid = agent_pid(host)
     ended = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)
     select.select([ended], [], [], 20)
@@ -57,6 +82,8 @@ def variables_of(pid):
 
 class Fabric(unittest.TestCase):
     def tearDown(self):
+        for line in agents():
+            os.kill(int(line.split()[1]), signal.SIGCONT)
         subprocess.run([TOOL, "down", "--name", NAME], capture_output=True, timeout=60, check=False)
         self.assertEqual(agents(), [])
 
@@ -105,6 +132,39 @@ class Fabric(unittest.TestCase):
         kill_agent(1)
         self.assertEqual(status(code=1)["hosts"][1]["agent"], "down")
 
+    def test_agent_that_is_stopped(self):
+        run("up", "--hosts", "3")
+        pid = agent_pid(0)
+        os.kill(pid, signal.SIGSTOP)
+        found = status(code=1)["hosts"]
+        self.assertEqual([h["agent"] for h in found], ["silent", "up", "up"])
+        self.assertEqual([h["name"] for h in found], ["host0", "host1", "host2"])
+        self.assertIn(f"(pid {pid}) did not answer", found[0]["error"])
+        self.assertEqual([len(h["ports"]) for h in found[1:]], [3, 3])
+        self.assertIn("the other hosts were told", run("alias", "x=host2", code=1))
+        self.assertIn("is up already", run("up", code=1))
+        # Others come and go beside it; it is named where it matters.
+        run("stop", "x")
+        self.assertIn("is up: 1 link\n", run("start", "host2"))
+        self.assertIn(f"(pid {pid}) did not answer", run("start", "host0", code=1))
+        self.assertEqual(run("stop", "host0"), f"host host0 of fabric {NAME} is down\n")
+        self.assertIn("is up: 2 links\n", run("start", "host0"))
+        self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})
+
+    def test_down_with_agents_that_are_stopped(self):
+        for which in ((0,), (0, 1, 2)):
+            run("up", "--hosts", "3")
+            for host in which:
+                os.kill(agent_pid(host), signal.SIGSTOP)
+            run("down")
+            self.assertEqual(agents(), [])
+        run("up", "--hosts", "2")
+        for host in range(2):
+            os.kill(agent_pid(host), signal.SIGSTOP)
+        said = run("status", code=1)
+        self.assertIn("hosts 0 1 are silent", said)
+        self.assertEqual(run("stop", "host1"), f"host host1 of fabric {NAME} is down\n")
+
     def test_one_host(self):
         run("up", "--hosts", "4", "--names", "a,b,c,d", "--window", "32M", VIADUCT_SLOTS="64")
         run("alias", "bee=b")
@@ -140,12 +200,15 @@ class Fabric(unittest.TestCase):
                 ready, write = os.pipe()
                 with subprocess.Popen([AGENT, "--fabric", NAME, "--host-i=0", "--hosts", "3",
                                        "--rea", str(write), *arguments], pass_fds=[write],
-                                      env={**environment(), **variables}):
+                                      env={**environment(), **variables}) as agent:
                     os.close(write)
-                    self.assertEqual(os.read(ready, 100), b"ready\n")
-                    self.assertIn("is up: 1 link\n", run("start", "1"))
-                    self.assertIn("is up: 1 link\n", run("start", "2"))
-                    run("down")
+                    try:
+                        self.assertEqual(os.read(ready, 100), b"ready\n")
+                        self.assertIn("is up: 1 link\n", run("start", "1"))
+                        self.assertIn("is up: 1 link\n", run("start", "2"))
+                        run("down")
+                    finally:
+                        agent.kill()
                 os.close(ready)
 
     def test_a_host_whose_link_is_pulled(self):
@@ -154,7 +217,7 @@ class Fabric(unittest.TestCase):
         run("stop", "1")
         self.assertIn("its link left to host 0 is not", run("start", "1", code=1))
         run("link", "0", "right", "up")
-        self.assertEqual(status()["hosts"][1]["agent"], "up")
+        self.assertEqual(awaited_status()["hosts"][1]["agent"], "up")
 
     def test_foreground(self):
         env = dict(os.environ, VIADUCT_AGENT=AGENT, VIADUCT_FABRIC=NAME)
@@ -190,6 +253,56 @@ class Fabric(unittest.TestCase):
                 self.assertEqual((tool.returncode, out), (1, ""), said)
                 self.assertEqual(said, "vi_fabric: interrupted; what was started is stopped again\n")
                 self.assertEqual(agents(), [])
+
+    def test_up_without_descriptors_leaves_nothing(self):
+        for limit in (4, 8, 16, 24, 39):
+            done = subprocess.run([TOOL, "up", "--hosts", "3"], env=environment(), capture_output=True, text=True,
+                                  timeout=60, check=False,
+                                  preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+            self.assertIn(f"no file descriptor left (limit {limit}); raise it with ulimit -n", done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertEqual(agents(), [])
+        # With as many as it asks for it has some left for those who ask it.
+        subprocess.run([TOOL, "up", "--hosts", "3"], env=environment(), capture_output=True, timeout=60, check=True,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+        self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})
+
+    def test_up_takes_over_from_an_idle_agent(self):
+        ready, write = os.pipe()
+        with subprocess.Popen([AGENT, "--ready-fd", str(write), "--fabric", NAME, "--on-demand", "--grace-ms",
+                               "3600000"], pass_fds=[write], env=environment()) as idle:
+            os.close(write)
+            self.assertEqual(os.read(ready, 100), b"ready\n")
+            os.close(ready)
+            self.assertEqual([h["agent"] for h in status()["hosts"]], ["up"])
+            self.assertIn("is up: 3 hosts", run("up", "--hosts", "3"))
+            self.assertEqual(idle.wait(60), 0)
+        self.assertEqual(len(agents()), 3)
+        self.assertIn("is up already", run("up", code=1))
+        self.assertEqual(len(agents()), 3)
+
+    def test_down_without_descriptors_to_be_asked(self):
+        run("up", "--hosts", "3")
+        for host in range(3):
+            pid = agent_pid(host)
+            used = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+            lowest = min(set(range(len(used) + 1)) - used)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest, lowest))
+        self.assertIn("the agent has no file descriptor left (limit ", run("status", code=1))
+        run("down")
+        self.assertEqual(agents(), [])
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root to become somebody else")
+    def test_others_are_told_whose_fabric_it_is(self):
+        run("up", "--hosts", "2")
+        env = {**environment(), "VIADUCT_FABRIC": f"0:{NAME}"}
+        for args in (["down"], ["status"], ["stop", "1"], ["start", "1"], ["alias", "x=1"], ["link", "0", "right", "down"]):
+            done = subprocess.run([TOOL, *args], env=env, capture_output=True, text=True, timeout=60, check=False,
+                                  user=31337, group=31337, extra_groups=[])
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+            self.assertEqual(done.stderr, f"vi_fabric: fabric {NAME} belongs to uid 0 and is not open to uid 31337\n")
+        self.assertEqual(len(agents()), 2)
 
     def test_wrong_use(self):
         self.assertIn("is not up", run("down", code=1))
@@ -233,4 +346,4 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -20,9 +20,9 @@ constexpr uint8_t kLeft = 1, kRight = 2;
 constexpr uint32_t kSliceBytes = 12288;
 constexpr uint32_t kCircuits = 8000; // that each of two neighbours may ask a relay for
 
-w_way way_of(std::initializer_list<uint8_t> ports, uint8_t at = 1)
+w_path path_of(std::initializer_list<uint8_t> ports, uint8_t at = 1)
 {
-	w_way w = {};
+	w_path w = {};
 
 	for (uint8_t port : ports)
 		w.port[w.hops++] = port;
@@ -31,7 +31,7 @@ w_way way_of(std::initializer_list<uint8_t> ports, uint8_t at = 1)
 }
 
 // From host 1 by host 0 to host 3 and on to host 2.
-const w_way kTo3 = way_of({ kLeft, kLeft }), kTo2 = way_of({ kLeft, kLeft, kLeft });
+const w_path kTo3 = path_of({ kLeft, kLeft }), kTo2 = path_of({ kLeft, kLeft, kLeft });
 
 // Hosts 0, 2 and 3 of a ring of four have agents; two of them are connected by the third.
 class Liar : public ::testing::Test {
@@ -100,7 +100,7 @@ protected:
 
 		server.listen(1, address(0, "near"));
 		server.sync();
-		peer->send_by(m, W_CM_REQ, way_of({ kLeft }));
+		peer->send_by(m, W_CM_REQ, path_of({ kLeft }));
 		Msg told = server.recv();
 		ASSERT_EQ(told.type, W_ARRIVED);
 		uint64_t conn = told.as<w_arrived>().conn;
@@ -108,7 +108,7 @@ protected:
 		ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
 		m = cm(1, 0, 77, conn);
 		m.geometry.slice_id = peer->offer(kSliceBytes).id;
-		peer->send_by(m, W_CM_CONFIRM, way_of({ kLeft }));
+		peer->send_by(m, W_CM_CONFIRM, path_of({ kLeft }));
 		ASSERT_EQ(server.recv().type, W_LINKED);
 		*m_out = m;
 	}
@@ -149,7 +149,7 @@ protected:
 		m.local = address(src, "far");
 		m.remote = address(dst, "near");
 		m.geometry.slots = 8;
-		m.geometry.ring_bytes = 4096;
+		m.geometry.payload_bytes = 4096;
 		m.geometry.slice_len = kSliceBytes;
 		return m;
 	}
@@ -161,7 +161,7 @@ protected:
 		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(status));
 	}
 
-	// The next record but heartbeats and sayings about links.
+	// The next record but heartbeats and link-state updates.
 	w_cm answer()
 	{
 		w_cm m = {};
@@ -199,8 +199,8 @@ TEST_F(Liar, IsServedWhileItKeepsTheRules)
 	m = answer();
 	ASSERT_EQ(m.hdr.type, W_CM_ACCEPT);
 	EXPECT_EQ(m.src_host, 3);
-	EXPECT_EQ(m.way.hops, 2);
-	EXPECT_EQ(m.way.at, 2);
+	EXPECT_EQ(m.path.hops, 2);
+	EXPECT_EQ(m.path.at, 2);
 	w_cm confirm = cm(1, 3, 77, m.src_conn);
 	confirm.geometry.slice_id = peer->offer(kSliceBytes).id;
 	peer->send_by(confirm, W_CM_CONFIRM, kTo3);
@@ -217,7 +217,7 @@ TEST_F(Liar, IsServedWhileItKeepsTheRules)
 	EXPECT_EQ(dropped(0), 0u);
 }
 
-// Whoever refuses a way may know better soon, and no link need change for that.
+// Whoever refuses a path may know better soon, and no link need change for that.
 TEST_F(Liar, RefusesAConnectionThatGoesOnWhenItIsAskedAgain)
 {
 	Client c(fabric, 0);
@@ -281,7 +281,7 @@ TEST_F(Liar, CancelsByANameThatNobodyHas)
 
 	cancel.status = W_TIMED_OUT;
 	peer->send_by(cancel, W_CM_CANCEL, kTo3);
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	server.accept(conn, 5);
 	EXPECT_EQ(answer().hdr.type, W_CM_ACCEPT);
 	leaves_nothing();
@@ -290,7 +290,7 @@ TEST_F(Liar, CancelsByANameThatNobodyHas)
 }
 
 // One connection by two names: what calls off the one would leave the circuit of the other alone.
-TEST_F(Liar, AsksTwiceAsIfItHadComeAnotherWay)
+TEST_F(Liar, AsksTwiceAsIfItHadComeAnotherPath)
 {
 	Client server(fabric, 3);
 	uint64_t conn = request(server, 77);
@@ -320,7 +320,7 @@ TEST_F(Liar, AsksForAnEndByName)
 		m.hdr.type = 0;
 		peer->send_by(m, i % 2 ? W_CM_REQ : W_CM_PEER, kTo3);
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	EXPECT_EQ(held(fabric, 0), 1u) << "beside the connection of the others";
 	others_go_on();
 	leaves_nothing();
@@ -337,7 +337,7 @@ TEST_F(Liar, CallsOffInAWayThatTheOtherEndIgnores)
 		w_cm off = cm(1, 3, 77);
 
 		peer->send_by(off, type, kTo3);
-		ASSERT_TRUE(peer->taken());
+		ASSERT_TRUE(peer->consumed());
 		server.accept(conn, 5);
 		ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
 		w_cm cancel = cm(1, 3, 77);
@@ -361,8 +361,8 @@ TEST_F(Liar, GoesWithoutAnAnswerToAClose)
 	leaves_nothing();
 }
 
-// A record of a circuit must go the way of the circuit.
-TEST_F(Liar, RecordsThatLeaveTheWayOfTheirCircuit)
+// A record of a circuit must follow the path of the circuit.
+TEST_F(Liar, RecordsThatLeaveThePathOfTheirCircuit)
 {
 	Client server(fabric, 3);
 	uint64_t conn = request(server, 77);
@@ -380,7 +380,7 @@ TEST_F(Liar, RecordsThatLeaveTheWayOfTheirCircuit)
 	peer->send_by(t, W_CM_TELL, kTo2);
 	w_cm close = cm(1, 2, 77, m.src_conn);
 	peer->send_by(close, W_CM_CLOSE, kTo2);
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	w_cm fin = cm(1, 3, 77, m.src_conn);
 	peer->send_by(fin, W_CM_CLOSE, kTo3);
 	Msg r = server.recv();
@@ -402,12 +402,13 @@ TEST_F(Liar, InTheNameOfAHostBehindAnother)
 					 W_CM_CONFIRM, W_CM_ACCEPT }) {
 			for (uint64_t conn : conns) {
 				w_cm m = cm(src, 0, good.server_conn, conn);
-				// As a neighbour; as one whose way leads through host 1; by the true way.
-				peer->send_by(m, type, way_of({ kLeft }));
-				peer->send_by(m, type, way_of({ kLeft, kLeft }, 2));
-				peer->send_by(m, type, way_of({ kRight, kRight }, 2));
+				// As a neighbour; as one whose path leads through host 1; by the
+				// true path.
+				peer->send_by(m, type, path_of({ kLeft }));
+				peer->send_by(m, type, path_of({ kLeft, kLeft }, 2));
+				peer->send_by(m, type, path_of({ kRight, kRight }, 2));
 				sent += 3;
-				ASSERT_TRUE(peer->taken());
+				ASSERT_TRUE(peer->consumed());
 			}
 		}
 		w_cm_tell t = {};
@@ -415,17 +416,50 @@ TEST_F(Liar, InTheNameOfAHostBehindAnother)
 		t.src_conn = good.server_conn;
 		t.dst_conn = good.client_conn;
 		t.body_len = 4;
-		peer->send_by(t, W_CM_TELL, way_of({ kLeft, kLeft }, 2));
+		peer->send_by(t, W_CM_TELL, path_of({ kLeft, kLeft }, 2));
 		sent++;
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	others_go_on();
 	a->sync(); // and was told of nothing
 	leaves_nothing();
 	EXPECT_GE(dropped(0), sent / 2);
 }
 
-// A peer's offer is withdrawn by the way that it came, not by another on which its host may lie too.
+// What a server is told of its client is checked against the host that the request comes from.
+TEST_F(Liar, AsksWithAnAddressOfAnotherHost)
+{
+	Client server(fabric, 0);
+
+	server.listen(1, address(0, "near"));
+	server.sync();
+	for (w_ctl_type type : { W_CM_REQ, W_CM_PEER }) {
+		for (auto [local, remote] : { std::pair<unsigned, unsigned>{ 0, 0 },
+					      { 2, 0 },
+					      { 63, 0 },
+					      { 1, 2 },
+					      { 1, 1 } }) {
+			w_cm m = cm(1, 0, 0x900 + local);
+
+			m.local = address(local, "far");
+			m.remote = address(remote, "near");
+			peer->send_by(m, type, path_of({ kLeft }));
+			w_cm back = answer();
+			EXPECT_EQ(back.hdr.type, W_CM_REFUSE) << local << " to " << remote;
+			EXPECT_EQ(back.status, static_cast<uint32_t>(W_BAD_REQUEST));
+		}
+	}
+	server.sync(); // and heard of none of them
+	w_cm m = cm(1, 0, 77);
+	peer->send_by(m, W_CM_REQ, path_of({ kLeft }));
+	EXPECT_EQ(server.recv().type, W_ARRIVED);
+	server.hang_up();
+	others_go_on();
+	leaves_nothing();
+}
+
+// A peer's offer is withdrawn by the path that it came, not by another on which its host may lie
+// too.
 TEST_F(Liar, WithdrawsTheOfferOfAnother)
 {
 	Client low(fabric, 0), high(fabric, 3);
@@ -451,8 +485,8 @@ TEST_F(Liar, WithdrawsTheOfferOfAnother)
 	// The name of the new attempt: the place of the one before, used once more.
 	w_cm off = cm(3, 0, conn + (uint64_t{ 1 } << 32));
 	EXPECT_TRUE(eventually([&] { return joins("after it"); }));
-	peer->send_by(off, W_CM_PEER_CANCEL, way_of({ kLeft, kLeft, kLeft }, 3));
-	ASSERT_TRUE(peer->taken());
+	peer->send_by(off, W_CM_PEER_CANCEL, path_of({ kLeft, kLeft, kLeft }, 3));
+	ASSERT_TRUE(peer->consumed());
 	low.connection(W_PEER, 4, here, there);
 	EXPECT_EQ(high.recv().type, W_LINKED);
 	low.hang_up();
@@ -460,45 +494,45 @@ TEST_F(Liar, WithdrawsTheOfferOfAnother)
 	leaves_nothing();
 }
 
-// Every small value in every field that says who, whither, by which way; one at a time.
-TEST_F(Liar, EveryFieldOfTheWay)
+// Every small value in every field that says who, whither, by which path; one at a time.
+TEST_F(Liar, EveryFieldOfThePath)
 {
 	static const uint8_t values[] = { 0, 1, 2, 3, 4, 7, 63, 64, 65, 128, 255 };
 	std::vector<size_t> fields = { offsetof(w_cm, src_host), offsetof(w_cm, src_host) + 1,
 				       offsetof(w_cm, dst_host), offsetof(w_cm, dst_host) + 1,
 				       offsetof(w_cm, epoch),	 offsetof(w_cm, src_conn),
-				       offsetof(w_cm, dst_conn), offsetof(w_cm, way.hops),
-				       offsetof(w_cm, way.at) };
+				       offsetof(w_cm, dst_conn), offsetof(w_cm, path.hops),
+				       offsetof(w_cm, path.at) };
 	uint32_t sent = 0, came = 0;
 
 	for (size_t i = 0; i < 5; i++)
-		fields.push_back(offsetof(w_cm, way.port) + i);
-	for (int type = W_CM_REQ; type <= W_CM_RESUME; type++) {
+		fields.push_back(offsetof(w_cm, path.port) + i);
+	for (int type = W_CM_REQ; type <= W_CM_UNKNOWN; type++) {
 		if (type == W_CM_TELL || type == W_CM_HEARTBEAT || type == W_CM_LINKS)
 			continue;
-		for (const w_way &way : { kTo3, kTo2, way_of({ kLeft }) }) {
+		for (const w_path &path : { kTo3, kTo2, path_of({ kLeft }) }) {
 			for (size_t field : fields) {
 				for (uint8_t value : values) {
 					w_cm m = cm(1,
-						    way.hops == 3   ? 2
-						    : way.hops == 2 ? 3
-								    : 0,
+						    path.hops == 3   ? 2
+						    : path.hops == 2 ? 3
+								     : 0,
 						    7, 7);
 
 					w_ctl_init(&m, static_cast<w_ctl_type>(type), sizeof(m));
-					m.way = way;
+					m.path = path;
 					reinterpret_cast<uint8_t *>(&m)[field] = value;
 					if (w_ctl_check(&m, sizeof(m)) < 0)
 						continue;
 					peer->send(&m, sizeof(m), sizeof(m));
-					ASSERT_TRUE(peer->taken(32));
+					ASSERT_TRUE(peer->consumed(32));
 					came += peer->drain();
 					sent++;
 				}
 			}
 		}
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	EXPECT_GT(sent, 3000u);
 	EXPECT_TRUE(peer->up());
 	others_go_on();
@@ -514,7 +548,7 @@ TEST_F(Liar, RandomRecords)
 	uint32_t seed = text != nullptr ? static_cast<uint32_t>(strtoul(text, nullptr, 0)) : 4711;
 	SCOPED_TRACE("VIADUCT_SEED=" + std::to_string(seed));
 	std::mt19937 rng(seed);
-	const w_way ways[] = { kTo3, kTo2, way_of({ kLeft }), way_of({ kLeft, kLeft }, 2) };
+	const w_path paths[] = { kTo3, kTo2, path_of({ kLeft }), path_of({ kLeft, kLeft }, 2) };
 	uint64_t heard[8] = {}; // conns that came in records
 	uint32_t sent = 0, came = 0, news = 0, slices = 0;
 	auto hear = [&](const w_cm &m) {
@@ -536,13 +570,13 @@ TEST_F(Liar, RandomRecords)
 					server.accept(told.as<w_arrived>().conn, ~0ull - 1);
 			}
 		}
-		m.way = ways[rng() % 4];
+		m.path = paths[rng() % 4];
 		if (rng() % 4 == 0)
-			m.way.port[rng() % 4] = static_cast<uint8_t>(rng() % 5);
+			m.path.port[rng() % 4] = static_cast<uint8_t>(rng() % 5);
 		if (rng() % 8 == 0)
-			m.way.hops = static_cast<uint8_t>(rng() % 5);
+			m.path.hops = static_cast<uint8_t>(rng() % 5);
 		if (rng() % 8 == 0)
-			m.way.at = static_cast<uint8_t>(rng() % 5);
+			m.path.at = static_cast<uint8_t>(rng() % 5);
 		m.epoch = rng() % 8 == 0;
 		if (rng() % 64 == 0 && slices++ < 40)
 			m.geometry.slice_id = peer->offer(kSliceBytes).id;
@@ -555,18 +589,58 @@ TEST_F(Liar, RandomRecords)
 			continue;
 		peer->send(&m, sizeof(m), sizeof(m));
 		sent++;
-		ASSERT_TRUE(peer->taken(32));
+		ASSERT_TRUE(peer->consumed(32));
 		came += peer->drain(hear);
 		if (!peer->up())
 			come();
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	others_go_on();
 	came += peer->drain();
 	EXPECT_LE(came, 2 * sent + 100) << "records go round";
 	server.hang_up();
 	leaves_nothing();
 	EXPECT_GT(dropped(0), 100u);
+}
+
+// Whoever asks without end gets an answer for each at most, and hosts between keep nothing of it.
+TEST_F(Liar, AsksForEndsThatNobodyKnows)
+{
+	const uint64_t kMany = 20000, of_others[] = { held(fabric, 0), held(fabric, 3) };
+	uint64_t sent = 0, came = 0;
+	auto look = [&](const w_cm &m) {
+		if (m.hdr.type != W_CM_UNKNOWN)
+			return;
+		EXPECT_EQ(m.src_host, 3);
+		EXPECT_EQ(m.dst_host, 1);
+		EXPECT_EQ(m.dst_conn, 7u);
+		EXPECT_LT(m.src_conn, kMany + 1);
+		came++;
+	};
+
+	while (sent < kMany) {
+		w_cm m = cm(1, 3, 7, ++sent);
+		peer->send_by(m, W_CM_QUERY, kTo3);
+		ASSERT_TRUE(peer->consumed(32));
+		peer->drain(look);
+	}
+	EXPECT_EQ(held(fabric, 0), of_others[0]);
+	EXPECT_EQ(held(fabric, 3), of_others[1]);
+	others_go_on();
+	EXPECT_TRUE(peer->up());
+	// What was left out meanwhile is asked for again.
+	uint64_t before = came;
+	EXPECT_TRUE(eventually([&] {
+		w_cm m = cm(1, 3, 7, 5);
+		peer->send_by(m, W_CM_QUERY, kTo3);
+		sent++;
+		peer->consumed();
+		peer->drain(look);
+		return came > before;
+	}));
+	EXPECT_LE(came, sent);
+	leaves_nothing();
+	EXPECT_EQ(dropped(0), 0u);
 }
 
 // Host 1 may still store into what was left; others cannot say that it does not.
@@ -581,7 +655,7 @@ TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
 
 	m.epoch = 1;
 	m.status = 0;
-	peer->send_by(m, W_CM_RESUME, way_of({ kLeft }));
+	peer->send_by(m, W_CM_RESUME, path_of({ kLeft }));
 	ASSERT_EQ(server.recv().type, W_SUSPEND);
 	int64_t begin = u_now_ns();
 	w_suspended done = {};
@@ -591,16 +665,16 @@ TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
 	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
 	for (uint64_t name : { uint64_t{ 0 }, conn }) {
 		m = cm(2, 0, 1, name);
-		peer->send_by(m, W_CM_CLOSE, way_of({ kLeft, kLeft }, 2));
+		peer->send_by(m, W_CM_CLOSE, path_of({ kLeft, kLeft }, 2));
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	uint64_t now_used = window_used(fabric, 0);
 	if (u_now_ns() - begin < 4000000000) { // after a while it is given up anyway
 		EXPECT_EQ(now_used, used + kSliceBytes);
 	}
 	m = cm(1, 0, 77, conn);
-	peer->send_by(m, W_CM_CLOSE, way_of({ kLeft }));
-	ASSERT_TRUE(peer->taken());
+	peer->send_by(m, W_CM_CLOSE, path_of({ kLeft }));
+	ASSERT_TRUE(peer->consumed());
 	EXPECT_EQ(window_used(fabric, 0), used);
 	server.hang_up();
 	leaves_nothing();
@@ -608,7 +682,7 @@ TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
 
 // ---- inventions about links ----------------------------------------------------------------------
 
-w_cm_links saying(uint16_t origin, uint16_t up, uint64_t serial)
+w_cm_links link_state(uint16_t origin, uint16_t up, uint64_t serial)
 {
 	w_cm_links m = {};
 
@@ -629,7 +703,7 @@ uint64_t calendar_ns()
 	return static_cast<uint64_t>(ts.tv_sec) * 1000000000 + static_cast<uint64_t>(ts.tv_nsec);
 }
 
-TEST_F(Liar, SayingsAboutLinks)
+TEST_F(Liar, LinkStateUpdates)
 {
 	uint32_t sent = 0, came = peer->drain() * 0;
 	uint64_t now = calendar_ns();
@@ -638,17 +712,17 @@ TEST_F(Liar, SayingsAboutLinks)
 		for (uint16_t origin : { 0, 1, 2, 3, 4, 64, 65535 }) {
 			for (uint64_t serial : { uint64_t{ 0 }, now - 1, now + round,
 						 now + 3600000000000 + round, UINT64_MAX }) {
-				w_cm_links m = saying(origin, round % 2 ? 0 : 0xff, serial);
+				w_cm_links m = link_state(origin, round % 2 ? 0 : 0xff, serial);
 
 				peer->send(&m, sizeof(m), sizeof(m));
 				sent++;
-				ASSERT_TRUE(peer->taken(32));
+				ASSERT_TRUE(peer->consumed(32));
 				came += peer->drain();
 			}
 		}
 	}
 	// Those whose names were taken set it right.
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	EXPECT_TRUE(peer->up());
 	Client tool(fabric, 0, W_KIND_TOOL);
 	EXPECT_TRUE(eventually([&] {
@@ -658,23 +732,23 @@ TEST_F(Liar, SayingsAboutLinks)
 	EXPECT_TRUE(eventually([&] { return joins("again"); }));
 	others_go_on();
 	came += peer->drain();
-	EXPECT_LE(came, 3 * sent + 100) << "sayings go round";
+	EXPECT_LE(came, 3 * sent + 100) << "link-state updates go round";
 	leaves_nothing();
 	EXPECT_GT(dropped(0), 100u);
 }
 
 // The second is as new as the answer to the first, and is there before it.
-TEST_F(Liar, ASayingAsNewAsItsCorrection)
+TEST_F(Liar, ALinkStateUpdateAsNewAsItsCorrection)
 {
 	Client tool(fabric, 0, W_KIND_TOOL);
 
 	for (uint64_t i = 0; i < 20; i++) {
 		uint64_t serial = calendar_ns() + (i + 1) * 1000000000000;
 		for (uint64_t k = 0; k < 2; k++) {
-			w_cm_links m = saying(2, i % 2 ? 1 : 2, serial + k);
+			w_cm_links m = link_state(2, i % 2 ? 1 : 2, serial + k);
 			peer->send(&m, sizeof(m), sizeof(m));
 		}
-		ASSERT_TRUE(peer->taken());
+		ASSERT_TRUE(peer->consumed());
 		ASSERT_TRUE(eventually([&] { return tool.route(2).reachable == 1; })) << i;
 		peer->drain();
 	}
@@ -684,7 +758,7 @@ TEST_F(Liar, ASayingAsNewAsItsCorrection)
 }
 
 // It reads next to nothing for a while; what it was not told meanwhile it is told then.
-TEST_F(Liar, SayingsThatMeetAFullQueue)
+TEST_F(Liar, LinkStateUpdatesThatMeetAFullQueue)
 {
 	constexpr uint64_t kAnswers = 5000;
 	Client here(fabric, 0, W_KIND_TOOL), there(fabric, 3, W_KIND_TOOL);
@@ -705,10 +779,10 @@ TEST_F(Liar, SayingsThatMeetAFullQueue)
 	for (uint64_t i = 1; i <= kAnswers; i++) {
 		w_cm m = cm(1, 0, i);
 
-		peer->send_by(m, W_CM_REQ, way_of({ kLeft }));
-		ASSERT_TRUE(peer->taken(32));
+		peer->send_by(m, W_CM_REQ, path_of({ kLeft }));
+		ASSERT_TRUE(peer->consumed(32));
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	for (int i = 0; i < 3; i++) {
 		for (w_admin_verb verb : { W_ADMIN_LINK_DOWN, W_ADMIN_LINK_UP }) {
 			w_admin m = {};
@@ -732,18 +806,18 @@ TEST_F(Liar, SayingsThatMeetAFullQueue)
 		peer->drain(look);
 		return answers == kAnswers && about > 0;
 	})) << answers
-	    << " answers, " << about << " sayings";
+	    << " answers, " << about << " link-state updates";
 	EXPECT_EQ(last, 5) << "host 3 has lost its link to host 2";
 }
 
-// A saying from a day ahead does not silence the host that it is about.
-TEST_F(Liar, ASayingFromTomorrow)
+// A link-state update from a day ahead does not silence the host that it is about.
+TEST_F(Liar, ALinkStateUpdateFromTomorrow)
 {
 	for (uint16_t origin : { 0, 2, 3 }) {
-		w_cm_links m = saying(origin, 1, calendar_ns() + 86000ull * 1000000000);
+		w_cm_links m = link_state(origin, 1, calendar_ns() + 86000ull * 1000000000);
 		peer->send(&m, sizeof(m), sizeof(m));
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	EXPECT_TRUE(eventually([&] { return joins("tomorrow"); }));
 	others_go_on();
 	fabric.stop(3);
@@ -806,11 +880,11 @@ TEST_F(Liar, FillsNoLog)
 	int64_t begin = u_now_ns();
 	for (uint32_t i = 0; i < kRecords; i++) {
 		w_cm m = cm(3, 0, 1 + i);
-		w_cm_links links = saying(2, 1, UINT64_MAX - i);
+		w_cm_links links = link_state(2, 1, UINT64_MAX - i);
 
-		peer->send_by(m, W_CM_REQ, way_of({ kRight, kRight }, 2));
+		peer->send_by(m, W_CM_REQ, path_of({ kRight, kRight }, 2));
 		peer->send(&links, sizeof(links), sizeof(links));
-		ASSERT_TRUE(peer->taken(32));
+		ASSERT_TRUE(peer->consumed(32));
 	}
 	for (uint32_t i = 0; i < kClients; i++) {
 		Client c;
@@ -819,14 +893,14 @@ TEST_F(Liar, FillsNoLog)
 		ASSERT_EQ(send(c.sock, "nonsense", 8, MSG_NOSIGNAL), 8);
 		EXPECT_EQ(c.recv_any().type, 0);
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	a->sync();
 	uint64_t most =
-		(static_cast<uint64_t>((u_now_ns() - begin) / 1000000000) / U_LOG_GATE_S + 2) *
-		U_LOG_GATE_LINES;
-	uint64_t records = log.count("it lost its way") + log.count("for links is ignored");
+		(static_cast<uint64_t>((u_now_ns() - begin) / 1000000000) / U_LOG_RATELIMIT_S + 2) *
+		U_LOG_RATELIMIT_LINES;
+	uint64_t records = log.count("it lost its path") + log.count("for links is ignored");
 	uint64_t clients = log.count("malformed message");
-	EXPECT_GE(records, U_LOG_GATE_LINES);
+	EXPECT_GE(records, U_LOG_RATELIMIT_LINES);
 	EXPECT_LE(records, most);
 	EXPECT_GE(clients, 1u);
 	EXPECT_LE(clients, most);
@@ -850,7 +924,7 @@ TEST_F(Liar, FloodsOfRequests)
 		w_cm m = cm(1, i % 2 ? 3 : 2, i);
 
 		peer->send_by(m, i % 3 ? W_CM_REQ : W_CM_PEER, i % 2 ? kTo3 : kTo2);
-		ASSERT_TRUE(peer->taken(32));
+		ASSERT_TRUE(peer->consumed(32));
 		if (i % 8 == 0)
 			peer->drain();
 	}
@@ -871,10 +945,10 @@ TEST_F(Liar, ChoosesNamesThatCollide)
 		w_cm m = cm(1, 3, (i * inverse) ^ uint64_t{ 1 } << 48);
 
 		peer->send_by(m, W_CM_PEER, kTo3);
-		ASSERT_TRUE(peer->taken(32));
+		ASSERT_TRUE(peer->consumed(32));
 		peer->drain();
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	struct ag_usage u = {};
 	fabric.pause(0);
 	ag_usage(fabric.agent(0), &u);
@@ -891,7 +965,7 @@ TEST_F(Liar, AsksForAllCircuits)
 		w_cm m = cm(1, i % 2 ? 3 : 2, i);
 
 		peer->send_by(m, W_CM_PEER, i % 2 ? kTo3 : kTo2);
-		ASSERT_TRUE(peer->taken(32));
+		ASSERT_TRUE(peer->consumed(32));
 		peer->drain([&](const w_cm &r) {
 			refusals += r.hdr.type == W_CM_REFUSE && r.status == W_NO_RESOURCE;
 		});
@@ -917,16 +991,17 @@ TEST_F(Liar, AsksForAllCircuits)
 	EXPECT_GE(u.relay_refused, 100u);
 }
 
-// A ring of no size, and of sizes that nobody has room for: what goes on is what the relay has.
+// A payload buffer of no size, and of sizes that nobody has room for: what goes on is what the
+// relay has.
 TEST_F(Liar, AsksForRings)
 {
 	uint64_t name = 100;
 
-	for (uint32_t ring : { 0u, 1u, 4097u, 1u << 30, 0xffffffffu, 64u << 20, 16384u }) {
+	for (uint32_t payload : { 0u, 1u, 4097u, 1u << 30, 0xffffffffu, 64u << 20, 16384u }) {
 		Client server(fabric, 3);
 		w_cm m = cm(1, 3, ++name);
 
-		m.geometry.ring_bytes = ring;
+		m.geometry.payload_bytes = payload;
 		server.listen(1, address(3, "near"));
 		server.sync();
 		peer->send_by(m, W_CM_REQ, kTo3);
@@ -935,7 +1010,7 @@ TEST_F(Liar, AsksForRings)
 		server.accept(arrived.as<w_arrived>().conn, 5);
 		m = answer();
 		ASSERT_EQ(m.hdr.type, W_CM_ACCEPT);
-		EXPECT_EQ(m.geometry.ring_bytes, 8192u) << "asked for " << ring;
+		EXPECT_EQ(m.geometry.payload_bytes, 8192u) << "asked for " << payload;
 		server.hang_up();
 		EXPECT_EQ(answer().hdr.type, W_CM_CLOSE);
 		m = cm(1, 3, name, m.src_conn);
@@ -949,17 +1024,17 @@ TEST_F(Liar, AsksForRings)
 // Longer than it was asked for.
 TEST_F(Liar, AcceptsWithALongRing)
 {
-	for (uint32_t ring : { 16384u, 64u << 20 }) {
+	for (uint32_t payload : { 16384u, 64u << 20 }) {
 		Client c(fabric, 3);
 		w_cm req, m;
 
 		c.connection(W_CONNECT, 5, address(3, "c"), address(1, "s"));
 		req = answer();
 		ASSERT_EQ(req.hdr.type, W_CM_REQ);
-		EXPECT_EQ(req.geometry.ring_bytes, 8192u);
+		EXPECT_EQ(req.geometry.payload_bytes, 8192u);
 		m = cm(1, 3, 7, req.src_conn);
-		m.geometry.ring_bytes = ring;
-		m.geometry.slice_len = w_slice_bytes(8, ring);
+		m.geometry.payload_bytes = payload;
+		m.geometry.slice_len = w_slice_bytes(8, payload);
 		m.geometry.slice_id = peer->offer(m.geometry.slice_len).id;
 		peer->send_by(m, W_CM_ACCEPT, kTo3);
 		refused(c.recv(), 5, W_NO_RESOURCE);
@@ -969,7 +1044,7 @@ TEST_F(Liar, AcceptsWithALongRing)
 	leaves_nothing();
 }
 
-// Nobody lacks room: it is as if the way had gone.
+// Nobody lacks room: it is as if the path had gone.
 TEST_F(Liar, AcceptsWithASliceThatNeverComes)
 {
 	Client c(fabric, 3);
@@ -979,7 +1054,7 @@ TEST_F(Liar, AcceptsWithASliceThatNeverComes)
 	req = answer();
 	ASSERT_EQ(req.hdr.type, W_CM_REQ);
 	m = cm(1, 3, 7, req.src_conn);
-	m.geometry.slice_len = w_slice_bytes(m.geometry.slots, m.geometry.ring_bytes);
+	m.geometry.slice_len = w_slice_bytes(m.geometry.slots, m.geometry.payload_bytes);
 	m.geometry.slice_id = 4242;
 	peer->send_by(m, W_CM_ACCEPT, kTo3);
 	refused(c.recv(), 5, W_NOT_REACHABLE);
@@ -1000,16 +1075,16 @@ TEST_F(Liar, ReadsNothingAndBeats)
 	uint64_t conn = m.dst_conn;
 	for (uint64_t i = 0; i < 5000; i++) {
 		m = cm(1, 0, 100 + i);
-		peer->send_by(m, W_CM_REQ, way_of({ kLeft }));
-		ASSERT_TRUE(peer->taken(32));
+		peer->send_by(m, W_CM_REQ, path_of({ kLeft }));
+		ASSERT_TRUE(peer->consumed(32));
 	}
-	ASSERT_TRUE(peer->taken());
+	ASSERT_TRUE(peer->consumed());
 	w_tell t = {};
 	t.conn = conn;
 	server.send(t, W_TELL);
 	server.token(W_UNLISTEN, 9);
 	EXPECT_TRUE(eventually([&] {
-		if (peer->up() && peer->taken(32)) {
+		if (peer->up() && peer->consumed(32)) {
 			m = cm(1, 0, 1);
 			m.status = 0;
 			peer->send(m, W_CM_HEARTBEAT);
@@ -1034,7 +1109,7 @@ TEST_F(Liar, ReadsNoAnswers)
 		w_cm m = cm(1, 3, i);
 
 		peer->send_by(m, W_CM_REQ, kTo3);
-		ASSERT_TRUE(peer->taken(60));
+		ASSERT_TRUE(peer->consumed(60));
 	}
 	EXPECT_LT(i, 100000u);
 	others_go_on();

@@ -54,7 +54,7 @@ TEST_F(Setup, AnotherVersion)
 	peer.announce(W_CTL_VERSION + 1);
 	EXPECT_TRUE(stays_down());
 	std::string log = testing::internal::GetCapturedStderr();
-	size_t at = log.find("speaks version 1, the agent of host 1 speaks 2");
+	size_t at = log.find("speaks version 3, the agent of host 1 speaks 4");
 	EXPECT_NE(at, std::string::npos) << log;
 	EXPECT_EQ(log.find("speaks version", at + 40), std::string::npos) << "said twice";
 }
@@ -91,6 +91,29 @@ TEST_F(Setup, UnknownSliceIsNotMapped)
 	peer.announce();
 	port_peer_spad_write(peer.port, 3, 54321);
 	EXPECT_TRUE(stays_down() || true);
+	peer.join();
+	EXPECT_TRUE(eventually([&] { return reachable(fabric); }));
+}
+
+// One that is stopped reads nothing from its cable, so that in the end no slice can be offered.
+TEST_F(Setup, ANeighbourThatGoesOnIsJoinedThoughItsCableWasFull)
+{
+	Client tool(fabric, 0, W_KIND_TOOL);
+	w_admin m = {};
+
+	snprintf(m.name, sizeof(m.name), "right");
+	for (int i = 0; i < 600; i++) {
+		for (uint32_t verb : { W_ADMIN_LINK_DOWN, W_ADMIN_LINK_UP }) {
+			m.verb = verb;
+			tool.send(m, W_ADMIN);
+			ASSERT_EQ(tool.recv().type, W_DONE);
+		}
+	}
+	ASSERT_TRUE(eventually([&] {
+		port_service(peer.port);
+		peer.announce();
+		return port_spad_read(peer.port, 5) == Neighbour::kNonce;
+	})) << "it never asked to be joined";
 	peer.join();
 	EXPECT_TRUE(eventually([&] { return reachable(fabric); }));
 }
@@ -161,11 +184,11 @@ TEST_F(Hostile, RequestsThatNobodyReadsTheAnswersOf)
 
 	for (i = 1; i < 200000 && port_link_state(peer->port, nullptr) == PORT_LINK_UP; i++) {
 		w_cm m = cm(i);
-		auto *taken = static_cast<std::atomic<uint32_t> *>(peer->in.base);
+		auto *consumed = static_cast<std::atomic<uint32_t> *>(peer->in.base);
 
 		ASSERT_TRUE(eventually([&] {
 			port_service(peer->port);
-			return peer->next - taken->load() < 64 ||
+			return peer->next - consumed->load() < 64 ||
 			       port_link_state(peer->port, nullptr) != PORT_LINK_UP;
 		}));
 		peer->send(m, W_CM_REQ);
@@ -190,7 +213,7 @@ TEST_F(Hostile, UnknownConnsAreIgnored)
 	for (w_ctl_type type : { W_CM_ACCEPT, W_CM_CONFIRM }) {
 		w_cm m = cm(99, 0x100000001ull);
 		m.geometry.slots = 8;
-		m.geometry.ring_bytes = 4096;
+		m.geometry.payload_bytes = 4096;
 		m.geometry.slice_len = w_slice_bytes(8, 4096);
 		peer->send(m, type);
 	}
@@ -212,7 +235,7 @@ TEST_F(Hostile, AcceptOfASliceThatNeverComes)
 	ASSERT_EQ(req.hdr.type, W_CM_REQ);
 	m = cm(7, req.src_conn);
 	m.geometry.slots = 8;
-	m.geometry.ring_bytes = 4096;
+	m.geometry.payload_bytes = 4096;
 	m.geometry.slice_id = 4242;
 	m.geometry.slice_len = w_slice_bytes(8, 4096);
 	peer->send(m, W_CM_ACCEPT);
@@ -293,11 +316,11 @@ TEST_F(Hostile, OffersAreBounded)
 
 	for (uint64_t i = 1; i < 6000; i++) {
 		w_cm m = cm(i);
-		auto *taken = static_cast<std::atomic<uint32_t> *>(peer->in.base);
+		auto *consumed = static_cast<std::atomic<uint32_t> *>(peer->in.base);
 
 		m.local = address(1, "peer");
 		m.remote = address(0, "near" + std::to_string(i));
-		ASSERT_TRUE(eventually([&] { return peer->next - taken->load() < 60; }));
+		ASSERT_TRUE(eventually([&] { return peer->next - consumed->load() < 60; }));
 		peer->send(m, W_CM_PEER);
 	}
 	ASSERT_TRUE(peer->recv(&answer));
@@ -311,7 +334,7 @@ TEST_F(Hostile, RandomRecords)
 {
 	std::mt19937 rng(12345);
 	Client c(fabric, 0), s(fabric, 0);
-	auto *taken = static_cast<std::atomic<uint32_t> *>(peer->in.base);
+	auto *consumed = static_cast<std::atomic<uint32_t> *>(peer->in.base);
 
 	for (int i = 0; i < 20000; i++) {
 		w_cm m = {};
@@ -331,19 +354,19 @@ TEST_F(Hostile, RandomRecords)
 		if (port_link_state(peer->port, nullptr) != PORT_LINK_UP) {
 			peer = std::make_unique<Neighbour>(fabric);
 			peer->join();
-			taken = static_cast<std::atomic<uint32_t> *>(peer->in.base);
+			consumed = static_cast<std::atomic<uint32_t> *>(peer->in.base);
 		}
 		m = cm(1 + rng() % 7, (uint64_t{ rng() % 4 } << 32) + 1 + rng() % 7);
 		m.status = 1 + rng() % 3;
 		m.geometry.slots = 8;
-		m.geometry.ring_bytes = 4096;
+		m.geometry.payload_bytes = 4096;
 		m.geometry.slice_len = w_slice_bytes(8, 4096);
 		m.src_host = 1;
-		m.way.hops = m.way.at = m.way.port[0] = 1;
+		m.path.hops = m.path.at = m.path.port[0] = 1;
 		w_ctl_init(&m, static_cast<w_ctl_type>(W_CM_REQ + rng() % 8), sizeof(m));
 		if (!eventually([&] {
 			    port_service(peer->port);
-			    return peer->next - taken->load() < 60 ||
+			    return peer->next - consumed->load() < 60 ||
 				   port_link_state(peer->port, nullptr) != PORT_LINK_UP;
 		    }))
 			FAIL() << "the agent stopped reading";
@@ -355,9 +378,9 @@ TEST_F(Hostile, RandomRecords)
 
 // ---- agents that go and come ----
 
-class Life : public FabricTest {};
+class LinkGeneration : public FabricTest {};
 
-TEST_F(Life, NeighbourDiesAndComesBack)
+TEST_F(LinkGeneration, NeighbourDiesAndComesBack)
 {
 	up(3);
 	Client c(*fabric, 0), s(*fabric, 1), t(*fabric, 2);
@@ -381,7 +404,7 @@ TEST_F(Life, NeighbourDiesAndComesBack)
 	EXPECT_EQ(t.recv().type, W_LOST) << "the other link was not touched";
 }
 
-TEST_F(Life, HundredFlapsOfALink)
+TEST_F(LinkGeneration, HundredFlapsOfALink)
 {
 	up(2);
 	Client c(*fabric, 0), s(*fabric, 1);
@@ -404,7 +427,7 @@ TEST_F(Life, HundredFlapsOfALink)
 }
 
 // More than a client's queue and socket hold: it is slow, not hostile.
-TEST_F(Life, ThousandsOfConnectionsBreakAtOnce)
+TEST_F(LinkGeneration, ThousandsOfConnectionsBreakAtOnce)
 {
 	constexpr int kConns = 12000;
 	up(2, [](ag_cfg &cfg) { cfg.window_bytes = 1 << 30; });
@@ -421,7 +444,7 @@ TEST_F(Life, ThousandsOfConnectionsBreakAtOnce)
 	c.sync();
 }
 
-TEST_F(Life, StrictPorts)
+TEST_F(LinkGeneration, StrictPorts)
 {
 	up(3, [](ag_cfg &cfg) { cfg.port_kind = "emu+strict"; });
 	Client c(*fabric, 0), s(*fabric, 1);
@@ -434,7 +457,7 @@ TEST_F(Life, StrictPorts)
 	}
 }
 
-TEST_F(Life, LostDoorbellsOnlyDelay)
+TEST_F(LinkGeneration, LostDoorbellsOnlyDelay)
 {
 	up(2, [](ag_cfg &cfg) {
 		cfg.port_kind = "emu+fault";
@@ -451,7 +474,7 @@ TEST_F(Life, LostDoorbellsOnlyDelay)
 	}
 }
 
-TEST_F(Life, LeavesWhenIdle)
+TEST_F(LinkGeneration, LeavesWhenIdle)
 {
 	ag_cfg cfg = {};
 	ag_agent *a = nullptr;
@@ -464,12 +487,22 @@ TEST_F(Life, LeavesWhenIdle)
 	cfg.leave_when_idle = true;
 	cfg.grace_ms = 50;
 	ASSERT_EQ(ag_create(&cfg, &a), 0);
+	/* A tool looks; that is no use of it. */
+	w_hello hello = {};
+	sockaddr_un un;
+	socklen_t len = w_agent_addr(&un, geteuid(), name.c_str(), 0);
+	int tool = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	ASSERT_EQ(connect(tool, reinterpret_cast<sockaddr *>(&un), len), 0);
+	hello.kind = W_KIND_TOOL;
+	w_ctl_init(&hello, W_HELLO, sizeof(hello));
+	ASSERT_EQ(w_ctl_send(tool, &hello, nullptr, 0), 0);
 	std::thread t([a] { EXPECT_EQ(ag_run(a), 0); });
 	t.join();
 	ag_destroy(a);
+	close(tool);
 }
 
-TEST_F(Life, OneAgentPerHost)
+TEST_F(LinkGeneration, OneAgentPerHost)
 {
 	up(1);
 	ag_cfg cfg = fabric->config(0);
@@ -478,7 +511,7 @@ TEST_F(Life, OneAgentPerHost)
 	EXPECT_EQ(ag_create(&cfg, &a), -EADDRINUSE);
 }
 
-TEST_F(Life, BadConfigurations)
+TEST_F(LinkGeneration, BadConfigurations)
 {
 	ag_agent *a = nullptr;
 	std::string name = unique_fabric();

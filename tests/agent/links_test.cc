@@ -52,7 +52,7 @@ protected:
 		ASSERT_EQ(tool.recv().type, W_DONE);
 	}
 
-	void turn_link(unsigned host, unsigned port)
+	void toggle_link(unsigned host, unsigned port)
 	{
 		if (!runs[host])
 			return;
@@ -60,7 +60,7 @@ protected:
 		admin(host, down[host] & 1u << port ? W_ADMIN_LINK_DOWN : W_ADMIN_LINK_UP, port);
 	}
 
-	void turn_agent(unsigned host)
+	void toggle_agent(unsigned host)
 	{
 		if (runs[host])
 			fabric.stop(host);
@@ -166,19 +166,19 @@ TEST_P(Pictures, AgreeAfterAnySequence)
 			unsigned port = 1 + rng() % (rt_topo_ports(topo, host) - 1);
 
 			if (rng() % 4 == 0)
-				turn_agent(host);
+				toggle_agent(host);
 			else
-				turn_link(host, port);
+				toggle_link(host, port);
 		}
 		agree();
 	}
 	for (unsigned i = 0; i < hosts; i++) {
 		for (unsigned port = 1; port < rt_topo_ports(topo, i); port++) {
 			if (down[i] & 1u << port)
-				turn_link(i, port);
+				toggle_link(i, port);
 		}
 		if (!runs[i])
-			turn_agent(i);
+			toggle_agent(i);
 	}
 	agree();
 }
@@ -198,25 +198,25 @@ TEST_P(Pictures, AgreeWhenPartsMeetAgain)
 	for (int round = 0; round < 12 && !HasFailure(); round++) {
 		SCOPED_TRACE("round " + std::to_string(round));
 		for (auto [host, port] : cut)
-			turn_link(host, port);
+			toggle_link(host, port);
 		agree();
 		for (unsigned host : { 1u, hosts - 2 })
-			turn_agent(host);
+			toggle_agent(host);
 		agree();
 		if (round != 0)
-			turn_agent(1);
+			toggle_agent(1);
 		if (round != 1)
-			turn_agent(hosts - 2);
-		turn_link(cut[static_cast<size_t>(round) % cut.size()].first,
-			  cut[static_cast<size_t>(round) % cut.size()].second);
+			toggle_agent(hosts - 2);
+		toggle_link(cut[static_cast<size_t>(round) % cut.size()].first,
+			    cut[static_cast<size_t>(round) % cut.size()].second);
 		agree();
 		for (unsigned i = 0; i < hosts; i++) {
 			if (!runs[i])
-				turn_agent(i);
+				toggle_agent(i);
 		}
 		for (auto [host, port] : cut) {
 			if (down[host] & 1u << port)
-				turn_link(host, port);
+				toggle_link(host, port);
 		}
 		agree();
 	}

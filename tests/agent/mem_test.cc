@@ -149,7 +149,7 @@ TEST_P(Mem, MemoryIsOfferedAsOftenAsItIsTold)
 	}
 }
 
-// What the peer did not open before it left is in nobody's way.
+// What the peer did not open before it left is in nobody's path.
 TEST_P(Mem, OffersEndWithTheConnection)
 {
 	Msg got = alloc(*c, 4096);

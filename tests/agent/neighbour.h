@@ -114,20 +114,20 @@ public:
 	{
 		w_ctl_init(&m, type, sizeof(m));
 		m.src_host = 1;
-		m.way.hops = m.way.at = m.way.port[0] = 1;
+		m.path.hops = m.path.at = m.path.port[0] = 1;
 		send(&m, sizeof(m), sizeof(m));
 	}
 
-	/* The same, by a way of the caller's. */
-	template <typename T> void send_by(T &m, w_ctl_type type, const w_way &way)
+	/* The same, by a path of the caller's. */
+	template <typename T> void send_by(T &m, w_ctl_type type, const w_path &path)
 	{
 		w_ctl_init(&m, type, sizeof(m));
-		m.way = way;
+		m.path = path;
 		send(&m, sizeof(m), sizeof(m));
 	}
 
-	/* Has the agent taken all but `left` records? */
-	bool taken(uint32_t left = 0)
+	/* Has the agent consumed all but `left` records? */
+	bool consumed(uint32_t left = 0)
 	{
 		auto *done = static_cast<std::atomic<uint32_t> *>(in.base);
 

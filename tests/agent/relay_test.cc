@@ -9,26 +9,26 @@ using namespace agent_test;
 
 namespace {
 
-struct Way {
+struct Path {
 	const char *name, *topology;
 	unsigned hosts, from, to, hops;
 };
 
-std::ostream &operator<<(std::ostream &os, const Way &w)
+std::ostream &operator<<(std::ostream &os, const Path &w)
 {
 	return os << w.topology;
 }
 
-const Way kChain3 = { "chain3", "chain", 3, 0, 2, 2 }, kBack = { "back", "chain", 3, 2, 0, 2 },
-	  kChain5 = { "chain5", "chain", 5, 0, 4, 4 }, kRing4 = { "ring4", "ring", 4, 1, 3, 2 },
-	  kMesh = { "mesh", "mesh:3x2", 6, 0, 5, 3 },
-	  kGraph = { "graph", "graph:0-2,2-1,1-3", 4, 3, 0, 3 };
+const Path kChain3 = { "chain3", "chain", 3, 0, 2, 2 }, kBack = { "back", "chain", 3, 2, 0, 2 },
+	   kChain5 = { "chain5", "chain", 5, 0, 4, 4 }, kRing4 = { "ring4", "ring", 4, 1, 3, 2 },
+	   kMesh = { "mesh", "mesh:3x2", 6, 0, 5, 3 },
+	   kGraph = { "graph", "graph:0-2,2-1,1-3", 4, 3, 0, 3 };
 
 class RelayTest : public FabricTest {
 protected:
-	void up_ways(const Way &w, const Fabric::Tweak &tweak = nullptr)
+	void up_paths(const Path &w, const Fabric::Tweak &tweak = nullptr)
 	{
-		way = w;
+		path = w;
 		up(w.hosts, [topology = w.topology, tweak](ag_cfg &cfg) {
 			cfg.topology = topology;
 			if (tweak)
@@ -50,8 +50,8 @@ protected:
 		FabricTest::TearDown();
 	}
 
-	w_addr here() const { return address(way.from, "c"); }
-	w_addr there() const { return address(way.to, "s"); }
+	w_addr here() const { return address(path.from, "c"); }
+	w_addr there() const { return address(path.to, "s"); }
 
 	// Up to W_ARRIVED; returns its conn.
 	uint64_t arrive(uint64_t token = 2, const w_vi_attrs &attrs = attributes())
@@ -109,13 +109,13 @@ protected:
 		ASSERT_EQ(tool.recv().type, W_DONE);
 	}
 
-	Way way = {};
+	Path path = {};
 	std::unique_ptr<Client> c, s;
 };
 
-class Relayed : public RelayTest, public ::testing::WithParamInterface<Way> {
+class Relayed : public RelayTest, public ::testing::WithParamInterface<Path> {
 protected:
-	void SetUp() override { up_ways(GetParam()); }
+	void SetUp() override { up_paths(GetParam()); }
 };
 
 // ---- data ---------------------------------------------------------------------------------------
@@ -166,8 +166,8 @@ TEST_P(Relayed, MessagesPassBothWays)
 {
 	Pair p = join(*c, *s);
 
-	EXPECT_EQ(p.client_linked.as<w_linked>().hops, way.hops);
-	EXPECT_EQ(p.server_linked.as<w_linked>().hops, way.hops);
+	EXPECT_EQ(p.client_linked.as<w_linked>().hops, path.hops);
+	EXPECT_EQ(p.server_linked.as<w_linked>().hops, path.hops);
 	message_passes(p.client_linked, p.server_linked, "there");
 	message_passes(p.server_linked, p.client_linked, "and back");
 }
@@ -212,7 +212,7 @@ TEST_P(Relayed, ManyAtOnceAndAgain)
 
 TEST_P(Relayed, NobodyWaits)
 {
-	c->connection(W_CONNECT, 7, here(), address(way.to, "nobody"));
+	c->connection(W_CONNECT, 7, here(), address(path.to, "nobody"));
 	refused(c->recv(), 7, W_NO_MATCH);
 }
 
@@ -301,7 +301,7 @@ TEST_P(Relayed, EitherProcessDiesWhenConnected)
 
 	s.reset();
 	lost(c->recv(), p.client_conn, W_LOST_PROCESS);
-	s = std::make_unique<Client>(*fabric, way.to);
+	s = std::make_unique<Client>(*fabric, path.to);
 	c->conn(W_CLOSE, p.client_conn);
 	p = join(*c, *s);
 	c.reset();
@@ -316,7 +316,7 @@ TEST_P(Relayed, BothCloseAtOnce)
 		c->conn(W_CLOSE, p.client_conn);
 		s->conn(W_CLOSE, p.server_conn);
 		EXPECT_TRUE(eventually([&] {
-			return held(*fabric, way.from) == 0 && held(*fabric, way.to) == 0;
+			return held(*fabric, path.from) == 0 && held(*fabric, path.to) == 0;
 		}));
 		// Who closed hears nothing; whose peer was faster, that it was lost.
 		for (auto *end : { c.get(), s.get() }) {
@@ -347,12 +347,14 @@ TEST_P(Relayed, PeersMeetInAnyOrder)
 		       *decides = first_decides ? first : second;
 		Msg m = asks->recv();
 		ASSERT_EQ(m.type, W_LINKED);
-		EXPECT_EQ(m.as<w_linked>().hops, way.hops);
+		EXPECT_EQ(m.as<w_linked>().hops, path.hops);
 		asks->conn(W_CONFIRM, m.as<w_linked>().conn);
 		Msg k = decides->recv();
 		ASSERT_EQ(k.type, W_LINKED);
-		EXPECT_EQ(m.as<w_linked>().inbound.ring_bytes, w_ring_of_way(4096, way.hops));
-		EXPECT_EQ(k.as<w_linked>().inbound.ring_bytes, w_ring_of_way(4096, way.hops));
+		EXPECT_EQ(m.as<w_linked>().inbound.payload_bytes,
+			  w_payload_of_path(4096, path.hops));
+		EXPECT_EQ(k.as<w_linked>().inbound.payload_bytes,
+			  w_payload_of_path(4096, path.hops));
 		if (i == 0)
 			message_passes(m, k, "peer");
 		asks->conn(W_CLOSE, m.as<w_linked>().conn);
@@ -371,7 +373,7 @@ TEST_P(Relayed, PeersThatDifferAreBothRefused)
 
 TEST_P(Relayed, PeersWithdrawAndWaitAgain)
 {
-	Client *low = way.from < way.to ? c.get() : s.get(),
+	Client *low = path.from < path.to ? c.get() : s.get(),
 	       *high = low == c.get() ? s.get() : c.get();
 	w_addr a = address(low->welcome.host_id, "p"), b = address(high->welcome.host_id, "q");
 
@@ -434,7 +436,8 @@ TEST_P(Relayed, TellsPassInOrderWithoutTheirMemory)
 
 // ---- anything at any time --------------------------------------------------------------------------
 
-// Clients at both ends do what they like; each attempt is answered once, and nothing is kept.
+// Clients at both ends do what they like; each attempt is answered once, and no slot is held for
+// retransmission.
 TEST_P(Relayed, Storm)
 {
 	const char *text = getenv("VIADUCT_SEED");
@@ -448,10 +451,10 @@ TEST_P(Relayed, Storm)
 	} actor[4];
 
 	for (unsigned i = 0; i < 4; i++)
-		actor[i].host = i % 2 ? way.to : way.from;
+		actor[i].host = i % 2 ? path.to : path.from;
 	for (uint64_t step = 1; step < 600; step++) {
 		Actor &a = actor[rng() % 4];
-		unsigned far = a.host == way.from ? way.to : way.from;
+		unsigned far = a.host == path.from ? path.to : path.from;
 		auto any = [&](const std::vector<uint64_t> &v) {
 			return v.empty() ? 0 : v[rng() % v.size()];
 		};
@@ -511,7 +514,7 @@ TEST_P(Relayed, Storm)
 	}
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Relayed,
+INSTANTIATE_TEST_SUITE_P(Paths, Relayed,
 			 ::testing::Values(kChain3, kBack, kChain5, kRing4, kMesh, kGraph),
 			 [](const auto &info) { return std::string(info.param.name); });
 
@@ -520,7 +523,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Relayed,
 // Parameter: the end of a chain of four hosts whose link to the next is lost.
 class Severed : public RelayTest, public ::testing::WithParamInterface<unsigned> {
 protected:
-	void SetUp() override { up_ways({ "chain4", "chain", 4, 0, 3, 3 }); }
+	void SetUp() override { up_paths({ "chain4", "chain", 4, 0, 3, 3 }); }
 
 	void cut() { admin(GetParam(), W_ADMIN_LINK_DOWN, "right"); }
 
@@ -617,7 +620,7 @@ class Flapping : public RelayTest {};
 
 TEST_F(Flapping, EndsAreAlwaysTold)
 {
-	up_ways(kChain3);
+	up_paths(kChain3);
 	for (int i = 0; i < 12; i++) {
 		Pair p = join(*c, *s, std::to_string(i));
 
@@ -633,7 +636,7 @@ TEST_F(Flapping, EndsAreAlwaysTold)
 
 TEST_F(Flapping, ARelayThatDiesAndComesBack)
 {
-	up_ways(kChain3);
+	up_paths(kChain3);
 	Pair p = join(*c, *s);
 
 	fabric->stop(1);
@@ -652,7 +655,7 @@ protected:
 	// The relay has room for so many slices on each link.
 	void up_with_room(uint32_t slices)
 	{
-		up_ways(kChain3, [slices](ag_cfg &cfg) {
+		up_paths(kChain3, [slices](ag_cfg &cfg) {
 			if (cfg.host_id == 1)
 				cfg.window_bytes = 4096 + 64 * 512 + slices * 12288;
 		});
@@ -702,66 +705,66 @@ TEST_F(Room, NoneForTheConfirmation)
 	message_passes(p.client_linked, p.server_linked, "room again");
 }
 
-// ---- how long the rings are ----------------------------------------------------------------------
+// ---- how large the payload buffers are ---------------------------------------------------------
 
-class Rings : public RelayTest {
+class PayloadBuffers : public RelayTest {
 protected:
 	void up_with_window(unsigned host, uint64_t bytes)
 	{
-		up_ways(kChain3, [host, bytes](ag_cfg &cfg) {
+		up_paths(kChain3, [host, bytes](ag_cfg &cfg) {
 			if (cfg.host_id == host)
 				cfg.window_bytes = 4096 + 64 * 512 + bytes;
 		});
 	}
 
 	// Of all slices of the connection.
-	static uint32_t ring_of(const Pair &p)
+	static uint32_t payload_of(const Pair &p)
 	{
 		const auto *at_c = &p.client_linked.as<w_linked>(),
 			   *at_s = &p.server_linked.as<w_linked>();
 
-		EXPECT_EQ(at_c->inbound.ring_bytes, at_c->outbound.ring_bytes);
-		EXPECT_EQ(at_c->inbound.ring_bytes, at_s->inbound.ring_bytes);
-		EXPECT_EQ(at_c->inbound.ring_bytes, at_s->outbound.ring_bytes);
-		return at_c->inbound.ring_bytes;
+		EXPECT_EQ(at_c->inbound.payload_bytes, at_c->outbound.payload_bytes);
+		EXPECT_EQ(at_c->inbound.payload_bytes, at_s->inbound.payload_bytes);
+		EXPECT_EQ(at_c->inbound.payload_bytes, at_s->outbound.payload_bytes);
+		return at_c->inbound.payload_bytes;
 	}
 };
 
-TEST_F(Rings, GrowWithTheWay)
+TEST_F(PayloadBuffers, GrowWithThePath)
 {
 	const uint32_t expected[] = { 4096, 4096, 8192, 16384, 16384 };
 
-	up_ways(kChain5);
+	up_paths(kChain5);
 	for (unsigned to = 0; to < 5; to++) {
 		Client here(*fabric, 0), there(*fabric, to);
 		Pair p = join(here, there, "to"), q = join(there, here, "back");
 
-		EXPECT_EQ(ring_of(p), expected[to]) << "from host 0 to " << to;
-		EXPECT_EQ(ring_of(q), expected[to]) << "from host " << to << " to 0";
+		EXPECT_EQ(payload_of(p), expected[to]) << "from host 0 to " << to;
+		EXPECT_EQ(payload_of(q), expected[to]) << "from host " << to << " to 0";
 		message_passes(p.client_linked, p.server_linked, "to");
 		message_passes(q.client_linked, q.server_linked, "back");
 	}
 }
 
-class Narrow : public Rings, public ::testing::WithParamInterface<unsigned> {};
+class Narrow : public PayloadBuffers, public ::testing::WithParamInterface<unsigned> {};
 
 INSTANTIATE_TEST_SUITE_P(Host, Narrow, ::testing::Values(0u, 1u, 2u));
 
 // Whoever has little room, an end or the relay.
-TEST_P(Narrow, WindowsKeepRingsShort)
+TEST_P(Narrow, WindowsKeepPayloadBuffersSmall)
 {
 	up_with_window(GetParam(), 2 * 12288);
 	Pair p = join(*c, *s, "p"), q = join(*s, *c, "q");
 
-	EXPECT_EQ(ring_of(p), 4096u);
-	EXPECT_EQ(ring_of(q), 4096u);
+	EXPECT_EQ(payload_of(p), 4096u);
+	EXPECT_EQ(payload_of(q), 4096u);
 	message_passes(p.client_linked, p.server_linked, "short");
 }
 
 // One agent has more slots than the others: the relay stands between ends that are alike.
 TEST_P(Narrow, AllHaveTheFewestSlots)
 {
-	up_ways(kChain3, [](ag_cfg &cfg) {
+	up_paths(kChain3, [](ag_cfg &cfg) {
 		if (cfg.host_id == GetParam())
 			cfg.slots = 32;
 	});
@@ -791,7 +794,7 @@ TEST_P(Narrow, RingsThatWereAskedForCount)
 		c->conn(W_CONFIRM, pairs[i].client_linked.as<w_linked>().conn);
 		pairs[i].server_linked = s->recv();
 		ASSERT_EQ(pairs[i].server_linked.type, W_LINKED) << "connection " << i;
-		EXPECT_EQ(ring_of(pairs[i]), i < 4 ? 8192u : 4096u) << "connection " << i;
+		EXPECT_EQ(payload_of(pairs[i]), i < 4 ? 8192u : 4096u) << "connection " << i;
 	}
 }
 
@@ -805,11 +808,11 @@ TEST_P(Narrow, RingsThatAreNotMadeDoNotCount)
 		s->conn(W_REJECT, conn);
 		refused(c->recv(), 10 + i, W_REJECTED);
 	}
-	EXPECT_EQ(ring_of(join(*c, *s, "long")), 8192u);
+	EXPECT_EQ(payload_of(join(*c, *s, "long")), 8192u);
 }
 
 // Each takes a slice of 16 KiB at both of the relay's links, where agents have 36 KiB already.
-TEST_F(Rings, LongOnesHaveAQuarterOfAWindow)
+TEST_F(PayloadBuffers, LongOnesHaveAQuarterOfAWindow)
 {
 	std::vector<Pair> pairs;
 
@@ -817,11 +820,11 @@ TEST_F(Rings, LongOnesHaveAQuarterOfAWindow)
 	for (uint32_t i = 0; i < 6; i++)
 		pairs.push_back(join(*c, *s, std::to_string(i)));
 	for (uint32_t i = 0; i < 6; i++)
-		EXPECT_EQ(ring_of(pairs[i]), i < 4 ? 8192u : 4096u) << "connection " << i;
+		EXPECT_EQ(payload_of(pairs[i]), i < 4 ? 8192u : 4096u) << "connection " << i;
 	for (uint32_t i : { 0, 4, 5 })
 		part(pairs[i]);
 	EXPECT_TRUE(eventually([&] { return held(*fabric, 1) == 2 * 3; }));
-	EXPECT_EQ(ring_of(join(*c, *s, "again")), 8192u);
+	EXPECT_EQ(payload_of(join(*c, *s, "again")), 8192u);
 }
 
 // ---- who says which links are up -----------------------------------------------------------------
@@ -841,7 +844,7 @@ protected:
 
 TEST_F(Links, RoutesTurnAndReturn)
 {
-	up_ways({ "ring5", "ring", 5, 0, 2, 2 });
+	up_paths({ "ring5", "ring", 5, 0, 2, 2 });
 	for (int i = 0; i < 3; i++) {
 		admin(1, W_ADMIN_LINK_DOWN, "right");
 		EXPECT_TRUE(routed(0, 2, 3)) << "a link of others";
@@ -865,7 +868,7 @@ TEST_F(Links, RoutesTurnAndReturn)
 
 TEST_F(Links, ADividedNetworkKnowsIt)
 {
-	up_ways({ "ring4", "ring", 4, 0, 2, 2 });
+	up_paths({ "ring4", "ring", 4, 0, 2, 2 });
 	admin(0, W_ADMIN_LINK_DOWN, "right");
 	admin(2, W_ADMIN_LINK_DOWN, "right");
 	EXPECT_TRUE(routed(0, 1, 0));
@@ -886,7 +889,7 @@ TEST_F(Links, ADividedNetworkKnowsIt)
 
 TEST_F(Links, ARestartedAgentIsBelieved)
 {
-	up_ways({ "ring4", "ring", 4, 0, 2, 2 });
+	up_paths({ "ring4", "ring", 4, 0, 2, 2 });
 	for (int i = 0; i < 2; i++) {
 		fabric->stop(1);
 		EXPECT_TRUE(routed(3, 1, 0));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Going on over another way, record by record: what comes late, crosses, or is left in the middle.
+// Continuing over another path, record by record: what comes late, crosses, or is left in the
+// middle.
 #include <ctime>
+#include <memory>
 
 #include "agent_fixture.h"
 #include "neighbour.h"
@@ -20,9 +22,9 @@ void suspended_by(Client &c, uint64_t conn)
 // Host 0 of a ring of three has an agent, and is connected to host 1, which the test plays.
 class Resumed : public ::testing::Test {
 protected:
-	Resumed() : fabric(3, nullptr, 1), peer(fabric), c(fabric, 0)
+	Resumed() : fabric(3, nullptr, 1), peer(std::make_unique<Neighbour>(fabric)), c(fabric, 0)
 	{
-		peer.join();
+		peer->join();
 		wait_link(fabric, 0, 1);
 	}
 
@@ -30,7 +32,7 @@ protected:
 	{
 		c.hang_up();
 		EXPECT_TRUE(eventually([&] {
-			peer.drain([&](const w_cm &m) {
+			peer->drain([&](const w_cm &m) {
 				if (m.hdr.type == W_CM_CLOSE)
 					say(W_CM_CLOSE, m.epoch, W_LOST_CLOSED);
 			});
@@ -53,7 +55,7 @@ protected:
 		m.local = address(1, "c");
 		if (type == W_CM_ACCEPT || type == W_CM_CONFIRM)
 			m.geometry = slice(no_slice);
-		peer.send(m, type);
+		peer->send(m, type);
 	}
 
 	// Another host's links have changed, or have not: it is news all the same.
@@ -68,12 +70,15 @@ protected:
 		m.origin = 2;
 		m.up = 0xff;
 		m.serial = static_cast<uint64_t>(ts.tv_sec) * 1000000000;
-		peer.send(&m, sizeof(m), sizeof(m));
+		peer->send(&m, sizeof(m), sizeof(m));
 	}
 
+	/* The next record; whoever waits to be asked says so again and again. */
 	void hear(w_ctl_type type, uint32_t epoch)
 	{
-		ASSERT_TRUE(peer.recv(&cm)) << "no record of type " << type;
+		do
+			ASSERT_TRUE(peer->recv(&cm)) << "no record of type " << type;
+		while (cm.hdr.type == W_CM_QUERY && type != W_CM_QUERY);
 		ASSERT_EQ(cm.hdr.type, type);
 		EXPECT_EQ(cm.epoch, epoch);
 		EXPECT_EQ(cm.dst_conn, kConn);
@@ -102,20 +107,20 @@ protected:
 		say(W_CM_CONFIRM, 0);
 		Msg linked = c.recv();
 		ASSERT_EQ(linked.type, W_LINKED);
-		ASSERT_EQ(linked.as<w_linked>().kept, 1u);
+		ASSERT_EQ(linked.as<w_linked>().resumable, 1u);
 	}
 
 	// Host 0 asks, and is the first end.
 	void asks()
 	{
 		c.connection(W_CONNECT, 2, address(0, "c"), address(1, "s"));
-		ASSERT_TRUE(peer.recv(&cm));
+		ASSERT_TRUE(peer->recv(&cm));
 		ASSERT_EQ(cm.hdr.type, W_CM_REQ);
 		conn = cm.src_conn;
 		say(W_CM_ACCEPT, 0);
 		Msg linked = c.recv();
 		ASSERT_EQ(linked.type, W_LINKED);
-		ASSERT_EQ(linked.as<w_linked>().kept, 1u);
+		ASSERT_EQ(linked.as<w_linked>().resumable, 1u);
 		c.conn(W_CONFIRM, conn);
 		hear(W_CM_CONFIRM, 0);
 	}
@@ -136,7 +141,7 @@ protected:
 	static constexpr uint64_t kConn = 77;
 
 	Fabric fabric;
-	Neighbour peer;
+	std::unique_ptr<Neighbour> peer;
 	Client c;
 	uint64_t conn = 0;
 	w_cm cm = {};
@@ -148,10 +153,10 @@ private:
 		w_geometry g = {};
 
 		g.slots = 8;
-		g.ring_bytes = 4096;
+		g.payload_bytes = 4096;
 		g.slice_len = 12288;
-		g.bell_bit = 3;
-		g.slice_id = none != 0 ? none : peer.offer(g.slice_len).id;
+		g.db_bit = 3;
+		g.slice_id = none != 0 ? none : peer->offer(g.slice_len).id;
 		return g;
 	}
 };
@@ -172,8 +177,8 @@ TEST_F(Resumed, ALateRequestDoesNotTakeTheLatersPlace)
 	told(W_RESUMED);
 }
 
-// What was accepted and is not confirmed is left like any way: relays wait for that.
-TEST_F(Resumed, AnAcceptedWayIsLeftForALaterOne)
+// What was accepted and is not confirmed is left like any path: relays wait for that.
+TEST_F(Resumed, AnAcceptedPathIsLeftForALaterOne)
 {
 	accepted_again();
 	say(W_CM_RESUME, 2);
@@ -185,7 +190,7 @@ TEST_F(Resumed, AnAcceptedWayIsLeftForALaterOne)
 	told(W_RESUMED);
 }
 
-TEST_F(Resumed, AnAcceptedWayThatIsClosedIsLeft)
+TEST_F(Resumed, AnAcceptedPathThatIsClosedIsLeft)
 {
 	accepted_again();
 	say(W_CM_CLOSE, 1, W_LOST_LINK);
@@ -257,7 +262,8 @@ TEST_F(Resumed, WhoIsNotKnownIsLost)
 	told(W_LOST);
 }
 
-// The slice went with the way, or there is no descriptor for it: the way is left, and another is taken.
+// The slice went with the path, or there is no descriptor for it: the path is left, and another is
+// taken.
 TEST_F(Resumed, AConfirmedSliceThatNeverComesIsLeft)
 {
 	accepted_again();
@@ -270,7 +276,7 @@ TEST_F(Resumed, AConfirmedSliceThatNeverComesIsLeft)
 	told(W_RESUMED);
 }
 
-// A process that could not map the new way is suspended again when its agent finds out why.
+// A process that could not map the new path is suspended again when its agent finds out why.
 TEST_F(Resumed, WhoDoesNotConfirmIsSuspendedAgain)
 {
 	accepted_again();
@@ -297,8 +303,9 @@ TEST_F(Resumed, WhoNeverConfirmsIsLost)
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_LINK));
 }
 
-// Who asks for way after way and leaves none is not given all of the window, and goes on when it does.
-TEST_F(Resumed, WhoLeavesNoWayIsRefusedOthers)
+// Who asks for one path after another and leaves none is not given all of the window, and goes on
+// when it does.
+TEST_F(Resumed, WhoLeavesNoPathIsRefusedOthers)
 {
 	uint64_t before = window_used(fabric, 0), slice = slice_bytes(fabric);
 	uint32_t epoch = 1;
@@ -307,8 +314,8 @@ TEST_F(Resumed, WhoLeavesNoWayIsRefusedOthers)
 	while (++epoch < 100) {
 		say(W_CM_RESUME, epoch);
 		do
-			ASSERT_TRUE(peer.recv(&cm)) << "epoch " << epoch;
-		while (cm.hdr.type == W_CM_CLOSE);
+			ASSERT_TRUE(peer->recv(&cm)) << "epoch " << epoch;
+		while (cm.hdr.type == W_CM_CLOSE || cm.hdr.type == W_CM_QUERY);
 		if (cm.hdr.type != W_CM_ACCEPT)
 			break;
 	}
@@ -323,8 +330,8 @@ TEST_F(Resumed, WhoLeavesNoWayIsRefusedOthers)
 	told(W_RESUMED);
 }
 
-// No way is left that would tell the other end, and it waits for this one to ask.
-TEST_F(Resumed, WhoIsClosedWithoutAWayHasALastWord)
+// No path is left that would tell the other end, and it waits for this one to ask.
+TEST_F(Resumed, WhoIsClosedWithoutAPathHasAFinalMessage)
 {
 	asks();
 	say(W_CM_CLOSE, 0, W_LOST_LINK);
@@ -337,22 +344,22 @@ TEST_F(Resumed, WhoIsClosedWithoutAWayHasALastWord)
 	c.conn(W_CLOSE, conn);
 	// It may have asked once more by then.
 	do
-		ASSERT_TRUE(peer.recv(&cm));
+		ASSERT_TRUE(peer->recv(&cm));
 	while (cm.status == 0 || cm.hdr.type == W_CM_CANCEL);
 	for (int i = 0; i < 3; i++) {
 		ASSERT_EQ(cm.hdr.type, W_CM_RESUME);
 		EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
 		EXPECT_EQ(held(fabric, 0), 1u) << "until the other end knows";
 		say(W_CM_REFUSE, cm.epoch, W_NOT_REACHABLE);
-		ASSERT_TRUE(peer.recv(&cm));
+		ASSERT_TRUE(peer->recv(&cm));
 	}
-	// An acceptance of a last word names nothing.
+	// An acceptance of a final message names nothing.
 	say(W_CM_ACCEPT, cm.epoch);
 	say(W_CM_REFUSE, cm.epoch, W_NO_MATCH);
 	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
 }
 
-TEST_F(Resumed, WhoDiesWithoutAWayHasALastWord)
+TEST_F(Resumed, WhoDiesWithoutAPathHasAFinalMessage)
 {
 	asks();
 	say(W_CM_CLOSE, 0, W_LOST_LINK);
@@ -379,7 +386,7 @@ TEST_F(Resumed, AClosingThatIsLostIsSaidAgain)
 }
 
 // Nor does it wait for ever for somebody to tell.
-TEST_F(Resumed, ALastWordThatNobodyHears)
+TEST_F(Resumed, AFinalMessageThatNobodyHears)
 {
 	asks();
 	c.conn(W_CLOSE, conn);
@@ -390,8 +397,146 @@ TEST_F(Resumed, ALastWordThatNobodyHears)
 	hear(W_CM_CANCEL, 1);
 }
 
+// The other end, which finds the path again just before it would give up as well, waits to be
+// asked.
+TEST_F(Resumed, WhoFindsNoPathInTimeHasAFinalMessage)
+{
+	asks();
+	peer.reset();
+	told(W_SUSPEND);
+	suspended();
+	told(W_LOST);
+	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
+	peer = std::make_unique<Neighbour>(fabric);
+	peer->join();
+	ASSERT_TRUE(peer->recv(&cm)) << "no final message";
+	ASSERT_EQ(cm.hdr.type, W_CM_RESUME);
+	EXPECT_EQ(cm.dst_conn, kConn);
+	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_LINK));
+	say(W_CM_REFUSE, cm.epoch, W_NO_MATCH);
+	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
+}
+
+// Whoever waits to be asked asks whether there is anybody who will; its process is told by the answer.
+TEST_F(Resumed, WhoWaitsForAnEndThatNobodyKnowsIsLost)
+{
+	asked();
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_QUERY, 0);
+	EXPECT_EQ(cm.src_conn, conn);
+	hear(W_CM_QUERY, 0);
+	say(W_CM_UNKNOWN, 0);
+	told(W_LOST);
+	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
+	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
+	EXPECT_LE(peer->drain(), 40u) << "it asked on, until its time was over";
+}
+
+// Who asked has not lived to hear the answer, and no link that this host sees was lost.
+TEST_F(Resumed, WhoHasAcceptedAndWaitsForNobodyIsLost)
+{
+	accepted_again();
+	hear(W_CM_QUERY, 1);
+	say(W_CM_UNKNOWN, 1);
+	told(W_LOST);
+	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
+	hear(W_CM_CLOSE, 1);
+	EXPECT_LE(peer->drain(), 40u) << "it asked on, until its time was over";
+	say(W_CM_CLOSE, 1, W_LOST_LINK);
+}
+
+// It goes on waiting, and is asked in the end.
+TEST_F(Resumed, WhoWaitsForAnEndThatIsKnownGoesOn)
+{
+	asked();
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_QUERY, 0);
+	say(W_CM_RESUME, 1);
+	hear(W_CM_ACCEPT, 1);
+	say(W_CM_CONFIRM, 1);
+	told(W_RESUMED);
+	c.conn(W_CONFIRM, conn);
+}
+
+// Only who waits may be told so; nor does anybody lose an end of another name.
+TEST_F(Resumed, WhoDoesNotWaitIsNotUnknown)
+{
+	asked();
+	say(W_CM_UNKNOWN, 0);
+	say(W_CM_RESUME, 1);
+	say(W_CM_UNKNOWN, 1);
+	told(W_SUSPEND);
+	say(W_CM_UNKNOWN, 1);
+	ASSERT_TRUE(peer->consumed());
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_ACCEPT, 1);
+	for (uint64_t other : { conn + 1, conn + (uint64_t{ 1 } << 32), ~conn }) {
+		std::swap(conn, other);
+		say(W_CM_UNKNOWN, 1);
+		std::swap(conn, other);
+	}
+	say(W_CM_CONFIRM, 1);
+	told(W_RESUMED);
+	say(W_CM_UNKNOWN, 1);
+	c.conn(W_CONFIRM, conn);
+	c.sync();
+	say(W_CM_UNKNOWN, 1);
+	ASSERT_TRUE(peer->consumed());
+	say(W_CM_RESUME, 2);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 1);
+	hear(W_CM_ACCEPT, 2);
+}
+
+// The first end asks by itself, and is refused by who does not know it.
+TEST_F(Resumed, AFirstEndIsNotUnknown)
+{
+	asks();
+	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	told(W_SUSPEND);
+	suspended();
+	hear(W_CM_CLOSE, 0);
+	hear(W_CM_RESUME, 1);
+	say(W_CM_REFUSE, 1, W_NO_RESOURCE);
+	say(W_CM_UNKNOWN, 1);
+	hear(W_CM_RESUME, 2);
+	say(W_CM_ACCEPT, 2);
+	told(W_RESUMED);
+	c.conn(W_CONFIRM, conn);
+	hear(W_CM_CONFIRM, 2);
+}
+
+// An agent is silent about the ends that it knows.
+TEST_F(Resumed, OnlyWhatIsNotThereIsUnknown)
+{
+	asks();
+	say(W_CM_QUERY, 0);
+	say(W_CM_QUERY, 7);
+	uint64_t known = conn;
+	conn += uint64_t{ 1 } << 32;
+	say(W_CM_QUERY, 3);
+	hear(W_CM_UNKNOWN, 3);
+	EXPECT_EQ(cm.src_conn, conn);
+	conn = known;
+	say(W_CM_CLOSE, 0, W_LOST_CLOSED);
+	told(W_LOST);
+	c.conn(W_CLOSE, conn);
+	hear(W_CM_CLOSE, 0);
+	say(W_CM_QUERY, 0);
+	hear(W_CM_UNKNOWN, 0);
+	EXPECT_EQ(cm.src_conn, conn);
+}
+
 // The end that is told: wherever it is.
-TEST_F(Resumed, WhoHearsTheLastWordIsLost)
+TEST_F(Resumed, WhoHearsTheFinalMessageIsLost)
 {
 	asked();
 	say(W_CM_RESUME, 1, W_LOST_CLOSED);
@@ -405,7 +550,7 @@ TEST_F(Resumed, WhoHearsTheLastWordIsLost)
 	say(W_CM_CLOSE, 0, W_LOST_CLOSED);
 }
 
-TEST_F(Resumed, WhoHearsTheLastWordForAWayIsLost)
+TEST_F(Resumed, WhoHearsTheFinalMessageForAPathIsLost)
 {
 	accepted_again();
 	say(W_CM_RESUME, 2, W_LOST_PROCESS);
@@ -467,7 +612,7 @@ protected:
 		ASSERT_EQ(tool.recv().type, W_DONE);
 	}
 
-	// Both processes are to leave their way.
+	// Both processes are to leave their path.
 	void cut()
 	{
 		plug_right(false);
@@ -516,7 +661,7 @@ TEST_F(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 	leaves_nothing();
 }
 
-// The first end is closed while it has no way: the other learns by the one over the relays.
+// The first end is closed while it has no path: the other learns by the one over the relays.
 TEST_F(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
 {
 	up(4);
@@ -529,8 +674,9 @@ TEST_F(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
 	leaves_nothing();
 }
 
-// The agent leaves while nobody has heard the last word: what is not freed, the leak sanitizer tells.
-TEST_F(ResumedRing, WhoLeavesWithALastWordIsFreed)
+// The agent leaves while nobody has heard the final message: what is not freed, the leak sanitizer
+// tells.
+TEST_F(ResumedRing, WhoLeavesWithAFinalMessageIsFreed)
 {
 	up(3);
 	join(*c, *s);
@@ -541,8 +687,8 @@ TEST_F(ResumedRing, WhoLeavesWithALastWordIsFreed)
 	fabric->stop(0);
 }
 
-// The shorter way has come up, the longer one is left for it, and the shorter one has no room.
-TEST_F(ResumedRing, WhoFindsNoRoomOnTheShorterWayTakesTheLonger)
+// The shorter path has come up, the longer one is left for it, and the shorter one has no room.
+TEST_F(ResumedRing, WhoFindsNoRoomOnTheShorterPathTakesTheLonger)
 {
 	up(5, 2, [](ag_cfg &cfg) {
 		if (cfg.host_id == 1)
@@ -572,13 +718,13 @@ TEST_F(ResumedRing, NeighboursOfUnlikeGeometry)
 		up(3, 1, [longer](ag_cfg &cfg) {
 			if (cfg.host_id == longer) {
 				cfg.slots = 16;
-				cfg.ring_bytes = 16384;
+				cfg.payload_bytes = 16384;
 			}
 		});
 		Pair p = join(*c, *s);
 
-		EXPECT_EQ(p.client_linked.as<w_linked>().inbound.ring_bytes, 4096u);
-		EXPECT_EQ(p.client_linked.as<w_linked>().outbound.ring_bytes, 4096u);
+		EXPECT_EQ(p.client_linked.as<w_linked>().inbound.payload_bytes, 4096u);
+		EXPECT_EQ(p.client_linked.as<w_linked>().outbound.payload_bytes, 4096u);
 		cut();
 		both_suspended(p);
 		ASSERT_EQ(c->recv().type, W_RESUMED);

@@ -115,7 +115,7 @@ def count(rows):
     found = {}
     for name, row, calls in FIGURES:
         if usual(rows[row], SLOW_LOCK)[0] > 1:
-            sys.exit(f'{name}: a lock of the path is taken the slow way each time, '
+            sys.exit(f'{name}: a lock of the path is taken the slow path each time, '
                      f'see callgrind_annotate --inclusive=yes {usual(rows[row], SLOW_LOCK)[1]}')
         found[name] = usual(rows[row], calls)
     return found

@@ -104,7 +104,7 @@ static void message_to_cq(VIP_UINT32 bytes)
 	take(VipSendDone, vis[2]);
 }
 
-static void look(VIP_UINT32 bytes)
+static void poll(VIP_UINT32 bytes)
 {
 	VIP_DESCRIPTOR *desc;
 
@@ -112,7 +112,7 @@ static void look(VIP_UINT32 bytes)
 		check(VIP_ERROR_RESOURCE, "VipRecvDone of nothing");
 }
 
-static void look_at_cq(VIP_UINT32 bytes)
+static void poll_cq(VIP_UINT32 bytes)
 {
 	VIP_BOOLEAN is_recv;
 	VIP_VI_HANDLE vi;
@@ -135,7 +135,7 @@ static const struct row {
 } rows[] = {
 	{ "message-4", message, 4 },	   { "message-64", message, 64 },
 	{ "message-4096", message, 4096 }, { "cq-4", message_to_cq, 4 },
-	{ "cq-empty", look_at_cq, 0 },	   { "empty", look, 0 },
+	{ "cq-empty", poll_cq, 0 },	   { "empty", poll, 0 },
 	{ "write-8", write_window, 8 },
 };
 
@@ -176,7 +176,7 @@ static VIP_UINT64 slots_sent(void)
 }
 
 /*
- * The first write asks for a grant; once it is given none needs a slot, if the peer has taken
+ * The first write asks for a grant; once it is given none needs a slot, if the peer has consumed
  * those before.
  */
 static void await_grant(void)
@@ -187,7 +187,7 @@ static void await_grant(void)
 	do {
 		before = slots_sent();
 		write_window(8);
-		look(0);
+		poll(0);
 		if (now_ns() > end)
 			check(VIP_TIMEOUT, "the grant");
 	} while (slots_sent() != before);
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
 		       : "no");
 	set_up();
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (rows[i].round == look)
+		if (rows[i].round == poll)
 			check(VipPostRecv(vis[1], &mem.recv, handle), "VipPostRecv");
 		if (rows[i].round == write_window)
 			await_grant();

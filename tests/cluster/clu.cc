@@ -315,6 +315,9 @@ bool Process::ended()
 
 int Process::wait(unsigned seconds)
 {
+	/* The check for leaks at the end stops all threads, which lasts where others yield in a loop. */
+	if (sanitized())
+		seconds *= 4;
 	Await awaited(text("process %d to end", id), seconds + 5);
 	if (!until([this] { return ended(); }, seconds * 1000))
 		fail(__FILE__, __LINE__, text("process %d to end within %u s", id, seconds));
@@ -388,6 +391,18 @@ uint64_t rss_bytes(pid_t pid)
 	return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+uint64_t own_memory(pid_t pid)
+{
+	std::string rollup = contents(text("/proc/%d/smaps_rollup", pid));
+	uint64_t kib = 0;
+	for (const char *key : { "Pss_Anon:", "Pss_Shmem:" }) {
+		size_t at = rollup.find(key);
+		NEED(at != std::string::npos);
+		kib += strtoull(rollup.c_str() + at + strlen(key), nullptr, 10);
+	}
+	return kib << 10;
+}
+
 /* Field 0 or 1 of the scheduler's account of each thread. */
 static int64_t sched_sum(pid_t pid, int field)
 {
@@ -448,7 +463,7 @@ static std::string unique_name()
 	return text("clu-%d", getpid());
 }
 
-static Process start_agent(const Args &args, uint64_t fd_limit)
+static Process start_agent(const Args &args, uint64_t fd_limit, const Env &env)
 {
 	const char *program = getenv("VIADUCT_AGENT");
 	int ready[2];
@@ -459,7 +474,7 @@ static Process start_agent(const Args &args, uint64_t fd_limit)
 	Args all = args;
 	all.push_back("--ready-fd");
 	all.push_back(std::to_string(ready[1]));
-	Process agent(program, all, {}, fd_limit);
+	Process agent(program, all, env, fd_limit);
 	close(ready[1]);
 	Await awaited("an agent to listen", kSeconds);
 	ssize_t n = read(ready[0], line, sizeof(line) - 1);
@@ -485,15 +500,15 @@ void Fabric::kill(unsigned host)
 
 void Fabric::restart(unsigned host)
 {
-	agents.at(host) = start_agent(arguments(host), agent_fd_limit);
+	agents.at(host) = start_agent(arguments(host), agent_fd_limit, agent_env);
 }
 
-Fabric::Fabric(unsigned count, const Args &args, uint64_t fd_limit)
-    : name(unique_name()), agent_args(args), agent_fd_limit(fd_limit), hosts(count)
+Fabric::Fabric(unsigned count, const Args &args, uint64_t fd_limit, const Env &env)
+    : name(unique_name()), agent_args(args), agent_fd_limit(fd_limit), agent_env(env), hosts(count)
 {
 	setenv("VIADUCT_FABRIC", name.c_str(), 1);
 	for (unsigned i = 0; i < hosts; i++)
-		agents.push_back(start_agent(arguments(i), agent_fd_limit));
+		agents.push_back(start_agent(arguments(i), agent_fd_limit, agent_env));
 	if (!until([this] { return links_up(); }))
 		fail(__FILE__, __LINE__, "links to come up");
 }
@@ -511,8 +526,10 @@ Fabric::~Fabric()
 
 void Fabric::stop()
 {
-	for (auto &agent : agents)
+	for (auto &agent : agents) {
 		agent.kill(SIGTERM);
+		agent.kill(SIGCONT); /* it may be stopped */
+	}
 	for (auto &agent : agents) {
 		int code = agent.wait();
 		EXPECT_TRUE(code == 0 || code == 128 + SIGKILL) << "an agent ended with " << code;
@@ -548,13 +565,27 @@ std::vector<pid_t> agents_of(const std::string &fabric)
 	return found;
 }
 
+bool kernel_holds(pid_t pid)
+{
+	std::string tasks = text("/proc/%d/task", pid);
+	for (auto &task : entries(tasks)) {
+		std::string stat = contents(tasks + "/" + task + "/stat");
+		size_t end = stat.rfind(')');
+		if (end != std::string::npos && stat.compare(end, 3, ") D") == 0)
+			return true;
+	}
+	return false;
+}
+
 std::vector<std::string> Fabric::list(unsigned host, int what) const
 {
 	std::vector<std::string> items;
 	struct cl_agent agent;
 	char error[CL_ERROR_MAX] = "", item[400];
-	if (cl_open_host(geteuid(), name.c_str(), host, W_KIND_TOOL, &agent, error) != 0)
-		fail(__FILE__, __LINE__, text("agent of host %u to answer, found %s", host, error));
+	while (cl_open_host(geteuid(), name.c_str(), host, W_KIND_TOOL, &agent, error) != 0)
+		if (!kernel_holds(agents.at(host).pid()))
+			fail(__FILE__, __LINE__,
+			     text("agent of host %u to answer, found %s", host, error));
 	for (uint32_t i = 0; cl_list(&agent, static_cast<enum w_list_what>(what), i, item) == 0;
 	     i++)
 		items.push_back(item);
@@ -612,12 +643,15 @@ void Fabric::link(unsigned host, const std::string &port, bool up) const
 {
 	struct cl_agent agent;
 	char error[CL_ERROR_MAX] = "";
-	int rc = cl_open_host(geteuid(), name.c_str(), host, W_KIND_TOOL, &agent, error);
-	if (rc == 0) {
+	int rc;
+	do {
+		rc = cl_open_host(geteuid(), name.c_str(), host, W_KIND_TOOL, &agent, error);
+		if (rc != 0)
+			continue;
 		rc = cl_admin(&agent, up ? W_ADMIN_LINK_UP : W_ADMIN_LINK_DOWN, port.c_str(),
 			      error);
 		cl_close(&agent);
-	}
+	} while (rc != 0 && kernel_holds(agents.at(host).pid()));
 	if (rc != 0)
 		fail(__FILE__, __LINE__, text("to switch link %s, found %s", port.c_str(), error));
 }

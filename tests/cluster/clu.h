@@ -124,6 +124,8 @@ size_t fd_count(pid_t pid);
 /* Without those of a conversation that is just ending. */
 size_t quiet_fds(pid_t pid);
 uint64_t rss_bytes(pid_t pid);
+/* Memory that it has, and programs and libraries do not. */
+uint64_t own_memory(pid_t pid);
 /* Processor time of all threads of a process so far. */
 int64_t cpu_ns(pid_t pid);
 /* Time for which its threads could have run and had no processor. */
@@ -139,7 +141,8 @@ std::string stacks(pid_t pid);
 /* Agents of `hosts` hosts joined in a ring; a private name, nothing left behind. */
 class Fabric {
 public:
-	explicit Fabric(unsigned hosts, const Args &agent_args = {}, uint64_t agent_fd_limit = 0);
+	explicit Fabric(unsigned hosts, const Args &agent_args = {}, uint64_t agent_fd_limit = 0,
+			const Env &agent_env = {});
 	~Fabric(); /* stop() and left_behind() must be empty */
 	Fabric(const Fabric &) = delete;
 	void stop();
@@ -166,9 +169,16 @@ private:
 	Args arguments(unsigned host) const;
 	const Args agent_args;
 	const uint64_t agent_fd_limit;
+	const Env agent_env;
 	const unsigned hosts;
 	std::vector<Process> agents;
 };
+/*
+ * Does a thread of a process wait inside the kernel, for one of the kernel's own locks?  Threads of the kernel
+ * that go through all memory (kdamond, migration) hold locks that every change of a mapping needs, and
+ * may get no processor for seconds where programs yield in a loop (Linux 6.18).
+ */
+bool kernel_holds(pid_t pid);
 /* The agents that serve a fabric, whoever started them. */
 std::vector<pid_t> agents_of(const std::string &fabric);
 /* Of a JSON object in one line. */

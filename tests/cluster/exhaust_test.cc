@@ -281,7 +281,7 @@ TEST(Exhaust, DescriptorsOfTheProcess)
 TEST(Exhaust, DescriptorsOfTheAgent)
 {
 	Await awaited("an agent with few descriptors", 60);
-	Fabric fabric(1, {}, 24);
+	Fabric fabric(1, {}, 32);
 	auto first = std::make_unique<Nic>("host0"), second = std::make_unique<Nic>("host0");
 	auto pairs = std::make_unique<Pairs>(*first, *second, 4);
 	ASSERT_EQ(VIP_SUCCESS, pairs->fill());

@@ -276,12 +276,12 @@ private:
 
 	void wait_plain()
 	{
-		static const char *const ways[] = { "VipRecvDone", "VipRecvNotify", "VipRecvWait",
-						    "VipRecvWait" };
+		static const char *const methods[] = { "VipRecvDone", "VipRecvNotify",
+						       "VipRecvWait", "VipRecvWait" };
 		VIP_DESCRIPTOR *d = nullptr;
 		VIP_RETURN rc = VIP_NOT_DONE;
 		uint64_t choice = random.below(4);
-		way = ways[choice];
+		method = methods[choice];
 		switch (choice) {
 		case 0:
 			for (; rc == VIP_NOT_DONE;)
@@ -300,14 +300,14 @@ private:
 
 	void wait_queued()
 	{
-		static const char *const ways[] = { "VipCQDone", "VipCQNotify", "epoll",
-						    "VipCQWait" };
+		static const char *const methods[] = { "VipCQDone", "VipCQNotify", "epoll",
+						       "VipCQWait" };
 		VIP_VI_HANDLE vi = nullptr;
 		VIP_BOOLEAN recv = VIP_FALSE;
 		VIP_DESCRIPTOR *d = nullptr;
 		VIP_RETURN rc = VIP_NOT_DONE;
 		uint64_t choice = random.below(4);
-		way = ways[choice];
+		method = methods[choice];
 		switch (choice) {
 		case 0:
 			for (; rc == VIP_NOT_DONE;)
@@ -399,8 +399,8 @@ private:
 			cell(OUTLIERS)++;
 			fprintf(stderr,
 				"%s waited %.1f ms by %s; nothing ran for %.1f ms, no processor for %.1f ms\n",
-				starts ? "first" : "second", static_cast<double>(took) / 1e6, way,
-				static_cast<double>(excused) / 1e6,
+				starts ? "first" : "second", static_cast<double>(took) / 1e6,
+				method, static_cast<double>(excused) / 1e6,
 				static_cast<double>(delayed) / 1e6);
 		} else if (took > kLate) {
 			cell(EXCUSED)++;
@@ -422,7 +422,7 @@ private:
 	int epoll = -1;
 	int64_t waited = 0;
 	uint64_t faults = 0;
-	const char *way = "";
+	const char *method = "";
 };
 
 ROLE(player)
@@ -457,7 +457,7 @@ static void wake_ups(unsigned hosts, const char *how)
 	       how, static_cast<unsigned long long>(rounds), static_cast<double>(cell(WORST)) / 1e6,
 	       static_cast<unsigned long long>(cell(OUTLIERS)),
 	       static_cast<unsigned long long>(cell(EXCUSED)));
-	/* A look by the clock, which helps lost doorbells, comes after up to 256 ms. */
+	/* A check by the clock, which helps lost doorbells, comes after up to 256 ms. */
 	EXPECT_EQ(0u, cell(OUTLIERS));
 }
 

@@ -27,7 +27,7 @@ struct Limit {
 };
 
 constexpr Limit kVi = { "connected VI", 7700, 760, 280 * kKiB, 12 * kKiB };
-constexpr Limit kProcess = { "connected process", 88 * kKiB, 1500, 0, 0 };
+constexpr Limit kProcess = { "connected process", 116 * kKiB, 1500, 0, 0 };
 constexpr Limit kRegion = { "registered region", 72, 0, 0, 0 };
 
 /* ---- what is held now ----------------------------------------------------------------------- */

@@ -17,20 +17,20 @@ using namespace clu;
 
 constexpr unsigned kStreams = 8;
 constexpr size_t kMax = 100u << 10, kReceives = 24, kSends = 12;
-constexpr unsigned kLives = 2000; /* connections of a stream, one after the other */
+constexpr unsigned kGenerations = 2000; /* connections of a stream, one after the other */
 
 /* What is known of each connection, on the board. */
-enum { POSTED, SUCCEEDED, RECEIVED, LIFE_CELLS };
-static std::atomic<uint64_t> &life(unsigned stream, uint64_t number, unsigned what)
+enum { POSTED, SUCCEEDED, RECEIVED, GENERATION_CELLS };
+static std::atomic<uint64_t> &generation(unsigned stream, uint64_t number, unsigned what)
 {
-	NEED(number < kLives);
-	return cell(256 + (stream * kLives + number) * LIFE_CELLS + what);
+	NEED(number < kGenerations);
+	return cell(256 + (stream * kGenerations + number) * GENERATION_CELLS + what);
 }
 static std::atomic<uint64_t> &finished(unsigned stream)
 {
 	return cell(stream);
 }
-static std::atomic<uint64_t> &lives(unsigned stream)
+static std::atomic<uint64_t> &generations(unsigned stream)
 {
 	return cell(16 + stream);
 }
@@ -55,7 +55,7 @@ static VIP_RELIABILITY_LEVEL level(unsigned stream)
 }
 
 struct Head {
-	uint32_t stream, life, number, last;
+	uint32_t stream, generation, number, last;
 };
 
 /* The rest of a message is a piece of this, from a place that its number tells. */
@@ -68,7 +68,7 @@ static const char *pattern(const Head &head)
 			c = static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
 		return all;
 	}();
-	return bytes.data() + (head.number * 61 + head.stream * 7 + head.life) % 4096;
+	return bytes.data() + (head.number * 61 + head.stream * 7 + head.generation) % 4096;
 }
 
 /* Mostly short. */
@@ -99,7 +99,7 @@ public:
 			while (step())
 				;
 			vi.disconnect();
-			lives(stream) = ++number;
+			generations(stream) = ++number;
 		}
 	}
 
@@ -125,14 +125,14 @@ private:
 	{
 		bool more = (total < count || !last_sent) && may_go_on();
 		if (more && posted - taken < kSends &&
-		    posted - life(stream, number, RECEIVED) < kReceives)
+		    posted - generation(stream, number, RECEIVED) < kReceives)
 			post();
 		VIP_DESCRIPTOR *d;
 		VIP_RETURN rc = VipSendDone(vi, &d);
 		if (d)
 			taken++;
 		if (rc == VIP_SUCCESS)
-			life(stream, number, SUCCEEDED) = ++good;
+			generation(stream, number, SUCCEEDED) = ++good;
 		if (rc == VIP_DESCRIPTOR_ERROR && d) {
 			NEED((d->CS.Status & VIP_STATUS_ERROR_MASK) != 0);
 			last_sent = false;
@@ -153,7 +153,7 @@ private:
 		size_t at = posted % kSends, length = last ? sizeof(head) : random_length(random);
 		memcpy(slab.data(at), &head, sizeof(head));
 		memcpy(slab.data(at) + sizeof(head), pattern(head), length - sizeof(head));
-		life(stream, number, POSTED) = ++posted;
+		generation(stream, number, POSTED) = ++posted;
 		post_send(vi, slab, slab.fill(at, length));
 		last_sent = last;
 		total++;
@@ -202,7 +202,7 @@ private:
 		if (rc == VIP_SUCCESS) {
 			check(d);
 			post_recv(vi, slab, slab.fill(slab.index(d), kMax));
-			life(stream, number, RECEIVED) = next;
+			generation(stream, number, RECEIVED) = next;
 			return true;
 		}
 		/* A connection that breaks gives its receives back with an error. */
@@ -217,19 +217,20 @@ private:
 		memcpy(&head, data, sizeof(head));
 		NEED(head.stream == stream);
 		if (next == 0) {
-			NEED(!any || head.life > number);
-			number = head.life;
+			NEED(!any || head.generation > number);
+			number = head.generation;
 			any = true;
 		}
-		if (head.life != number || head.number != next)
+		if (head.generation != number || head.number != next)
 			fail(__FILE__, __LINE__,
 			     text("message %llu of connection %llu, found %u of %u",
 				  static_cast<unsigned long long>(next),
-				  static_cast<unsigned long long>(number), head.number, head.life));
+				  static_cast<unsigned long long>(number), head.number,
+				  head.generation));
 		NEED(memcmp(data + sizeof(head), pattern(head), d->CS.Length - sizeof(head)) == 0);
 		next++;
 		if (head.last) {
-			life(stream, number, RECEIVED) = next;
+			generation(stream, number, RECEIVED) = next;
 			finished(stream) = 1;
 		}
 	}
@@ -281,12 +282,12 @@ static void check_board(uint64_t least_breaks)
 {
 	uint64_t breaks = 0, posted = 0, received = 0;
 	for (unsigned s = 0; s < kStreams; s++) {
-		uint64_t count = lives(s);
+		uint64_t count = generations(s);
 		ASSERT_GT(count, 0u);
 		breaks += count - 1;
 		for (uint64_t n = 0; n < count; n++) {
-			uint64_t p = life(s, n, POSTED), g = life(s, n, SUCCEEDED);
-			uint64_t r = life(s, n, RECEIVED);
+			uint64_t p = generation(s, n, POSTED), g = generation(s, n, SUCCEEDED);
+			uint64_t r = generation(s, n, RECEIVED);
 			EXPECT_LE(r, p) << "stream " << s << " connection " << n;
 			if (level(s) == VIP_SERVICE_RELIABLE_RECEPTION) {
 				EXPECT_LE(g, r) << "a send succeeded that did not arrive: stream "
@@ -318,7 +319,10 @@ static void faulty(const std::string &faults, unsigned cuts, uint64_t least_brea
 	Process receiver = role("receiver", {}, { { "VIADUCT_LOG", "error" } });
 	Process sender = role("sender", { std::to_string(count) }, { { "VIADUCT_LOG", "error" } });
 	for (unsigned i = 1; i <= cuts; i++) {
-		/* Halfway to where the streams would wait: under traffic, and in each life of the link. */
+		/*
+		 * Halfway to where the streams would wait: under traffic, and in each generation of
+		 * the link.
+		 */
 		uint64_t at = count * (2 * i - 1) / (2 * (cuts + 1));
 		NEED(until([&] { return sent_so_far() >= at || sender.ended(); },
 			   stress() ? 600000 : 60000));
@@ -348,7 +352,7 @@ TEST(Reliable, WithoutFaultsNothingBreaks)
 {
 	faulty("", 0, 0);
 	for (unsigned s = 0; s < kStreams; s++)
-		EXPECT_EQ(1u, lives(s));
+		EXPECT_EQ(1u, generations(s));
 }
 
 /* What an unreliable VI loses is counted where it was lost. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reliable connections whose ways are lost while they carry traffic.  While there is another way
+ * Reliable connections whose paths are lost while they carry traffic.  While there is another path
  * nobody sees it but in the counters of the fabric: every message arrives once, whole and in
  * order, and every descriptor succeeds.
  */
@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <memory>
 #include <utility>
+
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -263,8 +265,8 @@ TEST(Resume, RelaysDieUnderTraffic)
 	expect_idle(fabric, before);
 }
 
-/* Both ends learn when there is no way left, and a host that comes back is connected to again. */
-TEST(Resume, NoWayLeft)
+/* Both ends learn when there is no path left, and a host that comes back is connected to again. */
+TEST(Resume, NoPathLeft)
 {
 	Await awaited("hosts that are cut off", 100);
 	Fabric fabric(4);
@@ -288,6 +290,81 @@ TEST(Resume, NoWayLeft)
 		NEED(until([&] { return fabric.links_up(); }));
 	}
 	expect_idle(fabric, before);
+}
+
+/* ---- the agent of an end is another one ----------------------------------------------------------- */
+
+/* What agents write; the file is gone with the program that has it. */
+class Log {
+public:
+	Log() : file(tmpfile()) { NEED(file != nullptr); }
+	~Log() { fclose(file); }
+	Log(const Log &) = delete;
+	Env env() const
+	{
+		std::string path = text("/proc/%d/fd/%d", getpid(), fileno(file));
+		return { { "VIADUCT_LOG", "warn,ag=info" }, { "VIADUCT_LOG_FILE", path } };
+	}
+	bool has(const std::string &line) const
+	{
+		std::string all(static_cast<size_t>(lseek(fileno(file), 0, SEEK_END)), ' ');
+		ssize_t n = pread(fileno(file), &all[0], all.size(), 0);
+		return n > 0 && all.find(line) != std::string::npos;
+	}
+
+private:
+	FILE *file;
+};
+
+/*
+ * The agent of one end is killed, and another takes its place at once: who is left is told because that one does not
+ * know the connection, not because time is over.  An agent that takes longer to begin than ends wait
+ * for a path is killed once more.
+ */
+static void replaced(unsigned far, unsigned victim)
+{
+	Await awaited("an agent that is replaced", 180);
+	Log log;
+	Fabric fabric(4, {}, 0, log.env());
+	std::vector<uint64_t> before = windows(fabric);
+	std::string line = text("to host %u is lost: its other end is gone", victim);
+	for (unsigned round = 0; round < 20 && !log.has(line); round++) {
+		Nic a("host0"), b(text("host%u", far));
+		Vi va(a, attrs(level(round))), vb(b, attrs(level(round)));
+		NEED_RC(VIP_SUCCESS, join(a, va, b, vb, text("replaced%u", round)));
+		int64_t at = now_ns();
+		fabric.kill(victim);
+		fabric.restart(victim);
+		EXPECT_TRUE(a.event(VIP_ERROR_CONN_LOST, va));
+		EXPECT_TRUE(b.event(VIP_ERROR_CONN_LOST, vb));
+		printf("both ends knew after %.0f ms\n", static_cast<double>(now_ns() - at) / 1e6);
+		EXPECT_EQ(VIP_STATE_ERROR, va.state());
+		EXPECT_EQ(VIP_STATE_ERROR, vb.state());
+		NEED(until([&] { return fabric.links_up(); }));
+	}
+	EXPECT_TRUE(log.has(line)) << line;
+	expect_idle(fabric, before);
+}
+
+/* Of two peers the one with the higher address asks for the connection, and for its continuation. */
+TEST(Resume, TheAgentOfANeighbourThatAskedIsReplaced)
+{
+	replaced(1, 1);
+}
+
+TEST(Resume, TheAgentOfAFarEndThatAskedIsReplaced)
+{
+	replaced(2, 2);
+}
+
+TEST(Resume, TheAgentOfANeighbourThatWasAskedIsReplaced)
+{
+	replaced(1, 0);
+}
+
+TEST(Resume, TheAgentOfAFarEndThatWasAskedIsReplaced)
+{
+	replaced(2, 0);
 }
 
 /* ---- full buffers --------------------------------------------------------------------------------- */

@@ -26,14 +26,14 @@ struct window {
 };
 
 static struct {
-	_Atomic uint32_t pokes, bells, arms, wakes, unrung, rejects, windows, posts;
+	_Atomic uint32_t progress_calls, doorbells, arms, wakes, unrung, rejects, windows, posts;
 	_Atomic uint32_t word; /* what sleepers wait for */
 	_Atomic int connect_error;
 	struct u_lock lock; /* of the rest */
-	void (*on_poke)(VIP_VI_HANDLE, void *);
-	void *poke_arg;
-	void (*on_bell)(void *);
-	void *bell_arg;
+	void (*on_progress_vi)(VIP_VI_HANDLE, void *);
+	void *progress_vi_arg;
+	void (*on_doorbell)(void *);
+	void *doorbell_arg;
 	void (*on_sleep)(void *);
 	void *sleep_arg;
 	bool offered;
@@ -101,15 +101,15 @@ static void post_send(struct vi_vi *vi)
 	atomic_fetch_add(&fake.posts, 1);
 }
 
-static int poke(struct vi_vi *vi)
+static int progress_vi(struct vi_vi *vi)
 {
 	void (*fn)(VIP_VI_HANDLE, void *);
 	void *arg;
 
-	atomic_fetch_add(&fake.pokes, 1);
+	atomic_fetch_add(&fake.progress_calls, 1);
 	u_lock_take(&fake.lock);
-	fn = fake.on_poke;
-	arg = fake.poke_arg;
+	fn = fake.on_progress_vi;
+	arg = fake.progress_vi_arg;
 	u_lock_drop(&fake.lock);
 	if (fn == NULL)
 		return 0;
@@ -131,7 +131,7 @@ static bool send_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint1
 
 static int poll_recv(struct vi_vi *vi)
 {
-	return VI_POLL_POKE;
+	return VI_POLL_PROGRESS;
 }
 
 static const struct vi_fast_ops fake_fast = {
@@ -139,7 +139,7 @@ static const struct vi_fast_ops fake_fast = {
 	.write_now = write_now,
 	.post_send = post_send,
 	.poll_recv = poll_recv,
-	.poke = poke,
+	.progress = progress_vi,
 };
 
 static void connected(struct vi_vi *vi)
@@ -290,13 +290,13 @@ static void wake(struct vi_nic *nic)
 	u_futex_wake(&fake.word, INT32_MAX, UINT32_MAX, true);
 }
 
-static bool bell_rung(struct vi_nic *nic)
+static bool doorbell_rung(struct vi_nic *nic)
 {
 	bool rung;
 
-	atomic_fetch_add(&fake.bells, 1);
+	atomic_fetch_add(&fake.doorbells, 1);
 	u_lock_take(&fake.lock);
-	rung = fake.on_bell != NULL;
+	rung = fake.on_doorbell != NULL;
 	u_lock_drop(&fake.lock);
 	return rung;
 }
@@ -307,8 +307,8 @@ static int progress(struct vi_nic *nic)
 	void *arg;
 
 	u_lock_take(&fake.lock);
-	fn = fake.on_bell;
-	arg = fake.bell_arg;
+	fn = fake.on_doorbell;
+	arg = fake.doorbell_arg;
 	u_lock_drop(&fake.lock);
 	if (fn == NULL)
 		return 0;
@@ -372,7 +372,7 @@ static const struct vi_provider_ops fake_provider = {
 	.arm = arm,
 	.sleep = sleep_op,
 	.wake = wake,
-	.bell_rung = bell_rung,
+	.doorbell_rung = doorbell_rung,
 	.progress = progress,
 	.name_to_host = name_to_host,
 	.host_to_name = host_to_name,
@@ -401,8 +401,8 @@ const struct vi_provider_ops *const vi_providers[] = { &fake_provider, &sparse_p
 
 void fake_reset(void)
 {
-	atomic_store(&fake.pokes, 0);
-	atomic_store(&fake.bells, 0);
+	atomic_store(&fake.progress_calls, 0);
+	atomic_store(&fake.doorbells, 0);
 	atomic_store(&fake.arms, 0);
 	atomic_store(&fake.wakes, 0);
 	atomic_store(&fake.unrung, 0);
@@ -410,8 +410,8 @@ void fake_reset(void)
 	atomic_store(&fake.posts, 0);
 	atomic_store(&fake.connect_error, 0);
 	u_lock_take(&fake.lock);
-	fake.on_poke = NULL;
-	fake.on_bell = NULL;
+	fake.on_progress_vi = NULL;
+	fake.on_doorbell = NULL;
 	fake.on_sleep = NULL;
 	fake.offered = false;
 	u_lock_drop(&fake.lock);
@@ -436,7 +436,7 @@ void fake_break(VIP_VI_HANDLE handle, int raise, VIP_ERROR_CODE code)
 	struct vi_vi *vi = vi_of(handle);
 
 	vi_lock_both(vi);
-	vi_break(vi, raise != 0, code);
+	vi_break(vi, raise != 0 ? VI_BREAK_RAISE : 0, code);
 	vi_unlock_both(vi);
 }
 
@@ -502,19 +502,19 @@ uint32_t fake_check_send(VIP_VI_HANDLE handle, uint32_t i)
 	return bits;
 }
 
-uint32_t fake_check_recv(VIP_VI_HANDLE handle, uint32_t i, uint64_t *capacity_out)
+uint32_t fake_check_recv(VIP_VI_HANDLE handle, uint32_t i, uint64_t bytes)
 {
 	struct vi_vi *vi = vi_of(handle);
 	uint32_t bits;
 
 	u_biased_take(&vi->rx_lock);
-	bits = vi_desc_check_recv(vi, entry(vi, 1, i), capacity_out);
+	bits = vi_desc_check_recv(vi, entry(vi, 1, i), bytes);
 	u_biased_drop(&vi->rx_lock);
 	return bits;
 }
 
-int fake_walk(VIP_VI_HANDLE handle, int is_recv, uint32_t i, uint32_t want, struct fake_piece *out,
-	      uint32_t max)
+int fake_walk(VIP_VI_HANDLE handle, int is_recv, uint32_t i, uint64_t need, uint32_t want,
+	      struct fake_piece *out, uint32_t max)
 {
 	struct vi_vi *vi = vi_of(handle);
 	struct vi_sg sg;
@@ -522,7 +522,7 @@ int fake_walk(VIP_VI_HANDLE handle, int is_recv, uint32_t i, uint32_t want, stru
 	int err;
 
 	u_biased_take(lock_of(vi, is_recv));
-	err = vi_sg_init(&sg, vi, entry(vi, is_recv, i), is_recv ? VI_WRITE : VI_READ);
+	err = vi_sg_init(&sg, vi, entry(vi, is_recv, i), is_recv ? VI_WRITE : VI_READ, need);
 	while (err == 0 && count < max) {
 		err = vi_sg_next(&sg, want, &out[count].addr, &out[count].len);
 		count += err == 0;
@@ -570,24 +570,29 @@ void fake_wait_mode(VIP_NIC_HANDLE nic, int mode)
 	nic_of(nic)->wait_mode = (enum vi_wait_mode)mode;
 }
 
+void fake_contention(VIP_NIC_HANDLE nic, uint32_t sleeps)
+{
+	atomic_store(&nic_of(nic)->contention, sleeps);
+}
+
 uint32_t fake_notify_armed(VIP_NIC_HANDLE nic)
 {
 	return atomic_load(&nic_of(nic)->notify_armed);
 }
 
-void fake_on_poke(void (*fn)(VIP_VI_HANDLE, void *), void *arg)
+void fake_on_progress_vi(void (*fn)(VIP_VI_HANDLE, void *), void *arg)
 {
 	u_lock_take(&fake.lock);
-	fake.on_poke = fn;
-	fake.poke_arg = arg;
+	fake.on_progress_vi = fn;
+	fake.progress_vi_arg = arg;
 	u_lock_drop(&fake.lock);
 }
 
-void fake_on_bell(void (*fn)(void *), void *arg)
+void fake_on_doorbell(void (*fn)(void *), void *arg)
 {
 	u_lock_take(&fake.lock);
-	fake.on_bell = fn;
-	fake.bell_arg = arg;
+	fake.on_doorbell = fn;
+	fake.doorbell_arg = arg;
 	u_lock_drop(&fake.lock);
 }
 
@@ -599,14 +604,14 @@ void fake_on_sleep(void (*fn)(void *), void *arg)
 	u_lock_drop(&fake.lock);
 }
 
-uint32_t fake_pokes(void)
+uint32_t fake_progress_calls(void)
 {
-	return atomic_load(&fake.pokes);
+	return atomic_load(&fake.progress_calls);
 }
 
-uint32_t fake_bells(void)
+uint32_t fake_doorbells(void)
 {
-	return atomic_load(&fake.bells);
+	return atomic_load(&fake.doorbells);
 }
 
 uint32_t fake_arms(void)

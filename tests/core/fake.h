@@ -37,14 +37,14 @@ int fake_hot(VIP_VI_HANDLE vi, int is_recv);
 
 /* Checks of the i-th entry behind the completed ones. */
 uint32_t fake_check_send(VIP_VI_HANDLE vi, uint32_t i);
-uint32_t fake_check_recv(VIP_VI_HANDLE vi, uint32_t i, uint64_t *capacity_out);
+uint32_t fake_check_recv(VIP_VI_HANDLE vi, uint32_t i, uint64_t bytes);
 struct fake_piece {
 	uint8_t *addr;
 	uint32_t len;
 };
-/* Walks its segments in steps of `want`: pieces, or -errno of the step that failed. */
-int fake_walk(VIP_VI_HANDLE vi, int is_recv, uint32_t i, uint32_t want, struct fake_piece *out,
-	      uint32_t max);
+/* Walks over `need` bytes of its segments in steps of `want`: pieces, or -errno of the step that failed. */
+int fake_walk(VIP_VI_HANDLE vi, int is_recv, uint32_t i, uint64_t need, uint32_t want,
+	      struct fake_piece *out, uint32_t max);
 
 void *fake_tpt(VIP_NIC_HANDLE nic, VIP_PROTECTION_HANDLE ptag, const void *addr, uint64_t len,
 	       uint32_t handle, uint32_t access);
@@ -54,15 +54,17 @@ void fake_locked(VIP_VI_HANDLE vi, int is_recv, void (*fn)(void *), void *arg);
 void fake_raise(VIP_NIC_HANDLE nic, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, VIP_ERROR_CODE code);
 void fake_mark(VIP_VI_HANDLE vi, int is_recv);
 void fake_wait_mode(VIP_NIC_HANDLE nic, int mode);
+/* As if others wanted the processor: so many waits sleep at once. */
+void fake_contention(VIP_NIC_HANDLE nic, uint32_t sleeps);
 uint32_t fake_notify_armed(VIP_NIC_HANDLE nic);
 
-/* Hooks, called without locks of the VI: by poke(), by progress(), once before a sleep. */
-void fake_on_poke(void (*fn)(VIP_VI_HANDLE vi, void *arg), void *arg);
-void fake_on_bell(void (*fn)(void *arg), void *arg);
+/* Hooks, called without locks of the VI: by progress_vi(), by progress(), once before a sleep. */
+void fake_on_progress_vi(void (*fn)(VIP_VI_HANDLE vi, void *arg), void *arg);
+void fake_on_doorbell(void (*fn)(void *arg), void *arg);
 void fake_on_sleep(void (*fn)(void *arg), void *arg);
 
-uint32_t fake_pokes(void);
-uint32_t fake_bells(void);
+uint32_t fake_progress_calls(void);
+uint32_t fake_doorbells(void);
 uint32_t fake_arms(void);
 uint32_t fake_wakes(void);
 uint32_t fake_unrung(void); /* sleeps that no wake ended */

@@ -123,7 +123,7 @@ TEST_F(Cq, FairAmongQueues)
 	expect_empty();
 }
 
-TEST_F(Cq, AnEmptyPollPokesOncePerViAndLooksAtTheBell)
+TEST_F(Cq, AnEmptyPollMakesProgressOncePerViAndChecksTheDoorbell)
 {
 	VIP_VI_HANDLE vi;
 	VIP_BOOLEAN recv;
@@ -132,15 +132,15 @@ TEST_F(Cq, AnEmptyPollPokesOncePerViAndLooksAtTheBell)
 	connected_vi();
 	fake_reset();
 	EXPECT_EQ(VIP_NOT_DONE, VipCQDone(cq, &vi, &recv));
-	EXPECT_EQ(2u, fake_pokes());
-	EXPECT_EQ(1u, fake_bells());
+	EXPECT_EQ(2u, fake_progress_calls());
+	EXPECT_EQ(1u, fake_doorbells());
 	complete_recv(vis[0], 0);
 	EXPECT_EQ(VIP_SUCCESS, VipCQDone(cq, &vi, &recv));
-	EXPECT_LE(fake_pokes(), 4u);
+	EXPECT_LE(fake_progress_calls(), 4u);
 }
 
-/* With many VIs, entries that are there are found before all are poked. */
-TEST_F(Cq, AnEntryOfManyIsTakenAfterOnePokeAtMost)
+/* With many VIs, entries that are there are found before progress is made on all. */
+TEST_F(Cq, AnEntryOfManyIsTakenAfterProgressOnOneAtMost)
 {
 	VIP_VI_HANDLE vi;
 	VIP_BOOLEAN recv;
@@ -152,7 +152,7 @@ TEST_F(Cq, AnEntryOfManyIsTakenAfterOnePokeAtMost)
 	complete_recv(vis[5], 0);
 	EXPECT_EQ(VIP_SUCCESS, VipCQDone(cq, &vi, &recv));
 	EXPECT_EQ(vis[5], vi);
-	EXPECT_LE(fake_pokes(), 1u);
+	EXPECT_LE(fake_progress_calls(), 1u);
 }
 
 /* What came for the others is found though one VI never runs out of entries. */
@@ -165,16 +165,16 @@ TEST_F(Cq, OneBusyVIKeepsNoOtherWaiting)
 	for (int i = 0; i < 8; i++)
 		connected_vi();
 	ASSERT_EQ(VIP_SUCCESS, post_recv(vis[7], 9));
-	fake_on_poke(
-		[](VIP_VI_HANDLE poked, void *wanted) {
-			if (poked != wanted)
+	fake_on_progress_vi(
+		[](VIP_VI_HANDLE progressed, void *wanted) {
+			if (progressed != wanted)
 				return;
-			fake_on_poke(nullptr, nullptr);
-			fake_complete(poked, 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
+			fake_on_progress_vi(nullptr, nullptr);
+			fake_complete(progressed, 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
 		},
 		vis[7]);
 	for (; vi != vis[7]; polls++) {
-		ASSERT_LT(polls, 40) << "two queues of eight VIs, each poked in its turn";
+		ASSERT_LT(polls, 40) << "two queues of eight VIs, each progressed in its turn";
 		complete_recv(vis[0], 0);
 		ASSERT_EQ(VIP_SUCCESS, VipCQDone(cq, &vi, &recv));
 		ASSERT_TRUE(vi == vis[0] || vi == vis[7]);
@@ -202,14 +202,14 @@ TEST_F(Cq, IdleQueuesCoolDownBesideABusyOne)
 		EXPECT_EQ(0, fake_hot(vis[i], 1)) << i;
 }
 
-TEST_F(Cq, WhatAPokeCompletesIsFoundInTheSamePoll)
+TEST_F(Cq, WhatProgressCompletesIsFoundInTheSamePoll)
 {
 	VIP_VI_HANDLE vi = connected_vi();
 
 	ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 0));
-	fake_on_poke(
+	fake_on_progress_vi(
 		[](VIP_VI_HANDLE v, void *) {
-			fake_on_poke(nullptr, nullptr);
+			fake_on_progress_vi(nullptr, nullptr);
 			fake_complete(v, 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
 		},
 		nullptr);
@@ -217,14 +217,14 @@ TEST_F(Cq, WhatAPokeCompletesIsFoundInTheSamePoll)
 	expect_empty();
 }
 
-TEST_F(Cq, WhatTheBellCompletesIsFoundInTheSamePoll)
+TEST_F(Cq, WhatTheDoorbellCompletesIsFoundInTheSamePoll)
 {
 	VIP_VI_HANDLE vi = connected_vi();
 
 	ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 0));
-	fake_on_bell(
+	fake_on_doorbell(
 		[](void *v) {
-			fake_on_bell(nullptr, nullptr);
+			fake_on_doorbell(nullptr, nullptr);
 			fake_complete(v, 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
 		},
 		vi);
@@ -243,15 +243,15 @@ TEST_F(Cq, IdleQueuesCoolDownAndComeBack)
 		ASSERT_EQ(VIP_NOT_DONE, VipCQDone(cq, &out, &recv));
 	EXPECT_EQ(0, fake_hot(vi, 1));
 	EXPECT_EQ(0, fake_hot(vi, 0));
-	uint32_t pokes = fake_pokes();
+	uint32_t progress_calls = fake_progress_calls();
 	ASSERT_EQ(VIP_NOT_DONE, VipCQDone(cq, &out, &recv));
-	EXPECT_EQ(pokes, fake_pokes());
+	EXPECT_EQ(progress_calls, fake_progress_calls());
 	/* A completion makes it hot again, whoever brings it about. */
 	fake_complete(vi, 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
 	EXPECT_EQ(1, fake_hot(vi, 1));
 	expect_entry(vi, VIP_TRUE);
 	ASSERT_EQ(VIP_NOT_DONE, VipCQDone(cq, &out, &recv));
-	EXPECT_EQ(pokes + 1, fake_pokes());
+	EXPECT_EQ(progress_calls + 1, fake_progress_calls());
 }
 
 TEST_F(Cq, AQueueWithSendsUnderWayStaysHot)

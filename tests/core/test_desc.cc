@@ -35,10 +35,10 @@ protected:
 		return bits;
 	}
 
-	uint32_t check_recv(VIP_DESCRIPTOR *d, uint64_t *capacity)
+	uint32_t check_recv(VIP_DESCRIPTOR *d, uint64_t bytes)
 	{
 		EXPECT_EQ(VIP_SUCCESS, VipPostRecv(vi, d, handle));
-		uint32_t bits = fake_check_recv(vi, 0, capacity);
+		uint32_t bits = fake_check_recv(vi, 0, bytes);
 		fake_complete(vi, 1, 0, 0, 0, 0);
 		VIP_DESCRIPTOR *out;
 		VipRecvDone(vi, &out);
@@ -183,25 +183,37 @@ TEST_F(Desc, SegmentsOutsideTheDescriptorsRegion)
 
 TEST_F(Desc, Receives)
 {
-	uint64_t capacity = 0;
-
-	EXPECT_EQ(0u, check_recv(many(3, 100), &capacity));
-	EXPECT_EQ(300u, capacity);
-	EXPECT_EQ(0u, check_recv(many(0, 0), &capacity));
-	EXPECT_EQ(0u, capacity);
+	EXPECT_EQ(0u, check_recv(many(3, 100), 300));
+	EXPECT_EQ(uint32_t(VIP_STATUS_LENGTH_ERROR), check_recv(many(3, 100), 301));
+	EXPECT_EQ(0u, check_recv(many(0, 0), 0));
+	EXPECT_EQ(uint32_t(VIP_STATUS_LENGTH_ERROR), check_recv(many(0, 0), 1));
 	/* Length at the post and the immediate bit mean nothing on a receive. */
 	VIP_DESCRIPTOR *d = many(2, 50, VIP_CONTROL_IMMEDIATE);
 	d->CS.Length = 7;
-	EXPECT_EQ(0u, check_recv(d, &capacity));
-	EXPECT_EQ(100u, capacity);
+	EXPECT_EQ(0u, check_recv(d, 100));
 	EXPECT_EQ(uint32_t(VIP_STATUS_FORMAT_ERROR),
-		  check_recv(many(1, 8, VIP_CONTROL_OP_RDMAWRITE), &capacity));
-	EXPECT_EQ(uint32_t(VIP_STATUS_FORMAT_ERROR), check_recv(many(1, 8, 0x10), &capacity));
-	EXPECT_EQ(uint32_t(VIP_STATUS_FORMAT_ERROR), check_recv(many(254, 8), &capacity));
-	d = many(2, 8);
+		  check_recv(many(1, 8, VIP_CONTROL_OP_RDMAWRITE), 0));
+	EXPECT_EQ(uint32_t(VIP_STATUS_FORMAT_ERROR), check_recv(many(1, 8, 0x10), 0));
+	EXPECT_EQ(uint32_t(VIP_STATUS_FORMAT_ERROR), check_recv(many(254, 8), 0));
+}
+
+/* Memory has to be open where bytes go, and nowhere else. */
+TEST_F(Desc, ReceivesOfMoreThanIsRegistered)
+{
+	VIP_DESCRIPTOR *d = many(2, 8);
+
 	d->DS[1].Local.Handle = 0;
-	EXPECT_EQ(uint32_t(VIP_STATUS_PROTECTION_ERROR), check_recv(d, &capacity));
-	EXPECT_EQ(100u, capacity);
+	for (uint64_t bytes : { 0, 1, 8 })
+		EXPECT_EQ(0u, check_recv(d, bytes)) << bytes;
+	for (uint64_t bytes : { 9, 16, 17 })
+		EXPECT_EQ(uint32_t(VIP_STATUS_PROTECTION_ERROR), check_recv(d, bytes)) << bytes;
+	d = many(3, 8);
+	d->DS[1].Local.Length = UINT32_MAX; /* what is behind it is not reached */
+	d->DS[1].Local.Data.Address = memory + kDescBytes + kDataBytes - 5;
+	for (uint64_t bytes : { 0, 8, 9, 13 })
+		EXPECT_EQ(0u, check_recv(d, bytes)) << bytes;
+	for (uint64_t bytes : { uint64_t{ 14 }, uint64_t{ UINT32_MAX } + 100 })
+		EXPECT_EQ(uint32_t(VIP_STATUS_PROTECTION_ERROR), check_recv(d, bytes)) << bytes;
 }
 
 TEST_F(Desc, WalkGivesEveryByteOnce)
@@ -212,7 +224,7 @@ TEST_F(Desc, WalkGivesEveryByteOnce)
 	d->DS[1].Local.Length = 0; /* passed over, even with a bad handle */
 	d->DS[1].Local.Handle = 0;
 	ASSERT_EQ(VIP_SUCCESS, VipPostRecv(vi, d, handle));
-	ASSERT_EQ(9, fake_walk(vi, 1, 0, 4, piece, 64));
+	ASSERT_EQ(9, fake_walk(vi, 1, 0, UINT64_MAX, 4, piece, 64));
 	uint32_t sum = 0;
 	for (int i = 0; i < 9; i++) {
 		static const unsigned segment[] = { 0, 2, 3 };
@@ -222,7 +234,9 @@ TEST_F(Desc, WalkGivesEveryByteOnce)
 		sum += piece[i].len;
 	}
 	EXPECT_EQ(30u, sum);
-	EXPECT_EQ(3, fake_walk(vi, 1, 0, 1000, piece, 64));
+	EXPECT_EQ(3, fake_walk(vi, 1, 0, UINT64_MAX, 1000, piece, 64));
+	EXPECT_EQ(2, fake_walk(vi, 1, 0, 15, 1000, piece, 64));
+	EXPECT_EQ(5u, piece[1].len);
 }
 
 TEST_F(Desc, WalkStopsAtABadSegment)
@@ -232,8 +246,10 @@ TEST_F(Desc, WalkStopsAtABadSegment)
 
 	d->DS[1].Local.Handle = 0;
 	ASSERT_EQ(VIP_SUCCESS, VipPostRecv(vi, d, handle));
-	EXPECT_EQ(1, fake_walk(vi, 1, 0, 100, piece, 1));
-	EXPECT_EQ(-EFAULT, fake_walk(vi, 1, 0, 100, piece, 8));
+	EXPECT_EQ(1, fake_walk(vi, 1, 0, 20, 100, piece, 1));
+	EXPECT_EQ(-EFAULT, fake_walk(vi, 1, 0, 20, 100, piece, 8));
+	EXPECT_EQ(-EFAULT, fake_walk(vi, 1, 0, 11, 100, piece, 8));
+	EXPECT_EQ(1, fake_walk(vi, 1, 0, 10, 100, piece, 8));
 }
 
 /* ---- at the post ---------------------------------------------------------------------------- */

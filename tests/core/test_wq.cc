@@ -255,31 +255,31 @@ TEST_F(Wq, BreakDoesNothingUnlessConnected)
 	EXPECT_EQ(VIP_NOT_DONE, VipRecvDone(vi, &d));
 }
 
-TEST_F(Wq, DonePokesOnlyWhenTheHeadIsInProgress)
+TEST_F(Wq, DoneMakesProgressOnlyWhenTheHeadIsInProgress)
 {
 	VIP_DESCRIPTOR *d;
 
 	fake_connect(vi);
 	VipRecvDone(vi, &d);
-	EXPECT_EQ(0u, fake_pokes());
+	EXPECT_EQ(0u, fake_progress_calls());
 	ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 0));
 	VipRecvDone(vi, &d);
-	EXPECT_EQ(1u, fake_pokes());
-	EXPECT_EQ(1u, fake_bells());
-	fake_on_poke([](VIP_VI_HANDLE v,
-			void *) { fake_complete(v, 1, 0, VIP_STATUS_OP_RECEIVE, 3, 0); },
-		     nullptr);
+	EXPECT_EQ(1u, fake_progress_calls());
+	EXPECT_EQ(1u, fake_doorbells());
+	fake_on_progress_vi([](VIP_VI_HANDLE v,
+			       void *) { fake_complete(v, 1, 0, VIP_STATUS_OP_RECEIVE, 3, 0); },
+			    nullptr);
 	EXPECT_EQ(VIP_SUCCESS, VipRecvDone(vi, &d));
 	EXPECT_EQ(desc(0), d);
 }
 
-TEST_F(Wq, TheBellIsLookedAtToo)
+TEST_F(Wq, TheDoorbellIsCheckedToo)
 {
 	VIP_DESCRIPTOR *d;
 
 	fake_connect(vi);
 	ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 0));
-	fake_on_bell([](void *v) { fake_complete(v, 1, 0, VIP_STATUS_OP_RECEIVE, 3, 0); }, vi);
+	fake_on_doorbell([](void *v) { fake_complete(v, 1, 0, VIP_STATUS_OP_RECEIVE, 3, 0); }, vi);
 	EXPECT_EQ(VIP_SUCCESS, VipRecvDone(vi, &d));
 	EXPECT_EQ(desc(0), d);
 }

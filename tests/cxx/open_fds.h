@@ -4,9 +4,16 @@
 
 #include <dirent.h>
 
-/* Descriptors of this process, and always as many more: to be compared. */
+#include "eventually.h"
+
+extern "C" {
+#include "u_close.h"
+}
+
+/* Descriptors of this process, and always as many more: to be compared.  Without what is just being closed. */
 inline int open_fds()
 {
+	eventually([] { return u_close_busy() == 0; });
 	DIR *dir = opendir("/proc/self/fd");
 	int count = 0;
 

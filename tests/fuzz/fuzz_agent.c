@@ -48,7 +48,7 @@ struct world {
 	uint32_t last_len;
 	uint32_t sends;
 	bool link_touched; /* somebody was allowed to take the link down */
-	uint32_t life[HOSTS];
+	uint32_t link_generation[HOSTS];
 	struct rlimit limit;
 };
 
@@ -483,7 +483,8 @@ static void good_still(struct world *w)
 	rig_quiet(r, &good.near, w->link_touched);
 	rig_quiet(r, &good.there, w->link_touched);
 	for (i = 0; i < HOSTS && !w->link_touched; i++) {
-		if (r->agent[i]->links[1].life != w->life[i] || !rig_linked(r, i))
+		if (r->agent[i]->links[1].link_generation != w->link_generation[i] ||
+		    !rig_linked(r, i))
 			rig_fail("host %u lost its link by what processes said", i);
 	}
 	if (w->link_touched) {
@@ -524,7 +525,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < HOSTILE; i++)
 		w.h[i].c.sock = -1;
 	for (i = 0; i < HOSTS; i++)
-		w.life[i] = good.rig.agent[i]->links[1].life;
+		w.link_generation[i] = good.rig.agent[i]->links[1].link_generation;
 	while (in.left > 0)
 		act(&w);
 	step(&w, 0);

@@ -79,6 +79,12 @@ static void try_message(const void *data, size_t size)
 	must(m.type > 0 && m.type < CP_TYPES, "accepted without a type");
 	if (m.type == CP_CREDIT)
 		must(m.buffer < CP_BUFFERS, "credit for a buffer that is none");
+	if (m.type == CP_HOLE)
+		must(m.buffer < CP_BUFFERS && m.size > 0 && m.size <= CP_HOLE_MAX,
+		     "a hole without bounds");
+	if (m.type == CP_WELCOME)
+		must(memchr(m.welcome.name, 0, sizeof(m.welcome.name)) != NULL,
+		     "a name without an end");
 	if (is_entry(m.type)) {
 		must(memchr(m.path, 0, sizeof(m.path)) && memchr(m.target, 0, sizeof(m.target)),
 		     "a name without an end");

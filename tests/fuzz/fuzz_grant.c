@@ -232,11 +232,11 @@ static void act(struct world *w)
 		nvi_agent_step(w->agent);
 		break;
 	case 7:
-		nvi_loop_poke(w->loop, WRITER);
+		nvi_loop_progress(w->loop, WRITER);
 		break;
 	case 8:
 	case 9:
-		nvi_loop_poke(w->loop, OWNER);
+		nvi_loop_progress(w->loop, OWNER);
 		break;
 	case 10 ... 12:
 		forge(w);
@@ -273,7 +273,7 @@ static void set_up(struct world *w)
 {
 	static const VIP_RELIABILITY_LEVEL levels[] = { 1, 2, 4 };
 	struct nvi_loop_cfg cfg = { .slots = 8,
-				    .ring_bytes = 4096,
+				    .payload_bytes = 4096,
 				    .max_transfer = 65536,
 				    .level = levels[fz_pick(w->in, 3)],
 				    .port = fz_pick(w->in, 4) == 3 ? "emu+strict" : "emu" };

@@ -258,13 +258,13 @@ static void any_addr(struct world *w, struct w_addr *a, unsigned int host)
 
 static void any_geometry(struct world *w, struct w_geometry *g)
 {
-	size_t len = u_align_up(w_slice_bytes(RIG_SLOTS, RIG_RING), 4096);
+	size_t len = u_align_up(w_slice_bytes(RIG_SLOTS, RIG_PAYLOAD), 4096);
 	uint32_t how = fz_pick(w->in, 16);
 	struct port_slice slice;
 
 	*g = (struct w_geometry){ .slots = RIG_SLOTS,
-				  .ring_bytes = RIG_RING,
-				  .bell_bit = 1,
+				  .payload_bytes = RIG_PAYLOAD,
+				  .db_bit = 1,
 				  .slice_id = w->slices[how % MEMORY],
 				  .slice_len = len };
 	if (how == 1)
@@ -276,11 +276,11 @@ static void any_geometry(struct world *w, struct w_geometry *g)
 	w->slices[w->granted++ % MEMORY] = slice.id;
 }
 
-static const struct w_way one_hop = { .hops = 1, .at = 1, .port = { 1 } };
+static const struct w_path one_hop = { .hops = 1, .at = 1, .port = { 1 } };
 
 static void fill_tell(struct world *w, struct w_cm_tell *t)
 {
-	t->way = one_hop;
+	t->path = one_hop;
 	t->src_conn = 1 + fz_pick(w->in, 16);
 	t->dst_conn = w->conns[fz_pick(w->in, MEMORY)];
 	t->slice_id = w->slices[fz_pick(w->in, MEMORY)];
@@ -302,7 +302,7 @@ static void fill_cm(struct world *w, struct w_cm *cm, int type)
 		any_geometry(w, &cm->geometry);
 	any_addr(w, &cm->local, 1);
 	any_addr(w, &cm->remote, 0);
-	cm->way = one_hop;
+	cm->path = one_hop;
 }
 
 static void fill_links(struct world *w, struct w_cm_links *m)
@@ -332,7 +332,7 @@ static void record(struct world *w, bool mutated)
 		struct w_cm_links links;
 		uint8_t bytes[W_CTL_MAX];
 	} m = { .bytes = { 0 } };
-	int type = W_CM_REQ + (int)fz_pick(w->in, W_CM_RESUME - W_CM_REQ + 1);
+	int type = W_CM_REQ + (int)fz_pick(w->in, W_CM_UNKNOWN - W_CM_REQ + 1);
 	uint32_t len = record_bytes(type);
 
 	if (w->wr.base == NULL)
@@ -354,7 +354,7 @@ static void record(struct world *w, bool mutated)
 	publish(w, &m, len);
 }
 
-/* A record for host 2, or by a way that there is not. */
+/* A record for host 2, or by a path that there is not. */
 static void relayed_record(struct world *w, bool mutated)
 {
 	union {
@@ -364,10 +364,10 @@ static void relayed_record(struct world *w, bool mutated)
 	} m = { .bytes = { 0 } };
 	static const uint8_t types[] = { W_CM_REQ,    W_CM_CONFIRM,	W_CM_CANCEL, W_CM_CLOSE,
 					 W_CM_PEER,   W_CM_PEER_CANCEL, W_CM_TELL,   W_CM_ACCEPT,
-					 W_CM_REFUSE, W_CM_RESUME };
+					 W_CM_REFUSE, W_CM_RESUME,	W_CM_QUERY,  W_CM_UNKNOWN };
 	int type = types[fz_pick(w->in, sizeof(types))];
 	uint32_t len = record_bytes(type);
-	struct w_way way = { .hops = 2, .at = 1, .port = { 1, TO_LEFT } };
+	struct w_path path = { .hops = 2, .at = 1, .port = { 1, TO_LEFT } };
 
 	if (w->wr.base == NULL)
 		return;
@@ -380,14 +380,14 @@ static void relayed_record(struct world *w, bool mutated)
 	m.cm.src_host = 1;
 	m.cm.dst_host = 2;
 	if (mutated)
-		fz_mutate(w->in, (uint8_t *)&way, 8);
+		fz_mutate(w->in, (uint8_t *)&path, 8);
 	if (type == W_CM_TELL) {
-		m.tell.way = way;
+		m.tell.path = path;
 	} else {
 		rig_addr(&m.cm.remote, 2, 'a', 0);
 		m.cm.remote.disc_len = 1;
 		m.cm.epoch = type == W_CM_RESUME || (mutated && fz_pick(w->in, 4) == 1);
-		m.cm.way = way;
+		m.cm.path = path;
 	}
 	if (mutated)
 		fz_mutate(w->in, m.bytes, offsetof(struct w_cm, attrs));
@@ -414,7 +414,7 @@ static int any_fd(struct world *w, size_t len)
 	case 1:
 		return memfd_create("fuzz", MFD_CLOEXEC);
 	case 2:
-		return fcntl(port_emu_host_regs_fd(w->host), F_DUPFD_CLOEXEC, 0);
+		return fcntl(w->host->regs_fd, F_DUPFD_CLOEXEC, 0);
 	case 3:
 		return fcntl(w->cable, F_DUPFD_CLOEXEC, 0);
 	default:
@@ -605,6 +605,7 @@ static void neighbour_acts(struct world *w, uint32_t what)
 		break;
 	case 5:
 		scribble(w, emu_port(w->port)->view.peer.regs, sizeof(struct emu_regs));
+		scribble(w, emu_port(w->port)->view.peer.doorbells, sizeof(struct emu_doorbells));
 		break;
 	case 6:
 		credit(w);

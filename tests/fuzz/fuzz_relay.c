@@ -14,9 +14,9 @@
 #include "rl_priv.h"
 
 #define SLOTS 8u
-#define RING 4096u
-#define BELL 2u /* doorbell bit of the thread */
-#define NODE_BELL 5u
+#define PAYLOAD 4096u
+#define DB_BIT 2u /* doorbell bit of the thread */
+#define NODE_DB_BIT 5u
 #define PASSES 64u /* within which all that may move has moved */
 
 /* A port of the relay; its memory is the heap's, so that the address sanitizer guards it. */
@@ -32,7 +32,7 @@ struct node {
 	uint8_t *bypass; /* it writes */
 	uint8_t *slice;	 /* it reads */
 	uint32_t seq;	 /* the next slot that it writes */
-	uint32_t taken;
+	uint32_t consumed;
 	uint32_t credit; /* that it was given */
 };
 
@@ -76,7 +76,7 @@ static void fake_flush(struct port *p) {}
 
 static void fake_ring(struct port *p, uint32_t bits)
 {
-	if (bits != 1u << NODE_BELL)
+	if (bits != 1u << NODE_DB_BIT)
 		fail("bits %#x were rung, which are not the node's", bits);
 	fake(p)->rung++;
 }
@@ -103,7 +103,7 @@ static const struct port_ops fake_ops = {
 
 static uint8_t *slice(void)
 {
-	size_t len = w_slice_bytes(SLOTS, RING);
+	size_t len = w_slice_bytes(SLOTS, PAYLOAD);
 	uint8_t *at = aligned_alloc(4096, len);
 
 	if (at == NULL)
@@ -126,9 +126,9 @@ static void circuit_open(struct world *w, struct circuit *c)
 		side[i] = (struct rl_side){ .port = &n->port.port,
 					    .in = { .base = n->bypass },
 					    .out = { .base = n->slice },
-					    .bell_bits = 1u << NODE_BELL };
+					    .db_mask = 1u << NODE_DB_BIT };
 	}
-	if (rl_circuit_create(&w->relay->threads[0], side, SLOTS, RING, c, &c->rl) != 0)
+	if (rl_circuit_create(&w->relay->threads[0], side, SLOTS, PAYLOAD, c, &c->rl) != 0)
 		fail("no circuit");
 }
 
@@ -149,38 +149,38 @@ static struct w_control *control_of(uint8_t *slice)
 
 /* ---- what the relay may say ------------------------------------------------------------------------ */
 
-static void look_at_slot(struct node *n, const struct w_slot *s)
+static void check_slot(struct node *n, const struct w_slot *s)
 {
 	uint32_t bytes;
 
-	if (w_slot_bounds(s->head.op, s->head.flags, s->head.reserved, s->head.frag, RING,
+	if (w_slot_bounds(s->head.op, s->head.flags, s->head.reserved, s->head.frag, PAYLOAD,
 			  &bytes) != 0)
-		fail("slot %u came, which no relay may forward", n->taken);
-	n->taken++;
+		fail("slot %u came, which no relay may forward", n->consumed);
+	n->consumed++;
 }
 
-static void look_at_credit(struct node *n, const struct node *other)
+static void check_credit(struct node *n, const struct node *other)
 {
 	uint32_t credit = atomic_load(&control_of(n->slice)->credit);
 
-	if (credit < n->credit || credit > other->taken)
-		fail("credit %u after %u, of %u slots", credit, n->credit, other->taken);
+	if (credit < n->credit || credit > other->consumed)
+		fail("credit %u after %u, of %u slots", credit, n->credit, other->consumed);
 	n->credit = credit;
 }
 
 /* Slots are valid ones in their order; credit only grows, up to what the other end has got. */
-static void look(struct circuit *c)
+static void check(struct circuit *c)
 {
 	int i;
 
 	for (i = 0; i < 2; i++) {
 		struct node *n = &c->node[i];
 
-		while (atomic_load(&slot_at(n->slice, n->taken)->head.seq) == w_seq(n->taken))
-			look_at_slot(n, slot_at(n->slice, n->taken));
+		while (atomic_load(&slot_at(n->slice, n->consumed)->head.seq) == w_seq(n->consumed))
+			check_slot(n, slot_at(n->slice, n->consumed));
 	}
-	look_at_credit(&c->node[0], &c->node[1]);
-	look_at_credit(&c->node[1], &c->node[0]);
+	check_credit(&c->node[0], &c->node[1]);
+	check_credit(&c->node[1], &c->node[0]);
 }
 
 /* The node's doorbells ring. */
@@ -193,7 +193,7 @@ static void interrupt(struct world *w, struct node *n, uint32_t bits)
 static void pass(struct world *w)
 {
 	rl_thread_pass(&w->relay->threads[0]);
-	look(&w->bad);
+	check(&w->bad);
 }
 
 /* ---- the program ----------------------------------------------------------------------------------- */
@@ -220,7 +220,7 @@ static void write_slot(struct world *w, struct node *n)
 
 static void scribble(struct world *w, struct node *n)
 {
-	size_t size = w_slice_bytes(SLOTS, RING), at = fz_get(w->in, 2) % size;
+	size_t size = w_slice_bytes(SLOTS, PAYLOAD), at = fz_get(w->in, 2) % size;
 	size_t len = fz_pick(w->in, 64);
 
 	fz_fill(w->in, n->bypass + at, len < size - at ? len : size - at);
@@ -231,8 +231,8 @@ static void credit(struct world *w, struct node *n)
 	uint32_t how = fz_pick(w->in, 8);
 
 	atomic_store(&control_of(n->bypass)->credit, how == 1	? (uint32_t)fz_get(w->in, 4)
-						     : how == 2 ? n->taken + 1
-								: n->taken);
+						     : how == 2 ? n->consumed + 1
+								: n->consumed);
 }
 
 static void reopen(struct world *w)
@@ -258,7 +258,7 @@ static void act(struct world *w)
 		credit(w, n);
 		break;
 	case 8:
-		atomic_store(&control_of(n->bypass)->bell, (uint32_t)fz_get(w->in, 4));
+		atomic_store(&control_of(n->bypass)->notify, (uint32_t)fz_get(w->in, 4));
 		break;
 	case 9:
 		atomic_store(&control_of(n->bypass)->error, fz_get(w->in, 8));
@@ -273,7 +273,7 @@ static void act(struct world *w)
 		break;
 	case 12:
 		rl_drain(w->bad.rl, what & 1);
-		look(&w->bad);
+		check(&w->bad);
 		break;
 	case 13:
 		if (what & 1)
@@ -293,13 +293,13 @@ static void good_slot(struct world *w, struct node *from, struct node *to)
 	memset(s->data, (int)from->seq, sizeof(s->data));
 	s->head = (struct w_head){ .op = W_OP_SEND, .flags = W_F_FIRST | W_F_LAST, .frag = 48 };
 	atomic_store(&s->head.seq, w_seq(from->seq++));
-	interrupt(w, from, 1u << BELL);
+	interrupt(w, from, 1u << DB_BIT);
 	rl_thread_pass(&w->relay->threads[0]);
-	d = slot_at(to->slice, to->taken);
-	if (atomic_load(&d->head.seq) != w_seq(to->taken) || memcmp(d->data, s->data, 48) != 0)
-		fail("slot %u of the good circuit did not come", to->taken);
-	atomic_store(&control_of(to->bypass)->credit, ++to->taken);
-	interrupt(w, to, 1u << BELL);
+	d = slot_at(to->slice, to->consumed);
+	if (atomic_load(&d->head.seq) != w_seq(to->consumed) || memcmp(d->data, s->data, 48) != 0)
+		fail("slot %u of the good circuit did not come", to->consumed);
+	atomic_store(&control_of(to->bypass)->credit, ++to->consumed);
+	interrupt(w, to, 1u << DB_BIT);
 	rl_thread_pass(&w->relay->threads[0]);
 	if (atomic_load(&control_of(from->slice)->credit) != from->seq)
 		fail("the good circuit got no credit");
@@ -335,7 +335,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct world w = { .in = &in };
 	struct rl_cfg cfg = { .threads = 1,
 			      .wait = RL_BLOCK,
-			      .first_bell = BELL,
+			      .first_db_bit = DB_BIT,
 			      .port_count = 4,
 			      .notify = notify,
 			      .notify_arg = &w };

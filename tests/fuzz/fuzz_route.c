@@ -165,9 +165,9 @@ static void try_back(const struct rt_topo *t, unsigned int from, const struct rt
 	must(rt_path_reverse(t, from, path, &back) == 0 &&
 		     rt_path_walk(t, from, path, path->hops, &end) == 0 &&
 		     rt_path_check(t, end.host, &back) == 0,
-	     "a path without a way back", rt_topo_spec(t));
+	     "a path without a path back", rt_topo_spec(t));
 	must(rt_path_walk(t, end.host, &back, back.hops, &end) == 0 && end.host == from,
-	     "the way back leads elsewhere", rt_topo_spec(t));
+	     "the path back leads elsewhere", rt_topo_spec(t));
 }
 
 static void try_hostile(const struct rt_topo *t, struct fz_input *in)
@@ -202,12 +202,12 @@ static void try_found(const struct rt_topo *t, const uint8_t *up, struct fz_inpu
 
 	rt_topo_reason(t, up, from, to, text, sizeof(text));
 	must((rc == 0) == (text[0] == '\0'), "a reason for what is reached, or none", text);
-	must((rc == 0) == (rt_distance(t, up, from, to) != UINT_MAX), "a distance without a way",
+	must((rc == 0) == (rt_distance(t, up, from, to) != UINT_MAX), "a distance without a path",
 	     rt_topo_spec(t));
 	if (rc != 0)
 		return;
 	must(rt_path_check(t, from, &path) == 0 && path.hops == rt_distance(t, up, from, to),
-	     "a bad way was found", rt_topo_spec(t));
+	     "a bad path was found", rt_topo_spec(t));
 	try_back(t, from, &path);
 	for (step = 0; step < path.hops; step++) {
 		rt_path_walk(t, from, &path, step, &at);

@@ -14,7 +14,7 @@
 #include "w_slot.h"
 
 #define SLOTS 8u
-#define RING 4096u
+#define PAYLOAD 4096u
 #define VICTIM 0
 #define OFFERED 8192u
 #define GUARD 64u
@@ -127,7 +127,7 @@ static void step(struct world *w, struct reader *r)
 		atomic_store(&ctl->credit, get(r, 1) % 16);
 		break;
 	case 6:
-		atomic_store(&ctl->bell, get(r, 4));
+		atomic_store(&ctl->notify, get(r, 4));
 		break;
 	case 7:
 		atomic_store(&ctl->error, (uint64_t)get(r, 4) << 32 | get(r, 4));
@@ -139,7 +139,7 @@ static void step(struct world *w, struct reader *r)
 		post(w, false, (uint16_t)(get(r, 1) & 0xf), get(r, 2) % OFFERED);
 		break;
 	default:
-		nvi_loop_poke(w->loop, VICTIM);
+		nvi_loop_progress(w->loop, VICTIM);
 		break;
 	}
 }
@@ -159,7 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const VIP_RELIABILITY_LEVEL levels[] = { 1, 2, 4 };
 	struct reader r = { data, size };
 	struct nvi_loop_cfg cfg = { .slots = SLOTS,
-				    .ring_bytes = RING,
+				    .payload_bytes = PAYLOAD,
 				    .max_transfer = 65536,
 				    .level = levels[get(&r, 1) % 3] };
 	struct world w = { 0 };
@@ -176,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w.desc_handle = nvi_loop_register(w.loop, w.descs, DESCS * sizeof(*w.descs));
 	for (unsigned int steps = 0; r.left > 0 && steps < 4096; steps++)
 		step(&w, &r);
-	nvi_loop_poke(w.loop, VICTIM);
+	nvi_loop_progress(w.loop, VICTIM);
 	if (!guards_hold(&w))
 		abort();
 	nvi_loop_deregister(w.loop, w.memory + GUARD, w.handle);

@@ -123,7 +123,7 @@ static void agent_open(struct rig *r, unsigned int host)
 		.host_count = r->hosts,
 		.group = AG_NO_GROUP,
 		.slots = RIG_SLOTS,
-		.ring_bytes = RIG_RING,
+		.payload_bytes = RIG_PAYLOAD,
 		.window_bytes = RIG_WINDOW,
 	};
 	struct rig_client c;
@@ -171,7 +171,7 @@ bool rig_linked(struct rig *r, unsigned int host)
 	return ag_link_usable(&r->agent[host]->links[1]);
 }
 
-/* In the same life of the link at both ends. */
+/* In the same generation of the link at both ends. */
 static bool agreed(struct rig *r)
 {
 	const struct ag_link *a = &r->agent[0]->links[1], *b = &r->agent[1]->links[1];
@@ -385,7 +385,7 @@ void rig_good(struct rig *r, struct rig_client *c, unsigned int host)
 	if (rig_send(c, &hello, W_HELLO, sizeof(hello)) != 0)
 		rig_fail("host %u does not take a HELLO", host);
 	rig_expect(r, c, W_WELCOME, &m);
-	if (m.nfds != 1)
+	if (m.nfds != 2)
 		rig_fail("WELCOME of a NIC with %u descriptors", m.nfds);
 }
 

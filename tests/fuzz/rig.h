@@ -20,7 +20,7 @@
 
 #define RIG_HOSTS_MAX 3u /* of the fabric, a ring; of two, host 0 has `right` and host 1 `left` */
 #define RIG_SLOTS 8u
-#define RIG_RING 4096u
+#define RIG_PAYLOAD 4096u
 #define RIG_WINDOW (8u << 20)
 #define RIG_FDS 512 /* descriptors above are not looked at */
 

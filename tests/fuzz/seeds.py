@@ -131,7 +131,7 @@ def link_seeds():
 
 
 # fuzz_grant: action, arguments; windows 0 and 1 are open.
-STEP, POKE_WRITER, POKE_OWNER, RECONNECT = [5], [7], [8], [15]
+STEP, PROGRESS_WRITER, PROGRESS_OWNER, RECONNECT = [5], [7], [8], [15]
 ASK, GIVE, DENY, TAKE, GONE = range(1, 6)
 
 
@@ -140,12 +140,12 @@ def write(window, offset, *lengths):
             *(byte for n in lengths for byte in (n >> 8, n & 255))]
 
 
-def taken():
-    return POKE_OWNER + STEP * 2 + POKE_WRITER
+def consumed():
+    return PROGRESS_OWNER + STEP * 2 + PROGRESS_WRITER
 
 
 def granted(window):
-    return write(window, 0, 64) + taken()
+    return write(window, 0, 64) + consumed()
 
 
 def forged(end, window, kind, how=0, *rest):
@@ -158,9 +158,9 @@ def grant_seeds():
     return {
         "stored": held + write(0, 100, 8) + write(0, 4000, 1000, 3, 700),
         "strict": [2, 3] + granted(0) + write(0, 77, 500) + [4, 0, 60] + write(0, 0, 8),
-        "unreliable": [0, 0] + granted(1) + [13, 1, 0] + write(1, 0, 64) + taken() + [13, 1, 1],
-        "beyond": held + write(0, 8100, 200) + taken(),
-        "before": held + write(0, -8, 64) + taken(),
+        "unreliable": [0, 0] + granted(1) + [13, 1, 0] + write(1, 0, 64) + consumed() + [13, 1, 1],
+        "beyond": held + write(0, 8100, 200) + consumed(),
+        "before": held + write(0, -8, 64) + consumed(),
         "closed": held + [13, 0, 0] + write(0, 0, 64) + STEP + RECONNECT + granted(0),
         "freed": held + [14, 1, 0, 1] + write(0, 0, 64) + RECONNECT + granted(0) + write(0, 9, 9),
         "parted": held + [14, 0, 1, 1] + write(0, 0, 64) + STEP + RECONNECT + granted(0),
@@ -170,7 +170,7 @@ def grant_seeds():
         "unasked": begin + forged(0, 1, GIVE, 4) + STEP + write(1, 0, 64),
         "too-long": begin + write(1, 0, 64) + forged(0, 1, GIVE, 6, 0, 0, 0, 0, 0, 255, 0, 0) + STEP,
         "no-slice": begin + write(1, 0, 64) + forged(0, 1, GIVE, 8) + STEP,
-        "taken": held + forged(0, 0, TAKE) + write(0, 0, 64) + taken() + write(0, 8, 8),
+        "taken": held + forged(0, 0, TAKE) + write(0, 0, 64) + consumed() + write(0, 8, 8),
         "gone": held + forged(1, 0, GONE) + STEP + [13, 0, 0] + write(0, 0, 64),
         "short": held + [10, 0, 1, 15, ASK, *([0] * 20), 3] + STEP,
     }
@@ -236,7 +236,7 @@ def cp_seeds():
     }
 
 
-# fuzz_route: hosts and words of a spec (0), a grid (1) or a graph (2), cuts, a drawing, then ways and hostile paths.
+# fuzz_route: hosts and words of a spec (0), a grid (1) or a graph (2), cuts, a drawing, then paths and hostile paths.
 ROUTE_WORDS = ["ring", "chain", "mesh:", "torus:", "graph:", "x", "-", ",", "\n", "0", "1", "2", "3", "4",
                "5", "7", "8", "9", " ", "16", "1023", "1024"]
 

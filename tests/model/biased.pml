@@ -8,22 +8,22 @@
  * streak.  Every thread has a store buffer, first in first out, which empties by itself,
  * eventually; taking the ordinary lock does not empty it, releasing it does.  A membarrier
  * waits until the caller's buffer is empty, then until each other has been empty once.  Each
- * thread has a seat.
+ * thread has a slot.
  *
  * Proved: two are never inside at once, who is inside sees all that was written inside
  * before, and all threads come through (no invalid end state).  With -DGRACE a further process
  * replaces what the threads use inside, waits for a grace period and frees the old; nobody
  * uses it any more.  The variants that must be refuted:
  *   NO_BARRIER		the bias is taken away without a membarrier
- *   NO_RECHECK		the owner does not look at `owner` again behind its turn
+ *   NO_RECHECK		the owner does not look at `owner` again behind its sequence
  *   NO_WAIT		who takes the bias away does not wait for the owner that is inside
- *   ONE_TURN		one turn word for all owners, instead of one for each
+ *   ONE_SEQ		one sequence for all owners, instead of one for each
  *   NO_LOST		who drops does not ask whether its bias was lost: it drops the other's lock
  *   NO_HELD		nor whether it has the bias, but took the ordinary lock
  *   KEEP_OWNER		who takes the bias away leaves `owner` as it is until it is inside
  *   TRY_OWNER		a try takes a lock as free whose owner is not inside just now
  *   GRACE,NO_GRACE_BARRIER	no membarrier at the begin of the period
- *   GRACE,NO_GRACE_TURN	nor a look at the turns of the owners
+ *   GRACE,NO_GRACE_SEQ	nor a check of the sequences of the owners
  *   GRACE,NO_GRACE_HELD	nor at who holds the ordinary lock
  *   GRACE,LATE_HELD	who takes the ordinary lock says so after it has looked at what it uses
  */
@@ -39,13 +39,13 @@
 #define OWNER 0	/* 1 + the thread it is biased to, 0: none */
 #define HELD 1	/* odd: the holder holds the ordinary lock */
 #define DATA 2	/* written inside */
-#define TURN 3	/* of the first seat, and so on: odd: it is inside, or about to look */
-#define VARS (TURN + THREADS)
+#define SEQ 3	/* of the first slot, and so on: odd: it is inside, or about to look */
+#define VARS (SEQ + THREADS)
 
-#ifdef ONE_TURN
-#define TURN_OF(t) TURN
+#ifdef ONE_SEQ
+#define SEQ_OF(t) SEQ
 #else
-#define TURN_OF(t) (TURN + (t))
+#define SEQ_OF(t) (SEQ + (t))
 #endif
 
 byte memory[VARS];
@@ -99,16 +99,16 @@ inline enter()
 	load(OWNER, owner);
 	if
 	:: owner == me + 1 ->
-		load(TURN_OF(me), before);
+		load(SEQ_OF(me), before);
 		if
 		:: before % 2 == 0 ->
-			store(TURN_OF(me), before + 1);
+			store(SEQ_OF(me), before + 1);
 #ifndef NO_RECHECK
 			load(OWNER, owner);
 #endif
 			if
 			:: owner == me + 1 -> got = true
-			:: else -> store(TURN_OF(me), before + 2)
+			:: else -> store(SEQ_OF(me), before + 2)
 			fi
 		:: else
 		fi;
@@ -120,8 +120,8 @@ inline enter()
 
 inline leave()
 {
-	load(TURN_OF(me), before);
-	store(TURN_OF(me), before + 1);
+	load(SEQ_OF(me), before);
+	store(SEQ_OF(me), before + 1);
 	before = 0
 }
 
@@ -135,9 +135,9 @@ inline take_bias_away()
 	membarrier();
 #endif
 #ifndef NO_WAIT
-	before = memory[TURN_OF(owner - 1)];
+	before = memory[SEQ_OF(owner - 1)];
 	if
-	:: before % 2 != 0 -> memory[TURN_OF(owner - 1)] != before
+	:: before % 2 != 0 -> memory[SEQ_OF(owner - 1)] != before
 	:: else
 	fi;
 	before = 0;
@@ -181,9 +181,9 @@ inline try_slow()
 {
 	load(OWNER, owner);
 	if
-	:: owner != 0 && memory[TURN_OF(owner - 1)] % 2 != 0
+	:: owner != 0 && memory[SEQ_OF(owner - 1)] % 2 != 0
 #ifdef TRY_OWNER
-	:: owner != 0 && memory[TURN_OF(owner - 1)] % 2 == 0 && !word -> got = true; word = true
+	:: owner != 0 && memory[SEQ_OF(owner - 1)] % 2 == 0 && !word -> got = true; word = true
 #endif
 	:: else ->
 		owner = 0;
@@ -274,7 +274,7 @@ inline wait_odd(var)
 	seen = 0
 }
 
-/* u_biased_grace_begin() and u_biased_grace(): every seat, then who holds the ordinary lock. */
+/* u_biased_grace_begin() and u_biased_grace(): every slot, then who holds the ordinary lock. */
 active proctype grace()
 {
 	byte seen;
@@ -283,11 +283,11 @@ active proctype grace()
 #ifndef NO_GRACE_BARRIER
 	membarrier();
 #endif
-#ifndef NO_GRACE_TURN
-	wait_odd(TURN_OF(0));
-	wait_odd(TURN_OF(1));
+#ifndef NO_GRACE_SEQ
+	wait_odd(SEQ_OF(0));
+	wait_odd(SEQ_OF(1));
 #if THREADS > 2
-	wait_odd(TURN_OF(2));
+	wait_odd(SEQ_OF(2));
 #endif
 #endif
 #ifndef NO_GRACE_HELD

@@ -78,7 +78,7 @@
 
 byte payload[CIRCUITS * HOPS * N];
 byte seq[CIRCUITS * HOPS * N];
-byte taken[CIRCUITS * HOPS];	/* slots read from a fifo */
+byte consumed[CIRCUITS * HOPS];	/* slots read from a fifo */
 byte credit[CIRCUITS * HOPS];
 bool stopped[CIRCUITS];
 
@@ -90,7 +90,7 @@ bool stopped[CIRCUITS];
 #define FIRST(c, k, n, value) payload[SLOT(c, k, n)] = value
 #define LAST(c, k, n, value) seq[SLOT(c, k, n)] = SEQ(n)
 #endif
-#define ROOM(c, k, n) assert((n) < taken[FIFO(c, k)] + SLOTS(k))
+#define ROOM(c, k, n) assert((n) < consumed[FIFO(c, k)] + SLOTS(k))
 
 #ifdef SHARED
 /* At host h, for what comes from the left and from the right. */
@@ -132,7 +132,7 @@ end:	do
 		seq[SLOT(c, HOPS, n)] == SEQ(n) ->
 		assert(payload[SLOT(c, HOPS, n)] == n);
 		n++;
-		taken[FIFO(c, HOPS)] = n
+		consumed[FIFO(c, HOPS)] = n
 	}
 	:: CREDIT(c, HOPS - 1) < n -> CREDIT(c, HOPS - 1) = n
 #ifdef STOPS
@@ -153,15 +153,15 @@ end:	do
 inline forward(c, k)
 {
 	atomic {
-		RELAYS(c, k) && THERE(c, k, taken[FIFO(c, k)]) ->
-		n = taken[FIFO(c, k)];
+		RELAYS(c, k) && THERE(c, k, consumed[FIFO(c, k)]) ->
+		n = consumed[FIFO(c, k)];
 		ROOM(c, (k) + 1, n);
 		held = payload[SLOT(c, k, n)];
 		FIRST(c, (k) + 1, n, held)
 	};
 	atomic {
 		LAST(c, (k) + 1, n, held);
-		taken[FIFO(c, k)]++;
+		consumed[FIFO(c, k)]++;
 #ifdef LAZY_CREDIT
 		CREDIT(c, (k) - 1) = CREDIT(c, k);
 #endif
@@ -171,7 +171,7 @@ inline forward(c, k)
 }
 
 #ifdef HOP_CREDIT
-#define RETURNED(c, k) taken[FIFO(c, k)]
+#define RETURNED(c, k) consumed[FIFO(c, k)]
 #else
 #define RETURNED(c, k) CREDIT(c, k)
 #endif
@@ -241,7 +241,7 @@ end:	do
 }
 
 #define THROUGH(c) \
-	(stopped[c] || (taken[FIFO(c, HOPS)] == MESSAGES && CREDIT(c, 0) == MESSAGES))
+	(stopped[c] || (consumed[FIFO(c, HOPS)] == MESSAGES && CREDIT(c, 0) == MESSAGES))
 
 init
 {

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A kept connection whose ways are lost, one after the other.  docs/ring.md, «When a way is lost».
+ * A resumable connection whose paths are lost, one after the other.  docs/ring.md, «When a path is lost».
  *
  * End 0 asked for the connection, end 1 answered.  Each end is an agent and a process, which talk
- * through a fifo each way.  Way e is the way of epoch e; way 0 carries the connection at the start.
- * A way goes through a relay of its own, or, where bit e of RELAYS is 0, joins the two hosts.  Each of
- * its links carries records in order, and slots and credit.  Ways know nothing of each other, so
+ * through a fifo each way.  Path e is the path of epoch e; path 0 carries the connection at the start.
+ * A path goes through a relay of its own, or, where bit e of RELAYS is 0, joins the two hosts.  Each of
+ * its links carries records in order, and slots and credit.  Paths know nothing of each other, so
  * what goes over an old one comes as late as it likes.
  *
  *	agent 0 - wire 0 -> relay - wire 1 -> agent 1	 or, of neighbours, wire 0
  *	agent 0 <- wire 3 - relay <- wire 2 - agent 1			    wire 2
  *
- * LOSSES times, at any moment, either link of a way, or both at once (a relay that dies), is lost with
+ * LOSSES times, at any moment, either link of a path, or both at once (a relay that dies), is lost with
  * what is in it.  Each agent next to it notices when it likes, and end 0 hears when it likes of a lost
- * link that is not its own.  RETURNS times end 0 leaves a way that works.  With -DGIVE_UP an end that
- * is not on a way may give up at any moment; with -DLEAVES a process may disconnect or die once, and
- * ends may give up after that; with -DBLIND a process may once take a link for down that is up.
+ * link that is not its own.  RETURNS times end 0 leaves a path that works.  With -DGIVE_UP an end that
+ * is not on a path may give up at any moment; with -DLEAVES a process may disconnect or die once, and
+ * ends may give up after that; with -DBLIND a process may once take a link for down that is up.  With
+ * -DDIES agent 0 and its process die once, at any moment, and nobody gives up but for an answer: there is a
+ * path to another agent of that host, and end 1, while it waits to be asked or for an answer, asks that one whether
+ * it knows the connection.  The question and its answer take as long as they like, by which time end 1 may have been
+ * asked after all; an end that is gone does not come back, so both are one step here.
  *
  * Each process has a number of messages to send, FORTH and BACK, through slots of which N may be
  * under way.  A slot that was stored stays in the buffer until another is stored in its place.
@@ -23,26 +27,29 @@
  * Proved: a slot is not stored before the one in its place was read; no success is reported for what
  * the peer did not consume, and nothing the other end says about that is impossible; nothing is stored
  * into a slice or a buffer that was freed; when nothing moves any more, all messages were consumed once
- * and in order and were acknowledged, and no relay keeps a circuit of a way that was left.  With
- * GIVE_UP or LEAVES that, or neither VI is connected.
+ * and in order and were acknowledged, and no relay keeps a circuit of a path that was left.  With
+ * GIVE_UP or LEAVES that, or neither VI is connected; with DIES that, or, after the death, neither.
  *
  * The variants that must be refuted:
  *	NO_EPOCH	a record is taken for one of the connection whatever its epoch
  *	OLD_RESUME	a RESUME is granted though a later one was
- *	OLD_WISH	a RESUME that waits is replaced by an earlier one
- *	EARLY_TAKEN	a process says what it consumed before it leaves the old slice
+ *	OLD_PENDING	a RESUME that waits is replaced by an earlier one
+ *	EARLY_CONSUMED	a process says what it consumed before it leaves the old slice
  *	AGAIN_LATE	what was published, and not consumed, is not published again
  *	TAKE_ALL	what was published again counts as consumed
- *	REUSE		the slice of a way that was left is freed before the other end has left too
- *	EARLY_CLOSE	an agent says that a way is left before its process has left it
+ *	REUSE		the slice of a path that was left is freed before the other end has left too
+ *	EARLY_CLOSE	an agent says that a path is left before its process has left it
  *	FORGET_SLICE	a slice that was named in an ACCEPT is freed when the next RESUME comes
- *	FORGET_WAY	the other end does not tell a way that it leaves before it was confirmed
+ *	FORGET_PATH	the other end does not tell a path that it leaves before it was confirmed
  *	LATE_REFUSE	the other end calls off with REFUSE what it has accepted
  *	ASK_ONCE	who is refused for want of a link does not ask again when it heard of that link
  *			before the refusal
  *	DEAD_IS_LOST	a process that is to go on over a link that is down ends the connection
  *	NO_CONFIRM	the other end does not wait until its process goes on
  *	QUIET		who gives up does not say so
+ *	NO_QUERY	end 1 does not ask whether there is an end 0
+ *	QUERY_PARKED	or not when it has accepted, which whoever asked need not have lived to hear
+ *	ALL_UNKNOWN	an agent says of an end that it knows that it does not
  */
 #ifndef RELAYS
 #define RELAYS 7
@@ -62,17 +69,17 @@
 #ifndef N
 #define N 1
 #endif
-#ifndef WAYS
-#define WAYS (LOSSES + RETURNS + 1)
+#ifndef PATHS
+#define PATHS (LOSSES + RETURNS + 1)
 #endif
-#if WAYS < 2 || WAYS > 4
-#error the ends know two to four ways
+#if PATHS < 2 || PATHS > 4
+#error the ends know two to four paths
 #endif
-#define NONE WAYS
+#define NONE PATHS
 #define RELAYED(e) ((RELAYS >> (e)) & 1)
 #define MESSAGES(x) ((x) == 0 -> FORTH : BACK)
 
-mtype = { RESUME, ACCEPT, CONFIRM, CANCEL, REFUSE, NO_WAY, CLOSE, END };	/* between agents */
+mtype = { RESUME, ACCEPT, CONFIRM, CANCEL, REFUSE, NO_PATH, CLOSE, END };	/* between agents */
 mtype = { SUSPEND, RESUMED, LOST, SUSPENDED, CONFIRMED, LEFT };	/* between agent and process */
 
 /* struct ag_conn */
@@ -82,7 +89,7 @@ mtype = { SUSPEND, RESUMED, LOST, SUSPENDED, CONFIRMED, LEFT };	/* between agent
 #define CONN_CLOSED 3	/* this end closed */
 
 /* enum ag_resume */
-#define AG_ON_WAY 0
+#define AG_ON_PATH 0
 #define AG_SUSPENDING 1
 #define AG_SUSPENDED 2
 #define AG_RESUMING 3
@@ -101,11 +108,11 @@ mtype = { SUSPEND, RESUMED, LOST, SUSPENDED, CONFIRMED, LEFT };	/* between agent
 #define RETIRED 2
 #define FREED 3
 
-chan wire[WAYS * 4] = [3] of { mtype };
-bool down[WAYS * 2];	/* link 0 is that of end 0; of neighbours, both ends' */
-bool unseen[WAYS * 2];	/* by the agent of the end */
-bool relay_unseen[WAYS * 2];
-bool news[WAYS];	/* of a lost link of end 1, on the way to end 0 */
+chan wire[PATHS * 4] = [3] of { mtype };
+bool down[PATHS * 2];	/* link 0 is that of end 0; of neighbours, both ends' */
+bool unseen[PATHS * 2];	/* by the agent of the end */
+bool relay_unseen[PATHS * 2];
+bool news[PATHS];	/* of a lost link of end 1, on the way to end 0 */
 
 chan to_process[2] = [3] of { mtype, byte };
 chan to_agent[2] = [4] of { mtype, byte };
@@ -114,36 +121,36 @@ byte state[2];
 byte resume[2];
 byte epoch[2];
 bool parked[2];
-bool way_closed[2];
-byte agent_taken[2];
-byte wish;		/* of end 1: epoch of a RESUME; 0: none */
+bool path_closed[2];
+byte agent_consumed[2];
+byte pending;		/* of end 1: epoch of a RESUME; 0: none */
 bool again;		/* end 0 heard of a link since it asked */
-byte said[WAYS * 2];	/* consumed, says the end in a record of the epoch */
+byte said[PATHS * 2];	/* consumed, says the end in a record of the epoch */
 
 bool connected[2];	/* the VI */
 bool late[2];		/* the process was given up while it may be storing */
 byte mapped[2];
 byte tx[2], acked[2], rx[2], credited[2];
 
-/* Of way e: the slice of end x, and the relay's buffer that end x stores into. */
-byte slice[WAYS * 2];
-byte bypass[WAYS * 2];
+/* Of path e: the slice of end x, and the relay's buffer that end x stores into. */
+byte slice[PATHS * 2];
+byte bypass[PATHS * 2];
 /* For the slots of end x: at the relay, and at the other end. */
-byte at_relay[WAYS * 2 * N];
-byte at_end[WAYS * 2 * N];
-byte credit_relay[WAYS * 2];	/* stored there by the other end */
-byte credit_end[WAYS * 2];	/* in the slice of end x */
-byte circuit[WAYS];
-byte next[WAYS * 2], credit_moved[WAYS * 2];
+byte at_relay[PATHS * 2 * N];
+byte at_end[PATHS * 2 * N];
+byte credit_relay[PATHS * 2];	/* stored there by the other end */
+byte credit_end[PATHS * 2];	/* in the slice of end x */
+byte circuit[PATHS];
+byte next[PATHS * 2], credit_moved[PATHS * 2];
 byte losses, returns;
-bool leaves, blind;
+bool leaves, blind, died;
 
 #define AT(e, x) ((e) * 2 + (x))
 #define PLACE(e, x, n) (AT(e, x) * N + (n) % N)
 #define LINK(e, x) AT(e, (RELAYED(e) -> (x) : 0))
 #define WIRE_LINK(e, k) LINK(e, ((k) == 1 || (k) == 2))
 #define WIRE(e, k) wire[(e) * 4 + (k)]
-#define FROM_WAY(e) WIRE(e, (x == 0 -> (RELAYED(e) -> 3 : 2) : (RELAYED(e) -> 1 : 0)))
+#define FROM_PATH(e) WIRE(e, (x == 0 -> (RELAYED(e) -> 3 : 2) : (RELAYED(e) -> 1 : 0)))
 #define OTHER (1 - x)
 
 inline post(e, k, record)
@@ -190,7 +197,7 @@ inline end_slice(e, how)
 	fi
 }
 
-/* Slot m of end x, into the way that it has mapped. */
+/* Slot m of end x, into the path that it has mapped. */
 inline store_slot(m)
 {
 	if
@@ -294,7 +301,7 @@ inline told_by_agent()
 	if
 	:: !connected[x]
 	:: connected[x] && m == SUSPEND ->
-#ifndef EARLY_TAKEN
+#ifndef EARLY_CONSUMED
 		unmap();
 #endif
 		to_agent[x]!SUSPENDED, rx[x]
@@ -304,7 +311,7 @@ inline told_by_agent()
 }
 
 #define CAN_SEND (connected[x] && tx[x] < MESSAGES(x) && tx[x] < acked[x] + N)
-#define ON_WAY (connected[x] && mapped[x] != NONE)
+#define ON_PATH (connected[x] && mapped[x] != NONE)
 
 /* ---- agents ---------------------------------------------------------------------------------------- */
 
@@ -320,7 +327,7 @@ inline free_slice()
 inline retire_slice()
 {
 	if
-	:: slice[AT(epoch[x], x)] == LIVE && !way_closed[x] && !down[LINK(epoch[x], x)] ->
+	:: slice[AT(epoch[x], x)] == LIVE && !path_closed[x] && !down[LINK(epoch[x], x)] ->
 #ifdef REUSE
 		end_slice(epoch[x], FREED)
 #else
@@ -333,10 +340,10 @@ inline retire_slice()
 inline park()
 {
 	parked[x] = true;
-	way_closed[x] = false
+	path_closed[x] = false
 }
 
-inline leave_way(record)
+inline leave_path(record)
 {
 	post(epoch[x], (x == 0 -> 0 : 2), record);
 	retire_slice();
@@ -347,9 +354,9 @@ inline free_conn()
 {
 	free_slice();
 	state[x] = GONE;
-	resume[x] = AG_ON_WAY;
+	resume[x] = AG_ON_PATH;
 	if
-	:: x == 1 -> wish = 0
+	:: x == 1 -> pending = 0
 	:: else
 	fi
 }
@@ -357,11 +364,11 @@ inline free_conn()
 inline ask()
 {
 	if
-	:: epoch[x] + 1 < WAYS ->
+	:: epoch[x] + 1 < PATHS ->
 		epoch[x]++;
 		parked[x] = false;
 		resume[x] = AG_RESUMING;
-		said[AT(epoch[x], x)] = agent_taken[x];
+		said[AT(epoch[x], x)] = agent_consumed[x];
 		post(epoch[x], 0, RESUME)
 	:: else
 	fi
@@ -370,16 +377,16 @@ inline ask()
 inline grant()
 {
 	if
-	:: down[LINK(wish, x)] && !unseen[LINK(wish, x)]
+	:: down[LINK(pending, x)] && !unseen[LINK(pending, x)]
 	:: else ->
-		epoch[x] = wish;
+		epoch[x] = pending;
 		parked[x] = false;
 		slice[AT(epoch[x], x)] = LIVE;
-		said[AT(epoch[x], x)] = agent_taken[x];
+		said[AT(epoch[x], x)] = agent_consumed[x];
 		resume[x] = AG_RESUMING;
 		post(epoch[x], 2, ACCEPT)
 	fi;
-	wish = 0
+	pending = 0
 }
 
 inline begin()
@@ -387,7 +394,7 @@ inline begin()
 	resume[x] = AG_SUSPENDING;
 #ifdef EARLY_CLOSE
 	if
-	:: !parked[x] -> leave_way(CLOSE)
+	:: !parked[x] -> leave_path(CLOSE)
 	:: else
 	fi;
 #endif
@@ -401,10 +408,10 @@ inline give_up_attempt()
 	resume[x] = AG_SUSPENDED
 }
 
-/* What this end has accepted is left as any way is. */
+/* What this end has accepted is left as any path is. */
 inline leave_attempt()
 {
-#ifdef FORGET_WAY
+#ifdef FORGET_PATH
 	retire_slice();
 	park();
 #else
@@ -413,7 +420,7 @@ inline leave_attempt()
 	free_slice();
 	park();
 #else
-	leave_way(CLOSE);
+	leave_path(CLOSE);
 #endif
 #endif
 	resume[x] = AG_SUSPENDED
@@ -427,7 +434,7 @@ inline withdraw(record)
 #ifdef LATE_REFUSE
 		post(epoch[x], 2, REFUSE); retire_slice(); park()
 #else
-		leave_way(record)
+		leave_path(record)
 #endif
 	fi
 }
@@ -442,7 +449,7 @@ inline too_late()
 #ifdef QUIET
 		park()
 #else
-		leave_way(CLOSE)
+		leave_path(CLOSE)
 #endif
 	fi;
 	to_process[x]!LOST, 0;
@@ -455,7 +462,7 @@ inline link_down()
 	:: state[x] != CONNECTED -> free_conn()
 	:: state[x] == CONNECTED ->
 		if
-		:: resume[x] == AG_ON_WAY || resume[x] == AG_RESUMED ->
+		:: resume[x] == AG_ON_PATH || resume[x] == AG_RESUMED ->
 			free_slice(); park(); begin()
 		:: resume[x] == AG_SUSPENDING -> free_slice(); park()
 		:: resume[x] == AG_RESUMING ->
@@ -470,9 +477,9 @@ inline link_down()
 
 inline closed()
 {
-	way_closed[x] = true;
+	path_closed[x] = true;
 	if
-	:: resume[x] == AG_ON_WAY || resume[x] == AG_RESUMED -> begin()
+	:: resume[x] == AG_ON_PATH || resume[x] == AG_RESUMED -> begin()
 	:: resume[x] == AG_RESUMING ->
 		leave_attempt();
 		if
@@ -488,9 +495,9 @@ inline ended()
 	if
 	:: state[x] == CONNECTED ->
 		state[x] = CONN_LOST;
-		resume[x] = AG_ON_WAY;
+		resume[x] = AG_ON_PATH;
 		if
-		:: x == 1 -> wish = 0
+		:: x == 1 -> pending = 0
 		:: else
 		fi;
 		to_process[x]!LOST, 0
@@ -502,10 +509,10 @@ inline ended()
 #ifdef OLD_RESUME
 #define NEWER true
 #else
-#ifdef OLD_WISH
+#ifdef OLD_PENDING
 #define NEWER (e > epoch[x])
 #else
-#define NEWER (e > epoch[x] && e > wish)
+#define NEWER (e > epoch[x] && e > pending)
 #endif
 #endif
 
@@ -513,9 +520,9 @@ inline asked()
 {
 	if
 	:: state[x] == CONNECTED && NEWER ->
-		wish = e;
+		pending = e;
 		if
-		:: resume[x] == AG_ON_WAY || resume[x] == AG_RESUMED -> begin()
+		:: resume[x] == AG_ON_PATH || resume[x] == AG_RESUMED -> begin()
 		:: resume[x] == AG_RESUMING -> leave_attempt()
 		:: else
 		fi;
@@ -533,7 +540,7 @@ inline asked()
 #define NAMED (state[x] != GONE && !parked[x] && epoch[x] == e)
 #endif
 
-inline told_by_way()
+inline told_by_path()
 {
 	if
 	:: (m == CLOSE || m == END) && slice[AT(e, x)] == RETIRED -> end_slice(e, FREED)
@@ -548,12 +555,12 @@ inline told_by_way()
 	:: NAMED && m == CONFIRM && resume[x] == AG_RESUMING ->
 		to_process[x]!RESUMED, e;
 #ifdef NO_CONFIRM
-		resume[x] = AG_ON_WAY
+		resume[x] = AG_ON_PATH
 #else
 		resume[x] = AG_RESUMED
 #endif
 	:: NAMED && m == REFUSE && resume[x] == AG_RESUMING -> give_up_attempt(); too_late()
-	:: NAMED && m == NO_WAY && resume[x] == AG_RESUMING ->
+	:: NAMED && m == NO_PATH && resume[x] == AG_RESUMING ->
 		give_up_attempt();
 #ifndef ASK_ONCE
 		if
@@ -580,8 +587,8 @@ inline process_left()
 		:: !parked[x] && resume[x] != AG_RESUMING ->
 			post(epoch[x], (x == 0 -> 0 : 2), END);
 			if
-			:: way_closed[x] -> free_conn()
-			:: else -> state[x] = CONN_CLOSED; resume[x] = AG_ON_WAY
+			:: path_closed[x] -> free_conn()
+			:: else -> state[x] = CONN_CLOSED; resume[x] = AG_ON_PATH
 			fi
 		fi
 	:: else
@@ -593,18 +600,18 @@ inline told_by_process()
 	if
 	:: m == SUSPENDED && state[x] == CONNECTED && resume[x] == AG_SUSPENDING ->
 		if
-		:: !parked[x] -> leave_way(CLOSE)
+		:: !parked[x] -> leave_path(CLOSE)
 		:: else
 		fi;
-		agent_taken[x] = e;
+		agent_consumed[x] = e;
 		resume[x] = AG_SUSPENDED;
 		if
 		:: x == 0 -> ask()
-		:: x == 1 && wish != 0 -> grant()
+		:: x == 1 && pending != 0 -> grant()
 		:: else
 		fi
 	:: m == CONFIRMED && resume[x] == AG_RESUMED ->
-		resume[x] = AG_ON_WAY;
+		resume[x] = AG_ON_PATH;
 		if
 		:: x == 0 -> post(epoch[x], 0, CONFIRM)
 		:: else
@@ -620,6 +627,36 @@ inline heard_of_links()
 	:: x == 0 && state[0] == CONNECTED && resume[0] == AG_SUSPENDED -> ask()
 	:: x == 0 && resume[0] == AG_RESUMING -> again = true
 	:: else
+	fi
+}
+
+/* ---- losses ------------------------------------------------------------------------------------------ */
+
+inline drop(k)
+{
+	do
+	:: nempty(WIRE(e, k)) -> WIRE(e, k)?_
+	:: empty(WIRE(e, k)) -> break
+	od
+}
+
+inline lose_link(i)
+{
+	down[AT(e, i)] = true;
+	if
+	:: !RELAYED(e) ->
+		drop(0); drop(2);
+		unseen[AT(e, 0)] = true;
+		unseen[AT(e, 1)] = true
+	:: RELAYED(e) && i == 0 ->
+		drop(0); drop(3);
+		unseen[AT(e, 0)] = true;
+		relay_unseen[AT(e, 0)] = true
+	:: RELAYED(e) && i == 1 ->
+		drop(1); drop(2);
+		unseen[AT(e, 1)] = true;
+		relay_unseen[AT(e, 1)] = true;
+		news[e] = true
 	fi
 }
 
@@ -639,6 +676,44 @@ inline sees_loss()
 	fi
 }
 
+/* Agent 0 and its process, with all that they had; x is 0. */
+inline die()
+{
+	died = true;
+	connected[0] = false;
+	e = 0;
+	do
+	:: e <= epoch[0] ->
+		if
+		:: !down[LINK(e, 0)] -> lose_link(0)
+		:: else
+		fi;
+		unseen[LINK(e, 0)] = false;
+		if
+		:: STORED(slice[AT(e, 0)]) -> end_slice(e, FREED)
+		:: else
+		fi;
+		e++
+	:: else -> break
+	od;
+	e = 0;
+	unmap();
+	free_conn()
+}
+
+/* End 1: to be asked, or for an answer. */
+#ifdef QUERY_PARKED
+#define WAITS (resume[1] == AG_SUSPENDED)
+#else
+#define WAITS (resume[1] == AG_SUSPENDED || resume[1] == AG_RESUMING)
+#endif
+
+#ifdef ALL_UNKNOWN
+#define UNKNOWN true
+#else
+#define UNKNOWN (state[0] == GONE)
+#endif
+
 proctype host(byte x)
 {
 	mtype m;
@@ -647,16 +722,16 @@ proctype host(byte x)
 end:	do
 	:: atomic {
 		if
-		:: FROM_WAY(0)?m -> e = 0
-		:: FROM_WAY(1)?m -> e = 1
-#if WAYS > 2
-		:: FROM_WAY(2)?m -> e = 2
+		:: FROM_PATH(0)?m -> e = 0
+		:: FROM_PATH(1)?m -> e = 1
+#if PATHS > 2
+		:: FROM_PATH(2)?m -> e = 2
 #endif
-#if WAYS > 3
-		:: FROM_WAY(3)?m -> e = 3
+#if PATHS > 3
+		:: FROM_PATH(3)?m -> e = 3
 #endif
 		fi;
-		told_by_way();
+		told_by_path();
 		m = 0;
 		e = 0
 	}
@@ -664,10 +739,10 @@ end:	do
 		if
 		:: unseen[AT(0, x)] -> e = 0
 		:: unseen[AT(1, x)] -> e = 1
-#if WAYS > 2
+#if PATHS > 2
 		:: unseen[AT(2, x)] -> e = 2
 #endif
-#if WAYS > 3
+#if PATHS > 3
 		:: unseen[AT(3, x)] -> e = 3
 #endif
 		fi;
@@ -685,22 +760,31 @@ end:	do
 		fi
 	}
 	:: atomic {
-		ON_WAY && credit_end[AT(mapped[x], x)] != acked[x] ->
+		ON_PATH && credit_end[AT(mapped[x], x)] != acked[x] ->
 		take_credit(credit_end[AT(mapped[x], x)])
 	}
-	:: atomic { ON_WAY && at_end[PLACE(mapped[x], OTHER, rx[x])] == rx[x] + 1 -> rx[x]++ }
-	:: atomic { ON_WAY && credited[x] != rx[x] -> store_credit() }
+	:: atomic { ON_PATH && at_end[PLACE(mapped[x], OTHER, rx[x])] == rx[x] + 1 -> rx[x]++ }
+	:: atomic { ON_PATH && credited[x] != rx[x] -> store_credit() }
 #ifdef GIVE_UP
-	:: atomic { state[x] == CONNECTED && resume[x] != AG_ON_WAY -> too_late() }
+	:: atomic { state[x] == CONNECTED && resume[x] != AG_ON_PATH -> too_late() }
 #endif
 #ifdef LEAVES
-	:: atomic { leaves && state[x] == CONNECTED && resume[x] != AG_ON_WAY -> too_late() }
+	:: atomic { leaves && state[x] == CONNECTED && resume[x] != AG_ON_PATH -> too_late() }
 #endif
 #ifdef LEAVES
 	:: atomic { connected[x] && !leaves -> leaves = true; end_process() }
 #endif
+#ifdef DIES
+	:: atomic { x == 0 && !died && state[0] == CONNECTED -> die() }
+#ifndef NO_QUERY
 	:: atomic {
-		x == 0 && returns < RETURNS && state[0] == CONNECTED && resume[0] == AG_ON_WAY ->
+		x == 1 && state[1] == CONNECTED && WAITS && UNKNOWN ->
+		too_late()
+	}
+#endif
+#endif
+	:: atomic {
+		x == 0 && returns < RETURNS && state[0] == CONNECTED && resume[0] == AG_ON_PATH ->
 		returns++;
 		begin()
 	}
@@ -804,7 +888,7 @@ inline half_close(i)
 inline record_from(i)
 {
 	if
-	:: m == RESUME && down[AT(e, 1)] && !relay_unseen[AT(e, 1)] -> tell(0, NO_WAY)
+	:: m == RESUME && down[AT(e, 1)] && !relay_unseen[AT(e, 1)] -> tell(0, NO_PATH)
 	:: m == RESUME && !(down[AT(e, 1)] && !relay_unseen[AT(e, 1)]) ->
 		circuit[e] = ASKED;
 		tell(1, m)
@@ -831,7 +915,7 @@ inline lose(i)
 {
 	if
 	:: circuit[e] == ASKED && i == 0 -> free_circuit(); tell(1, CANCEL)
-	:: circuit[e] == ASKED && i == 1 -> free_circuit(); tell(0, NO_WAY)
+	:: circuit[e] == ASKED && i == 1 -> free_circuit(); tell(0, NO_PATH)
 	:: circuit[e] == ACCEPTED && i == 0 -> free_circuit(); tell(1, CANCEL)
 	:: (circuit[e] == ACCEPTED && i == 1) || circuit[e] == CARRIED ->
 		half_close(i);
@@ -869,35 +953,7 @@ end:	do
 	od
 }
 
-/* ---- losses ------------------------------------------------------------------------------------------ */
-
-inline drop(k)
-{
-	do
-	:: nempty(WIRE(e, k)) -> WIRE(e, k)?_
-	:: empty(WIRE(e, k)) -> break
-	od
-}
-
-inline lose_link(i)
-{
-	down[AT(e, i)] = true;
-	if
-	:: !RELAYED(e) ->
-		drop(0); drop(2);
-		unseen[AT(e, 0)] = true;
-		unseen[AT(e, 1)] = true
-	:: RELAYED(e) && i == 0 ->
-		drop(0); drop(3);
-		unseen[AT(e, 0)] = true;
-		relay_unseen[AT(e, 0)] = true
-	:: RELAYED(e) && i == 1 ->
-		drop(1); drop(2);
-		unseen[AT(e, 1)] = true;
-		relay_unseen[AT(e, 1)] = true;
-		news[e] = true
-	fi
-}
+/* ---- fate -------------------------------------------------------------------------------------------- */
 
 #define STANDS(e) (losses < LOSSES && (e) <= epoch[0] && !down[AT(e, 0)] && !down[AT(e, 1)])
 
@@ -910,10 +966,10 @@ end:	do
 		if
 		:: STANDS(0) -> e = 0
 		:: STANDS(1) -> e = 1
-#if WAYS > 2
+#if PATHS > 2
 		:: STANDS(2) -> e = 2
 #endif
-#if WAYS > 3
+#if PATHS > 3
 		:: STANDS(3) -> e = 3
 #endif
 		fi;
@@ -938,10 +994,10 @@ end:	do
 		if
 		:: news[0] -> news[0] = false
 		:: news[1] -> news[1] = false
-#if WAYS > 2
+#if PATHS > 2
 		:: news[2] -> news[2] = false
 #endif
-#if WAYS > 3
+#if PATHS > 3
 		:: news[3] -> news[3] = false
 #endif
 		fi;
@@ -953,9 +1009,9 @@ end:	do
 /* ---- what must be true at last -------------------------------------------------------------------------- */
 
 #define THROUGH(x) \
-	(connected[x] && state[x] == CONNECTED && resume[x] == AG_ON_WAY && tx[x] == MESSAGES(x) && \
+	(connected[x] && state[x] == CONNECTED && resume[x] == AG_ON_PATH && tx[x] == MESSAGES(x) && \
 	 acked[x] == MESSAGES(x) && rx[1 - (x)] == MESSAGES(x))
-#define KEPT(e) (state[0] == CONNECTED && epoch[0] == (e))
+#define RESUMABLE(e) (state[0] == CONNECTED && epoch[0] == (e))
 
 init
 {
@@ -969,7 +1025,7 @@ init
 			bypass[AT(0, e)] = LIVE
 		}
 		circuit[0] = (RELAYED(0) -> CARRIED : FREE);
-		for (e : 0 .. WAYS - 1) {
+		for (e : 0 .. PATHS - 1) {
 			if
 			:: RELAYED(e) -> run relay(e)
 			:: else
@@ -982,7 +1038,10 @@ init
 		run hearsay()
 	};
 	timeout ->
-#if defined(GIVE_UP) || defined(LEAVES)
+#ifdef DIES
+	assert((!died && THROUGH(0) && THROUGH(1)) ||
+	       (died && state[1] == GONE && !connected[0] && !connected[1]));
+#elif defined(GIVE_UP) || defined(LEAVES)
 	assert((THROUGH(0) && THROUGH(1)) || (!connected[0] && !connected[1]));
 #else
 	assert(THROUGH(0) && THROUGH(1));
@@ -990,9 +1049,9 @@ init
 	for (e : 0 .. 1) {
 		assert(state[e] == CONNECTED || state[e] == GONE)
 	}
-	for (e : 0 .. WAYS - 1) {
-		assert(circuit[e] == FREE || (circuit[e] == CARRIED && KEPT(e)));
-		assert(slice[AT(e, 0)] != LIVE || KEPT(e));
-		assert(slice[AT(e, 1)] != LIVE || KEPT(e))
+	for (e : 0 .. PATHS - 1) {
+		assert(circuit[e] == FREE || (circuit[e] == CARRIED && RESUMABLE(e)));
+		assert(slice[AT(e, 0)] != LIVE || RESUMABLE(e));
+		assert(slice[AT(e, 1)] != LIVE || RESUMABLE(e))
 	}
 }

@@ -15,11 +15,11 @@
  * concern; otherwise it is complete when the peer has acknowledged it.
  *
  * With -DASK whoever arms may ask the peer for fences of its own, or stop asking, at any time
- * (W_BELL_FENCE); while it is known to fence, no barrier is passed in its name.
+ * (W_NOTIFY_FENCE); while it is known to fence, no barrier is passed in its name.
  *
  * With -DTWO a second thread sleeps until it is told, whether the first one stays or not.
  * Memory is then sequentially consistent and each pass of a thread (arming, scanning,
- * poking, kicking) is one step, which the other runs show to be made of smaller ones that hold.
+ * making progress, kicking) is one step, which the other runs show to be made of smaller ones that hold.
  *
  * Proved: whatever is interleaved, all is taken in, and who waits is told (no invalid
  * end state).  Ends of sleeps by time are possible at any moment and relied on nowhere, but
@@ -29,19 +29,19 @@
  *   NO_RECHECK		arming does not look once more
  *   NO_STALE		nor for slots that were consumed meanwhile
  *   NO_CREDIT_BIT	nor for a thread that began to wait for credit meanwhile
- *   NO_POST_DISARM	a sender that has to wait leaves the bell as it is
+ *   NO_POST_DISARM	a sender that has to wait leaves the request as it is
  *   NO_KICK		a poll that disarms wakes nobody
  *   NO_SCAN_KICK	nor does a scan
- *   NO_SLEEP_CHECK	a thread sleeps without a look at `polled`
+ *   NO_SLEEP_CHECK	a thread sleeps without a check of `polled`
  *   NO_DEEP_CHECK	so does the engine
- *   NO_PARK_CHECK	the engine parks without a look at `sleepers`
+ *   NO_PARK_CHECK	the engine parks without a check of `sleepers`
  *   NO_LEAVE_KICK	the last sleeper leaves without waking the engine
  *   COUNT_EARLY	arming counts a channel as armed before it has looked once more
  *   LATE_TICKET	the ticket is taken after arming
- *   NO_COMPLETE_FENCE	without membarrier: no fence between a completion and the look for waiters
+ *   NO_COMPLETE_FENCE	without membarrier: no fence between a completion and the check for waiters
  *   ASK_EARLY		the first word that asks for fences has no barrier behind it
  *   ASK_FOREVER		a peer that was told to fence no more is relied on
- *   ASK_ONCE		the peer fences, but does not load the bell again
+ *   ASK_ONCE		the peer fences, but does not load the request again
  *   NO_OWN_BARRIER	with a peer that fences no barrier is passed by our threads either
  *   NO_ANNOUNCE	who completes a descriptor does not wake those who wait for it
  */
@@ -56,11 +56,11 @@
 
 /* What the peer wrote, slots or credit: in our memory, and in its store buffer. */
 byte visible = 0, buffered = 0;
-byte bell = 0;		/* 0 polled, 1 + the slot waited for; bit 7: credit, bit 6: fence */
-byte polled_bell = 0;	/* what it is while polled: nothing, or to fence */
+byte notify = 0;		/* 0 polled, 1 + the slot waited for; bit 7: credit, bit 6: fence */
+byte polled_notify = 0;	/* what it is while polled: nothing, or to fence */
 #define W_FENCE 64
-byte rx_seq = 0;	/* taken in (slots, or tx_credit), as all threads see it */
-byte taken = 0;		/* the same, as the thread that holds vi_lock has it */
+byte rx_seq = 0;	/* consumed in (slots, or tx_credit), as all threads see it */
+byte consumed = 0;		/* the same, as the thread that holds vi_lock has it */
 bool done = false;	/* the last descriptor is complete, as all threads see it */
 bool finished = false;	/* the same, as the thread that holds vi_lock has it */
 byte waiters = 0;	/* vi_cq.sleepers, which are told without the lock of who waits */
@@ -88,18 +88,18 @@ bool tx_waiting = false;	/* as all see it */
 #define OVER (sent == MESSAGES)
 #define WAITS (sent < posted)
 #else
-#define OVER (taken == MESSAGES)
-#define WAITS (taken < posted)
+#define OVER (consumed == MESSAGES)
+#define WAITS (consumed < posted)
 #endif
 
 /* A thread sees its own stores at once. */
-#define RX_SEQ (last == me -> taken : rx_seq)
+#define RX_SEQ (last == me -> consumed : rx_seq)
 #define DONE (last == me -> finished : done)
 #ifdef CREDIT
 #define TX_WAITING (last == me -> waiting : tx_waiting)
-#define DRAINED (rx_seq == taken && done == finished && tx_waiting == waiting)
+#define DRAINED (rx_seq == consumed && done == finished && tx_waiting == waiting)
 #else
-#define DRAINED (rx_seq == taken && done == finished)
+#define DRAINED (rx_seq == consumed && done == finished)
 #endif
 
 #ifdef NO_CREDIT_BIT
@@ -148,7 +148,7 @@ inline drop()
 /* The store buffer of who held vi_lock last: all it stored reaches the others. */
 inline drain_own()
 {
-	rx_seq = taken;
+	rx_seq = consumed;
 	done = finished
 #ifdef CREDIT
 	; tx_waiting = waiting
@@ -205,7 +205,7 @@ inline kick()
 /* The rest of make_polled(), after armed = false, under chan_lock. */
 inline make_polled()
 {
-	d_step { polled++; bell = polled_bell; chan_lock = false }
+	d_step { polled++; notify = polled_notify; chan_lock = false }
 }
 
 #ifdef ASK
@@ -214,11 +214,11 @@ inline choose_fences()
 {
 	atomic {
 		if
-		:: d_step { fences = (polled_bell != 0); polled_bell = W_FENCE }
-		:: d_step { fences = false; polled_bell = 0 }
+		:: d_step { fences = (polled_notify != 0); polled_notify = W_FENCE }
+		:: d_step { fences = false; polled_notify = 0 }
 		fi;
 #ifdef ASK_EARLY
-		fences = (polled_bell != 0)
+		fences = (polled_notify != 0)
 #endif
 	}
 }
@@ -226,10 +226,10 @@ inline choose_fences()
 inline stop_fences()
 {
 	if
-	:: atomic { !chan_lock && !armed && polled_bell != 0 ->
-		bell = 0;
+	:: atomic { !chan_lock && !armed && polled_notify != 0 ->
+		notify = 0;
 #ifndef ASK_FOREVER
-		polled_bell = 0
+		polled_notify = 0
 #endif
 	   }
 	:: true
@@ -297,7 +297,7 @@ inline tx_run()
 {
 	d_step {
 		if
-		:: posted > sent && sent == taken -> sent++
+		:: posted > sent && sent == consumed -> sent++
 		:: else
 		fi;
 		waiting = WAITS
@@ -305,7 +305,7 @@ inline tx_run()
 }
 #endif
 
-inline poke()
+inline progress()
 {
 	STEP {
 	mine = false;
@@ -317,17 +317,17 @@ inline poke()
 #endif
 		atomic {
 			if
-			:: FREE && visible > taken ->
+			:: FREE && visible > consumed ->
 				vi_lock = true;
 				last = me;
 				mine = true;
 				moved = true;
 #ifdef CREDIT
-				taken = visible
+				consumed = visible
 #else
 				if
-				:: taken++
-				:: taken = visible
+				:: consumed++
+				:: consumed = visible
 				fi
 #endif
 			:: else	/* busy, or nothing there */
@@ -387,9 +387,9 @@ inline arm_polled()
 				armed = true;
 #ifdef CREDIT
 				armed_credit = credit;
-				bell = polled_bell + 1 + (credit -> W_CREDIT : 0);
+				notify = polled_notify + 1 + (credit -> W_CREDIT : 0);
 #else
-				bell = polled_bell + 1 + armed_slot;
+				notify = polled_notify + 1 + armed_slot;
 #endif
 #ifdef COUNT_EARLY
 				polled--;
@@ -417,7 +417,7 @@ inline arm_polled()
 				if
 				:: came ->
 					armed = false;
-					bell = polled_bell
+					notify = polled_notify
 #ifdef COUNT_EARLY
 					; polled++
 #endif
@@ -455,7 +455,7 @@ inline scan()
 	fi
 	};
 	if
-	:: work -> poke()
+	:: work -> progress()
 	:: else
 	fi;
 #ifndef NO_SCAN_KICK
@@ -484,13 +484,13 @@ active proctype peer()
 #ifdef FENCES
 		d_step { visible = visible + buffered; buffered = 0 };
 #endif
-		word = bell;
+		word = notify;
 #ifdef ASK
 		if
 		:: (word & W_FENCE) ->
 			d_step { visible = visible + buffered; buffered = 0 };
 #ifndef ASK_ONCE
-			word = bell
+			word = notify
 #endif
 		:: else
 		fi;
@@ -528,8 +528,8 @@ inline post()
 	atomic { FREE -> vi_lock = true; last = me };
 	posted++;
 	if
-	:: sent != taken && visible > taken ->
-		taken = visible;
+	:: sent != consumed && visible > consumed ->
+		consumed = visible;
 		disarm();
 #ifndef INLINE
 		complete()
@@ -566,7 +566,7 @@ proctype app(byte me)
 	fi;
 #endif
 	if				/* it may poll, and compute ever after */
-	:: me == 0 -> poke(); goto out
+	:: me == 0 -> progress(); goto out
 	:: me == 0 -> goto out
 	:: true
 	fi;
@@ -593,7 +593,7 @@ proctype app(byte me)
 		:: DONE -> break
 		:: else
 		fi;
-		poke();
+		progress();
 		if
 		:: DONE -> break
 		:: else

@@ -12,7 +12,7 @@
  * whatever is interleaved.  -DNO_BARRIER leaves out the membarrier and the sender's
  * fence, -DNO_DISARM leaves an armed channel armed when the application consumes
  * from it, -DNO_SCAN_DISARM when the engine saw something but could not get the lock,
- * -DNO_STALE when another thread consumed just as it was armed, -DNO_SLOT_IN_BELL lets
+ * -DNO_STALE when another thread consumed just as it was armed, -DNO_SLOT_IN_REQUEST lets
  * the sender use up its ring for a slot from before the arming, -DNO_TICKET sleeps
  * without a ticket: each must be found to lose a wake-up.
  */
@@ -27,10 +27,10 @@
 byte visible = 0;	/* slots published, as the receiver's memory has them */
 byte buffered = 0;	/* slots published, in the sender's store buffer */
 byte consumed = 0;
-byte bell = 0;		/* the bell word at the sender: 1 + the slot waited for; 0 polled */
+byte notify = 0;		/* the notify request at the sender: 1 + the slot waited for; 0 polled */
 byte interrupts = 0;	/* the interrupt word */
 bool armed = false;	/* chan->armed; changes under chan_lock */
-byte wanted = 0;		/* the slot that the bell word waits for */
+byte wanted = 0;		/* the slot that the notify request waits for */
 bool chan_lock = false, rx_lock = false;
 
 inline take(l)
@@ -49,7 +49,7 @@ inline disarm()
 	if
 	:: armed -> take(chan_lock);
 		    if
-		    :: armed -> armed = false; bell = 0
+		    :: armed -> armed = false; notify = 0
 		    :: else
 		    fi;
 		    drop(chan_lock)
@@ -70,9 +70,9 @@ active proctype sender()
 #ifdef FENCES
 		atomic { visible = visible + buffered; buffered = 0 };
 #endif
-		seen = bell;			/* nvi_ring() */
+		seen = notify;			/* nvi_ring() */
 		if
-#ifdef NO_SLOT_IN_BELL
+#ifdef NO_SLOT_IN_REQUEST
 		:: seen != 0 && seen != rung ->
 #else
 		:: seen != 0 && sent >= seen && seen != rung ->
@@ -94,7 +94,7 @@ endd:	do
 	od
 }
 
-inline poke()
+inline progress()
 {
 	atomic {
 		if
@@ -120,7 +120,7 @@ active proctype application()
 	byte polls = 0;
 
 	do
-	:: polls < 4 -> poke(); polls++
+	:: polls < 4 -> progress(); polls++
 	:: break
 	od
 }
@@ -140,7 +140,7 @@ active proctype engine()
 #ifndef NO_SCAN_DISARM
 			disarm();
 #endif
-			poke()
+			progress()
 		:: visible <= consumed && armed && STALE -> disarm()
 		:: else
 		fi;
@@ -153,14 +153,14 @@ active proctype engine()
 			take(chan_lock);
 			wanted = consumed;
 			armed = true;
-			bell = wanted + 1;
+			notify = wanted + 1;
 #if !defined(NO_BARRIER) && !defined(FENCES)
 			atomic { visible = visible + buffered; buffered = 0 };
 #endif
 			if
 			:: visible > consumed || STALE ->
 				armed = false;
-				bell = 0;
+				notify = 0;
 				drop(chan_lock);
 				goto again
 			:: else

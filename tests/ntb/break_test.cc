@@ -31,7 +31,7 @@ constexpr uint32_t kDone = VIP_STATUS_DONE, kSend = VIP_STATUS_OP_SEND,
 		   kRdmaProt = VIP_STATUS_RDMA_PROT_ERROR,
 		   kRemoteDesc = VIP_STATUS_REMOTE_DESC_ERROR;
 
-// More than the ring holds, so that it is under way until both ends are poked many times.
+// More than the ring holds, so that it is under way until both ends have progress made many times.
 constexpr size_t kLong = 300000;
 constexpr size_t kRegion = 512 << 10;
 constexpr uint32_t kQueued = W_INLINE_MAX + 1; // bytes of a read whose answer is queued
@@ -126,7 +126,7 @@ protected:
 
 		level = lvl;
 		cfg.slots = slots;
-		cfg.ring_bytes = 16384;
+		cfg.payload_bytes = 16384;
 		cfg.level = static_cast<VIP_RELIABILITY_LEVEL>(lvl);
 		cfg.port = "emu";
 		cfg.seed = 7;
@@ -221,20 +221,21 @@ protected:
 	void settle()
 	{
 		for (int i = 0; i < 100000; i++) {
-			if ((nvi_loop_poke(loop, 0) | nvi_loop_poke(loop, 1)) == 0 || broken())
+			if ((nvi_loop_progress(loop, 0) | nvi_loop_progress(loop, 1)) == 0 ||
+			    broken())
 				return;
 		}
 		FAIL() << "the ends never came to rest";
 	}
 
 	// Some fragments have arrived, and some are still to be sent.
-	void go_half_way()
+	void go_half_path()
 	{
 		VIP_DESCRIPTOR *d;
 
 		for (int i = 0; i < 2; i++) {
-			ASSERT_NE(nvi_loop_poke(loop, 1), 0);
-			ASSERT_NE(nvi_loop_poke(loop, 0), 0);
+			ASSERT_NE(nvi_loop_progress(loop, 1), 0);
+			ASSERT_NE(nvi_loop_progress(loop, 0), 0);
 		}
 		ASSERT_EQ(nvi_loop_send_done(loop, 0, &d), 0);
 		ASSERT_LE(nvi_loop_recv_done(loop, 1, &d), 0);
@@ -376,7 +377,7 @@ TEST_P(Deregistered, SendSource)
 	VIP_DESCRIPTOR *r = receive(0, at(*theirs), kLong);
 	VIP_DESCRIPTOR *s = send(1, at(*fickle), kLong);
 
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	fickle->reuse(0x22);
 	settle();
 	expect_sent(s, kSend | kProtection);
@@ -398,7 +399,7 @@ TEST_P(Deregistered, ReceiveTarget)
 	VIP_DESCRIPTOR *r = receive(0, at(*fickle), kLong);
 	VIP_DESCRIPTOR *s = send(1, at(*ours), kLong);
 
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	fickle->reuse(0x22);
 	settle();
 	EXPECT_TRUE(fickle->only(0x22));
@@ -413,7 +414,7 @@ TEST_P(Deregistered, WriteSource)
 {
 	VIP_DESCRIPTOR *w = rdma(0, VIP_CONTROL_OP_RDMAWRITE, at(*fickle), kLong, at(*theirs));
 
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	fickle->reuse(0x22);
 	settle();
 	expect_sent(w, kWrite | kProtection);
@@ -429,7 +430,7 @@ TEST_P(Deregistered, WriteTarget)
 {
 	VIP_DESCRIPTOR *w = rdma(0, VIP_CONTROL_OP_RDMAWRITE, at(*ours), kLong, at(*fickle));
 
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	fickle->reuse(0x22);
 	settle();
 	EXPECT_TRUE(fickle->only(0x22));
@@ -447,7 +448,7 @@ TEST_P(Deregistered, WriteTargetWithImmediate)
 	VIP_DESCRIPTOR *w = rdma(1, VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE, at(*ours),
 				 kLong, at(*fickle), 0xabcd);
 
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	fickle->reuse(0x22);
 	settle();
 	EXPECT_TRUE(fickle->only(0x22));
@@ -466,7 +467,7 @@ TEST_P(Deregistered, WriteSourceWithImmediate)
 	VIP_DESCRIPTOR *w = rdma(1, VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE, at(*fickle),
 				 kLong, at(*theirs), 0xabcd);
 
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	fickle->reuse(0x22);
 	settle();
 	expect_sent(w, kWrite | kProtection);
@@ -486,7 +487,7 @@ TEST_P(DeregisteredReading, Target)
 {
 	VIP_DESCRIPTOR *d = rdma(0, VIP_CONTROL_OP_RDMAREAD, at(*fickle), kLong, at(*theirs));
 
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	fickle->reuse(0x22);
 	settle();
 	EXPECT_TRUE(fickle->only(0x22));
@@ -503,7 +504,7 @@ TEST_P(DeregisteredReading, Source)
 	expect_sent(first, kRead);
 	bad = rdma(1, VIP_CONTROL_OP_RDMAREAD, at(*ours), kLong, at(*fickle));
 	later = rdma(2, VIP_CONTROL_OP_RDMAREAD, at(*ours), 64, at(*theirs));
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	fickle->reuse(0x22);
 	settle();
 	expect_sent(bad, kRead | kRdmaProt);
@@ -590,7 +591,7 @@ TEST_P(DeregisteredDescriptor, Send)
 
 	receive(0, at(*theirs), kLong);
 	ASSERT_EQ(nvi_loop_post_send(loop, 0, s, handle), 0);
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	vanish();
 	settle();
 	expect_lost(nvi_loop_send_done, 0);
@@ -606,7 +607,7 @@ TEST_P(DeregisteredDescriptor, Receive)
 
 	ASSERT_EQ(nvi_loop_post_recv(loop, 1, r, handle), 0);
 	VIP_DESCRIPTOR *s = send(0, at(*ours), kLong);
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	vanish();
 	settle();
 	expect_lost(nvi_loop_recv_done, 1);
@@ -620,7 +621,7 @@ TEST_P(DeregisteredDescriptor, Write)
 	VIP_DESCRIPTOR *w = scattered(VIP_CONTROL_OP_RDMAWRITE, at(*ours), at(*theirs));
 
 	ASSERT_EQ(nvi_loop_post_send(loop, 0, w, handle), 0);
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	vanish();
 	settle();
 	expect_lost(nvi_loop_send_done, 0);
@@ -635,7 +636,7 @@ TEST_P(DeregisteredDescriptor, Read)
 	VIP_DESCRIPTOR *d = scattered(VIP_CONTROL_OP_RDMAREAD, at(*ours), at(*theirs));
 
 	ASSERT_EQ(nvi_loop_post_send(loop, 0, d, handle), 0);
-	ASSERT_NO_FATAL_FAILURE(go_half_way());
+	ASSERT_NO_FATAL_FAILURE(go_half_path());
 	vanish();
 	settle();
 	expect_lost(nvi_loop_send_done, 0);
@@ -655,7 +656,8 @@ protected:
 		size = std::get<1>(GetParam());
 	}
 
-	// One good message, the one to be refused, and one behind it that lies in the ring.
+	// One good message, the one to be refused, and one behind it that lies in the payload
+	// buffer.
 	void send_three()
 	{
 		early = send(10, at(*ours), 2000);
@@ -819,7 +821,7 @@ TEST_P(Reads, TheSeventeenthComesWhenTheFirstIsAnswered)
 {
 	struct Race {
 		nvi_loop *loop;
-		std::thread poker;
+		std::thread progressing;
 		bool fired, taken;
 
 		static void published(void *arg)
@@ -829,11 +831,11 @@ TEST_P(Reads, TheSeventeenthComesWhenTheFirstIsAnswered)
 			if (r->fired)
 				return;
 			r->fired = true;
-			nvi_loop_poke(r->loop, 0);
-			nvi_loop_poke(r->loop, 0);
-			r->poker = std::thread([r] { nvi_loop_poke(r->loop, 1); });
+			nvi_loop_progress(r->loop, 0);
+			nvi_loop_progress(r->loop, 0);
+			r->progressing = std::thread([r] { nvi_loop_progress(r->loop, 1); });
 			r->taken = eventually([r] {
-				int64_t n = nvi_loop_reads_taken(r->loop, 1);
+				int64_t n = nvi_loop_reads_consumed(r->loop, 1);
 
 				return n < 0 || n >= 17;
 			});
@@ -845,9 +847,9 @@ TEST_P(Reads, TheSeventeenthComesWhenTheFirstIsAnswered)
 		d[i] = rdma(i, VIP_CONTROL_OP_RDMAREAD, at(*ours, kQueued * i), kQueued,
 			    at(*theirs));
 	nvi_loop_on_publish(loop, 1, Race::published, &race);
-	nvi_loop_poke(loop, 1);
+	nvi_loop_progress(loop, 1);
 	ASSERT_TRUE(race.fired);
-	race.poker.join();
+	race.progressing.join();
 	EXPECT_TRUE(race.taken);
 	settle();
 	EXPECT_EQ(counters(1).ProtocolErrors, 0u);
@@ -860,7 +862,7 @@ TEST_P(Reads, SixteenOfAHostilePeerAreAnswered)
 {
 	for (uint32_t n = 0; n < 16; n++)
 		forge_read(n, kSlots);
-	while (nvi_loop_poke(loop, 1) != 0)
+	while (nvi_loop_progress(loop, 1) != 0)
 		;
 	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_CONNECTED);
 	EXPECT_EQ(counters(1).SlotsSent, 16u);
@@ -871,7 +873,7 @@ TEST_P(Reads, SeventeenOfAHostilePeerAreAProtocolError)
 {
 	for (uint32_t n = 0; n < 17; n++)
 		forge_read(n, kSlots);
-	while (nvi_loop_poke(loop, 1) != 0)
+	while (nvi_loop_progress(loop, 1) != 0)
 		;
 	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_ERROR);
 	EXPECT_EQ(counters(1).ProtocolErrors, 1u);
@@ -885,7 +887,7 @@ TEST_P(Reads, ShortOnesOfAHostilePeerAreAnsweredAsTheyCome)
 {
 	for (uint32_t n = 0; n < 17; n++)
 		forge_read(n, kSlots, 64);
-	while (nvi_loop_poke(loop, 1) != 0)
+	while (nvi_loop_progress(loop, 1) != 0)
 		;
 	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_CONNECTED);
 	EXPECT_EQ(counters(1).SlotsSent, 17u);
@@ -895,7 +897,7 @@ TEST_P(Reads, ShortOnesOfAHostilePeerAreAnsweredAsTheyCome)
 TEST_P(Reads, AnAnswerToNoReadIsAProtocolError)
 {
 	forge(1, 0, kSlots, W_OP_READ_RESP, W_F_FIRST | W_F_LAST, 0, 8);
-	while (nvi_loop_poke(loop, 1) != 0)
+	while (nvi_loop_progress(loop, 1) != 0)
 		;
 	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_ERROR);
 	EXPECT_EQ(counters(1).ProtocolErrors, 1u);
@@ -903,23 +905,299 @@ TEST_P(Reads, AnAnswerToNoReadIsAProtocolError)
 
 // ---- what the peer has acknowledged is done
 
-TEST_P(EachReliable, AcknowledgedSendsAreNotFlushedByAnOwnError)
-{
-	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 2000);
-	VIP_DESCRIPTOR *good = send(1, at(*ours), 2000), *waiting, *bad;
-	Place nowhere = at(*ours);
+// Descriptors that cannot be sent.
+enum Spoilt { kBadHandle, kReservedBit, kWrongLength };
 
-	nvi_loop_poke(loop, 1);
-	expect_received(r, kReceive);
-	// This end has not looked since: it finds credit and its own mistake together.
-	waiting = send(2, at(*ours), 2000);
-	nowhere.handle = 0;
-	bad = send(3, nowhere, 64);
-	expect_sent(good, kSend);
-	expect_sent(waiting, kSend | kFlushed);
-	expect_sent(bad, kSend | kProtection);
+// What was posted before a descriptor that is refused at home completes first.
+class OwnError : public Connection, public ::testing::WithParamInterface<std::tuple<int, int>> {
+protected:
+	void SetUp() override { open(std::get<0>(GetParam()), 32); }
+
+	VIP_DESCRIPTOR *bad(unsigned i)
+	{
+		VIP_DESCRIPTOR *d = build(i, VIP_CONTROL_OP_SENDRECV, at(*ours), 64);
+
+		switch (std::get<1>(GetParam())) {
+		case kBadHandle:
+			d->DS[0].Local.Handle = 0;
+			break;
+		case kReservedBit:
+			d->CS.Control |= 0x10;
+			break;
+		default:
+			d->CS.Length++;
+		}
+		EXPECT_EQ(nvi_loop_post_send(loop, 0, d, desc_handle), 0);
+		return d;
+	}
+
+	uint32_t bad_bits() const
+	{
+		static const uint32_t bits[] = { kProtection, VIP_STATUS_FORMAT_ERROR, kLength };
+
+		return bits[std::get<1>(GetParam())];
+	}
+
+	// Short ones, which a slot holds, and ones for the ring.
+	static size_t size_of(unsigned i) { return i % 2 ? 700 : 64; }
+
+	void post(unsigned count)
+	{
+		for (unsigned i = 0; i < count; i++) {
+			receives.push_back(receive(i, at(*theirs, 1000 * i), 1000));
+			sends.push_back(send(32 + i, at(*ours), size_of(i)));
+		}
+	}
+
+	void expect_all_sent()
+	{
+		for (size_t i = 0; i < sends.size(); i++) {
+			SCOPED_TRACE(i);
+			expect_sent(sends[i], kSend);
+			expect_received(receives[i], kReceive);
+		}
+	}
+
+	std::vector<VIP_DESCRIPTOR *> sends, receives;
+};
+
+TEST_P(OwnError, WhatWasSentBeforeIsNotFlushed)
+{
+	VIP_DESCRIPTOR *spoilt, *later, *d;
+
+	post(24);
+	spoilt = bad(60);
+	later = send(61, at(*ours), 64);
+	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_CONNECTED) << "the peer took nothing yet";
 	settle();
+	expect_all_sent();
+	expect_sent(spoilt, kSend | bad_bits());
+	expect_sent(later, kSend | kFlushed);
+	EXPECT_EQ(nvi_loop_send_done(loop, 0, &d), -ENOENT);
 	expect_broken();
+}
+
+TEST_P(OwnError, BehindAFullFifo)
+{
+	std::vector<VIP_DESCRIPTOR *> more;
+	VIP_DESCRIPTOR *spoilt;
+
+	post(24);
+	for (unsigned i = 56; i < 60; i++) {
+		more.push_back(build(i, VIP_CONTROL_OP_SENDRECV, at(*theirs, 50000), 20000));
+		ASSERT_EQ(nvi_loop_post_recv(loop, 1, more.back(), desc_handle), 0);
+	}
+	for (unsigned i = 24; i < 28; i++)
+		sends.push_back(send(i, at(*ours), 20000));
+	receives.insert(receives.end(), more.begin(), more.end());
+	spoilt = bad(60);
+	settle();
+	expect_all_sent();
+	expect_sent(spoilt, kSend | bad_bits());
+	expect_broken();
+}
+
+TEST_P(OwnError, BehindWritesAndReads)
+{
+	VIP_DESCRIPTOR *w = rdma(0, VIP_CONTROL_OP_RDMAWRITE, at(*ours), 5000, at(*theirs));
+	VIP_DESCRIPTOR *r =
+		rdma(1, VIP_CONTROL_OP_RDMAREAD, at(*ours, 8192), 5000, at(*theirs, 8192));
+	VIP_DESCRIPTOR *spoilt = bad(2);
+	VIP_DESCRIPTOR *later =
+		rdma(3, VIP_CONTROL_OP_RDMAWRITE, at(*ours), 64, at(*theirs, 30000));
+
+	settle();
+	expect_sent(w, kWrite);
+	expect_sent(r, kRead);
+	expect_sent(spoilt, kSend | bad_bits());
+	expect_sent(later, kWrite | kFlushed);
+	EXPECT_EQ(ours->bytes[8192 + 4999], 0xee);
+	EXPECT_EQ(theirs->bytes[4999], 0x11);
+	EXPECT_EQ(theirs->bytes[30000], 0xee);
+	expect_broken();
+}
+
+// The peer refuses one of those before: that is what broke the connection, and the bad one is flushed.
+TEST_P(OwnError, BehindOneThatThePeerRefuses)
+{
+	VIP_DESCRIPTOR *refused, *spoilt;
+
+	post(3);
+	refused = send(50, at(*ours), 700);
+	spoilt = bad(60);
+	settle();
+	expect_all_sent();
+	expect_sent(refused, kSend | kRemoteDesc);
+	expect_sent(spoilt, kSend | kFlushed);
+	expect_broken();
+}
+
+TEST_P(OwnError, ALossIsNotWaitedFor)
+{
+	VIP_DESCRIPTOR *spoilt;
+
+	post(3);
+	spoilt = bad(60);
+	nvi_loop_lose(loop, 0);
+	for (unsigned i = 0; i < 3; i++)
+		if (!acknowledged(size_of(i)))
+			expect_sent(sends[i], kSend);
+		else if (i == (acknowledged(size_of(0)) ? 0 : 1))
+			expect_sent(sends[i], kSend | kTransport | kPartial);
+		else
+			expect_sent(sends[i], kSend | kFlushed);
+	expect_sent(spoilt, kSend | kFlushed);
+}
+
+// What waits to be refused may come good meanwhile: the next one waits for all before it, too.
+TEST_P(EachReliable, SendsBeforeTheSecondThatIsRefused)
+{
+	VIP_DESCRIPTOR *r[3], *s[3], *bad;
+
+	for (unsigned i = 0; i < 3; i++)
+		r[i] = receive(i, at(*theirs), 700);
+	s[0] = send(10, at(*ours), 64);
+	s[1] = send(11, { ours->bytes.data(), 0 }, 64);
+	s[1]->DS[0].Local.Handle = ours->handle;
+	settle();
+	s[2] = send(12, at(*ours), 64);
+	bad = send(13, { ours->bytes.data(), 0 }, 64);
+	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_CONNECTED) << "the peer did not take it yet";
+	settle();
+	for (unsigned i = 0; i < 3; i++) {
+		expect_sent(s[i], kSend);
+		expect_received(r[i], kReceive);
+	}
+	expect_sent(bad, kSend | kProtection);
+	expect_broken();
+}
+
+// The source of a message goes away while it is under way: those before it are not flushed.
+TEST_P(EachReliable, SendsBeforeOneWhoseSourceGoes)
+{
+	VIP_DESCRIPTOR *r[4], *s[3], *bad;
+
+	for (unsigned i = 0; i < 4; i++)
+		r[i] = receive(i, at(*theirs), kLong);
+	for (unsigned i = 0; i < 3; i++)
+		s[i] = send(10 + i, at(*ours), i == 1 ? 64 : 700);
+	bad = send(20, at(*fickle), kLong);
+	for (int i = 0; i < 2; i++)
+		nvi_loop_progress(loop, 0);
+	fickle->reuse(0x22);
+	settle();
+	for (unsigned i = 0; i < 3; i++) {
+		expect_sent(s[i], kSend);
+		expect_received(r[i], kReceive);
+	}
+	expect_sent(bad, kSend | kProtection);
+	EXPECT_FALSE(theirs->has(0x22));
+	expect_broken();
+}
+
+// ---- an error of this end's receive queue
+
+class RecvError : public EachReliable {
+protected:
+	// Two sends are out, and the peer's message, which meets no receive, breaks the connection.
+	void break_off()
+	{
+		for (unsigned i = 0; i < 2; i++) {
+			r[i] = receive(i, at(*theirs), 2000);
+			s[i] = send(10 + i, at(*ours), 2000);
+		}
+		send(20, at(*theirs), 64, 1);
+		nvi_loop_progress(loop, 0);
+		EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
+		EXPECT_EQ(nvi_loop_send_done(loop, 0, &d), 0) << "the peer may take them yet";
+	}
+
+	VIP_DESCRIPTOR *r[2], *s[2], *d;
+};
+
+TEST_P(RecvError, SendsThatArriveAreDone)
+{
+	break_off();
+	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_CONNECTED);
+	for (int i = 0; i < 4; i++)
+		nvi_loop_progress(loop, i % 2 == 0);
+	for (unsigned i = 0; i < 2; i++) {
+		expect_received(r[i], kReceive);
+		expect_sent(s[i], kSend);
+	}
+	expect_broken();
+	EXPECT_LT(nvi_loop_settle(loop, 10), 10);
+}
+
+TEST_P(RecvError, WhatIsPostedMeanwhileIsFlushedBehindThem)
+{
+	VIP_DESCRIPTOR *later;
+
+	break_off();
+	later = send(30, at(*ours), 64);
+	EXPECT_EQ(nvi_loop_send_done(loop, 0, &d), 0);
+	for (int i = 0; i < 4; i++)
+		nvi_loop_progress(loop, i % 2 == 0);
+	expect_sent(s[0], kSend);
+	expect_sent(s[1], kSend);
+	expect_sent(later, kSend | kFlushed);
+	EXPECT_EQ(nvi_loop_send_done(loop, 0, &d), -ENOENT);
+}
+
+TEST_P(RecvError, BothEndsAtOnce)
+{
+	VIP_DESCRIPTOR *back = send(40, at(*theirs), 2000, 1);
+
+	break_off();
+	s[0] = s[1] = nullptr;
+	for (int i = 0; i < 6; i++)
+		nvi_loop_progress(loop, i % 2 == 0);
+	while (nvi_loop_send_done(loop, 0, &d) > 0)
+		EXPECT_EQ(d->CS.Status, kDone | kSend);
+	expect_done(nvi_loop_send_done, 1, back, kSend | kRemoteDesc);
+	expect_broken();
+	EXPECT_LT(nvi_loop_settle(loop, 10), 10);
+}
+
+TEST_P(RecvError, ThePeerRefusesOneOfThem)
+{
+	VIP_DESCRIPTOR *third;
+
+	third = build(12, VIP_CONTROL_OP_SENDRECV, at(*ours), 2000);
+	for (unsigned i = 0; i < 2; i++) {
+		r[i] = receive(i, at(*theirs), 2000);
+		s[i] = send(10 + i, at(*ours), 2000);
+	}
+	EXPECT_EQ(nvi_loop_post_send(loop, 0, third, desc_handle), 0);
+	send(20, at(*theirs), 64, 1);
+	nvi_loop_progress(loop, 0);
+	for (int i = 0; i < 6; i++)
+		nvi_loop_progress(loop, i % 2 == 0);
+	expect_sent(s[0], kSend);
+	expect_sent(s[1], kSend);
+	expect_sent(third, kSend | kRemoteDesc);
+	expect_broken();
+}
+
+TEST_P(RecvError, ALossMeanwhileTellsWhatMayBeLost)
+{
+	break_off();
+	nvi_loop_lose(loop, 0);
+	expect_sent(s[0], kSend | kTransport | kPartial);
+	expect_sent(s[1], kSend | kFlushed);
+	EXPECT_EQ(counters(0).ConnectionsLost, 1u);
+	EXPECT_LT(nvi_loop_settle(loop, 10), 10);
+}
+
+TEST_P(RecvError, ForgedCreditMeanwhileIsNoAcknowledgement)
+{
+	break_off();
+	control(0)->credit = 77;
+	for (int i = 0; i < 4; i++)
+		nvi_loop_progress(loop, 0);
+	expect_sent(s[0], kSend | kTransport | kPartial);
+	expect_sent(s[1], kSend | kFlushed);
+	EXPECT_EQ(counters(0).ProtocolErrors, 1u);
 }
 
 TEST_P(EachReliable, AcknowledgedSendsAreNotFlushedByARefusal)
@@ -927,11 +1205,11 @@ TEST_P(EachReliable, AcknowledgedSendsAreNotFlushedByARefusal)
 	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 2000);
 	VIP_DESCRIPTOR *good = send(1, at(*ours), 2000);
 
-	nvi_loop_poke(loop, 1);
+	nvi_loop_progress(loop, 1);
 	expect_received(r, kReceive);
 	// The other way a message meets no receive: then this end breaks.
 	send(2, at(*theirs), 64, 1);
-	nvi_loop_poke(loop, 0);
+	nvi_loop_progress(loop, 0);
 	expect_sent(good, kSend);
 	settle();
 	expect_broken();
@@ -942,10 +1220,10 @@ TEST_P(EachReliable, AcknowledgedSendsAreNotFlushedByNonsense)
 	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 2000);
 	VIP_DESCRIPTOR *good = send(1, at(*ours), 2000);
 
-	nvi_loop_poke(loop, 1);
+	nvi_loop_progress(loop, 1);
 	expect_received(r, kReceive);
 	forge(0, 0, 16, 77, 0, 0, 0);
-	nvi_loop_poke(loop, 0);
+	nvi_loop_progress(loop, 0);
 	expect_sent(good, kSend);
 	EXPECT_EQ(counters(0).ProtocolErrors, 1u);
 	settle();
@@ -972,13 +1250,31 @@ TEST_P(EachReliable, ABrokenConnectionMovesNothing)
 
 // ---- what no correct peer does
 
+TEST_P(EachLevel, ANopIsTakenAnywhere)
+{
+	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 200);
+
+	forge(1, 0, 16, W_OP_NOP, W_F_ACK, 0, 0);
+	forge(1, 1, 16, W_OP_SEND, W_F_FIRST, 100, 40);
+	forge(1, 2, 16, W_OP_NOP, W_F_ACK, 0, 0);
+	nvi_loop_progress(loop, 1);
+	EXPECT_EQ(control(0)->credit, 3u);
+	forge(1, 3, 16, W_OP_SEND, W_F_LAST, 0, 60);
+	nvi_loop_progress(loop, 1);
+	expect_received(r, kReceive);
+	EXPECT_EQ(r->CS.Length, 100u);
+	forge(1, 4, 16, W_OP_NOP, W_F_ACK | W_F_LAST, 0, 0);
+	nvi_loop_progress(loop, 1);
+	EXPECT_EQ(counters(1).ProtocolErrors, 1u);
+}
+
 TEST_P(EachLevel, AbortIsForTheUnreliableLevel)
 {
 	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 200);
 
 	forge(1, 0, 16, W_OP_SEND, W_F_FIRST, 100, 40);
 	forge(1, 1, 16, W_OP_ABORT, W_F_LAST, 0, 0);
-	nvi_loop_poke(loop, 1);
+	nvi_loop_progress(loop, 1);
 	EXPECT_EQ(counters(1).ProtocolErrors, reliable() ? 1u : 0u);
 	EXPECT_EQ(nvi_loop_state(loop, 1), reliable() ? VIP_STATE_ERROR : VIP_STATE_CONNECTED);
 	// Some of it is there already: it was not just flushed.
@@ -1007,7 +1303,7 @@ protected:
 	// Descriptors from `from` on are not done: one failed, the rest are flushed.
 	void expect_forgery_noticed(unsigned from)
 	{
-		nvi_loop_poke(loop, 0);
+		nvi_loop_progress(loop, 0);
 		EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
 		EXPECT_EQ(counters(0).ProtocolErrors, 1u);
 		EXPECT_EQ(counters(0).ConnectionsLost, 1u);
@@ -1033,12 +1329,12 @@ TEST_P(Credit, Backwards)
 {
 	fill();
 	set(8);
-	nvi_loop_poke(loop, 0);
+	nvi_loop_progress(loop, 0);
 	ASSERT_EQ(nvi_loop_state(loop, 0), VIP_STATE_CONNECTED);
 	set(7);
 	for (unsigned i = 20; i < 40; i++)
 		send(i, at(*ours), 100);
-	nvi_loop_poke(loop, 0);
+	nvi_loop_progress(loop, 0);
 	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
 	EXPECT_EQ(counters(0).ProtocolErrors, 1u);
 	EXPECT_EQ(counters(0).ConnectionsLost, 1u);
@@ -1076,7 +1372,7 @@ protected:
 	}
 
 	// End 1 is not rung for what end 0 sends now.
-	void silence() { __atomic_store_n(&control(0)->bell, 0, __ATOMIC_SEQ_CST); }
+	void silence() { __atomic_store_n(&control(0)->notify, 0, __ATOMIC_SEQ_CST); }
 
 	uint32_t ticket = 0;
 };
@@ -1145,12 +1441,24 @@ const auto kReliable =
 
 INSTANTIATE_TEST_SUITE_P(Levels, EachLevel, kAll, OneLevel);
 INSTANTIATE_TEST_SUITE_P(Levels, EachReliable, kReliable, OneLevel);
+INSTANTIATE_TEST_SUITE_P(Levels, RecvError, kReliable, OneLevel);
+std::string OwnErrorName(const ::testing::TestParamInfo<std::tuple<int, int>> &info)
+{
+	static const char *const what[] = { "handle", "reserved", "length" };
+
+	return LevelName(std::get<0>(info.param)) + "_" + what[std::get<1>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, OwnError,
+			 ::testing::Combine(kReliable, ::testing::Values(kBadHandle, kReservedBit,
+									 kWrongLength)),
+			 OwnErrorName);
 INSTANTIATE_TEST_SUITE_P(Levels, Deregistered, kAll, OneLevel);
 INSTANTIATE_TEST_SUITE_P(Levels, DeregisteredReading, kReliable, OneLevel);
 INSTANTIATE_TEST_SUITE_P(Levels, DeregisteredDescriptor, kAll, OneLevel);
 INSTANTIATE_TEST_SUITE_P(Levels, Reads, kReliable, OneLevel);
 INSTANTIATE_TEST_SUITE_P(Levels, Credit, kAll, OneLevel);
-// Inline, one fragment of the ring, many fragments.
+// Inline, one fragment through the payload buffer, many fragments.
 INSTANTIATE_TEST_SUITE_P(Levels, Refused,
 			 ::testing::Combine(kAll, ::testing::Values(size_t{ 64 }, size_t{ 2000 },
 								    size_t{ 200000 })),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Direct stores into window memory: that they end when it is said to, whatever the peer says.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "grant_fixture.h"
 
 namespace {
@@ -21,8 +24,8 @@ protected:
 		std::memset(window.data, 0, 200);
 		write(window);
 		EXPECT_TRUE(eventually([&] {
-			nvi_loop_poke(loop, 1);
-			nvi_loop_poke(loop, 0);
+			nvi_loop_progress(loop, 1);
+			nvi_loop_progress(loop, 0);
 			return nvi_loop_state(loop, 0) == VIP_STATE_ERROR;
 		}));
 		expect_sent(VIP_STATUS_RDMA_PROT_ERROR);
@@ -142,8 +145,8 @@ TEST_F(Revoked, NotNow)
 	changer.join();
 	nvi_agent_swallow(agent, 0);
 	EXPECT_TRUE(eventually([&] {
-		nvi_loop_poke(loop, 1);
-		nvi_loop_poke(loop, 0);
+		nvi_loop_progress(loop, 1);
+		nvi_loop_progress(loop, 0);
 		return status() != 0;
 	}));
 	write(window);
@@ -169,12 +172,12 @@ TEST_F(Grant, NothingChangesWhileTheMemoryIsClosed)
 		while (!stop) {
 			write(window, 0, 512);
 			while (!stop && status() == 0)
-				nvi_loop_poke(loop, 0);
+				nvi_loop_progress(loop, 0);
 		}
 	});
 	for (int round = 0; round < 10; round++) {
 		EXPECT_TRUE(eventually([&] {
-			nvi_loop_poke(loop, 1);
+			nvi_loop_progress(loop, 1);
 			return direct_count() > direct_writes + 2;
 		}));
 		EXPECT_EQ(nvi_agent_open_memory(agent, window.data, window.handle, false), 0);
@@ -182,7 +185,7 @@ TEST_F(Grant, NothingChangesWhileTheMemoryIsClosed)
 		direct_writes = direct_count();
 		std::memset(window.data, 0, 512);
 		for (int i = 0; i < 200; i++)
-			nvi_loop_poke(loop, 1);
+			nvi_loop_progress(loop, 1);
 		for (int i = 0; i < 512; i++)
 			EXPECT_EQ(window.data[i], 0) << round;
 		/* A write may have been refused meanwhile: another asks again, though not the next. */
@@ -397,7 +400,7 @@ TEST_F(Grant, AStoreThatTheLinkSwallowed)
 	for (int i = 0; i < 100 && bits == 0; i++) {
 		std::memset(window.data, 0, 1000);
 		write(window, 0, 1000);
-		nvi_loop_poke(loop, 0);
+		nvi_loop_progress(loop, 0);
 		bits = status() & VIP_STATUS_ERROR_MASK;
 		if (bits == 0) {
 			ASSERT_TRUE(landed(window, 0, 1000)) << i;
@@ -407,6 +410,67 @@ TEST_F(Grant, AStoreThatTheLinkSwallowed)
 		  static_cast<uint32_t>(VIP_STATUS_TRANSPORT_ERROR | VIP_STATUS_PARTIAL_ERROR));
 	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
+}
+
+// ---- a peer that goes, and a program without a callback for it
+
+class Quiet : public Grant {
+protected:
+	void SetUp() override
+	{
+		open(VIP_SERVICE_RELIABLE_DELIVERY);
+		kept = dup(2);
+		file = memfd_create("stderr", MFD_CLOEXEC);
+		dup2(file, 2);
+	}
+
+	void TearDown() override
+	{
+		dup2(kept, 2);
+		close(kept);
+		close(file);
+		Grant::TearDown();
+	}
+
+	int lines(const char *what) const
+	{
+		char room[4096];
+		ssize_t n = pread(file, room, sizeof(room) - 1, 0);
+		int count = 0;
+
+		room[n > 0 ? n : 0] = 0;
+		for (const char *at = room; (at = std::strstr(at, what)) != nullptr; at++)
+			count++;
+		return count;
+	}
+
+	// End 0 hears that its peer has disconnected; there is something to be read behind that.
+	void expect_written(int times)
+	{
+		nvi_agent_lost(agent, 0);
+		nvi_loop_raise(loop);
+		EXPECT_TRUE(eventually([&] { return lines("the agent") == 1; }));
+		EXPECT_EQ(lines("connection is lost"), times);
+	}
+
+	int kept = -1, file = -1;
+};
+
+TEST_F(Quiet, AnOrderlyEnd)
+{
+	send();
+	nvi_loop_progress(loop, 1);
+	nvi_agent_disconnect(agent, 1);
+	expect_written(0);
+}
+
+TEST_F(Quiet, NotWhenAMessageWasNotTaken)
+{
+	nvi_agent_disconnect(agent, 1);
+	send();
+	EXPECT_EQ(status(), static_cast<uint32_t>(VIP_STATUS_DONE))
+		<< "at this level it is done when it is out";
+	expect_written(1);
 }
 
 } // namespace

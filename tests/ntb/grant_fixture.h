@@ -37,15 +37,15 @@ protected:
 	static constexpr unsigned kDescs = 64, kDescBytes = 256;
 
 	void open(int lvl, const char *port = "emu", uint32_t revoke_ms = kLong,
-		  const char *faults = "", bool kept = false)
+		  const char *faults = "", bool resumable = false)
 	{
 		nvi_loop_cfg cfg = {};
 
-		proven = kept || lvl == VIP_SERVICE_RELIABLE_RECEPTION;
-		cfg.kept = kept;
+		flushed = resumable || lvl == VIP_SERVICE_RELIABLE_RECEPTION;
+		cfg.resumable = resumable;
 
 		cfg.slots = 16;
-		cfg.ring_bytes = 16384;
+		cfg.payload_bytes = 16384;
 		cfg.level = static_cast<VIP_RELIABILITY_LEVEL>(lvl);
 		cfg.port = port;
 		cfg.options = faults;
@@ -159,7 +159,7 @@ protected:
 	void settle()
 	{
 		for (int i = 0; i < 100000; i++)
-			if ((nvi_loop_poke(loop, 0) | nvi_loop_poke(loop, 1) |
+			if ((nvi_loop_progress(loop, 0) | nvi_loop_progress(loop, 1) |
 			     nvi_agent_step(agent)) == 0)
 				return;
 		FAIL() << "the ends never came to rest";
@@ -177,17 +177,17 @@ protected:
 	bool granted()
 	{
 		return eventually([&] {
-			nvi_loop_poke(loop, 1);
-			nvi_loop_poke(loop, 0);
+			nvi_loop_progress(loop, 1);
+			nvi_loop_progress(loop, 0);
 			return nvi_agent_held(agent, 0) == 1 && status() != 0;
 		});
 	}
 
-	// A direct write is complete when it is posted, or when a poke has seen that it arrived.
+	// A direct write is complete when it is posted, or when progress has seen that it arrived.
 	void expect_sent(uint32_t bits = 0)
 	{
-		if (proven)
-			nvi_loop_poke(loop, 0);
+		if (flushed)
+			nvi_loop_progress(loop, 0);
 		EXPECT_EQ(status(), VIP_STATUS_DONE | kWrite | bits);
 	}
 
@@ -242,7 +242,7 @@ protected:
 		nvi_agent_tell(agent, end, &g, sizeof(g), fd);
 	}
 
-	bool proven = false;
+	bool flushed = false;
 	nvi_loop *loop = nullptr;
 	nvi_agent *agent = nullptr;
 	std::vector<uint8_t> ours;

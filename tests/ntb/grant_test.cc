@@ -72,7 +72,7 @@ TEST_P(EachWay, NothingOvertakesASendBeforeIt)
 	send();
 	write(window, 200, 50);
 	EXPECT_EQ(window.data[200], 0) << "the receive is not complete";
-	nvi_loop_poke(loop, 1);
+	nvi_loop_progress(loop, 1);
 	EXPECT_TRUE(landed(window, 200, 50));
 	settle();
 	EXPECT_NE(status(), 0u);
@@ -81,7 +81,7 @@ TEST_P(EachWay, NothingOvertakesASendBeforeIt)
 	EXPECT_TRUE(direct(window));
 }
 
-// Posted behind a send that the peer has not taken.
+// Posted behind a send that the peer has not consumed.
 TEST_P(EachWay, ALongOneWaitsRatherThanGoThroughSlots)
 {
 	VIP_DESCRIPTOR *d;
@@ -130,7 +130,7 @@ TEST_P(EachWay, ASendBehindItFindsTheBytesThere)
 		write(window, 0, 5000);
 		send();
 		while (nvi_loop_recv_done(loop, 1, &d) == 0)
-			nvi_loop_poke(loop, 1);
+			nvi_loop_progress(loop, 1);
 		ASSERT_TRUE(landed(window, 0, 5000)) << i;
 		settle();
 		expect_sent();
@@ -237,7 +237,7 @@ TEST_F(Grant, MemoryThatIsNotOpenIsNotGranted)
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
 }
 
-std::string WayName(const ::testing::TestParamInfo<std::tuple<int, const char *>> &info)
+std::string PathName(const ::testing::TestParamInfo<std::tuple<int, const char *>> &info)
 {
 	const char *level = std::get<0>(info.param) == VIP_SERVICE_UNRELIABLE ? "unreliable"
 			    : std::get<0>(info.param) == VIP_SERVICE_RELIABLE_DELIVERY
@@ -248,11 +248,11 @@ std::string WayName(const ::testing::TestParamInfo<std::tuple<int, const char *>
 	       (std::string(std::get<1>(info.param)) == "emu" ? "" : "_strict");
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, EachWay,
+INSTANTIATE_TEST_SUITE_P(Paths, EachWay,
 			 ::testing::Combine(::testing::Values(VIP_SERVICE_UNRELIABLE,
 							      VIP_SERVICE_RELIABLE_DELIVERY,
 							      VIP_SERVICE_RELIABLE_RECEPTION),
 					    ::testing::Values("emu", "emu+strict")),
-			 WayName);
+			 PathName);
 
 } // namespace

@@ -19,9 +19,9 @@ struct nvi_loop {
 	struct vi_vi *vi[2];
 	uint8_t *inbound[2];
 	size_t slice_len;
-	uint32_t slots, ring_bytes;
-	bool kept;
-	struct w_taken taken[2]; /* at the loss of the way */
+	uint32_t slots, payload_bytes;
+	bool resumable;
+	struct w_consumed consumed[2]; /* at the loss of the path */
 };
 
 /* The provider of these tests: channels without an agent. */
@@ -48,9 +48,10 @@ static int loop_nic_open(struct vi_nic *vi_nic, const char *device)
 	nic->vi_nic = vi_nic;
 	nic->sock = -1;
 	pthread_mutex_init(&nic->ctl_lock, NULL);
+	nvi_out_init(&nic->out);
 	init_memory(nic);
 	nic->irq = port_emu_host_irq(loop_host);
-	nic->bell_bits = 2;
+	nic->db_mask = 2;
 	p->port = loop_port;
 	atomic_store(&p->users, 1u);
 	nic->ports[0] = p;
@@ -67,6 +68,7 @@ static void loop_nic_close(struct vi_nic *vi_nic)
 	struct nvi_nic *nic = vi_nic->prov;
 
 	nvi_port_put(nic->ports[0]);
+	nvi_out_fini(&nic->out);
 	pthread_mutex_destroy(&nic->ctl_lock);
 	pthread_mutex_destroy(&nic->mem_lock);
 	pthread_cond_destroy(&nic->mem_changed);
@@ -102,7 +104,7 @@ static const struct vi_provider_ops loop_ops = {
 	.window_free = nvi_window_free,
 	.window_revoke = nvi_window_revoke,
 	.progress = nvi_progress,
-	.bell_rung = nvi_bell_rung,
+	.doorbell_rung = nvi_doorbell_rung,
 	.arm = nvi_arm,
 	.sleep = loop_sleep,
 	.wake = loop_wake,
@@ -125,7 +127,7 @@ static int open_port(const struct nvi_loop_cfg *cfg)
 
 static int make_slices(struct nvi_loop *loop, struct port_slice slice[2], struct w_linked *linked)
 {
-	loop->slice_len = w_slice_bytes(loop->slots, loop->ring_bytes);
+	loop->slice_len = w_slice_bytes(loop->slots, loop->payload_bytes);
 	for (int end = 0; end < 2; end++) {
 		if (port_slice_alloc(loop_port, loop->slice_len, &slice[end]) != 0)
 			return -1;
@@ -133,10 +135,10 @@ static int make_slices(struct nvi_loop *loop, struct port_slice slice[2], struct
 					  slice[end].fd, 0);
 	}
 	memset(linked, 0, sizeof(*linked));
-	linked->kept = loop->kept;
+	linked->resumable = loop->resumable;
 	linked->inbound = (struct w_geometry){ .slots = loop->slots,
-					       .ring_bytes = loop->ring_bytes,
-					       .bell_bit = 1,
+					       .payload_bytes = loop->payload_bytes,
+					       .db_bit = 1,
 					       .slice_len = loop->slice_len };
 	linked->outbound = linked->inbound;
 	return 0;
@@ -168,19 +170,19 @@ static int connect_ends(struct nvi_loop *loop)
 	return 0;
 }
 
-int nvi_loop_lose_way(struct nvi_loop *loop)
+int nvi_loop_lose_path(struct nvi_loop *loop)
 {
 	int err = 0;
 
 	for (int end = 0; end < 2 && err == 0; end++) {
 		struct nvi_chan *ch = loop->vi[end]->prov;
 
-		err = nvi_chan_suspend(ch, ch->nic, ch->conn, &loop->taken[end]);
+		err = nvi_chan_suspend(ch, ch->nic, ch->conn, &loop->consumed[end]);
 	}
 	return err;
 }
 
-int nvi_loop_find_way(struct nvi_loop *loop)
+int nvi_loop_find_path(struct nvi_loop *loop)
 {
 	struct port_slice slice[2];
 	struct w_linked linked;
@@ -194,7 +196,7 @@ int nvi_loop_find_way(struct nvi_loop *loop)
 		struct nvi_chan *ch = loop->vi[end]->prov;
 
 		linked.conn = ch->conn;
-		linked.taken = loop->taken[!end];
+		linked.consumed = loop->consumed[!end];
 		err = nvi_chan_resume(ch, ch->nic, &linked, dup(slice[end].fd),
 				      dup(slice[!end].fd));
 		nvi_given_forget(ch->nic, ch->conn);
@@ -219,8 +221,8 @@ struct nvi_loop *nvi_loop_open(const struct nvi_loop_cfg *cfg)
 		if (vi_vi_create(loop->nic, &attrs, NULL, NULL, &loop->vi[end]) != 0)
 			return NULL;
 	loop->slots = cfg->slots;
-	loop->ring_bytes = cfg->ring_bytes;
-	loop->kept = cfg->kept;
+	loop->payload_bytes = cfg->payload_bytes;
+	loop->resumable = cfg->resumable;
 	return connect_ends(loop) == 0 ? loop : NULL;
 }
 
@@ -273,16 +275,16 @@ uint8_t *nvi_loop_inbound(struct nvi_loop *loop, int end, uint64_t *len_out)
 	return loop->inbound[end];
 }
 
-int nvi_loop_poke(struct nvi_loop *loop, int end)
+int nvi_loop_progress(struct nvi_loop *loop, int end)
 {
-	return nvi_poke_chan(loop->vi[end]->prov, true);
+	return nvi_progress_chan(loop->vi[end]->prov, true);
 }
 
 int nvi_loop_settle(struct nvi_loop *loop, int limit)
 {
 	int rounds = 0;
 
-	while (rounds < limit && (nvi_loop_poke(loop, 0) | nvi_loop_poke(loop, 1)) != 0)
+	while (rounds < limit && (nvi_loop_progress(loop, 0) | nvi_loop_progress(loop, 1)) != 0)
 		rounds++;
 	return rounds;
 }
@@ -306,17 +308,33 @@ void nvi_loop_deregister(struct nvi_loop *loop, void *addr, VIP_MEM_HANDLE handl
 static int post(struct vi_vi *vi, struct vi_wq *wq, struct u_biased *lock, VIP_DESCRIPTOR *d,
 		VIP_MEM_HANDLE h)
 {
-	struct vi_look look;
+	struct vi_checked checked;
 	int err;
 
 	u_biased_take(lock);
-	err = vi_look(wq, wq->is_recv, d, h, &look);
+	err = vi_check(wq, wq->is_recv, d, h, &checked);
 	if (err == 0)
-		err = vi_wq_push(wq, d, h, &look);
+		err = vi_wq_push(wq, d, h, &checked);
+	else if (err == VI_CHECK_SHORT)
+		err = vi_wq_push_short(wq, d, h, &checked);
 	if (err == 0 && !wq->is_recv && vi_state(vi) == VIP_STATE_CONNECTED)
 		vi->fast->post_send(vi);
+	else if (err == 0 && !wq->is_recv)
+		vi_wq_flush_new(wq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	u_biased_drop(lock);
 	return err;
+}
+
+void nvi_loop_drain_ms(struct nvi_loop *loop, uint32_t ms)
+{
+	struct nvi_nic *nic = loop->nic->prov;
+
+	nic->drain_ms = ms;
+}
+
+int nvi_loop_drains(struct nvi_loop *loop, int end)
+{
+	return loop->vi[end]->fast == &nvi_fast_closing;
 }
 
 int nvi_loop_post_send(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_MEM_HANDLE h)
@@ -364,6 +382,11 @@ int nvi_loop_on_error(struct nvi_loop *loop, VIP_ERROR_HANDLER handler, void *co
 	return vi_event_handler(loop->nic, handler, context);
 }
 
+void nvi_loop_raise(struct nvi_loop *loop)
+{
+	vi_event_raise(loop->nic, NULL, VIP_RESOURCE_NIC, VIP_ERROR_CATASTROPHIC);
+}
+
 void nvi_loop_lose(struct nvi_loop *loop, int end)
 {
 	struct nvi_chan *ch = loop->vi[end]->prov;
@@ -396,7 +419,7 @@ static void hooked_store(const struct u_out *out, void *dst, const void *src, si
 	memcpy(&v, src, n);
 	atomic_store_explicit((_Atomic uint32_t *)dst, v, memory_order_release);
 	if ((const uint8_t *)dst >= (const uint8_t *)ch->out_slots &&
-	    (const uint8_t *)dst < ch->out_ring)
+	    (const uint8_t *)dst < ch->out_payload)
 		publish_hook.fn(publish_hook.arg);
 }
 
@@ -416,7 +439,7 @@ void nvi_loop_on_publish(struct nvi_loop *loop, int end, void (*fn)(void *), voi
 	ch->out.ops = &ops;
 }
 
-int64_t nvi_loop_reads_taken(struct nvi_loop *loop, int end)
+int64_t nvi_loop_reads_consumed(struct nvi_loop *loop, int end)
 {
 	const struct vi_vi *vi = loop->vi[end];
 	const struct nvi_chan *ch = vi->prov;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two VIs of one NIC joined back to back over the emulated `self` port, with no
- * agent and no threads: nothing moves but what a test pokes.  The test may also
+ * agent and no threads: nothing moves but what a test makes progress on.  The test may also
  * write the slices itself, as a hostile peer would.
  */
 #ifndef NVI_LOOP_H
@@ -21,13 +21,13 @@ struct vi_nic;
 struct vi_vi;
 
 struct nvi_loop_cfg {
-	uint32_t slots, ring_bytes;
+	uint32_t slots, payload_bytes;
 	VIP_RELIABILITY_LEVEL level;
 	const char *port;    /* "emu", "emu+strict", ... */
 	const char *options; /* of port "fault", NULL: none */
 	uint64_t seed;
 	uint32_t max_transfer; /* 0: 16 MiB */
-	int kept;	       /* the connection outlives its way */
+	int resumable;	       /* the connection outlives its path */
 };
 
 /* NULL when something is missing. The VIs are Connected, RDMA enabled, no ptag. */
@@ -41,9 +41,11 @@ struct vi_vi *nvi_loop_vi(struct nvi_loop *loop, int end); /* 0 or 1 */
 /* The inbound slice of an end, writable: what its peer could write. */
 uint8_t *nvi_loop_inbound(struct nvi_loop *loop, int end, uint64_t *len_out);
 
-/* Pokes both ends until nothing moves any more, at most `limit` rounds; returns rounds. */
+/*
+ * Makes progress on both ends until nothing moves any more, at most `limit` rounds; returns rounds.
+ */
 int nvi_loop_settle(struct nvi_loop *loop, int limit);
-int nvi_loop_poke(struct nvi_loop *loop, int end);
+int nvi_loop_progress(struct nvi_loop *loop, int end);
 
 VIP_MEM_HANDLE nvi_loop_register(struct nvi_loop *loop, void *addr, uint64_t len);
 void nvi_loop_deregister(struct nvi_loop *loop, void *addr, VIP_MEM_HANDLE handle);
@@ -57,20 +59,26 @@ VIP_VI_STATE nvi_loop_state(struct nvi_loop *loop, int end);
 void nvi_loop_counters(struct nvi_loop *loop, int end, VIPX_COUNTERS *out);
 /* As VipErrorCallback: the handler runs on a thread of the core. */
 int nvi_loop_on_error(struct nvi_loop *loop, VIP_ERROR_HANDLER handler, void *context);
+/* VIP_ERROR_CATASTROPHIC, which has nothing to do with a connection. */
+void nvi_loop_raise(struct nvi_loop *loop);
+/* So long a disconnect waits for what is on its way: not at all, if the test does not say. */
+void nvi_loop_drain_ms(struct nvi_loop *loop, uint32_t ms);
+/* Does it wait now?  Any thread. */
+int nvi_loop_drains(struct nvi_loop *loop, int end);
 /* The end learns that its link is gone. */
 void nvi_loop_lose(struct nvi_loop *loop, int end);
 /* Takes the link up or down: what is stored while it is down vanishes.  Port "emu+fault". */
 void nvi_loop_link(struct nvi_loop *loop, int up);
-/* A kept connection loses its way, and finds another.  0 or -errno of the end that cannot. */
-int nvi_loop_lose_way(struct nvi_loop *loop);
-int nvi_loop_find_way(struct nvi_loop *loop);
+/* A resumable connection loses its path, and finds another.  0 or -errno of the end that cannot. */
+int nvi_loop_lose_path(struct nvi_loop *loop);
+int nvi_loop_find_path(struct nvi_loop *loop);
 /*
  * From now on fn(arg) runs after each slot that the end publishes, on the thread that
  * publishes, which holds the end's lock for sending.  Port "emu" only; one end at a time.
  */
 void nvi_loop_on_publish(struct nvi_loop *loop, int end, void (*fn)(void *), void *arg);
 /* Reads of its peer that the end took so far; -1: it found a protocol error. Any thread. */
-int64_t nvi_loop_reads_taken(struct nvi_loop *loop, int end);
+int64_t nvi_loop_reads_consumed(struct nvi_loop *loop, int end);
 
 /* What a thread does that waits in VIPL, step by step. */
 uint32_t nvi_loop_arm(struct nvi_loop *loop);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The data path alone: two VIs back to back, moved only by the test's pokes.
+// The data path alone: two VIs back to back, moved only by the test's calls for progress.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -26,7 +26,7 @@ protected:
 	{
 		nvi_loop_cfg cfg = {};
 		cfg.slots = 16;
-		cfg.ring_bytes = 16384;
+		cfg.payload_bytes = 16384;
 		cfg.level = static_cast<VIP_RELIABILITY_LEVEL>(std::get<0>(GetParam()));
 		cfg.port = std::get<1>(GetParam());
 		cfg.seed = 7;
@@ -283,7 +283,7 @@ TEST(Budget, EndsWithTheMessage)
 {
 	nvi_loop_cfg cfg = {};
 	cfg.slots = 128;
-	cfg.ring_bytes = 4 << 20;
+	cfg.payload_bytes = 4 << 20;
 	cfg.level = VIP_SERVICE_UNRELIABLE;
 	cfg.port = "emu";
 	cfg.seed = 7;

@@ -50,6 +50,7 @@ void Rig::make_end(int end, const Limits &limits, const char *faults, uint64_t s
 	cfg.db_bits = limits.db_bits;
 	cfg.spads = limits.spads;
 	cfg.window_bytes = limits.window_bytes;
+	cfg.agent_bits = limits.agent_bits;
 	ASSERT_EQ(port_emu_host_create(&host[end]), 0);
 	irq[end] = port_emu_host_irq(host[end]);
 	if (variant.self())

@@ -41,6 +41,7 @@ public:
 		uint32_t db_bits = 16;
 		uint32_t spads = 8;
 		uint64_t window_bytes = 1 << 20;
+		uint32_t agent_bits = 0;
 	};
 
 	explicit Rig(const Variant &variant) : Rig(variant, Limits()) {}

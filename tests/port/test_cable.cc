@@ -12,6 +12,7 @@
 #include <random>
 
 #include "open_fds.h"
+#include "probes.h"
 #include "rig.h"
 
 extern "C" {
@@ -70,7 +71,6 @@ TEST(Cable, ViewsOfAnOldCableAreDown)
 	EXPECT_EQ(port_link_state(old_view, nullptr), PORT_LINK_DOWN);
 	EXPECT_EQ(port_link_state(new_view, nullptr), PORT_LINK_UP);
 	port_peer_db_ring(old_view, 0x1);
-	EXPECT_EQ(port_peer_spad_write(old_view, 0, 1), -ENOTCONN);
 	EXPECT_EQ(port_db_read(rig.agent[1]), 0u);
 	port_peer_db_ring(new_view, 0x2);
 	EXPECT_EQ(port_db_read(rig.agent[1]), 0x2u);
@@ -86,7 +86,8 @@ TEST(Cable, ViewsWithoutACableAreDown)
 	view = rig.attach(0);
 	EXPECT_EQ(port_link_state(view, nullptr), PORT_LINK_DOWN);
 	port_peer_db_ring(view, 0x1);
-	EXPECT_EQ(port_peer_spad_read(view, 0), UINT32_MAX);
+	EXPECT_EQ(port_peer_spad_read(rig.agent[0], 0), UINT32_MAX);
+	EXPECT_EQ(port_peer_spad_write(rig.agent[0], 0, 1), -ENOTCONN);
 }
 
 TEST(Cable, SlicesNeedACableAndOffersEndWithIt)
@@ -257,7 +258,9 @@ protected:
 		ASSERT_EQ(port_emu_host_create(&attacker), 0);
 		ASSERT_EQ(port_emu_create(victim, &cfg, &port), 0);
 		ASSERT_EQ(port_link_enable(port), 0);
-		regs = port_emu_host_regs_fd(attacker);
+		regs = attacker->regs_fd;
+		doorbells = attacker->doorbells_fd;
+		probe_refused_fds_are_closed(); /* what it leaves open is there before */
 		before = open_fds();
 	}
 
@@ -327,11 +330,18 @@ protected:
 		return m;
 	}
 
+	/* A new cable whose far side sends its doorbells, and then this. */
+	void greet(const struct emu_msg &msg, const std::vector<int> &fds = {})
+	{
+		plug();
+		send_msg(emu_msg(EMU_DOORBELLS), { doorbells });
+		send_msg(msg, fds);
+	}
+
 	/* A cable whose far side said a proper hello. */
 	void connect()
 	{
-		plug();
-		send_msg(hello(), { regs });
+		greet(hello(), { regs });
 		port_service(port);
 		ASSERT_EQ(port_link_state(port, nullptr), PORT_LINK_UP);
 	}
@@ -357,7 +367,7 @@ protected:
 	struct port_emu_host *attacker = nullptr;
 	struct port *port = nullptr;
 	int sock = -1;
-	int regs = -1;
+	int regs = -1, doorbells = -1;
 	int before = 0;
 };
 
@@ -365,28 +375,35 @@ TEST_F(Hostile, BadHellosAreRefused)
 {
 	struct emu_msg m;
 	int small = memory(100, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	int blank = memory(4096, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	int soft = memory(4096, 0);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	for (int fd : { small, blank, soft, null }) {
+	for (int fd : { small, soft, null }) {
 		plug();
-		send_msg(hello(), { fd });
-		expect_unplugged("register page");
+		send_msg(emu_msg(EMU_DOORBELLS), { fd });
+		expect_unplugged("doorbells");
+		greet(hello(), { fd });
+		expect_unplugged("registers");
 		close(fd);
 	}
 	plug();
-	send_msg(hello());
-	expect_unplugged("no register page");
+	send_msg(emu_msg(EMU_DOORBELLS));
+	expect_unplugged("no doorbells");
+	greet(hello());
+	expect_unplugged("no registers");
+	plug();
+	send_msg(hello(), { regs });
+	expect_unplugged("before the doorbells");
+	greet(emu_msg(EMU_DOORBELLS), { doorbells });
+	expect_unplugged("doorbells twice");
 	for (int i = 0; i < 7; i++) {
-		plug();
 		m = hello();
 		m.magic += i == 0;
 		m.version += i == 1;
 		m.index = i == 2 ? PORT_PER_HOST : m.index;
 		m.db_bits = i == 3 ? 0 : i == 4 ? 33 : m.db_bits;
 		m.spads = i == 5 ? 0 : i == 6 ? 65 : m.spads;
-		send_msg(m, { regs });
+		greet(m, { regs });
 		expect_unplugged("field");
 	}
 	connect();
@@ -396,9 +413,11 @@ TEST_F(Hostile, BadHellosAreRefused)
 
 TEST_F(Hostile, MessagesBeforeHelloAreRefused)
 {
-	for (auto type : { EMU_LINK, EMU_OFFER, EMU_FREE, EMU_TAKEN }) {
+	for (auto type : { EMU_LINK, EMU_OFFER, EMU_FREE, EMU_OPENED }) {
 		plug();
 		send_msg(emu_msg(type));
+		expect_unplugged("before the doorbells");
+		greet(emu_msg(type));
 		expect_unplugged("before hello");
 	}
 }
@@ -449,6 +468,8 @@ TEST_F(Hostile, BadOffersAreRefused)
 
 TEST_F(Hostile, DescriptorFloodsAreClosed)
 {
+	if (!probe_refused_fds_are_closed())
+		GTEST_SKIP() << "descriptors stay open here that did not fit a receiver's buffer";
 	int good = memory(4096, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	struct emu_msg offer = emu_msg(EMU_OFFER);
 
@@ -492,7 +513,7 @@ TEST_F(Hostile, UnknownIdsAreNoOffence)
 	struct emu_msg m;
 
 	connect();
-	for (auto type : { EMU_FREE, EMU_TAKEN }) {
+	for (auto type : { EMU_FREE, EMU_OPENED }) {
 		m = emu_msg(type);
 		m.id = 99;
 		send_msg(m);
@@ -517,7 +538,7 @@ TEST_F(Hostile, GarbageNeverCrashes)
 				c = static_cast<char>(random());
 			send_raw(noise, random() % sizeof(noise), {});
 		} else {
-			m = emu_msg(static_cast<enum emu_msg_type>(random() % 7));
+			m = emu_msg(static_cast<enum emu_msg_type>(random() % 8));
 			m.id = random() % 5;
 			m.len = random() % 6000;
 			m.enabled = random() % 3;
@@ -535,16 +556,16 @@ TEST_F(Hostile, GarbageNeverCrashes)
 	close(good);
 }
 
-/* Rings of a hostile register page writer: any value is a ring, no more. */
+/* A neighbour's agent that scribbles over the registers can ring, and say what it likes, no more. */
 TEST_F(Hostile, RegistersHoldNothingDangerous)
 {
 	std::mt19937 random(2);
 	struct emu_regs *page;
 
 	connect();
-	ASSERT_EQ(emu_regs_map(port_emu_host_regs_fd(victim), &page), 0);
+	ASSERT_EQ(emu_regs_map(victim->regs_fd, &page), 0);
 	for (int i = 0; i < 2000; i++) {
-		reinterpret_cast<uint32_t *>(page)[32 + random() % (1024 - 32)] =
+		reinterpret_cast<uint32_t *>(page)[random() % 1024] =
 			static_cast<uint32_t>(random());
 		port_db_clear(port, port_db_read(port));
 		port_spad_read(port, i % 8);
@@ -552,5 +573,5 @@ TEST_F(Hostile, RegistersHoldNothingDangerous)
 			<< "the agent trusts its own word";
 		EXPECT_NE(port_irq_wait(port->irq, port_irq_ticket(port->irq), 1, 0), -EINVAL);
 	}
-	emu_regs_unmap(page);
+	emu_page_unmap(page);
 }

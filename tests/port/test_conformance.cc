@@ -470,21 +470,37 @@ TEST_P(Port, ScratchpadsAreReadAndWrittenFromBothSides)
 		Rig rig(v(), { 16, count, 1 << 20 });
 
 		for (uint32_t i = 0; i < count; i++) {
-			EXPECT_EQ(port_spad_read(rig.user[1], i), 0u);
-			EXPECT_EQ(port_peer_spad_write(rig.user[0], i, 100 + i), 0);
+			EXPECT_EQ(port_spad_read(rig.agent[1], i), 0u);
+			EXPECT_EQ(port_peer_spad_write(rig.agent[0], i, 100 + i), 0);
 		}
-		port_flush(rig.user[0]);
+		port_flush(rig.agent[0]);
 		for (uint32_t i = 0; i < count; i++) {
-			EXPECT_EQ(port_spad_read(rig.user[1], i), 100 + i);
-			EXPECT_EQ(port_peer_spad_read(rig.user[0], i), 100 + i);
-			EXPECT_EQ(port_spad_write(rig.user[1], i, 200 + i), 0);
-			EXPECT_EQ(port_peer_spad_read(rig.user[0], i), 200 + i);
+			EXPECT_EQ(port_spad_read(rig.agent[1], i), 100 + i);
+			EXPECT_EQ(port_peer_spad_read(rig.agent[0], i), 100 + i);
+			EXPECT_EQ(port_spad_write(rig.agent[1], i, 200 + i), 0);
+			EXPECT_EQ(port_peer_spad_read(rig.agent[0], i), 200 + i);
 		}
-		EXPECT_EQ(port_spad_write(rig.user[0], count, 1), -EINVAL);
-		EXPECT_EQ(port_peer_spad_write(rig.user[0], count, 1), -EINVAL);
-		EXPECT_EQ(port_spad_read(rig.user[0], count), UINT32_MAX);
-		EXPECT_EQ(port_peer_spad_read(rig.user[0], count), UINT32_MAX);
+		EXPECT_EQ(port_spad_write(rig.agent[0], count, 1), -EINVAL);
+		EXPECT_EQ(port_peer_spad_write(rig.agent[0], count, 1), -EINVAL);
+		EXPECT_EQ(port_spad_read(rig.agent[0], count), UINT32_MAX);
+		EXPECT_EQ(port_peer_spad_read(rig.agent[0], count), UINT32_MAX);
 	}
+}
+
+TEST_P(Port, ScratchpadsAreTheAgents)
+{
+	Rig rig(v());
+	struct port *view = rig.attach(0);
+
+	ASSERT_EQ(port_spad_write(rig.agent[0], 0, 7), 0);
+	ASSERT_EQ(port_spad_write(rig.agent[1], 0, 7), 0);
+	EXPECT_EQ(port_spad_write(view, 0, 8), -EPERM);
+	EXPECT_EQ(port_peer_spad_write(view, 0, 8), -EPERM);
+	port_flush(view);
+	EXPECT_EQ(port_spad_read(view, 0), UINT32_MAX);
+	EXPECT_EQ(port_peer_spad_read(view, 0), UINT32_MAX);
+	EXPECT_EQ(port_spad_read(rig.agent[0], 0), 7u);
+	EXPECT_EQ(port_spad_read(rig.agent[1], 0), 7u);
 }
 
 /* Link */
@@ -518,8 +534,8 @@ TEST_P(Port, LinkIsUpWhenBothSidesEnabledIt)
 		EXPECT_EQ(port_link_state(rig.user[1], nullptr), PORT_LINK_DOWN);
 		port_peer_db_ring(rig.user[0], 1);
 		EXPECT_EQ(port_db_read(rig.user[1]), 0u);
-		EXPECT_EQ(port_peer_spad_write(rig.user[0], 0, 1), -ENOTCONN);
-		EXPECT_EQ(port_peer_spad_read(rig.user[0], 0), UINT32_MAX);
+		EXPECT_EQ(port_peer_spad_write(rig.agent[0], 0, 1), -ENOTCONN);
+		EXPECT_EQ(port_peer_spad_read(rig.agent[0], 0), UINT32_MAX);
 		EXPECT_EQ(port_link_enable(rig.agent[round & 1]), 0);
 		ASSERT_TRUE(rig.settle_link(PORT_LINK_UP));
 		ASSERT_EQ(port_link_state(rig.user[0], &generation[round]), PORT_LINK_UP);

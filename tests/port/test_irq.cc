@@ -150,15 +150,17 @@ INSTANTIATE_TEST_SUITE_P(All, Process, testing::ValuesIn(all_variants()),
 			 [](const testing::TestParamInfo<Variant> &i) { return i.param.name(); });
 
 /* What a client does: attach, sleep, look, store, ring. */
-static int client(const char *text, int *fds, unsigned int nfds, int regs_fd, int in_fd, int out_fd,
-		  uint32_t rounds)
+static int client(const char *text, int *fds, unsigned int nfds, struct port_emu_host *host,
+		  int in_fd, int out_fd, uint32_t rounds)
 {
 	struct port_irq *irq;
 	struct port *p;
 	struct port_map in;
 	struct port_map out;
 
-	if (port_irq_open(regs_fd, &irq) != 0 || port_attach(text, fds, nfds, irq, &p) != 0 ||
+	if (port_irq_open(port_emu_host_doorbells_fd(host), port_emu_host_status_fd(host), &irq) !=
+		    0 ||
+	    port_attach(text, fds, nfds, irq, &p) != 0 ||
 	    port_map(p, in_fd, 4096, PORT_INBOUND, &in) != 0 ||
 	    port_map(p, out_fd, 4096, PORT_OUTBOUND, &out) != 0)
 		return 1;
@@ -198,8 +200,7 @@ TEST_P(Process, ClientsSleepAndRingInTheirOwnProcess)
 	ASSERT_EQ(port_export_view(rig.agent[1], text, sizeof(text), fds, &nfds), 0);
 	pid_t pid = fork();
 	if (pid == 0)
-		_exit(client(text, fds, nfds, port_emu_host_regs_fd(rig.host[1]), to.slice.fd,
-			     out_fd, rounds));
+		_exit(client(text, fds, nfds, rig.host[1], to.slice.fd, out_fd, rounds));
 	ASSERT_GT(pid, 0);
 	for (uint32_t n = 1; n <= rounds; n++) {
 		u_out_store32(&to.out.out, to.out32(0), n);
@@ -293,13 +294,23 @@ TEST(IrqOpen, OnlyRegisterPagesAreTaken)
 	int before = open_fds();
 	int blank = memfd_create("blank", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	EXPECT_EQ(port_irq_open(-1, &irq), -EINVAL);
-	EXPECT_EQ(port_irq_open(0, &irq), -EINVAL);
+	struct port_emu_host *host = nullptr;
+
+	ASSERT_EQ(port_emu_host_create(&host), 0);
+	int doorbells = port_emu_host_doorbells_fd(host), status = port_emu_host_status_fd(host);
+	for (int bad : { -1, 0, blank }) {
+		EXPECT_EQ(port_irq_open(bad, status, &irq), -EINVAL);
+		EXPECT_EQ(port_irq_open(doorbells, bad, &irq), -EINVAL);
+	}
 	ASSERT_EQ(ftruncate(blank, 4096), 0);
-	EXPECT_EQ(port_irq_open(blank, &irq), -EINVAL);
+	EXPECT_EQ(port_irq_open(doorbells, blank, &irq), -EINVAL);
 	ASSERT_EQ(fcntl(blank, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-	EXPECT_EQ(port_irq_open(blank, &irq), -EPROTO);
+	EXPECT_EQ(port_irq_open(doorbells, blank, &irq), -EPROTO);
+	EXPECT_EQ(port_irq_open(doorbells, doorbells, &irq), -EPROTO);
 	EXPECT_EQ(irq, nullptr);
+	ASSERT_EQ(port_irq_open(doorbells, status, &irq), 0);
+	port_irq_close(irq);
+	port_emu_host_destroy(host);
 	close(blank);
 	EXPECT_EQ(open_fds(), before);
 	port_irq_close(nullptr);

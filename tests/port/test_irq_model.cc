@@ -15,7 +15,7 @@ namespace {
 const int kRingers = 2;
 const int kSleepers = 2;
 
-enum Flaw { NONE, NO_SECOND_COUNT, LOOK_BEFORE_COUNT, NO_WAKE, TICKET_AFTER_LOOK };
+enum Flaw { NONE, NO_SECOND_COUNT, CHECK_BEFORE_COUNT, NO_WAKE, TICKET_AFTER_CHECK };
 
 struct State {
 	std::array<uint8_t, kRingers> ring_pc{};
@@ -85,13 +85,13 @@ private:
 			s.rung++;
 			break;
 		case 1:
-			if (flaw == LOOK_BEFORE_COUNT)
+			if (flaw == CHECK_BEFORE_COUNT)
 				s.saw[i] = s.sleepers;
 			else
 				s.seq++;
 			break;
 		case 2:
-			if (flaw == LOOK_BEFORE_COUNT)
+			if (flaw == CHECK_BEFORE_COUNT)
 				s.seq++;
 			else
 				s.saw[i] = s.sleepers;
@@ -130,7 +130,7 @@ private:
 	/* Wants to have seen every ring. */
 	bool sleeper(State s, int i)
 	{
-		const bool late = flaw == TICKET_AFTER_LOOK;
+		const bool late = flaw == TICKET_AFTER_CHECK;
 
 		if (s.asleep[i] || s.sleep_pc[i] == kDone)
 			return false;
@@ -179,6 +179,6 @@ TEST(IrqModel, NoOrderOfStepsLosesAWakeUp)
 
 TEST(IrqModel, EachStepIsNeeded)
 {
-	for (Flaw flaw : { NO_SECOND_COUNT, LOOK_BEFORE_COUNT, NO_WAKE, TICKET_AFTER_LOOK })
+	for (Flaw flaw : { NO_SECOND_COUNT, CHECK_BEFORE_COUNT, NO_WAKE, TICKET_AFTER_CHECK })
 		EXPECT_GT(Model(flaw, 1, true).lost, 0) << flaw;
 }

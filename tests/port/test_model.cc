@@ -178,7 +178,9 @@ TEST(Model, DoorbellsComeBehindTheStoresBeforeThem)
 
 TEST(Model, ScratchpadsComeBehindTheStoresBeforeThem)
 {
-	Rig rig(kModel);
+	Variant agents = kModel;
+	agents.client = false;
+	Rig rig(agents);
 	Window w(rig, 1 << 16);
 	std::vector<uint8_t> data(1 << 14, 9);
 

@@ -16,7 +16,7 @@ protected:
 	{
 		for (unsigned int i = 0; i < 2; i++) {
 			Node &a = good.node[i], &b = good.node[1 - i];
-			Fragment f = fragment(rng, W_OP_SEND, W_F_FIRST | W_F_LAST | W_F_RING,
+			Fragment f = fragment(rng, W_OP_SEND, W_F_FIRST | W_F_LAST | W_F_BUFFERED,
 					      1 + rng() % 1024);
 			Fragment came;
 
@@ -26,7 +26,7 @@ protected:
 			rig.settle();
 			ASSERT_TRUE(b.take(&came));
 			ASSERT_TRUE(same(f, came));
-			b.give_credit(b.taken);
+			b.give_credit(b.consumed);
 			rig.settle();
 		}
 		EXPECT_TRUE(good.guards_hold());
@@ -60,15 +60,15 @@ struct Wrong {
 /* What no relay forwards; whether a slot could come now is for its receiver to say. */
 std::vector<Wrong> wrong_slots()
 {
-	const uint8_t F = W_F_FIRST, L = W_F_LAST, R = W_F_RING;
-	const uint32_t most = w_frag_max(kRing);
+	const uint8_t F = W_F_FIRST, L = W_F_LAST, R = W_F_BUFFERED;
+	const uint32_t most = w_frag_max(kPayload);
 	const struct w_slot none = {};
 	struct w_slot reserved = header(W_OP_SEND, F | L, 4);
 
 	reserved.head.reserved = 1;
 	return {
 		{ "op 0", none, header(0, F | L, 0) },
-		{ "op 6", none, header(6, F | L, 0) },
+		{ "op 7", none, header(7, F | L, 0) },
 		{ "op 255", none, header(255, F | L, 0) },
 		{ "unknown flag", none, header(W_OP_SEND, F | L | 0x20, 4) },
 		{ "all flags", none, header(W_OP_SEND, 0xff, 4) },
@@ -178,7 +178,7 @@ TEST_P(Hostile, SequencesThatAreNotDue)
 	EXPECT_EQ(rig.counters().broken, 0u);
 }
 
-TEST_P(Hostile, AnyBellWord)
+TEST_P(Hostile, AnyDoorbellWord)
 {
 	Circuit odd(rig);
 
@@ -219,7 +219,7 @@ TEST_P(Hostile, ManyAtOnceAreAllReported)
 TEST_P(Hostile, RandomStores)
 {
 	SCOPED_TRACE("VIADUCT_SEED=" + std::to_string(seed()));
-	for (int life = 0; life < 60; life++) {
+	for (int generation = 0; generation < 60; generation++) {
 		Circuit bad(rig);
 		Stream stream[2] = { Stream(rng()), Stream(rng()) };
 
@@ -232,7 +232,7 @@ TEST_P(Hostile, RandomStores)
 				b = static_cast<uint8_t>(rng());
 			switch (rng() % 6) {
 			case 0:
-				node.scribble(rng() % (w_slice_bytes(kSlots, kRing) - 64), bytes,
+				node.scribble(rng() % (w_slice_bytes(kSlots, kPayload) - 64), bytes,
 					      rng() % 64);
 				break;
 			case 1: {

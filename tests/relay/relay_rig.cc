@@ -95,7 +95,7 @@ Rig::Rig(const Kind &kind, unsigned int threads, enum rl_wait wait, bool step) :
 	}));
 	cfg.threads = threads;
 	cfg.wait = wait;
-	cfg.first_bell = kFirstBell;
+	cfg.first_db_bit = kFirstDbBit;
 	cfg.irq = port_emu_host_irq(host_[2]);
 	cfg.ports = here;
 	cfg.port_count = 2;
@@ -166,7 +166,7 @@ uint32_t Fragment::inline_bytes() const
 				? sizeof(struct w_rdma)
 				: 0;
 
-	return slot.head.flags & W_F_RING ? rdma : rdma + slot.head.frag;
+	return slot.head.flags & W_F_BUFFERED ? rdma : rdma + slot.head.frag;
 }
 
 struct w_slot header(uint8_t op, uint8_t flags, uint32_t frag, uint32_t arg)
@@ -196,9 +196,9 @@ Fragment fragment(std::mt19937 &rng, uint8_t op, uint8_t flags, uint32_t frag, u
 				    op == W_OP_READ_REQ ? read_length : 0 };
 		memcpy(f.slot.data, &r, sizeof(r));
 	}
-	if (flags & W_F_RING) {
-		f.in_ring.resize(frag);
-		for (auto &byte : f.in_ring)
+	if (flags & W_F_BUFFERED) {
+		f.in_payload.resize(frag);
+		for (auto &byte : f.in_payload)
 			byte = static_cast<uint8_t>(rng());
 	}
 	return f;
@@ -215,7 +215,7 @@ Fragment fragment(std::mt19937 &rng, uint8_t op, uint8_t flags, uint32_t frag, u
 		       << int{ sent.slot.head.flags } << " frag " << sent.slot.head.frag;
 	if (memcmp(sent.slot.more, came.slot.more, more) != 0)
 		return ::testing::AssertionFailure() << "line 1, frag " << sent.slot.head.frag;
-	if (sent.in_ring != came.in_ring)
+	if (sent.in_payload != came.in_payload)
 		return ::testing::AssertionFailure() << "ring, frag " << sent.slot.head.frag;
 	return ::testing::AssertionSuccess();
 }
@@ -242,8 +242,8 @@ Fragment Stream::next()
 	}
 	most = first && op_ == W_OP_WRITE ? W_INLINE_MAX - sizeof(struct w_rdma) : W_INLINE_MAX;
 	if (left_ > most || (left_ > 0 && rng_() % 2)) {
-		flags |= W_F_RING;
-		most = w_frag_max(kRing);
+		flags |= W_F_BUFFERED;
+		most = w_frag_max(kPayload);
 	}
 	last = left_ <= most && (left_ < 2 || rng_() % 3 != 0);
 	frag = last ? left_ : 1 + rng_() % (left_ - 1 < most ? left_ - 1 : most);
@@ -273,12 +273,12 @@ void Node::put(const Fragment &f)
 	struct w_slot *slot = out_slot(sent);
 	uint32_t n = f.inline_bytes();
 
-	if (!f.in_ring.empty()) {
-		uint32_t at =
-			w_ring_place(&tx_cursor, kRing, static_cast<uint32_t>(f.in_ring.size()));
-		auto *ring = static_cast<uint8_t *>(out.base) + w_slice_ring(kSlots);
+	if (!f.in_payload.empty()) {
+		uint32_t at = w_payload_place(&tx_cursor, kPayload,
+					      static_cast<uint32_t>(f.in_payload.size()));
+		auto *payload = static_cast<uint8_t *>(out.base) + w_slice_payload(kSlots);
 
-		u_out_copy(&out.out, ring + at, f.in_ring.data(), f.in_ring.size());
+		u_out_copy(&out.out, payload + at, f.in_payload.data(), f.in_payload.size());
 	}
 	if (n > W_HEAD_INLINE)
 		u_out_copy(&out.out, slot->more, f.slot.more, n - W_HEAD_INLINE);
@@ -300,7 +300,7 @@ void Node::send_raw(const struct w_slot &slot)
 	publish();
 }
 
-/* The ring is free again up to the end of the last slot that was consumed. */
+/* The payload buffer is free again up to the end of the last slot that was consumed. */
 bool Node::room(const Fragment &f)
 {
 	uint32_t given = credit();
@@ -311,17 +311,17 @@ bool Node::room(const Fragment &f)
 	credited_ = given;
 	if (sent - given >= kSlots)
 		return false;
-	if (!f.in_ring.empty())
-		w_ring_place(&cursor, kRing, static_cast<uint32_t>(f.in_ring.size()));
-	return cursor - freed_ <= kRing;
+	if (!f.in_payload.empty())
+		w_payload_place(&cursor, kPayload, static_cast<uint32_t>(f.in_payload.size()));
+	return cursor - freed_ <= kPayload;
 }
 
 void Node::ring_if_due()
 {
 	std::atomic_thread_fence(std::memory_order_seq_cst);
-	uint32_t word = bell();
+	uint32_t word = notify();
 
-	if (word != rung_for_ && w_bell_due(word, sent)) {
+	if (word != rung_for_ && w_notify_due(word, sent)) {
 		rung_for_ = word;
 		port_peer_db_ring(port, ring_bits);
 	}
@@ -337,27 +337,27 @@ void Node::ring_surely(struct port *relay_port)
 bool Node::has_come() const
 {
 	auto *fifo = static_cast<uint8_t *>(in.base) + W_SLICE_FIFO;
-	auto *slot = reinterpret_cast<struct w_slot *>(fifo) + taken % kSlots;
+	auto *slot = reinterpret_cast<struct w_slot *>(fifo) + consumed % kSlots;
 
-	return atomic_load_explicit(&slot->head.seq, std::memory_order_acquire) == w_seq(taken);
+	return atomic_load_explicit(&slot->head.seq, std::memory_order_acquire) == w_seq(consumed);
 }
 
 bool Node::take(Fragment *f)
 {
 	auto *fifo = static_cast<uint8_t *>(in.base) + W_SLICE_FIFO;
-	auto *slot = reinterpret_cast<struct w_slot *>(fifo) + taken % kSlots;
+	auto *slot = reinterpret_cast<struct w_slot *>(fifo) + consumed % kSlots;
 
 	if (!has_come())
 		return false;
 	memcpy(&f->slot, slot, sizeof(*slot));
-	f->in_ring.clear();
-	if (f->slot.head.flags & W_F_RING) {
-		uint32_t at = w_ring_place(&rx_cursor, kRing, f->slot.head.frag);
-		auto *ring = static_cast<uint8_t *>(in.base) + w_slice_ring(kSlots) + at;
+	f->in_payload.clear();
+	if (f->slot.head.flags & W_F_BUFFERED) {
+		uint32_t at = w_payload_place(&rx_cursor, kPayload, f->slot.head.frag);
+		auto *payload = static_cast<uint8_t *>(in.base) + w_slice_payload(kSlots) + at;
 
-		f->in_ring.assign(ring, ring + f->slot.head.frag);
+		f->in_payload.assign(payload, payload + f->slot.head.frag);
 	}
-	taken++;
+	consumed++;
 	return true;
 }
 
@@ -369,15 +369,15 @@ void Node::give_credit(uint32_t n)
 
 void Node::give_credit_and_ring()
 {
-	give_credit(taken);
+	give_credit(consumed);
 	std::atomic_thread_fence(std::memory_order_seq_cst);
-	if (bell() & W_BELL_CREDIT)
+	if (notify() & W_NOTIFY_CREDIT)
 		port_peer_db_ring(port, ring_bits);
 }
 
 void Node::arm(uint32_t bits, uint32_t slot)
 {
-	u_out_store32(&out.out, &out_ctl()->bell, bits == 0 ? 0 : w_bell(bits, slot));
+	u_out_store32(&out.out, &out_ctl()->notify, bits == 0 ? 0 : w_notify(bits, slot));
 	u_out_fence(&out.out);
 	port_flush(port);
 }
@@ -394,9 +394,9 @@ uint32_t Node::credit() const
 	return atomic_load_explicit(&in_ctl()->credit, std::memory_order_acquire);
 }
 
-uint32_t Node::bell() const
+uint32_t Node::notify() const
 {
-	return atomic_load_explicit(&in_ctl()->bell, std::memory_order_acquire);
+	return atomic_load_explicit(&in_ctl()->notify, std::memory_order_acquire);
 }
 
 uint64_t Node::error() const
@@ -406,7 +406,7 @@ uint64_t Node::error() const
 
 bool Node::rung()
 {
-	uint32_t bit = UINT32_C(1) << kNodeBell;
+	uint32_t bit = UINT32_C(1) << kNodeDbBit;
 	bool yes = (port_db_read(port) & bit) != 0;
 
 	port_db_clear(port, bit);
@@ -425,7 +425,7 @@ void Node::scribble(size_t at, const void *bytes, size_t n)
 static void make_slice(Rig &rig, struct port *owner, struct port *writer, struct port_slice *slice,
 		       struct port_map *guard, struct port_map *in, struct port_map *out)
 {
-	size_t len = w_slice_bytes(kSlots, kRing) + kGuard;
+	size_t len = w_slice_bytes(kSlots, kPayload) + kGuard;
 	int fd = -1;
 
 	ASSERT_EQ(port_slice_alloc(owner, len, slice), 0);
@@ -451,16 +451,16 @@ Circuit::Circuit(Rig &r, unsigned int thread) : rig(r)
 		make_slice(rig, rig.node[i], rig.here[i], &slice_[1][i], &guard_[1][i], &node[i].in,
 			   &side[i].out);
 		side[i].port = rig.here[i];
-		side[i].bell_bits = UINT32_C(1) << kNodeBell;
+		side[i].db_mask = UINT32_C(1) << kNodeDbBit;
 		node[i].port = rig.node[i];
-		node[i].ring_bits = UINT32_C(1) << rl_bell(rig.relay, thread);
+		node[i].ring_bits = UINT32_C(1) << rl_db_bit(rig.relay, thread);
 	}
 	if (rig.stepped)
-		EXPECT_EQ(rl_circuit_create(&rig.relay->threads[thread], side, kSlots, kRing, this,
-					    &rl),
+		EXPECT_EQ(rl_circuit_create(&rig.relay->threads[thread], side, kSlots, kPayload,
+					    this, &rl),
 			  0);
 	else
-		EXPECT_EQ(rl_add(rig.relay, thread, side, kSlots, kRing, this, &rl), 0);
+		EXPECT_EQ(rl_add(rig.relay, thread, side, kSlots, kPayload, this, &rl), 0);
 }
 
 void Circuit::remove()
@@ -487,7 +487,7 @@ Circuit::~Circuit()
 void Circuit::start_at(uint32_t n)
 {
 	for (int i = 0; i < 2; i++) {
-		node[i].sent = node[i].taken = node[i].credited_ = n;
+		node[i].sent = node[i].consumed = node[i].credited_ = n;
 		node[i].give_credit(n);
 		rl->end[i].next = rl->end[i].credit = n;
 		u_out_store32(&rl->end[i].out, &rl->end[i].out_ctl->credit, n);

@@ -27,7 +27,7 @@ extern "C" {
 
 namespace relay_test {
 
-constexpr uint32_t kSlots = 8, kRing = 4096, kNodeBell = 3, kFirstBell = 1, kGuard = 4096;
+constexpr uint32_t kSlots = 8, kPayload = 4096, kNodeDbBit = 3, kFirstDbBit = 1, kGuard = 4096;
 
 /* Seed of everything random: VIADUCT_SEED, or always the same. */
 uint32_t seed();
@@ -69,8 +69,8 @@ private:
 
 /* What a node of a correct VI says, and what came to it. */
 struct Fragment {
-	struct w_slot slot = {};      /* whole but for the sequence */
-	std::vector<uint8_t> in_ring; /* payload, when it lies in the ring */
+	struct w_slot slot = {};	 /* whole but for the sequence */
+	std::vector<uint8_t> in_payload; /* payload, when it lies in the payload buffer */
 	uint32_t inline_bytes() const;
 };
 
@@ -96,7 +96,7 @@ class Node {
 public:
 	struct port *port = nullptr;
 	struct port_map in = {}, out = {}; /* its slice; the bypass buffer */
-	uint32_t sent = 0, taken = 0;
+	uint32_t sent = 0, consumed = 0;
 	uint64_t tx_cursor = 0, rx_cursor = 0;
 	uint32_t ring_bits = 0; /* of the relay's thread */
 
@@ -107,7 +107,7 @@ public:
 		put(f);
 		publish();
 	}
-	/* Stores any header as the next slot, ring bytes left as they are, and publishes it. */
+	/* Stores any header as the next slot, payload bytes left as they are, and publishes it. */
 	void send_raw(const struct w_slot &slot);
 	void publish();
 	bool room(const Fragment &f); /* for it, by the credit that came */
@@ -122,7 +122,7 @@ public:
 	void arm(uint32_t bits, uint32_t slot);
 	void fail(uint64_t word);
 	uint32_t credit() const;
-	uint32_t bell() const;
+	uint32_t notify() const;
 	uint64_t error() const;
 	bool rung(); /* since the last call */
 	void scribble(size_t at, const void *bytes, size_t n);
@@ -132,7 +132,8 @@ private:
 	struct w_control *out_ctl() { return static_cast<struct w_control *>(out.base); }
 	struct w_slot *out_slot(uint32_t n);
 	uint32_t rung_for_ = 0, credited_ = 0;
-	uint64_t ends_[kSlots] = {}, freed_ = 0; /* of the ring: after each slot; free again */
+	/* of the payload buffer: after each slot; free again */
+	uint64_t ends_[kSlots] = {}, freed_ = 0;
 	friend class Circuit;
 };
 

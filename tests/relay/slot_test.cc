@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a relay forwards: slots, ring payload, credit and errors, step by step.
+// What a relay forwards: slots, buffered payload, credit and errors, step by step.
 #include <deque>
 
 #include "relay_rig.h"
@@ -12,7 +12,7 @@ class Slot : public ::testing::TestWithParam<Kind> {
 protected:
 	Slot() : rig(GetParam(), 1, RL_BLOCK, true), circuit(rig) {}
 
-	// Through the relay and taken, with its credit back.
+	// Through the relay and consumed, with its credit back.
 	void passes(unsigned int from, const Fragment &f)
 	{
 		Node &a = circuit.node[from], &b = circuit.node[1 - from];
@@ -23,7 +23,7 @@ protected:
 		rig.settle();
 		ASSERT_TRUE(b.take(&came));
 		ASSERT_TRUE(same(f, came));
-		b.give_credit(b.taken);
+		b.give_credit(b.consumed);
 		rig.settle();
 		ASSERT_EQ(a.credit(), a.sent);
 	}
@@ -59,14 +59,14 @@ TEST_P(Slot, EveryLengthInline)
 
 TEST_P(Slot, RingFragments)
 {
-	uint32_t most = w_frag_max(kRing);
-	uint8_t whole = W_F_FIRST | W_F_LAST | W_F_RING;
+	uint32_t most = w_frag_max(kPayload);
+	uint8_t whole = W_F_FIRST | W_F_LAST | W_F_BUFFERED;
 
 	for (uint32_t n : { 1u, 63u, 64u, 65u, 127u, 1000u, most - 1, most }) {
 		passes_both_ways(fragment(rng, W_OP_SEND, whole, n));
 		passes_both_ways(fragment(rng, W_OP_WRITE, whole | W_F_ACK, n));
-		passes_both_ways(fragment(rng, W_OP_WRITE, W_F_FIRST | W_F_RING, n, 2 * n + 7));
-		passes_both_ways(fragment(rng, W_OP_WRITE, W_F_RING, n));
+		passes_both_ways(fragment(rng, W_OP_WRITE, W_F_FIRST | W_F_BUFFERED, n, 2 * n + 7));
+		passes_both_ways(fragment(rng, W_OP_WRITE, W_F_BUFFERED, n));
 		passes_both_ways(fragment(rng, W_OP_WRITE, W_F_LAST, 7));
 	}
 }
@@ -78,7 +78,8 @@ TEST_P(Slot, ReadsAndAborts)
 					  sizeof(struct w_rdma), 0, length));
 	passes_both_ways(fragment(rng, W_OP_SEND, W_F_FIRST | W_F_IMM, 5, UINT32_MAX));
 	passes_both_ways(fragment(rng, W_OP_ABORT, W_F_LAST, 0));
-	passes_both_ways(fragment(rng, W_OP_WRITE, W_F_FIRST | W_F_RING, 100, 101));
+	passes_both_ways(fragment(rng, W_OP_WRITE, W_F_FIRST | W_F_BUFFERED, 100, 101));
+	passes_both_ways(fragment(rng, W_OP_NOP, W_F_ACK, 0));
 	passes_both_ways(fragment(rng, W_OP_ABORT, W_F_LAST, 0));
 	EXPECT_EQ(rig.counters().broken, 0u);
 }
@@ -105,12 +106,12 @@ void Slot::streams(uint32_t slots)
 			rig.pass();
 		for (uint32_t n = rng() % kSlots; n > 0 && b.take(&came); n--) {
 			ASSERT_FALSE(under_way[i].empty());
-			ASSERT_TRUE(same(under_way[i].front(), came)) << "slot " << b.taken - 1;
+			ASSERT_TRUE(same(under_way[i].front(), came)) << "slot " << b.consumed - 1;
 			under_way[i].pop_front();
 		}
 		if (rng() % 2)
-			b.give_credit(b.taken);
-		ASSERT_LE(a.credit() - b.taken + kSlots, kSlots) << "credit that nobody gave";
+			b.give_credit(b.consumed);
+		ASSERT_LE(a.credit() - b.consumed + kSlots, kSlots) << "credit that nobody gave";
 	}
 	for (unsigned int i = 0; i < 2; i++) {
 		rig.settle();
@@ -119,7 +120,7 @@ void Slot::streams(uint32_t slots)
 			under_way[i].pop_front();
 		}
 		EXPECT_TRUE(under_way[i].empty());
-		circuit.node[1 - i].give_credit(circuit.node[1 - i].taken);
+		circuit.node[1 - i].give_credit(circuit.node[1 - i].consumed);
 		rig.settle();
 		EXPECT_EQ(circuit.node[i].credit(), circuit.node[i].sent);
 	}
@@ -132,10 +133,10 @@ TEST_P(Slot, StreamsWrapFifoAndRing)
 {
 	SCOPED_TRACE("VIADUCT_SEED=" + std::to_string(seed()));
 	streams(5000);
-	EXPECT_GT(circuit.node[0].tx_cursor, 20 * uint64_t{ kRing });
+	EXPECT_GT(circuit.node[0].tx_cursor, 20 * uint64_t{ kPayload });
 }
 
-// Slots are counted in 32 bits, their sequence has 30, the number in a bell word 29.
+// Slots are counted in 32 bits, their sequence has 30, the number in a notify request 29.
 TEST_P(Slot, NumbersWrap)
 {
 	for (uint64_t top : { 1ull << 29, 1ull << 30, 1ull << 31, 3ull << 30, 1ull << 32 }) {
@@ -147,7 +148,7 @@ TEST_P(Slot, NumbersWrap)
 		for (uint32_t n = start; n != start + 40; n++) {
 			Fragment f = fragment(rng, W_OP_SEND, W_F_FIRST | W_F_LAST, n % 113), came;
 
-			fresh.node[1].arm(W_BELL_SLOT, n);
+			fresh.node[1].arm(W_NOTIFY_SLOT, n);
 			fresh.node[1].rung();
 			ASSERT_TRUE(fresh.node[0].room(f));
 			fresh.node[0].send(f);
@@ -174,8 +175,8 @@ TEST_P(Slot, FullBothWaysDrains)
 	for (int round = 0; round < 3; round++) {
 		for (auto &c : many) {
 			for (auto &node : c->node) {
-				Fragment big =
-					fragment(rng, W_OP_SEND, whole | W_F_RING, kRing / kSlots);
+				Fragment big = fragment(rng, W_OP_SEND, whole | W_F_BUFFERED,
+							kPayload / kSlots);
 				for (uint32_t i = 0; i < kSlots; i++) {
 					ASSERT_TRUE(node.room(big));
 					node.send(big);
@@ -191,7 +192,7 @@ TEST_P(Slot, FullBothWaysDrains)
 				for (uint32_t i = 0; i < kSlots; i++)
 					ASSERT_TRUE(node.take(&came));
 				EXPECT_FALSE(node.take(&came));
-				node.give_credit(node.taken);
+				node.give_credit(node.consumed);
 			}
 		}
 		rig.settle();
@@ -232,7 +233,7 @@ TEST_P(Slot, AnErrorComesAfterAllBeforeIt)
 	rig.settle();
 	ASSERT_TRUE(a.take(&came));
 	for (uint32_t i = 0; i < 4; i++)
-		a.send(fragment(rng, W_OP_SEND, whole | W_F_RING, 500));
+		a.send(fragment(rng, W_OP_SEND, whole | W_F_BUFFERED, 500));
 	a.give_credit(1);
 	a.fail(word);
 	b.rung();

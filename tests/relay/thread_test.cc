@@ -28,7 +28,7 @@ class Wake : public ::testing::TestWithParam<Mode> {
 protected:
 	Wake() : rig(GetParam().kind, 1, GetParam().wait, false), circuit(rig) {}
 
-	bool armed() { return circuit.node[0].bell() != 0 && circuit.node[1].bell() != 0; }
+	bool armed() { return circuit.node[0].notify() != 0 && circuit.node[1].notify() != 0; }
 
 	// The thread is about to sleep, if it ever does: both nodes see that they are to ring.
 	bool may_sleep() { return GetParam().wait == RL_POLL || armed(); }
@@ -59,13 +59,39 @@ TEST_P(Wake, AThreadThatSleepsHearsTheDoorbell)
 	EXPECT_TRUE(GetParam().wait == RL_POLL || rig.counters().sleeps > 0);
 }
 
+// Somebody interrupts all the time, so that no sleep ends by its limit, and makes rings get lost.
+TEST_P(Wake, WhatIsNotRungForIsFoundAmidInterrupts)
+{
+	std::mt19937 rng(seed());
+	std::atomic<bool> over{ false };
+	std::thread scribbler([&] {
+		while (!over) {
+			port_irq_kick(rig.relay->cfg.irq, ~0u);
+			std::this_thread::yield();
+		}
+	});
+
+	for (uint32_t n = 0; n < 10 && !HasFailure(); n++) {
+		Node &a = circuit.node[n % 2], &b = circuit.node[1 - n % 2];
+		Fragment f = fragment(rng, W_OP_SEND, kWhole, n), came;
+
+		EXPECT_TRUE(eventually([&] { return may_sleep(); }));
+		a.send(f);
+		EXPECT_TRUE(eventually([&] { return b.take(&came); }));
+		b.give_credit(b.consumed);
+		EXPECT_TRUE(eventually([&] { return a.credit() == a.sent; }));
+	}
+	over = true;
+	scribbler.join();
+}
+
 TEST_P(Wake, CircuitsThatComeAndGo)
 {
 	std::mt19937 rng(seed());
 
 	for (int i = 0; i < 20; i++) {
 		Circuit fresh(rig);
-		Fragment f = fragment(rng, W_OP_WRITE, kWhole | W_F_RING, 700), came;
+		Fragment f = fragment(rng, W_OP_WRITE, kWhole | W_F_BUFFERED, 700), came;
 
 		fresh.node[1].send(f);
 		fresh.node[1].ring_if_due();
@@ -135,13 +161,13 @@ private:
 		return true;
 	}
 
-	// Inline, or in the ring, of a length that follows from the number.
+	// Inline, or in the payload buffer, of a length that follows from the number.
 	static Fragment numbered(size_t circuit, uint32_t n)
 	{
 		std::mt19937 rng(static_cast<uint32_t>(circuit) << 20 | n);
 
 		return n % 3 ? fragment(rng, W_OP_SEND, kWhole, n % 113)
-			     : fragment(rng, W_OP_SEND, kWhole | W_F_RING, 1 + n * 37 % 600);
+			     : fragment(rng, W_OP_SEND, kWhole | W_F_BUFFERED, 1 + n * 37 % 600);
 	}
 
 	bool step(size_t i)
@@ -235,7 +261,7 @@ TEST_P(Many, OthersComeAndGoUnderTraffic)
 	std::mt19937 rng(seed());
 	for (unsigned int i = 0; !over || i < 10; i++) {
 		Circuit guest(rig, i % GetParam().threads);
-		// Its nodes go on storing: it is removed with slots on the way.
+		// Its nodes go on storing: it is removed with slots in flight.
 		for (uint32_t n = 0; n < kSlots; n++) {
 			guest.node[i % 2].send(fragment(rng, W_OP_SEND, kWhole, n));
 			guest.node[i % 2].ring_if_due();
@@ -278,11 +304,11 @@ TEST(Relay, RefusesWhatItCannotBe)
 	cfg.threads = RL_THREADS_MAX + 1;
 	EXPECT_EQ(rl_open(&cfg, &relay), -EINVAL);
 	cfg.threads = 2;
-	cfg.first_bell = PORT_DB_MAX - 1;
+	cfg.first_db_bit = PORT_DB_MAX - 1;
 	EXPECT_EQ(rl_open(&cfg, &relay), -EINVAL);
-	cfg.first_bell = UINT32_MAX;
+	cfg.first_db_bit = UINT32_MAX;
 	EXPECT_EQ(rl_open(&cfg, &relay), -EINVAL);
-	cfg.first_bell = 1;
+	cfg.first_db_bit = 1;
 	cfg.port_count = PORT_PER_HOST + 1;
 	EXPECT_EQ(rl_open(&cfg, &relay), -EINVAL);
 	EXPECT_EQ(relay, nullptr);
@@ -298,7 +324,7 @@ TEST(Relay, SharesFlowsOut)
 		flows.at(rl_thread_of(rig.relay, conn << 32 | 1))++;
 	for (unsigned int i = 0; i < RL_THREADS_MAX; i++) {
 		EXPECT_GT(flows[i], 40) << "thread " << i;
-		EXPECT_EQ(rl_bell(rig.relay, i), kFirstBell + i);
+		EXPECT_EQ(rl_db_bit(rig.relay, i), kFirstDbBit + i);
 	}
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What waits for room where: the graph of the buffers that messages pass through.  A buffer depends
-// on the next one of the way, which must have room before it can be emptied; the receiver's fifo,
+// on the next one of the path, which must have room before it can be emptied; the receiver's fifo,
 // the last of each way, depends on none.  Without a cycle nothing can wait for itself.
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ private:
 	std::vector<std::vector<int>> needs_;
 };
 
-// Between all hosts, two flows each; those that have no way are left out.
+// Between all hosts, two flows each; those that have no path are left out.
 void all_circuits(const struct rt_topo *t, const uint8_t *up, std::vector<Circuit> *out)
 {
 	for (unsigned from = 0; from < rt_hosts(t); from++) {
@@ -135,7 +135,7 @@ TEST(Buffers, ThoseOfACircuitsOwnNeverWaitInACircle)
 	}
 }
 
-// The controls: the same ways through one buffer for each direction of a link.
+// The controls: the same paths through one buffer for each direction of a link.
 TEST(Buffers, SharedOnesWaitInACircleRoundARing)
 {
 	for (unsigned n = 1; n <= 16; n++) {
@@ -162,9 +162,9 @@ TEST(Buffers, SharedOnesWaitInACircleInAMesh)
 	EXPECT_FALSE(cyclic(Topo("torus:4x4", 16), nullptr, true));
 }
 
-// Ways that meet a host twice by one port would wait for themselves: this is what being free of
+// Paths that meet a host twice by one port would wait for themselves: this is what being free of
 // loops is needed for.
-TEST(Buffers, AWayWithALoopWaitsForItself)
+TEST(Buffers, APathWithALoopWaitsForItself)
 {
 	Topo t("ring", 3);
 	Circuit loop = { 0, { 4, { 2, 2, 2, 2 } } };

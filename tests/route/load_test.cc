@@ -156,12 +156,12 @@ TEST(Load, Files)
 	EXPECT_EQ(load(triangle.spec()).hosts, 3u);
 	EXPECT_NE(load(triangle.spec(), 2).why.find("line 2: host 2 is none of the 2 hosts"),
 		  std::string::npos);
-	EXPECT_NE(load(triangle.spec(), 4).why.find("no way from host 0 to host 3"),
+	EXPECT_NE(load(triangle.spec(), 4).why.find("no path from host 0 to host 3"),
 		  std::string::npos);
 	EXPECT_EQ(load(bad.spec()).rc, -EINVAL);
 	EXPECT_NE(load(bad.spec()).why.find("line 2: link 1-1"), std::string::npos);
 	EXPECT_NE(load(bad.spec()).why.find("file " + bad.spec().substr(5)), std::string::npos);
-	EXPECT_NE(load(two.spec()).why.find("no way from host 0 to host 2"), std::string::npos);
+	EXPECT_NE(load(two.spec()).why.find("no path from host 0 to host 2"), std::string::npos);
 	EXPECT_EQ(load(empty.spec(), 1).spec, "graph:");
 	EXPECT_EQ(
 		load(missing).why,

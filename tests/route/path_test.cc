@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Ways over live links, held against a second, plainer calculation: every ring, chain, mesh and
+// Paths over live links, held against a second, plainer calculation: every ring, chain, mesh and
 // torus of up to 16 hosts and sixty random graphs, with every loss of one or two links.
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ public:
 		}
 	}
 
-	// What is wrong with the way that is found, or nullptr.
+	// What is wrong with the path that is found, or nullptr.
 	const char *judge(unsigned from, unsigned to, uint32_t flow) const
 	{
 		struct rt_path path, back;
@@ -99,9 +99,9 @@ public:
 			return "not taken for a path";
 		if (rt_path_reverse(t_, from, &path, &back) != 0 || back.hops != path.hops ||
 		    rt_path_walk(t_, to, &back, back.hops, &end) != 0 || end.host != from)
-			return "the way back does not lead back";
+			return "the path back does not lead back";
 		return same_links(from, to, path, back) ? nullptr
-							: "the way back takes other links";
+							: "the path back takes other links";
 	}
 
 	std::string text() const
@@ -236,7 +236,7 @@ TEST(Path, EveryLossOfAHost)
 	}
 }
 
-// The first ports of all shortest ways, by the oracle.
+// The first ports of all shortest paths, by the oracle.
 std::set<unsigned> equally_short(const struct rt_topo *t, const Damaged &d, unsigned from,
 				 unsigned to)
 {
@@ -267,7 +267,7 @@ void expect_shared(const struct rt_topo *t, const Damaged &d, unsigned from, uns
 }
 
 // Without loss and with one at random; flows that count, and flows whose low bits never change.
-TEST(Path, FlowsShareEquallyShortWays)
+TEST(Path, FlowsShareEquallyShortPaths)
 {
 	Random random(seed());
 
@@ -293,18 +293,18 @@ TEST(Path, FlowsShareEquallyShortWays)
 	}
 }
 
-// All of the 20 shortest ways between the corners of a mesh, not only all first ports.
-TEST(Path, FlowsShareWholeWays)
+// All of the 20 shortest paths between the corners of a mesh, not only all first ports.
+TEST(Path, FlowsShareWholePaths)
 {
 	Topo t("mesh:4x4", 16);
-	std::set<std::vector<uint8_t>> ways;
+	std::set<std::vector<uint8_t>> paths;
 	struct rt_path path;
 
 	for (uint32_t flow = 0; flow < 2000; flow++) {
 		ASSERT_EQ(rt_path_find(t, nullptr, 0, 15, flow, &path), 0);
-		ways.insert({ path.port, path.port + path.hops });
+		paths.insert({ path.port, path.port + path.hops });
 	}
-	EXPECT_EQ(ways.size(), 20u);
+	EXPECT_EQ(paths.size(), 20u);
 }
 
 TEST(Path, BothWaysRoundAnEvenRing)
@@ -320,7 +320,7 @@ TEST(Path, BothWaysRoundAnEvenRing)
 	EXPECT_NEAR(left, 500, 50);
 }
 
-TEST(Path, OneFlowKeepsItsWay)
+TEST(Path, OneFlowKeepsItsPath)
 {
 	Topo t("torus:4x4", 16);
 	struct rt_path a, b;
@@ -332,8 +332,8 @@ TEST(Path, OneFlowKeepsItsWay)
 	}
 }
 
-// The two links furthest apart bound every way.
-TEST(Path, TheLongestWayIsTheDiameter)
+// The two links furthest apart bound every path.
+TEST(Path, TheLongestPathIsTheDiameter)
 {
 	for (const Spec &spec : regular_specs()) {
 		Topo t(spec);
@@ -360,7 +360,7 @@ TEST(Path, KindsFollowHops)
 	EXPECT_EQ(rt_kind_of(UINT_MAX), RT_NONE);
 }
 
-TEST(Path, WaysOfMoreThanTheLongestAreNotUsed)
+TEST(Path, PathsOfMoreThanTheLongestAreNotUsed)
 {
 	Topo t("ring", RT_HOSTS_MAX);
 	struct rt_path path;
@@ -511,7 +511,7 @@ TEST(Path, ReasonsNameTheLinksThatCutOff)
 		"host 5 cannot be reached while links 1-5, 4-5, 5-6, 5-9, 6-10, 9-10 and 2 more are down");
 }
 
-TEST(Path, AReasonIsGivenExactlyWhenThereIsNoWay)
+TEST(Path, AReasonIsGivenExactlyWhenThereIsNoPath)
 {
 	for (const Spec &spec : small_specs()) {
 		Topo t(spec);

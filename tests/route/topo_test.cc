@@ -247,9 +247,9 @@ TEST(Topo, RefusalsSayWhatToDo)
 		  "topology \"graph:0-1,0-1,0-1,0-1,0-1,0-1,0-1,0-1\": host 0 has more than 7 links; leave "
 		  "some out" },
 		{ "graph:0-1,2-3", 4,
-		  "topology \"graph:0-1,2-3\": no way from host 0 to host 2; add links until all are joined" },
+		  "topology \"graph:0-1,2-3\": no path from host 0 to host 2; add links until all are joined" },
 		{ "graph:", 2,
-		  "topology \"graph:\": no way from host 0 to host 1; add links until all are joined" },
+		  "topology \"graph:\": no path from host 0 to host 1; add links until all are joined" },
 		{ "r\x1b[2J\n", 2,
 		  "topology \"r?[2J?\": not known; use ring, chain, mesh:WxH, torus:WxH or graph:A-B,C-D" },
 	};

@@ -136,11 +136,11 @@ class ClosedForms(unittest.TestCase):
             cost = Cost(profile, FRAGMENT)
             for flow in flows:
                 expected = cost.through(flow['hops']) + (count - 1) * cost.stage(flow['hops'])
-                # credit takes a line of the way back, which nothing else uses
+                # credit takes a line of the path back, which nothing else uses
                 self.assertAlmostEqual(flow['time_us'] * 1e3 / expected, 1, delta=0.002)
 
-    def test_the_window_bounds_a_long_way(self):
-        """A quarter of the ring at a time: four quarters on the way for each turn."""
+    def test_the_window_bounds_a_long_path(self):
+        """A quarter of the ring at a time: four quarters in flight for each turn."""
         times, hops, messages = 16, 32, 16  # so much longer is it than to a neighbour
         ring = 256 * KIB
         flow = sim(DMA, 'chain', hops + 1, 'stream', '--bytes', MIB, '--messages', messages,
@@ -230,7 +230,7 @@ class Topologies(unittest.TestCase):
                          1024 * (1023 - 2 * far['longest_way_hops']))
         self.assertEqual(net_of('mesh:32x32', 1024)['pairs_beyond_longest_way'], 0)
 
-    def test_ways_beyond_it_are_shortest_too(self):
+    def test_paths_beyond_it_are_shortest_too(self):
         flows = sim(DMA, 'ring', 200, 'latency', '--bytes', 8)['by_hops']
         self.assertEqual(flows[-1]['hops'], 100)
         self.assertAlmostEqual(flows[-1]['time_us'] * 1e3, Cost(DMA, 8).through(100), places=4)

@@ -85,7 +85,7 @@ class Fabric:
         return child
 
     def until(self, check, what):
-        """Waits until check() is true; each look is a whole run of a tool."""
+        """Waits until check() is true; each check is a whole run of a tool."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if check():
@@ -218,6 +218,13 @@ class Usage(unittest.TestCase):
                 golden = (HERE / 'golden' / f'{tool}.help').read_text().partition('\n')[2]
                 self.assertEqual((out.returncode, out.stderr), (0, ''))
                 self.assertEqual(out.stdout, golden, f'{tool} {flag}')
+
+    def test_help_of_the_agent_is_golden(self):
+        out = subprocess.run([AGENT, '--help'], env=self.env, timeout=PATIENCE, text=True,
+                             capture_output=True, check=False)
+        golden = (HERE / 'golden' / 'viaductd.help').read_text().partition('\n')[2]
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        self.assertEqual(out.stdout, golden)
 
     def test_version(self):
         for tool in TOOLS:
@@ -637,11 +644,11 @@ class Latency(PerfCase):
 
 
 class Stream(PerfCase):
-    def check(self, tool, doc, sizes, ways=1):
+    def check(self, tool, doc, sizes, directions=1):
         vis = doc['test']['vis']
         for row, size in zip(doc['results'], sizes, strict=True):
             self.assertEqual(row['size_bytes'], size)
-            self.assertEqual(row['messages'], row['iterations'] * vis * ways)
+            self.assertEqual(row['messages'], row['iterations'] * vis * directions)
             self.assertEqual(row['bytes'], row['messages'] * size)
             rate = row['messages'] / row['elapsed_s']
             self.assertAlmostEqual(row['messages_per_s'] / rate, 1, places=2)
@@ -667,7 +674,7 @@ class Stream(PerfCase):
                     with self.subTest(op=op, wait=wait, cq=cq):
                         doc = self.measure('vi_bw', '--bidir', '--op', op, '--wait', wait, '--vis', '3',
                                            '--sizes', '8,3000', '--window', '4', '--verify', *cq)
-                        self.check('vi_bw', doc, (8, 3000), ways=2)
+                        self.check('vi_bw', doc, (8, 3000), directions=2)
 
     def test_windows(self):
         for window in ('1', '2', '7', '64', '500'):
@@ -840,6 +847,49 @@ class AgentDeath(unittest.TestCase):
             fabric.close()
 
 
+class StoppedAgent(unittest.TestCase):
+    """An agent that does not answer is named, and keeps nobody from the others."""
+
+    def setUp(self):
+        self.fabric = Fabric(3)
+        self.addCleanup(self.fabric.close)
+        self.fabric.until(self.fabric.linked, 'links')
+        self.fabric.agents[0].send_signal(signal.SIGSTOP)
+        self.silent = f'(pid {self.fabric.agents[0].pid}) did not answer within'
+
+    def test_info_and_stat_of_another_host(self):
+        out = self.fabric.run('vi_info', VIADUCT_HOST='host1')
+        self.assertEqual(out.returncode, 0, out.stderr)
+        self.assertRegex(out.stdout, r'(?m)^host: host0 .*answers false error .*did not answer')
+        self.assertRegex(out.stdout, r'(?m)^host: host2 .*answers true$')
+        self.assertRegex(out.stdout, r'(?m)^max_vi: ')
+        out = self.fabric.run('vi_stat', '--host', 'host2')
+        self.assertEqual((out.returncode, out.stdout), (0, 'host: host2 clients 0 total\n'), out.stderr)
+
+    def test_info_of_it(self):
+        out = self.fabric.run('vi_info')
+        self.assertEqual(out.returncode, 1)
+        self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
+        self.assertIn(self.silent, out.stderr)
+        self.assertIn('seen_from: host1\n', out.stdout)
+        self.assertRegex(out.stdout, r'(?m)^host: host2 .*answers true$')
+        self.assertNotIn('nic:', out.stdout)
+        out = self.fabric.run('vi_info', '--topology')
+        self.assertEqual(out.returncode, 1)
+        self.assertRegex(out.stdout, r'(?m)^no_answer: host0: .*did not answer')
+        out = self.fabric.run('vi_stat')
+        self.assertEqual((out.returncode, out.stdout), (1, ''))
+        self.assertIn(self.silent, out.stderr)
+
+    def test_stat_while_the_agent_stops(self):
+        stat = self.fabric.popen('vi_stat', '-i', '0.05', '--host', 'host1')
+        self.assertTrue(stat.stdout.readline().startswith('host: host1'))
+        self.fabric.agents[1].send_signal(signal.SIGSTOP)
+        code, _, err = finish(stat)
+        self.assertEqual(code, 1)
+        self.assertIn('host1', err)
+
+
 # ---- vi_info and vi_stat ----
 
 class Info(FabricCase):
@@ -932,6 +982,30 @@ class Stat(FabricCase):
             for p in (client, server):
                 p.kill()
                 finish(p)
+
+    def test_process_that_is_stopped(self):
+        server = self.fabric.popen('vi_rate', '-q', '--server')
+        client = self.fabric.popen('vi_rate', '-q', '--connect', 'host0', '--duration', '1000',
+                                   '--sizes', '8', '--timeout', '1000')
+        try:
+            self.fabric.until(lambda: self.fabric.connected(2), 'connection')
+            for p in (client, server):
+                p.send_signal(signal.SIGSTOP)
+            doc = json.loads(self.ok('vi_stat', '--json').stdout)
+            self.assertEqual({c['pid']: c['answers'] for c in doc['clients']},
+                             {client.pid: False, server.pid: False})
+            client.send_signal(signal.SIGCONT)
+            # The one that goes on may need longer than it is given once, on a busy machine.
+            self.fabric.until(lambda: self.answers(client.pid, server.pid), 'the one that goes on')
+        finally:
+            for p in (client, server):
+                p.kill()
+                finish(p)
+
+    def answers(self, goes_on, stopped):
+        out = self.ok('vi_stat').stdout
+        self.assertRegex(out, rf'(?m)^client: \d+ pid {stopped} program vi_rate does not answer$')
+        return re.search(rf'(?m)^client: \d+ pid {goes_on} program vi_rate .*messages_sent', out)
 
     def sender_leads(self, sender, both):
         doc = json.loads(self.ok('vi_stat', '--json').stdout)

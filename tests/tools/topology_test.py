@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Topologies as users see them: options, refusals, pictures, ways, JSON, links that go and return.
+"""Topologies as users see them: options, refusals, pictures, paths, JSON, links that go and return.
 
   topology_test.py [CLASS[.METHOD]...]
 
@@ -87,8 +87,8 @@ class Options(unittest.TestCase):
                 (['mesh:3'], ['not a width and a height', 'mesh:WxH']),
                 (['mesh:3x3', '--hosts', '4'], ['9 hosts, the fabric has 4', 'mesh:2x2']),
                 (['torus:9x9'], ['81 hosts', 'up to 64']),
-                (['graph:0-1,2-3'], ['no way from host 0 to host 2', 'add links']),
-                (['graph:0-1', '--hosts', '3'], ['no way from host 0 to host 2']),
+                (['graph:0-1,2-3'], ['no path from host 0 to host 2', 'add links']),
+                (['graph:0-1', '--hosts', '3'], ['no path from host 0 to host 2']),
                 (['graph:0-1,1-1'], ['link 1-1 joins a host to itself']),
                 (['graph:0-1', '--hosts', '1'], ['host 1 is none of the 1 hosts']),
                 (['file:/nonexistent'], ['/nonexistent', 'No such file', 'A-B'])):
@@ -100,7 +100,7 @@ class Options(unittest.TestCase):
                 ('0-1\n# far\n1-x\n', ['line 3: "1-x" is not a link', 'as in 0-1']),
                 ('0-1\n\n1-1\n', ['line 3: link 1-1']),
                 ('0-1\n0-99\n', ['line 2: host 99 is none of the 64 hosts']),
-                ('0-1\n2-3\n', ['no way from host 0 to host 2']),
+                ('0-1\n2-3\n', ['no path from host 0 to host 2']),
                 ('0-1\n' * 8, ['line 8: host 0 has more than 7 links'])):
             with self.subTest(text=text), tempfile.NamedTemporaryFile('w', suffix='.links') as file:
                 file.write(text)
@@ -204,39 +204,39 @@ class Ring(unittest.TestCase):
                                  i not in down for i in range(4)})
         self.assertEqual(topology['relay']['threads'], 2)
 
-    def test_picture_and_ways_there_and_back(self):
+    def test_picture_and_paths_there_and_back(self):
         net = self.net
         self.assertEqual(picture(net.vi_info('--topology')), RING)
         self.assertIn('transfer_threads: 2, waiting adaptive, on any processor\n',
                       net.vi_info('--topology'))
         self.check_json()
-        self.check_two_ways()
+        self.check_two_paths()
         net.vi_fabric('link', 'host0', 'right', 'down')
         net.until(lambda: picture(net.vi_info('--topology')) == RING_DOWN, 'the x')
         self.assertIn('down: host0 right -> left host1\n', net.vi_info('--topology'))
         self.check_json(down=[0])
-        self.check_the_long_way()
+        self.check_the_slow_path()
         # Whoever is not at the link learns of it too.
         net.until(lambda: net.info('--topology', VIADUCT_HOST='host3')['topology']['hosts'][2]['hops']
                   == 1 and net.explain('host1', VIADUCT_HOST='host0')['hops'] == 3, 'the news')
         net.vi_fabric('link', 'host0', 'right', 'up')
         net.until(lambda: picture(net.vi_info('--topology')) == RING, 'the link')
         self.check_json()
-        self.check_two_ways()
+        self.check_two_paths()
 
-    def check_two_ways(self):
+    def check_two_paths(self):
         told = self.net.explain('host2')
         self.assertEqual((told['hops'], told['path'], told['way_count']), (2, 'relayed', 2))
-        ways = [[(h['host'], h['out'], h['in'], h['to']) for h in way] for way in told['ways']]
-        self.assertEqual(ways, [[('host0', 'left', 'right', 'host3'), ('host3', 'left', 'right', 'host2')],
+        paths = [[(h['host'], h['out'], h['in'], h['to']) for h in path] for path in told['ways']]
+        self.assertEqual(paths, [[('host0', 'left', 'right', 'host3'), ('host3', 'left', 'right', 'host2')],
                                 [('host0', 'right', 'left', 'host1'), ('host1', 'right', 'left', 'host2')]])
         self.assertEqual((told['outlives_link_loss'], told['alone']), ('yes', []))
         text = self.net.vi_info('--explain', 'host2')
         self.assertIn('  way: host0 right -> left host1 right -> left host2\n', text)
         self.assertIn('  outlives_link_loss: yes, ', text)
-        self.assertEqual(text.count('chosen: one of equally short ways'), 2)
+        self.assertEqual(text.count('chosen: one of equally short paths'), 2)
 
-    def check_the_long_way(self):
+    def check_the_slow_path(self):
         told = self.net.explain('host1')
         self.assertEqual((told['hops'], told['way_count'], told['outlives_link_loss']),
                          (3, 1, 'not now'))
@@ -246,11 +246,11 @@ class Ring(unittest.TestCase):
         self.assertIn('not now, nothing stands in for host0 left -> right host3, ', text)
         self.assertIn('port: right rejected: leads to host1; its link is down\n', text)
 
-    def test_no_way(self):
+    def test_no_path(self):
         net = self.net
         net.vi_fabric('link', 'host0', 'right', 'down')
         net.vi_fabric('link', 'host2', 'right', 'down')
-        net.until(lambda: not net.explain('host2')['reachable'], 'no way')
+        net.until(lambda: not net.explain('host2')['reachable'], 'no path')
         told = net.explain('host2')
         self.assertEqual((told['ways'], told['way_count']), ([], 0))
         self.assertEqual(told['reason'],
@@ -262,7 +262,7 @@ class Ring(unittest.TestCase):
         said = self.net.vi_fabric('link', '0', 'up', 'down', code=1)
         self.assertIn('host 0 has no port up with a link; it has left, right', said)
 
-    def test_traffic_goes_on_over_another_way(self):
+    def test_traffic_goes_on_over_another_path(self):
         """Slots pass one relay, then, its link pulled, the other; the program notices nothing."""
         net = self.net
         with subprocess.Popen([os.environ['VI_LAT'], '-q', '--hosts', 'host0,host2', '--verify',
@@ -289,7 +289,7 @@ class Ring(unittest.TestCase):
 
 
 class Shapes(unittest.TestCase):
-    """Fabrics of each shape come up and carry verified messages over their longest way."""
+    """Fabrics of each shape come up and carry verified messages over their longest path."""
 
     def check(self, args, hosts, far, hops, **env):
         with Net(*args, **env) as net:
@@ -356,13 +356,13 @@ class Shapes(unittest.TestCase):
             net.until(lambda: net.explain('host1')['way_count'] == 1, 'one link of two')
             self.assertRegex(net.vi_info('--topology'), r'(?m)^<host0> to1 host1, to1\.1 host1 x$')
             net.vi_fabric('link', 'host1', 'to2', 'down')
-            net.until(lambda: not net.explain('host2')['reachable'], 'no way')
+            net.until(lambda: not net.explain('host2')['reachable'], 'no path')
 
     def test_more_ways_than_are_shown(self):
         with Net('--topology', 'mesh:4x4') as net:
             told = net.explain('host15')
             self.assertEqual((told['way_count'], len(told['ways'])), (20, 8))
-            self.assertEqual(len({tuple(h['host'] for h in way) for way in told['ways']}), 8)
+            self.assertEqual(len({tuple(h['host'] for h in path) for path in told['ways']}), 8)
             self.assertIn('  more_ways: 12 as short\n', net.vi_info('--explain', 'host15'))
 
 

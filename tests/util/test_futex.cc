@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <linux/membarrier.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +113,40 @@ TEST(Membarrier, WorksOrSaysWhyNot)
 	EXPECT_EQ(u_membarrier_register(), 0);
 	EXPECT_EQ(u_membarrier_register(), 0) << "registering twice is allowed";
 	EXPECT_EQ(u_membarrier(), 0);
+}
+
+static bool private_barrier_works()
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+// Of a process that the case below starts, in which no other case was before.
+TEST(Membarrier, DISABLED_RegistersForAll)
+{
+	if (private_barrier_works())
+		GTEST_SKIP() << "the process is registered before it asks";
+	EXPECT_EQ(errno, EPERM);
+	u_membarrier_register();
+	EXPECT_TRUE(private_barrier_works());
+}
+
+// Whoever registers later, with a lock held, may hold it for seconds on a busy machine.
+TEST(Membarrier, NothingIsLeftToRegisterOnceANicIsOpen)
+{
+	int status = -1;
+	pid_t child;
+
+	if (!u_membarrier_private_available())
+		GTEST_SKIP() << "the kernel offers no private expedited membarrier";
+	child = fork();
+	if (child == 0) {
+		execl("/proc/self/exe", "util_tests", "--gtest_also_run_disabled_tests",
+		      "--gtest_filter=Membarrier.DISABLED_RegistersForAll",
+		      static_cast<char *>(nullptr));
+		_exit(127);
+	}
+	ASSERT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0);
 }
 
 /*

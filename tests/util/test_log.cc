@@ -70,6 +70,30 @@ TEST(Log, DefaultLevelIsWarn)
 	EXPECT_FALSE(u_log_enabled(U_LOG_INFO, "vi"));
 }
 
+/* Lines are written with locks held. */
+TEST(Log, IsNoCancellationPoint)
+{
+	EnvGuard env;
+	bool written = false;
+	pthread_t thread;
+	void *result = nullptr;
+
+	ASSERT_EQ(0, pthread_create(
+			     &thread, nullptr,
+			     [](void *flag) -> void * {
+				     pthread_cancel(pthread_self());
+				     u_error("vi", "one");
+				     *static_cast<bool *>(flag) = true;
+				     pthread_testcancel();
+				     return nullptr;
+			     },
+			     &written));
+	ASSERT_EQ(0, pthread_join(thread, &result));
+	EXPECT_TRUE(written);
+	EXPECT_EQ(PTHREAD_CANCELED, result);
+	EXPECT_EQ(lines(env.log()).size(), 1u) << env.log();
+}
+
 TEST(Log, AreasHaveTheirOwnLevel)
 {
 	EnvGuard env;

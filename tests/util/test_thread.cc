@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <climits>
 #include <string>
 
 extern "C" {
@@ -17,7 +18,7 @@ struct Seen {
 	char name[16];
 };
 
-static void *look(void *arg)
+static void *check(void *arg)
 {
 	auto *seen = static_cast<Seen *>(arg);
 
@@ -27,13 +28,13 @@ static void *look(void *arg)
 	return arg;
 }
 
-static Seen start_and_join(const char *name)
+static Seen start_and_join(const char *name, int cpu = U_ANY_CPU)
 {
 	Seen seen = {};
 	pthread_t thread;
 	void *result = nullptr;
 
-	EXPECT_EQ(u_thread_start(&thread, name, look, &seen), 0);
+	EXPECT_EQ(u_thread_start_on(cpu, &thread, name, check, &seen), 0);
 	EXPECT_EQ(pthread_join(thread, &result), 0);
 	EXPECT_EQ(result, &seen);
 	return seen;
@@ -84,4 +85,29 @@ TEST(Thread, HelperOfAPinnedThreadRunsWhereTheProcessMay)
 		  0);
 	pthread_join(pinned, nullptr);
 	EXPECT_TRUE(CPU_EQUAL(&seen.cpus, &process));
+}
+
+TEST(Thread, RunsOnTheProcessorAskedForFromItsFirstInstructionOn)
+{
+	cpu_set_t process;
+
+	ASSERT_EQ(sched_getaffinity(getpid(), sizeof(process), &process), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &process))
+			continue;
+		Seen seen = start_and_join("vi-one0", cpu);
+		EXPECT_EQ(CPU_COUNT(&seen.cpus), 1);
+		EXPECT_TRUE(CPU_ISSET(cpu, &seen.cpus)) << cpu;
+	}
+}
+
+TEST(Thread, AProcessorThatThereIsNotLeavesItWhereTheProcessMayRun)
+{
+	cpu_set_t process;
+
+	ASSERT_EQ(sched_getaffinity(getpid(), sizeof(process), &process), 0);
+	for (int cpu : { 60000, INT_MAX }) {
+		Seen seen = start_and_join("vi-none0", cpu);
+		EXPECT_TRUE(CPU_EQUAL(&seen.cpus, &process)) << cpu;
+	}
 }

@@ -50,7 +50,7 @@ void expect_same(const VIP_VI_ATTRIBUTES &want, const VIP_VI_ATTRIBUTES &got)
 	EXPECT_EQ(!!want.EnableRdmaRead, !!got.EnableRdmaRead);
 }
 
-enum After { REJECT, LEAVE, MEND, WAYS };
+enum After { REJECT, LEAVE, MEND, PATHS };
 const char *const kAfter[] = { "then rejected: VIP_REJECT", "then left alone: VIP_TIMEOUT",
 			       "then mended: VIP_SUCCESS" };
 
@@ -131,7 +131,7 @@ void try_peers(const Pair &p, bool a_first)
 TEST(Agree, ClientAndServer)
 {
 	for (auto &p : pairs())
-		for (int after = 0; after < WAYS; after++) {
+		for (int after = 0; after < PATHS; after++) {
 			if (p.rc == VIP_SUCCESS && after != 0)
 				continue;
 			RULE("VIPL 5.3 VipConnectAccept: " + p.what + ": " + name_of(p.rc) +

@@ -2,6 +2,7 @@
 /* What this program does as another process, for tests that need one. */
 #include "harness.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -18,8 +19,11 @@ static int child_open(const std::string &device_name)
 	return rc;
 }
 
-/* LEVEL:DISCRIMINATOR: connects from side 1 to side 0's host and ends, or stops, without a word. */
-static int child_connect(const std::string &arg, size_t max_transfer, bool stop)
+/* Having connected, a child ends without a word; or it stops, or leaves a child of its own first. */
+enum class Then { kExit, kStop, kFork };
+
+/* LEVEL:DISCRIMINATOR: connects from side 1 to side 0's host. */
+static int child_connect(const std::string &arg, size_t max_transfer, Then then)
 {
 	size_t colon = arg.find(':');
 	Nic mine(1), other(0);
@@ -34,8 +38,12 @@ static int child_connect(const std::string &arg, size_t max_transfer, bool stop)
 			rc = VipConnectRequest(vi, local, remote, kWaitMs, &theirs);
 			return rc != VIP_NO_MATCH;
 		});
-	if (stop && rc == VIP_SUCCESS)
+	if (then == Then::kStop && rc == VIP_SUCCESS)
 		raise(SIGSTOP);
+	/* It has all descriptors, and a group by which it can be ended. */
+	if (then == Then::kFork && setpgid(0, 0) == 0 && fork() == 0)
+		for (;;)
+			pause();
 	_exit(rc);
 }
 
@@ -180,19 +188,50 @@ static int child_agent_gone(const std::string &fabric)
 	return ::testing::Test::HasFailure() ? 1 : 0;
 }
 
+/* A thread that waits for what never comes is cancelled. */
+static int child_cancel()
+{
+	{
+		Nic mine(0);
+		Arena arena(mine);
+		Vi vi(mine, vi_attrs(VIP_SERVICE_RELIABLE_DELIVERY));
+		EXPECT_RC(VIP_SUCCESS, VipPostRecv(vi, make(arena, 0, {}), arena.mem.h));
+		for (int i = 0; i < 5; i++) {
+			pthread_t id;
+			void *result = nullptr;
+			EXPECT_EQ(0, pthread_create(
+					     &id, nullptr,
+					     [](void *of) -> void * {
+						     VIP_DESCRIPTOR *desc;
+						     VipRecvWait(of, VIP_INFINITE, &desc);
+						     return of;
+					     },
+					     vi.h));
+			EXPECT_EQ(0, pthread_cancel(id));
+			EXPECT_EQ(0, pthread_join(id, &result));
+			EXPECT_EQ(PTHREAD_CANCELED, result);
+		}
+	}
+	return ::testing::Test::HasFailure() ? 1 : 0;
+}
+
 int child_main(const std::string &mode, const std::string &arg)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (mode == "open")
 		return child_open(arg);
 	if (mode == "connect-and-exit")
-		return child_connect(arg, 4096, false);
+		return child_connect(arg, 4096, Then::kExit);
 	if (mode == "connect-and-stop")
-		return child_connect(arg, 16u << 20, true);
+		return child_connect(arg, 16u << 20, Then::kStop);
+	if (mode == "connect-and-leave-a-child")
+		return child_connect(arg, 4096, Then::kFork);
 	if (mode == "store")
 		return child_store(arg, false);
 	if (mode == "store-and-stop")
 		return child_store(arg, true);
+	if (mode == "cancel")
+		return child_cancel();
 	if (mode == "agent-gone")
 		return child_agent_gone(arg);
 	fprintf(stderr, "no such child: %s\n", mode.c_str());

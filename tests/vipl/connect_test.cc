@@ -98,6 +98,20 @@ TEST(Connect, WaitOnBadAddresses)
 	}
 }
 
+TEST(Connect, RequestFromAnotherHost)
+{
+	RULE("VIPL 5.4 VipConnectRequest: a local address of another host is "
+	     "VIP_INVALID_PARAMETER");
+	std::string own(reinterpret_cast<const char *>(nic(0).attrs.LocalNicAddress), 6),
+		other = own;
+	other[5] = static_cast<char>(other[5] + 77);
+	Addr local(other, "d"), remote(nic(1), unique_disc());
+	VIP_VI_ATTRIBUTES attrs;
+	Vi vi(nic(0), vi_attrs(VIP_SERVICE_RELIABLE_DELIVERY));
+	EXPECT_RC(VIP_INVALID_PARAMETER, VipConnectRequest(vi, local, remote, kWaitMs, &attrs));
+	EXPECT_EQ(VIP_STATE_IDLE, vi.state());
+}
+
 TEST(Connect, RequestToBadAddresses)
 {
 	std::string server(reinterpret_cast<const char *>(nic(1).attrs.LocalNicAddress), 6),

@@ -209,11 +209,12 @@ TEST(Event, CompletionOfAReceive)
 {
 	for (auto &level : levels())
 		for (int by = 0; by < 3; by++) {
-			static const char *const ways[] = { "by a message", "by the own disconnect",
-							    "by the peer's disconnect" };
+			static const char *const methods[] = { "by a message",
+							       "by the own disconnect",
+							       "by the peer's disconnect" };
 			RULE(std::string("VIPL 5.8 COMP_PROT: a receive whose descriptor is in "
 					 "deregistered memory, completed ") +
-			     ways[by] + ", " + level.name);
+			     methods[by] + ", " + level.name);
 			Link l(level.value);
 			Arena doomed(l.nb, nullptr, 4096);
 			VIP_DESCRIPTOR *recv = make(doomed, 0, { l.seg_b(8) }), *got = nullptr;
@@ -296,23 +297,12 @@ TEST(Event, PeerLostUnderRdma)
 			     (read ? "read" : "write") +
 			     ": TRANSPORT_ERROR in the descriptor, CONN_LOST, no RDMA_TRANSPORT, " +
 			     level.name);
-			std::string disc = unique_disc();
-			Addr local(nic(0), disc), from(nic(0), "");
-			VIP_VI_ATTRIBUTES attrs = vi_attrs(level.value, kBig), seen;
-			VIP_CONN_HANDLE conn;
-			Vi vi(nic(0), attrs);
+			Vi vi(nic(0), vi_attrs(level.value, kBig));
 			Arena arena(nic(0), nullptr, 4096);
 			Mem data(nic(0), kBig);
-			int status = 0;
 			nic(0).clear();
-			pid_t pid = spawn_child("connect-and-stop",
-						std::to_string(level.value) + ":" + disc);
+			pid_t pid = connect_stopped(vi);
 			ASSERT_GT(pid, 0);
-			EXPECT_RC(VIP_SUCCESS,
-				  VipConnectWait(nic(0).h, local, kWaitMs, from, &seen, &conn));
-			EXPECT_RC(VIP_SUCCESS, VipConnectAccept(conn, vi));
-			EXPECT_EQ(pid, waitpid(pid, &status, WUNTRACED));
-			ASSERT_TRUE(WIFSTOPPED(status));
 			VIP_DESCRIPTOR *desc = make(
 				arena, read ? VIP_CONTROL_OP_RDMAREAD : VIP_CONTROL_OP_RDMAWRITE,
 				{ { data.data, data.h, kBig } }, Remote{ data.data, data.h });

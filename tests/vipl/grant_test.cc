@@ -205,14 +205,14 @@ TEST_F(GrantedWindow, BoundsHoldAfterTheGrant)
 
 TEST_F(GrantedWindow, RightsEndWithTheCall)
 {
-	enum Way { ATTRIBUTES, TAG, FREED, WAYS };
+	enum Path { ATTRIBUTES, TAG, FREED, METHODS };
 	for (auto &level : levels())
-		for (int way = 0; way < WAYS; way++) {
+		for (int method = 0; method < METHODS; method++) {
 			RULE(std::string(
 				     "VIPL 8: a granted write is refused once the right is gone, ") +
-			     (way == ATTRIBUTES ? "VipSetMemAttributes: no RDMA write, "
-			      : way == TAG	? "VipSetMemAttributes: another tag, "
-						: "VipxFreeMem, ") +
+			     (method == ATTRIBUTES ? "VipSetMemAttributes: no RDMA write, "
+			      : method == TAG	   ? "VipSetMemAttributes: another tag, "
+						   : "VipxFreeMem, ") +
 			     level.name);
 			LinkOptions o;
 			o.with_ptags = true;
@@ -222,16 +222,16 @@ TEST_F(GrantedWindow, RightsEndWithTheCall)
 			Writer w(l, 100);
 			ASSERT_TRUE(w.warm(window.p, window.h));
 			char *p = window.p;
-			if (way == ATTRIBUTES)
+			if (method == ATTRIBUTES)
 				window.open(false, l.tag_b());
-			else if (way == TAG)
+			else if (method == TAG)
 				window.open(true, other);
 			else
 				window.end();
-			if (way != FREED)
+			if (method != FREED)
 				memset(p, 3, kWindow);
 			expect_refused(l, level, w, p, window.h);
-			if (way != FREED)
+			if (method != FREED)
 				EXPECT_TRUE(window.only(3));
 			window.end();
 		}
@@ -285,8 +285,8 @@ TEST_F(GrantedWindow, DisconnectTakesItBack)
 		Link l(level.value);
 		Window window(l);
 		Writer w(l, 100);
-		for (int life = 0; life < 3; life++) {
-			ASSERT_TRUE(w.warm(window.p, window.h)) << life;
+		for (int generation = 0; generation < 3; generation++) {
+			ASSERT_TRUE(w.warm(window.p, window.h)) << generation;
 			std::atomic<bool> stop{ false };
 			std::thread writer([&] {
 				while (!stop) {
@@ -337,16 +337,12 @@ TEST_F(GrantedWindow, StoppedPeerIsCutOff)
 	ASSERT_RC(VIP_SUCCESS, VipxAllocMem(nic(0).h, kWindow, &attrs, &p, &h));
 	Vi server(nic(0), writable());
 	std::string disc = unique_disc();
-	Addr local(nic(0), disc), remote(nic(0), "");
-	VIP_VI_ATTRIBUTES theirs;
-	VIP_CONN_HANDLE conn;
 	nic(0).clear();
 	pid_t pid = spawn_child("store-and-stop",
 				disc + ":" + std::to_string(reinterpret_cast<uintptr_t>(p)) + ":" +
 					std::to_string(h));
 	ASSERT_GT(pid, 0);
-	ASSERT_RC(VIP_SUCCESS, VipConnectWait(nic(0).h, local, kWaitMs, remote, &theirs, &conn));
-	ASSERT_RC(VIP_SUCCESS, VipConnectAccept(conn, server));
+	accept_one(server, disc);
 	/* It stops when its writes have become stores. */
 	int status = 0;
 	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
@@ -374,16 +370,11 @@ TEST_F(GrantedWindow, KilledPeer)
 		ASSERT_RC(VIP_SUCCESS, VipxAllocMem(nic(0).h, kWindow, &attrs, &p, &h));
 		Vi server(nic(0), writable());
 		std::string disc = unique_disc();
-		Addr local(nic(0), disc), remote(nic(0), "");
-		VIP_VI_ATTRIBUTES theirs;
-		VIP_CONN_HANDLE conn;
 		pid_t pid = spawn_child(
 			"store", disc + ":" + std::to_string(reinterpret_cast<uintptr_t>(p)) + ":" +
 					 std::to_string(h));
 		ASSERT_GT(pid, 0);
-		ASSERT_RC(VIP_SUCCESS,
-			  VipConnectWait(nic(0).h, local, kWaitMs, remote, &theirs, &conn));
-		ASSERT_RC(VIP_SUCCESS, VipConnectAccept(conn, server));
+		accept_one(server, disc);
 		/* Its stores are seen by who polls. */
 		auto *word = static_cast<uint64_t *>(p);
 		uint64_t seen = 0;

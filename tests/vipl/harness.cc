@@ -491,6 +491,31 @@ void connect(Vi &client, Vi &server)
 	EXPECT_RC(VIP_SUCCESS, accepted);
 }
 
+void accept_one(Vi &server, const std::string &disc)
+{
+	Addr local(server.owner, disc), from(server.owner, "");
+	VIP_VI_ATTRIBUTES seen;
+	VIP_CONN_HANDLE conn = nullptr;
+
+	EXPECT_RC(VIP_SUCCESS, VipConnectWait(server.owner.h, local, kWaitMs, from, &seen, &conn));
+	EXPECT_RC(VIP_SUCCESS, VipConnectAccept(conn, server));
+}
+
+pid_t connect_stopped(Vi &server)
+{
+	std::string disc = unique_disc();
+	pid_t pid = spawn_child("connect-and-stop",
+				std::to_string(server.attrs.ReliabilityLevel) + ":" + disc);
+	int status = 0;
+
+	if (pid <= 0)
+		return -1;
+	accept_one(server, disc);
+	EXPECT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	EXPECT_TRUE(WIFSTOPPED(status)) << status;
+	return pid;
+}
+
 ViIn::ViIn(VIP_VI_STATE state, VIP_RELIABILITY_LEVEL level, VIP_CQ_HANDLE cq)
 {
 	mine = std::make_unique<Vi>(nic(0), vi_attrs(level), cq, cq);

@@ -175,6 +175,10 @@ struct Vi {
 
 /* Connects by client and server calls. */
 void connect(Vi &client, Vi &server);
+/* The server's part, when another process asks for this discriminator. */
+void accept_one(Vi &server, const std::string &disc);
+/* Connects a child that stops itself then: a peer that takes nothing.  Returns its pid or -1. */
+pid_t connect_stopped(Vi &server);
 
 /* A VI brought into a state by public means; keeps what that needs. */
 struct ViIn {

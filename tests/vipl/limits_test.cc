@@ -2,9 +2,12 @@
 /* The limits VipQueryNic reports, and many of everything. */
 #include "harness.h"
 
+#include <algorithm>
+#include <cstring>
 #include <set>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -259,6 +262,125 @@ TEST(Limits, RegisteredBytes)
 		ASSERT_RC(VIP_SUCCESS, VipDeregisterMem(n.h, memory, h));
 	EXPECT_RC(VIP_SUCCESS, VipRegisterMem(n.h, memory, 1, nullptr, &more));
 	EXPECT_RC(VIP_SUCCESS, VipDeregisterMem(n.h, memory, more));
+}
+
+/* A mapping that only reserves addresses: nothing may walk over it, or make its pages present. */
+TEST(Limits, MoreThanTheMachineHas)
+{
+	VIP_ULONG most = nic(0).attrs.MaxRegisterBlockBytes;
+	for (VIP_ULONG length : { most + 1, VIP_ULONG(8) << 40, VIP_ULONG(64) << 40 })
+		for (int prot : { PROT_NONE, PROT_READ | PROT_WRITE }) {
+			RULE("VIPL 5.7 VipRegisterMem: more than MaxRegisterBlockBytes is refused at once");
+			if (length <= most)
+				continue;
+			void *at = mmap(nullptr, length, prot,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			if (at == MAP_FAILED)
+				continue;
+			VIP_MEM_HANDLE h = 4711;
+			EXPECT_RC(VIP_INVALID_PARAMETER,
+				  VipRegisterMem(nic(0).h, at, length, nullptr, &h));
+			EXPECT_EQ(4711u, h);
+			std::vector<unsigned char> seen(256);
+			EXPECT_EQ(0, mincore(at, 256 * static_cast<size_t>(sysconf(_SC_PAGESIZE)),
+					     seen.data()));
+			EXPECT_EQ(256, std::count(seen.begin(), seen.end(), 0)) << "made present";
+			munmap(at, length);
+		}
+	EXPECT_LE(most, static_cast<VIP_ULONG>(sysconf(_SC_PHYS_PAGES)) *
+					static_cast<VIP_ULONG>(sysconf(_SC_PAGESIZE)) +
+				(1ul << 30));
+}
+
+/* Does the kernel have one huge page of zeros for memory that is only read? */
+static bool huge_zero_page()
+{
+	char line[64] = "";
+	int fd = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, line, sizeof(line) - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && !strstr(line, "[never]");
+}
+
+/*
+ * The same block again and again: what is registered twice counts twice.  It is all one page of zeros; with small
+ * pages to look at 64 TiB would take minutes.
+ */
+TEST(Limits, BytesToTheLimit)
+{
+	RULE("VIPL 4.3: MaxRegisterBlockBytes and MaxRegisterBytes are the true limits");
+	Nic n(0);
+	VIP_ULONG block = n.attrs.MaxRegisterBlockBytes, left = n.attrs.MaxRegisterBytes;
+	if (!huge_zero_page())
+		GTEST_SKIP() << "needs huge pages (transparent_hugepage/enabled)";
+	char *at = static_cast<char *>(mmap(nullptr, block, PROT_READ,
+					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+	ASSERT_NE(MAP_FAILED, static_cast<void *>(at));
+	madvise(at, block, MADV_HUGEPAGE);
+	std::vector<VIP_MEM_HANDLE> handles;
+	VIP_ULONG last = 0;
+	while (left > 0) {
+		VIP_MEM_HANDLE h;
+		last = std::min(block, left);
+		ASSERT_RC(VIP_SUCCESS, VipRegisterMem(n.h, at, last, nullptr, &h))
+			<< handles.size();
+		handles.push_back(h);
+		left -= last;
+	}
+	VIP_MEM_HANDLE more = 4711;
+	EXPECT_RC(VIP_ERROR_RESOURCE, VipRegisterMem(n.h, at, 1, nullptr, &more));
+	EXPECT_EQ(4711u, more);
+	ASSERT_RC(VIP_SUCCESS, VipDeregisterMem(n.h, at, handles.back()));
+	EXPECT_RC(last < block ? VIP_ERROR_RESOURCE : VIP_INVALID_PARAMETER,
+		  VipRegisterMem(n.h, at, last + 1, nullptr, &more));
+	EXPECT_RC(VIP_SUCCESS, VipRegisterMem(n.h, at, last, nullptr, &handles.back()));
+	for (auto &h : handles)
+		ASSERT_RC(VIP_SUCCESS, VipDeregisterMem(n.h, at, h));
+	munmap(at, block);
+}
+
+TEST(Limits, SegmentsToTheLimit)
+{
+	for (auto &level : levels()) {
+		VIP_ULONG max = nic(0).attrs.MaxSegmentsPerDesc;
+		for (VIP_ULONG count : { max, max + 1 })
+			for (bool write : { false, true }) {
+				RULE(std::string(
+					     "VIPL 4.3: MaxSegmentsPerDesc, with the address segment, ") +
+				     level.name);
+				Link l(level.value);
+				Mem target(l.nb, max, true);
+				std::vector<Seg> segs;
+				for (VIP_ULONG i = write; i < count; i++) {
+					segs.push_back(l.seg_a(1));
+					*static_cast<char *>(segs.back().p) = static_cast<char>(i);
+				}
+				VIP_DESCRIPTOR *recv = write ? nullptr : l.recv_b(max);
+				VIP_DESCRIPTOR *d =
+					write ? l.write_a(segs, { target.data, target.h })
+					      : l.send_a(segs);
+				ASSERT_EQ(d, take_send(*l.va));
+				VIP_UINT32 op = write ? VIP_STATUS_OP_RDMA_WRITE
+						      : VIP_STATUS_OP_SEND;
+				if (count > max) {
+					EXPECT_TRUE(has_status(d, op | VIP_STATUS_FORMAT_ERROR));
+					continue;
+				}
+				EXPECT_TRUE(has_status(d, op));
+				char *got = target.data;
+				if (!write) {
+					ASSERT_EQ(recv, take_recv(*l.vb));
+					got = static_cast<char *>(recv->DS[0].Local.Data.Address);
+				}
+				EXPECT_TRUE(eventually([&] {
+					for (VIP_ULONG i = write; i < count; i++)
+						if (got[i - write] != static_cast<char>(i))
+							return false;
+					return true;
+				}));
+			}
+	}
 }
 
 TEST(Limits, TagsToTheLimit)

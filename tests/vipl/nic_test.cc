@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* VIPL 4.3 and 5.1: opening, querying and closing NICs. */
 #include "harness.h"
+#include "probes.h"
 
 #include <algorithm>
 
@@ -81,7 +82,9 @@ TEST(Nic, NoThreadToBeHad)
 	EXPECT_RC(VIP_ERROR_RESOURCE, rc);
 	EXPECT_EQ(nullptr, h);
 	EXPECT_NE(std::string::npos, log.find("cannot be started")) << log;
-	EXPECT_EQ(1, std::count(log.begin(), log.end(), '\n')) << log;
+	if (probe_refused_fds_are_closed()) { /* else the agent's socket needs a thread, too */
+		EXPECT_EQ(1, std::count(log.begin(), log.end(), '\n')) << log;
+	}
 	pthread_attr_destroy(&usual);
 	pthread_attr_destroy(&huge);
 }
@@ -249,19 +252,14 @@ TEST(Nic, ProcessEndIsConnectionLoss)
 			     "VIPL 5.1: the end of a process is a connection loss for its peers, ") +
 		     level.name);
 		std::string disc = unique_disc();
-		Addr local(nic(0), disc), from(nic(0), "");
-		VIP_VI_ATTRIBUTES attrs = vi_attrs(level.value, 4096), seen;
-		VIP_CONN_HANDLE conn;
-		Vi vi(nic(0), attrs);
+		Vi vi(nic(0), vi_attrs(level.value, 4096));
 		Arena arena(nic(0));
 		VIP_DESCRIPTOR *recv = make(arena, VIP_CONTROL_OP_SENDRECV,
 					    { { arena.bytes(64), arena.mem.h, 64 } });
 		ASSERT_RC(VIP_SUCCESS, VipPostRecv(vi, recv, arena.mem.h));
 		pid_t pid =
 			spawn_child("connect-and-exit", std::to_string(level.value) + ":" + disc);
-		EXPECT_RC(VIP_SUCCESS,
-			  VipConnectWait(nic(0).h, local, kWaitMs, from, &seen, &conn));
-		EXPECT_RC(VIP_SUCCESS, VipConnectAccept(conn, vi));
+		accept_one(vi, disc);
 		VIP_ERROR_DESCRIPTOR event{};
 		EXPECT_TRUE(nic(0).wait_event(VIP_ERROR_CONN_LOST, vi.h, &event));
 		EXPECT_EQ(VIP_STATE_ERROR, vi.state());

@@ -368,6 +368,168 @@ TEST(Protection, DeregisteredReceiveBuffer)
 	}
 }
 
+namespace {
+
+void expect_untouched(const Mem &room, size_t from)
+{
+	EXPECT_TRUE(room.guards_intact());
+	for (size_t i = from; i < room.length; i++)
+		ASSERT_EQ(0x5a, room.data[i]) << "at " << i;
+}
+
+VIP_DESCRIPTOR *declared_recv(Link &l, Mem &room, unsigned parts)
+{
+	std::vector<Seg> segs;
+
+	memset(room.data, 0x5a, room.length);
+	if (parts > 1)
+		segs.push_back({ room.data, room.h, 40 });
+	segs.push_back({ room.data + (parts > 1 ? 40 : 0), room.h, 65536 });
+	if (parts > 1)
+		segs.push_back({ room.data, 0x7777, 65536 });
+	VIP_DESCRIPTOR *recv = make(l.b, 0, segs);
+	l.post_recv_b(recv);
+	return recv;
+}
+
+} // namespace
+
+/* Programs post receives of 64 KiB into smaller buffers, and get short messages. */
+TEST(Protection, ReceiveOfMoreThanIsRegistered)
+{
+	for (auto &level : levels())
+		for (size_t room_bytes : { 60, 112, 2048, 50000 })
+			for (unsigned parts : { 1, 3 })
+				for (size_t size : { size_t{ 0 }, size_t{ 1 }, size_t{ 48 },
+						     room_bytes / 2, room_bytes - 1, room_bytes }) {
+					RULE(std::string(
+						     "VIPL 7, local buffer: a receive that declares more than is "
+						     "registered takes what fits into the registered part, ") +
+					     level.name);
+					Link l(level.value);
+					Mem room(l.nb, room_bytes);
+					for (int round = 0; round < 2; round++) {
+						VIP_DESCRIPTOR *recv =
+							declared_recv(l, room, parts);
+						Seg seg = l.seg_a(size);
+						fill(seg.p, size, size + round);
+						l.send_a({ seg });
+						ASSERT_EQ(recv, take_recv(*l.vb));
+						ASSERT_TRUE(
+							has_status(recv, VIP_STATUS_OP_RECEIVE));
+						EXPECT_EQ(size, recv->CS.Length);
+						EXPECT_TRUE(same(room.data, size, size + round));
+						expect_untouched(room, size);
+						EXPECT_NE(nullptr, take_send(*l.va));
+					}
+				}
+}
+
+TEST(Protection, MessageBeyondWhatIsRegistered)
+{
+	for (auto &level : levels())
+		for (size_t room_bytes : { 60, 112, 2048, 50000 })
+			for (unsigned parts : { 1, 3 })
+				for (size_t size :
+				     { room_bytes + 1, room_bytes + 64, size_t{ 65536 } }) {
+					RULE(std::string(
+						     "VIPL 7, local buffer: a message that goes beyond the registered "
+						     "part is a PROTECTION_ERROR, no byte changes, ") +
+					     level.name);
+					Link l(level.value);
+					Mem room(l.nb, room_bytes);
+					VIP_DESCRIPTOR *recv = declared_recv(l, room, parts);
+					VIP_DESCRIPTOR *later = l.recv_b(64);
+					VIP_DESCRIPTOR *send = l.send_a({ l.seg_a(size) });
+					ASSERT_EQ(recv, take_recv(*l.vb));
+					EXPECT_TRUE(has_status(
+						recv, VIP_STATUS_OP_RECEIVE |
+							      VIP_STATUS_PROTECTION_ERROR));
+					expect_untouched(room, 0);
+					ASSERT_EQ(send, take_send(*l.va));
+					if (level.value == VIP_SERVICE_RELIABLE_RECEPTION)
+						EXPECT_TRUE(has_error(
+							send, VIP_STATUS_REMOTE_DESC_ERROR));
+					if (!level.reliable()) {
+						l.send_a({ l.seg_a(64) });
+						EXPECT_EQ(later, take_recv(*l.vb));
+						EXPECT_TRUE(
+							has_status(later, VIP_STATUS_OP_RECEIVE));
+						continue;
+					}
+					EXPECT_TRUE(l.broken());
+					EXPECT_EQ(later, take_recv(*l.vb));
+					EXPECT_TRUE(
+						has_error(later, VIP_STATUS_DESC_FLUSHED_ERROR));
+				}
+}
+
+/* The immediate data of a write takes a receive, but none of its memory. */
+TEST(Protection, ImmediateDataNeedsNoMemory)
+{
+	for (auto &level : levels()) {
+		RULE(std::string(
+			     "VIPL 7, local buffer: of a receive only where a byte arrives, write with "
+			     "immediate data, ") +
+		     level.name);
+		Link l(level.value);
+		Mem target(l.nb, 256, true);
+		VIP_DESCRIPTOR *recv = make(l.b, 0, { { target.data, 0x7777, 4096 } });
+		l.post_recv_b(recv);
+		l.write_a({ l.seg_a(256) }, { target.data, target.h }, VIP_CONTROL_IMMEDIATE, 77);
+		ASSERT_EQ(recv, take_recv(*l.vb));
+		EXPECT_TRUE(
+			has_status(recv, VIP_STATUS_OP_REMOTE_RDMA_WRITE | VIP_STATUS_IMMEDIATE));
+		EXPECT_EQ(77u, recv->CS.ImmediateData);
+		EXPECT_NE(nullptr, take_send(*l.va));
+	}
+}
+
+/* What was good at the post is looked at again when it was deregistered meanwhile. */
+TEST(Protection, DeregisteredReceiveOfMoreThanIsRegistered)
+{
+	for (auto &level : levels())
+		for (size_t size : { 8, 2000 }) {
+			RULE(std::string(
+				     "VIPL 5.7 VipDeregisterMem: a receive that declares more than was "
+				     "registered fails, no byte changes, ") +
+			     level.name);
+			Link l(level.value);
+			Mem room(l.nb, 2048);
+			VIP_DESCRIPTOR *recv = declared_recv(l, room, 1);
+			room.deregister();
+			l.send_a({ l.seg_a(size) });
+			ASSERT_EQ(recv, take_recv(*l.vb));
+			EXPECT_TRUE(has_error(recv, VIP_STATUS_PROTECTION_ERROR));
+			expect_untouched(room, 0);
+			if (level.reliable())
+				EXPECT_TRUE(l.broken());
+		}
+}
+
+/* All bytes of a read arrive, so all its segments have to be open. */
+TEST(Protection, ReadBeyondWhatIsRegistered)
+{
+	for (auto &level : levels())
+		for (size_t size : { 64, 3000, 100000 }) {
+			if (!offers_read(level))
+				continue;
+			RULE(std::string(
+				     "VIPL 7, local buffer: a read into one byte more than is registered is a "
+				     "PROTECTION_ERROR, no byte changes, ") +
+			     level.name);
+			Link l(level.value);
+			Mem target(l.nb, size, false, true), room(l.na, size - 1);
+			memset(room.data, 0x5a, room.length);
+			VIP_DESCRIPTOR *read = l.read_a({ { room.data, room.h, size } },
+							{ target.data, target.h });
+			ASSERT_EQ(read, take_send(*l.va));
+			EXPECT_TRUE(has_error(read, VIP_STATUS_PROTECTION_ERROR));
+			expect_untouched(room, 0);
+			EXPECT_TRUE(l.broken());
+		}
+}
+
 /* Deregistered while writes and reads are under way: before the call they land, after it they do not. */
 TEST(Protection, DeregisteredInFlight)
 {

@@ -2,6 +2,7 @@
 // The validator of control messages: what it takes, what it refuses; addresses and socket calls.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,7 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "lingering.h"
+#include "probes.h"
+
 extern "C" {
+#include "u_close.h"
 #include "w_addr.h"
 #include "w_ctl.h"
 #include "w_slot.h"
@@ -50,7 +55,7 @@ w_geometry good_geometry()
 	w_geometry g = {};
 
 	g.slots = 8;
-	g.ring_bytes = 4096;
+	g.payload_bytes = 4096;
 	g.slice_len = w_slice_bytes(8, 4096);
 	return g;
 }
@@ -84,7 +89,8 @@ const Kind kinds[] = {
 	{ W_SUSPENDED, sizeof(w_suspended) }, { W_PORT_AGAIN, sizeof(w_conn) },
 	{ W_SUSPEND, sizeof(w_conn) },	      { W_RESUMED, sizeof(w_linked) },
 	{ W_CM_HEARTBEAT, sizeof(w_cm) },     { W_CM_LINKS, sizeof(w_cm_links) },
-	{ W_CM_RESUME, sizeof(w_cm) },
+	{ W_CM_RESUME, sizeof(w_cm) },	      { W_CM_QUERY, sizeof(w_cm) },
+	{ W_CM_UNKNOWN, sizeof(w_cm) },
 };
 
 // A message of the type with the least that makes it right.
@@ -106,7 +112,7 @@ message good(const Kind &k)
 	case W_WELCOME:
 		m.welcome.host_count = 1;
 		m.welcome.slots = 8;
-		m.welcome.ring_bytes = 4096;
+		m.welcome.payload_bytes = 4096;
 		break;
 	case W_ARRIVED:
 		m.arrived.conn = 1;
@@ -131,6 +137,8 @@ message good(const Kind &k)
 	case W_CM_PEER:
 	case W_CM_PEER_CANCEL:
 	case W_CM_RESUME:
+	case W_CM_QUERY:
+	case W_CM_UNKNOWN:
 		m.cm.src_conn = m.cm.dst_conn = 1;
 		m.cm.status = W_LOST_CLOSED;
 		m.cm.geometry = good_geometry();
@@ -242,13 +250,13 @@ const Bad bads[] = {
 	{ "list 0", W_LIST, [](message &m) { m.list.what = 0; } },
 	{ "list 8", W_LIST, [](message &m) { m.list.what = W_LIST_WHAT_MAX; } },
 	{ "verb 0", W_ADMIN, [](message &m) { m.admin.verb = 0; } },
-	{ "verb 6", W_ADMIN, [](message &m) { m.admin.verb = 6; } },
+	{ "verb 7", W_ADMIN, [](message &m) { m.admin.verb = W_ADMIN_LEAVE + 1; } },
 	{ "admin name", W_ADMIN, [](message &m) { fill(m.admin.name); } },
 	{ "host", W_WELCOME, [](message &m) { m.welcome.host_id = 1; } },
-	{ "bell", W_WELCOME, [](message &m) { m.welcome.bell_bit = 32; } },
+	{ "notify", W_WELCOME, [](message &m) { m.welcome.db_bit = 32; } },
 	{ "ports", W_WELCOME, [](message &m) { m.welcome.port_count = 9; } },
 	{ "slots", W_WELCOME, [](message &m) { m.welcome.slots = 9; } },
-	{ "ring", W_WELCOME, [](message &m) { m.welcome.ring_bytes = 0; } },
+	{ "ring", W_WELCOME, [](message &m) { m.welcome.payload_bytes = 0; } },
 	{ "host name", W_WELCOME, [](message &m) { fill(m.welcome.host_name); } },
 	{ "fabric", W_WELCOME, [](message &m) { fill(m.welcome.fabric); } },
 	{ "port index", W_PORT, [](message &m) { m.port.index = 8; } },
@@ -261,9 +269,9 @@ const Bad bads[] = {
 	{ "linked flags", W_LINKED, [](message &m) { m.linked.attrs.flags = 8; } },
 	{ "linked port", W_LINKED, [](message &m) { m.linked.port = 8; } },
 	{ "inbound slots", W_LINKED, [](message &m) { m.linked.inbound.slots = 4; } },
-	{ "inbound ring", W_LINKED, [](message &m) { m.linked.inbound.ring_bytes = 4097; } },
-	{ "outbound bell", W_LINKED, [](message &m) { m.linked.outbound.bell_bit = 32; } },
-	{ "outbound fences", W_LINKED, [](message &m) { m.linked.outbound.fences = 2; } },
+	{ "inbound ring", W_LINKED, [](message &m) { m.linked.inbound.payload_bytes = 4097; } },
+	{ "outbound notify", W_LINKED, [](message &m) { m.linked.outbound.db_bit = 32; } },
+	{ "outbound fences", W_LINKED, [](message &m) { m.linked.outbound.must_fence = 2; } },
 	{ "outbound short", W_LINKED, [](message &m) { m.linked.outbound.slice_len--; } },
 	{ "outbound long", W_LINKED, [](message &m) { m.linked.outbound.slice_len += 5 << 20; } },
 	{ "refused status", W_REFUSED, [](message &m) { m.refused.status = W_STATUS_MAX; } },
@@ -282,19 +290,23 @@ const Bad bads[] = {
 	{ "close 4", W_CM_CLOSE, [](message &m) { m.cm.status = W_LOST_MAX; } },
 	{ "accept dst", W_CM_ACCEPT, [](message &m) { m.cm.dst_conn = 0; } },
 	{ "accept slots", W_CM_ACCEPT, [](message &m) { m.cm.geometry.slots = 8192; } },
-	{ "accept ring", W_CM_ACCEPT, [](message &m) { m.cm.geometry.ring_bytes = 1u << 31; } },
-	{ "confirm bell", W_CM_CONFIRM, [](message &m) { m.cm.geometry.bell_bit = ~0u; } },
+	{ "accept ring", W_CM_ACCEPT, [](message &m) { m.cm.geometry.payload_bytes = 1u << 31; } },
+	{ "confirm notify", W_CM_CONFIRM, [](message &m) { m.cm.geometry.db_bit = ~0u; } },
 	{ "confirm len", W_CM_CONFIRM, [](message &m) { m.cm.geometry.slice_len = ~0ull; } },
 	{ "confirm zero", W_CM_CONFIRM, [](message &m) { m.cm.geometry.slice_len = 0; } },
 	{ "tell dst", W_CM_TELL, [](message &m) { m.cm_tell.dst_conn = 0; } },
 	{ "tell len", W_CM_TELL, [](message &m) { m.cm_tell.body_len = W_TELL_MAX + 1; } },
 	{ "beat", W_CM_HEARTBEAT, [](message &m) { m.cm.status = 2; } },
-	{ "way too long", W_CM_REQ, [](message &m) { m.cm.way.hops = W_HOPS_MAX + 1; } },
-	{ "way overrun", W_CM_REQ, [](message &m) { m.cm.way.at = 1; } },
-	{ "way of a tell", W_CM_TELL, [](message &m) { m.cm_tell.way.at = 1; } },
+	{ "path too long", W_CM_REQ, [](message &m) { m.cm.path.hops = W_HOPS_MAX + 1; } },
+	{ "path overrun", W_CM_REQ, [](message &m) { m.cm.path.at = 1; } },
+	{ "path of a tell", W_CM_TELL, [](message &m) { m.cm_tell.path.at = 1; } },
 	{ "resume of no end", W_CM_RESUME, [](message &m) { m.cm.src_conn = 0; } },
 	{ "resume of no peer", W_CM_RESUME, [](message &m) { m.cm.dst_conn = 0; } },
 	{ "resume 4", W_CM_RESUME, [](message &m) { m.cm.status = W_LOST_MAX; } },
+	{ "query of no end", W_CM_QUERY, [](message &m) { m.cm.src_conn = 0; } },
+	{ "query of no peer", W_CM_QUERY, [](message &m) { m.cm.dst_conn = 0; } },
+	{ "unknown end", W_CM_UNKNOWN, [](message &m) { m.cm.src_conn = 0; } },
+	{ "unknown peer", W_CM_UNKNOWN, [](message &m) { m.cm.dst_conn = 0; } },
 	{ "port again", W_PORT_AGAIN, [](message &m) { m.conn.conn = W_PORTS_MAX; } },
 	{ "links", W_CM_LINKS, [](message &m) { m.cm_links.up = 1u << W_PORTS_MAX; } },
 };
@@ -356,8 +368,11 @@ protected:
 TEST_F(Socket, MessageAndDescriptorsArriveTogether)
 {
 	message in = good(kind(W_LINKED)), out;
-	int sent[W_CTL_FDS] = { 0, 1, 2, pair[0] }, got[W_CTL_FDS];
+	int sent[W_CTL_FDS], got[W_CTL_FDS];
 	unsigned n = 0;
+
+	for (int &fd : sent)
+		fd = memfd_create("sent", MFD_CLOEXEC);
 
 	ASSERT_EQ(w_ctl_send(pair[0], &in, sent, W_CTL_FDS), 0);
 	ASSERT_EQ(w_ctl_recv(pair[1], &out, sizeof(out), got, &n),
@@ -368,6 +383,49 @@ TEST_F(Socket, MessageAndDescriptorsArriveTogether)
 		EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
 		close(fd);
 	}
+	for (int fd : sent)
+		close(fd);
+}
+
+/* Only memory is passed about: whatever else comes is not even closed here. */
+TEST_F(Socket, OtherThanMemoryIsRefusedAndKeepsNobodyWaiting)
+{
+	message in = good(kind(W_LINKED)), out;
+	int fds[W_CTL_FDS];
+	unsigned n = 0;
+
+	for (int round = 0; round < 2; round++) {
+		int memory = memfd_create("sent", MFD_CLOEXEC);
+		Lingering linger;
+		ASSERT_TRUE(linger.ok());
+		ASSERT_EQ(linger.pass(pair[0], &in, sizeof(w_linked),
+				      std::vector<int>(round == 0 ? 0 : 200, memory)),
+			  0);
+		close(memory);
+		EXPECT_EQ(w_ctl_recv(pair[1], &out, sizeof(out), fds, &n), -EPROTO);
+		EXPECT_EQ(n, 0u);
+	}
+}
+
+/* And where none are awaited the message stays where it is. */
+TEST_F(Socket, BareMessagesComeWithoutDescriptors)
+{
+	if (!probe_refused_fds_are_closed())
+		GTEST_SKIP() << "here a check takes descriptors that it has no room for";
+	message in = good(kind(W_CANCEL)), out;
+	Lingering linger;
+
+	ASSERT_TRUE(linger.ok());
+	EXPECT_EQ(w_ctl_send(pair[0], &in, nullptr, 0), 0);
+	ASSERT_EQ(linger.pass(pair[0], &in, sizeof(w_token)), 0);
+	EXPECT_EQ(w_ctl_recv_bare(pair[1], &out, sizeof(out), true),
+		  static_cast<int>(sizeof(w_token)));
+	EXPECT_EQ(memcmp(&in, &out, sizeof(w_token)), 0);
+	EXPECT_EQ(w_ctl_recv_bare(pair[1], &out, sizeof(out), true), -EBADMSG);
+	u_hang_up(dup(pair[1]));
+	EXPECT_EQ(recv(pair[0], &out, sizeof(out), 0), 0) << "it was not hung up";
+	u_hang_up(pair[1]);
+	pair[1] = -1;
 }
 
 TEST_F(Socket, HangUpIsZero)
@@ -401,7 +459,11 @@ TEST_F(Socket, SurplusIsRefusedAndClosed)
 	h->cmsg_level = SOL_SOCKET;
 	h->cmsg_type = SCM_RIGHTS;
 	h->cmsg_len = CMSG_LEN(6 * sizeof(int));
+	int memory = memfd_create("sent", MFD_CLOEXEC);
+	for (size_t i = 0; i < 6; i++)
+		memcpy(CMSG_DATA(h) + i * sizeof(int), &memory, sizeof(memory));
 	ASSERT_GT(sendmsg(pair[0], &mh, 0), 0);
+	close(memory);
 	EXPECT_EQ(w_ctl_recv(pair[1], &m, sizeof(m), fds, &n), -EPROTO);
 	EXPECT_EQ(n, 0u);
 	int after = dup(0);
@@ -447,12 +509,14 @@ TEST(Addr, FabricNames)
 	EXPECT_EQ(owner, 42u);
 	EXPECT_EQ(w_fabric_parse("root:ring", &owner, name), 0);
 	EXPECT_EQ(owner, 0u);
-	for (const char *bad : { "", ":", "a:", ":b", "a/b", "a b", "a:b:c", "4x:r",
-				 "nobody-here-9:r", "99999999999:r" }) {
+	for (const char *bad :
+	     { "", ":", "a:", ":b", "a/b", "a b", "a:b:c", "4x:r", "99999999999:r" }) {
 		snprintf(name, sizeof(name), "unchanged");
 		EXPECT_EQ(w_fabric_parse(bad, &owner, name), -EINVAL) << bad;
 		EXPECT_STREQ(name, "unchanged");
 	}
+	EXPECT_EQ(w_fabric_parse("nobody-here-9:r", &owner, name), -ENOENT);
+	EXPECT_STREQ(name, "unchanged");
 	EXPECT_EQ(w_fabric_parse(std::string(63, 'a').c_str(), &owner, name), 0);
 	EXPECT_EQ(w_fabric_parse(std::string(64, 'a').c_str(), &owner, name), -EINVAL);
 }

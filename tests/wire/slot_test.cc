@@ -37,7 +37,7 @@ protected:
 	uint32_t inline_off = 99;
 };
 
-constexpr uint8_t SEND = 1, WRITE = 2, READ_REQ = 3, READ_RESP = 4, ABORT = 5;
+constexpr uint8_t SEND = 1, WRITE = 2, READ_REQ = 3, READ_RESP = 4, ABORT = 5, NOP = 6;
 constexpr uint8_t FIRST = 1, LAST = 2, IMM = 4, RING = 8, ACK = 16;
 
 TEST_F(SlotCheck, AcceptsWhatIsSent)
@@ -59,6 +59,10 @@ TEST_F(SlotCheck, AcceptsWhatIsSent)
 		{ SEND, FIRST | RING, 0, 5000, 4096, 0 },
 		{ ABORT, LAST, 0, 0, 0, 0 },
 		{ SEND, FIRST | LAST, 0, 0, 1, 0 },
+		{ NOP, ACK, 0, 0, 0, 0 },
+		{ SEND, FIRST | RING, 0, 5000, 4096, 0 },
+		{ NOP, ACK, 0, 0, 0, 0 },
+		{ SEND, LAST | RING, 0, 0, 904, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -91,7 +95,13 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 		{ READ_REQ, FIRST | LAST | RING, 0, 0, 16, 0 },
 		{ READ_REQ, FIRST, 0, 0, 16, 0 },
 		{ READ_RESP, FIRST | LAST | IMM, 0, 0, 1, 0 },
-		{ 6, ACK, 0, 0, 0, 0 },
+		{ 7, ACK, 0, 0, 0, 0 },
+		{ NOP, 0, 0, 0, 0, 0 },
+		{ NOP, ACK | LAST, 0, 0, 0, 0 },
+		{ NOP, ACK | RING, 0, 0, 1, 0 },
+		{ NOP, ACK, 0, 1, 0, 0 },
+		{ NOP, ACK, 0, 0, 1, 0 },
+		{ NOP, ACK, 1, 0, 0, 0 },
 		{ ABORT, LAST, 0, 0, 0, 0 },
 	};
 
@@ -124,7 +134,7 @@ TEST(SlotArithmetic, SequencesAreNeverTrivialAndDifferByLap)
 	}
 }
 
-TEST(SlotArithmetic, RingPlacesInOnePieceAndNeverOverlapsWhatIsLive)
+TEST(SlotArithmetic, PayloadPlacesInOnePieceAndNeverOverlapsWhatIsLive)
 {
 	std::mt19937 gen(1);
 	const uint32_t ring = 16384;
@@ -133,7 +143,7 @@ TEST(SlotArithmetic, RingPlacesInOnePieceAndNeverOverlapsWhatIsLive)
 	for (int i = 0; i < 100000; i++) {
 		uint32_t len = 1 + gen() % (ring / 4);
 		uint64_t before = cursor;
-		uint32_t at = wx_ring_place(&cursor, ring, len);
+		uint32_t at = wx_payload_place(&cursor, ring, len);
 
 		ASSERT_EQ(at % 64, 0u);
 		ASSERT_LE(at + len, ring);
@@ -143,20 +153,20 @@ TEST(SlotArithmetic, RingPlacesInOnePieceAndNeverOverlapsWhatIsLive)
 	}
 }
 
-TEST(SlotArithmetic, BellIsDueFromItsSlotOn)
+TEST(SlotArithmetic, DoorbellIsDueFromItsSlotOn)
 {
 	for (uint32_t slot : { 0u, 5u, 0x1fffffffu, 0x20000000u, 0xfffffffeu, 0xffffffffu }) {
-		uint32_t bell = wx_bell(1, slot);
+		uint32_t notify = wx_notify(1, slot);
 
-		EXPECT_FALSE(wx_bell_due(bell, slot));
-		EXPECT_FALSE(wx_bell_due(bell, slot - 1));
-		EXPECT_TRUE(wx_bell_due(bell, slot + 1));
-		EXPECT_TRUE(wx_bell_due(bell, slot + 4096));
-		EXPECT_FALSE(wx_bell_due(wx_bell(2, slot), slot + 1));
-		EXPECT_TRUE(wx_bell_due(wx_bell(7, slot), slot + 1));
-		EXPECT_FALSE(wx_bell_due(wx_bell(6, slot), slot + 1));
+		EXPECT_FALSE(wx_notify_due(notify, slot));
+		EXPECT_FALSE(wx_notify_due(notify, slot - 1));
+		EXPECT_TRUE(wx_notify_due(notify, slot + 1));
+		EXPECT_TRUE(wx_notify_due(notify, slot + 4096));
+		EXPECT_FALSE(wx_notify_due(wx_notify(2, slot), slot + 1));
+		EXPECT_TRUE(wx_notify_due(wx_notify(7, slot), slot + 1));
+		EXPECT_FALSE(wx_notify_due(wx_notify(6, slot), slot + 1));
 	}
-	EXPECT_FALSE(wx_bell_due(0, 5));
+	EXPECT_FALSE(wx_notify_due(0, 5));
 }
 
 TEST(SlotGeometry, RefusesWhatThisVersionDoesNotUse)

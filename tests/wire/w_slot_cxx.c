@@ -5,12 +5,12 @@
 
 #include "w_slot.h"
 
-struct w_stream *wx_stream_new(uint32_t max_length, uint32_t ring_bytes)
+struct w_stream *wx_stream_new(uint32_t max_length, uint32_t payload_bytes)
 {
 	struct w_stream *s = calloc(1, sizeof(*s));
 
 	s->max_length = max_length;
-	s->ring_bytes = ring_bytes;
+	s->payload_bytes = payload_bytes;
 	return s;
 }
 
@@ -32,22 +32,22 @@ uint32_t wx_seq(uint32_t n)
 	return w_seq(n);
 }
 
-uint32_t wx_ring_place(uint64_t *cursor, uint32_t ring_bytes, uint32_t length)
+uint32_t wx_payload_place(uint64_t *cursor, uint32_t payload_bytes, uint32_t length)
 {
-	return w_ring_place(cursor, ring_bytes, length);
+	return w_payload_place(cursor, payload_bytes, length);
 }
 
-uint32_t wx_bell(uint32_t bits, uint32_t slot)
+uint32_t wx_notify(uint32_t bits, uint32_t slot)
 {
-	return w_bell(bits, slot);
+	return w_notify(bits, slot);
 }
 
-int wx_bell_due(uint32_t bell, uint32_t published)
+int wx_notify_due(uint32_t notify, uint32_t published)
 {
-	return w_bell_due(bell, published);
+	return w_notify_due(notify, published);
 }
 
-int wx_geometry_ok(uint32_t slots, uint32_t ring_bytes)
+int wx_geometry_ok(uint32_t slots, uint32_t payload_bytes)
 {
-	return w_geometry_ok(slots, ring_bytes);
+	return w_geometry_ok(slots, payload_bytes);
 }

@@ -51,7 +51,7 @@ int fab_args_read(pid_t pid, unsigned int host, struct fab_args *out)
 {
 	FILE *f = open_proc(pid, "cmdline");
 	char id[16], *arg = NULL;
-	bool skip = false;
+	bool begun = false, skip = false;
 	size_t room = 0;
 	int err;
 
@@ -64,6 +64,10 @@ int fab_args_read(pid_t pid, unsigned int host, struct fab_args *out)
 	if (err == 0)
 		err = append(out, id);
 	while (err == 0 && getdelim(&arg, &room, '\0', f) > 0) {
+		/* Behind an emulator's name comes the agent's own; it takes nothing but options. */
+		begun = begun || arg[0] == '-';
+		if (!begun)
+			continue;
 		if (!skip && !is_own(arg))
 			err = append(out, arg);
 		/* Its value is the next one, unless it is here. */

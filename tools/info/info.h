@@ -24,8 +24,10 @@ json_object *info_list(struct cl_agent *agent, enum w_list_what what);
 /* The ports of the agent's host, and the other names of hosts and devices. */
 json_object *info_ports(struct cl_agent *agent);
 json_object *info_aliases(struct cl_agent *agent);
-/* The hosts with the way to each. */
+/* The hosts with the path to each. */
 json_object *info_hosts(struct cl_agent *agent);
+/* Adds to each whether its own agent answers, or why not. */
+void info_greet_hosts(const struct cl_agent *agent, json_object *hosts);
 /* Attributes of the NIC that `device` opens (NULL: the default); NULL when it cannot be opened. */
 json_object *info_nic(const char *device);
 /* Every VIADUCT_* variable; `bad_out`: some have values that are refused. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a host is reached: every shortest way, why there is none, and what a way outlives. */
+/* How a host is reached: every shortest path, why there is none, and what a path outlives. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -9,17 +9,17 @@
 
 #include "info.h"
 
-#define WAYS_SHOWN 8u /* of those that are equally short */
+#define PATHS_SHOWN 8u /* of those that are equally short */
 
 /* Hops of each host to one target. */
 struct search {
 	const struct info_net *net;
 	unsigned int hops[RT_HOSTS_MAX];
-	uint64_t ways[RT_HOSTS_MAX];
+	uint64_t paths[RT_HOSTS_MAX];
 };
 
-/* Is the port on a shortest way from its host? */
-static bool is_on_way(const struct search *s, unsigned int host, unsigned int port)
+/* Is the port on a shortest path from its host? */
+static bool is_on_path(const struct search *s, unsigned int host, unsigned int port)
 {
 	struct rt_end peer = rt_topo_peer(s->net->topo, host, port);
 
@@ -27,17 +27,17 @@ static bool is_on_way(const struct search *s, unsigned int host, unsigned int po
 	       s->hops[peer.host] + 1 == s->hops[host];
 }
 
-static void ways_count_from(struct search *s, unsigned int host)
+static void paths_count_from(struct search *s, unsigned int host)
 {
 	unsigned int port;
 
 	for (port = 1; port < rt_topo_ports(s->net->topo, host); port++) {
-		if (is_on_way(s, host, port))
-			s->ways[host] += s->ways[rt_topo_peer(s->net->topo, host, port).host];
+		if (is_on_path(s, host, port))
+			s->paths[host] += s->paths[rt_topo_peer(s->net->topo, host, port).host];
 	}
 }
 
-/* Hosts in the order of their distance: ways of those that are nearer are known. */
+/* Hosts in the order of their distance: paths of those that are nearer are known. */
 static void search_init(struct search *s, const struct info_net *net, unsigned int to)
 {
 	unsigned int host, hops;
@@ -45,28 +45,28 @@ static void search_init(struct search *s, const struct info_net *net, unsigned i
 	s->net = net;
 	for (host = 0; host < net->hosts; host++) {
 		s->hops[host] = rt_distance(net->topo, net->up, host, to);
-		s->ways[host] = host == to;
+		s->paths[host] = host == to;
 	}
 	for (hops = 1; hops <= RT_PATH_MAX; hops++) {
 		for (host = 0; host < net->hosts; host++) {
 			if (s->hops[host] == hops)
-				ways_count_from(s, host);
+				paths_count_from(s, host);
 		}
 	}
 }
 
-static json_object *way_json(const struct info_net *net, const struct rt_path *way)
+static json_object *path_json(const struct info_net *net, const struct rt_path *path)
 {
 	json_object *a = json_object_new_array(), *o;
 	struct rt_end at, next;
 	unsigned int i;
 
-	for (i = 0; i < way->hops; i++) {
-		rt_path_walk(net->topo, net->here, way, i, &at);
-		next = rt_topo_peer(net->topo, at.host, way->port[i]);
+	for (i = 0; i < path->hops; i++) {
+		rt_path_walk(net->topo, net->here, path, i, &at);
+		next = rt_topo_peer(net->topo, at.host, path->port[i]);
 		o = json_object_new_object();
 		info_put_text(o, "host", net->name[at.host]);
-		info_put_text(o, "out", rt_topo_port_name(net->topo, at.host, way->port[i]));
+		info_put_text(o, "out", rt_topo_port_name(net->topo, at.host, path->port[i]));
 		info_put_text(o, "in", rt_topo_port_name(net->topo, next.host, next.port));
 		info_put_text(o, "to", net->name[next.host]);
 		json_object_array_add(a, o);
@@ -74,20 +74,20 @@ static json_object *way_json(const struct info_net *net, const struct rt_path *w
 	return a;
 }
 
-/* Goes on from `host`, to which `way` leads; adds up to WAYS_SHOWN ways, by ascending ports. */
-static void ways_add(const struct search *s, unsigned int host, struct rt_path *way,
-		     json_object *out)
+/* Goes on from `host`, to which `path` leads; adds up to PATHS_SHOWN paths, by ascending ports. */
+static void paths_add(const struct search *s, unsigned int host, struct rt_path *path,
+		      json_object *out)
 {
 	unsigned int port;
 
-	if (s->hops[host] == 0 && json_object_array_length(out) < WAYS_SHOWN)
-		json_object_array_add(out, way_json(s->net, way));
+	if (s->hops[host] == 0 && json_object_array_length(out) < PATHS_SHOWN)
+		json_object_array_add(out, path_json(s->net, path));
 	for (port = 1; port < rt_topo_ports(s->net->topo, host); port++) {
-		if (json_object_array_length(out) == WAYS_SHOWN || !is_on_way(s, host, port))
+		if (json_object_array_length(out) == PATHS_SHOWN || !is_on_path(s, host, port))
 			continue;
-		way->port[way->hops++] = (uint8_t)port;
-		ways_add(s, rt_topo_peer(s->net->topo, host, port).host, way, out);
-		way->hops--;
+		path->port[path->hops++] = (uint8_t)port;
+		paths_add(s, rt_topo_peer(s->net->topo, host, port).host, path, out);
+		path->hops--;
 	}
 }
 
@@ -105,10 +105,10 @@ static bool stands_alone(const struct info_net *net, struct rt_end end, unsigned
 }
 
 /*
- * Links of the way that nothing stands in for: bridges, or such as have become so.  They are the same
- * for all ways to one host.
+ * Links of the path that nothing stands in for: bridges, or such as have become so.  They are the
+ * same for all paths to one host.
  */
-static json_object *alone_links(const struct info_net *net, const struct rt_path *way,
+static json_object *alone_links(const struct info_net *net, const struct rt_path *path,
 				unsigned int to, bool bridges)
 {
 	json_object *a = json_object_new_array();
@@ -116,9 +116,9 @@ static json_object *alone_links(const struct info_net *net, const struct rt_path
 	unsigned int i;
 	bool alone;
 
-	for (i = 0; i < way->hops; i++) {
-		rt_path_walk(net->topo, net->here, way, i, &end);
-		end.port = way->port[i];
+	for (i = 0; i < path->hops; i++) {
+		rt_path_walk(net->topo, net->here, path, i, &end);
+		end.port = path->port[i];
 		alone = bridges ? net->bridges[end.host] >> end.port & 1
 				: stands_alone(net, end, to);
 		if (alone)
@@ -129,18 +129,18 @@ static json_object *alone_links(const struct info_net *net, const struct rt_path
 
 static void put_outlives(json_object *o, const struct info_net *net, unsigned int to)
 {
-	struct rt_path way = { 0 };
+	struct rt_path path = { 0 };
 	json_object *alone;
 	const char *outlives = "yes";
 
-	if (rt_path_find(net->topo, net->up, net->here, to, 0, &way))
+	if (rt_path_find(net->topo, net->up, net->here, to, 0, &path))
 		return;
-	alone = alone_links(net, &way, to, true);
+	alone = alone_links(net, &path, to, true);
 	if (json_object_array_length(alone)) {
 		outlives = "no";
 	} else {
 		json_object_put(alone);
-		alone = alone_links(net, &way, to, false);
+		alone = alone_links(net, &path, to, false);
 		if (json_object_array_length(alone))
 			outlives = "not now";
 	}
@@ -164,10 +164,10 @@ static void judge(const struct search *s, unsigned int port, const struct w_rout
 					      : "the host itself: self joins its processes");
 	else if (port == RT_PORT_SELF)
 		snprintf(out, size, "joins the processes of this host only");
-	else if (is_on_way(s, here, port))
+	else if (is_on_path(s, here, port))
 		snprintf(out, size, "%s",
-			 s->ways[here] == s->ways[peer.host] ? "shortest way"
-							     : "one of equally short ways");
+			 s->paths[here] == s->paths[peer.host] ? "shortest path"
+							       : "one of equally short paths");
 	else if (!rt_link_up(net->topo, net->up, here, port))
 		snprintf(out, size, "leads to %s; its link is down", net->name[peer.host]);
 	else if (r->reachable)
@@ -185,7 +185,7 @@ static json_object *candidates(const struct search *s, const struct w_route *r)
 
 	for (port = 0; port < rt_topo_ports(s->net->topo, here); port++) {
 		chosen = r->path == 1 ? port == RT_PORT_SELF
-				      : port != RT_PORT_SELF && is_on_way(s, here, port);
+				      : port != RT_PORT_SELF && is_on_path(s, here, port);
 		o = json_object_new_object();
 		info_put_text(o, "port", rt_topo_port_name(s->net->topo, here, port));
 		json_object_object_add(o, "chosen", json_object_new_boolean(chosen));
@@ -201,17 +201,17 @@ static json_object *candidates(const struct search *s, const struct w_route *r)
 static json_object *explain_host(const struct info_net *net, unsigned int id,
 				 const struct w_route *r)
 {
-	json_object *o = json_object_new_object(), *ways = json_object_new_array();
-	struct rt_path way = { 0 };
+	json_object *o = json_object_new_object(), *paths = json_object_new_array();
+	struct rt_path path = { 0 };
 	struct search s;
 
 	search_init(&s, net, id);
 	info_put_text(o, "host", r->host);
 	info_put_route(o, r);
 	if (s.hops[net->here] > 0 && s.hops[net->here] <= RT_PATH_MAX)
-		ways_add(&s, net->here, &way, ways);
-	json_object_object_add(o, "way_count", json_object_new_uint64(s.ways[net->here]));
-	json_object_object_add(o, "ways", ways);
+		paths_add(&s, net->here, &path, paths);
+	json_object_object_add(o, "way_count", json_object_new_uint64(s.paths[net->here]));
+	json_object_object_add(o, "ways", paths);
 	put_outlives(o, net, id);
 	json_object_object_add(o, "candidates", candidates(&s, r));
 	return o;

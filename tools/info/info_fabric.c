@@ -55,7 +55,7 @@ json_object *info_fabric(const struct cl_agent *agent)
 	json_object_object_add(o, "hosts", json_object_new_int(w->host_count));
 	json_object_object_add(o, "protocol_version", json_object_new_int(w->hdr.version));
 	json_object_object_add(o, "slots_per_vi", json_object_new_int64(w->slots));
-	json_object_object_add(o, "ring_bytes_per_vi", json_object_new_int64(w->ring_bytes));
+	json_object_object_add(o, "ring_bytes_per_vi", json_object_new_int64(w->payload_bytes));
 	return o;
 }
 
@@ -63,6 +63,7 @@ json_object *info_list(struct cl_agent *agent, enum w_list_what what)
 {
 	json_object *a = json_object_new_array(), *item;
 	char text[400];
+	bool told = agent->silent;
 	uint32_t i;
 	int rc = 0;
 
@@ -72,7 +73,7 @@ json_object *info_list(struct cl_agent *agent, enum w_list_what what)
 		if (item)
 			json_object_array_add(a, item);
 	}
-	if (rc != -ENOENT)
+	if (rc != -ENOENT && !told)
 		fprintf(stderr, "vi_info: asking the agent of %s: %s\n", agent->welcome.host_name,
 			strerror(-rc));
 	return a;
@@ -150,4 +151,22 @@ json_object *info_hosts(struct cl_agent *agent)
 			info_put_route(o, &route);
 	}
 	return hosts;
+}
+
+static int greet_host(void *arg, struct cl_greeted *g)
+{
+	json_object *o = json_object_array_get_idx(arg, g->host);
+
+	if (!o)
+		return 0;
+	json_object_object_add(o, "answers", json_object_new_boolean(!g->rc));
+	if (g->rc)
+		info_put_text(o, "error", g->error);
+	return 0;
+}
+
+void info_greet_hosts(const struct cl_agent *agent, json_object *hosts)
+{
+	cl_greet_all(agent->owner, agent->welcome.fabric,
+		     (unsigned int)json_object_array_length(hosts), greet_host, hosts);
 }

@@ -173,29 +173,31 @@ static json_object *picture_of(const struct info_net *net)
 	return a;
 }
 
-/* A host as it is known here, and as its own agent tells, if it answers. */
-static json_object *host_of(const struct cl_agent *agent, const struct info_net *net,
-			    unsigned int id)
+/* A host as it is known here. */
+static json_object *host_of(const struct info_net *net, unsigned int id)
 {
 	unsigned int hops = rt_distance(net->topo, net->up, net->here, id);
 	json_object *o = json_object_new_object();
-	char error[CL_ERROR_MAX];
-	struct cl_agent there;
 
 	json_object_object_add(o, "id", json_object_new_int((int)id));
 	info_put_text(o, "name", net->name[id]);
 	json_object_object_add(o, "hops",
 			       hops <= RT_PATH_MAX ? json_object_new_int((int)hops) : NULL);
 	json_object_object_add(o, "heard", json_object_new_boolean(net->heard[id]));
-	if (cl_open_host(agent->owner, agent->welcome.fabric, id, W_KIND_TOOL, &there, error)) {
-		json_object_object_add(o, "answers", json_object_new_boolean(0));
-		info_put_text(o, "error", error);
-		return o;
-	}
-	json_object_object_add(o, "answers", json_object_new_boolean(1));
-	json_object_object_add(o, "ports", info_ports(&there));
-	cl_close(&there);
 	return o;
+}
+
+/* What its own agent tells, if it answers. */
+static int ask_host(void *arg, struct cl_greeted *g)
+{
+	json_object *o = json_object_array_get_idx(arg, g->host);
+
+	json_object_object_add(o, "answers", json_object_new_boolean(!g->rc));
+	if (g->rc)
+		info_put_text(o, "error", g->error);
+	else
+		json_object_object_add(o, "ports", info_ports(&g->agent));
+	return 0;
 }
 
 static void put_shape(json_object *o, const struct info_net *net)
@@ -231,7 +233,8 @@ json_object *info_topology(struct cl_agent *agent)
 	o = json_object_new_object();
 	put_shape(o, &net);
 	for (id = 0; id < net.hosts; id++)
-		json_object_array_add(hosts, host_of(agent, &net, id));
+		json_object_array_add(hosts, host_of(&net, id));
+	cl_greet_all(agent->owner, agent->welcome.fabric, net.hosts, ask_host, hosts);
 	json_object_object_add(o, "hosts", hosts);
 	json_object_object_add(o, "links", links_of(&net));
 	json_object_object_add(o, "relay", relay_of(agent));

@@ -76,7 +76,9 @@ static void print_head(json_object *all)
 
 	printf("version: %s\n", info_text(all, "version"));
 	printf("fabric: %s\n", info_text(f, "name"));
-	printf("own_host: %s\n", info_text(f, "host"));
+	/* Without a NIC here it is another host's agent that was asked. */
+	printf("%s: %s\n", json_object_object_get(all, "nic") ? "own_host" : "seen_from",
+	       info_text(f, "host"));
 }
 
 void info_print_summary(json_object *all)
@@ -100,6 +102,8 @@ void info_print_summary(json_object *all)
 	print_head(all);
 	print_lines("host", info_array(all, "hosts"), "name");
 	print_lines("port", info_array(all, "ports"), "name");
+	if (!nic)
+		return;
 	printf("nic: %s\n", info_text(nic, "name"));
 	print_some(nic, keys);
 }
@@ -111,7 +115,8 @@ void info_print_verbose(json_object *all)
 	print_lines("host", info_array(all, "hosts"), "name");
 	print_lines("alias", info_array(all, "aliases"), "name");
 	print_lines("port", info_array(all, "ports"), "name");
-	print_members(json_object_object_get(all, "nic"), "nic.");
+	if (json_object_object_get(all, "nic"))
+		print_members(json_object_object_get(all, "nic"), "nic.");
 	print_lines("client", info_array(all, "clients"), "id");
 }
 
@@ -196,14 +201,14 @@ static void print_candidates(json_object *o)
 }
 
 /* "host0 right -> left host1 right -> left host2" */
-static void print_way(json_object *way)
+static void print_path(json_object *path)
 {
 	json_object *hop;
 	size_t i;
 
-	printf("  way: %s", info_text(json_object_array_get_idx(way, 0), "host"));
-	for (i = 0; i < json_object_array_length(way); i++) {
-		hop = json_object_array_get_idx(way, i);
+	printf("  way: %s", info_text(json_object_array_get_idx(path, 0), "host"));
+	for (i = 0; i < json_object_array_length(path); i++) {
+		hop = json_object_array_get_idx(path, i);
 		printf(" %s -> %s %s", info_text(hop, "out"), info_text(hop, "in"),
 		       info_text(hop, "to"));
 	}
@@ -230,7 +235,7 @@ static void print_outlives(json_object *o)
 	if (!info_int(o, "hops"))
 		fputs(", no link is used", stdout);
 	else if (!n)
-		fputs(", reliable connections go on over another way", stdout);
+		fputs(", reliable connections go on over another path", stdout);
 	else
 		fputs(", nothing stands in for ", stdout);
 	for (i = 0; i < n; i++) {
@@ -240,16 +245,16 @@ static void print_outlives(json_object *o)
 	putchar('\n');
 }
 
-static void print_ways(json_object *o)
+static void print_paths(json_object *o)
 {
-	json_object *ways = info_array(o, "ways");
-	size_t i, shown = json_object_array_length(ways);
+	json_object *paths = info_array(o, "ways");
+	size_t i, shown = json_object_array_length(paths);
 	int64_t more = info_int(o, "way_count") - (int64_t)shown;
 
 	printf("  path: %s\n  hops: %s\n  via: %s\n", info_text(o, "path"), info_text(o, "hops"),
 	       info_text(o, "port"));
 	for (i = 0; i < shown; i++)
-		print_way(json_object_array_get_idx(ways, i));
+		print_path(json_object_array_get_idx(paths, i));
 	if (shown && more > 0)
 		printf("  more_ways: %lld as short\n", (long long)more);
 	print_outlives(o);
@@ -266,7 +271,7 @@ void info_print_explain(json_object *explain)
 		printf("host: %s\n  address: %s\n  reachable: %s\n", info_text(o, "host"),
 		       info_text(o, "address"), ok ? "yes" : "no");
 		if (ok)
-			print_ways(o);
+			print_paths(o);
 		else
 			printf("  reason: %s\n", info_text(o, "reason"));
 		print_candidates(o);

@@ -7,8 +7,12 @@
 #ifndef VIP_API_H
 #define VIP_API_H
 
+#include "u_cancel.h"
 #include "vi_core.h"
 #include "vi_provider.h"
+
+/* The end of a polling call or a post whose handle, or something else, is not valid. */
+VIP_RETURN vip_refuse(const void *handle);
 
 /* Copies and checks an address of the consumer: 0 or -EINVAL. */
 int vip_addr_in(const struct vi_nic *nic, const VIP_NET_ADDRESS *addr, struct vi_addr *out);

@@ -19,6 +19,17 @@ static int wait_for(struct vi_nic *nic, const VIP_NET_ADDRESS *local_addr, VIP_U
 	return err;
 }
 
+/* What a thread gives back that is cancelled while it waits. */
+static void put_ref(void *ref)
+{
+	vi_ref_put(ref);
+}
+
+static void free_conn(void *conn)
+{
+	vi_conn_free(conn);
+}
+
 static int connect_wait(struct vi_nic *nic, const VIP_NET_ADDRESS *local, VIP_ULONG timeout,
 			VIP_NET_ADDRESS *remote_out, VIP_VI_ATTRIBUTES *attrs_out,
 			VIP_CONN_HANDLE *handle_out)
@@ -31,7 +42,9 @@ static int connect_wait(struct vi_nic *nic, const VIP_NET_ADDRESS *local, VIP_UL
 
 	if (err != 0)
 		return err;
+	pthread_cleanup_push(free_conn, conn);
 	err = wait_for(nic, local, timeout, &remote, conn);
+	pthread_cleanup_pop(0);
 	if (err == 0) {
 		attrs = conn->remote_attrs;
 		id = vi_conn_publish(conn);
@@ -63,8 +76,9 @@ VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, 
 	nic = vi_nic_get(NicHandle);
 	if (nic == NULL)
 		return VIP_INVALID_PARAMETER;
+	pthread_cleanup_push(put_ref, &nic->ref);
 	err = connect_wait(nic, LocalAddr, Timeout, RemoteAddr, RemoteViAttribs, ConnHandle);
-	vi_ref_put(&nic->ref);
+	pthread_cleanup_pop(1);
 	return vi_return(err);
 }
 
@@ -97,6 +111,7 @@ static int accept_conn(struct vi_conn *conn, struct vi_vi *vi)
 
 VIP_RETURN VipConnectAccept(VIP_CONN_HANDLE ConnHandle, VIP_VI_HANDLE ViHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_vi *vi = vi_vi_get(ViHandle);
 	struct vi_conn *conn;
 	int err;
@@ -120,6 +135,7 @@ VIP_RETURN VipConnectAccept(VIP_CONN_HANDLE ConnHandle, VIP_VI_HANDLE ViHandle)
 
 VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_conn *conn = vi_conn_take(ConnHandle);
 
 	if (conn == NULL)
@@ -140,6 +156,8 @@ static int connect_request(struct vi_vi *vi, const VIP_NET_ADDRESS *local_addr,
 	struct vi_addr remote;
 	int err = vip_addr_in(vi->nic, local_addr, &local);
 
+	if (err == 0)
+		err = vip_addr_own(vi->nic, &local);
 	if (err == 0)
 		err = vip_addr_in(vi->nic, remote_addr, &remote);
 	if (err == 0 && vi_state(vi) != VIP_STATE_IDLE)
@@ -162,13 +180,15 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
 	vi = vi_vi_get(ViHandle);
 	if (vi == NULL)
 		return VIP_INVALID_PARAMETER;
+	pthread_cleanup_push(put_ref, &vi->ref);
 	err = connect_request(vi, LocalAddr, RemoteAddr, Timeout, RemoteViAttribs);
-	vi_ref_put(&vi->ref);
+	pthread_cleanup_pop(1);
 	return vi_return(err);
 }
 
 VIP_RETURN VipDisconnect(VIP_VI_HANDLE ViHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_vi *vi = vi_vi_get(ViHandle);
 	int err;
 
@@ -202,6 +222,7 @@ static int peer_request(struct vi_vi *vi, const VIP_NET_ADDRESS *local_addr,
 VIP_RETURN VipConnectPeerRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
 				 VIP_NET_ADDRESS *RemoteAddr, VIP_ULONG Timeout)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_vi *vi;
 	int err;
 
@@ -225,13 +246,15 @@ static VIP_RETURN peer_result(const void *handle, int64_t until, VIP_VI_ATTRIBUT
 	vi = vi_vi_get(handle);
 	if (vi == NULL)
 		return VIP_INVALID_PARAMETER;
+	pthread_cleanup_push(put_ref, &vi->ref);
 	err = vi->nic->ops->peer_done(vi, until, attrs_out);
-	vi_ref_put(&vi->ref);
+	pthread_cleanup_pop(1);
 	return vi_return(err);
 }
 
 VIP_RETURN VipConnectPeerDone(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteViAttribs)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	return peer_result(ViHandle, 0, RemoteViAttribs);
 }
 

@@ -12,6 +12,7 @@ static uint32_t entry_count(VIP_ULONG count)
 
 VIP_RETURN VipCreateCQ(VIP_NIC_HANDLE NicHandle, VIP_ULONG EntryCount, VIP_CQ_HANDLE *CQHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic;
 	struct vi_cq *cq;
 	int err;
@@ -30,6 +31,7 @@ VIP_RETURN VipCreateCQ(VIP_NIC_HANDLE NicHandle, VIP_ULONG EntryCount, VIP_CQ_HA
 
 VIP_RETURN VipResizeCQ(VIP_CQ_HANDLE CQHandle, VIP_ULONG EntryCount)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_cq *cq = vi_cq_get(CQHandle);
 	int err;
 
@@ -42,8 +44,9 @@ VIP_RETURN VipResizeCQ(VIP_CQ_HANDLE CQHandle, VIP_ULONG EntryCount)
 
 VIP_RETURN VipDestroyCQ(VIP_CQ_HANDLE CQHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	uint64_t id = vi_handle_id(CQHandle);
-	struct vi_cq *cq = u_idtab_get(id, VI_TYPE_CQ);
+	struct vi_cq *cq = vi_handle_object(CQHandle, VI_TYPE_CQ);
 
 	return vi_return(cq != NULL ? vi_cq_destroy(cq, id) : -EINVAL);
 }
@@ -68,7 +71,7 @@ VIP_RETURN VipCQDone(VIP_CQ_HANDLE CQHandle, VIP_VI_HANDLE *ViHandle, VIP_BOOLEA
 	int got;
 
 	if (u_unlikely(cq == NULL || ViHandle == NULL || RecvQueue == NULL))
-		return VIP_INVALID_PARAMETER;
+		return vip_refuse(CQHandle);
 	got = vi_cq_poll(cq, id, &vi, &is_recv);
 	return entry_out(got, VIP_NOT_DONE, vi, is_recv, ViHandle, RecvQueue);
 }
@@ -95,6 +98,7 @@ VIP_RETURN VipCQNotify(VIP_CQ_HANDLE CQHandle, VIP_PVOID Context,
 		       void (*Handler)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandle,
 				       VIP_VI_HANDLE ViHandle, VIP_BOOLEAN RecvQueue))
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_cq *cq;
 	int err;
 

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "vip_api.h"
 
+U_COLD VIP_RETURN vip_refuse(const void *handle)
+{
+	uint64_t id = vi_handle_id(handle);
+
+	if (u_idtab_get(id, (uint8_t)(id >> 56)) == NULL)
+		u_idtab_refused(id);
+	return VIP_INVALID_PARAMETER;
+}
+
 VIP_RETURN VipErrorCallback(VIP_NIC_HANDLE NicHandle, VIP_PVOID Context,
 			    void (*Handler)(VIP_PVOID Context, VIP_ERROR_DESCRIPTOR *ErrorDesc))
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic = vi_nic_get(NicHandle);
 	int err;
 

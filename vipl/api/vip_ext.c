@@ -32,6 +32,7 @@ static int alloc_window(struct vi_nic *nic, uint64_t len, const VIP_MEM_ATTRIBUT
 VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTRIBUTES *MemAttribs,
 			VIP_PVOID *Address, VIP_MEM_HANDLE *MemoryHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic;
 	int err;
 
@@ -47,6 +48,7 @@ VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTR
 
 VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HANDLE MemoryHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic = vi_nic_get(NicHandle);
 	void *window;
 	int err;
@@ -64,6 +66,7 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
 
 VIP_RETURN VipxCQFd(VIP_CQ_HANDLE CQHandle, int *Fd)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_cq *cq;
 	int err;
 
@@ -79,6 +82,7 @@ VIP_RETURN VipxCQFd(VIP_CQ_HANDLE CQHandle, int *Fd)
 
 VIP_RETURN VipxCQArm(VIP_CQ_HANDLE CQHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_cq *cq = vi_cq_get(CQHandle);
 	int err;
 
@@ -135,6 +139,7 @@ static int query_route(struct vi_nic *nic, const VIP_NET_ADDRESS *remote, VIPX_R
 
 VIP_RETURN VipxQueryRoute(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *RemoteAddr, VIPX_ROUTE *Route)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic;
 	int err;
 

@@ -5,6 +5,7 @@
 
 VIP_RETURN VipCreatePtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE *ProtectionTag)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic;
 	uint64_t id;
 	int err;
@@ -23,6 +24,7 @@ VIP_RETURN VipCreatePtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE *Protec
 
 VIP_RETURN VipDestroyPtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE ProtectionTag)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic = vi_nic_get(NicHandle);
 	int err;
 
@@ -36,6 +38,7 @@ VIP_RETURN VipDestroyPtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE Protec
 VIP_RETURN VipRegisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VIP_ULONG Length,
 			  VIP_MEM_ATTRIBUTES *MemAttribs, VIP_MEM_HANDLE *MemoryHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic;
 	int err;
 
@@ -52,6 +55,7 @@ VIP_RETURN VipRegisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VI
 VIP_RETURN VipDeregisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress,
 			    VIP_MEM_HANDLE MemoryHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic = vi_nic_get(NicHandle);
 	int err;
 
@@ -65,6 +69,7 @@ VIP_RETURN VipDeregisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress,
 VIP_RETURN VipSetMemAttributes(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address,
 			       VIP_MEM_HANDLE MemoryHandle, VIP_MEM_ATTRIBUTES *MemAttribs)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic;
 	int err;
 

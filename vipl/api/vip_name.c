@@ -48,6 +48,7 @@ static int find_host(struct vi_nic *nic, const char *name, VIP_ULONG index, uint
 VIP_RETURN VipNSGetHostByName(VIP_NIC_HANDLE NicHandle, VIP_CHAR *Name, VIP_NET_ADDRESS *Address,
 			      VIP_ULONG NameIndex)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_addr found = { 0 };
 	struct vi_nic *nic;
 	int err;
@@ -96,6 +97,7 @@ static int name_out(const char *name, VIP_CHAR *out, VIP_ULONG *len)
 VIP_RETURN VipNSGetHostByAddr(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *Address, VIP_CHAR *Name,
 			      VIP_ULONG *NameLen)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	char name[NAME_BYTES];
 	struct vi_nic *nic;
 	int err;

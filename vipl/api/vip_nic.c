@@ -7,6 +7,7 @@
 
 VIP_RETURN VipOpenNic(const VIP_CHAR *DeviceName, VIP_NIC_HANDLE *NicHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic;
 	int err;
 
@@ -20,8 +21,9 @@ VIP_RETURN VipOpenNic(const VIP_CHAR *DeviceName, VIP_NIC_HANDLE *NicHandle)
 
 VIP_RETURN VipCloseNic(VIP_NIC_HANDLE NicHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	uint64_t id = vi_handle_id(NicHandle);
-	struct vi_nic *nic = u_idtab_get(id, VI_TYPE_NIC);
+	struct vi_nic *nic = vi_handle_object(NicHandle, VI_TYPE_NIC);
 
 	if (nic == NULL)
 		return VIP_INVALID_PARAMETER;
@@ -130,6 +132,7 @@ static bool list_usable(const VIP_AUTODISCOVERY_LIST *list)
 VIP_RETURN VipQuerySystemManagementInfo(VIP_NIC_HANDLE NicHandle, VIP_ULONG InfoType,
 					VIP_PVOID SysManInfo)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic = vi_nic_get(NicHandle);
 	int err = -EINVAL;
 

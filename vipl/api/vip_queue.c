@@ -12,7 +12,7 @@ VIP_RETURN VipPostSend(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
 	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
 
 	if (u_unlikely(vi == NULL || DescriptorPtr == NULL))
-		return VIP_INVALID_PARAMETER;
+		return vip_refuse(ViHandle);
 	return vi_return(vi_post_send(vi, id, DescriptorPtr, MemoryHandle));
 }
 
@@ -23,7 +23,7 @@ VIP_RETURN VipPostRecv(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
 	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
 
 	if (u_unlikely(vi == NULL || DescriptorPtr == NULL))
-		return VIP_INVALID_PARAMETER;
+		return vip_refuse(ViHandle);
 	return vi_return(vi_post_recv(vi, id, DescriptorPtr, MemoryHandle));
 }
 
@@ -46,7 +46,7 @@ VIP_RETURN VipSendDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr)
 		return VIP_INVALID_PARAMETER;
 	*DescriptorPtr = NULL;
 	if (u_unlikely(vi == NULL))
-		return VIP_INVALID_PARAMETER;
+		return vip_refuse(ViHandle);
 	return taken(vi_send_done(vi, id, DescriptorPtr), VIP_NOT_DONE);
 }
 
@@ -59,7 +59,7 @@ VIP_RETURN VipRecvDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr)
 		return VIP_INVALID_PARAMETER;
 	*DescriptorPtr = NULL;
 	if (u_unlikely(vi == NULL))
-		return VIP_INVALID_PARAMETER;
+		return vip_refuse(ViHandle);
 	return taken(vi_recv_done(vi, id, DescriptorPtr), VIP_NOT_DONE);
 }
 
@@ -93,6 +93,7 @@ VIP_RETURN VipRecvWait(VIP_VI_HANDLE ViHandle, VIP_ULONG Timeout, VIP_DESCRIPTOR
 static VIP_RETURN queue_notify(const void *handle, bool is_recv, VIP_PVOID context,
 			       VIP_VI_CALLBACK handler)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_vi *vi;
 	int err;
 

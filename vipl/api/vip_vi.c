@@ -26,6 +26,7 @@ VIP_RETURN VipCreateVi(VIP_NIC_HANDLE NicHandle, VIP_VI_ATTRIBUTES *ViAttribs,
 		       VIP_CQ_HANDLE SendCQHandle, VIP_CQ_HANDLE RecvCQHandle,
 		       VIP_VI_HANDLE *ViHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_nic *nic = vi_nic_get(NicHandle);
 	struct vi_cq *send_cq = NULL;
 	struct vi_cq *recv_cq = NULL;
@@ -47,14 +48,16 @@ VIP_RETURN VipCreateVi(VIP_NIC_HANDLE NicHandle, VIP_VI_ATTRIBUTES *ViAttribs,
 
 VIP_RETURN VipDestroyVi(VIP_VI_HANDLE ViHandle)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	uint64_t id = vi_handle_id(ViHandle);
-	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
+	struct vi_vi *vi = vi_handle_object(ViHandle, VI_TYPE_VI);
 
 	return vi_return(vi != NULL ? vi_vi_destroy(vi, id) : -EINVAL);
 }
 
 VIP_RETURN VipSetViAttributes(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *ViAttribs)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	struct vi_vi *vi = vi_vi_get(ViHandle);
 	int err = -EINVAL;
 

@@ -46,10 +46,18 @@ uint64_t vi_conn_publish(struct vi_conn *conn)
 	return id;
 }
 
+void vi_conn_forked(void)
+{
+	conn_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
 struct vi_conn *vi_conn_take(const void *handle)
 {
 	struct vi_conn *conn;
 
+	/* Without the lock, which a child of clone() may find held by nobody. */
+	if (vi_handle_object(handle, VI_TYPE_CONN) == NULL)
+		return NULL;
 	pthread_mutex_lock(&conn_lock);
 	conn = u_idtab_get(vi_handle_id(handle), VI_TYPE_CONN);
 	if (conn != NULL && (conn->taken || !vi_ref_get(&conn->nic->ref)))

@@ -7,7 +7,7 @@
  *
  * Locks, in order of taking: nic->lock, cq->lock, vi->rx_lock, vi->tx_lock,
  * event lock.  No lock is held while a consumer's handler runs.  The provider's
- * poke() and bell_rung() may be called with a cq->lock held.
+ * progress() and doorbell_rung() may be called with a cq->lock held.
  *
  * Objects live in pools: their memory stays readable after they are destroyed,
  * so that a look-up racing with a destroy is refused, not a crash.
@@ -49,6 +49,17 @@ static inline uint64_t vi_handle_id(const void *handle)
 static inline void *vi_id_handle(uint64_t id)
 {
 	return (void *)(uintptr_t)id;
+}
+
+/* The object of a handle, or NULL; for calls that may take their time. */
+static inline void *vi_handle_object(const void *handle, enum vi_type type)
+{
+	uint64_t id = vi_handle_id(handle);
+	void *object = u_idtab_get(id, (uint8_t)type);
+
+	if (u_unlikely(object == NULL))
+		u_idtab_refused(id);
+	return object;
 }
 
 /* ---- users of an object ---------------------------------------------------------------------- */
@@ -100,10 +111,26 @@ struct vi_pool {
 	size_t size;
 	size_t link; /* offset of a `void *` that only the pool uses */
 	void *free;
+	void *lost; /* see vi_pool_forked() */
 };
 
 void *vi_pool_get(struct vi_pool *pool); /* NULL: out of memory */
 void vi_pool_put(struct vi_pool *pool, void *object);
+/* In a child of fork(): what was put back stays away, as its locks may be held by nobody. */
+void vi_pool_forked(struct vi_pool *pool);
+
+extern struct vi_pool vi_nic_pool, vi_vi_pool, vi_cq_pool, vi_ptag_pool;
+
+/* ---- fork() ---------------------------------------------------------------------------------- */
+
+/*
+ * A child of fork() has a copy of its parent's objects and none of its threads.  Handles of the
+ * parent are refused in it (u_idtab.h), so nothing touches the copies; locks and pools that
+ * all NICs share are made new, so that it can open NICs of its own.
+ */
+int vi_fork_watch(void); /* before the first object; 0 or -ENOMEM */
+/* Changes in a child: who compares finds out that it was forked from. */
+uint32_t vi_fork_generation(void);
 
 /* ---- limits, as VipQueryNic reports them --------------------------------------------------- */
 
@@ -115,7 +142,9 @@ void vi_pool_put(struct vi_pool *pool, void *object);
 #define VI_MAX_CQ_ENTRIES (1u << 24)
 #define VI_MAX_PTAGS 65536u
 #define VI_MAX_REGIONS ((1u << 18) - 1)
-#define VI_MAX_REGION_BYTES (1ul << 46)
+#define VI_MAX_REGISTER_BYTES (1ul << 46) /* of all regions: the same memory counts each time */
+/* Of one: all of its pages are made present, so it is no more than the machine has. */
+uint64_t vi_max_region_bytes(void);
 
 /* ---- translation and protection table ------------------------------------------------------- */
 
@@ -249,8 +278,8 @@ struct vi_wqe {
 	 * As long as the epoch is the table's the descriptor needs no other check.
 	 */
 	uint8_t *at;
-	uint64_t epoch; /* of the table, before the descriptor's memory was checked */
-	uint32_t at_len;
+	uint64_t epoch;	 /* of the table, before the descriptor's memory was checked */
+	uint32_t at_len; /* of a receive: as far as it is registered */
 	uint32_t handle; /* of the descriptor's memory */
 	uint32_t length; /* total bytes, as posted (sends) or received */
 	uint32_t status; /* 0 until complete, then what goes into the descriptor */
@@ -268,7 +297,7 @@ static_assert(sizeof(struct vi_wqe) == U_LINE, "vi_wqe");
  * head <= done <= next <= tail.  [head, done) complete and not dequeued;
  * [done, next) started by the provider; [next, tail) not started.
  * Everything is under the queue's lock (sq: tx_lock, rq: rx_lock); `done` and
- * `taken` are also read without it.
+ * `reaped` are also read without it.
  */
 struct vi_ready { /* a queue on the dispatcher's list; under the event lock */
 	struct vi_ready *next;
@@ -278,7 +307,7 @@ struct vi_ready { /* a queue on the dispatcher's list; under the event lock */
 };
 
 /* The region that was looked up last: what the table said under `epoch`. */
-struct vi_grant {
+struct vi_tpt_cache {
 	uint64_t epoch; /* VI_NO_EPOCH: nothing is known */
 	uint64_t base, end;
 	uint32_t handle;
@@ -293,12 +322,13 @@ struct vi_wq {
 	uint32_t head;
 	uint32_t next;
 	uint32_t tail;
-	_Atomic uint32_t done;	/* one writer at a time: holder of the queue's lock */
-	_Atomic uint32_t taken; /* completions that VipCQDone has told; writer: holder of cq->lock */
-	struct vi_cq *cq;	/* for life; NULL: polled directly */
+	_Atomic uint32_t done; /* one writer at a time: holder of the queue's lock */
+	/* completions that VipCQDone has told; writer: holder of cq->lock */
+	_Atomic uint32_t reaped;
+	struct vi_cq *cq; /* for life; NULL: polled directly */
 	struct vi_vi *vi;
 	bool is_recv;
-	struct vi_grant desc_grant, data_grant; /* of the last descriptor, and of its data */
+	struct vi_tpt_cache desc_cache, data_cache; /* of the last descriptor, and of its data */
 	/*
 	 * Is the queue on its CQ's hot list or on the way to it?  Set by vi_cq_mark();
 	 * cleared under cq->lock and the queue's lock by a poll that found it idle.
@@ -306,7 +336,7 @@ struct vi_wq {
 	_Atomic uint32_t hot;
 	uint32_t idle;		   /* polls without completion; under cq->lock */
 	struct vi_wq *mark_next;   /* cq->marked; the pusher's, then the drainer's */
-	_Atomic uint32_t sleepers; /* threads in vi_wait_on() for this queue */
+	_Atomic uint32_t sleepers; /* threads in vi_wait() for this queue */
 	/* Armed one-shot notify handlers, under the queue's lock. */
 	struct vi_notify *notify_first, *notify_last;
 	struct vi_ready ready;
@@ -341,6 +371,8 @@ void vi_wq_complete(struct vi_wq *wq, uint32_t n, uint32_t status, uint32_t leng
  * added; `next` moves to tail.  Caller holds the lock.
  */
 void vi_wq_flush(struct vi_wq *wq, uint32_t status);
+/* The same for what was not started. */
+void vi_wq_flush_new(struct vi_wq *wq, uint32_t status);
 
 /*
  * Dequeues the head.  1: *desc_out complete without error; 2: complete with error;
@@ -376,8 +408,9 @@ struct vi_sg {
 	const struct vi_nic *nic;
 	uint64_t ptag;
 	const VIP_DESCRIPTOR_SEGMENT *seg;
-	uint16_t left;	      /* segments not begun */
-	uint32_t access;      /* VI_READ or VI_WRITE */
+	uint16_t left;	 /* segments not begun */
+	uint64_t need;	 /* bytes that are wanted of those; what lies behind them is not touched */
+	uint32_t access; /* VI_READ or VI_WRITE */
 	uint32_t desc_handle; /* of the memory that `seg` points into */
 	uint32_t handle;      /* of the current segment's memory */
 	uint8_t *at;	      /* in the current segment */
@@ -385,19 +418,23 @@ struct vi_sg {
 };
 
 /*
- * Starts a walk over wqe's local segments (skips the address segment of RDMA).
- * Checks that the descriptor's own memory - all its segments - lies in its region.
+ * Starts a walk over the first `need` bytes of wqe's local segments (skips the address segment
+ * of RDMA).  Checks that the descriptor's own memory - all its segments - lies in its region.
  * Returns 0 or -EFAULT (protection).
  */
-int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access);
+int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
+	       uint64_t need);
 
 /*
  * Up to `want` contiguous bytes: *len_out > 0 at *addr_out.  Segments of length 0 are passed
- * over unchecked.  Returns 0, -EFAULT (protection), -ENOSPC (no segment left).
+ * over unchecked.  Returns 0, -EFAULT (protection), -ENOSPC (no segment left, or none needed).
  */
 int vi_sg_next(struct vi_sg *sg, uint32_t want, uint8_t **addr_out, uint32_t *len_out);
 
-/* Checks every segment of the walk's rest without using it; 0 or -EFAULT; *total_out their sum. */
+/*
+ * Checks what is needed of every segment of the walk's rest without using it; 0 or -EFAULT.
+ * *total_out: the sum of the segments' lengths, also of what is not needed.
+ */
 int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out);
 
 /* The address segment of an RDMA descriptor. */
@@ -411,8 +448,11 @@ static inline const VIP_ADDRESS_SEGMENT *vi_wqe_remote(const struct vi_wqe *wqe)
  * completes with: FORMAT, LENGTH or PROTECTION.  Caller holds the queue's lock.
  */
 uint32_t vi_desc_check_send(const struct vi_vi *vi, const struct vi_wqe *wqe);
-uint32_t vi_desc_check_recv(const struct vi_vi *vi, const struct vi_wqe *wqe,
-			    uint64_t *capacity_out);
+/*
+ * The same for a message of `bytes`: only where these lie the memory has to be open.  LENGTH: the
+ * segments hold less.
+ */
+uint32_t vi_desc_check_recv(const struct vi_vi *vi, const struct vi_wqe *wqe, uint64_t bytes);
 
 /* ---- virtual interfaces --------------------------------------------------------------------- */
 
@@ -435,12 +475,14 @@ struct vi_vi {
 
 	/* Cold. */
 	_Alignas(U_LINE_PAIR) struct vi_ref ref;
-	_Atomic uint32_t conn_lost; /* VIP_ERROR_CONN_LOST met a full event queue */
+	_Atomic uint32_t conn_lost; /* VIP_ERROR_CONN_LOST met a full event queue; 2: a quiet one */
 	VIP_VI_ATTRIBUTES attrs;    /* changes with both queue locks held */
 	struct vi_ptag *ptag_ref;   /* under nic->lock */
 	struct vi_vi *next, *prev;  /* nic->vis, under nic->lock */
 	void *pool_link;
-	/* The provider's own; stays with this memory for its next VI, as late pollers may look. */
+	/*
+	 * The provider's own; stays with this memory for its next VI, as late pollers may checked.
+	 */
 	void *prov;
 	const struct vi_provider_ops *prov_ops; /* whose prov is */
 	VIPX_COUNTERS counters; /* rx fields written under rx_lock, tx fields under tx_lock */
@@ -472,12 +514,16 @@ static inline VIP_VI_STATE vi_state(const struct vi_vi *vi)
 void vi_lock_both(struct vi_vi *vi);
 void vi_unlock_both(struct vi_vi *vi);
 
+#define VI_BREAK_RAISE 1u /* raises `event`, once */
+#define VI_BREAK_QUIET 2u /* which the default handler does not write down: nothing was lost */
+/* The provider completes what is in the send queue, and flushes the rest of it, later. */
+#define VI_BREAK_KEEP_SENDS 4u
+
 /*
- * Moves the VI to the Error state and flushes both queues with DESC_FLUSHED;
- * raises `event` (VIP_ERROR_CODE) once if `raise`.  Does nothing unless Connected.
- * Caller holds both queue locks.
+ * Moves the VI to the Error state and flushes both queues with DESC_FLUSHED.  Does nothing unless
+ * Connected.  Caller holds both queue locks.
  */
-void vi_break(struct vi_vi *vi, bool raise, VIP_ERROR_CODE event);
+void vi_break(struct vi_vi *vi, uint32_t how, VIP_ERROR_CODE event);
 
 /* ---- posting and taking descriptors ---------------------------------------------------------- */
 
@@ -491,27 +537,28 @@ int vi_queue_notify(struct vi_vi *vi, bool is_recv, void *context,
 /* ---- completion queues ---------------------------------------------------------------------- */
 
 /*
- * A CQ holds no ring of its own: an entry is a work queue with done != taken,
+ * A CQ holds no ring of its own: an entry is a work queue with done != reaped,
  * so none can be lost.  Queues that completed something lately are on the hot
- * list, and a poll looks at (and pokes) only those.  A queue that is not hot comes
+ * list, and a poll looks at (and makes progress on) only those.  A queue that is not hot comes
  * there by vi_cq_mark(): whoever completes something pushes it on `marked`,
  * without a lock, and the next poll moves it.
  *
- * Invariant: a queue with done != taken is on `hot` or on `marked`.
+ * Invariant: a queue with done != reaped is on `hot` or on `marked`.
  */
 #define VI_CQ_FD_NONE (-1)
 #define VI_CQ_IDLE_POLLS 2048u /* after so many polls without completion a queue is not hot */
 
 struct vi_cq {
-	struct u_biased lock; /* hot list, taken counters, handlers */
+	struct u_biased lock; /* hot list, reaped counters, handlers */
 	struct vi_nic *nic;
 	_Atomic uint64_t id; /* 0 when destroyed */
 	uint32_t entries;    /* as asked for */
 	uint32_t attached;   /* queues */
 	struct vi_wq **hot;  /* array of hot_cap >= attached */
 	uint32_t hot_count, hot_cap;
-	uint32_t hot_turn;	      /* where the next poll starts: round robin */
-	uint32_t poke_turn;	      /* the one that is poked though there are entries */
+	uint32_t hot_next; /* where the next poll starts: round robin */
+	/* the one on which progress is made though there are entries */
+	uint32_t progress_next;
 	struct vi_wq *_Atomic marked; /* many push, the holder of the lock takes all */
 	_Atomic uint32_t armed;	      /* notify handlers, plus one if the descriptor is armed */
 	_Atomic uint32_t sleepers;    /* threads in vi_cq_wait() */
@@ -535,7 +582,7 @@ void vi_cq_detach(struct vi_cq *cq, struct vi_wq *wq);
 struct vi_cq *vi_cq_get(const void *handle);
 
 /*
- * Takes one entry if there is one without polling; else pokes the hot VIs once
+ * Takes one entry if there is one without polling; else makes progress on the hot VIs once
  * and looks at the doorbell.  1: taken, 0: none; -EINVAL: stale id.
  */
 int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_out);
@@ -549,7 +596,7 @@ bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out);
 /*
  * wq, which has a CQ, completed something or deserves polling: puts it on the
  * hot list.  Caller holds the queue's lock.  A provider marks the queues of a
- * VI that connected.  When a queue leaves the hot list its VI is poked once
+ * VI that connected.  When a queue leaves the hot list progress is made once on its VI
  * more, with wq->hot 0.
  */
 void vi_cq_mark(struct vi_wq *wq);
@@ -588,6 +635,8 @@ int vi_event_handler(struct vi_nic *nic, vi_error_handler *handler, void *contex
  */
 void vi_event_raise(struct vi_nic *nic, struct vi_vi *vi, VIP_RESOURCE_CODE resource,
 		    VIP_ERROR_CODE code);
+/* The same about a VI that broke; `quiet`: the default handler does not write it down. */
+void vi_event_raise_broken(struct vi_vi *vi, VIP_ERROR_CODE code, bool quiet);
 /* The same about a descriptor of a work queue; op: its VIP_STATUS_OP_ bits. */
 void vi_event_raise_desc(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t op,
 			 VIP_RESOURCE_CODE resource, VIP_ERROR_CODE code);
@@ -631,11 +680,14 @@ struct vi_nic {
 	_Atomic uint32_t notify_armed;
 	_Atomic uint64_t sleeps; /* times a thread went to sleep in vi_wait() */
 	_Atomic bool ns_ready;	 /* VipNSInit was called */
-	bool fence;		 /* no membarrier: completers fence before they look for sleepers */
+	/* no membarrier: completers fence before they checked for sleepers */
+	bool fence;
 	enum vi_wait_mode wait_mode;
 	_Atomic uint32_t adaptive_polls; /* polls before the first yield; a hint */
-	_Atomic uint32_t lossy_sleeps;	 /* so many sleeps have a short cap; a hint */
-	VIPX_COUNTERS closed;		 /* sums of VIs that are gone; under lock */
+	/* so many waits sleep at once, see u_contention.h; a hint */
+	_Atomic uint32_t contention;
+	_Atomic uint32_t lossy_sleeps; /* so many sleeps have a short cap; a hint */
+	VIPX_COUNTERS closed;	       /* sums of VIs that are gone; under lock */
 	void *pool_link;
 };
 
@@ -653,15 +705,16 @@ void vi_nic_counters(struct vi_nic *nic, struct vi_vi *vi, VIPX_COUNTERS *out);
  * Waits until try(arg) returns nonzero or the deadline passes: polls, then
  * yields, then arms the provider, tries again and sleeps (VIADUCT_WAIT).
  * Returns what try returned, 0 at the deadline.
+ *
+ * Another thread of this process may bring it about, too: `sleepers` is nonzero while
+ * this one sleeps, and who finds it so calls ops->wake().
+ *
+ * Between two sleeps the thread may be cancelled: then it gives back `held`, which its caller
+ * holds, and nothing was taken.  try() meets no cancellation point.  `held` is NULL where the caller
+ * turned cancellation off.
  */
-int vi_wait(struct vi_nic *nic, int (*try)(void *arg), void *arg, int64_t deadline);
-
-/*
- * The same for something that another thread of this process may bring about: `sleepers` is
- * nonzero while this one sleeps, and who finds it so calls ops->wake().
- */
-int vi_wait_on(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(void *arg), void *arg,
-	       int64_t deadline);
+int vi_wait(struct vi_nic *nic, _Atomic uint32_t *sleepers, struct vi_ref *held,
+	    int (*try)(void *arg), void *arg, int64_t deadline);
 
 /* ---- connection requests --------------------------------------------------------------------- */
 
@@ -677,6 +730,7 @@ struct vi_conn *vi_conn_take(const void *handle);
 void vi_conn_return(struct vi_conn *conn);
 void vi_conn_end(struct vi_conn *conn);
 void vi_conn_refuse_all(struct vi_nic *nic); /* for closing; no lock held */
+void vi_conn_forked(void);		     /* in a child of fork() */
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
@@ -690,7 +744,7 @@ size_t vi_status_text(uint32_t status, char *out, size_t size);
 
 /*
  * 0 VIP_SUCCESS, -EAGAIN NOT_DONE, -EINVAL INVALID_PARAMETER,
- * -ENOMEM/-ENOSPC/-ENOBUFS/-EBUSY/-EMFILE ERROR_RESOURCE, -ETIMEDOUT TIMEOUT,
+ * -ENOMEM/-ENOSPC/-ENOBUFS/-EBUSY/-EMFILE/-ENFILE ERROR_RESOURCE, -ETIMEDOUT TIMEOUT,
  * -ECONNREFUSED REJECT, -EPROTOTYPE INVALID_RELIABILITY_LEVEL, -EMSGSIZE INVALID_MTU,
  * -EDOM INVALID_QOS, -EKEYREJECTED INVALID_PTAG, -EACCES INVALID_RDMAREAD, -EBADMSG DESCRIPTOR_ERROR,
  * -EISCONN INVALID_STATE, -ENOENT ERROR_NAMESERVICE, -ENOMSG NO_MATCH, -EHOSTUNREACH NOT_REACHABLE,

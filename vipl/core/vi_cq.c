@@ -5,13 +5,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "u_cancel.h"
 #include "u_fd.h"
 #include "u_futex.h"
+#include "u_log.h"
 #include "u_time.h"
 #include "vi_core.h"
 #include "vi_provider.h"
 
-static struct vi_pool cq_pool = {
+struct vi_pool vi_cq_pool = {
 	.size = sizeof(struct vi_cq),
 	.link = offsetof(struct vi_cq, pool_link),
 };
@@ -47,7 +49,7 @@ static U_COLD void take_marked(struct vi_cq *cq)
 	}
 }
 
-static void look_at_marked(struct vi_cq *cq)
+static void poll_marked(struct vi_cq *cq)
 {
 	if (u_unlikely(atomic_load_explicit(&cq->marked, memory_order_relaxed) != NULL))
 		take_marked(cq);
@@ -57,20 +59,20 @@ static uint32_t wq_entries(const struct vi_wq *wq)
 {
 	/* R: pairs with advance_done(): the descriptors are complete before their entry is seen. */
 	return atomic_load_explicit(&wq->done, memory_order_acquire) -
-	       atomic_load_explicit(&wq->taken, memory_order_relaxed);
+	       atomic_load_explicit(&wq->reaped, memory_order_relaxed);
 }
 
 static void remove_hot(struct vi_cq *cq, uint32_t i)
 {
 	cq->hot[i] = cq->hot[--cq->hot_count];
-	if (cq->hot_turn >= cq->hot_count)
-		cq->hot_turn = 0;
+	if (cq->hot_next >= cq->hot_count)
+		cq->hot_next = 0;
 }
 
 /* The i-th queue of this poll. */
-static uint32_t turn_index(const struct vi_cq *cq, uint32_t i)
+static uint32_t index_from_next(const struct vi_cq *cq, uint32_t i)
 {
-	uint32_t index = cq->hot_turn + i;
+	uint32_t index = cq->hot_next + i;
 
 	return index < cq->hot_count ? index : index - cq->hot_count;
 }
@@ -79,18 +81,18 @@ static inline void take_from(struct vi_cq *cq, uint32_t index)
 {
 	struct vi_wq *wq = cq->hot[index];
 
-	atomic_store_explicit(&wq->taken,
-			      atomic_load_explicit(&wq->taken, memory_order_relaxed) + 1,
+	atomic_store_explicit(&wq->reaped,
+			      atomic_load_explicit(&wq->reaped, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	wq->idle = 0;
-	cq->hot_turn = index + 1 < cq->hot_count ? index + 1 : 0;
+	cq->hot_next = index + 1 < cq->hot_count ? index + 1 : 0;
 }
 
 bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
-	look_at_marked(cq);
+	poll_marked(cq);
 	for (uint32_t i = 0; i < cq->hot_count; i++) {
-		uint32_t index = turn_index(cq, i);
+		uint32_t index = index_from_next(cq, i);
 		struct vi_wq *wq = cq->hot[index];
 
 		if (wq_entries(wq) != 0) {
@@ -104,7 +106,7 @@ bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out)
 
 static bool has_entry(struct vi_cq *cq)
 {
-	look_at_marked(cq);
+	poll_marked(cq);
 	for (uint32_t i = 0; i < cq->hot_count; i++) {
 		if (wq_entries(cq->hot[i]) != 0)
 			return true;
@@ -116,7 +118,7 @@ static uint64_t count_entries(struct vi_cq *cq)
 {
 	uint64_t count = 0;
 
-	look_at_marked(cq);
+	poll_marked(cq);
 	for (uint32_t i = 0; i < cq->hot_count; i++)
 		count += wq_entries(cq->hot[i]);
 	return count;
@@ -133,7 +135,7 @@ static bool cool_down(struct vi_wq *wq)
 
 	if (!u_biased_try(lock))
 		return false;
-	/* Under the queue's lock nothing completes: no entry can slip between look and store. */
+	/* Under the queue's lock nothing completes: no entry can slip between check and store. */
 	done = atomic_load_explicit(&wq->done, memory_order_relaxed);
 	cold = wq_entries(wq) == 0 && (wq->is_recv || done == wq->tail);
 	if (cold)
@@ -148,7 +150,7 @@ static void forget(struct vi_vi *vi)
 
 	if (fast->unpolled != NULL)
 		fast->unpolled(vi);
-	fast->poke(vi);
+	fast->progress(vi);
 }
 
 static U_COLD void evict_idle(struct vi_cq *cq)
@@ -167,8 +169,8 @@ static U_COLD void evict_idle(struct vi_cq *cq)
 	}
 }
 
-/* Both queues of a VI on the same CQ: the receive queue's turn pokes for both. */
-static bool poked_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
+/* Both queues of a VI on the same CQ: the receive queue's turn makes progress for both. */
+static bool progressed_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
 {
 	return !wq->is_recv && wq->vi->rq.cq == cq &&
 	       atomic_load_explicit(&wq->vi->rq.hot, memory_order_relaxed) != 0;
@@ -178,40 +180,40 @@ static bool poked_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
 static inline void poll_recv_queue(struct vi_wq *wq)
 {
 	struct vi_vi *vi = wq->vi;
-	_Atomic uint32_t *turn = u_biased_enter(&vi->rx_lock);
+	_Atomic uint32_t *seq = u_biased_enter(&vi->rx_lock);
 	int came;
 
-	if (u_unlikely(turn == NULL) && !u_biased_try_slow(&vi->rx_lock))
+	if (u_unlikely(seq == NULL) && !u_biased_try_slow(&vi->rx_lock))
 		return;
 	came = vi->fast->poll_recv(vi);
-	u_biased_drop_kept(&vi->rx_lock, turn);
-	if (u_unlikely(came & VI_POLL_POKE))
-		vi->fast->poke(vi);
+	u_biased_drop_slot(&vi->rx_lock, seq);
+	if (u_unlikely(came & VI_POLL_PROGRESS))
+		vi->fast->progress(vi);
 }
 
 /* Moves what a queue of the hot list waits for.  False: nothing can have come by that. */
-static inline bool poke_queue(const struct vi_cq *cq, struct vi_wq *wq)
+static inline bool progress_queue(const struct vi_cq *cq, struct vi_wq *wq)
 {
 	if (wq->is_recv) {
 		poll_recv_queue(wq);
 		return true;
 	}
-	if (poked_elsewhere(cq, wq))
+	if (progressed_elsewhere(cq, wq))
 		return false;
-	wq->vi->fast->poke(wq->vi);
+	wq->vi->fast->progress(wq->vi);
 	return true;
 }
 
-/* One round over the hot list; what a poke brings is taken at once. */
-static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
+/* One round over the hot list; what progress brings is taken at once. */
+static bool progress_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
-	uint32_t index = cq->hot_turn;
+	uint32_t index = cq->hot_next;
 	bool idle = false, found = false;
 
 	for (uint32_t i = cq->hot_count; i > 0; i--) {
 		struct vi_wq *wq = cq->hot[index];
 
-		if (wq_entries(wq) != 0 || (poke_queue(cq, wq) && wq_entries(wq) != 0)) {
+		if (wq_entries(wq) != 0 || (progress_queue(cq, wq) && wq_entries(wq) != 0)) {
 			take_from(cq, index);
 			*wq_out = wq;
 			found = true;
@@ -225,23 +227,23 @@ static bool poke_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 	if (u_unlikely(idle))
 		evict_idle(cq);
 	if (!found)
-		u_look_done();
+		u_poll_empty();
 	return found;
 }
 
 /*
- * With more hot queues than this, entries that are there are sought before all are poked.  One
- * is poked all the same, in turn: entries may never run out.
+ * With more hot queues than this, entries that are there are sought before progress is made on
+ * all. On one it is made all the same, in turn: entries may never run out.
  */
 #define FEW_HOT 4u
 
-static bool poke_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
+static bool progress_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
-	uint32_t index = cq->poke_turn < cq->hot_count ? cq->poke_turn : 0;
+	uint32_t index = cq->progress_next < cq->hot_count ? cq->progress_next : 0;
 	struct vi_wq *wq = cq->hot[index];
 
-	cq->poke_turn = index + 1;
-	poke_queue(cq, wq);
+	cq->progress_next = index + 1;
+	progress_queue(cq, wq);
 	if (u_unlikely(++wq->idle >= VI_CQ_IDLE_POLLS))
 		evict_idle(cq);
 	return vi_cq_take(cq, wq_out);
@@ -249,12 +251,12 @@ static bool poke_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 
 static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
-	look_at_marked(cq);
-	if (u_unlikely(cq->hot_count > FEW_HOT) && poke_one_and_take(cq, wq_out))
+	poll_marked(cq);
+	if (u_unlikely(cq->hot_count > FEW_HOT) && progress_one_and_take(cq, wq_out))
 		return 1;
-	if (poke_and_take(cq, wq_out))
+	if (progress_and_take(cq, wq_out))
 		return 1;
-	if (u_likely(!cq->nic->ops->bell_rung(cq->nic)))
+	if (u_likely(!cq->nic->ops->doorbell_rung(cq->nic)))
 		return 0;
 	cq->nic->ops->progress(cq->nic);
 	return vi_cq_take(cq, wq_out);
@@ -262,7 +264,7 @@ static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 
 int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_out)
 {
-	_Atomic uint32_t *turn = u_biased_take_kept(&cq->lock);
+	_Atomic uint32_t *seq = u_biased_take_slot(&cq->lock);
 	struct vi_wq *wq;
 	uint64_t vi = 0;
 	int got = -EINVAL;
@@ -274,7 +276,7 @@ int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_ou
 			break;
 		vi = atomic_load_explicit(&wq->vi->id, memory_order_relaxed);
 	}
-	u_biased_drop_kept(&cq->lock, turn);
+	u_biased_drop_slot(&cq->lock, seq);
 	if (vi != 0) {
 		*vi_out = vi;
 		*is_recv_out = wq->is_recv;
@@ -305,7 +307,7 @@ int vi_cq_wait(struct vi_cq *cq, int64_t deadline, uint64_t *vi_out, bool *is_re
 		.is_recv_out = is_recv_out,
 	};
 
-	return vi_wait_on(cq->nic, &cq->sleepers, try_cq, &arg, deadline);
+	return vi_wait(cq->nic, &cq->sleepers, &cq->ref, try_cq, &arg, deadline);
 }
 
 /* ---- handlers and the descriptor ------------------------------------------------------------- */
@@ -324,6 +326,7 @@ static void armed_sub(struct vi_cq *cq, uint32_t n)
 
 U_COLD void vi_cq_alert(struct vi_cq *cq)
 {
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
 	const uint64_t one = 1;
 
 	if (atomic_exchange_explicit(&cq->fd_armed, 0, memory_order_acquire) != 0) {
@@ -378,18 +381,23 @@ int vi_cq_notify(struct vi_cq *cq, void *context,
 
 int vi_cq_fd(struct vi_cq *cq, int *fd_out)
 {
-	int fd;
+	char text[U_FD_ERROR];
+	int fd, err = 0;
 
 	u_biased_take(&cq->lock);
 	fd = cq->event_fd;
 	if (fd == VI_CQ_FD_NONE) {
 		fd = u_fd_above_std(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+		err = errno;
 		if (fd >= 0)
 			cq->event_fd = fd;
 	}
 	u_biased_drop(&cq->lock);
-	if (fd < 0)
+	if (fd < 0) {
+		u_error("vipl", "no event descriptor for a completion queue: %s",
+			u_fd_error(err, text));
 		return -EMFILE;
+	}
 	*fd_out = fd;
 	return 0;
 }
@@ -420,7 +428,7 @@ static void cq_fields(struct vi_cq *cq, struct vi_nic *nic, uint32_t entries)
 	cq->entries = entries;
 	cq->attached = 0;
 	cq->hot = NULL;
-	cq->hot_count = cq->hot_cap = cq->hot_turn = cq->poke_turn = 0;
+	cq->hot_count = cq->hot_cap = cq->hot_next = cq->progress_next = 0;
 	atomic_store_explicit(&cq->marked, NULL, memory_order_relaxed);
 	atomic_store_explicit(&cq->armed, 0, memory_order_relaxed);
 	atomic_store_explicit(&cq->fd_armed, 0, memory_order_relaxed);
@@ -457,12 +465,12 @@ static int create_locked(struct vi_nic *nic, uint32_t entries, struct vi_cq **ou
 
 	if (nic->cq_count >= nic->attrs.MaxCQ)
 		return -ENOSPC;
-	cq = vi_pool_get(&cq_pool);
+	cq = vi_pool_get(&vi_cq_pool);
 	if (cq == NULL)
 		return -ENOMEM;
 	id = u_idtab_add(VI_TYPE_CQ, cq);
 	if (id == 0) {
-		vi_pool_put(&cq_pool, cq);
+		vi_pool_put(&vi_cq_pool, cq);
 		return -ENOSPC;
 	}
 	u_biased_take(&cq->lock);
@@ -529,14 +537,14 @@ int vi_cq_destroy(struct vi_cq *cq, uint64_t id)
 		close(cq->event_fd);
 	free(cq->hot);
 	cq->hot = NULL;
-	vi_pool_put(&cq_pool, cq);
+	vi_pool_put(&vi_cq_pool, cq);
 	return 0;
 }
 
 struct vi_cq *vi_cq_get(const void *handle)
 {
 	uint64_t id = vi_handle_id(handle);
-	struct vi_cq *cq = u_idtab_get(id, VI_TYPE_CQ);
+	struct vi_cq *cq = vi_handle_object(handle, VI_TYPE_CQ);
 
 	if (cq == NULL || !vi_ref_get(&cq->ref))
 		return NULL;
@@ -591,7 +599,7 @@ int vi_cq_attach(struct vi_cq *cq, struct vi_wq *wq)
 void vi_cq_detach(struct vi_cq *cq, struct vi_wq *wq)
 {
 	u_biased_take(&cq->lock);
-	look_at_marked(cq);
+	poll_marked(cq);
 	for (uint32_t i = 0; i < cq->hot_count; i++) {
 		if (cq->hot[i] == wq) {
 			remove_hot(cq, i);

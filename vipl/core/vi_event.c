@@ -17,6 +17,7 @@
 #include "vi_core.h"
 
 #define EVENTS_MAX 256u		     /* a power of two */
+#define LOST_QUIET 2u		     /* vi->conn_lost */
 #define LOGS_PER_SECOND 10u	     /* of the default handler */
 #define EVENTS_MANY (EVENTS_MAX / 2) /* so many waiting: the same again adds nothing */
 
@@ -26,6 +27,7 @@ struct event {
 	VIP_RESOURCE_CODE resource;
 	VIP_ERROR_CODE code;
 	uint32_t op; /* VIP_STATUS_OP_ bits */
+	bool quiet;  /* nothing was lost: not for the default handler */
 };
 
 struct vi_dispatcher {
@@ -36,7 +38,7 @@ struct vi_dispatcher {
 	struct event events[EVENTS_MAX];
 	uint32_t first, last; /* counters, masked on use */
 	uint64_t lost;
-	bool look_for_lost; /* a VI has conn_lost set */
+	bool check_for_lost; /* a VI has conn_lost set */
 	struct vi_ready *ready_first, *ready_last;
 	/* The default handler's, only on the thread. */
 	int64_t log_second;
@@ -44,8 +46,8 @@ struct vi_dispatcher {
 	uint64_t now_vi, now_cq; /* what the running handler is about */
 	bool started, stop, detached;
 	pthread_t thread;
-	_Atomic uint32_t work; /* futex: bumped for the thread */
-	_Atomic uint32_t turn; /* futex: bumped when a handler has returned */
+	_Atomic uint32_t work;	   /* futex: bumped for the thread */
+	_Atomic uint32_t returned; /* futex: bumped when a handler has returned */
 };
 
 /* ---- lists of handlers ----------------------------------------------------------------------- */
@@ -93,7 +95,7 @@ static const char *const error_names[] = {
 	[VIP_ERROR_RDMAW_ABORT] = "an RDMA write was not finished",
 	[VIP_ERROR_RDMAR_PROT] = "an RDMA read was refused",
 	[VIP_ERROR_COMP_PROT] = "the memory of a descriptor was deregistered before it completed",
-	[VIP_ERROR_RDMA_TRANSPORT] = "an RDMA operation failed on the way",
+	[VIP_ERROR_RDMA_TRANSPORT] = "an RDMA operation failed in transit",
 	[VIP_ERROR_CATASTROPHIC] = "the agent of the host is gone",
 };
 
@@ -167,19 +169,23 @@ static void run_event(const struct task *t)
 		.ErrorCode = t->event.code,
 	};
 
-	t->handler(t->context, &desc);
+	if (!t->event.quiet || t->handler != default_handler)
+		t->handler(t->context, &desc);
 }
 
 /* Names a VI whose loss did not fit into the queue. Caller holds nic->lock. */
 static bool find_lost(struct vi_dispatcher *d, struct task *t)
 {
 	for (struct vi_vi *vi = d->nic->vis; vi != NULL; vi = vi->next) {
-		if (atomic_exchange_explicit(&vi->conn_lost, 0, memory_order_relaxed) == 0)
+		uint32_t lost = atomic_exchange_explicit(&vi->conn_lost, 0, memory_order_relaxed);
+
+		if (lost == 0)
 			continue;
+		t->event.quiet = lost == LOST_QUIET;
 		u_lock_take(&d->lock);
 		/* Read under the event lock: vi_event_forget_vi() comes after the id is 0. */
 		d->now_vi = atomic_load_explicit(&vi->id, memory_order_relaxed);
-		d->look_for_lost = true;
+		d->check_for_lost = true;
 		t->event.vi = d->now_vi;
 		u_lock_drop(&d->lock);
 		if (t->event.vi != 0)
@@ -293,8 +299,8 @@ static void pick(struct vi_dispatcher *d, struct task *t)
 		t->kind = TASK_STOP;
 	} else if (d->first != d->last) {
 		pick_event(d, t);
-	} else if (d->look_for_lost) {
-		d->look_for_lost = false;
+	} else if (d->check_for_lost) {
+		d->check_for_lost = false;
 		t->kind = TASK_LOST;
 	} else if (d->ready_first != NULL) {
 		pick_ready(d, t);
@@ -328,8 +334,8 @@ static void end_turn(struct vi_dispatcher *d)
 	u_lock_take(&d->lock);
 	d->now_vi = d->now_cq = 0;
 	u_lock_drop(&d->lock);
-	atomic_fetch_add_explicit(&d->turn, 1, memory_order_release);
-	u_futex_wake(&d->turn, INT32_MAX, UINT32_MAX, true);
+	atomic_fetch_add_explicit(&d->returned, 1, memory_order_release);
+	u_futex_wake(&d->returned, INT32_MAX, UINT32_MAX, true);
 }
 
 static void report_lost(struct vi_dispatcher *d)
@@ -347,13 +353,14 @@ static void report_lost(struct vi_dispatcher *d)
 
 static void *dispatch(void *arg)
 {
+	const uint32_t generation = vi_fork_generation();
 	struct vi_dispatcher *d = arg;
 	struct task t;
 	uint32_t seen;
 	bool detached;
 
 	for (;;) {
-		/* Read before looking: work that comes after the look changes it. */
+		/* Read before looking: work that comes after the check changes it. */
 		seen = atomic_load_explicit(&d->work, memory_order_acquire);
 		u_lock_take(&d->lock);
 		pick(d, &t);
@@ -367,6 +374,9 @@ static void *dispatch(void *arg)
 			continue;
 		}
 		run_task(d, &t);
+		/* The handler forked, and this is the child: its only thread has no more to do. */
+		if (vi_fork_generation() != generation)
+			return NULL;
 		end_turn(d);
 	}
 	report_unlogged(d);
@@ -484,8 +494,9 @@ static void queue_event(struct vi_dispatcher *d, struct vi_vi *vi, const struct 
 	if (waiting < EVENTS_MAX) {
 		d->events[d->last++ % EVENTS_MAX] = *e;
 	} else if (vi != NULL && e->code == VIP_ERROR_CONN_LOST) {
-		atomic_store_explicit(&vi->conn_lost, 1, memory_order_relaxed);
-		d->look_for_lost = true;
+		atomic_store_explicit(&vi->conn_lost, e->quiet ? LOST_QUIET : 1,
+				      memory_order_relaxed);
+		d->check_for_lost = true;
 	} else {
 		d->lost++;
 	}
@@ -514,6 +525,19 @@ U_COLD void vi_event_raise(struct vi_nic *nic, struct vi_vi *vi, VIP_RESOURCE_CO
 	};
 
 	raise(nic, vi, &e);
+}
+
+U_COLD void vi_event_raise_broken(struct vi_vi *vi, VIP_ERROR_CODE code, bool quiet)
+{
+	const struct event e = {
+		.vi = atomic_load_explicit(&vi->id, memory_order_relaxed),
+		.resource = VIP_RESOURCE_VI,
+		.code = code,
+		.op = code_op(code),
+		.quiet = quiet,
+	};
+
+	raise(vi->nic, vi, &e);
 }
 
 U_COLD void vi_event_raise_desc(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t op,
@@ -594,10 +618,10 @@ static bool is_running(const struct vi_dispatcher *d, uint64_t vi, uint64_t cq)
 static void wait_for_handler(struct vi_dispatcher *d, uint64_t vi, uint64_t cq)
 {
 	while (is_running(d, vi, cq) && !is_self(d)) {
-		uint32_t turn = atomic_load_explicit(&d->turn, memory_order_acquire);
+		uint32_t returned = atomic_load_explicit(&d->returned, memory_order_acquire);
 
 		u_lock_drop(&d->lock);
-		u_futex_wait(&d->turn, turn, UINT32_MAX, -1, true);
+		u_futex_wait(&d->returned, returned, UINT32_MAX, -1, true);
 		u_lock_take(&d->lock);
 	}
 }

@@ -14,16 +14,18 @@
 
 /* ---- rights --------------------------------------------------------------------------------- */
 
-bool vi_grant_renew(struct vi_grant *g, const struct vi_vi *vi, uint32_t handle);
+bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle);
 
 /*
  * As vi_tpt_check(), remembering the region.  `epoch` was read from the table under the
  * queue's lock.
  */
-static inline bool vi_grant_allows(struct vi_grant *g, const struct vi_vi *vi, uint64_t epoch,
-				   uint32_t handle, uint64_t addr, uint64_t len, uint32_t access)
+static inline bool vi_tpt_cache_allows(struct vi_tpt_cache *g, const struct vi_vi *vi,
+				       uint64_t epoch, uint32_t handle, uint64_t addr, uint64_t len,
+				       uint32_t access)
 {
-	if (u_unlikely(g->handle != handle || g->epoch != epoch) && !vi_grant_renew(g, vi, handle))
+	if (u_unlikely(g->handle != handle || g->epoch != epoch) &&
+	    !vi_tpt_cache_fill(g, vi, handle))
 		return false;
 	return (g->rights & access) == access && addr >= g->base && addr <= g->end &&
 	       len <= g->end - addr;
@@ -34,7 +36,7 @@ static inline bool vi_grant_allows(struct vi_grant *g, const struct vi_vi *vi, u
 int vi_wq_grow(struct vi_wq *wq);
 
 /* What there is to know of a descriptor before it is queued. */
-struct vi_look {
+struct vi_checked {
 	uint64_t epoch;
 	uint8_t *at;	 /* as in struct vi_wqe */
 	uint32_t at_len; /* garbage without `at` */
@@ -42,11 +44,13 @@ struct vi_look {
 	uint16_t control, segs;
 };
 
+#define VI_CHECK_SHORT 1
+
 /* One local segment behind the address segment, no immediate data, no fence. */
-static inline bool vi_is_plain_rdma(const struct vi_look *look)
+static inline bool vi_is_plain_rdma(const struct vi_checked *checked)
 {
-	return look->segs == 2 && (look->control == VIP_CONTROL_OP_RDMAWRITE ||
-				   look->control == VIP_CONTROL_OP_RDMAREAD);
+	return checked->segs == 2 && (checked->control == VIP_CONTROL_OP_RDMAWRITE ||
+				      checked->control == VIP_CONTROL_OP_RDMAREAD);
 }
 
 /*
@@ -55,14 +59,15 @@ static inline bool vi_is_plain_rdma(const struct vi_look *look)
  *
  * The data of a descriptor that is as plain as they come is checked too, for all of its
  * life while nothing is deregistered.  What is not plain, or not right, is left to the
- * checks of vi_sg.c when its turn comes.  Caller holds the queue's lock.
+ * checks of vi_sg.c when its turn comes.  VI_CHECK_SHORT: a plain receive, but not all of its data
+ * is open.  Caller holds the queue's lock.
  *
  * All loads are as wide as the consumer's stores: a wider one would have to wait until
  * those have left the store buffer, perhaps behind a line that the peer holds.
  */
-static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool is_recv,
-							 const VIP_DESCRIPTOR *desc,
-							 uint32_t handle, struct vi_look *out)
+static inline __attribute__((always_inline)) int vi_check(struct vi_wq *wq, bool is_recv,
+							  const VIP_DESCRIPTOR *desc,
+							  uint32_t handle, struct vi_checked *out)
 {
 	const struct vi_vi *vi = wq->vi;
 	const VIP_DATA_SEGMENT *seg;
@@ -72,8 +77,8 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 
 	out->epoch = vi_tpt_epoch(&vi->nic->tpt);
 	if (u_unlikely((uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT != 0 ||
-		       !vi_grant_allows(&wq->desc_grant, vi, out->epoch, handle, (uintptr_t)desc,
-					sizeof(*desc), VI_READ | VI_WRITE)))
+		       !vi_tpt_cache_allows(&wq->desc_cache, vi, out->epoch, handle,
+					    (uintptr_t)desc, sizeof(*desc), VI_READ | VI_WRITE)))
 		return -EINVAL;
 	out->at = NULL;
 	out->at_len = 0;
@@ -92,10 +97,11 @@ static inline __attribute__((always_inline)) int vi_look(struct vi_wq *wq, bool 
 	len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
 	if (!is_recv && u_unlikely(len != out->length || len > vi->max_transfer))
 		return 0;
-	if (u_unlikely(len == 0 || !vi_grant_allows(&wq->data_grant, vi, out->epoch,
-						    __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED),
-						    addr, len, access)))
-		return 0;
+	if (u_unlikely(len == 0 ||
+		       !vi_tpt_cache_allows(&wq->data_cache, vi, out->epoch,
+					    __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr,
+					    len, access)))
+		return is_recv ? VI_CHECK_SHORT : 0;
 	out->at = (uint8_t *)(uintptr_t)addr;
 	out->at_len = len;
 	return 0;
@@ -108,34 +114,41 @@ static inline bool vi_wq_has_room(const struct vi_wq *wq)
 
 /* Appends a descriptor, for which there is room.  Caller holds the lock. */
 static inline struct vi_wqe *vi_wq_append(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
-					  const struct vi_look *look)
+					  const struct vi_checked *checked)
 {
 	struct vi_wqe *wqe = vi_wqe(wq, wq->tail);
 
 	wqe->desc = desc;
 	wqe->handle = handle;
-	wqe->segs = look->segs;
-	wqe->control = look->control;
-	wqe->imm = look->imm;
-	wqe->length = look->length;
+	wqe->segs = checked->segs;
+	wqe->control = checked->control;
+	wqe->imm = checked->imm;
+	wqe->length = checked->length;
 	wqe->status = 0;
-	wqe->epoch = look->epoch;
-	wqe->at = look->at;
-	wqe->at_len = look->at_len;
+	wqe->epoch = checked->epoch;
+	wqe->at = checked->at;
+	wqe->at_len = checked->at_len;
 	wq->tail++;
 	return wqe;
 }
 
 /* Makes room if need be and appends.  -ENOBUFS when VI_MAX_DESCRIPTORS are queued; -ENOMEM. */
 static inline int vi_wq_push(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
-			     const struct vi_look *look)
+			     const struct vi_checked *checked)
 {
 	int err = u_likely(vi_wq_has_room(wq)) ? 0 : vi_wq_grow(wq);
 
 	if (u_likely(err == 0))
-		vi_wq_append(wq, desc, handle, look);
+		vi_wq_append(wq, desc, handle, checked);
 	return err;
 }
+
+/*
+ * Pushes a plain receive that declares more than is open: its memory ends where the region does,
+ * as what does not come needs no place.
+ */
+int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
+		     const struct vi_checked *checked);
 
 /* Is the memory of the descriptor still registered? */
 static inline bool vi_wqe_there(const struct vi_wq *wq, const struct vi_wqe *wqe)
@@ -170,7 +183,7 @@ static inline void vi_wq_announce(struct vi_wq *wq)
 {
 	if (wq->cq != NULL)
 		vi_wq_announce_cq(wq);
-	/* Those who arm here do it, or look again, under the queue's lock. */
+	/* Those who arm here do it, or checked again, under the queue's lock. */
 	else if (u_unlikely(wq->notify_first != NULL ||
 			    atomic_load_explicit(&wq->sleepers, memory_order_relaxed) != 0))
 		vi_wq_announce_slow(wq);
@@ -202,7 +215,7 @@ static inline void vi_wq_complete_next(struct vi_wq *wq, struct vi_wqe *wqe, uin
  */
 int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err);
 int vi_post_send_slow(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
-		      const struct vi_look *look);
+		      const struct vi_checked *checked);
 
 static inline bool vi_stale(const struct vi_vi *vi, uint64_t id)
 {
@@ -217,11 +230,11 @@ static inline void vi_wq_heat(struct vi_wq *wq)
 }
 
 /* Can the descriptor be started before it is queued? */
-static inline bool vi_may_go_now(const struct vi_vi *vi, const struct vi_look *look)
+static inline bool vi_may_go_now(const struct vi_vi *vi, const struct vi_checked *checked)
 {
 	const struct vi_wq *sq = &vi->sq;
 
-	return look->at != NULL && vi_state(vi) == VIP_STATE_CONNECTED && vi_wq_has_room(sq) &&
+	return checked->at != NULL && vi_state(vi) == VIP_STATE_CONNECTED && vi_wq_has_room(sq) &&
 	       sq->next == sq->tail &&
 	       atomic_load_explicit(&sq->done, memory_order_relaxed) == sq->tail;
 }
@@ -240,66 +253,74 @@ static inline void vi_wq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uin
 }
 
 /* Sends a plain descriptor at once, before it is queued; false when that cannot be. */
-static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const struct vi_look *look)
+static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
+			       const struct vi_checked *checked)
 {
-	if (u_unlikely(look->segs != 1 || !vi_may_go_now(vi, look) ||
-		       !vi->fast->send_now(vi, look->at, look->length, look->control, look->imm)))
+	if (u_unlikely(checked->segs != 1 || !vi_may_go_now(vi, checked) ||
+		       !vi->fast->send_now(vi, checked->at, checked->length, checked->control,
+					   checked->imm)))
 		return false;
-	vi_wq_append_done(&vi->sq, desc, VIP_STATUS_OP_SEND, look->length);
+	vi_wq_append_done(&vi->sq, desc, VIP_STATUS_OP_SEND, checked->length);
 	return true;
 }
 
-static inline bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const struct vi_look *look)
+static inline bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
+				const struct vi_checked *checked)
 {
 	const VIP_ADDRESS_SEGMENT *remote = &desc->DS[0].Remote;
 
-	if (look->control != VIP_CONTROL_OP_RDMAWRITE || !vi_may_go_now(vi, look) ||
-	    !vi->fast->write_now(vi, look->at, look->length,
+	if (checked->control != VIP_CONTROL_OP_RDMAWRITE || !vi_may_go_now(vi, checked) ||
+	    !vi->fast->write_now(vi, checked->at, checked->length,
 				 __atomic_load_n(&remote->Data.AddressBits, __ATOMIC_RELAXED),
 				 __atomic_load_n(&remote->Handle, __ATOMIC_RELAXED)))
 		return false;
-	vi_wq_append_done(&vi->sq, desc, VIP_STATUS_OP_RDMA_WRITE, look->length);
+	vi_wq_append_done(&vi->sq, desc, VIP_STATUS_OP_RDMA_WRITE, checked->length);
 	return true;
 }
 
 static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	_Atomic uint32_t *turn;
-	struct vi_look look, kept;
+	_Atomic uint32_t *seq;
+	struct vi_checked checked, copy;
 	int err = -EINVAL;
 
 	U_TRACE(post_entered, vi, desc);
-	turn = u_biased_take_kept(&vi->tx_lock);
+	seq = u_biased_take_slot(&vi->tx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
-		err = vi_look(&vi->sq, false, desc, handle, &look);
+		err = vi_check(&vi->sq, false, desc, handle, &checked);
 		if (u_unlikely(err != 0)) {
 			vi_refuse_post(&vi->sq, desc, err);
-		} else if (u_likely(vi_send_now(vi, desc, &look)) ||
-			   vi_write_now(vi, desc, &look)) {
+		} else if (u_likely(vi_send_now(vi, desc, &checked)) ||
+			   vi_write_now(vi, desc, &checked)) {
 			vi->counters.SendsPosted++;
 		} else {
-			/* A copy, so that the short way has `look` in registers. */
-			kept = look;
-			err = vi_post_send_slow(vi, desc, handle, &kept);
+			/* A copy, so that the fast path has `checked` in registers. */
+			copy = checked;
+			err = vi_post_send_slow(vi, desc, handle, &copy);
 		}
 	}
-	u_biased_drop_kept(&vi->tx_lock, turn);
+	u_biased_drop_slot(&vi->tx_lock, seq);
 	return err;
 }
 
 static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	_Atomic uint32_t *turn;
-	struct vi_look look;
+	_Atomic uint32_t *seq;
+	struct vi_checked checked, copy;
 	int err = -EINVAL;
 
-	turn = u_biased_take_kept(&vi->rx_lock);
+	seq = u_biased_take_slot(&vi->rx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
-		err = vi_look(&vi->rq, true, desc, handle, &look);
-		if (u_likely(err == 0))
-			err = vi_wq_push(&vi->rq, desc, handle, &look);
+		err = vi_check(&vi->rq, true, desc, handle, &checked);
+		if (u_likely(err == 0)) {
+			err = vi_wq_push(&vi->rq, desc, handle, &checked);
+		} else if (err == VI_CHECK_SHORT) {
+			/* A copy, as in vi_post_send(). */
+			copy = checked;
+			err = vi_wq_push_short(&vi->rq, desc, handle, &copy);
+		}
 		if (u_likely(err == 0)) {
 			vi->counters.RecvsPosted++;
 			vi_wq_heat(&vi->rq);
@@ -309,37 +330,37 @@ static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 			vi_refuse_post(&vi->rq, desc, err);
 		}
 	}
-	u_biased_drop_kept(&vi->rx_lock, turn);
+	u_biased_drop_slot(&vi->rx_lock, seq);
 	return err;
 }
 
 /* The doorbell rang, perhaps for another VI. */
-void vi_serve_bell(struct vi_vi *vi, uint64_t id);
+void vi_serve_doorbell(struct vi_vi *vi, uint64_t id);
 
 static inline int vi_send_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
 			      bool *rung_out)
 {
-	_Atomic uint32_t *turn;
+	_Atomic uint32_t *seq;
 	int got = -EINVAL;
 
-	turn = u_biased_take_kept(&vi->tx_lock);
+	seq = u_biased_take_slot(&vi->tx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		got = vi_wq_pop(&vi->sq, desc_out);
 		/* While the lock keeps the VI, the VI keeps the NIC open. */
 		if (got == 0 && rung_out != NULL)
-			*rung_out = vi->nic->ops->bell_rung(vi->nic);
+			*rung_out = vi->nic->ops->doorbell_rung(vi->nic);
 	}
-	u_biased_drop_kept(&vi->tx_lock, turn);
+	u_biased_drop_slot(&vi->tx_lock, seq);
 	return got;
 }
 
 static inline int vi_recv_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
 			      bool *rung_out, int *came_out)
 {
-	_Atomic uint32_t *turn;
+	_Atomic uint32_t *seq;
 	int got = -EINVAL;
 
-	turn = u_biased_take_kept(&vi->rx_lock);
+	seq = u_biased_take_slot(&vi->rx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		got = vi_wq_pop(&vi->rq, desc_out);
 		if (u_likely(got == 0)) {
@@ -347,12 +368,12 @@ static inline int vi_recv_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **de
 			if (*came_out & VI_POLL_MOVED) {
 				got = vi_wq_pop(&vi->rq, desc_out);
 			} else {
-				u_look_done();
-				*rung_out = vi->nic->ops->bell_rung(vi->nic);
+				u_poll_empty();
+				*rung_out = vi->nic->ops->doorbell_rung(vi->nic);
 			}
 		}
 	}
-	u_biased_drop_kept(&vi->rx_lock, turn);
+	u_biased_drop_slot(&vi->rx_lock, seq);
 	return got;
 }
 
@@ -377,7 +398,7 @@ static inline int vi_recv_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **d
 	int came = 0;
 	int got = vi_recv_pop(vi, id, desc_out, &rung, &came);
 
-	if (u_likely((came & VI_POLL_POKE) == 0 && !rung))
+	if (u_likely((came & VI_POLL_PROGRESS) == 0 && !rung))
 		return got;
 	return vi_recv_done_slow(vi, id, desc_out, rung, got);
 }

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "u_maps.h"
 #include "vi_core.h"
 #include "vi_provider.h"
 
@@ -140,12 +141,42 @@ static int populate(uint8_t *start, uint64_t len, int advice)
 	return 0;
 }
 
-static bool populate_known(void)
+/*
+ * Does madvise() say what may be populated?  Linux before 5.14 refuses the advice for all memory, and
+ * emulators of user programs accept any advice for all memory: both are found by a page that cannot
+ * be read.
+ */
+static bool populate_tells(void)
 {
-	uint8_t here;
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	static _Atomic int answer; /* 0 not asked yet, 1 no, 2 yes */
+	int known = atomic_load_explicit(&answer, memory_order_relaxed), err;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *closed;
 
-	return populate((uint8_t *)((uintptr_t)&here & ~(page - 1)), page, MADV_POPULATE_READ) == 0;
+	if (known != 0)
+		return known == 2;
+	closed = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (closed == MAP_FAILED)
+		return true;
+	err = populate(closed, page, MADV_POPULATE_READ);
+	munmap(closed, page);
+	known = err == -EFAULT || err == -ENOMEM ? 2 : 1;
+	atomic_store_explicit(&answer, known, memory_order_relaxed);
+	return known == 2;
+}
+
+/* The same from the list of mappings, which does not tell that a file ends before its mapping. */
+static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
+{
+	bool writable;
+	int err = u_maps_check(start, span, &writable);
+
+	*rights_out = VI_READ | VI_WRITE;
+	if (err == 0 && !writable)
+		*rights_out = VI_READ;
+	if (err == 0 || err == -EFAULT)
+		return err == 0 ? 0 : -EINVAL;
+	return range_mapped(start, span);
 }
 
 /*
@@ -157,13 +188,14 @@ static int probe_range(void *addr, uint64_t len, uint32_t *rights_out)
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint8_t *start = (uint8_t *)((uintptr_t)addr & ~(page - 1));
 	uint64_t span = u_align_up((uint64_t)((uint8_t *)addr - start) + len, page);
-	int err = populate(start, span, MADV_POPULATE_WRITE);
+	int err;
 
+	if (!populate_tells())
+		return probe_mappings(start, span, rights_out);
+	err = populate(start, span, MADV_POPULATE_WRITE);
 	*rights_out = VI_READ | VI_WRITE;
 	if (err == 0)
 		return 0;
-	if (err == -EINVAL && !populate_known())
-		return range_mapped(start, span);
 	if (err == -EINVAL || err == -EFAULT) {
 		*rights_out = VI_READ;
 		err = populate(start, span, MADV_POPULATE_READ);
@@ -186,6 +218,16 @@ static uint32_t remote_rights(const VIP_MEM_ATTRIBUTES *attrs, uint32_t local)
 static int check_attrs(const struct vi_nic *nic, const VIP_MEM_ATTRIBUTES *attrs)
 {
 	return attrs->EnableRdmaRead && nic->attrs.RDMAReadSupport == 0 ? -EACCES : 0;
+}
+
+uint64_t vi_max_region_bytes(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES);
+	uint64_t bytes = pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+
+	if (bytes < VI_MAX_TRANSFER)
+		bytes = VI_MAX_TRANSFER;
+	return u_min64(bytes, VI_MAX_REGISTER_BYTES);
 }
 
 static int check_range(const struct vi_nic *nic, void *addr, uint64_t len)

@@ -11,7 +11,7 @@
 
 #define PROVIDERS_MAX 8u
 
-static struct vi_pool nic_pool = {
+struct vi_pool vi_nic_pool = {
 	.size = sizeof(struct vi_nic),
 	.link = offsetof(struct vi_nic, pool_link),
 };
@@ -34,9 +34,9 @@ static void default_attrs(struct vi_nic *nic)
 	nic->attrs = (VIP_NIC_ATTRIBUTES){
 		.LocalNicAddress = nic->address,
 		.ThreadSafe = VIP_TRUE,
-		.MaxRegisterBytes = VI_MAX_REGION_BYTES,
+		.MaxRegisterBytes = VI_MAX_REGISTER_BYTES,
 		.MaxRegisterRegions = VI_MAX_REGIONS,
-		.MaxRegisterBlockBytes = VI_MAX_REGION_BYTES,
+		.MaxRegisterBlockBytes = vi_max_region_bytes(),
 		.MaxVI = VI_MAX_VIS,
 		.MaxDescriptorsPerQueue = VI_MAX_DESCRIPTORS,
 		.MaxSegmentsPerDesc = VI_MAX_SEGMENTS,
@@ -125,13 +125,15 @@ int vi_nic_open(const char *device, struct vi_nic **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct vi_nic *nic;
-	int err = u_cfg_load();
+	int err = u_idtab_orphaned() ? -ENOSPC : vi_fork_watch();
 
+	if (err == 0)
+		err = u_cfg_load();
 	if (err != 0)
 		return err;
 	pthread_once(&once, fill_providers);
 	u_membarrier_register();
-	nic = vi_pool_get(&nic_pool);
+	nic = vi_pool_get(&vi_nic_pool);
 	if (nic == NULL)
 		return -ENOMEM;
 	/* Nobody may hold it before it is open. */
@@ -140,7 +142,7 @@ int vi_nic_open(const char *device, struct vi_nic **out)
 	err = open_nic(nic, device);
 	if (err != 0) {
 		pthread_mutex_destroy(&nic->lock);
-		vi_pool_put(&nic_pool, nic);
+		vi_pool_put(&vi_nic_pool, nic);
 		return err;
 	}
 	vi_ref_revive(&nic->ref);
@@ -151,7 +153,7 @@ int vi_nic_open(const char *device, struct vi_nic **out)
 struct vi_nic *vi_nic_get(const void *handle)
 {
 	uint64_t id = vi_handle_id(handle);
-	struct vi_nic *nic = u_idtab_get(id, VI_TYPE_NIC);
+	struct vi_nic *nic = vi_handle_object(handle, VI_TYPE_NIC);
 
 	if (nic == NULL || !vi_ref_get(&nic->ref))
 		return NULL;
@@ -196,6 +198,6 @@ int vi_nic_close(struct vi_nic *nic, uint64_t id)
 	nic->dispatcher = NULL;
 	free_tpt(&nic->tpt);
 	pthread_mutex_destroy(&nic->lock);
-	vi_pool_put(&nic_pool, nic);
+	vi_pool_put(&vi_nic_pool, nic);
 	return 0;
 }

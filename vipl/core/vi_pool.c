@@ -36,3 +36,11 @@ void vi_pool_put(struct vi_pool *pool, void *object)
 	pool->free = object;
 	u_lock_drop(&pool->lock);
 }
+
+void vi_pool_forked(struct vi_pool *pool)
+{
+	pool->lock = (struct u_lock)U_LOCK_INIT;
+	if (pool->lost == NULL)
+		pool->lost = pool->free;
+	pool->free = NULL;
+}

@@ -19,9 +19,9 @@ U_COLD int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err)
 }
 
 int vi_post_send_slow(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
-		      const struct vi_look *look)
+		      const struct vi_checked *checked)
 {
-	int err = vi_wq_push(&vi->sq, desc, handle, look);
+	int err = vi_wq_push(&vi->sq, desc, handle, checked);
 
 	if (u_unlikely(err != 0))
 		return vi_refuse_post(&vi->sq, desc, err);
@@ -30,7 +30,7 @@ int vi_post_send_slow(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE han
 	if (u_likely(vi_state(vi) == VIP_STATE_CONNECTED))
 		vi->fast->post_send(vi);
 	else
-		vi_wq_flush(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+		vi_wq_flush_new(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	return 0;
 }
 
@@ -44,7 +44,7 @@ static struct vi_wq *queue_of(struct vi_vi *vi, bool is_recv)
 	return is_recv ? &vi->rq : &vi->sq;
 }
 
-U_COLD void vi_serve_bell(struct vi_vi *vi, uint64_t id)
+U_COLD void vi_serve_doorbell(struct vi_vi *vi, uint64_t id)
 {
 	if (!vi_ref_get(&vi->ref))
 		return;
@@ -56,8 +56,8 @@ U_COLD void vi_serve_bell(struct vi_vi *vi, uint64_t id)
 int vi_send_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, bool rung)
 {
 	if (rung)
-		vi_serve_bell(vi, id);
-	if (vi->fast->poke(vi) == 0 && !rung)
+		vi_serve_doorbell(vi, id);
+	if (vi->fast->progress(vi) == 0 && !rung)
 		return 0;
 	return vi_send_pop(vi, id, desc_out, NULL);
 }
@@ -67,8 +67,8 @@ int vi_recv_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, 
 	struct vi_wq *rq = &vi->rq;
 
 	if (rung)
-		vi_serve_bell(vi, id);
-	vi->fast->poke(vi);
+		vi_serve_doorbell(vi, id);
+	vi->fast->progress(vi);
 	if (got != 0)
 		return got;
 	u_biased_take(&vi->rx_lock);
@@ -106,7 +106,7 @@ int vi_queue_wait(struct vi_vi *vi, bool is_recv, int64_t deadline, VIP_DESCRIPT
 
 	if (wq->cq != NULL)
 		return -EINVAL;
-	return vi_wait_on(vi->nic, &wq->sleepers, try_queue, &arg, deadline);
+	return vi_wait(vi->nic, &wq->sleepers, &vi->ref, try_queue, &arg, deadline);
 }
 
 int vi_queue_notify(struct vi_vi *vi, bool is_recv, void *context,

@@ -135,7 +135,7 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 	PICK(arm, no_arm);
 	PICK(sleep, short_sleep);
 	PICK(wake, no_nic);
-	PICK(bell_rung, never_rung);
+	PICK(doorbell_rung, never_rung);
 	PICK(counters, no_counters);
 	PICK(name_to_host, no_name_to_host);
 	PICK(host_to_name, no_host_to_name);
@@ -158,7 +158,7 @@ static bool none_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, 
 	return false;
 }
 
-static int none_poke(struct vi_vi *vi)
+static int none_progress(struct vi_vi *vi)
 {
 	return 0;
 }
@@ -167,6 +167,6 @@ const struct vi_fast_ops vi_fast_none = {
 	.post_send = none_post_send,
 	.send_now = none_send_now,
 	.write_now = none_write_now,
-	.poll_recv = none_poke,
-	.poke = none_poke,
+	.poll_recv = none_progress,
+	.progress = none_progress,
 };

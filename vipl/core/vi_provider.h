@@ -59,7 +59,7 @@ struct vi_provider_ops {
 			       VIP_VI_ATTRIBUTES *remote_attrs_out);
 	int (*peer_request)(struct vi_vi *vi, const struct vi_addr *local,
 			    const struct vi_addr *remote, int64_t deadline);
-	/* -EAGAIN while it is pending and the deadline `until` has not passed (0: just look). */
+	/* -EAGAIN while it is pending and the deadline `until` has not passed (0: just checked). */
 	int (*peer_done)(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_attrs_out);
 	/* From any state to Idle; flushes both queues; the peer is told. */
 	int (*disconnect)(struct vi_vi *vi);
@@ -85,10 +85,10 @@ struct vi_provider_ops {
 	 */
 	void (*wake)(struct vi_nic *nic);
 	/*
-	 * Did the doorbell ring since the last such look?  Done by every empty poll, and cheap;
+	 * Did the doorbell ring since the last such check?  Done by every empty poll, and cheap;
 	 * progress() then serves who rang.  Does not block; any lock may be held.
 	 */
-	bool (*bell_rung)(struct vi_nic *nic);
+	bool (*doorbell_rung)(struct vi_nic *nic);
 
 	/* Adds what the provider counts for the whole NIC. */
 	void (*counters)(struct vi_nic *nic, VIPX_COUNTERS *sum);
@@ -103,7 +103,7 @@ struct vi_provider_ops {
 };
 
 #define VI_POLL_MOVED 1
-#define VI_POLL_POKE 2
+#define VI_POLL_PROGRESS 2
 
 struct vi_fast_ops {
 	/*
@@ -123,7 +123,8 @@ struct vi_fast_ops {
 	void (*post_send)(struct vi_vi *vi);
 	/*
 	 * Takes in what came for this VI, whose rx_lock the caller holds: VI_POLL_MOVED if anything
-	 * did, VI_POLL_POKE if poke() has more to do, once the lock is dropped.  Short and bounded.
+	 * did, VI_POLL_PROGRESS if progress() has more to do, once the lock is dropped.  Short and
+	 * bounded.
 	 */
 	int (*poll_recv)(struct vi_vi *vi);
 	/*
@@ -131,10 +132,10 @@ struct vi_fast_ops {
 	 * of its locks, but may hold a cq->lock; a VI busy in another thread is skipped.  May be
 	 * called for a VI that has just been disconnected or destroyed: nothing to do then.
 	 */
-	int (*poke)(struct vi_vi *vi);
+	int (*progress)(struct vi_vi *vi);
 	/*
-	 * A CQ that poked this VI does not any more: from now on arrivals must ring.  Locks as
-	 * for poke().  May be NULL.
+	 * A CQ that made progress on this VI does not any more: from now on arrivals must ring.
+	 * Locks as for progress().  May be NULL.
 	 */
 	void (*unpolled)(struct vi_vi *vi);
 };

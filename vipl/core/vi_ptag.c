@@ -4,7 +4,7 @@
 
 #include "vi_core.h"
 
-static struct vi_pool ptag_pool = {
+struct vi_pool vi_ptag_pool = {
 	.size = sizeof(struct vi_ptag),
 	.link = offsetof(struct vi_ptag, pool_link),
 };
@@ -24,14 +24,14 @@ static int create_locked(struct vi_nic *nic, uint64_t *id_out)
 
 	if (nic->ptag_count >= nic->attrs.MaxPtags)
 		return -ENOSPC;
-	ptag = vi_pool_get(&ptag_pool);
+	ptag = vi_pool_get(&vi_ptag_pool);
 	if (ptag == NULL)
 		return -ENOMEM;
 	ptag->users = 0;
 	atomic_store_explicit(&ptag->nic, nic, memory_order_relaxed);
 	ptag->id = u_idtab_add(VI_TYPE_PTAG, ptag);
 	if (ptag->id == 0) {
-		vi_pool_put(&ptag_pool, ptag);
+		vi_pool_put(&vi_ptag_pool, ptag);
 		return -ENOSPC;
 	}
 	nic->ptag_count++;
@@ -60,7 +60,7 @@ static int destroy_locked(struct vi_nic *nic, uint64_t id)
 	u_idtab_del(id);
 	atomic_store_explicit(&ptag->nic, NULL, memory_order_relaxed);
 	nic->ptag_count--;
-	vi_pool_put(&ptag_pool, ptag);
+	vi_pool_put(&vi_ptag_pool, ptag);
 	return 0;
 }
 

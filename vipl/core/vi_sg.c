@@ -9,7 +9,8 @@ static bool is_rdma(const struct vi_wqe *wqe)
 	return (wqe->control & VIP_CONTROL_OP_MASK) != VIP_CONTROL_OP_SENDRECV;
 }
 
-int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access)
+int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
+	       uint64_t need)
 {
 	uint64_t bytes =
 		sizeof(VIP_CONTROL_SEGMENT) + (uint64_t)wqe->segs * sizeof(VIP_DESCRIPTOR_SEGMENT);
@@ -24,6 +25,7 @@ int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wq
 	/* DS[] is declared with two elements; the segments go on behind them. */
 	sg->seg = (const VIP_DESCRIPTOR_SEGMENT *)(desc + sizeof(VIP_CONTROL_SEGMENT)) + skip;
 	sg->left = (uint16_t)(wqe->segs - skip);
+	sg->need = need;
 	sg->desc_handle = wqe->handle;
 	sg->handle = 0;
 	sg->access = access;
@@ -32,11 +34,13 @@ int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wq
 	return 0;
 }
 
-/* Steps to the next segment that has bytes. */
-static int next_segment(struct vi_sg *sg)
+/*
+ * Steps to the next segment that has bytes, and checks what is needed of it; when nothing is, there
+ * is nothing to walk over.
+ */
+static int next_segment(struct vi_sg *sg, uint32_t *length_out)
 {
 	VIP_DATA_SEGMENT seg;
-	void *at;
 
 	do {
 		if (sg->left == 0)
@@ -48,14 +52,15 @@ static int next_segment(struct vi_sg *sg)
 		sg->seg++;
 		sg->left--;
 	} while (seg.Length == 0);
-	at = vi_tpt_check(sg->nic, sg->ptag, seg.Data.AddressBits, seg.Length, seg.Handle,
-			  sg->access);
-	if (u_unlikely(at == NULL))
-		return -EFAULT;
-	sg->at = at;
-	sg->at_left = seg.Length;
+	*length_out = seg.Length;
+	sg->at_left = sg->need < seg.Length ? (uint32_t)sg->need : seg.Length;
+	sg->need -= sg->at_left;
+	if (sg->at_left == 0)
+		return 0;
+	sg->at = vi_tpt_check(sg->nic, sg->ptag, seg.Data.AddressBits, sg->at_left, seg.Handle,
+			      sg->access);
 	sg->handle = seg.Handle;
-	return 0;
+	return u_unlikely(sg->at == NULL) ? -EFAULT : 0;
 }
 
 int vi_sg_next(struct vi_sg *sg, uint32_t want, uint8_t **addr_out, uint32_t *len_out)
@@ -64,7 +69,7 @@ int vi_sg_next(struct vi_sg *sg, uint32_t want, uint8_t **addr_out, uint32_t *le
 	int err;
 
 	if (sg->at_left == 0) {
-		err = next_segment(sg);
+		err = sg->need != 0 ? next_segment(sg, &len) : -ENOSPC;
 		if (u_unlikely(err != 0))
 			return err;
 	} else if (u_unlikely(vi_tpt_check(sg->nic, sg->ptag, (uintptr_t)sg->at, sg->at_left,
@@ -83,10 +88,11 @@ int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out)
 {
 	struct vi_sg walk = *sg;
 	uint64_t total = walk.at_left;
+	uint32_t length;
 	int err;
 
-	while ((err = next_segment(&walk)) == 0)
-		total += walk.at_left;
+	while ((err = next_segment(&walk, &length)) == 0)
+		total += length;
 	if (err != -ENOSPC)
 		return err;
 	*total_out = total;
@@ -96,11 +102,11 @@ int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out)
 /* ---- is the descriptor fit ------------------------------------------------------------------- */
 
 static uint32_t check_segments(const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
-			       uint64_t *total_out)
+			       uint64_t need, uint64_t *total_out)
 {
 	struct vi_sg sg;
 
-	if (vi_sg_init(&sg, vi, wqe, access) != 0 || vi_sg_check_all(&sg, total_out) != 0)
+	if (vi_sg_init(&sg, vi, wqe, access, need) != 0 || vi_sg_check_all(&sg, total_out) != 0)
 		return VIP_STATUS_PROTECTION_ERROR;
 	return 0;
 }
@@ -129,17 +135,22 @@ uint32_t vi_desc_check_send(const struct vi_vi *vi, const struct vi_wqe *wqe)
 		return VIP_STATUS_FORMAT_ERROR;
 	if (u_unlikely(wqe->length > vi->max_transfer))
 		return VIP_STATUS_LENGTH_ERROR;
-	bits = check_segments(vi, wqe, read ? VI_WRITE : VI_READ, &total);
+	bits = check_segments(vi, wqe, read ? VI_WRITE : VI_READ, UINT64_MAX, &total);
 	if (u_unlikely(bits != 0))
 		return bits;
 	return u_likely(total == wqe->length) ? 0 : VIP_STATUS_LENGTH_ERROR;
 }
 
-uint32_t vi_desc_check_recv(const struct vi_vi *vi, const struct vi_wqe *wqe,
-			    uint64_t *capacity_out)
+uint32_t vi_desc_check_recv(const struct vi_vi *vi, const struct vi_wqe *wqe, uint64_t bytes)
 {
+	uint64_t capacity = 0;
+	uint32_t bits;
+
 	if (u_unlikely((wqe->control & (VIP_CONTROL_RESERVED | VIP_CONTROL_OP_MASK)) != 0 ||
 		       wqe->segs > VI_MAX_SEGMENTS))
 		return VIP_STATUS_FORMAT_ERROR;
-	return check_segments(vi, wqe, VI_WRITE, capacity_out);
+	bits = check_segments(vi, wqe, VI_WRITE, bytes, &capacity);
+	if (u_unlikely(bits != 0))
+		return bits;
+	return u_likely(bytes <= capacity) ? 0 : VIP_STATUS_LENGTH_ERROR;
 }

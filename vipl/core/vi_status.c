@@ -14,6 +14,7 @@
 	X(ENOBUFS, VIP_ERROR_RESOURCE)                                                             \
 	X(EBUSY, VIP_ERROR_RESOURCE)                                                               \
 	X(EMFILE, VIP_ERROR_RESOURCE)                                                              \
+	X(ENFILE, VIP_ERROR_RESOURCE)                                                              \
 	X(ETIMEDOUT, VIP_TIMEOUT)                                                                  \
 	X(ECONNREFUSED, VIP_REJECT)                                                                \
 	X(EPROTOTYPE, VIP_INVALID_RELIABILITY_LEVEL)                                               \

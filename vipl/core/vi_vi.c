@@ -6,7 +6,7 @@
 #include "vi_core.h"
 #include "vi_provider.h"
 
-static struct vi_pool vi_pool = {
+struct vi_pool vi_vi_pool = {
 	.size = sizeof(struct vi_vi),
 	.link = offsetof(struct vi_vi, pool_link),
 };
@@ -23,16 +23,17 @@ void vi_unlock_both(struct vi_vi *vi)
 	u_biased_drop(&vi->rx_lock);
 }
 
-U_COLD void vi_break(struct vi_vi *vi, bool raise, VIP_ERROR_CODE event)
+U_COLD void vi_break(struct vi_vi *vi, uint32_t how, VIP_ERROR_CODE event)
 {
 	if (vi_state(vi) != VIP_STATE_CONNECTED)
 		return;
 	vi_set_state(vi, VIP_STATE_ERROR);
 	vi->counters.ConnectionsLost++;
-	vi_wq_flush(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	if ((how & VI_BREAK_KEEP_SENDS) == 0)
+		vi_wq_flush(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);
-	if (raise)
-		vi_event_raise(vi->nic, vi, VIP_RESOURCE_VI, event);
+	if (how & VI_BREAK_RAISE)
+		vi_event_raise_broken(vi, event, (how & VI_BREAK_QUIET) != 0);
 }
 
 /* ---- attributes ----------------------------------------------------------------------------- */
@@ -271,7 +272,7 @@ static int build(struct vi_vi *vi, struct vi_cq *send_cq, struct vi_cq *recv_cq)
 int vi_vi_create(struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs, struct vi_cq *send_cq,
 		 struct vi_cq *recv_cq, struct vi_vi **out)
 {
-	struct vi_vi *vi = vi_pool_get(&vi_pool);
+	struct vi_vi *vi = vi_pool_get(&vi_vi_pool);
 	int err;
 
 	if (vi == NULL)
@@ -290,7 +291,7 @@ leave_nic:
 	free_queues(vi);
 	leave(nic, vi);
 put_object:
-	vi_pool_put(&vi_pool, vi);
+	vi_pool_put(&vi_vi_pool, vi);
 	return err;
 }
 
@@ -331,14 +332,14 @@ int vi_vi_destroy(struct vi_vi *vi, uint64_t id)
 	detach_queues(vi);
 	nic->ops->vi_destroy(vi);
 	leave(nic, vi);
-	vi_pool_put(&vi_pool, vi);
+	vi_pool_put(&vi_vi_pool, vi);
 	return 0;
 }
 
 struct vi_vi *vi_vi_get(const void *handle)
 {
 	uint64_t id = vi_handle_id(handle);
-	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
+	struct vi_vi *vi = vi_handle_object(handle, VI_TYPE_VI);
 
 	if (vi == NULL || !vi_ref_get(&vi->ref))
 		return NULL;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waiting: poll, then yield, then sleep. */
+/*
+ * Waiting: poll, then yield, then sleep; under contention, sleep without yielding (u_contention.h).
+ */
 #include <sched.h>
 
+#include "u_cancel.h"
+#include "u_contention.h"
 #include "u_futex.h"
 #include "u_time.h"
 #include "vi_core.h"
 #include "vi_provider.h"
 
-#define ADAPTIVE_POLLS 12u  /* about a microsecond: a peer that is at it */
-#define ADAPTIVE_YIELDS 20u /* a peer that wants this very processor */
-/* A yield that took less found nobody; one that took more met one who does not yield back. */
-#define YIELD_ALONE_NS 1000
-#define YIELD_SHARED_NS 50000
-#define SPIN_POLLS 256u /* well below 50 us: then others get their turn */
+#define ADAPTIVE_POLLS 12u    /* about a microsecond: a peer that is at it */
+#define ADAPTIVE_YIELDS 20u   /* a peer that wants this very processor */
+#define YIELD_SHARED_NS 50000 /* a yield that took more met one who does not yield back */
+#define SPIN_POLLS 256u	      /* well below 50 us: then others get their turn */
 /*
  * The first cap on a sleep is longer than a tick: to set the processor's next timer, and to take
  * it back, costs 10 us each in a virtual machine.  Where wake-ups get lost it is short.
@@ -33,12 +35,13 @@ static int poll_paused(int (*try)(void *), void *arg, uint32_t count)
 	return got;
 }
 
-static int poll_yielding(int (*try)(void *), void *arg, uint32_t count)
+/* Ends with its count, with something, or under contention: then it is time to sleep. */
+static int poll_yielding(struct u_contention *c, int (*try)(void *), void *arg, uint32_t count)
 {
 	int got = 0;
 
-	while (got == 0 && count-- > 0) {
-		sched_yield();
+	while (got == 0 && count-- > 0 && c->sleeps == 0) {
+		u_contention_offer(c, u_now_ns());
 		got = try(arg);
 	}
 	return got;
@@ -66,60 +69,105 @@ static int64_t first_cap(const struct vi_nic *nic)
 										   : SLEEP_FIRST_NS;
 }
 
-/* Sleeps once, and tries.  What ended the sleep has been taken in: it does not wait for the arming. */
-static int sleep_once(struct vi_nic *nic, uint32_t ticket, int (*try)(void *), void *arg,
-		      int64_t deadline, int64_t cap)
+/* A wait that may be long: what it is for, and what is to be left in order when it is cancelled. */
+struct waiter {
+	struct vi_nic *nic;
+	_Atomic uint32_t *sleepers; /* the thread is counted there while `counted` */
+	struct vi_ref *held;	    /* by the caller */
+	int (*try)(void *arg);
+	void *arg;
+	int64_t deadline;
+	int cancel; /* the state of cancellation that the thread came with */
+	bool counted;
+};
+
+static void wait_cancelled(void *arg)
 {
-	int64_t until = sooner(deadline, u_now_ns() + cap);
+	struct waiter *w = arg;
+
+	if (w->counted)
+		atomic_fetch_sub_explicit(w->sleepers, 1, memory_order_relaxed);
+	vi_ref_put(w->held);
+}
+
+/* Nothing is held but what wait_cancelled() gives back, and nothing was taken. */
+static void cancellation_point(const struct waiter *w)
+{
+	if (w->cancel == PTHREAD_CANCEL_DISABLE)
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	pthread_testcancel();
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+}
+
+/* Runs `wait` so that it may be cancelled at its cancellation points, and nowhere else. */
+static int wait_long(struct waiter *w, int (*wait)(struct waiter *))
+{
+	int got;
+
+	w->cancel = u_cancel_off();
+	pthread_cleanup_push(wait_cancelled, w);
+	got = wait(w);
+	pthread_cleanup_pop(0);
+	u_cancel_back(&w->cancel);
+	return got;
+}
+
+/* Sleeps once, and tries.  What ended the sleep has been taken in: it does not wait for the arming. */
+static int sleep_once(const struct waiter *w, uint32_t ticket, int64_t cap)
+{
+	int64_t until = sooner(w->deadline, u_now_ns() + cap);
+	struct vi_nic *nic = w->nic;
 	int got;
 
 	atomic_fetch_add_explicit(&nic->sleeps, 1, memory_order_relaxed);
 	U_TRACE(sleep_begins, nic, ticket);
 	nic->ops->sleep(nic, ticket, until);
 	U_TRACE(sleep_ended, nic, ticket);
-	got = try(arg);
-	learn_from_sleep(nic, until < deadline && u_now_ns() >= until, got != 0);
+	got = w->try(w->arg);
+	learn_from_sleep(nic, until < w->deadline && u_now_ns() >= until, got != 0);
 	return got;
 }
 
 /*
- * Arm, look once more, sleep.  What comes after the arming ends the sleep, so
- * the cap on its length is only the last defence.
+ * Arm, checked once more, sleep.  What comes after the arming ends the sleep, so
+ * the cap on its length is only the last defence, and the time until a thread
+ * that was cancelled ends.
  */
-static int sleep_until(struct vi_nic *nic, int (*try)(void *), void *arg, int64_t deadline)
+static int sleep_until(struct waiter *w)
 {
-	const struct vi_provider_ops *ops = nic->ops;
-	int64_t cap = first_cap(nic);
+	const struct vi_provider_ops *ops = w->nic->ops;
+	int64_t cap = first_cap(w->nic);
 	int got = 0;
 
 	while (got == 0) {
-		uint32_t ticket = ops->arm(nic);
+		uint32_t ticket = ops->arm(w->nic);
 
-		got = try(arg);
-		if (got == 0 && ops->progress(nic) > 0) {
-			got = try(arg);
-			cap = first_cap(nic);
+		got = w->try(w->arg);
+		if (got == 0 && ops->progress(w->nic) > 0) {
+			got = w->try(w->arg);
+			cap = first_cap(w->nic);
 		}
-		if (got != 0 || u_time_left(deadline) == 0)
+		if (got != 0 || u_time_left(w->deadline) == 0)
 			return got;
-		got = sleep_once(nic, ticket, try, arg, deadline, cap);
+		cancellation_point(w);
+		got = sleep_once(w, ticket, cap);
 		cap = sooner(cap * 2, SLEEP_MOST_NS);
 	}
 	return got;
 }
 
-static int sleep_on(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(void *), void *arg,
-		    int64_t deadline)
+static int sleep_on(struct waiter *w)
 {
 	int got;
 
-	if (sleepers == NULL)
-		return sleep_until(nic, try, arg, deadline);
-	atomic_fetch_add_explicit(sleepers, 1, memory_order_seq_cst);
-	/* Who completes from here on sees the sleeper, or the look after the arming sees it. */
+	atomic_fetch_add_explicit(w->sleepers, 1, memory_order_seq_cst);
+	w->counted = true;
+	/* Who completes from here on sees the sleeper, or the check after the arming sees it. */
 	u_membarrier_own();
-	got = sleep_until(nic, try, arg, deadline);
-	atomic_fetch_sub_explicit(sleepers, 1, memory_order_relaxed);
+	got = sleep_until(w);
+	w->counted = false;
+	atomic_fetch_sub_explicit(w->sleepers, 1, memory_order_relaxed);
 	return got;
 }
 
@@ -129,29 +177,42 @@ static int sleep_on(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(v
  */
 static void learn_from_yield(struct vi_nic *nic, uint32_t polls, int64_t took_ns)
 {
-	bool shared = took_ns >= YIELD_ALONE_NS && took_ns < YIELD_SHARED_NS;
+	bool shared = took_ns >= U_ALONE_NS && took_ns < YIELD_SHARED_NS;
 	uint32_t next = shared ? polls / 2 : ADAPTIVE_POLLS;
 
 	if (next != polls)
 		atomic_store_explicit(&nic->adaptive_polls, next, memory_order_relaxed);
 }
 
-static int wait_adaptive(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(void *),
-			 void *arg, int64_t deadline)
+/* What the threads of a NIC know of contention is a hint that they share. */
+static struct u_contention contention_of(const struct vi_nic *nic)
 {
-	uint32_t polls = atomic_load_explicit(&nic->adaptive_polls, memory_order_relaxed);
-	int got = poll_paused(try, arg, polls);
-	int64_t start;
+	return (struct u_contention){
+		.sleeps = atomic_load_explicit(&nic->contention, memory_order_relaxed),
+	};
+}
 
-	if (got == 0) {
-		start = u_now_ns();
-		sched_yield();
-		learn_from_yield(nic, polls, u_now_ns() - start);
-		got = try(arg);
+static void remember(struct vi_nic *nic, const struct u_contention *c)
+{
+	if (atomic_load_explicit(&nic->contention, memory_order_relaxed) != c->sleeps)
+		atomic_store_explicit(&nic->contention, c->sleeps, memory_order_relaxed);
+}
+
+static int wait_adaptive(struct waiter *w)
+{
+	struct vi_nic *nic = w->nic;
+	uint32_t polls = atomic_load_explicit(&nic->adaptive_polls, memory_order_relaxed);
+	struct u_contention contention = contention_of(nic);
+	int got = poll_paused(w->try, w->arg, polls);
+
+	if (got == 0 && !u_contention_sleeps(&contention)) {
+		learn_from_yield(nic, polls, u_contention_offer(&contention, u_now_ns()));
+		got = w->try(w->arg);
+		if (got == 0)
+			got = poll_yielding(&contention, w->try, w->arg, ADAPTIVE_YIELDS - 1);
 	}
-	if (got == 0)
-		got = poll_yielding(try, arg, ADAPTIVE_YIELDS - 1);
-	return got != 0 ? got : sleep_on(nic, sleepers, try, arg, deadline);
+	remember(nic, &contention);
+	return got != 0 ? got : wait_long(w, sleep_on);
 }
 
 void vi_wait_init(struct vi_nic *nic, enum vi_wait_mode mode)
@@ -159,40 +220,67 @@ void vi_wait_init(struct vi_nic *nic, enum vi_wait_mode mode)
 	nic->wait_mode = mode;
 	atomic_store_explicit(&nic->adaptive_polls, ADAPTIVE_POLLS, memory_order_relaxed);
 	atomic_store_explicit(&nic->lossy_sleeps, 0, memory_order_relaxed);
+	atomic_store_explicit(&nic->contention, 0, memory_order_relaxed);
 }
 
-static int wait_awake(int (*try)(void *), void *arg, int64_t deadline, uint32_t polls)
+/* Whatever the contention: for a program that has its processors to itself. */
+static int wait_spinning(struct waiter *w)
 {
 	int got = 0;
 
-	while (got == 0 && u_time_left(deadline) != 0) {
-		got = poll_paused(try, arg, polls);
-		if (got == 0)
-			got = poll_yielding(try, arg, 1);
+	while (got == 0 && u_time_left(w->deadline) != 0) {
+		cancellation_point(w);
+		got = poll_paused(w->try, w->arg, SPIN_POLLS);
+		if (got == 0) {
+			sched_yield();
+			got = w->try(w->arg);
+		}
 	}
 	return got;
 }
 
-int vi_wait_on(struct vi_nic *nic, _Atomic uint32_t *sleepers, int (*try)(void *), void *arg,
-	       int64_t deadline)
+static int wait_yielding(struct waiter *w)
 {
+	struct u_contention contention = contention_of(w->nic);
+	bool sleep = u_contention_sleeps(&contention);
+	int64_t now = u_now_ns();
+	int got = 0;
+
+	while (got == 0 && !sleep && now < w->deadline) {
+		cancellation_point(w);
+		u_contention_offer(&contention, now);
+		got = w->try(w->arg);
+		sleep = got == 0 && u_contention_sleeps(&contention);
+		if (got == 0)
+			now = u_now_ns();
+	}
+	remember(w->nic, &contention);
+	return sleep ? sleep_on(w) : got;
+}
+
+int vi_wait(struct vi_nic *nic, _Atomic uint32_t *sleepers, struct vi_ref *held, int (*try)(void *),
+	    void *arg, int64_t deadline)
+{
+	struct waiter w = {
+		.nic = nic,
+		.sleepers = sleepers,
+		.held = held,
+		.try = try,
+		.arg = arg,
+		.deadline = deadline,
+	};
 	int got = try(arg);
 
 	if (got != 0 || u_time_left(deadline) == 0)
 		return got;
 	switch (nic->wait_mode) {
 	case VI_WAIT_SPIN:
-		return wait_awake(try, arg, deadline, SPIN_POLLS);
+		return wait_long(&w, wait_spinning);
 	case VI_WAIT_YIELD:
-		return wait_awake(try, arg, deadline, 0);
+		return wait_long(&w, wait_yielding);
 	case VI_WAIT_BLOCK:
-		return sleep_on(nic, sleepers, try, arg, deadline);
+		return wait_long(&w, sleep_on);
 	default:
-		return wait_adaptive(nic, sleepers, try, arg, deadline);
+		return wait_adaptive(&w);
 	}
-}
-
-int vi_wait(struct vi_nic *nic, int (*try)(void *), void *arg, int64_t deadline)
-{
-	return vi_wait_on(nic, NULL, try, arg, deadline);
 }

@@ -28,13 +28,13 @@ int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *c
 	wq->mask = WQ_FIRST_ENTRIES - 1;
 	wq->head = wq->next = wq->tail = 0;
 	atomic_store_explicit(&wq->done, 0, memory_order_relaxed);
-	atomic_store_explicit(&wq->taken, 0, memory_order_relaxed);
+	atomic_store_explicit(&wq->reaped, 0, memory_order_relaxed);
 	atomic_store_explicit(&wq->hot, 0, memory_order_relaxed);
 	wq->idle = 0;
 	wq->cq = cq;
 	wq->vi = vi;
 	wq->is_recv = is_recv;
-	wq->desc_grant.epoch = wq->data_grant.epoch = VI_NO_EPOCH;
+	wq->desc_cache.epoch = wq->data_cache.epoch = VI_NO_EPOCH;
 	wq->notify_first = wq->notify_last = NULL;
 	wq->ready.wq = wq;
 	return 0;
@@ -48,7 +48,7 @@ void vi_wq_fini(struct vi_wq *wq)
 		atomic_fetch_sub_explicit(&wq->vi->nic->notify_armed, n, memory_order_relaxed);
 	free(wq->wqe);
 	wq->wqe = NULL;
-	/* `done` stays: until the queue leaves its CQ, done - taken is still looked at. */
+	/* `done` stays: until the queue leaves its CQ, done - reaped is still looked at. */
 	wq->head = wq->next = wq->tail = atomic_load_explicit(&wq->done, memory_order_relaxed);
 }
 
@@ -96,7 +96,7 @@ void vi_wq_announce_cq(struct vi_wq *wq)
 	struct vi_cq *cq = wq->cq;
 
 	vi_cq_mark(wq);
-	/* A: `done` before the look for sleepers; pairs with the membarrier of who arms. */
+	/* A: `done` before the check for sleepers; pairs with the membarrier of who arms. */
 	if (u_unlikely(nic->fence))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
@@ -117,7 +117,7 @@ U_COLD void vi_wq_announce_slow(struct vi_wq *wq)
 		nic->ops->wake(nic);
 }
 
-U_COLD bool vi_grant_renew(struct vi_grant *g, const struct vi_vi *vi, uint32_t handle)
+U_COLD bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle)
 {
 	const struct vi_tpt *tpt = &vi->nic->tpt;
 	uint64_t epoch = vi_tpt_epoch(tpt);
@@ -136,6 +136,25 @@ U_COLD bool vi_grant_renew(struct vi_grant *g, const struct vi_vi *vi, uint32_t 
 	g->handle = handle;
 	g->epoch = epoch;
 	return true;
+}
+
+U_COLD int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
+			    const struct vi_checked *checked)
+{
+	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
+	struct vi_tpt_cache *g = &wq->data_cache;
+	struct vi_checked open = *checked;
+	/* Read once: what is used is what was checked. */
+	uint64_t addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
+	uint32_t len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
+
+	if (len != 0 && vi_tpt_cache_allows(g, wq->vi, checked->epoch,
+					    __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr,
+					    1, VI_WRITE)) {
+		open.at = (uint8_t *)(uintptr_t)addr;
+		open.at_len = (uint32_t)u_min64(g->end - addr, len);
+	}
+	return vi_wq_push(wq, desc, handle, &open);
 }
 
 /* Hands the leading run of complete entries to the consumer. */
@@ -172,10 +191,8 @@ void vi_wq_complete(struct vi_wq *wq, uint32_t n, uint32_t status, uint32_t leng
 		advance_done(wq);
 }
 
-void vi_wq_flush(struct vi_wq *wq, uint32_t status)
+static void flush_from(struct vi_wq *wq, uint32_t n, uint32_t status)
 {
-	uint32_t n = atomic_load_explicit(&wq->done, memory_order_relaxed);
-
 	wq->next = wq->tail;
 	for (; n != wq->tail; n++) {
 		struct vi_wqe *wqe = vi_wqe(wq, n);
@@ -186,4 +203,14 @@ void vi_wq_flush(struct vi_wq *wq, uint32_t status)
 		wqe->length = 0;
 	}
 	advance_done(wq);
+}
+
+void vi_wq_flush(struct vi_wq *wq, uint32_t status)
+{
+	flush_from(wq, atomic_load_explicit(&wq->done, memory_order_relaxed), status);
+}
+
+void vi_wq_flush_new(struct vi_wq *wq, uint32_t status)
+{
+	flush_from(wq, wq->next, status);
 }

@@ -85,6 +85,11 @@ typedef enum _VIP_RETURN {
 #define VIP_SERVICE_RELIABLE_DELIVERY 0x02  /* exactly once, in order, or the connection breaks */
 #define VIP_SERVICE_RELIABLE_RECEPTION 0x04 /* likewise; complete when the target has the data */
 
+#define VIP_BASE_SERVICES 0x07 /* the three */
+/* Bits of another provider's header, for its source code; no NIC here has them. */
+#define VIP_SERVICE_ACK 0x4000
+#define VIP_SERVICE_DFC 0x8000
+
 /* ---- Descriptor: Control word ------------------------------------------ */
 
 #define VIP_CONTROL_OP_SENDRECV 0x0  /* a message; the only one for receives */
@@ -275,6 +280,49 @@ typedef struct _VIP_ERROR_DESCRIPTOR {
 	VIP_ERROR_CODE ErrorCode;
 } VIP_ERROR_DESCRIPTOR;
 
+/* ---- Names for the preprocessor ---------------------------------------- */
+
+/* Programs ask for these with #ifdef, and some define those they miss. */
+#define VIP_SUCCESS VIP_SUCCESS
+#define VIP_NOT_DONE VIP_NOT_DONE
+#define VIP_INVALID_PARAMETER VIP_INVALID_PARAMETER
+#define VIP_ERROR_RESOURCE VIP_ERROR_RESOURCE
+#define VIP_TIMEOUT VIP_TIMEOUT
+#define VIP_REJECT VIP_REJECT
+#define VIP_INVALID_RELIABILITY_LEVEL VIP_INVALID_RELIABILITY_LEVEL
+#define VIP_INVALID_MTU VIP_INVALID_MTU
+#define VIP_INVALID_QOS VIP_INVALID_QOS
+#define VIP_INVALID_PTAG VIP_INVALID_PTAG
+#define VIP_INVALID_RDMAREAD VIP_INVALID_RDMAREAD
+#define VIP_DESCRIPTOR_ERROR VIP_DESCRIPTOR_ERROR
+#define VIP_INVALID_STATE VIP_INVALID_STATE
+#define VIP_ERROR_NAMESERVICE VIP_ERROR_NAMESERVICE
+#define VIP_NO_MATCH VIP_NO_MATCH
+#define VIP_NOT_REACHABLE VIP_NOT_REACHABLE
+#define VIP_ERROR_NOT_SUPPORTED VIP_ERROR_NOT_SUPPORTED
+#define VIP_STATE_IDLE VIP_STATE_IDLE
+#define VIP_STATE_CONNECTED VIP_STATE_CONNECTED
+#define VIP_STATE_CONNECT_PENDING VIP_STATE_CONNECT_PENDING
+#define VIP_STATE_ERROR VIP_STATE_ERROR
+#define VIP_RESOURCE_NIC VIP_RESOURCE_NIC
+#define VIP_RESOURCE_VI VIP_RESOURCE_VI
+#define VIP_RESOURCE_CQ VIP_RESOURCE_CQ
+#define VIP_RESOURCE_DESCRIPTOR VIP_RESOURCE_DESCRIPTOR
+#define VIP_ERROR_POST_DESC VIP_ERROR_POST_DESC
+#define VIP_ERROR_CONN_LOST VIP_ERROR_CONN_LOST
+#define VIP_ERROR_RECVQ_EMPTY VIP_ERROR_RECVQ_EMPTY
+#define VIP_ERROR_VI_OVERRUN VIP_ERROR_VI_OVERRUN
+#define VIP_ERROR_RDMAW_PROT VIP_ERROR_RDMAW_PROT
+#define VIP_ERROR_RDMAW_DATA VIP_ERROR_RDMAW_DATA
+#define VIP_ERROR_RDMAW_ABORT VIP_ERROR_RDMAW_ABORT
+#define VIP_ERROR_RDMAR_PROT VIP_ERROR_RDMAR_PROT
+#define VIP_ERROR_COMP_PROT VIP_ERROR_COMP_PROT
+#define VIP_ERROR_RDMA_TRANSPORT VIP_ERROR_RDMA_TRANSPORT
+#define VIP_ERROR_CATASTROPHIC VIP_ERROR_CATASTROPHIC
+
+/* The name that another provider's header has for it, too. */
+#define VIP_ERROR VIP_DESCRIPTOR_ERROR
+
 /* ---- System management ------------------------------------------------- */
 
 #define VIP_SMI_AUTODISCOVERY ((VIP_ULONG)1)
@@ -292,6 +340,32 @@ typedef void (*VIP_VI_CALLBACK)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandle, VIP
 				VIP_DESCRIPTOR *Descriptor);
 typedef void (*VIP_CQ_CALLBACK)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandle, VIP_VI_HANDLE ViHandle,
 				VIP_BOOLEAN RecvQueue);
+
+/* ---- Processes --------------------------------------------------------- */
+
+/*
+ * Handles are good in the process that got them. In a child of fork() every call with a handle of
+ * its parent gives VIP_INVALID_PARAMETER and changes nothing; the first such call writes one line
+ * to the log. The child may open NICs of its own. The parent does not notice its children.
+ *
+ * The child has a copy of the parent's memory, registered or not, and shares memory of
+ * VipxAllocMem() and descriptors of VipxCQFd() with it. A child of vfork(), of _Fork() or of
+ * clone() may only execute a program or end: it cannot open a NIC. A handler that forks and
+ * returns in the child ends the child's only thread.
+ */
+
+/* ---- Threads ----------------------------------------------------------- */
+
+/*
+ * Cancellation (pthread_cancel). A thread is cancelled in VipSendWait(), VipRecvWait(),
+ * VipCQWait(), VipConnectWait(), VipConnectRequest() and VipConnectPeerWait(), while it waits: at
+ * once, or within a quarter of a second where it sleeps for completions. Nothing is lost by it: a
+ * completion or entry that was taken is returned; a connection request that arrived is refused,
+ * one that was made is given up and its VI is Idle, its receives flushed if the server had accepted
+ * already; a peer request stays under way. No other function is a cancellation point, also if it
+ * blocks. Cancelling a thread of asynchronous type (PTHREAD_CANCEL_ASYNCHRONOUS) inside this
+ * library is not supported.
+ */
 
 /* ---- Functions --------------------------------------------------------- */
 
@@ -345,7 +419,8 @@ VIP_RETURN VipOpenNic(const VIP_CHAR *DeviceName, VIP_NIC_HANDLE *NicHandle);
  * VipCloseNic - close a NIC
  * @NicHandle: in, handle from VipOpenNic()
  *
- * Destroy VIs, CQs, memory regions and protection tags of the handle first.
+ * Destroy VIs, CQs, memory regions and protection tags of the handle first. It waits for no peer:
+ * VipDisconnect() does. When a process ends all is released, and its peers see the connections lost.
  *
  * Ownership: after success the handle and every pointer the library returned for it, such as
  * LocalNicAddress, must not be used.
@@ -538,7 +613,9 @@ VIP_RETURN VipQueryVi(VIP_VI_HANDLE ViHandle, VIP_VI_STATE *State, VIP_VI_ATTRIB
  *    too long
  *  - VIP_ERROR_RESOURCE: out of memory, or the agent is gone. If it repeats, close the NIC
  *
- * Context: blocks up to Timeout. Thread-safe. In a handler only with Timeout 0.
+ * Context: blocks up to Timeout, and where the agent is stopped or overloaded up to 5 s longer.
+ * Thread-safe. In a handler only with Timeout 0.
+ * A cancellation point while it waits.
  *
  * Ordering: requests to one address are handed out in the order they arrived.
  *
@@ -568,7 +645,7 @@ VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, 
  *  - VIP_INVALID_MTU: the maximum transfer sizes differ. Likewise
  *  - VIP_INVALID_QOS: the qualities of service differ. Likewise
  *  - VIP_TIMEOUT: the client has given up or is gone; the request is used up. Wait for another
- *  - VIP_NOT_REACHABLE: the way to the client was lost; the request is used up. Wait for another
+ *  - VIP_NOT_REACHABLE: the path to the client was lost; the request is used up. Wait for another
  *  - VIP_ERROR_RESOURCE: no window memory or descriptors for the connection. Release some, accept
  *    again, or reject
  *
@@ -625,11 +702,13 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle);
  *  - VIP_NO_MATCH: nobody waits on that address now. Try again
  *  - VIP_NOT_REACHABLE: no such host, or no path to it; VipxQueryRoute() says why
  *  - VIP_INVALID_STATE: the VI is not idle. Disconnect it
- *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, Timeout 0, or an address of wrong length
+ *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, Timeout 0, an address of wrong length, or
+ *    a local one that is not this NIC's
  *  - VIP_ERROR_RESOURCE: no window memory or descriptors for the connection, or the agent is gone
  *
- * Context: blocks up to Timeout. Thread-safe; VipDisconnect() from another thread ends it with
- * VIP_TIMEOUT. Not in handlers.
+ * Context: blocks up to Timeout, and where the agent is stopped or overloaded up to 5 s longer.
+ * Thread-safe; VipDisconnect() from another thread ends it with VIP_TIMEOUT. Not in handlers.
+ * A cancellation point while it waits.
  *
  * Ordering: what was posted to the receive queue before is there for the server's first message.
  *
@@ -648,6 +727,12 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
  * must still be taken. The peer's VI goes to the error state and its NIC reports
  * VIP_ERROR_CONN_LOST. A request of this VI that is under way ends.
  *
+ * On reliable levels the call first waits for what is on its way: operations of the send queue that
+ * had begun complete as always when the peer has acknowledged them, and what was reported as sent
+ * before has arrived. Operations that had not begun, and those posted meanwhile, are flushed; messages
+ * of the peer are still received. So a flushed send was not delivered, if the wait was not cut short:
+ * by the loss of the connection, or because the peer takes nothing.
+ *
  * Ownership: no buffer of the VI's descriptors is touched after the return, and no memory by RDMA of
  * its peer.
  *
@@ -655,12 +740,15 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
  *  - VIP_SUCCESS: the VI is idle; also if it was before
  *  - VIP_INVALID_PARAMETER: not a VI handle
  *
- * Context: does not wait for the peer, except that one that stores into memory of VipxAllocMem() has
- * two seconds to let go of it. Thread-safe. Allowed in handlers.
+ * Context: on reliable levels blocks until the peer has taken what is on its way, two seconds at
+ * most. While the path is lost these do not begin to count; then six seconds is the most. A peer that
+ * stores into memory of VipxAllocMem() has two more to let go of it. The end of the peer or of the
+ * connection ends the wait. Thread-safe. Allowed in handlers; other handlers of the NIC wait.
  *
  * Ordering: messages whose sends had completed on a reliable level are delivered before the peer
- * sees the loss. Where a link or a relay is lost at that time this holds only for
- * VIP_SERVICE_RELIABLE_RECEPTION, where they had arrived.
+ * sees the loss, also when a link or a relay is lost at that time and there is another path. A process
+ * that ends without this call waits for nothing: what it had reported as sent at
+ * VIP_SERVICE_RELIABLE_DELIVERY arrives only if the path stands.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Connection Management
@@ -752,6 +840,7 @@ VIP_RETURN VipConnectPeerDone(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteV
  *  - VIP_INVALID_PARAMETER: not a VI handle, or NULL
  *
  * Context: blocks up to the timeout of the request. Thread-safe. Not in handlers.
+ * A cancellation point while it waits.
  *
  * Ordering: what was posted to the receive queue before is there for the peer's first message.
  *
@@ -776,8 +865,10 @@ VIP_RETURN VipConnectPeerWait(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteV
  * counts. VIP_CONTROL_QFENCE delays the descriptor until all earlier ones of the queue are
  * complete.
  *
- * Errors in the descriptor are reported in its Status. In the idle, pending and error states a
- * send completes at once with VIP_STATUS_DESC_FLUSHED_ERROR.
+ * Errors in the descriptor are reported in its Status. On reliable levels such a descriptor waits until
+ * the peer has taken all that was sent before it, then completes with its error and breaks the
+ * connection; those behind it are flushed and were not sent. In the idle, pending and error states a
+ * send completes with VIP_STATUS_DESC_FLUSHED_ERROR, behind those that the peer may still acknowledge.
  *
  * Ownership: descriptor and data belong to the library until the descriptor has been taken with
  * VipSendDone(), VipSendWait() or a handler. Until then neither may be written, moved or
@@ -814,6 +905,11 @@ VIP_RETURN VipPostSend(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
  * The room is what the segments offer. VIP_CONTROL_IMMEDIATE is ignored. One message, or one RDMA
  * write with immediate data, uses up one descriptor. At completion Length is the number of bytes
  * received and, if Status has VIP_STATUS_IMMEDIATE, ImmediateData is the sender's.
+ *
+ * Memory is checked where bytes of a message go, when it arrives: segments may reach beyond what is
+ * registered, and a message that fits into the registered part is received. One that does not is not
+ * stored at all, and the descriptor completes with VIP_STATUS_PROTECTION_ERROR; one that is longer
+ * than all segments, with VIP_STATUS_LENGTH_ERROR. Immediate data of an RDMA write needs no memory.
  *
  * A descriptor posted to an idle VI waits for the coming connection. Post before the peer may
  * send: without a receive its message is dropped (unreliable) or the connection breaks (reliable).
@@ -908,6 +1004,7 @@ VIP_RETURN VipRecvDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr);
  *
  * Context: blocks up to Timeout; uses no processor time while it sleeps. Thread-safe: each
  * completion goes to one caller. In a handler it delays the other handlers of the NIC.
+ * A cancellation point while it waits.
  *
  * Ordering: strictly the order of posting.
  *
@@ -934,6 +1031,7 @@ VIP_RETURN VipSendWait(VIP_VI_HANDLE ViHandle, VIP_ULONG Timeout, VIP_DESCRIPTOR
  *
  * Context: blocks up to Timeout; uses no processor time while it sleeps. Thread-safe: each
  * completion goes to one caller. In a handler it delays the other handlers of the NIC.
+ * A cancellation point while it waits.
  *
  * Ordering: strictly the order of posting. Data of the peer's earlier RDMA writes is in place.
  *
@@ -1121,6 +1219,7 @@ VIP_RETURN VipCQDone(VIP_CQ_HANDLE CQHandle, VIP_VI_HANDLE *ViHandle, VIP_BOOLEA
  *
  * Context: blocks up to Timeout; uses no processor time while it sleeps. Thread-safe: each entry
  * goes to one caller. In a handler it delays the other handlers of the NIC.
+ * A cancellation point while it waits.
  *
  * Ordering: as VipCQDone().
  *
@@ -1213,7 +1312,7 @@ VIP_RETURN VipDestroyPtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE Protec
  * VipRegisterMem - register memory
  * @NicHandle: in, handle from VipOpenNic()
  * @VirtualAddress: in, start, any alignment, not NULL
- * @Length: in, bytes, 1 to MaxRegisterBlockBytes, any multiple
+ * @Length: in, bytes, 1 to MaxRegisterBlockBytes, which is the memory of the machine; any multiple
  * @MemAttribs: in, attributes, or NULL: no protection tag, no RDMA
  * @MemoryHandle: out, the handle, not NULL; never 0 and never 0xFFFFFFFF
  *
@@ -1331,7 +1430,8 @@ VIP_RETURN VipQueryMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * VipErrorCallback - set the handler of asynchronous errors
  * @NicHandle: in, handle from VipOpenNic()
  * @Context: in, passed to the handler, may be NULL
- * @Handler: in, the handler, or NULL for the default one, which writes a line to the log
+ * @Handler: in, the handler, or NULL for the default one, which writes a line to the log, but not
+ *	when the peer has disconnected and nothing was lost: no send is left, the peer took all
  *
  * Each NIC handle has one handler. It reports what no descriptor can: a lost connection, a message
  * without a receive, a refused RDMA write, a descriptor that could not be queued.
@@ -1348,7 +1448,8 @@ VIP_RETURN VipQueryMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * library, no lock held: it may call the library or exit(), and other handlers wait for its return.
  *
  * Ordering: errors are reported in the order they were noticed. The VI is in its new state and its
- * descriptors are complete before VIP_ERROR_CONN_LOST is reported.
+ * descriptors are complete before VIP_ERROR_CONN_LOST is reported; only where this end broke the
+ * connection sends that the peer may still acknowledge complete later.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Error Handling

@@ -82,7 +82,8 @@ typedef struct _VIPX_COUNTERS {
  * VipPostSend() returns. That holds for writes without immediate data up to 16 MiB, when all that
  * the VI sent before was taken. Errors, order and the order of bytes are those of any RDMA write.
  * The peer's process, if it is hostile, can go on reading and storing there until the memory is
- * freed; memory of VipRegisterMem() is open to nobody but this library.
+ * freed; memory of VipRegisterMem() is open to nobody but this library. Children of fork() share
+ * the memory: what they store there the parent and its peers see.
  *
  * Ownership: the caller frees it with VipxFreeMem().
  *
@@ -92,6 +93,7 @@ typedef struct _VIPX_COUNTERS {
  *    MaxRegisterBlockBytes
  *  - VIP_ERROR_RESOURCE: the window or the table of regions is full: free some, or raise
  *    VIADUCT_WINDOW_BYTES. Or the agent is gone
+ *  - VIP_TIMEOUT: the agent is stopped or overloaded, and did not answer for 5 s. Try again
  *  - VIP_INVALID_PTAG: Ptag is neither NULL nor a tag of this NIC handle
  *  - VIP_INVALID_RDMAREAD: EnableRdmaRead, but the NIC has no RDMA read
  *
@@ -134,7 +136,8 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * @Fd: out, a file descriptor for poll(2) and epoll(7), not NULL
  *
  * It becomes readable when the queue was armed with VipxCQArm() and gets an entry. Every call gives
- * the same descriptor. Do not read from it: VipxCQArm() clears it.
+ * the same descriptor. Do not read from it: VipxCQArm() clears it. A child of fork() has the same
+ * descriptor and leaves it alone, too.
  *
  * Ownership: the descriptor belongs to the queue; VipDestroyCQ() closes it. Do not close it.
  *

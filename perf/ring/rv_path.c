@@ -148,14 +148,14 @@ static union address address_of(const struct rv_host *h, unsigned int number)
 }
 
 struct accept {
-	struct rv_way *way;
+	struct rv_path *path;
 	VIP_RETURN rc;
 };
 
 static void *accept_main(void *arg)
 {
 	struct accept *a = arg;
-	struct rv_way *w = a->way;
+	struct rv_path *w = a->path;
 	union address local = address_of(w->to, w->number);
 	union address remote = { .addr = { 0 } };
 	VIP_VI_ATTRIBUTES attrs;
@@ -167,7 +167,7 @@ static void *accept_main(void *arg)
 	return NULL;
 }
 
-static VIP_RETURN request(struct rv_way *w)
+static VIP_RETURN request(struct rv_path *w)
 {
 	union address local = address_of(w->from, w->number);
 	union address remote = address_of(w->to, w->number);
@@ -182,9 +182,9 @@ static VIP_RETURN request(struct rv_way *w)
 	return rc;
 }
 
-static int connect_ends(struct rv_way *w)
+static int connect_ends(struct rv_path *w)
 {
-	struct accept a = { .way = w };
+	struct accept a = { .path = w };
 	pthread_t thread;
 	VIP_RETURN rc;
 
@@ -229,22 +229,22 @@ static VIP_RETURN make_page(struct rv_host *h, size_t bytes, uint8_t **out, VIP_
 	return rc;
 }
 
-static size_t body(const struct rv_way *w)
+static size_t body(const struct rv_path *w)
 {
 	return (w->bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-static uint8_t *descriptors(const struct rv_way *w)
+static uint8_t *descriptors(const struct rv_path *w)
 {
 	return w->data + w->depth * body(w);
 }
 
-static uint8_t *messages(const struct rv_way *w)
+static uint8_t *messages(const struct rv_path *w)
 {
 	return descriptors(w) + (w->depth * sizeof(VIP_DESCRIPTOR) + PAGE - 1) / PAGE * PAGE;
 }
 
-static VIP_RETURN make_memory(struct rv_way *w)
+static VIP_RETURN make_memory(struct rv_path *w)
 {
 	VIP_MEM_ATTRIBUTES attrs = { .EnableRdmaWrite = VIP_TRUE };
 	VIP_PVOID where = NULL;
@@ -260,8 +260,8 @@ static VIP_RETURN make_memory(struct rv_way *w)
 	return rc;
 }
 
-int rv_way_open(struct rv_way *w, struct rv_host *from, struct rv_host *to, unsigned int number,
-		uint64_t bytes, unsigned int depth, VIP_RELIABILITY_LEVEL level)
+int rv_path_open(struct rv_path *w, struct rv_host *from, struct rv_host *to, unsigned int number,
+		 uint64_t bytes, unsigned int depth, VIP_RELIABILITY_LEVEL level)
 {
 	VIP_RETURN rc;
 
@@ -295,7 +295,7 @@ static void close_vi(VIP_VI_HANDLE vi)
 	VipDestroyVi(vi);
 }
 
-void rv_way_close(struct rv_way *w)
+void rv_path_close(struct rv_path *w)
 {
 	close_vi(w->out);
 	close_vi(w->in);
@@ -319,7 +319,7 @@ static VIP_DESCRIPTOR *descriptor(uint8_t *page, unsigned int i)
 	return d;
 }
 
-int rv_write_post(struct rv_way *w, uint64_t n)
+int rv_write_post(struct rv_path *w, uint64_t n)
 {
 	VIP_DESCRIPTOR *d = descriptor(descriptors(w), w->posted % w->depth);
 	uint8_t *data = w->data + w->posted++ % w->depth * body(w);
@@ -355,7 +355,7 @@ static int taken(VIP_RETURN rc, const VIP_DESCRIPTOR *d, const struct rv_host *h
 	return -1;
 }
 
-int rv_write_done(struct rv_way *w)
+int rv_write_done(struct rv_path *w)
 {
 	VIP_DESCRIPTOR *d = NULL;
 	VIP_RETURN rc = VipSendDone(w->out, &d);
@@ -363,14 +363,14 @@ int rv_write_done(struct rv_way *w)
 	return taken(rc, d, w->from);
 }
 
-uint64_t rv_target_word(const struct rv_way *w)
+uint64_t rv_target_word(const struct rv_path *w)
 {
 	const _Atomic uint64_t *word = (const void *)(w->target + w->bytes - sizeof(uint64_t));
 
 	return atomic_load_explicit(word, memory_order_acquire);
 }
 
-uint64_t rv_slots_sent(const struct rv_way *w)
+uint64_t rv_slots_sent(const struct rv_path *w)
 {
 	VIPX_COUNTERS counters = { .Size = sizeof(counters) };
 	VIP_RETURN rc = VipxQueryCounters(w->from->nic, w->out, &counters);
@@ -378,7 +378,7 @@ uint64_t rv_slots_sent(const struct rv_way *w)
 	return rc == VIP_SUCCESS ? counters.SlotsSent : 0;
 }
 
-bool rv_neighbours(const struct rv_way *w)
+bool rv_neighbours(const struct rv_path *w)
 {
 	union address to = address_of(w->to, w->number);
 	VIPX_ROUTE route = { .Size = sizeof(route) };
@@ -387,7 +387,7 @@ bool rv_neighbours(const struct rv_way *w)
 	       route.PathKind == VIPX_PATH_NEIGHBOUR;
 }
 
-static int post(struct rv_way *w, bool back, unsigned int i)
+static int post(struct rv_path *w, bool back, unsigned int i)
 {
 	uint8_t *page = back ? w->answer : messages(w);
 	VIP_MEM_HANDLE handle = back ? w->answer_handle : w->data_handle;
@@ -403,17 +403,17 @@ static int post(struct rv_way *w, bool back, unsigned int i)
 	return rc == VIP_SUCCESS ? 0 : fail("posting a message", rc);
 }
 
-int rv_send(struct rv_way *w, bool back)
+int rv_send(struct rv_path *w, bool back)
 {
 	return post(w, back, D_SEND);
 }
 
-int rv_receive_post(struct rv_way *w, bool back)
+int rv_receive_post(struct rv_path *w, bool back)
 {
 	return post(w, back, D_RECEIVE);
 }
 
-int rv_receive_done(struct rv_way *w, bool back)
+int rv_receive_done(struct rv_path *w, bool back)
 {
 	VIP_VI_HANDLE vi = back ? w->in : w->out;
 	VIP_DESCRIPTOR *d = NULL;

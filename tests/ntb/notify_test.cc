@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The bell word: when it asks the sender for fences, and that sleeps end all the same.
+// The notify request: when it asks the sender for fences, and that sleeps end all the same.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -18,14 +18,14 @@ constexpr int kQuiet = 8; // armings with little between them, until fences are 
 constexpr int kMany = 40; // messages between two armings that are not little
 constexpr int64_t kTooLong = 20000000000; // a sleep that nobody ended
 
-class Bell : public ::testing::TestWithParam<const char *> {
+class Notify : public ::testing::TestWithParam<const char *> {
 protected:
 	void SetUp() override
 	{
 		nvi_loop_cfg cfg = {};
 
 		cfg.slots = 16;
-		cfg.ring_bytes = 16384;
+		cfg.payload_bytes = 16384;
 		cfg.level = VIP_SERVICE_RELIABLE_DELIVERY;
 		cfg.port = GetParam();
 		cfg.seed = 7;
@@ -44,13 +44,13 @@ protected:
 	}
 
 	// What end 0 reads before it rings; end 1 wrote it.
-	uint32_t bell()
+	uint32_t notify()
 	{
 		uint64_t len;
 		auto *control = reinterpret_cast<w_control *>(nvi_loop_inbound(loop, 0, &len));
 
 		nvi_loop_flush(loop);
-		return __atomic_load_n(&control->bell, __ATOMIC_SEQ_CST);
+		return __atomic_load_n(&control->notify, __ATOMIC_SEQ_CST);
 	}
 
 	void post()
@@ -83,9 +83,9 @@ protected:
 		for (int i = 0; i < count; i++) {
 			messages(between);
 			nvi_loop_arm(loop);
-			EXPECT_NE(bell() & W_BELL_SLOT, 0u);
+			EXPECT_NE(notify() & W_NOTIFY_SLOT, 0u);
 		}
-		return bell();
+		return notify();
 	}
 
 	struct Descriptors {
@@ -96,82 +96,82 @@ protected:
 	VIP_MEM_HANDLE handle = 0;
 };
 
-TEST_P(Bell, PolledAsksForNothing)
+TEST_P(Notify, PolledAsksForNothing)
 {
-	EXPECT_EQ(bell(), 0u);
+	EXPECT_EQ(notify(), 0u);
 	messages(kMany);
-	EXPECT_EQ(bell(), 0u);
+	EXPECT_EQ(notify(), 0u);
 }
 
-TEST_P(Bell, AsksForFencesOfAPeerThatSendsLittle)
+TEST_P(Notify, AsksForFencesOfAPeerThatSendsLittle)
 {
-	EXPECT_EQ(arm_often(kQuiet - 1, 1) & W_BELL_FENCE, 0u);
-	EXPECT_NE(arm_often(1, 1) & W_BELL_FENCE, 0u);
+	EXPECT_EQ(arm_often(kQuiet - 1, 1) & W_NOTIFY_FENCE, 0u);
+	EXPECT_NE(arm_often(1, 1) & W_NOTIFY_FENCE, 0u);
 	messages(1);
-	EXPECT_EQ(bell(), W_BELL_FENCE) << "polled, it has to go on asking";
+	EXPECT_EQ(notify(), W_NOTIFY_FENCE) << "polled, it has to go on asking";
 }
 
-TEST_P(Bell, NotOfOneThatSendsMuch)
+TEST_P(Notify, NotOfOneThatSendsMuch)
 {
-	EXPECT_EQ(arm_often(2 * kQuiet, kMany) & W_BELL_FENCE, 0u);
+	EXPECT_EQ(arm_often(2 * kQuiet, kMany) & W_NOTIFY_FENCE, 0u);
 }
 
-TEST_P(Bell, StopsAskingAtAnArmingAfterMuch)
+TEST_P(Notify, StopsAskingAtAnArmingAfterMuch)
 {
 	arm_often(kQuiet, 1);
-	EXPECT_EQ(arm_often(1, kMany) & W_BELL_FENCE, 0u);
+	EXPECT_EQ(arm_often(1, kMany) & W_NOTIFY_FENCE, 0u);
 	messages(1);
-	EXPECT_EQ(bell(), 0u);
+	EXPECT_EQ(notify(), 0u);
 }
 
-TEST_P(Bell, StopsAskingWhilePolled)
+TEST_P(Notify, StopsAskingWhilePolled)
 {
 	arm_often(kQuiet, 1);
 	messages(1);
 	nvi_loop_tick(loop);
-	EXPECT_EQ(bell(), W_BELL_FENCE) << "little came";
+	EXPECT_EQ(notify(), W_NOTIFY_FENCE) << "little came";
 	messages(kMany);
 	nvi_loop_tick(loop);
-	EXPECT_EQ(bell(), 0u);
-	EXPECT_EQ(arm_often(kQuiet - 1, 1) & W_BELL_FENCE, 0u) << "it counts anew";
+	EXPECT_EQ(notify(), 0u);
+	EXPECT_EQ(arm_often(kQuiet - 1, 1) & W_NOTIFY_FENCE, 0u) << "it counts anew";
 }
 
-TEST_P(Bell, StopsAskingWhilePolledBesideABusyEngine)
+TEST_P(Notify, StopsAskingWhilePolledBesideABusyEngine)
 {
 	arm_often(kQuiet, 1);
 	nvi_loop_busy_tick(loop);
-	EXPECT_NE(bell() & W_BELL_SLOT, 0u) << "armed, it is left alone";
+	EXPECT_NE(notify() & W_NOTIFY_SLOT, 0u) << "armed, it is left alone";
 	messages(1);
 	nvi_loop_busy_tick(loop);
-	EXPECT_EQ(bell(), W_BELL_FENCE) << "little came";
+	EXPECT_EQ(notify(), W_NOTIFY_FENCE) << "little came";
 	messages(kMany);
 	nvi_loop_busy_tick(loop);
-	EXPECT_EQ(bell(), 0u);
+	EXPECT_EQ(notify(), 0u);
 }
 
 // It stores perhaps, for longer than a tick: arming would have it wait for a flush behind that.
-TEST_P(Bell, WhoIsInsideACallIsNotArmed)
+TEST_P(Notify, WhoIsInsideACallIsNotArmed)
 {
 	messages(1);
 	nvi_loop_tick(loop);
 	nvi_loop_enter(loop, 1);
 	for (int i = 0; i < 3; i++)
 		nvi_loop_tick(loop);
-	EXPECT_EQ(bell(), 0u);
+	EXPECT_EQ(notify(), 0u);
 	nvi_loop_leave(loop, 1);
 	nvi_loop_tick(loop);
-	EXPECT_NE(bell() & W_BELL_SLOT, 0u);
+	EXPECT_NE(notify() & W_NOTIFY_SLOT, 0u);
 }
 
-TEST_P(Bell, ANewConnectionDoesNotAsk)
+TEST_P(Notify, ANewConnectionDoesNotAsk)
 {
 	arm_often(kQuiet, 1);
 	ASSERT_EQ(nvi_loop_reconnect(loop), 0);
-	EXPECT_EQ(bell(), 0u);
-	EXPECT_EQ(arm_often(1, 1) & W_BELL_FENCE, 0u);
+	EXPECT_EQ(notify(), 0u);
+	EXPECT_EQ(arm_often(1, 1) & W_NOTIFY_FENCE, 0u);
 }
 
-TEST_P(Bell, WhatArrivesEndsTheSleepWithFencesAndWithout)
+TEST_P(Notify, WhatArrivesEndsTheSleepWithFencesAndWithout)
 {
 	for (int i = 0; i < 3 * kQuiet; i++) {
 		uint32_t ticket = nvi_loop_arm(loop);
@@ -184,18 +184,18 @@ TEST_P(Bell, WhatArrivesEndsTheSleepWithFencesAndWithout)
 }
 
 // Whatever word the peer may write, the sender goes on.
-TEST_P(Bell, AnyWordIsTaken)
+TEST_P(Notify, AnyWordIsTaken)
 {
 	uint64_t len;
 	auto *control = reinterpret_cast<w_control *>(nvi_loop_inbound(loop, 0, &len));
 
 	for (uint32_t word : { 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 0x80000000u, 0xffffffffu }) {
-		__atomic_store_n(&control->bell, word, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&control->notify, word, __ATOMIC_SEQ_CST);
 		messages(3);
 	}
 }
 
-INSTANTIATE_TEST_SUITE_P(Ports, Bell, ::testing::Values("emu", "emu+strict"),
+INSTANTIATE_TEST_SUITE_P(Ports, Notify, ::testing::Values("emu", "emu+strict"),
 			 [](const ::testing::TestParamInfo<const char *> &info) {
 				 return std::string(info.param) == "emu" ? "emu" : "strict";
 			 });

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Gates of the log.  The state of a gate is one word, so that exactly U_LOG_GATE_LINES pass in a period,
- * however many threads ask; each line that does not is counted, and each count is told once.
+ * Rate limits of the log.  The state of a rate limit is one word, so that exactly
+ * U_LOG_RATELIMIT_LINES pass in a period, however many threads ask; each line that does not is
+ * counted, and each count is told once.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,9 +11,9 @@
 #include "u_log_spec.h"
 #include "u_time.h"
 
-#define PERIOD_NS ((int64_t)U_LOG_GATE_S * 1000000000)
+#define PERIOD_NS ((int64_t)U_LOG_RATELIMIT_S * 1000000000)
 
-/* Periods are counted from 1: a gate that nothing passed has period 0, and no line in it. */
+/* Periods are counted from 1: a rate limit that nothing passed has period 0, and no line in it. */
 static uint32_t period_of(int64_t now)
 {
 	return (uint32_t)(now / PERIOD_NS) + 1;
@@ -23,21 +24,23 @@ static uint32_t state_period(uint64_t state)
 	return (uint32_t)(state >> 32);
 }
 
-bool u_log_gate_pass(struct u_log_gate *g, int64_t now, uint64_t *left_out)
+bool u_log_ratelimit_pass(struct u_log_ratelimit *g, int64_t now, uint64_t *left_out)
 {
 	uint64_t was = atomic_load_explicit(&g->state, memory_order_relaxed);
 	uint32_t period, lines;
 
 	do {
 		period = period_of(now);
-		/* Whose look at the clock is older than another's belongs to the later period. */
+		/*
+		 * Whose reading of the clock is older than another's belongs to the later period.
+		 */
 		if (state_period(was) >= period) {
 			period = state_period(was);
 			lines = (uint32_t)was;
 		} else {
 			lines = 0;
 		}
-		if (lines >= U_LOG_GATE_LINES) {
+		if (lines >= U_LOG_RATELIMIT_LINES) {
 			atomic_fetch_add_explicit(&g->left_out, 1, memory_order_relaxed);
 			return false;
 		}
@@ -48,13 +51,13 @@ bool u_log_gate_pass(struct u_log_gate *g, int64_t now, uint64_t *left_out)
 	return true;
 }
 
-int64_t u_log_gate_end(const struct u_log_gate *g)
+int64_t u_log_ratelimit_end(const struct u_log_ratelimit *g)
 {
 	return (int64_t)state_period(atomic_load_explicit(&g->state, memory_order_relaxed)) *
 	       PERIOD_NS;
 }
 
-static void tell(const struct u_log_gate *g, uint64_t left_out)
+static void tell(const struct u_log_ratelimit *g, uint64_t left_out)
 {
 	if (left_out != 0)
 		u_log(g->level, g->area, "%" PRIu64 " more lines about %s%s%s were left out",
@@ -62,13 +65,13 @@ static void tell(const struct u_log_gate *g, uint64_t left_out)
 		      g->whose != NULL ? g->whose : "");
 }
 
-void u_log_gated(struct u_log_gate *g, const char *fmt, ...)
+void u_log_ratelimited(struct u_log_ratelimit *g, const char *fmt, ...)
 {
 	int saved = errno;
 	uint64_t left_out;
 	va_list args;
 
-	if (!u_log_enabled(g->level, g->area) || !u_log_gate_pass(g, u_now_ns(), &left_out))
+	if (!u_log_enabled(g->level, g->area) || !u_log_ratelimit_pass(g, u_now_ns(), &left_out))
 		return;
 	tell(g, left_out);
 	va_start(args, fmt);
@@ -77,13 +80,13 @@ void u_log_gated(struct u_log_gate *g, const char *fmt, ...)
 	va_end(args);
 }
 
-int64_t u_log_gate_tell(struct u_log_gate *g)
+int64_t u_log_ratelimit_tell(struct u_log_ratelimit *g)
 {
 	int64_t end;
 
 	if (atomic_load_explicit(&g->left_out, memory_order_relaxed) == 0)
 		return U_NEVER;
-	end = u_log_gate_end(g);
+	end = u_log_ratelimit_end(g);
 	if (u_now_ns() < end)
 		return end;
 	tell(g, atomic_exchange_explicit(&g->left_out, 0, memory_order_relaxed));

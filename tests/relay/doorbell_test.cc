@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Bells: a node that is armed is rung when it is due, and a thread that sleeps has armed its own.
+// Doorbells: a node that is armed is rung when it is due, and a thread that sleeps has armed its
+// own.
 #include "relay_rig.h"
 
 using namespace relay_test;
 
 namespace {
 
-class Bell : public ::testing::TestWithParam<Kind> {
+class Doorbell : public ::testing::TestWithParam<Kind> {
 protected:
-	Bell() : rig(GetParam(), 1, RL_BLOCK, true), circuit(rig) { b.rung(); }
+	Doorbell() : rig(GetParam(), 1, RL_BLOCK, true), circuit(rig) { b.rung(); }
 
 	void send(unsigned int from, uint32_t n = 1)
 	{
@@ -23,23 +24,23 @@ protected:
 	Node &a = circuit.node[0], &b = circuit.node[1];
 };
 
-TEST_P(Bell, NobodyRingsAPolledNode)
+TEST_P(Doorbell, NobodyRingsAPolledNode)
 {
 	send(0, 3);
 	send(1, 3);
 	rig.settle();
 	Fragment came;
 	while (b.take(&came)) {}
-	b.give_credit(b.taken);
+	b.give_credit(b.consumed);
 	rig.settle();
 	EXPECT_FALSE(b.rung());
 	EXPECT_FALSE(a.rung());
 	EXPECT_EQ(rig.counters().rings, 0u);
 }
 
-TEST_P(Bell, RingsOnceWithTheSlotThatIsNamed)
+TEST_P(Doorbell, RingsOnceWithTheSlotThatIsNamed)
 {
-	b.arm(W_BELL_SLOT, 3);
+	b.arm(W_NOTIFY_SLOT, 3);
 	for (uint32_t n = 0; n < 3; n++) {
 		send(0);
 		rig.settle();
@@ -52,7 +53,7 @@ TEST_P(Bell, RingsOnceWithTheSlotThatIsNamed)
 	rig.settle();
 	EXPECT_FALSE(b.rung()) << "twice for one word";
 	EXPECT_EQ(rig.counters().rings, 1u);
-	b.arm(W_BELL_SLOT, 6);
+	b.arm(W_NOTIFY_SLOT, 6);
 	rig.settle();
 	EXPECT_FALSE(b.rung()) << "the slot has not come";
 	send(0);
@@ -61,21 +62,21 @@ TEST_P(Bell, RingsOnceWithTheSlotThatIsNamed)
 	EXPECT_FALSE(a.rung());
 }
 
-TEST_P(Bell, RingsOnceForABatchThatGoesPast)
+TEST_P(Doorbell, RingsOnceForABatchThatGoesPast)
 {
-	b.arm(W_BELL_SLOT | W_BELL_FENCE, 2);
+	b.arm(W_NOTIFY_SLOT | W_NOTIFY_FENCE, 2);
 	send(0, 6);
 	rig.settle();
 	EXPECT_TRUE(b.rung());
 	EXPECT_EQ(rig.counters().rings, 1u);
 }
 
-// A bell word that comes when its slot is out already is the business of who armed.
-TEST_P(Bell, RingsWithTheNextSlotWhenArmedLate)
+// A notify request that comes when its slot is out already is the business of who armed.
+TEST_P(Doorbell, RingsWithTheNextSlotWhenArmedLate)
 {
 	send(0, 2);
 	rig.settle();
-	b.arm(W_BELL_SLOT, 1);
+	b.arm(W_NOTIFY_SLOT, 1);
 	rig.settle();
 	EXPECT_FALSE(b.rung());
 	send(0);
@@ -83,13 +84,13 @@ TEST_P(Bell, RingsWithTheNextSlotWhenArmedLate)
 	EXPECT_TRUE(b.rung());
 }
 
-TEST_P(Bell, RingsEachTimeForCredit)
+TEST_P(Doorbell, RingsEachTimeForCredit)
 {
 	Fragment came;
 
 	send(0, 4);
 	rig.settle();
-	a.arm(W_BELL_CREDIT, 0);
+	a.arm(W_NOTIFY_CREDIT, 0);
 	a.rung();
 	for (uint32_t n = 1; n <= 4; n++) {
 		ASSERT_TRUE(b.take(&came));
@@ -102,18 +103,18 @@ TEST_P(Bell, RingsEachTimeForCredit)
 	EXPECT_EQ(rig.counters().rings, 4u);
 }
 
-// ---- the thread's own bells ---------------------------------------------------------------------
+// ---- the thread's own doorbells ----------------------------------------------------------------
 
-TEST_P(Bell, AnArmedCircuitAsksForTheNextSlot)
+TEST_P(Doorbell, AnArmedCircuitAsksForTheNextSlot)
 {
 	Fragment came;
 
 	send(0, 3);
 	rig.settle();
-	EXPECT_EQ(a.bell(), 0u);
+	EXPECT_EQ(a.notify(), 0u);
 	EXPECT_FALSE(rig.arm());
-	EXPECT_EQ(a.bell(), w_bell(W_BELL_SLOT, 3));
-	EXPECT_EQ(b.bell(), w_bell(W_BELL_SLOT | W_BELL_CREDIT, 0)) << "credit is out";
+	EXPECT_EQ(a.notify(), w_notify(W_NOTIFY_SLOT, 3));
+	EXPECT_EQ(b.notify(), w_notify(W_NOTIFY_SLOT | W_NOTIFY_CREDIT, 0)) << "credit is out";
 	send(0);
 	EXPECT_EQ(rig.pass(), 0u) << "it looks at what is polled alone";
 	a.ring_if_due();
@@ -121,16 +122,37 @@ TEST_P(Bell, AnArmedCircuitAsksForTheNextSlot)
 	EXPECT_EQ(b.has_come(), true);
 	a.port->ops->flush(a.port);
 	rig.here[0]->ops->flush(rig.here[0]);
-	EXPECT_EQ(a.bell(), 0u) << "polled again";
+	EXPECT_EQ(a.notify(), 0u) << "polled again";
 	for (int i = 0; i < 4; i++)
 		ASSERT_TRUE(b.take(&came));
 	b.give_credit(4);
 	rig.settle();
 	EXPECT_FALSE(rig.arm());
-	EXPECT_EQ(b.bell(), w_bell(W_BELL_SLOT, 0)) << "no credit is out";
+	EXPECT_EQ(b.notify(), w_notify(W_NOTIFY_SLOT, 0)) << "no credit is out";
 }
 
-TEST_P(Bell, CreditWakes)
+// Other doorbells interrupt the thread all the time, and this one was lost.
+TEST_P(Doorbell, WhatWasNotRungForIsFoundInTime)
+{
+	struct rl_thread *t = &rig.relay->threads[0];
+	int64_t now = 1;
+
+	for (uint32_t n = 0; n < 3; n++, now += RL_CHECK_NS) {
+		EXPECT_FALSE(rl_thread_check(t, now));
+		EXPECT_FALSE(rig.arm());
+		send(0);
+		port_irq_kick(rig.relay->cfg.irq, ~0u);
+		EXPECT_EQ(rig.pass(), 0u);
+		EXPECT_FALSE(rl_thread_check(t, now + RL_CHECK_NS - 1)) << "not all the time";
+		EXPECT_TRUE(rl_thread_check(t, now + RL_CHECK_NS));
+		rig.settle();
+		Fragment came;
+		EXPECT_TRUE(b.take(&came));
+		now += RL_CHECK_NS;
+	}
+}
+
+TEST_P(Doorbell, CreditWakes)
 {
 	Fragment came;
 
@@ -143,7 +165,7 @@ TEST_P(Bell, CreditWakes)
 	EXPECT_EQ(a.credit(), 1u);
 }
 
-TEST_P(Bell, AnErrorWakes)
+TEST_P(Doorbell, AnErrorWakes)
 {
 	EXPECT_FALSE(rig.arm());
 	b.fail(w_error_word(0, W_ERR_PROTOCOL));
@@ -151,8 +173,8 @@ TEST_P(Bell, AnErrorWakes)
 	EXPECT_NE(a.error(), 0u);
 }
 
-// What came before the bell word could be seen by its sender is found by who arms.
-TEST_P(Bell, ArmingFindsWhatCame)
+// What came before the notify request could be seen by its sender is found by who arms.
+TEST_P(Doorbell, ArmingFindsWhatCame)
 {
 	rig.settle();
 	send(1);
@@ -166,7 +188,7 @@ TEST_P(Bell, ArmingFindsWhatCame)
 	EXPECT_TRUE(b.has_come());
 }
 
-TEST_P(Bell, StaysAwakeAfterADrain)
+TEST_P(Doorbell, StaysAwakeAfterADrain)
 {
 	EXPECT_FALSE(rig.arm());
 	send(0);
@@ -182,7 +204,7 @@ TEST_P(Bell, StaysAwakeAfterADrain)
 	EXPECT_TRUE(b.take(&came)) << "the ring that it needs was used up by the drain";
 }
 
-TEST_P(Bell, OnlyWhatMovesIsPolledByTheTick)
+TEST_P(Doorbell, OnlyWhatMovesIsPolledByTheTick)
 {
 	Circuit other(rig);
 	struct rl_thread *t = &rig.relay->threads[0];
@@ -194,10 +216,10 @@ TEST_P(Bell, OnlyWhatMovesIsPolledByTheTick)
 		rl_thread_arm(t, false);
 		rl_thread_unlock(t);
 	}
-	EXPECT_EQ(a.bell(), 0u) << "it moved between two ticks";
-	EXPECT_EQ(other.node[0].bell(), w_bell(W_BELL_SLOT, 0));
+	EXPECT_EQ(a.notify(), 0u) << "it moved between two ticks";
+	EXPECT_EQ(other.node[0].notify(), w_notify(W_NOTIFY_SLOT, 0));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ports, Bell, ::testing::Values(kPlain, kStrict), name_of);
+INSTANTIATE_TEST_SUITE_P(Ports, Doorbell, ::testing::Values(kPlain, kStrict), name_of);
 
 } // namespace

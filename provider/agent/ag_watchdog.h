@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The watchdog: a thread that reports when the agent's only thread stands still, say in a system call that waits for
+ * somebody.  It sleeps while the agent waits for events, and looks once a second while it has any.
+ */
+#ifndef AG_WATCHDOG_H
+#define AG_WATCHDOG_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "u_log.h"
+
+#define AG_STAND_NS INT64_C(1000000000)
+
+struct ag_watchdog {
+	pthread_t thread;
+	struct u_log_ratelimit *ratelimit;
+	uint32_t host;
+	int tid;		 /* of the thread that is watched */
+	_Atomic uint32_t seq;	 /* odd while it is at work; that thread's */
+	_Atomic uint32_t asleep; /* 1: to be woken when work begins */
+	_Atomic uint32_t stop;
+	_Atomic uint32_t reports; /* standstills so far */
+};
+
+/* Called by the thread that is to be watched, which is at work then. */
+int ag_watchdog_start(struct ag_watchdog *w, struct u_log_ratelimit *ratelimit, uint32_t host);
+void ag_watchdog_stop(struct ag_watchdog *w);
+void ag_watchdog_rest(struct ag_watchdog *w);
+void ag_watchdog_work(struct ag_watchdog *w);
+
+#endif

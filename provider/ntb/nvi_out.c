@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What goes to the agent.  The socket holds some two hundred messages; an agent that is stopped, or has
+ * too much to do, does not make its processes wait for room.  What does not fit is kept, and sent by a thread
+ * (vi-out) that lives as long as there is something to send.  Messages stay in order.
+ *
+ * Whoever says that much, and is not heard, waits after all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nvi.h"
+#include "u_thread.h"
+
+#define KEPT_MAX 8192u
+
+struct nvi_out_msg {
+	struct nvi_out_msg *next;
+	uint8_t bytes[];
+};
+
+void nvi_out_init(struct nvi_out *o)
+{
+	memset(o, 0, sizeof(*o));
+	pthread_mutex_init(&o->lock, NULL);
+	pthread_cond_init(&o->room, NULL);
+	o->end = &o->first;
+}
+
+static void join_thread(struct nvi_out *o)
+{
+	if (o->joinable)
+		pthread_join(o->thread, NULL);
+	o->joinable = false;
+}
+
+void nvi_out_fini(struct nvi_out *o)
+{
+	join_thread(o);
+	pthread_mutex_destroy(&o->lock);
+	pthread_cond_destroy(&o->room);
+}
+
+/* The first one was sent, or cannot be. Caller holds the lock. */
+static void drop_first(struct nvi_out *o)
+{
+	struct nvi_out_msg *m = o->first;
+
+	o->first = m->next;
+	if (o->first == NULL)
+		o->end = &o->first;
+	o->count--;
+	free(m);
+	pthread_cond_broadcast(&o->room);
+}
+
+static void *out_thread(void *arg)
+{
+	struct nvi_nic *nic = arg;
+	struct nvi_out *o = &nic->out;
+	const struct nvi_out_msg *m;
+	int err = 0;
+
+	pthread_mutex_lock(&o->lock);
+	while ((m = o->first) != NULL) {
+		/* It stays the first, so that nobody overtakes it. */
+		if (err == 0) {
+			pthread_mutex_unlock(&o->lock);
+			err = w_ctl_send(nic->sock, m->bytes, NULL, 0);
+			pthread_mutex_lock(&o->lock);
+		}
+		drop_first(o);
+	}
+	o->runs = false;
+	pthread_mutex_unlock(&o->lock);
+	return NULL;
+}
+
+/* Caller holds the lock. A thread before it is over, but for its return. */
+static int start_thread(struct nvi_nic *nic)
+{
+	struct nvi_out *o = &nic->out;
+	int err;
+
+	join_thread(o);
+	err = u_thread_start(&o->thread, "vi-out", out_thread, nic);
+	o->joinable = o->runs = err == 0;
+	return err;
+}
+
+/* Caller holds the lock. */
+static int keep(struct nvi_nic *nic, const void *msg, uint32_t len)
+{
+	struct nvi_out *o = &nic->out;
+	struct nvi_out_msg *m = malloc(sizeof(*m) + len);
+	int err;
+
+	if (m == NULL)
+		return -ENOMEM;
+	m->next = NULL;
+	memcpy(m->bytes, msg, len);
+	*o->end = m;
+	o->end = &m->next;
+	o->count++;
+	err = o->runs ? 0 : start_thread(nic);
+	if (err != 0)
+		drop_first(o); /* which it is, since no thread ran */
+	return err;
+}
+
+int nvi_out_send(struct nvi_nic *nic, const void *msg, uint32_t len)
+{
+	struct nvi_out *o = &nic->out;
+	int err;
+
+	pthread_mutex_lock(&o->lock);
+	while (o->count >= KEPT_MAX)
+		pthread_cond_wait(&o->room, &o->lock);
+	err = o->first != NULL ? -EAGAIN : w_ctl_try(nic->sock, msg);
+	if (err == -EAGAIN)
+		err = keep(nic, msg, len);
+	pthread_mutex_unlock(&o->lock);
+	return err;
+}
+
+int nvi_out_try(struct nvi_nic *nic, const void *msg)
+{
+	struct nvi_out *o = &nic->out;
+	int err;
+
+	pthread_mutex_lock(&o->lock);
+	err = o->first != NULL ? -EAGAIN : w_ctl_try(nic->sock, msg);
+	pthread_mutex_unlock(&o->lock);
+	return err;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What an agent does when the kernel has no room for a message, and when time has passed: both are the
+// test's to say, because the linker puts the functions below in the place of the kernel's.
+#include <atomic>
+
+#include "agent_fixture.h"
+
+extern "C" {
+#include "ag_priv.h"
+#include "u_time.h"
+
+int __real_clock_gettime(clockid_t clock, timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, timespec *ts);
+ssize_t __real_sendmsg(int sock, const msghdr *mh, int flags);
+ssize_t __wrap_sendmsg(int sock, const msghdr *mh, int flags);
+}
+
+using namespace agent_test;
+
+namespace {
+
+constexpr int64_t kSecond = 1000000000;
+
+std::atomic<int64_t> stands_at{ 0 }; // 0: it passes
+std::atomic<int> no_room{ 0 };	     // the error of messages with descriptors; 0: there is room
+std::atomic<unsigned> refused_sends{ 0 };
+
+// Time that passes when the test says so.
+class Clock {
+public:
+	void stop() { stands_at = u_now_ns(); }
+	void pass(int64_t ns) { stands_at += ns; }
+	~Clock()
+	{
+		stands_at = 0;
+		no_room = 0;
+	}
+};
+
+int connected(const Fabric &f)
+{
+	sockaddr_un un;
+	socklen_t len = w_agent_addr(&un, geteuid(), f.name().c_str(), 0);
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	EXPECT_EQ(connect(sock, reinterpret_cast<sockaddr *>(&un), len), 0);
+	return sock;
+}
+
+bool hung_up(int sock, int ms)
+{
+	pollfd p = { sock, POLLIN, 0 };
+	char byte;
+
+	return poll(&p, 1, ms) == 1 && recv(sock, &byte, 1, 0) == 0;
+}
+
+// Whoever comes finds the agent awake, and leaves it when it has looked at the time.
+void knock(const Fabric &f)
+{
+	for (int i = 0; i < 2; i++)
+		EXPECT_TRUE(Client(f, 0).ok());
+}
+
+// ---- those who say nothing ----
+
+TEST(Silent, WhoDoesNotSayHelloInTimeIsDroppedAndNobodyElse)
+{
+	testing::internal::CaptureStderr();
+	{
+		Clock clock;
+		Fabric f(1);
+		Client here(f, 0), late;
+		std::vector<int> silent;
+
+		knock(f);
+		clock.stop();
+		for (int i = 0; i < 3; i++)
+			silent.push_back(connected(f));
+		late.dial(f, 0);
+		knock(f); /* and those before it were accepted */
+		clock.pass(AG_HELLO_NS - 1);
+		knock(f);
+		for (int sock : silent)
+			EXPECT_FALSE(hung_up(sock, 0));
+		late.hello(W_KIND_NIC);
+		EXPECT_EQ(late.recv().type, W_WELCOME);
+		int later = connected(f);
+		knock(f);
+		clock.pass(1);
+		knock(f);
+		for (int sock : silent) {
+			EXPECT_TRUE(hung_up(sock, kDeadlineMs));
+			close(sock);
+		}
+		EXPECT_FALSE(hung_up(later, 0));
+		close(later);
+		here.sync();
+		late.sync();
+	}
+	std::string log = testing::internal::GetCapturedStderr();
+	EXPECT_NE(log.find("did not say HELLO in time"), std::string::npos) << log;
+}
+
+// A cable has no deadline, and needs none: the neighbour's replaces one at which nobody speaks.
+TEST(Silent, WhoSaysNothingAtACableMakesPathForTheNeighbour)
+{
+	testing::internal::CaptureStderr();
+	{
+		Fabric f(2, nullptr, 1);
+		sockaddr_un un;
+		socklen_t len = w_cable_addr(&un, geteuid(), f.name().c_str(), 0, 1);
+		int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		char byte;
+
+		ASSERT_EQ(connect(sock, reinterpret_cast<sockaddr *>(&un), len), 0);
+		ASSERT_EQ(recv(sock, &byte, 1, 0), 1) << "plugged";
+		Client here(f, 0);
+		here.sync();
+		f.start(1);
+		wait_links(f);
+		while (recv(sock, &byte, 1, 0) > 0)
+			;
+		close(sock);
+		here.sync();
+	}
+	testing::internal::GetCapturedStderr();
+}
+
+// ---- no room for descriptors that are sent ----
+
+class NoRoom : public ::testing::TestWithParam<int> {
+protected:
+	static void ask(Client &c)
+	{
+		w_alloc m = {};
+
+		m.length = 4096;
+		c.send(m, W_ALLOC);
+	}
+};
+
+TEST_P(NoRoom, AMessageWaitsIsTriedAgainInTimeAndIsNotLost)
+{
+	Clock clock;
+	Fabric f(1);
+	Client c(f, 0), other(f, 0);
+
+	ask(c);
+	ASSERT_EQ(c.recv().type, W_ALLOCATED); // and the port was told
+	clock.stop();
+	refused_sends = 0;
+	no_room = GetParam();
+	ask(c);
+	c.token(W_UNLISTEN, 7);
+	for (unsigned tries = 1; tries <= 3; tries++) {
+		EXPECT_TRUE(eventually([&] { return refused_sends == tries; }));
+		for (int i = 0; i < 200; i++)
+			other.sync();
+		EXPECT_EQ(refused_sends, tries) << "tried again before its time";
+		EXPECT_EQ(c.recv_any(0).type, -1) << "what comes later is sent before";
+		clock.pass(AG_FLUSH_NS);
+		other.sync();
+	}
+	EXPECT_TRUE(eventually([&] { return refused_sends == 4; }));
+	no_room = 0;
+	clock.pass(AG_FLUSH_NS);
+	other.sync();
+	Msg m = c.recv();
+	EXPECT_EQ(m.type, W_ALLOCATED);
+	EXPECT_EQ(m.fds.size(), 1u);
+	m = c.recv();
+	EXPECT_EQ(m.type, W_UNLISTENED);
+	EXPECT_EQ(m.as<w_token>().token, 7u);
+	c.sync();
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, NoRoom, ::testing::Values(ETOOMANYREFS, ENOBUFS, ENOMEM));
+
+} // namespace
+
+int __wrap_clock_gettime(clockid_t clock, timespec *ts)
+{
+	int64_t at = stands_at;
+
+	if (at == 0 || clock != CLOCK_MONOTONIC)
+		return __real_clock_gettime(clock, ts);
+	ts->tv_sec = at / kSecond;
+	ts->tv_nsec = at % kSecond;
+	return 0;
+}
+
+ssize_t __wrap_sendmsg(int sock, const msghdr *mh, int flags)
+{
+	int err = mh->msg_controllen > 0 ? no_room.load() : 0;
+
+	if (err == 0)
+		return __real_sendmsg(sock, mh, flags);
+	refused_sends++;
+	errno = err;
+	return -1;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The agents of a fabric, as vi_fabric deals with them all. */
+#ifndef FAB_H
+#define FAB_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "cl_client.h"
+
+#define FAB_WAIT_MS 10000
+
+struct fabric {
+	uid_t owner;
+	char name[64];
+};
+
+/* ---- fab_end.c ---- */
+
+/*
+ * Asks the agent to leave and waits until its process has ended.  One that does not answer, or
+ * cannot, is ended by signals.  Returns 0, -ENODEV when there is none, or another error.
+ */
+int fab_stop_host(const struct fabric *f, unsigned int host, char *error);
+
+/* Those of the hosts 0..hosts - 1.  Returns how many, or the first error; the others are stopped nevertheless. */
+int fab_stop_hosts(const struct fabric *f, unsigned int hosts, char *error);
+
+/* Has it leave if it was started on demand and no program has a NIC; else `error` says which has. */
+int fab_leave(struct cl_agent *agent, char *error);
+
+/* ---- fab_status.c ---- */
+
+/* Writes that the fabric has no agent. */
+void fab_not_up(const struct fabric *f, char *error);
+
+/* The items of a list as an array; takes what the agent says only if it is JSON. */
+struct json_object *fab_list(struct cl_agent *agent, enum w_list_what what);
+
+const char *fab_text(struct json_object *o, const char *key);
+
+/*
+ * All hosts with their ports and processes, as far as their agents answer.  NULL when none does, with the
+ * reason in `error`.
+ */
+struct json_object *fab_status(const struct fabric *f, char *error);
+
+/* Returns whether every agent answers and every link is up. */
+bool fab_status_print(struct json_object *status, bool json);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ending agents.  An agent is asked; one that does not answer within the time of a request, or has no
+ * descriptor left to be asked, is ended by its process: SIGTERM, which it obeys as soon as it is
+ * continued, and SIGKILL in the end.  Which process that is the kernel tells of the socket it listens at.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fab.h"
+#include "u_time.h"
+
+#define TERM_MS 2000 /* for an agent to leave by itself once it is continued */
+
+static bool readable(int fd, int64_t deadline)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int n;
+
+	do {
+		n = poll(&pfd, 1, (int)(u_time_left(deadline) / 1000000));
+	} while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+/* Is readable when the process has ended; -1 where there is none, or the kernel has no such thing. */
+static int pid_watch(pid_t pid)
+{
+	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+}
+
+static int pid_signal(int pidfd, int number)
+{
+	return syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0) == 0 ? 0 : -errno;
+}
+
+/* The agent hung up and its process, if it can be watched, ended. */
+static bool gone(const struct cl_agent *agent, int pidfd)
+{
+	int64_t deadline = u_deadline_ms(FAB_WAIT_MS);
+	char byte;
+
+	if (!readable(agent->sock, deadline) ||
+	    recv(agent->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		return false;
+	return pidfd < 0 || readable(pidfd, deadline);
+}
+
+/* Returns 0 when the agent has left because it was asked. */
+static int end_asked(struct cl_agent *agent, enum w_admin_verb verb, int pidfd, char *error)
+{
+	int rc = cl_admin(agent, verb, "", error);
+
+	if (rc == 0 && !gone(agent, pidfd)) {
+		snprintf(error, CL_ERROR_MAX, "the agent of host %u did not leave within %d s",
+			 agent->welcome.host_id, FAB_WAIT_MS / 1000);
+		rc = -ETIMEDOUT;
+	}
+	return rc;
+}
+
+/*
+ * The descriptor was made before the check of who listens, so it is of that process and of no other
+ * that got its number.
+ */
+static int end_signalled(const struct fabric *f, unsigned int host, pid_t pid, int pidfd,
+			 char *error)
+{
+	char why[CL_ERROR_MAX];
+	int rc;
+
+	if (cl_listener_pid(f->owner, f->name, host) != pid)
+		return 0;
+	rc = pid_signal(pidfd, SIGTERM);
+	if (rc == 0)
+		pid_signal(pidfd, SIGCONT);
+	if (rc == 0 && !readable(pidfd, u_deadline_ms(TERM_MS)))
+		rc = pid_signal(pidfd, SIGKILL);
+	if (rc == 0 && !readable(pidfd, u_deadline_ms(FAB_WAIT_MS)))
+		rc = -ETIMEDOUT;
+	if (rc == 0 || rc == -ESRCH)
+		return 0;
+	snprintf(why, sizeof(why), "%s", error);
+	snprintf(error, CL_ERROR_MAX, "%.180s; it cannot be ended by a signal: %s", why,
+		 strerror(-rc));
+	return rc;
+}
+
+/* Errors of asking that say nothing about who may. */
+static bool beyond_asking(int rc)
+{
+	return rc == -ETIMEDOUT || rc == -EPIPE || rc == -ENOMEM || rc == -EPROTO ||
+	       rc == -EPROTONOSUPPORT;
+}
+
+/* After the agent was greeted with the result `rc`, for which `error` is. */
+static int end_one(const struct fabric *f, unsigned int host, int rc, struct cl_agent *agent,
+		   char *error)
+{
+	pid_t pid;
+	int pidfd;
+
+	if (rc != 0 && !beyond_asking(rc))
+		return rc;
+	pid = cl_listener_pid(f->owner, f->name, host);
+	if (rc == -EPIPE && pid < 0)
+		return -ENODEV; /* it has left meanwhile */
+	pidfd = pid_watch(pid);
+	if (rc == 0)
+		rc = end_asked(agent, W_ADMIN_STOP, pidfd, error);
+	if (beyond_asking(rc) && pidfd >= 0)
+		rc = end_signalled(f, host, pid, pidfd, error);
+	if (pidfd >= 0)
+		close(pidfd);
+	return rc;
+}
+
+int fab_stop_host(const struct fabric *f, unsigned int host, char *error)
+{
+	struct cl_agent agent;
+	int rc = cl_open_host(f->owner, f->name, host, W_KIND_TOOL, &agent, error);
+
+	rc = end_one(f, host, rc, &agent, error);
+	cl_close(&agent);
+	return rc;
+}
+
+int fab_leave(struct cl_agent *agent, char *error)
+{
+	int pidfd = pid_watch(cl_agent_pid(agent));
+	int rc = end_asked(agent, W_ADMIN_LEAVE, pidfd, error);
+
+	if (pidfd >= 0)
+		close(pidfd);
+	return rc;
+}
+
+struct ending {
+	const struct fabric *f;
+	char *error;
+	int rc; /* the first that tells something */
+	int ended;
+};
+
+static int end_visit(void *arg, struct cl_greeted *g)
+{
+	struct ending *e = arg;
+	int rc = end_one(e->f, g->host, g->rc, &g->agent, g->error);
+
+	if (rc == 0) {
+		e->ended++;
+	} else if (rc != -ENODEV && e->rc == 0) {
+		e->rc = rc;
+		snprintf(e->error, CL_ERROR_MAX, "%s", g->error);
+	}
+	return 0;
+}
+
+int fab_stop_hosts(const struct fabric *f, unsigned int hosts, char *error)
+{
+	struct ending e = { .f = f, .error = error };
+
+	cl_greet_all(f->owner, f->name, hosts, end_visit, &e);
+	return e.rc != 0 ? e.rc : e.ended;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pthread_cancel() and this library: a thread is cancelled where it sleeps, holding nothing but
+ * what a handler gives back, and nowhere else.  So whatever may meet a cancellation point - a
+ * system call that may block, a condition - while something is held or half done does this first:
+ *
+ *	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
+ *
+ * which keeps cancellation off until the end of the block.  It costs two calls and no system call.
+ */
+#ifndef U_CANCEL_H
+#define U_CANCEL_H
+
+#include <pthread.h>
+
+/* The function is called with the address of the variable where its block ends. */
+#define U_AT_END(function) __attribute__((cleanup(function)))
+
+/* Returns the state before. */
+static inline int u_cancel_off(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void u_cancel_back(const int *before)
+{
+	pthread_setcancelstate(*before, NULL);
+}
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "u_close.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "u_thread.h"
+#include "u_time.h"
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+
+#define UNREAD_MAX 4096 /* messages that are read before a socket is closed */
+#define NUDGE_NS INT64_C(1000000)
+#define NUDGE_MAX_NS INT64_C(1000000000)
+
+/* One descriptor, and the thread that is at it. */
+struct closer {
+	struct closer *next;
+	pthread_t thread;
+	int fd;
+	int64_t every, nudge_at; /* signals */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
+static struct closer *busy, *waiting;
+static unsigned int busy_count, waiting_count;
+static int nudge_signal;
+
+static _Atomic bool forgotten;
+
+void u_rights_forget(bool forget)
+{
+	atomic_store(&forgotten, forget);
+}
+
+bool u_rights_pass(int sock, bool pass)
+{
+	int on = pass;
+
+	if (atomic_load(&forgotten))
+		return pass;
+	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on)) == 0 || pass;
+}
+
+static void begin(struct closer *c)
+{
+	c->every = NUDGE_NS;
+	c->nudge_at = u_now_ns() + c->every;
+	c->next = busy;
+	busy = c;
+	busy_count++;
+}
+
+static struct closer *next_waiting(void)
+{
+	struct closer *c = waiting;
+
+	if (c != NULL) {
+		waiting = c->next;
+		waiting_count--;
+	}
+	return c;
+}
+
+/* Takes the next one that waits, if there is one. */
+static struct closer *done(struct closer *c)
+{
+	struct closer **at = &busy, *next;
+
+	pthread_mutex_lock(&lock);
+	while (*at != c)
+		at = &(*at)->next;
+	*at = c->next;
+	busy_count--;
+	next = next_waiting();
+	if (next != NULL) {
+		next->thread = pthread_self();
+		begin(next);
+	}
+	pthread_mutex_unlock(&lock);
+	free(c);
+	return next;
+}
+
+static void *closer_run(void *arg)
+{
+	struct closer *c = arg;
+	sigset_t nudge;
+
+	pthread_mutex_lock(&lock); /* and whoever started us has noted the thread */
+	sigemptyset(&nudge);
+	if (nudge_signal != 0)
+		sigaddset(&nudge, nudge_signal);
+	pthread_mutex_unlock(&lock);
+	pthread_sigmask(SIG_UNBLOCK, &nudge, NULL);
+	while (c != NULL) {
+		close(c->fd);
+		c = done(c);
+	}
+	return NULL;
+}
+
+/* Without a thread it goes on waiting; the next call tries again. */
+static void start_waiting(void)
+{
+	struct closer *c;
+
+	while (waiting != NULL && busy_count < U_CLOSE_MAX) {
+		c = waiting;
+		if (u_thread_start(&c->thread, "vi-close", closer_run, c) != 0)
+			return;
+		pthread_detach(c->thread);
+		next_waiting();
+		begin(c);
+	}
+}
+
+void u_close_apart(int fd)
+{
+	struct closer *c = calloc(1, sizeof(*c)), **at;
+
+	if (c == NULL)
+		return; /* left open: nothing else is sure not to wait */
+	c->fd = fd;
+	pthread_mutex_lock(&lock);
+	for (at = &waiting; *at != NULL; at = &(*at)->next)
+		;
+	*at = c;
+	waiting_count++;
+	start_waiting();
+	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * Looks at the next message, with room for what every message has (its sender's credentials,
+ * which tell an empty message from none) and for no descriptor.  Returns 1 when it has none, 0 when
+ * there is no message, -EBUSY when it has some, -EAGAIN when this look showed something else: a reset by the peer is
+ * told once, ahead of the messages that came before it.
+ */
+static int peek(int sock)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct msghdr mh = { .msg_control = &control, .msg_controllen = sizeof(control) };
+
+	if (recvmsg(sock, &mh, MSG_PEEK | MSG_DONTWAIT) < 0)
+		return errno == ECONNRESET || errno == EINTR ? -EAGAIN : 0;
+	if ((mh.msg_flags & MSG_CTRUNC) != 0)
+		return -EBUSY;
+	return mh.msg_controllen > 0;
+}
+
+/* Nothing can be added to the queue: it was shut down. */
+static bool read_clean(int sock)
+{
+	int i, on = 1, more = -EAGAIN;
+	char byte;
+
+	if (setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) != 0)
+		return false;
+	for (i = 0; i < UNREAD_MAX && (more == 1 || more == -EAGAIN); i++) {
+		more = peek(sock);
+		if (more == 1)
+			recv(sock, &byte, sizeof(byte), MSG_DONTWAIT);
+	}
+	return more == 0;
+}
+
+/* Closing a socket with something unread would reset it, and lose its peer what it was told last. */
+void u_hang_up(int sock)
+{
+	shutdown(sock, SHUT_RDWR);
+	if (read_clean(sock))
+		close(sock);
+	else
+		u_close_apart(sock);
+}
+
+void u_hang_up_listener(int sock)
+{
+	int early;
+
+	shutdown(sock, SHUT_RD);
+	do {
+		early = accept4(sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (early >= 0)
+			u_hang_up(early);
+	} while (early >= 0 || errno == EINTR || errno == ECONNABORTED);
+	if (errno == EINVAL || errno == EAGAIN)
+		close(sock);
+	else
+		u_close_apart(sock);
+}
+
+/* Only memory has seals. */
+void u_close_foreign(int fd)
+{
+	if (fd < 0)
+		return;
+	if (fcntl(fd, F_GET_SEALS) >= 0)
+		close(fd);
+	else
+		u_close_apart(fd);
+}
+
+void u_close_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	busy = waiting = NULL;
+	busy_count = waiting_count = 0;
+}
+
+unsigned int u_close_busy(void)
+{
+	unsigned int count;
+
+	pthread_mutex_lock(&lock);
+	count = busy_count + waiting_count;
+	pthread_mutex_unlock(&lock);
+	return count;
+}
+
+void u_close_signal(int sig)
+{
+	pthread_mutex_lock(&lock);
+	nudge_signal = sig;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Its thread cannot end meanwhile: first it takes itself off the list. */
+static void nudge(struct closer *c, int64_t now)
+{
+	if (now < c->nudge_at)
+		return;
+	if (nudge_signal != 0)
+		pthread_kill(c->thread, nudge_signal);
+	c->every = c->every * 2 < NUDGE_MAX_NS ? c->every * 2 : NUDGE_MAX_NS;
+	c->nudge_at = now + c->every;
+}
+
+int64_t u_close_timers(int64_t now)
+{
+	int64_t next = U_NEVER;
+	struct closer *c;
+
+	pthread_mutex_lock(&lock);
+	start_waiting();
+	for (c = busy; c != NULL; c = c->next) {
+		nudge(c, now);
+		next = c->nudge_at < next ? c->nudge_at : next;
+	}
+	if (waiting != NULL && now + NUDGE_MAX_NS / 10 < next)
+		next = now + NUDGE_MAX_NS / 10;
+	pthread_mutex_unlock(&lock);
+	return next;
+}

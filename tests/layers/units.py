@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The units of a folder have an order, that of their sources in its meson.build, and a unit uses only those before it.
+
+    units.py TARGET SOURCE...
+
+TARGET is a library or program that was built from the C files SOURCE, named in their order.  Reads the symbols that
+each object file defines and needs, and fails with a line for each symbol that is defined in a later unit.
+"""
+import os
+import subprocess
+import sys
+
+
+def objects_of(target):
+    """The object files of a target by the names of their sources."""
+    folder = target + '.p'
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        if name.endswith('.c.o'):
+            # Meson puts the folder of a source before its name, with underscores.
+            found[name[:-len('.o')]] = os.path.join(folder, name)
+    return found
+
+
+def object_of(found, source):
+    base = os.path.basename(source)
+    for name, path in found.items():
+        if name == base or name.endswith('_' + base) and os.sep in source:
+            return path
+    sys.exit(f'units.py: no object file was made from {source}')
+
+
+def symbols(path):
+    """What an object file defines for others, and what it needs."""
+    defined, needed = set(), set()
+    out = subprocess.run(['nm', '-g', '-P', path], check=True, capture_output=True, text=True).stdout
+    for line in out.splitlines():
+        name, kind = line.split()[:2]
+        (needed if kind in 'Uvw' else defined).add(name)
+    return defined, needed
+
+
+def upward(sources, tables):
+    """Lines that name each use of a later unit by an earlier one."""
+    home = {name: i for i, (defined, _) in enumerate(tables) for name in defined}
+    lines = []
+    for i, (_, needed) in enumerate(tables):
+        for name in sorted(needed):
+            if home.get(name, i) > i:
+                lines.append(f'{sources[i]} needs {name} of {sources[home[name]]}, which comes after it')
+    return lines
+
+
+def main(args):
+    if len(args) < 3:
+        sys.exit('usage: units.py TARGET SOURCE...')
+    target, sources = args[1], args[2:]
+    found = objects_of(target)
+    if len(found) != len(sources):
+        sys.exit(f'units.py: {target} was built from {len(found)} C files, {len(sources)} are listed')
+    lines = upward(sources, [symbols(object_of(found, s)) for s in sources])
+    print('\n'.join(lines) or f'{len(sources)} units, no upward use')
+    return 1 if lines else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))

@@ -315,9 +315,6 @@ bool Process::ended()
 
 int Process::wait(unsigned seconds)
 {
-	/* The check for leaks at the end stops all threads, which lasts where others yield in a loop. */
-	if (sanitized())
-		seconds *= 4;
 	Await awaited(text("process %d to end", id), seconds + 5);
 	if (!until([this] { return ended(); }, seconds * 1000))
 		fail(__FILE__, __LINE__, text("process %d to end within %u s", id, seconds));
@@ -527,8 +524,13 @@ Fabric::~Fabric()
 void Fabric::stop()
 {
 	for (auto &agent : agents) {
+		/*
+		 * It may be stopped.  The signal to continue comes first: sent to a process that
+		 * checks for leaks at its end, it would take back the signal by which that check
+		 * stops the process, and the check would wait for ever.
+		 */
+		agent.kill(SIGCONT);
 		agent.kill(SIGTERM);
-		agent.kill(SIGCONT); /* it may be stopped */
 	}
 	for (auto &agent : agents) {
 		int code = agent.wait();

@@ -984,6 +984,7 @@ class Stat(FabricCase):
                 finish(p)
 
     def test_process_that_is_stopped(self):
+        self.seen = ''
         server = self.fabric.popen('vi_rate', '-q', '--server')
         client = self.fabric.popen('vi_rate', '-q', '--connect', 'host0', '--duration', '1000',
                                    '--sizes', '8', '--timeout', '1000')
@@ -997,6 +998,9 @@ class Stat(FabricCase):
             client.send_signal(signal.SIGCONT)
             # The one that goes on may need longer than it is given once, on a busy machine.
             self.fabric.until(lambda: self.answers(client.pid, server.pid), 'the one that goes on')
+        except AssertionError as e:
+            raise AssertionError(f'{e}; client {client.pid} ended with {client.poll()}, '
+                                 f'vi_stat: {self.seen}') from e
         finally:
             for p in (client, server):
                 p.kill()
@@ -1004,6 +1008,7 @@ class Stat(FabricCase):
 
     def answers(self, goes_on, stopped):
         out = self.ok('vi_stat').stdout
+        self.seen = out
         self.assertRegex(out, rf'(?m)^client: \d+ pid {stopped} program vi_rate does not answer$')
         return re.search(rf'(?m)^client: \d+ pid {goes_on} program vi_rate .*messages_sent', out)
 

@@ -77,9 +77,9 @@ static int end_signalled(const struct fabric *f, unsigned int host, pid_t pid, i
 
 	if (cl_listener_pid(f->owner, f->name, host) != pid)
 		return 0;
+	/* It may be stopped; sent later, SIGCONT would disturb a sanitizer's check at the end. */
+	pid_signal(pidfd, SIGCONT);
 	rc = pid_signal(pidfd, SIGTERM);
-	if (rc == 0)
-		pid_signal(pidfd, SIGCONT);
 	if (rc == 0 && !readable(pidfd, u_deadline_ms(TERM_MS)))
 		rc = pid_signal(pidfd, SIGKILL);
 	if (rc == 0 && !readable(pidfd, u_deadline_ms(FAB_WAIT_MS)))

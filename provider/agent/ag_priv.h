@@ -221,6 +221,12 @@ struct ag_alloc {
 	uint32_t share_count;
 };
 
+/* A tool asked a process for its counters, and has had no answer yet. */
+struct ag_question {
+	uint32_t nic; /* id of that client; 0: none was asked */
+	uint64_t token;
+};
+
 struct ag_client {
 	struct ag_list node;
 	struct ag_agent *agent;
@@ -241,8 +247,8 @@ struct ag_client {
 	uint32_t conn_count, pending_count, listen_count, alloc_count, share_count;
 	struct ag_list queue;
 	uint32_t queue_len;
-	uint32_t counting;    /* id of the process asked for counters last; 0: none */
-	uint64_t count_token; /* and the token of that question */
+	struct ag_question *questions; /* of a tool: by the index of the NIC's client */
+	uint32_t question_slots;
 	uint32_t queue_fds;   /* descriptors in it */
 	int64_t flush_at;     /* the kernel had no room to send: when to try again; 0: it had */
 	int64_t hello_until;

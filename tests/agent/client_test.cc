@@ -795,6 +795,31 @@ TEST_F(Claims, ToBeTheNicThatIsAskedForItsCounters)
 	}
 }
 
+// A tool asks all processes before it reads the first answer, and hears each of them.
+TEST_F(Claims, ToolAsksSeveralProcessesAtOnce)
+{
+	Client a(*fabric, 0), b(*fabric, 0), silent(*fabric, 0), tool(*fabric, 0, W_KIND_TOOL);
+	w_counted answer = {};
+	w_count count = {};
+
+	for (count.index = 0; count.index < 3; count.index++) {
+		count.token = 20 + count.index;
+		ASSERT_EQ(tool.send(count, W_COUNT), 0);
+	}
+	tool.item(W_LIST_HOSTS, 0); // the agent has read all three
+	for (Client *nic : { &b, &a }) {
+		Msg asked = nic->recv();
+		ASSERT_EQ(asked.type, W_COUNT);
+		answer.client = asked.as<w_count>().client;
+		answer.token = asked.as<w_count>().token;
+		nic->send(answer, W_COUNTED);
+		Msg heard = tool.recv();
+		ASSERT_EQ(heard.type, W_COUNTED);
+		EXPECT_EQ(heard.as<w_counted>().token, answer.token);
+		EXPECT_EQ(heard.as<w_counted>().client, nic->welcome.client_id);
+	}
+}
+
 // Questions about a NIC that does not read them are answered without it, and it is not dropped.
 TEST_F(Claims, NicThatDoesNotReadIsAskedNoMore)
 {

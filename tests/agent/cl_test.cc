@@ -425,6 +425,8 @@ TEST_F(ClientLib, AgentThatTalksNonsense)
 	cl_agent a;
 	Imposter agent(name, geteuid(), [](int client) {
 		w_token m = {};
+		char hello[W_CTL_MAX];
+		EXPECT_GT(recv(client, hello, sizeof(hello), 0), 0);
 		w_ctl_init(&m, W_UNLISTENED, sizeof(m));
 		int fds[2] = { 0, 1 };
 		w_ctl_send(client, &m, fds, 2);

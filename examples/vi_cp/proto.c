@@ -190,9 +190,34 @@ bool cp_path_safe(const char *path)
 	}
 }
 
+/* Bytes of the UTF-8 character at `text`; 0: there is none. */
+static size_t character_bytes(const unsigned char *text)
+{
+	size_t i, n = *text < 0x80 ? 1 : *text < 0xc2 ? 0 : *text < 0xe0 ? 2 : *text < 0xf0 ? 3 : 4;
+
+	if (*text > 0xf4)
+		return 0;
+	for (i = 1; i < n; i++)
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	return n;
+}
+
+static bool is_control(const unsigned char *text)
+{
+	return *text < 0x20 || *text == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0);
+}
+
 void cp_make_printable(char *text)
 {
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
+	unsigned char *at = (unsigned char *)text;
+	size_t n;
+
+	for (; *at; at += n) {
+		n = character_bytes(at);
+		if (n == 0 || is_control(at)) {
+			n = n ? n : 1;
+			memset(at, '?', n);
+		}
+	}
 }

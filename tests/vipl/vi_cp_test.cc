@@ -176,6 +176,28 @@ TEST(Proto, TextsOfThePeerArePrintable)
 		}
 }
 
+// A terminal takes the control characters beyond ASCII, in UTF-8 and as single bytes, as commands, too.
+TEST(Proto, TextsKeepTheirCharactersAndLoseControls)
+{
+	for (auto &[text, shown] : std::vector<std::pair<std::string, std::string>>{
+		     { "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80",
+		       "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80" },
+		     { "a\xc2\x9b"
+		       "31m",
+		       "a??31m" },
+		     { "a\x9b"
+		       "31m",
+		       "a?31m" },
+		     { "\xc2\xa0", "\xc2\xa0" },
+		     { "\xe2\x82", "??" },
+		     { "\xc1\x81\xff", "???" },
+	     }) {
+		std::string copy = text;
+		cp_make_printable(copy.data());
+		EXPECT_EQ(shown, copy);
+	}
+}
+
 TEST(Proto, HolesAreBounded)
 {
 	auto out = std::make_unique<cp_message>();

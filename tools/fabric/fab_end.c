@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ending agents.  An agent is asked; one that does not answer within the time of a request, or has no
- * descriptor left to be asked, is ended by its process: SIGTERM, which it obeys as soon as it is
- * continued, and SIGKILL in the end.  Which process that is the kernel tells of the socket it listens at.
+ * Ending agents.  An agent is asked.  One that does not answer within the time of a request, has no
+ * descriptor left to be asked, or speaks another version of the control protocol, is ended by signals to
+ * its process: SIGCONT, as it may be stopped, SIGTERM, and SIGKILL in the end.  The kernel tells which
+ * process listens at the agent's socket.
  */
 #include <errno.h>
 #include <poll.h>

@@ -81,6 +81,15 @@ inline bool probe_madvise_remove()
 	return refused;
 }
 
+/*
+ * May a process fork whatever its other threads do?  Emulators of user programs have locks of their own,
+ * which a child may inherit taken.  That cannot be tried, as it goes wrong once in a while only.
+ */
+inline bool probe_fork_among_threads()
+{
+	return probe_madvise_remove();
+}
+
 /* Does a child find memory empty that was marked for it?  Emulators of user programs do nothing. */
 inline bool probe_wipe_on_fork()
 {

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * echo_server - one thread answers many clients through one completion queue.
- *
- *	echo_server [--max N] [--until N]	serve at most --max clients at a time,
- *						leave after --until have come and gone
+  *	echo_server [--max N] [--until N]	serve at most --max clients at a time,
+ *						leave after --until clients were served
  *	echo_server --client HOST [-n CLIENTS] [-c COUNT] [-s SIZE]
  *						CLIENTS clients send COUNT messages each
- *
- * Server: an acceptor thread waits for connections in short turns, so that it
- * notices when it shall end, and makes a VI for each.  Both queues of every VI
+  * Server: an acceptor thread waits for connections, each time briefly, so that it
+ * notices when it has to end, and makes a VI for each.  Both queues of every VI
  * complete to one CQ, on which the main thread sleeps.  A client owns SLOTS
- * buffers.  Each is posted as a receive, comes back with a message, is posted as
- * a send, comes back, is posted as a receive again.  When the client leaves, the
- * VI enters the error state, so every buffer comes back with an error; the last
- * one takes the client's memory with it.
+ * buffers.  Each is posted as a receive, completes with a message, is posted as
+ * a send, completes, and is posted as a receive again.  When the client leaves,
+ * the VI enters the error state, so every buffer completes with an error; with
+ * the last of them the server frees the client's memory.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -54,7 +52,7 @@ struct client {
 	pthread_mutex_t joining; /* held while the acceptor still uses the VI */
 	VIP_VI_HANDLE vi;
 	VIP_MEM_HANDLE mem;
-	unsigned int posted; /* slots that the NIC has */
+	unsigned int posted; /* slots that are posted */
 	unsigned long echoed;
 };
 
@@ -73,7 +71,7 @@ static void on_signal(int sig)
 	atomic_store(&stop, true);
 }
 
-/* Clients that leave are seen by their flushed descriptors; nothing more to do here. */
+/* The server notices a client that leaves by its flushed descriptors; this has nothing to do. */
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error) {}
 
 static int failed(const char *call, VIP_RETURN rc)
@@ -222,7 +220,7 @@ static void *acceptor(void *arg)
 	return NULL;
 }
 
-/* A slot came back and is not posted again. */
+/* A slot completed and is not posted again. */
 static void retire(struct server *srv, struct client *client)
 {
 	if (--client->posted)
@@ -300,7 +298,7 @@ static int run_server(struct server *srv)
 	pthread_join(thread, NULL);
 	printf("echo_server: %lu clients served\n", atomic_load(&srv->served));
 	VipDestroyCQ(srv->cq);
-	VipCloseNic(srv->nic); /* what clients still hold goes with the process */
+	VipCloseNic(srv->nic); /* memory of remaining clients is freed when the process ends */
 	return 0;
 }
 

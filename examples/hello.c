@@ -36,7 +36,7 @@ static void check(VIP_RETURN rc, const char *call)
 	exit(1);
 }
 
-/* A connection that ends after the last message is no error here. */
+/* A connection that ends after the last message is not an error here. */
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error) {}
 
 static void fill(VIP_DESCRIPTOR *desc, char *text, size_t length)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mail - sends one message to whoever waits under the name "mail" on host1; mailbox.c is the other side. */
+/* mail - sends one message to the program that waits as "mail" on host1: mailbox.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

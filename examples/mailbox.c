@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mailbox - waits for one message under the name "mail" and prints it; mail.c is the other side. */
+/* mailbox - waits for one message under the name "mail" and prints it; mail.c sends it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static _Alignas(VIP_DESCRIPTOR_ALIGNMENT) struct {
 	VIP_DESCRIPTOR receive;
-	char text[64 + 1]; /* and the zero byte that ends it, whatever is sent */
+	char text[64 + 1]; /* and a zero byte at its end, whatever the sender sends */
 } mem;
 
 static void check(VIP_RETURN rc, const char *call)
@@ -40,7 +40,7 @@ int main(void)
 	CHECK(VipRegisterMem(nic, &mem, sizeof(mem), NULL, &handle));
 	CHECK(VipCreateVi(nic, &attrs, NULL, NULL, &vi));
 
-	/* Somewhere to put the message, before anybody can send it. */
+	/* A receive for the message, posted before any client can send. */
 	mem.receive.CS.Control = VIP_CONTROL_OP_SENDRECV;
 	mem.receive.CS.SegCount = 1;
 	mem.receive.CS.Length = mem.receive.DS[0].Local.Length = sizeof(mem.text) - 1;
@@ -48,7 +48,7 @@ int main(void)
 	mem.receive.DS[0].Local.Handle = handle;
 	CHECK(VipPostRecv(vi, &mem.receive, handle));
 
-	/* The name to wait under, on this host. */
+	/* The name under which to wait, on this host. */
 	CHECK(VipQueryNic(nic, &nic_attrs));
 	here.addr.HostAddressLen = nic_attrs.NicAddressLen;
 	here.addr.DiscriminatorLen = 4;

@@ -66,7 +66,7 @@ static bool server_gone(const struct client *c)
 	       info.si_pid;
 }
 
-/* Ends what was started; its exit code. */
+/* Waits for the server that was started; returns its exit code. */
 static int end_server(const struct client *c, bool failed)
 {
 	int status = 0;
@@ -162,7 +162,7 @@ static int say_entry(struct client *c, enum cp_type type, const char *path, cons
 	return link_send(&c->session.link, &c->entry, (size_t)length);
 }
 
-/* Asks for something, and complains of a refusal in its name.  1: it was refused. */
+/* Sends a request about `path` and reports a refusal with that name.  1: it was refused. */
 static int ask(struct client *c, enum cp_type type, const char *path, const char *target)
 {
 	const struct cp_message *m = &c->session.message;

@@ -22,7 +22,7 @@ static int open_step(int dir, const char *name)
 {
 	int fd = openat(dir, name, DIR_FLAGS);
 
-	/* Told apart from a missing directory: it may be an attempt to get out. */
+	/* Not reported as a missing directory: it may be an attempt to leave the directory. */
 	return fd >= 0 ? fd : errno == ELOOP ? -ENOTDIR : -errno;
 }
 
@@ -159,7 +159,7 @@ bool dest_is_temporary(const char *name, pid_t *pid_out)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* A full disk is told before the data travels. */
+/* A full disk is reported before the data is sent. */
 static int reserve(int fd, uint64_t size)
 {
 	if (size > INT64_MAX)
@@ -212,7 +212,7 @@ int dest_file_create(int base, const char *path, uint64_t room, const struct des
 	return err;
 }
 
-/* The disk begins while more arrives; how that goes is asked by dest_sync(). */
+/* Starts writing to the disk while more data arrives; dest_sync() checks for errors. */
 static void begin_flush(struct dest_file *file)
 {
 	if (file->written - file->flushed < FLUSH_BYTES)
@@ -297,7 +297,7 @@ static int give_name(int dir, const char *temporary, const char *name, bool no_c
 	return unlinkat(dir, temporary, 0) ? -errno : 0;
 }
 
-/* Truncating gives back what was reserved in vain, and makes a hole at the end. */
+/* Truncating frees space that was reserved in vain, and makes a hole at the end. */
 static int commit(struct dest_file *file, const struct dest_attrs *attrs)
 {
 	int err;
@@ -329,7 +329,7 @@ int dest_sync(int base)
 
 /* ---- directories and links ----------------------------------------------------------------- */
 
-/* Ours to fill; its mode is final when it is full. */
+/* The receiver can write into it; it gets its final mode when it is complete. */
 int dest_dir(int base, const char *path, const struct dest_attrs *attrs)
 {
 	char name[NAME_MAX + 1];
@@ -395,9 +395,9 @@ int dest_link(int base, const char *path, const char *target, const struct dest_
 	return err;
 }
 
-/* ---- what killed receivers left ------------------------------------------------------------- */
+/* ---- files of killed receivers ------------------------------------------------------------- */
 
-/* Nobody holds its lock: its writer is gone, even where process numbers are another namespace's. */
+/* Its lock is free, so its writer has ended, even if its process id is of another name space. */
 static bool abandoned(int dir, const char *name, pid_t pid)
 {
 	struct stat st;

@@ -16,15 +16,15 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* What a file, directory or link is to be like. */
+/* The attributes that a file, directory or link is to get. */
 struct dest_attrs {
 	mode_t mode;
 	struct timespec mtime;
 	uid_t uid;
 	gid_t gid;
-	bool preserve;	 /* mode and time are kept as they are; else as for a new file */
-	bool owner;	 /* uid and gid are kept */
-	bool no_clobber; /* what is there stays: -EEXIST */
+	bool preserve;	 /* mode and time of the source; else as for a new file */
+	bool owner;	 /* uid and gid of the source */
+	bool no_clobber; /* an existing file is not replaced: -EEXIST */
 	mode_t umask;
 };
 
@@ -39,13 +39,13 @@ struct dest_file {
 /* Opens the directory `path` below `root` ("" is root itself); returns a descriptor. */
 int dest_open(int root, const char *path);
 
-/*
- * Finds out what a destination means: an existing directory, to copy into, or a new name, or that
- * of a file, in an existing one.  Opens the directory; `name` is empty or the name in it.
- * `directory`: it must be one, and is made if it is not there.  `root`: paths are below it,
- * or -1: anywhere, and symbolic links are followed.
- */
-int dest_resolve(int root, const char *path, bool directory, char name[NAME_MAX + 1]);
+/ *Interprets a destination : an existing directory into which to copy, or a new name,
+	or the name *of a file, in an existing one.Opens the directory;
+`name` is empty or the name in it.* `directory`: it must be one,
+	and is made if it is not there.  `root`: paths are below it, * or -1 : anywhere,
+	and symbolic links are followed.* / int dest_resolve(int root, const char *path,
+							     bool directory,
+							     char name[NAME_MAX + 1]);
 
 /* Starts a file, with room for `room` bytes; 0: as it grows. */
 int dest_file_create(int base, const char *path, uint64_t room, const struct dest_attrs *attrs,

@@ -8,7 +8,7 @@
 
 #define WINDOW_BYTES ((size_t)CP_BUFFERS * CP_BUFFER_BYTES)
 
-/* The peer's end is seen where it matters: the next receive or send fails. */
+/* Does nothing: when the peer ends, the next receive or send fails. */
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error)
 {
 	(void)context;
@@ -122,7 +122,7 @@ int link_open(struct link *link, const char *service, bool target)
 	return err;
 }
 
-/* Disconnects and takes every descriptor back. */
+/* Disconnects and reaps every descriptor. */
 static void drain(struct link *link)
 {
 	VIP_DESCRIPTOR *desc;
@@ -231,7 +231,7 @@ static void sent(struct link *link, VIP_DESCRIPTOR *desc)
 		link->send_busy[(struct link_slot *)desc - memory->send] = false;
 }
 
-/* Takes one completed send, waiting for it if told so.  0, -EAGAIN, -ENOTCONN. */
+/* Reaps one completed send, waiting for it if told so.  0, -EAGAIN, -ENOTCONN. */
 static int reap(struct link *link, bool wait)
 {
 	VIP_DESCRIPTOR *desc;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The VIPL side of vi_cp: one connection with messages both ways and a window
- * of large buffers.  Knows nothing about files.
- *
- * Functions return 0 or -errno: -ENOTCONN when the peer is gone, -ETIMEDOUT,
- * -EPROTO.  The error line is printed by whoever knows what was wanted.
- */
+/ *The VIPL side of vi_cp : one connection with messages in both directions and a *window of large
+				    buffers.Independent of files.**Functions return 0 or
+	-errno : -ENOTCONN when the peer is gone,
+	-ETIMEDOUT, *-EPROTO.The caller prints the error line,
+	as it knows the purpose.* /
 #ifndef VI_CP_LINK_H
 #define VI_CP_LINK_H
 
@@ -19,8 +17,8 @@
 
 #define LINK_SENDS 24u /* messages that may wait for completion at a time */
 
-/* What the NIC reads and writes; one registered region. */
-struct link_slot {
+		/* What the NIC reads and writes; one registered region. */
+		struct link_slot {
 	VIP_DESCRIPTOR desc; /* first: a descriptor is its slot */
 	char message[CP_MESSAGE_MAX];
 };
@@ -60,13 +58,13 @@ struct link_event {
 int link_open(struct link *link, const char *service, bool target);
 void link_close(struct link *link); /* any state of link_open(), also half-done */
 
-/* One turn of waiting for a peer, then connects.  -ETIMEDOUT when none came. */
+/* Waits briefly for a peer, then connects.  -ETIMEDOUT when none came. */
 int link_serve(struct link *link, unsigned int timeout_ms);
 
 /* Finds the host to connect to: -ENOENT for an unknown one. */
 int link_find(struct link *link, const char *host);
 
-/* One attempt: -EAGAIN when nobody serves there now, -EHOSTUNREACH. */
+/* One attempt: -EAGAIN when no server runs there now, -EHOSTUNREACH. */
 int link_connect(struct link *link, unsigned int timeout_ms);
 
 /* Ends the connection and gets ready for another one. */
@@ -75,11 +73,11 @@ int link_reset(struct link *link);
 /* Sends a copy of a message. */
 int link_send(struct link *link, const void *message, size_t length);
 
-/* The next thing from the peer, which keeps a receive until link_release(). */
+/* The next message or write of the peer; it holds a receive until link_release(). */
 int link_receive(struct link *link, unsigned int timeout_ms, struct link_event *event);
 int link_release(struct link *link, const struct link_event *event);
 
-/* Writes `length` bytes of own buffer `buffer` into the peer's of the same number. */
+/* Writes `length` bytes of own buffer `buffer` into the peer's buffer of that number. */
 int link_write(struct link *link, uint32_t buffer, uint32_t length, const struct cp_welcome *there);
 
 /* Waits until own buffer `buffer` may be changed again. */

@@ -3,14 +3,14 @@
  * vi_cp - copies files and trees from host to host by RDMA write.
  *
  * main.c	the command line
- * client.c	the program that was given SRC and DEST
- * server.c	the one with --serve
+  * client.c	the program with SRC and DEST
+ * server.c	the program with --serve
  * sender.c	reads, hashes, writes into the receiver's window
  * receiver.c	hashes, writes to disk, answers
  * walk.c	the files and trees to copy
  * dest.c	the receiver's directory: safe paths, temporaries, final names
- * proto.h	what the two say to each other
- * session.c	what sender and receiver have in common
+  * proto.h	the protocol of the two
+ * session.c	the part that sender and receiver have in common
  * link.c	VIPL: connection, messages, window
  */
 #include <errno.h>
@@ -190,7 +190,7 @@ static int parse_option(struct options *o, int opt)
 		puts("vi_cp " VI_CP_VERSION);
 		return -1;
 	case '?':
-		return 2; /* getopt has told which */
+		return 2; /* getopt has named the option */
 	default:
 		parse_flag(o, opt);
 		return 0;
@@ -208,7 +208,7 @@ static char *split_remote(char *text)
 	return text + length + 1;
 }
 
-/* Paths of a server are relative to what it serves. */
+/* Paths of a server are relative to the directory that it serves. */
 static char *tidy_remote(char *path)
 {
 	while (path[0] == '.' && path[1] == '/') {

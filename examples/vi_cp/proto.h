@@ -20,29 +20,29 @@
  *	client -> server  WELCOME		the window; the server sends from now on
  *
  * Then, from the sender to the receiver:
- *	TOTAL{size}		about how many bytes will come: no answer
- *	DIR{path}		make a directory, or use the one there		-> RESULT
+  *	TOTAL{size}		about how many bytes will follow: no answer
+  *	DIR{path}		make a directory, or use an existing one	-> RESULT
  *	DIR_END{path}		its mode and time, after its contents		-> RESULT
  *	LINK{path,target}	make a symbolic link				-> RESULT
  *	FILE{path,size}		a file begins: no answer, but with
  *				CP_NO_CLOBBER in the HELLO			-> RESULT
  *	(RDMA writes)		its contents					-> CREDIT each
- *	HOLE{size,buffer}	zero bytes; takes the turn of a buffer		-> CREDIT
- *	END{size,sha256}	is it whole? then it gets its name		-> RESULT
- *	ABORT			the sender cannot read on: forget the file	-> RESULT
- *	NOTE{text}		something was not copied, and why		-> RESULT
- *	BYE			all is said					-> RESULT
+  *	HOLE{size,buffer}	zero bytes, in place of a filled buffer		-> CREDIT
+ *	END{size,sha256}	if the file is complete, it gets its name	-> RESULT
+ *	ABORT			the sender cannot read on: discard the file	-> RESULT
+ *	NOTE{text}		a file was not copied, and why			-> RESULT
+ *	BYE			the sender has finished				-> RESULT
  *
- * The sender waits for each RESULT before it goes on, and fills a buffer again only
- * after its CREDIT, so that at most CP_BUFFERS + 3 things are under way each way:
- * both sides keep CP_RECEIVES receives posted and none of them can run out.
- * An error of one file is told in its RESULT and does not end the session; a
+ * The sender waits for each RESULT before it continues, and fills a buffer again only
+ * after its CREDIT, so at most CP_BUFFERS + 3 messages and writes are under way in each
+ * direction: both sides have CP_RECEIVES receives posted and never run out of them.
+ * The RESULT of a file reports an error of it, which does not end the session; a
  * message that breaks these rules does.
  *
- * Neither side trusts the other: every length is checked against the bytes that really
- * came, a path has no empty, "." or ".." component and no leading slash, no link on the
+ * Neither side trusts the other: every length is checked against the bytes that
+ * arrived, a path has no empty, "." or ".." component and no leading slash, no link on the
  * path to a destination is followed, a server reads nothing outside its directory, a client
- * that pulls takes only names that it asked for, and a write that is out of turn ends the
+ * that pulls accepts only names that it asked for, and a write out of order ends the
  * session.
  */
 #ifndef VI_CP_PROTO_H
@@ -71,10 +71,10 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "messages are in host b
 #define CP_PULL 1u	/* the server sends */
 #define CP_DIRECTORY 2u /* the destination is a directory, made if it is not there */
 #define CP_RECURSIVE 4u /* directories are copied, too */
-#define CP_PRESERVE 8u	/* modes and times are kept */
+#define CP_PRESERVE 8u	/* modes and times are preserved */
 #define CP_ARCHIVE                                                                                 \
 	16u /* owners too, by a receiver that may; links that are named are copied as such */
-#define CP_NO_CLOBBER 32u /* what is there is left alone */
+#define CP_NO_CLOBBER 32u /* existing files are not replaced */
 #define CP_ANYWHERE 64u	  /* paths are not confined to the served directory; --spawn only */
 #define CP_HELLO_FLAGS 127u
 /* In a FILE: */
@@ -157,7 +157,7 @@ struct cp_credit {
 };
 static_assert(sizeof(struct cp_credit) == 24, "cp_credit");
 
-/* What a side spent its time on, in nanoseconds. */
+/* How a side spent its time, in nanoseconds. */
 enum cp_spent {
 	CP_SPENT_DISK, /* reading or writing */
 	CP_SPENT_HASH,
@@ -214,7 +214,7 @@ int cp_parse(const void *data, size_t length, struct cp_message *out);
 /* Is this a path that stays below the directory it is relative to? */
 bool cp_path_safe(const char *path);
 
-/* Replaces control characters and bytes that are no UTF-8 by «?»: a terminal may take them as commands. */
+/* Replaces characters that could control a terminal. */
 void cp_make_printable(char *text);
 
 #endif

@@ -20,7 +20,7 @@ struct receiver {
 	struct dest_attrs file_attrs;
 	char file_path[CP_PATH_MAX + 1];
 	bool in_file;	/* between FILE and END or ABORT */
-	int file_error; /* why the file of this moment fails; told at END */
+	int file_error; /* why the current file fails; reported at END */
 	uint64_t file_bytes;
 	uint32_t next_buffer;
 	bool done;
@@ -42,7 +42,7 @@ static int answer(struct receiver *r, int err, const char *text)
 	return session_tell(r->session, CP_RESULT, verdict, text);
 }
 
-/* Set-user-id and set-group-id bits would give the receiver's rights away. */
+/* Set-user-id and set-group-id bits would pass on the receiver's rights. */
 static struct dest_attrs attrs_of(const struct receiver *r)
 {
 	const struct cp_message *m = &r->session->message;
@@ -60,7 +60,7 @@ static struct dest_attrs attrs_of(const struct receiver *r)
 	};
 }
 
-/* A server that is pulled from sends only what was asked for. */
+/* Does the server send a file that the client asked for? */
 static bool asked_for(const struct receiver *r, const char *path)
 {
 	size_t length = strcspn(path, "/");
@@ -156,7 +156,7 @@ static void hash(struct receiver *r, const void *bytes, size_t length)
 	session_spent(r->session, CP_SPENT_HASH, &begin_ns);
 }
 
-/* The peer may still change the buffer, so that file and digest differ; the file is its own. */
+/* The peer may change the buffer meanwhile; then file and digest differ, which harms only it. */
 static int on_data(struct receiver *r, const struct link_event *event)
 {
 	uint64_t begin_ns = session_now_ns();
@@ -226,7 +226,7 @@ static int on_end(struct receiver *r)
 	return answer(r, finish_file(r), NULL);
 }
 
-/* The sender tells why, where it is told: on its own side, or in a NOTE before. */
+/* The sender reports the reason, on its own side or in a NOTE before. */
 static int on_abort(struct receiver *r)
 {
 	r->in_file = false;
@@ -304,7 +304,7 @@ static int on_message(struct receiver *r)
 	}
 }
 
-/* The last answer is on its way: let the sender leave first. */
+/* The last answer is under way: the sender leaves first. */
 static void linger(struct session *s)
 {
 	struct link_event event;

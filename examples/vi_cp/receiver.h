@@ -7,15 +7,16 @@
 struct receiver_options {
 	int base;	/* everything arrives below this directory */
 	uint32_t flags; /* of the HELLO */
-	/* What the first components of all paths must be among; NULL: any. */
+	/* The names that the first component of a path may have; NULL: any. */
 	const char *const *names;
 	int name_count;
 };
 
-/*
- * Takes what a sender sends, until its BYE.  0 when all was said, though files may have failed
- * (s->copied.failures); else -errno as of a session; *removed_out: an unfinished file was removed.
- */
-int receiver_run(struct session *s, const struct receiver_options *options, bool *removed_out);
+/ *Receives from a sender until its BYE.0 after the BYE,
+	though files may have failed *(s->copied.failures);
+else - errno as of a session;
+*removed_out : an unfinished file was removed.* /
+	int receiver_run(struct session *s, const struct receiver_options *options,
+			 bool *removed_out);
 
 #endif

@@ -22,7 +22,7 @@ struct sender {
 	const char *name; /* of what is being copied */
 };
 
-/* ---- what the receiver says ----------------------------------------------------------------- */
+/* ---- answers of the receiver ---------------------------------------------------------------- */
 
 static int on_credit(struct sender *s)
 {
@@ -35,7 +35,7 @@ static int on_credit(struct sender *s)
 	return 0;
 }
 
-/* Takes one message; is it the RESULT? */
+/* Receives one message; is it the RESULT? */
 static int listen_once(struct sender *s, bool *result_out)
 {
 	struct link_event event;
@@ -50,7 +50,7 @@ static int listen_once(struct sender *s, bool *result_out)
 	return *result_out ? 0 : -EPROTO;
 }
 
-/* Waits for RESULT.  1: the receiver did not take it; it knows why, and so does this side's user. */
+/* Waits for RESULT.  1: the receiver refused, and both sides have reported why. */
 static int await_result(struct sender *s)
 {
 	const struct cp_message *m = &s->session->message;
@@ -72,7 +72,7 @@ static int await_result(struct sender *s)
 	return 1;
 }
 
-/* Something is not copied: the user is told, where the user is.  0 or a lost session. */
+/* A file is not copied: reports it, on the client's side.  0 or a lost session. */
 static int __attribute__((format(printf, 2, 3))) fail(struct sender *s, const char *format, ...)
 {
 	char text[2 * PATH_MAX];
@@ -128,7 +128,7 @@ struct contents {
 	uint64_t data_end; /* no hole is before this */
 };
 
-/* The next buffer, when the receiver has emptied it and the NIC has let go of ours. */
+/* The next buffer, when the receiver has emptied it and the NIC no longer reads ours. */
 static int next_buffer(struct sender *s, uint32_t *out)
 {
 	uint32_t buffer = s->next_buffer;
@@ -176,7 +176,7 @@ static int hash_zeros(struct sender *s, uint64_t length)
 	return err ? err : hash(s, zeros, (size_t)length);
 }
 
-/* Where file systems know holes: how long the one at this place is. */
+/* The length of the hole at this place, if the file system reports holes. */
 static uint64_t hole_length(struct contents *c, uint64_t size)
 {
 	off_t data, hole;
@@ -312,7 +312,7 @@ static int send_end(struct sender *s, uint64_t size)
 	return 0;
 }
 
-/* Is it still the file it was when its size was told? */
+/* Has the file not changed since its size was sent? */
 static bool unchanged(const struct contents *c, const struct stat *before)
 {
 	struct stat now;

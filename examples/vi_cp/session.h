@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * One session: what sender and receiver, on either side, have in common.
+/ * One session: the part that sender and receiver, on either side, have in common.
  *
  * Functions return 0 or -errno: -EPROTO when the other side broke the protocol, -ENOTCONN when it
  * is gone, -EINTR after a signal to stop, -ETIMEDOUT when it was silent for too long.
@@ -42,18 +41,18 @@ int session_say(struct session *s, enum cp_type type); /* a message that is a ba
 int session_tell(struct session *s, enum cp_type type, enum cp_verdict verdict, const char *text);
 int session_welcome(struct session *s, const char *name);
 
-/* Waits for a RESULT; whoever asked looks at s->message. */
+/* Waits for a RESULT, which is in s->message then. */
 int session_result(struct session *s);
 
-/* Adds what went by since *since_ns to what was spent on `what`, and sets *since_ns to now. */
+/* Adds the time since *since_ns to the time spent on `what`, and sets *since_ns to now. */
 void session_spent(struct session *s, enum cp_spent what, uint64_t *since_ns);
 uint64_t session_now_ns(void);
 
-/* One line for standard error that begins with the name of the program; what could play tricks there is replaced. */
+/* One line on standard error, after the program's name; replaces control characters. */
 void session_complain(struct session *s, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* One line for standard output, likewise. */
+/* One line on standard output; replaces control characters. */
 void session_print_digest(struct session *s, const uint8_t *digest, const char *name);
 
 #endif

@@ -44,7 +44,7 @@ static const char *name_of(const char *name)
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Opens once more, for reading, what an O_PATH descriptor stands for. */
+/* Opens the file of an O_PATH descriptor once more, for reading. */
 static int reopen(int top, int flags)
 {
 	char path[32];
@@ -97,7 +97,7 @@ static int bad(struct walk_state *w, const char *shown, const char *why)
 	return w->visit(w->context, &entry);
 }
 
-/* `below`: what fts found under the source, with a slash before it, or "". */
+/* `below`: the path that fts found under the source, with a slash before it, or "". */
 static int visit(struct walk_state *w, const char *below, enum walk_kind kind,
 		 const struct stat *st)
 {

@@ -22,7 +22,7 @@ struct walk_options {
 	int root;	   /* sources lie below this directory, or -1: anywhere */
 	bool input;	   /* "-" is standard input, and pipes and devices may be named */
 	bool recursive;	   /* directories are copied, too */
-	bool follow_named; /* a symbolic link that was named stands for what it points to */
+	bool follow_named; /* a symbolic link that was named stands for its target */
 };
 
 struct walk_source {
@@ -36,7 +36,7 @@ struct walk_entry {
 	const char *path;  /* relative to the destination */
 	const struct stat *st;
 	const char *why; /* of WALK_BAD */
-	int top;	 /* what was named, and where this lies below it; "" is itself */
+	int top;	 /* the named source, and the path below it; "" is the source itself */
 	const char *below;
 };
 
@@ -53,7 +53,7 @@ int walk_open(const struct walk_entry *entry);
 /* The target of a link, ended by a zero byte; its length or -errno. */
 ssize_t walk_readlink(const struct walk_entry *entry, char *target, size_t room);
 
-/* Does the name end in a slash, or otherwise stand for what a directory holds? */
+/* Does the name end in a slash, or otherwise stand for the contents of a directory? */
 bool walk_is_contents(const char *name);
 
 #endif

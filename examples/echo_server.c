@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * echo_server - one thread answers many clients through one completion queue.
-  *	echo_server [--max N] [--until N]	serve at most --max clients at a time,
+ *
+ *	echo_server [--max N] [--until N]	serve at most --max clients at a time,
  *						leave after --until clients were served
  *	echo_server --client HOST [-n CLIENTS] [-c COUNT] [-s SIZE]
  *						CLIENTS clients send COUNT messages each
-  * Server: an acceptor thread waits for connections, each time briefly, so that it
+ *
+ * Server: an acceptor thread waits for connections, each time briefly, so that it
  * notices when it has to end, and makes a VI for each.  Both queues of every VI
  * complete to one CQ, on which the main thread sleeps.  A client owns SLOTS
  * buffers.  Each is posted as a receive, completes with a message, is posted as

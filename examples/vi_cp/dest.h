@@ -39,13 +39,13 @@ struct dest_file {
 /* Opens the directory `path` below `root` ("" is root itself); returns a descriptor. */
 int dest_open(int root, const char *path);
 
-/ *Interprets a destination : an existing directory into which to copy, or a new name,
-	or the name *of a file, in an existing one.Opens the directory;
-`name` is empty or the name in it.* `directory`: it must be one,
-	and is made if it is not there.  `root`: paths are below it, * or -1 : anywhere,
-	and symbolic links are followed.* / int dest_resolve(int root, const char *path,
-							     bool directory,
-							     char name[NAME_MAX + 1]);
+/*
+ * Interprets a destination: an existing directory into which to copy, or a new name, or the name
+ * of a file, in an existing one.  Opens the directory; `name` is empty or the name in it.
+ * `directory`: it must be one, and is made if it is not there.  `root`: paths are below it,
+ * or -1: anywhere, and symbolic links are followed.
+ */
+int dest_resolve(int root, const char *path, bool directory, char name[NAME_MAX + 1]);
 
 /* Starts a file, with room for `room` bytes; 0: as it grows. */
 int dest_file_create(int base, const char *path, uint64_t room, const struct dest_attrs *attrs,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/ *The VIPL side of vi_cp : one connection with messages in both directions and a *window of large
-				    buffers.Independent of files.**Functions return 0 or
-	-errno : -ENOTCONN when the peer is gone,
-	-ETIMEDOUT, *-EPROTO.The caller prints the error line,
-	as it knows the purpose.* /
+/*
+ * The VIPL side of vi_cp: one connection with messages in both directions and a
+ * window of large buffers.  Independent of files.
+ *
+ * Functions return 0 or -errno: -ENOTCONN when the peer is gone, -ETIMEDOUT,
+ * -EPROTO.  The caller prints the error line, as it knows the purpose.
+ */
 #ifndef VI_CP_LINK_H
 #define VI_CP_LINK_H
 
@@ -17,8 +19,8 @@
 
 #define LINK_SENDS 24u /* messages that may wait for completion at a time */
 
-		/* What the NIC reads and writes; one registered region. */
-		struct link_slot {
+/* What the NIC reads and writes; one registered region. */
+struct link_slot {
 	VIP_DESCRIPTOR desc; /* first: a descriptor is its slot */
 	char message[CP_MESSAGE_MAX];
 };

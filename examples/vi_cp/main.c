@@ -3,13 +3,13 @@
  * vi_cp - copies files and trees from host to host by RDMA write.
  *
  * main.c	the command line
-  * client.c	the program with SRC and DEST
+ * client.c	the program with SRC and DEST
  * server.c	the program with --serve
  * sender.c	reads, hashes, writes into the receiver's window
  * receiver.c	hashes, writes to disk, answers
  * walk.c	the files and trees to copy
  * dest.c	the receiver's directory: safe paths, temporaries, final names
-  * proto.h	the protocol of the two
+ * proto.h	the protocol of the two
  * session.c	the part that sender and receiver have in common
  * link.c	VIPL: connection, messages, window
  */

@@ -20,14 +20,14 @@
  *	client -> server  WELCOME		the window; the server sends from now on
  *
  * Then, from the sender to the receiver:
-  *	TOTAL{size}		about how many bytes will follow: no answer
-  *	DIR{path}		make a directory, or use an existing one	-> RESULT
+ *	TOTAL{size}		about how many bytes will follow: no answer
+ *	DIR{path}		make a directory, or use an existing one	-> RESULT
  *	DIR_END{path}		its mode and time, after its contents		-> RESULT
  *	LINK{path,target}	make a symbolic link				-> RESULT
  *	FILE{path,size}		a file begins: no answer, but with
  *				CP_NO_CLOBBER in the HELLO			-> RESULT
  *	(RDMA writes)		its contents					-> CREDIT each
-  *	HOLE{size,buffer}	zero bytes, in place of a filled buffer		-> CREDIT
+ *	HOLE{size,buffer}	zero bytes, in place of a filled buffer		-> CREDIT
  *	END{size,sha256}	if the file is complete, it gets its name	-> RESULT
  *	ABORT			the sender cannot read on: discard the file	-> RESULT
  *	NOTE{text}		a file was not copied, and why			-> RESULT

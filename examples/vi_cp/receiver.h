@@ -12,11 +12,10 @@ struct receiver_options {
 	int name_count;
 };
 
-/ *Receives from a sender until its BYE.0 after the BYE,
-	though files may have failed *(s->copied.failures);
-else - errno as of a session;
-*removed_out : an unfinished file was removed.* /
-	int receiver_run(struct session *s, const struct receiver_options *options,
-			 bool *removed_out);
+/*
+ * Receives from a sender until its BYE.  0 after the BYE, though files may have failed
+ * (s->copied.failures); else -errno as of a session; *removed_out: an unfinished file was removed.
+ */
+int receiver_run(struct session *s, const struct receiver_options *options, bool *removed_out);
 
 #endif

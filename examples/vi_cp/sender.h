@@ -12,10 +12,11 @@ struct sender_options {
 	bool no_clobber; /* the receiver says first whether it wants a file */
 };
 
-/ *Sends everything into the window of the receiver's WELCOME.  0 after the BYE, though *
-		files may have failed(s->copied.failures);
-else - errno as of a session.* / int sender_run(struct session *s,
-						const struct sender_options *options,
-						const struct cp_welcome *window);
+/*
+ * Sends everything into the window of the receiver's WELCOME.  0 after the BYE, though
+ * files may have failed (s->copied.failures); else -errno as of a session.
+ */
+int sender_run(struct session *s, const struct sender_options *options,
+	       const struct cp_welcome *window);
 
 #endif

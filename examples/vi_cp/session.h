@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/ * One session: the part that sender and receiver, on either side, have in common.
+/*
+ * One session: the part that sender and receiver, on either side, have in common.
  *
  * Functions return 0 or -errno: -EPROTO when the other side broke the protocol, -ENOTCONN when it
  * is gone, -EINTR after a signal to stop, -ETIMEDOUT when it was silent for too long.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Small things every layer uses: branch hints, sizes, alignment, container_of.
+ * Helpers that every layer uses: branch hints, sizes, alignment, container_of.
  */
 #ifndef U_BASE_H
 #define U_BASE_H
@@ -11,11 +11,11 @@
 #define u_likely(x) __builtin_expect(!!(x), 1)
 #define u_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Cold parts of hot functions go into functions marked so. */
+/* Marks a function for the rare branches of a hot function. */
 #define U_COLD __attribute__((noinline, cold))
 #define U_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
-/* Words with different writers stand this far apart: a line and its prefetched neighbour. */
+/* The distance of words with different writers: a line and its prefetched neighbour. */
 #define U_LINE 64u
 #define U_LINE_PAIR 128u
 

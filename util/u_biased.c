@@ -35,7 +35,7 @@ static uint32_t own_token(void)
 	return u_thread_token;
 }
 
-/* Waits until *seq is not `seen`; the thread that changes it does not know of us. */
+/* Waits until *seq is not `seen`; the thread that changes it does not wake waiters. */
 static void wait_seq(const _Atomic uint32_t *seq, uint32_t seen)
 {
 	struct u_contention contention = { 0 };
@@ -58,8 +58,8 @@ static void take_bias_away(struct u_biased *l, uint32_t owner)
 
 	atomic_store_explicit(&l->owner, 0, memory_order_relaxed);
 	/*
-	 * Who looks at `owner` from here on finds it gone; who looked before is seen by its
-	 * sequence.
+	 * A thread that loads `owner` from here on finds it cleared; one that loaded it before
+	 * shows an odd sequence.
 	 */
 	u_membarrier_private();
 	seen = atomic_load_explicit(seq, memory_order_acquire);
@@ -102,7 +102,7 @@ static void become_holder(struct u_biased *l)
 
 	if (owner != 0)
 		take_bias_away(l, owner);
-	/* Odd before the holder looks at anything: u_biased_grace_begin() orders it. */
+	/* Odd before the holder loads anything: u_biased_grace_begin() orders it. */
 	atomic_store_explicit(&l->held, atomic_load_explicit(&l->held, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	if (l->last != me) {
@@ -145,7 +145,7 @@ bool u_biased_try_slow(struct u_biased *l)
 {
 	uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 
-	/* The owner is inside: not worth a membarrier to hear that it still is. */
+	/* The owner holds the lock: a membarrier would only confirm that. */
 	if (owner != 0 &&
 	    (atomic_load_explicit(&l->slots[owner % U_BIASED_SLOTS].seq, memory_order_relaxed) & 1))
 		return false;
@@ -155,7 +155,7 @@ bool u_biased_try_slow(struct u_biased *l)
 	return true;
 }
 
-/* The bias was taken away while this thread held the lock by it. */
+/* The bias was revoked while this thread held the lock by it. */
 static void drop_lost_bias(struct u_biased *l)
 {
 	for (uint32_t i = 0; i < U_BIASED_SLOTS; i++) {

@@ -2,13 +2,12 @@
 /*
  * The lock of the data path: one per VI queue and per completion queue.
  *
- * Nearly always the same thread takes it again and again.  Such a lock is
- * *biased* to that thread: taking and dropping it are plain loads and stores, no
- * locked instruction.  Another thread that wants it takes the bias away, for
- * which it pays a membarrier (microseconds), and from then on the lock is an
- * ordinary one, until one thread has taken it many times in a row; "many"
- * doubles with each bias that was taken away, so threads that really share a
- * lock soon share an ordinary one.
+ * Nearly always one thread takes it repeatedly.  Such a lock is *biased* to that
+ * thread: taking and dropping it are plain loads and stores, without a locked
+ * instruction.  Another thread that wants the lock revokes the bias, which costs it
+ * a membarrier (microseconds).  From then on the lock is an ordinary one, until one
+ * thread has taken it many times in a row; "many" doubles with each bias that was
+ * revoked, so a lock that threads really share soon stays an ordinary one.
  *
  * Not recursive (a try of the holder fails).  Zero-initialised is unlocked.  A waiter spins
  * briefly, then sleeps: two threads never spin against each other on one core.
@@ -26,24 +25,24 @@
 #include "u_base.h"
 
 /*
- * `seq` of a slot has one writer for ever, the thread it was given to: a late
+ * `seq` of a slot has one writer for ever, the thread that got the slot: a late
  * access of a thread that lost the bias must not disturb the next owner.  When all
- * slots are given away the lock is an ordinary one for everybody else.
+ * slots are in use the lock is an ordinary one for all other threads.
  */
 #define U_BIASED_SLOTS 4u
 
 struct u_biased {
 	_Atomic uint32_t owner; /* token << 2 | slot of the thread it is biased to, 0: none */
-	_Atomic uint32_t word;	/* the ordinary lock: 0 free, 1 held, 2 held and somebody sleeps */
+	_Atomic uint32_t word;	/* the ordinary lock: 0 free, 1 held, 2 held and a thread sleeps */
 	_Atomic uint32_t held;	/* odd: the holder holds `word`; writer: the holder of `word` */
 	struct {
 		_Atomic uint32_t token; /* writer: the holder of `word`, once */
-		_Atomic uint32_t seq;	/* odd: it holds the lock, or is about to look */
+		_Atomic uint32_t seq;	/* odd: it holds the lock, or is about to check `owner` */
 	} slots[U_BIASED_SLOTS];
 	/* Under `word`: */
-	uint32_t last;	 /* who held it last */
+	uint32_t last;	 /* the thread that held it last */
 	uint32_t streak; /* how often in a row */
-	uint32_t need;	 /* streak that earns the bias; 0: the first one */
+	uint32_t need;	 /* streak that leads to the bias; 0: the first one */
 };
 
 #define U_NO_TOKEN UINT32_MAX
@@ -74,7 +73,7 @@ static inline _Atomic uint32_t *u_biased_enter(struct u_biased *l)
 	if (u_unlikely(before & 1))
 		return NULL;
 	atomic_store_explicit(seq, before + 1, memory_order_relaxed);
-	/* The membarrier of who takes the bias away stands for the fence between the two. */
+	/* The membarrier of a thread that revokes the bias replaces the fence between the two. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (u_likely(atomic_load_explicit(&l->owner, memory_order_acquire) == owner))
 		return seq;
@@ -98,7 +97,7 @@ static inline void u_biased_drop(struct u_biased *l)
 {
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 
-	/* Only who holds `word` finds `held` odd. */
+	/* `held` is odd only for the thread that holds `word`. */
 	if (u_likely(owner / U_BIASED_SLOTS == u_thread_token &&
 		     (atomic_load_explicit(&l->held, memory_order_relaxed) & 1) == 0))
 		u_biased_leave(&l->slots[owner % U_BIASED_SLOTS].seq);
@@ -107,8 +106,8 @@ static inline void u_biased_drop(struct u_biased *l)
 }
 
 /*
- * The same for the shortest fast paths, where what take answered is handed to drop.  A slot that
- * was entered is left, even if the bias was taken away meanwhile.
+ * Take and drop for the shortest fast paths, which pass the result of take to drop.  A slot that
+ * was entered is left, even if the bias was revoked meanwhile.
  */
 static inline _Atomic uint32_t *u_biased_take_slot(struct u_biased *l)
 {
@@ -127,7 +126,7 @@ static inline void u_biased_drop_slot(struct u_biased *l, _Atomic uint32_t *seq)
 		u_biased_drop_slow(l);
 }
 
-/* Does anybody hold it, or is about to look?  Another moment it may be otherwise. */
+/* Does a thread hold it, or is about to check `owner`?  The answer may change at any time. */
 static inline bool u_biased_held(const struct u_biased *l)
 {
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
@@ -140,7 +139,7 @@ static inline bool u_biased_held(const struct u_biased *l)
 /*
  * A grace period: u_biased_grace_begin(), then u_biased_grace() on each of some
  * locks.  Afterwards every thread that held such a lock at the begin has dropped
- * it at least once, and who takes it later sees what the caller stored before.
+ * it at least once, and a thread that takes it later sees the caller's earlier stores.
  * The caller holds none of the locks.
  */
 void u_biased_grace_begin(void);

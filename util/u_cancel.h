@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pthread_cancel() and this library: a thread is cancelled where it sleeps, holding nothing but
- * what a handler gives back, and nowhere else.  So whatever may meet a cancellation point - a
- * system call that may block, a condition - while something is held or half done does this first:
+ * pthread_cancel() and this library: a thread is cancelled only where it sleeps and holds nothing
+ * that a cleanup handler does not release.  A function that may reach a cancellation point - a
+ * system call that may block, a condition - in any other state does this first:
  *
  *	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
  *

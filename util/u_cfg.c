@@ -16,7 +16,7 @@
 
 #define AREA "u"
 #define PREFIX "VIADUCT_"
-/* Where scripts/ and perf/ find a build; none of the library's. */
+/* The build that scripts/ and perf/ use; the library does not read it. */
 #define OF_SCRIPTS PREFIX "BUILD"
 #define NAME_BYTES 64 /* longer names are compared by their first bytes */
 #define NEAR_ENOUGH 4 /* edits within which a name is worth suggesting */
@@ -257,7 +257,7 @@ static void words_join(const char *const *words, char *out, size_t size)
 					 words[i]);
 }
 
-/* In words: what a variable may hold. */
+/* The values that a variable may have, in words. */
 static void value_expected(const struct u_cfg_entry *e, char *out, size_t size)
 {
 	static const char *const bool_words[] = { "yes", "no", NULL };

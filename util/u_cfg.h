@@ -4,8 +4,8 @@
  * `vi_info --env`, the manual page and the warning about unknown names.
  *
  * Values are read once per process from the environment (secure_getenv).  A bad
- * value is refused: u_cfg_load() fails and says which variable, which text and
- * what would be right.
+ * value is refused: u_cfg_load() fails and names the variable, its text and the
+ * values allowed.
  */
 #ifndef U_CFG_H
 #define U_CFG_H
@@ -22,7 +22,7 @@ enum u_cfg_id {
 	U_CFG_FAULT, /* VIADUCT_FAULT       fault options, see port_fault.h */
 	U_CFG_SEED,  /* VIADUCT_SEED        seed of strict and fault */
 	U_CFG_SLOTS, /* VIADUCT_SLOTS       slots of a VI's fifo, power of two */
-	U_CFG_RING_BYTES,   /* VIADUCT_RING_BYTES  payload bytes of a VI's fifo, power of two */
+	U_CFG_RING_BYTES,   /* VIADUCT_RING_BYTES  bytes of a VI's payload buffer, power of two */
 	U_CFG_WINDOW_BYTES, /* VIADUCT_WINDOW_BYTES memory window of a port */
 	U_CFG_DOORBELLS,    /* VIADUCT_DOORBELLS   doorbell bits of a port */
 	U_CFG_SCRATCHPADS,  /* VIADUCT_SCRATCHPADS scratchpads of a port */
@@ -53,7 +53,7 @@ struct u_cfg_entry {
 
 extern const struct u_cfg_entry u_cfg_table[U_CFG_COUNT];
 
-/* Where a value came from. */
+/* The origin of a value. */
 enum u_cfg_origin { U_CFG_FROM_DEFAULT, U_CFG_FROM_ENV };
 
 /*
@@ -70,10 +70,10 @@ enum u_cfg_origin u_cfg_origin(enum u_cfg_id id);
 /* Parses "4096", "64k", "1M", "2G" (powers of 1024).  Returns 0 or -EINVAL. */
 int u_cfg_parse_bytes(const char *text, uint64_t *out);
 
-/* For tests: forget what was read, so that the next load reads again. */
+/* For tests: discards the values, so that the next load reads the environment again. */
 void u_cfg_reset(void);
 
-/* In a child of fork(), before it has other threads: nobody holds the lock. */
+/* In a child of fork(), before it has other threads: initialises the lock again. */
 void u_cfg_forked(void);
 
 #endif

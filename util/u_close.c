@@ -21,7 +21,7 @@
 #define NUDGE_NS INT64_C(1000000)
 #define NUDGE_MAX_NS INT64_C(1000000000)
 
-/* One descriptor, and the thread that is at it. */
+/* One descriptor, and the thread that closes it. */
 struct closer {
 	struct closer *next;
 	pthread_t thread;
@@ -70,7 +70,7 @@ static struct closer *next_waiting(void)
 	return c;
 }
 
-/* Takes the next one that waits, if there is one. */
+/* Takes the next descriptor that waits, if there is one. */
 static struct closer *done(struct closer *c)
 {
 	struct closer **at = &busy, *next;
@@ -95,7 +95,7 @@ static void *closer_run(void *arg)
 	struct closer *c = arg;
 	sigset_t nudge;
 
-	pthread_mutex_lock(&lock); /* and whoever started us has noted the thread */
+	pthread_mutex_lock(&lock); /* and the creator has stored the thread */
 	sigemptyset(&nudge);
 	if (nudge_signal != 0)
 		sigaddset(&nudge, nudge_signal);
@@ -108,7 +108,7 @@ static void *closer_run(void *arg)
 	return NULL;
 }
 
-/* Without a thread it goes on waiting; the next call tries again. */
+/* Without a thread the descriptor waits; the next call tries again. */
 static void start_waiting(void)
 {
 	struct closer *c;
@@ -128,7 +128,7 @@ void u_close_apart(int fd)
 	struct closer *c = calloc(1, sizeof(*c)), **at;
 
 	if (c == NULL)
-		return; /* left open: nothing else is sure not to wait */
+		return; /* left open: any close might block */
 	c->fd = fd;
 	pthread_mutex_lock(&lock);
 	for (at = &waiting; *at != NULL; at = &(*at)->next)
@@ -140,10 +140,10 @@ void u_close_apart(int fd)
 }
 
 /*
- * Looks at the next message, with room for what every message has (its sender's credentials,
- * which tell an empty message from none) and for no descriptor.  Returns 1 when it has none, 0 when
- * there is no message, -EBUSY when it has some, -EAGAIN when this look showed something else: a reset by the peer is
- * told once, ahead of the messages that came before it.
+ * Peeks at the next message, with room for its sender's credentials, which tell an empty message
+ * from none, and for no descriptor.  Returns 1 when the message has no descriptor, 0 when there is
+ * no message, -EBUSY when it has descriptors, -EAGAIN when the peek gave another error: a reset by
+ * the peer is reported once, ahead of the messages that came before it.
  */
 static int peek(int sock)
 {
@@ -176,7 +176,7 @@ static bool read_clean(int sock)
 	return more == 0;
 }
 
-/* Closing a socket with something unread would reset it, and lose its peer what it was told last. */
+/* Closing a socket with unread messages resets it, and its peer loses the last messages. */
 void u_hang_up(int sock)
 {
 	shutdown(sock, SHUT_RDWR);

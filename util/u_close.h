@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors that others sent, or may have sent.
+ * Descriptors that other processes sent, or may have sent.
  *
- * Closing one may last as long as its sender likes: a TCP socket lingers, a file of a user's own file system waits
- * for that user's process.  Closing a socket in whose queue such descriptors wait lasts as long, and so does reading
- * past them, because the kernel then closes them.  Three things help:
+ * Closing one may take as long as its sender likes: a TCP socket lingers, a file of a user's own
+ * file system waits for that user's process.  Closing a socket takes as long if such descriptors
+ * wait in its queue, and so does reading past them, because the kernel then closes them.  Hence:
  *
- * - the kernel lets none into the queue of a socket (u_rights_pass(), Linux 6.16);
- * - whoever reads looks with MSG_PEEK first, which gives up nothing, and does not read what should not be there;
- * - what has to be closed is closed by threads that can be spared (u_close_apart()).
+ * - the kernel refuses them at the queue of a socket (u_rights_pass(), Linux 6.16);
+ * - a reader peeks first (MSG_PEEK), which takes no descriptor out of the queue, and does not read
+ *   a message with descriptors that it should not have;
+ * - spare threads close the others (u_close_apart()).
  */
 #ifndef U_CLOSE_H
 #define U_CLOSE_H
@@ -16,35 +17,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Closing threads at once, and what waits for them, before callers should take nothing more in. */
+/* Threads that close, and descriptors that wait for them; at this number accept no more. */
 #define U_CLOSE_MAX 64u
 
 /*
- * Lets descriptors into the queue of a Unix socket, or keeps them out: then sending some fails with
+ * Admits descriptors to the queue of a Unix socket, or refuses them: then sending some fails with
  * EPERM.  A connection inherits this from the listening socket when it is made.  Returns whether the
  * kernel does as asked.
  */
 bool u_rights_pass(int sock, bool pass);
 
-/* For tests: be as on a kernel that cannot keep them out. */
+/* For tests: behave as on a kernel that cannot refuse them. */
 void u_rights_forget(bool forget);
 
 /* Takes `fd` and closes it on a thread that may stay in the kernel for long; returns at once. */
 void u_close_apart(int fd);
 
 /*
- * Hangs up a connected Unix socket: its peer notices at once, and can still read what it was told.  Closed here
- * when no descriptors wait in its queue, and apart when some do.
+ * Shuts down a connected Unix socket and closes it: its peer notices at once, and can still read
+ * earlier messages.  The caller's thread closes it when no descriptors wait in its queue, else a
+ * spare thread does.
  */
 void u_hang_up(int sock);
 
-/* Closes a listening Unix socket; who was not accepted is hung up on. */
+/* Closes a listening Unix socket; connections that were not accepted are hung up. */
 void u_hang_up_listener(int sock);
 
-/* Closes memory, which waits for nobody, here, and anything else apart.  Accepts -1. */
+/* Closes memory, which never blocks, at once, and anything else by a spare thread.  Accepts -1. */
 void u_close_foreign(int fd);
 
-/* In a child of fork(), before it has other threads: it has none of those that close, and nobody holds the lock. */
+/* In a child of fork(), before it has other threads: forgets the parent's spare threads. */
 void u_close_forked(void);
 
 /* Descriptors given to u_close_apart() that are not closed yet. */
@@ -56,7 +58,7 @@ unsigned int u_close_busy(void);
  */
 void u_close_signal(int sig);
 
-/* Goes on with what waits.  Returns when to call again, U_NEVER when nothing is left. */
+/* Continues with descriptors that wait.  Returns when to call again, U_NEVER for never. */
 int64_t u_close_timers(int64_t now);
 
 #endif

@@ -2,12 +2,13 @@
 /*
  * Waiting under contention: when to yield, and when to sleep instead.
  *
- * A thread that finds nothing offers its processor.  An offer that comes back at once was not taken, one
- * that comes back soon was taken by who yields as well, perhaps the very thread that is waited for.  But
- * sched_yield() gives away more than the processor: on Linux 6.6 and later the thread falls behind by the
- * rest of its slice, each time, and who yields in a loop beside threads that compute may get no processor
- * for long.  A wake-up places a thread fairly.  So when others had the processor for long while
- * nothing came, there is contention, and for a while the thread sleeps without an offer.
+ * A thread that finds nothing yields.  If the yield returns at once, no other thread ran; if it
+ * returns soon, the other thread yielded as well, and is perhaps the one that is waited for.  But
+ * sched_yield() costs more than the processor: on Linux 6.6 and later the thread loses the rest of
+ * its time slice, each time, and one that yields in a loop beside threads that compute may get no
+ * processor for long.  A thread that is woken is scheduled fairly.  So when other threads had the
+ * processor for long while nothing arrived, there is contention, and the thread sleeps without a
+ * yield for its next waits.
  */
 #ifndef U_CONTENTION_H
 #define U_CONTENTION_H
@@ -18,16 +19,16 @@
 
 #include "u_time.h"
 
-#define U_ALONE_NS 1000		/* an offer that took less was not taken; */
-#define U_CONTENTION_NS 100000	/* offers in vain that took as much together show contention */
-#define U_CONTENTION_SLEEPS 32u /* then so many waits sleep at once, before the next offer */
+#define U_ALONE_NS 1000		/* a shorter yield ran no other thread; */
+#define U_CONTENTION_NS 100000	/* yields that took as much together, in vain, show contention */
+#define U_CONTENTION_SLEEPS 32u /* then so many waits sleep at once, before the next yield */
 
 struct u_contention {
-	int64_t given_ns; /* to others, since something came */
+	int64_t given_ns; /* time given to others since something arrived */
 	uint32_t sleeps;  /* left */
 };
 
-/* What a yield that took so long tells. */
+/* Accounts for a yield of that length. */
 static inline void u_contention_learn(struct u_contention *c, int64_t took_ns)
 {
 	if (took_ns < U_ALONE_NS)
@@ -50,7 +51,7 @@ static inline int64_t u_contention_offer(struct u_contention *c, int64_t now)
 	return took;
 }
 
-/* Something came: what was given away was not in vain. */
+/* Something arrived: the yields were not in vain. */
 static inline void u_contention_moved(struct u_contention *c)
 {
 	c->given_ns = 0;

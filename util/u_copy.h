@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Copies whose order of arrival matters to somebody who polls the target. */
+/* Copies in an order that a program which polls the target relies on. */
 #ifndef U_COPY_H
 #define U_COPY_H
 
@@ -11,9 +11,9 @@
 
 /*
  * Copies to or from memory that the application shares with its peer by RDMA.
- * What orders this copy and the application's own accesses is a message of the
- * peer, another process, which the thread sanitizer cannot see: it is not shown
- * the copy.
+ * A message of the peer, another process, orders this copy and the application's
+ * own accesses.  The thread sanitizer cannot see that message, so the copy is
+ * hidden from it.
  */
 #if defined(__SANITIZE_THREAD__)
 __attribute__((noinline, no_sanitize_thread,
@@ -92,7 +92,7 @@ static inline void u_prefetch_write_span(const uint8_t *at, size_t n)
 }
 
 /*
- * Copies into lines that another processor has.  They are asked for a block ahead, since stores
+ * Copies into lines that another processor has.  They are prefetched a block ahead, since stores
  * wait for their lines one after the other.
  */
 static inline void u_copy_ahead(uint8_t *dst, const uint8_t *src, size_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of processors as people write them: "2,3", "2-5", "0,4-7". */
+/* Lists of processors as text: "2,3", "2-5", "0,4-7". */
 #ifndef U_CPUS_H
 #define U_CPUS_H
 

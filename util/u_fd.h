@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors that a library keeps, inside programs that may have closed their standard ones or have few. */
+/* Descriptors of a library in programs that may have closed their standard ones or have few. */
 #ifndef U_FD_H
 #define U_FD_H
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /*
- * Moves a descriptor off 0..2, where the program would print into it.  Takes `fd`;
+ * Moves a descriptor away from 0..2, where the program would print into it.  Takes `fd`;
  * returns it, or another with close-on-exec, or -1 with errno; passes -1 on.
  */
 static inline int u_fd_above_std(int fd)
@@ -29,12 +29,12 @@ static inline int u_fd_above_std(int fd)
 #define U_FD_ERROR 96
 
 /*
- * strerror(), but that descriptors have run out is said in the same words everywhere, with the limit of this
- * process and what raises it.  Returns `text` or a constant; `err` is positive.
+ * strerror(), but for EMFILE and ENFILE one text for all callers, with the limit of this process
+ * and the command that raises it.  Returns `text` or a constant; `err` is positive.
  */
 const char *u_fd_error(int err, char text[U_FD_ERROR]);
 
-/* This process may not have so many, whatever it sets its limit to. */
+/* Not even this process's hard limit allows so many. */
 bool u_fd_scarce(uint64_t wanted);
 
 #endif

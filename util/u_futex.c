@@ -13,7 +13,7 @@
 #include "u_time.h"
 
 #define NS_PER_S 1000000000
-#define DRAINED_NS 10000000 /* longer than any processor keeps a store to itself */
+#define DRAINED_NS 10000000 /* longer than any store stays in a store buffer */
 
 static int op_flags(int op, bool private_word)
 {
@@ -100,14 +100,14 @@ bool u_membarrier_private_available(void)
 
 int u_membarrier_register(void)
 {
-	/* Not by whoever takes a lock first: that would hold it while the kernel waits. */
+	/* Not at the first use of a lock, which would be held while the kernel waits. */
 	u_membarrier_private_available();
 	return membarrier_call(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 }
 
 void u_membarrier_own(void)
 {
-	/* Then the others fence for themselves, and so must the caller. */
+	/* Then other threads fence by themselves, and so must the caller. */
 	if (!u_membarrier_available())
 		atomic_thread_fence(memory_order_seq_cst);
 	else if (u_membarrier_private_available())

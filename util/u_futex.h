@@ -29,7 +29,7 @@ int u_membarrier_register(void);
 /*
  * The sleeper's half of an asymmetric store-load barrier: on return every
  * thread of every process that called u_membarrier_register() has passed a
- * full barrier since the call.  Costs microseconds, so only somebody about to
+ * full barrier since the call.  It costs microseconds, so only a thread about to
  * sleep calls it.  Returns 0, or -ENOSYS where the kernel has no such call:
  * then both sides must use full fences (u_membarrier_available()).
  */
@@ -37,15 +37,15 @@ int u_membarrier(void);
 bool u_membarrier_available(void);
 
 /*
- * The same among the threads of this process only, which as a rule interrupts no other.  Without
- * membarrier it is a full fence of the caller alone.
+ * That barrier for the threads of this process only, which as a rule interrupts no other
+ * processor.  Without membarrier it is a full fence of the caller alone.
  */
 void u_membarrier_own(void);
 
 /*
- * The same, whatever the kernel knows of processes.  Who did not call u_membarrier_register() is registered by
- * the first of these calls.
- * Where u_membarrier_private_available() says no it must not be called.
+ * The barrier for the threads of this process, never replaced by a fence.  The first call registers
+ * a process that did not call u_membarrier_register().  It must not be called where
+ * u_membarrier_private_available() is false.
  */
 bool u_membarrier_private_available(void);
 void u_membarrier_private(void);

@@ -17,12 +17,12 @@
 
 /*
  * So many slots stay free between the deletion of an id and the reuse of its
- * slot: generations go round slowly, and a look-up that races with a deletion
+ * slot: generations repeat late, and a look-up that races with a deletion
  * finds the old object, not the next one.
  */
 #define SPARE_SLOTS (U_IDTAB_CHUNK / 2)
 
-/* What u_idtab_chunk[] points to: the slots first, then what only add and del use. */
+/* The target of u_idtab_chunk[]: the slots, then fields that only add and del use. */
 struct chunk {
 	struct u_idtab_slot slot[U_IDTAB_CHUNK];
 	uint32_t generation[U_IDTAB_CHUNK];
@@ -75,7 +75,7 @@ static uint32_t free_take_locked(void)
 	return index;
 }
 
-/* Without memory or room the table makes do with the free slots it has. */
+/* Without memory or room the table uses its remaining free slots. */
 static void grow_locked(void)
 {
 	struct chunk *chunk;
@@ -85,7 +85,7 @@ static void grow_locked(void)
 	chunk = calloc(1, sizeof(*chunk));
 	if (chunk == NULL)
 		return;
-	/* Where it fails fork() is still known of; see u_idtab_orphaned(). */
+	/* If it fails, fork() is still detected; see u_idtab_orphaned(). */
 	if (chunk_count == 0)
 		madvise((void *)u_idtab_chunk, sizeof(u_idtab_chunk), MADV_WIPEONFORK);
 	atomic_store_explicit(&u_idtab_chunk[chunk_count], chunk->slot, memory_order_release);
@@ -104,7 +104,7 @@ static uint64_t fill_locked(uint32_t index, uint8_t type, void *object)
 
 	chunk->generation[i] = generation;
 	atomic_store_explicit(&chunk->slot[i].object, object, memory_order_relaxed);
-	/* Pairs with the acquire in u_idtab_get(): who sees the id sees the object. */
+	/* Pairs with the acquire in u_idtab_get(): a thread that loads the id sees the object. */
 	atomic_store_explicit(&chunk->slot[i].id, id, memory_order_release);
 	return id;
 }
@@ -174,7 +174,7 @@ U_COLD void u_idtab_refused(uint64_t id)
 		       (int)getpid());
 }
 
-/* Objects stay entered: they are the child's memory, which it cannot give back. */
+/* Objects stay in the table: they lie in the child's memory, which it cannot free. */
 static void disown_chunk(struct chunk *chunk)
 {
 	for (uint32_t i = 0; i < U_IDTAB_CHUNK; i++) {

@@ -7,8 +7,8 @@
  * takes no lock.  The memory of a slot's object must stay readable after
  * u_idtab_del() (objects live in pools), because a look-up may race with it.
  *
- * Ids are good in the process that made them.  A child of fork() is refused every
- * id of its parent, and says so in the log, once; ids that it makes are none of those.
+ * Ids are valid in the process that made them.  In a child of fork() every id of the
+ * parent is refused, with one line in the log; ids that the child makes differ from those.
  */
 #ifndef U_IDTAB_H
 #define U_IDTAB_H
@@ -30,15 +30,15 @@ struct u_idtab_slot {
 /* One process-wide table; see u_idtab_add(). */
 extern struct u_idtab_slot *_Atomic u_idtab_chunk[U_IDTAB_CHUNKS];
 
-/* For an id whose look-up failed: writes the line about ids of a parent, if it is such a one. */
+/* After a failed look-up: writes the line about ids of a parent, if `id` is one of them. */
 void u_idtab_refused(uint64_t id);
 
 /* In a child of fork(), before it has other threads: from here on its parent's ids are refused. */
 void u_idtab_forked(void);
 
 /*
- * Is this a child that came about by clone() or _Fork(), so that u_idtab_forked() did not run?  The
- * kernel empties the table there: every look-up fails, nothing can be entered.  Known where
+ * Was this process made by clone() or _Fork(), so that u_idtab_forked() did not run?  The
+ * kernel clears the table there: every look-up fails, nothing can be entered.  Known only where
  * pages have 4096 bytes.
  */
 bool u_idtab_orphaned(void);

@@ -15,7 +15,7 @@
 #include "u_base.h"
 
 struct u_lock {
-	_Atomic uint32_t word; /* 0 free, 1 held, 2 held and somebody sleeps */
+	_Atomic uint32_t word; /* 0 free, 1 held, 2 held and a thread sleeps */
 };
 
 #define U_LOCK_INIT                                                                                \

@@ -177,7 +177,7 @@ bool u_log_enabled(enum u_log_level level, const char *area)
 	return sink != NULL && level <= u_log_spec_level(&sink->spec, area);
 }
 
-/* One line is one line, whatever a peer or a user put into a name. */
+/* Replaces control characters, which a peer or a user may have put into a name. */
 static void flatten(char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {

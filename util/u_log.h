@@ -21,23 +21,22 @@ void u_log(enum u_log_level level, const char *area, const char *fmt, ...) U_PRI
 void u_vlog(enum u_log_level level, const char *area, const char *fmt, va_list args);
 bool u_log_enabled(enum u_log_level level, const char *area);
 
-/* In a child of fork(), before it has other threads: nobody holds the lock. */
+/* In a child of fork(), before it has other threads: initialises the lock again. */
 void u_log_forked(void);
 
 /*
- * A rate limit, for lines that others can cause without end: a neighbour, a relay, a process that
- * is served.  In each period of U_LOG_RATELIMIT_S seconds the first U_LOG_RATELIMIT_LINES pass; the
- * rest are left out and counted, and later one line says how many they were:
+ * A rate limit, for lines that a neighbour, a relay or a client can cause without end.  In each
+ * period of U_LOG_RATELIMIT_S seconds the first U_LOG_RATELIMIT_LINES pass; the others are left
+ * out and counted, and later one line gives their number:
  *
  *	4711 more lines about ignored records of port left were left out
  *
- * It comes before the next line that passes, or by u_log_ratelimit_tell().  What a rate limit is
- * about in its owner's statistics is counted there, line or not.  Debug lines need none: who asks
- * for them wants all.
+ * It comes before the next line that passes, or by u_log_ratelimit_tell().  The owner's statistics
+ * count every case, also those whose line was left out.  Debug lines have no rate limit.
  *
- * A rate limit is for one kind of line, and for one culprit where these are to be told apart; it
- * lies in what it belongs to and holds nothing that would have to be freed.  Any number of threads
- * may use it, without locks.  The clock is read for lines of an enabled level only.
+ * A rate limit is for one kind of line, and for one cause where the causes have to be told apart;
+ * it lies in the object that it belongs to and needs no cleanup.  Any number of threads may use it,
+ * without locks.  The clock is read for lines of an enabled level only.
  */
 #define U_LOG_RATELIMIT_LINES 10u
 #define U_LOG_RATELIMIT_S 10
@@ -48,7 +47,7 @@ struct u_log_ratelimit {
 	const char *what;	   /* in the plural, "ignored records of port" */
 	const char *whose;	   /* follows it, "left"; NULL: nothing does; both live as long */
 	_Atomic uint64_t state;	   /* the latest period, and how many lines passed in it */
-	_Atomic uint64_t left_out; /* and not told yet */
+	_Atomic uint64_t left_out; /* and not reported yet */
 };
 
 #define U_LOG_RATELIMIT(level_, area_, what_, whose_)                                              \
@@ -59,8 +58,8 @@ struct u_log_ratelimit {
 void u_log_ratelimited(struct u_log_ratelimit *g, const char *fmt, ...) U_PRINTF(2, 3);
 
 /*
- * Says how many lines were left out in a period that is over.  Returns when to call again
- * (monotonic nanoseconds), U_NEVER if nothing is left to say; costs one load then.
+ * Writes how many lines were left out in a period that is over.  Returns when to call again
+ * (monotonic nanoseconds), U_NEVER if there is nothing to write, at the cost of one load.
  */
 int64_t u_log_ratelimit_tell(struct u_log_ratelimit *g);
 

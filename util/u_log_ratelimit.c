@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rate limits of the log.  The state of a rate limit is one word, so that exactly
- * U_LOG_RATELIMIT_LINES pass in a period, however many threads ask; each line that does not is
- * counted, and each count is told once.
+ * U_LOG_RATELIMIT_LINES pass in a period, with any number of threads; each line that does not is
+ * counted, and each count is reported once.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +32,8 @@ bool u_log_ratelimit_pass(struct u_log_ratelimit *g, int64_t now, uint64_t *left
 	do {
 		period = period_of(now);
 		/*
-		 * Whose reading of the clock is older than another's belongs to the later period.
+		 * A thread with an older reading of the clock than another's counts in the later
+		 * period.
 		 */
 		if (state_period(was) >= period) {
 			period = state_period(was);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parts of the log that the configuration shares, or that tests look at.  Private to util. */
+/* Parts of the log that the configuration or tests use.  Private to util. */
 #ifndef U_LOG_SPEC_H
 #define U_LOG_SPEC_H
 
@@ -24,12 +24,12 @@ int u_log_spec_parse(const char *text, struct u_log_spec *out);
 
 enum u_log_level u_log_spec_level(const struct u_log_spec *spec, const char *area);
 
-/* Forgets what was read from the environment.  No other thread may be logging. */
+/* Discards the settings of the environment.  No other thread may be logging. */
 void u_log_reset(void);
 
 /*
- * May a line pass at `now` (monotonic nanoseconds)?  Then *left_out is what was left out before it and
- * not told yet, and is told by the caller; otherwise the line was counted.
+ * May a line pass at `now` (monotonic nanoseconds)?  Then *left_out is the number of lines left out
+ * before it and not reported yet, which the caller reports; otherwise the line was counted.
  */
 bool u_log_ratelimit_pass(struct u_log_ratelimit *g, int64_t now, uint64_t *left_out);
 

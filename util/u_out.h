@@ -6,11 +6,11 @@
  * Write-combining may reorder stores inside the processor until a store fence,
  * so the order is always: payload, u_out_fence(), the flag that publishes it,
  * and one more u_out_fence() at the end of a burst so that the flag leaves now.
- * On cached memory the fence is one for stores, which a processor that keeps
- * their order by itself (x86) has for nothing.
+ * On cached memory the fence is one for stores, which costs nothing on a processor
+ * that keeps their order by itself (x86).
  * Nothing is ever loaded through an outbound pointer.
  *
- * A `struct u_out` says how a mapping wants to be written.  On the emulated
+ * A `struct u_out` says how to write to a mapping.  On the emulated
  * fabric `ops` is NULL and the helpers are plain stores.  Test decorators of
  * the port (strict, fault) install ops and see every store.
  */
@@ -55,7 +55,7 @@ static inline void u_out_fence(const struct u_out *out)
 		atomic_thread_fence(memory_order_release);
 }
 
-/* A flag or index: one aligned store, seen by the peer after what was fenced before. */
+/* A flag or index: one aligned store, visible to the peer after all stores before the fence. */
 static inline void u_out_store32(const struct u_out *out, _Atomic uint32_t *dst, uint32_t v)
 {
 	if (u_unlikely(out->ops != NULL))

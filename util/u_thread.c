@@ -13,7 +13,7 @@
 #define NAME_BYTES 16 /* the kernel's limit, with the NUL */
 #define MAX_CPUS (1 << 16)
 
-/* Made and filled by the creator: a thread that allocates something gets a part of the heap for itself. */
+/* Allocated by the creator: a thread that allocates gets an arena of the heap for itself. */
 struct start {
 	void *(*run)(void *);
 	void *arg;
@@ -44,8 +44,8 @@ static cpu_set_t *process_cpus(size_t *size_out)
 }
 
 /*
- * Called by the new thread, since not all C libraries can say it of one that is to be made.  Where the
- * set of the process is unknown, the thread keeps its creator's.
+ * Called by the new thread, since not all C libraries can set the affinity before its start.  If
+ * the set of the process is unknown, the thread has its creator's.
  */
 static void choose_cpus(struct start *s)
 {

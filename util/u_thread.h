@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Helper threads: named (vi-xfer0 ...), with all signals blocked so that the
- * application's handlers never run on them, and not pinned by an accident of
- * their creator: they may run wherever the process may, or on the one processor
- * that was asked for.  A thread that can be seen under its name runs there.
+ * application's handlers never run on them.  They do not inherit the affinity of
+ * their creator: they may run on all processors of the process, or only on the one
+ * asked for.  Once a thread has its name it has its affinity too.
  */
 #ifndef U_THREAD_H
 #define U_THREAD_H
@@ -20,7 +20,7 @@
 int u_thread_start_on(int cpu, pthread_t *thread, const char *name, void *(*run)(void *),
 		      void *arg);
 
-/* The same on any processor of the process. */
+/* Starts a helper thread on any processor of the process. */
 int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
 
 #endif

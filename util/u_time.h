@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Monotonic time, deadlines and the polite pause of a polling loop. */
+/* Monotonic time, deadlines, and the pause of a polling loop. */
 #ifndef U_TIME_H
 #define U_TIME_H
 
@@ -35,8 +35,8 @@ static inline void u_nap_ns(long ns)
 }
 
 /*
- * After a poll of memory that another processor will write found nothing: later polls are not
- * made ahead of time.  x86 throws away all it did since such a poll when the line is written.
+ * Call it after a poll of memory found nothing: it keeps the processor from executing later polls
+ * speculatively.  x86 discards all work since such a poll when another processor writes the line.
  */
 static inline void u_poll_empty(void)
 {

@@ -8,20 +8,20 @@
  *	slot_published		channel, slot		and its sequence
  *	bell_rung		channel, bits		the peer's doorbell is about to be rung
  *	slot_seen		channel, slot		the receiver found the sequence; once more
- *						when the slot is no short message
- *	payload_copied		channel, bytes		its payload is where it belongs
+ *						when the slot is not a short message
+ *	payload_copied		channel, bytes		its payload is in the receive buffer
  *	completion_written	descriptor, status	the descriptor carries its Status
  *	completion_taken	descriptor, bytes	and goes back to the program
  *	sleep_begins		NIC, ticket		a thread goes to sleep
  *	sleep_ended		NIC, ticket		and is awake
  *
  * A slot is named by its number, which both ends count from 0 for each direction.  The
- * arguments are what is at hand there: nothing is computed for them.
+ * arguments are values that the code has anyway: nothing is computed for them.
  *
- * What a point becomes is chosen when the library is built:
+ * The build of the library chooses what a point compiles to:
  *   U_TRACE_PROBES	a static probe viaduct:POINT: one nop, and a note for perf, bpftrace and
  *			gdb where the arguments are
- *   U_TRACE_STAMPS	a stamp in the thread's ring, for perf/stages
+ *   U_TRACE_STAMPS	a stamp in the thread's buffer, for perf/stages
  *   neither		nothing
  */
 #ifndef U_TRACE_H
@@ -60,10 +60,10 @@ struct u_trace_ring {
 	struct u_trace_stamp *at;
 };
 
-/* Where this thread's stamps go, NULL for nowhere.  One that is full takes no more. */
+/* The buffer for this thread's stamps, or NULL for none.  A full buffer takes no more. */
 extern __thread struct u_trace_ring *u_trace_ring;
 
-/* After all that stands before it is done: loads, and computing. */
+/* Reads the time after all earlier loads and computations have finished. */
 static inline uint64_t u_trace_now(bool tsc)
 {
 #if defined(__x86_64__)
@@ -99,8 +99,8 @@ static inline void u_trace_add(enum u_trace_point point, uint64_t word)
 #endif
 
 /*
- * The note is what <sys/sdt.h> would make.  That header is not used, because the compiler takes
- * the length of its text for the length of code, and no longer inlines what contains it.
+ * The note equals that of <sys/sdt.h>.  That header is not used, because the compiler takes
+ * the length of its text for the length of code, and no longer inlines functions that contain it.
  */
 #define U_TRACE(point, a, b)                                                                       \
 	__asm__ inline(                                                                            \

@@ -53,7 +53,7 @@ typedef VIP_USHORT VIP_RELIABILITY_LEVEL; /* VIP_SERVICE_* */
 #define VIP_TRUE 1
 #define VIP_FALSE 0
 
-/* Wait without end.  All timeouts are in milliseconds; ~0UL means the same. */
+/* Wait without end, as ~0UL.  All timeouts are in milliseconds. */
 #define VIP_INFINITE 0xFFFFFFFFUL
 
 /* ---- Return codes ------------------------------------------------------ */
@@ -73,7 +73,7 @@ typedef enum _VIP_RETURN {
 	VIP_DESCRIPTOR_ERROR = 11,   /* completed with an error in its Status; or queue empty */
 	VIP_INVALID_STATE = 12,	     /* not allowed in the state of the VI */
 	VIP_ERROR_NAMESERVICE = 13,  /* name or address unknown */
-	VIP_NO_MATCH = 14,	     /* nobody waits on that address now */
+	VIP_NO_MATCH = 14,	     /* no program waits on that address now */
 	VIP_NOT_REACHABLE = 15,	     /* no such host, or no path to it */
 	VIP_ERROR_NOT_SUPPORTED = 16 /* optional and not offered */
 } VIP_RETURN;
@@ -359,8 +359,8 @@ typedef void (*VIP_CQ_CALLBACK)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandle, VIP
 /*
  * Cancellation (pthread_cancel). A thread is cancelled in VipSendWait(), VipRecvWait(),
  * VipCQWait(), VipConnectWait(), VipConnectRequest() and VipConnectPeerWait(), while it waits: at
- * once, or within a quarter of a second where it sleeps for completions. Nothing is lost by it: a
- * completion or entry that was taken is returned; a connection request that arrived is refused,
+ * once, or within a quarter of a second where it sleeps for completions. It loses nothing: a call
+ * that has taken a completion or entry returns it; a connection request that arrived is refused,
  * one that was made is given up and its VI is Idle, its receives flushed if the server had accepted
  * already; a peer request stays under way. No other function is a cancellation point, also if it
  * blocks. Cancelling a thread of asynchronous type (PTHREAD_CANCEL_ASYNCHRONOUS) inside this
@@ -419,8 +419,8 @@ VIP_RETURN VipOpenNic(const VIP_CHAR *DeviceName, VIP_NIC_HANDLE *NicHandle);
  * VipCloseNic - close a NIC
  * @NicHandle: in, handle from VipOpenNic()
  *
- * Destroy VIs, CQs, memory regions and protection tags of the handle first. It waits for no peer:
- * VipDisconnect() does. When a process ends all is released, and its peers see the connections lost.
+ * Destroy VIs, CQs, memory regions and protection tags of the handle first. The call waits for no
+ * peer; VipDisconnect() does. The end of a process releases all; its peers lose the connections.
  *
  * Ownership: after success the handle and every pointer the library returned for it, such as
  * LocalNicAddress, must not be used.
@@ -432,7 +432,7 @@ VIP_RETURN VipOpenNic(const VIP_CHAR *DeviceName, VIP_NIC_HANDLE *NicHandle);
  *    is inside a call with this handle; the NIC stays open. Release them and call again
  *
  * Context: may block until running handlers of the NIC have returned. Thread-safe. Allowed in
- * handlers; one of the same NIC runs on to its end and is the last.
+ * handlers; a handler of this NIC that calls it runs to its end and is the last.
  *
  * Ordering: no handler of the NIC starts after the return.
  *
@@ -599,8 +599,8 @@ VIP_RETURN VipQueryVi(VIP_VI_HANDLE ViHandle, VIP_VI_STATE *State, VIP_VI_ATTRIB
  * @ConnHandle: out, the request, not NULL
  *
  * The server side. No VI is concerned yet: choose one, then call VipConnectAccept() or
- * VipConnectReject(). Several threads may wait at once, on the same or on different addresses;
- * each request goes to one of them. Requests that arrive while nobody waits are answered with
+ * VipConnectReject(). Several threads may wait at once, on one address or on different ones;
+ * each request goes to one of them. Requests that arrive while no thread waits are answered with
  * VIP_NO_MATCH.
  *
  * Ownership: the request is the caller's until accept succeeds or reject. The results are written
@@ -634,16 +634,16 @@ VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, 
  * ReliabilityLevel, MaxTransferSize and QoS of both VIs must be equal. Protection tags and RDMA
  * enables need not be. Post receives before accepting: the peer may send at once.
  *
- * Ownership: success uses the request up. A failure keeps it, except as said below, and tells the
- * client nothing: change the attributes with VipSetViAttributes() and accept again, or reject.
+ * Ownership: success uses the request up. A failure does not, except as said below, and the client
+ * does not notice it: change the attributes with VipSetViAttributes() and accept again, or reject.
  *
  * Return:
  *  - VIP_SUCCESS: both VIs are connected
  *  - VIP_INVALID_PARAMETER: not a pending request, not a VI, or a VI of another NIC handle
  *  - VIP_INVALID_STATE: the VI is not idle. Disconnect it or take another
  *  - VIP_INVALID_RELIABILITY_LEVEL: the levels differ. Change the VI's and accept again, or reject
- *  - VIP_INVALID_MTU: the maximum transfer sizes differ. Likewise
- *  - VIP_INVALID_QOS: the qualities of service differ. Likewise
+ *  - VIP_INVALID_MTU: the maximum transfer sizes differ. Change the VI's, or reject
+ *  - VIP_INVALID_QOS: the qualities of service differ. Change the VI's, or reject
  *  - VIP_TIMEOUT: the client has given up or is gone; the request is used up. Wait for another
  *  - VIP_NOT_REACHABLE: the path to the client was lost; the request is used up. Wait for another
  *  - VIP_ERROR_RESOURCE: no window memory or descriptors for the connection. Release some, accept
@@ -689,9 +689,9 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle);
  * @RemoteViAttribs: out, attributes of the server's VI, not NULL. They tell which RDMA it permits
  *
  * The client side. While it runs the VI is in state VIP_STATE_CONNECT_PENDING; after any failure
- * it is idle again. Post receives before: the server may send at once. When nobody waits on the
- * address the answer VIP_NO_MATCH comes at once: a client that may start before its server calls
- * again until its own patience ends.
+ * it is idle again. Post receives before: the server may send at once. When no program waits on the
+ * address the call returns VIP_NO_MATCH at once: a client that may start before its server repeats
+ * the call for as long as it chooses.
  *
  * Ownership: the addresses are not kept. RemoteViAttribs is written only on success.
  *
@@ -699,7 +699,7 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle);
  *  - VIP_SUCCESS: both VIs are connected
  *  - VIP_REJECT: the server refused. Ask for something else
  *  - VIP_TIMEOUT: no decision in time. Try again
- *  - VIP_NO_MATCH: nobody waits on that address now. Try again
+ *  - VIP_NO_MATCH: no program waits on that address now. Try again
  *  - VIP_NOT_REACHABLE: no such host, or no path to it; VipxQueryRoute() says why
  *  - VIP_INVALID_STATE: the VI is not idle. Disconnect it
  *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, Timeout 0, an address of wrong length, or
@@ -727,11 +727,11 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
  * must still be taken. The peer's VI goes to the error state and its NIC reports
  * VIP_ERROR_CONN_LOST. A request of this VI that is under way ends.
  *
- * On reliable levels the call first waits for what is on its way: operations of the send queue that
- * had begun complete as always when the peer has acknowledged them, and what was reported as sent
- * before has arrived. Operations that had not begun, and those posted meanwhile, are flushed; messages
- * of the peer are still received. So a flushed send was not delivered, if the wait was not cut short:
- * by the loss of the connection, or because the peer takes nothing.
+ * On reliable levels the call first waits for sends under way: operations of the send queue that
+ * had begun complete as always when the peer has acknowledged them, and messages that were reported
+ * as sent before have arrived. Operations that had not begun, and those posted meanwhile, are
+ * flushed; messages of the peer are still received. So a flushed send was not delivered, unless the
+ * wait was cut short: by the loss of the connection, or because the peer receives nothing.
  *
  * Ownership: no buffer of the VI's descriptors is touched after the return, and no memory by RDMA of
  * its peer.
@@ -740,15 +740,15 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
  *  - VIP_SUCCESS: the VI is idle; also if it was before
  *  - VIP_INVALID_PARAMETER: not a VI handle
  *
- * Context: on reliable levels blocks until the peer has taken what is on its way, two seconds at
- * most. While the path is lost these do not begin to count; then six seconds is the most. A peer that
- * stores into memory of VipxAllocMem() has two more to let go of it. The end of the peer or of the
+ * Context: on reliable levels blocks until the peer has received all sends under way, two seconds
+ * at most. While the path is lost these do not begin to count; then six seconds is the most. A peer
+ * that stores into memory of VipxAllocMem() has two more to unmap it. The end of the peer or of the
  * connection ends the wait. Thread-safe. Allowed in handlers; other handlers of the NIC wait.
  *
  * Ordering: messages whose sends had completed on a reliable level are delivered before the peer
  * sees the loss, also when a link or a relay is lost at that time and there is another path. A process
- * that ends without this call waits for nothing: what it had reported as sent at
- * VIP_SERVICE_RELIABLE_DELIVERY arrives only if the path stands.
+ * that ends without this call waits for nothing: a message reported as sent at
+ * VIP_SERVICE_RELIABLE_DELIVERY then arrives only if the path is up.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Connection Management
@@ -801,8 +801,8 @@ VIP_RETURN VipConnectPeerRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalA
  *  - VIP_NOT_DONE: no result yet. Call again
  *  - VIP_TIMEOUT: the time given in the request has passed. Request again
  *  - VIP_INVALID_RELIABILITY_LEVEL: the levels differ. Agree on one, then request again
- *  - VIP_INVALID_MTU: the maximum transfer sizes differ. Likewise
- *  - VIP_INVALID_QOS: the qualities of service differ. Likewise
+ *  - VIP_INVALID_MTU: the maximum transfer sizes differ. Agree on one, then request again
+ *  - VIP_INVALID_QOS: the qualities of service differ. Agree on one, then request again
  *  - VIP_NOT_REACHABLE: no such host, or no path to it; VipxQueryRoute() says why
  *  - VIP_ERROR_RESOURCE: no window memory or descriptors for the connection, or the agent is gone
  *  - VIP_INVALID_STATE: no peer request is pending on this VI
@@ -832,8 +832,8 @@ VIP_RETURN VipConnectPeerDone(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteV
  *  - VIP_TIMEOUT: the time given in the request has passed, or VipDisconnect() in another thread
  *    ended the request. Request again
  *  - VIP_INVALID_RELIABILITY_LEVEL: the levels differ. Agree on one, then request again
- *  - VIP_INVALID_MTU: the maximum transfer sizes differ. Likewise
- *  - VIP_INVALID_QOS: the qualities of service differ. Likewise
+ *  - VIP_INVALID_MTU: the maximum transfer sizes differ. Agree on one, then request again
+ *  - VIP_INVALID_QOS: the qualities of service differ. Agree on one, then request again
  *  - VIP_NOT_REACHABLE: no such host, or no path to it; VipxQueryRoute() says why
  *  - VIP_ERROR_RESOURCE: no window memory or descriptors for the connection, or the agent is gone
  *  - VIP_INVALID_STATE: no peer request is pending on this VI
@@ -866,7 +866,7 @@ VIP_RETURN VipConnectPeerWait(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteV
  * complete.
  *
  * Errors in the descriptor are reported in its Status. On reliable levels such a descriptor waits until
- * the peer has taken all that was sent before it, then completes with its error and breaks the
+ * the peer has received all that was sent before it, then completes with its error and breaks the
  * connection; those behind it are flushed and were not sent. In the idle, pending and error states a
  * send completes with VIP_STATUS_DESC_FLUSHED_ERROR, behind those that the peer may still acknowledge.
  *
@@ -902,14 +902,15 @@ VIP_RETURN VipPostSend(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
  * @MemoryHandle: in, handle of the memory that holds the descriptor
  *
  * Fill SegCount, Control VIP_CONTROL_OP_SENDRECV, Length, Reserved 0, Status 0 and the segments.
- * The room is what the segments offer. VIP_CONTROL_IMMEDIATE is ignored. One message, or one RDMA
- * write with immediate data, uses up one descriptor. At completion Length is the number of bytes
- * received and, if Status has VIP_STATUS_IMMEDIATE, ImmediateData is the sender's.
+ * The segments limit the length of the message. VIP_CONTROL_IMMEDIATE is ignored. One message, or
+ * one RDMA write with immediate data, uses up one descriptor. At completion Length is the number of
+ * bytes received and, if Status has VIP_STATUS_IMMEDIATE, ImmediateData is the sender's.
  *
- * Memory is checked where bytes of a message go, when it arrives: segments may reach beyond what is
- * registered, and a message that fits into the registered part is received. One that does not is not
- * stored at all, and the descriptor completes with VIP_STATUS_PROTECTION_ERROR; one that is longer
- * than all segments, with VIP_STATUS_LENGTH_ERROR. Immediate data of an RDMA write needs no memory.
+ * Only the memory for the bytes of a message is checked, when it arrives: segments may reach beyond
+ * what is registered, and a message that fits into the registered part is received. One that does
+ * not is not stored at all, and the descriptor completes with VIP_STATUS_PROTECTION_ERROR; one that
+ * is longer than all segments, with VIP_STATUS_LENGTH_ERROR. Immediate data of an RDMA write needs
+ * no memory.
  *
  * A descriptor posted to an idle VI waits for the coming connection. Post before the peer may
  * send: without a receive its message is dropped (unreliable) or the connection breaks (reliable).
@@ -939,7 +940,7 @@ VIP_RETURN VipPostRecv(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
  * @ViHandle: in, the VI
  * @DescriptorPtr: out, the descriptor, not NULL; NULL is stored if none was taken
  *
- * Only the descriptor at the head is looked at. Also used after VipCQDone() named this queue.
+ * Only the descriptor at the head is checked. Also used after VipCQDone() named this queue.
  *
  * Ownership: the descriptor and its buffers are the caller's again.
  *
@@ -965,7 +966,7 @@ VIP_RETURN VipSendDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr);
  * @ViHandle: in, the VI
  * @DescriptorPtr: out, the descriptor, not NULL; NULL is stored if none was taken
  *
- * Only the descriptor at the head is looked at. Also used after VipCQDone() named this queue.
+ * Only the descriptor at the head is checked. Also used after VipCQDone() named this queue.
  *
  * Ownership: the descriptor and its buffers are the caller's again.
  *
@@ -1267,8 +1268,8 @@ VIP_RETURN VipCQNotify(VIP_CQ_HANDLE CQHandle, VIP_PVOID Context,
  * @NicHandle: in, handle from VipOpenNic()
  * @ProtectionTag: out, the tag, not NULL
  *
- * A VI with a tag reaches memory of that tag and memory registered without one. A VI without a
- * tag reaches memory of every tag of its NIC handle.
+ * A VI with a tag may use memory with that tag and memory registered without one. A VI without a
+ * tag may use memory of every tag of its NIC handle.
  *
  * Ownership: the caller destroys the tag with VipDestroyPtag().
  *
@@ -1388,11 +1389,11 @@ VIP_RETURN VipDeregisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress,
  *  - VIP_INVALID_PTAG: Ptag is neither NULL nor a tag of this NIC handle
  *  - VIP_INVALID_RDMAREAD: EnableRdmaRead, but the NIC has no RDMA read
  *
- * Context: may wait until a transfer that is using the memory at this moment is over. Memory of
- * VipxAllocMem() is taken back from peers that store into it; one that does not give it back within
- * two seconds loses its connection. Thread-safe. Allowed in handlers.
+ * Context: may wait until a transfer that is using the memory at this moment is over. Peers
+ * unmap memory of VipxAllocMem() into which they store; one that does not within two seconds loses
+ * its connection. Thread-safe. Allowed in handlers.
  *
- * Ordering: what the old attributes allowed and the new ones do not has ended on return.
+ * Ordering: accesses that the old attributes allowed and the new ones do not have ended on return.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Querying Information
@@ -1431,7 +1432,7 @@ VIP_RETURN VipQueryMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * @NicHandle: in, handle from VipOpenNic()
  * @Context: in, passed to the handler, may be NULL
  * @Handler: in, the handler, or NULL for the default one, which writes a line to the log, but not
- *	when the peer has disconnected and nothing was lost: no send is left, the peer took all
+ *	when the peer has disconnected and nothing was lost: no send is left, the peer received all
  *
  * Each NIC handle has one handler. It reports what no descriptor can: a lost connection, a message
  * without a receive, a refused RDMA write, a descriptor that could not be queued.

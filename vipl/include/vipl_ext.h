@@ -3,8 +3,8 @@
  * vipl_ext.h - extensions of this provider to the VI Provider Library
  *
  * Every function and type here starts with Vipx.  A program that uses only
- * vipl.h needs none of them.  Structures carry their own size first; the caller
- * sets it before the call, and the library writes no more than that.
+ * vipl.h needs none of them.  The first member of a structure is its size; the
+ * caller sets it before the call, and the library writes no more than that.
  */
 #ifndef _VIPL_EXT_H
 #define _VIPL_EXT_H
@@ -19,7 +19,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/* Version of this header; VipxQueryVersion() tells that of the library. */
+/* Version of this header; VipxQueryVersion() returns that of the library. */
 #define VIPX_VERSION 1
 
 /* How packets to a host travel. */
@@ -36,8 +36,8 @@ typedef struct _VIPX_ROUTE {
 	VIP_ULONG Hops;	     /* links to cross; 0 to the own host */
 	VIP_ULONG PathKind;  /* VIPX_PATH_* */
 	char Host[64];	     /* name of the remote host */
-	char Port[16];	     /* the local port packets leave by */
-	char Reason[160];    /* one line: why this way, or why not reachable */
+	char Port[16];	     /* the local port by which packets leave */
+	char Reason[160];    /* one line: why this path, or why not reachable */
 } VIPX_ROUTE;
 
 /* Totals since the NIC was opened or the VI created. */
@@ -45,20 +45,20 @@ typedef struct _VIPX_COUNTERS {
 	VIP_ULONG Size;		      /* sizeof(VIPX_COUNTERS), set by the caller */
 	VIP_UINT64 SendsPosted;	      /* descriptors given to VipPostSend() */
 	VIP_UINT64 RecvsPosted;	      /* descriptors given to VipPostRecv() */
-	VIP_UINT64 MessagesSent;      /* sends and RDMA writes that left, whichever way */
-	VIP_UINT64 MessagesReceived;  /* the same, taken in here; not what peers stored directly */
+	VIP_UINT64 MessagesSent;      /* sends and RDMA writes that left here */
+	VIP_UINT64 MessagesReceived;  /* those of peers, without direct stores */
 	VIP_UINT64 BytesSent;	      /* payload of sends and RDMA writes */
-	VIP_UINT64 BytesReceived;     /* payload taken in; not what peers stored directly */
+	VIP_UINT64 BytesReceived;     /* payload of peers, without direct stores */
 	VIP_UINT64 RdmaWrites;	      /* RDMA writes begun here */
 	VIP_UINT64 RdmaReads;	      /* RDMA reads begun here */
 	VIP_UINT64 SlotsSent;	      /* packets written into the peer's slices */
-	VIP_UINT64 SlotsReceived;     /* packets taken from own slices */
+	VIP_UINT64 SlotsReceived;     /* packets read from own slices */
 	VIP_UINT64 Dropped;	      /* messages and RDMA dropped here */
-	VIP_UINT64 RecvQueueEmpty;    /* messages that met no receive */
+	VIP_UINT64 RecvQueueEmpty;    /* messages without a receive */
 	VIP_UINT64 ProtectionErrors;  /* accesses refused here */
 	VIP_UINT64 ProtocolErrors;    /* malformed packets from the peer */
 	VIP_UINT64 DoorbellsRung;     /* rings sent */
-	VIP_UINT64 DoorbellsTaken;    /* rings that woke something here */
+	VIP_UINT64 DoorbellsTaken;    /* doorbells that were handled here */
 	VIP_UINT64 Sleeps;	      /* times a thread went to sleep */
 	VIP_UINT64 Stalls;	      /* times sending had to wait for room at the peer */
 	VIP_UINT64 ConnectionsOpened; /* connections made */
@@ -77,13 +77,13 @@ typedef struct _VIPX_COUNTERS {
  * like memory given to VipRegisterMem(), over the rounded length. VipSetMemAttributes() and
  * VipQueryMem() work on it; VipDeregisterMem() does not.
  *
- * A peer's RDMA writes go through slots at first, as to any memory, and soon become stores: they
- * cost the copy and nothing else, this process has no part in them, and they are complete when
- * VipPostSend() returns. That holds for writes without immediate data up to 16 MiB, when all that
- * the VI sent before was taken. Errors, order and the order of bytes are those of any RDMA write.
- * The peer's process, if it is hostile, can go on reading and storing there until the memory is
- * freed; memory of VipRegisterMem() is open to nobody but this library. Children of fork() share
- * the memory: what they store there the parent and its peers see.
+ * A peer's RDMA writes go through slots at first, as to any memory, and soon become stores: such a
+ * write costs only the copy, this process has no part in it, and it is complete when VipPostSend()
+ * returns. That holds for writes without immediate data up to 16 MiB, when the peer has consumed all
+ * that the VI sent before. Errors, order and the order of bytes are those of any RDMA write. A
+ * hostile process of a peer can read and store there until the memory is freed; only this library
+ * accesses memory of VipRegisterMem(). Children of fork() share the memory: the parent and its peers
+ * see what they store there.
  *
  * Ownership: the caller frees it with VipxFreeMem().
  *
@@ -121,10 +121,10 @@ VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTR
  *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, another address, or memory
  *    that is not of VipxAllocMem()
  *
- * Context: waits until every peer that stores into the memory has let go of it; one that does not
+ * Context: waits until every peer that stores into the memory has unmapped it; one that does not
  * within two seconds loses its connection. Thread-safe. Allowed in handlers.
  *
- * Ordering: the pages are not used for anything else before every peer has let go of them.
+ * Ordering: the pages are not reused before every peer has unmapped them.
  *
  * Since: 1.0
  */
@@ -135,9 +135,9 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * @CQHandle: in, the queue
  * @Fd: out, a file descriptor for poll(2) and epoll(7), not NULL
  *
- * It becomes readable when the queue was armed with VipxCQArm() and gets an entry. Every call gives
- * the same descriptor. Do not read from it: VipxCQArm() clears it. A child of fork() has the same
- * descriptor and leaves it alone, too.
+ * It becomes readable when the queue was armed with VipxCQArm() and gets an entry. Every call
+ * returns the one descriptor of the queue. Do not read from it: VipxCQArm() clears it. A child of
+ * fork() has the descriptor too and must not read from it either.
  *
  * Ownership: the descriptor belongs to the queue; VipDestroyCQ() closes it. Do not close it.
  *
@@ -182,8 +182,8 @@ VIP_RETURN VipxCQArm(VIP_CQ_HANDLE CQHandle);
  * @NicHandle: in, handle from VipOpenNic()
  *
  * Packets also move in every Done, Wait and Post call, and in a thread of the library when none of
- * these is called. A program that computes for long serves its peers sooner with a call now and
- * then.
+ * these is called. A program that computes for long answers its peers sooner if it calls this from
+ * time to time.
  *
  * Ownership: nothing changes hands.
  *
@@ -241,12 +241,12 @@ const char *VipxErrorString(VIP_RETURN Code);
 VIP_RETURN VipxStatusString(VIP_ULONG Status, char *Buffer, VIP_ULONG Length);
 
 /**
- * VipxQueryRoute - tell how packets get to a host
+ * VipxQueryRoute - tell the route of packets to a host
  * @NicHandle: in, handle from VipOpenNic()
  * @RemoteAddr: in, address of the host; the discriminator is ignored. Not NULL
  * @Route: in/out, in: Size; out: the route, not NULL
  *
- * A host that cannot be reached is no failure: Reachable is VIP_FALSE and Reason says why.
+ * A host that cannot be reached is not a failure: Reachable is VIP_FALSE and Reason says why.
  *
  * Ownership: Route is the caller's. No more than Size bytes are written.
  *
@@ -258,14 +258,14 @@ VIP_RETURN VipxStatusString(VIP_ULONG Status, char *Buffer, VIP_ULONG Length);
  *
  * Context: asks the agent, which answers at once. Thread-safe. Allowed in handlers.
  *
- * Ordering: a snapshot: links may come and go.
+ * Ordering: a snapshot: links may go down and up at any time.
  *
  * Since: 1.0
  */
 VIP_RETURN VipxQueryRoute(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *RemoteAddr, VIPX_ROUTE *Route);
 
 /**
- * VipxQueryCounters - tell what a NIC or a VI has done
+ * VipxQueryCounters - tell the counters of a NIC or a VI
  * @NicHandle: in, handle from VipOpenNic()
  * @ViHandle: in, a VI of this NIC handle, or NULL: sums over all VIs of the handle, also those
  *	destroyed

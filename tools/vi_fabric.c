@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vi_fabric: brings emulated hosts and their links up and down, shows them and changes them. */
+/* vi_fabric: starts and stops emulated hosts and their links, shows them and changes them. */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -29,7 +29,7 @@
 
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, DONE = -1 };
 
-/* What is passed on to every viaductd. */
+/* The options that every viaductd gets. */
 struct up_args {
 	const char *v[ARGS_MAX];
 	unsigned int count;
@@ -138,7 +138,7 @@ static int agent_path(char *path, size_t size)
 				 : "viaductd was not found; set VIADUCT_AGENT to its path");
 }
 
-/* What the viaductd of one host is called with. */
+/* The arguments of one host's viaductd. */
 struct agent_args {
 	const char *v[ARGS_MAX + 16];
 	unsigned int count;
@@ -173,7 +173,7 @@ static int spawn_host(const struct fabric *f, const struct up_args *up, unsigned
 	return cl_spawn(path, args.v, error);
 }
 
-/* Runs viaductd with its standard error thrown away and CHECK_FD being `fd`. */
+/* Executes viaductd without standard error, and with `fd` as CHECK_FD. */
 static int run_check(const char *path, const struct agent_args *args, int fd, pid_t *pid_out)
 {
 	posix_spawn_file_actions_t actions;
@@ -192,7 +192,7 @@ static int run_check(const char *path, const struct agent_args *args, int fd, pi
 	return -rc;
 }
 
-/* The exit status of the check; its complaint goes to `line`. */
+/* The exit status of the check; its error line goes to `line`. */
 static int await_check(int fd, pid_t pid, char *line, size_t size)
 {
 	ssize_t n;
@@ -208,7 +208,7 @@ static int await_check(int fd, pid_t pid, char *line, size_t size)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAIL;
 }
 
-/* Lets viaductd look at what would be passed on to it.  Returns the exit status, told. */
+/* Lets viaductd check the options it will get.  Returns its exit status; its error is printed. */
 static int up_check(const struct fabric *f, const struct up_args *up, const char *path)
 {
 	static const char *const check[] = { "--ready-fd", CHECK_FD_TEXT, "--check" };
@@ -237,7 +237,7 @@ static int up_check(const struct fabric *f, const struct up_args *up, const char
 	return status == EXIT_USAGE ? EXIT_USAGE : EXIT_FAIL;
 }
 
-/* A fabric that is coming up is taken down by these, unless they are ignored. */
+/* A fabric that is starting is stopped by these signals, unless they are ignored. */
 static void end_signals(sigset_t *out)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -251,7 +251,7 @@ static void end_signals(sigset_t *out)
 	}
 }
 
-/* One of end_signals(), which are blocked, is there. */
+/* Is one of end_signals(), which are blocked, pending? */
 static bool is_interrupted(void)
 {
 	sigset_t wanted, pending;
@@ -314,7 +314,7 @@ static int up_wait(const struct fabric *f, unsigned int hosts, char *error)
 	return rc;
 }
 
-/* An agent that a program started for itself gives way, if it has nothing to do. */
+/* Ends an agent that a program started for itself, if no program has a NIC there. */
 static int take_over(const struct fabric *f, char *error)
 {
 	struct cl_agent agent;
@@ -336,7 +336,7 @@ static int take_over(const struct fabric *f, char *error)
 	return rc != 0 ? rc : -EBUSY;
 }
 
-/* Programs may start one between a check and this. */
+/* A program may start an agent between the check and this. */
 static int start_host(const struct fabric *f, const struct up_args *up, unsigned int host,
 		      const char *path, char *error)
 {
@@ -355,7 +355,7 @@ static int start_host(const struct fabric *f, const struct up_args *up, unsigned
 	return rc == 1 ? -EBUSY : rc;
 }
 
-/* `*started_out`: hosts that are to be taken down if it fails. */
+/* `*started_out`: hosts that have to be stopped if it fails. */
 static int up_start(const struct fabric *f, const struct up_args *up, const char *path,
 		    unsigned int *started_out, char *error)
 {
@@ -419,7 +419,7 @@ static int agents_bring_up(const struct fabric *f, const struct up_args *up)
 	return rc == EXIT_OK ? agents_start(f, up, path) : rc;
 }
 
-/* All agents are told the same: what a file said when the fabric was brought up. */
+/* All agents get the text that a file had when the fabric was started. */
 static int cmd_up(const struct fabric *f, const struct up_args *asked)
 {
 	struct rt_size hosts = { asked->hosts, HOSTS_DEFAULT, CL_HOSTS_MAX };
@@ -473,7 +473,7 @@ static int cmd_status(const struct fabric *f, bool json)
 
 /* ---- changes ---- */
 
-/* Without an agent that answers, and knows names: the number of a host, or what it is called by itself. */
+/* Without an agent that answers and knows the names: the number of a host, or its default name. */
 static int host_by_itself(const char *name, unsigned int *out)
 {
 	unsigned int host;
@@ -529,7 +529,7 @@ static int cmd_link(const struct fabric *f, char **args)
 
 /* ---- one host ---- */
 
-/* What the agent of each host of a fabric answered. */
+/* The answer of the agent of each host. */
 struct survey {
 	int rc[CL_HOSTS_MAX];
 	char error[CL_HOSTS_MAX][CL_ERROR_MAX];
@@ -544,7 +544,7 @@ static int survey_take(void *arg, struct cl_greeted *g)
 	return 0;
 }
 
-/* Names that hosts were given since they are up. */
+/* Names that hosts were given after the start. */
 static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
 {
 	struct json_object *all = fab_list(from, W_LIST_ALIASES), *item, *host;
@@ -573,7 +573,7 @@ static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
 	return rc;
 }
 
-/* The links of the host, which it lists, to those whose agents answer; returns how many, or -errno. */
+/* Lists the links of the host to hosts whose agents answer; returns how many, or -errno. */
 static int start_wait(const struct survey *s, struct cl_agent *agent, char *error)
 {
 	int64_t deadline = u_deadline_ms(FAB_WAIT_MS);
@@ -604,7 +604,7 @@ static int start_wait(const struct survey *s, struct cl_agent *agent, char *erro
 	return rc != 0 ? rc : links;
 }
 
-/* After it listens. Returns how many links it has, or -errno. */
+/* Call it when the agent listens. Returns the number of its links, or -errno. */
 static int start_join(const struct fabric *f, const struct survey *s, struct cl_agent *model,
 		      unsigned int host, char *error)
 {
@@ -620,7 +620,7 @@ static int start_join(const struct fabric *f, const struct survey *s, struct cl_
 	return rc;
 }
 
-/* Starts viaductd with what `model` was started with; returns how many links it has, or -errno. */
+/* Starts viaductd with the arguments of `model`; returns the number of its links, or -errno. */
 static int start_like(const struct fabric *f, const struct survey *s, struct cl_agent *model,
 		      unsigned int host, const char *path, char *error)
 {
@@ -641,7 +641,7 @@ static int start_like(const struct fabric *f, const struct survey *s, struct cl_
 	return rc;
 }
 
-/* As any agent was started that answers: one that leaves or stops meanwhile is no model. */
+/* With the arguments of any agent that answers and neither leaves nor stops meanwhile. */
 static int start_as_others(const struct fabric *f, const struct survey *s, unsigned int host,
 			   const char *path, char *error)
 {
@@ -674,7 +674,7 @@ static void print_silent(const struct survey *s)
 	}
 }
 
-/* A host whose agent died or was stopped comes back as the others are. */
+/* Starts the agent of a host that died or was stopped, with the arguments of the others. */
 static int cmd_start(const struct fabric *f, const char *name)
 {
 	static struct survey s;
@@ -881,7 +881,7 @@ static int option_take(struct command_line *cl, int c, const char *name, const c
 	}
 }
 
-/* What getopt_long() answered with ':' or '?'; `text` is the argument that it stopped at. */
+/* Reports the option for which getopt_long() returned ':' or '?'; `text` is that argument. */
 static int option_refused(int c, const char *text)
 {
 	if (c == ':')
@@ -892,7 +892,7 @@ static int option_refused(int c, const char *text)
 			   : usage("no option %.80s", text);
 }
 
-/* Returns DONE when all was said already. */
+/* Returns DONE when the error has been printed. */
 static int parse(int argc, char **argv, struct command_line *cl)
 {
 	int c, which, rc = EXIT_OK;

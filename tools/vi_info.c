@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vi_info - what a program would find: hosts, ports, the NIC and its limits, variables, routes. */
+/* vi_info - shows what a program would find: hosts, ports, NIC, limits, variables, routes. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct options {
 	bool chosen; /* a section was asked for */
 	bool json, sh;
 	bool elsewhere;	    /* the agent of that host, or of the default, cannot be asked */
-	const char *host;   /* see the fabric from there */
+	const char *host;   /* the host whose agent is asked */
 	const char *target; /* of --explain, NULL: all */
 };
 
@@ -81,7 +81,7 @@ static int take_format(struct options *o, const char *arg)
 	return -1;
 }
 
-/* Returns -1 to go on, or the exit code. */
+/* Returns -1 to continue, or the exit code. */
 static int take(struct options *o, int c, char **argv)
 {
 	switch (c) {
@@ -128,7 +128,7 @@ static int parse(struct options *o, int argc, char **argv)
 			return rc;
 	}
 	if (optind < argc && o->section == EXPLAIN && !o->target)
-		o->target = argv[optind++]; /* --explain HOST, as people write it */
+		o->target = argv[optind++]; /* --explain HOST */
 	if (optind < argc)
 		return usage("no argument", argv[optind], "is taken; see --help");
 	if (o->sh && (o->section != ENV || o->json))
@@ -138,7 +138,7 @@ static int parse(struct options *o, int argc, char **argv)
 	return -1;
 }
 
-/* What can be told of the fabric nevertheless, when its own agent is down or silent. */
+/* The sections that other agents can answer, when the host's own is down or silent. */
 static int open_elsewhere(struct options *o, struct cl_agent *agent)
 {
 	char ignored[CL_ERROR_MAX], fabric[64];
@@ -182,7 +182,7 @@ static json_object *document(void)
 	return o;
 }
 
-/* What is wanted of the agent and the NIC; a part that is missing makes the whole fail. */
+/* The sections from the agent and the NIC; if one of them is missing, the command fails. */
 static int collect_fabric(const struct options *o, struct cl_agent *agent, json_object *all)
 {
 	bool everything = o->section == SUMMARY || o->section == VERBOSE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vi_stat - what the processes of a host have done, live, from counters that the agent can read. */
+/* vi_stat - shows the counters of a host's processes, live, by way of the agent. */
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
@@ -105,7 +105,7 @@ static struct process *add_process(struct snapshot *s, uint32_t client)
 	return v;
 }
 
-/* A process of the agent's list, which may move on while it is read. */
+/* A process of the agent's list, which may change while it is read. */
 static int list_process(struct snapshot *s, const char *text)
 {
 	json_object *o = json_tokener_parse(text);
@@ -199,7 +199,7 @@ static bool all_answer(const struct snapshot *s)
 	return true;
 }
 
-/* What a process that does not answer said before is kept, for when it answers again. */
+/* Stores the last values of a process that does not answer, for when it answers again. */
 static void keep_counters(struct snapshot *s, struct snapshot *before)
 {
 	struct process *p;
@@ -335,7 +335,7 @@ static void sleep_until(int64_t ns)
 		;
 }
 
-/* The first report of totals comes at once, that of increments after an interval. */
+/* Totals are first shown at once, increments after an interval. */
 static int watch(const struct options *o, struct cl_agent *agent)
 {
 	bool increments = o->interval > 0 && !o->total;
@@ -379,7 +379,7 @@ static int run(const struct options *o)
 	rc = watch(o, &agent);
 	if (rc < 0)
 		fprintf(stderr,
-			"vi_stat: asking the agent of host %s: %s; is it gone? vi_info tells\n",
+			"vi_stat: asking the agent of host %s: %s; has it ended? see vi_info\n",
 			agent.welcome.host_name, strerror(-rc));
 	cl_close(&agent);
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;

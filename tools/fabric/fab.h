@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agents of a fabric, as vi_fabric deals with them all. */
+/* Operations of vi_fabric on all agents of a fabric. */
 #ifndef FAB_H
 #define FAB_H
 
@@ -24,10 +24,13 @@ struct fabric {
  */
 int fab_stop_host(const struct fabric *f, unsigned int host, char *error);
 
-/* Those of the hosts 0..hosts - 1.  Returns how many, or the first error; the others are stopped nevertheless. */
+/*
+ * Stops the agents of hosts 0..hosts - 1.  Returns how many it stopped, or the first error, after
+ * which it stopped the others too.
+ */
 int fab_stop_hosts(const struct fabric *f, unsigned int hosts, char *error);
 
-/* Has it leave if it was started on demand and no program has a NIC; else `error` says which has. */
+/* Ends an agent started on demand if no program has a NIC there; else `error` names the program. */
 int fab_leave(struct cl_agent *agent, char *error);
 
 /* ---- fab_status.c ---- */
@@ -35,14 +38,14 @@ int fab_leave(struct cl_agent *agent, char *error);
 /* Writes that the fabric has no agent. */
 void fab_not_up(const struct fabric *f, char *error);
 
-/* The items of a list as an array; takes what the agent says only if it is JSON. */
+/* The items of a list as an array; refuses an answer of the agent that is not JSON. */
 struct json_object *fab_list(struct cl_agent *agent, enum w_list_what what);
 
 const char *fab_text(struct json_object *o, const char *key);
 
 /*
- * All hosts with their ports and processes, as far as their agents answer.  NULL when none does, with the
- * reason in `error`.
+ * All hosts with their ports and processes, as far as their agents answer.  NULL when no agent
+ * does, with the reason in `error`.
  */
 struct json_object *fab_status(const struct fabric *f, char *error);
 

@@ -31,8 +31,8 @@ static int append(struct fab_args *args, const char *text)
 }
 
 /*
- * Is it the option, alone or with its value behind a `='?  getopt_long() also takes its beginning, from
- * the `least` characters on that no other option begins with.
+ * Is it the option, alone or with its value behind a `='?  getopt_long() also accepts its first
+ * characters, at least `least` of them, with which no other option begins.
  */
 static bool is_option(const char *arg, const char *option, size_t least)
 {
@@ -59,18 +59,18 @@ int fab_args_read(pid_t pid, unsigned int host, struct fab_args *out)
 	if (f == NULL)
 		return -errno;
 	snprintf(id, sizeof(id), "%u", host);
-	/* The program; one that has ended, and is not buried yet, has none. */
+	/* The program; a zombie has none. */
 	err = getdelim(&arg, &room, '\0', f) > 0 ? append(out, "--host-id") : -ESRCH;
 	if (err == 0)
 		err = append(out, id);
 	while (err == 0 && getdelim(&arg, &room, '\0', f) > 0) {
-		/* Behind an emulator's name comes the agent's own; it takes nothing but options. */
+		/* After an emulator's name comes the agent's own; its arguments are all options. */
 		begun = begun || arg[0] == '-';
 		if (!begun)
 			continue;
 		if (!skip && !is_own(arg))
 			err = append(out, arg);
-		/* Its value is the next one, unless it is here. */
+		/* The value is the next argument, unless this one has it. */
 		skip = !skip && is_own(arg) && strchr(arg, '=') == NULL;
 	}
 	free(arg);
@@ -86,7 +86,7 @@ void fab_args_free(struct fab_args *args)
 	args->v = NULL;
 }
 
-/* Sets "NAME=value" if it is one of ours. */
+/* Sets "NAME=value" if it is a variable of Viaduct. */
 static int take_over(char *pair)
 {
 	char *value = strchr(pair, '=');

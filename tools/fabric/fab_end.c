@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ending agents.  An agent is asked.  One that does not answer within the time of a request, has no
- * descriptor left to be asked, or speaks another version of the control protocol, is ended by signals to
- * its process: SIGCONT, as it may be stopped, SIGTERM, and SIGKILL in the end.  The kernel tells which
- * process listens at the agent's socket.
+ * Ending agents.  An agent gets a request to leave.  One that does not answer it in time, or has no
+ * descriptor left for it, gets signals: SIGTERM, which it obeys as soon as it is continued, and at
+ * last SIGKILL.  The kernel names the process that listens at the agent's socket.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,7 +29,7 @@ static bool readable(int fd, int64_t deadline)
 	return n == 1;
 }
 
-/* Is readable when the process has ended; -1 where there is none, or the kernel has no such thing. */
+/* Is readable when the process has ended; -1 without such a process or on kernels without pidfd. */
 static int pid_watch(pid_t pid)
 {
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
@@ -41,7 +40,7 @@ static int pid_signal(int pidfd, int number)
 	return syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0) == 0 ? 0 : -errno;
 }
 
-/* The agent hung up and its process, if it can be watched, ended. */
+/* Waits until the agent has hung up and its process, if it can be watched, has ended. */
 static bool gone(const struct cl_agent *agent, int pidfd)
 {
 	int64_t deadline = u_deadline_ms(FAB_WAIT_MS);
@@ -67,8 +66,8 @@ static int end_asked(struct cl_agent *agent, enum w_admin_verb verb, int pidfd, 
 }
 
 /*
- * The descriptor was made before the check of who listens, so it is of that process and of no other
- * that got its number.
+ * The descriptor was made before the check of the listener, so it is of that process and of no
+ * other that got its number.
  */
 static int end_signalled(const struct fabric *f, unsigned int host, pid_t pid, int pidfd,
 			 char *error)
@@ -93,14 +92,14 @@ static int end_signalled(const struct fabric *f, unsigned int host, pid_t pid, i
 	return rc;
 }
 
-/* Errors of asking that say nothing about who may. */
+/* Errors of a request other than a refusal. */
 static bool beyond_asking(int rc)
 {
 	return rc == -ETIMEDOUT || rc == -EPIPE || rc == -ENOMEM || rc == -EPROTO ||
 	       rc == -EPROTONOSUPPORT;
 }
 
-/* After the agent was greeted with the result `rc`, for which `error` is. */
+/* After HELLO to the agent, with the result `rc` and its text `error`. */
 static int end_one(const struct fabric *f, unsigned int host, int rc, struct cl_agent *agent,
 		   char *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the agents of a fabric tell, as JSON and as lines. */
+/* The answers of a fabric's agents, as JSON and as lines. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,15 +39,15 @@ void fab_not_up(const struct fabric *f, char *error)
 
 /* ---- collect ---- */
 
-/* What is gathered from the agents while they are greeted. */
+/* The answers, collected while the agents are asked. */
 struct gathering {
 	struct json_object *hosts[CL_HOSTS_MAX]; /* NULL: has no agent */
-	struct json_object *names, *aliases;	 /* as the first that answered knows them */
+	struct json_object *names, *aliases;	 /* from the first agent that answered */
 	unsigned int host_count;		 /* 0: none answered */
 	char *error;
 };
 
-/* NULL from an agent that does not tell. */
+/* NULL from an agent without this list. */
 static struct json_object *relay_json(struct cl_agent *agent)
 {
 	char text[400];
@@ -114,7 +114,7 @@ static int gather(void *arg, struct cl_greeted *g)
 	return 0;
 }
 
-/* The hosts in their order, by their names; of what no host was told nothing is shown. */
+/* The hosts in their order, by their names; values that no agent reported are left out. */
 static struct json_object *hosts_json(struct gathering *all)
 {
 	struct json_object *hosts = json_object_new_array(), *o;
@@ -147,7 +147,7 @@ static struct json_object *whole_json(const struct fabric *f, struct gathering *
 	return root;
 }
 
-/* Which hosts have an agent that is silent, if several do. */
+/* Names the hosts whose agents are silent, if there are several. */
 static void silent_error(struct gathering *all)
 {
 	char first[CL_ERROR_MAX], hosts[100] = "";

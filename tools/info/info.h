@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * vi_info in three steps: collect into JSON objects, one per section; print those as JSON or as
- * lines "key: value".  Every text form is made from the same objects as --json.
+ * lines "key: value".  Text and --json are made from one set of objects.
  */
 #ifndef INFO_H
 #define INFO_H
@@ -26,7 +26,7 @@ json_object *info_ports(struct cl_agent *agent);
 json_object *info_aliases(struct cl_agent *agent);
 /* The hosts with the path to each. */
 json_object *info_hosts(struct cl_agent *agent);
-/* Adds to each whether its own agent answers, or why not. */
+/* Adds to each host whether its own agent answers, or why not. */
 void info_greet_hosts(const struct cl_agent *agent, json_object *hosts);
 /* Attributes of the NIC that `device` opens (NULL: the default); NULL when it cannot be opened. */
 json_object *info_nic(const char *device);
@@ -35,8 +35,8 @@ json_object *info_env(bool *bad_out);
 /* The routes to one host, or to all (NULL); NULL when there is no such host. */
 json_object *info_explain(struct cl_agent *agent, const char *host);
 /*
- * The links, a picture of them, and the transfer threads, as the agent knows them, and the ports of
- * every host, as far as its agent answers; NULL when the agent does not tell.
+ * The links, a picture of them, and the transfer threads, from the agent, and the ports of every
+ * host, as far as its agent answers; NULL when the agent does not answer.
  */
 json_object *info_topology(struct cl_agent *agent);
 
@@ -50,7 +50,7 @@ struct info_net {
 	bool *heard;		  /* else its links are taken to be up */
 };
 
-/* Tells on standard error why not, and returns non-zero. */
+/* Returns non-zero on failure, with the reason on standard error. */
 int info_net_open(struct cl_agent *agent, struct info_net *out);
 /* Accepts one that failed to open. */
 void info_net_close(struct info_net *net);
@@ -75,7 +75,7 @@ int64_t info_int(json_object *o, const char *key);
 bool info_bool(json_object *o, const char *key);
 json_object *info_array(json_object *o, const char *key);
 void info_put_text(json_object *o, const char *key, const char *text);
-/* How a host is reached, and a reason if it is not. */
+/* The route to a host, or the reason why there is none. */
 void info_put_route(json_object *o, const struct w_route *r);
 /* 0 or -errno of the agent's answer. */
 int info_route(struct cl_agent *agent, uint16_t id, struct w_route *out);

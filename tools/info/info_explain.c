@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a host is reached: every shortest path, why there is none, and what a path outlives. */
+/* The shortest paths to a host, why there is none, and which losses connections to it survive. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -74,7 +74,7 @@ static json_object *path_json(const struct info_net *net, const struct rt_path *
 	return a;
 }
 
-/* Goes on from `host`, to which `path` leads; adds up to PATHS_SHOWN paths, by ascending ports. */
+/* Extends `path`, which leads to `host`; adds up to PATHS_SHOWN paths, by ascending ports. */
 static void paths_add(const struct search *s, unsigned int host, struct rt_path *path,
 		      json_object *out)
 {
@@ -91,9 +91,9 @@ static void paths_add(const struct search *s, unsigned int host, struct rt_path 
 	}
 }
 
-/* ---- what reliable connections outlive ---- */
+/* ---- losses that reliable connections survive ---- */
 
-/* Does the loss of the link leave no way to `to`, with the links that are up now? */
+/* Does the loss of the link leave no path to `to`, with the links that are up now? */
 static bool stands_alone(const struct info_net *net, struct rt_end end, unsigned int to)
 {
 	bool alone;
@@ -105,8 +105,8 @@ static bool stands_alone(const struct info_net *net, struct rt_end end, unsigned
 }
 
 /*
- * Links of the path that nothing stands in for: bridges, or such as have become so.  They are the
- * same for all paths to one host.
+ * Links of the path without a replacement: bridges of the topology, or of the links that are up.
+ * All paths to one host have the same ones.
  */
 static json_object *alone_links(const struct info_net *net, const struct rt_path *path,
 				unsigned int to, bool bridges)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The network as an agent knows it: its topology, which links are up, who relays. */
+/* The network as an agent knows it: its topology, the links that are up, the relays. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,7 +173,7 @@ static json_object *picture_of(const struct info_net *net)
 	return a;
 }
 
-/* A host as it is known here. */
+/* A host as this agent knows it. */
 static json_object *host_of(const struct info_net *net, unsigned int id)
 {
 	unsigned int hops = rt_distance(net->topo, net->up, net->here, id);
@@ -187,7 +187,7 @@ static json_object *host_of(const struct info_net *net, unsigned int id)
 	return o;
 }
 
-/* What its own agent tells, if it answers. */
+/* The values of its own agent, if that answers. */
 static int ask_host(void *arg, struct cl_greeted *g)
 {
 	json_object *o = json_object_array_get_idx(arg, g->host);

@@ -76,7 +76,7 @@ static void print_head(json_object *all)
 
 	printf("version: %s\n", info_text(all, "version"));
 	printf("fabric: %s\n", info_text(f, "name"));
-	/* Without a NIC here it is another host's agent that was asked. */
+	/* Without a NIC on this host the answers are those of another host's agent. */
 	printf("%s: %s\n", json_object_object_get(all, "nic") ? "own_host" : "seen_from",
 	       info_text(f, "host"));
 }
@@ -235,7 +235,7 @@ static void print_outlives(json_object *o)
 	if (!info_int(o, "hops"))
 		fputs(", no link is used", stdout);
 	else if (!n)
-		fputs(", reliable connections go on over another path", stdout);
+		fputs(", reliable connections continue over another path", stdout);
 	else
 		fputs(", nothing stands in for ", stdout);
 	for (i = 0; i < n; i++) {

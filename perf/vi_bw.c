@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * vi_bw - bandwidth from the client to the server (of RDMA reads: to the client), or both ways
- * with --bidir.  A window of messages is outstanding; MB is 10^6 bytes.
+ * vi_bw - bandwidth from the client to the server (of RDMA reads: to the client), or in both
+ * directions with --bidir.  A window of messages is outstanding; MB is 10^6 bytes.
  */
 #include "pf_run.h"
 

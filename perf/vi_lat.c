@@ -2,8 +2,8 @@
 /*
  * vi_lat - latency between two processes.
  *
- * A message goes to the server and one of the same size comes back; half of that time is the
- * latency, as in the OSU benchmarks.  An RDMA read is timed whole: nothing comes back but the data.
+ * A message goes to the server and one of equal size comes back; half of that time is the
+ * latency, as in the OSU benchmarks.  An RDMA read is timed whole, as only its data comes back.
  * With --batch several round trips are timed as one, so that reading the clock costs nothing.
  */
 #include <stdatomic.h>
@@ -12,8 +12,8 @@
 #include "pf_run.h"
 
 /*
- * The last byte of a plain RDMA write tells the target that all is there, as the bytes of a write
- * become visible in ascending order.  Consecutive writes of a VI differ in it.
+ * The last byte of a plain RDMA write shows the target that the write is complete, as its bytes
+ * become visible in ascending order.  Consecutive writes of a VI differ in this byte.
  */
 static uint8_t flag_of(const struct pf_ep *ep, uint64_t m)
 {
@@ -22,7 +22,7 @@ static uint8_t flag_of(const struct pf_ep *ep, uint64_t m)
 
 #define POLLS 512 /* at a flag that the peer writes itself, between checks of everything else */
 
-/* Not again at once: the line is to come to the peer, which stores into it. */
+/* Pauses before the next load: the peer needs the line, to store into it. */
 static void poll_empty(void)
 {
 #if defined(__x86_64__)
@@ -50,7 +50,7 @@ static int await_flag(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 	struct pf_idle idle = { 0 };
 	int rc = 0;
 
-	/* What is not in window memory the NIC has to place. */
+	/* Lets the NIC place writes to memory that is not window memory. */
 	while (!rc && !poll_flag(flag, due, count)) {
 		VipxProgress(ep->nic);
 		rc = pf_idle(ep, &idle);
@@ -58,7 +58,7 @@ static int await_flag(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 	return rc;
 }
 
-/* As one word if nothing else is in it: the copy that follows would have to wait for a byte. */
+/* As one word if it has no other content: a copy after a store of one byte would have to wait. */
 static void set_flag(const struct pf_ep *ep, uint8_t *slot, uint64_t m, uint32_t size)
 {
 	uint8_t word[8];
@@ -71,7 +71,7 @@ static void set_flag(const struct pf_ep *ep, uint8_t *slot, uint64_t m, uint32_t
 	memcpy(slot + size - sizeof(word), word, sizeof(word));
 }
 
-/* Everything about a message but the call that posts it. */
+/* Prepares a message completely, except for the call that posts it. */
 static int prepare(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size, VIP_DESCRIPTOR **out)
 {
 	uint8_t *slot = pf_send_slot(ep, k, m);
@@ -92,8 +92,8 @@ static int post(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 }
 
 /*
- * The answer to a message that is still to come: it does not depend on it, so it is prepared
- * before, as tuned programs do, unless every message has a content of its own.
+ * The answer to the next message.  It does not depend on that message, so it is prepared before,
+ * as tuned programs do, unless every message has content of its own.
  */
 static int answer_early(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
 			VIP_DESCRIPTOR **out)
@@ -103,7 +103,7 @@ static int answer_early(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
 	*out = NULL;
 	if (ep->p.verify)
 		return 0;
-	/* The flag goes where the last one was sent from. */
+	/* The flag has the offset of the last one that was sent. */
 	if (ep->p.op == PF_WRITE)
 		rc = pf_reap(ep, k, 0);
 	return rc ? rc : prepare(ep, k, m, size, out);
@@ -142,7 +142,7 @@ static int await(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size, VIP_DE
 	return pf_take(ep, k, PF_RECVQ, d);
 }
 
-/* What is known of one message that came. */
+/* A message that arrived. */
 struct arrival {
 	uint32_t k;
 	uint64_t m;
@@ -161,7 +161,7 @@ static int arrive(struct pf_ep *ep, uint64_t i, uint64_t m, uint32_t size, struc
 	return await(ep, a->k, m, size, &a->d);
 }
 
-/* Checks it and gives its descriptor back. */
+/* Checks a message and posts its descriptor again. */
 static int settle(struct pf_ep *ep, uint32_t size, const struct arrival *a)
 {
 	int rc = check(ep, a->k, a->m, size, a->d);
@@ -177,7 +177,7 @@ static int add_sample(struct pf_run *run, int64_t start)
 	return pf_hist_add(&run->hist, (uint64_t)took);
 }
 
-/* One round trip; what need not be done in it is done after it. */
+/* One round trip; work that can wait is done after it. */
 static int single(struct pf_run *run, uint64_t i, uint64_t m, uint32_t size)
 {
 	struct pf_ep *ep = &run->ep;
@@ -194,7 +194,7 @@ static int single(struct pf_run *run, uint64_t i, uint64_t m, uint32_t size)
 	return rc ? rc : pf_reap(ep, a.k, 0);
 }
 
-/* Several round trips, timed with all that belongs to them; the next is under way at once. */
+/* Several round trips, timed with all their work; the next begins at once. */
 static int several(struct pf_run *run, uint64_t i, uint64_t m, uint32_t size)
 {
 	struct pf_ep *ep = &run->ep;
@@ -300,7 +300,7 @@ static int server_step(struct pf_ep *ep, uint64_t i, uint64_t m, uint32_t size)
 		rc = answer(ep, a.k, m, size, early);
 	if (!rc)
 		rc = settle(ep, size, &a);
-	/* While the message is on its way; the last one may not be complete yet. */
+	/* While the message is under way; the one before may not be complete yet. */
 	return rc ? rc : pf_reap(ep, a.k, 1);
 }
 
@@ -338,7 +338,7 @@ static int lat_server(struct pf_run *run, const struct pf_batch *b)
 	return rc;
 }
 
-/* No slot may begin with the flag that the first message will bring that comes to it. */
+/* Initially no slot may hold the flag of the first message that will be written to it. */
 static void lat_prepare(struct pf_run *run, const struct pf_batch *b)
 {
 	struct pf_ep *ep = &run->ep;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a measuring tool was asked to do.  One table of options (pf_option.c) drives both the
- * parser and --help; each tool takes the options that its mask selects.
+ * The configuration of a measuring tool.  One table of options (pf_option.c) drives both the
+ * parser and --help; each tool has the options that its mask selects.
  */
 #ifndef PF_CONFIG_H
 #define PF_CONFIG_H
@@ -113,8 +113,8 @@ struct pf_tool {
 };
 
 /*
- * Fills the configuration from the command line.  Returns -1 to go on, or the exit code: 0 after
- * --help or --version, 2 after one line on standard error that tells what is wrong.
+ * Fills the configuration from the command line.  Returns -1 to continue, or the exit code: 0 after
+ * --help or --version, 2 after one line on standard error about the mistake.
  */
 int pf_config_parse(struct pf_config *cfg, const struct pf_tool *tool, int argc, char **argv);
 void pf_config_fini(struct pf_config *cfg);
@@ -136,7 +136,7 @@ int pf_parse_names(const char *text, const char *(*name)(size_t i), size_t count
 
 /* One line on standard error: `what` is `found`, which is not `right`.  Returns PF_EXIT_USAGE. */
 int pf_bad_word(const char *tool, const char *what, const char *found, const char *right);
-/* The same for what getopt_long() answered '?' or ':' to; `word` is the argument it stands at. */
+/* Reports the option for which getopt_long() returned '?' or ':'; `word` is that argument. */
 int pf_bad_option(const char *tool, int c, const char *word);
 
 #endif

@@ -117,7 +117,7 @@ int pf_ctl_send(struct pf_ctl *ctl, struct pf_ctl_msg *msg, enum pf_ctl_type typ
 	return rc ? PF_VIP(ctl->ep, "sending to the peer", rc) : 0;
 }
 
-/* Moves what the peer reads and writes meanwhile; every 16th poll is for the message itself. */
+/* Makes progress on the peer's reads and writes; every 16th poll is for the message itself. */
 static VIP_RETURN poll_cell(struct pf_ctl *ctl, uint32_t n, VIP_DESCRIPTOR **out)
 {
 	if (VipxProgress(ctl->ep->nic) != VIP_SUCCESS && n % 16 != 0)
@@ -322,7 +322,7 @@ int pf_route_to(struct pf_ep *ep, const char *host, VIPX_ROUTE *out)
 	return VipxQueryRoute(ep->nic, &u.a, out) ? -ENOENT : 0;
 }
 
-/* "host 'x'", or what to call it when none was named. */
+/* "host 'x'", or a description when none was named. */
 static const char *in_words(const char *host, char out[80])
 {
 	if (!host)

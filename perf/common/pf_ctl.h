@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The control connection of a measurement: one VI of its own, always reliable delivery, over which
- * the client tells the server what will be measured, both tell where their buffers are, and every
- * batch is begun and ended.
+ * the client sends the server its parameters, both send the addresses of their buffers, and every
+ * batch begins and ends.
  *
  *	client -> server  HELLO{params}
  *	server -> client  HELLO{region}              buffers are ready, or FAIL{text}
@@ -22,7 +22,7 @@
 #define PF_CTL_DEPTH 4u
 
 enum pf_ctl_type {
-	PF_CTL_ANY = 0, /* pf_ctl_recv(): whatever comes, except FAIL */
+	PF_CTL_ANY = 0, /* pf_ctl_recv(): any message except FAIL */
 	PF_CTL_HELLO = 1,
 	PF_CTL_REGION,
 	PF_CTL_BATCH,
@@ -72,7 +72,7 @@ int pf_ctl_send(struct pf_ctl *ctl, struct pf_ctl_msg *msg, enum pf_ctl_type typ
  * as long as it lives; otherwise the silence allowed is that of the end point.
  */
 int pf_ctl_recv(struct pf_ctl *ctl, struct pf_ctl_msg *msg, enum pf_ctl_type type, bool patient);
-/* After a failure: what the peer has said about it, if anything, is put into the cause. */
+/* After a failure: adds the peer's FAIL message, if there is one, to the cause. */
 void pf_ctl_ask_cause(struct pf_ctl *ctl);
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the figures depend on besides the code: the machine, and how quiet it is. */
+/* The conditions of a measurement: the machine and its load. */
 #ifndef PF_ENV_H
 #define PF_ENV_H
 

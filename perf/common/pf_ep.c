@@ -48,7 +48,7 @@ static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *e)
 	atomic_store(&ep->lost, (int)e->ErrorCode + 1);
 }
 
-/* The device name opens the default NIC when it is unknown, so see whether it is the one meant. */
+/* An unknown device name opens the default NIC, so this checks that the NIC is the right one. */
 static int check_host(struct pf_ep *ep, const char *host)
 {
 	union {
@@ -175,7 +175,7 @@ static void plan_memory(struct pf_ep *ep)
 	ep->recv_cap = p->window + EXTRA_DESCS;
 	ep->send_slots = p->verify ? p->window : p->buffers;
 	ep->recv_slots = p->verify ? ep->recv_cap : p->buffers;
-	/* A line apart is not enough: processors fetch lines in pairs, also from under a writer. */
+	/* A distance of one line is not enough: processors prefetch lines in pairs. */
 	ep->slot = ((p->max_size ? p->max_size : 1) + 127) & ~(size_t)127;
 	ep->desc_size = (sizeof(VIP_CONTROL_SEGMENT) +
 			 (p->segments + 1) * sizeof(VIP_DESCRIPTOR_SEGMENT) + 63) &

@@ -3,8 +3,8 @@
  * An end point: an open NIC, N connected VIs with their buffers and descriptors, and the waits.
  *
  * Every wait is bounded: it ends with an error when the peer's connection is lost (error callback
- * or error completion) or when nothing arrived for the configured time.  The first cause is kept
- * as one line of text.
+ * or error completion) or when nothing arrived for the configured time.  The end point
+ * stores the first cause as one line of text.
  *
  * Memory of VI k: a send area of `send_slots` slots, then a receive area of `recv_slots` slots, of
  * `slot` bytes each.  Receive descriptors are posted once, each with its own slot (verify) or, if
@@ -35,7 +35,7 @@ struct pf_params {
 	uint32_t busy;	/* VIs that carry messages; vi_lat only */
 	uint32_t batch; /* round trips, or posts, of one sample; vi_lat only */
 	uint32_t post_time;
-	uint32_t buffers; /* in turn, PF_RUN messages each, unless every message has its own */
+	uint32_t buffers; /* used in turn for PF_RUN messages each, unless every message has its own */
 	uint32_t timeout_ms;
 	uint64_t max_size;
 };
@@ -96,12 +96,12 @@ struct pf_ep {
 /* Notes the first cause and returns -EIO. */
 int pf_fail(struct pf_ep *ep, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Likewise, when a call answered `rc`; adds what can be done about it. */
+/* pf_fail() for a call that returned `rc`; adds a remedy. */
 int pf_fail_vip(struct pf_ep *ep, const char *what, VIP_RETURN rc);
 
-/* Likewise, when the peer or the path to it is gone; `how` is a detail or "". */
+/* pf_fail() for a peer or path that is lost; `how` is a detail or "". */
 int pf_lost(struct pf_ep *ep, const char *how);
-/* Likewise, when nothing came for the time allowed. */
+/* pf_fail() for a silence longer than the time allowed. */
 int pf_silent(struct pf_ep *ep);
 
 /* Opens the NIC of `host` (NULL: the default one).  Returns 0 or -errno with the cause noted. */
@@ -110,7 +110,7 @@ int pf_ep_open(struct pf_ep *ep, const char *host);
 /* Allocates VIs and memory as p says and posts the receives.  The VIs are idle. */
 int pf_ep_setup(struct pf_ep *ep, const struct pf_params *p);
 
-/* Disconnects, takes everything back and closes; works on a half-made end point. */
+/* Disconnects, reaps all descriptors and closes; works on a partly built end point. */
 void pf_ep_close(struct pf_ep *ep);
 
 /* Does the level, with its reads, exist on this NIC? And do window and segments fit? */
@@ -127,13 +127,13 @@ int pf_take(struct pf_ep *ep, uint32_t k, enum pf_queue q, VIP_DESCRIPTOR **out)
  * completion first when all send descriptors are in use.
  */
 int pf_post_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size);
-/* Likewise in two steps, so that the second can be timed by itself. */
+/* pf_post_message() in two steps, so that the second can be timed by itself. */
 int pf_prepare_message(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size,
 		       VIP_DESCRIPTOR **out);
 int pf_post_prepared(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d);
 /* Posts an empty send with immediate data. */
 int pf_post_mark(struct pf_ep *ep, uint32_t k, uint32_t immediate);
-/* Gives a taken receive descriptor back to its queue. */
+/* Posts a reaped receive descriptor again. */
 int pf_repost(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d);
 /* Takes completions of sends until at most `left` are outstanding on VI k. */
 int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left);
@@ -156,12 +156,12 @@ struct pf_idle {
 	int64_t deadline;
 };
 
-/* One empty poll: pauses, yields, moves packets, looks for loss and the deadline. */
+/* After an empty poll: pauses, yields, makes progress, checks for loss and the deadline. */
 int pf_idle(struct pf_ep *ep, struct pf_idle *idle);
 
 int64_t pf_now(void);
 
-/* "VIP_TIMEOUT" and the like, for causes. */
+/* The name of a return code, such as "VIP_TIMEOUT", for causes. */
 #define PF_VIP(ep, what, rc) pf_fail_vip(ep, what, rc)
 
 #endif

@@ -63,7 +63,7 @@ static uint64_t coarse_rank(struct pf_hist *h, uint64_t rank)
 	return h->coarse[rank - 1];
 }
 
-/* p percent of n, rounded up; what rounding errors put just above a whole number is that number. */
+/* p percent of n, rounded up; a result above a whole number by a rounding error is that number. */
 static uint64_t nearest_rank(double p, uint64_t n)
 {
 	uint64_t rank = (uint64_t)ceil(p * (double)n / 100.0 - 1e-9 * (double)n / 100.0);

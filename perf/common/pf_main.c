@@ -33,7 +33,7 @@ static int pin(struct pf_run *run, int cpu)
 
 /* ---- server ---- */
 
-/* Tells a connected client the cause; returns whether it could. */
+/* Sends the cause to a connected client; returns whether that succeeded. */
 static bool tell_client(struct pf_run *run)
 {
 	struct pf_ctl_msg msg = { 0 };
@@ -44,7 +44,7 @@ static bool tell_client(struct pf_run *run)
 	return !pf_ctl_send(&run->ctl, &msg, PF_CTL_FAIL);
 }
 
-/* `ready` is written to when a client may come, -1 for nobody to tell. */
+/* `ready`: a pipe to which a byte is written when a client may come, or -1. */
 static int serve(struct pf_config *cfg, int ready)
 {
 	struct pf_run run = { .cfg = cfg };
@@ -59,7 +59,7 @@ static int serve(struct pf_config *cfg, int ready)
 		rc = pf_server_serve(&run);
 	if (rc)
 		told = tell_client(&run);
-	/* Of a server started here the client tells what it was told, or saw itself. */
+	/* For a server started here, the client reports the server's cause or its own. */
 	if (rc && (ready < 0 || !(told || run.ep.peer_lost)))
 		complain(&run, "server");
 	pf_run_close(&run);
@@ -101,7 +101,7 @@ static int await_child(struct child *child, double timeout)
 	return read(child->ready, &byte, 1) == 1 ? 0 : -ECHILD;
 }
 
-/* The end of the pipe tells the end of the process; one that does not end is ended. */
+/* End of file on the pipe shows that the process has ended; one that does not end is killed. */
 static int end_child(struct child *child, bool failed, double timeout)
 {
 	struct pollfd p = { .fd = child->ready, .events = POLLIN };
@@ -201,7 +201,7 @@ static int client(struct pf_config *cfg)
 	return rc;
 }
 
-/* A stream that the caller has closed: so that no socket of ours gets its number. */
+/* Opens a standard stream that the caller has closed, so that no socket gets its number. */
 static void keep_streams(void)
 {
 	int fd;

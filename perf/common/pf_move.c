@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting, taking and waiting: what runs between the two clock readings. */
+/* Posting, reaping and waiting: the code between the two clock readings. */
 #include <errno.h>
 #include <sched.h>
 #include <time.h>
 
 #include "pf_ep.h"
 
-/* Empty polls before the processor is offered to others, and then between offers. */
+/* Empty polls before the first yield, and between later yields. */
 #define POLLS_BEFORE_YIELD 32u
 #define POLLS_PER_YIELD 4u
 #define POLLS_PER_PROGRESS 64u
@@ -133,7 +133,7 @@ static uint32_t stash_place(const struct pf_stash *s, uint32_t n)
 	return n < s->room ? n : n - s->room;
 }
 
-/* Takes the descriptor that a completion queue entry names, and puts it aside unless `want` awaits it. */
+/* Reaps the descriptor of a completion queue entry, and stores it unless it is of `want`. */
 static int take_named(struct pf_ep *ep, VIP_VI_HANDLE handle, VIP_BOOLEAN recv,
 		      struct pf_stash *want, VIP_DESCRIPTOR **out)
 {
@@ -221,7 +221,7 @@ int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left)
 	return rc;
 }
 
-/* With one slot, as usual without --verify, there is no division in the time. */
+/* With one slot, as usual without --verify, the time includes no division. */
 static size_t slot_offset(const struct pf_ep *ep, uint32_t slots, uint64_t m)
 {
 	if (slots == 1)
@@ -244,7 +244,7 @@ const uint8_t *pf_recv_data(const VIP_DESCRIPTOR *d)
 	return d->DS[0].Local.Data.Address;
 }
 
-/* Writes go to the receive area of the peer, reads take from its send area: same layout there. */
+/* Writes go to the peer's receive area, reads come from its send area: the layouts are equal. */
 static uint64_t remote_address(struct pf_ep *ep, uint32_t k, uint64_t m)
 {
 	const uint8_t *here = ep->p.op == PF_READ ? pf_send_slot(ep, k, m) : pf_recv_slot(ep, k, m);
@@ -299,7 +299,7 @@ static const uint16_t control_of[PF_OP_COUNT] = {
 	[PF_READ] = VIP_CONTROL_OP_RDMAREAD,
 };
 
-/* Was it posted before for such a message?  Then it is posted as it is, as tuned programs do. */
+/* Was it posted before for such a message?  Then it is posted unchanged, as tuned programs do. */
 static bool is_the_same(const struct pf_ep *ep, const VIP_DESCRIPTOR *d, uint32_t size,
 			uint32_t first, const uint8_t *from)
 {

@@ -13,7 +13,7 @@ const char *const pf_wait_names[] = { "poll", "block", NULL };
 const char *const pf_level_names[] = { "unreliable", "delivery", "reception", NULL };
 const char *const pf_format_names[] = { "osu", "csv", "json", NULL };
 
-/* Returns 0, or -EINVAL: then the table's `right` tells what would be right. */
+/* Returns 0, or -EINVAL: then the table's `right` describes valid arguments. */
 typedef int (*pf_set)(struct pf_config *cfg, const char *arg);
 
 struct pf_option {
@@ -22,7 +22,7 @@ struct pf_option {
 	unsigned int tools;
 	const char *arg; /* name of the argument, NULL for none */
 	const char *help;
-	const char *right; /* of a bad argument: what is right */
+	const char *right; /* valid arguments, for the error line */
 	pf_set set;
 };
 

@@ -272,7 +272,7 @@ int pf_bad_option(const char *tool, int c, const char *word)
 {
 	char letter[3] = { '-', (char)optopt, '\0' };
 
-	/* Of letters that stand together, the one; long options have numbers above. */
+	/* One of several letters in an argument; long options have numbers above. */
 	if (optopt > 0 && optopt <= CHAR_MAX && strncmp(word, "--", 2))
 		word = letter;
 	if (c == ':')

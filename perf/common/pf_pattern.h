@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Content of checked messages.  Every byte depends on the VI, the message and its place, so data of
- * another message, or moved within one, is seen.
+ * Content of checked messages.  Every byte depends on the VI, the message and its offset, so data
+ * of another message, or at another offset, is detected.
  */
 #ifndef PF_PATTERN_H
 #define PF_PATTERN_H

@@ -17,7 +17,7 @@ static int told(const struct pf_config *cfg, const char *what, int err)
 	return -err;
 }
 
-/* A link is followed, so that it stays one. */
+/* Follows a symbolic link, so that the rename does not replace it. */
 static int find_target(struct pf_report *rep)
 {
 	rep->target = realpath(rep->cfg->out, NULL);
@@ -322,7 +322,7 @@ static bool table_on_stdout(const struct pf_report *rep)
 	return rep->cfg->format == PF_OSU || rep->file;
 }
 
-/* Where the rows of the chosen format go. */
+/* The stream for the rows of the chosen format. */
 static FILE *row_file(const struct pf_report *rep)
 {
 	return rep->file ? rep->file : stdout;

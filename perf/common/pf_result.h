@@ -21,7 +21,7 @@ struct pf_metric {
 };
 
 /*
- * What one sample of the histogram is multiplied by: a latency is half of a round trip, as in the
+ * The factor of one sample of the histogram: a latency is half of a round trip, as in the
  * OSU benchmarks; a read is one operation and counts whole.  A sample of --batch round trips counts
  * as their mean.
  */
@@ -37,7 +37,7 @@ int pf_metric_value(const struct pf_config *cfg, const struct pf_result *r, cons
 /* "p99_9_us", or "max_us" and "min_us"; with "round_" in front for vi_bw and vi_rate. */
 void pf_percentile_key(const struct pf_config *cfg, double p, char out[32]);
 
-/* Number of expectations not met by this result, each told on standard error. */
+/* Number of expectations that this result does not meet; each gets a line on standard error. */
 unsigned int pf_check_expects(const struct pf_config *cfg, const struct pf_result *r);
 
 #endif

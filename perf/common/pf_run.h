@@ -32,7 +32,7 @@ struct pf_run {
 /* The main function of each tool. */
 int pf_main(const struct pf_tool *tool, int argc, char **argv);
 
-/* Fills what a peer will read, so that it can check it. */
+/* Fills the memory that a peer will read, so that it can check it. */
 void pf_fill_source(struct pf_run *run, const struct pf_batch *batch);
 
 /* Batches of vi_bw and vi_rate (pf_stream.c). */

@@ -62,7 +62,7 @@ void pf_kill_children(const pid_t *pids, uint32_t n)
 	}
 }
 
-/* Its number may be another process's by now. */
+/* Its process id may belong to another process by now. */
 static void forget(pid_t *pids, uint32_t n, pid_t pid)
 {
 	uint32_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes that measure: where they run, and waiting for their end. */
+/* Processes that measure: their processors, and waiting for their end. */
 #ifndef PF_SIDE_H
 #define PF_SIDE_H
 
@@ -10,7 +10,7 @@ double pf_clock_ns(void);
 
 /* "A,B": two processors.  0 or -EINVAL, then nothing is written. */
 int pf_parse_cpus(const char *text, int cpu[2]);
-/* The first two that this process may use; -ENODEV when there is one, which then is both. */
+/* The first two that this process may use; -ENODEV when there is only one, then both are that. */
 int pf_first_cpus(int cpu[2]);
 
 /* Entries that are not positive are no processes. */

@@ -19,7 +19,7 @@ struct stream {
 	const struct pf_batch *b;
 	uint32_t len;		      /* messages per VI and round */
 	uint32_t ahead;		      /* rounds without acknowledgement */
-	uint64_t acks;		      /* rounds of mine that the peer has acknowledged */
+	uint64_t acks;		      /* rounds of this side that the peer has acknowledged */
 	uint64_t arrived[PF_MAX_VIS]; /* messages (writes: marks) received on each VI */
 	struct pf_hist *hist;	      /* NULL on the server */
 	int64_t last_ack;
@@ -44,7 +44,7 @@ static bool is_ack(const VIP_DESCRIPTOR *d)
 	       (d->CS.Status & VIP_STATUS_OP_MASK) == VIP_STATUS_OP_RECEIVE;
 }
 
-/* Message m of VI k came with descriptor d: is it what was sent? */
+/* Is the content of message m of VI k, in descriptor d, correct? */
 static int check_arrival(struct stream *s, uint32_t k, const VIP_DESCRIPTOR *d, uint64_t m)
 {
 	struct pf_ep *ep = s->ep;
@@ -71,7 +71,7 @@ static int check_writes(struct stream *s, uint32_t k, uint64_t round)
 	return rc;
 }
 
-/* Takes one arrival from VI k, whatever it is. */
+/* Reaps one arrival of any kind from VI k. */
 static int take_arrival(struct stream *s, uint32_t k)
 {
 	VIP_DESCRIPTOR *d;
@@ -152,7 +152,7 @@ static int reap_all(struct stream *s)
 	return rc;
 }
 
-/* ---- reads: the side that reads does everything ---- */
+/* ---- reads: only the side that reads is active ---- */
 
 static int finish_read(struct stream *s, uint32_t k, uint64_t m)
 {

@@ -2,7 +2,7 @@
 /*
  * mpi_pair - latency, message rate and bandwidth between two ranks of any MPI library.
  *
- * The same figures as vi_lat, vi_rate and vi_bw, by the median of batches, in lines of
+ * The figures of vi_lat, vi_rate and vi_bw, by the median of batches, in lines of
  *	lat SIZE NANOSECONDS	half of a round trip
  *	rate SIZE NANOSECONDS	one way, a window of messages at a time, per message
  *
@@ -75,7 +75,7 @@ static double timed(const struct pair *p, body run, uint64_t count)
 	return MPI_Wtime() - start;
 }
 
-/* One that lost its processor tells nothing. */
+/* A process may have lost its processor in some batches. */
 static double quickest(const struct pair *p, body run, uint64_t count)
 {
 	double a = timed(p, run, count), b = timed(p, run, count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The raw limits: what two processes of this machine can do to each other with loads, stores,
- * copies, futexes and sockets, without any message library in between.
+ * The raw limits: the figures of two processes of this machine with loads, stores,
+ * copies, futexes and sockets, without any message library.
  *
  * A measurement is a job: two functions, one per process, that do `count` steps together.  Side 0
  * times them; the figure is the median over batches of the time of one step.

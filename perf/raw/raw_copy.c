@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Copies.  In `ring` bytes of shared memory, cut into chunks, the sender copies in and the
- * receiver copies out, reads in place, or only takes notice; a message of several chunks is thus a
- * pipeline of two copies.
+ * receiver copies out, reads in place, or only checks the counter; a message of several chunks is
+ * thus a pipeline of two copies.
  */
 #include <string.h>
 
@@ -168,7 +168,7 @@ static void stream_notice(struct raw_job *job, uint64_t count)
 	consume(job, count, NOTICE);
 }
 
-/* Which of its pages share a place in a cache is the luck of a buffer, so there are several. */
+/* The pages of a buffer share places in a cache by chance, so there are several buffers. */
 static void memcpy_alone(struct raw_job *job, uint64_t count)
 {
 	int pair = (int)(job->batch / BATCHES_PER_PAIR % job->pairs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One cache line at a time: the flag line, the ring of slots, the fifo. */
+/* One cache line at a time: the flag line, the slots, the fifo. */
 #include <string.h>
 
 #include "raw.h"
@@ -8,10 +8,10 @@
 #define FIFO_SLOTS 256u
 
 /*
- * ---- line: a flag each way, one pause per poll; half of it is R ----
+ * ---- line: a flag in each direction, one pause per poll; half of the round trip is R ----
  *
- * How far a line has to go depends on where in the processor it is kept, so every batch takes
- * other lines.
+ * The distance of a line depends on the place in the processor where it is cached, so every batch
+ * uses other lines.
  */
 
 #define PAIRS 64u
@@ -51,7 +51,7 @@ int raw_test_line(const struct raw_config *cfg, raw_emit emit)
 	return emit(cfg, &job);
 }
 
-/* ---- slot: payload and sequence in one line, a ring of lines each way ---- */
+/* ---- slot: payload and sequence in one line, a fifo of lines in each direction ---- */
 
 struct slot {
 	uint8_t data[RAW_LINE - 8];
@@ -108,7 +108,7 @@ int raw_test_slot(const struct raw_config *cfg, raw_emit emit)
 	return emit(cfg, &job);
 }
 
-/* ---- fifo: one way, sequence in the slot, credit for a quarter of the ring at a time ---- */
+/* ---- fifo: one direction, sequence in the slot, credit for a quarter of the fifo at a time ---- */
 
 static uint64_t stride(const struct raw_job *job)
 {

@@ -209,7 +209,7 @@ static const struct option longs[] = {
 	{ 0 },
 };
 
-/* Returns -1 to go on, or the exit code. */
+/* Returns -1 to continue, or the exit code. */
 static int take_option(struct raw_config *cfg, int c, const char *arg)
 {
 	switch (c) {
@@ -247,7 +247,7 @@ static int take_option(struct raw_config *cfg, int c, const char *arg)
 	}
 }
 
-/* Two, unless they were given; one is enough when nobody is pinned. */
+/* Two processors, unless some were given; one is enough without pinning. */
 static int choose_processors(struct raw_config *cfg)
 {
 	int rc = cfg->cpu[0] >= 0 ? 0 : pf_first_cpus(cfg->cpu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two processes, one measurement.  The parent only waits: for both to end, or for the time limit,
- * whose end is the end of both.
+ * Two processes, one measurement.  The parent waits until both have ended, or kills them at the
+ * time limit.
  */
 #include "raw.h"
 
@@ -22,7 +22,7 @@
 #define SHM_HEADER 4096u
 #define POLLS_BEFORE_YIELD 100u
 
-/* Begin of the shared memory; what follows is the job's. */
+/* The beginning of the shared memory; the rest belongs to the job. */
 struct gate {
 	struct raw_counter go;	  /* side 0 writes: number of the batch to run, 0: none yet */
 	struct raw_counter ready; /* side 1 writes: number of the batch it has begun */
@@ -75,7 +75,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The shortest of a few: one that lost its processor tells nothing. */
+/* The shortest of a few, as a process may have lost its processor in some. */
 static double quickest(struct gate *g, struct raw_job *job, uint64_t count, double enough,
 		       uint64_t *batch)
 {

@@ -10,7 +10,7 @@
 
 #include "raw.h"
 
-/* A broken pair ends the process; the parent tells. */
+/* A broken pair ends the process; the parent reports it. */
 static void check(ssize_t n)
 {
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))

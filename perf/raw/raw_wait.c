@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Giving the processor away: futex and sched_yield. */
+/* Giving up the processor: futex and sched_yield. */
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -66,8 +66,8 @@ static void await_flagged(struct doorbell *b, uint32_t v)
 }
 
 /*
- * Two that are both awake may fall into step and never sleep.  Here the waker waits until the other
- * has said that it will, and long enough for its processor to have gone idle.
+ * Two threads that are both awake may fall into step and never sleep.  Here the waker waits until
+ * the other has announced its sleep, and long enough for that processor to become idle.
  */
 #define ASLEEP_NS 5000
 

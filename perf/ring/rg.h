@@ -19,7 +19,7 @@
 #define RG_HOSTS_MAX 8u
 #define RG_THREADS_MAX 8u
 #define RG_LANES_MAX (2 * RG_HOSTS_MAX)
-#define RG_CALLERS 8u /* puts that a host has asked for at any time, whatever its threads */
+#define RG_CALLERS 8u /* puts that a host has asked for at any time, with any number of threads */
 #define RG_SPADS 8u
 #define RG_BYTES_MAX (UINT64_C(4) << 20)
 
@@ -36,13 +36,13 @@ struct rg_fabric {
 	struct rg_host host[RG_HOSTS_MAX];
 };
 
-/* Brings up `hosts` hosts, each with ports of this kind.  0, or -errno after saying why. */
+/* Starts `hosts` hosts, each with ports of this kind.  0, or -errno after printing the reason. */
 int rg_fabric_open(struct rg_fabric *f, unsigned int hosts, const char *kind);
 void rg_fabric_close(struct rg_fabric *f);
 
 /* ---- rg_lane.c: one direction of one link ---- */
 
-/* What the scratchpads say of a transfer. */
+/* The content of the scratchpads for a transfer. */
 struct rg_meta {
 	uint32_t kind; /* enum rg_kind */
 	uint32_t thread;
@@ -57,7 +57,7 @@ _Static_assert(sizeof(struct rg_meta) == RG_SPADS * sizeof(uint32_t), "one word 
 
 enum rg_kind { RG_DATA = 1, RG_ACK };
 
-/* Where the time of transfers went. */
+/* The parts of the time of transfers. */
 struct rg_split {
 	int64_t setup;	   /* address and descriptor */
 	int64_t wait;	   /* for a free doorbell: window slot and scratchpads */
@@ -96,7 +96,7 @@ struct rg_lane {
 	int64_t interrupts_ns;
 };
 
-/* Both ports belong to one link.  0, or -errno after saying why. */
+/* Both ports belong to one link.  0, or -errno after printing the reason. */
 int rg_lane_open(struct rg_lane *l, struct port *from, struct port *to, unsigned int slots,
 		 size_t slot_bytes);
 void rg_lane_close(struct rg_lane *l);
@@ -115,7 +115,7 @@ static inline uint8_t *rg_slot_out(const struct rg_lane *l, unsigned int slot)
 void rg_word_store(struct rg_lane *l, _Atomic uint64_t *word, uint64_t v);
 struct rg_words *rg_words(const struct rg_lane *l);
 
-/* Waits until *word is at least v: looks again and again, with naps that the profile calls short. */
+/* Waits until *word is at least v: polls, with sleeps that are short for the profile. */
 void rg_word_wait(struct port *p, _Atomic uint64_t *word, uint64_t v);
 
 /*
@@ -125,7 +125,7 @@ void rg_word_wait(struct port *p, _Atomic uint64_t *word, uint64_t v);
  */
 void rg_transfer(struct rg_lane *l, const struct rg_meta *meta, const void *data,
 		 struct rg_split *split);
-/* Likewise without data, so without a slot. */
+/* A transfer without data, so without a slot. */
 void rg_signal(struct rg_lane *l, const struct rg_meta *meta);
 /* The interrupt handler: waits for a doorbell, reads the metadata.  False when *stop. */
 bool rg_take(struct rg_lane *l, struct rg_meta *meta, const atomic_bool *stop);
@@ -159,7 +159,7 @@ int rg_echo(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out)
 /* E3 and E4 of the published protocol: puts round the ring.  Microseconds, and the rate. */
 int rg_put(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out);
 
-/* One line for people on standard error. */
+/* One line on standard error. */
 void rg_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

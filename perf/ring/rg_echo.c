@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every host stores to its right neighbour, which answers with a word: what a link can do at best. */
+/* Every host stores to its right neighbour, which answers with a word: the bound of a link. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,12 +9,12 @@
 #include "u_time.h"
 
 #define PATIENCE_MS 20000
-#define WAIT_NS 20000000 /* of one sleep for a doorbell: how soon a stop is seen */
+#define WAIT_NS 20000000 /* of one sleep for a doorbell, after which `stop` is checked */
 #define NAP_NS 100	 /* between checks of a word, of the profile */
 
 /* ---- memory ---- */
 
-/* The offer comes over the cable, which the opener's port has to serve. */
+/* The offer arrives over the cable, which the opener's port has to serve. */
 static int open_offer(struct port *writer, uint32_t id, size_t len, int *fd_out)
 {
 	int64_t deadline = u_deadline_ms(PATIENCE_MS);

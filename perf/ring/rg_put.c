@@ -3,14 +3,14 @@
  * Puts of the published protocol.  Data goes to the right, from host to host: into the window of
  * the neighbour, announced through the scratchpads, and there copied by a service thread into a
  * bypass buffer, from which it is sent on, or into the heap of the target.  The acknowledgement
- * goes on round the ring to the source.  There are N transfer threads on each host, each with a
+ * continues round the ring to the source.  There are N transfer threads on each host, each with a
  * doorbell bit, a window slot and a bypass buffer of its own; each does one thing at a time, serving
- * what arrived or sending a put of its host.
+ * an arrival or sending a put of its host.
  *
- * Callers on each host make puts to each other host in turn, as many at any time whatever the
- * number of threads.  A caller's put waits for its thread: a host has at most one transfer under
- * way for each thread, so that there are no more transfers of one thread number than hosts,
- * while slots and bypass buffers are twice as many: no ring of full buffers can come about.
+ * Callers on each host make puts to each other host in turn, always as many, with any number of
+ * threads.  A caller's put waits for its thread: a host has at most one transfer under way for
+ * each thread, so there are no more transfers of one thread number than hosts, while slots and
+ * bypass buffers are twice as many: no cycle of full buffers can form.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -149,7 +149,7 @@ static void *service_main(void *arg)
 	return NULL;
 }
 
-/* The interrupt handler of a host reads the scratchpads for whichever thread they are. */
+/* The interrupt handler of a host reads the scratchpads for all its threads. */
 static void *handler_main(void *arg)
 {
 	struct node *n = arg;
@@ -181,7 +181,7 @@ static void await_ack(struct caller *c, uint32_t seq)
 	pthread_mutex_unlock(&n->lock);
 }
 
-/* Is what the target's heap has at both ends what was put there? */
+/* Are both ends of the data in the target's heap correct? */
 static bool arrived(const struct caller *c, const struct rg_meta *meta)
 {
 	const struct ring *r = c->node->ring;

@@ -18,10 +18,10 @@ struct stream {
 	struct rg_split split;
 	int64_t began;
 	int64_t ended;
-	bool wrong; /* what arrived is not what was sent */
+	bool wrong; /* the data that arrived is wrong */
 };
 
-/* The last word of each message is its number. */
+/* The last 8 bytes of each message are its number. */
 static void number(struct stream *s, uint64_t n)
 {
 	memcpy(s->data + s->task->bytes - sizeof(n), &n, sizeof(n));
@@ -72,7 +72,7 @@ static void *sender(void *arg)
 	return NULL;
 }
 
-/* A neighbour's window is its heap: what arrived is in its place, and only said to be there. */
+/* A neighbour's window is its heap: data arrives in its place and is only announced. */
 static void *receiver(void *arg)
 {
 	struct stream *s = arg;

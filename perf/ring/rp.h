@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What relays cost, on two processors.
+ * The cost of relays, on two processors.
  *
- * A sender, a relay and a receiver that all poll want three processors.  Sender and receiver of a
- * message never work at the same time, so one thread can be both, with a NIC on either host; the
+ * A sender, a relay and a receiver that all poll need three processors.  Sender and receiver of a
+ * message never work at the same time, so one thread can be both, with a NIC on each host; the
  * relay polls on the other processor.  Every line still goes from one processor to the other at
  * each hop.  The *leader* is that thread; *helpers* run on the relay's processor, as the
  * neighbour that answers and as the relays of bare copies, and sleep while relays poll.
@@ -30,13 +30,13 @@ struct rp_config {
 /* ---- rp_main.c ---- */
 
 /*
- * Has helper i, of which there are as many as relays, do a job on their processor; returns at once.
- * rp_helper_join() gives its result.
+ * Starts a job of helper i on the helpers' processor and returns at once.  There are as many
+ * helpers as relays.  rp_helper_join() returns the result.
  */
 void rp_helper_run(unsigned int i, int (*job)(void *arg), void *arg);
 int rp_helper_join(unsigned int i);
 
-/* The calling thread, and those that it starts, run on this processor.  0, or -1 after saying why. */
+/* Pins the calling thread, and those that it starts later.  0, or -1 after printing the reason. */
 int rp_pin(int cpu);
 
 /* The middle one of n values, which are sorted. */
@@ -51,9 +51,9 @@ static inline void rp_pause(void)
 #endif
 }
 
-/* ---- rp_raw.c: what the processors can do ---- */
+/* ---- rp_raw.c: the limits of the processors ---- */
 
-/* One way of a cache line from one to the other, nanoseconds. */
+/* The time of a cache line from one processor to the other, nanoseconds. */
 int rp_line(double *out);
 
 #define RP_GEOMETRIES 9u
@@ -64,13 +64,13 @@ struct rp_copies {
 };
 
 /*
- * Messages of so many bytes through hops + 1 copies and as many rings between as there are hops, in
- * chunks: the first and the last by the leader, those between by one helper, or each by one of its
- * own (`apart`), which offers the processor when it has nothing to copy.  In several geometries.
+ * Messages of so many bytes through hops + 1 copies, with one buffer for each hop between them, in
+ * chunks: the leader makes the first and the last copy, one helper those between, or a helper each
+ * (`apart`), which yields when it has nothing to copy.  In several geometries.
  */
 int rp_copies(unsigned int hops, uint64_t bytes, bool apart, struct rp_copies out[RP_GEOMETRIES]);
 
-/* ---- rp_vipl.c: what VIPL programs get ---- */
+/* ---- rp_vipl.c: the figures of VIPL programs ---- */
 
 /* NICs on host 0 and on those up to `hops` links away; the neighbour's threads run on cpu[1]. */
 int rp_open(const struct rp_config *cfg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ring_pair - what relays cost on two processors; ring_hops runs it. */
+/* ring_pair - measures the cost of relays on two processors; ring_hops runs it. */
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>

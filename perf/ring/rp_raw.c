@@ -36,7 +36,7 @@ static void *shared(size_t bytes)
 	return at;
 }
 
-/* ---- a line to and fro; how far it goes depends on where it is kept, so others each time ---- */
+/* ---- a line to and fro; its distance depends on where it is cached, so each batch has others ---- */
 
 #define LINE_TRIPS 500u
 #define LINE_BATCHES 21u
@@ -94,7 +94,7 @@ struct ring {
 	_Alignas(4096) uint8_t data[RING_MAX];
 };
 
-/* One copy of the chain and how far it is; written by the thread that makes it. */
+/* One copy of the chain and its progress; written by the thread that makes it. */
 struct copy {
 	_Alignas(APART) uint64_t done;
 	uint64_t put_seen, got_seen;

@@ -5,9 +5,9 @@
 #include "rp.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define RECEIVES 8u   /* posted at either end of a to and fro */
-#define TRIPS 200u    /* timed together; twice as many warm up first */
-#define TRIPS_FEW 10u /* likewise, where relays take turns on a processor: a trip may take 10 ms */
+#define RECEIVES 8u   /* posted at either end of a round trip */
+#define TRIPS 200u    /* timed together, after twice as many for warming up */
+#define TRIPS_FEW 10u /* timed together where relays share a processor: a trip may take 10 ms */
 #define TRIP_BATCHES 15u
 #define POLLS 4096u /* between checks of the clock */
 #define WINDOW_MAX 64u
@@ -52,7 +52,7 @@ static int bad(const char *what, VIP_RETURN rc, const VIP_DESCRIPTOR *d)
 
 typedef VIP_RETURN (*done_fn)(VIP_VI_HANDLE vi, VIP_DESCRIPTOR **d);
 
-/* 1 and the descriptor, 0 when there is none yet, -1 after saying why. */
+/* 1 and the descriptor, 0 when there is none yet, -1 after printing the reason. */
 static int take(done_fn done, VIP_VI_HANDLE vi, VIP_DESCRIPTOR **out)
 {
 	VIP_RETURN rc;
@@ -136,7 +136,7 @@ static int end_receive(struct end *e)
 	return await(VipRecvDone, e->vi, &e->taken);
 }
 
-/* What can be done while the message is on its way: the receive is posted again, the send taken. */
+/* While the message is under way: posts the receive again and reaps the send. */
 static int end_settle(struct end *e)
 {
 	VIP_DESCRIPTOR *sent;
@@ -174,7 +174,7 @@ static int echo(void *arg)
 	return 0;
 }
 
-/* n times there and back: what answers at this end is the send of the next one. */
+/* n round trips: the answer of this end is the send of the next one. */
 static int trips(struct trips *t, unsigned int n)
 {
 	while (n-- > 0) {
@@ -317,7 +317,7 @@ static int flow_sent(struct flow *f)
 	return rc;
 }
 
-/* Writes come with the polls for a message that never does, as programs wait for the one after. */
+/* Consumes writes by polling for a message that never comes, as programs wait for the next. */
 static int flow_came(struct flow *f)
 {
 	VIP_DESCRIPTOR *d;
@@ -334,7 +334,7 @@ static int flow_step(struct flow *f)
 	return flow_sent(f) < 0 ? -1 : 0;
 }
 
-/* As rp_raw.c counts: by the median batch of a MiB, or message if that is longer. */
+/* As in rp_raw.c: the median batch of a MiB, or of a message if that is longer. */
 static int flow_timed(struct flow *f, double *out)
 {
 	uint64_t batch = f->bytes > MIB ? f->bytes : MIB, per = batch / f->bytes, next = per;
@@ -356,7 +356,7 @@ static int flow_timed(struct flow *f, double *out)
 		}
 		if (done < next)
 			continue;
-		/* Those that are complete in one poll took the same time. */
+		/* Messages that complete in one poll share one time. */
 		for (uint64_t many = (done - next) / per + 1, i = many; i > 0; i--) {
 			took[n++] = (double)(now - at) / (double)many;
 			next += per;
@@ -397,7 +397,7 @@ static int flow_open(struct flow *f)
 	return 0;
 }
 
-/* More than any ring, and few batches: those that are complete at once say nothing about the rate. */
+/* More than any payload buffer: batches that are complete at once do not show the rate. */
 static unsigned int window_of(uint64_t bytes)
 {
 	return bytes > MIB ? 4 : (unsigned int)(4 * MIB / bytes);

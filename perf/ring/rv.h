@@ -27,7 +27,7 @@ struct rv_task {
 	uint64_t bytes;
 	uint64_t count;
 	unsigned int dilation;
-	unsigned int post_ns; /* what a post and its completion cost a processor, charged for each */
+	unsigned int post_ns; /* processor time of a post and its completion, charged for each */
 };
 
 struct rv_result {
@@ -71,30 +71,30 @@ struct rv_path {
 int rv_host_open(struct rv_host *h, unsigned int number);
 void rv_host_close(struct rv_host *h);
 
-/* Polls all VIs of the host, with naps of so many nanoseconds between polls. */
+/* Polls all VIs of the host, and sleeps so many nanoseconds between polls. */
 int rv_host_move(struct rv_host *h, long nap_ns);
 
 int rv_path_open(struct rv_path *w, struct rv_host *from, struct rv_host *to, unsigned int number,
 		 uint64_t bytes, unsigned int depth, VIP_RELIABILITY_LEVEL level);
 void rv_path_close(struct rv_path *w);
 
-/* Writes the message, whose last word is n, into the target's memory. */
+/* Writes the message, which ends with the number n, into the target's memory. */
 int rv_write_post(struct rv_path *w, uint64_t n);
-/* The completion of the oldest write: 1 done, 0 not yet, -1 after saying why. */
+/* The completion of the oldest write: 1 done, 0 not yet, -1 after printing the reason. */
 int rv_write_done(struct rv_path *w);
 uint64_t rv_target_word(const struct rv_path *w);
 /* Packets that the writing VI put into slots so far; are its hosts joined by one link? */
 uint64_t rv_slots_sent(const struct rv_path *w);
 bool rv_neighbours(const struct rv_path *w);
 
-/* Sends of the first 64 bytes, either way, for which a receive must be posted. */
+/* Sends of the first 64 bytes, in either direction; the other end must have posted a receive. */
 int rv_send(struct rv_path *w, bool back);
 int rv_receive_post(struct rv_path *w, bool back);
 int rv_receive_done(struct rv_path *w, bool back); /* as rv_write_done() */
 
 int64_t rv_now(void);
-void rv_nap(long ns); /* 0: offers the processor to others */
-/* Sleeps as long as a processor that is so much slower would work; short times add up. */
+void rv_nap(long ns); /* 0: yields */
+/* Sleeps as long as a processor slower by the dilation would work; short times add up. */
 void rv_charge(int64_t *owed, int64_t ns);
 
 void rv_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -105,9 +105,9 @@ void rv_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int rv_rate(const struct rv_task *t, struct rv_result *out);
 /* E3, E4: RDMA writes of all hosts to all others.  Microseconds, and the rate. */
 int rv_put(const struct rv_task *t, struct rv_result *out);
-/* 64 bytes to and fro over `hops` links, half of the round trip; microseconds. */
+/* Half of the round trip of 64 bytes over `hops` links; microseconds. */
 int rv_hop(const struct rv_task *t, struct rv_result *out);
-/* What one RDMA write of 64 bytes costs the processor, nanoseconds. */
+/* The processor time of one RDMA write of 64 bytes, nanoseconds. */
 int rv_cost(const struct rv_task *t, struct rv_result *out);
 
 #endif

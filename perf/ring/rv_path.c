@@ -13,7 +13,7 @@
 
 /* Behind the buffers: the descriptors of writes, then a page with two for messages. */
 enum { D_SEND, D_RECEIVE };
-#define TEXT 1024u /* of the page: where its 64 bytes of a message lie, received ones behind */
+#define TEXT 1024u /* offset in the page of 64 bytes to send; those received follow */
 
 union address {
 	VIP_NET_ADDRESS addr;
@@ -66,7 +66,7 @@ static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error)
 	atomic_store(&h->lost, true);
 }
 
-/* An unknown name opens the default NIC, so see whether it is the one meant. */
+/* An unknown name opens the default NIC, so this checks that the NIC is the right one. */
 static int check_host(struct rv_host *h, const char *name)
 {
 	union address a = { .addr = { 0 } };

@@ -9,7 +9,7 @@
 #define NAP_NS 200	 /* of the profile, between polls */
 #define NAP_MIN_NS 20000 /* of this machine */
 
-/* Between polls: short against what is waited for. */
+/* The time between polls: short against the time of the operation. */
 static long nap_of(const struct rv_task *t, uint64_t bytes)
 {
 	double ns = (double)bytes / 6.4 / 20; /* a twentieth of its time on a link */
@@ -56,8 +56,8 @@ static int write_one(struct rv_path *w, uint64_t n, long nap)
 }
 
 /*
- * A writer asks for its neighbour's memory with its first write, and has it when a write needs
- * no slot any more.  Over relays there is nothing to wait for.
+ * A writer asks for a grant with its first write, and has it when a write needs no slot any more.
+ * Over relays there are no grants.
  */
 static int warm(struct rv_path *w, long nap)
 {
@@ -149,7 +149,7 @@ static void *stream_main(void *arg)
 	return NULL;
 }
 
-/* As many writes under way as bandwidth tests are used to, while their buffers stay small. */
+/* As many writes under way as is usual in bandwidth tests, as long as their buffers are small. */
 static unsigned int depth_of(const struct rv_task *t)
 {
 	uint64_t depth = STREAM_BYTES / t->bytes;
@@ -381,7 +381,7 @@ static int by_length(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The median: what a trip takes whose threads were not kept waiting for a processor. */
+/* The median: the time of a trip whose threads did not wait for a processor. */
 static int hop_run(const struct rv_task *t, struct rv_path *w, struct rv_result *out)
 {
 	int64_t *trips = calloc(t->count, sizeof(*trips));

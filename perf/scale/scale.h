@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * vi_scale: what one more VI, process, region or connection costs.
+ * vi_scale: the cost of one more VI, process, region or connection.
  *
  * A test runs in processes of its own, which share a board.  The parent opens no NIC: it waits for
  * all of them, or for the first failure or the time limit, which end the rest.
@@ -34,7 +34,7 @@ struct sc_config {
 	pid_t agent; /* 0: not told */
 };
 
-/* A finished figure: prints or keeps it. `n` is what the figure is for, such as a size. */
+/* Prints or stores a finished figure. `n` is its parameter, such as a size. */
 void sc_emit(const struct sc_config *cfg, const char *test, const char *variant, uint64_t n,
 	     double value, const char *unit);
 
@@ -45,7 +45,7 @@ struct sc_cell {
 };
 
 struct sc_board {
-	struct sc_cell ready, go, stop; /* processes that are, signs to them */
+	struct sc_cell ready, go, stop; /* number of processes that run; signals to them */
 	struct sc_cell sum;
 	struct sc_cell count[SC_MAX_PROCESSES]; /* each written by its process alone */
 	double out[8];				/* results, read when all have ended */
@@ -59,7 +59,7 @@ struct sc_job {
 	const char *test;
 	uint32_t count; /* processes */
 	sc_body body;
-	sc_body conduct;  /* one more process, which gives the signs; NULL: none */
+	sc_body conduct;  /* one more process, which gives the signals; NULL: none */
 	uint32_t variant; /* of the test, by its own count */
 	struct sc_board *board;
 };
@@ -68,7 +68,7 @@ struct sc_job {
 int sc_run(struct sc_job *job);
 void sc_end(struct sc_job *job); /* gives the board back */
 
-/* In a process of a job: says why and ends it. */
+/* In a process of a job: prints the reason and ends the process. */
 void sc_die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 void sc_check(VIP_RETURN rc, const char *call);
 #define SC_CHECK(call) sc_check(call, #call)
@@ -99,7 +99,7 @@ VIP_DESCRIPTOR *sc_desc(const struct sc_slab *slab, size_t i); /* ready to be po
 VIP_VI_HANDLE sc_vi(struct sc_end *end);
 void sc_vi_destroy(VIP_VI_HANDLE vi); /* disconnects first */
 void sc_disconnect(VIP_VI_HANDLE vi); /* and takes every descriptor */
-/* Peer to peer under two names; the other side gives them the other way round. */
+/* Peer to peer under two names; the other side passes them in reverse order. */
 void sc_connect_begin(struct sc_end *end, VIP_VI_HANDLE vi, const char *mine, const char *theirs);
 void sc_connect_end(VIP_VI_HANDLE vi);
 /* Two VIs of one process. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections made and taken apart one after the other between two processes. */
+/* Connections made and closed one after the other between two processes. */
 #include "scale.h"
 
 #include <sched.h>
@@ -9,7 +9,7 @@
 #define WARM 20u
 #define MOST 100000u
 
-/* Both sides of a cycle start together, whatever the cost: they wait awake. */
+/* Both sides of a cycle start together: they wait by polling. */
 static void await_now(struct sc_cell *cell, uint64_t least)
 {
 	while (atomic_load(&cell->v) < least)

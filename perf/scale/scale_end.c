@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NIC, memory and VIs of a process; what fails ends the process. */
+/* NIC, memory and VIs of a process; a failure ends the process. */
 #include "scale.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ union address {
 	uint8_t room[sizeof(VIP_NET_ADDRESS) + 128];
 };
 
-/* Lost connections are part of the plan: they are seen where they matter. */
+/* Does nothing: a connection may be lost here, and a later call reports it. */
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error) {}
 
 void sc_open(struct sc_end *end)

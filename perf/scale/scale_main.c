@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vi_scale - what one more VI, process, region or connection costs. */
+/* vi_scale - measures the cost of one more VI, process, region or connection. */
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
@@ -182,7 +182,7 @@ static const struct option longs[] = {
 	{ 0 },
 };
 
-/* Returns -1 to go on, or the exit code. */
+/* Returns -1 to continue, or the exit code. */
 static int take_option(struct sc_config *cfg, int c, const char *arg)
 {
 	switch (c) {

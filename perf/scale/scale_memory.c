@@ -12,7 +12,7 @@
 #define WARM_PROCESSES 2u
 #define WARM_REGIONS 1000u
 
-/* What the kernel accounts to a process under `field`, in bytes. */
+/* The bytes that the kernel accounts to a process under `field`. */
 static double account(pid_t pid, const char *file, const char *field)
 {
 	char path[64], line[256];
@@ -32,7 +32,7 @@ static double account(pid_t pid, const char *file, const char *field)
 	return kib * 1024;
 }
 
-/* Address space of what is mapped from elsewhere, for writing: the windows. */
+/* Address space of shared mappings for writing: the windows. */
 static double mapped_shared(void)
 {
 	unsigned long long from, to;
@@ -53,7 +53,7 @@ struct held {
 	double own, agent, mapped, touched;
 };
 
-/* The agent may be somebody else's process, whose status alone can be read. */
+/* The agent may belong to another user; then only its status can be read. */
 static struct held hold(const struct sc_job *job)
 {
 	pid_t self = getpid(), agent = job->cfg->agent;
@@ -100,7 +100,7 @@ static void exchange(VIP_VI_HANDLE from, VIP_VI_HANDLE to, const struct sc_slab 
 	SC_CHECK(VipPostRecv(to, sc_desc(slab, i + 1), slab->handle));
 }
 
-/* Connected VIs in pairs, each with a receive posted; a message went both ways. */
+/* Connected VIs in pairs, each with a receive posted, after a message in each direction. */
 static void add_vis(struct sc_end *end, const struct sc_slab *slab, VIP_VI_HANDLE *vis,
 		    uint32_t from, uint32_t to)
 {
@@ -266,7 +266,7 @@ static double time_of_registering(struct sc_end *end, void *memory, uint64_t siz
 	return sc_median(took, TIMES);
 }
 
-/* The memory is in place before: the times are those of registration, not of page faults. */
+/* The memory is present before: the times include registration, but no page faults. */
 static void register_body(struct sc_job *job, uint32_t index)
 {
 	uint64_t size = job->cfg->sizes.v[job->variant];
@@ -282,7 +282,7 @@ static void register_body(struct sc_job *job, uint32_t index)
 	munmap(memory, size);
 }
 
-/* More than this much touched at once could push others out. */
+/* Touching more than this at once could push other programs out of memory. */
 static bool too_large(uint64_t size)
 {
 	double available;

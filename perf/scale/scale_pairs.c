@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes in pairs on one host, all at once: what they do together, and who gets least. */
+/* Processes in pairs on one host, all at once: their sum, and the share of the slowest. */
 #include "scale.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static bool over(const struct side *s)
 	return atomic_load_explicit(&s->job->board->stop.v, memory_order_relaxed) != 0;
 }
 
-/* The other side leaves when it is over, and what fails then is no failure. */
+/* The other side leaves at the end; calls that fail after that are not failures. */
 static bool went_well(const struct side *s, VIP_RETURN rc, const char *what)
 {
 	if (rc == VIP_SUCCESS)
@@ -37,7 +37,7 @@ static bool went_well(const struct side *s, VIP_RETURN rc, const char *what)
 
 typedef VIP_RETURN (*wait_call)(VIP_VI_HANDLE, VIP_ULONG, VIP_DESCRIPTOR **);
 
-/* Sleeps if it must, in any way the library chooses. */
+/* Waits by the method that the library chooses. */
 static VIP_DESCRIPTOR *take(const struct side *s, wait_call wait, const char *what)
 {
 	VIP_DESCRIPTOR *d;
@@ -144,7 +144,7 @@ static void pairs_body(struct sc_job *job, uint32_t index)
 	sc_close(&s.end);
 }
 
-/* What all pairs have received since `before`; *least is what the slowest has. */
+/* The messages that all pairs have received since `before`; *least: those of the slowest. */
 static uint64_t received(const struct sc_job *job, const uint64_t *before, uint64_t *least)
 {
 	uint64_t got, sum = 0;

@@ -71,7 +71,7 @@ static pid_t start(struct sc_job *job, uint32_t index)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* A huge page would hide what single objects take. */
+	/* A huge page would hide the memory of single objects. */
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	if (getppid() != parent)
 		_exit(PF_EXIT_FAILURE);

@@ -3,13 +3,13 @@
  * Simulation of a fabric of many hosts.  One process simulates one case: a
  * topology, a profile of its links, one pattern of traffic.
  *
- *	sim_profile	what a link and a host cost
+ *	sim_profile	the costs of a link and a host
  *	sim_net		hosts, link directions and the paths of flows over them
  *	sim_traffic	the flows of a pattern
  *	sim_engine	SimGrid: platform, actors, time
  *	sim_wire	link directions: one fragment after the other
  *	sim_host	the threads of hosts: fragments, credit, relaying
- *	sim_fluid	the same flows as streams that share links
+ *	sim_fluid	the flows as streams that share links
  *	sim_report	results as JSON
  *
  * Times are microseconds and rates bytes per microsecond; SimGrid's second
@@ -42,10 +42,10 @@ enum sim_pattern {
 	SIM_RANDOM,
 	SIM_NEIGHBOUR,
 	SIM_BISECTION,
-	SIM_ROUTES, /* no traffic: what the routes alone say */
+	SIM_ROUTES, /* no traffic: results of the routes alone */
 };
 
-/* What a link and a host cost; all in bytes, microseconds and their quotients. */
+/* The costs of a link and a host, in bytes, microseconds and their quotients. */
 struct sim_profile {
 	double link_rate;
 	double link_latency;
@@ -75,7 +75,7 @@ struct sim_options {
 	unsigned int threads;  /* transfer threads of a relaying host */
 	unsigned int apps;     /* application threads of a host */
 	bool dma;
-	bool interrupts; /* who sleeps is woken by an interrupt; else everybody polls */
+	bool interrupts; /* threads sleep and are woken by interrupts; else all poll */
 	uint32_t slots;
 	uint32_t payload_bytes;
 	uint64_t seed;
@@ -91,7 +91,7 @@ struct sim_dir {
 	double bytes;
 };
 
-/* What the threads of a host do. */
+/* The work of the threads of a host. */
 enum sim_duty { SIM_SEND, SIM_RELAY, SIM_RECEIVE, SIM_DUTIES };
 
 struct sim_net {
@@ -103,9 +103,9 @@ struct sim_net {
 	double *duties;		  /* hosts * SIM_DUTIES bytes */
 	uint16_t *distance;	  /* hosts * hosts hops */
 	unsigned int diameter;	  /* hops of the worst pair */
-	unsigned int centre_from; /* a host with a peer so far away */
+	unsigned int centre_from; /* a host with a peer at that distance */
 	uint64_t *pairs_at;	  /* ordered pairs by hops */
-	uint64_t beyond;	  /* of them further than the product's longest path */
+	uint64_t beyond;	  /* of them, those farther than the product's longest path */
 	bool *half;		  /* the half that a host belongs to */
 	unsigned int cut_links;	  /* links between the halves */
 };
@@ -139,7 +139,7 @@ struct sim_result {
 	uint64_t followed; /* flows that loads were taken from */
 };
 
-/* Of files with the same key the first one counts.  0, or -errno with one line in why. */
+/* If several files have a key, the first one counts.  0, or -errno with one line in why. */
 int sim_profile_read(const char *const *paths, unsigned int count, struct sim_profile *out,
 		     char *why, size_t size);
 /* Bytes of a fragment on a link: whole lines, its header among them. */
@@ -159,7 +159,7 @@ void sim_traffic_free(struct sim_result *r);
 uint32_t sim_fragment_bytes(uint32_t payload_bytes, uint64_t total, uint64_t left,
 			    uint32_t slots_out);
 
-/* What one hop of a fragment costs, by who is busy with it. */
+/* The cost of one hop of a fragment, for each thread or link that it occupies. */
 struct sim_cost {
 	double send, relay, receive; /* threads */
 	double link;		     /* time on the link */

@@ -14,13 +14,13 @@
 
 /*
  * A route of SimGrid joins two hosts, and there is one for a pair.  Route i here is the one from
- * source i / side to sink i % side: these hosts are but the names of routes, so that any number of
- * routes may join the same two hosts of the fabric.
+ * source i / side to sink i % side: these hosts only name routes, so any number of
+ * routes may join two hosts of the fabric.
  */
 static unsigned int side;
 static sg_host_t *sources, *sinks;
 
-/* What an actor is started with. */
+/* The arguments of an actor. */
 struct start {
 	sim_actor_fn *fn;
 	void *arg;
@@ -93,7 +93,7 @@ static void engine_init(void)
 	simgrid_init(&argc, argv);
 }
 
-/* The platform is a file in memory: nothing is left behind whatever happens. */
+/* The platform is a file in memory, so no file is left when the process is killed. */
 int sim_engine_open(const struct sim_link *links, unsigned int link_count,
 		    const struct sim_route *routes, unsigned int route_count)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of SimGrid is used: links, actors that sleep, wait and transfer, and simulated time. */
+/* The parts of SimGrid in use: links, actors that sleep, wait and transfer, simulated time. */
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
@@ -26,7 +26,7 @@ int sim_engine_open(const struct sim_link *links, unsigned int link_count,
 		    const struct sim_route *routes, unsigned int route_count);
 /* daemon: the simulation ends without waiting for it.  0 or -errno. */
 int sim_engine_spawn(sim_actor_fn *fn, void *arg, bool daemon);
-/* Until every actor that is no daemon has ended. */
+/* Runs until every actor that is not a daemon has ended. */
 void sim_engine_run(void);
 
 double sim_engine_now(void);

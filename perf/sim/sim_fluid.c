@@ -2,13 +2,13 @@
 /*
  * Flows as streams.  Those that meet on a link share it fairly, as SimGrid's
  * max-min model does; no stream is faster than its own connection would be alone,
- * and no host relays, sends or receives more than its threads can.  What fragments
- * do to each other is not seen.
+ * and no host relays, sends or receives more than its threads can.  Delays of
+ * fragments by each other are not modelled.
  *
  * The links of the platform are the directions, the duties of each host, then one
  * for each flow, as fast as the flow would be alone.  Where flows are a sample,
- * each stands for as many as its weight says; by chance a link gets more or less
- * of them than its share, and its rate is corrected by just as much: so a stream's
+ * each stands for as many as its weight says.  By chance a link gets more or less
+ * of them than its share, and its rate is corrected by that factor, so a stream's
  * share of a link is that of the flow among all flows.
  */
 #include <errno.h>
@@ -35,7 +35,7 @@ static uint32_t usual_payload(const struct sim_options *o, unsigned int hops)
 	return sim_fragment_bytes(buffer, o->bytes, o->bytes, UINT32_MAX);
 }
 
-/* What a thread is busy for: without DMA also while the fragment is stored. */
+/* The time that a thread is busy: without DMA it includes storing the fragment. */
 static struct sim_cost busy_of(const struct sim_profile *p, uint32_t payload)
 {
 	struct sim_cost c = sim_cost_of(p, payload);
@@ -48,7 +48,7 @@ static struct sim_cost busy_of(const struct sim_profile *p, uint32_t payload)
 	return c;
 }
 
-/* From the first fragment's start to its being received. */
+/* The time from the start of the first fragment until it is received. */
 static double first_through(const struct sim_profile *p, unsigned int hops, uint32_t payload)
 {
 	struct sim_cost c = busy_of(p, payload);
@@ -102,7 +102,7 @@ static double load_of(const struct sim_net *net, uint32_t link)
 	return link < net->dir_count ? net->dirs[link].bytes : net->duties[link - net->dir_count];
 }
 
-/* By what the streams bring of the load. */
+/* Corrects by the share of the load that the streams have. */
 static int rates_correct(const struct sim_net *net, const struct sim_result *r,
 			 const struct sim_route *routes, struct sim_link *links)
 {

@@ -4,8 +4,8 @@
  * threads, each with a sending and a receiving half, and transfer threads that
  * relay.  A flow belongs to one application thread at each end and hashes to one
  * transfer thread at each relay, so it stays in order.  Every flow has a buffer of
- * its own at each relay, as long as the one at its end: what end-to-end credit
- * lets out, a relay has room for.
+ * its own at each relay, as large as the one at its end, so a relay has room for
+ * all that end-to-end credit allows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ struct taker {
 	bool running;
 };
 
-/* The sending half of an application thread: its flows that may send, in turn. */
+/* The sending half of an application thread: serves its flows that may send, in turn. */
 struct sender {
 	struct world *world;
 	struct sim_flow *head, **tail;
@@ -80,7 +80,7 @@ static unsigned int dir_after(const struct world *w, const struct sim_frag *frag
 	return w->net->dirs[flow->path[flow->hops - 1 - hops]].back;
 }
 
-/* The one that ran this thread last, else the one that has been idle the longest. */
+/* The core that ran this thread last, else the one that has been idle the longest. */
 static struct core *core_choose(struct world *w, const void *thread)
 {
 	struct core *best = NULL;
@@ -204,7 +204,7 @@ static struct sim_frag *fragment_make(struct world *w, struct sim_flow *flow)
 	return frag;
 }
 
-/* Without memory nothing can go on: the driver is woken and ends the simulation. */
+/* Without memory the simulation cannot continue: the driver is woken and ends it. */
 static void give_up(struct world *w)
 {
 	w->err = -ENOMEM;
@@ -278,7 +278,7 @@ static void credit_send(struct world *w, struct sim_flow *flow)
 	fragment_out(w, credit);
 }
 
-/* At once when it is asked for, otherwise by the quarter of the slots or of the ring. */
+/* At once when it is asked for, otherwise after a quarter of the slots or of the payload buffer. */
 static void credit_due(struct world *w, struct sim_flow *flow, bool asked)
 {
 	if (asked || flow->slots_owed >= w->o->slots / 4 ||
@@ -317,7 +317,7 @@ static void receive_loop(void *arg)
 	}
 }
 
-/* The sender finds credit in its own memory, as it looks there before each fragment. */
+/* The sender finds credit in its own memory, which it loads before each fragment. */
 static void credit_take(struct world *w, struct sim_frag *credit)
 {
 	struct sim_flow *flow = credit->flow;
@@ -346,7 +346,7 @@ static void arrive(void *arg, struct sim_frag *frag)
 
 /* ---- the whole ---- */
 
-/* Flows in turn are strangers: none finds a core warm or taken from before. */
+/* Flows in turn are independent: each finds the cores idle and without a thread. */
 static void cores_forget(struct world *w)
 {
 	for (unsigned int i = 0; w->cores != NULL && i < (unsigned int)w->p->cores; i++)
@@ -399,7 +399,7 @@ static int wire_start(struct world *w, unsigned int dir)
 	return sim_wire_open(&w->wires[dir], dir, w->p->link_latency, w->p->dma, arrive, w);
 }
 
-/* Starts what the flow needs of threads and links, there and back. */
+/* Starts the threads and links that the flow needs, there and back. */
 static int flow_prepare(struct world *w, const struct sim_flow *flow)
 {
 	int err = sender_start(w, sender_of(w, flow));

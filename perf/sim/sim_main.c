@@ -148,7 +148,7 @@ static bool parse_profile(struct sim_options *o)
 	return true;
 }
 
-/* The options that say what is simulated. */
+/* The options of the simulated case. */
 static bool parse_case(int id, struct sim_options *o)
 {
 	unsigned int word = 0;
@@ -213,7 +213,7 @@ static bool parse_manner(int id, struct sim_options *o)
 	}
 }
 
-/* 0: go on; 1: told what was asked, end; 2: bad usage. */
+/* 0: continue; 1: --help or --version was printed; 2: bad usage. */
 static int parse(int argc, char *argv[], struct sim_options *o)
 {
 	int id;

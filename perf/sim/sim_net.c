@@ -172,7 +172,7 @@ static void path_of_path(const struct sim_net *net, struct sim_flow *flow,
 	}
 }
 
-/* Further than the product goes: a shortest path, each step chosen by the flow. */
+/* Beyond the product's longest path: a shortest path, each step chosen by the flow. */
 static void path_beyond(const struct sim_net *net, struct sim_flow *flow)
 {
 	unsigned int host = flow->from;

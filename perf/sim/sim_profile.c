@@ -153,7 +153,7 @@ double sim_link_rate(const struct sim_profile *p)
 	return p->dma || p->link_rate < p->copy_rate ? p->link_rate : p->copy_rate;
 }
 
-/* A DMA engine carries what does not fit into a slot; else the thread stores it itself. */
+/* A DMA engine carries payload that does not fit into a slot; without one the thread stores it. */
 struct sim_cost sim_cost_of(const struct sim_profile *p, uint32_t payload)
 {
 	struct sim_cost c = { p->send_fragment, p->relay_fragment, p->receive_fragment, 0 };

@@ -98,7 +98,7 @@ static void together_report(struct json_object *o, const struct sim_result *r)
 	add_number(o, "fastest_flow_bytes_per_second", most);
 }
 
-/* What the directions carry, and the time that the busiest needs at the least. */
+/* The loads of the directions, and the least time that the busiest needs. */
 static struct json_object *loads_report(const struct sim_net *net, const struct sim_profile *p,
 					const struct sim_result *r)
 {

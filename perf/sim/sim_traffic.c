@@ -14,14 +14,14 @@
 /* Takes each pair of a pattern in turn; a value other than 0 ends it. */
 typedef int pair_fn(void *arg, unsigned int from, unsigned int to);
 
-/* What is known of a pattern before its flows are made. */
+/* Totals of a pattern, before its flows are made. */
 struct survey {
 	const struct sim_net *net;
 	uint64_t pairs;
 	uint64_t hops;
 };
 
-/* `take` of `left` that are still to come, each as likely as any other. */
+/* Draws `take` of the next `left`, each with equal probability. */
 struct sample {
 	uint64_t left, take;
 	double weight; /* how many one of them stands for */

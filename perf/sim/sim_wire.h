@@ -9,7 +9,7 @@
 #include "sim.h"
 #include "sim_engine.h"
 
-/* A fragment of a flow, or credit for some of it on its way back. */
+/* A fragment of a flow, or credit for a part of it on the way back. */
 struct sim_frag {
 	struct sim_frag *next;
 	struct sim_flow *flow;

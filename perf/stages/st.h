@@ -3,8 +3,8 @@
  * vi_stages: where the time of one message goes.
  *
  *	st_main.c	options, the two processes, the report
- *	st_side.c	one process: its VI, the ping-pong, its ring of stamps
- *	st_match.c	from the stamps of both to stages
+ *	st_side.c	one process: its VI, the round trips, its buffer of stamps
+ *	st_match.c	computes the stages from the stamps of both
  */
 #ifndef ST_H
 #define ST_H
@@ -16,11 +16,11 @@
 
 #include "u_trace.h"
 
-#define ST_ROUNDS 100u /* of a batch: both rings stay in the cache */
-#define ST_SKIPPED 10u /* of them, until both sides are at it */
+#define ST_ROUNDS 100u /* of a batch: both buffers of stamps stay in the cache */
+#define ST_SKIPPED 10u /* of them, before the measurement, until both sides run */
 #define ST_MAX_BATCHES 10000u
 
-/* What is known of a message, in the order of its life; the first three at the sender. */
+/* The points of a message, in their order; the first three are at the sender. */
 enum st_point {
 	ST_POSTED,
 	ST_WRITTEN,
@@ -47,7 +47,7 @@ struct st_message {
 
 /* Between the two processes. */
 struct st_shared {
-	_Atomic uint32_t arrived[2]; /* writer: that side; how many meetings it has come to */
+	_Atomic uint32_t arrived[2]; /* writer: that side; barriers that it has reached */
 	uint32_t id;		     /* names the two on the fabric */
 	_Atomic bool failed;
 	_Atomic uint32_t blamed; /* whose cause counts: 1 + side */
@@ -81,7 +81,7 @@ struct st_result {
 
 /* Runs one side to its end.  Returns 0 or -errno; then sh->cause has the reason. */
 int st_side_run(const struct st_config *cfg, struct st_shared *sh, int side, struct st_result *res);
-/* Fails with a reason that both sides see. */
+/* Fails with a reason that both sides can read. */
 __attribute__((format(printf, 3, 4))) int st_fail(struct st_shared *sh, int side, const char *fmt,
 						  ...);
 
@@ -90,8 +90,8 @@ __attribute__((format(printf, 3, 4))) int st_fail(struct st_shared *sh, int side
 int st_result_init(struct st_result *res, uint32_t batches);
 void st_result_fini(struct st_result *res);
 /*
- * Sorts the stamps [from, to) of one ring: what belongs to a message this side sent goes to
- * `sent`, what belongs to the one it received to `received`; either may be NULL.
+ * Sorts the stamps [from, to) of one side: those of the message that it sent go to `sent`, those
+ * of the message that it received to `received`; either may be NULL.
  */
 void st_match(const struct u_trace_ring *ring, uint32_t from, uint32_t to, struct st_message *sent,
 	      struct st_message *received);

@@ -256,7 +256,7 @@ static int run(const struct st_config *cfg)
 
 /* ---- command line ---- */
 
-/* Does the counter run at one rate, whatever the processors do? */
+/* Does the counter run at a constant rate? */
 static bool constant_tsc(void)
 {
 #if defined(__x86_64__)
@@ -331,7 +331,7 @@ static const struct option longs[] = {
 	{ 0 },
 };
 
-/* An option with a value.  Returns -1 to go on, or the exit code. */
+/* An option with a value.  Returns -1 to continue, or the exit code. */
 static int take_value(struct st_config *cfg, int c, char *arg)
 {
 	switch (c) {

@@ -138,7 +138,7 @@ void st_result_add(struct st_result *res, const struct st_message *m)
 		res->left_out++;
 		return;
 	}
-	/* As differences with a sign: the counters of two processors may be apart. */
+	/* As differences with a sign: the counters of two processors may differ. */
 	for (i = 0; i + 1 < ST_POINTS; i++)
 		st_series_add(&res->stage[i], (double)(int64_t)(m->at[i + 1] - m->at[i]));
 	st_series_add(&res->stage[ST_WHOLE], (double)(int64_t)(m->at[ST_TAKEN] - m->at[ST_POSTED]));

@@ -59,7 +59,7 @@ struct patience {
 	int64_t end;
 };
 
-/* One more poll in vain.  0, or an error when the other side failed or is silent. */
+/* After an empty poll.  0, or an error when the other side failed or is silent. */
 static int again(struct side *s, struct patience *p, const char *what)
 {
 	u_pause();
@@ -75,7 +75,7 @@ static int again(struct side *s, struct patience *p, const char *what)
 	return 0;
 }
 
-/* Both sides come here before either goes on. */
+/* A barrier: waits until both sides have called it. */
 static int meet(struct side *s)
 {
 	struct patience p = { 0 };
@@ -95,14 +95,14 @@ union address {
 	char bytes[64];
 };
 
-/* What happens to descriptors tells; after the last the other side may be gone. */
+/* Does nothing: descriptors report errors, and after the last one the other side may end. */
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *e)
 {
 	(void)context;
 	(void)e;
 }
 
-/* An unknown name opens the default NIC: is it the host that was meant? */
+/* An unknown name opens the default NIC, so this checks that its host is the right one. */
 static int check_host(struct side *s, const char *host, const VIP_NIC_ATTRIBUTES *attrs)
 {
 	union address a = { .bytes = { 0 } };
@@ -222,7 +222,7 @@ static int set_up(struct side *s)
 	return rc ? rc : meet(s);
 }
 
-/* The end of the process would do, but it is tidier to say good-bye. */
+/* The end of the process would suffice, but an orderly end leaves no warnings. */
 static void take_down(struct side *s)
 {
 	VIP_DESCRIPTOR *d;
@@ -273,7 +273,7 @@ static int hear(struct side *s, uint32_t round)
 	return rc;
 }
 
-/* Not in the way of the message: the other side is at it. */
+/* Does not delay the message, which the other side handles now. */
 static int tidy(struct side *s)
 {
 	int rc = post_recv(s);
@@ -300,7 +300,7 @@ static int play(struct side *s, uint32_t rounds)
 
 /* ---- stamps ---- */
 
-/* Side 0 answers in the next segment, side 1 in the same: a segment ends when a message is taken. */
+/* Side 0 answers in the next segment, side 1 in this one: reaping a message ends a segment. */
 static void match_own(struct side *s)
 {
 	struct st_message *mine = s->sh->message[s->number],
@@ -323,7 +323,7 @@ static void match_own(struct side *s)
 	}
 }
 
-/* Side 0, when both have matched their own. */
+/* By side 0, when both have matched their stamps. */
 static void gather(struct side *s, struct st_result *res)
 {
 	uint32_t i;
@@ -352,7 +352,7 @@ static int timed(struct side *s, bool stamps, double *half_out)
 	return rc;
 }
 
-/* Two batches, one with stamps, one without: the difference is what the stamps cost. */
+/* Two batches, one with stamps, one without: the difference is the cost of the stamps. */
 static int batch(struct side *s, struct st_result *res)
 {
 	double stamped, bare;
@@ -436,7 +436,7 @@ int st_side_run(const struct st_config *cfg, struct st_shared *sh, int side, str
 		rc = set_up(&s);
 	if (!rc)
 		rc = measure(&s, res);
-	/* Who goes first would take the other's last message with it. */
+	/* A side that ended first could take the other's last message with it. */
 	if (!rc)
 		rc = meet(&s);
 	take_down(&s);

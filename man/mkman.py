@@ -7,7 +7,7 @@
   mkman.py page VERSION TEMPLATE OUT [--env TABLE] [HEADER...]
   mkman.py tool VERSION TEMPLATE OUT HELP          a page for a program
 
-No program is run: HELP and TABLE are files of what programs printed, which may be programs of
+No program is run: HELP and TABLE are files with the output of programs, which may be programs of
 another machine.
 
 Functions are documented in comments of the headers (their form is explained in
@@ -19,9 +19,9 @@ replaced:
   @ENUM name@            the constants of an enumeration, with their comments
   @DECLARATION name@     a structure, as the header declares it
   @ENVIRONMENT@          the variables, as dump_cfg listed them in TABLE
-  @SYNOPSIS@ @OPTIONS@   what HELP, the output of --help, says about usage, and the rest of it
+  @SYNOPSIS@ @OPTIONS@   the usage lines of HELP, the output of --help, and the rest of it
 
-and @VERSION@ anywhere.  Whatever cannot be resolved is an error.
+and @VERSION@ anywhere.  A word that cannot be resolved is an error.
 """
 import pathlib
 import re

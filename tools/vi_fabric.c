@@ -69,11 +69,11 @@ static void help(void)
 	      "\n"
 	      "Commands:\n"
 	      "  up                      start the agents of its hosts, wait for their links\n"
-	      "  down                    stop them, wait until they are gone\n"
-	      "  status                  hosts, ports and links, processes, what was relayed\n"
-	      "  start HOST              start the agent of one host again, as the others were\n"
+	      "  down                    stop the agents, wait until they have ended\n"
+	      "  status                  hosts, ports and links, processes, relayed packets\n"
+	      "  start HOST              start the agent of one host again, like the others\n"
 	      "  stop HOST               stop the agent of one host\n"
-	      "  link HOST PORT up|down  plug or pull one end of a link (PORT: left, right, up,\n"
+	      "  link HOST PORT up|down  take one end of a link up or down (PORT: left, right, up,\n"
 	      "                          down; to3 and the like in a graph; status lists them)\n"
 	      "  alias NAME=HOST         give a host another name\n"
 	      "  device DEV=HOST         let a device name open the NIC of a host\n"
@@ -328,11 +328,10 @@ static int take_over(const struct fabric *f, char *error)
 		cl_close(&agent);
 	}
 	if (rc == 0)
-		snprintf(
-			error, CL_ERROR_MAX,
-			"programs start agents of fabric %s again and again; set VIADUCT_AGENT=none "
-			"for them",
-			f->name);
+		snprintf(error, CL_ERROR_MAX,
+			 "programs keep starting agents of fabric %s; set VIADUCT_AGENT=none "
+			 "for them",
+			 f->name);
 	return rc != 0 ? rc : -EBUSY;
 }
 

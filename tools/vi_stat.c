@@ -61,8 +61,8 @@ struct options {
 
 static const char help[] =
 	"usage: vi_stat [OPTION]...\n\n"
-	"Tells what the processes of a host have sent and received. Without -i once, the totals;\n"
-	"with -i again and again, what was added in each interval. Counters of 0 are left out.\n\n"
+	"Shows what the processes of a host have sent and received: once the totals, or with -i\n"
+	"repeatedly the increments of each interval. Counters of 0 are left out.\n\n"
 	"  -i, --interval SEC     repeat every SEC seconds\n"
 	"  -c, --count COUNT      end after COUNT reports (default: 1, with -i without end)\n"
 	"  -t, --total            totals with -i too\n"

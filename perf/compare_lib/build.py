@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which build is measured: one that was named, or a release build made here when it is needed."""
+"""The build that is measured: one that was named, or a release build made here when needed."""
 import os
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The rows: what is held against what, what must hold and what is aimed at."""
+"""The rows: the figures that are compared, their limits and goals."""
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -22,14 +22,14 @@ class Row:
     goal: object = None
     better: str = LOWER
     peers: dict = field(default_factory=dict)  # name: key
-    floor: str = None       # key of what no library can pass here
+    floor: str = None       # key of the bound for any library
 
     def bar(self, which, placement):
         bar = getattr(self, which)
         return bar[placement] if isinstance(bar, dict) else bar
 
     def ratio_in(self, a_round):
-        """What `must` is compared with, in one round; None when it cannot be told."""
+        """The value that `must` limits, in one round; None when it is not known."""
         if self.against == "itself":
             value = quotient(a_round, self.ours, ITSELF)
             return None if value is None else value / SCALES[self.unit]
@@ -41,7 +41,7 @@ class Row:
         return ratio <= bar if self.better == LOWER else ratio >= bar
 
 
-# Values are kept in ns, messages/s and bytes/s.
+# Values are in ns, messages/s and bytes/s.
 SCALES = {"ns": 1.0, "us": 1e3, "M/s": 1e6, "MB/s": 1e6}
 PEERS = ("ucx", "openmpi", "mpich")
 

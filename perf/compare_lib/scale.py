@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many VIs, processes, regions: what one more costs.  No limits are held against these figures."""
+"""Many VIs, processes, regions: the cost of one more.  These figures have no limits."""
 import json
 from dataclasses import replace
 from pathlib import Path

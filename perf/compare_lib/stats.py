@@ -3,7 +3,7 @@
 
 The processors of a virtual machine move between those of its host, so a time means nothing without
 R, the one-way time of a cache line, taken just before and just after it.  A ratio is formed of
-values of one round only, between which R stayed about the same; what is reported is the median of
+values of one round only, between which R stayed about the same; the report shows the median of
 the ratios of the rounds of one placement.
 """
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ PLACEMENTS = (NEAR, FAR)
 
 
 def placement_of(r_ns):
-    """The placement that a one-way time tells of."""
+    """The placement that a one-way time shows."""
     if r_ns < NEAR_BELOW_NS:
         return NEAR
     return FAR if r_ns <= FAR_UP_TO_NS else VERY_FAR
@@ -71,7 +71,7 @@ def steady(samples):
 
 
 def quotient(a_round, over, under, factor=1.0):
-    """samples[over] / (factor * samples[under]) in this round; None when that cannot be told.
+    """samples[over] / (factor * samples[under]) in this round; None when that is not known.
 
     `under` None is R around the sample; "" leaves the value as it is.
     """

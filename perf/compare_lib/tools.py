@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Running what is compared: the raw limits, our tools, the peers."""
+"""Runs the programs that are compared: the raw limits, our tools, the other libraries."""
 import json
 import os
 import re
@@ -21,7 +21,7 @@ SMALL = 4096  # up to here round trips are timed by the hundred
 
 
 class Failed(Exception):
-    """A measurement that gave nothing, with the reason."""
+    """A measurement that failed, with the reason."""
 
 
 class OutOfTime(Failed):
@@ -212,7 +212,7 @@ def free_port():
 
 
 def listens(port):
-    """Is somebody listening?  Asked of the kernel: a connection would be taken for the client."""
+    """Is a server listening?  Asked of the kernel: a connection would be taken for the client."""
     wanted = f":{port:04X}"
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
@@ -392,7 +392,7 @@ PACKAGES = {"ucx": "ucx-utils", "openmpi": "openmpi-bin and libopenmpi-dev",
 
 
 def present(name):
-    """None, or a word about what is missing."""
+    """None, or a text about what is missing."""
     gone = [p for p in NEEDS.get(name, []) if not shutil.which(p)]
     if not gone:
         return None
@@ -429,7 +429,7 @@ def revision():
 
 
 def machine():
-    """What the figures depend on besides the code."""
+    """The conditions of the measurement, besides the code."""
     def line_of(path, pattern):
         try:
             found = re.search(pattern, Path(path).read_text(encoding="utf-8"), re.MULTILINE)

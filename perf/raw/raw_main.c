@@ -18,15 +18,15 @@ static const struct test {
 	int (*run)(const struct raw_config *cfg, raw_emit emit);
 } tests[] = {
 	{ "line", "a flag in a cache line to and fro, one pause per poll: R", raw_test_line },
-	{ "slot", "64 B slots with a sequence, a ring of 64, to and fro", raw_test_slot },
+	{ "slot", "64 B slots with a sequence, a fifo of 64, to and fro", raw_test_slot },
 	{ "fifo", "such slots one way: messages per second", raw_test_fifo },
 	{ "pingpong", "copy in, flag, copy out, to and fro", raw_test_pingpong },
 	{ "put", "copy in, flag, to and fro", raw_test_put },
 	{ "stream", "whole messages one way, one and two copies", raw_test_stream },
-	{ "chunk", "two copies in chunks through a ring, one way", raw_test_chunk },
+	{ "chunk", "two copies in chunks through a buffer, one way", raw_test_chunk },
 	{ "memcpy", "one process copies alone", raw_test_memcpy },
 	{ "futex", "sleep and wake, two processors", raw_test_futex },
-	{ "asleep", "the same, the other surely asleep before it is woken", raw_test_asleep },
+	{ "asleep", "as futex, but the other surely sleeps before it is woken", raw_test_asleep },
 	{ "shared-core", "sched_yield and futex, both on the first processor",
 	  raw_test_shared_core },
 	{ "unix", "Unix stream socket", raw_test_unix },
@@ -42,8 +42,8 @@ static void print_help(void)
 	size_t i;
 
 	printf("usage: vi_raw [OPTION]...\n\n"
-	       "Measures what two processes of this machine can do to each other without a\n"
-	       "message library: the limits that other figures are held against.\n\n"
+	       "Measures two processes of this machine without a message library: the limits\n"
+	       "with which other figures are compared.\n\n"
 	       "options:\n"
 	       "  -t, --tests LIST     tests to run, separated by commas (default: all)\n"
 	       "  -s, --sizes LIST     sizes in bytes: 4,64,1k..1M (default: by test)\n"

@@ -10,7 +10,7 @@ SIDES = ("raw", "baseline", "ours")
 
 @dataclass
 class Point:
-    """One row: a place in an experiment, and what the three sides made of it."""
+    """One row: a place in an experiment, and the figures of the three sides."""
     experiment: str
     hosts: int
     threads: int
@@ -50,8 +50,8 @@ def sizes(first, last, step=2):
 
 def dilation(point):
     """
-    How many times slower than the profile: an error of this machine of 100 us, a late wake-up, is
-    to be small against what is measured, and a large message is not to take all day.  A neighbour's
+    How many times slower than the profile: an error of this machine of 100 us, a late wake-up, must
+    be small against the measured time, and a large message must not take too long.  A neighbour's
     round trip of 64 bytes must not take so long that the library takes its VI for idle.
     """
     if point.experiment == "hop":
@@ -71,7 +71,7 @@ def count(experiment, side, size, hosts):
 
 
 def rounds(point, thinned):
-    """What takes little time is measured three times, for the median."""
+    """Short measurements are made three times, for the median."""
     return 3 if point.experiment in (("hop",) if thinned else ("E1", "E2", "hop")) else 1
 
 

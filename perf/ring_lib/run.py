@@ -17,7 +17,7 @@ PROGRAMS = ("perf/ring/ring_port", "perf/ring/ring_vipl", "tools/vi_fabric",
 
 
 class NoSuch(Failed):
-    """A measurement that there is none of, with the reason."""
+    """A measurement that failed, with the reason."""
 
 
 @dataclass
@@ -55,8 +55,8 @@ class Bench:
 
     def bring_up(self, hosts, kind="emu", threads=1):
         """
-        The agents poll: for as long as the model is slower than an adapter they would have to
-        poll longer than they do, and sleep instead, which is not what is measured.
+        The agents poll: as the model is slower than an adapter, they would otherwise sleep where
+        on an adapter they would still poll.
         """
         if self.fabric == (hosts, kind, threads):
             return
@@ -84,7 +84,7 @@ class Bench:
             self.echoes.clear()
 
     def learn_cost(self):
-        """What a post costs the processor: on the emulated fabric as it is, and not slower."""
+        """The processor time of a post, on the emulated fabric without the model."""
         self.bring_up(2)
         cost = json.loads(self.run("perf/ring/ring_vipl", "--experiment", "cost", "--hosts", 2,
                                    "--dilation", 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tables for people, and what the experiments have to show."""
+"""Tables, and the requirements that the experiments check."""
 from . import plan
 
 TITLES = {
@@ -89,7 +89,7 @@ def eight_against_four(points):
 
 
 def requirements(points):
-    """(what, value, bound, holds) of each that could be looked at."""
+    """(what, value, bound, holds) of each that could be checked."""
     made = []
     for size, least in ((plan.MIB, 0.97), (64 * plan.KIB, 0.90)):
         p = find(points, "E1", bytes=size)
@@ -106,7 +106,7 @@ def requirements(points):
 
 
 def shape(points):
-    """What the papers say of the baseline, and what was found here: (what, papers, here)."""
+    """The papers' figures of the baseline beside those found here: (what, papers, here)."""
     found = []
     shares = [(p, p.share("baseline")) for p in points if p.experiment == "E1"]
     text = ", ".join(f"{size_name(p.bytes)} {s * 100:.0f} %" for p, s in shares

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which cases are simulated, and what their results say together."""
+"""The cases that are simulated, and the summary of their results."""
 from concurrent.futures import ThreadPoolExecutor
 
 from .simulator import end_all
@@ -45,7 +45,7 @@ def plan(topologies, hosts, size, limits):
 
 
 def run_all(simulator, made, jobs, tell):
-    """Results in the order of topologies, hosts and patterns, whatever ended first."""
+    """Results in the order of topologies, hosts and patterns, in any order of their ends."""
     def one(case):
         topology, hosts, pattern, options = case
         tell(case)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The simulation held against the emulated fabric of this machine.
+"""Compares the simulation with the emulated fabric of this machine.
 
-Neighbours are measured: out of that a profile is made, which predicts other sizes and what
-relays add.  What the fabric refuses is not compared, and the reason is said.
+Neighbours are measured for a profile, which predicts other sizes and the time that relays add.
+Cases that the fabric refuses are not compared, with the reason.
 """
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where vi_sim is, what profiles there are, and running one case."""
+"""Finds vi_sim and the profiles, and runs one case."""
 import json
 import os
 import shutil
@@ -16,11 +16,11 @@ INSTALL = ("SimGrid is missing: install libsimgrid-dev (scripts/setup --all does
 
 
 class Failed(Exception):
-    """What could not be done, and what to do."""
+    """An error with its remedy."""
 
 
 class Usage(Failed):
-    """What is wrong with the command line."""
+    """A wrong command line."""
 
 
 # ---- the program ----

@@ -35,7 +35,7 @@ static void print_help(void)
 
 	printf("usage: vi_scale [OPTION]...\n\n"
 	       "Measures what one more VI, process, region or connection costs, and what many\n"
-	       "processes of one host do to each other. All run on the own host.\n\n"
+	       "processes of one host get when all run at once. All run on this host.\n\n"
 	       "options:\n"
 	       "  -t, --tests LIST     tests to run, separated by commas (default: all)\n"
 	       "      --vis N          connected VIs for vi, even (default: 256)\n"
@@ -43,7 +43,7 @@ static void print_help(void)
 	       "      --regions N      regions for region (default: 10000)\n"
 	       "  -s, --sizes LIST     sizes for register (default: 4k,64k,1M,16M,256M,1G)\n"
 	       "  -D, --duration SEC   time for connect, and for each of pairs (default: 1)\n"
-	       "      --agent PID      the host's agent, whose memory is to be told too\n"
+	       "      --agent PID      the host's agent, to show its memory too\n"
 	       "      --timeout SEC    end a test that takes longer (default: 60)\n"
 	       "      --json           one JSON document instead of the table\n"
 	       "  -h, --help           print this and end\n"

@@ -34,8 +34,8 @@ constexpr unsigned kAway = 2;	       /* agents at a time */
 
 /* ---- whether a host can be used ------------------------------------------------------------------- */
 
-/* Whoever asks receives, so that its receive is posted when the other sends. */
-static void ask_one(Nic &nic, unsigned host, const std::string &disc, unsigned ms)
+/* The side that requests the connection receives, so its receive is posted when the other sends. */
+static void connect_and_receive(Nic &nic, unsigned host, const std::string &disc, unsigned ms)
 {
 	Vi vi(nic, attrs(VIP_SERVICE_RELIABLE_DELIVERY));
 	Slab slab(nic, 1, 64);
@@ -52,7 +52,7 @@ static void ask_one(Nic &nic, unsigned host, const std::string &disc, unsigned m
 	vi.disconnect();
 }
 
-static void answer_one(Nic &nic, const std::string &disc)
+static void accept_and_send(Nic &nic, const std::string &disc)
 {
 	Vi vi(nic, attrs(VIP_SERVICE_RELIABLE_DELIVERY));
 	Slab slab(nic, 1, 64);
@@ -71,11 +71,11 @@ ROLE(probe)
 	unsigned ms = static_cast<unsigned>(atoi(args[2].c_str()));
 	std::string from = "from" + args[1], to = "to" + args[1];
 	if (args[3] == "1") {
-		ask_one(nic, other, from, ms);
-		answer_one(nic, to);
+		connect_and_receive(nic, other, from, ms);
+		accept_and_send(nic, to);
 	} else {
-		answer_one(nic, from);
-		ask_one(nic, other, to, ms);
+		accept_and_send(nic, from);
+		connect_and_receive(nic, other, to, ms);
 	}
 	nic.close();
 }

@@ -155,11 +155,11 @@ private:
 				hang_up();
 				return;
 			}
-			heard(buf, w_ctl_check(buf, static_cast<uint32_t>(len)));
+			on_message(buf, w_ctl_check(buf, static_cast<uint32_t>(len)));
 		}
 	}
 
-	void heard(const void *buf, int type)
+	void on_message(const void *buf, int type)
 	{
 		if (type == W_ARRIVED)
 			know(static_cast<const w_arrived *>(buf)->conn);

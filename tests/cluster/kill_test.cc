@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kill -9 of a client, a server, an agent, under traffic: whoever survives is told, by an error
+ * kill -9 of a client, a server, an agent, under traffic: every survivor learns it, by an error
  * callback and by error completions of everything outstanding, and nothing is left.
  */
 #include "clu.h"
@@ -20,7 +20,7 @@ constexpr size_t kVis = 4, kDepth = 16, kBytes = 6000;
 constexpr int64_t kWithin = 5000000000, kSoon = 1000000000;
 
 /* Cells of each side (0 client, 1 server). */
-enum { CELL_COUNT, CELL_TOLD, CELL_FLUSHED, CELL_CLOSED, CELLS = 16 };
+enum { CELL_COUNT, CELL_CALLBACK, CELL_FLUSHED, CELL_CLOSED, CELLS = 16 };
 
 static std::atomic<uint64_t> &mine(unsigned side, unsigned what)
 {
@@ -66,7 +66,7 @@ public:
 		}
 		mine(side, CELL_FLUSHED) = static_cast<uint64_t>(now_ns());
 		NEED(until([this] { return nic.first_event_at() != 0; }));
-		mine(side, CELL_TOLD) = static_cast<uint64_t>(nic.first_event_at());
+		mine(side, CELL_CALLBACK) = static_cast<uint64_t>(nic.first_event_at());
 		for (auto &vi : vis) {
 			NEED(vi->state() == VIP_STATE_ERROR);
 			vi->destroy();
@@ -187,15 +187,16 @@ static void kill_one(Victim victim, Random &random, Times &times)
 			continue;
 		EXPECT_EQ(0, sides[i].wait()) << "side " << i << ", victim " << victim;
 		EXPECT_EQ(1u, mine(i, CELL_CLOSED));
-		int64_t told = static_cast<int64_t>(mine(i, CELL_TOLD)) - at;
+		int64_t callback = static_cast<int64_t>(mine(i, CELL_CALLBACK)) - at;
 		int64_t flushed = static_cast<int64_t>(mine(i, CELL_FLUSHED)) - at;
-		EXPECT_LT(told, kWithin) << "error callback of side " << i << ", victim " << victim;
+		EXPECT_LT(callback, kWithin)
+			<< "error callback of side " << i << ", victim " << victim;
 		EXPECT_LT(flushed, kWithin) << "completions of side " << i << ", victim " << victim;
-		times.callback.push_back(told);
+		times.callback.push_back(callback);
 		times.completion.push_back(flushed);
-		if (told > kSoon || flushed > kSoon)
+		if (callback > kSoon || flushed > kSoon)
 			printf("late: side %u, victim %d: callback %.0f ms, completions %.0f ms\n",
-			       i, victim, static_cast<double>(told) / 1e6,
+			       i, victim, static_cast<double>(callback) / 1e6,
 			       static_cast<double>(flushed) / 1e6);
 	}
 	/* The agents that live have nothing of it any more. */

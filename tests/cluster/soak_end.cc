@@ -158,7 +158,7 @@ public:
 			how = carry();
 		}
 		if (how == BROKEN)
-			told();
+			check_error_event();
 		vi->destroy();
 		return how;
 	}
@@ -254,7 +254,7 @@ private:
 		return false;
 	}
 
-	void told()
+	void check_error_event()
 	{
 		bool gone = end_nic.gone();
 		NEED(vi->state() == VIP_STATE_ERROR);
@@ -616,9 +616,9 @@ private:
 
 	void received(const VIP_DESCRIPTOR *d)
 	{
-		bool told = (d->CS.Status & VIP_STATUS_IMMEDIATE) != 0;
-		uint64_t number = told ? d->CS.ImmediateData
-				       : beginning(slab->data(slab->index(d))) & UINT32_MAX;
+		bool numbered = (d->CS.Status & VIP_STATUS_IMMEDIATE) != 0;
+		uint64_t number = numbered ? d->CS.ImmediateData
+					   : beginning(slab->data(slab->index(d))) & UINT32_MAX;
 		if (number < next)
 			fail(__FILE__, __LINE__,
 			     text("a number from %" PRIu64 " on, found %" PRIu64, next, number));

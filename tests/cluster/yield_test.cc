@@ -680,13 +680,13 @@ private:
 		if (taken == flow.taken && has_path(f))
 			return;
 		if (taken != 0 && has_path(f) && still > kSecond)
-			tell_stall(f, still);
+			print_stall(f, still);
 		flow.taken = taken;
 		flow.since = now;
 		flow.counted = 0;
 	}
 
-	void tell_stall(unsigned f, int64_t still)
+	void print_stall(unsigned f, int64_t still)
 	{
 		const Flow &flow = flows[f];
 		stalls++;

@@ -638,9 +638,9 @@ class Latency(PerfCase):
     def test_warnings_come_to_stderr_and_json(self):
         cpu = str(min(os.sched_getaffinity(0)))
         out = self.ok('vi_lat', '--sizes', '4', '--iters', '5', '--format', 'json', '--pin', cpu)
-        told = [line.split(': warning: ')[1] for line in out.stderr.splitlines()]
-        self.assertEqual(told, json.loads(out.stdout)['environment']['warnings'])
-        self.assertTrue(any('2 processes measure on 1 processor' in w for w in told), told)
+        warnings = [line.split(': warning: ')[1] for line in out.stderr.splitlines()]
+        self.assertEqual(warnings, json.loads(out.stdout)['environment']['warnings'])
+        self.assertTrue(any('2 processes measure on 1 processor' in w for w in warnings), warnings)
 
 
 class Stream(PerfCase):

@@ -225,23 +225,23 @@ class Ring(unittest.TestCase):
         self.check_two_paths()
 
     def check_two_paths(self):
-        told = self.net.explain('host2')
-        self.assertEqual((told['hops'], told['path'], told['way_count']), (2, 'relayed', 2))
-        paths = [[(h['host'], h['out'], h['in'], h['to']) for h in path] for path in told['ways']]
+        route = self.net.explain('host2')
+        self.assertEqual((route['hops'], route['path'], route['way_count']), (2, 'relayed', 2))
+        paths = [[(h['host'], h['out'], h['in'], h['to']) for h in path] for path in route['ways']]
         self.assertEqual(paths, [[('host0', 'left', 'right', 'host3'), ('host3', 'left', 'right', 'host2')],
                                 [('host0', 'right', 'left', 'host1'), ('host1', 'right', 'left', 'host2')]])
-        self.assertEqual((told['outlives_link_loss'], told['alone']), ('yes', []))
+        self.assertEqual((route['outlives_link_loss'], route['alone']), ('yes', []))
         text = self.net.vi_info('--explain', 'host2')
         self.assertIn('  way: host0 right -> left host1 right -> left host2\n', text)
         self.assertIn('  outlives_link_loss: yes, ', text)
         self.assertEqual(text.count('chosen: one of equally short paths'), 2)
 
     def check_the_slow_path(self):
-        told = self.net.explain('host1')
-        self.assertEqual((told['hops'], told['way_count'], told['outlives_link_loss']),
+        route = self.net.explain('host1')
+        self.assertEqual((route['hops'], route['way_count'], route['outlives_link_loss']),
                          (3, 1, 'not now'))
-        self.assertEqual([h['to'] for h in told['ways'][0]], ['host3', 'host2', 'host1'])
-        self.assertEqual(len(told['alone']), 3)
+        self.assertEqual([h['to'] for h in route['ways'][0]], ['host3', 'host2', 'host1'])
+        self.assertEqual(len(route['alone']), 3)
         text = self.net.vi_info('--explain', 'host1')
         self.assertIn('not now, nothing stands in for host0 left -> right host3, ', text)
         self.assertIn('port: right rejected: leads to host1; its link is down\n', text)
@@ -251,9 +251,9 @@ class Ring(unittest.TestCase):
         net.vi_fabric('link', 'host0', 'right', 'down')
         net.vi_fabric('link', 'host2', 'right', 'down')
         net.until(lambda: not net.explain('host2')['reachable'], 'no path')
-        told = net.explain('host2')
-        self.assertEqual((told['ways'], told['way_count']), ([], 0))
-        self.assertEqual(told['reason'],
+        route = net.explain('host2')
+        self.assertEqual((route['ways'], route['way_count']), ([], 0))
+        self.assertEqual(route['reason'],
                          'host 2 cannot be reached while links 0-1 and 2-3 are down')
         self.assertIn('  reason: host 2 cannot be reached', net.vi_info('--explain', 'host2'))
         self.assertTrue(net.explain('host3')['reachable'])
@@ -360,9 +360,9 @@ class Shapes(unittest.TestCase):
 
     def test_more_ways_than_are_shown(self):
         with Net('--topology', 'mesh:4x4') as net:
-            told = net.explain('host15')
-            self.assertEqual((told['way_count'], len(told['ways'])), (20, 8))
-            self.assertEqual(len({tuple(h['host'] for h in path) for path in told['ways']}), 8)
+            route = net.explain('host15')
+            self.assertEqual((route['way_count'], len(route['ways'])), (20, 8))
+            self.assertEqual(len({tuple(h['host'] for h in path) for path in route['ways']}), 8)
             self.assertIn('  more_ways: 12 as short\n', net.vi_info('--explain', 'host15'))
 
 

@@ -61,13 +61,13 @@ void try_accept(const Pair &p, After after)
 	std::string disc = unique_disc();
 	VIP_VI_ATTRIBUTES seen{}, theirs{};
 	VIP_CONN_HANDLE conn = nullptr;
-	VIP_RETURN asked = VIP_NOT_DONE;
+	VIP_RETURN requested = VIP_NOT_DONE;
 	std::thread asker([&] {
 		Addr local(nic(0), "c"), remote(nic(1), disc);
 		VIP_ULONG ms = p.rc != VIP_SUCCESS && after == LEAVE ? 30 : kWaitMs;
 		eventually([&] {
-			asked = VipConnectRequest(client, local, remote, ms, &theirs);
-			return asked != VIP_NO_MATCH;
+			requested = VipConnectRequest(client, local, remote, ms, &theirs);
+			return requested != VIP_NO_MATCH;
 		});
 	});
 	Addr here(nic(1), disc), from(nic(1), "");
@@ -92,7 +92,7 @@ void try_accept(const Pair &p, After after)
 		}
 	}
 	asker.join();
-	EXPECT_RC(expected, asked);
+	EXPECT_RC(expected, requested);
 	EXPECT_EQ(expected == VIP_SUCCESS ? VIP_STATE_CONNECTED : VIP_STATE_IDLE, client.state());
 	if (expected == VIP_SUCCESS)
 		expect_same(p.rc == VIP_SUCCESS ? p.b : mended, theirs);

@@ -123,7 +123,7 @@ def as_cp_does(top):
         [VI_CP, '--spawn', '-q', *args], cwd=here, capture_output=True, text=True, timeout=DEADLINE,
         check=False, stdin=more.pop('stdin', subprocess.DEVNULL), **more)
 
-    def says(name, text):
+    def contains(name, text):
         try:
             with open(os.path.join(there, name), encoding='utf-8') as f:
                 return f.read() == text
@@ -133,7 +133,7 @@ def as_cp_does(top):
     def works(what, args, *found, **more):
         done = spawned(*args, **more)
         check(what, done.returncode == 0 and not done.stderr and
-              all(says(*pair) for pair in found), str(done))
+              all(contains(*pair) for pair in found), str(done))
 
     def fails(what, args, text):
         done = spawned(*args)

@@ -35,7 +35,7 @@ struct Ground {
 
 	void join()
 	{
-		VIP_RETURN accepted = VIP_TIMEOUT, asked = VIP_NO_MATCH;
+		VIP_RETURN accepted = VIP_TIMEOUT, requested = VIP_NO_MATCH;
 		std::string disc = unique_disc();
 		std::thread waiter([&] {
 			Addr here(nic(1), disc), from(nic(1), "");
@@ -48,12 +48,12 @@ struct Ground {
 		Addr local(nic(0), "c"), remote(nic(1), disc);
 		VIP_VI_ATTRIBUTES seen;
 		eventually([&] {
-			asked = VipConnectRequest(client, local, remote, kWaitMs, &seen);
-			return asked != VIP_NO_MATCH;
+			requested = VipConnectRequest(client, local, remote, kWaitMs, &seen);
+			return requested != VIP_NO_MATCH;
 		});
 		waiter.join();
 		EXPECT_RC(VIP_SUCCESS, accepted);
-		EXPECT_RC(VIP_SUCCESS, asked);
+		EXPECT_RC(VIP_SUCCESS, requested);
 	}
 
 	/* Arms two handlers, where there can be two, and makes something happen for the first. */

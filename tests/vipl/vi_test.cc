@@ -352,14 +352,14 @@ TEST(ViStates, ConnectAccept)
 			ViIn in(state, level.value);
 			Vi client(nic(1), vi_attrs(level.value));
 			std::string disc = unique_disc();
-			VIP_RETURN asked = VIP_NOT_DONE;
+			VIP_RETURN requested = VIP_NOT_DONE;
 			std::thread asker([&] {
 				Addr local(nic(1), "c"), remote(nic(0), disc);
 				VIP_VI_ATTRIBUTES attrs;
 				eventually([&] {
-					asked = VipConnectRequest(client, local, remote, kWaitMs,
-								  &attrs);
-					return asked != VIP_NO_MATCH;
+					requested = VipConnectRequest(client, local, remote,
+								      kWaitMs, &attrs);
+					return requested != VIP_NO_MATCH;
 				});
 			});
 			Addr local(nic(0), disc), from(nic(0), "");
@@ -375,7 +375,7 @@ TEST(ViStates, ConnectAccept)
 				if (!idle)
 					EXPECT_RC(VIP_SUCCESS, VipConnectReject(conn));
 				asker.join();
-				EXPECT_RC(idle ? VIP_SUCCESS : VIP_REJECT, asked);
+				EXPECT_RC(idle ? VIP_SUCCESS : VIP_REJECT, requested);
 			} else {
 				asker.join();
 			}

@@ -38,7 +38,7 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 	[U_CFG_DEVICE] = { "VIADUCT_DEVICE", U_CFG_STRING, "", 0, 0, false, NULL,
 			   "device aliases for VipOpenNic: NAME=HOST,..." },
 	[U_CFG_DEFAULT_NIC] = { "VIADUCT_DEFAULT_NIC", U_CFG_BOOL, "yes", 0, 1, false, NULL,
-				"yes: device names nobody knows open the default NIC" },
+				"yes: unknown device names open the default NIC" },
 	[U_CFG_PORT] = { "VIADUCT_PORT", U_CFG_STRING, "emu", 0, 0, false, NULL,
 			 "port driver: emu, with +strict, +fault and +model decorators" },
 	[U_CFG_FAULT] = { "VIADUCT_FAULT", U_CFG_STRING, "", 0, 0, false, NULL,

@@ -91,7 +91,7 @@ static inline void u_trace_add(enum u_trace_point point, uint64_t word)
 
 #elif defined(U_TRACE_PROBES)
 
-/* Where an argument may lie.  Given the choice clang would put all of them on the stack. */
+/* The places allowed for an argument.  If memory is allowed, clang puts all on the stack. */
 #if defined(__clang__)
 #define U_TRACE_AT "nr"
 #else

@@ -169,7 +169,7 @@ static int reserve(int fd, uint64_t size)
 	return -errno;
 }
 
-/* What is under the name already. */
+/* May the file replace an existing one of that name? */
 static int check_name(int dir, const char *name, bool no_clobber)
 {
 	struct stat st;

@@ -19,7 +19,7 @@
 
 #define LINK_SENDS 24u /* messages that may wait for completion at a time */
 
-/* What the NIC reads and writes; one registered region. */
+/* The memory that the NIC reads and writes; one registered region. */
 struct link_slot {
 	VIP_DESCRIPTOR desc; /* first: a descriptor is its slot */
 	char message[CP_MESSAGE_MAX];
@@ -47,7 +47,7 @@ struct link {
 	} here, there;
 };
 
-/* What link_receive() found. */
+/* The result of link_receive(). */
 struct link_event {
 	bool is_data;	   /* the peer filled a buffer; else a message */
 	uint32_t buffer;   /* of data: as the peer says, not checked */

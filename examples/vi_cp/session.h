@@ -16,7 +16,7 @@
 #include "progress.h"
 #include "proto.h"
 
-/* What was copied. */
+/* Counts of copied files. */
 struct copied {
 	unsigned int files, dirs, links, left_alone, failures;
 	uint64_t bytes;

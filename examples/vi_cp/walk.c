@@ -34,7 +34,7 @@ bool walk_is_contents(const char *name)
 	return !*last || !strcmp(last, ".") || !strcmp(last, "..");
 }
 
-/* What it is called at a destination: its last component. */
+/* The name of a source at its destination: its last component. */
 static const char *name_of(const char *name)
 {
 	const char *slash = strrchr(name, '/');

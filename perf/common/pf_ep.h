@@ -25,7 +25,7 @@
 #include "pf_config.h"
 #include "pf_pattern.h"
 
-/* What both sides must agree on; the client sends it (pf_ctl.h). */
+/* Parameters that both sides must agree on; the client sends them (pf_ctl.h). */
 struct pf_params {
 	uint32_t kind; /* PF_LAT ... */
 	uint32_t op, wait, level;
@@ -141,10 +141,10 @@ int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left);
 /* Splits `len` bytes at `base`, in the region, over the configured number of segments. */
 void pf_set_segments(struct pf_ep *ep, VIP_DESCRIPTOR_SEGMENT *s, uint8_t *base, uint32_t len);
 
-/* Where message m of VI k lies. */
+/* The address of message m of VI k. */
 uint8_t *pf_send_slot(struct pf_ep *ep, uint32_t k, uint64_t m);
 uint8_t *pf_recv_slot(struct pf_ep *ep, uint32_t k, uint64_t m);
-/* Where a taken receive descriptor put its data. */
+/* The address of the data of a reaped receive descriptor. */
 const uint8_t *pf_recv_data(const VIP_DESCRIPTOR *d);
 
 /* Is this the content of message m of VI k?  0, or -EIO with the cause noted and counted. */

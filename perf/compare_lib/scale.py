@@ -89,7 +89,7 @@ def agent_pid(fabric):
 
 
 def program(bench):
-    """What vi_scale finds; on a host of its own, since an agent keeps the memory it once took."""
+    """The figures of vi_scale, on a host of its own, since an agent does not free memory again."""
     name = bench.env.get("VIADUCT_FABRIC", "compare") + "-scale"
     alone = replace(bench, env={**bench.env, "VIADUCT_FABRIC": name})
     with tools.fabric(alone, 1):

@@ -44,7 +44,7 @@ def run_group(argv, env, directory, timeout):
 
 @dataclass
 class Bench:
-    """Where everything is, and on which processors it runs."""
+    """The paths of the programs, and the processors on which they run."""
     build: Path
     pin: tuple
     scratch: Path
@@ -347,7 +347,7 @@ def mpi_step(name, sizes, batch_ms=0.25):
 
     def step(bench):
         program = build_mpi(bench, name)
-        # What Open MPI leaves in shared memory when it is ended goes with the directory.
+        # Removing the directory removes the files that Open MPI leaves there when it is killed.
         with tempfile.TemporaryDirectory(prefix="compare-", dir=SHM) as shared:
             out = bench.run([*launch, program, str(bench.pin[0]), str(bench.pin[1]),
                              str(batch_ms), *map(str, sizes)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is measured: the points of the experiments, and how slowly each is run."""
+"""The points of the experiments, and the dilation of each."""
 from dataclasses import dataclass, field
 
 KIB = 1024

@@ -23,7 +23,7 @@ def size_name(size):
 
 
 def groups(rows, experiment):
-    """What makes a line of a picture, and what makes a panel."""
+    """The keys of a line of a picture, and of a panel."""
     return {"E1": ((), ()), "E2": ((), ("links",)), "E3": (("threads",), ("hosts",)),
             "E4": (("threads",), ()), "hop": ((), ())}[experiment]
 

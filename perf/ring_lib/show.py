@@ -40,7 +40,7 @@ def table(points, experiment):
 
 
 def splits(points):
-    """Where the time of a transfer of the published protocol went."""
+    """The parts of the time of a transfer of the published protocol."""
     parts = ("address_setup_ns", "doorbell_wait_ns", "data_ns", "metadata_ns", "interrupt_ns")
     lines = ["", "E1, baseline: us of a transfer by part; the interrupt is part of the next wait",
              f"{'bytes':>7}" + "".join(f"{name[:-3]:>15}" for name in parts)]

@@ -94,7 +94,7 @@ def latency_row(result):
 
 
 def bisection_row(result):
-    """What all pairs across the cut move together, beside what the cut links could."""
+    """The bandwidth of all pairs across the cut, beside that of the cut links."""
     net = result["net"]
     return {"topology": result["topology"], "hosts": result["hosts"],
             "links": net["bisection_links"], "cut_bytes_per_second":

@@ -254,7 +254,7 @@ typedef enum _VIP_RESOURCE_CODE {
 	VIP_RESOURCE_DESCRIPTOR = 3 /* a descriptor */
 } VIP_RESOURCE_CODE;
 
-/* What a write with immediate data meets is told in the receive it uses up, not by an event. */
+/* An error of a write with immediate data is reported in the receive that it uses up, not here. */
 typedef enum _VIP_ERROR_CODE {
 	VIP_ERROR_POST_DESC = 0,      /* descriptor not aligned or not in its memory: not queued */
 	VIP_ERROR_CONN_LOST = 1,      /* the connection is lost; reported with every such loss */

@@ -83,6 +83,25 @@ struct nvi_retx_slot {
 	uint32_t offset; /* from this byte on */
 };
 
+enum nvi_break {
+	NVI_BREAK_LOCAL,       /* this end's operation failed; its descriptor carries the error */
+	NVI_BREAK_PEER_CLOSED, /* the peer disconnected */
+	NVI_BREAK_REPORTED,    /* the peer broke off and said why */
+	NVI_BREAK_LOST,	       /* process, host or link gone */
+	NVI_BREAK_PROTOCOL,    /* the peer wrote nonsense */
+};
+
+/* A reason to break the connection. */
+struct nvi_fault {
+	enum nvi_break why;
+	enum w_err err; /* what the error report to the peer says, */
+	uint32_t slot;	/* and the peer's slot that it names */
+};
+
+/* Bits of nvi_chan.faults. */
+#define NVI_FAULT_TX 1u /* found by a thread that held tx_lock */
+#define NVI_FAULT_RX 2u /* found by a thread that held rx_lock */
+
 enum nvi_grant_state { NVI_GRANT_NONE, NVI_GRANT_ASKED, NVI_GRANT_DENIED, NVI_GRANT_HELD };
 
 /* Window memory of the peer that this VI may, or may not, store into. */
@@ -171,8 +190,10 @@ struct nvi_chan {
 	_Atomic uint32_t answer_tail; /* writer: rx_lock */
 
 	/* Breaking. */
-	_Atomic uint32_t break_pending; /* broken under one lock only: enum nvi_break + 1 */
-	bool reported;			/* the error word is out; both locks */
+	_Atomic uint32_t faults; /* NVI_FAULT_*: which of these are set; cleared under both locks */
+	struct nvi_fault tx_fault; /* writer: tx_lock */
+	struct nvi_fault rx_fault; /* writer: rx_lock */
+	bool reported;		   /* the error word is out; both locks */
 
 	/* Arming, under nic->chan_lock. */
 	/* the notify request at the peer, 0 when polled */
@@ -306,7 +327,7 @@ bool nvi_tx_drained(struct nvi_chan *ch);
 
 /* ---- nvi_rx.c ------------------------------------------------------------------------------- */
 
-/* Takes in what lies in the slots. Caller holds rx_lock. */
+/* Takes in what lies in the slots, and breaks if it finds a fault. Caller holds rx_lock. */
 void nvi_rx_drain(struct nvi_chan *ch);
 /* Takes up to `budget` slots. Caller holds rx_lock. Returns how many. */
 int nvi_rx(struct nvi_chan *ch, uint32_t budget);
@@ -453,27 +474,47 @@ bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn);
 /* The agent's name of the connection is forgotten, if it is (still) `conn`. */
 bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn);
 
-enum nvi_break {
-	NVI_BREAK_LOCAL,       /* this end's operation failed; its descriptor carries the error */
-	NVI_BREAK_PEER_CLOSED, /* the peer disconnected */
-	NVI_BREAK_REPORTED,    /* the peer broke off and said why */
-	NVI_BREAK_LOST,	       /* process, host or link gone */
-	NVI_BREAK_PROTOCOL,    /* the peer wrote nonsense */
-	NVI_BREAK_ANSWER,      /* the source of its read is gone: tx.entry is the request's slot */
-};
+/*
+ * Marks the connection as one to be broken.  The thread that found the fault holds one lock of the VI
+ * and breaks by nvi_break_after_tx() or nvi_break_after_rx() before it drops that lock; where it cannot,
+ * the engine does.  Until then nothing is sent.  Of several faults of a side the first counts.
+ * Caller holds tx_lock.
+ */
+void nvi_fault_tx(struct nvi_chan *ch, struct nvi_fault fault);
+/* As nvi_fault_tx(), for a thread that holds rx_lock. */
+void nvi_fault_rx(struct nvi_chan *ch, struct nvi_fault fault);
+/* Is a fault of one of these kinds (NVI_FAULT_*) marked? */
+static inline bool nvi_chan_has_fault(const struct nvi_chan *ch, uint32_t which)
+{
+	return (atomic_load_explicit(&ch->faults, memory_order_relaxed) & which) != 0;
+}
 
 /*
- * Breaks the connection: the VI goes to Error, the peer gets `err` naming `slot`.
- * Caller holds both locks.
+ * Breaks the connection: the VI goes to Error, and for a fault of this end, or nonsense of the peer, the
+ * peer gets the error report.  Caller holds both locks.
  *
  * When the fault is this end's the peer is there, and takes in what was sent before the report: sends
  * that are out stay in the queue until it has given credit for them, has itself reported what it
  * refused, or is gone.  While they do tx_waiting is set in the Error state, and in no other case.
  */
-void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uint32_t slot,
-		    VIP_ERROR_CODE event);
-/* The same from under tx_lock alone: at once if rx_lock is free, else soon. */
-void nvi_chan_break_tx(struct nvi_chan *ch, enum nvi_break why);
+void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault);
+void nvi_break_after_tx_slow(struct nvi_chan *ch);
+void nvi_break_after_rx_slow(struct nvi_chan *ch);
+/*
+ * Breaks a connection in which sending found a fault, unless another thread holds rx_lock: then the
+ * engine does.  Caller holds tx_lock.
+ */
+static inline void nvi_break_after_tx(struct nvi_chan *ch)
+{
+	if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_TX)))
+		nvi_break_after_tx_slow(ch);
+}
+/* Breaks a connection in which receiving found a fault.  Caller holds rx_lock. */
+static inline void nvi_break_after_rx(struct nvi_chan *ch)
+{
+	if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_RX)))
+		nvi_break_after_rx_slow(ch);
+}
 /* Is there something to be awaited from the peer? */
 static inline bool nvi_chan_lives(const struct nvi_chan *ch)
 {
@@ -484,9 +525,9 @@ static inline bool nvi_chan_lives(const struct nvi_chan *ch)
 static inline bool nvi_chan_breaks(const struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire) != 0 ||
-	       atomic_load_explicit(&ch->break_pending, memory_order_relaxed) != 0;
+	       atomic_load_explicit(&ch->faults, memory_order_relaxed) != 0;
 }
-/* Does what nvi_chan_break_tx() put off, and what the peer's error report asks. No locks held. */
+/* Breaks for faults that were found, or because the peer's error report is there.  No locks held. */
 void nvi_chan_check_breaks(struct nvi_chan *ch);
 /* The other end of `conn` is gone; nothing happens when the channel has moved on. */
 void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason);

@@ -180,7 +180,7 @@ static void reset_state(struct nvi_chan *ch)
 					.payload_bytes = ch->in_payload_bytes };
 	atomic_store(&ch->answer_head, 0);
 	atomic_store(&ch->answer_tail, 0);
-	atomic_store(&ch->break_pending, 0);
+	atomic_store(&ch->faults, 0);
 	atomic_store(&ch->by_app, 0);
 	atomic_store(&ch->armed, 0);
 	ch->polled_notify = ch->quiet_arms = ch->armed_moves = 0;
@@ -296,6 +296,33 @@ int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *
 	return err;
 }
 
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/* The engine looks at the channel, for the case that the thread that found it cannot break. */
+static void fault_found(struct nvi_chan *ch, uint32_t which)
+{
+	atomic_fetch_or_explicit(&ch->faults, which, memory_order_relaxed);
+	atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
+	nvi_disarm(ch);
+	nvi_engine_kick(ch->nic);
+}
+
+void nvi_fault_tx(struct nvi_chan *ch, struct nvi_fault fault)
+{
+	if (nvi_chan_has_fault(ch, NVI_FAULT_TX))
+		return;
+	ch->tx_fault = fault;
+	fault_found(ch, NVI_FAULT_TX);
+}
+
+void nvi_fault_rx(struct nvi_chan *ch, struct nvi_fault fault)
+{
+	if (nvi_chan_has_fault(ch, NVI_FAULT_RX))
+		return;
+	ch->rx_fault = fault;
+	fault_found(ch, NVI_FAULT_RX);
+}
+
 /* ---- breaking ------------------------------------------------------------------------------- */
 
 /* Credit for what was consumed, then the report, then a ring whether asked for or not. */
@@ -387,15 +414,11 @@ static void stop_sending(struct nvi_chan *ch)
 	atomic_store_explicit(&ch->tx_waiting, 0, memory_order_relaxed);
 }
 
-static bool own_fault(enum nvi_break why)
-{
-	return why == NVI_BREAK_LOCAL || why == NVI_BREAK_ANSWER;
-}
-
 /* A connection that is broken already: what its sends waited for does not come any more. */
 static void end_sends(struct nvi_chan *ch, enum nvi_break why)
 {
-	if (own_fault(why) || atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
+	if (why == NVI_BREAK_LOCAL ||
+	    atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
 		return;
 	if (why == NVI_BREAK_LOST || why == NVI_BREAK_PROTOCOL)
 		fail_outstanding(ch);
@@ -414,18 +437,18 @@ static bool nothing_lost(const struct nvi_chan *ch)
 	       ch->stream.op == 0;
 }
 
-void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uint32_t slot,
-		    VIP_ERROR_CODE event)
+void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
 {
+	enum nvi_break why = fault.why;
 	uint32_t how = VI_BREAK_RAISE;
 
-	atomic_store_explicit(&ch->break_pending, 0, memory_order_relaxed);
+	atomic_store_explicit(&ch->faults, 0, memory_order_relaxed);
 	if (vi_state(ch->vi) != VIP_STATE_CONNECTED) {
 		end_sends(ch, why);
 		return;
 	}
-	if (own_fault(why) || why == NVI_BREAK_PROTOCOL)
-		report_to_peer(ch, err, slot);
+	if (why == NVI_BREAK_LOCAL || why == NVI_BREAK_PROTOCOL)
+		report_to_peer(ch, fault.err, fault.slot);
 	/* What the peer has acknowledged is complete, not flushed, and so is what was stored. */
 	nvi_tx_credit(ch);
 	nvi_writes_settle(ch);
@@ -433,11 +456,11 @@ void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uin
 		fail_outstanding(ch);
 	if (why == NVI_BREAK_PEER_CLOSED && nothing_lost(ch))
 		how |= VI_BREAK_QUIET;
-	if (own_fault(why) && keep_sends(ch))
+	if (why == NVI_BREAK_LOCAL && keep_sends(ch))
 		how |= VI_BREAK_KEEP_SENDS;
 	stop_sending(ch);
 	nvi_grants_drop(ch);
-	vi_break(ch->vi, how, event);
+	vi_break(ch->vi, how, VIP_ERROR_CONN_LOST);
 	if (how & VI_BREAK_KEEP_SENDS) {
 		nvi_tx_update_waiting(ch);
 		nvi_disarm(ch);
@@ -445,33 +468,36 @@ void nvi_chan_break(struct nvi_chan *ch, enum nvi_break why, enum w_err err, uin
 	wake_closers(ch);
 }
 
-/* Breaks for a reason found when sending. Caller holds both locks. */
-static void break_for(struct nvi_chan *ch, enum nvi_break why)
+/* Receiving comes first: it held rx_lock, which sending has to get. Caller holds both locks. */
+static void break_for_fault(struct nvi_chan *ch)
 {
-	static const enum w_err err[] = {
-		[NVI_BREAK_LOCAL] = W_ERR_SENDER,
-		[NVI_BREAK_PROTOCOL] = W_ERR_PROTOCOL,
-		[NVI_BREAK_ANSWER] = W_ERR_RDMA_PROT,
-	};
-
-	nvi_chan_break(ch, why, err[why], why == NVI_BREAK_ANSWER ? ch->tx.entry : 0,
-		       VIP_ERROR_CONN_LOST);
+	if (nvi_chan_has_fault(ch, NVI_FAULT_RX))
+		nvi_chan_break(ch, ch->rx_fault);
+	else if (nvi_chan_has_fault(ch, NVI_FAULT_TX))
+		nvi_chan_break(ch, ch->tx_fault);
 }
 
-void nvi_chan_break_tx(struct nvi_chan *ch, enum nvi_break why)
+void nvi_break_after_tx_slow(struct nvi_chan *ch)
 {
-	if (why == NVI_BREAK_PROTOCOL)
-		ch->vi->counters.ProtocolErrors++;
-	atomic_store_explicit(&ch->break_pending, why + 1u, memory_order_relaxed);
-	if (u_biased_try(&ch->vi->rx_lock)) {
-		break_for(ch, why);
-		u_biased_drop(&ch->vi->rx_lock);
+	if (!u_biased_try(&ch->vi->rx_lock))
 		return;
-	}
-	/* Whoever holds rx_lock may not look again; the engine will. */
-	atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
-	nvi_disarm(ch);
-	nvi_engine_kick(ch->nic);
+	break_for_fault(ch);
+	u_biased_drop(&ch->vi->rx_lock);
+}
+
+void nvi_break_after_rx_slow(struct nvi_chan *ch)
+{
+	u_biased_take(&ch->vi->tx_lock);
+	break_for_fault(ch);
+	u_biased_drop(&ch->vi->tx_lock);
+}
+
+void nvi_rx_drain(struct nvi_chan *ch)
+{
+	for (uint32_t n = 0; n <= ch->in_mask; n += NVI_RX_BATCH)
+		if (nvi_rx(ch, NVI_RX_BATCH) == 0)
+			break;
+	nvi_break_after_rx(ch);
 }
 
 static uint32_t send_error_bits(enum w_err err)
@@ -516,14 +542,13 @@ static void apply_report(struct nvi_chan *ch, uint64_t word)
 
 	if (err != W_ERR_SENDER)
 		fail_send(ch, find_refused(ch, err, slot), send_error_bits(err));
-	nvi_chan_break(ch, NVI_BREAK_REPORTED, W_ERR_NONE, 0, VIP_ERROR_CONN_LOST);
+	nvi_chan_break(ch, (struct nvi_fault){ .why = NVI_BREAK_REPORTED });
 }
 
 void nvi_chan_check_breaks(struct nvi_chan *ch)
 {
 	struct vi_vi *vi = ch->vi;
 	uint64_t word;
-	uint32_t why;
 
 	u_biased_take(&vi->rx_lock);
 	if (vi->chan == ch && nvi_chan_breaks(ch)) {
@@ -532,7 +557,6 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 		if (word != 0)
 			nvi_rx_drain(ch);
 		u_biased_take(&vi->tx_lock);
-		why = atomic_load_explicit(&ch->break_pending, memory_order_relaxed);
 		if (word != 0) {
 			/* The peer waits for what it sent before. */
 			if (vi_state(vi) == VIP_STATE_CONNECTED)
@@ -540,8 +564,8 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 			nvi_tx_credit(ch);
 			nvi_writes_settle(ch);
 			apply_report(ch, word);
-		} else if (why != 0) {
-			break_for(ch, (enum nvi_break)(why - 1));
+		} else {
+			break_for_fault(ch);
 		}
 		u_biased_drop(&vi->tx_lock);
 	}
@@ -577,8 +601,9 @@ void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum
 		nvi_rx_drain(ch);
 		u_biased_take(&vi->tx_lock);
 		nvi_tx_credit(ch);
-		nvi_chan_break(ch, reason == W_LOST_CLOSED ? NVI_BREAK_PEER_CLOSED : NVI_BREAK_LOST,
-			       W_ERR_NONE, 0, VIP_ERROR_CONN_LOST);
+		nvi_chan_break(ch, (struct nvi_fault){ .why = reason == W_LOST_CLOSED
+								      ? NVI_BREAK_PEER_CLOSED
+								      : NVI_BREAK_LOST });
 		u_biased_drop(&vi->tx_lock);
 	}
 	u_biased_drop(&vi->rx_lock);

@@ -501,6 +501,7 @@ static int try_drain(void *arg)
 	u_biased_take(&ch->vi->tx_lock);
 	if (ch->vi->chan == ch) {
 		over = all_there(ch);
+		nvi_break_after_tx(ch);
 		if (ch->placeholder_mem != NULL)
 			d->until = u_now_ns() + ch->nic->drain_ms * INT64_C(1000000);
 	}

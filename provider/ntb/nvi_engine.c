@@ -54,10 +54,12 @@ static int progress_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool 
 				&ch->app_polls,
 				atomic_load_explicit(&ch->app_polls, memory_order_relaxed) + 1,
 				memory_order_relaxed);
-		if (nvi_rx_ready(ch))
+		if (nvi_rx_ready(ch)) {
 			moved = nvi_rx(ch, NVI_RX_BATCH);
-		else
+			nvi_break_after_rx(ch);
+		} else {
 			u_poll_empty();
+		}
 		*broken_out = nvi_chan_lives(ch) && nvi_chan_breaks(ch);
 		*go_on_out = tx_can_go_on(ch);
 	}
@@ -78,8 +80,12 @@ int nvi_poll_recv(struct vi_vi *vi)
 		if (u_unlikely(atomic_load_explicit(&ch->by_app, memory_order_relaxed) == 0))
 			atomic_store_explicit(&ch->by_app, 1, memory_order_relaxed);
 	}
-	if (u_unlikely(tx_can_go_on(ch) || nvi_chan_breaks(ch)))
+	if (u_unlikely(nvi_chan_breaks(ch))) {
+		nvi_break_after_rx(ch);
 		came |= VI_POLL_PROGRESS;
+	} else if (u_unlikely(tx_can_go_on(ch))) {
+		came |= VI_POLL_PROGRESS;
+	}
 	return came;
 }
 
@@ -94,6 +100,7 @@ static int progress_tx(struct nvi_chan *ch)
 		moved = nvi_writes_check(ch);
 	if (vi->chan == ch)
 		moved |= nvi_tx_progress(ch);
+	nvi_break_after_tx(ch);
 	u_biased_drop(&vi->tx_lock);
 	return moved;
 }

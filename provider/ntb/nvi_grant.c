@@ -260,7 +260,7 @@ static void complete_writes(struct nvi_chan *ch, uint32_t n)
 static void writes_lost(struct nvi_chan *ch)
 {
 	if (ch->retx == NULL) {
-		nvi_chan_break_tx(ch, NVI_BREAK_LOST);
+		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOST, W_ERR_NONE, 0 });
 		return;
 	}
 	ch->vi->sq.next -= ch->tx_unflushed;
@@ -655,7 +655,7 @@ static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 			  nic->revoke_ms);
 	vi_lock_both(ch->vi);
 	if (is_live(nic, ch, conn))
-		nvi_chan_break(ch, NVI_BREAK_LOCAL, W_ERR_SENDER, 0, VIP_ERROR_CONN_LOST);
+		nvi_chan_break(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
 	vi_unlock_both(ch->vi);
 }
 

@@ -95,11 +95,8 @@ static void fail_message(struct nvi_chan *ch, const struct rx_slot *s, enum w_er
 		complete_receive(ch, op_status | m->status, 0);
 	if (raise)
 		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, event);
-	if (!reliable(ch))
-		return;
-	u_biased_take(&ch->vi->tx_lock);
-	nvi_chan_break(ch, NVI_BREAK_LOCAL, err, s->number, VIP_ERROR_CONN_LOST);
-	u_biased_drop(&ch->vi->tx_lock);
+	if (reliable(ch))
+		nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, err, s->number });
 }
 
 static void count_message(struct nvi_chan *ch, uint32_t total)
@@ -268,9 +265,7 @@ static void rx_write(struct nvi_chan *ch, const struct rx_slot *s)
 static void protocol_error(struct nvi_chan *ch, const struct rx_slot *s)
 {
 	ch->vi->counters.ProtocolErrors++;
-	u_biased_take(&ch->vi->tx_lock);
-	nvi_chan_break(ch, NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, s->number, VIP_ERROR_CONN_LOST);
-	u_biased_drop(&ch->vi->tx_lock);
+	nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, s->number });
 }
 
 /* The sender could not finish its message: only on the unreliable level it goes on after that. */
@@ -380,7 +375,7 @@ static void end_read_response(struct nvi_chan *ch)
 	atomic_store_explicit(&ch->read_head, head + 1, memory_order_release);
 	nvi_complete_send(&ch->vi->sq, m->entry, m->status);
 	if (m->status != 0)
-		nvi_chan_break(ch, NVI_BREAK_LOCAL, W_ERR_SENDER, 0, VIP_ERROR_CONN_LOST);
+		nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
 	else
 		nvi_tx_progress(ch);
 	u_biased_drop(&ch->vi->tx_lock);
@@ -615,13 +610,6 @@ int nvi_rx_next(struct nvi_chan *ch)
 	return 1;
 }
 
-void nvi_rx_drain(struct nvi_chan *ch)
-{
-	for (uint32_t n = 0; n <= ch->in_mask; n += NVI_RX_BATCH)
-		if (nvi_rx(ch, NVI_RX_BATCH) == 0)
-			break;
-}
-
 int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 {
 	struct rx_slot s;
@@ -642,12 +630,14 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 		if (err != 0)
 			break;
 		take_slot(ch, &s);
+		consumed++;
+		/* A slot that breaks the connection is not consumed: credit would acknowledge it. */
+		if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_RX)))
+			break;
 		if (s.flags & W_F_ACK)
 			ch->rx_ack = true;
 		atomic_store_explicit(&ch->rx_seq, s.number + 1, memory_order_relaxed);
-		consumed++;
-		/* A slot that broke the connection is not consumed: credit would acknowledge it. */
-		if (s.buffered != NULL && credit_due(ch) && vi_state(ch->vi) == VIP_STATE_CONNECTED)
+		if (s.buffered != NULL && credit_due(ch))
 			nvi_rx_return_credit(ch);
 	}
 	if (u_unlikely(err == -EPROTO))

@@ -82,6 +82,13 @@ int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 	return 1;
 }
 
+/* The peer gave credit for slots that were never sent. */
+static void credit_fault(struct nvi_chan *ch)
+{
+	ch->vi->counters.ProtocolErrors++;
+	nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, 0 });
+}
+
 /* The message is out (all its slots published). */
 static void finish_message(struct nvi_chan *ch, bool inline_only)
 {
@@ -134,7 +141,7 @@ static void refuse_descriptor(struct nvi_chan *ch, uint32_t entry, uint32_t bits
 		ch->vi->counters.ProtectionErrors++;
 	nvi_complete_send(&ch->vi->sq, entry, bits);
 	if (ch->level != VIP_SERVICE_UNRELIABLE)
-		nvi_chan_break_tx(ch, NVI_BREAK_LOCAL);
+		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
 }
 
 /*
@@ -317,7 +324,7 @@ static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, uint32_t *
 			return false;
 		ch->vi->counters.Stalls++;
 		if (nvi_tx_credit(ch) < 0) {
-			nvi_chan_break_tx(ch, NVI_BREAK_PROTOCOL);
+			credit_fault(ch);
 			return false;
 		}
 	}
@@ -395,7 +402,7 @@ static void publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags)
 bool nvi_tx_drained(struct nvi_chan *ch)
 {
 	if (nvi_tx_credit(ch) < 0) {
-		nvi_chan_break_tx(ch, NVI_BREAK_PROTOCOL);
+		credit_fault(ch);
 		return false;
 	}
 	if (slots_used(ch) == 0)
@@ -445,7 +452,8 @@ static void abandon_message(struct nvi_chan *ch)
 	if (op == W_OP_READ_RESP) {
 		ch->vi->counters.ProtectionErrors++;
 		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
-		nvi_chan_break_tx(ch, NVI_BREAK_ANSWER);
+		/* Its entry is the slot of the peer's request. */
+		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_RDMA_PROT, m->entry });
 		return;
 	}
 	if (ch->level == VIP_SERVICE_UNRELIABLE && m->done > 0)
@@ -556,7 +564,7 @@ static void lost_source(struct nvi_chan *ch, const struct nvi_retx_slot *k)
 	if (k->answer) {
 		ch->vi->counters.ProtectionErrors++;
 		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
-		nvi_chan_break_tx(ch, NVI_BREAK_LOCAL);
+		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
 		return;
 	}
 	if (ch->tx.op != 0 && ch->tx.entry == k->entry)
@@ -609,7 +617,7 @@ static uint32_t tx_run(struct nvi_chan *ch)
 	bool more = false;
 
 	ch->tx_direct = 0;
-	while (!more && atomic_load_explicit(&ch->break_pending, memory_order_relaxed) == 0 &&
+	while (!more && atomic_load_explicit(&ch->faults, memory_order_relaxed) == 0 &&
 	       vi_state(ch->vi) == VIP_STATE_CONNECTED) {
 		if (ch->tx.op == 0 && !begin_answer(ch) && !begin_descriptor(ch))
 			break;
@@ -633,7 +641,7 @@ int nvi_tx_progress(struct nvi_chan *ch)
 	uint32_t sent;
 
 	if (credit < 0) {
-		nvi_chan_break_tx(ch, NVI_BREAK_PROTOCOL);
+		credit_fault(ch);
 		return 1;
 	}
 	sent = tx_run(ch);
@@ -647,7 +655,7 @@ int nvi_tx_progress(struct nvi_chan *ch)
 static inline bool nothing_before(const struct nvi_chan *ch)
 {
 	return ch->tx.op == 0 && slots_used(ch) <= ch->out_mask &&
-	       atomic_load_explicit(&ch->break_pending, memory_order_relaxed) == 0 &&
+	       atomic_load_explicit(&ch->faults, memory_order_relaxed) == 0 &&
 	       atomic_load_explicit(&ch->answer_head, memory_order_relaxed) ==
 		       atomic_load_explicit(&ch->answer_tail, memory_order_relaxed);
 }
@@ -827,8 +835,10 @@ void nvi_post_send(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->chan;
 
-	if (!send_buffered(ch) && !read_now(ch) && !write_now(ch))
+	if (!send_buffered(ch) && !read_now(ch) && !write_now(ch)) {
 		tx_run(ch);
+		nvi_break_after_tx(ch);
+	}
 	nvi_tx_update_waiting(ch);
 	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
 		return;

@@ -21,50 +21,15 @@
  * the last one: from then on the peer reads no word that does not ask.
  * tests/model/ holds the model of this.
  */
-#include <errno.h>
-#include <stdlib.h>
-
-#include "nvi.h"
+#include "nvi_arm.h"
+#include "nvi_notify.h"
+#include "nvi_rx.h"
 #include "u_futex.h"
-#include "u_time.h"
 
 #define FEW_MOVES 32u /* between two armings: the peer's fences for them cost less than a barrier */
 #define QUIET_ARMS 8u /* in a row, and the peer is asked for fences */
 
-/* ---- the sender's half ----------------------------------------------------------------------- */
-
-void nvi_ring(struct nvi_chan *ch)
-{
-	atomic_fetch_add_explicit(&ch->nic->rung, 1, memory_order_relaxed);
-	U_TRACE(bell_rung, ch, ch->db_mask);
-	port_peer_db_ring(ch->port, ch->db_mask);
-}
-
-/* What the notify request says once the fence is passed that the peer may ask for. */
-static uint32_t notify_fenced(const struct nvi_chan *ch, uint32_t notify)
-{
-	if ((notify & W_NOTIFY_FENCE) == 0)
-		return notify;
-	atomic_thread_fence(memory_order_seq_cst);
-	return atomic_load_explicit(&ch->in_ctl->notify, memory_order_relaxed);
-}
-
-void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t notify)
-{
-	notify = notify_fenced(ch, notify);
-	if (notify != ch->tx_rung && w_notify_due(notify, ch->tx_seq)) {
-		ch->tx_rung = notify;
-		nvi_ring(ch);
-	}
-}
-
-void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t notify)
-{
-	if (notify_fenced(ch, notify) & W_NOTIFY_CREDIT)
-		nvi_ring(ch);
-}
-
-/* ---- arming ---------------------------------------------------------------------------------- */
+/* ---- has anything come? ---------------------------------------------------------------------- */
 
 bool nvi_chan_ready(const struct nvi_chan *ch)
 {
@@ -84,86 +49,37 @@ static bool credit_missed(const struct nvi_chan *ch)
 		       atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
 }
 
-/*
- * Is there something for an armed channel, or may the ring of its peer be used
- * up?  The latter when slots were consumed since it was armed, by a thread that did
- * not see it armed.
- */
-static bool came_meanwhile(const struct nvi_chan *ch)
+bool nvi_chan_came(const struct nvi_chan *ch)
 {
 	return nvi_chan_ready(ch) ||
 	       atomic_load_explicit(&ch->rx_seq, memory_order_acquire) != ch->armed_slot ||
 	       atomic_load_explicit(&ch->tx_more, memory_order_relaxed) || credit_missed(ch);
 }
 
-int nvi_chan_list(struct nvi_chan *ch)
+bool nvi_rung(struct nvi_nic *nic)
 {
-	struct nvi_nic *nic = ch->nic;
-	int err = 0;
+	uint32_t ticket = port_irq_ticket(nic->irq);
+	bool rung = false;
 
+	if (u_likely(ticket == atomic_load_explicit(&nic->ticket_seen, memory_order_relaxed)))
+		return false;
+	atomic_store_explicit(&nic->ticket_seen, ticket, memory_order_relaxed);
 	u_lock_take(&nic->chan_lock);
-	if (nic->chan_count == nic->chan_cap) {
-		uint32_t cap = nic->chan_cap ? nic->chan_cap * 2 : 16;
-		struct nvi_chan **chans = realloc(nic->chans, cap * sizeof(*chans));
+	for (unsigned int i = 0; i < PORT_PER_HOST; i++) {
+		struct nvi_port *p = nic->ports[i];
 
-		if (chans == NULL) {
-			err = -ENOMEM;
-		} else {
-			nic->chans = chans;
-			nic->chan_cap = cap;
+		if (p != NULL && (port_db_read(p->port) & nic->db_mask) != 0) {
+			port_db_clear(p->port, nic->db_mask);
+			rung = true;
 		}
 	}
-	if (err == 0) {
-		ch->index = nic->chan_count;
-		nic->chans[nic->chan_count++] = ch;
-		ch->listed = true;
-		ch->seen_polls = atomic_load_explicit(&ch->app_polls, memory_order_relaxed);
-		atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
-		atomic_fetch_add_explicit(&nic->polled, 1, memory_order_relaxed);
-	}
 	u_lock_drop(&nic->chan_lock);
-	if (err == 0)
-		nvi_engine_kick(nic);
-	return err;
+	if (rung)
+		atomic_fetch_add_explicit(&nic->cleared, 1, memory_order_relaxed);
+	return rung;
 }
 
-void nvi_chan_unlist(struct nvi_chan *ch)
-{
-	struct nvi_nic *nic = ch->nic;
-
-	u_lock_take(&nic->chan_lock);
-	if (ch->listed) {
-		nic->chans[ch->index] = nic->chans[--nic->chan_count];
-		nic->chans[ch->index]->index = ch->index;
-		ch->listed = false;
-		if (atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0)
-			atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_relaxed);
-		atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
-	}
-	u_lock_drop(&nic->chan_lock);
-}
-
-/* Returns whether it was armed: then who sleeps must look and arm again. Caller holds chan_lock. */
-static bool make_polled(struct nvi_chan *ch)
-{
-	if (atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0)
-		return false;
-	atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
-	atomic_fetch_add_explicit(&ch->nic->polled, 1, memory_order_seq_cst);
-	u_out_store32(&ch->out, &ch->out_ctl->notify, ch->polled_notify);
-	return true;
-}
-
-void nvi_disarm_slow(struct nvi_chan *ch)
-{
-	u_lock_take(&ch->nic->chan_lock);
-	if (ch->listed) {
-		make_polled(ch);
-		ch->seen_polls = atomic_load_explicit(&ch->app_polls, memory_order_relaxed);
-	}
-	u_lock_drop(&ch->nic->chan_lock);
-	nvi_engine_kick(ch->nic);
-}
+/* ---- fences of the peer ---------------------------------------------------------------------- */
 
 /* Slots that moved, either way. */
 static uint32_t moves(const struct nvi_chan *ch)
@@ -203,6 +119,8 @@ void nvi_stop_fences(struct nvi_nic *nic)
 			stop_fences(nic->chans[i]);
 	u_lock_drop(&nic->chan_lock);
 }
+
+/* ---- arming ---------------------------------------------------------------------------------- */
 
 /*
  * Writes the notify request: what to ring for, from which slot on.  Returns whether the peer is
@@ -250,29 +168,6 @@ static void flush_ports(struct nvi_nic *nic)
 			port_flush(nic->ports[i]->port);
 }
 
-bool nvi_rung(struct nvi_nic *nic)
-{
-	uint32_t ticket = port_irq_ticket(nic->irq);
-	bool rung = false;
-
-	if (u_likely(ticket == atomic_load_explicit(&nic->ticket_seen, memory_order_relaxed)))
-		return false;
-	atomic_store_explicit(&nic->ticket_seen, ticket, memory_order_relaxed);
-	u_lock_take(&nic->chan_lock);
-	for (unsigned int i = 0; i < PORT_PER_HOST; i++) {
-		struct nvi_port *p = nic->ports[i];
-
-		if (p != NULL && (port_db_read(p->port) & nic->db_mask) != 0) {
-			port_db_clear(p->port, nic->db_mask);
-			rung = true;
-		}
-	}
-	u_lock_drop(&nic->chan_lock);
-	if (rung)
-		atomic_fetch_add_explicit(&nic->cleared, 1, memory_order_relaxed);
-	return rung;
-}
-
 int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 {
 	bool barrier = false;
@@ -308,7 +203,7 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 
 			if (!ch->fresh)
 				continue;
-			if (!came_meanwhile(ch)) {
+			if (!nvi_chan_came(ch)) {
 				/* Not before: who finds none polled goes to sleep. */
 				atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_seq_cst);
 				continue;
@@ -322,106 +217,4 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 	}
 	u_lock_drop(&nic->chan_lock);
 	return came;
-}
-
-static bool wants_progress(const struct nvi_chan *ch, bool all)
-{
-	if (!all && atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0 &&
-	    atomic_load_explicit(&ch->by_app, memory_order_relaxed) != 0)
-		return false;
-	if (atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0)
-		return came_meanwhile(ch);
-	return nvi_chan_ready(ch) ||
-	       atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
-}
-
-int nvi_scan(struct nvi_nic *nic, bool all)
-{
-	enum { BATCH = 64 };
-	struct nvi_chan *ready[BATCH];
-	uint32_t from = UINT32_MAX, count;
-	bool disarmed = false;
-	int moved = 0;
-
-	/* Downwards: a channel that leaves is replaced by the last one, which was looked at before. */
-	do {
-		count = 0;
-		u_lock_take(&nic->chan_lock);
-		if (from > nic->chan_count)
-			from = nic->chan_count;
-		for (; from > 0 && count < BATCH; from--) {
-			struct nvi_chan *ch = nic->chans[from - 1];
-
-			if (!wants_progress(ch, all))
-				continue;
-			/*
-			 * Its ring is used up, even if another thread's lock makes progress fail.
-			 */
-			disarmed |= make_polled(ch);
-			ready[count++] = ch;
-		}
-		u_lock_drop(&nic->chan_lock);
-		/*
-		 * Channels outlive their connections: progress on one that closed meanwhile does
-		 * nothing.
-		 */
-		for (uint32_t i = 0; i < count; i++)
-			moved += nvi_progress_chan(ready[i], false) != 0;
-	} while (from > 0);
-	if (disarmed)
-		nvi_engine_kick(nic);
-	if (moved == 0)
-		u_poll_empty();
-	return moved;
-}
-
-/* Channels whose link is gone, or is not the one they were made on; at most `max`. */
-static uint32_t find_cut(struct nvi_nic *nic, struct nvi_chan **cut, uint32_t max)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < nic->chan_count && count < max; i++) {
-		struct nvi_chan *ch = nic->chans[i];
-
-		/* A resumable connection outlives its link: the agents see to it. */
-		if (ch->retx == NULL && ch->generation != ch->port_use->generation &&
-		    nvi_chan_lives(ch))
-			cut[count++] = ch;
-	}
-	return count;
-}
-
-static bool links_changed(struct nvi_nic *nic)
-{
-	bool changed = false;
-
-	for (unsigned int i = 0; i < PORT_PER_HOST; i++) {
-		struct nvi_port *p = nic->ports[i];
-		uint32_t generation = p != NULL ? nvi_port_generation(p) : 0;
-
-		if (p != NULL && generation != p->generation) {
-			p->generation = generation;
-			changed = true;
-		}
-	}
-	return changed;
-}
-
-void nvi_check_links(struct nvi_nic *nic)
-{
-	enum { BATCH = 64 };
-	struct nvi_chan *cut[BATCH];
-	uint32_t count = 0;
-
-	u_lock_take(&nic->chan_lock);
-	if (links_changed(nic))
-		count = find_cut(nic, cut, BATCH);
-	u_lock_drop(&nic->chan_lock);
-	while (count > 0) {
-		for (uint32_t i = 0; i < count; i++)
-			nvi_cm_cut(nic, cut[i], nvi_chan_conn(cut[i]));
-		u_lock_take(&nic->chan_lock);
-		count = find_cut(nic, cut, BATCH);
-		u_lock_drop(&nic->chan_lock);
-	}
 }

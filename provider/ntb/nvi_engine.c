@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The transfer thread (vi-xfer) and sleeping.
- *
- * The engine serves what the application does not poll: RDMA of the peer,
- * handlers, queues of a program that computes.  While an application thread
- * sleeps in a VIPL call, that thread does the engine's work and the engine is
- * parked, so that a doorbell wakes one thread.  The engine sleeps on the doorbell when
- * every channel is armed; until then it looks at the unpolled ones briefly and
- * comes back by the tick to arm what the application stopped polling.
+ * The engine serves what the application does not poll: RDMA of the peer, handlers, queues of a program that
+ * computes.  While an application thread sleeps in a VIPL call, that thread does the engine's work and the
+ * engine is parked, so that a doorbell wakes one thread.  The engine sleeps on the doorbell when every channel
+ * is armed; until then it polls the others briefly, and wakes by the tick to arm those that the application
+ * stopped polling.
  */
 #include <errno.h>
+#include <pthread.h>
 
-#include "nvi.h"
+#include "nvi_arm.h"
+#include "nvi_cut.h"
+#include "nvi_engine.h"
+#include "nvi_progress.h"
 #include "u_contention.h"
 #include "u_futex.h"
-#include "u_log.h"
 #include "u_thread.h"
 #include "u_time.h"
 
@@ -24,136 +24,6 @@
 #define TICK_MAX_NS 8000000
 #define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
 #define COARSE_MAX_NS 256000000 /* and at last */
-
-/* ---- progress ------------------------------------------------------------------------------- */
-
-/*
- * Does something wait to be sent or completed, and could it be now?  Without tx_lock: a hint.
- * Caller holds rx_lock, which keeps the slice.
- */
-static inline bool tx_can_go_on(const struct nvi_chan *ch)
-{
-	return atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
-	       (atomic_load_explicit(&ch->in_ctl->credit, memory_order_relaxed) !=
-			atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) ||
-		atomic_load_explicit(&ch->tx_more, memory_order_relaxed) ||
-		atomic_load_explicit(&ch->answer_head, memory_order_relaxed) !=
-			atomic_load_explicit(&ch->answer_tail, memory_order_relaxed));
-}
-
-static int progress_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool *go_on_out)
-{
-	struct vi_vi *vi = ch->vi;
-	int moved = 0;
-
-	if (!u_biased_try(&vi->rx_lock))
-		return 0;
-	if (vi->chan == ch) {
-		if (by_app)
-			atomic_store_explicit(
-				&ch->app_polls,
-				atomic_load_explicit(&ch->app_polls, memory_order_relaxed) + 1,
-				memory_order_relaxed);
-		if (nvi_rx_ready(ch)) {
-			moved = nvi_rx(ch, NVI_RX_BATCH);
-			nvi_break_after_rx(ch);
-		} else {
-			u_poll_empty();
-		}
-		*broken_out = nvi_chan_lives(ch) && nvi_chan_breaks(ch);
-		*go_on_out = tx_can_go_on(ch);
-	}
-	u_biased_drop(&vi->rx_lock);
-	return moved;
-}
-
-int nvi_poll_recv(struct vi_vi *vi)
-{
-	struct nvi_chan *ch = vi->chan;
-	int came = 0;
-
-	atomic_store_explicit(&ch->app_polls,
-			      atomic_load_explicit(&ch->app_polls, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	if (nvi_rx_next(ch) != 0) {
-		came = VI_POLL_MOVED;
-		if (u_unlikely(atomic_load_explicit(&ch->by_app, memory_order_relaxed) == 0))
-			atomic_store_explicit(&ch->by_app, 1, memory_order_relaxed);
-	}
-	if (u_unlikely(nvi_chan_breaks(ch))) {
-		nvi_break_after_rx(ch);
-		came |= VI_POLL_PROGRESS;
-	} else if (u_unlikely(tx_can_go_on(ch))) {
-		came |= VI_POLL_PROGRESS;
-	}
-	return came;
-}
-
-static int progress_tx(struct nvi_chan *ch)
-{
-	struct vi_vi *vi = ch->vi;
-	int moved = 0;
-
-	if (!u_biased_try(&vi->tx_lock))
-		return 0;
-	if (vi->chan == ch)
-		moved = nvi_writes_check(ch);
-	if (vi->chan == ch)
-		moved |= nvi_tx_progress(ch);
-	nvi_break_after_tx(ch);
-	u_biased_drop(&vi->tx_lock);
-	return moved;
-}
-
-int nvi_progress_chan(struct nvi_chan *ch, bool by_app)
-{
-	bool broken = false;
-	/* Unless a check of what the peer wrote says otherwise. */
-	bool go_on = atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
-	int moved = progress_rx(ch, by_app, &broken, &go_on);
-
-	if (go_on)
-		moved += progress_tx(ch);
-	if (u_unlikely(broken)) {
-		nvi_chan_check_breaks(ch);
-		moved++;
-	}
-	if (moved != 0 && atomic_load_explicit(&ch->by_app, memory_order_relaxed) != by_app)
-		atomic_store_explicit(&ch->by_app, by_app, memory_order_relaxed);
-	return moved;
-}
-
-int nvi_progress_vi(struct vi_vi *vi)
-{
-	struct nvi_chan *ch = vi->prov;
-
-	return ch != NULL ? nvi_progress_chan(ch, true) : 0;
-}
-
-void nvi_unpolled(struct vi_vi *vi)
-{
-	struct nvi_chan *ch = vi->prov;
-	struct nvi_nic *nic = vi->nic->prov;
-
-	if (ch == NULL || nic == NULL)
-		return;
-	atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
-	if (nvi_arm_polled(nic, NVI_ARM_ENGINE) != 0)
-		nvi_scan(nic, true);
-}
-
-int nvi_progress(struct vi_nic *vi_nic)
-{
-	struct nvi_nic *nic = vi_nic->prov;
-
-	nvi_rung(nic);
-	return nvi_scan(nic, true);
-}
-
-bool nvi_doorbell_rung(struct vi_nic *vi_nic)
-{
-	return nvi_rung(vi_nic->prov);
-}
 
 /* ---- sleeping application threads ------------------------------------------------------------ */
 
@@ -182,7 +52,7 @@ void nvi_sleep(struct vi_nic *vi_nic, uint32_t ticket, int64_t deadline)
 	/* What was armed may have been made polled since: nobody would ring (see nvi_disarm_slow()). */
 	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0)
 		port_irq_wait(nic->irq, ticket, nic->db_mask, u_time_left(deadline));
-	/* Awake before the check: what it makes polled concerns those who go on sleeping. */
+	/* Awake before the scan: a channel that it makes polled must end the sleep of the other threads. */
 	last = atomic_fetch_sub_explicit(&nic->sleepers, 1, memory_order_seq_cst) == 1;
 	nvi_rung(nic);
 	nvi_scan(nic, true);
@@ -190,29 +60,7 @@ void nvi_sleep(struct vi_nic *vi_nic, uint32_t ticket, int64_t deadline)
 		nvi_engine_kick(nic);
 }
 
-/* ---- the engine ----------------------------------------------------------------------------- */
-
-void nvi_engine_kick(struct nvi_nic *nic)
-{
-	uint32_t deep = atomic_load_explicit(&nic->engine_deep, memory_order_seq_cst);
-
-	/* Sleeping threads do the engine's work: they have to look, and arm again. */
-	if (atomic_load_explicit(&nic->sleepers, memory_order_seq_cst) != 0 &&
-	    atomic_load_explicit(&nic->polled, memory_order_seq_cst) != 0) {
-		port_irq_kick(nic->irq, nic->db_mask);
-		return;
-	}
-	if (u_likely(deep == NVI_AWAKE))
-		return;
-	if (!atomic_compare_exchange_strong(&nic->engine_deep, &deep, NVI_AWAKE))
-		return;
-	if (deep == NVI_DEEP) {
-		port_irq_kick(nic->irq, nic->db_mask);
-		return;
-	}
-	atomic_fetch_add_explicit(&nic->engine_park, 1, memory_order_seq_cst);
-	u_futex_wake(&nic->engine_park, 1, UINT32_MAX, true);
-}
+/* ---- the engine ------------------------------------------------------------------------------ */
 
 struct engine {
 	struct nvi_nic *nic;

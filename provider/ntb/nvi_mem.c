@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Window memory: pages that live in the host's memory window (VipxAllocMem). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "nvi.h"
+#include "nvi_mem.h"
+#include "nvi_req.h"
+#include "nvi_window.h"
 #include "u_fd.h"
 #include "u_log.h"
 
@@ -66,7 +67,7 @@ void nvi_window_free(struct vi_nic *vi_nic, void *window)
 
 	memset(&msg, 0, sizeof(msg));
 	msg.slice_id = w->slice_id;
-	/* A write through its handle must be refused from here on, not land in pages nobody has. */
+	/* From here on a write through its handle is refused, and does not land in pages of no process. */
 	nvi_window_revoke(vi_nic, w);
 	nvi_window_leave(vi_nic->prov, w);
 	port_unmap(w->port->port, &w->map);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What goes to the agent.  The socket holds some two hundred messages; an agent that is stopped, or has
- * too much to do, does not make its processes wait for room.  What does not fit is kept, and sent by a thread
- * (vi-out) that lives as long as there is something to send.  Messages stay in order.
- *
- * Whoever says that much, and is not heard, waits after all.
+ * The socket holds some two hundred messages; an agent that is stopped, or has too much to do, does not make
+ * its processes wait for room.  A message that does not fit is held, and sent by a thread (vi-out) that lives
+ * as long as there is something to send.  Messages stay in order.  Where HELD_MAX of them are held the caller
+ * waits after all.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "nvi.h"
+#include "nvi_out.h"
 #include "u_thread.h"
+#include "w_ctl.h"
 
-#define KEPT_MAX 8192u
+#define HELD_MAX 8192u
 
 struct nvi_out_msg {
 	struct nvi_out_msg *next;
@@ -23,6 +23,7 @@ struct nvi_out_msg {
 void nvi_out_init(struct nvi_out *o)
 {
 	memset(o, 0, sizeof(*o));
+	o->sock = -1;
 	pthread_mutex_init(&o->lock, NULL);
 	pthread_cond_init(&o->room, NULL);
 	o->end = &o->first;
@@ -57,8 +58,7 @@ static void drop_first(struct nvi_out *o)
 
 static void *out_thread(void *arg)
 {
-	struct nvi_nic *nic = arg;
-	struct nvi_out *o = &nic->out;
+	struct nvi_out *o = arg;
 	const struct nvi_out_msg *m;
 	int err = 0;
 
@@ -67,7 +67,7 @@ static void *out_thread(void *arg)
 		/* It stays the first, so that nobody overtakes it. */
 		if (err == 0) {
 			pthread_mutex_unlock(&o->lock);
-			err = w_ctl_send(nic->sock, m->bytes, NULL, 0);
+			err = w_ctl_send(o->sock, m->bytes, NULL, 0);
 			pthread_mutex_lock(&o->lock);
 		}
 		drop_first(o);
@@ -77,22 +77,20 @@ static void *out_thread(void *arg)
 	return NULL;
 }
 
-/* Caller holds the lock. A thread before it is over, but for its return. */
-static int start_thread(struct nvi_nic *nic)
+/* Caller holds the lock.  An earlier thread has at most to return. */
+static int start_thread(struct nvi_out *o)
 {
-	struct nvi_out *o = &nic->out;
 	int err;
 
 	join_thread(o);
-	err = u_thread_start(&o->thread, "vi-out", out_thread, nic);
+	err = u_thread_start(&o->thread, "vi-out", out_thread, o);
 	o->joinable = o->runs = err == 0;
 	return err;
 }
 
 /* Caller holds the lock. */
-static int keep(struct nvi_nic *nic, const void *msg, uint32_t len)
+static int hold(struct nvi_out *o, const void *msg, uint32_t len)
 {
-	struct nvi_out *o = &nic->out;
 	struct nvi_out_msg *m = malloc(sizeof(*m) + len);
 	int err;
 
@@ -103,34 +101,32 @@ static int keep(struct nvi_nic *nic, const void *msg, uint32_t len)
 	*o->end = m;
 	o->end = &m->next;
 	o->count++;
-	err = o->runs ? 0 : start_thread(nic);
+	err = o->runs ? 0 : start_thread(o);
 	if (err != 0)
 		drop_first(o); /* which it is, since no thread ran */
 	return err;
 }
 
-int nvi_out_send(struct nvi_nic *nic, const void *msg, uint32_t len)
+int nvi_out_send(struct nvi_out *o, const void *msg, uint32_t len)
 {
-	struct nvi_out *o = &nic->out;
 	int err;
 
 	pthread_mutex_lock(&o->lock);
-	while (o->count >= KEPT_MAX)
+	while (o->count >= HELD_MAX)
 		pthread_cond_wait(&o->room, &o->lock);
-	err = o->first != NULL ? -EAGAIN : w_ctl_try(nic->sock, msg);
+	err = o->first != NULL ? -EAGAIN : w_ctl_try(o->sock, msg);
 	if (err == -EAGAIN)
-		err = keep(nic, msg, len);
+		err = hold(o, msg, len);
 	pthread_mutex_unlock(&o->lock);
 	return err;
 }
 
-int nvi_out_try(struct nvi_nic *nic, const void *msg)
+int nvi_out_try(struct nvi_out *o, const void *msg)
 {
-	struct nvi_out *o = &nic->out;
 	int err;
 
 	pthread_mutex_lock(&o->lock);
-	err = o->first != NULL ? -EAGAIN : w_ctl_try(nic->sock, msg);
+	err = o->first != NULL ? -EAGAIN : w_ctl_try(o->sock, msg);
 	pthread_mutex_unlock(&o->lock);
 	return err;
 }

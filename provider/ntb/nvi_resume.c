@@ -16,7 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nvi.h"
+#include "nvi_break.h"
+#include "nvi_credit.h"
+#include "nvi_grant.h"
+#include "nvi_notify.h"
+#include "nvi_parts.h"
+#include "nvi_resume.h"
+#include "nvi_retransmit.h"
+#include "nvi_tx.h"
+#include "nvi_write.h"
+
+/* ---- suspending ------------------------------------------------------------------------------ */
 
 static size_t slice_bytes(uint32_t mask, uint32_t payload_bytes)
 {
@@ -55,13 +65,12 @@ static void unmap(struct nvi_chan *ch)
 	memset(&ch->out_map, 0, sizeof(ch->out_map));
 }
 
-static bool is_live(const struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
+static bool may_go_on(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 {
-	return ch->vi->chan == ch && vi_state(ch->vi) == VIP_STATE_CONNECTED && ch->retx != NULL &&
-	       nvi_chan_is_conn((struct nvi_chan *)ch, nic, conn);
+	return ch->retx != NULL && nvi_chan_is_live(nic, ch, conn);
 }
 
-/* Nobody rings any more, and nobody was asked to. Caller holds both locks. */
+/* Neither end was asked to ring over the new slices. Caller holds both locks. */
 static int list_anew(struct nvi_chan *ch)
 {
 	ch->tx_rung = 0;
@@ -100,17 +109,19 @@ int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 	int err = -ENOTCONN;
 
 	u_biased_take(&vi->rx_lock);
-	if (is_live(ch, nic, conn)) {
+	if (may_go_on(ch, nic, conn)) {
 		nvi_rx_drain(ch);
 		u_biased_take(&vi->tx_lock);
 		/* What came may have broken it. */
-		if (is_live(ch, nic, conn) && !nvi_chan_breaks(ch))
+		if (may_go_on(ch, nic, conn) && !nvi_chan_breaks(ch))
 			err = suspend(ch, consumed_out);
 		u_biased_drop(&vi->tx_lock);
 	}
 	u_biased_drop(&vi->rx_lock);
 	return err;
 }
+
+/* ---- resuming -------------------------------------------------------------------------------- */
 
 static bool same_geometry(const struct nvi_chan *ch, const struct w_linked *linked)
 {
@@ -167,7 +178,7 @@ static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi
 	if (list_anew(ch) != 0)
 		return -ENOMEM;
 	/* A source that is gone breaks the connection by itself. */
-	if (nvi_tx_again(ch) == 0) {
+	if (nvi_retransmit(ch) == 0) {
 		nvi_ring_slots(ch);
 		/* And what waited for credit, which came without progress being made. */
 		nvi_tx_progress(ch);
@@ -184,7 +195,7 @@ int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_lin
 
 	if (err == 0) {
 		vi_lock_both(vi);
-		if (is_live(ch, nic, linked->conn) && ch->placeholder_mem != NULL &&
+		if (may_go_on(ch, nic, linked->conn) && ch->placeholder_mem != NULL &&
 		    same_geometry(ch, linked))
 			err = resume(ch, linked, &parts);
 		else

@@ -202,7 +202,7 @@ inline kick()
 	}
 }
 
-/* The rest of make_polled(), after armed = false, under chan_lock. */
+/* The rest of nvi_make_polled(), after armed = false, under chan_lock. */
 inline make_polled()
 {
 	d_step { polled++; notify = polled_notify; chan_lock = false }
@@ -292,7 +292,7 @@ inline own_fence()
 }
 
 #ifdef CREDIT
-/* tx_run() and nvi_tx_update_waiting(). */
+/* nvi_tx_run() and nvi_tx_update_waiting(). */
 inline tx_run()
 {
 	d_step {

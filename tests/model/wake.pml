@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The wake-up handshake of provider/ntb/nvi_arm.c and nvi_engine.c: slots, doorbells and the
+ * The wake-up handshake of provider/ntb/nvi_arm.c, nvi_notify.c and nvi_engine.c: slots, doorbells and the
  * polling thread.  Threads that sleep, credit, and the receivers' own store buffers are in sleep.pml.
  *
  * One sender, two receivers in one process: the application, which polls and

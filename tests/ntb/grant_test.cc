@@ -101,7 +101,7 @@ TEST_P(EachWay, ALongOneWaitsRatherThanGoThroughSlots)
 
 TEST_P(EachWay, ARunOfShortOnesComesBackToStores)
 {
-	constexpr unsigned kWrites = 20, kRun = 8; // NVI_WRITE_RUN of nvi.h, which is C
+	constexpr unsigned kWrites = 20, kRun = 8; // NVI_WRITE_RUN of nvi_write.h, which is C
 	VIP_DESCRIPTOR *d;
 
 	warm(window);

@@ -9,7 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "nvi.h"
+#include "nvi_break.h"
+#include "nvi_disconnect.h"
+#include "nvi_mem.h"
+#include "nvi_window.h"
 
 #define MEMORIES 64u
 
@@ -80,7 +83,7 @@ struct nvi_agent *nvi_agent_start(struct nvi_loop *loop, uint32_t revoke_ms)
 	a->port = a->nic->ports[0]->port;
 	a->sock = pair[1];
 	pthread_mutex_init(&a->lock, NULL);
-	a->nic->sock = pair[0];
+	a->nic->out.sock = pair[0];
 	a->nic->revoke_ms = revoke_ms;
 	enter(a, 0, 1);
 	enter(a, 1, 2);
@@ -95,8 +98,8 @@ void nvi_agent_stop(struct nvi_agent *a)
 	if (a->threaded)
 		pthread_join(a->thread, NULL);
 	close(a->sock);
-	close(a->nic->sock);
-	a->nic->sock = -1;
+	close(a->nic->out.sock);
+	a->nic->out.sock = -1;
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }

@@ -7,8 +7,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "nvi.h"
+#include "nvi_arm.h"
+#include "nvi_break.h"
+#include "nvi_conn.h"
+#include "nvi_engine.h"
+#include "nvi_fast.h"
+#include "nvi_given.h"
+#include "nvi_mem.h"
+#include "nvi_progress.h"
 #include "nvi_provider.h"
+#include "nvi_resume.h"
+#include "nvi_window.h"
 #include "port_emu.h"
 #include "port_fault.h"
 #include "u_futex.h"
@@ -46,7 +55,6 @@ static int loop_nic_open(struct vi_nic *vi_nic, const char *device)
 
 	memset(nic, 0, sizeof(*nic));
 	nic->vi_nic = vi_nic;
-	nic->sock = -1;
 	pthread_mutex_init(&nic->ctl_lock, NULL);
 	nvi_out_init(&nic->out);
 	init_memory(nic);

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvi_break.h"
+#include "nvi_credit.h"
+#include "nvi_grant.h"
+#include "nvi_notify.h"
+#include "nvi_rx.h"
+#include "nvi_write.h"
+#include "vi_provider.h"
+
+/* ---- what becomes of sends ------------------------------------------------------------------- */
+
+/* The first started and incomplete send (from entry n on) completes with `bits`. */
+static void fail_send(struct nvi_chan *ch, uint32_t n, uint32_t bits)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	for (; n != sq->next; n++) {
+		struct vi_wqe *wqe = vi_wqe(sq, n);
+
+		if (wqe->status == 0) {
+			nvi_complete_send(sq, n, bits);
+			return;
+		}
+	}
+}
+
+/* What was under way when the peer vanished may have arrived in part. */
+static void fail_outstanding(struct nvi_chan *ch)
+{
+	fail_send(ch, nvi_sq_done(&ch->vi->sq),
+		  VIP_STATUS_TRANSPORT_ERROR | VIP_STATUS_PARTIAL_ERROR);
+	if (ch->rx.has_entry) {
+		ch->rx.has_entry = false;
+		vi_wq_complete(&ch->vi->rq, ch->rx.entry,
+			       VIP_STATUS_OP_RECEIVE | VIP_STATUS_TRANSPORT_ERROR |
+				       VIP_STATUS_PARTIAL_ERROR,
+			       0);
+	}
+}
+
+/* Is entry n, which was started, a send that the peer may have and has not acknowledged? */
+static bool is_out(const struct nvi_chan *ch, uint32_t n, const struct vi_wqe *wqe)
+{
+	const struct vi_wq *sq = &ch->vi->sq;
+
+	if ((wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAREAD ||
+	    sq->next - n <= ch->tx_unflushed || (int32_t)(ch->tx_seq - wqe->mark) < 0)
+		return false;
+	return ch->tx.op == 0 || ch->tx.op == W_OP_READ_RESP || ch->tx.entry != n;
+}
+
+/* Flushes the send queue but for sends that are out.  Returns whether there are such. */
+static bool keep_sends(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	bool any_out = false;
+
+	for (uint32_t n = nvi_sq_done(sq); n != sq->next; n++) {
+		struct vi_wqe *wqe = vi_wqe(sq, n);
+
+		if (wqe->status == 0 && is_out(ch, n, wqe))
+			any_out = true;
+		else if (wqe->status == 0)
+			nvi_complete_send(sq, n, VIP_STATUS_DESC_FLUSHED_ERROR);
+	}
+	vi_wq_flush_new(sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	return any_out;
+}
+
+void nvi_wake_closer(const struct nvi_chan *ch)
+{
+	if (ch->draining)
+		ch->vi->nic->ops->wake(ch->vi->nic);
+}
+
+void nvi_stop_sending(struct nvi_chan *ch)
+{
+	ch->tx.op = 0;
+	ch->tx_unflushed = 0;
+	ch->tx_drains = false;
+	atomic_store_explicit(&ch->answer_head,
+			      atomic_load_explicit(&ch->answer_tail, memory_order_relaxed),
+			      memory_order_relaxed);
+	atomic_store_explicit(&ch->tx_waiting, 0, memory_order_relaxed);
+}
+
+/* A connection that is broken already: what its sends waited for does not come any more. */
+static void end_sends(struct nvi_chan *ch, enum nvi_break why)
+{
+	if (why == NVI_BREAK_LOCAL ||
+	    atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
+		return;
+	if (why == NVI_BREAK_LOST || why == NVI_BREAK_PROTOCOL)
+		fail_outstanding(ch);
+	nvi_stop_sending(ch);
+	vi_wq_flush(&ch->vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	nvi_wake_closer(ch);
+}
+
+/* ---- breaking -------------------------------------------------------------------------------- */
+
+/* Gives credit for what was consumed, reports, and rings whether the peer asked for that or not. */
+static void report_to_peer(struct nvi_chan *ch, enum w_err err, uint32_t slot)
+{
+	if (ch->reported)
+		return;
+	ch->reported = true;
+	nvi_rx_return_credit(ch);
+	u_out_store64(&ch->out, &ch->out_ctl->error, w_error_word(slot, err));
+	u_out_fence(&ch->out);
+	nvi_ring(ch);
+}
+
+/* Has the peer all that was sent, and this end all of what the peer began to send? */
+static bool nothing_lost(const struct nvi_chan *ch)
+{
+	const struct vi_wq *sq = &ch->vi->sq;
+
+	return nvi_sq_done(sq) == sq->tail &&
+	       atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) == ch->tx_seq &&
+	       ch->stream.op == 0;
+}
+
+void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
+{
+	enum nvi_break why = fault.why;
+	uint32_t how = VI_BREAK_RAISE;
+
+	atomic_store_explicit(&ch->faults, 0, memory_order_relaxed);
+	if (vi_state(ch->vi) != VIP_STATE_CONNECTED) {
+		end_sends(ch, why);
+		return;
+	}
+	if (why == NVI_BREAK_LOCAL || why == NVI_BREAK_PROTOCOL)
+		report_to_peer(ch, fault.err, fault.slot);
+	/* What the peer has acknowledged is complete, not flushed, and so is what was stored. */
+	nvi_tx_credit(ch);
+	nvi_writes_settle(ch);
+	if (why == NVI_BREAK_LOST || why == NVI_BREAK_PROTOCOL)
+		fail_outstanding(ch);
+	if (why == NVI_BREAK_PEER_CLOSED && nothing_lost(ch))
+		how |= VI_BREAK_QUIET;
+	if (why == NVI_BREAK_LOCAL && keep_sends(ch))
+		how |= VI_BREAK_KEEP_SENDS;
+	nvi_stop_sending(ch);
+	nvi_grants_drop(ch);
+	vi_break(ch->vi, how, VIP_ERROR_CONN_LOST);
+	if (how & VI_BREAK_KEEP_SENDS) {
+		nvi_tx_update_waiting(ch);
+		nvi_disarm(ch);
+	}
+	nvi_wake_closer(ch);
+}
+
+/* Receiving comes first: it held rx_lock, which sending has to get. Caller holds both locks. */
+static void break_for_fault(struct nvi_chan *ch)
+{
+	if (nvi_chan_has_fault(ch, NVI_FAULT_RX))
+		nvi_chan_break(ch, ch->rx_fault);
+	else if (nvi_chan_has_fault(ch, NVI_FAULT_TX))
+		nvi_chan_break(ch, ch->tx_fault);
+}
+
+void nvi_break_after_tx_slow(struct nvi_chan *ch)
+{
+	if (!u_biased_try(&ch->vi->rx_lock))
+		return;
+	break_for_fault(ch);
+	u_biased_drop(&ch->vi->rx_lock);
+}
+
+void nvi_break_after_rx_slow(struct nvi_chan *ch)
+{
+	u_biased_take(&ch->vi->tx_lock);
+	break_for_fault(ch);
+	u_biased_drop(&ch->vi->tx_lock);
+}
+
+void nvi_rx_drain(struct nvi_chan *ch)
+{
+	for (uint32_t n = 0; n <= ch->in_mask; n += NVI_RX_BATCH)
+		if (nvi_rx(ch, NVI_RX_BATCH) == 0)
+			break;
+	nvi_break_after_rx(ch);
+}
+
+/* ---- the peer's report ----------------------------------------------------------------------- */
+
+static uint32_t send_error_bits(enum w_err err)
+{
+	switch (err) {
+	case W_ERR_NO_DESC:
+	case W_ERR_TOO_LONG:
+	case W_ERR_RECV_DESC:
+		return VIP_STATUS_REMOTE_DESC_ERROR;
+	case W_ERR_RDMA_PROT:
+		return VIP_STATUS_RDMA_PROT_ERROR;
+	default:
+		return VIP_STATUS_TRANSPORT_ERROR;
+	}
+}
+
+/*
+ * The first incomplete send whose slots reach past `slot`, sq->next if there is none.
+ * When that one begins behind `slot`, the report is about a send that completed when
+ * it was out (reliable delivery): none of those left was refused.
+ */
+static uint32_t find_refused(struct nvi_chan *ch, enum w_err err, uint32_t slot)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	for (uint32_t n = nvi_sq_done(sq); n != sq->next; n++) {
+		const struct vi_wqe *wqe = vi_wqe(sq, n);
+		bool under_way = ch->tx.op != 0 && ch->tx.op != W_OP_READ_RESP && ch->tx.entry == n;
+
+		if (wqe->status != 0 || (!under_way && (int32_t)(wqe->mark - slot) <= 0))
+			continue;
+		return err == W_ERR_PROTOCOL || (int32_t)(slot - wqe->first) >= 0 ? n : sq->next;
+	}
+	return sq->next;
+}
+
+/* The peer's receiver refused the message whose slot it names: its descriptor says why. */
+static void apply_report(struct nvi_chan *ch, uint64_t word)
+{
+	enum w_err err = (enum w_err)(word & 0x7fffffffu);
+	uint32_t slot = (uint32_t)(word >> 32);
+
+	if (err != W_ERR_SENDER)
+		fail_send(ch, find_refused(ch, err, slot), send_error_bits(err));
+	nvi_chan_break(ch, (struct nvi_fault){ .why = NVI_BREAK_REPORTED });
+}
+
+void nvi_chan_check_breaks(struct nvi_chan *ch)
+{
+	struct vi_vi *vi = ch->vi;
+	uint64_t word;
+
+	u_biased_take(&vi->rx_lock);
+	if (vi->chan == ch && nvi_chan_breaks(ch)) {
+		/* R: the report first, then the slots: what was sent before it is seen. */
+		word = atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire);
+		if (word != 0)
+			nvi_rx_drain(ch);
+		u_biased_take(&vi->tx_lock);
+		if (word != 0) {
+			/* The peer waits for what it sent before. */
+			if (vi_state(vi) == VIP_STATE_CONNECTED)
+				nvi_rx_return_credit(ch);
+			nvi_tx_credit(ch);
+			nvi_writes_settle(ch);
+			apply_report(ch, word);
+		} else {
+			break_for_fault(ch);
+		}
+		u_biased_drop(&vi->tx_lock);
+	}
+	u_biased_drop(&vi->rx_lock);
+}
+
+void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason)
+{
+	struct vi_vi *vi = ch->vi;
+
+	u_biased_take(&vi->rx_lock);
+	if (vi->chan == ch && nvi_chan_is_conn(ch, nic, conn)) {
+		nvi_rx_drain(ch);
+		u_biased_take(&vi->tx_lock);
+		nvi_tx_credit(ch);
+		nvi_chan_break(ch, (struct nvi_fault){ .why = reason == W_LOST_CLOSED
+								      ? NVI_BREAK_PEER_CLOSED
+								      : NVI_BREAK_LOST });
+		u_biased_drop(&vi->tx_lock);
+	}
+	u_biased_drop(&vi->rx_lock);
+}

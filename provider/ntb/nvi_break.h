@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Breaking connections.  Every connection that breaks does so in nvi_chan_break(). */
+#ifndef NVI_BREAK_H
+#define NVI_BREAK_H
+
+#include "nvi_chan.h"
+
+/*
+ * Breaks the connection: the VI goes to Error, and for a fault of this end, or nonsense of the peer, the
+ * peer gets the error report.  Caller holds both locks.
+ *
+ * When the fault is this end's the peer is there, and takes in what was sent before the report: sends
+ * that are out stay in the queue until it has given credit for them, has itself reported what it
+ * refused, or is gone.  While they do tx_waiting is set in the Error state, and in no other case.
+ */
+void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault);
+void nvi_break_after_tx_slow(struct nvi_chan *ch);
+void nvi_break_after_rx_slow(struct nvi_chan *ch);
+/*
+ * Breaks a connection in which sending found a fault, unless another thread holds rx_lock: then the
+ * engine does.  Caller holds tx_lock.
+ */
+static inline void nvi_break_after_tx(struct nvi_chan *ch)
+{
+	if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_TX)))
+		nvi_break_after_tx_slow(ch);
+}
+/* Breaks a connection in which receiving found a fault.  Caller holds rx_lock. */
+static inline void nvi_break_after_rx(struct nvi_chan *ch)
+{
+	if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_RX)))
+		nvi_break_after_rx_slow(ch);
+}
+/* Breaks for faults that were found, or because the peer's error report is there.  No locks held. */
+void nvi_chan_check_breaks(struct nvi_chan *ch);
+/* The other end of `conn` is gone; nothing happens when the channel has moved on. */
+void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason);
+
+/* Takes in what lies in the slots, and breaks if it finds a fault. Caller holds rx_lock. */
+void nvi_rx_drain(struct nvi_chan *ch);
+/* Nothing more is sent or awaited.  Caller holds both locks. */
+void nvi_stop_sending(struct nvi_chan *ch);
+/* Wakes a thread that waits in VipDisconnect() for what was sent.  Caller holds both locks. */
+void nvi_wake_closer(const struct nvi_chan *ch);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Channels.  A connection of a VI is a channel: the inbound slice, which this process reads, and the
+ * outbound slice, which it only writes.  Each VI has its own, so no lock, fifo or credit is shared
+ * between VIs.
+ */
+#ifndef NVI_CHAN_H
+#define NVI_CHAN_H
+
+#include <stdatomic.h>
+
+#include "nvi_nic.h"
+#include "u_out.h"
+#include "vi_core.h"
+#include "w_slot.h"
+
+#define NVI_GRANTS_MAX 16u /* regions of its peer that a VI stores into directly */
+#define NVI_READS_MAX 16u  /* RDMA reads a VI has under way; a power of two */
+
+/* The message being sent: begun, and not all its fragments are out. */
+struct nvi_tx_message {
+	uint8_t op;	/* 0: none */
+	bool with_rdma; /* the first fragment still has to carry `rdma` */
+	bool with_imm;
+	bool ack; /* ask for credit after the last fragment */
+	uint32_t imm;
+	uint32_t total, done;
+	uint32_t entry;	    /* its place in the send queue (not for answers) */
+	struct w_rdma rdma; /* WRITE, READ_REQ: for the wire; READ_RESP: where to read */
+	struct vi_sg sg;
+};
+
+/* The message being received. */
+struct nvi_rx_message {
+	bool discard;	/* what comes is counted and dropped */
+	bool has_entry; /* it consumed receive descriptor `entry` */
+	uint32_t entry;
+	uint32_t status; /* error bits for that descriptor */
+	uint32_t total, done;
+	struct w_rdma rdma;
+	struct vi_sg sg;
+};
+
+/* An RDMA read of the peer, to be answered. */
+struct nvi_answer {
+	struct w_rdma rdma;
+	uint32_t slot; /* the request's, to name it in an error report */
+};
+
+/*
+ * A slot that was published and may have to be again: of a resumable channel, until the peer has
+ * consumed it.  Payload in the payload buffer is not copied; it is still where it came from.
+ */
+struct nvi_retx_slot {
+	struct w_slot line;
+	bool answer;	 /* buffered payload comes from the region that the peer reads: */
+	uint32_t handle; /* this one, */
+	uint64_t addr;	 /* from here; */
+	uint32_t entry;	 /* else from this entry of the send queue, */
+	uint32_t offset; /* from this byte on */
+};
+
+enum nvi_break {
+	NVI_BREAK_LOCAL,       /* this end's operation failed; its descriptor carries the error */
+	NVI_BREAK_PEER_CLOSED, /* the peer disconnected */
+	NVI_BREAK_REPORTED,    /* the peer broke off and said why */
+	NVI_BREAK_LOST,	       /* process, host or link gone */
+	NVI_BREAK_PROTOCOL,    /* the peer wrote nonsense */
+};
+
+/* A reason to break the connection. */
+struct nvi_fault {
+	enum nvi_break why;
+	enum w_err err; /* what the error report to the peer says, */
+	uint32_t slot;	/* and the peer's slot that it names */
+};
+
+/* Bits of nvi_chan.faults. */
+#define NVI_FAULT_TX 1u /* found by a thread that held tx_lock */
+#define NVI_FAULT_RX 2u /* found by a thread that held rx_lock */
+
+enum nvi_grant_state { NVI_GRANT_NONE, NVI_GRANT_ASKED, NVI_GRANT_DENIED, NVI_GRANT_HELD };
+
+/* Window memory of the peer that this VI may, or may not, store into. */
+struct nvi_grant {
+	uint32_t handle;
+	enum nvi_grant_state state;
+	uint64_t base, length; /* at the peer */
+	uint64_t uses;	       /* writes since its state changed */
+	struct port_map map;
+};
+
+/*
+ * One VI's connection, used for one connection after the other.  It stays with the
+ * VI's memory, which is never returned, so a late access is harmless.
+ */
+struct nvi_chan {
+	/* Set at connection, constant until it is taken apart. */
+	struct vi_vi *vi;
+	struct nvi_nic *nic;
+	struct port *port;
+	struct nvi_port *port_use;
+	uint32_t generation; /* of the link that it was made on */
+	uint32_t hops;	     /* more than 1: relayed, and no memory of the peer can be mapped */
+	struct u_out out;
+	/* written with plain stores, and no slot is held for retransmission */
+	bool plain;
+	/* a place per slot; NULL: the connection ends with its path */
+	struct nvi_retx_slot *retx;
+	/* what it uses for slices while it has no path; else NULL */
+	uint8_t *placeholder_mem;
+	struct w_control *in_ctl; /* the peer writes */
+	struct w_slot *in_slots;
+	uint8_t *in_payload;
+	struct w_control *out_ctl; /* I write, never read */
+	struct w_slot *out_slots;
+	uint8_t *out_payload;
+	uint32_t in_mask, in_payload_bytes;
+	uint32_t out_mask, out_payload_bytes, out_frag_max;
+	uint32_t db_mask; /* rings the peer's process */
+	bool must_fence;  /* the peer cannot fence for me: see nvi_notify_request() */
+	uint32_t level;
+
+	/* Sending, under tx_lock. */
+	_Alignas(U_LINE_PAIR) uint32_t tx_seq; /* slots published */
+	_Atomic uint32_t
+		tx_credit; /* of them, consumed by the peer; read without lock by the arming */
+	uint32_t tx_rung;  /* the notify request rung for last */
+	uint32_t tx_asked; /* tx_seq after the last slot that asked for credit */
+	uint32_t tx_drain; /* tx_seq when nvi_tx_drained() was asked first, if tx_drains */
+	bool tx_drains;
+	uint64_t payload_cursor, payload_freed;
+	uint64_t *payload_after; /* payload_cursor after each slot */
+	struct nvi_tx_message tx;
+	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see read_head */
+	_Atomic uint32_t read_tail;    /* writer: tx_lock */
+	_Atomic bool tx_more;	       /* the last run ended by its budget: make progress again */
+	struct nvi_grant grants[NVI_GRANTS_MAX];
+	struct nvi_grant *grant_last; /* found last */
+	uint32_t grant_next;	      /* to be used again */
+	uint32_t grant_pause;	      /* after the last refusal, in writes; */
+	uint32_t grant_skip;	      /* of them still to come without asking */
+	uint32_t grants_held;
+	uint64_t tx_direct;	     /* bytes stored directly in this run */
+	uint32_t tx_unflushed;	     /* the last started so many sends: see nvi_writes_settle() */
+	uint32_t tx_stores;	     /* all that ever were; never set back */
+	uint32_t write_run;	     /* the last so many messages in slots were writes, */
+	uint32_t write_end;	     /* up to this slot */
+	_Atomic uint32_t tx_waiting; /* something depends on credit or answers: read without lock */
+
+	/* Receiving, under rx_lock. */
+	_Alignas(U_LINE_PAIR) _Atomic uint32_t
+		rx_seq;	      /* slots consumed; read without lock by the arming */
+	uint32_t rx_credited; /* of them, returned as credit */
+	uint64_t rx_cursor, rx_cursor_credited;
+	bool rx_ack;
+	bool rx_two_lines;  /* the last message took two: fetch both while waiting for the next */
+	uint32_t rx_streak; /* messages consumed since a poll found none */
+	struct w_stream stream;
+	struct nvi_rx_message rx;
+	_Atomic uint32_t read_head; /* oldest read under way; writer: rx_lock */
+	_Atomic uint32_t app_polls; /* polls by the application */
+
+	/* Answers to the peer's reads: queued under rx_lock, taken under tx_lock. */
+	struct nvi_answer answers[NVI_READS_MAX];
+	_Atomic uint32_t answer_head; /* writer: tx_lock */
+	_Atomic uint32_t answer_tail; /* writer: rx_lock */
+
+	/* Breaking. */
+	_Atomic uint32_t faults; /* NVI_FAULT_*: which of these are set; cleared under both locks */
+	struct nvi_fault tx_fault; /* writer: tx_lock */
+	struct nvi_fault rx_fault; /* writer: rx_lock */
+	bool reported;		   /* the error word is out; both locks */
+	bool draining; /* a disconnect waits until the peer has consumed all; both locks */
+
+	/* Arming, under nic->chan_lock. */
+	/* the notify request at the peer, 0 when polled */
+	_Alignas(U_LINE_PAIR) _Atomic uint32_t armed;
+	uint32_t polled_notify; /* that word while it is polled */
+	uint32_t armed_slot;	/* rx_seq when it was armed, */
+	uint32_t armed_moves;	/* and the slots of both ways */
+	uint32_t quiet_arms;	/* in a row, with few slots since the one before */
+	uint32_t seen_polls;
+	bool fresh;		 /* armed in this pass */
+	_Atomic uint32_t by_app; /* the application, not the engine, moved packets here last */
+	uint32_t index;		 /* in nic->chans */
+	bool listed;
+
+	/* Identity, under nic->ctl_lock. */
+	uint64_t conn; /* 0: none */
+	struct port_map in_map, out_map;
+	uint64_t attempt;      /* token of the connection attempt under way; both locks */
+	uint32_t closing;      /* disconnects under way: nothing is granted; under nic->mem_lock */
+	struct nvi_chan *next; /* in the bucket of conn */
+	struct nvi_peer *peer; /* VipConnectPeerRequest under way */
+};
+
+static inline bool nvi_is_read(const struct vi_wqe *wqe)
+{
+	return (wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAREAD;
+}
+
+static inline uint32_t nvi_sq_done(const struct vi_wq *sq)
+{
+	return atomic_load_explicit(&sq->done, memory_order_relaxed);
+}
+
+/* Completes entry n of a send queue with error `bits` or none. */
+static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits)
+{
+	const struct vi_wqe *wqe = vi_wqe(sq, n);
+
+	vi_wq_complete(sq, n, vi_wqe_op(sq, wqe) | bits, bits != 0 ? 0 : wqe->length);
+}
+
+/* The channel of a new VI, NULL without memory. */
+struct nvi_chan *nvi_chan_get(struct vi_vi *vi);
+/* From now on the agent's name of the connection is `conn`.  Caller holds ctl_lock. */
+void nvi_chan_enter(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
+/* The channel that is used for `conn`, or NULL. */
+struct nvi_chan *nvi_chan_find(struct nvi_nic *nic, uint64_t conn);
+/* The agent's name of the connection, 0 if it has none. */
+uint64_t nvi_chan_conn(struct nvi_chan *ch);
+/* Is `conn` of `nic` still what the channel is used for? */
+bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn);
+/* The agent's name of the connection is forgotten, if it is (still) `conn`. */
+bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn);
+
+/* Does the channel still carry `conn`, and may it be used?  Caller holds a lock of the VI. */
+bool nvi_chan_is_live(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
+
+/* Is a fault of one of these kinds (NVI_FAULT_*) marked? */
+static inline bool nvi_chan_has_fault(const struct nvi_chan *ch, uint32_t which)
+{
+	return (atomic_load_explicit(&ch->faults, memory_order_relaxed) & which) != 0;
+}
+/* Is there something to be awaited from the peer? */
+static inline bool nvi_chan_lives(const struct nvi_chan *ch)
+{
+	return vi_state(ch->vi) == VIP_STATE_CONNECTED ||
+	       atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
+}
+/* Is there a break to be done? Caller holds a lock of the VI, or chan_lock. */
+static inline bool nvi_chan_breaks(const struct nvi_chan *ch)
+{
+	return atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire) != 0 ||
+	       atomic_load_explicit(&ch->faults, memory_order_relaxed) != 0;
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include "nvi_break.h"
+#include "nvi_conn.h"
+#include "nvi_credit.h"
+#include "nvi_fast.h"
+#include "nvi_grant.h"
+#include "nvi_notify.h"
+#include "nvi_parts.h"
+#include "nvi_rx.h"
+#include "nvi_write.h"
+#include "vi_hot.h"
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* A new connection starts from nothing. Caller holds both locks. */
+static void reset_state(struct nvi_chan *ch)
+{
+	ch->tx_seq = ch->tx_rung = ch->tx_asked = 0;
+	ch->tx_drains = false;
+	ch->write_run = ch->write_end = 0;
+	ch->tx_direct = 0;
+	ch->tx_unflushed = 0;
+	atomic_store(&ch->tx_more, false);
+	ch->payload_cursor = ch->payload_freed = 0;
+	memset(&ch->tx, 0, sizeof(ch->tx));
+	memset(&ch->rx, 0, sizeof(ch->rx));
+	atomic_store(&ch->tx_credit, 0);
+	atomic_store(&ch->read_tail, 0);
+	atomic_store(&ch->read_head, 0);
+	atomic_store(&ch->tx_waiting, 0);
+	atomic_store(&ch->rx_seq, 0);
+	ch->rx_credited = 0;
+	ch->rx_cursor = ch->rx_cursor_credited = 0;
+	ch->rx_ack = ch->rx_two_lines = false;
+	ch->rx_streak = 0;
+	ch->stream = (struct w_stream){ .max_length = (uint32_t)ch->vi->max_transfer,
+					.payload_bytes = ch->in_payload_bytes };
+	atomic_store(&ch->answer_head, 0);
+	atomic_store(&ch->answer_tail, 0);
+	atomic_store(&ch->faults, 0);
+	atomic_store(&ch->by_app, 0);
+	atomic_store(&ch->armed, 0);
+	ch->polled_notify = ch->quiet_arms = ch->armed_moves = 0;
+	ch->grant_last = ch->grants;
+	ch->reported = false;
+	ch->level = ch->vi->level;
+}
+
+/* Caller holds both locks. */
+static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
+{
+	struct vi_vi *vi = ch->vi;
+	int err;
+
+	/* VipDisconnect() may have come between: then nobody wants this connection. */
+	if (vi_state(vi) != VIP_STATE_CONNECT_PENDING || ch->attempt != linked->token)
+		return -ETIMEDOUT;
+	nvi_chan_place(ch, linked, p);
+	reset_state(ch);
+	err = nvi_chan_list(ch);
+	if (err != 0)
+		return err;
+	/* From here on nvi_check_links() sees a change of the link; one before is seen here. */
+	if (nvi_port_generation(p->port) != p->generation) {
+		nvi_chan_unlist(ch);
+		return -EHOSTUNREACH;
+	}
+	vi->chan = ch;
+	vi->fast = ch->retx != NULL ? &nvi_fast_resumable : &nvi_fast;
+	vi->counters.ConnectionsOpened++;
+	vi_set_state(vi, VIP_STATE_CONNECTED);
+	if (vi->sq.cq != NULL)
+		vi_cq_mark(&vi->sq);
+	if (vi->rq.cq != NULL)
+		vi_cq_mark(&vi->rq);
+	return 0;
+}
+
+int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *linked, int fd_in,
+		  int fd_out)
+{
+	struct nvi_parts parts = { 0 };
+	int err = nvi_parts_make(nic, linked, fd_in, fd_out, &parts);
+
+	if (err == 0) {
+		vi_lock_both(vi);
+		err = connect(vi->prov, linked, &parts);
+		vi_unlock_both(vi);
+	}
+	if (err != 0)
+		nvi_parts_free(&parts);
+	return err;
+}
+
+/* ---- taking apart ---------------------------------------------------------------------------- */
+
+/* Caller holds both locks. */
+static void disconnect(struct nvi_chan *ch)
+{
+	struct nvi_parts parts = { .port = ch->port_use,
+				   .in = ch->in_map,
+				   .out = ch->out_map,
+				   .payload_after = ch->payload_after,
+				   .retx = ch->retx,
+				   .placeholder_mem = ch->placeholder_mem };
+
+	nvi_chan_unlist(ch);
+	nvi_grants_drop(ch);
+	nvi_parts_free(&parts);
+	ch->port_use = NULL;
+	ch->payload_after = NULL;
+	ch->retx = NULL;
+	ch->placeholder_mem = NULL;
+}
+
+/* Both ends know what arrived: this one of what it sent, the other of what it is told here. */
+static void poll_last(struct nvi_chan *ch)
+{
+	nvi_tx_credit(ch);
+	nvi_writes_settle(ch);
+	if (vi_state(ch->vi) == VIP_STATE_CONNECTED) {
+		nvi_rx_return_credit(ch);
+		port_flush(ch->port);
+	}
+	nvi_stop_sending(ch);
+}
+
+uint64_t nvi_chan_close(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->prov;
+	uint64_t conn;
+	bool open;
+
+	vi_lock_both(vi);
+	open = vi->chan == ch;
+	if (open)
+		poll_last(ch);
+	nvi_wake_closer(ch);
+	vi->chan = NULL;
+	ch->draining = false;
+	vi->fast = &vi_fast_none;
+	vi_wq_flush(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	vi_set_state(vi, VIP_STATE_IDLE);
+	ch->attempt = 0;
+	if (open)
+		disconnect(ch);
+	vi_unlock_both(vi);
+	conn = open ? nvi_chan_conn(ch) : 0;
+	return nvi_chan_forget(ch, conn) ? conn : 0;
+}

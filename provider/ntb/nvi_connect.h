@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of clients and servers, by way of the agent. */
+#ifndef NVI_CONNECT_H
+#define NVI_CONNECT_H
+
+#include "vi_provider.h"
+
+int nvi_connect_wait(struct vi_nic *nic, const struct vi_addr *local, int64_t deadline,
+		     struct vi_addr *remote_out, struct vi_conn *conn);
+int nvi_connect_accept(struct vi_conn *conn, struct vi_vi *vi);
+int nvi_connect_reject(struct vi_conn *conn);
+int nvi_connect_request(struct vi_vi *vi, const struct vi_addr *local, const struct vi_addr *remote,
+			int64_t deadline, VIP_VI_ATTRIBUTES *remote_attrs_out);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+
+#include "nvi_credit.h"
+#include "nvi_fault.h"
+#include "nvi_notify.h"
+#include "vi_hot.h"
+
+void nvi_tx_update_waiting(struct nvi_chan *ch)
+{
+	const struct vi_wq *sq = &ch->vi->sq;
+	bool answers = atomic_load_explicit(&ch->answer_tail, memory_order_relaxed) !=
+		       atomic_load_explicit(&ch->answer_head, memory_order_relaxed);
+	uint32_t waiting = ch->tx.op != 0 || nvi_sq_done(sq) != sq->tail || answers ||
+			   ch->tx_drains;
+
+	if (waiting != atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed))
+		atomic_store_explicit(&ch->tx_waiting, waiting, memory_order_release);
+}
+
+/* Completes the descriptors whose last slot the peer has consumed. */
+static void complete_acked(struct nvi_chan *ch, uint32_t credit)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	for (uint32_t n = nvi_sq_done(sq); n != sq->next - ch->tx_unflushed; n++) {
+		struct vi_wqe *wqe = vi_wqe(sq, n);
+
+		if (wqe->status != 0 || nvi_is_read(wqe))
+			continue;
+		if (ch->tx.op != 0 && ch->tx.op != W_OP_READ_RESP && ch->tx.entry == n)
+			break;
+		if ((int32_t)(credit - wqe->mark) < 0)
+			break;
+		nvi_complete_send(sq, n, 0);
+	}
+}
+
+int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
+{
+	uint32_t before = atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+	uint32_t fresh = credit - before;
+
+	if (u_likely(fresh == 0))
+		return 0;
+	if (fresh > ch->tx_seq - before)
+		return -EPROTO;
+	atomic_store_explicit(&ch->tx_credit, credit, memory_order_relaxed);
+	ch->payload_freed = ch->payload_after[(credit - 1) & ch->out_mask];
+	nvi_disarm(ch);
+	complete_acked(ch, credit);
+	return 1;
+}
+
+/* The peer gave credit for slots that were never sent. */
+void nvi_credit_fault(struct nvi_chan *ch)
+{
+	ch->vi->counters.ProtocolErrors++;
+	nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, 0 });
+}

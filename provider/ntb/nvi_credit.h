@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Credit from the peer, and the sends that it completes. */
+#ifndef NVI_CREDIT_H
+#define NVI_CREDIT_H
+
+#include "nvi_chan.h"
+
+/*
+ * Takes in a count of slots that the peer has consumed, and completes what it covers.  Returns nonzero when
+ * something changed, -EPROTO for an impossible count.  Caller holds tx_lock.
+ */
+int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit);
+
+/* Takes in the credit that the peer has written into this end's slice, as nvi_tx_take_credit() does. */
+static inline int nvi_tx_credit(struct nvi_chan *ch)
+{
+	/* R: pairs with the release in nvi_rx_return_credit() at the peer. */
+	return nvi_tx_take_credit(ch,
+				  atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire));
+}
+
+/* Marks the fault that nvi_tx_credit() found.  Caller holds tx_lock. */
+void nvi_credit_fault(struct nvi_chan *ch);
+/* Sets tx_waiting by what there is.  Caller holds tx_lock. */
+void nvi_tx_update_waiting(struct nvi_chan *ch);
+
+/* Slots that were published and are not consumed, as far as known. */
+static inline uint32_t nvi_slots_used(const struct nvi_chan *ch)
+{
+	return ch->tx_seq - atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+}
+
+#endif

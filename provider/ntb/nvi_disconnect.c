@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvi_disconnect.h"
+#include "nvi_attempt.h"
+#include "nvi_break.h"
+#include "nvi_conn.h"
+#include "nvi_credit.h"
+#include "nvi_fast.h"
+#include "nvi_peer.h"
+#include "nvi_progress.h"
+#include "nvi_publish.h"
+#include "nvi_req.h"
+#include "nvi_window.h"
+#include "u_time.h"
+#include "vi_hot.h"
+
+/* ---- waiting for what was sent --------------------------------------------------------------- */
+
+/* A disconnect that waits for what is on its way. */
+struct drain {
+	struct nvi_chan *ch;
+	int64_t until, most;
+};
+
+/* Nothing new is sent.  Returns whether there is something to wait for. */
+static bool begin_drain(struct nvi_chan *ch)
+{
+	struct vi_vi *vi = ch->vi;
+	bool any;
+
+	vi_lock_both(vi);
+	any = vi->chan == ch && ch->level != VIP_SERVICE_UNRELIABLE && nvi_chan_lives(ch);
+	if (any) {
+		vi->fast = &nvi_fast_closing;
+		ch->draining = true;
+		vi_wq_flush_new(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	}
+	vi_unlock_both(vi);
+	return any;
+}
+
+/* Caller holds tx_lock. */
+static bool all_there(struct nvi_chan *ch)
+{
+	if (vi_state(ch->vi) != VIP_STATE_CONNECTED)
+		return atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0;
+	/* A message of which only a part is out goes on. */
+	if (ch->tx.op != 0 && ch->tx.op != W_OP_READ_RESP)
+		return false;
+	return nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
+}
+
+static int try_drain(void *arg)
+{
+	struct drain *d = arg;
+	struct nvi_chan *ch = d->ch;
+	int over = 1;
+
+	nvi_progress_chan(ch, true);
+	u_biased_take(&ch->vi->tx_lock);
+	if (ch->vi->chan == ch) {
+		over = all_there(ch);
+		nvi_break_after_tx(ch);
+		if (ch->placeholder_mem != NULL)
+			d->until = u_now_ns() + ch->nic->drain_ms * INT64_C(1000000);
+	}
+	u_biased_drop(&ch->vi->tx_lock);
+	return over;
+}
+
+/*
+ * What was sent is acknowledged, so that it can be reported as done, and what was reported as done
+ * has arrived; bounded, for a peer that takes nothing.  A path that is lost is waited for: the
+ * agents end the connection if there is no other.
+ */
+static void drain(struct vi_vi *vi)
+{
+	struct drain d = { .ch = vi->prov };
+	int64_t now = u_now_ns();
+	int over = 0;
+
+	if (!begin_drain(d.ch))
+		return;
+	d.until = now + d.ch->nic->drain_ms * INT64_C(1000000);
+	d.most = now + NVI_DRAIN_MOST_MS * INT64_C(1000000);
+	do {
+		int64_t until = d.until < d.most ? d.until : d.most;
+
+		over = vi_wait(vi->nic, &vi->sq.sleepers, NULL, try_drain, &d, until);
+		now = u_now_ns();
+	} while (over == 0 && now < d.until && now < d.most);
+}
+
+/* ---- disconnecting --------------------------------------------------------------------------- */
+
+int nvi_disconnect(struct vi_vi *vi)
+{
+	struct nvi_nic *nic = vi->nic->prov;
+	struct nvi_chan *ch = vi->prov;
+	struct w_conn msg;
+	uint64_t conn;
+
+	nvi_attempt_cancel_all(nic, vi);
+	nvi_peer_drop(vi);
+	drain(vi);
+	nvi_given_begin_end(nic, ch, &conn);
+	msg.conn = nvi_chan_close(vi);
+	nvi_given_end(nic, ch, conn);
+	/* The agent may be gone: then there is nobody to tell. */
+	if (msg.conn != 0)
+		nvi_ctl_send(nic, &msg, W_CLOSE, sizeof(msg));
+	return 0;
+}

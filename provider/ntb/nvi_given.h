@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Window memory of this process, and the connections whose other end may store into it. */
+#ifndef NVI_GIVEN_H
+#define NVI_GIVEN_H
+
+#include "nvi_nic.h"
+
+/* The other end of a connection may store into a window; under nic->mem_lock. */
+struct nvi_given {
+	struct nvi_given *next; /* in the bucket of conn */
+	struct nvi_window *window;
+	struct nvi_chan *ch;
+	uint64_t conn;
+	uint32_t handle;
+};
+
+struct nvi_window {
+	struct nvi_port *port;
+	struct port_map map;
+	uint32_t slice_id;
+	/* Under nic->mem_lock: */
+	struct nvi_window *next;
+	uint32_t given;	 /* to so many connections */
+	uint32_t closed; /* threads that take it back: nothing more is granted */
+};
+
+/* The chain of a connection's records.  Caller of this and the next four holds mem_lock. */
+struct nvi_given **nvi_given_bucket(struct nvi_nic *nic, uint64_t conn);
+/* Points to NULL when there is none. */
+struct nvi_given **nvi_given_find(struct nvi_nic *nic, uint64_t conn, uint32_t handle);
+/* false without memory */
+bool nvi_given_enter(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch, uint64_t conn,
+		     uint32_t handle);
+void nvi_given_remove(struct nvi_nic *nic, struct nvi_given **at);
+void nvi_given_remove_all_of(struct nvi_nic *nic, uint64_t conn);
+
+/* The other end of the connection stores nothing any more. No locks held. */
+void nvi_given_forget(struct nvi_nic *nic, uint64_t conn);
+void nvi_given_forget_all(struct nvi_nic *nic);
+
+#endif

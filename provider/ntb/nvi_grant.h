@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Grants: window memory of the peer that this end may store into.  nvi_window.c has the owner's side.
+ */
+#ifndef NVI_GRANT_H
+#define NVI_GRANT_H
+
+#include "nvi_chan.h"
+#include "w_ctl.h"
+
+/* Tells the process at the other end.  `slice_id`: of the memory that it is given, else 0. */
+int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *grant,
+		   uint32_t slice_id);
+/* As nvi_grant_tell(), for what is said about a handle and no more. */
+int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind,
+			 uint32_t handle);
+
+struct nvi_grant *nvi_grant_find_slow(struct nvi_chan *ch, uint32_t handle);
+
+/* What is known of this region of the peer, NULL: nothing.  Caller holds tx_lock. */
+static inline struct nvi_grant *nvi_grant_find(struct nvi_chan *ch, uint32_t handle)
+{
+	struct nvi_grant *g = ch->grant_last;
+
+	if (u_likely(g->handle == handle && g->state != NVI_GRANT_NONE))
+		return g;
+	return nvi_grant_find_slow(ch, handle);
+}
+
+static inline bool nvi_grant_covers(const struct nvi_grant *g, uint64_t addr, uint32_t n)
+{
+	return g->state == NVI_GRANT_HELD && addr >= g->base &&
+	       u_range_ok(addr - g->base, n, g->length);
+}
+
+/* The grant of a write's target; asks for one when there is none.  Caller holds tx_lock. */
+struct nvi_grant *nvi_grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote, uint32_t n);
+/* Unmaps what the connection was granted. Caller holds both locks. */
+void nvi_grants_drop(struct nvi_chan *ch);
+
+/* The owner's answer, with the descriptor of its slice or -1.  No locks held. */
+void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
+		       uint64_t conn, int fd);
+/* The owner takes the grant back.  No locks held. */
+void nvi_grant_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
+		       uint64_t conn);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Notify requests and doorbells, and the list of channels that are polled or armed.
+ *
+ * nvi_arm.c says which side rings when, and why no wake-up is lost.
+ */
+#ifndef NVI_NOTIFY_H
+#define NVI_NOTIFY_H
+
+#include "nvi_chan.h"
+
+/*
+ * The sender's half of the wake-up handshake: between what was published and
+ * the load of the notify request.  The peer's membarrier stands for the fence, unless it has none.
+ */
+static inline uint32_t nvi_notify_request(struct nvi_chan *ch)
+{
+	if (u_unlikely(ch->must_fence))
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+	return atomic_load_explicit(&ch->in_ctl->notify, memory_order_relaxed);
+}
+
+/* Rings the peer's doorbell. */
+void nvi_ring(struct nvi_chan *ch);
+void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t notify);
+void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t notify);
+
+/* After publishing slots: rings if the peer waits for one of them and was not rung for it. */
+static inline void nvi_ring_slots(struct nvi_chan *ch)
+{
+	uint32_t notify = nvi_notify_request(ch);
+
+	if (u_unlikely(notify != 0))
+		nvi_ring_slots_slow(ch, notify);
+}
+
+/* After returning credit. */
+static inline void nvi_ring_credit(struct nvi_chan *ch)
+{
+	uint32_t notify = nvi_notify_request(ch);
+
+	if (u_unlikely(notify != 0))
+		nvi_ring_credit_slow(ch, notify);
+}
+
+/* Enters the channel into nic->chans, polled.  0 or -ENOMEM. */
+int nvi_chan_list(struct nvi_chan *ch);
+void nvi_chan_unlist(struct nvi_chan *ch);
+/* Returns whether it was armed: then a thread that sleeps must check and arm again.  Caller holds chan_lock. */
+bool nvi_make_polled(struct nvi_chan *ch);
+/* The channel moved something, or has work that needs polling: it is polled, not armed. */
+void nvi_disarm_slow(struct nvi_chan *ch);
+
+static inline void nvi_disarm(struct nvi_chan *ch)
+{
+	if (u_unlikely(atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0))
+		nvi_disarm_slow(ch);
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a connection is made of: mapped slices, the view of their port, and books about slots. */
+#ifndef NVI_PARTS_H
+#define NVI_PARTS_H
+
+#include "nvi_chan.h"
+
+struct nvi_parts {
+	struct nvi_port *port;
+	uint32_t generation; /* of the link */
+	struct port_map in, out;
+	uint64_t *payload_after;
+	struct nvi_retx_slot *retx;
+	uint8_t *placeholder_mem;
+};
+/* Takes the descriptors in every case.  On failure the parts there are remain to be freed. */
+int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
+		   struct nvi_parts *p);
+void nvi_parts_free(struct nvi_parts *p);
+/* From now on the channel uses these. Caller holds both locks; it is not listed. */
+void nvi_chan_place(struct nvi_chan *ch, const struct w_linked *linked, const struct nvi_parts *p);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peer-to-peer connections (VipConnectPeerRequest). */
+#ifndef NVI_PEER_H
+#define NVI_PEER_H
+
+#include "vi_provider.h"
+
+int nvi_peer_request(struct vi_vi *vi, const struct vi_addr *local, const struct vi_addr *remote,
+		     int64_t deadline);
+int nvi_peer_done(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_attrs_out);
+/* Forgets a peer request for good (disconnect, destroy). */
+void nvi_peer_drop(struct vi_vi *vi);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvi_post.h"
+#include "nvi_break.h"
+#include "nvi_credit.h"
+#include "nvi_notify.h"
+#include "nvi_publish.h"
+#include "nvi_tx.h"
+#include "nvi_write.h"
+#include "u_copy.h"
+#include "vi_hot.h"
+
+#define TX_AHEAD 8u    /* slots asked for ahead of the one written */
+#define TX_WHOLE 8192u /* a message up to this long is one fragment */
+
+/* ---- a short send that is in no queue -------------------------------------------------------- */
+
+static inline void count_sent(struct nvi_chan *ch, uint32_t length)
+{
+	ch->vi->counters.SlotsSent++;
+	ch->vi->counters.MessagesSent++;
+	ch->vi->counters.BytesSent += length;
+}
+
+/* From the consumer's memory, which was checked just now, straight into the peer's. */
+bool nvi_send_plain(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm)
+{
+	struct nvi_chan *ch = vi->chan;
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask], *ahead;
+	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
+
+	if (u_unlikely(n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION ||
+		       !nvi_may_publish_plain(ch)))
+		return false;
+	ahead = &ch->out_slots[(ch->tx_seq + TX_AHEAD) & ch->out_mask];
+	u_prefetch_write(ahead);
+	if (u_likely(n <= W_HEAD_INLINE)) {
+		u_copy_small(slot->data, at, n);
+	} else {
+		u_prefetch_write(ahead->more);
+		memcpy(slot->data, at, W_HEAD_INLINE);
+		u_copy_small(slot->more, at + W_HEAD_INLINE, n - W_HEAD_INLINE);
+	}
+	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? imm : 0,
+			  (uint8_t)((with_imm ? W_F_IMM : 0) |
+				    (ch->grants_held != 0 ? W_F_ACK : 0)));
+	count_sent(ch, n);
+	return true;
+}
+
+bool nvi_send_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
+			uint32_t imm)
+{
+	struct nvi_chan *ch = vi->chan;
+	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
+	uint32_t head = n < W_HEAD_INLINE ? n : W_HEAD_INLINE;
+	struct w_slot line = {
+		.head = { .op = W_OP_SEND,
+			  .flags = (uint8_t)(W_F_FIRST | W_F_LAST | (with_imm ? W_F_IMM : 0) |
+					     (ch->grants_held != 0 ? W_F_ACK : 0)),
+			  .arg = with_imm ? imm : 0,
+			  .frag = n },
+	};
+
+	if (n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION || !nvi_may_publish(ch))
+		return false;
+	u_copy_small(line.data, at, head);
+	nvi_publish(ch, &line, at + head, n - head, ch->payload_cursor);
+	u_out_fence(&ch->out);
+	nvi_ring_slots(ch);
+	vi->counters.MessagesSent++;
+	vi->counters.BytesSent += n;
+	return true;
+}
+
+/* ---- a descriptor that was just queued ------------------------------------------------------- */
+
+/*
+ * The descriptor just posted, if it is plain and fits into one fragment through the payload buffer:
+ * copied from its memory, which was looked at as it was posted.  Returns false, and did nothing,
+ * for any other.
+ */
+static bool post_buffered(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	bool with_imm = (wqe->control & VIP_CONTROL_IMMEDIATE) != 0;
+	bool ack = ch->level != VIP_SERVICE_UNRELIABLE;
+	uint64_t cursor = ch->payload_cursor;
+	uint32_t offset, n = wqe->length;
+
+	if (wqe->at == NULL || wqe->segs != 1 || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
+	    n > ch->out_frag_max || ch->tx_unflushed != 0 ||
+	    (n > TX_WHOLE && nvi_slots_used(ch) < NVI_TX_STREAM) || !nvi_may_publish_plain(ch))
+		return false;
+	offset = w_payload_place(&cursor, ch->out_payload_bytes, n);
+	if (u_unlikely(cursor - ch->payload_freed > ch->out_payload_bytes))
+		return false;
+	u_copy_ahead(ch->out_payload + offset, wqe->at, n);
+	ch->payload_cursor = cursor;
+	wqe->first = ch->tx_seq;
+	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0,
+			  (uint8_t)(W_F_BUFFERED | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
+	wqe->mark = ch->tx_seq;
+	sq->next++;
+	count_sent(ch, n);
+	if (!ack)
+		nvi_complete_send(sq, sq->next - 1, 0);
+	return true;
+}
+
+/* The request of a plain read that was just posted; false, and nothing done, for any other. */
+static bool post_read_request(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	uint32_t tail = atomic_load_explicit(&ch->read_tail, memory_order_relaxed);
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
+	const VIP_ADDRESS_SEGMENT *remote;
+	struct w_rdma rdma;
+
+	if (wqe->at == NULL || !nvi_is_read(wqe) || sq->next + 1 != sq->tail ||
+	    ch->tx_unflushed != 0 || ch->level == VIP_SERVICE_UNRELIABLE ||
+	    !nvi_may_publish_plain(ch) ||
+	    tail - atomic_load_explicit(&ch->read_head, memory_order_acquire) >= NVI_READS_MAX)
+		return false;
+	remote = vi_wqe_remote(wqe);
+	rdma = (struct w_rdma){ remote->Data.AddressBits, remote->Handle, wqe->length };
+	memcpy(slot->data, &rdma, sizeof(rdma));
+	ch->reads[tail % NVI_READS_MAX] = sq->next;
+	/* A: pairs with nvi_rx.c: the read is known before its request is out. */
+	atomic_store_explicit(&ch->read_tail, tail + 1, memory_order_release);
+	wqe->first = ch->tx_seq;
+	nvi_publish_plain(ch, slot, W_OP_READ_REQ, sizeof(rdma), 0, 0);
+	wqe->mark = ch->tx_seq;
+	sq->next++;
+	ch->vi->counters.RdmaReads++;
+	ch->vi->counters.SlotsSent++;
+	return true;
+}
+
+/* The write that was just posted: stored now, or when credit comes; false when it is for nvi_tx_run(). */
+static bool post_write(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
+
+	return sq->next + 1 == sq->tail && nvi_tx_may_start(ch, wqe, sq->next) &&
+	       nvi_write_queued(ch, wqe) != NVI_METHOD_SLOTS;
+}
+
+void nvi_post_send(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->chan;
+
+	if (!post_buffered(ch) && !post_read_request(ch) && !post_write(ch)) {
+		nvi_tx_run(ch);
+		nvi_break_after_tx(ch);
+	}
+	nvi_tx_update_waiting(ch);
+	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
+		return;
+	/*
+	 * The notify request may not ask for credit yet.  A thread that arms loads tx_waiting after a
+	 * barrier.
+	 */
+	if (u_unlikely(ch->must_fence))
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+	nvi_disarm(ch);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Posting: the fast paths of a send, and what happens to a descriptor that was just queued.
+ *
+ * For each of the functions of vi_fast_ops the caller holds tx_lock.
+ */
+#ifndef NVI_POST_H
+#define NVI_POST_H
+
+#include "nvi_chan.h"
+
+/* vi_fast_ops.send_now: into slots that are mapped memory. */
+bool nvi_send_plain(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
+		    uint32_t imm);
+/* vi_fast_ops.send_now of resumable channels. */
+bool nvi_send_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
+			uint32_t imm);
+/* vi_fast_ops.post_send. */
+void nvi_post_send(struct vi_vi *vi);
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvi_progress.h"
+#include "nvi_arm.h"
+#include "nvi_break.h"
+#include "nvi_notify.h"
+#include "nvi_rx.h"
+#include "nvi_tx.h"
+#include "nvi_write.h"
+#include "u_time.h"
+#include "vi_provider.h"
+
+/* ---- one channel ----------------------------------------------------------------------------- */
+
+/*
+ * Does something wait to be sent or completed, and could it be now?  Without tx_lock: a hint.
+ * Caller holds rx_lock, which keeps the slice.
+ */
+static inline bool tx_can_go_on(const struct nvi_chan *ch)
+{
+	return atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
+	       (atomic_load_explicit(&ch->in_ctl->credit, memory_order_relaxed) !=
+			atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) ||
+		atomic_load_explicit(&ch->tx_more, memory_order_relaxed) ||
+		atomic_load_explicit(&ch->answer_head, memory_order_relaxed) !=
+			atomic_load_explicit(&ch->answer_tail, memory_order_relaxed));
+}
+
+int nvi_poll_recv(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->chan;
+	int came = 0;
+
+	atomic_store_explicit(&ch->app_polls,
+			      atomic_load_explicit(&ch->app_polls, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	if (nvi_rx_next(ch) != 0) {
+		came = VI_POLL_MOVED;
+		if (u_unlikely(atomic_load_explicit(&ch->by_app, memory_order_relaxed) == 0))
+			atomic_store_explicit(&ch->by_app, 1, memory_order_relaxed);
+	}
+	if (u_unlikely(nvi_chan_breaks(ch))) {
+		nvi_break_after_rx(ch);
+		came |= VI_POLL_PROGRESS;
+	} else if (u_unlikely(tx_can_go_on(ch))) {
+		came |= VI_POLL_PROGRESS;
+	}
+	return came;
+}
+
+static int progress_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool *go_on_out)
+{
+	struct vi_vi *vi = ch->vi;
+	int moved = 0;
+
+	if (!u_biased_try(&vi->rx_lock))
+		return 0;
+	if (vi->chan == ch) {
+		if (by_app)
+			atomic_store_explicit(
+				&ch->app_polls,
+				atomic_load_explicit(&ch->app_polls, memory_order_relaxed) + 1,
+				memory_order_relaxed);
+		if (nvi_rx_ready(ch)) {
+			moved = nvi_rx(ch, NVI_RX_BATCH);
+			nvi_break_after_rx(ch);
+		} else {
+			u_poll_empty();
+		}
+		*broken_out = nvi_chan_lives(ch) && nvi_chan_breaks(ch);
+		*go_on_out = tx_can_go_on(ch);
+	}
+	u_biased_drop(&vi->rx_lock);
+	return moved;
+}
+
+static int progress_tx(struct nvi_chan *ch)
+{
+	struct vi_vi *vi = ch->vi;
+	int moved = 0;
+
+	if (!u_biased_try(&vi->tx_lock))
+		return 0;
+	if (vi->chan == ch)
+		moved = nvi_writes_check(ch);
+	if (vi->chan == ch)
+		moved |= nvi_tx_progress(ch);
+	nvi_break_after_tx(ch);
+	u_biased_drop(&vi->tx_lock);
+	return moved;
+}
+
+int nvi_progress_chan(struct nvi_chan *ch, bool by_app)
+{
+	bool broken = false;
+	/* Unless a check of what the peer wrote says otherwise. */
+	bool go_on = atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
+	int moved = progress_rx(ch, by_app, &broken, &go_on);
+
+	if (go_on)
+		moved += progress_tx(ch);
+	if (u_unlikely(broken)) {
+		nvi_chan_check_breaks(ch);
+		moved++;
+	}
+	if (moved != 0 && atomic_load_explicit(&ch->by_app, memory_order_relaxed) != by_app)
+		atomic_store_explicit(&ch->by_app, by_app, memory_order_relaxed);
+	return moved;
+}
+
+int nvi_progress_vi(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->prov;
+
+	return ch != NULL ? nvi_progress_chan(ch, true) : 0;
+}
+
+/* ---- all channels ---------------------------------------------------------------------------- */
+
+static bool wants_progress(const struct nvi_chan *ch, bool all)
+{
+	if (!all && atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0 &&
+	    atomic_load_explicit(&ch->by_app, memory_order_relaxed) != 0)
+		return false;
+	if (atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0)
+		return nvi_chan_came(ch);
+	return nvi_chan_ready(ch) ||
+	       atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
+}
+
+int nvi_scan(struct nvi_nic *nic, bool all)
+{
+	enum { BATCH = 64 };
+	struct nvi_chan *ready[BATCH];
+	uint32_t from = UINT32_MAX, count;
+	bool disarmed = false;
+	int moved = 0;
+
+	/* Downwards: a channel that leaves is replaced by the last one, which was looked at before. */
+	do {
+		count = 0;
+		u_lock_take(&nic->chan_lock);
+		if (from > nic->chan_count)
+			from = nic->chan_count;
+		for (; from > 0 && count < BATCH; from--) {
+			struct nvi_chan *ch = nic->chans[from - 1];
+
+			if (!wants_progress(ch, all))
+				continue;
+			/*
+			 * Its ring is used up, even if another thread's lock makes progress fail.
+			 */
+			disarmed |= nvi_make_polled(ch);
+			ready[count++] = ch;
+		}
+		u_lock_drop(&nic->chan_lock);
+		/*
+		 * Channels outlive their connections: progress on one that closed meanwhile does
+		 * nothing.
+		 */
+		for (uint32_t i = 0; i < count; i++)
+			moved += nvi_progress_chan(ready[i], false) != 0;
+	} while (from > 0);
+	if (disarmed)
+		nvi_engine_kick(nic);
+	if (moved == 0)
+		u_poll_empty();
+	return moved;
+}
+
+void nvi_unpolled(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->prov;
+	struct nvi_nic *nic = vi->nic->prov;
+
+	if (ch == NULL || nic == NULL)
+		return;
+	atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
+	if (nvi_arm_polled(nic, NVI_ARM_ENGINE) != 0)
+		nvi_scan(nic, true);
+}
+
+int nvi_progress(struct vi_nic *vi_nic)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+
+	nvi_rung(nic);
+	return nvi_scan(nic, true);
+}
+
+bool nvi_doorbell_rung(struct vi_nic *vi_nic)
+{
+	return nvi_rung(vi_nic->prov);
+}

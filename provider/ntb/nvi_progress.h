@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Progress: moving what can be moved on one channel, or on all of a NIC. */
+#ifndef NVI_PROGRESS_H
+#define NVI_PROGRESS_H
+
+#include "nvi_chan.h"
+
+/* vi_fast_ops.poll_recv, progress and unpolled. */
+int nvi_poll_recv(struct vi_vi *vi);
+int nvi_progress_vi(struct vi_vi *vi);
+void nvi_unpolled(struct vi_vi *vi);
+
+/* `by_app`: the application polls this channel.  Returns nonzero if anything moved.  No locks held. */
+int nvi_progress_chan(struct nvi_chan *ch, bool by_app);
+/*
+ * Makes progress on every channel that has something, or (all = false) only those that the
+ * application does not poll itself.  Returns how many moved packets.
+ */
+int nvi_scan(struct nvi_nic *nic, bool all);
+
+/* vi_provider_ops.progress and doorbell_rung. */
+int nvi_progress(struct vi_nic *nic);
+bool nvi_doorbell_rung(struct vi_nic *nic);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "nvi_publish.h"
+#include "nvi_fault.h"
+#include "u_copy.h"
+
+/* ---- one slot -------------------------------------------------------------------------------- */
+
+void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, const uint8_t *more,
+		    uint32_t more_len)
+{
+	struct w_slot *slot = &ch->out_slots[n & ch->out_mask];
+
+	if (more_len > 0)
+		u_out_copy(&ch->out, slot->more, more, more_len);
+	u_out_copy(&ch->out, slot, line, offsetof(struct w_slot, head.seq));
+	U_TRACE(payload_written, ch, n);
+	u_out_fence(&ch->out);
+	u_out_store32(&ch->out, &slot->head.seq, w_seq(n));
+}
+
+/* Holds as much of the slot as is published, and where its payload came from. */
+static void hold(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
+		 uint32_t more_len)
+{
+	struct nvi_retx_slot *k = &ch->retx[ch->tx_seq & ch->out_mask];
+	const struct nvi_tx_message *m = &ch->tx;
+
+	memcpy(&k->line, line, offsetof(struct w_slot, head.seq));
+	memcpy(k->line.more, more, more_len);
+	if ((line->head.flags & W_F_BUFFERED) == 0)
+		return;
+	k->answer = m->op == W_OP_READ_RESP;
+	k->handle = m->rdma.handle;
+	k->addr = m->rdma.addr + m->done;
+	k->entry = m->entry;
+	k->offset = m->done;
+}
+
+void nvi_publish(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
+		 uint32_t more_len, uint64_t cursor)
+{
+	if (ch->retx != NULL)
+		hold(ch, line, more, more_len);
+	nvi_store_slot(ch, ch->tx_seq, line, more, more_len);
+	nvi_slot_published(ch, cursor, line->head.flags);
+	ch->vi->counters.SlotsSent++;
+}
+
+void nvi_publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags)
+{
+	struct w_slot line = { .head = { .op = op, .flags = flags } };
+
+	nvi_publish(ch, &line, line.more, 0, ch->payload_cursor);
+}
+
+bool nvi_publish_answer(struct nvi_chan *ch, const void *src, uint32_t n)
+{
+	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	uint32_t head = n < W_HEAD_INLINE ? n : W_HEAD_INLINE;
+
+	if (!nvi_may_publish_plain(ch))
+		return false;
+	u_copy_shared(slot->data, src, head);
+	if (n > head)
+		u_copy_shared(slot->more, (const uint8_t *)src + head, n - head);
+	nvi_publish_plain(ch, slot, W_OP_READ_RESP, n, 0, 0);
+	ch->vi->counters.SlotsSent++;
+	return true;
+}
+
+/* ---- asking for credit ----------------------------------------------------------------------- */
+
+bool nvi_tx_drained(struct nvi_chan *ch)
+{
+	if (nvi_tx_credit(ch) < 0) {
+		nvi_credit_fault(ch);
+		return false;
+	}
+	if (nvi_slots_used(ch) == 0)
+		return true;
+	if (!ch->tx_drains) {
+		/* Of a full fifo credit comes unasked. */
+		if (ch->tx_asked != ch->tx_seq && nvi_slots_used(ch) > ch->out_mask)
+			return false;
+		if (ch->tx_asked != ch->tx_seq)
+			nvi_publish_bare(ch, W_OP_NOP, W_F_ACK);
+		u_out_fence(&ch->out);
+		ch->tx_drain = ch->tx_seq;
+		ch->tx_drains = true;
+		atomic_store_explicit(&ch->tx_waiting, 1, memory_order_release);
+		/* The peer's application may poll nothing just now: its engine does. */
+		if (ch->placeholder_mem == NULL)
+			nvi_ring(ch);
+	}
+	return (int32_t)(atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) -
+			 ch->tx_drain) >= 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests to the agent, and the threads that wait for the answers. */
+#ifndef NVI_REQ_H
+#define NVI_REQ_H
+
+#include "nvi_nic.h"
+
+struct nvi_req {
+	struct nvi_req *next;
+	uint64_t token;
+	pthread_cond_t cond;
+	struct vi_vi *vi; /* to connect when LINKED comes; NULL: none */
+	bool done, cancelled;
+	bool opening; /* the control thread is mapping the connection */
+	int err;      /* the provider's own failure, when done */
+	int fd;	      /* that came with the answer, -1 */
+	union {
+		struct w_ctl_hdr hdr;
+		uint8_t bytes[W_CTL_MAX];
+		struct w_arrived arrived;
+		struct w_linked linked;
+		struct w_refused refused;
+		struct w_alloc alloc;
+		struct w_name name;
+		struct w_route route;
+		struct w_listed listed;
+		struct w_token token_only;
+	} answer;
+};
+
+/* Does not wait for the agent, which takes messages in the order of these calls. */
+int nvi_ctl_send(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
+/* As nvi_ctl_send(), but holds nothing for later: -EAGAIN where the socket has no room. */
+int nvi_ctl_try(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
+/* Sends a message that says nothing but the name of a connection. */
+void nvi_ctl_send_conn(struct nvi_nic *nic, enum w_ctl_type type, uint64_t conn);
+
+/* Enters a request under a new token; -ENOTCONN when the agent is gone. */
+int nvi_req_begin(struct nvi_nic *nic, struct nvi_req *req, struct vi_vi *vi);
+/*
+ * The answer's own 0 or -errno; -EINPROGRESS when there is none at the deadline.  Cancellation is off;
+ * the second may be cancelled meanwhile if `cancel`, the state that the thread came with, says so.
+ */
+int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline);
+int nvi_req_wait_cancel(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel);
+/* Leaves the table; descriptors not taken are closed. */
+void nvi_req_end(struct nvi_nic *nic, struct nvi_req *req);
+/* The request with this token, or NULL.  Caller holds ctl_lock. */
+struct nvi_req *nvi_req_find(struct nvi_nic *nic, uint64_t token);
+/* Wakes the thread that waits for the request; `answer`: W_CTL_MAX bytes, or NULL.  Caller holds ctl_lock. */
+void nvi_req_finish(struct nvi_req *req, const void *answer, int err);
+/* begin, send, wait, end: for requests that the agent answers at once. */
+int nvi_ctl_call(struct nvi_nic *nic, struct nvi_req *req, void *msg, enum w_ctl_type type,
+		 uint32_t len, uint64_t *token_in_msg);
+int nvi_status_errno(uint32_t status);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receiving: from slots into receive descriptors and registered memory. */
+#ifndef NVI_RX_H
+#define NVI_RX_H
+
+#include "nvi_chan.h"
+
+#define NVI_RX_BATCH 32u /* slots consumed before the lock is let go */
+
+/*
+ * Consumes up to `budget` slots.  Returns how many.  Caller holds rx_lock, and calls nvi_break_after_rx()
+ * before it drops that.
+ */
+int nvi_rx(struct nvi_chan *ch, uint32_t budget);
+/*
+ * Consumes one slot if that is a plain message, else does as nvi_rx(): for a thread that waits for one
+ * message.
+ */
+int nvi_rx_next(struct nvi_chan *ch);
+/* Gives back all credit now. Caller holds rx_lock. */
+void nvi_rx_return_credit(struct nvi_chan *ch);
+
+static inline bool nvi_rx_ready(const struct nvi_chan *ch)
+{
+	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+
+	return atomic_load_explicit(&ch->in_slots[n & ch->in_mask].head.seq,
+				    memory_order_acquire) == w_seq(n);
+}
+
+#endif

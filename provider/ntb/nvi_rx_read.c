@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+
+#include "nvi_credit.h"
+#include "nvi_fault.h"
+#include "nvi_publish.h"
+#include "nvi_rx_read.h"
+#include "nvi_tx.h"
+#include "u_trace.h"
+#include "vi_hot.h"
+
+/* ---- requests of the peer -------------------------------------------------------------------- */
+
+static void queue_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint32_t tail)
+{
+	ch->answers[tail % NVI_READS_MAX].rdma = s->rdma;
+	ch->answers[tail % NVI_READS_MAX].slot = s->number;
+	atomic_store_explicit(&ch->answer_tail, tail + 1, memory_order_release);
+	/* The thread that makes progress goes on with sending when it has dropped rx_lock. */
+	u_biased_take(&ch->vi->tx_lock);
+	nvi_tx_update_waiting(ch);
+	u_biased_drop(&ch->vi->tx_lock);
+}
+
+static bool answer_at_once(struct nvi_chan *ch, const struct nvi_rx_slot *s, const void *src)
+{
+	bool sent = false;
+
+	if (s->rdma.length <= W_INLINE_MAX) {
+		u_biased_take(&ch->vi->tx_lock);
+		sent = nvi_publish_answer(ch, src, s->rdma.length);
+		u_biased_drop(&ch->vi->tx_lock);
+	}
+	return sent;
+}
+
+void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
+{
+	uint32_t tail = atomic_load_explicit(&ch->answer_tail, memory_order_relaxed);
+	struct vi_vi *vi = ch->vi;
+	const void *src = NULL;
+
+	if (!nvi_rx_reliable(ch) ||
+	    tail - atomic_load_explicit(&ch->answer_head, memory_order_acquire) >= NVI_READS_MAX) {
+		nvi_rx_protocol_error(ch, s);
+		return;
+	}
+	if (vi->rdma_read)
+		src = vi_tpt_check(vi->nic, vi->ptag, s->rdma.addr, s->rdma.length, s->rdma.handle,
+				   VI_REMOTE_READ);
+	if (src == NULL) {
+		vi->counters.ProtectionErrors++;
+		ch->rx.has_entry = false;
+		nvi_rx_fail(ch, s, W_ERR_RDMA_PROT, 0);
+		vi_event_raise(vi->nic, vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
+		return;
+	}
+	if (!answer_at_once(ch, s, src))
+		queue_answer(ch, s, tail);
+}
+
+/* ---- answers of the peer --------------------------------------------------------------------- */
+
+/* Starts placing the answer to the oldest read. 0, or -EPROTO when no such answer is due. */
+static int begin_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
+{
+	struct nvi_rx_message *m = &ch->rx;
+	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
+	struct vi_wqe *wqe;
+	int err = 0;
+
+	/* R: pairs with begin_rdma() in nvi_tx.c. */
+	if (head == atomic_load_explicit(&ch->read_tail, memory_order_acquire))
+		return -EPROTO;
+	m->discard = m->has_entry = false;
+	m->status = 0;
+	m->total = s->flags & W_F_LAST ? s->frag : s->arg;
+	m->entry = ch->reads[head % NVI_READS_MAX];
+	u_biased_take(&ch->vi->tx_lock);
+	wqe = vi_wqe(&ch->vi->sq, m->entry);
+	if (wqe->length != m->total)
+		err = -EPROTO;
+	else if (vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE, m->total) != 0)
+		m->status = VIP_STATUS_PROTECTION_ERROR;
+	u_biased_drop(&ch->vi->tx_lock);
+	return err;
+}
+
+static void end_read_response(struct nvi_chan *ch)
+{
+	struct nvi_rx_message *m = &ch->rx;
+	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
+
+	u_biased_take(&ch->vi->tx_lock);
+	atomic_store_explicit(&ch->read_head, head + 1, memory_order_release);
+	nvi_complete_send(&ch->vi->sq, m->entry, m->status);
+	if (m->status != 0)
+		nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
+	else
+		nvi_tx_progress(ch);
+	u_biased_drop(&ch->vi->tx_lock);
+}
+
+/* The whole answer to a plain read, in one slot; false, and nothing done, for any other. */
+static bool place_whole_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s)
+{
+	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
+	struct vi_vi *vi = ch->vi;
+	struct vi_wqe *wqe;
+	bool plain;
+
+	if ((s->flags & (W_F_FIRST | W_F_LAST)) != (W_F_FIRST | W_F_LAST) ||
+	    /* R: pairs with post_read_request() in nvi_post.c. */
+	    head == atomic_load_explicit(&ch->read_tail, memory_order_acquire))
+		return false;
+	u_biased_take(&vi->tx_lock);
+	wqe = vi_wqe(&vi->sq, ch->reads[head % NVI_READS_MAX]);
+	plain = wqe->at != NULL && wqe->length == s->frag &&
+		wqe->epoch == vi_tpt_epoch(&vi->nic->tpt);
+	if (plain) {
+		nvi_rx_payload(s, wqe->at, 0, s->frag);
+		atomic_store_explicit(&ch->read_head, head + 1, memory_order_release);
+		nvi_complete_send(&vi->sq, ch->reads[head % NVI_READS_MAX], 0);
+		nvi_tx_progress(ch);
+	}
+	u_biased_drop(&vi->tx_lock);
+	return plain;
+}
+
+void nvi_rx_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
+{
+	struct nvi_rx_message *m = &ch->rx;
+
+	if (place_whole_answer(ch, s))
+		return;
+	if ((s->flags & W_F_FIRST) && begin_read_response(ch, s) != 0) {
+		nvi_rx_protocol_error(ch, s);
+		return;
+	}
+	if (m->status == 0 && nvi_rx_scatter(&m->sg, s) != 0)
+		m->status = VIP_STATUS_PROTECTION_ERROR;
+	U_TRACE(payload_copied, ch, s->frag);
+	if (s->flags & W_F_LAST)
+		end_read_response(ch);
+}

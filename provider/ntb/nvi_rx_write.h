@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RDMA writes of the peer, placed into registered memory. */
+#ifndef NVI_RX_WRITE_H
+#define NVI_RX_WRITE_H
+
+#include "nvi_rx_message.h"
+
+/* A fragment of a write.  Caller holds rx_lock. */
+void nvi_rx_write(struct nvi_chan *ch, const struct nvi_rx_slot *s);
+/* The sender could not finish its message, a send or a write.  Caller holds rx_lock. */
+void nvi_rx_abort(struct nvi_chan *ch, const struct nvi_rx_slot *s);
+
+#endif

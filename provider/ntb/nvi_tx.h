@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending: from the send queue, and from the peer's read requests, into slots. */
+#ifndef NVI_TX_H
+#define NVI_TX_H
+
+#include "nvi_chan.h"
+#include "u_copy.h"
+
+#define NVI_TX_STREAM 6u /* slots in flight that make it a stream */
+
+/*
+ * Sends what can be sent, up to a limit of bytes.  Returns the number of slots published.  Caller holds
+ * tx_lock, and calls nvi_break_after_tx() before it drops that.
+ */
+uint32_t nvi_tx_run(struct nvi_chan *ch);
+/* Takes in credit, completes what it covers, sends what can be sent; otherwise as nvi_tx_run(). */
+int nvi_tx_progress(struct nvi_chan *ch);
+/* May the descriptor start, with respect to fence and reads under way?  Caller holds tx_lock. */
+bool nvi_tx_may_start(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint32_t entry);
+/*
+ * The descriptor cannot be sent: it completes with the error, and on reliable levels the connection is
+ * marked to be broken.  Caller holds tx_lock.
+ */
+void nvi_tx_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits);
+
+/* From memory that the consumer shares with its peer. */
+static inline void nvi_copy_region(const struct u_out *out, void *dst, const void *src, uint32_t n)
+{
+	if (out != NULL && out->ops != NULL)
+		u_out_copy(out, dst, src, n);
+	else
+		u_copy_shared(dst, src, n);
+}
+
+#endif

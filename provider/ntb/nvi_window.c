@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The owner's side of grants (nvi_grant.c): which peers were given window memory, and taking it back before a
+ * right to it ends.
+ */
+#include <errno.h>
+
+#include "nvi_break.h"
+#include "nvi_cut.h"
+#include "nvi_grant.h"
+#include "nvi_window.h"
+#include "u_log.h"
+#include "u_time.h"
+
+/* ---- what the writer says -------------------------------------------------------------------- */
+
+/*
+ * The window that the VI's peer may store into under this handle; NULL: none.  Only the
+ * region of VipxAllocMem() itself is granted, so that all rights to a window change in one place.
+ * While the handle is found live under the lock the window is there, and under mem_lock it stays.
+ */
+static struct nvi_window *open_window(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn,
+				      struct w_grant *answer)
+{
+	struct nvi_window *w = NULL;
+	const struct vi_region *r;
+	struct vi_vi *vi = ch->vi;
+
+	u_biased_take(&vi->rx_lock);
+	if (nvi_chan_is_live(nic, ch, conn) && ch->closing == 0 && vi->rdma_write) {
+		r = vi_tpt_region(&nic->vi_nic->tpt, answer->handle);
+		if (r != NULL && r->window != NULL) {
+			answer->base = atomic_load_explicit(&r->base, memory_order_relaxed);
+			answer->length = atomic_load_explicit(&r->length, memory_order_relaxed);
+			if (vi_region_allows(r, vi->ptag, answer->base, answer->length,
+					     VI_REMOTE_WRITE))
+				w = r->window;
+		}
+	}
+	u_biased_drop(&vi->rx_lock);
+	return w;
+}
+
+static void on_ask(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m, uint64_t conn)
+{
+	struct w_grant answer = { .kind = W_GRANT_DENY, .handle = m->handle };
+	struct nvi_window *w;
+
+	pthread_mutex_lock(&nic->mem_lock);
+	w = open_window(nic, ch, conn, &answer);
+	if (w != NULL && w->closed != 0)
+		answer.kind = W_GRANT_TAKE;
+	else if (w != NULL && *nvi_given_find(nic, conn, m->handle) == NULL &&
+		 nvi_given_enter(nic, w, ch, conn, m->handle))
+		answer.kind = W_GRANT_GIVE;
+	if (answer.kind != W_GRANT_GIVE)
+		answer.base = answer.length = 0;
+	if (nvi_grant_tell(nic, conn, &answer, answer.kind == W_GRANT_GIVE ? w->slice_id : 0) != 0)
+		nvi_given_remove_all_of(nic, conn);
+	pthread_mutex_unlock(&nic->mem_lock);
+}
+
+static void on_gone(struct nvi_nic *nic, const struct w_grant *m, uint64_t conn)
+{
+	struct nvi_given **at;
+
+	pthread_mutex_lock(&nic->mem_lock);
+	at = nvi_given_find(nic, conn, m->handle);
+	if (*at != NULL)
+		nvi_given_remove(nic, at);
+	pthread_mutex_unlock(&nic->mem_lock);
+}
+
+void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd)
+{
+	struct w_grant m;
+
+	if (msg->body_len != sizeof(m))
+		return;
+	memcpy(&m, msg->body, sizeof(m));
+	switch (m.kind) {
+	case W_GRANT_ASK:
+		on_ask(nic, ch, &m, msg->conn);
+		break;
+	case W_GRANT_GIVE:
+	case W_GRANT_DENY:
+		nvi_grant_on_give(nic, ch, &m, msg->conn, fd);
+		break;
+	case W_GRANT_TAKE:
+		nvi_grant_on_take(nic, ch, &m, msg->conn);
+		break;
+	case W_GRANT_GONE:
+		on_gone(nic, &m, msg->conn);
+		break;
+	}
+}
+
+/* ---- a connection ends ----------------------------------------------------------------------- */
+
+static struct timespec revoke_end(const struct nvi_nic *nic)
+{
+	int64_t end = u_deadline_ms(nic->revoke_ms);
+
+	return (struct timespec){ .tv_sec = end / 1000000000, .tv_nsec = end % 1000000000 };
+}
+
+/*
+ * Writers look at the report before each store: one that was stopped, and goes on, ends the
+ * store it was in and makes no other.
+ */
+static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
+{
+	u_log_ratelimited(&nic->held, "a peer did not give back memory within %u ms; it is cut off",
+			  nic->revoke_ms);
+	vi_lock_both(ch->vi);
+	if (nvi_chan_is_live(nic, ch, conn))
+		nvi_chan_break(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
+	vi_unlock_both(ch->vi);
+}
+
+static bool is_given(struct nvi_nic *nic, uint64_t conn)
+{
+	struct nvi_given *given = *nvi_given_bucket(nic, conn);
+
+	while (given != NULL && given->conn != conn)
+		given = given->next;
+	return given != NULL;
+}
+
+void nvi_given_begin_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out)
+{
+	struct timespec end = revoke_end(nic);
+	uint64_t conn;
+
+	pthread_mutex_lock(&nic->mem_lock);
+	ch->closing++;
+	conn = nvi_chan_conn(ch);
+	for (struct nvi_given *given = *nvi_given_bucket(nic, conn); given != NULL;
+	     given = given->next)
+		if (given->conn == conn)
+			nvi_grant_tell_about(nic, conn, W_GRANT_TAKE, given->handle);
+	while (is_given(nic, conn) &&
+	       pthread_cond_timedwait(&nic->mem_changed, &nic->mem_lock, &end) != ETIMEDOUT)
+		;
+	if (is_given(nic, conn))
+		break_off(nic, ch, conn);
+	pthread_mutex_unlock(&nic->mem_lock);
+	*conn_out = conn;
+}
+
+void nvi_given_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
+{
+	pthread_mutex_lock(&nic->mem_lock);
+	ch->closing--;
+	nvi_given_remove_all_of(nic, conn);
+	pthread_mutex_unlock(&nic->mem_lock);
+}
+
+/* ---- a window is taken back ------------------------------------------------------------------ */
+
+/* One connection that has the window, or NULL. */
+static struct nvi_given **find_holder(struct nvi_nic *nic, const struct nvi_window *w)
+{
+	for (unsigned int i = 0; i < NVI_CONN_BUCKETS && w->given != 0; i++)
+		for (struct nvi_given **at = &nic->given[i]; *at != NULL; at = &(*at)->next)
+			if ((*at)->window == w)
+				return at;
+	return NULL;
+}
+
+static void take_window(struct nvi_nic *nic, const struct nvi_window *w)
+{
+	for (unsigned int i = 0; i < NVI_CONN_BUCKETS && w->given != 0; i++)
+		for (struct nvi_given *given = nic->given[i]; given != NULL; given = given->next)
+			if (given->window == w)
+				nvi_grant_tell_about(nic, given->conn, W_GRANT_TAKE, given->handle);
+}
+
+static void cut_holders(struct nvi_nic *nic, const struct nvi_window *w)
+{
+	struct nvi_given **at;
+
+	while ((at = find_holder(nic, w)) != NULL) {
+		struct nvi_chan *ch = (*at)->ch;
+		uint64_t conn = (*at)->conn;
+
+		nvi_given_remove(nic, at);
+		break_off(nic, ch, conn);
+		pthread_mutex_unlock(&nic->mem_lock);
+		nvi_cut(nic, ch, conn);
+		pthread_mutex_lock(&nic->mem_lock);
+	}
+}
+
+static struct nvi_window **find_window(struct nvi_nic *nic, const void *window)
+{
+	struct nvi_window **at = &nic->windows;
+
+	while (*at != NULL && *at != window)
+		at = &(*at)->next;
+	return at;
+}
+
+void nvi_window_revoke(struct vi_nic *vi_nic, void *window)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+	struct timespec end = revoke_end(nic);
+	struct nvi_window *w;
+
+	pthread_mutex_lock(&nic->mem_lock);
+	w = *find_window(nic, window);
+	if (w != NULL) {
+		w->closed++;
+		take_window(nic, w);
+		while (w->given != 0 &&
+		       pthread_cond_timedwait(&nic->mem_changed, &nic->mem_lock, &end) != ETIMEDOUT)
+			;
+		cut_holders(nic, w);
+		w->closed--;
+		pthread_cond_broadcast(&nic->mem_changed);
+	}
+	pthread_mutex_unlock(&nic->mem_lock);
+}
+
+void nvi_window_enter(struct nvi_nic *nic, struct nvi_window *w)
+{
+	pthread_mutex_lock(&nic->mem_lock);
+	w->next = nic->windows;
+	nic->windows = w;
+	pthread_mutex_unlock(&nic->mem_lock);
+}
+
+void nvi_window_leave(struct nvi_nic *nic, struct nvi_window *w)
+{
+	struct nvi_window **at;
+
+	pthread_mutex_lock(&nic->mem_lock);
+	while (w->closed != 0)
+		pthread_cond_wait(&nic->mem_changed, &nic->mem_lock);
+	at = find_window(nic, w);
+	if (*at != NULL)
+		*at = w->next;
+	pthread_mutex_unlock(&nic->mem_lock);
+}

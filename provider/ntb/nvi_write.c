@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A write into granted memory is a store: no slot, no copy but the store itself, and complete when the post
+ * returns.  Where a completion has to mean that the write arrived it comes with the next check, which flushes
+ * the link for all of them (nvi_writes_flush()).
+ *
+ * Order: a write may not overtake what the VI sent before it, so it is direct only when the peer has consumed
+ * every slot; slots of writes ask for credit at once.  What is sent after it is published behind a fence, and
+ * not before what may be lost was flushed.
+ */
+#include <errno.h>
+
+#include "nvi_credit.h"
+#include "nvi_fault.h"
+#include "nvi_write.h"
+#include "u_copy.h"
+#include "vi_hot.h"
+
+/* ---- storing --------------------------------------------------------------------------------- */
+
+/* As u_copy_last_last(), to a mapping that does not keep the order of stores by itself. */
+static U_COLD void out_last_last(const struct u_out *out, uint8_t *dst, const uint8_t *src,
+				 uint32_t n)
+{
+	uint32_t tail = n < U_LINE ? n : U_LINE, word;
+
+	u_out_copy(out, dst, src, n - tail);
+	dst += n - tail;
+	src += n - tail;
+	for (; tail > 0; tail -= word, dst += word, src += word) {
+		word = ((uintptr_t)dst & 7) == 0 && tail >= 8 ? 8 : 1;
+		u_out_fence(out);
+		u_out_copy(out, dst, src, word);
+	}
+}
+
+/* Stores a piece, behind which `left` bytes of the write follow. */
+static inline void store_piece(const struct u_out *out, uint8_t *dst, const uint8_t *src,
+			       uint32_t n, uint32_t left)
+{
+	if (u_unlikely(left >= U_LINE)) {
+		if (out->ops != NULL)
+			u_out_copy(out, dst, src, n);
+		else
+			u_copy_shared(dst, src, n);
+	} else if (u_unlikely(out->ops != NULL)) {
+		out_last_last(out, dst, src, n);
+	} else {
+		u_copy_last_last(dst, src, n);
+	}
+}
+
+/* -EFAULT: the descriptor is not fit, or its memory is being deregistered: it goes through slots. */
+static int store_segments(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
+			  uint8_t *dst)
+{
+	uint32_t left = wqe->length, len;
+	struct vi_sg sg;
+	uint8_t *src;
+
+	if (vi_desc_check_send(ch->vi, wqe) != 0 ||
+	    vi_sg_init(&sg, ch->vi, wqe, VI_READ, wqe->length) != 0)
+		return -EFAULT;
+	for (; left > 0; dst += len) {
+		if (vi_sg_next(&sg, left, &src, &len) != 0)
+			return -EFAULT;
+		left -= len;
+		store_piece(&g->map.out, dst, src, len, left);
+	}
+	return 0;
+}
+
+static inline int store(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
+			uint8_t *dst)
+{
+	if (u_likely(wqe->at != NULL && wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt)))
+		store_piece(&g->map.out, dst, wqe->at, wqe->length, 0);
+	else if (store_segments(ch, g, wqe, dst) != 0)
+		return -EFAULT;
+	u_out_fence(&g->map.out);
+	return 0;
+}
+
+/* ---- completing ------------------------------------------------------------------------------ */
+
+static void count_write(struct nvi_chan *ch, uint64_t bytes)
+{
+	ch->vi->counters.RdmaWrites++;
+	ch->vi->counters.MessagesSent++;
+	ch->vi->counters.BytesSent += bytes;
+}
+
+/* The first n of those that are not flushed have arrived. */
+static void complete_writes(struct nvi_chan *ch, uint32_t n)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	for (uint32_t at = sq->next - ch->tx_unflushed; n > 0; at++, n--) {
+		count_write(ch, vi_wqe(sq, at)->length);
+		ch->tx_unflushed--;
+		nvi_complete_send(sq, at, 0);
+	}
+}
+
+/* They may have been lost with the link. */
+static void writes_lost(struct nvi_chan *ch)
+{
+	if (ch->retx == NULL) {
+		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOST, W_ERR_NONE, 0 });
+		return;
+	}
+	ch->vi->sq.next -= ch->tx_unflushed;
+	ch->tx_unflushed = 0;
+	nvi_grants_drop(ch);
+}
+
+/* What is read through a link comes behind what was stored through it. */
+static bool still_stands(const struct nvi_port *p, uint32_t generation)
+{
+	port_flush(p->port);
+	return nvi_port_generation(p) == generation;
+}
+
+bool nvi_writes_settle(struct nvi_chan *ch)
+{
+	if (ch->tx_unflushed == 0)
+		return true;
+	if (u_unlikely(!still_stands(ch->port_use, ch->generation)))
+		return false;
+	complete_writes(ch, ch->tx_unflushed);
+	return true;
+}
+
+bool nvi_writes_flush(struct nvi_chan *ch)
+{
+	if (u_likely(nvi_writes_settle(ch)))
+		return true;
+	writes_lost(ch);
+	return false;
+}
+
+int nvi_writes_check(struct nvi_chan *ch)
+{
+	struct nvi_port *port = ch->port_use;
+	uint32_t stores = ch->tx_stores, generation = ch->generation, since;
+	bool stands;
+
+	if (u_likely(ch->tx_unflushed == 0))
+		return 0;
+	atomic_fetch_add_explicit(&port->users, 1, memory_order_relaxed);
+	u_biased_drop(&ch->vi->tx_lock);
+	stands = still_stands(port, generation);
+	u_biased_take(&ch->vi->tx_lock);
+	nvi_port_put(port);
+	/* Meanwhile some were stored, and those before may have been flushed, or taken back. */
+	since = ch->tx_stores - stores;
+	if (ch->vi->chan != ch || ch->tx_unflushed <= since)
+		return 0;
+	if (u_likely(stands))
+		complete_writes(ch, ch->tx_unflushed - since);
+	else
+		writes_lost(ch);
+	return 1;
+}
+
+static inline enum nvi_write_method finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	wqe->mark = wqe->first = ch->tx_seq;
+	sq->next++;
+	if (ch->retx != NULL || ch->level == VIP_SERVICE_RELIABLE_RECEPTION) {
+		ch->tx_unflushed++;
+		ch->tx_stores++;
+		atomic_store_explicit(&ch->tx_more, true, memory_order_relaxed);
+		return NVI_METHOD_DONE;
+	}
+	count_write(ch, wqe->length);
+	if (u_likely(wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt)))
+		vi_wq_complete_next(sq, wqe, VIP_STATUS_OP_RDMA_WRITE, wqe->length);
+	else
+		nvi_complete_send(sq, sq->next - 1, 0);
+	return NVI_METHOD_DONE;
+}
+
+/* ---- posting --------------------------------------------------------------------------------- */
+
+/* Has the peer consumed whatever was sent, and is all of it complete, but for direct writes? */
+static inline bool all_consumed(struct nvi_chan *ch)
+{
+	if (atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq &&
+	    (nvi_tx_credit(ch) <= 0 ||
+	     atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq))
+		return false;
+	return nvi_sq_done(&ch->vi->sq) + ch->tx_unflushed == ch->vi->sq.next;
+}
+
+static inline uint8_t *target(const struct nvi_grant *g, uint64_t addr)
+{
+	return (uint8_t *)g->map.base + (addr - g->base);
+}
+
+bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
+			uint32_t handle)
+{
+	struct nvi_chan *ch = vi->chan;
+	struct nvi_grant *g = nvi_grant_find(ch, handle);
+
+	if (u_unlikely(g == NULL || !nvi_grant_covers(g, addr, n) || n > NVI_WRITE_NOW_MAX ||
+		       ch->level == VIP_SERVICE_RELIABLE_RECEPTION || ch->tx.op != 0 ||
+		       !all_consumed(ch) || nvi_chan_breaks(ch)))
+		return false;
+	store_piece(&g->map.out, target(g, addr), at, n, 0);
+	u_out_fence(&g->map.out);
+	g->uses++;
+	count_write(ch, n);
+	return true;
+}
+
+/*
+ * Would the peer's next credit let a write go directly?  Not where writes alternate with short
+ * sends: those would then take turns with the peer.
+ */
+static bool worth_waiting(const struct nvi_chan *ch, uint32_t n)
+{
+	return ch->tx_asked == ch->tx_seq &&
+	       (n >= NVI_WRITE_WAIT ||
+		(ch->write_run >= NVI_WRITE_RUN && ch->write_end == ch->tx_seq));
+}
+
+enum nvi_write_method nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
+{
+	const uint32_t plain = VIP_CONTROL_OP_MASK | VIP_CONTROL_IMMEDIATE | VIP_CONTROL_RESERVED;
+	VIP_ADDRESS_SEGMENT remote;
+	struct nvi_grant *g;
+
+	if ((wqe->control & plain) != VIP_CONTROL_OP_RDMAWRITE || wqe->segs < 2 ||
+	    wqe->length == 0 || wqe->length > NVI_WRITE_NOW_MAX || ch->tx.op != 0)
+		return NVI_METHOD_SLOTS;
+	remote = *vi_wqe_remote(wqe);
+	g = nvi_grant_for(ch, &remote, wqe->length);
+	if (g == NULL || u_unlikely(nvi_chan_breaks(ch)))
+		return NVI_METHOD_SLOTS;
+	if (!all_consumed(ch))
+		return worth_waiting(ch, wqe->length) ? NVI_METHOD_WAIT : NVI_METHOD_SLOTS;
+	if (store(ch, g, wqe, target(g, remote.Data.AddressBits)) != 0)
+		return NVI_METHOD_SLOTS;
+	g->uses++;
+	ch->tx_direct += wqe->length;
+	return finish_write(ch, wqe);
+}

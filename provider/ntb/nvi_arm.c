@@ -42,18 +42,19 @@ bool nvi_chan_ready(const struct nvi_chan *ch)
 /* Does something wait for credit that came, or that the peer was not asked to ring for? */
 static bool credit_missed(const struct nvi_chan *ch)
 {
-	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0)
 		return false;
-	return (atomic_load_explicit(&ch->armed, memory_order_relaxed) & W_NOTIFY_CREDIT) == 0 ||
+	return (atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) & W_NOTIFY_CREDIT) ==
+		       0 ||
 	       atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire) !=
-		       atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+		       atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
 }
 
 bool nvi_chan_came(const struct nvi_chan *ch)
 {
 	return nvi_chan_ready(ch) ||
-	       atomic_load_explicit(&ch->rx_seq, memory_order_acquire) != ch->armed_slot ||
-	       atomic_load_explicit(&ch->tx_more, memory_order_relaxed) || credit_missed(ch);
+	       atomic_load_explicit(&ch->rx.seq, memory_order_acquire) != ch->arm.slot ||
+	       atomic_load_explicit(&ch->tx.more, memory_order_relaxed) || credit_missed(ch);
 }
 
 bool nvi_rung(struct nvi_nic *nic)
@@ -84,8 +85,8 @@ bool nvi_rung(struct nvi_nic *nic)
 /* Slots that moved, either way. */
 static uint32_t moves(const struct nvi_chan *ch)
 {
-	return atomic_load_explicit(&ch->rx_seq, memory_order_relaxed) +
-	       atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+	return atomic_load_explicit(&ch->rx.seq, memory_order_relaxed) +
+	       atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
 }
 
 /* Shall the peer fence, now that the channel is armed again?  Caller holds chan_lock. */
@@ -93,21 +94,21 @@ static uint32_t choose_fences(struct nvi_chan *ch)
 {
 	uint32_t now = moves(ch);
 
-	if (now - ch->armed_moves >= FEW_MOVES)
-		ch->quiet_arms = 0;
-	else if (ch->quiet_arms < QUIET_ARMS)
-		ch->quiet_arms++;
-	ch->armed_moves = now;
-	return ch->quiet_arms == QUIET_ARMS ? W_NOTIFY_FENCE : 0;
+	if (now - ch->arm.moves >= FEW_MOVES)
+		ch->arm.quiet = 0;
+	else if (ch->arm.quiet < QUIET_ARMS)
+		ch->arm.quiet++;
+	ch->arm.moves = now;
+	return ch->arm.quiet == QUIET_ARMS ? W_NOTIFY_FENCE : 0;
 }
 
 /* The application polls what it used to sleep for: no fences any more.  Caller holds chan_lock. */
 static void stop_fences(struct nvi_chan *ch)
 {
-	if (ch->polled_notify == 0 || moves(ch) - ch->armed_moves < FEW_MOVES)
+	if (ch->arm.polled_notify == 0 || moves(ch) - ch->arm.moves < FEW_MOVES)
 		return;
-	ch->polled_notify = 0;
-	ch->quiet_arms = 0;
+	ch->arm.polled_notify = 0;
+	ch->arm.quiet = 0;
 	u_out_store32(&ch->out, &ch->out_ctl->notify, 0);
 }
 
@@ -115,7 +116,7 @@ void nvi_stop_fences(struct nvi_nic *nic)
 {
 	u_lock_take(&nic->chan_lock);
 	for (uint32_t i = 0; i < nic->chan_count; i++)
-		if (atomic_load_explicit(&nic->chans[i]->armed, memory_order_relaxed) == 0)
+		if (atomic_load_explicit(&nic->chans[i]->arm.armed, memory_order_relaxed) == 0)
 			stop_fences(nic->chans[i]);
 	u_lock_drop(&nic->chan_lock);
 }
@@ -129,14 +130,14 @@ void nvi_stop_fences(struct nvi_nic *nic)
 static bool write_notify(struct nvi_chan *ch)
 {
 	uint32_t notify = W_NOTIFY_SLOT, fence = choose_fences(ch);
-	bool fences = fence != 0 && ch->polled_notify != 0;
+	bool fences = fence != 0 && ch->arm.polled_notify != 0;
 
-	if (atomic_load_explicit(&ch->tx_waiting, memory_order_acquire) != 0)
+	if (atomic_load_explicit(&ch->tx.waiting, memory_order_acquire) != 0)
 		notify |= W_NOTIFY_CREDIT;
-	ch->armed_slot = atomic_load_explicit(&ch->rx_seq, memory_order_acquire);
-	notify = w_notify(notify | fence, ch->armed_slot);
-	ch->polled_notify = fence;
-	atomic_store_explicit(&ch->armed, notify, memory_order_relaxed);
+	ch->arm.slot = atomic_load_explicit(&ch->rx.seq, memory_order_acquire);
+	notify = w_notify(notify | fence, ch->arm.slot);
+	ch->arm.polled_notify = fence;
+	atomic_store_explicit(&ch->arm.armed, notify, memory_order_relaxed);
 	u_out_store32(&ch->out, &ch->out_ctl->notify, notify);
 	u_out_fence(&ch->out);
 	return fences;
@@ -144,19 +145,19 @@ static bool write_notify(struct nvi_chan *ch)
 
 static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 {
-	uint32_t polls = atomic_load_explicit(&ch->app_polls, memory_order_relaxed);
-	bool yes = polls != ch->seen_polls;
+	uint32_t polls = atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed);
+	bool yes = polls != ch->arm.seen_polls;
 
 	if (which == NVI_ARM_ALL)
 		return false;
 	/* Who stores megabytes would wait for chan_lock next, and that for a flush behind them. */
 	if (u_biased_held(&ch->vi->tx_lock))
 		return true;
-	if (atomic_load_explicit(&ch->by_app, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) == 0)
 		return false;
 	if (which == NVI_ARM_ENGINE)
 		return true;
-	ch->seen_polls = polls;
+	ch->arm.seen_polls = polls;
 	return yes;
 }
 
@@ -180,14 +181,14 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 	for (uint32_t i = 0; i < nic->chan_count; i++) {
 		struct nvi_chan *ch = nic->chans[i];
 
-		ch->fresh = false;
-		if (atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0)
+		ch->arm.fresh = false;
+		if (atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) != 0)
 			continue;
 		if (application_polls(ch, which)) {
 			stop_fences(ch);
 			continue;
 		}
-		ch->fresh = true;
+		ch->arm.fresh = true;
 		barrier |= !write_notify(ch);
 		armed++;
 	}
@@ -201,17 +202,17 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 		for (uint32_t i = 0; i < nic->chan_count; i++) {
 			struct nvi_chan *ch = nic->chans[i];
 
-			if (!ch->fresh)
+			if (!ch->arm.fresh)
 				continue;
 			if (!nvi_chan_came(ch)) {
 				/* Not before: who finds none polled goes to sleep. */
 				atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_seq_cst);
 				continue;
 			}
-			atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
-			u_out_store32(&ch->out, &ch->out_ctl->notify, ch->polled_notify);
+			atomic_store_explicit(&ch->arm.armed, 0, memory_order_relaxed);
+			u_out_store32(&ch->out, &ch->out_ctl->notify, ch->arm.polled_notify);
 			/* The application did not poll it, whoever moved it last. */
-			atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
+			atomic_store_explicit(&ch->arm.by_app, 0, memory_order_relaxed);
 			came++;
 		}
 	}

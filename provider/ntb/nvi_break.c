@@ -29,9 +29,9 @@ static void fail_outstanding(struct nvi_chan *ch)
 {
 	fail_send(ch, nvi_sq_done(&ch->vi->sq),
 		  VIP_STATUS_TRANSPORT_ERROR | VIP_STATUS_PARTIAL_ERROR);
-	if (ch->rx.has_entry) {
-		ch->rx.has_entry = false;
-		vi_wq_complete(&ch->vi->rq, ch->rx.entry,
+	if (ch->rx.msg.has_entry) {
+		ch->rx.msg.has_entry = false;
+		vi_wq_complete(&ch->vi->rq, ch->rx.msg.entry,
 			       VIP_STATUS_OP_RECEIVE | VIP_STATUS_TRANSPORT_ERROR |
 				       VIP_STATUS_PARTIAL_ERROR,
 			       0);
@@ -44,9 +44,9 @@ static bool is_out(const struct nvi_chan *ch, uint32_t n, const struct vi_wqe *w
 	const struct vi_wq *sq = &ch->vi->sq;
 
 	if ((wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAREAD ||
-	    sq->next - n <= ch->tx_unflushed || (int32_t)(ch->tx_seq - wqe->mark) < 0)
+	    sq->next - n <= ch->tx.unflushed || (int32_t)(ch->tx.seq - wqe->mark) < 0)
 		return false;
-	return ch->tx.op == 0 || ch->tx.op == W_OP_READ_RESP || ch->tx.entry != n;
+	return ch->tx.msg.op == 0 || ch->tx.msg.op == W_OP_READ_RESP || ch->tx.msg.entry != n;
 }
 
 /* Flushes the send queue but for sends that are out.  Returns whether there are such. */
@@ -69,26 +69,26 @@ static bool keep_sends(struct nvi_chan *ch)
 
 void nvi_wake_closer(const struct nvi_chan *ch)
 {
-	if (ch->draining)
+	if (ch->breaking.draining)
 		ch->vi->nic->ops->wake(ch->vi->nic);
 }
 
 void nvi_stop_sending(struct nvi_chan *ch)
 {
-	ch->tx.op = 0;
-	ch->tx_unflushed = 0;
-	ch->tx_drains = false;
-	atomic_store_explicit(&ch->answer_head,
-			      atomic_load_explicit(&ch->answer_tail, memory_order_relaxed),
+	ch->tx.msg.op = 0;
+	ch->tx.unflushed = 0;
+	ch->tx.drains = false;
+	atomic_store_explicit(&ch->answers.head,
+			      atomic_load_explicit(&ch->answers.tail, memory_order_relaxed),
 			      memory_order_relaxed);
-	atomic_store_explicit(&ch->tx_waiting, 0, memory_order_relaxed);
+	atomic_store_explicit(&ch->tx.waiting, 0, memory_order_relaxed);
 }
 
 /* A connection that is broken already: what its sends waited for does not come any more. */
 static void end_sends(struct nvi_chan *ch, enum nvi_break why)
 {
 	if (why == NVI_BREAK_LOCAL ||
-	    atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
+	    atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0)
 		return;
 	if (why == NVI_BREAK_LOST || why == NVI_BREAK_PROTOCOL)
 		fail_outstanding(ch);
@@ -102,9 +102,9 @@ static void end_sends(struct nvi_chan *ch, enum nvi_break why)
 /* Gives credit for what was consumed, reports, and rings whether the peer asked for that or not. */
 static void report_to_peer(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 {
-	if (ch->reported)
+	if (ch->breaking.reported)
 		return;
-	ch->reported = true;
+	ch->breaking.reported = true;
 	nvi_rx_return_credit(ch);
 	u_out_store64(&ch->out, &ch->out_ctl->error, w_error_word(slot, err));
 	u_out_fence(&ch->out);
@@ -117,8 +117,8 @@ static bool nothing_lost(const struct nvi_chan *ch)
 	const struct vi_wq *sq = &ch->vi->sq;
 
 	return nvi_sq_done(sq) == sq->tail &&
-	       atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) == ch->tx_seq &&
-	       ch->stream.op == 0;
+	       atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) == ch->tx.seq &&
+	       ch->rx.stream.op == 0;
 }
 
 void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
@@ -126,7 +126,7 @@ void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
 	enum nvi_break why = fault.why;
 	uint32_t how = VI_BREAK_RAISE;
 
-	atomic_store_explicit(&ch->faults, 0, memory_order_relaxed);
+	atomic_store_explicit(&ch->breaking.faults, 0, memory_order_relaxed);
 	if (vi_state(ch->vi) != VIP_STATE_CONNECTED) {
 		end_sends(ch, why);
 		return;
@@ -156,9 +156,9 @@ void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
 static void break_for_fault(struct nvi_chan *ch)
 {
 	if (nvi_chan_has_fault(ch, NVI_FAULT_RX))
-		nvi_chan_break(ch, ch->rx_fault);
+		nvi_chan_break(ch, ch->breaking.rx_fault);
 	else if (nvi_chan_has_fault(ch, NVI_FAULT_TX))
-		nvi_chan_break(ch, ch->tx_fault);
+		nvi_chan_break(ch, ch->breaking.tx_fault);
 }
 
 void nvi_break_after_tx_slow(struct nvi_chan *ch)
@@ -211,7 +211,8 @@ static uint32_t find_refused(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 
 	for (uint32_t n = nvi_sq_done(sq); n != sq->next; n++) {
 		const struct vi_wqe *wqe = vi_wqe(sq, n);
-		bool under_way = ch->tx.op != 0 && ch->tx.op != W_OP_READ_RESP && ch->tx.entry == n;
+		bool under_way = ch->tx.msg.op != 0 && ch->tx.msg.op != W_OP_READ_RESP &&
+				 ch->tx.msg.entry == n;
 
 		if (wqe->status != 0 || (!under_way && (int32_t)(wqe->mark - slot) <= 0))
 			continue;

@@ -11,7 +11,7 @@
  *
  * When the fault is this end's the peer is there, and takes in what was sent before the report: sends
  * that are out stay in the queue until it has given credit for them, has itself reported what it
- * refused, or is gone.  While they do tx_waiting is set in the Error state, and in no other case.
+ * refused, or is gone.  While they do tx.waiting is set in the Error state, and in no other case.
  */
 void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault);
 void nvi_break_after_tx_slow(struct nvi_chan *ch);

@@ -26,8 +26,8 @@ void nvi_chan_enter(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {
 	struct nvi_chan **bucket = &nic->conns[conn % NVI_CONN_BUCKETS];
 
-	ch->conn = conn;
-	ch->next = *bucket;
+	ch->id.conn = conn;
+	ch->id.next = *bucket;
 	*bucket = ch;
 }
 
@@ -37,8 +37,8 @@ struct nvi_chan *nvi_chan_find(struct nvi_nic *nic, uint64_t conn)
 
 	pthread_mutex_lock(&nic->ctl_lock);
 	ch = nic->conns[conn % NVI_CONN_BUCKETS];
-	while (ch != NULL && ch->conn != conn)
-		ch = ch->next;
+	while (ch != NULL && ch->id.conn != conn)
+		ch = ch->id.next;
 	pthread_mutex_unlock(&nic->ctl_lock);
 	return ch;
 }
@@ -48,7 +48,7 @@ uint64_t nvi_chan_conn(struct nvi_chan *ch)
 	uint64_t conn;
 
 	pthread_mutex_lock(&ch->nic->ctl_lock);
-	conn = ch->conn;
+	conn = ch->id.conn;
 	pthread_mutex_unlock(&ch->nic->ctl_lock);
 	return conn;
 }
@@ -58,7 +58,7 @@ bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 	bool yes;
 
 	pthread_mutex_lock(&nic->ctl_lock);
-	yes = ch->nic == nic && ch->conn == conn;
+	yes = ch->nic == nic && ch->id.conn == conn;
 	pthread_mutex_unlock(&nic->ctl_lock);
 	return yes;
 }
@@ -69,16 +69,16 @@ bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn)
 	bool found;
 
 	pthread_mutex_lock(&nic->ctl_lock);
-	found = conn != 0 && ch->conn == conn;
+	found = conn != 0 && ch->id.conn == conn;
 	if (found) {
 		struct nvi_chan **at = &nic->conns[conn % NVI_CONN_BUCKETS];
 
 		while (*at != NULL && *at != ch)
-			at = &(*at)->next;
+			at = &(*at)->id.next;
 		if (*at == ch)
-			*at = ch->next;
-		ch->next = NULL;
-		ch->conn = 0;
+			*at = ch->id.next;
+		ch->id.next = NULL;
+		ch->id.conn = 0;
 	}
 	pthread_mutex_unlock(&nic->ctl_lock);
 	return found;

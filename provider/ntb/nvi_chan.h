@@ -90,12 +90,93 @@ struct nvi_grant {
 	struct port_map map;
 };
 
+/* Sending.  Writer: a thread that holds tx_lock. */
+struct nvi_sending {
+	uint32_t seq;		 /* slots published */
+	_Atomic uint32_t credit; /* of them, consumed by the peer; read without lock by the arming */
+	uint32_t rung;		 /* the notify request rung for last */
+	uint32_t asked;		 /* seq after the last slot that asked for credit */
+	uint32_t drain;		 /* seq when nvi_tx_drained() was asked first, if drains */
+	bool drains;
+	uint64_t cursor, freed; /* of the payload buffer: written, and free again, up to here */
+	uint64_t *after;	/* cursor after each slot */
+	struct nvi_tx_message msg;
+	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see nvi_receiving.read_head */
+	_Atomic uint32_t read_tail;
+	_Atomic bool more; /* the last run ended by its budget: make progress again */
+	struct nvi_grant grants[NVI_GRANTS_MAX];
+	struct nvi_grant *grant_last; /* found last */
+	uint32_t grant_next;	      /* to be used again */
+	uint32_t grant_pause;	      /* after the last refusal, in writes; */
+	uint32_t grant_skip;	      /* of them still to come without asking */
+	uint32_t grants_held;
+	uint64_t direct;	  /* bytes stored directly in this run */
+	uint32_t unflushed;	  /* the last started so many sends: see nvi_writes_settle() */
+	uint32_t stores;	  /* all that ever were; never set back */
+	uint32_t write_run;	  /* the last so many messages in slots were writes, */
+	uint32_t write_end;	  /* up to this slot */
+	_Atomic uint32_t waiting; /* something depends on credit or answers: read without lock */
+};
+
+/* Receiving.  Writer: a thread that holds rx_lock. */
+struct nvi_receiving {
+	_Atomic uint32_t seq; /* slots consumed; read without lock by the arming */
+	uint32_t credited;    /* of them, returned as credit */
+	uint64_t cursor, cursor_credited;
+	bool ack;	 /* the peer asked for credit */
+	bool two_lines;	 /* the last message took two: fetch both while waiting for the next */
+	uint32_t streak; /* messages consumed since a poll found none */
+	struct w_stream stream;
+	struct nvi_rx_message msg;
+	_Atomic uint32_t read_head; /* oldest read under way */
+	_Atomic uint32_t app_polls; /* polls by the application */
+};
+
+/* Answers to the peer's reads. */
+struct nvi_answers {
+	struct nvi_answer queue[NVI_READS_MAX];
+	_Atomic uint32_t head; /* writer: a thread that holds tx_lock, which takes them */
+	_Atomic uint32_t tail; /* writer: a thread that holds rx_lock, which queues them */
+};
+
+/* Breaking.  Writer: a thread that holds both locks, but for the faults. */
+struct nvi_breaking {
+	_Atomic uint32_t
+		faults; /* NVI_FAULT_*: which of these are marked; either lock to mark one */
+	struct nvi_fault tx_fault; /* writer: a thread that holds tx_lock */
+	struct nvi_fault rx_fault; /* writer: a thread that holds rx_lock */
+	bool reported;		   /* the error word is out */
+	bool draining;		   /* a disconnect waits until the peer has consumed all */
+};
+
+/* Arming.  Writer: a thread that holds nic->chan_lock, but for by_app. */
+struct nvi_arming {
+	_Atomic uint32_t armed; /* the notify request at the peer, 0 when polled */
+	uint32_t polled_notify; /* that word while it is polled */
+	uint32_t slot;		/* rx.seq when it was armed, */
+	uint32_t moves;		/* and the slots of both ways */
+	uint32_t quiet;		/* armings in a row with few slots since the one before */
+	uint32_t seen_polls;
+	bool fresh; /* armed in this pass */
+	/* the application, not the engine, moved packets here last; writer: any thread */
+	_Atomic uint32_t by_app;
+	uint32_t index; /* in nic->chans */
+	bool listed;
+};
+
+/* The agent's name of the connection.  Writer: a thread that holds nic->ctl_lock. */
+struct nvi_identity {
+	uint64_t conn;	       /* 0: none */
+	struct nvi_chan *next; /* in the bucket of conn */
+	struct nvi_peer *peer; /* VipConnectPeerRequest under way */
+};
+
 /*
  * One VI's connection, used for one connection after the other.  It stays with the
  * VI's memory, which is never returned, so a late access is harmless.
  */
 struct nvi_chan {
-	/* Set at connection, constant until it is taken apart. */
+	/* Set at connection under both locks, constant until it is taken apart. */
 	struct vi_vi *vi;
 	struct nvi_nic *nic;
 	struct port *port;
@@ -112,87 +193,27 @@ struct nvi_chan {
 	struct w_control *in_ctl; /* the peer writes */
 	struct w_slot *in_slots;
 	uint8_t *in_payload;
-	struct w_control *out_ctl; /* I write, never read */
+	struct w_control *out_ctl; /* this end writes, and never reads */
 	struct w_slot *out_slots;
 	uint8_t *out_payload;
 	uint32_t in_mask, in_payload_bytes;
 	uint32_t out_mask, out_payload_bytes, out_frag_max;
 	uint32_t db_mask; /* rings the peer's process */
-	bool must_fence;  /* the peer cannot fence for me: see nvi_notify_request() */
+	bool must_fence;  /* the peer cannot fence for this end: see nvi_notify_request() */
 	uint32_t level;
 
-	/* Sending, under tx_lock. */
-	_Alignas(U_LINE_PAIR) uint32_t tx_seq; /* slots published */
-	_Atomic uint32_t
-		tx_credit; /* of them, consumed by the peer; read without lock by the arming */
-	uint32_t tx_rung;  /* the notify request rung for last */
-	uint32_t tx_asked; /* tx_seq after the last slot that asked for credit */
-	uint32_t tx_drain; /* tx_seq when nvi_tx_drained() was asked first, if tx_drains */
-	bool tx_drains;
-	uint64_t payload_cursor, payload_freed;
-	uint64_t *payload_after; /* payload_cursor after each slot */
-	struct nvi_tx_message tx;
-	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see read_head */
-	_Atomic uint32_t read_tail;    /* writer: tx_lock */
-	_Atomic bool tx_more;	       /* the last run ended by its budget: make progress again */
-	struct nvi_grant grants[NVI_GRANTS_MAX];
-	struct nvi_grant *grant_last; /* found last */
-	uint32_t grant_next;	      /* to be used again */
-	uint32_t grant_pause;	      /* after the last refusal, in writes; */
-	uint32_t grant_skip;	      /* of them still to come without asking */
-	uint32_t grants_held;
-	uint64_t tx_direct;	     /* bytes stored directly in this run */
-	uint32_t tx_unflushed;	     /* the last started so many sends: see nvi_writes_settle() */
-	uint32_t tx_stores;	     /* all that ever were; never set back */
-	uint32_t write_run;	     /* the last so many messages in slots were writes, */
-	uint32_t write_end;	     /* up to this slot */
-	_Atomic uint32_t tx_waiting; /* something depends on credit or answers: read without lock */
+	_Alignas(U_LINE_PAIR) struct nvi_sending tx;
 
-	/* Receiving, under rx_lock. */
-	_Alignas(U_LINE_PAIR) _Atomic uint32_t
-		rx_seq;	      /* slots consumed; read without lock by the arming */
-	uint32_t rx_credited; /* of them, returned as credit */
-	uint64_t rx_cursor, rx_cursor_credited;
-	bool rx_ack;
-	bool rx_two_lines;  /* the last message took two: fetch both while waiting for the next */
-	uint32_t rx_streak; /* messages consumed since a poll found none */
-	struct w_stream stream;
-	struct nvi_rx_message rx;
-	_Atomic uint32_t read_head; /* oldest read under way; writer: rx_lock */
-	_Atomic uint32_t app_polls; /* polls by the application */
+	_Alignas(U_LINE_PAIR) struct nvi_receiving rx;
+	struct nvi_answers answers;
+	struct nvi_breaking breaking;
 
-	/* Answers to the peer's reads: queued under rx_lock, taken under tx_lock. */
-	struct nvi_answer answers[NVI_READS_MAX];
-	_Atomic uint32_t answer_head; /* writer: tx_lock */
-	_Atomic uint32_t answer_tail; /* writer: rx_lock */
+	_Alignas(U_LINE_PAIR) struct nvi_arming arm;
 
-	/* Breaking. */
-	_Atomic uint32_t faults; /* NVI_FAULT_*: which of these are set; cleared under both locks */
-	struct nvi_fault tx_fault; /* writer: tx_lock */
-	struct nvi_fault rx_fault; /* writer: rx_lock */
-	bool reported;		   /* the error word is out; both locks */
-	bool draining; /* a disconnect waits until the peer has consumed all; both locks */
-
-	/* Arming, under nic->chan_lock. */
-	/* the notify request at the peer, 0 when polled */
-	_Alignas(U_LINE_PAIR) _Atomic uint32_t armed;
-	uint32_t polled_notify; /* that word while it is polled */
-	uint32_t armed_slot;	/* rx_seq when it was armed, */
-	uint32_t armed_moves;	/* and the slots of both ways */
-	uint32_t quiet_arms;	/* in a row, with few slots since the one before */
-	uint32_t seen_polls;
-	bool fresh;		 /* armed in this pass */
-	_Atomic uint32_t by_app; /* the application, not the engine, moved packets here last */
-	uint32_t index;		 /* in nic->chans */
-	bool listed;
-
-	/* Identity, under nic->ctl_lock. */
-	uint64_t conn; /* 0: none */
-	struct port_map in_map, out_map;
-	uint64_t attempt;      /* token of the connection attempt under way; both locks */
-	uint32_t closing;      /* disconnects under way: nothing is granted; under nic->mem_lock */
-	struct nvi_chan *next; /* in the bucket of conn */
-	struct nvi_peer *peer; /* VipConnectPeerRequest under way */
+	struct nvi_identity id;
+	struct port_map in_map, out_map; /* both locks */
+	uint64_t attempt;		 /* token of the connection attempt under way; both locks */
+	uint32_t closing; /* disconnects under way: nothing is granted; under nic->mem_lock */
 };
 
 static inline bool nvi_is_read(const struct vi_wqe *wqe)
@@ -232,19 +253,19 @@ bool nvi_chan_is_live(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /* Is a fault of one of these kinds (NVI_FAULT_*) marked? */
 static inline bool nvi_chan_has_fault(const struct nvi_chan *ch, uint32_t which)
 {
-	return (atomic_load_explicit(&ch->faults, memory_order_relaxed) & which) != 0;
+	return (atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) & which) != 0;
 }
 /* Is there something to be awaited from the peer? */
 static inline bool nvi_chan_lives(const struct nvi_chan *ch)
 {
 	return vi_state(ch->vi) == VIP_STATE_CONNECTED ||
-	       atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
+	       atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0;
 }
 /* Is there a break to be done? Caller holds a lock of the VI, or chan_lock. */
 static inline bool nvi_chan_breaks(const struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire) != 0 ||
-	       atomic_load_explicit(&ch->faults, memory_order_relaxed) != 0;
+	       atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) != 0;
 }
 
 #endif

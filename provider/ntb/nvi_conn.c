@@ -18,34 +18,34 @@
 /* A new connection starts from nothing. Caller holds both locks. */
 static void reset_state(struct nvi_chan *ch)
 {
-	ch->tx_seq = ch->tx_rung = ch->tx_asked = 0;
-	ch->tx_drains = false;
-	ch->write_run = ch->write_end = 0;
-	ch->tx_direct = 0;
-	ch->tx_unflushed = 0;
-	atomic_store(&ch->tx_more, false);
-	ch->payload_cursor = ch->payload_freed = 0;
-	memset(&ch->tx, 0, sizeof(ch->tx));
-	memset(&ch->rx, 0, sizeof(ch->rx));
-	atomic_store(&ch->tx_credit, 0);
-	atomic_store(&ch->read_tail, 0);
-	atomic_store(&ch->read_head, 0);
-	atomic_store(&ch->tx_waiting, 0);
-	atomic_store(&ch->rx_seq, 0);
-	ch->rx_credited = 0;
-	ch->rx_cursor = ch->rx_cursor_credited = 0;
-	ch->rx_ack = ch->rx_two_lines = false;
-	ch->rx_streak = 0;
-	ch->stream = (struct w_stream){ .max_length = (uint32_t)ch->vi->max_transfer,
-					.payload_bytes = ch->in_payload_bytes };
-	atomic_store(&ch->answer_head, 0);
-	atomic_store(&ch->answer_tail, 0);
-	atomic_store(&ch->faults, 0);
-	atomic_store(&ch->by_app, 0);
-	atomic_store(&ch->armed, 0);
-	ch->polled_notify = ch->quiet_arms = ch->armed_moves = 0;
-	ch->grant_last = ch->grants;
-	ch->reported = false;
+	ch->tx.seq = ch->tx.rung = ch->tx.asked = 0;
+	ch->tx.drains = false;
+	ch->tx.write_run = ch->tx.write_end = 0;
+	ch->tx.direct = 0;
+	ch->tx.unflushed = 0;
+	atomic_store(&ch->tx.more, false);
+	ch->tx.cursor = ch->tx.freed = 0;
+	memset(&ch->tx.msg, 0, sizeof(ch->tx.msg));
+	memset(&ch->rx.msg, 0, sizeof(ch->rx.msg));
+	atomic_store(&ch->tx.credit, 0);
+	atomic_store(&ch->tx.read_tail, 0);
+	atomic_store(&ch->rx.read_head, 0);
+	atomic_store(&ch->tx.waiting, 0);
+	atomic_store(&ch->rx.seq, 0);
+	ch->rx.credited = 0;
+	ch->rx.cursor = ch->rx.cursor_credited = 0;
+	ch->rx.ack = ch->rx.two_lines = false;
+	ch->rx.streak = 0;
+	ch->rx.stream = (struct w_stream){ .max_length = (uint32_t)ch->vi->max_transfer,
+					   .payload_bytes = ch->in_payload_bytes };
+	atomic_store(&ch->answers.head, 0);
+	atomic_store(&ch->answers.tail, 0);
+	atomic_store(&ch->breaking.faults, 0);
+	atomic_store(&ch->arm.by_app, 0);
+	atomic_store(&ch->arm.armed, 0);
+	ch->arm.polled_notify = ch->arm.quiet = ch->arm.moves = 0;
+	ch->tx.grant_last = ch->tx.grants;
+	ch->breaking.reported = false;
 	ch->level = ch->vi->level;
 }
 
@@ -103,7 +103,7 @@ static void disconnect(struct nvi_chan *ch)
 	struct nvi_parts parts = { .port = ch->port_use,
 				   .in = ch->in_map,
 				   .out = ch->out_map,
-				   .payload_after = ch->payload_after,
+				   .payload_after = ch->tx.after,
 				   .retx = ch->retx,
 				   .placeholder_mem = ch->placeholder_mem };
 
@@ -111,7 +111,7 @@ static void disconnect(struct nvi_chan *ch)
 	nvi_grants_drop(ch);
 	nvi_parts_free(&parts);
 	ch->port_use = NULL;
-	ch->payload_after = NULL;
+	ch->tx.after = NULL;
 	ch->retx = NULL;
 	ch->placeholder_mem = NULL;
 }
@@ -140,7 +140,7 @@ uint64_t nvi_chan_close(struct vi_vi *vi)
 		poll_last(ch);
 	nvi_wake_closer(ch);
 	vi->chan = NULL;
-	ch->draining = false;
+	ch->breaking.draining = false;
 	vi->fast = &vi_fast_none;
 	vi_wq_flush(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);

@@ -6,29 +6,17 @@
 #include "nvi_notify.h"
 #include "vi_hot.h"
 
-void nvi_tx_update_waiting(struct nvi_chan *ch)
-{
-	const struct vi_wq *sq = &ch->vi->sq;
-	bool answers = atomic_load_explicit(&ch->answer_tail, memory_order_relaxed) !=
-		       atomic_load_explicit(&ch->answer_head, memory_order_relaxed);
-	uint32_t waiting = ch->tx.op != 0 || nvi_sq_done(sq) != sq->tail || answers ||
-			   ch->tx_drains;
-
-	if (waiting != atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed))
-		atomic_store_explicit(&ch->tx_waiting, waiting, memory_order_release);
-}
-
 /* Completes the descriptors whose last slot the peer has consumed. */
 static void complete_acked(struct nvi_chan *ch, uint32_t credit)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 
-	for (uint32_t n = nvi_sq_done(sq); n != sq->next - ch->tx_unflushed; n++) {
+	for (uint32_t n = nvi_sq_done(sq); n != sq->next - ch->tx.unflushed; n++) {
 		struct vi_wqe *wqe = vi_wqe(sq, n);
 
 		if (wqe->status != 0 || nvi_is_read(wqe))
 			continue;
-		if (ch->tx.op != 0 && ch->tx.op != W_OP_READ_RESP && ch->tx.entry == n)
+		if (ch->tx.msg.op != 0 && ch->tx.msg.op != W_OP_READ_RESP && ch->tx.msg.entry == n)
 			break;
 		if ((int32_t)(credit - wqe->mark) < 0)
 			break;
@@ -38,15 +26,15 @@ static void complete_acked(struct nvi_chan *ch, uint32_t credit)
 
 int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 {
-	uint32_t before = atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+	uint32_t before = atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
 	uint32_t fresh = credit - before;
 
 	if (u_likely(fresh == 0))
 		return 0;
-	if (fresh > ch->tx_seq - before)
+	if (fresh > ch->tx.seq - before)
 		return -EPROTO;
-	atomic_store_explicit(&ch->tx_credit, credit, memory_order_relaxed);
-	ch->payload_freed = ch->payload_after[(credit - 1) & ch->out_mask];
+	atomic_store_explicit(&ch->tx.credit, credit, memory_order_relaxed);
+	ch->tx.freed = ch->tx.after[(credit - 1) & ch->out_mask];
 	nvi_disarm(ch);
 	complete_acked(ch, credit);
 	return 1;

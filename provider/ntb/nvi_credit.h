@@ -21,13 +21,23 @@ static inline int nvi_tx_credit(struct nvi_chan *ch)
 
 /* Marks the fault that nvi_tx_credit() found.  Caller holds tx_lock. */
 void nvi_credit_fault(struct nvi_chan *ch);
-/* Sets tx_waiting by what there is.  Caller holds tx_lock. */
-void nvi_tx_update_waiting(struct nvi_chan *ch);
+/* Sets tx.waiting: does something depend on credit or on answers?  Caller holds tx_lock. */
+static inline void nvi_tx_update_waiting(struct nvi_chan *ch)
+{
+	const struct vi_wq *sq = &ch->vi->sq;
+	bool answers = atomic_load_explicit(&ch->answers.tail, memory_order_relaxed) !=
+		       atomic_load_explicit(&ch->answers.head, memory_order_relaxed);
+	uint32_t waiting = ch->tx.msg.op != 0 || nvi_sq_done(sq) != sq->tail || answers ||
+			   ch->tx.drains;
+
+	if (waiting != atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed))
+		atomic_store_explicit(&ch->tx.waiting, waiting, memory_order_release);
+}
 
 /* Slots that were published and are not consumed, as far as known. */
 static inline uint32_t nvi_slots_used(const struct nvi_chan *ch)
 {
-	return ch->tx_seq - atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
+	return ch->tx.seq - atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
 }
 
 #endif

@@ -309,9 +309,9 @@ static void lose_bucket(struct nvi_nic *nic, unsigned int i)
 	do {
 		count = 0;
 		pthread_mutex_lock(&nic->ctl_lock);
-		for (ch = nic->conns[i]; ch != NULL && count < BATCH; ch = ch->next) {
+		for (ch = nic->conns[i]; ch != NULL && count < BATCH; ch = ch->id.next) {
 			if (nvi_chan_lives(ch)) {
-				conns[count] = ch->conn;
+				conns[count] = ch->id.conn;
 				lost[count++] = ch;
 			}
 		}

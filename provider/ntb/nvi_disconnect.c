@@ -31,7 +31,7 @@ static bool begin_drain(struct nvi_chan *ch)
 	any = vi->chan == ch && ch->level != VIP_SERVICE_UNRELIABLE && nvi_chan_lives(ch);
 	if (any) {
 		vi->fast = &nvi_fast_closing;
-		ch->draining = true;
+		ch->breaking.draining = true;
 		vi_wq_flush_new(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	}
 	vi_unlock_both(vi);
@@ -42,9 +42,9 @@ static bool begin_drain(struct nvi_chan *ch)
 static bool all_there(struct nvi_chan *ch)
 {
 	if (vi_state(ch->vi) != VIP_STATE_CONNECTED)
-		return atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0;
+		return atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0;
 	/* A message of which only a part is out goes on. */
-	if (ch->tx.op != 0 && ch->tx.op != W_OP_READ_RESP)
+	if (ch->tx.msg.op != 0 && ch->tx.msg.op != W_OP_READ_RESP)
 		return false;
 	return nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
 }

@@ -5,8 +5,8 @@
 /* The engine looks at the channel, for the case that the thread that found it cannot break. */
 static void fault_found(struct nvi_chan *ch, uint32_t which)
 {
-	atomic_fetch_or_explicit(&ch->faults, which, memory_order_relaxed);
-	atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
+	atomic_fetch_or_explicit(&ch->breaking.faults, which, memory_order_relaxed);
+	atomic_store_explicit(&ch->arm.by_app, 0, memory_order_relaxed);
 	nvi_disarm(ch);
 	nvi_engine_kick(ch->nic);
 }
@@ -15,7 +15,7 @@ void nvi_fault_tx(struct nvi_chan *ch, struct nvi_fault fault)
 {
 	if (nvi_chan_has_fault(ch, NVI_FAULT_TX))
 		return;
-	ch->tx_fault = fault;
+	ch->breaking.tx_fault = fault;
 	fault_found(ch, NVI_FAULT_TX);
 }
 
@@ -23,6 +23,6 @@ void nvi_fault_rx(struct nvi_chan *ch, struct nvi_fault fault)
 {
 	if (nvi_chan_has_fault(ch, NVI_FAULT_RX))
 		return;
-	ch->rx_fault = fault;
+	ch->breaking.rx_fault = fault;
 	fault_found(ch, NVI_FAULT_RX);
 }

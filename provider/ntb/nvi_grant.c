@@ -47,26 +47,13 @@ int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind k
 
 /* ---- which grants there are ------------------------------------------------------------------ */
 
-struct nvi_grant *nvi_grant_find_slow(struct nvi_chan *ch, uint32_t handle)
-{
-	struct nvi_grant *g;
-
-	for (g = ch->grants; g < ch->grants + NVI_GRANTS_MAX; g++) {
-		if (g->handle == handle && g->state != NVI_GRANT_NONE) {
-			ch->grant_last = g;
-			return g;
-		}
-	}
-	return NULL;
-}
-
 /* What was stored has arrived when the mapping is gone. */
 static void release(struct nvi_chan *ch, struct nvi_grant *g)
 {
 	if (g->state == NVI_GRANT_HELD) {
 		port_flush(ch->port);
 		port_unmap(ch->port, &g->map);
-		ch->grants_held--;
+		ch->tx.grants_held--;
 	}
 	memset(g, 0, sizeof(*g));
 }
@@ -74,10 +61,10 @@ static void release(struct nvi_chan *ch, struct nvi_grant *g)
 /* Messages that were of no use make the next one rarer. */
 static void back_off(struct nvi_chan *ch)
 {
-	ch->grant_pause = ch->grant_pause == 0 ? 1 : ch->grant_pause * 2;
-	if (ch->grant_pause > PAUSE_MAX)
-		ch->grant_pause = PAUSE_MAX;
-	ch->grant_skip = ch->grant_pause;
+	ch->tx.grant_pause = ch->tx.grant_pause == 0 ? 1 : ch->tx.grant_pause * 2;
+	if (ch->tx.grant_pause > PAUSE_MAX)
+		ch->tx.grant_pause = PAUSE_MAX;
+	ch->tx.grant_skip = ch->tx.grant_pause;
 }
 
 static void give_up(struct nvi_chan *ch, struct nvi_grant *g)
@@ -87,7 +74,7 @@ static void give_up(struct nvi_chan *ch, struct nvi_grant *g)
 	if (g->uses < USES_MIN)
 		back_off(ch);
 	else
-		ch->grant_pause = 0;
+		ch->tx.grant_pause = 0;
 	release(ch, g);
 	nvi_grant_tell_about(ch->nic, nvi_chan_conn(ch), W_GRANT_GONE, handle);
 }
@@ -98,7 +85,7 @@ static struct nvi_grant *free_grant(struct nvi_chan *ch)
 	struct nvi_grant *best = NULL;
 
 	for (uint32_t i = 0; i < NVI_GRANTS_MAX; i++) {
-		struct nvi_grant *g = &ch->grants[ch->grant_next++ % NVI_GRANTS_MAX];
+		struct nvi_grant *g = &ch->tx.grants[ch->tx.grant_next++ % NVI_GRANTS_MAX];
 
 		if (g->state == NVI_GRANT_NONE)
 			return g;
@@ -124,8 +111,8 @@ static U_COLD void ask(struct nvi_chan *ch, uint32_t handle)
 
 	if (ch->hops > 1)
 		return;
-	if (ch->grant_skip > 0) {
-		ch->grant_skip--;
+	if (ch->tx.grant_skip > 0) {
+		ch->tx.grant_skip--;
 		return;
 	}
 	conn = nvi_chan_conn(ch);
@@ -159,8 +146,8 @@ struct nvi_grant *nvi_grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *
 void nvi_grants_drop(struct nvi_chan *ch)
 {
 	for (uint32_t i = 0; i < NVI_GRANTS_MAX; i++)
-		release(ch, &ch->grants[i]);
-	ch->grant_next = ch->grant_pause = ch->grant_skip = 0;
+		release(ch, &ch->tx.grants[i]);
+	ch->tx.grant_next = ch->tx.grant_pause = ch->tx.grant_skip = 0;
 }
 
 /* ---- what the owner says --------------------------------------------------------------------- */
@@ -175,7 +162,7 @@ static bool hold(struct nvi_chan *ch, struct nvi_grant *g, const struct w_grant 
 	g->length = m->length;
 	g->uses = 0;
 	g->state = NVI_GRANT_HELD;
-	ch->grants_held++;
+	ch->tx.grants_held++;
 	return true;
 }
 

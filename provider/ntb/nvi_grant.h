@@ -15,16 +15,20 @@ int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *gra
 int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind,
 			 uint32_t handle);
 
-struct nvi_grant *nvi_grant_find_slow(struct nvi_chan *ch, uint32_t handle);
-
 /* What is known of this region of the peer, NULL: nothing.  Caller holds tx_lock. */
 static inline struct nvi_grant *nvi_grant_find(struct nvi_chan *ch, uint32_t handle)
 {
-	struct nvi_grant *g = ch->grant_last;
+	struct nvi_grant *g = ch->tx.grant_last;
 
 	if (u_likely(g->handle == handle && g->state != NVI_GRANT_NONE))
 		return g;
-	return nvi_grant_find_slow(ch, handle);
+	for (g = ch->tx.grants; g < ch->tx.grants + NVI_GRANTS_MAX; g++) {
+		if (g->handle == handle && g->state != NVI_GRANT_NONE) {
+			ch->tx.grant_last = g;
+			return g;
+		}
+	}
+	return NULL;
 }
 
 static inline bool nvi_grant_covers(const struct nvi_grant *g, uint64_t addr, uint32_t n)

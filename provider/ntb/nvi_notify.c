@@ -26,8 +26,8 @@ static uint32_t notify_fenced(const struct nvi_chan *ch, uint32_t notify)
 void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t notify)
 {
 	notify = notify_fenced(ch, notify);
-	if (notify != ch->tx_rung && w_notify_due(notify, ch->tx_seq)) {
-		ch->tx_rung = notify;
+	if (notify != ch->tx.rung && w_notify_due(notify, ch->tx.seq)) {
+		ch->tx.rung = notify;
 		nvi_ring(ch);
 	}
 }
@@ -58,11 +58,11 @@ int nvi_chan_list(struct nvi_chan *ch)
 		}
 	}
 	if (err == 0) {
-		ch->index = nic->chan_count;
+		ch->arm.index = nic->chan_count;
 		nic->chans[nic->chan_count++] = ch;
-		ch->listed = true;
-		ch->seen_polls = atomic_load_explicit(&ch->app_polls, memory_order_relaxed);
-		atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
+		ch->arm.listed = true;
+		ch->arm.seen_polls = atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed);
+		atomic_store_explicit(&ch->arm.armed, 0, memory_order_relaxed);
 		atomic_fetch_add_explicit(&nic->polled, 1, memory_order_relaxed);
 	}
 	u_lock_drop(&nic->chan_lock);
@@ -76,13 +76,13 @@ void nvi_chan_unlist(struct nvi_chan *ch)
 	struct nvi_nic *nic = ch->nic;
 
 	u_lock_take(&nic->chan_lock);
-	if (ch->listed) {
-		nic->chans[ch->index] = nic->chans[--nic->chan_count];
-		nic->chans[ch->index]->index = ch->index;
-		ch->listed = false;
-		if (atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0)
+	if (ch->arm.listed) {
+		nic->chans[ch->arm.index] = nic->chans[--nic->chan_count];
+		nic->chans[ch->arm.index]->arm.index = ch->arm.index;
+		ch->arm.listed = false;
+		if (atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) == 0)
 			atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_relaxed);
-		atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
+		atomic_store_explicit(&ch->arm.armed, 0, memory_order_relaxed);
 	}
 	u_lock_drop(&nic->chan_lock);
 }
@@ -91,20 +91,20 @@ void nvi_chan_unlist(struct nvi_chan *ch)
 
 bool nvi_make_polled(struct nvi_chan *ch)
 {
-	if (atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) == 0)
 		return false;
-	atomic_store_explicit(&ch->armed, 0, memory_order_relaxed);
+	atomic_store_explicit(&ch->arm.armed, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&ch->nic->polled, 1, memory_order_seq_cst);
-	u_out_store32(&ch->out, &ch->out_ctl->notify, ch->polled_notify);
+	u_out_store32(&ch->out, &ch->out_ctl->notify, ch->arm.polled_notify);
 	return true;
 }
 
 void nvi_disarm_slow(struct nvi_chan *ch)
 {
 	u_lock_take(&ch->nic->chan_lock);
-	if (ch->listed) {
+	if (ch->arm.listed) {
 		nvi_make_polled(ch);
-		ch->seen_polls = atomic_load_explicit(&ch->app_polls, memory_order_relaxed);
+		ch->arm.seen_polls = atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed);
 	}
 	u_lock_drop(&ch->nic->chan_lock);
 	nvi_engine_kick(ch->nic);

@@ -55,7 +55,7 @@ void nvi_disarm_slow(struct nvi_chan *ch);
 
 static inline void nvi_disarm(struct nvi_chan *ch)
 {
-	if (u_unlikely(atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0))
+	if (u_unlikely(atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) != 0))
 		nvi_disarm_slow(ch);
 }
 

@@ -115,7 +115,7 @@ void nvi_chan_place(struct nvi_chan *ch, const struct w_linked *linked, const st
 	ch->hops = linked->hops;
 	ch->in_map = p->in;
 	ch->out_map = p->out;
-	ch->payload_after = p->payload_after;
+	ch->tx.after = p->payload_after;
 	ch->retx = p->retx;
 	place_inbound(ch, &linked->inbound);
 	place_outbound(ch, &linked->outbound);

@@ -45,7 +45,7 @@ int nvi_peer_request(struct vi_vi *vi, const struct vi_addr *local, const struct
 	token = peer->req.token;
 	peer->deadline = deadline;
 	pthread_mutex_lock(&nic->ctl_lock);
-	ch->peer = peer;
+	ch->id.peer = peer;
 	pthread_mutex_unlock(&nic->ctl_lock);
 	err = nvi_attempt_send(nic, &peer->req, W_PEER, &vi->attrs, local, remote);
 	if (err != 0) {
@@ -61,13 +61,13 @@ static int take_peer(struct nvi_chan *ch, struct nvi_peer **out)
 	int err = 0;
 
 	pthread_mutex_lock(&ch->nic->ctl_lock);
-	if (ch->peer == NULL)
+	if (ch->id.peer == NULL)
 		err = -EISCONN;
-	else if (ch->peer->busy)
+	else if (ch->id.peer->busy)
 		err = -EAGAIN;
 	else
-		ch->peer->busy = true;
-	*out = ch->peer;
+		ch->id.peer->busy = true;
+	*out = ch->id.peer;
 	pthread_mutex_unlock(&ch->nic->ctl_lock);
 	return err;
 }
@@ -81,8 +81,8 @@ static void return_peer(struct nvi_chan *ch, struct nvi_peer *peer, bool over)
 	pthread_mutex_lock(&nic->ctl_lock);
 	peer->busy = false;
 	end = over || peer->dropped;
-	if (end && ch->peer == peer)
-		ch->peer = NULL;
+	if (end && ch->id.peer == peer)
+		ch->id.peer = NULL;
 	pthread_mutex_unlock(&nic->ctl_lock);
 	if (end)
 		end_peer(nic, peer);
@@ -147,8 +147,8 @@ void nvi_peer_drop(struct vi_vi *vi)
 	bool busy = false;
 
 	pthread_mutex_lock(&nic->ctl_lock);
-	peer = ch->peer;
-	ch->peer = NULL;
+	peer = ch->id.peer;
+	ch->id.peer = NULL;
 	if (peer != NULL) {
 		busy = peer->busy;
 		peer->dropped = true;

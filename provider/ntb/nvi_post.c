@@ -25,13 +25,13 @@ static inline void count_sent(struct nvi_chan *ch, uint32_t length)
 bool nvi_send_plain(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm)
 {
 	struct nvi_chan *ch = vi->chan;
-	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask], *ahead;
+	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask], *ahead;
 	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
 
 	if (u_unlikely(n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION ||
 		       !nvi_may_publish_plain(ch)))
 		return false;
-	ahead = &ch->out_slots[(ch->tx_seq + TX_AHEAD) & ch->out_mask];
+	ahead = &ch->out_slots[(ch->tx.seq + TX_AHEAD) & ch->out_mask];
 	u_prefetch_write(ahead);
 	if (u_likely(n <= W_HEAD_INLINE)) {
 		u_copy_small(slot->data, at, n);
@@ -42,7 +42,7 @@ bool nvi_send_plain(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t co
 	}
 	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? imm : 0,
 			  (uint8_t)((with_imm ? W_F_IMM : 0) |
-				    (ch->grants_held != 0 ? W_F_ACK : 0)));
+				    (ch->tx.grants_held != 0 ? W_F_ACK : 0)));
 	count_sent(ch, n);
 	return true;
 }
@@ -56,7 +56,7 @@ bool nvi_send_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_
 	struct w_slot line = {
 		.head = { .op = W_OP_SEND,
 			  .flags = (uint8_t)(W_F_FIRST | W_F_LAST | (with_imm ? W_F_IMM : 0) |
-					     (ch->grants_held != 0 ? W_F_ACK : 0)),
+					     (ch->tx.grants_held != 0 ? W_F_ACK : 0)),
 			  .arg = with_imm ? imm : 0,
 			  .frag = n },
 	};
@@ -64,7 +64,7 @@ bool nvi_send_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_
 	if (n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION || !nvi_may_publish(ch))
 		return false;
 	u_copy_small(line.data, at, head);
-	nvi_publish(ch, &line, at + head, n - head, ch->payload_cursor);
+	nvi_publish(ch, &line, at + head, n - head, ch->tx.cursor);
 	u_out_fence(&ch->out);
 	nvi_ring_slots(ch);
 	vi->counters.MessagesSent++;
@@ -83,25 +83,25 @@ static bool post_buffered(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
-	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask];
 	bool with_imm = (wqe->control & VIP_CONTROL_IMMEDIATE) != 0;
 	bool ack = ch->level != VIP_SERVICE_UNRELIABLE;
-	uint64_t cursor = ch->payload_cursor;
+	uint64_t cursor = ch->tx.cursor;
 	uint32_t offset, n = wqe->length;
 
 	if (wqe->at == NULL || wqe->segs != 1 || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
-	    n > ch->out_frag_max || ch->tx_unflushed != 0 ||
+	    n > ch->out_frag_max || ch->tx.unflushed != 0 ||
 	    (n > TX_WHOLE && nvi_slots_used(ch) < NVI_TX_STREAM) || !nvi_may_publish_plain(ch))
 		return false;
 	offset = w_payload_place(&cursor, ch->out_payload_bytes, n);
-	if (u_unlikely(cursor - ch->payload_freed > ch->out_payload_bytes))
+	if (u_unlikely(cursor - ch->tx.freed > ch->out_payload_bytes))
 		return false;
 	u_copy_ahead(ch->out_payload + offset, wqe->at, n);
-	ch->payload_cursor = cursor;
-	wqe->first = ch->tx_seq;
+	ch->tx.cursor = cursor;
+	wqe->first = ch->tx.seq;
 	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0,
 			  (uint8_t)(W_F_BUFFERED | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
-	wqe->mark = ch->tx_seq;
+	wqe->mark = ch->tx.seq;
 	sq->next++;
 	count_sent(ch, n);
 	if (!ack)
@@ -113,26 +113,26 @@ static bool post_buffered(struct nvi_chan *ch)
 static bool post_read_request(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
-	uint32_t tail = atomic_load_explicit(&ch->read_tail, memory_order_relaxed);
-	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	uint32_t tail = atomic_load_explicit(&ch->tx.read_tail, memory_order_relaxed);
+	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask];
 	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
 	const VIP_ADDRESS_SEGMENT *remote;
 	struct w_rdma rdma;
 
 	if (wqe->at == NULL || !nvi_is_read(wqe) || sq->next + 1 != sq->tail ||
-	    ch->tx_unflushed != 0 || ch->level == VIP_SERVICE_UNRELIABLE ||
+	    ch->tx.unflushed != 0 || ch->level == VIP_SERVICE_UNRELIABLE ||
 	    !nvi_may_publish_plain(ch) ||
-	    tail - atomic_load_explicit(&ch->read_head, memory_order_acquire) >= NVI_READS_MAX)
+	    tail - atomic_load_explicit(&ch->rx.read_head, memory_order_acquire) >= NVI_READS_MAX)
 		return false;
 	remote = vi_wqe_remote(wqe);
 	rdma = (struct w_rdma){ remote->Data.AddressBits, remote->Handle, wqe->length };
 	memcpy(slot->data, &rdma, sizeof(rdma));
-	ch->reads[tail % NVI_READS_MAX] = sq->next;
+	ch->tx.reads[tail % NVI_READS_MAX] = sq->next;
 	/* A: pairs with nvi_rx.c: the read is known before its request is out. */
-	atomic_store_explicit(&ch->read_tail, tail + 1, memory_order_release);
-	wqe->first = ch->tx_seq;
+	atomic_store_explicit(&ch->tx.read_tail, tail + 1, memory_order_release);
+	wqe->first = ch->tx.seq;
 	nvi_publish_plain(ch, slot, W_OP_READ_REQ, sizeof(rdma), 0, 0);
-	wqe->mark = ch->tx_seq;
+	wqe->mark = ch->tx.seq;
 	sq->next++;
 	ch->vi->counters.RdmaReads++;
 	ch->vi->counters.SlotsSent++;
@@ -158,10 +158,10 @@ void nvi_post_send(struct vi_vi *vi)
 		nvi_break_after_tx(ch);
 	}
 	nvi_tx_update_waiting(ch);
-	if (atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) == 0)
+	if (atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0)
 		return;
 	/*
-	 * The notify request may not ask for credit yet.  A thread that arms loads tx_waiting after a
+	 * The notify request may not ask for credit yet.  A thread that arms loads tx.waiting after a
 	 * barrier.
 	 */
 	if (u_unlikely(ch->must_fence))

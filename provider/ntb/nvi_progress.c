@@ -17,12 +17,19 @@
  */
 static inline bool tx_can_go_on(const struct nvi_chan *ch)
 {
-	return atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0 &&
+	return atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0 &&
 	       (atomic_load_explicit(&ch->in_ctl->credit, memory_order_relaxed) !=
-			atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) ||
-		atomic_load_explicit(&ch->tx_more, memory_order_relaxed) ||
-		atomic_load_explicit(&ch->answer_head, memory_order_relaxed) !=
-			atomic_load_explicit(&ch->answer_tail, memory_order_relaxed));
+			atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) ||
+		atomic_load_explicit(&ch->tx.more, memory_order_relaxed) ||
+		atomic_load_explicit(&ch->answers.head, memory_order_relaxed) !=
+			atomic_load_explicit(&ch->answers.tail, memory_order_relaxed));
+}
+
+/* A poll found a fault, or there is a break to be done when rx_lock is dropped. */
+static U_COLD int poll_broken(struct nvi_chan *ch, int came)
+{
+	nvi_break_after_rx(ch);
+	return came | VI_POLL_PROGRESS;
 }
 
 int nvi_poll_recv(struct vi_vi *vi)
@@ -30,20 +37,18 @@ int nvi_poll_recv(struct vi_vi *vi)
 	struct nvi_chan *ch = vi->chan;
 	int came = 0;
 
-	atomic_store_explicit(&ch->app_polls,
-			      atomic_load_explicit(&ch->app_polls, memory_order_relaxed) + 1,
+	atomic_store_explicit(&ch->rx.app_polls,
+			      atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 	if (nvi_rx_next(ch) != 0) {
 		came = VI_POLL_MOVED;
-		if (u_unlikely(atomic_load_explicit(&ch->by_app, memory_order_relaxed) == 0))
-			atomic_store_explicit(&ch->by_app, 1, memory_order_relaxed);
+		if (u_unlikely(atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) == 0))
+			atomic_store_explicit(&ch->arm.by_app, 1, memory_order_relaxed);
 	}
-	if (u_unlikely(nvi_chan_breaks(ch))) {
-		nvi_break_after_rx(ch);
+	if (u_unlikely(nvi_chan_breaks(ch)))
+		return poll_broken(ch, came);
+	if (u_unlikely(tx_can_go_on(ch)))
 		came |= VI_POLL_PROGRESS;
-	} else if (u_unlikely(tx_can_go_on(ch))) {
-		came |= VI_POLL_PROGRESS;
-	}
 	return came;
 }
 
@@ -57,8 +62,8 @@ static int progress_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool 
 	if (vi->chan == ch) {
 		if (by_app)
 			atomic_store_explicit(
-				&ch->app_polls,
-				atomic_load_explicit(&ch->app_polls, memory_order_relaxed) + 1,
+				&ch->rx.app_polls,
+				atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed) + 1,
 				memory_order_relaxed);
 		if (nvi_rx_ready(ch)) {
 			moved = nvi_rx(ch, NVI_RX_BATCH);
@@ -93,7 +98,7 @@ int nvi_progress_chan(struct nvi_chan *ch, bool by_app)
 {
 	bool broken = false;
 	/* Unless a check of what the peer wrote says otherwise. */
-	bool go_on = atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
+	bool go_on = atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0;
 	int moved = progress_rx(ch, by_app, &broken, &go_on);
 
 	if (go_on)
@@ -102,8 +107,8 @@ int nvi_progress_chan(struct nvi_chan *ch, bool by_app)
 		nvi_chan_check_breaks(ch);
 		moved++;
 	}
-	if (moved != 0 && atomic_load_explicit(&ch->by_app, memory_order_relaxed) != by_app)
-		atomic_store_explicit(&ch->by_app, by_app, memory_order_relaxed);
+	if (moved != 0 && atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) != by_app)
+		atomic_store_explicit(&ch->arm.by_app, by_app, memory_order_relaxed);
 	return moved;
 }
 
@@ -118,13 +123,13 @@ int nvi_progress_vi(struct vi_vi *vi)
 
 static bool wants_progress(const struct nvi_chan *ch, bool all)
 {
-	if (!all && atomic_load_explicit(&ch->armed, memory_order_relaxed) == 0 &&
-	    atomic_load_explicit(&ch->by_app, memory_order_relaxed) != 0)
+	if (!all && atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) == 0 &&
+	    atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) != 0)
 		return false;
-	if (atomic_load_explicit(&ch->armed, memory_order_relaxed) != 0)
+	if (atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) != 0)
 		return nvi_chan_came(ch);
 	return nvi_chan_ready(ch) ||
-	       atomic_load_explicit(&ch->tx_waiting, memory_order_relaxed) != 0;
+	       atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0;
 }
 
 int nvi_scan(struct nvi_nic *nic, bool all)
@@ -174,7 +179,7 @@ void nvi_unpolled(struct vi_vi *vi)
 
 	if (ch == NULL || nic == NULL)
 		return;
-	atomic_store_explicit(&ch->by_app, 0, memory_order_relaxed);
+	atomic_store_explicit(&ch->arm.by_app, 0, memory_order_relaxed);
 	if (nvi_arm_polled(nic, NVI_ARM_ENGINE) != 0)
 		nvi_scan(nic, true);
 }

@@ -22,8 +22,8 @@ void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, 
 static void hold(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
 		 uint32_t more_len)
 {
-	struct nvi_retx_slot *k = &ch->retx[ch->tx_seq & ch->out_mask];
-	const struct nvi_tx_message *m = &ch->tx;
+	struct nvi_retx_slot *k = &ch->retx[ch->tx.seq & ch->out_mask];
+	const struct nvi_tx_message *m = &ch->tx.msg;
 
 	memcpy(&k->line, line, offsetof(struct w_slot, head.seq));
 	memcpy(k->line.more, more, more_len);
@@ -41,7 +41,7 @@ void nvi_publish(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *
 {
 	if (ch->retx != NULL)
 		hold(ch, line, more, more_len);
-	nvi_store_slot(ch, ch->tx_seq, line, more, more_len);
+	nvi_store_slot(ch, ch->tx.seq, line, more, more_len);
 	nvi_slot_published(ch, cursor, line->head.flags);
 	ch->vi->counters.SlotsSent++;
 }
@@ -50,12 +50,12 @@ void nvi_publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags)
 {
 	struct w_slot line = { .head = { .op = op, .flags = flags } };
 
-	nvi_publish(ch, &line, line.more, 0, ch->payload_cursor);
+	nvi_publish(ch, &line, line.more, 0, ch->tx.cursor);
 }
 
 bool nvi_publish_answer(struct nvi_chan *ch, const void *src, uint32_t n)
 {
-	struct w_slot *slot = &ch->out_slots[ch->tx_seq & ch->out_mask];
+	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask];
 	uint32_t head = n < W_HEAD_INLINE ? n : W_HEAD_INLINE;
 
 	if (!nvi_may_publish_plain(ch))
@@ -78,20 +78,20 @@ bool nvi_tx_drained(struct nvi_chan *ch)
 	}
 	if (nvi_slots_used(ch) == 0)
 		return true;
-	if (!ch->tx_drains) {
+	if (!ch->tx.drains) {
 		/* Of a full fifo credit comes unasked. */
-		if (ch->tx_asked != ch->tx_seq && nvi_slots_used(ch) > ch->out_mask)
+		if (ch->tx.asked != ch->tx.seq && nvi_slots_used(ch) > ch->out_mask)
 			return false;
-		if (ch->tx_asked != ch->tx_seq)
+		if (ch->tx.asked != ch->tx.seq)
 			nvi_publish_bare(ch, W_OP_NOP, W_F_ACK);
 		u_out_fence(&ch->out);
-		ch->tx_drain = ch->tx_seq;
-		ch->tx_drains = true;
-		atomic_store_explicit(&ch->tx_waiting, 1, memory_order_release);
+		ch->tx.drain = ch->tx.seq;
+		ch->tx.drains = true;
+		atomic_store_explicit(&ch->tx.waiting, 1, memory_order_release);
 		/* The peer's application may poll nothing just now: its engine does. */
 		if (ch->placeholder_mem == NULL)
 			nvi_ring(ch);
 	}
-	return (int32_t)(atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) -
-			 ch->tx_drain) >= 0;
+	return (int32_t)(atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) -
+			 ch->tx.drain) >= 0;
 }

@@ -13,12 +13,12 @@
 /* Enters the slot that was just published; `cursor`: the end of its payload in the payload buffer. */
 static inline void nvi_slot_published(struct nvi_chan *ch, uint64_t cursor, uint8_t flags)
 {
-	ch->payload_cursor = cursor;
-	U_TRACE(slot_published, ch, ch->tx_seq);
-	ch->payload_after[ch->tx_seq & ch->out_mask] = cursor;
-	ch->tx_seq++;
+	ch->tx.cursor = cursor;
+	U_TRACE(slot_published, ch, ch->tx.seq);
+	ch->tx.after[ch->tx.seq & ch->out_mask] = cursor;
+	ch->tx.seq++;
 	if (flags & W_F_ACK)
-		ch->tx_asked = ch->tx_seq;
+		ch->tx.asked = ch->tx.seq;
 }
 
 /*
@@ -46,10 +46,10 @@ bool nvi_tx_drained(struct nvi_chan *ch);
 /* Is a slot free, and nothing under way that the next message would have to follow? */
 static inline bool nvi_may_publish(const struct nvi_chan *ch)
 {
-	return ch->tx.op == 0 && nvi_slots_used(ch) <= ch->out_mask &&
-	       atomic_load_explicit(&ch->faults, memory_order_relaxed) == 0 &&
-	       atomic_load_explicit(&ch->answer_head, memory_order_relaxed) ==
-		       atomic_load_explicit(&ch->answer_tail, memory_order_relaxed);
+	return ch->tx.msg.op == 0 && nvi_slots_used(ch) <= ch->out_mask &&
+	       atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0 &&
+	       atomic_load_explicit(&ch->answers.head, memory_order_relaxed) ==
+		       atomic_load_explicit(&ch->answers.tail, memory_order_relaxed);
 }
 
 /* As nvi_may_publish(), and nvi_publish_plain() may be used. */
@@ -67,12 +67,12 @@ static inline void nvi_publish_plain(struct nvi_chan *ch, struct w_slot *slot, u
 {
 	uint64_t word = W_WHAT(op, flags | W_F_FIRST | W_F_LAST) | (uint64_t)imm << 32;
 
-	U_TRACE(payload_written, ch, ch->tx_seq);
+	U_TRACE(payload_written, ch, ch->tx.seq);
 	memcpy(&slot->head, &word, sizeof(word));
-	word = length | (uint64_t)w_seq(ch->tx_seq) << 32;
+	word = length | (uint64_t)w_seq(ch->tx.seq) << 32;
 	/* A: payload and header before the sequence, which goes with the length in one store. */
 	__atomic_store_n((uint64_t *)(void *)&slot->head.frag, word, __ATOMIC_RELEASE);
-	nvi_slot_published(ch, ch->payload_cursor, flags);
+	nvi_slot_published(ch, ch->tx.cursor, flags);
 	nvi_ring_slots(ch);
 }
 

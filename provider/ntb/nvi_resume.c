@@ -54,7 +54,7 @@ static void placeholder_install(struct nvi_chan *ch)
 	ch->out_ctl = (struct w_control *)out;
 	ch->out_slots = (struct w_slot *)(out + W_SLICE_FIFO);
 	ch->out_payload = out + w_slice_payload(ch->out_mask + 1);
-	atomic_store(&ch->in_ctl->credit, atomic_load(&ch->tx_credit));
+	atomic_store(&ch->in_ctl->credit, atomic_load(&ch->tx.credit));
 }
 
 static void unmap(struct nvi_chan *ch)
@@ -73,8 +73,8 @@ static bool may_go_on(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 /* Neither end was asked to ring over the new slices. Caller holds both locks. */
 static int list_anew(struct nvi_chan *ch)
 {
-	ch->tx_rung = 0;
-	ch->polled_notify = ch->quiet_arms = ch->armed_moves = 0;
+	ch->tx.rung = 0;
+	ch->arm.polled_notify = ch->arm.quiet = ch->arm.moves = 0;
 	return nvi_chan_list(ch);
 }
 
@@ -97,8 +97,8 @@ static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 		/* What came last may want an answer, and nobody makes progress for that. */
 		nvi_tx_progress(ch);
 	}
-	consumed_out->slots = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
-	consumed_out->cursor = (uint32_t)ch->rx_cursor & (ch->in_payload_bytes - 1);
+	consumed_out->slots = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
+	consumed_out->cursor = (uint32_t)ch->rx.cursor & (ch->in_payload_bytes - 1);
 	return 0;
 }
 
@@ -139,9 +139,8 @@ static int take_consumed(struct nvi_chan *ch, const struct w_consumed *consumed)
 {
 	if (nvi_tx_take_credit(ch, consumed->slots) < 0)
 		return -EPROTO;
-	return ((uint32_t)ch->payload_freed & (ch->out_payload_bytes - 1)) == consumed->cursor
-		       ? 0
-		       : -EPROTO;
+	return ((uint32_t)ch->tx.freed & (ch->out_payload_bytes - 1)) == consumed->cursor ? 0
+											  : -EPROTO;
 }
 
 /* Exchanges the channel's parts for `p`, which then has the old ones. Caller holds both locks. */
@@ -151,7 +150,7 @@ static void change_parts(struct nvi_chan *ch, const struct w_linked *linked, str
 	uint64_t *payload_after = p->payload_after;
 	struct nvi_retx_slot *retx = p->retx;
 
-	p->payload_after = ch->payload_after;
+	p->payload_after = ch->tx.after;
 	p->retx = ch->retx;
 	ch->placeholder_mem = NULL;
 	nvi_chan_place(ch, linked, p);
@@ -163,7 +162,7 @@ static void change_parts(struct nvi_chan *ch, const struct w_linked *linked, str
 /* Caller holds both locks. */
 static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {
-	uint32_t consumed = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	uint32_t consumed = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 	int err = take_consumed(ch, &linked->consumed);
 
 	if (err != 0)
@@ -172,9 +171,9 @@ static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi
 	change_parts(ch, linked, p);
 	/* The word that the peer goes on from; it stores there only after our next slot. */
 	atomic_store(&ch->in_ctl->credit, linked->consumed.slots);
-	ch->rx_credited = consumed;
-	ch->rx_cursor_credited = ch->rx_cursor;
-	ch->rx_ack = false;
+	ch->rx.credited = consumed;
+	ch->rx.cursor_credited = ch->rx.cursor;
+	ch->rx.ack = false;
 	if (list_anew(ch) != 0)
 		return -ENOMEM;
 	/* A source that is gone breaks the connection by itself. */

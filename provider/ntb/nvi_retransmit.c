@@ -50,17 +50,17 @@ static void lost_source(struct nvi_chan *ch, const struct nvi_retx_slot *k)
 		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
 		return;
 	}
-	if (ch->tx.op != 0 && ch->tx.entry == k->entry)
-		ch->tx.op = 0;
+	if (ch->tx.msg.op != 0 && ch->tx.msg.entry == k->entry)
+		ch->tx.msg.op = 0;
 	nvi_tx_refuse(ch, k->entry, VIP_STATUS_PROTECTION_ERROR);
 }
 
 int nvi_retransmit(struct nvi_chan *ch)
 {
-	uint32_t n = atomic_load_explicit(&ch->tx_credit, memory_order_relaxed);
-	uint64_t cursor = ch->payload_freed;
+	uint32_t n = atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
+	uint64_t cursor = ch->tx.freed;
 
-	for (; n != ch->tx_seq; n++) {
+	for (; n != ch->tx.seq; n++) {
 		struct nvi_retx_slot *k = &ch->retx[n & ch->out_mask];
 		uint32_t frag = k->line.head.frag;
 
@@ -68,7 +68,7 @@ int nvi_retransmit(struct nvi_chan *ch)
 		    payload_again(ch, k, w_payload_place(&cursor, ch->out_payload_bytes, frag)) !=
 			    0) {
 			/* The slots behind it are not sent. */
-			ch->tx_seq = n;
+			ch->tx.seq = n;
 			lost_source(ch, k);
 			return -EFAULT;
 		}

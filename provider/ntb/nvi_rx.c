@@ -21,7 +21,7 @@
 /* Slot n is consumed, though it is not yet returned as credit. */
 static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
 {
-	atomic_store_explicit(&ch->rx_seq, n + 1, memory_order_relaxed);
+	atomic_store_explicit(&ch->rx.seq, n + 1, memory_order_relaxed);
 }
 
 /* ---- the fast path --------------------------------------------------------------------------- */
@@ -55,23 +55,24 @@ static inline bool consume_plain(struct nvi_chan *ch, uint32_t n)
 	in_payload = (what & W_WHAT(0, W_F_BUFFERED)) != 0;
 	if (u_unlikely((what & ~W_WHAT(0, W_F_IMM | W_F_BUFFERED | W_F_ACK)) !=
 			       W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST) ||
-		       ch->stream.op != 0 || frag > ch->stream.max_length || rq->next == rq->tail ||
+		       ch->rx.stream.op != 0 || frag > ch->rx.stream.max_length ||
+		       rq->next == rq->tail ||
 		       frag > (in_payload ? w_frag_max(ch->in_payload_bytes) : W_INLINE_MAX) ||
 		       wqe->at == NULL || frag > wqe->at_len || frag == 0 ||
 		       wqe->epoch != vi_tpt_epoch(&ch->vi->nic->tpt)))
 		return false;
 	if (what & W_WHAT(0, W_F_ACK))
-		ch->rx_ack = true;
+		ch->rx.ack = true;
 	if (in_payload) {
 		payload = ch->in_payload +
-			  w_payload_place(&ch->rx_cursor, ch->in_payload_bytes, frag);
+			  w_payload_place(&ch->rx.cursor, ch->in_payload_bytes, frag);
 		u_prefetch_span(payload, frag < RX_SPAN ? frag : RX_SPAN);
 		memcpy(wqe->at, payload, frag);
 	} else if (u_likely(frag <= W_HEAD_INLINE)) {
 		u_copy_small(wqe->at, slot->data, frag);
-		ch->rx_two_lines = false;
+		ch->rx.two_lines = false;
 	} else {
-		ch->rx_two_lines = true;
+		ch->rx.two_lines = true;
 		memcpy(wqe->at, slot->data, W_HEAD_INLINE);
 		u_copy_small(wqe->at + W_HEAD_INLINE, slot->more, frag - W_HEAD_INLINE);
 	}
@@ -90,7 +91,7 @@ static inline bool consume_plain(struct nvi_chan *ch, uint32_t n)
 /* Copies and checks the next slot. -EAGAIN: none, -EPROTO: nonsense. */
 static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 {
-	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 	const struct w_slot *slot = &ch->in_slots[n & ch->in_mask];
 
 	/* R: pairs with nvi_store_slot() and nvi_publish_plain() at the peer. */
@@ -109,12 +110,12 @@ static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 		memcpy(&s->rdma, slot->data, sizeof(s->rdma));
 		__asm__ volatile("" : "+m"(*s));
 	}
-	if (w_slot_check(&ch->stream, s->op, s->flags, slot->head.reserved, s->arg, s->frag,
+	if (w_slot_check(&ch->rx.stream, s->op, s->flags, slot->head.reserved, s->arg, s->frag,
 			 &s->rdma, &s->inline_off) != 0)
 		return -EPROTO;
 	if (s->flags & W_F_BUFFERED)
 		s->buffered = ch->in_payload +
-			      w_payload_place(&ch->rx_cursor, ch->in_payload_bytes, s->frag);
+			      w_payload_place(&ch->rx.cursor, ch->in_payload_bytes, s->frag);
 	return 0;
 }
 
@@ -143,13 +144,13 @@ static void take_in(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 
 void nvi_rx_return_credit(struct nvi_chan *ch)
 {
-	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 
-	ch->rx_ack = false;
-	if (n == ch->rx_credited)
+	ch->rx.ack = false;
+	if (n == ch->rx.credited)
 		return;
-	ch->rx_credited = n;
-	ch->rx_cursor_credited = ch->rx_cursor;
+	ch->rx.credited = n;
+	ch->rx.cursor_credited = ch->rx.cursor;
 	/*
 	 * A: pairs with nvi_tx_credit() at the peer: the slots and payload buffer may be written
 	 * again.
@@ -162,16 +163,16 @@ void nvi_rx_return_credit(struct nvi_chan *ch)
 /* Credit goes back when asked for, or by the quarter. */
 static bool credit_due(const struct nvi_chan *ch)
 {
-	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 
-	return ch->rx_ack || n - ch->rx_credited > ch->in_mask / 4 ||
-	       ch->rx_cursor - ch->rx_cursor_credited >= ch->in_payload_bytes / 4;
+	return ch->rx.ack || n - ch->rx.credited > ch->in_mask / 4 ||
+	       ch->rx.cursor - ch->rx.cursor_credited >= ch->in_payload_bytes / 4;
 }
 
 static void after_rx(struct nvi_chan *ch, uint32_t consumed)
 {
 	ch->vi->counters.SlotsReceived += consumed;
-	/* rx_seq is stored before `armed` is loaded; arming stores and loads them the other way round. */
+	/* rx.seq is stored before `armed` is loaded; arming stores and loads them the other way round. */
 	if (u_unlikely(ch->must_fence))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
@@ -186,22 +187,22 @@ static inline void rx_prefetch(struct nvi_chan *ch, uint32_t n)
 	const struct w_slot *slot = &ch->in_slots[n & ch->in_mask];
 
 	__builtin_prefetch(slot);
-	if (ch->rx_two_lines)
+	if (ch->rx.two_lines)
 		__builtin_prefetch(slot->more);
 }
 
 int nvi_rx_next(struct nvi_chan *ch)
 {
-	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 
 	if (!nvi_rx_ready(ch)) {
-		if (ch->rx_two_lines)
+		if (ch->rx.two_lines)
 			__builtin_prefetch(ch->in_slots[n & ch->in_mask].more);
-		ch->rx_streak = 0;
+		ch->rx.streak = 0;
 		return 0;
 	}
 	/* A sender that is ahead has written these; one that is not would have them stolen. */
-	if (ch->rx_streak++ >= RX_AHEAD)
+	if (ch->rx.streak++ >= RX_AHEAD)
 		rx_prefetch(ch, n + RX_AHEAD);
 	if (u_unlikely(vi_state(ch->vi) != VIP_STATE_CONNECTED || !consume_plain(ch, n)))
 		return nvi_rx(ch, NVI_RX_BATCH);
@@ -218,7 +219,7 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 	while (consumed < budget && vi_state(ch->vi) == VIP_STATE_CONNECTED) {
 		if (!nvi_rx_ready(ch))
 			break;
-		if (u_likely(consume_plain(ch, atomic_load_explicit(&ch->rx_seq,
+		if (u_likely(consume_plain(ch, atomic_load_explicit(&ch->rx.seq,
 								    memory_order_relaxed)))) {
 			consumed++;
 			if (credit_due(ch))
@@ -234,7 +235,7 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 		if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_RX)))
 			break;
 		if (s.flags & W_F_ACK)
-			ch->rx_ack = true;
+			ch->rx.ack = true;
 		slot_consumed(ch, s.number);
 		if (s.buffered != NULL && credit_due(ch))
 			nvi_rx_return_credit(ch);

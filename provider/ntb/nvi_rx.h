@@ -22,7 +22,7 @@ void nvi_rx_return_credit(struct nvi_chan *ch);
 
 static inline bool nvi_rx_ready(const struct nvi_chan *ch)
 {
-	uint32_t n = atomic_load_explicit(&ch->rx_seq, memory_order_relaxed);
+	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 
 	return atomic_load_explicit(&ch->in_slots[n & ch->in_mask].head.seq,
 				    memory_order_acquire) == w_seq(n);

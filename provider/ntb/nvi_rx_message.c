@@ -40,7 +40,7 @@ int nvi_rx_scatter(struct vi_sg *sg, const struct nvi_rx_slot *s)
 
 enum w_err nvi_rx_take_receive(struct nvi_chan *ch, uint32_t bytes)
 {
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 	struct vi_wq *rq = &ch->vi->rq;
 	struct vi_wqe *wqe;
 
@@ -62,7 +62,7 @@ enum w_err nvi_rx_take_receive(struct nvi_chan *ch, uint32_t bytes)
 
 void nvi_rx_complete_receive(struct nvi_chan *ch, uint32_t status, uint32_t length)
 {
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 
 	m->has_entry = false;
 	vi_wq_complete(&ch->vi->rq, m->entry, status, length);
@@ -71,7 +71,7 @@ void nvi_rx_complete_receive(struct nvi_chan *ch, uint32_t status, uint32_t leng
 void nvi_rx_fail(struct nvi_chan *ch, const struct nvi_rx_slot *s, enum w_err err,
 		 uint32_t op_status)
 {
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 
 	m->discard = true;
 	ch->vi->counters.Dropped++;
@@ -97,7 +97,7 @@ void nvi_rx_count(struct nvi_chan *ch, uint32_t total)
 
 void nvi_rx_send(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 	enum w_err err;
 
 	if (s->flags & W_F_FIRST) {

@@ -13,9 +13,9 @@
 
 static void queue_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint32_t tail)
 {
-	ch->answers[tail % NVI_READS_MAX].rdma = s->rdma;
-	ch->answers[tail % NVI_READS_MAX].slot = s->number;
-	atomic_store_explicit(&ch->answer_tail, tail + 1, memory_order_release);
+	ch->answers.queue[tail % NVI_READS_MAX].rdma = s->rdma;
+	ch->answers.queue[tail % NVI_READS_MAX].slot = s->number;
+	atomic_store_explicit(&ch->answers.tail, tail + 1, memory_order_release);
 	/* The thread that makes progress goes on with sending when it has dropped rx_lock. */
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_tx_update_waiting(ch);
@@ -36,12 +36,12 @@ static bool answer_at_once(struct nvi_chan *ch, const struct nvi_rx_slot *s, con
 
 void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
-	uint32_t tail = atomic_load_explicit(&ch->answer_tail, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&ch->answers.tail, memory_order_relaxed);
 	struct vi_vi *vi = ch->vi;
 	const void *src = NULL;
 
 	if (!nvi_rx_reliable(ch) ||
-	    tail - atomic_load_explicit(&ch->answer_head, memory_order_acquire) >= NVI_READS_MAX) {
+	    tail - atomic_load_explicit(&ch->answers.head, memory_order_acquire) >= NVI_READS_MAX) {
 		nvi_rx_protocol_error(ch, s);
 		return;
 	}
@@ -50,7 +50,7 @@ void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 				   VI_REMOTE_READ);
 	if (src == NULL) {
 		vi->counters.ProtectionErrors++;
-		ch->rx.has_entry = false;
+		ch->rx.msg.has_entry = false;
 		nvi_rx_fail(ch, s, W_ERR_RDMA_PROT, 0);
 		vi_event_raise(vi->nic, vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
 		return;
@@ -64,18 +64,18 @@ void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 /* Starts placing the answer to the oldest read. 0, or -EPROTO when no such answer is due. */
 static int begin_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
-	struct nvi_rx_message *m = &ch->rx;
-	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
+	struct nvi_rx_message *m = &ch->rx.msg;
+	uint32_t head = atomic_load_explicit(&ch->rx.read_head, memory_order_relaxed);
 	struct vi_wqe *wqe;
 	int err = 0;
 
 	/* R: pairs with begin_rdma() in nvi_tx.c. */
-	if (head == atomic_load_explicit(&ch->read_tail, memory_order_acquire))
+	if (head == atomic_load_explicit(&ch->tx.read_tail, memory_order_acquire))
 		return -EPROTO;
 	m->discard = m->has_entry = false;
 	m->status = 0;
 	m->total = s->flags & W_F_LAST ? s->frag : s->arg;
-	m->entry = ch->reads[head % NVI_READS_MAX];
+	m->entry = ch->tx.reads[head % NVI_READS_MAX];
 	u_biased_take(&ch->vi->tx_lock);
 	wqe = vi_wqe(&ch->vi->sq, m->entry);
 	if (wqe->length != m->total)
@@ -88,11 +88,11 @@ static int begin_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 
 static void end_read_response(struct nvi_chan *ch)
 {
-	struct nvi_rx_message *m = &ch->rx;
-	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
+	struct nvi_rx_message *m = &ch->rx.msg;
+	uint32_t head = atomic_load_explicit(&ch->rx.read_head, memory_order_relaxed);
 
 	u_biased_take(&ch->vi->tx_lock);
-	atomic_store_explicit(&ch->read_head, head + 1, memory_order_release);
+	atomic_store_explicit(&ch->rx.read_head, head + 1, memory_order_release);
 	nvi_complete_send(&ch->vi->sq, m->entry, m->status);
 	if (m->status != 0)
 		nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
@@ -104,23 +104,23 @@ static void end_read_response(struct nvi_chan *ch)
 /* The whole answer to a plain read, in one slot; false, and nothing done, for any other. */
 static bool place_whole_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
-	uint32_t head = atomic_load_explicit(&ch->read_head, memory_order_relaxed);
+	uint32_t head = atomic_load_explicit(&ch->rx.read_head, memory_order_relaxed);
 	struct vi_vi *vi = ch->vi;
 	struct vi_wqe *wqe;
 	bool plain;
 
 	if ((s->flags & (W_F_FIRST | W_F_LAST)) != (W_F_FIRST | W_F_LAST) ||
 	    /* R: pairs with post_read_request() in nvi_post.c. */
-	    head == atomic_load_explicit(&ch->read_tail, memory_order_acquire))
+	    head == atomic_load_explicit(&ch->tx.read_tail, memory_order_acquire))
 		return false;
 	u_biased_take(&vi->tx_lock);
-	wqe = vi_wqe(&vi->sq, ch->reads[head % NVI_READS_MAX]);
+	wqe = vi_wqe(&vi->sq, ch->tx.reads[head % NVI_READS_MAX]);
 	plain = wqe->at != NULL && wqe->length == s->frag &&
 		wqe->epoch == vi_tpt_epoch(&vi->nic->tpt);
 	if (plain) {
 		nvi_rx_payload(s, wqe->at, 0, s->frag);
-		atomic_store_explicit(&ch->read_head, head + 1, memory_order_release);
-		nvi_complete_send(&vi->sq, ch->reads[head % NVI_READS_MAX], 0);
+		atomic_store_explicit(&ch->rx.read_head, head + 1, memory_order_release);
+		nvi_complete_send(&vi->sq, ch->tx.reads[head % NVI_READS_MAX], 0);
 		nvi_tx_progress(ch);
 	}
 	u_biased_drop(&vi->tx_lock);
@@ -129,7 +129,7 @@ static bool place_whole_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 
 void nvi_rx_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 
 	if (place_whole_answer(ch, s))
 		return;

@@ -6,7 +6,7 @@
 /* Where bytes [done, done + n) of the write go, or NULL. Checked for each fragment: regions come and go. */
 static uint8_t *write_target(struct nvi_chan *ch, uint32_t n)
 {
-	const struct nvi_rx_message *m = &ch->rx;
+	const struct nvi_rx_message *m = &ch->rx.msg;
 
 	if (!ch->vi->rdma_write)
 		return NULL;
@@ -20,7 +20,7 @@ static uint8_t *write_target(struct nvi_chan *ch, uint32_t n)
  */
 static bool write_immediate(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint32_t error)
 {
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 	enum w_err err = nvi_rx_take_receive(ch, 0);
 
 	if (err != W_ERR_NONE) {
@@ -41,7 +41,7 @@ static bool write_immediate(struct nvi_chan *ch, const struct nvi_rx_slot *s, ui
 /* With immediate data the receive descriptor reports the refusal, else an event does. */
 static void refuse_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 	bool raise;
 
 	ch->vi->counters.ProtectionErrors++;
@@ -70,7 +70,7 @@ static void place_write(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint8_
 
 static void begin_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 
 	m->discard = m->has_entry = false;
 	m->status = 0;
@@ -83,7 +83,7 @@ static void begin_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 
 void nvi_rx_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 	uint8_t *dst;
 
 	if (s->flags & W_F_FIRST) {
@@ -113,7 +113,7 @@ void nvi_rx_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 void nvi_rx_abort(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	const uint32_t bits = VIP_STATUS_PARTIAL_ERROR | VIP_STATUS_TRANSPORT_ERROR;
-	struct nvi_rx_message *m = &ch->rx;
+	struct nvi_rx_message *m = &ch->rx.msg;
 
 	if (nvi_rx_reliable(ch)) {
 		nvi_rx_protocol_error(ch, s);
@@ -125,9 +125,9 @@ void nvi_rx_abort(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 	if (m->has_entry) {
 		ch->vi->counters.Dropped++;
 		nvi_rx_complete_receive(ch, VIP_STATUS_OP_RECEIVE | bits, 0);
-	} else if (ch->stream.imm == 0 || write_immediate(ch, s, bits)) {
+	} else if (ch->rx.stream.imm == 0 || write_immediate(ch, s, bits)) {
 		ch->vi->counters.Dropped++;
-		if (ch->stream.imm == 0)
+		if (ch->rx.stream.imm == 0)
 			vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAW_ABORT);
 	}
 }

@@ -25,7 +25,7 @@
 /* The message is out (all its slots published). */
 static void finish_message(struct nvi_chan *ch, bool inline_only)
 {
-	struct nvi_tx_message *m = &ch->tx;
+	struct nvi_tx_message *m = &ch->tx.msg;
 	struct vi_wq *sq = &ch->vi->sq;
 	struct vi_wqe *wqe;
 	uint8_t op = m->op;
@@ -34,11 +34,11 @@ static void finish_message(struct nvi_chan *ch, bool inline_only)
 	if (op == W_OP_READ_RESP)
 		return;
 	wqe = vi_wqe(sq, m->entry);
-	wqe->mark = ch->tx_seq;
+	wqe->mark = ch->tx.seq;
 	if (op == W_OP_READ_REQ)
 		return;
 	if (op == W_OP_WRITE)
-		ch->write_end = ch->tx_seq;
+		ch->tx.write_end = ch->tx.seq;
 	ch->vi->counters.MessagesSent++;
 	ch->vi->counters.BytesSent += m->total;
 	if (!m->ack || (ch->level == VIP_SERVICE_RELIABLE_DELIVERY && inline_only))
@@ -48,17 +48,17 @@ static void finish_message(struct nvi_chan *ch, bool inline_only)
 /* An answer to a read of the peer; its source is checked again for each fragment. */
 static bool begin_answer(struct nvi_chan *ch)
 {
-	uint32_t head = atomic_load_explicit(&ch->answer_head, memory_order_relaxed);
-	struct nvi_tx_message *m = &ch->tx;
+	uint32_t head = atomic_load_explicit(&ch->answers.head, memory_order_relaxed);
+	struct nvi_tx_message *m = &ch->tx.msg;
 
 	/* R: pairs with rx_read_request() in nvi_rx.c. */
-	if (head == atomic_load_explicit(&ch->answer_tail, memory_order_acquire))
+	if (head == atomic_load_explicit(&ch->answers.tail, memory_order_acquire))
 		return false;
 	m->op = W_OP_READ_RESP;
-	m->rdma = ch->answers[head % NVI_READS_MAX].rdma;
-	m->entry = ch->answers[head % NVI_READS_MAX].slot;
+	m->rdma = ch->answers.queue[head % NVI_READS_MAX].rdma;
+	m->entry = ch->answers.queue[head % NVI_READS_MAX].slot;
 	/* Before the answer is out: the peer may send its next request when it has the last byte. */
-	atomic_store_explicit(&ch->answer_head, head + 1, memory_order_release);
+	atomic_store_explicit(&ch->answers.head, head + 1, memory_order_release);
 	m->total = m->rdma.length;
 	m->done = 0;
 	m->with_rdma = m->with_imm = m->ack = false;
@@ -94,7 +94,7 @@ static uint32_t check_descriptor(struct nvi_chan *ch, const struct vi_wqe *wqe)
 static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 {
 	const VIP_ADDRESS_SEGMENT *remote = vi_wqe_remote(wqe);
-	struct nvi_tx_message *m = &ch->tx;
+	struct nvi_tx_message *m = &ch->tx.msg;
 
 	m->with_rdma = true;
 	m->rdma.addr = remote->Data.AddressBits;
@@ -103,7 +103,7 @@ static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	if (!nvi_is_read(wqe)) {
 		m->op = W_OP_WRITE;
 		/* Nothing but writes was sent since the last one? */
-		ch->write_run = ch->tx_seq == ch->write_end ? ch->write_run + 1 : 1;
+		ch->tx.write_run = ch->tx.seq == ch->tx.write_end ? ch->tx.write_run + 1 : 1;
 		ch->vi->counters.RdmaWrites++;
 		return;
 	}
@@ -114,9 +114,9 @@ static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	m->ack = false;
 	ch->vi->counters.RdmaReads++;
 	/* A: pairs with nvi_rx.c: the read is known before its request is out. */
-	uint32_t tail = atomic_load_explicit(&ch->read_tail, memory_order_relaxed);
-	ch->reads[tail % NVI_READS_MAX] = m->entry;
-	atomic_store_explicit(&ch->read_tail, tail + 1, memory_order_release);
+	uint32_t tail = atomic_load_explicit(&ch->tx.read_tail, memory_order_relaxed);
+	ch->tx.reads[tail % NVI_READS_MAX] = m->entry;
+	atomic_store_explicit(&ch->tx.read_tail, tail + 1, memory_order_release);
 }
 
 bool nvi_tx_may_start(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint32_t entry)
@@ -124,8 +124,8 @@ bool nvi_tx_may_start(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint3
 	if ((wqe->control & VIP_CONTROL_QFENCE) && nvi_sq_done(&ch->vi->sq) != entry)
 		return false;
 	return !nvi_is_read(wqe) ||
-	       atomic_load_explicit(&ch->read_tail, memory_order_relaxed) -
-			       atomic_load_explicit(&ch->read_head, memory_order_acquire) <
+	       atomic_load_explicit(&ch->tx.read_tail, memory_order_relaxed) -
+			       atomic_load_explicit(&ch->rx.read_head, memory_order_acquire) <
 		       NVI_READS_MAX;
 }
 
@@ -133,16 +133,16 @@ bool nvi_tx_may_start(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint3
 static bool begin_descriptor(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
-	struct nvi_tx_message *m = &ch->tx;
+	struct nvi_tx_message *m = &ch->tx.msg;
 
 	while (sq->next != sq->tail) {
 		uint32_t entry = sq->next;
 		struct vi_wqe *wqe = vi_wqe(sq, entry);
 		uint32_t bits;
 
-		if (!nvi_tx_may_start(ch, wqe, entry) || ch->tx_direct >= TX_BUDGET)
+		if (!nvi_tx_may_start(ch, wqe, entry) || ch->tx.direct >= TX_BUDGET)
 			return false;
-		if (ch->grants_held != 0 && vi_wqe_there(sq, wqe)) {
+		if (ch->tx.grants_held != 0 && vi_wqe_there(sq, wqe)) {
 			enum nvi_write_method method = nvi_write_queued(ch, wqe);
 
 			if (method == NVI_METHOD_DONE)
@@ -150,7 +150,7 @@ static bool begin_descriptor(struct nvi_chan *ch)
 			if (method == NVI_METHOD_WAIT)
 				return false;
 		}
-		if (u_unlikely(ch->tx_unflushed != 0)) {
+		if (u_unlikely(ch->tx.unflushed != 0)) {
 			if (!nvi_writes_flush(ch) && nvi_chan_breaks(ch))
 				return false;
 			continue;
@@ -169,8 +169,8 @@ static bool begin_descriptor(struct nvi_chan *ch)
 				return false;
 			continue;
 		}
-		ch->tx_drains = false; /* if it was to be refused, it has come good */
-		wqe->first = ch->tx_seq;
+		ch->tx.drains = false; /* if it was to be refused, it has come good */
+		wqe->first = ch->tx.seq;
 		m->entry = entry;
 		m->total = wqe->length;
 		m->done = 0;
@@ -192,7 +192,7 @@ static bool begin_descriptor(struct nvi_chan *ch)
 /* Copies n payload bytes of the message to dst (outbound if `out`). 0 or -EFAULT. */
 static int gather(struct nvi_chan *ch, const struct u_out *out, uint8_t *dst, uint32_t n)
 {
-	struct nvi_tx_message *m = &ch->tx;
+	struct nvi_tx_message *m = &ch->tx.msg;
 
 	if (m->op == W_OP_READ_RESP) {
 		const void *src = vi_tpt_check(ch->vi->nic, ch->vi->ptag, m->rdma.addr + m->done, n,
@@ -227,12 +227,12 @@ static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, uint32_t *
 		    uint64_t *cursor_out)
 {
 	for (int round = 0;; round++) {
-		uint64_t cursor = ch->payload_cursor;
+		uint64_t cursor = ch->tx.cursor;
 
 		if (in_payload)
 			*offset_out = w_payload_place(&cursor, ch->out_payload_bytes, n);
 		if (u_likely(nvi_slots_used(ch) <= ch->out_mask &&
-			     cursor - ch->payload_freed <= ch->out_payload_bytes)) {
+			     cursor - ch->tx.freed <= ch->out_payload_bytes)) {
 			*cursor_out = cursor;
 			return true;
 		}
@@ -276,7 +276,7 @@ static void give_up_source(struct nvi_tx_message *m)
  */
 static void abandon_message(struct nvi_chan *ch)
 {
-	struct nvi_tx_message *m = &ch->tx;
+	struct nvi_tx_message *m = &ch->tx.msg;
 	uint8_t op = m->op;
 
 	if (op != W_OP_READ_RESP) {
@@ -314,7 +314,7 @@ static uint32_t fragment_bytes(const struct nvi_chan *ch, uint32_t total, uint32
 /* Sends one fragment of the message under way. False when it must wait or was given up. */
 static bool tx_fragment(struct nvi_chan *ch)
 {
-	struct nvi_tx_message *m = &ch->tx;
+	struct nvi_tx_message *m = &ch->tx.msg;
 	uint32_t head_bytes = m->with_rdma ? sizeof(m->rdma) : 0;
 	uint32_t left = m->total - m->done, n = left, offset = 0;
 	bool in_payload = left > W_INLINE_MAX - head_bytes, last;
@@ -340,7 +340,7 @@ static bool tx_fragment(struct nvi_chan *ch)
 	line.head.op = m->op;
 	line.head.flags = fragment_flags(m, last, in_payload);
 	/* One that completes when it is out does not wait for credit, but direct writes do. */
-	if (last && (m->op == W_OP_WRITE || (ch->grants_held != 0 && m->op == W_OP_SEND) ||
+	if (last && (m->op == W_OP_WRITE || (ch->tx.grants_held != 0 && m->op == W_OP_SEND) ||
 		     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n ||
 				 in_payload))))
 		line.head.flags |= W_F_ACK;
@@ -364,38 +364,38 @@ static bool work_left(const struct nvi_chan *ch)
 {
 	const struct vi_wq *sq = &ch->vi->sq;
 
-	return ch->tx.op != 0 || sq->next != sq->tail ||
-	       atomic_load_explicit(&ch->answer_tail, memory_order_relaxed) !=
-		       atomic_load_explicit(&ch->answer_head, memory_order_relaxed);
+	return ch->tx.msg.op != 0 || sq->next != sq->tail ||
+	       atomic_load_explicit(&ch->answers.tail, memory_order_relaxed) !=
+		       atomic_load_explicit(&ch->answers.head, memory_order_relaxed);
 }
 
 /*
- * TX_BUDGET bytes at most, so that no thread waits long for the locks.  tx_more says that credit was not
+ * TX_BUDGET bytes at most, so that no thread waits long for the locks.  tx.more says that credit was not
  * what ended it.
  */
 uint32_t nvi_tx_run(struct nvi_chan *ch)
 {
-	uint32_t start = ch->tx_seq;
-	uint64_t end = ch->payload_cursor + TX_BUDGET;
+	uint32_t start = ch->tx.seq;
+	uint64_t end = ch->tx.cursor + TX_BUDGET;
 	bool more = false;
 
-	ch->tx_direct = 0;
-	while (!more && atomic_load_explicit(&ch->faults, memory_order_relaxed) == 0 &&
+	ch->tx.direct = 0;
+	while (!more && atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0 &&
 	       vi_state(ch->vi) == VIP_STATE_CONNECTED) {
-		if (ch->tx.op == 0 && !begin_answer(ch) && !begin_descriptor(ch))
+		if (ch->tx.msg.op == 0 && !begin_answer(ch) && !begin_descriptor(ch))
 			break;
 		if (!tx_fragment(ch))
 			break;
-		more = ch->payload_cursor >= end;
+		more = ch->tx.cursor >= end;
 	}
-	more = ((more || ch->tx_direct >= TX_BUDGET) && work_left(ch)) || ch->tx_unflushed != 0;
-	if (more != atomic_load_explicit(&ch->tx_more, memory_order_relaxed))
-		atomic_store_explicit(&ch->tx_more, more, memory_order_relaxed);
-	if (ch->tx_seq != start) {
+	more = ((more || ch->tx.direct >= TX_BUDGET) && work_left(ch)) || ch->tx.unflushed != 0;
+	if (more != atomic_load_explicit(&ch->tx.more, memory_order_relaxed))
+		atomic_store_explicit(&ch->tx.more, more, memory_order_relaxed);
+	if (ch->tx.seq != start) {
 		u_out_fence(&ch->out);
 		nvi_ring_slots(ch);
 	}
-	return ch->tx_seq - start;
+	return ch->tx.seq - start;
 }
 
 int nvi_tx_progress(struct nvi_chan *ch)
@@ -409,5 +409,5 @@ int nvi_tx_progress(struct nvi_chan *ch)
 	}
 	sent = nvi_tx_run(ch);
 	nvi_tx_update_waiting(ch);
-	return credit != 0 || sent != 0 || ch->tx_direct != 0;
+	return credit != 0 || sent != 0 || ch->tx.direct != 0;
 }

@@ -95,9 +95,9 @@ static void complete_writes(struct nvi_chan *ch, uint32_t n)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 
-	for (uint32_t at = sq->next - ch->tx_unflushed; n > 0; at++, n--) {
+	for (uint32_t at = sq->next - ch->tx.unflushed; n > 0; at++, n--) {
 		count_write(ch, vi_wqe(sq, at)->length);
-		ch->tx_unflushed--;
+		ch->tx.unflushed--;
 		nvi_complete_send(sq, at, 0);
 	}
 }
@@ -109,8 +109,8 @@ static void writes_lost(struct nvi_chan *ch)
 		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOST, W_ERR_NONE, 0 });
 		return;
 	}
-	ch->vi->sq.next -= ch->tx_unflushed;
-	ch->tx_unflushed = 0;
+	ch->vi->sq.next -= ch->tx.unflushed;
+	ch->tx.unflushed = 0;
 	nvi_grants_drop(ch);
 }
 
@@ -123,11 +123,11 @@ static bool still_stands(const struct nvi_port *p, uint32_t generation)
 
 bool nvi_writes_settle(struct nvi_chan *ch)
 {
-	if (ch->tx_unflushed == 0)
+	if (ch->tx.unflushed == 0)
 		return true;
 	if (u_unlikely(!still_stands(ch->port_use, ch->generation)))
 		return false;
-	complete_writes(ch, ch->tx_unflushed);
+	complete_writes(ch, ch->tx.unflushed);
 	return true;
 }
 
@@ -142,10 +142,10 @@ bool nvi_writes_flush(struct nvi_chan *ch)
 int nvi_writes_check(struct nvi_chan *ch)
 {
 	struct nvi_port *port = ch->port_use;
-	uint32_t stores = ch->tx_stores, generation = ch->generation, since;
+	uint32_t stores = ch->tx.stores, generation = ch->generation, since;
 	bool stands;
 
-	if (u_likely(ch->tx_unflushed == 0))
+	if (u_likely(ch->tx.unflushed == 0))
 		return 0;
 	atomic_fetch_add_explicit(&port->users, 1, memory_order_relaxed);
 	u_biased_drop(&ch->vi->tx_lock);
@@ -153,11 +153,11 @@ int nvi_writes_check(struct nvi_chan *ch)
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_port_put(port);
 	/* Meanwhile some were stored, and those before may have been flushed, or taken back. */
-	since = ch->tx_stores - stores;
-	if (ch->vi->chan != ch || ch->tx_unflushed <= since)
+	since = ch->tx.stores - stores;
+	if (ch->vi->chan != ch || ch->tx.unflushed <= since)
 		return 0;
 	if (u_likely(stands))
-		complete_writes(ch, ch->tx_unflushed - since);
+		complete_writes(ch, ch->tx.unflushed - since);
 	else
 		writes_lost(ch);
 	return 1;
@@ -167,12 +167,12 @@ static inline enum nvi_write_method finish_write(struct nvi_chan *ch, struct vi_
 {
 	struct vi_wq *sq = &ch->vi->sq;
 
-	wqe->mark = wqe->first = ch->tx_seq;
+	wqe->mark = wqe->first = ch->tx.seq;
 	sq->next++;
 	if (ch->retx != NULL || ch->level == VIP_SERVICE_RELIABLE_RECEPTION) {
-		ch->tx_unflushed++;
-		ch->tx_stores++;
-		atomic_store_explicit(&ch->tx_more, true, memory_order_relaxed);
+		ch->tx.unflushed++;
+		ch->tx.stores++;
+		atomic_store_explicit(&ch->tx.more, true, memory_order_relaxed);
 		return NVI_METHOD_DONE;
 	}
 	count_write(ch, wqe->length);
@@ -188,11 +188,11 @@ static inline enum nvi_write_method finish_write(struct nvi_chan *ch, struct vi_
 /* Has the peer consumed whatever was sent, and is all of it complete, but for direct writes? */
 static inline bool all_consumed(struct nvi_chan *ch)
 {
-	if (atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq &&
+	if (atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) != ch->tx.seq &&
 	    (nvi_tx_credit(ch) <= 0 ||
-	     atomic_load_explicit(&ch->tx_credit, memory_order_relaxed) != ch->tx_seq))
+	     atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) != ch->tx.seq))
 		return false;
-	return nvi_sq_done(&ch->vi->sq) + ch->tx_unflushed == ch->vi->sq.next;
+	return nvi_sq_done(&ch->vi->sq) + ch->tx.unflushed == ch->vi->sq.next;
 }
 
 static inline uint8_t *target(const struct nvi_grant *g, uint64_t addr)
@@ -207,7 +207,7 @@ bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_
 	struct nvi_grant *g = nvi_grant_find(ch, handle);
 
 	if (u_unlikely(g == NULL || !nvi_grant_covers(g, addr, n) || n > NVI_WRITE_NOW_MAX ||
-		       ch->level == VIP_SERVICE_RELIABLE_RECEPTION || ch->tx.op != 0 ||
+		       ch->level == VIP_SERVICE_RELIABLE_RECEPTION || ch->tx.msg.op != 0 ||
 		       !all_consumed(ch) || nvi_chan_breaks(ch)))
 		return false;
 	store_piece(&g->map.out, target(g, addr), at, n, 0);
@@ -223,9 +223,9 @@ bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_
  */
 static bool worth_waiting(const struct nvi_chan *ch, uint32_t n)
 {
-	return ch->tx_asked == ch->tx_seq &&
+	return ch->tx.asked == ch->tx.seq &&
 	       (n >= NVI_WRITE_WAIT ||
-		(ch->write_run >= NVI_WRITE_RUN && ch->write_end == ch->tx_seq));
+		(ch->tx.write_run >= NVI_WRITE_RUN && ch->tx.write_end == ch->tx.seq));
 }
 
 enum nvi_write_method nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
@@ -235,7 +235,7 @@ enum nvi_write_method nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 	struct nvi_grant *g;
 
 	if ((wqe->control & plain) != VIP_CONTROL_OP_RDMAWRITE || wqe->segs < 2 ||
-	    wqe->length == 0 || wqe->length > NVI_WRITE_NOW_MAX || ch->tx.op != 0)
+	    wqe->length == 0 || wqe->length > NVI_WRITE_NOW_MAX || ch->tx.msg.op != 0)
 		return NVI_METHOD_SLOTS;
 	remote = *vi_wqe_remote(wqe);
 	g = nvi_grant_for(ch, &remote, wqe->length);
@@ -246,6 +246,6 @@ enum nvi_write_method nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 	if (store(ch, g, wqe, target(g, remote.Data.AddressBits)) != 0)
 		return NVI_METHOD_SLOTS;
 	g->uses++;
-	ch->tx_direct += wqe->length;
+	ch->tx.direct += wqe->length;
 	return finish_write(ch, wqe);
 }

@@ -58,16 +58,11 @@ static int end_of(struct nvi_agent *a, uint64_t conn)
 
 static void enter(struct nvi_agent *a, int end, uint64_t conn)
 {
-	struct nvi_chan **bucket = &a->nic->conns[conn % NVI_CONN_BUCKETS];
-	struct nvi_chan *ch = chan(a, end);
-
 	pthread_mutex_lock(&a->lock);
 	a->conn[end] = conn;
 	pthread_mutex_unlock(&a->lock);
 	pthread_mutex_lock(&a->nic->ctl_lock);
-	ch->conn = conn;
-	ch->next = *bucket;
-	*bucket = ch;
+	nvi_chan_enter(a->nic, chan(a, end), conn);
 	pthread_mutex_unlock(&a->nic->ctl_lock);
 }
 
@@ -373,7 +368,7 @@ uint32_t nvi_agent_held(struct nvi_agent *a, int end)
 
 	u_biased_take(&ch->vi->tx_lock);
 	for (unsigned int i = 0; i < NVI_GRANTS_MAX; i++)
-		n += ch->grants[i].state == NVI_GRANT_HELD;
+		n += ch->tx.grants[i].state == NVI_GRANT_HELD;
 	u_biased_drop(&ch->vi->tx_lock);
 	return n;
 }

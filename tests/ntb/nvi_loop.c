@@ -185,7 +185,7 @@ int nvi_loop_lose_path(struct nvi_loop *loop)
 	for (int end = 0; end < 2 && err == 0; end++) {
 		struct nvi_chan *ch = loop->vi[end]->prov;
 
-		err = nvi_chan_suspend(ch, ch->nic, ch->conn, &loop->consumed[end]);
+		err = nvi_chan_suspend(ch, ch->nic, ch->id.conn, &loop->consumed[end]);
 	}
 	return err;
 }
@@ -203,11 +203,11 @@ int nvi_loop_find_path(struct nvi_loop *loop)
 	for (int end = 0; end < 2 && err == 0; end++) {
 		struct nvi_chan *ch = loop->vi[end]->prov;
 
-		linked.conn = ch->conn;
+		linked.conn = ch->id.conn;
 		linked.consumed = loop->consumed[!end];
 		err = nvi_chan_resume(ch, ch->nic, &linked, dup(slice[end].fd),
 				      dup(slice[!end].fd));
-		nvi_given_forget(ch->nic, ch->conn);
+		nvi_given_forget(ch->nic, ch->id.conn);
 	}
 	leave_slices(slice);
 	return err;
@@ -399,7 +399,7 @@ void nvi_loop_lose(struct nvi_loop *loop, int end)
 {
 	struct nvi_chan *ch = loop->vi[end]->prov;
 
-	nvi_chan_lost(ch, ch->nic, ch->conn, W_LOST_LINK);
+	nvi_chan_lost(ch, ch->nic, ch->id.conn, W_LOST_LINK);
 }
 
 void nvi_loop_link(struct nvi_loop *loop, int up)
@@ -454,7 +454,7 @@ int64_t nvi_loop_reads_consumed(struct nvi_loop *loop, int end)
 
 	if (__atomic_load_n(&vi->counters.ProtocolErrors, __ATOMIC_RELAXED) != 0)
 		return -1;
-	return atomic_load_explicit(&ch->answer_tail, memory_order_acquire);
+	return atomic_load_explicit(&ch->answers.tail, memory_order_acquire);
 }
 
 /* ---- waiting ---------------------------------------------------------------------------------- */

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who rings whom.
+ * When a process rings its peer's doorbell.
  *
- * A channel is either *polled* - somebody looks at it often enough, its peer
- * sends without ringing - or *armed*: the peer has a notify request of ours and
- * rings once when it has published the slot that the word names.  Whatever moves on
- * an armed channel makes it polled (the peer has used up its ring); the engine
- * arms again what nobody polls.  So a poll looks at the channels that are busy and at one
- * doorbell word, however many connections there are.
+ * A channel is either *polled* or *armed*.  While it is polled, a thread of its process looks at
+ * it often enough, and the peer sends without ringing.  While it is armed, the peer has a notify
+ * request of this process, and rings once, when it has published the slot that the request names.
+ * Whatever moves on an armed channel makes it polled, because the one ring has been used; the
+ * engine arms the channels that no thread polls.  So a poll looks at the channels that are busy
+ * and at one doorbell word, however many connections there are.
  *
- * No wake-up is lost.  The side that arms: (a) writes the notify request to the
- * peer, (b) flushes, (c) passes a barrier in the peer's name (membarrier), then
- * (d) looks at its slots and credit once more.  The peer publishes, then reads
- * its local notify request.  Either (d) sees what was published, or the peer sees
- * the request.  Where membarrier is missing the sender fences itself (must_fence).
+ * No wake-up is lost.  The side that arms (a) writes the notify request to the peer, (b) flushes,
+ * (c) passes a barrier on behalf of the peer (membarrier), then (d) checks its slots and credit
+ * once more.  The peer publishes, then loads the notify request from its own memory.  Either (d)
+ * finds what was published, or the peer finds the request.  Without membarrier the sender passes
+ * the fence itself (must_fence).
  *
- * (c) interrupts the peer, which costs more than its fences where it sends little between
- * two sleeps of ours.  There the notify request asks for them (W_NOTIFY_FENCE) and
- * keeps asking while the channel is polled.  The barrier behind the first such word is
- * the last one: from then on the peer reads no word that does not ask.
- * tests/model/ holds the model of this.
+ * (c) interrupts the peer's processor.  Where the peer sends little between two sleeps, fences of
+ * the peer cost less.  Then the notify request asks for them (W_NOTIFY_FENCE), and keeps asking
+ * while the channel is polled.  The barrier behind the first such request is the last one: from
+ * then on every request that the peer can load asks for the fence.  tests/model/ has the models of
+ * this.
  */
 #include "nvi_arm.h"
 #include "nvi_notify.h"
@@ -150,7 +150,10 @@ static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 
 	if (which == NVI_ARM_ALL)
 		return false;
-	/* Who stores megabytes would wait for chan_lock next, and that for a flush behind them. */
+	/*
+	 * A thread that stores megabytes under tx_lock would wait for chan_lock next, and this one
+	 * holds that while it flushes what was stored.
+	 */
 	if (u_biased_held(&ch->vi->tx_lock))
 		return true;
 	if (atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) == 0)
@@ -205,13 +208,13 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 			if (!ch->arm.fresh)
 				continue;
 			if (!nvi_chan_came(ch)) {
-				/* Not before: who finds none polled goes to sleep. */
+				/* Not before: a thread that finds none polled goes to sleep. */
 				atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_seq_cst);
 				continue;
 			}
 			atomic_store_explicit(&ch->arm.armed, 0, memory_order_relaxed);
 			u_out_store32(&ch->out, &ch->out_ctl->notify, ch->arm.polled_notify);
-			/* The application did not poll it, whoever moved it last. */
+			/* The application did not poll it, though it may have moved it last. */
 			atomic_store_explicit(&ch->arm.by_app, 0, memory_order_relaxed);
 			came++;
 		}

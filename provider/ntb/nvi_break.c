@@ -221,7 +221,7 @@ static uint32_t find_refused(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 	return sq->next;
 }
 
-/* The peer's receiver refused the message whose slot it names: its descriptor says why. */
+/* The peer's receiver refused the message of the slot that it names: its descriptor fails. */
 static void apply_report(struct nvi_chan *ch, uint64_t word)
 {
 	enum w_err err = (enum w_err)(word & 0x7fffffffu);

@@ -6,12 +6,13 @@
 #include "nvi_chan.h"
 
 /*
- * Breaks the connection: the VI goes to Error, and for a fault of this end, or nonsense of the peer, the
- * peer gets the error report.  Caller holds both locks.
+ * Breaks the connection: the VI goes to Error, and for a fault of this end, or nonsense of the
+ * peer, the peer gets the error report.  Caller holds both locks.
  *
- * When the fault is this end's the peer is there, and takes in what was sent before the report: sends
- * that are out stay in the queue until it has given credit for them, has itself reported what it
- * refused, or is gone.  While they do tx.waiting is set in the Error state, and in no other case.
+ * For a fault of this end the sends that are out stay in the queue, because the peer still
+ * receives what was sent before the report: until it has given credit for them, has itself
+ * reported a message that it refused, or is gone.  In the Error state tx.waiting is set exactly as
+ * long as such sends are left.
  */
 void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault);
 void nvi_break_after_tx_slow(struct nvi_chan *ch);
@@ -31,12 +32,17 @@ static inline void nvi_break_after_rx(struct nvi_chan *ch)
 	if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_RX)))
 		nvi_break_after_rx_slow(ch);
 }
-/* Breaks for faults that were found, or because the peer's error report is there.  No locks held. */
+/*
+ * Breaks for faults that were found, or because the peer's error report is there.  No locks held.
+ */
 void nvi_chan_check_breaks(struct nvi_chan *ch);
-/* The other end of `conn` is gone; nothing happens when the channel has moved on. */
+/*
+ * The other end of `conn` is gone; does nothing when the channel carries another connection by
+ * now.
+ */
 void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason);
 
-/* Takes in what lies in the slots, and breaks if it finds a fault. Caller holds rx_lock. */
+/* Consumes the slots that there are, and breaks if it finds a fault. Caller holds rx_lock. */
 void nvi_rx_drain(struct nvi_chan *ch);
 /* Nothing more is sent or awaited.  Caller holds both locks. */
 void nvi_stop_sending(struct nvi_chan *ch);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Channels.  A connection of a VI is a channel: the inbound slice, which this process reads, and the
- * outbound slice, which it only writes.  Each VI has its own, so no lock, fifo or credit is shared
- * between VIs.
+ * Channels.  A connection of a VI is a channel: the inbound slice, which this process reads, and
+ * the outbound slice, which it only writes.  Each VI has its own, so no lock, fifo or credit is
+ * shared between VIs.
  */
 #ifndef NVI_CHAN_H
 #define NVI_CHAN_H
@@ -63,9 +63,9 @@ struct nvi_retx_slot {
 enum nvi_break {
 	NVI_BREAK_LOCAL,       /* this end's operation failed; its descriptor carries the error */
 	NVI_BREAK_PEER_CLOSED, /* the peer disconnected */
-	NVI_BREAK_REPORTED,    /* the peer broke off and said why */
+	NVI_BREAK_REPORTED,    /* the peer broke the connection and reported why */
 	NVI_BREAK_LOST,	       /* process, host or link gone */
-	NVI_BREAK_PROTOCOL,    /* the peer wrote nonsense */
+	NVI_BREAK_PROTOCOL,    /* the peer wrote what no correct peer writes */
 };
 
 /* A reason to break the connection. */
@@ -255,13 +255,15 @@ static inline bool nvi_chan_has_fault(const struct nvi_chan *ch, uint32_t which)
 {
 	return (atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) & which) != 0;
 }
-/* Is there something to be awaited from the peer? */
+
+/* May the peer still write something that matters? */
 static inline bool nvi_chan_lives(const struct nvi_chan *ch)
 {
 	return vi_state(ch->vi) == VIP_STATE_CONNECTED ||
 	       atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0;
 }
-/* Is there a break to be done? Caller holds a lock of the VI, or chan_lock. */
+
+/* Is the connection to be broken? Caller holds a lock of the VI, or chan_lock. */
 static inline bool nvi_chan_breaks(const struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire) != 0 ||

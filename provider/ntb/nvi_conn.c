@@ -55,7 +55,7 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nv
 	struct vi_vi *vi = ch->vi;
 	int err;
 
-	/* VipDisconnect() may have come between: then nobody wants this connection. */
+	/* VipDisconnect() may have ended the attempt: then the connection is not wanted. */
 	if (vi_state(vi) != VIP_STATE_CONNECT_PENDING || ch->attempt != linked->token)
 		return -ETIMEDOUT;
 	nvi_chan_place(ch, linked, p);
@@ -116,7 +116,7 @@ static void disconnect(struct nvi_chan *ch)
 	ch->placeholder_mem = NULL;
 }
 
-/* Both ends know what arrived: this one of what it sent, the other of what it is told here. */
+/* The last exchange: takes in the peer's credit, and gives it credit for what was consumed here. */
 static void poll_last(struct nvi_chan *ch)
 {
 	nvi_tx_credit(ch);

@@ -11,7 +11,10 @@
 #include "u_cancel.h"
 #include "u_time.h"
 
-/* How long answers may take: one that the agent can give at once, and one that needs the other host. */
+/*
+ * How long answers may take: one that the agent can give at once, and one that needs the other
+ * host.
+ */
 #define SOON_NS INT64_C(5000000000)
 #define ACCEPT_NS INT64_C(30000000000)
 

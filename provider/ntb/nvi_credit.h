@@ -6,12 +6,15 @@
 #include "nvi_chan.h"
 
 /*
- * Takes in a count of slots that the peer has consumed, and completes what it covers.  Returns nonzero when
- * something changed, -EPROTO for an impossible count.  Caller holds tx_lock.
+ * Takes in a count of slots that the peer has consumed, and completes what it covers.  Returns
+ * nonzero when something changed, -EPROTO for an impossible count.  Caller holds tx_lock.
  */
 int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit);
 
-/* Takes in the credit that the peer has written into this end's slice, as nvi_tx_take_credit() does. */
+/*
+ * Takes in the credit that the peer has written into this end's slice, as nvi_tx_take_credit()
+ * does.
+ */
 static inline int nvi_tx_credit(struct nvi_chan *ch)
 {
 	/* R: pairs with the release in nvi_rx_return_credit() at the peer. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread (vi-ctl) takes what the agent sends.  Channels are opened and lost on that thread alone, so that
- * what happens to one connection happens in the agent's order.
+ * The thread (vi-ctl) takes what the agent sends.  Channels are opened and lost on that thread
+ * alone, so that what happens to one connection happens in the agent's order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void close_fds(int a, int b)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Returns whether somebody waits for it. */
+/* Passes the answer to the thread that waits for it.  Returns whether there is one. */
 static bool answer(struct nvi_nic *nic, struct incoming *in, uint64_t token, int err)
 {
 	struct nvi_req *req;
@@ -80,7 +80,7 @@ static bool answer(struct nvi_nic *nic, struct incoming *in, uint64_t token, int
 	return wanted;
 }
 
-/* Nobody waits for this request any more: the client behind it is told no. */
+/* A client's request to connect.  It is rejected when no thread waits for it any more. */
 static void on_arrived(struct nvi_nic *nic, struct incoming *in)
 {
 	struct nvi_req *req;
@@ -96,7 +96,7 @@ static void on_arrived(struct nvi_nic *nic, struct incoming *in)
 		nvi_ctl_send_conn(nic, W_REJECT, in->m.arrived.conn);
 }
 
-/* Whoever asked for this memory has given up: without a name it would stay for good. */
+/* Memory that no thread waits for any more is freed: no other message would name it again. */
 static void on_allocated(struct nvi_nic *nic, struct incoming *in)
 {
 	struct w_alloc msg = { .slice_id = in->m.alloc.slice_id };
@@ -108,7 +108,7 @@ static void on_allocated(struct nvi_nic *nic, struct incoming *in)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* The connection is made: map it, confirm it, tell whoever waits. */
+/* The connection is made: maps it, confirms it, and wakes the thread that waits. */
 static void on_linked(struct nvi_nic *nic, struct incoming *in)
 {
 	const struct w_linked *linked = &in->m.linked;
@@ -142,7 +142,7 @@ static void on_linked(struct nvi_nic *nic, struct incoming *in)
 	pthread_mutex_unlock(&nic->ctl_lock);
 }
 
-/* The path is gone, or there is a better one.  Whoever cannot wait for that ends the connection. */
+/* The path is lost, or there is a better one.  A connection that cannot be suspended ends. */
 static void on_suspend(struct nvi_nic *nic, uint64_t conn)
 {
 	struct w_suspended msg = { .conn = conn };
@@ -167,7 +167,7 @@ static void on_resumed(struct nvi_nic *nic, struct incoming *in)
 		return;
 	}
 	err = nvi_chan_resume(ch, nic, linked, fd_in, fd_out);
-	/* The link is down again.  It stays suspended: the agent waits for CONFIRM, and sees it too. */
+	/* The link is down again.  The connection stays suspended: the agent gets no CONFIRM. */
 	if (err == -EHOSTUNREACH)
 		return;
 	if (err != 0) {
@@ -213,7 +213,7 @@ static void on_port(struct nvi_nic *nic, struct incoming *in)
 		return;
 	p = calloc(1, sizeof(*p));
 	err = p == NULL ? -ENOMEM : port_attach(msg->view, in->fds, in->nfds, nic->irq, &p->port);
-	/* A message keeps none of its descriptors when there is no number for them. */
+	/* When this process has no numbers left, a message comes without its descriptors. */
 	if (err == -EINVAL && in->nfds == 0)
 		err = -EMFILE;
 	if (err != 0) {
@@ -234,7 +234,7 @@ static void on_port(struct nvi_nic *nic, struct incoming *in)
 	nvi_port_put(old);
 }
 
-/* Somebody (vi_stat) wants to see the counters. */
+/* A tool (vi_stat) asks for the counters. */
 static void on_count(struct nvi_nic *nic, const struct w_count *count)
 {
 	struct w_counted msg = { .token = count->token, .client = count->client };

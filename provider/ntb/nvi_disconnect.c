@@ -105,7 +105,7 @@ int nvi_disconnect(struct vi_vi *vi)
 	nvi_given_begin_end(nic, ch, &conn);
 	msg.conn = nvi_chan_close(vi);
 	nvi_given_end(nic, ch, conn);
-	/* The agent may be gone: then there is nobody to tell. */
+	/* Without an agent there is no connection any more. */
 	if (msg.conn != 0)
 		nvi_ctl_send(nic, &msg, W_CLOSE, sizeof(msg));
 	return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine serves what the application does not poll: RDMA of the peer, handlers, queues of a program that
- * computes.  While an application thread sleeps in a VIPL call, that thread does the engine's work and the
- * engine is parked, so that a doorbell wakes one thread.  The engine sleeps on the doorbell when every channel
- * is armed; until then it polls the others briefly, and wakes by the tick to arm those that the application
- * stopped polling.
+ * The engine serves what the application does not poll: RDMA of the peer, handlers, queues of a
+ * program that computes.  While an application thread sleeps in a VIPL call, that thread does the
+ * engine's work and the engine is parked, so that a doorbell wakes one thread.  The engine sleeps
+ * on the doorbell when every channel is armed; until then it polls the others briefly, and wakes
+ * by the tick to arm those that the application stopped polling.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -49,10 +49,13 @@ void nvi_sleep(struct vi_nic *vi_nic, uint32_t ticket, int64_t deadline)
 	bool last;
 
 	atomic_fetch_add_explicit(&nic->sleepers, 1, memory_order_seq_cst);
-	/* What was armed may have been made polled since: nobody would ring (see nvi_disarm_slow()). */
+	/* Not where a channel was made polled since it was armed: its peer would not ring. */
 	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0)
 		port_irq_wait(nic->irq, ticket, nic->db_mask, u_time_left(deadline));
-	/* Awake before the scan: a channel that it makes polled must end the sleep of the other threads. */
+	/*
+	 * Awake before the scan: a channel that it makes polled must end the sleep of the other
+	 * threads.
+	 */
 	last = atomic_fetch_sub_explicit(&nic->sleepers, 1, memory_order_seq_cst) == 1;
 	nvi_rung(nic);
 	nvi_scan(nic, true);
@@ -67,7 +70,7 @@ struct engine {
 	int64_t idle_since;  /* 0: something moved just now */
 	uint32_t polls_left; /* left until the processor is offered */
 	int64_t next_tick, tick;
-	int64_t next_fences; /* look for fences that are not worth it, should it be busy till then */
+	int64_t next_fences; /* when to stop fences that are not worth it, if it is busy till then */
 	int64_t coarse;
 	int64_t park;
 	struct u_contention contention;
@@ -114,7 +117,7 @@ static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 	e->next_tick = u_now_ns() + e->tick;
 }
 
-/* Offers the processor; when nobody wants it, a few more polls follow without delay. */
+/* Offers the processor; when no other thread wants it, a few more polls follow without delay. */
 static void engine_offer(struct engine *e, int64_t now)
 {
 	e->polls_left = u_contention_offer(&e->contention, now) < U_ALONE_NS ? EMPTY_POLLS : 0;

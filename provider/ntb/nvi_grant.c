@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The writer's side of grants.  The first RDMA write to a handle goes through slots, like any, and asks the
- * peer's process for a grant.  Where that memory lies in a window and is open to the VI, the slice is mapped
- * outbound, and later writes are stores (nvi_write.c).
+ * The writer's side of grants.  The first RDMA write to a handle goes through slots, like any, and
+ * asks the peer's process for a grant.  Where that memory lies in a window and is open to the VI,
+ * the slice is mapped outbound, and later writes are stores (nvi_write.c).
  *
- * Rights: a grant is for a whole region, as its attributes and the VI's are.  Before a call that ends one of
- * these rights returns - VipSetMemAttributes(), VipxFreeMem(), VipDisconnect() - the peer has unmapped the
- * memory, or has had its connection cut because it was too slow.
+ * Rights: a grant is for a whole region, as its attributes and the VI's are.  Before a call that
+ * ends one of these rights returns - VipSetMemAttributes(), VipxFreeMem(), VipDisconnect() - the
+ * peer has unmapped the memory, or has had its connection cut because it was too slow.
  *
- * The messages are those of struct w_grant, one connection's in order.  An agent never waits for a process,
- * so sending to it ends, also under a lock.
+ * The messages are those of struct w_grant, one connection's in order.  An agent never waits for a
+ * process, so sending to it ends, also under a lock.
  */
 #include <string.h>
 
@@ -47,7 +47,7 @@ int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind k
 
 /* ---- which grants there are ------------------------------------------------------------------ */
 
-/* What was stored has arrived when the mapping is gone. */
+/* All that was stored through the mapping has arrived before it is unmapped. */
 static void release(struct nvi_chan *ch, struct nvi_grant *g)
 {
 	if (g->state == NVI_GRANT_HELD) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Grants: window memory of the peer that this end may store into.  nvi_window.c has the owner's side.
+ * Grants: window memory of the peer that this end may store into.  nvi_window.c has the owner's
+ * side.
  */
 #ifndef NVI_GRANT_H
 #define NVI_GRANT_H
@@ -8,10 +9,10 @@
 #include "nvi_chan.h"
 #include "w_ctl.h"
 
-/* Tells the process at the other end.  `slice_id`: of the memory that it is given, else 0. */
+/* Sends to the process at the other end.  `slice_id`: of the memory that is granted, else 0. */
 int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *grant,
 		   uint32_t slice_id);
-/* As nvi_grant_tell(), for what is said about a handle and no more. */
+/* As nvi_grant_tell(), for a message that has a handle and nothing else. */
 int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind,
 			 uint32_t handle);
 

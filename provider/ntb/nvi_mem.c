@@ -67,7 +67,10 @@ void nvi_window_free(struct vi_nic *vi_nic, void *window)
 
 	memset(&msg, 0, sizeof(msg));
 	msg.slice_id = w->slice_id;
-	/* From here on a write through its handle is refused, and does not land in pages of no process. */
+	/*
+	 * From here on a write through its handle is refused, and does not land in pages of no
+	 * process.
+	 */
 	nvi_window_revoke(vi_nic, w);
 	nvi_window_leave(vi_nic->prov, w);
 	port_unmap(w->port->port, &w->map);

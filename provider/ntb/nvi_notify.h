@@ -48,7 +48,10 @@ static inline void nvi_ring_credit(struct nvi_chan *ch)
 /* Enters the channel into nic->chans, polled.  0 or -ENOMEM. */
 int nvi_chan_list(struct nvi_chan *ch);
 void nvi_chan_unlist(struct nvi_chan *ch);
-/* Returns whether it was armed: then a thread that sleeps must check and arm again.  Caller holds chan_lock. */
+/*
+ * Returns whether it was armed: then a thread that sleeps must check and arm again.  Caller holds
+ * chan_lock.
+ */
 bool nvi_make_polled(struct nvi_chan *ch);
 /* The channel moved something, or has work that needs polling: it is polled, not armed. */
 void nvi_disarm_slow(struct nvi_chan *ch);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The socket holds some two hundred messages; an agent that is stopped, or has too much to do, does not make
- * its processes wait for room.  A message that does not fit is held, and sent by a thread (vi-out) that lives
- * as long as there is something to send.  Messages stay in order.  Where HELD_MAX of them are held the caller
- * waits after all.
+ * The socket holds some two hundred messages; an agent that is stopped, or has too much to do,
+ * does not make its processes wait for room.  A message that does not fit is held, and sent by a
+ * thread (vi-out) that lives as long as there is something to send.  Messages stay in order.
+ * Where HELD_MAX of them are held the caller waits after all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static void *out_thread(void *arg)
 
 	pthread_mutex_lock(&o->lock);
 	while ((m = o->first) != NULL) {
-		/* It stays the first, so that nobody overtakes it. */
+		/* It stays the first meanwhile, so that no other message is sent before it. */
 		if (err == 0) {
 			pthread_mutex_unlock(&o->lock);
 			err = w_ctl_send(o->sock, m->bytes, NULL, 0);

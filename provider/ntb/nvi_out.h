@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages to the agent.  A message that the socket has no room for is held and sent later, so that a
- * caller does not wait for the agent.
+ * Messages to the agent.  A message that the socket has no room for is held and sent later, so
+ * that a caller does not wait for the agent.
  */
 #ifndef NVI_OUT_H
 #define NVI_OUT_H

@@ -8,7 +8,7 @@
 #include "u_futex.h"
 #include "u_log.h"
 
-/* What the agent says of a slice is checked: it comes from the peer in part. */
+/* The agent's description of a slice is checked: a part of it comes from the peer. */
 static bool slice_ok(const struct w_geometry *g)
 {
 	return w_geometry_ok(g->slots, g->payload_bytes) &&

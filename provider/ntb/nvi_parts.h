@@ -13,7 +13,8 @@ struct nvi_parts {
 	struct nvi_retx_slot *retx;
 	uint8_t *placeholder_mem;
 };
-/* Takes the descriptors in every case.  On failure the parts there are remain to be freed. */
+
+/* Takes the descriptors in every case.  On failure the caller frees the parts that were made. */
 int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
 		   struct nvi_parts *p);
 void nvi_parts_free(struct nvi_parts *p);

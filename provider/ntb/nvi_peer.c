@@ -10,7 +10,7 @@
 #include "u_time.h"
 
 /*
- * A VipConnectPeerRequest under way: on the heap, because nobody waits for it yet.
+ * A VipConnectPeerRequest under way: on the heap, because no thread waits for it yet.
  * The flags are under ctl_lock.
  */
 struct nvi_peer {

@@ -76,7 +76,7 @@ bool nvi_send_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_
 
 /*
  * The descriptor just posted, if it is plain and fits into one fragment through the payload buffer:
- * copied from its memory, which was looked at as it was posted.  Returns false, and did nothing,
+ * copied from its memory, which was checked when it was posted.  Returns false, and does nothing,
  * for any other.
  */
 static bool post_buffered(struct nvi_chan *ch)
@@ -139,7 +139,10 @@ static bool post_read_request(struct nvi_chan *ch)
 	return true;
 }
 
-/* The write that was just posted: stored now, or when credit comes; false when it is for nvi_tx_run(). */
+/*
+ * The write that was just posted: stored now, or when credit comes; false when it is for
+ * nvi_tx_run().
+ */
 static bool post_write(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
@@ -161,8 +164,8 @@ void nvi_post_send(struct vi_vi *vi)
 	if (atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0)
 		return;
 	/*
-	 * The notify request may not ask for credit yet.  A thread that arms loads tx.waiting after a
-	 * barrier.
+	 * The notify request may not ask for credit yet.  A thread that arms loads tx.waiting
+	 * after a barrier.
 	 */
 	if (u_unlikely(ch->must_fence))
 		atomic_thread_fence(memory_order_seq_cst);

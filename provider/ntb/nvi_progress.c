@@ -97,7 +97,7 @@ static int progress_tx(struct nvi_chan *ch)
 int nvi_progress_chan(struct nvi_chan *ch, bool by_app)
 {
 	bool broken = false;
-	/* Unless a check of what the peer wrote says otherwise. */
+	/* Where rx_lock is free, progress_rx() checks whether the peer has written anything. */
 	bool go_on = atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0;
 	int moved = progress_rx(ch, by_app, &broken, &go_on);
 
@@ -140,7 +140,10 @@ int nvi_scan(struct nvi_nic *nic, bool all)
 	bool disarmed = false;
 	int moved = 0;
 
-	/* Downwards: a channel that leaves is replaced by the last one, which was looked at before. */
+	/*
+	 * Downwards: a channel that is unlisted is replaced by the last one, which was seen
+	 * before.
+	 */
 	do {
 		count = 0;
 		u_lock_take(&nic->chan_lock);

@@ -10,7 +10,10 @@ int nvi_poll_recv(struct vi_vi *vi);
 int nvi_progress_vi(struct vi_vi *vi);
 void nvi_unpolled(struct vi_vi *vi);
 
-/* `by_app`: the application polls this channel.  Returns nonzero if anything moved.  No locks held. */
+/*
+ * `by_app`: the application polls this channel.  Returns nonzero if anything moved.  No locks
+ * held.
+ */
 int nvi_progress_chan(struct nvi_chan *ch, bool by_app);
 /*
  * Makes progress on every channel that has something, or (all = false) only those that the

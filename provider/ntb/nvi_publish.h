@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Publishing slots.  Every slot of a channel is published here, under tx_lock: by nvi_publish_plain()
- * where the slices are mapped memory and nothing is held for retransmission, else by nvi_publish().
+ * Publishing slots.  Every slot of a channel is published here, under tx_lock: by
+ * nvi_publish_plain() where the slices are mapped memory and nothing is held for retransmission,
+ * else by nvi_publish().
  */
 #ifndef NVI_PUBLISH_H
 #define NVI_PUBLISH_H
@@ -10,7 +11,9 @@
 #include "nvi_notify.h"
 #include "u_trace.h"
 
-/* Enters the slot that was just published; `cursor`: the end of its payload in the payload buffer. */
+/*
+ * Enters the slot that was just published; `cursor`: the end of its payload in the payload buffer.
+ */
 static inline void nvi_slot_published(struct nvi_chan *ch, uint64_t cursor, uint8_t flags)
 {
 	ch->tx.cursor = cursor;
@@ -22,8 +25,8 @@ static inline void nvi_slot_published(struct nvi_chan *ch, uint64_t cursor, uint
 }
 
 /*
- * Publishes the next slot: `line` up to its sequence word, `more_len` bytes of `more` behind that, and
- * last the sequence word.  On resumable channels a copy is held.  Does not ring.
+ * Publishes the next slot: `line` up to its sequence word, `more_len` bytes of `more` behind that,
+ * and last the sequence word.  On resumable channels a copy is held.  Does not ring.
  */
 void nvi_publish(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
 		 uint32_t more_len, uint64_t cursor);
@@ -33,13 +36,13 @@ void nvi_publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags);
 void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, const uint8_t *more,
 		    uint32_t more_len);
 /*
- * Publishes the answer to a read of n <= W_INLINE_MAX bytes in one slot; false, and nothing done, when the
- * answer has to wait.  Caller holds both locks.
+ * Publishes the answer to a read of n <= W_INLINE_MAX bytes in one slot; false, and nothing done,
+ * when the answer has to wait.  Caller holds both locks.
  */
 bool nvi_publish_answer(struct nvi_chan *ch, const void *src, uint32_t n);
 /*
- * Has the peer consumed all that had been sent when this was asked first?  Asks it for credit.  Caller
- * holds tx_lock and asks again when credit came.
+ * Has the peer consumed all that had been sent when this was asked first? Asks it for credit.
+ * Caller holds tx_lock and asks again when credit came.
  */
 bool nvi_tx_drained(struct nvi_chan *ch);
 
@@ -59,8 +62,8 @@ static inline bool nvi_may_publish_plain(const struct nvi_chan *ch)
 }
 
 /*
- * Publishes a message of one slot, whose inline payload the caller has stored: the header and, last, the
- * sequence word.  Rings if the peer asked for that.
+ * Publishes a message of one slot, whose inline payload the caller has stored: the header and,
+ * last, the sequence word.  Rings if the peer asked for that.
  */
 static inline void nvi_publish_plain(struct nvi_chan *ch, struct w_slot *slot, uint8_t op,
 				     uint32_t length, uint32_t imm, uint8_t flags)

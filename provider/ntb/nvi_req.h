@@ -32,14 +32,14 @@ struct nvi_req {
 int nvi_ctl_send(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
 /* As nvi_ctl_send(), but holds nothing for later: -EAGAIN where the socket has no room. */
 int nvi_ctl_try(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
-/* Sends a message that says nothing but the name of a connection. */
+/* Sends a message that has the name of a connection and nothing else. */
 void nvi_ctl_send_conn(struct nvi_nic *nic, enum w_ctl_type type, uint64_t conn);
 
 /* Enters a request under a new token; -ENOTCONN when the agent is gone. */
 int nvi_req_begin(struct nvi_nic *nic, struct nvi_req *req, struct vi_vi *vi);
 /*
- * The answer's own 0 or -errno; -EINPROGRESS when there is none at the deadline.  Cancellation is off;
- * the second may be cancelled meanwhile if `cancel`, the state that the thread came with, says so.
+ * The answer's own 0 or -errno; -EINPROGRESS when there is none at the deadline.  Cancellation is
+ * off; in nvi_req_wait_cancel() it is meanwhile in the state `cancel`, which the thread came with.
  */
 int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline);
 int nvi_req_wait_cancel(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel);
@@ -47,7 +47,10 @@ int nvi_req_wait_cancel(struct nvi_nic *nic, struct nvi_req *req, int64_t deadli
 void nvi_req_end(struct nvi_nic *nic, struct nvi_req *req);
 /* The request with this token, or NULL.  Caller holds ctl_lock. */
 struct nvi_req *nvi_req_find(struct nvi_nic *nic, uint64_t token);
-/* Wakes the thread that waits for the request; `answer`: W_CTL_MAX bytes, or NULL.  Caller holds ctl_lock. */
+/*
+ * Wakes the thread that waits for the request; `answer`: W_CTL_MAX bytes, or NULL.  Caller holds
+ * ctl_lock.
+ */
 void nvi_req_finish(struct nvi_req *req, const void *answer, int err);
 /* begin, send, wait, end: for requests that the agent answers at once. */
 int nvi_ctl_call(struct nvi_nic *nic, struct nvi_req *req, void *msg, enum w_ctl_type type,

@@ -3,9 +3,9 @@
  * Connections that go on over another path.
  *
  * A resumable channel is not broken when its link or a relay is lost.  It is suspended: what came
- * is taken in, the slices are unmapped, and memory of this process stands in for them.  The
- * consumer notices nothing; what it sends goes nowhere, as far as credit lasts, and is held (struct
- * nvi_retx_slot).  When the agents have found another path both ends tell how many slots they
+ * is taken in, the slices are unmapped, and memory of this process takes their place.  The consumer
+ * notices nothing; what it sends is written there, as far as credit lasts, and held (struct
+ * nvi_retx_slot).  When the agents have found another path each end reports how many slots it
  * consumed.  Slots keep their numbers and their places in the payload buffer: each end publishes
  * again what the other did not consume.
  *
@@ -33,7 +33,7 @@ static size_t slice_bytes(uint32_t mask, uint32_t payload_bytes)
 	return w_slice_bytes(mask + 1, payload_bytes);
 }
 
-/* An inbound slice in which nothing comes, and an outbound one that nobody reads. */
+/* Memory for an inbound slice that no peer writes, and for an outbound one that no peer reads. */
 static uint8_t *placeholder_make(const struct nvi_chan *ch)
 {
 	size_t in = slice_bytes(ch->in_mask, ch->in_payload_bytes);
@@ -94,7 +94,7 @@ static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 		placeholder_install(ch);
 		if (list_anew(ch) != 0)
 			return -ENOMEM;
-		/* What came last may want an answer, and nobody makes progress for that. */
+		/* What came last may need an answer, for which no other thread makes progress. */
 		nvi_tx_progress(ch);
 	}
 	consumed_out->slots = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
@@ -132,8 +132,8 @@ static bool same_geometry(const struct nvi_chan *ch, const struct w_linked *link
 }
 
 /*
- * What the peer says that it consumed; its place in the payload buffer must be the one that
- * follows.
+ * Takes the peer's count of consumed slots as credit; its place in the payload buffer must be the
+ * one that follows from that.
  */
 static int take_consumed(struct nvi_chan *ch, const struct w_consumed *consumed)
 {
@@ -169,14 +169,14 @@ static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi
 		return err;
 	nvi_chan_unlist(ch);
 	change_parts(ch, linked, p);
-	/* The word that the peer goes on from; it stores there only after our next slot. */
+	/* The peer stores its next credit here only after it has consumed another slot. */
 	atomic_store(&ch->in_ctl->credit, linked->consumed.slots);
 	ch->rx.credited = consumed;
 	ch->rx.cursor_credited = ch->rx.cursor;
 	ch->rx.ack = false;
 	if (list_anew(ch) != 0)
 		return -ENOMEM;
-	/* A source that is gone breaks the connection by itself. */
+	/* Where a source is gone the connection is marked to be broken. */
 	if (nvi_retransmit(ch) == 0) {
 		nvi_ring_slots(ch);
 		/* And what waited for credit, which came without progress being made. */

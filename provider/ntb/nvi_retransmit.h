@@ -6,8 +6,8 @@
 #include "nvi_chan.h"
 
 /*
- * Publishes the retransmit slots, from the first slot that the peer did not consume.  0 or -EFAULT; caller
- * holds both locks.
+ * Publishes the retransmit slots, from the first slot that the peer did not consume.  0 or
+ * -EFAULT; caller holds both locks.
  */
 int nvi_retransmit(struct nvi_chan *ch);
 

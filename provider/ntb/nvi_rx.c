@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A header is copied once, the copy is checked (w_slot_check()), the copy is used.  Slots are consumed by
- * slot_consumed() alone.
+ * A header is copied once, the copy is checked (w_slot_check()), the copy is used.  Slots are
+ * consumed by slot_consumed() alone.
  */
 #include <errno.h>
 
@@ -27,9 +27,9 @@ static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
 /* ---- the fast path --------------------------------------------------------------------------- */
 
 /*
- * A whole message in one slot, for a plain receive that was looked at when it was posted.
- * Takes it and returns true, or leaves all as it is: whatever is not just so - also
- * everything malformed - takes the slow path.
+ * Consumes a whole message in one slot, for a plain receive that was checked when it was posted,
+ * and returns true.  Returns false, and changes nothing, for any other slot, also for all that is
+ * malformed: that takes the slow path.
  */
 static inline bool consume_plain(struct nvi_chan *ch, uint32_t n)
 {
@@ -137,7 +137,7 @@ static void take_in(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 	case W_OP_ABORT:
 		nvi_rx_abort(ch, s);
 		break;
-	case W_OP_NOP: /* its W_F_ACK says all */
+	case W_OP_NOP: /* W_F_ACK is all that matters of it */
 		break;
 	}
 }
@@ -172,7 +172,10 @@ static bool credit_due(const struct nvi_chan *ch)
 static void after_rx(struct nvi_chan *ch, uint32_t consumed)
 {
 	ch->vi->counters.SlotsReceived += consumed;
-	/* rx.seq is stored before `armed` is loaded; arming stores and loads them the other way round. */
+	/*
+	 * rx.seq is stored before `armed` is loaded; arming stores and loads them the other way
+	 * round.
+	 */
 	if (u_unlikely(ch->must_fence))
 		atomic_thread_fence(memory_order_seq_cst);
 	else
@@ -231,7 +234,9 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 			break;
 		take_in(ch, &s);
 		consumed++;
-		/* A slot that breaks the connection is not consumed: credit would acknowledge it. */
+		/*
+		 * A slot that breaks the connection is not consumed: credit would acknowledge it.
+		 */
 		if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_RX)))
 			break;
 		if (s.flags & W_F_ACK)

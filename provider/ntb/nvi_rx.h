@@ -8,13 +8,13 @@
 #define NVI_RX_BATCH 32u /* slots consumed before the lock is let go */
 
 /*
- * Consumes up to `budget` slots.  Returns how many.  Caller holds rx_lock, and calls nvi_break_after_rx()
- * before it drops that.
+ * Consumes up to `budget` slots.  Returns how many.  Caller holds rx_lock, and calls
+ * nvi_break_after_rx() before it drops that.
  */
 int nvi_rx(struct nvi_chan *ch, uint32_t budget);
 /*
- * Consumes one slot if that is a plain message, else does as nvi_rx(): for a thread that waits for one
- * message.
+ * Consumes one slot if that is a plain message, else does as nvi_rx(): for a thread that waits for
+ * one message.
  */
 int nvi_rx_next(struct nvi_chan *ch);
 /* Gives back all credit now. Caller holds rx_lock. */

@@ -26,8 +26,9 @@ int nvi_rx_scatter(struct vi_sg *sg, const struct nvi_rx_slot *s);
 enum w_err nvi_rx_take_receive(struct nvi_chan *ch, uint32_t bytes);
 void nvi_rx_complete_receive(struct nvi_chan *ch, uint32_t status, uint32_t length);
 /*
- * The message under way failed.  Its receive descriptor, if it has one, completes with `op_status` and the
- * error.  Reliable connections are marked to be broken, unreliable ones drop the rest of the message.
+ * The message under way failed.  Its receive descriptor, if it has one, completes with `op_status`
+ * and the error.  Reliable connections are marked to be broken, unreliable ones drop the rest of
+ * the message.
  */
 void nvi_rx_fail(struct nvi_chan *ch, const struct nvi_rx_slot *s, enum w_err err,
 		 uint32_t op_status);

@@ -5,7 +5,9 @@
 
 #include "nvi_rx_message.h"
 
-/* The peer wants to read: a short answer goes out at once, any other is queued.  Caller holds rx_lock. */
+/*
+ * A request to read: a short answer goes out at once, any other is queued.  Caller holds rx_lock.
+ */
 void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 /* A fragment of an answer.  Caller holds rx_lock. */
 void nvi_rx_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s);

@@ -3,7 +3,10 @@
 #include "u_copy.h"
 #include "u_trace.h"
 
-/* Where bytes [done, done + n) of the write go, or NULL. Checked for each fragment: regions come and go. */
+/*
+ * Where bytes [done, done + n) of the write go, or NULL. Checked for each fragment: regions come
+ * and go.
+ */
 static uint8_t *write_target(struct nvi_chan *ch, uint32_t n)
 {
 	const struct nvi_rx_message *m = &ch->rx.msg;

@@ -2,8 +2,8 @@
 /*
  * When a descriptor completes:
  *  - unreliable: when its last fragment is out;
- *  - reliable delivery: the same if it went inline, else when the peer has consumed its last slot, because
- *    only then the buffer is not needed again;
+ *  - reliable delivery: the same if it went inline, else when the peer has consumed its last slot,
+ *    because only then the buffer is not needed again;
  *  - reliable reception: when the peer has consumed its last slot;
  *  - RDMA read: when the answer has been placed (nvi_rx_read.c).
  */
@@ -57,7 +57,9 @@ static bool begin_answer(struct nvi_chan *ch)
 	m->op = W_OP_READ_RESP;
 	m->rdma = ch->answers.queue[head % NVI_READS_MAX].rdma;
 	m->entry = ch->answers.queue[head % NVI_READS_MAX].slot;
-	/* Before the answer is out: the peer may send its next request when it has the last byte. */
+	/*
+	 * Before the answer is out: the peer may send its next request when it has the last byte.
+	 */
 	atomic_store_explicit(&ch->answers.head, head + 1, memory_order_release);
 	m->total = m->rdma.length;
 	m->done = 0;
@@ -75,8 +77,8 @@ void nvi_tx_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits)
 }
 
 /*
- * May a descriptor be refused that cannot be sent?  On reliable levels that breaks the connection: not
- * before all that was sent before it has arrived, so that none of it is flushed.
+ * May a descriptor be refused that cannot be sent? On reliable levels that breaks the connection:
+ * not before all that was sent before it has arrived, so that none of it is flushed.
  */
 static bool may_refuse(struct nvi_chan *ch, uint32_t entry)
 {
@@ -169,7 +171,8 @@ static bool begin_descriptor(struct nvi_chan *ch)
 				return false;
 			continue;
 		}
-		ch->tx.drains = false; /* if it was to be refused, it has come good */
+		ch->tx.drains =
+			false; /* may_refuse() may have set it, before the descriptor became fit */
 		wqe->first = ch->tx.seq;
 		m->entry = entry;
 		m->total = wqe->length;
@@ -220,8 +223,8 @@ static int gather(struct nvi_chan *ch, const struct u_out *out, uint8_t *dst, ui
 }
 
 /*
- * Is there a slot, and (offset_out != NULL) payload buffer for n bytes? Takes in credit when it
- * looks full.
+ * Is there a slot, and with `in_payload` room in the payload buffer for n bytes? Takes in credit
+ * when there seems to be none.
  */
 static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, uint32_t *offset_out,
 		    uint64_t *cursor_out)
@@ -370,8 +373,8 @@ static bool work_left(const struct nvi_chan *ch)
 }
 
 /*
- * TX_BUDGET bytes at most, so that no thread waits long for the locks.  tx.more says that credit was not
- * what ended it.
+ * TX_BUDGET bytes at most, so that no thread waits long for the locks.  tx.more says that credit
+ * was not what ended it.
  */
 uint32_t nvi_tx_run(struct nvi_chan *ch)
 {

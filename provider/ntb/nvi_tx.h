@@ -9,17 +9,20 @@
 #define NVI_TX_STREAM 6u /* slots in flight that make it a stream */
 
 /*
- * Sends what can be sent, up to a limit of bytes.  Returns the number of slots published.  Caller holds
- * tx_lock, and calls nvi_break_after_tx() before it drops that.
+ * Sends what can be sent, up to a limit of bytes.  Returns the number of slots published.  Caller
+ * holds tx_lock, and calls nvi_break_after_tx() before it drops that.
  */
 uint32_t nvi_tx_run(struct nvi_chan *ch);
-/* Takes in credit, completes what it covers, sends what can be sent; otherwise as nvi_tx_run(). */
+/*
+ * Takes in credit and completes what it covers, then does as nvi_tx_run().  Nonzero: something
+ * moved.
+ */
 int nvi_tx_progress(struct nvi_chan *ch);
 /* May the descriptor start, with respect to fence and reads under way?  Caller holds tx_lock. */
 bool nvi_tx_may_start(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint32_t entry);
 /*
- * The descriptor cannot be sent: it completes with the error, and on reliable levels the connection is
- * marked to be broken.  Caller holds tx_lock.
+ * The descriptor cannot be sent: it completes with the error, and on reliable levels the
+ * connection is marked to be broken.  Caller holds tx_lock.
  */
 void nvi_tx_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits);
 

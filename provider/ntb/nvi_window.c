@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The owner's side of grants (nvi_grant.c): which peers were given window memory, and taking it back before a
- * right to it ends.
+ * The owner's side of grants (nvi_grant.c): which peers were given window memory, and taking it
+ * back before a right to it ends.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@
 /*
  * The window that the VI's peer may store into under this handle; NULL: none.  Only the
  * region of VipxAllocMem() itself is granted, so that all rights to a window change in one place.
- * While the handle is found live under the lock the window is there, and under mem_lock it stays.
+ * A handle that is found under the lock of the VI has its window, and mem_lock keeps the window.
  */
 static struct nvi_window *open_window(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn,
 				      struct w_grant *answer)
@@ -105,8 +105,8 @@ static struct timespec revoke_end(const struct nvi_nic *nic)
 }
 
 /*
- * Writers look at the report before each store: one that was stopped, and goes on, ends the
- * store it was in and makes no other.
+ * A writer checks for the error report before each store: one that was stopped ends the store it
+ * was in when it goes on, and makes no other.
  */
 static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {

@@ -8,7 +8,7 @@
 
 #define NVI_REVOKE_MS 2000u
 
-/* A provider's message of the process at the other end, with the descriptor that came or -1. */
+/* A message about grants from the process at the other end, with its descriptor or -1. */
 void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
 
 /*
@@ -18,11 +18,11 @@ void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tel
 void nvi_given_begin_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out);
 void nvi_given_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /*
- * No peer may store into the window directly any more: asks for it back, waits, and cuts the connection of
- * a peer that does not answer.
+ * No peer may store into the window directly any more: asks for it back, waits, and cuts the
+ * connection of a peer that does not answer.
  */
 void nvi_window_revoke(struct vi_nic *vi_nic, void *window);
-/* Enters a window, after which it may be granted; and the end of that, when its handle is gone. */
+/* Enters a window, after which it may be granted, and removes it when its handle is gone. */
 void nvi_window_enter(struct nvi_nic *nic, struct nvi_window *w);
 void nvi_window_leave(struct nvi_nic *nic, struct nvi_window *w);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A write into granted memory is a store: no slot, no copy but the store itself, and complete when the post
- * returns.  Where a completion has to mean that the write arrived it comes with the next check, which flushes
- * the link for all of them (nvi_writes_flush()).
+ * A write into granted memory is a store: no slot, no copy but the store itself, and complete when
+ * the post returns.  Where a completion has to mean that the write arrived it comes with the next
+ * check, which flushes the link for all of them (nvi_writes_flush()).
  *
- * Order: a write may not overtake what the VI sent before it, so it is direct only when the peer has consumed
- * every slot; slots of writes ask for credit at once.  What is sent after it is published behind a fence, and
- * not before what may be lost was flushed.
+ * Order: a write may not overtake what the VI sent before it, so it is direct only when the peer
+ * has consumed every slot; slots of writes ask for credit at once.  What is sent after it is
+ * published behind a fence, and not before what may be lost was flushed.
  */
 #include <errno.h>
 
@@ -50,7 +50,9 @@ static inline void store_piece(const struct u_out *out, uint8_t *dst, const uint
 	}
 }
 
-/* -EFAULT: the descriptor is not fit, or its memory is being deregistered: it goes through slots. */
+/*
+ * -EFAULT: the descriptor is not fit, or its memory is being deregistered: it goes through slots.
+ */
 static int store_segments(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
 			  uint8_t *dst)
 {

@@ -102,9 +102,9 @@ int nvi_disconnect(struct vi_vi *vi)
 	nvi_attempt_cancel_all(nic, vi);
 	nvi_peer_drop(vi);
 	drain(vi);
-	nvi_given_begin_end(nic, ch, &conn);
+	nvi_revoke_conn_begin(nic, ch, &conn);
 	msg.conn = nvi_chan_close(vi);
-	nvi_given_end(nic, ch, conn);
+	nvi_revoke_conn_end(nic, ch, conn);
 	/* Without an agent there is no connection any more. */
 	if (msg.conn != 0)
 		nvi_ctl_send(nic, &msg, W_CLOSE, sizeof(msg));

@@ -10,8 +10,8 @@
 #include "nvi_chan.h"
 
 /*
- * The sender's half of the wake-up handshake: between what was published and
- * the load of the notify request.  The peer's membarrier stands for the fence, unless it has none.
+ * The sender's half of the wake-up handshake: loads the notify request behind a fence.  Where the
+ * peer calls membarrier that is the fence, and only the compiler is held here.
  */
 static inline uint32_t nvi_notify_request(struct nvi_chan *ch)
 {
@@ -36,7 +36,7 @@ static inline void nvi_ring_slots(struct nvi_chan *ch)
 		nvi_ring_slots_slow(ch, notify);
 }
 
-/* After returning credit. */
+/* After returning credit: rings if the peer waits for it. */
 static inline void nvi_ring_credit(struct nvi_chan *ch)
 {
 	uint32_t notify = nvi_notify_request(ch);

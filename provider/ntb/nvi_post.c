@@ -128,7 +128,10 @@ static bool post_read_request(struct nvi_chan *ch)
 	rdma = (struct w_rdma){ remote->Data.AddressBits, remote->Handle, wqe->length };
 	memcpy(slot->data, &rdma, sizeof(rdma));
 	ch->tx.reads[tail % NVI_READS_MAX] = sq->next;
-	/* A: pairs with nvi_rx.c: the read is known before its request is out. */
+	/*
+	 * A: pairs with place_whole_answer() in nvi_rx_read.c: the read is known before its
+	 * request is out.
+	 */
 	atomic_store_explicit(&ch->tx.read_tail, tail + 1, memory_order_release);
 	wqe->first = ch->tx.seq;
 	nvi_publish_plain(ch, slot, W_OP_READ_REQ, sizeof(rdma), 0, 0);

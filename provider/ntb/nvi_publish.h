@@ -2,7 +2,7 @@
 /*
  * Publishing slots.  Every slot of a channel is published here, under tx_lock: by
  * nvi_publish_plain() where the slices are mapped memory and nothing is held for retransmission,
- * else by nvi_publish().
+ * else by nvi_publish().  Retransmission stores slots again by nvi_store_slot().
  */
 #ifndef NVI_PUBLISH_H
 #define NVI_PUBLISH_H
@@ -32,7 +32,7 @@ void nvi_publish(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *
 		 uint32_t more_len, uint64_t cursor);
 /* Publishes a slot without payload. */
 void nvi_publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags);
-/* Writes slot n, also one that had been published before on another path. */
+/* Writes slot n, the sequence word last; also one that was published before on another path. */
 void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, const uint8_t *more,
 		    uint32_t more_len);
 /*

@@ -51,7 +51,7 @@ static bool begin_answer(struct nvi_chan *ch)
 	uint32_t head = atomic_load_explicit(&ch->answers.head, memory_order_relaxed);
 	struct nvi_tx_message *m = &ch->tx.msg;
 
-	/* R: pairs with rx_read_request() in nvi_rx.c. */
+	/* R: pairs with queue_answer() in nvi_rx_read.c. */
 	if (head == atomic_load_explicit(&ch->answers.tail, memory_order_acquire))
 		return false;
 	m->op = W_OP_READ_RESP;
@@ -115,7 +115,10 @@ static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	m->total = 0;
 	m->ack = false;
 	ch->vi->counters.RdmaReads++;
-	/* A: pairs with nvi_rx.c: the read is known before its request is out. */
+	/*
+	 * A: pairs with begin_read_response() in nvi_rx_read.c: the read is known before its
+	 * request is out.
+	 */
 	uint32_t tail = atomic_load_explicit(&ch->tx.read_tail, memory_order_relaxed);
 	ch->tx.reads[tail % NVI_READS_MAX] = m->entry;
 	atomic_store_explicit(&ch->tx.read_tail, tail + 1, memory_order_release);

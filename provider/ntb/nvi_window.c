@@ -127,7 +127,7 @@ static bool is_given(struct nvi_nic *nic, uint64_t conn)
 	return given != NULL;
 }
 
-void nvi_given_begin_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out)
+void nvi_revoke_conn_begin(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out)
 {
 	struct timespec end = revoke_end(nic);
 	uint64_t conn;
@@ -148,7 +148,7 @@ void nvi_given_begin_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *con
 	*conn_out = conn;
 }
 
-void nvi_given_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
+void nvi_revoke_conn_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {
 	pthread_mutex_lock(&nic->mem_lock);
 	ch->closing--;

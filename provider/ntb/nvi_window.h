@@ -12,11 +12,12 @@
 void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
 
 /*
- * A disconnect begins: on return the peer stores nothing any more, if it keeps the rules and is
- * not too slow.  Nothing is granted to the channel until nvi_given_end().  No locks held.
+ * A disconnect begins: takes back what the connection was granted.  On return a correct peer stores
+ * nothing any more; where it was too slow the connection is broken.  Nothing is granted to the
+ * channel until nvi_revoke_conn_end().  No locks held.
  */
-void nvi_given_begin_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out);
-void nvi_given_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
+void nvi_revoke_conn_begin(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out);
+void nvi_revoke_conn_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /*
  * No peer may store into the window directly any more: asks for it back, waits, and cuts the
  * connection of a peer that does not answer.

@@ -214,7 +214,7 @@ int cp_parse(const void *data, size_t length, struct cp_message *out);
 /* Is this a path that stays below the directory it is relative to? */
 bool cp_path_safe(const char *path);
 
-/* Replaces characters that could control a terminal. */
+/* Replaces control characters, and bytes that are not UTF-8, by «?»: a terminal may take them as commands. */
 void cp_make_printable(char *text);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ending agents.  An agent gets a request to leave.  One that does not answer it in time, or has no
- * descriptor left for it, gets signals: SIGTERM, which it obeys as soon as it is continued, and at
- * last SIGKILL.  The kernel names the process that listens at the agent's socket.
+ * Ending agents.  An agent gets a request to leave.  One that does not answer it in time, has no
+ * descriptor left for it, or speaks another version of the control protocol gets signals: SIGCONT, as
+ * it may be stopped, SIGTERM, and at last SIGKILL.  The kernel names the process that listens at the
+ * agent's socket.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which host a device means, and its agent, found or started. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,15 +10,6 @@
 #include "u_time.h"
 
 #define ATTEMPTS 5 /* an agent started on demand may leave just before we greet it */
-
-void cl_error(char *error, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(error, CL_ERROR_MAX, fmt, ap);
-	va_end(ap);
-}
 
 static int start_agent(const struct cl_where *w, char *error)
 {

@@ -7,7 +7,7 @@
 
 #define CL_TIMEOUT_MS 5000
 
-/* Writes the one line for people. */
+/* Writes the one line for people into `error`, CL_ERROR_MAX bytes. */
 void cl_error(char *error, const char *fmt, ...) U_PRINTF(2, 3);
 
 /* A fabric, and as what to connect. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Live links and the paths over them. */
+/* Paths over live links. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,49 +9,11 @@
 
 #define NAMED 6u /* down links that a reason names */
 
-static bool end_up(const uint8_t *up, unsigned int host, unsigned int port)
-{
-	return (up[host] >> port & 1) != 0;
-}
-
-/* Of a port that exists and is not self. */
-static bool link_up(const struct rt_topo *t, const uint8_t *up, unsigned int host,
-		    unsigned int port)
-{
-	struct rt_end peer = t->host[host].port[port].peer;
-
-	return up == NULL || (end_up(up, host, port) && end_up(up, peer.host, peer.port));
-}
-
 bool rt_link_up(const struct rt_topo *t, const uint8_t *up, unsigned int host, unsigned int port)
 {
 	if (port >= rt_topo_ports(t, host))
 		return false;
-	return port == RT_PORT_SELF || link_up(t, up, host, port);
-}
-
-void rt_sweep(const struct rt_topo *t, const uint8_t *up, unsigned int to, unsigned int until,
-	      uint16_t *dist)
-{
-	uint16_t queue[RT_HOSTS_MAX];
-	unsigned int head = 0, tail = 0, port, host, peer;
-
-	for (host = 0; host < t->hosts; host++)
-		dist[host] = RT_FAR;
-	dist[to] = 0;
-	queue[tail++] = (uint16_t)to;
-	while (head < tail) {
-		host = queue[head++];
-		if (host == until)
-			return;
-		for (port = 1; port < t->host[host].ports; port++) {
-			peer = t->host[host].port[port].peer.host;
-			if (dist[peer] != RT_FAR || !link_up(t, up, host, port))
-				continue;
-			dist[peer] = dist[host] + 1;
-			queue[tail++] = (uint16_t)peer;
-		}
-	}
+	return port == RT_PORT_SELF || rt_link_live(t, up, host, port);
 }
 
 unsigned int rt_distance(const struct rt_topo *t, const uint8_t *up, unsigned int from,
@@ -73,7 +35,7 @@ static unsigned int nearer_ports(const struct rt_topo *t, const uint8_t *up, con
 
 	for (port = 1; port < t->host[host].ports; port++) {
 		peer = t->host[host].port[port].peer.host;
-		if (dist[peer] < dist[host] && link_up(t, up, host, port))
+		if (dist[peer] < dist[host] && rt_link_live(t, up, host, port))
 			out[n++] = (uint8_t)port;
 	}
 	return n;
@@ -190,7 +152,7 @@ static bool cuts(const struct rt_topo *t, const uint8_t *up, const uint16_t *fro
 	bool from_edge = (from_dist[host] == RT_FAR) != (from_dist[peer.host] == RT_FAR);
 	bool to_edge = (to_dist[host] == RT_FAR) != (to_dist[peer.host] == RT_FAR);
 
-	return (from_edge || to_edge) && host < peer.host && !link_up(t, up, host, port);
+	return (from_edge || to_edge) && host < peer.host && !rt_link_live(t, up, host, port);
 }
 
 static int link_name(const struct rt_topo *t, unsigned int host, unsigned int port, char *text,

@@ -34,6 +34,9 @@ struct rt_topo {
 
 #define RT_FAR UINT16_MAX
 
+/* rt_link_up() for a port that exists and is not self. */
+bool rt_link_live(const struct rt_topo *t, const uint8_t *up, unsigned int host, unsigned int port);
+
 /*
  * Hops of every host to `to` over live links into dist[hosts], RT_FAR where there is no path.
  * Stops when `until` is reached: hosts that are not nearer than it may then be left at RT_FAR.

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "port_emu.h"
+#include "ring_say.h"
 
 #define RG_HOSTS_MAX 8u
 #define RG_THREADS_MAX 8u
@@ -158,8 +159,5 @@ int rg_rate(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out)
 int rg_echo(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out);
 /* E3 and E4 of the published protocol: puts round the ring.  Microseconds, and the rate. */
 int rg_put(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out);
-
-/* One line on standard error. */
-void rg_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +10,6 @@
 
 #include "port_model.h"
 #include "rg.h"
-
-void rg_say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fputs("ring_port: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	va_end(ap);
-}
 
 static void print_help(void)
 {
@@ -81,7 +69,7 @@ static int number(const char *name, const char *text, uint64_t least, uint64_t m
 {
 	if (number_ok(text, least, most, out))
 		return 0;
-	rg_say("--%s %.40s: a number from %llu to %llu is expected; see ring_port --help", name,
+	ring_say("--%s %.40s: a number from %llu to %llu is expected; see ring_port --help", name,
 	       text, (unsigned long long)least, (unsigned long long)most);
 	return -EINVAL;
 }
@@ -133,13 +121,13 @@ static int check(struct rg_task *t)
 	for (i = 0; i < U_ARRAY_SIZE(known) && strcmp(t->experiment, known[i]) != 0; i++)
 		;
 	if (i == U_ARRAY_SIZE(known))
-		rg_say("--experiment %.40s: E1, E2, E3 or E4 is expected", t->experiment);
+		ring_say("--experiment %.40s: E1, E2, E3 or E4 is expected", t->experiment);
 	else if (port_model_profile_find(t->profile) == NULL)
-		rg_say("--profile %.40s: gen3x8 is expected", t->profile);
+		ring_say("--profile %.40s: gen3x8 is expected", t->profile);
 	else if (t->bytes % 64 != 0)
-		rg_say("--bytes %llu: a multiple of 64 is expected", (unsigned long long)t->bytes);
+		ring_say("--bytes %llu: a multiple of 64 is expected", (unsigned long long)t->bytes);
 	else if (t->links > 2 * t->hosts)
-		rg_say("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
+		ring_say("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
 		       2 * t->hosts);
 	else
 		return 0;
@@ -249,7 +237,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind < argc) {
-		rg_say("no argument '%.40s' is known; see ring_port --help", argv[optind]);
+		ring_say("no argument '%.40s' is known; see ring_port --help", argv[optind]);
 		return 2;
 	}
 	if (check(&t) != 0)

@@ -27,19 +27,22 @@ struct rp_config {
 	bool latency, bandwidth;
 };
 
-/* ---- rp_main.c ---- */
+/* ---- rp_helper.c ---- */
 
-/*
- * Starts a job of helper i on the helpers' processor and returns at once.  There are as many
- * helpers as relays.  rp_helper_join() returns the result.
- */
+/* Starts helper `i` (below RP_HELPERS), pinned to processor `cpu`.  0, or -1 after saying why. */
+int rp_helper_start(unsigned int i, int cpu);
+/* Gives helper `i` a job and returns at once; rp_helper_join() waits for its result. */
 void rp_helper_run(unsigned int i, int (*job)(void *arg), void *arg);
 int rp_helper_join(unsigned int i);
+/* Ends helper `i`, which has no job. */
+void rp_helper_stop(unsigned int i);
 
 /* Pins the calling thread, and those that it starts later.  0, or -1 after printing the reason. */
 int rp_pin(int cpu);
 
-/* The middle one of n values, which are sorted. */
+/* ---- rp_median.c ---- */
+
+/* Sorts `n` values and returns the middle one. */
 double rp_median(double *v, unsigned int n);
 
 static inline void rp_pause(void)

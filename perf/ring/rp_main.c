@@ -3,119 +3,11 @@
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
-#include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rp.h"
-
-void rv_say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fputs("ring_pair: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	va_end(ap);
-}
-
-/* ---- helpers ---- */
-
-static struct helper {
-	pthread_t thread;
-	sem_t begin, end;
-	int cpu, pinned, result;
-	int (*job)(void *arg); /* NULL: the end */
-	void *arg;
-} helpers[RP_HELPERS];
-
-int rp_pin(int cpu)
-{
-	cpu_set_t set;
-	int err;
-
-	CPU_ZERO(&set);
-	CPU_SET((size_t)cpu, &set);
-	err = pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-	if (err == 0)
-		return 0;
-	rv_say("--pin: processor %d: %s", cpu, strerror(err));
-	return -1;
-}
-
-static void await_sem(sem_t *s)
-{
-	while (sem_wait(s) != 0)
-		;
-}
-
-static void *helper_main(void *arg)
-{
-	struct helper *h = arg;
-
-	h->pinned = rp_pin(h->cpu);
-	sem_post(&h->end);
-	for (;;) {
-		await_sem(&h->begin);
-		if (h->job == NULL)
-			return NULL;
-		h->result = h->job(h->arg);
-		sem_post(&h->end);
-	}
-}
-
-static int helper_start(struct helper *h, int cpu)
-{
-	int err;
-
-	h->cpu = cpu;
-	sem_init(&h->begin, 0, 0);
-	sem_init(&h->end, 0, 0);
-	err = pthread_create(&h->thread, NULL, helper_main, h);
-	if (err != 0) {
-		rv_say("a thread was sought and there is none: %s", strerror(err));
-		return -1;
-	}
-	await_sem(&h->end);
-	return h->pinned;
-}
-
-void rp_helper_run(unsigned int i, int (*job)(void *arg), void *arg)
-{
-	helpers[i].job = job;
-	helpers[i].arg = arg;
-	sem_post(&helpers[i].begin);
-}
-
-int rp_helper_join(unsigned int i)
-{
-	await_sem(&helpers[i].end);
-	return helpers[i].result;
-}
-
-static void helper_stop(unsigned int i)
-{
-	rp_helper_run(i, NULL, NULL);
-	pthread_join(helpers[i].thread, NULL);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double rp_median(double *v, unsigned int n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 2];
-}
 
 /* ---- rounds ---- */
 
@@ -272,7 +164,7 @@ static const struct option options[] = {
 
 static int refuse(const char *name, const char *expected)
 {
-	rv_say("--%s %.40s: %s is expected; see ring_pair --help", name, optarg, expected);
+	ring_say("--%s %.40s: %s is expected; see ring_pair --help", name, optarg, expected);
 	return -1;
 }
 
@@ -343,14 +235,14 @@ static int measure(const struct rp_config *cfg)
 	int rc = 0;
 
 	while (rc == 0 && helping < cfg->hops - 1)
-		rc = helper_start(&helpers[helping++], cfg->cpu[1]);
+		rc = rp_helper_start(helping++, cfg->cpu[1]);
 	if (rc == 0)
 		rc = rp_open(cfg);
 	for (unsigned int i = 0; i < cfg->rounds && rc == 0; i++)
 		rc = do_round(cfg, i);
 	rp_close();
 	while (helping-- > 0)
-		helper_stop(helping);
+		rp_helper_stop(helping);
 	return rc;
 }
 
@@ -374,7 +266,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind < argc) {
-		rv_say("no argument '%.40s' is known; see ring_pair --help", argv[optind]);
+		ring_say("no argument '%.40s' is known; see ring_pair --help", argv[optind]);
 		return 2;
 	}
 	return measure(&cfg) == 0 ? 0 : 1;

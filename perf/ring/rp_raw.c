@@ -29,7 +29,7 @@ static void *shared(size_t bytes)
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED) {
-		rv_say("%zu bytes of shared memory were sought and there are none", bytes);
+		ring_say("%zu bytes of shared memory were sought and there are none", bytes);
 		return NULL;
 	}
 	memset(at, 0, bytes);
@@ -243,7 +243,7 @@ int rp_copies(unsigned int hops, uint64_t bytes, bool apart, struct rp_copies ou
 	int rc = -1;
 
 	if (own[0] == NULL || own[1] == NULL) {
-		rv_say("twice %llu bytes were sought and there are none",
+		ring_say("twice %llu bytes were sought and there are none",
 		       (unsigned long long)bytes);
 	} else if (rings != NULL) {
 		memset(own[0], 1, bytes);

@@ -15,6 +15,8 @@
 #include <vipl.h>
 #include <vipl_ext.h>
 
+#include "ring_say.h"
+
 #define RV_HOSTS_MAX 64u
 #define RV_CALLERS 8u /* puts that a host has asked for at any time */
 
@@ -96,8 +98,6 @@ int64_t rv_now(void);
 void rv_nap(long ns); /* 0: yields */
 /* Sleeps as long as a processor slower by the dilation would work; short times add up. */
 void rv_charge(int64_t *owed, int64_t ns);
-
-void rv_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- rv_run.c ---- */
 

@@ -3,24 +3,12 @@
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "rv.h"
-
-void rv_say(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fputs("ring_vipl: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	va_end(ap);
-}
 
 static void print_help(void)
 {
@@ -69,7 +57,7 @@ static int number(const char *name, uint64_t least, uint64_t most, uint64_t *out
 	if (*optarg >= '0' && *optarg <= '9')
 		v = strtoull(optarg, &end, 10);
 	if (end == NULL || errno != 0 || *end != '\0' || v < least || v > most) {
-		rv_say("--%s %.40s: a number from %llu to %llu is expected; see ring_vipl --help",
+		ring_say("--%s %.40s: a number from %llu to %llu is expected; see ring_vipl --help",
 		       name, optarg, (unsigned long long)least, (unsigned long long)most);
 		return -EINVAL;
 	}
@@ -131,12 +119,12 @@ static int check(const struct rv_task *t, size_t *which)
 			break;
 	}
 	if (*which == n)
-		rv_say("--experiment %.40s: E1, E2, E3, E4, hop or cost is expected",
+		ring_say("--experiment %.40s: E1, E2, E3, E4, hop or cost is expected",
 		       t->experiment);
 	else if (t->bytes % 64 != 0)
-		rv_say("--bytes %llu: a multiple of 64 is expected", (unsigned long long)t->bytes);
+		ring_say("--bytes %llu: a multiple of 64 is expected", (unsigned long long)t->bytes);
 	else if (t->links > 2 * t->hosts)
-		rv_say("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
+		ring_say("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
 		       2 * t->hosts);
 	else
 		return 0;
@@ -189,7 +177,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind < argc) {
-		rv_say("no argument '%.40s' is known; see ring_vipl --help", argv[optind]);
+		ring_say("no argument '%.40s' is known; see ring_vipl --help", argv[optind]);
 		return 2;
 	}
 	if (check(&t, &which) != 0)

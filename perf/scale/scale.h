@@ -34,9 +34,15 @@ struct sc_config {
 	pid_t agent; /* 0: not told */
 };
 
-/* Prints or stores a finished figure. `n` is its parameter, such as a size. */
+/* ---- scale_out.c: figures ---- */
+
+void sc_out_begin(void);
+/* A finished figure: prints or keeps it. `n` is what the figure is for, such as a size. */
 void sc_emit(const struct sc_config *cfg, const char *test, const char *variant, uint64_t n,
 	     double value, const char *unit);
+/* Prints the JSON document of all figures. */
+void sc_print_document(void);
+void sc_out_end(void);
 
 /* ---- scale_run.c: processes ---- */
 

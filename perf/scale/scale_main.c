@@ -2,14 +2,11 @@
 /* vi_scale - measures the cost of one more VI, process, region or connection. */
 #include <errno.h>
 #include <getopt.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "scale.h"
-
-#define SCHEMA "viaduct.scale"
 
 static const struct test {
 	const char *name, *help;
@@ -26,8 +23,6 @@ static const struct test {
 };
 
 #define TEST_COUNT (sizeof(tests) / sizeof(tests[0]))
-
-static json_object *results;
 
 static void print_help(void)
 {
@@ -53,47 +48,12 @@ static void print_help(void)
 	printf("exit status: 0 done, 1 failure, 2 bad usage\n");
 }
 
-/* ---- output ---- */
-
-void sc_emit(const struct sc_config *cfg, const char *test, const char *variant, uint64_t n,
-	     double value, const char *unit)
-{
-	json_object *o;
-
-	if (!cfg->json) {
-		printf("%-10s %-28s %12llu %14.2f %s\n", test, variant, (unsigned long long)n,
-		       value, unit);
-		fflush(stdout);
-		return;
-	}
-	o = json_object_new_object();
-	json_object_object_add(o, "test", json_object_new_string(test));
-	json_object_object_add(o, "variant", json_object_new_string(variant));
-	json_object_object_add(o, "n", json_object_new_int64((int64_t)n));
-	json_object_object_add(o, "value", json_object_new_double(value));
-	json_object_object_add(o, "unit", json_object_new_string(unit));
-	json_object_array_add(results, o);
-}
-
-static void print_document(void)
-{
-	json_object *o = json_object_new_object();
-
-	json_object_object_add(o, "schema", json_object_new_string(SCHEMA));
-	json_object_object_add(o, "schema_version", json_object_new_int(1));
-	json_object_object_add(o, "tool", json_object_new_string("vi_scale"));
-	json_object_object_add(o, "version", json_object_new_string(VIADUCT_VERSION));
-	json_object_object_add(o, "results", json_object_get(results));
-	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY));
-	json_object_put(o);
-}
-
 static int run_tests(const struct sc_config *cfg)
 {
 	size_t i;
 	int rc = 0;
 
-	results = json_object_new_array();
+	sc_out_begin();
 	if (!cfg->json)
 		printf("# %-8s %-28s %12s %14s\n", "test", "figure", "n", "value");
 	for (i = 0; !rc && i < TEST_COUNT; i++) {
@@ -101,8 +61,8 @@ static int run_tests(const struct sc_config *cfg)
 			rc = tests[i].run(cfg);
 	}
 	if (!rc && cfg->json)
-		print_document();
-	json_object_put(results);
+		sc_print_document();
+	sc_out_end();
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "vi_scale: writing to standard output: %s\n", strerror(errno));
 		rc = -EIO;

@@ -37,15 +37,6 @@ struct maker {
 	unsigned int *sending, *receiving; /* of a host: its flows so far */
 };
 
-uint64_t sim_random(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
 uint32_t sim_fragment_bytes(uint32_t payload_bytes, uint64_t total, uint64_t left,
 			    uint32_t slots_out)
 {

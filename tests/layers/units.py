@@ -13,21 +13,19 @@ import sys
 
 
 def objects_of(target):
-    """The object files of a target by the names of their sources."""
+    """The object files of a target by the names that Meson gave them, without `.o`."""
     folder = target + '.p'
-    found = {}
-    for name in sorted(os.listdir(folder)):
-        if name.endswith('.c.o'):
-            # Meson puts the folder of a source before its name, with underscores.
-            found[name[:-len('.o')]] = os.path.join(folder, name)
-    return found
+    return {name[:-len('.o')]: os.path.join(folder, name)
+            for name in sorted(os.listdir(folder)) if name.endswith('.c.o')}
 
 
 def object_of(found, source):
-    base = os.path.basename(source)
-    for name, path in found.items():
-        if name == base or name.endswith('_' + base) and os.sep in source:
-            return path
+    """The object file of a source, whose name has the folders below the target's before it, with underscores."""
+    parts = source.split(os.sep)
+    for first in range(len(parts) - 1, -1, -1):
+        name = '_'.join(parts[first:])
+        if name in found:
+            return found[name]
     sys.exit(f'units.py: no object file was made from {source}')
 
 

@@ -154,6 +154,17 @@ struct port {
 int port_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
 		struct port **out);
 
+/*
+ * Wraps `p` in the decorators that `kind` names ("emu", "emu+strict", "emu+fault",
+ * "emu+strict+fault", "emu+model", "emu+model:gen3x8:1000").  Takes ownership of `p` on success;
+ * *out is `p` when there are none.
+ */
+int port_decorate(struct port *p, const char *kind, const char *fault_options, uint64_t seed,
+		  struct port **out);
+
+/* Would port_decorate() take this kind, for an emu port?  0 or -EINVAL; logs nothing. */
+int port_kind_check(const char *kind);
+
 /* Refuses incomplete back ends: every op but slice_share, event_fd and service is required. */
 int port_ops_check(const struct port_ops *ops);
 

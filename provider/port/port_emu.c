@@ -17,218 +17,6 @@
 
 #define EMU_SERVICE_MESSAGES 256u /* handled at once, so that one cable does not starve others */
 
-void emu_notify(struct emu_port *e)
-{
-	uint64_t one = 1;
-
-	if (e->event_fd >= 0 && write(e->event_fd, &one, sizeof(one)) < 0)
-		u_debug("port", "port %s event: %s", e->view.port.limits.name, strerror(errno));
-}
-
-static bool link_is_up(const struct emu_port *e)
-{
-	return (atomic_load_explicit(&e->link, memory_order_acquire) & 1) != 0;
-}
-
-static void link_store(struct emu_port *e, bool up)
-{
-	uint64_t word = emu_link_word(e->generation, e->view.cable, up);
-
-	atomic_store_explicit(&e->link, word, memory_order_release);
-	atomic_store_explicit(&e->host->status->link[e->view.index], word, memory_order_release);
-}
-
-/* Derives the link from what is plugged and enabled.  Each coming up is a new generation. */
-void emu_link_update(struct emu_port *e)
-{
-	bool up = e->self ||
-		  (e->sock >= 0 && e->view.peer.regs != NULL && e->enabled && e->peer_enabled);
-	bool was = link_is_up(e);
-
-	if (up && !was && ++e->generation == 0)
-		e->generation = 1;
-	link_store(e, up);
-	if (up == was)
-		return;
-	e->changes++;
-	emu_notify(e);
-}
-
-static uint32_t fresh_id(struct emu_port *e)
-{
-	do {
-		e->next_id++;
-	} while (e->next_id == 0 || emu_slices_find(&e->own, e->next_id) != NULL);
-	return e->next_id;
-}
-
-/* Puts a descriptor where the peer will look for it. */
-static int slice_offer(struct emu_port *e, struct emu_slice *slice, int fd)
-{
-	struct emu_slice offer = *slice;
-	int err;
-
-	if (!e->self) {
-		if (e->unopened >= EMU_OFFERS_MAX)
-			return -ENOBUFS;
-		slice->unopened = true;
-		return emu_cable_offer(e, slice->id, slice->len, fd);
-	}
-	offer.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (offer.fd < 0)
-		return -errno;
-	err = emu_slices_add(&e->offers, &offer);
-	if (err != 0)
-		close(offer.fd);
-	return err;
-}
-
-/* Names memory to the peer under a new id. */
-static int slice_enter(struct emu_port *e, int fd, size_t len, bool counted, uint32_t *id_out)
-{
-	struct emu_slice slice = { .id = fresh_id(e), .fd = -1, .len = len, .counted = counted };
-	struct emu_slice *entered;
-	uint32_t id = slice.id;
-	int err = emu_slices_add(&e->own, &slice);
-
-	if (err != 0)
-		return err;
-	entered = emu_slices_find(&e->own, id);
-	err = slice_offer(e, entered, fd);
-	if (err != 0) {
-		emu_slices_del(&e->own, entered);
-		return err;
-	}
-	e->unopened += entered->unopened;
-	*id_out = id;
-	return 0;
-}
-
-static int slice_make(struct emu_port *e, size_t len, struct port_slice *out)
-{
-	struct port_slice slice = { .len = len };
-	int err = emu_memfd("viaduct-slice", len, &slice.fd);
-
-	if (err != 0)
-		return err;
-	err = slice_enter(e, slice.fd, len, true, &slice.id);
-	if (err != 0) {
-		close(slice.fd);
-		return err;
-	}
-	e->window_used += len;
-	*out = slice;
-	return 0;
-}
-
-static int port_emu_slice_alloc(struct port *p, size_t len, struct port_slice *out)
-{
-	struct emu_port *e = emu_port(p);
-	int err;
-
-	if (len == 0)
-		return -EINVAL;
-	pthread_mutex_lock(&e->lock);
-	if (len > p->limits.window_bytes)
-		err = -ENOSPC;
-	else if (u_align_up(len, EMU_SLICE_ALIGN) > p->limits.window_bytes - e->window_used)
-		err = -ENOSPC;
-	else
-		err = slice_make(e, u_align_up(len, EMU_SLICE_ALIGN), out);
-	pthread_mutex_unlock(&e->lock);
-	return err;
-}
-
-static int port_emu_slice_share(struct port *p, int fd, size_t len, uint32_t *id_out)
-{
-	struct emu_port *e = emu_port(p);
-	int err = len == 0 ? -EINVAL : emu_memfd_check(fd, len);
-
-	if (err != 0)
-		return err;
-	pthread_mutex_lock(&e->lock);
-	err = slice_enter(e, fd, len, false, id_out);
-	pthread_mutex_unlock(&e->lock);
-	return err;
-}
-
-/* An offer nobody opened yet is taken back. */
-static void slice_withdraw(struct emu_port *e, const struct emu_slice *slice)
-{
-	struct emu_msg msg = emu_msg(EMU_FREE);
-	struct emu_slice *offer;
-
-	if (e->self) {
-		offer = emu_slices_find(&e->offers, slice->id);
-		if (offer != NULL)
-			emu_slices_del(&e->offers, offer);
-	} else if (slice->unopened) {
-		e->unopened--;
-		msg.id = slice->id;
-		emu_cable_say(e, &msg);
-	}
-}
-
-static void port_emu_slice_free(struct port *p, uint32_t id)
-{
-	struct emu_port *e = emu_port(p);
-	struct emu_slice *slice;
-	struct emu_slice gone;
-
-	pthread_mutex_lock(&e->lock);
-	slice = emu_slices_find(&e->own, id);
-	if (slice != NULL) {
-		gone = *slice;
-		emu_slices_del(&e->own, slice);
-		if (gone.counted)
-			e->window_used -= gone.len;
-		slice_withdraw(e, &gone);
-	}
-	pthread_mutex_unlock(&e->lock);
-}
-
-/* Over a cable an offer is opened once; on self it stands until the slice is freed. */
-static int slice_take(struct emu_port *e, struct emu_slice *offer, int *fd_out)
-{
-	struct emu_msg msg = emu_msg(EMU_OPENED);
-	int fd;
-
-	if (e->self) {
-		fd = fcntl(offer->fd, F_DUPFD_CLOEXEC, 0);
-		if (fd < 0)
-			return -errno;
-		*fd_out = fd;
-		return 0;
-	}
-	*fd_out = offer->fd;
-	offer->fd = -1;
-	msg.id = offer->id;
-	emu_slices_del(&e->offers, offer);
-	emu_cable_say(e, &msg);
-	return 0;
-}
-
-/* The offer was sent before anybody could name it, so it has come or is in the cable. */
-static int port_emu_peer_slice_open(struct port *p, uint32_t id, size_t len, int *fd_out)
-{
-	struct emu_port *e = emu_port(p);
-	struct emu_slice *offer;
-	int err;
-
-	pthread_mutex_lock(&e->lock);
-	offer = emu_slices_find(&e->offers, id);
-	if (offer == NULL) {
-		emu_cable_input(e, EMU_BACKLOG_MAX);
-		offer = emu_slices_find(&e->offers, id);
-	}
-	if (offer == NULL)
-		err = -ENOENT;
-	else
-		err = len > offer->len ? -ERANGE : slice_take(e, offer, fd_out);
-	pthread_mutex_unlock(&e->lock);
-	return err;
-}
-
 static void port_emu_ring(struct port *p, uint32_t bits)
 {
 	struct emu_port *e = emu_port(p);
@@ -358,10 +146,10 @@ static void port_emu_close(struct port *p)
 }
 
 static const struct port_ops emu_ops = {
-	.slice_alloc = port_emu_slice_alloc,
-	.slice_free = port_emu_slice_free,
-	.slice_share = port_emu_slice_share,
-	.peer_slice_open = port_emu_peer_slice_open,
+	.slice_alloc = emu_offer_alloc,
+	.slice_free = emu_offer_free,
+	.slice_share = emu_offer_share,
+	.peer_slice_open = emu_offer_open,
 	.map = emu_map,
 	.unmap = emu_unmap,
 	.flush = emu_flush,
@@ -392,10 +180,10 @@ static int self_link_enable(struct port *p)
 static void self_link_disable(struct port *p) {}
 
 static const struct port_ops self_ops = {
-	.slice_alloc = port_emu_slice_alloc,
-	.slice_free = port_emu_slice_free,
-	.slice_share = port_emu_slice_share,
-	.peer_slice_open = port_emu_peer_slice_open,
+	.slice_alloc = emu_offer_alloc,
+	.slice_free = emu_offer_free,
+	.slice_share = emu_offer_share,
+	.peer_slice_open = emu_offer_open,
 	.map = emu_map,
 	.unmap = emu_unmap,
 	.flush = emu_flush,
@@ -505,7 +293,7 @@ int port_emu_create(struct port_emu_host *host, const struct port_emu_cfg *cfg, 
 		emu_free(e);
 		return err;
 	}
-	link_store(e, false);
+	emu_link_update(e);
 	*out = &e->view.port;
 	return 0;
 }

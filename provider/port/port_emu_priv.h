@@ -248,8 +248,20 @@ static inline struct emu_port *emu_port(struct port *p)
 	return u_container_of(emu_view(p), struct emu_port, view);
 }
 
+/* Operations on slices of the agent's port; they take the lock. */
+int emu_offer_alloc(struct port *p, size_t len, struct port_slice *out);
+int emu_offer_share(struct port *p, int fd, size_t len, uint32_t *id_out);
+void emu_offer_free(struct port *p, uint32_t id);
+int emu_offer_open(struct port *p, uint32_t id, size_t len, int *fd_out);
+
 /* Called with the lock held, as all that follows. */
+
+/*
+ * Derives the state of the link from what is plugged and enabled.  Each coming up is a new
+ * generation.
+ */
 void emu_link_update(struct emu_port *e);
+/* Makes event_fd readable. */
 void emu_notify(struct emu_port *e);
 
 int emu_cable_plug(struct emu_port *e, int fd);

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# Folder of each layer and the layers it may include, those below given in full.
+# Folder of each layer, with the folders in it, and the layers it may include, those below given in full.
 LAYERS = {
     "util": [],
     "provider/wire": ["util"],
@@ -75,7 +75,7 @@ def judge(command, directory, layer, owner, header, scratch):
 def main():
     build, source = Path(sys.argv[1]), Path(sys.argv[2]).resolve()
     entries = json.loads((build / "compile_commands.json").read_text())
-    headers = [(owner, h.name) for owner in LAYERS for h in sorted((source / owner).glob("*.h"))]
+    headers = [(owner, h.name) for owner in LAYERS for h in sorted((source / owner).rglob("*.h"))]
     owners = {owner for owner, _ in headers}
     checks = []
     with tempfile.TemporaryDirectory() as scratch:

@@ -461,7 +461,7 @@ class Cases(unittest.TestCase):
                 self.assertTrue(entry['source'].strip(), f'{path}: {key}')
 
     def test_gen3x8_is_the_model_port_s(self):
-        source = ROOT / 'provider/port/port_model_profiles.c'
+        source = ROOT / 'provider/port/deco/port_model_profiles.c'
         if not source.exists():
             self.skipTest('there is no model port')
         text = source.read_text(encoding='utf-8').split('.name = "gen3x8"', 1)[1]

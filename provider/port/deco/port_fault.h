@@ -26,15 +26,4 @@ int port_fault_wrap(struct port *inner, const char *options, uint64_t seed, stru
 void port_fault_link(struct port *p, enum port_link state);
 void port_fault_drop_doorbells(struct port *p, uint32_t count); /* lose the next `count` rings */
 
-/*
- * Wraps `p` in the decorators that `kind` names ("emu", "emu+strict", "emu+fault",
- * "emu+strict+fault", "emu+model", "emu+model:gen3x8:1000").  Takes ownership of `p` on success;
- * *out is `p` when there are none.
- */
-int port_decorate(struct port *p, const char *kind, const char *fault_options, uint64_t seed,
-		  struct port **out);
-
-/* Would port_decorate() take this kind, for an emu port?  0 or -EINVAL; logs nothing. */
-int port_kind_check(const char *kind);
-
 #endif

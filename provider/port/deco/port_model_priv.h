@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the units of the model share. */
+#ifndef PORT_MODEL_PRIV_H
+#define PORT_MODEL_PRIV_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "port_model.h"
+#include "port_model_time.h"
+#include "u_base.h"
+#include "u_out.h"
+
+#define MODEL_PIECE 4096u /* a longer store is queued, and lands, in pieces */
+#define MODEL_ITEMS 256u  /* under way from one process over one port; a power of two */
+
+enum model_kind { MODEL_STORE, MODEL_SPAD, MODEL_RING };
+
+struct model_item {
+	int64_t due;
+	enum model_kind kind;
+	const struct u_out *out; /* STORE */
+	uint8_t *dst;
+	bool combined;
+	uint32_t n;    /* STORE: bytes; RING: bits; SPAD: index */
+	uint32_t word; /* SPAD */
+	uint8_t data[MODEL_PIECE];
+};
+
+/* In the order of arrival.  Both counts only grow. */
+struct model_fifo {
+	struct model_item *items;
+	uint64_t pushed;
+	uint64_t landed;
+};
+
+enum model_queue { MODEL_STORES, MODEL_RINGS, MODEL_QUEUES };
+
+struct model {
+	struct port port;
+	struct model_time time;
+	bool self;
+	int fd; /* of `link`; -1 in a client */
+	struct model_link *link;
+
+	pthread_mutex_t lock; /* all below */
+	pthread_cond_t work;
+	pthread_cond_t landed;
+	struct model_fifo fifo[MODEL_QUEUES];
+	bool combining; /* a store may still join the last one */
+	pthread_t thread;
+	bool started;
+	bool stop;
+};
+
+static inline struct model *model_of(struct port *p)
+{
+	return u_container_of(p, struct model, port);
+}
+
+/* ---- port_model_clock.c: the time of the calling thread ---- */
+
+/*
+ * Nanoseconds of the clock that a thread may run ahead of its time instead of sleeping often;
+ * stores land up to so much late.
+ */
+int64_t model_grain(const struct model_time *t);
+/* The calling thread is busy until `at` (CLOCK_MONOTONIC); may sleep or spin. */
+void model_wait_until(const struct model_time *t, int64_t at);
+/*
+ * When work of the calling thread that begins now and takes `busy` nanoseconds of the clock
+ * ends.  Does not wait.  A sleep that ended late because the machine was busy does not count as
+ * work.
+ */
+int64_t model_work_until(const struct model_time *t, int64_t busy);
+/* The calling thread is busy for `ns` of the profile; may sleep or spin. */
+void model_spend(const struct model_time *t, int64_t ns);
+/* Until when the calling thread is busy; in the past when it is idle. */
+int64_t model_busy(void);
+
+/* ---- port_model_queue.c: what is under way.  Called with the lock held ---- */
+
+static inline struct model_item *model_item_at(struct model_fifo *f, uint64_t n)
+{
+	return &f->items[n % MODEL_ITEMS];
+}
+
+/*
+ * The free item at the end of a queue; waits for one, with the lock dropped meanwhile.  NULL when
+ * this process cannot have a thread: what was to be queued is lost, as on a link that fails.
+ */
+struct model_item *model_claim(struct model *m, enum model_queue q);
+/* Queues the item that model_claim() gave.  The thread sleeps until what is due first. */
+void model_commit(struct model *m, enum model_queue q);
+/* Waits, with the lock dropped meanwhile, until all that was queued before has landed. */
+void model_drain(struct model *m);
+
+/* ---- port_model_store.c: operations ---- */
+
+int model_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out);
+void model_unmap(struct port *p, struct port_map *map);
+
+#endif

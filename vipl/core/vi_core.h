@@ -128,7 +128,11 @@ extern struct vi_pool vi_nic_pool, vi_vi_pool, vi_cq_pool, vi_ptag_pool;
  * parent are refused in it (u_idtab.h), so nothing touches the copies; locks and pools that
  * all NICs share are made new, so that it can open NICs of its own.
  */
-int vi_fork_watch(void); /* before the first object; 0 or -ENOMEM */
+/*
+ * From here on every child runs `renew`, always the same function, before fork() returns there.
+ * Called before the first object is made; 0 or -ENOMEM.
+ */
+int vi_fork_watch(void (*renew)(void));
 /* Changes in a child: who compares finds out that it was forked from. */
 uint32_t vi_fork_generation(void);
 
@@ -593,6 +597,16 @@ int vi_cq_wait(struct vi_cq *cq, int64_t deadline, uint64_t *vi_out, bool *is_re
 /* Takes one entry without polling.  Caller holds cq->lock. */
 bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out);
 
+/* Does any queue of the hot list have an entry, and how many are there?  Caller holds cq->lock. */
+bool vi_cq_has_entry(struct vi_cq *cq);
+uint64_t vi_cq_count(struct vi_cq *cq);
+
+/* Takes a queue off the hot list.  Caller holds cq->lock. */
+void vi_cq_unlist(struct vi_cq *cq, struct vi_wq *wq);
+
+/* Takes back `n` armed handlers or descriptors. */
+void vi_cq_disarm(struct vi_cq *cq, uint32_t n);
+
 /*
  * wq, which has a CQ, completed something or deserves polling: puts it on the
  * hot list.  Caller holds the queue's lock.  A provider marks the queues of a
@@ -621,7 +635,9 @@ struct vi_notify {
 
 typedef void vi_error_handler(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *desc);
 
-struct vi_dispatcher *vi_event_create(struct vi_nic *nic); /* NULL: out of memory; no thread yet */
+/* `main`: vi_dispatch(), for the thread, which does not run yet.  NULL: out of memory. */
+struct vi_dispatcher *vi_event_create(struct vi_nic *nic, void *(*main)(void *));
+void *vi_dispatch(void *dispatcher);
 /* Stops and frees it; waits for a running handler unless called from one.  Accepts NULL. */
 void vi_event_destroy(struct vi_dispatcher *d);
 int vi_event_start(struct vi_nic *nic); /* the thread, if it does not run; 0 or -ENOSPC */
@@ -651,6 +667,8 @@ void vi_event_ready(struct vi_nic *nic, struct vi_ready *ready);
 void vi_event_forget_vi(struct vi_vi *vi, uint64_t id);
 void vi_event_forget_cq(struct vi_cq *cq, uint64_t id);
 
+/* Takes the first handler off a list that is not empty. */
+struct vi_notify *vi_notify_take(struct vi_notify **first, struct vi_notify **last);
 /* Frees the handlers of a list; returns how many. */
 uint32_t vi_notify_cancel(struct vi_notify **first, struct vi_notify **last);
 void vi_notify_append(struct vi_notify **first, struct vi_notify **last, struct vi_notify *n);

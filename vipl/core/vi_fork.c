@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What fork() leaves of this library in the child. */
-#include <errno.h>
+#include <pthread.h>
 
 #include "u_cfg.h"
 #include "u_close.h"
+#include "u_idtab.h"
 #include "u_log.h"
 #include "vi_core.h"
 
 static uint32_t generation; /* changes only while the process has one thread */
+static void (*_Atomic renew_shared)(void);
+static int watch_result;
 
 uint32_t vi_fork_generation(void)
 {
@@ -22,24 +25,19 @@ static void in_child(void)
 	u_cfg_forked();
 	u_close_forked();
 	u_idtab_forked();
-	vi_conn_forked();
-	vi_pool_forked(&vi_nic_pool);
-	vi_pool_forked(&vi_vi_pool);
-	vi_pool_forked(&vi_cq_pool);
-	vi_pool_forked(&vi_ptag_pool);
+	atomic_load_explicit(&renew_shared, memory_order_relaxed)();
 }
-
-static int watch_result;
 
 static void watch(void)
 {
 	watch_result = -pthread_atfork(NULL, NULL, in_child);
 }
 
-int vi_fork_watch(void)
+int vi_fork_watch(void (*renew)(void))
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+	atomic_store_explicit(&renew_shared, renew, memory_order_relaxed);
 	pthread_once(&once, watch);
 	return watch_result;
 }

@@ -37,16 +37,6 @@ static struct vi_region *slot_region(const struct vi_tpt *tpt, uint32_t slot)
 	return chunk != NULL ? &chunk[slot % VI_TPT_CHUNK] : NULL;
 }
 
-void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint64_t len,
-		   uint32_t handle, uint32_t access)
-{
-	const struct vi_region *r = vi_tpt_region(&nic->tpt, handle);
-
-	if (u_unlikely(r == NULL || !vi_region_allows(r, ptag, addr, len, access)))
-		return NULL;
-	return (void *)(uintptr_t)addr;
-}
-
 /* ---- slots ---------------------------------------------------------------------------------- */
 
 static uint32_t free_slot_take(struct vi_tpt *tpt)
@@ -305,11 +295,6 @@ int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_
 	err = register_locked(nic, addr, len, attrs, local, window, handle_out);
 	pthread_mutex_unlock(&nic->lock);
 	return err;
-}
-
-void vi_tpt_change(struct vi_nic *nic)
-{
-	atomic_fetch_add_explicit(&nic->tpt.epoch, 1, memory_order_release);
 }
 
 /*

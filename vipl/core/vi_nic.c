@@ -28,6 +28,16 @@ static void fill_providers(void)
 	}
 }
 
+/* In a child of fork(): locks and pools that all NICs share. */
+static void renew_shared(void)
+{
+	vi_conn_forked();
+	vi_pool_forked(&vi_nic_pool);
+	vi_pool_forked(&vi_vi_pool);
+	vi_pool_forked(&vi_cq_pool);
+	vi_pool_forked(&vi_ptag_pool);
+}
+
 /* Limits that hold for every provider; each narrows them in nic_open(). */
 static void default_attrs(struct vi_nic *nic)
 {
@@ -103,7 +113,7 @@ static int open_nic(struct vi_nic *nic, const char *device)
 	uint64_t id;
 	int err;
 
-	nic->dispatcher = vi_event_create(nic);
+	nic->dispatcher = vi_event_create(nic, vi_dispatch);
 	if (nic->dispatcher == NULL)
 		return -ENOMEM;
 	id = u_idtab_add(VI_TYPE_NIC, nic);
@@ -125,7 +135,7 @@ int vi_nic_open(const char *device, struct vi_nic **out)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct vi_nic *nic;
-	int err = u_idtab_orphaned() ? -ENOSPC : vi_fork_watch();
+	int err = u_idtab_orphaned() ? -ENOSPC : vi_fork_watch(renew_shared);
 
 	if (err == 0)
 		err = u_cfg_load();

@@ -117,27 +117,6 @@ U_COLD void vi_wq_announce_slow(struct vi_wq *wq)
 		nic->ops->wake(nic);
 }
 
-U_COLD bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle)
-{
-	const struct vi_tpt *tpt = &vi->nic->tpt;
-	uint64_t epoch = vi_tpt_epoch(tpt);
-	const struct vi_region *r = vi_tpt_region(tpt, handle);
-	uint32_t rights;
-
-	g->epoch = VI_NO_EPOCH;
-	if (r == NULL)
-		return false;
-	g->base = atomic_load_explicit(&r->base, memory_order_relaxed);
-	g->end = g->base + atomic_load_explicit(&r->length, memory_order_relaxed);
-	rights = atomic_load_explicit(&r->rights, memory_order_relaxed);
-	if (!vi_region_allows(r, vi->ptag, g->base, 0, rights))
-		return false;
-	g->rights = rights;
-	g->handle = handle;
-	g->epoch = epoch;
-	return true;
-}
-
 U_COLD int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
 			    const struct vi_checked *checked)
 {

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "vi_core.h"
+#include "vi_conn.h"
+#include "vi_handle.h"
+#include "vi_nic.h"
 #include "vi_provider.h"
 
 static pthread_mutex_t conn_lock = PTHREAD_MUTEX_INITIALIZER;

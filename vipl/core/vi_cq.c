@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vi_core.h"
+#include "vi_cq.h"
+#include "vi_event.h"
+#include "vi_nic.h"
 
 struct vi_pool vi_cq_pool = {
 	.size = sizeof(struct vi_cq),

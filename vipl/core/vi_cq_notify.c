@@ -9,7 +9,9 @@
 #include "u_fd.h"
 #include "u_futex.h"
 #include "u_log.h"
-#include "vi_core.h"
+#include "vi_cq.h"
+#include "vi_event.h"
+#include "vi_nic.h"
 #include "vi_provider.h"
 
 static void count_armed(struct vi_cq *cq)

@@ -3,8 +3,10 @@
 #include <errno.h>
 
 #include "u_time.h"
-#include "vi_core.h"
+#include "vi_cq.h"
+#include "vi_nic.h"
 #include "vi_provider.h"
+#include "vi_vi.h"
 
 /* ---- the hot list --------------------------------------------------------------------------- */
 

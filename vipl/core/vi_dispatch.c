@@ -9,8 +9,12 @@
 #include "u_futex.h"
 #include "u_log.h"
 #include "u_time.h"
-#include "vi_core.h"
+#include "vi_cq.h"
+#include "vi_dispatch.h"
 #include "vi_event_priv.h"
+#include "vi_fork.h"
+#include "vi_nic.h"
+#include "vi_vi.h"
 
 #define LOGS_PER_SECOND 10u /* errors without a handler that are written to the log */
 

@@ -3,7 +3,10 @@
 #ifndef VI_EVENT_PRIV_H
 #define VI_EVENT_PRIV_H
 
-#include "vi_core.h"
+#include <pthread.h>
+
+#include "u_lock.h"
+#include "vi_event.h"
 
 #define VI_EVENTS_MAX 256u /* a power of two */
 #define VI_LOST_QUIET 2u   /* vi->conn_lost */

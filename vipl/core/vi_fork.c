@@ -6,7 +6,7 @@
 #include "u_close.h"
 #include "u_idtab.h"
 #include "u_log.h"
-#include "vi_core.h"
+#include "vi_fork.h"
 
 static uint32_t generation; /* changes only while the process has one thread */
 static void (*_Atomic renew_shared)(void);

@@ -9,27 +9,12 @@
 #include <errno.h>
 
 #include "u_time.h"
-#include "vi_core.h"
+#include "u_trace.h"
+#include "vi_cq.h"
+#include "vi_nic.h"
 #include "vi_provider.h"
-
-/* ---- rights --------------------------------------------------------------------------------- */
-
-bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle);
-
-/*
- * As vi_tpt_check(), remembering the region.  `epoch` was read from the table under the
- * queue's lock.
- */
-static inline bool vi_tpt_cache_allows(struct vi_tpt_cache *g, const struct vi_vi *vi,
-				       uint64_t epoch, uint32_t handle, uint64_t addr, uint64_t len,
-				       uint32_t access)
-{
-	if (u_unlikely(g->handle != handle || g->epoch != epoch) &&
-	    !vi_tpt_cache_fill(g, vi, handle))
-		return false;
-	return (g->rights & access) == access && addr >= g->base && addr <= g->end &&
-	       len <= g->end - addr;
-}
+#include "vi_vi.h"
+#include "vi_wq.h"
 
 /* ---- work queues ---------------------------------------------------------------------------- */
 
@@ -402,5 +387,13 @@ static inline int vi_recv_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **d
 		return got;
 	return vi_recv_done_slow(vi, id, desc_out, rung, got);
 }
+
+/* As vi_send_done() or vi_recv_done(), waiting; 0 at the deadline.  -EINVAL also for a queue with a
+ * CQ. */
+int vi_queue_wait(struct vi_vi *vi, bool is_recv, int64_t deadline, VIP_DESCRIPTOR **desc_out);
+
+/* Arms a one-shot handler.  -EINVAL for a queue with a CQ; -ENOMEM; -ENOSPC: no thread. */
+int vi_queue_notify(struct vi_vi *vi, bool is_recv, void *context,
+		    void (*handler)(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_DESCRIPTOR *));
 
 #endif

@@ -15,8 +15,12 @@
 #include <unistd.h>
 
 #include "u_maps.h"
-#include "vi_core.h"
+#include "vi_limits.h"
+#include "vi_mem.h"
+#include "vi_nic.h"
 #include "vi_provider.h"
+#include "vi_ptag.h"
+#include "vi_vi.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22

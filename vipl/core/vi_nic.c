@@ -6,8 +6,17 @@
 
 #include "u_cfg.h"
 #include "u_futex.h"
-#include "vi_core.h"
+#include "vi_conn.h"
+#include "vi_cq.h"
+#include "vi_dispatch.h"
+#include "vi_event.h"
+#include "vi_fork.h"
+#include "vi_limits.h"
+#include "vi_mem.h"
+#include "vi_nic.h"
 #include "vi_provider.h"
+#include "vi_ptag.h"
+#include "vi_vi.h"
 
 #define PROVIDERS_MAX 8u
 

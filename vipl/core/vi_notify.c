@@ -2,7 +2,7 @@
 /* Lists of armed handlers. */
 #include <stdlib.h>
 
-#include "vi_core.h"
+#include "vi_notify.h"
 
 void vi_notify_append(struct vi_notify **first, struct vi_notify **last, struct vi_notify *n)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vi_core.h"
+#include "vi_pool.h"
 
 static void **link_of(const struct vi_pool *pool, void *object)
 {

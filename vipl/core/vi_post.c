@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "u_futex.h"
+#include "vi_event.h"
 #include "vi_hot.h"
 
 /* The descriptor is not read: what it asks for is not known, only to which queue it went. */

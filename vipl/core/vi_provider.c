@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a provider lacks: the answers of an op that is not there. */
 #include "vi_provider.h"
+#include "vi_nic.h"
 
 #include <errno.h>
 #include <time.h>

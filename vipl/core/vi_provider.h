@@ -7,23 +7,21 @@
  * connection completes and cached in the VI.  A sparse provider is completed by
  * vi_provider_fill(): what it lacks answers -EOPNOTSUPP, never success.
  *
- * Return values: 0 or -errno of the table in vi_core.h.
+ * Return values: 0 or -errno of the table in vi_status.h.
  */
 #ifndef VI_PROVIDER_H
 #define VI_PROVIDER_H
 
-#include "vi_core.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* A connection request that VipConnectWait handed out (the object behind a VIP_CONN_HANDLE). */
-struct vi_conn {
-	uint64_t id;
-	struct vi_nic *nic;
-	uint64_t prov_conn; /* the provider's name for it */
-	VIP_VI_ATTRIBUTES remote_attrs;
-	/* Of vi_conn.c, under its lock. */
-	bool taken;		     /* accept or reject under way */
-	struct vi_conn *next, *prev; /* nic->conns */
-};
+#include "vi_conn.h"
+#include "vipl.h"
+#include "vipl_ext.h"
+
+struct vi_nic;
+struct vi_vi;
 
 /* A copy of a VIP_NET_ADDRESS, checked. */
 struct vi_addr {

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "vi_core.h"
+#include "vi_handle.h"
+#include "vi_nic.h"
+#include "vi_ptag.h"
 
 struct vi_pool vi_ptag_pool = {
 	.size = sizeof(struct vi_ptag),

@@ -2,7 +2,10 @@
 /* The segments of a descriptor, and whether a descriptor is fit to be started. */
 #include <errno.h>
 
-#include "vi_core.h"
+#include "vi_limits.h"
+#include "vi_nic.h"
+#include "vi_sg.h"
+#include "vi_vi.h"
 
 static bool is_rdma(const struct vi_wqe *wqe)
 {

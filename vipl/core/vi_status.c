@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "vi_core.h"
+#include "u_base.h"
+#include "vi_status.h"
 
 /* The one table from -errno to VIP_RETURN.  What is not here is VIP_ERROR_RESOURCE. */
 #define VI_RETURNS(X)                                                                              \

@@ -3,8 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "vi_core.h"
+#include "vi_cq.h"
+#include "vi_event.h"
+#include "vi_nic.h"
 #include "vi_provider.h"
+#include "vi_ptag.h"
+#include "vi_vi.h"
 
 struct vi_pool vi_vi_pool = {
 	.size = sizeof(struct vi_vi),

@@ -8,8 +8,10 @@
 #include "u_contention.h"
 #include "u_futex.h"
 #include "u_time.h"
-#include "vi_core.h"
+#include "u_trace.h"
+#include "vi_nic.h"
 #include "vi_provider.h"
+#include "vi_wait.h"
 
 #define ADAPTIVE_POLLS 12u    /* about a microsecond: a peer that is at it */
 #define ADAPTIVE_YIELDS 20u   /* a peer that wants this very processor */

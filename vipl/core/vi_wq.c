@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vi_event.h"
 #include "vi_hot.h"
-#include "vi_provider.h"
+#include "vi_limits.h"
 
 #define WQ_FIRST_ENTRIES 16u
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Registered memory. */
+#ifndef VI_MEM_H
+#define VI_MEM_H
+
+#include <stdint.h>
+
+#include "vipl.h"
+
+struct vi_nic;
+
+/* The most that one region may have: all of its pages are made present, so what the machine has. */
+uint64_t vi_max_region_bytes(void);
+
+int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
+		    void *window, VIP_MEM_HANDLE *handle_out);
+/* `window_out`: the provider's record of window memory, whose pages are the caller's to free. */
+int vi_mem_deregister(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, void **window_out);
+int vi_mem_set(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
+	       const VIP_MEM_ATTRIBUTES *attrs);
+int vi_mem_query(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, VIP_MEM_ATTRIBUTES *out);
+
+#endif

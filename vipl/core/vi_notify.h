@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Handlers that wait for a completion. */
+#ifndef VI_NOTIFY_H
+#define VI_NOTIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vipl.h"
+
+struct vi_cq;
+struct vi_wq;
+
+/* One-shot handler of VipSendNotify, VipRecvNotify, VipCQNotify. */
+struct vi_notify {
+	struct vi_notify *next;
+	VIP_PVOID context;
+	void (*on_desc)(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_DESCRIPTOR *);
+	void (*on_cq)(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_BOOLEAN);
+};
+
+/* A queue that the dispatcher has to look at: part of a work queue or of a CQ.  Under the event lock. */
+struct vi_ready {
+	struct vi_ready *next;
+	bool queued;
+	struct vi_wq *wq; /* one of the two, for life */
+	struct vi_cq *cq;
+};
+
+/* Takes the first handler off a list that is not empty. */
+struct vi_notify *vi_notify_take(struct vi_notify **first, struct vi_notify **last);
+/* Frees the handlers of a list; returns how many. */
+uint32_t vi_notify_cancel(struct vi_notify **first, struct vi_notify **last);
+void vi_notify_append(struct vi_notify **first, struct vi_notify **last, struct vi_notify *n);
+
+#endif

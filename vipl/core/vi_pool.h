@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VI_POOL_H
+#define VI_POOL_H
+
+#include <stddef.h>
+
+#include "u_lock.h"
+
+/*
+ * Objects whose memory is reused only for the same type and stays readable.
+ * The memory is zero when it is used for the first time.
+ */
+struct vi_pool {
+	struct u_lock lock;
+	size_t size;
+	size_t link; /* offset of a `void *` that only the pool uses */
+	void *free;
+	void *lost; /* see vi_pool_forked() */
+};
+
+void *vi_pool_get(struct vi_pool *pool); /* NULL: out of memory */
+void vi_pool_put(struct vi_pool *pool, void *object);
+/* In a child of fork(): what was put back stays away, as its locks may be held by nobody. */
+void vi_pool_forked(struct vi_pool *pool);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The segments of a descriptor. */
+#ifndef VI_SG_H
+#define VI_SG_H
+
+#include <stdint.h>
+
+#include "vi_wq.h"
+
+struct vi_nic;
+struct vi_vi;
+
+/*
+ * A walk over the local data segments of a descriptor.  It may go on over several
+ * times of holding the VI's lock, so segments and data are checked against the TPT
+ * each time they are touched: they may have been deregistered in between.
+ */
+struct vi_sg {
+	const struct vi_nic *nic;
+	uint64_t ptag;
+	const VIP_DESCRIPTOR_SEGMENT *seg;
+	uint16_t left;	 /* segments not begun */
+	uint64_t need;	 /* bytes that are wanted of those; what lies behind them is not touched */
+	uint32_t access; /* VI_READ or VI_WRITE */
+	uint32_t desc_handle; /* of the memory that `seg` points into */
+	uint32_t handle;      /* of the current segment's memory */
+	uint8_t *at;	      /* in the current segment */
+	uint32_t at_left;
+};
+
+/*
+ * Starts a walk over the first `need` bytes of wqe's local segments (skips the address segment
+ * of RDMA).  Checks that the descriptor's own memory - all its segments - lies in its region.
+ * Returns 0 or -EFAULT (protection).
+ */
+int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
+	       uint64_t need);
+
+/*
+ * Up to `want` contiguous bytes: *len_out > 0 at *addr_out.  Segments of length 0 are passed
+ * over unchecked.  Returns 0, -EFAULT (protection), -ENOSPC (no segment left, or none needed).
+ */
+int vi_sg_next(struct vi_sg *sg, uint32_t want, uint8_t **addr_out, uint32_t *len_out);
+
+/*
+ * Checks what is needed of every segment of the walk's rest without using it; 0 or -EFAULT.
+ * *total_out: the sum of the segments' lengths, also of what is not needed.
+ */
+int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out);
+
+/* The address segment of an RDMA descriptor. */
+static inline const VIP_ADDRESS_SEGMENT *vi_wqe_remote(const struct vi_wqe *wqe)
+{
+	return &wqe->desc->DS[0].Remote;
+}
+
+/*
+ * Is the descriptor fit to be started?  0, or the VIP_STATUS_ error bits it
+ * completes with: FORMAT, LENGTH or PROTECTION.  Caller holds the queue's lock.
+ */
+uint32_t vi_desc_check_send(const struct vi_vi *vi, const struct vi_wqe *wqe);
+/*
+ * The same for a message of `bytes`: only where these lie the memory has to be open.  LENGTH: the
+ * segments hold less.
+ */
+uint32_t vi_desc_check_recv(const struct vi_vi *vi, const struct vi_wqe *wqe, uint64_t bytes);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Errors, and their texts. */
+#ifndef VI_STATUS_H
+#define VI_STATUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vipl.h"
+
+/*
+ * The one table from -errno to VIP_RETURN:
+ * 0 VIP_SUCCESS, -EAGAIN NOT_DONE, -EINVAL INVALID_PARAMETER,
+ * -ENOMEM/-ENOSPC/-ENOBUFS/-EBUSY/-EMFILE/-ENFILE ERROR_RESOURCE, -ETIMEDOUT TIMEOUT,
+ * -ECONNREFUSED REJECT, -EPROTOTYPE INVALID_RELIABILITY_LEVEL, -EMSGSIZE INVALID_MTU,
+ * -EDOM INVALID_QOS, -EKEYREJECTED INVALID_PTAG, -EACCES INVALID_RDMAREAD, -EBADMSG DESCRIPTOR_ERROR,
+ * -EISCONN INVALID_STATE, -ENOENT ERROR_NAMESERVICE, -ENOMSG NO_MATCH, -EHOSTUNREACH NOT_REACHABLE,
+ * -EOPNOTSUPP ERROR_NOT_SUPPORTED; anything else ERROR_RESOURCE.
+ */
+VIP_RETURN vi_return(int err);
+
+const char *vi_return_name(VIP_RETURN code); /* never NULL */
+
+/* "DONE|LENGTH_ERROR|OP_RECEIVE", cut to size - 1 characters. Returns the uncut length. */
+size_t vi_status_text(uint32_t status, char *out, size_t size);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The translation and protection table: which memory the VIs of a NIC may touch.  Look-ups take no
+ * lock; vi_mem.c registers and deregisters.
+ */
+#ifndef VI_TPT_H
+#define VI_TPT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "u_base.h"
+
+struct vi_nic;
+struct vi_ptag;
+struct vi_vi;
+
+/* A memory handle: generation (14) | slot (18); slot 0 is never used, nor the handle ~0. */
+#define VI_TPT_SLOT_BITS 18u
+#define VI_TPT_CHUNK 1024u
+#define VI_TPT_CHUNKS ((1u << VI_TPT_SLOT_BITS) / VI_TPT_CHUNK)
+
+enum vi_access {
+	VI_READ = 1,	     /* local source of a send or RDMA write; descriptor memory */
+	VI_WRITE = 2,	     /* local target of a receive or RDMA read */
+	VI_REMOTE_WRITE = 4, /* target of the peer's RDMA write */
+	VI_REMOTE_READ = 8,  /* source of the peer's RDMA read */
+};
+
+struct vi_region {
+	_Alignas(U_LINE) _Atomic uint32_t
+		handle;		 /* 0 while free; stored last to register, first to deregister */
+	_Atomic uint32_t rights; /* mask of enum vi_access */
+	_Atomic uint64_t base;
+	_Atomic uint64_t length;
+	_Atomic uint64_t ptag; /* id of the ptag, 0 for the default tag */
+	void *window;	       /* VipxAllocMem: the provider's record, else NULL */
+	/* Under nic->lock: */
+	struct vi_ptag *ptag_ref;
+	uint32_t next_free;
+	uint32_t generation; /* of the last handle, 14 bits */
+};
+
+struct vi_tpt {
+	/*
+	 * Changes whenever a right is taken away: what a check under an older epoch allowed must be
+	 * checked again.  Read before the check; changed before the wait for the VIs' locks.
+	 */
+	_Atomic uint64_t epoch;
+	struct vi_region *_Atomic chunk[VI_TPT_CHUNKS];
+	uint32_t slots;		       /* ever used; under nic->lock as all below */
+	uint32_t free_head, free_tail; /* slots, 0 for none; first in, first out */
+	uint32_t free_count;
+	uint32_t first_generation; /* differs between NICs, so that one's handle is not another's */
+	uint32_t count;
+	uint64_t bytes;
+};
+
+static inline uint64_t vi_tpt_epoch(const struct vi_tpt *tpt)
+{
+	return atomic_load_explicit(&tpt->epoch, memory_order_acquire);
+}
+
+/* The region of a live handle, or NULL. */
+static inline struct vi_region *vi_tpt_region(const struct vi_tpt *tpt, uint32_t handle)
+{
+	uint32_t slot = handle & ((1u << VI_TPT_SLOT_BITS) - 1);
+	/* R: pairs with the release in add_slot(). */
+	struct vi_region *chunk =
+		atomic_load_explicit(&tpt->chunk[slot / VI_TPT_CHUNK], memory_order_acquire);
+	struct vi_region *r = chunk != NULL ? &chunk[slot % VI_TPT_CHUNK] : NULL;
+
+	/* R: pairs with the release in vi_mem_register(). */
+	if (u_unlikely(r == NULL || handle == 0 ||
+		       atomic_load_explicit(&r->handle, memory_order_acquire) != handle))
+		return NULL;
+	return r;
+}
+
+/* Does the region allow a VI of `ptag` all of `access` to [addr, addr + len)? */
+static inline bool vi_region_allows(const struct vi_region *r, uint64_t ptag, uint64_t addr,
+				    uint64_t len, uint32_t access)
+{
+	uint64_t region_ptag = atomic_load_explicit(&r->ptag, memory_order_relaxed);
+	uint64_t base = atomic_load_explicit(&r->base, memory_order_relaxed);
+	uint64_t length = atomic_load_explicit(&r->length, memory_order_relaxed);
+
+	if (u_unlikely((atomic_load_explicit(&r->rights, memory_order_relaxed) & access) != access))
+		return false;
+	if (u_unlikely(ptag != region_ptag && ptag != 0 && region_ptag != 0))
+		return false;
+	return u_likely(addr >= base && u_range_ok(addr - base, len, length));
+}
+
+/*
+ * May a VI with protection tag `ptag` (id, 0 for none) access [addr, addr + len)
+ * through `handle` with all of `access`?  Lock-free; the caller holds a lock of
+ * the VI (rx or tx) until it is done with the memory, which is what
+ * deregistration waits for.  Returns the address, or NULL when refused.  `len`
+ * may be 0: then address and handle are still checked.  Two tags must be equal
+ * unless one of them is 0.
+ */
+void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint64_t len,
+		   uint32_t handle, uint32_t access);
+
+/* From here on what was checked before is checked again. */
+void vi_tpt_change(struct vi_nic *nic);
+
+/* The region that was looked up last: what the table said under `epoch`. */
+struct vi_tpt_cache {
+	uint64_t epoch; /* VI_NO_EPOCH: nothing is known */
+	uint64_t base, end;
+	uint32_t handle;
+	uint32_t rights;
+};
+
+#define VI_NO_EPOCH UINT64_MAX /* the table never has it */
+
+/* Looks a region up for vi_tpt_cache_allows(); false: none that the VI may touch. */
+bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle);
+
+/*
+ * As vi_tpt_check(), remembering the region.  `epoch` was read from the table under the
+ * queue's lock.
+ */
+static inline bool vi_tpt_cache_allows(struct vi_tpt_cache *g, const struct vi_vi *vi,
+				       uint64_t epoch, uint32_t handle, uint64_t addr, uint64_t len,
+				       uint32_t access)
+{
+	if (u_unlikely(g->handle != handle || g->epoch != epoch) &&
+	    !vi_tpt_cache_fill(g, vi, handle))
+		return false;
+	return (g->rights & access) == access && addr >= g->base && addr <= g->end &&
+	       len <= g->end - addr;
+}
+
+#endif

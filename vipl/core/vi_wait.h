@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting for what another thread, or the peer, brings about. */
+#ifndef VI_WAIT_H
+#define VI_WAIT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct vi_nic;
+struct vi_ref;
+
+enum vi_wait_mode { VI_WAIT_SPIN, VI_WAIT_YIELD, VI_WAIT_BLOCK, VI_WAIT_ADAPTIVE };
+
+void vi_wait_init(struct vi_nic *nic, enum vi_wait_mode mode);
+
+/*
+ * Waits until try(arg) returns nonzero or the deadline passes: polls, then
+ * yields, then arms the provider, tries again and sleeps (VIADUCT_WAIT).
+ * Returns what try returned, 0 at the deadline.
+ *
+ * Another thread of this process may bring it about, too: `sleepers` is nonzero while
+ * this one sleeps, and who finds it so calls ops->wake().
+ *
+ * Between two sleeps the thread may be cancelled: then it gives back `held`, which its caller
+ * holds, and nothing was taken.  try() meets no cancellation point.  `held` is NULL where the caller
+ * turned cancellation off.
+ */
+int vi_wait(struct vi_nic *nic, _Atomic uint32_t *sleepers, struct vi_ref *held,
+	    int (*try)(void *arg), void *arg, int64_t deadline);
+
+#endif

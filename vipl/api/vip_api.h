@@ -8,8 +8,10 @@
 #define VIP_API_H
 
 #include "u_cancel.h"
-#include "vi_core.h"
+#include "vi_handle.h"
+#include "vi_nic.h"
 #include "vi_provider.h"
+#include "vi_status.h"
 
 /* The end of a polling call or a post whose handle, or something else, is not valid. */
 VIP_RETURN vip_refuse(const void *handle);

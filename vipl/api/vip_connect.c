@@ -2,6 +2,8 @@
 #include <errno.h>
 
 #include "u_time.h"
+#include "vi_conn.h"
+#include "vi_vi.h"
 #include "vip_api.h"
 
 /* ---- server --------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "u_time.h"
+#include "vi_cq.h"
 #include "vip_api.h"
 
 /* Counts above 32 bits are above every limit. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "vi_event.h"
 #include "vip_api.h"
 
 U_COLD VIP_RETURN vip_refuse(const void *handle)

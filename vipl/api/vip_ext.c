@@ -4,6 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "vi_cq.h"
+#include "vi_mem.h"
+#include "vi_vi.h"
 #include "vip_api.h"
 
 /* ---- window memory -------------------------------------------------------------------------- */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 
+#include "vi_cq.h"
+#include "vi_vi.h"
 #include "vip_api.h"
 
 /* The CQ of an optional handle, held; false when it is not one of this NIC. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a provider lacks: the answers of an op that is not there. */
-#include "vi_provider.h"
-#include "vi_nic.h"
-
 #include <errno.h>
 #include <time.h>
 
 #include "u_time.h"
+#include "vi_nic.h"
+#include "vi_provider.h"
 
 #define SLEEP_STEP_NS INT64_C(1000000)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all back ends of the port contract share. */
+/* Operations that a back end may leave out, and the check of a table of operations. */
 #include "port.h"
 
 #include <errno.h>

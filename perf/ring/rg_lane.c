@@ -79,7 +79,7 @@ int rg_lane_open(struct rg_lane *l, struct port *from, struct port *to, unsigned
 		err = mem_open(&l->words, from, to, 4096);
 	if (err != 0) {
 		ring_say("a window of %u x %zu bytes could not be opened: %s", slots, l->slot_bytes,
-		       strerror(-err));
+			 strerror(-err));
 		rg_lane_close(l);
 	}
 	return err;

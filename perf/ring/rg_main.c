@@ -70,7 +70,7 @@ static int number(const char *name, const char *text, uint64_t least, uint64_t m
 	if (number_ok(text, least, most, out))
 		return 0;
 	ring_say("--%s %.40s: a number from %llu to %llu is expected; see ring_port --help", name,
-	       text, (unsigned long long)least, (unsigned long long)most);
+		 text, (unsigned long long)least, (unsigned long long)most);
 	return -EINVAL;
 }
 
@@ -125,10 +125,11 @@ static int check(struct rg_task *t)
 	else if (port_model_profile_find(t->profile) == NULL)
 		ring_say("--profile %.40s: gen3x8 is expected", t->profile);
 	else if (t->bytes % 64 != 0)
-		ring_say("--bytes %llu: a multiple of 64 is expected", (unsigned long long)t->bytes);
+		ring_say("--bytes %llu: a multiple of 64 is expected",
+			 (unsigned long long)t->bytes);
 	else if (t->links > 2 * t->hosts)
 		ring_say("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
-		       2 * t->hosts);
+			 2 * t->hosts);
 	else
 		return 0;
 	return -EINVAL;

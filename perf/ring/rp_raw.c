@@ -244,7 +244,7 @@ int rp_copies(unsigned int hops, uint64_t bytes, bool apart, struct rp_copies ou
 
 	if (own[0] == NULL || own[1] == NULL) {
 		ring_say("twice %llu bytes were sought and there are none",
-		       (unsigned long long)bytes);
+			 (unsigned long long)bytes);
 	} else if (rings != NULL) {
 		memset(own[0], 1, bytes);
 		memset(own[1], 2, bytes);

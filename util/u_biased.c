@@ -58,8 +58,8 @@ static void take_bias_away(struct u_biased *l, uint32_t owner)
 
 	atomic_store_explicit(&l->owner, 0, memory_order_relaxed);
 	/*
-	 * A thread that loads `owner` from here on finds it cleared; one that loaded it before
-	 * shows an odd sequence.
+	 * A thread that reads `owner` from here on finds it gone; one that read it before is seen by its
+	 * sequence.
 	 */
 	u_membarrier_private();
 	seen = atomic_load_explicit(seq, memory_order_acquire);

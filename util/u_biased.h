@@ -73,7 +73,7 @@ static inline _Atomic uint32_t *u_biased_enter(struct u_biased *l)
 	if (u_unlikely(before & 1))
 		return NULL;
 	atomic_store_explicit(seq, before + 1, memory_order_relaxed);
-	/* The membarrier of a thread that revokes the bias replaces the fence between the two. */
+	/* The membarrier of the thread that takes the bias away stands for the fence between the two. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (u_likely(atomic_load_explicit(&l->owner, memory_order_acquire) == owner))
 		return seq;
@@ -97,7 +97,7 @@ static inline void u_biased_drop(struct u_biased *l)
 {
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 
-	/* `held` is odd only for the thread that holds `word`. */
+	/* Only the thread that holds `word` finds `held` odd. */
 	if (u_likely(owner / U_BIASED_SLOTS == u_thread_token &&
 		     (atomic_load_explicit(&l->held, memory_order_relaxed) & 1) == 0))
 		u_biased_leave(&l->slots[owner % U_BIASED_SLOTS].seq);
@@ -139,7 +139,7 @@ static inline bool u_biased_held(const struct u_biased *l)
 /*
  * A grace period: u_biased_grace_begin(), then u_biased_grace() on each of some
  * locks.  Afterwards every thread that held such a lock at the begin has dropped
- * it at least once, and a thread that takes it later sees the caller's earlier stores.
+ * it at least once, and a thread that takes it later sees what the caller stored before.
  * The caller holds none of the locks.
  */
 void u_biased_grace_begin(void);

@@ -95,7 +95,7 @@ static void *closer_run(void *arg)
 	struct closer *c = arg;
 	sigset_t nudge;
 
-	pthread_mutex_lock(&lock); /* and the creator has stored the thread */
+	pthread_mutex_lock(&lock); /* and the thread that started this one has noted it */
 	sigemptyset(&nudge);
 	if (nudge_signal != 0)
 		sigaddset(&nudge, nudge_signal);

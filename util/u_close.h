@@ -6,10 +6,9 @@
  * file system waits for that user's process.  Closing a socket takes as long if such descriptors
  * wait in its queue, and so does reading past them, because the kernel then closes them.  Hence:
  *
- * - the kernel refuses them at the queue of a socket (u_rights_pass(), Linux 6.16);
- * - a reader peeks first (MSG_PEEK), which takes no descriptor out of the queue, and does not read
- *   a message with descriptors that it should not have;
- * - spare threads close the others (u_close_apart()).
+ * - the kernel lets none into the queue of a socket (u_rights_pass(), Linux 6.16);
+ * - the reader looks with MSG_PEEK first, which gives up nothing, and does not read what should not be there;
+ * - what has to be closed is closed by threads that can be spared (u_close_apart()).
  */
 #ifndef U_CLOSE_H
 #define U_CLOSE_H
@@ -40,7 +39,7 @@ void u_close_apart(int fd);
  */
 void u_hang_up(int sock);
 
-/* Closes a listening Unix socket; connections that were not accepted are hung up. */
+/* Closes a listening Unix socket, and the connections that were not accepted yet. */
 void u_hang_up_listener(int sock);
 
 /* Closes memory, which never blocks, at once, and anything else by a spare thread.  Accepts -1. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Copies in an order that a program which polls the target relies on. */
+/* Copies whose order of arrival matters to a thread that polls the target. */
 #ifndef U_COPY_H
 #define U_COPY_H
 

@@ -100,7 +100,7 @@ bool u_membarrier_private_available(void)
 
 int u_membarrier_register(void)
 {
-	/* Not at the first use of a lock, which would be held while the kernel waits. */
+	/* Not by the first thread that takes a lock: it would hold it while the kernel waits. */
 	u_membarrier_private_available();
 	return membarrier_call(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 }

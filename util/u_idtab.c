@@ -104,7 +104,7 @@ static uint64_t fill_locked(uint32_t index, uint8_t type, void *object)
 
 	chunk->generation[i] = generation;
 	atomic_store_explicit(&chunk->slot[i].object, object, memory_order_relaxed);
-	/* Pairs with the acquire in u_idtab_get(): a thread that loads the id sees the object. */
+	/* Pairs with the acquire in u_idtab_get(): a thread that sees the id sees the object. */
 	atomic_store_explicit(&chunk->slot[i].id, id, memory_order_release);
 	return id;
 }

@@ -32,7 +32,7 @@ struct cl_agent {
 struct cl_greeted {
 	unsigned int host;
 	int rc;		       /* as of cl_open_host() */
-	pid_t pid;	       /* of whoever listens there; -1: nobody, or not known */
+	pid_t pid;	       /* of the process that listens there; -1: none, or not known */
 	struct cl_agent agent; /* if rc is 0 */
 	char error[CL_ERROR_MAX];
 };

@@ -99,7 +99,7 @@ static int welcomed(const struct cl_where *w, int sock, struct cl_agent *out, ch
 	return -EPROTO;
 }
 
-/* Whoever listens at the other end; -1: not connected, or it does not tell. */
+/* The process that listens at the other end; -1: not connected, or the socket does not tell. */
 static pid_t listener_pid(int sock)
 {
 	struct ucred cred;
@@ -191,7 +191,7 @@ static int call_open(const struct round *r, struct call *c, char *error)
 
 	c->sock = u_fd_above_std(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (c->sock >= 0) {
-		/* Whoever listens there may be anybody. */
+		/* Any process may listen there. */
 		u_rights_pass(c->sock, false);
 		return connect_once(r, c, error);
 	}

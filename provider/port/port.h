@@ -179,8 +179,8 @@ int port_ops_check(const struct port_ops *ops);
  * @nfds_out:	how many there are.
  *
  * The view holds for the cable that is plugged now.  After another one was plugged, and the link
- * came up with a new generation, processes attach anew; old views say that the link is down.  Agents
- * only.  Does not block.
+ * came up with a new generation, processes attach anew; old views say that the link is down.
+ * Agents only.  Does not block.
  *
  * Return: 0; -ENOSPC when @size or PORT_ATTACH_FDS is too small; -EPERM on a view.
  */

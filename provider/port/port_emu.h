@@ -9,11 +9,11 @@
  *   gets it.  *Status*: the state of each link; the host's processes map it and cannot
  *   store there.  What a process can write is so never what others believe.
  * - Waiters sleep on an interrupt word with FUTEX_WAIT_BITSET, doorbell bit n being futex
- *   bit n.  Whoever has the doorbells can make rings get lost: who sleeps looks again after a
- *   while, as for any doorbell.
+ *   bit n.  A process that has the doorbells can make rings get lost: a thread that
+ *   sleeps polls again after a bounded time, as for any doorbell.
  * - A doorbell bit is a counter, so that any number of processes of a host can
  *   each have their own view of what rang since they last cleared it.
- * - A slice is a sealed memfd of its own, mapped only by whoever holds its descriptor.
+ * - A slice is a sealed memfd of its own, mapped only by processes that hold its descriptor.
  * - A cable (a SOCK_SEQPACKET Unix socket between the two agents) stands for the
  *   link: doorbells, registers and slice descriptors travel over it, and its hang-up
  *   is the link going down.

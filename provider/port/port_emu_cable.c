@@ -404,7 +404,7 @@ static int cable_receive(struct emu_port *e)
 
 	if (n < 0)
 		return n == -EINTR ? 0 : (int)n;
-	/* A slice that nobody here can open: whoever names it is refused. */
+	/* A slice that no process here can open: to open it is refused. */
 	if (err == -EMFILE)
 		return cable_starved(e, &msg);
 	if (n == 0 && fd < 0)

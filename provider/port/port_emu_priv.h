@@ -2,15 +2,15 @@
 /*
  * Inside emu: the registers of a host, a process's view of a port, slices, the cable.
  *
- * The registers lie in three pages, by who may store there:
+ * The registers lie in three pages, which differ in the processes that may store there:
  *
  *	status	 the host's agent; its processes read.  Sealed: no other process can make a
  *		 writable mapping of it.
  *	regs	 the agents of the host and of its neighbours; no process has it.
  *	doorbells	 all of them, and the processes of the host and of its neighbours.
  *
- * So whoever scribbles over what it was given can ring, wake, and have rings get lost, no
- * more: sleeps have limits, and the agents' doorbells, the scratchpads and the state of the
+ * So a process that scribbles over what it was given can ring, wake, and have rings get
+ * lost, no more: sleeps have limits, and the agents' doorbells, the scratchpads and the state of the
  * links are out of its reach.  Nothing here is used as an index, a length or an address.
  */
 #ifndef PORT_EMU_PRIV_H
@@ -48,7 +48,7 @@ static_assert(sizeof(struct emu_irq) == 128, "emu_irq");
 struct emu_doorbells {
 	struct emu_irq irq;
 	struct {
-		_Atomic uint32_t db[PORT_DB_MAX]; /* times rung; written by whoever rings */
+		_Atomic uint32_t db[PORT_DB_MAX]; /* times rung; written by all that ring */
 	} port[PORT_PER_HOST];
 	uint8_t pad[2944];
 };

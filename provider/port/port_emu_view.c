@@ -127,7 +127,7 @@ uint32_t emu_db_read(struct port *p)
 	return bits & ~atomic_load_explicit(&v->mask, memory_order_relaxed);
 }
 
-/* Acquire: who clears before looking sees everything stored before the rings it clears. */
+/* Acquire: a thread that clears, then looks, sees all that was stored before the rings it clears. */
 void emu_db_clear(struct port *p, uint32_t bits)
 {
 	struct emu_view *v = emu_view(p);
@@ -212,7 +212,7 @@ enum port_link emu_link_state(struct port *p, uint32_t *generation_out)
 	return up ? PORT_LINK_UP : PORT_LINK_DOWN;
 }
 
-/* Release: what was stored before a ring is seen by who clears the doorbell. */
+/* Release: what was stored before a ring is seen by a thread that clears the bit. */
 static void ring_counters(_Atomic uint32_t *db, struct emu_irq *irq, uint32_t bits)
 {
 	for (uint32_t left = bits; left != 0; left &= left - 1)

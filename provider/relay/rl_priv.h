@@ -51,7 +51,7 @@ struct rl_thread {
 	pthread_t thread;
 	bool started;
 	_Atomic bool stop;
-	_Atomic uint32_t wanted; /* others who want the lock or have it; the thread sleeps on it */
+	_Atomic uint32_t wanted; /* other threads that want or have it; the thread sleeps on it */
 	pthread_mutex_t lock;
 	struct rl_circuit **circuits;
 	uint32_t count, polled, cap;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Transfer threads (vi-relay): who looks at which circuit, and when they sleep.
+ * Transfer threads (vi-relay): which circuits each polls, and when it sleeps.
  *
  * As in a process (docs/architecture.md, section 6) a circuit is polled, or armed: then its nodes ring the
  * thread's doorbell bit with the next slot.  What moves is polled; what did not move between
@@ -20,7 +20,7 @@
 #define BUDGET 32u		/* slots of one end in one go */
 #define SPIN_NS 50000		/* polls so long after something moved, */
 #define EMPTY_POLLS 16u		/* and polls so often before it offers the processor again */
-#define SHARED_NS 100000	/* an offer that took less was accepted by who gives back soon */
+#define SHARED_NS 100000	/* an offer that took less met a thread that yields back soon */
 #define TICK_NS 1000000		/* between checks for circuits that do not move */
 #define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
 #define COARSE_MAX_NS 256000000 /* and at last */
@@ -196,7 +196,7 @@ struct loop {
 	int64_t next_tick;
 	int64_t coarse;
 	uint32_t polls_left;
-	bool shared; /* who has the processor meanwhile gives it back soon: another polling thread */
+	bool shared; /* the thread that runs meanwhile yields back soon: it polls as well */
 	struct u_contention contention;
 };
 
@@ -297,7 +297,7 @@ static void tick(struct loop *l)
 	check_in_time(l, now);
 }
 
-/* Lets those who want the lock have it: a thread that takes it at once again would keep it. */
+/* Lets other threads have the lock: a thread that takes it again at once would keep it. */
 static void give_way(struct rl_thread *t)
 {
 	uint32_t wanted;

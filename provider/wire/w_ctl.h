@@ -184,7 +184,7 @@ enum w_ctl_type {
 	W_LIST,	     /* struct w_list: item `index` of `what`; answered by W_LISTED */
 	W_ADMIN,     /* struct w_admin: vi_fabric's; answered by W_DONE */
 	W_COUNT, /* struct w_count: counters of NIC `index`; the agent passes it to that process */
-	W_COUNTED,    /* struct w_counted: the process's answer, passed to whoever asked */
+	W_COUNTED,    /* struct w_counted: the process's answer, passed to the client that asked */
 	W_SUSPENDED,  /* struct w_suspended: W_SUSPEND was done */
 	W_PORT_AGAIN, /* struct w_conn, conn is the index: what came with W_PORT was lost here */
 
@@ -220,7 +220,7 @@ enum w_ctl_type {
 	W_CM_PEER_CANCEL,
 	W_CM_TELL,	/* struct w_cm_tell */
 	W_CM_HEARTBEAT, /* struct w_cm: src only; to a neighbour */
-	W_CM_LINKS,	/* struct w_cm_links; to a neighbour, who passes on what is news */
+	W_CM_LINKS,	/* struct w_cm_links; to a neighbour, which passes on what is new to it */
 	W_CM_RESUME,	/* struct w_cm: a connection goes on over another path */
 	W_CM_QUERY,	/* struct w_cm: do you know this end?  Relays keep nothing of it */
 	W_CM_UNKNOWN,	/* struct w_cm: the answer, if it does not */
@@ -436,14 +436,14 @@ struct w_count {
 	struct w_ctl_hdr hdr;
 	uint64_t token;
 	uint32_t index;	 /* of the NIC in the agent's list of clients */
-	uint32_t client; /* agent to process: who asks; echoed */
+	uint32_t client; /* agent to process: id of the client that asks; echoed */
 };
 
 struct w_counted {
 	struct w_ctl_hdr hdr;
 	uint64_t token;
-	uint32_t index;	 /* agent to tool: 0 when there is no such NIC, else 1 */
-	uint32_t client; /* process to agent: who asked; agent to tool: the NIC's client id */
+	uint32_t index; /* agent to tool: 0 when there is no such NIC, else 1 */
+	uint32_t client; /* process to agent: the client that asked; agent to tool: the NIC's client id */
 	uint32_t pid;
 	uint32_t reserved;
 	char program[W_NAME_MAX];

@@ -17,10 +17,10 @@ struct vi_nic;
 struct vi_wq;
 
 /*
- * A CQ holds no ring of its own: an entry is a work queue with done != reaped,
+ * A CQ has no array of entries: an entry is a work queue with done != reaped,
  * so none can be lost.  Queues that completed something lately are on the hot
  * list, and a poll looks at (and makes progress on) only those.  A queue that is not hot comes
- * there by vi_cq_mark(): whoever completes something pushes it on `marked`,
+ * there by vi_cq_mark(): the thread that completes something pushes it on `marked`,
  * without a lock, and the next poll moves it.
  *
  * Invariant: a queue with done != reaped is on `hot` or on `marked`.
@@ -86,7 +86,7 @@ void vi_cq_disarm(struct vi_cq *cq, uint32_t n);
 /*
  * wq, which has a CQ, completed something or deserves polling: puts it on the
  * hot list.  Caller holds the queue's lock.  A provider marks the queues of a
- * VI that connected.  When a queue leaves the hot list progress is made once on its VI
+ * VI that connected.  When a queue leaves the hot list, progress is made on its VI once
  * more, with wq->hot 0.
  */
 void vi_cq_mark(struct vi_wq *wq);

@@ -43,7 +43,7 @@ U_COLD void vi_cq_alert(struct vi_cq *cq)
 
 /*
  * What was armed is seen by all who complete from here on, or their completion
- * is seen here: the half of the barrier that announce() saves itself.
+ * is seen here: the half of the barrier that vi_wq_announce_cq() saves itself.
  */
 static void armed_barrier(struct vi_cq *cq)
 {

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * The thread of a dispatcher, which calls the consumer's handlers.  It holds no lock while a handler
+ * runs.  The handler may destroy any object, even the NIC: afterwards the thread touches nothing
+ * but its dispatcher.
+ */
+/*
  * The thread of a dispatcher, which calls the consumer's handlers.  A handler runs with no lock held
  * and may destroy any object, even the NIC: after it returned the thread touches nothing but its
  * dispatcher.
@@ -40,8 +45,8 @@ static void report_unlogged(struct vi_dispatcher *own)
 }
 
 /*
- * Writes an error to the log where the consumer has no handler: some each second, so that a peer or a
- * program that errs without end does not fill the disk.
+ * Writes an error to the log, where the consumer has no handler.  So many a second and no more: a
+ * peer or a program that errs without end does not fill the disk.
  */
 static void log_error(struct vi_dispatcher *own, const VIP_ERROR_DESCRIPTOR *d)
 {
@@ -68,7 +73,7 @@ struct task {
 	enum task_kind kind;
 	struct vi_event event;
 	struct vi_ready *ready;
-	uint64_t id; /* of ready's VI or CQ when it was picked: who finds another comes too late */
+	uint64_t id; /* of ready's VI or CQ when it was picked; another one now: too late */
 	uint64_t nic;
 	vi_error_handler *handler;
 	void *context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The dispatcher of a NIC: events and armed handlers that wait for its thread (vi_dispatch.c), which is
- * started when it is needed first.  Everything is under the event lock, the last in the order of
- * locks, which nobody holds for long.
+ * The dispatcher of a NIC: events and armed handlers that wait for its thread (vi_dispatch.c),
+ * which is started when it is needed first.  Everything is under the event lock, the last in the
+ * order of locks, which is never held for long.
  */
 #include <errno.h>
 #include <stdlib.h>

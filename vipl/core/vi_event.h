@@ -32,13 +32,13 @@ int vi_event_handler(struct vi_nic *nic, vi_error_handler *handler, void *contex
  */
 void vi_event_raise(struct vi_nic *nic, struct vi_vi *vi, VIP_RESOURCE_CODE resource,
 		    VIP_ERROR_CODE code);
-/* The same about a VI that broke; `quiet`: the default handler does not write it down. */
+/* As vi_event_raise() for a VI that broke; `quiet`: not for the log. */
 void vi_event_raise_broken(struct vi_vi *vi, VIP_ERROR_CODE code, bool quiet);
-/* The same about a descriptor of a work queue; op: its VIP_STATUS_OP_ bits. */
+/* As vi_event_raise() for a descriptor of a work queue; op: its VIP_STATUS_OP_ bits. */
 void vi_event_raise_desc(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t op,
 			 VIP_RESOURCE_CODE resource, VIP_ERROR_CODE code);
 
-/* An armed handler of this queue may be due: the dispatcher looks.  Queue locks may be held. */
+/* An armed handler of this queue may be due: the dispatcher checks.  Queue locks may be held. */
 void vi_event_ready(struct vi_nic *nic, struct vi_ready *ready);
 
 /*

@@ -17,7 +17,10 @@ uint32_t vi_fork_generation(void)
 	return generation;
 }
 
-/* Runs in the child before fork() returns there.  Any lock may be held by a thread it does not have. */
+/*
+ * Runs in the child before fork() returns there.  Any lock may be held, by a thread that the child
+ * does not have.
+ */
 static void in_child(void)
 {
 	generation++;

@@ -14,7 +14,7 @@
  * Called before the first object is made; 0 or -ENOMEM.
  */
 int vi_fork_watch(void (*renew)(void));
-/* Changes in a child: who compares finds out that it was forked from. */
+/* Differs in a child of fork(), so that a thread can tell that it runs in one. */
 uint32_t vi_fork_generation(void);
 
 #endif

@@ -42,7 +42,7 @@ static inline void *vi_handle_object(const void *handle, enum vi_type type)
 
 /*
  * Threads inside a call that may last (not Post, not Done) hold an object; a
- * destroy is refused meanwhile.  The count survives the object: who comes too
+ * destroy is refused meanwhile.  The count survives the object: a thread that comes too
  * late finds VI_REF_DEAD, or another id.
  */
 #define VI_REF_DEAD 0x80000000u

@@ -163,12 +163,12 @@ static inline void vi_wq_write_back(const struct vi_wq *wq, const struct vi_wqe 
 void vi_wq_announce_cq(struct vi_wq *wq);
 void vi_wq_announce_slow(struct vi_wq *wq);
 
-/* Tells those who wait for this queue. */
+/* Wakes and tells all that wait for this queue. */
 static inline void vi_wq_announce(struct vi_wq *wq)
 {
 	if (wq->cq != NULL)
 		vi_wq_announce_cq(wq);
-	/* Those who arm here do it, or checked again, under the queue's lock. */
+	/* Arming is done, or checked again, under the queue's lock. */
 	else if (u_unlikely(wq->notify_first != NULL ||
 			    atomic_load_explicit(&wq->sleepers, memory_order_relaxed) != 0))
 		vi_wq_announce_slow(wq);
@@ -207,7 +207,7 @@ static inline bool vi_stale(const struct vi_vi *vi, uint64_t id)
 	return atomic_load_explicit(&vi->id, memory_order_relaxed) != id;
 }
 
-/* Who posts cares for completions: they are looked for without a doorbell. */
+/* A program that posts will want the completion: the queue is polled without a doorbell. */
 static inline void vi_wq_heat(struct vi_wq *wq)
 {
 	if (wq->cq != NULL && u_unlikely(atomic_load_explicit(&wq->hot, memory_order_relaxed) == 0))

@@ -4,8 +4,8 @@
  *
  * A look-up takes no lock.  A region's fields other than ptag and rights are
  * constant while its handle is live, and the slot is used again only after
- * deregistration has passed through the locks of every VI: who found the handle
- * live under such a lock sees whole fields and may use the memory until it
+ * deregistration has passed through the locks of every VI: a thread that found the
+ * handle live under such a lock sees whole fields and may use the memory until it
  * drops the lock.
  */
 #include <errno.h>
@@ -302,7 +302,7 @@ int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_
 }
 
 /*
- * Waits for both locks of every VI: whoever had found the old state of the
+ * Waits for both locks of every VI: a thread that found the old state of the
  * table and copies under such a lock has finished.  Caller holds nic->lock.
  */
 static void grace(struct vi_nic *nic)

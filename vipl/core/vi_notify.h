@@ -19,7 +19,7 @@ struct vi_notify {
 	void (*on_cq)(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_BOOLEAN);
 };
 
-/* A queue that the dispatcher has to look at: part of a work queue or of a CQ.  Under the event lock. */
+/* An entry of the dispatcher's list of queues to serve; under the event lock. */
 struct vi_ready {
 	struct vi_ready *next;
 	bool queued;

@@ -84,7 +84,7 @@ struct vi_provider_ops {
 	void (*wake)(struct vi_nic *nic);
 	/*
 	 * Did the doorbell ring since the last such check?  Done by every empty poll, and cheap;
-	 * progress() then serves who rang.  Does not block; any lock may be held.
+	 * progress() then serves the connections that rang.  Does not block; any lock may be held.
 	 */
 	bool (*doorbell_rung)(struct vi_nic *nic);
 
@@ -111,7 +111,7 @@ struct vi_fast_ops {
 	 */
 	bool (*send_now)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
 			 uint32_t imm);
-	/* The same for a plain RDMA write, to `addr` in the peer's region `handle`. */
+	/* As send_now() for a plain RDMA write, to `addr` in the peer's region `handle`. */
 	bool (*write_now)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
 			  uint32_t handle);
 	/*
@@ -132,7 +132,7 @@ struct vi_fast_ops {
 	 */
 	int (*progress)(struct vi_vi *vi);
 	/*
-	 * A CQ that made progress on this VI does not any more: from now on arrivals must ring.
+	 * A CQ that polled this VI does so no longer: from now on arrivals must ring.
 	 * Locks as for progress().  May be NULL.
 	 */
 	void (*unpolled)(struct vi_vi *vi);

@@ -15,7 +15,7 @@
 
 #define ADAPTIVE_POLLS 12u    /* about a microsecond: a peer that is at it */
 #define ADAPTIVE_YIELDS 20u   /* a peer that wants this very processor */
-#define YIELD_SHARED_NS 50000 /* a yield that took more met one who does not yield back */
+#define YIELD_SHARED_NS 50000 /* a yield that took more met a thread that does not yield back */
 #define SPIN_POLLS 256u	      /* well below 50 us: then others get their turn */
 /*
  * The first cap on a sleep is longer than a tick: to set the processor's next timer, and to take
@@ -165,7 +165,7 @@ static int sleep_on(struct waiter *w)
 
 	atomic_fetch_add_explicit(w->sleepers, 1, memory_order_seq_cst);
 	w->counted = true;
-	/* Who completes from here on sees the sleeper, or the check after the arming sees it. */
+	/* A completion from here on sees the sleeper, or the check after arming sees the completion. */
 	u_membarrier_own();
 	got = sleep_until(w);
 	w->counted = false;

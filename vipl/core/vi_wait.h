@@ -19,7 +19,7 @@ void vi_wait_init(struct vi_nic *nic, enum vi_wait_mode mode);
  * Returns what try returned, 0 at the deadline.
  *
  * Another thread of this process may bring it about, too: `sleepers` is nonzero while
- * this one sleeps, and who finds it so calls ops->wake().
+ * this one sleeps, and a thread that finds it so calls ops->wake().
  *
  * Between two sleeps the thread may be cancelled: then it gives back `held`, which its caller
  * holds, and nothing was taken.  try() meets no cancellation point.  `held` is NULL where the caller

@@ -97,7 +97,7 @@ void vi_wq_announce_cq(struct vi_wq *wq)
 	struct vi_cq *cq = wq->cq;
 
 	vi_cq_mark(wq);
-	/* A: `done` before the check for sleepers; pairs with the membarrier of who arms. */
+	/* A: `done` before the check for sleepers; pairs with the membarrier of the arming thread. */
 	if (u_unlikely(nic->fence))
 		atomic_thread_fence(memory_order_seq_cst);
 	else

@@ -105,7 +105,7 @@ void vi_wq_complete(struct vi_wq *wq, uint32_t n, uint32_t status, uint32_t leng
  * added; `next` moves to tail.  Caller holds the lock.
  */
 void vi_wq_flush(struct vi_wq *wq, uint32_t status);
-/* The same for what was not started. */
+/* As vi_wq_flush() for entries that the provider has not started. */
 void vi_wq_flush_new(struct vi_wq *wq, uint32_t status);
 
 /*

@@ -10,7 +10,8 @@
 #define MODEL_GRAIN_MAX_NS 100000 /* ... of the machine: no thread sleeps for less */
 #define MODEL_LATE_NS 300 /* of the profile: by how much a wake-up may be late and not count */
 
-static _Thread_local int64_t busy_until; /* CLOCK_MONOTONIC; later than now when the thread is ahead */
+/* Until when the calling thread is busy (CLOCK_MONOTONIC); in the past when it is idle. */
+static _Thread_local int64_t busy_until;
 
 int64_t model_grain(const struct model_time *t)
 {

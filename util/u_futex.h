@@ -37,14 +37,14 @@ int u_membarrier(void);
 bool u_membarrier_available(void);
 
 /*
- * As u_membarrier() among the threads of this process only, which as a rule interrupts no other.  Without
- * membarrier it is a full fence of the caller alone.
+ * As u_membarrier(), among the threads of this process only, which as a rule interrupts no other.
+ * Without membarrier it is a full fence of the caller alone.
  */
 void u_membarrier_own(void);
 
 /*
- * As u_membarrier_own(), whatever the kernel knows of processes.  A process that did not call u_membarrier_register() is
- * registered by the first of these calls.
+ * As u_membarrier_own(), whatever the kernel knows of processes.  A process that did not call
+ * u_membarrier_register() is registered by the first of these calls.
  * Where u_membarrier_private_available() says no it must not be called.
  */
 bool u_membarrier_private_available(void);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,100 +13,11 @@
 #include "u_close.h"
 #include "u_futex.h"
 #include "u_log.h"
-#include "u_thread.h"
 #include "u_time.h"
-
-#define IRQ_CHECK_NS INT64_C(1000000000)
 
 #define SLOTS_DEFAULT 128u
 #define PAYLOAD_DEFAULT (256u << 10)
 #define EVENTS 64
-
-struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds)
-{
-	struct w_ctl_hdr hdr;
-	struct ag_msg *m;
-
-	memcpy(&hdr, msg, sizeof(hdr));
-	m = malloc(sizeof(*m) + hdr.len);
-	if (m == NULL)
-		return NULL;
-	ag_list_init(&m->node);
-	m->len = hdr.len;
-	m->nfds = nfds;
-	if (nfds > 0)
-		memcpy(m->fds, fds, nfds * sizeof(int));
-	memcpy(m->bytes, msg, hdr.len);
-	return m;
-}
-
-void ag_msg_free(struct ag_msg *m)
-{
-	unsigned int i;
-
-	for (i = 0; i < m->nfds; i++)
-		close(m->fds[i]);
-	free(m);
-}
-
-int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what)
-{
-	struct epoll_event ev = { .events = events, .data.u64 = what };
-
-	if (epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &ev) == 0)
-		return 0;
-	if (errno == EEXIST && epoll_ctl(a->epoll, EPOLL_CTL_MOD, fd, &ev) == 0)
-		return 0;
-	return -errno;
-}
-
-void ag_wake(struct ag_agent *a)
-{
-	uint64_t one = 1;
-	ssize_t n = write(a->wake, &one, sizeof(one));
-
-	(void)n; /* a full counter is a wake-up already under way */
-}
-
-/* Rings that the loop has not cleared yet; those of processes are none of its business. */
-static bool rung(struct ag_agent *a)
-{
-	uint32_t i;
-
-	for (i = 1; i < a->link_count; i++) {
-		if ((port_db_read(a->links[i].port) & UINT32_C(1) << AG_DB_BIT) != 0)
-			return true;
-	}
-	return false;
-}
-
-/* Turns rings of the agent's doorbell bit into a readable descriptor. */
-static void *irq_run(void *arg)
-{
-	struct ag_agent *a = arg;
-	uint32_t ticket;
-
-	for (;;) {
-		/* The ticket first: a kick after the check of irq_stop ends the wait. */
-		ticket = port_irq_ticket(a->agent_irq);
-		if (atomic_load(&a->irq_stop))
-			return NULL;
-		if (rung(a))
-			ag_wake(a);
-		/* The limit is for a neighbour's agent that scribbles over the registers. */
-		port_irq_wait(a->agent_irq, ticket, UINT32_C(1) << AG_DB_BIT, IRQ_CHECK_NS);
-	}
-}
-
-static void irq_end(struct ag_agent *a)
-{
-	if (!a->irq_started)
-		return;
-	atomic_store(&a->irq_stop, true);
-	port_irq_kick(a->agent_irq, UINT32_C(1) << AG_DB_BIT);
-	pthread_join(a->irq_thread, NULL);
-	a->irq_started = false;
-}
 
 static int cfg_check(const struct ag_cfg *cfg)
 {
@@ -149,6 +59,12 @@ static void cfg_defaults(struct ag_cfg *cfg)
 		cfg->grace_ms = AG_GRACE_MS;
 }
 
+static int spare_open(struct ag_agent *a)
+{
+	a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return a->spare_fd < 0 ? -errno : 0;
+}
+
 static int listen_open(struct ag_agent *a)
 {
 	struct sockaddr_un un;
@@ -165,20 +81,6 @@ static int listen_open(struct ag_agent *a)
 		return -errno;
 	rc = ag_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
 	return rc;
-}
-
-static int loop_open(struct ag_agent *a)
-{
-	a->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (a->epoll < 0)
-		return -errno;
-	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (a->wake < 0)
-		return -errno;
-	a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (a->spare_fd < 0)
-		return -errno;
-	return ag_watch(a, a->wake, EPOLLIN, AG_EV(AG_EV_WAKE, 0));
 }
 
 static int ports_open(struct ag_agent *a)
@@ -199,9 +101,7 @@ static int ports_open(struct ag_agent *a)
 	}
 	if (count == 1)
 		return 0; /* no neighbours, nobody who rings */
-	rc = u_thread_start(&a->irq_thread, "vi-agent-irq", irq_run, a);
-	a->irq_started = rc == 0;
-	return rc;
+	return ag_irq_start(a);
 }
 
 static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
@@ -221,7 +121,7 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	a->epoll = a->wake = a->listen_sock = a->spare_fd = -1;
 	if (getrandom(&a->hash_key, sizeof(a->hash_key), GRND_NONBLOCK) != sizeof(a->hash_key))
 		a->hash_key = (uint64_t)u_now_ns();
-	ag_ratelimits_init(a);
+	ag_ratelimits_init(a->ratelimit);
 	ag_client_limits(a);
 	a->clients_at = U_NEVER;
 	ag_list_init(&a->clients);
@@ -270,7 +170,9 @@ int ag_create(const struct ag_cfg *cfg, struct ag_agent **out)
 	if (rc == 0)
 		ag_relay_choose(a);
 	if (rc == 0)
-		rc = loop_open(a);
+		rc = ag_loop_open(a);
+	if (rc == 0)
+		rc = spare_open(a);
 	if (rc == 0)
 		rc = listen_open(a);
 	if (rc == 0)
@@ -382,7 +284,9 @@ static int64_t timers(struct ag_agent *a)
 	for (i = 1; i < a->link_count; i++)
 		next = earlier(next, ag_link_timers(&a->links[i], now));
 	next = earlier(next, ag_resume_timers(a, now));
-	next = earlier(next, ag_ratelimits_tell(a));
+	for (i = 0; i < a->link_count; i++)
+		next = earlier(next, ag_ratelimits_tell(a->links[i].ratelimit, AG_LINK_RATELIMITS));
+	next = earlier(next, ag_ratelimits_tell(a->ratelimit, AG_RATELIMITS));
 	next = earlier(next, u_close_timers(now));
 	next = earlier(next, ag_client_timers(a, now));
 	return earlier(next, idle_deadline(a, now));
@@ -441,12 +345,6 @@ int ag_run(struct ag_agent *a)
 	return rc;
 }
 
-void ag_stop(struct ag_agent *a)
-{
-	atomic_store(&a->stop, true);
-	ag_wake(a);
-}
-
 static void close_fd(int fd)
 {
 	if (fd >= 0)
@@ -470,7 +368,7 @@ void ag_destroy(struct ag_agent *a)
 	}
 	ag_list_each(pos, tmp, &a->clients)
 		ag_client_free(ag_list_entry(pos, struct ag_client, node));
-	irq_end(a);
+	ag_irq_end(a);
 	for (i = a->link_count; i-- > 0;)
 		ag_relay_link_down(&a->links[i]);
 	ag_relay_free(a);

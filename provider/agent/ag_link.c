@@ -509,7 +509,7 @@ int ag_link_create(struct ag_agent *a, uint32_t index)
 	rc = port_make(l);
 	if (rc != 0)
 		return rc;
-	ag_ratelimits_init_link(l);
+	ag_ratelimits_init_link(l->ratelimit, l->port->limits.name);
 	rc = link_watch(l);
 	if (rc != 0)
 		ag_link_destroy(l);

@@ -608,10 +608,15 @@ int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
 struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds);
 void ag_msg_free(struct ag_msg *m);
 
+/* ag_loop.c */
+int ag_loop_open(struct ag_agent *a);
+int ag_irq_start(struct ag_agent *a);
+void ag_irq_end(struct ag_agent *a);
+
 /* ag_ratelimit.c: rate limits of the log. */
-void ag_ratelimits_init(struct ag_agent *a);
-void ag_ratelimits_init_link(struct ag_link *l); /* its port is made */
-int64_t ag_ratelimits_tell(struct ag_agent *a);	 /* next deadline */
+void ag_ratelimits_init(struct u_log_ratelimit r[AG_RATELIMITS]);
+void ag_ratelimits_init_link(struct u_log_ratelimit r[AG_LINK_RATELIMITS], const char *name);
+int64_t ag_ratelimits_tell(struct u_log_ratelimit *ratelimits, unsigned int count);
 
 /* What an epoll event is about: kind (upper half) and index. */
 #define AG_EV_WAKE 0u

@@ -8,48 +8,35 @@ static struct u_log_ratelimit ratelimit(enum u_log_level level, const char *what
 	return (struct u_log_ratelimit)U_LOG_RATELIMIT(level, "ag", what, whose);
 }
 
-void ag_ratelimits_init(struct ag_agent *a)
+void ag_ratelimits_init(struct u_log_ratelimit r[AG_RATELIMITS])
 {
-	a->ratelimit[AG_RATELIMIT_CLIENT] =
+	r[AG_RATELIMIT_CLIENT] =
 		ratelimit(U_LOG_WARN, "processes that were dropped or turned away", NULL);
-	a->ratelimit[AG_RATELIMIT_CLOSE] =
+	r[AG_RATELIMIT_CLOSE] =
 		ratelimit(U_LOG_WARN, "waits for descriptors of others to close", NULL);
-	a->ratelimit[AG_RATELIMIT_STAND] =
-		ratelimit(U_LOG_ERROR, "standstills of this agent", NULL);
-	a->ratelimit[AG_RATELIMIT_CIRCUIT] =
+	r[AG_RATELIMIT_STAND] = ratelimit(U_LOG_ERROR, "standstills of this agent", NULL);
+	r[AG_RATELIMIT_CIRCUIT] =
 		ratelimit(U_LOG_WARN, "connections of others that were cut", NULL);
-	a->ratelimit[AG_RATELIMIT_LOST] = ratelimit(U_LOG_INFO, "connections that were lost", NULL);
+	r[AG_RATELIMIT_LOST] = ratelimit(U_LOG_INFO, "connections that were lost", NULL);
 }
 
-void ag_ratelimits_init_link(struct ag_link *l)
+void ag_ratelimits_init_link(struct u_log_ratelimit r[AG_LINK_RATELIMITS], const char *name)
 {
-	const char *name = l->port->limits.name;
-
-	l->ratelimit[AG_RATELIMIT_STATE] = ratelimit(U_LOG_INFO, "ups and downs of link", name);
-	l->ratelimit[AG_RATELIMIT_SETUP] = ratelimit(U_LOG_ERROR, "failures to set up link", name);
-	l->ratelimit[AG_RATELIMIT_CUT] = ratelimit(U_LOG_WARN, "cuts and cables of link", name);
-	l->ratelimit[AG_RATELIMIT_RECORD] = ratelimit(U_LOG_WARN, "bad records of port", name);
-	l->ratelimit[AG_RATELIMIT_ROOM] = ratelimit(U_LOG_INFO, "want of room at port", name);
+	r[AG_RATELIMIT_STATE] = ratelimit(U_LOG_INFO, "ups and downs of link", name);
+	r[AG_RATELIMIT_SETUP] = ratelimit(U_LOG_ERROR, "failures to set up link", name);
+	r[AG_RATELIMIT_CUT] = ratelimit(U_LOG_WARN, "cuts and cables of link", name);
+	r[AG_RATELIMIT_RECORD] = ratelimit(U_LOG_WARN, "bad records of port", name);
+	r[AG_RATELIMIT_ROOM] = ratelimit(U_LOG_INFO, "want of room at port", name);
 }
 
-static int64_t tell(struct u_log_ratelimit *ratelimits, unsigned int count, int64_t next)
+int64_t ag_ratelimits_tell(struct u_log_ratelimit *ratelimits, unsigned int count)
 {
+	int64_t at, next = U_NEVER;
 	unsigned int i;
-	int64_t at;
 
 	for (i = 0; i < count; i++) {
 		at = u_log_ratelimit_tell(&ratelimits[i]);
 		next = at < next ? at : next;
 	}
-	return next;
-}
-
-int64_t ag_ratelimits_tell(struct ag_agent *a)
-{
-	int64_t next = tell(a->ratelimit, AG_RATELIMITS, U_NEVER);
-	uint32_t i;
-
-	for (i = 0; i < a->link_count; i++)
-		next = tell(a->links[i].ratelimit, AG_LINK_RATELIMITS, next);
 	return next;
 }

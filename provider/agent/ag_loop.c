@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the event loop waits for, and what ends its wait. */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "ag_priv.h"
+
+int ag_loop_open(struct ag_agent *a)
+{
+	a->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (a->epoll < 0)
+		return -errno;
+	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->wake < 0)
+		return -errno;
+	return ag_watch(a, a->wake, EPOLLIN, AG_EV(AG_EV_WAKE, 0));
+}
+
+int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = what };
+
+	if (epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &ev) == 0)
+		return 0;
+	if (errno == EEXIST && epoll_ctl(a->epoll, EPOLL_CTL_MOD, fd, &ev) == 0)
+		return 0;
+	return -errno;
+}
+
+void ag_wake(struct ag_agent *a)
+{
+	uint64_t one = 1;
+	ssize_t n = write(a->wake, &one, sizeof(one));
+
+	(void)n; /* a full counter is a wake-up already under way */
+}
+
+void ag_stop(struct ag_agent *a)
+{
+	atomic_store(&a->stop, true);
+	ag_wake(a);
+}

@@ -156,6 +156,12 @@ static int outbound_map(struct ag_link *l, const uint32_t w[PAD_COUNT])
 	return 0;
 }
 
+static void paths_changed(struct ag_link *l)
+{
+	ag_route_changed(l);
+	ag_resume_retry(l->agent);
+}
+
 static void link_up(struct ag_link *l)
 {
 	l->state = AG_LINK_UP;
@@ -164,7 +170,7 @@ static void link_up(struct ag_link *l)
 	l->beat_at = l->heard_at;
 	u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_STATE], "link %s to host %u is up",
 			  l->port->limits.name, l->peer_host);
-	ag_route_changed(l);
+	paths_changed(l);
 	ag_ctl_receive(l);
 }
 
@@ -246,7 +252,7 @@ void ag_link_reset(struct ag_link *l, const char *why)
 	l->state = AG_LINK_DOWN;
 	l->broken = NULL;
 	if (was_up)
-		ag_route_changed(l);
+		paths_changed(l);
 	ag_relay_link_down(l);
 	ag_resume_left(l, NULL);
 	ag_cm_link_down(l, why);

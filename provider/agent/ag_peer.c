@@ -445,7 +445,8 @@ int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance)
 		ag_resume_unknown(l, cm);
 		break;
 	case W_CM_LINKS:
-		ag_route_links(l, msg);
+		if (ag_route_links(l, msg))
+			ag_resume_retry(l->agent);
 		break;
 	default:
 		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_RECORD],

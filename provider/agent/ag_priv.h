@@ -531,8 +531,9 @@ int ag_route_find_other(struct ag_agent *a, unsigned int host, uint32_t flow, ui
 struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *path);
 /* A link of this host went up or down. */
 void ag_route_changed(struct ag_link *l);
-void ag_route_links(struct ag_link *l, const struct w_cm_links *m);
-/* Takes the next saying that the neighbour is to be told; false: there is none. */
+/* Takes in a link-state update of the neighbour.  Returns whether paths may have changed. */
+bool ag_route_links(struct ag_link *l, const struct w_cm_links *m);
+/* Takes the next link-state update that the neighbour is to be told; false: there is none. */
 bool ag_route_untold(struct ag_link *l, struct w_cm_links *out);
 void ag_path_set(struct w_path *w, const struct rt_path *path);
 /* The path back to its source. */

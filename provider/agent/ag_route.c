@@ -235,7 +235,6 @@ void ag_route_changed(struct ag_link *l)
 
 	l->untold = 0;
 	say_own(a, 0);
-	ag_resume_retry(a);
 	if (l->state != AG_LINK_UP)
 		return;
 	for (i = 0; i < a->cfg.host_count; i++) {
@@ -255,7 +254,7 @@ static bool is_news(const struct ag_agent *a, const struct w_cm_links *m)
 	return m->serial > known || (m->serial == known && m->up > a->up[m->origin]);
 }
 
-void ag_route_links(struct ag_link *l, const struct w_cm_links *m)
+bool ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 {
 	struct ag_agent *a = l->agent;
 
@@ -268,17 +267,17 @@ void ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 				? "there is no such host"
 				: "it was said more than a day from now; compare the hosts' clocks");
 		a->relay_dropped++;
-		return;
+		return false;
 	}
 	if (!is_news(a, m))
-		return;
+		return false;
 	if (m->origin == a->cfg.host_id) {
-		/* An earlier life of ours, or an invention: what we say now is the newer. */
+		/* From an earlier generation of this agent, or invented: this agent's own is made newer. */
 		say_own(a, m->serial);
-		return;
+		return false;
 	}
 	a->up[m->origin] = (uint8_t)m->up;
 	a->up_serial[m->origin] = m->serial;
 	pass_on(a, m->origin, l);
-	ag_resume_retry(a);
+	return true;
 }

@@ -199,7 +199,7 @@ static void on_wake(struct ag_agent *a)
 	for (i = 1; i < a->link_count; i++) {
 		port_db_clear(a->links[i].port, UINT32_C(1) << AG_DB_BIT);
 		ag_link_check(&a->links[i]);
-		ag_ctl_receive(&a->links[i]);
+		ag_record_receive(&a->links[i]);
 	}
 }
 
@@ -238,12 +238,12 @@ static void settle(struct ag_agent *a)
 	uint32_t i;
 
 	do {
-		ag_ctl_drain_self(a);
+		ag_record_drain_self(a);
 		ag_client_reap(a);
 	} while (!ag_list_empty(&a->links[0].queue));
 	ag_relay_settle(a);
 	for (i = 1; i < a->link_count; i++)
-		ag_ctl_pump(&a->links[i]);
+		ag_record_pump(&a->links[i]);
 	ag_client_resume(a);
 }
 
@@ -329,7 +329,7 @@ static int run(struct ag_agent *a)
 			return -errno;
 		for (i = 0; i < n; i++) {
 			on_event(a, &events[i]);
-			ag_ctl_drain_self(a);
+			ag_record_drain_self(a);
 		}
 	}
 }

@@ -50,8 +50,8 @@ void ag_client_free(struct ag_client *c)
 	ag_list_each(pos, tmp, &c->listens)
 		ag_listen_free(ag_list_entry(pos, struct ag_listen, in_client));
 	while (!ag_list_empty(&c->conns))
-		ag_cm_leave(ag_list_entry(c->conns.next, struct ag_conn, in_client),
-			    W_LOST_PROCESS);
+		ag_connect_leave(ag_list_entry(c->conns.next, struct ag_conn, in_client),
+				 W_LOST_PROCESS);
 	ag_list_each(pos, tmp, &c->allocs)
 		ag_mem_release(c, ag_list_entry(pos, struct ag_alloc, node));
 	queue_clear(c);
@@ -560,25 +560,25 @@ static void nic_message(struct ag_client *c, const void *msg, int type)
 {
 	switch (type) {
 	case W_LISTEN:
-		ag_cm_listen(c, msg);
+		ag_connect_listen(c, msg);
 		break;
 	case W_UNLISTEN:
-		ag_cm_unlisten(c, msg);
+		ag_connect_unlisten(c, msg);
 		break;
 	case W_CONNECT:
-		ag_cm_connect(c, msg);
+		ag_connect_request(c, msg);
 		break;
 	case W_PEER:
-		ag_cm_peer(c, msg);
+		ag_peer_request(c, msg);
 		break;
 	case W_CANCEL:
-		ag_cm_cancel(c, msg);
+		ag_connect_cancel(c, msg);
 		break;
 	case W_ACCEPT:
-		ag_cm_accept(c, msg);
+		ag_connect_accept(c, msg);
 		break;
 	case W_REJECT:
-		ag_cm_reject(c, msg);
+		ag_connect_reject(c, msg);
 		break;
 	case W_PORT_AGAIN:
 		/* Before its next use, when there may be descriptors again. */
@@ -588,10 +588,10 @@ static void nic_message(struct ag_client *c, const void *msg, int type)
 		ag_resume_suspended(c, msg);
 		break;
 	case W_CONFIRM:
-		ag_cm_confirm(c, msg);
+		ag_connect_confirm(c, msg);
 		break;
 	case W_CLOSE:
-		ag_cm_close(c, msg);
+		ag_connect_close(c, msg);
 		break;
 	case W_ALLOC:
 		ag_mem_alloc(c, msg);
@@ -685,7 +685,7 @@ static int read_one(struct ag_client *c)
 		return -EPIPE;
 	}
 	message(c, buf, type);
-	ag_ctl_drain_self(c->agent);
+	ag_record_drain_self(c->agent);
 	return 0;
 }
 

@@ -313,23 +313,6 @@ void ag_conn_slice_free(struct ag_conn *conn)
 
 /* ---- addresses ---- */
 
-bool ag_addr_equal(const struct w_addr *a, const struct w_addr *b)
-{
-	return ag_addr_compare(a, b) == 0;
-}
-
-int ag_addr_compare(const struct w_addr *a, const struct w_addr *b)
-{
-	uint8_t shorter = a->disc_len < b->disc_len ? a->disc_len : b->disc_len;
-	int rc = memcmp(a->host, b->host, W_HOST_ADDR_LEN);
-
-	if (rc == 0)
-		rc = memcmp(a->disc, b->disc, shorter);
-	if (rc == 0)
-		rc = (int)a->disc_len - (int)b->disc_len;
-	return rc;
-}
-
 /* ---- waiters ---- */
 
 struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struct w_addr *local)
@@ -447,4 +430,9 @@ void ag_offer_free(struct ag_offer *offer)
 	ag_list_remove(&offer->node);
 	offer->link->offer_count--;
 	free(offer);
+}
+
+bool ag_conn_on_path(const struct ag_conn *conn)
+{
+	return conn->link->index != 0 || conn->peer_host == conn->link->peer_host;
 }

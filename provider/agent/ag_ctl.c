@@ -22,17 +22,16 @@
 
 #define CTL_RECORDS 64u
 #define CTL_HEAD 4096u
-#define CTL_MSG_MAX (W_CTL_MAX - 8)
-#define CTL_HOLD_POLL_NS (5 * INT64_C(1000000))
 
 struct ctl_record {
-	uint8_t msg[CTL_MSG_MAX];
+	uint8_t msg[AG_CTL_MSG_MAX];
 	uint32_t len;
 	_Atomic uint32_t seq; /* w_seq(n); stored last */
 };
+static_assert(AG_CTL_BATCH == 4 * CTL_RECORDS, "AG_CTL_BATCH");
 static_assert(sizeof(struct ctl_record) == W_CTL_MAX, "ctl_record");
-static_assert(sizeof(struct w_cm) <= CTL_MSG_MAX, "w_cm in a record");
-static_assert(sizeof(struct w_cm_tell) <= CTL_MSG_MAX, "w_cm_tell in a record");
+static_assert(sizeof(struct w_cm) <= AG_CTL_MSG_MAX, "w_cm in a record");
+static_assert(sizeof(struct w_cm_tell) <= AG_CTL_MSG_MAX, "w_cm_tell in a record");
 
 uint32_t ag_ctl_bytes(void)
 {
@@ -128,7 +127,7 @@ void ag_ctl_send(struct ag_link *l, const void *msg)
 	l->agent->dirty = true;
 }
 
-static struct ag_msg *queue_pop(struct ag_link *l)
+struct ag_msg *ag_ctl_pop(struct ag_link *l)
 {
 	struct ag_msg *m = ag_list_entry(l->queue.next, struct ag_msg, node);
 
@@ -152,14 +151,14 @@ static void record_write(struct ag_link *l, const void *msg, uint32_t len)
 
 static void queue_write(struct ag_link *l)
 {
-	struct ag_msg *m = queue_pop(l);
+	struct ag_msg *m = ag_ctl_pop(l);
 
 	record_write(l, m->bytes, m->len);
 	ag_msg_free(m);
 }
 
 /* Link-state updates and the queue take turns: neither can keep the other waiting. */
-static void write_what_fits(struct ag_link *l)
+void ag_ctl_write(struct ag_link *l)
 {
 	struct w_cm_links links;
 
@@ -191,13 +190,13 @@ static int credit_read(struct ag_link *l)
 	return 0;
 }
 
-void ag_ctl_pump(struct ag_link *l)
+bool ag_ctl_take_credit(struct ag_link *l)
 {
-	if (l->state != AG_LINK_UP || l->broken != NULL || credit_read(l) != 0)
-		return;
-	do {
-		write_what_fits(l);
-	} while (ag_cm_unhold(l));
+	return l->state == AG_LINK_UP && l->broken == NULL && credit_read(l) == 0;
+}
+
+void ag_ctl_ring(struct ag_link *l)
+{
 	if (!l->ring)
 		return;
 	u_out_fence(&l->out.out);
@@ -206,7 +205,7 @@ void ag_ctl_pump(struct ag_link *l)
 	l->nudge_at = u_now_ns() + AG_NUDGE_NS;
 }
 
-static void credit_return(struct ag_link *l)
+void ag_ctl_return_credit(struct ag_link *l)
 {
 	uint32_t since = l->rx_next - l->rx_told;
 
@@ -219,60 +218,30 @@ static void credit_return(struct ag_link *l)
 		l->ring = true;
 }
 
-/* Copies a record once, checks the copy, uses the copy. */
-static int record_handle(struct ag_link *l, struct ctl_record *r, int64_t now)
+/* Copies a record once, checks the copy, and hands on the copy. */
+bool ag_ctl_next(struct ag_link *l, void *copy)
 {
-	_Alignas(8) uint8_t copy[CTL_MSG_MAX];
-	uint32_t len = r->len;
-	int type, rc;
+	struct ctl_record *r = record_at(&l->in, l->rx_next);
+	uint32_t len;
+	int type;
 
-	memcpy(copy, r->msg, sizeof(copy));
-	type = len <= sizeof(copy) ? w_ctl_check(copy, len) : -EPROTO;
-	if (type < W_CM_REQ) {
-		ag_link_break(l, "the neighbour's agent broke the protocol (record)");
-		return -EPROTO;
-	}
-	rc = ag_peer_record(l, copy, l->hold_until != 0 && now >= l->hold_until);
-	if (rc == -EAGAIN && l->hold_until == 0)
-		l->hold_until = now + AG_HOLD_NS;
-	else if (rc != -EAGAIN)
-		l->hold_until = 0;
-	return rc == -EAGAIN ? rc : 0;
+	if (atomic_load_explicit(&r->seq, memory_order_acquire) != w_seq(l->rx_next))
+		return false;
+	len = r->len;
+	memcpy(copy, r->msg, AG_CTL_MSG_MAX);
+	type = len <= AG_CTL_MSG_MAX ? w_ctl_check(copy, len) : -EPROTO;
+	if (type >= W_CM_REQ)
+		return true;
+	ag_link_break(l, "the neighbour's agent broke the protocol (record)");
+	return false;
 }
 
-void ag_ctl_receive(struct ag_link *l)
+void ag_ctl_consumed(struct ag_link *l, int64_t now)
 {
-	struct ctl_record *r;
-	int64_t now = u_now_ns();
-	uint32_t n;
-
-	if (l->state != AG_LINK_UP)
-		return;
-	for (n = 0; n < 4 * CTL_RECORDS && l->broken == NULL; n++) {
-		r = record_at(&l->in, l->rx_next);
-		if (atomic_load_explicit(&r->seq, memory_order_acquire) != w_seq(l->rx_next))
-			break;
-		if (record_handle(l, r, now) != 0)
-			break;
-		l->heard_at = now;
-		l->rx_next++;
-		if (l->rx_next - l->rx_told >= CTL_RECORDS / 2)
-			credit_return(l);
-	}
-	credit_return(l);
-}
-
-/* Within a host the agent talks to itself: the queue is handled, not sent. */
-void ag_ctl_drain_self(struct ag_agent *a)
-{
-	struct ag_link *self = &a->links[0];
-	struct ag_msg *m;
-
-	while (!ag_list_empty(&self->queue)) {
-		m = queue_pop(self);
-		ag_peer_record(self, m->bytes, true);
-		ag_msg_free(m);
-	}
+	l->heard_at = now;
+	l->rx_next++;
+	if (l->rx_next - l->rx_told >= CTL_RECORDS / 2)
+		ag_ctl_return_credit(l);
 }
 
 static void heartbeat(struct ag_link *l)
@@ -288,15 +257,17 @@ static void heartbeat(struct ag_link *l)
 	ag_ctl_send(l, &cm);
 }
 
-static int64_t beat_timers(struct ag_link *l, int64_t now)
+bool ag_ctl_silent(const struct ag_link *l, int64_t now)
+{
+	return l->conn_count + l->circuit_count > 0 && now - l->heard_at >= AG_SILENCE_NS;
+}
+
+int64_t ag_ctl_beat_timer(struct ag_link *l, int64_t now)
 {
 	if (l->conn_count + l->circuit_count == 0)
 		return U_NEVER;
-	if (now - l->heard_at >= AG_SILENCE_NS) {
-		ag_ctl_receive(l);
-		if (now - l->heard_at >= AG_SILENCE_NS)
-			ag_link_break(l, "the neighbour's agent is silent");
-	}
+	if (ag_ctl_silent(l, now))
+		ag_link_break(l, "the neighbour's agent is silent");
 	if (now >= l->beat_at) {
 		heartbeat(l);
 		l->beat_at = now + AG_BEAT_NS;
@@ -308,7 +279,7 @@ static int64_t beat_timers(struct ag_link *l, int64_t now)
  * Processes that speak to a neighbour wait while much is queued for it.  One that reads nothing, though it
  * may say something now and then, does not make them wait for long.  What it read was just looked at.
  */
-static int64_t queue_timers(struct ag_link *l, int64_t now)
+static int64_t stuck_timer(struct ag_link *l, int64_t now)
 {
 	if (ag_list_empty(&l->queue)) {
 		l->stuck_since = 0;
@@ -323,17 +294,10 @@ static int64_t queue_timers(struct ag_link *l, int64_t now)
 	return l->stuck_since + AG_SILENCE_NS;
 }
 
-int64_t ag_ctl_timers(struct ag_link *l, int64_t now)
+int64_t ag_ctl_queue_timer(struct ag_link *l, int64_t now)
 {
-	int64_t next = beat_timers(l, now), stuck;
+	int64_t next = stuck_timer(l, now);
 
-	if (l->hold_until != 0) {
-		ag_ctl_receive(l);
-		next = now + CTL_HOLD_POLL_NS;
-	}
-	ag_ctl_pump(l);
-	stuck = queue_timers(l, now);
-	next = stuck < next ? stuck : next;
 	if (l->tx_next == l->tx_done && ag_list_empty(&l->queue))
 		return next;
 	if (now >= l->nudge_at) {

@@ -171,7 +171,7 @@ static void link_up(struct ag_link *l)
 	u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_STATE], "link %s to host %u is up",
 			  l->port->limits.name, l->peer_host);
 	paths_changed(l);
-	ag_ctl_receive(l);
+	ag_record_receive(l);
 }
 
 static void setup_step(struct ag_link *l)
@@ -255,7 +255,7 @@ void ag_link_reset(struct ag_link *l, const char *why)
 		paths_changed(l);
 	ag_relay_link_down(l);
 	ag_resume_left(l, NULL);
-	ag_cm_link_down(l, why);
+	ag_connect_link_down(l, why);
 	ag_mem_link_down(l);
 	ag_ctl_close(l);
 }
@@ -281,7 +281,7 @@ void ag_link_service(struct ag_link *l)
 {
 	port_service(l->port);
 	ag_link_check(l);
-	ag_ctl_receive(l);
+	ag_record_receive(l);
 }
 
 bool ag_link_usable(const struct ag_link *l)
@@ -446,7 +446,7 @@ int64_t ag_link_timers(struct ag_link *l, int64_t now)
 		setup_step(l);
 		other = now + SETUP_POLL_NS;
 	} else if (l->state == AG_LINK_UP) {
-		ctl = ag_ctl_timers(l, now);
+		ctl = ag_record_timers(l, now);
 		other = ctl < other ? ctl : other;
 	}
 	return next < other ? next : other;

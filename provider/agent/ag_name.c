@@ -72,20 +72,6 @@ static int host_by_device(const struct ag_agent *a, const char *name)
 	return at >= 0 ? (int)a->devices[at].host : host_by_name(a, name);
 }
 
-int ag_host_of(const struct ag_agent *a, const uint8_t *host, unsigned int len)
-{
-	uint8_t wanted[W_HOST_ADDR_LEN];
-	unsigned int id;
-
-	if (len != W_HOST_ADDR_LEN)
-		return -ENOENT;
-	id = (unsigned int)host[4] << 8 | host[5];
-	w_host_addr((uint16_t)id, wanted);
-	if (memcmp(host, wanted, sizeof(wanted)) != 0 || id >= a->cfg.host_count)
-		return -ENOENT;
-	return (int)id;
-}
-
 /* ---- tables ---- */
 
 static bool device_char_ok(const char *name)

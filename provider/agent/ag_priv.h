@@ -441,22 +441,22 @@ bool ag_addr_equal(const struct w_addr *a, const struct w_addr *b);
 int ag_addr_compare(const struct w_addr *a, const struct w_addr *b);
 
 /* ag_cm.c: requests of processes about connections. */
-void ag_cm_listen(struct ag_client *c, const struct w_connect *m);
-void ag_cm_unlisten(struct ag_client *c, const struct w_token *m);
-void ag_cm_connect(struct ag_client *c, const struct w_connect *m);
-void ag_cm_peer(struct ag_client *c, const struct w_connect *m);
-void ag_cm_cancel(struct ag_client *c, const struct w_token *m);
-void ag_cm_accept(struct ag_client *c, const struct w_accept *m);
-void ag_cm_reject(struct ag_client *c, const struct w_conn *m);
-void ag_cm_confirm(struct ag_client *c, const struct w_conn *m);
-void ag_cm_close(struct ag_client *c, const struct w_conn *m);
+void ag_connect_listen(struct ag_client *c, const struct w_connect *m);
+void ag_connect_unlisten(struct ag_client *c, const struct w_token *m);
+void ag_connect_request(struct ag_client *c, const struct w_connect *m);
+void ag_peer_request(struct ag_client *c, const struct w_connect *m);
+void ag_connect_cancel(struct ag_client *c, const struct w_token *m);
+void ag_connect_accept(struct ag_client *c, const struct w_accept *m);
+void ag_connect_reject(struct ag_client *c, const struct w_conn *m);
+void ag_connect_confirm(struct ag_client *c, const struct w_conn *m);
+void ag_connect_close(struct ag_client *c, const struct w_conn *m);
 /* The process of `conn` is done with it, for `reason`. */
-void ag_cm_leave(struct ag_conn *conn, enum w_lost reason);
+void ag_connect_leave(struct ag_conn *conn, enum w_lost reason);
 /* Tells its process, if it has one, that the connection is lost. */
 void ag_cm_tell_lost(struct ag_conn *conn, enum w_lost reason);
-void ag_cm_link_down(struct ag_link *l, const char *why);
+void ag_connect_link_down(struct ag_link *l, const char *why);
 /* Sends held requests while the queue has room; returns whether it did. */
-bool ag_cm_unhold(struct ag_link *l);
+bool ag_attempt_unhold(struct ag_link *l);
 /* Connects conn's process to the slices.  Takes out_fd in any case. */
 int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *cm, int out_fd);
 /* Opens what the other end named.  -EAGAIN: the slice has not arrived, though it will. */
@@ -472,6 +472,24 @@ void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status statu
 enum w_status ag_cm_status(int err);
 /* Sends a record about `conn` to the agent of its other end. */
 void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status);
+
+struct ag_conn *ag_cm_end_of(struct ag_link *l, const struct w_cm *cm);
+bool ag_cm_addresses_ok(struct ag_agent *a, const struct w_cm *cm);
+bool ag_attempt_is_own(struct ag_client *c, const struct w_connect *m);
+struct ag_link *ag_attempt_link(struct ag_client *c, const struct w_connect *m,
+				struct rt_path *path, uint16_t *host_out);
+struct ag_conn *ag_attempt_new(struct ag_client *c, struct ag_link *l, const struct w_connect *m,
+			       const struct rt_path *path, uint16_t host, enum ag_state state);
+void ag_attempt_request(struct ag_conn *conn);
+bool ag_attempt_move(struct ag_conn *conn);
+void ag_peer_offered(struct ag_link *l, const struct w_cm *cm);
+void ag_peer_withdrawn(struct ag_link *l, const struct w_cm *cm);
+void ag_remote_request(struct ag_link *l, const struct w_cm *cm);
+void ag_remote_refuse(struct ag_link *l, const struct w_cm *cm);
+int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance);
+int ag_remote_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance);
+void ag_remote_cancel(struct ag_link *l, const struct w_cm *cm);
+void ag_remote_close(struct ag_link *l, const struct w_cm *cm);
 
 /* ag_resume.c: connections that outlive their path. */
 /* Is every link of its path one that others can stand in for?  Both ends find the same. */
@@ -500,7 +518,7 @@ bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason);
  * Closed, and its path is lost: has the other end told by a new one; false: that one asks, or is
  * told.
  */
-bool ag_resume_last_word(struct ag_conn *conn);
+bool ag_resume_final_message(struct ag_conn *conn);
 /* It is not to be resumed any more. */
 void ag_resume_forget(struct ag_conn *conn);
 /* Paths have changed. */
@@ -508,11 +526,6 @@ void ag_resume_retry(struct ag_agent *a);
 int64_t ag_resume_timers(struct ag_agent *a, int64_t now);
 
 /* ag_peer.c: what comes from other agents (and from this one, through self). */
-/*
- * Handles one checked record.  -EAGAIN: cannot be handled before a slice that it
- * names has arrived, unless `last_chance`.
- */
-int ag_peer_record(struct ag_link *l, const void *msg, bool last_chance);
 /* Joins a waiting peer with the offer, or refuses both.  Frees the offer. */
 void ag_peer_join(struct ag_conn *conn, struct ag_offer *offer);
 /* A deciding peer whose partner withdrew waits again. */
@@ -550,7 +563,7 @@ int ag_relay_init(struct ag_agent *a);
 void ag_relay_free(struct ag_agent *a);
 /* The bits of transfer threads end before this one. */
 uint32_t ag_relay_db_bits_end(const struct ag_agent *a);
-/* Passes on a record whose path goes on from here.  -EAGAIN as ag_peer_record(). */
+/* Passes on a record whose path goes on from here.  -EAGAIN as the records of this host. */
 int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance);
 void ag_relay_link_down(struct ag_link *l);
 /* Ends circuits whose nodes broke the rules. */
@@ -573,10 +586,25 @@ void ag_ctl_send(struct ag_link *l, const void *msg);
 /* What a process asks for waits; answers and the like are still taken. */
 bool ag_ctl_full(const struct ag_link *l);
 bool ag_ctl_busy(const struct ag_link *l); /* likewise, for requests to connect */
-void ag_ctl_pump(struct ag_link *l);
-void ag_ctl_receive(struct ag_link *l);
-void ag_ctl_drain_self(struct ag_agent *a);
-int64_t ag_ctl_timers(struct ag_link *l, int64_t now);
+#define AG_CTL_MSG_MAX (W_CTL_MAX - 8)
+#define AG_CTL_BATCH 256u
+bool ag_ctl_take_credit(struct ag_link *l);
+void ag_ctl_write(struct ag_link *l);
+void ag_ctl_ring(struct ag_link *l);
+bool ag_ctl_next(struct ag_link *l, void *copy);
+void ag_ctl_consumed(struct ag_link *l, int64_t now);
+void ag_ctl_return_credit(struct ag_link *l);
+struct ag_msg *ag_ctl_pop(struct ag_link *l);
+bool ag_ctl_silent(const struct ag_link *l, int64_t now);
+int64_t ag_ctl_beat_timer(struct ag_link *l, int64_t now);
+int64_t ag_ctl_queue_timer(struct ag_link *l, int64_t now);
+
+/* ag_record.c */
+void ag_record_receive(struct ag_link *l);
+void ag_record_pump(struct ag_link *l);
+void ag_record_drain_self(struct ag_agent *a);
+int64_t ag_record_timers(struct ag_link *l, int64_t now);
+
 uint32_t ag_ctl_bytes(void);
 
 /* ag_mem.c */

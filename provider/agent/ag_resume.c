@@ -40,16 +40,6 @@ struct ag_retired {
 	int64_t until;
 };
 
-static bool is_parked(const struct ag_conn *conn)
-{
-	return conn->link->index == 0 && conn->peer_host != conn->link->peer_host;
-}
-
-bool ag_conn_on_path(const struct ag_conn *conn)
-{
-	return !is_parked(conn);
-}
-
 bool ag_resume_can(const struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
@@ -200,7 +190,7 @@ static void leave_path(struct ag_conn *conn, enum w_lost reason)
 static void give_up_attempt(struct ag_conn *conn)
 {
 	ag_conn_slice_free(conn);
-	if (!is_parked(conn))
+	if (ag_conn_on_path(conn))
 		park(conn);
 	set_resume(conn, AG_SUSPENDED);
 }
@@ -275,7 +265,7 @@ static void query(struct ag_conn *conn)
 	ag_ctl_send(ag_route_link(a, &path), &cm);
 }
 
-bool ag_resume_last_word(struct ag_conn *conn)
+bool ag_resume_final_message(struct ag_conn *conn)
 {
 	if (!conn->resumable || !conn->first)
 		return false;
@@ -359,7 +349,7 @@ void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m)
 
 	if (conn == NULL || conn->resume != AG_SUSPENDING)
 		return;
-	if (!is_parked(conn))
+	if (ag_conn_on_path(conn))
 		leave_path(conn, W_LOST_LINK);
 	conn->consumed = m->consumed;
 	set_resume(conn, AG_SUSPENDED);
@@ -582,14 +572,14 @@ bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason)
 
 static void too_late(struct ag_conn *conn)
 {
-	bool has_word = conn->state == AG_CONNECTED && conn->resume_until != 0;
+	bool has_message = conn->state == AG_CONNECTED && conn->resume_until != 0;
 
 	if (conn->state == AG_CONNECTED)
 		u_log_ratelimited(&conn->link->agent->ratelimit[AG_RATELIMIT_LOST],
 				  "connection to host %u is lost: %s", conn->peer_host,
 				  conn->resume_until == 0 ? "its other end is gone"
 							  : "no other path was found in time");
-	if (!is_parked(conn) && !ag_resume_withdraw(conn, W_LOST_LINK))
+	if (ag_conn_on_path(conn) && !ag_resume_withdraw(conn, W_LOST_LINK))
 		leave_path(conn, W_LOST_LINK);
 	ag_cm_tell_lost(conn, W_LOST_LINK);
 	ag_conn_detach(conn);
@@ -597,7 +587,7 @@ static void too_late(struct ag_conn *conn)
 	conn->left = W_LOST_LINK;
 	conn->link->agent->dirty = true; /* it may have another deadline now */
 	/* The other end, which found the path again in time, would wait for this one to ask. */
-	if (!has_word || !ag_resume_last_word(conn))
+	if (!has_message || !ag_resume_final_message(conn))
 		ag_conn_free(conn);
 }
 

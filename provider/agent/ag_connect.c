@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What processes ask about connections; the state machine of w_ctl.h seen from below. */
+#include "ag_priv.h"
+
+void ag_connect_listen(struct ag_client *c, const struct w_connect *m)
+{
+	if (ag_attempt_is_own(c, m) && ag_listen_new(c, m->token, &m->local) == NULL)
+		ag_client_refuse(c, W_REFUSED, m->token, W_NO_RESOURCE,
+				 "too many waiters of one process");
+}
+
+/* Not found: the waiter was used up and ARRIVED is on its way; answered all the same. */
+void ag_connect_unlisten(struct ag_client *c, const struct w_token *m)
+{
+	struct ag_listen *l = ag_listen_by_token(c, m->token);
+	struct w_token answer = { .token = m->token };
+
+	if (l != NULL)
+		ag_listen_free(l);
+	w_ctl_init(&answer, W_UNLISTENED, sizeof(answer));
+	ag_client_send(c, &answer, NULL, 0);
+}
+
+void ag_connect_request(struct ag_client *c, const struct w_connect *m)
+{
+	struct rt_path path;
+	uint16_t host;
+	struct ag_link *l = ag_attempt_link(c, m, &path, &host);
+	struct ag_conn *conn;
+
+	if (l == NULL)
+		return;
+	conn = ag_attempt_new(c, l, m, &path, host, AG_HELD);
+	if (conn != NULL)
+		ag_attempt_request(conn);
+}
+
+/* Of an attempt that was answered meanwhile: the answer is on its way, nothing to do. */
+void ag_connect_cancel(struct ag_client *c, const struct w_token *m)
+{
+	struct ag_conn *conn = ag_conn_by_token(c, m->token);
+
+	if (conn == NULL)
+		return;
+	if (conn->state == AG_LINKED) {
+		conn->withdrawn = true;
+		return;
+	}
+	ag_connect_leave(conn, W_LOST_CLOSED);
+	ag_client_refuse(c, W_REFUSED, m->token, W_TIMED_OUT, NULL);
+}
+
+void ag_connect_accept(struct ag_client *c, const struct w_accept *m)
+{
+	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
+	enum w_status status;
+
+	if (conn == NULL || conn->state != AG_ARRIVED) {
+		ag_client_refuse(c, W_REFUSED, m->token, conn == NULL ? W_TIMED_OUT : W_BAD_STATE,
+				 NULL);
+		return;
+	}
+	status = ag_attrs_compare(&m->attrs, &conn->peer_attrs);
+	if (status == W_SUCCESS)
+		status = ag_cm_status(ag_conn_slice_alloc(conn));
+	if (status != W_SUCCESS) {
+		ag_client_refuse(c, W_REFUSED, m->token, status, NULL);
+		if (status == W_NOT_REACHABLE) {
+			ag_cm_send(conn, W_CM_REFUSE, status);
+			ag_conn_free(conn);
+		}
+		return;
+	}
+	conn->token = m->token;
+	conn->attrs = m->attrs;
+	ag_conn_set_state(conn, AG_ACCEPTING);
+	ag_cm_send(conn, W_CM_ACCEPT, 0);
+}
+
+void ag_connect_reject(struct ag_client *c, const struct w_conn *m)
+{
+	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
+
+	if (conn == NULL || conn->state != AG_ARRIVED)
+		return;
+	ag_cm_send(conn, W_CM_REFUSE, W_REJECTED);
+	ag_conn_free(conn);
+}
+
+void ag_connect_confirm(struct ag_client *c, const struct w_conn *m)
+{
+	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
+
+	if (conn == NULL || ag_resume_confirm(conn) || conn->state != AG_LINKED)
+		return;
+	ag_conn_set_state(conn, AG_CONNECTED);
+	ag_cm_send(conn, W_CM_CONFIRM, 0);
+}
+
+void ag_connect_leave(struct ag_conn *conn, enum w_lost reason)
+{
+	bool on_path, unheard = false;
+
+	switch (conn->state) {
+	case AG_REQUESTED:
+		ag_cm_send(conn, conn->peer ? W_CM_PEER_CANCEL : W_CM_CANCEL, W_TIMED_OUT);
+		ag_conn_free(conn);
+		return;
+	case AG_HELD:
+	case AG_WAITING:
+		ag_conn_free(conn);
+		return;
+	case AG_ARRIVED:
+		ag_cm_send(conn, W_CM_REFUSE, W_NO_MATCH);
+		ag_conn_free(conn);
+		return;
+	case AG_LOST:
+		ag_cm_send(conn, W_CM_CLOSE, reason);
+		ag_conn_free(conn);
+		return;
+	case AG_ACCEPTING:
+	case AG_LINKED:
+	case AG_CONNECTED:
+		on_path = ag_conn_on_path(conn);
+		conn->left = reason;
+		if (on_path && !ag_resume_withdraw(conn, reason))
+			ag_cm_send(conn, W_CM_CLOSE, reason);
+		/* No CLOSE comes, or none is waited for. */
+		unheard = !on_path || conn->path_closed || conn->resume == AG_RESUMING;
+		if (!unheard)
+			ag_resume_forget(conn);
+		break;
+	case AG_CLOSED:
+		break;
+	}
+	ag_conn_detach(conn);
+	ag_conn_set_state(conn, AG_CLOSED);
+	if (unheard && !ag_resume_final_message(conn))
+		ag_conn_free(conn);
+}
+
+void ag_connect_close(struct ag_client *c, const struct w_conn *m)
+{
+	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
+
+	if (conn == NULL)
+		return;
+	if (conn->state == AG_LINKED && conn->peer && !conn->withdrawn) {
+		/* It could not map what it was handed; a peer that went on waiting would not know. */
+		ag_cm_send(conn, W_CM_CANCEL, W_NO_RESOURCE);
+		ag_conn_free(conn);
+		return;
+	}
+	ag_connect_leave(conn, W_LOST_CLOSED);
+}
+
+static void end_lost(struct ag_conn *conn, const char *why)
+{
+	switch (conn->state) {
+	case AG_HELD:
+	case AG_REQUESTED:
+	case AG_WAITING:
+	case AG_ACCEPTING:
+		ag_client_refuse(conn->client, W_REFUSED, conn->token, W_NOT_REACHABLE, why);
+		break;
+	case AG_LINKED:
+	case AG_CONNECTED:
+		ag_cm_tell_lost(conn, W_LOST_LINK);
+		break;
+	case AG_ARRIVED:
+	case AG_LOST:
+	case AG_CLOSED:
+		break;
+	}
+}
+
+/* Both ends of every connection over the link are gone; so are offers that came over it. */
+void ag_connect_link_down(struct ag_link *l, const char *why)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_conn *conn;
+	struct ag_offer *offer;
+
+	ag_list_each(pos, tmp, &l->conns)
+	{
+		conn = ag_list_entry(pos, struct ag_conn, in_link);
+		/* Self goes down when the agent leaves: then nobody has a word any more. */
+		if (ag_attempt_move(conn) || ag_resume_link_down(conn) ||
+		    (conn->state == AG_CLOSED && l->index != 0 && ag_resume_final_message(conn)))
+			continue;
+		if (conn->client != NULL)
+			end_lost(conn, why);
+		ag_conn_free(conn);
+	}
+	ag_list_each(pos, tmp, &l->agent->offers)
+	{
+		offer = ag_list_entry(pos, struct ag_offer, node);
+		if (offer->link == l)
+			ag_offer_free(offer);
+	}
+}

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses and attributes of connections, compared. */
+#include "ag_addr.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "ag_priv.h"
+#include "ag_state.h"
+#include "w_ctl.h"
 
 bool ag_addr_equal(const struct w_addr *a, const struct w_addr *b)
 {
@@ -22,7 +25,7 @@ int ag_addr_compare(const struct w_addr *a, const struct w_addr *b)
 	return rc;
 }
 
-int ag_host_of(const struct ag_agent *a, const uint8_t *host, unsigned int len)
+int ag_addr_host(const struct ag_agent *a, const uint8_t *host, unsigned int len)
 {
 	uint8_t wanted[W_HOST_ADDR_LEN];
 	unsigned int id;
@@ -36,7 +39,7 @@ int ag_host_of(const struct ag_agent *a, const uint8_t *host, unsigned int len)
 	return (int)id;
 }
 
-enum w_status ag_attrs_compare(const struct w_vi_attrs *a, const struct w_vi_attrs *b)
+enum w_status ag_addr_compare_attrs(const struct w_vi_attrs *a, const struct w_vi_attrs *b)
 {
 	if (a->reliability != b->reliability)
 		return W_BAD_RELIABILITY;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making, running and ending an agent: the event loop. */
+#include "ag_agent.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,11 +11,36 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "ag_priv.h"
+#include "ag_accept.h"
+#include "ag_admission.h"
+#include "ag_cable.h"
+#include "ag_client.h"
+#include "ag_dispatch.h"
+#include "ag_irq.h"
+#include "ag_link.h"
+#include "ag_links.h"
+#include "ag_list.h"
+#include "ag_loop.h"
+#include "ag_name.h"
+#include "ag_ratelimit.h"
+#include "ag_record.h"
+#include "ag_relay.h"
+#include "ag_resume.h"
+#include "ag_route.h"
+#include "ag_session.h"
+#include "ag_setup.h"
+#include "ag_state.h"
+#include "ag_transfer.h"
+#include "ag_watchdog.h"
+#include "port.h"
+#include "port_emu.h"
+#include "rt_topo.h"
 #include "u_close.h"
 #include "u_futex.h"
 #include "u_log.h"
 #include "u_time.h"
+#include "w_addr.h"
+#include "w_slot.h"
 
 #define SLOTS_DEFAULT 128u
 #define PAYLOAD_DEFAULT (256u << 10)
@@ -42,7 +69,7 @@ static int cfg_check(const struct ag_cfg *cfg)
 			PORT_SPAD_MAX);
 		return -EINVAL;
 	}
-	return ag_relay_check(cfg);
+	return ag_transfer_check(cfg);
 }
 
 static void cfg_defaults(struct ag_cfg *cfg)
@@ -59,30 +86,6 @@ static void cfg_defaults(struct ag_cfg *cfg)
 		cfg->grace_ms = AG_GRACE_MS;
 }
 
-static int spare_open(struct ag_agent *a)
-{
-	a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return a->spare_fd < 0 ? -errno : 0;
-}
-
-static int listen_open(struct ag_agent *a)
-{
-	struct sockaddr_un un;
-	socklen_t len = w_agent_addr(&un, a->cfg.owner, a->fabric, a->cfg.host_id);
-	int rc;
-
-	a->listen_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (a->listen_sock < 0)
-		return -errno;
-	a->rights_kept_out = u_rights_pass(a->listen_sock, false);
-	if (bind(a->listen_sock, (struct sockaddr *)&un, len) != 0)
-		return -errno;
-	if (listen(a->listen_sock, AG_BACKLOG) != 0)
-		return -errno;
-	rc = ag_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
-	return rc;
-}
-
 static int ports_open(struct ag_agent *a)
 {
 	uint32_t i, count = rt_topo_ports(a->topo, a->cfg.host_id);
@@ -94,7 +97,7 @@ static int ports_open(struct ag_agent *a)
 	a->irq = port_emu_host_irq(a->host);
 	a->agent_irq = port_emu_host_agent_irq(a->host);
 	for (i = 0; i < count; i++) {
-		rc = ag_link_create(a, i);
+		rc = ag_links_create(a, i);
 		if (rc != 0)
 			return rc;
 		a->link_count = i + 1;
@@ -109,8 +112,12 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	struct ag_agent *a = calloc(1, sizeof(*a));
 	uint32_t i;
 
-	if (a == NULL)
+	if (a != NULL)
+		a->links = calloc(PORT_PER_HOST, sizeof(*a->links));
+	if (a == NULL || a->links == NULL) {
+		free(a);
 		return NULL;
+	}
 	a->cfg = *cfg;
 	cfg_defaults(&a->cfg);
 	memcpy(a->fabric, cfg->fabric, strlen(cfg->fabric) + 1);
@@ -122,7 +129,7 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	if (getrandom(&a->hash_key, sizeof(a->hash_key), GRND_NONBLOCK) != sizeof(a->hash_key))
 		a->hash_key = (uint64_t)u_now_ns();
 	ag_ratelimits_init(a->ratelimit);
-	ag_client_limits(a);
+	ag_admission_limits(a);
 	a->clients_at = U_NEVER;
 	ag_list_init(&a->clients);
 	ag_list_init(&a->listens);
@@ -164,21 +171,19 @@ int ag_create(const struct ag_cfg *cfg, struct ag_agent **out)
 	if (a == NULL)
 		return -ENOMEM;
 	u_membarrier_register();
-	rc = ag_names_init(a, cfg);
+	rc = ag_name_init(a, cfg);
 	if (rc == 0)
 		rc = ag_route_init(a);
 	if (rc == 0)
-		ag_relay_choose(a);
+		ag_transfer_choose(a);
 	if (rc == 0)
 		rc = ag_loop_open(a);
 	if (rc == 0)
-		rc = spare_open(a);
-	if (rc == 0)
-		rc = listen_open(a);
+		rc = ag_accept_open(a);
 	if (rc == 0)
 		rc = ports_open(a);
 	if (rc == 0)
-		rc = ag_relay_init(a);
+		rc = ag_transfer_open(a);
 	if (rc != 0) {
 		ag_destroy(a);
 		return rc;
@@ -198,7 +203,7 @@ static void on_wake(struct ag_agent *a)
 		u_error("ag", "reading the wake-up descriptor: %s", strerror(errno));
 	for (i = 1; i < a->link_count; i++) {
 		port_db_clear(a->links[i].port, UINT32_C(1) << AG_DB_BIT);
-		ag_link_check(&a->links[i]);
+		ag_setup_check(&a->links[i]);
 		ag_record_receive(&a->links[i]);
 	}
 }
@@ -213,21 +218,21 @@ static void on_event(struct ag_agent *a, const struct epoll_event *ev)
 		on_wake(a);
 		break;
 	case AG_EV_LISTEN:
-		ag_client_accept(a);
+		ag_accept(a);
 		break;
 	case AG_EV_CABLE:
-		ag_link_accept(&a->links[index]);
+		ag_cable_accept(&a->links[index]);
 		break;
 	case AG_EV_PORT:
-		ag_link_service(&a->links[index]);
+		ag_setup_service(&a->links[index]);
 		break;
 	case AG_EV_CLIENT:
 		if (index < a->client_slots && a->client_slot[index] != NULL)
-			ag_client_event(a->client_slot[index], ev->events);
+			ag_dispatch_event(a->client_slot[index], ev->events);
 		break;
 	case AG_EV_PROCESS:
 		if (index < a->client_slots && a->client_slot[index] != NULL)
-			ag_client_ended(a->client_slot[index]);
+			ag_dispatch_ended(a->client_slot[index]);
 		break;
 	}
 }
@@ -239,7 +244,7 @@ static void settle(struct ag_agent *a)
 
 	do {
 		ag_record_drain_self(a);
-		ag_client_reap(a);
+		ag_session_reap(a);
 	} while (!ag_list_empty(&a->links[0].queue));
 	ag_relay_settle(a);
 	for (i = 1; i < a->link_count; i++)
@@ -263,26 +268,13 @@ static int64_t idle_deadline(struct ag_agent *a, int64_t now)
 	return a->idle_since + (int64_t)a->cfg.grace_ms * 1000000;
 }
 
-static int64_t listen_timer(struct ag_agent *a, int64_t now)
-{
-	if (a->listen_again_at == 0)
-		return U_NEVER;
-	if (now < a->listen_again_at)
-		return a->listen_again_at;
-	a->listen_again_at = 0;
-	if (a->spare_fd < 0)
-		a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	ag_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
-	return U_NEVER;
-}
-
 static int64_t timers(struct ag_agent *a)
 {
-	int64_t now = u_now_ns(), next = listen_timer(a, now);
+	int64_t now = u_now_ns(), next = ag_accept_timer(a, now);
 	uint32_t i;
 
 	for (i = 1; i < a->link_count; i++)
-		next = earlier(next, ag_link_timers(&a->links[i], now));
+		next = earlier(next, ag_links_timers(&a->links[i], now));
 	next = earlier(next, ag_resume_timers(a, now));
 	for (i = 0; i < a->link_count; i++)
 		next = earlier(next, ag_ratelimits_tell(a->links[i].ratelimit, AG_LINK_RATELIMITS));
@@ -367,21 +359,22 @@ void ag_destroy(struct ag_agent *a)
 		a->links[i].cable_sock = -1;
 	}
 	ag_list_each(pos, tmp, &a->clients)
-		ag_client_free(ag_list_entry(pos, struct ag_client, node));
+		ag_session_end(ag_list_entry(pos, struct ag_client, node));
 	ag_irq_end(a);
 	for (i = a->link_count; i-- > 0;)
 		ag_relay_link_down(&a->links[i]);
-	ag_relay_free(a);
+	ag_transfer_close(a);
 	for (i = a->link_count; i-- > 0;)
-		ag_link_destroy(&a->links[i]);
+		ag_links_destroy(&a->links[i]);
 	port_emu_host_destroy(a->host);
 	free(a->client_slot);
 	free(a->conn_slot);
-	ag_names_free(a);
+	ag_name_free(a);
 	ag_route_free(a);
 	close_fd(a->spare_fd);
 	close_fd(a->wake);
 	close_fd(a->epoll);
+	free(a->links);
 	free(a);
 }
 

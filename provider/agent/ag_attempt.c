@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A process's attempt to connect: its path, its end of the connection, and asking the other agent. */
+#include "ag_attempt.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "ag_priv.h"
+#include "ag_addr.h"
+#include "ag_client.h"
+#include "ag_cm.h"
+#include "ag_conn.h"
+#include "ag_ctl.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_route.h"
+#include "ag_state.h"
+#include "rt_topo.h"
+#include "w_ctl.h"
 
 /* A process speaks for its own host; otherwise the request is refused. */
 bool ag_attempt_is_own(struct ag_client *c, const struct w_connect *m)
 {
-	if (ag_host_of(c->agent, m->local.host, m->local.host_len) == (int)c->agent->cfg.host_id)
+	if (ag_addr_host(c->agent, m->local.host, m->local.host_len) == (int)c->agent->cfg.host_id)
 		return true;
 	ag_client_refuse(c, W_REFUSED, m->token, W_BAD_REQUEST,
 			 "the local address names another host");
@@ -31,7 +43,7 @@ struct ag_link *ag_attempt_link(struct ag_client *c, const struct w_connect *m,
 				struct rt_path *path, uint16_t *host_out)
 {
 	struct ag_agent *a = c->agent;
-	int host = ag_host_of(a, m->remote.host, m->remote.host_len);
+	int host = ag_addr_host(a, m->remote.host, m->remote.host_len);
 	char text[160];
 
 	if (!ag_attempt_is_own(c, m))

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Records about connections, between agents, and what they bring to a process. */
+#include "ag_cm.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ag_priv.h"
+#include "ag_addr.h"
+#include "ag_client.h"
+#include "ag_conn.h"
+#include "ag_ctl.h"
+#include "ag_link.h"
+#include "ag_ratelimit.h"
+#include "ag_route.h"
+#include "ag_state.h"
+#include "port.h"
+#include "rt_topo.h"
 #include "u_fd.h"
 #include "u_log.h"
+#include "w_ctl.h"
 
 void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status)
 {
@@ -25,7 +37,7 @@ void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status)
 		.consumed = conn->consumed,
 	};
 
-	ag_path_set(&cm.path, &conn->path);
+	ag_route_set_path(&cm.path, &conn->path);
 	w_ctl_init(&cm, type, sizeof(cm));
 	ag_ctl_send(l, &cm);
 }
@@ -58,9 +70,9 @@ void ag_cm_answer(struct ag_link *l, const struct w_cm *req, enum w_ctl_type typ
 	};
 	struct rt_path back;
 
-	if (ag_path_back(l->agent, req->src_host, &req->path, &back) != 0)
+	if (ag_route_back(l->agent, req->src_host, &req->path, &back) != 0)
 		return;
-	ag_path_set(&cm.path, &back);
+	ag_route_set_path(&cm.path, &back);
 	if (back.hops > 0)
 		cm.path.at = (uint8_t)(req->path.hops - req->path.at + 1);
 	w_ctl_init(&cm, type, sizeof(cm));
@@ -70,15 +82,6 @@ void ag_cm_answer(struct ag_link *l, const struct w_cm *req, enum w_ctl_type typ
 void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status)
 {
 	ag_cm_answer(l, req, W_CM_REFUSE, status);
-}
-
-void ag_cm_tell_lost(struct ag_conn *conn, enum w_lost reason)
-{
-	struct w_lost_msg m = { .conn = conn->id, .reason = reason };
-
-	w_ctl_init(&m, W_LOST, sizeof(m));
-	if (conn->client != NULL)
-		ag_client_send(conn->client, &m, NULL, 0);
 }
 
 int ag_cm_outbound(struct ag_link *l, const struct w_geometry *g, bool last_chance, int *fd_out)
@@ -141,6 +144,6 @@ struct ag_conn *ag_cm_end_of(struct ag_link *l, const struct w_cm *cm)
 /* Does a request come from where it says it comes from, and is it for this host? */
 bool ag_cm_addresses_ok(struct ag_agent *a, const struct w_cm *cm)
 {
-	return ag_host_of(a, cm->local.host, cm->local.host_len) == (int)cm->src_host &&
-	       ag_host_of(a, cm->remote.host, cm->remote.host_len) == (int)a->cfg.host_id;
+	return ag_addr_host(a, cm->local.host, cm->local.host_len) == (int)cm->src_host &&
+	       ag_addr_host(a, cm->remote.host, cm->remote.host_len) == (int)a->cfg.host_id;
 }

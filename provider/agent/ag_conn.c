@@ -1,16 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables: connection ends by id, by token and by the other end; waiters; peers' offers. */
+/* The table of connection ends, by id, by token and by the other end, and their slices. */
+#include "ag_conn.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "ag_priv.h"
+#include "ag_client.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_ratelimit.h"
+#include "ag_state.h"
+#include "port.h"
+#include "rt_topo.h"
 #include "u_fd.h"
 #include "u_futex.h"
 #include "u_log.h"
-#include "u_time.h"
+#include "w_ctl.h"
+#include "w_slot.h"
+
+#define CONNS_MAX (1u << 20)
+#define PENDING_MAX 4096u /* of a client: attempts and requests that are not connected yet */
+
+struct ag_conn_slot {
+	struct ag_conn *conn;
+	uint32_t generation;
+	uint32_t next_free; /* index + 1 */
+};
 
 static bool pending(enum ag_state state)
 {
@@ -25,15 +43,15 @@ static uint64_t mix(uint64_t h)
 	return h ^ h >> 31;
 }
 
-struct ag_list *ag_bucket(const struct ag_agent *a, struct ag_list table[AG_HASH], uint16_t host,
-			  uint64_t conn)
+struct ag_list *ag_conn_bucket(const struct ag_agent *a, struct ag_list table[AG_HASH],
+			       uint16_t host, uint64_t conn)
 {
 	return &table[mix(mix(conn ^ a->hash_key) + host + a->hash_key) % AG_HASH];
 }
 
 static struct ag_list *bucket(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn)
 {
-	return ag_bucket(a, a->hash, peer_host, peer_conn);
+	return ag_conn_bucket(a, a->hash, peer_host, peer_conn);
 }
 
 static int table_grow(struct ag_agent *a)
@@ -42,7 +60,7 @@ static int table_grow(struct ag_agent *a)
 	struct ag_conn_slot *bigger;
 	uint32_t seed;
 
-	if (n > AG_CONNS_MAX)
+	if (n > CONNS_MAX)
 		return -ENOSPC;
 	bigger = realloc(a->conn_slot, n * sizeof(*bigger));
 	if (bigger == NULL)
@@ -62,22 +80,20 @@ static int table_grow(struct ag_agent *a)
 
 static bool limits_ok(const struct ag_client *c)
 {
-	return c->conn_count < AG_CLIENT_CONNS_MAX && c->pending_count < AG_PENDING_MAX;
+	return c->conn_count < AG_CLIENT_CONNS_MAX && c->pending_count < PENDING_MAX;
 }
 
 static void enter_link(struct ag_conn *conn, struct ag_link *l)
 {
 	conn->link = l;
 	ag_list_append(&l->conns, &conn->in_link);
-	if (l->conn_count++ == 0) { /* heartbeats begin */
-		l->heard_at = u_now_ns();
-		l->beat_at = l->heard_at + AG_BEAT_NS;
-	}
+	if (l->conn_count++ == 0)
+		ag_link_beats_begin(l);
 }
 
 static void leave_link(struct ag_conn *conn)
 {
-	ag_window_unreserve(conn->link, &conn->reservation);
+	ag_link_unreserve(conn->link, &conn->reservation);
 	ag_list_remove(&conn->in_link);
 	ag_list_remove(&conn->in_held);
 	conn->link->conn_count--;
@@ -128,13 +144,10 @@ void ag_conn_set_state(struct ag_conn *conn, enum ag_state state)
 	conn->state = state;
 }
 
-void ag_conn_detach(struct ag_conn *conn)
+void ag_conn_leave_client(struct ag_conn *conn)
 {
 	struct ag_client *c = conn->client;
 
-	if (c == NULL)
-		return;
-	ag_mem_conn_end(conn);
 	if (pending(conn->state))
 		c->pending_count--;
 	c->conn_count--;
@@ -142,14 +155,11 @@ void ag_conn_detach(struct ag_conn *conn)
 	conn->client = NULL;
 }
 
-void ag_conn_free(struct ag_conn *conn)
+void ag_conn_remove(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
 	uint32_t index = (uint32_t)conn->id - 1;
 
-	ag_conn_detach(conn);
-	ag_conn_slice_free(conn);
-	ag_resume_forget(conn);
 	ag_list_remove(&conn->in_hash);
 	leave_link(conn);
 	a->conn_slot[index].conn = NULL;
@@ -217,40 +227,7 @@ void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn)
 			       &conn->in_hash);
 }
 
-static size_t slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t payload)
-{
-	return u_align_up(w_slice_bytes(slots, payload), l->port->limits.slice_align);
-}
-
-void ag_window_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation)
-{
-	ag_window_unreserve(l, reservation);
-	*reservation = slice_bytes(l, l->agent->cfg.slots, payload);
-	l->window_reserved += *reservation;
-}
-
-void ag_window_unreserve(struct ag_link *l, uint64_t *reservation)
-{
-	l->window_reserved -= *reservation;
-	*reservation = 0;
-}
-
-/* Longer ones than a neighbour's have a part of the window, so that others find room too. */
-#define LARGE_PAYLOAD_SHARE 4u
-
-uint32_t ag_payload_of_path(const struct ag_link *l, unsigned int hops)
-{
-	const struct ag_cfg *cfg = &l->agent->cfg;
-	uint64_t most = l->port->limits.window_bytes / LARGE_PAYLOAD_SHARE;
-	uint64_t used = l->window_used + l->window_reserved;
-	uint32_t payload = w_payload_of_path(cfg->payload_bytes, hops);
-
-	while (payload > cfg->payload_bytes && used + slice_bytes(l, cfg->slots, payload) > most)
-		payload /= 2;
-	return payload;
-}
-
-void ag_geometry_limit(struct w_geometry *g, const struct w_geometry *most)
+void ag_conn_limit_geometry(struct w_geometry *g, const struct w_geometry *most)
 {
 	if (w_slots_ok(most->slots) && most->slots < g->slots)
 		g->slots = most->slots;
@@ -263,17 +240,17 @@ void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most)
 	struct w_geometry *g = &conn->geometry;
 
 	g->slots = conn->link->agent->cfg.slots;
-	g->payload_bytes = ag_payload_of_path(conn->link, conn->path.hops);
+	g->payload_bytes = ag_link_payload(conn->link, conn->path.hops);
 	if (most != NULL)
-		ag_geometry_limit(g, most);
-	ag_window_reserve(conn->link, g->payload_bytes, &conn->reservation);
+		ag_conn_limit_geometry(g, most);
+	ag_link_reserve(conn->link, g->payload_bytes, &conn->reservation);
 }
 
 int ag_conn_slice_alloc(struct ag_conn *conn)
 {
 	struct ag_link *l = conn->link;
 	uint32_t slots = conn->geometry.slots, payload = conn->geometry.payload_bytes;
-	size_t len = slice_bytes(l, slots, payload);
+	size_t len = ag_link_slice_bytes(l, slots, payload);
 	char text[U_FD_ERROR];
 	int rc;
 
@@ -286,7 +263,7 @@ int ag_conn_slice_alloc(struct ag_conn *conn)
 		return rc;
 	}
 	conn->has_slice = true;
-	ag_window_unreserve(l, &conn->reservation);
+	ag_link_unreserve(l, &conn->reservation);
 	l->window_used += conn->slice.len;
 	conn->geometry = (struct w_geometry){
 		.slots = slots,
@@ -309,127 +286,6 @@ void ag_conn_slice_free(struct ag_conn *conn)
 	conn->has_slice = false;
 	conn->link->window_used -= conn->slice.len;
 	port_slice_free(conn->link->port, conn->slice.id);
-}
-
-/* ---- addresses ---- */
-
-/* ---- waiters ---- */
-
-struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struct w_addr *local)
-{
-	struct ag_listen *l;
-
-	if (c->listen_count >= AG_LISTENS_MAX)
-		return NULL;
-	l = calloc(1, sizeof(*l));
-	if (l == NULL)
-		return NULL;
-	l->client = c;
-	l->token = token;
-	l->local = *local;
-	ag_list_append(&c->agent->listens, &l->node);
-	ag_list_append(&c->listens, &l->in_client);
-	c->listen_count++;
-	return l;
-}
-
-struct ag_listen *ag_listen_match(struct ag_agent *a, const struct w_addr *remote)
-{
-	struct ag_list *pos, *tmp;
-	struct ag_listen *l;
-
-	ag_list_each(pos, tmp, &a->listens)
-	{
-		l = ag_list_entry(pos, struct ag_listen, node);
-		if (!l->client->gone && ag_addr_equal(&l->local, remote))
-			return l;
-	}
-	return NULL;
-}
-
-struct ag_listen *ag_listen_by_token(struct ag_client *c, uint64_t token)
-{
-	struct ag_list *pos, *tmp;
-	struct ag_listen *l;
-
-	ag_list_each(pos, tmp, &c->listens)
-	{
-		l = ag_list_entry(pos, struct ag_listen, in_client);
-		if (l->token == token)
-			return l;
-	}
-	return NULL;
-}
-
-void ag_listen_free(struct ag_listen *l)
-{
-	l->client->listen_count--;
-	ag_list_remove(&l->node);
-	ag_list_remove(&l->in_client);
-	free(l);
-}
-
-/* ---- offers of peers ---- */
-
-struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm)
-{
-	struct ag_offer *offer;
-
-	if (l->offer_count >= AG_OFFERS_MAX)
-		return NULL;
-	offer = calloc(1, sizeof(*offer));
-	if (offer == NULL)
-		return NULL;
-	if (ag_path_back(l->agent, cm->src_host, &cm->path, &offer->path) != 0) {
-		free(offer);
-		return NULL;
-	}
-	offer->link = l;
-	offer->src_host = cm->src_host;
-	offer->src_conn = cm->src_conn;
-	offer->attrs = cm->attrs;
-	offer->geometry = cm->geometry;
-	offer->local = cm->local;
-	offer->remote = cm->remote;
-	ag_list_append(&l->agent->offers, &offer->node);
-	l->offer_count++;
-	return offer;
-}
-
-struct ag_offer *ag_offer_match(const struct ag_conn *conn)
-{
-	struct ag_list *pos, *tmp;
-	struct ag_offer *offer;
-
-	ag_list_each(pos, tmp, &conn->link->agent->offers)
-	{
-		offer = ag_list_entry(pos, struct ag_offer, node);
-		if (ag_addr_equal(&offer->local, &conn->remote) &&
-		    ag_addr_equal(&offer->remote, &conn->local))
-			return offer;
-	}
-	return NULL;
-}
-
-struct ag_offer *ag_offer_by_conn(struct ag_agent *a, uint16_t src_host, uint64_t src_conn)
-{
-	struct ag_list *pos, *tmp;
-	struct ag_offer *offer;
-
-	ag_list_each(pos, tmp, &a->offers)
-	{
-		offer = ag_list_entry(pos, struct ag_offer, node);
-		if (offer->src_host == src_host && offer->src_conn == src_conn)
-			return offer;
-	}
-	return NULL;
-}
-
-void ag_offer_free(struct ag_offer *offer)
-{
-	ag_list_remove(&offer->node);
-	offer->link->offer_count--;
-	free(offer);
 }
 
 bool ag_conn_on_path(const struct ag_conn *conn)

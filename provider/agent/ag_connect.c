@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What processes ask about connections; the state machine of w_ctl.h seen from below. */
-#include "ag_priv.h"
+#include "ag_connect.h"
+
+#include "ag_addr.h"
+#include "ag_attempt.h"
+#include "ag_client.h"
+#include "ag_cm.h"
+#include "ag_conn.h"
+#include "ag_end.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_resume.h"
+#include "ag_suspend.h"
+#include "ag_waiter.h"
+#include "rt_topo.h"
+#include "w_ctl.h"
 
 void ag_connect_listen(struct ag_client *c, const struct w_connect *m)
 {
@@ -60,14 +74,14 @@ void ag_connect_accept(struct ag_client *c, const struct w_accept *m)
 				 NULL);
 		return;
 	}
-	status = ag_attrs_compare(&m->attrs, &conn->peer_attrs);
+	status = ag_addr_compare_attrs(&m->attrs, &conn->peer_attrs);
 	if (status == W_SUCCESS)
 		status = ag_cm_status(ag_conn_slice_alloc(conn));
 	if (status != W_SUCCESS) {
 		ag_client_refuse(c, W_REFUSED, m->token, status, NULL);
 		if (status == W_NOT_REACHABLE) {
 			ag_cm_send(conn, W_CM_REFUSE, status);
-			ag_conn_free(conn);
+			ag_end_free(conn);
 		}
 		return;
 	}
@@ -84,7 +98,7 @@ void ag_connect_reject(struct ag_client *c, const struct w_conn *m)
 	if (conn == NULL || conn->state != AG_ARRIVED)
 		return;
 	ag_cm_send(conn, W_CM_REFUSE, W_REJECTED);
-	ag_conn_free(conn);
+	ag_end_free(conn);
 }
 
 void ag_connect_confirm(struct ag_client *c, const struct w_conn *m)
@@ -104,39 +118,39 @@ void ag_connect_leave(struct ag_conn *conn, enum w_lost reason)
 	switch (conn->state) {
 	case AG_REQUESTED:
 		ag_cm_send(conn, conn->peer ? W_CM_PEER_CANCEL : W_CM_CANCEL, W_TIMED_OUT);
-		ag_conn_free(conn);
+		ag_end_free(conn);
 		return;
 	case AG_HELD:
 	case AG_WAITING:
-		ag_conn_free(conn);
+		ag_end_free(conn);
 		return;
 	case AG_ARRIVED:
 		ag_cm_send(conn, W_CM_REFUSE, W_NO_MATCH);
-		ag_conn_free(conn);
+		ag_end_free(conn);
 		return;
 	case AG_LOST:
 		ag_cm_send(conn, W_CM_CLOSE, reason);
-		ag_conn_free(conn);
+		ag_end_free(conn);
 		return;
 	case AG_ACCEPTING:
 	case AG_LINKED:
 	case AG_CONNECTED:
 		on_path = ag_conn_on_path(conn);
 		conn->left = reason;
-		if (on_path && !ag_resume_withdraw(conn, reason))
+		if (on_path && !ag_suspend_withdraw(conn, reason))
 			ag_cm_send(conn, W_CM_CLOSE, reason);
 		/* No CLOSE comes, or none is waited for. */
 		unheard = !on_path || conn->path_closed || conn->resume == AG_RESUMING;
 		if (!unheard)
-			ag_resume_forget(conn);
+			ag_suspend_forget(conn);
 		break;
 	case AG_CLOSED:
 		break;
 	}
-	ag_conn_detach(conn);
+	ag_end_detach(conn);
 	ag_conn_set_state(conn, AG_CLOSED);
 	if (unheard && !ag_resume_final_message(conn))
-		ag_conn_free(conn);
+		ag_end_free(conn);
 }
 
 void ag_connect_close(struct ag_client *c, const struct w_conn *m)
@@ -148,7 +162,7 @@ void ag_connect_close(struct ag_client *c, const struct w_conn *m)
 	if (conn->state == AG_LINKED && conn->peer && !conn->withdrawn) {
 		/* It could not map what it was handed; a peer that went on waiting would not know. */
 		ag_cm_send(conn, W_CM_CANCEL, W_NO_RESOURCE);
-		ag_conn_free(conn);
+		ag_end_free(conn);
 		return;
 	}
 	ag_connect_leave(conn, W_LOST_CLOSED);
@@ -165,7 +179,7 @@ static void end_lost(struct ag_conn *conn, const char *why)
 		break;
 	case AG_LINKED:
 	case AG_CONNECTED:
-		ag_cm_tell_lost(conn, W_LOST_LINK);
+		ag_end_tell_lost(conn, W_LOST_LINK);
 		break;
 	case AG_ARRIVED:
 	case AG_LOST:
@@ -190,7 +204,7 @@ void ag_connect_link_down(struct ag_link *l, const char *why)
 			continue;
 		if (conn->client != NULL)
 			end_lost(conn, why);
-		ag_conn_free(conn);
+		ag_end_free(conn);
 	}
 	ag_list_each(pos, tmp, &l->agent->offers)
 	{

@@ -11,15 +11,27 @@
  * be CTL_RECORDS ahead of the credit.  The doorbell is rung after a burst; what
  * is not consumed in a while is rung for again, so a lost doorbell only delays.
  */
+#include "ag_ctl.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ag_priv.h"
-#include "u_log.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_msg.h"
+#include "ag_route.h"
+#include "ag_state.h"
+#include "port.h"
+#include "u_out.h"
 #include "u_time.h"
+#include "w_ctl.h"
+#include "w_slot.h"
 
+/* With so many waiting, requests to connect are held back. */
+#define LINK_REQUESTS 128u
+#define NUDGE_NS (20 * INT64_C(1000000)) /* records that are not consumed are rung for again */
 #define CTL_RECORDS 64u
 #define CTL_HEAD 4096u
 
@@ -102,7 +114,7 @@ bool ag_ctl_full(const struct ag_link *l)
 
 bool ag_ctl_busy(const struct ag_link *l)
 {
-	return !is_self(l) && l->queue_len >= AG_LINK_REQUESTS;
+	return !is_self(l) && l->queue_len >= LINK_REQUESTS;
 }
 
 /* A neighbour that makes us answer and does not read the answers is cut off. */
@@ -165,12 +177,12 @@ void ag_ctl_write(struct ag_link *l)
 	while (l->tx_next - l->tx_done < CTL_RECORDS) {
 		bool queued = !ag_list_empty(&l->queue);
 
-		if (!(l->said && queued) && ag_route_untold(l, &links)) {
+		if (!(l->links_last && queued) && ag_route_untold(l, &links)) {
 			record_write(l, &links, sizeof(links));
-			l->said = true;
+			l->links_last = true;
 		} else if (queued) {
 			queue_write(l);
-			l->said = false;
+			l->links_last = false;
 		} else {
 			return;
 		}
@@ -202,7 +214,7 @@ void ag_ctl_ring(struct ag_link *l)
 	u_out_fence(&l->out.out);
 	port_peer_db_ring(l->port, UINT32_C(1) << AG_DB_BIT);
 	l->ring = false;
-	l->nudge_at = u_now_ns() + AG_NUDGE_NS;
+	l->nudge_at = u_now_ns() + NUDGE_NS;
 }
 
 void ag_ctl_return_credit(struct ag_link *l)
@@ -302,7 +314,7 @@ int64_t ag_ctl_queue_timer(struct ag_link *l, int64_t now)
 		return next;
 	if (now >= l->nudge_at) {
 		port_peer_db_ring(l->port, UINT32_C(1) << AG_DB_BIT);
-		l->nudge_at = now + AG_NUDGE_NS;
+		l->nudge_at = now + NUDGE_NS;
 	}
 	return next < l->nudge_at ? next : l->nudge_at;
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The thread that turns rings of the agent's doorbell bit into a readable descriptor. */
-#include "ag_priv.h"
+#include "ag_irq.h"
+
+#include "ag_link.h"
+#include "ag_loop.h"
+#include "ag_state.h"
+#include "port.h"
 #include "u_thread.h"
 
 #define IRQ_CHECK_NS INT64_C(1000000000)
@@ -28,7 +33,7 @@ static void *irq_run(void *arg)
 		if (atomic_load(&a->irq_stop))
 			return NULL;
 		if (rung(a))
-			ag_wake(a);
+			ag_loop_wake(a);
 		/* The limit is for a neighbour's agent that scribbles over the registers. */
 		port_irq_wait(a->agent_irq, ticket, UINT32_C(1) << AG_DB_BIT, IRQ_CHECK_NS);
 	}

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the event loop waits for, and what ends its wait. */
+#include "ag_loop.h"
+
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "ag_priv.h"
+#include "ag_agent.h"
+#include "ag_state.h"
 
 int ag_loop_open(struct ag_agent *a)
 {
@@ -15,10 +18,10 @@ int ag_loop_open(struct ag_agent *a)
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		return -errno;
-	return ag_watch(a, a->wake, EPOLLIN, AG_EV(AG_EV_WAKE, 0));
+	return ag_loop_watch(a, a->wake, EPOLLIN, AG_EV(AG_EV_WAKE, 0));
 }
 
-int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what)
+int ag_loop_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what)
 {
 	struct epoll_event ev = { .events = events, .data.u64 = what };
 
@@ -29,7 +32,7 @@ int ag_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what)
 	return -errno;
 }
 
-void ag_wake(struct ag_agent *a)
+void ag_loop_wake(struct ag_agent *a)
 {
 	uint64_t one = 1;
 	ssize_t n = write(a->wake, &one, sizeof(one));
@@ -40,5 +43,5 @@ void ag_wake(struct ag_agent *a)
 void ag_stop(struct ag_agent *a)
 {
 	atomic_store(&a->stop, true);
-	ag_wake(a);
+	ag_loop_wake(a);
 }

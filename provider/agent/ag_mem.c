@@ -1,13 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Window memory of processes, and the messages by which they tell each other about it. */
+#include "ag_mem.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ag_priv.h"
+#include "ag_client.h"
+#include "ag_conn.h"
+#include "ag_ctl.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_ratelimit.h"
+#include "ag_route.h"
+#include "ag_state.h"
+#include "port.h"
 #include "u_fd.h"
 #include "u_log.h"
+#include "w_ctl.h"
+
+#define SHARES_MAX 4096u	 /* of an allocation */
+#define CLIENT_SHARES_MAX 65536u /* of all allocations of a client */
+
+/* Window memory that was named to a neighbour over a connection. */
+struct ag_share {
+	struct ag_list node; /* of alloc->shares */
+	struct ag_list in_conn;
+	struct ag_alloc *alloc;
+	struct ag_client *client;
+	struct ag_link *link;
+	uint32_t id; /* by which the neighbour opens it, once */
+};
 
 static void alloc_answer(struct ag_client *c, uint64_t token, const struct port_slice *slice,
 			 enum w_status status, int fd)
@@ -197,7 +221,7 @@ static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 	struct ag_share *share;
 	int rc;
 
-	if (m->share_count >= AG_SHARES_MAX || c->share_count >= AG_CLIENT_SHARES_MAX)
+	if (m->share_count >= SHARES_MAX || c->share_count >= CLIENT_SHARES_MAX)
 		return -ENOSPC;
 	share = calloc(1, sizeof(*share));
 	if (share == NULL)
@@ -252,7 +276,7 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 	l = conn->link;
 	t.src_host = (uint16_t)c->agent->cfg.host_id;
 	t.dst_host = conn->peer_host;
-	ag_path_set(&t.path, &conn->path);
+	ag_route_set_path(&t.path, &conn->path);
 	t.src_conn = conn->id;
 	t.epoch = conn->epoch;
 	t.dst_conn = conn->peer_conn;

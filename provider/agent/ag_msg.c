@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages that wait in a queue, with the descriptors that they carry. */
+#include "ag_msg.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ag_priv.h"
+#include "ag_list.h"
+#include "w_ctl.h"
 
 struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds)
 {

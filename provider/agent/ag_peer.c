@@ -4,11 +4,24 @@
  * decides: it waits, the other's request comes to it as an offer, and it accepts that.  An offer
  * that nobody waits for yet is held.
  */
-#include "ag_priv.h"
+#include "ag_peer.h"
 
-void ag_peer_join(struct ag_conn *conn, struct ag_offer *offer)
+#include "ag_addr.h"
+#include "ag_attempt.h"
+#include "ag_client.h"
+#include "ag_cm.h"
+#include "ag_conn.h"
+#include "ag_end.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_state.h"
+#include "ag_waiter.h"
+#include "rt_topo.h"
+#include "w_ctl.h"
+
+static void join(struct ag_conn *conn, struct ag_offer *offer)
 {
-	enum w_status status = ag_attrs_compare(&conn->attrs, &offer->attrs);
+	enum w_status status = ag_addr_compare_attrs(&conn->attrs, &offer->attrs);
 
 	conn->peer_attrs = offer->attrs;
 	ag_conn_move(conn, offer->link, &offer->path);
@@ -20,7 +33,7 @@ void ag_peer_join(struct ag_conn *conn, struct ag_offer *offer)
 	if (status != W_SUCCESS) {
 		ag_cm_send(conn, W_CM_REFUSE, status);
 		ag_client_refuse(conn->client, W_REFUSED, conn->token, status, NULL);
-		ag_conn_free(conn);
+		ag_end_free(conn);
 		return;
 	}
 	ag_conn_set_state(conn, AG_ACCEPTING);
@@ -36,7 +49,7 @@ void ag_peer_rewait(struct ag_conn *conn)
 	ag_conn_set_state(conn, AG_WAITING);
 	offer = ag_offer_match(conn);
 	if (offer != NULL)
-		ag_peer_join(conn, offer);
+		join(conn, offer);
 }
 
 /* Is there a waiting peer whose two addresses are both `addr`? */
@@ -82,7 +95,7 @@ void ag_peer_request(struct ag_client *c, const struct w_connect *m)
 	}
 	offer = ag_offer_match(conn);
 	if (offer != NULL)
-		ag_peer_join(conn, offer);
+		join(conn, offer);
 }
 
 static struct ag_conn *waiting_on(struct ag_link *l, const struct ag_offer *offer)
@@ -131,7 +144,7 @@ void ag_peer_offered(struct ag_link *l, const struct w_cm *cm)
 	}
 	conn = waiting_for(a, offer);
 	if (conn != NULL)
-		ag_peer_join(conn, offer);
+		join(conn, offer);
 }
 
 void ag_peer_withdrawn(struct ag_link *l, const struct w_cm *cm)
@@ -151,5 +164,5 @@ void ag_peer_withdrawn(struct ag_link *l, const struct w_cm *cm)
 	if (conn->state == AG_ACCEPTING && conn->peer)
 		ag_peer_rewait(conn);
 	else if (conn->state == AG_CLOSED)
-		ag_conn_free(conn);
+		ag_end_free(conn);
 }

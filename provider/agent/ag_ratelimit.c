@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rate limits of the agent's log: what neighbours, relays and processes can cause is bounded. */
-#include "ag_priv.h"
+#include "ag_ratelimit.h"
+
+#include "u_log.h"
 #include "u_time.h"
 
 static struct u_log_ratelimit ratelimit(enum u_log_level level, const char *what, const char *whose)

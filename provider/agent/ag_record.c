@@ -6,12 +6,28 @@
  * Each was checked by w_ctl_check(); what it names may not exist or not fit, and then it is
  * ignored: connection ends vanish on both sides at any time.
  */
+#include "ag_record.h"
+
 #include <errno.h>
 
-#include "ag_priv.h"
+#include "ag_attempt.h"
+#include "ag_ctl.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_mem.h"
+#include "ag_msg.h"
+#include "ag_peer.h"
+#include "ag_ratelimit.h"
+#include "ag_relay.h"
+#include "ag_remote.h"
+#include "ag_resume.h"
+#include "ag_route.h"
+#include "ag_state.h"
 #include "u_log.h"
 #include "u_time.h"
+#include "w_ctl.h"
 
+#define HOLD_NS (2000 * INT64_C(1000000)) /* a slice that was granted arrives within this */
 #define HOLD_POLL_NS (5 * INT64_C(1000000))
 
 static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
@@ -37,7 +53,7 @@ static bool is_sane(struct ag_link *l, const struct w_cm *cm, const struct w_pat
 
 	if (path == NULL)
 		return cm->src_host == l->peer_host && cm->dst_host == l->agent->cfg.host_id;
-	return ag_path_ok(l, cm->src_host, cm->dst_host, path) && (!neighbours || path->hops == 1);
+	return ag_route_ok(l, cm->src_host, cm->dst_host, path) && (!neighbours || path->hops == 1);
 }
 
 /* All records begin alike; NULL: it is one of neighbours, and has none. */
@@ -131,7 +147,7 @@ static bool handle_next(struct ag_link *l, int64_t now)
 		return false;
 	rc = dispatch(l, copy, l->hold_until != 0 && now >= l->hold_until);
 	if (rc == -EAGAIN && l->hold_until == 0)
-		l->hold_until = now + AG_HOLD_NS;
+		l->hold_until = now + HOLD_NS;
 	else if (rc != -EAGAIN)
 		l->hold_until = 0;
 	if (rc == -EAGAIN)

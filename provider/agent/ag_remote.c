@@ -5,10 +5,26 @@
  * A record may be late: it is ignored where the end that it names does not exist any more or is in
  * a state that it does not fit.
  */
+#include "ag_remote.h"
+
 #include <errno.h>
 #include <unistd.h>
 
-#include "ag_priv.h"
+#include "ag_client.h"
+#include "ag_cm.h"
+#include "ag_conn.h"
+#include "ag_connect.h"
+#include "ag_end.h"
+#include "ag_link.h"
+#include "ag_mem.h"
+#include "ag_peer.h"
+#include "ag_resume.h"
+#include "ag_retire.h"
+#include "ag_route.h"
+#include "ag_suspend.h"
+#include "ag_waiter.h"
+#include "rt_topo.h"
+#include "w_ctl.h"
 
 void ag_remote_request(struct ag_link *l, const struct w_cm *cm)
 {
@@ -18,7 +34,7 @@ void ag_remote_request(struct ag_link *l, const struct w_cm *cm)
 	struct rt_path back;
 
 	if (cm->src_conn == 0 || ag_conn_by_peer(l->agent, cm->src_host, cm->src_conn) != NULL ||
-	    ag_path_back(l->agent, cm->src_host, &cm->path, &back) != 0)
+	    ag_route_back(l->agent, cm->src_host, &cm->path, &back) != 0)
 		return;
 	if (!ag_cm_addresses_ok(l->agent, cm)) {
 		ag_cm_refuse(l, cm, W_BAD_REQUEST);
@@ -55,7 +71,7 @@ void ag_remote_refuse(struct ag_link *l, const struct w_cm *cm)
 		return;
 	ag_client_refuse(conn->client, W_REFUSED, conn->token,
 			 cm->status == W_SUCCESS ? W_REJECTED : (enum w_status)cm->status, NULL);
-	ag_conn_free(conn);
+	ag_end_free(conn);
 }
 
 int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
@@ -67,12 +83,12 @@ int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 		return ag_resume_accept(conn, cm, last_chance);
 	if (conn == NULL || conn->state != AG_REQUESTED || cm->src_conn == 0)
 		return 0;
-	conn->resumable = ag_resume_can(conn);
+	conn->resumable = ag_suspend_can_resume(conn);
 	rc = ag_cm_outbound(l, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
 	/* Relays forward between slices that are alike, and a neighbour may become one who is farther. */
-	ag_geometry_limit(&conn->geometry, &cm->geometry);
+	ag_conn_limit_geometry(&conn->geometry, &cm->geometry);
 	if (rc == 0) {
 		rc = ag_conn_slice_alloc(conn);
 		if (rc != 0)
@@ -88,7 +104,7 @@ int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 	}
 	ag_cm_send(conn, W_CM_CANCEL, ag_cm_status(rc));
 	ag_client_refuse(conn->client, W_REFUSED, conn->token, ag_cm_status(rc), NULL);
-	ag_conn_free(conn);
+	ag_end_free(conn);
 	return 0;
 }
 
@@ -101,7 +117,7 @@ int ag_remote_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance
 		return ag_resume_confirmed(conn, cm, last_chance);
 	if (conn == NULL || conn->state != AG_ACCEPTING)
 		return 0;
-	conn->resumable = ag_resume_can(conn);
+	conn->resumable = ag_suspend_can_resume(conn);
 	rc = ag_cm_outbound(l, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
@@ -134,11 +150,11 @@ void ag_remote_cancel(struct ag_link *l, const struct w_cm *cm)
 		ag_client_refuse(conn->client, W_REFUSED, conn->token, cancel_status(cm->status),
 				 cm->status == W_NO_RESOURCE ? "the other end has no room left"
 							     : NULL);
-		ag_conn_free(conn);
+		ag_end_free(conn);
 		break;
 	case AG_ARRIVED:
 	case AG_CLOSED:
-		ag_conn_free(conn);
+		ag_end_free(conn);
 		break;
 	default:
 		break;
@@ -154,14 +170,14 @@ static void accept_undone(struct ag_conn *conn)
 		return;
 	}
 	ag_client_refuse(conn->client, W_REFUSED, conn->token, W_TIMED_OUT, NULL);
-	ag_conn_free(conn);
+	ag_end_free(conn);
 }
 
 void ag_remote_close(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_cm_end_of(l, cm);
 
-	ag_resume_left(l, cm);
+	ag_retire_left(l, cm);
 	if (conn == NULL || conn->peer_conn == 0 || ag_resume_closed(conn, cm))
 		return;
 	switch (conn->state) {
@@ -171,13 +187,13 @@ void ag_remote_close(struct ag_link *l, const struct w_cm *cm)
 	case AG_LINKED:
 	case AG_CONNECTED:
 		ag_conn_set_state(conn, AG_LOST);
-		ag_resume_forget(conn);
+		ag_suspend_forget(conn);
 		ag_mem_conn_end(conn);
-		ag_cm_tell_lost(conn, (enum w_lost)cm->status);
+		ag_end_tell_lost(conn, (enum w_lost)cm->status);
 		break;
 	case AG_CLOSED:
 		if (cm->status != W_LOST_LINK || !ag_resume_final_message(conn))
-			ag_conn_free(conn);
+			ag_end_free(conn);
 		break;
 	default:
 		break;

@@ -17,190 +17,36 @@
  *
  * The epoch counts paths, so what an old one still delivers is told from what belongs to the new.
  */
+#include "ag_resume.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "ag_priv.h"
+#include "ag_client.h"
+#include "ag_cm.h"
+#include "ag_conn.h"
+#include "ag_ctl.h"
+#include "ag_end.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_ratelimit.h"
+#include "ag_retire.h"
+#include "ag_route.h"
+#include "ag_state.h"
+#include "ag_suspend.h"
+#include "rt_topo.h"
 #include "u_log.h"
 #include "u_time.h"
+#include "w_ctl.h"
 
-/*
- * The inbound slice of a path that was left: the other end may store there until it has left too.
- * Its CLOSE says so; where that gets lost with a relay, time does.
- */
-struct ag_retired {
-	struct ag_list node; /* of agent->retired */
-	struct ag_link *link;
-	struct port_slice slice;
-	uint64_t conn, peer_conn;
-	uint16_t peer_host;
-	uint32_t epoch;
-	int64_t until;
-};
+/* Where there is a path, a connection waits so long for those on it that are slow. */
+#define SLOW_NS (4000 * INT64_C(1000000))
+/* A shorter path is taken when it has lasted so long. */
+#define RETURN_NS (200 * INT64_C(1000000))
 
-bool ag_resume_can(const struct ag_conn *conn)
-{
-	struct ag_agent *a = conn->link->agent;
-	struct rt_end at;
-	uint8_t hop;
-
-	if (conn->path.hops == 0 || conn->attrs.reliability == W_LEVEL_UNRELIABLE)
-		return false;
-	for (hop = 0; hop < conn->path.hops; hop++) {
-		if (rt_path_walk(a->topo, a->cfg.host_id, &conn->path, hop, &at) != 0 ||
-		    (a->bridges[at.host] & 1u << conn->path.port[hop]) != 0)
-			return false;
-	}
-	return true;
-}
-
-/* ---- slices that were left ------------------------------------------------------------------------ */
-
-static void retired_free(struct ag_retired *r)
-{
-	r->link->window_used -= r->slice.len;
-	port_slice_free(r->link->port, r->slice.id);
-	ag_list_remove(&r->node);
-	free(r);
-}
-
-static void retire_slice(struct ag_conn *conn)
-{
-	struct ag_agent *a = conn->link->agent;
-	bool in_use = conn->has_slice && !conn->path_closed && ag_link_usable(conn->link);
-	struct ag_retired *r = in_use ? malloc(sizeof(*r)) : NULL;
-
-	if (r == NULL) {
-		ag_conn_slice_free(conn);
-		return;
-	}
-	*r = (struct ag_retired){ .link = conn->link,
-				  .slice = conn->slice,
-				  .conn = conn->id,
-				  .peer_conn = conn->peer_conn,
-				  .peer_host = conn->peer_host,
-				  .epoch = conn->epoch,
-				  .until = u_now_ns() + AG_SILENCE_NS };
-	ag_list_append(&a->retired, &r->node);
-	if (conn->slice.fd >= 0)
-		close(conn->slice.fd);
-	conn->slice.fd = -1;
-	conn->has_slice = false;
-}
-
-/* Who asks for one path after another, and leaves none, is not given all of a window. */
-#define RETIRED_MAX 16u
-
-static bool has_room_to_retire(const struct ag_conn *conn)
-{
-	struct ag_list *pos, *tmp;
-	unsigned int n = 0;
-
-	ag_list_each(pos, tmp, &conn->link->agent->retired)
-	{
-		n += ag_list_entry(pos, struct ag_retired, node)->conn == conn->id;
-	}
-	return n < RETIRED_MAX;
-}
-
-static void retired_due(struct ag_agent *a, int64_t now)
-{
-	struct ag_list *pos, *tmp;
-	struct ag_retired *r;
-
-	ag_list_each(pos, tmp, &a->retired)
-	{
-		r = ag_list_entry(pos, struct ag_retired, node);
-		if (r->until <= now)
-			retired_free(r);
-	}
-}
-
-void ag_resume_left(struct ag_link *l, const struct w_cm *cm)
-{
-	struct ag_list *pos, *tmp;
-	struct ag_retired *r;
-
-	ag_list_each(pos, tmp, &l->agent->retired)
-	{
-		r = ag_list_entry(pos, struct ag_retired, node);
-		if (r->link == l &&
-		    (cm == NULL || (r->conn == cm->dst_conn && r->peer_host == cm->src_host &&
-				    r->peer_conn == cm->src_conn && r->epoch == cm->epoch)))
-			retired_free(r);
-	}
-}
-
-/* ---- the first end asks --------------------------------------------------------------------------- */
-
-static void drop_pending_resume(struct ag_conn *conn)
-{
-	free(conn->pending_resume);
-	conn->pending_resume = NULL;
-}
-
-static void set_resume(struct ag_conn *conn, enum ag_resume resume)
-{
-	struct ag_agent *a = conn->link->agent;
-
-	ag_list_remove(&conn->in_resuming);
-	if (resume != AG_ON_PATH)
-		ag_list_append(&a->resuming, &conn->in_resuming);
-	conn->resume = resume;
-	if (resume == AG_SUSPENDED && !conn->first)
-		conn->ask_at = u_now_ns() + AG_ASK_NS;
-}
-
-static void begin_timers(struct ag_conn *conn)
-{
-	conn->full_port = 0;
-	conn->resume_from = u_now_ns();
-	conn->resume_until = conn->resume_from + AG_RESUME_NS;
-}
-
-void ag_resume_forget(struct ag_conn *conn)
-{
-	/* Whoever asked waits for an answer, and so do the relays. */
-	if (conn->pending_resume != NULL)
-		ag_cm_refuse(conn->pending_resume->link, &conn->pending_resume->cm, W_NO_MATCH);
-	drop_pending_resume(conn);
-	set_resume(conn, AG_ON_PATH);
-}
-
-static void park(struct ag_conn *conn)
-{
-	conn->path_closed = false;
-	ag_conn_move(conn, &conn->link->agent->links[0], &conn->path);
-}
-
-/*
- * Tells the path that nothing of ours is stored there any more; the other end may store until it
- * has said so too.
- */
-static void leave_path(struct ag_conn *conn, enum w_lost reason)
-{
-	ag_cm_send(conn, W_CM_CLOSE, reason);
-	retire_slice(conn);
-	park(conn);
-}
-
-/* The attempt came to nothing; what the other end named for it is not used. */
-static void give_up_attempt(struct ag_conn *conn)
-{
-	ag_conn_slice_free(conn);
-	if (ag_conn_on_path(conn))
-		park(conn);
-	set_resume(conn, AG_SUSPENDED);
-}
-
-/* Of a path that this end has accepted: the slice that it named may be stored into already. */
-static void leave_attempt(struct ag_conn *conn)
-{
-	leave_path(conn, W_LOST_LINK);
-	set_resume(conn, AG_SUSPENDED);
-}
+/* ---- the first end asks ---- */
 
 static bool may_ask(const struct ag_conn *conn)
 {
@@ -234,7 +80,7 @@ static void ask(struct ag_conn *conn)
 	ag_conn_move(conn, ag_route_link(a, &path), &path);
 	conn->epoch++;
 	conn->paths_changed = false;
-	set_resume(conn, AG_RESUMING);
+	ag_suspend_set(conn, AG_RESUMING);
 	ag_cm_send(conn, W_CM_RESUME, conn->left);
 }
 
@@ -260,7 +106,7 @@ static void query(struct ag_conn *conn)
 	conn->ask_at = u_now_ns() + AG_ASK_NS;
 	if (!find_path(conn, &path) || ag_ctl_busy(ag_route_link(a, &path)))
 		return;
-	ag_path_set(&cm.path, &path);
+	ag_route_set_path(&cm.path, &path);
 	w_ctl_init(&cm, W_CM_QUERY, sizeof(cm));
 	ag_ctl_send(ag_route_link(a, &path), &cm);
 }
@@ -270,10 +116,10 @@ bool ag_resume_final_message(struct ag_conn *conn)
 	if (!conn->resumable || !conn->first)
 		return false;
 	if (conn->resume == AG_ON_PATH)
-		begin_timers(conn);
+		ag_suspend_begin_timers(conn);
 	/* The other end waits so long, should it find a path just before it would give up. */
-	conn->resume_until = conn->resume_from + AG_RESUME_SLOW_NS;
-	give_up_attempt(conn);
+	conn->resume_until = conn->resume_from + SLOW_NS;
+	ag_suspend_give_up(conn);
 	ask(conn);
 	return true;
 }
@@ -284,7 +130,7 @@ void ag_resume_retry(struct ag_agent *a)
 	struct ag_conn *conn;
 
 	if (a->return_at == 0)
-		a->return_at = u_now_ns() + AG_RETURN_NS;
+		a->return_at = u_now_ns() + RETURN_NS;
 	ag_list_each(pos, tmp, &a->resuming)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_resuming);
@@ -295,45 +141,27 @@ void ag_resume_retry(struct ag_agent *a)
 	}
 }
 
-/* ---- suspending ----------------------------------------------------------------------------------- */
-
-void ag_resume_begin(struct ag_conn *conn)
-{
-	struct w_conn m = { .conn = conn->id };
-
-	if (conn->resume == AG_ON_PATH)
-		begin_timers(conn);
-	set_resume(conn, AG_SUSPENDING);
-	ag_mem_conn_end(conn);
-	w_ctl_init(&m, W_SUSPEND, sizeof(m));
-	ag_client_send(conn->client, &m, NULL, 0);
-}
-
-static bool is_resumable(const struct ag_conn *conn)
-{
-	return conn->resumable && conn->state == AG_CONNECTED && conn->client != NULL &&
-	       !conn->client->gone;
-}
+/* ---- suspending ---- */
 
 bool ag_resume_link_down(struct ag_conn *conn)
 {
-	if (!is_resumable(conn))
+	if (!ag_suspend_is_resumable(conn))
 		return false;
 	switch (conn->resume) {
 	case AG_ON_PATH:
 	case AG_RESUMED:
 		ag_conn_slice_free(conn);
-		park(conn);
-		ag_resume_begin(conn);
+		ag_suspend_park(conn);
+		ag_suspend_begin(conn);
 		break;
 	case AG_SUSPENDING:
 		ag_conn_slice_free(conn);
-		park(conn);
+		ag_suspend_park(conn);
 		break;
 	case AG_SUSPENDED:
 		break;
 	case AG_RESUMING:
-		give_up_attempt(conn);
+		ag_suspend_give_up(conn);
 		if (conn->first)
 			ask(conn);
 		break;
@@ -350,9 +178,9 @@ void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m)
 	if (conn == NULL || conn->resume != AG_SUSPENDING)
 		return;
 	if (ag_conn_on_path(conn))
-		leave_path(conn, W_LOST_LINK);
+		ag_suspend_leave_path(conn, W_LOST_LINK);
 	conn->consumed = m->consumed;
-	set_resume(conn, AG_SUSPENDED);
+	ag_suspend_set(conn, AG_SUSPENDED);
 	if (conn->first)
 		ask(conn);
 	else if (conn->pending_resume != NULL)
@@ -361,16 +189,16 @@ void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m)
 
 bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 {
-	if (!is_resumable(conn) || cm->status != W_LOST_LINK)
+	if (!ag_suspend_is_resumable(conn) || cm->status != W_LOST_LINK)
 		return false;
 	conn->path_closed = true;
 	switch (conn->resume) {
 	case AG_ON_PATH:
 	case AG_RESUMED:
-		ag_resume_begin(conn);
+		ag_suspend_begin(conn);
 		break;
 	case AG_RESUMING:
-		leave_attempt(conn);
+		ag_suspend_leave_attempt(conn);
 		if (conn->first)
 			ask(conn);
 		break;
@@ -391,7 +219,7 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 
 	if (conn->resume != AG_RESUMING)
 		return false;
-	give_up_attempt(conn);
+	ag_suspend_give_up(conn);
 	if (cm->status == W_NO_RESOURCE)
 		conn->full_port = conn->path.port[0];
 	if (cm->hdr.type == W_CM_REFUSE && !may_pass)
@@ -401,33 +229,33 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 	return true;
 }
 
-/* ---- the other end -------------------------------------------------------------------------------- */
+/* ---- the other end ---- */
 
 static void serve_pending_resume(struct ag_conn *conn)
 {
 	struct ag_pending_resume pending = *conn->pending_resume;
 	int rc;
 
-	drop_pending_resume(conn);
+	ag_suspend_drop_pending(conn);
 	if (pending.cm.status != 0) {
 		/* The relays wait for an answer. */
 		ag_cm_refuse(pending.link, &pending.cm, W_NO_MATCH);
-		ag_cm_tell_lost(conn, (enum w_lost)pending.cm.status);
-		ag_conn_free(conn);
+		ag_end_tell_lost(conn, (enum w_lost)pending.cm.status);
+		ag_end_free(conn);
 		return;
 	}
 	if (!ag_link_usable(pending.link))
 		return;
 	ag_conn_slice_free(conn);
 	ag_conn_move(conn, pending.link, &pending.path);
-	rc = has_room_to_retire(conn) ? ag_conn_slice_alloc(conn) : -ENOSPC;
+	rc = ag_retire_has_room(conn) ? ag_conn_slice_alloc(conn) : -ENOSPC;
 	if (rc != 0) {
 		ag_cm_refuse(pending.link, &pending.cm, ag_cm_status(rc));
-		park(conn);
+		ag_suspend_park(conn);
 		return;
 	}
 	conn->epoch = pending.cm.epoch;
-	set_resume(conn, AG_RESUMING);
+	ag_suspend_set(conn, AG_RESUMING);
 	ag_cm_send(conn, W_CM_ACCEPT, 0);
 }
 
@@ -467,7 +295,7 @@ static struct ag_conn *resumed_end(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_conn_get(l->agent, cm->dst_conn);
 
-	if (!is_of(conn, cm) || conn->first || !is_resumable(conn) ||
+	if (!is_of(conn, cm) || conn->first || !ag_suspend_is_resumable(conn) ||
 	    (int32_t)(cm->epoch - last_epoch(conn)) <= 0)
 		return NULL;
 	return conn;
@@ -478,7 +306,7 @@ void ag_resume_request(struct ag_link *l, const struct w_cm *cm)
 	struct ag_conn *conn = resumed_end(l, cm);
 	struct rt_path back;
 
-	if (conn == NULL || ag_path_back(l->agent, cm->src_host, &cm->path, &back) != 0) {
+	if (conn == NULL || ag_route_back(l->agent, cm->src_host, &cm->path, &back) != 0) {
 		ag_cm_refuse(l, cm, W_NO_MATCH);
 		return;
 	}
@@ -490,9 +318,9 @@ void ag_resume_request(struct ag_link *l, const struct w_cm *cm)
 	}
 	*conn->pending_resume = (struct ag_pending_resume){ .link = l, .path = back, .cm = *cm };
 	if (conn->resume == AG_ON_PATH || conn->resume == AG_RESUMED)
-		ag_resume_begin(conn);
+		ag_suspend_begin(conn);
 	else if (conn->resume == AG_RESUMING)
-		leave_attempt(conn);
+		ag_suspend_leave_attempt(conn);
 	if (conn->resume == AG_SUSPENDED)
 		serve_pending_resume(conn);
 }
@@ -510,13 +338,13 @@ int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_c
 	if (rc == 0)
 		rc = ag_cm_linked(conn, W_RESUMED, cm, out_fd);
 	if (rc == 0)
-		set_resume(conn, AG_RESUMED);
+		ag_suspend_set(conn, AG_RESUMED);
 	else
-		leave_attempt(conn);
+		ag_suspend_leave_attempt(conn);
 	return 0;
 }
 
-/* ---- the first end, answered ---------------------------------------------------------------------- */
+/* ---- the first end, answered ---- */
 
 int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chance)
 {
@@ -536,11 +364,11 @@ int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chan
 			rc = ag_cm_linked(conn, W_RESUMED, cm, out_fd);
 	}
 	if (rc == 0) {
-		set_resume(conn, AG_RESUMED);
+		ag_suspend_set(conn, AG_RESUMED);
 		return 0;
 	}
 	ag_cm_send(conn, W_CM_CANCEL, ag_cm_status(rc));
-	give_up_attempt(conn);
+	ag_suspend_give_up(conn);
 	return 0;
 }
 
@@ -549,26 +377,14 @@ bool ag_resume_confirm(struct ag_conn *conn)
 	if (conn->resume == AG_ON_PATH)
 		return false;
 	if (conn->resume == AG_RESUMED) {
-		set_resume(conn, AG_ON_PATH);
+		ag_suspend_set(conn, AG_ON_PATH);
 		if (conn->first)
 			ag_cm_send(conn, W_CM_CONFIRM, 0);
 	}
 	return true;
 }
 
-bool ag_resume_withdraw(struct ag_conn *conn, enum w_lost reason)
-{
-	if (conn->resume != AG_RESUMING)
-		return false;
-	/* What was accepted may be confirmed by now, and is closed like any connection. */
-	if (conn->first)
-		ag_cm_send(conn, W_CM_CANCEL, W_TIMED_OUT);
-	else
-		leave_path(conn, reason);
-	return true;
-}
-
-/* ---- time ----------------------------------------------------------------------------------------- */
+/* ---- time ---- */
 
 static void too_late(struct ag_conn *conn)
 {
@@ -579,16 +395,16 @@ static void too_late(struct ag_conn *conn)
 				  "connection to host %u is lost: %s", conn->peer_host,
 				  conn->resume_until == 0 ? "its other end is gone"
 							  : "no other path was found in time");
-	if (ag_conn_on_path(conn) && !ag_resume_withdraw(conn, W_LOST_LINK))
-		leave_path(conn, W_LOST_LINK);
-	ag_cm_tell_lost(conn, W_LOST_LINK);
-	ag_conn_detach(conn);
+	if (ag_conn_on_path(conn) && !ag_suspend_withdraw(conn, W_LOST_LINK))
+		ag_suspend_leave_path(conn, W_LOST_LINK);
+	ag_end_tell_lost(conn, W_LOST_LINK);
+	ag_end_detach(conn);
 	ag_conn_set_state(conn, AG_CLOSED);
 	conn->left = W_LOST_LINK;
 	conn->link->agent->dirty = true; /* it may have another deadline now */
 	/* The other end, which found the path again in time, would wait for this one to ask. */
 	if (!has_message || !ag_resume_final_message(conn))
-		ag_conn_free(conn);
+		ag_end_free(conn);
 }
 
 /* There is a path, but some process or agent on it is slow. */
@@ -597,7 +413,7 @@ static bool may_wait(struct ag_conn *conn, int64_t now)
 	struct rt_path path;
 	char why[160];
 
-	if (conn->resume_until == 0 || now - conn->resume_from >= AG_RESUME_SLOW_NS ||
+	if (conn->resume_until == 0 || now - conn->resume_from >= SLOW_NS ||
 	    ag_route_find(conn->link->agent, conn->peer_host, 0, &path, why, sizeof(why)) != 0)
 		return false;
 	conn->resume_until = now + AG_RESUME_NS / 4;
@@ -647,9 +463,9 @@ static void return_over(struct ag_link *l)
 	ag_list_each(pos, tmp, &l->conns)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_link);
-		if (conn->first && conn->resume == AG_ON_PATH && is_resumable(conn) &&
+		if (conn->first && conn->resume == AG_ON_PATH && ag_suspend_is_resumable(conn) &&
 		    rt_distance(a->topo, a->up, a->cfg.host_id, conn->peer_host) < conn->path.hops)
-			ag_resume_begin(conn);
+			ag_suspend_begin(conn);
 	}
 }
 
@@ -671,14 +487,8 @@ static int64_t return_timers(struct ag_agent *a, int64_t now)
 int64_t ag_resume_timers(struct ag_agent *a, int64_t now)
 {
 	int64_t next = resuming_timers(a, now), back = return_timers(a, now);
-	struct ag_list *pos, *tmp;
+	int64_t retired = ag_retire_timers(a, now);
 
-	retired_due(a, now);
-	ag_list_each(pos, tmp, &a->retired)
-	{
-		struct ag_retired *r = ag_list_entry(pos, struct ag_retired, node);
-
-		next = r->until < next ? r->until : next;
-	}
-	return back < next ? back : next;
+	next = back < next ? back : next;
+	return retired < next ? retired : next;
 }

@@ -9,14 +9,21 @@
  * The source chooses the whole path and writes it into its records, so that no two opinions about
  * the network can make a loop: a record makes no more hops than it names, and meets no host twice.
  */
+#include "ag_route.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "ag_priv.h"
+#include "ag_agent.h"
+#include "ag_link.h"
+#include "ag_ratelimit.h"
+#include "ag_state.h"
+#include "rt_topo.h"
 #include "u_log.h"
+#include "w_ctl.h"
 
 /* A link-state update may be that much ahead of our calendar. */
 #define SERIAL_AHEAD (UINT64_C(86400) * 1000000000)
@@ -125,9 +132,9 @@ int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct r
 	return -EHOSTUNREACH;
 }
 
-/* ---- paths ---------------------------------------------------------------------------------- */
+/* ---- paths ---- */
 
-void ag_path_set(struct w_path *w, const struct rt_path *path)
+void ag_route_set_path(struct w_path *w, const struct rt_path *path)
 {
 	memset(w, 0, sizeof(*w));
 	w->hops = path->hops;
@@ -141,7 +148,8 @@ static void path_of(const struct w_path *w, struct rt_path *out)
 	memcpy(out->port, w->port, w->hops);
 }
 
-int ag_path_back(struct ag_agent *a, uint16_t src_host, const struct w_path *w, struct rt_path *out)
+int ag_route_back(struct ag_agent *a, uint16_t src_host, const struct w_path *w,
+		  struct rt_path *out)
 {
 	struct rt_path path;
 
@@ -149,7 +157,7 @@ int ag_path_back(struct ag_agent *a, uint16_t src_host, const struct w_path *w, 
 	return rt_path_reverse(a->topo, src_host, &path, out);
 }
 
-bool ag_path_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_path *w)
+bool ag_route_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_path *w)
 {
 	struct ag_agent *a = l->agent;
 	struct rt_path path;
@@ -166,7 +174,7 @@ bool ag_path_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const s
 	return here.host == a->cfg.host_id && here.port == l->index && there.host == dst_host;
 }
 
-/* ---- who says which links are up ----------------------------------------------------------------- */
+/* ---- who says which links are up ---- */
 
 /*
  * A neighbour is told the newest that is known of an origin, when there is room in the control

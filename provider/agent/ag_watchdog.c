@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "u_base.h"
 #include "u_futex.h"
+#include "u_log.h"
 #include "u_thread.h"
 #include "u_time.h"
 

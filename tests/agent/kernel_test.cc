@@ -6,7 +6,7 @@
 #include "agent_fixture.h"
 
 extern "C" {
-#include "ag_priv.h"
+#include "ag_client.h"
 #include "u_time.h"
 
 int __real_clock_gettime(clockid_t clock, timespec *ts);

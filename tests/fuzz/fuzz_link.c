@@ -17,6 +17,7 @@
 #include "fz_input.h"
 #include "port_emu_priv.h"
 #include "rig.h"
+#include "w_slot.h"
 
 #define HOSTS 3u    /* a ring; the neighbour is host 1 */
 #define TO_LEFT 1u  /* port of host 0 to host 2 */

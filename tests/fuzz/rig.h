@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ag_priv.h"
+#include "ag_link.h"
+#include "ag_state.h"
 #include "w_addr.h"
 #include "w_ctl.h"
 

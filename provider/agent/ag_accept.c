@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Processes that come: the socket where they connect, and who of them becomes a client. */
+#include "ag_accept.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ag_admission.h"
+#include "ag_client.h"
+#include "ag_list.h"
+#include "ag_loop.h"
+#include "ag_ratelimit.h"
+#include "ag_state.h"
+#include "u_close.h"
+#include "u_fd.h"
+#include "u_log.h"
+#include "u_time.h"
+#include "w_addr.h"
+#include "w_ctl.h"
+
+#define ACCEPT_BATCH 16 /* processes that come: a flood of them must not hold up who is here */
+
+int ag_accept_open(struct ag_agent *a)
+{
+	struct sockaddr_un un;
+	socklen_t len = w_agent_addr(&un, a->cfg.owner, a->fabric, a->cfg.host_id);
+
+	a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (a->spare_fd < 0)
+		return -errno;
+	a->listen_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (a->listen_sock < 0)
+		return -errno;
+	a->rights_kept_out = u_rights_pass(a->listen_sock, false);
+	if (bind(a->listen_sock, (struct sockaddr *)&un, len) != 0)
+		return -errno;
+	if (listen(a->listen_sock, AG_BACKLOG) != 0)
+		return -errno;
+	return ag_loop_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
+}
+
+int64_t ag_accept_timer(struct ag_agent *a, int64_t now)
+{
+	if (a->listen_again_at == 0)
+		return U_NEVER;
+	if (now < a->listen_again_at)
+		return a->listen_again_at;
+	a->listen_again_at = 0;
+	if (a->spare_fd < 0)
+		a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ag_loop_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
+	return U_NEVER;
+}
+
+/* One user must not take the places of others, be it without a word. */
+static bool user_has_room(struct ag_agent *a, uid_t uid)
+{
+	struct ag_client *c, *oldest = NULL;
+	uint32_t count = 0, silent = 0;
+	struct ag_list *pos, *tmp;
+
+	ag_list_each(pos, tmp, &a->clients)
+	{
+		c = ag_list_entry(pos, struct ag_client, node);
+		if (c->uid != uid || c->gone)
+			continue;
+		count++;
+		if (c->kind != 0 || c->leaving)
+			continue;
+		silent++;
+		if (oldest == NULL)
+			oldest = c; /* they are in the order in which they came */
+	}
+	if (silent >= a->user_silent) {
+		ag_client_drop(oldest, "has not said HELLO, like too many of its user");
+		count--;
+	}
+	return count < a->user_clients || uid == a->cfg.owner || uid == 0;
+}
+
+static void client_admit(struct ag_agent *a, int sock)
+{
+	struct ucred cred;
+	char text[128];
+
+	if (!ag_admission_allowed(a, sock, &cred)) {
+		u_log_ratelimited(&a->ratelimit[AG_RATELIMIT_CLIENT],
+				  "uid %u may not use fabric %s", (unsigned int)cred.uid,
+				  a->fabric);
+		snprintf(text, sizeof(text),
+			 "fabric %s belongs to uid %u and is not open to uid %u", a->fabric,
+			 (unsigned int)a->cfg.owner, (unsigned int)cred.uid);
+		ag_admission_turn_away(sock, W_DENIED, text);
+		return;
+	}
+	if (!user_has_room(a, cred.uid)) {
+		u_log_ratelimited(&a->ratelimit[AG_RATELIMIT_CLIENT],
+				  "a process of uid %u was turned away: that user has %u",
+				  (unsigned int)cred.uid, a->user_clients);
+		snprintf(text, sizeof(text),
+			 "uid %u has %u processes at this agent, and may have no more",
+			 (unsigned int)cred.uid, a->user_clients);
+		ag_admission_turn_away(sock, W_NO_RESOURCE, text);
+		return;
+	}
+	if (ag_client_new(a, sock, &cred) != 0)
+		ag_admission_turn_away(sock, W_NO_RESOURCE,
+				       "the agent has no room for another process");
+}
+
+static void accept_later(struct ag_agent *a)
+{
+	epoll_ctl(a->epoll, EPOLL_CTL_DEL, a->listen_sock, NULL);
+	a->listen_again_at = u_now_ns() + AG_RETRY_NS;
+}
+
+/* Out of descriptors: answer with the spare one; without it, look away for a while. */
+static void accept_starved(struct ag_agent *a, int err)
+{
+	char text[U_FD_ERROR], told[U_FD_ERROR + 16];
+	int sock;
+
+	if (a->spare_fd >= 0)
+		close(a->spare_fd);
+	sock = accept4(a->listen_sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (sock >= 0) {
+		u_log_ratelimited(&a->ratelimit[AG_RATELIMIT_CLIENT],
+				  "a process was turned away: %s", u_fd_error(err, text));
+		snprintf(told, sizeof(told), "the agent has %s", text);
+		ag_admission_turn_away(sock, W_NO_RESOURCE, told);
+	} else if (errno != EAGAIN) {
+		accept_later(a);
+	}
+	a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void ag_accept(struct ag_agent *a)
+{
+	int i, sock;
+
+	for (i = 0; i < ACCEPT_BATCH; i++) {
+		if (!ag_admission_closing_keeps_up(a)) {
+			accept_later(a);
+			return;
+		}
+		sock = accept4(a->listen_sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (sock >= 0) {
+			client_admit(a, sock);
+		} else if (errno == EMFILE || errno == ENFILE) {
+			accept_starved(a, errno);
+			return;
+		} else if (errno != ECONNABORTED && errno != EINTR) {
+			return;
+		}
+	}
+}

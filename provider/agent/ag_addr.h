@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Addresses and attributes of connections, compared. */
+#ifndef AG_ADDR_H
+#define AG_ADDR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ag_state.h"
+#include "w_addr.h"
+#include "w_ctl.h"
+
+/* As memcmp(): by host, then by discriminator. */
+int ag_addr_compare(const struct w_addr *a, const struct w_addr *b);
+bool ag_addr_equal(const struct w_addr *a, const struct w_addr *b);
+
+/* The host that a host address of `len` bytes names, or -ENOENT: none of this fabric. */
+int ag_addr_host(const struct ag_agent *a, const uint8_t *host, unsigned int len);
+
+/* Do the attributes of two ends fit?  W_SUCCESS, or which of them does not. */
+enum w_status ag_addr_compare_attrs(const struct w_vi_attrs *a, const struct w_vi_attrs *b);
+
+#endif

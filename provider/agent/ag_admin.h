@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Administration: taking links down and up, adding names, stopping the agent. */
+#ifndef AG_ADMIN_H
+#define AG_ADMIN_H
+
+#include "ag_client.h"
+#include "w_ctl.h"
+
+/* W_ADMIN of a process: done if it is the owner's or root's, and answered. */
+void ag_admin(struct ag_client *c, const struct w_admin *m);
+
+#endif

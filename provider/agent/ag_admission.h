@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who may use this agent, and the limits that keep one user from taking what others need. */
+#ifndef AG_ADMISSION_H
+#define AG_ADMISSION_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "ag_state.h"
+#include "w_ctl.h"
+
+/*
+ * Connections that wait in the kernel to be accepted: enough that a few dozen unauthorised users
+ * do not keep others from it.
+ */
+#define AG_BACKLOG 1024
+
+/* Sets the limits of the agent by the descriptors that this process may have. */
+void ag_admission_limits(struct ag_agent *a);
+
+/* May the process at the other end of `sock` use the fabric?  `cred` is filled in if it is known. */
+bool ag_admission_allowed(struct ag_agent *a, int sock, struct ucred *cred);
+
+/* Tries to send one refusal to a process that does not become a client, and closes the socket. */
+void ag_admission_turn_away(int sock, enum w_status status, const char *text);
+
+/*
+ * May new sockets be accepted?  False, and logged, while so many are being closed by threads of
+ * their own (u_close.h) that more would be a burden.
+ */
+bool ag_admission_closing_keeps_up(struct ag_agent *a);
+
+#endif

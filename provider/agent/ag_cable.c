@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Cables: the sockets by which the ports of neighbours find each other. */
+#include "ag_cable.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ag_admission.h"
+#include "ag_link.h"
+#include "ag_loop.h"
+#include "ag_ratelimit.h"
+#include "ag_setup.h"
+#include "ag_state.h"
+#include "port.h"
+#include "port_emu.h"
+#include "u_close.h"
+#include "u_fd.h"
+#include "u_log.h"
+#include "u_time.h"
+#include "w_addr.h"
+
+static void cable_plug(struct ag_link *l, int sock)
+{
+	char text[U_FD_ERROR];
+	int rc;
+
+	if (w_agent_cred_check(sock, l->agent->cfg.owner) != 0) {
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_CUT],
+				  "port %s: an unauthorised user at the cable was refused",
+				  l->port->limits.name);
+		u_hang_up(sock);
+		return;
+	}
+	u_rights_pass(sock, true);
+	rc = port_emu_plug(l->emu, sock);
+	if (rc != 0)
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_CUT], "port %s: cable refused: %s",
+				  l->port->limits.name, u_fd_error(-rc, text));
+	ag_setup_service(l);
+}
+
+/* The neighbour tries again; do not spin on it meanwhile. */
+static void accept_later(struct ag_link *l)
+{
+	epoll_ctl(l->agent->epoll, EPOLL_CTL_DEL, l->cable_sock, NULL);
+	l->retry_at = u_now_ns() + AG_RETRY_NS;
+}
+
+void ag_cable_accept(struct ag_link *l)
+{
+	char text[U_FD_ERROR];
+	int sock;
+
+	if (!ag_admission_closing_keeps_up(l->agent)) {
+		accept_later(l);
+		return;
+	}
+	sock = accept4(l->cable_sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (sock >= 0) {
+		cable_plug(l, sock);
+	} else if (errno == EMFILE || errno == ENFILE) {
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_SETUP], "link %s stays down: %s",
+				  l->port->limits.name, u_fd_error(errno, text));
+		accept_later(l);
+	}
+}
+
+static void cable_connect(struct ag_link *l)
+{
+	struct sockaddr_un un;
+	socklen_t len = w_cable_addr(&un, l->agent->cfg.owner, l->agent->fabric, l->peer_host,
+				     l->peer_port);
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char text[U_FD_ERROR];
+
+	if (sock < 0) {
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_SETUP], "link %s stays down: %s",
+				  l->port->limits.name, u_fd_error(errno, text));
+		return;
+	}
+	u_rights_pass(sock, false);
+	if (connect(sock, (struct sockaddr *)&un, len) != 0) {
+		close(sock);
+		return;
+	}
+	cable_plug(l, sock);
+}
+
+int ag_cable_listen(struct ag_link *l)
+{
+	struct ag_agent *a = l->agent;
+	struct sockaddr_un un;
+	socklen_t len = w_cable_addr(&un, a->cfg.owner, a->fabric, a->cfg.host_id, l->index);
+
+	l->cable_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (l->cable_sock < 0)
+		return -errno;
+	u_rights_pass(l->cable_sock, false);
+	if (bind(l->cable_sock, (struct sockaddr *)&un, len) != 0) {
+		u_error("ag", "the cable address of port %s of host %u of fabric %s is taken: %s",
+			l->port->limits.name, a->cfg.host_id, a->fabric, strerror(errno));
+		return errno == EADDRINUSE ? -EBUSY : -errno;
+	}
+	if (listen(l->cable_sock, AG_BACKLOG) != 0)
+		return -errno;
+	return ag_loop_watch(a, l->cable_sock, EPOLLIN, AG_EV(AG_EV_CABLE, l->index));
+}
+
+int64_t ag_cable_timers(struct ag_link *l, int64_t now)
+{
+	if (l->admin_down || (l->enabled && port_emu_plugged(l->emu)))
+		return U_NEVER;
+	if (now < l->retry_at)
+		return l->retry_at;
+	l->retry_at = now + AG_RETRY_NS;
+	if (!l->enabled)
+		l->enabled = port_link_enable(l->port) == 0;
+	if (l->cable_sock >= 0)
+		ag_loop_watch(l->agent, l->cable_sock, EPOLLIN, AG_EV(AG_EV_CABLE, l->index));
+	else if (!port_emu_plugged(l->emu))
+		cable_connect(l);
+	if (l->listens && l->enabled)
+		return U_NEVER; /* the neighbour comes to us */
+	return l->retry_at;
+}

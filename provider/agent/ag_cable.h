@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Cables of the emulation: the socket by which the ports of two neighbours find each other.  One
+ * of the two listens (rt_port_listens()), the other connects.
+ */
+#ifndef AG_CABLE_H
+#define AG_CABLE_H
+
+#include <stdint.h>
+
+#include "ag_link.h"
+
+/* Listens at the address of the port.  0 or -errno, logged if the address is taken. */
+int ag_cable_listen(struct ag_link *l);
+
+/* The neighbour has connected: plugs its cable into the port. */
+void ag_cable_accept(struct ag_link *l);
+
+/* Enables the port and connects, or accepts, again when it is time.  Returns the next deadline. */
+int64_t ag_cable_timers(struct ag_link *l, int64_t now);
+
+#endif

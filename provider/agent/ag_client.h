@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Processes of this host that are connected to the agent, each with a queue of the messages that
+ * it is sent.
+ *
+ * A client that is to go is only marked (ag_client_drop()): it is freed when the event at hand has
+ * been handled (ag_session_reap()).
+ */
+#ifndef AG_CLIENT_H
+#define AG_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_state.h"
+#include "port.h"
+#include "w_ctl.h"
+
+#define AG_CLIENT_CONNS_MAX 65536u
+
+/* A process that has not said HELLO for so long is dropped. */
+#define AG_HELLO_NS (10000 * INT64_C(1000000))
+/* Between attempts to send what the kernel has no room for. */
+#define AG_FLUSH_NS (10 * INT64_C(1000000))
+
+struct ag_client {
+	struct ag_list node; /* of agent->clients */
+	struct ag_agent *agent;
+	int sock;
+	int pidfd;	/* tells of its end even if a forked child keeps the socket; -1: none */
+	uint32_t index; /* of agent->client_slot */
+	uint32_t id;
+	uint32_t db_bit;
+	uint32_t kind; /* enum w_kind; 0 before HELLO */
+	uid_t uid;
+	pid_t pid;
+	char program[W_NAME_MAX];
+	bool gone;	 /* to be freed when the event at hand has been handled */
+	bool leaving;	 /* its socket is closed when the queue is empty */
+	bool paused;	 /* not read until the links' queues are shorter */
+	uint32_t events; /* for which the socket is watched */
+	int64_t hello_until;
+
+	/* the queue */
+	struct ag_list queue; /* of struct ag_msg */
+	uint32_t queue_len;
+	uint32_t queue_fds; /* descriptors in it */
+	int64_t flush_at;   /* when to try again, after the kernel had no room; 0: it had */
+	uint64_t missed;    /* messages of other processes that it was not sent */
+	uint32_t port_sent[PORT_PER_HOST]; /* link generation that it was told, + 1; 0: none */
+
+	/* what it has; each list belongs to the unit of its objects */
+	struct ag_list conns, listens, allocs;
+	uint32_t conn_count, pending_count, listen_count, alloc_count, share_count;
+
+	/* ag_listing.c: of a tool, the process asked for counters last, or 0, and the token */
+	uint32_t counting;
+	uint64_t count_token;
+};
+
+/*
+ * Makes a client of a process that is allowed to be one, and takes over `sock`.  0, or -ENOSPC or
+ * -ENOMEM; the socket is the caller's still then.
+ */
+int ag_client_new(struct ag_agent *a, int sock, const struct ucred *cred);
+
+/* Frees a client that has no connections, waiters or memory any more, and closes its socket. */
+void ag_client_free(struct ag_client *c);
+
+/* Marks a client to be freed.  `why` is logged, unless it is NULL. */
+void ag_client_drop(struct ag_client *c, const char *why);
+
+/* Sets for what its socket is watched, as its state and its queue demand. */
+void ag_client_watch(struct ag_client *c);
+
+/*
+ * Queues a copy of a message, and takes over the descriptors in any case.  A client that does not
+ * read, so that too much or too many descriptors wait, is dropped.
+ */
+void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsigned int nfds);
+
+/* Sends a refusal, or the result of a request, of that type; `text` NULL: that of the status. */
+void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
+		      enum w_status status, const char *text);
+
+/*
+ * May it be sent what another process says?  Not, and counted, while much waits for it: others can
+ * say as much as they like, and a process that reads slowly is not dropped for that.
+ */
+bool ag_client_hears(struct ag_client *c);
+
+/*
+ * Tells the client about a port, unless it was told since the link came up.  0, or -errno when
+ * there are no descriptors for it.
+ */
+int ag_client_port(struct ag_client *c, struct ag_link *l);
+
+/* The socket has room: sends what waits. */
+void ag_client_writable(struct ag_client *c);
+
+/* Reads clients again that were paused, when the queues of all links are short. */
+void ag_client_resume(struct ag_agent *a);
+
+/* Sends what the kernel had no room for, drops silent processes.  Returns the next deadline. */
+int64_t ag_client_timers(struct ag_agent *a, int64_t now);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ends of connections: the table of them, the moves from one link or state to another, and the
+ * slice that an end allots for what it receives.
+ *
+ * An end belongs to its process (client->conns) and to the first link of its path (link->conns).
+ * It is made here; ag_end.c ends it.
+ */
+#ifndef AG_CONN_H
+#define AG_CONN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ag_client.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_state.h"
+#include "port.h"
+#include "rt_topo.h"
+#include "w_addr.h"
+#include "w_ctl.h"
+#include "w_slot.h"
+
+enum ag_state {
+	AG_HELD = 1,  /* will be AG_REQUESTED; on link->held until the queue has room */
+	AG_REQUESTED, /* client, or the peer that does not decide: asked the other agent */
+	AG_WAITING,   /* the peer that decides: no offer yet */
+	AG_ARRIVED,   /* server: the process was told, has not answered */
+	AG_ACCEPTING, /* server or deciding peer: CM_ACCEPT sent */
+	AG_LINKED,    /* client: LINKED sent, CONFIRM awaited */
+	AG_CONNECTED,
+	AG_LOST,   /* the other end closed; ours has not yet */
+	AG_CLOSED, /* ours closed; the other end has not yet */
+};
+
+/*
+ * Where a resumable connection is that has lost its path; beside AG_CONNECTED.  The *first* end,
+ * which asked for the connection, resumes it.
+ */
+enum ag_resume {
+	AG_ON_PATH,
+	AG_SUSPENDING, /* SUSPEND sent to the process */
+	AG_SUSPENDED,  /* it said how far it got; no path yet, or the other end has not asked */
+	AG_RESUMING,   /* first end: RESUME sent; the other: ACCEPT sent */
+	AG_RESUMED,    /* RESUMED sent to the process, CONFIRM awaited */
+};
+
+struct ag_pending_resume;
+
+struct ag_conn {
+	struct ag_list in_client; /* of client->conns */
+	struct ag_list in_hash;	  /* of agent->hash, by peer_host and peer_conn */
+	struct ag_list in_link;	  /* of link->conns */
+	struct ag_list in_held;	  /* of link->held, while AG_HELD */
+	uint64_t id;
+	uint64_t token;		  /* of the attempt or the accept */
+	struct ag_client *client; /* NULL once its process closed it or died */
+	struct ag_link *link;	  /* the first of its path */
+	struct rt_path path;
+	uint16_t peer_host;
+	uint64_t peer_conn; /* the id of the other end; 0 while not known */
+	enum ag_state state;
+	bool peer;	  /* made by W_PEER */
+	bool first;	  /* this end asked for the connection */
+	bool withdrawn;	  /* cancelled when LINKED was under way: CLOSE will follow */
+	bool resumable;	  /* it outlives its path */
+	enum w_lost left; /* why its process left it, if it did */
+	struct w_vi_attrs attrs, peer_attrs;
+	struct w_addr local, remote;
+
+	/* the inbound slice */
+	bool has_slice;
+	struct port_slice slice;    /* its fd is -1 once handed over */
+	uint64_t reservation;	    /* of the link's window, until there is a slice */
+	struct w_geometry geometry; /* of the slice, or what it is to have */
+
+	/* ag_mem.c */
+	struct ag_list shares; /* of struct ag_share: memory that its process named over it */
+
+	/* ag_suspend.c, ag_resume.c */
+	enum ag_resume resume;
+	struct ag_list in_resuming; /* of agent->resuming, unless AG_ON_PATH */
+	bool paths_changed;	    /* since a path was last asked for */
+	bool path_closed;	    /* CLOSE came: the other side stores nothing any more */
+	uint8_t full_port; /* the first of a path that had no room when it was asked for; 0: none */
+	uint32_t epoch;	   /* counts its paths */
+	struct w_consumed consumed; /* by the process, when it was suspended */
+	int64_t resume_from;
+	int64_t resume_until;			  /* 0: it cannot go on */
+	int64_t ask_at;				  /* the next attempt, or the next query */
+	struct ag_pending_resume *pending_resume; /* RESUME that came before the suspension */
+};
+
+/*
+ * Makes an end of a connection of `c` over `l`, which the table owns.  NULL: its process has too
+ * many, or there is no memory.
+ */
+struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state);
+
+/* Takes an end from its process, which goes without it from now on. */
+void ag_conn_leave_client(struct ag_conn *conn);
+
+/* Takes an end that has neither process nor slice out of all tables and frees it. */
+void ag_conn_remove(struct ag_conn *conn);
+
+/* The bucket of `table` for the connection of that id at that host. */
+struct ag_list *ag_conn_bucket(const struct ag_agent *a, struct ag_list table[AG_HASH],
+			       uint16_t host, uint64_t conn);
+
+/* The end with that id, of any process or of `c`, or NULL. */
+struct ag_conn *ag_conn_get(struct ag_agent *a, uint64_t id);
+struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id);
+
+/* The attempt of `c` with that token that is not settled yet, or NULL. */
+struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token);
+
+/* The end whose other end has that id, or NULL. */
+struct ag_conn *ag_conn_by_peer(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn);
+
+/* Can its other end be sent records?  Not while it waits for a path. */
+bool ag_conn_on_path(const struct ag_conn *conn);
+
+/* Gives it another path, whose first link is `l`. */
+void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path *path);
+
+/* Sets the id of its other end; 0: not known any more. */
+void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn);
+void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
+
+/* Limits `g` to the slots and the payload buffer that `most` names; 0 there: no limit. */
+void ag_conn_limit_geometry(struct w_geometry *g, const struct w_geometry *most);
+
+/*
+ * Of an end without a slice: sets the largest geometry that its link has room for, within `most`
+ * unless that is NULL, and reserves that room.
+ */
+void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);
+
+/* Allots its slice.  0, or -errno, logged. */
+int ag_conn_slice_alloc(struct ag_conn *conn);
+
+/* Frees its slice, if it has one. */
+void ag_conn_slice_free(struct ag_conn *conn);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a process asks about connections, and what becomes of its connections when it or their link
+ * goes.  The answers of the other agent come to ag_remote.c.
+ */
+#ifndef AG_CONNECT_H
+#define AG_CONNECT_H
+
+#include "ag_client.h"
+#include "ag_conn.h"
+#include "ag_link.h"
+#include "w_ctl.h"
+
+/* W_LISTEN, W_UNLISTEN, W_CONNECT, W_CANCEL, W_ACCEPT, W_REJECT, W_CONFIRM and W_CLOSE. */
+void ag_connect_listen(struct ag_client *c, const struct w_connect *m);
+void ag_connect_unlisten(struct ag_client *c, const struct w_token *m);
+void ag_connect_request(struct ag_client *c, const struct w_connect *m);
+void ag_connect_cancel(struct ag_client *c, const struct w_token *m);
+void ag_connect_accept(struct ag_client *c, const struct w_accept *m);
+void ag_connect_reject(struct ag_client *c, const struct w_conn *m);
+void ag_connect_confirm(struct ag_client *c, const struct w_conn *m);
+void ag_connect_close(struct ag_client *c, const struct w_conn *m);
+
+/*
+ * Its process leaves a connection, in whatever state that is, for `reason`.  The end is freed, or
+ * waits without a process for what the other end still has to say.
+ */
+void ag_connect_leave(struct ag_conn *conn, enum w_lost reason);
+
+/* The link is down: its connections are suspended or lost, and offers that came over it go. */
+void ag_connect_link_down(struct ag_link *l, const char *why);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control slice of a link: a fifo of records from each agent to the other, the queue before
+ * it, heartbeats, and the detection of a neighbour that is silent or does not read.
+ *
+ * What comes is handed out by ag_ctl_next() and handled above (ag_record.c).  Of self there is the
+ * queue alone: what is sent is handled by this agent.
+ */
+#ifndef AG_CTL_H
+#define AG_CTL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ag_link.h"
+#include "ag_msg.h"
+#include "ag_state.h"
+#include "w_ctl.h"
+
+#define AG_CTL_MSG_MAX (W_CTL_MAX - 8) /* bytes of the longest record */
+#define AG_CTL_BATCH 256u	       /* records of one neighbour before others have their turn */
+
+/* Allots this host's control slice, empty.  0 or -errno. */
+int ag_ctl_open(struct ag_link *l);
+
+/* Frees it, unmaps the neighbour's, and forgets what was queued.  It need not be open. */
+void ag_ctl_close(struct ag_link *l);
+
+/* The size of a control slice. */
+uint32_t ag_ctl_bytes(void);
+
+/*
+ * Queues a copy of a record, or drops it where the link is down.  A link whose queue is longer than
+ * a neighbour that reads can make it is marked to be reset.
+ */
+void ag_ctl_send(struct ag_link *l, const void *msg);
+
+/* Is so much queued that what processes ask has to wait?  Answers and the like are still taken. */
+bool ag_ctl_full(const struct ag_link *l);
+
+/* The same for requests to connect, which wait earlier: there, cancelling costs no record. */
+bool ag_ctl_busy(const struct ag_link *l);
+
+/* Takes the oldest message out of the queue, which is not empty.  The caller frees it. */
+struct ag_msg *ag_ctl_pop(struct ag_link *l);
+
+/* Reads the neighbour's credit.  False: the link is down or is to be reset. */
+bool ag_ctl_take_credit(struct ag_link *l);
+
+/* Writes link-state updates and queued records as far as there is credit. */
+void ag_ctl_write(struct ag_link *l);
+
+/* Rings the neighbour's doorbell, if anything was written since it was last rung. */
+void ag_ctl_ring(struct ag_link *l);
+
+/*
+ * Copies the next record into `copy` (AG_CTL_MSG_MAX bytes, aligned to 8) and checks it.  False:
+ * there is none, or it is malformed, and then the link is marked to be reset.  The same record is
+ * handed out until ag_ctl_consumed() is called.
+ */
+bool ag_ctl_next(struct ag_link *l, void *copy);
+
+/* The record that was handed out has been handled. */
+void ag_ctl_consumed(struct ag_link *l, int64_t now);
+
+/* Tells the neighbour how many of its records were consumed, if it does not know. */
+void ag_ctl_return_credit(struct ag_link *l);
+
+/* Has nothing come for AG_SILENCE_NS, though connections or circuits use the link? */
+bool ag_ctl_silent(const struct ag_link *l, int64_t now);
+
+/* Sends a heartbeat when it is due, and breaks a silent link.  Returns the next deadline. */
+int64_t ag_ctl_beat_timer(struct ag_link *l, int64_t now);
+
+/*
+ * Breaks a link whose neighbour consumes nothing, and rings again for records that were not
+ * consumed.  Returns the next deadline.
+ */
+int64_t ag_ctl_queue_timer(struct ag_link *l, int64_t now);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a connection: its process lets go of it, or it goes altogether. */
+#include "ag_end.h"
+
+#include "ag_client.h"
+#include "ag_conn.h"
+#include "ag_mem.h"
+#include "ag_suspend.h"
+#include "w_ctl.h"
+
+void ag_end_detach(struct ag_conn *conn)
+{
+	if (conn->client == NULL)
+		return;
+	ag_mem_conn_end(conn);
+	ag_conn_leave_client(conn);
+}
+
+void ag_end_free(struct ag_conn *conn)
+{
+	ag_end_detach(conn);
+	ag_conn_slice_free(conn);
+	ag_suspend_forget(conn);
+	ag_conn_remove(conn);
+}
+
+void ag_end_tell_lost(struct ag_conn *conn, enum w_lost reason)
+{
+	struct w_lost_msg m = { .conn = conn->id, .reason = reason };
+
+	w_ctl_init(&m, W_LOST, sizeof(m));
+	if (conn->client != NULL)
+		ag_client_send(conn->client, &m, NULL, 0);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The thread that waits for the agent's doorbell bit and ends the wait of the event loop. */
+#ifndef AG_IRQ_H
+#define AG_IRQ_H
+
+#include "ag_state.h"
+
+/* Starts it; the ports have been made.  0 or -errno. */
+int ag_irq_start(struct ag_agent *a);
+
+/* Ends it, if it was started. */
+void ag_irq_end(struct ag_agent *a);
+
+#endif

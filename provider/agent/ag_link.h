@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A link: one port of the host and what lies behind it.  The link of index 0 is *self*, by which
+ * the processes of one host are connected.
+ *
+ * This unit says whether a link can be used, marks it to be taken down, and keeps account of its
+ * memory window.  ag_setup.c brings links up and takes them down.
+ */
+#ifndef AG_LINK_H
+#define AG_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ag_list.h"
+#include "ag_ratelimit.h"
+#include "ag_state.h"
+#include "port.h"
+#include "u_log.h"
+
+#define AG_LINK_QUEUE 4096u		     /* messages to a neighbour that may wait */
+#define AG_BEAT_NS (1000 * INT64_C(1000000)) /* between heartbeats */
+/* A neighbour that is silent for so long, or reads nothing, is taken to be dead. */
+#define AG_SILENCE_NS (5000 * INT64_C(1000000))
+
+enum ag_link_state {
+	AG_LINK_DOWN,
+	AG_LINK_SETUP, /* the port is up, and the agents exchange scratchpad words */
+	AG_LINK_UP,
+	AG_LINK_BAD, /* the neighbour is of another version or fabric; until the port goes down */
+};
+
+struct ag_link {
+	/* set when the link is made */
+	struct ag_agent *agent;
+	uint32_t index;
+	bool listens; /* the neighbour plugs the cable */
+	uint16_t peer_host;
+	uint8_t peer_port;
+	struct port *port; /* the outermost decorator */
+	struct port *emu;  /* the innermost, where the cable is plugged */
+	int event_fd;	   /* of the port */
+	struct u_log_ratelimit ratelimit[AG_LINK_RATELIMITS];
+
+	/* ag_cable.c, ag_links.c */
+	int cable_sock; /* where the neighbour's cable comes, if this end listens; else -1 */
+	int64_t retry_at;
+	bool admin_down;
+	bool enabled;
+
+	/* ag_setup.c */
+	enum ag_link_state state;
+	uint32_t generation;	  /* of the port's link */
+	uint32_t link_generation; /* counts set-ups; clients are told it */
+	uint32_t nonce, peer_nonce;
+	int64_t announce_at;	/* when the words of the set-up are repeated, */
+	int64_t setup_until;	/* and when it begins anew */
+	int64_t setup_again_at; /* when to begin, if there was no room to; 0: there was */
+
+	/* this unit */
+	const char *broken; /* why it is to be reset at the next safe point; NULL: it is not */
+	uint64_t window_used;
+	uint64_t window_reserved; /* at most, for connections that are being made */
+
+	/* ag_ctl.c: the control slice */
+	struct port_slice ctl;
+	struct port_map in, out;   /* this host's, the neighbour's */
+	uint32_t tx_next, tx_done; /* records written, records that the neighbour consumed */
+	uint32_t rx_next, rx_told; /* records consumed, and of how many the neighbour knows */
+	bool ring;		   /* the doorbell is due */
+	int64_t nudge_at, beat_at, heard_at;
+	struct ag_list queue; /* of struct ag_msg; of self: messages to be handled */
+	uint32_t queue_len;
+	bool links_last;     /* the record before this was a link-state update */
+	uint32_t stuck_at;   /* tx_done when the queue last moved */
+	int64_t stuck_since; /* and when that was; 0: the queue is empty */
+
+	/* ag_record.c */
+	int64_t hold_until; /* when to give up on a slice that a record names; 0: none is awaited */
+
+	/* ag_route.c */
+	uint64_t untold; /* a bit for each host whose link-state update the neighbour lacks */
+
+	/* ag_attempt.c */
+	struct ag_list held; /* of struct ag_conn: requests not sent yet, oldest first */
+
+	/* ag_conn.c */
+	struct ag_list conns; /* of struct ag_conn */
+	uint32_t conn_count;
+
+	/* ag_waiter.c */
+	uint32_t offer_count;
+
+	/* ag_circuit.c */
+	struct ag_list circuits[2]; /* those whose end 0, or end 1, is over this link */
+	uint32_t circuit_count;
+	uint32_t asked_count; /* circuits whose end 0 is over this link */
+};
+
+/* Can records be sent and connections be made over it? */
+bool ag_link_usable(const struct ag_link *l);
+
+/* Marks the link to be taken down at the next safe point.  `why` goes to the log and is not copied. */
+void ag_link_break(struct ag_link *l, const char *why);
+
+/* Starts the clock of heartbeats, with the first connection or circuit over the link. */
+void ag_link_beats_begin(struct ag_link *l);
+
+/* The size of a slice with such a fifo and payload buffer, as the link's port allots it. */
+size_t ag_link_slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t payload);
+
+/*
+ * Counts a slice with such a payload buffer, which is not made yet, as part of the window.  What
+ * `reservation` held before is given back; it holds the new one then.
+ */
+void ag_link_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation);
+
+/* Gives back what `reservation` holds, which may be nothing. */
+void ag_link_unreserve(struct ag_link *l, uint64_t *reservation);
+
+/* The largest payload buffer that the link has room for, of a connection over `hops` links. */
+uint32_t ag_link_payload(const struct ag_link *l, unsigned int hops);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The links of this host: made and ended with their ports, taken down and up by an administrator. */
+#include "ag_links.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "ag_agent.h"
+#include "ag_cable.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_loop.h"
+#include "ag_ratelimit.h"
+#include "ag_record.h"
+#include "ag_setup.h"
+#include "ag_state.h"
+#include "port.h"
+#include "port_emu.h"
+#include "port_fault.h"
+#include "port_fault_opt.h"
+#include "rt_topo.h"
+#include "u_close.h"
+
+#define FAULT_POLL_NS (50 * INT64_C(1000000))
+
+static bool may_fault(const struct ag_link *l)
+{
+	return strstr(l->port->limits.kind, "fault") != NULL;
+}
+
+int64_t ag_links_timers(struct ag_link *l, int64_t now)
+{
+	int64_t next, at;
+
+	if (l->broken != NULL)
+		ag_setup_cut(l, now);
+	next = ag_cable_timers(l, now);
+	if (may_fault(l)) {
+		ag_setup_check(l);
+		next = now + FAULT_POLL_NS < next ? now + FAULT_POLL_NS : next;
+	}
+	if (l->state != AG_LINK_UP) {
+		at = ag_setup_timers(l, now);
+		next = at < next ? at : next;
+	}
+	if (l->state == AG_LINK_UP) {
+		at = ag_record_timers(l, now);
+		next = at < next ? at : next;
+	}
+	return next;
+}
+
+int ag_links_admin(struct ag_link *l, bool up)
+{
+	int rc = 0;
+
+	if (l->index == 0)
+		return -EINVAL;
+	l->admin_down = !up;
+	if (up) {
+		rc = port_link_enable(l->port);
+		l->enabled = rc == 0;
+	} else {
+		port_link_disable(l->port);
+		l->enabled = false;
+	}
+	ag_setup_service(l);
+	return rc;
+}
+
+static int port_make(struct ag_link *l)
+{
+	const struct ag_cfg *cfg = &l->agent->cfg;
+	struct port_emu_cfg pc = {
+		.index = l->index,
+		.db_bits = cfg->db_bits,
+		.spads = cfg->spads,
+		.window_bytes = cfg->window_bytes,
+		.agent_bits = UINT32_C(1) << AG_DB_BIT,
+	};
+	int rc;
+
+	snprintf(pc.name, sizeof(pc.name), "%s",
+		 rt_topo_port_name(l->agent->topo, cfg->host_id, l->index));
+	if (l->index == 0)
+		rc = port_emu_self_create(l->agent->host, &pc, &l->emu);
+	else
+		rc = port_emu_create(l->agent->host, &pc, &l->emu);
+	if (rc != 0)
+		return rc;
+	rc = port_decorate(l->emu, cfg->port_kind != NULL ? cfg->port_kind : "emu",
+			   cfg->fault_options, cfg->seed != 0 ? cfg->seed + l->index : 0, &l->port);
+	if (rc != 0)
+		port_close(l->emu);
+	return rc;
+}
+
+static int link_watch(struct ag_link *l)
+{
+	int rc = 0;
+
+	if (l->index == 0)
+		return 0;
+	l->event_fd = port_event_fd(l->port);
+	if (l->event_fd >= 0)
+		rc = ag_loop_watch(l->agent, l->event_fd, EPOLLIN, AG_EV(AG_EV_PORT, l->index));
+	if (rc == 0 && l->listens)
+		rc = ag_cable_listen(l);
+	return rc;
+}
+
+int ag_links_create(struct ag_agent *a, uint32_t index)
+{
+	struct ag_link *l = &a->links[index];
+	struct rt_end peer = rt_topo_peer(a->topo, a->cfg.host_id, index);
+	int rc;
+
+	l->agent = a;
+	l->index = index;
+	l->listens = rt_port_listens(a->topo, a->cfg.host_id, index);
+	l->peer_host = peer.host;
+	l->peer_port = peer.port;
+	l->cable_sock = l->event_fd = l->ctl.fd = -1;
+	ag_list_init(&l->queue);
+	ag_list_init(&l->held);
+	ag_list_init(&l->conns);
+	ag_list_init(&l->circuits[0]);
+	ag_list_init(&l->circuits[1]);
+	rc = port_make(l);
+	if (rc != 0)
+		return rc;
+	ag_ratelimits_init_link(l->ratelimit, l->port->limits.name);
+	rc = link_watch(l);
+	if (rc != 0)
+		ag_links_destroy(l);
+	return rc;
+}
+
+void ag_links_destroy(struct ag_link *l)
+{
+	if (l->cable_sock >= 0)
+		u_hang_up_listener(l->cable_sock);
+	ag_setup_reset(l, "the agent leaves");
+	port_close(l->port);
+	l->port = NULL;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What tools ask: lists of hosts, ports, processes, names and links, and the counters of a NIC.
+ *
+ * Lists are JSON texts of fixed keys.  Every name in them was checked by w_name_ok(), every program
+ * name cleaned when it came: nothing needs escaping.
+ */
+#include "ag_listing.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ag_agent.h"
+#include "ag_client.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "ag_state.h"
+#include "port.h"
+#include "rl_relay.h"
+#include "rt_topo.h"
+#include "w_ctl.h"
+
+/* The i-th client that opened a NIC, or NULL. */
+struct ag_client *ag_listing_nic(struct ag_agent *a, uint32_t i)
+{
+	struct ag_list *pos, *tmp;
+	struct ag_client *c;
+
+	ag_list_each(pos, tmp, &a->clients)
+	{
+		c = ag_list_entry(pos, struct ag_client, node);
+		if (c->kind == W_KIND_NIC && i-- == 0)
+			return c;
+	}
+	return NULL;
+}
+
+static size_t host_aliases(struct ag_agent *a, uint32_t host, char *text, size_t size)
+{
+	size_t at = 0;
+	uint32_t i;
+
+	text[0] = '\0';
+	for (i = 0; i < a->alias_count; i++) {
+		if (a->aliases[i].host != host || at + W_NAME_MAX + 8 > size)
+			continue;
+		at += (size_t)snprintf(text + at, size - at, "%s\"%s\"", at > 0 ? "," : "",
+				       a->aliases[i].name);
+	}
+	return at;
+}
+
+static int item_host(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	char aliases[200];
+	uint8_t h[W_HOST_ADDR_LEN];
+
+	if (i >= a->cfg.host_count)
+		return -ENOENT;
+	w_host_addr((uint16_t)i, h);
+	host_aliases(a, i, aliases, sizeof(aliases));
+	snprintf(text, size,
+		 "{\"id\":%u,\"name\":\"%s\",\"aliases\":[%s],"
+		 "\"address\":\"%02x:%02x:%02x:%02x:%02x:%02x\"}",
+		 i, a->names[i], aliases, h[0], h[1], h[2], h[3], h[4], h[5]);
+	return 0;
+}
+
+static int item_port(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	const struct port_limits *p;
+	struct ag_link *l;
+
+	if (i >= a->link_count)
+		return -ENOENT;
+	l = &a->links[i];
+	p = &l->port->limits;
+	snprintf(text, size,
+		 "{\"index\":%u,\"name\":\"%s\",\"kind\":\"%s\",\"link\":\"%s\",\"generation\":%u,"
+		 "\"peer\":%u,\"window_bytes\":%" PRIu64 ",\"window_used\":%" PRIu64
+		 ",\"db_bits\":%u,\"spads\":%u,\"conns\":%u,\"circuits\":%u}",
+		 i, p->name, p->kind, ag_link_usable(l) ? "up" : "down", l->link_generation,
+		 l->peer_host, p->window_bytes, l->window_used, p->db_bits, p->spads, l->conn_count,
+		 l->circuit_count);
+	return 0;
+}
+
+static int item_client(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	struct ag_client *c = ag_listing_nic(a, i);
+
+	if (c == NULL)
+		return -ENOENT;
+	snprintf(text, size,
+		 "{\"id\":%u,\"pid\":%d,\"program\":\"%s\",\"conns\":%u,\"missed\":%" PRIu64 "}",
+		 c->id, (int)c->pid, c->program, c->conn_count, c->missed);
+	return 0;
+}
+
+static int item_alias(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	const struct ag_alias *alias;
+	bool device = i >= a->alias_count;
+
+	if (device)
+		i -= a->alias_count;
+	if (device && i >= a->device_count)
+		return -ENOENT;
+	alias = device ? &a->devices[i] : &a->aliases[i];
+	snprintf(text, size, "{\"name\":\"%s\",\"kind\":\"%s\",\"host\":%u}", alias->name,
+		 device ? "device" : "host", alias->host);
+	return 0;
+}
+
+#define SPEC_PIECE 380u /* characters of a spec in one item */
+
+static int item_topology(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	const char *spec = rt_topo_spec(a->topo);
+	size_t len = strlen(spec);
+
+	if (i > (len - 1) / SPEC_PIECE)
+		return -ENOENT;
+	snprintf(text, size, "{\"spec\":\"%.*s\"}", (int)SPEC_PIECE, spec + i * SPEC_PIECE);
+	return 0;
+}
+
+/* `up` has a bit per port index, as that host says; of a host never heard all of them. */
+static int item_links(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	bool own = i == a->cfg.host_id;
+
+	if (i >= a->cfg.host_count)
+		return -ENOENT;
+	snprintf(text, size, "{\"host\":%u,\"heard\":%s,\"up\":%u,\"bridges\":%u}", i,
+		 own || a->up_serial[i] != 0 ? "true" : "false", a->up[i], a->bridges[i]);
+	return 0;
+}
+
+static void cpu_list(const struct ag_agent *a, char *text, size_t size)
+{
+	size_t at = 0;
+	uint32_t i;
+
+	text[0] = '\0';
+	for (i = 0; i < a->cfg.relay_cpu_count && at < size; i++)
+		at += (size_t)snprintf(text + at, size - at, "%s%d", i > 0 ? "," : "",
+				       a->cfg.relay_cpus[i]);
+}
+
+static int item_relay(struct ag_agent *a, uint32_t i, char *text, size_t size)
+{
+	static const char *const waits[] = {
+		[RL_ADAPTIVE] = "adaptive", [RL_POLL] = "poll", [RL_BLOCK] = "block"
+	};
+	struct rl_counters n = { 0 };
+	char cpus[AG_RELAY_CPUS_MAX * 6];
+
+	if (i > 0)
+		return -ENOENT;
+	if (a->relay != NULL)
+		rl_counters(a->relay, &n);
+	cpu_list(a, cpus, sizeof(cpus));
+	snprintf(text, size,
+		 "{\"threads\":%u,\"wait\":\"%s\",\"cpus\":[%s],\"circuits\":%u,"
+		 "\"slots\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"sleeps\":%" PRIu64
+		 ",\"rings\":%" PRIu64 ",\"broken\":%" PRIu64 ",\"dropped\":%" PRIu64
+		 ",\"refused\":%" PRIu64 "}",
+		 a->relay_threads, waits[a->cfg.relay_wait], cpus, a->circuit_count, n.slots,
+		 n.bytes, n.sleeps, n.rings, n.broken, a->relay_dropped, a->relay_refused);
+	return 0;
+}
+
+void ag_listing_item(struct ag_client *c, const struct w_list *m)
+{
+	static int (*const items[])(struct ag_agent *, uint32_t, char *, size_t) = {
+		[W_LIST_HOSTS] = item_host,	   [W_LIST_PORTS] = item_port,
+		[W_LIST_CLIENTS] = item_client,	   [W_LIST_ALIASES] = item_alias,
+		[W_LIST_TOPOLOGY] = item_topology, [W_LIST_LINKS] = item_links,
+		[W_LIST_RELAY] = item_relay,
+	};
+	struct w_listed answer = { .token = m->token };
+
+	answer.more = items[m->what](c->agent, m->index, answer.text, sizeof(answer.text)) == 0;
+	w_ctl_init(&answer, W_LISTED, sizeof(answer));
+	ag_client_send(c, &answer, NULL, 0);
+}
+
+/* ---- counters ---- */
+
+void ag_listing_count(struct ag_client *c, const struct w_count *m)
+{
+	struct ag_client *nic = ag_listing_nic(c->agent, m->index);
+	struct w_counted none = { .token = m->token };
+	struct w_count ask = { .token = m->token, .client = c->id };
+
+	if (nic == NULL || !ag_client_hears(nic)) {
+		w_ctl_init(&none, W_COUNTED, sizeof(none));
+		ag_client_send(c, &none, NULL, 0);
+		return;
+	}
+	c->counting = nic->id;
+	c->count_token = m->token;
+	w_ctl_init(&ask, W_COUNT, sizeof(ask));
+	ag_client_send(nic, &ask, NULL, 0);
+}
+
+/* Does `tool` wait for this answer of `c`?  Each question has one. */
+static bool awaits_count(struct ag_client *tool, const struct ag_client *c,
+			 const struct w_counted *m)
+{
+	if (tool->id != m->client || tool->kind != W_KIND_TOOL || tool->counting != c->id ||
+	    tool->count_token != m->token)
+		return false;
+	tool->counting = 0;
+	return true;
+}
+
+/* Who answers is filled in here: a process speaks for itself alone. */
+void ag_listing_counted(struct ag_client *c, const struct w_counted *m)
+{
+	struct w_counted answer = *m;
+	struct ag_list *pos, *tmp;
+	struct ag_client *tool;
+
+	answer.index = 1;
+	answer.client = c->id;
+	answer.pid = (uint32_t)c->pid;
+	memcpy(answer.program, c->program, sizeof(answer.program));
+	w_ctl_init(&answer, W_COUNTED, sizeof(answer));
+	ag_list_each(pos, tmp, &c->agent->clients)
+	{
+		tool = ag_list_entry(pos, struct ag_client, node);
+		if (awaits_count(tool, c, m)) {
+			ag_client_send(tool, &answer, NULL, 0);
+			return;
+		}
+	}
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What tools ask: lists of hosts, ports, processes, names and links, and the counters of a NIC. */
+#ifndef AG_LISTING_H
+#define AG_LISTING_H
+
+#include <stdint.h>
+
+#include "ag_client.h"
+#include "ag_state.h"
+#include "w_ctl.h"
+
+/* The process with that place among those that have a NIC open, or NULL. */
+struct ag_client *ag_listing_nic(struct ag_agent *a, uint32_t i);
+
+/* W_LIST: answers with one item. */
+void ag_listing_item(struct ag_client *c, const struct w_list *m);
+
+/* W_COUNT of a tool: asks the process, whose answer is passed on. */
+void ag_listing_count(struct ag_client *c, const struct w_count *m);
+
+/* W_COUNTED of that process. */
+void ag_listing_counted(struct ag_client *c, const struct w_counted *m);
+
+#endif

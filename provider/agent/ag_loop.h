@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the event loop of ag_run() waits for, and how its wait is ended. */
+#ifndef AG_LOOP_H
+#define AG_LOOP_H
+
+#include <stdint.h>
+
+#include "ag_state.h"
+
+/* Of an event: its kind in the upper half of the word, the index of its object in the lower. */
+#define AG_EV_WAKE 0u
+#define AG_EV_LISTEN 1u
+#define AG_EV_CABLE 2u	 /* the listening cable socket of a link */
+#define AG_EV_PORT 3u	 /* the port of a link */
+#define AG_EV_CLIENT 4u	 /* the socket of a client */
+#define AG_EV_PROCESS 5u /* the process of a client has ended */
+#define AG_EV(kind, index) ((uint64_t)(kind) << 32 | (index))
+
+/* Before what failed for want of something is tried again. */
+#define AG_RETRY_NS (100 * INT64_C(1000000))
+
+/* Makes the epoll and the wake-up descriptor.  0 or -errno; the caller closes what was made. */
+int ag_loop_open(struct ag_agent *a);
+
+/* Watches `fd` for `events`, or changes for which it is watched; `what` is an AG_EV().  0 or -errno. */
+int ag_loop_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
+
+/* Ends the wait of the loop.  From any thread or signal handler. */
+void ag_loop_wake(struct ag_agent *a);
+
+#endif

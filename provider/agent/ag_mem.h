@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Window memory of processes: allotting it, and the messages by which two connected processes tell
+ * each other about theirs.
+ *
+ * Each piece is a slice of the self port.  To a neighbour's process it is *shared*: named over a
+ * connection under an id of its own, until it is named again or either end is closed.
+ */
+#ifndef AG_MEM_H
+#define AG_MEM_H
+
+#include <stdint.h>
+
+#include "ag_client.h"
+#include "ag_conn.h"
+#include "ag_link.h"
+#include "ag_list.h"
+#include "port.h"
+#include "w_ctl.h"
+
+struct ag_alloc {
+	struct ag_list node;	 /* of client->allocs */
+	struct port_slice slice; /* of the self port, which keeps its descriptor; fd is -1 */
+	struct ag_list shares;	 /* of struct ag_share */
+	uint32_t share_count;
+};
+
+/* W_ALLOC, W_FREE and W_TELL of a process.  Answers go to the process. */
+void ag_mem_alloc(struct ag_client *c, const struct w_alloc *m);
+void ag_mem_free(struct ag_client *c, const struct w_alloc *m);
+void ag_mem_tell(struct ag_client *c, const struct w_tell *m);
+
+/* W_CM_TELL of another agent, for a process of this host. */
+void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m);
+
+/* Frees a piece of a process that leaves, with its shares. */
+void ag_mem_release(struct ag_client *c, struct ag_alloc *m);
+
+/* Ends the shares over a link that is down, or over a connection that is closed. */
+void ag_mem_link_down(struct ag_link *l);
+void ag_mem_conn_end(struct ag_conn *conn);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Records of other hosts that go through this one, and what they do to circuits. */
+#ifndef AG_RELAY_H
+#define AG_RELAY_H
+
+#include <stdbool.h>
+
+#include "ag_link.h"
+#include "ag_state.h"
+
+/*
+ * Passes on a checked record whose path goes on from here, or drops it.  0, or -EAGAIN: a slice that
+ * it names has not arrived, and this is not the last chance.
+ */
+int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance);
+
+/* The link is down: the ends at the other side of its circuits are told. */
+void ag_relay_link_down(struct ag_link *l);
+
+/* Ends circuits of which a transfer thread found that a node broke the rules. */
+void ag_relay_settle(struct ag_agent *a);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Setting a link up through scratchpads, and taking it down.
+ *
+ * When the port's link comes up each agent makes a control slice and writes
+ * into the neighbour's scratchpads (8 words, the first one last):
+ *
+ *	0 command  0x5644 and the fold of words 1-4, 6, 7: says they belong together
+ *	1 protocol version << 16 | host id
+ *	2 nonce	   of this set-up; never 0
+ *	3 id and
+ *	4 bytes	   of the control slice
+ *	5 ack	   the neighbour's nonce, once its control slice is mapped here
+ *	6 window   bytes of the window, in MiB
+ *	7 hosts	   hosts of the fabric
+ *
+ * The link is usable when the neighbour's slice is mapped and our nonce is
+ * acknowledged.  A new nonce of the neighbour means that it began again.  The
+ * words are repeated while nothing answers, and after a second without success
+ * all of it begins anew: words of an earlier generation of the neighbour may have
+ * misled one side.  So long, too, a link waits that had no room for a control slice.
+ */
+#include "ag_setup.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "ag_agent.h"
+#include "ag_connect.h"
+#include "ag_ctl.h"
+#include "ag_link.h"
+#include "ag_loop.h"
+#include "ag_mem.h"
+#include "ag_ratelimit.h"
+#include "ag_record.h"
+#include "ag_relay.h"
+#include "ag_resume.h"
+#include "ag_retire.h"
+#include "ag_route.h"
+#include "ag_state.h"
+#include "port.h"
+#include "u_fd.h"
+#include "u_log.h"
+#include "u_time.h"
+#include "w_ctl.h"
+
+#define SETUP_MAGIC 0x5644u
+#define SETUP_POLL_NS (20 * INT64_C(1000000))
+#define SETUP_REPEAT_NS (50 * INT64_C(1000000))
+#define SETUP_LIMIT_NS (1000 * INT64_C(1000000))
+
+enum {
+	PAD_COMMAND,
+	PAD_VERSION,
+	PAD_NONCE,
+	PAD_SLICE,
+	PAD_BYTES,
+	PAD_ACK,
+	PAD_WINDOW,
+	PAD_HOSTS,
+	PAD_COUNT
+};
+
+static uint32_t fold(const uint32_t w[PAD_COUNT])
+{
+	uint32_t h = 2166136261u;
+	unsigned int i;
+
+	for (i = PAD_VERSION; i < PAD_COUNT; i++) {
+		if (i != PAD_ACK)
+			h = (h ^ w[i]) * 16777619u;
+	}
+	return SETUP_MAGIC << 16 | ((h >> 16 ^ h) & 0xffff);
+}
+
+/* What the neighbour announced; -EAGAIN while there is nothing whole. */
+static int pads_read(struct ag_link *l, uint32_t w[PAD_COUNT])
+{
+	unsigned int i;
+
+	for (i = 0; i < PAD_COUNT; i++)
+		w[i] = port_spad_read(l->port, i);
+	return w[PAD_COMMAND] == fold(w) && w[PAD_NONCE] != 0 ? 0 : -EAGAIN;
+}
+
+static void announce(struct ag_link *l)
+{
+	const struct ag_cfg *cfg = &l->agent->cfg;
+	uint32_t w[PAD_COUNT] = {
+		[PAD_VERSION] = W_CTL_VERSION << 16 | cfg->host_id,
+		[PAD_NONCE] = l->nonce,
+		[PAD_SLICE] = l->ctl.id,
+		[PAD_BYTES] = (uint32_t)l->ctl.len,
+		[PAD_ACK] = l->peer_nonce,
+		[PAD_WINDOW] = (uint32_t)(l->port->limits.window_bytes >> 20),
+		[PAD_HOSTS] = cfg->host_count,
+	};
+	unsigned int i;
+
+	w[PAD_COMMAND] = fold(w);
+	for (i = PAD_COUNT; i-- > 0;)
+		port_peer_spad_write(l->port, i, w[i]);
+	port_peer_db_ring(l->port, UINT32_C(1) << AG_DB_BIT);
+	l->announce_at = u_now_ns() + SETUP_REPEAT_NS;
+}
+
+/* Words of a link that is gone must not be taken for the next one's. */
+static void pads_clear(struct ag_link *l)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAD_COUNT; i++)
+		port_spad_write(l->port, i, 0);
+}
+
+static void link_bad(struct ag_link *l)
+{
+	ag_ctl_close(l);
+	l->state = AG_LINK_BAD;
+}
+
+/* 0 when the neighbour is the right one; else says why not, once, and leaves the link down. */
+static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
+{
+	uint32_t version = w[PAD_VERSION] >> 16, host = w[PAD_VERSION] & 0xffff;
+
+	if (version == W_CTL_VERSION && host == l->peer_host &&
+	    w[PAD_HOSTS] == l->agent->cfg.host_count)
+		return 0;
+	if (version != W_CTL_VERSION)
+		u_log_ratelimited(
+			&l->ratelimit[AG_RATELIMIT_SETUP],
+			"link %s stays down: this agent speaks version %u, the agent of host %u "
+			"speaks %u; use agents of one release",
+			l->port->limits.name, W_CTL_VERSION, host, version);
+	else
+		u_log_ratelimited(
+			&l->ratelimit[AG_RATELIMIT_SETUP],
+			"link %s stays down: host %u of %u expected at the other end, found "
+			"host %u of %u; check cables and host ids",
+			l->port->limits.name, l->peer_host, l->agent->cfg.host_count, host,
+			w[PAD_HOSTS]);
+	link_bad(l);
+	return -EPROTONOSUPPORT;
+}
+
+static int outbound_map(struct ag_link *l, const uint32_t w[PAD_COUNT])
+{
+	struct port_map map;
+	int fd, rc;
+
+	if (w[PAD_BYTES] < ag_ctl_bytes())
+		return -EPROTO;
+	rc = port_peer_slice_open(l->port, w[PAD_SLICE], w[PAD_BYTES], &fd);
+	if (rc != 0)
+		return rc;
+	rc = port_map(l->port, fd, w[PAD_BYTES], PORT_OUTBOUND, &map);
+	close(fd);
+	if (rc != 0)
+		return rc;
+	port_unmap(l->port, &l->out);
+	l->out = map;
+	l->peer_nonce = w[PAD_NONCE];
+	return 0;
+}
+
+static void paths_changed(struct ag_link *l)
+{
+	ag_route_changed(l);
+	ag_resume_retry(l->agent);
+}
+
+static void link_up(struct ag_link *l)
+{
+	l->state = AG_LINK_UP;
+	l->link_generation++;
+	l->heard_at = u_now_ns();
+	l->beat_at = l->heard_at;
+	u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_STATE], "link %s to host %u is up",
+			  l->port->limits.name, l->peer_host);
+	paths_changed(l);
+	ag_record_receive(l);
+}
+
+static void setup_step(struct ag_link *l)
+{
+	uint32_t w[PAD_COUNT];
+
+	if (pads_read(l, w) != 0 || neighbour_check(l, w) != 0)
+		return;
+	if (w[PAD_NONCE] != l->peer_nonce) {
+		if (outbound_map(l, w) != 0)
+			return;
+		announce(l);
+	}
+	if (w[PAD_ACK] == l->nonce && l->nonce != 0)
+		link_up(l);
+}
+
+static void setup_begin(struct ag_link *l, uint32_t generation)
+{
+	char text[U_FD_ERROR];
+	int rc;
+
+	l->generation = generation;
+	l->peer_nonce = 0;
+	l->setup_again_at = 0;
+	rc = ag_ctl_open(l);
+	if (rc != 0) {
+		/* There may be room later: a neighbour that is stopped and goes on reads its cable. */
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_SETUP],
+				  "link %s stays down: no control slice: %s", l->port->limits.name,
+				  u_fd_error(-rc, text));
+		l->setup_again_at = u_now_ns() + SETUP_LIMIT_NS;
+		return;
+	}
+	do {
+		if (getrandom(&l->nonce, sizeof(l->nonce), GRND_NONBLOCK) != sizeof(l->nonce))
+			l->nonce = (uint32_t)u_now_ns();
+	} while (l->nonce == 0 || l->nonce == UINT32_MAX);
+	l->state = AG_LINK_SETUP;
+	l->setup_until = u_now_ns() + SETUP_LIMIT_NS;
+	announce(l);
+}
+
+static bool neighbour_began_again(struct ag_link *l)
+{
+	uint32_t w[PAD_COUNT];
+
+	return l->state == AG_LINK_UP && pads_read(l, w) == 0 && w[PAD_NONCE] != l->peer_nonce;
+}
+
+void ag_setup_check(struct ag_link *l)
+{
+	uint32_t generation = 0;
+	bool up = port_link_state(l->port, &generation) == PORT_LINK_UP;
+
+	if (l->state != AG_LINK_DOWN && (!up || generation != l->generation))
+		ag_setup_reset(l, "the link went down");
+	else if (neighbour_began_again(l))
+		ag_setup_reset(l, "the neighbour's agent began again");
+	if (!up)
+		l->setup_again_at = 0;
+	if (up && l->state == AG_LINK_DOWN && !l->admin_down && l->setup_again_at == 0)
+		setup_begin(l, generation);
+	if (l->state == AG_LINK_SETUP)
+		setup_step(l);
+}
+
+void ag_setup_reset(struct ag_link *l, const char *why)
+{
+	bool was_up = l->state == AG_LINK_UP;
+
+	if (was_up)
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_STATE],
+				  "link %s to host %u is down: %s", l->port->limits.name,
+				  l->peer_host, why);
+	if (l->state != AG_LINK_DOWN)
+		pads_clear(l);
+	l->state = AG_LINK_DOWN;
+	l->broken = NULL;
+	if (was_up)
+		paths_changed(l);
+	ag_relay_link_down(l);
+	ag_retire_left(l, NULL);
+	ag_connect_link_down(l, why);
+	ag_mem_link_down(l);
+	ag_ctl_close(l);
+}
+
+/* The neighbour misbehaved: take the link down at both ends, and up again a little later. */
+void ag_setup_cut(struct ag_link *l, int64_t now)
+{
+	u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_CUT], "link %s is cut: %s",
+			  l->port->limits.name, l->broken);
+	port_link_disable(l->port);
+	ag_setup_reset(l, l->broken);
+	l->enabled = false;
+	l->retry_at = now + AG_RETRY_NS;
+}
+
+void ag_setup_service(struct ag_link *l)
+{
+	port_service(l->port);
+	ag_setup_check(l);
+	ag_record_receive(l);
+}
+
+int64_t ag_setup_timers(struct ag_link *l, int64_t now)
+{
+	if (l->setup_again_at != 0 && now >= l->setup_again_at) {
+		l->setup_again_at = 0;
+		ag_setup_check(l);
+	}
+	if (l->state == AG_LINK_SETUP && now >= l->setup_until) {
+		ag_setup_reset(l, "the link could not be set up");
+		ag_setup_check(l);
+	}
+	if (l->state == AG_LINK_SETUP) {
+		if (now >= l->announce_at)
+			announce(l);
+		setup_step(l);
+		return now + SETUP_POLL_NS;
+	}
+	return l->setup_again_at != 0 ? l->setup_again_at : U_NEVER;
+}

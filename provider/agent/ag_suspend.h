@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Leaving a path: the process is told to suspend the connection, the path is told that it is left
+ * (CLOSE), and the connection is *parked*: it waits on self, with no path.  ag_resume.c finds the
+ * next path.
+ */
+#ifndef AG_SUSPEND_H
+#define AG_SUSPEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ag_conn.h"
+#include "ag_link.h"
+#include "rt_topo.h"
+#include "w_ctl.h"
+
+/* A connection that has no path for so long is lost. */
+#define AG_RESUME_NS (800 * INT64_C(1000000))
+/* Between attempts to find it one. */
+#define AG_ASK_NS (50 * INT64_C(1000000))
+
+/* A RESUME that came before the process had suspended the connection. */
+struct ag_pending_resume {
+	struct ag_link *link;
+	struct rt_path path;
+	struct w_cm cm;
+};
+
+/* Has each link of its path another path beside it?  Both ends find the same. */
+bool ag_suspend_can_resume(const struct ag_conn *conn);
+
+/* Is it connected and resumable, and its process still there? */
+bool ag_suspend_is_resumable(const struct ag_conn *conn);
+
+/* Sets where it is on its way to another path. */
+void ag_suspend_set(struct ag_conn *conn, enum ag_resume resume);
+
+/* Starts the time within which a path must be found. */
+void ag_suspend_begin_timers(struct ag_conn *conn);
+
+/* Its path is gone, or a shorter one is wanted: tells the process to suspend it. */
+void ag_suspend_begin(struct ag_conn *conn);
+
+/* Moves it to self, without a path. */
+void ag_suspend_park(struct ag_conn *conn);
+
+/* Sends CLOSE over its path, and parks it; the slice is retired. */
+void ag_suspend_leave_path(struct ag_conn *conn, enum w_lost reason);
+
+/* The attempt to resume it failed: frees the slice, which nobody stores into, and parks it. */
+void ag_suspend_give_up(struct ag_conn *conn);
+
+/* The same after this end sent ACCEPT: the other end may store already, so the path is left. */
+void ag_suspend_leave_attempt(struct ag_conn *conn);
+
+/* Calls off the attempt to resume it that is under way; false: there is none. */
+bool ag_suspend_withdraw(struct ag_conn *conn, enum w_lost reason);
+
+/* Frees the pending RESUME, if there is one. */
+void ag_suspend_drop_pending(struct ag_conn *conn);
+
+/* It is not to be resumed any more: refuses the pending RESUME. */
+void ag_suspend_forget(struct ag_conn *conn);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The transfer threads of this host: how many there are, their start and their end. */
+#ifndef AG_TRANSFER_H
+#define AG_TRANSFER_H
+
+#include "ag_state.h"
+
+/* Are the settings for transfer threads possible?  0 or -EINVAL; the log says why not. */
+int ag_transfer_check(const struct ag_cfg *cfg);
+
+/* Decides how many there are to be, before ports are made. */
+void ag_transfer_choose(struct ag_agent *a);
+
+/* Starts the relay over the ports that were made, if there are to be threads.  0 or -errno. */
+int ag_transfer_open(struct ag_agent *a);
+
+/* Ends it; there are no circuits any more. */
+void ag_transfer_close(struct ag_agent *a);
+
+#endif

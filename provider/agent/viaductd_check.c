@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whether the options of viaductd fit together, and what follows from them for the agent. */
+#include "viaductd_check.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ag_agent.h"
+#include "port_fault.h"
+#include "port_fault_opt.h"
+#include "rt_load.h"
+#include "u_cfg.h"
+#include "u_fd.h"
+#include "w_addr.h"
+#include "w_slot.h"
+
+#define FDS_PORT 8u   /* descriptors that a port takes while its link is set up, at most */
+#define FDS_LEAST 16u /* and beside the ports; the first clients are among them */
+
+static int host_named(const struct vd_options *o, const char *text, uint32_t *out)
+{
+	char standard[16];
+	uint32_t i;
+
+	for (i = 0; i < o->cfg.host_count; i++) {
+		snprintf(standard, sizeof(standard), "host%u", i);
+		if (strcmp(o->name_count > 0 ? o->names[i] : standard, text) == 0) {
+			*out = i;
+			return 0;
+		}
+	}
+	return vd_number32(text, o->cfg.host_count - 1, out);
+}
+
+/* Device names may be paths, but nothing that lists and JSON give a meaning. */
+static int device_ok(const char *name)
+{
+	size_t i;
+
+	for (i = 0; name[i] != '\0'; i++) {
+		if (name[i] <= ' ' || name[i] > '~' || strchr("\"\\=,", name[i]) != NULL)
+			return 0;
+	}
+	return i > 0;
+}
+
+/* Turns NAME=HOST into a pair. */
+static int alias_resolve(const struct vd_options *o, const char *option, const char *text,
+			 int (*name_ok)(const char *name), struct ag_alias *out)
+{
+	const char *eq = strrchr(text, '=');
+	struct ag_alias alias = { .host = 0 };
+
+	if (eq != NULL && (size_t)(eq - text) < sizeof(alias.name))
+		memcpy(alias.name, text, (size_t)(eq - text));
+	if (!name_ok(alias.name)) {
+		vd_complain("%s %.80s: NAME=HOST expected, NAME of 1..63 characters", option, text);
+		return -EINVAL;
+	}
+	if (host_named(o, eq + 1, &alias.host) != 0) {
+		vd_complain("%s %.80s: NAME=HOST expected, HOST one of the %u hosts of the fabric",
+			    option, text, o->cfg.host_count);
+		return -EINVAL;
+	}
+	*out = alias;
+	return 0;
+}
+
+static int aliases_resolve(struct vd_options *o)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; rc == 0 && i < o->alias_count; i++)
+		rc = alias_resolve(o, "--alias", o->alias_text[i], w_name_ok, &o->aliases[i]);
+	for (i = 0; rc == 0 && i < o->device_count; i++)
+		rc = alias_resolve(o, "--device-alias", o->device_text[i], device_ok,
+				   &o->devices[i]);
+	return rc;
+}
+
+/* Both may come from the environment or from an option: the complaint says which. */
+static int port_check(struct vd_options *o)
+{
+	bool from_env = o->cfg.port_kind == u_cfg_str(U_CFG_PORT);
+	struct fault_options ignored;
+
+	if (port_kind_check(o->cfg.port_kind) != 0) {
+		o->bad_variable = from_env;
+		vd_complain(
+			"%s %.40s: emu, emu+strict, emu+fault, emu+model[:PROFILE[:DILATION]] or "
+			"several of these words expected; correct %s",
+			from_env ? "VIADUCT_PORT is" : "--port", o->cfg.port_kind,
+			from_env ? "or unset it" : "it or leave it out");
+		return -EINVAL;
+	}
+	if (fault_parse(o->cfg.fault_options, &ignored) != 0) {
+		o->bad_variable = o->cfg.fault_options == u_cfg_str(U_CFG_FAULT);
+		vd_complain("%s %.40s: drop_db=P, spurious_db=P, down_after=N, down_ms=N, torn=P "
+			    "expected, P from 0 to 1; correct it or leave it out",
+			    o->bad_variable ? "VIADUCT_FAULT is" : "--fault", o->cfg.fault_options);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int topology_resolve(struct vd_options *o)
+{
+	bool from_env = o->topology_text == u_cfg_str(U_CFG_TOPOLOGY);
+	struct rt_size hosts = { o->hosts_given ? o->cfg.host_count : 0, 1, AG_HOSTS_MAX };
+	char why[VD_COMPLAINT_MAX - 32];
+
+	/* An agent that somebody's program starts serves a fabric of one host. */
+	if (from_env && o->cfg.leave_when_idle && !o->hosts_given)
+		return 0;
+	if (rt_load(o->topology_text, hosts, &o->topology, why, sizeof(why)) != 0) {
+		o->bad_variable = from_env && u_cfg_origin(U_CFG_TOPOLOGY) == U_CFG_FROM_ENV;
+		vd_complain("%s%s", o->bad_variable ? "VIADUCT_TOPOLOGY: " : "", why);
+		return -EINVAL;
+	}
+	o->cfg.host_count = rt_hosts(o->topology);
+	o->cfg.topology = rt_topo_spec(o->topology);
+	return 0;
+}
+
+static int relay_threads_check(struct vd_options *o)
+{
+	uint32_t most = o->cfg.db_bits - AG_DB_BITS_RESERVED;
+
+	if (o->cfg.relay_threads <= most)
+		return 0;
+	o->bad_variable = !o->threads_given;
+	vd_complain("%u transfer threads want a doorbell bit each, and of %u bits %u are left for "
+		    "them; use fewer %s or more with --doorbells",
+		    o->cfg.relay_threads, o->cfg.db_bits, most,
+		    o->threads_given ? "with --relay-threads" : "in VIADUCT_RELAY_THREADS");
+	return -EINVAL;
+}
+
+/* Threads run on what they are told to or not at all. */
+static int relay_cpus_check(struct vd_options *o)
+{
+	cpu_set_t set;
+	uint32_t i;
+
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		return 0;
+	for (i = 0; i < o->cfg.relay_cpu_count; i++) {
+		if (CPU_ISSET((size_t)o->relay_cpus[i], &set))
+			continue;
+		o->bad_variable = o->relay_cpus_text == u_cfg_str(U_CFG_RELAY_CPUS);
+		vd_complain("%s %.40s: processor %d is none of the %d that may be used here; name "
+			    "others (taskset -cp $$ lists them)",
+			    o->bad_variable ? "VIADUCT_RELAY_CPUS is" : "--relay-cpus",
+			    o->relay_cpus_text, o->relay_cpus[i], CPU_COUNT(&set));
+		return -EINVAL;
+	}
+	o->cfg.relay_cpus = o->relay_cpus;
+	return 0;
+}
+
+/*
+ * One that has none left when its links are up could serve nobody, nor be asked to stop: it had better
+ * not begin.
+ */
+static int descriptors_check(struct vd_options *o)
+{
+	unsigned int ports = o->topology != NULL ? rt_topo_ports(o->topology, o->cfg.host_id) : 1;
+	uint64_t least = FDS_LEAST + (uint64_t)ports * FDS_PORT;
+	char text[U_FD_ERROR];
+
+	if (!u_fd_scarce(least))
+		return 0;
+	o->bad_variable = true;
+	vd_complain("agent of host %u of fabric %s needs %llu file descriptors to begin with: %s",
+		    o->cfg.host_id, o->fabric, (unsigned long long)least, u_fd_error(EMFILE, text));
+	return -EINVAL;
+}
+
+int vd_check(struct vd_options *o)
+{
+	if (topology_resolve(o) != 0)
+		return -EINVAL;
+	if (o->fabric[0] == '\0' && vd_set_fabric(o, u_cfg_str(U_CFG_FABRIC)) != 0) {
+		vd_complain("fabric %.80s is not the caller's own", u_cfg_str(U_CFG_FABRIC));
+		return -EINVAL;
+	}
+	if (o->name_count > 0 && o->name_count != o->cfg.host_count) {
+		vd_complain("--names: %u names for %u hosts; give one name for each", o->name_count,
+			    o->cfg.host_count);
+		return -EINVAL;
+	}
+	if (!w_geometry_ok(o->cfg.slots, o->cfg.payload_bytes)) {
+		vd_complain(
+			"--slots %u, --ring-bytes %u: powers of two expected, 8..4096 and 4k..64M",
+			o->cfg.slots, o->cfg.payload_bytes);
+		return -EINVAL;
+	}
+	if (o->cfg.host_id >= o->cfg.host_count) {
+		vd_complain("--host-id %u: 0..%u expected in a fabric of %u host%s", o->cfg.host_id,
+			    o->cfg.host_count - 1, o->cfg.host_count,
+			    o->cfg.host_count == 1 ? "; say --hosts" : "s");
+		return -EINVAL;
+	}
+	if (aliases_resolve(o) != 0 || port_check(o) != 0 || relay_threads_check(o) != 0 ||
+	    relay_cpus_check(o) != 0 || descriptors_check(o) != 0)
+		return -EINVAL;
+	o->cfg.fabric = o->fabric;
+	o->cfg.host_names = o->name_count > 0 ? (const char *const *)o->names : NULL;
+	o->cfg.aliases = o->aliases;
+	o->cfg.alias_count = o->alias_count;
+	o->cfg.devices = o->devices;
+	o->cfg.device_count = o->device_count;
+	return 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The options of viaductd, each with the variable that gives its default, and the complaint about
+ * what is wrong with them.
+ */
+#ifndef VIADUCTD_OPTIONS_H
+#define VIADUCTD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ag_agent.h"
+#include "u_base.h"
+
+#define VD_ALIASES_MAX 256u
+#define VD_COMPLAINT_MAX 320
+
+struct rt_topo;
+
+struct vd_options {
+	struct ag_cfg cfg;
+	char fabric[64];
+	char *names_text; /* what `names` points into */
+	char *names[AG_HOSTS_MAX];
+	unsigned int name_count;
+	struct ag_alias aliases[VD_ALIASES_MAX], devices[VD_ALIASES_MAX];
+	const char *alias_text[VD_ALIASES_MAX], *device_text[VD_ALIASES_MAX];
+	unsigned int alias_count, device_count;
+	const char *topology_text, *relay_cpus_text;
+	bool hosts_given, threads_given;
+	struct rt_topo *topology;
+	int relay_cpus[AG_RELAY_CPUS_MAX];
+	int ready_fd;	   /* where to say that the agent listens, or why not; -1: nowhere */
+	bool check;	   /* the options and variables are to be checked only */
+	bool bad_variable; /* what is refused is a variable's, not an option's */
+};
+
+/* Writes a complaint to stderr, and keeps it for vd_complaint(). */
+void U_PRINTF(1, 2) vd_complain(const char *fmt, ...);
+
+/* The last complaint, as one line for the ready descriptor. */
+const char *vd_complaint(void);
+
+/* Reads a decimal number up to `max`.  0 or -EINVAL. */
+int vd_number32(const char *text, uint64_t max, uint32_t *out);
+
+/* Sets the fabric, if it is one of the caller's own.  0 or -EINVAL. */
+int vd_set_fabric(struct vd_options *o, const char *arg);
+
+/* Sets what the variables say.  0, or -EINVAL, and then u_cfg has logged which is wrong. */
+int vd_options_defaults(struct vd_options *o);
+
+/*
+ * Sets what the command line says over that.  0, or -EINVAL with a complaint.  --help and --version
+ * print, and end the program.
+ */
+int vd_options_parse(int argc, char **argv, struct vd_options *o);
+
+#endif

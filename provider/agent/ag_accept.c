@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes that come: the socket where they connect, and who of them becomes a client. */
+/* Processes that come: the socket to which they connect, and which of them become clients. */
 #include "ag_accept.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "w_addr.h"
 #include "w_ctl.h"
 
-#define ACCEPT_BATCH 16 /* processes that come: a flood of them must not hold up who is here */
+#define ACCEPT_BATCH 16 /* so that a flood of connections does not hold up the clients there are */
 
 int ag_accept_open(struct ag_agent *a)
 {
@@ -56,7 +56,7 @@ int64_t ag_accept_timer(struct ag_agent *a, int64_t now)
 	return U_NEVER;
 }
 
-/* One user must not take the places of others, be it without a word. */
+/* One user must not use up the places of others, even by connections that say nothing. */
 static bool user_has_room(struct ag_agent *a, uid_t uid)
 {
 	struct ag_client *c, *oldest = NULL;
@@ -73,7 +73,7 @@ static bool user_has_room(struct ag_agent *a, uid_t uid)
 			continue;
 		silent++;
 		if (oldest == NULL)
-			oldest = c; /* they are in the order in which they came */
+			oldest = c; /* the list is in the order in which they came */
 	}
 	if (silent >= a->user_silent) {
 		ag_client_drop(oldest, "has not said HELLO, like too many of its user");
@@ -118,7 +118,10 @@ static void accept_later(struct ag_agent *a)
 	a->listen_again_at = u_now_ns() + AG_RETRY_NS;
 }
 
-/* Out of descriptors: answer with the spare one; without it, look away for a while. */
+/*
+ * Without descriptors: answers with the spare one or, if there is none, stops accepting for a
+ * while.
+ */
 static void accept_starved(struct ag_agent *a, int err)
 {
 	char text[U_FD_ERROR], told[U_FD_ERROR + 16];

@@ -61,7 +61,7 @@ static int admin_alias(struct ag_agent *a, const struct w_admin *m, char *text, 
 	return ag_name_set_alias(&a->aliases, &a->alias_count, name, (uint32_t)id);
 }
 
-/* The programs that have a NIC open; those that do not fit are counted. */
+/* Names the programs that have a NIC open; those that do not fit are counted. */
 static void users_name(struct ag_agent *a, char *text, size_t size)
 {
 	size_t at = (size_t)snprintf(text, size, "fabric %.40s is in use by", a->fabric);
@@ -78,7 +78,10 @@ static void users_name(struct ag_agent *a, char *text, size_t size)
 	}
 }
 
-/* For whoever wants to bring up a fabric where there is one that nobody asked for. */
+/*
+ * Asked before a fabric is brought up: an agent that was started on demand and is idle makes room
+ * for it.
+ */
 static int admin_leave(struct ag_agent *a, char *text, size_t size)
 {
 	if (!a->cfg.leave_when_idle) {

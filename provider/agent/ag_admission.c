@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may use this agent, and of what there may be how much. */
+/* Who may use this agent, and the limits that keep one user from taking what others need. */
 #include "ag_admission.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@
 #define USER_SILENT 256u
 #define GROUPS_MAX 65536
 
-/* So many, or less where the process may have few descriptors. */
+/* `many`, or less where the process may have few descriptors. */
 static uint32_t at_most(uint64_t few, uint32_t many)
 {
 	return few < many ? (uint32_t)few : many;
@@ -46,10 +46,10 @@ void ag_admission_limits(struct ag_agent *a)
 	getrlimit(RLIMIT_NOFILE, &rl);
 	a->client_fds = at_most(rl.rlim_cur / 8, CLIENT_FDS);
 	a->user_fds = at_most(rl.rlim_cur / 4, USER_FDS);
-	/* Each keeps one. */
+	/* Each piece keeps one descriptor in this process. */
 	a->client_allocs = at_most(rl.rlim_cur / 8, CLIENT_ALLOCS);
 	a->user_allocs = at_most(rl.rlim_cur / 4, USER_ALLOCS);
-	/* Each has two descriptors at least. */
+	/* Each client has two descriptors at least. */
 	a->user_clients = at_most(rl.rlim_cur / 8, USER_CLIENTS);
 	a->user_silent = at_most(rl.rlim_cur / 16 + (rl.rlim_cur < 16), USER_SILENT);
 }
@@ -89,7 +89,7 @@ bool ag_admission_allowed(struct ag_agent *a, int sock, struct ucred *cred)
 	return a->cfg.group != AG_NO_GROUP && in_groups(sock, cred, a->cfg.group);
 }
 
-/* One best-effort line for a process that cannot become a client. */
+/* Sends one line, if the socket takes it, and closes the socket. */
 void ag_admission_turn_away(int sock, enum w_status status, const char *text)
 {
 	struct w_refused m = { .status = status };

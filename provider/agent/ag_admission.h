@@ -18,7 +18,9 @@
 /* Sets the limits of the agent by the descriptors that this process may have. */
 void ag_admission_limits(struct ag_agent *a);
 
-/* May the process at the other end of `sock` use the fabric?  `cred` is filled in if it is known. */
+/*
+ * May the process at the other end of `sock` use the fabric?  `cred` is filled in if it is known.
+ */
 bool ag_admission_allowed(struct ag_agent *a, int sock, struct ucred *cred);
 
 /* Tries to send one refusal to a process that does not become a client, and closes the socket. */

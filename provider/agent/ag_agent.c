@@ -103,7 +103,7 @@ static int ports_open(struct ag_agent *a)
 		a->link_count = i + 1;
 	}
 	if (count == 1)
-		return 0; /* no neighbours, nobody who rings */
+		return 0; /* no neighbours, so that none can ring */
 	return ag_irq_start(a);
 }
 
@@ -143,7 +143,10 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	return a;
 }
 
-/* Occupies what is free of 0..2, so that nothing is ever printed into a socket or a register page. */
+/*
+ * Opens what is free of descriptors 0..2, so that nothing is printed into a socket or a register
+ * page.
+ */
 static int std_fds_fill(void)
 {
 	int fd;
@@ -193,7 +196,7 @@ int ag_create(const struct ag_cfg *cfg, struct ag_agent **out)
 	return 0;
 }
 
-/* Doorbells and ag_stop() alike: look at everything that a ring may announce. */
+/* A doorbell or ag_stop(): checks everything that a ring may announce. */
 static void on_wake(struct ag_agent *a)
 {
 	uint64_t count;
@@ -237,7 +240,7 @@ static void on_event(struct ag_agent *a, const struct epoll_event *ev)
 	}
 }
 
-/* What is left to do after each batch of events, in an order that ends. */
+/* What is left to do after each batch of events.  It ends because the queue to self does. */
 static void settle(struct ag_agent *a)
 {
 	uint32_t i;
@@ -350,7 +353,9 @@ void ag_destroy(struct ag_agent *a)
 
 	if (a == NULL)
 		return;
-	/* Addresses first: who sees us hang up may start our successor at once. */
+	/*
+	 * Addresses first: a process that sees its socket close may start the next agent at once.
+	 */
 	if (a->listen_sock >= 0)
 		u_hang_up_listener(a->listen_sock);
 	for (i = 0; i < a->link_count; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The agent of one host (VIA's kernel agent, in user space): owns the host's
- * ports, brings links up, makes connections for the processes of the host, grants
- * slices and tells everybody who lost what.  Never on the path of a message.
+ * The agent of one host (VIA's kernel agent, in user space): owns the host's ports, brings links
+ * up, makes connections for the processes of the host, allots slices, and tells processes which of
+ * their connections are lost.  It is never on the path of a message.
  *
- * A library, so that tests run many agents as threads of one process; viaductd
- * is a thin main around it.
+ * A library, so that tests run many agents as threads of one process; viaductd is a thin main
+ * around it.
  */
 #ifndef AG_AGENT_H
 #define AG_AGENT_H
@@ -48,12 +48,12 @@ struct ag_cfg {
 	uint64_t window_bytes; /* of each port; 0: the port's default */
 	uint32_t db_bits;
 	uint32_t spads;
-	const char *topology;	/* see rt_topo_parse(); NULL: a ring; the same at every host */
-	uint32_t relay_threads; /* transfer threads; 0: chosen by the processors and bits there are */
-	uint32_t relay_wait;	/* enum rl_wait */
-	uint32_t circuits;	/* connections of other hosts at most; 0: AG_CIRCUITS_MAX */
-	const int *relay_cpus; /* that they run on in turn, up to AG_RELAY_CPUS_MAX; none: anywhere */
-	uint32_t relay_cpu_count;
+	const char *topology;	   /* see rt_topo_parse(); NULL: a ring; the same at every host */
+	uint32_t relay_threads;	   /* transfer threads; 0: by the processors and doorbell bits */
+	uint32_t relay_wait;	   /* enum rl_wait */
+	uint32_t circuits;	   /* connections of other hosts at most; 0: AG_CIRCUITS_MAX */
+	const int *relay_cpus;	   /* on which they run in turn, up to AG_RELAY_CPUS_MAX */
+	uint32_t relay_cpu_count;  /* 0: anywhere */
 	const char *port_kind;	   /* see port_decorate(); NULL: "emu" */
 	const char *fault_options; /* NULL: none */
 	uint64_t seed;
@@ -63,9 +63,9 @@ struct ag_agent;
 struct port;
 
 /*
- * Binds the host's addresses and makes its ports; processes can connect from
- * here on.  -EADDRINUSE when the host has an agent already; -EINVAL for a bad
- * configuration (the log says what).  Nothing of `cfg` is kept.
+ * Binds the host's addresses and makes its ports; processes can connect from then on.  0 with an
+ * agent for ag_destroy(), -EADDRINUSE when the host has an agent already, -EINVAL for a bad
+ * configuration (the log says what), or another -errno.  Nothing of `cfg` is kept.
  */
 int ag_create(const struct ag_cfg *cfg, struct ag_agent **out);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process's attempt to connect: its path, its end of the connection, and asking the other agent. */
+/*
+ * A process's attempt to connect: its path, its end of the connection, and asking the other agent.
+ */
 #include "ag_attempt.h"
 
 #include <stdio.h>
@@ -17,7 +19,7 @@
 #include "rt_topo.h"
 #include "w_ctl.h"
 
-/* A process speaks for its own host; otherwise the request is refused. */
+/* A process may connect from addresses of its own host only. */
 bool ag_attempt_is_own(struct ag_client *c, const struct w_connect *m)
 {
 	if (ag_addr_host(c->agent, m->local.host, m->local.host_len) == (int)c->agent->cfg.host_id)
@@ -27,7 +29,7 @@ bool ag_attempt_is_own(struct ag_client *c, const struct w_connect *m)
 	return false;
 }
 
-/* Any number that differs between the connections of a fabric: equal paths are shared by it. */
+/* A number that differs between connections, so that they spread over paths of equal length. */
 static uint32_t flow_of(const struct ag_client *c, uint64_t token)
 {
 	uint64_t h = (uint64_t)c->agent->cfg.host_id << 48 ^ (uint64_t)c->id << 24 ^ token;
@@ -114,7 +116,10 @@ bool ag_attempt_unhold(struct ag_link *l)
 	return sent;
 }
 
-/* Who has not asked the other agent yet, or waits for it to ask, may do so over another link. */
+/*
+ * An attempt that was not sent to the other agent yet, or waits for a request, may use another
+ * link.
+ */
 bool ag_attempt_move(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;

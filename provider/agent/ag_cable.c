@@ -42,7 +42,9 @@ static void cable_plug(struct ag_link *l, int sock)
 	ag_setup_service(l);
 }
 
-/* The neighbour tries again; do not spin on it meanwhile. */
+/*
+ * Stops accepting for AG_RETRY_NS: the neighbour tries again, and the loop must not spin meanwhile.
+ */
 static void accept_later(struct ag_link *l)
 {
 	epoll_ctl(l->agent->epoll, EPOLL_CTL_DEL, l->cable_sock, NULL);

@@ -27,8 +27,9 @@ static struct ag_list *bucket(struct ag_agent *a, uint16_t host, uint64_t conn)
 }
 
 /*
- * Is the record of end `i`, to the other one?  A name that the circuit does not know, the other end
- * need not know either: it would ignore a record that ends the circuit here.
+ * Does the record come from end `i`, for the other?  A record that names an end by an id which the
+ * circuit does not know is not accepted: that end may not know the id either, and would ignore a
+ * record that ends the circuit here.
  */
 static bool is_from(const struct ag_circuit *c, unsigned int i, const struct ag_link *l,
 		    const struct w_cm *cm, uint32_t epoch)
@@ -84,7 +85,7 @@ static void end_init(struct ag_circuit_end *e, struct ag_circuit *c, unsigned in
 		ag_link_beats_begin(l);
 }
 
-/* Each neighbour may ask for its part of the table, so none can take the place of others. */
+/* Each neighbour may use its share of the table, so that none can take the share of others. */
 static bool may_ask(const struct ag_link *from)
 {
 	const struct ag_agent *a = from->agent;
@@ -134,7 +135,7 @@ void ag_circuit_free_slice(struct ag_circuit_end *e)
 	port_slice_free(e->link->port, e->slice.id);
 }
 
-/* Nothing is forwarded any more, and nothing mapped. */
+/* After this nothing is forwarded, and nothing is mapped. */
 void ag_circuit_stop(struct ag_circuit *c)
 {
 	unsigned int i;
@@ -169,7 +170,9 @@ void ag_circuit_free(struct ag_circuit *c)
 	free(c);
 }
 
-/* Opens the slice that end `i` named.  -EAGAIN: it has not arrived, though it will. */
+/*
+ * Maps the slice that end `i` named.  -EAGAIN: it has not arrived, and this is not the last chance.
+ */
 static int node_slice(struct ag_circuit *c, unsigned int i, const struct w_geometry *g,
 		      bool last_chance)
 {
@@ -186,7 +189,7 @@ static int node_slice(struct ag_circuit *c, unsigned int i, const struct w_geome
 	return rc;
 }
 
-/* Makes the bypass buffer that end `i` will write, and names it in `g`. */
+/* Allots the bypass buffer that end `i` will write, and names it in `g`. */
 static int bypass_slice(struct ag_circuit *c, unsigned int i, struct w_geometry *g)
 {
 	struct ag_circuit_end *e = &c->end[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes of the host, and the queue of what each is told. */
+/* Processes of the host that are connected to the agent, and the queue of messages to each. */
 #include "ag_client.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 
 #define CLIENTS_MAX 4096u
 #define QUEUE_MAX 8192u /* messages to a client that may wait, beside two per connection */
-/* With so many waiting it is not sent what other processes say; answers it is. */
+/* With so many waiting it is not sent messages of other processes; answers it is. */
 #define QUEUE_HEARS (QUEUE_MAX / 2)
 
 void ag_client_drop(struct ag_client *c, const char *why)
@@ -69,7 +69,7 @@ static void due(struct ag_client *c, int64_t at)
 		c->agent->clients_at = at;
 }
 
-/* Of the kernel; the socket itself may well be writable. */
+/* The kernel has no memory for the message, though the socket may be writable. */
 static bool no_room(int rc)
 {
 	return rc == -ENOBUFS || rc == -ETOOMANYREFS || rc == -ENOMEM;
@@ -99,7 +99,10 @@ static void flush(struct ag_client *c)
 	ag_client_watch(c);
 }
 
-/* A client that is slow when thousands of its connections break is not to blame. */
+/*
+ * A client may be slow when thousands of its connections are lost: each of them has room in the
+ * queue.
+ */
 static uint32_t queue_max(const struct ag_client *c, const void *msg)
 {
 	struct w_ctl_hdr hdr;
@@ -110,7 +113,10 @@ static uint32_t queue_max(const struct ag_client *c, const void *msg)
 	return QUEUE_MAX + 2 * c->conn_count + c->listen_count;
 }
 
-/* One that does not read must not take the descriptors that others need; nor must many of one user. */
+/*
+ * A client that does not read must not use up the descriptors of this process; nor must those of
+ * one user.
+ */
 static void fds_limit(struct ag_client *c)
 {
 	struct ag_client *most = c, *other;
@@ -161,7 +167,7 @@ void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsign
 		fds_limit(c);
 }
 
-/* Others can say as much as they like: who reads slowly is not to be dropped for that. */
+/* A client that reads slowly is not dropped for what other processes send it. */
 bool ag_client_hears(struct ag_client *c)
 {
 	if (c->queue_len < QUEUE_HEARS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records about connections, between agents, and what they bring to a process. */
+/* Records about connections: what agents send each other, and how their slices reach a process. */
 #include "ag_cm.h"
 
 #include <errno.h>
@@ -47,8 +47,8 @@ enum w_status ag_cm_status(int err)
 	switch (-err) {
 	case 0:
 		return W_SUCCESS;
-	case ENOTCONN: /* the cable is out */
-	case ENOENT:   /* what the neighbour had named went with it */
+	case ENOTCONN: /* the cable is unplugged */
+	case ENOENT:   /* what the neighbour had named is gone, with the link */
 	case ERANGE:
 	case EPROTO:
 		return W_NOT_REACHABLE;

@@ -35,7 +35,10 @@ static bool pending(enum ag_state state)
 	return state < AG_CONNECTED;
 }
 
-/* Multiplied and folded until each bit of the key and of the name counts for each bit of the result. */
+/*
+ * Mixes, so that each bit of the key and of the id changes each bit of the result with equal
+ * chance.
+ */
 static uint64_t mix(uint64_t h)
 {
 	h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -187,7 +190,7 @@ struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id)
 	return conn != NULL && conn->client == c ? conn : NULL;
 }
 
-/* Only attempts that are not settled yet; the newest first, as their answers are. */
+/* Only attempts that are not settled yet.  The newest first: a process waits for that. */
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token)
 {
 	struct ag_list *pos;

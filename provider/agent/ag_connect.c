@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What processes ask about connections; the state machine of w_ctl.h seen from below. */
+/* What processes ask about connections.  w_ctl.h draws the exchange. */
 #include "ag_connect.h"
 
 #include "ag_addr.h"
@@ -23,7 +23,9 @@ void ag_connect_listen(struct ag_client *c, const struct w_connect *m)
 				 "too many waiters of one process");
 }
 
-/* Not found: the waiter was used up and ARRIVED is on its way; answered all the same. */
+/*
+ * The waiter may have been used up, with ARRIVED on its way to the process; the answer is the same.
+ */
 void ag_connect_unlisten(struct ag_client *c, const struct w_token *m)
 {
 	struct ag_listen *l = ag_listen_by_token(c, m->token);
@@ -49,7 +51,10 @@ void ag_connect_request(struct ag_client *c, const struct w_connect *m)
 		ag_attempt_request(conn);
 }
 
-/* Of an attempt that was answered meanwhile: the answer is on its way, nothing to do. */
+/*
+ * If the attempt was answered meanwhile, the answer is on its way to the process, and nothing is
+ * done.
+ */
 void ag_connect_cancel(struct ag_client *c, const struct w_token *m)
 {
 	struct ag_conn *conn = ag_conn_by_token(c, m->token);
@@ -139,7 +144,7 @@ void ag_connect_leave(struct ag_conn *conn, enum w_lost reason)
 		conn->left = reason;
 		if (on_path && !ag_suspend_withdraw(conn, reason))
 			ag_cm_send(conn, W_CM_CLOSE, reason);
-		/* No CLOSE comes, or none is waited for. */
+		/* No CLOSE of the other end will come, or none has to be waited for. */
 		unheard = !on_path || conn->path_closed || conn->resume == AG_RESUMING;
 		if (!unheard)
 			ag_suspend_forget(conn);
@@ -160,7 +165,10 @@ void ag_connect_close(struct ag_client *c, const struct w_conn *m)
 	if (conn == NULL)
 		return;
 	if (conn->state == AG_LINKED && conn->peer && !conn->withdrawn) {
-		/* It could not map what it was handed; a peer that went on waiting would not know. */
+		/*
+		 * The process could not map the slices; a peer that waits again would not learn
+		 * that.
+		 */
 		ag_cm_send(conn, W_CM_CANCEL, W_NO_RESOURCE);
 		ag_end_free(conn);
 		return;
@@ -188,7 +196,7 @@ static void end_lost(struct ag_conn *conn, const char *why)
 	}
 }
 
-/* Both ends of every connection over the link are gone; so are offers that came over it. */
+/* Both ends of every connection over the link are gone, and so are the offers that came over it. */
 void ag_connect_link_down(struct ag_link *l, const char *why)
 {
 	struct ag_list *pos, *tmp;
@@ -198,7 +206,7 @@ void ag_connect_link_down(struct ag_link *l, const char *why)
 	ag_list_each(pos, tmp, &l->conns)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_link);
-		/* Self goes down when the agent leaves: then nobody has a word any more. */
+		/* Self goes down when the agent ends, and then no final message can be sent. */
 		if (ag_attempt_move(conn) || ag_resume_link_down(conn) ||
 		    (conn->state == AG_CLOSED && l->index != 0 && ag_resume_final_message(conn)))
 			continue;

@@ -4,12 +4,12 @@
  *
  * Each agent reads its inbound control slice and writes the neighbour's:
  *
- *	line 0	 credit: records of mine that the neighbour has consumed
+ *	line 0	 credit: records of this agent that the neighbour has consumed
  *	4096..	 CTL_RECORDS records of 512 bytes
  *
- * A record is published by its sequence word, stored after a fence; a writer may
- * be CTL_RECORDS ahead of the credit.  The doorbell is rung after a burst; what
- * is not consumed in a while is rung for again, so a lost doorbell only delays.
+ * A record is published by its sequence word, stored after a fence; a writer may be CTL_RECORDS
+ * ahead of the credit.  The doorbell is rung after a burst, and again for records that are not
+ * consumed after a while, so a lost doorbell only delays.
  */
 #include "ag_ctl.h"
 
@@ -29,9 +29,11 @@
 #include "w_ctl.h"
 #include "w_slot.h"
 
-/* With so many waiting, requests to connect are held back. */
+/* With so many queued, requests to connect are held back. */
 #define LINK_REQUESTS 128u
-#define NUDGE_NS (20 * INT64_C(1000000)) /* records that are not consumed are rung for again */
+#define NUDGE_NS                                                                                   \
+	(20 *                                                                                      \
+	 INT64_C(1000000)) /* after which the doorbell is rung again for records not consumed */
 #define CTL_RECORDS 64u
 #define CTL_HEAD 4096u
 
@@ -117,7 +119,7 @@ bool ag_ctl_busy(const struct ag_link *l)
 	return !is_self(l) && l->queue_len >= LINK_REQUESTS;
 }
 
-/* A neighbour that makes us answer and does not read the answers is cut off. */
+/* A neighbour that causes answers and does not read them is cut off at this length. */
 static uint32_t hard_limit(const struct ag_link *l)
 {
 	return 4 * AG_LINK_QUEUE + 2 * (l->conn_count + l->circuit_count);
@@ -148,7 +150,10 @@ struct ag_msg *ag_ctl_pop(struct ag_link *l)
 	return m;
 }
 
-/* Payload, fence, the word that publishes it; the caller fences and rings after the burst. */
+/*
+ * Stores the payload, a fence, then the word that publishes it.  The caller fences and rings after
+ * the burst.
+ */
 static void record_write(struct ag_link *l, const void *msg, uint32_t len)
 {
 	struct ctl_record *r = record_at(&l->out, l->tx_next);
@@ -169,7 +174,7 @@ static void queue_write(struct ag_link *l)
 	ag_msg_free(m);
 }
 
-/* Link-state updates and the queue take turns: neither can keep the other waiting. */
+/* Link-state updates and queued records alternate, so that neither can keep the other waiting. */
 void ag_ctl_write(struct ag_link *l)
 {
 	struct w_cm_links links;
@@ -189,7 +194,10 @@ void ag_ctl_write(struct ag_link *l)
 	}
 }
 
-/* The neighbour's word for what it consumed; it may only grow up to what was written. */
+/*
+ * Reads the count of records that the neighbour consumed.  It may grow up to the count of those
+ * written.
+ */
 static int credit_read(struct ag_link *l)
 {
 	uint32_t credit = atomic_load_explicit(credit_at(&l->in), memory_order_acquire);
@@ -230,7 +238,10 @@ void ag_ctl_return_credit(struct ag_link *l)
 		l->ring = true;
 }
 
-/* Copies a record once, checks the copy, and hands on the copy. */
+/*
+ * The record is copied once; the copy is checked and used, as the neighbour can change the
+ * original.
+ */
 bool ag_ctl_next(struct ag_link *l, void *copy)
 {
 	struct ctl_record *r = record_at(&l->in, l->rx_next);
@@ -288,8 +299,8 @@ int64_t ag_ctl_beat_timer(struct ag_link *l, int64_t now)
 }
 
 /*
- * Processes that speak to a neighbour wait while much is queued for it.  One that reads nothing, though it
- * may say something now and then, does not make them wait for long.  What it read was just looked at.
+ * A neighbour that consumes nothing for AG_SILENCE_NS is cut off, even if it sends heartbeats:
+ * processes that use it are paused while much is queued.  Its credit was read just before.
  */
 static int64_t stuck_timer(struct ag_link *l, int64_t now)
 {

@@ -17,7 +17,7 @@
 #include "ag_session.h"
 #include "w_ctl.h"
 
-#define READ_BATCH 64 /* messages of one client before the others get their turn */
+#define READ_BATCH 64 /* messages of one client before the others have their turn */
 
 static void nic_message(struct ag_client *c, const void *msg, int type)
 {
@@ -44,7 +44,10 @@ static void nic_message(struct ag_client *c, const void *msg, int type)
 		ag_connect_reject(c, msg);
 		break;
 	case W_PORT_AGAIN:
-		/* Before its next use, when there may be descriptors again. */
+		/*
+		 * It is told the port again before its next use, when there may be descriptors
+		 * again.
+		 */
 		c->port_sent[((const struct w_conn *)msg)->conn] = 0;
 		break;
 	case W_SUSPENDED:
@@ -148,7 +151,7 @@ void ag_dispatch_event(struct ag_client *c, uint32_t events)
 				break;
 		}
 	}
-	/* Hung up, and not to be read any more: nothing else would notice. */
+	/* It has hung up and is not read any more, so that no read would notice. */
 	if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && (c->leaving || c->paused))
 		ag_client_drop(c, NULL);
 	if (!c->gone)
@@ -159,7 +162,7 @@ void ag_dispatch_ended(struct ag_client *c)
 {
 	int i;
 
-	/* A forked child may go on writing: not without end. */
+	/* A forked child may go on writing, so there is a limit. */
 	for (i = 0; i < 64 * READ_BATCH; i++) {
 		if (c->gone || c->leaving || c->paused || read_one(c) != 0)
 			break;

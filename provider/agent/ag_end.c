@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a connection: its process lets go of it, or it goes altogether. */
+/* The end of a connection, for its process or altogether. */
 #include "ag_end.h"
 
 #include "ag_client.h"

@@ -28,13 +28,13 @@ static void *irq_run(void *arg)
 	uint32_t ticket;
 
 	for (;;) {
-		/* The ticket first: a kick after the check of irq_stop ends the wait. */
+		/* The ticket comes first: a kick after the check of irq_stop then ends the wait. */
 		ticket = port_irq_ticket(a->agent_irq);
 		if (atomic_load(&a->irq_stop))
 			return NULL;
 		if (rung(a))
 			ag_loop_wake(a);
-		/* The limit is for a neighbour's agent that scribbles over the registers. */
+		/* The wait has a limit because a neighbour's agent can overwrite the registers. */
 		port_irq_wait(a->agent_irq, ticket, UINT32_C(1) << AG_DB_BIT, IRQ_CHECK_NS);
 	}
 }

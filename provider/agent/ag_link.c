@@ -41,7 +41,10 @@ void ag_link_unreserve(struct ag_link *l, uint64_t *reservation)
 	*reservation = 0;
 }
 
-/* Longer ones than a neighbour's have a part of the window, so that others find room too. */
+/*
+ * A payload buffer longer than a neighbour's may take this part of the window, so that others find
+ * room.
+ */
 #define LARGE_PAYLOAD_SHARE 4u
 
 uint32_t ag_link_payload(const struct ag_link *l, unsigned int hops)

@@ -101,7 +101,9 @@ struct ag_link {
 /* Can records be sent and connections be made over it? */
 bool ag_link_usable(const struct ag_link *l);
 
-/* Marks the link to be taken down at the next safe point.  `why` goes to the log and is not copied. */
+/*
+ * Marks the link to be taken down at the next safe point.  `why` goes to the log and is not copied.
+ */
 void ag_link_break(struct ag_link *l, const char *why);
 
 /* Starts the clock of heartbeats, with the first connection or circuit over the link. */

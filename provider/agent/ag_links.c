@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The links of this host: made and ended with their ports, taken down and up by an administrator. */
+/*
+ * The links of this host: made and ended with their ports, taken down and up by an administrator.
+ */
 #include "ag_links.h"
 
 #include <errno.h>

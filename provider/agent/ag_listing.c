@@ -127,7 +127,9 @@ static int item_topology(struct ag_agent *a, uint32_t i, char *text, size_t size
 	return 0;
 }
 
-/* `up` has a bit per port index, as that host says; of a host never heard all of them. */
+/*
+ * `up` has a bit for each port index, as that host announced; all of them for a host never heard.
+ */
 static int item_links(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	bool own = i == a->cfg.host_id;
@@ -207,7 +209,7 @@ void ag_listing_count(struct ag_client *c, const struct w_count *m)
 	ag_client_send(nic, &ask, NULL, 0);
 }
 
-/* Does `tool` wait for this answer of `c`?  Each question has one. */
+/* Does `tool` wait for this answer of `c`?  Each question has one answer. */
 static bool awaits_count(struct ag_client *tool, const struct ag_client *c,
 			 const struct w_counted *m)
 {
@@ -218,7 +220,7 @@ static bool awaits_count(struct ag_client *tool, const struct ag_client *c,
 	return true;
 }
 
-/* Who answers is filled in here: a process speaks for itself alone. */
+/* The agent fills in the sender, so that a process can answer for itself only. */
 void ag_listing_counted(struct ag_client *c, const struct w_counted *m)
 {
 	struct w_counted answer = *m;

@@ -37,7 +37,7 @@ void ag_loop_wake(struct ag_agent *a)
 	uint64_t one = 1;
 	ssize_t n = write(a->wake, &one, sizeof(one));
 
-	(void)n; /* a full counter is a wake-up already under way */
+	(void)n; /* EAGAIN: the counter is full, so a wake-up is under way already */
 }
 
 void ag_stop(struct ag_agent *a)

@@ -22,7 +22,10 @@
 /* Makes the epoll and the wake-up descriptor.  0 or -errno; the caller closes what was made. */
 int ag_loop_open(struct ag_agent *a);
 
-/* Watches `fd` for `events`, or changes for which it is watched; `what` is an AG_EV().  0 or -errno. */
+/*
+ * Watches `fd` for `events`, or changes for which it is watched; `what` is an AG_EV().  0 or
+ * -errno.
+ */
 int ag_loop_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
 
 /* Ends the wait of the loop.  From any thread or signal handler. */

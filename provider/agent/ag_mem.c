@@ -46,7 +46,7 @@ static void alloc_answer(struct ag_client *c, uint64_t token, const struct port_
 	ag_client_send(c, &m, &fd, fd >= 0 ? 1 : 0);
 }
 
-/* Each keeps a descriptor in this process, of which others need some, too. */
+/* Each piece keeps a descriptor in this process, which others need too. */
 static bool alloc_allowed(struct ag_client *c)
 {
 	struct ag_agent *a = c->agent;
@@ -70,7 +70,7 @@ static bool alloc_allowed(struct ag_client *c)
 	return false;
 }
 
-/* The caller takes slice.fd, which hands it to the process: the port has one of its own. */
+/* The caller takes slice.fd over, for the process: the port has a descriptor of its own. */
 static struct ag_alloc *alloc_make(struct ag_client *c, uint64_t length)
 {
 	struct ag_link *self = &c->agent->links[0];
@@ -187,7 +187,7 @@ void ag_mem_link_down(struct ag_link *l)
 	}
 }
 
-/* What was named over this connection before is not open at its peer any more. */
+/* Ends earlier shares of this memory over the connection: its peer has closed what they named. */
 static void share_again(struct ag_alloc *m, struct ag_conn *conn)
 {
 	struct ag_list *pos, *tmp;
@@ -201,7 +201,7 @@ static void share_again(struct ag_alloc *m, struct ag_conn *conn)
 	}
 }
 
-/* Offers the memory to the neighbour, by the descriptor that self has. */
+/* Offers the memory to the neighbour, by the descriptor that the self port has. */
 static int share_offer(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 {
 	struct port *self = conn->link->agent->links[0].port;
@@ -214,7 +214,7 @@ static int share_offer(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_ou
 	return rc;
 }
 
-/* Names the memory to the neighbour; an id can be opened there once. */
+/* Shares the memory with the neighbour under a new id, which can be opened once. */
 static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 {
 	struct ag_client *c = conn->client;
@@ -242,7 +242,7 @@ static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 	return 0;
 }
 
-/* The id under which the process at the other end of `conn` can have it; 0 when it cannot. */
+/* The id by which the process at the other end of `conn` can open it; 0: it cannot. */
 static uint32_t slice_name(struct ag_alloc *m, struct ag_conn *conn)
 {
 	uint32_t id = 0;
@@ -291,7 +291,10 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 		c->paused = true;
 }
 
-/* Memory that was freed, or whose connection ended, since it was told is told without a slice. */
+/*
+ * If the memory was freed meanwhile, or the connection of its owner ended, the message has no
+ * slice.
+ */
 void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m)
 {
 	struct ag_conn *conn = ag_conn_get(l->agent, m->dst_conn);

@@ -58,7 +58,7 @@ int ag_name_host(const struct ag_agent *a, const char *name)
 	return at >= 0 ? (int)a->aliases[at].host : host_by_number(a, name);
 }
 
-/* Is it what this machine calls itself?  Of names with dots the client asks for the first part too. */
+/* Is it a name of this machine?  Of a name with dots the client asks for the first part too. */
 static bool is_own_name(const char *name)
 {
 	char own[W_NAME_MAX + 1];
@@ -93,7 +93,7 @@ bool ag_name_device_ok(const char *name)
 	return n > 0 && n < W_NAME_MAX;
 }
 
-/* Adds or replaces. */
+/* Adds an alias, or replaces the one of that name. */
 int ag_name_set_alias(struct ag_alias **table, uint32_t *count, const char *name, uint32_t host)
 {
 	struct ag_alias *bigger;
@@ -234,7 +234,7 @@ static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 	struct rt_path path = { 0 };
 
 	r->reachable = ag_route_find(a, host, 0, &path, r->reason, sizeof(r->reason)) == 0;
-	/* Where there is no path now: the one there was, if all links were up. */
+	/* Without a path now, names the one that there would be if all links were up. */
 	if (!r->reachable)
 		rt_path_find(a->topo, NULL, a->cfg.host_id, host, 0, &path);
 	r->hops = path.hops;

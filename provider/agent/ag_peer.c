@@ -2,7 +2,7 @@
 /*
  * Peer-to-peer requests.  Of two peers that ask for each other the one whose address is lower
  * decides: it waits, the other's request comes to it as an offer, and it accepts that.  An offer
- * that nobody waits for yet is held.
+ * for which no process waits yet is held.
  */
 #include "ag_peer.h"
 
@@ -113,7 +113,10 @@ static struct ag_conn *waiting_on(struct ag_link *l, const struct ag_offer *offe
 	return NULL;
 }
 
-/* The peer that the offer is for; it may expect it over another link than it came over. */
+/*
+ * The peer that the offer is for.  It may wait on another link than the one over which the offer
+ * came.
+ */
 static struct ag_conn *waiting_for(struct ag_agent *a, const struct ag_offer *offer)
 {
 	struct ag_conn *conn = NULL;
@@ -153,7 +156,7 @@ void ag_peer_withdrawn(struct ag_link *l, const struct w_cm *cm)
 	struct ag_conn *conn;
 
 	if (offer != NULL) {
-		/* It is withdrawn by the path that it came. */
+		/* Only the path by which an offer came may withdraw it. */
 		if (offer->link == l)
 			ag_offer_free(offer);
 		return;

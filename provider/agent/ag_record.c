@@ -3,8 +3,8 @@
  * Records of other agents (and of this one, for connections within the host): taken from the
  * control slice, checked for their path, and handed to the unit that they concern.
  *
- * Each was checked by w_ctl_check(); what it names may not exist or not fit, and then it is
- * ignored: connection ends vanish on both sides at any time.
+ * Each was checked by w_ctl_check().  What it names may not exist or not fit, and then it is
+ * ignored: an end of a connection can vanish at any time.
  */
 #include "ag_record.h"
 
@@ -27,7 +27,8 @@
 #include "u_time.h"
 #include "w_ctl.h"
 
-#define HOLD_NS (2000 * INT64_C(1000000)) /* a slice that was granted arrives within this */
+#define HOLD_NS                                                                                    \
+	(2000 * INT64_C(1000000)) /* within which a slice arrives after the record that names it */
 #define HOLD_POLL_NS (5 * INT64_C(1000000))
 
 static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
@@ -44,7 +45,7 @@ static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
 }
 
 /*
- * Is it for a host, and by a path, that it can come from here?  A record of neighbours goes one
+ * Can a record with that path come over this link, for its destination?  That of neighbours has one
  * hop.
  */
 static bool is_sane(struct ag_link *l, const struct w_cm *cm, const struct w_path *path)
@@ -56,7 +57,7 @@ static bool is_sane(struct ag_link *l, const struct w_cm *cm, const struct w_pat
 	return ag_route_ok(l, cm->src_host, cm->dst_host, path) && (!neighbours || path->hops == 1);
 }
 
-/* All records begin alike; NULL: it is one of neighbours, and has none. */
+/* All records begin alike.  NULL: a record between neighbours, which has no path. */
 static const struct w_path *path_of(const void *msg)
 {
 	const struct w_cm *cm = msg;

@@ -3,17 +3,18 @@
  * Relaying, as the agent sees it: records of other hosts, and the circuits that they make.
  *
  * A circuit begins with the request that passes, and ends with the refusal, the cancellation or the
- * second CLOSE.  Between, ACCEPT and CONFIRM each name a slice of their sender; the agent opens it,
+ * second CLOSE.  Between, ACCEPT and CONFIRM each name a slice of their sender; the agent maps it,
  * and names a bypass buffer of its own to the next host instead.  When both have passed, transfer
  * threads carry the packets (rl_relay.h).
  *
  *	REQ, PEER, RESUME ->  asked    <- ACCEPT   accepted   CONFIRM ->  carried
  *	carried  CLOSE of one end  ->  half closed  CLOSE of the other  ->  -
  *
- * A CLOSE says that its sender stores no more, so what came before it is forwarded first.  A link that
- * goes down ends its circuits; the end that is still there is told by a CLOSE in the name of the other.
- * Records that belong to no circuit are dropped, so nobody makes a relay carry what was not asked for;
- * but a QUERY and its answer pass where hardly anything waits, and are forgotten.
+ * A CLOSE says that its sender stores no more, so what came before it is forwarded first.  When a
+ * link goes down, the end of the circuit that can still be reached gets a CLOSE in the name of the
+ * other. Records that belong to no circuit are dropped, so that a relay carries only what was asked
+ * for.  The exceptions are a QUERY and its answer, which pass where little is queued and leave no
+ * state.
  */
 #include "ag_relay.h"
 
@@ -38,7 +39,7 @@
 #include "w_ctl.h"
 #include "w_slot.h"
 
-/* Speaks to end `to` in the name of the other. */
+/* Sends a record to end `to` in the name of the other end. */
 static void tell_end(struct ag_circuit *c, unsigned int to, enum w_ctl_type type, uint32_t status)
 {
 	struct ag_circuit_end *e = &c->end[to], *other = &c->end[1 - to];
@@ -71,7 +72,7 @@ static void limit_payload(struct ag_circuit *c, uint32_t most)
 		c->payload_most = most;
 }
 
-/* The request names the largest payload buffer that everybody before has room for. */
+/* The request names the largest payload buffer for which the hosts before this one have room. */
 static void pass_request(struct ag_circuit *c, const struct w_cm *cm)
 {
 	struct w_cm m = *cm;
@@ -102,7 +103,7 @@ static void on_request(struct ag_link *l, const struct w_cm *cm)
 
 	bool resumes = cm->hdr.type == W_CM_RESUME;
 
-	/* By several names of one connection an end could be called off behind its circuit's back. */
+	/* A connection with several ids could be called off at one end without its circuit. */
 	if (cm->src_conn == 0 || (cm->epoch != 0) != resumes || (cm->dst_conn != 0) != resumes) {
 		drop(l, cm);
 		return;
@@ -146,7 +147,7 @@ static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chan
 	return 0;
 }
 
-/* End `i` stores no more; what it stored is on its way before anybody hears of that. */
+/* End `i` stores no more.  What it stored is forwarded before any other host learns that. */
 static void half_close(struct ag_circuit *c, unsigned int i)
 {
 	if (c->rl != NULL)
@@ -167,7 +168,7 @@ static int on_confirm(struct ag_circuit *c, const struct w_cm *cm, bool last_cha
 	if (rc == 0)
 		rc = ag_circuit_carry(c);
 	if (rc != 0) {
-		/* End 0 may store already, and until it closes. */
+		/* End 0 may store already, until it has closed. */
 		half_close(c, 1);
 		tell_end(c, 0, W_CM_CLOSE, W_LOST_LINK);
 		tell_end(c, 1, W_CM_CANCEL, ag_cm_status(rc));
@@ -191,7 +192,10 @@ static void on_close(struct ag_circuit *c, unsigned int from, const struct w_cm 
 		ag_circuit_free(c);
 }
 
-/* A process speaks to its peer; memory of this or that host cannot be named further than a link. */
+/*
+ * A message of one process to its peer.  Memory is shared between neighbours only, so the slice is
+ * left out.
+ */
 static void on_tell(struct ag_circuit *c, unsigned int from, const struct w_cm_tell *t)
 {
 	struct ag_link *out = c->end[1 - from].link;
@@ -205,8 +209,9 @@ static void on_tell(struct ag_circuit *c, unsigned int from, const struct w_cm_t
 }
 
 /*
- * A circuit ends only with a record that also ends the connection at the end that gets it, whatever
- * that has sent meanwhile: a REFUSE of who was asked, a cancellation of who asked.
+ * A circuit ends only with a record that also ends the connection at the end that receives it,
+ * whatever that end has sent meanwhile: a REFUSE from the end that was asked, a cancellation from
+ * the other.
  */
 static bool may_be_called_off(const struct ag_circuit *c, unsigned int from, uint16_t type)
 {
@@ -241,7 +246,7 @@ static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_lin
 		ag_circuit_free(c);
 		return 0;
 	case W_CM_CLOSE:
-		/* Before the acceptance there is nothing that could be closed. */
+		/* Before the ACCEPT there is nothing that could be closed. */
 		if (c->state == AG_CIRCUIT_ASKED)
 			break;
 		on_close(c, from, cm);
@@ -251,7 +256,7 @@ static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_lin
 	return 0;
 }
 
-/* It is asked again, so what there is no room for is left out. */
+/* The QUERY is repeated, so that it may be dropped where there is no room. */
 static void pass_query(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_link *out = &l->agent->links[cm->path.port[cm->path.at]];
@@ -322,7 +327,7 @@ static void lose_end(struct ag_circuit *c, unsigned int i)
 			c->closed = i;
 			break;
 		}
-		/* It waits for an answer that does not come any more. */
+		/* The answer for which it waits cannot come any more. */
 		tell_end(c, 1 - i, W_CM_CLOSE, W_LOST_LINK);
 		ag_circuit_free(c);
 		break;
@@ -344,7 +349,7 @@ void ag_relay_link_down(struct ag_link *l)
 	}
 }
 
-/* A node broke the rules: neither end can be served. */
+/* A node broke the protocol: neither end can be served. */
 static void circuit_break(struct ag_circuit *c)
 {
 	u_log_ratelimited(&c->agent->ratelimit[AG_RATELIMIT_CIRCUIT],
@@ -352,7 +357,7 @@ static void circuit_break(struct ag_circuit *c)
 			  c->end[0].host, c->end[1].host);
 	ag_circuit_stop(c);
 	c->state = AG_CIRCUIT_HALF_CLOSED;
-	/* Not the link: over another path it would do the same. */
+	/* Not W_LOST_LINK: over another path the node would do the same. */
 	tell_end(c, 0, W_CM_CLOSE, W_LOST_PROCESS);
 	tell_end(c, 1, W_CM_CLOSE, W_LOST_PROCESS);
 }

@@ -9,8 +9,8 @@
 #include "ag_state.h"
 
 /*
- * Passes on a checked record whose path goes on from here, or drops it.  0, or -EAGAIN: a slice that
- * it names has not arrived, and this is not the last chance.
+ * Passes on a checked record whose path goes on from here, or drops it.  0, or -EAGAIN: a slice
+ * that it names has not arrived, and this is not the last chance.
  */
 int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance);
 

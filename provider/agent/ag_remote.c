@@ -87,7 +87,10 @@ int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 	rc = ag_cm_outbound(l, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
-	/* Relays forward between slices that are alike, and a neighbour may become one who is farther. */
+	/*
+	 * Relays forward between slices of one geometry, and a connection to a neighbour may be
+	 * resumed over relays.
+	 */
 	ag_conn_limit_geometry(&conn->geometry, &cm->geometry);
 	if (rc == 0) {
 		rc = ag_conn_slice_alloc(conn);
@@ -138,7 +141,7 @@ static enum w_status cancel_status(uint32_t status)
 								    : W_TIMED_OUT;
 }
 
-/* The client gave up before it was linked, or has no room, or its link is gone. */
+/* The other end asked, and gave up before it was linked, had no room, or lost its link. */
 void ag_remote_cancel(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_cm_end_of(l, cm);
@@ -161,7 +164,7 @@ void ag_remote_cancel(struct ag_link *l, const struct w_cm *cm)
 	}
 }
 
-/* The client closed what it was just linked to, before it confirmed. */
+/* The other end closed the connection before it confirmed. */
 static void accept_undone(struct ag_conn *conn)
 {
 	ag_cm_send(conn, W_CM_CLOSE, W_LOST_CLOSED);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that outlive their path; the exchange is drawn in w_ctl.h.
+ * Connections that outlive their path; w_ctl.h draws the exchange.
  *
- * A reliable connection is resumable if each link of its path is one that others can stand in for.
- * When the path is lost, each end has its process suspend it, tells the old path that it is left
- * (CLOSE), and waits beside the links (it is *parked* on self).  The first end looks for a path and
- * asks; when that fails it tries again every AG_ASK_NS and when links change, until AG_RESUME_NS
- * have passed without a path: what links are up may have been heard before the refusal.  A
- * connection whose path has become longer than it need be is taken through the same.
+ * A reliable connection is resumable if each link of its path can be replaced by a path over
+ * others. When its path is lost, each end has its process suspend it, sends CLOSE over the old
+ * path, and waits on self (ag_suspend.c).  The first end looks for a path and asks the other
+ * (RESUME).  When that fails it asks again every AG_ASK_NS, and when links change, until
+ * AG_RESUME_NS have passed without a path. It asks again even where no link has changed, because an
+ * update may have come before the refusal.  A connection with a path longer than need be goes
+ * through the same.
  *
- * A first end that is closed when its path is lost, or that finds none in time, says so with a
- * RESUME that has a reason, its *final message*: the other end waits for it to ask.
+ * A first end that is closed while its path is lost, or that finds no path in time, sends a RESUME
+ * with a reason, its *final message*: without it the other end would wait for it to ask.
  *
- * The other end asks meanwhile whether the first is known there (QUERY).  It is not if its agent was
- * started anew, and then it is not waited for.
+ * Meanwhile the other end asks the first end's agent whether it has that end (QUERY).  An agent
+ * that was started anew does not, and then the other end stops waiting.
  *
- * The epoch counts paths, so what an old one still delivers is told from what belongs to the new.
+ * The epoch counts paths, so that records about an old path are told from those about a new one.
  */
 #include "ag_resume.h"
 
@@ -53,10 +54,7 @@ static bool may_ask(const struct ag_conn *conn)
 	return conn->first && conn->resume == AG_SUSPENDED;
 }
 
-/*
- * The shortest path, but not by the link where there was no room just now, if another one leads
- * there.
- */
+/* The shortest path; if there is another, not by the link that had no room just now. */
 static bool find_path(const struct ag_conn *conn, struct rt_path *out)
 {
 	struct ag_agent *a = conn->link->agent;
@@ -84,13 +82,16 @@ static void ask(struct ag_conn *conn)
 	ag_cm_send(conn, W_CM_RESUME, conn->left);
 }
 
-/* To ask, or to answer an acceptance, which it need not have lived to hear. */
+/* The other end waits for a RESUME, or for the answer to its ACCEPT; the first end may be gone. */
 static bool waits_for_first(const struct ag_conn *conn)
 {
 	return !conn->first && (conn->resume == AG_SUSPENDED || conn->resume == AG_RESUMING);
 }
 
-/* Does the agent of the first end know it?  Left out where much waits: this is repeated. */
+/*
+ * Asks whether the agent of the first end has that end.  It is repeated, so it may be left out when
+ * much is queued.
+ */
 static void query(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;
@@ -117,7 +118,7 @@ bool ag_resume_final_message(struct ag_conn *conn)
 		return false;
 	if (conn->resume == AG_ON_PATH)
 		ag_suspend_begin_timers(conn);
-	/* The other end waits so long, should it find a path just before it would give up. */
+	/* The other end waits as long, if it finds a path just before its time is over. */
 	conn->resume_until = conn->resume_from + SLOW_NS;
 	ag_suspend_give_up(conn);
 	ask(conn);
@@ -210,8 +211,9 @@ bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 }
 
 /*
- * No such path, or no room on it.  Others are tried when links change, which may have been said
- * before the refusal, or soon: who refused may know better, or have room, by then.
+ * There is no such path, or no room on it.  Other paths are tried when links change (the update may
+ * have come before the refusal) or after AG_ASK_NS, when the refusing agent may know a path or have
+ * room.
  */
 bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 {
@@ -223,7 +225,7 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 	if (cm->status == W_NO_RESOURCE)
 		conn->full_port = conn->path.port[0];
 	if (cm->hdr.type == W_CM_REFUSE && !may_pass)
-		conn->resume_until = 0; /* the other end has given it up, or was told */
+		conn->resume_until = 0; /* the other end is closed or lost, and does not wait */
 	else if (conn->first && conn->paths_changed)
 		ask(conn);
 	return true;
@@ -270,7 +272,7 @@ void ag_resume_query(struct ag_link *l, const struct w_cm *cm)
 		ag_cm_answer(l, cm, W_CM_UNKNOWN, 0);
 }
 
-/* What is unknown once is so for ever: no name of an end is given twice. */
+/* An id that is unknown once stays unknown: no id is given twice. */
 void ag_resume_unknown(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_conn_get(l->agent, cm->dst_conn);
@@ -281,15 +283,15 @@ void ag_resume_unknown(struct ag_link *l, const struct w_cm *cm)
 	l->agent->dirty = true;
 }
 
-/* The last epoch that was asked for. */
+/* The newest epoch for which the first end asked. */
 static uint32_t last_epoch(const struct ag_conn *conn)
 {
 	return conn->pending_resume != NULL ? conn->pending_resume->cm.epoch : conn->epoch;
 }
 
 /*
- * The end that a RESUME is about, if it may be resumed; an earlier RESUME may come by a slower
- * path.
+ * The end that a RESUME is about, if it may be resumed.  A RESUME that is older than the last one
+ * is refused: it may have come by a slower path.
  */
 static struct ag_conn *resumed_end(struct ag_link *l, const struct w_cm *cm)
 {
@@ -334,7 +336,7 @@ int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_c
 	rc = ag_cm_outbound(conn->link, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
-	/* What it said in RESUME: a CONFIRM says nothing about that. */
+	/* The process was given the count of consumed slots from RESUME: a CONFIRM has none. */
 	if (rc == 0)
 		rc = ag_cm_linked(conn, W_RESUMED, cm, out_fd);
 	if (rc == 0)
@@ -401,13 +403,13 @@ static void too_late(struct ag_conn *conn)
 	ag_end_detach(conn);
 	ag_conn_set_state(conn, AG_CLOSED);
 	conn->left = W_LOST_LINK;
-	conn->link->agent->dirty = true; /* it may have another deadline now */
-	/* The other end, which found the path again in time, would wait for this one to ask. */
+	conn->link->agent->dirty = true; /* so that its new deadline is looked at */
+	/* The other end may have found the path again just in time, and would wait for a RESUME. */
 	if (!has_message || !ag_resume_final_message(conn))
 		ag_end_free(conn);
 }
 
-/* There is a path, but some process or agent on it is slow. */
+/* There is a path, but a process or agent on it is slow: grants more time, up to SLOW_NS. */
 static bool may_wait(struct ag_conn *conn, int64_t now)
 {
 	struct rt_path path;
@@ -420,7 +422,7 @@ static bool may_wait(struct ag_conn *conn, int64_t now)
 	return true;
 }
 
-/* Asks, or asks whether it will be asked, when that is due.  Returns when it is due again. */
+/* Sends the RESUME or QUERY that is due.  Returns when the next one is. */
 static int64_t ask_when_due(struct ag_conn *conn, int64_t now)
 {
 	bool due = conn->ask_at <= now;
@@ -469,7 +471,7 @@ static void return_over(struct ag_link *l)
 	}
 }
 
-/* Paths changed a while ago: those that have become needlessly long are left. */
+/* Paths changed RETURN_NS ago: connections leave paths that are longer than need be. */
 static int64_t return_timers(struct ag_agent *a, int64_t now)
 {
 	uint32_t i;

@@ -58,7 +58,9 @@ void ag_retire_slice(struct ag_conn *conn)
 	conn->has_slice = false;
 }
 
-/* Who asks for one path after another, and leaves none, is not given all of a window. */
+/*
+ * A first end that asks for one path after another, and leaves none, does not get all of a window.
+ */
 #define RETIRED_MAX 16u
 
 bool ag_retire_has_room(const struct ag_conn *conn)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes.  Every agent knows the topology and, by what the hosts say of their own links, which of
- * them are up: each link-state update is passed on to every neighbour (W_CM_LINKS), who is told all
- * when its link comes up.  So of two hosts with a path between them neither knows less than the
- * other for long, whatever was lost, and two parts of a network that meet again tell each other.  A
- * link is up when both its ends say so; a host that was never heard is taken to have all its links.
+ * Routes.  Every agent knows the topology, and each host announces which of its own links are up.
+ * Such a link-state update (W_CM_LINKS) is passed on to every neighbour, and a neighbour whose link
+ * comes up is sent all that are known.  So two hosts with a path between them soon know the same,
+ * whatever was lost, and two parts of a network that are joined again inform each other.  A link is
+ * up when both its ends say so; all links of a host that never sent an update are taken to be up.
  *
- * The source chooses the whole path and writes it into its records, so that no two opinions about
- * the network can make a loop: a record makes no more hops than it names, and meets no host twice.
+ * The source chooses the whole path and writes it into its records, so that two hosts with
+ * different knowledge of the network cannot make a loop: a record makes no more hops than it names,
+ * and meets no host twice.
  */
 #include "ag_route.h"
 
@@ -25,7 +26,7 @@
 #include "u_log.h"
 #include "w_ctl.h"
 
-/* A link-state update may be that much ahead of our calendar. */
+/* A link-state update may be dated so much later than the clock of this host. */
 #define SERIAL_AHEAD (UINT64_C(86400) * 1000000000)
 
 static_assert(AG_HOSTS_MAX <= 64, "untold of struct ag_link has a bit for each host");
@@ -127,7 +128,7 @@ int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct r
 	l = ag_route_link(a, out);
 	if (ag_link_usable(l))
 		return 0;
-	/* It is about to be taken down. */
+	/* The link is broken, and is about to be taken down. */
 	snprintf(why, size, "link %s to host %u is down", l->port->limits.name, l->peer_host);
 	return -EHOSTUNREACH;
 }
@@ -174,13 +175,14 @@ bool ag_route_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const 
 	return here.host == a->cfg.host_id && here.port == l->index && there.host == dst_host;
 }
 
-/* ---- who says which links are up ---- */
+/* ---- link-state updates ---- */
 
 /*
- * A neighbour is told the newest that is known of an origin, when there is room in the control
- * slice: what comes meanwhile replaces it.  So nothing is left out, and what waits is bounded.
+ * Notes that the neighbour lacks the update of `origin`.  What is sent, when there is room in the
+ * control slice, is the newest that is known then.  So no update is left out, and what waits is
+ * bounded.
  */
-static void say(struct ag_link *l, uint32_t origin)
+static void note_untold(struct ag_link *l, uint32_t origin)
 {
 	if (l->state != AG_LINK_UP)
 		return;
@@ -208,18 +210,19 @@ bool ag_route_untold(struct ag_link *l, struct w_cm_links *out)
 	return true;
 }
 
-static void pass_on(struct ag_agent *a, uint32_t origin, const struct ag_link *but)
+/* NULL: all of them. */
+static void tell_all_but(struct ag_agent *a, uint32_t origin, const struct ag_link *from)
 {
 	uint32_t i;
 
 	for (i = 1; i < a->link_count; i++) {
-		if (&a->links[i] != but)
-			say(&a->links[i], origin);
+		if (&a->links[i] != from)
+			note_untold(&a->links[i], origin);
 	}
 }
 
-/* At least one more than `above`. */
-static void say_own(struct ag_agent *a, uint64_t above)
+/* Makes a new update of this host, with a serial above `above`. */
+static void update_own(struct ag_agent *a, uint64_t above)
 {
 	uint64_t now = calendar_ns(), *own = &a->up_serial[a->cfg.host_id];
 	uint8_t up = 1;
@@ -233,7 +236,7 @@ static void say_own(struct ag_agent *a, uint64_t above)
 	if (*own < above)
 		*own = above;
 	*own = now > *own ? now : *own + 1;
-	pass_on(a, a->cfg.host_id, NULL);
+	tell_all_but(a, a->cfg.host_id, NULL);
 }
 
 void ag_route_changed(struct ag_link *l)
@@ -242,18 +245,18 @@ void ag_route_changed(struct ag_link *l)
 	uint32_t i;
 
 	l->untold = 0;
-	say_own(a, 0);
+	update_own(a, 0);
 	if (l->state != AG_LINK_UP)
 		return;
 	for (i = 0; i < a->cfg.host_count; i++) {
 		if (i != a->cfg.host_id && a->up_serial[i] != 0)
-			say(l, i);
+			note_untold(l, i);
 	}
 }
 
 /*
- * Of two link-state updates with one serial, one is invented; all hosts must prefer the same, so
- * that it gets to its origin and is set right, or is forgotten.
+ * Of two updates with the same serial one is forged.  All hosts must prefer the same one, so that
+ * it reaches its origin, which then sends a newer one, or is forgotten.
  */
 static bool is_news(const struct ag_agent *a, const struct w_cm_links *m)
 {
@@ -280,12 +283,12 @@ bool ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 	if (!is_news(a, m))
 		return false;
 	if (m->origin == a->cfg.host_id) {
-		/* From an earlier generation of this agent, or invented: this agent's own is made newer. */
-		say_own(a, m->serial);
+		/* From an earlier generation of this agent, or forged: a newer one replaces it. */
+		update_own(a, m->serial);
 		return false;
 	}
 	a->up[m->origin] = (uint8_t)m->up;
 	a->up_serial[m->origin] = m->serial;
-	pass_on(a, m->origin, l);
+	tell_all_but(a, m->origin, l);
 	return true;
 }

@@ -2,10 +2,10 @@
 /*
  * Setting a link up through scratchpads, and taking it down.
  *
- * When the port's link comes up each agent makes a control slice and writes
- * into the neighbour's scratchpads (8 words, the first one last):
+ * When the port's link comes up each agent makes a control slice and writes into the neighbour's
+ * scratchpads (8 words, the first one last):
  *
- *	0 command  0x5644 and the fold of words 1-4, 6, 7: says they belong together
+ *	0 command  0x5644 and a hash of words 1-4, 6, 7, by which a torn set of words is detected
  *	1 protocol version << 16 | host id
  *	2 nonce	   of this set-up; never 0
  *	3 id and
@@ -14,11 +14,11 @@
  *	6 window   bytes of the window, in MiB
  *	7 hosts	   hosts of the fabric
  *
- * The link is usable when the neighbour's slice is mapped and our nonce is
- * acknowledged.  A new nonce of the neighbour means that it began again.  The
- * words are repeated while nothing answers, and after a second without success
- * all of it begins anew: words of an earlier generation of the neighbour may have
- * misled one side.  So long, too, a link waits that had no room for a control slice.
+ * The link is usable when the neighbour's slice is mapped and this host's nonce is acknowledged.  A
+ * new nonce of the neighbour means that it began again.  The words are repeated while nothing
+ * answers.  After a second without success all of it begins anew, as words of an earlier generation
+ * of the neighbour may have misled one side.  A link for whose control slice there was no room is
+ * tried again after as long.
  */
 #include "ag_setup.h"
 
@@ -75,7 +75,7 @@ static uint32_t fold(const uint32_t w[PAD_COUNT])
 	return SETUP_MAGIC << 16 | ((h >> 16 ^ h) & 0xffff);
 }
 
-/* What the neighbour announced; -EAGAIN while there is nothing whole. */
+/* Reads what the neighbour announced.  -EAGAIN: nothing, or not all of it yet. */
 static int pads_read(struct ag_link *l, uint32_t w[PAD_COUNT])
 {
 	unsigned int i;
@@ -106,7 +106,7 @@ static void announce(struct ag_link *l)
 	l->announce_at = u_now_ns() + SETUP_REPEAT_NS;
 }
 
-/* Words of a link that is gone must not be taken for the next one's. */
+/* So that the words of this link are not taken for the next one's. */
 static void pads_clear(struct ag_link *l)
 {
 	unsigned int i;
@@ -121,7 +121,7 @@ static void link_bad(struct ag_link *l)
 	l->state = AG_LINK_BAD;
 }
 
-/* 0 when the neighbour is the right one; else says why not, once, and leaves the link down. */
+/* 0 when the neighbour is the right one.  Otherwise logs why not and leaves the link down. */
 static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
 {
 	uint32_t version = w[PAD_VERSION] >> 16, host = w[PAD_VERSION] & 0xffff;
@@ -209,7 +209,10 @@ static void setup_begin(struct ag_link *l, uint32_t generation)
 	l->setup_again_at = 0;
 	rc = ag_ctl_open(l);
 	if (rc != 0) {
-		/* There may be room later: a neighbour that is stopped and goes on reads its cable. */
+		/*
+		 * There may be room later: a neighbour that was stopped and goes on frees what its
+		 * cable holds.
+		 */
 		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_SETUP],
 				  "link %s stays down: no control slice: %s", l->port->limits.name,
 				  u_fd_error(-rc, text));
@@ -270,7 +273,7 @@ void ag_setup_reset(struct ag_link *l, const char *why)
 	ag_ctl_close(l);
 }
 
-/* The neighbour misbehaved: take the link down at both ends, and up again a little later. */
+/* The neighbour misbehaved: takes the link down at both ends, to be tried again a little later. */
 void ag_setup_cut(struct ag_link *l, int64_t now)
 {
 	u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_CUT], "link %s is cut: %s",

@@ -3,7 +3,8 @@
  * What the agent of a host holds.  A comment before each group of fields names the unit that writes
  * it; the units above that one may read it.
  *
- * All of it belongs to the thread in ag_run(), but for the wake-up descriptor and the atomic fields.
+ * All of it belongs to the thread in ag_run(), but for the wake-up descriptor and the atomic
+ * fields.
  */
 #ifndef AG_STATE_H
 #define AG_STATE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection leaves its path: its process is told to suspend it, the path is told that it is
- * left, and the connection waits beside the links (it is *parked* on self).
+ * Leaving a path: the process is told to suspend the connection, the path is told that it is left,
+ * and the connection waits on self, with no path (it is *parked*).
  */
 #include "ag_suspend.h"
 
@@ -68,7 +68,7 @@ void ag_suspend_begin_timers(struct ag_conn *conn)
 
 void ag_suspend_forget(struct ag_conn *conn)
 {
-	/* Whoever asked waits for an answer, and so do the relays. */
+	/* The end that asked waits for an answer, and so do the relays. */
 	if (conn->pending_resume != NULL)
 		ag_cm_refuse(conn->pending_resume->link, &conn->pending_resume->cm, W_NO_MATCH);
 	ag_suspend_drop_pending(conn);
@@ -82,8 +82,8 @@ void ag_suspend_park(struct ag_conn *conn)
 }
 
 /*
- * Tells the path that nothing of ours is stored there any more; the other end may store until it
- * has said so too.
+ * After the CLOSE this end stores nothing over the path any more.  The other end may do so until it
+ * has sent its own, so the slice is retired.
  */
 void ag_suspend_leave_path(struct ag_conn *conn, enum w_lost reason)
 {
@@ -92,7 +92,7 @@ void ag_suspend_leave_path(struct ag_conn *conn, enum w_lost reason)
 	ag_suspend_park(conn);
 }
 
-/* The attempt came to nothing; what the other end named for it is not used. */
+/* The other end was not told of the slice that was allotted, so nothing is stored there. */
 void ag_suspend_give_up(struct ag_conn *conn)
 {
 	ag_conn_slice_free(conn);
@@ -101,7 +101,7 @@ void ag_suspend_give_up(struct ag_conn *conn)
 	ag_suspend_set(conn, AG_SUSPENDED);
 }
 
-/* Of a path that this end has accepted: the slice that it named may be stored into already. */
+/* The ACCEPT named the slice, so that the other end may store there already. */
 void ag_suspend_leave_attempt(struct ag_conn *conn)
 {
 	ag_suspend_leave_path(conn, W_LOST_LINK);
@@ -124,7 +124,10 @@ bool ag_suspend_withdraw(struct ag_conn *conn, enum w_lost reason)
 {
 	if (conn->resume != AG_RESUMING)
 		return false;
-	/* What was accepted may be confirmed by now, and is closed like any connection. */
+	/*
+	 * What this end accepted may be confirmed by now: the path is left as that of any
+	 * connection.
+	 */
 	if (conn->first)
 		ag_cm_send(conn, W_CM_CANCEL, W_TIMED_OUT);
 	else

@@ -24,7 +24,7 @@ static void notify(void *arg)
 	ag_loop_wake(a);
 }
 
-/* A quarter of the processors carries for others. */
+/* By default a quarter of the processors relays. */
 static unsigned int threads_by_default(void)
 {
 	cpu_set_t set;
@@ -39,7 +39,10 @@ static bool can_relay(const struct ag_agent *a)
 	return rt_topo_ports(a->topo, a->cfg.host_id) > 2;
 }
 
-/* What was asked for fits, see ag_transfer_check(); the default gives way to the doorbell bits. */
+/*
+ * ag_transfer_check() has accepted a number from the configuration; the default is limited by the
+ * doorbell bits.
+ */
 static unsigned int threads_of(const struct ag_agent *a)
 {
 	unsigned int n = threads_by_default(), most = a->cfg.db_bits - AG_DB_BITS_RESERVED;

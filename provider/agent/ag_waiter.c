@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Those who wait to be connected: processes that listen, and peers of other hosts that asked. */
+/* What waits to be connected: processes that listen, and peer-to-peer requests of other hosts. */
 #include "ag_waiter.h"
 
 #include <stdlib.h>

@@ -13,14 +13,16 @@
 #include "u_time.h"
 
 #define ANY UINT32_MAX
-#define LATE_NS (AG_STAND_NS / 4) /* the watchdog itself: all threads of the process stood */
+#define LATE_NS (AG_STAND_NS / 4) /* the watchdog was late itself: no thread of the process ran */
 
 static bool at_work(uint32_t seq)
 {
 	return (seq & 1) != 0;
 }
 
-/* Each side writes its own word, then reads the other's: one of them sees that the other came. */
+/*
+ * Each thread writes its own word, then reads the other's, so one of them sees the other's store.
+ */
 static void sleep_until_work(struct ag_watchdog *w)
 {
 	atomic_store(&w->asleep, 1);
@@ -30,7 +32,7 @@ static void sleep_until_work(struct ag_watchdog *w)
 	atomic_store(&w->asleep, 0);
 }
 
-/* What /proc says of the watched thread in one word, as far as this process may know it. */
+/* The first word of a file of the watched thread in /proc, or "unknown" if it cannot be read. */
 static void thread_word(const struct ag_watchdog *w, const char *what, char *text, size_t size)
 {
 	char path[64];

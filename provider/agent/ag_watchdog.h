@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The watchdog: a thread that reports when the agent's only thread stands still, say in a system call that waits for
- * somebody.  It sleeps while the agent waits for events, and looks once a second while it has any.
+ * The watchdog: a thread that logs when the agent's only thread stands still, as in a system call
+ * that waits for another process.  It sleeps while the agent waits for events, and checks once a
+ * second while the agent handles any.
  */
 #ifndef AG_WATCHDOG_H
 #define AG_WATCHDOG_H
@@ -26,9 +27,16 @@ struct ag_watchdog {
 	_Atomic uint32_t reports; /* standstills so far */
 };
 
-/* Called by the thread that is to be watched, which is at work then. */
+/*
+ * Starts the watchdog of the calling thread, which is at work then.  `ratelimit` must outlive it.
+ * 0 or -errno.
+ */
 int ag_watchdog_start(struct ag_watchdog *w, struct u_log_ratelimit *ratelimit, uint32_t host);
+
+/* Ends its thread. */
 void ag_watchdog_stop(struct ag_watchdog *w);
+
+/* The watched thread is about to wait for events, or has begun to handle some. */
 void ag_watchdog_rest(struct ag_watchdog *w);
 void ag_watchdog_work(struct ag_watchdog *w);
 

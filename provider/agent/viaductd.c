@@ -29,7 +29,7 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-/* Ends the wait of a thread that closes something; see u_close.h. */
+/* Interrupts a thread that waits in close(); see u_close.h. */
 static void on_nudge(int sig) {}
 
 static void signals(void)
@@ -50,9 +50,10 @@ static void signals(void)
 }
 
 /*
- * An agent that a set-user-ID program started has that program's effective user, whose fabric it is, and the real user
- * of whoever called it, who could stop it then.  It takes the owner's alone, and does so here rather than before it is
- * executed: so neither the loader nor this program believes the caller's environment.
+ * An agent that a set-user-ID program started has that program's effective user, who owns the
+ * fabric, but the real user of the caller, who could then stop it.  The agent takes the owner's for
+ * both, and does so here rather than before it is executed: so neither the loader nor this program
+ * trusts the caller's environment.
  */
 static int one_user(void)
 {
@@ -85,7 +86,7 @@ static void ready(struct vd_options *o, const char *line)
 	if (o->ready_fd < 0)
 		return;
 	n = write(o->ready_fd, line, strlen(line));
-	(void)n; /* whoever started us may be gone */
+	(void)n; /* the program that started the agent may be gone */
 	close(o->ready_fd);
 	o->ready_fd = -1;
 }

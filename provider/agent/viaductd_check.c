@@ -81,7 +81,7 @@ static int aliases_resolve(struct vd_options *o)
 	return rc;
 }
 
-/* Both may come from the environment or from an option: the complaint says which. */
+/* Both may come from a variable or from an option: the complaint says which. */
 static int port_check(struct vd_options *o)
 {
 	bool from_env = o->cfg.port_kind == u_cfg_str(U_CFG_PORT);
@@ -112,7 +112,7 @@ static int topology_resolve(struct vd_options *o)
 	struct rt_size hosts = { o->hosts_given ? o->cfg.host_count : 0, 1, AG_HOSTS_MAX };
 	char why[VD_COMPLAINT_MAX - 32];
 
-	/* An agent that somebody's program starts serves a fabric of one host. */
+	/* An agent that a program starts on demand serves a fabric of one host. */
 	if (from_env && o->cfg.leave_when_idle && !o->hosts_given)
 		return 0;
 	if (rt_load(o->topology_text, hosts, &o->topology, why, sizeof(why)) != 0) {
@@ -139,7 +139,7 @@ static int relay_threads_check(struct vd_options *o)
 	return -EINVAL;
 }
 
-/* Threads run on what they are told to or not at all. */
+/* Transfer threads run on the processors that were named, or the agent does not start. */
 static int relay_cpus_check(struct vd_options *o)
 {
 	cpu_set_t set;
@@ -162,8 +162,8 @@ static int relay_cpus_check(struct vd_options *o)
 }
 
 /*
- * One that has none left when its links are up could serve nobody, nor be asked to stop: it had better
- * not begin.
+ * An agent that has no descriptor left when its links are up could serve no process, not even one
+ * that asks it to stop, so it does not start.
  */
 static int descriptors_check(struct vd_options *o)
 {

@@ -6,8 +6,8 @@
 #include "viaductd_options.h"
 
 /*
- * Checks all options and completes o->cfg, which points into `o` from then on.  0, or -EINVAL with a
- * complaint; o->bad_variable says whether a variable is to blame.
+ * Checks all options and completes o->cfg, which points into `o` from then on.  0, or -EINVAL with
+ * a complaint; o->bad_variable says whether a variable is to blame.
  */
 int vd_check(struct vd_options *o);
 

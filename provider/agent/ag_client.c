@@ -351,5 +351,6 @@ void ag_client_free(struct ag_client *c)
 		a->idle_since = u_now_ns();
 	}
 	u_debug("ag", "client %u pid %d left", c->id, (int)c->pid);
+	free(c->questions);
 	free(c);
 }

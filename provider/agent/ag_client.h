@@ -27,6 +27,12 @@
 /* Between attempts to send what the kernel has no room for. */
 #define AG_FLUSH_NS (10 * INT64_C(1000000))
 
+/* A tool asked a process for its counters, and has had no answer yet. */
+struct ag_question {
+	uint32_t nic; /* id of the process's client; 0: none was asked */
+	uint64_t token;
+};
+
 struct ag_client {
 	struct ag_list node; /* of agent->clients */
 	struct ag_agent *agent;
@@ -57,9 +63,9 @@ struct ag_client {
 	struct ag_list conns, listens, allocs;
 	uint32_t conn_count, pending_count, listen_count, alloc_count, share_count;
 
-	/* ag_listing.c: of a tool, the process asked for counters last, or 0, and the token */
-	uint32_t counting;
-	uint64_t count_token;
+	/* ag_listing.c: of a tool, by the index of the process that was asked for its counters */
+	struct ag_question *questions;
+	uint32_t question_slots;
 };
 
 /*

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ag_agent.h"
@@ -192,31 +193,52 @@ void ag_listing_item(struct ag_client *c, const struct w_list *m)
 
 /* ---- counters ---- */
 
+/* A tool may ask many processes at once; of one process, the latest question counts. */
+static int note_question(struct ag_client *tool, const struct ag_client *nic, uint64_t token)
+{
+	struct ag_question *more;
+	uint32_t n = nic->index + 1;
+
+	if (n > tool->question_slots) {
+		more = reallocarray(tool->questions, n, sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		memset(more + tool->question_slots, 0, (n - tool->question_slots) * sizeof(*more));
+		tool->questions = more;
+		tool->question_slots = n;
+	}
+	tool->questions[nic->index] = (struct ag_question){ .nic = nic->id, .token = token };
+	return 0;
+}
+
 void ag_listing_count(struct ag_client *c, const struct w_count *m)
 {
 	struct ag_client *nic = ag_listing_nic(c->agent, m->index);
 	struct w_counted none = { .token = m->token };
 	struct w_count ask = { .token = m->token, .client = c->id };
 
-	if (nic == NULL || !ag_client_hears(nic)) {
+	if (nic == NULL || !ag_client_hears(nic) || note_question(c, nic, m->token) != 0) {
 		w_ctl_init(&none, W_COUNTED, sizeof(none));
 		ag_client_send(c, &none, NULL, 0);
 		return;
 	}
-	c->counting = nic->id;
-	c->count_token = m->token;
 	w_ctl_init(&ask, W_COUNT, sizeof(ask));
 	ag_client_send(nic, &ask, NULL, 0);
 }
 
-/* Does `tool` wait for this answer of `c`?  Each question has one answer. */
-static bool awaits_count(struct ag_client *tool, const struct ag_client *c,
+/* Does `tool` wait for this answer of `nic`?  Each question has one answer. */
+static bool awaits_count(struct ag_client *tool, const struct ag_client *nic,
 			 const struct w_counted *m)
 {
-	if (tool->id != m->client || tool->kind != W_KIND_TOOL || tool->counting != c->id ||
-	    tool->count_token != m->token)
+	struct ag_question *q;
+
+	if (tool->id != m->client || tool->kind != W_KIND_TOOL ||
+	    nic->index >= tool->question_slots)
 		return false;
-	tool->counting = 0;
+	q = &tool->questions[nic->index];
+	if (q->nic != nic->id || q->token != m->token)
+		return false;
+	q->nic = 0;
 	return true;
 }
 

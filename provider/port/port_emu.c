@@ -203,7 +203,7 @@ static const struct port_ops self_ops = {
 	.close = port_emu_close,
 };
 
-/* A generation of a former life of this host must not come again soon. */
+/* A generation of an earlier agent of this host must not come again soon. */
 static uint32_t first_generation(void)
 {
 	uint32_t r;

@@ -179,7 +179,8 @@ void nvi_break_after_rx_slow(struct nvi_chan *ch)
 void nvi_rx_drain(struct nvi_chan *ch)
 {
 	for (uint32_t n = 0; n <= ch->in_mask; n += NVI_RX_BATCH)
-		if (nvi_rx(ch, NVI_RX_BATCH) == 0)
+		/* The slot with the fault is still the next one: it must not be taken again. */
+		if (nvi_rx(ch, NVI_RX_BATCH) == 0 || nvi_chan_has_fault(ch, NVI_FAULT_RX))
 			break;
 	nvi_break_after_rx(ch);
 }

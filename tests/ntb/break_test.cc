@@ -1240,6 +1240,38 @@ TEST_P(EachLevel, ALossIsCountedOnce)
 	EXPECT_TRUE(events.wait(VIP_ERROR_CONN_LOST));
 }
 
+// The end that learns of the loss consumes what lies there: more than one batch of a long fifo.
+class LongFifo : public Connection, public ::testing::WithParamInterface<int> {
+protected:
+	void SetUp() override { open(GetParam(), 128); }
+};
+
+TEST_P(LongFifo, ASendThatIsRefusedAfterALossIsRefusedOnce)
+{
+	VIP_DESCRIPTOR *r[3];
+
+	for (unsigned i = 0; i < 3; i++)
+		r[i] = receive(i, at(*theirs, 4096 * i), 500);
+	send(10, at(*ours), 1000);
+	nvi_loop_lose(loop, 1);
+	EXPECT_EQ(counters(1).Dropped, 1u);
+	expect_received(r[0], kReceive | kLength);
+	expect_received(r[1], kReceive | kFlushed);
+	expect_received(r[2], kReceive | kFlushed);
+	settle();
+	expect_broken();
+}
+
+TEST_P(LongFifo, ASendWithoutReceiveBeforeALossIsRefusedOnce)
+{
+	send(10, at(*ours), 1000);
+	nvi_loop_lose(loop, 1);
+	EXPECT_EQ(counters(1).RecvQueueEmpty, 1u);
+	EXPECT_EQ(counters(1).Dropped, 1u);
+	settle();
+	expect_broken();
+}
+
 TEST_P(EachReliable, ABrokenConnectionMovesNothing)
 {
 	send(1, at(*ours), 64);
@@ -1442,6 +1474,7 @@ const auto kReliable =
 INSTANTIATE_TEST_SUITE_P(Levels, EachLevel, kAll, OneLevel);
 INSTANTIATE_TEST_SUITE_P(Levels, EachReliable, kReliable, OneLevel);
 INSTANTIATE_TEST_SUITE_P(Levels, RecvError, kReliable, OneLevel);
+INSTANTIATE_TEST_SUITE_P(Levels, LongFifo, kReliable, OneLevel);
 std::string OwnErrorName(const ::testing::TestParamInfo<std::tuple<int, int>> &info)
 {
 	static const char *const what[] = { "handle", "reserved", "length" };

@@ -82,6 +82,8 @@ void nvi_stop_sending(struct nvi_chan *ch)
 			      atomic_load_explicit(&ch->answers.tail, memory_order_relaxed),
 			      memory_order_relaxed);
 	atomic_store_explicit(&ch->tx.waiting, 0, memory_order_relaxed);
+	/* Set for a run that does not come any more; while it is set the channel is not armed. */
+	atomic_store_explicit(&ch->tx.more, false, memory_order_relaxed);
 }
 
 /* A connection that is broken already: what its sends waited for does not come any more. */

@@ -410,6 +410,9 @@ TEST_F(Grant, AStoreThatTheLinkSwallowed)
 		  static_cast<uint32_t>(VIP_STATUS_TRANSPORT_ERROR | VIP_STATUS_PARTIAL_ERROR));
 	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
+	// Nothing is left to be polled: a thread that waits sleeps.
+	nvi_loop_arm(loop);
+	EXPECT_EQ(nvi_loop_polled(loop), 0u);
 }
 
 // ---- a peer that goes, and a program without a callback for it

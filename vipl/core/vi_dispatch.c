@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread of a dispatcher, which calls the consumer's handlers.  It holds no lock while a handler
- * runs.  The handler may destroy any object, even the NIC: afterwards the thread touches nothing
- * but its dispatcher.
- */
-/*
  * The thread of a dispatcher, which calls the consumer's handlers.  A handler runs with no lock held
  * and may destroy any object, even the NIC: after it returned the thread touches nothing but its
  * dispatcher.

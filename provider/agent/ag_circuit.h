@@ -16,6 +16,7 @@
 #include "port.h"
 #include "rl_relay.h"
 #include "rt_topo.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 #include "w_slot.h"
 

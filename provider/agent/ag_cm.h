@@ -9,6 +9,7 @@
 #include "ag_conn.h"
 #include "ag_link.h"
 #include "ag_state.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 /* Sends a record about `conn` to the agent of its other end. */

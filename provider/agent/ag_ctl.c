@@ -26,6 +26,7 @@
 #include "port.h"
 #include "u_out.h"
 #include "u_time.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 #include "w_slot.h"
 

@@ -16,6 +16,7 @@
 #include "ag_link.h"
 #include "ag_list.h"
 #include "port.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 struct ag_alloc {

@@ -9,6 +9,7 @@
 #include "ag_client.h"
 #include "ag_conn.h"
 #include "ag_link.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 /* W_PEER of a process. */

@@ -25,6 +25,7 @@
 #include "ag_state.h"
 #include "u_log.h"
 #include "u_time.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 #define HOLD_NS                                                                                    \

@@ -36,6 +36,7 @@
 #include "rl_relay.h"
 #include "u_base.h"
 #include "u_log.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 #include "w_slot.h"
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "ag_link.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 /* REQ: a process of another host asks for a connection. */

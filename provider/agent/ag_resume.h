@@ -10,6 +10,7 @@
 #include "ag_conn.h"
 #include "ag_link.h"
 #include "ag_state.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 /* The link of its path is down.  False: it is not resumable, and lost. */

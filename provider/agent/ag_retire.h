@@ -13,6 +13,7 @@
 #include "ag_conn.h"
 #include "ag_link.h"
 #include "ag_state.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 /* Takes the slice of an end that leaves its path; frees it at once where nobody can store there. */

@@ -15,6 +15,7 @@
 #include "ag_link.h"
 #include "ag_state.h"
 #include "rt_topo.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 /* Reads the topology of the configuration.  0 or -errno; the log says what is wrong with it. */

@@ -13,6 +13,7 @@
 #include "ag_conn.h"
 #include "ag_link.h"
 #include "rt_topo.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 /* A connection that has no path for so long is lost. */

@@ -15,6 +15,7 @@
 #include "ag_state.h"
 #include "rt_topo.h"
 #include "w_addr.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 struct ag_listen {

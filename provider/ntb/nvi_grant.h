@@ -8,6 +8,7 @@
 
 #include "nvi_chan.h"
 #include "w_ctl.h"
+#include "w_grant.h"
 
 /* Sends to the process at the other end.  `slice_id`: of the memory that is granted, else 0. */
 int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *grant,

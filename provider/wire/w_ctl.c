@@ -17,6 +17,7 @@
 
 #include "u_base.h"
 #include "u_close.h"
+#include "w_cm.h"
 #include "w_slot.h"
 
 /* The most a slice may be longer than its geometry needs: alignment of the port. */

@@ -3,10 +3,7 @@
  * Control messages: between a process and its host's agent (over a Unix
  * SOCK_SEQPACKET socket, descriptors beside them), and between the agents of
  * neighbours (through a control slice, no descriptors: slices are named by id).
- * The same records serve both, so an agent mostly passes them on.
- *
- * A record between agents carries its whole path (struct w_path).  Agents on the path pass it on;
- * in ACCEPT and CONFIRM they put a bypass buffer of their own in the place of the slice that is named.
+ * The same header, types and structures serve both; the records of agents are in w_cm.h.
  *
  * A connection end is an agent's record, named by `conn` (nonzero, generation
  * inside).  A process names its attempts by `token`, echoed in every answer.
@@ -358,25 +355,6 @@ struct w_tell {
 	uint8_t body[W_TELL_MAX];
 };
 
-/*
- * The body of a W_TELL between providers: direct stores into window memory.
- *
- *	ASK{handle}    may I store into the memory of this handle?
- *	GIVE{handle, base, length} + the slice: yes, it begins at address `base`
- *	DENY{handle}   no: send it through slots
- *	TAKE{handle}   no more, or not now: unmap it, if it is mapped, and say
- *	GONE{handle}   it is not mapped (any more); also unasked for
- */
-enum w_grant_kind { W_GRANT_ASK = 1, W_GRANT_GIVE, W_GRANT_DENY, W_GRANT_TAKE, W_GRANT_GONE };
-
-struct w_grant {
-	uint32_t kind;
-	uint32_t handle;
-	uint64_t base;
-	uint64_t length;
-};
-static_assert(sizeof(struct w_grant) <= W_TELL_MAX, "w_grant");
-
 struct w_name {
 	struct w_ctl_hdr hdr;
 	uint64_t token;
@@ -467,65 +445,6 @@ struct w_admin {
 	uint32_t reserved;
 	char name[W_NAME_MAX * 2];
 };
-
-#define W_HOPS_MAX 64u
-
-/*
- * The path of a record: the port index out of each host, from src_host to dst_host.  Whoever
- * gets one checks that it leads here by the link that it came over, and on to dst_host.
- */
-struct w_path {
-	uint8_t hops; /* 0: both are the same host */
-	uint8_t at;   /* hops that are behind it, the one to the reader included */
-	uint16_t reserved[3];
-	uint8_t port[W_HOPS_MAX];
-};
-static_assert(sizeof(struct w_path) == 72, "w_path");
-
-/* Between agents.  src and dst are hosts; conns name the ends at either. */
-struct w_cm {
-	struct w_ctl_hdr hdr;
-	uint16_t src_host;
-	uint16_t dst_host;
-	uint32_t status; /* REFUSE, CANCEL: enum w_status; CLOSE: enum w_lost, RESUME: that, or 0 */
-	uint64_t src_conn;
-	uint64_t dst_conn; /* 0 when not known yet */
-	struct w_vi_attrs attrs;
-	/* REQ and PEER: most slots and the largest payload buffer, or 0: any */
-	struct w_geometry geometry;
-	struct w_addr local;	    /* of the sending end */
-	struct w_addr remote;	    /* of the receiving end */
-	uint32_t epoch;		    /* paths that the connection had before this one */
-	struct w_consumed consumed; /* RESUME, and ACCEPT after it: by the sending end */
-	uint32_t reserved;
-	struct w_path path;
-};
-static_assert(sizeof(struct w_cm) <= W_CTL_MAX, "w_cm");
-
-struct w_cm_tell {
-	struct w_ctl_hdr hdr;
-	uint16_t src_host;
-	uint16_t dst_host;
-	uint32_t slice_id;
-	uint64_t src_conn;
-	uint64_t dst_conn;
-	uint64_t slice_len;
-	uint32_t body_len;
-	uint32_t epoch;
-	uint8_t body[W_TELL_MAX];
-	struct w_path path;
-};
-static_assert(sizeof(struct w_cm_tell) <= W_CTL_MAX, "w_cm_tell");
-/* Which links of host `origin` are up, as that host says. */
-struct w_cm_links {
-	struct w_ctl_hdr hdr;
-	uint16_t src_host; /* the neighbour that says it, or passes it on */
-	uint16_t dst_host;
-	uint16_t origin;
-	uint16_t up;	 /* a bit per port index */
-	uint64_t serial; /* the greatest of an origin's is the newest; nanoseconds of the calendar */
-};
-static_assert(sizeof(struct w_cm_links) == 32, "w_cm_links");
 
 static_assert(sizeof(struct w_listed) <= W_CTL_MAX, "w_listed");
 static_assert(sizeof(struct w_port) <= W_CTL_MAX, "w_port");

@@ -27,6 +27,7 @@
 extern "C" {
 #include "ag_agent.h"
 #include "w_addr.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 #include "w_slot.h"
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "w_cm.h"
 #include "w_ctl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,6 +14,7 @@
 #include "nvi_agent.h"
 #include "u_base.h"
 #include "w_ctl.h"
+#include "w_grant.h"
 
 #define WRITER 0
 #define OWNER 1

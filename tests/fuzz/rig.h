@@ -17,6 +17,7 @@
 #include "ag_link.h"
 #include "ag_state.h"
 #include "w_addr.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 
 #define RIG_HOSTS_MAX 3u /* of the fabric, a ring; of two, host 0 has `right` and host 1 `left` */

@@ -18,6 +18,7 @@
 extern "C" {
 #include "nvi_agent.h"
 #include "w_ctl.h"
+#include "w_grant.h"
 }
 #include "eventually.h"
 #include "open_fds.h"

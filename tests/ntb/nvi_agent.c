@@ -13,6 +13,7 @@
 #include "nvi_disconnect.h"
 #include "nvi_mem.h"
 #include "nvi_window.h"
+#include "w_grant.h"
 
 #define MEMORIES 64u
 

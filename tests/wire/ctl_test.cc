@@ -19,6 +19,7 @@
 extern "C" {
 #include "u_close.h"
 #include "w_addr.h"
+#include "w_cm.h"
 #include "w_ctl.h"
 #include "w_slot.h"
 }

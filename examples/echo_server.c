@@ -55,7 +55,6 @@ struct client {
 	VIP_VI_HANDLE vi;
 	VIP_MEM_HANDLE mem;
 	unsigned int posted; /* slots that are posted */
-	unsigned long echoed;
 };
 
 struct server {
@@ -66,6 +65,9 @@ struct server {
 	atomic_ulong active, served;
 };
 
+/* Of every VI; VipCreateVi() only reads them. */
+static VIP_VI_ATTRIBUTES vi_attributes = { .ReliabilityLevel = VIP_SERVICE_RELIABLE_DELIVERY,
+					   .MaxTransferSize = MESSAGE_MAX };
 static atomic_bool stop;
 
 static void on_signal(int sig)
@@ -80,16 +82,7 @@ static int failed(const char *call, VIP_RETURN rc)
 {
 	fprintf(stderr, "echo_server: %s answered %s; vi_info shows hosts and limits\n", call,
 		VipxErrorString(rc));
-	return -1;
-}
-
-static VIP_VI_ATTRIBUTES vi_attributes(void)
-{
-	VIP_VI_ATTRIBUTES attrs = { 0 };
-
-	attrs.ReliabilityLevel = VIP_SERVICE_RELIABLE_DELIVERY;
-	attrs.MaxTransferSize = MESSAGE_MAX;
-	return attrs;
+	return 1;
 }
 
 static int open_nic(VIP_NIC_HANDLE *nic, union address *here)
@@ -111,13 +104,12 @@ static int open_nic(VIP_NIC_HANDLE *nic, union address *here)
 
 static void describe(VIP_DESCRIPTOR *desc, void *data, size_t length, VIP_MEM_HANDLE mem)
 {
-	memset(desc, 0, sizeof(*desc));
-	desc->CS.Control = VIP_CONTROL_OP_SENDRECV;
-	desc->CS.SegCount = 1;
-	desc->CS.Length = (VIP_UINT32)length;
-	desc->DS[0].Local.Data.Address = data;
-	desc->DS[0].Local.Handle = mem;
-	desc->DS[0].Local.Length = (VIP_UINT32)length;
+	VIP_UINT32 bytes = (VIP_UINT32)length;
+
+	*desc = (VIP_DESCRIPTOR){
+		.CS = { .Control = VIP_CONTROL_OP_SENDRECV, .SegCount = 1, .Length = bytes },
+		.DS[0].Local = { .Data.Address = data, .Handle = mem, .Length = bytes },
+	};
 }
 
 /* ---- server -------------------------------------------------------------------------------- */
@@ -154,7 +146,6 @@ static int client_post(struct client *client)
 /* A client with its VI, not connected, receives posted. */
 static struct client *client_create(struct server *srv)
 {
-	VIP_VI_ATTRIBUTES attrs = vi_attributes();
 	struct client *client = aligned_alloc(64, (sizeof(*client) + 63) & ~(size_t)63);
 
 	if (!client)
@@ -162,7 +153,7 @@ static struct client *client_create(struct server *srv)
 	memset(client, 0, sizeof(*client));
 	pthread_mutex_init(&client->joining, NULL);
 	if (VipRegisterMem(srv->nic, client, sizeof(*client), NULL, &client->mem) != VIP_SUCCESS ||
-	    VipCreateVi(srv->nic, &attrs, srv->cq, srv->cq, &client->vi) != VIP_SUCCESS ||
+	    VipCreateVi(srv->nic, &vi_attributes, srv->cq, srv->cq, &client->vi) != VIP_SUCCESS ||
 	    client_post(client)) {
 		client_destroy(srv, client);
 		return NULL;
@@ -246,14 +237,9 @@ static void echo(struct server *srv, struct slot *slot, bool received)
 		return;
 	}
 	describe(desc, slot->data, received ? length : MESSAGE_MAX, client->mem);
-	if (received)
-		rc = VipPostSend(client->vi, desc, client->mem);
-	else
-		rc = VipPostRecv(client->vi, desc, client->mem);
+	rc = (received ? VipPostSend : VipPostRecv)(client->vi, desc, client->mem);
 	if (rc != VIP_SUCCESS)
 		retire(srv, client);
-	else if (!received)
-		client->echoed++;
 }
 
 static void serve_completion(struct server *srv)
@@ -264,10 +250,7 @@ static void serve_completion(struct server *srv)
 
 	if (VipCQWait(srv->cq, 100, &vi, &received) != VIP_SUCCESS)
 		return;
-	if (received)
-		VipRecvDone(vi, &desc);
-	else
-		VipSendDone(vi, &desc);
+	(received ? VipRecvDone : VipSendDone)(vi, &desc);
 	if (desc)
 		echo(srv, (struct slot *)desc, received);
 }
@@ -283,10 +266,8 @@ static int run_server(struct server *srv)
 	if (open_nic(&srv->nic, &srv->here))
 		return 1;
 	rc = VipCreateCQ(srv->nic, srv->max * SLOTS * 2, &srv->cq);
-	if (rc != VIP_SUCCESS) {
-		failed("VipCreateCQ", rc);
-		return 1;
-	}
+	if (rc != VIP_SUCCESS)
+		return failed("VipCreateCQ", rc);
 	if (pthread_create(&thread, NULL, acceptor, srv)) {
 		fprintf(stderr, "echo_server: no thread for accepting: %s; raise ulimit -u\n",
 			strerror(errno));
@@ -362,7 +343,6 @@ static int call_once(struct caller *c, unsigned long turn)
 
 static void *caller_run(void *arg)
 {
-	VIP_VI_ATTRIBUTES attrs = vi_attributes();
 	struct caller *c = arg;
 	VIP_DESCRIPTOR *done;
 	unsigned long i;
@@ -370,7 +350,7 @@ static void *caller_run(void *arg)
 	c->result = -1;
 	if (VipRegisterMem(c->nic, c, sizeof(*c), NULL, &c->mem) != VIP_SUCCESS)
 		return NULL;
-	if (VipCreateVi(c->nic, &attrs, NULL, NULL, &c->vi) == VIP_SUCCESS) {
+	if (VipCreateVi(c->nic, &vi_attributes, NULL, NULL, &c->vi) == VIP_SUCCESS) {
 		c->result = call_connect(c);
 		for (i = 0; i < c->count && !c->result; i++)
 			c->result = call_once(c, i);
@@ -413,8 +393,8 @@ static int run_client(char *host, unsigned long clients, unsigned long count, un
 	union address here, there;
 	VIP_NIC_HANDLE nic;
 	unsigned long i;
+	int result = 1;
 	VIP_RETURN rc;
-	int result;
 
 	if (!all || open_nic(&nic, &here)) {
 		free(all);
@@ -424,20 +404,17 @@ static int run_client(char *host, unsigned long clients, unsigned long count, un
 	VipNSInit(nic, NULL);
 	rc = VipNSGetHostByName(nic, host, &there.addr, 0);
 	if (rc == VIP_SUCCESS) {
-		memset(all, 0, clients * sizeof(*all));
-		for (i = 0; i < clients; i++) {
-			all[i].nic = nic;
-			all[i].here = here;
-			all[i].there = there;
-			all[i].number = i;
-			all[i].count = count;
-			all[i].size = size;
-		}
+		for (i = 0; i < clients; i++)
+			all[i] = (struct caller){ .nic = nic,
+						  .here = here,
+						  .there = there,
+						  .number = i,
+						  .count = count,
+						  .size = size };
 		result = run_callers(all, clients);
 	} else {
 		fprintf(stderr, "echo_server: host %s: %s; vi_info lists the names\n", host,
 			VipxErrorString(rc));
-		result = 1;
 	}
 	VipCloseNic(nic);
 	free(all);

@@ -152,12 +152,12 @@ bool ag_resume_link_down(struct ag_conn *conn)
 	case AG_ON_PATH:
 	case AG_RESUMED:
 		ag_conn_slice_free(conn);
-		ag_suspend_park(conn);
+		ag_suspend_to_self(conn);
 		ag_suspend_begin(conn);
 		break;
 	case AG_SUSPENDING:
 		ag_conn_slice_free(conn);
-		ag_suspend_park(conn);
+		ag_suspend_to_self(conn);
 		break;
 	case AG_SUSPENDED:
 		break;
@@ -253,7 +253,7 @@ static void serve_pending_resume(struct ag_conn *conn)
 	rc = ag_retire_has_room(conn) ? ag_conn_slice_alloc(conn) : -ENOSPC;
 	if (rc != 0) {
 		ag_cm_refuse(pending.link, &pending.cm, ag_cm_status(rc));
-		ag_suspend_park(conn);
+		ag_suspend_to_self(conn);
 		return;
 	}
 	conn->epoch = pending.cm.epoch;

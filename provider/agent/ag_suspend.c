@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Leaving a path: the process is told to suspend the connection, the path is told that it is left,
- * and the connection waits on self, with no path (it is *parked*).
+ * and the connection waits on self, with no path (it is *suspended*).
  */
 #include "ag_suspend.h"
 
@@ -75,7 +75,7 @@ void ag_suspend_forget(struct ag_conn *conn)
 	ag_suspend_set(conn, AG_ON_PATH);
 }
 
-void ag_suspend_park(struct ag_conn *conn)
+void ag_suspend_to_self(struct ag_conn *conn)
 {
 	conn->path_closed = false;
 	ag_conn_move(conn, &conn->link->agent->links[0], &conn->path);
@@ -89,7 +89,7 @@ void ag_suspend_leave_path(struct ag_conn *conn, enum w_lost reason)
 {
 	ag_cm_send(conn, W_CM_CLOSE, reason);
 	ag_retire_slice(conn);
-	ag_suspend_park(conn);
+	ag_suspend_to_self(conn);
 }
 
 /* The other end was not told of the slice that was allotted, so nothing is stored there. */
@@ -97,7 +97,7 @@ void ag_suspend_give_up(struct ag_conn *conn)
 {
 	ag_conn_slice_free(conn);
 	if (ag_conn_on_path(conn))
-		ag_suspend_park(conn);
+		ag_suspend_to_self(conn);
 	ag_suspend_set(conn, AG_SUSPENDED);
 }
 

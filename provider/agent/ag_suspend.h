@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Leaving a path: the process is told to suspend the connection, the path is told that it is left
- * (CLOSE), and the connection is *parked*: it waits on self, with no path.  ag_resume.c finds the
- * next path.
+ * (CLOSE), and the connection waits on self, with no path: it is *suspended*.  ag_resume.c finds
+ * the next path.
  */
 #ifndef AG_SUSPEND_H
 #define AG_SUSPEND_H
@@ -43,13 +43,16 @@ void ag_suspend_begin_timers(struct ag_conn *conn);
 /* Its path is gone, or a shorter one is wanted: tells the process to suspend it. */
 void ag_suspend_begin(struct ag_conn *conn);
 
-/* Moves it to self, without a path. */
-void ag_suspend_park(struct ag_conn *conn);
+/* Moves the connection to self, without a path. */
+void ag_suspend_to_self(struct ag_conn *conn);
 
-/* Sends CLOSE over its path, and parks it; the slice is retired. */
+/* Sends CLOSE over the connection's path and moves it to self; the slice is retired. */
 void ag_suspend_leave_path(struct ag_conn *conn, enum w_lost reason);
 
-/* The attempt to resume it failed: frees the slice, which nobody stores into, and parks it. */
+/*
+ * The attempt to resume the connection failed: frees the slice, which no process stores into, and
+ * suspends the connection again.
+ */
 void ag_suspend_give_up(struct ag_conn *conn);
 
 /* The same after this end sent ACCEPT: the other end may store already, so the path is left. */

@@ -75,7 +75,7 @@ struct nvi_fault {
 	uint32_t slot;	/* and the peer's slot that it names */
 };
 
-/* Bits of nvi_chan.faults. */
+/* Bits of nvi_breaking.faults. */
 #define NVI_FAULT_TX 1u /* found by a thread that held tx_lock */
 #define NVI_FAULT_RX 2u /* found by a thread that held rx_lock */
 

@@ -71,7 +71,7 @@ static inline struct vi_region *vi_tpt_region(const struct vi_tpt *tpt, uint32_t
 		atomic_load_explicit(&tpt->chunk[slot / VI_TPT_CHUNK], memory_order_acquire);
 	struct vi_region *r = chunk != NULL ? &chunk[slot % VI_TPT_CHUNK] : NULL;
 
-	/* R: pairs with the release in vi_mem_register(). */
+	/* R: pairs with the release in register_locked(). */
 	if (u_unlikely(r == NULL || handle == 0 ||
 		       atomic_load_explicit(&r->handle, memory_order_acquire) != handle))
 		return NULL;

@@ -152,7 +152,7 @@ static void advance_done(struct vi_wq *wq)
 	}
 	if (done == first)
 		return;
-	/* A: the descriptors before the count; pairs with vi_cq_take(). */
+	/* A: the descriptors before the count; pairs with wq_entries(). */
 	atomic_store_explicit(&wq->done, done, memory_order_release);
 	vi_wq_announce(wq);
 }

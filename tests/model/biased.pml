@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The biased lock, util/u_biased.c: its owner takes it without a fence, whoever takes the bias
- * away passes a membarrier, and a grace period waits for those inside.
+ * The biased lock, util/u_biased.c: its owner takes it without a fence, a thread that takes
+ * the bias away passes a membarrier, and a grace period waits for the threads inside.
  *
  * THREADS threads take and drop one lock ROUNDS times each, the third once less, by
- * u_biased_take() or u_biased_try().  Who holds the ordinary lock may earn the bias at any time, whatever the
- * streak.  Every thread has a store buffer, first in first out, which empties by itself,
+ * u_biased_take() or u_biased_try().  The holder of the ordinary lock may earn the bias at any
+ * time, whatever the streak.  Every thread has a store buffer, first in first out, which empties by itself,
  * eventually; taking the ordinary lock does not empty it, releasing it does.  A membarrier
  * waits until the caller's buffer is empty, then until each other has been empty once.  Each
  * thread has a slot.
  *
- * Proved: two are never inside at once, who is inside sees all that was written inside
+ * Proved: two are never inside at once, the one inside sees all that was written inside
  * before, and all threads come through (no invalid end state).  With -DGRACE a further process
- * replaces what the threads use inside, waits for a grace period and frees the old; nobody
- * uses it any more.  The variants that must be refuted:
+ * replaces what the threads use inside, waits for a grace period and frees the old; no
+ * thread uses it any more.  The variants that must be refuted:
  *   NO_BARRIER		the bias is taken away without a membarrier
  *   NO_RECHECK		the owner does not look at `owner` again behind its sequence
- *   NO_WAIT		who takes the bias away does not wait for the owner that is inside
+ *   NO_WAIT		a thread that takes the bias away does not wait for the owner that is inside
  *   ONE_SEQ		one sequence for all owners, instead of one for each
- *   NO_LOST		who drops does not ask whether its bias was lost: it drops the other's lock
+ *   NO_LOST		a thread that drops does not ask whether its bias was lost: it drops the other's lock
  *   NO_HELD		nor whether it has the bias, but took the ordinary lock
- *   KEEP_OWNER		who takes the bias away leaves `owner` as it is until it is inside
+ *   KEEP_OWNER		a thread that takes the bias away leaves `owner` as it is until it is inside
  *   TRY_OWNER		a try takes a lock as free whose owner is not inside just now
  *   GRACE,NO_GRACE_BARRIER	no membarrier at the begin of the period
  *   GRACE,NO_GRACE_SEQ	nor a check of the sequences of the owners
- *   GRACE,NO_GRACE_HELD	nor at who holds the ordinary lock
- *   GRACE,LATE_HELD	who takes the ordinary lock says so after it has looked at what it uses
+ *   GRACE,NO_GRACE_HELD	nor whether a thread holds the ordinary lock
+ *   GRACE,LATE_HELD	a thread that takes the ordinary lock says so after it has read what it uses
  */
 #ifndef THREADS
 #define THREADS 2
@@ -274,7 +274,7 @@ inline wait_odd(var)
 	seen = 0
 }
 
-/* u_biased_grace_begin() and u_biased_grace(): every slot, then who holds the ordinary lock. */
+/* u_biased_grace_begin() and u_biased_grace(): every slot, then the holder of the ordinary lock. */
 active proctype grace()
 {
 	byte seen;

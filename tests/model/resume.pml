@@ -16,7 +16,7 @@
  * link that is not its own.  RETURNS times end 0 leaves a path that works.  With -DGIVE_UP an end that
  * is not on a path may give up at any moment; with -DLEAVES a process may disconnect or die once, and
  * ends may give up after that; with -DBLIND a process may once take a link for down that is up.  With
- * -DDIES agent 0 and its process die once, at any moment, and nobody gives up but for an answer: there is a
+ * -DDIES agent 0 and its process die once, at any moment, and no end gives up but for an answer: there is a
  * path to another agent of that host, and end 1, while it waits to be asked or for an answer, asks that one whether
  * it knows the connection.  The question and its answer take as long as they like, by which time end 1 may have been
  * asked after all; an end that is gone does not come back, so both are one step here.
@@ -42,13 +42,13 @@
  *	FORGET_SLICE	a slice that was named in an ACCEPT is freed when the next RESUME comes
  *	FORGET_PATH	the other end does not tell a path that it leaves before it was confirmed
  *	LATE_REFUSE	the other end calls off with REFUSE what it has accepted
- *	ASK_ONCE	who is refused for want of a link does not ask again when it heard of that link
+ *	ASK_ONCE	an end that is refused for want of a link does not ask again when it heard of that link
  *			before the refusal
  *	DEAD_IS_LOST	a process that is to go on over a link that is down ends the connection
  *	NO_CONFIRM	the other end does not wait until its process goes on
- *	QUIET		who gives up does not say so
+ *	QUIET		an end that gives up does not say so
  *	NO_QUERY	end 1 does not ask whether there is an end 0
- *	QUERY_PARKED	or not when it has accepted, which whoever asked need not have lived to hear
+ *	QUERY_PARKED	or not when it has accepted, of which the end that asked may not have heard before it died
  *	ALL_UNKNOWN	an agent says of an end that it knows that it does not
  */
 #ifndef RELAYS
@@ -120,7 +120,7 @@ chan to_agent[2] = [4] of { mtype, byte };
 byte state[2];
 byte resume[2];
 byte epoch[2];
-bool parked[2];
+bool on_self[2];	/* it waits on self, without a path */
 bool path_closed[2];
 byte agent_consumed[2];
 byte pending;		/* of end 1: epoch of a RESUME; 0: none */
@@ -164,7 +164,7 @@ inline post(e, k, record)
 /* ---- processes ------------------------------------------------------------------------------------ */
 
 #define STORED(m) ((m) == LIVE || (m) == RETIRED)
-/* What nobody will read is not kept, so that states that differ in it only are one. */
+/* What no process will read is not kept, so that states that differ in it only are one. */
 #define READ(e, y) (slice[AT(e, y)] == LIVE || mapped[y] == (e))
 #define STANDS_BETWEEN(e) (circuit[e] == ACCEPTED || circuit[e] == CARRIED)
 
@@ -318,7 +318,7 @@ inline told_by_agent()
 inline free_slice()
 {
 	if
-	:: !parked[x] && slice[AT(epoch[x], x)] == LIVE -> end_slice(epoch[x], FREED)
+	:: !on_self[x] && slice[AT(epoch[x], x)] == LIVE -> end_slice(epoch[x], FREED)
 	:: else
 	fi
 }
@@ -339,7 +339,7 @@ inline retire_slice()
 
 inline park()
 {
-	parked[x] = true;
+	on_self[x] = true;
 	path_closed[x] = false
 }
 
@@ -366,7 +366,7 @@ inline ask()
 	if
 	:: epoch[x] + 1 < PATHS ->
 		epoch[x]++;
-		parked[x] = false;
+		on_self[x] = false;
 		resume[x] = AG_RESUMING;
 		said[AT(epoch[x], x)] = agent_consumed[x];
 		post(epoch[x], 0, RESUME)
@@ -380,7 +380,7 @@ inline grant()
 	:: down[LINK(pending, x)] && !unseen[LINK(pending, x)]
 	:: else ->
 		epoch[x] = pending;
-		parked[x] = false;
+		on_self[x] = false;
 		slice[AT(epoch[x], x)] = LIVE;
 		said[AT(epoch[x], x)] = agent_consumed[x];
 		resume[x] = AG_RESUMING;
@@ -394,7 +394,7 @@ inline begin()
 	resume[x] = AG_SUSPENDING;
 #ifdef EARLY_CLOSE
 	if
-	:: !parked[x] -> leave_path(CLOSE)
+	:: !on_self[x] -> leave_path(CLOSE)
 	:: else
 	fi;
 #endif
@@ -442,9 +442,9 @@ inline withdraw(record)
 inline too_late()
 {
 	if
-	:: parked[x]
-	:: !parked[x] && resume[x] == AG_RESUMING -> withdraw(CLOSE)
-	:: !parked[x] && resume[x] != AG_RESUMING ->
+	:: on_self[x]
+	:: !on_self[x] && resume[x] == AG_RESUMING -> withdraw(CLOSE)
+	:: !on_self[x] && resume[x] != AG_RESUMING ->
 		late[x] = true;
 #ifdef QUIET
 		park()
@@ -535,9 +535,9 @@ inline asked()
 }
 
 #ifdef NO_EPOCH
-#define NAMED (state[x] != GONE && !parked[x])
+#define NAMED (state[x] != GONE && !on_self[x])
 #else
-#define NAMED (state[x] != GONE && !parked[x] && epoch[x] == e)
+#define NAMED (state[x] != GONE && !on_self[x] && epoch[x] == e)
 #endif
 
 inline told_by_path()
@@ -582,9 +582,9 @@ inline process_left()
 	:: state[x] == CONN_LOST -> post(epoch[x], (x == 0 -> 0 : 2), END); free_conn()
 	:: state[x] == CONNECTED ->
 		if
-		:: parked[x] -> free_conn()
-		:: !parked[x] && resume[x] == AG_RESUMING -> withdraw(END); free_conn()
-		:: !parked[x] && resume[x] != AG_RESUMING ->
+		:: on_self[x] -> free_conn()
+		:: !on_self[x] && resume[x] == AG_RESUMING -> withdraw(END); free_conn()
+		:: !on_self[x] && resume[x] != AG_RESUMING ->
 			post(epoch[x], (x == 0 -> 0 : 2), END);
 			if
 			:: path_closed[x] -> free_conn()
@@ -600,7 +600,7 @@ inline told_by_process()
 	if
 	:: m == SUSPENDED && state[x] == CONNECTED && resume[x] == AG_SUSPENDING ->
 		if
-		:: !parked[x] -> leave_path(CLOSE)
+		:: !on_self[x] -> leave_path(CLOSE)
 		:: else
 		fi;
 		agent_consumed[x] = e;
@@ -671,7 +671,7 @@ inline sees_loss()
 	:: else
 	fi;
 	if
-	:: state[x] != GONE && !parked[x] && epoch[x] == e -> link_down()
+	:: state[x] != GONE && !on_self[x] && epoch[x] == e -> link_down()
 	:: else
 	fi
 }

@@ -5,45 +5,45 @@
  *
  * An application thread polls or waits for the last message (sleep_until() in
  * vi_wait.c).  It may leave at any round by its deadline, or compute ever after; the engine
- * then serves alone.  Slots before the last complete no descriptor, so nobody is told of
+ * then serves alone.  Slots before the last complete no descriptor, so no thread is told of
  * them.  The peer's processor has a store buffer, and so has the thread of ours that
  * publishes `rx_seq` or `tx_waiting` and the completion; the queue's lock is biased, so that
- * dropping it empties no buffer (the lock itself is in biased.pml).  Who waits looks for the
+ * dropping it empties no buffer (the lock itself is in biased.pml).  A waiting thread checks for the
  * completion without that lock, as at a completion queue.  With -DCREDIT that thread sends
- * through a ring of one slot, and the peer returns credit; otherwise the peer sends slots.  With
- * -DINLINE too, a descriptor is complete when it is out, and the credit of the last is nobody's
- * concern; otherwise it is complete when the peer has acknowledged it.
+ * through a fifo of one slot, and the peer returns credit; otherwise the peer sends slots.  With
+ * -DINLINE too, a descriptor is complete when it is out, and no thread waits for the credit of
+ * the last; otherwise it is complete when the peer has acknowledged it.
  *
- * With -DASK whoever arms may ask the peer for fences of its own, or stop asking, at any time
+ * With -DASK a thread that arms may ask the peer for fences of its own, or stop asking, at any time
  * (W_NOTIFY_FENCE); while it is known to fence, no barrier is passed in its name.
  *
  * With -DTWO a second thread sleeps until it is told, whether the first one stays or not.
  * Memory is then sequentially consistent and each pass of a thread (arming, scanning,
  * making progress, kicking) is one step, which the other runs show to be made of smaller ones that hold.
  *
- * Proved: whatever is interleaved, all is taken in, and who waits is told (no invalid
+ * Proved: whatever is interleaved, all is taken in, and each waiting thread is told (no invalid
  * end state).  Ends of sleeps by time are possible at any moment and relied on nowhere, but
  * for the engine's tick.  The variants that must be found to lose a wake-up:
  *   NO_BARRIER		no membarrier and no fences
  *   HALF_FENCED	no membarrier: the peer fences, our thread that begins to wait does not
- *   NO_RECHECK		arming does not look once more
+ *   NO_RECHECK		arming does not check once more
  *   NO_STALE		nor for slots that were consumed meanwhile
  *   NO_CREDIT_BIT	nor for a thread that began to wait for credit meanwhile
  *   NO_POST_DISARM	a sender that has to wait leaves the request as it is
- *   NO_KICK		a poll that disarms wakes nobody
+ *   NO_KICK		a poll that disarms wakes no thread
  *   NO_SCAN_KICK	nor does a scan
  *   NO_SLEEP_CHECK	a thread sleeps without a check of `polled`
  *   NO_DEEP_CHECK	so does the engine
  *   NO_PARK_CHECK	the engine parks without a check of `sleepers`
  *   NO_LEAVE_KICK	the last sleeper leaves without waking the engine
- *   COUNT_EARLY	arming counts a channel as armed before it has looked once more
+ *   COUNT_EARLY	arming counts a channel as armed before it has checked once more
  *   LATE_TICKET	the ticket is taken after arming
  *   NO_COMPLETE_FENCE	without membarrier: no fence between a completion and the check for waiters
  *   ASK_EARLY		the first word that asks for fences has no barrier behind it
  *   ASK_FOREVER		a peer that was told to fence no more is relied on
  *   ASK_ONCE		the peer fences, but does not load the request again
  *   NO_OWN_BARRIER	with a peer that fences no barrier is passed by our threads either
- *   NO_ANNOUNCE	who completes a descriptor does not wake those who wait for it
+ *   NO_ANNOUNCE	a thread that completes a descriptor does not wake the threads that wait for it
  */
 #define MESSAGES 2
 #define APPS 2
@@ -63,10 +63,10 @@ byte rx_seq = 0;	/* consumed in (slots, or tx_credit), as all threads see it */
 byte consumed = 0;		/* the same, as the thread that holds vi_lock has it */
 bool done = false;	/* the last descriptor is complete, as all threads see it */
 bool finished = false;	/* the same, as the thread that holds vi_lock has it */
-byte waiters = 0;	/* vi_cq.sleepers, which are told without the lock of who waits */
+byte waiters = 0;	/* vi_cq.sleepers, which are told without the lock of the waiting thread */
 
 bool vi_lock = false;	/* rx_lock or tx_lock, a biased lock */
-byte last = NOBODY;	/* who held it last: its stores may still be in its buffer */
+byte last = NOBODY;	/* the thread that held it last: its stores may still be in its buffer */
 bool chan_lock = false;
 bool armed = false, armed_credit = false;
 byte armed_slot = 0;
@@ -145,7 +145,7 @@ inline drop()
 	vi_lock = false
 }
 
-/* The store buffer of who held vi_lock last: all it stored reaches the others. */
+/* The store buffer of the thread that held vi_lock last: all it stored reaches the others. */
 inline drain_own()
 {
 	rx_seq = consumed;
@@ -262,7 +262,7 @@ inline disarm()
 	fi
 }
 
-/* vi_wq_complete() of what somebody waits for. */
+/* vi_wq_complete() of a descriptor for which a thread waits. */
 inline complete()
 {
 	if

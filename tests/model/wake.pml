@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The wake-up handshake of provider/ntb/nvi_arm.c, nvi_notify.c and nvi_engine.c: slots, doorbells and the
- * polling thread.  Threads that sleep, credit, and the receivers' own store buffers are in sleep.pml.
+ * The wake-up handshake of provider/ntb/nvi_arm.c, nvi_notify.c, nvi_progress.c and
+ * nvi_engine.c: slots, doorbells and the polling thread.  Threads that sleep, credit, and the receivers' own store buffers are in sleep.pml.
  *
  * One sender, two receivers in one process: the application, which polls and
  * may stop polling at any moment, and the engine, which arms and sleeps.  The
@@ -29,7 +29,7 @@ byte buffered = 0;	/* slots published, in the sender's store buffer */
 byte consumed = 0;
 byte notify = 0;		/* the notify request at the sender: 1 + the slot waited for; 0 polled */
 byte interrupts = 0;	/* the interrupt word */
-bool armed = false;	/* chan->armed; changes under chan_lock */
+bool armed = false;	/* arm.armed of the channel; changes under chan_lock */
 byte wanted = 0;		/* the slot that the notify request waits for */
 bool chan_lock = false, rx_lock = false;
 
@@ -66,11 +66,11 @@ active proctype sender()
 
 	do
 	:: sent < MESSAGES ->
-		atomic { buffered++; sent++ };	/* publish() */
+		atomic { buffered++; sent++ };	/* nvi_publish_plain() */
 #ifdef FENCES
 		atomic { visible = visible + buffered; buffered = 0 };
 #endif
-		seen = notify;			/* nvi_ring() */
+		seen = notify;			/* nvi_ring_slots() */
 		if
 #ifdef NO_SLOT_IN_REQUEST
 		:: seen != 0 && seen != rung ->
@@ -171,7 +171,7 @@ active proctype engine()
 #ifdef NO_TICKET
 		ticket = interrupts;
 #endif
-		/* port_irq_wait(), ended too by a kick of whoever disarms (engine_deep) */
+		/* port_irq_wait(), ended too by a kick of a thread that disarms (engine_deep) */
 		(interrupts != ticket || !armed || consumed == MESSAGES);
 again:		skip
 	od

@@ -114,7 +114,7 @@ static void client_admit(struct ag_agent *a, int sock)
 
 static void accept_later(struct ag_agent *a)
 {
-	epoll_ctl(a->epoll, EPOLL_CTL_DEL, a->listen_sock, NULL);
+	ag_loop_unwatch(a, a->listen_sock);
 	a->listen_again_at = u_now_ns() + AG_RETRY_NS;
 }
 

@@ -47,7 +47,7 @@ static void cable_plug(struct ag_link *l, int sock)
  */
 static void accept_later(struct ag_link *l)
 {
-	epoll_ctl(l->agent->epoll, EPOLL_CTL_DEL, l->cable_sock, NULL);
+	ag_loop_unwatch(l->agent, l->cable_sock);
 	l->retry_at = u_now_ns() + AG_RETRY_NS;
 }
 

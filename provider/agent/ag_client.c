@@ -340,6 +340,7 @@ void ag_client_free(struct ag_client *c)
 	struct ag_agent *a = c->agent;
 
 	queue_clear(c);
+	ag_loop_unwatch(a, c->sock);
 	u_hang_up(c->sock);
 	if (c->pidfd >= 0)
 		close(c->pidfd);

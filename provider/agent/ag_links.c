@@ -142,8 +142,10 @@ int ag_links_create(struct ag_agent *a, uint32_t index)
 
 void ag_links_destroy(struct ag_link *l)
 {
-	if (l->cable_sock >= 0)
+	if (l->cable_sock >= 0) {
+		ag_loop_unwatch(l->agent, l->cable_sock);
 		u_hang_up_listener(l->cable_sock);
+	}
 	ag_setup_reset(l, "the agent leaves");
 	port_close(l->port);
 	l->port = NULL;

@@ -32,6 +32,11 @@ int ag_loop_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what)
 	return -errno;
 }
 
+void ag_loop_unwatch(struct ag_agent *a, int fd)
+{
+	epoll_ctl(a->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
 void ag_loop_wake(struct ag_agent *a)
 {
 	uint64_t one = 1;

@@ -28,6 +28,13 @@ int ag_loop_open(struct ag_agent *a);
  */
 int ag_loop_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
 
+/*
+ * Watches `fd` no more.  Comes before another thread closes it: while the loop waits, the kernel holds
+ * what is watched at times, and then the loop's thread would be the one that releases it, and with it
+ * the descriptors in messages that were not read.
+ */
+void ag_loop_unwatch(struct ag_agent *a, int fd);
+
 /* Ends the wait of the loop.  From any thread or signal handler. */
 void ag_loop_wake(struct ag_agent *a);
 

@@ -29,13 +29,16 @@ bool u_rights_pass(int sock, bool pass);
 /* For tests: behave as on a kernel that cannot refuse them. */
 void u_rights_forget(bool forget);
 
-/* Takes `fd` and closes it on a thread that may stay in the kernel for long; returns at once. */
+/*
+ * Takes `fd` and closes it on a thread that may stay in the kernel for long; returns at once.  No epoll
+ * may watch `fd` any more: a thread that waits there may be the one whose last reference releases it.
+ */
 void u_close_apart(int fd);
 
 /*
  * Shuts down a connected Unix socket and closes it: its peer notices at once, and can still read
  * earlier messages.  The caller's thread closes it when no descriptors wait in its queue, else a
- * spare thread does.
+ * spare thread does, as in u_close_apart().
  */
 void u_hang_up(int sock);
 

@@ -419,8 +419,3 @@ void ag_usage(const struct ag_agent *a, struct ag_usage *out)
 		out->window_used += a->links[i].window_used;
 	}
 }
-
-struct port *ag_port(struct ag_agent *a, uint32_t index)
-{
-	return index < a->link_count ? a->links[index].port : NULL;
-}

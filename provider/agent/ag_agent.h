@@ -88,7 +88,4 @@ struct ag_usage {
 };
 void ag_usage(const struct ag_agent *a, struct ag_usage *out);
 
-/* The port of that index (its outermost decorator), or NULL; for fault tests. */
-struct port *ag_port(struct ag_agent *a, uint32_t index);
-
 #endif

@@ -105,6 +105,7 @@ static void become_holder(struct u_biased *l)
 	/* Odd before the holder loads anything: u_biased_grace_begin() orders it. */
 	atomic_store_explicit(&l->held, atomic_load_explicit(&l->held, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
+	l->entered = NULL;
 	if (l->last != me) {
 		l->last = me;
 		l->streak = 0;
@@ -155,27 +156,10 @@ bool u_biased_try_slow(struct u_biased *l)
 	return true;
 }
 
-/* The bias was revoked while this thread held the lock by it. */
-static void drop_lost_bias(struct u_biased *l)
-{
-	for (uint32_t i = 0; i < U_BIASED_SLOTS; i++) {
-		if (atomic_load_explicit(&l->slots[i].token, memory_order_relaxed) ==
-		    u_thread_token) {
-			u_biased_leave(&l->slots[i].seq);
-			return;
-		}
-	}
-}
-
 void u_biased_drop_slow(struct u_biased *l)
 {
-	uint32_t held = atomic_load_explicit(&l->held, memory_order_relaxed);
-
-	if ((held & 1) == 0) {
-		drop_lost_bias(l);
-		return;
-	}
-	atomic_store_explicit(&l->held, held + 1, memory_order_release);
+	atomic_store_explicit(&l->held, atomic_load_explicit(&l->held, memory_order_relaxed) + 1,
+			      memory_order_release);
 	if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)
 		u_futex_wake(&l->word, 1, UINT32_MAX, true);
 }

@@ -39,6 +39,8 @@ struct u_biased {
 		_Atomic uint32_t token; /* writer: the holder of `word`, once */
 		_Atomic uint32_t seq;	/* odd: it holds the lock, or is about to check `owner` */
 	} slots[U_BIASED_SLOTS];
+	/* Of the thread that holds the lock: */
+	_Atomic uint32_t *entered; /* the `seq` by which it holds it, NULL: it holds `word` */
 	/* Under `word`: */
 	uint32_t last;	 /* the thread that held it last */
 	uint32_t streak; /* how often in a row */
@@ -54,74 +56,49 @@ void u_biased_slow(struct u_biased *l);
 bool u_biased_try_slow(struct u_biased *l);
 void u_biased_drop_slow(struct u_biased *l);
 
-static inline void u_biased_leave(_Atomic uint32_t *seq)
-{
-	atomic_store_explicit(seq, atomic_load_explicit(seq, memory_order_relaxed) + 1,
-			      memory_order_release);
-}
-
-/* The slot by which the calling thread holds the lock now, NULL when it is not biased to it. */
-static inline _Atomic uint32_t *u_biased_enter(struct u_biased *l)
+/* Takes the lock if it is biased to the calling thread, which does not hold it. */
+static inline bool u_biased_enter(struct u_biased *l)
 {
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 	_Atomic uint32_t *seq = &l->slots[owner % U_BIASED_SLOTS].seq;
 	uint32_t before;
 
 	if (u_unlikely(owner / U_BIASED_SLOTS != u_thread_token))
-		return NULL;
+		return false;
 	before = atomic_load_explicit(seq, memory_order_relaxed);
 	if (u_unlikely(before & 1))
-		return NULL;
+		return false;
 	atomic_store_explicit(seq, before + 1, memory_order_relaxed);
 	/* The membarrier of the thread that takes the bias away stands for the fence between the two. */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (u_likely(atomic_load_explicit(&l->owner, memory_order_acquire) == owner))
-		return seq;
-	atomic_store_explicit(seq, before + 2, memory_order_release);
-	return NULL;
+	if (u_unlikely(atomic_load_explicit(&l->owner, memory_order_acquire) != owner)) {
+		atomic_store_explicit(seq, before + 2, memory_order_release);
+		return false;
+	}
+	l->entered = seq;
+	return true;
 }
 
 static inline void u_biased_take(struct u_biased *l)
 {
-	if (u_unlikely(u_biased_enter(l) == NULL))
+	if (u_unlikely(!u_biased_enter(l)))
 		u_biased_slow(l);
 }
 
 /* false: another thread holds it. */
 static inline bool u_biased_try(struct u_biased *l)
 {
-	return u_likely(u_biased_enter(l) != NULL) || u_biased_try_slow(l);
+	return u_likely(u_biased_enter(l)) || u_biased_try_slow(l);
 }
 
+/* A slot that was entered is left, even if the bias was revoked meanwhile. */
 static inline void u_biased_drop(struct u_biased *l)
 {
-	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
+	_Atomic uint32_t *seq = l->entered;
 
-	/* Only the thread that holds `word` finds `held` odd. */
-	if (u_likely(owner / U_BIASED_SLOTS == u_thread_token &&
-		     (atomic_load_explicit(&l->held, memory_order_relaxed) & 1) == 0))
-		u_biased_leave(&l->slots[owner % U_BIASED_SLOTS].seq);
-	else
-		u_biased_drop_slow(l);
-}
-
-/*
- * Take and drop for the shortest fast paths, which pass the result of take to drop.  A slot that
- * was entered is left, even if the bias was revoked meanwhile.
- */
-static inline _Atomic uint32_t *u_biased_take_slot(struct u_biased *l)
-{
-	_Atomic uint32_t *seq = u_biased_enter(l);
-
-	if (u_unlikely(seq == NULL))
-		u_biased_slow(l);
-	return seq;
-}
-
-static inline void u_biased_drop_slot(struct u_biased *l, _Atomic uint32_t *seq)
-{
 	if (u_likely(seq != NULL))
-		u_biased_leave(seq);
+		atomic_store_explicit(seq, atomic_load_explicit(seq, memory_order_relaxed) + 1,
+				      memory_order_release);
 	else
 		u_biased_drop_slow(l);
 }

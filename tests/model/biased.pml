@@ -18,8 +18,8 @@
  *   NO_RECHECK		the owner does not look at `owner` again behind its sequence
  *   NO_WAIT		a thread that takes the bias away does not wait for the owner that is inside
  *   ONE_SEQ		one sequence for all owners, instead of one for each
- *   NO_LOST		a thread that drops does not ask whether its bias was lost: it drops the other's lock
- *   NO_HELD		nor whether it has the bias, but took the ordinary lock
+ *   EARLY_ENTERED	the owner says that it entered its slot before it has read `owner` again
+ *   KEEP_ENTERED	the holder of the ordinary lock does not say that it entered no slot
  *   KEEP_OWNER		a thread that takes the bias away leaves `owner` as it is until it is inside
  *   TRY_OWNER		a try takes a lock as free whose owner is not inside just now
  *   GRACE,NO_GRACE_BARRIER	no membarrier at the begin of the period
@@ -39,7 +39,8 @@
 #define OWNER 0	/* 1 + the thread it is biased to, 0: none */
 #define HELD 1	/* odd: the holder holds the ordinary lock */
 #define DATA 2	/* written inside */
-#define SEQ 3	/* of the first slot, and so on: odd: it is inside, or about to look */
+#define ENTERED 3	/* 1: the thread inside entered its slot, 0: it holds the ordinary lock */
+#define SEQ 4	/* of the first slot, and so on: odd: its thread is inside, or about to check `owner` */
 #define VARS (SEQ + THREADS)
 
 #ifdef ONE_SEQ
@@ -103,11 +104,18 @@ inline enter()
 		if
 		:: before % 2 == 0 ->
 			store(SEQ_OF(me), before + 1);
+#ifdef EARLY_ENTERED
+			store(ENTERED, 1);
+#endif
 #ifndef NO_RECHECK
 			load(OWNER, owner);
 #endif
 			if
-			:: owner == me + 1 -> got = true
+			:: owner == me + 1 ->
+#ifndef EARLY_ENTERED
+				store(ENTERED, 1);
+#endif
+				got = true
 			:: else -> store(SEQ_OF(me), before + 2)
 			fi
 		:: else
@@ -169,6 +177,9 @@ inline become_holder()
 	old = !replaced;
 #endif
 	say_held();
+#ifndef KEEP_ENTERED
+	store(ENTERED, 0);
+#endif
 	if
 	:: store(OWNER, me + 1)
 	:: true
@@ -197,23 +208,15 @@ inline try_slow()
 
 inline drop()
 {
-	load(OWNER, owner);
-	load(HELD, before);
+	load(ENTERED, before);
 	if
-#ifdef NO_HELD
-	:: owner == me + 1 -> leave()
-#else
-	:: owner == me + 1 && before % 2 == 0 -> leave()
-#endif
-#ifndef NO_LOST
-	:: owner != me + 1 && before % 2 == 0 -> leave()
-#endif
+	:: before == 1 -> before = 0; leave()
 	:: else ->
+		load(HELD, before);
 		store(HELD, before + 1);
 		empty(buffer[me]);
 		word = false
 	fi;
-	owner = 0;
 	before = 0
 }
 

@@ -170,13 +170,12 @@ static bool progressed_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
 static inline void poll_recv_queue(struct vi_wq *wq)
 {
 	struct vi_vi *vi = wq->vi;
-	_Atomic uint32_t *seq = u_biased_enter(&vi->rx_lock);
 	int came;
 
-	if (u_unlikely(seq == NULL) && !u_biased_try_slow(&vi->rx_lock))
+	if (u_unlikely(!u_biased_try(&vi->rx_lock)))
 		return;
 	came = vi->fast->poll_recv(vi);
-	u_biased_drop_slot(&vi->rx_lock, seq);
+	u_biased_drop(&vi->rx_lock);
 	if (u_unlikely(came & VI_POLL_PROGRESS))
 		vi->fast->progress(vi);
 }
@@ -254,7 +253,7 @@ static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 
 int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_out)
 {
-	_Atomic uint32_t *seq = u_biased_take_slot(&cq->lock);
+	u_biased_take(&cq->lock);
 	struct vi_wq *wq;
 	uint64_t vi = 0;
 	int got = -EINVAL;
@@ -266,7 +265,7 @@ int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_ou
 			break;
 		vi = atomic_load_explicit(&wq->vi->id, memory_order_relaxed);
 	}
-	u_biased_drop_slot(&cq->lock, seq);
+	u_biased_drop(&cq->lock);
 	if (vi != 0) {
 		*vi_out = vi;
 		*is_recv_out = wq->is_recv;

@@ -266,12 +266,11 @@ static inline bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	_Atomic uint32_t *seq;
 	struct vi_checked checked, copy;
 	int err = -EINVAL;
 
 	U_TRACE(post_entered, vi, desc);
-	seq = u_biased_take_slot(&vi->tx_lock);
+	u_biased_take(&vi->tx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		err = vi_check(&vi->sq, false, desc, handle, &checked);
 		if (u_unlikely(err != 0)) {
@@ -285,18 +284,17 @@ static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 			err = vi_post_send_slow(vi, desc, handle, &copy);
 		}
 	}
-	u_biased_drop_slot(&vi->tx_lock, seq);
+	u_biased_drop(&vi->tx_lock);
 	return err;
 }
 
 static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	_Atomic uint32_t *seq;
 	struct vi_checked checked, copy;
 	int err = -EINVAL;
 
-	seq = u_biased_take_slot(&vi->rx_lock);
+	u_biased_take(&vi->rx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		err = vi_check(&vi->rq, true, desc, handle, &checked);
 		if (u_likely(err == 0)) {
@@ -315,7 +313,7 @@ static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 			vi_refuse_post(&vi->rq, desc, err);
 		}
 	}
-	u_biased_drop_slot(&vi->rx_lock, seq);
+	u_biased_drop(&vi->rx_lock);
 	return err;
 }
 
@@ -325,27 +323,25 @@ void vi_serve_doorbell(struct vi_vi *vi, uint64_t id);
 static inline int vi_send_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
 			      bool *rung_out)
 {
-	_Atomic uint32_t *seq;
 	int got = -EINVAL;
 
-	seq = u_biased_take_slot(&vi->tx_lock);
+	u_biased_take(&vi->tx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		got = vi_wq_pop(&vi->sq, desc_out);
 		/* While the lock keeps the VI, the VI keeps the NIC open. */
 		if (got == 0 && rung_out != NULL)
 			*rung_out = vi->nic->ops->doorbell_rung(vi->nic);
 	}
-	u_biased_drop_slot(&vi->tx_lock, seq);
+	u_biased_drop(&vi->tx_lock);
 	return got;
 }
 
 static inline int vi_recv_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
 			      bool *rung_out, int *came_out)
 {
-	_Atomic uint32_t *seq;
 	int got = -EINVAL;
 
-	seq = u_biased_take_slot(&vi->rx_lock);
+	u_biased_take(&vi->rx_lock);
 	if (u_likely(!vi_stale(vi, id))) {
 		got = vi_wq_pop(&vi->rq, desc_out);
 		if (u_likely(got == 0)) {
@@ -358,7 +354,7 @@ static inline int vi_recv_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **de
 			}
 		}
 	}
-	u_biased_drop_slot(&vi->rx_lock, seq);
+	u_biased_drop(&vi->rx_lock);
 	return got;
 }
 

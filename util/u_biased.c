@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "u_biased.h"
 
-#include "u_contention.h"
 #include "u_futex.h"
+#include "u_idle.h"
 #include "u_time.h"
 
 #define SPINS 64
-#define YIELDS 16
 #define NAP_NS 50000
 #define FIRST_NEED 32u
 #define MOST_NEED (1u << 24)
@@ -38,16 +37,14 @@ static uint32_t own_token(void)
 /* Waits until *seq is not `seen`; the thread that changes it does not wake waiters. */
 static void wait_seq(const _Atomic uint32_t *seq, uint32_t seen)
 {
-	struct u_contention contention = { 0 };
+	struct u_idle_past past;
+	struct u_idle idle;
 
-	for (unsigned int i = 0; atomic_load_explicit(seq, memory_order_acquire) == seen; i++) {
-		if (i < SPINS)
-			u_pause();
-		else if (i < SPINS + YIELDS && contention.sleeps == 0)
-			u_contention_offer(&contention, u_now_ns());
-		else
+	u_idle_past_init(&past, U_IDLE_ADAPTIVE);
+	u_idle_begin(&idle, U_IDLE_ADAPTIVE, &past);
+	while (atomic_load_explicit(seq, memory_order_acquire) == seen)
+		if (u_idle(&idle) == U_IDLE_SLEEP)
 			u_nap_ns(NAP_NS);
-	}
 }
 
 /* Caller holds `word`. */

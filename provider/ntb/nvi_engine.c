@@ -13,17 +13,14 @@
 #include "nvi_cut.h"
 #include "nvi_engine.h"
 #include "nvi_progress.h"
-#include "u_contention.h"
 #include "u_futex.h"
+#include "u_idle.h"
 #include "u_thread.h"
 #include "u_time.h"
 
-#define SPIN_NS 50000	    /* the engine polls so long after something moved, */
-#define EMPTY_POLLS 16u	    /* and polls so often before it offers the processor again */
 #define TICK_MIN_NS 1000000 /* between checks of what the application polls */
 #define TICK_MAX_NS 8000000
-#define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
-#define COARSE_MAX_NS 256000000 /* and at last */
+#define PARK_MAX_NS 256000000
 
 /* ---- sleeping application threads ------------------------------------------------------------ */
 
@@ -67,13 +64,11 @@ void nvi_sleep(struct vi_nic *vi_nic, uint32_t ticket, int64_t deadline)
 
 struct engine {
 	struct nvi_nic *nic;
-	int64_t idle_since;  /* 0: something moved just now */
-	uint32_t polls_left; /* left until the processor is offered */
+	struct u_idle_past past;
+	struct u_idle idle;
 	int64_t next_tick, tick;
 	int64_t next_fences; /* when to stop fences that are not worth it, if it is busy till then */
-	int64_t coarse;
 	int64_t park;
-	struct u_contention contention;
 };
 
 /* An application thread serves: wait until none does. */
@@ -87,8 +82,8 @@ static void engine_park(struct engine *e)
 	if (atomic_load_explicit(&nic->sleepers, memory_order_seq_cst) != 0)
 		u_futex_wait(&nic->engine_park, word, UINT32_MAX, e->park, true);
 	atomic_store_explicit(&nic->engine_deep, NVI_AWAKE, memory_order_seq_cst);
-	e->park = (int64_t)u_min64((uint64_t)e->park * 2, COARSE_MAX_NS);
-	e->idle_since = 0;
+	e->park = (int64_t)u_min64((uint64_t)e->park * 2, PARK_MAX_NS);
+	u_idle_moved(&e->idle);
 	nvi_check_links(nic);
 }
 
@@ -101,26 +96,16 @@ static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 	atomic_store_explicit(&nic->engine_deep, NVI_DEEP, memory_order_seq_cst);
 	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0 &&
 	    atomic_load_explicit(&nic->stop, memory_order_seq_cst) == 0) {
-		err = port_irq_wait(nic->irq, ticket, nic->db_mask, e->coarse);
+		err = port_irq_wait(nic->irq, ticket, nic->db_mask, u_idle_cap(&e->idle));
 	}
 	atomic_store_explicit(&nic->engine_deep, NVI_AWAKE, memory_order_seq_cst);
 	if (err == -ETIMEDOUT) {
-		/* What was found now was not rung for; what comes next may not be, either. */
-		e->coarse = nvi_scan(nic, true) != 0
-				    ? COARSE_MIN_NS
-				    : (int64_t)u_min64((uint64_t)e->coarse * 2, COARSE_MAX_NS);
+		u_idle_slept(&e->idle, true, nvi_scan(nic, true) != 0);
 		return;
 	}
-	e->coarse = COARSE_MIN_NS;
-	e->idle_since = 0;
+	u_idle_slept(&e->idle, false, true);
 	e->tick = TICK_MIN_NS;
 	e->next_tick = u_now_ns() + e->tick;
-}
-
-/* Offers the processor; when no other thread wants it, a few more polls follow without delay. */
-static void engine_offer(struct engine *e, int64_t now)
-{
-	e->polls_left = u_contention_offer(&e->contention, now) < U_ALONE_NS ? EMPTY_POLLS : 0;
 }
 
 /* Nothing moved: arm what may be armed, and sleep as deep as that allows. */
@@ -130,22 +115,19 @@ static void engine_idle(struct engine *e, uint32_t ticket)
 	enum nvi_arm_which which = NVI_ARM_ENGINE;
 	int64_t now;
 
-	if (e->polls_left > 0) {
-		e->polls_left--;
-		u_pause();
+	switch (u_idle(&e->idle)) {
+	case U_IDLE_YIELDED:
+		if (e->idle.now >= e->next_fences) {
+			nvi_stop_fences(nic);
+			e->next_fences = e->idle.now + TICK_MAX_NS;
+		}
 		return;
+	case U_IDLE_POLL:
+		return;
+	default:
+		break;
 	}
 	now = u_now_ns();
-	if (e->idle_since == 0)
-		e->idle_since = now;
-	if (now - e->idle_since < SPIN_NS && !u_contention_sleeps(&e->contention)) {
-		if (now >= e->next_fences) {
-			nvi_stop_fences(nic);
-			e->next_fences = now + TICK_MAX_NS;
-		}
-		engine_offer(e, now);
-		return;
-	}
 	if (now >= e->next_tick) {
 		which = NVI_ARM_IDLE;
 		e->tick = (int64_t)u_min64((uint64_t)e->tick * 2, TICK_MAX_NS);
@@ -168,10 +150,12 @@ static void *engine_run(void *arg)
 	struct engine e = {
 		.nic = nic,
 		.tick = TICK_MIN_NS,
-		.coarse = COARSE_MIN_NS,
 		.park = TICK_MIN_NS,
 	};
 	uint32_t ticket;
+
+	u_idle_past_init(&e.past, U_IDLE_ADAPTIVE);
+	u_idle_begin(&e.idle, U_IDLE_ADAPTIVE, &e.past);
 
 	while (atomic_load_explicit(&nic->stop, memory_order_acquire) == 0) {
 		if (atomic_load_explicit(&nic->sleepers, memory_order_seq_cst) != 0) {
@@ -184,8 +168,7 @@ static void *engine_run(void *arg)
 			engine_idle(&e, ticket);
 			continue;
 		}
-		e.idle_since = 0;
-		u_contention_moved(&e.contention);
+		u_idle_moved(&e.idle);
 	}
 	return NULL;
 }

@@ -11,19 +11,14 @@
 #include <stdlib.h>
 
 #include "rl_priv.h"
-#include "u_contention.h"
 #include "u_futex.h"
+#include "u_idle.h"
 #include "u_log.h"
 #include "u_thread.h"
 #include "u_time.h"
 
-#define BUDGET 32u		/* slots of one end in one go */
-#define SPIN_NS 50000		/* polls so long after something moved, */
-#define EMPTY_POLLS 16u		/* and polls so often before it offers the processor again */
-#define SHARED_NS 100000	/* an offer that took less met a thread that yields back soon */
-#define TICK_NS 1000000		/* between checks for circuits that do not move */
-#define COARSE_MIN_NS 2000000	/* a lost doorbell is noticed after so long, at first, */
-#define COARSE_MAX_NS 256000000 /* and at last */
+#define BUDGET 32u	/* slots of one end in one go */
+#define TICK_NS 1000000 /* between checks for circuits that do not move */
 
 /* ---- the lists ---------------------------------------------------------------------------------- */
 
@@ -192,15 +187,24 @@ bool rl_thread_arm(struct rl_thread *t, bool all)
 
 struct loop {
 	struct rl_thread *t;
-	int64_t idle_since; /* 0: something moved just now */
 	int64_t next_tick;
-	int64_t coarse;
-	uint32_t polls_left;
-	bool shared; /* the thread that runs meanwhile yields back soon: it polls as well */
-	struct u_contention contention;
+	struct u_idle_past past;
+	struct u_idle idle;
 };
 
-/* Since a doorbell was lost just now, the next one may be, too. */
+static enum u_idle_mode idle_mode(enum rl_wait wait)
+{
+	switch (wait) {
+	case RL_POLL:
+		return U_IDLE_SPIN;
+	case RL_BLOCK:
+		return U_IDLE_BLOCK;
+	default:
+		return U_IDLE_ADAPTIVE;
+	}
+}
+
+/* Checks all circuits when it is time to: a doorbell may have been lost. */
 static bool check_in_time(struct loop *l, int64_t now)
 {
 	bool came;
@@ -211,68 +215,35 @@ static bool check_in_time(struct loop *l, int64_t now)
 	came = rl_thread_check(l->t, now);
 	pthread_mutex_unlock(&l->t->lock);
 	if (came)
-		l->coarse = COARSE_MIN_NS;
+		u_idle_slept(&l->idle, true, true);
 	return came;
 }
 
 static void sleep_deep(struct loop *l, uint32_t ticket)
 {
 	struct rl_thread *t = l->t;
+	int err = port_irq_wait(t->relay->cfg.irq, ticket, t->db_mask, u_idle_cap(&l->idle));
 
-	if (port_irq_wait(t->relay->cfg.irq, ticket, t->db_mask, l->coarse) == -ETIMEDOUT) {
-		l->coarse = (int64_t)u_min64((uint64_t)l->coarse * 2, COARSE_MAX_NS);
-		t->next_check = 0;
-		check_in_time(l, u_now_ns());
+	if (err != -ETIMEDOUT) {
+		u_idle_slept(&l->idle, false, true);
 		return;
 	}
-	l->coarse = COARSE_MIN_NS;
-	l->idle_since = 0;
-}
-
-/*
- * Offers the processor; when nobody wants it, a few more polls follow without delay.  Who accepted
- * and came back soon waits in turn for what this thread forwards: it is offered again at once.
- */
-static void offer(struct loop *l, int64_t now)
-{
-	int64_t took = u_contention_offer(&l->contention, now);
-
-	l->polls_left = took < U_ALONE_NS ? EMPTY_POLLS : 0;
-	l->shared = took >= U_ALONE_NS && took < SHARED_NS;
-}
-
-static bool polls_on(struct loop *l, int64_t now)
-{
-	switch (l->t->relay->cfg.wait) {
-	case RL_POLL:
-		return true;
-	case RL_ADAPTIVE:
-		return now - l->idle_since < SPIN_NS && !u_contention_sleeps(&l->contention);
-	default:
-		return false;
-	}
+	t->next_check = 0;
+	if (!check_in_time(l, u_now_ns()))
+		u_idle_slept(&l->idle, true, false);
 }
 
 static void idle(struct loop *l, uint32_t ticket)
 {
 	struct rl_thread *t = l->t;
+	enum u_idle_step step = u_idle(&l->idle);
 	bool came;
-	int64_t now;
 
-	if (l->polls_left > 0 && t->relay->cfg.wait != RL_BLOCK) {
-		l->polls_left--;
-		u_poll_empty();
+	if (step == U_IDLE_POLL || check_in_time(l, u_now_ns()))
 		return;
-	}
-	now = u_now_ns();
-	if (check_in_time(l, now))
-		return;
-	if (l->idle_since == 0)
-		l->idle_since = now;
 	pthread_mutex_lock(&t->lock);
-	if (t->count != 0 && polls_on(l, now)) {
+	if (step == U_IDLE_YIELDED && t->count != 0) {
 		pthread_mutex_unlock(&t->lock);
-		offer(l, now);
 		return;
 	}
 	came = rl_thread_arm(t, true);
@@ -321,9 +292,12 @@ uint32_t rl_thread_pass(struct rl_thread *t)
 static void *run(void *arg)
 {
 	struct rl_thread *t = arg;
-	struct loop l = { .t = t, .coarse = COARSE_MIN_NS };
+	enum u_idle_mode mode = idle_mode(t->relay->cfg.wait);
+	struct loop l = { .t = t };
 	uint32_t ticket, round = 0;
 
+	u_idle_past_init(&l.past, mode);
+	u_idle_begin(&l.idle, mode, &l.past);
 	while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
 		give_way(t);
 		ticket = port_irq_ticket(t->relay->cfg.irq);
@@ -331,9 +305,7 @@ static void *run(void *arg)
 			idle(&l, ticket);
 			continue;
 		}
-		l.idle_since = 0;
-		u_contention_moved(&l.contention);
-		l.polls_left = l.shared ? 0 : EMPTY_POLLS;
+		u_idle_moved(&l.idle);
 		if (++round % 64 == 0)
 			tick(&l);
 	}

@@ -567,12 +567,13 @@ void fake_mark(VIP_VI_HANDLE handle, int is_recv)
 
 void fake_wait_mode(VIP_NIC_HANDLE nic, int mode)
 {
-	nic_of(nic)->wait_mode = (enum vi_wait_mode)mode;
+	nic_of(nic)->wait_mode = (enum u_idle_mode)mode;
+	u_idle_past_init(&nic_of(nic)->idle_past, nic_of(nic)->wait_mode);
 }
 
 void fake_contention(VIP_NIC_HANDLE nic, uint32_t sleeps)
 {
-	atomic_store(&nic_of(nic)->contention, sleeps);
+	atomic_store(&nic_of(nic)->idle_past.sleeps, sleeps);
 }
 
 uint32_t fake_notify_armed(VIP_NIC_HANDLE nic)

@@ -7,6 +7,7 @@
 #include "vi_nic.h"
 #include "vi_provider.h"
 #include "vi_vi.h"
+#include "vi_wait.h"
 
 /* ---- the hot list --------------------------------------------------------------------------- */
 

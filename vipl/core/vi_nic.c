@@ -89,7 +89,8 @@ static void reset(struct vi_nic *nic)
 	atomic_store_explicit(&nic->sleeps, 0, memory_order_relaxed);
 	atomic_store_explicit(&nic->ns_ready, false, memory_order_relaxed);
 	nic->fence = !u_membarrier_available();
-	vi_wait_init(nic, (enum vi_wait_mode)u_cfg_uint(U_CFG_WAIT));
+	nic->wait_mode = (enum u_idle_mode)u_cfg_uint(U_CFG_WAIT);
+	u_idle_past_init(&nic->idle_past, nic->wait_mode);
 	memset(&nic->closed, 0, sizeof(nic->closed));
 	memset(nic->address, 0, sizeof(nic->address));
 	default_attrs(nic);

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "u_idle.h"
 #include "vi_handle.h"
 #include "vi_pool.h"
 #include "vi_tpt.h"
-#include "vi_wait.h"
 #include "vipl.h"
 #include "vipl_ext.h"
 
@@ -43,12 +43,9 @@ struct vi_nic {
 	_Atomic bool ns_ready;	 /* VipNSInit was called */
 	/* no membarrier: completers fence before they checked for sleepers */
 	bool fence;
-	enum vi_wait_mode wait_mode;
-	_Atomic uint32_t adaptive_polls; /* polls before the first yield; a hint */
-	/* so many waits sleep at once, see u_contention.h; a hint */
-	_Atomic uint32_t contention;
-	_Atomic uint32_t lossy_sleeps; /* so many sleeps have a short cap; a hint */
-	VIPX_COUNTERS closed;	       /* sums of VIs that are gone; under lock */
+	enum u_idle_mode wait_mode;
+	struct u_idle_past idle_past; /* of the threads that wait */
+	VIPX_COUNTERS closed;	      /* sums of VIs that are gone; under lock */
 	void *pool_link;
 };
 

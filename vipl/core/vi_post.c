@@ -6,6 +6,7 @@
 #include "u_futex.h"
 #include "vi_event.h"
 #include "vi_hot.h"
+#include "vi_wait.h"
 
 /* The descriptor is not read: what it asks for is not known, only to which queue it went. */
 U_COLD int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err)

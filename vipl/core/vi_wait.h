@@ -9,10 +9,6 @@
 struct vi_nic;
 struct vi_ref;
 
-enum vi_wait_mode { VI_WAIT_SPIN, VI_WAIT_YIELD, VI_WAIT_BLOCK, VI_WAIT_ADAPTIVE };
-
-void vi_wait_init(struct vi_nic *nic, enum vi_wait_mode mode);
-
 /*
  * Waits until try(arg) returns nonzero or the deadline passes: polls, then
  * yields, then arms the provider, tries again and sleeps (VIADUCT_WAIT).

@@ -30,7 +30,8 @@ static uint32_t own_token(void)
 	static _Atomic uint32_t count;
 
 	if (u_thread_token == U_NO_TOKEN)
-		u_thread_token = atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) + 1;
+		u_thread_token = U_BIASED_SLOTS *
+				 (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) + 1);
 	return u_thread_token;
 }
 
@@ -87,7 +88,7 @@ static U_COLD void earn_bias(struct u_biased *l, uint32_t me)
 	uint32_t slot = may_bias() ? find_slot(l, me) : U_BIASED_SLOTS;
 
 	if (slot < U_BIASED_SLOTS)
-		atomic_store_explicit(&l->owner, me * U_BIASED_SLOTS + slot, memory_order_relaxed);
+		atomic_store_explicit(&l->owner, me + slot, memory_order_relaxed);
 	l->streak = 0;
 }
 

@@ -32,7 +32,7 @@
 #define U_BIASED_SLOTS 4u
 
 struct u_biased {
-	_Atomic uint32_t owner; /* token << 2 | slot of the thread it is biased to, 0: none */
+	_Atomic uint32_t owner; /* token + slot of the thread it is biased to, 0: none */
 	_Atomic uint32_t word;	/* the ordinary lock: 0 free, 1 held, 2 held and a thread sleeps */
 	_Atomic uint32_t held;	/* odd: the holder holds `word`; writer: the holder of `word` */
 	struct {
@@ -47,26 +47,31 @@ struct u_biased {
 	uint32_t need;	 /* streak that leads to the bias; 0: the first one */
 };
 
-#define U_NO_TOKEN UINT32_MAX
+#define U_NO_TOKEN (UINT32_MAX - (U_BIASED_SLOTS - 1))
 
-/* Names this thread, below 2^30; U_NO_TOKEN until it first takes a lock the slow path. */
+/* Names this thread: a multiple of U_BIASED_SLOTS; U_NO_TOKEN until it first takes a lock the slow path. */
 extern __thread uint32_t u_thread_token __attribute__((tls_model("initial-exec")));
 
 void u_biased_slow(struct u_biased *l);
 bool u_biased_try_slow(struct u_biased *l);
 void u_biased_drop_slow(struct u_biased *l);
 
-/* Takes the lock if it is biased to the calling thread, which does not hold it. */
-static inline bool u_biased_enter(struct u_biased *l)
+/*
+ * Takes the lock if it is biased to the calling thread.  `asks`: that thread may hold it, and then
+ * does not get it.
+ */
+static inline bool u_biased_enter(struct u_biased *l, bool asks)
 {
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
-	_Atomic uint32_t *seq = &l->slots[owner % U_BIASED_SLOTS].seq;
+	const uint32_t slot = owner - u_thread_token;
+	_Atomic uint32_t *seq;
 	uint32_t before;
 
-	if (u_unlikely(owner / U_BIASED_SLOTS != u_thread_token))
+	if (u_unlikely(slot >= U_BIASED_SLOTS))
 		return false;
+	seq = &l->slots[slot].seq;
 	before = atomic_load_explicit(seq, memory_order_relaxed);
-	if (u_unlikely(before & 1))
+	if (asks && u_unlikely(before & 1))
 		return false;
 	atomic_store_explicit(seq, before + 1, memory_order_relaxed);
 	/* The membarrier of the thread that takes the bias away stands for the fence between the two. */
@@ -81,14 +86,14 @@ static inline bool u_biased_enter(struct u_biased *l)
 
 static inline void u_biased_take(struct u_biased *l)
 {
-	if (u_unlikely(!u_biased_enter(l)))
+	if (u_unlikely(!u_biased_enter(l, false)))
 		u_biased_slow(l);
 }
 
 /* false: another thread holds it. */
 static inline bool u_biased_try(struct u_biased *l)
 {
-	return u_likely(u_biased_enter(l)) || u_biased_try_slow(l);
+	return u_likely(u_biased_enter(l, true)) || u_biased_try_slow(l);
 }
 
 /* A slot that was entered is left, even if the bias was revoked meanwhile. */

@@ -14,27 +14,31 @@
 
 #define NONE UINT32_MAX
 #define GENERATION_MASK 0xFFFFFFu
+#define CHUNK 1024u
+#define CHUNKS (U_IDTAB_SLOTS / CHUNK)
 
 /*
  * So many slots stay free between the deletion of an id and the reuse of its
  * slot: generations repeat late, and a look-up that races with a deletion
  * finds the old object, not the next one.
  */
-#define SPARE_SLOTS (U_IDTAB_CHUNK / 2)
+#define SPARE_SLOTS (CHUNK / 2)
 
-/* The target of u_idtab_chunk[]: the slots, then fields that only add and del use. */
+/* What slot 0 holds, which is never given out, until the kernel empties the table: no id. */
+#define MARK 1u
+
+/* What only add and del use of some slots. */
 struct chunk {
-	struct u_idtab_slot slot[U_IDTAB_CHUNK];
-	uint32_t generation[U_IDTAB_CHUNK];
-	uint32_t parents[U_IDTAB_CHUNK]; /* generations up to this one are of a parent process */
-	uint32_t next_free[U_IDTAB_CHUNK];
+	uint32_t generation[CHUNK];
+	uint32_t parents[CHUNK]; /* generations up to this one are of a parent process */
+	uint32_t next_free[CHUNK];
 };
 
 /* Whole pages, so that the kernel can be told to empty them in children. */
-_Alignas(4096) struct u_idtab_slot *_Atomic u_idtab_chunk[U_IDTAB_CHUNKS];
+_Alignas(4096) struct u_idtab_slot u_idtab_slots[U_IDTAB_SLOTS];
 
-/* The same pointers, which children keep.  Written after those. */
-static struct chunk *_Atomic chunks[U_IDTAB_CHUNKS];
+/* Children keep these. */
+static struct chunk *_Atomic chunks[CHUNKS];
 
 static bool in_child;		   /* of fork(); written while there is one thread */
 static _Atomic bool told_of_child; /* the line is written */
@@ -48,16 +52,16 @@ static uint32_t free_last = NONE;
 
 static struct chunk *chunk_of(uint32_t index)
 {
-	return atomic_load_explicit(&chunks[index / U_IDTAB_CHUNK], memory_order_relaxed);
+	return atomic_load_explicit(&chunks[index / CHUNK], memory_order_relaxed);
 }
 
 static void free_append_locked(uint32_t index)
 {
-	chunk_of(index)->next_free[index % U_IDTAB_CHUNK] = NONE;
+	chunk_of(index)->next_free[index % CHUNK] = NONE;
 	if (free_last == NONE)
 		free_first = index;
 	else
-		chunk_of(free_last)->next_free[free_last % U_IDTAB_CHUNK] = index;
+		chunk_of(free_last)->next_free[free_last % CHUNK] = index;
 	free_last = index;
 	free_count++;
 }
@@ -68,11 +72,19 @@ static uint32_t free_take_locked(void)
 
 	if (index == NONE)
 		return NONE;
-	free_first = chunk_of(index)->next_free[index % U_IDTAB_CHUNK];
+	free_first = chunk_of(index)->next_free[index % CHUNK];
 	if (free_first == NONE)
 		free_last = NONE;
 	free_count--;
 	return index;
+}
+
+/* The slots of one more chunk are free. */
+static void give_slots_locked(void)
+{
+	for (uint32_t i = chunk_count == 0; i < CHUNK; i++)
+		free_append_locked(chunk_count * CHUNK + i);
+	chunk_count++;
 }
 
 /* Without memory or room the table uses its remaining free slots. */
@@ -80,32 +92,31 @@ static void grow_locked(void)
 {
 	struct chunk *chunk;
 
-	if (chunk_count == U_IDTAB_CHUNKS)
+	if (chunk_count == CHUNKS)
 		return;
 	chunk = calloc(1, sizeof(*chunk));
 	if (chunk == NULL)
 		return;
-	/* If it fails, fork() is still detected; see u_idtab_orphaned(). */
-	if (chunk_count == 0)
-		madvise((void *)u_idtab_chunk, sizeof(u_idtab_chunk), MADV_WIPEONFORK);
-	atomic_store_explicit(&u_idtab_chunk[chunk_count], chunk->slot, memory_order_release);
+	if (chunk_count == 0) {
+		/* If it fails, fork() is still detected; see u_idtab_orphaned(). */
+		madvise(u_idtab_slots, sizeof(u_idtab_slots), MADV_WIPEONFORK);
+		atomic_store_explicit(&u_idtab_slots[0].id, MARK, memory_order_relaxed);
+	}
 	atomic_store_explicit(&chunks[chunk_count], chunk, memory_order_release);
-	for (uint32_t i = 0; i < U_IDTAB_CHUNK; i++)
-		free_append_locked(chunk_count * U_IDTAB_CHUNK + i);
-	chunk_count++;
+	give_slots_locked();
 }
 
 static uint64_t fill_locked(uint32_t index, uint8_t type, void *object)
 {
 	struct chunk *chunk = chunk_of(index);
-	uint32_t i = index % U_IDTAB_CHUNK;
+	uint32_t i = index % CHUNK;
 	uint32_t generation = (chunk->generation[i] + 1) & GENERATION_MASK;
 	uint64_t id = (uint64_t)type << 56 | (uint64_t)generation << 32 | index;
 
 	chunk->generation[i] = generation;
-	atomic_store_explicit(&chunk->slot[i].object, object, memory_order_relaxed);
+	atomic_store_explicit(&u_idtab_slots[index].object, object, memory_order_relaxed);
 	/* Pairs with the acquire in u_idtab_get(): a thread that sees the id sees the object. */
-	atomic_store_explicit(&chunk->slot[i].id, id, memory_order_release);
+	atomic_store_explicit(&u_idtab_slots[index].id, id, memory_order_release);
 	return id;
 }
 
@@ -129,17 +140,13 @@ uint64_t u_idtab_add(uint8_t type, void *object)
 void u_idtab_del(uint64_t id)
 {
 	uint32_t index = (uint32_t)id;
-	struct u_idtab_slot *slot;
 
-	if (id == 0)
+	if ((uint8_t)(id >> 56) == 0 || index >= U_IDTAB_SLOTS)
 		return;
 	u_lock_take(&lock);
-	if (index < chunk_count * U_IDTAB_CHUNK) {
-		slot = &chunk_of(index)->slot[index % U_IDTAB_CHUNK];
-		if (atomic_load_explicit(&slot->id, memory_order_relaxed) == id) {
-			atomic_store_explicit(&slot->id, 0, memory_order_release);
-			free_append_locked(index);
-		}
+	if (atomic_load_explicit(&u_idtab_slots[index].id, memory_order_relaxed) == id) {
+		atomic_store_explicit(&u_idtab_slots[index].id, 0, memory_order_release);
+		free_append_locked(index);
 	}
 	u_lock_drop(&lock);
 }
@@ -149,7 +156,7 @@ void u_idtab_del(uint64_t id)
 bool u_idtab_orphaned(void)
 {
 	return atomic_load_explicit(&chunks[0], memory_order_acquire) != NULL &&
-	       atomic_load_explicit(&u_idtab_chunk[0], memory_order_relaxed) == NULL;
+	       atomic_load_explicit(&u_idtab_slots[0].id, memory_order_relaxed) != MARK;
 }
 
 static bool of_parent(uint64_t id)
@@ -158,10 +165,10 @@ static bool of_parent(uint64_t id)
 	uint32_t generation = (uint32_t)(id >> 32) & GENERATION_MASK;
 	const struct chunk *chunk;
 
-	if (!in_child || generation == 0 || index / U_IDTAB_CHUNK >= U_IDTAB_CHUNKS)
+	if (!in_child || generation == 0 || index >= U_IDTAB_SLOTS)
 		return false;
-	chunk = atomic_load_explicit(&chunks[index / U_IDTAB_CHUNK], memory_order_acquire);
-	return chunk != NULL && generation <= chunk->parents[index % U_IDTAB_CHUNK];
+	chunk = atomic_load_explicit(&chunks[index / CHUNK], memory_order_acquire);
+	return chunk != NULL && generation <= chunk->parents[index % CHUNK];
 }
 
 U_COLD void u_idtab_refused(uint64_t id)
@@ -174,17 +181,16 @@ U_COLD void u_idtab_refused(uint64_t id)
 		       (int)getpid());
 }
 
-/* Objects stay in the table: they lie in the child's memory, which it cannot free. */
 static void disown_chunk(struct chunk *chunk)
 {
-	for (uint32_t i = 0; i < U_IDTAB_CHUNK; i++) {
+	for (uint32_t i = 0; i < CHUNK; i++) {
 		/* One more: another thread of the parent may have been about to store it. */
 		chunk->generation[i] = (chunk->generation[i] + 1) & GENERATION_MASK;
 		chunk->parents[i] = chunk->generation[i];
-		atomic_store_explicit(&chunk->slot[i].id, 0, memory_order_relaxed);
 	}
 }
 
+/* The objects stay: they lie in the child's memory, which it cannot free. */
 void u_idtab_forked(void)
 {
 	struct chunk *chunk;
@@ -194,12 +200,15 @@ void u_idtab_forked(void)
 	atomic_store_explicit(&told_of_child, false, memory_order_relaxed);
 	chunk_count = free_count = 0;
 	free_first = free_last = NONE;
-	while (chunk_count < U_IDTAB_CHUNKS &&
+	while (chunk_count < CHUNKS &&
 	       (chunk = atomic_load_explicit(&chunks[chunk_count], memory_order_relaxed)) != NULL) {
 		disown_chunk(chunk);
-		for (uint32_t i = 0; i < U_IDTAB_CHUNK; i++)
-			free_append_locked(chunk_count * U_IDTAB_CHUNK + i);
-		atomic_store_explicit(&u_idtab_chunk[chunk_count++], chunk->slot,
-				      memory_order_relaxed);
+		/* Where the kernel has emptied the table this finds it empty. */
+		for (uint32_t i = 0; i < CHUNK; i++)
+			atomic_store_explicit(&u_idtab_slots[chunk_count * CHUNK + i].id, 0,
+					      memory_order_relaxed);
+		give_slots_locked();
 	}
+	if (chunk_count != 0)
+		atomic_store_explicit(&u_idtab_slots[0].id, MARK, memory_order_relaxed);
 }

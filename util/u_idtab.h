@@ -19,16 +19,15 @@
 
 #include "u_base.h"
 
-#define U_IDTAB_CHUNK 1024u
-#define U_IDTAB_CHUNKS 1024u
+#define U_IDTAB_SLOTS (1u << 18) /* live ids, with those that rest until they are used again */
 
 struct u_idtab_slot {
 	_Atomic uint64_t id; /* the live id, 0 when free */
 	void *_Atomic object;
 };
 
-/* One process-wide table; see u_idtab_add(). */
-extern struct u_idtab_slot *_Atomic u_idtab_chunk[U_IDTAB_CHUNKS];
+/* One process-wide table; see u_idtab_add().  Of its 4 MiB only the pages in use take memory. */
+extern struct u_idtab_slot u_idtab_slots[U_IDTAB_SLOTS];
 
 /* After a failed look-up: writes the line about ids of a parent, if `id` is one of them. */
 void u_idtab_refused(uint64_t id);
@@ -52,17 +51,11 @@ void u_idtab_del(uint64_t id);
 /* The object entered under `id` if it is live and of `type`, else NULL. */
 static inline void *u_idtab_get(uint64_t id, uint8_t type)
 {
-	uint32_t index = (uint32_t)id;
-	struct u_idtab_slot *chunk;
-	struct u_idtab_slot *slot;
-
 	/* An index beyond the table finds another's slot, whose id is not this one. */
-	chunk = atomic_load_explicit(&u_idtab_chunk[index / U_IDTAB_CHUNK % U_IDTAB_CHUNKS],
-				     memory_order_acquire);
-	if (u_unlikely((uint8_t)(id >> 56) != type || chunk == NULL))
-		return NULL;
-	slot = &chunk[index % U_IDTAB_CHUNK];
-	if (u_unlikely(atomic_load_explicit(&slot->id, memory_order_acquire) != id))
+	const struct u_idtab_slot *slot = &u_idtab_slots[id % U_IDTAB_SLOTS];
+
+	if (u_unlikely((uint8_t)(id >> 56) != type ||
+		       atomic_load_explicit(&slot->id, memory_order_acquire) != id))
 		return NULL;
 	return atomic_load_explicit(&slot->object, memory_order_relaxed);
 }

@@ -71,6 +71,7 @@ TEST_F(Idle, PollsLessWhereThePeerHasThisProcessor)
 
 	EXPECT_EQ(polls(&last), U_IDLE_POLLS);
 	EXPECT_EQ(last, U_IDLE_YIELDED);
+	begin(U_IDLE_ADAPTIVE);
 	for (uint32_t n = U_IDLE_POLLS; n > 0; n /= 2) {
 		u_idle_yielded(&i, U_IDLE_ALONE_NS);
 		u_idle_moved(&i);

@@ -6,6 +6,7 @@
 #include "vi_hot.h"
 
 const struct vi_fast_ops nvi_fast = {
+	.now_max = W_INLINE_MAX,
 	.send_now = nvi_send_plain,
 	.write_now = nvi_write_unqueued,
 	.post_send = nvi_post_send,
@@ -24,6 +25,7 @@ static bool write_never_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n
 }
 
 const struct vi_fast_ops nvi_fast_resumable = {
+	.now_max = W_INLINE_MAX,
 	.send_now = nvi_send_resumable,
 	.write_now = write_never_unqueued,
 	.post_send = nvi_post_send,

@@ -28,8 +28,7 @@ bool nvi_send_plain(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t co
 	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask], *ahead;
 	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
 
-	if (u_unlikely(n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION ||
-		       !nvi_may_publish_plain(ch)))
+	if (u_unlikely(!nvi_may_publish(ch)))
 		return false;
 	ahead = &ch->out_slots[(ch->tx.seq + TX_AHEAD) & ch->out_mask];
 	u_prefetch_write(ahead);
@@ -61,7 +60,7 @@ bool nvi_send_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_
 			  .frag = n },
 	};
 
-	if (n > W_INLINE_MAX || ch->level == VIP_SERVICE_RELIABLE_RECEPTION || !nvi_may_publish(ch))
+	if (!nvi_may_publish(ch))
 		return false;
 	u_copy_small(line.data, at, head);
 	nvi_publish(ch, &line, at + head, n - head, ch->tx.cursor);

@@ -35,17 +35,20 @@ static U_COLD int poll_broken(struct nvi_chan *ch, int came)
 int nvi_poll_recv(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->chan;
+	enum nvi_rx_came got;
 	int came = 0;
 
 	atomic_store_explicit(&ch->rx.app_polls,
 			      atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
-	if (nvi_rx_next(ch) != 0) {
+	got = nvi_rx_next(ch);
+	if (got != NVI_RX_NOTHING) {
 		came = VI_POLL_MOVED;
 		if (u_unlikely(atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) == 0))
 			atomic_store_explicit(&ch->arm.by_app, 1, memory_order_relaxed);
 	}
-	if (u_unlikely(nvi_chan_breaks(ch)))
+	/* Behind a message a break can wait until a poll finds none. */
+	if (got != NVI_RX_MESSAGE && u_unlikely(nvi_chan_breaks(ch)))
 		return poll_broken(ch, came);
 	if (u_unlikely(tx_can_go_on(ch)))
 		came |= VI_POLL_PROGRESS;

@@ -26,6 +26,108 @@ static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
 
 /* ---- the fast path --------------------------------------------------------------------------- */
 
+static inline const struct w_slot *slot_at(const struct nvi_chan *ch, uint32_t n)
+{
+	return &ch->in_slots[n & ch->in_mask];
+}
+
+/* What the fast path knows of a slot, each word loaded once: the peer may change the slot. */
+struct plain_slot {
+	struct vi_wqe *wqe; /* the receive for its message */
+	uint32_t what;	    /* W_WHAT() */
+	uint32_t arg, frag;
+};
+
+/* Is the slot a whole message for a receive that was checked when it was posted? */
+static inline bool read_plain(struct nvi_chan *ch, const struct w_slot *slot, struct plain_slot *s)
+{
+	const uint32_t any = W_WHAT(0, W_F_IMM | W_F_BUFFERED | W_F_ACK);
+	struct vi_wq *rq = &ch->vi->rq;
+	uint64_t word;
+
+	s->wqe = vi_wqe(rq, rq->next);
+	memcpy(&word, &slot->head, sizeof(word));
+	__asm__ volatile("" : "+r"(word));
+	s->frag = __atomic_load_n(&slot->head.frag, __ATOMIC_RELAXED);
+	s->what = (uint32_t)word;
+	s->arg = (uint32_t)(word >> 32);
+	/* `at_len` is 0 where the receive was not checked. */
+	return u_likely((s->what & ~any) == W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST) &&
+			ch->rx.stream.op == 0 && s->frag <= ch->rx.stream.max_length &&
+			rq->next != rq->tail && s->frag - 1 < s->wqe->at_len &&
+			s->wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt));
+}
+
+/* The payload has been placed: completes the receive. */
+static inline void finish_plain(struct nvi_chan *ch, uint32_t n, const struct plain_slot *s,
+				uint32_t status)
+{
+	struct vi_vi *vi = ch->vi;
+
+	U_TRACE(payload_copied, ch, s->frag);
+	if (s->what & W_WHAT(0, W_F_ACK))
+		ch->rx.ack = true;
+	vi->rq.next++;
+	vi->counters.MessagesReceived++;
+	vi->counters.BytesReceived += s->frag;
+	slot_consumed(ch, n);
+	vi_wq_complete_next(&vi->rq, true, s->wqe, status, s->frag);
+}
+
+/* Of the payload buffer credit goes back by the quarter. */
+static inline void ack_payload(struct nvi_chan *ch)
+{
+	if (ch->rx.cursor - ch->rx.cursor_credited >= ch->in_payload_bytes / 4)
+		ch->rx.ack = true;
+}
+
+static inline bool place_inline(struct nvi_chan *ch, const struct w_slot *slot,
+				const struct plain_slot *s)
+{
+	if (u_likely(s->frag <= W_HEAD_INLINE)) {
+		u_copy_small(s->wqe->at, slot->data, s->frag);
+		ch->rx.two_lines = false;
+		return true;
+	}
+	if (u_unlikely(s->frag > W_INLINE_MAX))
+		return false;
+	ch->rx.two_lines = true;
+	memcpy(s->wqe->at, slot->data, W_HEAD_INLINE);
+	u_copy_small(s->wqe->at + W_HEAD_INLINE, slot->more, s->frag - W_HEAD_INLINE);
+	return true;
+}
+
+/* As consume_plain(), with payload in the payload buffer, or with immediate data. */
+static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_t n)
+{
+	const struct w_slot *slot = slot_at(ch, n);
+	uint32_t status = VIP_STATUS_OP_RECEIVE;
+	const uint8_t *payload;
+	struct plain_slot s;
+
+	if (!read_plain(ch, slot, &s))
+		return false;
+	if (s.what & W_WHAT(0, W_F_IMM))
+		status |= VIP_STATUS_IMMEDIATE;
+	else if (s.arg != 0)
+		return false;
+	if ((s.what & W_WHAT(0, W_F_BUFFERED)) == 0) {
+		if (!place_inline(ch, slot, &s))
+			return false;
+	} else {
+		if (s.frag > w_frag_max(ch->in_payload_bytes))
+			return false;
+		payload = ch->in_payload +
+			  w_payload_place(&ch->rx.cursor, ch->in_payload_bytes, s.frag);
+		u_prefetch_span(payload, s.frag < RX_SPAN ? s.frag : RX_SPAN);
+		memcpy(s.wqe->at, payload, s.frag);
+		ack_payload(ch);
+	}
+	s.wqe->imm = s.arg;
+	finish_plain(ch, n, &s, status);
+	return true;
+}
+
 /*
  * Consumes a whole message in one slot, for a plain receive that was checked when it was posted,
  * and returns true.  Returns false, and changes nothing, for any other slot, also for all that is
@@ -33,56 +135,17 @@ static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
  */
 static inline bool consume_plain(struct nvi_chan *ch, uint32_t n)
 {
-	const struct w_slot *slot = &ch->in_slots[n & ch->in_mask];
-	struct vi_wq *rq = &ch->vi->rq;
-	struct vi_wqe *wqe = vi_wqe(rq, rq->next);
-	uint32_t status = VIP_STATUS_OP_RECEIVE, frag, arg, what;
-	const uint8_t *payload;
-	uint64_t word;
-	bool in_payload;
+	const struct w_slot *slot = slot_at(ch, n);
+	struct plain_slot s;
 
 	U_TRACE(slot_seen, ch, n);
-	/* One load each: the peer may change the slot. */
-	memcpy(&word, &slot->head, sizeof(word));
-	__asm__ volatile("" : "+r"(word));
-	frag = __atomic_load_n(&slot->head.frag, __ATOMIC_RELAXED);
-	what = (uint32_t)word;
-	arg = (uint32_t)(word >> 32);
-	if (what & W_WHAT(0, W_F_IMM))
-		status |= VIP_STATUS_IMMEDIATE;
-	else if (u_unlikely(arg != 0))
+	if (!read_plain(ch, slot, &s))
 		return false;
-	in_payload = (what & W_WHAT(0, W_F_BUFFERED)) != 0;
-	if (u_unlikely((what & ~W_WHAT(0, W_F_IMM | W_F_BUFFERED | W_F_ACK)) !=
-			       W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST) ||
-		       ch->rx.stream.op != 0 || frag > ch->rx.stream.max_length ||
-		       rq->next == rq->tail ||
-		       frag > (in_payload ? w_frag_max(ch->in_payload_bytes) : W_INLINE_MAX) ||
-		       wqe->at == NULL || frag > wqe->at_len || frag == 0 ||
-		       wqe->epoch != vi_tpt_epoch(&ch->vi->nic->tpt)))
+	if ((s.what & W_WHAT(0, W_F_IMM | W_F_BUFFERED)) != 0)
+		return consume_other(ch, n);
+	if (u_unlikely(s.arg != 0 || !place_inline(ch, slot, &s)))
 		return false;
-	if (what & W_WHAT(0, W_F_ACK))
-		ch->rx.ack = true;
-	if (in_payload) {
-		payload = ch->in_payload +
-			  w_payload_place(&ch->rx.cursor, ch->in_payload_bytes, frag);
-		u_prefetch_span(payload, frag < RX_SPAN ? frag : RX_SPAN);
-		memcpy(wqe->at, payload, frag);
-	} else if (u_likely(frag <= W_HEAD_INLINE)) {
-		u_copy_small(wqe->at, slot->data, frag);
-		ch->rx.two_lines = false;
-	} else {
-		ch->rx.two_lines = true;
-		memcpy(wqe->at, slot->data, W_HEAD_INLINE);
-		u_copy_small(wqe->at + W_HEAD_INLINE, slot->more, frag - W_HEAD_INLINE);
-	}
-	U_TRACE(payload_copied, ch, frag);
-	wqe->imm = arg;
-	rq->next++;
-	ch->vi->counters.MessagesReceived++;
-	ch->vi->counters.BytesReceived += frag;
-	slot_consumed(ch, n);
-	vi_wq_complete_next(rq, wqe, status, frag);
+	finish_plain(ch, n, &s, VIP_STATUS_OP_RECEIVE);
 	return true;
 }
 
@@ -160,16 +223,15 @@ void nvi_rx_return_credit(struct nvi_chan *ch)
 	nvi_ring_credit(ch);
 }
 
-/* Credit goes back when asked for, or by the quarter. */
-static bool credit_due(const struct nvi_chan *ch)
+/* Credit goes back when asked for, or by the quarter of the slots. */
+static inline bool credit_due(const struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 
-	return ch->rx.ack || n - ch->rx.credited > ch->in_mask / 4 ||
-	       ch->rx.cursor - ch->rx.cursor_credited >= ch->in_payload_bytes / 4;
+	return ch->rx.ack || n - ch->rx.credited > ch->in_mask / 4;
 }
 
-static void after_rx(struct nvi_chan *ch, uint32_t consumed)
+static inline void after_rx(struct nvi_chan *ch, uint32_t consumed)
 {
 	ch->vi->counters.SlotsReceived += consumed;
 	/*
@@ -194,7 +256,7 @@ static inline void rx_prefetch(struct nvi_chan *ch, uint32_t n)
 		__builtin_prefetch(slot->more);
 }
 
-int nvi_rx_next(struct nvi_chan *ch)
+enum nvi_rx_came nvi_rx_next(struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 
@@ -202,15 +264,15 @@ int nvi_rx_next(struct nvi_chan *ch)
 		if (ch->rx.two_lines)
 			__builtin_prefetch(ch->in_slots[n & ch->in_mask].more);
 		ch->rx.streak = 0;
-		return 0;
+		return NVI_RX_NOTHING;
 	}
 	/* A sender that is ahead has written these; one that is not would have them stolen. */
 	if (ch->rx.streak++ >= RX_AHEAD)
 		rx_prefetch(ch, n + RX_AHEAD);
 	if (u_unlikely(vi_state(ch->vi) != VIP_STATE_CONNECTED || !consume_plain(ch, n)))
-		return nvi_rx(ch, NVI_RX_BATCH);
+		return nvi_rx(ch, NVI_RX_BATCH) != 0 ? NVI_RX_ANY : NVI_RX_NOTHING;
 	after_rx(ch, 1);
-	return 1;
+	return NVI_RX_MESSAGE;
 }
 
 int nvi_rx(struct nvi_chan *ch, uint32_t budget)
@@ -242,8 +304,11 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 		if (s.flags & W_F_ACK)
 			ch->rx.ack = true;
 		slot_consumed(ch, s.number);
-		if (s.buffered != NULL && credit_due(ch))
-			nvi_rx_return_credit(ch);
+		if (s.buffered != NULL) {
+			ack_payload(ch);
+			if (credit_due(ch))
+				nvi_rx_return_credit(ch);
+		}
 	}
 	if (u_unlikely(err == -EPROTO))
 		nvi_rx_protocol_error(ch, &s);

@@ -12,11 +12,17 @@
  * nvi_break_after_rx() before it drops that.
  */
 int nvi_rx(struct nvi_chan *ch, uint32_t budget);
+enum nvi_rx_came {
+	NVI_RX_NOTHING,
+	NVI_RX_MESSAGE, /* one plain message, which found no fault */
+	NVI_RX_ANY
+};
+
 /*
  * Consumes one slot if that is a plain message, else does as nvi_rx(): for a thread that waits for
  * one message.
  */
-int nvi_rx_next(struct nvi_chan *ch);
+enum nvi_rx_came nvi_rx_next(struct nvi_chan *ch);
 /* Gives back all credit now. Caller holds rx_lock. */
 void nvi_rx_return_credit(struct nvi_chan *ch);
 

@@ -145,8 +145,8 @@ static const struct vi_fast_ops fake_fast = {
 static void connected(struct vi_vi *vi)
 {
 	vi_lock_both(vi);
-	vi_set_state(vi, VIP_STATE_CONNECTED);
 	vi->fast = &fake_fast;
+	vi_set_state(vi, VIP_STATE_CONNECTED);
 	if (vi->sq.cq != NULL)
 		vi_cq_mark(&vi->sq);
 	if (vi->rq.cq != NULL)

@@ -20,11 +20,14 @@
 
 int vi_wq_grow(struct vi_wq *wq);
 
+/* From now on the caches of regions hold what the table says under `epoch`. */
+void vi_wq_forget_regions(struct vi_wq *wq, uint64_t epoch);
+
 /* What there is to know of a descriptor before it is queued. */
 struct vi_checked {
 	uint64_t epoch;
 	uint8_t *at;	 /* as in struct vi_wqe */
-	uint32_t at_len; /* garbage without `at` */
+	uint32_t at_len; /* 0 without `at` */
 	uint32_t length, imm;
 	uint16_t control, segs;
 };
@@ -56,14 +59,17 @@ static inline __attribute__((always_inline)) int vi_check(struct vi_wq *wq, bool
 {
 	const struct vi_vi *vi = wq->vi;
 	const VIP_DATA_SEGMENT *seg;
-	uint32_t access = is_recv ? VI_WRITE : VI_READ;
+	const uint32_t access = is_recv ? VI_WRITE : VI_READ;
+	uint32_t more = 0; /* rights beside `access` */
 	uint64_t addr;
 	uint32_t len;
 
 	out->epoch = vi_tpt_epoch(&vi->nic->tpt);
+	if (u_unlikely(wq->epoch != out->epoch))
+		vi_wq_forget_regions(wq, out->epoch);
 	if (u_unlikely((uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT != 0 ||
-		       !vi_tpt_cache_allows(&wq->desc_cache, vi, out->epoch, handle,
-					    (uintptr_t)desc, sizeof(*desc), VI_READ | VI_WRITE)))
+		       !vi_tpt_cache_allows(&wq->desc_cache, vi, handle, (uintptr_t)desc,
+					    sizeof(*desc), VI_READ | VI_WRITE, sizeof(*desc))))
 		return -EINVAL;
 	out->at = NULL;
 	out->at_len = 0;
@@ -76,16 +82,17 @@ static inline __attribute__((always_inline)) int vi_check(struct vi_wq *wq, bool
 		if (is_recv || !vi_is_plain_rdma(out))
 			return 0;
 		seg = &desc->DS[1].Local;
-		access = out->control == VIP_CONTROL_OP_RDMAREAD ? VI_WRITE : VI_READ;
+		more = out->control == VIP_CONTROL_OP_RDMAREAD ? VI_WRITE : 0;
 	}
 	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
 	len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
 	if (!is_recv && u_unlikely(len != out->length || len > vi->max_transfer))
 		return 0;
-	if (u_unlikely(len == 0 ||
-		       !vi_tpt_cache_allows(&wq->data_cache, vi, out->epoch,
+	/* No data at all is not allowed either, as there is nothing to use. */
+	if (u_unlikely(!vi_tpt_cache_allows(&wq->data_cache, vi,
 					    __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr,
-					    len, access)))
+					    len, access, 1) ||
+		       (wq->data_cache.rights & more) != more))
 		return is_recv ? VI_CHECK_SHORT : 0;
 	out->at = (uint8_t *)(uintptr_t)addr;
 	out->at_len = len;
@@ -146,11 +153,11 @@ static inline bool vi_wqe_there(const struct vi_wq *wq, const struct vi_wqe *wqe
 }
 
 /* Writes the completion into the consumer's descriptor, whose memory is there. */
-static inline void vi_wq_write_back(const struct vi_wq *wq, const struct vi_wqe *wqe)
+static inline void vi_wq_write_back(bool is_recv, const struct vi_wqe *wqe)
 {
 	VIP_DESCRIPTOR *desc = wqe->desc;
 
-	if (wq->is_recv) {
+	if (is_recv) {
 		desc->CS.Length = wqe->length;
 		if (wqe->status & VIP_STATUS_IMMEDIATE)
 			desc->CS.ImmediateData = wqe->imm;
@@ -178,14 +185,14 @@ static inline void vi_wq_announce(struct vi_wq *wq)
  * vi_wq_complete() without error, short: for entry n == `done`, when no entry behind it is
  * complete and its epoch is the table's.
  */
-static inline void vi_wq_complete_next(struct vi_wq *wq, struct vi_wqe *wqe, uint32_t status,
-				       uint32_t length)
+static inline void vi_wq_complete_next(struct vi_wq *wq, bool is_recv, struct vi_wqe *wqe,
+				       uint32_t status, uint32_t length)
 {
 	uint32_t done = atomic_load_explicit(&wq->done, memory_order_relaxed);
 
 	wqe->status = status | VIP_STATUS_DONE;
 	wqe->length = length;
-	vi_wq_write_back(wq, wqe);
+	vi_wq_write_back(is_recv, wqe);
 	/* A: as in advance_done(). */
 	atomic_store_explicit(&wq->done, done + 1, memory_order_release);
 	vi_wq_announce(wq);
@@ -199,8 +206,9 @@ static inline void vi_wq_complete_next(struct vi_wq *wq, struct vi_wqe *wqe, uin
  * when the queue is full, VIP_ERROR_VI_OVERRUN was raised.
  */
 int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err);
-int vi_post_send_slow(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
-		      const struct vi_checked *checked);
+/* Post any descriptor.  Caller holds the queue's lock. */
+int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
+int vi_post_recv_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 
 static inline bool vi_stale(const struct vi_vi *vi, uint64_t id)
 {
@@ -214,13 +222,10 @@ static inline void vi_wq_heat(struct vi_wq *wq)
 		vi_cq_mark(wq);
 }
 
-/* Can the descriptor be started before it is queued? */
-static inline bool vi_may_go_now(const struct vi_vi *vi, const struct vi_checked *checked)
+/* Has the queue room, and nothing that a new descriptor would have to follow? */
+static inline bool vi_sq_idle(const struct vi_wq *sq)
 {
-	const struct vi_wq *sq = &vi->sq;
-
-	return checked->at != NULL && vi_state(vi) == VIP_STATE_CONNECTED && vi_wq_has_room(sq) &&
-	       sq->next == sq->tail &&
+	return vi_wq_has_room(sq) &&
 	       atomic_load_explicit(&sq->done, memory_order_relaxed) == sq->tail;
 }
 
@@ -233,57 +238,109 @@ static inline void vi_wq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uin
 
 	wqe->desc = desc;
 	sq->next = ++sq->tail;
-	vi_wq_complete_next(sq, wqe, status, length);
+	vi_wq_complete_next(sq, false, wqe, status, length);
 	vi_wq_heat(sq);
 }
 
-/* Sends a plain descriptor at once, before it is queued; false when that cannot be. */
-static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
-			       const struct vi_checked *checked)
+/* Is the descriptor in the region that the queue used last?  False: vi_check() tells more. */
+static inline bool vi_desc_open(const struct vi_wq *wq, const VIP_DESCRIPTOR *desc, uint32_t handle,
+				uint64_t epoch)
 {
-	if (u_unlikely(checked->segs != 1 || !vi_may_go_now(vi, checked) ||
-		       !vi->fast->send_now(vi, checked->at, checked->length, checked->control,
-					   checked->imm)))
+	return u_likely(wq->epoch == epoch && (uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT == 0) &&
+	       wq->desc_cache.handle == handle &&
+	       vi_tpt_cache_covers(&wq->desc_cache, (uintptr_t)desc, sizeof(*desc), sizeof(*desc));
+}
+
+/* Is its data, too?  As above. */
+static inline bool vi_data_open(const struct vi_wq *wq, const VIP_DATA_SEGMENT *seg, uint64_t addr,
+				uint32_t len)
+{
+	return wq->data_cache.handle == __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED) &&
+	       vi_tpt_cache_covers(&wq->data_cache, addr, len, 1);
+}
+
+/*
+ * As vi_post_now() for a descriptor of one data segment that is open, and of one behind an address
+ * segment.
+ */
+static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
+{
+	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
+	struct vi_wq *sq = &vi->sq;
+	uint16_t control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
+	uint32_t length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
+	uint64_t addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
+
+	if (u_unlikely(length > vi->now_max || (control & ~VIP_CONTROL_IMMEDIATE) != 0 ||
+		       __atomic_load_n(&seg->Length, __ATOMIC_RELAXED) != length ||
+		       !vi_data_open(sq, seg, addr, length) || !vi_sq_idle(sq)))
 		return false;
-	vi_wq_append_done(&vi->sq, desc, VIP_STATUS_OP_SEND, checked->length);
+	if (u_unlikely(!vi->fast->send_now(vi, (const uint8_t *)(uintptr_t)addr, length, control,
+					   __atomic_load_n(&desc->CS.ImmediateData,
+							   __ATOMIC_RELAXED))))
+		return false;
+	vi_wq_append_done(sq, desc, VIP_STATUS_OP_SEND, length);
 	return true;
 }
 
-static inline bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
-				const struct vi_checked *checked)
-{
-	const VIP_ADDRESS_SEGMENT *remote = &desc->DS[0].Remote;
+bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc);
 
-	if (checked->control != VIP_CONTROL_OP_RDMAWRITE || !vi_may_go_now(vi, checked) ||
-	    !vi->fast->write_now(vi, checked->at, checked->length,
-				 __atomic_load_n(&remote->Data.AddressBits, __ATOMIC_RELAXED),
-				 __atomic_load_n(&remote->Handle, __ATOMIC_RELAXED)))
+/*
+ * Sends a short plain descriptor at once, before it is queued; false, and nothing done, when that
+ * cannot be.  Caller holds tx_lock.
+ */
+static inline bool vi_post_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	const uint64_t epoch = vi_tpt_epoch(&vi->nic->tpt);
+	uint16_t segs;
+
+	if (!vi_desc_open(&vi->sq, desc, handle, epoch))
 		return false;
-	vi_wq_append_done(&vi->sq, desc, VIP_STATUS_OP_RDMA_WRITE, checked->length);
+	segs = __atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED);
+	if (!(u_likely(segs == 1) ? vi_send_now(vi, desc) : segs == 2 && vi_write_now(vi, desc)))
+		return false;
+	vi->counters.SendsPosted++;
+	return true;
+}
+
+/* Appends a plain receive; false, and nothing done, when it is not plain.  Caller holds rx_lock. */
+static inline bool vi_recv_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
+	struct vi_wq *rq = &vi->rq;
+	struct vi_checked checked = { .epoch = vi_tpt_epoch(&vi->nic->tpt), .segs = 1 };
+	uint64_t addr;
+
+	if (!vi_desc_open(rq, desc, handle, checked.epoch) ||
+	    u_unlikely(__atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED) != 1))
+		return false;
+	checked.control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
+	checked.imm = __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
+	checked.length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
+	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
+	checked.at = (uint8_t *)(uintptr_t)addr;
+	checked.at_len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
+	if (u_unlikely((checked.control & ~VIP_CONTROL_IMMEDIATE) != 0 ||
+		       !vi_data_open(rq, seg, addr, checked.at_len) || !vi_wq_has_room(rq) ||
+		       vi_state(vi) == VIP_STATE_ERROR))
+		return false;
+	vi_wq_append(rq, desc, handle, &checked);
+	vi->counters.RecvsPosted++;
+	vi_wq_heat(rq);
 	return true;
 }
 
 static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	struct vi_checked checked, copy;
-	int err = -EINVAL;
+	int err = 0;
 
 	U_TRACE(post_entered, vi, desc);
 	u_biased_take(&vi->tx_lock);
-	if (u_likely(!vi_stale(vi, id))) {
-		err = vi_check(&vi->sq, false, desc, handle, &checked);
-		if (u_unlikely(err != 0)) {
-			vi_refuse_post(&vi->sq, desc, err);
-		} else if (u_likely(vi_send_now(vi, desc, &checked)) ||
-			   vi_write_now(vi, desc, &checked)) {
-			vi->counters.SendsPosted++;
-		} else {
-			/* A copy, so that the fast path has `checked` in registers. */
-			copy = checked;
-			err = vi_post_send_slow(vi, desc, handle, &copy);
-		}
-	}
+	if (u_unlikely(vi_stale(vi, id)))
+		err = -EINVAL;
+	else if (u_unlikely(!vi_post_now(vi, desc, handle)))
+		err = vi_post_send_any(vi, desc, handle);
 	u_biased_drop(&vi->tx_lock);
 	return err;
 }
@@ -291,28 +348,13 @@ static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	struct vi_checked checked, copy;
-	int err = -EINVAL;
+	int err = 0;
 
 	u_biased_take(&vi->rx_lock);
-	if (u_likely(!vi_stale(vi, id))) {
-		err = vi_check(&vi->rq, true, desc, handle, &checked);
-		if (u_likely(err == 0)) {
-			err = vi_wq_push(&vi->rq, desc, handle, &checked);
-		} else if (err == VI_CHECK_SHORT) {
-			/* A copy, as in vi_post_send(). */
-			copy = checked;
-			err = vi_wq_push_short(&vi->rq, desc, handle, &copy);
-		}
-		if (u_likely(err == 0)) {
-			vi->counters.RecvsPosted++;
-			vi_wq_heat(&vi->rq);
-			if (u_unlikely(vi_state(vi) == VIP_STATE_ERROR))
-				vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);
-		} else {
-			vi_refuse_post(&vi->rq, desc, err);
-		}
-	}
+	if (u_unlikely(vi_stale(vi, id)))
+		err = -EINVAL;
+	else if (u_unlikely(!vi_recv_now(vi, desc, handle)))
+		err = vi_post_recv_any(vi, desc, handle);
 	u_biased_drop(&vi->rx_lock);
 	return err;
 }
@@ -320,46 +362,13 @@ static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 /* The doorbell rang, perhaps for another VI. */
 void vi_serve_doorbell(struct vi_vi *vi, uint64_t id);
 
-static inline int vi_send_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
-			      bool *rung_out)
-{
-	int got = -EINVAL;
-
-	u_biased_take(&vi->tx_lock);
-	if (u_likely(!vi_stale(vi, id))) {
-		got = vi_wq_pop(&vi->sq, desc_out);
-		/* While the lock keeps the VI, the VI keeps the NIC open. */
-		if (got == 0 && rung_out != NULL)
-			*rung_out = vi->nic->ops->doorbell_rung(vi->nic);
-	}
-	u_biased_drop(&vi->tx_lock);
-	return got;
-}
-
-static inline int vi_recv_pop(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out,
-			      bool *rung_out, int *came_out)
-{
-	int got = -EINVAL;
-
-	u_biased_take(&vi->rx_lock);
-	if (u_likely(!vi_stale(vi, id))) {
-		got = vi_wq_pop(&vi->rq, desc_out);
-		if (u_likely(got == 0)) {
-			*came_out = vi->fast->poll_recv(vi);
-			if (*came_out & VI_POLL_MOVED) {
-				got = vi_wq_pop(&vi->rq, desc_out);
-			} else {
-				u_poll_empty();
-				*rung_out = vi->nic->ops->doorbell_rung(vi->nic);
-			}
-		}
-	}
-	u_biased_drop(&vi->rx_lock);
-	return got;
-}
-
-int vi_send_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, bool rung);
-int vi_recv_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, bool rung, int got);
+/* Caller holds tx_lock, which is dropped: the head of the queue is in progress. */
+int vi_send_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
+/*
+ * Caller holds rx_lock, which is dropped; `came` is what poll_recv() answered, 0 when the doorbell
+ * rang.
+ */
+int vi_recv_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, int came);
 
 /*
  * Take the head of a queue, after a poll if it is in progress.  1: complete
@@ -367,21 +376,42 @@ int vi_recv_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, 
  */
 static inline int vi_send_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
-	bool rung = false;
-	int got = vi_send_pop(vi, id, desc_out, &rung);
+	int got = -EINVAL;
 
-	return u_likely(got != 0) ? got : vi_send_done_slow(vi, id, desc_out, rung);
+	u_biased_take(&vi->tx_lock);
+	if (u_likely(!vi_stale(vi, id))) {
+		got = vi_wq_pop(&vi->sq, desc_out);
+		if (u_unlikely(got == 0))
+			return vi_send_done_slow(vi, id, desc_out);
+	}
+	u_biased_drop(&vi->tx_lock);
+	return got;
+}
+
+/* A poll found nothing: did the doorbell ring, perhaps for another VI? */
+static inline bool vi_nothing_rung(struct vi_vi *vi)
+{
+	u_poll_empty();
+	return vi->nic->ops->doorbell_rung(vi->nic);
 }
 
 static inline int vi_recv_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
-	bool rung = false;
-	int came = 0;
-	int got = vi_recv_pop(vi, id, desc_out, &rung, &came);
+	int got = -EINVAL, came;
 
-	if (u_likely((came & VI_POLL_PROGRESS) == 0 && !rung))
-		return got;
-	return vi_recv_done_slow(vi, id, desc_out, rung, got);
+	u_biased_take(&vi->rx_lock);
+	if (u_likely(!vi_stale(vi, id))) {
+		got = vi_wq_pop(&vi->rq, desc_out);
+		if (u_likely(got == 0)) {
+			came = vi->fast->poll_recv(vi);
+			if (u_likely(came == VI_POLL_MOVED))
+				got = vi_wq_pop(&vi->rq, desc_out);
+			else if (u_unlikely(came != 0 || vi_nothing_rung(vi)))
+				return vi_recv_done_slow(vi, id, desc_out, came);
+		}
+	}
+	u_biased_drop(&vi->rx_lock);
+	return got;
 }
 
 /* As vi_send_done() or vi_recv_done(), waiting; 0 at the deadline.  -EINVAL also for a queue with a

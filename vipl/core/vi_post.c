@@ -20,11 +20,33 @@ U_COLD int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err)
 	return err;
 }
 
-int vi_post_send_slow(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
-		      const struct vi_checked *checked)
+bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 {
-	int err = vi_wq_push(&vi->sq, desc, handle, checked);
+	const VIP_ADDRESS_SEGMENT *remote = &desc->DS[0].Remote;
+	const VIP_DATA_SEGMENT *seg = &desc->DS[1].Local;
+	uint32_t length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
+	uint64_t addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
+	struct vi_wq *sq = &vi->sq;
 
+	if (__atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED) != VIP_CONTROL_OP_RDMAWRITE ||
+	    __atomic_load_n(&seg->Length, __ATOMIC_RELAXED) != length ||
+	    length > vi->max_transfer || !vi_data_open(sq, seg, addr, length) ||
+	    vi_state(vi) != VIP_STATE_CONNECTED || !vi_sq_idle(sq) ||
+	    !vi->fast->write_now(vi, (const uint8_t *)(uintptr_t)addr, length,
+				 __atomic_load_n(&remote->Data.AddressBits, __ATOMIC_RELAXED),
+				 __atomic_load_n(&remote->Handle, __ATOMIC_RELAXED)))
+		return false;
+	vi_wq_append_done(sq, desc, VIP_STATUS_OP_RDMA_WRITE, length);
+	return true;
+}
+
+int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	struct vi_checked checked;
+	int err = vi_check(&vi->sq, false, desc, handle, &checked);
+
+	if (u_likely(err == 0))
+		err = vi_wq_push(&vi->sq, desc, handle, &checked);
 	if (u_unlikely(err != 0))
 		return vi_refuse_post(&vi->sq, desc, err);
 	vi->counters.SendsPosted++;
@@ -33,6 +55,24 @@ int vi_post_send_slow(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE han
 		vi->fast->post_send(vi);
 	else
 		vi_wq_flush_new(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	return 0;
+}
+
+int vi_post_recv_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	struct vi_checked checked;
+	int err = vi_check(&vi->rq, true, desc, handle, &checked);
+
+	if (err == 0)
+		err = vi_wq_push(&vi->rq, desc, handle, &checked);
+	else if (err == VI_CHECK_SHORT)
+		err = vi_wq_push_short(&vi->rq, desc, handle, &checked);
+	if (u_unlikely(err != 0))
+		return vi_refuse_post(&vi->rq, desc, err);
+	vi->counters.RecvsPosted++;
+	vi_wq_heat(&vi->rq);
+	if (u_unlikely(vi_state(vi) == VIP_STATE_ERROR))
+		vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	return 0;
 }
 
@@ -55,26 +95,38 @@ U_COLD void vi_serve_doorbell(struct vi_vi *vi, uint64_t id)
 	vi_ref_put(&vi->ref);
 }
 
-int vi_send_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, bool rung)
+int vi_send_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
+	/* While the lock keeps the VI, the VI keeps the NIC open. */
+	bool rung = vi->nic->ops->doorbell_rung(vi->nic);
+	int got;
+
+	u_biased_drop(&vi->tx_lock);
 	if (rung)
 		vi_serve_doorbell(vi, id);
 	if (vi->fast->progress(vi) == 0 && !rung)
 		return 0;
-	return vi_send_pop(vi, id, desc_out, NULL);
+	u_biased_take(&vi->tx_lock);
+	got = vi_stale(vi, id) ? -EINVAL : vi_wq_pop(&vi->sq, desc_out);
+	u_biased_drop(&vi->tx_lock);
+	return got;
 }
 
-int vi_recv_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, bool rung, int got)
+int vi_recv_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, int came)
 {
-	struct vi_wq *rq = &vi->rq;
+	bool moved = (came & VI_POLL_MOVED) != 0;
+	/* While the lock keeps the VI, the VI keeps the NIC open. */
+	bool rung = came == 0 || (!moved && vi_nothing_rung(vi));
+	int got = moved ? vi_wq_pop(&vi->rq, desc_out) : 0;
 
+	u_biased_drop(&vi->rx_lock);
 	if (rung)
 		vi_serve_doorbell(vi, id);
 	vi->fast->progress(vi);
 	if (got != 0)
 		return got;
 	u_biased_take(&vi->rx_lock);
-	got = vi_stale(vi, id) ? -EINVAL : vi_wq_pop(rq, desc_out);
+	got = vi_stale(vi, id) ? -EINVAL : vi_wq_pop(&vi->rq, desc_out);
 	u_biased_drop(&vi->rx_lock);
 	return got;
 }

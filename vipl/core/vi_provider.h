@@ -104,10 +104,11 @@ struct vi_provider_ops {
 #define VI_POLL_PROGRESS 2
 
 struct vi_fast_ops {
+	uint32_t now_max; /* the longest message for send_now(), 0: none */
 	/*
-	 * Sends the message of a plain descriptor, `length` > 0 bytes at `at`, if it can be sent at
-	 * once and is complete with that.  The VI is Connected and nothing is before it on its
-	 * queue.  Of `control` VIP_CONTROL_IMMEDIATE may be set.  Caller holds tx_lock.
+	 * Sends the message of a plain descriptor, `length` bytes at `at`, 1 to vi->now_max, if it can
+	 * be sent at once and is complete with that.  The VI is Connected and nothing is before it
+	 * on its queue.  Of `control` VIP_CONTROL_IMMEDIATE may be set.  Caller holds tx_lock.
 	 */
 	bool (*send_now)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
 			 uint32_t imm);

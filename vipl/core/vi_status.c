@@ -49,10 +49,8 @@
 	X(VIP_NOT_REACHABLE)                                                                       \
 	X(VIP_ERROR_NOT_SUPPORTED)
 
-VIP_RETURN vi_return(int err)
+U_COLD VIP_RETURN vi_return_error(int err)
 {
-	if (err >= 0)
-		return VIP_SUCCESS;
 	switch (-err) {
 #define X(number, code)                                                                            \
 	case number:                                                                               \

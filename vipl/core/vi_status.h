@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "u_base.h"
 #include "vipl.h"
 
 /*
@@ -17,7 +18,13 @@
  * -EISCONN INVALID_STATE, -ENOENT ERROR_NAMESERVICE, -ENOMSG NO_MATCH, -EHOSTUNREACH NOT_REACHABLE,
  * -EOPNOTSUPP ERROR_NOT_SUPPORTED; anything else ERROR_RESOURCE.
  */
-VIP_RETURN vi_return(int err);
+VIP_RETURN vi_return_error(int err);
+
+/* As vi_return_error(); VIP_SUCCESS for 0 and above. */
+static inline VIP_RETURN vi_return(int err)
+{
+	return u_likely(err >= 0) ? VIP_SUCCESS : vi_return_error(err);
+}
 
 const char *vi_return_name(VIP_RETURN code); /* never NULL */
 

@@ -19,23 +19,21 @@ void vi_tpt_change(struct vi_nic *nic)
 	atomic_fetch_add_explicit(&nic->tpt.epoch, 1, memory_order_release);
 }
 
-U_COLD bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle)
+U_COLD bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle,
+			      uint32_t access, uint32_t least)
 {
-	const struct vi_tpt *tpt = &vi->nic->tpt;
-	uint64_t epoch = vi_tpt_epoch(tpt);
-	const struct vi_region *r = vi_tpt_region(tpt, handle);
-	uint32_t rights;
+	const struct vi_region *r = vi_tpt_region(&vi->nic->tpt, handle);
+	uint64_t base;
 
-	g->epoch = VI_NO_EPOCH;
+	g->handle = VI_NO_REGION;
 	if (r == NULL)
 		return false;
-	g->base = atomic_load_explicit(&r->base, memory_order_relaxed);
-	g->end = g->base + atomic_load_explicit(&r->length, memory_order_relaxed);
-	rights = atomic_load_explicit(&r->rights, memory_order_relaxed);
-	if (!vi_region_allows(r, vi->ptag, g->base, 0, rights))
+	base = atomic_load_explicit(&r->base, memory_order_relaxed);
+	if (!vi_region_allows(r, vi->ptag, base, least, access))
 		return false;
-	g->rights = rights;
+	g->base = base;
+	g->limit = atomic_load_explicit(&r->length, memory_order_relaxed) - least;
+	g->rights = atomic_load_explicit(&r->rights, memory_order_relaxed);
 	g->handle = handle;
-	g->epoch = epoch;
 	return true;
 }

@@ -107,32 +107,46 @@ void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint6
 /* From here on what was checked before is checked again. */
 void vi_tpt_change(struct vi_nic *nic);
 
-/* The region that was looked up last: what the table said under `epoch`. */
+/*
+ * The region that was looked up last.  Its owner forgets it when the epoch of the table changes
+ * (vi_wq_check_epoch()).
+ */
 struct vi_tpt_cache {
-	uint64_t epoch; /* VI_NO_EPOCH: nothing is known */
-	uint64_t base, end;
-	uint32_t handle;
+	uint64_t handle; /* of the region, below 2^32; VI_NO_REGION: nothing is known */
+	uint64_t base;
+	uint64_t limit; /* bytes from `base` on, less those that every access takes */
 	uint32_t rights;
 };
 
-#define VI_NO_EPOCH UINT64_MAX /* the table never has it */
-
-/* Looks a region up for vi_tpt_cache_allows(); false: none that the VI may touch. */
-bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle);
+#define VI_NO_REGION UINT64_MAX
 
 /*
- * As vi_tpt_check(), remembering the region.  `epoch` was read from the table under the
- * queue's lock.
+ * Looks a region up for vi_tpt_cache_allows(): one that allows `access` to at least `least` bytes,
+ * as all users of the cache ask for; false: none.
+ */
+bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle,
+		       uint32_t access, uint32_t least);
+
+/* Is [addr, addr + len) in the region that the cache holds?  False for less than `least`. */
+static inline bool vi_tpt_cache_covers(const struct vi_tpt_cache *g, uint64_t addr, uint64_t len,
+				       uint32_t least)
+{
+	uint64_t offset = addr - g->base;
+
+	/* Below `least` the difference is huge. */
+	return u_likely(offset <= g->limit && len - least <= g->limit - offset);
+}
+
+/*
+ * As vi_tpt_check(), remembering the region.  One cache is always used with one `access` and one
+ * `least`, both constants; false for less than `least`.
  */
 static inline bool vi_tpt_cache_allows(struct vi_tpt_cache *g, const struct vi_vi *vi,
-				       uint64_t epoch, uint32_t handle, uint64_t addr, uint64_t len,
-				       uint32_t access)
+				       uint32_t handle, uint64_t addr, uint64_t len,
+				       uint32_t access, uint32_t least)
 {
-	if (u_unlikely(g->handle != handle || g->epoch != epoch) &&
-	    !vi_tpt_cache_fill(g, vi, handle))
-		return false;
-	return (g->rights & access) == access && addr >= g->base && addr <= g->end &&
-	       len <= g->end - addr;
+	return (g->handle == handle || vi_tpt_cache_fill(g, vi, handle, access, least)) &&
+	       vi_tpt_cache_covers(g, addr, len, least);
 }
 
 #endif

@@ -30,6 +30,7 @@ struct vi_vi {
 	_Atomic uint32_t state; /* VIP_VI_STATE; changes with both queue locks held */
 	uint32_t level;		/* VIP_RELIABILITY_LEVEL */
 	uint64_t max_transfer;
+	uint32_t now_max; /* send_now() takes messages up to this long; changes as `state` */
 	bool rdma_write, rdma_read;
 
 	_Alignas(U_LINE_PAIR) struct u_biased tx_lock;
@@ -63,11 +64,8 @@ void vi_vi_query(struct vi_vi *vi, VIP_VI_STATE *state_out, VIP_VI_ATTRIBUTES *a
 /* The VI of a handle, held until vi_ref_put(&vi->ref), or NULL. */
 struct vi_vi *vi_vi_get(const void *handle);
 
-/* Caller holds both queue locks. */
-static inline void vi_set_state(struct vi_vi *vi, VIP_VI_STATE state)
-{
-	atomic_store_explicit(&vi->state, (uint32_t)state, memory_order_release);
-}
+/* Caller holds both queue locks; a VI that becomes Connected has its `fast`. */
+void vi_set_state(struct vi_vi *vi, VIP_VI_STATE state);
 
 static inline VIP_VI_STATE vi_state(const struct vi_vi *vi)
 {

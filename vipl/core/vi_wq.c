@@ -19,6 +19,12 @@ static struct vi_wqe *wqe_array(uint32_t entries)
 	return wqe;
 }
 
+void vi_wq_forget_regions(struct vi_wq *wq, uint64_t epoch)
+{
+	wq->desc_cache.handle = wq->data_cache.handle = VI_NO_REGION;
+	wq->epoch = epoch;
+}
+
 int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *cq)
 {
 	struct vi_wqe *wqe = wqe_array(WQ_FIRST_ENTRIES);
@@ -35,7 +41,7 @@ int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *c
 	wq->cq = cq;
 	wq->vi = vi;
 	wq->is_recv = is_recv;
-	wq->desc_cache.epoch = wq->data_cache.epoch = VI_NO_EPOCH;
+	vi_wq_forget_regions(wq, 0);
 	wq->notify_first = wq->notify_last = NULL;
 	wq->ready.wq = wq;
 	return 0;
@@ -128,11 +134,11 @@ U_COLD int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t han
 	uint64_t addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
 	uint32_t len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
 
-	if (len != 0 && vi_tpt_cache_allows(g, wq->vi, checked->epoch,
-					    __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr,
-					    1, VI_WRITE)) {
+	if (len != 0 &&
+	    vi_tpt_cache_allows(g, wq->vi, __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr, 1,
+				VI_WRITE, 1)) {
 		open.at = (uint8_t *)(uintptr_t)addr;
-		open.at_len = (uint32_t)u_min64(g->end - addr, len);
+		open.at_len = (uint32_t)u_min64(g->base + g->limit + 1 - addr, len);
 	}
 	return vi_wq_push(wq, desc, handle, &open);
 }
@@ -145,7 +151,7 @@ static void advance_done(struct vi_wq *wq)
 
 	while (done != wq->tail && vi_wqe(wq, done)->status != 0) {
 		if (u_likely(vi_wqe_there(wq, vi_wqe(wq, done))))
-			vi_wq_write_back(wq, vi_wqe(wq, done));
+			vi_wq_write_back(wq->is_recv, vi_wqe(wq, done));
 		else
 			lost_descriptor(wq, vi_wqe(wq, done));
 		done++;

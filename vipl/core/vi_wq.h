@@ -62,7 +62,9 @@ struct vi_wq {
 	struct vi_cq *cq; /* for life; NULL: polled directly */
 	struct vi_vi *vi;
 	bool is_recv;
-	struct vi_tpt_cache desc_cache, data_cache; /* of the last descriptor, and of its data */
+	/* What the table said under `epoch` of the last descriptor, and of its data. */
+	struct vi_tpt_cache desc_cache, data_cache;
+	uint64_t epoch;
 	/*
 	 * Is the queue on its CQ's hot list or on the way to it?  Set by vi_cq_mark();
 	 * cleared under cq->lock and the queue's lock by a poll that found it idle.

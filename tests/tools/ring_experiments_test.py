@@ -15,9 +15,9 @@ from pathlib import Path
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / 'perf'))
+sys.path[:0] = [str(ROOT / 'perf'), str(ROOT / 'perf/experiments')]
 sys.dont_write_bytecode = True
-from ring_lib import plan, run, show  # noqa: E402  after the path to it
+from ring_experiments_lib import plan, run, show  # noqa: E402  after the path to it
 
 PROGRAM = ROOT / 'perf/ring_experiments'
 loader = importlib.machinery.SourceFileLoader('ring_experiments', str(PROGRAM))
@@ -195,7 +195,7 @@ class Usage(unittest.TestCase):
         with tempfile.TemporaryDirectory() as empty:
             status, _, err = call('--quick', '--build', empty)
         self.assertEqual(status, 1)
-        self.assertIn('no perf/ring/ring_port', err)
+        self.assertIn('no perf/experiments/ring/ring_port', err)
 
     def test_help_and_version(self):
         self.assertEqual(call('--help')[0], 0)
@@ -208,12 +208,12 @@ class Usage(unittest.TestCase):
                            ('ring_port', ['--threads', '1x']), ('ring_port', ['more']),
                            ('ring_vipl', ['more']), ('ring_vipl', ['--hops', 0]),
                            ('ring_vipl', ['--experiment', 'E9']), ('ring_vipl', ['--bytes', 65])):
-            done = tool(f'perf/ring/{name}', *argv)
+            done = tool(f'perf/experiments/ring/{name}', *argv)
             self.assertEqual((done.returncode, done.stdout), (2, ''), (name, argv))
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_vipl_programs_need_a_ring(self):
-        done = tool('perf/ring/ring_vipl', VIADUCT_AGENT='none',
+        done = tool('perf/experiments/ring/ring_vipl', VIADUCT_AGENT='none',
                     VIADUCT_FABRIC=f'none-{os.getpid()}')
         self.assertEqual((done.returncode, done.stdout), (1, ''))
         self.assertIn('ring_vipl: opening a NIC', done.stderr)

@@ -167,8 +167,8 @@ class Usage(unittest.TestCase):
     def test_the_program_refuses_too(self):
         for argv in (['--pin', '1'], ['--pin', '1,1'], ['--hops', '1'], ['--hops', '5'],
                      ['--rounds', '0'], ['--only', 'both'], ['more']):
-            done = subprocess.run([str(BUILD / 'perf/ring/ring_pair'), *argv], capture_output=True,
-                                  text=True, timeout=PATIENCE, check=False)
+            done = subprocess.run([str(BUILD / 'perf/experiments/ring/ring_pair'), *argv],
+                                  capture_output=True, text=True, timeout=PATIENCE, check=False)
             self.assertEqual((done.returncode, done.stdout), (2, ''), argv)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 

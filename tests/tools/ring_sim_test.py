@@ -17,7 +17,7 @@ from pathlib import Path
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / 'perf'))
+sys.path[:0] = [str(ROOT / 'perf'), str(ROOT / 'perf/experiments')]
 sys.dont_write_bytecode = True
 from compare_lib import tools  # noqa: E402  after the path to it
 from ring_sim_lib import cases, check, simulator  # noqa: E402
@@ -380,7 +380,7 @@ class SimUsage(unittest.TestCase):
 # ---- the command ----
 
 def small_run(scratch, *options):
-    build = Path(scratch) / 'build/perf/sim'
+    build = Path(scratch) / 'build/perf/experiments/sim'
     build.mkdir(parents=True, exist_ok=True)
     if not (build / 'vi_sim').exists():
         (build / 'vi_sim').symlink_to(Path(VI_SIM).resolve())
@@ -527,7 +527,7 @@ class Check(unittest.TestCase):
     def compare(self, reach):
         with tempfile.TemporaryDirectory() as scratch:
             build = Path(scratch)
-            (build / 'perf/sim').mkdir(parents=True)
+            (build / 'perf/experiments/sim').mkdir(parents=True)
             (build / simulator.PROGRAM).symlink_to(Path(VI_SIM).resolve())
             return check_with(reach, build)
 

@@ -6,10 +6,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 OWN = ROOT / "build-perf"
-PROGRAM = "perf/sim/vi_sim"
-PROFILES = ROOT / "perf/sim/profiles"
+PROGRAM = "perf/experiments/sim/vi_sim"
+PROFILES = ROOT / "perf/experiments/sim/profiles"
 SOFTWARE = PROFILES / "software.json"
 INSTALL = ("SimGrid is missing: install libsimgrid-dev (scripts/setup --all does, or: apt-get "
            "install libsimgrid-dev)")

@@ -12,8 +12,9 @@ from compare_lib.tools import Failed, OutOfTime
 from . import plan
 
 PATIENCE = 300.0
-PROGRAMS = ("perf/ring/ring_port", "perf/ring/ring_vipl", "tools/vi_fabric",
-            "provider/agent/viaductd")
+PORT = "perf/experiments/ring/ring_port"
+VIPL = "perf/experiments/ring/ring_vipl"
+PROGRAMS = (PORT, VIPL, "tools/vi_fabric", "provider/agent/viaductd")
 
 
 class NoSuch(Failed):
@@ -86,8 +87,7 @@ class Bench:
     def learn_cost(self):
         """The processor time of a post, on the emulated fabric without the model."""
         self.bring_up(2)
-        cost = json.loads(self.run("perf/ring/ring_vipl", "--experiment", "cost", "--hosts", 2,
-                                   "--dilation", 1))
+        cost = json.loads(self.run(VIPL, "--experiment", "cost", "--hosts", 2, "--dilation", 1))
         self.post_ns = max(1, round(cost["value"]))
 
     def port(self, point, baseline, experiment=None):
@@ -96,8 +96,7 @@ class Bench:
                 "--count", plan.count(point.experiment, "baseline" if baseline else "raw",
                                       point.bytes, point.hosts),
                 "--profile", self.profile, "--dilation", self.dilation(point)]
-        return json.loads(self.run("perf/ring/ring_port", *argv,
-                                   *(["--baseline"] if baseline else [])))
+        return json.loads(self.run(PORT, *argv, *(["--baseline"] if baseline else [])))
 
     def vipl(self, point):
         slower = self.dilation(point)
@@ -106,7 +105,7 @@ class Bench:
                 "--threads", point.threads, "--links", point.links, "--hops", point.hops,
                 "--bytes", point.bytes, "--dilation", slower, "--post-ns", self.post_ns,
                 "--count", plan.count(point.experiment, "ours", point.bytes, point.hosts)]
-        return json.loads(self.run("perf/ring/ring_vipl", *argv))
+        return json.loads(self.run(VIPL, *argv))
 
     def raw(self, point):
         if point.experiment not in ("E3", "hop"):

@@ -191,8 +191,8 @@ protected:
 		open = std::make_unique<Fabric>(1, [](ag_cfg &cfg) { cfg.group = 12345; });
 	}
 
-	// Without HELLO.
-	int come() const
+	// A connected socket, without HELLO.
+	int connect_socket() const
 	{
 		sockaddr_un un;
 		socklen_t len = w_agent_addr(&un, owner, open->name().c_str(), 0);
@@ -263,7 +263,7 @@ TEST_F(Places, SilentOnesMakeWay)
 
 	testing::internal::CaptureStderr();
 	for (int i = 0; i < 40; i++)
-		silent.push_back(come());
+		silent.push_back(connect_socket());
 	for (size_t i = 0; i < 8; i++)
 		EXPECT_TRUE(hung_up(silent[i])) << i;
 	old.sync();
@@ -295,7 +295,7 @@ protected:
 	{
 		Client c;
 
-		c.sock = come();
+		c.sock = connect_socket();
 		c.hello(W_KIND_NIC);
 		return c.recv().type == W_WELCOME ? static_cast<int>(alloc(c).status) : 98;
 	}
@@ -340,40 +340,40 @@ TEST_F(Ceilings, WindowMemoryOfAProcessAndOfAUserIsBounded)
 TEST_F(Ceilings, OfAUserWithTooManyThatWaitTheOneWithMostIsDropped)
 {
 	testing::internal::CaptureStderr();
-	Client teller(*open, 0);
-	uint32_t slice = alloc(teller).slice_id;
+	Client server(*open, 0);
+	uint32_t slice = alloc(server).slice_id;
 	std::vector<std::unique_ptr<Client>> lazy;
 	std::vector<Pair> pairs;
 
 	for (int i = 0; i < 3; i++) {
 		lazy.push_back(std::make_unique<Client>(*open, 0));
-		pairs.push_back(join(*lazy[i], teller));
+		pairs.push_back(join(*lazy[i], server));
 	}
-	teller.sync();
+	server.sync();
 	const int none = open_fds();
-	auto tell = [&](int i) {
+	auto send_tell = [&](int i) {
 		w_tell t = {};
 		t.conn = pairs[i].server_conn;
 		t.slice_id = slice;
-		teller.send(t, W_TELL);
+		server.send(t, W_TELL);
 	};
 	/* What is in the sockets is in no process: what is open waits in the agent. */
 	auto until = [&](int i, int waiting) {
 		for (int n = 0; n < 4000 && open_fds() - none < waiting; n++) {
-			tell(i);
-			teller.sync();
+			send_tell(i);
+			server.sync();
 		}
 		ASSERT_EQ(open_fds() - none, waiting);
 	};
 	until(0, 50);
 	until(1, 50 + 60);
 	until(2, 128);
-	tell(2);
+	send_tell(2);
 	/* Not lazy[2], whose descriptor was one too many. */
-	Msg lost = teller.recv();
+	Msg lost = server.recv();
 	ASSERT_EQ(lost.type, W_LOST);
 	EXPECT_EQ(lost.as<w_lost_msg>().conn, pairs[1].server_conn);
-	teller.conn(W_CLOSE, pairs[1].server_conn);
+	server.conn(W_CLOSE, pairs[1].server_conn);
 	EXPECT_LE(open_fds() - none, 50 + 19);
 	for (int i : { 0, 2 }) {
 		lazy[i]->token(W_UNLISTEN, ~0ull);
@@ -668,7 +668,7 @@ protected:
 		return got.as<w_alloc>().slice_id;
 	}
 
-	static void tell(Client &from, uint64_t conn, uint32_t slice)
+	static void send_tell(Client &from, uint64_t conn, uint32_t slice)
 	{
 		w_tell t = {};
 
@@ -727,7 +727,7 @@ TEST_F(Claims, WhatBelongsToOthers)
 		thief.send(suspended, W_SUSPENDED);
 		for (w_ctl_type type : { W_REJECT, W_CONFIRM, W_CLOSE })
 			thief.conn(type, conn);
-		tell(thief, conn, slice);
+		send_tell(thief, conn, slice);
 		thief.accept(conn, 20);
 		Msg m = thief.recv();
 		ASSERT_EQ(m.type, W_REFUSED);
@@ -742,8 +742,8 @@ TEST_F(Claims, WhatBelongsToOthers)
 	free.slice_id = slice;
 	thief.send(free, W_FREE);
 	Pair own = join(thief, b, "thief's");
-	tell(thief, own.client_conn, slice);
-	tell(thief, own.client_conn, 0);
+	send_tell(thief, own.client_conn, slice);
+	send_tell(thief, own.client_conn, 0);
 	Msg told = b.recv();
 	ASSERT_EQ(told.type, W_TOLD) << "and not what named another's memory";
 	EXPECT_EQ(told.as<w_tell>().slice_id, 0u);
@@ -753,7 +753,7 @@ TEST_F(Claims, WhatBelongsToOthers)
 	b.conn(W_CLOSE, own.server_conn);
 
 	EXPECT_TRUE(eventually([&] { return window_used(*fabric, 0) == used; }));
-	tell(a, p.client_conn, slice);
+	send_tell(a, p.client_conn, slice);
 	told = b.recv();
 	ASSERT_EQ(told.type, W_TOLD);
 	EXPECT_EQ(told.as<w_tell>().conn, p.server_conn);

@@ -53,10 +53,10 @@ protected:
 		good = agent_test::join(*a, *b, "good");
 		EXPECT_EQ(good.client_linked.as<w_linked>().hops, 2u);
 		// Not before: the answer says that host 0 knows that host 2 has no link to host 1.
-		come();
+		join_as_neighbour();
 	}
 
-	void come()
+	void join_as_neighbour()
 	{
 		peer.reset();
 		peer = std::make_unique<Neighbour>(fabric);
@@ -105,7 +105,7 @@ protected:
 		ASSERT_EQ(told.type, W_ARRIVED);
 		uint64_t conn = told.as<w_arrived>().conn;
 		server.accept(conn, 5);
-		ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+		ASSERT_EQ(next_record().hdr.type, W_CM_ACCEPT);
 		m = cm(1, 0, 77, conn);
 		m.geometry.slice_id = peer->offer(kSliceBytes).id;
 		peer->send_by(m, W_CM_CONFIRM, path_of({ kLeft }));
@@ -162,7 +162,7 @@ protected:
 	}
 
 	// The next record but heartbeats and link-state updates.
-	w_cm answer()
+	w_cm next_record()
 	{
 		w_cm m = {};
 
@@ -196,7 +196,7 @@ TEST_F(Liar, IsServedWhileItKeepsTheRules)
 	w_cm m;
 
 	server.accept(conn, 5);
-	m = answer();
+	m = next_record();
 	ASSERT_EQ(m.hdr.type, W_CM_ACCEPT);
 	EXPECT_EQ(m.src_host, 3);
 	EXPECT_EQ(m.path.hops, 2);
@@ -210,7 +210,7 @@ TEST_F(Liar, IsServedWhileItKeepsTheRules)
 	Msg lost = server.recv();
 	ASSERT_EQ(lost.type, W_LOST);
 	server.conn(W_CLOSE, conn);
-	m = answer();
+	m = next_record();
 	EXPECT_EQ(m.hdr.type, W_CM_CLOSE);
 	server.hang_up();
 	leaves_nothing();
@@ -224,7 +224,7 @@ TEST_F(Liar, RefusesAConnectionThatGoesOnWhenItIsAskedAgain)
 	w_cm req, m;
 
 	c.connection(W_CONNECT, 5, address(0, "c"), address(1, "s"));
-	req = answer();
+	req = next_record();
 	ASSERT_EQ(req.hdr.type, W_CM_REQ);
 	m = cm(1, 0, 7, req.src_conn);
 	m.geometry.slice_id = peer->offer(kSliceBytes).id;
@@ -233,21 +233,21 @@ TEST_F(Liar, RefusesAConnectionThatGoesOnWhenItIsAskedAgain)
 	ASSERT_EQ(linked.type, W_LINKED);
 	w_suspended suspended = { {}, linked.as<w_linked>().conn, {} };
 	c.conn(W_CONFIRM, suspended.conn);
-	ASSERT_EQ(answer().hdr.type, W_CM_CONFIRM);
+	ASSERT_EQ(next_record().hdr.type, W_CM_CONFIRM);
 	m.status = W_LOST_LINK;
 	peer->send(m, W_CM_CLOSE);
 	ASSERT_EQ(c.recv().type, W_SUSPEND);
 	c.send(suspended, W_SUSPENDED);
-	ASSERT_EQ(answer().hdr.type, W_CM_CLOSE);
+	ASSERT_EQ(next_record().hdr.type, W_CM_CLOSE);
 	for (uint32_t epoch = 1; epoch < 4; epoch++) {
-		w_cm resume = answer();
+		w_cm resume = next_record();
 		ASSERT_EQ(resume.hdr.type, W_CM_RESUME);
 		EXPECT_EQ(resume.epoch, epoch);
 		m.epoch = epoch;
 		m.status = W_NOT_REACHABLE;
 		peer->send(m, W_CM_REFUSE);
 	}
-	m.epoch = answer().epoch;
+	m.epoch = next_record().epoch;
 	m.geometry.slice_id = peer->offer(kSliceBytes).id;
 	peer->send(m, W_CM_ACCEPT);
 	EXPECT_EQ(c.recv().type, W_RESUMED);
@@ -260,9 +260,9 @@ TEST_F(Liar, CancelsWhatWasAcceptedAndClosed)
 	uint64_t conn = request(server, 77);
 
 	server.accept(conn, 5);
-	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	ASSERT_EQ(next_record().hdr.type, W_CM_ACCEPT);
 	server.hang_up();
-	ASSERT_EQ(answer().hdr.type, W_CM_CLOSE);
+	ASSERT_EQ(next_record().hdr.type, W_CM_CLOSE);
 	w_cm cancel = cm(1, 3, 77);
 	cancel.status = W_TIMED_OUT;
 	peer->send_by(cancel, W_CM_CANCEL, kTo3);
@@ -283,7 +283,7 @@ TEST_F(Liar, CancelsByANameThatNobodyHas)
 	peer->send_by(cancel, W_CM_CANCEL, kTo3);
 	ASSERT_TRUE(peer->consumed());
 	server.accept(conn, 5);
-	EXPECT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	EXPECT_EQ(next_record().hdr.type, W_CM_ACCEPT);
 	leaves_nothing();
 	refused(server.recv(), 5, W_NOT_REACHABLE);
 	EXPECT_GE(dropped(0), 1u);
@@ -300,7 +300,7 @@ TEST_F(Liar, AsksTwiceAsIfItHadComeAnotherPath)
 	cancel.status = W_TIMED_OUT;
 	peer->send_by(again, W_CM_REQ, kTo3);
 	server.accept(conn, 5);
-	EXPECT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	EXPECT_EQ(next_record().hdr.type, W_CM_ACCEPT);
 	peer->send_by(cancel, W_CM_CANCEL, kTo3);
 	confirm.dst_conn = conn;
 	confirm.geometry.slice_id = peer->offer(kSliceBytes).id;
@@ -339,7 +339,7 @@ TEST_F(Liar, CallsOffInAWayThatTheOtherEndIgnores)
 		peer->send_by(off, type, kTo3);
 		ASSERT_TRUE(peer->consumed());
 		server.accept(conn, 5);
-		ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+		ASSERT_EQ(next_record().hdr.type, W_CM_ACCEPT);
 		w_cm cancel = cm(1, 3, 77);
 		cancel.status = W_TIMED_OUT;
 		peer->send_by(cancel, W_CM_CANCEL, kTo3);
@@ -355,9 +355,9 @@ TEST_F(Liar, GoesWithoutAnAnswerToAClose)
 	uint64_t conn = request(server, 77);
 
 	server.accept(conn, 5);
-	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	ASSERT_EQ(next_record().hdr.type, W_CM_ACCEPT);
 	server.hang_up();
-	ASSERT_EQ(answer().hdr.type, W_CM_CLOSE);
+	ASSERT_EQ(next_record().hdr.type, W_CM_CLOSE);
 	leaves_nothing();
 }
 
@@ -368,7 +368,7 @@ TEST_F(Liar, RecordsThatLeaveThePathOfTheirCircuit)
 	uint64_t conn = request(server, 77);
 
 	server.accept(conn, 5);
-	w_cm m = answer();
+	w_cm m = next_record();
 	ASSERT_EQ(m.hdr.type, W_CM_ACCEPT);
 	// The circuit is host 0's to host 3; host 2 can be reached by it too.
 	w_cm_tell t = {};
@@ -444,7 +444,7 @@ TEST_F(Liar, AsksWithAnAddressOfAnotherHost)
 			m.local = address(local, "far");
 			m.remote = address(remote, "near");
 			peer->send_by(m, type, path_of({ kLeft }));
-			w_cm back = answer();
+			w_cm back = next_record();
 			EXPECT_EQ(back.hdr.type, W_CM_REFUSE) << local << " to " << remote;
 			EXPECT_EQ(back.status, static_cast<uint32_t>(W_BAD_REQUEST));
 		}
@@ -551,7 +551,7 @@ TEST_F(Liar, RandomRecords)
 	const w_path paths[] = { kTo3, kTo2, path_of({ kLeft }), path_of({ kLeft, kLeft }, 2) };
 	uint64_t heard[8] = {}; // conns that came in records
 	uint32_t sent = 0, came = 0, news = 0, slices = 0;
-	auto hear = [&](const w_cm &m) {
+	auto keep_conn = [&](const w_cm &m) {
 		if (m.hdr.type != W_CM_LINKS && m.src_conn != 0)
 			heard[news++ % 8] = m.src_conn;
 	};
@@ -590,9 +590,9 @@ TEST_F(Liar, RandomRecords)
 		peer->send(&m, sizeof(m), sizeof(m));
 		sent++;
 		ASSERT_TRUE(peer->consumed(32));
-		came += peer->drain(hear);
+		came += peer->drain(keep_conn);
 		if (!peer->up())
-			come();
+			join_as_neighbour();
 	}
 	ASSERT_TRUE(peer->consumed());
 	others_go_on();
@@ -661,8 +661,8 @@ TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
 	w_suspended done = {};
 	done.conn = conn;
 	server.send(done, W_SUSPENDED);
-	ASSERT_EQ(answer().hdr.type, W_CM_CLOSE);
-	ASSERT_EQ(answer().hdr.type, W_CM_ACCEPT);
+	ASSERT_EQ(next_record().hdr.type, W_CM_CLOSE);
+	ASSERT_EQ(next_record().hdr.type, W_CM_ACCEPT);
 	for (uint64_t name : { uint64_t{ 0 }, conn }) {
 		m = cm(2, 0, 1, name);
 		peer->send_by(m, W_CM_CLOSE, path_of({ kLeft, kLeft }, 2));
@@ -976,13 +976,13 @@ TEST_F(Liar, AsksForAllCircuits)
 		});
 		return refusals >= 100;
 	})) << refusals;
-	Client asks(fabric, 3);
-	asks.connection(W_CONNECT, 9, address(3, "k"), address(1, "x"));
-	w_cm next = answer();
+	Client requester(fabric, 3);
+	requester.connection(W_CONNECT, 9, address(3, "k"), address(1, "x"));
+	w_cm next = next_record();
 	while (next.hdr.type == W_CM_REFUSE)
-		next = answer();
+		next = next_record();
 	EXPECT_EQ(next.hdr.type, W_CM_REQ) << "the other neighbour has its part";
-	asks.hang_up();
+	requester.hang_up();
 	others_go_on();
 	leaves_nothing();
 	EXPECT_EQ(dropped(0), 0u);
@@ -1008,11 +1008,11 @@ TEST_F(Liar, AsksForRings)
 		Msg arrived = server.recv();
 		ASSERT_EQ(arrived.type, W_ARRIVED);
 		server.accept(arrived.as<w_arrived>().conn, 5);
-		m = answer();
+		m = next_record();
 		ASSERT_EQ(m.hdr.type, W_CM_ACCEPT);
 		EXPECT_EQ(m.geometry.payload_bytes, 8192u) << "asked for " << payload;
 		server.hang_up();
-		EXPECT_EQ(answer().hdr.type, W_CM_CLOSE);
+		EXPECT_EQ(next_record().hdr.type, W_CM_CLOSE);
 		m = cm(1, 3, name, m.src_conn);
 		peer->send_by(m, W_CM_CLOSE, kTo3);
 	}
@@ -1029,7 +1029,7 @@ TEST_F(Liar, AcceptsWithALongRing)
 		w_cm req, m;
 
 		c.connection(W_CONNECT, 5, address(3, "c"), address(1, "s"));
-		req = answer();
+		req = next_record();
 		ASSERT_EQ(req.hdr.type, W_CM_REQ);
 		EXPECT_EQ(req.geometry.payload_bytes, 8192u);
 		m = cm(1, 3, 7, req.src_conn);
@@ -1038,7 +1038,7 @@ TEST_F(Liar, AcceptsWithALongRing)
 		m.geometry.slice_id = peer->offer(m.geometry.slice_len).id;
 		peer->send_by(m, W_CM_ACCEPT, kTo3);
 		refused(c.recv(), 5, W_NO_RESOURCE);
-		EXPECT_EQ(answer().hdr.type, W_CM_CANCEL);
+		EXPECT_EQ(next_record().hdr.type, W_CM_CANCEL);
 	}
 	others_go_on();
 	leaves_nothing();
@@ -1051,14 +1051,14 @@ TEST_F(Liar, AcceptsWithASliceThatNeverComes)
 	w_cm req, m;
 
 	c.connection(W_CONNECT, 5, address(3, "c"), address(1, "s"));
-	req = answer();
+	req = next_record();
 	ASSERT_EQ(req.hdr.type, W_CM_REQ);
 	m = cm(1, 3, 7, req.src_conn);
 	m.geometry.slice_len = w_slice_bytes(m.geometry.slots, m.geometry.payload_bytes);
 	m.geometry.slice_id = 4242;
 	peer->send_by(m, W_CM_ACCEPT, kTo3);
 	refused(c.recv(), 5, W_NOT_REACHABLE);
-	m = answer();
+	m = next_record();
 	EXPECT_EQ(m.hdr.type, W_CM_CANCEL);
 	EXPECT_EQ(m.status, static_cast<uint32_t>(W_NOT_REACHABLE));
 	others_go_on();

@@ -131,7 +131,7 @@ TEST(Silent, WhoSaysNothingAtACableMakesPathForTheNeighbour)
 
 class NoRoom : public ::testing::TestWithParam<int> {
 protected:
-	static void ask(Client &c)
+	static void send_alloc(Client &c)
 	{
 		w_alloc m = {};
 
@@ -146,12 +146,12 @@ TEST_P(NoRoom, AMessageWaitsIsTriedAgainInTimeAndIsNotLost)
 	Fabric f(1);
 	Client c(f, 0), other(f, 0);
 
-	ask(c);
+	send_alloc(c);
 	ASSERT_EQ(c.recv().type, W_ALLOCATED); // and the port was told
 	clock.stop();
 	refused_sends = 0;
 	no_room = GetParam();
-	ask(c);
+	send_alloc(c);
 	c.token(W_UNLISTEN, 7);
 	for (unsigned tries = 1; tries <= 3; tries++) {
 		EXPECT_TRUE(eventually([&] { return refused_sends == tries; }));

@@ -35,7 +35,8 @@ protected:
 		return from.recv();
 	}
 
-	static void tell(Client &from, uint64_t conn, const std::string &text, uint32_t slice = 0)
+	static void send_tell(Client &from, uint64_t conn, const std::string &text,
+			      uint32_t slice = 0)
 	{
 		w_tell m = {};
 
@@ -62,15 +63,15 @@ TEST_P(Mem, TextGoesBothWaysInOrder)
 	Pair p = join(*c, *s);
 
 	for (int i = 0; i < 300; i++)
-		tell(*c, p.client_conn, std::to_string(i));
+		send_tell(*c, p.client_conn, std::to_string(i));
 	for (int i = 0; i < 300; i++) {
 		Msg m = s->recv();
 		ASSERT_EQ(body(m), std::to_string(i));
 		EXPECT_EQ(m.as<w_tell>().conn, p.server_conn);
 	}
-	tell(*s, p.server_conn, std::string(W_TELL_MAX, 'z'));
+	send_tell(*s, p.server_conn, std::string(W_TELL_MAX, 'z'));
 	EXPECT_EQ(body(c->recv()), std::string(W_TELL_MAX, 'z'));
-	tell(*s, p.server_conn, "");
+	send_tell(*s, p.server_conn, "");
 	EXPECT_EQ(body(c->recv()), "");
 }
 
@@ -89,7 +90,7 @@ TEST_P(Mem, MemoryIsOpenedAtThePeer)
 	ASSERT_NE(mine, MAP_FAILED);
 	// More than once: another process, or the same after it forgot.
 	for (int i = 0; i < 3; i++) {
-		tell(*c, p.client_conn, "here", got.as<w_alloc>().slice_id);
+		send_tell(*c, p.client_conn, "here", got.as<w_alloc>().slice_id);
 		Msg told = s->recv();
 		ASSERT_EQ(body(told), "here");
 		ASSERT_EQ(told.fds.size(), 1u);
@@ -106,8 +107,8 @@ TEST_P(Mem, MemoryIsOpenedAtThePeer)
 	m.slice_id = got.as<w_alloc>().slice_id;
 	c->send(m, W_FREE);
 	c->send(m, W_FREE);
-	tell(*c, p.client_conn, "gone", m.slice_id);
-	tell(*c, p.client_conn, "after");
+	send_tell(*c, p.client_conn, "gone", m.slice_id);
+	send_tell(*c, p.client_conn, "after");
 	EXPECT_EQ(body(s->recv()), "after");
 }
 
@@ -117,8 +118,8 @@ TEST_P(Mem, MemoryOfAnotherProcessCannotBeNamed)
 	Client other(*fabric, 0);
 	Msg got = alloc(other, 4096);
 
-	tell(*c, p.client_conn, "stolen", got.as<w_alloc>().slice_id);
-	tell(*c, p.client_conn, "after");
+	send_tell(*c, p.client_conn, "stolen", got.as<w_alloc>().slice_id);
+	send_tell(*c, p.client_conn, "after");
 	EXPECT_EQ(body(s->recv()), "after");
 }
 
@@ -127,10 +128,10 @@ TEST_P(Mem, NothingIsToldOverAConnThatIsNotOnes)
 	Pair p = join(*c, *s);
 	Client other(*fabric, 0);
 
-	tell(other, p.client_conn, "forged");
-	tell(other, p.server_conn, "forged");
+	send_tell(other, p.client_conn, "forged");
+	send_tell(other, p.server_conn, "forged");
 	other.sync();
-	tell(*c, p.client_conn, "true");
+	send_tell(*c, p.client_conn, "true");
 	EXPECT_EQ(body(s->recv()), "true");
 }
 
@@ -141,7 +142,8 @@ TEST_P(Mem, MemoryIsOfferedAsOftenAsItIsTold)
 	Msg got = alloc(*c, 4096);
 
 	for (unsigned i = 0; i < 5000; i++) {
-		tell(*c, i % 2 ? p.client_conn : q.client_conn, "here", got.as<w_alloc>().slice_id);
+		send_tell(*c, i % 2 ? p.client_conn : q.client_conn, "here",
+			  got.as<w_alloc>().slice_id);
 		Msg told = s->recv();
 		ASSERT_EQ(body(told), "here");
 		ASSERT_EQ(told.fds.size(), 1u) << i;
@@ -159,7 +161,7 @@ TEST_P(Mem, OffersEndWithTheConnection)
 		w_conn m = {};
 
 		for (unsigned k = 0; k < 30; k++)
-			tell(*c, p.client_conn, "here", got.as<w_alloc>().slice_id);
+			send_tell(*c, p.client_conn, "here", got.as<w_alloc>().slice_id);
 		m.conn = p.server_conn;
 		s->send(m, W_CLOSE);
 		Msg lost = c->recv();
@@ -167,7 +169,7 @@ TEST_P(Mem, OffersEndWithTheConnection)
 		m.conn = p.client_conn;
 		c->send(m, W_CLOSE);
 		// Nothing is told over what is closed.
-		tell(*c, p.client_conn, "late", got.as<w_alloc>().slice_id);
+		send_tell(*c, p.client_conn, "late", got.as<w_alloc>().slice_id);
 		c->sync();
 		// It may have been told before it closed.
 		s->token(W_UNLISTEN, ~0ull);
@@ -175,7 +177,7 @@ TEST_P(Mem, OffersEndWithTheConnection)
 			ASSERT_EQ(told.type, W_TOLD);
 	}
 	Pair p = join(*c, *s);
-	tell(*c, p.client_conn, "here", got.as<w_alloc>().slice_id);
+	send_tell(*c, p.client_conn, "here", got.as<w_alloc>().slice_id);
 	Msg told = s->recv();
 	EXPECT_EQ(body(told), "here");
 	EXPECT_EQ(told.fds.size(), 1u);
@@ -194,9 +196,9 @@ TEST_P(Mem, MemoryFreedBeforeItIsOpenedHoldsNobodyUp)
 		w_alloc m = {};
 
 		m.slice_id = got.as<w_alloc>().slice_id;
-		tell(*c, p.client_conn, "here", m.slice_id);
+		send_tell(*c, p.client_conn, "here", m.slice_id);
 		c->send(m, W_FREE);
-		tell(*c, p.client_conn, "after");
+		send_tell(*c, p.client_conn, "after");
 		EXPECT_EQ(body(s->recv()), "here");
 		EXPECT_EQ(body(s->recv()), "after");
 	}

@@ -25,12 +25,12 @@ protected:
 		FabricTest::TearDown();
 	}
 
-	void low_asks(uint64_t token, const w_vi_attrs &attrs = attributes())
+	void request_from_low(uint64_t token, const w_vi_attrs &attrs = attributes())
 	{
 		low->connection(W_PEER, token, a, b, attrs);
 	}
 
-	void high_asks(uint64_t token, const w_vi_attrs &attrs = attributes())
+	void request_from_high(uint64_t token, const w_vi_attrs &attrs = attributes())
 	{
 		high->connection(W_PEER, token, b, a, attrs);
 	}
@@ -60,25 +60,25 @@ protected:
 
 TEST_P(Peer, LowerFirst)
 {
-	low_asks(1);
+	request_from_low(1);
 	low->sync();
-	high_asks(2);
+	request_from_high(2);
 	both_linked(1, 2);
 }
 
 TEST_P(Peer, HigherFirst)
 {
-	high_asks(2);
+	request_from_high(2);
 	EXPECT_EQ(high->recv(20).type, -1);
-	low_asks(1);
+	request_from_low(1);
 	both_linked(1, 2);
 }
 
 TEST_P(Peer, CrossingManyTimes)
 {
 	for (uint64_t i = 0; i < 100; i++) {
-		low_asks(2 * i);
-		high_asks(2 * i + 1);
+		request_from_low(2 * i);
+		request_from_high(2 * i + 1);
 		both_linked(2 * i, 2 * i + 1);
 	}
 }
@@ -89,9 +89,9 @@ TEST_P(Peer, ManyWithTheSameAddressesPairOff)
 	int linked = 0;
 
 	for (uint64_t i = 0; i < kPairs; i++)
-		i % 2 ? low_asks(i) : high_asks(i);
+		i % 2 ? request_from_low(i) : request_from_high(i);
 	for (uint64_t i = 0; i < kPairs; i++)
-		i % 2 ? high_asks(100 + i) : low_asks(100 + i);
+		i % 2 ? request_from_high(100 + i) : request_from_low(100 + i);
 	for (int i = 0; i < kPairs; i++) {
 		Msg m = high->recv();
 		ASSERT_EQ(m.type, W_LINKED);
@@ -104,16 +104,16 @@ TEST_P(Peer, ManyWithTheSameAddressesPairOff)
 
 TEST_P(Peer, MismatchRefusesBoth)
 {
-	low_asks(1, attributes(2, 100, 0));
-	high_asks(2, attributes(2, 200, 0));
+	request_from_low(1, attributes(2, 100, 0));
+	request_from_high(2, attributes(2, 200, 0));
 	refused(low->recv(), 1, W_BAD_MTU);
 	refused(high->recv(), 2, W_BAD_MTU);
-	low_asks(3, attributes(1, 100, 0));
-	high_asks(4, attributes(2, 100, 0));
+	request_from_low(3, attributes(1, 100, 0));
+	request_from_high(4, attributes(2, 100, 0));
 	refused(low->recv(), 3, W_BAD_RELIABILITY);
 	refused(high->recv(), 4, W_BAD_RELIABILITY);
-	low_asks(5, attributes(1, 100, 3));
-	high_asks(6, attributes(1, 100, 4));
+	request_from_low(5, attributes(1, 100, 3));
+	request_from_high(6, attributes(1, 100, 4));
 	refused(low->recv(), 5, W_BAD_QOS);
 	refused(high->recv(), 6, W_BAD_QOS);
 }
@@ -122,7 +122,7 @@ TEST_P(Peer, DoesNotMeetAWaiter)
 {
 	low->listen(1, a);
 	low->sync();
-	high_asks(2);
+	request_from_high(2);
 	EXPECT_EQ(low->recv(20).type, -1);
 	low->connection(W_CONNECT, 3, a, b);
 	refused(low->recv(), 3, W_NO_MATCH);
@@ -131,70 +131,70 @@ TEST_P(Peer, DoesNotMeetAWaiter)
 TEST_P(Peer, AddressesMustCross)
 {
 	low->connection(W_PEER, 1, a, address(GetParam() - 1, "other"));
-	high_asks(2);
+	request_from_high(2);
 	EXPECT_EQ(high->recv(20).type, -1);
-	low_asks(3);
+	request_from_low(3);
 	both_linked(3, 2);
 }
 
 TEST_P(Peer, EitherCancels)
 {
-	low_asks(1);
+	request_from_low(1);
 	low->token(W_CANCEL, 1);
 	refused(low->recv(), 1, W_TIMED_OUT);
-	high_asks(2);
+	request_from_high(2);
 	high->token(W_CANCEL, 2);
 	refused(high->recv(), 2, W_TIMED_OUT);
-	low_asks(3);
+	request_from_low(3);
 	low->sync();
 	EXPECT_EQ(low->recv(20).type, -1) << "met a request that was withdrawn";
-	high_asks(4);
+	request_from_high(4);
 	both_linked(3, 4);
 }
 
 TEST_P(Peer, ClosedBeforeConfirmingLeavesTheOtherWaiting)
 {
-	low_asks(1);
-	high_asks(2);
+	request_from_low(1);
+	request_from_high(2);
 	Msg m = high->recv();
 	ASSERT_EQ(m.type, W_LINKED);
 	high->token(W_CANCEL, 2);
 	high->conn(W_CLOSE, m.as<w_linked>().conn);
-	high_asks(3);
+	request_from_high(3);
 	both_linked(1, 3);
 }
 
 // Nobody withdrew it: the process has no descriptors or memory for what it was handed.
 TEST_P(Peer, EndThatCannotMapEndsBoth)
 {
-	low_asks(1);
-	high_asks(2);
+	request_from_low(1);
+	request_from_high(2);
 	Msg m = high->recv();
 	ASSERT_EQ(m.type, W_LINKED);
 	high->conn(W_CLOSE, m.as<w_linked>().conn);
 	refused(low->recv(), 1, W_NO_RESOURCE);
-	low_asks(3);
-	high_asks(4);
+	request_from_low(3);
+	request_from_high(4);
 	both_linked(3, 4);
-	low_asks(5);
-	high_asks(6);
+	request_from_low(5);
+	request_from_high(6);
 	both_linked(5, 6);
 }
 
 TEST_P(Peer, DeathBeforeConfirmingLeavesTheOtherWaiting)
 {
-	low_asks(1);
-	high_asks(2);
+	request_from_low(1);
+	request_from_high(2);
 	ASSERT_EQ(high->recv().type, W_LINKED);
 	high = std::make_unique<Client>(*fabric, GetParam() - 1);
-	high_asks(3);
+	request_from_high(3);
 	both_linked(1, 3);
 }
 
 TEST_P(Peer, DeciderCancelsBeforeTheOtherConfirms)
 {
-	low_asks(1);
-	high_asks(2);
+	request_from_low(1);
+	request_from_high(2);
 	Msg m = high->recv();
 	ASSERT_EQ(m.type, W_LINKED);
 	low->token(W_CANCEL, 1);
@@ -207,8 +207,8 @@ TEST_P(Peer, DeciderCancelsBeforeTheOtherConfirms)
 
 TEST_P(Peer, DiesWaiting)
 {
-	low_asks(1);
-	high_asks(9);
+	request_from_low(1);
+	request_from_high(9);
 	low = std::make_unique<Client>(*fabric, 0);
 	Client spare(*fabric, 0);
 	spare.sync();

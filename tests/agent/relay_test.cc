@@ -343,12 +343,12 @@ TEST_P(Relayed, PeersMeetInAnyOrder)
 		if (i % 3 == 0)
 			first->sync();
 		second->connection(W_PEER, 2 * i + 1, b, a);
-		Client *asks = first_decides ? second : first,
+		Client *confirms = first_decides ? second : first,
 		       *decides = first_decides ? first : second;
-		Msg m = asks->recv();
+		Msg m = confirms->recv();
 		ASSERT_EQ(m.type, W_LINKED);
 		EXPECT_EQ(m.as<w_linked>().hops, path.hops);
-		asks->conn(W_CONFIRM, m.as<w_linked>().conn);
+		confirms->conn(W_CONFIRM, m.as<w_linked>().conn);
 		Msg k = decides->recv();
 		ASSERT_EQ(k.type, W_LINKED);
 		EXPECT_EQ(m.as<w_linked>().inbound.payload_bytes,
@@ -357,7 +357,7 @@ TEST_P(Relayed, PeersMeetInAnyOrder)
 			  w_payload_of_path(4096, path.hops));
 		if (i == 0)
 			message_passes(m, k, "peer");
-		asks->conn(W_CLOSE, m.as<w_linked>().conn);
+		confirms->conn(W_CLOSE, m.as<w_linked>().conn);
 		lost(decides->recv(), k.as<w_linked>().conn, W_LOST_CLOSED);
 		decides->conn(W_CLOSE, k.as<w_linked>().conn);
 	}

@@ -11,7 +11,7 @@ using namespace agent_test;
 
 namespace {
 
-void suspended_by(Client &c, uint64_t conn)
+void send_suspended_of(Client &c, uint64_t conn)
 {
 	w_suspended m = {};
 
@@ -34,14 +34,15 @@ protected:
 		EXPECT_TRUE(eventually([&] {
 			peer->drain([&](const w_cm &m) {
 				if (m.hdr.type == W_CM_CLOSE)
-					say(W_CM_CLOSE, m.epoch, W_LOST_CLOSED);
+					send_record(W_CM_CLOSE, m.epoch, W_LOST_CLOSED);
 			});
 			return held(fabric, 0) == 0;
 		}));
 	}
 
-	// A record of host 1's end.  The slice that it names exists, if there is one.
-	void say(w_ctl_type type, uint32_t epoch, uint32_t status = 0, uint32_t no_slice = 0)
+	// Sends a record of host 1's end.  The slice that it names exists, if there is one.
+	void send_record(w_ctl_type type, uint32_t epoch, uint32_t status = 0,
+			 uint32_t no_slice = 0)
 	{
 		w_cm m = {};
 
@@ -58,8 +59,9 @@ protected:
 		peer->send(m, type);
 	}
 
-	// Another host's links have changed, or have not: it is news all the same.
-	void news()
+	// A link-state update of another host, whose links have changed or have not: it counts as new in
+	// either case.
+	void send_link_state()
 	{
 		timespec ts;
 		w_cm_links m = {};
@@ -73,8 +75,8 @@ protected:
 		peer->send(&m, sizeof(m), sizeof(m));
 	}
 
-	/* The next record; whoever waits to be asked says so again and again. */
-	void hear(w_ctl_type type, uint32_t epoch)
+	/* The next record; an end that waits to be asked sends QUERY again and again. */
+	void expect_record(w_ctl_type type, uint32_t epoch)
 	{
 		do
 			ASSERT_TRUE(peer->recv(&cm)) << "no record of type " << type;
@@ -84,7 +86,7 @@ protected:
 		EXPECT_EQ(cm.dst_conn, kConn);
 	}
 
-	void told(w_ctl_type type)
+	void expect_message(w_ctl_type type)
 	{
 		msg = c.recv();
 		ASSERT_EQ(msg.type, type);
@@ -92,50 +94,50 @@ protected:
 			  conn);
 	}
 
-	// Host 1 asks, and host 0 is the other end.
-	void asked()
+	// Host 1 asks for the connection, and host 0 is the other end.
+	void connect_as_other_end()
 	{
 		c.listen(1, address(0, "s"));
 		c.sync();
 		conn = 0;
-		say(W_CM_REQ, 0);
+		send_record(W_CM_REQ, 0);
 		Msg arrived = c.recv();
 		ASSERT_EQ(arrived.type, W_ARRIVED);
 		conn = arrived.as<w_arrived>().conn;
 		c.accept(conn, 3);
-		hear(W_CM_ACCEPT, 0);
-		say(W_CM_CONFIRM, 0);
+		expect_record(W_CM_ACCEPT, 0);
+		send_record(W_CM_CONFIRM, 0);
 		Msg linked = c.recv();
 		ASSERT_EQ(linked.type, W_LINKED);
 		ASSERT_EQ(linked.as<w_linked>().resumable, 1u);
 	}
 
-	// Host 0 asks, and is the first end.
-	void asks()
+	// Host 0 asks for the connection, and is the first end.
+	void connect_as_first_end()
 	{
 		c.connection(W_CONNECT, 2, address(0, "c"), address(1, "s"));
 		ASSERT_TRUE(peer->recv(&cm));
 		ASSERT_EQ(cm.hdr.type, W_CM_REQ);
 		conn = cm.src_conn;
-		say(W_CM_ACCEPT, 0);
+		send_record(W_CM_ACCEPT, 0);
 		Msg linked = c.recv();
 		ASSERT_EQ(linked.type, W_LINKED);
 		ASSERT_EQ(linked.as<w_linked>().resumable, 1u);
 		c.conn(W_CONFIRM, conn);
-		hear(W_CM_CONFIRM, 0);
+		expect_record(W_CM_CONFIRM, 0);
 	}
 
-	void suspended() { suspended_by(c, conn); }
+	void send_suspended() { send_suspended_of(c, conn); }
 
 	// Up to the ACCEPT of epoch 1 by host 0.
 	void accepted_again()
 	{
-		asked();
-		say(W_CM_RESUME, 1);
-		told(W_SUSPEND);
-		suspended();
-		hear(W_CM_CLOSE, 0);
-		hear(W_CM_ACCEPT, 1);
+		connect_as_other_end();
+		send_record(W_CM_RESUME, 1);
+		expect_message(W_SUSPEND);
+		send_suspended();
+		expect_record(W_CM_CLOSE, 0);
+		expect_record(W_CM_ACCEPT, 1);
 	}
 
 	static constexpr uint64_t kConn = 77;
@@ -164,41 +166,41 @@ private:
 // Of two requests the later one counts, in whatever order they come.
 TEST_F(Resumed, ALateRequestDoesNotTakeTheLatersPlace)
 {
-	asked();
-	say(W_CM_RESUME, 2);
-	say(W_CM_RESUME, 1);
-	hear(W_CM_REFUSE, 1);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_ACCEPT, 2);
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	say(W_CM_CONFIRM, 2);
-	told(W_RESUMED);
+	connect_as_other_end();
+	send_record(W_CM_RESUME, 2);
+	send_record(W_CM_RESUME, 1);
+	expect_record(W_CM_REFUSE, 1);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_ACCEPT, 2);
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	send_record(W_CM_CONFIRM, 2);
+	expect_message(W_RESUMED);
 }
 
 // What was accepted and is not confirmed is left like any path: relays wait for that.
 TEST_F(Resumed, AnAcceptedPathIsLeftForALaterOne)
 {
 	accepted_again();
-	say(W_CM_RESUME, 2);
-	hear(W_CM_CLOSE, 1);
-	hear(W_CM_ACCEPT, 2);
-	say(W_CM_CONFIRM, 1);
-	say(W_CM_CLOSE, 1, W_LOST_LINK);
-	say(W_CM_CONFIRM, 2);
-	told(W_RESUMED);
+	send_record(W_CM_RESUME, 2);
+	expect_record(W_CM_CLOSE, 1);
+	expect_record(W_CM_ACCEPT, 2);
+	send_record(W_CM_CONFIRM, 1);
+	send_record(W_CM_CLOSE, 1, W_LOST_LINK);
+	send_record(W_CM_CONFIRM, 2);
+	expect_message(W_RESUMED);
 }
 
 TEST_F(Resumed, AnAcceptedPathThatIsClosedIsLeft)
 {
 	accepted_again();
-	say(W_CM_CLOSE, 1, W_LOST_LINK);
-	hear(W_CM_CLOSE, 1);
-	say(W_CM_RESUME, 2);
-	hear(W_CM_ACCEPT, 2);
-	say(W_CM_CONFIRM, 2);
-	told(W_RESUMED);
+	send_record(W_CM_CLOSE, 1, W_LOST_LINK);
+	expect_record(W_CM_CLOSE, 1);
+	send_record(W_CM_RESUME, 2);
+	expect_record(W_CM_ACCEPT, 2);
+	send_record(W_CM_CONFIRM, 2);
+	expect_message(W_RESUMED);
 }
 
 // The first end may have confirmed it by then, and learns all the same.
@@ -206,60 +208,60 @@ TEST_F(Resumed, WhoHasAcceptedAndDisconnectsCloses)
 {
 	accepted_again();
 	c.conn(W_CLOSE, conn);
-	hear(W_CM_CLOSE, 1);
+	expect_record(W_CM_CLOSE, 1);
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
-	say(W_CM_CONFIRM, 1);
-	say(W_CM_CLOSE, 1, W_LOST_CLOSED);
+	send_record(W_CM_CONFIRM, 1);
+	send_record(W_CM_CLOSE, 1, W_LOST_CLOSED);
 }
 
 // What is said of the missing link comes before the refusal.
 TEST_F(Resumed, WhoIsRefusedAfterTheNewsAsksAgain)
 {
-	asks();
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_RESUME, 1);
-	news();
-	say(W_CM_REFUSE, 1, W_NOT_REACHABLE);
-	hear(W_CM_RESUME, 2);
-	say(W_CM_ACCEPT, 2);
-	told(W_RESUMED);
+	connect_as_first_end();
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_RESUME, 1);
+	send_link_state();
+	send_record(W_CM_REFUSE, 1, W_NOT_REACHABLE);
+	expect_record(W_CM_RESUME, 2);
+	send_record(W_CM_ACCEPT, 2);
+	expect_message(W_RESUMED);
 	c.conn(W_CONFIRM, conn);
-	hear(W_CM_CONFIRM, 2);
+	expect_record(W_CM_CONFIRM, 2);
 }
 
 // A relay's or the other end's window may be full of what others are about to give back.
 TEST_F(Resumed, WhoFindsNoRoomAsksAgain)
 {
-	asks();
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 0);
+	connect_as_first_end();
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
 	for (uint32_t epoch = 1; epoch <= 3; epoch++) {
-		hear(W_CM_RESUME, epoch);
-		say(W_CM_REFUSE, epoch, W_NO_RESOURCE);
+		expect_record(W_CM_RESUME, epoch);
+		send_record(W_CM_REFUSE, epoch, W_NO_RESOURCE);
 	}
-	hear(W_CM_RESUME, 4);
-	say(W_CM_ACCEPT, 4);
-	told(W_RESUMED);
+	expect_record(W_CM_RESUME, 4);
+	send_record(W_CM_ACCEPT, 4);
+	expect_message(W_RESUMED);
 	c.conn(W_CONFIRM, conn);
-	hear(W_CM_CONFIRM, 4);
+	expect_record(W_CM_CONFIRM, 4);
 }
 
 // Only an end that knows nothing of the connection ends it.
 TEST_F(Resumed, WhoIsNotKnownIsLost)
 {
-	asks();
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_RESUME, 1);
-	say(W_CM_REFUSE, 1, W_NO_MATCH);
-	told(W_LOST);
+	connect_as_first_end();
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_RESUME, 1);
+	send_record(W_CM_REFUSE, 1, W_NO_MATCH);
+	expect_message(W_LOST);
 }
 
 // The slice went with the path, or there is no descriptor for it: the path is left, and another is
@@ -267,28 +269,28 @@ TEST_F(Resumed, WhoIsNotKnownIsLost)
 TEST_F(Resumed, AConfirmedSliceThatNeverComesIsLeft)
 {
 	accepted_again();
-	say(W_CM_CONFIRM, 1, 0, 4242);
-	hear(W_CM_CLOSE, 1);
+	send_record(W_CM_CONFIRM, 1, 0, 4242);
+	expect_record(W_CM_CLOSE, 1);
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_LINK));
-	say(W_CM_RESUME, 2);
-	hear(W_CM_ACCEPT, 2);
-	say(W_CM_CONFIRM, 2);
-	told(W_RESUMED);
+	send_record(W_CM_RESUME, 2);
+	expect_record(W_CM_ACCEPT, 2);
+	send_record(W_CM_CONFIRM, 2);
+	expect_message(W_RESUMED);
 }
 
 // A process that could not map the new path is suspended again when its agent finds out why.
 TEST_F(Resumed, WhoDoesNotConfirmIsSuspendedAgain)
 {
 	accepted_again();
-	say(W_CM_CONFIRM, 1);
-	told(W_RESUMED);
-	say(W_CM_RESUME, 2);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 1);
-	hear(W_CM_ACCEPT, 2);
-	say(W_CM_CONFIRM, 2);
-	told(W_RESUMED);
+	send_record(W_CM_CONFIRM, 1);
+	expect_message(W_RESUMED);
+	send_record(W_CM_RESUME, 2);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 1);
+	expect_record(W_CM_ACCEPT, 2);
+	send_record(W_CM_CONFIRM, 2);
+	expect_message(W_RESUMED);
 	c.conn(W_CONFIRM, conn);
 }
 
@@ -296,10 +298,10 @@ TEST_F(Resumed, WhoDoesNotConfirmIsSuspendedAgain)
 TEST_F(Resumed, WhoNeverConfirmsIsLost)
 {
 	accepted_again();
-	say(W_CM_CONFIRM, 1);
-	told(W_RESUMED);
-	told(W_LOST);
-	hear(W_CM_CLOSE, 1);
+	send_record(W_CM_CONFIRM, 1);
+	expect_message(W_RESUMED);
+	expect_message(W_LOST);
+	expect_record(W_CM_CLOSE, 1);
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_LINK));
 }
 
@@ -312,7 +314,7 @@ TEST_F(Resumed, WhoLeavesNoPathIsRefusedOthers)
 
 	accepted_again();
 	while (++epoch < 100) {
-		say(W_CM_RESUME, epoch);
+		send_record(W_CM_RESUME, epoch);
 		do
 			ASSERT_TRUE(peer->recv(&cm)) << "epoch " << epoch;
 		while (cm.hdr.type == W_CM_CLOSE || cm.hdr.type == W_CM_QUERY);
@@ -323,24 +325,24 @@ TEST_F(Resumed, WhoLeavesNoPathIsRefusedOthers)
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_NO_RESOURCE));
 	EXPECT_LE(window_used(fabric, 0), before + 17 * slice);
 	for (uint32_t i = 0; i < epoch; i++)
-		say(W_CM_CLOSE, i, W_LOST_LINK);
-	say(W_CM_RESUME, epoch + 1);
-	hear(W_CM_ACCEPT, epoch + 1);
-	say(W_CM_CONFIRM, epoch + 1);
-	told(W_RESUMED);
+		send_record(W_CM_CLOSE, i, W_LOST_LINK);
+	send_record(W_CM_RESUME, epoch + 1);
+	expect_record(W_CM_ACCEPT, epoch + 1);
+	send_record(W_CM_CONFIRM, epoch + 1);
+	expect_message(W_RESUMED);
 }
 
 // No path is left that would tell the other end, and it waits for this one to ask.
 TEST_F(Resumed, WhoIsClosedWithoutAPathHasAFinalMessage)
 {
-	asks();
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_RESUME, 1);
+	connect_as_first_end();
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_RESUME, 1);
 	EXPECT_EQ(cm.status, 0u);
-	say(W_CM_REFUSE, 1, W_NOT_REACHABLE);
+	send_record(W_CM_REFUSE, 1, W_NOT_REACHABLE);
 	c.conn(W_CLOSE, conn);
 	// It may have asked once more by then.
 	do
@@ -350,62 +352,62 @@ TEST_F(Resumed, WhoIsClosedWithoutAPathHasAFinalMessage)
 		ASSERT_EQ(cm.hdr.type, W_CM_RESUME);
 		EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
 		EXPECT_EQ(held(fabric, 0), 1u) << "until the other end knows";
-		say(W_CM_REFUSE, cm.epoch, W_NOT_REACHABLE);
+		send_record(W_CM_REFUSE, cm.epoch, W_NOT_REACHABLE);
 		ASSERT_TRUE(peer->recv(&cm));
 	}
 	// An acceptance of a final message names nothing.
-	say(W_CM_ACCEPT, cm.epoch);
-	say(W_CM_REFUSE, cm.epoch, W_NO_MATCH);
+	send_record(W_CM_ACCEPT, cm.epoch);
+	send_record(W_CM_REFUSE, cm.epoch, W_NO_MATCH);
 	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
 }
 
 TEST_F(Resumed, WhoDiesWithoutAPathHasAFinalMessage)
 {
-	asks();
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	told(W_SUSPEND);
+	connect_as_first_end();
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_message(W_SUSPEND);
 	c.hang_up();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_RESUME, 1);
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_RESUME, 1);
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_PROCESS));
-	say(W_CM_REFUSE, 1, W_NO_MATCH);
+	send_record(W_CM_REFUSE, 1, W_NO_MATCH);
 }
 
 // The relay that was to pass it on died.
 TEST_F(Resumed, AClosingThatIsLostIsSaidAgain)
 {
-	asks();
+	connect_as_first_end();
 	c.conn(W_CLOSE, conn);
-	hear(W_CM_CLOSE, 0);
+	expect_record(W_CM_CLOSE, 0);
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	hear(W_CM_RESUME, 1);
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_record(W_CM_RESUME, 1);
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_CLOSED));
-	say(W_CM_REFUSE, 1, W_NO_MATCH);
+	send_record(W_CM_REFUSE, 1, W_NO_MATCH);
 	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
 }
 
 // Nor does it wait for ever for somebody to tell.
 TEST_F(Resumed, AFinalMessageThatNobodyHears)
 {
-	asks();
+	connect_as_first_end();
 	c.conn(W_CLOSE, conn);
-	hear(W_CM_CLOSE, 0);
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	hear(W_CM_RESUME, 1);
+	expect_record(W_CM_CLOSE, 0);
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_record(W_CM_RESUME, 1);
 	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
-	hear(W_CM_CANCEL, 1);
+	expect_record(W_CM_CANCEL, 1);
 }
 
 // The other end, which finds the path again just before it would give up as well, waits to be
 // asked.
 TEST_F(Resumed, WhoFindsNoPathInTimeHasAFinalMessage)
 {
-	asks();
+	connect_as_first_end();
 	peer.reset();
-	told(W_SUSPEND);
-	suspended();
-	told(W_LOST);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_message(W_LOST);
 	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
 	peer = std::make_unique<Neighbour>(fabric);
 	peer->join();
@@ -413,23 +415,23 @@ TEST_F(Resumed, WhoFindsNoPathInTimeHasAFinalMessage)
 	ASSERT_EQ(cm.hdr.type, W_CM_RESUME);
 	EXPECT_EQ(cm.dst_conn, kConn);
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_LINK));
-	say(W_CM_REFUSE, cm.epoch, W_NO_MATCH);
+	send_record(W_CM_REFUSE, cm.epoch, W_NO_MATCH);
 	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
 }
 
 // Whoever waits to be asked asks whether there is anybody who will; its process is told by the answer.
 TEST_F(Resumed, WhoWaitsForAnEndThatNobodyKnowsIsLost)
 {
-	asked();
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_QUERY, 0);
+	connect_as_other_end();
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_QUERY, 0);
 	EXPECT_EQ(cm.src_conn, conn);
-	hear(W_CM_QUERY, 0);
-	say(W_CM_UNKNOWN, 0);
-	told(W_LOST);
+	expect_record(W_CM_QUERY, 0);
+	send_record(W_CM_UNKNOWN, 0);
+	expect_message(W_LOST);
 	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
 	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
 	EXPECT_LE(peer->drain(), 40u) << "it asked on, until its time was over";
@@ -439,140 +441,140 @@ TEST_F(Resumed, WhoWaitsForAnEndThatNobodyKnowsIsLost)
 TEST_F(Resumed, WhoHasAcceptedAndWaitsForNobodyIsLost)
 {
 	accepted_again();
-	hear(W_CM_QUERY, 1);
-	say(W_CM_UNKNOWN, 1);
-	told(W_LOST);
+	expect_record(W_CM_QUERY, 1);
+	send_record(W_CM_UNKNOWN, 1);
+	expect_message(W_LOST);
 	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_LINK));
-	hear(W_CM_CLOSE, 1);
+	expect_record(W_CM_CLOSE, 1);
 	EXPECT_LE(peer->drain(), 40u) << "it asked on, until its time was over";
-	say(W_CM_CLOSE, 1, W_LOST_LINK);
+	send_record(W_CM_CLOSE, 1, W_LOST_LINK);
 }
 
 // It goes on waiting, and is asked in the end.
 TEST_F(Resumed, WhoWaitsForAnEndThatIsKnownGoesOn)
 {
-	asked();
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_QUERY, 0);
-	say(W_CM_RESUME, 1);
-	hear(W_CM_ACCEPT, 1);
-	say(W_CM_CONFIRM, 1);
-	told(W_RESUMED);
+	connect_as_other_end();
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_QUERY, 0);
+	send_record(W_CM_RESUME, 1);
+	expect_record(W_CM_ACCEPT, 1);
+	send_record(W_CM_CONFIRM, 1);
+	expect_message(W_RESUMED);
 	c.conn(W_CONFIRM, conn);
 }
 
 // Only who waits may be told so; nor does anybody lose an end of another name.
 TEST_F(Resumed, WhoDoesNotWaitIsNotUnknown)
 {
-	asked();
-	say(W_CM_UNKNOWN, 0);
-	say(W_CM_RESUME, 1);
-	say(W_CM_UNKNOWN, 1);
-	told(W_SUSPEND);
-	say(W_CM_UNKNOWN, 1);
+	connect_as_other_end();
+	send_record(W_CM_UNKNOWN, 0);
+	send_record(W_CM_RESUME, 1);
+	send_record(W_CM_UNKNOWN, 1);
+	expect_message(W_SUSPEND);
+	send_record(W_CM_UNKNOWN, 1);
 	ASSERT_TRUE(peer->consumed());
-	suspended();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_ACCEPT, 1);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_ACCEPT, 1);
 	for (uint64_t other : { conn + 1, conn + (uint64_t{ 1 } << 32), ~conn }) {
 		std::swap(conn, other);
-		say(W_CM_UNKNOWN, 1);
+		send_record(W_CM_UNKNOWN, 1);
 		std::swap(conn, other);
 	}
-	say(W_CM_CONFIRM, 1);
-	told(W_RESUMED);
-	say(W_CM_UNKNOWN, 1);
+	send_record(W_CM_CONFIRM, 1);
+	expect_message(W_RESUMED);
+	send_record(W_CM_UNKNOWN, 1);
 	c.conn(W_CONFIRM, conn);
 	c.sync();
-	say(W_CM_UNKNOWN, 1);
+	send_record(W_CM_UNKNOWN, 1);
 	ASSERT_TRUE(peer->consumed());
-	say(W_CM_RESUME, 2);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 1);
-	hear(W_CM_ACCEPT, 2);
+	send_record(W_CM_RESUME, 2);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 1);
+	expect_record(W_CM_ACCEPT, 2);
 }
 
 // The first end asks by itself, and is refused by who does not know it.
 TEST_F(Resumed, AFirstEndIsNotUnknown)
 {
-	asks();
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_RESUME, 1);
-	say(W_CM_REFUSE, 1, W_NO_RESOURCE);
-	say(W_CM_UNKNOWN, 1);
-	hear(W_CM_RESUME, 2);
-	say(W_CM_ACCEPT, 2);
-	told(W_RESUMED);
+	connect_as_first_end();
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_RESUME, 1);
+	send_record(W_CM_REFUSE, 1, W_NO_RESOURCE);
+	send_record(W_CM_UNKNOWN, 1);
+	expect_record(W_CM_RESUME, 2);
+	send_record(W_CM_ACCEPT, 2);
+	expect_message(W_RESUMED);
 	c.conn(W_CONFIRM, conn);
-	hear(W_CM_CONFIRM, 2);
+	expect_record(W_CM_CONFIRM, 2);
 }
 
 // An agent is silent about the ends that it knows.
 TEST_F(Resumed, OnlyWhatIsNotThereIsUnknown)
 {
-	asks();
-	say(W_CM_QUERY, 0);
-	say(W_CM_QUERY, 7);
+	connect_as_first_end();
+	send_record(W_CM_QUERY, 0);
+	send_record(W_CM_QUERY, 7);
 	uint64_t known = conn;
 	conn += uint64_t{ 1 } << 32;
-	say(W_CM_QUERY, 3);
-	hear(W_CM_UNKNOWN, 3);
+	send_record(W_CM_QUERY, 3);
+	expect_record(W_CM_UNKNOWN, 3);
 	EXPECT_EQ(cm.src_conn, conn);
 	conn = known;
-	say(W_CM_CLOSE, 0, W_LOST_CLOSED);
-	told(W_LOST);
+	send_record(W_CM_CLOSE, 0, W_LOST_CLOSED);
+	expect_message(W_LOST);
 	c.conn(W_CLOSE, conn);
-	hear(W_CM_CLOSE, 0);
-	say(W_CM_QUERY, 0);
-	hear(W_CM_UNKNOWN, 0);
+	expect_record(W_CM_CLOSE, 0);
+	send_record(W_CM_QUERY, 0);
+	expect_record(W_CM_UNKNOWN, 0);
 	EXPECT_EQ(cm.src_conn, conn);
 }
 
 // The end that is told: wherever it is.
 TEST_F(Resumed, WhoHearsTheFinalMessageIsLost)
 {
-	asked();
-	say(W_CM_RESUME, 1, W_LOST_CLOSED);
-	told(W_SUSPEND);
-	suspended();
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_REFUSE, 1);
+	connect_as_other_end();
+	send_record(W_CM_RESUME, 1, W_LOST_CLOSED);
+	expect_message(W_SUSPEND);
+	send_suspended();
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_REFUSE, 1);
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_NO_MATCH));
-	told(W_LOST);
+	expect_message(W_LOST);
 	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_CLOSED));
-	say(W_CM_CLOSE, 0, W_LOST_CLOSED);
+	send_record(W_CM_CLOSE, 0, W_LOST_CLOSED);
 }
 
 TEST_F(Resumed, WhoHearsTheFinalMessageForAPathIsLost)
 {
 	accepted_again();
-	say(W_CM_RESUME, 2, W_LOST_PROCESS);
-	hear(W_CM_CLOSE, 1);
-	hear(W_CM_REFUSE, 2);
-	told(W_LOST);
+	send_record(W_CM_RESUME, 2, W_LOST_PROCESS);
+	expect_record(W_CM_CLOSE, 1);
+	expect_record(W_CM_REFUSE, 2);
+	expect_message(W_LOST);
 	EXPECT_EQ(msg.as<w_lost_msg>().reason, static_cast<uint32_t>(W_LOST_PROCESS));
-	say(W_CM_CLOSE, 0, W_LOST_CLOSED);
-	say(W_CM_CLOSE, 1, W_LOST_CLOSED);
+	send_record(W_CM_CLOSE, 0, W_LOST_CLOSED);
+	send_record(W_CM_CLOSE, 1, W_LOST_CLOSED);
 }
 
 // Who asked waits for an answer, and so do the relays.
 TEST_F(Resumed, WhoIsAskedAndLeavesRefuses)
 {
-	asked();
-	say(W_CM_RESUME, 1);
-	told(W_SUSPEND);
+	connect_as_other_end();
+	send_record(W_CM_RESUME, 1);
+	expect_message(W_SUSPEND);
 	c.conn(W_CLOSE, conn);
-	hear(W_CM_CLOSE, 0);
-	hear(W_CM_REFUSE, 1);
+	expect_record(W_CM_CLOSE, 0);
+	expect_record(W_CM_REFUSE, 1);
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_NO_MATCH));
-	say(W_CM_CLOSE, 0, W_LOST_LINK);
+	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
 }
 
 // The same from end to end: host 0 has a connection to another one of a ring, by way of its right.
@@ -622,8 +624,8 @@ protected:
 
 	void both_suspended(const Pair &p)
 	{
-		suspended_by(*c, p.client_conn);
-		suspended_by(*s, p.server_conn);
+		send_suspended_of(*c, p.client_conn);
+		send_suspended_of(*s, p.server_conn);
 	}
 
 	void closed(Client &end)
@@ -669,7 +671,7 @@ TEST_F(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
 
 	cut();
 	c->conn(W_CLOSE, p.client_conn);
-	suspended_by(*s, p.server_conn);
+	send_suspended_of(*s, p.server_conn);
 	closed(*s);
 	leaves_nothing();
 }
@@ -701,9 +703,9 @@ TEST_F(ResumedRing, WhoFindsNoRoomOnTheShorterPathTakesTheLonger)
 	ASSERT_EQ(p.client_linked.as<w_linked>().hops, 3u);
 	plug_right(true);
 	ASSERT_EQ(c->recv().type, W_SUSPEND);
-	suspended_by(*c, p.client_conn);
+	send_suspended_of(*c, p.client_conn);
 	ASSERT_EQ(s->recv().type, W_SUSPEND);
-	suspended_by(*s, p.server_conn);
+	send_suspended_of(*s, p.server_conn);
 	Msg resumed = c->recv();
 	ASSERT_EQ(resumed.type, W_RESUMED);
 	EXPECT_EQ(resumed.as<w_linked>().hops, 3u);

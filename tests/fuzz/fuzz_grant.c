@@ -165,8 +165,8 @@ static void forge(struct world *w)
 	/* Who gets a slice that was not given, or says that it is gone, is not held to anything. */
 	x->betrayed |= fd >= 0 || g.kind == W_GRANT_GONE;
 	memcpy(body, &g, sizeof(g));
-	nvi_agent_tell(w->agent, end, body,
-		       lengths[how == 15 ? fz_pick(w->in, U_ARRAY_SIZE(lengths)) : 0], fd);
+	nvi_agent_deliver(w->agent, end, body,
+			  lengths[how == 15 ? fz_pick(w->in, U_ARRAY_SIZE(lengths)) : 0], fd);
 }
 
 static void change(struct world *w)

@@ -58,7 +58,7 @@ TEST_F(Revoked, ByFreeing)
 	Window other = alloc();
 
 	free(window);
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_GONE), 1u);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_GONE), 1u);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
 	window = other;
 	window.handle = handle;
@@ -69,7 +69,7 @@ TEST_F(Revoked, ByFreeing)
 TEST_F(Revoked, ByADisconnectOfTheOwner)
 {
 	nvi_agent_disconnect(agent, 1);
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_TAKE), 1u);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_TAKE), 1u);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u) << "before the call returned";
 	EXPECT_EQ(nvi_agent_given(agent), 0u);
 	std::memset(window.data, 0, 200);
@@ -91,7 +91,7 @@ TEST_F(Revoked, ByTheLossOfTheConnection)
 	nvi_agent_lost(agent, 1);
 	EXPECT_EQ(nvi_agent_given(agent), 0u);
 	ASSERT_EQ(nvi_agent_open_memory(agent, window.data, window.handle, false), 0);
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_TAKE), 0u) << "nobody has it";
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_TAKE), 0u) << "nobody has it";
 }
 
 class TooSlow : public Grant {
@@ -138,10 +138,10 @@ TEST_F(Revoked, NotNow)
 		[&] { nvi_agent_open_memory(agent, window.data, window.handle, true); });
 	EXPECT_TRUE(eventually([&] { return nvi_agent_held(agent, 0) == 0; }));
 	write(window);
-	EXPECT_TRUE(eventually([&] { return nvi_agent_said(agent, W_GRANT_TAKE) == 2; }));
-	EXPECT_TRUE(eventually([&] { return nvi_agent_said(agent, W_GRANT_GONE) == 2; }));
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_GIVE), 1u);
-	tell(1, W_GRANT_GONE, window.handle);
+	EXPECT_TRUE(eventually([&] { return nvi_agent_sent(agent, W_GRANT_TAKE) == 2; }));
+	EXPECT_TRUE(eventually([&] { return nvi_agent_sent(agent, W_GRANT_GONE) == 2; }));
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_GIVE), 1u);
+	deliver_grant(1, W_GRANT_GONE, window.handle);
 	changer.join();
 	nvi_agent_swallow(agent, 0);
 	EXPECT_TRUE(eventually([&] {
@@ -203,11 +203,11 @@ TEST_F(Grant, OneNobodyAskedForIsGivenBack)
 
 	open(VIP_SERVICE_RELIABLE_DELIVERY);
 	fds = open_fds();
-	tell(0, W_GRANT_GIVE, window.handle, nvi_agent_fd(agent, window.data),
-	     reinterpret_cast<uint64_t>(window.data), kWindow);
+	deliver_grant(0, W_GRANT_GIVE, window.handle, nvi_agent_fd(agent, window.data),
+		      reinterpret_cast<uint64_t>(window.data), kWindow);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
 	nvi_agent_step(agent);
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_GONE), 1u);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_GONE), 1u);
 	EXPECT_EQ(open_fds(), fds);
 }
 
@@ -219,10 +219,10 @@ TEST_F(Grant, TheSecondAnswerIsGivenBack)
 	warm(window);
 	fds = open_fds();
 	for (int i = 0; i < 3; i++)
-		tell(0, W_GRANT_GIVE, window.handle, nvi_agent_fd(agent, window.data),
-		     reinterpret_cast<uint64_t>(window.data), kWindow);
+		deliver_grant(0, W_GRANT_GIVE, window.handle, nvi_agent_fd(agent, window.data),
+			      reinterpret_cast<uint64_t>(window.data), kWindow);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 1u);
-	tell(0, W_GRANT_DENY, window.handle);
+	deliver_grant(0, W_GRANT_DENY, window.handle);
 	EXPECT_EQ(open_fds(), fds);
 	EXPECT_TRUE(direct(window));
 }
@@ -240,21 +240,21 @@ TEST_F(Grant, OneThatCannotBeMappedIsGivenBack)
 	nvi_agent_swallow(agent, 1u << W_GRANT_ASK);
 	fds = open_fds();
 	for (const auto &b : bad) {
-		uint32_t gone = nvi_agent_said(agent, W_GRANT_GONE);
-		uint32_t asked = nvi_agent_said(agent, W_GRANT_ASK);
+		uint32_t gone = nvi_agent_sent(agent, W_GRANT_GONE);
+		uint32_t asked = nvi_agent_sent(agent, W_GRANT_ASK);
 
-		for (int i = 0; nvi_agent_said(agent, W_GRANT_ASK) == asked; i++) {
+		for (int i = 0; nvi_agent_sent(agent, W_GRANT_ASK) == asked; i++) {
 			ASSERT_LT(i, 5000);
 			write(window);
 			settle();
 			expect_sent();
 		}
-		tell(0, W_GRANT_GIVE, window.handle, nvi_agent_fd(agent, window.data), b.base,
-		     b.length);
+		deliver_grant(0, W_GRANT_GIVE, window.handle, nvi_agent_fd(agent, window.data),
+			      b.base, b.length);
 		EXPECT_EQ(nvi_agent_held(agent, 0), 0u) << b.length;
 		nvi_agent_step(agent);
-		EXPECT_EQ(nvi_agent_said(agent, W_GRANT_GONE), gone + 1);
-		tell(0, W_GRANT_TAKE, window.handle);
+		EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_GONE), gone + 1);
+		deliver_grant(0, W_GRANT_TAKE, window.handle);
 		nvi_agent_step(agent);
 	}
 	EXPECT_EQ(open_fds(), fds);
@@ -267,7 +267,7 @@ TEST_F(Grant, OneWithoutASliceIsGivenBack)
 	write(window);
 	settle();
 	expect_sent();
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_GIVE), 1u);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_GIVE), 1u);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
 	EXPECT_EQ(nvi_agent_given(agent), 0u);
 	EXPECT_FALSE(direct(window));
@@ -280,7 +280,7 @@ TEST_F(Grant, AFloodOfQuestionsIsAnsweredAndNoMore)
 	open(VIP_SERVICE_RELIABLE_DELIVERY);
 	fds = open_fds();
 	for (int i = 0; i < 2000; i++) {
-		tell(1, W_GRANT_ASK, window.handle);
+		deliver_grant(1, W_GRANT_ASK, window.handle);
 		nvi_agent_step(agent);
 	}
 	/* End 0 did not ask: it gives each back at once. */
@@ -288,12 +288,12 @@ TEST_F(Grant, AFloodOfQuestionsIsAnsweredAndNoMore)
 	EXPECT_EQ(nvi_agent_given(agent), 0u);
 	nvi_agent_swallow(agent, 1u << W_GRANT_GIVE);
 	for (int i = 0; i < 2000; i++) {
-		tell(1, W_GRANT_ASK, window.handle);
+		deliver_grant(1, W_GRANT_ASK, window.handle);
 		nvi_agent_step(agent);
 	}
 	EXPECT_EQ(nvi_agent_given(agent), 1u);
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_GIVE), 2001u);
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_DENY), 1999u);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_GIVE), 2001u);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_DENY), 1999u);
 	EXPECT_EQ(open_fds(), fds);
 }
 
@@ -304,13 +304,13 @@ TEST_F(Grant, NonsenseIsIgnored)
 	open(VIP_SERVICE_RELIABLE_DELIVERY);
 	warm(window);
 	for (uint32_t len = 0; len <= sizeof(bytes); len++)
-		nvi_agent_tell(agent, 0, bytes, len, nvi_agent_fd(agent, window.data));
+		nvi_agent_deliver(agent, 0, bytes, len, nvi_agent_fd(agent, window.data));
 	for (uint32_t kind : { 0u, 6u, 7u, 0x80000001u })
-		tell(1, kind, window.handle);
-	tell(0, W_GRANT_GONE, window.handle);
-	tell(1, W_GRANT_GONE, 12345);
-	tell(1, W_GRANT_GIVE, window.handle);
-	tell(1, W_GRANT_DENY, window.handle);
+		deliver_grant(1, kind, window.handle);
+	deliver_grant(0, W_GRANT_GONE, window.handle);
+	deliver_grant(1, W_GRANT_GONE, 12345);
+	deliver_grant(1, W_GRANT_GIVE, window.handle);
+	deliver_grant(1, W_GRANT_DENY, window.handle);
 	EXPECT_EQ(nvi_agent_given(agent), 1u);
 	EXPECT_TRUE(direct(window));
 }
@@ -324,7 +324,7 @@ TEST_F(Grant, AQuestionThatWasLostIsAskedAgain)
 	for (int i = 0; i < 3000 && nvi_agent_held(agent, 0) == 0; i++)
 		EXPECT_FALSE(direct(window));
 	EXPECT_TRUE(direct(window));
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_ASK), 2u);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_ASK), 2u);
 }
 
 // ---- many regions, many connections
@@ -343,7 +343,7 @@ TEST_F(Grant, MoreRegionsThanGrants)
 	EXPECT_LE(nvi_agent_held(agent, 0), 16u);
 	EXPECT_EQ(nvi_agent_given(agent), nvi_agent_held(agent, 0));
 	/* Not a mapping made and dropped for each write. */
-	EXPECT_LT(nvi_agent_said(agent, W_GRANT_ASK), 60u);
+	EXPECT_LT(nvi_agent_sent(agent, W_GRANT_ASK), 60u);
 	/* One that is used much gets its grant all the same. */
 	for (int i = 0; i < 2000 && !direct(many[0]); i++)
 		;
@@ -362,7 +362,7 @@ TEST_F(Grant, OrdinaryMemoryIsNotAskedForAgainAndAgain)
 	for (int round = 0; round < 25; round++)
 		for (VIP_MEM_HANDLE h : handles)
 			EXPECT_FALSE(direct({ plain.data(), h }));
-	EXPECT_LT(nvi_agent_said(agent, W_GRANT_ASK), 40u);
+	EXPECT_LT(nvi_agent_sent(agent, W_GRANT_ASK), 40u);
 	EXPECT_TRUE(direct(window)) << "a grant is not given up for a refusal";
 	for (VIP_MEM_HANDLE h : handles)
 		nvi_loop_deregister(loop, plain.data(), h);

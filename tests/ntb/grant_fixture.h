@@ -235,12 +235,12 @@ protected:
 		return true;
 	}
 
-	void tell(int end, uint32_t kind, uint32_t handle, int fd = -1, uint64_t base = 0,
-		  uint64_t length = 0)
+	void deliver_grant(int end, uint32_t kind, uint32_t handle, int fd = -1, uint64_t base = 0,
+			   uint64_t length = 0)
 	{
 		w_grant g = { kind, handle, base, length };
 
-		nvi_agent_tell(agent, end, &g, sizeof(g), fd);
+		nvi_agent_deliver(agent, end, &g, sizeof(g), fd);
 	}
 
 	bool flushed = false;

@@ -215,7 +215,7 @@ TEST_F(Grant, AnotherRegistrationOfTheMemoryIsNotGranted)
 	EXPECT_FALSE(direct(twin));
 	settle();
 	EXPECT_FALSE(direct(twin));
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_DENY), 1u);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_DENY), 1u);
 	EXPECT_EQ(nvi_agent_given(agent), 0u);
 	nvi_loop_deregister(loop, twin.data, twin.handle);
 }
@@ -232,7 +232,7 @@ TEST_F(Grant, MemoryThatIsNotOpenIsNotGranted)
 		expect_sent();
 	}
 	EXPECT_EQ(closed.data[0], 0);
-	EXPECT_EQ(nvi_agent_said(agent, W_GRANT_ASK), 1u) << "it is asked once";
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_ASK), 1u) << "it is asked once";
 	EXPECT_EQ(nvi_agent_given(agent), 0u);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
 }

@@ -30,7 +30,7 @@ struct nvi_agent {
 	pthread_mutex_t lock; /* all below */
 	uint64_t conn[2];
 	struct memory memory[MEMORIES];
-	uint32_t said[8], closed, swallow;
+	uint32_t sent[8], closed, swallow;
 	bool no_slices;
 	bool threaded;
 	pthread_t thread;
@@ -100,13 +100,13 @@ void nvi_agent_stop(struct nvi_agent *a)
 	free(a);
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- messages of the ends --------------------------------------------------------------------- */
 
-static void hear(struct nvi_agent *a, int end, const struct w_tell *msg, int fd)
+static void deliver(struct nvi_agent *a, int end, const struct w_tell *msg, int fd)
 {
 	struct nvi_chan *ch = chan(a, end);
 
-	/* As nvi_ctl.c: what is said about a connection that is gone meets nobody. */
+	/* As nvi_ctl.c: a message about a connection that is gone is dropped. */
 	if (nvi_chan_is_conn(ch, a->nic, msg->conn))
 		nvi_grant_told(a->nic, ch, msg, fd);
 	if (fd >= 0)
@@ -133,13 +133,13 @@ static void on_tell(struct nvi_agent *a, struct w_tell *msg)
 
 	memcpy(&grant, msg->body, sizeof(grant));
 	pthread_mutex_lock(&a->lock);
-	a->said[grant.kind % 8]++;
+	a->sent[grant.kind % 8]++;
 	swallowed = (a->swallow >> grant.kind & 1) != 0;
 	pthread_mutex_unlock(&a->lock);
 	if (swallowed || end < 0)
 		return;
 	msg->conn = conn_of(a, !end);
-	hear(a, !end, msg, open_slice(a, msg->slice_id));
+	deliver(a, !end, msg, open_slice(a, msg->slice_id));
 }
 
 static void on_free(struct nvi_agent *a, uint32_t id)
@@ -224,7 +224,7 @@ void nvi_agent_thread(struct nvi_agent *a)
 		abort();
 }
 
-/* ---- what a test wants ----------------------------------------------------------------------- */
+/* ---- what a test can have done ---------------------------------------------------------------- */
 
 void nvi_agent_swallow(struct nvi_agent *a, uint32_t kinds)
 {
@@ -240,12 +240,12 @@ void nvi_agent_no_slices(struct nvi_agent *a, bool yes)
 	pthread_mutex_unlock(&a->lock);
 }
 
-uint32_t nvi_agent_said(struct nvi_agent *a, uint32_t kind)
+uint32_t nvi_agent_sent(struct nvi_agent *a, uint32_t kind)
 {
 	uint32_t n;
 
 	pthread_mutex_lock(&a->lock);
-	n = a->said[kind];
+	n = a->sent[kind];
 	pthread_mutex_unlock(&a->lock);
 	return n;
 }
@@ -260,7 +260,7 @@ uint32_t nvi_agent_closed(struct nvi_agent *a)
 	return n;
 }
 
-void nvi_agent_tell(struct nvi_agent *a, int end, const void *body, uint32_t len, int fd)
+void nvi_agent_deliver(struct nvi_agent *a, int end, const void *body, uint32_t len, int fd)
 {
 	struct w_tell msg = { .conn = conn_of(a, end), .body_len = len };
 
@@ -268,7 +268,7 @@ void nvi_agent_tell(struct nvi_agent *a, int end, const void *body, uint32_t len
 	w_ctl_init(&msg, W_TOLD, sizeof(msg));
 	if (w_ctl_check(&msg, sizeof(msg)) != W_TOLD)
 		abort();
-	hear(a, end, &msg, fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1);
+	deliver(a, end, &msg, fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1);
 }
 
 void nvi_agent_lost(struct nvi_agent *a, int end)

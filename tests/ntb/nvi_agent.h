@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What stands between the two ends of a loop in place of their agents and of the control thread:
- * it passes on what one tells the other, or not, and says things that nobody told.
+ * it passes on the messages of one to the other, or not, and delivers messages that nobody sent.
  *
  * Steps are the test's own, or those of a thread of its.
  */
@@ -23,7 +23,7 @@ struct nvi_agent;
 struct nvi_agent *nvi_agent_start(struct nvi_loop *loop, uint32_t revoke_ms);
 /* Both ends are disconnected before; window memory was freed. Ends the thread too. */
 void nvi_agent_stop(struct nvi_agent *a);
-/* Handles what was said; returns how many messages. */
+/* Handles the messages that were sent; returns how many. */
 int nvi_agent_step(struct nvi_agent *a);
 /* From now on a thread does the steps. */
 void nvi_agent_thread(struct nvi_agent *a);
@@ -32,12 +32,12 @@ void nvi_agent_thread(struct nvi_agent *a);
 void nvi_agent_swallow(struct nvi_agent *a, uint32_t kinds);
 /* Where slices cannot be handed over. */
 void nvi_agent_no_slices(struct nvi_agent *a, bool yes);
-/* How many of a kind were said by either end. */
-uint32_t nvi_agent_said(struct nvi_agent *a, uint32_t kind);
+/* How many of a kind were sent, by both ends. */
+uint32_t nvi_agent_sent(struct nvi_agent *a, uint32_t kind);
 uint32_t nvi_agent_closed(struct nvi_agent *a); /* CLOSE messages */
-/* The end hears this about its connection, with a copy of the descriptor (-1: none). */
-void nvi_agent_tell(struct nvi_agent *a, int end, const void *body, uint32_t len, int fd);
-/* The end hears that the other is gone. */
+/* Hands the end a message about its connection, with a copy of the descriptor (-1: none). */
+void nvi_agent_deliver(struct nvi_agent *a, int end, const void *body, uint32_t len, int fd);
+/* The end is told that the other is gone. */
 void nvi_agent_lost(struct nvi_agent *a, int end);
 /* The end disconnects, as VipDisconnect() does; a step tells the other end. */
 void nvi_agent_disconnect(struct nvi_agent *a, int end);

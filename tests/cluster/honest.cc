@@ -54,7 +54,7 @@ static bool same(Slab &slab, size_t i, uint64_t number)
 }
 
 /* Answers each message, until its connection ends. */
-static void answer_all(Vi &vi, Slab &slab)
+static void echo_all(Vi &vi, Slab &slab)
 {
 	VIP_DESCRIPTOR *d;
 
@@ -108,7 +108,7 @@ ROLE(honest_server)
 		post_recv(vi, slab, slab.fill(0, kBytes));
 		post_recv(vi, slab, slab.fill(1, kBytes));
 		if (accept_one(nic, vi, args.at(1)))
-			answer_all(vi, slab);
+			echo_all(vi, slab);
 		vi.disconnect();
 	}
 }

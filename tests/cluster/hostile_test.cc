@@ -78,7 +78,7 @@ public:
 			descriptors();
 		}
 		if (random_.below(4) != 0)
-			listen_to_all();
+			receive_all();
 		if (random_.below(16) == 0)
 			hang_up();
 		if (random_.below(64) == 0)
@@ -102,7 +102,7 @@ private:
 		send(hello, W_HELLO);
 		until(
 			[&] {
-				listen_to_all();
+				receive_all();
 				return sock_ < 0 || !pages_.empty();
 			},
 			2000);
@@ -138,7 +138,7 @@ private:
 		close(fd);
 	}
 
-	void listen_to_all()
+	void receive_all()
 	{
 		alignas(8) uint8_t buf[W_CTL_MAX];
 		int fds[W_CTL_FDS], len;
@@ -323,7 +323,7 @@ private:
 
 		connection(W_LISTEN, own_addr(), w_addr{});
 		connection(W_CONNECT, own_addr(), any_addr());
-		listen_to_all();
+		receive_all();
 		accept.conn = conn.conn = conns_[known_ % conns_.size()];
 		accept.attrs.reliability = 2;
 		accept.attrs.max_transfer = 65536;

@@ -50,7 +50,7 @@ public:
 						  : request(nic, *vis[i], 1, text("kill%zu", i)));
 		for (size_t i = 0; i < kVis && side == 0; i++)
 			for (size_t k = 0; k < kDepth / 2; k++)
-				answer(i, k);
+				send_message(i, k);
 	}
 
 	void run()
@@ -83,7 +83,7 @@ private:
 			size_t k = slab.index(d) % kDepth;
 			post_recv(*vis[i], slab, slab.fill(i * kDepth + k, kBytes));
 			reap(i);
-			answer(i, k);
+			send_message(i, k);
 			mine(side, CELL_COUNT)++;
 			return true;
 		}
@@ -112,7 +112,7 @@ private:
 	}
 
 	/* With the same descriptor each time, so its last message must have been taken. */
-	void answer(size_t i, size_t k)
+	void send_message(size_t i, size_t k)
 	{
 		size_t at = (kVis + i) * kDepth + k;
 		NEED(until([&] { return !busy[at] || (reap(i), !busy[at]); }));

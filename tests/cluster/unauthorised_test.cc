@@ -180,7 +180,7 @@ private:
 			kept_.pop_front();
 	}
 
-	bool say_hello(int sock)
+	bool send_hello(int sock)
 	{
 		w_hello m = {};
 
@@ -197,7 +197,7 @@ private:
 			Fd sock = dial();
 			ssize_t len;
 
-			say_hello(sock);
+			send_hello(sock);
 			if (random_.below(4) != 0)
 				continue;
 			len = recv(sock, answer, sizeof(answer), MSG_DONTWAIT);
@@ -249,7 +249,7 @@ private:
 	{
 		for (uint64_t n = random_.below(100); n > 0 && !over(); n--) {
 			kept_.push_back(dial());
-			for (int i = 0; i < 64 && say_hello(kept_.back()); i++)
+			for (int i = 0; i < 64 && send_hello(kept_.back()); i++)
 				;
 		}
 	}

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "port_emu.h"
-#include "ring_say.h"
+#include "ring_error.h"
 
 #define RG_HOSTS_MAX 8u
 #define RG_THREADS_MAX 8u

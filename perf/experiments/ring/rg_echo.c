@@ -63,7 +63,7 @@ static void start_all(struct echo *e, unsigned int n)
 			err = pthread_create(&e[i].sender, NULL, sender, &e[i]);
 	}
 	if (err != 0) {
-		ring_say("a thread was sought and there is none: %s", strerror(err));
+		ring_print_error("a thread was sought and there is none: %s", strerror(err));
 		exit(1);
 	}
 }

@@ -88,8 +88,8 @@ int rg_fabric_open(struct rg_fabric *f, unsigned int hosts, const char *kind)
 	for (unsigned int i = 0; i < hosts && err == 0; i++)
 		err = join(f->host[i].right, f->host[(i + 1) % hosts].left);
 	if (err != 0) {
-		ring_say("a ring of %u hosts with ports %s did not come up: %s", hosts, kind,
-			 strerror(-err));
+		ring_print_error("a ring of %u hosts with ports %s did not come up: %s", hosts,
+				 kind, strerror(-err));
 		rg_fabric_close(f);
 	}
 	return err;

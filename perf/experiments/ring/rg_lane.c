@@ -78,8 +78,8 @@ int rg_lane_open(struct rg_lane *l, struct port *from, struct port *to, unsigned
 	if (err == 0)
 		err = mem_open(&l->words, from, to, 4096);
 	if (err != 0) {
-		ring_say("a window of %u x %zu bytes could not be opened: %s", slots, l->slot_bytes,
-			 strerror(-err));
+		ring_print_error("a window of %u x %zu bytes could not be opened: %s", slots,
+				 l->slot_bytes, strerror(-err));
 		rg_lane_close(l);
 	}
 	return err;

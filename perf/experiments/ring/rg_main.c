@@ -69,8 +69,8 @@ static int number(const char *name, const char *text, uint64_t least, uint64_t m
 {
 	if (number_ok(text, least, most, out))
 		return 0;
-	ring_say("--%s %.40s: a number from %llu to %llu is expected; see ring_port --help", name,
-		 text, (unsigned long long)least, (unsigned long long)most);
+	ring_print_error("--%s %.40s: a number from %llu to %llu is expected; see ring_port --help",
+			 name, text, (unsigned long long)least, (unsigned long long)most);
 	return -EINVAL;
 }
 
@@ -121,15 +121,15 @@ static int check(struct rg_task *t)
 	for (i = 0; i < U_ARRAY_SIZE(known) && strcmp(t->experiment, known[i]) != 0; i++)
 		;
 	if (i == U_ARRAY_SIZE(known))
-		ring_say("--experiment %.40s: E1, E2, E3 or E4 is expected", t->experiment);
+		ring_print_error("--experiment %.40s: E1, E2, E3 or E4 is expected", t->experiment);
 	else if (port_model_profile_find(t->profile) == NULL)
-		ring_say("--profile %.40s: gen3x8 is expected", t->profile);
+		ring_print_error("--profile %.40s: gen3x8 is expected", t->profile);
 	else if (t->bytes % 64 != 0)
-		ring_say("--bytes %llu: a multiple of 64 is expected",
-			 (unsigned long long)t->bytes);
+		ring_print_error("--bytes %llu: a multiple of 64 is expected",
+				 (unsigned long long)t->bytes);
 	else if (t->links > 2 * t->hosts)
-		ring_say("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
-			 2 * t->hosts);
+		ring_print_error("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
+				 2 * t->hosts);
 	else
 		return 0;
 	return -EINVAL;
@@ -238,7 +238,8 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind < argc) {
-		ring_say("no argument '%.40s' is known; see ring_port --help", argv[optind]);
+		ring_print_error("no argument '%.40s' is known; see ring_port --help",
+				 argv[optind]);
 		return 2;
 	}
 	if (check(&t) != 0)

@@ -240,7 +240,7 @@ static void thread_start(pthread_t *t, void *(*run)(void *), void *arg)
 
 	if (err == 0)
 		return;
-	ring_say("a thread was sought and there is none: %s", strerror(err));
+	ring_print_error("a thread was sought and there is none: %s", strerror(err));
 	exit(1);
 }
 
@@ -323,7 +323,7 @@ static int conclude(const struct ring *r, struct rg_result *out)
 			const struct caller *c = &r->node[i].caller[k];
 
 			if (c->wrong) {
-				ring_say("a put was acknowledged that did not arrive");
+				ring_print_error("a put was acknowledged that did not arrive");
 				return -EIO;
 			}
 			ns += (double)c->ns / (double)t->count;

@@ -122,7 +122,7 @@ static int streams_run(struct stream *s, unsigned int n, pthread_barrier_t *star
 			err = -pthread_create(&s[started].sender, NULL, sender, &s[started]);
 	}
 	if (err != 0) {
-		ring_say("a thread was sought and there is none: %s", strerror(-err));
+		ring_print_error("a thread was sought and there is none: %s", strerror(-err));
 		exit(1);
 	}
 	pthread_barrier_wait(start);
@@ -153,7 +153,7 @@ static int conclude(const struct rg_task *t, const struct stream *s, unsigned in
 
 	for (unsigned int i = 0; i < n; i++) {
 		if (s[i].wrong) {
-			ring_say("a message was announced before it was there");
+			ring_print_error("a message was announced before it was there");
 			return -EIO;
 		}
 		sum += (double)(t->bytes * t->count) / (double)(s[i].ended - s[i].began);

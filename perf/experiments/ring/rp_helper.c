@@ -25,7 +25,7 @@ int rp_pin(int cpu)
 	err = pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 	if (err == 0)
 		return 0;
-	ring_say("--pin: processor %d: %s", cpu, strerror(err));
+	ring_print_error("--pin: processor %d: %s", cpu, strerror(err));
 	return -1;
 }
 
@@ -60,7 +60,7 @@ int rp_helper_start(unsigned int i, int cpu)
 	sem_init(&h->end, 0, 0);
 	err = pthread_create(&h->thread, NULL, helper_main, h);
 	if (err != 0) {
-		ring_say("a thread was sought and there is none: %s", strerror(err));
+		ring_print_error("a thread was sought and there is none: %s", strerror(err));
 		return -1;
 	}
 	await_sem(&h->end);

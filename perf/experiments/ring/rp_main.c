@@ -164,7 +164,8 @@ static const struct option options[] = {
 
 static int refuse(const char *name, const char *expected)
 {
-	ring_say("--%s %.40s: %s is expected; see ring_pair --help", name, optarg, expected);
+	ring_print_error("--%s %.40s: %s is expected; see ring_pair --help", name, optarg,
+			 expected);
 	return -1;
 }
 
@@ -266,7 +267,8 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind < argc) {
-		ring_say("no argument '%.40s' is known; see ring_pair --help", argv[optind]);
+		ring_print_error("no argument '%.40s' is known; see ring_pair --help",
+				 argv[optind]);
 		return 2;
 	}
 	return measure(&cfg) == 0 ? 0 : 1;

@@ -29,7 +29,8 @@ static void *shared(size_t bytes)
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED) {
-		ring_say("%zu bytes of shared memory were sought and there are none", bytes);
+		ring_print_error("%zu bytes of shared memory were sought and there are none",
+				 bytes);
 		return NULL;
 	}
 	memset(at, 0, bytes);
@@ -243,8 +244,8 @@ int rp_copies(unsigned int hops, uint64_t bytes, bool apart, struct rp_copies ou
 	int rc = -1;
 
 	if (own[0] == NULL || own[1] == NULL) {
-		ring_say("twice %llu bytes were sought and there are none",
-			 (unsigned long long)bytes);
+		ring_print_error("twice %llu bytes were sought and there are none",
+				 (unsigned long long)bytes);
 	} else if (rings != NULL) {
 		memset(own[0], 1, bytes);
 		memset(own[1], 2, bytes);

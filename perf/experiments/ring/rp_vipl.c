@@ -46,7 +46,7 @@ static int bad(const char *what, VIP_RETURN rc, const VIP_DESCRIPTOR *d)
 
 	if (d != NULL)
 		VipxStatusString(d->CS.Status, text, sizeof(text));
-	ring_say("%s: %s %s", what, VipxErrorString(rc), text);
+	ring_print_error("%s: %s %s", what, VipxErrorString(rc), text);
 	return -1;
 }
 
@@ -76,7 +76,7 @@ static int await(done_fn done, VIP_VI_HANDLE vi, VIP_DESCRIPTOR **out)
 		if (deadline == 0)
 			deadline = rv_now() + RP_PATIENCE_NS;
 		if (rv_now() > deadline) {
-			ring_say("a message did not come");
+			ring_print_error("a message did not come");
 			return -1;
 		}
 	}
@@ -351,7 +351,7 @@ static int flow_timed(struct flow *f, double *out)
 		done = f->write ? f->sent : f->came;
 		now = rv_now();
 		if (now > deadline) {
-			ring_say("messages did not come");
+			ring_print_error("messages did not come");
 			return -1;
 		}
 		if (done < next)

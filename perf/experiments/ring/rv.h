@@ -15,7 +15,7 @@
 #include <vipl.h>
 #include <vipl_ext.h>
 
-#include "ring_say.h"
+#include "ring_error.h"
 
 #define RV_HOSTS_MAX 64u
 #define RV_CALLERS 8u /* puts that a host has asked for at any time */

@@ -57,8 +57,9 @@ static int number(const char *name, uint64_t least, uint64_t most, uint64_t *out
 	if (*optarg >= '0' && *optarg <= '9')
 		v = strtoull(optarg, &end, 10);
 	if (end == NULL || errno != 0 || *end != '\0' || v < least || v > most) {
-		ring_say("--%s %.40s: a number from %llu to %llu is expected; see ring_vipl --help",
-			 name, optarg, (unsigned long long)least, (unsigned long long)most);
+		ring_print_error(
+			"--%s %.40s: a number from %llu to %llu is expected; see ring_vipl --help",
+			name, optarg, (unsigned long long)least, (unsigned long long)most);
 		return -EINVAL;
 	}
 	*out = v;
@@ -119,14 +120,14 @@ static int check(const struct rv_task *t, size_t *which)
 			break;
 	}
 	if (*which == n)
-		ring_say("--experiment %.40s: E1, E2, E3, E4, hop or cost is expected",
-			 t->experiment);
+		ring_print_error("--experiment %.40s: E1, E2, E3, E4, hop or cost is expected",
+				 t->experiment);
 	else if (t->bytes % 64 != 0)
-		ring_say("--bytes %llu: a multiple of 64 is expected",
-			 (unsigned long long)t->bytes);
+		ring_print_error("--bytes %llu: a multiple of 64 is expected",
+				 (unsigned long long)t->bytes);
 	else if (t->links > 2 * t->hosts)
-		ring_say("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
-			 2 * t->hosts);
+		ring_print_error("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
+				 2 * t->hosts);
 	else
 		return 0;
 	return -EINVAL;
@@ -178,7 +179,8 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind < argc) {
-		ring_say("no argument '%.40s' is known; see ring_vipl --help", argv[optind]);
+		ring_print_error("no argument '%.40s' is known; see ring_vipl --help",
+				 argv[optind]);
 		return 2;
 	}
 	if (check(&t, &which) != 0)

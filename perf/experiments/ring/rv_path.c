@@ -53,7 +53,7 @@ void rv_charge(int64_t *owed, int64_t ns)
 
 static int fail(const char *what, VIP_RETURN rc)
 {
-	ring_say("%s: %s", what, VipxErrorString(rc));
+	ring_print_error("%s: %s", what, VipxErrorString(rc));
 	return -1;
 }
 
@@ -75,7 +75,7 @@ static int check_host(struct rv_host *h, const char *name)
 	if (rc == VIP_SUCCESS &&
 	    memcmp(a.addr.HostAddress, h->attrs.LocalNicAddress, h->attrs.NicAddressLen) == 0)
 		return 0;
-	ring_say("%s was sought, the fabric has none: vi_fabric up --hosts N", name);
+	ring_print_error("%s was sought, the fabric has none: vi_fabric up --hosts N", name);
 	return -1;
 }
 
@@ -121,7 +121,7 @@ int rv_host_move(struct rv_host *h, long nap_ns)
 	if (err == 0)
 		return 0;
 	h->moves = false;
-	ring_say("a thread was sought and there is none: %s", strerror(err));
+	ring_print_error("a thread was sought and there is none: %s", strerror(err));
 	return -1;
 }
 
@@ -189,7 +189,7 @@ static int connect_ends(struct rv_path *w)
 	VIP_RETURN rc;
 
 	if (pthread_create(&thread, NULL, accept_main, &a) != 0) {
-		ring_say("a thread was sought and there is none");
+		ring_print_error("a thread was sought and there is none");
 		return -1;
 	}
 	rc = request(w);
@@ -347,10 +347,10 @@ static int taken(VIP_RETURN rc, const VIP_DESCRIPTOR *d, const struct rv_host *h
 	if (rc == VIP_SUCCESS && (d->CS.Status & VIP_STATUS_ERROR_MASK) == 0)
 		return 1;
 	if (rc == VIP_NOT_DONE) {
-		ring_say("a connection was lost");
+		ring_print_error("a connection was lost");
 	} else {
 		VipxStatusString(d != NULL ? d->CS.Status : 0, text, sizeof(text));
-		ring_say("a descriptor completed with %s: %s", VipxErrorString(rc), text);
+		ring_print_error("a descriptor completed with %s: %s", VipxErrorString(rc), text);
 	}
 	return -1;
 }

@@ -28,7 +28,7 @@ static int await_write(struct rv_path *w, long nap)
 
 	while ((rc = rv_write_done(w)) == 0) {
 		if (rv_now() > deadline) {
-			ring_say("a write did not complete within a minute");
+			ring_print_error("a write did not complete within a minute");
 			return -1;
 		}
 		rv_nap(nap);
@@ -42,7 +42,7 @@ static int await_word(const struct rv_path *w, uint64_t n, long nap)
 
 	while (rv_target_word(w) != n) {
 		if (rv_now() > deadline || atomic_load(&w->from->lost)) {
-			ring_say("a write did not arrive");
+			ring_print_error("a write did not arrive");
 			return -1;
 		}
 		rv_nap(nap);
@@ -98,7 +98,7 @@ static int thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 	int err = pthread_create(thread, NULL, run, arg);
 
 	if (err != 0)
-		ring_say("a thread was sought and there is none: %s", strerror(err));
+		ring_print_error("a thread was sought and there is none: %s", strerror(err));
 	return err == 0 ? 0 : -1;
 }
 
@@ -257,7 +257,7 @@ static int caller_put(struct caller *c, uint64_t n, int64_t *owed)
 
 	rv_charge(owed, (int64_t)t->post_ns * t->dilation);
 	if (err == 0 && rv_target_word(w) != n) {
-		ring_say("a put completed that did not arrive");
+		ring_print_error("a put completed that did not arrive");
 		err = -1;
 	}
 	return err;
@@ -341,7 +341,7 @@ static int await_message(struct rv_path *w, bool back, long nap)
 
 	while ((rc = rv_receive_done(w, back)) == 0) {
 		if (rv_now() > deadline) {
-			ring_say("a message did not arrive within a minute");
+			ring_print_error("a message did not arrive within a minute");
 			return -1;
 		}
 		rv_nap(nap);

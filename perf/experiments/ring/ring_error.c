@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ring_say.h"
+#include "ring_error.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-void ring_say(const char *fmt, ...)
+void ring_print_error(const char *fmt, ...)
 {
 	va_list ap;
 

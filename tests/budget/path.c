@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The path of a message in one thread, for budget.py, which counts its instructions with
+ * The path of a message in one thread, for budget_test.py, which counts its instructions with
  * callgrind: two pairs of VIs of one NIC, of which one receives through a completion queue.
  *
  *	path BATCHES ROUNDS

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every exported function and every option has its page, and no page makes the formatter complain.
 
-usage: pages.py DIRECTORY MAP
+usage: pages_test.py DIRECTORY MAP
 """
 import pathlib
 import re
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from exports import from_map  # noqa: E402
+from exports_test import from_map  # noqa: E402
 
 NEEDED = ('SYNOPSIS', 'RETURN VALUE', 'CONTEXT', 'OWNERSHIP', 'SEE ALSO')
 

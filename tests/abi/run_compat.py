@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs a program on a fabric of its own, and sees that nothing is left of it.
 
-usage: compat.py AGENT PROGRAM
+usage: run_compat.py AGENT PROGRAM
 """
 import os
 import signal

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The installed tree is complete: a program finds header and library by pkg-config and runs.
 
-usage: install.py BUILD_DIR SOURCE PREFIX README --cc COMPILER...
+usage: install_test.py BUILD_DIR SOURCE PREFIX README --cc COMPILER...
 
 So do the examples, by the lines that README.md and the installed examples/README.md print; the
 program that README.md shows is one of them.
@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from compat import start_agent  # noqa: E402
+from run_compat import start_agent  # noqa: E402
 
 FABRIC = f'installed-{os.getpid()}'
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Counts the instructions of the calls that move a message, and holds them against a budget.
 
-usage: budget.py [--write] [--build WORDS] AGENT PATH SCRATCH
+usage: budget_test.py [--write] [--build WORDS] AGENT PATH SCRATCH
 
 AGENT is viaductd, PATH the program of path.c, SCRATCH a folder for callgrind's files, kept when
 the budget is not held.  --build says what was built: «COMPILER ARCH OPTIMIZATION SANITIZER», and
@@ -21,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / 'abi'))
 sys.dont_write_bytecode = True
-from compat import start_agent  # noqa: E402
+from run_compat import start_agent  # noqa: E402
 
 BUDGET = HERE / 'budget.txt'
 BUILD = 'gcc x86_64 2 none'
@@ -157,7 +157,7 @@ def explain(grown, found):
         print(f'  {name} ({" + ".join(calls[name])}):\n'
               f'    callgrind_annotate --inclusive=yes --tree=calling {found[name][1]}')
     print('The counts of a commit before are made by a build of it: meson test budget.\n'
-          'What has to be so goes into tests/budget/budget.txt, by budget.py --write.')
+          'What has to be so goes into tests/budget/budget.txt, by budget_test.py --write.')
 
 
 def main():

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """As a subproject of Meson Viaduct is its library and its agent, and more only when asked for.
 
-usage: subproject.py SOURCE_ROOT PROGRAM.c
+usage: subproject_test.py SOURCE_ROOT PROGRAM.c
 """
 import json
 import os
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from compat import start_agent  # noqa: E402
+from run_compat import start_agent  # noqa: E402
 
 PARENT = """project('parent', 'c')
 vipl = dependency('vipl', fallback: ['viaduct', 'libvipl_dep'])

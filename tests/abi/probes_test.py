@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The static probes of libvipl: every point is there, says where its arguments are, and is a nop.
 
-usage: probes.py LIBRARY U_TRACE_H
+usage: probes_test.py LIBRARY U_TRACE_H
 """
 import pathlib
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The C programs printed in the README compile: readme.py README INCLUDE_DIR CC..."""
+"""The C programs printed in the README compile: readme_test.py README INCLUDE_DIR CC..."""
 import re
 import subprocess
 import sys

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The units of a folder have an order, that of their sources in its meson.build, and a unit uses only those before it.
 
-    units.py TARGET SOURCE...
+    units_test.py TARGET SOURCE...
 
 TARGET is a library or program that was built from the C files SOURCE, named in their order.  Reads the symbols that
 each object file defines and needs, and fails with a line for each symbol that is defined in a later unit.
@@ -26,7 +26,7 @@ def object_of(found, source):
         name = '_'.join(parts[first:])
         if name in found:
             return found[name]
-    sys.exit(f'units.py: no object file was made from {source}')
+    sys.exit(f'units_test.py: no object file was made from {source}')
 
 
 def symbols(path):
@@ -52,11 +52,11 @@ def upward(sources, tables):
 
 def main(args):
     if len(args) < 3:
-        sys.exit('usage: units.py TARGET SOURCE...')
+        sys.exit('usage: units_test.py TARGET SOURCE...')
     target, sources = args[1], args[2:]
     found = objects_of(target)
     if len(found) != len(sources):
-        sys.exit(f'units.py: {target} was built from {len(found)} C files, {len(sources)} are listed')
+        sys.exit(f'units_test.py: {target} was built from {len(found)} C files, {len(sources)} are listed')
     lines = upward(sources, [symbols(object_of(found, s)) for s in sources])
     print('\n'.join(lines) or f'{len(sources)} units, no upward use')
     return 1 if lines else 0

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """libvipl exports exactly what vipl.map names, which is exactly what the headers declare.
 
-usage: exports.py LIBRARY MAP HEADER...
+usage: exports_test.py LIBRARY MAP HEADER...
 """
 import pathlib
 import re

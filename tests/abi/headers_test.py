@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The public headers, alone, compile without a warning in every language they are for.
 
-usage: headers.py INCLUDE_DIR --cc COMPILER... --cxx COMPILER...
+usage: headers_test.py INCLUDE_DIR --cc COMPILER... --cxx COMPILER...
 """
 import shutil
 import subprocess

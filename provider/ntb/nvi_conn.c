@@ -72,9 +72,9 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nv
 	vi->fast = ch->retx != NULL ? &nvi_fast_resumable : &nvi_fast;
 	vi->counters.ConnectionsOpened++;
 	vi_set_state(vi, VIP_STATE_CONNECTED);
-	/* Sends at reception level are complete later, and nvi_send_plain() stores into memory. */
+	/* Sends at reception level are complete later, and nvi_send_unqueued() stores into memory. */
 	if (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || (ch->retx == NULL && !ch->plain))
-		vi->now_max = 0;
+		vi->unqueued_max = 0;
 	if (vi->sq.cq != NULL)
 		vi_cq_mark(&vi->sq);
 	if (vi->rq.cq != NULL)

@@ -63,7 +63,7 @@ static void close_fds(int a, int b)
 /* ---- answers --------------------------------------------------------------------------------- */
 
 /* Passes the answer to the thread that waits for it.  Returns whether there is one. */
-static bool answer(struct nvi_nic *nic, struct incoming *in, uint64_t token, int err)
+static bool pass_agent_answer(struct nvi_nic *nic, struct incoming *in, uint64_t token, int err)
 {
 	struct nvi_req *req;
 	bool wanted;
@@ -102,7 +102,8 @@ static void on_allocated(struct nvi_nic *nic, struct incoming *in)
 	struct w_alloc msg = { .slice_id = in->m.alloc.slice_id };
 	bool made = in->m.alloc.status == W_SUCCESS;
 
-	if (!answer(nic, in, in->m.alloc.token, nvi_status_errno(in->m.alloc.status)) && made)
+	if (!pass_agent_answer(nic, in, in->m.alloc.token, nvi_status_errno(in->m.alloc.status)) &&
+	    made)
 		nvi_ctl_send(nic, &msg, W_FREE, sizeof(msg));
 }
 
@@ -278,10 +279,11 @@ static void dispatch(struct nvi_nic *nic, struct incoming *in)
 		break;
 	case W_REFUSED:
 	case W_DONE:
-		answer(nic, in, in->m.refused.token, nvi_status_errno(in->m.refused.status));
+		pass_agent_answer(nic, in, in->m.refused.token,
+				  nvi_status_errno(in->m.refused.status));
 		break;
 	case W_UNLISTENED:
-		answer(nic, in, in->m.token.token, -ETIMEDOUT);
+		pass_agent_answer(nic, in, in->m.token.token, -ETIMEDOUT);
 		break;
 	case W_ALLOCATED:
 		on_allocated(nic, in);
@@ -290,7 +292,7 @@ static void dispatch(struct nvi_nic *nic, struct incoming *in)
 	case W_ROUTED:
 	case W_LISTED:
 		/* Their tokens stand where W_ALLOCATED's does. */
-		answer(nic, in, in->m.alloc.token, 0);
+		pass_agent_answer(nic, in, in->m.alloc.token, 0);
 		break;
 	default:
 		u_debug("nvi", "control message of type %u ignored", in->m.hdr.type);

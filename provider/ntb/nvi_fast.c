@@ -6,9 +6,9 @@
 #include "vi_hot.h"
 
 const struct vi_fast_ops nvi_fast = {
-	.now_max = W_INLINE_MAX,
-	.send_now = nvi_send_plain,
-	.write_now = nvi_write_unqueued,
+	.unqueued_max = W_INLINE_MAX,
+	.send_unqueued = nvi_send_unqueued,
+	.write_unqueued = nvi_write_unqueued,
 	.post_send = nvi_post_send,
 	.poll_recv = nvi_poll_recv,
 	.progress = nvi_progress_vi,
@@ -18,37 +18,37 @@ const struct vi_fast_ops nvi_fast = {
 /*
  * A store that may be lost with the path is queued, and completes when it is seen to have arrived.
  */
-static bool write_never_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
-				 uint32_t handle)
+static bool refuse_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
+				  uint32_t handle)
 {
 	return false;
 }
 
 const struct vi_fast_ops nvi_fast_resumable = {
-	.now_max = W_INLINE_MAX,
-	.send_now = nvi_send_resumable,
-	.write_now = write_never_unqueued,
+	.unqueued_max = W_INLINE_MAX,
+	.send_unqueued = nvi_send_unqueued_resumable,
+	.write_unqueued = refuse_write_unqueued,
 	.post_send = nvi_post_send,
 	.poll_recv = nvi_poll_recv,
 	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,
 };
 
-static bool send_no_more(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
-			 uint32_t imm)
+static bool refuse_send_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
+				 uint32_t imm)
 {
 	return false;
 }
 
-static void post_no_more(struct vi_vi *vi)
+static void flush_posted(struct vi_vi *vi)
 {
 	vi_wq_flush_new(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
 }
 
 const struct vi_fast_ops nvi_fast_closing = {
-	.send_now = send_no_more,
-	.write_now = write_never_unqueued,
-	.post_send = post_no_more,
+	.send_unqueued = refuse_send_unqueued,
+	.write_unqueued = refuse_write_unqueued,
+	.post_send = flush_posted,
 	.poll_recv = nvi_poll_recv,
 	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,

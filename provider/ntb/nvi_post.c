@@ -22,7 +22,8 @@ static inline void count_sent(struct nvi_chan *ch, uint32_t length)
 }
 
 /* From the consumer's memory, which was checked just now, straight into the peer's. */
-bool nvi_send_plain(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control, uint32_t imm)
+bool nvi_send_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
+		       uint32_t imm)
 {
 	struct nvi_chan *ch = vi->chan;
 	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask], *ahead;
@@ -46,8 +47,8 @@ bool nvi_send_plain(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t co
 	return true;
 }
 
-bool nvi_send_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
-			uint32_t imm)
+bool nvi_send_unqueued_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
+				 uint32_t imm)
 {
 	struct nvi_chan *ch = vi->chan;
 	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
@@ -128,7 +129,7 @@ static bool post_read_request(struct nvi_chan *ch)
 	memcpy(slot->data, &rdma, sizeof(rdma));
 	ch->tx.reads[tail % NVI_READS_MAX] = sq->next;
 	/*
-	 * A: pairs with place_whole_answer() in nvi_rx_read.c: the read is known before its
+	 * A: pairs with place_whole_read_answer() in nvi_rx_read.c: the read is known before its
 	 * request is out.
 	 */
 	atomic_store_explicit(&ch->tx.read_tail, tail + 1, memory_order_release);

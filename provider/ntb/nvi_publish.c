@@ -53,7 +53,7 @@ void nvi_publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags)
 	nvi_publish(ch, &line, line.more, 0, ch->tx.cursor);
 }
 
-bool nvi_publish_answer(struct nvi_chan *ch, const void *src, uint32_t n)
+bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n)
 {
 	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask];
 	uint32_t head = n < W_HEAD_INLINE ? n : W_HEAD_INLINE;

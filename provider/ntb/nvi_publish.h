@@ -39,7 +39,7 @@ void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, 
  * Publishes the answer to a read of n <= W_INLINE_MAX bytes in one slot; false, and nothing done,
  * when the answer has to wait.  Caller holds both locks.
  */
-bool nvi_publish_answer(struct nvi_chan *ch, const void *src, uint32_t n);
+bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n);
 /*
  * Has the peer consumed all that had been sent when this was asked first? Asks it for credit.
  * Caller holds tx_lock and asks again when credit came.

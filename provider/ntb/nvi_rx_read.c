@@ -11,7 +11,7 @@
 
 /* ---- requests of the peer -------------------------------------------------------------------- */
 
-static void queue_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint32_t tail)
+static void queue_read_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint32_t tail)
 {
 	ch->answers.queue[tail % NVI_READS_MAX].rdma = s->rdma;
 	ch->answers.queue[tail % NVI_READS_MAX].slot = s->number;
@@ -22,13 +22,14 @@ static void queue_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint3
 	u_biased_drop(&ch->vi->tx_lock);
 }
 
-static bool answer_at_once(struct nvi_chan *ch, const struct nvi_rx_slot *s, const void *src)
+static bool publish_short_read_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s,
+				      const void *src)
 {
 	bool sent = false;
 
 	if (s->rdma.length <= W_INLINE_MAX) {
 		u_biased_take(&ch->vi->tx_lock);
-		sent = nvi_publish_answer(ch, src, s->rdma.length);
+		sent = nvi_publish_read_answer(ch, src, s->rdma.length);
 		u_biased_drop(&ch->vi->tx_lock);
 	}
 	return sent;
@@ -55,8 +56,8 @@ void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 		vi_event_raise(vi->nic, vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
 		return;
 	}
-	if (!answer_at_once(ch, s, src))
-		queue_answer(ch, s, tail);
+	if (!publish_short_read_answer(ch, s, src))
+		queue_read_answer(ch, s, tail);
 }
 
 /* ---- answers of the peer --------------------------------------------------------------------- */
@@ -102,7 +103,7 @@ static void end_read_response(struct nvi_chan *ch)
 }
 
 /* The whole answer to a plain read, in one slot; false, and nothing done, for any other. */
-static bool place_whole_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s)
+static bool place_whole_read_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	uint32_t head = atomic_load_explicit(&ch->rx.read_head, memory_order_relaxed);
 	struct vi_vi *vi = ch->vi;
@@ -131,7 +132,7 @@ void nvi_rx_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	struct nvi_rx_message *m = &ch->rx.msg;
 
-	if (place_whole_answer(ch, s))
+	if (place_whole_read_answer(ch, s))
 		return;
 	if ((s->flags & W_F_FIRST) && begin_read_response(ch, s) != 0) {
 		nvi_rx_protocol_error(ch, s);

@@ -46,12 +46,12 @@ static void finish_message(struct nvi_chan *ch, bool inline_only)
 }
 
 /* An answer to a read of the peer; its source is checked again for each fragment. */
-static bool begin_answer(struct nvi_chan *ch)
+static bool begin_read_answer(struct nvi_chan *ch)
 {
 	uint32_t head = atomic_load_explicit(&ch->answers.head, memory_order_relaxed);
 	struct nvi_tx_message *m = &ch->tx.msg;
 
-	/* R: pairs with queue_answer() in nvi_rx_read.c. */
+	/* R: pairs with queue_read_answer() in nvi_rx_read.c. */
 	if (head == atomic_load_explicit(&ch->answers.tail, memory_order_acquire))
 		return false;
 	m->op = W_OP_READ_RESP;
@@ -388,7 +388,7 @@ uint32_t nvi_tx_run(struct nvi_chan *ch)
 	ch->tx.direct = 0;
 	while (!more && atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0 &&
 	       vi_state(ch->vi) == VIP_STATE_CONNECTED) {
-		if (ch->tx.msg.op == 0 && !begin_answer(ch) && !begin_descriptor(ch))
+		if (ch->tx.msg.op == 0 && !begin_read_answer(ch) && !begin_descriptor(ch))
 			break;
 		if (!tx_fragment(ch))
 			break;

@@ -208,7 +208,7 @@ bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_
 	struct nvi_chan *ch = vi->chan;
 	struct nvi_grant *g = nvi_grant_find(ch, handle);
 
-	if (u_unlikely(g == NULL || !nvi_grant_covers(g, addr, n) || n > NVI_WRITE_NOW_MAX ||
+	if (u_unlikely(g == NULL || !nvi_grant_covers(g, addr, n) || n > NVI_DIRECT_MAX ||
 		       ch->level == VIP_SERVICE_RELIABLE_RECEPTION || ch->tx.msg.op != 0 ||
 		       !all_consumed(ch) || nvi_chan_breaks(ch)))
 		return false;
@@ -237,7 +237,7 @@ enum nvi_write_method nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 	struct nvi_grant *g;
 
 	if ((wqe->control & plain) != VIP_CONTROL_OP_RDMAWRITE || wqe->segs < 2 ||
-	    wqe->length == 0 || wqe->length > NVI_WRITE_NOW_MAX || ch->tx.msg.op != 0)
+	    wqe->length == 0 || wqe->length > NVI_DIRECT_MAX || ch->tx.msg.op != 0)
 		return NVI_METHOD_SLOTS;
 	remote = *vi_wqe_remote(wqe);
 	g = nvi_grant_for(ch, &remote, wqe->length);

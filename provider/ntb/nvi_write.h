@@ -5,9 +5,9 @@
 
 #include "nvi_grant.h"
 
-#define NVI_WRITE_NOW_MAX (16u << 20) /* bytes stored while tx_lock is held */
-#define NVI_WRITE_WAIT 4096u	      /* a write so long rather waits than goes through slots, */
-#define NVI_WRITE_RUN 8u	      /* and so does one after so many that went there in a row */
+#define NVI_DIRECT_MAX (16u << 20) /* bytes stored while tx_lock is held */
+#define NVI_WRITE_WAIT 4096u	   /* a write so long rather waits than goes through slots, */
+#define NVI_WRITE_RUN 8u	   /* and so does one after so many that went there in a row */
 
 enum nvi_write_method {
 	NVI_METHOD_SLOTS, /* like any descriptor */
@@ -15,7 +15,7 @@ enum nvi_write_method {
 	NVI_METHOD_DONE,  /* stored: complete, or complete when nvi_writes_flush() succeeds */
 };
 
-/* vi_fast_ops.write_now: stores a write that is in no queue. */
+/* vi_fast_ops.write_unqueued: stores a write that is in no queue. */
 bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
 			uint32_t handle);
 /*

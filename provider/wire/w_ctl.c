@@ -322,7 +322,7 @@ void w_ctl_init(void *msg, enum w_ctl_type type, uint32_t len)
 	memcpy(msg, &hdr, sizeof(hdr));
 }
 
-static int send_now(int sock, const struct msghdr *mh, int flags)
+static int send_uninterrupted(int sock, const struct msghdr *mh, int flags)
 {
 	ssize_t n;
 
@@ -340,7 +340,7 @@ int w_ctl_try(int sock, const void *msg)
 
 	memcpy(&hdr, msg, sizeof(hdr));
 	iov.iov_len = hdr.len;
-	return hdr.len > W_CTL_MAX ? -EINVAL : send_now(sock, &mh, MSG_DONTWAIT);
+	return hdr.len > W_CTL_MAX ? -EINVAL : send_uninterrupted(sock, &mh, MSG_DONTWAIT);
 }
 
 /* Never raises SIGPIPE.  -EAGAIN when the socket is non-blocking and full. */
@@ -368,7 +368,7 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 		cmsg->cmsg_len = CMSG_LEN(nfds * sizeof(int));
 		memcpy(CMSG_DATA(cmsg), fds, nfds * sizeof(int));
 	}
-	return send_now(sock, &mh, 0);
+	return send_uninterrupted(sock, &mh, 0);
 }
 
 /* Room for all that a message can bring (SCM_MAX_FD): what has none is closed by the kernel, here and now. */

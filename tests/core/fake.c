@@ -117,14 +117,14 @@ static int progress_vi(struct vi_vi *vi)
 	return 1;
 }
 
-static bool write_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
-		      uint32_t handle)
+static bool write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
+			   uint32_t handle)
 {
 	return false;
 }
 
-static bool send_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
-		     uint32_t imm)
+static bool send_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
+			  uint32_t imm)
 {
 	return false;
 }
@@ -135,8 +135,8 @@ static int poll_recv(struct vi_vi *vi)
 }
 
 static const struct vi_fast_ops fake_fast = {
-	.send_now = send_now,
-	.write_now = write_now,
+	.send_unqueued = send_unqueued,
+	.write_unqueued = write_unqueued,
 	.post_send = post_send,
 	.poll_recv = poll_recv,
 	.progress = progress_vi,

@@ -260,10 +260,10 @@ static inline bool vi_data_open(const struct vi_wq *wq, const VIP_DATA_SEGMENT *
 }
 
 /*
- * As vi_post_now() for a descriptor of one data segment that is open, and of one behind an address
+ * As vi_post_plain() for a descriptor of one data segment that is open, and of one behind an address
  * segment.
  */
-static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
+static inline bool vi_post_plain_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 {
 	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
 	struct vi_wq *sq = &vi->sq;
@@ -271,25 +271,25 @@ static inline bool vi_send_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 	uint32_t length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
 	uint64_t addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
 
-	if (u_unlikely(length > vi->now_max || (control & ~VIP_CONTROL_IMMEDIATE) != 0 ||
+	if (u_unlikely(length > vi->unqueued_max || (control & ~VIP_CONTROL_IMMEDIATE) != 0 ||
 		       __atomic_load_n(&seg->Length, __ATOMIC_RELAXED) != length ||
 		       !vi_data_open(sq, seg, addr, length) || !vi_sq_idle(sq)))
 		return false;
-	if (u_unlikely(!vi->fast->send_now(vi, (const uint8_t *)(uintptr_t)addr, length, control,
-					   __atomic_load_n(&desc->CS.ImmediateData,
-							   __ATOMIC_RELAXED))))
+	if (u_unlikely(!vi->fast->send_unqueued(
+		    vi, (const uint8_t *)(uintptr_t)addr, length, control,
+		    __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED))))
 		return false;
 	vi_wq_append_done(sq, desc, VIP_STATUS_OP_SEND, length);
 	return true;
 }
 
-bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc);
+bool vi_post_plain_write(struct vi_vi *vi, VIP_DESCRIPTOR *desc);
 
 /*
  * Sends a short plain descriptor at once, before it is queued; false, and nothing done, when that
  * cannot be.  Caller holds tx_lock.
  */
-static inline bool vi_post_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+static inline bool vi_post_plain(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	const uint64_t epoch = vi_tpt_epoch(&vi->nic->tpt);
 	uint16_t segs;
@@ -297,14 +297,15 @@ static inline bool vi_post_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_H
 	if (!vi_desc_open(&vi->sq, desc, handle, epoch))
 		return false;
 	segs = __atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED);
-	if (!(u_likely(segs == 1) ? vi_send_now(vi, desc) : segs == 2 && vi_write_now(vi, desc)))
+	if (!(u_likely(segs == 1) ? vi_post_plain_send(vi, desc)
+				  : segs == 2 && vi_post_plain_write(vi, desc)))
 		return false;
 	vi->counters.SendsPosted++;
 	return true;
 }
 
 /* Appends a plain receive; false, and nothing done, when it is not plain.  Caller holds rx_lock. */
-static inline bool vi_recv_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+static inline bool vi_post_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
 	struct vi_wq *rq = &vi->rq;
@@ -339,7 +340,7 @@ static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 	u_biased_take(&vi->tx_lock);
 	if (u_unlikely(vi_stale(vi, id)))
 		err = -EINVAL;
-	else if (u_unlikely(!vi_post_now(vi, desc, handle)))
+	else if (u_unlikely(!vi_post_plain(vi, desc, handle)))
 		err = vi_post_send_any(vi, desc, handle);
 	u_biased_drop(&vi->tx_lock);
 	return err;
@@ -353,7 +354,7 @@ static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 	u_biased_take(&vi->rx_lock);
 	if (u_unlikely(vi_stale(vi, id)))
 		err = -EINVAL;
-	else if (u_unlikely(!vi_recv_now(vi, desc, handle)))
+	else if (u_unlikely(!vi_post_plain_recv(vi, desc, handle)))
 		err = vi_post_recv_any(vi, desc, handle);
 	u_biased_drop(&vi->rx_lock);
 	return err;

@@ -20,7 +20,7 @@ U_COLD int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err)
 	return err;
 }
 
-bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
+bool vi_post_plain_write(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 {
 	const VIP_ADDRESS_SEGMENT *remote = &desc->DS[0].Remote;
 	const VIP_DATA_SEGMENT *seg = &desc->DS[1].Local;
@@ -32,9 +32,9 @@ bool vi_write_now(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 	    __atomic_load_n(&seg->Length, __ATOMIC_RELAXED) != length ||
 	    length > vi->max_transfer || !vi_data_open(sq, seg, addr, length) ||
 	    vi_state(vi) != VIP_STATE_CONNECTED || !vi_sq_idle(sq) ||
-	    !vi->fast->write_now(vi, (const uint8_t *)(uintptr_t)addr, length,
-				 __atomic_load_n(&remote->Data.AddressBits, __ATOMIC_RELAXED),
-				 __atomic_load_n(&remote->Handle, __ATOMIC_RELAXED)))
+	    !vi->fast->write_unqueued(vi, (const uint8_t *)(uintptr_t)addr, length,
+				      __atomic_load_n(&remote->Data.AddressBits, __ATOMIC_RELAXED),
+				      __atomic_load_n(&remote->Handle, __ATOMIC_RELAXED)))
 		return false;
 	vi_wq_append_done(sq, desc, VIP_STATUS_OP_RDMA_WRITE, length);
 	return true;

@@ -146,14 +146,14 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 
 static void none_post_send(struct vi_vi *vi) {}
 
-static bool none_write_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
-			   uint32_t handle)
+static bool none_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
+				uint32_t handle)
 {
 	return false;
 }
 
-static bool none_send_now(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
-			  uint32_t imm)
+static bool none_send_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t length,
+			       uint16_t control, uint32_t imm)
 {
 	return false;
 }
@@ -165,8 +165,8 @@ static int none_progress(struct vi_vi *vi)
 
 const struct vi_fast_ops vi_fast_none = {
 	.post_send = none_post_send,
-	.send_now = none_send_now,
-	.write_now = none_write_now,
+	.send_unqueued = none_send_unqueued,
+	.write_unqueued = none_write_unqueued,
 	.poll_recv = none_progress,
 	.progress = none_progress,
 };

@@ -104,17 +104,17 @@ struct vi_provider_ops {
 #define VI_POLL_PROGRESS 2
 
 struct vi_fast_ops {
-	uint32_t now_max; /* the longest message for send_now(), 0: none */
+	uint32_t unqueued_max; /* the longest message for send_unqueued(), 0: none */
 	/*
-	 * Sends the message of a plain descriptor, `length` bytes at `at`, 1 to vi->now_max, if it can
+	 * Sends the message of a plain descriptor, `length` bytes at `at`, 1 to vi->unqueued_max, if it can
 	 * be sent at once and is complete with that.  The VI is Connected and nothing is before it
 	 * on its queue.  Of `control` VIP_CONTROL_IMMEDIATE may be set.  Caller holds tx_lock.
 	 */
-	bool (*send_now)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
-			 uint32_t imm);
-	/* As send_now() for a plain RDMA write, to `addr` in the peer's region `handle`. */
-	bool (*write_now)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
-			  uint32_t handle);
+	bool (*send_unqueued)(struct vi_vi *vi, const uint8_t *at, uint32_t length,
+			      uint16_t control, uint32_t imm);
+	/* As send_unqueued() for a plain RDMA write, to `addr` in the peer's region `handle`. */
+	bool (*write_unqueued)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
+			       uint32_t handle);
 	/*
 	 * A descriptor was appended to the send queue of a Connected VI.  Sends it
 	 * now if it can.  Caller holds tx_lock.

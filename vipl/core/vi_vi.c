@@ -17,9 +17,9 @@ struct vi_pool vi_vi_pool = {
 
 void vi_set_state(struct vi_vi *vi, VIP_VI_STATE state)
 {
-	vi->now_max = state == VIP_STATE_CONNECTED
-			      ? (uint32_t)u_min64(vi->fast->now_max, vi->max_transfer)
-			      : 0;
+	vi->unqueued_max = state == VIP_STATE_CONNECTED
+				   ? (uint32_t)u_min64(vi->fast->unqueued_max, vi->max_transfer)
+				   : 0;
 	atomic_store_explicit(&vi->state, (uint32_t)state, memory_order_release);
 }
 

@@ -30,7 +30,7 @@ struct vi_vi {
 	_Atomic uint32_t state; /* VIP_VI_STATE; changes with both queue locks held */
 	uint32_t level;		/* VIP_RELIABILITY_LEVEL */
 	uint64_t max_transfer;
-	uint32_t now_max; /* send_now() takes messages up to this long; changes as `state` */
+	uint32_t unqueued_max; /* send_unqueued() takes messages up to this long; changes as `state` */
 	bool rdma_write, rdma_read;
 
 	_Alignas(U_LINE_PAIR) struct u_biased tx_lock;

@@ -8,7 +8,10 @@
 #include "u_futex.h"
 #include "u_log.h"
 
-/* The agent's description of a slice is checked: a part of it comes from the peer. */
+/*
+ * Is the agent's description of a slice valid?  It is checked because a part of it comes from the
+ * peer.
+ */
 static bool slice_ok(const struct w_geometry *g)
 {
 	return w_geometry_ok(g->slots, g->payload_bytes) &&
@@ -31,7 +34,7 @@ static int map_slices(struct port *port, const struct w_linked *linked, int fd_i
 	return err;
 }
 
-static int make_books(const struct w_linked *linked, struct nvi_parts *p)
+static int make_slot_tables(const struct w_linked *linked, struct nvi_parts *p)
 {
 	uint32_t slots = linked->outbound.slots;
 
@@ -50,7 +53,7 @@ int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in
 
 	p->port = nvi_port_get(nic, linked->port);
 	p->generation = p->port != NULL ? nvi_port_generation(p->port) : 0;
-	if (make_books(linked, p) != 0)
+	if (make_slot_tables(linked, p) != 0)
 		err = -ENOMEM;
 	else if (p->port != NULL && p->generation == 0)
 		err = -EHOSTUNREACH;

@@ -2,18 +2,18 @@
 /*
  * When a process rings its peer's doorbell.
  *
- * A channel is either *polled* or *armed*.  While it is polled, a thread of its process looks at
- * it often enough, and the peer sends without ringing.  While it is armed, the peer has a notify
+ * A channel is either *polled* or *armed*.  While it is polled, a thread of its process checks it
+ * again and again, and the peer sends without ringing.  While it is armed, the peer has a notify
  * request of this process, and rings once, when it has published the slot that the request names.
- * Whatever moves on an armed channel makes it polled, because the one ring has been used; the
- * engine arms the channels that no thread polls.  So a poll looks at the channels that are busy
- * and at one doorbell word, however many connections there are.
+ * An armed channel becomes polled when anything moves on it, because the peer rings only once for
+ * a notify request; the engine arms the channels that no thread polls.  So a poll checks the channels
+ * that are busy and one doorbell word, however many connections there are.
  *
  * No wake-up is lost.  The side that arms (a) writes the notify request to the peer, (b) flushes,
  * (c) passes a barrier on behalf of the peer (membarrier), then (d) checks its slots and credit
  * once more.  The peer publishes, then loads the notify request from its own memory.  Either (d)
- * finds what was published, or the peer finds the request.  Without membarrier the sender passes
- * the fence itself (must_fence).
+ * finds the slot or the credit, or the peer finds the request.  Without membarrier the sender
+ * passes the fence itself (must_fence).
  *
  * (c) interrupts the peer's processor.  Where the peer sends little between two sleeps, fences of
  * the peer cost less.  Then the notify request asks for them (W_NOTIFY_FENCE), and keeps asking
@@ -26,20 +26,21 @@
 #include "nvi_rx.h"
 #include "u_futex.h"
 
-#define FEW_MOVES 32u /* between two armings: the peer's fences for them cost less than a barrier */
-#define QUIET_ARMS 8u /* in a row, and the peer is asked for fences */
+/* Slots between two armings for which the peer's fences cost less than a barrier. */
+#define FEW_MOVES 32u
+#define QUIET_ARMS 8u /* armings in a row with so few slots, and the peer is asked for fences */
 
 /* ---- has anything come? ---------------------------------------------------------------------- */
 
 bool nvi_chan_ready(const struct nvi_chan *ch)
 {
-	/* A broken connection takes nothing in, whatever still lies in its slots. */
+	/* A broken connection consumes no slot, even if some were published. */
 	if (vi_state(ch->vi) == VIP_STATE_CONNECTED)
 		return nvi_rx_ready(ch) || nvi_chan_breaks(ch);
 	return nvi_chan_lives(ch) && nvi_chan_breaks(ch);
 }
 
-/* Does something wait for credit that came, or that the peer was not asked to ring for? */
+/* Does a send wait for credit, and has some come, or was the peer not asked to ring for it? */
 static bool credit_missed(const struct nvi_chan *ch)
 {
 	if (atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0)
@@ -82,7 +83,7 @@ bool nvi_rung(struct nvi_nic *nic)
 
 /* ---- fences of the peer ---------------------------------------------------------------------- */
 
-/* Slots that moved, either way. */
+/* The slots that were consumed here and at the peer. */
 static uint32_t moves(const struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->rx.seq, memory_order_relaxed) +
@@ -102,7 +103,10 @@ static uint32_t choose_fences(struct nvi_chan *ch)
 	return ch->arm.quiet == QUIET_ARMS ? W_NOTIFY_FENCE : 0;
 }
 
-/* The application polls what it used to sleep for: no fences any more.  Caller holds chan_lock. */
+/*
+ * The application polls a channel for which it used to sleep: its peer need not fence any more.
+ * Caller holds chan_lock.
+ */
 static void stop_fences(struct nvi_chan *ch)
 {
 	if (ch->arm.polled_notify == 0 || moves(ch) - ch->arm.moves < FEW_MOVES)
@@ -124,8 +128,9 @@ void nvi_stop_fences(struct nvi_nic *nic)
 /* ---- arming ---------------------------------------------------------------------------------- */
 
 /*
- * Writes the notify request: what to ring for, from which slot on.  Returns whether the peer is
- * known to fence, whatever word it reads.  Caller holds chan_lock.
+ * Writes the notify request: the peer rings for the slot that it names and, if sends wait, for
+ * credit.  Returns whether the peer fences also if it still reads the word before this one.  Caller
+ * holds chan_lock.
  */
 static bool write_notify(struct nvi_chan *ch)
 {
@@ -151,8 +156,8 @@ static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 	if (which == NVI_ARM_ALL)
 		return false;
 	/*
-	 * A thread that stores megabytes under tx_lock would wait for chan_lock next, and this one
-	 * holds that while it flushes what was stored.
+	 * A thread that stores megabytes under tx_lock would wait for chan_lock next, and this
+	 * thread would hold that while it flushes those stores.
 	 */
 	if (u_biased_held(&ch->vi->tx_lock))
 		return true;
@@ -208,13 +213,19 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 			if (!ch->arm.fresh)
 				continue;
 			if (!nvi_chan_came(ch)) {
-				/* Not before: a thread that finds none polled goes to sleep. */
+				/*
+				 * Counted as armed only now: a thread that finds no channel polled
+				 * goes to sleep.
+				 */
 				atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_seq_cst);
 				continue;
 			}
 			atomic_store_explicit(&ch->arm.armed, 0, memory_order_relaxed);
 			u_out_store32(&ch->out, &ch->out_ctl->notify, ch->arm.polled_notify);
-			/* The application did not poll it, though it may have moved it last. */
+			/*
+			 * The application did not poll it, though it may have been the last to move
+			 * packets.
+			 */
 			atomic_store_explicit(&ch->arm.by_app, 0, memory_order_relaxed);
 			came++;
 		}

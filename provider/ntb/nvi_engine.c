@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine serves what the application does not poll: RDMA of the peer, handlers, queues of a
- * program that computes.  While an application thread sleeps in a VIPL call, that thread does the
- * engine's work and the engine is parked, so that a doorbell wakes one thread.  The engine sleeps
- * on the doorbell when every channel is armed; until then it polls the others briefly, and wakes
- * by the tick to arm those that the application stopped polling.
+ * The engine makes progress where the application does not poll: for RDMA of the peer, for
+ * handlers, and for queues of a program that computes.  While an application thread sleeps in a
+ * VIPL call, that thread does the engine's work and the engine is parked, so that a doorbell wakes
+ * one thread.  The engine sleeps on the doorbell when every channel is armed; until then it polls
+ * the others briefly, and wakes by the tick to arm those that the application stopped polling.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ uint32_t nvi_arm(struct vi_nic *vi_nic)
 			return ticket;
 		nvi_scan(nic, true);
 	}
-	/* Busy: a ticket of the past ends the sleep at once. */
+	/* Slots keep coming: an old ticket makes nvi_sleep() return at once. */
 	return port_irq_ticket(nic->irq) - 1;
 }
 
@@ -46,12 +46,14 @@ void nvi_sleep(struct vi_nic *vi_nic, uint32_t ticket, int64_t deadline)
 	bool last;
 
 	atomic_fetch_add_explicit(&nic->sleepers, 1, memory_order_seq_cst);
-	/* Not where a channel was made polled since it was armed: its peer would not ring. */
+	/*
+	 * No sleep where a channel has become polled since it was armed: its peer would not ring.
+	 */
 	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0)
 		port_irq_wait(nic->irq, ticket, nic->db_mask, u_time_left(deadline));
 	/*
-	 * Awake before the scan: a channel that it makes polled must end the sleep of the other
-	 * threads.
+	 * No sleeper any more before the scan: a channel that the scan makes polled must end the
+	 * sleep of the other threads.
 	 */
 	last = atomic_fetch_sub_explicit(&nic->sleepers, 1, memory_order_seq_cst) == 1;
 	nvi_rung(nic);
@@ -71,7 +73,7 @@ struct engine {
 	int64_t park;
 };
 
-/* An application thread serves: wait until none does. */
+/* Application threads do the engine's work: sleeps until none does, or for e->park. */
 static void engine_park(struct engine *e)
 {
 	struct nvi_nic *nic = e->nic;
@@ -87,7 +89,7 @@ static void engine_park(struct engine *e)
 	nvi_check_links(nic);
 }
 
-/* Everything is armed: sleep until the doorbell rings. */
+/* Every channel is armed: sleeps until the doorbell rings, or for e->coarse. */
 static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 {
 	struct nvi_nic *nic = e->nic;

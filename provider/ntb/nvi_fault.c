@@ -2,7 +2,10 @@
 #include "nvi_fault.h"
 #include "nvi_notify.h"
 
-/* Has the engine look at the channel, for the case that the calling thread cannot break it. */
+/*
+ * Marks the fault, and makes the engine check the channel in case the calling thread cannot break
+ * it.
+ */
 static void fault_found(struct nvi_chan *ch, uint32_t which)
 {
 	atomic_fetch_or_explicit(&ch->breaking.faults, which, memory_order_relaxed);

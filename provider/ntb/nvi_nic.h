@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An open NIC: what its channels, threads and connections share; its views of ports.
+ * An open NIC: the state that its channels, threads and connections share, and its views of ports.
  *
  * Locks, in order: nic->mem_lock, vi->rx_lock, vi->tx_lock, nic->chan_lock, nic->ctl_lock.
  */
@@ -34,8 +34,8 @@ struct nvi_port {
 
 enum nvi_deep {
 	NVI_AWAKE,
-	NVI_DEEP,   /* on the doorbell, all channels armed */
-	NVI_PARKED, /* an application thread does its work */
+	NVI_DEEP,   /* asleep on the doorbell, all channels armed */
+	NVI_PARKED, /* asleep while a thread of the application does its work */
 };
 
 struct nvi_nic {
@@ -49,24 +49,26 @@ struct nvi_nic {
 	_Alignas(U_LINE_PAIR) struct u_lock chan_lock;
 	struct nvi_chan **chans;
 	uint32_t chan_count, chan_cap;
-	_Atomic uint32_t polled;      /* of them, not armed */
-	_Atomic uint32_t ticket_seen; /* number of interrupts when a poll last looked at doorbells */
+	_Atomic uint32_t polled;      /* of these, the polled ones */
+	_Atomic uint32_t ticket_seen; /* number of interrupts when a poll last checked doorbells */
 
-	/* The transfer thread. */
+	/* The engine, which is the transfer thread, and the control thread. */
 	pthread_t engine, ctl;
 	_Atomic uint32_t stop;
-	_Atomic uint32_t sleepers; /* application threads in sleep(): they do the engine's work */
-	_Atomic uint32_t engine_deep;	/* enum nvi_deep: the engine sleeps, kick it for new work */
-	_Atomic uint32_t engine_park;	/* futex: bumped to wake a parked engine */
-	_Atomic uint64_t rung, cleared; /* counters of doorbells, both ways */
+	_Atomic uint32_t
+		sleepers; /* application threads in nvi_sleep(): they do the engine's work */
+	_Atomic uint32_t engine_deep; /* enum nvi_deep: the engine sleeps, kick it for new work */
+	_Atomic uint32_t engine_park; /* futex: incremented to wake a parked engine */
+	_Atomic uint64_t rung,
+		cleared; /* doorbells rung at peers, and times that own ones were cleared */
 
 	/* Window memory of this process, and the connections that were granted it. */
 	pthread_mutex_t mem_lock;
 	pthread_cond_t mem_changed;
 	struct nvi_window *windows;
 	struct nvi_given *given[NVI_CONN_BUCKETS];
-	uint32_t revoke_ms; /* how long a peer may take to give memory back, */
-	uint32_t drain_ms;  /* and a disconnect waits for what is on its way, while there is one */
+	uint32_t revoke_ms; /* how long a peer may take to give memory back */
+	uint32_t drain_ms;  /* how long a disconnect waits for its sends while there is a path */
 
 	/* Control. */
 	pthread_mutex_t ctl_lock;

@@ -49,11 +49,14 @@ static inline void nvi_ring_credit(struct nvi_chan *ch)
 int nvi_chan_list(struct nvi_chan *ch);
 void nvi_chan_unlist(struct nvi_chan *ch);
 /*
- * Returns whether it was armed: then a thread that sleeps must check and arm again.  Caller holds
- * chan_lock.
+ * Makes a channel polled.  Returns whether it was armed: then a thread that sleeps must check and
+ * arm again.  Caller holds chan_lock.
  */
 bool nvi_make_polled(struct nvi_chan *ch);
-/* The channel moved something, or has work that needs polling: it is polled, not armed. */
+/*
+ * Makes the channel polled, because something moved on it or it has work that needs polling, and
+ * wakes the engine if it was armed.
+ */
 void nvi_disarm_slow(struct nvi_chan *ch);
 
 static inline void nvi_disarm(struct nvi_chan *ch)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The socket holds some two hundred messages; an agent that is stopped, or has too much to do,
- * does not make its processes wait for room.  A message that does not fit is held, and sent by a
- * thread (vi-out) that lives as long as there is something to send.  Messages stay in order.
- * Where HELD_MAX of them are held the caller waits after all.
+ * The socket holds some two hundred messages, and a process does not wait for room in it while the
+ * agent is stopped or has too much to do.  A message that does not fit is held, and sent by a
+ * thread (vi-out) that lives as long as there is something to send.  Messages stay in order. Where
+ * HELD_MAX of them are held the caller waits after all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ void nvi_out_fini(struct nvi_out *o)
 	pthread_cond_destroy(&o->room);
 }
 
-/* The first one was sent, or cannot be. Caller holds the lock. */
+/* Removes the oldest held message: it was sent, or cannot be. Caller holds the lock. */
 static void drop_first(struct nvi_out *o)
 {
 	struct nvi_out_msg *m = o->first;
@@ -64,7 +64,10 @@ static void *out_thread(void *arg)
 
 	pthread_mutex_lock(&o->lock);
 	while ((m = o->first) != NULL) {
-		/* It stays the first meanwhile, so that no other message is sent before it. */
+		/*
+		 * The message stays in the list while it is sent, so that no other one is sent
+		 * before it.
+		 */
 		if (err == 0) {
 			pthread_mutex_unlock(&o->lock);
 			err = w_ctl_send(o->sock, m->bytes, NULL, 0);
@@ -77,7 +80,7 @@ static void *out_thread(void *arg)
 	return NULL;
 }
 
-/* Caller holds the lock.  An earlier thread has at most to return. */
+/* Caller holds the lock.  An earlier thread sends nothing more, so joining it takes no time. */
 static int start_thread(struct nvi_out *o)
 {
 	int err;
@@ -103,7 +106,7 @@ static int hold(struct nvi_out *o, const void *msg, uint32_t len)
 	o->count++;
 	err = o->runs ? 0 : start_thread(o);
 	if (err != 0)
-		drop_first(o); /* which it is, since no thread ran */
+		drop_first(o); /* the message is the only one, since no thread ran */
 	return err;
 }
 

@@ -25,7 +25,10 @@ static inline bool tx_can_go_on(const struct nvi_chan *ch)
 			atomic_load_explicit(&ch->answers.tail, memory_order_relaxed));
 }
 
-/* A poll found a fault, or there is a break to be done when rx_lock is dropped. */
+/*
+ * Breaks the connection for a fault that receiving found.  The answer tells the caller to make
+ * progress after it has dropped rx_lock, which does any break that is left.
+ */
 static U_COLD int poll_broken(struct nvi_chan *ch, int came)
 {
 	nvi_break_after_rx(ch);
@@ -158,7 +161,8 @@ int nvi_scan(struct nvi_nic *nic, bool all)
 			if (!wants_progress(ch, all))
 				continue;
 			/*
-			 * Its ring is used up, even if another thread's lock makes progress fail.
+			 * Polled from now on, even if progress fails because another thread has its
+			 * lock: the peer has rung for the notify request and does not ring again.
 			 */
 			disarmed |= nvi_make_polled(ch);
 			ready[count++] = ch;

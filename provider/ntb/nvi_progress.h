@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Progress: moving what can be moved on one channel, or on all of a NIC. */
+/* Progress: receiving and sending what is ready, on one channel or on all of a NIC. */
 #ifndef NVI_PROGRESS_H
 #define NVI_PROGRESS_H
 
@@ -11,13 +11,13 @@ int nvi_progress_vi(struct vi_vi *vi);
 void nvi_unpolled(struct vi_vi *vi);
 
 /*
- * `by_app`: the application polls this channel.  Returns nonzero if anything moved.  No locks
- * held.
+ * Makes progress on one channel.  `by_app`: the application polls it.  Returns nonzero if anything
+ * moved.  No locks held.
  */
 int nvi_progress_chan(struct nvi_chan *ch, bool by_app);
 /*
  * Makes progress on every channel that has something, or (all = false) only those that the
- * application does not poll itself.  Returns how many moved packets.
+ * application does not poll itself.  Returns how many of them moved packets.
  */
 int nvi_scan(struct nvi_nic *nic, bool all);
 

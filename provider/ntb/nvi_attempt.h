@@ -10,15 +10,30 @@ void nvi_attrs_to_wire(struct w_vi_attrs *w, const VIP_VI_ATTRIBUTES *attrs);
 void nvi_attrs_from_wire(VIP_VI_ATTRIBUTES *attrs, const struct w_vi_attrs *w);
 void nvi_addr_from_wire(struct vi_addr *a, const struct w_addr *w);
 
-/* Idle -> Connect Pending with a request of its own; -EISCONN from any other state. */
+/*
+ * Enters a request and moves the VI from Idle to Connect Pending.  0; -EISCONN if the VI is in
+ * another state; -ENOTCONN when the agent is gone.
+ */
 int nvi_attempt_begin(struct vi_vi *vi, struct nvi_req *req);
-/* The attempt failed: Connect Pending -> Idle, unless the VI is used for something else by now. */
+/*
+ * The attempt failed: moves the VI from Connect Pending to Idle, unless another attempt has begun
+ * on it since.
+ */
 void nvi_attempt_end(struct vi_vi *vi, uint64_t token);
-/* Gives a request up: the agent's final answer on it comes as its answer. */
+/*
+ * Asks the agent to cancel a request, once, unless the answer has come.  The request still gets one
+ * final answer.
+ */
 void nvi_attempt_cancel(struct nvi_nic *nic, struct nvi_req *req);
-/* Gives the request up and waits for the agent's final answer, which may still be success. */
+/*
+ * Cancels the request and waits for the agent's final answer.  0: it was connected before the
+ * cancellation; -ETIMEDOUT: no answer in time; else the -errno of the answer.
+ */
 int nvi_attempt_cancel_and_wait(struct nvi_nic *nic, struct nvi_req *req);
-/* A blocking attempt of another thread on this VI is given up; it returns on its own. */
+/*
+ * Cancels the attempts of other threads on this VI.  Does not wait: their calls return when the
+ * agent has answered.
+ */
 void nvi_attempt_cancel_all(struct nvi_nic *nic, struct vi_vi *vi);
 /* Sends CONNECT, LISTEN or PEER; `attrs` and `remote` may be NULL. */
 int nvi_attempt_send(struct nvi_nic *nic, struct nvi_req *req, enum w_ctl_type type,

@@ -7,7 +7,7 @@
 #include "nvi_write.h"
 #include "vi_provider.h"
 
-/* ---- what becomes of sends ------------------------------------------------------------------- */
+/* ---- the sends of a connection that breaks --------------------------------------------------- */
 
 /* The first started and incomplete send (from entry n on) completes with `bits`. */
 static void fail_send(struct nvi_chan *ch, uint32_t n, uint32_t bits)
@@ -24,7 +24,7 @@ static void fail_send(struct nvi_chan *ch, uint32_t n, uint32_t bits)
 	}
 }
 
-/* What was under way when the peer vanished may have arrived in part. */
+/* The message that was being sent or received when the peer vanished may have arrived in part. */
 static void fail_outstanding(struct nvi_chan *ch)
 {
 	fail_send(ch, nvi_sq_done(&ch->vi->sq),
@@ -82,11 +82,17 @@ void nvi_stop_sending(struct nvi_chan *ch)
 			      atomic_load_explicit(&ch->answers.tail, memory_order_relaxed),
 			      memory_order_relaxed);
 	atomic_store_explicit(&ch->tx.waiting, 0, memory_order_relaxed);
-	/* Set for a run that does not come any more; while it is set the channel is not armed. */
+	/*
+	 * It asks for progress, which does not come any more; while it is set the channel is not
+	 * armed.
+	 */
 	atomic_store_explicit(&ch->tx.more, false, memory_order_relaxed);
 }
 
-/* A connection that is broken already: what its sends waited for does not come any more. */
+/*
+ * Ends the sends of a connection that was broken before: the credit that they waited for does not
+ * come any more.
+ */
 static void end_sends(struct nvi_chan *ch, enum nvi_break why)
 {
 	if (why == NVI_BREAK_LOCAL ||
@@ -101,7 +107,10 @@ static void end_sends(struct nvi_chan *ch, enum nvi_break why)
 
 /* ---- breaking -------------------------------------------------------------------------------- */
 
-/* Gives credit for what was consumed, reports, and rings whether the peer asked for that or not. */
+/*
+ * Gives credit for all consumed slots, reports the error, and rings even if the peer did not ask
+ * for that.
+ */
 static void report_to_peer(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 {
 	if (ch->breaking.reported)
@@ -113,7 +122,9 @@ static void report_to_peer(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 	nvi_ring(ch);
 }
 
-/* Has the peer all that was sent, and this end all of what the peer began to send? */
+/*
+ * Has the peer consumed all that was sent, and has every message that it began to send come whole?
+ */
 static bool nothing_lost(const struct nvi_chan *ch)
 {
 	const struct vi_wq *sq = &ch->vi->sq;
@@ -135,7 +146,10 @@ void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
 	}
 	if (why == NVI_BREAK_LOCAL || why == NVI_BREAK_PROTOCOL)
 		report_to_peer(ch, fault.err, fault.slot);
-	/* What the peer has acknowledged is complete, not flushed, and so is what was stored. */
+	/*
+	 * A send that the peer has acknowledged is complete, not flushed, and so is a direct store
+	 * that arrived.
+	 */
 	nvi_tx_credit(ch);
 	nvi_writes_settle(ch);
 	if (why == NVI_BREAK_LOST || why == NVI_BREAK_PROTOCOL)
@@ -154,7 +168,10 @@ void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
 	nvi_wake_closer(ch);
 }
 
-/* Receiving comes first: it held rx_lock, which sending has to get. Caller holds both locks. */
+/*
+ * Of two faults that of receiving counts: a thread that finds one of sending must get rx_lock
+ * first. Caller holds both locks.
+ */
 static void break_for_fault(struct nvi_chan *ch)
 {
 	if (nvi_chan_has_fault(ch, NVI_FAULT_RX))
@@ -224,7 +241,10 @@ static uint32_t find_refused(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 	return sq->next;
 }
 
-/* The peer's receiver refused the message of the slot that it names: its descriptor fails. */
+/*
+ * The peer refused the message that has the slot named in the report: the message's descriptor
+ * fails.
+ */
 static void apply_report(struct nvi_chan *ch, uint64_t word)
 {
 	enum w_err err = (enum w_err)(word & 0x7fffffffu);
@@ -242,13 +262,19 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 
 	u_biased_take(&vi->rx_lock);
 	if (vi->chan == ch && nvi_chan_breaks(ch)) {
-		/* R: the report first, then the slots: what was sent before it is seen. */
+		/*
+		 * R: the report first, then the slots: those that were published before the report
+		 * are seen.
+		 */
 		word = atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire);
 		if (word != 0)
 			nvi_rx_drain(ch);
 		u_biased_take(&vi->tx_lock);
 		if (word != 0) {
-			/* The peer waits for what it sent before. */
+			/*
+			 * The peer waits for credit for the slots that it published before its
+			 * report.
+			 */
 			if (vi_state(vi) == VIP_STATE_CONNECTED)
 				nvi_rx_return_credit(ch);
 			nvi_tx_credit(ch);

@@ -9,8 +9,8 @@
  * Breaks the connection: the VI goes to Error, and for a fault of this end, or nonsense of the
  * peer, the peer gets the error report.  Caller holds both locks.
  *
- * For a fault of this end the sends that are out stay in the queue, because the peer still
- * receives what was sent before the report: until it has given credit for them, has itself
+ * For a fault of this end the sends that are out stay in the queue, because the peer still receives
+ * messages that were sent before the report: until it has given credit for them, has itself
  * reported a message that it refused, or is gone.  In the Error state tx.waiting is set exactly as
  * long as such sends are left.
  */
@@ -33,7 +33,8 @@ static inline void nvi_break_after_rx(struct nvi_chan *ch)
 		nvi_break_after_rx_slow(ch);
 }
 /*
- * Breaks for faults that were found, or because the peer's error report is there.  No locks held.
+ * Breaks the connection if a fault is marked, or if the peer's error report is there.  No locks
+ * held.
  */
 void nvi_chan_check_breaks(struct nvi_chan *ch);
 /*
@@ -42,11 +43,20 @@ void nvi_chan_check_breaks(struct nvi_chan *ch);
  */
 void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason);
 
-/* Consumes the slots that there are, and breaks if it finds a fault. Caller holds rx_lock. */
+/*
+ * Consumes the slots that there are, and breaks the connection if it finds a fault. Caller holds
+ * rx_lock.
+ */
 void nvi_rx_drain(struct nvi_chan *ch);
-/* Nothing more is sent or awaited.  Caller holds both locks. */
+/*
+ * Forgets the message being sent, answers to reads, and all for which sends wait: no more is sent.
+ * Caller holds both locks.
+ */
 void nvi_stop_sending(struct nvi_chan *ch);
-/* Wakes a thread that waits in VipDisconnect() for what was sent.  Caller holds both locks. */
+/*
+ * Wakes a thread that waits in VipDisconnect() until all that was sent is acknowledged.  Caller
+ * holds both locks.
+ */
 void nvi_wake_closer(const struct nvi_chan *ch);
 
 #endif

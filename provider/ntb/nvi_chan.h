@@ -17,7 +17,7 @@
 #define NVI_GRANTS_MAX 16u /* regions of its peer that a VI stores into directly */
 #define NVI_READS_MAX 16u  /* RDMA reads a VI has under way; a power of two */
 
-/* The message being sent: begun, and not all its fragments are out. */
+/* The message of which the first fragment may be out and the last is not. */
 struct nvi_tx_message {
 	uint8_t op;	/* 0: none */
 	bool with_rdma; /* the first fragment still has to carry `rdma` */
@@ -32,7 +32,7 @@ struct nvi_tx_message {
 
 /* The message being received. */
 struct nvi_rx_message {
-	bool discard;	/* what comes is counted and dropped */
+	bool discard;	/* its fragments are counted and dropped */
 	bool has_entry; /* it consumed receive descriptor `entry` */
 	uint32_t entry;
 	uint32_t status; /* error bits for that descriptor */
@@ -49,7 +49,7 @@ struct nvi_answer {
 
 /*
  * A slot that was published and may have to be again: of a resumable channel, until the peer has
- * consumed it.  Payload in the payload buffer is not copied; it is still where it came from.
+ * consumed it.  Payload in the payload buffer is not copied: it is read again from its source.
  */
 struct nvi_retx_slot {
 	struct w_slot line;
@@ -65,13 +65,13 @@ enum nvi_break {
 	NVI_BREAK_PEER_CLOSED, /* the peer disconnected */
 	NVI_BREAK_REPORTED,    /* the peer broke the connection and reported why */
 	NVI_BREAK_LOST,	       /* process, host or link gone */
-	NVI_BREAK_PROTOCOL,    /* the peer wrote what no correct peer writes */
+	NVI_BREAK_PROTOCOL,    /* the peer wrote something that no correct peer writes */
 };
 
 /* A reason to break the connection. */
 struct nvi_fault {
 	enum nvi_break why;
-	enum w_err err; /* what the error report to the peer says, */
+	enum w_err err; /* the error in the report to the peer, */
 	uint32_t slot;	/* and the peer's slot that it names */
 };
 
@@ -94,7 +94,7 @@ struct nvi_grant {
 struct nvi_sending {
 	uint32_t seq;		 /* slots published */
 	_Atomic uint32_t credit; /* of them, consumed by the peer; read without lock by the arming */
-	uint32_t rung;		 /* the notify request rung for last */
+	uint32_t rung;		 /* the last notify request for which the doorbell was rung */
 	uint32_t asked;		 /* seq after the last slot that asked for credit */
 	uint32_t drain;		 /* seq when nvi_tx_drained() was asked first, if drains */
 	bool drains;
@@ -103,16 +103,17 @@ struct nvi_sending {
 	struct nvi_tx_message msg;
 	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see nvi_receiving.read_head */
 	_Atomic uint32_t read_tail;
-	_Atomic bool more; /* the last run ended by its budget: make progress again */
+	/* make progress again: the last run ended by its budget, or writes are to be flushed */
+	_Atomic bool more;
 	struct nvi_grant grants[NVI_GRANTS_MAX];
-	struct nvi_grant *grant_last; /* found last */
-	uint32_t grant_next;	      /* to be used again */
-	uint32_t grant_pause;	      /* after the last refusal, in writes; */
-	uint32_t grant_skip;	      /* of them still to come without asking */
+	struct nvi_grant *grant_last; /* found by the last search */
+	uint32_t grant_next;	      /* the next to be used for another region */
+	uint32_t grant_pause;	      /* after a refusal, the writes that do not ask for a grant; */
+	uint32_t grant_skip;	      /* how many of these are left */
 	uint32_t grants_held;
 	uint64_t direct;	  /* bytes stored directly in this run */
 	uint32_t unflushed;	  /* the last started so many sends: see nvi_writes_settle() */
-	uint32_t stores;	  /* all that ever were; never set back */
+	uint32_t stores;	  /* all writes that ever were unflushed; never set back */
 	uint32_t write_run;	  /* the last so many messages in slots were writes, */
 	uint32_t write_end;	  /* up to this slot */
 	_Atomic uint32_t waiting; /* something depends on credit or answers: read without lock */
@@ -121,10 +122,10 @@ struct nvi_sending {
 /* Receiving.  Writer: a thread that holds rx_lock. */
 struct nvi_receiving {
 	_Atomic uint32_t seq; /* slots consumed; read without lock by the arming */
-	uint32_t credited;    /* of them, returned as credit */
+	uint32_t credited;    /* of these, returned as credit */
 	uint64_t cursor, cursor_credited;
 	bool ack;	 /* the peer asked for credit */
-	bool two_lines;	 /* the last message took two: fetch both while waiting for the next */
+	bool two_lines;	 /* the last message took two cache lines: the next poll fetches both */
 	uint32_t streak; /* messages consumed since a poll found none */
 	struct w_stream stream;
 	struct nvi_rx_message msg;
@@ -145,16 +146,16 @@ struct nvi_breaking {
 		faults; /* NVI_FAULT_*: which of these are marked; either lock to mark one */
 	struct nvi_fault tx_fault; /* writer: a thread that holds tx_lock */
 	struct nvi_fault rx_fault; /* writer: a thread that holds rx_lock */
-	bool reported;		   /* the error word is out */
+	bool reported;		   /* the error report was written to the peer */
 	bool draining;		   /* a disconnect waits until the peer has consumed all */
 };
 
 /* Arming.  Writer: a thread that holds nic->chan_lock, but for by_app. */
 struct nvi_arming {
 	_Atomic uint32_t armed; /* the notify request at the peer, 0 when polled */
-	uint32_t polled_notify; /* that word while it is polled */
+	uint32_t polled_notify; /* the word at the peer while polled: W_NOTIFY_FENCE or 0 */
 	uint32_t slot;		/* rx.seq when it was armed, */
-	uint32_t moves;		/* and the slots of both ways */
+	uint32_t moves;		/* slots consumed here and at the peer until then */
 	uint32_t quiet;		/* armings in a row with few slots since the one before */
 	uint32_t seen_polls;
 	bool fresh; /* armed in this pass */
@@ -172,8 +173,8 @@ struct nvi_identity {
 };
 
 /*
- * One VI's connection, used for one connection after the other.  It stays with the
- * VI's memory, which is never returned, so a late access is harmless.
+ * The channel of one VI, used for one connection after the other.  It stays with the VI's memory,
+ * which is never returned, so a late access is harmless.
  */
 struct nvi_chan {
 	/* Set at connection under both locks, constant until it is taken apart. */
@@ -188,7 +189,7 @@ struct nvi_chan {
 	bool plain;
 	/* a place per slot; NULL: the connection ends with its path */
 	struct nvi_retx_slot *retx;
-	/* what it uses for slices while it has no path; else NULL */
+	/* the placeholder for its slices while it has no path; else NULL */
 	uint8_t *placeholder_mem;
 	struct w_control *in_ctl; /* the peer writes */
 	struct w_slot *in_slots;
@@ -242,9 +243,9 @@ void nvi_chan_enter(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 struct nvi_chan *nvi_chan_find(struct nvi_nic *nic, uint64_t conn);
 /* The agent's name of the connection, 0 if it has none. */
 uint64_t nvi_chan_conn(struct nvi_chan *ch);
-/* Is `conn` of `nic` still what the channel is used for? */
+/* Is the channel still used for the connection `conn` of `nic`? */
 bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn);
-/* The agent's name of the connection is forgotten, if it is (still) `conn`. */
+/* Forgets the agent's name of the connection if it is still `conn`, and returns whether it was. */
 bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn);
 
 /* Does the channel still carry `conn`, and may it be used?  Caller holds a lock of the VI. */
@@ -256,7 +257,7 @@ static inline bool nvi_chan_has_fault(const struct nvi_chan *ch, uint32_t which)
 	return (atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) & which) != 0;
 }
 
-/* May the peer still write something that matters? */
+/* May the peer still write a slot, or credit for which sends wait? */
 static inline bool nvi_chan_lives(const struct nvi_chan *ch)
 {
 	return vi_state(ch->vi) == VIP_STATE_CONNECTED ||

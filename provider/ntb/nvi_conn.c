@@ -15,7 +15,7 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A new connection starts from nothing. Caller holds both locks. */
+/* Resets the channel's state for a new connection. Caller holds both locks. */
 static void reset_state(struct nvi_chan *ch)
 {
 	ch->tx.seq = ch->tx.rung = ch->tx.asked = 0;
@@ -119,7 +119,7 @@ static void disconnect(struct nvi_chan *ch)
 	ch->placeholder_mem = NULL;
 }
 
-/* The last exchange: takes in the peer's credit, and gives it credit for what was consumed here. */
+/* The last exchange: takes in the peer's credit, and returns credit for all slots consumed here. */
 static void poll_last(struct nvi_chan *ch)
 {
 	nvi_tx_credit(ch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The exchange with the agent is described in w_ctl.h. */
+/* Connecting as client and as server.  The exchange with the agent is described in w_ctl.h. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -85,7 +85,10 @@ struct listening {
 	struct nvi_req req;
 };
 
-/* An arrival may cross this; whichever answer is first counts. */
+/*
+ * Ends listening.  0 if a request to connect was already on its way to this process, else
+ * -ETIMEDOUT.
+ */
 static int stop_listening(struct listening *l)
 {
 	struct w_token msg = { .token = l->req.token };

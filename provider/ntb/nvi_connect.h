@@ -5,6 +5,7 @@
 
 #include "vi_provider.h"
 
+/* vi_provider_ops.connect_wait, connect_accept, connect_reject and connect_request. */
 int nvi_connect_wait(struct vi_nic *nic, const struct vi_addr *local, int64_t deadline,
 		     struct vi_addr *remote_out, struct vi_conn *conn);
 int nvi_connect_accept(struct vi_conn *conn, struct vi_vi *vi);

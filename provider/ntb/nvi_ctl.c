@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread (vi-ctl) takes what the agent sends.  Channels are opened and lost on that thread
- * alone, so that what happens to one connection happens in the agent's order.
+ * The thread (vi-ctl) handles the messages that the agent sends.  It alone opens channels and marks
+ * them lost, so that the changes of one connection are made in the agent's order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "u_fd.h"
 #include "u_log.h"
 
-/* A message of the agent's, with the descriptors that came along. */
+/* A message of the agent, with the descriptors that came with it. */
 struct incoming {
 	union {
 		struct w_ctl_hdr hdr;
@@ -40,7 +40,10 @@ struct incoming {
 	unsigned int nfds;
 };
 
-/* Takes descriptor i out of the message, so that it is not closed with it. */
+/*
+ * Takes descriptor i out of the message: it becomes the caller's, and is not closed with the
+ * message. Returns -1 if the message has no descriptor i.
+ */
 static int take_fd(struct incoming *in, unsigned int i)
 {
 	int fd = -1;
@@ -109,7 +112,10 @@ static void on_allocated(struct nvi_nic *nic, struct incoming *in)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* The connection is made: maps it, confirms it, and wakes the thread that waits. */
+/*
+ * LINKED: the agents have made the connection.  Maps it, confirms it, and wakes the thread that
+ * waits.
+ */
 static void on_linked(struct nvi_nic *nic, struct incoming *in)
 {
 	const struct w_linked *linked = &in->m.linked;
@@ -143,7 +149,10 @@ static void on_linked(struct nvi_nic *nic, struct incoming *in)
 	pthread_mutex_unlock(&nic->ctl_lock);
 }
 
-/* The path is lost, or there is a better one.  A connection that cannot be suspended ends. */
+/*
+ * SUSPEND: the path is lost, or there is a shorter one.  A connection that cannot be suspended is
+ * cut.
+ */
 static void on_suspend(struct nvi_nic *nic, uint64_t conn)
 {
 	struct w_suspended msg = { .conn = conn };
@@ -175,7 +184,7 @@ static void on_resumed(struct nvi_nic *nic, struct incoming *in)
 		nvi_cut(nic, ch, linked->conn);
 		return;
 	}
-	/* Its peer unmapped our memory before it agreed to go on. */
+	/* The peer had unmapped this process's memory before it accepted the new path. */
 	nvi_given_forget(nic, linked->conn);
 	nvi_ctl_send_conn(nic, W_CONFIRM, linked->conn);
 }
@@ -300,7 +309,10 @@ static void dispatch(struct nvi_nic *nic, struct incoming *in)
 	}
 }
 
-/* Connections leave the bucket only by their owners' disconnect: some at a time. */
+/*
+ * Marks the connections of a bucket as lost, some at a time, because nvi_chan_lost() is called
+ * without the lock.  A connection stays in its bucket until its VI is disconnected.
+ */
 static void lose_bucket(struct nvi_nic *nic, unsigned int i)
 {
 	enum { BATCH = 64 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The thread that takes what the agent sends. */
+/* The thread that handles the messages of the agent. */
 #ifndef NVI_CTL_H
 #define NVI_CTL_H
 

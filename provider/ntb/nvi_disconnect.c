@@ -13,15 +13,17 @@
 #include "u_time.h"
 #include "vi_hot.h"
 
-/* ---- waiting for what was sent --------------------------------------------------------------- */
+/* ---- waiting until sends have arrived -------------------------------------------------------- */
 
-/* A disconnect that waits for what is on its way. */
+/* A disconnect that waits until its sends have arrived. */
 struct drain {
 	struct nvi_chan *ch;
 	int64_t until, most;
 };
 
-/* Nothing new is sent.  Returns whether there is something to wait for. */
+/*
+ * From here on no new descriptor is sent.  Returns whether the channel can have sends to wait for.
+ */
 static bool begin_drain(struct nvi_chan *ch)
 {
 	struct vi_vi *vi = ch->vi;
@@ -38,17 +40,21 @@ static bool begin_drain(struct nvi_chan *ch)
 	return any;
 }
 
-/* Caller holds tx_lock. */
+/*
+ * Has the peer acknowledged every send?  In the Error state: every send that the error left in the
+ * queue.  Caller holds tx_lock.
+ */
 static bool all_there(struct nvi_chan *ch)
 {
 	if (vi_state(ch->vi) != VIP_STATE_CONNECTED)
 		return atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0;
-	/* A message of which only a part is out goes on. */
+	/* A message of which only a part was sent is sent to its end. */
 	if (ch->tx.msg.op != 0 && ch->tx.msg.op != W_OP_READ_RESP)
 		return false;
 	return nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
 }
 
+/* For vi_wait(): nonzero when there is nothing left to wait for.  `arg`: a struct drain. */
 static int try_drain(void *arg)
 {
 	struct drain *d = arg;
@@ -68,9 +74,10 @@ static int try_drain(void *arg)
 }
 
 /*
- * What was sent is acknowledged, so that it can be reported as done, and what was reported as done
- * has arrived; bounded, for a peer that takes nothing.  A path that is lost is waited for: the
- * agents end the connection if there is no other.
+ * Waits until the peer has acknowledged all that was sent, so that sends still open can be reported
+ * as done, and those that were reported as done have arrived.  The wait is bounded, as a peer may
+ * consume nothing.  While the path is lost it goes on: the agents end the connection if they find no
+ * other.
  */
 static void drain(struct vi_vi *vi)
 {

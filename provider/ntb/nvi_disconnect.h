@@ -5,9 +5,14 @@
 
 #include "vi_core.h"
 
-#define NVI_DRAIN_MS 2000u	/* behind the last loss of the path, if there was one; */
-#define NVI_DRAIN_MOST_MS 6000u /* in all */
+/* How long to wait for sends: since the start or the last loss of the path, and in all. */
+#define NVI_DRAIN_MS 2000u
+#define NVI_DRAIN_MOST_MS 6000u
 
+/*
+ * vi_provider_ops.disconnect: cancels attempts to connect, waits until sends are acknowledged,
+ * takes back grants, and makes the VI Idle.  Returns 0.
+ */
 int nvi_disconnect(struct vi_vi *vi);
 
 #endif

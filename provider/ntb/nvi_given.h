@@ -20,21 +20,24 @@ struct nvi_window {
 	uint32_t slice_id;
 	/* Under nic->mem_lock: */
 	struct nvi_window *next;
-	uint32_t given;	 /* to so many connections */
+	uint32_t given;	 /* entries for this window */
 	uint32_t closed; /* threads that take it back: nothing more is granted */
 };
 
-/* The chain of a connection's records.  Caller of this and the next four holds mem_lock. */
+/* The bucket of a connection's entries.  Caller of this and the next four holds mem_lock. */
 struct nvi_given **nvi_given_bucket(struct nvi_nic *nic, uint64_t conn);
-/* Points to NULL when there is none. */
+/* The place of the entry for that handle; it holds NULL when there is none. */
 struct nvi_given **nvi_given_find(struct nvi_nic *nic, uint64_t conn, uint32_t handle);
-/* false without memory */
+/* Enters that the other end of `conn` may store into `w`; false without memory. */
 bool nvi_given_enter(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch, uint64_t conn,
 		     uint32_t handle);
 void nvi_given_remove(struct nvi_nic *nic, struct nvi_given **at);
 void nvi_given_remove_all_of(struct nvi_nic *nic, uint64_t conn);
 
-/* The other end of the connection stores nothing any more. No locks held. */
+/*
+ * Removes a connection's entries, as its other end stores nothing any more, and wakes threads that
+ * wait for that. No locks held.
+ */
 void nvi_given_forget(struct nvi_nic *nic, uint64_t conn);
 void nvi_given_forget_all(struct nvi_nic *nic);
 

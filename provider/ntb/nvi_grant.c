@@ -16,8 +16,10 @@
 #include "nvi_grant.h"
 #include "nvi_req.h"
 
-#define PAUSE_MAX 1024u /* writes */
-#define USES_MIN 64u	/* of a mapping that was worth it */
+/* Writes that do not ask after a refusal, and those after which an unanswered ask is forgotten. */
+#define PAUSE_MAX 1024u
+/* Direct writes by which a mapping was worth its messages. */
+#define USES_MIN 64u
 
 static void fill(struct w_tell *msg, uint64_t conn, const struct w_grant *grant)
 {
@@ -47,7 +49,7 @@ int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind k
 
 /* ---- which grants there are ------------------------------------------------------------------ */
 
-/* All that was stored through the mapping has arrived before it is unmapped. */
+/* Frees the entry.  All that was stored through a mapping has arrived before it is unmapped. */
 static void release(struct nvi_chan *ch, struct nvi_grant *g)
 {
 	if (g->state == NVI_GRANT_HELD) {
@@ -58,7 +60,7 @@ static void release(struct nvi_chan *ch, struct nvi_grant *g)
 	memset(g, 0, sizeof(*g));
 }
 
-/* Messages that were of no use make the next one rarer. */
+/* A message was of no use: doubles the count of writes that do not ask. */
 static void back_off(struct nvi_chan *ch)
 {
 	ch->tx.grant_pause = ch->tx.grant_pause == 0 ? 1 : ch->tx.grant_pause * 2;
@@ -67,6 +69,7 @@ static void back_off(struct nvi_chan *ch)
 	ch->tx.grant_skip = ch->tx.grant_pause;
 }
 
+/* Gives a grant that is held back to its owner. */
 static void give_up(struct nvi_chan *ch, struct nvi_grant *g)
 {
 	uint32_t handle = g->handle;
@@ -79,7 +82,10 @@ static void give_up(struct nvi_chan *ch, struct nvi_grant *g)
 	nvi_grant_tell_about(ch->nic, nvi_chan_conn(ch), W_GRANT_GONE, handle);
 }
 
-/* One that is free, else one that was refused, else one that is held: each kind in turn. */
+/*
+ * Frees an entry for another region: one that is free already, else one that was refused, else one
+ * that is held, which the peer's process is told.  NULL: all wait for an answer.
+ */
 static struct nvi_grant *free_grant(struct nvi_chan *ch)
 {
 	struct nvi_grant *best = NULL;
@@ -101,7 +107,10 @@ static struct nvi_grant *free_grant(struct nvi_chan *ch)
 	return best;
 }
 
-/* Posting does not wait for the agent: a message that cannot be sent now is sent another time. */
+/*
+ * Asks the peer's process for a grant, unless the pause after a refusal lasts.  Posting does not
+ * wait for the agent: where there is no room for the message a later write asks again.
+ */
 static U_COLD void ask(struct nvi_chan *ch, uint32_t handle)
 {
 	struct w_grant body = { .kind = W_GRANT_ASK, .handle = handle };
@@ -137,7 +146,10 @@ struct nvi_grant *nvi_grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *
 		ask(ch, handle);
 		return NULL;
 	}
-	/* Rights change, and a message about a connection that is just being made may be lost. */
+	/*
+	 * A refusal, or a wait for an answer, ends after some writes: rights change, and a message
+	 * about a connection that is just being made may be lost.
+	 */
 	if (u_unlikely(g->state != NVI_GRANT_HELD) && ++g->uses == PAUSE_MAX)
 		release(ch, g);
 	return nvi_grant_covers(g, remote->Data.AddressBits, n) ? g : NULL;
@@ -150,7 +162,7 @@ void nvi_grants_drop(struct nvi_chan *ch)
 	ch->tx.grant_next = ch->tx.grant_pause = ch->tx.grant_skip = 0;
 }
 
-/* ---- what the owner says --------------------------------------------------------------------- */
+/* ---- messages of the owner ------------------------------------------------------------------- */
 
 static bool hold(struct nvi_chan *ch, struct nvi_grant *g, const struct w_grant *m, int fd)
 {
@@ -166,7 +178,7 @@ static bool hold(struct nvi_chan *ch, struct nvi_grant *g, const struct w_grant 
 	return true;
 }
 
-/* The answer to ask(); one that is not awaited, or cannot be used, is given back. */
+/* The answer to ask().  A grant that is not awaited or cannot be mapped is given back. */
 void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn, int fd)
 {
@@ -188,7 +200,7 @@ void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_
 		nvi_grant_tell_about(nic, conn, W_GRANT_GONE, m->handle);
 }
 
-/* Also the answer to an ask while rights are being changed: the next write asks again. */
+/* Comes as answer to ask(), too, while the owner changes rights: the next write asks again. */
 void nvi_grant_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn)
 {

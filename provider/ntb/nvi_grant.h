@@ -10,14 +10,17 @@
 #include "w_ctl.h"
 #include "w_grant.h"
 
-/* Sends to the process at the other end.  `slice_id`: of the memory that is granted, else 0. */
+/*
+ * Sends a message about grants to the process at the other end.  `slice_id`: of the memory that is
+ * granted, else 0.
+ */
 int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *grant,
 		   uint32_t slice_id);
 /* As nvi_grant_tell(), for a message that has a handle and nothing else. */
 int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind,
 			 uint32_t handle);
 
-/* What is known of this region of the peer, NULL: nothing.  Caller holds tx_lock. */
+/* The entry of this region of the peer, or NULL.  Caller holds tx_lock. */
 static inline struct nvi_grant *nvi_grant_find(struct nvi_chan *ch, uint32_t handle)
 {
 	struct nvi_grant *g = ch->tx.grant_last;
@@ -39,9 +42,12 @@ static inline bool nvi_grant_covers(const struct nvi_grant *g, uint64_t addr, ui
 	       u_range_ok(addr - g->base, n, g->length);
 }
 
-/* The grant of a write's target; asks for one when there is none.  Caller holds tx_lock. */
+/*
+ * The grant by which the write of n bytes to `remote` can be stored directly, or NULL; asks for one
+ * when there is none.  Caller holds tx_lock.
+ */
 struct nvi_grant *nvi_grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote, uint32_t n);
-/* Unmaps what the connection was granted. Caller holds both locks. */
+/* Unmaps all memory that the connection was granted. Caller holds both locks. */
 void nvi_grants_drop(struct nvi_chan *ch);
 
 /* The owner's answer, with the descriptor of its slice or -1.  No locks held. */

@@ -17,7 +17,7 @@ struct nvi_peer {
 	struct nvi_req req;
 	int64_t deadline;
 	bool busy;    /* a thread is in nvi_peer_done() */
-	bool dropped; /* the VI has no more to do with it: that thread frees it */
+	bool dropped; /* nvi_peer_drop() was called meanwhile: that thread frees it */
 };
 
 static void end_peer(struct nvi_nic *nic, struct nvi_peer *peer)
@@ -55,7 +55,10 @@ int nvi_peer_request(struct vi_vi *vi, const struct vi_addr *local, const struct
 	return err;
 }
 
-/* -EISCONN: no request is under way; -EAGAIN: another thread waits for it. */
+/*
+ * Marks the request as one that this thread waits for.  0, -EISCONN: no request is under way, or
+ * -EAGAIN: another thread waits for it.
+ */
 static int take_peer(struct nvi_chan *ch, struct nvi_peer **out)
 {
 	int err = 0;
@@ -72,7 +75,10 @@ static int take_peer(struct nvi_chan *ch, struct nvi_peer **out)
 	return err;
 }
 
-/* Lets go of the request; `over`: it has its final answer. */
+/*
+ * This thread does not wait for the request any more; `over`: it has its final answer, and is
+ * freed.
+ */
 static void return_peer(struct nvi_chan *ch, struct nvi_peer *peer, bool over)
 {
 	struct nvi_nic *nic = ch->nic;
@@ -93,7 +99,7 @@ struct peer_wait {
 	struct nvi_peer *peer;
 };
 
-/* The thread is cancelled.  The request stays under way: another may wait for it. */
+/* The thread is cancelled.  The request stays under way: another thread may wait for it later. */
 static void peer_wait_cancelled(void *arg)
 {
 	struct peer_wait *w = arg;
@@ -154,7 +160,10 @@ void nvi_peer_drop(struct vi_vi *vi)
 		peer->dropped = true;
 	}
 	pthread_mutex_unlock(&nic->ctl_lock);
-	/* A busy one was cancelled with the VI's other attempts, and is freed by its thread. */
+	/*
+	 * A request for which a thread waits was cancelled with the VI's other attempts, and is
+	 * freed by that thread.
+	 */
 	if (peer != NULL && !busy) {
 		nvi_attempt_cancel(nic, &peer->req);
 		end_peer(nic, peer);

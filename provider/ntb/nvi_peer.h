@@ -5,10 +5,14 @@
 
 #include "vi_provider.h"
 
+/* vi_provider_ops.peer_request and peer_done. */
 int nvi_peer_request(struct vi_vi *vi, const struct vi_addr *local, const struct vi_addr *remote,
 		     int64_t deadline);
 int nvi_peer_done(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_attrs_out);
-/* Forgets a peer request for good (disconnect, destroy). */
+/*
+ * Cancels the VI's peer request, if there is one, and does not wait for the answer (disconnect,
+ * destroy).
+ */
 void nvi_peer_drop(struct vi_vi *vi);
 
 #endif

@@ -12,7 +12,7 @@
 #include "u_log.h"
 #include "u_time.h"
 
-/* ---- what the writer says -------------------------------------------------------------------- */
+/* ---- messages of the writer ------------------------------------------------------------------ */
 
 /*
  * The window that the VI's peer may store into under this handle; NULL: none.  Only the
@@ -105,8 +105,9 @@ static struct timespec revoke_end(const struct nvi_nic *nic)
 }
 
 /*
- * A writer checks for the error report before each store: one that was stopped ends the store it
- * was in when it goes on, and makes no other.
+ * Breaks the connection of a peer that has not given memory back in time.  A correct peer checks
+ * for the error report before each store, so even a process that was stopped makes at most one
+ * more.
  */
 static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {

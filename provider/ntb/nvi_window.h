@@ -12,7 +12,7 @@
 void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
 
 /*
- * A disconnect begins: takes back what the connection was granted.  On return a correct peer stores
+ * A disconnect begins: takes back all grants of the connection.  On return a correct peer stores
  * nothing any more; where it was too slow the connection is broken.  Nothing is granted to the
  * channel until nvi_revoke_conn_end().  No locks held.
  */

@@ -6,8 +6,8 @@
 #include "nvi_chan.h"
 
 /*
- * Takes in a count of slots that the peer has consumed, and completes what it covers.  Returns
- * nonzero when something changed, -EPROTO for an impossible count.  Caller holds tx_lock.
+ * Takes in a count of slots that the peer has consumed, and completes the sends that it covers.
+ * Returns nonzero when something changed, -EPROTO for an impossible count.  Caller holds tx_lock.
  */
 int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit);
 
@@ -37,7 +37,7 @@ static inline void nvi_tx_update_waiting(struct nvi_chan *ch)
 		atomic_store_explicit(&ch->tx.waiting, waiting, memory_order_release);
 }
 
-/* Slots that were published and are not consumed, as far as known. */
+/* Slots that were published, less those that the peer has consumed by the credit last taken in. */
 static inline uint32_t nvi_slots_used(const struct nvi_chan *ch)
 {
 	return ch->tx.seq - atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);

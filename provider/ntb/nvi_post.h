@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Posting: the fast paths of a send, and what happens to a descriptor that was just queued.
+ * Posting: the fast paths of a send, and the first step for a descriptor that was just queued.
  *
  * For each of the functions of vi_fast_ops the caller holds tx_lock.
  */

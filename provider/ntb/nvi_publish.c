@@ -18,7 +18,7 @@ void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, 
 	u_out_store32(&ch->out, &slot->head.seq, w_seq(n));
 }
 
-/* Holds as much of the slot as is published, and where its payload came from. */
+/* Fills the retransmit slot: a copy of the slot as published, and the source of its payload. */
 static void hold(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
 		 uint32_t more_len)
 {
@@ -79,7 +79,7 @@ bool nvi_tx_drained(struct nvi_chan *ch)
 	if (nvi_slots_used(ch) == 0)
 		return true;
 	if (!ch->tx.drains) {
-		/* Of a full fifo credit comes unasked. */
+		/* The peer gives credit for a full fifo without being asked. */
 		if (ch->tx.asked != ch->tx.seq && nvi_slots_used(ch) > ch->out_mask)
 			return false;
 		if (ch->tx.asked != ch->tx.seq)
@@ -88,7 +88,10 @@ bool nvi_tx_drained(struct nvi_chan *ch)
 		ch->tx.drain = ch->tx.seq;
 		ch->tx.drains = true;
 		atomic_store_explicit(&ch->tx.waiting, 1, memory_order_release);
-		/* The peer's application may poll nothing just now: its engine does. */
+		/*
+		 * Rings unasked: where the peer's application does not poll, its engine must wake
+		 * to give credit.
+		 */
 		if (ch->placeholder_mem == NULL)
 			nvi_ring(ch);
 	}

@@ -2,12 +2,12 @@
 /*
  * Connections that go on over another path.
  *
- * A resumable channel is not broken when its link or a relay is lost.  It is suspended: what came
- * is taken in, the slices are unmapped, and memory of this process takes their place.  The consumer
- * notices nothing; what it sends is written there, as far as credit lasts, and held (struct
+ * A resumable channel is not broken when its link or a relay is lost.  It is suspended: slots that
+ * came are consumed, the slices are unmapped, and memory of this process takes their place.  The
+ * consumer notices nothing; its sends are written there, as far as credit lasts, and held (struct
  * nvi_retx_slot).  When the agents have found another path each end reports how many slots it
  * consumed.  Slots keep their numbers and their places in the payload buffer: each end publishes
- * again what the other did not consume.
+ * again the slots that the other did not consume.
  *
  * Payload in the payload buffer is taken from its source again.  It is still there: a descriptor
  * whose data went through the payload buffer completes when the peer has consumed it.
@@ -70,7 +70,10 @@ static bool may_go_on(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 	return ch->retx != NULL && nvi_chan_is_live(nic, ch, conn);
 }
 
-/* Neither end was asked to ring over the new slices. Caller holds both locks. */
+/*
+ * Lists the channel as polled: neither end was asked to ring over the new slices. Caller holds both
+ * locks.
+ */
 static int list_anew(struct nvi_chan *ch)
 {
 	ch->tx.rung = 0;
@@ -94,7 +97,10 @@ static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 		placeholder_install(ch);
 		if (list_anew(ch) != 0)
 			return -ENOMEM;
-		/* What came last may need an answer, for which no other thread makes progress. */
+		/*
+		 * The last slots may hold reads of the peer to answer, for which no other thread
+		 * makes progress.
+		 */
 		nvi_tx_progress(ch);
 	}
 	consumed_out->slots = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
@@ -112,7 +118,7 @@ int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 	if (may_go_on(ch, nic, conn)) {
 		nvi_rx_drain(ch);
 		u_biased_take(&vi->tx_lock);
-		/* What came may have broken it. */
+		/* A slot that came last may have broken the connection. */
 		if (may_go_on(ch, nic, conn) && !nvi_chan_breaks(ch))
 			err = suspend(ch, consumed_out);
 		u_biased_drop(&vi->tx_lock);
@@ -143,7 +149,7 @@ static int take_consumed(struct nvi_chan *ch, const struct w_consumed *consumed)
 											  : -EPROTO;
 }
 
-/* Exchanges the channel's parts for `p`, which then has the old ones. Caller holds both locks. */
+/* Gives the channel the parts `p`, and puts its old ones into `p`. Caller holds both locks. */
 static void change_parts(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {
 	struct nvi_parts old = { .port = ch->port_use, .placeholder_mem = ch->placeholder_mem };
@@ -179,7 +185,7 @@ static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi
 	/* Where a source is gone the connection is marked to be broken. */
 	if (nvi_retransmit(ch) == 0) {
 		nvi_ring_slots(ch);
-		/* And what waited for credit, which came without progress being made. */
+		/* Continues sends that waited for the credit just taken in. */
 		nvi_tx_progress(ch);
 	}
 	return 0;

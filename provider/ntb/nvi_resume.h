@@ -6,11 +6,12 @@
 #include "nvi_chan.h"
 
 /*
- * The connection loses its path: unmaps it; `consumed_out`: how far it got.  0, or it cannot go on.
+ * The connection loses its path: suspends the channel.  `consumed_out`: the slots consumed so far.
+ * 0 or -errno: it cannot be resumed.
  */
 int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 		     struct w_consumed *consumed_out);
-/* It goes on over another.  Takes the descriptors in every case. */
+/* Resumes a suspended channel over the slices of `linked`.  Takes the descriptors in every case. */
 int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_linked *linked,
 		    int fd_in, int fd_out);
 

@@ -7,7 +7,7 @@
 #include "nvi_retransmit.h"
 #include "nvi_tx.h"
 
-/* Copies a fragment from where it came from to its place in the payload buffer.  0 or -EFAULT. */
+/* Copies a fragment from its source to its place in the payload buffer.  0 or -EFAULT. */
 static int payload_again(struct nvi_chan *ch, const struct nvi_retx_slot *k, uint32_t offset)
 {
 	uint32_t skip = k->offset, left = k->line.head.frag, len;
@@ -41,7 +41,10 @@ static int payload_again(struct nvi_chan *ch, const struct nvi_retx_slot *k, uin
 	return 0;
 }
 
-/* The source went away, which the consumer may not do with a descriptor that is not complete. */
+/*
+ * The source of a payload was deregistered, which the consumer may not do before the descriptor is
+ * complete: fails the descriptor and marks the fault.
+ */
 static void lost_source(struct nvi_chan *ch, const struct nvi_retx_slot *k)
 {
 	if (k->answer) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Retransmission: what a resumable connection sends again over another path. */
+/* Retransmission: a resumable connection sends slots again over another path. */
 #ifndef NVI_RETRANSMIT_H
 #define NVI_RETRANSMIT_H
 
 #include "nvi_chan.h"
 
 /*
- * Publishes the retransmit slots, from the first slot that the peer did not consume.  0 or
- * -EFAULT; caller holds both locks.
+ * Publishes the held slots again, from the first one that the peer did not consume.  0 or -EFAULT;
+ * caller holds both locks.
  */
 int nvi_retransmit(struct nvi_chan *ch);
 

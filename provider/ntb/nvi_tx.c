@@ -2,7 +2,8 @@
 /*
  * When a descriptor completes:
  *  - unreliable: when its last fragment is out;
- *  - reliable delivery: the same if it went inline, else when the peer has consumed its last slot,
+ *  - reliable delivery, sent inline: when its last fragment is out;
+ *  - reliable delivery, sent otherwise: when the peer has consumed its last slot,
  *    because only then the buffer is not needed again;
  *  - reliable reception: when the peer has consumed its last slot;
  *  - RDMA read: when the answer has been placed (nvi_rx_read.c).
@@ -22,7 +23,9 @@
 
 /* ---- the next message ------------------------------------------------------------------------ */
 
-/* The message is out (all its slots published). */
+/*
+ * All slots of the message are published: completes its descriptor, unless that waits for credit.
+ */
 static void finish_message(struct nvi_chan *ch, bool inline_only)
 {
 	struct nvi_tx_message *m = &ch->tx.msg;
@@ -78,7 +81,7 @@ void nvi_tx_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits)
 
 /*
  * May a descriptor be refused that cannot be sent? On reliable levels that breaks the connection:
- * not before all that was sent before it has arrived, so that none of it is flushed.
+ * it waits until all earlier sends have arrived, so that none of them is flushed.
  */
 static bool may_refuse(struct nvi_chan *ch, uint32_t entry)
 {
@@ -104,7 +107,7 @@ static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	m->rdma.length = 0;
 	if (!nvi_is_read(wqe)) {
 		m->op = W_OP_WRITE;
-		/* Nothing but writes was sent since the last one? */
+		/* Counts the write in a run if no other message was sent since the last write. */
 		ch->tx.write_run = ch->tx.seq == ch->tx.write_end ? ch->tx.write_run + 1 : 1;
 		ch->vi->counters.RdmaWrites++;
 		return;
@@ -267,7 +270,7 @@ static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in
 	return flags;
 }
 
-/* Nothing of the message is read any more, whatever becomes of its memory. */
+/* Forgets the source of the message: its memory is not read any more, and may go. */
 static void give_up_source(struct nvi_tx_message *m)
 {
 	m->sg.at_left = 0;
@@ -376,8 +379,8 @@ static bool work_left(const struct nvi_chan *ch)
 }
 
 /*
- * TX_BUDGET bytes at most, so that no thread waits long for the locks.  tx.more says that credit
- * was not what ended it.
+ * TX_BUDGET bytes at most, so that no thread waits long for the locks.  Afterwards tx.more asks for
+ * another run: this one ended by that limit, or left writes to be flushed.
  */
 uint32_t nvi_tx_run(struct nvi_chan *ch)
 {

@@ -4,9 +4,9 @@
  * the post returns.  Where a completion has to mean that the write arrived it comes with the next
  * check, which flushes the link for all of them (nvi_writes_flush()).
  *
- * Order: a write may not overtake what the VI sent before it, so it is direct only when the peer
- * has consumed every slot; slots of writes ask for credit at once.  What is sent after it is
- * published behind a fence, and not before what may be lost was flushed.
+ * Order: a write may not overtake the VI's earlier messages, so it is direct only when the peer has
+ * consumed every slot; slots of writes ask for credit at once.  Later messages are published behind
+ * a fence, and only after all writes that may be lost were flushed.
  */
 #include <errno.h>
 
@@ -92,7 +92,7 @@ static void count_write(struct nvi_chan *ch, uint64_t bytes)
 	ch->vi->counters.BytesSent += bytes;
 }
 
-/* The first n of those that are not flushed have arrived. */
+/* The first n of the unflushed writes have arrived: completes them. */
 static void complete_writes(struct nvi_chan *ch, uint32_t n)
 {
 	struct vi_wq *sq = &ch->vi->sq;
@@ -104,7 +104,10 @@ static void complete_writes(struct nvi_chan *ch, uint32_t n)
 	}
 }
 
-/* They may have been lost with the link. */
+/*
+ * The unflushed writes may have been lost with the link: puts them back into the send queue or, if
+ * the channel is not resumable, marks the fault.
+ */
 static void writes_lost(struct nvi_chan *ch)
 {
 	if (ch->retx == NULL) {
@@ -116,7 +119,7 @@ static void writes_lost(struct nvi_chan *ch)
 	nvi_grants_drop(ch);
 }
 
-/* What is read through a link comes behind what was stored through it. */
+/* Flushes the link: is it still of that generation?  Then all stores through it have arrived. */
 static bool still_stands(const struct nvi_port *p, uint32_t generation)
 {
 	port_flush(p->port);
@@ -154,7 +157,10 @@ int nvi_writes_check(struct nvi_chan *ch)
 	stands = still_stands(port, generation);
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_port_put(port);
-	/* Meanwhile some were stored, and those before may have been flushed, or taken back. */
+	/*
+	 * While tx_lock was free other writes may have been stored, and those before flushed or
+	 * taken back.
+	 */
 	since = ch->tx.stores - stores;
 	if (ch->vi->chan != ch || ch->tx.unflushed <= since)
 		return 0;
@@ -187,7 +193,7 @@ static inline enum nvi_write_method finish_write(struct nvi_chan *ch, struct vi_
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-/* Has the peer consumed whatever was sent, and is all of it complete, but for direct writes? */
+/* Has the peer consumed every slot, and is every send complete, but for direct writes? */
 static inline bool all_consumed(struct nvi_chan *ch)
 {
 	if (atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) != ch->tx.seq &&

@@ -11,7 +11,7 @@
 
 enum nvi_write_method {
 	NVI_METHOD_SLOTS, /* like any descriptor */
-	NVI_METHOD_WAIT,  /* soon directly: when the peer has consumed what is before it */
+	NVI_METHOD_WAIT,  /* soon directly: when the peer has consumed all slots before it */
 	NVI_METHOD_DONE,  /* stored: complete, or complete when nvi_writes_flush() succeeds */
 };
 

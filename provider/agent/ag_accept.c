@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes that come: the socket to which they connect, and which of them become clients. */
+/*
+ * Accepting processes: the socket to which they connect, and the choice of those that become
+ * clients.
+ */
 #include "ag_accept.h"
 
 #include <errno.h>
@@ -22,7 +25,7 @@
 #include "w_addr.h"
 #include "w_ctl.h"
 
-#define ACCEPT_BATCH 16 /* so that a flood of connections does not hold up the clients there are */
+#define ACCEPT_BATCH 16 /* connections accepted before the clients that exist are served again */
 
 int ag_accept_open(struct ag_agent *a)
 {
@@ -56,7 +59,10 @@ int64_t ag_accept_timer(struct ag_agent *a, int64_t now)
 	return U_NEVER;
 }
 
-/* One user must not use up the places of others, even by connections that say nothing. */
+/*
+ * May `uid` have another client?  One user must not use up the places of others, even by
+ * connections that never send HELLO; of those the oldest is dropped.
+ */
 static bool user_has_room(struct ag_agent *a, uid_t uid)
 {
 	struct ag_client *c, *oldest = NULL;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes that come: the socket to which they connect, and which of them become clients. */
+/*
+ * Accepting processes: the socket to which they connect, and the choice of those that become
+ * clients.
+ */
 #ifndef AG_ACCEPT_H
 #define AG_ACCEPT_H
 
@@ -10,10 +13,13 @@
 /* Binds the address of the agent and listens.  0 or -errno; -EADDRINUSE: the host has an agent. */
 int ag_accept_open(struct ag_agent *a);
 
-/* Accepts processes that wait, and turns away those that may not come or find no room. */
+/*
+ * Accepts processes that wait, and refuses those that may not use the agent or for which there is
+ * no room.
+ */
 void ag_accept(struct ag_agent *a);
 
-/* Accepts again after an interruption.  Returns the next deadline. */
+/* Accepts again, when it is time, after descriptors had run out.  Returns the next deadline. */
 int64_t ag_accept_timer(struct ag_agent *a, int64_t now);
 
 #endif

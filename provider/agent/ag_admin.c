@@ -79,8 +79,8 @@ static void users_name(struct ag_agent *a, char *text, size_t size)
 }
 
 /*
- * Asked before a fabric is brought up: an agent that was started on demand and is idle makes room
- * for it.
+ * A tool that is about to start a fabric asks this: an agent that was started on demand and has no
+ * NIC open ends, so that its address is free.
  */
 static int admin_leave(struct ag_agent *a, char *text, size_t size)
 {

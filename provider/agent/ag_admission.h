@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may use this agent, and the limits that keep one user from taking what others need. */
+/*
+ * Admission: which users may use this agent, and limits by which one user leaves resources for
+ * others.
+ */
 #ifndef AG_ADMISSION_H
 #define AG_ADMISSION_H
 

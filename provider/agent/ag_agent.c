@@ -46,6 +46,7 @@
 #define PAYLOAD_DEFAULT (256u << 10)
 #define EVENTS 64
 
+/* 0, or -EINVAL and the log names the fault. */
 static int cfg_check(const struct ag_cfg *cfg)
 {
 	if (cfg->fabric == NULL || !w_name_ok(cfg->fabric)) {
@@ -144,8 +145,8 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 }
 
 /*
- * Opens what is free of descriptors 0..2, so that nothing is printed into a socket or a register
- * page.
+ * Opens those of descriptors 0..2 that are closed, so that nothing is printed into a socket or a
+ * register page that would get their number.
  */
 static int std_fds_fill(void)
 {
@@ -240,7 +241,10 @@ static void on_event(struct ag_agent *a, const struct epoll_event *ev)
 	}
 }
 
-/* What is left to do after each batch of events.  It ends because the queue to self does. */
+/*
+ * After each batch of events: handles records to self, frees clients that left, and writes queued
+ * records.  The loop ends because an exchange of records with self has an end.
+ */
 static void settle(struct ag_agent *a)
 {
 	uint32_t i;

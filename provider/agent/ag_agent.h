@@ -65,7 +65,7 @@ struct port;
 /*
  * Binds the host's addresses and makes its ports; processes can connect from then on.  0 with an
  * agent for ag_destroy(), -EADDRINUSE when the host has an agent already, -EINVAL for a bad
- * configuration (the log says what), or another -errno.  Nothing of `cfg` is kept.
+ * configuration (the log names the fault), or another -errno.  Nothing of `cfg` is kept.
  */
 int ag_create(const struct ag_cfg *cfg, struct ag_agent **out);
 
@@ -78,7 +78,10 @@ void ag_stop(struct ag_agent *a);
 /* Closes every client and port.  ag_run() must have returned.  Accepts NULL. */
 void ag_destroy(struct ag_agent *a);
 
-/* What an agent holds, for tests of leaks.  Only while ag_run() is not running. */
+/*
+ * Counts of the objects that an agent holds, for tests of leaks.  Only while ag_run() is not
+ * running.
+ */
 struct ag_usage {
 	uint32_t clients, conns, listens, allocs, offers, circuits;
 	uint32_t longest_circuits, longest_conns; /* entries that a search of their tables passes */

@@ -69,13 +69,13 @@ static void due(struct ag_client *c, int64_t at)
 		c->agent->clients_at = at;
 }
 
-/* The kernel has no memory for the message, though the socket may be writable. */
+/* Had the kernel no memory for the message?  The socket may be writable all the same. */
 static bool no_room(int rc)
 {
 	return rc == -ENOBUFS || rc == -ETOOMANYREFS || rc == -ENOMEM;
 }
 
-/* Sends what the socket takes. */
+/* Sends queued messages while the socket has room. */
 static void flush(struct ag_client *c)
 {
 	struct ag_msg *m;
@@ -100,8 +100,8 @@ static void flush(struct ag_client *c)
 }
 
 /*
- * A client may be slow when thousands of its connections are lost: each of them has room in the
- * queue.
+ * Messages that may wait.  A client may read slowly when thousands of its connections are lost, so
+ * the message of each has room.
  */
 static uint32_t queue_max(const struct ag_client *c, const void *msg)
 {
@@ -114,8 +114,8 @@ static uint32_t queue_max(const struct ag_client *c, const void *msg)
 }
 
 /*
- * A client that does not read must not use up the descriptors of this process; nor must those of
- * one user.
+ * Drops the user's client with most waiting descriptors where too many wait for this client, or for
+ * all of its user: clients that do not read must not use up the descriptors of this process.
  */
 static void fds_limit(struct ag_client *c)
 {
@@ -167,7 +167,7 @@ void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsign
 		fds_limit(c);
 }
 
-/* A client that reads slowly is not dropped for what other processes send it. */
+/* A client that reads slowly is not dropped because other processes send it messages. */
 bool ag_client_hears(struct ag_client *c)
 {
 	if (c->queue_len < QUEUE_HEARS)

@@ -24,7 +24,7 @@
 
 /* A process that has not said HELLO for so long is dropped. */
 #define AG_HELLO_NS (10000 * INT64_C(1000000))
-/* Between attempts to send what the kernel has no room for. */
+/* Between attempts to send messages for which the kernel had no room. */
 #define AG_FLUSH_NS (10 * INT64_C(1000000))
 
 /* A tool asked a process for its counters, and has had no answer yet. */
@@ -37,7 +37,8 @@ struct ag_client {
 	struct ag_list node; /* of agent->clients */
 	struct ag_agent *agent;
 	int sock;
-	int pidfd;	/* tells of its end even if a forked child keeps the socket; -1: none */
+	/* readable when the process ends, even if a forked child keeps the socket; -1: none */
+	int pidfd;
 	uint32_t index; /* of agent->client_slot */
 	uint32_t id;
 	uint32_t db_bit;
@@ -59,7 +60,7 @@ struct ag_client {
 	uint64_t missed;    /* messages of other processes that it was not sent */
 	uint32_t port_sent[PORT_PER_HOST]; /* link generation that it was told, + 1; 0: none */
 
-	/* what it has; each list belongs to the unit of its objects */
+	/* its objects; each list belongs to the unit of these */
 	struct ag_list conns, listens, allocs;
 	uint32_t conn_count, pending_count, listen_count, alloc_count, share_count;
 
@@ -80,7 +81,7 @@ void ag_client_free(struct ag_client *c);
 /* Marks a client to be freed.  `why` is logged, unless it is NULL. */
 void ag_client_drop(struct ag_client *c, const char *why);
 
-/* Sets for what its socket is watched, as its state and its queue demand. */
+/* Sets the events for which its socket is watched, by its state and its queue. */
 void ag_client_watch(struct ag_client *c);
 
 /*
@@ -94,8 +95,8 @@ void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
 		      enum w_status status, const char *text);
 
 /*
- * May it be sent what another process says?  Not, and counted, while much waits for it: others can
- * say as much as they like, and a process that reads slowly is not dropped for that.
+ * May it be sent a message of another process?  False, and counted, while many messages wait for
+ * it: other processes can send any number, and a process that reads slowly is not dropped for that.
  */
 bool ag_client_hears(struct ag_client *c);
 
@@ -105,13 +106,16 @@ bool ag_client_hears(struct ag_client *c);
  */
 int ag_client_port(struct ag_client *c, struct ag_link *l);
 
-/* The socket has room: sends what waits. */
+/* The socket has room: sends queued messages. */
 void ag_client_writable(struct ag_client *c);
 
 /* Reads clients again that were paused, when the queues of all links are short. */
 void ag_client_resume(struct ag_agent *a);
 
-/* Sends what the kernel had no room for, drops silent processes.  Returns the next deadline. */
+/*
+ * Sends messages for which the kernel had no room, and drops processes that send no HELLO.  Returns
+ * the next deadline.
+ */
 int64_t ag_client_timers(struct ag_agent *a, int64_t now);
 
 #endif

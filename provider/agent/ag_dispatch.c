@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What processes say: read, checked, and handed to the unit that it concerns. */
+/* Messages of processes: each is read, checked, and handed to the unit that it concerns. */
 #include "ag_dispatch.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "ag_session.h"
 #include "w_ctl.h"
 
-#define READ_BATCH 64 /* messages of one client before the others have their turn */
+#define READ_BATCH 64 /* messages of one client that are handled before those of others */
 
 static void nic_message(struct ag_client *c, const void *msg, int type)
 {
@@ -45,8 +45,8 @@ static void nic_message(struct ag_client *c, const void *msg, int type)
 		break;
 	case W_PORT_AGAIN:
 		/*
-		 * It is told the port again before its next use, when there may be descriptors
-		 * again.
+		 * The client is told about the port again before its next use, when there may be
+		 * descriptors again.
 		 */
 		c->port_sent[((const struct w_conn *)msg)->conn] = 0;
 		break;
@@ -151,7 +151,10 @@ void ag_dispatch_event(struct ag_client *c, uint32_t events)
 				break;
 		}
 	}
-	/* It has hung up and is not read any more, so that no read would notice. */
+	/*
+	 * The process has hung up, and its socket is not read any more, so that no read would
+	 * notice.
+	 */
 	if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && (c->leaving || c->paused))
 		ag_client_drop(c, NULL);
 	if (!c->gone)

@@ -10,7 +10,7 @@
 /* The socket of a client has these epoll events. */
 void ag_dispatch_event(struct ag_client *c, uint32_t events);
 
-/* The process has ended: what it sent is read, then it is dropped. */
+/* The process has ended: reads the messages that it had sent, then drops it. */
 void ag_dispatch_ended(struct ag_client *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tools ask: lists of hosts, ports, processes, names and links, and the counters of a NIC.
+ * Answers to tools: lists of hosts, ports, processes, names and links, and the counters of a NIC.
  *
  * Lists are JSON texts of fixed keys.  Every name in them was checked by w_name_ok(), every program
  * name cleaned when it came: nothing needs escaping.
@@ -193,7 +193,10 @@ void ag_listing_item(struct ag_client *c, const struct w_list *m)
 
 /* ---- counters ---- */
 
-/* A tool may ask many processes at once; of one process, the latest question counts. */
+/*
+ * Notes that `tool` asked for the counters of a process.  A tool may ask many processes at once; of
+ * one process, the latest question counts.
+ */
 static int note_question(struct ag_client *tool, const struct ag_client *nic, uint64_t token)
 {
 	struct ag_question *more;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tools ask: lists of hosts, ports, processes, names and links, and the counters of a NIC. */
+/*
+ * Answers to tools: lists of hosts, ports, processes, names and links, and the counters of a NIC.
+ */
 #ifndef AG_LISTING_H
 #define AG_LISTING_H
 

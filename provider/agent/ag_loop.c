@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the event loop waits for, and what ends its wait. */
+/* The events for which the event loop of ag_run() waits, and ending its wait. */
 #include "ag_loop.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the event loop of ag_run() waits for, and how its wait is ended. */
+/* The events for which the event loop of ag_run() waits, and ending its wait. */
 #ifndef AG_LOOP_H
 #define AG_LOOP_H
 
@@ -16,22 +16,22 @@
 #define AG_EV_PROCESS 5u /* the process of a client has ended */
 #define AG_EV(kind, index) ((uint64_t)(kind) << 32 | (index))
 
-/* Before what failed for want of something is tried again. */
+/* Time until a step that failed for want of a resource is tried again. */
 #define AG_RETRY_NS (100 * INT64_C(1000000))
 
-/* Makes the epoll and the wake-up descriptor.  0 or -errno; the caller closes what was made. */
+/*
+ * Makes the epoll and the wake-up descriptor.  0 or -errno; the caller closes descriptors that were
+ * made.
+ */
 int ag_loop_open(struct ag_agent *a);
 
-/*
- * Watches `fd` for `events`, or changes for which it is watched; `what` is an AG_EV().  0 or
- * -errno.
- */
+/* Watches `fd` for `events`, or changes these; `what` is an AG_EV().  0 or -errno. */
 int ag_loop_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
 
 /*
- * Watches `fd` no more.  Comes before another thread closes it: while the loop waits, the kernel holds
- * what is watched at times, and then the loop's thread would be the one that releases it, and with it
- * the descriptors in messages that were not read.
+ * Watches `fd` no more.  Comes before another thread closes it: while the loop waits, the kernel at
+ * times holds a reference to a watched file, and then the loop's thread would release the file, and
+ * with it the descriptors in messages that were not read.
  */
 void ag_loop_unwatch(struct ag_agent *a, int fd);
 

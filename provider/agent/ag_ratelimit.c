@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rate limits of the agent's log: what neighbours, relays and processes can cause is bounded. */
+/*
+ * Rate limits of the agent's log: lines that neighbours, relayed hosts and processes can cause
+ * without end are limited.
+ */
 #include "ag_ratelimit.h"
 
 #include "u_log.h"

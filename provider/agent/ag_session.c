@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The first message of a process and its answer, and what is given up when the process leaves. */
+/*
+ * The first message of a process and its answer, and freeing all objects of a process that leaves.
+ */
 #include "ag_session.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@
 #include "u_log.h"
 #include "w_ctl.h"
 
-/* Copies of the descriptors that port_irq_open() takes. */
+/* Copies of the two descriptors that the process needs for port_irq_open().  0 or -errno. */
 static int irq_fds(const struct ag_agent *a, int fds[2])
 {
 	int err;

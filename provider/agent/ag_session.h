@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The first message of a process and its answer, and what is given up when the process leaves. */
+/*
+ * The first message of a process and its answer, and freeing all objects of a process that leaves.
+ */
 #ifndef AG_SESSION_H
 #define AG_SESSION_H
 
@@ -7,16 +9,19 @@
 #include "ag_state.h"
 #include "w_ctl.h"
 
-/* HELLO: answered by WELCOME. */
+/*
+ * HELLO: notes the kind and the name of the program, and answers with WELCOME or a refusal.  The
+ * version was checked before.
+ */
 void ag_session_hello(struct ag_client *c, const struct w_hello *m);
 
-/* A message of another version: the process is told so, and its socket closed. */
+/* A message of another version: tells the process so, and closes its socket when that was sent. */
 void ag_session_bad_version(struct ag_client *c, const void *msg);
 
-/* Ends all that a process has, and frees its client. */
+/* Ends a process's waiters, connections and memory, and frees its client. */
 void ag_session_end(struct ag_client *c);
 
-/* Does so with every client that was dropped or has left. */
+/* Ends every client that was dropped or has left, as ag_session_end() does. */
 void ag_session_reap(struct ag_agent *a);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the agent of a host holds.  A comment before each group of fields names the unit that writes
- * it; the units above that one may read it.
+ * The state of an agent.  A comment before each group of fields names the unit that writes it; the
+ * units above that one may read it.
  *
  * All of it belongs to the thread in ag_run(), but for the wake-up descriptor and the atomic
  * fields.
@@ -41,7 +41,7 @@ struct ag_agent {
 	struct ag_watchdog watchdog;
 	struct port_emu_host *host;
 	struct port_irq *irq;	    /* where the doorbells of transfer threads interrupt */
-	struct port_irq *agent_irq; /* the same for AG_DB_BIT, which no process can ring */
+	struct port_irq *agent_irq; /* where AG_DB_BIT interrupts, which no process can ring */
 	int64_t idle_since;	    /* when the last process with a NIC left */
 
 	/* ag_loop.c; every unit sets `dirty` */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The watchdog: a thread that logs when the agent's only thread stands still, as in a system call
- * that waits for another process.  It sleeps while the agent waits for events, and checks once a
- * second while the agent handles any.
+ * The watchdog: a thread that logs when the agent's event loop does not return for long, as from a
+ * system call that waits for another process.  It sleeps while the agent waits for events, and
+ * checks once a second while the agent handles any.
  */
 #ifndef AG_WATCHDOG_H
 #define AG_WATCHDOG_H
@@ -24,7 +24,7 @@ struct ag_watchdog {
 	_Atomic uint32_t seq;	 /* odd while it is at work; that thread's */
 	_Atomic uint32_t asleep; /* 1: to be woken when work begins */
 	_Atomic uint32_t stop;
-	_Atomic uint32_t reports; /* standstills so far */
+	_Atomic uint32_t reports; /* reports so far */
 };
 
 /*

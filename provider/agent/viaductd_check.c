@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether the options of viaductd fit together, and what follows from them for the agent. */
+/*
+ * Whether the options of viaductd fit together, and the settings of the agent that follow from
+ * them.
+ */
 #include "viaductd_check.h"
 
 #include <errno.h>
@@ -46,7 +49,7 @@ static int device_ok(const char *name)
 	return i > 0;
 }
 
-/* Turns NAME=HOST into a pair. */
+/* Turns `text`, NAME=HOST, into a pair.  0, or -EINVAL with a complaint that names `option`. */
 static int alias_resolve(const struct vd_options *o, const char *option, const char *text,
 			 int (*name_ok)(const char *name), struct ag_alias *out)
 {

@@ -41,7 +41,8 @@ struct option_rule {
 	const char *arg; /* as --help shows it; NULL: none */
 	const char *help;
 	int (*set)(struct vd_options *o, const char *arg);
-	const char *expected; /* by a complaint; NULL: `arg` says enough */
+	/* the values that `set` takes, for the complaint; NULL: `arg` says enough */
+	const char *expected;
 };
 
 static int number(const char *text, uint64_t max, uint64_t *out)
@@ -72,7 +73,7 @@ int vd_number32(const char *text, uint64_t max, uint32_t *out)
 	return number32_from(text, 0, max, out);
 }
 
-/* A size within what the variable of the same meaning may hold. */
+/* Reads a size that lies within the limits of the variable `id`.  0 or -EINVAL. */
 static int size_as(enum u_cfg_id id, const char *text, uint64_t *out)
 {
 	uint64_t v;
@@ -342,7 +343,7 @@ static void help(FILE *to)
 	}
 }
 
-/* What the environment says, before options override it. */
+/* Sets options by the environment, before the command line overrides them. */
 int vd_options_defaults(struct vd_options *o)
 {
 	memset(o, 0, sizeof(*o));
@@ -371,12 +372,15 @@ int vd_options_defaults(struct vd_options *o)
 static void option_refused(const struct option_rule *rule, const char *arg)
 {
 	if (complaint[0] != '\0')
-		return; /* its function has said what is wrong */
+		return; /* its function has written the complaint */
 	vd_complain("--%s %.80s: %s expected; see --help", rule->name, arg,
 		    rule->expected != NULL ? rule->expected : rule->arg);
 }
 
-/* What getopt_long() answered with ':' or '?', or -1 before an argument that is no option's. */
+/*
+ * Writes the complaint about an argument: getopt_long() returned ':' or '?', or -1 before an
+ * argument that belongs to no option.
+ */
 static void argument_refused(int c, char **argv)
 {
 	if (c == ':')

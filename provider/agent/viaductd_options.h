@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The options of viaductd, each with the variable that gives its default, and the complaint about
- * what is wrong with them.
+ * The options of viaductd, each with the variable that gives its default, and the complaint about a
+ * wrong one.
  */
 #ifndef VIADUCTD_OPTIONS_H
 #define VIADUCTD_OPTIONS_H
@@ -20,7 +20,7 @@ struct rt_topo;
 struct vd_options {
 	struct ag_cfg cfg;
 	char fabric[64];
-	char *names_text; /* what `names` points into */
+	char *names_text; /* the text into which `names` points */
 	char *names[AG_HOSTS_MAX];
 	unsigned int name_count;
 	struct ag_alias aliases[VD_ALIASES_MAX], devices[VD_ALIASES_MAX];
@@ -32,13 +32,16 @@ struct vd_options {
 	int relay_cpus[AG_RELAY_CPUS_MAX];
 	int ready_fd;	   /* where to say that the agent listens, or why not; -1: nowhere */
 	bool check;	   /* the options and variables are to be checked only */
-	bool bad_variable; /* what is refused is a variable's, not an option's */
+	bool bad_variable; /* the value refused came from a variable, not from an option */
 };
 
 /* Writes a complaint to stderr, and keeps it for vd_complaint(). */
 void U_PRINTF(1, 2) vd_complain(const char *fmt, ...);
 
-/* The last complaint, as one line for the ready descriptor. */
+/*
+ * The last complaint, as one line for the ready descriptor.  Without one: a general text about the
+ * variables.
+ */
 const char *vd_complaint(void);
 
 /* Reads a decimal number up to `max`.  0 or -EINVAL. */
@@ -47,12 +50,12 @@ int vd_number32(const char *text, uint64_t max, uint32_t *out);
 /* Sets the fabric, if it is one of the caller's own.  0 or -EINVAL. */
 int vd_set_fabric(struct vd_options *o, const char *arg);
 
-/* Sets what the variables say.  0, or -EINVAL, and then u_cfg has logged which is wrong. */
+/* Sets options by the variables.  0, or -EINVAL, and then u_cfg has logged which is wrong. */
 int vd_options_defaults(struct vd_options *o);
 
 /*
- * Sets what the command line says over that.  0, or -EINVAL with a complaint.  --help and --version
- * print, and end the program.
+ * Sets options by the command line, over those.  0, or -EINVAL with a complaint.  --help and
+ * --version print, and end the program.
  */
 int vd_options_parse(int argc, char **argv, struct vd_options *o);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records about connections: what agents send each other, and how their slices reach a process. */
+/*
+ * Records about connections: sending and answering them, and handing the slices that they name to a
+ * process.
+ */
 #include "ag_cm.h"
 
 #include <errno.h>
@@ -48,7 +51,7 @@ enum w_status ag_cm_status(int err)
 	case 0:
 		return W_SUCCESS;
 	case ENOTCONN: /* the cable is unplugged */
-	case ENOENT:   /* what the neighbour had named is gone, with the link */
+	case ENOENT:   /* the slice that the neighbour named is gone, with the link */
 	case ERANGE:
 	case EPROTO:
 		return W_NOT_REACHABLE;
@@ -124,7 +127,7 @@ int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *
 	return 0;
 }
 
-/* The end that a record is about: ours by its name, if it is the sender's other end. */
+/* The end of this host that a record names, if the sender is its other end. */
 struct ag_conn *ag_cm_end_of(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn;
@@ -141,7 +144,7 @@ struct ag_conn *ag_cm_end_of(struct ag_link *l, const struct w_cm *cm)
 	return conn;
 }
 
-/* Does a request come from where it says it comes from, and is it for this host? */
+/* Does a request come from the host that it names, and is it for this one? */
 bool ag_cm_addresses_ok(struct ag_agent *a, const struct w_cm *cm)
 {
 	return ag_addr_host(a, cm->local.host, cm->local.host_len) == (int)cm->src_host &&

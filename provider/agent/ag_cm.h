@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records about connections: what agents send each other, and how their slices reach a process. */
+/*
+ * Records about connections: sending and answering them, and handing the slices that they name to a
+ * process.
+ */
 #ifndef AG_CM_H
 #define AG_CM_H
 
@@ -19,10 +22,10 @@ void ag_cm_send(struct ag_conn *conn, enum w_ctl_type type, uint32_t status);
 void ag_cm_answer(struct ag_link *l, const struct w_cm *req, enum w_ctl_type type,
 		  enum w_status status);
 
-/* The same by a REFUSE. */
+/* Answers the record `req` as ag_cm_answer() does, with a REFUSE. */
 void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status);
 
-/* What the ends of a connection that failed for `err` are told: no room, or not reachable. */
+/* The status for the ends of a connection that failed for `err`: no room, or not reachable. */
 enum w_status ag_cm_status(int err);
 
 /*

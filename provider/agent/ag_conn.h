@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Ends of connections: the table of them, the moves from one link or state to another, and the
- * slice that an end allots for what it receives.
+ * inbound slice that an end allots.
  *
  * An end belongs to its process (client->conns) and to the first link of its path (link->conns).
  * It is made here; ag_end.c ends it.
@@ -41,8 +41,8 @@ enum ag_state {
 enum ag_resume {
 	AG_ON_PATH,
 	AG_SUSPENDING, /* SUSPEND sent to the process */
-	AG_SUSPENDED,  /* it said how far it got; no path yet, or the other end has not asked */
-	AG_RESUMING,   /* first end: RESUME sent; the other: ACCEPT sent */
+	AG_SUSPENDED,  /* SUSPENDED came; no path yet, or the first end has not asked */
+	AG_RESUMING,   /* first end: RESUME sent; other end: ACCEPT sent */
 	AG_RESUMED,    /* RESUMED sent to the process, CONFIRM awaited */
 };
 
@@ -63,7 +63,7 @@ struct ag_conn {
 	enum ag_state state;
 	bool peer;	  /* made by W_PEER */
 	bool first;	  /* this end asked for the connection */
-	bool withdrawn;	  /* cancelled when LINKED was under way: CLOSE will follow */
+	bool withdrawn;	  /* cancelled while LINKED was on its way: CLOSE will follow */
 	bool resumable;	  /* it outlives its path */
 	enum w_lost left; /* why its process left it, if it did */
 	struct w_vi_attrs attrs, peer_attrs;
@@ -73,7 +73,7 @@ struct ag_conn {
 	bool has_slice;
 	struct port_slice slice;    /* its fd is -1 once handed over */
 	uint64_t reservation;	    /* of the link's window, until there is a slice */
-	struct w_geometry geometry; /* of the slice, or what it is to have */
+	struct w_geometry geometry; /* of the slice, or of the one to be made */
 
 	/* ag_mem.c */
 	struct ag_list shares; /* of struct ag_share: memory that its process named over it */
@@ -82,7 +82,7 @@ struct ag_conn {
 	enum ag_resume resume;
 	struct ag_list in_resuming; /* of agent->resuming, unless AG_ON_PATH */
 	bool paths_changed;	    /* since a path was last asked for */
-	bool path_closed;	    /* CLOSE came: the other side stores nothing any more */
+	bool path_closed;	    /* CLOSE came: the other end stores nothing any more */
 	uint8_t full_port; /* the first of a path that had no room when it was asked for; 0: none */
 	uint32_t epoch;	   /* counts its paths */
 	struct w_consumed consumed; /* by the process, when it was suspended */
@@ -98,7 +98,7 @@ struct ag_conn {
  */
 struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state);
 
-/* Takes an end from its process, which goes without it from now on. */
+/* Removes an end from its process. */
 void ag_conn_leave_client(struct ag_conn *conn);
 
 /* Takes an end that has neither process nor slice out of all tables and frees it. */
@@ -118,7 +118,7 @@ struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token);
 /* The end whose other end has that id, or NULL. */
 struct ag_conn *ag_conn_by_peer(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn);
 
-/* Can its other end be sent records?  Not while it waits for a path. */
+/* Can records be sent to its other end?  Not while it waits for a path. */
 bool ag_conn_on_path(const struct ag_conn *conn);
 
 /* Gives it another path, whose first link is `l`. */

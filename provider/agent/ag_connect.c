@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What processes ask about connections.  w_ctl.h draws the exchange. */
+/* Requests of processes about connections.  w_ctl.h draws the exchange. */
 #include "ag_connect.h"
 
 #include "ag_addr.h"
@@ -24,7 +24,8 @@ void ag_connect_listen(struct ag_client *c, const struct w_connect *m)
 }
 
 /*
- * The waiter may have been used up, with ARRIVED on its way to the process; the answer is the same.
+ * Where the waiter was used up, ARRIVED is on its way to the process, and UNLISTENED follows all
+ * the same.
  */
 void ag_connect_unlisten(struct ag_client *c, const struct w_token *m)
 {
@@ -144,7 +145,7 @@ void ag_connect_leave(struct ag_conn *conn, enum w_lost reason)
 		conn->left = reason;
 		if (on_path && !ag_suspend_withdraw(conn, reason))
 			ag_cm_send(conn, W_CM_CLOSE, reason);
-		/* No CLOSE of the other end will come, or none has to be waited for. */
+		/* True where no CLOSE of the other end will come, or has come already. */
 		unheard = !on_path || conn->path_closed || conn->resume == AG_RESUMING;
 		if (!unheard)
 			ag_suspend_forget(conn);
@@ -206,7 +207,7 @@ void ag_connect_link_down(struct ag_link *l, const char *why)
 	ag_list_each(pos, tmp, &l->conns)
 	{
 		conn = ag_list_entry(pos, struct ag_conn, in_link);
-		/* Self goes down when the agent ends, and then no final message can be sent. */
+		/* Self is down only when the agent ends, and then no final message can be sent. */
 		if (ag_attempt_move(conn) || ag_resume_link_down(conn) ||
 		    (conn->state == AG_CLOSED && l->index != 0 && ag_resume_final_message(conn)))
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a process asks about connections, and what becomes of its connections when it or their link
- * goes.  The answers of the other agent come to ag_remote.c.
+ * Requests of processes about connections, and the end of connections whose process leaves or whose
+ * link is down.  The answers of the other agent come to ag_remote.c.
  */
 #ifndef AG_CONNECT_H
 #define AG_CONNECT_H
@@ -23,11 +23,13 @@ void ag_connect_close(struct ag_client *c, const struct w_conn *m);
 
 /*
  * Its process leaves a connection, in whatever state that is, for `reason`.  The end is freed, or
- * waits without a process for what the other end still has to say.
+ * waits without a process for the other end's last record.
  */
 void ag_connect_leave(struct ag_conn *conn, enum w_lost reason);
 
-/* The link is down: its connections are suspended or lost, and offers that came over it go. */
+/*
+ * The link is down: its connections are suspended or lost, and offers that came over it are freed.
+ */
 void ag_connect_link_down(struct ag_link *l, const char *why);
 
 #endif

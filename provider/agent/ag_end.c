@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a connection, for its process or altogether. */
+/*
+ * Ending a connection: taking it from its process, freeing it, and telling the process that it is
+ * lost.
+ */
 #include "ag_end.h"
 
 #include "ag_client.h"

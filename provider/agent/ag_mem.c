@@ -46,7 +46,7 @@ static void alloc_answer(struct ag_client *c, uint64_t token, const struct port_
 	ag_client_send(c, &m, &fd, fd >= 0 ? 1 : 0);
 }
 
-/* Each piece keeps a descriptor in this process, which others need too. */
+/* May the client have another piece?  Each keeps a descriptor in this process. */
 static bool alloc_allowed(struct ag_client *c)
 {
 	struct ag_agent *a = c->agent;
@@ -187,7 +187,10 @@ void ag_mem_link_down(struct ag_link *l)
 	}
 }
 
-/* Ends earlier shares of this memory over the connection: its peer has closed what they named. */
+/*
+ * Ends earlier shares of this memory over the connection: its peer has closed the slices that they
+ * named.
+ */
 static void share_again(struct ag_alloc *m, struct ag_conn *conn)
 {
 	struct ag_list *pos, *tmp;

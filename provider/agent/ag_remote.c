@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the agent of the other end says about a connection: a request, its answers, the end.
+ * Records of the other end's agent about a connection: a request, its answers, the end.
  *
  * A record may be late: it is ignored where the end that it names does not exist any more or is in
  * a state that it does not fit.

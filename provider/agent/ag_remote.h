@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the agent of the other end says about a connection: records for an end of this host. */
+/* Records of the other end's agent about a connection, for an end of this host. */
 #ifndef AG_REMOTE_H
 #define AG_REMOTE_H
 
@@ -12,7 +12,7 @@
 /* REQ: a process of another host asks for a connection. */
 void ag_remote_request(struct ag_link *l, const struct w_cm *cm);
 
-/* REFUSE: what this end asked for is not to be had. */
+/* REFUSE: the request of this end is refused. */
 void ag_remote_refuse(struct ag_link *l, const struct w_cm *cm);
 
 /*

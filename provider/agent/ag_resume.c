@@ -7,8 +7,8 @@
  * path, and waits on self (ag_suspend.c).  The first end looks for a path and asks the other
  * (RESUME).  When that fails it asks again every AG_ASK_NS, and when links change, until
  * AG_RESUME_NS have passed without a path. It asks again even where no link has changed, because an
- * update may have come before the refusal.  A connection with a path longer than need be goes
- * through the same.
+ * update may have come before the refusal.  A connection whose path is longer than need be is
+ * suspended and resumed in the same steps.
  *
  * A first end that is closed while its path is lost, or that finds no path in time, sends a RESUME
  * with a reason, its *final message*: without it the other end would wait for it to ask.
@@ -118,7 +118,9 @@ bool ag_resume_final_message(struct ag_conn *conn)
 		return false;
 	if (conn->resume == AG_ON_PATH)
 		ag_suspend_begin_timers(conn);
-	/* The other end waits as long, if it finds a path just before its time is over. */
+	/*
+	 * The other end waits up to SLOW_NS too, if it finds a path just before its time is over.
+	 */
 	conn->resume_until = conn->resume_from + SLOW_NS;
 	ag_suspend_give_up(conn);
 	ask(conn);
@@ -388,6 +390,7 @@ bool ag_resume_confirm(struct ag_conn *conn)
 
 /* ---- time ---- */
 
+/* No path was found in time: the connection is lost for its process, and the other end is told. */
 static void too_late(struct ag_conn *conn)
 {
 	bool has_message = conn->state == AG_CONNECTED && conn->resume_until != 0;
@@ -403,7 +406,7 @@ static void too_late(struct ag_conn *conn)
 	ag_end_detach(conn);
 	ag_conn_set_state(conn, AG_CLOSED);
 	conn->left = W_LOST_LINK;
-	conn->link->agent->dirty = true; /* so that its new deadline is looked at */
+	conn->link->agent->dirty = true; /* so that the loop computes its deadline anew */
 	/* The other end may have found the path again just in time, and would wait for a RESUME. */
 	if (!has_message || !ag_resume_final_message(conn))
 		ag_end_free(conn);
@@ -456,6 +459,7 @@ static int64_t resuming_timers(struct ag_agent *a, int64_t now)
 	return next;
 }
 
+/* Suspends connections of first ends over the link for which there is a shorter path now. */
 static void return_over(struct ag_link *l)
 {
 	struct ag_agent *a = l->agent;

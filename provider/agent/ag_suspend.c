@@ -68,7 +68,7 @@ void ag_suspend_begin_timers(struct ag_conn *conn)
 
 void ag_suspend_forget(struct ag_conn *conn)
 {
-	/* The end that asked waits for an answer, and so do the relays. */
+	/* Refuses the RESUME: its sender and the relays wait for an answer. */
 	if (conn->pending_resume != NULL)
 		ag_cm_refuse(conn->pending_resume->link, &conn->pending_resume->cm, W_NO_MATCH);
 	ag_suspend_drop_pending(conn);
@@ -125,8 +125,8 @@ bool ag_suspend_withdraw(struct ag_conn *conn, enum w_lost reason)
 	if (conn->resume != AG_RESUMING)
 		return false;
 	/*
-	 * What this end accepted may be confirmed by now: the path is left as that of any
-	 * connection.
+	 * The path that this end accepted may be confirmed by now: it is left as any connection's
+	 * path is.
 	 */
 	if (conn->first)
 		ag_cm_send(conn, W_CM_CANCEL, W_TIMED_OUT);

@@ -28,19 +28,19 @@ struct ag_pending_resume {
 	struct w_cm cm;
 };
 
-/* Has each link of its path another path beside it?  Both ends find the same. */
+/* Has each link of its path another path beside it?  Both ends come to one answer. */
 bool ag_suspend_can_resume(const struct ag_conn *conn);
 
 /* Is it connected and resumable, and its process still there? */
 bool ag_suspend_is_resumable(const struct ag_conn *conn);
 
-/* Sets where it is on its way to another path. */
+/* Sets the state of its resuming. */
 void ag_suspend_set(struct ag_conn *conn, enum ag_resume resume);
 
 /* Starts the time within which a path must be found. */
 void ag_suspend_begin_timers(struct ag_conn *conn);
 
-/* Its path is gone, or a shorter one is wanted: tells the process to suspend it. */
+/* The path is lost, or there is a shorter one: tells the process to suspend the connection. */
 void ag_suspend_begin(struct ag_conn *conn);
 
 /* Moves the connection to self, without a path. */
@@ -55,7 +55,10 @@ void ag_suspend_leave_path(struct ag_conn *conn, enum w_lost reason);
  */
 void ag_suspend_give_up(struct ag_conn *conn);
 
-/* The same after this end sent ACCEPT: the other end may store already, so the path is left. */
+/*
+ * The attempt failed after this end sent ACCEPT: the other end may store already, so the path is
+ * left as in ag_suspend_leave_path().
+ */
 void ag_suspend_leave_attempt(struct ag_conn *conn);
 
 /* Calls off the attempt to resume it that is under way; false: there is none. */
@@ -64,7 +67,7 @@ bool ag_suspend_withdraw(struct ag_conn *conn, enum w_lost reason);
 /* Frees the pending RESUME, if there is one. */
 void ag_suspend_drop_pending(struct ag_conn *conn);
 
-/* It is not to be resumed any more: refuses the pending RESUME. */
+/* The connection is not to be resumed any more: refuses the pending RESUME. */
 void ag_suspend_forget(struct ag_conn *conn);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What waits to be connected: processes that listen, and peer-to-peer requests of other hosts. */
+/* Waiters for a connection: processes that listen, and peer-to-peer requests of other hosts. */
 #include "ag_waiter.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What waits to be connected: processes of this host that listen, and peer-to-peer requests of
- * other hosts (offers) that no process here answers yet.
+ * Waiters for a connection: processes of this host that listen, and peer-to-peer requests of other
+ * hosts (offers) that no process here answers yet.
  */
 #ifndef AG_WAITER_H
 #define AG_WAITER_H

@@ -125,6 +125,6 @@ int64_t ag_cable_timers(struct ag_link *l, int64_t now)
 	else if (!port_emu_plugged(l->emu))
 		cable_connect(l);
 	if (l->listens && l->enabled)
-		return U_NEVER; /* the neighbour comes to us */
+		return U_NEVER; /* the neighbour connects to this host */
 	return l->retry_at;
 }

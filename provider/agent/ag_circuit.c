@@ -85,7 +85,10 @@ static void end_init(struct ag_circuit_end *e, struct ag_circuit *c, unsigned in
 		ag_link_beats_begin(l);
 }
 
-/* Each neighbour may use its share of the table, so that none can take the share of others. */
+/*
+ * May the neighbour ask for another circuit?  Each has its share of the table, so that none can
+ * take the share of others.
+ */
 static bool may_ask(const struct ag_link *from)
 {
 	const struct ag_agent *a = from->agent;
@@ -216,7 +219,6 @@ static int bypass_slice(struct ag_circuit *c, unsigned int i, struct w_geometry 
 	return 0;
 }
 
-/* End `from` named its slice to the other one: stands between.  0, -EAGAIN, or why it cannot. */
 int ag_circuit_stand_between(struct ag_circuit *c, unsigned int from, struct w_geometry *g,
 			     bool last_chance)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Circuits: connections between other hosts that go through this one, their bypass buffers, and
- * the transfer threads to which they are handed.  ag_relay.c says what moves them from state to
- * state.
+ * Circuits: connections between other hosts that go through this one, their bypass buffers, and the
+ * transfer threads to which they are handed.  ag_relay.c lists their states, and the records that
+ * change them.
  */
 #ifndef AG_CIRCUIT_H
 #define AG_CIRCUIT_H
@@ -37,10 +37,10 @@ struct ag_circuit_end {
 	struct rt_path path; /* to it, from the other end */
 	bool has_slice;
 	struct port_slice slice; /* the bypass buffer that it writes */
-	uint64_t reservation;	 /* of the link's window for it */
+	uint64_t reservation;	 /* its reservation in the link's window */
 	struct port_map in, out;
 	uint32_t db_mask;
-	struct w_consumed consumed; /* by it, of the other's, over earlier paths */
+	struct w_consumed consumed; /* slots of the other end that it consumed over earlier paths */
 };
 
 struct ag_circuit {
@@ -49,7 +49,7 @@ struct ag_circuit {
 	enum ag_circuit_state state;
 	uint32_t epoch;
 	bool peer;  /* asked by PEER */
-	uint8_t at; /* hops from end[0] to here */
+	uint8_t at; /* hops from end[0] to this host */
 	unsigned int thread;
 	unsigned int closed;	    /* the end that closed, of a half closed one; AG_CIRCUIT_NONE */
 	uint32_t payload_most;	    /* of its slices */
@@ -73,15 +73,15 @@ struct ag_circuit *ag_circuit_find(struct ag_link *l, const struct w_cm *cm, uin
 
 /*
  * End `from` named its slice `g` to the other: maps it, and names a bypass buffer in its place.  0,
- * -EAGAIN (it has not arrived, and this is not the last chance), or why it cannot be done, logged.
+ * -EAGAIN (it has not arrived, and this is not the last chance), or -errno, logged.
  */
 int ag_circuit_stand_between(struct ag_circuit *c, unsigned int from, struct w_geometry *g,
 			     bool last_chance);
 
-/* Hands it to its transfer thread.  0 or -errno. */
+/* Hands the circuit to its transfer thread.  0 or -errno. */
 int ag_circuit_carry(struct ag_circuit *c);
 
-/* Takes it from its transfer thread and unmaps its slices. */
+/* Takes the circuit from its transfer thread and unmaps its slices. */
 void ag_circuit_stop(struct ag_circuit *c);
 
 /* Frees the bypass buffer that an end writes, if there is one. */

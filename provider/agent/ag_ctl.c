@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control slice: how the agents of neighbours talk once their link is set up.
+ * The control slice, by which the agents of neighbours exchange records once their link is set up.
  *
  * Each agent reads its inbound control slice and writes the neighbour's:
  *
@@ -120,7 +120,10 @@ bool ag_ctl_busy(const struct ag_link *l)
 	return !is_self(l) && l->queue_len >= LINK_REQUESTS;
 }
 
-/* A neighbour that causes answers and does not read them is cut off at this length. */
+/*
+ * The length of the queue at which the link is broken: a neighbour that causes answers and does not
+ * read them gets no further.
+ */
 static uint32_t hard_limit(const struct ag_link *l)
 {
 	return 4 * AG_LINK_QUEUE + 2 * (l->conn_count + l->circuit_count);

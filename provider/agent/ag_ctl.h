@@ -3,8 +3,8 @@
  * The control slice of a link: a fifo of records from each agent to the other, the queue before
  * it, heartbeats, and the detection of a neighbour that is silent or does not read.
  *
- * What comes is handed out by ag_ctl_next() and handled above (ag_record.c).  Of self there is the
- * queue alone: what is sent is handled by this agent.
+ * ag_ctl_next() hands out the records that came; ag_record.c handles them.  Of self there is the
+ * queue alone: this agent handles the records in it.
  */
 #ifndef AG_CTL_H
 #define AG_CTL_H
@@ -18,12 +18,12 @@
 #include "w_ctl.h"
 
 #define AG_CTL_MSG_MAX (W_CTL_MAX - 8) /* bytes of the longest record */
-#define AG_CTL_BATCH 256u	       /* records of one neighbour before others have their turn */
+#define AG_CTL_BATCH 256u /* records of one neighbour that are handled before those of others */
 
 /* Allots this host's control slice, empty.  0 or -errno. */
 int ag_ctl_open(struct ag_link *l);
 
-/* Frees it, unmaps the neighbour's, and forgets what was queued.  It need not be open. */
+/* Frees it, unmaps the neighbour's, and frees queued records.  It need not be open. */
 void ag_ctl_close(struct ag_link *l);
 
 /* The size of a control slice. */
@@ -35,10 +35,16 @@ uint32_t ag_ctl_bytes(void);
  */
 void ag_ctl_send(struct ag_link *l, const void *msg);
 
-/* Is so much queued that what processes ask has to wait?  Answers and the like are still taken. */
+/*
+ * Is so much queued that requests of processes have to wait?  Answers and the like are still
+ * queued.
+ */
 bool ag_ctl_full(const struct ag_link *l);
 
-/* The same for requests to connect, which wait earlier: there, cancelling costs no record. */
+/*
+ * Is so much queued that requests to connect have to wait?  They wait earlier than others, because
+ * cancelling one that was not sent costs no record.
+ */
 bool ag_ctl_busy(const struct ag_link *l);
 
 /* Takes the oldest message out of the queue, which is not empty.  The caller frees it. */

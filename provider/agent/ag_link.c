@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A link: whether it can be used, and how much of its window is taken. */
+/* A link: whether it can be used, and the account of its memory window. */
 #include "ag_link.h"
 
 #include "ag_agent.h"

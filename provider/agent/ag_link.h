@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A link: one port of the host and what lies behind it.  The link of index 0 is *self*, by which
- * the processes of one host are connected.
+ * A link: one port of the host, and the neighbour to which it leads.  The link of index 0 is
+ * *self*, by which the processes of one host are connected.
  *
  * This unit says whether a link can be used, marks it to be taken down, and keeps account of its
  * memory window.  ag_setup.c brings links up and takes them down.
@@ -21,7 +21,7 @@
 
 #define AG_LINK_QUEUE 4096u		     /* messages to a neighbour that may wait */
 #define AG_BEAT_NS (1000 * INT64_C(1000000)) /* between heartbeats */
-/* A neighbour that is silent for so long, or reads nothing, is taken to be dead. */
+/* A neighbour that sends nothing for so long, or reads nothing, is taken to be dead. */
 #define AG_SILENCE_NS (5000 * INT64_C(1000000))
 
 enum ag_link_state {
@@ -73,8 +73,8 @@ struct ag_link {
 	struct ag_list queue; /* of struct ag_msg; of self: messages to be handled */
 	uint32_t queue_len;
 	bool links_last;     /* the record before this was a link-state update */
-	uint32_t stuck_at;   /* tx_done when the queue last moved */
-	int64_t stuck_since; /* and when that was; 0: the queue is empty */
+	uint32_t stuck_at;   /* tx_done when the queue last became shorter */
+	int64_t stuck_since; /* and the time of that; 0: the queue is empty */
 
 	/* ag_record.c */
 	int64_t hold_until; /* when to give up on a slice that a record names; 0: none is awaited */
@@ -113,12 +113,12 @@ void ag_link_beats_begin(struct ag_link *l);
 size_t ag_link_slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t payload);
 
 /*
- * Counts a slice with such a payload buffer, which is not made yet, as part of the window.  What
- * `reservation` held before is given back; it holds the new one then.
+ * Counts a slice with such a payload buffer, which is not made yet, as part of the window.  Gives
+ * back the room that `reservation` held before; afterwards it holds the new one.
  */
 void ag_link_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation);
 
-/* Gives back what `reservation` holds, which may be nothing. */
+/* Gives back the room that `reservation` holds, if any. */
 void ag_link_unreserve(struct ag_link *l, uint64_t *reservation);
 
 /* The largest payload buffer that the link has room for, of a connection over `hops` links. */

@@ -3,8 +3,8 @@
  * Records of other agents (and of this one, for connections within the host): taken from the
  * control slice, checked for their path, and handed to the unit that they concern.
  *
- * Each was checked by w_ctl_check().  What it names may not exist or not fit, and then it is
- * ignored: an end of a connection can vanish at any time.
+ * Each was checked by w_ctl_check().  A record that names an end which does not exist, or does not
+ * fit its state, is ignored: an end of a connection can vanish at any time.
  */
 #include "ag_record.h"
 
@@ -28,10 +28,14 @@
 #include "w_cm.h"
 #include "w_ctl.h"
 
-#define HOLD_NS                                                                                    \
-	(2000 * INT64_C(1000000)) /* within which a slice arrives after the record that names it */
+/* A slice arrives within HOLD_NS after the record that names it; checked every HOLD_POLL_NS. */
+#define HOLD_NS (2000 * INT64_C(1000000))
 #define HOLD_POLL_NS (5 * INT64_C(1000000))
 
+/*
+ * A heartbeat with status 1 is answered by one with status 0.  That the neighbour is not silent
+ * ag_ctl_consumed() notes, for every record.
+ */
 static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
 {
 	struct w_cm answer = *cm;

@@ -11,16 +11,16 @@
 #include "ag_link.h"
 #include "ag_state.h"
 
-/* Handles what the neighbour wrote, up to AG_CTL_BATCH records. */
+/* Handles records that the neighbour wrote, up to AG_CTL_BATCH of them. */
 void ag_record_receive(struct ag_link *l);
 
-/* Writes what is queued for the neighbour, and held requests, as far as there is credit. */
+/* Writes records queued for the neighbour, and held requests, as far as there is credit. */
 void ag_record_pump(struct ag_link *l);
 
-/* Handles what this agent queued for itself. */
+/* Handles the records that this agent queued for itself. */
 void ag_record_drain_self(struct ag_agent *a);
 
-/* What is due on a link that is up: see ag_ctl.h.  Returns the next deadline. */
+/* The timers of a link that is up: see ag_ctl.h.  Returns the next deadline. */
 int64_t ag_record_timers(struct ag_link *l, int64_t now);
 
 #endif

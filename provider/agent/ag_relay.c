@@ -148,7 +148,7 @@ static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chan
 	return 0;
 }
 
-/* End `i` stores no more.  What it stored is forwarded before any other host learns that. */
+/* End `i` stores no more.  All that it stored is forwarded before any other host is told. */
 static void half_close(struct ag_circuit *c, unsigned int i)
 {
 	if (c->rl != NULL)
@@ -301,7 +301,10 @@ int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance)
 
 /* ---- losing a node ---- */
 
-/* The link to end `i` is down. */
+/*
+ * The link to end `i` is down: tells the other end, and frees the circuit unless a record of that
+ * end has to end it.
+ */
 static void lose_end(struct ag_circuit *c, unsigned int i)
 {
 	switch (c->state) {
@@ -350,7 +353,7 @@ void ag_relay_link_down(struct ag_link *l)
 	}
 }
 
-/* A node broke the protocol: neither end can be served. */
+/* A node broke the protocol: stops the circuit and tells both ends. */
 static void circuit_break(struct ag_circuit *c)
 {
 	u_log_ratelimited(&c->agent->ratelimit[AG_RATELIMIT_CIRCUIT],

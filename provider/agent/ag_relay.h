@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records of other hosts that go through this one, and what they do to circuits. */
+/* Records of other hosts that go through this one, and the circuits that they make and end. */
 #ifndef AG_RELAY_H
 #define AG_RELAY_H
 

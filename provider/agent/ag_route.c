@@ -2,9 +2,10 @@
 /*
  * Routes.  Every agent knows the topology, and each host announces which of its own links are up.
  * Such a link-state update (W_CM_LINKS) is passed on to every neighbour, and a neighbour whose link
- * comes up is sent all that are known.  So two hosts with a path between them soon know the same,
- * whatever was lost, and two parts of a network that are joined again inform each other.  A link is
- * up when both its ends say so; all links of a host that never sent an update are taken to be up.
+ * comes up is sent all that are known.  So two hosts with a path between them soon know the same
+ * updates, even if some were lost, and two parts of a network that are joined again inform each
+ * other.  A link is up when both its ends say so; all links of a host that never sent an update are
+ * taken to be up.
  *
  * The source chooses the whole path and writes it into its records, so that two hosts with
  * different knowledge of the network cannot make a loop: a record makes no more hops than it names,
@@ -178,8 +179,8 @@ bool ag_route_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const 
 /* ---- link-state updates ---- */
 
 /*
- * Notes that the neighbour lacks the update of `origin`.  What is sent, when there is room in the
- * control slice, is the newest that is known then.  So no update is left out, and what waits is
+ * Notes that the neighbour lacks the update of `origin`.  When there is room in the control slice,
+ * the newest update known then is sent.  So no change is left out, and the updates that wait are
  * bounded.
  */
 static void note_untold(struct ag_link *l, uint32_t origin)

@@ -18,7 +18,7 @@
 #include "w_cm.h"
 #include "w_ctl.h"
 
-/* Reads the topology of the configuration.  0 or -errno; the log says what is wrong with it. */
+/* Reads the topology of the configuration.  0 or -errno; the log names the fault. */
 int ag_route_init(struct ag_agent *a);
 void ag_route_free(struct ag_agent *a);
 
@@ -29,7 +29,10 @@ void ag_route_free(struct ag_agent *a);
 int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct rt_path *out,
 		  char *why, size_t size);
 
-/* The same, but not by the link of `port`.  0 or -EHOSTUNREACH. */
+/*
+ * As ag_route_find(), but finds only paths that do not begin with the link of `port`.  0 or
+ * -EHOSTUNREACH.
+ */
 int ag_route_find_other(struct ag_agent *a, unsigned int host, uint32_t flow, uint8_t port,
 			struct rt_path *out);
 

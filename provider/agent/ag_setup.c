@@ -75,7 +75,7 @@ static uint32_t fold(const uint32_t w[PAD_COUNT])
 	return SETUP_MAGIC << 16 | ((h >> 16 ^ h) & 0xffff);
 }
 
-/* Reads what the neighbour announced.  -EAGAIN: nothing, or not all of it yet. */
+/* Reads the words that the neighbour announced.  -EAGAIN: nothing, or not all of it yet. */
 static int pads_read(struct ag_link *l, uint32_t w[PAD_COUNT])
 {
 	unsigned int i;
@@ -106,7 +106,7 @@ static void announce(struct ag_link *l)
 	l->announce_at = u_now_ns() + SETUP_REPEAT_NS;
 }
 
-/* So that the words of this link are not taken for the next one's. */
+/* Clears the words, so that they are not taken for those of the next set-up. */
 static void pads_clear(struct ag_link *l)
 {
 	unsigned int i;
@@ -210,8 +210,8 @@ static void setup_begin(struct ag_link *l, uint32_t generation)
 	rc = ag_ctl_open(l);
 	if (rc != 0) {
 		/*
-		 * There may be room later: a neighbour that was stopped and goes on frees what its
-		 * cable holds.
+		 * There may be room later: a neighbour that was stopped and runs again frees
+		 * messages that its cable holds.
 		 */
 		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_SETUP],
 				  "link %s stays down: no control slice: %s", l->port->limits.name,

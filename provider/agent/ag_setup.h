@@ -13,13 +13,13 @@
 /* Compares the link with its port and the neighbour's words, and sets it up or takes it down. */
 void ag_setup_check(struct ag_link *l);
 
-/* The same after the port handled its events; records are received too. */
+/* Makes the port handle its events, does as ag_setup_check(), and receives records. */
 void ag_setup_service(struct ag_link *l);
 
 /* Takes the link down, for this agent: connections and circuits over it end or move. */
 void ag_setup_reset(struct ag_link *l, const char *why);
 
-/* The same for a link marked by ag_link_break(), at both ends; it may come up again soon. */
+/* Takes a link marked by ag_link_break() down at both ends; it may come up again soon. */
 void ag_setup_cut(struct ag_link *l, int64_t now);
 
 /* Goes on with the set-up of a link that is not up.  Returns the next deadline. */

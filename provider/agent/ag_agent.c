@@ -46,7 +46,7 @@
 #define PAYLOAD_DEFAULT (256u << 10)
 #define EVENTS 64
 
-/* 0, or -EINVAL and the log names the fault. */
+/* 0, or -EINVAL and the log says why. */
 static int cfg_check(const struct ag_cfg *cfg)
 {
 	if (cfg->fabric == NULL || !w_name_ok(cfg->fabric)) {

@@ -65,7 +65,7 @@ struct port;
 /*
  * Binds the host's addresses and makes its ports; processes can connect from then on.  0 with an
  * agent for ag_destroy(), -EADDRINUSE when the host has an agent already, -EINVAL for a bad
- * configuration (the log names the fault), or another -errno.  Nothing of `cfg` is kept.
+ * configuration (the log says why), or another -errno.  Nothing of `cfg` is kept.
  */
 int ag_create(const struct ag_cfg *cfg, struct ag_agent **out);
 

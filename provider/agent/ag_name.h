@@ -13,7 +13,7 @@
 
 #define AG_NAME_MORE_MAX 12u /* characters of ", 62 more", which ends a list that is too long */
 
-/* Takes over the names of a configuration.  0 or -errno; the log names the fault. */
+/* Takes over the names of a configuration.  0 or -errno; the log says why. */
 int ag_name_init(struct ag_agent *a, const struct ag_cfg *cfg);
 void ag_name_free(struct ag_agent *a);
 

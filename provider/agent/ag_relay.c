@@ -361,7 +361,7 @@ static void circuit_break(struct ag_circuit *c)
 			  c->end[0].host, c->end[1].host);
 	ag_circuit_stop(c);
 	c->state = AG_CIRCUIT_HALF_CLOSED;
-	/* Not W_LOST_LINK: over another path the node would do the same. */
+	/* Not W_LOST_LINK: over another path the node would break it again. */
 	tell_end(c, 0, W_CM_CLOSE, W_LOST_PROCESS);
 	tell_end(c, 1, W_CM_CLOSE, W_LOST_PROCESS);
 }

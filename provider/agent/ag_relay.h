@@ -17,7 +17,7 @@ int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance);
 /* The link is down: the ends at the other side of its circuits are told. */
 void ag_relay_link_down(struct ag_link *l);
 
-/* Ends circuits of which a transfer thread found that a node broke the rules. */
+/* Stops circuits for which a transfer thread found that a node broke the protocol. */
 void ag_relay_settle(struct ag_agent *a);
 
 #endif

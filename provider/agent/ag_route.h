@@ -18,7 +18,7 @@
 #include "w_cm.h"
 #include "w_ctl.h"
 
-/* Reads the topology of the configuration.  0 or -errno; the log names the fault. */
+/* Reads the topology of the configuration.  0 or -errno; the log says why. */
 int ag_route_init(struct ag_agent *a);
 void ag_route_free(struct ag_agent *a);
 

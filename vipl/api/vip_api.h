@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the functions of the API share.  Each checks its arguments, resolves the
- * handle, makes one call down and translates the result.  Symbols are public
- * because vipl.h and vipl_ext.h declare them so.
+ * Parts that the functions of the API share.  Each checks its arguments, resolves the handle, makes
+ * one call down and translates the result.  Symbols are public because vipl.h and vipl_ext.h
+ * declare them so.
  */
 #ifndef VIP_API_H
 #define VIP_API_H

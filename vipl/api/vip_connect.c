@@ -21,7 +21,7 @@ static int wait_for(struct vi_nic *nic, const VIP_NET_ADDRESS *local_addr, VIP_U
 	return err;
 }
 
-/* What a thread gives back that is cancelled while it waits. */
+/* Cleanup of a thread that is cancelled while it waits: drops its reference. */
 static void put_ref(void *ref)
 {
 	vi_ref_put(ref);

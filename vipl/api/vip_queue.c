@@ -27,7 +27,10 @@ VIP_RETURN VipPostRecv(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
 	return vi_return(vi_post_recv(vi, id, DescriptorPtr, MemoryHandle));
 }
 
-/* What vi_send_done() or vi_recv_done() answered; `busy` is the word for a head in progress. */
+/*
+ * Translates the answer of vi_send_done() or vi_recv_done(); `busy`: the code for a head in
+ * progress.
+ */
 static VIP_RETURN taken(int got, VIP_RETURN busy)
 {
 	if (u_likely(got == 1))

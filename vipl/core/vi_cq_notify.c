@@ -42,8 +42,8 @@ U_COLD void vi_cq_alert(struct vi_cq *cq)
 }
 
 /*
- * What was armed is seen by all who complete from here on, or their completion
- * is seen here: the half of the barrier that vi_wq_announce_cq() saves itself.
+ * Threads that complete from here on see that the CQ is armed, or their completion is seen here:
+ * the half of the barrier that vi_wq_announce_cq() saves itself.
  */
 static void armed_barrier(struct vi_cq *cq)
 {

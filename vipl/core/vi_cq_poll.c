@@ -167,7 +167,7 @@ static bool progressed_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
 	       atomic_load_explicit(&wq->vi->rq.hot, memory_order_relaxed) != 0;
 }
 
-/* Takes in what came for a receive queue of the hot list. */
+/* Consumes slots that came for a receive queue of the hot list. */
 static inline void poll_recv_queue(struct vi_wq *wq)
 {
 	struct vi_vi *vi = wq->vi;
@@ -181,7 +181,7 @@ static inline void poll_recv_queue(struct vi_wq *wq)
 		vi->fast->progress(vi);
 }
 
-/* Moves what a queue of the hot list waits for.  False: nothing can have come by that. */
+/* Makes progress for a queue of the hot list.  False: that can have completed nothing. */
 static inline bool progress_queue(const struct vi_cq *cq, struct vi_wq *wq)
 {
 	if (wq->is_recv) {
@@ -194,7 +194,7 @@ static inline bool progress_queue(const struct vi_cq *cq, struct vi_wq *wq)
 	return true;
 }
 
-/* One round over the hot list; what progress brings is taken at once. */
+/* One round over the hot list; completions that progress brings are taken at once. */
 static bool progress_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	uint32_t index = cq->hot_next;

@@ -61,7 +61,7 @@ static void log_error(struct vi_dispatcher *own, const VIP_ERROR_DESCRIPTOR *d)
 	       d->ViHandle, d->CQHandle, (void *)d->DescriptorPtr);
 }
 
-/* What to do next, taken from the dispatcher under its lock.  NOTHING: it is gone already. */
+/* The next task, taken from the dispatcher under its lock.  NOTHING: it is gone already. */
 enum task_kind { TASK_NONE, TASK_NOTHING, TASK_EVENT, TASK_LOST, TASK_WQ, TASK_CQ, TASK_STOP };
 
 struct task {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the dispatcher's lists (vi_event.c) and its thread (vi_dispatch.c) share. */
+/* State that the dispatcher's lists (vi_event.c) and its thread (vi_dispatch.c) share. */
 #ifndef VI_EVENT_PRIV_H
 #define VI_EVENT_PRIV_H
 
@@ -33,7 +33,7 @@ struct vi_dispatcher {
 	/* Of the log, only on the thread. */
 	int64_t log_second;
 	uint32_t logged, unlogged;
-	uint64_t now_vi, now_cq; /* what the running handler is about */
+	uint64_t now_vi, now_cq; /* the VI or CQ of the running handler */
 	bool started, stop, detached;
 	void *(*main)(void *); /* of the thread; its argument is the dispatcher */
 	pthread_t thread;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What fork() leaves of this library in the child. */
+/* The state of this library in the child of a fork(). */
 #include <pthread.h>
 
 #include "u_cfg.h"

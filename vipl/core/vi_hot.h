@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The consumer's side of the data path, inline: posting descriptors, completing
- * them, taking them back.  What happens seldom is elsewhere (vi_post.c, vi_wq.c).
+ * The consumer's side of the data path, inline: posting descriptors, completing them, taking them
+ * back.  The rare cases are elsewhere (vi_post.c, vi_wq.c).
  */
 #ifndef VI_HOT_H
 #define VI_HOT_H
@@ -136,8 +136,8 @@ static inline int vi_wq_push(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t ha
 }
 
 /*
- * Pushes a plain receive that declares more than is open: its memory ends where the region does,
- * as what does not come needs no place.
+ * Pushes a plain receive that declares more than is open: its memory ends where the region does, as
+ * bytes that do not come need no place.
  */
 int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
 		     const struct vi_checked *checked);

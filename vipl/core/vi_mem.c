@@ -136,9 +136,9 @@ static int populate(uint8_t *start, uint64_t len, int advice)
 }
 
 /*
- * Does madvise() say what may be populated?  Linux before 5.14 refuses the advice for all memory, and
- * emulators of user programs accept any advice for all memory: both are found by a page that cannot
- * be read.
+ * Does madvise() tell which memory may be populated?  Linux before 5.14 refuses the advice for all
+ * memory, and emulators of user programs accept any advice for all memory: both are found by a page
+ * that cannot be read.
  */
 static bool populate_tells(void)
 {
@@ -174,8 +174,8 @@ static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
 }
 
 /*
- * What the process itself may do with [addr, addr + len): VI_READ, or with
- * VI_WRITE.  -EINVAL when a page is not mapped or not readable.
+ * The rights of the process itself to [addr, addr + len): VI_READ, perhaps with VI_WRITE.  -EINVAL
+ * when a page is not mapped or not readable.
  */
 static int probe_range(void *addr, uint64_t len, uint32_t *rights_out)
 {
@@ -357,9 +357,9 @@ int vi_mem_deregister(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, voi
 }
 
 /*
- * No check may see rights that neither the old nor the new attributes give: first
- * what both give, then the tag, then the new rights, each step when nobody is
- * left who saw the state before it.  Caller holds nic->lock.
+ * No check may see rights that neither the old nor the new attributes give: first the rights that
+ * both give, then the tag, then the new rights, each step when no thread is left that saw the state
+ * before it.  Caller holds nic->lock.
  */
 static void set_rights(struct vi_nic *nic, struct vi_region *r, uint32_t rights, uint64_t ptag)
 {

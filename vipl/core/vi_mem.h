@@ -9,7 +9,9 @@
 
 struct vi_nic;
 
-/* The most that one region may have: all of its pages are made present, so what the machine has. */
+/*
+ * The most that one region may have: the memory of the machine, since all pages are made present.
+ */
 uint64_t vi_max_region_bytes(void);
 
 int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,

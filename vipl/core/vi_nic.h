@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* NICs: opening and closing, and what all objects of a NIC share. */
+/* NICs: opening and closing, and the state that all objects of a NIC share. */
 #ifndef VI_NIC_H
 #define VI_NIC_H
 

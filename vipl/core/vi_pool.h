@@ -20,7 +20,10 @@ struct vi_pool {
 
 void *vi_pool_get(struct vi_pool *pool); /* NULL: out of memory */
 void vi_pool_put(struct vi_pool *pool, void *object);
-/* In a child of fork(): what was put back stays away, as its locks may be held by nobody. */
+/*
+ * In a child of fork(): objects that were put back are not used again, as their locks may be held
+ * by threads that are not in the child.
+ */
 void vi_pool_forked(struct vi_pool *pool);
 
 #endif

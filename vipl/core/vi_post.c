@@ -8,7 +8,7 @@
 #include "vi_hot.h"
 #include "vi_wait.h"
 
-/* The descriptor is not read: what it asks for is not known, only to which queue it went. */
+/* The descriptor is not read: only its queue is known, not its operation. */
 U_COLD int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err)
 {
 	uint32_t op = wq->is_recv ? VIP_STATUS_OP_RECEIVE : VIP_STATUS_OP_SEND;

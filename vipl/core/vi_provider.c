@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a provider lacks: the answers of an op that is not there. */
+/* The operations of vi_provider_fill(), for those that a provider lacks. */
 #include <errno.h>
 #include <time.h>
 

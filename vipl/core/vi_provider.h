@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What carries VIs: the contract of a provider.
+ * The contract of a provider, which connects VIs and moves their messages.
  *
- * Two tables.  vi_provider_ops is cold: opening, connections, memory, waiting.
- * vi_fast_ops is hot and const, one per kind of path; it is chosen when a
- * connection completes and cached in the VI.  A sparse provider is completed by
- * vi_provider_fill(): what it lacks answers -EOPNOTSUPP, never success.
+ * Two tables.  vi_provider_ops is cold: opening, connections, memory, waiting. vi_fast_ops is hot
+ * and const, one per kind of path; it is chosen when a connection completes and cached in the VI.
+ * A sparse provider is completed by vi_provider_fill(): an operation that it lacks answers
+ * -EOPNOTSUPP, never success.
  *
  * Return values: 0 or -errno of the table in vi_status.h.
  */
@@ -67,14 +67,14 @@ struct vi_provider_ops {
 	/* The handle of the window is no longer valid. May block; no locks held. */
 	void (*window_free)(struct vi_nic *nic, void *window);
 	/*
-	 * The attributes of window memory have changed: what peers were allowed by the old ones
-	 * has ended on return.  May block; no locks held.  The window may have been freed meanwhile.
+	 * The attributes of window memory have changed: on return peers use no right of the old
+	 * ones any more.  May block; no locks held.  The window may have been freed meanwhile.
 	 */
 	void (*window_revoke)(struct vi_nic *nic, void *window);
 
 	/* Waiting: see vi_wait(). */
 	int (*progress)(struct vi_nic *nic); /* moves packets of all VIs; returns how many moved */
-	/* Whatever arrives from here on ends sleep() with this ticket. */
+	/* A slot or credit that comes from here on ends sleep() with this ticket. */
 	uint32_t (*arm)(struct vi_nic *nic);
 	void (*sleep)(struct vi_nic *nic, uint32_t ticket, int64_t deadline);
 	/*
@@ -88,7 +88,7 @@ struct vi_provider_ops {
 	 */
 	bool (*doorbell_rung)(struct vi_nic *nic);
 
-	/* Adds what the provider counts for the whole NIC. */
+	/* Adds the provider's counters of the whole NIC. */
 	void (*counters)(struct vi_nic *nic, VIPX_COUNTERS *sum);
 
 	/* Names.  host: nic->attrs.NicAddressLen bytes. */
@@ -121,9 +121,9 @@ struct vi_fast_ops {
 	 */
 	void (*post_send)(struct vi_vi *vi);
 	/*
-	 * Takes in what came for this VI, whose rx_lock the caller holds: VI_POLL_MOVED if anything
-	 * did, VI_POLL_PROGRESS if progress() has more to do, once the lock is dropped.  Short and
-	 * bounded.
+	 * Consumes slots that came for this VI, whose rx_lock the caller holds: VI_POLL_MOVED if
+	 * anything did, VI_POLL_PROGRESS if progress() has more to do, once the lock is dropped.
+	 * Short and bounded.
 	 */
 	int (*poll_recv)(struct vi_vi *vi);
 	/*

@@ -38,8 +38,8 @@ int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wq
 }
 
 /*
- * Steps to the next segment that has bytes, and checks what is needed of it; when nothing is, there
- * is nothing to walk over.
+ * Steps to the next segment that has bytes, and checks the needed bytes of it; without any there is
+ * nothing to walk over.
  */
 static int next_segment(struct vi_sg *sg, uint32_t *length_out)
 {

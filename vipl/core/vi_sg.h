@@ -20,7 +20,7 @@ struct vi_sg {
 	uint64_t ptag;
 	const VIP_DESCRIPTOR_SEGMENT *seg;
 	uint16_t left;	 /* segments not begun */
-	uint64_t need;	 /* bytes that are wanted of those; what lies behind them is not touched */
+	uint64_t need;	 /* bytes of these that are needed; bytes behind them are not touched */
 	uint32_t access; /* VI_READ or VI_WRITE */
 	uint32_t desc_handle; /* of the memory that `seg` points into */
 	uint32_t handle;      /* of the current segment's memory */
@@ -43,8 +43,8 @@ int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wq
 int vi_sg_next(struct vi_sg *sg, uint32_t want, uint8_t **addr_out, uint32_t *len_out);
 
 /*
- * Checks what is needed of every segment of the walk's rest without using it; 0 or -EFAULT.
- * *total_out: the sum of the segments' lengths, also of what is not needed.
+ * Checks the needed bytes of every segment of the walk's rest without using them; 0 or -EFAULT.
+ * *total_out: the sum of the segments' lengths, needed or not.
  */
 int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out);
 

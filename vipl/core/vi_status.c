@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What errors are called: -errno, VIP_RETURN and descriptor status. */
+/* The names of errors: -errno, VIP_RETURN and descriptor status. */
 #include <errno.h>
 #include <stdio.h>
 
 #include "u_base.h"
 #include "vi_status.h"
 
-/* The one table from -errno to VIP_RETURN.  What is not here is VIP_ERROR_RESOURCE. */
+/* The one table from -errno to VIP_RETURN.  Any -errno not listed becomes VIP_ERROR_RESOURCE. */
 #define VI_RETURNS(X)                                                                              \
 	X(EAGAIN, VIP_NOT_DONE)                                                                    \
 	X(EINVAL, VIP_INVALID_PARAMETER)                                                           \
@@ -121,7 +121,7 @@ size_t vi_status_text(uint32_t status, char *out, size_t size)
 		if (status & error_bits[i].bit)
 			text_add(&t, error_bits[i].name);
 	}
-	/* Operation 0 is a send: named only for what has completed. */
+	/* Operation 0 is a send: named only for descriptors that have completed. */
 	if (status & (VIP_STATUS_DONE | VIP_STATUS_OP_MASK))
 		text_add(&t, op_names[(status & VIP_STATUS_OP_MASK) >> 16]);
 	if (status & VIP_STATUS_IMMEDIATE)

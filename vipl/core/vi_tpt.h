@@ -44,8 +44,9 @@ struct vi_region {
 
 struct vi_tpt {
 	/*
-	 * Changes whenever a right is taken away: what a check under an older epoch allowed must be
-	 * checked again.  Read before the check; changed before the wait for the VIs' locks.
+	 * Changes whenever a right is taken away: an access that a check under an older epoch
+	 * allowed must be checked again.  Read before the check; changed before the wait for the
+	 * VIs' locks.
 	 */
 	_Atomic uint64_t epoch;
 	struct vi_region *_Atomic chunk[VI_TPT_CHUNKS];
@@ -94,17 +95,16 @@ static inline bool vi_region_allows(const struct vi_region *r, uint64_t ptag, ui
 }
 
 /*
- * May a VI with protection tag `ptag` (id, 0 for none) access [addr, addr + len)
- * through `handle` with all of `access`?  Lock-free; the caller holds a lock of
- * the VI (rx or tx) until it is done with the memory, which is what
- * deregistration waits for.  Returns the address, or NULL when refused.  `len`
- * may be 0: then address and handle are still checked.  Two tags must be equal
- * unless one of them is 0.
+ * May a VI with protection tag `ptag` (id, 0 for none) access [addr, addr + len) through `handle`
+ * with all of `access`?  Lock-free; the caller holds a lock of the VI (rx or tx) until it is done
+ * with the memory, and deregistration waits for that.  Returns the address, or NULL when refused.
+ * `len` may be 0: then address and handle are still checked.  Two tags must be equal unless one of
+ * them is 0.
  */
 void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint64_t len,
 		   uint32_t handle, uint32_t access);
 
-/* From here on what was checked before is checked again. */
+/* From here on accesses that were checked before are checked again. */
 void vi_tpt_change(struct vi_nic *nic);
 
 /*

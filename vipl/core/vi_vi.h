@@ -78,7 +78,7 @@ void vi_unlock_both(struct vi_vi *vi);
 
 #define VI_BREAK_RAISE 1u /* raises `event`, once */
 #define VI_BREAK_QUIET 2u /* which the default handler does not write down: nothing was lost */
-/* The provider completes what is in the send queue, and flushes the rest of it, later. */
+/* The provider completes or flushes the entries of the send queue later. */
 #define VI_BREAK_KEEP_SENDS 4u
 
 /*

@@ -36,7 +36,10 @@ static void wait_cancelled(void *arg)
 	vi_ref_put(w->held);
 }
 
-/* Nothing is held but what wait_cancelled() gives back, and nothing was taken. */
+/*
+ * The thread holds only the reference that wait_cancelled() drops, and has taken nothing from a
+ * queue.
+ */
 static void cancellation_point(const struct waiter *w)
 {
 	if (w->cancel == PTHREAD_CANCEL_DISABLE)
@@ -76,9 +79,8 @@ static int sleep_once(struct waiter *w, uint32_t ticket)
 }
 
 /*
- * Arm, checked once more, sleep.  What comes after the arming ends the sleep, so
- * the cap on its length is only the last defence, and the time until a thread
- * that was cancelled ends.
+ * Arm, checked once more, sleep.  A slot that comes after the arming ends the sleep, so the cap on
+ * its length is only the last defence, and the time until a thread that was cancelled ends.
  */
 static int sleep_until(struct waiter *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waiting for what another thread, or the peer, brings about. */
+/* Waiting until another thread, or the peer, makes a condition true. */
 #ifndef VI_WAIT_H
 #define VI_WAIT_H
 
@@ -10,12 +10,11 @@ struct vi_nic;
 struct vi_ref;
 
 /*
- * Waits until try(arg) returns nonzero or the deadline passes: polls, then
- * yields, then arms the provider, tries again and sleeps (VIADUCT_WAIT).
- * Returns what try returned, 0 at the deadline.
+ * Waits until try(arg) returns nonzero or the deadline passes: polls, then yields, then arms the
+ * provider, tries again and sleeps (VIADUCT_WAIT). Returns the value of try, 0 at the deadline.
  *
- * Another thread of this process may bring it about, too: `sleepers` is nonzero while
- * this one sleeps, and a thread that finds it so calls ops->wake().
+ * Another thread of this process may make it true, too: `sleepers` is nonzero while this one
+ * sleeps, and a thread that finds it so calls ops->wake().
  *
  * Between two sleeps the thread may be cancelled: then it gives back `held`, which its caller
  * holds, and nothing was taken.  try() meets no cancellation point.  `held` is NULL where the caller

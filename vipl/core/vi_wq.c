@@ -130,7 +130,7 @@ U_COLD int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t han
 	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
 	struct vi_tpt_cache *g = &wq->data_cache;
 	struct vi_checked open = *checked;
-	/* Read once: what is used is what was checked. */
+	/* Read once, so that the value used is the one checked. */
 	uint64_t addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
 	uint32_t len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
 

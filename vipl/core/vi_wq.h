@@ -19,8 +19,8 @@ struct vi_cq;
 struct vi_vi;
 
 /*
- * One posted descriptor: our own record of it, so that completion never trusts
- * what others wrote meanwhile.
+ * One posted descriptor: our own record of it, so that completion never trusts memory that others
+ * wrote meanwhile.
  */
 struct vi_wqe {
 	VIP_DESCRIPTOR *desc;
@@ -33,7 +33,7 @@ struct vi_wqe {
 	uint32_t at_len; /* of a receive: as far as it is registered */
 	uint32_t handle; /* of the descriptor's memory */
 	uint32_t length; /* total bytes, as posted (sends) or received */
-	uint32_t status; /* 0 until complete, then what goes into the descriptor */
+	uint32_t status; /* 0 until complete, then the status for the descriptor */
 	uint32_t imm;
 	uint16_t control;   /* as posted */
 	uint16_t segs;	    /* SegCount as posted */

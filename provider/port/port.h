@@ -2,10 +2,9 @@
 /*
  * The NTB port contract: what the layers above may rely on, and no more.
  *
- * The words are those of the kernel's NTB API.  A port hands out *addresses* -
- * slices of memory windows, and doorbells - and carries no transfers: a message
- * is stored by its sender and needs no call of a port.  What hardware promises, and so what
- * every back end keeps:
+ * The words are those of the kernel's NTB API.  A port hands out *addresses* - slices of memory
+ * windows, and doorbells - and carries no transfers: a message is stored by its sender and needs no
+ * call of a port.  Guarantees of the hardware, which every back end keeps:
  *
  *  1. A store to an outbound slice is posted; it arrives later.  Stores are
  *     made through util/u_out.h, ordered only by its fence.
@@ -80,7 +79,7 @@ struct port_map {
 
 enum port_link { PORT_LINK_DOWN, PORT_LINK_UP };
 
-/* What a back end or a decorator implements; the functions below say what each operation does. */
+/* The operations of a back end or a decorator; the functions below describe them. */
 struct port_ops {
 	int (*slice_alloc)(struct port *p, size_t len, struct port_slice *out);
 	void (*slice_free)(struct port *p, uint32_t id);
@@ -124,7 +123,7 @@ struct port {
 
 /**
  * port_attach() - make a process's view of a port of its agent.
- * @text:	what port_export_view() wrote, below PORT_VIEW_MAX bytes with its NUL.
+ * @text:	the text of port_export_view(), below PORT_VIEW_MAX bytes with its NUL.
  * @fds:	the descriptors that came with it.
  * @nfds:	how many, up to PORT_ATTACH_FDS.
  * @irq:	the interrupts of the host, from port_irq_open(); must outlive the view.
@@ -172,7 +171,7 @@ int port_kind_check(const char *kind);
 int port_ops_check(const struct port_ops *ops);
 
 /**
- * port_export_view() - what a process of this host needs to attach.
+ * port_export_view() - describe the port for a process of this host that is to attach.
  * @text:	the back end's own text; PORT_VIEW_MAX bytes are enough.
  * @size:	of @text.
  * @fds:	descriptors to hand on with it, borrowed until the next port_service().
@@ -195,7 +194,7 @@ static inline int port_export_view(struct port *p, char *text, size_t size,
  * @p:	the port, or NULL.
  *
  * An agent's port drops its link.  All maps must have been unmapped before and no other thread may
- * be in a call.  A `model` port waits until what was stored has landed.
+ * be in a call.  A `model` port waits until all stores have landed.
  */
 void port_close(struct port *p);
 
@@ -329,8 +328,8 @@ static inline void port_peer_db_ring(struct port *p, uint32_t bits)
 /**
  * port_db_read() - which bits were rung since this view last cleared them?
  *
- * Masked bits are left out.  Each view has its own memory of what it cleared; a new one starts
- * with nothing rung.  Loads only, and no order towards later loads: port_db_clear() gives that.
+ * Masked bits are left out.  Each view remembers for itself the rings that it cleared; to a new one
+ * no bit is rung.  Loads only, and no order towards later loads: port_db_clear() gives that.
  *
  * Return: the bits, below 1 << limits.db_bits.
  */
@@ -343,9 +342,9 @@ static inline uint32_t port_db_read(struct port *p)
  * port_db_clear() - forget rings of some bits.
  * @bits:	a mask; bits that the port does not have are ignored.
  *
- * Loads after this see everything that the peer fenced before the rings that are cleared.  So
- * clear first, then look at what the bits announce: a ring after that is read again.  Other views
- * keep their bits.  Does not block.
+ * Loads after this see everything that the peer fenced before the rings that are cleared.  So clear
+ * first, then check the memory that the bits announce: a ring after that is read again.  Other
+ * views keep their bits.  Does not block.
  */
 static inline void port_db_clear(struct port *p, uint32_t bits)
 {
@@ -382,7 +381,8 @@ static inline void port_db_clear_mask(struct port *p, uint32_t bits)
  * port_spad_read() - read a scratchpad of this port.
  * @idx:	below limits.spads.
  *
- * What the peer stored before it wrote the scratchpad is visible to later loads.  Does not block.
+ * Stores that the peer made before it wrote the scratchpad are visible to later loads.  Does not
+ * block.
  *
  * Return: the value; all ones for an @idx out of range and on a view.
  */

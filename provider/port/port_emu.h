@@ -46,8 +46,8 @@ struct port_emu_cfg {
 	uint32_t spads;	       /* 1..PORT_SPAD_MAX; 0: 8 */
 	uint64_t window_bytes; /* 0: 4 GiB */
 	/*
-	 * Doorbell bits that only agents ring and read.  What a process does about
-	 * them reaches nobody.
+	 * Doorbell bits that only agents ring and read.  A process that rings or clears them
+	 * reaches no other.
 	 */
 	uint32_t agent_bits;
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cable of an emulated port: what the two agents say to each other.  All
- * of it is checked: a far side that breaks the rules is unplugged.  Nothing
- * here blocks.
+ * The cable of an emulated port: the messages of the two agents to each other.  All are checked: a
+ * far side that breaks the protocol is unplugged.  Nothing here blocks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -351,8 +350,8 @@ static int cable_fds(struct msghdr *mh, int *fd_out)
 }
 
 /*
- * What the next message is and brings.  It stays in the queue with what it brings, so that the kernel does not close
- * here what does not fit.  Returns its length or -errno.
+ * Peeks at the next message.  It stays in the queue with its descriptors, so that the kernel does
+ * not close here those that do not fit.  Returns its length or -errno.
  */
 static ssize_t cable_peek(struct emu_port *e, struct emu_msg *msg, int *fd_out, int *err_out)
 {

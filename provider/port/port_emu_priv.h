@@ -257,8 +257,8 @@ int emu_offer_open(struct port *p, uint32_t id, size_t len, int *fd_out);
 /* Called with the lock held, as all that follows. */
 
 /*
- * Derives the state of the link from what is plugged and enabled.  Each coming up is a new
- * generation.
+ * Derives the state of the link from the cable and from the sides that are enabled.  Each coming up
+ * is a new generation.
  */
 void emu_link_update(struct emu_port *e);
 /* Makes event_fd readable. */
@@ -266,7 +266,7 @@ void emu_notify(struct emu_port *e);
 
 int emu_cable_plug(struct emu_port *e, int fd);
 void emu_cable_unplug(struct emu_port *e, const char *why);
-/* Handles what arrived, at most so many messages. */
+/* Handles messages that arrived, at most so many. */
 void emu_cable_input(struct emu_port *e, unsigned int limit);
 void emu_cable_output(struct emu_port *e);
 /* Sends now or later; a cable that cannot take it for long is unplugged. */

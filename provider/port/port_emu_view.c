@@ -15,7 +15,7 @@ static uint32_t db_valid(uint32_t db_bits)
 	return db_bits >= 32 ? UINT32_MAX : (UINT32_C(1) << db_bits) - 1;
 }
 
-/* A view starts with nothing rung: what came before it is not for it. */
+/* To a new view no bit is rung: it leaves out rings from before it was made. */
 void emu_view_init(struct emu_view *v, const struct port_ops *ops, struct port_irq *irq,
 		   const struct port_emu_cfg *cfg)
 {
@@ -212,7 +212,7 @@ enum port_link emu_link_state(struct port *p, uint32_t *generation_out)
 	return up ? PORT_LINK_UP : PORT_LINK_DOWN;
 }
 
-/* Release: what was stored before a ring is seen by a thread that clears the bit. */
+/* Release: a thread that clears the bit sees the stores from before the ring. */
 static void ring_counters(_Atomic uint32_t *db, struct emu_irq *irq, uint32_t bits)
 {
 	for (uint32_t left = bits; left != 0; left &= left - 1)
@@ -241,8 +241,8 @@ void emu_peer_db_ring(struct port *p, uint32_t bits)
 }
 
 /*
- * View text: what a client needs to know; the peer's doorbells travel
- * beside it.  cable=0 and no descriptor: no cable, or (self) none is needed.
+ * View text: the description of the port for a client; the peer's doorbells travel beside it.
+ * cable=0 and no descriptor: no cable, or (self) none is needed.
  */
 int emu_view_text(const struct emu_view *v, char *text, size_t size)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What decorators share: the ops they pass on, and how a store reaches the port below. */
+/*
+ * Parts that decorators share: the ops that they pass on to the port below, and a store to that
+ * port.
+ */
 #ifndef PORT_DECO_H
 #define PORT_DECO_H
 

@@ -34,7 +34,7 @@ struct fault {
 
 	struct u_lock lock;    /* coming up, going down and all below */
 	_Atomic int64_t up_at; /* when to come back; U_NEVER */
-	bool enabled;	       /* what the layers above asked for */
+	bool enabled;	       /* whether the layers above enabled the link */
 	int epoll_fd;	       /* the three: -1 until somebody asks for event_fd */
 	int event_fd;
 	int timer_fd;

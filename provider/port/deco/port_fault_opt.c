@@ -40,7 +40,7 @@ static bool parse_probability(const char *text, size_t len, double *out)
 	return true;
 }
 
-/* At most what keeps milliseconds in 63 bits of nanoseconds. */
+/* At most the milliseconds that fit into 63 bits of nanoseconds. */
 static bool parse_count(const char *text, size_t len, uint64_t *out)
 {
 	double v;

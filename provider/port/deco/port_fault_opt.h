@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of the fault decorator; what they mean is in port_fault.h. */
+/* The options of the fault decorator; port_fault.h has their meaning. */
 #ifndef PORT_FAULT_OPT_H
 #define PORT_FAULT_OPT_H
 

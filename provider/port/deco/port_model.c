@@ -21,7 +21,7 @@
 
 /* ---- registers ---- */
 
-/* A read across the link pushes what was posted before it; the answer comes a latency later. */
+/* A read across the link pushes the stores posted before it; the answer comes a latency later. */
 static void read_across(struct model *m)
 {
 	int64_t end;

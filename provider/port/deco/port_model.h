@@ -35,8 +35,8 @@ struct port_model_profile {
 	const char *name;
 	uint64_t line_rate;	    /* bytes a second, one direction, all bytes of packets */
 	uint32_t payload_bytes;	    /* of the largest packet */
-	uint32_t packet_bytes;	    /* what a packet adds to its payload */
-	uint32_t posted_bytes;	    /* what the adapter takes in ahead of the link */
+	uint32_t packet_bytes;	    /* bytes that a packet adds to its payload */
+	uint32_t posted_bytes;	    /* bytes that the adapter buffers ahead of the link */
 	uint32_t latency_ns;	    /* from the link to the memory of the peer */
 	uint32_t register_write_ns; /* the processor's share of a posted register write */
 	uint32_t register_read_ns;  /* of this host's adapter */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the units of the model share. */
+/* Declarations that the units of the model share. */
 #ifndef PORT_MODEL_PRIV_H
 #define PORT_MODEL_PRIV_H
 
@@ -88,7 +88,7 @@ static inline struct model_item *model_item_at(struct model_fifo *f, uint64_t n)
 
 /*
  * The free item at the end of a queue; waits for one, with the lock dropped meanwhile.  NULL when
- * this process cannot have a thread: what was to be queued is lost, as on a link that fails.
+ * this process cannot have a thread: the store is lost, as on a link that fails.
  */
 struct model_item *model_claim(struct model *m, enum model_queue q);
 /* Queues the item that model_claim() gave.  The thread sleeps until what is due first. */

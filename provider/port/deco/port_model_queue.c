@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* model: what is under way, and the thread that lands it when it is due. */
+/*
+ * model: the queues of stores and rings under way, and the thread that lands them when they are
+ * due.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

@@ -10,7 +10,7 @@
 /* No honest sender is so far ahead of its link; a word that says so is garbage. */
 #define MODEL_BACKLOG_MAX INT64_C(10000000000)
 
-/* What all processes of a host share of one port. */
+/* The state of one port that all processes of a host share. */
 struct model_link {
 	_Atomic int64_t free_at; /* when the link has sent all that was queued; any sender */
 };
@@ -20,7 +20,7 @@ struct model_time {
 	uint32_t dilation;
 };
 
-/* What n bytes are on the link: each packet has a header. */
+/* The length of n bytes on the link: each packet has a header. */
 static inline uint64_t model_wire_bytes(const struct port_model_profile *p, uint64_t n)
 {
 	uint64_t packets = (n + p->payload_bytes - 1) / p->payload_bytes;
@@ -65,7 +65,7 @@ static inline int64_t model_reserve(struct model_link *link, int64_t now, int64_
 	return end;
 }
 
-/* When a sender may go on whose store leaves at `end`: the adapter buffers what is before. */
+/* When a sender may continue whose store leaves at `end`: the adapter buffers the bytes before. */
 static inline int64_t model_accepted_at(const struct model_time *t, int64_t end)
 {
 	return end - model_send_ns(t, t->profile->posted_bytes);

@@ -30,7 +30,7 @@ struct strict_map {
 	struct strict *strict;
 	struct strict_map *next;
 	struct port_map inner; /* where stores land */
-	uint8_t *poison;       /* what the caller has instead */
+	uint8_t *poison;       /* the addresses that the caller has instead */
 	uint32_t count;
 	struct strict_line line[STRICT_LINES];
 };

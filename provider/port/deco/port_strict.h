@@ -2,12 +2,11 @@
 /*
  * strict: harsher than hardware, to find missing fences.
  *
- * Wraps a port so that outbound maps are addresses of read-only poison; stores
- * are journalled by u_out and land late, 64-byte lines in random order with byte
- * enables, the words of a line in any order too, some early and some only at the
- * next fence.  What is never
- * fenced lands eventually (a later store or fence to any map of the port, or
- * port_flush()), as a write-combining buffer drains.
+ * Wraps a port so that outbound maps are addresses of read-only poison; stores are journalled by
+ * u_out and land late, 64-byte lines in random order with byte enables, the words of a line in any
+ * order too, some early and some only at the next fence.  A store that is never fenced lands
+ * eventually (a later store or fence to any map of the port, or port_flush()), as a write-combining
+ * buffer drains.
  */
 #ifndef PORT_STRICT_H
 #define PORT_STRICT_H

@@ -28,7 +28,7 @@ struct cl_agent {
 	bool silent;	     /* it did not answer one of them in time: no other is made */
 };
 
-/* What came of greeting the agent of one host. */
+/* The result of greeting the agent of one host. */
 struct cl_greeted {
 	unsigned int host;
 	int rc;		       /* as of cl_open_host() */
@@ -79,7 +79,10 @@ pid_t cl_listener_pid(uid_t owner, const char *fabric, unsigned int host);
 
 /* Accepts one that failed to open. */
 void cl_close(struct cl_agent *agent);
-/* Closes a connection to an agent without waiting for anybody, whatever the agent sent. */
+/*
+ * Closes a connection to an agent without waiting for any process, even if the agent sent
+ * descriptors.
+ */
 void cl_hang_up(int sock);
 
 /*

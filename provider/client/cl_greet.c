@@ -236,7 +236,7 @@ static int silence(const struct round *r, const struct call *c, char *error)
 	return -ETIMEDOUT;
 }
 
-/* What the agent said, of a call whose socket is readable. */
+/* Reads the agent's answer to a call whose socket is readable. */
 static int call_hear(const struct round *r, struct call *c, struct cl_greeted *g)
 {
 	struct cl_agent agent = {
@@ -304,7 +304,7 @@ static void await(struct round *r, struct pollfd *pfd)
 	}
 }
 
-/* What came of a call so far; -EINPROGRESS when it goes on. */
+/* The result of a call so far; -EINPROGRESS while it has none. */
 static int call_poll(const struct round *r, struct call *c, bool readable, struct cl_greeted *g)
 {
 	int rc = 0;

@@ -52,7 +52,7 @@ int cl_recv(int sock, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out)
 	if (rc != 0)
 		return rc;
 	len = w_ctl_recv(sock, buf, W_CTL_MAX, fds, nfds_out);
-	if (len == -ECONNRESET) /* reported before what the agent said last */
+	if (len == -ECONNRESET) /* reported before the agent's last message is read */
 		len = w_ctl_recv(sock, buf, W_CTL_MAX, fds, nfds_out);
 	if (len == 0 || len == -ECONNRESET)
 		return -EPIPE;
@@ -69,7 +69,10 @@ int cl_recv(int sock, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out)
 	return rc;
 }
 
-/* What the agent sent is taken first: its memory is closed here, anything else keeps nobody waiting. */
+/*
+ * Reads the agent's messages first, and closes descriptors of memory in them here; closing any
+ * other descriptor could wait, and is left to another thread.
+ */
 void cl_hang_up(int sock)
 {
 	_Alignas(8) uint8_t buf[W_CTL_MAX];

@@ -268,7 +268,7 @@ int cl_spawn(const char *path, const char *const *args, char *error)
 		path = whole;
 	snprintf(ready, sizeof(ready), "%d", READY_FD);
 	argv[n++] = path;
-	argv[n++] = "--ready-fd"; /* first, so that it can be told what is wrong with the rest */
+	argv[n++] = "--ready-fd"; /* first, so that it can report there an error in the rest */
 	argv[n++] = ready;
 	while (*args != NULL && n < ARGS_MAX - 1)
 		argv[n++] = *args++;

@@ -38,8 +38,8 @@ static void ring(struct rl_circuit *c, struct rl_end *e)
 }
 
 /*
- * Between what was published and the load of the notify request.  This end fences for itself,
- * whether the node's membarrier would do it or not.
+ * The notify request, loaded behind a fence after publishing.  A relay always fences by itself,
+ * even if the node passes a membarrier.
  */
 static uint32_t notify_of(const struct rl_end *e)
 {
@@ -150,7 +150,10 @@ static uint32_t credit_of(const struct rl_end *e)
 	return atomic_load_explicit(&e->in_ctl->credit, memory_order_acquire);
 }
 
-/* What `to` consumed of the slots of `from`.  It may only grow, and not beyond what was forwarded. */
+/*
+ * Passes on the credit of `to` for slots of `from`.  It may only grow, and not beyond the slots
+ * forwarded.
+ */
 static uint32_t move_credit(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 {
 	uint32_t credit = credit_of(to);
@@ -203,8 +206,8 @@ static uint64_t error_of(const struct rl_end *e)
 }
 
 /*
- * `from` broke off: what it sent and consumed before that is valid and goes first.  The report is
- * read first, then the slots: those from before it are seen.
+ * `from` reported an error: slots that it published and credit that it gave before are valid and
+ * are forwarded first.  The report is read first, then the slots: those from before it are seen.
  */
 static uint32_t move_error(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 {

@@ -8,7 +8,7 @@
 #include "rl_relay.h"
 #include "u_out.h"
 
-/* One node of a circuit, and what comes from it. */
+/* One node of a circuit, and the slots and credit from it. */
 struct rl_end {
 	struct port *port;
 	struct port_map in_map, out_map;
@@ -70,11 +70,14 @@ struct rl_relay {
 void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side *from);
 /* Has anything come that rl_move() would forward? */
 bool rl_ready(const struct rl_circuit *c);
-/* Forwards what came from both ends, `budget` slots each. Returns how much moved; marks the circuit broken. */
+/*
+ * Forwards slots and credit of both ends, `budget` slots each.  Returns how much moved; may mark
+ * the circuit broken.
+ */
 uint32_t rl_move(struct rl_circuit *c, uint32_t budget);
 /* The same of one end alone, without budget. */
 void rl_move_all(struct rl_circuit *c, unsigned int side);
-/* What moved so far. */
+/* The count of slots and credit moved so far. */
 uint32_t rl_moves(const struct rl_circuit *c);
 void rl_write_notify(struct rl_circuit *c);
 void rl_clear_notify(struct rl_circuit *c);
@@ -84,7 +87,7 @@ int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_
 		      uint32_t payload_bytes, void *user, struct rl_circuit **out);
 
 /* rl_thread.c */
-/* Forwards what came to the polled circuits, and to all when it was rung for.  Returns how much moved. */
+/* Forwards for the polled circuits, and for all after a ring.  Returns how much moved. */
 uint32_t rl_thread_pass(struct rl_thread *t);
 /*
  * Arms polled circuits: all, or those that did not move since the last such call.  Returns whether

@@ -60,7 +60,7 @@ struct rl_counters {
 struct rl_side {
 	struct port *port;
 	struct port_map in, out;
-	uint32_t db_mask; /* what to ring at the node */
+	uint32_t db_mask; /* the doorbell bit to ring at the node */
 	uint32_t first;	  /* number of the first slot of this node; all before it were consumed */
 	uint32_t cursor;  /* and where its payload buffer begins */
 };

@@ -2,9 +2,9 @@
 /*
  * Transfer threads (vi-relay): which circuits each polls, and when it sleeps.
  *
- * As in a process (docs/architecture.md, section 6) a circuit is polled, or armed: then its nodes ring the
- * thread's doorbell bit with the next slot.  What moves is polled; what did not move between
- * two ticks is armed, and everything is when the thread sleeps.
+ * As in a process (docs/architecture.md, section 6) a circuit is polled, or armed: then its nodes
+ * ring the thread's doorbell bit with the next slot.  A circuit that moves is polled; one that did
+ * not move between two ticks is armed, and all are when the thread sleeps.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -142,7 +142,7 @@ static uint32_t wake_armed(struct rl_thread *t)
 	return woken;
 }
 
-/* A thread that does not sleep, or is woken by what others ring, misses doorbells as well. */
+/* A thread that does not sleep, or is woken by rings for others, misses doorbells as well. */
 bool rl_thread_check(struct rl_thread *t, int64_t now)
 {
 	if (now < t->next_check)
@@ -151,7 +151,7 @@ bool rl_thread_check(struct rl_thread *t, int64_t now)
 	return wake_armed(t) > 0;
 }
 
-/* What arrives at an armed circuit rings; nvi_arm.c says why no ring is lost. */
+/* The nodes of an armed circuit ring when they publish; nvi_arm.c says why no ring is lost. */
 bool rl_thread_arm(struct rl_thread *t, bool all)
 {
 	uint32_t i, first = t->polled;

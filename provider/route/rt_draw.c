@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Drawing for terminals.  Hosts stand in the cells of a grid, links between them; what goes
- * round (the last link of a ring, the wrapped links of a torus) runs along the margins.
+ * Drawing for terminals.  Hosts stand in the cells of a grid, links between them; links that go
+ * round (the last of a ring, the wrapped ones of a torus) run along the margins.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #define COLUMNS 100u
 #define GAP 5u	  /* between two hosts of a row, where there is room */
-#define MARGIN 3u /* for what goes round */
+#define MARGIN 3u /* for links that go round */
 #define LABEL_MAX 64u
 
 /* Text that is cut off where its buffer ends; `len` counts on. */

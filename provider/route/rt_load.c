@@ -123,7 +123,7 @@ int rt_lines_parse(const char *text, size_t len, unsigned int hosts, char spec[R
 	return rc;
 }
 
-/* One more than the greatest number of a text; what is wrong there is found by rt_topo_parse(). */
+/* One more than the greatest number of a text; rt_topo_parse() finds errors in it. */
 static unsigned int graph_hosts(const char *text)
 {
 	unsigned int number, hosts = 0;
@@ -173,7 +173,7 @@ static int spec_load(const char *spec, struct rt_size hosts, struct rt_topo **ou
 	return -EINVAL;
 }
 
-/* `why` names the file, then what was found there. */
+/* `why` names the file, then the error found there. */
 static int file_load(const char *path, struct rt_size hosts, struct rt_topo **out, char *why,
 		     size_t size)
 {

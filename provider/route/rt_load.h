@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The topology as people give it: a spec (rt_topo.h), or file:PATH, a file of links.  Each line of
- * it holds one link between two hosts, "A-B" by their numbers; blank lines and what follows a # mean
+ * it holds one link between two hosts, "A-B" by their numbers; blank lines and text behind a # mean
  * nothing.
  */
 #ifndef RT_LOAD_H

@@ -42,8 +42,8 @@ static unsigned int nearer_ports(const struct rt_topo *t, const uint8_t *up, con
 }
 
 /*
- * The flow becomes a fraction of 1, spread evenly whatever its low bits are.  At each host the
- * fraction, times the number of ports to choose from, gives the port and the fraction for the next host:
+ * The flow becomes a fraction of 1, spread evenly for any low bits.  At each host the fraction,
+ * times the number of ports to choose from, gives the port and the fraction for the next host:
  * flows share all combinations of ports.
  */
 static uint32_t flow_fraction(uint32_t flow)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of this folder share. */
+/* Declarations that the files of this folder share. */
 #ifndef RT_PRIV_H
 #define RT_PRIV_H
 
@@ -49,7 +49,7 @@ void rt_sweep(const struct rt_topo *t, const uint8_t *up, unsigned int to, unsig
 /* The begin of a text for a message: no control characters, not too long. */
 void rt_shown(const char *text, char out[RT_SHOWN + 4]);
 
-/* A number of one to four digits; NULL, or what follows it. */
+/* Reads a number of one to four digits.  Returns the text behind it, or NULL. */
 const char *rt_number(const char *text, unsigned int *out);
 
 #endif

@@ -386,7 +386,7 @@ static int graph_parse(struct reading *r, const char *text, struct rt_topo **out
 	return finish(t, graph_spec(r), out);
 }
 
-/* The shape that a spec begins with, and what follows its colon; -1 when it is none. */
+/* The shape that a spec begins with; `rest`: the text behind its colon.  -1: no known shape. */
 static int shape_parse(const char *spec, const char **rest)
 {
 	unsigned int shape;

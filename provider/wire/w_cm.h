@@ -16,7 +16,7 @@
 #define W_HOPS_MAX 64u
 
 /*
- * The path of a record: the port index out of each host, from src_host to dst_host.  Whoever
+ * The path of a record: the port index out of each host, from src_host to dst_host.  The agent that
  * gets one checks that it leads here by the link that it came over, and on to dst_host.
  */
 struct w_path {

@@ -2,9 +2,8 @@
 /*
  * Control messages: the validator and the socket calls.
  *
- * w_ctl_check() copies what it looks at into a private buffer first, so that a
- * message in memory another host can still write is judged as it was once; the
- * caller must copy it likewise before use.
+ * w_ctl_check() copies the message into a private buffer first, so that it checks one state of a
+ * message that another host can still change; the caller must copy it likewise before use.
  */
 #include "w_ctl.h"
 
@@ -371,7 +370,10 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 	return send_uninterrupted(sock, &mh, 0);
 }
 
-/* Room for all that a message can bring (SCM_MAX_FD): what has none is closed by the kernel, here and now. */
+/*
+ * Room for all descriptors that a message can bring (SCM_MAX_FD): those without room are closed by
+ * the kernel, in this thread.
+ */
 #define RECV_FDS 253u
 
 static unsigned int fds_take(struct msghdr *mh, int fds[RECV_FDS])

@@ -121,7 +121,7 @@ static_assert(sizeof(struct w_vi_attrs) == 32, "w_vi_attrs");
 #define W_VI_RDMA_WRITE 1u
 #define W_VI_RDMA_READ 2u
 
-/* What the two ends of a connection tell each other about their inbound slice. */
+/* The description of an inbound slice, which the two ends of a connection exchange. */
 struct w_geometry {
 	uint32_t slots;
 	uint32_t payload_bytes;
@@ -183,7 +183,7 @@ enum w_ctl_type {
 	W_COUNT, /* struct w_count: counters of NIC `index`; the agent passes it to that process */
 	W_COUNTED,    /* struct w_counted: the process's answer, passed to the client that asked */
 	W_SUSPENDED,  /* struct w_suspended: W_SUSPEND was done */
-	W_PORT_AGAIN, /* struct w_conn, conn is the index: what came with W_PORT was lost here */
+	W_PORT_AGAIN, /* struct w_conn, conn is the index: W_PORT's descriptors were lost here */
 
 	/* agent -> process */
 	W_WELCOME = 64, /* struct w_welcome */
@@ -217,7 +217,7 @@ enum w_ctl_type {
 	W_CM_PEER_CANCEL,
 	W_CM_TELL,	/* struct w_cm_tell */
 	W_CM_HEARTBEAT, /* struct w_cm: src only; to a neighbour */
-	W_CM_LINKS,	/* struct w_cm_links; to a neighbour, which passes on what is new to it */
+	W_CM_LINKS,	/* struct w_cm_links; to a neighbour, which passes on newer ones */
 	W_CM_RESUME,	/* struct w_cm: a connection goes on over another path */
 	W_CM_QUERY,	/* struct w_cm: do you know this end?  Relays keep nothing of it */
 	W_CM_UNKNOWN,	/* struct w_cm: the answer, if it does not */
@@ -309,7 +309,7 @@ struct w_linked {
 	struct w_geometry outbound; /* of the peer's, which I write; db_bit: rings the peer */
 	uint32_t port;		    /* index of the port that carries it */
 	uint32_t hops;		    /* 0 same host, 1 neighbour, more: relayed */
-	/* 1: the connection outlives its path; hold what may be lost for retransmission */
+	/* 1: the connection outlives its path; hold slots for retransmission */
 	uint32_t resumable;
 	uint32_t reserved;
 	struct w_consumed consumed; /* RESUMED: of mine, by the peer */
@@ -388,7 +388,7 @@ enum w_list_what {
 	W_LIST_ALIASES,
 	W_LIST_TOPOLOGY, /* {"spec":"..."} */
 	W_LIST_LINKS,	 /* of host `index`: {"host":0,"heard":true,"up":7,"bridges":0} */
-	W_LIST_RELAY,	 /* one item: transfer threads, and what they did */
+	W_LIST_RELAY,	 /* one item: transfer threads, and their counters */
 	W_LIST_WHAT_MAX
 };
 
@@ -472,9 +472,9 @@ int w_ctl_try(int sock, const void *msg);
  */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out);
 /*
- * The same, from one who has no descriptors to send.  `peek`: the kernel does not keep them out of
- * the socket's queue (u_rights_pass()), so peek before reading.  -EBADMSG: some came, and wait in
- * the queue.
+ * As w_ctl_recv(), from a sender that has no descriptors to send.  `peek`: the kernel does not keep
+ * them out of the socket's queue (u_rights_pass()), so peek before reading.  -EBADMSG: some came,
+ * and wait in the queue.
  */
 int w_ctl_recv_bare(int sock, void *buf, uint32_t size, bool peek);
 

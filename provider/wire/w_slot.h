@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What lies in the slice of a VI connection.  One end of a connection owns the
- * inbound slice and reads it; the other end maps it outbound and writes it.
+ * The layout of the slice of a VI connection.  One end of a connection owns the inbound slice and
+ * reads it; the other end maps it outbound and writes it.
  *
  *	control   line 0: credit, written by the peer's receiver
- *		  line 2: notify, what the peer wants to be rung for
+ *		  line 2: notify, the notify request of the peer
  *		  line 4: error report of the peer's receiver
  *	fifo	  `slots` slots of 128 bytes
  *	payload	  `payload_bytes` bytes
@@ -100,11 +100,10 @@ static inline uint32_t w_seq(uint32_t n)
 }
 
 /*
- * Where a buffered payload lies follows from what came before it, so it is not
- * sent: fragments are placed one after the other, each aligned to W_PAYLOAD_ALIGN
- * and in one piece; one that does not fit before the end starts at 0.
- * `cursor` counts payload bytes ever used.  Returns the offset and moves the
- * cursor past the payload (and past what was skipped).
+ * Where a buffered payload lies follows from the payloads before it, so it is not sent: fragments
+ * are placed one after the other, each aligned to W_PAYLOAD_ALIGN and in one piece; one that does
+ * not fit before the end starts at 0. `cursor` counts payload bytes ever used.  Returns the offset
+ * and moves the cursor past the payload (and past skipped bytes).
  */
 static inline uint32_t w_payload_place(uint64_t *cursor, uint32_t payload_bytes, uint32_t length)
 {
@@ -133,7 +132,7 @@ enum w_err {
 	W_ERR_RECV_DESC = 3, /* the receive descriptor was malformed or unprotected */
 	W_ERR_RDMA_PROT = 4, /* the remote region refused the access */
 	W_ERR_PROTOCOL = 5,  /* malformed slot, or one that could not come now */
-	W_ERR_SENDER = 6,    /* the peer's own send failed: what it sent before is valid */
+	W_ERR_SENDER = 6,    /* the peer's own send failed: its earlier messages are valid */
 	W_ERR_MAX
 };
 
@@ -141,7 +140,7 @@ enum w_err {
 struct w_control {
 	_Atomic uint32_t credit; /* slots of mine that the peer consumed, counted from 0 */
 	uint32_t pad0[31];
-	_Atomic uint32_t notify; /* what the peer wants to be rung for: w_notify() */
+	_Atomic uint32_t notify; /* the notify request of the peer: w_notify() */
 	uint32_t pad1[31];
 	_Atomic uint64_t error; /* w_error_word(): the peer's receiver broke off */
 	uint32_t pad2[30];
@@ -150,7 +149,7 @@ static_assert(sizeof(struct w_control) == 384, "w_control");
 
 #define W_NOTIFY_SLOT 0x1u   /* ring, once, when slot `slot` or a later one is published */
 #define W_NOTIFY_CREDIT 0x2u /* ring each time credit is returned */
-/* A fence between what is published and the check of this word, which is then loaded again. */
+/* The sender fences between publishing and checking this word, which it then loads again. */
 #define W_NOTIFY_FENCE 0x4u
 
 static inline uint32_t w_notify(uint32_t bits, uint32_t slot)
@@ -198,8 +197,8 @@ static inline int w_payload_ok(uint32_t payload_bytes)
 
 /*
  * The payload bytes of a connection over so many links, where one over a single link has
- * `payload_bytes`: what is in flight is spread over all the payload buffers of a path, and each
- * copy wants some of it.
+ * `payload_bytes`: the bytes in flight are spread over all payload buffers of a path, and each copy
+ * needs some of these.
  */
 static inline uint32_t w_payload_of_path(uint32_t payload_bytes, unsigned int links)
 {
@@ -210,7 +209,7 @@ static inline uint32_t w_payload_of_path(uint32_t payload_bytes, unsigned int li
 	return payload_bytes <= W_PAYLOAD_MAX / times ? payload_bytes * times : W_PAYLOAD_MAX;
 }
 
-/* Are these dimensions ones that this version uses?  For what a peer proposes. */
+/* Does this version use these dimensions?  Checks the proposal of a peer. */
 static inline int w_geometry_ok(uint32_t slots, uint32_t payload_bytes)
 {
 	return w_slots_ok(slots) && w_payload_ok(payload_bytes);
@@ -239,9 +238,9 @@ int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserve
 		 uint32_t frag, const struct w_rdma *rdma, uint32_t *inline_off);
 
 /*
- * What a relay has to know of a slot: given a private copy of its header, may it be forwarded?  On
- * success *inline_out is how many of its bytes lie in the slot itself.  Whether it could come now is
- * for the receiver to say.  Returns 0 or -EPROTO.
+ * May a relay forward a slot with this header, of which it has a private copy?  On success
+ * *inline_out is how many of its bytes lie in the slot itself.  Whether such a slot may come now
+ * the receiver checks.  Returns 0 or -EPROTO.
  */
 int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag,
 		  uint32_t payload_bytes, uint32_t *inline_out);

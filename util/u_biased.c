@@ -12,7 +12,7 @@
 
 __thread uint32_t u_thread_token __attribute__((tls_model("initial-exec"))) = U_NO_TOKEN;
 
-/* The thread sanitizer does not know what a membarrier orders. */
+/* The thread sanitizer does not know that a membarrier orders stores and loads. */
 #if defined(__SANITIZE_THREAD__)
 static bool may_bias(void)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* A number below U_CPUS_END; NULL, or what follows it. */
+/* Reads a number below U_CPUS_END.  Returns the text behind it, or NULL. */
 static const char *number(const char *text, int *out)
 {
 	int value = 0;
@@ -20,7 +20,7 @@ static const char *number(const char *text, int *out)
 	return text;
 }
 
-/* "2" or "2-5"; NULL, or what follows it. */
+/* Reads "2" or "2-5".  Returns the text behind it, or NULL. */
 static const char *range(const char *text, int *first, int *last)
 {
 	text = number(text, first);

@@ -43,9 +43,9 @@ bool u_membarrier_available(void);
 void u_membarrier_own(void);
 
 /*
- * As u_membarrier_own(), whatever the kernel knows of processes.  A process that did not call
- * u_membarrier_register() is registered by the first of these calls.
- * Where u_membarrier_private_available() says no it must not be called.
+ * As u_membarrier_own(), but needs only the kernel's barrier among the threads of one process.  A process that
+ * did not call u_membarrier_register() is registered by the first of these calls. Where
+ * u_membarrier_private_available() says no it must not be called.
  */
 bool u_membarrier_private_available(void);
 void u_membarrier_private(void);

@@ -5,27 +5,27 @@
  *
  * THREADS threads take and drop one lock ROUNDS times each, the third once less, by
  * u_biased_take() or u_biased_try().  The holder of the ordinary lock may earn the bias at any
- * time, whatever the streak.  Every thread has a store buffer, first in first out, which empties by itself,
- * eventually; taking the ordinary lock does not empty it, releasing it does.  A membarrier
+ * time, after any streak.  Every thread has a store buffer, first in first out, which empties by
+ * itself, eventually; taking the ordinary lock does not empty it, releasing it does.  A membarrier
  * waits until the caller's buffer is empty, then until each other has been empty once.  Each
  * thread has a slot.
  *
- * Proved: two are never inside at once, the one inside sees all that was written inside
- * before, and all threads come through (no invalid end state).  With -DGRACE a further process
- * replaces what the threads use inside, waits for a grace period and frees the old; no
- * thread uses it any more.  The variants that must be refuted:
+ * «Inside» is between taking and dropping the lock.  Proved: two threads are never inside at once,
+ * the thread inside sees all that was written inside before, and all threads finish (no invalid end
+ * state).  With -DGRACE a further process replaces an object that the threads use inside, waits for
+ * a grace period and frees the old one; no thread uses that any more.  Variants that must be refuted:
  *   NO_BARRIER		the bias is taken away without a membarrier
- *   NO_RECHECK		the owner does not look at `owner` again behind its sequence
+ *   NO_RECHECK		the owner does not check `owner` again after it has made its sequence odd
  *   NO_WAIT		a thread that takes the bias away does not wait for the owner that is inside
  *   ONE_SEQ		one sequence for all owners, instead of one for each
  *   EARLY_ENTERED	the owner says that it entered its slot before it has read `owner` again
  *   KEEP_ENTERED	the holder of the ordinary lock does not say that it entered no slot
  *   KEEP_OWNER		a thread that takes the bias away leaves `owner` as it is until it is inside
- *   TRY_OWNER		a try takes a lock as free whose owner is not inside just now
- *   GRACE,NO_GRACE_BARRIER	no membarrier at the begin of the period
+ *   TRY_OWNER		a try takes a biased lock as free while its owner is not inside
+ *   GRACE,NO_GRACE_BARRIER	no membarrier at the beginning of the grace period
  *   GRACE,NO_GRACE_SEQ	nor a check of the sequences of the owners
  *   GRACE,NO_GRACE_HELD	nor whether a thread holds the ordinary lock
- *   GRACE,LATE_HELD	a thread that takes the ordinary lock says so after it has read what it uses
+ *   GRACE,LATE_HELD	a thread that takes the ordinary lock makes `held` odd only after it has read the object
  */
 #ifndef THREADS
 #define THREADS 2
@@ -52,7 +52,7 @@
 byte memory[VARS];
 chan buffer[THREADS] = [4] of { byte, byte };
 
-bool word = false;	/* the ordinary lock; its queue of sleepers is a futex's own business */
+bool word = false;	/* the ordinary lock; its sleepers, which a futex wakes, are left out */
 byte inside = 0, sections = 0, ended = 0;
 #ifdef GRACE
 bool replaced = false, freed = false;

@@ -3,28 +3,28 @@
  * Relaying by circuits round a ring of HOSTS: RIGHTS circuits of HOPS hops to the right and LEFTS
  * to the left, each beginning at hosts 0, 1, 2 and so on.  docs/ring.md has the argument.
  *
- * A circuit has a fifo of N slots of its own at each relay and at the receiver.  The sender
- * writes slot n into the first when the credit that it knows says that the receiver consumed slot
- * n-N.  A relay copies slot by slot into the next fifo without asking for room, and the word of
- * credit one host back.  Slots are not cleared: slot n is there when its sequence word says so.
- * The receiver consumes when it likes and returns credit when it likes; with -DSTOPS it may
- * consume nothing any more from any moment on.  Each host has THREADS transfer threads, each
- * with circuits of its own.
+ * A circuit has a fifo of N slots of its own at each relay and at the receiver.  The sender writes
+ * slot n into the first when by the credit that it has read the receiver consumed slot n-N.  A
+ * relay copies slot by slot into the next fifo without asking for room, and the word of credit one
+ * host back.  Slots are not cleared: slot n is there when its sequence word is that of n. The
+ * receiver consumes a slot, and returns credit, at any moment; with -DSTOPS it may stop consuming
+ * for ever at any moment.  Each host has THREADS transfer threads, each with circuits of its own.
  *
- * Proved: no slot is written before the one in its place was read, slots are consumed once, in order,
- * as they were sent, and when nothing moves any more all circuits are through and all credit
- * is back, but for those whose receiver stopped.  The variants that must be refuted:
- *   NO_CREDIT	the sender does not look at the credit
+ * Proved: no slot is written before the one in its place was read, slots are consumed once, in
+ * order, as they were sent, and when no step is possible any more all slots of all circuits are
+ * consumed and all credit is returned, but for circuits whose receiver stopped.  Variants that
+ * must be refuted:
+ *   NO_CREDIT	the sender does not check the credit
  *   ONE_MORE	the sender writes slot n when n-N-1 was consumed
  *   EARLY_CREDIT	the receiver gives credit for a slot before it has read it
- *   HOP_CREDIT	a relay gives credit for what it copied itself, whether there is room beyond or not
+ *   HOP_CREDIT	a relay gives credit for slots that it copied itself, even if there is no room behind it
  *   LAZY_CREDIT	a relay passes credit back only with a slot that it copies
  *   ONE_SEQ	the sequence word does not tell one round of a fifo from the next
  *   SEQ_FIRST	the sequence word is stored before the payload
  *   NARROW		a relay's fifo has a slot less than the receiver's
  *   NO_OWNER	any thread of a relay copies for any circuit
  *   SHARED	circuits share one fifo of a relay for each direction, with room asked for hop by
- *		hop: each host waits for the next.  Where no circle of circuits goes round, it holds
+ *		hop: each host waits for the next.  It holds where circuits form no circle
  */
 #ifndef HOSTS
 #define HOSTS 4
@@ -49,7 +49,7 @@
 #endif
 #define CIRCUITS (RIGHTS + LEFTS)
 #if CIRCUITS > 4 || HOPS > 3
-#error the relays know four circuits of three hops
+#error there are at most four circuits of three hops
 #endif
 #define RIGHT(c) ((c) < RIGHTS)
 #define FROM(c) (RIGHT(c) -> (c) : (c) - RIGHTS)
@@ -93,7 +93,7 @@ bool stopped[CIRCUITS];
 #define ROOM(c, k, n) assert((n) < consumed[FIFO(c, k)] + SLOTS(k))
 
 #ifdef SHARED
-/* At host h, for what comes from the left and from the right. */
+/* At host h, for slots from the left and from the right. */
 chan shared[2 * HOSTS] = [N] of { byte, byte };
 #define INTO(host, d) shared[2 * ((d) == 0 -> ((host) + 1) % HOSTS : ((host) + HOSTS - 1) % HOSTS) + (d)]
 #define FIRST_FIFO(c) INTO(FROM(c), (RIGHT(c) -> 0 : 1))

@@ -2,54 +2,54 @@
 /*
  * A resumable connection whose paths are lost, one after the other.  docs/ring.md, «When a path is lost».
  *
- * End 0 asked for the connection, end 1 answered.  Each end is an agent and a process, which talk
- * through a fifo each way.  Path e is the path of epoch e; path 0 carries the connection at the start.
- * A path goes through a relay of its own, or, where bit e of RELAYS is 0, joins the two hosts.  Each of
- * its links carries records in order, and slots and credit.  Paths know nothing of each other, so
- * what goes over an old one comes as late as it likes.
+ * End 0 asked for the connection and is the first end, end 1 is the other end.  Each end is an agent and
+ * a process, which exchange messages through a fifo each way.  Path e is the path of epoch e; path 0
+ * carries the connection at the start.  A path goes through a relay of its own, or, where bit e of RELAYS
+ * is 0, joins the two hosts.  Each of its links carries records in order, and slots and credit.  Paths are
+ * independent, so records and slots of an old one may arrive arbitrarily late.
  *
  *	agent 0 - wire 0 -> relay - wire 1 -> agent 1	 or, of neighbours, wire 0
  *	agent 0 <- wire 3 - relay <- wire 2 - agent 1			    wire 2
  *
  * LOSSES times, at any moment, either link of a path, or both at once (a relay that dies), is lost with
- * what is in it.  Each agent next to it notices when it likes, and end 0 hears when it likes of a lost
- * link that is not its own.  RETURNS times end 0 leaves a path that works.  With -DGIVE_UP an end that
- * is not on a path may give up at any moment; with -DLEAVES a process may disconnect or die once, and
- * ends may give up after that; with -DBLIND a process may once take a link for down that is up.  With
- * -DDIES agent 0 and its process die once, at any moment, and no end gives up but for an answer: there is a
- * path to another agent of that host, and end 1, while it waits to be asked or for an answer, asks that one whether
- * it knows the connection.  The question and its answer take as long as they like, by which time end 1 may have been
- * asked after all; an end that is gone does not come back, so both are one step here.
+ * all records in it.  Each agent next to it notices at any later moment, and so does end 0 a lost link
+ * that is not its own.  RETURNS times end 0 leaves a path that works.  With -DGIVE_UP an end that is not
+ * on a path may give up at any moment; with -DLEAVES a process may disconnect or die once, and ends may
+ * give up after that; with -DBLIND a process may once take a link for down that is up.  With -DDIES
+ * agent 0 and its process die once, at any moment, and no end gives up without an answer: there is a path
+ * to another agent of that host, and end 1, while it waits for a RESUME or a CONFIRM, asks that agent by a
+ * QUERY whether it knows the connection.  QUERY and UNKNOWN may take any time, and end 1 may have got a
+ * RESUME meanwhile; an end that is gone does not come back, so both are one step here.
  *
  * Each process has a number of messages to send, FORTH and BACK, through slots of which N may be
- * under way.  A slot that was stored stays in the buffer until another is stored in its place.
+ * unconsumed.  A slot that was stored stays in the fifo until another is stored in its place.
  *
- * Proved: a slot is not stored before the one in its place was read; no success is reported for what
- * the peer did not consume, and nothing the other end says about that is impossible; nothing is stored
- * into a slice or a buffer that was freed; when nothing moves any more, all messages were consumed once
- * and in order and were acknowledged, and no relay keeps a circuit of a path that was left.  With
- * GIVE_UP or LEAVES that, or neither VI is connected; with DIES that, or, after the death, neither.
+ * Proved: a slot is not stored before the one in its place was read; no success is reported for a message
+ * that the peer did not consume, and the other end never reports an impossible count; nothing is stored
+ * into a slice or a bypass buffer that was freed; when no step is possible any more, all messages were
+ * consumed once and in order and were acknowledged, and no relay keeps a circuit of a path that was left.
+ * With GIVE_UP or LEAVES that, or neither VI is connected; with DIES that, or, after the death, neither.
  *
- * The variants that must be refuted:
- *	NO_EPOCH	a record is taken for one of the connection whatever its epoch
- *	OLD_RESUME	a RESUME is granted though a later one was
- *	OLD_PENDING	a RESUME that waits is replaced by an earlier one
- *	EARLY_CONSUMED	a process says what it consumed before it leaves the old slice
- *	AGAIN_LATE	what was published, and not consumed, is not published again
- *	TAKE_ALL	what was published again counts as consumed
- *	REUSE		the slice of a path that was left is freed before the other end has left too
- *	EARLY_CLOSE	an agent says that a path is left before its process has left it
+ * Variants that must be refuted:
+ *	NO_EPOCH	a record is taken for one of the connection's path although its epoch is another
+ *	OLD_RESUME	a RESUME is accepted though a later one was
+ *	OLD_PENDING	a pending RESUME is replaced by an earlier one
+ *	EARLY_CONSUMED	a process reports the slots that it consumed before it unmaps the old slice
+ *	NO_RETRANSMIT	slots that were published and not consumed are not published again
+ *	TAKE_ALL	slots that were published again count as consumed
+ *	REUSE		the slice of a path that was left is freed before the other end has left the path too
+ *	EARLY_CLOSE	an agent sends CLOSE over a path before its process has unmapped it
  *	FORGET_SLICE	a slice that was named in an ACCEPT is freed when the next RESUME comes
- *	FORGET_PATH	the other end does not tell a path that it leaves before it was confirmed
- *	LATE_REFUSE	the other end calls off with REFUSE what it has accepted
- *	ASK_ONCE	an end that is refused for want of a link does not ask again when it heard of that link
- *			before the refusal
- *	DEAD_IS_LOST	a process that is to go on over a link that is down ends the connection
- *	NO_CONFIRM	the other end does not wait until its process goes on
- *	QUIET		an end that gives up does not say so
- *	NO_QUERY	end 1 does not ask whether there is an end 0
- *	QUERY_PARKED	or not when it has accepted, of which the end that asked may not have heard before it died
- *	ALL_UNKNOWN	an agent says of an end that it knows that it does not
+ *	FORGET_PATH	the other end sends no CLOSE over a path that it leaves before the CONFIRM
+ *	LATE_REFUSE	the other end ends with REFUSE an attempt that it has accepted
+ *	ASK_ONCE	an end that is refused for want of a link does not ask again when the update about that
+ *			link came before the refusal
+ *	DOWN_IS_LOST	a process that is to resume over a link that is down ends the connection
+ *	NO_CONFIRM	the other end does not wait until its process has resumed
+ *	QUIET		an end that gives up sends no CLOSE
+ *	NO_QUERY	end 1 sends no QUERY
+ *	QUERY_SUSPENDED	end 1 sends none once it has accepted, which end 0 may not have learnt before it died
+ *	ALL_UNKNOWN	an agent answers UNKNOWN for an end that it knows
  */
 #ifndef RELAYS
 #define RELAYS 7
@@ -73,7 +73,7 @@
 #define PATHS (LOSSES + RETURNS + 1)
 #endif
 #if PATHS < 2 || PATHS > 4
-#error the ends know two to four paths
+#error there are two to four paths
 #endif
 #define NONE PATHS
 #define RELAYED(e) ((RELAYS >> (e)) & 1)
@@ -120,19 +120,19 @@ chan to_agent[2] = [4] of { mtype, byte };
 byte state[2];
 byte resume[2];
 byte epoch[2];
-bool on_self[2];	/* it waits on self, without a path */
+bool on_self[2];	/* suspended: the connection is on self, without a path */
 bool path_closed[2];
 byte agent_consumed[2];
-byte pending;		/* of end 1: epoch of a RESUME; 0: none */
-bool again;		/* end 0 heard of a link since it asked */
-byte said[PATHS * 2];	/* consumed, says the end in a record of the epoch */
+byte pending;		/* of end 1: epoch of the pending RESUME; 0: none */
+bool again;		/* end 0 got a link-state update since it asked */
+byte said[PATHS * 2];	/* slots that the end has consumed by its record of the epoch */
 
 bool connected[2];	/* the VI */
-bool late[2];		/* the process was given up while it may be storing */
+bool late[2];		/* the agent gave the process up, which may still store */
 byte mapped[2];
 byte tx[2], acked[2], rx[2], credited[2];
 
-/* Of path e: the slice of end x, and the relay's buffer that end x stores into. */
+/* Of path e: the inbound slice of end x, and the bypass buffer that end x stores into. */
 byte slice[PATHS * 2];
 byte bypass[PATHS * 2];
 /* For the slots of end x: at the relay, and at the other end. */
@@ -164,7 +164,7 @@ inline post(e, k, record)
 /* ---- processes ------------------------------------------------------------------------------------ */
 
 #define STORED(m) ((m) == LIVE || (m) == RETIRED)
-/* What no process will read is not kept, so that states that differ in it only are one. */
+/* Slots that no process will read are not kept, so that states that differ only in them are one. */
 #define READ(e, y) (slice[AT(e, y)] == LIVE || mapped[y] == (e))
 #define STANDS_BETWEEN(e) (circuit[e] == ACCEPTED || circuit[e] == CARRIED)
 
@@ -220,7 +220,7 @@ inline store_slot(m)
 	fi
 }
 
-/* What end x consumed, for the other one. */
+/* Credit: the count of slots that end x consumed, for the other end. */
 inline store_credit()
 {
 	credited[x] = rx[x];
@@ -255,7 +255,7 @@ inline end_process()
 	to_agent[x]!LEFT, 0
 }
 
-inline publish_again()
+inline retransmit()
 {
 	t = acked[x];
 	do
@@ -266,14 +266,14 @@ inline publish_again()
 }
 
 /* nvi_chan_resume() */
-inline go_on(e)
+inline resume_process(e)
 {
 	if
 #ifdef BLIND
 	:: !blind -> blind = true
 #endif
 	:: down[LINK(e, x)] ->
-#ifdef DEAD_IS_LOST
+#ifdef DOWN_IS_LOST
 		end_process()
 #else
 		skip
@@ -288,8 +288,8 @@ inline go_on(e)
 		credited[x] = rx[x];
 		unmap();
 		mapped[x] = e;
-#ifndef AGAIN_LATE
-		publish_again();
+#ifndef NO_RETRANSMIT
+		retransmit();
 #endif
 		t = 0;
 		to_agent[x]!CONFIRMED, 0
@@ -305,7 +305,7 @@ inline told_by_agent()
 		unmap();
 #endif
 		to_agent[x]!SUSPENDED, rx[x]
-	:: connected[x] && m == RESUMED -> go_on(e)
+	:: connected[x] && m == RESUMED -> resume_process(e)
 	:: connected[x] && m == LOST -> end_process()
 	fi
 }
@@ -323,7 +323,7 @@ inline free_slice()
 	fi
 }
 
-/* The other end, or a relay, may store there until it has left too. */
+/* ag_retire_slice(): the other end, or a relay, may store there until it has left the path too. */
 inline retire_slice()
 {
 	if
@@ -337,7 +337,8 @@ inline retire_slice()
 	fi
 }
 
-inline park()
+/* ag_suspend_to_self() */
+inline move_to_self()
 {
 	on_self[x] = true;
 	path_closed[x] = false
@@ -347,7 +348,7 @@ inline leave_path(record)
 {
 	post(epoch[x], (x == 0 -> 0 : 2), record);
 	retire_slice();
-	park()
+	move_to_self()
 }
 
 inline free_conn()
@@ -361,6 +362,7 @@ inline free_conn()
 	fi
 }
 
+/* The first end sends a RESUME over the next path. */
 inline ask()
 {
 	if
@@ -374,7 +376,8 @@ inline ask()
 	fi
 }
 
-inline grant()
+/* The other end answers the pending RESUME by ACCEPT, if the link is up. */
+inline accept_resume()
 {
 	if
 	:: down[LINK(pending, x)] && !unseen[LINK(pending, x)]
@@ -389,7 +392,8 @@ inline grant()
 	pending = 0
 }
 
-inline begin()
+/* ag_suspend_begin() */
+inline suspend_begin()
 {
 	resume[x] = AG_SUSPENDING;
 #ifdef EARLY_CLOSE
@@ -401,24 +405,25 @@ inline begin()
 	to_process[x]!SUSPEND, 0
 }
 
+/* ag_suspend_give_up() */
 inline give_up_attempt()
 {
 	free_slice();
-	park();
+	move_to_self();
 	resume[x] = AG_SUSPENDED
 }
 
-/* What this end has accepted is left as any path is. */
+/* ag_suspend_leave_attempt(): a path that this end has accepted is left as any path is. */
 inline leave_attempt()
 {
 #ifdef FORGET_PATH
 	retire_slice();
-	park();
+	move_to_self();
 #else
 #ifdef FORGET_SLICE
 	post(epoch[x], 2, CLOSE);
 	free_slice();
-	park();
+	move_to_self();
 #else
 	leave_path(CLOSE);
 #endif
@@ -426,13 +431,14 @@ inline leave_attempt()
 	resume[x] = AG_SUSPENDED
 }
 
+/* ag_suspend_withdraw() */
 inline withdraw(record)
 {
 	if
-	:: x == 0 -> post(epoch[x], 0, CANCEL); park()
+	:: x == 0 -> post(epoch[x], 0, CANCEL); move_to_self()
 	:: else ->
 #ifdef LATE_REFUSE
-		post(epoch[x], 2, REFUSE); retire_slice(); park()
+		post(epoch[x], 2, REFUSE); retire_slice(); move_to_self()
 #else
 		leave_path(record)
 #endif
@@ -447,7 +453,7 @@ inline too_late()
 	:: !on_self[x] && resume[x] != AG_RESUMING ->
 		late[x] = true;
 #ifdef QUIET
-		park()
+		move_to_self()
 #else
 		leave_path(CLOSE)
 #endif
@@ -463,8 +469,8 @@ inline link_down()
 	:: state[x] == CONNECTED ->
 		if
 		:: resume[x] == AG_ON_PATH || resume[x] == AG_RESUMED ->
-			free_slice(); park(); begin()
-		:: resume[x] == AG_SUSPENDING -> free_slice(); park()
+			free_slice(); move_to_self(); suspend_begin()
+		:: resume[x] == AG_SUSPENDING -> free_slice(); move_to_self()
 		:: resume[x] == AG_RESUMING ->
 			give_up_attempt();
 			if
@@ -475,11 +481,12 @@ inline link_down()
 	fi
 }
 
+/* ag_resume_closed(), of a CLOSE */
 inline closed()
 {
 	path_closed[x] = true;
 	if
-	:: resume[x] == AG_ON_PATH || resume[x] == AG_RESUMED -> begin()
+	:: resume[x] == AG_ON_PATH || resume[x] == AG_RESUMED -> suspend_begin()
 	:: resume[x] == AG_RESUMING ->
 		leave_attempt();
 		if
@@ -490,6 +497,7 @@ inline closed()
 	fi
 }
 
+/* END stands for a CLOSE after which the connection is over. */
 inline ended()
 {
 	if
@@ -516,18 +524,19 @@ inline ended()
 #endif
 #endif
 
+/* ag_resume_request() */
 inline asked()
 {
 	if
 	:: state[x] == CONNECTED && NEWER ->
 		pending = e;
 		if
-		:: resume[x] == AG_ON_PATH || resume[x] == AG_RESUMED -> begin()
+		:: resume[x] == AG_ON_PATH || resume[x] == AG_RESUMED -> suspend_begin()
 		:: resume[x] == AG_RESUMING -> leave_attempt()
 		:: else
 		fi;
 		if
-		:: resume[x] == AG_SUSPENDED -> grant()
+		:: resume[x] == AG_SUSPENDED -> accept_resume()
 		:: else
 		fi
 	:: else -> post(e, 2, REFUSE)
@@ -607,7 +616,7 @@ inline told_by_process()
 		resume[x] = AG_SUSPENDED;
 		if
 		:: x == 0 -> ask()
-		:: x == 1 && pending != 0 -> grant()
+		:: x == 1 && pending != 0 -> accept_resume()
 		:: else
 		fi
 	:: m == CONFIRMED && resume[x] == AG_RESUMED ->
@@ -676,7 +685,7 @@ inline sees_loss()
 	fi
 }
 
-/* Agent 0 and its process, with all that they had; x is 0. */
+/* Agent 0 and its process die, and their memory is gone; x is 0. */
 inline die()
 {
 	died = true;
@@ -701,8 +710,8 @@ inline die()
 	free_conn()
 }
 
-/* End 1: to be asked, or for an answer. */
-#ifdef QUERY_PARKED
+/* End 1 waits for a RESUME or a CONFIRM. */
+#ifdef QUERY_SUSPENDED
 #define WAITS (resume[1] == AG_SUSPENDED)
 #else
 #define WAITS (resume[1] == AG_SUSPENDED || resume[1] == AG_RESUMING)
@@ -786,14 +795,14 @@ end:	do
 	:: atomic {
 		x == 0 && returns < RETURNS && state[0] == CONNECTED && resume[0] == AG_ON_PATH ->
 		returns++;
-		begin()
+		suspend_begin()
 	}
 	od
 }
 
 /* ---- a relay ---------------------------------------------------------------------------------------- */
 
-/* End d's next slot, to the other end. */
+/* Copies end d's next slot to the other end. */
 inline forward(d)
 {
 	if
@@ -825,7 +834,7 @@ inline pass_credit(d)
 	fi
 }
 
-inline tell(i, record)
+inline tell_end(i, record)
 {
 	post(e, (i == 0 -> 3 : 1), record)
 }
@@ -846,7 +855,7 @@ inline free_bypass(i)
 	fi
 }
 
-/* Nothing is carried any more. */
+/* No slot or credit is forwarded any more. */
 inline forget_bypass()
 {
 	k = 0;
@@ -888,39 +897,39 @@ inline half_close(i)
 inline record_from(i)
 {
 	if
-	:: m == RESUME && down[AT(e, 1)] && !relay_unseen[AT(e, 1)] -> tell(0, NO_PATH)
+	:: m == RESUME && down[AT(e, 1)] && !relay_unseen[AT(e, 1)] -> tell_end(0, NO_PATH)
 	:: m == RESUME && !(down[AT(e, 1)] && !relay_unseen[AT(e, 1)]) ->
 		circuit[e] = ASKED;
-		tell(1, m)
-	:: m == ACCEPT && circuit[e] == ASKED -> make_bypass(0); circuit[e] = ACCEPTED; tell(0, m)
-	:: m == CONFIRM && circuit[e] == ACCEPTED -> make_bypass(1); circuit[e] = CARRIED; tell(1, m)
+		tell_end(1, m)
+	:: m == ACCEPT && circuit[e] == ASKED -> make_bypass(0); circuit[e] = ACCEPTED; tell_end(0, m)
+	:: m == CONFIRM && circuit[e] == ACCEPTED -> make_bypass(1); circuit[e] = CARRIED; tell_end(1, m)
 	:: m == REFUSE && (circuit[e] == ASKED || circuit[e] == ACCEPTED) ->
 		free_circuit();
-		tell(0, m)
+		tell_end(0, m)
 	:: m == CANCEL &&
 	   (circuit[e] == ASKED || circuit[e] == ACCEPTED || circuit[e] == HALF(1)) ->
 		free_circuit();
-		tell(1, m)
+		tell_end(1, m)
 	:: (m == CLOSE || m == END) && (circuit[e] == ACCEPTED || circuit[e] == CARRIED) ->
 		half_close(i);
-		tell(1 - (i), m)
+		tell_end(1 - (i), m)
 	:: (m == CLOSE || m == END) && circuit[e] == HALF(1 - (i)) ->
 		free_circuit();
-		tell(1 - (i), m)
+		tell_end(1 - (i), m)
 	:: else
 	fi
 }
 
-inline lose(i)
+inline lose_end(i)
 {
 	if
-	:: circuit[e] == ASKED && i == 0 -> free_circuit(); tell(1, CANCEL)
-	:: circuit[e] == ASKED && i == 1 -> free_circuit(); tell(0, NO_PATH)
-	:: circuit[e] == ACCEPTED && i == 0 -> free_circuit(); tell(1, CANCEL)
+	:: circuit[e] == ASKED && i == 0 -> free_circuit(); tell_end(1, CANCEL)
+	:: circuit[e] == ASKED && i == 1 -> free_circuit(); tell_end(0, NO_PATH)
+	:: circuit[e] == ACCEPTED && i == 0 -> free_circuit(); tell_end(1, CANCEL)
 	:: (circuit[e] == ACCEPTED && i == 1) || circuit[e] == CARRIED ->
 		half_close(i);
-		tell(1 - (i), CLOSE)
-	:: circuit[e] == HALF(1 - (i)) -> free_circuit(); tell(1 - (i), CLOSE)
+		tell_end(1 - (i), CLOSE)
+	:: circuit[e] == HALF(1 - (i)) -> free_circuit(); tell_end(1 - (i), CLOSE)
 	:: circuit[e] == HALF(i)
 	:: circuit[e] == FREE
 	fi
@@ -934,8 +943,8 @@ proctype relay(byte e)
 end:	do
 	:: atomic { WIRE(e, 0)?m -> record_from(0); m = 0 }
 	:: atomic { WIRE(e, 2)?m -> record_from(1); m = 0 }
-	:: atomic { relay_unseen[AT(e, 0)] -> relay_unseen[AT(e, 0)] = false; lose(0) }
-	:: atomic { relay_unseen[AT(e, 1)] -> relay_unseen[AT(e, 1)] = false; lose(1) }
+	:: atomic { relay_unseen[AT(e, 0)] -> relay_unseen[AT(e, 0)] = false; lose_end(0) }
+	:: atomic { relay_unseen[AT(e, 1)] -> relay_unseen[AT(e, 1)] = false; lose_end(1) }
 #if FORTH > 0
 	:: atomic { circuit[e] == CARRIED && THERE(0) -> forward(0) }
 	:: atomic {
@@ -953,24 +962,24 @@ end:	do
 	od
 }
 
-/* ---- fate -------------------------------------------------------------------------------------------- */
+/* ---- links fail -------------------------------------------------------------------------------------- */
 
-#define STANDS(e) (losses < LOSSES && (e) <= epoch[0] && !down[AT(e, 0)] && !down[AT(e, 1)])
+#define WORKS(e) (losses < LOSSES && (e) <= epoch[0] && !down[AT(e, 0)] && !down[AT(e, 1)])
 
-proctype fate()
+proctype links_fail()
 {
 	byte e;
 
 end:	do
 	:: atomic {
 		if
-		:: STANDS(0) -> e = 0
-		:: STANDS(1) -> e = 1
+		:: WORKS(0) -> e = 0
+		:: WORKS(1) -> e = 1
 #if PATHS > 2
-		:: STANDS(2) -> e = 2
+		:: WORKS(2) -> e = 2
 #endif
 #if PATHS > 3
-		:: STANDS(3) -> e = 3
+		:: WORKS(3) -> e = 3
 #endif
 		fi;
 		losses++;
@@ -984,8 +993,8 @@ end:	do
 	od
 }
 
-/* End 0 hears of links that are not its own. */
-proctype hearsay()
+/* End 0 gets link-state updates of links that are not its own. */
+proctype updates_spread()
 {
 	byte e, x;
 
@@ -1006,7 +1015,7 @@ end:	do
 	od
 }
 
-/* ---- what must be true at last -------------------------------------------------------------------------- */
+/* ---- the final state ------------------------------------------------------------------------------------ */
 
 #define THROUGH(x) \
 	(connected[x] && state[x] == CONNECTED && resume[x] == AG_ON_PATH && tx[x] == MESSAGES(x) && \
@@ -1034,8 +1043,8 @@ init
 		e = 0;
 		run host(0);
 		run host(1);
-		run fate();
-		run hearsay()
+		run links_fail();
+		run updates_spread()
 	};
 	timeout ->
 #ifdef DIES

@@ -3,47 +3,48 @@
  * Sleeping application threads, the parked engine, and credit: nvi_arm(), nvi_sleep(),
  * nvi_scan(), nvi_arm_polled(), nvi_engine_kick() and the engine's loop, on one channel.
  *
- * An application thread polls or waits for the last message (sleep_until() in
- * vi_wait.c).  It may leave at any round by its deadline, or compute ever after; the engine
- * then serves alone.  Slots before the last complete no descriptor, so no thread is told of
- * them.  The peer's processor has a store buffer, and so has the thread of ours that
- * publishes `rx_seq` or `tx_waiting` and the completion; the queue's lock is biased, so that
- * dropping it empties no buffer (the lock itself is in biased.pml).  A waiting thread checks for the
- * completion without that lock, as at a completion queue.  With -DCREDIT that thread sends
- * through a fifo of one slot, and the peer returns credit; otherwise the peer sends slots.  With
- * -DINLINE too, a descriptor is complete when it is out, and no thread waits for the credit of
- * the last; otherwise it is complete when the peer has acknowledged it.
+ * An application thread polls or waits until the last message is complete (sleep_until() in
+ * vi_wait.c).  It may return at any round by its deadline, or never poll again; the engine then
+ * makes progress alone.  Slots before the last complete no descriptor, so no thread is woken for
+ * them.  The peer's processor has a store buffer, and so has the thread of this process that stores
+ * `rx_seq` or `tx_waiting` (rx.seq, tx.waiting of the channel) and the completion; the queue's lock
+ * is biased, so that dropping it empties no buffer (the lock itself is in biased.pml).  A waiting
+ * thread checks for the completion without that lock, as at a completion queue.  With -DCREDIT the
+ * thread sends through a fifo of one slot, and the peer returns credit; otherwise the peer sends
+ * slots.  With -DINLINE too, a descriptor is complete when its slot is published, and no thread
+ * waits for the credit of the last; otherwise it is complete when the peer has acknowledged it.
  *
- * With -DASK a thread that arms may ask the peer for fences of its own, or stop asking, at any time
- * (W_NOTIFY_FENCE); while it is known to fence, no barrier is passed in its name.
+ * With -DASK a thread that arms may ask the peer to fence by itself, or stop asking, at any time
+ * (W_NOTIFY_FENCE); while the peer is known to fence, no barrier is passed on its behalf.
  *
- * With -DTWO a second thread sleeps until it is told, whether the first one stays or not.
+ * With -DTWO a second thread sleeps until it is woken, whether the first one stays or not.
  * Memory is then sequentially consistent and each pass of a thread (arming, scanning,
- * making progress, kicking) is one step, which the other runs show to be made of smaller ones that hold.
+ * making progress, kicking) is one step, which the other runs show to be made of smaller ones that
+ * hold.
  *
- * Proved: whatever is interleaved, all is taken in, and each waiting thread is told (no invalid
- * end state).  Ends of sleeps by time are possible at any moment and relied on nowhere, but
- * for the engine's tick.  The variants that must be found to lose a wake-up:
+ * Proved: in every interleaving all slots, or all credit, are consumed, and each waiting thread is
+ * woken (no invalid end state).  A sleep may end by its time limit at any moment, but the proof
+ * needs that nowhere except for the engine's tick.  Variants that must be found to lose a wake-up:
  *   NO_BARRIER		no membarrier and no fences
- *   HALF_FENCED	no membarrier: the peer fences, our thread that begins to wait does not
- *   NO_RECHECK		arming does not check once more
- *   NO_STALE		nor for slots that were consumed meanwhile
- *   NO_CREDIT_BIT	nor for a thread that began to wait for credit meanwhile
- *   NO_POST_DISARM	a sender that has to wait leaves the request as it is
+ *   HALF_FENCED	no membarrier: the peer fences, a thread here that begins to wait does not
+ *   NO_RECHECK		arming does not check the channel once more
+ *   NO_STALE		arming does not check for slots that were consumed meanwhile
+ *   NO_CREDIT_BIT	arming does not check for a thread that began to wait for credit meanwhile
+ *   NO_POST_DISARM	a sender that has to wait leaves the notify request as it is
  *   NO_KICK		a poll that disarms wakes no thread
- *   NO_SCAN_KICK	nor does a scan
+ *   NO_SCAN_KICK	a scan that disarms wakes no thread
  *   NO_SLEEP_CHECK	a thread sleeps without a check of `polled`
- *   NO_DEEP_CHECK	so does the engine
+ *   NO_DEEP_CHECK	the engine sleeps without a check of `polled`
  *   NO_PARK_CHECK	the engine parks without a check of `sleepers`
  *   NO_LEAVE_KICK	the last sleeper leaves without waking the engine
  *   COUNT_EARLY	arming counts a channel as armed before it has checked once more
  *   LATE_TICKET	the ticket is taken after arming
- *   NO_COMPLETE_FENCE	without membarrier: no fence between a completion and the check for waiters
- *   ASK_EARLY		the first word that asks for fences has no barrier behind it
- *   ASK_FOREVER		a peer that was told to fence no more is relied on
- *   ASK_ONCE		the peer fences, but does not load the request again
- *   NO_OWN_BARRIER	with a peer that fences no barrier is passed by our threads either
- *   NO_ANNOUNCE	a thread that completes a descriptor does not wake the threads that wait for it
+ *   NO_COMPLETE_FENCE	without membarrier: no fence between a completion and the check for sleepers
+ *   ASK_EARLY		no barrier follows the first notify request that asks for fences
+ *   ASK_FOREVER	a peer that was told to fence no more is taken to fence
+ *   ASK_ONCE		the peer fences, but does not load the notify request again
+ *   NO_OWN_BARRIER	where the peer fences, threads of this process pass no barrier either
+ *   NO_COMPLETE_WAKE	a thread that completes a descriptor does not wake the threads that wait for it
  */
 #define MESSAGES 2
 #define APPS 2
@@ -54,16 +55,16 @@
 #define DEEP 1
 #define PARKED 2
 
-/* What the peer wrote, slots or credit: in our memory, and in its store buffer. */
+/* Slots or credit that the peer wrote: in memory of this process, and in the store buffer. */
 byte visible = 0, buffered = 0;
 byte notify = 0;		/* 0 polled, 1 + the slot waited for; bit 7: credit, bit 6: fence */
-byte polled_notify = 0;	/* what it is while polled: nothing, or to fence */
-#define W_FENCE 64
-byte rx_seq = 0;	/* consumed in (slots, or tx_credit), as all threads see it */
-byte consumed = 0;		/* the same, as the thread that holds vi_lock has it */
+byte polled_notify = 0;	/* the word while polled: 0, or W_NOTIFY_FENCE */
+#define W_NOTIFY_FENCE 64
+byte rx_seq = 0;	/* slots consumed, or tx.credit, as all threads see it */
+byte consumed = 0;		/* that count as the thread that holds vi_lock sees it */
 bool done = false;	/* the last descriptor is complete, as all threads see it */
-bool finished = false;	/* the same, as the thread that holds vi_lock has it */
-byte waiters = 0;	/* vi_cq.sleepers, which are told without the lock of the waiting thread */
+bool finished = false;	/* is it complete, as the thread that holds vi_lock sees it */
+byte waiters = 0;	/* vi_cq.sleepers; they are woken without the lock of the waiting thread */
 
 bool vi_lock = false;	/* rx_lock or tx_lock, a biased lock */
 byte last = NOBODY;	/* the thread that held it last: its stores may still be in its buffer */
@@ -73,17 +74,17 @@ byte armed_slot = 0;
 byte polled = 1;
 
 byte sleepers = 0, deep = AWAKE;
-bool current[3] = false;	/* nothing rang since thread i took its ticket */
-bool park_current = false;	/* nor was engine_park bumped */
+bool current[3] = false;	/* no doorbell or kick since thread i took its ticket */
+bool park_current = false;	/* engine_park was not incremented since */
 
 #ifdef CREDIT
 byte posted = 0, sent = 0;
-bool waiting = false;		/* tx_waiting, as the holder of vi_lock has it */
-bool tx_waiting = false;	/* as all see it */
-#define W_CREDIT 128
+bool waiting = false;		/* tx.waiting, as the holder of vi_lock sees it */
+bool tx_waiting = false;	/* tx.waiting, as all threads see it */
+#define W_NOTIFY_CREDIT 128
 #endif
 
-/* When the last descriptor completes: as it goes out, or with the peer's acknowledgement. */
+/* The last descriptor completes when its slot is published, or when the peer acknowledges it. */
 #ifdef INLINE
 #define OVER (sent == MESSAGES)
 #define WAITS (sent < posted)
@@ -127,13 +128,13 @@ bool tx_waiting = false;	/* as all see it */
 #endif
 
 /*
- * Taking a lock and the first step under it are one step, as are the last and
- * dropping it: nothing that may come between them makes a difference.
+ * Taking a lock and the first step under it are one step, as are the last step and
+ * dropping it: no step of another thread between them makes a difference.
  */
 
 /*
- * Dropping vi_lock is a store like any other: another thread finds it free when what was
- * stored before has reached memory.  Nothing but that empties the buffer.
+ * Dropping vi_lock is a store like any other: another thread finds it free when the stores
+ * before it have reached memory.  Dropping does not empty the buffer.
  */
 #define FREE (!vi_lock && (last == me || DRAINED))
 
@@ -145,7 +146,7 @@ inline drop()
 	vi_lock = false
 }
 
-/* The store buffer of the thread that held vi_lock last: all it stored reaches the others. */
+/* Empties the store buffer of the thread that held vi_lock last. */
 inline drain_own()
 {
 	rx_seq = consumed;
@@ -155,12 +156,13 @@ inline drain_own()
 #endif
 }
 
-inline raise()
+/* The doorbell of this process rings: the sleep of every thread ends. */
+inline ring()
 {
 	d_step { current[0] = false; current[1] = false; current[ENGINE] = false }
 }
 
-/* The same by a thread of ours: a locked operation, behind all it stored. */
+/* nvi_wake(): as ring(), by a thread of this process: a locked operation, which empties its buffer. */
 inline wake()
 {
 	d_step {
@@ -172,6 +174,7 @@ inline wake()
 	}
 }
 
+/* nvi_engine_kick() */
 inline kick()
 {
 	STEP {
@@ -209,12 +212,12 @@ inline make_polled()
 }
 
 #ifdef ASK
-/* Under chan_lock. */
+/* choose_fences() of nvi_arm.c; under chan_lock. */
 inline choose_fences()
 {
 	atomic {
 		if
-		:: d_step { fences = (polled_notify != 0); polled_notify = W_FENCE }
+		:: d_step { fences = (polled_notify != 0); polled_notify = W_NOTIFY_FENCE }
 		:: d_step { fences = false; polled_notify = 0 }
 		fi;
 #ifdef ASK_EARLY
@@ -271,7 +274,7 @@ inline complete()
 #if defined(TWO) || defined(FENCES) && !defined(NO_COMPLETE_FENCE)
 		d_step { drain_own() };
 #endif
-#ifndef NO_ANNOUNCE
+#ifndef NO_COMPLETE_WAKE
 		if
 		:: waiters != 0 -> wake()
 		:: else
@@ -387,7 +390,7 @@ inline arm_polled()
 				armed = true;
 #ifdef CREDIT
 				armed_credit = credit;
-				notify = polled_notify + 1 + (credit -> W_CREDIT : 0);
+				notify = polled_notify + 1 + (credit -> W_NOTIFY_CREDIT : 0);
 #else
 				notify = polled_notify + 1 + armed_slot;
 #endif
@@ -487,7 +490,7 @@ active proctype peer()
 		word = notify;
 #ifdef ASK
 		if
-		:: (word & W_FENCE) ->
+		:: (word & W_NOTIFY_FENCE) ->
 			d_step { visible = visible + buffered; buffered = 0 };
 #ifndef ASK_ONCE
 			word = notify
@@ -497,13 +500,13 @@ active proctype peer()
 #endif
 		if
 #ifdef CREDIT
-		:: word >= W_CREDIT ->
+		:: word >= W_NOTIFY_CREDIT ->
 #else
-		:: (word & (W_FENCE - 1)) != 0 && out >= (word & (W_FENCE - 1)) && word != rung ->
+		:: (word & (W_NOTIFY_FENCE - 1)) != 0 && out >= (word & (W_NOTIFY_FENCE - 1)) && word != rung ->
 			rung = word;
 #endif
-			/* the doorbell is a locked operation: it drains the buffer */
-			d_step { visible = visible + buffered; buffered = 0; raise() }
+			/* ringing is a locked operation: it empties the buffer */
+			d_step { visible = visible + buffered; buffered = 0; ring() }
 		:: else
 		fi
 	:: else -> break
@@ -565,7 +568,7 @@ proctype app(byte me)
 	:: else
 	fi;
 #endif
-	if				/* it may poll, and compute ever after */
+	if				/* it may poll once or not at all, and never again */
 	:: me == 0 -> progress(); goto out
 	:: me == 0 -> goto out
 	:: true
@@ -620,7 +623,7 @@ proctype app(byte me)
 			if
 			:: true -> !current[me]
 #ifndef TWO
-			:: true		/* its end by time */
+			:: true		/* ended by its time limit */
 #endif
 			fi
 		fi;
@@ -651,7 +654,7 @@ proctype engine()
 		if
 		:: sleepers != 0 ->	/* engine_park() */
 			if
-			:: true		/* a short one: by the tick */
+			:: true		/* it ends by the tick, and is not seen as parked */
 			:: park_current = true;
 			   deep = PARKED;
 			   if

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The wake-up handshake of provider/ntb/nvi_arm.c, nvi_notify.c, nvi_progress.c and
- * nvi_engine.c: slots, doorbells and the polling thread.  Threads that sleep, credit, and the receivers' own store buffers are in sleep.pml.
+ * nvi_engine.c: slots, doorbells and the polling thread.  Threads that sleep, credit, and the
+ * receivers' own store buffers are in sleep.pml.
  *
  * One sender, two receivers in one process: the application, which polls and
  * may stop polling at any moment, and the engine, which arms and sleeps.  The
  * sender's processor has a store buffer: a published slot becomes visible later,
- * at the latest at a locked operation of its own or at a membarrier of ours.
+ * at the latest at a locked operation of its own or at a membarrier of the receivers.
  *
- * Proved: all messages are consumed in every execution (no invalid end state),
- * whatever is interleaved.  -DNO_BARRIER leaves out the membarrier and the sender's
- * fence, -DNO_DISARM leaves an armed channel armed when the application consumes
- * from it, -DNO_SCAN_DISARM when the engine saw something but could not get the lock,
- * -DNO_STALE when another thread consumed just as it was armed, -DNO_SLOT_IN_REQUEST lets
- * the sender use up its ring for a slot from before the arming, -DNO_TICKET sleeps
- * without a ticket: each must be found to lose a wake-up.
+ * Proved: all messages are consumed in every execution, in every interleaving (no invalid end
+ * state).  Variants that must be found to lose a wake-up:
+ *   NO_BARRIER		no membarrier, and no fence of the sender
+ *   NO_DISARM		an armed channel stays armed when the application consumes from it
+ *   NO_SCAN_DISARM	it stays armed when the engine found slots but did not get the lock
+ *   NO_STALE		it stays armed when another thread consumed just as it was armed
+ *   NO_SLOT_IN_REQUEST	the sender may answer the notify request by ringing for a slot from before the arming
+ *   NO_TICKET		the engine sleeps without a ticket
  */
 #define MESSAGES 3
 
@@ -78,7 +80,7 @@ active proctype sender()
 		:: seen != 0 && sent >= seen && seen != rung ->
 #endif
 			rung = seen;
-			/* the doorbell is a locked operation: it drains the buffer */
+			/* ringing is a locked operation: it empties the buffer */
 			atomic { visible = visible + buffered; buffered = 0; interrupts++ }
 		:: else
 		fi
@@ -86,7 +88,7 @@ active proctype sender()
 	od
 }
 
-/* The store buffer drains by itself, eventually. */
+/* The store buffer empties by itself, eventually. */
 active proctype drain()
 {
 endd:	do
@@ -113,7 +115,7 @@ inline progress()
 	fi
 }
 
-/* Polls for a while, then computes for ever. */
+/* Polls some times, then never again. */
 active proctype application()
 {
 	bool mine, moved;

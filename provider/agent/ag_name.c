@@ -177,6 +177,7 @@ void ag_name_free(struct ag_agent *a)
 
 /* ---- look-ups ---- */
 
+/* Answers a question about a name or an address: NAMED with the host, or unknown if `host` < 0. */
 static void named(struct ag_client *c, const struct w_name *m, int host)
 {
 	struct w_name answer = { .token = m->token, .index = m->index };

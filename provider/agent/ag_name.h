@@ -26,7 +26,7 @@ bool ag_name_device_ok(const char *name);
 /* Adds an alias to a table, or replaces it.  0, -ENOSPC or -ENOMEM. */
 int ag_name_set_alias(struct ag_alias **table, uint32_t *count, const char *name, uint32_t host);
 
-/* W_NAME, W_ADDR_NAME and W_ROUTE of a process, which are answered. */
+/* Answers W_NAME, W_ADDR_NAME and W_ROUTE of a process. */
 void ag_name_lookup(struct ag_client *c, const struct w_name *m);
 void ag_name_reverse(struct ag_client *c, const struct w_name *m);
 void ag_name_route(struct ag_client *c, const struct w_route *m);

@@ -92,6 +92,11 @@ int vd_set_fabric(struct vd_options *o, const char *arg)
 	return rc == 0 && owner == geteuid() ? 0 : -EINVAL;
 }
 
+/*
+ * The functions `set` of the table below: each sets an option from its text.  0, or -EINVAL, and then
+ * option_refused() writes the complaint.
+ */
+
 static int set_host_id(struct vd_options *o, const char *arg)
 {
 	return vd_number32(arg, AG_HOSTS_MAX - 1, &o->cfg.host_id);

@@ -314,6 +314,7 @@ static int view_no_export(struct port *p, char *text, size_t size, int fds[PORT_
 	return -EPERM;
 }
 
+/* port_close() of a view: unmaps the peer's doorbells; the host's pages belong to its port_irq. */
 static void view_close(struct port *p)
 {
 	struct emu_view *v = emu_view(p);

@@ -3,7 +3,8 @@
  * Control messages: the validator and the socket calls.
  *
  * w_ctl_check() copies the message into a private buffer first, so that it checks one state of a
- * message that another host can still change; the caller must copy it likewise before use.
+ * message that another host can still change; the caller must copy it likewise before use.  Its
+ * functions ..._ok() return 1 if the message or part of one is well-formed, else 0.
  */
 #include "w_ctl.h"
 
@@ -370,10 +371,7 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 	return send_uninterrupted(sock, &mh, 0);
 }
 
-/*
- * Room for all descriptors that a message can bring (SCM_MAX_FD): those without room are closed by
- * the kernel, in this thread.
- */
+/* The most of a message, SCM_MAX_FD: descriptors without room the kernel closes in this thread. */
 #define RECV_FDS 253u
 
 static unsigned int fds_take(struct msghdr *mh, int fds[RECV_FDS])

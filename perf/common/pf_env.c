@@ -36,6 +36,7 @@ static void __attribute__((format(printf, 2, 3))) warn(struct pf_env *env, const
 	va_end(ap);
 }
 
+/* The processor's name, and whether this is a virtual machine. */
 static void read_cpuinfo(struct pf_env *env)
 {
 	FILE *f = fopen("/proc/cpuinfo", "re");

@@ -134,6 +134,7 @@ static int alloc_descs(struct pf_ep *ep)
 	return rc ? PF_VIP(ep, "registering the descriptors", rc) : 0;
 }
 
+/* Numbers and sizes of descriptors and slots, and with them the length of the region. */
 static void plan_memory(struct pf_ep *ep)
 {
 	const struct pf_params *p = &ep->p;

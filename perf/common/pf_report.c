@@ -26,7 +26,10 @@ static int find_target(struct pf_report *rep)
 	return rep->target ? 0 : told(rep->cfg, "writing", ENOMEM);
 }
 
-/* Only what is absent or a file may be replaced: a rename would remove a device, FIFO or link. */
+/*
+ * May the path be replaced?  Only if it is absent or a regular file: a rename would remove a
+ * device, FIFO or link.
+ */
 static bool replaceable(const char *path)
 {
 	struct stat st;

@@ -27,7 +27,7 @@ void pf_fill_source(struct pf_run *run, const struct pf_batch *batch)
 
 /* ---- client ---- */
 
-/* Checking needs a buffer per outstanding message: the window shrinks to what fits. */
+/* Checking needs a buffer per outstanding message: the window shrinks to the buffers that fit. */
 static uint32_t window_in_effect(const struct pf_config *cfg, uint64_t max_size)
 {
 	uint64_t per_message = (max_size + 64) * 2 * cfg->vis, fit = VERIFY_BUDGET / per_message;

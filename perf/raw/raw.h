@@ -41,7 +41,7 @@ struct raw_job {
 	int fd[2];	/* sockets of the sides, -1: none */
 
 	uint8_t *shm; /* shared, zero at first, raw_shm_len() bytes */
-	/* Each process has its own copy of what follows. */
+	/* Each process has its own copy of the fields below. */
 	uint8_t *own;  /* private buffer of `size` bytes */
 	uint64_t done; /* steps, or chunks, so far */
 	uint64_t acked;

@@ -37,7 +37,7 @@ struct sc_config {
 /* ---- scale_out.c: figures ---- */
 
 void sc_out_begin(void);
-/* A finished figure: prints or keeps it. `n` is what the figure is for, such as a size. */
+/* A finished figure: prints or keeps it. `n`: the parameter of the figure, such as a size. */
 void sc_emit(const struct sc_config *cfg, const char *test, const char *variant, uint64_t n,
 	     double value, const char *unit);
 /* Prints the JSON document of all figures. */

@@ -32,6 +32,7 @@
 /* So many slots stay free before one is used again: a stale handle stays stale for long. */
 #define SPARE_SLOTS 256u
 
+/* `slot` is at most SLOT_MASK.  NULL until add_slot() has allocated its chunk. */
 static struct vi_region *slot_region(const struct vi_tpt *tpt, uint32_t slot)
 {
 	/* R: pairs with the release in add_slot(). */

@@ -12,7 +12,7 @@
 #define POLLS 4096u /* between checks of the clock */
 #define WINDOW_MAX 64u
 #define PAGE 4096u
-#define APART 128u /* what different threads write */
+#define APART 128u /* distance of memory that different threads write */
 
 static struct rv_host hosts[RP_HOPS_MAX + 1];
 static unsigned int next_number = 1;
@@ -88,7 +88,7 @@ static int await(done_fn done, VIP_VI_HANDLE vi, VIP_DESCRIPTOR **out)
 struct end {
 	_Alignas(APART) VIP_VI_HANDLE vi;
 	VIP_MEM_HANDLE handle;
-	uint8_t *page; /* descriptors, the send's first, then its data and what is received */
+	uint8_t *page; /* descriptors, the send's first, then its data and the received data */
 	VIP_DESCRIPTOR *taken;
 };
 
@@ -216,6 +216,10 @@ static int trips_end(struct trips *t)
 	return VipPostRecv(t->near.vi, t->near.taken, t->near.handle) == VIP_SUCCESS ? 0 : -1;
 }
 
+/*
+ * Times round trips of t->bytes.  *out: the median of half a trip in nanoseconds.  0, or -1 after
+ * printing the reason.
+ */
 static int trips_size(struct trips *t, double *out)
 {
 	int rc;

@@ -28,6 +28,7 @@ static double larger(double a, double b)
 	return a > b ? a : b;
 }
 
+/* The size of a message's fragments over `hops` links, in a stream. */
 static uint32_t usual_payload(const struct sim_options *o, unsigned int hops)
 {
 	uint32_t buffer = w_payload_of_path(o->payload_bytes, hops);

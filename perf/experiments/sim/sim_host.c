@@ -460,7 +460,9 @@ static int world_make(struct world *w)
 	return links_open(w);
 }
 
-/* Actors that never end may still hold what they refer to: the arrays live until the process ends. */
+/*
+ * Actors that never end may still refer to the arrays, which therefore live until the process ends.
+ */
 int sim_fragments_run(const struct sim_options *o, const struct sim_profile *p,
 		      const struct sim_net *net, struct sim_result *r, bool in_turn)
 {

@@ -18,6 +18,10 @@ static unsigned int peer_of(const struct sim_net *net, unsigned int dir)
 	return net->dirs[dir].to;
 }
 
+/*
+ * Makes the directions of the links, two for each, and the entries for the work of hosts.  0 or
+ * -ENOMEM; the caller frees a partly made net.
+ */
 static int dirs_make(struct sim_net *net)
 {
 	net->first = calloc(net->hosts + 1, sizeof(*net->first));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Standard output of a tool: what could not be written there makes it fail. */
+/* Standard output of a tool, which fails if it cannot write there. */
 #ifndef TOOL_OUT_H
 #define TOOL_OUT_H
 
@@ -27,7 +27,7 @@ static inline void tool_out_begin(void)
 		close(fd);
 }
 
-/* Writes what is buffered.  Returns 0, or -errno of the first failure so far. */
+/* Writes buffered text.  Returns 0, or -errno of the first failure so far. */
 static inline int tool_out_flush(void)
 {
 	if (fflush(stdout) != 0 && tool_out_error == 0)

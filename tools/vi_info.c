@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vi_info - shows what a program would find: hosts, ports, NIC, limits, variables, routes. */
+/*
+ * vi_info - shows the fabric as a program finds it: hosts, ports, NIC, limits, variables, routes.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

@@ -146,7 +146,7 @@ struct cp_welcome {
 	uint32_t buffer_bytes;
 	uint32_t name_length; /* 0: the destination is a directory */
 	char name[CP_NAME_MAX +
-		  1]; /* else what the one thing copied is to be called; sent as long as needed */
+		  1]; /* else the new name of the one thing copied; sent as long as needed */
 };
 static_assert(offsetof(struct cp_welcome, name) == 40, "cp_welcome");
 
@@ -161,7 +161,7 @@ static_assert(sizeof(struct cp_credit) == 24, "cp_credit");
 enum cp_spent {
 	CP_SPENT_DISK, /* reading or writing */
 	CP_SPENT_HASH,
-	CP_SPENT_SYNC, /* until what was written is on disk */
+	CP_SPENT_SYNC, /* until written data is on disk */
 	CP_SPENT_WAIT, /* for the other side */
 	CP_SPENT
 };

@@ -19,7 +19,7 @@ struct sender {
 	uint32_t next_buffer;
 	struct cp_entry entry;
 	EVP_MD_CTX *hash;
-	const char *name; /* of what is being copied */
+	const char *name; /* of the file being copied */
 };
 
 /* ---- answers of the receiver ---------------------------------------------------------------- */

@@ -17,7 +17,7 @@ struct walk_state {
 	walk_visit visit;
 	void *context;
 	const char *name;   /* as it was named */
-	const char *as;	    /* what it is called at the destination; "": its contents go there */
+	const char *as;	    /* its name at the destination; "": its contents go there */
 	size_t root_length; /* of the source in the paths of fts */
 	int top;
 };

@@ -27,7 +27,7 @@ struct walk_options {
 
 struct walk_source {
 	const char *name; /* with a slash at its end: its contents */
-	const char *as;	  /* what it is called at the destination, or NULL for its own name */
+	const char *as;	  /* its name at the destination, or NULL for its own name */
 };
 
 struct walk_entry {
@@ -43,7 +43,7 @@ struct walk_entry {
 /* A negative return ends the walk. */
 typedef int (*walk_visit)(void *context, const struct walk_entry *entry);
 
-/* Visits everything in `sources`, in the order of names.  Returns 0 or what a visit returned. */
+/* Visits everything in `sources`, in the order of names.  Returns 0 or the result of a visit. */
 int walk(const struct walk_options *options, const struct walk_source *sources, int count,
 	 walk_visit visit, void *context);
 

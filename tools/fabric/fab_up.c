@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Bringing a fabric up.  A viaductd checks the options first; then one is started for each host, in
- * place of the agents that programs started on demand.  What was started is stopped if it fails.
+ * place of the agents that programs started on demand.  If one fails, those that were started are
+ * stopped.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -81,7 +81,7 @@ struct st_result {
 
 /* Runs one side to its end.  Returns 0 or -errno; then sh->cause has the reason. */
 int st_side_run(const struct st_config *cfg, struct st_shared *sh, int side, struct st_result *res);
-/* Fails with a reason that both sides can read. */
+/* Notes that a side failed, with a reason that both sides can read.  Returns -EIO. */
 __attribute__((format(printf, 3, 4))) int st_fail(struct st_shared *sh, int side, const char *fmt,
 						  ...);
 

@@ -53,6 +53,11 @@ static size_t host_aliases(struct ag_agent *a, uint32_t host, char *text, size_t
 	return at;
 }
 
+/*
+ * The functions item_...(): each writes item i of its list into `text`.  0, or -ENOENT: there is no
+ * such item.
+ */
+
 static int item_host(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	char aliases[200];

@@ -204,7 +204,7 @@ static void share_again(struct ag_alloc *m, struct ag_conn *conn)
 	}
 }
 
-/* Offers the memory to the neighbour, by the descriptor that the self port has. */
+/* Offers the memory to the neighbour under an id.  0 or -errno. */
 static int share_offer(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 {
 	struct port *self = conn->link->agent->links[0].port;

@@ -38,8 +38,9 @@ void nvi_ctl_send_conn(struct nvi_nic *nic, enum w_ctl_type type, uint64_t conn)
 /* Enters a request under a new token; -ENOTCONN when the agent is gone. */
 int nvi_req_begin(struct nvi_nic *nic, struct nvi_req *req, struct vi_vi *vi);
 /*
- * The answer's own 0 or -errno; -EINPROGRESS when there is none at the deadline.  Cancellation is
- * off; in nvi_req_wait_cancel() it is meanwhile in the state `cancel`, which the thread came with.
+ * Waits.  Returns the answer's own 0 or -errno; -EINPROGRESS when there is none at the deadline.
+ * Cancellation is off; while nvi_req_wait_cancel() waits it is in the state `cancel`, which the
+ * thread had before.
  */
 int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline);
 int nvi_req_wait_cancel(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel);

@@ -145,7 +145,10 @@ static void journal(struct strict_map *m, size_t off, const uint8_t *src, size_t
 		land_others(m, false);
 }
 
-/* A wild store of the caller's faults, here on its stack, by a store to read-only poison. */
+/*
+ * The caller stored outside the map: logs that, and stores to read-only poison, so that the process
+ * faults with the caller on the stack.
+ */
 static U_COLD void store_wild(struct strict_map *m, const void *dst, size_t n)
 {
 	u_error("port",

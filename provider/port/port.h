@@ -20,10 +20,9 @@
  *  7. What a process can write of a host's registers changes nothing that others rely
  *     on: the state of links, scratchpads and the agents' doorbells are out of its reach.
  *
- * One `struct port` is one process's view of one port.  The agent creates ports
- * (emu: port_emu.h); a process attaches to its agent's ports with what the agent
- * hands it (port_attach()).  Decorators wrap a port (port_strict.h, port_fault.h,
- * port_model.h).
+ * One `struct port` is one process's view of one port.  The agent creates ports (emu: port_emu.h);
+ * a process attaches to its agent's ports with the text and descriptors that the agent hands it
+ * (port_attach()).  Decorators wrap a port (port_strict.h, port_fault.h, port_model.h).
  *
  * Each operation is documented at its function below.  All return 0 or -errno unless they say
  * otherwise; outputs are written on success only.  Any thread may call any of them, several at

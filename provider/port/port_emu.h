@@ -2,17 +2,17 @@
 /*
  * emu: the reference implementation of the port contract, in shared memory.
  *
- * - A host has three pages of registers, each a sealed memfd.  *Doorbells*: an interrupt
- *   word and for each port its doorbell counters; the processes of the host and of its
- *   neighbours map it.  *Agents' registers*: the same for the doorbell bits that only
- *   agents ring (agent_bits), and the scratchpads; agents of neighbours map it, no process
- *   gets it.  *Status*: the state of each link; the host's processes map it and cannot
- *   store there.  What a process can write is so never what others believe.
+ * - A host has three pages of registers, each a sealed memfd.  *Doorbells*: an interrupt word and
+ *   for each port its doorbell counters; the processes of the host and of its neighbours map it.
+ *   *Agents' registers*: the same for the doorbell bits that only agents ring (agent_bits), and the
+ *   scratchpads; agents of neighbours map it, no process gets it.  *Status*: the state of each
+ *   link; the host's processes map it and cannot store there.  So no process can change the state
+ *   that others rely on.
  * - Waiters sleep on an interrupt word with FUTEX_WAIT_BITSET, doorbell bit n being futex
  *   bit n.  A process that has the doorbells can make rings get lost: a thread that
  *   sleeps polls again after a bounded time, as for any doorbell.
- * - A doorbell bit is a counter, so that any number of processes of a host can
- *   each have their own view of what rang since they last cleared it.
+ * - A doorbell bit is a counter, so that any number of processes of a host can each see which bits
+ *   rang since they last cleared them.
  * - A slice is a sealed memfd of its own, mapped only by processes that hold its descriptor.
  * - A cable (a SOCK_SEQPACKET Unix socket between the two agents) stands for the
  *   link: doorbells, registers and slice descriptors travel over it, and its hang-up

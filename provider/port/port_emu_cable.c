@@ -123,8 +123,9 @@ int emu_cable_offer(struct emu_port *e, uint32_t id, size_t len, int fd)
 }
 
 /*
- * A far side that has not accepted this cable yet, or not looked who is here, takes no descriptors: -EPERM.  It says
- * HELLO when it has, and is answered then.
+ * Sends this port's description and its descriptors.  A far side that has not accepted this cable
+ * yet, or not checked the credentials of this side, takes no descriptors (-EPERM): then the message
+ * is owed, and is sent when the far side's HELLO comes.  0 or -errno.
  */
 static int cable_hello(struct emu_port *e)
 {
@@ -321,8 +322,8 @@ static int cable_handle(struct emu_port *e, const struct emu_msg *msg, int *fd)
 }
 
 /*
- * Keeps the one descriptor a message may bring, if it is memory; what is beyond is closed, and what is no memory by
- * whoever has the time: closing it may last.
+ * Keeps the one descriptor a message may bring, if it is memory.  Closes any other; those that are
+ * no memory by another thread, as closing them may take long.
  */
 static int cable_fds(struct msghdr *mh, int *fd_out)
 {

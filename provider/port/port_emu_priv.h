@@ -9,9 +9,9 @@
  *	regs	 the agents of the host and of its neighbours; no process has it.
  *	doorbells	 all of them, and the processes of the host and of its neighbours.
  *
- * So a process that scribbles over what it was given can ring, wake, and have rings get
- * lost, no more: sleeps have limits, and the agents' doorbells, the scratchpads and the state of the
- * links are out of its reach.  Nothing here is used as an index, a length or an address.
+ * So a process that overwrites the memory it was given can ring, wake, and have rings get lost, no
+ * more: sleeps have limits, and the agents' doorbells, the scratchpads and the state of the links
+ * are out of its reach.  Nothing here is used as an index, a length or an address.
  */
 #ifndef PORT_EMU_PRIV_H
 #define PORT_EMU_PRIV_H

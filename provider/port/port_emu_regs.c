@@ -48,9 +48,9 @@ int emu_memfd(const char *name, size_t len, int *fd_out)
 }
 
 /*
- * Memory that can shrink, or that is not there when it is touched (huge pages,
- * files), would kill this process by SIGBUS at its owner's wish.  Seals come first: only memory has
- * any, and to ask anything else could wait for whoever serves a user's file system.
+ * Memory that can shrink, or that is not there when it is touched (huge pages, files), would kill
+ * this process by SIGBUS at its owner's wish.  Seals are checked first: only memory has any, and
+ * another question about a file could wait for the process that serves a user's file system.
  */
 int emu_memfd_check(int fd, size_t len)
 {

@@ -10,13 +10,15 @@
  *	node 1 --stores--> in[1]  ==forwarded==>  out[0] = the slice of node 0
  *
  * Slot n is forwarded as slot n, its buffered payload to the same place, and credit as it comes:
- * what the sender is given is what the receiver consumed.  So a sender never has more in flight
- * than the receiver's fifo and payload buffer hold, each buffer on the path is as large, and a slot
- * that came can always be forwarded: no relay ever waits for room, and no circuit for another.
+ * the sender's credit is the count of slots that the receiver consumed.  So a sender never has more
+ * in flight than the receiver's fifo and payload buffer hold, each buffer on the path is as large,
+ * and a slot that came can always be forwarded: no relay ever waits for room, and no circuit for
+ * another.
  *
  * Circuits are shared out among transfer threads.  Each owns one doorbell bit, on every port; a
- * circuit stays with its thread, so its packets stay in order.  Whatever a node wrote is copied
- * once, checked, and the copy is used; a circuit whose node breaks the rules is stopped and reported.
+ * circuit stays with its thread, so its packets stay in order.  All that a node wrote is copied
+ * once and checked, and the copy is used; a circuit whose node breaks the rules is stopped and
+ * reported.
  */
 #ifndef RL_RELAY_H
 #define RL_RELAY_H

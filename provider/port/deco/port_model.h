@@ -6,8 +6,8 @@
  * once.  This decorator makes a port as slow as the adapter that the profile
  * describes, so that protocols can be compared as they would do on it:
  *
- * - The link of a port is one server.  All senders of the host queue for it, in
- *   whatever process they are; a store occupies it for the time of its packets.
+ * - The link of a port is one server.  All senders of the host queue for it, in any process; a
+ *   store occupies it for the time of its packets.
  * - A store is posted: it returns when what is queued fits the adapter's buffer,
  *   and is visible at the peer a latency after its last packet left.  Stores of
  *   one process through one port land in their order; a fence costs nothing.

@@ -79,7 +79,7 @@ void model_spend(const struct model_time *t, int64_t ns);
 /* Until when the calling thread is busy; in the past when it is idle. */
 int64_t model_busy(void);
 
-/* ---- port_model_queue.c: what is under way.  Called with the lock held ---- */
+/* ---- port_model_queue.c: stores and rings under way.  Called with the lock held ---- */
 
 static inline struct model_item *model_item_at(struct model_fifo *f, uint64_t n)
 {
@@ -91,7 +91,7 @@ static inline struct model_item *model_item_at(struct model_fifo *f, uint64_t n)
  * this process cannot have a thread: the store is lost, as on a link that fails.
  */
 struct model_item *model_claim(struct model *m, enum model_queue q);
-/* Queues the item that model_claim() gave.  The thread sleeps until what is due first. */
+/* Queues the item that model_claim() gave.  The thread sleeps until the first item is due. */
 void model_commit(struct model *m, enum model_queue q);
 /* Waits, with the lock dropped meanwhile, until all that was queued before has landed. */
 void model_drain(struct model *m);

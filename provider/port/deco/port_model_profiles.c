@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The profiles of the model port.  Each value says where it is from; "chosen"
- * marks what no source gives and what the choice leans on.
+ * The profiles of the model port.  Each value says where it is from; "chosen" marks a value that no
+ * source gives, and the reason for the choice.
  */
 #include <string.h>
 
@@ -9,10 +9,10 @@
 
 static const struct port_model_profile profiles[] = {
 	/*
-	 * Two hosts joined by adapters with a PLX/Broadcom PEX87xx switch as their
-	 * bridge, PCIe 3.0, eight lanes: what the OpenSHMEM prototypes of Lim, Park and
-	 * Cha (IPDPSW 2019, doi 10.1109/IPDPSW.2019.00104) and Lim and Cha (JIPS 18(1),
-	 * 2022, doi 10.3745/JIPS.01.0085) ran on.  Large stores pass at 6.40 GB/s.
+	 * Two hosts joined by adapters with a PLX/Broadcom PEX87xx switch as their bridge, PCIe
+	 * 3.0, eight lanes, as in the OpenSHMEM prototypes of Lim, Park and Cha (IPDPSW 2019, doi
+	 * 10.1109/IPDPSW.2019.00104) and Lim and Cha (JIPS 18(1), 2022, doi 10.3745/JIPS.01.0085).
+	 * Large stores pass at 6.40 GB/s.
 	 */
 	{
 		.name = "gen3x8",

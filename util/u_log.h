@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The log: one line, one cause.  VIADUCT_LOG=level[,area=level...] chooses what
- * is written (error, warn, info, debug; default warn), VIADUCT_LOG_FILE where
- * (default: standard error).  Areas are the folder prefixes (vip, vi, nvi, ag,
- * rl, port, u).  Never called on the path of a message.
+ * The log: one line, one cause.  VIADUCT_LOG=level[,area=level...] chooses the lines that are
+ * written (error, warn, info, debug; default warn), VIADUCT_LOG_FILE where (default: standard
+ * error).  Areas are the folder prefixes (vip, vi, nvi, ag, rl, port, u).  Never called on the path
+ * of a message.
  */
 #ifndef U_LOG_H
 #define U_LOG_H

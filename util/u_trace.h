@@ -18,7 +18,7 @@
  * A slot is named by its number, which both ends count from 0 for each direction.  The
  * arguments are values that the code has anyway: nothing is computed for them.
  *
- * The build of the library chooses what a point compiles to:
+ * The build of the library chooses the code of a point:
  *   U_TRACE_PROBES	a static probe viaduct:POINT: one nop, and a note for perf, bpftrace and
  *			gdb where the arguments are
  *   U_TRACE_STAMPS	a stamp in the thread's buffer, for perf/stages

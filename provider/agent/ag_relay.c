@@ -10,11 +10,11 @@
  *	REQ, PEER, RESUME ->  asked    <- ACCEPT   accepted   CONFIRM ->  carried
  *	carried  CLOSE of one end  ->  half closed  CLOSE of the other  ->  -
  *
- * A CLOSE says that its sender stores no more, so what came before it is forwarded first.  When a
+ * A CLOSE says that its sender stores no more, so slots from before it are forwarded first.  When a
  * link goes down, the end of the circuit that can still be reached gets a CLOSE in the name of the
- * other. Records that belong to no circuit are dropped, so that a relay carries only what was asked
- * for.  The exceptions are a QUERY and its answer, which pass where little is queued and leave no
- * state.
+ * other. Records that belong to no circuit are dropped, so that a relay carries only circuits that
+ * were asked for.  The exceptions are a QUERY and its answer, which pass where little is queued and
+ * leave no state.
  */
 #include "ag_relay.h"
 

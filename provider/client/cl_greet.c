@@ -200,7 +200,7 @@ static int call_open(const struct round *r, struct call *c, char *error)
 	return rc;
 }
 
-/* A call is over.  Returns what `visit` does. */
+/* A call is over.  Calls `visit`, and returns its answer. */
 static int call_end(struct round *r, struct call *c, int rc, struct cl_greeted *g)
 {
 	int done;
@@ -379,7 +379,7 @@ int cl_greet_all(uid_t owner, const char *fabric, unsigned int hosts,
 struct wanted {
 	struct cl_agent *out;
 	char *error;
-	int rc; /* of what tells most: a missing agent is the least that can be wrong */
+	int rc; /* of the most telling failure: a missing agent is the least of them */
 };
 
 static bool missing(int rc)

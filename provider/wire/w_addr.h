@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where agents listen: abstract Unix addresses, so that nothing is left in any
- * directory whatever dies.  Both sides check the other's credentials, because
- * anybody may bind such a name.
+ * Where agents listen: abstract Unix addresses, so that nothing is left in any directory when a
+ * process dies.  Both sides check the other's credentials, because anybody may bind such a name.
  *
  *	viaduct/<owner uid>/<fabric>/host<id>	 the agent of a host
  *	viaduct/<owner uid>/<fabric>/cable<id>.<port> emulated cable of one of its ports

@@ -41,7 +41,8 @@
  * CONFIRM could not map the connection: the other is refused with NO_RESOURCE.
  *
  * A resumable connection outlives its path.  When a link or a relay on it is gone, or there is a
- * shorter one, each agent has its process unmap the connection and say what it consumed:
+ * shorter one, each agent has its process unmap the connection and report the slots that it
+ * consumed:
  *
  *	a->C  SUSPEND{conn}	  C->a  SUSPENDED{conn, consumed}	   b and S likewise
  *	      a->b  CM_RESUME{epoch, consumed}	by another path; epoch is one more than before

@@ -45,10 +45,10 @@ static inline bool vi_is_plain_rdma(const struct vi_checked *checked)
  * Checks the descriptor's memory and reads its control segment, once.  -EINVAL: not
  * aligned, or not in memory that `handle` opens to the VI.
  *
- * The data of a descriptor that is as plain as they come is checked too, for all of its
- * life while nothing is deregistered.  What is not plain, or not right, is left to the
- * checks of vi_sg.c when its turn comes.  VI_CHECK_SHORT: a plain receive, but not all of its data
- * is open.  Caller holds the queue's lock.
+ * The data of a descriptor that is as plain as they come is checked too, for all of its life while
+ * nothing is deregistered.  One that is not plain, or not right, is left to the checks of vi_sg.c
+ * when its turn comes.  VI_CHECK_SHORT: a plain receive, but not all of its data is open.  Caller
+ * holds the queue's lock.
  *
  * All loads are as wide as the consumer's stores: a wider one would have to wait until
  * those have left the store buffer, perhaps behind a line that the peer holds.

@@ -53,7 +53,7 @@ def main(argv):
     bad |= difference('declared, not in the map', declared, set(wanted))
     bad |= difference('in the map, not declared', set(wanted), declared)
     for name, node in wanted.items():
-        if node != ('VIPLX_1.0' if name.startswith('Vipx') else 'VIPL_1.0'):
+        if not node.startswith('VIPLX_1.' if name.startswith('Vipx') else 'VIPL_1.0'):
             bad = True
             print(f'{name} is in node {node}')
     print(f'{len(library)} symbols exported')

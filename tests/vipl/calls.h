@@ -116,6 +116,10 @@ inline const std::vector<Call> &vi_calls()
 		VI_CALL(VipRecvWait, 0, &g.desc_out),
 		VI_CALL(VipSendNotify, nullptr, on_desc),
 		VI_CALL(VipRecvNotify, nullptr, on_desc),
+		VI_CALL(VipxPostSends, &g.desc, 1, g.link.a.mem.h, &g.name_len),
+		VI_CALL(VipxPostRecvs, &g.desc, 1, g.link.a.mem.h, &g.name_len),
+		VI_CALL(VipxSendsDone, &g.desc_out, 1, &g.name_len),
+		VI_CALL(VipxRecvsDone, &g.desc_out, 1, &g.name_len),
 	};
 	return all;
 }

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Version of this header; VipxQueryVersion() returns that of the library. */
-#define VIPX_VERSION 1
+#define VIPX_VERSION 2
 
 /* How packets to a host travel. */
 typedef enum _VIPX_PATH_KIND {
@@ -129,6 +129,123 @@ VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTR
  * Since: 1.0
  */
 VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HANDLE MemoryHandle);
+
+/**
+ * VipxPostSends - post many descriptors to the send queue of a VI
+ * @ViHandle: in, the VI
+ * @Descriptors: in, Count pointers to descriptors, not NULL; none of them NULL
+ * @Count: in, how many
+ * @MemoryHandle: in, the handle of the memory in which all of the descriptors lie
+ * @Posted: out, how many were posted, not NULL
+ *
+ * Does what Count calls of VipPostSend() would do, in the order of the array, and takes the queue's
+ * lock once. It ends with the first descriptor that is refused. Another thread that posts to the
+ * VI meanwhile waits until all are posted.
+ *
+ * Ownership: the array is the caller's again at the return; the first Posted descriptors and their
+ * data as after VipPostSend().
+ *
+ * Return:
+ *  - VIP_SUCCESS: all were posted; also when Count is 0
+ *  - VIP_INVALID_PARAMETER: not a VI handle, a NULL pointer, or the descriptor behind the last one
+ *    that was posted is not aligned or not in memory of the handle
+ *  - VIP_ERROR_RESOURCE: the queue is full; Posted says how far it went. Take completed descriptors
+ *    and post the rest
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: as Count calls of VipPostSend() in one thread.
+ *
+ * Since: 1.1
+ */
+VIP_RETURN VipxPostSends(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *const *Descriptors,
+			 VIP_ULONG Count, VIP_MEM_HANDLE MemoryHandle, VIP_ULONG *Posted);
+
+/**
+ * VipxPostRecvs - post many descriptors to the receive queue of a VI
+ * @ViHandle: in, the VI
+ * @Descriptors: in, Count pointers to descriptors, not NULL; none of them NULL
+ * @Count: in, how many
+ * @MemoryHandle: in, the handle of the memory in which all of the descriptors lie
+ * @Posted: out, how many were posted, not NULL
+ *
+ * Does what Count calls of VipPostRecv() would do, as VipxPostSends() does for sends.
+ *
+ * Ownership: the array is the caller's again at the return; the first Posted descriptors and their
+ * data as after VipPostRecv().
+ *
+ * Return:
+ *  - VIP_SUCCESS: all were posted; also when Count is 0
+ *  - VIP_INVALID_PARAMETER: not a VI handle, a NULL pointer, or the descriptor behind the last one
+ *    that was posted is not aligned or not in memory of the handle
+ *  - VIP_ERROR_RESOURCE: the queue is full; Posted says how far it went. Take completed descriptors
+ *    and post the rest
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: as Count calls of VipPostRecv() in one thread.
+ *
+ * Since: 1.1
+ */
+VIP_RETURN VipxPostRecvs(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *const *Descriptors,
+			 VIP_ULONG Count, VIP_MEM_HANDLE MemoryHandle, VIP_ULONG *Posted);
+
+/**
+ * VipxSendsDone - take many completed descriptors from the send queue of a VI
+ * @ViHandle: in, the VI
+ * @Descriptors: out, room for Max pointers, not NULL
+ * @Max: in, the most to take, at least 1; a call takes 256 at most
+ * @Count: out, how many were taken, not NULL
+ *
+ * Takes what VipSendDone() would take in Count calls, oldest first, and takes the queue's lock once.
+ * It ends behind a descriptor that completed with an error. Moves packets if it finds none.
+ *
+ * Ownership: the descriptors taken, and their data, belong to the caller again.
+ *
+ * Return:
+ *  - VIP_SUCCESS: at least one was taken, all without error
+ *  - VIP_DESCRIPTOR_ERROR: the last of those taken completed with an error: see its Status
+ *  - VIP_NOT_DONE: none is complete, or none is posted; Count is 0
+ *  - VIP_INVALID_PARAMETER: not a VI handle, a NULL pointer, or Max is 0; Count is 0 if it can be set
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers. Works also for a queue with a completion
+ * queue, as VipSendDone() does.
+ *
+ * Ordering: the order in which they were posted.
+ *
+ * Since: 1.1
+ */
+VIP_RETURN VipxSendsDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **Descriptors, VIP_ULONG Max,
+			 VIP_ULONG *Count);
+
+/**
+ * VipxRecvsDone - take many completed descriptors from the receive queue of a VI
+ * @ViHandle: in, the VI
+ * @Descriptors: out, room for Max pointers, not NULL
+ * @Max: in, the most to take, at least 1; a call takes 256 at most
+ * @Count: out, how many were taken, not NULL
+ *
+ * Takes what VipRecvDone() would take in Count calls, oldest first, and takes the queue's lock once:
+ * what is complete, and then messages that have arrived, until there is none. It ends behind a
+ * descriptor that completed with an error.
+ *
+ * Ownership: the descriptors taken, and their data, belong to the caller again.
+ *
+ * Return:
+ *  - VIP_SUCCESS: at least one was taken, all without error
+ *  - VIP_DESCRIPTOR_ERROR: the last of those taken completed with an error: see its Status
+ *  - VIP_NOT_DONE: none is complete, or none is posted; Count is 0
+ *  - VIP_INVALID_PARAMETER: not a VI handle, a NULL pointer, or Max is 0; Count is 0 if it can be set
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers. Works also for a queue with a completion
+ * queue, as VipRecvDone() does.
+ *
+ * Ordering: the order of the messages.
+ *
+ * Since: 1.1
+ */
+VIP_RETURN VipxRecvsDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **Descriptors, VIP_ULONG Max,
+			 VIP_ULONG *Count);
 
 /**
  * VipxCQFd - tell the file descriptor of a completion queue
@@ -290,7 +407,7 @@ VIP_RETURN VipxQueryCounters(VIP_NIC_HANDLE NicHandle, VIP_VI_HANDLE ViHandle,
 /**
  * VipxQueryVersion - tell the version of the library
  * @Extension: out, VIPX_VERSION of the library, or NULL
- * @Release: out, its release, such as "1.0.0", or NULL
+ * @Release: out, its release, such as "1.1.0", or NULL
  *
  * Extensions up to the smaller of this version and the VIPX_VERSION compiled with can be used.
  *

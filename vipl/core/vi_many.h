@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting and taking many descriptors of one queue with its lock taken once. */
+#ifndef VI_MANY_H
+#define VI_MANY_H
+
+#include "vi_vi.h"
+
+#define VI_TAKE_MOST 256u /* descriptors in one call: other threads wait for the lock meanwhile */
+
+/*
+ * Post descriptors until one is refused; *posted_out is how many were not.  0, or as vi_post_send()
+ * and vi_post_recv() for the one that was.
+ */
+int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, uint64_t count,
+		  VIP_MEM_HANDLE handle, uint64_t *posted_out);
+int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, uint64_t count,
+		  VIP_MEM_HANDLE handle, uint64_t *posted_out);
+
+/*
+ * Take up to `max` complete descriptors; *count_out is how many.  1: all without error; 2: the last
+ * one with an error; 0: none; -EINVAL: stale id.
+ */
+int vi_sends_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_t max,
+		  uint64_t *count_out);
+int vi_recvs_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_t max,
+		  uint64_t *count_out);
+
+#endif

@@ -90,6 +90,23 @@ inline bool probe_fork_among_threads()
 	return probe_madvise_remove();
 }
 
+/*
+ * Does the kernel tell that a file ends before its mapping (MADV_POPULATE_READ, Linux 5.14)?  Before that
+ * only the signal does.
+ */
+inline bool probe_ends_of_files()
+{
+	const int populate_read = 22;
+	int fd = memfd_create("probe", MFD_CLOEXEC);
+	void *at = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	bool before = madvise(at, 4096, populate_read) == 0;
+	bool after = ftruncate(fd, 1) == 0 && madvise(at, 4096, populate_read) == 0;
+
+	munmap(at, 4096);
+	close(fd);
+	return !before && after;
+}
+
 /* Does a child find memory empty that was marked for it?  Emulators of user programs do nothing. */
 inline bool probe_wipe_on_fork()
 {

@@ -137,27 +137,29 @@ static int populate(uint8_t *start, uint64_t len, int advice)
 }
 
 /*
- * Does madvise() tell which memory may be populated?  Linux before 5.14 refuses the advice for all
- * memory, and emulators of user programs accept any advice for all memory: both are found by a page
- * that cannot be read.
+ * Does madvise() say what may be populated?  Linux before 5.14 refuses the advice for all memory, and
+ * emulators of user programs accept any advice for all memory: a page that can be read finds the
+ * former, one that cannot the latter.
  */
 static bool populate_tells(void)
 {
 	static _Atomic int answer; /* 0 not asked yet, 1 no, 2 yes */
-	int known = atomic_load_explicit(&answer, memory_order_relaxed), err;
+	int known = atomic_load_explicit(&answer, memory_order_relaxed);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *closed;
+	bool tells;
+	void *probe;
 
 	if (known != 0)
 		return known == 2;
-	closed = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (closed == MAP_FAILED)
+	probe = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (probe == MAP_FAILED)
 		return true;
-	err = populate(closed, page, MADV_POPULATE_READ);
-	munmap(closed, page);
-	known = err == -EFAULT || err == -ENOMEM ? 2 : 1;
-	atomic_store_explicit(&answer, known, memory_order_relaxed);
-	return known == 2;
+	tells = populate(probe, page, MADV_POPULATE_READ) == 0 &&
+		mprotect(probe, page, PROT_NONE) == 0 &&
+		populate(probe, page, MADV_POPULATE_READ) != 0;
+	munmap(probe, page);
+	atomic_store_explicit(&answer, tells ? 2 : 1, memory_order_relaxed);
+	return tells;
 }
 
 /* The same from the list of mappings, which does not tell that a file ends before its mapping. */

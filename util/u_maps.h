@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The access rights of this process to its memory, from /proc/self/maps. */
+/* What the kernel's list of mappings, /proc/self/maps, says of memory of this process. */
 #ifndef U_MAPS_H
 #define U_MAPS_H
 
@@ -11,5 +11,19 @@
  * for a gap or a part that cannot be read; -errno when /proc cannot be read.
  */
 int u_maps_check(const void *start, uint64_t len, bool *writable_out);
+
+/*
+ * The same for private anonymous memory, which no file, device or other process can take away or
+ * hold back: is it all that, in a few mappings?  Looks at no page and takes the same time for any
+ * `len`: with PROCMAP_QUERY (Linux 6.11) and a descriptor that stays open.  Without, a long range is
+ * looked up in the list, as far as that takes less time than asking about its pages.
+ *
+ * Returns 0; -EFAULT when a part is something else or the kernel did not say, without a reason: the
+ * caller asks in another way.
+ */
+int u_maps_check_private(const void *start, uint64_t len, bool *writable_out);
+
+/* In a child of fork(): the descriptor shows the mappings of the parent. */
+void u_maps_forked(void);
 
 #endif

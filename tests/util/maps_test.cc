@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <cerrno>
+#include <string>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 extern "C" {
 #include "u_maps.h"
 }
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
 
 namespace {
 
@@ -69,7 +78,114 @@ TEST_F(Maps, NothingIsWrittenForWhatIsRefused)
 	writable = true;
 	ASSERT_EQ(mprotect(at, page, PROT_NONE), 0);
 	EXPECT_EQ(u_maps_check(at, page, &writable), -EFAULT);
+	EXPECT_EQ(u_maps_check_private(at, page, &writable), -EFAULT);
 	EXPECT_TRUE(writable);
+}
+
+TEST_F(Maps, AddressesThatWrapRoundAreRefused)
+{
+	auto last = reinterpret_cast<void *>(~uintptr_t(0) - page + 1);
+
+	EXPECT_EQ(u_maps_check(last, page, &writable), -EFAULT);
+	EXPECT_EQ(u_maps_check_private(last, page, &writable), -EFAULT);
+	EXPECT_EQ(u_maps_check(at, ~uint64_t(0), &writable), -EFAULT);
+	EXPECT_EQ(u_maps_check_private(at, ~uint64_t(0), &writable), -EFAULT);
+}
+
+/* Long enough for either way of asking. */
+class MapsPrivate : public Maps {
+protected:
+	void SetUp() override
+	{
+		Maps::SetUp();
+		big = map(kBig, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+		if (!IsSkipped() && u_maps_check_private(big, kBig, &writable) != 0)
+			GTEST_SKIP() << "the kernel does not tell of a mapping by its address";
+	}
+
+	void TearDown() override
+	{
+		munmap(big, kBig);
+		Maps::TearDown();
+	}
+
+	static char *map(size_t len, int flags, int fd = -1)
+	{
+		void *got = mmap(nullptr, len, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+		EXPECT_NE(got, MAP_FAILED);
+		return static_cast<char *>(got);
+	}
+
+	static constexpr size_t kBig = 1u << 30;
+	char *big;
+};
+
+TEST_F(MapsPrivate, Anonymous)
+{
+	EXPECT_EQ(u_maps_check_private(big, kBig, &writable), 0);
+	EXPECT_TRUE(writable);
+	ASSERT_EQ(mprotect(big + kBig / 2, page, PROT_READ), 0);
+	EXPECT_EQ(u_maps_check_private(big, kBig, &writable), 0);
+	EXPECT_FALSE(writable);
+	ASSERT_EQ(mprotect(big + kBig / 2, page, PROT_NONE), 0);
+	EXPECT_EQ(u_maps_check_private(big, kBig, &writable), -EFAULT);
+	ASSERT_EQ(munmap(big + kBig / 2, page), 0);
+	EXPECT_EQ(u_maps_check_private(big, kBig, &writable), -EFAULT);
+	EXPECT_EQ(u_maps_check_private(big, kBig / 2, &writable), 0);
+	EXPECT_TRUE(writable);
+}
+
+/* Names may be given to anonymous memory, of 79 characters. */
+TEST_F(MapsPrivate, AnonymousWithAName)
+{
+	std::string name(79, 'n');
+
+	for (auto given : { name.c_str(), "inode", "" }) {
+		if (prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, big, kBig, given) != 0)
+			GTEST_SKIP() << "the kernel takes no names";
+		EXPECT_EQ(u_maps_check_private(big, kBig, &writable), 0) << given;
+		EXPECT_TRUE(writable);
+	}
+}
+
+TEST_F(MapsPrivate, NotWhatHasAFileOrIsShared)
+{
+	int fd = memfd_create("maps", MFD_CLOEXEC), zero = open("/dev/zero", O_RDWR | O_CLOEXEC);
+
+	ASSERT_EQ(ftruncate(fd, kBig), 0);
+	const struct {
+		int flags, fd;
+	} all[] = { { MAP_SHARED, fd },
+		    { MAP_PRIVATE, fd },
+		    { MAP_SHARED | MAP_ANONYMOUS, -1 },
+		    { MAP_SHARED, zero },
+		    { MAP_PRIVATE, zero } };
+	for (auto &one : all) {
+		char *other = map(kBig, one.flags | MAP_NORESERVE, one.fd);
+
+		EXPECT_EQ(u_maps_check_private(other, kBig, &writable), -EFAULT) << one.flags;
+		munmap(other, kBig);
+		other = map(page, one.flags, one.fd);
+		EXPECT_EQ(u_maps_check_private(other, page, &writable), -EFAULT) << one.flags;
+		EXPECT_EQ(u_maps_check(other, page, &writable), 0) << one.flags;
+		munmap(other, page);
+	}
+	ASSERT_NE(mmap(big + kBig / 2, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
+		  MAP_FAILED);
+	EXPECT_EQ(u_maps_check_private(big, kBig, &writable), -EFAULT);
+	EXPECT_EQ(u_maps_check_private(big, kBig / 2, &writable), 0);
+	close(fd);
+	close(zero);
+}
+
+TEST_F(MapsPrivate, NotTheKernelsOwn)
+{
+	auto vdso = reinterpret_cast<void *>(getauxval(AT_SYSINFO_EHDR));
+
+	if (vdso == nullptr)
+		GTEST_SKIP() << "none";
+	EXPECT_EQ(u_maps_check_private(vdso, 1, &writable), -EFAULT);
 }
 
 } // namespace

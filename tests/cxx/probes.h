@@ -3,12 +3,16 @@
 #ifndef PROBES_H
 #define PROBES_H
 
+#include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -105,6 +109,24 @@ inline bool probe_ends_of_files()
 	munmap(at, 4096);
 	close(fd);
 	return !before && after;
+}
+
+/* Does the kernel tell of a mapping by its address (PROCMAP_QUERY, Linux 6.11)? */
+inline bool probe_map_queries()
+{
+	uint64_t query[13] = { sizeof(query), 0, reinterpret_cast<uintptr_t>(&query) };
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	bool yes = ioctl(fd, _IOWR('f', 17, query), query) == 0;
+
+	close(fd);
+	return yes;
+}
+
+/* May a process have its own system calls refused (seccomp)?  Emulators of user programs cannot. */
+inline bool probe_filters()
+{
+	return prctl(PR_GET_SECCOMP) >= 0 &&
+	       syscall(SYS_seccomp, 2 /* is the action there? */, 0, nullptr) && errno == EFAULT;
 }
 
 /* Does a child find memory empty that was marked for it?  Emulators of user programs do nothing. */

@@ -2,6 +2,7 @@
 /* VIPL 5.7: protection tags, registration of memory; window memory of vipl_ext.h. */
 #include "harness.h"
 
+#include <algorithm>
 #include <set>
 
 #include <sys/ipc.h>
@@ -253,6 +254,45 @@ TEST(MemOf, KindsOfMemory)
 			EXPECT_RC(VIP_SUCCESS, VipDeregisterMem(l.nb.h, kind.p, h));
 		}
 	shmdt(sysv);
+}
+
+TEST(MemOf, FirstUse)
+{
+	const size_t length = 8u << 20, part = 100000;
+	for (auto &level : levels()) {
+		RULE(std::string(
+			     "VIPL 8: memory whose pages were never used can be a source and a target, ") +
+		     level.name);
+		Link l(level.value);
+		VIP_MEM_ATTRIBUTES attrs = { nullptr, VIP_TRUE, VIP_FALSE };
+		char *p[2];
+		VIP_MEM_HANDLE h[2];
+		for (int i = 0; i < 2; i++) {
+			void *at = mmap(nullptr, length, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			ASSERT_NE(MAP_FAILED, at);
+			p[i] = static_cast<char *>(at);
+			ASSERT_RC(VIP_SUCCESS, VipRegisterMem(i == 0 ? l.na.h : l.nb.h, at, length,
+							      &attrs, &h[i]));
+		}
+		Seg seg = l.seg_a(part);
+		fill(seg.p, part, 8);
+		l.write_a({ seg }, { p[1] + length / 2 + 77, h[1] });
+		EXPECT_TRUE(has_status(take_send(*l.va), VIP_STATUS_OP_RDMA_WRITE));
+		EXPECT_TRUE(l.works());
+		EXPECT_TRUE(same(p[1] + length / 2 + 77, part, 8));
+		EXPECT_EQ(0, p[1][length / 2 + 76]);
+		Seg unused = { p[0] + 5, h[0], part };
+		l.write_a({ unused }, { p[1] + length / 2 + 77, h[1] });
+		EXPECT_TRUE(has_status(take_send(*l.va), VIP_STATUS_OP_RDMA_WRITE));
+		EXPECT_TRUE(l.works());
+		EXPECT_EQ(part, static_cast<size_t>(std::count(p[1] + length / 2 + 77,
+							       p[1] + length / 2 + 77 + part, 0)));
+		EXPECT_RC(VIP_SUCCESS, VipDeregisterMem(l.na.h, p[0], h[0]));
+		EXPECT_RC(VIP_SUCCESS, VipDeregisterMem(l.nb.h, p[1], h[1]));
+		munmap(p[0], length);
+		munmap(p[1], length);
+	}
 }
 
 TEST(Window, Allocation)

@@ -6,6 +6,7 @@
 #include "u_close.h"
 #include "u_idtab.h"
 #include "u_log.h"
+#include "u_maps.h"
 #include "vi_fork.h"
 
 static uint32_t generation; /* changes only while the process has one thread */
@@ -27,6 +28,7 @@ static void in_child(void)
 	u_log_forked();
 	u_cfg_forked();
 	u_close_forked();
+	u_maps_forked();
 	u_idtab_forked();
 	atomic_load_explicit(&renew_shared, memory_order_relaxed)();
 }

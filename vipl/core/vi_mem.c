@@ -162,7 +162,7 @@ static bool populate_tells(void)
 	return tells;
 }
 
-/* The same from the list of mappings, which does not tell that a file ends before its mapping. */
+/* As probe_range(), from the list of mappings, which does not tell that a file ends before its mapping. */
 static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
 {
 	bool writable;
@@ -176,15 +176,9 @@ static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
 	return range_mapped(start, span);
 }
 
-/*
- * The rights of the process itself to [addr, addr + len): VI_READ, perhaps with VI_WRITE.  -EINVAL
- * when a page is not mapped or not readable.
- */
-static int probe_range(void *addr, uint64_t len, uint32_t *rights_out)
+/* As probe_range(), by asking about every page, which makes it present. */
+static int probe_pages(uint8_t *start, uint64_t span, uint32_t *rights_out)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint8_t *start = (uint8_t *)((uintptr_t)addr & ~(page - 1));
-	uint64_t span = u_align_up((uint64_t)((uint8_t *)addr - start) + len, page);
 	int err;
 
 	if (!populate_tells())
@@ -200,6 +194,28 @@ static int probe_range(void *addr, uint64_t len, uint32_t *rights_out)
 	if (err == -ENOMEM && range_mapped(start, span) == 0)
 		return -ENOMEM;
 	return err != 0 ? -EINVAL : 0;
+}
+
+/*
+ * What the process itself may do with [addr, addr + len): VI_READ, or with
+ * VI_WRITE.  -EINVAL when a page is not mapped or not readable.
+ *
+ * The kernel brings in a page of private anonymous memory at its first use, also below a lock of a
+ * VI: it needs memory for that and nothing else.  A page of a file may lie past the end of the file,
+ * or come from a file system that answers late or never; so each page is asked about here, where no
+ * lock is held.
+ */
+static int probe_range(void *addr, uint64_t len, uint32_t *rights_out)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint8_t *start = (uint8_t *)((uintptr_t)addr & ~(page - 1));
+	uint64_t span = u_align_up((uint64_t)((uint8_t *)addr - start) + len, page);
+	bool writable;
+
+	if (u_maps_check_private(start, span, &writable) != 0)
+		return probe_pages(start, span, rights_out);
+	*rights_out = writable ? VI_READ | VI_WRITE : VI_READ;
+	return 0;
 }
 
 /* ---- registration --------------------------------------------------------------------------- */

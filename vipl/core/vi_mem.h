@@ -9,9 +9,7 @@
 
 struct vi_nic;
 
-/*
- * The most that one region may have: the memory of the machine, since all pages are made present.
- */
+/* The most that one region may have: its pages may have to be present, so what the machine has. */
 uint64_t vi_max_region_bytes(void);
 
 int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,

@@ -1322,7 +1322,11 @@ VIP_RETURN VipDestroyPtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE Protec
  * region by RDMA if the region and the VI both permit it and their tags agree; it needs address
  * and handle, which the program sends it.
  *
- * Ownership: the memory stays the caller's and must stay mapped until VipDeregisterMem().
+ * Private anonymous memory is registered in constant time and no page of it is touched before it is
+ * used; other memory is made present, page by page.
+ *
+ * Ownership: the memory stays the caller's and must stay mapped, with the same protection, until
+ * VipDeregisterMem().
  *
  * Return:
  *  - VIP_SUCCESS: registered
@@ -1333,7 +1337,7 @@ VIP_RETURN VipDestroyPtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE Protec
  *  - VIP_INVALID_PTAG: Ptag is neither NULL nor a tag of this NIC handle
  *  - VIP_INVALID_RDMAREAD: EnableRdmaRead, but the NIC has no RDMA read
  *
- * Context: does not block. Thread-safe. Allowed in handlers.
+ * Context: does not block, but for reading the pages of a file. Thread-safe. Allowed in handlers.
  *
  * Ordering: valid for descriptors posted after the return.
  *

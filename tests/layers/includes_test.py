@@ -18,6 +18,7 @@ from pathlib import Path
 # Folder of each layer, with the folders in it, and the layers it may include, those below given in full.
 LAYERS = {
     "util": [],
+    "util/option": [],
     "provider/wire": ["util"],
     "provider/port": ["util"],
     "provider/route": ["util"],
@@ -29,7 +30,10 @@ LAYERS = {
     "vipl/api": ["vipl/core", "vipl/include", "util"],
     "provider/ntb": ["vipl/core", "vipl/include", "provider/client", "provider/wire",
                      "provider/port", "util"],
+    "perf/common": ["vipl/include", "util/option"],
 }
+# Of a folder whose files do not all have the same include directories, the one that stands for it.
+FILES = {"perf/common": "pf_run.c"}
 
 
 def compile_entry(entries, source, folder):
@@ -37,7 +41,8 @@ def compile_entry(entries, source, folder):
     for entry in entries:
         path = (Path(entry["directory"]) / entry["file"]).resolve()
         again = "U_TRACE_STAMPS" in entry.get("command", "")  # all layers as one, for perf/stages
-        if path.suffix == ".c" and path.parent == source / folder and not again:
+        named = path.name == FILES.get(folder, path.name)
+        if path.suffix == ".c" and path.parent == source / folder and named and not again:
             return entry
     return None
 
@@ -75,7 +80,8 @@ def judge(command, directory, layer, owner, header, scratch):
 def main():
     build, source = Path(sys.argv[1]), Path(sys.argv[2]).resolve()
     entries = json.loads((build / "compile_commands.json").read_text())
-    headers = [(owner, h.name) for owner in LAYERS for h in sorted((source / owner).rglob("*.h"))]
+    headers = [(owner, h.name) for owner in LAYERS for h in sorted((source / owner).rglob("*.h"))
+               if h.parent == source / owner or str(h.parent.relative_to(source)) not in LAYERS]
     owners = {owner for owner, _ in headers}
     checks = []
     with tempfile.TemporaryDirectory() as scratch:

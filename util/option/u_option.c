@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "u_option.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_MAX 64 /* of a table; of a longer one the last rows are not known */
+#define LONG 256    /* above all letters: what getopt_long() returns for the first row */
+#define TEXT_MAX 320
+
+/* The row, or the next that the tool has; NULL at the end of the table. */
+static const struct u_option *row(const struct u_option_tool *t, const struct u_option *o)
+{
+	while (o->tools != 0 && (o->tools & t->mask) == 0)
+		o++;
+	return o->name != NULL || o->help != NULL ? o : NULL;
+}
+
+/* ---- texts as values ---- */
+
+int u_option_number(const char *text, bool size, uint64_t min, uint64_t max, uint64_t *out)
+{
+	static const char units[] = "kmgt";
+	unsigned int shift = 0;
+	unsigned long long v;
+	const char *unit;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	unit = size && *end != '\0' ? strchr(units, tolower((unsigned char)*end)) : NULL;
+	if (unit != NULL) {
+		shift = 10 * (unsigned int)(unit - units + 1);
+		end++;
+	}
+	if (errno != 0 || *end != '\0' || v > max >> shift || v << shift < min)
+		return -EINVAL;
+	*out = (uint64_t)v << shift;
+	return 0;
+}
+
+int u_option_decimal(const char *text, double least, double most, double *out)
+{
+	char *end;
+	double v;
+
+	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+		return -EINVAL;
+	v = strtod(text, &end);
+	if (end == text || *end != '\0' || !isfinite(v) || v < least || v > most)
+		return -EINVAL;
+	*out = v;
+	return 0;
+}
+
+static uint64_t most_of(const struct u_option *o)
+{
+	if (o->max != 0)
+		return o->max;
+	return o->bytes == sizeof(uint64_t) ? UINT64_MAX : INT_MAX;
+}
+
+static int word_index(const char *const *words, const char *text, uint64_t *out)
+{
+	uint64_t i;
+
+	for (i = 0; words[i] != NULL && strcmp(words[i], text) != 0; i++)
+		;
+	if (words[i] == NULL)
+		return -EINVAL;
+	*out = i;
+	return 0;
+}
+
+static int set_number(const struct u_option *o, void *at, const char *arg)
+{
+	uint64_t v = o->min;
+	uint32_t narrow;
+	int rc = 0;
+
+	if (o->words != NULL)
+		rc = word_index(o->words, arg, &v);
+	else if (o->arg != NULL)
+		rc = u_option_number(arg, o->size, o->min, most_of(o), &v);
+	if (rc != 0 || (o->step != 0 && v % o->step != 0))
+		return -EINVAL;
+	narrow = (uint32_t)v;
+	memcpy(at, o->bytes == sizeof(v) ? (void *)&v : &narrow, o->bytes);
+	return 0;
+}
+
+static int set_string(const struct u_option *o, const char **at, const char *arg)
+{
+	size_t n = arg != NULL ? strlen(arg) : 0;
+	uint64_t ignored;
+
+	if (arg == NULL)
+		arg = "";
+	else if (o->words != NULL ? word_index(o->words, arg, &ignored) != 0
+				  : n < o->min || n > (o->max != 0 ? o->max : SIZE_MAX))
+		return -EINVAL;
+	*at = arg;
+	return 0;
+}
+
+static int set_list(const struct u_option *o, const char **at, const char *arg)
+{
+	size_t i = 0, n = o->bytes / sizeof(*at);
+
+	while (i < n && at[i] != NULL)
+		i++;
+	return i < n ? set_string(o, &at[i], arg) : -ENOSPC;
+}
+
+static int set_pair(const struct u_option *o, int at[2], const char *arg)
+{
+	const char *comma = strchr(arg, ',');
+	size_t n = comma != NULL ? (size_t)(comma - arg) : strlen(arg);
+	uint64_t a = 0, b = 0;
+	char first[24];
+
+	if (n >= sizeof(first) || (comma == NULL && strchr(o->arg, '[') == NULL))
+		return -EINVAL;
+	memcpy(first, arg, n);
+	first[n] = '\0';
+	if (u_option_number(first, false, o->min, most_of(o), &a) != 0 ||
+	    u_option_number(comma != NULL ? comma + 1 : arg, false, o->min, most_of(o), &b) != 0)
+		return -EINVAL;
+	at[0] = (int)a;
+	at[1] = (int)b;
+	return 0;
+}
+
+static int set(const struct u_option *o, void *into, const char *arg)
+{
+	void *at = (char *)into + o->offset;
+
+	if (o->call != NULL)
+		return o->call(into, o, arg);
+	switch (o->kind) {
+	case U_OPTION_FLAG:
+		*(bool *)at = !o->off;
+		return 0;
+	case U_OPTION_NUMBER:
+		return set_number(o, at, arg);
+	case U_OPTION_DECIMAL:
+		return u_option_decimal(arg, o->least, o->most, at);
+	case U_OPTION_STRING:
+		return set_string(o, at, arg);
+	case U_OPTION_LIST:
+		return set_list(o, at, arg);
+	case U_OPTION_PAIR:
+		return set_pair(o, at, arg);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* ---- error lines ---- */
+
+static void say(const struct u_option_tool *t, const char *fmt, va_list ap)
+{
+	char line[TEXT_MAX], *c;
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	for (c = line; *c != '\0'; c++) {
+		if (iscntrl((unsigned char)*c))
+			*c = '?'; /* it stays one line */
+	}
+	if (t->say != NULL)
+		t->say(line);
+	else
+		fprintf(stderr, "%s: %s\n", t->name, line);
+}
+
+int u_option_refuse(const struct u_option_tool *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(t, fmt, ap);
+	va_end(ap);
+	return 2;
+}
+
+static void add(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add(char *text, const char *fmt, ...)
+{
+	size_t n = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + n, TEXT_MAX - n, fmt, ap);
+	va_end(ap);
+}
+
+/* 65536 as 64k, if it is a size. */
+static void add_number(char *text, const struct u_option *o, const char *before, uint64_t v)
+{
+	static const char *const unit[] = { "", "k", "M", "G", "T" };
+	size_t i = 0;
+
+	while (o->size && v != 0 && v % 1024 == 0 && i < 4) {
+		v /= 1024;
+		i++;
+	}
+	add(text, "%s%llu%s", before, (unsigned long long)v, unit[i]);
+}
+
+static void add_words(char *text, const char *const *words)
+{
+	size_t i;
+
+	for (i = 0; words[i] != NULL; i++)
+		add(text, "%s%s", i == 0 ? "" : words[i + 1] != NULL ? ", " : " or ", words[i]);
+}
+
+/* What stands after "is not". */
+static void expectation(const struct u_option *o, char text[TEXT_MAX])
+{
+	text[0] = '\0';
+	if (o->expected != NULL) {
+		add(text, "%s", o->expected);
+	} else if (o->call != NULL) {
+		add(text, "%s", o->arg);
+	} else if (o->words != NULL) {
+		add_words(text, o->words);
+	} else if (o->kind == U_OPTION_DECIMAL) {
+		add(text, "a number from %g to %g", o->least, o->most);
+	} else if (o->kind == U_OPTION_STRING || o->kind == U_OPTION_LIST) {
+		add(text, "a text");
+		if (o->max != 0)
+			add(text, " of %u to %u characters", (unsigned)o->min, (unsigned)o->max);
+	} else {
+		if (o->kind == U_OPTION_PAIR)
+			add(text, "%s with numbers", o->arg);
+		else if (o->step != 0)
+			add(text, "a multiple of %llu", (unsigned long long)o->step);
+		else
+			add(text, o->size ? "a size" : "a number");
+		add_number(text, o, " from ", o->min);
+		if (most_of(o) != UINT64_MAX)
+			add_number(text, o, " to ", most_of(o));
+	}
+}
+
+/* Returns the exit status. */
+static int refused(const struct u_option_tool *t, const struct u_option *o, const char *arg, int rc)
+{
+	char text[TEXT_MAX];
+
+	if (rc == -ECANCELED)
+		return 2;
+	if (rc == -ENOSPC)
+		return u_option_refuse(t, "--%s is given too often", o->name);
+	if (rc != -EINVAL) {
+		u_option_refuse(t, "--%s: %s", o->name, strerror(-rc));
+		return 1;
+	}
+	expectation(o, text);
+	return u_option_refuse(t, "--%s '%.80s' is not %.160s; see --help", o->name,
+			       arg != NULL ? arg : "", text);
+}
+
+static const struct u_option *find(const struct u_option_tool *t, int c)
+{
+	const struct u_option *o;
+
+	if (c >= LONG)
+		return &t->options[c - LONG];
+	for (o = row(t, t->options); c > 0 && o != NULL; o = row(t, o + 1)) {
+		if (o->letter == c)
+			return o;
+	}
+	return NULL;
+}
+
+/* Of how many options is it the beginning? */
+static unsigned int begun_by(const struct u_option_tool *t, const char *name)
+{
+	const struct u_option *o;
+	unsigned int count = 0;
+
+	for (o = row(t, t->options); o != NULL; o = row(t, o + 1))
+		count += o->name != NULL && strncmp(o->name, name, strcspn(name, "=")) == 0;
+	return count;
+}
+
+/* getopt_long() returned ':' or '?', the latter also for an argument that an option cannot have. */
+static int unknown(const struct u_option_tool *t, int c, const char *word)
+{
+	const struct u_option *o = find(t, optopt);
+
+	if (o != NULL && c == ':')
+		return u_option_refuse(t, "--%s needs an argument; see --help", o->name);
+	if (o != NULL)
+		return u_option_refuse(t, "--%s takes no argument; see --help", o->name);
+	if (optopt != 0)
+		return u_option_refuse(t, "no option -%c; see --help", optopt);
+	if (begun_by(t, word + 2) > 1)
+		return u_option_refuse(t, "%.80s may be several options; see --help", word);
+	return u_option_refuse(t, "no option %.80s; see --help", word);
+}
+
+/* ---- --help ---- */
+
+/* The option with its letter, of which the tool has some, and its argument; returns its width. */
+static int left_side(const struct u_option *o, bool letters, char text[TEXT_MAX])
+{
+	const char *arg = o->arg != NULL ? o->arg : "";
+
+	text[0] = '\0';
+	if (o->letter != 0)
+		add(text, "-%c, ", o->letter);
+	else if (letters)
+		add(text, "    ");
+	if (o->name != NULL)
+		add(text, "--%s%s%s", o->name, strchr("=[", *arg) != NULL ? "" : " ", arg);
+	return (int)strlen(text);
+}
+
+/* Lines after the first are indented. */
+static void print_text(const char *text, int column)
+{
+	for (; *text != '\0'; text++) {
+		putchar(*text);
+		if (*text == '\n')
+			printf("%*s", column, "");
+	}
+	putchar('\n');
+}
+
+static void print_help(const struct u_option_tool *t)
+{
+	const struct u_option *o;
+	char left[TEXT_MAX];
+	bool letters = false;
+	int width, column = 0;
+
+	for (o = row(t, t->options); o != NULL; o = row(t, o + 1))
+		letters |= o->letter != 0;
+	for (o = row(t, t->options); o != NULL; o = row(t, o + 1)) {
+		width = left_side(o, letters, left) + 4;
+		column = width > column ? width : column;
+	}
+	fputs(t->head, stdout);
+	for (o = row(t, t->options); o != NULL; o = row(t, o + 1)) {
+		left_side(o, letters, left);
+		if (o->name != NULL)
+			printf("  %-*s", column - 2, left);
+		print_text(o->help, o->name != NULL ? column : 0);
+	}
+	if (t->more != NULL)
+		t->more();
+	if (t->tail != NULL)
+		fputs(t->tail, stdout);
+}
+
+/* ---- the command line ---- */
+
+/* The table as getopt_long() takes it. */
+static void translate(const struct u_option_tool *t, struct option *longs, char letters[TEXT_MAX])
+{
+	const struct u_option *o;
+	int how;
+
+	for (o = row(t, t->options); o != NULL && o - t->options < ROWS_MAX; o = row(t, o + 1)) {
+		if (o->name == NULL)
+			continue;
+		how = o->arg == NULL	 ? no_argument
+		      : o->arg[0] == '[' ? optional_argument
+					 : required_argument;
+		*longs++ = (struct option){ o->name, how, NULL, LONG + (int)(o - t->options) };
+		if (o->letter != 0)
+			add(letters, "%c%.*s", o->letter, how, "::");
+	}
+	*longs = (struct option){ 0 };
+}
+
+/* U_OPTION_GO_ON or the exit status. */
+static int take(const struct u_option_tool *t, const struct u_option *o, void *into,
+		const char *arg)
+{
+	int rc;
+
+	if (o->kind == U_OPTION_HELP) {
+		print_help(t);
+		return 0;
+	}
+	if (o->kind == U_OPTION_VERSION) {
+		printf("%s (Viaduct) %s\n", t->name, VIADUCT_VERSION);
+		return 0;
+	}
+	rc = set(o, into, arg);
+	return rc == 0 ? U_OPTION_GO_ON : refused(t, o, arg, rc);
+}
+
+int u_option_parse(const struct u_option_tool *t, int argc, char **argv, void *into)
+{
+	struct option longs[ROWS_MAX + 1];
+	char letters[TEXT_MAX] = ":"; /* a missing argument is returned as ':' */
+	int c, rc;
+
+	translate(t, longs, letters);
+	opterr = 0;
+	optind = 0; /* begins anew, also after another command line */
+	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		if (c == '?' || c == ':')
+			return unknown(t, c, argv[optind - 1]);
+		rc = take(t, find(t, c), into, optarg);
+		if (rc != U_OPTION_GO_ON)
+			return rc;
+	}
+	if (argc - optind > t->operands)
+		return u_option_refuse(t, "no argument '%.80s' is known; see --help",
+				       argv[optind + t->operands]);
+	return U_OPTION_GO_ON;
+}

@@ -23,12 +23,9 @@
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)
-#define GIB (MIB * 1024)
-#define TIB (GIB * 1024)
 
 static const char *const wait_words[] = { "spin", "yield", "block", "adaptive", NULL };
-/* In the order of enum rl_wait. */
-static const char *const relay_wait_words[] = { "adaptive", "poll", "block", NULL };
+const char *const u_cfg_relay_wait_words[] = { "adaptive", "poll", "block", NULL };
 
 const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 	[U_CFG_FABRIC] = { "VIADUCT_FABRIC", U_CFG_STRING, "default", 0, 0, false, NULL,
@@ -49,8 +46,9 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 			  "slots of a VI's fifo" },
 	[U_CFG_RING_BYTES] = { "VIADUCT_RING_BYTES", U_CFG_BYTES, "256k", 4 * KIB, 64 * MIB, true,
 			       NULL, "payload bytes of a VI's fifo; over relays up to 16 times" },
-	[U_CFG_WINDOW_BYTES] = { "VIADUCT_WINDOW_BYTES", U_CFG_BYTES, "4G", 64 * KIB, TIB, false,
-				 NULL, "size of a port's memory window" },
+	[U_CFG_WINDOW_BYTES] = { "VIADUCT_WINDOW_BYTES", U_CFG_BYTES, "4G", U_CFG_WINDOW_BYTES_MIN,
+				 U_CFG_WINDOW_BYTES_MAX, false, NULL,
+				 "size of a port's memory window" },
 	[U_CFG_DOORBELLS] = { "VIADUCT_DOORBELLS", U_CFG_UINT, "16", 2, 32, false, NULL,
 			      "doorbell bits of a port" },
 	[U_CFG_SCRATCHPADS] = { "VIADUCT_SCRATCHPADS", U_CFG_UINT, "8", 8, 64, false, NULL,
@@ -65,7 +63,7 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 			       "processors that transfer threads run on, in turn: up to 8, as "
 			       "2,3 or 2-5; empty: any" },
 	[U_CFG_RELAY_WAIT] = { "VIADUCT_RELAY_WAIT", U_CFG_ENUM, "adaptive", 0, 0, false,
-			       relay_wait_words, "how a transfer thread waits for packets" },
+			       u_cfg_relay_wait_words, "how a transfer thread waits for packets" },
 	[U_CFG_WAIT] = { "VIADUCT_WAIT", U_CFG_ENUM, "adaptive", 0, 0, false, wait_words,
 			 "how a waiting call waits" },
 	[U_CFG_AGENT] = { "VIADUCT_AGENT", U_CFG_STRING, "", 0, 0, false, NULL,

@@ -38,6 +38,11 @@ enum u_cfg_id {
 };
 
 #define U_CFG_RELAY_CPUS_MAX 8u /* processors of VIADUCT_RELAY_CPUS */
+#define U_CFG_WINDOW_BYTES_MIN (UINT64_C(64) << 10)
+#define U_CFG_WINDOW_BYTES_MAX (UINT64_C(1) << 40)
+
+/* Of VIADUCT_RELAY_WAIT, in the order of enum rl_wait; NULL ends them. */
+extern const char *const u_cfg_relay_wait_words[];
 
 enum u_cfg_type { U_CFG_STRING, U_CFG_UINT, U_CFG_BYTES, U_CFG_ENUM, U_CFG_BOOL };
 

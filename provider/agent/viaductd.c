@@ -12,6 +12,7 @@
 #include "ag_agent.h"
 #include "u_close.h"
 #include "u_fd.h"
+#include "u_option.h"
 #include "viaductd_check.h"
 #include "viaductd_options.h"
 
@@ -122,6 +123,7 @@ static int serve(struct vd_options *o)
 int main(int argc, char **argv)
 {
 	static struct vd_options o;
+	int rc = EXIT_USAGE;
 
 	if (one_user() != 0) {
 		fprintf(stderr, "viaductd: cannot become one user: %s\n", strerror(errno));
@@ -129,11 +131,14 @@ int main(int argc, char **argv)
 	}
 	signals();
 	descriptors();
-	if (vd_options_defaults(&o) != 0 || vd_options_parse(argc, argv, &o) != 0 ||
-	    vd_check(&o) != 0) {
+	if (vd_options_defaults(&o) == 0)
+		rc = vd_options_parse(argc, argv, &o);
+	if (rc == U_OPTION_GO_ON && vd_check(&o) != 0)
+		rc = o.bad_variable ? EXIT_FAIL : EXIT_USAGE;
+	if (rc > EXIT_OK)
 		ready(&o, vd_complaint());
-		return o.bad_variable ? EXIT_FAIL : EXIT_USAGE;
-	}
+	if (rc != U_OPTION_GO_ON)
+		return rc;
 	if (o.check) {
 		ready(&o, "ready\n");
 		return EXIT_OK;

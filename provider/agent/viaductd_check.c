@@ -16,6 +16,7 @@
 #include "rt_load.h"
 #include "u_cfg.h"
 #include "u_fd.h"
+#include "u_option.h"
 #include "w_addr.h"
 #include "w_slot.h"
 
@@ -25,6 +26,7 @@
 static int host_named(const struct vd_options *o, const char *text, uint32_t *out)
 {
 	char standard[16];
+	uint64_t number;
 	uint32_t i;
 
 	for (i = 0; i < o->cfg.host_count; i++) {
@@ -34,7 +36,10 @@ static int host_named(const struct vd_options *o, const char *text, uint32_t *ou
 			return 0;
 		}
 	}
-	return vd_number32(text, o->cfg.host_count - 1, out);
+	if (u_option_number(text, false, 0, o->cfg.host_count - 1, &number) != 0)
+		return -EINVAL;
+	*out = (uint32_t)number;
+	return 0;
 }
 
 /* Device names may be paths, but nothing that lists and JSON give a meaning. */
@@ -73,14 +78,14 @@ static int alias_resolve(const struct vd_options *o, const char *option, const c
 
 static int aliases_resolve(struct vd_options *o)
 {
-	unsigned int i;
+	uint32_t *n = &o->cfg.alias_count, *m = &o->cfg.device_count;
 	int rc = 0;
 
-	for (i = 0; rc == 0 && i < o->alias_count; i++)
-		rc = alias_resolve(o, "--alias", o->alias_text[i], w_name_ok, &o->aliases[i]);
-	for (i = 0; rc == 0 && i < o->device_count; i++)
-		rc = alias_resolve(o, "--device-alias", o->device_text[i], device_ok,
-				   &o->devices[i]);
+	for (; rc == 0 && *n < VD_ALIASES_MAX && o->alias_text[*n] != NULL; ++*n)
+		rc = alias_resolve(o, "--alias", o->alias_text[*n], w_name_ok, &o->aliases[*n]);
+	for (; rc == 0 && *m < VD_ALIASES_MAX && o->device_text[*m] != NULL; ++*m)
+		rc = alias_resolve(o, "--device-alias", o->device_text[*m], device_ok,
+				   &o->devices[*m]);
 	return rc;
 }
 
@@ -112,11 +117,11 @@ static int port_check(struct vd_options *o)
 static int topology_resolve(struct vd_options *o)
 {
 	bool from_env = o->topology_text == u_cfg_str(U_CFG_TOPOLOGY);
-	struct rt_size hosts = { o->hosts_given ? o->cfg.host_count : 0, 1, AG_HOSTS_MAX };
+	struct rt_size hosts = { o->hosts, 1, AG_HOSTS_MAX };
 	char why[VD_COMPLAINT_MAX - 32];
 
 	/* An agent that a program starts on demand serves a fabric of one host. */
-	if (from_env && o->cfg.leave_when_idle && !o->hosts_given)
+	if (from_env && o->cfg.leave_when_idle && o->hosts == 0)
 		return 0;
 	if (rt_load(o->topology_text, hosts, &o->topology, why, sizeof(why)) != 0) {
 		o->bad_variable = from_env && u_cfg_origin(U_CFG_TOPOLOGY) == U_CFG_FROM_ENV;
@@ -134,11 +139,11 @@ static int relay_threads_check(struct vd_options *o)
 
 	if (o->cfg.relay_threads <= most)
 		return 0;
-	o->bad_variable = !o->threads_given;
+	o->bad_variable = o->relay_threads == 0;
 	vd_complain("%u transfer threads want a doorbell bit each, and of %u bits %u are left for "
 		    "them; use fewer %s or more with --doorbells",
 		    o->cfg.relay_threads, o->cfg.db_bits, most,
-		    o->threads_given ? "with --relay-threads" : "in VIADUCT_RELAY_THREADS");
+		    o->relay_threads != 0 ? "with --relay-threads" : "in VIADUCT_RELAY_THREADS");
 	return -EINVAL;
 }
 
@@ -213,8 +218,6 @@ int vd_check(struct vd_options *o)
 	o->cfg.fabric = o->fabric;
 	o->cfg.host_names = o->name_count > 0 ? (const char *const *)o->names : NULL;
 	o->cfg.aliases = o->aliases;
-	o->cfg.alias_count = o->alias_count;
 	o->cfg.devices = o->devices;
-	o->cfg.device_count = o->device_count;
 	return 0;
 }

@@ -24,15 +24,15 @@ struct vd_options {
 	char *names[AG_HOSTS_MAX];
 	unsigned int name_count;
 	struct ag_alias aliases[VD_ALIASES_MAX], devices[VD_ALIASES_MAX];
-	const char *alias_text[VD_ALIASES_MAX], *device_text[VD_ALIASES_MAX];
-	unsigned int alias_count, device_count;
+	const char *alias_text[VD_ALIASES_MAX], *device_text[VD_ALIASES_MAX]; /* NULL after them */
 	const char *topology_text, *relay_cpus_text;
-	bool hosts_given, threads_given;
+	uint32_t hosts, relay_threads; /* of the command line; 0: not said there */
 	struct rt_topo *topology;
 	int relay_cpus[AG_RELAY_CPUS_MAX];
-	int ready_fd;	   /* where to say that the agent listens, or why not; -1: nowhere */
-	bool check;	   /* the options and variables are to be checked only */
-	bool bad_variable; /* the value refused came from a variable, not from an option */
+	int ready_fd; /* where to say that the agent listens, or why not; -1: nowhere */
+	bool check;   /* the options and variables are to be checked only */
+	bool no_passrights;
+	bool bad_variable; /* what is refused is a variable's, not an option's */
 };
 
 /* Writes a complaint to stderr, and keeps it for vd_complaint(). */
@@ -44,9 +44,6 @@ void U_PRINTF(1, 2) vd_complain(const char *fmt, ...);
  */
 const char *vd_complaint(void);
 
-/* Reads a decimal number up to `max`.  0 or -EINVAL. */
-int vd_number32(const char *text, uint64_t max, uint32_t *out);
-
 /* Sets the fabric, if it is one of the caller's own.  0 or -EINVAL. */
 int vd_set_fabric(struct vd_options *o, const char *arg);
 
@@ -54,8 +51,8 @@ int vd_set_fabric(struct vd_options *o, const char *arg);
 int vd_options_defaults(struct vd_options *o);
 
 /*
- * Sets options by the command line, over those.  0, or -EINVAL with a complaint.  --help and
- * --version print, and end the program.
+ * Sets what the command line says over that.  U_OPTION_GO_ON; or the exit status, of --help and
+ * --version, or with a complaint.
  */
 int vd_options_parse(int argc, char **argv, struct vd_options *o);
 

@@ -327,7 +327,7 @@ class Up(unittest.TestCase):
         for args, texts in (
                 (['--names', 'a,a'], ['--names a,a', 'a is given twice']),
                 (['--names', 'a,b', '--hosts', '3'], ['2 names for 3 hosts']),
-                (['--names', 'a/b,c'], ['--names a/b,c', 'A-Za-z0-9']),
+                (['--names', 'a/b,c'], ["--names 'a/b,c'", 'A-Za-z0-9']),
                 (['--port', 'foo'], ['--port foo', 'emu+strict']),
                 (['--port', 'emu+'], ['--port emu+', 'emu+strict']),
                 (['--port', 'emu+fault+zz'], ['--port emu+fault+zz']),
@@ -335,7 +335,7 @@ class Up(unittest.TestCase):
                 (['--alias', 'x=nobody'], ['--alias x=nobody', '2 hosts']),
                 (['--alias', 'a b=host0'], ['--alias a b=host0', 'NAME']),
                 (['--device-alias', '=host0'], ['--device-alias =host0', 'NAME']),
-                (['--group', 'no such group'], ['--group no such group', 'number of a group']),
+                (['--group', 'no such group'], ["--group 'no such group'", 'number of a group']),
                 (['--window', '1'], ['64k', 'found 1;']),
                 (['--window', '2048T'], ['64k', 'found 2048T'])):
             with self.subTest(args=args):

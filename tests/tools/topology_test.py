@@ -109,17 +109,17 @@ class Options(unittest.TestCase):
 
     def test_relay(self):
         for args, texts in (
-                (['--relay-threads', '0'], ['--relay-threads 0', '1..8']),
-                (['--relay-threads', '9'], ['--relay-threads 9', '1..8']),
-                (['--relay-threads', 'two'], ['--relay-threads two', '1..8']),
+                (['--relay-threads', '0'], ["--relay-threads '0'", '1 to 8']),
+                (['--relay-threads', '9'], ["--relay-threads '9'", '1 to 8']),
+                (['--relay-threads', 'two'], ["--relay-threads 'two'", '1 to 8']),
                 (['--relay-threads', '7', '--doorbells', '8'],
                  ['7 transfer threads', 'of 8 bits 6', '--doorbells']),
                 (['--relay-threads', '1', '--doorbells', '2'], ['of 2 bits 0']),
                 (['--relay-cpus', ''], ['--relay-cpus', '2-5']),
-                (['--relay-cpus', '5-2'], ['--relay-cpus 5-2', '2-5']),
-                (['--relay-cpus', '0-8'], ['--relay-cpus 0-8', 'up to 8']),
+                (['--relay-cpus', '5-2'], ["--relay-cpus '5-2'", '2-5']),
+                (['--relay-cpus', '0-8'], ["--relay-cpus '0-8'", 'up to 8']),
                 (['--relay-cpus', f'{CPU},1023'], ['processor 1023', 'name others']),
-                (['--relay-wait', 'spin'], ['--relay-wait spin', 'adaptive, poll or block'])):
+                (['--relay-wait', 'spin'], ["--relay-wait 'spin'", 'adaptive, poll or block'])):
             with self.subTest(args=args):
                 self.refused(2, texts, *args)
 

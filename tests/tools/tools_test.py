@@ -336,8 +336,8 @@ class Up(unittest.TestCase):
                 (['--alias', 'a b=host0'], ['--alias a b=host0', 'NAME']),
                 (['--device-alias', '=host0'], ['--device-alias =host0', 'NAME']),
                 (['--group', 'no such group'], ["--group 'no such group'", 'number of a group']),
-                (['--window', '1'], ['64k', 'found 1;']),
-                (['--window', '2048T'], ['64k', 'found 2048T'])):
+                (['--window', '1'], ['64k', "'1'"]),
+                (['--window', '2048T'], ['64k', "'2048T'"])):
             with self.subTest(args=args):
                 self.refused(2, texts, *args)
 

@@ -82,7 +82,7 @@ class Options(unittest.TestCase):
     def test_topology(self):
         for args, texts in (
                 (['star'], ['topology "star"', 'not known', 'mesh:WxH']),
-                ([''], ['--topology', 'ring, chain', 'found nothing']),
+                ([''], ['--topology', 'ring, chain', "''"]),
                 (['ring:4'], ['topology "ring:4"', 'not known']),
                 (['mesh:3'], ['not a width and a height', 'mesh:WxH']),
                 (['mesh:3x3', '--hosts', '4'], ['9 hosts, the fabric has 4', 'mesh:2x2']),

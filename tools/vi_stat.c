@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* vi_stat - shows the counters of a host's processes, live, by way of the agent. */
 #include <errno.h>
-#include <getopt.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <stdbool.h>
@@ -14,8 +13,8 @@
 
 #include "cl_client.h"
 #include "tool_out.h"
+#include "u_option.h"
 
-#define EXIT_USAGE 2
 #define STAT_SCHEMA "viaduct.stat"
 #define STAT_SCHEMA_VERSION 1
 #define OUTPUT_LOST 1 /* beside the negative errors of asking */
@@ -58,20 +57,6 @@ struct options {
 	bool json, all, total;
 	const char *host;
 };
-
-static const char help[] =
-	"usage: vi_stat [OPTION]...\n\n"
-	"Shows what the processes of a host have sent and received: once the totals, or with -i\n"
-	"repeatedly the increments of each interval. Counters of 0 are left out.\n\n"
-	"  -i, --interval SEC     repeat every SEC seconds\n"
-	"  -c, --count COUNT      end after COUNT reports (default: 1, with -i without end)\n"
-	"  -t, --total            totals with -i too\n"
-	"  -a, --all              also counters that are 0\n"
-	"      --json             one JSON object per report, on a line of its own\n"
-	"      --host HOST        processes of HOST instead of VIADUCT_HOST\n"
-	"  -h, --help             print this and end\n"
-	"  -V, --version          print the version and end\n\n"
-	"exit status: 0 done, 1 failure, 2 bad usage\n";
 
 /* ---- counters from the agent ---- */
 
@@ -387,98 +372,38 @@ static int run(const struct options *o)
 
 /* ---- options ---- */
 
-enum { OPT_JSON = 256, OPT_HOST };
+#define AT(field) U_OPTION_AT(struct options, field)
 
-static const struct option longs[] = {
-	{ "interval", required_argument, NULL, 'i' },
-	{ "count", required_argument, NULL, 'c' },
-	{ "total", no_argument, NULL, 't' },
-	{ "all", no_argument, NULL, 'a' },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "host", required_argument, NULL, OPT_HOST },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ 0 },
+static const struct u_option options[] = {
+	{ "interval", 'i', "SEC", "repeat every SEC seconds", AT(interval), .least = 0.01,
+	  .most = 86400 },
+	{ "count", 'c', "COUNT", "end after COUNT reports (default: 1, with -i without end)",
+	  AT(count), .min = 1 },
+	{ "total", 't', NULL, "totals with -i too", AT(total) },
+	{ "all", 'a', NULL, "also counters that are 0", AT(all) },
+	{ "json", 0, NULL, "one JSON object per report, on a line of its own", AT(json) },
+	{ "host", 0, "HOST", "processes of HOST instead of VIADUCT_HOST", AT(host) },
+	U_OPTION_LAST('h', 'V')
 };
 
-static int usage(const char *what, const char *found, const char *right)
-{
-	fprintf(stderr, "vi_stat: %s%s%s%s: %s\n", what, found ? " '" : "", found ? found : "",
-		found ? "'" : "", right);
-	return EXIT_USAGE;
-}
-
-static int take_interval(struct options *o, const char *arg)
-{
-	char *end;
-	double v = strtod(arg, &end);
-
-	if (end == arg || *end || !(v >= 0.01 && v <= 86400))
-		return usage("--interval:", arg, "is not a number of seconds from 0.01 to 86400");
-	o->interval = v;
-	return -1;
-}
-
-static int take_count(struct options *o, const char *arg)
-{
-	char *end;
-	unsigned long long v;
-
-	errno = 0;
-	v = strtoull(arg, &end, 10);
-	if (arg[0] < '0' || arg[0] > '9' || *end || errno || !v)
-		return usage("--count:", arg, "is not a count from 1");
-	o->count = v;
-	return -1;
-}
-
-static int take(struct options *o, int c, char **argv)
-{
-	switch (c) {
-	case 'i':
-		return take_interval(o, optarg);
-	case 'c':
-		return take_count(o, optarg);
-	case 't':
-		o->total = true;
-		return -1;
-	case 'a':
-		o->all = true;
-		return -1;
-	case OPT_JSON:
-		o->json = true;
-		return -1;
-	case OPT_HOST:
-		o->host = optarg;
-		return -1;
-	case 'h':
-		fputs(help, stdout);
-		return EXIT_SUCCESS;
-	case 'V':
-		puts("vi_stat (Viaduct) " VIADUCT_VERSION);
-		return EXIT_SUCCESS;
-	case ':':
-		return usage(argv[optind - 1], NULL, "needs an argument; see --help");
-	default:
-		return usage("no option", argv[optind - 1], "see --help");
-	}
-}
+static const struct u_option_tool tool = {
+	.name = "vi_stat",
+	.head = "usage: vi_stat [OPTION]...\n\n"
+		"Shows what the processes of a host have sent and received: once the totals, or with -i\n"
+		"repeatedly the increments of each interval. Counters of 0 are left out.\n\n",
+	.options = options,
+	.tail = "\nexit status: 0 done, 1 failure, 2 bad usage\n",
+};
 
 static int stat_main(int argc, char **argv)
 {
 	struct options o = { 0 };
-	int c, rc;
+	int rc = u_option_parse(&tool, argc, argv, &o);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":i:c:tahV", longs, NULL)) != -1) {
-		rc = take(&o, c, argv);
-		if (rc >= 0)
-			return rc;
-	}
-	if (optind < argc)
-		return usage("no argument", argv[optind], "is taken; see --help");
+	if (rc != U_OPTION_GO_ON)
+		return rc;
 	if (o.count > 1 && o.interval <= 0)
-		return usage("--count", NULL, "above 1 needs --interval");
+		return u_option_refuse(&tool, "--count above 1 needs --interval; see --help");
 	if (o.interval <= 0)
 		o.count = 1;
 	return run(&o);

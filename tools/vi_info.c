@@ -3,141 +3,83 @@
  * vi_info - shows the fabric as a program finds it: hosts, ports, NIC, limits, variables, routes.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "info/info.h"
 #include "tool_out.h"
 #include "u_cfg.h"
-
-#define EXIT_USAGE 2
+#include "u_option.h"
 
 enum section { SUMMARY, VERBOSE, NAMES, ENV, EXPLAIN, TOPOLOGY };
 
 struct options {
 	enum section section;
-	bool chosen; /* a section was asked for */
-	bool json, sh;
+	bool wanted[TOPOLOGY + 1]; /* by section */
+	bool json;
 	bool elsewhere;	    /* the agent of that host, or of the default, cannot be asked */
+	const char *format; /* NULL: as for people */
 	const char *host;   /* the host whose agent is asked */
-	const char *target; /* of --explain, NULL: all */
+	const char *target; /* of --explain, "": all; NULL: not asked for */
 };
 
-static const char help[] =
-	"usage: vi_info [OPTION]...\n\n"
-	"Shows what a program would find here: the hosts of the fabric, the ports of this host,\n"
-	"the NIC and its limits. Every line is \"key: value\", but for pictures.\n\n"
-	"  -v, --verbose          everything, with all attributes of the NIC\n"
-	"  -l, --list             names of the hosts only\n"
-	"  -e, --env              every VIADUCT_* variable: value, default, origin, meaning\n"
-	"      --format=sh        with --env: as commands a shell can read back\n"
-	"      --explain[=HOST]   the shortest paths to HOST, or to each host, port by port; why\n"
-	"                         there is none; which losses reliable connections survive\n"
-	"      --topology         a picture of the hosts and links, which of these are down, and\n"
-	"                         the transfer threads; as far as this host knows\n"
-	"      --host HOST        ask the agent of HOST instead of VIADUCT_HOST\n"
-	"      --json             JSON, of the part asked for or of everything\n"
-	"  -h, --help             print this and end\n"
-	"  -V, --version          print the version and end\n\n"
-	"exit status: 0 done, 1 failure, 2 bad usage\n";
+#define AT(field) U_OPTION_AT(struct options, field)
 
-enum { OPT_EXPLAIN = 256, OPT_TOPOLOGY, OPT_HOST, OPT_JSON, OPT_FORMAT };
+static const char *const formats[] = { "sh", NULL };
 
-static const struct option longs[] = {
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "list", no_argument, NULL, 'l' },
-	{ "env", no_argument, NULL, 'e' },
-	{ "format", required_argument, NULL, OPT_FORMAT },
-	{ "explain", optional_argument, NULL, OPT_EXPLAIN },
-	{ "topology", no_argument, NULL, OPT_TOPOLOGY },
-	{ "host", required_argument, NULL, OPT_HOST },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ 0 },
+static const struct u_option options[] = {
+	{ "verbose", 'v', NULL, "everything, with all attributes of the NIC", AT(wanted[VERBOSE]) },
+	{ "list", 'l', NULL, "names of the hosts only", AT(wanted[NAMES]) },
+	{ "env", 'e', NULL, "every VIADUCT_* variable: value, default, origin, meaning",
+	  AT(wanted[ENV]) },
+	{ "format", 0, "=sh", "with --env: as commands a shell can read back", AT(format),
+	  .words = formats },
+	{ "explain", 0, "[=HOST]",
+	  "the shortest paths to HOST, or to each host, port by port; why\n"
+	  "there is none; which losses reliable connections survive",
+	  AT(target), .min = 1, .expected = "a host name" },
+	{ "topology", 0, NULL,
+	  "a picture of the hosts and links, which of these are down, and\n"
+	  "the transfer threads; as far as this host knows",
+	  AT(wanted[TOPOLOGY]) },
+	{ "host", 0, "HOST", "ask the agent of HOST instead of VIADUCT_HOST", AT(host) },
+	{ "json", 0, NULL, "JSON, of the part asked for or of everything", AT(json) },
+	U_OPTION_LAST('h', 'V')
 };
 
-static int usage(const char *what, const char *found, const char *right)
-{
-	fprintf(stderr, "vi_info: %s%s%s%s: %s\n", what, found ? " '" : "", found ? found : "",
-		found ? "'" : "", right);
-	return EXIT_USAGE;
-}
-
-static int choose(struct options *o, enum section s)
-{
-	if (o->chosen && o->section != s)
-		return usage("-v, -l, -e, --explain, --topology", NULL, "give one of them");
-	o->section = s;
-	o->chosen = true;
-	return -1;
-}
-
-static int take_format(struct options *o, const char *arg)
-{
-	if (strcmp(arg, "sh"))
-		return usage("--format:", arg, "is not sh, the only format of --env");
-	o->sh = true;
-	return -1;
-}
-
-/* Returns -1 to continue, or the exit code. */
-static int take(struct options *o, int c, char **argv)
-{
-	switch (c) {
-	case 'v':
-		return choose(o, VERBOSE);
-	case 'l':
-		return choose(o, NAMES);
-	case 'e':
-		return choose(o, ENV);
-	case OPT_EXPLAIN:
-		o->target = optarg;
-		return choose(o, EXPLAIN);
-	case OPT_TOPOLOGY:
-		return choose(o, TOPOLOGY);
-	case OPT_HOST:
-		o->host = optarg;
-		return -1;
-	case OPT_JSON:
-		o->json = true;
-		return -1;
-	case OPT_FORMAT:
-		return take_format(o, optarg);
-	case 'h':
-		fputs(help, stdout);
-		return EXIT_SUCCESS;
-	case 'V':
-		puts("vi_info (Viaduct) " VIADUCT_VERSION);
-		return EXIT_SUCCESS;
-	case ':':
-		return usage(argv[optind - 1], NULL, "needs an argument; see --help");
-	default:
-		return usage("no option", argv[optind - 1], "see --help");
-	}
-}
+static const struct u_option_tool tool = {
+	.name = "vi_info",
+	.head = "usage: vi_info [OPTION]...\n\n"
+		"Shows what a program would find here: the hosts of the fabric, the ports of this host,\n"
+		"the NIC and its limits. Every line is \"key: value\", but for pictures.\n\n",
+	.options = options,
+	.tail = "\nexit status: 0 done, 1 failure, 2 bad usage\n",
+	.operands = 1, /* --explain HOST */
+};
 
 static int parse(struct options *o, int argc, char **argv)
 {
-	int c, rc;
+	int rc = u_option_parse(&tool, argc, argv, o), i, asked = 0;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":vlehV", longs, NULL)) != -1) {
-		rc = take(o, c, argv);
-		if (rc >= 0)
-			return rc;
+	if (rc != U_OPTION_GO_ON)
+		return rc;
+	o->wanted[EXPLAIN] = o->target != NULL;
+	for (i = 0; i <= TOPOLOGY; i++) {
+		asked += o->wanted[i];
+		o->section = o->wanted[i] ? (enum section)i : o->section;
 	}
-	if (optind < argc && o->section == EXPLAIN && !o->target)
-		o->target = argv[optind++]; /* --explain HOST */
+	if (asked > 1)
+		return u_option_refuse(&tool, "of -v, -l, -e, --explain, --topology give one");
+	if (optind < argc && (o->target == NULL || *o->target != '\0' || *argv[optind] == '\0'))
+		return u_option_refuse(&tool, "no argument '%.80s' is known; see --help",
+				       argv[optind]);
 	if (optind < argc)
-		return usage("no argument", argv[optind], "is taken; see --help");
-	if (o->sh && (o->section != ENV || o->json))
-		return usage("--format=sh", NULL, "goes with --env, without --json");
-	if (o->target && !o->target[0])
-		return usage("--explain", NULL, "needs a host name or nothing");
-	return -1;
+		o->target = argv[optind];
+	if (o->format != NULL && (o->section != ENV || o->json))
+		return u_option_refuse(&tool, "--format=sh goes with --env, without --json");
+	return U_OPTION_GO_ON;
 }
 
 /* The sections that other agents can answer, when the host's own is down or silent. */
@@ -205,7 +147,7 @@ static int collect_fabric(const struct options *o, struct cl_agent *agent, json_
 			return EXIT_FAILURE;
 	}
 	if (o->section == EXPLAIN || (everything && o->json && !o->elsewhere)) {
-		part = info_explain(agent, o->target);
+		part = info_explain(agent, o->target && o->target[0] ? o->target : NULL);
 		json_object_object_add(all, "explain", part);
 		if (!part)
 			return EXIT_FAILURE;
@@ -252,8 +194,8 @@ static void print_text(const struct options *o, json_object *all)
 		info_print_names(info_array(all, "hosts"));
 		break;
 	case ENV:
-		o->sh ? info_print_env_sh(info_array(all, "environment"))
-		      : info_print_env(info_array(all, "environment"));
+		o->format ? info_print_env_sh(info_array(all, "environment"))
+			  : info_print_env(info_array(all, "environment"));
 		break;
 	case EXPLAIN:
 		info_print_explain(info_array(all, "explain"));

@@ -5,19 +5,23 @@
  */
 #include "pf_run.h"
 
+#define SIZES "1..4M"
+
 static const struct pf_tool tool = {
 	.name = "vi_bw",
 	.kind = PF_BW,
-	.summary =
+	.head = PF_HEAD(
+		"vi_bw",
 		"Measures the bandwidth between two processes over VIs: a window of messages is\n"
-		"outstanding, each half window is acknowledged. MB is 10^6 bytes.",
+		"outstanding, each half window is acknowledged. MB is 10^6 bytes."),
 	.title = "Viaduct VI Bandwidth Test",
 	.column = "Bandwidth (MB/s)",
 	.metric = "bandwidth_mb_per_s",
-	.metric_help =
+	.tail = PF_TAIL(
 		"  bandwidth_mb_per_s messages_per_s round_avg_us round_min_us round_max_us\n"
 		"  round_stddev_us round_p50_us round_p99_us ... (time of half a window)",
-	.sizes = "1..4M",
+		SIZES),
+	.sizes = SIZES,
 	.window = 64,
 	.prepare = pf_fill_source,
 	.client = pf_stream_client,

@@ -354,18 +354,22 @@ static void lat_prepare(struct pf_run *run, const struct pf_batch *b)
 	}
 }
 
+#define SIZES "1..1M"
+
 static const struct pf_tool tool = {
 	.name = "vi_lat",
 	.kind = PF_LAT,
-	.summary =
+	.head = PF_HEAD(
+		"vi_lat",
 		"Measures the latency between two processes over a VI: half of the round trip of\n"
-		"a message and its answer, as the OSU benchmarks do; of an RDMA read the whole.",
+		"a message and its answer, as the OSU benchmarks do; of an RDMA read the whole."),
 	.title = "Viaduct VI Latency Test",
 	.column = "Latency (us)",
 	.metric = "avg_us",
-	.metric_help =
+	.tail = PF_TAIL(
 		"  avg_us min_us max_us stddev_us p50_us p99_us p99.9_us ... (any percentile)",
-	.sizes = "1..1M",
+		SIZES),
+	.sizes = SIZES,
 	.window = 1,
 	.prepare = lat_prepare,
 	.client = lat_client,

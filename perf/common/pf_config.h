@@ -90,19 +90,28 @@ struct pf_config {
 #define PF_LAT 1u
 #define PF_BW 2u
 #define PF_RATE 4u
-#define PF_ALL (PF_LAT | PF_BW | PF_RATE)
+
+#define PF_HEAD(name, summary)                                                                     \
+	"usage: " name " [OPTION]...                 client and server, both started here\n"       \
+	"       " name " --server [OPTION]...        server only\n"                                \
+	"       " name                                                                             \
+	" --connect HOST [OPTION]...  client only; its options hold for both\n\n" summary          \
+	"\n\noptions:\n"
+#define PF_TAIL(metrics, sizes)                                                                    \
+	"\nmetrics of --expect, also the columns of csv and the keys of json:\n" metrics           \
+	"\ndefault sizes: " sizes                                                                  \
+	"\nexit status: 0 done, 1 failure or an expectation not met, 2 bad usage\n"
 
 struct pf_run;
 struct pf_batch;
 
 struct pf_tool {
 	const char *name;
-	unsigned int kind; /* PF_LAT, PF_BW or PF_RATE */
-	const char *summary;
+	unsigned int kind;	 /* PF_LAT, PF_BW or PF_RATE */
+	const char *head, *tail; /* of --help, before and after the options */
 	const char *title;	 /* of the table */
 	const char *column;	 /* of the table's main value */
 	const char *metric;	 /* the main value */
-	const char *metric_help; /* metrics for --expect, for --help */
 	const char *sizes;	 /* default of --sizes */
 	uint32_t window;	 /* default of --window */
 	/* Before a batch, on both sides: puts the buffers into order. */
@@ -127,6 +136,8 @@ bool pf_metric_known(const struct pf_tool *tool, const char *metric);
 /* Text parsers, also used by the tests.  Return 0 or -EINVAL; nothing is written on failure. */
 int pf_parse_size(const char *text, uint64_t *out);
 int pf_parse_sizes(const char *text, struct pf_sizes *out);
+/* "A,B", of which out[0] is to be freed. */
+int pf_parse_hosts(const char *text, const char *out[2]);
 int pf_parse_percentiles(const char *text, double *out, size_t max, size_t *count_out);
 int pf_parse_expect(const char *text, struct pf_expect *out);
 int pf_parse_uint(const char *text, uint64_t min, uint64_t max, uint64_t *out);

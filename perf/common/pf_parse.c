@@ -142,6 +142,23 @@ int pf_parse_sizes(const char *text, struct pf_sizes *out)
 	return 0;
 }
 
+int pf_parse_hosts(const char *text, const char *out[2])
+{
+	const char *comma = strchr(text, ',');
+	char *first;
+
+	if (!comma || comma == text || !comma[1] || strchr(comma + 1, ',') || comma - text > 63 ||
+	    strlen(comma + 1) > 63)
+		return -EINVAL;
+	first = strndup(text, (size_t)(comma - text));
+	if (!first)
+		return -ENOMEM;
+	free((char *)out[0]);
+	out[0] = first;
+	out[1] = comma + 1;
+	return 0;
+}
+
 struct percentiles {
 	double v[PF_MAX_PERCENTILES];
 	size_t n, max;

@@ -5,13 +5,9 @@
 
 #include "pf_config.h"
 
-/* Returns -1 to continue, or the exit code after one line on standard error. */
-int pf_together(const struct pf_config *cfg);
+struct u_option_tool;
 
-/*
- * One line on standard error: `what`, with `found` behind it unless NULL, and `right`, the accepted
- * values.
- */
-int pf_usage(const struct pf_tool *tool, const char *what, const char *found, const char *right);
+/* Returns -1 to continue, or the exit code after one line on standard error. */
+int pf_together(const struct pf_config *cfg, const struct u_option_tool *t);
 
 #endif

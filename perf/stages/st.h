@@ -33,7 +33,7 @@ enum st_point {
 };
 
 struct st_config {
-	uint32_t size, batches;
+	uint32_t size, messages, batches;
 	const char *hosts[2]; /* NULL: the default */
 	bool pin, tsc, json;
 	int cpu[2]; /* -1: not chosen */

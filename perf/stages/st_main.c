@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* vi_stages - splits the latency of a message by stage. */
 #include <errno.h>
-#include <getopt.h>
 #include <json-c/json.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,30 +18,11 @@
 #include "pf_config.h"
 #include "pf_side.h"
 #include "st.h"
+#include "u_option.h"
 
 #define SCHEMA "viaduct.stages"
 #define MOST_BYTES (UINT64_C(1) << 20)
-
-static void print_help(void)
-{
-	printf("usage: vi_stages [OPTION]...\n\n"
-	       "Shows where the time of one message goes: round trips between two processes over a\n"
-	       "VI, with a library of its own that notes the time at each stage.\n\n"
-	       "options:\n"
-	       "  -s, --size BYTES     bytes of a message, 1 to 1M (default: 4)\n"
-	       "  -n, --messages N     messages to measure, 200 to 2000000 (default: 20000)\n"
-	       "      --hosts A,B      hosts of the two processes (default: the default host)\n"
-	       "      --pin A,B        their processors (default: the first two allowed)\n"
-	       "      --unpinned       leave the choice to the scheduler\n"
-	       "      --clock CLOCK    tsc, the processors' time stamp counter, or monotonic, the\n"
-	       "                       system's clock (default: tsc where its rate is constant)\n"
-	       "  -t, --timeout SEC    a process silent for longer counts as dead (default: 10)\n"
-	       "      --json           one JSON document instead of the table\n"
-	       "  -h, --help           print this and end\n"
-	       "  -V, --version        print the version and end\n\n"
-	       "Every time holds the cost of one stamp, which the last column leaves out.\n"
-	       "exit status: 0 done, 1 failure, 2 bad usage\n");
-}
+#define MESSAGES_LEAST (2 * ST_ROUNDS) /* a batch; there are that many times so many */
 
 /* ---- the report ---- */
 
@@ -268,151 +249,82 @@ static bool constant_tsc(void)
 #endif
 }
 
-static int bad(const char *what, const char *found, const char *right)
+static int set_hosts(void *into, const struct u_option *o, const char *arg)
 {
-	return pf_bad_word("vi_stages", what, found, right);
+	return pf_parse_hosts(arg, ((struct st_config *)into)->hosts);
 }
 
-static int take_size(struct st_config *cfg, const char *arg)
+static int set_clock(void *into, const struct u_option *o, const char *arg)
 {
-	uint64_t n;
+	bool tsc = !strcmp(arg, "tsc");
 
-	if (pf_parse_size(arg, &n) || n < 1 || n > MOST_BYTES)
+	if (tsc ? !constant_tsc() : strcmp(arg, "monotonic") != 0)
 		return -EINVAL;
-	cfg->size = (uint32_t)n;
+	((struct st_config *)into)->tsc = tsc;
 	return 0;
 }
 
-static int take_messages(struct st_config *cfg, const char *arg)
-{
-	uint64_t n;
+#define AT(field) U_OPTION_AT(struct st_config, field)
 
-	if (pf_parse_uint(arg, 2 * ST_ROUNDS, 2 * ST_ROUNDS * ST_MAX_BATCHES, &n))
-		return -EINVAL;
-	cfg->batches = (uint32_t)(n / (2 * ST_ROUNDS));
-	return 0;
-}
-
-/* "A,B", into the two names of it. */
-static int take_pair(char *arg, const char *out[2])
-{
-	char *comma = strchr(arg, ',');
-
-	if (!comma || comma == arg || !comma[1] || strchr(comma + 1, ','))
-		return -EINVAL;
-	*comma = '\0';
-	out[0] = arg;
-	out[1] = comma + 1;
-	return 0;
-}
-
-static int take_clock(struct st_config *cfg, const char *arg)
-{
-	if (!strcmp(arg, "monotonic"))
-		cfg->tsc = false;
-	else if (strcmp(arg, "tsc") || !constant_tsc())
-		return -EINVAL;
-	return 0;
-}
-
-enum { OPT_HOSTS = 256, OPT_PIN, OPT_UNPINNED, OPT_CLOCK, OPT_JSON };
-
-static const struct option longs[] = {
-	{ "size", 1, NULL, 's' },
-	{ "messages", 1, NULL, 'n' },
-	{ "hosts", 1, NULL, OPT_HOSTS },
-	{ "pin", 1, NULL, OPT_PIN },
-	{ "unpinned", 0, NULL, OPT_UNPINNED },
-	{ "clock", 1, NULL, OPT_CLOCK },
-	{ "timeout", 1, NULL, 't' },
-	{ "json", 0, NULL, OPT_JSON },
-	{ "help", 0, NULL, 'h' },
-	{ "version", 0, NULL, 'V' },
-	{ 0 },
+static const struct u_option options[] = {
+	{ "size", 's', "BYTES", "bytes of a message, 1 to 1M (default: 4)", AT(size), .size = true,
+	  .min = 1, .max = MOST_BYTES },
+	{ "messages", 'n', "N", "messages to measure, 200 to 2000000 (default: 20000)",
+	  AT(messages), .min = MESSAGES_LEAST, .max = MESSAGES_LEAST * ST_MAX_BATCHES },
+	{ "hosts", 0, "A,B", "hosts of the two processes (default: the default host)",
+	  .call = set_hosts, .expected = "two hosts, as a,b" },
+	{ "pin", 0, "A,B", "their processors (default: the first two allowed)", AT(cpu),
+	  .max = CPU_SETSIZE - 1 },
+	{ "unpinned", 0, NULL, "leave the choice to the scheduler", AT(pin), .off = true },
+	{ "clock", 0, "CLOCK",
+	  "tsc, the processors' time stamp counter, or monotonic, the\n"
+	  "system's clock (default: tsc where its rate is constant)",
+	  .call = set_clock, .expected = "a clock of this machine" },
+	{ "timeout", 't', "SEC", "a process silent for longer counts as dead (default: 10)",
+	  AT(timeout), .least = 0.01, .most = 3600 },
+	{ "json", 0, NULL, "one JSON document instead of the table", AT(json) },
+	U_OPTION_LAST('h', 'V')
 };
 
-/* An option with a value.  Returns -1 to continue, or the exit code. */
-static int take_value(struct st_config *cfg, int c, char *arg)
-{
-	switch (c) {
-	case 's':
-		return take_size(cfg, arg) ? bad("--size", arg, "bytes, 1 to 1M") : -1;
-	case 'n':
-		return take_messages(cfg, arg) ? bad("--messages", arg, "200 to 2000000") : -1;
-	case 't':
-		return pf_parse_double(arg, 0.01, 3600, &cfg->timeout)
-			       ? bad("--timeout", arg, "seconds, 0.01 to 3600")
-			       : -1;
-	case OPT_HOSTS:
-		return take_pair(arg, cfg->hosts) ? bad("--hosts", arg, "two hosts, as a,b") : -1;
-	case OPT_PIN:
-		return pf_parse_cpus(arg, cfg->cpu) ? bad("--pin", arg, "two processors, as 0,1")
-						    : -1;
-	case OPT_CLOCK:
-		return take_clock(cfg, arg) ? bad("--clock", arg, "a clock of this machine") : -1;
-	default:
-		return PF_EXIT_USAGE;
-	}
-}
-
-static int take_option(struct st_config *cfg, int c, char *arg)
-{
-	switch (c) {
-	case OPT_UNPINNED:
-		cfg->pin = false;
-		return -1;
-	case OPT_JSON:
-		cfg->json = true;
-		return -1;
-	case 'h':
-		print_help();
-		return PF_EXIT_OK;
-	case 'V':
-		printf("vi_stages (Viaduct) %s\n", VIADUCT_VERSION);
-		return PF_EXIT_OK;
-	default:
-		return take_value(cfg, c, arg);
-	}
-}
-
-static int choose_processors(struct st_config *cfg)
-{
-	return !cfg->pin || cfg->cpu[0] >= 0 ? 0 : pf_first_cpus(cfg->cpu);
-}
+static const struct u_option_tool tool = {
+	.name = "vi_stages",
+	.head = "usage: vi_stages [OPTION]...\n\n"
+		"Shows where the time of one message goes: round trips between two processes over a\n"
+		"VI, with a library of its own that notes the time at each stage.\n\n"
+		"options:\n",
+	.options = options,
+	.tail = "\nEvery time holds the cost of one stamp, which the last column leaves out.\n"
+		"exit status: 0 done, 1 failure, 2 bad usage\n",
+};
 
 static int parse(struct st_config *cfg, int argc, char **argv)
 {
-	int c, rc;
+	int rc = u_option_parse(&tool, argc, argv, cfg);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":s:n:t:hV", longs, NULL)) != -1) {
-		rc = c == '?' || c == ':' ? pf_bad_option("vi_stages", c, argv[optind - 1])
-					  : take_option(cfg, c, optarg);
-		if (rc >= 0)
-			return rc;
-	}
-	if (optind < argc)
-		return bad("argument", argv[optind], "an option");
-	if (choose_processors(cfg)) {
-		fprintf(stderr, "vi_stages: two processors are needed, one is allowed here; use "
-				"--unpinned, or allow more (taskset)\n");
+	if (rc != U_OPTION_GO_ON)
+		return rc;
+	cfg->batches = cfg->messages / MESSAGES_LEAST;
+	if (cfg->pin && cfg->cpu[0] < 0 && pf_first_cpus(cfg->cpu)) {
+		u_option_refuse(&tool, "two processors are needed, one is allowed here; use "
+				       "--unpinned, or allow more (taskset)");
 		return PF_EXIT_FAILURE;
 	}
-	return -1;
+	return U_OPTION_GO_ON;
 }
 
 int main(int argc, char **argv)
 {
 	struct st_config cfg = {
-		.size = 4, .batches = 100, .pin = true, .cpu = { -1, -1 }, .timeout = 10
+		.size = 4, .messages = 20000, .pin = true, .cpu = { -1, -1 }, .timeout = 10
 	};
 	int rc;
 
 	cfg.tsc = constant_tsc();
 	rc = parse(&cfg, argc, argv);
 	if (rc < 0)
-		return run(&cfg);
-	if (rc == PF_EXIT_OK && fflush(stdout))
+		rc = run(&cfg);
+	else if (rc == PF_EXIT_OK && fflush(stdout))
 		rc = PF_EXIT_FAILURE;
+	free((char *)cfg.hosts[0]);
 	return rc;
 }

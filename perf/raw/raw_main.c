@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* vi_raw - the raw limits of two processes on this machine. */
 #include <errno.h>
-#include <getopt.h>
 #include <json-c/json.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "pf_config.h"
 #include "pf_side.h"
 #include "raw.h"
+#include "u_option.h"
 
 #define SCHEMA "viaduct.raw"
 
@@ -36,30 +37,6 @@ static const struct test {
 #define TEST_COUNT (sizeof(tests) / sizeof(tests[0]))
 
 static json_object *results;
-
-static void print_help(void)
-{
-	size_t i;
-
-	printf("usage: vi_raw [OPTION]...\n\n"
-	       "Measures two processes of this machine without a message library: the limits\n"
-	       "with which other figures are compared.\n\n"
-	       "options:\n"
-	       "  -t, --tests LIST     tests to run, separated by commas (default: all)\n"
-	       "  -s, --sizes LIST     sizes in bytes: 4,64,1k..1M (default: by test)\n"
-	       "      --pin A,B        processors of the two (default: the first two allowed)\n"
-	       "      --unpinned       leave the choice to the scheduler\n"
-	       "  -b, --batches N      batches, whose median is reported (default: 51)\n"
-	       "      --batch-ms MS    time of a batch, well below a slice of the scheduler\n"
-	       "                       (default: 0.5)\n"
-	       "      --timeout SEC    end a measurement that takes longer (default: 30)\n"
-	       "      --json           one JSON document instead of the table\n"
-	       "  -h, --help           print this and end\n"
-	       "  -V, --version        print the version and end\n\ntests:\n");
-	for (i = 0; i < TEST_COUNT; i++)
-		printf("  %-12s %s\n", tests[i].name, tests[i].help);
-	printf("exit status: 0 done, 1 failure, 2 bad usage\n");
-}
 
 /* ---- output ---- */
 
@@ -156,96 +133,67 @@ static int run_tests(const struct raw_config *cfg)
 
 /* ---- command line ---- */
 
-static int bad(const char *what, const char *found, const char *right)
-{
-	return pf_bad_word("vi_raw", what, found, right);
-}
-
 static const char *test_name(size_t i)
 {
 	return tests[i].name;
 }
 
-static int take_tests(struct raw_config *cfg, const char *arg)
+static int set_tests(void *into, const struct u_option *o, const char *arg)
 {
-	return pf_parse_names(arg, test_name, TEST_COUNT, cfg->wanted);
+	return pf_parse_names(arg, test_name, TEST_COUNT, ((struct raw_config *)into)->wanted);
 }
 
-static int take_sizes(struct raw_config *cfg, const char *arg)
+static int set_sizes(void *into, const struct u_option *o, const char *arg)
 {
+	struct raw_config *cfg = into;
 	struct pf_sizes s = { cfg->sizes, cfg->size_count };
 	int rc = pf_parse_sizes(arg, &s);
 
-	if (rc)
-		return rc;
 	cfg->sizes = s.v;
 	cfg->size_count = s.n;
-	return 0;
-}
-
-static int take_batches(struct raw_config *cfg, const char *arg)
-{
-	uint64_t n;
-	int rc = pf_parse_uint(arg, 1, RAW_MAX_BATCHES, &n);
-
-	if (!rc)
-		cfg->batches = (uint32_t)n;
 	return rc;
 }
 
-enum { OPT_PIN = 256, OPT_UNPINNED, OPT_BATCH_MS, OPT_TIMEOUT, OPT_JSON };
+#define AT(field) U_OPTION_AT(struct raw_config, field)
 
-static const struct option longs[] = {
-	{ "tests", 1, NULL, 't' },
-	{ "sizes", 1, NULL, 's' },
-	{ "pin", 1, NULL, OPT_PIN },
-	{ "unpinned", 0, NULL, OPT_UNPINNED },
-	{ "batches", 1, NULL, 'b' },
-	{ "batch-ms", 1, NULL, OPT_BATCH_MS },
-	{ "timeout", 1, NULL, OPT_TIMEOUT },
-	{ "json", 0, NULL, OPT_JSON },
-	{ "help", 0, NULL, 'h' },
-	{ "version", 0, NULL, 'V' },
-	{ 0 },
+static const struct u_option options[] = {
+	{ "tests", 't', "LIST", "tests to run, separated by commas (default: all)",
+	  .call = set_tests, .expected = "a list of tests" },
+	{ "sizes", 's', "LIST", "sizes in bytes: 4,64,1k..1M (default: by test)", .call = set_sizes,
+	  .expected = "a list of sizes, as 4,64,1k..1M" },
+	{ "pin", 0, "A,B", "processors of the two (default: the first two allowed)", AT(cpu),
+	  .max = CPU_SETSIZE - 1 },
+	{ "unpinned", 0, NULL, "leave the choice to the scheduler", AT(pin), .off = true },
+	{ "batches", 'b', "N", "batches, whose median is reported (default: 51)", AT(batches),
+	  .min = 1, .max = RAW_MAX_BATCHES },
+	{ "batch-ms", 0, "MS",
+	  "time of a batch, well below a slice of the scheduler\n(default: 0.5)", AT(batch_ms),
+	  .least = 0.01, .most = 10000 },
+	{ "timeout", 0, "SEC", "end a measurement that takes longer (default: 30)", AT(timeout),
+	  .least = 0.01, .most = 3600 },
+	{ "json", 0, NULL, "one JSON document instead of the table", AT(json) },
+	U_OPTION_LAST('h', 'V')
 };
 
-/* Returns -1 to continue, or the exit code. */
-static int take_option(struct raw_config *cfg, int c, const char *arg)
+static void print_tests(void)
 {
-	switch (c) {
-	case 't':
-		return take_tests(cfg, arg) ? bad("--tests", arg, "a list of tests") : -1;
-	case 's':
-		return take_sizes(cfg, arg) ? bad("--sizes", arg, "sizes, as 4,64,1k..1M") : -1;
-	case 'b':
-		return take_batches(cfg, arg) ? bad("--batches", arg, "a count, 1 to 1001") : -1;
-	case OPT_PIN:
-		return pf_parse_cpus(arg, cfg->cpu) ? bad("--pin", arg, "two processors, as 0,1")
-						    : -1;
-	case OPT_BATCH_MS:
-		return pf_parse_double(arg, 0.01, 10000, &cfg->batch_ms)
-			       ? bad("--batch-ms", arg, "milliseconds, 0.01 to 10000")
-			       : -1;
-	case OPT_TIMEOUT:
-		return pf_parse_double(arg, 0.01, 3600, &cfg->timeout)
-			       ? bad("--timeout", arg, "seconds, 0.01 to 3600")
-			       : -1;
-	case OPT_UNPINNED:
-		cfg->pin = false;
-		return -1;
-	case OPT_JSON:
-		cfg->json = true;
-		return -1;
-	case 'h':
-		print_help();
-		return PF_EXIT_OK;
-	case 'V':
-		printf("vi_raw (Viaduct) %s\n", VIADUCT_VERSION);
-		return PF_EXIT_OK;
-	default:
-		return PF_EXIT_USAGE;
-	}
+	size_t i;
+
+	printf("\ntests:\n");
+	for (i = 0; i < TEST_COUNT; i++)
+		printf("  %-12s %s\n", tests[i].name, tests[i].help);
 }
+
+static const struct u_option_tool tool = {
+	.name = "vi_raw",
+	.head = "usage: vi_raw [OPTION]...\n\n"
+		"Measures two processes of this machine without a message library: the limits\n"
+		"with which other figures are compared.\n\n"
+		"options:\n",
+	.options = options,
+	.more = print_tests,
+	.tail = "exit status: 0 done, 1 failure, 2 bad usage\n",
+};
 
 /* Two processors, unless some were given; one is enough without pinning. */
 static int choose_processors(struct raw_config *cfg)
@@ -257,23 +205,14 @@ static int choose_processors(struct raw_config *cfg)
 
 static int parse(struct raw_config *cfg, int argc, char **argv)
 {
-	int c, rc;
+	int rc = u_option_parse(&tool, argc, argv, cfg);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":t:s:b:hV", longs, NULL)) != -1) {
-		rc = c == '?' || c == ':' ? pf_bad_option("vi_raw", c, argv[optind - 1])
-					  : take_option(cfg, c, optarg);
-		if (rc >= 0)
-			return rc;
-	}
-	if (optind < argc)
-		return bad("argument", argv[optind], "an option");
-	if (choose_processors(cfg)) {
-		fprintf(stderr, "vi_raw: two processors are needed, one is allowed here; use "
-				"--unpinned, or allow more (taskset)\n");
+	if (rc == U_OPTION_GO_ON && choose_processors(cfg)) {
+		u_option_refuse(&tool, "two processors are needed, one is allowed here; use "
+				       "--unpinned, or allow more (taskset)");
 		return PF_EXIT_FAILURE;
 	}
-	return -1;
+	return rc;
 }
 
 int main(int argc, char **argv)

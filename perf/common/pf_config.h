@@ -134,20 +134,12 @@ uint64_t pf_largest(const struct pf_sizes *s);
 bool pf_metric_known(const struct pf_tool *tool, const char *metric);
 
 /* Text parsers, also used by the tests.  Return 0 or -EINVAL; nothing is written on failure. */
-int pf_parse_size(const char *text, uint64_t *out);
 int pf_parse_sizes(const char *text, struct pf_sizes *out);
 /* "A,B", of which out[0] is to be freed. */
 int pf_parse_hosts(const char *text, const char *out[2]);
 int pf_parse_percentiles(const char *text, double *out, size_t max, size_t *count_out);
 int pf_parse_expect(const char *text, struct pf_expect *out);
-int pf_parse_uint(const char *text, uint64_t min, uint64_t max, uint64_t *out);
-int pf_parse_double(const char *text, double min, double max, double *out);
 /* A list of names with commas: sets out[i] where name(i) is in it, and clears the others. */
 int pf_parse_names(const char *text, const char *(*name)(size_t i), size_t count, bool *out);
-
-/* One line on standard error: `what` is `found`, which is not `right`.  Returns PF_EXIT_USAGE. */
-int pf_bad_word(const char *tool, const char *what, const char *found, const char *right);
-/* Reports the option for which getopt_long() returned '?' or ':'; `word` is that argument. */
-int pf_bad_option(const char *tool, int c, const char *word);
 
 #endif

@@ -1,77 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
-#include <limits.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pf_config.h"
+#include "u_option.h"
 
-int pf_parse_uint(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+static int parse_size(const char *text, uint64_t *out)
 {
-	unsigned long long v;
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return -EINVAL;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (errno || *end || v < min || v > max)
-		return -EINVAL;
-	*out = v;
-	return 0;
-}
-
-int pf_parse_double(const char *text, double min, double max, double *out)
-{
-	char *end;
-	double v;
-
-	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
-		return -EINVAL;
-	v = strtod(text, &end);
-	if (end == text || *end || !isfinite(v) || v < min || v > max)
-		return -EINVAL;
-	*out = v;
-	return 0;
-}
-
-static int unit_shift(char unit)
-{
-	switch (tolower((unsigned char)unit)) {
-	case 'k':
-		return 10;
-	case 'm':
-		return 20;
-	case 'g':
-		return 30;
-	default:
-		return -1;
-	}
-}
-
-int pf_parse_size(const char *text, uint64_t *out)
-{
-	unsigned long long v;
-	int shift = 0;
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return -EINVAL;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (*end) {
-		shift = unit_shift(*end);
-		if (shift < 0 || end[1])
-			return -EINVAL;
-	}
-	if (errno || v > PF_MAX_SIZE >> shift)
-		return -EINVAL;
-	*out = (uint64_t)v << shift;
-	return 0;
+	return u_option_number(text, true, 0, PF_MAX_SIZE, out);
 }
 
 static int sizes_add(struct pf_sizes *s, uint64_t size)
@@ -104,9 +41,9 @@ static int sizes_add_item(struct pf_sizes *s, char *item)
 	uint64_t first, last;
 
 	if (!dots)
-		return pf_parse_size(item, &first) ? -EINVAL : sizes_add(s, first);
+		return parse_size(item, &first) ? -EINVAL : sizes_add(s, first);
 	*dots = '\0';
-	if (pf_parse_size(item, &first) || pf_parse_size(dots + 2, &last))
+	if (parse_size(item, &first) || parse_size(dots + 2, &last))
 		return -EINVAL;
 	return sizes_add_range(s, first, last);
 }
@@ -175,7 +112,7 @@ static int add_percentile_item(void *ctx, char *item)
 		v = 100.0;
 	else if (!strcmp(item, "min"))
 		v = 0.0;
-	else if (pf_parse_double(item, 0.0, 100.0, &v))
+	else if (u_option_decimal(item, 0.0, 100.0, &v))
 		return -EINVAL;
 	p->v[p->n++] = v;
 	return 0;
@@ -220,7 +157,7 @@ static int parse_metric(const char *text, size_t len, struct pf_expect *e)
 	e->any_size = !at;
 	if (at) {
 		*at = '\0';
-		if (pf_parse_size(at + 1, &e->size))
+		if (parse_size(at + 1, &e->size))
 			return -EINVAL;
 	}
 	if (!copy[0] || strlen(copy) >= sizeof(e->metric))
@@ -236,7 +173,7 @@ int pf_parse_expect(const char *text, struct pf_expect *out)
 
 	if (parse_metric(text, len, &e) || parse_compare(text + len, &e.compare, &skip))
 		return -EINVAL;
-	if (pf_parse_double(text + len + skip, 0.0, 1e18, &e.value))
+	if (u_option_decimal(text + len + skip, 0.0, 1e18, &e.value))
 		return -EINVAL;
 	*out = e;
 	return 0;
@@ -277,25 +214,4 @@ int pf_parse_names(const char *text, const char *(*name)(size_t i), size_t count
 		if (!text[len])
 			return 0;
 	}
-}
-
-int pf_bad_word(const char *tool, const char *what, const char *found, const char *right)
-{
-	fprintf(stderr, "%s: %s '%.60s' is not %s; see --help\n", tool, what, found, right);
-	return PF_EXIT_USAGE;
-}
-
-int pf_bad_option(const char *tool, int c, const char *word)
-{
-	char letter[3] = { '-', (char)optopt, '\0' };
-
-	/* One of several letters in an argument; long options have numbers above. */
-	if (optopt > 0 && optopt <= CHAR_MAX && strncmp(word, "--", 2))
-		word = letter;
-	if (c == ':')
-		fprintf(stderr, "%s: %.70s needs an argument; see --help\n", tool, word);
-	else
-		fprintf(stderr, "%s: no option %.70s, or not with an argument; see --help\n", tool,
-			word);
-	return PF_EXIT_USAGE;
 }

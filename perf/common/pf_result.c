@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pf_result.h"
+#include "u_option.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +65,7 @@ static int parse_percentile_key(const struct pf_tool *tool, const char *key, dou
 	underscore = strchr(digits, '_');
 	if (underscore)
 		*underscore = '.';
-	return pf_parse_double(digits, 0, 100, out);
+	return u_option_decimal(digits, 0, 100, out);
 }
 
 bool pf_metric_known(const struct pf_tool *tool, const char *metric)

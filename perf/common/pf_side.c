@@ -4,11 +4,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-
-#include "pf_config.h"
 
 double pf_clock_ns(void)
 {
@@ -16,24 +13,6 @@ double pf_clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
-
-int pf_parse_cpus(const char *text, int cpu[2])
-{
-	const char *comma = strchr(text, ',');
-	char first[16];
-	uint64_t a, b;
-
-	if (!comma || comma - text >= (long)sizeof(first))
-		return -EINVAL;
-	memcpy(first, text, (size_t)(comma - text));
-	first[comma - text] = '\0';
-	if (pf_parse_uint(first, 0, CPU_SETSIZE - 1, &a) ||
-	    pf_parse_uint(comma + 1, 0, CPU_SETSIZE - 1, &b))
-		return -EINVAL;
-	cpu[0] = (int)a;
-	cpu[1] = (int)b;
-	return 0;
 }
 
 int pf_first_cpus(int cpu[2])

@@ -8,8 +8,6 @@
 
 double pf_clock_ns(void);
 
-/* "A,B": two processors.  0 or -EINVAL, then nothing is written. */
-int pf_parse_cpus(const char *text, int cpu[2]);
 /* The first two that this process may use; -ENODEV when there is only one, then both are that. */
 int pf_first_cpus(int cpu[2]);
 

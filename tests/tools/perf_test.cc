@@ -13,7 +13,6 @@ extern "C" {
 #include "pf_hist.h"
 #include "pf_pattern.h"
 #include "pf_result.h"
-#include "pf_side.h"
 }
 
 namespace {
@@ -31,17 +30,19 @@ std::vector<uint64_t> sizes(const char *text)
 
 using U = std::vector<uint64_t>;
 
-TEST(Parse, Processors)
+TEST(Parse, Hosts)
 {
-	int cpu[2] = { 7, 8 };
+	const char *hosts[2] = { nullptr, nullptr };
 
-	for (const char *bad : { "", "0", ",", "0,", ",1", "0,1,2", "a,1", "0,-1", "0,1024",
-				 "00000000000000000000,1" }) {
-		EXPECT_EQ(-EINVAL, pf_parse_cpus(bad, cpu)) << bad;
-		EXPECT_TRUE(cpu[0] == 7 && cpu[1] == 8) << bad;
+	for (const char *bad : { "", "a", ",", "a,", ",b", "a,b,c" }) {
+		EXPECT_EQ(-EINVAL, pf_parse_hosts(bad, hosts)) << bad;
+		EXPECT_TRUE(!hosts[0] && !hosts[1]) << bad;
 	}
-	EXPECT_EQ(0, pf_parse_cpus("0,1023", cpu));
-	EXPECT_TRUE(cpu[0] == 0 && cpu[1] == 1023);
+	EXPECT_EQ(0, pf_parse_hosts("a,b", hosts));
+	EXPECT_EQ(0, pf_parse_hosts("host0,x", hosts));
+	EXPECT_STREQ(hosts[0], "host0");
+	EXPECT_STREQ(hosts[1], "x");
+	free((void *)hosts[0]);
 }
 
 TEST(Parse, Names)
@@ -107,22 +108,6 @@ TEST(Sizes, FailureLeavesTheOldList)
 	ASSERT_EQ(s.n, 1u);
 	EXPECT_EQ(s.v[0], 7u);
 	free(s.v);
-}
-
-TEST(Numbers, WholeTextInRange)
-{
-	uint64_t v = 99;
-
-	EXPECT_EQ(pf_parse_uint("12", 1, 12, &v), 0);
-	EXPECT_EQ(v, 12u);
-	for (const char *bad : { "", "0", "13", "1 ", "1k", "-1", "+1", "99999999999999999999" })
-		EXPECT_NE(pf_parse_uint(bad, 1, 12, &v), 0) << bad;
-	EXPECT_EQ(v, 12u);
-	double d = -1;
-	EXPECT_EQ(pf_parse_double("0.5", 0, 1, &d), 0);
-	EXPECT_DOUBLE_EQ(d, 0.5);
-	for (const char *bad : { "", "nan", "inf", "-0.1", "1.1", "0.5s", "0,5" })
-		EXPECT_NE(pf_parse_double(bad, 0, 1, &d), 0) << bad;
 }
 
 TEST(Percentiles, Text)

@@ -138,6 +138,7 @@ struct rg_task {
 	const char *experiment;
 	const char *profile;
 	bool baseline;
+	bool show; /* the profile is to be printed only */
 	unsigned int hosts;
 	unsigned int threads;
 	unsigned int links;

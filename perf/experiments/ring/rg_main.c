@@ -1,138 +1,60 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ring_port - one measurement of the raw link or of the published protocol; ring_experiments runs it. */
-#include <errno.h>
-#include <getopt.h>
 #include <json-c/json.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "port_model.h"
 #include "rg.h"
+#include "u_option.h"
 
-static void print_help(void)
-{
-	printf("usage: ring_port [OPTION]...\n\n"
-	       "Measures once, on emulated hosts whose links have the model of a profile, the raw\n"
-	       "link or the published protocol, and prints one JSON object.\n\n"
-	       "options:\n"
-	       "      --experiment E      E1, E2, E3 or E4 (default: E1)\n"
-	       "      --baseline          the published protocol (default: the raw link)\n"
-	       "      --hosts N           hosts of the ring, 3 to %u (default: 3)\n"
-	       "      --threads N         transfer threads of a host, 1 to %u (default: 1)\n"
-	       "      --links N           E1, E2: links in use at once (default: 1)\n"
-	       "      --bytes N           of a message, 64 to %llu, a multiple of 64 (default: 65536)\n"
-	       "      --count N           messages of each sender (default: 4)\n"
-	       "      --profile NAME      of the links (default: gen3x8)\n"
-	       "      --dilation N        how many times slower than the profile (default: 1000)\n"
-	       "      --show-profile      print the profile and end\n"
-	       "  -h, --help              print this and end\n"
-	       "  -V, --version           print the version and end\n",
-	       RG_HOSTS_MAX, RG_THREADS_MAX, (unsigned long long)RG_BYTES_MAX);
-}
+#define AT(field) U_OPTION_AT(struct rg_task, field)
 
-enum { EXPERIMENT = 256, BASELINE, HOSTS, THREADS, LINKS, BYTES, COUNT, PROFILE, DILATION, SHOW };
+static const char *const experiments[] = { "E1", "E2", "E3", "E4", NULL };
 
-static const struct option options[] = {
-	{ "experiment", required_argument, NULL, EXPERIMENT },
-	{ "baseline", no_argument, NULL, BASELINE },
-	{ "hosts", required_argument, NULL, HOSTS },
-	{ "threads", required_argument, NULL, THREADS },
-	{ "links", required_argument, NULL, LINKS },
-	{ "bytes", required_argument, NULL, BYTES },
-	{ "count", required_argument, NULL, COUNT },
-	{ "profile", required_argument, NULL, PROFILE },
-	{ "dilation", required_argument, NULL, DILATION },
-	{ "show-profile", no_argument, NULL, SHOW },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ 0 },
+static const struct u_option options[] = {
+	{ "experiment", 0, "E", "E1, E2, E3 or E4 (default: E1)", AT(experiment),
+	  .words = experiments },
+	{ "baseline", 0, NULL, "the published protocol (default: the raw link)", AT(baseline) },
+	{ "hosts", 0, "N", "hosts of the ring, 3 to 8 (default: 3)", AT(hosts), .min = 3,
+	  .max = RG_HOSTS_MAX },
+	{ "threads", 0, "N", "transfer threads of a host, 1 to 8 (default: 1)", AT(threads),
+	  .min = 1, .max = RG_THREADS_MAX },
+	{ "links", 0, "N", "E1, E2: links in use at once (default: 1)", AT(links), .min = 1,
+	  .max = RG_LANES_MAX },
+	{ "bytes", 0, "N", "of a message, 64 to 4194304, a multiple of 64 (default: 65536)",
+	  AT(bytes), .min = 64, .max = RG_BYTES_MAX, .step = 64 },
+	{ "count", 0, "N", "messages of each sender (default: 4)", AT(count), .min = 1,
+	  .max = 1000000 },
+	{ "profile", 0, "NAME", "of the links (default: gen3x8)", AT(profile) },
+	{ "dilation", 0, "N", "how many times slower than the profile (default: 1000)",
+	  AT(dilation), .min = 1, .max = PORT_MODEL_DILATION_MAX },
+	{ "show-profile", 0, NULL, "print the profile and end", AT(show) },
+	U_OPTION_LAST('h', 'V')
 };
 
-static bool number_ok(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+static const struct u_option_tool tool = {
+	.name = "ring_port",
+	.head = "usage: ring_port [OPTION]...\n\n"
+		"Measures once, on emulated hosts whose links have the model of a profile, the raw\n"
+		"link or the published protocol, and prints one JSON object.\n\n"
+		"options:\n",
+	.options = options,
+};
+
+static int parse(struct rg_task *t, int argc, char **argv)
 {
-	char *end;
-	unsigned long long v;
+	int rc = u_option_parse(&tool, argc, argv, t);
 
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (errno != 0 || *end != '\0' || v < least || v > most)
-		return false;
-	*out = v;
-	return true;
-}
-
-static int number(const char *name, const char *text, uint64_t least, uint64_t most, uint64_t *out)
-{
-	if (number_ok(text, least, most, out))
-		return 0;
-	ring_print_error("--%s %.40s: a number from %llu to %llu is expected; see ring_port --help",
-			 name, text, (unsigned long long)least, (unsigned long long)most);
-	return -EINVAL;
-}
-
-static int small(const char *name, unsigned int least, unsigned int most, unsigned int *out)
-{
-	uint64_t v = 0;
-	int err = number(name, optarg, least, most, &v);
-
-	if (err == 0)
-		*out = (unsigned int)v;
-	return err;
-}
-
-static int set_option(struct rg_task *t, int option)
-{
-	switch (option) {
-	case EXPERIMENT:
-		t->experiment = optarg;
-		return 0;
-	case BASELINE:
-		t->baseline = true;
-		return 0;
-	case HOSTS:
-		return small("hosts", 3, RG_HOSTS_MAX, &t->hosts);
-	case THREADS:
-		return small("threads", 1, RG_THREADS_MAX, &t->threads);
-	case LINKS:
-		return small("links", 1, RG_LANES_MAX, &t->links);
-	case BYTES:
-		return number("bytes", optarg, 64, RG_BYTES_MAX, &t->bytes);
-	case COUNT:
-		return number("count", optarg, 1, 1000000, &t->count);
-	case PROFILE:
-		t->profile = optarg;
-		return 0;
-	case DILATION:
-		return small("dilation", 1, PORT_MODEL_DILATION_MAX, &t->dilation);
-	default:
-		return -EINVAL;
-	}
-}
-
-static int check(struct rg_task *t)
-{
-	static const char *const known[] = { "E1", "E2", "E3", "E4" };
-	size_t i;
-
-	for (i = 0; i < U_ARRAY_SIZE(known) && strcmp(t->experiment, known[i]) != 0; i++)
-		;
-	if (i == U_ARRAY_SIZE(known))
-		ring_print_error("--experiment %.40s: E1, E2, E3 or E4 is expected", t->experiment);
-	else if (port_model_profile_find(t->profile) == NULL)
-		ring_print_error("--profile %.40s: gen3x8 is expected", t->profile);
-	else if (t->bytes % 64 != 0)
-		ring_print_error("--bytes %llu: a multiple of 64 is expected",
-				 (unsigned long long)t->bytes);
-	else if (t->links > 2 * t->hosts)
-		ring_print_error("--links %u: %u hosts have %u, use --hosts", t->links, t->hosts,
-				 2 * t->hosts);
-	else
-		return 0;
-	return -EINVAL;
+	if (rc != U_OPTION_GO_ON)
+		return rc;
+	if (port_model_profile_find(t->profile) == NULL)
+		return u_option_refuse(&tool, "--profile '%.40s' is not gen3x8", t->profile);
+	if (t->links > 2 * t->hosts)
+		return u_option_refuse(&tool, "--links %u: %u hosts have %u, use --hosts", t->links,
+				       t->hosts, 2 * t->hosts);
+	return U_OPTION_GO_ON;
 }
 
 static void show_profile(const char *name)
@@ -220,31 +142,11 @@ int main(int argc, char **argv)
 			     .count = 4,
 			     .dilation = 1000 };
 	struct rg_result r = { 0 };
-	bool show = false;
-	int option;
+	int rc = parse(&t, argc, argv);
 
-	while ((option = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
-		if (option == 'h') {
-			print_help();
-			return 0;
-		}
-		if (option == 'V') {
-			puts("ring_port " VIADUCT_VERSION);
-			return 0;
-		}
-		if (option == SHOW)
-			show = true;
-		else if (set_option(&t, option) != 0)
-			return 2;
-	}
-	if (optind < argc) {
-		ring_print_error("no argument '%.40s' is known; see ring_port --help",
-				 argv[optind]);
-		return 2;
-	}
-	if (check(&t) != 0)
-		return 2;
-	if (show) {
+	if (rc != U_OPTION_GO_ON)
+		return rc;
+	if (t.show) {
 		show_profile(t.profile);
 		return 0;
 	}

@@ -22,6 +22,7 @@
 
 struct rv_task {
 	const char *experiment;
+	unsigned int number; /* of the experiment, from 0 */
 	unsigned int hosts;
 	unsigned int threads; /* transfer threads of the agents; only reported */
 	unsigned int links;

@@ -23,8 +23,8 @@
 
 struct rp_config {
 	unsigned int rounds, hops;
-	int cpu[2]; /* the leader's, the relays' */
-	bool latency, bandwidth;
+	int cpu[2];	   /* the leader's, the relays' */
+	unsigned int only; /* latency, bandwidth or both */
 };
 
 /* ---- rp_helper.c ---- */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ring_pair - measures the cost of relays on two processors; ring_hops runs it. */
-#include <errno.h>
-#include <getopt.h>
 #include <json-c/json.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "rp.h"
+#include "u_option.h"
 
 /* ---- rounds ---- */
+
+enum { LATENCY, BANDWIDTH, BOTH }; /* --only */
 
 static const uint64_t trip_bytes[] = { 4, 64 };
 static const uint64_t flow_bytes[] = { 64 << 10, 256 << 10, 1 << 20, 16 << 20 };
@@ -124,111 +123,40 @@ static int do_bandwidth(unsigned int round, unsigned int hops)
 
 static int do_round(const struct rp_config *cfg, unsigned int round)
 {
-	int rc = cfg->latency ? do_latency(cfg, round) : 0;
+	int rc = cfg->only != BANDWIDTH ? do_latency(cfg, round) : 0;
 
-	for (unsigned int h = 2; h <= cfg->hops && cfg->bandwidth && rc == 0; h++)
+	for (unsigned int h = 2; h <= cfg->hops && cfg->only != LATENCY && rc == 0; h++)
 		rc = do_bandwidth(round, h);
 	return rc;
 }
 
 /* ---- command line ---- */
 
-static void print_help(void)
-{
-	printf("usage: ring_pair [OPTION]...\n\n"
-	       "Measures latency to a neighbour and over relays, and bandwidth over relays beside that\n"
-	       "of bare copies, with a thread at both ends on one processor and the relays on another,\n"
-	       "on a ring that vi_fabric brought up with hosts host0, host1, ..., at least twice as many\n"
-	       "as hops, and --relay-wait poll --relay-cpus B.  Prints a JSON object for each value.\n\n"
-	       "options:\n"
-	       "      --pin A,B           processors of the ends and of the relays (default: 0,1)\n"
-	       "      --hops N            up to so many links, 2 to %u (default: 3)\n"
-	       "      --rounds N          of everything, 1 to 1000 (default: 1)\n"
-	       "      --only WHAT         latency or bandwidth (default: both)\n"
-	       "  -h, --help              print this and end\n"
-	       "  -V, --version           print the version and end\n",
-	       RP_HOPS_MAX);
-}
+#define AT(field) U_OPTION_AT(struct rp_config, field)
 
-enum { PIN = 256, HOPS, ROUNDS, ONLY };
+static const char *const only[] = { "latency", "bandwidth", NULL };
 
-static const struct option options[] = {
-	{ "pin", required_argument, NULL, PIN },
-	{ "hops", required_argument, NULL, HOPS },
-	{ "rounds", required_argument, NULL, ROUNDS },
-	{ "only", required_argument, NULL, ONLY },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ 0 },
+static const struct u_option options[] = {
+	{ "pin", 0, "A,B", "processors of the ends and of the relays (default: 0,1)", AT(cpu),
+	  .max = CPU_SETSIZE - 1 },
+	{ "hops", 0, "N", "up to so many links, 2 to 4 (default: 3)", AT(hops), .min = 2,
+	  .max = RP_HOPS_MAX },
+	{ "rounds", 0, "N", "of everything, 1 to 1000 (default: 1)", AT(rounds), .min = 1,
+	  .max = 1000 },
+	{ "only", 0, "WHAT", "latency or bandwidth (default: both)", AT(only), .words = only },
+	U_OPTION_LAST('h', 'V')
 };
 
-static int refuse(const char *name, const char *expected)
-{
-	ring_print_error("--%s %.40s: %s is expected; see ring_pair --help", name, optarg,
-			 expected);
-	return -1;
-}
-
-static int small(const char *text, long most, char after, long *out, const char **rest)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return -1;
-	errno = 0;
-	*out = strtol(text, &end, 10);
-	if (errno != 0 || *end != after || *out > most)
-		return -1;
-	if (rest != NULL)
-		*rest = end + 1;
-	return 0;
-}
-
-static int set_pin(struct rp_config *cfg)
-{
-	const char *rest;
-	long a, b;
-
-	if (small(optarg, CPU_SETSIZE - 1, ',', &a, &rest) != 0 ||
-	    small(rest, CPU_SETSIZE - 1, '\0', &b, NULL) != 0 || a == b)
-		return refuse("pin", "the numbers of two processors, as in 0,1,");
-	cfg->cpu[0] = (int)a;
-	cfg->cpu[1] = (int)b;
-	return 0;
-}
-
-static int set_only(struct rp_config *cfg)
-{
-	cfg->latency = strcmp(optarg, "latency") == 0;
-	cfg->bandwidth = strcmp(optarg, "bandwidth") == 0;
-	if (!cfg->latency && !cfg->bandwidth)
-		return refuse("only", "latency or bandwidth");
-	return 0;
-}
-
-static int set_option(struct rp_config *cfg, int option)
-{
-	long v;
-
-	switch (option) {
-	case PIN:
-		return set_pin(cfg);
-	case HOPS:
-		if (small(optarg, RP_HOPS_MAX, '\0', &v, NULL) != 0 || v < 2)
-			return refuse("hops", "a number from 2 to 4");
-		cfg->hops = (unsigned int)v;
-		return 0;
-	case ROUNDS:
-		if (small(optarg, 1000, '\0', &v, NULL) != 0 || v < 1)
-			return refuse("rounds", "a number from 1 to 1000");
-		cfg->rounds = (unsigned int)v;
-		return 0;
-	case ONLY:
-		return set_only(cfg);
-	default:
-		return -1;
-	}
-}
+static const struct u_option_tool tool = {
+	.name = "ring_pair",
+	.head = "usage: ring_pair [OPTION]...\n\n"
+		"Measures latency to a neighbour and over relays, and bandwidth over relays beside that\n"
+		"of bare copies, with a thread at both ends on one processor and the relays on another,\n"
+		"on a ring that vi_fabric brought up with hosts host0, host1, ..., at least twice as many\n"
+		"as hops, and --relay-wait poll --relay-cpus B.  Prints a JSON object for each value.\n\n"
+		"options:\n",
+	.options = options,
+};
 
 static int measure(const struct rp_config *cfg)
 {
@@ -249,27 +177,12 @@ static int measure(const struct rp_config *cfg)
 
 int main(int argc, char **argv)
 {
-	struct rp_config cfg = {
-		.rounds = 1, .hops = 3, .cpu = { 0, 1 }, .latency = true, .bandwidth = true
-	};
-	int option;
+	struct rp_config cfg = { .rounds = 1, .hops = 3, .cpu = { 0, 1 }, .only = BOTH };
+	int rc = u_option_parse(&tool, argc, argv, &cfg);
 
-	while ((option = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
-		if (option == 'h') {
-			print_help();
-			return 0;
-		}
-		if (option == 'V') {
-			puts("ring_pair " VIADUCT_VERSION);
-			return 0;
-		}
-		if (set_option(&cfg, option) != 0)
-			return 2;
-	}
-	if (optind < argc) {
-		ring_print_error("no argument '%.40s' is known; see ring_pair --help",
-				 argv[optind]);
-		return 2;
-	}
+	if (rc == U_OPTION_GO_ON && cfg.cpu[0] == cfg.cpu[1])
+		rc = u_option_refuse(&tool, "--pin: two processors are needed; see --help");
+	if (rc != U_OPTION_GO_ON)
+		return rc;
 	return measure(&cfg) == 0 ? 0 : 1;
 }

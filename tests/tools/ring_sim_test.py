@@ -339,8 +339,8 @@ class SimUsage(unittest.TestCase):
                 (('--hosts', '8x'), "--hosts '8x' is not"),
                 (('--hosts', '-8'), "--hosts '-8' is not"),
                 (('--bytes', '0'), "--bytes '0' is not"),
-                (('--pattern', 'storm'), "--pattern 'storm' is none of: latency stream"),
-                (('--model', 'exact'), "--model 'exact' is none of: auto fragments fluid"),
+                (('--pattern', 'storm'), "--pattern 'storm' is not latency, stream"),
+                (('--model', 'exact'), "--model 'exact' is not auto, fragments or fluid"),
                 (('--ring-bytes', '5000'), 'must be powers of two'),
                 (('--slots', '4'), "--slots '4' is not a number from 8 to 4096"),
                 (('more',), "no argument 'more' is known")):
@@ -374,7 +374,7 @@ class SimUsage(unittest.TestCase):
 
     def test_help(self):
         self.assertIn('usage: vi_sim', run(VI_SIM, '--help').stdout)
-        self.assertRegex(run(VI_SIM, '--version').stdout, r'^vi_sim \d+\.\d+')
+        self.assertRegex(run(VI_SIM, '--version').stdout, r'^vi_sim \(Viaduct\) \d+\.\d+')
 
 
 # ---- the command ----

@@ -18,7 +18,8 @@
 #define PF_MAX_EXPECTS 32u
 #define PF_MAX_VIS 1024u
 #define PF_MAX_BATCH 100000u
-#define PF_POSTS 32u /* back to back, for --post-time */
+#define PF_MAX_CALL 256u /* descriptors of one call */
+#define PF_POSTS 32u	 /* back to back, for --post-time */
 #define PF_MAX_WINDOW 4096u
 #define PF_MAX_SEGMENTS 252u
 #define PF_MAX_BUFFERS 64u

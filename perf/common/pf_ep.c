@@ -205,7 +205,7 @@ static int post_receives(struct pf_ep *ep, uint32_t k)
 		pf_set_segments(ep, d->DS, pf_recv_slot(ep, k, i), recv_room(ep));
 		rc = pf_repost(ep, k, d);
 	}
-	return rc;
+	return rc ? rc : pf_flush(ep, k);
 }
 
 static int setup_vi(struct pf_ep *ep, uint32_t k)

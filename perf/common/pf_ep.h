@@ -32,8 +32,8 @@ struct pf_params {
 	uint32_t cq, verify, bidir, window_memory, spin;
 	uint32_t window; /* outstanding messages per VI, in effect */
 	uint32_t segments, vis;
-	uint32_t busy;	/* VIs that carry messages; vi_lat only */
-	uint32_t batch; /* round trips, or posts, of one sample; vi_lat only */
+	uint32_t busy; /* VIs that carry messages; vi_lat only */
+	uint32_t batch; /* vi_lat: round trips, or posts, of one sample; else descriptors of a call */
 	uint32_t post_time;
 	uint32_t buffers; /* used in turn for PF_RUN messages each, unless every message has its own */
 	uint32_t timeout_ms;
@@ -62,11 +62,18 @@ struct pf_stash {
 	uint32_t head, count, room;
 };
 
+/* Descriptors that will be posted by one call. */
+struct pf_posts {
+	VIP_DESCRIPTOR *v[PF_MAX_CALL];
+	uint32_t count;
+};
+
 struct pf_vi {
 	VIP_VI_HANDLE handle;
 	uint8_t *send_area, *recv_area;
 	uint8_t *descs; /* send_cap, then recv_cap of desc_size */
 	struct pf_stash stash[2];
+	struct pf_posts posts[2];
 	uint32_t next_send;   /* descriptor to use */
 	uint32_t outstanding; /* sends not yet taken */
 };
@@ -135,6 +142,29 @@ int pf_post_prepared(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d);
 int pf_post_mark(struct pf_ep *ep, uint32_t k, uint32_t immediate);
 /* Posts a reaped receive descriptor again. */
 int pf_repost(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d);
+/*
+ * Posts what is still to be posted on VI k.  With --batch the functions above post only when there are
+ * enough descriptors for a call.
+ */
+int pf_flush(struct pf_ep *ep, uint32_t k);
+int pf_flush_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q);
+/* Does a call post and take several descriptors? */
+static inline bool pf_posts_many(const struct pf_ep *ep)
+{
+	return ep->p.batch > 1 && ep->p.kind != PF_LAT;
+}
+/* As pf_take() for up to `most` descriptors, which go to the stash of the queue; that is empty. */
+int pf_poll_many(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, uint32_t most);
+/*
+ * With --batch, sends of one buffer and one direction, without --verify, go by whole calls: what lies
+ * between two calls is then as little as a program that is tuned for them would do.
+ */
+bool pf_posts_whole_calls(const struct pf_ep *ep);
+/* Posts messages m to m + n - 1 of VI k by one call. */
+int pf_post_call(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t n, uint32_t size);
+/* Takes 1 to `most` messages of VI k by one call, and posts their receives again by another. */
+int pf_receive_call(struct pf_ep *ep, uint32_t k, uint32_t most, uint32_t size,
+		    uint32_t *count_out);
 /* Takes completions of sends until at most `left` are outstanding on VI k. */
 int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left);
 

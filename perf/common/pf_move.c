@@ -117,6 +117,31 @@ static int block_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_
 	}
 }
 
+int pf_poll_many(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, uint32_t most)
+{
+	struct pf_stash *s = &vi->stash[q];
+	struct pf_idle idle = { 0 };
+	VIP_ULONG n;
+	VIP_RETURN rc;
+	int err;
+
+	for (;;) {
+		rc = q == PF_RECVQ ? VipxRecvsDone(vi->handle, s->v, most, &n)
+				   : VipxSendsDone(vi->handle, s->v, most, &n);
+		if (rc == VIP_SUCCESS) {
+			s->head = 0;
+			s->count = (uint32_t)n;
+			return 0;
+		}
+		if (rc != VIP_NOT_DONE)
+			return rc == VIP_DESCRIPTOR_ERROR ? bad_completion(ep, s->v[n - 1])
+							  : PF_VIP(ep, "polling a VI", rc);
+		err = pf_idle(ep, &idle);
+		if (err)
+			return err;
+	}
+}
+
 static struct pf_vi *vi_of_handle(struct pf_ep *ep, VIP_VI_HANDLE handle)
 {
 	uint32_t k;
@@ -179,18 +204,26 @@ static int step_cq(struct pf_ep *ep, struct pf_idle *idle, struct pf_stash *want
 	return PF_VIP(ep, "reading the completion queue", rc);
 }
 
+static VIP_DESCRIPTOR *take_from_stash(struct pf_stash *s)
+{
+	VIP_DESCRIPTOR *d;
+
+	if (!s->count)
+		return NULL;
+	d = s->v[s->head];
+	s->head = stash_place(s, s->head + 1);
+	s->count--;
+	return d;
+}
+
 static int take_from_cq(struct pf_ep *ep, struct pf_stash *s, VIP_DESCRIPTOR **out)
 {
 	struct pf_idle idle = { 0 };
 	int rc;
 
-	if (s->count) {
-		*out = s->v[s->head];
-		s->head = stash_place(s, s->head + 1);
-		s->count--;
+	*out = take_from_stash(s);
+	if (*out)
 		return 0;
-	}
-	*out = NULL;
 	do
 		rc = step_cq(ep, &idle, s, out);
 	while (!rc && !*out);
@@ -200,7 +233,16 @@ static int take_from_cq(struct pf_ep *ep, struct pf_stash *s, VIP_DESCRIPTOR **o
 int pf_take(struct pf_ep *ep, uint32_t k, enum pf_queue q, VIP_DESCRIPTOR **out)
 {
 	struct pf_vi *vi = &ep->vis[k];
+	int rc = 0;
 
+	if (pf_posts_many(ep)) {
+		if (!vi->stash[q].count)
+			rc = pf_poll_many(ep, vi, q,
+					  ep->p.batch < vi->stash[q].room ? ep->p.batch
+									  : vi->stash[q].room);
+		*out = take_from_stash(&vi->stash[q]);
+		return rc;
+	}
 	if (ep->cq)
 		return take_from_cq(ep, &vi->stash[q], out);
 	if (ep->p.wait == PF_BLOCK)
@@ -212,7 +254,7 @@ int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left)
 {
 	struct pf_vi *vi = &ep->vis[k];
 	VIP_DESCRIPTOR *d;
-	int rc = 0;
+	int rc = vi->outstanding > left ? pf_flush(ep, k) : 0;
 
 	while (!rc && vi->outstanding > left) {
 		rc = pf_take(ep, k, PF_SENDQ, &d);
@@ -285,9 +327,43 @@ static int next_send(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR **out)
 	return 0;
 }
 
+int pf_flush_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q)
+{
+	struct pf_posts *p = &vi->posts[q];
+	VIP_ULONG posted;
+	VIP_RETURN rc;
+
+	if (!p->count)
+		return 0;
+	rc = q == PF_RECVQ ? VipxPostRecvs(vi->handle, p->v, p->count, ep->descs_handle, &posted)
+			   : VipxPostSends(vi->handle, p->v, p->count, ep->descs_handle, &posted);
+	p->count = 0;
+	return rc ? PF_VIP(ep, "posting descriptors", rc) : 0;
+}
+
+int pf_flush(struct pf_ep *ep, uint32_t k)
+{
+	int rc = pf_flush_queue(ep, &ep->vis[k], PF_RECVQ);
+
+	return rc ? rc : pf_flush_queue(ep, &ep->vis[k], PF_SENDQ);
+}
+
+/* Posts the descriptor with others. */
+static int post_later(struct pf_ep *ep, uint32_t k, enum pf_queue q, VIP_DESCRIPTOR *d)
+{
+	struct pf_posts *p = &ep->vis[k].posts[q];
+
+	p->v[p->count++] = d;
+	return p->count == ep->p.batch ? pf_flush_queue(ep, &ep->vis[k], q) : 0;
+}
+
 int pf_post_prepared(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d)
 {
-	VIP_RETURN rc = VipPostSend(ep->vis[k].handle, d, ep->descs_handle);
+	VIP_RETURN rc;
+
+	if (pf_posts_many(ep))
+		return post_later(ep, k, PF_SENDQ, d);
+	rc = VipPostSend(ep->vis[k].handle, d, ep->descs_handle);
 
 	return rc ? PF_VIP(ep, "posting a send", rc) : 0;
 }
@@ -367,6 +443,8 @@ int pf_repost(struct pf_ep *ep, uint32_t k, VIP_DESCRIPTOR *d)
 	d->CS.Reserved = 0;
 	d->CS.Status = 0;
 	d->CS.Length = d->CS.SegCount ? (uint32_t)ep->p.max_size : 0;
+	if (pf_posts_many(ep))
+		return post_later(ep, k, PF_RECVQ, d);
 	rc = VipPostRecv(ep->vis[k].handle, d, ep->descs_handle);
 	return rc ? PF_VIP(ep, "posting a receive", rc) : 0;
 }

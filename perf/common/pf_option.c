@@ -85,6 +85,8 @@ static const struct u_option options[] = {
 	  .min = 1, .max = PF_MAX_VIS, .tools = PF_LAT },
 	{ "batch", 0, "N", "round trips timed together as one sample, their mean (default: 1)",
 	  AT(batch), .min = 1, .max = PF_MAX_BATCH, .tools = PF_LAT },
+	{ "batch", 0, "N", "descriptors posted, and taken, by one call (default: 1)", AT(batch),
+	  .min = 1, .max = PF_MAX_CALL, .tools = PF_BW | PF_RATE },
 	{ "post-time", 0, NULL, "report the time inside VipPostSend, 32 posts together",
 	  AT(post_time), .tools = PF_LAT },
 	{ "segments", 0, "N", "data segments of each descriptor (default: 1)", AT(segments),

@@ -213,7 +213,8 @@ static json_object *json_test(const struct pf_config *cfg, const struct pf_place
 	put_bool(o, "cq", cfg->cq);
 	put_int(o, "vis", cfg->vis);
 	put_int(o, "busy_vis", cfg->busy && cfg->busy < cfg->vis ? cfg->busy : cfg->vis);
-	put_int(o, "batch_round_trips", cfg->batch);
+	put_int(o, "batch_round_trips", cfg->tool->kind == PF_LAT ? cfg->batch : 1);
+	put_int(o, "batch_descriptors", cfg->tool->kind == PF_LAT ? 1 : cfg->batch);
 	put_bool(o, "post_time", cfg->post_time);
 	put_int(o, "segments", cfg->segments);
 	put_int(o, "window_messages", p->window);

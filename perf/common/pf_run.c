@@ -306,7 +306,8 @@ static bool params_ok(const struct pf_params *p, unsigned int kind)
 	       p->level < PF_LEVEL_COUNT && p->window >= 1 && p->window <= PF_MAX_WINDOW &&
 	       p->segments >= 1 && p->segments <= PF_MAX_SEGMENTS && p->vis >= 1 &&
 	       p->vis <= PF_MAX_VIS && p->busy >= 1 && p->busy <= p->vis && p->batch >= 1 &&
-	       p->batch <= PF_MAX_BATCH && p->buffers >= 1 && p->buffers <= PF_MAX_BUFFERS &&
+	       p->batch <= (kind == PF_LAT ? PF_MAX_BATCH : PF_MAX_CALL) && p->buffers >= 1 &&
+	       p->buffers <= PF_MAX_BUFFERS &&
 	       (p->buffers == 1 || (p->vis == 1 && p->buffers * p->max_size <= PF_MAX_SIZE)) &&
 	       p->max_size <= PF_MAX_SIZE && p->timeout_ms >= 100 && p->timeout_ms <= 3600000;
 }

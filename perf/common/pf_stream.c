@@ -19,6 +19,7 @@ struct stream {
 	const struct pf_batch *b;
 	uint32_t len;		      /* messages per VI and round */
 	uint32_t ahead;		      /* rounds without acknowledgement */
+	bool whole_calls;	      /* see pf_posts_whole_calls() */
 	uint64_t acks;		      /* rounds of this side that the peer has acknowledged */
 	uint64_t arrived[PF_MAX_VIS]; /* messages (writes: marks) received on each VI */
 	struct pf_hist *hist;	      /* NULL on the server */
@@ -91,13 +92,24 @@ static int take_arrival(struct stream *s, uint32_t k)
 	return rc ? rc : pf_repost(s->ep, k, d);
 }
 
+/* Posts what --batch has held back on all VIs. */
+static int flush_all(struct stream *s)
+{
+	uint32_t k;
+	int rc = 0;
+
+	for (k = 0; !rc && k < s->ep->vi_count; k++)
+		rc = pf_flush(s->ep, k);
+	return rc;
+}
+
 static int await_acks(struct stream *s, uint64_t wanted)
 {
 	int rc = 0;
 
 	while (!rc && s->acks < wanted)
 		rc = take_arrival(s, 0);
-	return rc;
+	return rc ? rc : pf_flush(s->ep, 0);
 }
 
 static int send_message(struct stream *s, uint32_t k, uint64_t m)
@@ -107,19 +119,53 @@ static int send_message(struct stream *s, uint32_t k, uint64_t m)
 	return pf_post_message(s->ep, k, m, s->b->size);
 }
 
+static uint32_t part_of_call(const struct stream *s, uint64_t left)
+{
+	return left < s->ep->p.batch ? (uint32_t)left : s->ep->p.batch;
+}
+
+static int post_round_by_calls(struct stream *s, uint64_t first)
+{
+	uint32_t i, k, n;
+	int rc = 0;
+
+	for (i = 0; !rc && i < s->len; i += n) {
+		n = part_of_call(s, s->len - i);
+		for (k = 0; !rc && k < s->ep->vi_count; k++)
+			rc = pf_post_call(s->ep, k, first + i, n, s->b->size);
+	}
+	return rc;
+}
+
+static int receive_round_by_calls(struct stream *s, uint32_t k, uint64_t end)
+{
+	uint32_t n;
+	int rc = 0;
+
+	while (!rc && s->arrived[k] < end) {
+		rc = pf_receive_call(s->ep, k, part_of_call(s, end - s->arrived[k]), s->b->size,
+				     &n);
+		if (!rc)
+			s->arrived[k] += n;
+	}
+	return rc;
+}
+
 static int post_round(struct stream *s, uint64_t round)
 {
 	uint64_t first = s->b->first + round * s->len;
 	uint32_t i, k;
 	int rc = 0;
 
+	if (s->whole_calls)
+		return post_round_by_calls(s, first);
 	for (i = 0; !rc && i < s->len; i++) {
 		for (k = 0; !rc && k < s->ep->vi_count; k++)
 			rc = send_message(s, k, first + i);
 	}
 	for (k = 0; !rc && s->ep->p.op == PF_WRITE && k < s->ep->vi_count; k++)
 		rc = pf_post_mark(s->ep, k, MARK_END);
-	return rc;
+	return rc ? rc : flush_all(s);
 }
 
 static int send_round(struct stream *s, uint64_t round)
@@ -136,10 +182,15 @@ static int receive_round(struct stream *s, uint64_t round)
 	int rc = 0;
 
 	for (k = 0; !rc && k < s->ep->vi_count; k++) {
+		if (s->whole_calls)
+			rc = receive_round_by_calls(s, k, (round + 1) * per_round);
 		while (!rc && s->arrived[k] < (round + 1) * per_round)
 			rc = take_arrival(s, k);
 	}
-	return rc ? rc : pf_post_mark(s->ep, 0, MARK_ACK);
+	/* The receives before the acknowledgement: the peer may send when it has that. */
+	rc = rc ? rc : flush_all(s);
+	rc = rc ? rc : pf_post_mark(s->ep, 0, MARK_ACK);
+	return rc ? rc : pf_flush(s->ep, 0);
 }
 
 static int reap_all(struct stream *s)
@@ -227,6 +278,7 @@ static void stream_init(struct stream *s, struct pf_run *run, const struct pf_ba
 	s->b = batch;
 	s->len = pf_round_len(&run->ep.p);
 	s->ahead = pf_rounds_ahead(&run->ep.p);
+	s->whole_calls = pf_posts_whole_calls(s->ep);
 }
 
 int pf_stream_client(struct pf_run *run, const struct pf_batch *batch)

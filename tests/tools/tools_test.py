@@ -260,7 +260,7 @@ class Usage(unittest.TestCase):
     def test_options_of_other_tools(self):
         for option in ('--bidir', '--window=4'):
             self.usage_error('vi_lat', option)
-        for option in ('--busy=1', '--batch=2', '--post-time'):
+        for option in ('--busy=1', '--batch=257', '--post-time'):
             self.usage_error('vi_bw', option)
 
     def test_what_does_not_go_together(self):
@@ -270,6 +270,8 @@ class Usage(unittest.TestCase):
         for args in BAD_LATENCY_TOGETHER:
             self.usage_error('vi_lat', *args)
         self.usage_error('vi_lat', '--op', 'write', '--wait', 'block')
+        self.usage_error('vi_rate', '--batch', '2', '--cq')
+        self.usage_error('vi_rate', '--batch', '2', '--wait', 'block')
         self.usage_error('vi_lat', '--op', 'write', '--sizes', '0..4')
         self.usage_error('vi_lat', '--sizes', '4', '--expect', 'avg_us@8<1')
 
@@ -416,7 +418,7 @@ PERF_KEYS = {'schema': str, 'schema_version': int, 'tool': str, 'version': str,
              'command_line': list, 'time_utc': str, 'test': dict, 'placement': dict,
              'environment': dict, 'results': list, 'expectations': dict}
 TEST_KEYS = {'op': str, 'wait': str, 'level': str, 'value_meaning': str, 'cq': bool, 'vis': int,
-             'busy_vis': int, 'batch_round_trips': int, 'post_time': bool,
+             'busy_vis': int, 'batch_round_trips': int, 'batch_descriptors': int, 'post_time': bool,
              'segments': int, 'window_messages': int, 'bidir': bool, 'verify': bool,
              'window_memory': bool, 'buffers': int, 'spin': bool, 'timeout_s': float}
 ENV_KEYS = {'cpu_model': str, 'architecture': str, 'kernel': str, 'governor': str,
@@ -499,6 +501,14 @@ class Latency(PerfCase):
                     # 20 round trips in whole samples of seven
                     self.assertEqual((row['samples'], row['iterations']), (3, 21))
                     self.assertEqual(row['messages'], 21 if op == 'read' else 42)
+
+    def test_many_descriptors_in_a_call(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            for batch in ('2', '40', '256'):
+                self.measure('vi_rate', '--op', op, '--batch', batch, '--sizes', '4,333',
+                             '--verify')
+        self.measure('vi_bw', '--batch', '5', '--vis', '3', '--bidir', '--sizes', '1,9999',
+                     '--verify')
 
     def test_few_busy_vis_of_many(self):
         for op in ('send', 'write', 'write-imm', 'read'):

@@ -110,8 +110,7 @@ static void become_holder(struct u_biased *l)
 	}
 	if (l->need == 0)
 		l->need = FIRST_NEED;
-	if (++l->streak >= l->need)
-		earn_bias(l, me);
+	l->streak++;
 }
 
 static bool word_try(struct u_biased *l)
@@ -156,6 +155,9 @@ bool u_biased_try_slow(struct u_biased *l)
 
 void u_biased_drop_slow(struct u_biased *l)
 {
+	/* Not before: an owner that holds `word` would enter its slot, too, when it tries again. */
+	if (l->streak >= l->need)
+		earn_bias(l, l->last);
 	atomic_store_explicit(&l->held, atomic_load_explicit(&l->held, memory_order_relaxed) + 1,
 			      memory_order_release);
 	if (atomic_exchange_explicit(&l->word, 0, memory_order_release) == 2)

@@ -4,22 +4,24 @@
  * the bias away passes a membarrier, and a grace period waits for the threads inside.
  *
  * THREADS threads take and drop one lock ROUNDS times each, the third once less, by
- * u_biased_take() or u_biased_try().  The holder of the ordinary lock may earn the bias at any
- * time, after any streak.  Every thread has a store buffer, first in first out, which empties by
+ * u_biased_take() or u_biased_try().  The holder of the ordinary lock may earn the bias whenever it
+ * drops the lock, after any streak.  Every thread has a store buffer, first in first out, which empties by
  * itself, eventually; taking the ordinary lock does not empty it, releasing it does.  A membarrier
  * waits until the caller's buffer is empty, then until each other has been empty once.  Each
  * thread has a slot.
  *
  * «Inside» is between taking and dropping the lock.  Proved: two threads are never inside at once,
- * the thread inside sees all that was written inside before, and all threads finish (no invalid end
- * state).  With -DGRACE a further process replaces an object that the threads use inside, waits for
- * a grace period and frees the old one; no thread uses that any more.  Variants that must be refuted:
+ * the thread inside would not enter its slot again and sees all that was written inside before, and
+ * all threads finish (no invalid end state).  With -DGRACE a further process replaces an object that
+ * the threads use inside, waits for a grace period and frees the old one; no thread uses that any
+ * more.  Variants that must be refuted:
  *   NO_BARRIER		the bias is taken away without a membarrier
  *   NO_RECHECK		the owner does not check `owner` again after it has made its sequence odd
  *   NO_WAIT		a thread that takes the bias away does not wait for the owner that is inside
  *   ONE_SEQ		one sequence for all owners, instead of one for each
  *   EARLY_ENTERED	the owner says that it entered its slot before it has read `owner` again
  *   KEEP_ENTERED	the holder of the ordinary lock does not say that it entered no slot
+ *   EARLY_OWNER	the holder of the ordinary lock earns the bias when it takes the lock
  *   KEEP_OWNER		a thread that takes the bias away leaves `owner` as it is until it is inside
  *   TRY_OWNER		a try takes a biased lock as free while its owner is not inside
  *   GRACE,NO_GRACE_BARRIER	no membarrier at the beginning of the grace period
@@ -119,6 +121,10 @@ inline enter()
 			:: else -> store(SEQ_OF(me), before + 2)
 			fi
 		:: else
+#ifndef ONE_SEQ
+			/* u_biased_take() does not ask. */
+			-> assert(false)
+#endif
 		fi;
 		before = 0
 	:: else
@@ -180,10 +186,9 @@ inline become_holder()
 #ifndef KEEP_ENTERED
 	store(ENTERED, 0);
 #endif
-	if
-	:: store(OWNER, me + 1)
-	:: true
-	fi;
+#ifdef EARLY_OWNER
+	store(OWNER, me + 1);
+#endif
 	got = true
 }
 
@@ -212,6 +217,10 @@ inline drop()
 	if
 	:: before == 1 -> before = 0; leave()
 	:: else ->
+		if
+		:: store(OWNER, me + 1)
+		:: true
+		fi;
 		load(HELD, before);
 		store(HELD, before + 1);
 		empty(buffer[me]);
@@ -220,9 +229,22 @@ inline drop()
 	before = 0
 }
 
+/* Would u_biased_try() let the thread inside enter again? */
+inline try_inside()
+{
+	load(OWNER, owner);
+	load(SEQ_OF(me), before);
+	assert(owner != me + 1 || before % 2 != 0);
+	owner = 0;
+	before = 0
+}
+
 inline use()
 {
 	inside++;
+#ifndef GRACE
+	try_inside();
+#endif
 #ifdef GRACE
 	old = (old || !replaced);
 	assert(!(old && freed));

@@ -59,6 +59,19 @@ TEST(Biased, TryTellsHeldFromFree)
 	EXPECT_EQ(0u, lock.word);
 }
 
+/* Also in the moment in which the lock is biased to it. */
+TEST(Biased, TheHolderNeverGetsItAgain)
+{
+	struct u_biased lock = {};
+
+	for (int i = 0; i < 1000; i++) {
+		u_biased_take(&lock);
+		EXPECT_FALSE(u_biased_try(&lock)) << "round " << i;
+		u_biased_drop(&lock);
+		ASSERT_FALSE(u_biased_held(&lock)) << "round " << i;
+	}
+}
+
 TEST(Biased, TheBiasGoesToWhoAsksAndComesBack)
 {
 	struct u_biased lock = {};

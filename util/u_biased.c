@@ -25,13 +25,18 @@ static bool may_bias(void)
 }
 #endif
 
+_Atomic uint64_t u_biased_threads;
+
+/* No token is given twice: U_NO_TOKEN when none is left. */
 static uint32_t own_token(void)
 {
-	static _Atomic uint32_t count;
+	uint64_t token;
 
-	if (u_thread_token == U_NO_TOKEN)
-		u_thread_token = U_BIASED_SLOTS *
-				 (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) + 1);
+	if (u_thread_token == U_NO_TOKEN) {
+		token = U_BIASED_SLOTS *
+			(atomic_fetch_add_explicit(&u_biased_threads, 1, memory_order_relaxed) + 1);
+		u_thread_token = (uint32_t)u_min64(token, U_NO_TOKEN);
+	}
 	return u_thread_token;
 }
 
@@ -85,7 +90,7 @@ static uint32_t find_slot(struct u_biased *l, uint32_t me)
 
 static U_COLD void earn_bias(struct u_biased *l, uint32_t me)
 {
-	uint32_t slot = may_bias() ? find_slot(l, me) : U_BIASED_SLOTS;
+	uint32_t slot = may_bias() && me != U_NO_TOKEN ? find_slot(l, me) : U_BIASED_SLOTS;
 
 	if (slot < U_BIASED_SLOTS)
 		atomic_store_explicit(&l->owner, me + slot, memory_order_relaxed);

@@ -49,8 +49,13 @@ struct u_biased {
 
 #define U_NO_TOKEN (UINT32_MAX - (U_BIASED_SLOTS - 1))
 
-/* Names this thread: a multiple of U_BIASED_SLOTS; U_NO_TOKEN until it first takes a lock the slow path. */
+/*
+ * Names this thread: a multiple of U_BIASED_SLOTS; U_NO_TOKEN until it first takes a lock the slow
+ * path, and for ever after 2^30 threads: then no lock is biased to it.
+ */
 extern __thread uint32_t u_thread_token __attribute__((tls_model("initial-exec")));
+/* So many threads have asked for a token; for tests. */
+extern _Atomic uint64_t u_biased_threads;
 
 void u_biased_slow(struct u_biased *l);
 bool u_biased_try_slow(struct u_biased *l);

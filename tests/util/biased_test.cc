@@ -92,6 +92,26 @@ TEST(Biased, TheBiasGoesToWhoAsksAndComesBack)
 	EXPECT_EQ(mine, atomic_load(&lock.owner));
 }
 
+/* A process may make so many threads in its life that there are no more tokens to tell them apart. */
+TEST(Biased, ThreadsWithoutATokenTakeItAsAnOrdinaryLock)
+{
+	const uint64_t last = U_NO_TOKEN / U_BIASED_SLOTS - 1, before = u_biased_threads;
+	struct u_biased lock = {};
+
+	u_biased_threads = last - 1;
+	for (int t = 0; t < 3; t++)
+		std::thread([&] {
+			for (int i = 0; i < 1000; i++) {
+				u_biased_take(&lock);
+				EXPECT_TRUE(u_biased_held(&lock));
+				u_biased_drop(&lock);
+			}
+			EXPECT_EQ(t == 0 && may_bias(), atomic_load(&lock.owner) != 0);
+			EXPECT_EQ(t == 0, u_thread_token != U_NO_TOKEN);
+		}).join();
+	u_biased_threads = before;
+}
+
 TEST(Biased, WhenSlotsAreTakenItIsAnOrdinaryLock)
 {
 	struct u_biased lock = {};

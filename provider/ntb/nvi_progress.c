@@ -50,7 +50,7 @@ int nvi_poll_recv(struct vi_vi *vi)
 		if (u_unlikely(atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) == 0))
 			atomic_store_explicit(&ch->arm.by_app, 1, memory_order_relaxed);
 	}
-	/* Behind a message a break can wait until a poll finds none. */
+	/* Behind a message a break can wait until a poll finds none, or until credit goes back. */
 	if (got != NVI_RX_MESSAGE && u_unlikely(nvi_chan_breaks(ch)))
 		return poll_broken(ch, came);
 	if (u_unlikely(tx_can_go_on(ch)))

@@ -231,7 +231,8 @@ static inline bool credit_due(const struct nvi_chan *ch)
 	return ch->rx.ack || n - ch->rx.credited > ch->in_mask / 4;
 }
 
-static inline void after_rx(struct nvi_chan *ch, uint32_t consumed)
+/* Returns whether credit went back. */
+static inline bool after_rx(struct nvi_chan *ch, uint32_t consumed)
 {
 	ch->vi->counters.SlotsReceived += consumed;
 	/*
@@ -243,8 +244,10 @@ static inline void after_rx(struct nvi_chan *ch, uint32_t consumed)
 	else
 		atomic_signal_fence(memory_order_seq_cst);
 	nvi_disarm(ch);
-	if (u_unlikely(credit_due(ch)) && vi_state(ch->vi) == VIP_STATE_CONNECTED)
-		nvi_rx_return_credit(ch);
+	if (u_likely(!credit_due(ch)) || vi_state(ch->vi) != VIP_STATE_CONNECTED)
+		return false;
+	nvi_rx_return_credit(ch);
+	return true;
 }
 
 static inline void rx_prefetch(struct nvi_chan *ch, uint32_t n)
@@ -271,8 +274,7 @@ enum nvi_rx_came nvi_rx_next(struct nvi_chan *ch)
 		rx_prefetch(ch, n + RX_AHEAD);
 	if (u_unlikely(vi_state(ch->vi) != VIP_STATE_CONNECTED || !consume_plain(ch, n)))
 		return nvi_rx(ch, NVI_RX_BATCH) != 0 ? NVI_RX_ANY : NVI_RX_NOTHING;
-	after_rx(ch, 1);
-	return NVI_RX_MESSAGE;
+	return after_rx(ch, 1) ? NVI_RX_ANY : NVI_RX_MESSAGE;
 }
 
 int nvi_rx(struct nvi_chan *ch, uint32_t budget)

@@ -14,7 +14,11 @@
 int nvi_rx(struct nvi_chan *ch, uint32_t budget);
 enum nvi_rx_came {
 	NVI_RX_NOTHING,
-	NVI_RX_MESSAGE, /* one plain message, which found no fault */
+	/*
+	 * One plain message, which found no fault, and for which no credit went back: a thread that
+	 * always finds one has to ask for breaks now and then.
+	 */
+	NVI_RX_MESSAGE,
 	NVI_RX_ANY
 };
 

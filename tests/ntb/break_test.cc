@@ -367,6 +367,23 @@ protected:
 
 class EachReliable : public EachLevel {};
 
+// ---- a peer that reports an error and goes on sending: each poll finds its next message
+
+TEST_P(EachReliable, AStreamHidesNoBreak)
+{
+	VIP_DESCRIPTOR *d;
+	uint32_t n;
+
+	__atomic_store_n(&control(1)->error, w_error_word(0, W_ERR_NO_DESC), __ATOMIC_RELEASE);
+	for (n = 0; n < 64 && nvi_loop_state(loop, 1) == VIP_STATE_CONNECTED; n++) {
+		receive(n, at(*theirs), 4);
+		forge(1, n, 16, W_OP_SEND, W_F_FIRST | W_F_LAST, 0, 4);
+		EXPECT_EQ(nvi_loop_poll_recv(loop, 1, &d), 1) << n;
+	}
+	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_ERROR);
+	EXPECT_LE(n, 16u) << "messages behind the report";
+}
+
 // ---- deregistered between fragments: not touched any more, and the right descriptor says so
 
 class Deregistered : public EachLevel {};

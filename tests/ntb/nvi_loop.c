@@ -375,6 +375,11 @@ int nvi_loop_recv_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out)
 	return pop(&loop->vi[end]->rq, &loop->vi[end]->rx_lock, d_out);
 }
 
+int nvi_loop_poll_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out)
+{
+	return vi_recv_done(loop->vi[end], atomic_load(&loop->vi[end]->id), d_out);
+}
+
 VIP_VI_STATE nvi_loop_state(struct nvi_loop *loop, int end)
 {
 	return (VIP_VI_STATE)vi_state(loop->vi[end]);

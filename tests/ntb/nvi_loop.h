@@ -54,6 +54,8 @@ int nvi_loop_post_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_ME
 /* As VipSendDone and VipRecvDone, without polling: 1 ok, 2 error, 0 in progress, -ENOENT empty. */
 int nvi_loop_send_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out);
 int nvi_loop_recv_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out);
+/* As VipRecvDone, which polls. */
+int nvi_loop_poll_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out);
 
 VIP_VI_STATE nvi_loop_state(struct nvi_loop *loop, int end);
 void nvi_loop_counters(struct nvi_loop *loop, int end, VIPX_COUNTERS *out);

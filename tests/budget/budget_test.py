@@ -35,6 +35,7 @@ FIGURES = (
     ('send 4 B', 'message-4', ('VipPostSend', 'VipSendDone')),
     ('send 64 B', 'message-64', ('VipPostSend', 'VipSendDone')),
     ('send 4096 B', 'message-4096', ('VipPostSend', 'VipSendDone')),
+    ('send 4 B, two regions in turn', 'in-turn-4', ('VipPostSend', 'VipSendDone')),
     ('receive 4 B', 'message-4', ('VipPostRecv', 'VipRecvDone')),
     ('receive 64 B', 'message-64', ('VipPostRecv', 'VipRecvDone')),
     ('receive 4096 B', 'message-4096', ('VipPostRecv', 'VipRecvDone')),

@@ -9,6 +9,7 @@
  * of a round.  Its first line says whether locks can be biased here.
  */
 #include <linux/membarrier.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static _Alignas(VIP_DESCRIPTOR_ALIGNMENT) struct {
 } mem;
 static VIP_NIC_HANDLE nic;
 static VIP_CQ_HANDLE cq;
-static VIP_MEM_HANDLE handle, window_handle;
+static VIP_MEM_HANDLE handle, other_handle, window_handle;
 static VIP_PVOID window;
 static VIP_VI_HANDLE vis[VIS];
 
@@ -75,17 +76,28 @@ static void take(VIP_RETURN (*done)(VIP_VI_HANDLE, VIP_DESCRIPTOR **), VIP_VI_HA
 	check(rc, "VipSendDone or VipRecvDone");
 }
 
-static void post_both(int from, VIP_UINT32 bytes)
+static void post_both(int from, VIP_UINT32 bytes, VIP_MEM_HANDLE from_handle)
 {
 	fill(&mem.recv, mem.to, bytes);
 	fill(&mem.send, mem.from, bytes);
+	mem.send.DS[0].Local.Handle = from_handle;
 	check(VipPostRecv(vis[from + 1], &mem.recv, handle), "VipPostRecv");
 	check(VipPostSend(vis[from], &mem.send, handle), "VipPostSend");
 }
 
 static void message(VIP_UINT32 bytes)
 {
-	post_both(0, bytes);
+	post_both(0, bytes, handle);
+	take(VipRecvDone, vis[1]);
+	take(VipSendDone, vis[0]);
+}
+
+static void message_in_turn(VIP_UINT32 bytes)
+{
+	static bool other;
+
+	other = !other;
+	post_both(0, bytes, other ? other_handle : handle);
 	take(VipRecvDone, vis[1]);
 	take(VipSendDone, vis[0]);
 }
@@ -96,7 +108,7 @@ static void message_to_cq(VIP_UINT32 bytes)
 	VIP_VI_HANDLE vi;
 	VIP_RETURN rc;
 
-	post_both(2, bytes);
+	post_both(2, bytes, handle);
 	do
 		rc = VipCQDone(cq, &vi, &is_recv);
 	while (rc == VIP_NOT_DONE);
@@ -134,9 +146,13 @@ static const struct row {
 	void (*round)(VIP_UINT32 bytes);
 	VIP_UINT32 bytes;
 } rows[] = {
-	{ "message-4", message, 4 },	   { "message-64", message, 64 },
-	{ "message-4096", message, 4096 }, { "cq-4", message_to_cq, 4 },
-	{ "cq-empty", poll_cq, 0 },	   { "empty", poll, 0 },
+	{ "message-4", message, 4 },
+	{ "message-64", message, 64 },
+	{ "message-4096", message, 4096 },
+	{ "in-turn-4", message_in_turn, 4 },
+	{ "cq-4", message_to_cq, 4 },
+	{ "cq-empty", poll_cq, 0 },
+	{ "empty", poll, 0 },
 	{ "write-8", write_window, 8 },
 };
 
@@ -242,6 +258,7 @@ static void set_up(void)
 
 	check(VipOpenNic("nic0", &nic), "VipOpenNic");
 	check(VipRegisterMem(nic, &mem, sizeof(mem), NULL, &handle), "VipRegisterMem");
+	check(VipRegisterMem(nic, &mem, sizeof(mem), NULL, &other_handle), "VipRegisterMem");
 	check(VipxAllocMem(nic, MOST_BYTES, &attrs, &window, &window_handle), "VipxAllocMem");
 	check(VipCreateCQ(nic, 64, &cq), "VipCreateCQ");
 	connect_pair(0, NULL);
@@ -265,6 +282,7 @@ static void take_down(void)
 		disconnect(vis[i]);
 	check(VipDestroyCQ(cq), "VipDestroyCQ");
 	check(VipxFreeMem(nic, window, window_handle), "VipxFreeMem");
+	check(VipDeregisterMem(nic, &mem, other_handle), "VipDeregisterMem");
 	check(VipDeregisterMem(nic, &mem, handle), "VipDeregisterMem");
 	check(VipCloseNic(nic), "VipCloseNic");
 }

@@ -42,19 +42,28 @@ bool vi_post_plain_write(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 
 int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
+	struct vi_wq *sq = &vi->sq;
+	const uint64_t epoch = sq->epoch, desc_region = sq->desc_cache.handle,
+		       data_region = sq->data_cache.handle;
 	struct vi_checked checked;
-	int err = vi_check(&vi->sq, false, desc, handle, &checked);
+	int err = vi_check(sq, false, desc, handle, &checked);
 
+	/* If vi_post_plain() only missed the regions: the queue's caches hold them now. */
+	if (err == 0 && checked.at != NULL &&
+	    (sq->epoch != epoch || sq->desc_cache.handle != desc_region ||
+	     sq->data_cache.handle != data_region) &&
+	    vi_post_plain(vi, desc, handle))
+		return 0;
 	if (u_likely(err == 0))
-		err = vi_wq_push(&vi->sq, desc, handle, &checked);
+		err = vi_wq_push(sq, desc, handle, &checked);
 	if (u_unlikely(err != 0))
-		return vi_refuse_post(&vi->sq, desc, err);
+		return vi_refuse_post(sq, desc, err);
 	vi->counters.SendsPosted++;
-	vi_wq_heat(&vi->sq);
+	vi_wq_heat(sq);
 	if (u_likely(vi_state(vi) == VIP_STATE_CONNECTED))
 		vi->fast->post_send(vi);
 	else
-		vi_wq_flush_new(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);
+		vi_wq_flush_new(sq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	return 0;
 }
 

@@ -179,6 +179,8 @@ static void run(const struct row *row, long batches, long count)
 	 */
 	for (long i = 0; i < WARM; i++)
 		row->round(row->bytes);
+	/* A queue that many polls found empty is polled again once a message came. */
+	message_to_cq(4);
 	for (long i = 0; i < batches; i++) {
 		double start = now_ns();
 

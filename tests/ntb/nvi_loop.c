@@ -313,26 +313,6 @@ void nvi_loop_deregister(struct nvi_loop *loop, void *addr, VIP_MEM_HANDLE handl
 		abort();
 }
 
-static int post(struct vi_vi *vi, struct vi_wq *wq, struct u_biased *lock, VIP_DESCRIPTOR *d,
-		VIP_MEM_HANDLE h)
-{
-	struct vi_checked checked;
-	int err;
-
-	u_biased_take(lock);
-	err = vi_check(wq, wq->is_recv, d, h, &checked);
-	if (err == 0)
-		err = vi_wq_push(wq, d, h, &checked);
-	else if (err == VI_CHECK_SHORT)
-		err = vi_wq_push_short(wq, d, h, &checked);
-	if (err == 0 && !wq->is_recv && vi_state(vi) == VIP_STATE_CONNECTED)
-		vi->fast->post_send(vi);
-	else if (err == 0 && !wq->is_recv)
-		vi_wq_flush_new(wq, VIP_STATUS_DESC_FLUSHED_ERROR);
-	u_biased_drop(lock);
-	return err;
-}
-
 void nvi_loop_drain_ms(struct nvi_loop *loop, uint32_t ms)
 {
 	struct nvi_nic *nic = loop->nic->prov;
@@ -347,12 +327,12 @@ int nvi_loop_drains(struct nvi_loop *loop, int end)
 
 int nvi_loop_post_send(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_MEM_HANDLE h)
 {
-	return post(loop->vi[end], &loop->vi[end]->sq, &loop->vi[end]->tx_lock, d, h);
+	return vi_post_send(loop->vi[end], atomic_load(&loop->vi[end]->id), d, h);
 }
 
 int nvi_loop_post_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_MEM_HANDLE h)
 {
-	return post(loop->vi[end], &loop->vi[end]->rq, &loop->vi[end]->rx_lock, d, h);
+	return vi_post_recv(loop->vi[end], atomic_load(&loop->vi[end]->id), d, h);
 }
 
 static int pop(struct vi_wq *wq, struct u_biased *lock, VIP_DESCRIPTOR **d_out)

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Posts by way of the regions that a queue used last: they let no byte of other memory through.
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <thread>
+
+extern "C" {
+#include "nvi_loop.h"
+}
+#include "eventually.h"
+
+namespace {
+
+constexpr size_t kPage = 4096, kDescs = 8;
+constexpr uint32_t kLen = 8;
+
+class Post : public ::testing::TestWithParam<int> {
+protected:
+	void SetUp() override
+	{
+		nvi_loop_cfg cfg = {};
+
+		cfg.slots = 16;
+		cfg.payload_bytes = 16384;
+		cfg.level = static_cast<VIP_RELIABILITY_LEVEL>(GetParam());
+		cfg.port = "emu";
+		cfg.seed = 7;
+		cfg.max_transfer = 2048;
+		loop = nvi_loop_open(&cfg);
+		ASSERT_NE(loop, nullptr);
+		desc_handle = nvi_loop_register(loop, descs, sizeof(descs));
+		handle = nvi_loop_register(loop, memory + 512, 2048);
+		ASSERT_NE(desc_handle, 0u);
+		ASSERT_NE(handle, 0u);
+		std::memset(memory, 0x11, sizeof(memory));
+	}
+
+	void TearDown() override
+	{
+		if (loop == nullptr)
+			return;
+		nvi_loop_lose(loop, 0);
+		nvi_loop_lose(loop, 1);
+		nvi_loop_deregister(loop, memory + 512, handle);
+		nvi_loop_deregister(loop, descs, desc_handle);
+		nvi_loop_close(loop);
+	}
+
+	VIP_DESCRIPTOR *build(unsigned i, const void *at, uint32_t len, VIP_MEM_HANDLE h)
+	{
+		VIP_DESCRIPTOR *d = &descs[i];
+
+		std::memset(static_cast<void *>(d), 0, sizeof(*d));
+		d->CS.SegCount = 1;
+		d->CS.Length = d->DS[0].Local.Length = len;
+		d->DS[0].Local.Data.AddressBits = reinterpret_cast<uintptr_t>(at);
+		d->DS[0].Local.Handle = h;
+		return d;
+	}
+
+	// One message from the region, so that the queues' caches hold it.
+	void warm()
+	{
+		VIP_DESCRIPTOR *r = build(6, memory + 1024, kLen, handle), *d;
+		VIP_DESCRIPTOR *s = build(7, memory + 512, kLen, handle);
+
+		ASSERT_EQ(nvi_loop_post_recv(loop, 1, r, desc_handle), 0);
+		ASSERT_EQ(nvi_loop_post_send(loop, 0, s, desc_handle), 0);
+		ASSERT_LT(nvi_loop_settle(loop, 1000), 1000);
+		ASSERT_EQ(nvi_loop_recv_done(loop, 1, &d), 1);
+		ASSERT_EQ(nvi_loop_send_done(loop, 0, &d), 1);
+	}
+
+	// A message from `s`, and its status.
+	void send(VIP_DESCRIPTOR *s, uint32_t *status_out)
+	{
+		VIP_DESCRIPTOR *r = build(0, memory + 1024, 1024, handle), *d;
+
+		ASSERT_EQ(nvi_loop_post_recv(loop, 1, r, desc_handle), 0);
+		ASSERT_EQ(nvi_loop_post_send(loop, 0, s, desc_handle), 0);
+		ASSERT_LT(nvi_loop_settle(loop, 1000), 1000);
+		ASSERT_GT(nvi_loop_send_done(loop, 0, &d), 0);
+		ASSERT_EQ(d, s);
+		*status_out = s->CS.Status & VIP_STATUS_ERROR_MASK;
+		if (*status_out != 0 && nvi_loop_state(loop, 1) == VIP_STATE_CONNECTED) {
+			EXPECT_EQ(nvi_loop_recv_done(loop, 1, &d), 0) << "it came nevertheless";
+			nvi_loop_lose(loop, 0);
+			nvi_loop_lose(loop, 1);
+		}
+		EXPECT_GT(nvi_loop_recv_done(loop, 1, &d), 0);
+		if (nvi_loop_state(loop, 1) != VIP_STATE_CONNECTED) {
+			ASSERT_EQ(nvi_loop_reconnect(loop), 0);
+		}
+	}
+
+	alignas(kPage) uint8_t memory[kPage];
+	alignas(64) VIP_DESCRIPTOR descs[kDescs];
+	nvi_loop *loop = nullptr;
+	VIP_MEM_HANDLE handle = 0, desc_handle = 0;
+};
+
+TEST_P(Post, DataAtTheEdgesOfItsRegion)
+{
+	uint8_t *const first = memory + 512, *const end = first + 2048;
+	const uint32_t bad = VIP_STATUS_PROTECTION_ERROR, fine = 0;
+	const struct {
+		const char *what;
+		const uint8_t *at;
+		uint32_t len;
+		VIP_MEM_HANDLE handle;
+		uint32_t status;
+	} rows[] = {
+		{ "the first byte", first, 1, handle, fine },
+		{ "the last byte", end - 1, 1, handle, fine },
+		{ "the last 112 bytes", end - 112, 112, handle, fine },
+		{ "no byte", first, 0, handle, fine },
+		{ "one byte too many", end - 111, 112, handle, bad },
+		{ "the byte before", first - 1, 1, handle, bad },
+		{ "the byte behind", end, 1, handle, bad },
+		{ "around the end of memory", reinterpret_cast<uint8_t *>(-8L), 16, handle, bad },
+		{ "the whole of it, and more", first, 2049, handle, VIP_STATUS_LENGTH_ERROR },
+		{ "handle 0", first, kLen, 0, bad },
+		{ "handle ~0", first, kLen, UINT32_MAX, bad },
+		{ "a later handle", first, kLen, handle + (1u << 18), bad },
+	};
+
+	for (const auto &row : rows) {
+		uint32_t status = 0;
+
+		SCOPED_TRACE(row.what);
+		ASSERT_NO_FATAL_FAILURE(warm());
+		ASSERT_NO_FATAL_FAILURE(send(build(1, row.at, row.len, row.handle), &status));
+		EXPECT_EQ(status, row.status);
+	}
+}
+
+TEST_P(Post, DescriptorsAtTheEdgesOfTheirRegion)
+{
+	VIP_MEM_HANDLE part = nvi_loop_register(loop, &descs[2], 2 * sizeof(descs[0]) + 63);
+	VIP_MEM_HANDLE small = nvi_loop_register(loop, &descs[2], 63);
+	VIP_DESCRIPTOR *d;
+
+	for (unsigned i = 0; i < kDescs; i++)
+		build(i, memory + 512, kLen, handle);
+	for (int round = 0; round < 3; round++) {
+		for (unsigned i : { 2u, 3u }) {
+			EXPECT_EQ(nvi_loop_post_recv(loop, 1, &descs[i], part), 0);
+			EXPECT_EQ(nvi_loop_post_send(loop, 0, &descs[i], part), 0);
+		}
+		for (unsigned i : { 1u, 4u, 5u }) {
+			EXPECT_EQ(nvi_loop_post_recv(loop, 1, &descs[i], part), -EINVAL) << i;
+			EXPECT_EQ(nvi_loop_post_send(loop, 0, &descs[i], part), -EINVAL) << i;
+		}
+		auto *odd = reinterpret_cast<VIP_DESCRIPTOR *>(
+			reinterpret_cast<uint8_t *>(&descs[2]) + 32);
+		EXPECT_EQ(nvi_loop_post_send(loop, 0, odd, part), -EINVAL);
+		EXPECT_EQ(nvi_loop_post_send(loop, 0, &descs[2], small), -EINVAL);
+		EXPECT_EQ(nvi_loop_post_recv(loop, 1, &descs[2], small), -EINVAL);
+	}
+	nvi_loop_lose(loop, 0);
+	nvi_loop_lose(loop, 1);
+	while (nvi_loop_send_done(loop, 0, &d) > 0 || nvi_loop_recv_done(loop, 1, &d) > 0)
+		;
+	nvi_loop_deregister(loop, &descs[2], part);
+	nvi_loop_deregister(loop, &descs[2], small);
+}
+
+// A thread sends from a page that is deregistered and unmapped under its hands.
+TEST_P(Post, DeregisteredMemoryIsNotRead)
+{
+	std::atomic<uint8_t *> page{ nullptr };
+	std::atomic<VIP_MEM_HANDLE> page_handle{ 0 };
+	std::atomic<unsigned> sent{ 0 }, refused{ 0 };
+	std::atomic<bool> stop{ false };
+
+	if (GetParam() != VIP_SERVICE_UNRELIABLE)
+		GTEST_SKIP() << "the first refusal would break the connection";
+	std::thread poster([&] {
+		VIP_DESCRIPTOR *d;
+
+		while (!stop) {
+			VIP_DESCRIPTOR *r = build(0, memory + 1024, kLen, handle);
+			VIP_DESCRIPTOR *s = build(1, page, kLen, page_handle);
+
+			if (nvi_loop_post_recv(loop, 1, r, desc_handle) != 0 ||
+			    nvi_loop_post_send(loop, 0, s, desc_handle) != 0)
+				break;
+			while (nvi_loop_send_done(loop, 0, &d) == 0)
+				nvi_loop_progress(loop, 0);
+			if (s->CS.Status & VIP_STATUS_ERROR_MASK) {
+				s = build(1, memory + 512, kLen, handle);
+				nvi_loop_post_send(loop, 0, s, desc_handle);
+				nvi_loop_send_done(loop, 0, &d);
+				refused++;
+			} else {
+				sent++;
+			}
+			while (nvi_loop_poll_recv(loop, 1, &d) == 0)
+				;
+		}
+	});
+	for (int i = 0; i < 300; i++) {
+		void *mine = mmap(nullptr, kPage, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		unsigned before = sent, refused_before;
+
+		ASSERT_NE(mine, MAP_FAILED);
+		page = static_cast<uint8_t *>(mine);
+		page_handle = nvi_loop_register(loop, mine, kPage);
+		EXPECT_TRUE(eventually([&] { return sent > before + 50; }));
+		nvi_loop_deregister(loop, mine, page_handle);
+		// A late load would now end the test with a signal.
+		munmap(mine, kPage);
+		refused_before = refused;
+		EXPECT_TRUE(eventually([&] { return refused > refused_before + 1; }));
+	}
+	stop = true;
+	poster.join();
+}
+
+std::string LevelName(const ::testing::TestParamInfo<int> &info)
+{
+	return info.param == VIP_SERVICE_UNRELIABLE	     ? "unreliable"
+	       : info.param == VIP_SERVICE_RELIABLE_DELIVERY ? "delivery"
+							     : "reception";
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, Post,
+			 ::testing::Values(VIP_SERVICE_UNRELIABLE, VIP_SERVICE_RELIABLE_DELIVERY,
+					   VIP_SERVICE_RELIABLE_RECEPTION),
+			 LevelName);
+
+} // namespace

@@ -7,11 +7,14 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <random>
 #include <string>
 #include <thread>
 
 extern "C" {
 #include "nvi_loop.h"
+#include "w_slot.h"
 }
 #include "eventually.h"
 
@@ -222,6 +225,84 @@ TEST_P(Post, DeregisteredMemoryIsNotRead)
 	}
 	stop = true;
 	poster.join();
+}
+
+// The peer rewrites the header of the slot that is being consumed.  Behind the receive's memory no
+// page is mapped.
+TEST_P(Post, ASlotThatChangesPlacesNothingBehindTheReceive)
+{
+	const uint32_t lens[] = { 0, 1, 48, 49, 100, 101, 112, 113, 4096, 4097, 20000, UINT32_MAX };
+	constexpr uint32_t kRoom = 100, kSlots = 16;
+	uint8_t *pages = static_cast<uint8_t *>(mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE,
+						     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	uint8_t *target = pages + kPage - kRoom;
+	std::atomic<w_slot *> slot{ nullptr };
+	std::atomic<bool> stop{ false }, idle{ true };
+	unsigned received = 0;
+	VIP_DESCRIPTOR *d;
+
+	ASSERT_NE(pages, MAP_FAILED);
+	ASSERT_EQ(munmap(pages + kPage, kPage), 0);
+	VIP_MEM_HANDLE room = nvi_loop_register(loop, target, kRoom);
+	std::thread peer([&] {
+		std::mt19937 gen(1);
+
+		while (!stop) {
+			w_slot *s = slot;
+
+			idle = s == nullptr;
+			if (idle)
+				continue;
+			__atomic_store_n(&s->head.frag, lens[gen() % std::size(lens)],
+					 __ATOMIC_RELAXED);
+			__atomic_store_n(&s->head.flags,
+					 static_cast<uint8_t>(W_F_FIRST | W_F_LAST |
+							      (gen() % 2 ? W_F_IMM : 0) |
+							      (gen() % 2 ? W_F_BUFFERED : 0)),
+					 __ATOMIC_RELAXED);
+			__atomic_store_n(&s->head.arg, gen() % 2, __ATOMIC_RELAXED);
+		}
+	});
+	for (uint32_t n = 0, round = 0; round < 500; n++, round++) {
+		uint64_t len;
+		auto *fifo =
+			reinterpret_cast<w_slot *>(nvi_loop_inbound(loop, 1, &len) + W_SLICE_FIFO);
+		w_slot *s = &fifo[n % kSlots];
+
+		VIP_DESCRIPTOR *r = build(0, target, kRoom, room);
+		ASSERT_EQ(nvi_loop_post_recv(loop, 1, r, desc_handle), 0);
+		s->head.op = W_OP_SEND;
+		s->head.flags = W_F_FIRST | W_F_LAST;
+		s->head.reserved = 0;
+		s->head.arg = 0;
+		s->head.frag = 8;
+		slot = s;
+		while (idle)
+			std::this_thread::yield();
+		__atomic_store_n(&s->head.seq, w_seq(n), __ATOMIC_RELEASE);
+		while (nvi_loop_poll_recv(loop, 1, &d) == 0 &&
+		       nvi_loop_state(loop, 1) == VIP_STATE_CONNECTED)
+			;
+		slot = nullptr;
+		while (!idle)
+			std::this_thread::yield();
+		if (nvi_loop_state(loop, 1) == VIP_STATE_CONNECTED) {
+			received++;
+			EXPECT_LE(r->CS.Length, kRoom);
+			continue;
+		}
+		while (nvi_loop_recv_done(loop, 1, &d) > 0)
+			;
+		ASSERT_EQ(nvi_loop_reconnect(loop), 0);
+		n = UINT32_MAX;
+	}
+	stop = true;
+	peer.join();
+	EXPECT_NE(received, 0u);
+	nvi_loop_lose(loop, 0);
+	nvi_loop_lose(loop, 1);
+	nvi_loop_deregister(loop, target, room);
+	munmap(pages, kPage);
 }
 
 std::string LevelName(const ::testing::TestParamInfo<int> &info)

@@ -89,7 +89,7 @@ static void engine_park(struct engine *e)
 	nvi_check_links(nic);
 }
 
-/* Every channel is armed: sleeps until the doorbell rings, or for e->coarse. */
+/* Every channel is armed: sleeps until the doorbell rings, or for the cap of u_idle.h. */
 static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 {
 	struct nvi_nic *nic = e->nic;

@@ -109,7 +109,7 @@ void vi_tpt_change(struct vi_nic *nic);
 
 /*
  * The region that was looked up last.  Its owner forgets it when the epoch of the table changes
- * (vi_wq_check_epoch()).
+ * (vi_wq_forget_regions()).
  */
 struct vi_tpt_cache {
 	uint64_t handle; /* of the region, below 2^32; VI_NO_REGION: nothing is known */

@@ -46,7 +46,7 @@ struct vi_vi {
 	struct vi_vi *next, *prev;  /* nic->vis, under nic->lock */
 	void *pool_link;
 	/*
-	 * The provider's own; stays with this memory for its next VI, as late pollers may checked.
+	 * The provider's own; stays with this memory for its next VI, as late pollers may look at it.
 	 */
 	void *prov;
 	const struct vi_provider_ops *prov_ops; /* whose prov is */

@@ -307,7 +307,7 @@ static inline bool vi_post_plain(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM
 /* Appends a plain receive; false, and nothing done, when it is not plain.  Caller holds rx_lock. */
 static inline bool vi_post_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
-	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
+	const VIP_DATA_SEGMENT *seg;
 	struct vi_wq *rq = &vi->rq;
 	struct vi_checked checked = { .epoch = vi_tpt_epoch(&vi->nic->tpt), .segs = 1 };
 	uint64_t addr;
@@ -315,6 +315,7 @@ static inline bool vi_post_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VI
 	if (!vi_desc_open(rq, desc, handle, checked.epoch) ||
 	    u_unlikely(__atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED) != 1))
 		return false;
+	seg = &desc->DS[0].Local;
 	checked.control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
 	checked.imm = __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
 	checked.length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);

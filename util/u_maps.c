@@ -154,7 +154,12 @@ static int open_queries(void)
 	fd = u_fd_above_std(open(MAPS, O_RDONLY | O_CLOEXEC));
 	if (fd < 0)
 		return NOT_OPEN;
-	result = query_mapping(fd, (uintptr_t)&m, &m) == 0 ? fd : NO_QUERIES;
+	result = query_mapping(fd, (uintptr_t)&m, &m);
+	/* -ENAMETOOLONG: this stack lies in a file; the kernel has queries all the same. */
+	if (result == 0 || result == -ENAMETOOLONG)
+		result = fd;
+	else
+		result = result == -ENOMEM ? NOT_OPEN : NO_QUERIES;
 	if (atomic_compare_exchange_strong_explicit(&query_fd, &known, result, memory_order_relaxed,
 						    memory_order_relaxed))
 		known = result;
@@ -165,23 +170,38 @@ static int open_queries(void)
 
 void u_maps_forked(void)
 {
-	int fd = atomic_exchange_explicit(&query_fd, NOT_OPEN, memory_order_relaxed);
+	int fd = atomic_exchange_explicit(&query_fd, NOT_OPEN, memory_order_relaxed), err;
+	struct mapping m;
 
-	if (fd >= 0)
+	if (fd < 0)
+		return;
+	/* A program that closed it by its number may have another file there, which is not ours. */
+	err = query_mapping(fd, (uintptr_t)&m, &m);
+	if (err == 0 || err == -ENAMETOOLONG || err == -ESRCH) /* -ESRCH: the parent has ended */
 		close(fd);
+}
+
+/* Is this the answer of a descriptor that the program has closed by its number? */
+static bool not_ours(int err)
+{
+	return err == -EBADF || err == -ENOTTY || err == -EINVAL;
 }
 
 /* Memory of more mappings is left to the caller, who asks about many pages in the time of a query. */
 #define QUERIES_MAX 32u
 
+/* 0, -EFAULT, or an error that not_ours() knows. */
 static int check_queries(int fd, uint64_t at, uint64_t end, bool *writable_out)
 {
 	bool writable = true;
 	struct mapping m;
 
 	for (uint32_t i = 0; at < end; i++) {
-		if (i == QUERIES_MAX || query_mapping(fd, at, &m) != 0 || !m.readable ||
-		    !m.private || m.from > at || m.to <= at)
+		int err = i == QUERIES_MAX ? -EFAULT : query_mapping(fd, at, &m);
+
+		if (u_unlikely(not_ours(err)))
+			return err;
+		if (err != 0 || !m.readable || !m.private || m.from > at || m.to <= at)
 			return -EFAULT;
 		writable = writable && m.writable;
 		at = u_min64(m.to, end);
@@ -200,13 +220,18 @@ static int check_queries(int fd, uint64_t at, uint64_t end, bool *writable_out)
 int u_maps_check_private(const void *start, uint64_t len, bool *writable_out)
 {
 	uint64_t at = (uintptr_t)start, lines = len / BYTES_PER_LINE;
-	int fd;
+	int fd, err;
 
 	if (!addresses_ok(start, len))
 		return -EFAULT;
-	fd = open_queries();
-	if (u_likely(fd >= 0))
-		return check_queries(fd, at, at + len, writable_out);
+	/* Once more where the program has closed the descriptor. */
+	for (int tries = 0; tries < 2 && (fd = open_queries()) >= 0; tries++) {
+		err = check_queries(fd, at, at + len, writable_out);
+		if (u_likely(!not_ours(err)))
+			return err;
+		atomic_compare_exchange_strong_explicit(&query_fd, &fd, NOT_OPEN,
+							memory_order_relaxed, memory_order_relaxed);
+	}
 	if (lines < LINES_MIN || check_list(at, at + len, lines, true, writable_out) != 0)
 		return -EFAULT;
 	return 0;

@@ -29,7 +29,10 @@ int pf_post_call(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t n, uint32_t 
 	int rc = 0;
 
 	while (vi->outstanding + n > ep->send_cap) {
-		rc = pf_poll_many(ep, vi, PF_SENDQ, ep->p.batch);
+		rc = pf_poll_many(ep, vi, PF_SENDQ,
+				  ep->p.batch < vi->stash[PF_SENDQ].room
+					  ? ep->p.batch
+					  : vi->stash[PF_SENDQ].room);
 		if (rc)
 			return rc;
 		done = vi->stash[PF_SENDQ].count;

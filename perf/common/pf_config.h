@@ -67,7 +67,7 @@ struct pf_config {
 	double duration; /* seconds per size, 0: count iterations */
 	uint32_t window, segments, vis;
 	uint32_t busy;	  /* VIs that carry messages, 0: all */
-	uint32_t batch;	  /* round trips of one sample */
+	uint32_t batch;	  /* vi_lat: round trips of one sample; else descriptors of a call */
 	uint32_t buffers; /* of each VI, used in turn by RDMA operations */
 	double timeout;	  /* seconds without any progress until the peer counts as dead */
 	double percentiles[PF_MAX_PERCENTILES];

@@ -202,6 +202,14 @@ static void json_row(struct pf_report *rep, const struct pf_result *r)
 	json_object_array_add(rep->results, o);
 }
 
+/* Descriptors of one call: a round, which is half a window, has no more. */
+static uint32_t per_call(const struct pf_config *cfg, const struct pf_place *p)
+{
+	uint32_t round = p->window >= 2 ? p->window / 2 : 1;
+
+	return cfg->batch < round ? cfg->batch : round;
+}
+
 static json_object *json_test(const struct pf_config *cfg, const struct pf_place *p)
 {
 	json_object *o = json_object_new_object();
@@ -214,7 +222,7 @@ static json_object *json_test(const struct pf_config *cfg, const struct pf_place
 	put_int(o, "vis", cfg->vis);
 	put_int(o, "busy_vis", cfg->busy && cfg->busy < cfg->vis ? cfg->busy : cfg->vis);
 	put_int(o, "batch_round_trips", cfg->tool->kind == PF_LAT ? cfg->batch : 1);
-	put_int(o, "batch_descriptors", cfg->tool->kind == PF_LAT ? 1 : cfg->batch);
+	put_int(o, "batch_descriptors", cfg->tool->kind == PF_LAT ? 1 : per_call(cfg, p));
 	put_bool(o, "post_time", cfg->post_time);
 	put_int(o, "segments", cfg->segments);
 	put_int(o, "window_messages", p->window);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvi_loop.h"
 #include "vi_hot.h"
+#include "vi_many.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -358,6 +359,14 @@ int nvi_loop_recv_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out)
 int nvi_loop_poll_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out)
 {
 	return vi_recv_done(loop->vi[end], atomic_load(&loop->vi[end]->id), d_out);
+}
+
+int nvi_loop_take_recvs(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **descs, uint64_t max)
+{
+	uint64_t count = 0;
+	int got = vi_recvs_done(loop->vi[end], atomic_load(&loop->vi[end]->id), descs, max, &count);
+
+	return got < 0 ? got : (int)count;
 }
 
 VIP_VI_STATE nvi_loop_state(struct nvi_loop *loop, int end)

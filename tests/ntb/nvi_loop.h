@@ -57,6 +57,9 @@ int nvi_loop_recv_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out);
 /* As VipRecvDone, which polls. */
 int nvi_loop_poll_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out);
 
+/* As VipxRecvsDone; the count taken, or -errno. */
+int nvi_loop_take_recvs(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **descs, uint64_t max);
+
 VIP_VI_STATE nvi_loop_state(struct nvi_loop *loop, int end);
 void nvi_loop_counters(struct nvi_loop *loop, int end, VIPX_COUNTERS *out);
 /* As VipErrorCallback: the handler runs on a thread of the core. */

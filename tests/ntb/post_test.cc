@@ -23,6 +23,59 @@ namespace {
 constexpr size_t kPage = 4096, kDescs = 8;
 constexpr uint32_t kLen = 8;
 
+constexpr unsigned kWrites = 100;
+
+// Slots that complete nothing come as fast as they are consumed, for all that the taker can know.
+TEST(TakeMany, EndsThoughSlotsThatCompleteNothingComeWithoutEnd)
+{
+	alignas(64) static VIP_DESCRIPTOR descs[kWrites + 1];
+	static uint8_t from[64], to[64];
+	VIP_DESCRIPTOR *taken[8];
+	VIPX_COUNTERS counters{};
+	nvi_loop_cfg cfg = {};
+
+	cfg.slots = 128;
+	cfg.payload_bytes = 16384;
+	cfg.level = VIP_SERVICE_RELIABLE_DELIVERY;
+	cfg.port = "emu";
+	cfg.seed = 7;
+	nvi_loop *loop = nvi_loop_open(&cfg);
+	ASSERT_NE(loop, nullptr);
+	VIP_MEM_HANDLE h = nvi_loop_register(loop, descs, sizeof(descs));
+	VIP_MEM_HANDLE hf = nvi_loop_register(loop, from, sizeof(from));
+	VIP_MEM_HANDLE ht = nvi_loop_register(loop, to, sizeof(to));
+	VIP_DESCRIPTOR *r = &descs[kWrites];
+
+	r->CS.SegCount = 1;
+	r->CS.Length = r->DS[0].Local.Length = sizeof(to);
+	r->DS[0].Local.Data.Address = to;
+	r->DS[0].Local.Handle = ht;
+	ASSERT_EQ(nvi_loop_post_recv(loop, 1, r, h), 0);
+	for (unsigned i = 0; i < kWrites; i++) {
+		VIP_DESCRIPTOR *d = &descs[i];
+
+		d->CS.SegCount = 2;
+		d->CS.Control = VIP_CONTROL_OP_RDMAWRITE;
+		d->CS.Length = d->DS[1].Local.Length = 8;
+		d->DS[0].Remote.Data.Address = to;
+		d->DS[0].Remote.Handle = ht;
+		d->DS[1].Local.Data.Address = from;
+		d->DS[1].Local.Handle = hf;
+		ASSERT_EQ(nvi_loop_post_send(loop, 0, d, h), 0);
+	}
+	EXPECT_EQ(nvi_loop_take_recvs(loop, 1, taken, 8), 0);
+	counters.Size = sizeof(counters);
+	nvi_loop_counters(loop, 1, &counters);
+	EXPECT_GT(counters.SlotsReceived, 0u);
+	EXPECT_LE(counters.SlotsReceived, 64u) << "as much as VipRecvDone takes in at most";
+	nvi_loop_lose(loop, 0);
+	nvi_loop_lose(loop, 1);
+	nvi_loop_deregister(loop, descs, h);
+	nvi_loop_deregister(loop, from, hf);
+	nvi_loop_deregister(loop, to, ht);
+	nvi_loop_close(loop);
+}
+
 class Post : public ::testing::TestWithParam<int> {
 protected:
 	void SetUp() override

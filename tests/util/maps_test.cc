@@ -188,4 +188,42 @@ TEST_F(MapsPrivate, NotTheKernelsOwn)
 	EXPECT_EQ(u_maps_check_private(vdso, 1, &writable), -EFAULT);
 }
 
+/* The descriptor of this process that shows its mappings, -1: none. */
+int maps_descriptor()
+{
+	char path[64], target[64] = "";
+	std::string own = "/proc/" + std::to_string(getpid()) + "/maps";
+
+	for (int fd = 3; fd < 1024; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+		if (n > 0 && std::string(target, static_cast<size_t>(n)) == own)
+			return fd;
+	}
+	return -1;
+}
+
+TEST_F(Maps, AProgramMayCloseTheDescriptorByItsNumber)
+{
+	bool writable;
+	int ends[2], fd;
+
+	if (u_maps_check_private(at, page, &writable) != 0 || (fd = maps_descriptor()) < 0)
+		GTEST_SKIP() << "the kernel has no query for a mapping";
+	ASSERT_EQ(pipe(ends), 0);
+	ASSERT_EQ(dup2(ends[1], fd), fd);
+	u_maps_forked();
+	EXPECT_EQ(fcntl(fd, F_GETFD), 0) << "a file of the program is not closed";
+	EXPECT_EQ(u_maps_check_private(at, page, &writable), 0);
+	fd = maps_descriptor();
+	ASSERT_GE(fd, 0) << "another one was opened";
+	ASSERT_EQ(dup2(ends[1], fd), fd);
+	EXPECT_EQ(u_maps_check_private(at, page, &writable), 0);
+	EXPECT_GE(maps_descriptor(), 0) << "the next check notices";
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+}
+
 } // namespace

@@ -53,7 +53,7 @@ int u_option_decimal(const char *text, double least, double most, double *out)
 	char *end;
 	double v;
 
-	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+	if ((!isdigit((unsigned char)text[0]) && text[0] != '.') || strpbrk(text, "xX") != NULL)
 		return -EINVAL;
 	v = strtod(text, &end);
 	if (end == text || *end != '\0' || !isfinite(v) || v < least || v > most)
@@ -66,7 +66,7 @@ static uint64_t most_of(const struct u_option *o)
 {
 	if (o->max != 0)
 		return o->max;
-	return o->bytes == sizeof(uint64_t) ? UINT64_MAX : INT_MAX;
+	return o->bytes == sizeof(uint64_t) && o->kind != U_OPTION_PAIR ? UINT64_MAX : INT_MAX;
 }
 
 static int word_index(const char *const *words, const char *text, uint64_t *out)
@@ -87,9 +87,9 @@ static int set_number(const struct u_option *o, void *at, const char *arg)
 	uint32_t narrow;
 	int rc = 0;
 
-	if (o->words != NULL)
+	if (arg != NULL && o->words != NULL)
 		rc = word_index(o->words, arg, &v);
-	else if (o->arg != NULL)
+	else if (arg != NULL && o->arg != NULL)
 		rc = u_option_number(arg, o->size, o->min, most_of(o), &v);
 	if (rc != 0 || (o->step != 0 && v % o->step != 0))
 		return -EINVAL;

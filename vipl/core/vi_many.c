@@ -86,13 +86,19 @@ int vi_sends_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_
 	return got;
 }
 
-/* Takes in arrived messages as long as there are any.  What poll_recv() answered altogether. */
+/*
+ * Takes in arrived messages until a poll completes none: a peer can keep a queue busy for ever with
+ * slots that complete nothing, such as those of RDMA writes.  What poll_recv() answered altogether.
+ */
 static int take_arrivals(struct vi_vi *vi, VIP_DESCRIPTOR **descs, uint64_t max, uint64_t *count,
 			 int *got)
 {
 	int came = 0, once = VI_POLL_MOVED;
+	uint64_t before = UINT64_MAX;
 
-	while (*got != 2 && *count < max && !vi_wq_empty(&vi->rq) && once == VI_POLL_MOVED) {
+	while (*got != 2 && *count < max && *count != before && !vi_wq_empty(&vi->rq) &&
+	       once == VI_POLL_MOVED) {
+		before = *count;
 		once = vi->fast->poll_recv(vi);
 		came |= once;
 		if (once & VI_POLL_MOVED)

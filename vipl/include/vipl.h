@@ -1322,8 +1322,9 @@ VIP_RETURN VipDestroyPtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE Protec
  * region by RDMA if the region and the VI both permit it and their tags agree; it needs address
  * and handle, which the program sends it.
  *
- * Private anonymous memory is registered in constant time and no page of it is touched before it is
- * used; other memory is made present, page by page.
+ * Private anonymous memory is registered in constant time, and no page of it is touched before it is
+ * used, where the kernel tells of mappings by address (Linux 6.11) and the memory lies in 32 mappings
+ * at most; other memory is made present, page by page.
  *
  * Ownership: the memory stays the caller's and must stay mapped, with the same protection, until
  * VipDeregisterMem().

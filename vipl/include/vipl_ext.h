@@ -140,7 +140,7 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  *
  * Does what Count calls of VipPostSend() would do, in the order of the array, and takes the queue's
  * lock once. It ends with the first descriptor that is refused. Another thread that posts to the
- * VI meanwhile waits until all are posted.
+ * VI meanwhile waits until all are posted, and so does VipDeregisterMem() of any memory of the NIC.
  *
  * Ownership: the array is the caller's again at the return; the first Posted descriptors and their
  * data as after VipPostSend().
@@ -226,7 +226,7 @@ VIP_RETURN VipxSendsDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **Descriptors, V
  * @Count: out, how many were taken, not NULL
  *
  * Takes what VipRecvDone() would take in Count calls, oldest first, and takes the queue's lock once:
- * what is complete, and then messages that have arrived, until there is none. It ends behind a
+ * what is complete, and then messages that have arrived, until a poll completes none. It ends behind a
  * descriptor that completed with an error.
  *
  * Ownership: the descriptors taken, and their data, belong to the caller again.

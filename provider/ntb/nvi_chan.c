@@ -16,7 +16,9 @@ struct nvi_chan *nvi_chan_get(struct vi_vi *vi)
 		memset(ch, 0, sizeof(*ch));
 		ch->vi = vi;
 	}
-	ch->nic = vi->nic->prov;
+	/* The control thread may still look at the channel of a VI of this NIC that is gone. */
+	if (ch->nic != vi->nic->prov)
+		ch->nic = vi->nic->prov;
 	return ch;
 }
 
@@ -63,20 +65,17 @@ bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 	return yes;
 }
 
-bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn)
+bool nvi_chan_forget(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {
-	struct nvi_nic *nic = ch->nic;
+	struct nvi_chan **at = &nic->conns[conn % NVI_CONN_BUCKETS];
 	bool found;
 
 	pthread_mutex_lock(&nic->ctl_lock);
-	found = conn != 0 && ch->id.conn == conn;
+	while (*at != NULL && *at != ch)
+		at = &(*at)->id.next;
+	found = conn != 0 && *at == ch && ch->id.conn == conn;
 	if (found) {
-		struct nvi_chan **at = &nic->conns[conn % NVI_CONN_BUCKETS];
-
-		while (*at != NULL && *at != ch)
-			at = &(*at)->id.next;
-		if (*at == ch)
-			*at = ch->id.next;
+		*at = ch->id.next;
 		ch->id.next = NULL;
 		ch->id.conn = 0;
 	}

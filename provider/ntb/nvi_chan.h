@@ -246,7 +246,7 @@ uint64_t nvi_chan_conn(struct nvi_chan *ch);
 /* Is the channel still used for the connection `conn` of `nic`? */
 bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn);
 /* Forgets the agent's name of the connection if it is still `conn`, and returns whether it was. */
-bool nvi_chan_forget(struct nvi_chan *ch, uint64_t conn);
+bool nvi_chan_forget(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 
 /* Does the channel still carry `conn`, and may it be used?  Caller holds a lock of the VI. */
 bool nvi_chan_is_live(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);

@@ -153,5 +153,5 @@ uint64_t nvi_chan_close(struct vi_vi *vi)
 		disconnect(ch);
 	vi_unlock_both(vi);
 	conn = open ? nvi_chan_conn(ch) : 0;
-	return nvi_chan_forget(ch, conn) ? conn : 0;
+	return nvi_chan_forget(ch->nic, ch, conn) ? conn : 0;
 }

@@ -139,7 +139,7 @@ static void on_linked(struct nvi_nic *nic, struct incoming *in)
 	if (err == 0) {
 		nvi_ctl_send_conn(nic, W_CONFIRM, linked->conn);
 	} else {
-		nvi_chan_forget(req->vi->prov, linked->conn);
+		nvi_chan_forget(nic, req->vi->prov, linked->conn);
 		nvi_ctl_send_conn(nic, W_CLOSE, linked->conn);
 	}
 

@@ -8,7 +8,7 @@ void nvi_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {
 	nvi_chan_lost(ch, nic, conn, W_LOST_LINK);
 	/* The agent tells the other end; the VI itself stays in Error until it is disconnected. */
-	if (nvi_chan_forget(ch, conn))
+	if (nvi_chan_forget(nic, ch, conn))
 		nvi_ctl_send_conn(nic, W_CLOSE, conn);
 	nvi_given_forget(nic, conn);
 }

@@ -9,13 +9,13 @@
 #include "u_maps.h"
 #include "vi_fork.h"
 
-static uint32_t generation; /* changes only while the process has one thread */
+static _Atomic uint32_t generation; /* changes only while the process has one thread */
 static void (*_Atomic renew_shared)(void);
 static int watch_result;
 
 uint32_t vi_fork_generation(void)
 {
-	return generation;
+	return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
 /*
@@ -24,7 +24,7 @@ uint32_t vi_fork_generation(void)
  */
 static void in_child(void)
 {
-	generation++;
+	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 	u_log_forked();
 	u_cfg_forked();
 	u_close_forked();

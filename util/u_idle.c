@@ -47,6 +47,7 @@ void u_idle_yielded(struct u_idle *i, int64_t took_ns)
 	uint32_t polls = atomic_load_explicit(&i->past->polls, memory_order_relaxed);
 	bool alone = took_ns < U_IDLE_ALONE_NS;
 
+	i->shared = !alone;
 	if (i->mode == U_IDLE_ADAPTIVE)
 		polls = alone || took_ns >= U_IDLE_SHARED_NS ? U_IDLE_POLLS : polls / 2;
 	set_past(&i->past->polls, polls);

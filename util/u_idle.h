@@ -71,6 +71,7 @@ struct u_idle {
 	int64_t given_ns; /* time given to other threads since something came */
 	int64_t cap;	  /* of the next sleep; 0: that of a first one */
 	int64_t now;	  /* after the last yield */
+	bool shared;	  /* another thread ran during that */
 };
 
 void u_idle_past_init(struct u_idle_past *past, enum u_idle_mode mode);

@@ -148,6 +148,24 @@ static bool write_notify(struct nvi_chan *ch)
 	return fences;
 }
 
+/* Has the application polled the channel since the last NVI_ARM_IDLE? */
+static bool was_polled(const struct nvi_chan *ch)
+{
+	return atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) == 0 &&
+	       atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed) != ch->arm.seen_polls;
+}
+
+bool nvi_application_polls(struct nvi_nic *nic)
+{
+	bool yes = false;
+
+	u_lock_take(&nic->chan_lock);
+	for (uint32_t i = 0; i < nic->chan_count && !yes; i++)
+		yes = was_polled(nic->chans[i]);
+	u_lock_drop(&nic->chan_lock);
+	return yes;
+}
+
 static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 {
 	uint32_t polls = atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed);

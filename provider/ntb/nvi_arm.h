@@ -31,6 +31,8 @@ void nvi_stop_fences(struct nvi_nic *nic);
 bool nvi_chan_came(const struct nvi_chan *ch);
 /* Is there a slot to consume, or a reason to break the connection?  Any thread, without locks. */
 bool nvi_chan_ready(const struct nvi_chan *ch);
+/* Has the application polled any polled channel since the last NVI_ARM_IDLE? */
+bool nvi_application_polls(struct nvi_nic *nic);
 /* Were doorbells of this process rung since the last call? */
 bool nvi_rung(struct nvi_nic *nic);
 

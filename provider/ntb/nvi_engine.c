@@ -4,7 +4,8 @@
  * handlers, and for queues of a program that computes.  While an application thread sleeps in a
  * VIPL call, that thread does the engine's work and the engine is parked, so that a doorbell wakes
  * one thread.  The engine sleeps on the doorbell when every channel is armed; until then it polls
- * the others briefly, and wakes by the tick to arm those that the application stopped polling.
+ * the others briefly, and wakes by the tick to arm those that the application stopped polling.  It polls
+ * no further when it shares its processor and the application polls.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -123,7 +124,10 @@ static void engine_idle(struct engine *e, uint32_t ticket)
 			nvi_stop_fences(nic);
 			e->next_fences = e->idle.now + TICK_MAX_NS;
 		}
-		return;
+		/* On the application's own processor the engine only takes messages from it. */
+		if (!e->idle.shared || !nvi_application_polls(nic))
+			return;
+		break;
 	case U_IDLE_POLL:
 		return;
 	default:

@@ -38,6 +38,14 @@ TEST_F(Idle, YieldsThatRanNoThreadShowNoContention)
 	EXPECT_EQ(past.polls, U_IDLE_POLLS);
 }
 
+TEST_F(Idle, TellsWhetherAYieldRanAnotherThread)
+{
+	u_idle_yielded(&i, U_IDLE_ALONE_NS);
+	EXPECT_TRUE(i.shared);
+	u_idle_yielded(&i, U_IDLE_ALONE_NS - 1);
+	EXPECT_FALSE(i.shared);
+}
+
 TEST_F(Idle, OneLongYieldShowsContention)
 {
 	u_idle_yielded(&i, U_IDLE_CROWDED_NS);

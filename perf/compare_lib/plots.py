@@ -19,6 +19,7 @@ from matplotlib import pyplot, ticker  # noqa: E402  the backend comes first
 SERIES = {
     "ours": ("Viaduct", "#c8102e", "-", "o"),
     "ucx": ("UCX", "#1f5fa8", "-", "s"),
+    "newer_ucx": ("newer UCX", "#6fa8dc", "-", "*"),
     "openmpi": ("Open MPI", "#2a8a3e", "-", "^"),
     "mpich": ("MPICH", "#12a0a0", "-", "v"),
     "libfabric": ("libfabric shm", "#7b4fb0", "-", "D"),

@@ -1,41 +1,55 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rounds, placements, ratios.
+"""Samples, rounds, ratios.
 
-The processors of a virtual machine move between those of its host, so a time means nothing without
-R, the one-way time of a cache line, taken just before and just after it.  A ratio is formed of
-values of one round only, between which R stayed about the same; the report shows the median of
-the ratios of the rounds of one placement.
+The processors of a virtual machine move between those of its host and share their cores with
+others, so a time means nothing without R, the one-way time of a cache line, and without the time
+of a step of arithmetic, both taken just before and just after it.  A ratio is formed of values of
+one round only, between which both stayed about the same; the report shows the median of the ratios
+of one placement and one speed.
 """
 from dataclasses import dataclass, field
+from math import comb
 from statistics import median
 
-NEAR_BELOW_NS = 150.0  # about the middle of the usual 48 and 235 ns
-FAR_UP_TO_NS = 600.0
-STEADY = 1.8       # the largest R of a ratio's values over the smallest
-SETTLED = 0.03     # relative uncertainty of a median that is good enough
-SETTLED_ROUNDS = 5
-
-NEAR, FAR, VERY_FAR = "near", "far", "very far"
-PLACEMENTS = (NEAR, FAR)
+R_STEADY = 1.5      # the largest R around a ratio's values over the smallest
+STEP_STEADY = 1.25  # and of the times of a step
+SPREAD = 0.03       # of the median of a row's ratios: repeated until it is no more than this
+ENOUGH = 5          # ratios, to judge their median
+DOUBT = 0.05        # that the median lies outside its interval
 
 
-def placement_of(r_ns):
-    """The placement that a one-way time shows."""
-    if r_ns < NEAR_BELOW_NS:
-        return NEAR
-    return FAR if r_ns <= FAR_UP_TO_NS else VERY_FAR
+@dataclass(frozen=True)
+class Probe:
+    """The state of the machine at one moment, in ns."""
+    r: float     # one-way time of a cache line
+    step: float  # of arithmetic, while both processors compute
+
+
+def steady(probes):
+    """Did R and the speed stay about the same over all of them?"""
+    times, steps = [p.r for p in probes], [p.step for p in probes]
+    return (max(times) <= R_STEADY * min(times)
+            and max(steps) <= STEP_STEADY * min(steps))
 
 
 @dataclass
 class Sample:
-    """A value, and R before and after it was taken."""
+    """A value, and the probes before and after it."""
     value: float
-    before: float
-    after: float
+    before: Probe
+    after: Probe
 
     @property
     def r(self):
-        return (self.before + self.after) / 2
+        return (self.before.r + self.after.r) / 2
+
+    @property
+    def step(self):
+        return (self.before.step + self.after.step) / 2
+
+    @property
+    def probes(self):
+        return self.before, self.after
 
 
 @dataclass
@@ -45,29 +59,13 @@ class Round:
     probes: list = field(default_factory=list)
     started: float = 0.0
 
-    @property
-    def r(self):
-        return median(self.probes)
-
-    @property
-    def placement(self):
-        return placement_of(self.r)
-
     def take(self, key, value, before, after):
         self.samples[key] = Sample(value, before, after)
 
-def placed(rounds):
-    """The rounds of each placement.  Very far ones count, as far, only when there are no others."""
-    found = {p: [r for r in rounds if r.placement == p] for p in PLACEMENTS}
-    if not any(found.values()):
-        found[FAR] = list(rounds)
-    return found
-
-
-def steady(samples):
-    """Did R stay about the same over all of them?"""
-    times = [t for s in samples for t in (s.before, s.after)]
-    return max(times) <= STEADY * min(times)
+    def part(self, wanted):
+        """The round with the samples that `wanted` accepts."""
+        samples = {k: s for k, s in self.samples.items() if wanted(s)}
+        return Round(samples, self.probes, self.started)
 
 
 def quotient(a_round, over, under, factor=1.0):
@@ -76,29 +74,40 @@ def quotient(a_round, over, under, factor=1.0):
     `under` None is R around the sample; "" leaves the value as it is.
     """
     top = a_round.samples.get(over)
-    if top is None:
+    if top is None or not steady(top.probes):
         return None
     if under == "":
         return top.value
     if under is None:
-        return top.value / (factor * top.r) if steady([top]) else None
+        return top.value / (factor * top.r)
     bottom = a_round.samples.get(under)
-    if bottom is None or bottom.value <= 0 or not steady([top, bottom]):
+    if bottom is None or bottom.value <= 0 or not steady(top.probes + bottom.probes):
         return None
     return top.value / (factor * bottom.value)
 
 
-def uncertainty(values):
-    """Relative standard error of the median, estimated by the median deviation."""
+def interval(values):
+    """Bounds between which the median lies with 95 %, by ranks.
+
+    As many of the sorted values are cut off at each end as chance allows.  Of fewer than six none
+    are, and the certainty is lower: 94 % of five.
+    """
+    ordered, count = sorted(values), len(values)
+    cut, below = 0, 2.0 ** -count
+    while (below := below + comb(count, cut + 1) * 2.0 ** -count) <= DOUBT / 2:
+        cut += 1
+    return ordered[cut], ordered[-1 - cut]
+
+
+def spread(values):
+    """Half of that interval over the median; None where it is not known."""
     middle = median(values)
     if len(values) < 2 or not middle:
-        return float("inf")
-    deviation = median(abs(v - middle) for v in values)
-    return 1.4826 * 1.2533 * deviation / len(values) ** 0.5 / abs(middle)
+        return None
+    low, high = interval(values)
+    return (high - low) / 2 / abs(middle)
 
 
-def settled(lists):
-    """Are the medians of all these lists known well enough?  Empty lists do not count."""
-    lists = [v for v in lists if v]
-    return bool(lists) and all(
-        len(v) >= SETTLED_ROUNDS and uncertainty(v) <= SETTLED for v in lists)
+def settled(values):
+    """Is the median of these known well enough?"""
+    return len(values) >= ENOUGH and (known := spread(values)) is not None and known <= SPREAD

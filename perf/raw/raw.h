@@ -26,6 +26,7 @@ enum raw_unit {
 	RAW_HALF_TRIP, /* a step is a round trip, the figure half of it in ns */
 	RAW_RATE,      /* a step is a message, the figure messages per second */
 	RAW_BANDWIDTH, /* a step is a message, the figure bytes per second */
+	RAW_STEP,      /* the figure is the time of a step in ns */
 };
 
 struct raw_job {
@@ -70,6 +71,7 @@ size_t raw_shm_len(const struct raw_job *job);
 typedef int (*raw_emit)(const struct raw_config *cfg, struct raw_job *job);
 
 /* The tests: each runs its jobs through emit(), until one fails. */
+int raw_test_speed(const struct raw_config *cfg, raw_emit emit);
 int raw_test_line(const struct raw_config *cfg, raw_emit emit);
 int raw_test_slot(const struct raw_config *cfg, raw_emit emit);
 int raw_test_fifo(const struct raw_config *cfg, raw_emit emit);

@@ -18,6 +18,8 @@ static const struct test {
 	const char *name, *help;
 	int (*run)(const struct raw_config *cfg, raw_emit emit);
 } tests[] = {
+	{ "speed", "one addition after the other, both at once: the speed of the processors",
+	  raw_test_speed },
 	{ "line", "a flag in a cache line to and fro, one pause per poll: R", raw_test_line },
 	{ "slot", "64 B slots with a sequence, a fifo of 64, to and fro", raw_test_slot },
 	{ "fifo", "such slots one way: messages per second", raw_test_fifo },
@@ -40,8 +42,9 @@ static json_object *results;
 
 /* ---- output ---- */
 
-static const char *const unit_names[] = { "ns", "messages/s", "bytes/s" };
-static const char *const unit_meanings[] = { "half of a round trip", "one way", "one way" };
+static const char *const unit_names[] = { "ns", "messages/s", "bytes/s", "ns" };
+static const char *const unit_meanings[] = { "half of a round trip", "one way", "one way",
+					     "a step" };
 
 static json_object *json_row(const struct raw_job *job, double value)
 {
@@ -62,8 +65,8 @@ static json_object *json_row(const struct raw_job *job, double value)
 
 static void table_row(const struct raw_job *job, double value)
 {
-	static const double scale[] = { 1, 1e-6, 1e-6 };
-	static const char *const shown[] = { "ns", "M/s", "MB/s" };
+	static const double scale[] = { 1, 1e-6, 1e-6, 1 };
+	static const char *const shown[] = { "ns", "M/s", "MB/s", "ns" };
 	char detail[80] = "";
 
 	if (job->window)

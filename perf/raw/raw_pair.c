@@ -208,6 +208,8 @@ static double in_unit(const struct raw_job *job, double step_ns)
 		return step_ns / 2;
 	case RAW_RATE:
 		return 1e9 / step_ns;
+	case RAW_STEP:
+		return step_ns;
 	default:
 		return (double)job->size * 1e9 / step_ns;
 	}

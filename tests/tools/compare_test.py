@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """perf/compare without measuring, and vi_raw with as little of it as it takes."""
 import contextlib
-import importlib.machinery
-import importlib.util
 import io
 import json
 import os
@@ -18,12 +16,10 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / 'perf'))
 sys.dont_write_bytecode = True
-from compare_lib import build, rows, scale, stats, tools  # noqa: E402  after the path to it
+from compare_lib import (build, classes, outcome, peers, plan,  # noqa: E402  after its path
+                         report, rounds, rows, scale, stats, tools)
 
 COMPARE = ROOT / 'perf/compare'
-loader = importlib.machinery.SourceFileLoader('compare', str(COMPARE))
-compare = importlib.util.module_from_spec(importlib.util.spec_from_loader('compare', loader))
-loader.exec_module(compare)
 VI_RAW = os.environ.get('VI_RAW')
 PATIENCE = 120
 
@@ -33,20 +29,118 @@ def run(*argv, env=None):
                           env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL)
 
 
-def a_round(r, values, after=None):
-    """A round with R around every value."""
-    made = stats.Round(probes=[r, after or r])
+STEP = 0.3
+
+
+def probe(r, step=STEP):
+    return stats.Probe(r, step)
+
+
+def a_round(r, values, after=None, step=STEP, step_after=None):
+    """A round with these probes around every value."""
+    before, after = probe(r, step), probe(after or r, step_after or step)
+    made = stats.Round(probes=[before, after])
     for key, value in values.items():
-        made.take(key, value, r, after or r)
+        made.take(key, value, before, after)
     return made
 
 
-class Statistics(unittest.TestCase):
-    def test_placement(self):
-        self.assertEqual([stats.placement_of(r) for r in (22, 149.9, 150, 600, 601, 3000)],
-                         ['near', 'near', 'far', 'far', 'very far', 'very far'])
-        self.assertEqual(stats.Round(probes=[50, 900, 60]).placement, 'near')
+def times(middle, count, width=0.05):
+    """As many values as that, evenly around the middle."""
+    return [middle * (1 - width + 2 * width * i / max(1, count - 1)) for i in range(count)]
 
+
+class Classes(unittest.TestCase):
+    """From the probes of a session to its placements and speeds."""
+
+    # What the session saw of R (middle, count): the placements as (name, low, high).
+    sessions = (
+        ('one group', [(50, 90)], {'near': (47, 53)}),
+        ('one group, wide', [(140, 200, 0.15)], {'near': (119, 161)}),
+        ('one group that is far', [(235, 50)], {'far': (223, 247)}),
+        ('near and far', [(50, 60), (215, 40)], {'near': (47, 53), 'far': (204, 226)}),
+        ('near and far that are close', [(140, 60), (235, 40)], {'near': (133, 147),
+                                                                 'far': (223, 247)}),
+        ('a slow spell without a gap', [(130, 60), (145, 30), (160, 20)], {'near': (123, 168)}),
+        ('a slow spell behind a gap', [(50, 80), (90, 15)], {'near': (47, 53)}),
+        ('far for a moment', [(50, 80), (215, 15)], {'near': (47, 53)}),
+        ('nothing for long', [(26, 30), (50, 25), (215, 24), (900, 22)], {'near': (24, 28)}),
+        ('few on one core', [(26, 15), (50, 85)], {'near': (47, 53)}),
+        ('most on one core', [(26, 85), (50, 15)], {'near': (24, 28)}),
+        ('strays between', [(50, 60), (215, 40), (75, 1), (110, 1), (160, 1)],
+         {'near': (47, 53), 'far': (204, 226)}),
+        ('moves between, caught half-way', [(50, 60), (215, 40), (75, 3), (110, 4), (160, 3)],
+         {'near': (47, 53), 'far': (204, 226)}),
+        ('strays above', [(50, 97), (300, 1), (900, 1), (4000, 1)], {'near': (47, 53)}),
+        ('far and farther', [(235, 60), (900, 20)], {'far': (223, 247)}),
+        ('few values', [(50, 4), (215, 2)], {'near': (47, 226)}),
+        ('one value', [(50, 1)], {'near': (47.5, 47.5)}),
+        ('none', [], {}),
+    )
+
+    @staticmethod
+    def probes(parts, step=STEP):
+        return [probe(r, step) for part in parts for r in times(*part)]
+
+    def test_placements(self):
+        for name, parts, expected in self.sessions:
+            with self.subTest(name=name):
+                found = classes.Classes(self.probes(parts)).placements
+                self.assertEqual(set(found), set(expected))
+                for place, (low, high) in expected.items():
+                    self.assertAlmostEqual(found[place].low, low / classes.CLOSE, delta=low / 30)
+                    self.assertAlmostEqual(found[place].high, high * classes.CLOSE,
+                                           delta=high / 30)
+
+    def test_a_drift_stays_one_group(self):
+        drift = [probe(100 * 1.02 ** i) for i in range(30)]
+        (group,) = classes.Classes(drift).placements.values()
+        self.assertEqual(group.count, 30)
+
+    def test_order_does_not_matter(self):
+        probes = self.probes([(50, 60), (215, 40)])
+        self.assertEqual(classes.Classes(probes).placements,
+                         classes.Classes(probes[::-1]).placements)
+
+    def test_a_bound_may_be_given(self):
+        probes = self.probes([(50, 60), (140, 30)])
+        found = classes.Classes(probes, near_below=100)
+        self.assertEqual({n: g.count for n, g in found.placements.items()},
+                         {'near': 60, 'far': 30})
+        self.assertEqual([found.placement(probe(r)) for r in (1, 99.9, 100, 1000)],
+                         ['near', 'near', 'far', 'far'])
+
+    # (middle of the step, count): groups that are found, the middle of the one that counts.
+    speeds = (
+        ('one', [(0.27, 90)], 1, 0.27),
+        ('two, much fast', [(0.35, 40), (0.65, 60)], 2, 0.35),
+        ('two, little fast', [(0.35, 15), (0.65, 85)], 2, 0.65),
+        ('two, moves between', [(0.27, 65), (0.31, 6), (0.36, 5), (0.41, 8), (0.5, 100)], 2, 0.27),
+        ('two, a stray fast', [(0.27, 2), (0.5, 98)], 1, 0.5),
+        ('three, none has a third', [(0.27, 30), (0.4, 31), (0.6, 32), (0.9, 10)], 3, 0.6),
+        ('few', [(0.35, 2), (0.65, 3)], 1, 0.62),
+    )
+
+    def test_speeds(self):
+        for name, parts, count, middle in self.speeds:
+            with self.subTest(name=name):
+                found = classes.Classes([probe(50, s) for part in parts for s in times(*part)])
+                self.assertEqual(len(found.speeds), count)
+                self.assertAlmostEqual(found.counted.middle, middle, delta=0.03)
+
+    def test_a_sample_has_the_class_of_both_probes(self):
+        found = classes.Classes([probe(r, s) for r in times(50, 30) + times(215, 30)
+                                 for s in times(0.3, 3) + times(0.5, 2)])
+        near, far, slow = probe(50, 0.3), probe(215, 0.3), probe(50, 0.5)
+        self.assertEqual(found.of(stats.Sample(1, near, near)), ('near', 'counted'))
+        self.assertEqual(found.of(stats.Sample(1, far, far)), ('far', 'counted'))
+        self.assertEqual(found.of(stats.Sample(1, slow, slow)), ('near', 'other'))
+        for before, after in ((near, far), (near, slow), (near, probe(100, 0.3)),
+                              (near, probe(50, 2.0)), (probe(20), probe(20))):
+            self.assertIsNone(found.of(stats.Sample(1, before, after)))
+
+
+class Statistics(unittest.TestCase):
     def test_quotients_stay_within_a_round(self):
         made = a_round(50, {'a': 150.0, 'b': 300.0})
         self.assertEqual(stats.quotient(made, 'b', 'a'), 2)
@@ -59,85 +153,137 @@ class Statistics(unittest.TestCase):
     def test_no_quotient_when_the_processors_moved(self):
         made = a_round(50, {'a': 100.0}, after=240)
         self.assertIsNone(stats.quotient(made, 'a', None))
+        self.assertIsNone(stats.quotient(made, 'a', ''))
         made = a_round(50, {'a': 100.0})
-        made.take('b', 500.0, 240, 240)
+        made.take('b', 500.0, probe(240), probe(240))
+        self.assertIsNone(stats.quotient(made, 'b', 'a'))
+        self.assertEqual(stats.quotient(made, 'a', None), 2)
+
+    def test_no_quotient_when_the_speed_changed(self):
+        made = a_round(50, {'a': 100.0}, step=0.35, step_after=0.65)
+        self.assertIsNone(stats.quotient(made, 'a', None))
+        made = a_round(50, {'a': 100.0}, step=0.35)
+        made.take('b', 500.0, probe(50, 0.65), probe(50, 0.65))
         self.assertIsNone(stats.quotient(made, 'b', 'a'))
         self.assertEqual(stats.quotient(made, 'a', None), 2)
 
     def test_r_is_the_mean_around_the_sample(self):
         self.assertEqual(stats.quotient(a_round(50, {'a': 110.0}, after=60), 'a', None), 2)
 
-    def test_very_far_rounds_count_only_alone(self):
-        near, far, very_far = a_round(50, {}), a_round(200, {}), a_round(900, {})
-        self.assertEqual(stats.placed([near, far, very_far]), {'near': [near], 'far': [far]})
-        self.assertEqual(stats.placed([very_far]), {'near': [], 'far': [very_far]})
+    def test_the_interval_of_a_median(self):
+        """The usual table of ranks: from 6 values the extremes, from 9 the second, 12 the third."""
+        for count, rank in ((1, 1), (2, 1), (5, 1), (6, 1), (8, 1), (9, 2), (11, 2), (12, 3),
+                            (15, 4), (20, 6), (25, 8), (50, 18), (100, 40)):
+            values = [float(v) for v in range(1, count + 1)]
+            self.assertEqual(stats.interval(values[::-1]), (rank, count + 1 - rank), count)
 
-    def test_settled(self):
-        calm = [1.0, 1.01, 0.99, 1.0, 1.01]
-        wild = [1.0, 2.0, 0.5, 1.7, 1.2]
-        self.assertTrue(stats.settled([calm, []]))
-        self.assertFalse(stats.settled([calm, wild]))
-        self.assertFalse(stats.settled([calm[:4]]))
-        self.assertFalse(stats.settled([[], []]))
-        self.assertLess(stats.uncertainty(calm), stats.uncertainty(wild))
-        self.assertEqual(stats.uncertainty([1.0]), float('inf'))
+    def test_spread_and_settled(self):
+        calm, wild = [1.0, 1.01, 0.99, 1.0, 1.01], [1.0, 2.0, 0.5, 1.7, 1.2]
+        self.assertAlmostEqual(stats.spread(calm), 0.01)
+        self.assertTrue(stats.settled(calm))
+        self.assertFalse(stats.settled(wild))
+        self.assertFalse(stats.settled(calm[:4]))
+        self.assertFalse(stats.settled([]))
+        self.assertIsNone(stats.spread([1.0]))
+        self.assertTrue(stats.settled(calm * 5 + wild))  # a few cannot move the median
+
+
+def concluded(table, made, missing=None, optional=()):
+    """The outcome of these rounds, and their classes."""
+    found = classes.Classes([p for r in made for p in r.probes])
+    return outcome.conclude(table, made, found, missing or {}, optional)
 
 
 class Rows(unittest.TestCase):
     low = rows.Row('low', 'ns', 'ours', rows.R, must=rows.both(1.5, 1.0), goal=rows.both(1.2, 0.8),
                    peers={'ucx': 'ucx', 'gone': 'gone'})
     high = rows.Row('high', 'MB/s', 'bw', 'limit', must=0.8, goal=0.9, better=rows.HIGHER)
-    itself = rows.Row('itself', 'us', 'slow', against='itself', must=3.0, goal=1.0)
-    beside = rows.Row('beside', 'ns', 'ours', 'floor', against='ucx', must=0.8, goal=0.5,
-                      peers={'ucx': 'ucx'})
+    itself = rows.Row('itself', 'us', 'slow', against=('itself',), must=3.0, goal=1.0)
+    beside = rows.Row('beside', 'ns', 'ours', 'floor', against=('ucx', 'other'), must=0.8,
+                      goal=0.5, peers={'ucx': 'ucx', 'other': 'other'})
 
     def test_medians_of_the_rounds_of_one_placement(self):
-        near = [a_round(50, {'ours': 50.0 * n, 'ucx': 100.0}) for n in (1, 1.3, 9)]
-        far = [a_round(200, {'ours': 300.0, 'ucx': 200.0})]
-        made, left_out = rows.outcome([self.low], near + far)
-        self.assertEqual([(r['placement'], r['rounds']) for r in made], [('near', 3), ('far', 1)])
-        self.assertEqual(made[0]['ratio'], 1.3)
-        self.assertEqual((made[0]['must_held'], made[0]['goal_held']), (True, False))
-        self.assertEqual((made[0]['ours'], made[0]['limit'], made[0]['peers']),
-                         (65, 50, {'ucx': 100}))
-        self.assertEqual(made[1]['ratio'], 1.5)
-        self.assertFalse(made[1]['must_held'])
-        self.assertEqual(left_out, [])
+        near = [a_round(50, {'ours': 50.0 * n, 'ucx': 100.0}) for n in (1, 1.3, 1.3, 1.3, 9)]
+        far = [a_round(200, {'ours': 300.0, 'ucx': 200.0})] * 5
+        found = concluded([self.low], near + far)
+        self.assertEqual([(r['placement'], r['rounds']) for r in found.made],
+                         [('near', 5), ('far', 5)])
+        first, second = found.made
+        self.assertEqual((first['ratio'], first['ratio_low'], first['ratio_high']), (1.3, 1, 9))
+        self.assertEqual((first['must_outcome'], first['goal_outcome']), ('unsure', 'unsure'))
+        self.assertEqual((first['ours'], first['limit'], first['peers']), (65, 50, {'ucx': 100}))
+        self.assertEqual((second['ratio'], second['must_outcome'], second['spread']),
+                         (1.5, 'missed', 0))
+        self.assertEqual((found.left_out, found.unknown), ([], 0))
+
+    def test_rounds_of_unlike_speed_are_apart(self):
+        fast = [a_round(50, {'ours': 50.0}, step=0.35)] * 8
+        slow = [a_round(50, {'ours': 100.0}, step=0.65)] * 8
+        found = concluded([self.low], fast + slow)
+        self.assertEqual([(r['speed'], r['ratio']) for r in found.made], [('counted', 1)])
+        self.assertEqual([(r['speed'], r['ratio']) for r in found.other], [('other', 2)])
+
+    def test_times_are_told_in_steps_too(self):
+        (row,) = concluded([self.low], [a_round(50, {'ours': 60.0}, step=0.5)]).made
+        self.assertEqual(row['ours_steps'], 120)
+        (row,) = concluded([self.high], [a_round(50, {'bw': 2.0, 'limit': 1.0})]).made
+        self.assertIsNone(row['ours_steps'])
 
     def test_what_is_left_out_is_said(self):
-        made, left_out = rows.outcome([self.low, self.high],
-                                      [a_round(50, {'ours': 50.0}), a_round(900, {'ours': 1.0})])
-        self.assertEqual([r['figure'] for r in made], ['low'])
-        said = '\n'.join(left_out)
-        for part in ('far did not occur', '1 rounds were very far', 'not measured, near: high'):
-            self.assertIn(part, said)
-
-    def test_placement_is_near_or_far(self):
-        made, left_out = rows.outcome([self.low], [a_round(900, {'ours': 900.0})])
-        self.assertEqual([r['placement'] for r in made], ['far'])
-        self.assertIn('count as far', '\n'.join(left_out))
+        found = concluded([self.low, self.high], [a_round(50, {'ours': 50.0})])
+        self.assertEqual([r['figure'] for r in found.made], ['low'])
+        self.assertEqual(found.left_out, ['not measured, near: high',
+                                          'the processors were not far for long: those rows are left out'])
+        self.assertEqual(found.unknown, 1)
 
     def test_direction_unit_and_base(self):
-        made, _ = rows.outcome([self.high, self.itself, self.beside],
-                               [a_round(50, {'bw': 85e6, 'limit': 100e6, 'slow': 2500.0,
-                                             'ours': 60.0, 'ucx': 100.0, 'floor': 30.0})])
-        high, itself, beside = made
+        made = [a_round(50, {'bw': 85e6, 'limit': 100e6, 'slow': 2500.0, 'ours': 60.0,
+                             'ucx': 100.0, 'other': 120.0, 'floor': 30.0})] * 5
+        high, itself, beside = concluded([self.high, self.itself, self.beside], made).made
         self.assertEqual((high['ratio'], high['ours'], high['limit']), (0.85, 85, 100))
-        self.assertEqual((high['must_held'], high['goal_held']), (True, False))
+        self.assertEqual((high['must_outcome'], high['goal_outcome']), ('held', 'missed'))
         self.assertEqual((itself['ratio'], itself['ours'], itself['limit']), (2.5, 2.5, None))
-        self.assertTrue(itself['must_held'])
-        self.assertEqual((beside['ratio'], beside['limit']), (0.6, 30))
+        self.assertEqual(itself['must_outcome'], 'held')
+        self.assertEqual((beside['ratio'], beside['limit'], beside['against']), (0.6, 30, 'ucx'))
 
-    def test_a_missing_peer_leaves_its_row_unmeasured(self):
-        made, left_out = rows.outcome([self.beside], [a_round(50, {'ours': 60.0, 'floor': 30.0})])
-        self.assertEqual(made, [])
-        self.assertTrue(left_out[-1].startswith('not measured'))
+    def test_what_the_spread_allows(self):
+        """(values, held against 1.5 at most): a judgement needs enough values on one side."""
+        for values, word in (([1.0] * 5, 'held'), ([1.5] * 5, 'held'), ([1.6] * 5, 'missed'),
+                             ([1.0] * 4, 'unsure'), ([2.0] * 4, 'unsure'),
+                             ([1.0] * 4 + [1.6], 'unsure'), ([1.0] * 30 + [1.6] * 5, 'held'),
+                             ([1.0] * 5 + [1.6] * 30, 'missed')):
+            self.assertEqual(self.low.judge(values, 1.5), word, values)
+        self.assertEqual(self.high.judge([0.8] * 5, 0.8), 'held')
+        self.assertEqual(self.high.judge([0.7] * 5, 0.8), 'missed')
+
+    def test_what_cannot_be_measured_is_left_out_with_its_reason(self):
+        made = [a_round(50, {'ours': 60.0, 'floor': 30.0, 'other': 100.0})]
+        missing = {'ucx': 'no ucx here', 'other': 'no other here'}
+        found = concluded([self.beside], made, missing)
+        self.assertEqual((found.made, found.unknown), ([], 1))
+        self.assertEqual(found.left_out[0], 'beside: no ucx here; no other here')
+        self.assertEqual(concluded([self.beside], made, missing, tuple(missing)).unknown, 0)
+        del missing['other']
+        (row,) = concluded([self.beside], made, missing).made
+        self.assertEqual(row['against'], 'other')
+
+    def test_what_is_not_settled(self):
+        found = classes.Classes([probe(50)])
+        made = [a_round(50, {'ours': 50.0, 'bw': 1.0, 'limit': 1.0 + 0.1 * n}) for n in range(5)]
+        self.assertEqual(outcome.unsettled([self.low, self.high, self.beside], made, found, {}),
+                         [self.high, self.beside])
+        self.assertEqual(outcome.unsettled([self.beside], made, found, {'ucx': '', 'other': ''}),
+                         [])
+        self.assertEqual(outcome.unsettled([self.low], made[:4], found, {}), [self.low])
+        moved = [a_round(50, {'ours': 50.0}, after=240)] * 9
+        self.assertEqual(outcome.unsettled([self.low], moved, found, {}), [self.low])
 
     def test_every_row_can_be_judged(self):
         for row in rows.all_rows():
             self.assertIn(row.unit, rows.SCALES)
-            self.assertTrue(row.against in ('limit', 'itself') or row.against in row.peers)
-            for placement in stats.PLACEMENTS:
+            self.assertTrue(set(row.against) <= {'limit', 'itself', *row.peers}, row.figure)
+            self.assertIn(row.against[0] in ('limit', 'itself'), (False, len(row.against) == 1))
+            for placement in classes.PLACEMENTS:
                 must, goal = row.bar('must', placement), row.bar('goal', placement)
                 self.assertTrue(row.holds(goal, must), row.figure)
                 self.assertFalse(row.holds(must, goal), row.figure)
@@ -149,15 +295,18 @@ class Rows(unittest.TestCase):
                 return self[key]
 
             def __missing__(self, key):
-                return stats.Sample(50.0, 50.0, 50.0)
+                return stats.Sample(50.0, probe(50), probe(50))
 
             def __contains__(self, key):
                 return True
-        made, left_out = rows.outcome(rows.all_rows(), [stats.Round(samples=All(), probes=[50])])
-        self.assertEqual([t for t in left_out if t.startswith('not measured')], [])
-        self.assertEqual(len(made), len(rows.all_rows()))
-        for row in made:
-            for key in ('ours', 'limit', 'ratio', 'must', 'goal'):
+        with mock.patch.object(stats.Round, 'part', lambda made, wanted: made):
+            found = concluded(rows.all_rows(), [stats.Round(samples=All({'': 0}),
+                                                            probes=[probe(50)])])
+        self.assertEqual(found.unknown, 0)
+        self.assertEqual([r['figure'] for r in found.made if r['placement'] == 'near'],
+                         [r.figure for r in rows.all_rows()])
+        for asked, row in zip(rows.all_rows(), found.made):
+            for key in ('ours', 'ratio', 'must', 'goal', *(['limit'] if asked.limit != '' else [])):
                 self.assertIsInstance(row[key], (int, float), row['figure'])
             self.assertEqual(row['placement'], 'near')
             self.assertIsInstance(row['peers'], dict)
@@ -165,13 +314,16 @@ class Rows(unittest.TestCase):
 
     def test_the_rows_of_the_table(self):
         figures = '\n'.join(r.figure for r in rows.all_rows())
-        for part in ('4 B send/recv, half', '4 B send/recv through a CQ', '64 B over 4 B',
+        for part in ('4 B send/recv, half', '4 B send/recv through a CQ', 'half round trip over newer UCX', '64 B over 4 B',
                      '1 KiB half', '4 KiB half', '4 B one-way rate', '64 B one-way rate',
                      '64 KiB send/recv bandwidth', '1 MiB send/recv bandwidth',
                      '1 MiB RDMA write to window memory', '8 B RDMA write', 'inside VipPostSend',
                      '8 B RDMA read', 'blocking receive', 'VIADUCT_WAIT=yield',
                      'VIADUCT_WAIT=block', 'VIADUCT_WAIT=adaptive', 'unpinned', '1 busy VI of 256',
-                     'reliable delivery over', 'neighbour link over'):
+                     'reliable delivery over', 'neighbour link over', 'calls for many',
+                     '64 KiB half round trip into window memory', '1 MiB send/recv into window',
+                     'RDMA write with immediate', '8 B RDMA write to adopted memory',
+                     '256 busy VIs', 'deregister 1 GiB'):
             self.assertIn(part, figures)
 
 
@@ -186,25 +338,50 @@ class Outputs(unittest.TestCase):
                 't1,100000,0.170,0.140,0.140,27.22,27.22,7134626,5000000\n'
                 't2,512,0.1,75,75,13188,13188,13188,13000\n')
         plan = {'t0': ('lat', 4), 't1': ('rate', 4), 't2': ('bw', 1048576)}
-        self.assertEqual(tools.ucx_values(text, plan),
+        self.assertEqual(peers.ucx_values(text, plan),
                          {'ucx.lat.4': 300.0, 'ucx.rate.4': 7134626.0,
                           'ucx.bw.1048576': 13000.0 * 1048576})
+        self.assertEqual(peers.ucx_values(text, {'t0': ('lat', 4)}, 'newer_ucx'),
+                         {'newer_ucx.lat.4': 300.0})
+
+    def test_a_newer_ucx_is_that_of_its_folder(self):
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
+            library = folder / 'lib/deeper/libucp.so.0'
+            library.parent.mkdir(parents=True)
+            library.touch()
+            bench = tools.Bench(Path('/nowhere'), (0, 1), folder, ucx=folder)
+            self.assertIsNone(peers.present(bench, 'newer_ucx'))
+            self.assertEqual(peers.NEWER_UCX.program(bench, 'ucx_perftest'),
+                             f'{folder}/bin/ucx_perftest')
+            self.assertEqual(peers.NEWER_UCX.environment(bench)['LD_LIBRARY_PATH'],
+                             str(library.parent))
+        self.assertEqual(peers.UCX.program(bench, 'ucx_perftest'), 'ucx_perftest')
+        self.assertNotIn('LD_LIBRARY_PATH', peers.UCX.environment(bench))
+        self.assertIn('--ucx', peers.present(Bench(), 'newer_ucx'))
 
     def test_mpi(self):
-        values = tools.mpi_values('lat 4 250.5\nrate 4 50.0\nnoise\nlat 64 x y\n', 'mpich')
+        values = peers.mpi_values('lat 4 250.5\nrate 4 50.0\nnoise\nlat 64 x y\n', 'mpich')
         self.assertEqual(values, {'mpich.lat.4': 250.5, 'mpich.rate.4': 2e7, 'mpich.bw.4': 8e7})
 
     def test_libfabric(self):
         text = ('bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n'
                 '4       1k      =1k      7.8k        0.00s      5.34       0.75       1.34\n'
                 '64k     1k      =1k      7.8k        0.00s      5.34       5.50       1.34\n')
-        self.assertEqual(tools.libfabric_values(text),
+        self.assertEqual(peers.libfabric_values(text),
                          {'libfabric.lat.4': 750.0, 'libfabric.lat.65536': 5500.0})
 
     def test_the_best_geometry_is_the_limit(self):
         one = {'test': 'chunk', 'variant': 'two copies in chunks', 'size_bytes': 65536}
         self.assertEqual(tools.raw_values([{**one, 'value': v} for v in (3.0, 9.0, 5.0)]),
                          {'raw.chunk.65536': 9.0})
+
+    def test_registration(self):
+        said = json.dumps({'results': [{'test': 'register', 'n': 1 << 30, 'value': 1432.0}]})
+        for out, values in ((said, {'ours.register': 1432.0}), ('{"results": []}', {}), ('', {})):
+            with mock.patch.object(tools.Bench, 'run', return_value=out):
+                bench = tools.Bench(Path('/nowhere'), (0, 1), Path('/nowhere'))
+                self.assertEqual(tools.register_step(bench), values)
 
     def test_streams_count_by_the_median_round(self):
         document = {'test': {'window_messages': 64},
@@ -217,10 +394,77 @@ class Bench:
     """Stands for the machine where the program only passes it on."""
     build, pin, deadline, dry = Path('/nowhere'), (0, 1), float('inf'), False
     env = {}
+    ucx, quick = None, False
 
     @staticmethod
     def tool(name):
         return f'/nowhere/{name}'
+
+
+class Needs(unittest.TestCase):
+    """What a measurement needs may be missing; then its row is left out, and why is said."""
+
+    def test_options_that_a_tool_lacks(self):
+        with tempfile.TemporaryDirectory() as directory:
+            tool = Path(directory, 'perf/vi_lat')
+            tool.parent.mkdir()
+            tool.write_text('#!/bin/sh\necho "  --adopted  text" "  --there N  text"\n',
+                            encoding='ascii')
+            tool.chmod(0o755)
+            bench = tools.Bench(Path(directory), (0, 1), Path(directory), env=dict(os.environ))
+            self.assertIsNone(plan.why_missing(bench, 'vi_lat --there'))
+            self.assertEqual(plan.why_missing(bench, 'vi_lat --adopt'),
+                             'vi_lat of this build has no --adopt')
+
+    def test_what_takes_long_is_not_quick(self):
+        bench = Bench()
+        self.assertIsNone(plan.why_missing(bench, plan.FULL))
+        with mock.patch.object(bench, 'quick', True):
+            self.assertIn('--quick', plan.why_missing(bench, plan.FULL))
+
+    def test_the_plan_gives_what_the_rows_need(self):
+        needs = {need for _, need, _ in plan.full_plan()}
+        for row in rows.all_rows():
+            for need in {row.needs, *set(row.against) - {'limit', 'itself'}} - {None}:
+                self.assertIn(need, needs, row.figure)
+
+    def test_both_plans_have_each_measurement_once(self):
+        for made in (plan.quick_plan(), plan.full_plan()):
+            names = [name for name, _, _ in made]
+            self.assertEqual(len(names), len(set(names)))
+
+    def test_a_missing_need_leaves_out_the_step_and_the_row(self):
+        with mock.patch.object(plan, 'why_missing', return_value='it is not there'), \
+                contextlib.redirect_stderr(io.StringIO()) as said, \
+                mock.patch.object(rounds, 'why_missing', plan.why_missing):
+            made = rounds.Comparison(Bench(), [('a', 'x', None), ('b', None, None)], [])
+        self.assertEqual((made.plan, made.missing), ([('b', None)], {'x': 'it is not there'}))
+        self.assertEqual(said.getvalue(), 'compare: it is not there\n')
+
+
+class Setup(unittest.TestCase):
+    """scripts/setup --peers, where none of the programs is found."""
+
+    def said(self, *args):
+        with tempfile.TemporaryDirectory() as empty:
+            return run(str(ROOT / 'scripts/setup'), '--peers', *args, env={'PATH': empty})
+
+    def test_it_is_for_the_peers_alone(self):
+        out = self.said('--dry-run')
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        self.assertEqual(out.stdout.partition(':')[2].split()[3:],
+                         ['ucx-utils', 'openmpi-bin', 'libopenmpi-dev', 'mpich', 'libmpich-dev',
+                          'libfabric-bin'])
+
+    def test_it_looks_for_what_is_run(self):
+        text = (ROOT / 'scripts/setup').read_text(encoding='utf-8')
+        for programs in peers.NEEDS.values():
+            for program in programs:
+                self.assertIn(f'have {program}\n', text)
+
+    def test_other_sets_are_refused(self):
+        for other in ('--all', '--arm64'):
+            self.assertEqual(self.said('--dry-run', other).returncode, 2)
 
 
 class Rounds(unittest.TestCase):
@@ -231,72 +475,125 @@ class Rounds(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.json = Path(directory.name, 'rows.json')
-        self.made = compare.Comparison(Bench(), [], [self.row])
+        self.made = rounds.Comparison(Bench(), [], [self.row])
+        self.said = ''
 
     def reported(self):
-        with contextlib.redirect_stdout(io.StringIO()), \
-                mock.patch.object(tools, 'versions', return_value={}):
-            status = compare.report(self.made, {'quick': True, 'json': str(self.json),
-                                                'plots': None}, self.json.parent)
+        with contextlib.redirect_stdout(io.StringIO()) as out, \
+                mock.patch.object(peers, 'versions', return_value={}):
+            status = report.report(self.made, {'quick': True, 'json': str(self.json),
+                                               'plots': None}, self.json.parent)
+        self.said = out.getvalue()
         return status, json.loads(self.json.read_text(encoding='utf-8'))
 
     def test_what_held_is_success(self):
-        self.made.rounds = [a_round(50, {'ours': 90.0})]
+        self.made.rounds = [a_round(50, {'ours': 90.0})] * 5
         status, document = self.reported()
-        self.assertEqual((status, document['schema'], document['quick']),
-                         (0, 'viaduct.compare', True))
+        self.assertEqual((status, document['schema'], document['schema_version'],
+                          document['quick']), (0, 'viaduct.compare', 2, True))
         (row,) = document['rows']
-        self.assertEqual((row['figure'], row['placement'], row['ours'], row['limit'], row['peers'],
-                          row['unit'], row['ratio'], row['must'], row['goal']),
-                         ('a row', 'near', 90, 50, {}, 'ns', 1.8, 2, 1))
+        self.assertEqual((row['figure'], row['placement'], row['speed'], row['ours'],
+                          row['ours_steps'], row['limit'], row['peers'], row['unit'],
+                          row['ratio'], row['spread'], row['rounds'], row['must'], row['goal'],
+                          row['must_outcome'], row['goal_outcome']),
+                         ('a row', 'near', 'counted', 90, 300, 50, {}, 'ns', 1.8, 0, 5, 2, 1,
+                          'held', 'missed'))
+        self.assertEqual(document['placements'], {'near': {'r_ns': 50}})
+        self.assertEqual([(s['name'], s['step_ns'], s['probes'])
+                          for s in document['states']['speeds']], [('counted', STEP, 10)])
+        self.assertEqual(document['rounds'][0]['values']['ours'],
+                         {'value': 90, 'r_before_ns': 50, 'r_after_ns': 50,
+                          'step_before_ns': STEP, 'step_after_ns': STEP})
+        self.assertIn('1 of 1 requirements held, 0 missed, 0 within their spread', self.said)
 
     def test_a_requirement_missed_in_one_placement_is_failure(self):
-        self.made.rounds = [a_round(50, {'ours': 90.0}), a_round(200, {'ours': 500.0})]
+        self.made.rounds = [a_round(r, {'ours': ours}) for r, ours in ((50, 90.0), (200, 500.0))
+                            for _ in range(5)]
         status, document = self.reported()
-        self.assertEqual((status, [r['must_held'] for r in document['rows']]), (1, [True, False]))
+        self.assertEqual((status, [r['must_outcome'] for r in document['rows']]),
+                         (1, ['held', 'missed']))
+
+    def test_what_is_within_its_spread_is_not_shown(self):
+        self.made.rounds = [a_round(50, {'ours': 90.0 + 3 * n}) for n in range(5)]
+        status, document = self.reported()
+        self.assertEqual((status, document['rows'][0]['must_outcome']), (1, 'unsure'))
+        self.assertIn('0 of 1 requirements held, 0 missed, 1 within their spread', self.said)
+
+    def test_a_slow_stretch_is_told_but_not_judged(self):
+        self.made.rounds = [a_round(50, {'ours': ours}, step=step)
+                            for ours, step in ((90.0, 0.35), (180.0, 0.65)) for _ in range(8)]
+        status, document = self.reported()
+        self.assertEqual((status, [r['must_outcome'] for r in document['rows']],
+                          [r['must_outcome'] for r in document['other_rows']]),
+                         (0, ['held'], ['missed']))
+        self.assertIn('at other speeds: 0 rows held, 1 missed', self.said)
 
     def test_nothing_measured_is_failure(self):
-        for rounds in ([], [a_round(50, {})]):
-            self.made.rounds = rounds
+        for made in ([], [a_round(50, {})]):
+            self.made.rounds = made
             status, document = self.reported()
             self.assertEqual((status, document['rows']), (1, []))
 
-    def timed(self, *lengths):
-        """Rounds of two values, of which the second may be the end of the time."""
-        lengths = iter(lengths)
+    def run_plan(self, plan, most, probes=None):
+        """The keys of each round's values; probes: R of one after the other, else 50."""
+        self.made.plan = plan
+        taken = {'side_effect': map(probe, probes)} if probes else {'return_value': probe(50)}
+        with mock.patch.object(tools, 'probe', **taken), \
+                contextlib.redirect_stdout(io.StringIO()), \
+                contextlib.redirect_stderr(io.StringIO()):
+            self.made.run(time.monotonic() + PATIENCE, most)
+        return [sorted(r.samples) for r in self.made.rounds]
 
-        def first(_):
-            return {'ours': 90.0}
+    def test_a_round_that_was_ended_counts_as_far_as_it_went(self):
+        lengths = iter((True, False))
 
         def second(_):
             if not next(lengths):
                 raise tools.OutOfTime('no time left')
             return {'other': 1.0}
-        self.made.plan = [('first', first), ('second', second)]
-        with mock.patch.object(tools, 'probe', return_value=50.0), \
-                contextlib.redirect_stdout(io.StringIO()), \
-                contextlib.redirect_stderr(io.StringIO()):
-            self.made.run(time.monotonic() + PATIENCE, 3)
-        return [sorted(r.samples) for r in self.made.rounds]
+        plan = [('first', lambda _: {'ours': 90.0}), ('second', second)]
+        self.assertEqual(self.run_plan(plan, 3), [['other', 'ours'], ['ours']])
+        self.assertIn('as far as it went', list(self.made.notes)[-1])
 
-    def test_a_round_that_was_ended_counts_only_alone(self):
-        self.assertEqual(self.timed(True, False), [['other', 'ours']])
-        self.assertIn('discarded', list(self.made.notes)[-1])
-
-    def test_the_only_round_counts_as_far_as_it_went(self):
-        self.assertEqual(self.timed(False), [['ours']])
-        self.assertIn('only one', list(self.made.notes)[-1])
+    def test_nothing_is_measured_after_the_end(self):
+        with self.assertRaises(tools.OutOfTime), \
+                mock.patch.object(tools, 'probe', return_value=probe(50)):
+            self.made.round([('first', self.fail)], time.monotonic() - 1)
 
     def test_a_failed_step_is_left_out_and_noted(self):
         def fails(_):
             raise tools.Failed('it broke')
-        self.made.plan = [('bad', fails), ('good', lambda _: {'ours': 90.0})]
-        with mock.patch.object(tools, 'probe', return_value=50.0), \
-                contextlib.redirect_stdout(io.StringIO()), \
-                contextlib.redirect_stderr(io.StringIO()):
-            self.made.run(time.monotonic() + PATIENCE, 2)
-        self.assertEqual([sorted(r.samples) for r in self.made.rounds], [['ours'], ['ours']])
+        plan = [('bad', fails), ('good', lambda _: {'ours': 90.0})]
+        self.assertEqual(self.run_plan(plan, 2), [['ours'], ['ours']])
         self.assertEqual(self.made.notes, {'bad: it broke': 2})
+
+    def test_what_has_settled_is_not_measured_again(self):
+        loose = rows.Row('loose', 'ns', 'loose', against=('itself',), must=9.0, goal=1.0)
+        self.made.rows.append(loose)
+        counts = iter(range(100))
+        plan = [('settles', lambda _: {'ours': 90.0}), ('curve', lambda _: {'ours.lat.7': 1.0}),
+                ('does not', lambda _: {'loose': 1.0 + next(counts) % 2})]
+        self.assertEqual(self.run_plan(plan, 7),
+                         5 * [['loose', 'ours', 'ours.lat.7']] + 2 * [['loose']])
+
+    def test_rounds_end_when_all_has_settled(self):
+        self.assertEqual(self.run_plan([('settles', lambda _: {'ours': 90.0})], 0),
+                         5 * [['ours']])
+
+    def test_a_measurement_between_unlike_probes_is_made_once_more(self):
+        values = iter((1.0, 90.0, 2.0, 3.0))
+        # Before; after, and the two that make sure; after the second time.
+        self.run_plan([('moved', lambda _: {'ours': next(values)})], 1,
+                      (50, 200, 210, 205, 204))
+        (made,) = self.made.rounds
+        self.assertEqual([p.r for p in made.probes], [50, 200, 204])
+        self.assertEqual((made.samples['ours'].value, made.samples['ours'].before.r), (90, 200))
+
+    def test_what_stays_unlike_gives_no_ratio(self):
+        self.run_plan([('moves', lambda _: {'ours': 90.0})], 1,
+                      (50, 200, 210, 205, 50, 51, 52))
+        (made,) = self.made.rounds
+        self.assertIsNone(stats.quotient(made, 'ours', None))
 
 
 class Plots(unittest.TestCase):
@@ -408,6 +705,12 @@ class CommandLine(unittest.TestCase):
         self.assertIn(f'meson setup {empty}', out.stderr)
         self.assertIn(f'ninja -C {empty}', out.stderr)
 
+    def test_no_newer_ucx_is_said(self):
+        with tempfile.TemporaryDirectory() as empty:
+            out = run(COMPARE, '--dry', '--build', '/nowhere', '--ucx', empty)
+        self.assertEqual(out.returncode, 1)
+        self.assertIn(f'{empty}/bin/ucx_perftest', out.stderr)
+
     def test_no_build_tools_are_said(self):
         with tempfile.TemporaryDirectory() as empty:
             path, os.environ['PATH'] = os.environ['PATH'], empty
@@ -446,7 +749,7 @@ class Raw(unittest.TestCase):
         return document['results']
 
     def test_every_test(self):
-        names = ['line', 'slot', 'fifo', 'pingpong', 'put', 'stream', 'chunk', 'memcpy', 'futex',
+        names = ['speed', 'line', 'slot', 'fifo', 'pingpong', 'put', 'stream', 'chunk', 'memcpy', 'futex',
                  'asleep', 'shared-core', 'unix', 'tcp']
         for name in names:
             with self.subTest(name=name):

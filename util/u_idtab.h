@@ -48,6 +48,25 @@ uint64_t u_idtab_add(uint8_t type, void *object);
 /* Removes `id`; later look-ups of it answer NULL.  Unknown ids are ignored. */
 void u_idtab_del(uint64_t id);
 
+/*
+ * The object of `type` whose slot `id` names, or NULL.  It may be that of another id, with which
+ * the slot was used before or later: the caller compares the object's own.
+ */
+static inline void *u_idtab_peek(uint64_t id, uint8_t type)
+{
+	const struct u_idtab_slot *slot = &u_idtab_slots[id % U_IDTAB_SLOTS];
+	void *object;
+
+	if (u_unlikely((uint8_t)(atomic_load_explicit(&slot->id, memory_order_acquire) >> 56) !=
+		       type))
+		return NULL;
+	object = atomic_load_explicit(&slot->object, memory_order_relaxed);
+	/* Whoever sees an id sees an object, which stays there when the id goes. */
+	if (object == NULL)
+		__builtin_unreachable();
+	return object;
+}
+
 /* The object entered under `id` if it is live and of `type`, else NULL. */
 static inline void *u_idtab_get(uint64_t id, uint8_t type)
 {

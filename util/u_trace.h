@@ -11,7 +11,7 @@
  *						when the slot is not a short message
  *	payload_copied		channel, bytes		its payload is in the receive buffer
  *	completion_written	descriptor, status	the descriptor carries its Status
- *	completion_taken	descriptor, bytes	and goes back to the program
+ *	completion_taken	descriptor, status	and goes back to the program
  *	sleep_begins		NIC, ticket		a thread goes to sleep
  *	sleep_ended		NIC, ticket		and is awake
  *

@@ -94,6 +94,7 @@ struct nvi_grant {
 struct nvi_sending {
 	uint32_t seq;		 /* slots published */
 	_Atomic uint32_t credit; /* of them, consumed by the peer; read without lock by the arming */
+	uint32_t limit;		 /* `seq` at which no slot is free by that credit */
 	uint32_t rung;		 /* the last notify request for which the doorbell was rung */
 	uint32_t asked;		 /* seq after the last slot that asked for credit */
 	uint32_t drain;		 /* seq when nvi_tx_drained() was asked first, if drains */
@@ -123,8 +124,9 @@ struct nvi_sending {
 struct nvi_receiving {
 	_Atomic uint32_t seq; /* slots consumed; read without lock by the arming */
 	uint32_t credited;    /* of these, returned as credit */
+	/* `seq` with which credit goes back: by the quarter of the slots, sooner if the peer asks */
+	uint32_t due;
 	uint64_t cursor, cursor_credited;
-	bool ack;	 /* the peer asked for credit */
 	bool two_lines;	 /* the last message took two cache lines: the next poll fetches both */
 	uint32_t streak; /* messages consumed since a poll found none */
 	struct w_stream stream;

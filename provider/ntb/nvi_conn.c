@@ -19,6 +19,7 @@
 static void reset_state(struct nvi_chan *ch)
 {
 	ch->tx.seq = ch->tx.rung = ch->tx.asked = 0;
+	ch->tx.limit = ch->out_mask + 1;
 	ch->tx.drains = false;
 	ch->tx.write_run = ch->tx.write_end = 0;
 	ch->tx.direct = 0;
@@ -34,7 +35,8 @@ static void reset_state(struct nvi_chan *ch)
 	atomic_store(&ch->rx.seq, 0);
 	ch->rx.credited = 0;
 	ch->rx.cursor = ch->rx.cursor_credited = 0;
-	ch->rx.ack = ch->rx.two_lines = false;
+	ch->rx.due = ch->in_mask / 4 + 1;
+	ch->rx.two_lines = false;
 	ch->rx.streak = 0;
 	ch->rx.stream = (struct w_stream){ .max_length = (uint32_t)ch->vi->max_transfer,
 					   .payload_bytes = ch->in_payload_bytes };

@@ -92,7 +92,7 @@ static void drain(struct vi_vi *vi)
 	do {
 		int64_t until = d.until < d.most ? d.until : d.most;
 
-		over = vi_wait(vi->nic, &vi->sq.sleepers, NULL, try_drain, &d, until);
+		over = vi_wait(vi->nic, &vi->sq.awaited, NULL, try_drain, &d, until);
 		now = u_now_ns();
 	} while (over == 0 && now < d.until && now < d.most);
 }

@@ -34,8 +34,8 @@ const struct vi_fast_ops nvi_fast_resumable = {
 	.unpolled = nvi_unpolled,
 };
 
-static bool refuse_send_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
-				 uint32_t imm)
+static bool refuse_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
+				 uint32_t n, uint16_t control)
 {
 	return false;
 }

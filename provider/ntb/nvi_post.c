@@ -9,46 +9,92 @@
 #include "u_copy.h"
 #include "vi_hot.h"
 
-#define TX_AHEAD 8u    /* slots asked for ahead of the one written */
 #define TX_WHOLE 8192u /* a message up to this long is one fragment */
 
 /* ---- a short send that is in no queue -------------------------------------------------------- */
 
-static inline void count_sent(struct nvi_chan *ch, uint32_t length)
+static inline void count_sent(struct vi_vi *vi, uint32_t length)
 {
-	ch->vi->counters.SlotsSent++;
-	ch->vi->counters.MessagesSent++;
-	ch->vi->counters.BytesSent += length;
+	vi->counters.SlotsSent++;
+	vi->counters.MessagesSent++;
+	vi->counters.BytesSent += length;
 }
 
-/* From the consumer's memory, which was checked just now, straight into the peer's. */
-bool nvi_send_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
-		       uint32_t imm)
+static inline uint32_t imm_of(const VIP_DESCRIPTOR *desc)
 {
-	struct nvi_chan *ch = vi->chan;
-	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask], *ahead;
-	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
+	return __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
+}
 
-	if (u_unlikely(!nvi_may_publish(ch)))
-		return false;
-	ahead = &ch->out_slots[(ch->tx.seq + TX_AHEAD) & ch->out_mask];
-	u_prefetch_write(ahead);
-	if (u_likely(n <= W_HEAD_INLINE)) {
-		u_copy_small(slot->data, at, n);
-	} else {
-		u_prefetch_write(ahead->more);
-		memcpy(slot->data, at, W_HEAD_INLINE);
-		u_copy_small(slot->more, at + W_HEAD_INLINE, n - W_HEAD_INLINE);
-	}
-	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? imm : 0,
-			  (uint8_t)((with_imm ? W_F_IMM : 0) |
-				    (ch->tx.grants_held != 0 ? W_F_ACK : 0)));
-	count_sent(ch, n);
+/* Rings, and tells those that wait for completions, after a message was published. */
+static __attribute__((noinline)) bool tell_sent(struct nvi_chan *ch, uint32_t notify)
+{
+	if (notify != 0)
+		nvi_ring_slots_slow(ch, notify);
+	vi_sq_announce_done(&ch->vi->sq);
 	return true;
 }
 
-bool nvi_send_unqueued_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
-				 uint32_t imm)
+/* May a message be sent that is in no queue?  `waiting` says what would have to go before it. */
+static inline bool may_send(const struct nvi_chan *ch)
+{
+	return atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0 &&
+	       ch->tx.seq != ch->tx.limit &&
+	       atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0;
+}
+
+/* From the consumer's memory, which was checked just now, straight into the peer's. */
+static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, struct nvi_chan *ch,
+							    VIP_DESCRIPTOR *desc, const uint8_t *at,
+							    uint32_t n, uint8_t flags, uint32_t imm)
+{
+	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
+	uint32_t notify;
+
+	if (u_likely(n <= W_HEAD_INLINE)) {
+		u_copy_small(slot->data, at, n);
+	} else {
+		u_prefetch_write(slot->more);
+		u_prefetch_write(nvi_slot_out(ch, ch->tx.seq + NVI_TX_AHEAD)->more);
+		memcpy(slot->data, at, W_HEAD_INLINE);
+		u_copy_small(slot->more, at + W_HEAD_INLINE, n - W_HEAD_INLINE);
+	}
+	nvi_store_plain(ch, slot, W_OP_SEND, n, imm, flags);
+	notify = nvi_notify_request(ch);
+	nvi_ask_later(vi, ch, 0);
+	count_sent(vi, n);
+	vi_sq_append_done(&vi->sq, desc, VIP_STATUS_OP_SEND);
+	if (u_unlikely((notify | vi_wq_awaited(&vi->sq)) != 0))
+		return tell_sent(ch, notify);
+	return true;
+}
+
+static __attribute__((noinline)) bool send_slot_with(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
+						     const uint8_t *at, uint32_t n,
+						     uint16_t control)
+{
+	struct nvi_chan *ch = vi->chan;
+	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
+
+	return send_slot(vi, ch, desc, at, n,
+			 (uint8_t)((with_imm ? W_F_IMM : 0) |
+				   (ch->tx.grants_held != 0 ? W_F_ACK : 0)),
+			 with_imm ? imm_of(desc) : 0);
+}
+
+bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at, uint32_t n,
+		       uint16_t control)
+{
+	struct nvi_chan *ch = vi->chan;
+
+	if (u_unlikely(!may_send(ch)))
+		return false;
+	if (u_unlikely((control & VIP_CONTROL_IMMEDIATE) != 0 || ch->tx.grants_held != 0))
+		return send_slot_with(vi, desc, at, n, control);
+	return send_slot(vi, ch, desc, at, n, 0, 0);
+}
+
+bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
+				 uint32_t n, uint16_t control)
 {
 	struct nvi_chan *ch = vi->chan;
 	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
@@ -57,19 +103,20 @@ bool nvi_send_unqueued_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n
 		.head = { .op = W_OP_SEND,
 			  .flags = (uint8_t)(W_F_FIRST | W_F_LAST | (with_imm ? W_F_IMM : 0) |
 					     (ch->tx.grants_held != 0 ? W_F_ACK : 0)),
-			  .arg = with_imm ? imm : 0,
+			  .arg = with_imm ? imm_of(desc) : 0,
 			  .frag = n },
 	};
 
-	if (!nvi_may_publish(ch))
+	if (!may_send(ch))
 		return false;
 	u_copy_small(line.data, at, head);
 	nvi_publish(ch, &line, at + head, n - head, ch->tx.cursor);
 	u_out_fence(&ch->out);
-	nvi_ring_slots(ch);
+	nvi_ask_later(ch->vi, ch, n);
 	vi->counters.MessagesSent++;
 	vi->counters.BytesSent += n;
-	return true;
+	vi_sq_append_done(&vi->sq, desc, VIP_STATUS_OP_SEND);
+	return tell_sent(ch, nvi_notify_request(ch));
 }
 
 /* ---- a descriptor that was just queued ------------------------------------------------------- */
@@ -83,7 +130,7 @@ static bool post_buffered(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
-	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask];
+	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
 	bool with_imm = (wqe->control & VIP_CONTROL_IMMEDIATE) != 0;
 	bool ack = ch->level != VIP_SERVICE_UNRELIABLE;
 	uint64_t cursor = ch->tx.cursor;
@@ -103,7 +150,8 @@ static bool post_buffered(struct nvi_chan *ch)
 			  (uint8_t)(W_F_BUFFERED | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
 	wqe->mark = ch->tx.seq;
 	sq->next++;
-	count_sent(ch, n);
+	nvi_ask_later(ch->vi, ch, n);
+	count_sent(ch->vi, n);
 	if (!ack)
 		nvi_complete_send(sq, sq->next - 1, 0);
 	return true;
@@ -114,7 +162,7 @@ static bool post_read_request(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
 	uint32_t tail = atomic_load_explicit(&ch->tx.read_tail, memory_order_relaxed);
-	struct w_slot *slot = &ch->out_slots[ch->tx.seq & ch->out_mask];
+	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
 	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
 	const VIP_ADDRESS_SEGMENT *remote;
 	struct w_rdma rdma;
@@ -137,6 +185,7 @@ static bool post_read_request(struct nvi_chan *ch)
 	nvi_publish_plain(ch, slot, W_OP_READ_REQ, sizeof(rdma), 0, 0);
 	wqe->mark = ch->tx.seq;
 	sq->next++;
+	nvi_ask_later(ch->vi, ch, 0);
 	ch->vi->counters.RdmaReads++;
 	ch->vi->counters.SlotsSent++;
 	return true;

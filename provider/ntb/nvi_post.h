@@ -10,11 +10,11 @@
 #include "nvi_chan.h"
 
 /* vi_fast_ops.send_unqueued: into slots that are mapped memory. */
-bool nvi_send_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
-		       uint32_t imm);
+bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at, uint32_t n,
+		       uint16_t control);
 /* vi_fast_ops.send_unqueued of resumable channels. */
-bool nvi_send_unqueued_resumable(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint16_t control,
-				 uint32_t imm);
+bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
+				 uint32_t n, uint16_t control);
 /* vi_fast_ops.post_send. */
 void nvi_post_send(struct vi_vi *vi);
 

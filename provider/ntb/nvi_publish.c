@@ -42,7 +42,8 @@ void nvi_publish(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *
 	if (ch->retx != NULL)
 		hold(ch, line, more, more_len);
 	nvi_store_slot(ch, ch->tx.seq, line, more, more_len);
-	nvi_slot_published(ch, cursor, line->head.flags);
+	ch->tx.cursor = cursor;
+	nvi_slot_published(ch, ch->tx.seq, cursor, line->head.flags);
 	ch->vi->counters.SlotsSent++;
 }
 
@@ -64,6 +65,7 @@ bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n)
 	if (n > head)
 		u_copy_shared(slot->more, (const uint8_t *)src + head, n - head);
 	nvi_publish_plain(ch, slot, W_OP_READ_RESP, n, 0, 0);
+	nvi_ask_later(ch->vi, ch, n);
 	ch->vi->counters.SlotsSent++;
 	return true;
 }

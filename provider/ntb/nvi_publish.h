@@ -11,17 +11,50 @@
 #include "nvi_notify.h"
 #include "u_trace.h"
 
-/*
- * Enters the slot that was just published; `cursor`: the end of its payload in the payload buffer.
- */
-static inline void nvi_slot_published(struct nvi_chan *ch, uint64_t cursor, uint8_t flags)
+#define NVI_TX_AHEAD 8u	  /* slots asked for ahead of the one written, in a stream of sends */
+#define NVI_ASK_MAX 2048u /* the peer polls the slot again while a longer payload is copied */
+
+/* Where slot n of the peer's fifo lies. */
+static inline struct w_slot *nvi_slot_out(const struct nvi_chan *ch, uint32_t n)
 {
-	ch->tx.cursor = cursor;
-	U_TRACE(slot_published, ch, ch->tx.seq);
-	ch->tx.after[ch->tx.seq & ch->out_mask] = cursor;
-	ch->tx.seq++;
+	return &ch->out_slots[n & ch->out_mask];
+}
+
+/*
+ * The line for which a post asks first of all.  If a message of the peer has come since the last send,
+ * that is the next slot's, which the peer polls, so that the line has to come anyway; else it is that of
+ * a later slot, which the peer does not poll yet.  The address of the latter is odd.
+ *
+ * nvi_ask_later(): a message was sent that took `length` bytes.  nvi_ask_next(): one came.
+ */
+static inline void nvi_ask_later(struct vi_vi *vi, const struct nvi_chan *ch, uint32_t length)
+{
+	const uint8_t *later = (const uint8_t *)nvi_slot_out(ch, ch->tx.seq + NVI_TX_AHEAD) + 1;
+
+	vi_ask(vi, u_likely(length <= NVI_ASK_MAX) ? later : (const uint8_t *)vi);
+}
+
+static inline void nvi_ask_next(struct nvi_chan *ch)
+{
+	uintptr_t later = (uintptr_t)atomic_load_explicit(&ch->vi->ask, memory_order_relaxed);
+	uint32_t n = (uint32_t)((later - (uintptr_t)ch->out_slots) / W_SLOT_BYTES);
+
+	if (later & 1)
+		vi_ask(ch->vi, nvi_slot_out(ch, n - NVI_TX_AHEAD));
+}
+
+/*
+ * Enters slot `seq`, the next one, which was just published; `cursor`: the end of its payload in the
+ * payload buffer.
+ */
+static inline void nvi_slot_published(struct nvi_chan *ch, uint32_t seq, uint64_t cursor,
+				      uint8_t flags)
+{
+	U_TRACE(slot_published, ch, seq);
+	ch->tx.after[seq & ch->out_mask] = cursor;
+	ch->tx.seq = seq + 1;
 	if (flags & W_F_ACK)
-		ch->tx.asked = ch->tx.seq;
+		ch->tx.asked = seq + 1;
 }
 
 /*
@@ -49,7 +82,7 @@ bool nvi_tx_drained(struct nvi_chan *ch);
 /* Is a slot free, and nothing under way that the next message would have to follow? */
 static inline bool nvi_may_publish(const struct nvi_chan *ch)
 {
-	return ch->tx.msg.op == 0 && nvi_slots_used(ch) <= ch->out_mask &&
+	return ch->tx.msg.op == 0 && ch->tx.seq != ch->tx.limit &&
 	       atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0 &&
 	       atomic_load_explicit(&ch->answers.head, memory_order_relaxed) ==
 		       atomic_load_explicit(&ch->answers.tail, memory_order_relaxed);
@@ -63,19 +96,27 @@ static inline bool nvi_may_publish_plain(const struct nvi_chan *ch)
 
 /*
  * Publishes a message of one slot, whose inline payload the caller has stored: the header and,
- * last, the sequence word.  Rings if the peer asked for that.
+ * last, the sequence word.  Does not ring.
  */
+static inline void nvi_store_plain(struct nvi_chan *ch, struct w_slot *slot, uint8_t op,
+				   uint32_t length, uint32_t imm, uint8_t flags)
+{
+	uint64_t word = W_WHAT(op, flags | W_F_FIRST | W_F_LAST) | (uint64_t)imm << 32;
+	const uint32_t seq = ch->tx.seq;
+
+	U_TRACE(payload_written, ch, seq);
+	memcpy(&slot->head, &word, sizeof(word));
+	word = length | (uint64_t)w_seq(seq) << 32;
+	/* A: payload and header before the sequence, which goes with the length in one store. */
+	__atomic_store_n((uint64_t *)(void *)&slot->head.frag, word, __ATOMIC_RELEASE);
+	nvi_slot_published(ch, seq, ch->tx.cursor, flags);
+}
+
+/* As nvi_store_plain(), and rings if the peer asked for that. */
 static inline void nvi_publish_plain(struct nvi_chan *ch, struct w_slot *slot, uint8_t op,
 				     uint32_t length, uint32_t imm, uint8_t flags)
 {
-	uint64_t word = W_WHAT(op, flags | W_F_FIRST | W_F_LAST) | (uint64_t)imm << 32;
-
-	U_TRACE(payload_written, ch, ch->tx.seq);
-	memcpy(&slot->head, &word, sizeof(word));
-	word = length | (uint64_t)w_seq(ch->tx.seq) << 32;
-	/* A: payload and header before the sequence, which goes with the length in one store. */
-	__atomic_store_n((uint64_t *)(void *)&slot->head.frag, word, __ATOMIC_RELEASE);
-	nvi_slot_published(ch, ch->tx.cursor, flags);
+	nvi_store_plain(ch, slot, op, length, imm, flags);
 	nvi_ring_slots(ch);
 }
 

@@ -179,7 +179,7 @@ static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi
 	atomic_store(&ch->in_ctl->credit, linked->consumed.slots);
 	ch->rx.credited = consumed;
 	ch->rx.cursor_credited = ch->rx.cursor;
-	ch->rx.ack = false;
+	ch->rx.due = consumed + ch->in_mask / 4 + 1;
 	if (list_anew(ch) != 0)
 		return -ENOMEM;
 	/* Where a source is gone the connection is marked to be broken. */

@@ -7,6 +7,7 @@
 
 #include "nvi_fault.h"
 #include "nvi_notify.h"
+#include "nvi_publish.h"
 #include "nvi_rx.h"
 #include "nvi_rx_message.h"
 #include "nvi_rx_read.h"
@@ -26,47 +27,42 @@ static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
 
 /* ---- the fast path --------------------------------------------------------------------------- */
 
-static inline const struct w_slot *slot_at(const struct nvi_chan *ch, uint32_t n)
-{
-	return &ch->in_slots[n & ch->in_mask];
-}
-
 /* What the fast path knows of a slot, each word loaded once: the peer may change the slot. */
 struct plain_slot {
 	struct vi_wqe *wqe; /* the receive for its message */
-	uint32_t what;	    /* W_WHAT() */
-	uint32_t arg, frag;
+	uint64_t what;	    /* W_WHAT(), and above it the immediate data */
+	uint32_t frag;
 };
 
-/* Is the slot a whole message for a receive that was checked when it was posted? */
+/*
+ * Is it a whole message for a receive that was checked when it was posted?  Of `what` the caller
+ * looks at flags and immediate data.
+ */
 static inline bool read_plain(struct nvi_chan *ch, const struct w_slot *slot, struct plain_slot *s)
 {
-	const uint32_t any = W_WHAT(0, W_F_IMM | W_F_BUFFERED | W_F_ACK);
-	struct vi_wq *rq = &ch->vi->rq;
-	uint64_t word;
+	struct vi_vi *vi = ch->vi;
+	struct vi_wq *rq = &vi->rq;
 
 	s->wqe = vi_wqe(rq, rq->next);
-	memcpy(&word, &slot->head, sizeof(word));
-	__asm__ volatile("" : "+r"(word));
+	memcpy(&s->what, &slot->head, sizeof(s->what));
+	__asm__ volatile("" : "+r"(s->what));
 	s->frag = __atomic_load_n(&slot->head.frag, __ATOMIC_RELAXED);
-	s->what = (uint32_t)word;
-	s->arg = (uint32_t)(word >> 32);
 	/* `at_len` is 0 where the receive was not checked. */
-	return u_likely((s->what & ~any) == W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST) &&
-			ch->rx.stream.op == 0 && s->frag <= ch->rx.stream.max_length &&
+	return u_likely(ch->rx.stream.op == 0 && s->frag <= ch->rx.stream.max_length &&
 			rq->next != rq->tail && s->frag - 1 < s->wqe->at_len &&
-			s->wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt));
+			s->wqe->epoch == vi_tpt_epoch(&vi->nic->tpt) &&
+			vi_state(vi) == VIP_STATE_CONNECTED);
 }
 
 /* The payload has been placed: completes the receive. */
-static inline void finish_plain(struct nvi_chan *ch, uint32_t n, const struct plain_slot *s,
-				uint32_t status)
+static inline __attribute__((always_inline)) void
+finish_plain(struct nvi_chan *ch, uint32_t n, const struct plain_slot *s, uint32_t status)
 {
 	struct vi_vi *vi = ch->vi;
 
 	U_TRACE(payload_copied, ch, s->frag);
-	if (s->what & W_WHAT(0, W_F_ACK))
-		ch->rx.ack = true;
+	if (u_unlikely((s->what & W_WHAT(0, W_F_ACK)) != 0))
+		ch->rx.due = n;
 	vi->rq.next++;
 	vi->counters.MessagesReceived++;
 	vi->counters.BytesReceived += s->frag;
@@ -78,7 +74,7 @@ static inline void finish_plain(struct nvi_chan *ch, uint32_t n, const struct pl
 static inline void ack_payload(struct nvi_chan *ch)
 {
 	if (ch->rx.cursor - ch->rx.cursor_credited >= ch->in_payload_bytes / 4)
-		ch->rx.ack = true;
+		ch->rx.due = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 }
 
 static inline bool place_inline(struct nvi_chan *ch, const struct w_slot *slot,
@@ -100,16 +96,19 @@ static inline bool place_inline(struct nvi_chan *ch, const struct w_slot *slot,
 /* As consume_plain(), with payload in the payload buffer, or with immediate data. */
 static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_t n)
 {
-	const struct w_slot *slot = slot_at(ch, n);
-	uint32_t status = VIP_STATUS_OP_RECEIVE;
+	const struct w_slot *slot = nvi_slot_in(ch, n);
+	const uint32_t any = W_WHAT(0, W_F_IMM | W_F_BUFFERED | W_F_ACK);
+	uint32_t status = VIP_STATUS_OP_RECEIVE, imm;
 	const uint8_t *payload;
 	struct plain_slot s;
 
-	if (!read_plain(ch, slot, &s))
+	if (!read_plain(ch, slot, &s) ||
+	    ((uint32_t)s.what & ~any) != W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST))
 		return false;
+	imm = (uint32_t)(s.what >> 32);
 	if (s.what & W_WHAT(0, W_F_IMM))
 		status |= VIP_STATUS_IMMEDIATE;
-	else if (s.arg != 0)
+	else if (imm != 0)
 		return false;
 	if ((s.what & W_WHAT(0, W_F_BUFFERED)) == 0) {
 		if (!place_inline(ch, slot, &s))
@@ -123,7 +122,7 @@ static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_
 		memcpy(s.wqe->at, payload, s.frag);
 		ack_payload(ch);
 	}
-	s.wqe->imm = s.arg;
+	s.wqe->imm = imm;
 	finish_plain(ch, n, &s, status);
 	return true;
 }
@@ -133,17 +132,17 @@ static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_
  * and returns true.  Returns false, and changes nothing, for any other slot, also for all that is
  * malformed: that takes the slow path.
  */
-static inline bool consume_plain(struct nvi_chan *ch, uint32_t n)
+static inline bool consume_plain(struct nvi_chan *ch, const struct w_slot *slot, uint32_t n)
 {
-	const struct w_slot *slot = slot_at(ch, n);
 	struct plain_slot s;
 
 	U_TRACE(slot_seen, ch, n);
-	if (!read_plain(ch, slot, &s))
+	if (u_unlikely(!read_plain(ch, slot, &s)))
 		return false;
-	if ((s.what & W_WHAT(0, W_F_IMM | W_F_BUFFERED)) != 0)
+	if (u_unlikely((s.what & ~(uint64_t)W_WHAT(0, W_F_ACK)) !=
+		       W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST)))
 		return consume_other(ch, n);
-	if (u_unlikely(s.arg != 0 || !place_inline(ch, slot, &s)))
+	if (u_unlikely(!place_inline(ch, slot, &s)))
 		return false;
 	finish_plain(ch, n, &s, VIP_STATUS_OP_RECEIVE);
 	return true;
@@ -155,10 +154,9 @@ static inline bool consume_plain(struct nvi_chan *ch, uint32_t n)
 static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
-	const struct w_slot *slot = &ch->in_slots[n & ch->in_mask];
+	const struct w_slot *slot = nvi_slot_in(ch, n);
 
-	/* R: pairs with nvi_store_slot() and nvi_publish_plain() at the peer. */
-	if (atomic_load_explicit(&slot->head.seq, memory_order_acquire) != w_seq(n))
+	if (!nvi_slot_came(slot, n))
 		return -EAGAIN;
 	s->number = n;
 	s->op = slot->head.op;
@@ -209,7 +207,7 @@ void nvi_rx_return_credit(struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 
-	ch->rx.ack = false;
+	ch->rx.due = n + ch->in_mask / 4 + 1;
 	if (n == ch->rx.credited)
 		return;
 	ch->rx.credited = n;
@@ -223,12 +221,11 @@ void nvi_rx_return_credit(struct nvi_chan *ch)
 	nvi_ring_credit(ch);
 }
 
-/* Credit goes back when asked for, or by the quarter of the slots. */
 static inline bool credit_due(const struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 
-	return ch->rx.ack || n - ch->rx.credited > ch->in_mask / 4;
+	return (int32_t)(n - ch->rx.due) >= 0;
 }
 
 /* Returns whether credit went back. */
@@ -250,30 +247,39 @@ static inline bool after_rx(struct nvi_chan *ch, uint32_t consumed)
 	return true;
 }
 
+/* The slots of a sender that is ahead are written; those of one that is not would be stolen from it. */
 static inline void rx_prefetch(struct nvi_chan *ch, uint32_t n)
 {
-	const struct w_slot *slot = &ch->in_slots[n & ch->in_mask];
+	const struct w_slot *slot = nvi_slot_in(ch, n + RX_AHEAD);
 
+	if (ch->rx.streak++ < RX_AHEAD) {
+		nvi_ask_next(ch);
+		return;
+	}
 	__builtin_prefetch(slot);
 	if (ch->rx.two_lines)
 		__builtin_prefetch(slot->more);
 }
 
+static __attribute__((noinline)) enum nvi_rx_came rx_any(struct nvi_chan *ch)
+{
+	return nvi_rx(ch, NVI_RX_BATCH) != 0 ? NVI_RX_ANY : NVI_RX_NOTHING;
+}
+
 enum nvi_rx_came nvi_rx_next(struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
+	const struct w_slot *slot = nvi_slot_in(ch, n);
 
-	if (!nvi_rx_ready(ch)) {
+	if (!nvi_slot_came(slot, n)) {
 		if (ch->rx.two_lines)
-			__builtin_prefetch(ch->in_slots[n & ch->in_mask].more);
+			__builtin_prefetch(slot->more);
 		ch->rx.streak = 0;
 		return NVI_RX_NOTHING;
 	}
-	/* A sender that is ahead has written these; one that is not would have them stolen. */
-	if (ch->rx.streak++ >= RX_AHEAD)
-		rx_prefetch(ch, n + RX_AHEAD);
-	if (u_unlikely(vi_state(ch->vi) != VIP_STATE_CONNECTED || !consume_plain(ch, n)))
-		return nvi_rx(ch, NVI_RX_BATCH) != 0 ? NVI_RX_ANY : NVI_RX_NOTHING;
+	rx_prefetch(ch, n);
+	if (u_unlikely(!consume_plain(ch, slot, n)))
+		return rx_any(ch);
 	return after_rx(ch, 1) ? NVI_RX_ANY : NVI_RX_MESSAGE;
 }
 
@@ -284,10 +290,11 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 	int err = 0;
 
 	while (consumed < budget && vi_state(ch->vi) == VIP_STATE_CONNECTED) {
-		if (!nvi_rx_ready(ch))
+		uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
+
+		if (!nvi_slot_came(nvi_slot_in(ch, n), n))
 			break;
-		if (u_likely(consume_plain(ch, atomic_load_explicit(&ch->rx.seq,
-								    memory_order_relaxed)))) {
+		if (u_likely(consume_plain(ch, nvi_slot_in(ch, n), n))) {
 			consumed++;
 			if (credit_due(ch))
 				nvi_rx_return_credit(ch);
@@ -304,7 +311,7 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 		if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_RX)))
 			break;
 		if (s.flags & W_F_ACK)
-			ch->rx.ack = true;
+			ch->rx.due = s.number;
 		slot_consumed(ch, s.number);
 		if (s.buffered != NULL) {
 			ack_payload(ch);

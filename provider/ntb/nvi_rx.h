@@ -30,12 +30,24 @@ enum nvi_rx_came nvi_rx_next(struct nvi_chan *ch);
 /* Gives back all credit now. Caller holds rx_lock. */
 void nvi_rx_return_credit(struct nvi_chan *ch);
 
+/* Slot n of this end's fifo. */
+static inline const struct w_slot *nvi_slot_in(const struct nvi_chan *ch, uint32_t n)
+{
+	return &ch->in_slots[n & ch->in_mask];
+}
+
+/* Has the peer published slot n, which lies at `slot`? */
+static inline bool nvi_slot_came(const struct w_slot *slot, uint32_t n)
+{
+	/* R: pairs with nvi_store_slot() and nvi_store_plain() at the peer. */
+	return atomic_load_explicit(&slot->head.seq, memory_order_acquire) == w_seq(n);
+}
+
 static inline bool nvi_rx_ready(const struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 
-	return atomic_load_explicit(&ch->in_slots[n & ch->in_mask].head.seq,
-				    memory_order_acquire) == w_seq(n);
+	return nvi_slot_came(nvi_slot_in(ch, n), n);
 }
 
 #endif

@@ -41,6 +41,7 @@ void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 	struct vi_vi *vi = ch->vi;
 	const void *src = NULL;
 
+	u_prefetch_write(atomic_load_explicit(&vi->ask, memory_order_relaxed));
 	if (!nvi_rx_reliable(ch) ||
 	    tail - atomic_load_explicit(&ch->answers.head, memory_order_acquire) >= NVI_READS_MAX) {
 		nvi_rx_protocol_error(ch, s);

@@ -123,8 +123,8 @@ static bool write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t length,
 	return false;
 }
 
-static bool send_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint16_t control,
-			  uint32_t imm)
+static bool send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
+			  uint32_t length, uint16_t control)
 {
 	return false;
 }

@@ -9,9 +9,9 @@ VIP_RETURN VipPostSend(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
 		       VIP_MEM_HANDLE MemoryHandle)
 {
 	uint64_t id = vi_handle_id(ViHandle);
-	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
+	struct vi_vi *vi = u_idtab_peek(id, VI_TYPE_VI);
 
-	if (u_unlikely(vi == NULL || DescriptorPtr == NULL))
+	if (u_unlikely(vi == NULL))
 		return vip_refuse(ViHandle);
 	return vi_return(vi_post_send(vi, id, DescriptorPtr, MemoryHandle));
 }
@@ -20,9 +20,9 @@ VIP_RETURN VipPostRecv(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
 		       VIP_MEM_HANDLE MemoryHandle)
 {
 	uint64_t id = vi_handle_id(ViHandle);
-	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
+	struct vi_vi *vi = u_idtab_peek(id, VI_TYPE_VI);
 
-	if (u_unlikely(vi == NULL || DescriptorPtr == NULL))
+	if (u_unlikely(vi == NULL))
 		return vip_refuse(ViHandle);
 	return vi_return(vi_post_recv(vi, id, DescriptorPtr, MemoryHandle));
 }
@@ -31,7 +31,7 @@ VIP_RETURN VipPostRecv(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
  * Translates the answer of vi_send_done() or vi_recv_done(); `busy`: the code for a head in
  * progress.
  */
-static VIP_RETURN taken(int got, VIP_RETURN busy)
+static inline VIP_RETURN taken(int got, VIP_RETURN busy)
 {
 	if (u_likely(got == 1))
 		return VIP_SUCCESS;
@@ -43,7 +43,7 @@ static VIP_RETURN taken(int got, VIP_RETURN busy)
 VIP_RETURN VipSendDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr)
 {
 	uint64_t id = vi_handle_id(ViHandle);
-	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
+	struct vi_vi *vi = u_idtab_peek(id, VI_TYPE_VI);
 
 	if (u_unlikely(DescriptorPtr == NULL))
 		return VIP_INVALID_PARAMETER;
@@ -56,7 +56,7 @@ VIP_RETURN VipSendDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr)
 VIP_RETURN VipRecvDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr)
 {
 	uint64_t id = vi_handle_id(ViHandle);
-	struct vi_vi *vi = u_idtab_get(id, VI_TYPE_VI);
+	struct vi_vi *vi = u_idtab_peek(id, VI_TYPE_VI);
 
 	if (u_unlikely(DescriptorPtr == NULL))
 		return VIP_INVALID_PARAMETER;

@@ -139,6 +139,7 @@ static void run_wq(struct vi_dispatcher *d, const struct task *t)
 	if (atomic_load_explicit(&vi->id, memory_order_relaxed) == t->id &&
 	    wq->notify_first != NULL && vi_wq_pop(wq, &desc) > 0) {
 		n = vi_notify_take(&wq->notify_first, &wq->notify_last);
+		atomic_fetch_sub_explicit(&wq->awaited, 1, memory_order_relaxed);
 		atomic_fetch_sub_explicit(&d->nic->notify_armed, 1, memory_order_relaxed);
 		if (wq->notify_first != NULL &&
 		    wq->head != atomic_load_explicit(&wq->done, memory_order_relaxed))

@@ -167,18 +167,22 @@ static inline void vi_wq_write_back(bool is_recv, const struct vi_wqe *wqe)
 	U_TRACE(completion_written, desc, wqe->status);
 }
 
-void vi_wq_announce_cq(struct vi_wq *wq);
-void vi_wq_announce_slow(struct vi_wq *wq);
+/* Tells those that wait for this queue, of whom there are some. */
+void vi_wq_announce_to(struct vi_wq *wq, uint32_t awaited);
+
+/* Arming is done, or checked again, under the queue's lock. */
+static inline uint32_t vi_wq_awaited(const struct vi_wq *wq)
+{
+	return atomic_load_explicit(&wq->awaited, memory_order_relaxed);
+}
 
 /* Wakes and tells all that wait for this queue. */
 static inline void vi_wq_announce(struct vi_wq *wq)
 {
-	if (wq->cq != NULL)
-		vi_wq_announce_cq(wq);
-	/* Arming is done, or checked again, under the queue's lock. */
-	else if (u_unlikely(wq->notify_first != NULL ||
-			    atomic_load_explicit(&wq->sleepers, memory_order_relaxed) != 0))
-		vi_wq_announce_slow(wq);
+	uint32_t awaited = vi_wq_awaited(wq);
+
+	if (u_unlikely(awaited != 0))
+		vi_wq_announce_to(wq, awaited);
 }
 
 /*
@@ -229,16 +233,29 @@ static inline bool vi_sq_idle(const struct vi_wq *sq)
 	       atomic_load_explicit(&sq->done, memory_order_relaxed) == sq->tail;
 }
 
-/* Appends a descriptor that is complete without having been queued. */
-static inline void vi_wq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uint32_t status,
-				     uint32_t length)
+/*
+ * Appends a descriptor that is complete without having been queued, to a queue of which nothing
+ * else is in progress.
+ */
+static inline void vi_sq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uint32_t status)
 {
 	/* Of an entry that is complete only `desc` and `status` are looked at. */
-	struct vi_wqe *wqe = vi_wqe(sq, sq->tail);
+	const uint32_t n = sq->tail;
+	struct vi_wqe *wqe = vi_wqe(sq, n);
 
 	wqe->desc = desc;
-	sq->next = ++sq->tail;
-	vi_wq_complete_next(sq, false, wqe, status, length);
+	wqe->status = status | VIP_STATUS_DONE;
+	sq->next = n + 1;
+	vi_wq_write_back(false, wqe);
+	sq->tail = n + 1;
+	/* A: as in advance_done(). */
+	atomic_store_explicit(&sq->done, n + 1, memory_order_release);
+}
+
+/* Tells of what vi_sq_append_done() appended. */
+static inline void vi_sq_announce_done(struct vi_wq *sq)
+{
+	vi_wq_announce(sq);
 	vi_wq_heat(sq);
 }
 
@@ -259,10 +276,7 @@ static inline bool vi_data_open(const struct vi_wq *wq, const VIP_DATA_SEGMENT *
 	       vi_tpt_cache_covers(&wq->data_cache, addr, len, 1);
 }
 
-/*
- * As vi_post_plain() for a descriptor of one data segment that is open, and of one behind an address
- * segment.
- */
+/* As vi_post_plain() for a descriptor that is open. */
 static inline bool vi_post_plain_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 {
 	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
@@ -275,12 +289,8 @@ static inline bool vi_post_plain_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 		       __atomic_load_n(&seg->Length, __ATOMIC_RELAXED) != length ||
 		       !vi_data_open(sq, seg, addr, length) || !vi_sq_idle(sq)))
 		return false;
-	if (u_unlikely(!vi->fast->send_unqueued(
-		    vi, (const uint8_t *)(uintptr_t)addr, length, control,
-		    __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED))))
-		return false;
-	vi_wq_append_done(sq, desc, VIP_STATUS_OP_SEND, length);
-	return true;
+	return u_likely(vi->fast->send_unqueued(vi, desc, (const uint8_t *)(uintptr_t)addr, length,
+						control));
 }
 
 bool vi_post_plain_write(struct vi_vi *vi, VIP_DESCRIPTOR *desc);
@@ -304,90 +314,147 @@ static inline bool vi_post_plain(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM
 	return true;
 }
 
-/* Appends a plain receive; false, and nothing done, when it is not plain.  Caller holds rx_lock. */
-static inline bool vi_post_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+/*
+ * Appends a plain receive; false, and nothing done, when it is not plain.  Of a receive ImmediateData
+ * and Length as posted mean nothing.  Caller holds rx_lock, and calls vi_wq_heat().
+ */
+static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
+					VIP_MEM_HANDLE handle)
 {
-	const VIP_DATA_SEGMENT *seg;
+	const uint64_t epoch = vi_tpt_epoch(&vi->nic->tpt);
 	struct vi_wq *rq = &vi->rq;
-	struct vi_checked checked = { .epoch = vi_tpt_epoch(&vi->nic->tpt), .segs = 1 };
+	const VIP_DATA_SEGMENT *seg;
+	struct vi_wqe *wqe;
 	uint64_t addr;
 
-	if (!vi_desc_open(rq, desc, handle, checked.epoch) ||
-	    u_unlikely(__atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED) != 1))
+	if (!vi_desc_open(rq, desc, handle, epoch) || u_unlikely(!vi_wq_has_room(rq)))
 		return false;
+	/* The entry is filled before the checks are over, so that little has to be remembered. */
+	wqe = vi_wqe(rq, rq->tail);
+	wqe->desc = desc;
+	wqe->handle = handle;
+	wqe->status = 0;
+	wqe->epoch = epoch;
+	wqe->segs = __atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED);
+	wqe->control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
 	seg = &desc->DS[0].Local;
-	checked.control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
-	checked.imm = __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
-	checked.length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
 	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
-	checked.at = (uint8_t *)(uintptr_t)addr;
-	checked.at_len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
-	if (u_unlikely((checked.control & ~VIP_CONTROL_IMMEDIATE) != 0 ||
-		       !vi_data_open(rq, seg, addr, checked.at_len) || !vi_wq_has_room(rq) ||
+	wqe->at = (uint8_t *)(uintptr_t)addr;
+	wqe->at_len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
+	if (u_unlikely(wqe->segs != 1 || (wqe->control & ~VIP_CONTROL_IMMEDIATE) != 0 ||
+		       !vi_data_open(rq, seg, addr, wqe->at_len) ||
 		       vi_state(vi) == VIP_STATE_ERROR))
 		return false;
-	vi_wq_append(rq, desc, handle, &checked);
+	rq->tail++;
 	vi->counters.RecvsPosted++;
-	vi_wq_heat(rq);
 	return true;
+}
+
+/*
+ * The calls below do the usual case inline, and leave every other by one call at their end, so that the
+ * usual one has few registers to save.  Those calls are made with the queue's lock held and drop it,
+ * but for *_shared(): it takes the lock, which is not biased to this thread.
+ */
+int vi_post_send_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
+int vi_post_recv_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
+int vi_post_send_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
+int vi_post_recv_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
+/* The VI was destroyed, or the handle is a parent's: -EINVAL. */
+int vi_drop_stale(struct u_biased *lock, uint64_t id);
+
+/* Caller holds tx_lock, which is dropped. */
+static inline int vi_post_send_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
+				      VIP_MEM_HANDLE handle)
+{
+	if (u_unlikely(vi_stale(vi, id)))
+		return vi_drop_stale(&vi->tx_lock, id);
+	if (u_unlikely(!vi_post_plain(vi, desc, handle)))
+		return vi_post_send_rest(vi, desc, handle);
+	u_biased_drop(&vi->tx_lock);
+	return 0;
 }
 
 static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	int err = 0;
-
 	U_TRACE(post_entered, vi, desc);
-	u_biased_take(&vi->tx_lock);
+	u_prefetch_write(atomic_load_explicit(&vi->ask, memory_order_relaxed));
+	if (u_unlikely(!u_biased_enter(&vi->tx_lock, false)))
+		return vi_post_send_shared(vi, id, desc, handle);
+	return vi_post_send_locked(vi, id, desc, handle);
+}
+
+/* Drops rx_lock, once the queue is on its CQ's hot list; 0. */
+int vi_heat_and_drop(struct vi_vi *vi);
+
+/* Caller holds rx_lock, which is dropped. */
+static inline int vi_post_recv_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
+				      VIP_MEM_HANDLE handle)
+{
 	if (u_unlikely(vi_stale(vi, id)))
-		err = -EINVAL;
-	else if (u_unlikely(!vi_post_plain(vi, desc, handle)))
-		err = vi_post_send_any(vi, desc, handle);
-	u_biased_drop(&vi->tx_lock);
-	return err;
+		return vi_drop_stale(&vi->rx_lock, id);
+	if (u_unlikely(!vi_append_plain_recv(vi, desc, handle)))
+		return vi_post_recv_rest(vi, desc, handle);
+	if (vi->rq.cq != NULL)
+		return vi_heat_and_drop(vi);
+	u_biased_drop(&vi->rx_lock);
+	return 0;
 }
 
 static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
-	int err = 0;
-
-	u_biased_take(&vi->rx_lock);
-	if (u_unlikely(vi_stale(vi, id)))
-		err = -EINVAL;
-	else if (u_unlikely(!vi_post_plain_recv(vi, desc, handle)))
-		err = vi_post_recv_any(vi, desc, handle);
-	u_biased_drop(&vi->rx_lock);
-	return err;
+	if (u_unlikely(!u_biased_enter(&vi->rx_lock, false)))
+		return vi_post_recv_shared(vi, id, desc, handle);
+	return vi_post_recv_locked(vi, id, desc, handle);
 }
 
 /* The doorbell rang, perhaps for another VI. */
 void vi_serve_doorbell(struct vi_vi *vi, uint64_t id);
 
 /* Caller holds tx_lock, which is dropped: the head of the queue is in progress. */
-int vi_send_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
+int vi_send_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
 /*
  * Caller holds rx_lock, which is dropped; `came` is what poll_recv() answered, 0 when the doorbell
  * rang.
  */
-int vi_recv_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, int came);
+int vi_recv_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
+
+int vi_send_done_rest(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
+int vi_recv_done_rest(struct vi_vi *vi);
+int vi_send_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
+int vi_recv_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
+/* poll_recv() answered `came` to the caller, who holds rx_lock, which is dropped. */
+int vi_recv_done_polled(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
+
+/* Is the head of the queue complete?  Then the queue is not empty. */
+static inline bool vi_wq_head_done(const struct vi_wq *wq)
+{
+	return wq->head != atomic_load_explicit(&wq->done, memory_order_relaxed);
+}
 
 /*
  * Take the head of a queue, after a poll if it is in progress.  1: complete
  * without error; 2: with error; 0: in progress; -ENOENT: empty; -EINVAL: stale id.
  */
-static inline int vi_send_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
+static inline int vi_send_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
-	int got = -EINVAL;
+	int got;
 
-	u_biased_take(&vi->tx_lock);
-	if (u_likely(!vi_stale(vi, id))) {
-		got = vi_wq_pop(&vi->sq, desc_out);
-		if (u_unlikely(got == 0))
-			return vi_send_done_slow(vi, id, desc_out);
-	}
+	if (u_unlikely(vi_stale(vi, id)))
+		return vi_drop_stale(&vi->tx_lock, id);
+	if (u_unlikely(!vi_wq_head_done(&vi->sq)))
+		return vi_send_done_rest(vi, desc_out);
+	got = vi_wq_take(&vi->sq, desc_out);
 	u_biased_drop(&vi->tx_lock);
 	return got;
+}
+
+static inline int vi_send_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
+{
+	if (u_unlikely(!u_biased_enter(&vi->tx_lock, false)))
+		return vi_send_done_shared(vi, id, desc_out);
+	return vi_send_done_locked(vi, id, desc_out);
 }
 
 /* A poll found nothing: did the doorbell ring, perhaps for another VI? */
@@ -397,23 +464,29 @@ static inline bool vi_nothing_rung(struct vi_vi *vi)
 	return vi->nic->ops->doorbell_rung(vi->nic);
 }
 
-static inline int vi_recv_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
+static inline int vi_recv_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
-	int got = -EINVAL, came;
+	int got, came;
 
-	u_biased_take(&vi->rx_lock);
-	if (u_likely(!vi_stale(vi, id))) {
-		got = vi_wq_pop(&vi->rq, desc_out);
-		if (u_likely(got == 0)) {
-			came = vi->fast->poll_recv(vi);
-			if (u_likely(came == VI_POLL_MOVED))
-				got = vi_wq_pop(&vi->rq, desc_out);
-			else if (u_unlikely(came != 0 || vi_nothing_rung(vi)))
-				return vi_recv_done_slow(vi, id, desc_out, came);
-		}
+	if (u_unlikely(vi_stale(vi, id)))
+		return vi_drop_stale(&vi->rx_lock, id);
+	if (u_unlikely(vi_wq_empty(&vi->rq)))
+		return vi_recv_done_rest(vi);
+	if (u_likely(!vi_wq_head_done(&vi->rq))) {
+		came = vi->fast->poll_recv(vi);
+		if (u_unlikely(came != VI_POLL_MOVED || !vi_wq_head_done(&vi->rq)))
+			return vi_recv_done_polled(vi, desc_out, came);
 	}
+	got = vi_wq_take(&vi->rq, desc_out);
 	u_biased_drop(&vi->rx_lock);
 	return got;
+}
+
+static inline int vi_recv_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
+{
+	if (u_unlikely(!u_biased_enter(&vi->rx_lock, false)))
+		return vi_recv_done_shared(vi, id, desc_out);
+	return vi_recv_done_locked(vi, id, desc_out);
 }
 
 /* As vi_send_done() or vi_recv_done(), waiting; 0 at the deadline.  -EINVAL also for a queue with a

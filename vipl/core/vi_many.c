@@ -39,9 +39,11 @@ int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 	for (; err == 0 && i < count; i += err == 0) {
 		if (u_unlikely(descs[i] == NULL))
 			err = -EINVAL;
-		else if (u_unlikely(!vi_post_plain_recv(vi, descs[i], handle)))
+		else if (u_unlikely(!vi_append_plain_recv(vi, descs[i], handle)))
 			err = vi_post_recv_any(vi, descs[i], handle);
 	}
+	if (i > 0)
+		vi_wq_heat(&vi->rq);
 	u_biased_drop(&vi->rx_lock);
 	*posted_out = i;
 	return err;
@@ -76,7 +78,7 @@ int vi_sends_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_
 	if (u_likely(!vi_stale(vi, id))) {
 		got = pop_many(&vi->sq, descs, max, &count);
 		if (got == 0 && !vi_wq_empty(&vi->sq)) {
-			got = vi_send_done_slow(vi, id, descs);
+			got = vi_send_done_slow(vi, descs);
 			*count_out = got > 0;
 			return got == -ENOENT ? 0 : got;
 		}
@@ -127,7 +129,7 @@ int vi_recvs_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_
 			u_biased_drop(&vi->rx_lock);
 			return 0;
 		}
-		got = vi_recv_done_slow(vi, id, descs, came);
+		got = vi_recv_done_slow(vi, descs, came);
 		*count_out = got > 0;
 		return got == -ENOENT ? 0 : got;
 	}

@@ -36,8 +36,51 @@ bool vi_post_plain_write(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 				      __atomic_load_n(&remote->Data.AddressBits, __ATOMIC_RELAXED),
 				      __atomic_load_n(&remote->Handle, __ATOMIC_RELAXED)))
 		return false;
-	vi_wq_append_done(sq, desc, VIP_STATUS_OP_RDMA_WRITE, length);
+	vi_sq_append_done(sq, desc, VIP_STATUS_OP_RDMA_WRITE);
+	vi_sq_announce_done(sq);
 	return true;
+}
+
+int vi_post_send_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	int err = desc != NULL ? vi_post_send_any(vi, desc, handle) : -EINVAL;
+
+	u_biased_drop(&vi->tx_lock);
+	return err;
+}
+
+int vi_post_recv_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	int err = desc != NULL ? vi_post_recv_any(vi, desc, handle) : -EINVAL;
+
+	u_biased_drop(&vi->rx_lock);
+	return err;
+}
+
+int vi_heat_and_drop(struct vi_vi *vi)
+{
+	vi_wq_heat(&vi->rq);
+	u_biased_drop(&vi->rx_lock);
+	return 0;
+}
+
+U_COLD int vi_drop_stale(struct u_biased *lock, uint64_t id)
+{
+	u_biased_drop(lock);
+	u_idtab_refused(id);
+	return -EINVAL;
+}
+
+int vi_post_send_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	u_biased_slow(&vi->tx_lock);
+	return vi_post_send_locked(vi, id, desc, handle);
+}
+
+int vi_post_recv_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	u_biased_slow(&vi->rx_lock);
+	return vi_post_recv_locked(vi, id, desc, handle);
 }
 
 int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
@@ -104,8 +147,49 @@ U_COLD void vi_serve_doorbell(struct vi_vi *vi, uint64_t id)
 	vi_ref_put(&vi->ref);
 }
 
-int vi_send_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
+/* ---- taking back ----------------------------------------------------------------------------- */
+
+int vi_send_done_rest(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out)
 {
+	if (!vi_wq_empty(&vi->sq))
+		return vi_send_done_slow(vi, desc_out);
+	u_biased_drop(&vi->tx_lock);
+	return -ENOENT;
+}
+
+int vi_recv_done_rest(struct vi_vi *vi)
+{
+	u_biased_drop(&vi->rx_lock);
+	return -ENOENT;
+}
+
+int vi_recv_done_polled(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came)
+{
+	int got = 0;
+
+	if (came == VI_POLL_MOVED)
+		got = vi_wq_pop(&vi->rq, desc_out);
+	else if (came != 0 || vi_nothing_rung(vi))
+		return vi_recv_done_slow(vi, desc_out, came);
+	u_biased_drop(&vi->rx_lock);
+	return got;
+}
+
+int vi_send_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
+{
+	u_biased_slow(&vi->tx_lock);
+	return vi_send_done_locked(vi, id, desc_out);
+}
+
+int vi_recv_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
+{
+	u_biased_slow(&vi->rx_lock);
+	return vi_recv_done_locked(vi, id, desc_out);
+}
+
+int vi_send_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out)
+{
+	const uint64_t id = atomic_load_explicit(&vi->id, memory_order_relaxed);
 	/* While the lock keeps the VI, the VI keeps the NIC open. */
 	bool rung = vi->nic->ops->doorbell_rung(vi->nic);
 	int got;
@@ -121,8 +205,9 @@ int vi_send_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 	return got;
 }
 
-int vi_recv_done_slow(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out, int came)
+int vi_recv_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came)
 {
+	const uint64_t id = atomic_load_explicit(&vi->id, memory_order_relaxed);
 	bool moved = (came & VI_POLL_MOVED) != 0;
 	/* While the lock keeps the VI, the VI keeps the NIC open. */
 	bool rung = came == 0 || (!moved && vi_nothing_rung(vi));
@@ -169,7 +254,7 @@ int vi_queue_wait(struct vi_vi *vi, bool is_recv, int64_t deadline, VIP_DESCRIPT
 
 	if (wq->cq != NULL)
 		return -EINVAL;
-	return vi_wait(vi->nic, &wq->sleepers, &vi->ref, try_queue, &arg, deadline);
+	return vi_wait(vi->nic, &wq->awaited, &vi->ref, try_queue, &arg, deadline);
 }
 
 int vi_queue_notify(struct vi_vi *vi, bool is_recv, void *context,
@@ -193,6 +278,7 @@ int vi_queue_notify(struct vi_vi *vi, bool is_recv, void *context,
 	atomic_fetch_add_explicit(&nic->notify_armed, 1, memory_order_relaxed);
 	u_biased_take(queue_lock(vi, is_recv));
 	vi_notify_append(&wq->notify_first, &wq->notify_last, n);
+	atomic_fetch_add_explicit(&wq->awaited, 1, memory_order_relaxed);
 	if (wq->head != atomic_load_explicit(&wq->done, memory_order_relaxed))
 		vi_event_ready(nic, &wq->ready);
 	u_biased_drop(queue_lock(vi, is_recv));

@@ -152,8 +152,8 @@ static bool none_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t le
 	return false;
 }
 
-static bool none_send_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t length,
-			       uint16_t control, uint32_t imm)
+static bool none_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
+			       uint32_t length, uint16_t control)
 {
 	return false;
 }

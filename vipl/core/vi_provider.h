@@ -107,12 +107,16 @@ struct vi_fast_ops {
 	uint32_t unqueued_max; /* the longest message for send_unqueued(), 0: none */
 	/*
 	 * Sends the message of a plain descriptor, `length` bytes at `at`, 1 to vi->unqueued_max, if it can
-	 * be sent at once and is complete with that.  The VI is Connected and nothing is before it
+	 * be sent at once and is complete with that, and appends the descriptor to the queue, complete
+	 * (vi_sq_append_done(), vi_sq_announce_done()).  The VI is Connected and nothing is before it
 	 * on its queue.  Of `control` VIP_CONTROL_IMMEDIATE may be set.  Caller holds tx_lock.
 	 */
-	bool (*send_unqueued)(struct vi_vi *vi, const uint8_t *at, uint32_t length,
-			      uint16_t control, uint32_t imm);
-	/* As send_unqueued() for a plain RDMA write, to `addr` in the peer's region `handle`. */
+	bool (*send_unqueued)(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
+			      uint32_t length, uint16_t control);
+	/*
+	 * Stores a plain RDMA write, to `addr` in the peer's region `handle`, as send_unqueued() does, but
+	 * the caller appends the descriptor.
+	 */
 	bool (*write_unqueued)(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
 			       uint32_t handle);
 	/*

@@ -20,6 +20,8 @@ void vi_set_state(struct vi_vi *vi, VIP_VI_STATE state)
 	vi->unqueued_max = state == VIP_STATE_CONNECTED
 				   ? (uint32_t)u_min64(vi->fast->unqueued_max, vi->max_transfer)
 				   : 0;
+	if (state != VIP_STATE_CONNECTED)
+		vi_ask(vi, vi);
 	atomic_store_explicit(&vi->state, (uint32_t)state, memory_order_release);
 }
 
@@ -217,6 +219,8 @@ static void detach_queues(struct vi_vi *vi)
 	if (vi->rq.cq != NULL)
 		vi_cq_detach(vi->rq.cq, &vi->rq);
 	vi->sq.cq = vi->rq.cq = NULL;
+	atomic_store_explicit(&vi->sq.awaited, 0, memory_order_relaxed);
+	atomic_store_explicit(&vi->rq.awaited, 0, memory_order_relaxed);
 }
 
 static void free_queues(struct vi_vi *vi)
@@ -229,7 +233,13 @@ static void free_queues(struct vi_vi *vi)
 
 static int attach(struct vi_cq *cq, struct vi_wq *wq)
 {
-	return cq != NULL ? vi_cq_attach(cq, wq) : 0;
+	int err = cq != NULL ? vi_cq_attach(cq, wq) : 0;
+
+	if (cq != NULL && err == 0) {
+		wq->cq = cq;
+		atomic_store_explicit(&wq->awaited, 1, memory_order_relaxed);
+	}
+	return err;
 }
 
 static int init_queues(struct vi_vi *vi, struct vi_cq *send_cq, struct vi_cq *recv_cq)
@@ -237,18 +247,14 @@ static int init_queues(struct vi_vi *vi, struct vi_cq *send_cq, struct vi_cq *re
 	int err;
 
 	vi_lock_both(vi);
-	err = vi_wq_init(&vi->sq, vi, false, NULL);
+	err = vi_wq_init(&vi->sq, vi, false);
 	if (err == 0)
-		err = vi_wq_init(&vi->rq, vi, true, NULL);
+		err = vi_wq_init(&vi->rq, vi, true);
 	vi_unlock_both(vi);
 	if (err == 0)
 		err = attach(send_cq, &vi->sq);
-	if (err != 0)
-		return err;
-	vi->sq.cq = send_cq;
-	err = attach(recv_cq, &vi->rq);
 	if (err == 0)
-		vi->rq.cq = recv_cq;
+		err = attach(recv_cq, &vi->rq);
 	return err;
 }
 

@@ -34,6 +34,11 @@ struct vi_vi {
 	bool rdma_write, rdma_read;
 
 	_Alignas(U_LINE_PAIR) struct u_biased tx_lock;
+	/*
+	 * A line that the next post, or one soon after it, will write: VipPostSend() asks for it before all
+	 * else.  A hint of the provider, under no lock; it may be stale, and nothing is read or written by it.
+	 */
+	const void *_Atomic ask;
 	struct vi_wq sq;
 	_Alignas(U_LINE_PAIR) struct u_biased rx_lock;
 	struct vi_wq rq;
@@ -63,6 +68,12 @@ void vi_vi_query(struct vi_vi *vi, VIP_VI_STATE *state_out, VIP_VI_ATTRIBUTES *a
 
 /* The VI of a handle, held until vi_ref_put(&vi->ref), or NULL. */
 struct vi_vi *vi_vi_get(const void *handle);
+
+/* The next post asks for this line; see struct vi_vi. */
+static inline void vi_ask(struct vi_vi *vi, const void *line)
+{
+	atomic_store_explicit(&vi->ask, line, memory_order_relaxed);
+}
 
 /* Caller holds both queue locks; a VI that becomes Connected has its `fast`. */
 void vi_set_state(struct vi_vi *vi, VIP_VI_STATE state);

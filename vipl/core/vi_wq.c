@@ -25,7 +25,7 @@ void vi_wq_forget_regions(struct vi_wq *wq, uint64_t epoch)
 	wq->epoch = epoch;
 }
 
-int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *cq)
+int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv)
 {
 	struct vi_wqe *wqe = wqe_array(WQ_FIRST_ENTRIES);
 
@@ -38,10 +38,11 @@ int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *c
 	atomic_store_explicit(&wq->reaped, 0, memory_order_relaxed);
 	atomic_store_explicit(&wq->hot, 0, memory_order_relaxed);
 	wq->idle = 0;
-	wq->cq = cq;
+	wq->cq = NULL;
 	wq->vi = vi;
 	wq->is_recv = is_recv;
 	vi_wq_forget_regions(wq, 0);
+	atomic_store_explicit(&wq->awaited, 0, memory_order_relaxed);
 	wq->notify_first = wq->notify_last = NULL;
 	wq->ready.wq = wq;
 	return 0;
@@ -97,7 +98,7 @@ static U_COLD void lost_descriptor(struct vi_wq *wq, const struct vi_wqe *wqe)
 			    VIP_ERROR_COMP_PROT);
 }
 
-void vi_wq_announce_cq(struct vi_wq *wq)
+static void announce_cq(struct vi_wq *wq)
 {
 	struct vi_nic *nic = wq->vi->nic;
 	struct vi_cq *cq = wq->cq;
@@ -114,13 +115,19 @@ void vi_wq_announce_cq(struct vi_wq *wq)
 		nic->ops->wake(nic);
 }
 
-U_COLD void vi_wq_announce_slow(struct vi_wq *wq)
+void vi_wq_announce_to(struct vi_wq *wq, uint32_t awaited)
 {
 	struct vi_nic *nic = wq->vi->nic;
 
-	if (wq->notify_first != NULL)
+	if (wq->cq != NULL) {
+		announce_cq(wq);
+		return;
+	}
+	if (wq->notify_first != NULL) {
 		vi_event_ready(nic, &wq->ready);
-	if (atomic_load_explicit(&wq->sleepers, memory_order_relaxed) != 0)
+		awaited--;
+	}
+	if (awaited != 0)
 		nic->ops->wake(nic);
 }
 

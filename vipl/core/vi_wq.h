@@ -70,9 +70,10 @@ struct vi_wq {
 	 * cleared under cq->lock and the queue's lock by a poll that found it idle.
 	 */
 	_Atomic uint32_t hot;
-	uint32_t idle;		   /* polls without completion; under cq->lock */
-	struct vi_wq *mark_next;   /* cq->marked; the pusher's, then the drainer's */
-	_Atomic uint32_t sleepers; /* threads in vi_wait() for this queue */
+	uint32_t idle;		 /* polls without completion; under cq->lock */
+	struct vi_wq *mark_next; /* cq->marked; the pusher's, then the drainer's */
+	/* who is told of completions: its CQ, threads in vi_wait() for it, armed notify handlers */
+	_Atomic uint32_t awaited;
 	/* Armed one-shot notify handlers, under the queue's lock. */
 	struct vi_notify *notify_first, *notify_last;
 	struct vi_ready ready;
@@ -86,7 +87,7 @@ static inline struct vi_wqe *vi_wqe(struct vi_wq *wq, uint32_t n)
 	return &wq->wqe[n & wq->mask];
 }
 
-int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv, struct vi_cq *cq);
+int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv);
 void vi_wq_fini(struct vi_wq *wq); /* also cancels its handlers */
 
 /*
@@ -110,22 +111,27 @@ void vi_wq_flush(struct vi_wq *wq, uint32_t status);
 /* As vi_wq_flush() for entries that the provider has not started. */
 void vi_wq_flush_new(struct vi_wq *wq, uint32_t status);
 
+/* vi_wq_pop() for a head that is complete: 1 or 2. */
+static inline int vi_wq_take(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out)
+{
+	struct vi_wqe *wqe = vi_wqe(wq, wq->head++);
+
+	*desc_out = wqe->desc;
+	U_TRACE(completion_taken, wqe->desc, wqe->status);
+	return u_unlikely(wqe->status & VIP_STATUS_ERROR_MASK) ? 2 : 1;
+}
+
 /*
  * Dequeues the head.  1: *desc_out complete without error; 2: complete with error;
  * 0: head in progress; -ENOENT: queue empty.  Caller holds the lock.
  */
 static inline int vi_wq_pop(struct vi_wq *wq, VIP_DESCRIPTOR **desc_out)
 {
-	struct vi_wqe *wqe;
-
 	if (u_unlikely(wq->head == wq->tail))
 		return -ENOENT;
 	if (wq->head == atomic_load_explicit(&wq->done, memory_order_relaxed))
 		return 0;
-	wqe = vi_wqe(wq, wq->head++);
-	*desc_out = wqe->desc;
-	U_TRACE(completion_taken, wqe->desc, wqe->length);
-	return u_unlikely(wqe->status & VIP_STATUS_ERROR_MASK) ? 2 : 1;
+	return vi_wq_take(wq, desc_out);
 }
 
 static inline bool vi_wq_empty(const struct vi_wq *wq)

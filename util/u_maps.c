@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "u_base.h"
@@ -96,6 +97,16 @@ int u_maps_check(const void *start, uint64_t len, bool *writable_out)
 	if (!addresses_ok(start, len))
 		return -EFAULT;
 	return check_list(at, at + len, UINT64_MAX, false, writable_out);
+}
+
+int u_maps_populate(void *start, uint64_t len, int advice)
+{
+	while (madvise(start, len, advice) != 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			continue;
+		return -errno;
+	}
+	return 0;
 }
 
 /* ---- one mapping at a time ------------------------------------------------------------------- */

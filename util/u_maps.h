@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 /*
  * Is all of [start, start + len) mapped and readable, and is all of it writable?  Returns 0; -EFAULT
@@ -22,6 +23,14 @@ int u_maps_check(const void *start, uint64_t len, bool *writable_out);
  * caller asks in another way.
  */
 int u_maps_check_private(const void *start, uint64_t len, bool *writable_out);
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* madvise() to make pages present, again when a signal ends it.  0 or -errno. */
+int u_maps_populate(void *start, uint64_t len, int advice);
 
 /* In a child of fork(): the descriptor shows the mappings of the parent. */
 void u_maps_forked(void);

@@ -11,21 +11,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "u_maps.h"
 #include "vi_limits.h"
 #include "vi_mem.h"
 #include "vi_nic.h"
+#include "vi_probe.h"
 #include "vi_provider.h"
 #include "vi_ptag.h"
 #include "vi_vi.h"
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
 
 #define SLOT_MASK ((1u << VI_TPT_SLOT_BITS) - 1)
 #define GENERATION_MASK ((1u << (32 - VI_TPT_SLOT_BITS)) - 1)
@@ -106,116 +100,6 @@ static uint32_t fresh_handle(struct vi_tpt *tpt, uint32_t slot)
 		handle = r->generation << VI_TPT_SLOT_BITS | slot;
 	} while (handle == UINT32_MAX);
 	return handle;
-}
-
-/* ---- is the range mapped, and how ------------------------------------------------------------ */
-
-static int range_mapped(uint8_t *start, uint64_t len)
-{
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	unsigned char seen[256];
-
-	while (len > 0) {
-		uint64_t part = u_min64(len, page * sizeof(seen));
-
-		if (mincore(start, part, seen) != 0)
-			return -EINVAL;
-		start += part;
-		len -= part;
-	}
-	return 0;
-}
-
-static int populate(uint8_t *start, uint64_t len, int advice)
-{
-	while (madvise(start, len, advice) != 0) {
-		if (errno == EAGAIN || errno == EINTR)
-			continue;
-		return -errno;
-	}
-	return 0;
-}
-
-/*
- * Does madvise() say what may be populated?  Linux before 5.14 refuses the advice for all memory, and
- * emulators of user programs accept any advice for all memory: a page that can be read finds the
- * former, one that cannot the latter.
- */
-static bool populate_tells(void)
-{
-	static _Atomic int answer; /* 0 not asked yet, 1 no, 2 yes */
-	int known = atomic_load_explicit(&answer, memory_order_relaxed);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	bool tells;
-	void *probe;
-
-	if (known != 0)
-		return known == 2;
-	probe = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (probe == MAP_FAILED)
-		return true;
-	tells = populate(probe, page, MADV_POPULATE_READ) == 0 &&
-		mprotect(probe, page, PROT_NONE) == 0 &&
-		populate(probe, page, MADV_POPULATE_READ) != 0;
-	munmap(probe, page);
-	atomic_store_explicit(&answer, tells ? 2 : 1, memory_order_relaxed);
-	return tells;
-}
-
-/* As probe_range(), from the list of mappings, which does not tell that a file ends before its mapping. */
-static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
-{
-	bool writable;
-	int err = u_maps_check(start, span, &writable);
-
-	*rights_out = VI_READ | VI_WRITE;
-	if (err == 0 && !writable)
-		*rights_out = VI_READ;
-	if (err == 0 || err == -EFAULT)
-		return err == 0 ? 0 : -EINVAL;
-	return range_mapped(start, span);
-}
-
-/* As probe_range(), by asking about every page, which makes it present. */
-static int probe_pages(uint8_t *start, uint64_t span, uint32_t *rights_out)
-{
-	int err;
-
-	if (!populate_tells())
-		return probe_mappings(start, span, rights_out);
-	err = populate(start, span, MADV_POPULATE_WRITE);
-	*rights_out = VI_READ | VI_WRITE;
-	if (err == 0)
-		return 0;
-	if (err == -EINVAL || err == -EFAULT) {
-		*rights_out = VI_READ;
-		err = populate(start, span, MADV_POPULATE_READ);
-	}
-	if (err == -ENOMEM && range_mapped(start, span) == 0)
-		return -ENOMEM;
-	return err != 0 ? -EINVAL : 0;
-}
-
-/*
- * What the process itself may do with [addr, addr + len): VI_READ, or with
- * VI_WRITE.  -EINVAL when a page is not mapped or not readable.
- *
- * The kernel brings in a page of private anonymous memory at its first use, also below a lock of a
- * VI: it needs memory for that and nothing else.  A page of a file may lie past the end of the file,
- * or come from a file system that answers late or never; so each page is asked about here, where no
- * lock is held.
- */
-static int probe_range(void *addr, uint64_t len, uint32_t *rights_out)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint8_t *start = (uint8_t *)((uintptr_t)addr & ~(page - 1));
-	uint64_t span = u_align_up((uint64_t)((uint8_t *)addr - start) + len, page);
-	bool writable;
-
-	if (u_maps_check_private(start, span, &writable) != 0)
-		return probe_pages(start, span, rights_out);
-	*rights_out = writable ? VI_READ | VI_WRITE : VI_READ;
-	return 0;
 }
 
 /* ---- registration --------------------------------------------------------------------------- */
@@ -311,7 +195,7 @@ int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_
 	if (err == 0)
 		err = check_attrs(nic, attrs);
 	if (err == 0 && window == NULL)
-		err = probe_range(addr, len, &local);
+		err = vi_probe_range(addr, len, &local);
 	if (err != 0)
 		return err;
 	pthread_mutex_lock(&nic->lock);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vi_probe.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "u_base.h"
+#include "u_maps.h"
+#include "vi_tpt.h"
+
+static int range_mapped(uint8_t *start, uint64_t len)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	unsigned char seen[256];
+
+	while (len > 0) {
+		uint64_t part = u_min64(len, page * sizeof(seen));
+
+		if (mincore(start, part, seen) != 0)
+			return -EINVAL;
+		start += part;
+		len -= part;
+	}
+	return 0;
+}
+
+/*
+ * Does madvise() say what may be populated?  Linux before 5.14 refuses the advice for all memory, and
+ * emulators of user programs accept any advice for all memory: a page that can be read finds the
+ * former, one that cannot the latter.
+ */
+static bool populate_tells(void)
+{
+	static _Atomic int answer; /* 0 not asked yet, 1 no, 2 yes */
+	int known = atomic_load_explicit(&answer, memory_order_relaxed);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	bool tells;
+	void *probe;
+
+	if (known != 0)
+		return known == 2;
+	probe = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (probe == MAP_FAILED)
+		return true;
+	tells = u_maps_populate(probe, page, MADV_POPULATE_READ) == 0 &&
+		mprotect(probe, page, PROT_NONE) == 0 &&
+		u_maps_populate(probe, page, MADV_POPULATE_READ) != 0;
+	munmap(probe, page);
+	atomic_store_explicit(&answer, tells ? 2 : 1, memory_order_relaxed);
+	return tells;
+}
+
+/* As vi_probe_range(), from the list of mappings, which does not tell that a file ends before its mapping. */
+static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
+{
+	bool writable;
+	int err = u_maps_check(start, span, &writable);
+
+	*rights_out = VI_READ | VI_WRITE;
+	if (err == 0 && !writable)
+		*rights_out = VI_READ;
+	if (err == 0 || err == -EFAULT)
+		return err == 0 ? 0 : -EINVAL;
+	return range_mapped(start, span);
+}
+
+/* As vi_probe_range(), by asking about every page, which makes it present. */
+static int probe_pages(uint8_t *start, uint64_t span, uint32_t *rights_out)
+{
+	int err;
+
+	if (!populate_tells())
+		return probe_mappings(start, span, rights_out);
+	err = u_maps_populate(start, span, MADV_POPULATE_WRITE);
+	*rights_out = VI_READ | VI_WRITE;
+	if (err == 0)
+		return 0;
+	if (err == -EINVAL || err == -EFAULT) {
+		*rights_out = VI_READ;
+		err = u_maps_populate(start, span, MADV_POPULATE_READ);
+	}
+	if (err == -ENOMEM && range_mapped(start, span) == 0)
+		return -ENOMEM;
+	return err != 0 ? -EINVAL : 0;
+}
+
+int vi_probe_range(void *addr, uint64_t len, uint32_t *rights_out)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint8_t *start = (uint8_t *)((uintptr_t)addr & ~(page - 1));
+	uint64_t span = u_align_up((uint64_t)((uint8_t *)addr - start) + len, page);
+	bool writable;
+
+	if (u_maps_check_private(start, span, &writable) != 0)
+		return probe_pages(start, span, rights_out);
+	*rights_out = writable ? VI_READ | VI_WRITE : VI_READ;
+	return 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Is memory mapped, and how? */
+#ifndef VI_PROBE_H
+#define VI_PROBE_H
+
+#include <stdint.h>
+
+/*
+ * What the process itself may do with [addr, addr + len): VI_READ, or with
+ * VI_WRITE.  -EINVAL when a page is not mapped or not readable.
+ *
+ * The kernel brings in a page of private anonymous memory at its first use, also below a lock of a
+ * VI: it needs memory for that and nothing else.  A page of a file may lie past the end of the file,
+ * or come from a file system that answers late or never; so each page is asked about here, where no
+ * lock is held.
+ */
+int vi_probe_range(void *addr, uint64_t len, uint32_t *rights_out);
+
+#endif

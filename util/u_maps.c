@@ -16,12 +16,6 @@
 
 #define MAPS "/proc/self/maps"
 
-struct mapping {
-	uint64_t from, to;
-	bool readable, writable;
-	bool private; /* and anonymous */
-};
-
 /*
  * No file is behind it, and nothing else: the kernel's own mappings have other names in brackets
  * ("[vdso]", "[vvar]"), all files and devices a name without.
@@ -39,10 +33,9 @@ static bool name_is_anonymous(const char *name)
 #define LINE_BYTES 128
 
 /* The next mapping; what its line has above LINE_BYTES is passed over. */
-static bool next_mapping(FILE *maps, struct mapping *out)
+static bool next_mapping(FILE *maps, struct u_mapping *out)
 {
 	char line[LINE_BYTES], rights[5];
-	uint64_t inode;
 	int c, name = 0;
 
 	if (fgets(line, sizeof(line), maps) == NULL)
@@ -51,12 +44,17 @@ static bool next_mapping(FILE *maps, struct mapping *out)
 		while ((c = getc(maps)) != '\n' && c != EOF)
 			;
 	line[strcspn(line, "\n")] = '\0';
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %" SCNu64 " %n", &out->from, &out->to,
-		   rights, &inode, &name) != 4)
+	if (sscanf(line,
+		   "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+		   &out->from, &out->to, rights, &out->offset, &out->dev_major, &out->dev_minor,
+		   &out->inode, &name) != 7)
 		return false;
 	out->readable = rights[0] == 'r';
 	out->writable = rights[1] == 'w';
-	out->private = rights[3] == 'p' && inode == 0 && name_is_anonymous(line + name);
+	out->executable = rights[2] == 'x';
+	out->private_anonymous = rights[3] == 'p' && out->inode == 0 &&
+				 name_is_anonymous(line + name);
+	out->stack = strncmp(line + name, "[stack", strlen("[stack")) == 0;
 	return true;
 }
 
@@ -65,7 +63,7 @@ static int check_list(uint64_t at, uint64_t end, uint64_t most, bool private, bo
 {
 	FILE *maps = fopen(MAPS, "re");
 	bool writable = true, good = true;
-	struct mapping m;
+	struct u_mapping m;
 
 	if (maps == NULL)
 		return -errno;
@@ -73,7 +71,7 @@ static int check_list(uint64_t at, uint64_t end, uint64_t most, bool private, bo
 	while (at < end && good && most-- > 0 && next_mapping(maps, &m) && m.from <= at) {
 		if (m.to <= at)
 			continue;
-		good = m.readable && (m.private || !private);
+		good = m.readable && (m.private_anonymous || !private);
 		writable = writable && m.writable;
 		at = u_min64(m.to, end);
 	}
@@ -97,6 +95,139 @@ int u_maps_check(const void *start, uint64_t len, bool *writable_out)
 	if (!addresses_ok(start, len))
 		return -EFAULT;
 	return check_list(at, at + len, UINT64_MAX, false, writable_out);
+}
+
+int u_maps_find(const void *start, struct u_mapping *out)
+{
+	FILE *maps = fopen(MAPS, "re");
+	bool found = false;
+
+	if (maps == NULL)
+		return -errno;
+	while (!found && next_mapping(maps, out))
+		found = out->to > (uintptr_t)start;
+	fclose(maps);
+	return found ? 0 : -ENOENT;
+}
+
+/* ---- the list with details ------------------------------------------------------------------- */
+
+/* A line of its attributes: a word of two letters for each, and 64 are possible. */
+#define DETAIL_BYTES 256
+
+/*
+ * Attributes that any private anonymous memory has, and hints: accounted, THP, merging, order of
+ * access, soft-dirty; and "gu", which says that pages may be guarded, and stays where mappings with
+ * and without such pages have become one.  Each of the others is a promise that other pages would not
+ * keep.
+ */
+static const char plain_attributes[] = " rd wr mr mw me ac nr sd hg nh mg sr rr gu ";
+
+/* Of `word`, two letters. */
+static bool attribute_is_plain(const char *word)
+{
+	char padded[] = { ' ', word[0], word[1], ' ', '\0' };
+
+	return strlen(word) == 2 && strstr(plain_attributes, padded) != NULL;
+}
+
+static int check_attributes(char *words, char why[U_MAPS_WHY])
+{
+	char *rest = NULL;
+
+	for (char *word = strtok_r(words, " \n", &rest); word != NULL;
+	     word = strtok_r(NULL, " \n", &rest)) {
+		if (attribute_is_plain(word))
+			continue;
+		if (strcmp(word, "lo") == 0)
+			snprintf(why, U_MAPS_WHY, "part of it is locked; munlock() it");
+		else if (strcmp(word, "ht") == 0)
+			snprintf(why, U_MAPS_WHY, "part of it has huge pages (MAP_HUGETLB)");
+		else
+			snprintf(why, U_MAPS_WHY,
+				 "part of it has the attribute '%.8s' of /proc/self/smaps", word);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* Reads the details of a mapping, up to its attributes, which are the last of them. */
+static int check_details(FILE *smaps, char why[U_MAPS_WHY])
+{
+	static const char key[] = "ProtectionKey:", attributes[] = "VmFlags:";
+	char line[DETAIL_BYTES];
+
+	while (fgets(line, sizeof(line), smaps) != NULL) {
+		if (strncmp(line, key, strlen(key)) == 0 &&
+		    line[strlen(key) + strspn(line + strlen(key), " 0\n")] != '\0') {
+			snprintf(why, U_MAPS_WHY, "part of it has a protection key");
+			return -EOPNOTSUPP;
+		}
+		if (strncmp(line, attributes, strlen(attributes)) == 0)
+			return check_attributes(line + strlen(attributes), why);
+	}
+	snprintf(why, U_MAPS_WHY, "this kernel does not tell the attributes of memory");
+	return -EOPNOTSUPP;
+}
+
+static bool skip_details(FILE *smaps)
+{
+	char line[DETAIL_BYTES];
+
+	while (fgets(line, sizeof(line), smaps) != NULL)
+		if (strncmp(line, "VmFlags:", strlen("VmFlags:")) == 0)
+			return true;
+	return false;
+}
+
+static int check_kind(const struct u_mapping *m, char why[U_MAPS_WHY])
+{
+	const char *kind = NULL;
+
+	if (m->stack)
+		kind = "a stack";
+	else if (!m->private_anonymous)
+		kind = "a file, shared or window memory, and not private anonymous memory";
+	else if (!m->readable || !m->writable)
+		kind = "not readable and writable";
+	else if (m->executable)
+		kind = "executable";
+	if (kind == NULL)
+		return 0;
+	snprintf(why, U_MAPS_WHY, "part of it is %s", kind);
+	return -EOPNOTSUPP;
+}
+
+int u_maps_check_plain(const void *start, uint64_t len, char why[U_MAPS_WHY])
+{
+	uint64_t at = (uintptr_t)start, end = at + len;
+	struct u_mapping m;
+	int err = 0;
+	FILE *smaps;
+
+	snprintf(why, U_MAPS_WHY, "part of it is not mapped");
+	if (!addresses_ok(start, len))
+		return -EFAULT;
+	smaps = fopen("/proc/self/smaps", "re");
+	if (smaps == NULL) {
+		err = errno == ENOENT || errno == EACCES ? -EOPNOTSUPP : -errno;
+		snprintf(why, U_MAPS_WHY, "/proc/self/smaps cannot be read");
+		return err;
+	}
+	while (at < end && err == 0 && next_mapping(smaps, &m) && m.from <= at) {
+		if (m.to <= at) {
+			err = skip_details(smaps) ? 0 : -EOPNOTSUPP;
+			continue;
+		}
+		err = check_kind(&m, why);
+		if (err == 0)
+			err = check_details(smaps, why);
+		at = u_min64(m.to, end);
+	}
+	fclose(smaps);
+	if (err == 0 && at < end)
+		return -EFAULT;
+	return err;
 }
 
 int u_maps_populate(void *start, uint64_t len, int advice)
@@ -128,7 +259,7 @@ _Static_assert(sizeof(struct query) == 104, "the kernel's");
 /* "[anon:", 80 bytes, "]": a longer name is one of a file, and the kernel refuses the query. */
 #define NAME_BYTES 96
 
-static int query_mapping(int fd, uint64_t at, struct mapping *out)
+static int query_mapping(int fd, uint64_t at, struct u_mapping *out)
 {
 	char name[NAME_BYTES] = "";
 	struct query q = {
@@ -144,7 +275,8 @@ static int query_mapping(int fd, uint64_t at, struct mapping *out)
 	out->to = q.to;
 	out->readable = (q.rights & QUERY_READABLE) != 0;
 	out->writable = (q.rights & QUERY_WRITABLE) != 0;
-	out->private = (q.rights & QUERY_SHARED) == 0 && q.inode == 0 && name_is_anonymous(name);
+	out->private_anonymous = (q.rights & QUERY_SHARED) == 0 && q.inode == 0 &&
+				 name_is_anonymous(name);
 	return 0;
 }
 
@@ -158,7 +290,7 @@ static _Atomic int query_fd = NOT_OPEN;
 static int open_queries(void)
 {
 	int known = atomic_load_explicit(&query_fd, memory_order_relaxed), fd, result;
-	struct mapping m;
+	struct u_mapping m;
 
 	if (u_likely(known != NOT_OPEN))
 		return known;
@@ -182,7 +314,7 @@ static int open_queries(void)
 void u_maps_forked(void)
 {
 	int fd = atomic_exchange_explicit(&query_fd, NOT_OPEN, memory_order_relaxed), err;
-	struct mapping m;
+	struct u_mapping m;
 
 	if (fd < 0)
 		return;
@@ -205,14 +337,14 @@ static bool not_ours(int err)
 static int check_queries(int fd, uint64_t at, uint64_t end, bool *writable_out)
 {
 	bool writable = true;
-	struct mapping m;
+	struct u_mapping m;
 
 	for (uint32_t i = 0; at < end; i++) {
 		int err = i == QUERIES_MAX ? -EFAULT : query_mapping(fd, at, &m);
 
 		if (u_unlikely(not_ours(err)))
 			return err;
-		if (err != 0 || !m.readable || !m.private || m.from > at || m.to <= at)
+		if (err != 0 || !m.readable || !m.private_anonymous || m.from > at || m.to <= at)
 			return -EFAULT;
 		writable = writable && m.writable;
 		at = u_min64(m.to, end);

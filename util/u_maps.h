@@ -7,6 +7,16 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+struct u_mapping {
+	uint64_t from, to;
+	bool readable, writable;
+	bool private_anonymous;
+	/* Of the list alone: */
+	bool executable, stack;
+	uint64_t offset, inode; /* of a file, or of shared memory */
+	uint32_t dev_major, dev_minor;
+};
+
 /*
  * Is all of [start, start + len) mapped and readable, and is all of it writable?  Returns 0; -EFAULT
  * for a gap or a part that cannot be read; -errno when /proc cannot be read.
@@ -23,6 +33,21 @@ int u_maps_check(const void *start, uint64_t len, bool *writable_out);
  * caller asks in another way.
  */
 int u_maps_check_private(const void *start, uint64_t len, bool *writable_out);
+
+/*
+ * Is all of [start, start + len) private anonymous memory that may be read and written, of pages of
+ * the ordinary size, with no attribute but hints: no stack, not locked, as any for fork, core dumps
+ * and faults?  Does not tell pages that are guarded.  Reads what the kernel tells of every mapping up
+ * to there, which takes some microseconds for each and milliseconds for each GiB present.
+ *
+ * Returns 0; -EFAULT for a gap; -EOPNOTSUPP for other memory; -errno when /proc cannot be read now.
+ * `why` tells it in a few words.
+ */
+#define U_MAPS_WHY 96
+int u_maps_check_plain(const void *start, uint64_t len, char why[U_MAPS_WHY]);
+
+/* The first mapping that ends behind `start`.  0; -ENOENT: none; -errno when /proc cannot be read. */
+int u_maps_find(const void *start, struct u_mapping *out);
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22

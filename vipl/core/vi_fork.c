@@ -2,6 +2,7 @@
 /* The state of this library in the child of a fork(). */
 #include <pthread.h>
 
+#include "u_adopt.h"
 #include "u_cfg.h"
 #include "u_close.h"
 #include "u_idtab.h"
@@ -29,6 +30,7 @@ static void in_child(void)
 	u_cfg_forked();
 	u_close_forked();
 	u_maps_forked();
+	u_adopt_forked();
 	u_idtab_forked();
 	atomic_load_explicit(&renew_shared, memory_order_relaxed)();
 }

@@ -85,6 +85,7 @@ inline const std::vector<Call> &nic_calls()
 		NIC_CALL(VipNSShutdown),
 		NIC_CALL(VipxAllocMem, 4096, nullptr, &g.address, &g.mem_out),
 		NIC_CALL(VipxFreeMem, g.mem.data, g.mem.h),
+		NIC_CALL(VipxAdoptMem, g.mem.data, 4096, nullptr, 0, &g.mem_out),
 		NIC_CALL(VipxProgress),
 		NIC_CALL(VipxQueryRoute, g.local, &g.route),
 		NIC_CALL(VipxQueryCounters, nullptr, &g.counters),

@@ -65,6 +65,25 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
 	return vi_return(err);
 }
 
+VIP_RETURN VipxAdoptMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_ULONG Length,
+			VIP_MEM_ATTRIBUTES *MemAttribs, VIP_ULONG Flags,
+			VIP_MEM_HANDLE *MemoryHandle)
+{
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
+	struct vi_nic *nic;
+	int err;
+
+	if (MemoryHandle == NULL || (Flags & ~(VIP_ULONG)VIPX_ADOPT_NO_WRITERS) != 0)
+		return VIP_INVALID_PARAMETER;
+	nic = vi_nic_get(NicHandle);
+	if (nic == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = vi_mem_adopt(nic, Address, Length, MemAttribs, (Flags & VIPX_ADOPT_NO_WRITERS) == 0,
+			   MemoryHandle);
+	vi_ref_put(&nic->ref);
+	return vi_return(err);
+}
+
 /* ---- completion queues and progress ---------------------------------------------------------- */
 
 VIP_RETURN VipxCQFd(VIP_CQ_HANDLE CQHandle, int *Fd)

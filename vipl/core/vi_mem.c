@@ -9,10 +9,14 @@
  * drops the lock.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "u_adopt.h"
+#include "u_log.h"
+#include "u_maps.h"
 #include "vi_limits.h"
 #include "vi_mem.h"
 #include "vi_nic.h"
@@ -152,34 +156,65 @@ static int enter_region(struct vi_nic *nic, uint64_t len, uint32_t *slot_out)
 	return 0;
 }
 
-static int register_locked(struct vi_nic *nic, void *addr, uint64_t len,
-			   const VIP_MEM_ATTRIBUTES *attrs, uint32_t local, void *window,
-			   VIP_MEM_HANDLE *handle_out)
+/* Undoes reserve(), for a region without a live handle. Caller holds nic->lock. */
+static void leave_region(struct vi_nic *nic, uint32_t slot)
+{
+	struct vi_region *r = slot_region(&nic->tpt, slot);
+
+	vi_ptag_put(r->ptag_ref);
+	r->ptag_ref = NULL;
+	r->window = NULL;
+	r->adopted = NULL;
+	nic->tpt.count--;
+	nic->tpt.bytes -= atomic_load_explicit(&r->length, memory_order_relaxed);
+	free_slot_put(&nic->tpt, slot);
+}
+
+/* A region that has all but a handle. Caller holds nic->lock. */
+static int reserve(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
+		   uint32_t local, uint32_t *slot_out)
 {
 	struct vi_ptag *ptag;
 	struct vi_region *r;
-	uint32_t slot;
 	int err;
 
 	err = vi_ptag_get(nic, vi_handle_id(attrs->Ptag), &ptag);
 	if (err != 0)
 		return err;
-	err = enter_region(nic, len, &slot);
+	err = enter_region(nic, len, slot_out);
 	if (err != 0) {
 		vi_ptag_put(ptag);
 		return err;
 	}
-	r = slot_region(&nic->tpt, slot);
+	r = slot_region(&nic->tpt, *slot_out);
 	r->ptag_ref = ptag;
-	r->window = window;
 	atomic_store_explicit(&r->base, (uintptr_t)addr, memory_order_relaxed);
 	atomic_store_explicit(&r->length, len, memory_order_relaxed);
 	atomic_store_explicit(&r->ptag, vi_handle_id(attrs->Ptag), memory_order_relaxed);
 	atomic_store_explicit(&r->rights, local | remote_rights(attrs, local),
 			      memory_order_relaxed);
+	return 0;
+}
+
+/* A: the fields before the handle that makes them live. */
+static void publish(struct vi_nic *nic, VIP_MEM_HANDLE handle)
+{
+	atomic_store_explicit(&slot_region(&nic->tpt, handle & SLOT_MASK)->handle, handle,
+			      memory_order_release);
+}
+
+static int register_locked(struct vi_nic *nic, void *addr, uint64_t len,
+			   const VIP_MEM_ATTRIBUTES *attrs, uint32_t local, void *window,
+			   VIP_MEM_HANDLE *handle_out)
+{
+	uint32_t slot;
+	int err = reserve(nic, addr, len, attrs, local, &slot);
+
+	if (err != 0)
+		return err;
+	slot_region(&nic->tpt, slot)->window = window;
 	*handle_out = fresh_handle(&nic->tpt, slot);
-	/* A: the fields before the handle that makes them live. */
-	atomic_store_explicit(&r->handle, *handle_out, memory_order_release);
+	publish(nic, *handle_out);
 	return 0;
 }
 
@@ -229,33 +264,146 @@ static struct vi_region *own_region(struct vi_nic *nic, const void *addr, VIP_ME
 	return r;
 }
 
+/* ---- adopted memory --------------------------------------------------------------------------- */
+
+/* Memory of the program whose pages are those of a window. */
+struct vi_adopted {
+	void *window;
+	void *pages; /* the window's own mapping of them */
+	uint64_t len;
+	bool exact; /* as of u_adopt() */
+};
+
+static int check_pages(const void *addr, uint64_t len)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return (uintptr_t)addr % page != 0 || len % page != 0 ? -EINVAL : 0;
+}
+
+static int adopt_pages(struct vi_nic *nic, void *addr, struct vi_adopted *adopted)
+{
+	char why[U_MAPS_WHY];
+	int err = nic->ops->window_alloc(nic, adopted->len, &adopted->pages, &adopted->window);
+
+	if (err != 0)
+		return err;
+	err = u_adopt(addr, adopted->len, adopted->pages, adopted->exact, why);
+	if (err == 0)
+		return 0;
+	u_info("vi", "%" PRIu64 " bytes at %p cannot become window memory: %s", adopted->len, addr,
+	       why);
+	nic->ops->window_free(nic, adopted->window);
+	return err == -EFAULT ? -EINVAL : err;
+}
+
+/* The region is reserved before the memory changes, and gets its handle after that. */
+static int adopt_reserved(struct vi_nic *nic, void *addr, uint32_t slot, struct vi_adopted *adopted,
+			  VIP_MEM_HANDLE *handle_out)
+{
+	struct vi_region *r = slot_region(&nic->tpt, slot);
+	int err = adopt_pages(nic, addr, adopted);
+
+	pthread_mutex_lock(&nic->lock);
+	if (err != 0) {
+		leave_region(nic, slot);
+	} else {
+		r->window = adopted->window;
+		r->adopted = adopted;
+		*handle_out = fresh_handle(&nic->tpt, slot);
+		publish(nic, *handle_out);
+	}
+	pthread_mutex_unlock(&nic->lock);
+	return err;
+}
+
+int vi_mem_adopt(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
+		 bool exact, VIP_MEM_HANDLE *handle_out)
+{
+	struct vi_adopted *adopted;
+	uint32_t slot;
+	int err;
+
+	if (attrs == NULL)
+		attrs = &no_attrs;
+	err = check_range(nic, addr, len);
+	if (err == 0)
+		err = check_pages(addr, len);
+	if (err == 0)
+		err = check_attrs(nic, attrs);
+	if (err != 0)
+		return err;
+	adopted = malloc(sizeof(*adopted));
+	if (adopted == NULL)
+		return -ENOMEM;
+	*adopted = (struct vi_adopted){ .len = len, .exact = exact };
+	pthread_mutex_lock(&nic->lock);
+	err = reserve(nic, addr, len, attrs, VI_READ | VI_WRITE, &slot);
+	pthread_mutex_unlock(&nic->lock);
+	if (err == 0)
+		err = adopt_reserved(nic, addr, slot, adopted, handle_out);
+	if (err != 0)
+		free(adopted);
+	return err;
+}
+
+/* Of a region whose handle was made invalid; without success it is valid again. */
+static int give_back(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
+		     struct vi_adopted *adopted)
+{
+	int err;
+
+	nic->ops->window_revoke(nic, adopted->window);
+	err = u_adopt_undo(addr, adopted->len, adopted->pages, adopted->exact);
+	pthread_mutex_lock(&nic->lock);
+	if (err == 0)
+		leave_region(nic, handle & SLOT_MASK);
+	else
+		publish(nic, handle);
+	pthread_mutex_unlock(&nic->lock);
+	if (err != 0)
+		return err;
+	nic->ops->window_free(nic, adopted->window);
+	free(adopted);
+	return 0;
+}
+
+/* ---- the end of a registration ---------------------------------------------------------------- */
+
+/* Memory of VipxAllocMem has another call than all other. */
+static bool is_for_call(const struct vi_region *r, void **window_out)
+{
+	return (r->window != NULL && r->adopted == NULL) == (window_out != NULL);
+}
+
+/* Makes the handle invalid. Adopted memory keeps its region until it was given back. */
 static int deregister_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
-			     void **window_out)
+			     void **window_out, struct vi_adopted **adopted_out)
 {
 	struct vi_region *r = own_region(nic, addr, handle);
 
-	if (r == NULL || (r->window != NULL) != (window_out != NULL))
+	if (r == NULL || !is_for_call(r, window_out))
 		return -EINVAL;
 	atomic_store_explicit(&r->handle, 0, memory_order_relaxed);
 	grace(nic);
-	vi_ptag_put(r->ptag_ref);
-	r->ptag_ref = NULL;
 	if (window_out != NULL)
 		*window_out = r->window;
-	r->window = NULL;
-	nic->tpt.count--;
-	nic->tpt.bytes -= atomic_load_explicit(&r->length, memory_order_relaxed);
-	free_slot_put(&nic->tpt, handle & SLOT_MASK);
+	*adopted_out = r->adopted;
+	if (r->adopted == NULL)
+		leave_region(nic, handle & SLOT_MASK);
 	return 0;
 }
 
 int vi_mem_deregister(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, void **window_out)
 {
+	struct vi_adopted *adopted;
 	int err;
 
 	pthread_mutex_lock(&nic->lock);
-	err = deregister_locked(nic, addr, handle, window_out);
+	err = deregister_locked(nic, addr, handle, window_out, &adopted);
 	pthread_mutex_unlock(&nic->lock);
+	if (err == 0 && adopted != NULL)
+		err = give_back(nic, addr, handle, adopted);
 	return err;
 }
 

@@ -3,6 +3,7 @@
 #ifndef VI_MEM_H
 #define VI_MEM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "vipl.h"
@@ -14,7 +15,18 @@ uint64_t vi_max_region_bytes(void);
 
 int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 		    void *window, VIP_MEM_HANDLE *handle_out);
-/* `window_out`: the provider's record of window memory, whose pages are the caller's to free. */
+/*
+ * Registers whole pages of the program's memory and makes window memory of them; `exact` as of
+ * u_adopt().  -EOPNOTSUPP for memory of a kind that cannot be.
+ */
+int vi_mem_adopt(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
+		 bool exact, VIP_MEM_HANDLE *handle_out);
+/*
+ * Adopted memory is given back, and stays registered where that fails.
+ *
+ * `window_out`: the provider's record of window memory of VipxAllocMem(), whose pages are the
+ * caller's to free; NULL for all other memory.
+ */
 int vi_mem_deregister(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, void **window_out);
 int vi_mem_set(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 	       const VIP_MEM_ATTRIBUTES *attrs);

@@ -34,8 +34,9 @@ struct vi_region {
 	_Atomic uint32_t rights; /* mask of enum vi_access */
 	_Atomic uint64_t base;
 	_Atomic uint64_t length;
-	_Atomic uint64_t ptag; /* id of the ptag, 0 for the default tag */
-	void *window;	       /* VipxAllocMem: the provider's record, else NULL */
+	_Atomic uint64_t ptag;	    /* id of the ptag, 0 for the default tag */
+	void *window;		    /* the provider's record of window memory, else NULL */
+	struct vi_adopted *adopted; /* VipxAdoptMem, else NULL */
 	/* Under nic->lock: */
 	struct vi_ptag *ptag_ref;
 	uint32_t next_free;

@@ -1355,7 +1355,8 @@ VIP_RETURN VipRegisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VI
  * @MemoryHandle: in, the handle
  *
  * Take descriptors that use the memory first: those still outstanding complete with
- * VIP_STATUS_PROTECTION_ERROR. A peer's later RDMA is refused.
+ * VIP_STATUS_PROTECTION_ERROR. A peer's later RDMA is refused. Memory of VipxAdoptMem() is given back:
+ * private memory again, with the content that it has.
  *
  * Ownership: after the return the library does not touch the memory through this handle.
  *
@@ -1363,9 +1364,12 @@ VIP_RETURN VipRegisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VI
  *  - VIP_SUCCESS: the handle is invalid
  *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, another address than the
  *    registered one, or memory of VipxAllocMem(): use VipxFreeMem()
+ *  - VIP_ERROR_RESOURCE: memory of VipxAdoptMem() that cannot be given back now for want of memory,
+ *    mappings or file descriptors; it stays registered. Free some and call again
  *
- * Context: may wait until a transfer that is using the memory at this moment is over. Thread-safe.
- * Allowed in handlers.
+ * Context: may wait until a transfer that is using the memory at this moment is over; of memory of
+ * VipxAdoptMem() also until every peer that stores into it has unmapped it, and one that does not
+ * within two seconds loses its connection. Thread-safe. Allowed in handlers.
  *
  * Ordering: none.
  *

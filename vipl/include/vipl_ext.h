@@ -119,7 +119,7 @@ VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTR
  * Return:
  *  - VIP_SUCCESS: freed
  *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, another address, or memory
- *    that is not of VipxAllocMem()
+ *    that is not of VipxAllocMem(): use VipDeregisterMem()
  *
  * Context: waits until every peer that stores into the memory has unmapped it; one that does not
  * within two seconds loses its connection. Thread-safe. Allowed in handlers.
@@ -129,6 +129,77 @@ VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTR
  * Since: 1.0
  */
 VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HANDLE MemoryHandle);
+
+/* Flags of VipxAdoptMem(). */
+#define VIPX_ADOPT_NO_WRITERS 0x1 /* nothing else writes there meanwhile: the caller sees to it */
+
+/**
+ * VipxAdoptMem - register memory of the program and make window memory of it
+ * @NicHandle: in, handle from VipOpenNic()
+ * @Address: in, start of the memory, a multiple of the page size, not NULL
+ * @Length: in, bytes, a multiple of the page size, at least one page
+ * @MemAttribs: in, attributes, or NULL: no protection tag, no RDMA
+ * @Flags: in, 0 or VIPX_ADOPT_NO_WRITERS
+ * @MemoryHandle: out, its handle, not NULL
+ *
+ * Does for memory that is already there what VipxAllocMem() does for new memory: a peer's RDMA writes
+ * soon become stores, which a thread that polls the memory sees without any call. The content is
+ * copied into the window, and the window's pages are mapped in the place of the old ones: address and
+ * content stay. Registrations that the memory has stay, too.
+ *
+ * The memory must be private and anonymous, readable, writable and not executable: that of malloc(),
+ * aligned_alloc() and mmap(). It is refused if part of it is a file, shared or window memory (adopted
+ * memory as well), the first thread's stack or that of the calling thread, has pages of MAP_HUGETLB, a
+ * protection key or a userfaultfd, is locked by mlock(), has guarded pages, or has an attribute of
+ * madvise() that is no hint, such as MADV_DONTFORK or MADV_DONTDUMP. Transparent huge pages are taken.
+ * Hints, names and a NUMA policy are lost, and given back it has pages of the ordinary kind. The stack
+ * of another thread cannot be told from other memory; do not give it.
+ *
+ * Threads that read the memory during the call see its content. With Flags 0 a thread that writes
+ * there meanwhile waits until the pages are exchanged, and its store is not lost; that takes a
+ * userfaultfd (Linux 5.19), which some containers forbid. Unless the process has CAP_SYS_PTRACE, a
+ * system call by which another thread has the kernel write there, such as read(), may return EFAULT
+ * meanwhile. With VIPX_ADOPT_NO_WRITERS no thread is held, and a store that another thread makes
+ * during the call may be lost; so for the call that gives the memory back. With either, pages into
+ * which the kernel or a device writes by an address that it took before, as for direct I/O and
+ * io_uring, must have no transfer under way.
+ *
+ * Children that are forked later do not have the memory, as with MADV_DONTFORK: one that touches it is
+ * ended by SIGSEGV. Those forked before keep their own copy. A hostile process of a peer can read and
+ * store in all of these pages, so nothing but the buffer should lie in them.
+ *
+ * Ownership: the memory stays the caller's. VipDeregisterMem() gives it back: private memory with the
+ * content it has then, at the same address; VipxFreeMem() does not take it. Do not free(), unmap,
+ * remap or change the protection of it before. What the program has unmapped all the same, or mapped
+ * anew, VipDeregisterMem() leaves as it is.
+ *
+ * Return:
+ *  - VIP_SUCCESS: adopted and registered
+ *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, an unknown flag, Address or Length is no
+ *    multiple of the page size, Length is 0 or above MaxRegisterBlockBytes, or part of the memory is
+ *    not mapped
+ *  - VIP_ERROR_NOT_SUPPORTED: memory that is refused, or writers cannot be held: VIADUCT_LOG=info
+ *    tells which. Use memory of mmap() or VipxAllocMem(); or VIPX_ADOPT_NO_WRITERS where nothing
+ *    writes there; or VipRegisterMem(), which takes any memory
+ *  - VIP_ERROR_RESOURCE: the window or the table of regions is full: give some back, or raise
+ *    VIADUCT_WINDOW_BYTES. Or out of memory, of mappings or of file descriptors. Or the agent is gone
+ *  - VIP_TIMEOUT: the agent is stopped or overloaded, and did not answer for 5 s. Try again
+ *  - VIP_INVALID_PTAG: Ptag is neither NULL nor a tag of this NIC handle
+ *  - VIP_INVALID_RDMAREAD: EnableRdmaRead, but the NIC has no RDMA read
+ *
+ * After an error the memory is what it was.
+ *
+ * Context: asks the agent and copies the memory, for a moment with both copies present. Reads
+ * /proc/self/smaps, which takes milliseconds in a process of many GiB. Thread-safe; for one thread at
+ * a time. Allowed in handlers.
+ *
+ * Ordering: valid for descriptors posted after the return.
+ *
+ * Since: 1.2
+ */
+VIP_RETURN VipxAdoptMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_ULONG Length,
+			VIP_MEM_ATTRIBUTES *MemAttribs, VIP_ULONG Flags,
+			VIP_MEM_HANDLE *MemoryHandle);
 
 /**
  * VipxPostSends - post many descriptors to the send queue of a VI

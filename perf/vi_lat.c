@@ -46,7 +46,7 @@ static int await_flag(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t size)
 {
 	_Atomic uint8_t *flag = (_Atomic uint8_t *)(pf_recv_slot(ep, k, m) + size - 1);
 	const uint8_t due = flag_of(ep, m);
-	const uint32_t count = ep->p.window_memory ? POLLS : 1;
+	const uint32_t count = ep->p.window_memory || ep->p.adopt ? POLLS : 1;
 	struct pf_idle idle = { 0 };
 	int rc = 0;
 

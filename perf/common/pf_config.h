@@ -60,7 +60,7 @@ struct pf_config {
 	enum pf_wait wait;
 	enum pf_level level;
 	enum pf_format format;
-	bool cq, verify, bidir, window_memory, spin, quiet, post_time;
+	bool cq, verify, bidir, window_memory, adopt, spin, quiet, post_time;
 	struct pf_sizes sizes;
 	uint64_t iters;	 /* 0: by size */
 	uint64_t warmup; /* iterations; UINT64_MAX: by size */

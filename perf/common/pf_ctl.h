@@ -18,7 +18,7 @@
 #include "pf_ep.h"
 
 #define PF_CTL_MAGIC 0x46506956u
-#define PF_CTL_VERSION 3u
+#define PF_CTL_VERSION 4u
 #define PF_CTL_DEPTH 4u
 
 enum pf_ctl_type {

@@ -116,7 +116,11 @@ static int alloc_region(struct pf_ep *ep)
 	if (!ep->region)
 		return pf_fail(ep, "%zu bytes of buffers: out of memory", ep->region_len);
 	memset(ep->region, 0, ep->region_len);
-	rc = VipRegisterMem(ep->nic, ep->region, ep->region_len, &a, &ep->region_handle);
+	if (ep->p.adopt)
+		rc = VipxAdoptMem(ep->nic, ep->region, ep->region_len, &a, VIPX_ADOPT_NO_WRITERS,
+				  &ep->region_handle);
+	else
+		rc = VipRegisterMem(ep->nic, ep->region, ep->region_len, &a, &ep->region_handle);
 	return rc ? PF_VIP(ep, "registering the buffers", rc) : 0;
 }
 

@@ -29,7 +29,7 @@
 struct pf_params {
 	uint32_t kind; /* PF_LAT ... */
 	uint32_t op, wait, level;
-	uint32_t cq, verify, bidir, window_memory, spin;
+	uint32_t cq, verify, bidir, window_memory, adopt, spin;
 	uint32_t window; /* outstanding messages per VI, in effect */
 	uint32_t segments, vis;
 	uint32_t busy; /* VIs that carry messages; vi_lat only */

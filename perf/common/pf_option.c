@@ -95,6 +95,7 @@ static const struct u_option options[] = {
 	{ "bidir", 'b', NULL, "both directions at once; the sum is reported", AT(bidir),
 	  .tools = PF_BW | PF_RATE },
 	{ "window-memory", 0, NULL, "buffers in window memory (VipxAllocMem)", AT(window_memory) },
+	{ "adopt", 0, NULL, "buffers of the program made window memory (VipxAdoptMem)", AT(adopt) },
 	{ "buffers", 0, "N",
 	  "RDMA: move from buffer to buffer, of N, each 64 messages (default: 1)", AT(buffers),
 	  .min = 1, .max = PF_MAX_BUFFERS },

@@ -229,6 +229,7 @@ static json_object *json_test(const struct pf_config *cfg, const struct pf_place
 	put_bool(o, "bidir", cfg->bidir);
 	put_bool(o, "verify", cfg->verify);
 	put_bool(o, "window_memory", cfg->window_memory);
+	put_bool(o, "adopted_memory", cfg->adopt);
 	put_int(o, "buffers", cfg->buffers);
 	put_bool(o, "spin", cfg->spin);
 	put_double(o, "timeout_s", cfg->timeout);

@@ -49,6 +49,7 @@ static void make_params(const struct pf_config *cfg, struct pf_params *p)
 	p->verify = cfg->verify;
 	p->bidir = cfg->bidir;
 	p->window_memory = cfg->window_memory;
+	p->adopt = cfg->adopt;
 	p->spin = cfg->spin;
 	p->segments = cfg->segments;
 	p->vis = cfg->vis;

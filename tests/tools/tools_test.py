@@ -420,7 +420,7 @@ PERF_KEYS = {'schema': str, 'schema_version': int, 'tool': str, 'version': str,
 TEST_KEYS = {'op': str, 'wait': str, 'level': str, 'value_meaning': str, 'cq': bool, 'vis': int,
              'busy_vis': int, 'batch_round_trips': int, 'batch_descriptors': int, 'post_time': bool,
              'segments': int, 'window_messages': int, 'bidir': bool, 'verify': bool,
-             'window_memory': bool, 'buffers': int, 'spin': bool, 'timeout_s': float}
+             'window_memory': bool, 'adopted_memory': bool, 'buffers': int, 'spin': bool, 'timeout_s': float}
 ENV_KEYS = {'cpu_model': str, 'architecture': str, 'kernel': str, 'governor': str,
             'cpus_online': int, 'cpus_allowed': int, 'virtual_machine': bool,
             'load_average_1min': float, 'cpu_quota_cpus': float, 'warnings': list}
@@ -532,7 +532,8 @@ class Latency(PerfCase):
 
     def test_window_memory(self):
         for op in ('send', 'write', 'write-imm', 'read'):
-            self.measure('vi_lat', '--op', op, '--window-memory', '--sizes', '8,70000', '--verify')
+            for memory in ('--window-memory', '--adopt'):
+                self.measure('vi_lat', '--op', op, memory, '--sizes', '8,70000', '--verify')
 
     def test_buffers(self):
         """In a batch each is come to several times; the target sees a flag where it looks."""

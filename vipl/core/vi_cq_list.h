@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The hot list of a completion queue.  Caller holds cq->lock where nothing else is said. */
+#ifndef VI_CQ_LIST_H
+#define VI_CQ_LIST_H
+
+#include "vi_cq.h"
+#include "vi_wq.h"
+
+/* Moves the queues of `marked` to the hot list. */
+void vi_cq_take_marked(struct vi_cq *cq);
+
+static inline void vi_cq_poll_marked(struct vi_cq *cq)
+{
+	if (u_unlikely(atomic_load_explicit(&cq->marked, memory_order_relaxed) != NULL))
+		vi_cq_take_marked(cq);
+}
+
+static inline uint32_t vi_wq_entries(const struct vi_wq *wq)
+{
+	/* R: pairs with advance_done(): the descriptors are complete before their entry is seen. */
+	return atomic_load_explicit(&wq->done, memory_order_acquire) -
+	       atomic_load_explicit(&wq->reaped, memory_order_relaxed);
+}
+
+/* Takes one entry of the queue, which has one. */
+static inline void vi_wq_reap(struct vi_wq *wq)
+{
+	atomic_store_explicit(&wq->reaped,
+			      atomic_load_explicit(&wq->reaped, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+/* Takes one entry of the queue at `index`, where the poll after this one does not start. */
+static inline void vi_cq_take_from(struct vi_cq *cq, uint32_t index)
+{
+	struct vi_wq *wq = cq->hot[index];
+
+	vi_wq_reap(wq);
+	wq->idle = 0;
+	cq->hot_next = index + 1 < cq->hot_count ? index + 1 : 0;
+}
+
+/* Takes the queue at `index` off the list, whose last queue takes its place. */
+void vi_cq_remove_hot(struct vi_cq *cq, uint32_t index);
+
+/*
+ * If the queue at `index` may be forgotten until it completes something: takes it off the list, makes progress on
+ * its VI once more, and returns true.
+ */
+bool vi_cq_cool_down(struct vi_cq *cq, uint32_t index);
+
+#endif

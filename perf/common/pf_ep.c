@@ -224,6 +224,8 @@ static int setup_vi(struct pf_ep *ep, uint32_t k)
 	rc = create_stash(ep, vi);
 	if (!rc)
 		rc = create_vi(ep, vi);
+	if (!rc && ep->cq)
+		*pf_place_of_handle(ep, vi->handle) = vi;
 	return rc ? rc : post_receives(ep, k);
 }
 
@@ -236,7 +238,13 @@ static int setup_cq(struct pf_ep *ep)
 	rc = VipCreateCQ(ep->nic, ep->vi_count * 2 * (ep->p.window + EXTRA_DESCS), &ep->cq);
 	if (rc)
 		ep->cq = NULL;
-	return rc ? PF_VIP(ep, "creating the completion queue", rc) : 0;
+	if (rc)
+		return PF_VIP(ep, "creating the completion queue", rc);
+	ep->by_handle_mask = 1;
+	while (ep->by_handle_mask < ep->vi_count * 2)
+		ep->by_handle_mask = ep->by_handle_mask * 2 + 1;
+	ep->by_handle = calloc(ep->by_handle_mask + 1, sizeof(struct pf_vi *));
+	return ep->by_handle ? 0 : pf_fail(ep, "out of memory");
 }
 
 int pf_ep_setup(struct pf_ep *ep, const struct pf_params *p)
@@ -298,7 +306,9 @@ void pf_ep_close(struct pf_ep *ep)
 	for (k = 0; ep->vis && k < ep->vi_count; k++)
 		destroy_vi(&ep->vis[k]);
 	free(ep->vis);
+	free(ep->by_handle);
 	ep->vis = NULL;
+	ep->by_handle = NULL;
 	if (ep->cq)
 		VipDestroyCQ(ep->cq);
 	free_memory(ep);

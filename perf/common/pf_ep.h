@@ -85,6 +85,9 @@ struct pf_ep {
 	VIP_CQ_HANDLE cq;
 	struct pf_vi *vis;
 	uint32_t vi_count;
+	/* the VIs by their handles, with --cq: an open hash table of `by_handle_mask` + 1 places */
+	struct pf_vi **by_handle;
+	uint32_t by_handle_mask;
 	uint32_t send_cap, recv_cap;
 	uint32_t send_slots, recv_slots;
 	size_t desc_size, slot;
@@ -165,6 +168,8 @@ int pf_post_call(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t n, uint32_t 
 /* Takes 1 to `most` messages of VI k by one call, and posts their receives again by another. */
 int pf_receive_call(struct pf_ep *ep, uint32_t k, uint32_t most, uint32_t size,
 		    uint32_t *count_out);
+/* The place of the VI of a handle in by_handle; NULL is there if it is none of the VIs. */
+struct pf_vi **pf_place_of_handle(const struct pf_ep *ep, VIP_VI_HANDLE handle);
 /* Takes completions of sends until at most `left` are outstanding on VI k. */
 int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left);
 

@@ -142,15 +142,14 @@ int pf_poll_many(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, uint32_t m
 	}
 }
 
-static struct pf_vi *vi_of_handle(struct pf_ep *ep, VIP_VI_HANDLE handle)
+struct pf_vi **pf_place_of_handle(const struct pf_ep *ep, VIP_VI_HANDLE handle)
 {
-	uint32_t k;
+	/* Handles that were given one after the other differ in their low bits. */
+	uint32_t i = (uint32_t)(uintptr_t)handle & ep->by_handle_mask;
 
-	for (k = 0; k < ep->vi_count; k++) {
-		if (ep->vis[k].handle == handle)
-			return &ep->vis[k];
-	}
-	return NULL;
+	while (ep->by_handle[i] && ep->by_handle[i]->handle != handle)
+		i = (i + 1) & ep->by_handle_mask;
+	return &ep->by_handle[i];
 }
 
 static uint32_t stash_place(const struct pf_stash *s, uint32_t n)
@@ -162,7 +161,7 @@ static uint32_t stash_place(const struct pf_stash *s, uint32_t n)
 static int take_named(struct pf_ep *ep, VIP_VI_HANDLE handle, VIP_BOOLEAN recv,
 		      struct pf_stash *want, VIP_DESCRIPTOR **out)
 {
-	struct pf_vi *vi = vi_of_handle(ep, handle);
+	struct pf_vi *vi = *pf_place_of_handle(ep, handle);
 	struct pf_stash *s;
 	VIP_DESCRIPTOR *d;
 	VIP_RETURN rc;

@@ -168,7 +168,8 @@ bool nvi_application_polls(struct nvi_nic *nic)
 
 static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 {
-	uint32_t polls = atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed);
+	uint32_t polls = atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed) +
+			 vi_cq_watches(&ch->vi->rq);
 	bool yes = polls != ch->arm.seen_polls;
 
 	if (which == NVI_ARM_ALL)

@@ -22,6 +22,20 @@ struct nvi_chan *nvi_chan_get(struct vi_vi *vi)
 	return ch;
 }
 
+void nvi_chan_unwatch(struct nvi_chan *ch)
+{
+	struct vi_vi *vi = ch->vi;
+	bool grace = false;
+
+	u_biased_take(&vi->rx_lock);
+	ch->rx.unwatched++;
+	if (vi->rq.cq != NULL)
+		grace = vi_cq_unwatch(&vi->rq);
+	u_biased_drop(&vi->rx_lock);
+	if (grace)
+		vi_cq_grace(vi->rq.cq);
+}
+
 /* ---- the agent's name of the connection ------------------------------------------------------ */
 
 void nvi_chan_enter(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)

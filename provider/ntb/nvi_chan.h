@@ -133,6 +133,8 @@ struct nvi_receiving {
 	struct nvi_rx_message msg;
 	_Atomic uint32_t read_head; /* oldest read under way */
 	_Atomic uint32_t app_polls; /* polls by the application */
+	/* threads that may be about to unmap the slice: polls of CQs must load no word of it */
+	uint32_t unwatched;
 };
 
 /* Answers to the peer's reads. */
@@ -252,6 +254,17 @@ bool nvi_chan_forget(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 
 /* Does the channel still carry `conn`, and may it be used?  Caller holds a lock of the VI. */
 bool nvi_chan_is_live(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
+
+/*
+ * Polls of CQs load no word of the inbound slice from the return on, so that it can be unmapped,
+ * until nvi_chan_unwatched(), which may come after that.  No locks held.
+ */
+void nvi_chan_unwatch(struct nvi_chan *ch);
+/* Caller holds rx_lock. */
+static inline void nvi_chan_unwatched(struct nvi_chan *ch)
+{
+	ch->rx.unwatched--;
+}
 
 /* Is a fault of one of these kinds (NVI_FAULT_*) marked? */
 static inline bool nvi_chan_has_fault(const struct nvi_chan *ch, uint32_t which)

@@ -139,6 +139,7 @@ uint64_t nvi_chan_close(struct vi_vi *vi)
 	uint64_t conn;
 	bool open;
 
+	nvi_chan_unwatch(ch);
 	vi_lock_both(vi);
 	open = vi->chan == ch;
 	if (open)
@@ -153,6 +154,7 @@ uint64_t nvi_chan_close(struct vi_vi *vi)
 	ch->attempt = 0;
 	if (open)
 		disconnect(ch);
+	nvi_chan_unwatched(ch);
 	vi_unlock_both(vi);
 	conn = open ? nvi_chan_conn(ch) : 0;
 	return nvi_chan_forget(ch->nic, ch, conn) ? conn : 0;

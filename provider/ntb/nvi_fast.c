@@ -13,6 +13,7 @@ const struct vi_fast_ops nvi_fast = {
 	.poll_recv = nvi_poll_recv,
 	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,
+	.watch = nvi_watch,
 };
 
 /*
@@ -32,6 +33,7 @@ const struct vi_fast_ops nvi_fast_resumable = {
 	.poll_recv = nvi_poll_recv,
 	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,
+	.watch = nvi_watch,
 };
 
 static bool refuse_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
@@ -52,4 +54,5 @@ const struct vi_fast_ops nvi_fast_closing = {
 	.poll_recv = nvi_poll_recv,
 	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,
+	.watch = nvi_watch,
 };

@@ -58,6 +58,24 @@ int nvi_poll_recv(struct vi_vi *vi)
 	return came;
 }
 
+bool nvi_watch(struct vi_vi *vi, struct vi_watch *out)
+{
+	struct nvi_chan *ch = vi->chan;
+	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
+
+	if (!nvi_chan_lives(ch))
+		return true;
+	if (ch->rx.unwatched != 0 || ch->placeholder_mem != NULL || nvi_chan_breaks(ch) ||
+	    atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0)
+		return false;
+	/* Also where a scan for a doorbell moved packets last. */
+	if (u_unlikely(atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) == 0))
+		atomic_store_explicit(&ch->arm.by_app, 1, memory_order_relaxed);
+	out->word = &ch->in_slots[n & ch->in_mask].head.seq;
+	out->value = w_seq(n);
+	return true;
+}
+
 static int progress_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool *go_on_out)
 {
 	struct vi_vi *vi = ch->vi;

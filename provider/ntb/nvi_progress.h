@@ -4,11 +4,13 @@
 #define NVI_PROGRESS_H
 
 #include "nvi_chan.h"
+#include "vi_provider.h"
 
-/* vi_fast_ops.poll_recv, progress and unpolled. */
+/* vi_fast_ops.poll_recv, progress, unpolled and watch. */
 int nvi_poll_recv(struct vi_vi *vi);
 int nvi_progress_vi(struct vi_vi *vi);
 void nvi_unpolled(struct vi_vi *vi);
+bool nvi_watch(struct vi_vi *vi, struct vi_watch *out);
 
 /*
  * Makes progress on one channel.  `by_app`: the application polls it.  Returns nonzero if anything

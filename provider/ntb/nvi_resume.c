@@ -114,6 +114,7 @@ int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 	struct vi_vi *vi = ch->vi;
 	int err = -ENOTCONN;
 
+	nvi_chan_unwatch(ch);
 	u_biased_take(&vi->rx_lock);
 	if (may_go_on(ch, nic, conn)) {
 		nvi_rx_drain(ch);
@@ -123,6 +124,7 @@ int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 			err = suspend(ch, consumed_out);
 		u_biased_drop(&vi->tx_lock);
 	}
+	nvi_chan_unwatched(ch);
 	u_biased_drop(&vi->rx_lock);
 	return err;
 }

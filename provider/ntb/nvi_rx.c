@@ -321,7 +321,11 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 	}
 	if (u_unlikely(err == -EPROTO))
 		nvi_rx_protocol_error(ch, &s);
-	if (consumed != 0)
+	if (consumed != 0) {
+		/* The word that a CQ may compare is that of a slot which has been consumed. */
+		if (ch->vi->rq.cq != NULL)
+			vi_cq_unwatch(&ch->vi->rq);
 		after_rx(ch, consumed);
+	}
 	return (int)consumed;
 }

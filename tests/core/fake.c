@@ -29,6 +29,7 @@ static struct {
 	_Atomic uint32_t progress_calls, doorbells, arms, wakes, unrung, rejects, windows, posts;
 	_Atomic uint32_t word; /* what sleepers wait for */
 	_Atomic int connect_error;
+	_Atomic bool watchable;
 	struct u_lock lock; /* of the rest */
 	void (*on_progress_vi)(VIP_VI_HANDLE, void *);
 	void *progress_vi_arg;
@@ -117,6 +118,25 @@ static int progress_vi(struct vi_vi *vi)
 	return 1;
 }
 
+/* Of a VI, by the place of its handle in the table of handles. */
+static struct vi_words {
+	_Atomic uint32_t came, polls;
+} words[U_IDTAB_SLOTS];
+
+static struct vi_words *words_of(const struct vi_vi *vi)
+{
+	return &words[atomic_load(&vi->id) % U_IDTAB_SLOTS];
+}
+
+static int poll_recv(struct vi_vi *vi)
+{
+	struct vi_words *w = words_of(vi);
+	bool came = atomic_exchange(&w->came, 0) != 0;
+
+	atomic_fetch_add(&w->polls, 1);
+	return came || !atomic_load(&fake.watchable) ? VI_POLL_PROGRESS : 0;
+}
+
 static bool write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
 			   uint32_t handle)
 {
@@ -129,9 +149,11 @@ static bool send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t 
 	return false;
 }
 
-static int poll_recv(struct vi_vi *vi)
+static bool watch(struct vi_vi *vi, struct vi_watch *out)
 {
-	return VI_POLL_PROGRESS;
+	out->word = &words_of(vi)->came;
+	out->value = 1;
+	return atomic_load(&fake.watchable);
 }
 
 static const struct vi_fast_ops fake_fast = {
@@ -140,6 +162,7 @@ static const struct vi_fast_ops fake_fast = {
 	.post_send = post_send,
 	.poll_recv = poll_recv,
 	.progress = progress_vi,
+	.watch = watch,
 };
 
 static void connected(struct vi_vi *vi)
@@ -409,6 +432,7 @@ void fake_reset(void)
 	atomic_store(&fake.rejects, 0);
 	atomic_store(&fake.posts, 0);
 	atomic_store(&fake.connect_error, 0);
+	atomic_store(&fake.watchable, false);
 	u_lock_take(&fake.lock);
 	fake.on_progress_vi = NULL;
 	fake.on_doorbell = NULL;
@@ -481,7 +505,7 @@ uint32_t fake_capacity(VIP_VI_HANDLE handle, int is_recv)
 
 int fake_hot(VIP_VI_HANDLE handle, int is_recv)
 {
-	return (int)atomic_load(&wq_of(vi_of(handle), is_recv)->hot);
+	return atomic_load(&wq_of(vi_of(handle), is_recv)->hot) != VI_WQ_COLD;
 }
 
 static struct vi_wqe *entry(struct vi_vi *vi, int is_recv, uint32_t i)
@@ -554,6 +578,39 @@ void fake_raise(VIP_NIC_HANDLE nic, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, VIP_
 	else
 		vi_event_raise(nic_of(nic), vi != NULL ? vi_of(vi) : NULL,
 			       vi != NULL ? VIP_RESOURCE_VI : VIP_RESOURCE_NIC, code);
+}
+
+void fake_arrive(VIP_VI_HANDLE vi)
+{
+	atomic_store(&words_of(vi_of(vi))->came, 1);
+}
+
+int fake_unwatch(VIP_VI_HANDLE handle)
+{
+	struct vi_vi *vi = vi_of(handle);
+	bool due;
+
+	u_biased_take(&vi->rx_lock);
+	due = vi_cq_unwatch(&vi->rq);
+	u_biased_drop(&vi->rx_lock);
+	if (due)
+		vi_cq_grace(vi->rq.cq);
+	return due;
+}
+
+void fake_arrive_unseen(VIP_VI_HANDLE vi)
+{
+	atomic_store(&words_of(vi_of(vi))->came, 2);
+}
+
+void fake_watchable(void)
+{
+	atomic_store(&fake.watchable, true);
+}
+
+uint32_t fake_polls(VIP_VI_HANDLE vi)
+{
+	return atomic_load(&words_of(vi_of(vi))->polls);
 }
 
 void fake_mark(VIP_VI_HANDLE handle, int is_recv)

@@ -52,6 +52,19 @@ void *fake_tpt(VIP_NIC_HANDLE nic, VIP_PROTECTION_HANDLE ptag, const void *addr,
 void fake_locked(VIP_VI_HANDLE vi, int is_recv, void (*fn)(void *), void *arg);
 
 void fake_raise(VIP_NIC_HANDLE nic, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, VIP_ERROR_CODE code);
+/* Something has come for the VI: a poll of a CQ that watches its word visits it. */
+void fake_arrive(VIP_VI_HANDLE vi);
+/* As vi_cq_unwatch() and, if that is due, vi_cq_grace(); whether it was. */
+int fake_unwatch(VIP_VI_HANDLE vi);
+/* As fake_arrive(), but the word does not tell. */
+void fake_arrive_unseen(VIP_VI_HANDLE vi);
+/*
+ * From now on VIs have such a word, and a poll of one for which nothing has come asks for no progress.  Before, each
+ * poll asks for progress.
+ */
+void fake_watchable(void);
+/* The times that a receive queue was polled. */
+uint32_t fake_polls(VIP_VI_HANDLE vi);
 void fake_mark(VIP_VI_HANDLE vi, int is_recv);
 void fake_wait_mode(VIP_NIC_HANDLE nic, int mode);
 /* As if others wanted the processor: so many waits sleep at once. */

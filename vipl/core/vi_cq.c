@@ -7,6 +7,7 @@
 #include "vi_cq.h"
 #include "vi_event.h"
 #include "vi_nic.h"
+#include "vi_provider.h"
 
 struct vi_pool vi_cq_pool = {
 	.size = sizeof(struct vi_cq),
@@ -19,6 +20,12 @@ static void cq_fields(struct vi_cq *cq, struct vi_nic *nic, uint32_t entries)
 	cq->entries = entries;
 	cq->attached = 0;
 	cq->hot = NULL;
+	cq->watch = NULL;
+	cq->watched = NULL;
+	cq->many = false;
+	cq->watch_count = cq->watch_next = cq->turns_due = 0;
+	atomic_store_explicit(&cq->polls, 0, memory_order_relaxed);
+	cq->due = cq->due_last = NULL;
 	cq->hot_count = cq->hot_cap = cq->hot_next = cq->progress_next = 0;
 	atomic_store_explicit(&cq->marked, NULL, memory_order_relaxed);
 	atomic_store_explicit(&cq->armed, 0, memory_order_relaxed);
@@ -127,7 +134,11 @@ int vi_cq_destroy(struct vi_cq *cq, uint64_t id)
 	if (cq->event_fd != VI_CQ_FD_NONE)
 		close(cq->event_fd);
 	free(cq->hot);
+	free(cq->watch);
+	free(cq->watched);
 	cq->hot = NULL;
+	cq->watch = NULL;
+	cq->watched = NULL;
 	vi_pool_put(&vi_cq_pool, cq);
 	return 0;
 }
@@ -160,19 +171,32 @@ int vi_cq_resize(struct vi_cq *cq, uint32_t entries)
 	return err;
 }
 
-static int reserve_hot(struct vi_cq *cq, uint32_t need)
+/* Room for `cap` queues; what was there stays where it is short of memory. */
+static int resize_lists(struct vi_cq *cq, uint32_t cap)
 {
-	uint32_t cap = cq->hot_cap != 0 ? cq->hot_cap * 2 : 4;
-	struct vi_wq **hot;
+	struct vi_watch *watch = realloc(cq->watch, cap * sizeof(*watch));
+	struct vi_wq **hot, **watched;
 
-	if (need <= cq->hot_cap)
-		return 0;
+	if (watch == NULL)
+		return -ENOMEM;
+	cq->watch = watch;
+	watched = realloc(cq->watched, cap * sizeof(struct vi_wq *));
+	if (watched == NULL)
+		return -ENOMEM;
+	cq->watched = watched;
 	hot = realloc(cq->hot, cap * sizeof(struct vi_wq *));
 	if (hot == NULL)
 		return -ENOMEM;
 	cq->hot = hot;
 	cq->hot_cap = cap;
 	return 0;
+}
+
+static int reserve_hot(struct vi_cq *cq, uint32_t need)
+{
+	if (need <= cq->hot_cap)
+		return 0;
+	return resize_lists(cq, cq->hot_cap != 0 ? cq->hot_cap * 2 : 4);
 }
 
 int vi_cq_attach(struct vi_cq *cq, struct vi_wq *wq)

@@ -14,6 +14,7 @@
 #include "vipl.h"
 
 struct vi_nic;
+struct vi_watch;
 struct vi_wq;
 
 /*
@@ -24,8 +25,16 @@ struct vi_wq;
  * without a lock, and the next poll moves it.
  *
  * Invariant: a queue with done != reaped is on `hot` or on `marked`.
+ *
+ * Up to VI_CQ_FEW hot queues are visited by each poll.  If there are more, a queue is watched as soon as it has no
+ * entry, and no send under way: a poll compares a word of the provider, in a table, and visits those where something
+ * came.  Whatever else completes something marks the queue.  Queues that cannot be watched are on `due`.
+ *
+ * Invariant: with `many`, each queue of `hot` is watched, marked, or on `due`; and without, `due` is empty.  A
+ * queue that is not watched, nor was when it was marked, has no word in the table.
  */
 #define VI_CQ_FD_NONE (-1)
+#define VI_CQ_FEW 8u
 #define VI_CQ_IDLE_POLLS 2048u /* after so many polls without completion a queue is not hot */
 
 struct vi_cq {
@@ -39,6 +48,14 @@ struct vi_cq {
 	uint32_t hot_next; /* where the next poll starts: round robin */
 	/* the one on which progress is made though there are entries */
 	uint32_t progress_next;
+	struct vi_watch *watch; /* watch_count words, as many as hot_count at most, */
+	struct vi_wq **watched; /* and the queue of each */
+	uint32_t watch_count;
+	uint32_t watch_next; /* where the next comparison starts: round robin */
+	bool many;
+	_Atomic uint32_t polls; /* made while `many`; writer: holder of the lock */
+	uint32_t turns_due;	/* what polls did since a queue had its turn, in words compared */
+	struct vi_wq *due, *due_last; /* to be visited, oldest first: mark_next */
 	struct vi_wq *_Atomic marked; /* many push, the holder of the lock takes all */
 	_Atomic uint32_t armed;	      /* notify handlers, plus one if the descriptor is armed */
 	_Atomic uint32_t sleepers;    /* threads in vi_cq_wait() */
@@ -85,11 +102,22 @@ void vi_cq_disarm(struct vi_cq *cq, uint32_t n);
 
 /*
  * wq, which has a CQ, completed something or deserves polling: puts it on the
- * hot list.  Caller holds the queue's lock.  A provider marks the queues of a
+ * hot list, where a poll visits it.  Caller holds the queue's lock.  A provider marks the queues of a
  * VI that connected.  When a queue leaves the hot list, progress is made on its VI once
  * more, with wq->hot 0.
  */
 void vi_cq_mark(struct vi_wq *wq);
+
+/*
+ * The word that polls compare for a receive queue with a CQ is not right any more: the next poll visits the queue
+ * instead.  Caller holds rx_lock.  True: before the word's memory goes, vi_cq_grace() is due.
+ */
+bool vi_cq_unwatch(struct vi_wq *wq);
+/* Waits until polls that began before vi_cq_unwatch() have ended.  Caller holds no lock. */
+void vi_cq_grace(struct vi_cq *cq);
+
+/* Polls of its CQ by which wq was watched; meanwhile no poll visits it.  No lock is needed. */
+uint32_t vi_cq_watches(const struct vi_wq *wq);
 
 /* Something completed on a queue of cq: handlers and descriptor.  The queue's lock may be held. */
 void vi_cq_alert(struct vi_cq *cq);

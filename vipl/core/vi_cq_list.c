@@ -11,15 +11,35 @@ void vi_cq_mark(struct vi_wq *wq)
 	struct vi_cq *cq = wq->cq;
 	struct vi_wq *first;
 
-	if (u_likely(atomic_load_explicit(&wq->hot, memory_order_relaxed) != 0))
+	/* LISTED or MARKED: it will be visited. */
+	if (u_likely((atomic_load_explicit(&wq->hot, memory_order_relaxed) & VI_WQ_LISTED) != 0))
 		return;
-	atomic_store_explicit(&wq->hot, 1, memory_order_relaxed);
+	atomic_store_explicit(&wq->hot, VI_WQ_MARKED, memory_order_relaxed);
 	first = atomic_load_explicit(&cq->marked, memory_order_relaxed);
 	do {
 		wq->mark_next = first;
 		/* A: mark_next before the head; pairs with vi_cq_take_marked(). */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&cq->marked, &first, wq, memory_order_release, memory_order_relaxed));
+}
+
+/* Never 1. */
+static const _Atomic uint32_t never;
+
+void vi_cq_watch_word(struct vi_cq *cq, struct vi_wq *wq, const struct vi_watch *word)
+{
+	if (u_unlikely(wq->watch_index == VI_NOT_LISTED)) {
+		wq->watch_index = cq->watch_count++;
+		cq->watched[wq->watch_index] = wq;
+	}
+	cq->watch[wq->watch_index] = *word;
+}
+
+/* It keeps its place in the table, and with that its turn. */
+void vi_cq_watch_nothing(struct vi_cq *cq, const struct vi_wq *wq)
+{
+	if (wq->watch_index != VI_NOT_LISTED)
+		cq->watch[wq->watch_index] = (struct vi_watch){ .word = &never, .value = 1 };
 }
 
 U_COLD void vi_cq_take_marked(struct vi_cq *cq)
@@ -30,9 +50,38 @@ U_COLD void vi_cq_take_marked(struct vi_cq *cq)
 
 	for (; wq != NULL; wq = next) {
 		next = wq->mark_next;
-		wq->idle = 0;
-		cq->hot[cq->hot_count++] = wq;
+		if (wq->hot_index == VI_NOT_LISTED) {
+			wq->hot_index = cq->hot_count++;
+			cq->hot[wq->hot_index] = wq;
+		}
+		vi_cq_watch_nothing(cq, wq);
+		wq->idle = cq->many ? vi_cq_polls(cq) : 0;
+		/* Without its lock: a thread that marks it does nothing in either state. */
+		atomic_store_explicit(&wq->hot, VI_WQ_LISTED, memory_order_relaxed);
+		if (cq->many)
+			vi_cq_append_due(cq, wq);
 	}
+}
+
+bool vi_cq_unwatch(struct vi_wq *wq)
+{
+	if ((atomic_load_explicit(&wq->hot, memory_order_relaxed) & VI_WQ_WATCHED) == 0)
+		return false;
+	vi_cq_mark(wq);
+	return true;
+}
+
+uint32_t vi_cq_watches(const struct vi_wq *wq)
+{
+	if (wq->cq == NULL || atomic_load_explicit(&wq->hot, memory_order_relaxed) != VI_WQ_WATCHED)
+		return 0;
+	return vi_cq_polls(wq->cq);
+}
+
+void vi_cq_grace(struct vi_cq *cq)
+{
+	u_biased_grace_begin();
+	u_biased_grace(&cq->lock);
 }
 
 /* ---- entries -------------------------------------------------------------------------------- */
@@ -54,6 +103,8 @@ bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out)
 
 		if (vi_wq_entries(wq) != 0) {
 			vi_cq_take_from(cq, index);
+			if (cq->many)
+				wq->idle = vi_cq_polls(cq);
 			*wq_out = wq;
 			return true;
 		}
@@ -83,17 +134,63 @@ uint64_t vi_cq_count(struct vi_cq *cq)
 
 /* ---- leaving -------------------------------------------------------------------------------- */
 
+/* There are few hot queues again: each poll visits them all. */
+static U_COLD void end_many(struct vi_cq *cq)
+{
+	cq->many = false;
+	cq->due = cq->due_last = NULL;
+	for (uint32_t i = 0; i < cq->hot_count; i++)
+		cq->hot[i]->idle = 0;
+}
+
+static void remove_due(struct vi_cq *cq, struct vi_wq *gone)
+{
+	struct vi_wq **at = &cq->due;
+
+	cq->due_last = NULL;
+	while (*at != NULL) {
+		if (*at == gone) {
+			*at = gone->mark_next;
+			continue;
+		}
+		cq->due_last = *at;
+		at = &(*at)->mark_next;
+	}
+}
+
+static void remove_watch(struct vi_cq *cq, struct vi_wq *gone)
+{
+	const uint32_t index = gone->watch_index, last = cq->watch_count - 1;
+
+	if (index == VI_NOT_LISTED)
+		return;
+	cq->watch_count--;
+	cq->watch[index] = cq->watch[last];
+	cq->watched[index] = cq->watched[last];
+	cq->watched[index]->watch_index = index;
+	gone->watch_index = VI_NOT_LISTED;
+}
+
 void vi_cq_remove_hot(struct vi_cq *cq, uint32_t index)
 {
+	struct vi_wq *gone = cq->hot[index];
+
+	if (cq->many)
+		remove_due(cq, gone);
+	remove_watch(cq, gone);
 	cq->hot[index] = cq->hot[--cq->hot_count];
+	cq->hot[index]->hot_index = index;
+	gone->hot_index = VI_NOT_LISTED;
 	if (cq->hot_next >= cq->hot_count)
 		cq->hot_next = 0;
+	if (cq->many && cq->hot_count <= VI_CQ_FEW)
+		end_many(cq);
 }
 
 /* Is the queue idle?  Then it is not hot any more. */
 static bool make_cold(struct vi_wq *wq)
 {
-	struct u_biased *lock = wq->is_recv ? &wq->vi->rx_lock : &wq->vi->tx_lock;
+	struct u_biased *lock = vi_wq_lock(wq);
 	uint32_t done;
 	bool cold;
 
@@ -101,9 +198,10 @@ static bool make_cold(struct vi_wq *wq)
 		return false;
 	/* Under the queue's lock nothing completes: no entry can slip between check and store. */
 	done = atomic_load_explicit(&wq->done, memory_order_relaxed);
-	cold = vi_wq_entries(wq) == 0 && (wq->is_recv || done == wq->tail);
+	cold = vi_wq_entries(wq) == 0 && (wq->is_recv || done == wq->tail) &&
+	       atomic_load_explicit(&wq->hot, memory_order_relaxed) != VI_WQ_MARKED;
 	if (cold)
-		atomic_store_explicit(&wq->hot, 0, memory_order_relaxed);
+		atomic_store_explicit(&wq->hot, VI_WQ_COLD, memory_order_relaxed);
 	u_biased_drop(lock);
 	return cold;
 }
@@ -126,11 +224,7 @@ bool vi_cq_cool_down(struct vi_cq *cq, uint32_t index)
 void vi_cq_unlist(struct vi_cq *cq, struct vi_wq *wq)
 {
 	vi_cq_poll_marked(cq);
-	for (uint32_t i = 0; i < cq->hot_count; i++) {
-		if (cq->hot[i] == wq) {
-			vi_cq_remove_hot(cq, i);
-			break;
-		}
-	}
-	atomic_store_explicit(&wq->hot, 0, memory_order_relaxed);
+	if (wq->hot_index != VI_NOT_LISTED)
+		vi_cq_remove_hot(cq, wq->hot_index);
+	atomic_store_explicit(&wq->hot, VI_WQ_COLD, memory_order_relaxed);
 }

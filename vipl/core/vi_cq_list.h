@@ -4,6 +4,8 @@
 #define VI_CQ_LIST_H
 
 #include "vi_cq.h"
+#include "vi_provider.h"
+#include "vi_vi.h"
 #include "vi_wq.h"
 
 /* Moves the queues of `marked` to the hot list. */
@@ -20,6 +22,11 @@ static inline uint32_t vi_wq_entries(const struct vi_wq *wq)
 	/* R: pairs with advance_done(): the descriptors are complete before their entry is seen. */
 	return atomic_load_explicit(&wq->done, memory_order_acquire) -
 	       atomic_load_explicit(&wq->reaped, memory_order_relaxed);
+}
+
+static inline uint32_t vi_cq_polls(const struct vi_cq *cq)
+{
+	return atomic_load_explicit(&cq->polls, memory_order_relaxed);
 }
 
 /* Takes one entry of the queue, which has one. */
@@ -42,6 +49,26 @@ static inline void vi_cq_take_from(struct vi_cq *cq, uint32_t index)
 
 /* Takes the queue at `index` off the list, whose last queue takes its place. */
 void vi_cq_remove_hot(struct vi_cq *cq, uint32_t index);
+
+/* A queue that is on no list is to be visited, behind those of cq->due. */
+static inline void vi_cq_append_due(struct vi_cq *cq, struct vi_wq *wq)
+{
+	wq->mark_next = NULL;
+	if (cq->due == NULL)
+		cq->due = wq;
+	else
+		cq->due_last->mark_next = wq;
+	cq->due_last = wq;
+}
+
+/* From now on polls compare this word for the queue; or none. */
+void vi_cq_watch_word(struct vi_cq *cq, struct vi_wq *wq, const struct vi_watch *word);
+void vi_cq_watch_nothing(struct vi_cq *cq, const struct vi_wq *wq);
+
+static inline struct u_biased *vi_wq_lock(struct vi_wq *wq)
+{
+	return wq->is_recv ? &wq->vi->rx_lock : &wq->vi->tx_lock;
+}
 
 /*
  * If the queue at `index` may be forgotten until it completes something: takes it off the list, makes progress on

@@ -4,6 +4,7 @@
 
 #include "u_time.h"
 #include "vi_cq_list.h"
+#include "vi_cq_many.h"
 #include "vi_nic.h"
 #include "vi_provider.h"
 #include "vi_vi.h"
@@ -103,12 +104,21 @@ static bool progress_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 	return vi_cq_take(cq, wq_out);
 }
 
+static __attribute__((noinline)) bool poll_more(struct vi_cq *cq, struct vi_wq **wq_out)
+{
+	if (cq->hot_count > VI_CQ_FEW)
+		return vi_cq_poll_many(cq, wq_out);
+	return progress_one_and_take(cq, wq_out) || progress_and_take(cq, wq_out);
+}
+
 static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
+	bool found;
+
 	vi_cq_poll_marked(cq);
-	if (u_unlikely(cq->hot_count > FEW_HOT) && progress_one_and_take(cq, wq_out))
-		return 1;
-	if (progress_and_take(cq, wq_out))
+	found = u_unlikely(cq->hot_count > FEW_HOT) ? poll_more(cq, wq_out)
+						    : progress_and_take(cq, wq_out);
+	if (found)
 		return 1;
 	if (u_likely(!cq->nic->ops->doorbell_rung(cq->nic)))
 		return 0;

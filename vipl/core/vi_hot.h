@@ -222,7 +222,8 @@ static inline bool vi_stale(const struct vi_vi *vi, uint64_t id)
 /* A program that posts will want the completion: the queue is polled without a doorbell. */
 static inline void vi_wq_heat(struct vi_wq *wq)
 {
-	if (wq->cq != NULL && u_unlikely(atomic_load_explicit(&wq->hot, memory_order_relaxed) == 0))
+	if (wq->cq != NULL &&
+	    u_unlikely(atomic_load_explicit(&wq->hot, memory_order_relaxed) == VI_WQ_COLD))
 		vi_cq_mark(wq);
 }
 

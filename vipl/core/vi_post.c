@@ -102,7 +102,9 @@ int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE hand
 	if (u_unlikely(err != 0))
 		return vi_refuse_post(sq, desc, err);
 	vi->counters.SendsPosted++;
-	vi_wq_heat(sq);
+	/* It may be done only when credit has come, for which no word is watched. */
+	if (sq->cq != NULL)
+		vi_cq_mark(sq);
 	if (u_likely(vi_state(vi) == VIP_STATE_CONNECTED))
 		vi->fast->post_send(vi);
 	else

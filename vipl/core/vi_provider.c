@@ -163,10 +163,16 @@ static int none_progress(struct vi_vi *vi)
 	return 0;
 }
 
+static bool none_watch(struct vi_vi *vi, struct vi_watch *out)
+{
+	return true;
+}
+
 const struct vi_fast_ops vi_fast_none = {
 	.post_send = none_post_send,
 	.send_unqueued = none_send_unqueued,
 	.write_unqueued = none_write_unqueued,
 	.poll_recv = none_progress,
 	.progress = none_progress,
+	.watch = none_watch,
 };

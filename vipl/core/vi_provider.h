@@ -12,6 +12,7 @@
 #ifndef VI_PROVIDER_H
 #define VI_PROVIDER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -103,6 +104,12 @@ struct vi_provider_ops {
 #define VI_POLL_MOVED 1
 #define VI_POLL_PROGRESS 2
 
+/* Something came for a receive queue when *word is `value`. */
+struct vi_watch {
+	const _Atomic uint32_t *word;
+	uint32_t value;
+};
+
 struct vi_fast_ops {
 	uint32_t unqueued_max; /* the longest message for send_unqueued(), 0: none */
 	/*
@@ -141,6 +148,13 @@ struct vi_fast_ops {
 	 * Locks as for progress().  May be NULL.
 	 */
 	void (*unpolled)(struct vi_vi *vi);
+	/*
+	 * Tells which word a CQ can load, without lock, to learn that poll_recv() has something to do.
+	 * False: there is no such word now, or sends wait, and the VI has to be polled.  Where nothing
+	 * can come *out stays as it is.  Caller holds rx_lock.  The provider calls vi_cq_unwatch()
+	 * before the word's memory goes, and when it has consumed slots but completed nothing.
+	 */
+	bool (*watch)(struct vi_vi *vi, struct vi_watch *out);
 };
 
 /* Returns a full table: `in` with the missing ops answering -EOPNOTSUPP. */

@@ -36,7 +36,8 @@ int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv)
 	wq->head = wq->next = wq->tail = 0;
 	atomic_store_explicit(&wq->done, 0, memory_order_relaxed);
 	atomic_store_explicit(&wq->reaped, 0, memory_order_relaxed);
-	atomic_store_explicit(&wq->hot, 0, memory_order_relaxed);
+	atomic_store_explicit(&wq->hot, VI_WQ_COLD, memory_order_relaxed);
+	wq->hot_index = wq->watch_index = VI_NOT_LISTED;
 	wq->idle = 0;
 	wq->cq = NULL;
 	wq->vi = vi;

@@ -50,6 +50,14 @@ static_assert(sizeof(struct vi_wqe) == U_LINE, "vi_wqe");
  * Everything is under the queue's lock (sq: tx_lock, rq: rx_lock); `done` and
  * `reaped` are also read without it.
  */
+#define VI_WQ_COLD 0u	/* not on the list: what completes something marks it */
+#define VI_WQ_LISTED 1u /* on the list: every poll, or its turn among cq->due, visits it */
+#define VI_WQ_WATCHED                                                                              \
+	2u /* on the list: polls compare a word, and what completes something marks it */
+#define VI_WQ_MARKED 3u /* on cq->marked: the next poll takes it from there */
+
+#define VI_NOT_LISTED UINT32_MAX
+
 struct vi_wq {
 	struct vi_wqe *wqe;
 	uint32_t mask; /* entries - 1; grows by doubling up to VI_MAX_DESCRIPTORS */
@@ -66,12 +74,16 @@ struct vi_wq {
 	struct vi_tpt_cache desc_cache, data_cache;
 	uint64_t epoch;
 	/*
-	 * Is the queue on its CQ's hot list or on the way to it?  Set by vi_cq_mark();
-	 * cleared under cq->lock and the queue's lock by a poll that found it idle.
+	 * VI_WQ_*: is the queue on its CQ's hot list, and how does a poll find its completions?
+	 * Becomes VI_WQ_MARKED under the queue's lock, and VI_WQ_LISTED after that under cq->lock; all
+	 * other changes are under both locks.
 	 */
 	_Atomic uint32_t hot;
-	uint32_t idle;		 /* polls without completion; under cq->lock */
-	struct vi_wq *mark_next; /* cq->marked; the pusher's, then the drainer's */
+	/* Under cq->lock: */
+	uint32_t hot_index, watch_index; /* in cq->hot and cq->watch, or VI_NOT_LISTED */
+	/* polls without completion; while cq->many, the number of the poll that served it last */
+	uint32_t idle;
+	struct vi_wq *mark_next;   /* cq->marked, the pusher's; then cq->due */
 	/* who is told of completions: its CQ, threads in vi_wait() for it, armed notify handlers */
 	_Atomic uint32_t awaited;
 	/* Armed one-shot notify handlers, under the queue's lock. */

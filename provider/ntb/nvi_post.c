@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, st
 	notify = nvi_notify_request(ch);
 	nvi_ask_later(vi, ch, 0);
 	count_sent(vi, n);
-	vi_sq_append_done(&vi->sq, desc, VIP_STATUS_OP_SEND);
+	vi_sq_append_done(&vi->sq, desc, n, VIP_STATUS_OP_SEND);
 	if (u_unlikely((notify | vi_wq_awaited(&vi->sq)) != 0))
 		return tell_sent(ch, notify);
 	return true;
@@ -115,7 +115,7 @@ bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const u
 	nvi_ask_later(ch->vi, ch, n);
 	vi->counters.MessagesSent++;
 	vi->counters.BytesSent += n;
-	vi_sq_append_done(&vi->sq, desc, VIP_STATUS_OP_SEND);
+	vi_sq_append_done(&vi->sq, desc, n, VIP_STATUS_OP_SEND);
 	return tell_sent(ch, nvi_notify_request(ch));
 }
 

@@ -128,6 +128,16 @@ AT(VIPX_ROUTE, Port, 4 * L + 64);
 AT(VIPX_ROUTE, Reason, 4 * L + 80);
 SIZE(VIPX_ROUTE, 4 * L + 240);
 
+AT(VIPX_COMPLETION, Size, 0);
+AT(VIPX_COMPLETION, ViHandle, L);
+AT(VIPX_COMPLETION, Context, 2 * L);
+AT(VIPX_COMPLETION, DescriptorPtr, 3 * L);
+AT(VIPX_COMPLETION, RecvQueue, 4 * L);
+AT(VIPX_COMPLETION, Status, 4 * L + 4);
+AT(VIPX_COMPLETION, Length, 4 * L + 8);
+AT(VIPX_COMPLETION, Reserved, 4 * L + 12);
+SIZE(VIPX_COMPLETION, 4 * L + 16);
+
 AT(VIPX_COUNTERS, Size, 0);
 AT(VIPX_COUNTERS, SendsPosted, 8);
 AT(VIPX_COUNTERS, RecvsPosted, 16);

@@ -366,6 +366,38 @@ TEST_F(CqMany, IdleVIsAreNotVisited)
 	EXPECT_EQ(vis[4], take());
 }
 
+/* The calls for many take of each queue in its turn. */
+TEST_F(CqMany, OneTakeIsFair)
+{
+	std::map<VIP_VI_HANDLE, unsigned> count;
+	VIPX_COMPLETION all[300];
+	VIP_ULONG n = 0;
+
+	watched_vis();
+	for (unsigned i = 0; i < 400; i++) {
+		ASSERT_EQ(VIP_SUCCESS, post_recv(vis[0], i));
+		fake_complete(vis[0], 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
+	}
+	for (unsigned i = 1; i < kMany; i++) {
+		ASSERT_EQ(VIP_SUCCESS, post_recv(vis[i], 1000 + i));
+		fake_complete(vis[i], 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
+	}
+	all[0].Size = sizeof(all[0]);
+	ASSERT_EQ(VIP_SUCCESS, VipxCQTake(cq, all, kMany + 40, &n));
+	ASSERT_EQ(kMany + 40, n);
+	for (VIP_ULONG i = 0; i < n; i++)
+		count[all[i].ViHandle]++;
+	EXPECT_EQ(kMany, count.size());
+	EXPECT_EQ(41u, count[vis[0]]);
+	/* 256 at most; then the rest. */
+	ASSERT_EQ(VIP_SUCCESS, VipxCQTake(cq, all, 300, &n));
+	EXPECT_EQ(256u, n);
+	ASSERT_EQ(VIP_SUCCESS, VipxCQTake(cq, all, 300, &n));
+	EXPECT_EQ(400u - 41 - 256, n);
+	EXPECT_EQ(VIP_NOT_DONE, VipxCQTake(cq, all, 300, &n));
+	EXPECT_EQ(0u, n);
+}
+
 /* Completers on many VIs, consumers on one CQ: as many entries as completions. */
 TEST_F(CqMany, ConcurrentCompletersAndConsumers)
 {

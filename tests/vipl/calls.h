@@ -46,6 +46,9 @@ struct Good {
 	VIP_AUTODISCOVERY_LIST list{};
 	VIP_CHAR name[64] = "nic0";
 	VIP_ULONG name_len = sizeof(name);
+	VIPX_COMPLETION completion = {
+		sizeof(VIPX_COMPLETION), nullptr, nullptr, nullptr, 0, 0, 0, 0
+	};
 	VIP_PVOID address = nullptr;
 	int fd = -1;
 	VIPX_ROUTE route{};
@@ -121,6 +124,7 @@ inline const std::vector<Call> &vi_calls()
 		VI_CALL(VipxPostRecvs, &g.desc, 1, g.link.a.mem.h, &g.name_len),
 		VI_CALL(VipxSendsDone, &g.desc_out, 1, &g.name_len),
 		VI_CALL(VipxRecvsDone, &g.desc_out, 1, &g.name_len),
+		VI_CALL(VipxSetViContext, nullptr),
 	};
 	return all;
 }
@@ -140,6 +144,7 @@ inline const std::vector<Call> &cq_calls()
 		CQ_CALL(VipCQNotify, nullptr, on_cq),
 		CQ_CALL(VipxCQFd, &g.fd),
 		CQ_CALL(VipxCQArm),
+		CQ_CALL(VipxCQTake, &g.completion, 1, &g.name_len),
 	};
 	return all;
 }

@@ -220,6 +220,10 @@ TEST(Handle, NullPointers)
 		  [&] { return VipxRecvsDone(v, nullptr, 1, &g.name_len); } },
 		{ "VipxRecvsDone: Count",
 		  [&] { return VipxRecvsDone(v, &g.desc_out, 1, nullptr); } },
+		{ "VipxCQTake: Completions",
+		  [&] { return VipxCQTake(g.cq, nullptr, 1, &g.name_len); } },
+		{ "VipxCQTake: Count",
+		  [&] { return VipxCQTake(g.cq, &g.completion, 1, nullptr); } },
 		{ "VipxStatusString: Buffer", [&] { return VipxStatusString(0, nullptr, 10); } },
 	};
 	for (auto &c : all) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The extensions that post and take many descriptors. */
+/* The extensions that post and take many descriptors, of a queue or of a completion queue. */
 #include <errno.h>
 
 #include "vi_handle.h"
@@ -70,4 +70,40 @@ VIP_RETURN VipxRecvsDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **Descriptors, V
 			 VIP_ULONG *Count)
 {
 	return take_many(ViHandle, Descriptors, Max, Count, vi_recvs_done);
+}
+
+/* Is an array of these what the caller of VipxCQTake() can mean? */
+static bool is_completions(const VIPX_COMPLETION *all, VIP_ULONG max)
+{
+	return all != NULL && max != 0 && all->Size >= sizeof(*all) &&
+	       all->Size % _Alignof(VIPX_COMPLETION) == 0;
+}
+
+VIP_RETURN VipxCQTake(VIP_CQ_HANDLE CQHandle, VIPX_COMPLETION *Completions, VIP_ULONG Max,
+		      VIP_ULONG *Count)
+{
+	uint64_t id = vi_handle_id(CQHandle), count = 0;
+	struct vi_cq *cq = u_idtab_get(id, VI_TYPE_CQ);
+	int got;
+
+	if (u_unlikely(Count == NULL))
+		return VIP_INVALID_PARAMETER;
+	*Count = 0;
+	if (u_unlikely(cq == NULL || !is_completions(Completions, Max)))
+		return vip_refuse(CQHandle);
+	got = vi_cq_take_many(cq, id, Completions, Completions->Size, Max, &count);
+	*Count = count;
+	return u_likely(got > 0) ? VIP_SUCCESS : got == 0 ? VIP_NOT_DONE : vi_return(got);
+}
+
+VIP_RETURN VipxSetViContext(VIP_VI_HANDLE ViHandle, VIP_PVOID Context)
+{
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
+	struct vi_vi *vi = vi_vi_get(ViHandle);
+
+	if (vi == NULL)
+		return VIP_INVALID_PARAMETER;
+	vi_vi_set_context(vi, Context);
+	vi_ref_put(&vi->ref);
+	return VIP_SUCCESS;
 }

@@ -111,14 +111,16 @@ static __attribute__((noinline)) bool poll_more(struct vi_cq *cq, struct vi_wq *
 	return progress_one_and_take(cq, wq_out) || progress_and_take(cq, wq_out);
 }
 
+static inline bool poll_hot(struct vi_cq *cq, struct vi_wq **wq_out)
+{
+	vi_cq_poll_marked(cq);
+	return u_unlikely(cq->hot_count > FEW_HOT) ? poll_more(cq, wq_out)
+						   : progress_and_take(cq, wq_out);
+}
+
 static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
-	bool found;
-
-	vi_cq_poll_marked(cq);
-	found = u_unlikely(cq->hot_count > FEW_HOT) ? poll_more(cq, wq_out)
-						    : progress_and_take(cq, wq_out);
-	if (found)
+	if (poll_hot(cq, wq_out))
 		return 1;
 	if (u_likely(!cq->nic->ops->doorbell_rung(cq->nic)))
 		return 0;
@@ -146,6 +148,11 @@ int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_ou
 		*is_recv_out = wq->is_recv;
 	}
 	return got;
+}
+
+bool vi_cq_poll_locked(struct vi_cq *cq, bool first, struct vi_wq **wq_out)
+{
+	return first ? poll_once(cq, wq_out) > 0 : poll_hot(cq, wq_out);
 }
 
 struct wait_arg {

@@ -238,13 +238,15 @@ static inline bool vi_sq_idle(const struct vi_wq *sq)
  * Appends a descriptor that is complete without having been queued, to a queue of which nothing
  * else is in progress.
  */
-static inline void vi_sq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uint32_t status)
+static inline void vi_sq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uint32_t length,
+				     uint32_t status)
 {
-	/* Of an entry that is complete only `desc` and `status` are looked at. */
+	/* Of an entry that is complete only these three are looked at. */
 	const uint32_t n = sq->tail;
 	struct vi_wqe *wqe = vi_wqe(sq, n);
 
 	wqe->desc = desc;
+	wqe->length = length;
 	wqe->status = status | VIP_STATUS_DONE;
 	sq->next = n + 1;
 	vi_wq_write_back(false, wqe);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 
+#include "vi_cq_list.h"
 #include "vi_hot.h"
 #include "vi_many.h"
 
@@ -138,4 +139,92 @@ int vi_recvs_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_
 	if (u_unlikely(came & VI_POLL_PROGRESS))
 		vi->fast->progress(vi);
 	return got;
+}
+
+/* ---- taking of a CQ --------------------------------------------------------------------------- */
+
+#define TAKE_OF_ONE 16u /* entries of one queue, before it is the turn of another */
+
+/* Where the next completion goes, and how many there is room for. */
+struct taken {
+	uint8_t *at;
+	size_t stride;
+	uint64_t left;
+};
+
+static void append_taken(struct taken *t, struct vi_wq *wq, uint64_t id, VIP_DESCRIPTOR *desc)
+{
+	const struct vi_wqe *wqe = vi_wqe(wq, wq->head - 1);
+	VIPX_COMPLETION *c = (VIPX_COMPLETION *)(void *)t->at;
+
+	c->ViHandle = vi_id_handle(id);
+	c->Context = wq->vi->context;
+	c->DescriptorPtr = desc;
+	c->RecvQueue = wq->is_recv ? VIP_TRUE : VIP_FALSE;
+	c->Status = wqe->status;
+	c->Length = wqe->length;
+	c->Reserved = 0;
+	t->at += t->stride;
+	t->left--;
+}
+
+/*
+ * Has the queue, of whose entries none is left, another one?  Takes in what arrived, but where it has no receive: that
+ * is left to polls.  Caller holds the queue's lock.
+ */
+static bool another_came(struct vi_wq *wq, int *came)
+{
+	struct vi_vi *vi = wq->vi;
+
+	if (!wq->is_recv || vi_wq_empty(wq))
+		return false;
+	*came |= vi->fast->poll_recv(vi);
+	return vi_wq_entries(wq) != 0;
+}
+
+/* Takes completions of a queue of which one entry was taken.  Caller holds cq->lock. */
+static void take_of_queue(struct vi_wq *wq, struct taken *t)
+{
+	struct vi_vi *vi = wq->vi;
+	struct u_biased *lock = vi_wq_lock(wq);
+	VIP_DESCRIPTOR *desc;
+	int came = 0;
+	uint64_t id;
+
+	u_biased_take(lock);
+	id = atomic_load_explicit(&vi->id, memory_order_relaxed);
+	for (uint32_t n = 1;; n++) {
+		/* 0 or less: the entry's descriptor has been taken already, or the VI is being destroyed. */
+		if (vi_wq_pop(wq, &desc) > 0)
+			append_taken(t, wq, id, desc);
+		if (n == TAKE_OF_ONE || t->left == 0 ||
+		    (vi_wq_entries(wq) == 0 && !another_came(wq, &came)))
+			break;
+		vi_wq_reap(wq);
+	}
+	u_biased_drop(lock);
+	if (u_unlikely(came & VI_POLL_PROGRESS))
+		vi->fast->progress(vi);
+}
+
+int vi_cq_take_many(struct vi_cq *cq, uint64_t id, void *out, size_t stride, uint64_t max,
+		    uint64_t *count_out)
+{
+	const uint64_t most = u_min64(max, VI_TAKE_MOST);
+	struct taken t = { .at = out, .stride = stride, .left = most };
+	struct vi_wq *wq;
+	int err = 0;
+
+	u_biased_take(&cq->lock);
+	if (u_unlikely(atomic_load_explicit(&cq->id, memory_order_relaxed) != id))
+		err = -EINVAL;
+	/* Bounded: entries whose descriptors others take need not end. */
+	for (uint64_t n = 0; err == 0 && n < most && t.left > 0; n++) {
+		if (!vi_cq_poll_locked(cq, t.left == most, &wq))
+			break;
+		take_of_queue(wq, &t);
+	}
+	u_biased_drop(&cq->lock);
+	*count_out = most - t.left;
+	return err != 0 ? err : *count_out > 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting and taking many descriptors of one queue with its lock taken once. */
+/* Posting and taking many descriptors of one queue, or of a CQ, with its lock taken once. */
 #ifndef VI_MANY_H
 #define VI_MANY_H
 
+#include "vi_cq.h"
 #include "vi_vi.h"
 
 #define VI_TAKE_MOST 256u /* descriptors in one call: other threads wait for the lock meanwhile */
@@ -24,5 +25,12 @@ int vi_sends_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_
 		  uint64_t *count_out);
 int vi_recvs_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_t max,
 		  uint64_t *count_out);
+
+/*
+ * Takes up to `max` completions of the queues of a CQ, to entries of `stride` bytes at `out`;
+ * *count_out is how many.  1: some; 0: none; -EINVAL: stale id.
+ */
+int vi_cq_take_many(struct vi_cq *cq, uint64_t id, void *out, size_t stride, uint64_t max,
+		    uint64_t *count_out);
 
 #endif

@@ -36,7 +36,7 @@ bool vi_post_plain_write(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 				      __atomic_load_n(&remote->Data.AddressBits, __ATOMIC_RELAXED),
 				      __atomic_load_n(&remote->Handle, __ATOMIC_RELAXED)))
 		return false;
-	vi_sq_append_done(sq, desc, VIP_STATUS_OP_RDMA_WRITE);
+	vi_sq_append_done(sq, desc, length, VIP_STATUS_OP_RDMA_WRITE);
 	vi_sq_announce_done(sq);
 	return true;
 }

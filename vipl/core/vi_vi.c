@@ -137,6 +137,13 @@ void vi_vi_query(struct vi_vi *vi, VIP_VI_STATE *state_out, VIP_VI_ATTRIBUTES *a
 	vi_unlock_both(vi);
 }
 
+void vi_vi_set_context(struct vi_vi *vi, void *context)
+{
+	vi_lock_both(vi);
+	vi->context = context;
+	vi_unlock_both(vi);
+}
+
 /* ---- create --------------------------------------------------------------------------------- */
 
 static void link_vi(struct vi_nic *nic, struct vi_vi *vi)
@@ -182,6 +189,7 @@ static int enter(struct vi_nic *nic, struct vi_vi *vi, const VIP_VI_ATTRIBUTES *
 			vi->prov_ops = nic->ops;
 		}
 		memset(&vi->counters, 0, sizeof(vi->counters));
+		vi->context = NULL;
 		atomic_store_explicit(&vi->conn_lost, 0, memory_order_relaxed);
 		vi_set_state(vi, VIP_STATE_IDLE);
 		set_attrs(vi, attrs, ptag);

@@ -55,6 +55,7 @@ struct vi_vi {
 	 */
 	void *prov;
 	const struct vi_provider_ops *prov_ops; /* whose prov is */
+	void *context;		/* VipxSetViContext(); changes with both queue locks held */
 	VIPX_COUNTERS counters; /* rx fields written under rx_lock, tx fields under tx_lock */
 };
 
@@ -65,6 +66,8 @@ int vi_vi_destroy(struct vi_vi *vi, uint64_t id);
 int vi_vi_set(struct vi_vi *vi, const VIP_VI_ATTRIBUTES *attrs);
 void vi_vi_query(struct vi_vi *vi, VIP_VI_STATE *state_out, VIP_VI_ATTRIBUTES *attrs_out,
 		 bool *send_empty_out, bool *recv_empty_out);
+
+void vi_vi_set_context(struct vi_vi *vi, void *context);
 
 /* The VI of a handle, held until vi_ref_put(&vi->ref), or NULL. */
 struct vi_vi *vi_vi_get(const void *handle);

@@ -65,6 +65,18 @@ typedef struct _VIPX_COUNTERS {
 	VIP_UINT64 ConnectionsLost;   /* connections broken, not by VipDisconnect() here */
 } VIPX_COUNTERS;
 
+/* A completion that VipxCQTake() took. */
+typedef struct _VIPX_COMPLETION {
+	VIP_ULONG Size;		       /* of the first entry, in: from one entry to the next */
+	VIP_VI_HANDLE ViHandle;	       /* the VI */
+	VIP_PVOID Context;	       /* of this VI: VipxSetViContext() */
+	VIP_DESCRIPTOR *DescriptorPtr; /* taken from the queue */
+	VIP_BOOLEAN RecvQueue;	       /* VIP_TRUE: the receive queue, VIP_FALSE: the send queue */
+	VIP_UINT32 Status;	       /* as in the descriptor: VIP_STATUS_ */
+	VIP_UINT32 Length;	       /* bytes that were sent or received, as in the descriptor */
+	VIP_UINT32 Reserved;
+} VIPX_COMPLETION;
+
 /**
  * VipxAllocMem - allocate registered memory in the window
  * @NicHandle: in, handle from VipOpenNic()
@@ -317,6 +329,61 @@ VIP_RETURN VipxSendsDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **Descriptors, V
  */
 VIP_RETURN VipxRecvsDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **Descriptors, VIP_ULONG Max,
 			 VIP_ULONG *Count);
+
+/**
+ * VipxSetViContext - keep a pointer with a VI
+ * @ViHandle: in, the VI
+ * @Context: in, any value
+ *
+ * VipxCQTake() gives it with every completion of the VI, so that the program need not look up the handle. A new VI
+ * has NULL.
+ *
+ * Ownership: the library does not use what the pointer points to.
+ *
+ * Return:
+ *  - VIP_SUCCESS: set
+ *  - VIP_INVALID_PARAMETER: not a VI handle
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: a VipxCQTake() that begins after the return gives the new value.
+ *
+ * Since: 1.2
+ */
+VIP_RETURN VipxSetViContext(VIP_VI_HANDLE ViHandle, VIP_PVOID Context);
+
+/**
+ * VipxCQTake - take many completed descriptors of the VIs of a completion queue
+ * @CQHandle: in, the queue
+ * @Completions: in/out, in: Size of the first entry; out: room for Max entries, Size bytes apart, not NULL
+ * @Max: in, the most to take, at least 1; a call takes 256 at most
+ * @Count: out, how many were taken, not NULL
+ *
+ * Does what VipCQDone() and, for each entry, VipSendDone() or VipRecvDone() would do, until Max are
+ * taken or a poll finds no more. Moves packets if it finds none. A descriptor that completed with an
+ * error is an entry like any other: see its Status. An entry of the queue whose descriptor was taken
+ * by VipSendDone() or VipRecvDone() already is left out; while the descriptor of an entry that
+ * VipCQDone() gave is not yet taken from its queue, the descriptor that this call takes there is that
+ * one, the oldest. Size of the other entries is neither read nor written.
+ *
+ * Ownership: the descriptors taken, and their data, belong to the caller again.
+ *
+ * Return:
+ *  - VIP_SUCCESS: at least one was taken
+ *  - VIP_NOT_DONE: there is none; Count is 0
+ *  - VIP_INVALID_PARAMETER: not a CQ handle, a NULL pointer, Max is 0, or Size is smaller than the structure or not a
+ *    multiple of its alignment; Count is 0 if it can be set
+ *
+ * Context: does not block; a thread that is inside a call on one of the VIs is waited for. Thread-safe. Allowed in
+ * handlers.
+ *
+ * Ordering: the entries of one work queue in the order of completion; among queues round robin, up to 16 entries of one
+ * at a time.
+ *
+ * Since: 1.2
+ */
+VIP_RETURN VipxCQTake(VIP_CQ_HANDLE CQHandle, VIPX_COMPLETION *Completions, VIP_ULONG Max,
+		      VIP_ULONG *Count);
 
 /**
  * VipxCQFd - tell the file descriptor of a completion queue

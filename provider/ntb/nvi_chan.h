@@ -112,12 +112,21 @@ struct nvi_sending {
 	uint32_t grant_pause;	      /* after a refusal, the writes that do not ask for a grant; */
 	uint32_t grant_skip;	      /* how many of these are left */
 	uint32_t grants_held;
+	bool wrote; /* there were writes that could be stored directly, had they a grant */
+	/* so do all sends ask for credit, so that the next write can be stored at once */
+	bool direct_writes;
 	uint64_t direct;	  /* bytes stored directly in this run */
 	uint32_t unflushed;	  /* the last started so many sends: see nvi_writes_settle() */
 	uint32_t stores;	  /* all writes that ever were unflushed; never set back */
 	uint32_t write_run;	  /* the last so many messages in slots were writes, */
 	uint32_t write_end;	  /* up to this slot */
 	_Atomic uint32_t waiting; /* something depends on credit or answers: read without lock */
+	/* Counts of slots that never wrap: see nvi_slots_sent(). */
+	uint64_t acked;	     /* `credit` */
+	uint64_t others;     /* published slots that begin no message for a receive */
+	uint64_t rdma_end;   /* the last slot with bytes of a write or with a read ends here; */
+	uint64_t placed_at;  /* the last slots of placed messages in a row begin here, */
+	uint64_t placed_end; /* and end here */
 };
 
 /* Receiving.  Writer: a thread that holds rx_lock. */
@@ -135,6 +144,12 @@ struct nvi_receiving {
 	_Atomic uint32_t app_polls; /* polls by the application */
 	/* threads that may be about to unmap the slice: polls of CQs must load no word of it */
 	uint32_t unwatched;
+	/* Counts that never wrap: see nvi_next_message(). */
+	uint64_t returned;   /* `credited` */
+	uint64_t others;     /* consumed slots that begin no message for a receive */
+	uint64_t advertised; /* receives for messages before this one were considered */
+	bool adverts_due;    /* not all receives of the queue were considered */
+	uint32_t connection; /* number of the connection: marks its receives; never 0 */
 };
 
 /* Answers to the peer's reads. */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "nvi_advert.h"
 #include "nvi_break.h"
 #include "nvi_conn.h"
 #include "nvi_credit.h"
@@ -47,6 +48,9 @@ static void reset_state(struct nvi_chan *ch)
 	atomic_store(&ch->arm.armed, 0);
 	ch->arm.polled_notify = ch->arm.quiet = ch->arm.moves = 0;
 	ch->tx.grant_last = ch->tx.grants;
+	ch->tx.wrote = ch->tx.direct_writes = false;
+	ch->tx.acked = ch->tx.others = 0;
+	ch->tx.rdma_end = ch->tx.placed_at = ch->tx.placed_end = 0;
 	ch->breaking.reported = false;
 	ch->level = ch->vi->level;
 }
@@ -74,6 +78,7 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nv
 	vi->fast = ch->retx != NULL ? &nvi_fast_resumable : &nvi_fast;
 	vi->counters.ConnectionsOpened++;
 	vi_set_state(vi, VIP_STATE_CONNECTED);
+	nvi_adverts_begin(ch);
 	/* Sends at reception level are complete later, and nvi_send_unqueued() stores into memory. */
 	if (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || (ch->retx == NULL && !ch->plain))
 		vi->unqueued_max = 0;

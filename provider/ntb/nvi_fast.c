@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvi_fast.h"
+#include "nvi_advert.h"
 #include "nvi_post.h"
 #include "nvi_progress.h"
 #include "nvi_write.h"
@@ -10,6 +11,7 @@ const struct vi_fast_ops nvi_fast = {
 	.send_unqueued = nvi_send_unqueued,
 	.write_unqueued = nvi_write_unqueued,
 	.post_send = nvi_post_send,
+	.recv_posted = nvi_recv_posted,
 	.poll_recv = nvi_poll_recv,
 	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,
@@ -30,6 +32,7 @@ const struct vi_fast_ops nvi_fast_resumable = {
 	.send_unqueued = nvi_send_unqueued_resumable,
 	.write_unqueued = refuse_write_unqueued,
 	.post_send = nvi_post_send,
+	.recv_posted = nvi_recv_posted,
 	.poll_recv = nvi_poll_recv,
 	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,
@@ -51,6 +54,7 @@ const struct vi_fast_ops nvi_fast_closing = {
 	.send_unqueued = refuse_send_unqueued,
 	.write_unqueued = refuse_write_unqueued,
 	.post_send = flush_posted,
+	.recv_posted = nvi_recv_posted,
 	.poll_recv = nvi_poll_recv,
 	.progress = nvi_progress_vi,
 	.unpolled = nvi_unpolled,

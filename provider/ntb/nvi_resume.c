@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nvi_advert.h"
 #include "nvi_break.h"
 #include "nvi_credit.h"
 #include "nvi_grant.h"
@@ -179,11 +180,12 @@ static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi
 	change_parts(ch, linked, p);
 	/* The peer stores its next credit here only after it has consumed another slot. */
 	atomic_store(&ch->in_ctl->credit, linked->consumed.slots);
-	ch->rx.credited = consumed;
+	nvi_count_returned(ch, consumed);
 	ch->rx.cursor_credited = ch->rx.cursor;
 	ch->rx.due = consumed + ch->in_mask / 4 + 1;
 	if (list_anew(ch) != 0)
 		return -ENOMEM;
+	nvi_adverts_again(ch);
 	/* Where a source is gone the connection is marked to be broken. */
 	if (nvi_retransmit(ch) == 0) {
 		nvi_ring_slots(ch);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "nvi_advert.h"
 #include "nvi_fault.h"
 #include "nvi_notify.h"
 #include "nvi_publish.h"
@@ -210,7 +211,7 @@ void nvi_rx_return_credit(struct nvi_chan *ch)
 	ch->rx.due = n + ch->in_mask / 4 + 1;
 	if (n == ch->rx.credited)
 		return;
-	ch->rx.credited = n;
+	nvi_count_returned(ch, n);
 	ch->rx.cursor_credited = ch->rx.cursor;
 	/*
 	 * A: pairs with nvi_tx_credit() at the peer: the slots and payload buffer may be written
@@ -312,6 +313,7 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 			break;
 		if (s.flags & W_F_ACK)
 			ch->rx.due = s.number;
+		nvi_count_message(ch, s.op, s.flags);
 		slot_consumed(ch, s.number);
 		if (s.buffered != NULL) {
 			ack_payload(ch);
@@ -321,6 +323,8 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 	}
 	if (u_unlikely(err == -EPROTO))
 		nvi_rx_protocol_error(ch, &s);
+	if (u_unlikely(ch->rx.adverts_due) && err == 0 && !nvi_chan_has_fault(ch, NVI_FAULT_RX))
+		nvi_advertise(ch);
 	if (consumed != 0) {
 		/* The word that a CQ may compare is that of a slot which has been consumed. */
 		if (ch->vi->rq.cq != NULL)

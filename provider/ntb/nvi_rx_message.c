@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 
+#include "nvi_advert.h"
 #include "nvi_fault.h"
 #include "nvi_rx_message.h"
 #include "u_trace.h"
@@ -95,11 +96,30 @@ void nvi_rx_count(struct nvi_chan *ch, uint32_t total)
 
 /* ---- sends ----------------------------------------------------------------------------------- */
 
+/*
+ * Are the bytes of a placed message in the receive's memory, as it was advertised?  0, or -EFAULT when
+ * the receive's segment is another now.
+ */
+static int is_there(struct nvi_chan *ch, const struct nvi_rx_slot *s)
+{
+	struct nvi_rx_message *m = &ch->rx.msg;
+	uint8_t *at;
+	uint32_t len;
+
+	if (vi_sg_next(&m->sg, s->frag, &at, &len) != 0)
+		return -EFAULT;
+	return at == vi_wqe(&ch->vi->rq, m->entry)->at && len == s->frag ? 0 : -EFAULT;
+}
+
 void nvi_rx_send(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	struct nvi_rx_message *m = &ch->rx.msg;
 	enum w_err err;
 
+	if (u_unlikely((s->flags & W_F_PLACED) && !nvi_was_advertised(ch))) {
+		nvi_rx_protocol_error(ch, s);
+		return;
+	}
 	if (s->flags & W_F_FIRST) {
 		m->discard = m->has_entry = false;
 		m->status = 0;
@@ -112,7 +132,8 @@ void nvi_rx_send(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 	}
 	if (u_unlikely(m->discard))
 		return;
-	if (u_unlikely(nvi_rx_scatter(&m->sg, s) != 0)) {
+	if (u_unlikely((s->flags & W_F_PLACED ? is_there(ch, s) : nvi_rx_scatter(&m->sg, s)) !=
+		       0)) {
 		m->status = VIP_STATUS_PROTECTION_ERROR;
 		ch->vi->counters.ProtectionErrors++;
 		nvi_rx_fail(ch, s, W_ERR_RECV_DESC, VIP_STATUS_OP_RECEIVE);

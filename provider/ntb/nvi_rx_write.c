@@ -101,7 +101,8 @@ void nvi_rx_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 		refuse_write(ch, s);
 		return;
 	}
-	place_write(ch, s, dst);
+	if ((s->flags & W_F_PLACED) == 0)
+		place_write(ch, s, dst);
 	U_TRACE(payload_copied, ch, s->frag);
 	m->done += s->frag;
 	if (!(s->flags & W_F_LAST))

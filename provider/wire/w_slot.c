@@ -36,6 +36,13 @@ static int check_place(const struct w_stream *s, uint8_t flags, uint32_t frag, u
 	return frag <= W_INLINE_MAX - rdma_bytes;
 }
 
+/* May a slot announce a message that was stored where it goes?  Only one that takes a receive. */
+static int may_be_placed(uint8_t op, uint8_t flags, uint32_t frag)
+{
+	return w_takes_receive(op, flags) && (flags & W_F_LAST) && (flags & W_F_BUFFERED) == 0 &&
+	       frag >= 1;
+}
+
 static int check_message(struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg, uint32_t frag,
 			 const struct w_rdma *rdma, uint32_t *inline_off)
 {
@@ -47,7 +54,9 @@ static int check_message(struct w_stream *s, uint8_t op, uint8_t flags, uint32_t
 
 	if (first ? s->op != 0 : s->op != op)
 		return -EPROTO;
-	if (!check_place(s, flags, frag, rdma_bytes) || total > s->max_length)
+	if (!(flags & W_F_PLACED ? may_be_placed(op, flags, frag)
+				 : check_place(s, flags, frag, rdma_bytes)) ||
+	    total > s->max_length)
 		return -EPROTO;
 	if (rdma_bytes != 0 && rdma->length != 0)
 		return -EPROTO;
@@ -91,6 +100,8 @@ int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag,
 	if (reserved != 0 || (flags & ~W_F_KNOWN) != 0 || op < W_OP_SEND || op > W_OP_NOP)
 		return -EPROTO;
 	*inline_out = rdma_bytes;
+	if (flags & W_F_PLACED)
+		return may_be_placed(op, flags, frag) ? 0 : -EPROTO;
 	if (flags & W_F_BUFFERED)
 		return frag >= 1 && frag <= w_frag_max(payload_bytes) ? 0 : -EPROTO;
 	*inline_out += frag;

@@ -6,6 +6,7 @@
  *	control   line 0: credit, written by the peer's receiver
  *		  line 2: notify, the notify request of the peer
  *		  line 4: error report of the peer's receiver
+ *		  from 2048 on: adverts of the peer's receives
  *	fifo	  `slots` slots of 128 bytes
  *	payload	  `payload_bytes` bytes
  *
@@ -54,7 +55,8 @@ enum w_op {
 #define W_F_IMM 0x04u	   /* the message ends with immediate data; on all its fragments */
 #define W_F_BUFFERED 0x08u /* the fragment's payload lies in the payload buffer, not inline */
 #define W_F_ACK 0x10u	   /* the sender waits for credit: return it at once */
-#define W_F_KNOWN 0x1fu
+#define W_F_PLACED 0x20u   /* a whole message, stored where it goes before the slot was published */
+#define W_F_KNOWN 0x3fu
 
 /*
  * Begins the inline area of the FIRST fragment of W_OP_WRITE (inline payload
@@ -92,6 +94,15 @@ struct w_slot {
 };
 static_assert(sizeof(struct w_slot) == W_SLOT_BYTES, "w_slot");
 static_assert(offsetof(struct w_slot, head.seq) == 60, "w_slot.seq");
+
+/*
+ * Does the slot begin a message that takes a receive descriptor?  Both ends number messages by
+ * these slots, from 0.
+ */
+static inline int w_takes_receive(uint8_t op, uint8_t flags)
+{
+	return (flags & W_F_FIRST) && (op == W_OP_SEND || (op == W_OP_WRITE && (flags & W_F_IMM)));
+}
 
 /* Sequence of the n-th slot (n counts from 0): never 0, never all ones. */
 static inline uint32_t w_seq(uint32_t n)
@@ -136,16 +147,39 @@ enum w_err {
 	W_ERR_MAX
 };
 
-/* The control lines at the start of a slice; every word has one writer: the peer. */
+/*
+ * A receive of the peer that may be stored into: its memory lies in a window.  Message n is the only
+ * one that may be stored there; its advert is number n mod W_ADVERTS.
+ */
+struct w_advert {
+	_Atomic uint64_t addr;
+	_Atomic uint32_t handle;
+	_Atomic uint32_t length;
+	_Atomic uint64_t tag; /* w_advert_tag(n); stored last */
+	uint64_t pad;
+};
+static_assert(sizeof(struct w_advert) == 32, "w_advert");
+
+#define W_ADVERTS 64u
+
+/* Never 0: a slice begins without adverts. */
+static inline uint64_t w_advert_tag(uint64_t n)
+{
+	return n + 1;
+}
+
+/* The first page of a slice; every word has one writer: the peer. */
 struct w_control {
 	_Atomic uint32_t credit; /* slots of mine that the peer consumed, counted from 0 */
 	uint32_t pad0[31];
 	_Atomic uint32_t notify; /* the notify request of the peer: w_notify() */
 	uint32_t pad1[31];
 	_Atomic uint64_t error; /* w_error_word(): the peer's receiver broke off */
-	uint32_t pad2[30];
+	uint32_t pad2[446];
+	struct w_advert adverts[W_ADVERTS];
 };
-static_assert(sizeof(struct w_control) == 384, "w_control");
+static_assert(offsetof(struct w_control, adverts) == 2048, "w_control.adverts");
+static_assert(sizeof(struct w_control) == 4096, "w_control");
 
 #define W_NOTIFY_SLOT 0x1u   /* ring, once, when slot `slot` or a later one is published */
 #define W_NOTIFY_CREDIT 0x2u /* ring each time credit is returned */
@@ -171,7 +205,7 @@ static inline uint64_t w_error_word(uint32_t slot, enum w_err err)
 	return (uint64_t)slot << 32 | 0x80000000u | (uint32_t)err;
 }
 
-#define W_SLICE_FIFO 4096u /* offset of the fifo in a slice */
+#define W_SLICE_FIFO 4096u /* offset of the fifo in a slice, behind its struct w_control */
 
 static inline size_t w_slice_bytes(uint32_t slots, uint32_t payload_bytes)
 {

@@ -149,6 +149,8 @@ static bool send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t 
 	return false;
 }
 
+static void recv_posted(struct vi_vi *vi) {}
+
 static bool watch(struct vi_vi *vi, struct vi_watch *out)
 {
 	out->word = &words_of(vi)->came;
@@ -160,6 +162,7 @@ static const struct vi_fast_ops fake_fast = {
 	.send_unqueued = send_unqueued,
 	.write_unqueued = write_unqueued,
 	.post_send = post_send,
+	.recv_posted = recv_posted,
 	.poll_recv = poll_recv,
 	.progress = progress_vi,
 	.watch = watch,

@@ -60,7 +60,7 @@ struct Wrong {
 /* What no relay forwards; whether a slot could come now is for its receiver to say. */
 std::vector<Wrong> wrong_slots()
 {
-	const uint8_t F = W_F_FIRST, L = W_F_LAST, R = W_F_BUFFERED;
+	const uint8_t F = W_F_FIRST, L = W_F_LAST, R = W_F_BUFFERED, P = W_F_PLACED;
 	const uint32_t most = w_frag_max(kPayload);
 	const struct w_slot none = {};
 	struct w_slot reserved = header(W_OP_SEND, F | L, 4);
@@ -70,7 +70,7 @@ std::vector<Wrong> wrong_slots()
 		{ "op 0", none, header(0, F | L, 0) },
 		{ "op 7", none, header(7, F | L, 0) },
 		{ "op 255", none, header(255, F | L, 0) },
-		{ "unknown flag", none, header(W_OP_SEND, F | L | 0x20, 4) },
+		{ "unknown flag", none, header(W_OP_SEND, F | L | 0x40, 4) },
 		{ "all flags", none, header(W_OP_SEND, 0xff, 4) },
 		{ "reserved", none, reserved },
 		{ "inline too long", none, header(W_OP_SEND, F | L, W_INLINE_MAX + 1) },
@@ -79,6 +79,11 @@ std::vector<Wrong> wrong_slots()
 		{ "empty in the ring", none, header(W_OP_SEND, F | L | R, 0) },
 		{ "too long for the ring", none, header(W_OP_SEND, F | L | R, most + 1) },
 		{ "far too long for the ring", none, header(W_OP_SEND, F | L | R, UINT32_MAX) },
+		{ "placed in the ring", none, header(W_OP_SEND, F | L | R | P, 100) },
+		{ "placed in part", none, header(W_OP_SEND, F | P, 100) },
+		{ "placed, but empty", none, header(W_OP_SEND, F | L | P, 0) },
+		{ "a placed write that takes no receive", none, header(W_OP_WRITE, F | L | P, 9) },
+		{ "a placed answer", none, header(W_OP_READ_RESP, F | L | P, 9) },
 	};
 }
 

@@ -166,7 +166,7 @@ uint32_t Fragment::inline_bytes() const
 				? sizeof(struct w_rdma)
 				: 0;
 
-	return slot.head.flags & W_F_BUFFERED ? rdma : rdma + slot.head.frag;
+	return slot.head.flags & (W_F_BUFFERED | W_F_PLACED) ? rdma : rdma + slot.head.frag;
 }
 
 struct w_slot header(uint8_t op, uint8_t flags, uint32_t frag, uint32_t arg)

@@ -38,7 +38,7 @@ protected:
 };
 
 constexpr uint8_t SEND = 1, WRITE = 2, READ_REQ = 3, READ_RESP = 4, ABORT = 5, NOP = 6;
-constexpr uint8_t FIRST = 1, LAST = 2, IMM = 4, RING = 8, ACK = 16;
+constexpr uint8_t FIRST = 1, LAST = 2, IMM = 4, RING = 8, ACK = 16, PLACED = 32;
 
 TEST_F(SlotCheck, AcceptsWhatIsSent)
 {
@@ -63,6 +63,9 @@ TEST_F(SlotCheck, AcceptsWhatIsSent)
 		{ SEND, FIRST | RING, 0, 5000, 4096, 0 },
 		{ NOP, ACK, 0, 0, 0, 0 },
 		{ SEND, LAST | RING, 0, 0, 904, 0 },
+		{ SEND, FIRST | LAST | PLACED, 0, 0, 1, 0 },
+		{ SEND, FIRST | LAST | PLACED | IMM | ACK, 0, 9, 1 << 20, 0 },
+		{ WRITE, FIRST | LAST | PLACED | IMM, 0, 9, 1 << 20, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -75,9 +78,23 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 		{ 0, FIRST | LAST, 0, 0, 0, 0 },
 		{ 7, FIRST | LAST, 0, 0, 0, 0 },
 		{ 255, FIRST | LAST, 0, 0, 0, 0 },
-		{ SEND, 0, 0, 0, 1, 0 },			    // not first
-		{ SEND, LAST, 0, 0, 1, 0 },			    // not first
-		{ SEND, FIRST | LAST | 0x20, 0, 0, 1, 0 },	    // unknown flag
+		{ SEND, 0, 0, 0, 1, 0 },		     // not first
+		{ SEND, LAST, 0, 0, 1, 0 },		     // not first
+		{ SEND, FIRST | LAST | 0x40, 0, 0, 1, 0 },   // unknown flags
+		{ SEND, FIRST | LAST | 0x80, 0, 0, 1, 0 },   //
+		{ SEND, FIRST | LAST | PLACED, 0, 0, 0, 0 }, // nothing was placed
+		{ SEND, FIRST | LAST | PLACED, 0, 0, (1 << 20) + 1, 0 },
+		{ SEND, FIRST | LAST | PLACED | RING, 0, 0, 4096, 0 }, // in two places
+		{ SEND, FIRST | LAST | PLACED, 0, 5, 4096, 0 },	       // arg without meaning
+		{ SEND, FIRST | PLACED, 0, 8192, 4096, 0 },	       // not whole
+		{ SEND, LAST | PLACED, 0, 0, 4096, 0 },		       // not first
+		{ SEND, PLACED, 0, 0, 4096, 0 },		       //
+		{ WRITE, FIRST | LAST | PLACED, 0, 0, 4096, 0 },       // takes no receive
+		{ WRITE, FIRST | LAST | PLACED | IMM, 0, 0, 4096, 8 }, // length in its address
+		{ READ_RESP, FIRST | LAST | PLACED, 0, 0, 100, 0 },
+		{ READ_REQ, FIRST | LAST | PLACED, 0, 0, 16, 1 },
+		{ ABORT, LAST | PLACED, 0, 0, 0, 0 },
+		{ NOP, ACK | PLACED, 0, 0, 0, 0 },
 		{ SEND, FIRST | LAST, 1, 0, 1, 0 },		    // reserved
 		{ SEND, FIRST | LAST, 0, 1, 1, 0 },		    // arg without meaning
 		{ SEND, FIRST | LAST, 0, 0, 113, 0 },		    // longer than inline
@@ -120,6 +137,8 @@ TEST_F(SlotCheck, RefusesInsideAMessage)
 	EXPECT_EQ(check({ SEND, RING, 0, 0, 904, 0 }), -EPROTO);
 	EXPECT_EQ(check({ SEND, LAST | RING | IMM, 0, 1, 904, 0 }), -EPROTO);
 	EXPECT_EQ(check({ READ_REQ, FIRST | LAST, 0, 0, 16, 1 }), -EPROTO);
+	EXPECT_EQ(check({ SEND, FIRST | LAST | PLACED, 0, 0, 904, 0 }), -EPROTO);
+	EXPECT_EQ(check({ SEND, LAST | PLACED, 0, 0, 904, 0 }), -EPROTO);
 	EXPECT_EQ(check({ SEND, LAST | RING, 0, 0, 904, 0 }), 0);
 }
 

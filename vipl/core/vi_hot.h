@@ -317,6 +317,13 @@ static inline bool vi_post_plain(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM
 	return true;
 }
 
+/* A plain receive of so many bytes was appended, in the region that the queue used last. */
+static inline void vi_recv_posted(struct vi_vi *vi, uint32_t bytes)
+{
+	if (u_unlikely(vi->rq.data_cache.rights & VI_WINDOW) && bytes >= VI_LONG_RECV)
+		vi->fast->recv_posted(vi);
+}
+
 /*
  * Appends a plain receive; false, and nothing done, when it is not plain.  Of a receive ImmediateData
  * and Length as posted mean nothing.  Caller holds rx_lock, and calls vi_wq_heat().
@@ -350,6 +357,7 @@ static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 		return false;
 	rq->tail++;
 	vi->counters.RecvsPosted++;
+	vi_recv_posted(vi, wqe->at_len);
 	return true;
 }
 

@@ -208,7 +208,11 @@ static int register_locked(struct vi_nic *nic, void *addr, uint64_t len,
 			   VIP_MEM_HANDLE *handle_out)
 {
 	uint32_t slot;
-	int err = reserve(nic, addr, len, attrs, local, &slot);
+	int err;
+
+	if (window != NULL)
+		local |= VI_WINDOW;
+	err = reserve(nic, addr, len, attrs, local, &slot);
 
 	if (err != 0)
 		return err;
@@ -338,7 +342,7 @@ int vi_mem_adopt(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATT
 		return -ENOMEM;
 	*adopted = (struct vi_adopted){ .len = len, .exact = exact };
 	pthread_mutex_lock(&nic->lock);
-	err = reserve(nic, addr, len, attrs, VI_READ | VI_WRITE, &slot);
+	err = reserve(nic, addr, len, attrs, VI_READ | VI_WRITE | VI_WINDOW, &slot);
 	pthread_mutex_unlock(&nic->lock);
 	if (err == 0)
 		err = adopt_reserved(nic, addr, slot, adopted, handle_out);
@@ -438,7 +442,8 @@ static int set_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 		return err;
 	vi_ptag_put(r->ptag_ref);
 	r->ptag_ref = ptag;
-	local = atomic_load_explicit(&r->rights, memory_order_relaxed) & (VI_READ | VI_WRITE);
+	local = atomic_load_explicit(&r->rights, memory_order_relaxed) &
+		(VI_READ | VI_WRITE | VI_WINDOW);
 	set_rights(nic, r, local | remote_rights(attrs, local), vi_handle_id(attrs->Ptag));
 	return 0;
 }

@@ -127,6 +127,8 @@ int vi_post_recv_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE hand
 	vi_wq_heat(&vi->rq);
 	if (u_unlikely(vi_state(vi) == VIP_STATE_ERROR))
 		vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);
+	else
+		vi_recv_posted(vi, checked.at_len);
 	return 0;
 }
 

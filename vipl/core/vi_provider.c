@@ -158,6 +158,8 @@ static bool none_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uin
 	return false;
 }
 
+static void none_recv_posted(struct vi_vi *vi) {}
+
 static int none_progress(struct vi_vi *vi)
 {
 	return 0;
@@ -172,6 +174,7 @@ const struct vi_fast_ops vi_fast_none = {
 	.post_send = none_post_send,
 	.send_unqueued = none_send_unqueued,
 	.write_unqueued = none_write_unqueued,
+	.recv_posted = none_recv_posted,
 	.poll_recv = none_progress,
 	.progress = none_progress,
 	.watch = none_watch,

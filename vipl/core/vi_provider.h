@@ -101,6 +101,8 @@ struct vi_provider_ops {
 	int (*host_list)(struct vi_nic *nic, uint32_t i, uint8_t *host_out, uint32_t *hops_out);
 };
 
+#define VI_LONG_RECV 4096u /* no recv_posted() for shorter receives */
+
 #define VI_POLL_MOVED 1
 #define VI_POLL_PROGRESS 2
 
@@ -131,6 +133,11 @@ struct vi_fast_ops {
 	 * now if it can.  Caller holds tx_lock.
 	 */
 	void (*post_send)(struct vi_vi *vi);
+	/*
+	 * A plain receive of VI_LONG_RECV bytes or more, in window memory, was appended to
+	 * the receive queue.  Caller holds rx_lock.
+	 */
+	void (*recv_posted)(struct vi_vi *vi);
 	/*
 	 * Consumes slots that came for this VI, whose rx_lock the caller holds: VI_POLL_MOVED if
 	 * anything did, VI_POLL_PROGRESS if progress() has more to do, once the lock is dropped.

@@ -26,6 +26,7 @@ enum vi_access {
 	VI_WRITE = 2,	     /* local target of a receive or RDMA read */
 	VI_REMOTE_WRITE = 4, /* target of the peer's RDMA write */
 	VI_REMOTE_READ = 8,  /* source of the peer's RDMA read */
+	VI_WINDOW = 16,	     /* no right: window memory, which peers may map */
 };
 
 struct vi_region {

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Advertising receives in window memory to the peer, which may store messages there. */
+#ifndef NVI_ADVERT_H
+#define NVI_ADVERT_H
+
+#include "nvi_chan.h"
+
+/* The number of the next message that takes a receive. */
+static inline uint64_t nvi_next_message(const struct nvi_chan *ch)
+{
+	uint32_t seq = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
+
+	return ch->rx.returned + (uint32_t)(seq - ch->rx.credited) - ch->rx.others;
+}
+
+/* The slot is about to be consumed. */
+static inline void nvi_count_message(struct nvi_chan *ch, uint8_t op, uint8_t flags)
+{
+	if (!w_takes_receive(op, flags))
+		ch->rx.others++;
+}
+
+/* All slots up to n have been returned as credit. */
+static inline void nvi_count_returned(struct nvi_chan *ch, uint32_t n)
+{
+	ch->rx.returned += (uint32_t)(n - ch->rx.credited);
+	ch->rx.credited = n;
+}
+
+/* A connection begins: no receive was advertised on it.  Caller holds rx_lock. */
+void nvi_adverts_begin(struct nvi_chan *ch);
+/*
+ * The peer has a new slice, without adverts: advertises the receives of the queue anew.  Caller holds
+ * rx_lock.
+ */
+void nvi_adverts_again(struct nvi_chan *ch);
+/* Advertises the receives that were not considered yet, as far as may be.  Caller holds rx_lock. */
+void nvi_advertise(struct nvi_chan *ch);
+/* vi_fast_ops.recv_posted */
+void nvi_recv_posted(struct vi_vi *vi);
+/* Was the next receive advertised on this connection, for the next message? */
+bool nvi_was_advertised(struct nvi_chan *ch);
+
+#endif

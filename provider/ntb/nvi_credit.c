@@ -35,6 +35,7 @@ int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 		return -EPROTO;
 	atomic_store_explicit(&ch->tx.credit, credit, memory_order_relaxed);
 	ch->tx.limit = credit + ch->out_mask + 1;
+	ch->tx.acked += fresh;
 	ch->tx.freed = ch->tx.after[(credit - 1) & ch->out_mask];
 	nvi_disarm(ch);
 	complete_acked(ch, credit);

@@ -43,4 +43,16 @@ static inline uint32_t nvi_slots_used(const struct nvi_chan *ch)
 	return ch->tx.seq - atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
 }
 
+/* Slots published on this connection. */
+static inline uint64_t nvi_slots_sent(const struct nvi_chan *ch)
+{
+	return ch->tx.acked + nvi_slots_used(ch);
+}
+
+/* The number of the next message that takes a receive of the peer. */
+static inline uint64_t nvi_next_sent(const struct nvi_chan *ch)
+{
+	return nvi_slots_sent(ch) - ch->tx.others;
+}
+
 #endif

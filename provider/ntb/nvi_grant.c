@@ -56,6 +56,7 @@ static void release(struct nvi_chan *ch, struct nvi_grant *g)
 		port_flush(ch->port);
 		port_unmap(ch->port, &g->map);
 		ch->tx.grants_held--;
+		ch->tx.direct_writes = ch->tx.wrote && ch->tx.grants_held != 0;
 	}
 	memset(g, 0, sizeof(*g));
 }
@@ -155,6 +156,14 @@ struct nvi_grant *nvi_grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *
 	return nvi_grant_covers(g, remote->Data.AddressBits, n) ? g : NULL;
 }
 
+struct nvi_grant *nvi_grant_for_write(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote,
+				      uint32_t n)
+{
+	ch->tx.wrote = true;
+	ch->tx.direct_writes = ch->tx.grants_held != 0;
+	return nvi_grant_for(ch, remote, n);
+}
+
 void nvi_grants_drop(struct nvi_chan *ch)
 {
 	for (uint32_t i = 0; i < NVI_GRANTS_MAX; i++)
@@ -175,6 +184,7 @@ static bool hold(struct nvi_chan *ch, struct nvi_grant *g, const struct w_grant 
 	g->uses = 0;
 	g->state = NVI_GRANT_HELD;
 	ch->tx.grants_held++;
+	ch->tx.direct_writes = ch->tx.wrote;
 	return true;
 }
 

@@ -43,10 +43,13 @@ static inline bool nvi_grant_covers(const struct nvi_grant *g, uint64_t addr, ui
 }
 
 /*
- * The grant by which the write of n bytes to `remote` can be stored directly, or NULL; asks for one
- * when there is none.  Caller holds tx_lock.
+ * The grant by which n bytes can be stored to `remote`, or NULL; asks for one when there is none.
+ * Caller holds tx_lock.
  */
 struct nvi_grant *nvi_grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote, uint32_t n);
+/* As nvi_grant_for(), for an RDMA write: from now on sends ask for credit while a grant is held. */
+struct nvi_grant *nvi_grant_for_write(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote,
+				      uint32_t n);
 /* Unmaps all memory that the connection was granted. Caller holds both locks. */
 void nvi_grants_drop(struct nvi_chan *ch);
 

@@ -3,6 +3,7 @@
 #include "nvi_break.h"
 #include "nvi_credit.h"
 #include "nvi_notify.h"
+#include "nvi_place.h"
 #include "nvi_publish.h"
 #include "nvi_tx.h"
 #include "nvi_write.h"
@@ -77,7 +78,7 @@ static __attribute__((noinline)) bool send_slot_with(struct vi_vi *vi, VIP_DESCR
 
 	return send_slot(vi, ch, desc, at, n,
 			 (uint8_t)((with_imm ? W_F_IMM : 0) |
-				   (ch->tx.grants_held != 0 ? W_F_ACK : 0)),
+				   (ch->tx.direct_writes ? W_F_ACK : 0)),
 			 with_imm ? imm_of(desc) : 0);
 }
 
@@ -88,7 +89,7 @@ bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at
 
 	if (u_unlikely(!may_send(ch)))
 		return false;
-	if (u_unlikely((control & VIP_CONTROL_IMMEDIATE) != 0 || ch->tx.grants_held != 0))
+	if (u_unlikely((control & VIP_CONTROL_IMMEDIATE) != 0 || ch->tx.direct_writes))
 		return send_slot_with(vi, desc, at, n, control);
 	return send_slot(vi, ch, desc, at, n, 0, 0);
 }
@@ -102,7 +103,7 @@ bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const u
 	struct w_slot line = {
 		.head = { .op = W_OP_SEND,
 			  .flags = (uint8_t)(W_F_FIRST | W_F_LAST | (with_imm ? W_F_IMM : 0) |
-					     (ch->tx.grants_held != 0 ? W_F_ACK : 0)),
+					     (ch->tx.direct_writes ? W_F_ACK : 0)),
 			  .arg = with_imm ? imm_of(desc) : 0,
 			  .frag = n },
 	};
@@ -204,11 +205,27 @@ static bool post_write(struct nvi_chan *ch)
 	       nvi_write_queued(ch, wqe) != NVI_METHOD_SLOTS;
 }
 
+/* The message that was just posted: placed now; false when it is for another way, or has to wait. */
+static bool post_placed(struct nvi_chan *ch)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
+
+	if (!nvi_may_place(wqe) || sq->next + 1 != sq->tail || ch->tx.unflushed != 0 ||
+	    !nvi_may_publish(ch) || !nvi_tx_may_start(ch, wqe, sq->next) ||
+	    nvi_place_queued(ch, wqe) != NVI_METHOD_DONE)
+		return false;
+	u_out_fence(&ch->out);
+	nvi_ring_slots(ch);
+	nvi_ask_later(ch->vi, ch, wqe->length);
+	return true;
+}
+
 void nvi_post_send(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->chan;
 
-	if (!post_buffered(ch) && !post_read_request(ch) && !post_write(ch)) {
+	if (!post_placed(ch) && !post_buffered(ch) && !post_read_request(ch) && !post_write(ch)) {
 		nvi_tx_run(ch);
 		nvi_break_after_tx(ch);
 	}

@@ -14,6 +14,28 @@
 #define NVI_TX_AHEAD 8u	  /* slots asked for ahead of the one written, in a stream of sends */
 #define NVI_ASK_MAX 2048u /* the peer polls the slot again while a longer payload is copied */
 
+/*
+ * Enters what placed messages depend on, of a slot that is just being published.  Of the whole message of
+ * a send that was not placed that is nothing.
+ */
+static inline void nvi_note_slot(struct nvi_chan *ch, uint8_t op, uint8_t flags)
+{
+	uint64_t n;
+
+	if (op == W_OP_SEND && (flags & (W_F_FIRST | W_F_PLACED)) == W_F_FIRST)
+		return;
+	n = nvi_slots_sent(ch);
+	if (!w_takes_receive(op, flags))
+		ch->tx.others++;
+	if (flags & W_F_PLACED) {
+		if (ch->tx.placed_end != n)
+			ch->tx.placed_at = n;
+		ch->tx.placed_end = n + 1;
+	} else if (op != W_OP_SEND && op != W_OP_NOP) {
+		ch->tx.rdma_end = n + 1;
+	}
+}
+
 /* Where slot n of the peer's fifo lies. */
 static inline struct w_slot *nvi_slot_out(const struct nvi_chan *ch, uint32_t n)
 {
@@ -116,6 +138,8 @@ static inline void nvi_store_plain(struct nvi_chan *ch, struct w_slot *slot, uin
 static inline void nvi_publish_plain(struct nvi_chan *ch, struct w_slot *slot, uint8_t op,
 				     uint32_t length, uint32_t imm, uint8_t flags)
 {
+	if (op != W_OP_SEND)
+		nvi_note_slot(ch, op, W_F_FIRST | W_F_LAST);
 	nvi_store_plain(ch, slot, op, length, imm, flags);
 	nvi_ring_slots(ch);
 }

@@ -12,6 +12,7 @@
 
 #include "nvi_credit.h"
 #include "nvi_fault.h"
+#include "nvi_place.h"
 #include "nvi_publish.h"
 #include "nvi_tx.h"
 #include "nvi_write.h"
@@ -162,6 +163,14 @@ static bool begin_descriptor(struct nvi_chan *ch)
 			if (!nvi_writes_flush(ch) && nvi_chan_breaks(ch))
 				return false;
 			continue;
+		}
+		if (nvi_may_place(wqe)) {
+			enum nvi_write_method method = nvi_place_queued(ch, wqe);
+
+			if (method == NVI_METHOD_DONE)
+				continue;
+			if (method == NVI_METHOD_WAIT)
+				return false;
 		}
 		bits = check_descriptor(ch, wqe);
 		if (bits == 0 &&
@@ -349,7 +358,7 @@ static bool tx_fragment(struct nvi_chan *ch)
 	line.head.op = m->op;
 	line.head.flags = fragment_flags(m, last, in_payload);
 	/* One that completes when it is out does not wait for credit, but direct writes do. */
-	if (last && (m->op == W_OP_WRITE || (ch->tx.grants_held != 0 && m->op == W_OP_SEND) ||
+	if (last && (m->op == W_OP_WRITE || (ch->tx.direct_writes && m->op == W_OP_SEND) ||
 		     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n ||
 				 in_payload))))
 		line.head.flags |= W_F_ACK;

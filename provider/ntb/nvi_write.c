@@ -12,76 +12,9 @@
 
 #include "nvi_credit.h"
 #include "nvi_fault.h"
+#include "nvi_store.h"
 #include "nvi_write.h"
-#include "u_copy.h"
 #include "vi_hot.h"
-
-/* ---- storing --------------------------------------------------------------------------------- */
-
-/* As u_copy_last_last(), to a mapping that does not keep the order of stores by itself. */
-static U_COLD void out_last_last(const struct u_out *out, uint8_t *dst, const uint8_t *src,
-				 uint32_t n)
-{
-	uint32_t tail = n < U_LINE ? n : U_LINE, word;
-
-	u_out_copy(out, dst, src, n - tail);
-	dst += n - tail;
-	src += n - tail;
-	for (; tail > 0; tail -= word, dst += word, src += word) {
-		word = ((uintptr_t)dst & 7) == 0 && tail >= 8 ? 8 : 1;
-		u_out_fence(out);
-		u_out_copy(out, dst, src, word);
-	}
-}
-
-/* Stores a piece, behind which `left` bytes of the write follow. */
-static inline void store_piece(const struct u_out *out, uint8_t *dst, const uint8_t *src,
-			       uint32_t n, uint32_t left)
-{
-	if (u_unlikely(left >= U_LINE)) {
-		if (out->ops != NULL)
-			u_out_copy(out, dst, src, n);
-		else
-			u_copy_shared(dst, src, n);
-	} else if (u_unlikely(out->ops != NULL)) {
-		out_last_last(out, dst, src, n);
-	} else {
-		u_copy_last_last(dst, src, n);
-	}
-}
-
-/*
- * -EFAULT: the descriptor is not fit, or its memory is being deregistered: it goes through slots.
- */
-static int store_segments(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
-			  uint8_t *dst)
-{
-	uint32_t left = wqe->length, len;
-	struct vi_sg sg;
-	uint8_t *src;
-
-	if (vi_desc_check_send(ch->vi, wqe) != 0 ||
-	    vi_sg_init(&sg, ch->vi, wqe, VI_READ, wqe->length) != 0)
-		return -EFAULT;
-	for (; left > 0; dst += len) {
-		if (vi_sg_next(&sg, left, &src, &len) != 0)
-			return -EFAULT;
-		left -= len;
-		store_piece(&g->map.out, dst, src, len, left);
-	}
-	return 0;
-}
-
-static inline int store(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
-			uint8_t *dst)
-{
-	if (u_likely(wqe->at != NULL && wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt)))
-		store_piece(&g->map.out, dst, wqe->at, wqe->length, 0);
-	else if (store_segments(ch, g, wqe, dst) != 0)
-		return -EFAULT;
-	u_out_fence(&g->map.out);
-	return 0;
-}
 
 /* ---- completing ------------------------------------------------------------------------------ */
 
@@ -119,18 +52,11 @@ static void writes_lost(struct nvi_chan *ch)
 	nvi_grants_drop(ch);
 }
 
-/* Flushes the link: is it still of that generation?  Then all stores through it have arrived. */
-static bool still_stands(const struct nvi_port *p, uint32_t generation)
-{
-	port_flush(p->port);
-	return nvi_port_generation(p) == generation;
-}
-
 bool nvi_writes_settle(struct nvi_chan *ch)
 {
 	if (ch->tx.unflushed == 0)
 		return true;
-	if (u_unlikely(!still_stands(ch->port_use, ch->generation)))
+	if (u_unlikely(!nvi_link_stands(ch->port_use, ch->generation)))
 		return false;
 	complete_writes(ch, ch->tx.unflushed);
 	return true;
@@ -154,7 +80,7 @@ int nvi_writes_check(struct nvi_chan *ch)
 		return 0;
 	atomic_fetch_add_explicit(&port->users, 1, memory_order_relaxed);
 	u_biased_drop(&ch->vi->tx_lock);
-	stands = still_stands(port, generation);
+	stands = nvi_link_stands(port, generation);
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_port_put(port);
 	/*
@@ -203,11 +129,6 @@ static inline bool all_consumed(struct nvi_chan *ch)
 	return nvi_sq_done(&ch->vi->sq) + ch->tx.unflushed == ch->vi->sq.next;
 }
 
-static inline uint8_t *target(const struct nvi_grant *g, uint64_t addr)
-{
-	return (uint8_t *)g->map.base + (addr - g->base);
-}
-
 bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
 			uint32_t handle)
 {
@@ -218,18 +139,14 @@ bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_
 		       ch->level == VIP_SERVICE_RELIABLE_RECEPTION || ch->tx.msg.op != 0 ||
 		       !all_consumed(ch) || nvi_chan_breaks(ch)))
 		return false;
-	store_piece(&g->map.out, target(g, addr), at, n, 0);
+	nvi_store_piece(&g->map.out, nvi_grant_at(g, addr), at, n, 0);
 	u_out_fence(&g->map.out);
 	g->uses++;
 	count_write(ch, n);
 	return true;
 }
 
-/*
- * Would the peer's next credit let a write go directly?  Not where writes alternate with short
- * sends: those would then take turns with the peer.
- */
-static bool worth_waiting(const struct nvi_chan *ch, uint32_t n)
+bool nvi_write_waits(const struct nvi_chan *ch, uint32_t n)
 {
 	return ch->tx.asked == ch->tx.seq &&
 	       (n >= NVI_WRITE_WAIT ||
@@ -246,14 +163,12 @@ enum nvi_write_method nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 	    wqe->length == 0 || wqe->length > NVI_DIRECT_MAX || ch->tx.msg.op != 0)
 		return NVI_METHOD_SLOTS;
 	remote = *vi_wqe_remote(wqe);
-	g = nvi_grant_for(ch, &remote, wqe->length);
+	g = nvi_grant_for_write(ch, &remote, wqe->length);
 	if (g == NULL || u_unlikely(nvi_chan_breaks(ch)))
 		return NVI_METHOD_SLOTS;
 	if (!all_consumed(ch))
-		return worth_waiting(ch, wqe->length) ? NVI_METHOD_WAIT : NVI_METHOD_SLOTS;
-	if (store(ch, g, wqe, target(g, remote.Data.AddressBits)) != 0)
+		return nvi_write_waits(ch, wqe->length) ? NVI_METHOD_WAIT : NVI_METHOD_SLOTS;
+	if (nvi_store(ch, g, wqe, remote.Data.AddressBits) != 0)
 		return NVI_METHOD_SLOTS;
-	g->uses++;
-	ch->tx.direct += wqe->length;
 	return finish_write(ch, wqe);
 }

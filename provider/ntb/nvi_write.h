@@ -5,9 +5,8 @@
 
 #include "nvi_grant.h"
 
-#define NVI_DIRECT_MAX (16u << 20) /* bytes stored while tx_lock is held */
-#define NVI_WRITE_WAIT 4096u	   /* a write so long rather waits than goes through slots, */
-#define NVI_WRITE_RUN 8u	   /* and so does one after so many that went there in a row */
+#define NVI_WRITE_WAIT 4096u /* a write so long rather waits than goes through slots, */
+#define NVI_WRITE_RUN 8u     /* and so does one after so many that went there in a row */
 
 enum nvi_write_method {
 	NVI_METHOD_SLOTS, /* like any descriptor */
@@ -23,6 +22,11 @@ bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_
  * grant if not.  `wqe`'s own memory is there.  Caller holds tx_lock.
  */
 enum nvi_write_method nvi_write_queued(struct nvi_chan *ch, struct vi_wqe *wqe);
+/*
+ * Would the peer's next credit let a write of n bytes go directly?  Not where writes alternate with
+ * short sends: those would then take turns with the peer.
+ */
+bool nvi_write_waits(const struct nvi_chan *ch, uint32_t n);
 /*
  * Direct writes whose completion has to mean that they arrived - all of a resumable channel, and
  * those of reliable reception - stay incomplete until a flush has shown that the link still

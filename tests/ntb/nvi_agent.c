@@ -286,8 +286,15 @@ void nvi_agent_disconnect(struct nvi_agent *a, int end)
 
 int nvi_agent_reconnect(struct nvi_agent *a)
 {
+	return nvi_agent_reconnect_after(a, NULL, NULL);
+}
+
+int nvi_agent_reconnect_after(struct nvi_agent *a, void (*between)(void *), void *arg)
+{
 	for (int end = 0; end < 2; end++)
 		nvi_agent_disconnect(a, end);
+	if (between != NULL)
+		between(arg);
 	if (nvi_loop_reconnect(a->loop) != 0)
 		return -1;
 	for (int end = 0; end < 2; end++)

@@ -41,8 +41,9 @@ void nvi_agent_deliver(struct nvi_agent *a, int end, const void *body, uint32_t 
 void nvi_agent_lost(struct nvi_agent *a, int end);
 /* The end disconnects, as VipDisconnect() does; a step tells the other end. */
 void nvi_agent_disconnect(struct nvi_agent *a, int end);
-/* Connects both ends anew. */
+/* Connects both ends anew; `between` (NULL: nothing) runs while they are Idle. */
 int nvi_agent_reconnect(struct nvi_agent *a);
+int nvi_agent_reconnect_after(struct nvi_agent *a, void (*between)(void *), void *arg);
 
 /* Window memory open to RDMA writes, or not. NULL when there is none. */
 uint8_t *nvi_agent_alloc(struct nvi_agent *a, uint64_t len, bool open, VIP_MEM_HANDLE *handle_out);

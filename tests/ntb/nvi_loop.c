@@ -238,7 +238,9 @@ struct nvi_loop *nvi_loop_open(const struct nvi_loop_cfg *cfg)
 int nvi_loop_reconnect(struct nvi_loop *loop)
 {
 	for (int end = 0; end < 2; end++) {
-		nvi_chan_close(loop->vi[end]);
+		/* What was posted to an Idle VI is not flushed. */
+		if (nvi_loop_state(loop, end) != VIP_STATE_IDLE)
+			nvi_chan_close(loop->vi[end]);
 		munmap(loop->inbound[end], loop->slice_len);
 	}
 	return connect_ends(loop);

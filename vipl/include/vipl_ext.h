@@ -91,8 +91,12 @@ typedef struct _VIPX_COMPLETION {
  *
  * A peer's RDMA writes go through slots at first, as to any memory, and soon become stores: such a
  * write costs only the copy, this process has no part in it, and it is complete when VipPostSend()
- * returns. That holds for writes without immediate data up to 16 MiB, when the peer has consumed all
- * that the VI sent before. Errors, order and the order of bytes are those of any RDMA write. A
+ * returns. That holds for writes up to 16 MiB, when the peer has consumed all that the VI sent
+ * before. Errors, order and the order of bytes are those of any RDMA write.
+ *
+ * Sends of neighbours into receives of one segment of 4 KiB or more in such memory, which the VI and
+ * the memory open to RDMA writes, become stores as well. So the memory of a receive that was flushed
+ * can still change until VipDisconnect() returns, as all memory that is open to a peer's writes. A
  * hostile process of a peer can read and store there until the memory is freed; only this library
  * accesses memory of VipRegisterMem(). Children of fork() share the memory: the parent and its peers
  * see what they store there.

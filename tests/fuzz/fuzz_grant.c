@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is said about direct stores, by a peer's process that breaks the rules, between writes
- * and changes of rights that keep them.  The input is a program of both.  Nothing may crash or
+ * What is said about direct stores, by a peer's process that breaks the rules, between writes,
+ * sends and changes of rights that keep them.  The input is a program of both.  Nothing may crash or
  * keep a descriptor; memory that was not offered, or is not open any more, stays as it was.
  */
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include "u_base.h"
 #include "w_ctl.h"
 #include "w_grant.h"
+#include "w_slot.h"
 
 #define WRITER 0
 #define OWNER 1
@@ -28,7 +29,8 @@ struct window {
 	uint8_t *data;
 	VIP_MEM_HANDLE handle;
 	bool open;
-	bool betrayed; /* somebody may hold it of whom its owner does not know */
+	/* somebody may hold it of whom its owner does not know, or its owner receives there */
+	bool betrayed;
 };
 
 struct world {
@@ -104,7 +106,11 @@ static void post_write(struct world *w)
 	if (d == NULL || nvi_loop_state(w->loop, WRITER) != VIP_STATE_CONNECTED)
 		return;
 	aim(w, d);
-	segs = 1 + fz_pick(w->in, 3);
+	segs = fz_pick(w->in, 6);
+	d->CS.Control = VIP_CONTROL_OP_RDMAWRITE;
+	if (segs >= 3)
+		d->CS.Control |= VIP_CONTROL_IMMEDIATE;
+	segs = 1 + segs % 3;
 	for (uint32_t i = 0; i < segs; i++) {
 		VIP_DESCRIPTOR_SEGMENT *seg = &d->DS[1] + i;
 
@@ -115,16 +121,49 @@ static void post_write(struct world *w)
 		d->CS.Length += len;
 	}
 	d->CS.SegCount = (VIP_UINT16)(segs + 1);
-	d->CS.Control = VIP_CONTROL_OP_RDMAWRITE;
 	if (nvi_loop_post_send(w->loop, WRITER, d, w->desc_handle) != 0)
 		abort();
+}
+
+/* An advert that the owner's end never stored, or stored otherwise. */
+static void forge_advert(struct world *w)
+{
+	struct window *x = any_window(w);
+	uint32_t how = fz_pick(w->in, 8);
+	struct w_control *ctl;
+	struct w_advert *a;
+	uint64_t len;
+
+	ctl = (struct w_control *)(void *)nvi_loop_inbound(w->loop, WRITER, &len);
+	a = &ctl->adverts[fz_pick(w->in, W_ADVERTS)];
+	atomic_store(&a->addr, (uintptr_t)x->data + (uint64_t)(int16_t)fz_get(w->in, 2));
+	atomic_store(&a->handle, how & 1 ? (uint32_t)fz_get(w->in, 4) : (uint32_t)x->handle);
+	atomic_store(&a->length, how & 2 ? (uint32_t)fz_get(w->in, 4) : BYTES);
+	atomic_store(&a->tag, w_advert_tag(fz_get(w->in, how & 4 ? 8 : 1)));
+}
+
+/* Sends and receives of window memory, long enough to be placed. */
+static void long_message(struct world *w, VIP_DESCRIPTOR *d, bool recv)
+{
+	struct window *x;
+
+	d->DS[0].Local.Length = d->CS.Length = 4096 + (uint32_t)fz_get(w->in, 2) % 4096;
+	if (!recv)
+		return;
+	x = any_window(w);
+	x->betrayed = true;
+	d->DS[0].Local.Data.Address = x->data;
+	d->DS[0].Local.Handle = x->handle;
 }
 
 static void post_send(struct world *w)
 {
 	VIP_DESCRIPTOR *d = free_descriptor(w);
-	bool recv = fz_pick(w->in, 2) != 0;
+	uint32_t how = fz_pick(w->in, 8);
+	bool recv = (how & 1) != 0;
 
+	if (how >= 6)
+		forge_advert(w);
 	if (d == NULL || nvi_loop_state(w->loop, WRITER) != VIP_STATE_CONNECTED ||
 	    nvi_loop_state(w->loop, OWNER) != VIP_STATE_CONNECTED)
 		return;
@@ -132,6 +171,10 @@ static void post_send(struct world *w)
 	d->DS[0].Local.Handle = w->plain_handle;
 	d->DS[0].Local.Length = d->CS.Length = fz_pick(w->in, 200);
 	d->CS.SegCount = 1;
+	if (how & 2)
+		long_message(w, d, recv);
+	if (how & 4)
+		d->CS.Control = VIP_CONTROL_IMMEDIATE;
 	if (recv)
 		nvi_loop_post_recv(w->loop, OWNER, d, w->desc_handle);
 	else

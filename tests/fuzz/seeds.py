@@ -148,6 +148,18 @@ def granted(window):
     return write(window, 0, 64) + consumed()
 
 
+def receive(window, length):
+    return [4, 3, 0, length - 4096 >> 8, length - 4096 & 255, window]
+
+
+def send(length):
+    return [4, 2, 0, length - 4096 >> 8, length - 4096 & 255]
+
+
+def advert(window, offset, n, how=0, *rest):
+    return [4, 6, window, how, n % 64, offset >> 8 & 255, offset & 255, *rest, n, 0, 0, 0]
+
+
 def forged(end, window, kind, how=0, *rest):
     return [10, window, end, how, kind, *rest]
 
@@ -172,6 +184,15 @@ def grant_seeds():
         "no-slice": begin + write(1, 0, 64) + forged(0, 1, GIVE, 8) + STEP,
         "taken": held + forged(0, 0, TAKE) + write(0, 0, 64) + consumed() + write(0, 8, 8),
         "gone": held + forged(1, 0, GONE) + STEP + [13, 0, 0] + write(0, 0, 64),
+        "placed": begin + (receive(0, 8000) + send(5000) + consumed()) * 4,
+        "placed-strict": [2, 3] + (receive(1, 8000) + send(8000) + consumed()) * 3 + [13, 1, 0] +
+                         receive(1, 8000) + send(8000) + consumed(),
+        "dropped": [0, 0] + receive(0, 8000) + send(5000) + consumed() + send(5000) + consumed() +
+                   (receive(0, 8000) + send(5000) + consumed()) * 2,
+        "immediate": held + receive(1, 5000) * 3 + [0, 0, 0, 0, 9, 3, 11, 0] * 2 + consumed() * 2,
+        "advert": held + advert(0, 0, 0) + send(5000) + consumed(),
+        "advert-beyond": held + advert(0, 5000, 0) + send(5000) + consumed(),
+        "advert-other": held + advert(1, 0, 0) + send(5000) + consumed() + advert(1, 0, 1) + send(5000),
         "short": held + [10, 0, 1, 15, ASK, *([0] * 20), 3] + STEP,
     }
 

@@ -77,8 +77,7 @@ static __attribute__((noinline)) bool send_slot_with(struct vi_vi *vi, VIP_DESCR
 	bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
 
 	return send_slot(vi, ch, desc, at, n,
-			 (uint8_t)((with_imm ? W_F_IMM : 0) |
-				   (ch->tx.direct_writes ? W_F_ACK : 0)),
+			 (uint8_t)((with_imm ? W_F_IMM : 0) | (ch->tx.direct_writes ? W_F_ACK : 0)),
 			 with_imm ? imm_of(desc) : 0);
 }
 

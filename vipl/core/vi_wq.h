@@ -83,7 +83,7 @@ struct vi_wq {
 	uint32_t hot_index, watch_index; /* in cq->hot and cq->watch, or VI_NOT_LISTED */
 	/* polls without completion; while cq->many, the number of the poll that served it last */
 	uint32_t idle;
-	struct vi_wq *mark_next;   /* cq->marked, the pusher's; then cq->due */
+	struct vi_wq *mark_next; /* cq->marked, the pusher's; then cq->due */
 	/* who is told of completions: its CQ, threads in vi_wait() for it, armed notify handlers */
 	_Atomic uint32_t awaited;
 	/* Armed one-shot notify handlers, under the queue's lock. */

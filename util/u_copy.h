@@ -33,6 +33,8 @@ static inline void u_copy_shared(void *dst, const void *src, size_t n)
 }
 #endif
 
+#define U_COPY_WORDS 15u /* so many bytes u_copy_small() copies by two words */
+
 /* Copies up to 64 bytes, in registers. */
 static inline void u_copy_small(void *dst, const void *src, size_t n)
 {

@@ -81,6 +81,13 @@ static __attribute__((noinline)) bool send_slot_with(struct vi_vi *vi, VIP_DESCR
 			 with_imm ? imm_of(desc) : 0);
 }
 
+/* In a function of its own the copy of more than two words takes no registers of that of fewer. */
+static __attribute__((noinline)) bool send_slot_longer(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
+						       const uint8_t *at, uint32_t n)
+{
+	return send_slot(vi, vi->chan, desc, at, n, 0, 0);
+}
+
 bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at, uint32_t n,
 		       uint16_t control)
 {
@@ -90,6 +97,8 @@ bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at
 		return false;
 	if (u_unlikely((control & VIP_CONTROL_IMMEDIATE) != 0 || ch->tx.direct_writes))
 		return send_slot_with(vi, desc, at, n, control);
+	if (n > U_COPY_WORDS)
+		return send_slot_longer(vi, desc, at, n);
 	return send_slot(vi, ch, desc, at, n, 0, 0);
 }
 

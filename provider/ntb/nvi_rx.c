@@ -128,6 +128,19 @@ static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_
 	return true;
 }
 
+/* As send_slot_longer() in nvi_post.c. */
+static __attribute__((noinline)) bool consume_longer(struct nvi_chan *ch, const struct w_slot *slot,
+						     uint32_t n, struct vi_wqe *wqe, uint64_t what,
+						     uint32_t frag)
+{
+	const struct plain_slot s = { wqe, what, frag };
+
+	if (u_unlikely(!place_inline(ch, slot, &s)))
+		return false;
+	finish_plain(ch, n, &s, VIP_STATUS_OP_RECEIVE);
+	return true;
+}
+
 /*
  * Consumes a whole message in one slot, for a plain receive that was checked when it was posted,
  * and returns true.  Returns false, and changes nothing, for any other slot, also for all that is
@@ -143,8 +156,9 @@ static inline bool consume_plain(struct nvi_chan *ch, const struct w_slot *slot,
 	if (u_unlikely((s.what & ~(uint64_t)W_WHAT(0, W_F_ACK)) !=
 		       W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST)))
 		return consume_other(ch, n);
-	if (u_unlikely(!place_inline(ch, slot, &s)))
-		return false;
+	if (s.frag > U_COPY_WORDS)
+		return consume_longer(ch, slot, n, s.wqe, s.what, s.frag);
+	place_inline(ch, slot, &s);
 	finish_plain(ch, n, &s, VIP_STATUS_OP_RECEIVE);
 	return true;
 }

@@ -32,73 +32,6 @@ struct vi_checked {
 	uint16_t control, segs;
 };
 
-#define VI_CHECK_SHORT 1
-
-/* One local segment behind the address segment, no immediate data, no fence. */
-static inline bool vi_is_plain_rdma(const struct vi_checked *checked)
-{
-	return checked->segs == 2 && (checked->control == VIP_CONTROL_OP_RDMAWRITE ||
-				      checked->control == VIP_CONTROL_OP_RDMAREAD);
-}
-
-/*
- * Checks the descriptor's memory and reads its control segment, once.  -EINVAL: not
- * aligned, or not in memory that `handle` opens to the VI.
- *
- * The data of a descriptor that is as plain as they come is checked too, for all of its life while
- * nothing is deregistered.  One that is not plain, or not right, is left to the checks of vi_sg.c
- * when its turn comes.  VI_CHECK_SHORT: a plain receive, but not all of its data is open.  Caller
- * holds the queue's lock.
- *
- * All loads are as wide as the consumer's stores: a wider one would have to wait until
- * those have left the store buffer, perhaps behind a line that the peer holds.
- */
-static inline __attribute__((always_inline)) int vi_check(struct vi_wq *wq, bool is_recv,
-							  const VIP_DESCRIPTOR *desc,
-							  uint32_t handle, struct vi_checked *out)
-{
-	const struct vi_vi *vi = wq->vi;
-	const VIP_DATA_SEGMENT *seg;
-	const uint32_t access = is_recv ? VI_WRITE : VI_READ;
-	uint32_t more = 0; /* rights beside `access` */
-	uint64_t addr;
-	uint32_t len;
-
-	out->epoch = vi_tpt_epoch(&vi->nic->tpt);
-	if (u_unlikely(wq->epoch != out->epoch))
-		vi_wq_forget_regions(wq, out->epoch);
-	if (u_unlikely((uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT != 0 ||
-		       !vi_tpt_cache_allows(&wq->desc_cache, vi, handle, (uintptr_t)desc,
-					    sizeof(*desc), VI_READ | VI_WRITE, sizeof(*desc))))
-		return -EINVAL;
-	out->at = NULL;
-	out->at_len = 0;
-	out->segs = __atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED);
-	out->control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
-	out->imm = __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
-	out->length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
-	seg = &desc->DS[0].Local;
-	if (u_unlikely(out->segs != 1 || (out->control & ~VIP_CONTROL_IMMEDIATE) != 0)) {
-		if (is_recv || !vi_is_plain_rdma(out))
-			return 0;
-		seg = &desc->DS[1].Local;
-		more = out->control == VIP_CONTROL_OP_RDMAREAD ? VI_WRITE : 0;
-	}
-	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
-	len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
-	if (!is_recv && u_unlikely(len != out->length || len > vi->max_transfer))
-		return 0;
-	/* No data at all is not allowed either, as there is nothing to use. */
-	if (u_unlikely(!vi_tpt_cache_allows(&wq->data_cache, vi,
-					    __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr,
-					    len, access, 1) ||
-		       (wq->data_cache.rights & more) != more))
-		return is_recv ? VI_CHECK_SHORT : 0;
-	out->at = (uint8_t *)(uintptr_t)addr;
-	out->at_len = len;
-	return 0;
-}
-
 static inline bool vi_wq_has_room(const struct vi_wq *wq)
 {
 	return wq->tail - wq->head <= wq->mask;
@@ -262,7 +195,7 @@ static inline void vi_sq_announce_done(struct vi_wq *sq)
 	vi_wq_heat(sq);
 }
 
-/* Is the descriptor in the region that the queue used last?  False: vi_check() tells more. */
+/* Is the descriptor in the region that the queue used last?  False: vi_post_send_any() tells more. */
 static inline bool vi_desc_open(const struct vi_wq *wq, const VIP_DESCRIPTOR *desc, uint32_t handle,
 				uint64_t epoch)
 {
@@ -317,16 +250,19 @@ static inline bool vi_post_plain(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM
 	return true;
 }
 
-/* A plain receive of so many bytes was appended, in the region that the queue used last. */
-static inline void vi_recv_posted(struct vi_vi *vi, uint32_t bytes)
+/* Is the region that the receive queue used last window memory? */
+static inline bool vi_recv_in_window(const struct vi_vi *vi)
 {
-	if (u_unlikely(vi->rq.data_cache.rights & VI_WINDOW) && bytes >= VI_LONG_RECV)
-		vi->fast->recv_posted(vi);
+	return (vi->rq.data_cache.rights & VI_WINDOW) != 0;
 }
+
+/* Tells the provider of the receive that was just appended, if it is one that it wants to know of. */
+void vi_recv_posted(struct vi_vi *vi);
 
 /*
  * Appends a plain receive; false, and nothing done, when it is not plain.  Of a receive ImmediateData
- * and Length as posted mean nothing.  Caller holds rx_lock, and calls vi_wq_heat().
+ * and Length as posted mean nothing.  Caller holds rx_lock, calls
+ * vi_recv_posted() if vi_recv_in_window(), and vi_wq_heat().
  */
 static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 					VIP_MEM_HANDLE handle)
@@ -357,7 +293,6 @@ static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 		return false;
 	rq->tail++;
 	vi->counters.RecvsPosted++;
-	vi_recv_posted(vi, wqe->at_len);
 	return true;
 }
 
@@ -395,8 +330,8 @@ static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 	return vi_post_send_locked(vi, id, desc, handle);
 }
 
-/* Drops rx_lock, once the queue is on its CQ's hot list; 0. */
-int vi_heat_and_drop(struct vi_vi *vi);
+/* Tells the provider and the CQ of a receive that was appended, and drops rx_lock; 0. */
+int vi_post_recv_appended(struct vi_vi *vi);
 
 /* Caller holds rx_lock, which is dropped. */
 static inline int vi_post_recv_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
@@ -406,8 +341,8 @@ static inline int vi_post_recv_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 		return vi_drop_stale(&vi->rx_lock, id);
 	if (u_unlikely(!vi_append_plain_recv(vi, desc, handle)))
 		return vi_post_recv_rest(vi, desc, handle);
-	if (vi->rq.cq != NULL)
-		return vi_heat_and_drop(vi);
+	if (vi->rq.cq != NULL || u_unlikely(vi_recv_in_window(vi)))
+		return vi_post_recv_appended(vi);
 	u_biased_drop(&vi->rx_lock);
 	return 0;
 }

@@ -42,6 +42,8 @@ int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 			err = -EINVAL;
 		else if (u_unlikely(!vi_append_plain_recv(vi, descs[i], handle)))
 			err = vi_post_recv_any(vi, descs[i], handle);
+		else if (u_unlikely(vi_recv_in_window(vi)))
+			vi_recv_posted(vi);
 	}
 	if (i > 0)
 		vi_wq_heat(&vi->rq);

@@ -57,8 +57,17 @@ int vi_post_recv_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE han
 	return err;
 }
 
-int vi_heat_and_drop(struct vi_vi *vi)
+void vi_recv_posted(struct vi_vi *vi)
 {
+	struct vi_wq *rq = &vi->rq;
+
+	if (vi_recv_in_window(vi) && vi_wqe(rq, rq->tail - 1)->at_len >= VI_LONG_RECV)
+		vi->fast->recv_posted(vi);
+}
+
+int vi_post_recv_appended(struct vi_vi *vi)
+{
+	vi_recv_posted(vi);
 	vi_wq_heat(&vi->rq);
 	u_biased_drop(&vi->rx_lock);
 	return 0;
@@ -83,13 +92,80 @@ int vi_post_recv_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP
 	return vi_post_recv_locked(vi, id, desc, handle);
 }
 
+#define CHECK_SHORT 1
+
+/* One local segment behind the address segment, no immediate data, no fence. */
+static bool is_plain_rdma(const struct vi_checked *checked)
+{
+	return checked->segs == 2 && (checked->control == VIP_CONTROL_OP_RDMAWRITE ||
+				      checked->control == VIP_CONTROL_OP_RDMAREAD);
+}
+
+/*
+ * Checks the descriptor's memory and reads its control segment, once.  -EINVAL: not
+ * aligned, or not in memory that `handle` opens to the VI.
+ *
+ * The data of a descriptor that is as plain as they come is checked too, for all of its life while
+ * nothing is deregistered.  One that is not plain, or not right, is left to the checks of vi_sg.c
+ * when its turn comes.  CHECK_SHORT: a plain receive, but not all of its data is open.  Caller
+ * holds the queue's lock.
+ *
+ * All loads are as wide as the consumer's stores: a wider one would have to wait until
+ * those have left the store buffer, perhaps behind a line that the peer holds.
+ */
+static inline __attribute__((always_inline)) int check(struct vi_wq *wq, bool is_recv,
+						       const VIP_DESCRIPTOR *desc, uint32_t handle,
+						       struct vi_checked *out)
+{
+	const struct vi_vi *vi = wq->vi;
+	const VIP_DATA_SEGMENT *seg;
+	const uint32_t access = is_recv ? VI_WRITE : VI_READ;
+	uint32_t more = 0; /* rights beside `access` */
+	uint64_t addr;
+	uint32_t len;
+
+	out->epoch = vi_tpt_epoch(&vi->nic->tpt);
+	if (u_unlikely(wq->epoch != out->epoch))
+		vi_wq_forget_regions(wq, out->epoch);
+	if (u_unlikely((uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT != 0 ||
+		       !vi_tpt_cache_allows(&wq->desc_cache, vi, handle, (uintptr_t)desc,
+					    sizeof(*desc), VI_READ | VI_WRITE, sizeof(*desc))))
+		return -EINVAL;
+	out->at = NULL;
+	out->at_len = 0;
+	out->segs = __atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED);
+	out->control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
+	out->imm = __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
+	out->length = __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED);
+	seg = &desc->DS[0].Local;
+	if (u_unlikely(out->segs != 1 || (out->control & ~VIP_CONTROL_IMMEDIATE) != 0)) {
+		if (is_recv || !is_plain_rdma(out))
+			return 0;
+		seg = &desc->DS[1].Local;
+		more = out->control == VIP_CONTROL_OP_RDMAREAD ? VI_WRITE : 0;
+	}
+	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
+	len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
+	if (!is_recv && u_unlikely(len != out->length || len > vi->max_transfer))
+		return 0;
+	/* No data at all is not allowed either, as there is nothing to use. */
+	if (u_unlikely(!vi_tpt_cache_allows(&wq->data_cache, vi,
+					    __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr,
+					    len, access, 1) ||
+		       (wq->data_cache.rights & more) != more))
+		return is_recv ? CHECK_SHORT : 0;
+	out->at = (uint8_t *)(uintptr_t)addr;
+	out->at_len = len;
+	return 0;
+}
+
 int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	struct vi_wq *sq = &vi->sq;
 	const uint64_t epoch = sq->epoch, desc_region = sq->desc_cache.handle,
 		       data_region = sq->data_cache.handle;
 	struct vi_checked checked;
-	int err = vi_check(sq, false, desc, handle, &checked);
+	int err = check(sq, false, desc, handle, &checked);
 
 	/* If vi_post_plain() only missed the regions: the queue's caches hold them now. */
 	if (err == 0 && checked.at != NULL &&
@@ -115,11 +191,11 @@ int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE hand
 int vi_post_recv_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	struct vi_checked checked;
-	int err = vi_check(&vi->rq, true, desc, handle, &checked);
+	int err = check(&vi->rq, true, desc, handle, &checked);
 
 	if (err == 0)
 		err = vi_wq_push(&vi->rq, desc, handle, &checked);
-	else if (err == VI_CHECK_SHORT)
+	else if (err == CHECK_SHORT)
 		err = vi_wq_push_short(&vi->rq, desc, handle, &checked);
 	if (u_unlikely(err != 0))
 		return vi_refuse_post(&vi->rq, desc, err);
@@ -128,7 +204,7 @@ int vi_post_recv_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE hand
 	if (u_unlikely(vi_state(vi) == VIP_STATE_ERROR))
 		vi_wq_flush(&vi->rq, VIP_STATUS_DESC_FLUSHED_ERROR);
 	else
-		vi_recv_posted(vi, checked.at_len);
+		vi_recv_posted(vi);
 	return 0;
 }
 

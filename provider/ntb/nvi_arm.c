@@ -148,11 +148,18 @@ static bool write_notify(struct nvi_chan *ch)
 	return fences;
 }
 
+/* Polls of the channel by the application, also of a CQ that compares a word of it. */
+static uint32_t polls_of(struct nvi_chan *ch)
+{
+	return atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed) +
+	       vi_cq_watches(&ch->vi->rq);
+}
+
 /* Has the application polled the channel since the last NVI_ARM_IDLE? */
-static bool was_polled(const struct nvi_chan *ch)
+static bool was_polled(struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) == 0 &&
-	       atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed) != ch->arm.seen_polls;
+	       polls_of(ch) != ch->arm.seen_polls;
 }
 
 bool nvi_application_polls(struct nvi_nic *nic)
@@ -168,8 +175,7 @@ bool nvi_application_polls(struct nvi_nic *nic)
 
 static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 {
-	uint32_t polls = atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed) +
-			 vi_cq_watches(&ch->vi->rq);
+	uint32_t polls = polls_of(ch);
 	bool yes = polls != ch->arm.seen_polls;
 
 	if (which == NVI_ARM_ALL)

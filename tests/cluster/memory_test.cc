@@ -26,7 +26,7 @@ struct Limit {
 	uint64_t own, agent, window, touched;
 };
 
-constexpr Limit kVi = { "connected VI", 7700, 760, 280 * kKiB, 12 * kKiB };
+constexpr Limit kVi = { "connected VI", 8500, 760, 280 * kKiB, 12 * kKiB };
 constexpr Limit kProcess = { "connected process", 116 * kKiB, 1500, 0, 0 };
 constexpr Limit kRegion = { "registered region", 72, 0, 0, 0 };
 

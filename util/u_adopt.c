@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "u_base.h"
+#include "u_copy.h"
 #include "u_fd.h"
 
 /* One thread at a time: of two that adopt the same memory one finds it adopted. */
@@ -132,7 +133,7 @@ static int exchange(void *start, size_t len, void *from, size_t old_len, const v
 	if (is_gap(start) &&
 	    mmap(start, len, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == start)
-		memcpy(start, content, len);
+		u_copy_shared(start, content, len);
 	return -err;
 }
 
@@ -163,7 +164,7 @@ static int adopt_held(const struct hold *h, void *start, size_t len, void *pages
 {
 	int err;
 
-	memcpy(pages, start, len);
+	u_copy_shared(pages, start, len);
 	err = exchange(start, len, pages, 0, pages);
 	let_go(h, start, len);
 	return err;
@@ -250,7 +251,7 @@ static int put_back(struct undo *u, uint8_t *from, uint8_t *to, const struct u_m
 	err = m->writable ? hold_writers(&u->hold, from, len) : 0;
 	if (err != 0)
 		return err;
-	memcpy(fresh, content, len);
+	u_copy_shared(fresh, content, len);
 	if (rights != (PROT_READ | PROT_WRITE) && mprotect(fresh, len, rights) != 0)
 		err = -errno;
 	if (err == 0)

@@ -10,10 +10,10 @@
 #include "u_base.h"
 
 /*
- * Copies to or from memory that the application shares with its peer by RDMA.
+ * Copies to or from memory of the application that others use meanwhile, its peer by RDMA for one.
  * A message of the peer, another process, orders this copy and the application's
- * own accesses.  The thread sanitizer cannot see that message, so the copy is
- * hidden from it.
+ * own accesses; while memory is adopted the kernel does (u_adopt.c).  The thread
+ * sanitizer cannot see either, so the copy is hidden from it.
  */
 #if defined(__SANITIZE_THREAD__)
 __attribute__((noinline, no_sanitize_thread,

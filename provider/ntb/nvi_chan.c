@@ -25,15 +25,20 @@ struct nvi_chan *nvi_chan_get(struct vi_vi *vi)
 void nvi_chan_unwatch(struct nvi_chan *ch)
 {
 	struct vi_vi *vi = ch->vi;
-	bool grace = false;
+	struct vi_cq *cq = NULL;
 
 	u_biased_take(&vi->rx_lock);
 	ch->rx.unwatched++;
-	if (vi->rq.cq != NULL)
-		grace = vi_cq_unwatch(&vi->rq);
+	/*
+	 * Without a connection there is no word to load, and the VI may be on its way out: only a
+	 * connection keeps it, and that only while the lock is held.
+	 */
+	if (vi->chan == ch && vi->rq.cq != NULL && vi_cq_unwatch(&vi->rq))
+		cq = vi->rq.cq;
 	u_biased_drop(&vi->rx_lock);
-	if (grace)
-		vi_cq_grace(vi->rq.cq);
+	/* The CQ may be destroyed by now: then no poll is under way, and its lock is there all the same. */
+	if (cq != NULL)
+		vi_cq_grace(cq);
 }
 
 /* ---- the agent's name of the connection ------------------------------------------------------ */

@@ -229,6 +229,25 @@ static bool post_placed(struct nvi_chan *ch)
 	return true;
 }
 
+/*
+ * Sends wait.  Polls of a CQ that watch the receive queue do not visit the VI, and no word tells of credit; a
+ * send queue on the same CQ has been marked.  Where another thread has the lock, which may be about to watch
+ * the queue, the VI is found in its turn.
+ */
+static U_COLD void poll_for_credit(struct vi_vi *vi)
+{
+	if (!u_biased_try(&vi->rx_lock))
+		return;
+	vi_cq_unwatch(&vi->rq);
+	u_biased_drop(&vi->rx_lock);
+}
+
+static inline bool is_watched_alone(const struct vi_vi *vi)
+{
+	return atomic_load_explicit(&vi->rq.hot, memory_order_relaxed) == VI_WQ_WATCHED &&
+	       vi->rq.cq != vi->sq.cq;
+}
+
 void nvi_post_send(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->chan;
@@ -249,4 +268,6 @@ void nvi_post_send(struct vi_vi *vi)
 	else
 		atomic_signal_fence(memory_order_seq_cst);
 	nvi_disarm(ch);
+	if (u_unlikely(is_watched_alone(vi)))
+		poll_for_credit(vi);
 }

@@ -132,6 +132,42 @@ TEST(CqMany, SendsThatWaitForCredit)
 	}
 }
 
+/*
+ * A send queue without a CQ: polls of the receive queue's CQ move the message on, as with few VIs, and
+ * not only when it is the VI's turn.
+ */
+TEST(CqMany, PollsMoveLongSendsOn)
+{
+	if (hops() > 1)
+		GTEST_SKIP() << "packets move when relays move them";
+	RULE("VIPL 5.6: a poll of a completion queue moves the packets of its VIs");
+	constexpr size_t kBytes = 1u << 20;
+	constexpr int kPolls = 100;
+	Cq cq(nic(1), 64);
+	LinkOptions o;
+	o.b_rcq = cq;
+	o.max_transfer = kBytes;
+	std::vector<std::unique_ptr<Link>> links;
+	for (size_t i = 0; i < kLinks; i++)
+		links.push_back(std::make_unique<Link>(VIP_SERVICE_RELIABLE_DELIVERY, o));
+	Link &l = *links[kLinks / 2];
+	VIP_DESCRIPTOR *recv = l.recv_a(kBytes), *got = nullptr;
+	VIP_VI_HANDLE vi;
+	VIP_BOOLEAN is_recv;
+	int polls = 0;
+
+	/* Until all are watched. */
+	for (size_t i = 0; i < 4 * kLinks; i++)
+		EXPECT_RC(VIP_NOT_DONE, VipCQDone(cq, &vi, &is_recv));
+	EXPECT_RC(VIP_SUCCESS, VipPostSend(*l.vb, make(l.b, 0, { l.seg_b(kBytes) }), l.b.mem.h));
+	while (VipRecvDone(*l.va, &got) == VIP_NOT_DONE && polls < 1000 * kPolls) {
+		EXPECT_RC(VIP_NOT_DONE, VipCQDone(cq, &vi, &is_recv));
+		polls++;
+	}
+	EXPECT_EQ(recv, got);
+	EXPECT_LT(polls, kPolls);
+}
+
 TEST(CqMany, NoneStarves)
 {
 	RULE("VIPL 5.6: the entries of a VI that never rests keep those of others waiting for a few "

@@ -310,6 +310,31 @@ TEST(CqTake, BesideCallsForOne)
 	EXPECT_RC(VIP_NOT_DONE, VipCQDone(t.cq, &vi, &recv));
 }
 
+TEST(CqTake, BehindManyThatAreLeftOut)
+{
+	RULE("vipl_ext VipxCQTake: VIP_NOT_DONE only when there is none, however few may be taken");
+	constexpr size_t kLinks = 40;
+	Taking t(VIP_SERVICE_RELIABLE_DELIVERY, kLinks);
+	VIPX_COMPLETION c = {};
+	VIP_ULONG n = 77;
+
+	/* An entry of each VI but one is without its descriptor. */
+	for (auto &l : t.links) {
+		VIP_DESCRIPTOR *d = nullptr, *r = l->recv_b(8);
+
+		EXPECT_RC(VIP_SUCCESS, VipDisconnect(*l->vb));
+		if (l == t.links[kLinks / 2])
+			continue;
+		EXPECT_RC(VIP_DESCRIPTOR_ERROR, VipRecvDone(*l->vb, &d));
+		EXPECT_EQ(r, d);
+	}
+	c.Size = sizeof(c);
+	EXPECT_RC(VIP_SUCCESS, VipxCQTake(t.cq, &c, 1, &n));
+	EXPECT_EQ(1u, n);
+	EXPECT_EQ(t.links[kLinks / 2]->vb->h, c.ViHandle);
+	t.expect_empty();
+}
+
 TEST(CqTake, SizeIsTheDistanceOfEntries)
 {
 	RULE("vipl_ext VipxCQTake: entries lie Size bytes apart, and no more is written");

@@ -37,6 +37,16 @@ static inline void vi_wq_reap(struct vi_wq *wq)
 			      memory_order_relaxed);
 }
 
+/*
+ * Takes all entries of a queue without complete descriptors: they have been taken already, or the VI is being
+ * destroyed.  Caller holds the queue's lock, too.
+ */
+static inline void vi_wq_reap_all(struct vi_wq *wq)
+{
+	atomic_store_explicit(&wq->reaped, atomic_load_explicit(&wq->done, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
 /* Takes one entry of the queue at `index`, where the poll after this one does not start. */
 static inline void vi_cq_take_from(struct vi_cq *cq, uint32_t index)
 {

@@ -196,9 +196,10 @@ static void take_of_queue(struct vi_wq *wq, struct taken *t)
 	u_biased_take(lock);
 	id = atomic_load_explicit(&vi->id, memory_order_relaxed);
 	for (uint32_t n = 1;; n++) {
-		/* 0 or less: the entry's descriptor has been taken already, or the VI is being destroyed. */
 		if (vi_wq_pop(wq, &desc) > 0)
 			append_taken(t, wq, id, desc);
+		else
+			vi_wq_reap_all(wq);
 		if (n == TAKE_OF_ONE || t->left == 0 ||
 		    (vi_wq_entries(wq) == 0 && !another_came(wq, &came)))
 			break;
@@ -220,8 +221,8 @@ int vi_cq_take_many(struct vi_cq *cq, uint64_t id, void *out, size_t stride, uin
 	u_biased_take(&cq->lock);
 	if (u_unlikely(atomic_load_explicit(&cq->id, memory_order_relaxed) != id))
 		err = -EINVAL;
-	/* Bounded: entries whose descriptors others take need not end. */
-	for (uint64_t n = 0; err == 0 && n < most && t.left > 0; n++) {
+	/* Bounded: entries whose descriptors others take need not end, but a queue has none left after one poll. */
+	for (uint64_t n = 0; err == 0 && n < most + cq->attached && t.left > 0; n++) {
 		if (!vi_cq_poll_locked(cq, t.left == most, &wq))
 			break;
 		take_of_queue(wq, &t);

@@ -241,6 +241,162 @@ TEST(Resume, LinksFallUnderTrafficOnStrictPorts)
 	links_fall({ "--port", "emu+strict" }, scaled(10, 500));
 }
 
+/* ---- many VIs on one completion queue, which watches them ------------------------------------------ */
+
+namespace {
+
+constexpr unsigned kMany = 12;
+constexpr size_t kShort = 1000, kEach = 4; /* messages under way on each VI */
+
+/* kMany VIs of one process, each with its own slab; both queues are on one completion queue. */
+struct Many {
+	explicit Many(Nic &nic)
+	{
+		NEED_RC(VIP_SUCCESS, VipCreateCQ(nic, 4096, &cq));
+		for (unsigned i = 0; i < kMany; i++) {
+			slabs.push_back(std::make_unique<Slab>(nic, 2 * kEach, kShort));
+			vis.push_back(std::make_unique<Vi>(nic, attrs(level(i)), cq, cq));
+			NEED_RC(VIP_SUCCESS, VipxSetViContext(*vis[i], &numbers[i]));
+		}
+	}
+	~Many()
+	{
+		vis.clear();
+		NEED_RC(VIP_SUCCESS, VipDestroyCQ(cq));
+	}
+	/* Completions without error, with the number of the VI; by calls for one and by those for many. */
+	template <typename Taken> void take(const Taken &taken)
+	{
+		VIPX_COMPLETION some[8] = {};
+		VIP_ULONG count = 0;
+
+		some[0].Size = sizeof(some[0]);
+		if (VipxCQTake(cq, some, 1 + calls++ % 8, &count) == VIP_NOT_DONE)
+			rest();
+		for (VIP_ULONG i = 0; i < count; i++) {
+			NEED((some[i].Status & VIP_STATUS_ERROR_MASK) == 0);
+			taken(static_cast<unsigned>(static_cast<char *>(some[i].Context) - numbers),
+			      some[i].DescriptorPtr);
+		}
+	}
+	VIP_CQ_HANDLE cq = nullptr;
+	char numbers[kMany];
+	unsigned calls = 0;
+	std::vector<std::unique_ptr<Slab>> slabs;
+	std::vector<std::unique_ptr<Vi>> vis;
+};
+
+size_t short_length(uint64_t number)
+{
+	return 1 + mix(number) % kShort;
+}
+
+} // namespace
+
+/* OWN HOST, PEER HOST */
+ROLE(many_out)
+{
+	Await awaited("many flows out", 150);
+	Nic nic("host" + args[0]);
+	Many many(nic);
+	uint64_t posted[kMany] = {}, done[kMany] = {};
+	for (unsigned i = 0; i < kMany; i++)
+		NEED_RC(VIP_SUCCESS,
+			request(nic, *many.vis[i], static_cast<unsigned>(atoi(args[1].c_str())),
+				text("many%u", i)));
+	for (unsigned ended = 0; ended < kMany;) {
+		ended = 0;
+		for (unsigned i = 0; i < kMany; i++) {
+			if (enough() && flow_cell(i, LIMIT) == UINT64_MAX)
+				flow_cell(i, LIMIT) = posted[i];
+			if (flow_cell(i, LIMIT) == posted[i]) {
+				ended += done[i] == posted[i];
+				continue;
+			}
+			if (posted[i] - done[i] == kEach ||
+			    posted[i] - flow_cell(i, TAKEN) >= kEach)
+				continue;
+			post_send(*many.vis[i], *many.slabs[i],
+				  fill_message(*many.slabs[i], posted[i] % kEach, SEND, posted[i],
+					       short_length(posted[i]), 0, 0));
+			posted[i]++;
+		}
+		many.take([&](unsigned i, VIP_DESCRIPTOR *d) {
+			NEED(many.slabs[i]->index(d) == done[i] % kEach);
+			done[i]++;
+		});
+	}
+	for (unsigned i = 0; i < kMany; i++)
+		NEED(until([&] { return flow_cell(i, TAKEN) == posted[i]; }));
+	NEED(nic.count(VIP_ERROR_CONN_LOST) == 0);
+	flow_cell(0, LEFT) = 1;
+}
+
+/* OWN HOST */
+ROLE(many_in)
+{
+	Await awaited("many flows in", 150);
+	Nic nic("host" + args[0]);
+	Many many(nic);
+	auto go_on = [&](unsigned i) { return flow_cell(i, TAKEN) < flow_cell(i, LIMIT); };
+	for (unsigned i = 0; i < kMany; i++) {
+		for (size_t k = 0; k < 2 * kEach; k++)
+			post_recv(*many.vis[i], *many.slabs[i], many.slabs[i]->fill(k, kShort));
+		NEED_RC(VIP_SUCCESS, serve(nic, *many.vis[i], text("many%u", i)));
+	}
+	for (unsigned i = 0; i < kMany;) {
+		many.take([&](unsigned k, VIP_DESCRIPTOR *d) {
+			uint64_t number = flow_cell(k, TAKEN);
+			Slab &slab = *many.slabs[k];
+
+			NEED(d->CS.Length == short_length(number));
+			NEED(holds(slab.data(slab.index(d)), number, d->CS.Length));
+			post_recv(*many.vis[k], slab, slab.fill(slab.index(d), kShort));
+			flow_cell(k, TAKEN) = number + 1;
+		});
+		for (i = 0; i < kMany && !go_on(i); i++)
+			;
+	}
+	NEED(until([&] { return flow_cell(0, LEFT) == 1; }));
+}
+
+/* Slices are unmapped, and others mapped, while the completion queues of both ends watch words in them. */
+TEST(Resume, ManyVIsOfOneCompletionQueue)
+{
+	const unsigned hosts = 4;
+	Await awaited("many VIs whose links fall", 180);
+	Fabric fabric(hosts);
+	std::vector<uint64_t> before = windows(fabric);
+	uint64_t falls = scaled(12, 500), messages = 0;
+	auto advance = [&](uint64_t by) {
+		for (unsigned i = 0; i < kMany; i++) {
+			uint64_t past = flow_cell(i, TAKEN) + by;
+			NEED(until([&] { return flow_cell(i, TAKEN) >= past; }, kSeconds * 1000));
+		}
+	};
+	board_clear();
+	for (unsigned i = 0; i < kMany; i++)
+		flow_cell(i, LIMIT) = UINT64_MAX;
+	Process in = role("many_in", { "0" }), out = role("many_out", { "1", "0" });
+	advance(10);
+	for (uint64_t i = 0; i < falls; i++) {
+		/* The direct way, then the way round. */
+		fabric.link(i % 2 ? 2 : 0, "right", false);
+		advance(i % 3 * 10);
+		fabric.link(i % 2 ? 2 : 0, "right", true);
+		NEED(until([&] { return fabric.links_up(); }));
+		advance(i % 5 * 10);
+	}
+	enough() = 1;
+	EXPECT_EQ(0, out.wait(120));
+	EXPECT_EQ(0, in.wait(120));
+	for (unsigned i = 0; i < kMany; i++)
+		messages += flow_cell(i, TAKEN);
+	printf("%u VIs, %lu messages, %lu falls of links\n", kMany,
+	       static_cast<unsigned long>(messages), static_cast<unsigned long>(falls));
+	expect_idle(fabric, before);
+}
+
 /* A host that only relays dies, and another takes its place. */
 TEST(Resume, RelaysDieUnderTraffic)
 {

@@ -215,6 +215,7 @@ int u_adopt(void *start, size_t len, void *pages, bool exact, char why[U_MAPS_WH
 /* One range of memory that goes back, from `start` to `end`, in places of which `pages` may be mapped. */
 struct undo {
 	struct hold hold;
+	bool exact; /* writers are held */
 	struct u_mapping pages;
 	uint8_t *start, *end;
 	uint8_t *content; /* `pages` */
@@ -239,6 +240,20 @@ static bool is_adopted(const struct undo *u, const struct u_mapping *m)
 					      u->pages.offset;
 }
 
+/* Where no page of a mapping can be written nobody has to be held, and no userfaultfd is needed. */
+static int hold_mapping(struct undo *u, uint8_t *from, size_t len, const struct u_mapping *m)
+{
+	int err = 0;
+
+	if (!m->writable || !u->exact)
+		return 0;
+	if (u->hold.fd < 0)
+		err = hold_open(&u->hold);
+	if (err == 0)
+		err = u_maps_populate(from, len, MADV_POPULATE_READ) != 0 ? -ENOMEM : 0;
+	return err != 0 ? err : hold_writers(&u->hold, from, len);
+}
+
 static int put_back(struct undo *u, uint8_t *from, uint8_t *to, const struct u_mapping *m)
 {
 	uint8_t *fresh = u->fresh + (from - u->start), *content = u->content + (from - u->start);
@@ -247,8 +262,7 @@ static int put_back(struct undo *u, uint8_t *from, uint8_t *to, const struct u_m
 	size_t len = (size_t)(to - from);
 	int err;
 
-	/* Where no page of a mapping can be written nobody has to be held. */
-	err = m->writable ? hold_writers(&u->hold, from, len) : 0;
+	err = hold_mapping(u, from, len, m);
 	if (err != 0)
 		return err;
 	u_copy_shared(fresh, content, len);
@@ -279,11 +293,7 @@ static int undo_locked(struct undo *u)
 		if (!is_adopted(u, &m))
 			continue;
 		drop_fresh(u, from);
-		if (m.writable &&
-		    u_maps_populate(from, (size_t)(to - from), MADV_POPULATE_READ) != 0)
-			err = -ENOMEM;
-		else
-			err = put_back(u, from, to, &m);
+		err = put_back(u, from, to, &m);
 	}
 	return err == -ENOENT ? 0 : err;
 }
@@ -292,21 +302,17 @@ int u_adopt_undo(void *start, size_t len, void *pages, bool exact)
 {
 	struct undo u = {
 		.hold = { .fd = -1 },
+		.exact = exact,
 		.start = start,
 		.end = (uint8_t *)start + len,
 		.content = pages,
 		.done = start,
 	};
-	int err = exact ? hold_open(&u.hold) : 0;
+	int err;
 
-	if (err != 0)
-		return err;
 	u.fresh = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (u.fresh == MAP_FAILED) {
-		err = -errno;
-		hold_close(&u.hold);
-		return err;
-	}
+	if (u.fresh == MAP_FAILED)
+		return -errno;
 	err = u_maps_populate(u.fresh, len, MADV_POPULATE_WRITE);
 	if (err == 0) {
 		pthread_mutex_lock(&lock);

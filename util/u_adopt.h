@@ -32,8 +32,8 @@ int u_adopt(void *start, size_t len, void *pages, bool exact, char why[U_MAPS_WH
  * as u_adopt() did: what the program has unmapped or mapped anew is left alone, and protection that
  * it has changed is kept.
  *
- * Returns 0, or -errno: pages of the first mapping in the range that were not put back, and all
- * behind it, are as they were.
+ * Returns 0, or -errno, -EOPNOTSUPP where the kernel holds no writers: pages of the first mapping in
+ * the range that were not put back, and all behind it, are as they were.
  */
 int u_adopt_undo(void *start, size_t len, void *pages, bool exact);
 

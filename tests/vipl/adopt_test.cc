@@ -3,12 +3,17 @@
 #include "writer.h"
 
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -85,6 +90,20 @@ size_t mappings()
 	while (std::getline(maps, line))
 		n += line.find(" rw-s ") != std::string::npos;
 	return n;
+}
+
+/* Of this thread. */
+bool refuse_userfaultfd()
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, filter };
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
 class WindowAdopted : public ::testing::Test {
@@ -499,6 +518,39 @@ TEST_F(WindowAdopted, StaysWhereItCannotBeGivenBack)
 	EXPECT_TRUE(same(pages.p, 100, 9));
 	adopted.end();
 	EXPECT_TRUE(same(pages.p, 100, 9));
+}
+
+/* A program that gives up system calls when it has set up all can still close its NIC. */
+TEST_F(WindowAdopted, GivenBackBehindAFilterOfSystemCalls)
+{
+	RULE("vipl VipDeregisterMem: VIP_ERROR_NOT_SUPPORTED where writers cannot be held any more");
+	if (exact() != 0)
+		GTEST_SKIP() << "the kernel holds no writers for this process";
+	Pages written, unmapped, fresh;
+	Adopted one(nic(0), written.p, kLength, 0), other(nic(0), unmapped.p, kLength, 0);
+	VIP_MEM_HANDLE h;
+	bool filtered = false;
+	std::thread sandbox([&] {
+		if (!refuse_userfaultfd())
+			return;
+		filtered = true;
+		EXPECT_RC(VIP_ERROR_NOT_SUPPORTED,
+			  VipxAdoptMem(nic(0).h, fresh.p, kLength, nullptr, 0, &h));
+		EXPECT_RC(VIP_ERROR_NOT_SUPPORTED, VipDeregisterMem(nic(0).h, written.p, one.h));
+		EXPECT_FALSE(is_inherited(written.p));
+		EXPECT_EQ(0, mprotect(written.p, kLength, PROT_READ));
+		one.end();
+		EXPECT_EQ(0, mprotect(written.p, kLength, PROT_READ | PROT_WRITE));
+		EXPECT_RC(VIP_ERROR_NOT_SUPPORTED, VipDeregisterMem(nic(0).h, unmapped.p, other.h));
+		EXPECT_EQ(0, munmap(unmapped.p, kLength));
+		other.end();
+	});
+	sandbox.join();
+	if (!filtered)
+		GTEST_SKIP() << "the kernel takes no filter";
+	EXPECT_TRUE(same(written.p, kLength, 3));
+	EXPECT_TRUE(is_inherited(written.p));
+	EXPECT_TRUE(same(fresh.p, kLength, 3));
 }
 
 TEST_F(WindowAdopted, ChildrenOfFork)

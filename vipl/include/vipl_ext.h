@@ -187,7 +187,7 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * Ownership: the memory stays the caller's. VipDeregisterMem() gives it back: private memory with the
  * content it has then, at the same address; VipxFreeMem() does not take it. Do not free(), unmap,
  * remap or change the protection of it before. What the program has unmapped all the same, or mapped
- * anew, VipDeregisterMem() leaves as it is.
+ * anew, VipDeregisterMem() leaves as it is; protection that it has changed stays.
  *
  * Return:
  *  - VIP_SUCCESS: adopted and registered

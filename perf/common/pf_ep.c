@@ -173,10 +173,21 @@ static int create_vi(struct pf_ep *ep, struct pf_vi *vi)
 	return rc ? PF_VIP(ep, "creating a VI", rc) : 0;
 }
 
-static int create_stash(struct pf_ep *ep, struct pf_vi *vi)
+static VIP_DESCRIPTOR *desc_at(struct pf_ep *ep, const struct pf_vi *vi, uint32_t i)
 {
+	return (VIP_DESCRIPTOR *)(void *)(vi->descs + i * ep->desc_size);
+}
+
+static int create_lists(struct pf_ep *ep, struct pf_vi *vi)
+{
+	uint32_t i;
 	int q;
 
+	vi->sends = calloc((size_t)ep->send_cap * 2, sizeof(*vi->sends));
+	if (!vi->sends)
+		return pf_fail(ep, "out of memory");
+	for (i = 0; i < ep->send_cap; i++)
+		vi->sends[i] = vi->sends[i + ep->send_cap] = desc_at(ep, vi, i);
 	for (q = 0; q < 2; q++) {
 		vi->stash[q].room = ep->send_cap + ep->recv_cap;
 		vi->stash[q].v = calloc(vi->stash[q].room, sizeof(*vi->stash[q].v));
@@ -184,11 +195,6 @@ static int create_stash(struct pf_ep *ep, struct pf_vi *vi)
 			return pf_fail(ep, "out of memory");
 	}
 	return 0;
-}
-
-static VIP_DESCRIPTOR *desc_at(struct pf_ep *ep, const struct pf_vi *vi, uint32_t i)
-{
-	return (VIP_DESCRIPTOR *)(void *)(vi->descs + i * ep->desc_size);
 }
 
 /* RDMA writes place nothing through receives, so these are empty. */
@@ -222,7 +228,7 @@ static int setup_vi(struct pf_ep *ep, uint32_t k)
 	vi->send_area = ep->region + area * k;
 	vi->recv_area = vi->send_area + ep->slot * ep->send_slots;
 	vi->descs = ep->descs + ep->desc_size * (ep->send_cap + ep->recv_cap) * k;
-	rc = create_stash(ep, vi);
+	rc = create_lists(ep, vi);
 	if (!rc)
 		rc = create_vi(ep, vi);
 	if (!rc && ep->cq)
@@ -283,6 +289,7 @@ static void destroy_vi(struct pf_vi *vi)
 		} while (d);
 		VipDestroyVi(vi->handle);
 	}
+	free(vi->sends);
 	free(vi->stash[0].v);
 	free(vi->stash[1].v);
 }

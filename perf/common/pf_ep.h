@@ -72,6 +72,7 @@ struct pf_vi {
 	VIP_VI_HANDLE handle;
 	uint8_t *send_area, *recv_area;
 	uint8_t *descs; /* send_cap, then recv_cap of desc_size */
+	VIP_DESCRIPTOR **sends; /* those for sends, twice, so that all of a call follow one another */
 	struct pf_stash stash[2];
 	struct pf_posts posts[2];
 	uint32_t next_send;   /* descriptor to use */
@@ -159,15 +160,34 @@ static inline bool pf_posts_many(const struct pf_ep *ep)
 /* As pf_take() for up to `most` descriptors, which go to the stash of the queue; that is empty. */
 int pf_poll_many(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, uint32_t most);
 /*
- * With --batch, sends of one buffer and one direction, without --verify, go by whole calls: what lies
- * between two calls is then as little as a program that is tuned for them would do.
+ * What follows on a poll of the queue that returned `rc`: 0 with a descriptor in *out, maybe after more
+ * polls, or -errno with the cause noted.
  */
-bool pf_posts_whole_calls(const struct pf_ep *ep);
-/* Posts messages m to m + n - 1 of VI k by one call. */
-int pf_post_call(struct pf_ep *ep, uint32_t k, uint64_t m, uint32_t n, uint32_t size);
-/* Takes 1 to `most` messages of VI k by one call, and posts their receives again by another. */
-int pf_receive_call(struct pf_ep *ep, uint32_t k, uint32_t most, uint32_t size,
-		    uint32_t *count_out);
+int pf_poll_on(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_RETURN rc,
+	       VIP_DESCRIPTOR **out);
+/* As pf_take(), with as little as can be before the call that finds a descriptor. */
+static inline int pf_take_fast(struct pf_ep *ep, uint32_t k, enum pf_queue q, VIP_DESCRIPTOR **out)
+{
+	struct pf_vi *vi = &ep->vis[k];
+	VIP_RETURN rc;
+
+	if (ep->cq || ep->p.wait == PF_BLOCK)
+		return pf_take(ep, k, q, out);
+	rc = q == PF_RECVQ ? VipRecvDone(vi->handle, out) : VipSendDone(vi->handle, out);
+	return rc == VIP_SUCCESS ? 0 : pf_poll_on(ep, vi, q, rc, out);
+}
+/*
+ * Are all messages of a size alike?  So are sends of one buffer and one direction, without --verify, in
+ * vi_rate and vi_bw.  Their descriptors are prepared once, so that little but the calls is timed.
+ */
+bool pf_posts_unchanged(const struct pf_ep *ep);
+/* Prepares all send descriptors for such messages; none is posted. */
+void pf_prepare_all(struct pf_ep *ep, uint32_t size);
+/* Posts the next n messages of VI k, with --batch by one call of at most so many. */
+int pf_post_again(struct pf_ep *ep, uint32_t k, uint32_t n);
+/* Takes 1 to `most` messages of VI k, and posts their receives again; with --batch by a call each. */
+int pf_receive_again(struct pf_ep *ep, uint32_t k, uint32_t most, uint32_t size,
+		     uint32_t *count_out);
 /* The place of the VI of a handle in by_handle; NULL is there if it is none of the VIs. */
 struct pf_vi **pf_place_of_handle(const struct pf_ep *ep, VIP_VI_HANDLE handle);
 /* Takes completions of sends until at most `left` are outstanding on VI k. */

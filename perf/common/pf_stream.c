@@ -19,7 +19,7 @@ struct stream {
 	const struct pf_batch *b;
 	uint32_t len;		      /* messages per VI and round */
 	uint32_t ahead;		      /* rounds without acknowledgement */
-	bool whole_calls;	      /* see pf_posts_whole_calls() */
+	bool unchanged;		      /* see pf_posts_unchanged() */
 	uint64_t acks;		      /* rounds of this side that the peer has acknowledged */
 	uint64_t arrived[PF_MAX_VIS]; /* messages (writes: marks) received on each VI */
 	struct pf_hist *hist;	      /* NULL on the server */
@@ -119,32 +119,34 @@ static int send_message(struct stream *s, uint32_t k, uint64_t m)
 	return pf_post_message(s->ep, k, m, s->b->size);
 }
 
-static uint32_t part_of_call(const struct stream *s, uint64_t left)
+/* How many of the messages that are left in a round go together. */
+static uint32_t together(const struct stream *s, uint64_t left)
 {
-	return left < s->ep->p.batch ? (uint32_t)left : s->ep->p.batch;
+	uint32_t most = pf_posts_many(s->ep) ? s->ep->p.batch : s->ep->vi_count == 1 ? s->len : 1;
+
+	return left < most ? (uint32_t)left : most;
 }
 
-static int post_round_by_calls(struct stream *s, uint64_t first)
+static int post_round_again(struct stream *s)
 {
 	uint32_t i, k, n;
 	int rc = 0;
 
 	for (i = 0; !rc && i < s->len; i += n) {
-		n = part_of_call(s, s->len - i);
+		n = together(s, s->len - i);
 		for (k = 0; !rc && k < s->ep->vi_count; k++)
-			rc = pf_post_call(s->ep, k, first + i, n, s->b->size);
+			rc = pf_post_again(s->ep, k, n);
 	}
 	return rc;
 }
 
-static int receive_round_by_calls(struct stream *s, uint32_t k, uint64_t end)
+static int receive_round_again(struct stream *s, uint32_t k, uint64_t end)
 {
 	uint32_t n;
 	int rc = 0;
 
 	while (!rc && s->arrived[k] < end) {
-		rc = pf_receive_call(s->ep, k, part_of_call(s, end - s->arrived[k]), s->b->size,
-				     &n);
+		rc = pf_receive_again(s->ep, k, together(s, end - s->arrived[k]), s->b->size, &n);
 		if (!rc)
 			s->arrived[k] += n;
 	}
@@ -157,8 +159,8 @@ static int post_round(struct stream *s, uint64_t round)
 	uint32_t i, k;
 	int rc = 0;
 
-	if (s->whole_calls)
-		return post_round_by_calls(s, first);
+	if (s->unchanged)
+		return post_round_again(s);
 	for (i = 0; !rc && i < s->len; i++) {
 		for (k = 0; !rc && k < s->ep->vi_count; k++)
 			rc = send_message(s, k, first + i);
@@ -182,8 +184,8 @@ static int receive_round(struct stream *s, uint64_t round)
 	int rc = 0;
 
 	for (k = 0; !rc && k < s->ep->vi_count; k++) {
-		if (s->whole_calls)
-			rc = receive_round_by_calls(s, k, (round + 1) * per_round);
+		if (s->unchanged)
+			rc = receive_round_again(s, k, (round + 1) * per_round);
 		while (!rc && s->arrived[k] < (round + 1) * per_round)
 			rc = take_arrival(s, k);
 	}
@@ -278,7 +280,7 @@ static void stream_init(struct stream *s, struct pf_run *run, const struct pf_ba
 	s->b = batch;
 	s->len = pf_round_len(&run->ep.p);
 	s->ahead = pf_rounds_ahead(&run->ep.p);
-	s->whole_calls = pf_posts_whole_calls(s->ep);
+	s->unchanged = pf_posts_unchanged(s->ep);
 }
 
 int pf_stream_client(struct pf_run *run, const struct pf_batch *batch)
@@ -288,6 +290,8 @@ int pf_stream_client(struct pf_run *run, const struct pf_batch *batch)
 	int rc;
 
 	stream_init(&s, run, batch);
+	if (s.unchanged)
+		pf_prepare_all(s.ep, batch->size);
 	s.hist = &run->hist;
 	start = s.last_ack = pf_now();
 	rc = run_stream(&s, true);

@@ -79,24 +79,30 @@ static int bad_completion(struct pf_ep *ep, const VIP_DESCRIPTOR *d)
 	return pf_fail(ep, "a descriptor completed with %.160s", text);
 }
 
-static int poll_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_DESCRIPTOR **out)
+int pf_poll_on(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_RETURN rc,
+	       VIP_DESCRIPTOR **out)
 {
 	done_fn done = q == PF_RECVQ ? VipRecvDone : VipSendDone;
 	struct pf_idle idle = { 0 };
-	VIP_RETURN rc;
 	int err;
 
-	for (;;) {
-		rc = done(vi->handle, out);
-		if (rc == VIP_SUCCESS)
-			return 0;
+	while (rc != VIP_SUCCESS) {
 		if (rc != VIP_NOT_DONE)
 			return rc == VIP_DESCRIPTOR_ERROR ? bad_completion(ep, *out)
 							  : PF_VIP(ep, "polling a VI", rc);
 		err = pf_idle(ep, &idle);
 		if (err)
 			return err;
+		rc = done(vi->handle, out);
 	}
+	return 0;
+}
+
+static int poll_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_DESCRIPTOR **out)
+{
+	VIP_RETURN rc = q == PF_RECVQ ? VipRecvDone(vi->handle, out) : VipSendDone(vi->handle, out);
+
+	return pf_poll_on(ep, vi, q, rc, out);
 }
 
 static int block_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_DESCRIPTOR **out)

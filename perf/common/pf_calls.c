@@ -93,11 +93,12 @@ int pf_post_again(struct pf_ep *ep, uint32_t k, uint32_t n)
 	return rc;
 }
 
-static int check_length(struct pf_ep *ep, uint32_t k, const VIP_DESCRIPTOR *d, uint32_t size)
+static int check_length(struct pf_ep *ep, const struct pf_vi *vi, uint32_t length, uint32_t size)
 {
-	if (d->CS.Length == size)
+	if (length == size)
 		return 0;
-	return pf_fail(ep, "a message of VI %u has %u bytes, %u were sent", k, d->CS.Length, size);
+	return pf_fail(ep, "a message of VI %u has %u bytes, %u were sent",
+		       (uint32_t)(vi - ep->vis), length, size);
 }
 
 static void make_ready(const struct pf_ep *ep, VIP_DESCRIPTOR *d)
@@ -107,41 +108,72 @@ static void make_ready(const struct pf_ep *ep, VIP_DESCRIPTOR *d)
 	d->CS.Length = (uint32_t)ep->p.max_size;
 }
 
-static int receive_by_call(struct pf_ep *ep, uint32_t k, uint32_t most, uint32_t size,
+static int receive_by_call(struct pf_ep *ep, struct pf_vi *vi, uint32_t most, uint32_t size,
 			   uint32_t *count_out)
 {
-	struct pf_vi *vi = &ep->vis[k];
 	struct pf_stash *s = &vi->stash[PF_RECVQ];
 	struct pf_posts *p = &vi->posts[PF_RECVQ];
-	uint32_t i;
+	uint32_t i, n;
 	int rc = pf_poll_many(ep, vi, PF_RECVQ, most);
 
-	for (i = 0; !rc && i < s->count; i++) {
-		VIP_DESCRIPTOR *d = s->v[i];
-
-		rc = check_length(ep, k, d, size);
-		make_ready(ep, d);
-		p->v[i] = d;
+	n = s->count < most ? s->count : most;
+	for (i = 0; !rc && i < n; i++) {
+		p->v[i] = pf_take_from_stash(s);
+		rc = check_length(ep, vi, p->v[i]->CS.Length, size);
+		make_ready(ep, p->v[i]);
 	}
 	if (rc)
 		return rc;
-	*count_out = p->count = s->count;
-	s->count = 0;
+	*count_out = p->count = n;
 	return pf_flush_queue(ep, vi, PF_RECVQ);
+}
+
+static int receive_taken(struct pf_ep *ep, const VIPX_COMPLETION *c, uint32_t size)
+{
+	struct pf_vi *vi = c->Context;
+	struct pf_posts *p = &vi->posts[PF_RECVQ];
+	int rc;
+
+	if (!c->RecvQueue || (c->Status & VIP_STATUS_ERROR_MASK))
+		return pf_stash_taken(ep, c);
+	rc = check_length(ep, vi, c->Length, size);
+	if (rc)
+		return rc;
+	make_ready(ep, c->DescriptorPtr);
+	p->v[p->count++] = c->DescriptorPtr;
+	vi->came++;
+	return p->count == ep->p.batch ? pf_flush_queue(ep, vi, PF_RECVQ) : 0;
+}
+
+static int receive_of_cq(struct pf_ep *ep, struct pf_vi *vi, uint32_t most, uint32_t size,
+			 uint32_t *count_out)
+{
+	uint32_t i, n = 0;
+	int rc = 0;
+
+	while (!rc && !vi->came) {
+		rc = pf_poll_cq_many(ep, &n);
+		for (i = 0; !rc && i < n; i++)
+			rc = receive_taken(ep, &ep->taken[i], size);
+	}
+	*count_out = vi->came < most ? vi->came : most;
+	vi->came -= *count_out;
+	return rc;
 }
 
 static int receive_one(struct pf_ep *ep, uint32_t k, uint32_t size)
 {
+	struct pf_vi *vi = &ep->vis[k];
 	VIP_DESCRIPTOR *d;
 	VIP_RETURN rc;
 	int err = pf_take_fast(ep, k, PF_RECVQ, &d);
 
 	if (!err)
-		err = check_length(ep, k, d, size);
+		err = check_length(ep, vi, d->CS.Length, size);
 	if (err)
 		return err;
 	make_ready(ep, d);
-	rc = VipPostRecv(ep->vis[k].handle, d, ep->descs_handle);
+	rc = VipPostRecv(vi->handle, d, ep->descs_handle);
 	return rc ? PF_VIP(ep, "posting a receive", rc) : 0;
 }
 
@@ -152,7 +184,8 @@ int pf_receive_again(struct pf_ep *ep, uint32_t k, uint32_t most, uint32_t size,
 	int rc = 0;
 
 	if (pf_posts_many(ep))
-		return receive_by_call(ep, k, most, size, count_out);
+		return (ep->cq ? receive_of_cq : receive_by_call)(ep, &ep->vis[k], most, size,
+								  count_out);
 	for (n = 0; !rc && n < most; n += !rc)
 		rc = receive_one(ep, k, size);
 	*count_out = n;

@@ -165,11 +165,14 @@ static int create_vi(struct pf_ep *ep, struct pf_vi *vi)
 	a.ReliabilityLevel = (VIP_RELIABILITY_LEVEL)service_of(ep->p.level);
 	a.MaxTransferSize = ep->p.max_size ? ep->p.max_size : 1;
 	/* A send goes directly into a receive whose memory the peer may write. */
-	a.EnableRdmaWrite = ep->p.op == PF_WRITE || ep->p.op == PF_WRITE_IMM || ep->p.window_memory;
+	a.EnableRdmaWrite = ep->p.op == PF_WRITE || ep->p.op == PF_WRITE_IMM ||
+			    ep->p.window_memory || ep->p.adopt;
 	a.EnableRdmaRead = ep->p.op == PF_READ;
 	rc = VipCreateVi(ep->nic, &a, ep->cq, ep->cq, &vi->handle);
 	if (rc)
 		vi->handle = NULL;
+	else
+		rc = VipxSetViContext(vi->handle, vi);
 	return rc ? PF_VIP(ep, "creating a VI", rc) : 0;
 }
 

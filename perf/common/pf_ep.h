@@ -56,11 +56,29 @@ static inline uint32_t pf_rounds_ahead(const struct pf_params *p)
 
 enum pf_queue { PF_SENDQ, PF_RECVQ };
 
-/* Descriptors that the completion queue named while another one was wanted. */
+/* Descriptors that were taken, or named by the completion queue, before they were wanted; circular. */
 struct pf_stash {
 	VIP_DESCRIPTOR **v;
 	uint32_t head, count, room;
 };
+
+static inline uint32_t pf_stash_place(const struct pf_stash *s, uint32_t n)
+{
+	return n < s->room ? n : n - s->room;
+}
+
+/* The oldest one, NULL if there is none. */
+static inline VIP_DESCRIPTOR *pf_take_from_stash(struct pf_stash *s)
+{
+	VIP_DESCRIPTOR *d;
+
+	if (!s->count)
+		return NULL;
+	d = s->v[s->head];
+	s->head = pf_stash_place(s, s->head + 1);
+	s->count--;
+	return d;
+}
 
 /* Descriptors that will be posted by one call. */
 struct pf_posts {
@@ -71,12 +89,13 @@ struct pf_posts {
 struct pf_vi {
 	VIP_VI_HANDLE handle;
 	uint8_t *send_area, *recv_area;
-	uint8_t *descs; /* send_cap, then recv_cap of desc_size */
+	uint8_t *descs;		/* send_cap, then recv_cap of desc_size */
 	VIP_DESCRIPTOR **sends; /* those for sends, twice, so that all of a call follow one another */
 	struct pf_stash stash[2];
 	struct pf_posts posts[2];
 	uint32_t next_send;   /* descriptor to use */
 	uint32_t outstanding; /* sends not yet taken */
+	uint32_t came; /* messages that pf_receive_again() took while it was asked for another VI */
 };
 
 struct pf_ep {
@@ -89,6 +108,7 @@ struct pf_ep {
 	/* the VIs by their handles, with --cq: an open hash table of `by_handle_mask` + 1 places */
 	struct pf_vi **by_handle;
 	uint32_t by_handle_mask;
+	VIPX_COMPLETION taken[PF_MAX_CALL]; /* by one call, with --cq and --batch */
 	uint32_t send_cap, recv_cap;
 	uint32_t send_slots, recv_slots;
 	size_t desc_size, slot;
@@ -157,7 +177,14 @@ static inline bool pf_posts_many(const struct pf_ep *ep)
 {
 	return ep->p.batch > 1 && ep->p.kind != PF_LAT;
 }
-/* As pf_take() for up to `most` descriptors, which go to the stash of the queue; that is empty. */
+/* Waits for 1 to --batch completions of the completion queue, which go to ep->taken. */
+int pf_poll_cq_many(struct pf_ep *ep, uint32_t *count_out);
+/* Puts one of them into the stash of its queue. */
+int pf_stash_taken(struct pf_ep *ep, const VIPX_COMPLETION *c);
+/*
+ * As pf_take() for up to `most` descriptors, which go to the stash of the queue; that is empty.  With --cq, up to
+ * --batch completions go to the stashes of their queues at a time, until this one has any; it may have some before.
+ */
 int pf_poll_many(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, uint32_t most);
 /*
  * What follows on a poll of the queue that returned `rc`: 0 with a descriptor in *out, maybe after more
@@ -185,7 +212,10 @@ bool pf_posts_unchanged(const struct pf_ep *ep);
 void pf_prepare_all(struct pf_ep *ep, uint32_t size);
 /* Posts the next n messages of VI k, with --batch by one call of at most so many. */
 int pf_post_again(struct pf_ep *ep, uint32_t k, uint32_t n);
-/* Takes 1 to `most` messages of VI k, and posts their receives again; with --batch by a call each. */
+/*
+ * Takes 1 to `most` messages of VI k, and posts their receives again; with --batch by a call each.  With --cq and
+ * --batch a call takes those of other VIs too, which then have come, and pf_flush() posts the receives.
+ */
 int pf_receive_again(struct pf_ep *ep, uint32_t k, uint32_t most, uint32_t size,
 		     uint32_t *count_out);
 /* The place of the VI of a handle in by_handle; NULL is there if it is none of the VIs. */

@@ -86,7 +86,8 @@ static const struct u_option options[] = {
 	{ "batch", 0, "N", "round trips timed together as one sample, their mean (default: 1)",
 	  AT(batch), .min = 1, .max = PF_MAX_BATCH, .tools = PF_LAT },
 	{ "batch", 0, "N",
-	  "descriptors posted, and taken, by one call: at most half of --window (default: 1)",
+	  "descriptors posted, and taken, by one call: at most half of --window (default: 1); "
+	  "with --cq a call takes those of all VIs",
 	  AT(batch), .min = 1, .max = PF_MAX_CALL, .tools = PF_BW | PF_RATE },
 	{ "post-time", 0, NULL, "report the time inside VipPostSend, 32 posts together",
 	  AT(post_time), .tools = PF_LAT },

@@ -123,6 +123,60 @@ static int block_queue(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, VIP_
 	}
 }
 
+/* Notes a completed descriptor of the queue for a later pf_take(). */
+static int stash(struct pf_ep *ep, struct pf_stash *s, VIP_DESCRIPTOR *d)
+{
+	if (s->count == s->room)
+		return pf_fail(ep, "more completions than descriptors");
+	s->v[pf_stash_place(s, s->head + s->count++)] = d;
+	return 0;
+}
+
+int pf_stash_taken(struct pf_ep *ep, const VIPX_COMPLETION *c)
+{
+	struct pf_vi *vi = c->Context;
+
+	if (c->Status & VIP_STATUS_ERROR_MASK)
+		return bad_completion(ep, c->DescriptorPtr);
+	return stash(ep, &vi->stash[c->RecvQueue ? PF_RECVQ : PF_SENDQ], c->DescriptorPtr);
+}
+
+int pf_poll_cq_many(struct pf_ep *ep, uint32_t *count_out)
+{
+	struct pf_idle idle = { 0 };
+	VIP_RETURN rc;
+	VIP_ULONG n;
+	int err;
+
+	for (;;) {
+		ep->taken[0].Size = sizeof(ep->taken[0]);
+		rc = VipxCQTake(ep->cq, ep->taken, ep->p.batch, &n);
+		if (rc == VIP_SUCCESS) {
+			*count_out = (uint32_t)n;
+			return 0;
+		}
+		if (rc != VIP_NOT_DONE)
+			return PF_VIP(ep, "taking of the completion queue", rc);
+		err = pf_idle(ep, &idle);
+		if (err)
+			return err;
+	}
+}
+
+/* Takes many completions of the VIs at a time, until one is of `want`. */
+static int stash_until(struct pf_ep *ep, const struct pf_stash *want)
+{
+	uint32_t i, n = 0;
+	int rc = 0;
+
+	while (!rc && !want->count) {
+		rc = pf_poll_cq_many(ep, &n);
+		for (i = 0; !rc && i < n; i++)
+			rc = pf_stash_taken(ep, &ep->taken[i]);
+	}
+	return rc;
+}
+
 int pf_poll_many(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, uint32_t most)
 {
 	struct pf_stash *s = &vi->stash[q];
@@ -131,6 +185,8 @@ int pf_poll_many(struct pf_ep *ep, struct pf_vi *vi, enum pf_queue q, uint32_t m
 	VIP_RETURN rc;
 	int err;
 
+	if (ep->cq)
+		return stash_until(ep, s);
 	for (;;) {
 		rc = q == PF_RECVQ ? VipxRecvsDone(vi->handle, s->v, most, &n)
 				   : VipxSendsDone(vi->handle, s->v, most, &n);
@@ -158,11 +214,6 @@ struct pf_vi **pf_place_of_handle(const struct pf_ep *ep, VIP_VI_HANDLE handle)
 	return &ep->by_handle[i];
 }
 
-static uint32_t stash_place(const struct pf_stash *s, uint32_t n)
-{
-	return n < s->room ? n : n - s->room;
-}
-
 /* Reaps the descriptor of a completion queue entry, and stores it unless it is of `want`. */
 static int take_named(struct pf_ep *ep, VIP_VI_HANDLE handle, VIP_BOOLEAN recv,
 		      struct pf_stash *want, VIP_DESCRIPTOR **out)
@@ -184,10 +235,7 @@ static int take_named(struct pf_ep *ep, VIP_VI_HANDLE handle, VIP_BOOLEAN recv,
 		*out = d;
 		return 0;
 	}
-	if (s->count == s->room)
-		return pf_fail(ep, "more completions than descriptors");
-	s->v[stash_place(s, s->head + s->count++)] = d;
-	return 0;
+	return stash(ep, s, d);
 }
 
 /* One entry of the completion queue, or one empty poll.  *out is set if the entry is of `want`. */
@@ -209,24 +257,12 @@ static int step_cq(struct pf_ep *ep, struct pf_idle *idle, struct pf_stash *want
 	return PF_VIP(ep, "reading the completion queue", rc);
 }
 
-static VIP_DESCRIPTOR *take_from_stash(struct pf_stash *s)
-{
-	VIP_DESCRIPTOR *d;
-
-	if (!s->count)
-		return NULL;
-	d = s->v[s->head];
-	s->head = stash_place(s, s->head + 1);
-	s->count--;
-	return d;
-}
-
 static int take_from_cq(struct pf_ep *ep, struct pf_stash *s, VIP_DESCRIPTOR **out)
 {
 	struct pf_idle idle = { 0 };
 	int rc;
 
-	*out = take_from_stash(s);
+	*out = pf_take_from_stash(s);
 	if (*out)
 		return 0;
 	do
@@ -245,7 +281,7 @@ int pf_take(struct pf_ep *ep, uint32_t k, enum pf_queue q, VIP_DESCRIPTOR **out)
 			rc = pf_poll_many(ep, vi, q,
 					  ep->p.batch < vi->stash[q].room ? ep->p.batch
 									  : vi->stash[q].room);
-		*out = take_from_stash(&vi->stash[q]);
+		*out = pf_take_from_stash(&vi->stash[q]);
 		return rc;
 	}
 	if (ep->cq)

@@ -69,8 +69,8 @@ static int check_together(const struct pf_config *cfg, const struct u_option_too
 		return u_option_refuse(t, "--spin: goes with --wait poll");
 	if (cfg->busy > cfg->vis)
 		return u_option_refuse(t, "--busy: more than --vis");
-	if (tool->kind != PF_LAT && cfg->batch > 1 && (cfg->cq || cfg->wait == PF_BLOCK))
-		return u_option_refuse(t, "--batch: goes with --wait poll, without --cq");
+	if (tool->kind != PF_LAT && cfg->batch > 1 && cfg->wait == PF_BLOCK)
+		return u_option_refuse(t, "--batch: goes with --wait poll");
 	if (cfg->post_time && (cfg->batch != 1 || cfg->op != PF_SEND))
 		return u_option_refuse(t, "--post-time: goes with --op send, without --batch");
 	if (cfg->buffers > 1 && (cfg->op == PF_SEND || cfg->verify || cfg->vis > 1))

@@ -270,7 +270,6 @@ class Usage(unittest.TestCase):
         for args in BAD_LATENCY_TOGETHER:
             self.usage_error('vi_lat', *args)
         self.usage_error('vi_lat', '--op', 'write', '--wait', 'block')
-        self.usage_error('vi_rate', '--batch', '2', '--cq')
         self.usage_error('vi_rate', '--batch', '2', '--wait', 'block')
         self.usage_error('vi_lat', '--op', 'write', '--sizes', '0..4')
         self.usage_error('vi_lat', '--sizes', '4', '--expect', 'avg_us@8<1')
@@ -507,8 +506,25 @@ class Latency(PerfCase):
             for batch in ('2', '40', '256'):
                 self.measure('vi_rate', '--op', op, '--batch', batch, '--sizes', '4,333',
                              '--verify')
-        self.measure('vi_bw', '--batch', '5', '--vis', '3', '--bidir', '--sizes', '1,9999',
-                     '--verify')
+        for cq in ([], ['--cq']):
+            self.measure('vi_bw', '--batch', '5', '--vis', '3', '--bidir', '--sizes', '1,9999',
+                         '--verify', *cq)
+
+    def test_many_completions_of_a_cq_in_a_call(self):
+        for op in ('send', 'write', 'write-imm', 'read'):
+            for vis in ('1', '7'):
+                for more in ([], ['--verify']):
+                    self.measure('vi_rate', '--op', op, '--cq', '--vis', vis, '--batch', '8',
+                                 '--iters', '500', '--sizes', '4,333', *more)
+
+    def test_messages_that_are_alike(self):
+        """Their descriptors are prepared once for each size, with and without calls for many."""
+        for more in ([], ['--cq'], ['--wait', 'block'], ['--batch', '7'], ['--batch', '7', '--cq']):
+            for vis in ('1', '3'):
+                for tool, window in (('vi_rate', '64'), ('vi_bw', '1')):
+                    doc = self.measure(tool, '--sizes', '4,5000,64', '--vis', vis, '--window',
+                                       window, '--iters', '200', '--segments', '2', *more)
+                    self.assertEqual([r['size_bytes'] for r in doc['results']], [4, 5000, 64])
 
     def test_few_busy_vis_of_many(self):
         for op in ('send', 'write', 'write-imm', 'read'):

@@ -69,7 +69,8 @@ def rate_plan():
 
 
 def copy_plan(mpi_sizes):
-    stream, rdma = tools.stream_step, ("--window-memory", "--buffers", "8")
+    stream, window = tools.stream_step, "--window-memory"
+    rdma = (window, "--buffers", "8")
     ucx = [*each("bw", LARGE), ("put", MIB)]
     return [
         ("bandwidth", None, stream("ours.bw.{}", "vi_bw", LARGE)),
@@ -80,11 +81,10 @@ def copy_plan(mpi_sizes):
          stream("ours.putimm.{}", "vi_bw", [MIB], "--op", "write-imm", *rdma)),
         ("put", None, stream("ours.put.{}", "vi_bw", [MIB], "--op", "write", *rdma)),
         ("raw memcpy", None, tools.raw_step("memcpy", [MIB])),
-        ("stream into window memory", "vi_bw --recv-window",
-         stream("ours.bwwin.{}", "vi_bw", [MIB], "--recv-window")),
-        ("latency into window memory", "vi_lat --recv-window",
-         tools.latency_step("ours.latwin.{}", LARGE[:1], SPIN, "--recv-window", batch=20)),
-        ("raw put", "vi_lat --recv-window", tools.raw_step("put", LARGE[:1])),
+        ("stream into window memory", None, stream("ours.bwwin.{}", "vi_bw", [MIB], window)),
+        ("latency into window memory", None,
+         tools.latency_step("ours.latwin.{}", LARGE[:1], SPIN, window, batch=20)),
+        ("raw put", None, tools.raw_step("put", LARGE[:1])),
         ("newer UCX, one copy", "newer_ucx_cma",
          peers.ucx_step(NEWER_UCX_CMA, *each("lat", LARGE[:1]))),
         ("Open MPI", "openmpi", peers.mpi_step("openmpi", mpi_sizes)),

@@ -122,11 +122,10 @@ def one_copy_rows():
     yield Row("64 KiB half round trip into window memory over others with one copy", "ns",
               "ours.latwin.65536", "raw.put.65536", against=("newer_ucx_cma", "openmpi"),
               floor="raw.put.65536", must=0.6, goal=0.45,
-              peers=peers("lat", 65536, (*PEERS, "newer_ucx_cma")),
-              needs="vi_lat --recv-window")
+              peers=peers("lat", 65536, (*PEERS, "newer_ucx_cma")))
     yield Row("1 MiB send/recv into window memory over local memcpy", "MB/s",
               "ours.bwwin.1048576", "raw.memcpy.1048576", must=0.9, goal=0.97, better=HIGHER,
-              peers=peers("bw", 1048576), needs="vi_bw --recv-window")
+              peers=peers("bw", 1048576))
     yield Row("1 MiB RDMA write with immediate over plain RDMA write", "MB/s",
               "ours.putimm.1048576", "ours.put.1048576", must=0.95, goal=1.0, better=HIGHER)
     yield Row("8 B RDMA write to adopted memory, seen by a poller, over window memory", "ns",

@@ -24,9 +24,9 @@ def turn_step(count):
     return key, tools.latency_step(key, [4], "--spin", "--cq", "--vis", str(count))
 
 
-def rate_step(count):
-    key, options = f"rate.{count}", ("--cq", "--vis", str(count), "--spin", "--window", "16",
-                                     "--duration", "0.05")
+def rate_step(count, kind="rate", *more):
+    key, options = f"{kind}.{count}", ("--cq", "--vis", str(count), "--spin", "--window", "16",
+                                       "--duration", "0.05", *more)
 
     def step(bench):
         document = tools.ours(bench, "vi_rate", [4], options)
@@ -36,7 +36,8 @@ def rate_step(count):
 
 def plan():
     return [*(busy_step(n) for n in (1, *MANY)), *(busy_step(n, "--cq") for n in (1, *MANY)),
-            turn_step(256), rate_step(1), rate_step(256)]
+            turn_step(256), rate_step(1), rate_step(256),
+            *(rate_step(n, "many", "--batch", "8") for n in (1, 256))]
 
 
 # figure, n, key, key of the same with one VI, unit of the values in it
@@ -45,6 +46,7 @@ FIGURES = [
     *((f"half round trip, 1 busy VI of {n}, CQ", n, f"cq.{n}", "cq.1") for n in MANY),
     ("half round trip, 256 VIs in turn, CQ", 256, "turn.256", "cq.1"),
     ("messages one way, 256 VIs all busy, CQ", 256, "rate.256", "rate.1"),
+    ("the same, calls for many", 256, "many.256", "many.1"),
 ]
 
 
@@ -70,7 +72,7 @@ def compared(values):
     for figure, n, key, one in FIGURES:
         if key in values:
             made.append({"figure": figure, "n": n, "value": values[key],
-                         "unit": "messages/s" if key.startswith("rate") else "ns",
+                         "unit": "messages/s" if key.startswith(("rate", "many")) else "ns",
                          "of_one": values.get(one),
                          "over_one": values[key] / values[one] if values.get(one) else None})
     return made

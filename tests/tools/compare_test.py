@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -415,6 +416,33 @@ class Needs(unittest.TestCase):
             self.assertIsNone(plan.why_missing(bench, 'vi_lat --there'))
             self.assertEqual(plan.why_missing(bench, 'vi_lat --adopt'),
                              'vi_lat of this build has no --adopt')
+
+    @staticmethod
+    def known(tool):
+        """The words of its --help, as tools_test.py demands it."""
+        return (ROOT / f'tests/tools/golden/{tool}.help').read_text(encoding='utf-8').split()
+
+    def test_no_row_is_left_out_with_the_tools_of_this_tree(self):
+        for need in {need for _, need, _ in plan.full_plan() + plan.quick_plan()} - {None}:
+            tool, _, option = need.partition(' ')
+            if option:
+                self.assertTrue(option in self.known(tool), need)
+
+    def test_the_tools_of_this_tree_have_every_option_of_the_plans(self):
+        seen = set()
+        nowhere = Path('/nowhere')
+        bench = tools.Bench(nowhere, (0, 1), nowhere, dry=True, ucx=nowhere)
+        with contextlib.redirect_stdout(io.StringIO()) as said, \
+                contextlib.redirect_stderr(io.StringIO()):
+            rounds.Comparison(bench, plan.full_plan() + plan.quick_plan(), []).dry(False)
+        for line in said.getvalue().splitlines():
+            tool = re.search(r'/nowhere/perf/(vi_(?:lat|bw|rate|scale)) ', line)
+            for option in re.findall(r'(?<= )--[a-z-]+', line) if tool else ():
+                self.assertTrue(option in self.known(tool[1]), f'{option}: {line}')
+                seen.add((tool[1], option))
+        self.assertLessEqual({('vi_lat', '--adopt'), ('vi_lat', '--window-memory'),
+                              ('vi_bw', '--window-memory'), ('vi_rate', '--batch'),
+                              ('vi_rate', '--vis')}, seen)
 
     def test_what_takes_long_is_not_quick(self):
         bench = Bench()

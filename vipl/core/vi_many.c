@@ -18,6 +18,7 @@ int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 		err = -EINVAL;
 	for (; err == 0 && i < count; i += err == 0) {
 		U_TRACE(post_entered, vi, descs[i]);
+		u_prefetch_write(atomic_load_explicit(&vi->ask, memory_order_relaxed));
 		if (u_unlikely(descs[i] == NULL))
 			err = -EINVAL;
 		else if (u_unlikely(!vi_post_plain(vi, descs[i], handle)))

@@ -49,19 +49,20 @@ static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, st
 							    uint32_t n, uint8_t flags, uint32_t imm)
 {
 	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
+	struct w_slot *ahead = nvi_slot_out(ch, ch->tx.seq + NVI_TX_AHEAD);
 	uint32_t notify;
 
 	if (u_likely(n <= W_HEAD_INLINE)) {
 		u_copy_small(slot->data, at, n);
 	} else {
-		u_prefetch_write(slot->more);
-		u_prefetch_write(nvi_slot_out(ch, ch->tx.seq + NVI_TX_AHEAD)->more);
+		u_prefetch_write(ahead);
+		u_prefetch_write(ahead->more);
 		memcpy(slot->data, at, W_HEAD_INLINE);
 		u_copy_small(slot->more, at + W_HEAD_INLINE, n - W_HEAD_INLINE);
 	}
 	nvi_store_plain(ch, slot, W_OP_SEND, n, imm, flags);
 	notify = nvi_notify_request(ch);
-	nvi_ask_later(vi, ch, 0);
+	nvi_ask_later(vi, ch, n);
 	count_sent(vi, n);
 	vi_sq_append_done(&vi->sq, desc, n, VIP_STATUS_OP_SEND);
 	if (u_unlikely((notify | vi_wq_awaited(&vi->sq)) != 0))

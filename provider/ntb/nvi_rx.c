@@ -115,7 +115,9 @@ static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_
 		if (!place_inline(ch, slot, &s))
 			return false;
 	} else {
-		if (s.frag > w_frag_max(ch->in_payload_bytes))
+		/* Where receives are to be advertised, a message that could be placed has it done. */
+		if (s.frag > w_frag_max(ch->in_payload_bytes) ||
+		    (ch->rx.adverts_due && s.frag >= VI_LONG_RECV))
 			return false;
 		payload = ch->in_payload +
 			  w_payload_place(&ch->rx.cursor, ch->in_payload_bytes, s.frag);

@@ -138,6 +138,30 @@ TEST_P(EachWay, MoreReceivesThanAdverts)
 	}
 }
 
+// Short ones take all receives that are advertised, and the long ones behind them fit into a slot each.
+TEST_P(EachWay, MoreReceivesThanAdvertsBehindShortMessages)
+{
+	VIP_DESCRIPTOR *d = nullptr;
+
+	meet();
+	for (unsigned i = 0; i < 150; i++)
+		receive(i % 8 * 8192);
+	for (unsigned i = 0; i < 70; i++) {
+		message(4, i);
+		ASSERT_EQ(nvi_loop_poll_recv(loop, 1, &d), 1) << i;
+		nvi_loop_progress(loop, 0);
+		ASSERT_EQ(status(), kSent) << i;
+	}
+	message(kLeast, 1);
+	EXPECT_FALSE(was_placed());
+	ASSERT_EQ(nvi_loop_poll_recv(loop, 1, &d), 1);
+	EXPECT_TRUE(has(window.data + 70 % 8 * 8192, kLeast, 1));
+	message(kLeast, 2);
+	EXPECT_TRUE(was_placed());
+	ASSERT_EQ(nvi_loop_poll_recv(loop, 1, &d), 1);
+	EXPECT_TRUE(has(window.data + 71 % 8 * 8192, kLeast, 2));
+}
+
 // Short messages take receives that were advertised, without a look at the adverts.
 TEST_P(EachWay, ShortMessagesAreCounted)
 {

@@ -112,7 +112,8 @@ struct nvi_sending {
 	uint32_t grant_pause;	      /* after a refusal, the writes that do not ask for a grant; */
 	uint32_t grant_skip;	      /* how many of these are left */
 	uint32_t grants_held;
-	bool wrote; /* there were writes that could be stored directly, had they a grant */
+	bool unheard; /* the agent drops questions for grants: there is no path that was confirmed */
+	bool wrote;   /* there were writes that could be stored directly, had they a grant */
 	/* so do all sends ask for credit, so that the next write can be stored at once */
 	bool direct_writes;
 	uint64_t direct;	  /* bytes stored directly in this run */

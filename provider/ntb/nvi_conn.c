@@ -48,7 +48,7 @@ static void reset_state(struct nvi_chan *ch)
 	atomic_store(&ch->arm.armed, 0);
 	ch->arm.polled_notify = ch->arm.quiet = ch->arm.moves = 0;
 	ch->tx.grant_last = ch->tx.grants;
-	ch->tx.wrote = ch->tx.direct_writes = false;
+	ch->tx.wrote = ch->tx.direct_writes = ch->tx.unheard = false;
 	ch->tx.acked = ch->tx.others = 0;
 	ch->tx.rdma_end = ch->tx.placed_at = ch->tx.placed_end = 0;
 	ch->breaking.reported = false;

@@ -187,6 +187,7 @@ static void on_resumed(struct nvi_nic *nic, struct incoming *in)
 	/* The peer had unmapped this process's memory before it accepted the new path. */
 	nvi_given_forget(nic, linked->conn);
 	nvi_ctl_send_conn(nic, W_CONFIRM, linked->conn);
+	nvi_chan_confirmed(ch, nic, linked->conn);
 }
 
 static void on_lost(struct nvi_nic *nic, const struct w_lost_msg *lost)

@@ -119,7 +119,7 @@ static U_COLD void ask(struct nvi_chan *ch, uint32_t handle)
 	struct w_tell msg;
 	uint64_t conn;
 
-	if (ch->hops > 1)
+	if (ch->hops > 1 || ch->tx.unheard)
 		return;
 	if (ch->tx.grant_skip > 0) {
 		ch->tx.grant_skip--;

@@ -93,6 +93,7 @@ static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 			return -ENOMEM;
 		nvi_writes_flush(ch);
 		nvi_grants_drop(ch);
+		ch->tx.unheard = true;
 		nvi_chan_unlist(ch);
 		unmap(ch);
 		placeholder_install(ch);
@@ -213,4 +214,12 @@ int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_lin
 	}
 	nvi_parts_free(&parts);
 	return err;
+}
+
+void nvi_chan_confirmed(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
+{
+	u_biased_take(&ch->vi->tx_lock);
+	if (nvi_chan_is_live(nic, ch, conn))
+		ch->tx.unheard = false;
+	u_biased_drop(&ch->vi->tx_lock);
 }

@@ -14,5 +14,7 @@ int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 /* Resumes a suspended channel over the slices of `linked`.  Takes the descriptors in every case. */
 int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_linked *linked,
 		    int fd_in, int fd_out);
+/* The agent was told that the channel continues: what is sent over the connection is passed on again. */
+void nvi_chan_confirmed(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn);
 
 #endif

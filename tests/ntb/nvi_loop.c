@@ -191,7 +191,7 @@ int nvi_loop_lose_path(struct nvi_loop *loop)
 	return err;
 }
 
-int nvi_loop_find_path(struct nvi_loop *loop)
+int nvi_loop_resume(struct nvi_loop *loop)
 {
 	struct port_slice slice[2];
 	struct w_linked linked;
@@ -211,6 +211,23 @@ int nvi_loop_find_path(struct nvi_loop *loop)
 		nvi_given_forget(ch->nic, ch->id.conn);
 	}
 	leave_slices(slice);
+	return err;
+}
+
+void nvi_loop_confirm(struct nvi_loop *loop)
+{
+	for (int end = 0; end < 2; end++) {
+		struct nvi_chan *ch = loop->vi[end]->prov;
+
+		nvi_chan_confirmed(ch, ch->nic, ch->id.conn);
+	}
+}
+
+int nvi_loop_find_path(struct nvi_loop *loop)
+{
+	int err = nvi_loop_resume(loop);
+
+	nvi_loop_confirm(loop);
 	return err;
 }
 

@@ -77,6 +77,9 @@ void nvi_loop_link(struct nvi_loop *loop, int up);
 /* A resumable connection loses its path, and finds another.  0 or -errno of the end that cannot. */
 int nvi_loop_lose_path(struct nvi_loop *loop);
 int nvi_loop_find_path(struct nvi_loop *loop);
+/* The two parts of that: both ends continue; both have told their agents. */
+int nvi_loop_resume(struct nvi_loop *loop);
+void nvi_loop_confirm(struct nvi_loop *loop);
 /*
  * From now on fn(arg) runs after each slot that the end publishes, on the thread that
  * publishes, which holds the end's lock for sending.  Port "emu" only; one end at a time.

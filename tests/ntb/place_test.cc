@@ -759,6 +759,67 @@ TEST_P(Resumed, ReceivesAreAdvertisedAgain)
 	}
 }
 
+// The agents would drop the question, and nobody would answer it.
+TEST_P(Resumed, NoGrantIsAskedForWithoutAPath)
+{
+	uint32_t asked = nvi_agent_sent(agent, W_GRANT_ASK);
+	w_grant late = {};
+
+	ASSERT_EQ(nvi_loop_lose_path(loop), 0);
+	receive_elsewhere(64);
+	receive_elsewhere(64);
+	write_imm(1, 0, 5000);
+	// The late answer to a question from before: its memory lies behind the lost link.
+	late.kind = W_GRANT_GIVE;
+	late.handle = window.handle;
+	late.base = reinterpret_cast<uintptr_t>(window.data);
+	late.length = kWindow;
+	nvi_agent_deliver(agent, 0, &late, sizeof(late), nvi_agent_fd(agent, window.data));
+	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
+	nvi_agent_step(agent);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_ASK), asked);
+	nvi_loop_link(loop, 1);
+	ASSERT_EQ(nvi_loop_find_path(loop), 0);
+	settle();
+	EXPECT_EQ(received(kRemote), 5000u);
+	EXPECT_EQ(status(), VIP_STATUS_DONE | kWrite);
+	write_imm(2, 8192, 5000);
+	settle();
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_ASK), asked + 1);
+	EXPECT_EQ(received(kRemote), 5000u);
+	EXPECT_EQ(nvi_agent_held(agent, 0), 1u);
+}
+
+// A process tells its agent only afterwards that it continues on the new path.
+TEST_P(Resumed, NoGrantIsAskedForBeforeThePathIsConfirmed)
+{
+	uint32_t asked = nvi_agent_sent(agent, W_GRANT_ASK);
+
+	// So many that the last is not begun before the peer has given credit.
+	for (unsigned i = 0; i < kSlots + 2; i++)
+		receive(i % 8 * 8192);
+	ASSERT_EQ(nvi_loop_lose_path(loop), 0);
+	for (unsigned i = 0; i < kSlots + 2; i++)
+		message(i < kSlots ? 200 : kBody, i);
+	nvi_loop_link(loop, 1);
+	ASSERT_EQ(nvi_loop_resume(loop), 0);
+	settle();
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_ASK), asked);
+	nvi_loop_confirm(loop);
+	for (unsigned i = 0; i < kSlots + 2; i++) {
+		EXPECT_EQ(received(), i < kSlots ? 200 : kBody) << i;
+		EXPECT_EQ(status(), kSent) << i;
+	}
+	receive(0);
+	message(kBody, 1);
+	expect_received(0, 1);
+	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_ASK), asked + 1);
+	receive(8192);
+	message(kBody, 2);
+	EXPECT_TRUE(was_placed());
+	expect_received(8192, 2);
+}
+
 TEST_P(Resumed, AFewTimes)
 {
 	for (size_t round = 0; round < 20; round++) {

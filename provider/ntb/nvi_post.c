@@ -53,6 +53,9 @@ static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, st
 	uint32_t notify;
 
 	if (u_likely(n <= W_HEAD_INLINE)) {
+		/* The post asked for this slot's; more sends may follow. */
+		if (!nvi_asks_later(vi))
+			u_prefetch_write(ahead);
 		u_copy_small(slot->data, at, n);
 	} else {
 		u_prefetch_write(ahead);

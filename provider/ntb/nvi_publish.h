@@ -60,6 +60,12 @@ static inline void nvi_ask_later(struct vi_vi *vi, const struct nvi_chan *ch, ui
 	vi_ask(vi, u_likely(one_line && length <= NVI_ASK_MAX) ? later : (const uint8_t *)vi);
 }
 
+/* Does the post ask for the line of a later slot? */
+static inline bool nvi_asks_later(const struct vi_vi *vi)
+{
+	return ((uintptr_t)atomic_load_explicit(&vi->ask, memory_order_relaxed) & 1) != 0;
+}
+
 static inline void nvi_ask_next(struct nvi_chan *ch)
 {
 	uintptr_t later = (uintptr_t)atomic_load_explicit(&ch->vi->ask, memory_order_relaxed);

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kBytes = 96u << 10, kLeast = 40000;
 constexpr size_t kBatch = 8, kReceives = 16;
 
-enum { TAKEN, PLACED, HANDLE, ADDRESS, LIMIT, LEFT, FLOW_CELLS };
+enum { TAKEN, POSTED, PLACED, HANDLE, ADDRESS, LIMIT, LEFT, FLOW_CELLS };
 std::atomic<uint64_t> &flow_cell(unsigned flow, unsigned what)
 {
 	return cell(64 + flow * FLOW_CELLS + what);
@@ -114,6 +114,7 @@ private:
 		post_send(vi, slab,
 			  fill_message(slab, i, kind_of(which), which, length_of(which), place,
 				       handle));
+		flow_cell(flow, POSTED) = which + 1;
 	}
 
 	bool one_done(uint64_t which)
@@ -291,6 +292,22 @@ public:
 			NEED(until([&] { return flow_cell(f, what) >= before[f] + by; }));
 	}
 
+	/* Returns when each flow has messages under way of which none was taken for a while. */
+	void stand_still()
+	{
+		for (unsigned f = 0; f < ins.size(); f++) {
+			uint64_t taken = 0, polls = 0;
+
+			NEED(until([&] {
+				rest();
+				if (taken != flow_cell(f, TAKEN) || flow_cell(f, POSTED) == taken)
+					polls = 0;
+				taken = flow_cell(f, TAKEN);
+				return ++polls == 20;
+			}));
+		}
+	}
+
 	void end()
 	{
 		enough() = 1;
@@ -355,6 +372,35 @@ TEST(Place, LinksFall)
 TEST(Place, LinksFallOnStrictPorts)
 {
 	links_fall({ "--port", "emu+strict" }, scaled(5, 300));
+}
+
+/*
+ * The receiver's agent takes the link down while the sender's is stopped.  So the receivers have left the
+ * path when the last messages are stored and announced, and the slots alone are published again, over
+ * relays.
+ */
+TEST(Place, SlotsArePublishedAgainOverRelays)
+{
+	Await awaited("slots that are published again", stress() ? 1200 : 100);
+	board_clear();
+	Fabric fabric(4);
+	std::vector<uint64_t> before = windows(fabric);
+	Flows flows;
+	flows.start(0, 1);
+	flows.start(0, 1);
+	for (uint64_t round = 0; round < scaled(4, 100); round++) {
+		flows.advance(PLACED, 20);
+		fabric.agent(0).kill(SIGSTOP);
+		fabric.link(1, "left", false);
+		flows.stand_still();
+		fabric.agent(0).kill(SIGCONT);
+		flows.advance(TAKEN, 50);
+		fabric.link(1, "left", true);
+		NEED(until([&] { return fabric.links_up(); }));
+	}
+	flows.advance(PLACED, 20);
+	flows.end();
+	expect_idle(fabric, before);
 }
 
 /* One end of a flow is killed; another flow between the two hosts goes on. */

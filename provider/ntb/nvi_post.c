@@ -11,6 +11,7 @@
 #include "vi_hot.h"
 
 #define TX_WHOLE 8192u /* a message up to this long is one fragment */
+#define TX_LAST 512u   /* of its payload this much is copied after the slot was asked for */
 
 /* ---- a short send that is in no queue -------------------------------------------------------- */
 
@@ -58,12 +59,16 @@ static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, st
 			u_prefetch_write(ahead);
 		u_copy_small(slot->data, at, n);
 	} else {
-		u_prefetch_write(ahead);
-		u_prefetch_write(ahead->more);
+		u_prefetch_write(slot->more);
+		u_prefetch_write(slot);
 		memcpy(slot->data, at, W_HEAD_INLINE);
 		u_copy_small(slot->more, at + W_HEAD_INLINE, n - W_HEAD_INLINE);
 	}
 	nvi_store_plain(ch, slot, W_OP_SEND, n, imm, flags);
+	if (n > W_HEAD_INLINE) {
+		u_prefetch_write(ahead);
+		u_prefetch_write(ahead->more);
+	}
 	notify = nvi_notify_request(ch);
 	nvi_ask_later(vi, ch, n);
 	count_sent(vi, n);
@@ -135,6 +140,22 @@ bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const u
 /* ---- a descriptor that was just queued ------------------------------------------------------- */
 
 /*
+ * Copies into the payload buffer, and asks for the line of the slot when so little is left that the slot is
+ * stored before the peer's polls take the line back.
+ */
+static inline void copy_payload(uint8_t *dst, const uint8_t *src, uint32_t n,
+				const struct w_slot *slot)
+{
+	uint32_t last = n / 2 & ~(U_LINE - 1);
+
+	if (last > TX_LAST)
+		last = TX_LAST;
+	u_copy_ahead(dst, src, n - last);
+	u_prefetch_write(slot);
+	u_copy_ahead(dst + n - last, src + n - last, last);
+}
+
+/*
  * The descriptor just posted, if it is plain and fits into one fragment through the payload buffer:
  * copied from its memory, which was checked when it was posted.  Returns false, and does nothing,
  * for any other.
@@ -156,7 +177,7 @@ static bool post_buffered(struct nvi_chan *ch)
 	offset = w_payload_place(&cursor, ch->out_payload_bytes, n);
 	if (u_unlikely(cursor - ch->tx.freed > ch->out_payload_bytes))
 		return false;
-	u_copy_ahead(ch->out_payload + offset, wqe->at, n);
+	copy_payload(ch->out_payload + offset, wqe->at, n, slot);
 	ch->tx.cursor = cursor;
 	wqe->first = ch->tx.seq;
 	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0,

@@ -11,8 +11,7 @@
 #include "nvi_notify.h"
 #include "u_trace.h"
 
-#define NVI_TX_AHEAD 8u	  /* slots asked for ahead of the one written, in a stream of sends */
-#define NVI_ASK_MAX 2048u /* the peer polls the slot again while a longer payload is copied */
+#define NVI_TX_AHEAD 8u /* slots asked for ahead of the one written, in a stream of sends */
 
 /*
  * Enters what placed messages depend on, of a slot that is just being published.  Of the whole message of
@@ -47,17 +46,16 @@ static inline struct w_slot *nvi_slot_out(const struct nvi_chan *ch, uint32_t n)
  * that is the next slot's, which the peer polls, so that the line has to come anyway; else it is that of
  * a later slot, which the peer does not poll yet.  The address of the latter is odd.
  *
- * None is asked for after a message that took both lines of its slot: the peer's polls would take the first
- * line back while the next such message waits for the second.
+ * None is asked for after a longer message: while the next such one waits for a second line, or is copied into
+ * the payload buffer, the peer's polls would take the line back.
  *
  * nvi_ask_later(): a message was sent that took `length` bytes.  nvi_ask_next(): one came.
  */
 static inline void nvi_ask_later(struct vi_vi *vi, const struct nvi_chan *ch, uint32_t length)
 {
 	const uint8_t *later = (const uint8_t *)nvi_slot_out(ch, ch->tx.seq + NVI_TX_AHEAD) + 1;
-	bool one_line = length <= W_HEAD_INLINE || length > W_INLINE_MAX;
 
-	vi_ask(vi, u_likely(one_line && length <= NVI_ASK_MAX) ? later : (const uint8_t *)vi);
+	vi_ask(vi, u_likely(length <= W_HEAD_INLINE) ? later : (const uint8_t *)vi);
 }
 
 /* Does the post ask for the line of a later slot? */

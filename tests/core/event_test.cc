@@ -400,19 +400,26 @@ TEST_F(Event, AHandlerMayDestroyItsVi)
 TEST_F(Event, ANotifyHandlerMayDestroyItsVi)
 {
 	VIP_VI_HANDLE vi = create_vi();
-	std::atomic<int> result{ -1 };
+	struct Seen {
+		/* VipDisconnect() uses the VI until it returns. */
+		std::atomic<bool> disconnected{ false };
+		std::atomic<int> result{ -1 };
+	} seen;
 
 	for (int i = 0; i < 2; i++)
-		ASSERT_EQ(VIP_SUCCESS, VipRecvNotify(vi, &result,
-						     [](void *r, VIP_NIC_HANDLE, VIP_VI_HANDLE v,
-							VIP_DESCRIPTOR *) {
-							     *static_cast<std::atomic<int> *>(r) =
-								     VipDestroyVi(v);
-						     }));
+		ASSERT_EQ(VIP_SUCCESS,
+			  VipRecvNotify(vi, &seen,
+					[](void *p, VIP_NIC_HANDLE, VIP_VI_HANDLE v,
+					   VIP_DESCRIPTOR *) {
+						auto &s = *static_cast<Seen *>(p);
+						eventually([&] { return s.disconnected.load(); });
+						s.result = VipDestroyVi(v);
+					}));
 	ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 0));
 	EXPECT_EQ(VIP_SUCCESS, VipDisconnect(vi));
-	EXPECT_TRUE(eventually([&] { return result != -1; }));
-	EXPECT_EQ(VIP_SUCCESS, result);
+	seen.disconnected = true;
+	EXPECT_TRUE(eventually([&] { return seen.result != -1; }));
+	EXPECT_EQ(VIP_SUCCESS, seen.result);
 	EXPECT_EQ(0u, fake_notify_armed(nic));
 }
 

@@ -61,8 +61,8 @@ static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, st
 	} else {
 		u_prefetch_write(slot->more);
 		u_prefetch_write(slot);
-		memcpy(slot->data, at, W_HEAD_INLINE);
 		u_copy_small(slot->more, at + W_HEAD_INLINE, n - W_HEAD_INLINE);
+		memcpy(slot->data, at, W_HEAD_INLINE);
 	}
 	nvi_store_plain(ch, slot, W_OP_SEND, n, imm, flags);
 	if (n > W_HEAD_INLINE) {

@@ -118,4 +118,34 @@ protected:
 	}
 };
 
+/* A CQ, and VIs that have both queues on it. */
+class CqTest : public CoreTest {
+protected:
+	VIP_CQ_HANDLE cq = nullptr;
+	std::vector<VIP_VI_HANDLE> vis;
+
+	void SetUp() override
+	{
+		CoreTest::SetUp();
+		cq = create_cq();
+	}
+
+	void TearDown() override
+	{
+		for (VIP_VI_HANDLE vi : vis)
+			destroy_vi(vi);
+		EXPECT_EQ(VIP_SUCCESS, VipDestroyCQ(cq));
+		CoreTest::TearDown();
+	}
+
+	VIP_VI_HANDLE connected_vi()
+	{
+		VIP_VI_HANDLE vi = create_vi(cq, cq);
+
+		fake_connect(vi);
+		vis.push_back(vi);
+		return vi;
+	}
+};
+
 #endif

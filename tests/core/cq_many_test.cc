@@ -8,35 +8,14 @@
 
 namespace {
 
-class CqMany : public CoreTest {
+class CqMany : public CqTest {
 protected:
 	static constexpr unsigned kMany = 24;
 
-	VIP_CQ_HANDLE cq = nullptr;
-	std::vector<VIP_VI_HANDLE> vis;
-
 	void SetUp() override
 	{
-		CoreTest::SetUp();
+		CqTest::SetUp();
 		fake_watchable();
-		cq = create_cq();
-	}
-
-	void TearDown() override
-	{
-		for (VIP_VI_HANDLE vi : vis)
-			destroy_vi(vi);
-		EXPECT_EQ(VIP_SUCCESS, VipDestroyCQ(cq));
-		CoreTest::TearDown();
-	}
-
-	VIP_VI_HANDLE connected_vi()
-	{
-		VIP_VI_HANDLE vi = create_vi(cq, cq);
-
-		fake_connect(vi);
-		vis.push_back(vi);
-		return vi;
 	}
 
 	/* `count` VIs, watched. */

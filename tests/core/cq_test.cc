@@ -9,34 +9,8 @@
 
 namespace {
 
-class Cq : public CoreTest {
+class Cq : public CqTest {
 protected:
-	VIP_CQ_HANDLE cq = nullptr;
-	std::vector<VIP_VI_HANDLE> vis;
-
-	void SetUp() override
-	{
-		CoreTest::SetUp();
-		cq = create_cq();
-	}
-
-	void TearDown() override
-	{
-		for (VIP_VI_HANDLE vi : vis)
-			destroy_vi(vi);
-		EXPECT_EQ(VIP_SUCCESS, VipDestroyCQ(cq));
-		CoreTest::TearDown();
-	}
-
-	VIP_VI_HANDLE connected_vi()
-	{
-		VIP_VI_HANDLE vi = create_vi(cq, cq);
-
-		fake_connect(vi);
-		vis.push_back(vi);
-		return vi;
-	}
-
 	void complete_recv(VIP_VI_HANDLE vi, unsigned i)
 	{
 		ASSERT_EQ(VIP_SUCCESS, post_recv(vi, i));

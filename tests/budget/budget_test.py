@@ -26,7 +26,7 @@ from run_compat import start_agent  # noqa: E402
 BUDGET = HERE / 'budget.txt'
 BUILD = 'gcc x86_64 2 none'
 SLACK = 0.10
-BATCHES = 3
+BATCHES = 5
 ROUNDS = 256  # once around the ring of slots, so that what is done by the quarter counts evenly
 DEADLINE = 240
 

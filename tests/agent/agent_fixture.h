@@ -264,7 +264,7 @@ public:
 			Msg m = recv_any(ms);
 			if (m.type != W_PORT)
 				return m;
-			ports.push_back(m.as<w_port>().index);
+			ports.emplace_back(m.as<w_port>().index, m.as<w_port>().link_generation);
 		}
 	}
 
@@ -344,7 +344,7 @@ public:
 
 	int sock = -1;
 	w_welcome welcome = {};
-	std::vector<uint32_t> ports;
+	std::vector<std::pair<uint32_t, uint32_t>> ports; // index and link generation of each W_PORT
 
 	bool ok() const { return ok_; }
 

@@ -177,7 +177,14 @@ TEST(Fork, ChildOpensItsOwn)
 	VIP_DESCRIPTOR *out = make(arena, 0, { { arena.bytes(8), arena.mem.h, 8 } });
 	ASSERT_RC(VIP_SUCCESS, VipPostRecv(server, in, arena.mem.h));
 	std::string disc = unique_disc();
+	/* Until the child is there the thread only waits: it may hold no lock, of a sanitizer's for one. */
+	std::atomic<bool> waits{ false };
+	int forked[2];
+	ASSERT_EQ(0, pipe(forked));
 	std::thread serve([&] {
+		char byte;
+		waits = true;
+		ASSERT_EQ(1, read(forked[0], &byte, 1));
 		Addr here(nic(0), disc), from(nic(0), "");
 		VIP_VI_ATTRIBUTES seen;
 		VIP_CONN_HANDLE request;
@@ -187,9 +194,11 @@ TEST(Fork, ChildOpensItsOwn)
 		EXPECT_RC(VIP_SUCCESS, VipPostSend(server, out, arena.mem.h));
 		EXPECT_EQ(in, take_recv(server));
 	});
+	ASSERT_TRUE(eventually([&] { return waits.load(); }));
 	Ended ended = in_child([&] {
-		int rc = talk(disc);
+		int rc = write(forked[1], "", 1) == 1 ? talk(disc) : 1;
 		VIP_DESCRIPTOR *desc;
+		Nic mine(0);
 		for (int i = 0; i < 100; i++) {
 			VIP_NIC_HANDLE own;
 			if (VipOpenNic(device(0), &own) != VIP_SUCCESS || own == l.na.h ||
@@ -198,7 +207,6 @@ TEST(Fork, ChildOpensItsOwn)
 				return 2;
 		}
 		/* A child of the child is refused the handles of both. */
-		Nic mine(0);
 		Ended grand = in_child([&] {
 			VIP_NIC_ATTRIBUTES attrs;
 			VIP_NIC_HANDLE own;
@@ -213,7 +221,9 @@ TEST(Fork, ChildOpensItsOwn)
 		return rc != 0 || grand.code != 0 ? 3 : 0;
 	});
 	EXPECT_EQ(0, ended.code) << ended.said;
+	close(forked[1]);
 	serve.join();
+	close(forked[0]);
 	EXPECT_TRUE(l.unbroken());
 }
 

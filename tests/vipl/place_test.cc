@@ -144,6 +144,21 @@ TEST(Placed, MessagesWithoutAReceive)
 
 /* ---- registrations that end --------------------------------------------------------------------- */
 
+/* A receive that waits in memory of its own, into which messages are stored where they are at all. */
+struct Waiting {
+	Waiting(VIP_RELIABILITY_LEVEL level, Kind kind)
+	    : l(level), room(l.nb, kind, kRoom), s(l, kRoom), warm(s.warm(room)),
+	      to(room, 0, kManySlots), recv(s.receive({ to.seg }))
+	{
+	}
+	Link l;
+	Room room;
+	Sender s;
+	bool warm;
+	Target to;
+	VIP_DESCRIPTOR *recv;
+};
+
 TEST(Placed, DeregisteredWhilePosted)
 {
 	for (auto &level : levels())
@@ -152,12 +167,10 @@ TEST(Placed, DeregisteredWhilePosted)
 				"a receive whose memory was deregistered is an error, and its bytes "
 				"are the program's",
 				level, kind));
-			Link l(level.value);
-			Room room(l.nb, kind, kRoom);
-			Sender s(l, kRoom);
-			ASSERT_TRUE(s.warm(room));
-			Target to(room, 0, kManySlots);
-			VIP_DESCRIPTOR *recv = s.receive({ to.seg }), *next = l.recv_b(kManySlots);
+			Waiting w(level.value, kind);
+			auto &[l, room, s, warm, to, recv] = w;
+			ASSERT_TRUE(warm);
+			VIP_DESCRIPTOR *next = l.recv_b(kManySlots);
 			room.end();
 			VIP_DESCRIPTOR *send = s.post(kManySlots);
 			ASSERT_EQ(recv, take_recv(*l.vb));
@@ -190,12 +203,9 @@ TEST(Placed, DeregisteredBetweenStoreAndReceive)
 				"memory is the program's when its registration has ended, whatever was "
 				"stored before",
 				level, kind));
-			Link l(level.value);
-			Room room(l.nb, kind, kRoom);
-			Sender s(l, kRoom);
-			ASSERT_TRUE(s.warm(room));
-			Target to(room, 0, kManySlots);
-			VIP_DESCRIPTOR *recv = s.receive({ to.seg });
+			Waiting w(level.value, kind);
+			auto &[l, room, s, warm, to, recv] = w;
+			ASSERT_TRUE(warm);
 			VIP_DESCRIPTOR *send = s.post(kManySlots);
 			room.end();
 			if (kind == Kind::kAdopted)

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Version of this header; VipxQueryVersion() returns that of the library. */
-#define VIPX_VERSION 3
+#define VIPX_VERSION 4
 
 /* How packets to a host travel. */
 typedef enum _VIPX_PATH_KIND {
@@ -549,7 +549,7 @@ VIP_RETURN VipxQueryCounters(VIP_NIC_HANDLE NicHandle, VIP_VI_HANDLE ViHandle,
 /**
  * VipxQueryVersion - tell the version of the library
  * @Extension: out, VIPX_VERSION of the library, or NULL
- * @Release: out, its release, such as "1.2.0", or NULL
+ * @Release: out, its release, such as "1.3.0", or NULL
  *
  * Extensions up to the smaller of this version and the VIPX_VERSION compiled with can be used.
  *

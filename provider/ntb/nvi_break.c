@@ -3,6 +3,7 @@
 #include "nvi_credit.h"
 #include "nvi_grant.h"
 #include "nvi_notify.h"
+#include "nvi_remote.h"
 #include "nvi_rx.h"
 #include "nvi_write.h"
 #include "vi_provider.h"
@@ -160,6 +161,7 @@ void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
 		how |= VI_BREAK_KEEP_SENDS;
 	nvi_stop_sending(ch);
 	nvi_grants_drop(ch);
+	nvi_remotes_lose(ch);
 	vi_break(ch->vi, how, VIP_ERROR_CONN_LOST);
 	if (how & VI_BREAK_KEEP_SENDS) {
 		nvi_tx_update_waiting(ch);

@@ -14,8 +14,9 @@
 #include "vi_core.h"
 #include "w_slot.h"
 
-#define NVI_GRANTS_MAX 16u /* regions of its peer that a VI stores into directly */
-#define NVI_READS_MAX 16u  /* RDMA reads a VI has under way; a power of two */
+#define NVI_GRANTS_MAX 16u   /* regions of its peer that a VI stores into directly */
+#define NVI_REMOTES_MAX 256u /* mappings of its peer's memory that a VI has for its program */
+#define NVI_READS_MAX 16u    /* RDMA reads a VI has under way; a power of two */
 
 /* The message of which the first fragment may be out and the last is not. */
 struct nvi_tx_message {
@@ -235,6 +236,7 @@ struct nvi_chan {
 	struct port_map in_map, out_map; /* both locks */
 	uint64_t attempt;		 /* token of the connection attempt under way; both locks */
 	uint32_t closing; /* disconnects under way: nothing is granted; under nic->mem_lock */
+	struct nvi_remote *remotes; /* mappings for the program; under tx_lock */
 };
 
 static inline bool nvi_is_read(const struct vi_wqe *wqe)

@@ -10,6 +10,7 @@
 #include "nvi_grant.h"
 #include "nvi_notify.h"
 #include "nvi_parts.h"
+#include "nvi_remote.h"
 #include "nvi_rx.h"
 #include "nvi_write.h"
 #include "vi_hot.h"
@@ -119,6 +120,7 @@ static void disconnect(struct nvi_chan *ch)
 
 	nvi_chan_unlist(ch);
 	nvi_grants_drop(ch);
+	nvi_remotes_end(ch);
 	nvi_parts_free(&parts);
 	ch->port_use = NULL;
 	ch->tx.after = NULL;

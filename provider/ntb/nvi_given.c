@@ -8,13 +8,22 @@ struct nvi_given **nvi_given_bucket(struct nvi_nic *nic, uint64_t conn)
 	return &nic->given[conn % NVI_CONN_BUCKETS];
 }
 
-struct nvi_given **nvi_given_find(struct nvi_nic *nic, uint64_t conn, uint32_t handle)
+struct nvi_given **nvi_given_find(struct nvi_nic *nic, uint64_t conn, uint32_t handle, uint64_t map)
 {
 	struct nvi_given **at = nvi_given_bucket(nic, conn);
 
-	while (*at != NULL && ((*at)->conn != conn || (*at)->handle != handle))
+	while (*at != NULL && ((*at)->conn != conn || (*at)->handle != handle || (*at)->map != map))
 		at = &(*at)->next;
 	return at;
+}
+
+uint32_t nvi_given_maps(struct nvi_nic *nic, uint64_t conn)
+{
+	uint32_t n = 0;
+
+	for (struct nvi_given *g = *nvi_given_bucket(nic, conn); g != NULL; g = g->next)
+		n += g->conn == conn && g->map != 0;
+	return n;
 }
 
 void nvi_given_remove(struct nvi_nic *nic, struct nvi_given **at)
@@ -28,7 +37,7 @@ void nvi_given_remove(struct nvi_nic *nic, struct nvi_given **at)
 }
 
 bool nvi_given_enter(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch, uint64_t conn,
-		     uint32_t handle)
+		     uint32_t handle, uint64_t map)
 {
 	struct nvi_given *given = malloc(sizeof(*given));
 
@@ -38,6 +47,7 @@ bool nvi_given_enter(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan 
 				     .window = w,
 				     .ch = ch,
 				     .conn = conn,
+				     .map = map,
 				     .handle = handle };
 	*nvi_given_bucket(nic, conn) = given;
 	w->given++;

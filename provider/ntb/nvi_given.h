@@ -11,6 +11,7 @@ struct nvi_given {
 	struct nvi_window *window;
 	struct nvi_chan *ch;
 	uint64_t conn;
+	uint64_t map; /* the number of a mapping, 0: direct stores */
 	uint32_t handle;
 };
 
@@ -24,13 +25,16 @@ struct nvi_window {
 	uint32_t closed; /* threads that take it back: nothing more is granted */
 };
 
-/* The bucket of a connection's entries.  Caller of this and the next four holds mem_lock. */
+/* The bucket of a connection's entries.  Caller of this and the next five holds mem_lock. */
 struct nvi_given **nvi_given_bucket(struct nvi_nic *nic, uint64_t conn);
-/* The place of the entry for that handle; it holds NULL when there is none. */
-struct nvi_given **nvi_given_find(struct nvi_nic *nic, uint64_t conn, uint32_t handle);
+/* The place of the entry for that handle and mapping; it holds NULL when there is none. */
+struct nvi_given **nvi_given_find(struct nvi_nic *nic, uint64_t conn, uint32_t handle,
+				  uint64_t map);
+/* How many mappings the other end of `conn` has. */
+uint32_t nvi_given_maps(struct nvi_nic *nic, uint64_t conn);
 /* Enters that the other end of `conn` may store into `w`; false without memory. */
 bool nvi_given_enter(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch, uint64_t conn,
-		     uint32_t handle);
+		     uint32_t handle, uint64_t map);
 void nvi_given_remove(struct nvi_nic *nic, struct nvi_given **at);
 void nvi_given_remove_all_of(struct nvi_nic *nic, uint64_t conn);
 

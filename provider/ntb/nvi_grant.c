@@ -40,9 +40,9 @@ int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *gra
 }
 
 int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind,
-			 uint32_t handle)
+			 uint32_t handle, uint64_t map)
 {
-	struct w_grant grant = { .kind = kind, .handle = handle };
+	struct w_grant grant = { .kind = kind, .handle = handle, .map = map };
 
 	return nvi_grant_tell(nic, conn, &grant, 0);
 }
@@ -80,7 +80,7 @@ static void give_up(struct nvi_chan *ch, struct nvi_grant *g)
 	else
 		ch->tx.grant_pause = 0;
 	release(ch, g);
-	nvi_grant_tell_about(ch->nic, nvi_chan_conn(ch), W_GRANT_GONE, handle);
+	nvi_grant_tell_about(ch->nic, nvi_chan_conn(ch), W_GRANT_GONE, handle, 0);
 }
 
 /*
@@ -207,7 +207,7 @@ void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_
 	}
 	u_biased_drop(&vi->tx_lock);
 	if (m->kind == W_GRANT_GIVE && !held)
-		nvi_grant_tell_about(nic, conn, W_GRANT_GONE, m->handle);
+		nvi_grant_tell_about(nic, conn, W_GRANT_GONE, m->handle, 0);
 }
 
 /* Comes as answer to ask(), too, while the owner changes rights: the next write asks again. */
@@ -222,5 +222,5 @@ void nvi_grant_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_
 	if (g != NULL)
 		release(ch, g);
 	u_biased_drop(&vi->tx_lock);
-	nvi_grant_tell_about(nic, conn, W_GRANT_GONE, m->handle);
+	nvi_grant_tell_about(nic, conn, W_GRANT_GONE, m->handle, 0);
 }

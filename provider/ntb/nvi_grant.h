@@ -16,9 +16,9 @@
  */
 int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *grant,
 		   uint32_t slice_id);
-/* As nvi_grant_tell(), for a message that has a handle and nothing else. */
+/* As nvi_grant_tell(), for a message that has a handle, and `map` of struct w_grant, and nothing else. */
 int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind,
-			 uint32_t handle);
+			 uint32_t handle, uint64_t map);
 
 /* The entry of this region of the peer, or NULL.  Caller holds tx_lock. */
 static inline struct nvi_grant *nvi_grant_find(struct nvi_chan *ch, uint32_t handle)

@@ -16,6 +16,7 @@
 #include "nvi_peer.h"
 #include "nvi_progress.h"
 #include "nvi_provider.h"
+#include "nvi_remote.h"
 #include "nvi_req.h"
 #include "nvi_window.h"
 #include "port_emu.h"
@@ -301,6 +302,8 @@ const struct vi_provider_ops nvi_provider = {
 	.window_alloc = nvi_window_alloc,
 	.window_free = nvi_window_free,
 	.window_revoke = nvi_window_revoke,
+	.remote_map = nvi_remote_map,
+	.remote_unmap = nvi_remote_unmap,
 	.progress = nvi_progress,
 	.doorbell_rung = nvi_doorbell_rung,
 	.arm = nvi_arm,

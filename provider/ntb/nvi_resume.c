@@ -22,6 +22,7 @@
 #include "nvi_grant.h"
 #include "nvi_notify.h"
 #include "nvi_parts.h"
+#include "nvi_remote.h"
 #include "nvi_resume.h"
 #include "nvi_retransmit.h"
 #include "nvi_tx.h"
@@ -93,6 +94,7 @@ static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 			return -ENOMEM;
 		nvi_writes_flush(ch);
 		nvi_grants_drop(ch);
+		nvi_remotes_lose(ch);
 		ch->tx.unheard = true;
 		nvi_chan_unlist(ch);
 		unmap(ch);

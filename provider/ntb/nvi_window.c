@@ -8,11 +8,18 @@
 #include "nvi_break.h"
 #include "nvi_cut.h"
 #include "nvi_grant.h"
+#include "nvi_remote.h"
 #include "nvi_window.h"
 #include "u_log.h"
 #include "u_time.h"
 
 /* ---- messages of the writer ------------------------------------------------------------------ */
+
+/* Does the VI let its peer do what was asked for?  A mapping may be loaded as well. */
+static bool vi_allows(const struct nvi_chan *ch, uint64_t map)
+{
+	return ch->vi->rdma_write && (map == 0 || (ch->hops == 0 && ch->vi->rdma_read));
+}
 
 /*
  * The window that the VI's peer may store into under this handle; NULL: none.  Only the
@@ -20,41 +27,60 @@
  * A handle that is found under the lock of the VI has its window, and mem_lock keeps the window.
  */
 static struct nvi_window *open_window(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn,
-				      struct w_grant *answer)
+				      struct w_grant *answer, enum w_deny *reason_out)
 {
+	uint32_t rights = answer->map != 0 ? VI_REMOTE_WRITE | VI_REMOTE_READ : VI_REMOTE_WRITE;
 	struct nvi_window *w = NULL;
 	const struct vi_region *r;
 	struct vi_vi *vi = ch->vi;
 
 	u_biased_take(&vi->rx_lock);
-	if (nvi_chan_is_live(nic, ch, conn) && ch->closing == 0 && vi->rdma_write) {
+	if (nvi_chan_is_live(nic, ch, conn) && ch->closing == 0 && vi_allows(ch, answer->map)) {
 		r = vi_tpt_region(&nic->vi_nic->tpt, answer->handle);
-		if (r != NULL && r->window != NULL) {
+		if (r != NULL) {
 			answer->base = atomic_load_explicit(&r->base, memory_order_relaxed);
 			answer->length = atomic_load_explicit(&r->length, memory_order_relaxed);
-			if (vi_region_allows(r, vi->ptag, answer->base, answer->length,
-					     VI_REMOTE_WRITE))
+			if (vi_region_allows(r, vi->ptag, answer->base, answer->length, rights)) {
 				w = r->window;
+				*reason_out = W_DENY_NO_WINDOW;
+			}
 		}
 	}
 	u_biased_drop(&vi->rx_lock);
 	return w;
 }
 
+/*
+ * May the window be given?  Once to a connection for direct stores, and once for each mapping; a mapping
+ * is asked for again where an answer does not come, and the answer is repeated.
+ */
+static enum w_grant_kind answer_for(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch,
+				    const struct w_grant *m, uint64_t conn, enum w_deny *reason_out)
+{
+	if (w->closed != 0)
+		return W_GRANT_TAKE;
+	if (*nvi_given_find(nic, conn, m->handle, m->map) != NULL)
+		return m->map != 0 ? W_GRANT_GIVE : W_GRANT_DENY;
+	*reason_out = W_DENY_NO_ROOM;
+	if (m->map != 0 && nvi_given_maps(nic, conn) >= NVI_REMOTES_MAX)
+		return W_GRANT_DENY;
+	return nvi_given_enter(nic, w, ch, conn, m->handle, m->map) ? W_GRANT_GIVE : W_GRANT_DENY;
+}
+
 static void on_ask(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m, uint64_t conn)
 {
-	struct w_grant answer = { .kind = W_GRANT_DENY, .handle = m->handle };
+	struct w_grant answer = { .kind = W_GRANT_DENY, .handle = m->handle, .map = m->map };
+	enum w_deny reason = W_DENY_RIGHTS;
 	struct nvi_window *w;
 
 	pthread_mutex_lock(&nic->mem_lock);
-	w = open_window(nic, ch, conn, &answer);
-	if (w != NULL && w->closed != 0)
-		answer.kind = W_GRANT_TAKE;
-	else if (w != NULL && *nvi_given_find(nic, conn, m->handle) == NULL &&
-		 nvi_given_enter(nic, w, ch, conn, m->handle))
-		answer.kind = W_GRANT_GIVE;
-	if (answer.kind != W_GRANT_GIVE)
-		answer.base = answer.length = 0;
+	w = open_window(nic, ch, conn, &answer, &reason);
+	if (w != NULL)
+		answer.kind = answer_for(nic, w, ch, m, conn, &reason);
+	if (answer.kind != W_GRANT_GIVE) {
+		answer.base = m->map != 0 ? reason : 0;
+		answer.length = 0;
+	}
 	if (nvi_grant_tell(nic, conn, &answer, answer.kind == W_GRANT_GIVE ? w->slice_id : 0) != 0)
 		nvi_given_remove_all_of(nic, conn);
 	pthread_mutex_unlock(&nic->mem_lock);
@@ -65,7 +91,7 @@ static void on_gone(struct nvi_nic *nic, const struct w_grant *m, uint64_t conn)
 	struct nvi_given **at;
 
 	pthread_mutex_lock(&nic->mem_lock);
-	at = nvi_given_find(nic, conn, m->handle);
+	at = nvi_given_find(nic, conn, m->handle, m->map);
 	if (*at != NULL)
 		nvi_given_remove(nic, at);
 	pthread_mutex_unlock(&nic->mem_lock);
@@ -84,10 +110,16 @@ void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tel
 		break;
 	case W_GRANT_GIVE:
 	case W_GRANT_DENY:
-		nvi_grant_on_give(nic, ch, &m, msg->conn, fd);
+		if (m.map != 0)
+			nvi_remote_on_give(nic, ch, &m, msg->conn, fd);
+		else
+			nvi_grant_on_give(nic, ch, &m, msg->conn, fd);
 		break;
 	case W_GRANT_TAKE:
-		nvi_grant_on_take(nic, ch, &m, msg->conn);
+		if (m.map != 0)
+			nvi_remote_on_take(nic, ch, &m, msg->conn);
+		else
+			nvi_grant_on_take(nic, ch, &m, msg->conn);
 		break;
 	case W_GRANT_GONE:
 		on_gone(nic, &m, msg->conn);
@@ -139,7 +171,7 @@ void nvi_revoke_conn_begin(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *c
 	for (struct nvi_given *given = *nvi_given_bucket(nic, conn); given != NULL;
 	     given = given->next)
 		if (given->conn == conn)
-			nvi_grant_tell_about(nic, conn, W_GRANT_TAKE, given->handle);
+			nvi_grant_tell_about(nic, conn, W_GRANT_TAKE, given->handle, given->map);
 	while (is_given(nic, conn) &&
 	       pthread_cond_timedwait(&nic->mem_changed, &nic->mem_lock, &end) != ETIMEDOUT)
 		;
@@ -174,7 +206,8 @@ static void take_window(struct nvi_nic *nic, const struct nvi_window *w)
 	for (unsigned int i = 0; i < NVI_CONN_BUCKETS && w->given != 0; i++)
 		for (struct nvi_given *given = nic->given[i]; given != NULL; given = given->next)
 			if (given->window == w)
-				nvi_grant_tell_about(nic, given->conn, W_GRANT_TAKE, given->handle);
+				nvi_grant_tell_about(nic, given->conn, W_GRANT_TAKE, given->handle,
+						     given->map);
 }
 
 static void cut_holders(struct nvi_nic *nic, const struct nvi_window *w)

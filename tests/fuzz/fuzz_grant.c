@@ -199,6 +199,8 @@ static void forge(struct world *w)
 		g.base = fz_get(w->in, 8);
 	if (how & 2)
 		g.length = fz_get(w->in, 8);
+	if (how == 9)
+		g.map = fz_get(w->in, 8);
 	if ((how & 12) == 12)
 		g.handle = (uint32_t)fz_get(w->in, 4);
 	if (how & 4)

@@ -238,7 +238,7 @@ protected:
 	void deliver_grant(int end, uint32_t kind, uint32_t handle, int fd = -1, uint64_t base = 0,
 			   uint64_t length = 0)
 	{
-		w_grant g = { kind, handle, base, length };
+		w_grant g = { kind, handle, base, length, 0 };
 
 		nvi_agent_deliver(agent, end, &g, sizeof(g), fd);
 	}

@@ -125,6 +125,8 @@ inline const std::vector<Call> &vi_calls()
 		VI_CALL(VipxSendsDone, &g.desc_out, 1, &g.name_len),
 		VI_CALL(VipxRecvsDone, &g.desc_out, 1, &g.name_len),
 		VI_CALL(VipxSetViContext, nullptr),
+		VI_CALL(VipxMapRemote, 4096, 8, 1, &g.address),
+		VI_CALL(VipxUnmapRemote, g.mem.data),
 	};
 	return all;
 }

@@ -109,6 +109,40 @@ static int child_store(const std::string &arg, bool stop)
 	return vi.reaches(VIP_STATE_ERROR) ? 0 : 96;
 }
 
+/*
+ * DISCRIMINATOR: connects to side 0's host, tells address and handle of window memory, and counts in its
+ * second word without end.
+ */
+static int child_own(const std::string &disc)
+{
+	Nic mine(1), other(0);
+	VIP_VI_ATTRIBUTES attrs = vi_attrs(VIP_SERVICE_RELIABLE_DELIVERY), theirs;
+	attrs.EnableRdmaWrite = attrs.EnableRdmaRead = VIP_TRUE;
+	Vi vi(mine, attrs);
+	Arena arena(mine);
+	Addr local(mine, "child"), remote(other, disc);
+	VIP_MEM_ATTRIBUTES open = { nullptr, VIP_TRUE, VIP_TRUE };
+	VIP_MEM_HANDLE handle = 0;
+	VIP_PVOID address = nullptr;
+	VIP_RETURN rc = VIP_NO_MATCH;
+	eventually([&] {
+		rc = VipConnectRequest(vi, local, remote, kWaitMs, &theirs);
+		return rc != VIP_NO_MATCH;
+	});
+	if (rc != VIP_SUCCESS ||
+	    VipxAllocMem(mine.h, 1u << 16, &open, &address, &handle) != VIP_SUCCESS)
+		return 97;
+	auto *word = static_cast<uint64_t *>(address);
+	uint64_t said[2] = { reinterpret_cast<uint64_t>(address), handle };
+	char *out = arena.bytes(sizeof(said));
+	memcpy(out, said, sizeof(said));
+	if (VipPostSend(vi, make(arena, 0, { { out, arena.mem.h, sizeof(said) } }), arena.mem.h) !=
+	    VIP_SUCCESS)
+		return 96;
+	for (;;)
+		__atomic_fetch_add(word + 1, 1, __ATOMIC_RELAXED);
+}
+
 /* An agent of a fabric of one host; returns its pid when it listens. */
 static pid_t start_agent(const std::string &fabric)
 {
@@ -230,6 +264,8 @@ int child_main(const std::string &mode, const std::string &arg)
 		return child_store(arg, false);
 	if (mode == "store-and-stop")
 		return child_store(arg, true);
+	if (mode == "own")
+		return child_own(arg);
 	if (mode == "cancel")
 		return child_cancel();
 	if (mode == "agent-gone")

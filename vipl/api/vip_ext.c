@@ -84,6 +84,39 @@ VIP_RETURN VipxAdoptMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_ULONG L
 	return vi_return(err);
 }
 
+VIP_RETURN VipxMapRemote(VIP_VI_HANDLE ViHandle, VIP_UINT64 RemoteAddress, VIP_ULONG Length,
+			 VIP_MEM_HANDLE RemoteMemHandle, VIP_PVOID *Address)
+{
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
+	struct vi_vi *vi;
+	int err;
+
+	if (Address == NULL || Length == 0)
+		return VIP_INVALID_PARAMETER;
+	vi = vi_vi_get(ViHandle);
+	if (vi == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = vi->nic->ops->remote_map(vi, RemoteAddress, Length, RemoteMemHandle, Address);
+	vi_ref_put(&vi->ref);
+	return vi_return(err);
+}
+
+VIP_RETURN VipxUnmapRemote(VIP_VI_HANDLE ViHandle, VIP_PVOID Address)
+{
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
+	struct vi_vi *vi;
+	int err;
+
+	if (Address == NULL)
+		return VIP_INVALID_PARAMETER;
+	vi = vi_vi_get(ViHandle);
+	if (vi == NULL)
+		return VIP_INVALID_PARAMETER;
+	err = vi->nic->ops->remote_unmap(vi, Address);
+	vi_ref_put(&vi->ref);
+	return vi_return(err);
+}
+
 /* ---- completion queues and progress ---------------------------------------------------------- */
 
 VIP_RETURN VipxCQFd(VIP_CQ_HANDLE CQHandle, int *Fd)

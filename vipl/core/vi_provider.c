@@ -66,6 +66,16 @@ static void no_window_free(struct vi_nic *nic, void *window) {}
 
 static void no_window_revoke(struct vi_nic *nic, void *window) {}
 
+static int no_remote_map(struct vi_vi *vi, uint64_t addr, uint64_t len, uint32_t handle, void **out)
+{
+	return -EOPNOTSUPP;
+}
+
+static int no_remote_unmap(struct vi_vi *vi, void *at)
+{
+	return -EINVAL;
+}
+
 static int nothing_moves(struct vi_nic *nic)
 {
 	return 0;
@@ -131,6 +141,8 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 	PICK(window_alloc, no_window_alloc);
 	PICK(window_free, no_window_free);
 	PICK(window_revoke, no_window_revoke);
+	PICK(remote_map, no_remote_map);
+	PICK(remote_unmap, no_remote_unmap);
 	PICK(progress, nothing_moves);
 	PICK(arm, no_arm);
 	PICK(sleep, short_sleep);

@@ -72,6 +72,15 @@ struct vi_provider_ops {
 	 * ones any more.  May block; no locks held.  The window may have been freed meanwhile.
 	 */
 	void (*window_revoke)(struct vi_nic *nic, void *window);
+	/*
+	 * Maps window memory of the other end, on this host, for loads and stores.  Waits for the other
+	 * process, bounded.  -EOPNOTSUPP: not in a window, or on another host; -EINVAL: there is no such
+	 * memory, or it is not open; -EISCONN: not connected; -ETIMEDOUT.  No locks held.
+	 */
+	int (*remote_map)(struct vi_vi *vi, uint64_t addr, uint64_t len, uint32_t handle,
+			  void **out);
+	/* -EINVAL: nothing is mapped there.  No locks held. */
+	int (*remote_unmap)(struct vi_vi *vi, void *at);
 
 	/* Waiting: see vi_wait(). */
 	int (*progress)(struct vi_nic *nic); /* moves packets of all VIs; returns how many moved */

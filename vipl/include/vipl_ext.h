@@ -218,6 +218,69 @@ VIP_RETURN VipxAdoptMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_ULONG L
 			VIP_MEM_HANDLE *MemoryHandle);
 
 /**
+ * VipxMapRemote - map window memory of the process at the other end of a connection
+ * @ViHandle: in, a connected VI whose other end is a process of this host, or this process
+ * @RemoteAddress: in, start of the memory, as the other end addresses it
+ * @Length: in, bytes, at least 1
+ * @RemoteMemHandle: in, the handle that the other end has of the memory
+ * @Address: out, where the memory can be loaded and stored, not NULL
+ *
+ * The memory of VipxAllocMem() or VipxAdoptMem() itself, not a copy: loads and stores of the processor
+ * work there, and its atomic operations, which hold among all processes of the host that have the
+ * memory. Pages are not touched by the call. The VI of the other end and the memory must enable RDMA
+ * writes and RDMA reads, which no VI of the unreliable level does, and their tags agree. A VI has 256
+ * mappings at most; memory can be mapped several times.
+ *
+ * When the right ends - the other end frees the memory, changes its attributes or disconnects, or the
+ * connection is lost - the pages are exchanged for private ones, zero at first, in one step: the
+ * program can go on loading and storing there, without effect on anyone. The VI's state and the error
+ * handler tell of a lost connection as ever; of memory that was freed, nothing does. Children of fork()
+ * do not have the mapping: one that touches it is ended by SIGSEGV.
+ *
+ * Ownership: the mapping is the caller's until VipxUnmapRemote(), or VipDisconnect() of this VI.
+ *
+ * Return:
+ *  - VIP_SUCCESS: Address is filled
+ *  - VIP_INVALID_PARAMETER: not a VI handle, a NULL pointer, Length is 0, part of the range is not in
+ *    memory of that handle, or a right or tag of the other end does not allow it
+ *  - VIP_ERROR_NOT_SUPPORTED: the other end is on another host, or the memory is of VipRegisterMem():
+ *    use RDMA
+ *  - VIP_INVALID_STATE: the VI is not connected, or was disconnected meanwhile
+ *  - VIP_ERROR_RESOURCE: too many mappings, out of memory or of file descriptors, or the agent is gone
+ *  - VIP_TIMEOUT: the agent or the other process is stopped or overloaded, and did not answer for 5 s.
+ *    Try again
+ *
+ * Context: asks the other process, whose library answers at once, without the program's help.
+ * Thread-safe. Allowed in handlers.
+ *
+ * Ordering: none with descriptors of the VI: what this process posted is in the memory after
+ * VipxFlush() or as its completion says.
+ *
+ * Since: 1.3
+ */
+VIP_RETURN VipxMapRemote(VIP_VI_HANDLE ViHandle, VIP_UINT64 RemoteAddress, VIP_ULONG Length,
+			 VIP_MEM_HANDLE RemoteMemHandle, VIP_PVOID *Address);
+
+/**
+ * VipxUnmapRemote - end a mapping of VipxMapRemote
+ * @ViHandle: in, the VI it was made with
+ * @Address: in, the address VipxMapRemote() gave
+ *
+ * Ownership: the address may not be used any more, by any thread.
+ *
+ * Return:
+ *  - VIP_SUCCESS: unmapped
+ *  - VIP_INVALID_PARAMETER: not a VI handle, or not the address of a mapping of this VI
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: stores made before stay.
+ *
+ * Since: 1.3
+ */
+VIP_RETURN VipxUnmapRemote(VIP_VI_HANDLE ViHandle, VIP_PVOID Address);
+
+/**
  * VipxPostSends - post many descriptors to the send queue of a VI
  * @ViHandle: in, the VI
  * @Descriptors: in, Count pointers to descriptors, not NULL; none of them NULL

@@ -44,8 +44,8 @@ static bool is_out(const struct nvi_chan *ch, uint32_t n, const struct vi_wqe *w
 {
 	const struct vi_wq *sq = &ch->vi->sq;
 
-	if ((wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAREAD ||
-	    sq->next - n <= ch->tx.unflushed || (int32_t)(ch->tx.seq - wqe->mark) < 0)
+	if (nvi_is_read(wqe) || sq->next - n <= ch->tx.unflushed ||
+	    (int32_t)(ch->tx.seq - wqe->mark) < 0)
 		return false;
 	return ch->tx.msg.op == 0 || ch->tx.msg.op == W_OP_READ_RESP || ch->tx.msg.entry != n;
 }

@@ -16,7 +16,7 @@
 
 #define NVI_GRANTS_MAX 16u   /* regions of its peer that a VI stores into directly */
 #define NVI_REMOTES_MAX 256u /* mappings of its peer's memory that a VI has for its program */
-#define NVI_READS_MAX 16u    /* RDMA reads a VI has under way; a power of two */
+#define NVI_READS_MAX 16u /* RDMA reads and atomic operations a VI has under way; a power of two */
 
 /* The message of which the first fragment may be out and the last is not. */
 struct nvi_tx_message {
@@ -26,8 +26,14 @@ struct nvi_tx_message {
 	bool ack; /* ask for credit after the last fragment */
 	uint32_t imm;
 	uint32_t total, done;
-	uint32_t entry;	    /* its place in the send queue (not for answers) */
-	struct w_rdma rdma; /* WRITE, READ_REQ: for the wire; READ_RESP: where to read */
+	uint32_t entry; /* its place in the send queue (not for answers) */
+	bool is_value;	/* READ_RESP: the answer is `value`, and nothing is read */
+	uint64_t value;
+	/* WRITE, READ_REQ: for the wire; READ_RESP: where to read */
+	union {
+		struct w_rdma rdma;
+		struct w_atomic_req atomic_req; /* ATOMIC_REQ: for the wire */
+	};
 	struct vi_sg sg;
 };
 
@@ -42,9 +48,11 @@ struct nvi_rx_message {
 	struct vi_sg sg;
 };
 
-/* An RDMA read of the peer, to be answered. */
+/* An RDMA read of the peer, or an atomic operation of its that was executed, to be answered. */
 struct nvi_answer {
 	struct w_rdma rdma;
+	bool is_value; /* the answer is the first `rdma.length` bytes of `value` */
+	uint64_t value;
 	uint32_t slot; /* the request's, to name it in an error report */
 };
 
@@ -239,9 +247,11 @@ struct nvi_chan {
 	struct nvi_remote *remotes; /* mappings for the program; under tx_lock */
 };
 
+/* Is it an operation that the peer answers: an RDMA read, or an atomic operation? */
 static inline bool nvi_is_read(const struct vi_wqe *wqe)
 {
-	return (wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAREAD;
+	static_assert(VIPX_CONTROL_OP_ATOMIC > VIP_CONTROL_OP_RDMAREAD, "no other is above it");
+	return (wqe->control & VIP_CONTROL_OP_MASK) >= VIP_CONTROL_OP_RDMAREAD;
 }
 
 static inline uint32_t nvi_sq_done(const struct vi_wq *sq)

@@ -288,6 +288,7 @@ static int nvi_host_list(struct vi_nic *vi_nic, uint32_t i, uint8_t *host_out, u
 
 const struct vi_provider_ops nvi_provider = {
 	.name = "ntb",
+	.atomics = true,
 	.nic_open = nvi_nic_open,
 	.nic_close = nvi_nic_close,
 	.vi_create = nvi_vi_create,

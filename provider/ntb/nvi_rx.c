@@ -10,6 +10,7 @@
 #include "nvi_notify.h"
 #include "nvi_publish.h"
 #include "nvi_rx.h"
+#include "nvi_rx_atomic.h"
 #include "nvi_rx_message.h"
 #include "nvi_rx_read.h"
 #include "nvi_rx_write.h"
@@ -184,12 +185,15 @@ static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 	s->buffered = NULL;
 	/* The copies above must not be made again from the slot, which the peer may change. */
 	__asm__ volatile("" : "+m"(*s));
-	if (s->op == W_OP_WRITE || s->op == W_OP_READ_REQ) {
+	if (s->op == W_OP_WRITE || s->op == W_OP_READ_REQ || s->op == W_OP_ATOMIC_REQ) {
 		memcpy(&s->rdma, slot->data, sizeof(s->rdma));
+		if (s->op == W_OP_ATOMIC_REQ)
+			memcpy(&s->atomic, slot->data + sizeof(s->rdma), sizeof(s->atomic));
 		__asm__ volatile("" : "+m"(*s));
 	}
 	if (w_slot_check(&ch->rx.stream, s->op, s->flags, slot->head.reserved, s->arg, s->frag,
-			 &s->rdma, &s->inline_off) != 0)
+			 &s->rdma, &s->inline_off) != 0 ||
+	    (s->op == W_OP_ATOMIC_REQ && w_atomic_check(&s->atomic) != 0))
 		return -EPROTO;
 	if (s->flags & W_F_BUFFERED)
 		s->buffered = ch->in_payload +
@@ -214,6 +218,9 @@ static void take_in(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 		break;
 	case W_OP_ABORT:
 		nvi_rx_abort(ch, s);
+		break;
+	case W_OP_ATOMIC_REQ:
+		nvi_rx_atomic_request(ch, s);
 		break;
 	case W_OP_NOP: /* W_F_ACK is all that matters of it */
 		break;

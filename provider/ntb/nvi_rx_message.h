@@ -14,6 +14,7 @@ struct nvi_rx_slot {
 	uint32_t inline_off;	 /* from this offset; */
 	const uint8_t *buffered; /* or here */
 	struct w_rdma rdma;
+	struct w_atomic atomic;
 };
 
 /* Caller of all of these holds rx_lock. */

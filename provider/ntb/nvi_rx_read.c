@@ -11,10 +11,18 @@
 
 /* ---- requests of the peer -------------------------------------------------------------------- */
 
-static void queue_read_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint32_t tail)
+bool nvi_rx_answers_full(const struct nvi_chan *ch)
 {
-	ch->answers.queue[tail % NVI_READS_MAX].rdma = s->rdma;
-	ch->answers.queue[tail % NVI_READS_MAX].slot = s->number;
+	return atomic_load_explicit(&ch->answers.tail, memory_order_relaxed) -
+		       atomic_load_explicit(&ch->answers.head, memory_order_acquire) >=
+	       NVI_READS_MAX;
+}
+
+void nvi_rx_queue_answer(struct nvi_chan *ch, const struct nvi_answer *answer)
+{
+	uint32_t tail = atomic_load_explicit(&ch->answers.tail, memory_order_relaxed);
+
+	ch->answers.queue[tail % NVI_READS_MAX] = *answer;
 	atomic_store_explicit(&ch->answers.tail, tail + 1, memory_order_release);
 	/* The thread that makes progress goes on with sending when it has dropped rx_lock. */
 	u_biased_take(&ch->vi->tx_lock);
@@ -35,15 +43,21 @@ static bool publish_short_read_answer(struct nvi_chan *ch, const struct nvi_rx_s
 	return sent;
 }
 
+void nvi_rx_refuse_request(struct nvi_chan *ch, const struct nvi_rx_slot *s, VIP_ERROR_CODE event)
+{
+	ch->vi->counters.ProtectionErrors++;
+	ch->rx.msg.has_entry = false;
+	nvi_rx_fail(ch, s, W_ERR_RDMA_PROT, 0);
+	vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, event);
+}
+
 void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
-	uint32_t tail = atomic_load_explicit(&ch->answers.tail, memory_order_relaxed);
 	struct vi_vi *vi = ch->vi;
 	const void *src = NULL;
 
 	u_prefetch_write(atomic_load_explicit(&vi->ask, memory_order_relaxed));
-	if (!nvi_rx_reliable(ch) ||
-	    tail - atomic_load_explicit(&ch->answers.head, memory_order_acquire) >= NVI_READS_MAX) {
+	if (!nvi_rx_reliable(ch) || nvi_rx_answers_full(ch)) {
 		nvi_rx_protocol_error(ch, s);
 		return;
 	}
@@ -51,14 +65,11 @@ void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 		src = vi_tpt_check(vi->nic, vi->ptag, s->rdma.addr, s->rdma.length, s->rdma.handle,
 				   VI_REMOTE_READ);
 	if (src == NULL) {
-		vi->counters.ProtectionErrors++;
-		ch->rx.msg.has_entry = false;
-		nvi_rx_fail(ch, s, W_ERR_RDMA_PROT, 0);
-		vi_event_raise(vi->nic, vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
+		nvi_rx_refuse_request(ch, s, VIP_ERROR_RDMAR_PROT);
 		return;
 	}
 	if (!publish_short_read_answer(ch, s, src))
-		queue_read_answer(ch, s, tail);
+		nvi_rx_queue_answer(ch, &(struct nvi_answer){ .rdma = s->rdma, .slot = s->number });
 }
 
 /* ---- answers of the peer --------------------------------------------------------------------- */
@@ -80,7 +91,7 @@ static int begin_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 	m->entry = ch->tx.reads[head % NVI_READS_MAX];
 	u_biased_take(&ch->vi->tx_lock);
 	wqe = vi_wqe(&ch->vi->sq, m->entry);
-	if (wqe->length != m->total)
+	if (vi_wqe_answer_bytes(wqe) != m->total)
 		err = -EPROTO;
 	else if (vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE, m->total) != 0)
 		m->status = VIP_STATUS_PROTECTION_ERROR;

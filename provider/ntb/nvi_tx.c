@@ -39,7 +39,7 @@ static void finish_message(struct nvi_chan *ch, bool inline_only)
 		return;
 	wqe = vi_wqe(sq, m->entry);
 	wqe->mark = ch->tx.seq;
-	if (op == W_OP_READ_REQ)
+	if (nvi_is_read(wqe))
 		return;
 	if (op == W_OP_WRITE)
 		ch->tx.write_end = ch->tx.seq;
@@ -60,6 +60,8 @@ static bool begin_read_answer(struct nvi_chan *ch)
 		return false;
 	m->op = W_OP_READ_RESP;
 	m->rdma = ch->answers.queue[head % NVI_READS_MAX].rdma;
+	m->is_value = ch->answers.queue[head % NVI_READS_MAX].is_value;
+	m->value = ch->answers.queue[head % NVI_READS_MAX].value;
 	m->entry = ch->answers.queue[head % NVI_READS_MAX].slot;
 	/*
 	 * Before the answer is out: the peer may send its next request when it has the last byte.
@@ -97,6 +99,17 @@ static uint32_t check_descriptor(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	return vi_desc_check_send(ch->vi, wqe);
 }
 
+static void begin_atomic(struct nvi_tx_message *m, const struct vi_wqe *wqe)
+{
+	const VIPX_ATOMIC_SEGMENT *operands = vi_wqe_atomic(wqe);
+
+	m->op = W_OP_ATOMIC_REQ;
+	m->atomic_req.atomic = (struct w_atomic){ .operand = operands->Operand,
+						  .compare = operands->Compare,
+						  .op = wqe->imm,
+						  .fetch = wqe->segs > VI_ATOMIC_SEGMENTS };
+}
+
 static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 {
 	const VIP_ADDRESS_SEGMENT *remote = vi_wqe_remote(wqe);
@@ -118,6 +131,8 @@ static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	m->rdma.length = wqe->length;
 	m->total = 0;
 	m->ack = false;
+	if ((wqe->control & VIP_CONTROL_OP_MASK) == VIPX_CONTROL_OP_ATOMIC)
+		begin_atomic(m, wqe);
 	ch->vi->counters.RdmaReads++;
 	/*
 	 * A: pairs with begin_read_response() in nvi_rx_read.c: the read is known before its
@@ -212,6 +227,10 @@ static int gather(struct nvi_chan *ch, const struct u_out *out, uint8_t *dst, ui
 {
 	struct nvi_tx_message *m = &ch->tx.msg;
 
+	if (m->op == W_OP_READ_RESP && m->is_value) {
+		memcpy(dst, &m->value, n);
+		return 0;
+	}
 	if (m->op == W_OP_READ_RESP) {
 		const void *src = vi_tpt_check(ch->vi->nic, ch->vi->ptag, m->rdma.addr + m->done, n,
 					       m->rdma.handle, VI_REMOTE_READ);
@@ -329,11 +348,17 @@ static uint32_t fragment_bytes(const struct nvi_chan *ch, uint32_t total, uint32
 	return left < most ? left : most;
 }
 
+/* A slot of a request has no payload, but this. */
+static uint32_t request_bytes(const struct nvi_tx_message *m)
+{
+	return m->op == W_OP_ATOMIC_REQ ? sizeof(m->atomic_req) : sizeof(m->rdma);
+}
+
 /* Sends one fragment of the message under way. False when it must wait or was given up. */
 static bool tx_fragment(struct nvi_chan *ch)
 {
 	struct nvi_tx_message *m = &ch->tx.msg;
-	uint32_t head_bytes = m->with_rdma ? sizeof(m->rdma) : 0;
+	uint32_t head_bytes = m->with_rdma ? request_bytes(m) : 0;
 	uint32_t left = m->total - m->done, n = left, offset = 0;
 	bool in_payload = left > W_INLINE_MAX - head_bytes, last;
 	uint8_t bytes[W_INLINE_MAX];
@@ -347,6 +372,8 @@ static bool tx_fragment(struct nvi_chan *ch)
 		return false;
 	if (head_bytes != 0)
 		memcpy(bytes, &m->rdma, sizeof(m->rdma));
+	if (u_unlikely(head_bytes > sizeof(m->rdma)))
+		memcpy(bytes, &m->atomic_req, sizeof(m->atomic_req));
 	err = in_payload ? gather(ch, &ch->out, ch->out_payload + offset, n)
 			 : gather(ch, NULL, bytes + head_bytes, n);
 	if (u_unlikely(err != 0)) {
@@ -364,7 +391,7 @@ static bool tx_fragment(struct nvi_chan *ch)
 		line.head.flags |= W_F_ACK;
 	line.head.reserved = 0;
 	line.head.arg = last ? (m->with_imm ? m->imm : 0) : m->done == 0 ? m->total : 0;
-	line.head.frag = m->op == W_OP_READ_REQ ? (uint32_t)sizeof(m->rdma) : n;
+	line.head.frag = m->op == W_OP_READ_REQ || m->op == W_OP_ATOMIC_REQ ? head_bytes : n;
 	if (!in_payload)
 		head_bytes += n;
 	nvi_publish(ch, &line, bytes + W_HEAD_INLINE,

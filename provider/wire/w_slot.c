@@ -23,9 +23,21 @@ static int check_single(const struct w_stream *s, uint8_t op, uint8_t flags, uin
 				       frag == sizeof(*rdma) && rdma->length <= s->max_length
 			       ? 0
 			       : -EPROTO;
+	case W_OP_ATOMIC_REQ:
+		return s->op == 0 && (flags & ~W_F_ACK) == (W_F_FIRST | W_F_LAST) &&
+				       frag == sizeof(struct w_atomic_req) &&
+				       (rdma->length == 4 || rdma->length == 8) &&
+				       rdma->addr % rdma->length == 0
+			       ? 0
+			       : -EPROTO;
 	default:
 		return -EPROTO;
 	}
+}
+
+int w_atomic_check(const struct w_atomic *a)
+{
+	return a->op >= W_ATOMIC_FETCH && a->op < W_ATOMIC_MAX && a->fetch <= 1 ? 0 : -EPROTO;
 }
 
 /* May a fragment of `frag` bytes be carried as the flags say? */
@@ -97,7 +109,7 @@ int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag,
 {
 	uint32_t rdma_bytes = op == W_OP_WRITE && (flags & W_F_FIRST) ? sizeof(struct w_rdma) : 0;
 
-	if (reserved != 0 || (flags & ~W_F_KNOWN) != 0 || op < W_OP_SEND || op > W_OP_NOP)
+	if (reserved != 0 || (flags & ~W_F_KNOWN) != 0 || op < W_OP_SEND || op > W_OP_ATOMIC_REQ)
 		return -EPROTO;
 	*inline_out = rdma_bytes;
 	if (flags & W_F_PLACED)

@@ -48,6 +48,7 @@ enum w_op {
 	W_OP_READ_RESP = 4, /* fragment of the answer */
 	W_OP_ABORT = 5,	    /* the SEND or WRITE under way ends here, incomplete */
 	W_OP_NOP = 6, /* nothing but a slot that asks for credit; anywhere, also in a message */
+	W_OP_ATOMIC_REQ = 7, /* atomic operation; `struct w_atomic_req` inline; READ_RESP answers */
 };
 
 #define W_F_FIRST 0x01u	   /* first fragment of a message */
@@ -68,6 +69,36 @@ struct w_rdma {
 	uint32_t length; /* READ_REQ: bytes wanted; WRITE: 0 */
 };
 static_assert(sizeof(struct w_rdma) == 16, "w_rdma");
+
+enum w_atomic_op {
+	W_ATOMIC_FETCH = 1,
+	W_ATOMIC_SWAP,
+	W_ATOMIC_COMPARE_SWAP,
+	W_ATOMIC_ADD,
+	W_ATOMIC_AND,
+	W_ATOMIC_OR,
+	W_ATOMIC_XOR,
+	W_ATOMIC_MAX
+};
+
+/*
+ * The inline area of W_OP_ATOMIC_REQ; `length` of its w_rdma is the size of the operand, 4 or 8, and its
+ * address a multiple of that.
+ */
+struct w_atomic {
+	uint64_t operand;
+	uint64_t compare; /* of COMPARE_SWAP */
+	uint32_t op;	  /* enum w_atomic_op */
+	uint32_t fetch;	  /* 1: the answer is the value that was there; 0: it is empty */
+};
+static_assert(sizeof(struct w_atomic) == 24, "w_atomic");
+
+struct w_atomic_req {
+	struct w_rdma rdma;
+	struct w_atomic atomic;
+};
+static_assert(sizeof(struct w_atomic_req) == 40 && sizeof(struct w_atomic_req) <= W_HEAD_INLINE,
+	      "w_atomic_req");
 
 /* The last 16 bytes of a slot's first line. */
 struct w_head {
@@ -263,13 +294,16 @@ struct w_stream {
 
 /*
  * The one validator of slots: given a private copy of a slot's header (and, for
- * a FIRST WRITE or a READ_REQ, of its w_rdma), says whether a correct peer could
+ * a FIRST WRITE, a READ_REQ or an ATOMIC_REQ, of its w_rdma), says whether a correct peer could
  * have sent it now, and moves the stream on.  On success *inline_off is where
  * inline payload starts in the slot.  Returns 0 or -EPROTO; then the stream is
  * as it was.
  */
 int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg,
 		 uint32_t frag, const struct w_rdma *rdma, uint32_t *inline_off);
+
+/* The same for the private copy of an ATOMIC_REQ's w_atomic.  0 or -EPROTO. */
+int w_atomic_check(const struct w_atomic *a);
 
 /*
  * May a relay forward a slot with this header, of which it has a private copy?  On success

@@ -63,6 +63,17 @@ static void write_slot(struct world *w, struct reader *r)
 	s->head.reserved = (shape & 16) ? 0 : (uint16_t)get(r, 2);
 	s->head.arg = get(r, 2);
 	s->head.frag = (shape & 32) ? get(r, 1) : get(r, 4);
+	if (s->head.op == W_OP_ATOMIC_REQ && (shape & 128)) {
+		struct w_atomic_req req = { .rdma = rdma,
+					    .atomic = { .op = get(r, 1) % (W_ATOMIC_MAX + 1),
+							.fetch = get(r, 1) % 3,
+							.operand = get(r, 4) } };
+
+		req.rdma.length = 4 << (shape & 1);
+		req.rdma.addr &= ~UINT64_C(7);
+		memcpy(s->data, &req, sizeof(req));
+		s->head.frag = sizeof(req);
+	}
 	atomic_store(&s->head.seq, (shape & 64) ? w_seq(w->seq) : get(r, 4));
 	w->seq++;
 }
@@ -92,6 +103,11 @@ static VIP_DESCRIPTOR *descriptor(struct world *w, uint16_t control, uint32_t le
 	d->DS[n].Local.Handle = w->handle;
 	d->DS[n++].Local.Length = len;
 	d->CS.SegCount = (VIP_UINT16)n;
+	/* The data segment is taken for the operands, and the old value goes nowhere. */
+	if ((control & 3) == VIPX_CONTROL_OP_ATOMIC) {
+		d->CS.ImmediateData = len % 9;
+		d->CS.Length = len & 16 ? 8 : 4;
+	}
 	return d;
 }
 

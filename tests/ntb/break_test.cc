@@ -331,6 +331,36 @@ protected:
 		__atomic_store_n(&slot->head.seq, w_seq(n), __ATOMIC_RELEASE);
 	}
 
+	/* An atomic operation, of which a test may spoil what it likes. */
+	void forge_atomic(uint32_t n, uint32_t slots, const w_atomic_req &want)
+	{
+		uint64_t len;
+		auto *slot =
+			reinterpret_cast<w_slot *>(nvi_loop_inbound(loop, 1, &len) + W_SLICE_FIFO) +
+			n % slots;
+
+		std::memcpy(slot->data, &want, sizeof(want));
+		slot->head.op = W_OP_ATOMIC_REQ;
+		slot->head.flags = W_F_FIRST | W_F_LAST;
+		slot->head.reserved = 0;
+		slot->head.arg = 0;
+		slot->head.frag = sizeof(want);
+		__atomic_store_n(&slot->head.seq, w_seq(n), __ATOMIC_RELEASE);
+	}
+
+	w_atomic_req atomic_add()
+	{
+		w_atomic_req want = {};
+
+		want.rdma.addr = (reinterpret_cast<uintptr_t>(theirs->bytes.data()) + 7) & ~7ul;
+		want.rdma.handle = theirs->handle;
+		want.rdma.length = 8;
+		want.atomic.op = W_ATOMIC_ADD;
+		want.atomic.operand = 1;
+		want.atomic.fetch = 1;
+		return want;
+	}
+
 	void forge_read(uint32_t n, uint32_t slots, uint32_t length = kQueued)
 	{
 		w_rdma want = {};
@@ -886,6 +916,18 @@ TEST_P(Reads, SixteenOfAHostilePeerAreAnswered)
 	EXPECT_EQ(counters(1).ProtocolErrors, 0u);
 }
 
+TEST_P(Reads, AtomicOperationsCountAmongTheSixteen)
+{
+	for (uint32_t n = 0; n < 16; n++)
+		forge_read(n, kSlots);
+	forge_atomic(16, kSlots, atomic_add());
+	while (nvi_loop_progress(loop, 1) != 0)
+		;
+	EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_ERROR);
+	EXPECT_EQ(counters(1).ProtocolErrors, 1u);
+	EXPECT_TRUE(theirs->only(0xee)) << "it was not executed";
+}
+
 TEST_P(Reads, SeventeenOfAHostilePeerAreAProtocolError)
 {
 	for (uint32_t n = 0; n < 17; n++)
@@ -1315,6 +1357,43 @@ TEST_P(EachLevel, ANopIsTakenAnywhere)
 	forge(1, 4, 16, W_OP_NOP, W_F_ACK | W_F_LAST, 0, 0);
 	nvi_loop_progress(loop, 1);
 	EXPECT_EQ(counters(1).ProtocolErrors, 1u);
+}
+
+TEST_P(EachLevel, AnAtomicOperationThatNoPeerSends)
+{
+	void (*const spoils[])(w_atomic_req *) = {
+		[](w_atomic_req *w) { w->atomic.op = 0; },
+		[](w_atomic_req *w) { w->atomic.op = W_ATOMIC_MAX; },
+		[](w_atomic_req *w) { w->atomic.op = UINT32_MAX; },
+		[](w_atomic_req *w) { w->atomic.fetch = 2; },
+		[](w_atomic_req *w) { w->rdma.length = 0; },
+		[](w_atomic_req *w) { w->rdma.length = 16; },
+		[](w_atomic_req *w) { w->rdma.addr += 4; },
+		[](w_atomic_req *w) { w->rdma.addr += 1; },
+	};
+
+	for (auto spoil : spoils) {
+		w_atomic_req want = atomic_add();
+
+		spoil(&want);
+		forge_atomic(0, 16, want);
+		nvi_loop_progress(loop, 1);
+		EXPECT_EQ(nvi_loop_state(loop, 1), VIP_STATE_ERROR);
+		EXPECT_EQ(counters(1).ProtocolErrors, 1u);
+		EXPECT_TRUE(theirs->only(0xee));
+		TearDown();
+		SetUp();
+	}
+}
+
+TEST_P(EachLevel, AtomicOperationsAreForReliableLevels)
+{
+	forge_atomic(0, 16, atomic_add());
+	nvi_loop_progress(loop, 1);
+	EXPECT_EQ(counters(1).ProtocolErrors, reliable() ? 0u : 1u);
+	EXPECT_EQ(nvi_loop_state(loop, 1), reliable() ? VIP_STATE_CONNECTED : VIP_STATE_ERROR);
+	EXPECT_EQ(counters(1).SlotsSent, reliable() ? 1u : 0u);
+	EXPECT_EQ(theirs->only(0xee), !reliable());
 }
 
 TEST_P(EachLevel, AbortIsForTheUnreliableLevel)

@@ -184,7 +184,8 @@ Fragment fragment(std::mt19937 &rng, uint8_t op, uint8_t flags, uint32_t frag, u
 		  uint32_t read_length)
 {
 	Fragment f;
-	bool rdma = (op == W_OP_WRITE && (flags & W_F_FIRST)) || op == W_OP_READ_REQ;
+	bool rdma = (op == W_OP_WRITE && (flags & W_F_FIRST)) || op == W_OP_READ_REQ ||
+		    op == W_OP_ATOMIC_REQ;
 
 	f.slot = header(op, flags, frag, arg);
 	for (auto &byte : f.slot.data)
@@ -193,7 +194,7 @@ Fragment fragment(std::mt19937 &rng, uint8_t op, uint8_t flags, uint32_t frag, u
 		byte = static_cast<uint8_t>(rng());
 	if (rdma) {
 		struct w_rdma r = { uint64_t{ rng() } << 32 | rng(), static_cast<uint32_t>(rng()),
-				    op == W_OP_READ_REQ ? read_length : 0 };
+				    op == W_OP_WRITE ? 0 : read_length };
 		memcpy(f.slot.data, &r, sizeof(r));
 	}
 	if (flags & W_F_BUFFERED) {
@@ -229,6 +230,9 @@ Fragment Stream::next()
 	if (first && rng_() % 8 == 0)
 		return fragment(rng_, W_OP_READ_REQ, W_F_FIRST | W_F_LAST | flags,
 				sizeof(struct w_rdma), 0, rng_() % 65536);
+	if (first && rng_() % 8 == 0)
+		return fragment(rng_, W_OP_ATOMIC_REQ, W_F_FIRST | W_F_LAST | flags,
+				sizeof(struct w_atomic_req), 0, rng_() % 2 ? 4 : 8);
 	if (!first && op_ != W_OP_READ_RESP && rng_() % 16 == 0) {
 		op_ = 0;
 		return fragment(rng_, W_OP_ABORT, W_F_LAST, 0);

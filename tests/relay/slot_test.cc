@@ -76,6 +76,9 @@ TEST_P(Slot, ReadsAndAborts)
 	for (uint32_t length : { 0u, 1u, UINT32_MAX })
 		passes_both_ways(fragment(rng, W_OP_READ_REQ, W_F_FIRST | W_F_LAST | W_F_ACK,
 					  sizeof(struct w_rdma), 0, length));
+	for (uint32_t size : { 4u, 8u })
+		passes_both_ways(fragment(rng, W_OP_ATOMIC_REQ, W_F_FIRST | W_F_LAST,
+					  sizeof(struct w_atomic_req), 0, size));
 	passes_both_ways(fragment(rng, W_OP_SEND, W_F_FIRST | W_F_IMM, 5, UINT32_MAX));
 	passes_both_ways(fragment(rng, W_OP_ABORT, W_F_LAST, 0));
 	passes_both_ways(fragment(rng, W_OP_WRITE, W_F_FIRST | W_F_BUFFERED, 100, 101));

@@ -37,7 +37,7 @@ protected:
 	uint32_t inline_off = 99;
 };
 
-constexpr uint8_t SEND = 1, WRITE = 2, READ_REQ = 3, READ_RESP = 4, ABORT = 5, NOP = 6;
+constexpr uint8_t SEND = 1, WRITE = 2, READ_REQ = 3, READ_RESP = 4, ABORT = 5, NOP = 6, ATOMIC = 7;
 constexpr uint8_t FIRST = 1, LAST = 2, IMM = 4, RING = 8, ACK = 16, PLACED = 32;
 
 TEST_F(SlotCheck, AcceptsWhatIsSent)
@@ -56,6 +56,9 @@ TEST_F(SlotCheck, AcceptsWhatIsSent)
 		{ WRITE, LAST, 0, 0, 4, 0 },
 		{ READ_REQ, FIRST | LAST, 0, 0, 16, 1 << 20 },
 		{ READ_RESP, FIRST | LAST, 0, 0, 10, 0 },
+		{ ATOMIC, FIRST | LAST, 0, 0, 40, 4 },
+		{ ATOMIC, FIRST | LAST | ACK, 0, 0, 40, 8 },
+		{ READ_RESP, FIRST | LAST, 0, 0, 0, 0 },
 		{ SEND, FIRST | RING, 0, 5000, 4096, 0 },
 		{ ABORT, LAST, 0, 0, 0, 0 },
 		{ SEND, FIRST | LAST, 0, 0, 1, 0 },
@@ -76,7 +79,7 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 {
 	const Slot bad[] = {
 		{ 0, FIRST | LAST, 0, 0, 0, 0 },
-		{ 7, FIRST | LAST, 0, 0, 0, 0 },
+		{ 8, FIRST | LAST, 0, 0, 0, 0 },
 		{ 255, FIRST | LAST, 0, 0, 0, 0 },
 		{ SEND, 0, 0, 0, 1, 0 },		     // not first
 		{ SEND, LAST, 0, 0, 1, 0 },		     // not first
@@ -112,7 +115,20 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 		{ READ_REQ, FIRST | LAST | RING, 0, 0, 16, 0 },
 		{ READ_REQ, FIRST, 0, 0, 16, 0 },
 		{ READ_RESP, FIRST | LAST | IMM, 0, 0, 1, 0 },
-		{ 7, ACK, 0, 0, 0, 0 },
+		{ 8, ACK, 0, 0, 0, 0 },
+		{ ATOMIC, FIRST | LAST, 0, 0, 40, 0 }, // sizes that no operand has
+		{ ATOMIC, FIRST | LAST, 0, 0, 40, 2 },
+		{ ATOMIC, FIRST | LAST, 0, 0, 40, 12 },
+		{ ATOMIC, FIRST | LAST, 0, 0, 40, 0x80000008 },
+		{ ATOMIC, FIRST | LAST, 0, 0, 16, 8 }, // without operands
+		{ ATOMIC, FIRST | LAST, 0, 0, 41, 8 },
+		{ ATOMIC, FIRST | LAST, 0, 1, 40, 8 },
+		{ ATOMIC, FIRST | LAST, 1, 0, 40, 8 },
+		{ ATOMIC, FIRST, 0, 0, 40, 8 },
+		{ ATOMIC, LAST, 0, 0, 40, 8 },
+		{ ATOMIC, FIRST | LAST | IMM, 0, 0, 40, 8 },
+		{ ATOMIC, FIRST | LAST | RING, 0, 0, 40, 8 },
+		{ ATOMIC, FIRST | LAST | PLACED, 0, 0, 40, 8 },
 		{ NOP, 0, 0, 0, 0, 0 },
 		{ NOP, ACK | LAST, 0, 0, 0, 0 },
 		{ NOP, ACK | RING, 0, 0, 1, 0 },
@@ -137,6 +153,7 @@ TEST_F(SlotCheck, RefusesInsideAMessage)
 	EXPECT_EQ(check({ SEND, RING, 0, 0, 904, 0 }), -EPROTO);
 	EXPECT_EQ(check({ SEND, LAST | RING | IMM, 0, 1, 904, 0 }), -EPROTO);
 	EXPECT_EQ(check({ READ_REQ, FIRST | LAST, 0, 0, 16, 1 }), -EPROTO);
+	EXPECT_EQ(check({ ATOMIC, FIRST | LAST, 0, 0, 40, 8 }), -EPROTO);
 	EXPECT_EQ(check({ SEND, FIRST | LAST | PLACED, 0, 0, 904, 0 }), -EPROTO);
 	EXPECT_EQ(check({ SEND, LAST | PLACED, 0, 0, 904, 0 }), -EPROTO);
 	EXPECT_EQ(check({ SEND, LAST | RING, 0, 0, 904, 0 }), 0);

@@ -127,6 +127,7 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 {
 #define PICK(op, missing) out->op = in->op != NULL ? in->op : (missing)
 	PICK(name, "unnamed");
+	out->atomics = in->atomics;
 	PICK(nic_open, no_nic_open);
 	PICK(nic_close, no_nic);
 	PICK(vi_create, no_vi);

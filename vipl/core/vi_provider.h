@@ -33,6 +33,7 @@ struct vi_addr {
 
 struct vi_provider_ops {
 	const char *name;
+	bool atomics; /* executes VIPX_CONTROL_OP_ATOMIC, on the levels that have RDMA reads */
 
 	/*
 	 * Opens the device into `nic`: sets nic->prov, nic->attrs, nic->address.

@@ -4,12 +4,23 @@
 
 #include "vi_limits.h"
 #include "vi_nic.h"
+#include "vi_provider.h"
 #include "vi_sg.h"
 #include "vi_vi.h"
 
-static bool is_rdma(const struct vi_wqe *wqe)
+static bool is_atomic(const struct vi_wqe *wqe)
 {
-	return (wqe->control & VIP_CONTROL_OP_MASK) != VIP_CONTROL_OP_SENDRECV;
+	return (wqe->control & VIP_CONTROL_OP_MASK) == VIPX_CONTROL_OP_ATOMIC;
+}
+
+/* Segments before those of data. */
+static uint16_t head_segments(const struct vi_wqe *wqe)
+{
+	uint16_t count = (wqe->control & VIP_CONTROL_OP_MASK) != VIP_CONTROL_OP_SENDRECV;
+
+	if (u_unlikely(is_atomic(wqe)))
+		count = VI_ATOMIC_SEGMENTS;
+	return count < wqe->segs ? count : wqe->segs;
 }
 
 int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
@@ -19,7 +30,7 @@ int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wq
 		sizeof(VIP_CONTROL_SEGMENT) + (uint64_t)wqe->segs * sizeof(VIP_DESCRIPTOR_SEGMENT);
 	const uint8_t *desc =
 		vi_tpt_check(vi->nic, vi->ptag, (uintptr_t)wqe->desc, bytes, wqe->handle, VI_READ);
-	uint16_t skip = is_rdma(wqe) && wqe->segs > 0 ? 1 : 0;
+	uint16_t skip = head_segments(wqe);
 
 	if (u_unlikely(desc == NULL))
 		return -EFAULT;
@@ -114,15 +125,26 @@ static uint32_t check_segments(const struct vi_vi *vi, const struct vi_wqe *wqe,
 	return 0;
 }
 
+/* An atomic operation: of this provider, on a level that has answers, and with operands of this size? */
+static bool atomic_format_ok(const struct vi_vi *vi, const struct vi_wqe *wqe)
+{
+	return wqe->segs >= VI_ATOMIC_SEGMENTS && (wqe->control & VIP_CONTROL_IMMEDIATE) == 0 &&
+	       (wqe->length == 4 || wqe->length == 8) && wqe->imm >= VIPX_ATOMIC_FETCH &&
+	       wqe->imm <= VIPX_ATOMIC_XOR &&
+	       (wqe->imm != VIPX_ATOMIC_FETCH || wqe->segs > VI_ATOMIC_SEGMENTS) &&
+	       vi->nic->ops->atomics && (vi->nic->attrs.RDMAReadSupport & vi->level) != 0;
+}
+
 static bool send_format_ok(const struct vi_vi *vi, const struct vi_wqe *wqe)
 {
 	uint32_t op = wqe->control & VIP_CONTROL_OP_MASK;
 
-	if ((wqe->control & VIP_CONTROL_RESERVED) != 0 || op == VIP_CONTROL_OP_RESERVED ||
-	    wqe->segs > VI_MAX_SEGMENTS)
+	if ((wqe->control & VIP_CONTROL_RESERVED) != 0 || wqe->segs > VI_MAX_SEGMENTS)
 		return false;
 	if (op == VIP_CONTROL_OP_SENDRECV)
 		return true;
+	if (op == VIPX_CONTROL_OP_ATOMIC)
+		return atomic_format_ok(vi, wqe);
 	if (wqe->segs == 0)
 		return false;
 	return op != VIP_CONTROL_OP_RDMAREAD || (vi->nic->attrs.RDMAReadSupport & vi->level) != 0;
@@ -130,7 +152,7 @@ static bool send_format_ok(const struct vi_vi *vi, const struct vi_wqe *wqe)
 
 uint32_t vi_desc_check_send(const struct vi_vi *vi, const struct vi_wqe *wqe)
 {
-	bool read = (wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAREAD;
+	bool read = (wqe->control & VIP_CONTROL_OP_MASK) >= VIP_CONTROL_OP_RDMAREAD;
 	uint64_t total = 0;
 	uint32_t bits;
 
@@ -141,7 +163,10 @@ uint32_t vi_desc_check_send(const struct vi_vi *vi, const struct vi_wqe *wqe)
 	bits = check_segments(vi, wqe, read ? VI_WRITE : VI_READ, UINT64_MAX, &total);
 	if (u_unlikely(bits != 0))
 		return bits;
-	return u_likely(total == wqe->length) ? 0 : VIP_STATUS_LENGTH_ERROR;
+	/* The segments were just found to be there. */
+	if (u_unlikely(is_atomic(wqe)) && vi_wqe_remote(wqe)->Data.AddressBits % wqe->length != 0)
+		return VIP_STATUS_FORMAT_ERROR;
+	return u_likely(total == vi_wqe_answer_bytes(wqe)) ? 0 : VIP_STATUS_LENGTH_ERROR;
 }
 
 uint32_t vi_desc_check_recv(const struct vi_vi *vi, const struct vi_wqe *wqe, uint64_t bytes)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "vi_wq.h"
+#include "vipl_ext.h"
 
 struct vi_nic;
 struct vi_vi;
@@ -47,6 +48,23 @@ int vi_sg_next(struct vi_sg *sg, uint32_t want, uint8_t **addr_out, uint32_t *le
  * *total_out: the sum of the segments' lengths, needed or not.
  */
 int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out);
+
+#define VI_ATOMIC_SEGMENTS 2u /* address and operands; data segments follow, or none */
+
+/* The operands of an atomic operation. */
+static inline const VIPX_ATOMIC_SEGMENT *vi_wqe_atomic(const struct vi_wqe *wqe)
+{
+	return (const VIPX_ATOMIC_SEGMENT *)(const void *)&wqe->desc->DS[1];
+}
+
+/* The bytes that the peer answers to a read or an atomic operation. */
+static inline uint32_t vi_wqe_answer_bytes(const struct vi_wqe *wqe)
+{
+	return (wqe->control & VIP_CONTROL_OP_MASK) == VIPX_CONTROL_OP_ATOMIC &&
+			       wqe->segs <= VI_ATOMIC_SEGMENTS
+		       ? 0
+		       : wqe->length;
+}
 
 /* The address segment of an RDMA descriptor. */
 static inline const VIP_ADDRESS_SEGMENT *vi_wqe_remote(const struct vi_wqe *wqe)

@@ -93,7 +93,7 @@ static const struct bit_name error_bits[] = {
 
 static const char *const op_names[8] = {
 	"OP_SEND",	"OP_RECEIVE", "OP_RDMA_WRITE", "OP_REMOTE_RDMA_WRITE",
-	"OP_RDMA_READ", "OP_5",	      "OP_6",	       "OP_7",
+	"OP_RDMA_READ", "OP_ATOMIC",  "OP_6",	       "OP_7",
 };
 
 struct text {

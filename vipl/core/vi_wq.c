@@ -88,6 +88,8 @@ uint32_t vi_wqe_op(const struct vi_wq *wq, const struct vi_wqe *wqe)
 		return VIP_STATUS_OP_RDMA_WRITE;
 	case VIP_CONTROL_OP_RDMAREAD:
 		return VIP_STATUS_OP_RDMA_READ;
+	case VIPX_CONTROL_OP_ATOMIC:
+		return VIPX_STATUS_OP_ATOMIC;
 	default:
 		return VIP_STATUS_OP_SEND;
 	}

@@ -95,7 +95,7 @@ typedef enum _VIP_RETURN {
 #define VIP_CONTROL_OP_SENDRECV 0x0  /* a message; the only one for receives */
 #define VIP_CONTROL_OP_RDMAWRITE 0x1 /* write into the memory of the peer */
 #define VIP_CONTROL_OP_RDMAREAD 0x2  /* read from the memory of the peer */
-#define VIP_CONTROL_OP_RESERVED 0x3  /* a format error */
+#define VIP_CONTROL_OP_RESERVED 0x3  /* a format error; see VIPX_CONTROL_OP_ATOMIC of vipl_ext.h */
 #define VIP_CONTROL_OP_MASK 0x3
 #define VIP_CONTROL_IMMEDIATE 0x4   /* ImmediateData goes along; ignored on receives */
 #define VIP_CONTROL_QFENCE 0x8	    /* start when all earlier ones of the queue are complete */

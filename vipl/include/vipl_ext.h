@@ -50,7 +50,7 @@ typedef struct _VIPX_COUNTERS {
 	VIP_UINT64 BytesSent;	      /* payload of sends and RDMA writes */
 	VIP_UINT64 BytesReceived;     /* payload of peers, without direct stores */
 	VIP_UINT64 RdmaWrites;	      /* RDMA writes begun here */
-	VIP_UINT64 RdmaReads;	      /* RDMA reads begun here */
+	VIP_UINT64 RdmaReads;	      /* RDMA reads and atomic operations begun here */
 	VIP_UINT64 SlotsSent;	      /* packets written into the peer's slices */
 	VIP_UINT64 SlotsReceived;     /* packets read from own slices */
 	VIP_UINT64 Dropped;	      /* messages and RDMA dropped here */
@@ -64,6 +64,63 @@ typedef struct _VIPX_COUNTERS {
 	VIP_UINT64 ConnectionsOpened; /* connections made */
 	VIP_UINT64 ConnectionsLost;   /* connections broken, not by VipDisconnect() here */
 } VIPX_COUNTERS;
+
+/*
+ * Atomic operations on memory of the other end: a kind of descriptor for VipPostSend(), made of
+ *
+ *   CS.Control        VIPX_CONTROL_OP_ATOMIC; VIP_CONTROL_QFENCE may be added
+ *   CS.ImmediateData  the operation, VIPX_ATOMIC_*
+ *   CS.Length         the size of the operand, 4 or 8
+ *   CS.SegCount       2: the old value is not wanted; 3, or more where it is to be scattered
+ *   Remote            the operand's address there, a multiple of its size, and the memory handle
+ *   Atomic            the values
+ *   Result            where the old value goes, CS.Length bytes
+ *
+ * The memory is as for RDMA, of VipRegisterMem() or in a window. The VI of the other end and the memory
+ * must enable RDMA writes and RDMA reads, and their tags agree; else the error is that of an RDMA read.
+ * The operation is atomic with respect to all threads of that host, those that the library executes for
+ * other VIs, and those of processes with the memory in VipxMapRemote() or fork(), as far as they use
+ * atomic operations of the processor of that size. It is executed exactly once, also where a connection
+ * continues over another path. The other end's library executes it, when its program polls or by a
+ * thread of its own.
+ *
+ * Order and completion are those of an RDMA read: executed behind all that the VI sent before, though a
+ * read before it may give the new value unless a fence is between them; complete when executed and when
+ * the old value is there, at most 16 of both kinds under way while others wait,
+ * at levels of RDMAReadSupport only. A completed descriptor has VIPX_STATUS_OP_ATOMIC. FORMAT_ERROR: an
+ * unknown operation, size or level, too few segments, immediate data, an address that is no multiple of
+ * the size, or VIPX_ATOMIC_FETCH without Result. LENGTH_ERROR: Result has another length.
+ *
+ * Since: 1.3. An earlier library completes the descriptor with FORMAT_ERROR.
+ */
+#define VIPX_CONTROL_OP_ATOMIC 0x3
+#define VIPX_STATUS_OP_ATOMIC 0x50000
+
+/* New values in memory; of 4 bytes the low half of Operand and Compare counts. */
+typedef enum _VIPX_ATOMIC_OP {
+	VIPX_ATOMIC_FETCH = 1,	      /* the old one */
+	VIPX_ATOMIC_SWAP = 2,	      /* Operand; without Result it is a store */
+	VIPX_ATOMIC_COMPARE_SWAP = 3, /* Operand, if the old one is Compare, else the old one */
+	VIPX_ATOMIC_ADD = 4,	      /* the sum with Operand, without carry */
+	VIPX_ATOMIC_AND = 5,	      /* the bits of both */
+	VIPX_ATOMIC_OR = 6,	      /* the bits of either */
+	VIPX_ATOMIC_XOR = 7	      /* the bits of one but not the other */
+} VIPX_ATOMIC_OP;
+
+/* Second segment of the descriptor. */
+typedef struct _VIPX_ATOMIC_SEGMENT {
+	VIP_UINT64 Operand;
+	VIP_UINT64 Compare; /* of VIPX_ATOMIC_COMPARE_SWAP alone */
+} VIPX_ATOMIC_SEGMENT;
+
+/* The descriptor, cast to VIP_DESCRIPTOR * for the calls; aligned as that, also in arrays. */
+typedef struct _VIPX_ATOMIC_DESCRIPTOR {
+	VIP_CONTROL_SEGMENT CS;
+	VIP_ADDRESS_SEGMENT Remote;
+	VIPX_ATOMIC_SEGMENT Atomic;
+	VIP_DATA_SEGMENT Result;
+	VIP_UINT32 Unused[12];
+} VIPX_ATOMIC_DESCRIPTOR;
 
 /* A completion that VipxCQTake() took. */
 typedef struct _VIPX_COMPLETION {

@@ -12,6 +12,7 @@
 #include "nvi_ctl.h"
 #include "nvi_disconnect.h"
 #include "nvi_engine.h"
+#include "nvi_flush.h"
 #include "nvi_mem.h"
 #include "nvi_peer.h"
 #include "nvi_progress.h"
@@ -305,6 +306,7 @@ const struct vi_provider_ops nvi_provider = {
 	.window_revoke = nvi_window_revoke,
 	.remote_map = nvi_remote_map,
 	.remote_unmap = nvi_remote_unmap,
+	.flush = nvi_flush,
 	.progress = nvi_progress,
 	.doorbell_rung = nvi_doorbell_rung,
 	.arm = nvi_arm,

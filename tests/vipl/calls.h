@@ -127,6 +127,7 @@ inline const std::vector<Call> &vi_calls()
 		VI_CALL(VipxSetViContext, nullptr),
 		VI_CALL(VipxMapRemote, 4096, 8, 1, &g.address),
 		VI_CALL(VipxUnmapRemote, g.mem.data),
+		VI_CALL(VipxFlush, 0),
 	};
 	return all;
 }

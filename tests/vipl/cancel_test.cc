@@ -287,6 +287,29 @@ TEST(Cancel, InSendWait)
 	EXPECT_TRUE(l.unbroken());
 }
 
+TEST(Cancel, InFlush)
+{
+	RULE("vipl.h, threads: VipxFlush is cancelled while it waits, and can be called again");
+	Dice dice;
+	SCOPED_TRACE("VIADUCT_SEED=" + std::to_string(dice.value));
+	Link l(VIP_SERVICE_RELIABLE_DELIVERY);
+	size_t length = 1u << 20;
+	Mem from(l.na, length), to(l.nb, length);
+	for (int i = 0; i < kTurns; i++) {
+		VIP_DESCRIPTOR *in = make(l.b, 0, { { to.data, to.h, length } });
+		l.post_recv_b(in);
+		VIP_DESCRIPTOR *out = l.send_a({ { from.data, from.h, length } });
+		Thread thread([&] { EXPECT_RC(VIP_SUCCESS, VipxFlush(*l.va, VIP_INFINITE)); });
+		dice.wait();
+		thread.cancel();
+		EXPECT_RC(VIP_SUCCESS, VipxFlush(*l.va, kWaitMs));
+		EXPECT_TRUE(is_done(in));
+		EXPECT_EQ(in, take_recv(*l.vb));
+		EXPECT_EQ(out, take_send(*l.va));
+	}
+	EXPECT_TRUE(l.unbroken());
+}
+
 TEST_F(CancelConnecting, InConnectWait)
 {
 	RULE("vipl.h, threads: VipConnectWait is cancelled while it waits; others connect afterwards");

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "u_time.h"
 #include "vi_cq.h"
 #include "vi_mem.h"
 #include "vi_vi.h"
@@ -115,6 +116,20 @@ VIP_RETURN VipxUnmapRemote(VIP_VI_HANDLE ViHandle, VIP_PVOID Address)
 	err = vi->nic->ops->remote_unmap(vi, Address);
 	vi_ref_put(&vi->ref);
 	return vi_return(err);
+}
+
+VIP_RETURN VipxFlush(VIP_VI_HANDLE ViHandle, VIP_ULONG Timeout)
+{
+	struct vi_vi *vi = vi_vi_get(ViHandle);
+	int got;
+
+	if (vi == NULL)
+		return VIP_INVALID_PARAMETER;
+	got = vi->nic->ops->flush(vi, u_deadline_ms(Timeout));
+	vi_ref_put(&vi->ref);
+	if (got == 0)
+		return VIP_TIMEOUT;
+	return got > 0 ? VIP_SUCCESS : vi_return(got);
 }
 
 /* ---- completion queues and progress ---------------------------------------------------------- */

@@ -76,6 +76,11 @@ static int no_remote_unmap(struct vi_vi *vi, void *at)
 	return -EINVAL;
 }
 
+static int no_flush(struct vi_vi *vi, int64_t deadline)
+{
+	return -EOPNOTSUPP;
+}
+
 static int nothing_moves(struct vi_nic *nic)
 {
 	return 0;
@@ -144,6 +149,7 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 	PICK(window_revoke, no_window_revoke);
 	PICK(remote_map, no_remote_map);
 	PICK(remote_unmap, no_remote_unmap);
+	PICK(flush, no_flush);
 	PICK(progress, nothing_moves);
 	PICK(arm, no_arm);
 	PICK(sleep, short_sleep);

@@ -83,6 +83,13 @@ struct vi_provider_ops {
 	/* -EINVAL: nothing is mapped there.  No locks held. */
 	int (*remote_unmap)(struct vi_vi *vi, void *at);
 
+	/*
+	 * Waits until all that was posted on the VI's send queue before has been executed at the other
+	 * end.  1: done; 0: the deadline has passed; -EISCONN: not connected, or not any more.  The
+	 * caller holds vi->ref alone, and may be cancelled as in vi_wait().
+	 */
+	int (*flush)(struct vi_vi *vi, int64_t deadline);
+
 	/* Waiting: see vi_wait(). */
 	int (*progress)(struct vi_nic *nic); /* moves packets of all VIs; returns how many moved */
 	/* A slot or credit that comes from here on ends sleep() with this ticket. */

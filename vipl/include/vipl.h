@@ -358,8 +358,8 @@ typedef void (*VIP_CQ_CALLBACK)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandle, VIP
 
 /*
  * Cancellation (pthread_cancel). A thread is cancelled in VipSendWait(), VipRecvWait(),
- * VipCQWait(), VipConnectWait(), VipConnectRequest() and VipConnectPeerWait(), while it waits: at
- * once, or within a quarter of a second where it sleeps for completions. It loses nothing: a call
+ * VipCQWait(), VipConnectWait(), VipConnectRequest(), VipConnectPeerWait() and VipxFlush(), while it
+ * waits: at once, or within a quarter of a second where it sleeps for completions. It loses nothing: a call
  * that has taken a completion or entry returns it; a connection request that arrived is refused,
  * one that was made is given up and its VI is Idle, its receives flushed if the server had accepted
  * already; a peer request stays under way. No other function is a cancellation point, also if it

@@ -338,6 +338,40 @@ VIP_RETURN VipxMapRemote(VIP_VI_HANDLE ViHandle, VIP_UINT64 RemoteAddress, VIP_U
 VIP_RETURN VipxUnmapRemote(VIP_VI_HANDLE ViHandle, VIP_PVOID Address);
 
 /**
+ * VipxFlush - wait until all that was posted has been executed at the other end
+ * @ViHandle: in, a connected VI
+ * @Timeout: in, milliseconds, or VIP_INFINITE; 0: just looks
+ *
+ * On return every descriptor that was posted to the send queue before is complete, and what RDMA writes
+ * and atomic operations of them did is in the memory of the other end, where every thread and process
+ * that has it finds it, also one that learns of the return by a message of another VI. Sends have been
+ * received, or dropped for want of a receive; at the unreliable level all may have been dropped. The
+ * descriptors stay in the queue: take them as ever.
+ *
+ * Where the other end is on this host, or where there is nothing to wait for, the call is short; where
+ * only direct stores to a neighbour are under way it waits for one read across the link. Stores through
+ * VipxMapRemote(), of any VI, are in the memory, too.
+ *
+ * Ownership: nothing changes hands.
+ *
+ * Return:
+ *  - VIP_SUCCESS: all is there
+ *  - VIP_TIMEOUT: not in time, as where the other process is stopped, or where a connection looks for
+ *    another path. Call again
+ *  - VIP_INVALID_STATE: the VI is not connected, or the connection was lost meanwhile: the descriptors
+ *    tell what became of them
+ *  - VIP_INVALID_PARAMETER: not a VI handle
+ *
+ * Context: blocks up to Timeout; a cancellation point where it waits. Thread-safe: other threads may
+ * post, and flush, meanwhile. Allowed in handlers.
+ *
+ * Ordering: for all that this thread posted before, or saw another thread post; a full memory fence.
+ *
+ * Since: 1.3
+ */
+VIP_RETURN VipxFlush(VIP_VI_HANDLE ViHandle, VIP_ULONG Timeout);
+
+/**
  * VipxPostSends - post many descriptors to the send queue of a VI
  * @ViHandle: in, the VI
  * @Descriptors: in, Count pointers to descriptors, not NULL; none of them NULL

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A flush is over when every descriptor posted before it is complete, the peer has consumed every slot
+ * that was published by then, and direct stores have arrived.  Credit says the second, over relays as
+ * well; where the last slot did not ask for it a slot that only asks is sent (nvi_tx_drained()).  A flush
+ * of the port makes the third sure, and on this host it is a fence of the processor, which all
+ * flushes have there: for stores of the program through mappings (nvi_remote.c).
+ *
+ * Several threads may flush one VI.  Each knows for itself up to which slot; what they share, and share
+ * with a disconnect and with a descriptor that waits to be refused, is tx.drains, which asks for credit.
+ * One that finds it reset asks again.
+ */
+#include <errno.h>
+
+#include "nvi_break.h"
+#include "nvi_credit.h"
+#include "nvi_flush.h"
+#include "nvi_progress.h"
+#include "nvi_publish.h"
+#include "nvi_store.h"
+#include "vi_hot.h"
+#include "vi_wait.h"
+
+struct flush {
+	struct nvi_chan *ch;
+	uint32_t connection; /* the number of the connection that is flushed */
+	uint32_t end;	     /* of the send queue, when the call came */
+	uint32_t slots;	     /* published when all these descriptors were complete, */
+	bool complete;	     /* which they are */
+};
+
+/* Takes in which connection it is, and up to where it has to get.  Caller holds tx_lock. */
+static int begin(struct flush *f)
+{
+	struct nvi_chan *ch = f->ch;
+
+	if (ch->vi->chan != ch || vi_state(ch->vi) != VIP_STATE_CONNECTED)
+		return -EISCONN;
+	f->connection = ch->rx.connection;
+	f->end = ch->vi->sq.tail;
+	return 0;
+}
+
+static bool is_consumed(const struct flush *f)
+{
+	const struct nvi_chan *ch = f->ch;
+
+	return (int32_t)(atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) - f->slots) >=
+	       0;
+}
+
+/* Has the peer consumed the slots?  Asks it for credit. */
+static bool consumed(struct flush *f)
+{
+	struct nvi_chan *ch = f->ch;
+
+	if (is_consumed(f))
+		return true;
+	if (nvi_tx_drained(ch) && !is_consumed(f)) {
+		/* That was about slots which another thread had asked about. */
+		ch->tx.drains = false;
+		nvi_tx_drained(ch);
+	}
+	if (!is_consumed(f))
+		return false;
+	ch->tx.drains = false;
+	nvi_tx_update_waiting(ch);
+	return true;
+}
+
+/* Have direct stores arrived?  Those of a resumable channel were seen to when they completed. */
+static bool stores_arrived(struct nvi_chan *ch)
+{
+	if (ch->hops == 0) {
+		port_flush(ch->port);
+		return true;
+	}
+	atomic_thread_fence(memory_order_seq_cst);
+	return ch->retx != NULL || ch->tx.grants_held == 0 ||
+	       nvi_link_stands(ch->port_use, ch->generation);
+}
+
+/* 1: done; 0: not yet; -EISCONN: the connection is gone.  Caller holds tx_lock. */
+static int check(struct flush *f)
+{
+	struct nvi_chan *ch = f->ch;
+
+	if (ch->vi->chan != ch || vi_state(ch->vi) != VIP_STATE_CONNECTED ||
+	    ch->rx.connection != f->connection)
+		return -EISCONN;
+	if (!f->complete) {
+		if ((int32_t)(nvi_sq_done(&ch->vi->sq) - f->end) < 0)
+			return 0;
+		f->complete = true;
+		f->slots = ch->tx.seq;
+	}
+	if (!consumed(f))
+		return 0;
+	return stores_arrived(ch) ? 1 : -EISCONN;
+}
+
+/* For vi_wait(). */
+static int try_flush(void *arg)
+{
+	struct flush *f = arg;
+	int got;
+
+	nvi_progress_chan(f->ch, true);
+	u_biased_take(&f->ch->vi->tx_lock);
+	got = check(f);
+	nvi_break_after_tx(f->ch);
+	u_biased_drop(&f->ch->vi->tx_lock);
+	return got;
+}
+
+int nvi_flush(struct vi_vi *vi, int64_t deadline)
+{
+	struct flush f = { .ch = vi->prov };
+	int got;
+
+	u_biased_take(&vi->tx_lock);
+	got = begin(&f);
+	if (got == 0)
+		got = check(&f);
+	nvi_break_after_tx(f.ch);
+	u_biased_drop(&vi->tx_lock);
+	if (got == 0)
+		got = vi_wait(vi->nic, &vi->sq.awaited, &vi->ref, try_flush, &f, deadline);
+	return got;
+}

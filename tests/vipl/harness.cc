@@ -737,7 +737,8 @@ extern "C" const char *__tsan_default_suppressions();
 extern "C" const char *__tsan_default_suppressions()
 {
 	return "race:u_copy_last_last\nrace:place_write\nrace:payload_copy\nrace:scatter\n"
-	       "race:gather\nrace:u_out_copy\nrace:conf::fill\nrace:conf::same\n";
+	       "race:gather\nrace:u_out_copy\nrace:conf::fill\nrace:conf::same\n"
+	       "race:operate32\nrace:operate64\n";
 }
 
 int main(int argc, char **argv)

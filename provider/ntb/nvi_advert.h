@@ -14,10 +14,9 @@ static inline uint64_t nvi_next_message(const struct nvi_chan *ch)
 }
 
 /* The slot is about to be consumed. */
-static inline void nvi_count_message(struct nvi_chan *ch, uint8_t op, uint8_t flags)
+static inline void nvi_count_messages(struct nvi_chan *ch, uint8_t op, uint8_t flags, uint32_t arg)
 {
-	if (!w_takes_receive(op, flags))
-		ch->rx.others++;
+	ch->rx.others += (uint64_t)1 - w_receives(op, flags, arg);
 }
 
 /* All slots up to n have been returned as credit. */

@@ -112,13 +112,14 @@ static void end_sends(struct nvi_chan *ch, enum nvi_break why)
  * Gives credit for all consumed slots, reports the error, and rings even if the peer did not ask
  * for that.
  */
-static void report_to_peer(struct nvi_chan *ch, enum w_err err, uint32_t slot)
+static void report_to_peer(struct nvi_chan *ch, const struct nvi_fault *fault)
 {
 	if (ch->breaking.reported)
 		return;
 	ch->breaking.reported = true;
 	nvi_rx_return_credit(ch);
-	u_out_store64(&ch->out, &ch->out_ctl->error, w_error_word(slot, err));
+	u_out_store64(&ch->out, &ch->out_ctl->error,
+		      w_error_word(fault->slot, fault->message, fault->err));
 	u_out_fence(&ch->out);
 	nvi_ring(ch);
 }
@@ -146,7 +147,7 @@ void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
 		return;
 	}
 	if (why == NVI_BREAK_LOCAL || why == NVI_BREAK_PROTOCOL)
-		report_to_peer(ch, fault.err, fault.slot);
+		report_to_peer(ch, &fault);
 	/*
 	 * A send that the peer has acknowledged is complete, not flushed, and so is a direct store
 	 * that arrived.
@@ -244,16 +245,37 @@ static uint32_t find_refused(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 }
 
 /*
+ * Of the messages of packed `slot`, the first of which is that of entry n, `count` arrived: completes them.
+ * Returns the entry of the next one, or of the last if there are not so many.
+ */
+static uint32_t complete_arrived(struct nvi_chan *ch, uint32_t n, uint32_t slot, uint32_t count)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+
+	for (; count > 0 && n != sq->next && n + 1 != sq->next; count--, n++) {
+		const struct vi_wqe *next = vi_wqe(sq, n + 1);
+
+		if (next->status != 0 || next->first != slot || next->mark != slot + 1)
+			break;
+		nvi_complete_send(sq, n, 0);
+	}
+	return n;
+}
+
+/*
  * The peer refused the message that has the slot named in the report: the message's descriptor
  * fails.
  */
 static void apply_report(struct nvi_chan *ch, uint64_t word)
 {
-	enum w_err err = (enum w_err)(word & 0x7fffffffu);
-	uint32_t slot = (uint32_t)(word >> 32);
+	enum w_err err = w_error_why(word);
+	uint32_t slot = w_error_slot(word);
 
 	if (err != W_ERR_SENDER)
-		fail_send(ch, find_refused(ch, err, slot), send_error_bits(err));
+		fail_send(ch,
+			  complete_arrived(ch, find_refused(ch, err, slot), slot,
+					   w_error_message(word)),
+			  send_error_bits(err));
 	nvi_chan_break(ch, (struct nvi_fault){ .why = NVI_BREAK_REPORTED });
 }
 

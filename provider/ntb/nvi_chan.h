@@ -80,8 +80,9 @@ enum nvi_break {
 /* A reason to break the connection. */
 struct nvi_fault {
 	enum nvi_break why;
-	enum w_err err; /* the error in the report to the peer, */
-	uint32_t slot;	/* and the peer's slot that it names */
+	enum w_err err;	  /* the error in the report to the peer, */
+	uint32_t slot;	  /* and the peer's slot that it names, */
+	uint32_t message; /* and which message of that, if it is packed */
 };
 
 /* Bits of nvi_breaking.faults. */
@@ -132,8 +133,9 @@ struct nvi_sending {
 	uint32_t write_end;	  /* up to this slot */
 	_Atomic uint32_t waiting; /* something depends on credit or answers: read without lock */
 	/* Counts of slots that never wrap: see nvi_slots_sent(). */
-	uint64_t acked;	     /* `credit` */
-	uint64_t others;     /* published slots that begin no message for a receive */
+	uint64_t acked; /* `credit` */
+	/* published slots less the messages for a receive that begin with them; may be below 0 */
+	uint64_t others;
 	uint64_t rdma_end;   /* the last slot with bytes of a write or with a read ends here; */
 	uint64_t placed_at;  /* the last slots of placed messages in a row begin here, */
 	uint64_t placed_end; /* and end here */
@@ -156,7 +158,7 @@ struct nvi_receiving {
 	uint32_t unwatched;
 	/* Counts that never wrap: see nvi_next_message(). */
 	uint64_t returned;   /* `credited` */
-	uint64_t others;     /* consumed slots that begin no message for a receive */
+	uint64_t others;     /* consumed slots less messages, as nvi_sending.others */
 	uint64_t advertised; /* receives for messages before this one were considered */
 	bool adverts_due;    /* not all receives of the queue were considered */
 	uint32_t connection; /* number of the connection: marks its receives; never 0 */

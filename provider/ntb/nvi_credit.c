@@ -46,5 +46,5 @@ int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 void nvi_credit_fault(struct nvi_chan *ch)
 {
 	ch->vi->counters.ProtocolErrors++;
-	nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, 0 });
+	nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, 0, 0 });
 }

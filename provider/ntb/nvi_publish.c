@@ -42,7 +42,7 @@ void nvi_publish(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *
 	if (ch->retx != NULL)
 		hold(ch, line, more, more_len);
 	nvi_store_slot(ch, ch->tx.seq, line, more, more_len);
-	nvi_note_slot(ch, line->head.op, line->head.flags);
+	nvi_note_slot(ch, line->head.op, line->head.flags, line->head.arg);
 	ch->tx.cursor = cursor;
 	nvi_slot_published(ch, ch->tx.seq, cursor, line->head.flags);
 	ch->vi->counters.SlotsSent++;

@@ -17,15 +17,14 @@
  * Enters what placed messages depend on, of a slot that is just being published.  Of the whole message of
  * a send that was not placed that is nothing.
  */
-static inline void nvi_note_slot(struct nvi_chan *ch, uint8_t op, uint8_t flags)
+static inline void nvi_note_slot(struct nvi_chan *ch, uint8_t op, uint8_t flags, uint32_t arg)
 {
 	uint64_t n;
 
-	if (op == W_OP_SEND && (flags & (W_F_FIRST | W_F_PLACED)) == W_F_FIRST)
+	if (op == W_OP_SEND && (flags & (W_F_FIRST | W_F_PLACED | W_F_PACKED)) == W_F_FIRST)
 		return;
 	n = nvi_slots_sent(ch);
-	if (!w_takes_receive(op, flags))
-		ch->tx.others++;
+	ch->tx.others += (uint64_t)1 - w_receives(op, flags, arg);
 	if (flags & W_F_PLACED) {
 		if (ch->tx.placed_end != n)
 			ch->tx.placed_at = n;
@@ -147,7 +146,7 @@ static inline void nvi_publish_plain(struct nvi_chan *ch, struct w_slot *slot, u
 				     uint32_t length, uint32_t imm, uint8_t flags)
 {
 	if (op != W_OP_SEND)
-		nvi_note_slot(ch, op, W_F_FIRST | W_F_LAST);
+		nvi_note_slot(ch, op, W_F_FIRST | W_F_LAST, 0);
 	nvi_store_plain(ch, slot, op, length, imm, flags);
 	nvi_ring_slots(ch);
 }

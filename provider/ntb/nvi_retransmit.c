@@ -50,7 +50,7 @@ static void lost_source(struct nvi_chan *ch, const struct nvi_retx_slot *k)
 	if (k->answer) {
 		ch->vi->counters.ProtectionErrors++;
 		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
-		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
+		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0, 0 });
 		return;
 	}
 	if (ch->tx.msg.op != 0 && ch->tx.msg.entry == k->entry)

@@ -95,7 +95,58 @@ static inline bool place_inline(struct nvi_chan *ch, const struct w_slot *slot,
 	return true;
 }
 
-/* As consume_plain(), with payload in the payload buffer, or with immediate data. */
+/* Copies bytes [off, off + n) of the slot's inline payload, of a message of a packed slot. */
+static inline void copy_packed(uint8_t *dst, const struct w_slot *slot, uint32_t off, uint32_t n)
+{
+	uint32_t head;
+
+	if (off + n <= W_HEAD_INLINE) {
+		u_copy_small(dst, slot->data + off, n);
+	} else if (off >= W_HEAD_INLINE) {
+		u_copy_small(dst, slot->more + (off - W_HEAD_INLINE), n);
+	} else {
+		head = W_HEAD_INLINE - off;
+		u_copy_small(dst, slot->data + off, head);
+		u_copy_small(dst + head, slot->more, n - head);
+	}
+}
+
+/*
+ * As consume_plain(), with several messages; `s` is what was read of the slot for the first of them.  All have
+ * receives, or none is taken: their bytes may be in memory of these nevertheless.
+ */
+static __attribute__((noinline)) bool consume_packed(struct nvi_chan *ch, const struct w_slot *slot,
+						     uint32_t n, const struct plain_slot *s)
+{
+	const uint32_t count = (uint32_t)(s->what >> 32), length = s->frag;
+	struct vi_vi *vi = ch->vi;
+	struct vi_wq *rq = &vi->rq;
+
+	if (((uint32_t)s->what & ~W_WHAT(0, W_F_ACK)) !=
+		    W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST | W_F_PACKED) ||
+	    !w_fits_packed(count, length) || count > rq->tail - rq->next)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct vi_wqe *wqe = vi_wqe(rq, rq->next + i);
+
+		if (u_unlikely(length > wqe->at_len || wqe->epoch != s->wqe->epoch))
+			return false;
+		copy_packed(wqe->at, slot, i * length, length);
+	}
+	ch->rx.two_lines = count * length > W_HEAD_INLINE;
+	U_TRACE(payload_copied, ch, count * length);
+	if (s->what & W_WHAT(0, W_F_ACK))
+		ch->rx.due = n;
+	rq->next += count;
+	vi->counters.MessagesReceived += count;
+	vi->counters.BytesReceived += count * length;
+	ch->rx.others -= count - 1;
+	slot_consumed(ch, n);
+	vi_wq_complete_run(rq, true, count, VIP_STATUS_OP_RECEIVE, length);
+	return true;
+}
+
+/* As consume_plain(), with payload in the payload buffer, with immediate data, or with several messages. */
 static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_t n)
 {
 	const struct w_slot *slot = nvi_slot_in(ch, n);
@@ -104,9 +155,10 @@ static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_
 	const uint8_t *payload;
 	struct plain_slot s;
 
-	if (!read_plain(ch, slot, &s) ||
-	    ((uint32_t)s.what & ~any) != W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST))
+	if (!read_plain(ch, slot, &s))
 		return false;
+	if (((uint32_t)s.what & ~any) != W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST))
+		return consume_packed(ch, slot, n, &s);
 	imm = (uint32_t)(s.what >> 32);
 	if (s.what & W_WHAT(0, W_F_IMM))
 		status |= VIP_STATUS_IMMEDIATE;
@@ -145,8 +197,8 @@ static __attribute__((noinline)) bool consume_longer(struct nvi_chan *ch, const 
 }
 
 /*
- * Consumes a whole message in one slot, for a plain receive that was checked when it was posted,
- * and returns true.  Returns false, and changes nothing, for any other slot, also for all that is
+ * Consumes a whole message in one slot, or several, for plain receives that were checked when they were
+ * posted, and returns true.  Returns false, and changes nothing, for any other slot, also for all that is
  * malformed: that takes the slow path.
  */
 static inline bool consume_plain(struct nvi_chan *ch, const struct w_slot *slot, uint32_t n)
@@ -177,6 +229,7 @@ static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 	if (!nvi_slot_came(slot, n))
 		return -EAGAIN;
 	s->number = n;
+	s->message = 0;
 	s->op = slot->head.op;
 	s->flags = slot->head.flags;
 	s->arg = slot->head.arg;
@@ -205,7 +258,10 @@ static void take_in(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	switch (s->op) {
 	case W_OP_SEND:
-		nvi_rx_send(ch, s);
+		if (s->flags & W_F_PACKED)
+			nvi_rx_packed(ch, s);
+		else
+			nvi_rx_send(ch, s);
 		break;
 	case W_OP_WRITE:
 		nvi_rx_write(ch, s);
@@ -336,7 +392,7 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 			break;
 		if (s.flags & W_F_ACK)
 			ch->rx.due = s.number;
-		nvi_count_message(ch, s.op, s.flags);
+		nvi_count_messages(ch, s.op, s.flags, s.arg);
 		slot_consumed(ch, s.number);
 		if (s.buffered != NULL) {
 			ack_payload(ch);

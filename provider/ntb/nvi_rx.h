@@ -15,7 +15,7 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget);
 enum nvi_rx_came {
 	NVI_RX_NOTHING,
 	/*
-	 * One plain message, which found no fault, and for which no credit went back: a thread that
+	 * One slot of plain messages, which found no fault, and for which no credit went back: a thread that
 	 * always finds one has to ask for breaks now and then.
 	 */
 	NVI_RX_MESSAGE,
@@ -23,8 +23,8 @@ enum nvi_rx_came {
 };
 
 /*
- * Consumes one slot if that is a plain message, else does as nvi_rx(): for a thread that waits for
- * one message.
+ * Consumes one slot if that is a plain message, or several, else does as nvi_rx(): for a thread that waits
+ * for one message.
  */
 enum nvi_rx_came nvi_rx_next(struct nvi_chan *ch);
 /* Gives back all credit now. Caller holds rx_lock. */

@@ -79,13 +79,13 @@ void nvi_rx_fail(struct nvi_chan *ch, const struct nvi_rx_slot *s, enum w_err er
 	if (m->has_entry)
 		nvi_rx_complete_receive(ch, op_status | m->status, 0);
 	if (nvi_rx_reliable(ch))
-		nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, err, s->number });
+		nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, err, s->number, s->message });
 }
 
 void nvi_rx_protocol_error(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	ch->vi->counters.ProtocolErrors++;
-	nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, s->number });
+	nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_PROTOCOL, W_ERR_PROTOCOL, s->number, 0 });
 }
 
 void nvi_rx_count(struct nvi_chan *ch, uint32_t total)
@@ -149,5 +149,17 @@ void nvi_rx_send(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 		}
 		nvi_rx_count(ch, m->total);
 		nvi_rx_complete_receive(ch, status, m->total);
+	}
+}
+
+void nvi_rx_packed(struct nvi_chan *ch, const struct nvi_rx_slot *s)
+{
+	struct nvi_rx_slot one = *s;
+
+	one.flags &= (uint8_t)~W_F_PACKED;
+	one.arg = 0;
+	for (; one.message < s->arg && !nvi_chan_has_fault(ch, NVI_FAULT_RX); one.message++) {
+		one.inline_off = one.message * s->frag;
+		nvi_rx_send(ch, &one);
 	}
 }

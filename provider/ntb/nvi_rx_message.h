@@ -10,6 +10,7 @@ struct nvi_rx_slot {
 	uint8_t op, flags;
 	uint32_t arg, frag;
 	uint32_t number;	 /* counted from 0 */
+	uint32_t message;	 /* of a packed slot the one that is taken in, counted from 0 */
 	const struct w_slot *in; /* inline payload lies here, */
 	uint32_t inline_off;	 /* from this offset; */
 	const uint8_t *buffered; /* or here */
@@ -38,6 +39,8 @@ void nvi_rx_protocol_error(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 void nvi_rx_count(struct nvi_chan *ch, uint32_t total);
 /* A fragment of a send. */
 void nvi_rx_send(struct nvi_chan *ch, const struct nvi_rx_slot *s);
+/* The sends of a packed slot, up to one that breaks the connection. */
+void nvi_rx_packed(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 
 static inline bool nvi_rx_reliable(const struct nvi_chan *ch)
 {

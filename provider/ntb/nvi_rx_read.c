@@ -108,7 +108,7 @@ static void end_read_response(struct nvi_chan *ch)
 	atomic_store_explicit(&ch->rx.read_head, head + 1, memory_order_release);
 	nvi_complete_send(&ch->vi->sq, m->entry, m->status);
 	if (m->status != 0)
-		nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
+		nvi_fault_rx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0, 0 });
 	else
 		nvi_tx_progress(ch);
 	u_biased_drop(&ch->vi->tx_lock);

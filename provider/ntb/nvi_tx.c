@@ -79,7 +79,7 @@ void nvi_tx_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits)
 		ch->vi->counters.ProtectionErrors++;
 	nvi_complete_send(&ch->vi->sq, entry, bits);
 	if (ch->level != VIP_SERVICE_UNRELIABLE)
-		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
+		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0, 0 });
 }
 
 /*
@@ -326,7 +326,8 @@ static void abandon_message(struct nvi_chan *ch)
 		ch->vi->counters.ProtectionErrors++;
 		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
 		/* Its entry is the slot of the peer's request. */
-		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_RDMA_PROT, m->entry });
+		nvi_fault_tx(ch,
+			     (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_RDMA_PROT, m->entry, 0 });
 		return;
 	}
 	if (ch->level == VIP_SERVICE_UNRELIABLE && m->done > 0)

@@ -147,7 +147,7 @@ static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 			  nic->revoke_ms);
 	vi_lock_both(ch->vi);
 	if (nvi_chan_is_live(nic, ch, conn))
-		nvi_chan_break(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0 });
+		nvi_chan_break(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0, 0 });
 	vi_unlock_both(ch->vi);
 }
 

@@ -44,7 +44,7 @@ static void complete_writes(struct nvi_chan *ch, uint32_t n)
 static void writes_lost(struct nvi_chan *ch)
 {
 	if (ch->retx == NULL) {
-		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOST, W_ERR_NONE, 0 });
+		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOST, W_ERR_NONE, 0, 0 });
 		return;
 	}
 	ch->vi->sq.next -= ch->tx.unflushed;

@@ -103,8 +103,8 @@ static int check(const struct rl_circuit *c, const struct rl_end *e, const struc
 	/* One more than the credit that the node was given. */
 	if (e->next - e->credit > c->mask)
 		return -EPROTO;
-	return w_slot_bounds(line->head.op, line->head.flags, line->head.reserved, line->head.frag,
-			     c->payload_bytes, inline_out);
+	return w_slot_bounds(line->head.op, line->head.flags, line->head.reserved, line->head.arg,
+			     line->head.frag, c->payload_bytes, inline_out);
 }
 
 /* Forwards the next slot of `from`.  0 or -EPROTO. */

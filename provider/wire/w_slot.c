@@ -55,6 +55,13 @@ static int may_be_placed(uint8_t op, uint8_t flags, uint32_t frag)
 	       frag >= 1;
 }
 
+static int check_packed(const struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg,
+			uint32_t frag)
+{
+	return s->op == 0 && w_packed_ok(op, flags, arg, frag) && frag <= s->max_length ? 0
+											: -EPROTO;
+}
+
 static int check_message(struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg, uint32_t frag,
 			 const struct w_rdma *rdma, uint32_t *inline_off)
 {
@@ -93,6 +100,10 @@ int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserve
 
 	if (u_unlikely(reserved != 0 || (flags & ~W_F_KNOWN) != 0))
 		return -EPROTO;
+	if (flags & W_F_PACKED) {
+		*inline_off = 0;
+		return check_packed(s, op, flags, arg, frag);
+	}
 	if (u_likely(op >= W_OP_SEND && op <= W_OP_READ_RESP && op != W_OP_READ_REQ))
 		return check_message(s, op, flags, arg, frag, rdma, inline_off);
 	err = check_single(s, op, flags, arg, frag, rdma);
@@ -104,13 +115,17 @@ int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserve
 	return err;
 }
 
-int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag,
+int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg, uint32_t frag,
 		  uint32_t payload_bytes, uint32_t *inline_out)
 {
 	uint32_t rdma_bytes = op == W_OP_WRITE && (flags & W_F_FIRST) ? sizeof(struct w_rdma) : 0;
 
 	if (reserved != 0 || (flags & ~W_F_KNOWN) != 0 || op < W_OP_SEND || op > W_OP_ATOMIC_REQ)
 		return -EPROTO;
+	if (flags & W_F_PACKED) {
+		*inline_out = arg * frag;
+		return w_packed_ok(op, flags, arg, frag) ? 0 : -EPROTO;
+	}
 	*inline_out = rdma_bytes;
 	if (flags & W_F_PLACED)
 		return may_be_placed(op, flags, frag) ? 0 : -EPROTO;

@@ -57,7 +57,9 @@ enum w_op {
 #define W_F_BUFFERED 0x08u /* the fragment's payload lies in the payload buffer, not inline */
 #define W_F_ACK 0x10u	   /* the sender waits for credit: return it at once */
 #define W_F_PLACED 0x20u   /* a whole message, stored where it goes before the slot was published */
-#define W_F_KNOWN 0x3fu
+/* Several whole messages of one length, each for a receive: see w_packed_ok(). */
+#define W_F_PACKED 0x40u
+#define W_F_KNOWN 0x7fu
 
 /*
  * Begins the inline area of the FIRST fragment of W_OP_WRITE (inline payload
@@ -107,10 +109,10 @@ struct w_head {
 	uint16_t reserved; /* 0 */
 	/*
 	 * FIRST but not LAST: bytes of the whole message.  LAST with IMM: immediate
-	 * data.  Otherwise 0.
+	 * data.  PACKED: messages.  Otherwise 0.
 	 */
 	uint32_t arg;
-	uint32_t frag;	      /* payload bytes of this fragment */
+	uint32_t frag;	      /* payload bytes of this fragment; PACKED: of each message */
 	_Atomic uint32_t seq; /* w_seq(n) for the n-th slot of the connection; stored last */
 };
 static_assert(sizeof(struct w_head) == 16, "w_head");
@@ -126,13 +128,38 @@ struct w_slot {
 static_assert(sizeof(struct w_slot) == W_SLOT_BYTES, "w_slot");
 static_assert(offsetof(struct w_slot, head.seq) == 60, "w_slot.seq");
 
-/*
- * Does the slot begin a message that takes a receive descriptor?  Both ends number messages by
- * these slots, from 0.
- */
+/* Does the slot begin a message that takes a receive descriptor, or several? */
 static inline int w_takes_receive(uint8_t op, uint8_t flags)
 {
 	return (flags & W_F_FIRST) && (op == W_OP_SEND || (op == W_OP_WRITE && (flags & W_F_IMM)));
+}
+
+/*
+ * How many messages that take a receive descriptor begin with the slot?  Both ends number messages by
+ * this, from 0.
+ */
+static inline uint32_t w_receives(uint8_t op, uint8_t flags, uint32_t arg)
+{
+	if (!w_takes_receive(op, flags))
+		return 0;
+	return flags & W_F_PACKED ? arg : 1;
+}
+
+/*
+ * May a slot carry `count` messages of `length` bytes each?  They lie one behind the other in the
+ * inline area, the first at its beginning.
+ */
+static inline int w_fits_packed(uint32_t count, uint32_t length)
+{
+	return count >= 2 && count <= W_INLINE_MAX && length >= 1 && length <= W_INLINE_MAX &&
+	       count * length <= W_INLINE_MAX;
+}
+
+/* Is a slot with PACKED as it should be? */
+static inline int w_packed_ok(uint8_t op, uint8_t flags, uint32_t arg, uint32_t frag)
+{
+	return op == W_OP_SEND && (flags & ~W_F_ACK) == (W_F_FIRST | W_F_LAST | W_F_PACKED) &&
+	       w_fits_packed(arg, frag);
 }
 
 /* Sequence of the n-th slot (n counts from 0): never 0, never all ones. */
@@ -230,10 +257,28 @@ static inline int w_notify_due(uint32_t notify, uint32_t published)
 	return (notify & W_NOTIFY_SLOT) && past != 0 && past < 0x10000000u;
 }
 
-/* The slot (counted from 0) whose message failed, and why. */
-static inline uint64_t w_error_word(uint32_t slot, enum w_err err)
+/*
+ * The slot (counted from 0) whose message failed, and why; of a slot with PACKED which of its messages,
+ * counted from 0, else 0.
+ */
+static inline uint64_t w_error_word(uint32_t slot, uint32_t message, enum w_err err)
 {
-	return (uint64_t)slot << 32 | 0x80000000u | (uint32_t)err;
+	return (uint64_t)slot << 32 | 0x80000000u | message << 8 | (uint32_t)err;
+}
+
+static inline uint32_t w_error_slot(uint64_t word)
+{
+	return (uint32_t)(word >> 32);
+}
+
+static inline uint32_t w_error_message(uint64_t word)
+{
+	return (uint32_t)word >> 8 & 0xffu;
+}
+
+static inline enum w_err w_error_why(uint64_t word)
+{
+	return (enum w_err)(word & 0xffu);
 }
 
 #define W_SLICE_FIFO 4096u /* offset of the fifo in a slice, behind its struct w_control */
@@ -310,7 +355,7 @@ int w_atomic_check(const struct w_atomic *a);
  * *inline_out is how many of its bytes lie in the slot itself.  Whether such a slot may come now
  * the receiver checks.  Returns 0 or -EPROTO.
  */
-int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t frag,
+int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg, uint32_t frag,
 		  uint32_t payload_bytes, uint32_t *inline_out);
 
 #endif

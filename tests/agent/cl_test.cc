@@ -417,7 +417,7 @@ TEST_F(ClientLib, AgentOfAnotherVersion)
 
 	EXPECT_EQ(cl_open_host(geteuid(), name.c_str(), 0, W_KIND_NIC, &a, error),
 		  -EPROTONOSUPPORT);
-	EXPECT_STREQ(error, "the agent speaks version 9, this library 4; use one release");
+	EXPECT_STREQ(error, "the agent speaks version 9, this library 5; use one release");
 }
 
 TEST_F(ClientLib, AgentThatTalksNonsense)

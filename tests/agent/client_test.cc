@@ -93,7 +93,7 @@ TEST_F(OneHost, AnotherVersionIsToldWhich)
 	ASSERT_EQ(answer.type, W_DONE);
 	EXPECT_EQ(answer.as<w_refused>().status, static_cast<uint32_t>(W_BAD_VERSION));
 	EXPECT_STREQ(answer.as<w_refused>().text,
-		     "agent speaks version 4, you speak 7; use programs and agent of one release");
+		     "agent speaks version 5, you speak 7; use programs and agent of one release");
 	EXPECT_EQ(c.recv_any().type, 0);
 	testing::internal::GetCapturedStderr();
 }

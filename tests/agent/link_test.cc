@@ -54,7 +54,7 @@ TEST_F(Setup, AnotherVersion)
 	peer.announce(W_CTL_VERSION + 1);
 	EXPECT_TRUE(stays_down());
 	std::string log = testing::internal::GetCapturedStderr();
-	size_t at = log.find("speaks version 4, the agent of host 1 speaks 5");
+	size_t at = log.find("speaks version 5, the agent of host 1 speaks 6");
 	EXPECT_NE(at, std::string::npos) << log;
 	EXPECT_EQ(log.find("speaks version", at + 40), std::string::npos) << "said twice";
 }

@@ -153,8 +153,8 @@ static void check_slot(struct node *n, const struct w_slot *s)
 {
 	uint32_t bytes;
 
-	if (w_slot_bounds(s->head.op, s->head.flags, s->head.reserved, s->head.frag, PAYLOAD,
-			  &bytes) != 0)
+	if (w_slot_bounds(s->head.op, s->head.flags, s->head.reserved, s->head.arg, s->head.frag,
+			  PAYLOAD, &bytes) != 0)
 		fail("slot %u came, which no relay may forward", n->consumed);
 	n->consumed++;
 }

@@ -197,13 +197,32 @@ def grant_seeds():
     }
 
 
+# fuzz_slice: a slot, a receive; 11 makes progress.
+def slice_slot(op, flags, arg, frag):
+    return [0, 0x7f, 0, 0, op, flags, arg >> 8, arg & 255, frag]
+
+
+def slice_receive(length):
+    return [8, length >> 8, length & 255]
+
+
+def slice_seeds():
+    packed = 0x43
+    receives = slice_receive(8) * 5
+    return {f"packed-{name}": [level] + receives + slots + [11]
+            for level, name in enumerate(("unreliable", "delivery", "reception"))
+            for slots in [slice_slot(1, packed, 3, 8) + slice_slot(1, packed | 16, 2, 4) +
+                          slice_slot(1, packed, 4, 4) + [11] + slice_receive(4) +
+                          slice_slot(1, packed, 2, 5) + [11] + slice_slot(1, packed, 29, 4)]}
+
+
 # fuzz_relay: action * 2 + side, arguments.
 def relay_slot(side, op, flags, arg, frag):
     return [side, 0x5f, 0, op - 1, flags, arg >> 8, arg & 255, frag]
 
 
 def relay_seeds():
-    whole, first, last, ring = 3, 1, 2, 8
+    whole, first, last, ring, packed = 3, 1, 2, 8, 64
     go = [31]
     mail = relay_slot(0, 1, whole, 0, 48) + go + [13, 0] + go
     return {
@@ -216,6 +235,8 @@ def relay_seeds():
         "credit": mail + [13, 1, 0, 0, 0, 9] + go,
         "error": relay_slot(0, 1, whole, 0, 4) + [18, 0, 0, 0, 0, 128, 0, 0, 6] + go + mail,
         "armed": [23] + relay_slot(0, 1, whole, 0, 4) + [24] + [20, 255] + go + [23] + [17, 0, 0, 0, 9] + mail,
+        "packed": (relay_slot(0, 1, whole | packed, 28, 4) + relay_slot(1, 1, whole | packed, 2, 56) + go) * 3 +
+                  relay_slot(0, 1, whole | packed, 29, 4) + go + mail,
         "again": relay_slot(0, 5, whole, 0, 4) + go + [27] + mail,
         "scribble": mail + [10, 16, 60, 63] + [255] * 63 + go,
     }
@@ -305,7 +326,7 @@ def main():
         return 0 if sys.argv[1:] == ["--help"] else 2
     targets = {"agent": agent_seeds(), "link": link_seeds(), "ctl": ctl_seeds(), "cfg": cfg_seeds(),
                "cp": cp_seeds(), "grant": grant_seeds(), "route": route_seeds(),
-               "relay": relay_seeds()}
+               "relay": relay_seeds(), "slice": slice_seeds()}
     for target, seeds in targets.items():
         folder = Path(sys.argv[1]) / target
         folder.mkdir(parents=True, exist_ok=True)

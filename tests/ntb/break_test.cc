@@ -404,7 +404,7 @@ TEST_P(EachReliable, AStreamHidesNoBreak)
 	VIP_DESCRIPTOR *d;
 	uint32_t n;
 
-	__atomic_store_n(&control(1)->error, w_error_word(0, W_ERR_NO_DESC), __ATOMIC_RELEASE);
+	__atomic_store_n(&control(1)->error, w_error_word(0, 0, W_ERR_NO_DESC), __ATOMIC_RELEASE);
 	for (n = 0; n < 64 && nvi_loop_state(loop, 1) == VIP_STATE_CONNECTED; n++) {
 		receive(n, at(*theirs), 4);
 		forge(1, n, 16, W_OP_SEND, W_F_FIRST | W_F_LAST, 0, 4);
@@ -938,7 +938,7 @@ TEST_P(Reads, SeventeenOfAHostilePeerAreAProtocolError)
 	EXPECT_EQ(counters(1).ProtocolErrors, 1u);
 	EXPECT_EQ(counters(1).ConnectionsLost, 1u);
 	EXPECT_EQ(__atomic_load_n(&control(0)->error, __ATOMIC_ACQUIRE),
-		  w_error_word(16, W_ERR_PROTOCOL));
+		  w_error_word(16, 0, W_ERR_PROTOCOL));
 }
 
 // What fits into a slot is answered as it comes: there is no queue to overflow.
@@ -1410,7 +1410,7 @@ TEST_P(EachLevel, AbortIsForTheUnreliableLevel)
 	EXPECT_EQ(theirs->bytes[0], 0);
 	if (reliable()) {
 		EXPECT_EQ(__atomic_load_n(&control(0)->error, __ATOMIC_ACQUIRE),
-			  w_error_word(1, W_ERR_PROTOCOL));
+			  w_error_word(1, 0, W_ERR_PROTOCOL));
 	}
 }
 

@@ -311,9 +311,10 @@ TEST_P(Post, ASlotThatChangesPlacesNothingBehindTheReceive)
 			__atomic_store_n(&s->head.flags,
 					 static_cast<uint8_t>(W_F_FIRST | W_F_LAST |
 							      (gen() % 2 ? W_F_IMM : 0) |
-							      (gen() % 2 ? W_F_BUFFERED : 0)),
+							      (gen() % 2 ? W_F_BUFFERED : 0) |
+							      (gen() % 2 ? W_F_PACKED : 0)),
 					 __ATOMIC_RELAXED);
-			__atomic_store_n(&s->head.arg, gen() % 2, __ATOMIC_RELAXED);
+			__atomic_store_n(&s->head.arg, gen() % 4, __ATOMIC_RELAXED);
 		}
 	});
 	for (uint32_t n = 0, round = 0; round < 500; n++, round++) {

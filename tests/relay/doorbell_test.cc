@@ -168,7 +168,7 @@ TEST_P(Doorbell, CreditWakes)
 TEST_P(Doorbell, AnErrorWakes)
 {
 	EXPECT_FALSE(rig.arm());
-	b.fail(w_error_word(0, W_ERR_PROTOCOL));
+	b.fail(w_error_word(0, 0, W_ERR_PROTOCOL));
 	rig.settle();
 	EXPECT_NE(a.error(), 0u);
 }

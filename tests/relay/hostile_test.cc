@@ -60,7 +60,7 @@ struct Wrong {
 /* What no relay forwards; whether a slot could come now is for its receiver to say. */
 std::vector<Wrong> wrong_slots()
 {
-	const uint8_t F = W_F_FIRST, L = W_F_LAST, R = W_F_BUFFERED, P = W_F_PLACED;
+	const uint8_t F = W_F_FIRST, L = W_F_LAST, R = W_F_BUFFERED, P = W_F_PLACED, K = W_F_PACKED;
 	const uint32_t most = w_frag_max(kPayload);
 	const struct w_slot none = {};
 	struct w_slot reserved = header(W_OP_SEND, F | L, 4);
@@ -70,7 +70,7 @@ std::vector<Wrong> wrong_slots()
 		{ "op 0", none, header(0, F | L, 0) },
 		{ "op 7", none, header(7, F | L, 0) },
 		{ "op 255", none, header(255, F | L, 0) },
-		{ "unknown flag", none, header(W_OP_SEND, F | L | 0x40, 4) },
+		{ "unknown flag", none, header(W_OP_SEND, F | L | 0x80, 4) },
 		{ "all flags", none, header(W_OP_SEND, 0xff, 4) },
 		{ "reserved", none, reserved },
 		{ "inline too long", none, header(W_OP_SEND, F | L, W_INLINE_MAX + 1) },
@@ -84,6 +84,22 @@ std::vector<Wrong> wrong_slots()
 		{ "placed, but empty", none, header(W_OP_SEND, F | L | P, 0) },
 		{ "a placed write that takes no receive", none, header(W_OP_WRITE, F | L | P, 9) },
 		{ "a placed answer", none, header(W_OP_READ_RESP, F | L | P, 9) },
+		{ "packed alone", none, header(W_OP_SEND, F | L | K, 4, 1) },
+		{ "packed, but none", none, header(W_OP_SEND, F | L | K, 4, 0) },
+		{ "packed, but empty", none, header(W_OP_SEND, F | L | K, 0, 2) },
+		{ "one packed too many", none, header(W_OP_SEND, F | L | K, 4, 29) },
+		{ "packed far too many", none, header(W_OP_SEND, F | L | K, 1, UINT32_MAX) },
+		{ "packed too long", none, header(W_OP_SEND, F | L | K, 57, 2) },
+		{ "a packed product of 2^32", none, header(W_OP_SEND, F | L | K, 65536, 65536) },
+		{ "packed far too long", none, header(W_OP_SEND, F | L | K, 1u << 31, 2) },
+		{ "packed, not first", none, header(W_OP_SEND, L | K, 4, 2) },
+		{ "packed, not last", none, header(W_OP_SEND, F | K, 4, 2) },
+		{ "packed with immediate data", none,
+		  header(W_OP_SEND, F | L | K | W_F_IMM, 4, 2) },
+		{ "packed in the ring", none, header(W_OP_SEND, F | L | K | R, 4, 2) },
+		{ "packed and placed", none, header(W_OP_SEND, F | L | K | P, 4, 2) },
+		{ "packed writes", none, header(W_OP_WRITE, F | L | K, 4, 2) },
+		{ "packed answers", none, header(W_OP_READ_RESP, F | L | K, 4, 2) },
 	};
 }
 

@@ -166,6 +166,8 @@ uint32_t Fragment::inline_bytes() const
 				? sizeof(struct w_rdma)
 				: 0;
 
+	if (slot.head.flags & W_F_PACKED)
+		return slot.head.arg * slot.head.frag;
 	return slot.head.flags & (W_F_BUFFERED | W_F_PLACED) ? rdma : rdma + slot.head.frag;
 }
 

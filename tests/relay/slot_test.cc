@@ -100,6 +100,19 @@ TEST_P(Slot, PlacedMessages)
 	EXPECT_EQ(rig.counters().broken, 0u);
 }
 
+TEST_P(Slot, PackedMessages)
+{
+	uint8_t whole = W_F_FIRST | W_F_LAST | W_F_PACKED;
+
+	for (uint32_t n = 1; n <= W_INLINE_MAX / 2; n++) {
+		for (uint32_t count : { 2u, W_INLINE_MAX / n / 2 + 1, W_INLINE_MAX / n }) {
+			passes_both_ways(fragment(rng, W_OP_SEND, whole, n, count));
+			passes_both_ways(fragment(rng, W_OP_SEND, whole | W_F_ACK, n, count));
+		}
+	}
+	EXPECT_EQ(rig.counters().broken, 0u);
+}
+
 void Slot::streams(uint32_t slots)
 {
 	Stream stream[2] = { Stream(seed()), Stream(seed() + 1) };
@@ -242,7 +255,7 @@ TEST_P(Slot, AnErrorComesAfterAllBeforeIt)
 {
 	uint8_t whole = W_F_FIRST | W_F_LAST;
 	Node &a = circuit.node[0], &b = circuit.node[1];
-	uint64_t word = w_error_word(3, W_ERR_SENDER);
+	uint64_t word = w_error_word(3, 0, W_ERR_SENDER);
 	Fragment came;
 
 	b.send(fragment(rng, W_OP_SEND, whole, 1));
@@ -266,13 +279,13 @@ TEST_P(Slot, NothingFollowsAnError)
 {
 	uint8_t whole = W_F_FIRST | W_F_LAST;
 	Node &a = circuit.node[0], &b = circuit.node[1];
-	uint64_t word = w_error_word(0, W_ERR_NO_DESC);
+	uint64_t word = w_error_word(0, 0, W_ERR_NO_DESC);
 	Fragment came, f = fragment(rng, W_OP_SEND, whole, 9);
 
 	a.fail(word);
 	rig.settle();
 	a.send(f);
-	a.fail(w_error_word(9, W_ERR_PROTOCOL));
+	a.fail(w_error_word(9, 0, W_ERR_PROTOCOL));
 	rig.settle();
 	EXPECT_FALSE(b.take(&came));
 	EXPECT_EQ(b.error(), word) << "said once";
@@ -292,7 +305,7 @@ TEST_P(Slot, DrainForwardsOneSide)
 {
 	uint8_t whole = W_F_FIRST | W_F_LAST;
 	Node &a = circuit.node[0], &b = circuit.node[1];
-	uint64_t word = w_error_word(2, W_ERR_SENDER);
+	uint64_t word = w_error_word(2, 0, W_ERR_SENDER);
 	Fragment came;
 
 	for (uint32_t i = 0; i < kSlots; i++)

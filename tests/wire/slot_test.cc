@@ -38,7 +38,7 @@ protected:
 };
 
 constexpr uint8_t SEND = 1, WRITE = 2, READ_REQ = 3, READ_RESP = 4, ABORT = 5, NOP = 6, ATOMIC = 7;
-constexpr uint8_t FIRST = 1, LAST = 2, IMM = 4, RING = 8, ACK = 16, PLACED = 32;
+constexpr uint8_t FIRST = 1, LAST = 2, IMM = 4, RING = 8, ACK = 16, PLACED = 32, PACKED = 64;
 
 TEST_F(SlotCheck, AcceptsWhatIsSent)
 {
@@ -69,6 +69,11 @@ TEST_F(SlotCheck, AcceptsWhatIsSent)
 		{ SEND, FIRST | LAST | PLACED, 0, 0, 1, 0 },
 		{ SEND, FIRST | LAST | PLACED | IMM | ACK, 0, 9, 1 << 20, 0 },
 		{ WRITE, FIRST | LAST | PLACED | IMM, 0, 9, 1 << 20, 0 },
+		{ SEND, FIRST | LAST | PACKED, 0, 2, 1, 0 },
+		{ SEND, FIRST | LAST | PACKED, 0, 2, 56, 0 },
+		{ SEND, FIRST | LAST | PACKED, 0, 28, 4, 0 },
+		{ SEND, FIRST | LAST | PACKED | ACK, 0, 112, 1, 0 },
+		{ SEND, FIRST | LAST, 0, 0, 1, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -83,8 +88,7 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 		{ 255, FIRST | LAST, 0, 0, 0, 0 },
 		{ SEND, 0, 0, 0, 1, 0 },		     // not first
 		{ SEND, LAST, 0, 0, 1, 0 },		     // not first
-		{ SEND, FIRST | LAST | 0x40, 0, 0, 1, 0 },   // unknown flags
-		{ SEND, FIRST | LAST | 0x80, 0, 0, 1, 0 },   //
+		{ SEND, FIRST | LAST | 0x80, 0, 0, 1, 0 },   // unknown flag
 		{ SEND, FIRST | LAST | PLACED, 0, 0, 0, 0 }, // nothing was placed
 		{ SEND, FIRST | LAST | PLACED, 0, 0, (1 << 20) + 1, 0 },
 		{ SEND, FIRST | LAST | PLACED | RING, 0, 0, 4096, 0 }, // in two places
@@ -98,6 +102,27 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 		{ READ_REQ, FIRST | LAST | PLACED, 0, 0, 16, 1 },
 		{ ABORT, LAST | PLACED, 0, 0, 0, 0 },
 		{ NOP, ACK | PLACED, 0, 0, 0, 0 },
+		{ SEND, FIRST | LAST | PACKED, 0, 0, 4, 0 },  // packed: none
+		{ SEND, FIRST | LAST | PACKED, 0, 1, 4, 0 },  // one
+		{ SEND, FIRST | LAST | PACKED, 0, 2, 0, 0 },  // empty ones
+		{ SEND, FIRST | LAST | PACKED, 0, 29, 4, 0 }, // one too many
+		{ SEND, FIRST | LAST | PACKED, 0, 113, 1, 0 },
+		{ SEND, FIRST | LAST | PACKED, 0, 2, 57, 0 },	     // too long
+		{ SEND, FIRST | LAST | PACKED, 0, 65536, 65536, 0 }, // products beyond 32 bits
+		{ SEND, FIRST | LAST | PACKED, 0, 2, 0x80000001, 0 },
+		{ SEND, FIRST | LAST | PACKED, 0, 0xffffffff, 1, 0 },
+		{ SEND, FIRST | LAST | PACKED, 1, 2, 4, 0 },	    // reserved
+		{ SEND, FIRST | PACKED, 0, 2, 4, 0 },		    // not whole
+		{ SEND, LAST | PACKED, 0, 2, 4, 0 },		    //
+		{ SEND, PACKED, 0, 2, 4, 0 },			    //
+		{ SEND, FIRST | LAST | PACKED | IMM, 0, 2, 4, 0 },  // no room for it in arg
+		{ SEND, FIRST | LAST | PACKED | RING, 0, 2, 4, 0 }, // not inline
+		{ SEND, FIRST | LAST | PACKED | PLACED, 0, 2, 4, 0 },
+		{ WRITE, FIRST | LAST | PACKED, 0, 2, 4, 0 },
+		{ READ_RESP, FIRST | LAST | PACKED, 0, 2, 4, 0 },
+		{ READ_REQ, FIRST | LAST | PACKED, 0, 2, 16, 0 },
+		{ ABORT, LAST | PACKED, 0, 0, 0, 0 },
+		{ NOP, ACK | PACKED, 0, 0, 0, 0 },
 		{ SEND, FIRST | LAST, 1, 0, 1, 0 },		    // reserved
 		{ SEND, FIRST | LAST, 0, 1, 1, 0 },		    // arg without meaning
 		{ SEND, FIRST | LAST, 0, 0, 113, 0 },		    // longer than inline
@@ -156,7 +181,37 @@ TEST_F(SlotCheck, RefusesInsideAMessage)
 	EXPECT_EQ(check({ ATOMIC, FIRST | LAST, 0, 0, 40, 8 }), -EPROTO);
 	EXPECT_EQ(check({ SEND, FIRST | LAST | PLACED, 0, 0, 904, 0 }), -EPROTO);
 	EXPECT_EQ(check({ SEND, LAST | PLACED, 0, 0, 904, 0 }), -EPROTO);
+	EXPECT_EQ(check({ SEND, FIRST | LAST | PACKED, 0, 2, 4, 0 }), -EPROTO);
+	EXPECT_EQ(check({ SEND, LAST | PACKED, 0, 2, 452, 0 }), -EPROTO);
 	EXPECT_EQ(check({ SEND, LAST | RING, 0, 0, 904, 0 }), 0);
+}
+
+TEST_F(SlotCheck, RefusesPackedMessagesThatTheViDoesNotTake)
+{
+	wx_stream_free(stream);
+	stream = wx_stream_new(8, 16384);
+	EXPECT_EQ(check({ SEND, FIRST | LAST | PACKED, 0, 14, 8, 0 }), 0);
+	EXPECT_EQ(check({ SEND, FIRST | LAST | PACKED, 0, 2, 9, 0 }), -EPROTO);
+}
+
+TEST(SlotArithmetic, APackedSlotCountsItsMessages)
+{
+	EXPECT_EQ(wx_receives(SEND, FIRST | LAST, 0), 1u);
+	EXPECT_EQ(wx_receives(SEND, FIRST | LAST | IMM, 9), 1u);
+	EXPECT_EQ(wx_receives(SEND, FIRST, 5000), 1u);
+	EXPECT_EQ(wx_receives(SEND, LAST, 0), 0u);
+	EXPECT_EQ(wx_receives(WRITE, FIRST | LAST, 0), 0u);
+	EXPECT_EQ(wx_receives(WRITE, FIRST | LAST | IMM, 9), 1u);
+	EXPECT_EQ(wx_receives(NOP, ACK, 0), 0u);
+	EXPECT_EQ(wx_receives(SEND, FIRST | LAST | PACKED, 28), 28u);
+}
+
+TEST(SlotArithmetic, AnErrorNamesSlotAndMessage)
+{
+	for (uint32_t slot : { 0u, 7u, 0xffffffffu })
+		for (uint32_t message : { 0u, 1u, 111u })
+			for (uint32_t why = 0; why < 7; why++)
+				EXPECT_TRUE(wx_error_holds(slot, message, why));
 }
 
 TEST(SlotArithmetic, SequencesAreNeverTrivialAndDifferByLap)

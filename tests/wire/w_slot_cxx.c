@@ -51,3 +51,16 @@ int wx_geometry_ok(uint32_t slots, uint32_t payload_bytes)
 {
 	return w_geometry_ok(slots, payload_bytes);
 }
+
+uint32_t wx_receives(uint8_t op, uint8_t flags, uint32_t arg)
+{
+	return w_receives(op, flags, arg);
+}
+
+int wx_error_holds(uint32_t slot, uint32_t message, uint32_t why)
+{
+	uint64_t word = w_error_word(slot, message, (enum w_err)why);
+
+	return word != 0 && w_error_slot(word) == slot && w_error_message(word) == message &&
+	       w_error_why(word) == (enum w_err)why;
+}

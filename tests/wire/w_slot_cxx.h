@@ -15,6 +15,9 @@ uint32_t wx_seq(uint32_t n);
 uint32_t wx_payload_place(uint64_t *cursor, uint32_t payload_bytes, uint32_t length);
 uint32_t wx_notify(uint32_t bits, uint32_t slot);
 int wx_notify_due(uint32_t notify, uint32_t published);
+uint32_t wx_receives(uint8_t op, uint8_t flags, uint32_t arg);
+/* Does the word of an error tell these three? */
+int wx_error_holds(uint32_t slot, uint32_t message, uint32_t why);
 int wx_geometry_ok(uint32_t slots, uint32_t payload_bytes);
 
 #endif

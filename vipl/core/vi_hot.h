@@ -135,6 +135,24 @@ static inline void vi_wq_complete_next(struct vi_wq *wq, bool is_recv, struct vi
 	vi_wq_announce(wq);
 }
 
+/* As vi_wq_complete_next() for `count` entries, which are told of together. */
+static inline void vi_wq_complete_run(struct vi_wq *wq, bool is_recv, uint32_t count,
+				      uint32_t status, uint32_t length)
+{
+	uint32_t done = atomic_load_explicit(&wq->done, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct vi_wqe *wqe = vi_wqe(wq, done + i);
+
+		wqe->status = status | VIP_STATUS_DONE;
+		wqe->length = length;
+		vi_wq_write_back(is_recv, wqe);
+	}
+	/* A: as in advance_done(). */
+	atomic_store_explicit(&wq->done, done + count, memory_order_release);
+	vi_wq_announce(wq);
+}
+
 /* ---- the calls ------------------------------------------------------------------------------ */
 
 /*

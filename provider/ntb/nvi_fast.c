@@ -8,7 +8,9 @@
 
 const struct vi_fast_ops nvi_fast = {
 	.unqueued_max = W_INLINE_MAX,
+	.packed_max = W_INLINE_MAX,
 	.send_unqueued = nvi_send_unqueued,
+	.send_packed = nvi_send_packed,
 	.write_unqueued = nvi_write_unqueued,
 	.post_send = nvi_post_send,
 	.recv_posted = nvi_recv_posted,
@@ -29,7 +31,9 @@ static bool refuse_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t 
 
 const struct vi_fast_ops nvi_fast_resumable = {
 	.unqueued_max = W_INLINE_MAX,
+	.packed_max = W_INLINE_MAX,
 	.send_unqueued = nvi_send_unqueued_resumable,
+	.send_packed = nvi_send_packed,
 	.write_unqueued = refuse_write_unqueued,
 	.post_send = nvi_post_send,
 	.recv_posted = nvi_recv_posted,

@@ -273,14 +273,9 @@ static inline bool is_watched_alone(const struct vi_vi *vi)
 	       vi->rq.cq != vi->sq.cq;
 }
 
-void nvi_post_send(struct vi_vi *vi)
+/* Descriptors were queued, and sent or not: sees to it that what waits for credit or answers goes on. */
+static void await_credit(struct vi_vi *vi, struct nvi_chan *ch)
 {
-	struct nvi_chan *ch = vi->chan;
-
-	if (!post_placed(ch) && !post_buffered(ch) && !post_read_request(ch) && !post_write(ch)) {
-		nvi_tx_run(ch);
-		nvi_break_after_tx(ch);
-	}
 	nvi_tx_update_waiting(ch);
 	if (atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0)
 		return;
@@ -295,4 +290,140 @@ void nvi_post_send(struct vi_vi *vi)
 	nvi_disarm(ch);
 	if (u_unlikely(is_watched_alone(vi)))
 		poll_for_credit(vi);
+}
+
+void nvi_post_send(struct vi_vi *vi)
+{
+	struct nvi_chan *ch = vi->chan;
+
+	if (!post_placed(ch) && !post_buffered(ch) && !post_read_request(ch) && !post_write(ch)) {
+		nvi_tx_run(ch);
+		nvi_break_after_tx(ch);
+	}
+	await_credit(vi, ch);
+}
+
+/* ---- several short sends in one slot --------------------------------------------------------- */
+
+static_assert(W_INLINE_MAX <= VI_PACKED_MOST, "messages of a packed slot");
+
+/* Stores the messages into the slot, the last one first: the second line before the first. */
+static inline void store_packed(struct w_slot *slot, const struct vi_packed *all)
+{
+	const uint32_t n = all->length;
+	uint32_t off = all->count * n, head;
+
+	for (uint32_t i = all->count; i-- > 0;) {
+		off -= n;
+		if (off + n <= W_HEAD_INLINE) {
+			u_copy_small(slot->data + off, all->at[i], n);
+		} else if (off >= W_HEAD_INLINE) {
+			u_copy_small(slot->more + (off - W_HEAD_INLINE), all->at[i], n);
+		} else {
+			head = W_HEAD_INLINE - off;
+			u_copy_small(slot->more, all->at[i] + head, n - head);
+			u_copy_small(slot->data + off, all->at[i], head);
+		}
+	}
+}
+
+static inline void count_packed(struct vi_vi *vi, const struct vi_packed *all)
+{
+	vi->counters.MessagesSent += all->count;
+	vi->counters.BytesSent += all->count * all->length;
+}
+
+/* As send_slot(): in no queue, and straight into the peer's memory. */
+static bool send_packed_unqueued(struct vi_vi *vi, struct nvi_chan *ch, const struct vi_packed *all)
+{
+	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
+	struct w_slot *ahead = nvi_slot_out(ch, ch->tx.seq + NVI_TX_AHEAD);
+	const uint32_t bytes = all->count * all->length;
+	uint32_t notify;
+
+	if (bytes > W_HEAD_INLINE) {
+		u_prefetch_write(slot->more);
+		u_prefetch_write(ahead->more);
+	}
+	if (!nvi_asks_later(vi))
+		u_prefetch_write(ahead);
+	store_packed(slot, all);
+	nvi_store_plain(ch, slot, W_OP_SEND, all->length, all->count,
+			(uint8_t)(W_F_PACKED | (ch->tx.direct_writes ? W_F_ACK : 0)));
+	ch->tx.others -= all->count - 1;
+	notify = nvi_notify_request(ch);
+	nvi_ask_later(vi, ch, 0);
+	vi->counters.SlotsSent++;
+	count_packed(vi, all);
+	for (uint32_t i = 0; i < all->count; i++)
+		vi_sq_append_done(&vi->sq, all->descs[i], all->length, VIP_STATUS_OP_SEND);
+	if (u_unlikely((notify | vi_wq_awaited(&vi->sq)) != 0))
+		return tell_sent(ch, notify);
+	return true;
+}
+
+/* Appends the descriptors as started, with the next slot as theirs; the first of their entries. */
+static uint32_t queue_packed(struct nvi_chan *ch, const struct vi_packed *all)
+{
+	struct vi_wq *sq = &ch->vi->sq;
+	struct vi_checked checked = {
+		.epoch = sq->epoch, .at_len = all->length, .length = all->length, .segs = 1
+	};
+	const uint32_t first = sq->tail;
+
+	for (uint32_t i = 0; i < all->count; i++) {
+		struct vi_wqe *wqe;
+
+		checked.at = all->at[i];
+		wqe = vi_wq_append(sq, all->descs[i], all->handle, &checked);
+		wqe->first = ch->tx.seq;
+		wqe->mark = ch->tx.seq + 1;
+	}
+	sq->next = sq->tail;
+	if (sq->cq != NULL)
+		vi_cq_mark(sq);
+	return first;
+}
+
+/* Where the sends have to wait for credit, or others before them do, or the slot has to be held. */
+static bool send_packed_queued(struct vi_vi *vi, struct nvi_chan *ch, const struct vi_packed *all)
+{
+	const bool wait = ch->level == VIP_SERVICE_RELIABLE_RECEPTION;
+	const uint32_t bytes = all->count * all->length;
+	struct w_slot line = {
+		.head = { .op = W_OP_SEND,
+			  .flags = (uint8_t)(W_F_FIRST | W_F_LAST | W_F_PACKED |
+					     (wait || ch->tx.direct_writes ? W_F_ACK : 0)),
+			  .arg = all->count,
+			  .frag = all->length },
+	};
+	uint32_t first;
+
+	if (ch->tx.unflushed != 0 || !nvi_may_publish(ch))
+		return false;
+	store_packed(&line, all);
+	first = queue_packed(ch, all);
+	nvi_publish(ch, &line, line.more, bytes > W_HEAD_INLINE ? bytes - W_HEAD_INLINE : 0,
+		    ch->tx.cursor);
+	u_out_fence(&ch->out);
+	count_packed(vi, all);
+	for (uint32_t i = 0; !wait && i < all->count; i++)
+		nvi_complete_send(&vi->sq, first + i, 0);
+	nvi_ring_slots(ch);
+	nvi_ask_later(vi, ch, 0);
+	await_credit(vi, ch);
+	return true;
+}
+
+bool nvi_send_packed(struct vi_vi *vi, const struct vi_packed *all)
+{
+	struct nvi_chan *ch = vi->chan;
+
+	/* A count of credit that is wrong nvi_tx_run() finds again, for the first of the descriptors. */
+	if (u_unlikely(ch->tx.seq == ch->tx.limit) && nvi_tx_credit(ch) <= 0)
+		return false;
+	if (u_likely(ch->plain && ch->level != VIP_SERVICE_RELIABLE_RECEPTION &&
+		     vi_sq_idle(&vi->sq) && may_send(ch)))
+		return send_packed_unqueued(vi, ch, all);
+	return send_packed_queued(vi, ch, all);
 }

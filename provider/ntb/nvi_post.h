@@ -8,6 +8,7 @@
 #define NVI_POST_H
 
 #include "nvi_chan.h"
+#include "vi_provider.h"
 
 /* vi_fast_ops.send_unqueued: into slots that are mapped memory. */
 bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at, uint32_t n,
@@ -15,6 +16,8 @@ bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at
 /* vi_fast_ops.send_unqueued of resumable channels. */
 bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
 				 uint32_t n, uint16_t control);
+/* vi_fast_ops.send_packed. */
+bool nvi_send_packed(struct vi_vi *vi, const struct vi_packed *all);
 /* vi_fast_ops.post_send. */
 void nvi_post_send(struct vi_vi *vi);
 

@@ -355,6 +355,13 @@ int nvi_loop_post_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *d, VIP_ME
 	return vi_post_recv(loop->vi[end], atomic_load(&loop->vi[end]->id), d, h);
 }
 
+int nvi_loop_post_sends(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *const *descs,
+			uint64_t count, VIP_MEM_HANDLE h, uint64_t *posted_out)
+{
+	return vi_post_sends(loop->vi[end], atomic_load(&loop->vi[end]->id), descs, count, h,
+			     posted_out);
+}
+
 static int pop(struct vi_wq *wq, struct u_biased *lock, VIP_DESCRIPTOR **d_out)
 {
 	int got;

@@ -57,6 +57,9 @@ int nvi_loop_recv_done(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out);
 /* As VipRecvDone, which polls. */
 int nvi_loop_poll_recv(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **d_out);
 
+/* As VipxPostSends; *posted_out is how many were posted. */
+int nvi_loop_post_sends(struct nvi_loop *loop, int end, VIP_DESCRIPTOR *const *descs,
+			uint64_t count, VIP_MEM_HANDLE h, uint64_t *posted_out);
 /* As VipxRecvsDone; the count taken, or -errno. */
 int nvi_loop_take_recvs(struct nvi_loop *loop, int end, VIP_DESCRIPTOR **descs, uint64_t max);
 

@@ -184,6 +184,37 @@ TEST_P(EachWay, ShortMessagesAreCounted)
 	}
 }
 
+TEST_P(EachWay, EachMessageOfAPackedSlotIsCounted)
+{
+	VIP_DESCRIPTOR *all[7];
+	uint64_t posted;
+
+	meet();
+	for (int round = 0; round < 3; round++) {
+		uint64_t slots = counters(0).SlotsSent;
+
+		for (unsigned i = 0; i < 7; i++)
+			receive(i * 64, 8192);
+		receive(16384);
+		for (unsigned i = 0; i < 7; i++)
+			all[i] = plain(ours.data() + i, our_handle, 9);
+		ASSERT_EQ(nvi_loop_post_sends(loop, 0, all, 7, many_handle, &posted), 0);
+		settle();
+		EXPECT_EQ(counters(0).SlotsSent, slots + 1);
+		for (unsigned i = 0; i < 7; i++) {
+			EXPECT_EQ(received(), 9u);
+			EXPECT_TRUE(has(window.data + i * 64, 9, i)) << i;
+			EXPECT_EQ(status(), kSent);
+		}
+		message(kBody, 5);
+		EXPECT_TRUE(was_placed()) << round;
+		settle();
+		EXPECT_EQ(received(), kBody);
+		EXPECT_TRUE(has(window.data + 16384, kBody, 5));
+		EXPECT_EQ(status(), kSent);
+	}
+}
+
 TEST_P(EachWay, WindowAndOtherMemoryMixed)
 {
 	meet();

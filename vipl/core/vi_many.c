@@ -7,22 +7,96 @@
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
+/* Is it a plain send of `length` bytes?  Its data, which is open to the VI, then lies at *at_out. */
+static inline bool may_pack(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
+			    uint32_t length, uint8_t **at_out)
+{
+	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
+	struct vi_wq *sq = &vi->sq;
+	uint64_t addr;
+
+	if (u_unlikely(desc == NULL) ||
+	    !vi_desc_open(sq, desc, handle, vi_tpt_epoch(&vi->nic->tpt)) ||
+	    __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED) != length)
+		return false;
+	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
+	if (u_unlikely(__atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED) != 1 ||
+		       __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED) != 0 ||
+		       __atomic_load_n(&seg->Length, __ATOMIC_RELAXED) != length ||
+		       !vi_data_open(sq, seg, addr, length)))
+		return false;
+	*at_out = (uint8_t *)(uintptr_t)addr;
+	return true;
+}
+
+/* Finds how many of the descriptors, from the first on, may go together.  `most` is for their bytes. */
+static void gather(struct vi_vi *vi, struct vi_packed *all, uint64_t count, uint32_t most)
+{
+	const struct vi_wq *sq = &vi->sq;
+	uint32_t left = most;
+
+	count = u_min64(count, VI_PACKED_MOST);
+	count = u_min64(count, sq->mask + 1 - (sq->tail - sq->head));
+	all->count = 0;
+	while (all->count < count && all->length <= left &&
+	       may_pack(vi, all->descs[all->count], all->handle, all->length,
+			&all->at[all->count])) {
+		U_TRACE(post_entered, vi, all->descs[all->count]);
+		left -= all->length;
+		all->count++;
+	}
+}
+
+/*
+ * Posts the first descriptors together if they are short sends of one length.  Returns how many, or 0 for none.
+ * Caller holds tx_lock.
+ */
+static uint32_t post_packed(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint64_t count,
+			    VIP_MEM_HANDLE handle)
+{
+	const uint32_t most = vi->fast->packed_max;
+	struct vi_packed all;
+
+	if (count < 2 || descs[0] == NULL || vi->sq.next != vi->sq.tail ||
+	    vi_state(vi) != VIP_STATE_CONNECTED ||
+	    !vi_desc_open(&vi->sq, descs[0], handle, vi_tpt_epoch(&vi->nic->tpt)))
+		return 0;
+	all.length = __atomic_load_n(&descs[0]->CS.Length, __ATOMIC_RELAXED);
+	if (all.length > most / 2 || all.length > vi->max_transfer)
+		return 0;
+	all.descs = descs;
+	all.handle = handle;
+	gather(vi, &all, count, most);
+	if (all.count < 2 || !vi->fast->send_packed(vi, &all))
+		return 0;
+	vi->counters.SendsPosted += all.count;
+	return all.count;
+}
+
+static int post_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	U_TRACE(post_entered, vi, desc);
+	if (u_unlikely(desc == NULL))
+		return -EINVAL;
+	return u_likely(vi_post_plain(vi, desc, handle)) ? 0 : vi_post_send_any(vi, desc, handle);
+}
+
 int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, uint64_t count,
 		  VIP_MEM_HANDLE handle, uint64_t *posted_out)
 {
 	uint64_t i = 0;
+	uint32_t packed;
 	int err = 0;
 
 	u_biased_take(&vi->tx_lock);
 	if (u_unlikely(vi_stale(vi, id)))
 		err = -EINVAL;
-	for (; err == 0 && i < count; i += err == 0) {
-		U_TRACE(post_entered, vi, descs[i]);
+	while (err == 0 && i < count) {
 		u_prefetch_write(atomic_load_explicit(&vi->ask, memory_order_relaxed));
-		if (u_unlikely(descs[i] == NULL))
-			err = -EINVAL;
-		else if (u_unlikely(!vi_post_plain(vi, descs[i], handle)))
-			err = vi_post_send_any(vi, descs[i], handle);
+		packed = post_packed(vi, descs + i, count - i, handle);
+		if (packed == 0)
+			err = post_send(vi, descs[i], handle);
+		i += packed != 0 ? packed : err == 0;
 	}
 	u_biased_drop(&vi->tx_lock);
 	*posted_out = i;

@@ -129,6 +129,16 @@ struct vi_watch {
 	uint32_t value;
 };
 
+#define VI_PACKED_MOST 112u /* messages of one vi_fast_ops.send_packed() */
+
+/* Short plain sends of one length that go together. */
+struct vi_packed {
+	VIP_DESCRIPTOR *const *descs;
+	VIP_MEM_HANDLE handle; /* of the memory of all descriptors */
+	uint32_t count, length;
+	uint8_t *at[VI_PACKED_MOST]; /* the data of each, checked under the epoch of the queue */
+};
+
 struct vi_fast_ops {
 	uint32_t unqueued_max; /* the longest message for send_unqueued(), 0: none */
 	/*
@@ -139,6 +149,13 @@ struct vi_fast_ops {
 	 */
 	bool (*send_unqueued)(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
 			      uint32_t length, uint16_t control);
+	uint32_t packed_max; /* the most bytes of send_packed() together, 0: none */
+	/*
+	 * Sends two messages or more, of one byte or more each, together, and appends their descriptors to
+	 * the queue, which has room for them, as started or complete.  The VI is Connected, and nothing on
+	 * its queue has still to be started.  False: nothing was done.  Caller holds tx_lock.
+	 */
+	bool (*send_packed)(struct vi_vi *vi, const struct vi_packed *all);
 	/*
 	 * Stores a plain RDMA write, to `addr` in the peer's region `handle`, as send_unqueued() does, but
 	 * the caller appends the descriptor.

@@ -134,12 +134,12 @@ struct Done {
 };
 
 Done parse(const std::vector<std::string> &args, int operands = 0, unsigned mask = RED,
-	   void (*say)(const char *) = nullptr)
+	   void (*say)(const char *) = nullptr, bool starts_program = false)
 {
 	static std::list<std::vector<std::string>> kept; /* members point to arguments */
 	std::vector<u_option> rows = table();
-	u_option_tool tool = { "tool", "usage: tool\n\n", rows.data(), nullptr, "\nthe end\n",
-			       mask,   operands,	  say };
+	u_option_tool tool = { "tool", "usage: tool\n\n", rows.data(), nullptr,	      "\nthe end\n",
+			       mask,   operands,	  say,	       starts_program };
 	std::vector<char *> argv = { (char *)"tool" };
 	Done done = {};
 
@@ -330,6 +330,26 @@ TEST(Option, OperandsStandAnywhere)
 	done = parse({ "a", "b", "c" }, 2);
 	EXPECT_EQ(done.rc, 2);
 	EXPECT_EQ(done.err, "tool: no argument 'c' is known; see --help\n");
+}
+
+TEST(Option, OfAProgramThatStartsAnother)
+{
+	auto launch = [](const std::vector<std::string> &args) {
+		return parse(args, 9, RED, nullptr, true);
+	};
+	Done done =
+		launch({ "-small", "3", "-l", "-bytes=64k", "-s4", "echo", "-l", "--small", "9" });
+
+	EXPECT_EQ(done.rc, U_OPTION_GO_ON) << done.err;
+	EXPECT_EQ(done.into.small, 4);
+	EXPECT_TRUE(done.into.loud);
+	EXPECT_EQ(done.into.bytes, 65536u);
+	EXPECT_EQ(done.operands, (std::vector<std::string>{ "echo", "-l", "--small", "9" }));
+	EXPECT_EQ(launch({ "--", "-l" }).operands, (std::vector<std::string>{ "-l" }));
+	EXPECT_EQ(launch({ "-none", "echo" }).err, "tool: no option -none; see --help\n");
+	EXPECT_EQ(launch({ "-small" }).err, "tool: --small needs an argument; see --help\n");
+	/* Elsewhere one dash begins letters. */
+	EXPECT_EQ(parse({ "-small", "3" }, 9).rc, 2);
 }
 
 TEST(Option, RowsOfOtherTools)

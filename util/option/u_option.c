@@ -306,7 +306,7 @@ static int unknown(const struct u_option_tool *t, int c, const char *word)
 		return u_option_refuse(t, "--%s takes no argument; see --help", o->name);
 	if (optopt != 0)
 		return u_option_refuse(t, "no option -%c; see --help", optopt);
-	if (begun_by(t, word + 2) > 1)
+	if (begun_by(t, word + strspn(word, "-")) > 1)
 		return u_option_refuse(t, "%.80s may be several options; see --help", word);
 	return u_option_refuse(t, "no option %.80s; see --help", word);
 }
@@ -407,13 +407,16 @@ static int take(const struct u_option_tool *t, const struct u_option *o, void *i
 int u_option_parse(const struct u_option_tool *t, int argc, char **argv, void *into)
 {
 	struct option longs[ROWS_MAX + 1];
-	char letters[TEXT_MAX] = ":"; /* a missing argument is returned as ':' */
+	char letters[TEXT_MAX] =
+		"+:"; /* options end early; a missing argument is returned as ':' */
+	__typeof__(getopt_long) *next = t->starts_program ? getopt_long_only : getopt_long;
+	char *first = t->starts_program ? letters : letters + 1;
 	int c, rc;
 
 	translate(t, longs, letters);
 	opterr = 0;
 	optind = 0; /* begins anew, also after another command line */
-	while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+	while ((c = next(argc, argv, first, longs, NULL)) != -1) {
 		if (c == '?' || c == ':')
 			return unknown(t, c, argv[optind - 1]);
 		rc = take(t, find(t, c), into, optarg);

@@ -75,6 +75,11 @@ struct u_option_tool {
 	unsigned int mask;  /* of rows; those without one of its bits are not known */
 	int operands;	    /* arguments that are no options, at most */
 	void (*say)(const char *line); /* takes an error line; NULL: standard error, after `name` */
+	/*
+	 * The operands are another program's command line: options end before the first.  Names of
+	 * options may follow one dash, as launchers of parallel programs have them.
+	 */
+	bool starts_program;
 };
 
 /*

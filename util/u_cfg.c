@@ -16,8 +16,9 @@
 
 #define AREA "u"
 #define PREFIX "VIADUCT_"
-/* The build that scripts/ and perf/ use; the library does not read it. */
+/* Not read by the library: the build that scripts/ and perf/ use, and what oshrun tells a PE. */
 #define OF_SCRIPTS PREFIX "BUILD"
+#define OF_OSHRUN PREFIX "OSHRUN"
 #define NAME_BYTES 64 /* longer names are compared by their first bytes */
 #define NEAR_ENOUGH 4 /* edits within which a name is worth suggesting */
 
@@ -360,7 +361,7 @@ static void name_check(const char *name)
 {
 	const char *near;
 
-	if (name_known(name) || strcmp(name, OF_SCRIPTS) == 0)
+	if (name_known(name) || strcmp(name, OF_SCRIPTS) == 0 || strcmp(name, OF_OSHRUN) == 0)
 		return;
 	near = nearest_name(name);
 	if (near != NULL)

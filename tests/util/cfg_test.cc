@@ -215,11 +215,12 @@ TEST(Cfg, UnknownNameFarFromAllPointsToTheList)
 	EXPECT_EQ(count(env.log(), "did you mean"), 0u) << env.log();
 }
 
-TEST(Cfg, TheVariableOfTheScriptsIsNoMistake)
+TEST(Cfg, VariablesOfScriptsAndOfTheLauncherAreNoMistake)
 {
 	EnvGuard env;
 
 	env.set("VIADUCT_BUILD", "build");
+	env.set("VIADUCT_OSHRUN", "3:4");
 	EXPECT_EQ(u_cfg_load(), 0);
 	EXPECT_EQ(env.log(), "");
 }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a process becomes a PE: its number, the number of PEs, the exchange of data among them before
+ * they can communicate otherwise, and the end of the job.  One of several back ends does it, that
+ * of the launcher that started the process.
+ *
+ * All calls but boot_abort() and boot_status() are for one thread at a time.
+ */
+#ifndef BOOT_H
+#define BOOT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BOOT_TEXT_MAX 256
+
+struct boot_job {
+	int pe;		/* this process, 0 .. n_pes - 1 */
+	int n_pes;	/* processes of the job */
+	uint64_t id;	/* equal in all processes of a job, different for another job of the host */
+	const char *by; /* the launcher: "oshrun", "PMIx", "PMI-1" or "singleton" */
+};
+
+/*
+ * What a PE waits for, for the launcher's report about a job that makes no progress.  The PE
+ * writes, the launcher reads; both use relaxed atomics.
+ */
+struct boot_status {
+	_Atomic uint64_t steps;	  /* grows while the PE makes progress inside the library */
+	_Atomic uint64_t address; /* what it waits for: an address, or 0 */
+	_Atomic int32_t peer;	  /* the PE that it waits for, or -1 */
+	_Atomic uint32_t waiting; /* index into the names of routines, or 0: it does not wait */
+	char routine[64];	  /* the routine it waits in */
+	uint64_t reserved[4];
+};
+_Static_assert(sizeof(struct boot_status) == 128, "boot_status");
+
+/*
+ * Finds the launcher and joins the job.  0, or -errno with one line for people in `error`: what was
+ * sought, what was found, what to do.
+ */
+int boot_start(struct boot_job *job, char error[BOOT_TEXT_MAX]);
+
+/*
+ * Gives `bytes` bytes to every PE of the job and gets those of all, `bytes` each, in the order of the
+ * PEs.  All PEs call it, with equal `bytes`, at most 65,536.  Returns when every PE has called.
+ * 0, or -errno: the job is at its end.
+ */
+int boot_exchange(const void *mine, size_t bytes, void *all);
+
+/* Returns when every PE of the job has called.  0, or -errno: the job is at its end. */
+int boot_barrier(void);
+
+/* Where this PE says what it waits for.  Never NULL; of no effect where the launcher cannot see it. */
+struct boot_status *boot_status(void);
+
+/* Leaves the job: from now on the end of this process is no failure.  May be followed by boot_start(). */
+void boot_finish(void);
+
+/*
+ * Ends the whole job with this exit status, and this process.  `why`: one line for people, or
+ * NULL if the program wished it.  Any thread may call it, at any time after boot_start().
+ */
+_Noreturn void boot_abort(int status, const char *why);
+
+#endif

@@ -9,6 +9,7 @@
 #ifndef BOOT_H
 #define BOOT_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,9 +34,9 @@ struct boot_status {
 	_Atomic int32_t peer;	  /* the PE that it waits for, or -1 */
 	_Atomic uint32_t waiting; /* index into the names of routines, or 0: it does not wait */
 	char routine[64];	  /* the routine it waits in */
-	uint64_t reserved[4];
+	uint64_t reserved[5];
 };
-_Static_assert(sizeof(struct boot_status) == 128, "boot_status");
+static_assert(sizeof(struct boot_status) == 128, "boot_status");
 
 /*
  * Finds the launcher and joins the job.  0, or -errno with one line for people in `error`: what was
@@ -56,13 +57,17 @@ int boot_barrier(void);
 /* Where this PE says what it waits for.  Never NULL; of no effect where the launcher cannot see it. */
 struct boot_status *boot_status(void);
 
-/* Leaves the job: from now on the end of this process is no failure.  May be followed by boot_start(). */
+/*
+ * Leaves the job: from now on the end of this process by exit() is no failure.  May be followed by
+ * boot_start().  Does nothing in a child of fork.
+ */
 void boot_finish(void);
 
 /*
- * Ends the whole job with this exit status, and this process.  `why`: one line for people, or
- * NULL if the program wished it.  Any thread may call it, at any time after boot_start().
+ * Ends the whole job with this exit status, and this process by _exit(), so the caller writes first
+ * what stdio holds.  `why`: one line for people, or NULL if the program wished it.  Any thread may
+ * call it, at any time after boot_start(); in a child of fork it ends the child alone.
  */
-_Noreturn void boot_abort(int status, const char *why);
+void boot_abort(int status, const char *why) __attribute__((noreturn));
 
 #endif

@@ -320,13 +320,47 @@ def route_seeds():
     }
 
 
+# fuzz_boot: the launcher (0 oshrun, 1 PMI-1, 2 texts), then what it sends.
+def boot_seeds():
+    def frame(kind, arg, data):
+        return struct.pack("<IHHII", 0x4e52534f, 1, kind, len(data), arg) + data
+
+    def welcome(pe, n_pes):
+        return frame(5, 0, struct.pack("<QIIII", 5, pe, n_pes, 0, 0))
+
+    lines = (b"cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0", b"cmd=maxes kvsname_max=9 keylen_max=64 vallen_max=64",
+             b"cmd=my_kvsname kvsname=kvs", b"cmd=put_result rc=0", b"cmd=barrier_out", b"cmd=get_result rc=0 value=00010203")
+    pmi1 = b"".join(bytes([1, len(line) + 1]) + line + b"\n" for line in lines)
+    return {
+        "oshrun": bytes([0, 2]) + welcome(0, 2) + frame(6, 0, b"") + frame(6, 1, b"12345678"),
+        "oshrun-late": bytes([0, 2]) + welcome(3, 2), "oshrun-no-fds": bytes([0, 0]) + welcome(0, 1),
+        "pmi1": bytes([1, 1]) + pmi1, "pmi1-refused": bytes([1, 1]) + pmi1.replace(b"rc=0", b"rc=9", 1),
+        "text": bytes([2]) + b"7:1234", "text-line": bytes([2]) + lines[1],
+    }
+
+
+# fuzz_oshrun: PE, what is done (0 sends a frame, 1 bytes, 2 control, 3 ends), its arguments.
+def oshrun_seeds():
+    def frame(pe, kind, arg=0, data=()):
+        return [pe, 0, kind, arg, len(data), *data]
+
+    joined = frame(0, 1) + frame(1, 1) + frame(2, 1)
+    rounds = [byte for arg in range(2) for pe in range(3) for byte in frame(pe, 2, arg, (1, 2, 3))]
+    return {
+        "rounds": joined + rounds + frame(0, 3) + frame(0, 1),
+        "abort": joined + [1, 2, 4, 7, 3, 65, 66, 67], "ends": joined + frame(0, 2) + [1, 3],
+        "unequal": joined + frame(0, 2, 0, (1,)) + frame(1, 2, 0, (1, 2)),
+        "late": frame(0, 1) + frame(0, 2, 1, (1,)), "bytes": joined + [0, 1, 4, 1, 2, 3, 4],
+    }
+
+
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print(__doc__)
         return 0 if sys.argv[1:] == ["--help"] else 2
     targets = {"agent": agent_seeds(), "link": link_seeds(), "ctl": ctl_seeds(), "cfg": cfg_seeds(),
                "cp": cp_seeds(), "grant": grant_seeds(), "route": route_seeds(),
-               "relay": relay_seeds(), "slice": slice_seeds()}
+               "relay": relay_seeds(), "slice": slice_seeds(), "boot": boot_seeds(), "oshrun": oshrun_seeds()}
     for target, seeds in targets.items():
         folder = Path(sys.argv[1]) / target
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Chooses the launcher's back end, and keeps children of fork from it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "boot.h"
+#include "boot_back.h"
+#include "boot_wire.h"
+
+static const struct boot_back *const backs[] = { &boot_local, &boot_pmix, &boot_pmi1,
+						 &boot_single };
+
+static struct {
+	_Atomic(const struct boot_back *) back; /* NULL: not in a job */
+	const struct boot_back *chosen; /* by the first start; the environment is read only then */
+	_Atomic int pid;		/* of the process that started */
+	int pe, n_pes;
+} boot;
+
+static struct boot_status unseen;
+
+/* Variables of launchers that say how many processes they started, and what makes them usable. */
+static const struct {
+	const char *variable, *launcher, *remedy;
+} strangers[] = {
+	{ "OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun", "use an mpirun that was built with PMIx" },
+	{ "SLURM_STEP_NUM_TASKS", "srun", "use srun --mpi=pmix" },
+	{ "PMI_SIZE", "a launcher with PMI", "use an mpiexec that sets PMI_FD" },
+	{ "MPI_LOCALNRANKS", "mpiexec", "use an mpiexec that sets PMI_FD" },
+	{ "PALS_RANKID", "PALS", "use a launcher with PMIx" },
+};
+
+/* No back end is announced. */
+static int refuse(char error[BOOT_TEXT_MAX])
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
+		if (secure_getenv(strangers[i].variable) != NULL)
+			return boot_error(error, -ENODEV,
+					  "%s started this program (%s is set) but offers neither "
+					  "PMIx nor PMI-1: %s, or oshrun -np N PROGRAM",
+					  strangers[i].launcher, strangers[i].variable,
+					  strangers[i].remedy);
+	}
+	return boot_error(error, -ENODEV,
+			  "no launcher started this program: start it with oshrun -np N PROGRAM, "
+			  "or set SHMEM_VIADUCT_SINGLETON=1 for a job of one PE");
+}
+
+static const struct boot_back *choose(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(backs) / sizeof(backs[0]); i++) {
+		if (backs[i]->announced())
+			return backs[i];
+	}
+	return NULL;
+}
+
+/* A number that all PEs of the job have, and no other job: PE 0 draws it. */
+static int draw_id(struct boot_job *job)
+{
+	uint64_t mine = 0, *all;
+	int rc;
+
+	if (getrandom(&mine, sizeof(mine), 0) != (ssize_t)sizeof(mine))
+		return -EIO;
+	all = calloc((size_t)job->n_pes, sizeof(*all));
+	if (all == NULL)
+		return -ENOMEM;
+	rc = boot.chosen->exchange(&mine, sizeof(mine), all);
+	job->id = all[0];
+	free(all);
+	return rc;
+}
+
+static int start(struct boot_job *job, char error[BOOT_TEXT_MAX])
+{
+	int rc = boot.chosen->start(job, error);
+
+	if (rc != 0)
+		return rc;
+	if (job->id == 0)
+		rc = draw_id(job);
+	if (rc == 0)
+		return 0;
+	boot.chosen->abort(1, "no data can be exchanged");
+	return boot_error(error, rc, "%s does not exchange data between the PEs: %s", job->by,
+			  strerror(-rc));
+}
+
+static bool in_job(void)
+{
+	return boot.back != NULL && boot.pid == getpid();
+}
+
+int boot_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
+{
+	struct boot_job found = { .id = 0 };
+	int rc;
+
+	if (boot.back != NULL)
+		return boot_error(error, -EALREADY,
+				  boot.pid == getpid() ? "this process is a PE already"
+						       : "a child of a PE is no PE itself");
+	if (boot.chosen == NULL)
+		boot.chosen = choose();
+	if (boot.chosen == NULL)
+		return refuse(error);
+	found.by = boot.chosen->name;
+	rc = start(&found, error);
+	if (rc != 0)
+		return rc;
+	boot.pid = getpid();
+	boot.pe = found.pe;
+	boot.n_pes = found.n_pes;
+	boot.back = boot.chosen;
+	*job = found;
+	return 0;
+}
+
+int boot_exchange(const void *mine, size_t bytes, void *all)
+{
+	if (!in_job())
+		return -ENOTCONN;
+	if (bytes > BOOT_WIRE_DATA_MAX)
+		return -EMSGSIZE;
+	return boot.chosen->exchange(mine, bytes, all);
+}
+
+int boot_barrier(void)
+{
+	return in_job() ? boot.chosen->barrier() : -ENOTCONN;
+}
+
+struct boot_status *boot_status(void)
+{
+	struct boot_status *s = boot.back != NULL ? boot.chosen->status() : NULL;
+
+	return s != NULL ? s : &unseen;
+}
+
+void boot_finish(void)
+{
+	if (!in_job())
+		return;
+	boot.back = NULL;
+	boot.chosen->finish();
+}
+
+_Noreturn void boot_abort(int status, const char *why)
+{
+	if (in_job()) {
+		/* oshrun says it with the number of the PE and its host; of the others some say nothing. */
+		if (why != NULL && boot.chosen != &boot_local)
+			dprintf(STDERR_FILENO, "PE %d of %d: %s\n", boot.pe, boot.n_pes, why);
+		boot.chosen->abort(status, why);
+	} else if (why != NULL && boot.back == NULL) {
+		dprintf(STDERR_FILENO, "shmem: %s\n", why);
+	}
+	_exit(status);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The back ends: one for each launcher.  boot.c picks one and sees to what is common to them. */
+#ifndef BOOT_BACK_H
+#define BOOT_BACK_H
+
+#include "boot.h"
+
+struct boot_back {
+	const char *name;
+	/* Says the environment that this launcher started the process? */
+	bool (*announced)(void);
+	/*
+	 * Joins; sets pe and n_pes of the job, and its id if the launcher has one, else leaves it 0.
+	 * 0, or -errno with a line in `error`; then nothing is left open.
+	 */
+	int (*start)(struct boot_job *job, char error[BOOT_TEXT_MAX]);
+	int (*exchange)(const void *mine, size_t bytes, void *all);
+	int (*barrier)(void);
+	void (*finish)(void);
+	/* Asks the launcher to end the job.  Returns; the caller ends the process. */
+	void (*abort)(int status, const char *why);
+	struct boot_status *(*status)(void); /* NULL: the launcher sees none */
+};
+
+extern const struct boot_back boot_local, boot_pmix, boot_pmi1, boot_single;
+
+/* Writes the line and returns `rc`. */
+int boot_error(char error[BOOT_TEXT_MAX], int rc, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* All bytes, whatever interrupts.  0 or -errno; at the end of the stream -ECONNRESET. */
+int boot_send_all(int fd, const void *data, size_t bytes);
+int boot_recv_all(int fd, void *data, size_t bytes);
+
+/* A whole text of digits as a number up to `max`.  0 or -EINVAL. */
+int boot_number(const char *text, unsigned int max, unsigned int *out);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * oshrun: runs a program as the PEs of a job.
+ *
+ * It has the hosts of the job started (run_fabric.c), then starts the PEs (run_spawn.c), gives each
+ * what it asks of its launcher (run_conn.c), and decides how the job ends (run_loop.c, run_end.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "run_conn.h"
+#include "run_end.h"
+#include "run_fabric.h"
+#include "run_job.h"
+#include "run_loop.h"
+#include "run_output.h"
+#include "run_place.h"
+#include "run_report.h"
+#include "run_spawn.h"
+#include "u_option.h"
+
+/* Numbers up to 2 are taken, so that no socket gets one. */
+static void open_standard(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Each PE takes up to four descriptors here. */
+static void raise_files(struct rlimit *before)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_NOFILE, before) != 0)
+		return;
+	most = *before;
+	most.rlim_cur = most.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &most);
+}
+
+/* A signal that the caller ignores stays ignored.  Returns a signalfd, or -errno. */
+static int take_signals(sigset_t *before)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	struct sigaction old;
+	sigset_t mine;
+	size_t i;
+	int fd;
+
+	sigemptyset(&mine);
+	sigaddset(&mine, SIGCHLD);
+	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaddset(&mine, numbers[i]);
+	}
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &mine, before);
+	fd = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd >= 0 ? fd : -errno;
+}
+
+/* No PE can make the file shorter, which would have this process killed. */
+static int make_statuses(struct run_job *job)
+{
+	size_t bytes = (size_t)job->n_pes * BOOT_WIRE_STATUS_STRIDE;
+	void *at;
+
+	job->status_fd = memfd_create("oshrun", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (job->status_fd < 0 || ftruncate(job->status_fd, (off_t)bytes) != 0 ||
+	    fcntl(job->status_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+		return -errno;
+	at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, job->status_fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	job->status = at;
+	return 0;
+}
+
+static int make_pes(struct run_job *job)
+{
+	int i;
+
+	job->pes = calloc((size_t)job->n_pes, sizeof(*job->pes));
+	if (job->pes == NULL)
+		return -ENOMEM;
+	for (i = 0; i < job->n_pes; i++) {
+		job->pes[i].pe = i;
+		job->pes[i].host = run_place_host(job->options, i);
+		job->pes[i].conn.sock = job->pes[i].conn.control = -1;
+		job->pes[i].streams[0].fd = job->pes[i].streams[1].fd = -1;
+	}
+	return 0;
+}
+
+static int make_job(struct run_job *job, const struct run_options *o, int signals)
+{
+	int rc;
+
+	job->options = o;
+	job->n_pes = o->np;
+	do {
+		if (getrandom(&job->id, sizeof(job->id), 0) != (ssize_t)sizeof(job->id))
+			return -EIO;
+	} while (job->id == 0);
+	rc = make_pes(job);
+	if (rc == 0)
+		rc = make_statuses(job);
+	if (rc != 0)
+		return rc;
+	job->poll = epoll_create1(EPOLL_CLOEXEC);
+	if (job->poll < 0)
+		return -errno;
+	return run_watch(job, RUN_SIGNAL, 0, signals, false);
+}
+
+static void end_job(struct run_job *job)
+{
+	int i;
+
+	run_output_end(job);
+	for (i = 0; i < job->n_pes; i++)
+		run_conn_close(&job->pes[i]);
+	free(job->data);
+	free(job->pes);
+}
+
+static int run(struct run_job *job, struct run_heritage *h, int signals)
+{
+	const struct run_options *o = job->options;
+	static struct run_fabric fabric;
+	int rc = EXIT_OK;
+
+	if (o->fabric == NULL)
+		rc = run_fabric_up(&fabric, o, job->id);
+	if (rc != EXIT_OK)
+		return rc;
+	h->fabric = o->fabric != NULL ? o->fabric : fabric.name;
+	if (o->timeout > 0)
+		job->limit_at = run_now() + (int64_t)(o->timeout * 1e9);
+	job->sample_at = run_now() + RUN_SAMPLE_NS;
+	run_spawn(job, h);
+	run_loop(job, &fabric, signals);
+	rc = job->exit_status;
+	end_job(job);
+	run_fabric_down(&fabric);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static struct run_options options;
+	static struct run_heritage heritage;
+	static struct run_job job;
+	int rc, signals;
+
+	open_standard();
+	rc = run_options_parse(argc, argv, &options);
+	if (rc != U_OPTION_GO_ON)
+		return rc;
+	raise_files(&heritage.files);
+	signals = take_signals(&heritage.mask);
+	rc = signals < 0 ? signals : make_job(&job, &options, signals);
+	if (rc != 0) {
+		run_say("the job cannot be prepared: %s", strerror(-rc));
+		return EXIT_FAIL;
+	}
+	return run(&job, &heritage, signals);
+}

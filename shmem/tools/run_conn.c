@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "run_conn.h"
+#include "run_end.h"
+
+#define HEAD sizeof(struct boot_wire_head)
+
+/* ---- what leaves ---- */
+
+static void data_put(struct run_data *d)
+{
+	if (d != NULL && --d->references == 0)
+		free(d);
+}
+
+/* Sends what the socket takes of a RESULT. */
+static void push(struct run_job *job, struct run_pe *pe)
+{
+	struct run_conn *c = &pe->conn;
+	struct iovec iov[2];
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	uint64_t past;
+	ssize_t n;
+
+	while (c->result != NULL && c->sock >= 0) {
+		past = c->out_bytes > HEAD ? c->out_bytes - HEAD : 0;
+		iov[0].iov_base = (char *)&c->out + (c->out_bytes < HEAD ? c->out_bytes : HEAD);
+		iov[0].iov_len = c->out_bytes < HEAD ? HEAD - c->out_bytes : 0;
+		iov[1].iov_base = c->result->at + past;
+		iov[1].iov_len = c->result->bytes - past;
+		n = sendmsg(c->sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			break;
+		if (n > 0)
+			c->out_bytes += (uint64_t)n;
+		if (n <= 0 || c->out_bytes == HEAD + c->result->bytes) {
+			data_put(c->result);
+			c->result = NULL;
+		}
+	}
+	if (c->sock >= 0)
+		run_watch(job, RUN_SOCK, pe->pe, c->sock, c->result != NULL);
+}
+
+/* A WELCOME with its descriptors, which an empty socket takes whole.  0 or -errno. */
+static int send_welcome(const struct run_job *job, const struct run_pe *pe, int other)
+{
+	struct {
+		struct boot_wire_head head;
+		struct boot_wire_welcome w;
+	} m = { .head = boot_wire_head(BOOT_WIRE_WELCOME, sizeof(m.w), 0),
+		.w = { .job = job->id,
+		       .pe = (uint32_t)pe->pe,
+		       .n_pes = (uint32_t)job->n_pes,
+		       .exchanges = pe->conn.exchanges } };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control = { .room = { 0 } };
+	struct iovec iov = { .iov_base = &m, .iov_len = sizeof(m) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	int fds[2] = { job->status_fd, other };
+	ssize_t n;
+
+	control.head.cmsg_level = SOL_SOCKET;
+	control.head.cmsg_type = SCM_RIGHTS;
+	control.head.cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(&control.head), fds, sizeof(fds));
+	n = sendmsg(pe->conn.sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0)
+		return -errno;
+	return n == (ssize_t)sizeof(m) ? 0 : -ENOBUFS;
+}
+
+static int welcome(struct run_job *job, struct run_pe *pe)
+{
+	int fds[2], rc;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+		return -errno;
+	if (pe->conn.control >= 0)
+		close(pe->conn.control);
+	pe->conn.control = fds[0];
+	rc = run_watch(job, RUN_CONTROL, pe->pe, fds[0], false);
+	if (rc == 0)
+		rc = send_welcome(job, pe, fds[1]);
+	close(fds[1]);
+	return rc == -EPIPE ? 0 : rc; /* the PE has just ended, which is judged elsewhere */
+}
+
+/* ---- what arrives ---- */
+
+/* The PE is not to be listened to any more. */
+static void broken(struct run_job *job, struct run_pe *pe, const char *how)
+{
+	run_end(job, EXIT_FAIL, "%s %s", run_name(pe).text, how);
+	if (pe->conn.sock >= 0)
+		close(pe->conn.sock);
+	pe->conn.sock = -1;
+}
+
+void run_conn_check_ended(struct run_job *job)
+{
+	const struct run_pe *joined = NULL;
+	int i;
+
+	for (i = 0; i < job->n_pes && joined == NULL; i++) {
+		if (job->pes[i].state == RUN_JOINED && !job->pes[i].ended)
+			joined = &job->pes[i];
+	}
+	for (i = 0; i < job->n_pes && joined != NULL; i++) {
+		const struct run_pe *pe = &job->pes[i];
+
+		if (pe->ended && pe->state == RUN_OUTSIDE)
+			run_end(job, EXIT_FAIL,
+				"%s has ended and never called shmem_init, as PE %d has",
+				run_name(pe).text, joined->pe);
+		else if (pe->ended && job->given > 0 && pe->conn.exchanges == job->exchanges)
+			run_end(job, EXIT_FAIL, "%s has ended; PE %d still waits for it",
+				run_name(pe).text, joined->pe);
+	}
+}
+
+static void join(struct run_job *job, struct run_pe *pe)
+{
+	if (pe->state == RUN_JOINED) {
+		broken(job, pe,
+		       "began anew: its program has ended without shmem_finalize, or has "
+		       "started another as the same PE");
+		return;
+	}
+	pe->state = RUN_JOINED;
+	pe->steps_since = run_now();
+	if (welcome(job, pe) != 0)
+		broken(job, pe, "cannot be answered: no descriptors or memory left");
+	else
+		run_conn_check_ended(job);
+}
+
+/* All have given their data. */
+static void exchange_end(struct run_job *job)
+{
+	struct run_data *data = job->data;
+	int i;
+
+	data->references = (unsigned int)job->n_pes;
+	job->data = NULL;
+	job->given = 0;
+	for (i = 0; i < job->n_pes; i++) {
+		job->pes[i].conn.result = data;
+		job->pes[i].conn.out_bytes = 0;
+		job->pes[i].conn.out =
+			boot_wire_head(BOOT_WIRE_RESULT, (uint32_t)data->bytes, job->exchanges);
+	}
+	job->exchanges++;
+	for (i = 0; i < job->n_pes; i++)
+		push(job, &job->pes[i]);
+}
+
+/* The head of an EXCHANGE is there: has the PE the right to it now, and is there room? */
+static bool exchange_begin(struct run_job *job, struct run_pe *pe)
+{
+	const struct boot_wire_head *h = &pe->conn.in;
+	uint64_t bytes = (uint64_t)h->bytes * (unsigned int)job->n_pes;
+
+	if (pe->state != RUN_JOINED || h->arg != pe->conn.exchanges || h->arg != job->exchanges ||
+	    pe->conn.result != NULL) {
+		broken(job, pe, "broke the rules of oshrun: an exchange out of turn");
+		return false;
+	}
+	if (job->data == NULL) {
+		job->data = malloc(sizeof(*job->data) + bytes);
+		if (job->data == NULL) {
+			run_end(job, EXIT_FAIL, "no memory for an exchange");
+			return false;
+		}
+		job->data->bytes = bytes;
+		job->part = h->bytes;
+	}
+	if (h->bytes != job->part) {
+		broken(job, pe,
+		       "exchanged data of another length than the other PEs: they run other "
+		       "programs, or with another version of the library");
+		return false;
+	}
+	return true;
+}
+
+static void exchange_given(struct run_job *job, struct run_pe *pe)
+{
+	pe->conn.exchanges++;
+	if (++job->given == job->n_pes)
+		exchange_end(job);
+	else
+		run_conn_check_ended(job);
+}
+
+/* A head is whole.  False: nothing more is taken from this PE. */
+static bool head_ok(struct run_job *job, struct run_pe *pe)
+{
+	const struct boot_wire_head *h = &pe->conn.in;
+	int rc = boot_wire_check_pe(h);
+
+	if (rc == -EPROTONOSUPPORT)
+		broken(job, pe,
+		       "speaks another version of oshrun's protocol: use the oshrun that was "
+		       "installed with its library");
+	else if (rc != 0 || h->kind == BOOT_WIRE_ABORT)
+		broken(job, pe, "broke the rules of oshrun: no such frame");
+	else
+		return h->kind != BOOT_WIRE_EXCHANGE || exchange_begin(job, pe);
+	return false;
+}
+
+static void frame(struct run_job *job, struct run_pe *pe)
+{
+	struct run_conn *c = &pe->conn;
+
+	c->in_bytes = 0;
+	switch (c->in.kind) {
+	case BOOT_WIRE_JOIN:
+		join(job, pe);
+		break;
+	case BOOT_WIRE_EXCHANGE:
+		exchange_given(job, pe);
+		break;
+	default:
+		pe->state = pe->state == RUN_JOINED ? RUN_FINISHED : pe->state;
+		break;
+	}
+}
+
+/* Takes a part of a frame.  False: there is nothing more, or nothing is taken any more. */
+static bool pull(struct run_job *job, struct run_pe *pe)
+{
+	struct run_conn *c = &pe->conn;
+	size_t past = c->in_bytes >= HEAD ? c->in_bytes - HEAD : 0;
+	char *at = (char *)&c->in + c->in_bytes;
+	size_t want = HEAD - c->in_bytes;
+	ssize_t n;
+
+	if (c->in_bytes >= HEAD) { /* only an EXCHANGE has data */
+		at = job->data->at + (uint64_t)pe->pe * job->part + past;
+		want = job->part - past;
+	}
+	n = recv(c->sock, at, want, MSG_DONTWAIT);
+	if (n < 0 && errno == EINTR)
+		return true;
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
+		close(c->sock); /* whether that matters is seen when the process ends */
+		c->sock = -1;
+	}
+	if (n <= 0)
+		return false;
+	c->in_bytes += (size_t)n;
+	if (c->in_bytes == HEAD && !head_ok(job, pe))
+		return false;
+	if (c->in_bytes >= HEAD && c->in_bytes == HEAD + c->in.bytes)
+		frame(job, pe);
+	return c->sock >= 0;
+}
+
+/* An ABORT, or the end of that socket. */
+static void serve_control(struct run_job *job, struct run_pe *pe)
+{
+	struct {
+		struct boot_wire_head head;
+		char text[BOOT_WIRE_TEXT_MAX];
+	} m = { .text = "" };
+	ssize_t n;
+
+	do {
+		n = recv(pe->conn.control, &m, sizeof(m) - 1, MSG_DONTWAIT);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return;
+	close(pe->conn.control);
+	pe->conn.control = -1;
+	if (n < (ssize_t)HEAD || boot_wire_check_pe(&m.head) != 0 ||
+	    m.head.kind != BOOT_WIRE_ABORT || m.head.bytes != (size_t)n - HEAD)
+		return;
+	m.text[m.head.bytes] = '\0';
+	run_clean(m.text);
+	if (m.head.bytes > 0)
+		run_end(job, m.head.arg & 0xff, "%s: %s", run_name(pe).text, m.text);
+	else
+		run_end(job, m.head.arg & 0xff, NULL);
+}
+
+void run_conn_serve(struct run_job *job, struct run_pe *pe, enum run_event which)
+{
+	if (which == RUN_CONTROL && pe->conn.control >= 0)
+		serve_control(job, pe);
+	if (which != RUN_SOCK || pe->conn.sock < 0)
+		return;
+	while (!job->ending && pull(job, pe))
+		;
+	if (pe->conn.sock >= 0 && pe->conn.result != NULL)
+		push(job, pe);
+	/* What arrives from now on is not read, and must not wake oshrun again and again. */
+	if (pe->conn.sock >= 0 && job->ending)
+		epoll_ctl(job->poll, EPOLL_CTL_DEL, pe->conn.sock, NULL);
+}
+
+void run_conn_close(struct run_pe *pe)
+{
+	if (pe->conn.sock >= 0)
+		close(pe->conn.sock);
+	if (pe->conn.control >= 0)
+		close(pe->conn.control);
+	pe->conn.sock = pe->conn.control = -1;
+	data_put(pe->conn.result);
+	pe->conn.result = NULL;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "run_end.h"
+
+struct run_name run_name(const struct run_pe *pe)
+{
+	struct run_name n;
+
+	snprintf(n.text, sizeof(n.text), "PE %d on host%u", pe->pe, pe->host);
+	return n;
+}
+
+static void signal_all(struct run_job *job, int number)
+{
+	int i;
+
+	for (i = 0; i < job->n_pes; i++) {
+		if (job->pes[i].pid != 0)
+			kill(job->pes[i].pid, number);
+	}
+}
+
+static void decide(struct run_job *job, int exit_status)
+{
+	job->ending = true;
+	job->exit_status = exit_status;
+	job->kill_at = run_now() + RUN_END_MS * INT64_C(1000000);
+}
+
+void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	if (job->ending)
+		return;
+	decide(job, exit_status);
+	if (fmt != NULL) {
+		va_start(ap, fmt);
+		vsnprintf(line, sizeof(line), fmt, ap);
+		va_end(ap);
+		run_say("%s", line);
+	}
+	signal_all(job, SIGTERM);
+	signal_all(job, SIGCONT);
+}
+
+void run_end_signalled(struct run_job *job, int number, bool pass)
+{
+	if (job->ending) {
+		run_end_kill(job);
+		return;
+	}
+	decide(job, 128 + number);
+	if (pass)
+		signal_all(job, number);
+	signal_all(job, SIGCONT);
+}
+
+/* The other socket of a PE is closed too: a PE that is no child of oshrun dies of that. */
+void run_end_kill(struct run_job *job)
+{
+	int i;
+
+	signal_all(job, SIGKILL);
+	for (i = 0; i < job->n_pes; i++) {
+		if (job->pes[i].conn.control >= 0)
+			close(job->pes[i].conn.control);
+		job->pes[i].conn.control = -1;
+	}
+	job->kill_at = 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a job: who decides its exit status, and how the PEs are made to leave. */
+#ifndef RUN_END_H
+#define RUN_END_H
+
+#include "run_job.h"
+
+/*
+ * Tells all PEs to leave, and decides the exit status, unless that is done already.  `fmt`: the line
+ * that says why, or NULL.
+ */
+void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Passes a signal on to the PEs; they have RUN_END_MS to leave.  The second time they are killed. */
+void run_end_signalled(struct run_job *job, int number, bool pass);
+
+void run_end_kill(struct run_job *job);
+
+/* "PE 3 on host1". */
+struct run_name {
+	char text[64];
+};
+struct run_name run_name(const struct run_pe *pe);
+
+#endif

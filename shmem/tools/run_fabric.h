@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The hosts that are started for one job: a child, vi_fabric, has them and ends them when it ends. */
+#ifndef RUN_FABRIC_H
+#define RUN_FABRIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "run_options.h"
+
+struct run_fabric {
+	char name[64];
+	bool up;
+	pid_t pid; /* of vi_fabric; 0: it has ended */
+	int out;
+	char program[4096];
+};
+
+/* Starts them and waits until all links are up.  0; or the exit status of oshrun, after a line. */
+int run_fabric_up(struct run_fabric *f, const struct run_options *o, uint64_t job);
+
+/* Ends them and waits.  Does nothing where none was started. */
+void run_fabric_down(struct run_fabric *f);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run_job.h"
+
+int64_t run_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int run_watch(struct run_job *job, enum run_event what, int pe, int fd, bool write_too)
+{
+	struct epoll_event e = { .events = EPOLLIN | (write_too ? EPOLLOUT : 0),
+				 .data.u64 = (uint64_t)what << 32 | (uint32_t)pe };
+
+	if (epoll_ctl(job->poll, EPOLL_CTL_ADD, fd, &e) == 0)
+		return 0;
+	return errno == EEXIST && epoll_ctl(job->poll, EPOLL_CTL_MOD, fd, &e) == 0 ? 0 : -errno;
+}
+
+void run_say(const char *fmt, ...)
+{
+	char line[1024];
+	size_t n;
+	va_list ap;
+	ssize_t written;
+
+	n = (size_t)snprintf(line, sizeof(line), "oshrun: ");
+	va_start(ap, fmt);
+	n += (size_t)vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
+	va_end(ap);
+	if (n > sizeof(line) - 2)
+		n = sizeof(line) - 2;
+	line[n++] = '\n';
+	written = write(STDERR_FILENO, line, n);
+	(void)written; /* nobody is left to be told */
+}
+
+void run_clean(char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (iscntrl((unsigned char)*text))
+			*text = '?';
+	}
+}

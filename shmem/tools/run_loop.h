@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens in a job, until all its PEs have ended. */
+#ifndef RUN_LOOP_H
+#define RUN_LOOP_H
+
+#include "run_fabric.h"
+#include "run_job.h"
+
+/* `signals`: a signalfd of SIGCHLD and those that are for the PEs. */
+void run_loop(struct run_job *job, struct run_fabric *fabric, int signals);
+
+#endif

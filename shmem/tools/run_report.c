@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "run_end.h"
+#include "run_report.h"
+
+static struct boot_status *status_of(const struct run_job *job, const struct run_pe *pe)
+{
+	return (struct boot_status *)(job->status + (size_t)pe->pe * BOOT_WIRE_STATUS_STRIDE);
+}
+
+static bool in_job(const struct run_pe *pe)
+{
+	return pe->state == RUN_JOINED && !pe->ended;
+}
+
+/* Returns when the last of the PEs made a step; *waits_out: one of them says that it waits. */
+static int64_t sample(struct run_job *job, int64_t now, bool *waits_out)
+{
+	int64_t last = 0;
+	int i;
+
+	*waits_out = false;
+	for (i = 0; i < job->n_pes; i++) {
+		struct run_pe *pe = &job->pes[i];
+		struct boot_status *s = status_of(job, pe);
+		uint64_t steps;
+
+		if (!in_job(pe))
+			continue;
+		steps = atomic_load_explicit(&s->steps, memory_order_relaxed);
+		if (steps != pe->steps)
+			pe->steps_since = now;
+		pe->steps = steps;
+		last = pe->steps_since > last ? pe->steps_since : last;
+		*waits_out |= atomic_load_explicit(&s->waiting, memory_order_relaxed) != 0;
+	}
+	return last;
+}
+
+void run_report_sample(struct run_job *job)
+{
+	int64_t now = run_now(), last;
+	bool waits, stands;
+
+	last = sample(job, now, &waits);
+	stands = waits && (double)(now - last) / 1e9 >= job->options->hang_report;
+	if (stands && !job->stalled && job->options->hang_report > 0)
+		run_report(job);
+	job->stalled = stands;
+}
+
+static void state_text(const struct run_pe *pe, struct boot_status *s, char *text, size_t size)
+{
+	char routine[sizeof(s->routine) + 1], peer[32] = "", address[32] = "";
+	int32_t who = atomic_load_explicit(&s->peer, memory_order_relaxed);
+	uint64_t where = atomic_load_explicit(&s->address, memory_order_relaxed);
+
+	if (!in_job(pe) || atomic_load_explicit(&s->waiting, memory_order_relaxed) == 0) {
+		snprintf(text, size, "%s",
+			 pe->ended		     ? "ended"
+			 : pe->state == RUN_OUTSIDE  ? "before shmem_init"
+			 : pe->state == RUN_FINISHED ? "after shmem_finalize"
+						     : "runs");
+		return;
+	}
+	memcpy(routine, s->routine, sizeof(s->routine));
+	routine[sizeof(s->routine)] = '\0';
+	run_clean(routine);
+	if (who >= 0)
+		snprintf(peer, sizeof(peer), " for PE %d", (int)who);
+	if (where != 0)
+		snprintf(address, sizeof(address), " at %#llx", (unsigned long long)where);
+	snprintf(text, size, "waits in %s%s%s", routine, peer, address);
+}
+
+void run_report(struct run_job *job)
+{
+	int64_t now = run_now();
+	char text[256];
+	bool waits;
+	int i;
+
+	sample(job, now, &waits);
+	run_say("   PE      process  host    no step for  state");
+	for (i = 0; i < job->n_pes; i++) {
+		const struct run_pe *pe = &job->pes[i];
+
+		state_text(pe, status_of(job, pe), text, sizeof(text));
+		if (in_job(pe))
+			run_say("%5d %12d  host%-2u %10.0f s  %s", i, (int)pe->pid, pe->host,
+				(double)(now - pe->steps_since) / 1e9, text);
+		else
+			run_say("%5d %12d  host%-2u %12s  %s", i, (int)pe->pid, pe->host, "", text);
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What each PE waits for. */
+#ifndef RUN_REPORT_H
+#define RUN_REPORT_H
+
+#include "run_job.h"
+
+#define RUN_SAMPLE_NS INT64_C(1000000000)
+
+/* Once in RUN_SAMPLE_NS: sees which PEs have made steps, and reports a standstill (--hang-report). */
+void run_report_sample(struct run_job *job);
+
+/* Writes the table to standard error. */
+void run_report(struct run_job *job);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A PE is a child that the kernel kills when oshrun ends.  It inherits one socket; all else that oshrun
+ * has open is closed when the program is executed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run_end.h"
+#include "run_place.h"
+#include "run_spawn.h"
+
+enum { THEIRS_SOCK, THEIRS_OUT, THEIRS_ERR, THEIRS };
+
+static const char no_memory[] = "no memory for the environment";
+
+static int export(const char *text)
+{
+	const char *equals = strchr(text, '=');
+	char *name;
+	int rc;
+
+	if (equals == NULL)
+		return 0;
+	name = strndup(text, (size_t)(equals - text));
+	rc = name == NULL ? -1 : setenv(name, equals + 1, 1);
+	free(name);
+	return rc;
+}
+
+static int environment(const struct run_job *job, const struct run_pe *pe,
+		       const struct run_heritage *h, int sock)
+{
+	const struct run_options *o = job->options;
+	char number[16], of[16], host[16], socket_text[64];
+	struct stat st;
+	int i, rc = 0;
+
+	for (i = 0; i < RUN_EXPORTS_MAX && o->exports[i] != NULL; i++)
+		rc |= export(o->exports[i]);
+	if (fstat(sock, &st) != 0)
+		return -1;
+	snprintf(socket_text, sizeof(socket_text), "%d:%llu", sock, (unsigned long long)st.st_ino);
+	snprintf(number, sizeof(number), "%d", pe->pe);
+	snprintf(of, sizeof(of), "%d", job->n_pes);
+	snprintf(host, sizeof(host), "%u", pe->host);
+	rc |= setenv(BOOT_WIRE_VARIABLE, socket_text, 1);
+	rc |= setenv("OSHRUN_PE", number, 1);
+	rc |= setenv("OSHRUN_NPES", of, 1);
+	if (h->fabric != NULL)
+		rc |= setenv("VIADUCT_FABRIC", h->fabric, 1);
+	if (o->hosts != 0)
+		rc |= setenv("VIADUCT_HOST", host, 1);
+	return rc;
+}
+
+static void streams(const struct run_pe *pe, const int theirs[THEIRS])
+{
+	int null;
+
+	if (pe->pe != 0) {
+		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (null >= 0)
+			dup2(null, STDIN_FILENO);
+	}
+	if (theirs[THEIRS_OUT] >= 0)
+		dup2(theirs[THEIRS_OUT], STDOUT_FILENO);
+	if (theirs[THEIRS_ERR] >= 0)
+		dup2(theirs[THEIRS_ERR], STDERR_FILENO);
+}
+
+/* In the child.  Returns only when that failed, with what could not be done. */
+static const char *become(const struct run_job *job, const struct run_pe *pe,
+			  const struct run_heritage *h, const int theirs[THEIRS], pid_t parent)
+{
+	const struct run_options *o = job->options;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(EXIT_FAIL);
+	streams(pe, theirs);
+	if (environment(job, pe, h, theirs[THEIRS_SOCK]) != 0)
+		return no_memory;
+	if (o->bind != 0 && run_place_bind(pe->pe) != 0)
+		return "--bind-to";
+	if (o->wdir != NULL && chdir(o->wdir) != 0)
+		return o->wdir;
+	fcntl(theirs[THEIRS_SOCK], F_SETFD, 0);
+	setrlimit(RLIMIT_NOFILE, &h->files);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGQUIT, SIG_IGN); /* at a terminal it asks oshrun for a report */
+	sigprocmask(SIG_SETMASK, &h->mask, NULL);
+	execvp(o->program[0], o->program);
+	return o->program[0];
+}
+
+/* What a child that could not execute the program writes: which thing, and errno. */
+struct failure {
+	int error;
+	char what[256];
+};
+
+static _Noreturn void fail(int to, const char *what)
+{
+	struct failure f = { .error = errno };
+	ssize_t n;
+
+	snprintf(f.what, sizeof(f.what), "%s", what);
+	n = write(to, &f, sizeof(f));
+	(void)n;
+	_exit(f.error == ENOENT ? EXIT_NO_EXEC + 1 : EXIT_NO_EXEC);
+}
+
+static void close_if(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Sockets and pipes: oshrun's ends are put into the PE, the PE's into `theirs`. */
+static int connect_pe(struct run_job *job, struct run_pe *pe, int theirs[THEIRS])
+{
+	int fds[2], i;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+		return -errno;
+	pe->conn.sock = fds[0];
+	theirs[THEIRS_SOCK] = fds[1];
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	for (i = 0; i < 2 && job->options->tag; i++) {
+		if (pipe2(fds, O_CLOEXEC) != 0)
+			return -errno;
+		pe->streams[i].fd = fds[0];
+		theirs[THEIRS_OUT + i] = fds[1];
+		fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	}
+	return 0;
+}
+
+static int watch_pe(struct run_job *job, struct run_pe *pe)
+{
+	int rc = run_watch(job, RUN_SOCK, pe->pe, pe->conn.sock, false);
+
+	if (rc == 0 && pe->streams[0].fd >= 0)
+		rc = run_watch(job, RUN_STREAM_OUT, pe->pe, pe->streams[0].fd, false);
+	if (rc == 0 && pe->streams[1].fd >= 0)
+		rc = run_watch(job, RUN_STREAM_ERR, pe->pe, pe->streams[1].fd, false);
+	return rc;
+}
+
+static int spawn_pe(struct run_job *job, struct run_pe *pe, const struct run_heritage *h, int to)
+{
+	int theirs[THEIRS] = { -1, -1, -1 }, i, rc;
+	pid_t parent = getpid(), pid;
+
+	rc = connect_pe(job, pe, theirs);
+	if (rc == 0)
+		rc = watch_pe(job, pe);
+	if (rc == 0) {
+		pid = fork();
+		if (pid == 0)
+			fail(to, become(job, pe, h, theirs, parent));
+		if (pid < 0)
+			rc = -errno;
+		else
+			pe->pid = pid;
+	}
+	for (i = 0; i < THEIRS; i++)
+		close_if(theirs[i]);
+	if (rc == 0) {
+		job->running++;
+		if (job->options->verbose)
+			run_say("%s: process %d", run_name(pe).text, (int)pe->pid);
+	}
+	return rc;
+}
+
+/* The pipe ends when the last child has executed the program. */
+static void await_exec(struct run_job *job, int from)
+{
+	struct failure f;
+	ssize_t n;
+
+	do {
+		n = read(from, &f, sizeof(f));
+	} while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)sizeof(f))
+		return;
+	f.what[sizeof(f.what) - 1] = '\0';
+	run_clean(f.what);
+	run_end(job, f.error == ENOENT ? EXIT_NO_EXEC + 1 : EXIT_NO_EXEC, "%s: %s", f.what,
+		strerror(f.error));
+}
+
+void run_spawn(struct run_job *job, const struct run_heritage *h)
+{
+	int fds[2], i, rc = 0;
+
+	if (pipe2(fds, O_CLOEXEC) != 0) {
+		run_end(job, EXIT_FAIL, "no pipe: %s", strerror(errno));
+		return;
+	}
+	for (i = 0; i < job->n_pes && rc == 0; i++)
+		rc = spawn_pe(job, &job->pes[i], h, fds[1]);
+	close(fds[1]);
+	if (rc != 0)
+		run_end(job, EXIT_FAIL, "PE %d cannot be started: %s", i - 1, strerror(-rc));
+	else
+		await_exec(job, fds[0]);
+	close(fds[0]);
+}

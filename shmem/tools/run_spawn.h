@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Starting the PEs. */
+#ifndef RUN_SPAWN_H
+#define RUN_SPAWN_H
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "run_job.h"
+
+/* What oshrun had before it changed it, for the PEs. */
+struct run_heritage {
+	sigset_t mask;
+	struct rlimit files;
+	const char *fabric; /* NULL: what the environment says */
+};
+
+/* Starts all, waits until each has executed the program, and ends the job if one has not. */
+void run_spawn(struct run_job *job, const struct run_heritage *h);
+
+#endif

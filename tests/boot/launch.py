@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the tests of launchers have in common: the programs, their environment, processes that end."""
+import os
+import select
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+OSHRUN = os.environ.get('OSHRUN', 'oshrun')
+PE = os.environ.get('BOOT_PE', 'boot_pe')
+PATIENCE = 120
+LAUNCHERS = ('VIADUCT', 'OSHRUN', 'SHMEM_', 'PMI', 'OMPI', 'SLURM', 'MPI_', 'PALS')
+
+
+def environment(**more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)}
+    for name in ('VIADUCTD',):
+        if name in os.environ:
+            env['VIADUCT_AGENT'] = os.environ[name]
+    env.update(more)
+    return env
+
+
+def alive(pid):
+    """Does the process run?  One that has ended and is not waited for does not."""
+    try:
+        stat = Path(f'/proc/{pid}/stat').read_text(encoding='utf-8', errors='replace')
+    except OSError:
+        return False
+    return stat.rpartition(')')[2].split()[0] not in 'ZX'
+
+
+def processes():
+    """(pid, command line) of all."""
+    for folder in Path('/proc').iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / 'cmdline').read_bytes().decode(errors='replace').split('\0')
+            except OSError:
+                continue
+            yield int(folder.name), words
+
+
+def until(check, what):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        if check():
+            return
+        select.select([], [], [], 0.01)
+    raise AssertionError(f'{what} did not happen in {PATIENCE} s')
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def oshrun(self, *args, stdin=subprocess.DEVNULL, text=None, env=None):
+        given = {'input': text} if text is not None else {'stdin': stdin}
+        return subprocess.run([OSHRUN, *map(str, args)], env=env or environment(), text=True, timeout=PATIENCE,
+                              capture_output=True, check=False, **given)
+
+    def pes(self, n, *commands, options=()):
+        return self.oshrun('-np', n, *options, PE, *commands)
+
+    def ok(self, n, *commands, options=()):
+        out = self.pes(n, *commands, options=options)
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        return out.stdout
+
+    def fails(self, code, line, n, *commands, options=()):
+        """The exit status, and one line of oshrun that matches."""
+        out = self.pes(n, *commands, options=options)
+        lines = [text for text in out.stderr.splitlines() if text.startswith('oshrun: ')]
+        self.assertEqual(out.returncode, code, out.stderr)
+        self.assertEqual(len(lines), 0 if line is None else 1, out.stderr)
+        if line is not None:
+            self.assertRegex(lines[0], line)
+        return out
+
+    def started(self, *args, n=2, **kw):
+        """oshrun with PEs that have each said that they came to the end of `args`."""
+        mark = self.folder / 'here'
+        process = subprocess.Popen([OSHRUN, '-np', str(n), *kw.pop('options', ()), PE, 'start',
+                                    f'pid={self.folder / "pid"}', *args, f'touch={mark}', 'wait'],
+                                   env=environment(), text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        until(lambda: all(Path(f'{mark}.{pe}').exists() for pe in range(n)) or process.poll() is not None,
+              'the start')
+        self.assertIsNone(process.poll())
+        return process, [int((self.folder / f'pid.{pe}').read_text()) for pe in range(n)]
+
+    def end(self, process):
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=PATIENCE)
+
+    def fabric_of(self, process):
+        """The name of the job's fabric, which its vi_fabric was given."""
+        children = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+        for pid in children:
+            words = Path(f'/proc/{pid}/cmdline').read_bytes().decode().split('\0')
+            if '--name' in words:
+                return words[words.index('--name') + 1]
+        raise AssertionError('oshrun has no vi_fabric')
+
+    def assert_gone(self, pids, fabric):
+        until(lambda: not any(map(alive, pids)), 'the end of the PEs')
+        until(lambda: not any(fabric in words for _, words in processes()), 'the end of the fabric')

@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests of oshrun and of the launcher side of a PE, by programs that call boot.h.
+
+  oshrun_test.py [CLASS[.METHOD]...]
+
+OSHRUN, BOOT_PE and VIADUCTD name the programs.  Each job has hosts of its own, so tests run side by side.
+"""
+import os
+import re
+import signal
+import subprocess
+import unittest
+from pathlib import Path
+
+from launch import OSHRUN, PATIENCE, PE, Case, alive, environment, processes, until
+
+
+class Exchange(Case):
+    def check(self, n):
+        out = self.ok(n, 'start', 'job', 'barrier', 'exchange=1', 'exchange=65536', 'exchange=0', 'exchanges=50',
+                      'barrier', 'finish')
+        lines = sorted(out.split('\n')[:-1], key=lambda line: int(line.split('/')[0]))
+        self.assertEqual([line.split()[0] for line in lines], [f'{pe}/{n}' for pe in range(n)])
+        self.assertEqual(len({line.split()[1] for line in lines}), 1, 'the PEs have different jobs')
+        self.assertEqual({line.split()[2] for line in lines}, {'oshrun'})
+        return lines[0].split()[1]
+
+    def test_pes(self):
+        self.assertEqual(len({self.check(n) for n in (1, 2, 8)}), 3, 'different jobs have equal numbers')
+
+    def test_64_pes(self):
+        self.check(64)
+
+    def test_joins_again(self):
+        self.ok(4, *('start', 'exchange=100', 'barrier', 'finish') * 3)
+
+    def test_programs_in_turn(self):
+        out = self.oshrun('-np', 3, 'sh', '-c', f'{PE} start exchange=10 finish && {PE} start exchange=20 finish')
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+
+    def test_programs_in_turn_the_first_of_which_dies(self):
+        out = self.oshrun('-np', 3, 'sh', '-c', f'{PE} start barrier 1:exit=0 finish; {PE} start exchange=20 finish')
+        self.assertEqual(out.returncode, 1, out.stderr)
+        self.assertIn('PE 1 on host0 began anew', out.stderr)
+
+    def test_children_do_not_disturb(self):
+        self.ok(3, 'start', 'exchange=5', 'fork', 'exchange=6', 'fork', 'finish')
+
+    def test_unequal_lengths(self):
+        self.fails(1, 'exchanged data of another length', 3, 'start', '0:exchange=5', '1:exchange=5', '2:exchange=6')
+
+    def test_programs_without_a_pe(self):
+        out = self.oshrun('-np', 3, 'sh', '-c', 'echo $OSHRUN_PE of $OSHRUN_NPES')
+        self.assertEqual(sorted(out.stdout.splitlines()), ['0 of 3', '1 of 3', '2 of 3'])
+        self.assertEqual(out.returncode, 0)
+
+
+class End(Case):
+    def test_status_of_an_abort(self):
+        for status in (0, 1, 42, 255):
+            self.fails(status, None, 3, 'start', 'barrier', f'1:abort={status}', 'wait')
+
+    def test_reason_of_an_abort(self):
+        self.fails(3, 'PE 1 on host0: no memory', 2, 'start', 'barrier', '1:complain=no memory', 'wait')
+        self.fails(3, r'PE 1 on host0: a\?\?b$', 2, 'start', 'barrier', '1:complain=a\033\nb', 'wait')
+
+    def test_abort_of_all(self):
+        out = self.pes(8, 'start', 'barrier', 'abort=9')
+        self.assertEqual((out.returncode, out.stderr), (9, ''))
+
+    def test_exit_status_of_the_job(self):
+        self.fails(5, 'PE 2 on host0 ended with exit status 5', 4, 'start', 'barrier', '2:exit=5', 'barrier', 'wait')
+
+    def test_exit_status_after_the_end(self):
+        self.fails(7, None, 4, 'start', 'barrier', 'finish', '2:exit=7')
+
+    def test_exit_status_of_no_pe(self):
+        out = self.oshrun('-np', 3, 'sh', '-c', 'exit $((OSHRUN_PE == 1 ? 6 : 0))')
+        self.assertEqual(out.returncode, 6)
+
+    def test_killed(self):
+        self.fails(128 + 9, r'PE 1 on host0 was killed by signal 9 \(Killed\)', 3, 'start', 'barrier',
+                   f'1:kill={int(signal.SIGKILL)}', 'barrier', 'wait')
+
+    def test_killed_while_it_is_waited_for(self):
+        self.fails(128 + 11, 'PE 0 on host0 was killed by signal 11', 8, 'start',
+                   f'0:kill={int(signal.SIGSEGV)}', 'barrier', 'wait')
+
+    def test_killed_while_others_ignore_the_end(self):
+        self.fails(128 + 9, 'PE 1 on host0', 3, 'start', 'ignore', 'barrier', f'1:kill={int(signal.SIGKILL)}', 'wait')
+
+    def test_ends_while_it_is_waited_for(self):
+        self.fails(1, 'PE 2 on host0 has ended; PE', 4, 'start', 'barrier', '2:exit=0', 'barrier', 'wait')
+
+    def test_ends_and_others_do_not(self):
+        self.fails(1, 'PE 2 on host0 ended without shmem_finalize', 4, 'start', 'barrier', '2:exit=0', 'wait')
+
+    def test_all_end_alike(self):
+        self.ok(4, 'start', 'barrier', 'exit=0')
+
+    def test_ends_without_joining(self):
+        out = self.oshrun('-np', 2, 'sh', '-c', f'test $OSHRUN_PE = 1 || exec {PE} start barrier wait')
+        self.assertEqual(out.returncode, 1, out.stderr)
+        self.assertIn('PE 1 on host0 has ended and never called shmem_init', out.stderr)
+
+    def test_no_program(self):
+        out = self.oshrun('-np', 2, self.folder / 'none')
+        self.assertEqual((out.returncode, out.stderr),
+                         (127, f'oshrun: {self.folder}/none: No such file or directory\n'))
+        (self.folder / 'text').write_text('')
+        self.assertEqual(self.oshrun(self.folder / 'text').returncode, 126)
+
+    def test_no_folder(self):
+        out = self.oshrun('--wdir', self.folder / 'none', 'true')
+        self.assertEqual((out.returncode, out.stderr),
+                         (127, f'oshrun: {self.folder}/none: No such file or directory\n'))
+
+    def test_limit_of_time(self):
+        out = self.pes(2, 'start', 'status', 'wait', options=('--timeout', '0.5'))
+        self.assertEqual(out.returncode, 124)
+        self.assertRegex(out.stderr, r' 0 +\d+ +host0 +\d+ s +waits in shmem_wait\?\[1m for PE 1 at 0x1234\n')
+        self.assertRegex(out.stderr, r'oshrun: the job has not ended in 0.5 s \(--timeout\)\n$')
+
+    def test_nothing_is_left(self):
+        process, pids = self.started('barrier', n=4, options=('--hosts', '2'))
+        fabric = self.fabric_of(process)
+        os.kill(pids[2], signal.SIGKILL)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 137)
+        self.assertIn('PE 2 on host0 was killed by signal 9', err)
+        self.assert_gone(pids, fabric)
+
+
+class Signals(Case):
+    def passed(self, number):
+        process, pids = self.started('barrier')
+        fabric = self.fabric_of(process)
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 128 + number)
+        self.assert_gone(pids, fabric)
+
+    def test_ending(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number=number):
+                self.setUp()
+                self.passed(number)
+
+    def test_pes_that_ignore_it(self):
+        process, pids = self.started('ignore', 'barrier')
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assertFalse(any(map(alive, pids)))
+
+    def test_report(self):
+        process, pids = self.started('status', 'barrier')
+        process.send_signal(signal.SIGQUIT)
+        lines = [process.stderr.readline() for _ in range(3)]
+        for pe in range(2):
+            self.assertRegex(lines[pe + 1], rf' {pe} +{pids[pe]} +host0 +\d+ s  waits in shmem_wait\?\[1m for PE 1')
+        self.assertIsNone(process.poll())
+        self.assertTrue(all(map(alive, pids)))
+
+    def test_report_of_a_standstill(self):
+        process, _ = self.started('status', 'barrier', options=('--hang-report', '0.5'))
+        self.assertIn('state', process.stderr.readline())
+        self.assertIn('waits in shmem_wait', process.stderr.readline())
+
+    def test_oshrun_killed(self):
+        process, pids = self.started('ignore', 'barrier', n=4, options=('--hosts', '2'))
+        fabric = self.fabric_of(process)
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+        self.assert_gone(pids, fabric)
+
+    def test_oshrun_killed_and_pes_are_no_children(self):
+        mark = self.folder / 'here'
+        process = subprocess.Popen([OSHRUN, '-np', '2', 'sh', '-c',
+                                    f'{PE} start pid={self.folder}/pid barrier touch={mark} wait; true'],
+                                   env=environment(), stdin=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        until(lambda: all(Path(f'{mark}.{pe}').exists() for pe in range(2)), 'the start')
+        pids = [int((self.folder / f'pid.{pe}').read_text()) for pe in range(2)]
+        fabric = self.fabric_of(process)
+        process.kill()
+        process.wait(timeout=PATIENCE)
+        self.assert_gone(pids, fabric)
+
+    def test_hosts_killed(self):
+        process, pids = self.started('barrier')
+        fabric = self.fabric_of(process)
+        for pid, words in processes():
+            if fabric in words and 'up' in words:
+                os.kill(pid, signal.SIGKILL)
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn('vi_fabric, which has the hosts of the job, has ended', err)
+        self.assert_gone(pids, fabric)
+
+
+class Streams(Case):
+    def test_input_is_of_pe_0(self):
+        out = self.oshrun('-np', 3, 'sh', '-c', 'echo $OSHRUN_PE $(cat)', text='some text\n')
+        self.assertEqual(sorted(out.stdout.splitlines()), ['0 some text', '1', '2'])
+
+    def test_tags(self):
+        out = self.ok(3, 'start', 'say=one', 'mutter=two', 'mutter=-three', 'finish', options=('-l',))
+        self.assertEqual(sorted(out.splitlines()),
+                         sorted(f'[{pe}] {text}' for pe in range(3) for text in ('one', 'two-three')))
+
+    def test_tags_of_errors(self):
+        out = self.oshrun('-np', 2, '--tag-output', 'sh', '-c', 'echo to error >&2; echo to output')
+        self.assertEqual(sorted(out.stderr.splitlines()), ['[0] to error', '[1] to error'])
+        self.assertEqual(sorted(out.stdout.splitlines()), ['[0] to output', '[1] to output'])
+
+    def test_tags_of_much(self):
+        out = self.oshrun('-np', 4, '-l', 'sh', '-c', 'seq 1 20000; printf "%0100000d" 0')
+        lines = out.stdout.splitlines()
+        for pe in range(4):
+            mine = [line[4:] for line in lines if line.startswith(f'[{pe}] ')]
+            self.assertEqual(mine[:20000], [str(i) for i in range(1, 20001)])
+            self.assertEqual(''.join(mine[20000:]), '0' * 100000)
+        self.assertTrue(all(re.match(r'\[[0-3]\] ', line) for line in lines))
+
+    def test_reader_that_leaves(self):
+        for tag in ((), ('-l',)):
+            process = subprocess.Popen([OSHRUN, '-np', '2', *tag, 'yes'], env=environment(), text=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(self.end, process)
+            process.stdout.read(100)
+            process.stdout.close()
+            self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGPIPE)
+            process.stderr.close()
+
+    def test_output_of_an_end(self):
+        out = self.pes(2, 'start', 'barrier', '1:say=last words', '1:abort=1', 'wait', options=('-l',))
+        self.assertEqual(out.stdout, '[1] last words\n')
+
+
+class Options(Case):
+    def words(self, *options, n=4):
+        out = self.oshrun(*options, 'sh', '-c', 'echo $OSHRUN_PE $VIADUCT_HOST')
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        return ' '.join(line.split()[1] for line in sorted(out.stdout.splitlines()))
+
+    def test_map(self):
+        self.assertEqual(self.words('-np', 6, '--hosts', 3), '0 1 2 0 1 2')
+        self.assertEqual(self.words('-np', 6, '--hosts', 3, '--map', 'block'), '0 0 1 1 2 2')
+        self.assertEqual(self.words('--map=block', '-N', 2, '--hosts', 2), '0 0 1 1')
+        self.assertEqual(self.words('-np', 2, '--hosts', 4, '--topology', 'chain'), '0 1')
+
+    def test_spellings(self):
+        for options in (('-np', '2'), ('--np', '2'), ('-n', '2'), ('-n2',), ('--np=2',), ('-np=2',),
+                        ('-np', '2', '-oversubscribe', '--allow-run-as-root', '--map-by', 'socket')):
+            self.assertEqual(self.words(*options), '0 0', options)
+
+    def test_options_of_the_program(self):
+        out = self.oshrun('-np', 1, 'echo', '-np', '7', '--hosts', '9', '-l', '--')
+        self.assertEqual(out.stdout, '-np 7 --hosts 9 -l --\n')
+        self.assertEqual(self.oshrun('--', 'echo', '-l').stdout, '-l\n')
+
+    def test_wrong(self):
+        for options in (('-np', '0', 'true'), ('-np', 'x', 'true'), ('--hosts', '65', 'true'), ('-np', '2'), (),
+                        ('-np', '2', '-N', '2', 'true'), ('--topology', 'ring', 'true'), ('--none', 'true'),
+                        ('-np', '5000', 'true'), ('-N', '100', '--hosts', '64', 'true'), ('--map', 'x', 'true'),
+                        ('--fabric', 'f', '--window', '1G', 'true'), ('--bind-to', 'socket', 'true')):
+            out = self.oshrun(*options)
+            self.assertEqual((out.returncode, out.stderr.count('\n')), (2, 1), (options, out.stderr))
+
+    def test_wrong_hosts(self):
+        out = self.oshrun('--hosts', 4, '--topology', 'mesh:3x3', 'true')
+        self.assertIn(out.returncode, (1, 2))
+        self.assertIn('oshrun: the hosts of the job could not be started', out.stderr)
+
+    def test_help_and_version(self):
+        out = self.oshrun('--help')
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        self.assertIn('--hang-report', out.stdout)
+        self.assertRegex(self.oshrun('--version').stdout, r'^oshrun \(Viaduct\) \d')
+
+    def test_exports(self):
+        out = self.oshrun('-x', 'ONE=1', '--export', 'TWO=a=b', '-x', 'HOME', 'sh', '-c', 'echo $ONE $TWO')
+        self.assertEqual(out.stdout, '1 a=b\n')
+
+    def test_folder(self):
+        self.assertEqual(self.oshrun('--wdir', self.folder, 'pwd').stdout, f'{self.folder.resolve()}\n')
+
+    def test_bind(self):
+        allowed = sorted(os.sched_getaffinity(0))
+        out = self.oshrun('-np', len(allowed) + 1, '--bind-to', 'core', 'sh', '-c',
+                          'echo $OSHRUN_PE $(grep Cpus_allowed_list /proc/self/status)')
+        got = {int(line.split()[0]): line.split()[2] for line in out.stdout.splitlines()}
+        for pe in range(len(allowed) + 1):
+            self.assertEqual(got[pe], str(allowed[pe % len(allowed)]))
+
+    def test_verbose(self):
+        out = self.oshrun('-np', 2, '-v', '--hosts', 2, 'true')
+        self.assertRegex(out.stderr, r'oshrun: PE 1 on host1: process \d+\n')
+        self.assertIn('oshrun: PE 0 on host0: ended with exit status 0\n', out.stderr)
+
+    def test_fabric_of_the_user(self):
+        out = self.oshrun('-np', 2, '--fabric', 'of-the-user', 'sh', '-c', 'echo $VIADUCT_FABRIC:$VIADUCT_HOST')
+        self.assertEqual(out.stdout, 'of-the-user:\n' * 2)
+
+
+class Refused(Case):
+    """A process that no launcher started, or that has lost its socket, says so in one line."""
+
+    def refused(self, pattern, args=(), **env):
+        out = subprocess.run([*args, PE, 'start', 'finish'], env=environment(**env), text=True, timeout=PATIENCE,
+                             stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        self.assertEqual((out.returncode, out.stderr.count('\n')), (98, 1), out.stderr)
+        self.assertRegex(out.stderr, pattern)
+
+    def test_alone(self):
+        self.refused('no launcher started this program.*oshrun -np N')
+
+    def test_other_launchers(self):
+        self.refused("Open MPI's mpirun started this program", OMPI_COMM_WORLD_SIZE='2')
+        self.refused('srun --mpi=pmix', SLURM_STEP_NUM_TASKS='2')
+        self.refused('PMI', PMI_SIZE='2')
+
+    def test_singleton_when_asked(self):
+        out = subprocess.run([PE, 'start', 'job', 'barrier', 'exchange=9', 'finish', 'start', 'finish'],
+                             env=environment(SHMEM_VIADUCT_SINGLETON='1'), text=True, timeout=PATIENCE,
+                             stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        self.assertRegex(out.stdout, '^0/1 [0-9a-f]+ singleton\n$')
+
+    def test_no_socket(self):
+        for value in ('', ':', '5', '5:', '5:x', '-1:5', '0:1', '999999:1', '99999999999:1', '3:4 ',
+                      '1:99999999999999999999999'):
+            if value:
+                self.refused('VIADUCT_OSHRUN=.* names no socket', VIADUCT_OSHRUN=value)
+
+    def test_program_that_a_pe_starts(self):
+        out = self.oshrun('-np', 1, PE, 'start', f'system={PE} start', 'barrier', 'finish')
+        self.assertEqual((out.returncode, out.stderr.count('\n')), (0, 1), out.stderr)
+        self.assertIn('names no socket of oshrun', out.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

@@ -14,17 +14,16 @@
 struct osh_ctx;
 struct osh_team;
 
-/* The context of a handle of the user's: NULL for SHMEM_CTX_INVALID. */
-struct osh_ctx *osh_ctx(const void *handle);
-/* Likewise for a team. */
+/* The team of a handle of the program's: NULL for SHMEM_TEAM_INVALID. */
 struct osh_team *osh_team(const void *handle);
 
-/* ---- remote memory access -------------------------------------------------------------------- */
+/* ---- remote memory access: osh_fast.h has the forms for memory that is mapped ------------------- */
 
-void osh_put(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n, int pe);
-void osh_put_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n, int pe);
-void osh_get(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n, int pe);
-void osh_get_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n, int pe);
+/* `nbi`: source or destination may be in use until quiet. */
+void osh_put_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
+		    int pe, bool nbi);
+void osh_get_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
+		    int pe, bool nbi);
 
 /* `blocks` blocks of `block` bytes each; the strides are from the start of one to that of the next. */
 void osh_put_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
@@ -34,40 +33,25 @@ void osh_get_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void
 		     ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t block, size_t blocks,
 		     int pe);
 
-/* `add`: the signal is added to the object, else it replaces it.  `nbi`: complete at quiet. */
-void osh_put_signal(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
-		    uint64_t *object, uint64_t signal, int sig_op, int pe, bool nbi);
-void osh_signal(const char *fn, struct osh_ctx *ctx, uint64_t *object, uint64_t signal, bool add,
-		int pe);
-
 /* ---- atomic operations ----------------------------------------------------------------------- */
 
 enum osh_amo { /* of objects of 4 and 8 bytes */
-	OSH_AMO_FETCH,
-	OSH_AMO_SET,
-	OSH_AMO_SWAP,
-	OSH_AMO_COMPARE_SWAP,
-	OSH_AMO_ADD,
-	OSH_AMO_AND,
-	OSH_AMO_OR,
-	OSH_AMO_XOR,
+	       OSH_AMO_FETCH,
+	       OSH_AMO_SET,
+	       OSH_AMO_SWAP,
+	       OSH_AMO_COMPARE_SWAP,
+	       OSH_AMO_ADD,
+	       OSH_AMO_AND,
+	       OSH_AMO_OR,
+	       OSH_AMO_XOR,
 };
 
-/* Returns the old value. */
-uint32_t osh_amo32(const char *fn, struct osh_ctx *ctx, enum osh_amo op, void *dest, uint32_t value,
-		   uint32_t cond, int pe);
-uint64_t osh_amo64(const char *fn, struct osh_ctx *ctx, enum osh_amo op, void *dest, uint64_t value,
-		   uint64_t cond, int pe);
-/* Without an old value; may return before it is executed. */
-void osh_amo32_post(const char *fn, struct osh_ctx *ctx, enum osh_amo op, void *dest,
-		    uint32_t value, int pe);
-void osh_amo64_post(const char *fn, struct osh_ctx *ctx, enum osh_amo op, void *dest,
-		    uint64_t value, int pe);
-/* The old value is in *fetch after the next quiet. */
-void osh_amo32_nbi(const char *fn, struct osh_ctx *ctx, enum osh_amo op, void *fetch, void *dest,
-		   uint32_t value, uint32_t cond, int pe);
-void osh_amo64_nbi(const char *fn, struct osh_ctx *ctx, enum osh_amo op, void *fetch, void *dest,
-		   uint64_t value, uint64_t cond, int pe);
+/*
+ * On an object of `size` bytes, 4 or 8.  The old value goes to *fetch, unless that is NULL: at the return,
+ * or (nbi) at the next quiet.  With nbi it may return before the operation is executed.
+ */
+void osh_amo_slowly(const char *fn, struct osh_ctx *ctx, enum osh_amo op, size_t size, void *dest,
+		    uint64_t value, uint64_t cond, void *fetch, int pe, bool nbi);
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
@@ -137,7 +121,7 @@ int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, cons
 
 int osh_init(int requested, int *provided);
 void osh_finalize(void);
-void osh_global_exit(int status);
+void osh_global_exit(int status) __attribute__((noreturn));
 bool osh_initialized(void);
 int osh_thread_level(void);
 void osh_start_pes(void);

@@ -146,8 +146,11 @@ def main(argv):
         find(root, 'VipPostSend.3')
         find(root, 'vipl.7')
         headers = {p.name for p in find(root, 'vipl.h').parent.iterdir()}
-        if headers != {'vipl.h', 'vipl_ext.h'}:
-            sys.exit(f'installed headers are {sorted(headers)}, expected vipl.h and vipl_ext.h')
+        expected = {'vipl.h', 'vipl_ext.h'}
+        if list(root.rglob('libviaduct-shmem.so')):
+            expected |= {'shmem.h', 'shmemx.h', 'pshmem.h', 'mpp'}
+        if headers != expected:
+            sys.exit(f'installed headers are {sorted(headers)}, expected {sorted(expected)}')
         version = pkg_config(root, prefix, '--modversion')
         find(root, 'libvipl.a')
         agent = start_agent(str(find(root, 'viaductd')), FABRIC)

@@ -31,9 +31,13 @@ LAYERS = {
     "provider/ntb": ["vipl/core", "vipl/include", "provider/client", "provider/wire",
                      "provider/port", "util"],
     "perf/common": ["vipl/include", "util/option"],
+    "shmem/boot": [],
+    "shmem/core": ["shmem/boot", "vipl/include"],
+    "shmem/api": ["shmem/core", "shmem/boot", "vipl/include", "shmem/include"],
+    "shmem/tools": ["shmem/boot", "util/option"],
 }
 # Of a folder whose files do not all have the same include directories, the one that stands for it.
-FILES = {"perf/common": "pf_run.c"}
+FILES = {"perf/common": "pf_run.c", "shmem/api": "api_rma.c"}
 
 
 def compile_entry(entries, source, folder):

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Waits and tests.  Elements are compared as one of six representations; types that have the same
+ * share the code.  The loads acquire: what an update was ordered behind is visible when it is.
+ */
+#include "api.h"
+
+enum kind { KIND_I16, KIND_U16, KIND_I32, KIND_U32, KIND_I64, KIND_U64 };
+
+#define IS_SIGNED(T) ((T)-1 < (T)1)
+#define KIND(T)                                                                                    \
+	(sizeof(T) == 2	  ? IS_SIGNED(T) ? KIND_I16 : KIND_U16                                     \
+	 : sizeof(T) == 4 ? IS_SIGNED(T) ? KIND_I32 : KIND_U32                                     \
+	 : IS_SIGNED(T)	  ? KIND_I64                                                               \
+			  : KIND_U64)
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* ---- One comparison -------------------------------------------------------------------------- */
+
+#define COMPARE(a, cmp, b)                                                                         \
+	((cmp) == SHMEM_CMP_EQ	 ? (a) == (b)                                                      \
+	 : (cmp) == SHMEM_CMP_NE ? (a) != (b)                                                      \
+	 : (cmp) == SHMEM_CMP_GT ? (a) > (b)                                                       \
+	 : (cmp) == SHMEM_CMP_LE ? (a) <= (b)                                                      \
+	 : (cmp) == SHMEM_CMP_LT ? (a) < (b)                                                       \
+				 : (a) >= (b))
+
+/* The element and the value as they are, widened: a value of a signed type is sign-extended. */
+static ALWAYS_INLINE uint64_t element(enum kind kind, const void *p)
+{
+	switch (kind) {
+	case KIND_I16:
+		return (uint64_t)__atomic_load_n((const int16_t *)p, __ATOMIC_ACQUIRE);
+	case KIND_U16:
+		return __atomic_load_n((const uint16_t *)p, __ATOMIC_ACQUIRE);
+	case KIND_I32:
+		return (uint64_t)__atomic_load_n((const int32_t *)p, __ATOMIC_ACQUIRE);
+	case KIND_U32:
+		return __atomic_load_n((const uint32_t *)p, __ATOMIC_ACQUIRE);
+	default:
+		return __atomic_load_n((const uint64_t *)p, __ATOMIC_ACQUIRE);
+	}
+}
+
+static ALWAYS_INLINE bool compares(enum kind kind, uint64_t now, int cmp, uint64_t value)
+{
+	bool is_signed = kind == KIND_I16 || kind == KIND_I32 || kind == KIND_I64;
+
+	return is_signed ? COMPARE((int64_t)now, cmp, (int64_t)value) : COMPARE(now, cmp, value);
+}
+
+static ALWAYS_INLINE bool holds(enum kind kind, const void *ivar, int cmp, uint64_t value)
+{
+	return compares(kind, element(kind, ivar), cmp, value);
+}
+
+/* ---- Sets of elements ------------------------------------------------------------------------ */
+
+struct set {
+	const char *fn;
+	const void *ivars;
+	size_t n;
+	const int *status; /* may be NULL */
+	int cmp;
+	uint64_t value;
+	const void *values; /* or NULL: all are compared to value */
+};
+
+static ALWAYS_INLINE size_t bytes_of(enum kind kind)
+{
+	return kind <= KIND_U16 ? 2 : kind <= KIND_U32 ? 4 : 8;
+}
+
+static ALWAYS_INLINE const void *ivar_at(enum kind kind, const struct set *s, size_t i)
+{
+	return (const char *)s->ivars + i * bytes_of(kind);
+}
+
+static ALWAYS_INLINE bool left_out(const struct set *s, size_t i)
+{
+	return s->status != NULL && s->status[i] != 0;
+}
+
+static ALWAYS_INLINE bool holds_at(enum kind kind, const struct set *s, size_t i)
+{
+	uint64_t value = s->value;
+
+	if (s->values != NULL)
+		value = element(kind, (const char *)s->values + i * bytes_of(kind));
+	return holds(kind, ivar_at(kind, s, i), s->cmp, value);
+}
+
+static bool is_empty(const struct set *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!left_out(s, i))
+			return false;
+	return true;
+}
+
+/*
+ * Where a search begins, anew each time: then each element that satisfies its comparison is found
+ * first some time, whatever the others do.
+ */
+static size_t begin(size_t n)
+{
+	static _Thread_local uint64_t state = 0x9E3779B97F4A7C15u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return n <= 1 ? 0 : (size_t)((state >> 32) * (uint64_t)(uint32_t)n >> 32);
+}
+
+static ALWAYS_INLINE size_t find_between(enum kind kind, const struct set *s, size_t i, size_t end)
+{
+	for (; i < end; i++)
+		if (!left_out(s, i) && holds_at(kind, s, i))
+			return i;
+	return SIZE_MAX;
+}
+
+static ALWAYS_INLINE size_t find_any(enum kind kind, const struct set *s)
+{
+	size_t from = begin(s->n);
+	size_t found = find_between(kind, s, from, s->n);
+
+	return found != SIZE_MAX ? found : find_between(kind, s, 0, from);
+}
+
+static ALWAYS_INLINE size_t find_some(enum kind kind, const struct set *s, size_t *indices)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (!left_out(s, i) && holds_at(kind, s, i))
+			indices[count++] = i;
+	return count;
+}
+
+/* ---- Waits, for one representation each ------------------------------------------------------ */
+
+#define WAITS(K, kind)                                                                             \
+	static __attribute__((noinline)) void wait_one_##K(const char *fn, const void *ivar,       \
+							   int cmp, uint64_t value)                \
+	{                                                                                          \
+		struct osh_wait w = OSH_WAIT(fn, ivar);                                            \
+		while (!holds(kind, ivar, cmp, value))                                             \
+			osh_wait(&w);                                                              \
+		osh_wait_end(&w);                                                                  \
+	}                                                                                          \
+	static __attribute__((unused)) void wait_all_##K(const struct set *s)                      \
+	{                                                                                          \
+		for (size_t i = 0; i < s->n; i++) {                                                \
+			struct osh_wait w = OSH_WAIT(s->fn, ivar_at(kind, s, i));                  \
+			if (left_out(s, i))                                                        \
+				continue;                                                          \
+			while (!holds_at(kind, s, i))                                              \
+				osh_wait(&w);                                                      \
+			osh_wait_end(&w);                                                          \
+		}                                                                                  \
+	}                                                                                          \
+	static __attribute__((unused)) size_t test_any_##K(const struct set *s)                    \
+	{                                                                                          \
+		return find_any(kind, s);                                                          \
+	}                                                                                          \
+	static __attribute__((unused)) size_t wait_any_##K(const struct set *s)                    \
+	{                                                                                          \
+		struct osh_wait w = OSH_WAIT(s->fn, NULL);                                         \
+		size_t found = find_any(kind, s);                                                  \
+		if (found != SIZE_MAX || is_empty(s))                                              \
+			return found;                                                              \
+		while ((found = find_any(kind, s)) == SIZE_MAX)                                    \
+			osh_wait(&w);                                                              \
+		osh_wait_end(&w);                                                                  \
+		return found;                                                                      \
+	}                                                                                          \
+	static __attribute__((unused)) size_t test_some_##K(const struct set *s, size_t *indices)  \
+	{                                                                                          \
+		return find_some(kind, s, indices);                                                \
+	}                                                                                          \
+	static __attribute__((unused)) size_t wait_some_##K(const struct set *s, size_t *indices)  \
+	{                                                                                          \
+		struct osh_wait w = OSH_WAIT(s->fn, NULL);                                         \
+		size_t count = find_some(kind, s, indices);                                        \
+		if (count != 0 || is_empty(s))                                                     \
+			return count;                                                              \
+		while ((count = find_some(kind, s, indices)) == 0)                                 \
+			osh_wait(&w);                                                              \
+		osh_wait_end(&w);                                                                  \
+		return count;                                                                      \
+	}                                                                                          \
+	static __attribute__((unused)) int test_all_##K(const struct set *s)                       \
+	{                                                                                          \
+		for (size_t i = 0; i < s->n; i++)                                                  \
+			if (!left_out(s, i) && !holds_at(kind, s, i))                              \
+				return 0;                                                          \
+		return 1;                                                                          \
+	}
+
+WAITS(i16, KIND_I16)
+WAITS(u16, KIND_U16)
+WAITS(i32, KIND_I32)
+WAITS(u32, KIND_U32)
+WAITS(i64, KIND_I64)
+WAITS(u64, KIND_U64)
+
+/* The function of a family for a type of 4 or 8 bytes. */
+#define FOR(T, name)                                                                               \
+	(sizeof(T) == 4 ? (IS_SIGNED(T) ? name##_i32 : name##_u32)                                 \
+			: (IS_SIGNED(T) ? name##_i64 : name##_u64))
+#define FOR_SHORT(T, name) (IS_SIGNED(T) ? name##_i16 : name##_u16)
+
+/* ---- The routines ---------------------------------------------------------------------------- */
+
+#define ONE(N, T, wait)                                                                            \
+	API(void, shmem_##N##_wait_until, (T * ivar, int cmp, T cmp_value))                        \
+	{                                                                                          \
+		if (!holds(KIND(T), ivar, cmp, (uint64_t)cmp_value))                               \
+			wait("shmem_" #N "_wait_until", ivar, cmp, (uint64_t)cmp_value);           \
+	}                                                                                          \
+	API(int, shmem_##N##_test, (T * ivar, int cmp, T cmp_value))                               \
+	{                                                                                          \
+		return holds(KIND(T), ivar, cmp, (uint64_t)cmp_value);                             \
+	}
+
+/* A routine on several elements; the body finds the set in `s`. */
+#define SEVERAL(result, suffix, params, one_value, more_values, ...)                               \
+	API(result, shmem_##suffix, (API_LIST params))                                             \
+	{                                                                                          \
+		struct set s = { "shmem_" #suffix, ivars,      nelems, status, cmp,                \
+				 one_value,	   more_values };                                  \
+		__VA_ARGS__                                                                        \
+	}
+
+#define FORMS(N, T, vector, value_param, one_value, more_values)                                   \
+	SEVERAL(void, N##_wait_until_all##vector,                                                  \
+		(T * ivars, size_t nelems, const int *status, int cmp, value_param), one_value,    \
+		more_values, FOR(T, wait_all)(&s);)                                                \
+	SEVERAL(size_t, N##_wait_until_any##vector,                                                \
+		(T * ivars, size_t nelems, const int *status, int cmp, value_param), one_value,    \
+		more_values, return FOR(T, wait_any)(&s);)                                         \
+	SEVERAL(size_t, N##_wait_until_some##vector,                                               \
+		(T * ivars, size_t nelems, size_t * indices, const int *status, int cmp,           \
+		 value_param),                                                                     \
+		one_value, more_values, return FOR(T, wait_some)(&s, indices);)                    \
+	SEVERAL(int, N##_test_all##vector,                                                         \
+		(T * ivars, size_t nelems, const int *status, int cmp, value_param), one_value,    \
+		more_values, return FOR(T, test_all)(&s);)                                         \
+	SEVERAL(size_t, N##_test_any##vector,                                                      \
+		(T * ivars, size_t nelems, const int *status, int cmp, value_param), one_value,    \
+		more_values, return FOR(T, test_any)(&s);)                                         \
+	SEVERAL(size_t, N##_test_some##vector,                                                     \
+		(T * ivars, size_t nelems, size_t * indices, const int *status, int cmp,           \
+		 value_param),                                                                     \
+		one_value, more_values, return FOR(T, test_some)(&s, indices);)
+
+#define TYPED(N, T)                                                                                \
+	ONE(N, T, FOR(T, wait_one))                                                                \
+	FORMS(N, T, , T cmp_value, (uint64_t)cmp_value, NULL)                                      \
+	FORMS(N, T, _vector, const T *cmp_values, 0, cmp_values)
+
+API_AMO_TYPES(TYPED)
+ONE(short, short, FOR_SHORT(short, wait_one))
+ONE(ushort, unsigned short, FOR_SHORT(unsigned short, wait_one))
+
+API(uint64_t, shmem_signal_wait_until, (uint64_t * sig_addr, int cmp, uint64_t cmp_value))
+{
+	uint64_t now = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+	struct osh_wait w = OSH_WAIT("shmem_signal_wait_until", sig_addr);
+
+	if (COMPARE(now, cmp, cmp_value))
+		return now;
+	do {
+		osh_wait(&w);
+		now = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
+	} while (!COMPARE(now, cmp, cmp_value));
+	osh_wait_end(&w);
+	return now;
+}
+
+/* ---- Deprecated ------------------------------------------------------------------------------ */
+
+#define OLD(N, T, wait)                                                                            \
+	API(void, shmem_##N##_wait, (T * ivar, T cmp_value))                                       \
+	{                                                                                          \
+		wait("shmem_" #N "_wait", ivar, SHMEM_CMP_NE, (uint64_t)cmp_value);                \
+	}
+
+OLD(short, short, wait_one_i16)
+OLD(int, int, wait_one_i32)
+OLD(long, long, FOR(long, wait_one))
+OLD(longlong, long long, wait_one_i64)
+
+API(void, shmem_wait, (long *ivar, long cmp_value))
+{
+	FOR(long, wait_one)("shmem_wait", ivar, SHMEM_CMP_NE, (uint64_t)cmp_value);
+}
+
+API(void, shmem_wait_until, (long *ivar, int cmp, long cmp_value))
+{
+	FOR(long, wait_one)("shmem_wait_until", ivar, cmp, (uint64_t)cmp_value);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Synchronisation of the members of a team, by messages without data. */
+#include "osh_coll.h"
+#include "osh_env.h"
+
+/* In round k each member tells the one 2^k behind it: all know of all after log2(n) rounds. */
+static void dissemination(const char *fn, struct osh_team *team)
+{
+	for (int step = 1; step < team->n; step *= 2) {
+		int to = team->me + step, from = team->me - step;
+
+		osh_coll_tell(fn, team, to < team->n ? to : to - team->n);
+		osh_coll_hear(fn, team, from >= 0 ? from : from + team->n);
+	}
+}
+
+/* Up a tree in which a member has up to four below it, and down again. */
+static void tree(const char *fn, struct osh_team *team)
+{
+	enum { BELOW = 4 };
+	int first = team->me * BELOW + 1, end = first + BELOW < team->n ? first + BELOW : team->n;
+
+	for (int i = first; i < end; i++)
+		osh_coll_hear(fn, team, i);
+	if (team->me > 0) {
+		osh_coll_tell(fn, team, (team->me - 1) / BELOW);
+		osh_coll_hear(fn, team, (team->me - 1) / BELOW);
+	}
+	for (int i = first; i < end; i++)
+		osh_coll_tell(fn, team, i);
+}
+
+/* The published one of rings: once round to learn that all are there, once round to release them. */
+static void ring(const char *fn, struct osh_team *team)
+{
+	int next = (team->me + 1) % team->n, last = (team->me + team->n - 1) % team->n;
+
+	for (int round = 0; round < 2; round++) {
+		if (team->me == 0)
+			osh_coll_tell(fn, team, next);
+		osh_coll_hear(fn, team, last);
+		if (team->me != 0)
+			osh_coll_tell(fn, team, next);
+	}
+}
+
+int osh_sync(const char *fn, struct osh_team *team)
+{
+	if (team == NULL)
+		return -1;
+	if (team->n == 1)
+		return 0;
+	osh_check(fn, team, NULL, 0, 0);
+	switch (osh_env.barrier) {
+	case OSH_BARRIER_TREE:
+		tree(fn, team);
+		break;
+	case OSH_BARRIER_RING:
+		ring(fn, team);
+		break;
+	default:
+		dissemination(fn, team);
+	}
+	return 0;
+}
+
+void osh_barrier_all(const char *fn)
+{
+	osh_quiet(&osh_default);
+	osh_sync(fn, osh_world);
+}

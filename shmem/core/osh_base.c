@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "boot.h"
+#include "osh_base.h"
+
+static char who[24];
+
+void osh_say_pe(int pe)
+{
+	snprintf(who, sizeof(who), "PE %d: ", pe);
+}
+
+/* The text as one line, also where it is too long. */
+static void format(char line[BOOT_TEXT_MAX], const char *fmt, va_list args)
+{
+	vsnprintf(line, BOOT_TEXT_MAX, fmt, args);
+	line[strcspn(line, "\n")] = '\0';
+}
+
+void osh_warn(const char *fmt, ...)
+{
+	char line[BOOT_TEXT_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	format(line, fmt, args);
+	va_end(args);
+	fprintf(stderr, "shmem: %s%s\n", who, line);
+}
+
+void osh_fatal(const char *fmt, ...)
+{
+	char line[BOOT_TEXT_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	format(line, fmt, args);
+	va_end(args);
+	boot_abort(1, line);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Small things that every unit of OpenSHMEM uses. */
+#ifndef OSH_BASE_H
+#define OSH_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define osh_likely(x) __builtin_expect(!!(x), 1)
+#define osh_unlikely(x) __builtin_expect(!!(x), 0)
+#define OSH_COLD __attribute__((cold, noinline))
+#define OSH_LINE 64
+
+static inline size_t osh_min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* `to` is a power of two. */
+static inline size_t osh_align_up(size_t n, size_t to)
+{
+	return (n + to - 1) & ~(to - 1);
+}
+
+/* Prints one line about this PE on standard error. */
+void osh_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same, and ends the job with status 1. */
+_Noreturn void osh_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Names this PE in the lines of the two; before that they name none. */
+void osh_say_pe(int pe);
+
+#endif

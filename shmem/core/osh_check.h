@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What SHMEM_DEBUG adds: members of a collective compare their arguments. */
+#ifndef OSH_CHECK_H
+#define OSH_CHECK_H
+
+#include "osh_env.h"
+#include "osh_team.h"
+
+void osh_check_arguments(const char *fn, struct osh_team *team, const void *dest, size_t n,
+			 int root);
+
+/* Ends the job if another member calls another routine, or with another dest, length or root. */
+static inline void osh_check(const char *fn, struct osh_team *team, const void *dest, size_t n,
+			     int root)
+{
+	if (osh_unlikely(osh_env.debug))
+		osh_check_arguments(fn, team, dest, n, root);
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the units of collectives share. */
+#ifndef OSH_COLL_H
+#define OSH_COLL_H
+
+#include "osh_check.h"
+#include "osh_fast.h"
+#include "osh_link.h"
+#include "osh_team.h"
+
+/* Puts n bytes to a member's `dest`, a symmetric address; messages that are sent to it later come behind. */
+void osh_coll_put(const char *fn, struct osh_team *team, int to, void *dest, const void *source,
+		  size_t n);
+
+/* Tells a member that the puts before are there; and waits for that of a member. */
+static inline void osh_coll_tell(const char *fn, struct osh_team *team, int to)
+{
+	osh_cell_send(fn, team, to, NULL, 0);
+}
+
+static inline void osh_coll_hear(const char *fn, struct osh_team *team, int from)
+{
+	osh_cell_recv(fn, team, from, NULL, 0);
+}
+
+/* Copies what need not be where it is already. */
+static inline void osh_coll_copy(void *dest, const void *source, size_t n)
+{
+	if (dest != source && n > 0)
+		__builtin_memcpy(dest, source, n);
+}
+
+#endif

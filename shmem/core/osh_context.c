@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Contexts as the program sees them. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "osh_team.h"
+
+#define PRIVATE 2l /* SHMEM_CTX_PRIVATE */
+#define SERIALIZED 1l
+#define KNOWN 15l
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of all teams */
+
+int osh_ctx_create(const char *fn, struct osh_team *team, long options, void **made)
+{
+	struct osh_ctx *ctx;
+
+	*made = NULL;
+	if (team == NULL || (options & ~KNOWN) != 0)
+		return -1;
+	ctx = malloc(sizeof(*ctx));
+	if (ctx == NULL)
+		return -1;
+	osh_ctx_init(ctx, team == osh_world ? NULL : team->pes, team == osh_world ? 0 : team->n,
+		     options);
+	ctx->team = team;
+	ctx->locked = osh_pe.level == 3 && !(options & (PRIVATE | SERIALIZED));
+	pthread_mutex_lock(&lock);
+	ctx->next = team->contexts;
+	team->contexts = ctx;
+	pthread_mutex_unlock(&lock);
+	*made = ctx;
+	return 0;
+}
+
+void osh_ctx_destroy(const char *fn, struct osh_ctx *ctx)
+{
+	struct osh_ctx **at;
+
+	if (ctx == NULL)
+		return;
+	if (ctx == &osh_default)
+		osh_fatal("%s: the default context cannot be destroyed", fn);
+	pthread_mutex_lock(&lock);
+	at = &ctx->team->contexts;
+	while (*at != NULL && *at != ctx)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = ctx->next;
+	pthread_mutex_unlock(&lock);
+	osh_ctx_fini(ctx);
+	free(ctx);
+}
+
+void *osh_ctx_team(struct osh_ctx *ctx)
+{
+	if (ctx == NULL)
+		return NULL;
+	return osh_team_handle(ctx->team == NULL ? osh_world : ctx->team);
+}
+
+/* Sessions are hints.  What they announce is kept; near operations and VIs have nothing to gain from it. */
+void osh_ctx_session_start(struct osh_ctx *ctx, long options, size_t total_ops, bool has_total_ops)
+{
+	if (ctx == NULL)
+		return;
+	ctx->options |= options;
+	if (has_total_ops)
+		ctx->session_ops = total_ops;
+}
+
+void osh_ctx_session_stop(struct osh_ctx *ctx)
+{
+	if (ctx != NULL)
+		ctx->session_ops = SIZE_MAX;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "osh_env.h"
+
+struct osh_env osh_env;
+
+/* A variable of the specification has an older name, which counts where the new one is not set. */
+static const struct variable {
+	const char *name, *old, *def, *help;
+} variables[] = {
+	{ "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "1G",
+	  "bytes of the symmetric heap of each PE; a number and k, m, g or t" },
+	{ "SHMEM_VERSION", "SMA_VERSION", "", "set: print the version at the start" },
+	{ "SHMEM_INFO", "SMA_INFO", "", "set: print this table at the start" },
+	{ "SHMEM_DEBUG", "SMA_DEBUG", "", "set, and not 0: check the arguments of all routines" },
+	{ "SHMEM_VIADUCT_BARRIER", NULL, "auto",
+	  "algorithm of barriers: auto, dissemination, tree or ring" },
+	{ "SHMEM_VIADUCT_SINGLETON", NULL, "0",
+	  "1: a program that no launcher started is a job of one PE" },
+};
+
+static const char *value_of(size_t i)
+{
+	const char *value = getenv(variables[i].name);
+
+	if (value == NULL && variables[i].old != NULL)
+		value = getenv(variables[i].old);
+	return value;
+}
+
+static bool is_set(size_t i)
+{
+	const char *value = value_of(i);
+
+	return value != NULL && strcmp(value, "0") != 0;
+}
+
+bool osh_env_size(const char *text, size_t *bytes)
+{
+	static const char letters[] = "kmgt";
+	const char *letter;
+	double number, scale = 1;
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	/* strtod() knows more than decimal numbers. */
+	if (!isdigit((unsigned char)*text) && *text != '.')
+		return false;
+	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		return false;
+	errno = 0;
+	number = strtod(text, &end);
+	if (end == text || errno != 0)
+		return false;
+	if (*end != '\0') {
+		letter = strchr(letters, tolower((unsigned char)*end));
+		if (letter == NULL)
+			return false;
+		for (ptrdiff_t i = 0; i <= letter - letters; i++)
+			scale *= 1024;
+	}
+	number *= scale;
+	if (!(number < (double)(SIZE_MAX / 4)))
+		return false;
+	*bytes = (size_t)number;
+	if ((double)*bytes < number)
+		(*bytes)++;
+	return true;
+}
+
+int osh_env_read(char error[BOOT_TEXT_MAX])
+{
+	static const char *const barriers[] = { "auto", "dissemination", "tree", "ring" };
+	const char *size = value_of(0), *barrier = value_of(4);
+	size_t kind = 0;
+
+	if (size == NULL)
+		size = variables[0].def;
+	if (!osh_env_size(size, &osh_env.heap_bytes)) {
+		snprintf(
+			error, BOOT_TEXT_MAX,
+			"SHMEM_SYMMETRIC_SIZE is \"%.64s\"; expected a number and k, m, g or t, such as 512m",
+			size);
+		return -EINVAL;
+	}
+	if (barrier != NULL) {
+		while (kind < 4 && strcasecmp(barrier, barriers[kind]) != 0)
+			kind++;
+		if (kind == 4) {
+			snprintf(
+				error, BOOT_TEXT_MAX,
+				"SHMEM_VIADUCT_BARRIER is \"%.64s\"; expected auto, dissemination, tree or ring",
+				barrier);
+			return -EINVAL;
+		}
+	}
+	osh_env.barrier = (enum osh_barrier_kind)kind;
+	osh_env.version = value_of(1) != NULL;
+	osh_env.info = value_of(2) != NULL;
+	osh_env.debug = is_set(3);
+	return 0;
+}
+
+void osh_env_print(void)
+{
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = value_of(i);
+
+		printf("%-24s %-12s (default %s) %s\n", variables[i].name,
+		       value == NULL ? "not set" : value,
+		       variables[i].def[0] == '\0' ? "not set" : variables[i].def,
+		       variables[i].help);
+	}
+	fflush(stdout);
+}

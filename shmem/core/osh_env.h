@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The variables of the environment, read once by each shmem_init. */
+#ifndef OSH_ENV_H
+#define OSH_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "boot.h"
+
+enum osh_barrier_kind {
+	OSH_BARRIER_AUTO,
+	OSH_BARRIER_DISSEMINATION,
+	OSH_BARRIER_TREE,
+	OSH_BARRIER_RING
+};
+
+struct osh_env {
+	size_t heap_bytes;
+	bool version; /* print the version */
+	bool info;    /* print all variables */
+	bool debug;   /* check arguments */
+	enum osh_barrier_kind barrier;
+};
+
+extern struct osh_env osh_env;
+
+/* 0, or -EINVAL with one line about the variable that is not valid. */
+int osh_env_read(char error[BOOT_TEXT_MAX]);
+/* Prints name, value, default and meaning of each variable. */
+void osh_env_print(void);
+/*
+ * A size as the specification writes it: a number, also with a fraction, and one of k m g t behind
+ * it; what follows that letter is ignored.  False: not valid.
+ */
+bool osh_env_size(const char *text, size_t *bytes);
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An endpoint has a ring of descriptors, each with a buffer, in one piece of registered memory.  A VI
+ * completes its descriptors in their order, so two counters say what is under way.
+ *
+ * Memory that an operation reads or writes here must be registered.  The segments are; of other
+ * memory, few bytes go through the buffer, and more are registered for the call, which then waits.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "osh_far.h"
+#include "osh_link.h"
+#include "osh_wait.h"
+
+#define DESC_BYTES 128u /* room for a descriptor of three segments */
+#define CHUNK (8u << 20)
+#define SLAB_BYTES (OSH_RING * (DESC_BYTES + OSH_BOUNCE))
+
+/* ---- endpoints ------------------------------------------------------------------------------- */
+
+static OSH_COLD struct osh_ep *ep_create(const char *fn, struct osh_ctx *ctx, int pe)
+{
+	struct osh_ep *ep = calloc(1, sizeof(*ep));
+	VIP_RETURN rc;
+
+	if (ctx->endpoints == NULL)
+		ctx->endpoints = calloc((size_t)osh_pe.n, sizeof(struct osh_ep *));
+	if (ep == NULL || ctx->endpoints == NULL)
+		osh_fatal("%s: out of memory", fn);
+	ep->slab =
+		mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (ep->slab == MAP_FAILED)
+		osh_fatal("%s: out of memory", fn);
+	rc = VipRegisterMem(osh_pe.nic, ep->slab, SLAB_BYTES, NULL, &ep->handle);
+	if (rc != VIP_SUCCESS)
+		osh_fatal("%s: memory cannot be registered (%s)", fn, VipxErrorString(rc));
+	ep->pe = pe;
+	ep->vi = osh_link_connect(fn, pe);
+	ep->next = ctx->used;
+	ctx->used = ep;
+	ctx->endpoints[pe] = ep;
+	return ep;
+}
+
+static inline struct osh_ep *ep_get(const char *fn, struct osh_ctx *ctx, int pe)
+{
+	if (osh_likely(ctx->endpoints != NULL && ctx->endpoints[pe] != NULL))
+		return ctx->endpoints[pe];
+	return ep_create(fn, ctx, pe);
+}
+
+static inline VIP_DESCRIPTOR *desc_at(const struct osh_ep *ep, uint32_t n)
+{
+	return (VIP_DESCRIPTOR *)(ep->slab + (n % OSH_RING) * DESC_BYTES);
+}
+
+static inline uint8_t *bounce_at(const struct osh_ep *ep, uint32_t n)
+{
+	return ep->slab + OSH_RING * DESC_BYTES + (n % OSH_RING) * OSH_BOUNCE;
+}
+
+/* ---- completion ------------------------------------------------------------------------------ */
+
+static _Noreturn OSH_COLD void lost(const char *fn, const struct osh_ep *ep,
+				    const VIP_DESCRIPTOR *desc)
+{
+	char text[192];
+
+	VipxStatusString(desc == NULL ? 0 : desc->CS.Status, text, sizeof(text));
+	osh_fatal("%s: an operation on PE %d failed (%s): it has ended or cannot be reached", fn,
+		  ep->pe, desc == NULL ? "connection lost" : text);
+}
+
+static inline void reaped(const char *fn, struct osh_ep *ep, const VIP_DESCRIPTOR *desc)
+{
+	struct osh_after *a = &ep->after[ep->done % OSH_RING];
+
+	if (osh_unlikely(desc->CS.Status & VIP_STATUS_ERROR_MASK))
+		lost(fn, ep, desc);
+	if (a->to != NULL) {
+		memcpy(a->to, bounce_at(ep, ep->done), a->n);
+		a->to = NULL;
+	}
+	ep->done++;
+}
+
+static OSH_COLD void reap_slowly(const char *fn, struct osh_ep *ep, uint32_t end)
+{
+	VIP_DESCRIPTOR *desc = NULL;
+	VIP_RETURN rc;
+
+	osh_wait_show(fn, NULL, ep->pe);
+	while ((int32_t)(end - ep->done) > 0) {
+		rc = VipSendWait(ep->vi, 1000, &desc);
+		if (rc == VIP_TIMEOUT)
+			continue;
+		if (rc != VIP_SUCCESS)
+			lost(fn, ep, rc == VIP_DESCRIPTOR_ERROR ? desc : NULL);
+		reaped(fn, ep, desc);
+	}
+	osh_wait_shown_end();
+}
+
+/* Waits until the operations before number `end` are complete. */
+static inline void reap(const char *fn, struct osh_ep *ep, uint32_t end)
+{
+	VIP_DESCRIPTOR *desc = NULL;
+
+	while ((int32_t)(end - ep->done) > 0) {
+		if (osh_unlikely(VipSendDone(ep->vi, &desc) != VIP_SUCCESS)) {
+			reap_slowly(fn, ep, end);
+			return;
+		}
+		reaped(fn, ep, desc);
+	}
+}
+
+/* ---- posting --------------------------------------------------------------------------------- */
+
+/* The next descriptor, with place in the ring. */
+static inline VIP_DESCRIPTOR *desc_next(const char *fn, struct osh_ep *ep)
+{
+	if (osh_unlikely(ep->posted - ep->done == OSH_RING))
+		reap(fn, ep, ep->done + OSH_RING / 4);
+	return desc_at(ep, ep->posted);
+}
+
+static inline void post(const char *fn, struct osh_ep *ep, VIP_DESCRIPTOR *desc)
+{
+	VIP_RETURN rc = VipPostSend(ep->vi, desc, ep->handle);
+
+	if (osh_unlikely(rc != VIP_SUCCESS))
+		osh_fatal("%s: nothing can be sent to PE %d (%s)", fn, ep->pe, VipxErrorString(rc));
+	ep->posted++;
+	ep->dirty = true;
+}
+
+static inline void fill(VIP_DESCRIPTOR *desc, int op, const struct osh_target *t, const void *local,
+			VIP_MEM_HANDLE handle, size_t n)
+{
+	desc->CS = (VIP_CONTROL_SEGMENT){ .Control = (VIP_UINT16)op,
+					  .SegCount = 2,
+					  .Length = (VIP_UINT32)n };
+	desc->DS[0].Remote =
+		(VIP_ADDRESS_SEGMENT){ .Data.AddressBits = t->remote, .Handle = t->handle };
+	desc->DS[1].Local = (VIP_DATA_SEGMENT){ .Data.AddressBits = (uintptr_t)local,
+						.Handle = handle,
+						.Length = (VIP_UINT32)n };
+}
+
+/* One piece of at most CHUNK bytes.  `write`: from `local`, else to it. */
+static void move(const char *fn, struct osh_ep *ep, const struct osh_target *t, void *local,
+		 size_t n, bool write, bool nbi)
+{
+	VIP_DESCRIPTOR *desc = desc_next(fn, ep);
+	int op = write ? VIP_CONTROL_OP_RDMAWRITE : VIP_CONTROL_OP_RDMAREAD;
+	VIP_MEM_HANDLE handle;
+	VIP_RETURN rc;
+	size_t offset;
+	int s;
+
+	s = osh_segment_of(local, n, &offset);
+	if (s != OSH_SEGMENTS) {
+		fill(desc, op, t, local, osh_pe.seg[s].handle, n);
+		post(fn, ep, desc);
+		if (!nbi)
+			reap(fn, ep, ep->posted);
+		return;
+	}
+	if (n <= OSH_BOUNCE) {
+		uint8_t *bounce = bounce_at(ep, ep->posted);
+
+		if (write)
+			memcpy(bounce, local, n);
+		else
+			ep->after[ep->posted % OSH_RING] = (struct osh_after){ local, (uint32_t)n };
+		fill(desc, op, t, bounce, ep->handle, n);
+		post(fn, ep, desc);
+		if (!write && !nbi)
+			reap(fn, ep, ep->posted);
+		else if (write)
+			while (ep->posted != ep->done && VipSendDone(ep->vi, &desc) == VIP_SUCCESS)
+				reaped(fn, ep, desc);
+		return;
+	}
+	rc = VipRegisterMem(osh_pe.nic, local, n, NULL, &handle);
+	if (rc != VIP_SUCCESS)
+		osh_fatal("%s: %zu bytes at %p cannot be registered (%s): is this memory mapped%s?",
+			  fn, n, local, VipxErrorString(rc), write ? "" : " and writable");
+	fill(desc, op, t, local, handle, n);
+	post(fn, ep, desc);
+	reap(fn, ep, ep->posted);
+	VipDeregisterMem(osh_pe.nic, local, handle);
+}
+
+static void move_all(const char *fn, struct osh_ctx *ctx, struct osh_target t, void *local,
+		     size_t n, bool write, bool nbi)
+{
+	struct osh_ep *ep;
+
+	osh_ctx_lock(ctx);
+	ep = ep_get(fn, ctx, t.pe);
+	while (n > 0) {
+		size_t piece = osh_min(n, CHUNK);
+
+		move(fn, ep, &t, local, piece, write, nbi);
+		local = (uint8_t *)local + piece;
+		t.remote += piece;
+		n -= piece;
+	}
+	osh_ctx_unlock(ctx);
+}
+
+void osh_far_put(const char *fn, struct osh_ctx *ctx, const struct osh_target *t,
+		 const void *source, size_t n, bool nbi)
+{
+	move_all(fn, ctx, *t, (void *)(uintptr_t)source, n, true, nbi);
+}
+
+void osh_far_get(const char *fn, struct osh_ctx *ctx, const struct osh_target *t, void *dest,
+		 size_t n, bool nbi)
+{
+	move_all(fn, ctx, *t, dest, n, false, nbi);
+}
+
+/* ---- atomic operations ----------------------------------------------------------------------- */
+
+static VIP_UINT32 vi_op(enum osh_amo op)
+{
+	static const VIP_UINT32 ops[] = {
+		[OSH_AMO_FETCH] = VIPX_ATOMIC_FETCH,
+		[OSH_AMO_SET] = VIPX_ATOMIC_SWAP,
+		[OSH_AMO_SWAP] = VIPX_ATOMIC_SWAP,
+		[OSH_AMO_COMPARE_SWAP] = VIPX_ATOMIC_COMPARE_SWAP,
+		[OSH_AMO_ADD] = VIPX_ATOMIC_ADD,
+		[OSH_AMO_AND] = VIPX_ATOMIC_AND,
+		[OSH_AMO_OR] = VIPX_ATOMIC_OR,
+		[OSH_AMO_XOR] = VIPX_ATOMIC_XOR,
+	};
+
+	return ops[op];
+}
+
+void osh_far_amo(const char *fn, struct osh_ctx *ctx, const struct osh_target *t, enum osh_amo op,
+		 size_t size, uint64_t value, uint64_t cond, void *fetch, bool nbi)
+{
+	VIPX_ATOMIC_DESCRIPTOR *desc;
+	struct osh_ep *ep;
+
+	osh_ctx_lock(ctx);
+	ep = ep_get(fn, ctx, t->pe);
+	desc = (VIPX_ATOMIC_DESCRIPTOR *)desc_next(fn, ep);
+	desc->CS = (VIP_CONTROL_SEGMENT){ .Control = VIPX_CONTROL_OP_ATOMIC,
+					  .SegCount = fetch == NULL ? 2 : 3,
+					  .ImmediateData = vi_op(op),
+					  .Length = (VIP_UINT32)size };
+	desc->Remote = (VIP_ADDRESS_SEGMENT){ .Data.AddressBits = t->remote, .Handle = t->handle };
+	desc->Atomic = (VIPX_ATOMIC_SEGMENT){ .Operand = value, .Compare = cond };
+	if (fetch != NULL) {
+		uint8_t *bounce = bounce_at(ep, ep->posted);
+
+		desc->Result = (VIP_DATA_SEGMENT){ .Data.AddressBits = (uintptr_t)bounce,
+						   .Handle = ep->handle,
+						   .Length = (VIP_UINT32)size };
+		ep->after[ep->posted % OSH_RING] = (struct osh_after){ fetch, (uint32_t)size };
+	}
+	post(fn, ep, (VIP_DESCRIPTOR *)desc);
+	if (!nbi)
+		reap(fn, ep, ep->posted);
+	osh_ctx_unlock(ctx);
+}
+
+/* ---- completing all -------------------------------------------------------------------------- */
+
+static void quiet_one(const char *fn, struct osh_ep *ep)
+{
+	VIP_RETURN rc;
+
+	if (!ep->dirty)
+		return;
+	reap(fn, ep, ep->posted);
+	while ((rc = VipxFlush(ep->vi, 1000)) == VIP_TIMEOUT)
+		osh_wait_show(fn, NULL, ep->pe);
+	if (rc != VIP_SUCCESS)
+		lost(fn, ep, NULL);
+	ep->dirty = false;
+}
+
+void osh_far_quiet(const char *fn, struct osh_ctx *ctx, int pe)
+{
+	osh_ctx_lock(ctx);
+	for (struct osh_ep *ep = ctx->used; ep != NULL; ep = ep->next) {
+		if (pe < 0 || ep->pe == pe)
+			quiet_one(fn, ep);
+	}
+	osh_ctx_unlock(ctx);
+}
+
+void osh_far_gets_done(const char *fn, struct osh_ctx *ctx, int pe)
+{
+	struct osh_ep *ep;
+
+	osh_ctx_lock(ctx);
+	ep = ep_get(fn, ctx, pe);
+	reap(fn, ep, ep->posted);
+	osh_ctx_unlock(ctx);
+}
+
+void osh_far_close(struct osh_ctx *ctx)
+{
+	struct osh_ep *ep;
+
+	while ((ep = ctx->used) != NULL) {
+		ctx->used = ep->next;
+		osh_link_disconnect(ep->vi);
+		VipDeregisterMem(osh_pe.nic, ep->slab, ep->handle);
+		munmap(ep->slab, SLAB_BYTES);
+		free(ep);
+	}
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations on the memory of far PEs, by the endpoints of a context.  `remote` and `handle` name the
+ * memory in its process.  All lock the context.  A failure ends the job: the other PE has died or cannot
+ * be reached.
+ */
+#ifndef OSH_FAR_H
+#define OSH_FAR_H
+
+#include "osh_ctx.h"
+
+struct osh_target {
+	int pe;
+	uint64_t remote;
+	VIP_MEM_HANDLE handle;
+};
+
+/* `nbi`: the source may still be read, or the destination written, until osh_far_quiet(). */
+void osh_far_put(const char *fn, struct osh_ctx *ctx, const struct osh_target *t,
+		 const void *source, size_t n, bool nbi);
+void osh_far_get(const char *fn, struct osh_ctx *ctx, const struct osh_target *t, void *dest,
+		 size_t n, bool nbi);
+
+/* The old value goes to *fetch, unless that is NULL; at once, or (nbi) at osh_far_quiet(). `size`: 4 or 8. */
+void osh_far_amo(const char *fn, struct osh_ctx *ctx, const struct osh_target *t, enum osh_amo op,
+		 size_t size, uint64_t value, uint64_t cond, void *fetch, bool nbi);
+
+/* Completes all operations, of one PE or (-1) of all. */
+void osh_far_quiet(const char *fn, struct osh_ctx *ctx, int pe);
+
+/* Completes the operations so far by which this PE reads or changes memory of its own, of one PE. */
+void osh_far_gets_done(const char *fn, struct osh_ctx *ctx, int pe);
+/* Ends the connections of a context on which nothing is under way. */
+void osh_far_close(struct osh_ctx *ctx);
+
+#endif

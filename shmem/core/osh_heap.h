@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which parts of a region are in use, recorded outside of it.  Two heaps of equal size that got the
+ * same calls give the same offsets.  For one thread at a time.
+ */
+#ifndef OSH_HEAP_H
+#define OSH_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OSH_HEAP_NONE SIZE_MAX
+#define OSH_HEAP_UNIT 64 /* offsets and lengths are multiples of it: a cache line */
+
+struct osh_heap;
+
+/* A region of `bytes`.  NULL: no memory. */
+struct osh_heap *osh_heap_create(size_t bytes);
+void osh_heap_destroy(struct osh_heap *heap);
+
+/* The offset of `bytes`, at least 1, at a multiple of `alignment`, a power of two; or OSH_HEAP_NONE. */
+size_t osh_heap_alloc(struct osh_heap *heap, size_t bytes, size_t alignment);
+/* The length of the piece at this offset, or 0: none begins there. */
+size_t osh_heap_length(const struct osh_heap *heap, size_t offset);
+/* False: no piece begins at this offset. */
+bool osh_heap_free(struct osh_heap *heap, size_t offset);
+/* Makes the piece that begins there longer or shorter where it is.  False: it stays as it was. */
+bool osh_heap_resize(struct osh_heap *heap, size_t offset, size_t bytes);
+/* Is every byte of [offset, offset + bytes) in one piece that is in use? */
+bool osh_heap_inside(const struct osh_heap *heap, size_t offset, size_t bytes);
+/* Bytes that are in use, and of the longest free piece. */
+size_t osh_heap_used(const struct osh_heap *heap);
+size_t osh_heap_longest(const struct osh_heap *heap);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Joining and leaving the job, and what a program may ask about it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "osh_env.h"
+#include "osh_link.h"
+#include "osh_ops.h"
+#include "osh_pieces.h"
+#include "osh_team.h"
+
+#define MULTIPLE 3
+
+static struct {
+	pthread_mutex_t lock;
+	int count;     /* shmem_init less shmem_finalize */
+	bool implicit; /* finalize at exit */
+	pid_t pid;
+} set = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int refuse(const char *error)
+{
+	fprintf(stderr, "shmem: %s\n", error);
+	return -1;
+}
+
+static void announce(void)
+{
+	if (osh_pe.me != 0)
+		return;
+	if (osh_env.version)
+		printf("OpenSHMEM 1.6, Viaduct %s: %d PEs, started by %s\n", VIADUCT_VERSION,
+		       osh_pe.n, osh_pe.job.by);
+	if (osh_env.info)
+		osh_env_print();
+}
+
+static int open_all(char error[BOOT_TEXT_MAX])
+{
+	if (osh_env_read(error) != 0 || boot_start(&osh_pe.job, error) != 0)
+		return -1;
+	osh_pe.me = osh_pe.job.pe;
+	osh_pe.n = osh_pe.job.n_pes;
+	osh_say_pe(osh_pe.me);
+	if (osh_link_open(error) != 0)
+		return -1;
+	osh_ctx_init(&osh_default, NULL, 0, 0);
+	osh_ctx_init(&osh_inner, NULL, 0, 0);
+	osh_default.locked = osh_inner.locked = osh_pe.level == MULTIPLE;
+	if (osh_teams_open() != 0 || osh_pieces_open() != 0) {
+		snprintf(error, BOOT_TEXT_MAX, "out of memory");
+		return -1;
+	}
+	/* Cells are zero everywhere before anyone stores into them. */
+	if (boot_barrier() != 0) {
+		snprintf(error, BOOT_TEXT_MAX, "the job ended while it started");
+		return -1;
+	}
+	return 0;
+}
+
+/*
+ * The process ends without shmem_finalize: the last part of what the specification asks for happens here.
+ * One that ends with an error is left to the launcher, since the others may never come. A child of it has
+ * no part in the job.
+ */
+static void at_exit(int status, void *unused)
+{
+	if (set.count == 0 || set.pid != getpid() || status != 0)
+		return;
+	set.count = 1;
+	osh_finalize();
+}
+
+static void finalize_at_exit(void)
+{
+	if (!set.implicit)
+		set.implicit = on_exit(at_exit, NULL) == 0;
+}
+
+int osh_init(int requested, int *provided)
+{
+	char error[BOOT_TEXT_MAX] = "";
+	int rc = 0;
+
+	pthread_mutex_lock(&set.lock);
+	if (set.count == 0) {
+		if (requested < 0 || requested > MULTIPLE) {
+			rc = refuse("the thread level asked for is none of the four");
+			goto out;
+		}
+		osh_pe.level = requested;
+		rc = open_all(error);
+		if (rc != 0) {
+			rc = refuse(error);
+			goto out;
+		}
+		set.pid = getpid();
+		finalize_at_exit();
+		announce();
+	} else {
+		osh_barrier_all("shmem_init");
+	}
+	set.count++;
+	if (provided != NULL)
+		*provided = osh_pe.level;
+out:
+	pthread_mutex_unlock(&set.lock);
+	return rc;
+}
+
+static void close_all(void)
+{
+	osh_barrier_all("shmem_finalize");
+	osh_teams_close();
+	osh_ctx_fini(&osh_default);
+	osh_ctx_fini(&osh_inner);
+	osh_pieces_close();
+	/* From here on no PE uses the memory of another. */
+	boot_barrier();
+	osh_link_close();
+	boot_finish();
+	memset(&osh_pe, 0, sizeof(osh_pe));
+}
+
+void osh_finalize(void)
+{
+	pthread_mutex_lock(&set.lock);
+	if (set.count == 0)
+		refuse("shmem_finalize without shmem_init");
+	else if (--set.count == 0)
+		close_all();
+	else
+		osh_barrier_all("shmem_finalize");
+	pthread_mutex_unlock(&set.lock);
+}
+
+void osh_start_pes(void)
+{
+	if (set.count == 0 && osh_init(0, NULL) != 0)
+		exit(1);
+}
+
+void osh_global_exit(int status)
+{
+	fflush(NULL);
+	boot_abort(status, NULL);
+}
+
+/* ---- queries --------------------------------------------------------------------------------- */
+
+bool osh_initialized(void)
+{
+	return set.count > 0;
+}
+
+int osh_thread_level(void)
+{
+	return osh_pe.level;
+}
+
+int osh_my_pe(void)
+{
+	return osh_pe.me;
+}
+
+int osh_n_pes(void)
+{
+	return osh_pe.n;
+}
+
+int osh_pe_accessible(int pe)
+{
+	return pe >= 0 && pe < osh_pe.n;
+}
+
+int osh_addr_accessible(const void *addr, int pe)
+{
+	size_t offset;
+	int s;
+
+	if (pe < 0 || pe >= osh_pe.n)
+		return 0;
+	s = osh_segment_of(addr, 1, &offset);
+	if (s == OSH_HEAP)
+		return offset >= osh_pe.inner;
+	return s == OSH_DATA && osh_pe.peers[pe].same_program;
+}
+
+void *osh_ptr(const void *addr, int pe)
+{
+	size_t offset = 0;
+
+	if (!osh_addr_accessible(addr, pe) || !osh_link_map("shmem_ptr", pe))
+		return NULL;
+	return osh_pe.peers[pe].at[osh_segment_of(addr, 1, &offset)] + offset;
+}
+
+void *osh_team_ptr(struct osh_team *team, const void *addr, int pe)
+{
+	if (team == NULL || pe < 0 || pe >= team->n)
+		return NULL;
+	return osh_ptr(addr, team->pes[pe]);
+}

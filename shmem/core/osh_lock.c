@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Locks in the order of asking.  The object at the lock's home, a PE that its offset tells, says in
+ * its upper half who asked last.  The object at each PE says in its lower half who follows that PE, and
+ * whether the lock was passed to it.  So a PE that waits looks at its own memory only.
+ *
+ * Threads of one PE share its object, so one of them has a lock or waits for it at a time.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "osh_fast.h"
+
+#define PASSED 1u /* the lock is this PE's now */
+#define FOLLOWS(pe) ((uint32_t)((pe) + 1) << 1)
+#define FOLLOWER(word) ((int)((word) >> 1) - 1)
+
+/* A lock that a thread of this PE has or waits for. */
+struct local {
+	long *lock;
+	struct local *next;
+};
+
+static struct {
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	struct local *list;
+} held = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL };
+
+/* The halves of the object; the upper one has the higher address on a little-endian processor. */
+static uint32_t *own_half(long *lock)
+{
+	return (uint32_t *)lock;
+}
+
+static uint32_t *last_half(long *lock)
+{
+	return (uint32_t *)lock + 1;
+}
+
+static int home_of(const char *fn, const long *lock)
+{
+	size_t offset;
+
+	if (osh_segment_of(lock, sizeof(*lock), &offset) == OSH_SEGMENTS)
+		osh_bad_access(fn, lock, sizeof(*lock), osh_pe.me);
+	return (int)(offset / sizeof(*lock) % (size_t)osh_pe.n);
+}
+
+/* ---- threads of this PE ---------------------------------------------------------------------- */
+
+static struct local **find_local(long *lock)
+{
+	struct local **at = &held.list;
+
+	while (*at != NULL && (*at)->lock != lock)
+		at = &(*at)->next;
+	return at;
+}
+
+/* False, without `wait`: another thread has it. */
+static bool enter(const char *fn, long *lock, bool wait)
+{
+	struct local *l;
+
+	if (osh_pe.level != 3)
+		return true;
+	pthread_mutex_lock(&held.mutex);
+	while (*find_local(lock) != NULL) {
+		if (!wait) {
+			pthread_mutex_unlock(&held.mutex);
+			return false;
+		}
+		pthread_cond_wait(&held.cond, &held.mutex);
+	}
+	l = malloc(sizeof(*l));
+	if (l == NULL)
+		osh_fatal("%s: out of memory", fn);
+	l->lock = lock;
+	l->next = held.list;
+	held.list = l;
+	pthread_mutex_unlock(&held.mutex);
+	return true;
+}
+
+static void leave(long *lock)
+{
+	struct local **at, *l;
+
+	if (osh_pe.level != 3)
+		return;
+	pthread_mutex_lock(&held.mutex);
+	at = find_local(lock);
+	l = *at;
+	if (l != NULL) {
+		*at = l->next;
+		free(l);
+	}
+	pthread_cond_broadcast(&held.cond);
+	pthread_mutex_unlock(&held.mutex);
+}
+
+/* ---- the lock -------------------------------------------------------------------------------- */
+
+static uint32_t own_word(long *lock)
+{
+	return __atomic_load_n(own_half(lock), __ATOMIC_ACQUIRE);
+}
+
+void osh_set_lock(const char *fn, long *lock)
+{
+	struct osh_wait w = OSH_WAIT(fn, lock);
+	int home = home_of(fn, lock);
+	uint32_t before;
+
+	enter(fn, lock, true);
+	__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
+	before = osh_amo32(fn, &osh_default, OSH_AMO_SWAP, last_half(lock), (uint32_t)osh_pe.me + 1,
+			   0, home);
+	if (before == 0)
+		return;
+	w.pe = (int)before - 1;
+	if (before == (uint32_t)osh_pe.me + 1 || w.pe >= osh_pe.n)
+		osh_fatal("%s: the lock at %p is held by this PE already, or was overwritten", fn,
+			  (void *)lock);
+	osh_amo32_post(fn, &osh_default, OSH_AMO_OR, own_half(lock), FOLLOWS(osh_pe.me), w.pe);
+	while (!(own_word(lock) & PASSED))
+		osh_wait(&w);
+	osh_wait_end(&w);
+}
+
+int osh_test_lock(const char *fn, long *lock)
+{
+	int home = home_of(fn, lock);
+
+	if (!enter(fn, lock, false))
+		return 1;
+	/* Only a PE that has the lock or waits for it is followed by another. */
+	if (osh_amo32(fn, &osh_default, OSH_AMO_FETCH, last_half(lock), 0, 0, home) == 0) {
+		__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
+		if (osh_amo32(fn, &osh_default, OSH_AMO_COMPARE_SWAP, last_half(lock),
+			      (uint32_t)osh_pe.me + 1, 0, home) == 0)
+			return 0;
+	}
+	leave(lock);
+	return 1;
+}
+
+void osh_clear_lock(const char *fn, long *lock)
+{
+	struct osh_wait w = OSH_WAIT(fn, lock);
+	int home = home_of(fn, lock), next;
+	uint32_t last;
+
+	osh_quiet(&osh_default);
+	if (FOLLOWER(own_word(lock)) < 0) {
+		last = osh_amo32(fn, &osh_default, OSH_AMO_COMPARE_SWAP, last_half(lock), 0,
+				 (uint32_t)osh_pe.me + 1, home);
+		if (last == (uint32_t)osh_pe.me + 1) {
+			leave(lock);
+			return;
+		}
+		if (last == 0)
+			osh_fatal("%s: the lock at %p is not held", fn, (void *)lock);
+		/* Another has asked, and is about to say that it follows. */
+		while (FOLLOWER(own_word(lock)) < 0)
+			osh_wait(&w);
+		osh_wait_end(&w);
+	}
+	next = FOLLOWER(own_word(lock));
+	__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
+	osh_amo32_post(fn, &osh_default, OSH_AMO_OR, own_half(lock), PASSED, next);
+	leave(lock);
+}

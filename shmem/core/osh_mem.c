@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Collective allocation: all PEs make the same calls, so each finds the same offset by itself, and the
+ * barrier that the specification asks for is all that they exchange.
+ */
+#include <string.h>
+
+#include "osh_check.h"
+#include "osh_heap.h"
+#include "osh_ops.h"
+#include "osh_pieces.h"
+#include "osh_state.h"
+
+static void check_open(const char *fn)
+{
+	if (!osh_pieces_are_open())
+		osh_fatal("%s: called before shmem_init or after shmem_finalize", fn);
+}
+
+static OSH_COLD void exhausted(const char *fn, size_t n)
+{
+	size_t used, all, longest;
+	static bool told;
+
+	if (told || osh_pe.me != 0)
+		return;
+	told = true;
+	osh_pieces_count(&used, &all, &longest);
+	osh_warn("%s: %zu bytes do not fit into the symmetric heap: %zu of its %zu are in use, the "
+		 "longest free piece has %zu; raise SHMEM_SYMMETRIC_SIZE",
+		 fn, n, used, all, longest);
+}
+
+static void *allocate(const char *fn, size_t alignment, size_t n, bool zero)
+{
+	void *p;
+
+	check_open(fn);
+	if (n == 0)
+		return NULL;
+	osh_check(fn, osh_world, NULL, n, 0);
+	p = osh_pieces_alloc(n, alignment);
+	if (p == NULL)
+		exhausted(fn, n);
+	else if (zero)
+		memset(p, 0, n);
+	osh_barrier_all(fn);
+	return p;
+}
+
+void *osh_malloc(const char *fn, size_t n, long hints)
+{
+	return allocate(fn, OSH_HEAP_UNIT, n, false);
+}
+
+void *osh_calloc(const char *fn, size_t count, size_t size)
+{
+	size_t n;
+
+	if (__builtin_mul_overflow(count, size, &n))
+		n = SIZE_MAX;
+	return allocate(fn, OSH_HEAP_UNIT, n, true);
+}
+
+void *osh_align(const char *fn, size_t alignment, size_t n)
+{
+	check_open(fn);
+	if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0)
+		return NULL;
+	return allocate(fn, alignment, n, false);
+}
+
+static size_t length_of(const char *fn, const void *p)
+{
+	size_t n = osh_pieces_length(p);
+
+	if (n == 0)
+		osh_fatal("%s: %p was not allocated in the symmetric heap, or is freed already", fn,
+			  p);
+	return n;
+}
+
+void osh_free(const char *fn, void *p)
+{
+	if (p == NULL)
+		return;
+	check_open(fn);
+	length_of(fn, p);
+	osh_check(fn, osh_world, p, 0, 0);
+	osh_barrier_all(fn);
+	osh_pieces_free(p);
+}
+
+/* The content moves to a new place, if there is room for one. */
+static void *move(const char *fn, void *p, size_t old, size_t n)
+{
+	void *to = osh_pieces_alloc(n, OSH_HEAP_UNIT);
+
+	if (to == NULL) {
+		exhausted(fn, n);
+		return NULL;
+	}
+	memcpy(to, p, osh_min(old, n));
+	osh_pieces_free(p);
+	return to;
+}
+
+void *osh_realloc(const char *fn, void *p, size_t n)
+{
+	size_t old;
+
+	if (p == NULL)
+		return allocate(fn, OSH_HEAP_UNIT, n, false);
+	check_open(fn);
+	if (n == 0) {
+		osh_free(fn, p);
+		return NULL;
+	}
+	old = length_of(fn, p);
+	osh_check(fn, osh_world, p, n, 0);
+	osh_barrier_all(fn);
+	if (!osh_pieces_resize(p, n))
+		p = move(fn, p, old, n);
+	osh_barrier_all(fn);
+	return p;
+}

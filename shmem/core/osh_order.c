@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Fence and quiet. Near stores are ordered and completed by fences of the processor. */
+#include <stdatomic.h>
+
+#include "osh_far.h"
+
+void osh_fence(struct osh_ctx *ctx)
+{
+	/* A VI keeps the order of its operations, and a context has one VI for each far PE. */
+	atomic_thread_fence(memory_order_release);
+}
+
+void osh_quiet(struct osh_ctx *ctx)
+{
+	if (ctx != NULL && osh_unlikely(ctx->used != NULL))
+		osh_far_quiet("shmem_quiet", ctx, -1);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void osh_pe_quiet(const char *fn, struct osh_ctx *ctx, const int *pes, size_t n)
+{
+	for (size_t i = 0; ctx != NULL && ctx->used != NULL && i < n; i++)
+		osh_far_quiet(fn, ctx, osh_world_pe(ctx, pes[i]));
+	atomic_thread_fence(memory_order_seq_cst);
+}

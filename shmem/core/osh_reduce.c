@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reductions and scans.
+ *
+ *   few bytes		in the messages: up to FLAT_MAX members tell all others, more exchange in
+ *			log2(n) rounds
+ *   all near		each member combines its part of the vector from the sources of all, which are
+ *			mapped, and stores it to all
+ *   else		parts go round the members, once to be combined and once to be told
+ *
+ * In each the members combine a part in one order, so all have results that are equal to the bit.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "osh_coll.h"
+#include "osh_target.h"
+
+#define FLAT_MAX 4
+#define BLOCK 8192u /* bytes combined at a time: they stay in the nearest cache */
+
+/* Room for BLOCK bytes of any type. */
+union block {
+	uint8_t bytes[BLOCK];
+	long double align;
+};
+
+/* ---- few bytes ------------------------------------------------------------------------------- */
+
+static void reduce_flat(const char *fn, struct osh_team *team, union block *acc, size_t bytes,
+			size_t n, osh_combine combine)
+{
+	_Alignas(16) uint8_t value[OSH_CELL_DATA], mine[OSH_CELL_DATA];
+
+	memcpy(mine, acc, bytes);
+	for (int i = 1; i < team->n; i++)
+		osh_cell_send(fn, team, (team->me + i) % team->n, mine, bytes);
+	for (int i = 0; i < team->n; i++) {
+		const uint8_t *next = mine;
+
+		if (i != team->me) {
+			osh_cell_recv(fn, team, i, value, bytes);
+			next = value;
+		}
+		if (i == 0)
+			memcpy(acc, next, bytes);
+		else
+			combine(acc, next, n);
+	}
+}
+
+/* Exchanges with the member whose number differs in one bit; the lower number's value comes first. */
+static void exchange(const char *fn, struct osh_team *team, int with, union block *acc,
+		     size_t bytes, size_t n, osh_combine combine)
+{
+	_Alignas(16) uint8_t value[OSH_CELL_DATA];
+
+	osh_cell_send(fn, team, with, acc, bytes);
+	osh_cell_recv(fn, team, with, value, bytes);
+	if (team->me < with) {
+		combine(acc, value, n);
+	} else {
+		combine((void *)value, acc, n);
+		memcpy(acc, value, bytes);
+	}
+}
+
+static void reduce_rounds(const char *fn, struct osh_team *team, union block *acc, size_t bytes,
+			  size_t n, osh_combine combine)
+{
+	_Alignas(16) uint8_t value[OSH_CELL_DATA];
+	int full = 1;
+
+	while (full * 2 <= team->n)
+		full *= 2;
+	/* Members beyond the power of two give their values to one below it, and get the result. */
+	if (team->me >= full) {
+		osh_cell_send(fn, team, team->me - full, acc, bytes);
+		osh_cell_recv(fn, team, team->me - full, acc, bytes);
+		return;
+	}
+	if (team->me + full < team->n) {
+		osh_cell_recv(fn, team, team->me + full, value, bytes);
+		combine(acc, value, n);
+	}
+	for (int bit = 1; bit < full; bit *= 2)
+		exchange(fn, team, team->me ^ bit, acc, bytes, n, combine);
+	if (team->me + full < team->n)
+		osh_cell_send(fn, team, team->me + full, acc, bytes);
+}
+
+static void reduce_short(const char *fn, struct osh_team *team, void *dest, const void *source,
+			 size_t elem, size_t n, osh_combine combine)
+{
+	size_t bytes = elem * n;
+	union block acc;
+
+	memcpy(&acc, source, bytes);
+	if (team->n <= FLAT_MAX)
+		reduce_flat(fn, team, &acc, bytes, n, combine);
+	else
+		reduce_rounds(fn, team, &acc, bytes, n, combine);
+	memcpy(dest, &acc, bytes);
+}
+
+/* ---- all near -------------------------------------------------------------------------------- */
+
+/* Where a member's memory is mapped. */
+static uint8_t *mapped(const char *fn, struct osh_team *team, int i, const void *addr, size_t n)
+{
+	struct osh_target t;
+
+	return osh_target(fn, addr, n, team->pes[i], &t);
+}
+
+static void reduce_near(const char *fn, struct osh_team *team, void *dest, const void *source,
+			size_t elem, size_t n, osh_combine combine)
+{
+	size_t first = n / (size_t)team->n * (size_t)team->me;
+	size_t last = team->me + 1 == team->n ? n : n / (size_t)team->n * (size_t)(team->me + 1);
+	uint8_t **sources = team->places, **dests = team->places + team->n;
+	size_t per = BLOCK / elem;
+	union block acc;
+
+	for (int i = 0; i < team->n; i++) {
+		sources[i] = mapped(fn, team, i, source, n * elem);
+		dests[i] = mapped(fn, team, i, dest, n * elem);
+	}
+	osh_sync(fn, team);
+	for (size_t at = first; at < last; at += per) {
+		size_t count = osh_min(per, last - at), bytes = count * elem;
+
+		memcpy(&acc, sources[0] + at * elem, bytes);
+		for (int i = 1; i < team->n; i++)
+			combine(&acc, sources[i] + at * elem, count);
+		for (int i = 0; i < team->n; i++)
+			memcpy(dests[i] + at * elem, &acc, bytes);
+	}
+	osh_sync(fn, team);
+}
+
+/* ---- neighbour to neighbour ------------------------------------------------------------------ */
+
+enum { DATA = 1, FREE = 2 };
+
+/* A stream of pieces to the next member's scratch buffers, and one from the last's to this one's. */
+struct stream {
+	const char *fn;
+	struct osh_team *team;
+	int next, last;
+	uint64_t put, freed;  /* pieces put; of these, taken by the next member */
+	uint64_t heard, used; /* messages about data that have come; that were used */
+	uint64_t taken;	      /* pieces that were taken */
+};
+
+static void hear(struct stream *s, int from)
+{
+	uint8_t kind;
+
+	osh_cell_recv(s->fn, s->team, from, &kind, 1);
+	if (kind == FREE)
+		s->freed++;
+	else
+		s->heard++;
+}
+
+static void tell(struct stream *s, int to, uint8_t kind)
+{
+	osh_cell_send(s->fn, s->team, to, &kind, 1);
+}
+
+static void wait_data(struct stream *s)
+{
+	while (s->heard == s->used)
+		hear(s, s->last);
+	s->used++;
+}
+
+/* Puts a piece into a buffer of the next member. */
+static void put_piece(struct stream *s, const void *data, size_t n)
+{
+	size_t boxes = (size_t)s->team->n * sizeof(struct osh_mailbox);
+	size_t at = s->team->offsets[s->next] + boxes + s->put % OSH_PIECES * OSH_PIECE;
+
+	while (s->put - s->freed >= OSH_PIECES)
+		hear(s, s->next);
+	osh_coll_put(s->fn, s->team, s->next, osh_heap_at(at), data, n);
+	tell(s, s->next, DATA);
+	s->put++;
+}
+
+/* Waits for a piece of the last member: the buffer that has it. */
+static const void *take_piece(struct stream *s)
+{
+	wait_data(s);
+	return s->team->scratch + s->taken % OSH_PIECES * OSH_PIECE;
+}
+
+static void give_piece_back(struct stream *s)
+{
+	s->taken++;
+	tell(s, s->last, FREE);
+}
+
+/* What the other members tell of pieces is heard, so that no message is left for the next collective. */
+static void end_stream(struct stream *s)
+{
+	while (s->freed != s->put)
+		hear(s, s->next);
+}
+
+/* One round of parts of up to `per` elements, a part for each member, of the vector's next elements. */
+struct round {
+	size_t elem, per,
+		count; /* bytes of an element; elements of a part, at most; of all parts */
+	uint8_t *dest;
+	const uint8_t *source;
+	osh_combine combine;
+};
+
+static size_t part_at(const struct round *r, int part)
+{
+	return osh_min((size_t)part * r->per, r->count);
+}
+
+static size_t part_count(const struct round *r, int part)
+{
+	return osh_min((size_t)(part + 1) * r->per, r->count) - part_at(r, part);
+}
+
+static void combine_round(struct stream *s, const struct round *r)
+{
+	int n = s->team->n, part = s->team->me;
+	union block acc;
+
+	memcpy(&acc, r->source + part_at(r, part) * r->elem, part_count(r, part) * r->elem);
+	for (int step = 1; step < n; step++) {
+		const void *piece;
+
+		put_piece(s, &acc, part_count(r, part) * r->elem);
+		part = (part + n - 1) % n;
+		piece = take_piece(s);
+		memcpy(&acc, piece, part_count(r, part) * r->elem);
+		give_piece_back(s);
+		r->combine(&acc, r->source + part_at(r, part) * r->elem, part_count(r, part));
+	}
+	memcpy(r->dest + part_at(r, part) * r->elem, &acc, part_count(r, part) * r->elem);
+	for (int step = 1; step < n; step++) {
+		uint8_t *at = r->dest + part_at(r, part) * r->elem;
+
+		osh_coll_put(s->fn, s->team, s->next, at, at, part_count(r, part) * r->elem);
+		tell(s, s->next, DATA);
+		part = (part + n - 1) % n;
+		wait_data(s);
+	}
+}
+
+static void reduce_ring(const char *fn, struct osh_team *team, void *dest, const void *source,
+			size_t elem, size_t n, osh_combine combine)
+{
+	struct stream s = { .fn = fn,
+			    .team = team,
+			    .next = (team->me + 1) % team->n,
+			    .last = (team->me + team->n - 1) % team->n };
+	size_t most = OSH_PIECE / elem;
+
+	for (size_t at = 0; at < n;) {
+		size_t count = osh_min(n - at, most * (size_t)team->n);
+		struct round r = { elem,
+				   (count + (size_t)team->n - 1) / (size_t)team->n,
+				   count,
+				   (uint8_t *)dest + at * elem,
+				   (const uint8_t *)source + at * elem,
+				   combine };
+
+		combine_round(&s, &r);
+		at += count;
+	}
+	end_stream(&s);
+}
+
+int osh_reduce(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
+	       size_t n, osh_combine combine)
+{
+	size_t offset;
+
+	if (team == NULL)
+		return -1;
+	if (n == 0)
+		return 0;
+	osh_check(fn, team, dest, n * elem, 0);
+	if (team->n == 1)
+		osh_coll_copy(dest, source, n * elem);
+	else if (n * elem <= OSH_CELL_DATA)
+		reduce_short(fn, team, dest, source, elem, n, combine);
+	else if (team->near && osh_segment_of(source, n * elem, &offset) != OSH_SEGMENTS)
+		reduce_near(fn, team, dest, source, elem, n, combine);
+	else
+		reduce_ring(fn, team, dest, source, elem, n, combine);
+	return 0;
+}
+
+/* ---- scans ----------------------------------------------------------------------------------- */
+
+/* Passes pieces from the first member to the last; each adds its own. */
+int osh_scan(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
+	     size_t n, osh_combine combine, bool exclusive)
+{
+	size_t most = OSH_PIECE / elem;
+	union block before, acc;
+	struct stream s;
+
+	if (team == NULL)
+		return -1;
+	osh_check(fn, team, dest, n * elem, 0);
+	s = (struct stream){ .fn = fn, .team = team, .next = team->me + 1, .last = team->me - 1 };
+	for (size_t at = 0; at < n; at += most) {
+		size_t count = osh_min(n - at, most), bytes = count * elem;
+		uint8_t *to = (uint8_t *)dest + at * elem;
+
+		memset(&before, 0, bytes);
+		memcpy(&acc, (const uint8_t *)source + at * elem, bytes);
+		if (team->me > 0) {
+			memcpy(&before, take_piece(&s), bytes);
+			give_piece_back(&s);
+			memcpy(&acc, &before, bytes);
+			combine(&acc, (const uint8_t *)source + at * elem, count);
+		}
+		if (s.next < team->n)
+			put_piece(&s, &acc, bytes);
+		memcpy(to, exclusive ? &before : &acc, bytes);
+	}
+	end_stream(&s);
+	return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What there is once in a PE: its segments and its peers. */
+#ifndef OSH_STATE_H
+#define OSH_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <vipl.h>
+#include <vipl_ext.h>
+
+#include "boot.h"
+#include "osh_base.h"
+
+enum { OSH_HEAP, OSH_DATA, OSH_SEGMENTS };
+
+struct osh_segment {
+	uint8_t *base; /* in this process */
+	size_t len;
+	VIP_MEM_HANDLE handle;
+};
+
+/* Where another PE's segment is, in its process. */
+struct osh_remote {
+	uint64_t base;
+	VIP_MEM_HANDLE handle;
+};
+
+struct osh_peer {
+	/*
+	 * Bytes of each segment that can be accessed at `at`, here: 0 while it is not mapped, and always of
+	 * a far PE.  Written once, after `at`.
+	 */
+	_Atomic size_t span[OSH_SEGMENTS];
+	uint8_t *at[OSH_SEGMENTS];
+	struct osh_remote seg[OSH_SEGMENTS];
+	bool near, same_program;
+	uint16_t host_len;
+	uint8_t host[22]; /* address of its host */
+};
+
+struct osh_state {
+	int me, n;
+	struct osh_segment seg[OSH_SEGMENTS];
+	struct osh_peer *peers;
+	size_t inner; /* bytes at the start of the heap that belong to the library */
+	bool any_far;
+	bool crowded; /* more PEs on this host than processors */
+	int level;    /* of threads */
+	struct boot_job job;
+	VIP_NIC_HANDLE nic;
+};
+
+extern struct osh_state osh_pe;
+
+/* Ends the job: an address that is not symmetric, or no PE of that number. */
+_Noreturn void osh_bad_access(const char *fn, const void *addr, size_t n, int pe);
+
+/* The segment that has all of these bytes, with the offset, or OSH_SEGMENTS. */
+static inline int osh_segment_of(const void *addr, size_t n, size_t *offset)
+{
+	for (int s = 0; s < OSH_SEGMENTS; s++) {
+		size_t off = (size_t)((uintptr_t)addr - (uintptr_t)osh_pe.seg[s].base);
+
+		if (off < osh_pe.seg[s].len && n <= osh_pe.seg[s].len - off) {
+			*offset = off;
+			return s;
+		}
+	}
+	return OSH_SEGMENTS;
+}
+
+/* Where n bytes of PE pe, a number of the world, can be accessed here, or NULL. */
+static inline void *osh_near(const void *addr, size_t n, int pe)
+{
+	struct osh_peer *p;
+	size_t off, span;
+
+	if (osh_unlikely((unsigned int)pe >= (unsigned int)osh_pe.n))
+		return NULL;
+	p = &osh_pe.peers[pe];
+	off = (size_t)((uintptr_t)addr - (uintptr_t)osh_pe.seg[OSH_HEAP].base);
+	span = atomic_load_explicit(&p->span[OSH_HEAP], memory_order_acquire);
+	if (osh_likely(off < span && n <= span - off))
+		return p->at[OSH_HEAP] + off;
+	off = (size_t)((uintptr_t)addr - (uintptr_t)osh_pe.seg[OSH_DATA].base);
+	span = atomic_load_explicit(&p->span[OSH_DATA], memory_order_acquire);
+	if (off < span && n <= span - off)
+		return p->at[OSH_DATA] + off;
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "osh_target.h"
+#include "osh_env.h"
+#include "osh_link.h"
+#include "osh_pieces.h"
+
+_Noreturn OSH_COLD void osh_bad_access(const char *fn, const void *addr, size_t n, int pe)
+{
+	if (osh_pe.peers == NULL)
+		osh_fatal("%s: called before shmem_init or after shmem_finalize", fn);
+	if (pe < 0 || pe >= osh_pe.n)
+		osh_fatal("%s: there is no PE %d; the PEs are 0 to %d", fn, pe, osh_pe.n - 1);
+	osh_fatal(
+		"%s: %zu bytes at %p, for PE %d, are not symmetric: expected an address in the symmetric "
+		"heap or a global or static variable of the executable",
+		fn, n, addr, pe);
+}
+
+int osh_world_pe_checked(const char *fn, const struct osh_ctx *ctx, int pe)
+{
+	int n = ctx->team_n > 0 ? ctx->team_n : osh_pe.n;
+
+	if (osh_pe.peers != NULL && (pe < 0 || pe >= n))
+		osh_fatal("%s: there is no PE %d; the PEs%s are 0 to %d", fn, pe,
+			  ctx->team_n > 0 ? " of the context's team" : "", n - 1);
+	return osh_world_pe(ctx, pe);
+}
+
+void *osh_target(const char *fn, const void *addr, size_t n, int pe, struct osh_target *t)
+{
+	const struct osh_peer *p;
+	size_t offset;
+	int s;
+
+	if (osh_pe.peers == NULL || pe < 0 || pe >= osh_pe.n)
+		osh_bad_access(fn, addr, n, pe);
+	s = osh_segment_of(addr, n, &offset);
+	p = &osh_pe.peers[pe];
+	if (s == OSH_SEGMENTS || (s == OSH_DATA && !p->same_program))
+		osh_bad_access(fn, addr, n, pe);
+	if (osh_env.debug && s == OSH_HEAP && offset >= osh_pe.inner && !osh_pieces_have(addr, n))
+		osh_fatal(
+			"%s: %zu bytes at %p, for PE %d, are not in an allocated block of the symmetric heap: "
+			"freed, or past its end",
+			fn, n, addr, pe);
+	if (osh_link_map(fn, pe))
+		return p->at[s] + offset;
+	*t = (struct osh_target){ pe, p->seg[s].base + offset, p->seg[s].handle };
+	return NULL;
+}

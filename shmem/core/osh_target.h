@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a symmetric address and a PE of a team to the place where the memory can be reached. */
+#ifndef OSH_TARGET_H
+#define OSH_TARGET_H
+
+#include "osh_far.h"
+
+/* The number in the world of PE `pe` of the context's team; one that there is not ends the job. */
+int osh_world_pe_checked(const char *fn, const struct osh_ctx *ctx, int pe);
+
+/*
+ * Where n bytes of PE `pe` of the world are mapped here, after mapping them if need be; or NULL, with *t
+ * filled for a far PE. An address or a PE that is not valid ends the job.
+ */
+void *osh_target(const char *fn, const void *addr, size_t n, int pe, struct osh_target *t);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Teams: which PEs they have, and the cells by which their members exchange short messages. */
+#ifndef OSH_TEAM_H
+#define OSH_TEAM_H
+
+#include <assert.h>
+
+#include "osh_ctx.h"
+
+/*
+ * A message of a collective: one line, of which the last word is stored last.  `seq` is that of the
+ * message, counted from 1 between two members in one direction; `taken` is how many messages of the other
+ * direction its sender has taken.
+ */
+#define OSH_CELL_DATA 48u
+struct osh_cell {
+	uint8_t data[OSH_CELL_DATA];
+	_Atomic uint64_t taken;
+	_Atomic uint64_t seq;
+};
+static_assert(sizeof(struct osh_cell) == OSH_LINE, "osh_cell");
+
+#define OSH_CELLS 8u /* messages of one member that wait at another */
+
+/* What each member has for each other member, in its memory: written by that member only. */
+struct osh_mailbox {
+	struct osh_cell cells[OSH_CELLS];
+	struct { /* what that member has taken of this one's, where no message told it */
+		_Atomic uint64_t taken;
+		uint8_t pad[OSH_LINE - 8];
+	} ack;
+};
+
+#define OSH_PIECE 8192u /* bytes of a scratch buffer */
+#define OSH_PIECES 2u
+
+/* This member's account with another. */
+struct osh_line {
+	uint64_t sent, taken;	    /* messages to it; of it */
+	uint64_t told;		    /* of the taken ones, it has been told */
+	uint64_t free;		    /* of the sent ones, it has taken so many */
+	struct osh_mailbox *theirs; /* at the other member where it is mapped here, or NULL */
+	uint64_t remote;	    /* else: symmetric address in terms of this PE */
+};
+
+struct osh_team {
+	int me, n;
+	int *pes; /* numbers in the world */
+	int num_contexts;
+	bool near;		  /* all members are near each other */
+	bool ends;		  /* being destroyed: nothing more is told of what was taken */
+	size_t offset;		  /* of this member's block in the heap */
+	struct osh_mailbox *mine; /* one for each member */
+	uint8_t *scratch;	  /* OSH_PIECES buffers of OSH_PIECE bytes, behind the mailboxes */
+	size_t *offsets;	  /* of the blocks of all members */
+	struct osh_line *lines;	  /* one for each member */
+	uint8_t **places;	  /* room for two addresses of each member, used within a call */
+	struct osh_ctx *contexts; /* shareable ones, which end with the team */
+	struct osh_team *next;	  /* of the teams of active sets */
+	int start, log_stride;	  /* of an active set */
+};
+
+extern struct osh_team *osh_world, *osh_shared;
+
+/* The first teams.  0, or -1: out of memory. */
+int osh_teams_open(void);
+void osh_teams_close(void);
+
+/* What the program calls the team. */
+void *osh_team_handle(struct osh_team *team);
+
+/* A symmetric address of this PE that stands for `offset` in the heap of any. */
+static inline void *osh_heap_at(size_t offset)
+{
+	return osh_pe.seg[OSH_HEAP].base + offset;
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/* Sends n bytes, at most OSH_CELL_DATA, to a member; puts by osh_inner that came before arrive before. */
+void osh_cell_send(const char *fn, struct osh_team *team, int to, const void *data, size_t n);
+/* Takes the next message of a member. */
+void osh_cell_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n);
+
+#endif

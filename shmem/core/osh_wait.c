@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A wait looks often at first, then lets others run, then sleeps for times that grow up to NAP_MAX_NS:
+ * a PE that waits long takes little of a processor, and one that is short of processors takes none from
+ * those that it waits for.
+ */
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include "osh_state.h"
+#include "osh_wait.h"
+
+#define SPINS 2000u	  /* looks without a system call; some microseconds */
+#define CROWDED_SPINS 20u /* where the PEs of this host share processors */
+#define YIELDS 200u	  /* looks with a yield between them */
+#define NAP_NS 20000u
+#define NAP_MAX_NS 200000u
+#define PROGRESS_EVERY 32u /* looks between two calls that move packets */
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+void osh_wait_show(const char *fn, const volatile void *addr, int pe)
+{
+	struct boot_status *s = boot_status();
+
+	strncpy(s->routine, fn, sizeof(s->routine) - 1);
+	atomic_store_explicit(&s->address, (uint64_t)(uintptr_t)addr, memory_order_relaxed);
+	atomic_store_explicit(&s->peer, pe, memory_order_relaxed);
+	atomic_store_explicit(&s->waiting, 1, memory_order_release);
+}
+
+void osh_wait_shown_end(void)
+{
+	struct boot_status *s = boot_status();
+
+	atomic_store_explicit(&s->waiting, 0, memory_order_release);
+	atomic_fetch_add_explicit(&s->steps, 1, memory_order_relaxed);
+}
+
+static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)
+{
+	struct timespec nap = { 0, NAP_NS };
+
+	if (rounds == 0)
+		osh_wait_show(w->fn, w->addr, w->pe);
+	if (rounds < YIELDS) {
+		sched_yield();
+		return;
+	}
+	nap.tv_nsec = (long)osh_min(NAP_NS * (1 + (rounds - YIELDS) / 16), NAP_MAX_NS);
+	nanosleep(&nap, NULL);
+}
+
+void osh_wait(struct osh_wait *w)
+{
+	uint32_t spins = osh_pe.crowded ? CROWDED_SPINS : SPINS, rounds = w->rounds;
+
+	if (rounds != UINT32_MAX)
+		w->rounds++;
+	if (osh_pe.any_far && rounds % PROGRESS_EVERY == PROGRESS_EVERY - 1)
+		VipxProgress(osh_pe.nic);
+	if (osh_likely(rounds < spins))
+		relax();
+	else
+		wait_long(w, rounds - spins);
+}
+
+void osh_wait_end(struct osh_wait *w)
+{
+	if (osh_unlikely(w->rounds > (osh_pe.crowded ? CROWDED_SPINS : SPINS)))
+		osh_wait_shown_end();
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The folder mpp/ is deprecated since OpenSHMEM 1.1. */
+#ifndef MPP_SHMEM_H
+#define MPP_SHMEM_H
+
+#include "../shmem.h"
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The grammar of sizes in the environment (OpenSHMEM 1.6, section 8), and variables that are refused.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+extern "C" {
+#include "osh_env.h"
+}
+
+namespace {
+
+size_t Size(const char *text)
+{
+	size_t bytes = 12345;
+
+	return osh_env_size(text, &bytes) ? bytes : SIZE_MAX;
+}
+
+TEST(Env, SizesOfTheSpecification)
+{
+	EXPECT_EQ(Size("0"), 0u);
+	EXPECT_EQ(Size("65536"), 65536u);
+	EXPECT_EQ(Size("20k"), 20480u);
+	EXPECT_EQ(Size("20K"), 20480u);
+	EXPECT_EQ(Size("20kk"), 20480u); // what follows the letter is ignored
+	EXPECT_EQ(Size("3m"), 3u << 20);
+	EXPECT_EQ(Size("2G"), size_t(2) << 30);
+	EXPECT_EQ(Size("1t"), size_t(1) << 40);
+	EXPECT_EQ(Size("0.5m"), 524288u);
+	EXPECT_EQ(Size(".5m"), 524288u);
+	EXPECT_EQ(Size("3.1M"), 3250586u); // rounded up
+	EXPECT_EQ(Size("1.0000001"), 2u);
+}
+
+TEST(Env, WhatIsNoSizeIsRefused)
+{
+	for (const char *text : { "", "m", "x", "-1", "-0.5m", "nan", "inf", "0x10", "12q", "1e400",
+				  "99999999999999t", "." })
+		EXPECT_EQ(Size(text), SIZE_MAX) << text;
+}
+
+struct Variables : testing::Test {
+	void SetUp() override
+	{
+		for (const char *v : { "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE",
+				       "SHMEM_VIADUCT_BARRIER", "SHMEM_DEBUG", "SMA_DEBUG" })
+			unsetenv(v);
+	}
+	void TearDown() override { SetUp(); }
+	char error[BOOT_TEXT_MAX] = "";
+};
+
+TEST_F(Variables, TheNewerNameCounts)
+{
+	setenv("SMA_SYMMETRIC_SIZE", "1m", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_EQ(osh_env.heap_bytes, 1u << 20);
+	setenv("SHMEM_SYMMETRIC_SIZE", "2m", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_EQ(osh_env.heap_bytes, 2u << 20);
+}
+
+TEST_F(Variables, ARefusalNamesVariableAndValue)
+{
+	setenv("SHMEM_SYMMETRIC_SIZE", "much", 1);
+	EXPECT_NE(osh_env_read(error), 0);
+	EXPECT_NE(std::string(error).find("SHMEM_SYMMETRIC_SIZE is \"much\""), std::string::npos);
+	unsetenv("SHMEM_SYMMETRIC_SIZE");
+	setenv("SHMEM_VIADUCT_BARRIER", "magic", 1);
+	EXPECT_NE(osh_env_read(error), 0);
+	EXPECT_NE(std::string(error).find("\"magic\""), std::string::npos);
+}
+
+TEST_F(Variables, DebugIsOnUnlessZero)
+{
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_FALSE(osh_env.debug);
+	setenv("SMA_DEBUG", "0", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_FALSE(osh_env.debug);
+	setenv("SHMEM_DEBUG", "1", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_TRUE(osh_env.debug);
+}
+
+} // namespace

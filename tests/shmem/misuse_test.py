@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Wrong programs, wrong settings and dying PEs end the job at once, with one line that says why.
+
+usage: misuse_test.py PROGRAM OSHRUN
+"""
+import os
+import re
+import subprocess
+import sys
+
+# What is wrong, whether it needs SHMEM_DEBUG, the exit status, and a pattern of the only line.
+CASES = [
+    ("no_such_pe", False, 1, r"PE \d on host0: shmem_long_p: there is no PE 2; the PEs are 0 to 1"),
+    ("negative_pe", False, 1, r"PE \d on host0: shmem_long_g: there is no PE -1; the PEs are 0 to 1"),
+    ("pe_of_a_team", False, 1, r"PE 0 .*shmem_ctx_long_p: there is no PE 1; the PEs of the context's team are 0 to 0"),
+    ("private_address", False, 1, r"shmem_long_p: 8 bytes at 0x[0-9a-f]+, for PE 0, are not symmetric"),
+    ("past_the_heap", False, 1, r"shmem_long_put: 8796093022208 bytes at 0x[0-9a-f]+, for PE 0, are not symmetric"),
+    ("not_aligned", False, 1, r"shmem_long_atomic_add: the object at 0x[0-9a-f]+ is not aligned to its 8 bytes"),
+    ("lock_twice", False, 1, r"PE 0 .*shmem_set_lock: the lock at 0x[0-9a-f]+ is held by this PE already"),
+    ("free_twice", False, 1, r"shmem_free: 0x[0-9a-f]+ was not allocated in the symmetric heap, or is freed already"),
+    ("free_of_a_variable", False, 1, r"shmem_free: 0x[0-9a-f]+ was not allocated in the symmetric heap"),
+    ("use_after_free", True, 1, r"shmem_long_p: 8 bytes at 0x[0-9a-f]+, for PE 0, are not in an allocated block"),
+    ("past_a_block", True, 1, r"shmem_long_put: 8000 bytes at 0x[0-9a-f]+, for PE 0, are not in an allocated block"),
+    ("different_routines", True, 1, r"shmem_(barrier_all: PE 1 calls shmem_long_sum_reduce|long_sum_reduce: PE 0 calls shmem_barrier_all)"),
+    ("different_lengths", True, 1, r"shmem_long_sum_reduce: the length is \d+ bytes here and \d+ at PE \d"),
+    ("different_roots", True, 1, r"shmem_long_broadcast: the root is \d here and \d at PE \d"),
+    ("different_sizes", True, 1, r"shmem_malloc: the length is \d bytes here and \d at PE \d"),
+    ("after_finalize", False, 1, r"shmem_long_p: called before shmem_init or after shmem_finalize"),
+    ("too_much", False, 0, r"shmem_malloc: 1099511627776 bytes do not fit .* raise SHMEM_SYMMETRIC_SIZE"),
+    ("killed", False, 134, r"PE 1 on host0 was killed by signal 6 \(Aborted\)"),
+]
+
+# Variables that are wrong, and a pattern of the line.
+SETTINGS = [
+    ({"SHMEM_SYMMETRIC_SIZE": "much"}, r"SHMEM_SYMMETRIC_SIZE is \"much\"; expected a number"),
+    ({"SHMEM_SYMMETRIC_SIZE": "-1"}, r"SHMEM_SYMMETRIC_SIZE is \"-1\"; expected a number"),
+    ({"SHMEM_SYMMETRIC_SIZE": "900t"}, r"no symmetric heap of \d+ bytes .*lower SHMEM_SYMMETRIC_SIZE"),
+    ({"SHMEM_VIADUCT_BARRIER": "x"}, r"SHMEM_VIADUCT_BARRIER is \"x\"; expected auto"),
+]
+
+
+def run(command, more):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                          timeout=60, env={**os.environ, **more})
+    return done.returncode, done.stderr
+
+
+def main():
+    program, oshrun = sys.argv[1:3]
+    failed = 0
+    for name, debug, status, pattern in CASES:
+        rc, text = run([oshrun, "-np", "2", program, name], {"SHMEM_DEBUG": "1"} if debug else {})
+        if rc != status or not re.search(pattern, text):
+            failed += 1
+            print(f"{name}: status {rc}, not {status}, or another text:\n{text}")
+    for setting, pattern in SETTINGS:
+        rc, text = run([oshrun, "-np", "2", program, "none"], setting)
+        if rc == 0 or not re.search(pattern, text):
+            failed += 1
+            print(f"{setting}: status {rc}, or another text:\n{text}")
+    rc, text = run([program, "none"], {})
+    if rc == 0 or "no launcher started this program" not in text:
+        failed += 1
+        print(f"without a launcher: status {rc}\n{text}")
+    print(f"{len(CASES) + len(SETTINGS) + 1} cases, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs OpenSHMEM programs that check themselves, one after the other.
+
+usage: run_all.py PROGRAM... -- LAUNCHER [ARGUMENT]...
+
+Each ends with 0 and writes nothing to standard error but that the heap is exhausted. A line per program.
+"""
+import pathlib
+import subprocess
+import sys
+
+
+def main():
+    at = sys.argv.index("--")
+    programs, launcher = sys.argv[1:at], sys.argv[at + 1:]
+    failed = 0
+    for program in programs:
+        try:
+            done = subprocess.run(launcher + [program], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, check=False, timeout=120)
+            status, output, errors = done.returncode, done.stdout, done.stderr
+        except subprocess.TimeoutExpired as late:
+            status, output, errors = "none: it does not end", (late.stdout or b"").decode(), ""
+        errors = "\n".join(line for line in errors.splitlines() if "do not fit into the symmetric heap" not in line)
+        good = status == 0 and errors == ""
+        print(f"{'ok    ' if good else 'FAILED'} {pathlib.Path(program).name}")
+        if not good:
+            failed += 1
+            print(f"exit status {status}; the last lines:")
+            print("\n".join(output.splitlines()[-5:] + errors.splitlines()[-10:]))
+    print(f"{len(programs)} programs, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -35,7 +35,6 @@ API(void, shmem_finalize, (void))
 SHMEMX_NORETURN API(void, shmem_global_exit, (int status))
 {
 	osh_global_exit(status);
-	_Exit(status);
 }
 
 API(int, shmem_my_pe, (void))

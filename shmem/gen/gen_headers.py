@@ -9,6 +9,7 @@ import sys
 import textwrap
 
 import osh_generic
+import osh_overload
 import osh_table
 import osh_types
 
@@ -95,7 +96,7 @@ def main():
     version, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     text = (pathlib.Path(__file__).parent / "shmem.h.in").read_text(encoding="utf-8")
     for mark, value in (("@VERSION@", version), ("@PROTOTYPES@", prototypes()),
-                        ("@GENERICS@", osh_generic.text())):
+                        ("@GENERICS@", osh_generic.text()), ("@OVERLOADS@", osh_overload.text())):
         text = text.replace(mark, value)
     (folder / "shmem.h").write_text(text, encoding="utf-8")
     text = "\n".join(declarations(family, "p") for family in osh_table.families())

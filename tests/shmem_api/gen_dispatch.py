@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes a program that calls every C11 generic name with every type that it is specified for, and
-checks which routine that is.
+"""Writes a program, of C11 and of C++, that calls every generic name with every type that it is
+specified for, and checks which routine that is.
 
 The routines are replaced by functions that note their name, so the program needs no library.
 
@@ -58,8 +58,11 @@ def one_name(routine):
 
 def replacement(routine):
     value = "" if routine.result.strip() == "void" else " return 0;"
+    name = one_name(routine)
+    if name == "shmem_wait_until":  # in C++ it is the overload for long
+        name = "shmem_long_wait_until"
     return (f"{routine.result}({routine.name})({routine.params})\n"
-            f'{{ called = "{one_name(routine)}";{value} }}')
+            f'{{ called = "{name}";{value} }}')
 
 
 def arguments(params, qualifier=""):
@@ -86,7 +89,8 @@ def calls(routine):
     if routine.proto.on in ("team", "context") or routine.type_name is None:
         qualifiers = [""]
     for qualifier in qualifiers:
-        yield f'\tCHECK("{one_name(routine)}", {name}({arguments(routine.params, qualifier)}));'
+        call = f'\tCHECK("{one_name(routine)}", {name}({arguments(routine.params, qualifier)}));'
+        yield f"#ifndef __cplusplus\n{call}\n#endif" if "volatile" in qualifier else call
 
 
 def main():

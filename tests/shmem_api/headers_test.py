@@ -48,7 +48,7 @@ def main():
     for language, standards in (("c", C), ("c++", CXX)):
         for standard in standards:
             for name, text in texts.items():
-                if name == "generics.c" and standard not in ("c11", "c17", "gnu11"):
+                if name == "generics.c" and standard in ("c99", "gnu99"):
                     continue
                 count += 1
                 complaint = compiles(compilers[language], standard, language, include, text)

@@ -3,14 +3,14 @@
 from osh_types import Family as F, Proto as P
 
 SETUP = [
-    F("Start", "9.1", "1.0", """
+    F("Start of the library", "9.1", "1.0", """
 Starts the library in this PE. Collective: every PE of the job makes the call, and none returns before all have made it. It
 may be called again, each time with a finalize of its own; only the first starts anything. After the last finalize it starts the library
 anew. A PE that cannot start, or finds a bad environment variable, ends the job with a message.
 
 Until this returns only shmem_query_initialized(), shmem_query_thread() and shmem_init_thread() may be called.
 """, P("void shmem_init(void)")),
-    F("End", "9.1", "1.0", """
+    F("End of the library", "9.1", "1.0", """
 Undoes one start. Collective. Each call is a barrier of all PEs and completes what was issued; the last one also destroys teams and
 shareable contexts and frees the symmetric heap. The process goes on and may use everything but OpenSHMEM. It is called by the thread
 that started the library.
@@ -19,13 +19,13 @@ that started the library.
 Ends all PEs of the job; any one PE may call it, also while the others wait, compute or sleep. Standard output of the caller is
 written out. status: what the launcher returns.
 """, P("SHMEMX_NORETURN void shmem_global_exit(int status)")),
-    F("Who am I", "9.1", "1.0", """
+    F("Number of this PE and of all", "9.1", "1.0", """
 The number of this PE, from 0, and the number of PEs of the job. Both are constant. Local; thread-safe.
 """, P("int shmem_my_pe(void)"), P("int shmem_n_pes(void)")),
-    F("Is it started", "9.1", "1.6", """
+    F("Whether the library is started", "9.1", "1.6", """
 *initialized becomes 1 while the library is started, else 0. May be called at any time by any thread, also before the start and after the end.
 """, P("void shmem_query_initialized(int *initialized)")),
-    F("What can be reached", "9.1", "1.0", """
+    F("Whether PEs and addresses can be reached", "9.1", "1.0", """
 shmem_pe_accessible: 1 if pe is a PE of this job that one-sided operations reach, else 0. shmem_addr_accessible: 1 if addr is symmetric,
 i.e. in the heap or in writable global or static data of the executable, and pe can be reached, else 0. Local; thread-safe.
 """, P("int shmem_pe_accessible(int pe)"), P("int shmem_addr_accessible(const void *addr, int pe)")),
@@ -39,7 +39,7 @@ team counts pe in that team, and gives NULL for SHMEM_TEAM_INVALID.
 The values of SHMEM_MAJOR_VERSION and SHMEM_MINOR_VERSION, and of SHMEM_VENDOR_STRING. name: room for SHMEM_MAX_NAME_LEN bytes, the terminating zero among them.
 Local; thread-safe.
 """, P("void shmem_info_get_version(int *major, int *minor)"), P("void shmem_info_get_name(char *name)")),
-    F("Old start", "9.1", "1.0", """
+    F("Start of old programs", "9.1", "1.0", """
 start_pes starts the library unless it is started; the end of the process finalizes it. npes is ignored. _my_pe and _num_pes are shmem_my_pe and
 shmem_n_pes.
 """, P("void start_pes(int npes)"), P("int _my_pe(void)"), P("int _num_pes(void)"),
@@ -74,7 +74,7 @@ the block stays as it is.
 Gives a block back. Collective. All PEs come to a barrier first, so that nobody uses the block any more; operations on the default context are
 complete then. NULL is ignored, without a barrier.
 """, P("void shmem_free(void *ptr)")),
-    F("Old names", "9.3", "1.0", """
+    F("Old names of allocation", "9.3", "1.0", """
 shmem_malloc, shmem_free, shmem_realloc and shmem_align.
 """, P("void *shmalloc(size_t size)"), P("void shfree(void *ptr)"),
       P("void *shrealloc(void *ptr, size_t size)"),
@@ -82,14 +82,14 @@ shmem_malloc, shmem_free, shmem_realloc and shmem_align.
 ]
 
 TEAMS = [
-    F("Members", "9.4", "1.5", """
+    F("Number in a team and of its members", "9.4", "1.5", """
 The number of this PE in the team, and the number of its PEs; -1 for SHMEM_TEAM_INVALID. Local; thread-safe.
 """, P("int shmem_team_my_pe(shmem_team_t team)"), P("int shmem_team_n_pes(shmem_team_t team)")),
-    F("Configuration", "9.4", "1.5", """
+    F("Configuration of a team", "9.4", "1.5", """
 Stores into *config the values that `mask` (SHMEM_TEAM_NUM_CONTEXTS) names, as they are in effect. With mask 0 config may be NULL. Returns 0, or another value
 for SHMEM_TEAM_INVALID.
 """, P("int shmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config)")),
-    F("Translation", "9.4", "1.5", """
+    F("Numbers of a PE in two teams", "9.4", "1.5", """
 The number in dest_team of the PE that is src_pe in src_team; -1 if it is not in both, or a team is SHMEM_TEAM_INVALID. Local; thread-safe.
 """, P("int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team)")),
     F("New teams", "9.4", "1.5", """
@@ -135,11 +135,11 @@ config->total_ops is meant. SHMEM_CTX_INVALID is ignored.
 ]
 
 ORDER = [
-    F("Order", "9.12", "1.0", """
+    F("Order of operations", "9.12", "1.0", """
 Puts, atomic operations, signals and stores of this thread that were issued on the context before reach each PE before those issued after. Does not
 wait. It says nothing about gets and about the values that non-blocking atomic operations fetch. SHMEM_CTX_INVALID is ignored.
 """, P("void shmem_{c}fence(void)")),
-    F("Completion", "9.12", "1.0", """
+    F("Completion of operations", "9.12", "1.0", """
 Waits until all operations that were issued on the context are complete and visible to every PE, and the results of non-blocking gets and atomic operations
 are here. shmem_pe_quiet: of those to the n PEs of target_pes only, counted in the context's team; with n 0 it does nothing. SHMEM_CTX_INVALID is ignored.
 """, P("void shmem_{c}quiet(void)"), P("void shmem_{c}pe_quiet(const int *target_pes, size_t npes)")),

@@ -32,6 +32,13 @@ static void put_far(const char *fn, struct osh_team *team, int to, size_t at, co
 	osh_far_put(fn, &osh_inner, &t, data, n, false);
 }
 
+/* Most messages have no data. */
+static inline void copy(void *to, const void *from, size_t n)
+{
+	if (n > 0)
+		memcpy(to, from, n);
+}
+
 static void note_taken(struct osh_line *line, uint64_t taken)
 {
 	/* A count of a peer: one that cannot be is not used. */
@@ -65,13 +72,13 @@ void osh_cell_send(const char *fn, struct osh_team *team, int to, const void *da
 	if (osh_likely(line->theirs != NULL)) {
 		struct osh_cell *cell = &line->theirs->cells[i];
 
-		memcpy(cell->data, data, n);
+		copy(cell->data, data, n);
 		atomic_store_explicit(&cell->taken, line->taken, memory_order_relaxed);
 		atomic_store_explicit(&cell->seq, line->sent, memory_order_release);
 	} else {
 		struct osh_cell cell = { .taken = line->taken, .seq = line->sent };
 
-		memcpy(cell.data, data, n);
+		copy(cell.data, data, n);
 		put_far(fn, team, to, i * sizeof(cell), &cell, sizeof(cell));
 	}
 }
@@ -99,7 +106,7 @@ void osh_cell_recv(const char *fn, struct osh_team *team, int from, void *data, 
 	while (atomic_load_explicit(&cell->seq, memory_order_acquire) != line->taken + 1)
 		osh_wait(&w);
 	osh_wait_end(&w);
-	memcpy(data, cell->data, n);
+	copy(data, cell->data, n);
 	note_taken(line, atomic_load_explicit(&cell->taken, memory_order_relaxed));
 	line->taken++;
 	if (osh_unlikely(line->taken - line->told >= OSH_CELLS / 2 && !team->ends))

@@ -69,7 +69,7 @@ static inline int osh_segment_of(const void *addr, size_t n, size_t *offset)
 	return OSH_SEGMENTS;
 }
 
-/* Where n bytes of PE pe, a number of the world, can be accessed here, or NULL. */
+/* Where n bytes of PE pe, a number of the world, can be accessed here, or NULL; also for n = 0. */
 static inline void *osh_near(const void *addr, size_t n, int pe)
 {
 	struct osh_peer *p;
@@ -80,11 +80,11 @@ static inline void *osh_near(const void *addr, size_t n, int pe)
 	p = &osh_pe.peers[pe];
 	off = (size_t)((uintptr_t)addr - (uintptr_t)osh_pe.seg[OSH_HEAP].base);
 	span = atomic_load_explicit(&p->span[OSH_HEAP], memory_order_acquire);
-	if (osh_likely(off < span && n <= span - off))
+	if (osh_likely(off < span && n - 1 < span - off))
 		return p->at[OSH_HEAP] + off;
 	off = (size_t)((uintptr_t)addr - (uintptr_t)osh_pe.seg[OSH_DATA].base);
 	span = atomic_load_explicit(&p->span[OSH_DATA], memory_order_acquire);
-	if (off < span && n <= span - off)
+	if (off < span && n - 1 < span - off)
 		return p->at[OSH_DATA] + off;
 	return NULL;
 }

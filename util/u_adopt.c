@@ -17,8 +17,6 @@
 #include "u_copy.h"
 #include "u_fd.h"
 
-#define PAGE_BYTES 4096u /* of which every page has a multiple */
-
 /* One thread at a time: of two that adopt the same memory one finds it adopted. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -162,34 +160,11 @@ static bool is_own_stack(const void *start, size_t len)
 	return own;
 }
 
-/*
- * Copies whole pages to new ones, which are zero: those that have nothing else are left out, so memory that
- * was never touched takes none. The address sanitizer forbids bytes between variables, so it does not look.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-__attribute__((noinline, no_sanitize_address, no_sanitize_thread,
-	       optimize("no-tree-loop-distribute-patterns")))
-#endif
-static void
-copy_pages(uint64_t *to, const uint64_t *from, size_t len)
-{
-	const size_t words = PAGE_BYTES / sizeof(*to);
-
-	for (; len > 0; len -= PAGE_BYTES, to += words, from += words) {
-		uint64_t any = 0;
-
-		for (size_t i = 0; i < words; i++)
-			any |= from[i];
-		for (size_t i = 0; any != 0 && i < words; i++)
-			to[i] = from[i];
-	}
-}
-
 static int adopt_held(const struct hold *h, void *start, size_t len, void *pages)
 {
 	int err;
 
-	copy_pages(pages, start, len);
+	u_copy_shared(pages, start, len);
 	err = exchange(start, len, pages, 0, pages);
 	let_go(h, start, len);
 	return err;

@@ -10,8 +10,6 @@
 #include "osh_base.h"
 #include "osh_globals.h"
 
-#define PAGE_BYTES 4096u /* of which every page has a multiple */
-
 static uint64_t hash(uint64_t h, const void *data, size_t n)
 {
 	const uint8_t *p = data;
@@ -81,30 +79,6 @@ void osh_globals_find(struct osh_globals *s)
 	dl_iterate_phdr(look, s);
 }
 
-/*
- * Copies whole pages to new ones, which are zero: those that have nothing else are left out, so an array
- * that was never touched takes no memory. The address sanitizer forbids bytes between variables, so it
- * does not look.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-__attribute__((noinline, no_sanitize_address, no_sanitize_thread,
-	       optimize("no-tree-loop-distribute-patterns")))
-#endif
-static void
-copy_pages(uint64_t *to, const uint64_t *from, size_t len)
-{
-	const size_t words = PAGE_BYTES / sizeof(*to);
-
-	for (; len > 0; len -= PAGE_BYTES, to += words, from += words) {
-		uint64_t any = 0;
-
-		for (size_t i = 0; i < words; i++)
-			any |= from[i];
-		for (size_t i = 0; any != 0 && i < words; i++)
-			to[i] = from[i];
-	}
-}
-
 int osh_globals_privatise(const struct osh_globals *s)
 {
 	uint8_t *copy;
@@ -112,7 +86,7 @@ int osh_globals_privatise(const struct osh_globals *s)
 	copy = mmap(NULL, s->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (copy == MAP_FAILED)
 		return -errno;
-	copy_pages((uint64_t *)copy, (const uint64_t *)s->base, s->len);
+	memcpy(copy, s->base, s->len);
 	if (mremap(copy, s->len, s->len, MREMAP_MAYMOVE | MREMAP_FIXED, s->base) == MAP_FAILED) {
 		int rc = -errno;
 
@@ -141,8 +115,7 @@ static void before_fork(void)
 	children.copy = mmap(NULL, children.range->len, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (children.copy != MAP_FAILED)
-		copy_pages((uint64_t *)children.copy, (const uint64_t *)children.range->base,
-			   children.range->len);
+		memcpy(children.copy, children.range->base, children.range->len);
 }
 
 static void after_fork_parent(void)

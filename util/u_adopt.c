@@ -160,6 +160,48 @@ static bool is_own_stack(const void *start, size_t len)
 	return own;
 }
 
+/* ---- content ---------------------------------------------------------------------------------- */
+
+/* Others may write there; it is hidden from the thread sanitizer as the copy is (u_copy.h). */
+#if defined(__SANITIZE_THREAD__)
+__attribute__((noinline, no_sanitize_thread))
+#endif
+static bool
+is_zero(const void *at, size_t len)
+{
+	const uint64_t *words = at;
+	uint64_t any = 0;
+
+	for (size_t i = 0; i < len / sizeof(*words); i++)
+		any |= words[i];
+	return any == 0;
+}
+
+/*
+ * Copies whole pages to others that are zero.  Pages of zeros are left out, so of a large array that
+ * the program has not touched none is taken.  0; -ENOMEM: there are no pages for all of it.
+ */
+static int copy_to_zeros(uint8_t *to, const uint8_t *from, size_t len)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), at = 0, end;
+
+	while (at < len) {
+		if (is_zero(from + at, page)) {
+			at += page;
+			continue;
+		}
+		for (end = at + page; end < len && !is_zero(from + end, page);)
+			end += page;
+		if (u_maps_populate(to + at, end - at, MADV_POPULATE_WRITE) != 0)
+			return -ENOMEM;
+		u_copy_shared(to + at, from + at, end - at);
+		at = end;
+	}
+	return 0;
+}
+
+/* ---- there ------------------------------------------------------------------------------------ */
+
 static int adopt_held(const struct hold *h, void *start, size_t len, void *pages)
 {
 	int err;
@@ -178,12 +220,16 @@ static int adopt_locked(struct hold *h, void *start, size_t len, void *pages, ch
 		return err;
 	snprintf(why, U_MAPS_WHY, "it cannot be made present");
 	err = u_maps_populate(start, len, MADV_POPULATE_READ);
-	if (err == 0)
+	if (err == 0 && h->fd >= 0)
 		err = u_maps_populate(pages, len, MADV_POPULATE_WRITE);
 	if (err == 0 && madvise(pages, len, MADV_DONTFORK) != 0)
 		err = -errno;
 	if (err != 0)
 		return err == -ENOMEM ? err : -EOPNOTSUPP;
+	if (h->fd < 0) {
+		err = copy_to_zeros(pages, start, len);
+		return err != 0 ? err : exchange(start, len, pages, 0, pages);
+	}
 	snprintf(why, U_MAPS_WHY, "the kernel holds no writers of it");
 	err = hold_writers(h, start, len);
 	return err != 0 ? err : adopt_held(h, start, len, pages);
@@ -254,6 +300,15 @@ static int hold_mapping(struct undo *u, uint8_t *from, size_t len, const struct 
 	return err != 0 ? err : hold_writers(&u->hold, from, len);
 }
 
+/* All pages were made present where writers are held, since none can be taken meanwhile. */
+static int copy_back(const struct undo *u, uint8_t *fresh, const uint8_t *content, size_t len)
+{
+	if (!u->exact)
+		return copy_to_zeros(fresh, content, len);
+	u_copy_shared(fresh, content, len);
+	return 0;
+}
+
 static int put_back(struct undo *u, uint8_t *from, uint8_t *to, const struct u_mapping *m)
 {
 	uint8_t *fresh = u->fresh + (from - u->start), *content = u->content + (from - u->start);
@@ -265,8 +320,8 @@ static int put_back(struct undo *u, uint8_t *from, uint8_t *to, const struct u_m
 	err = hold_mapping(u, from, len, m);
 	if (err != 0)
 		return err;
-	u_copy_shared(fresh, content, len);
-	if (rights != (PROT_READ | PROT_WRITE) && mprotect(fresh, len, rights) != 0)
+	err = copy_back(u, fresh, content, len);
+	if (err == 0 && rights != (PROT_READ | PROT_WRITE) && mprotect(fresh, len, rights) != 0)
 		err = -errno;
 	if (err == 0)
 		err = exchange(from, len, fresh, len, content);
@@ -308,12 +363,13 @@ int u_adopt_undo(void *start, size_t len, void *pages, bool exact)
 		.content = pages,
 		.done = start,
 	};
-	int err;
+	int err = 0;
 
 	u.fresh = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (u.fresh == MAP_FAILED)
 		return -errno;
-	err = u_maps_populate(u.fresh, len, MADV_POPULATE_WRITE);
+	if (exact)
+		err = u_maps_populate(u.fresh, len, MADV_POPULATE_WRITE);
 	if (err == 0) {
 		pthread_mutex_lock(&lock);
 		err = undo_locked(&u);

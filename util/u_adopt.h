@@ -18,8 +18,9 @@
 #include "u_maps.h"
 
 /*
- * Copies [start, start + len), whole pages, to `pages`, a shared mapping of that length, and maps
- * those pages at `start` too.  `pages` stays mapped.  Children of fork() get neither.
+ * Copies [start, start + len), whole pages, to `pages`, a shared mapping of that length that is
+ * zero, and maps those pages at `start` too.  Unless `exact`, pages of zeros are not copied and take
+ * no memory. `pages` stays mapped.  Children of fork() get neither.
  *
  * Returns 0, or an error that changed nothing: -EFAULT for a gap, -EOPNOTSUPP for memory that
  * u_maps_check_plain() refuses, a stack of this thread, or where the kernel holds no writers;

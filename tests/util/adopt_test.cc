@@ -13,6 +13,7 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -329,6 +330,23 @@ TEST_F(Adopt, PagesNeverTouched)
 	for (size_t i = 0; i < kLen; i++)
 		ASSERT_EQ(fresh[i], 0);
 	EXPECT_EQ(u_adopt_undo(fresh, kLen, pages, false), 0);
+	munmap(fresh, kLen);
+}
+
+TEST_F(Adopt, PagesOfZerosAreNotTaken)
+{
+	char *fresh = map(kLen);
+	struct stat st;
+
+	fresh[kPage + 5] = 7;
+	EXPECT_EQ(u_adopt(fresh, kLen, pages, false, why), 0) << why;
+	ASSERT_EQ(fstat(fd, &st), 0);
+	EXPECT_EQ(static_cast<size_t>(st.st_blocks) * 512, kPage);
+	EXPECT_EQ(fresh[kPage + 5], 7);
+	pages[2 * kPage] = 8;
+	EXPECT_EQ(u_adopt_undo(fresh, kLen, pages, false), 0);
+	for (size_t i = 0; i < kLen; i++)
+		ASSERT_EQ(fresh[i], i == kPage + 5 ? 7 : i == 2 * kPage ? 8 : 0);
 	munmap(fresh, kLen);
 }
 

@@ -79,6 +79,25 @@ void osh_globals_find(struct osh_globals *s)
 	dl_iterate_phdr(look, s);
 }
 
+/*
+ * Copies whole pages to others that are zero.  Pages of zeros are left out: a large array that the program has not
+ * touched takes no memory for its copy.
+ */
+static void copy_to_zeros(uint8_t *to, const uint8_t *from, size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t at = 0; at < n; at += page) {
+		const uint64_t *words = (const uint64_t *)(from + at);
+		uint64_t any = 0;
+
+		for (size_t i = 0; i < page / sizeof(*words); i++)
+			any |= words[i];
+		if (any != 0)
+			memcpy(to + at, from + at, page);
+	}
+}
+
 int osh_globals_privatise(const struct osh_globals *s)
 {
 	uint8_t *copy;
@@ -86,7 +105,7 @@ int osh_globals_privatise(const struct osh_globals *s)
 	copy = mmap(NULL, s->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (copy == MAP_FAILED)
 		return -errno;
-	memcpy(copy, s->base, s->len);
+	copy_to_zeros(copy, s->base, s->len);
 	if (mremap(copy, s->len, s->len, MREMAP_MAYMOVE | MREMAP_FIXED, s->base) == MAP_FAILED) {
 		int rc = -errno;
 
@@ -115,7 +134,7 @@ static void before_fork(void)
 	children.copy = mmap(NULL, children.range->len, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (children.copy != MAP_FAILED)
-		memcpy(children.copy, children.range->base, children.range->len);
+		copy_to_zeros(children.copy, children.range->base, children.range->len);
 }
 
 static void after_fork_parent(void)

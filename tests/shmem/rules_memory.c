@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rules of symmetric memory: heap, global and static variables, pointers. */
 #include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "rules.h"
 
@@ -15,6 +17,20 @@ static long in_bss[1000];
 static char big_bss[BIG];
 static const long in_rodata[3] = { 71, 72, 73 };
 static char text[32];
+
+/* Runs first: what the program has not touched takes no memory when it becomes symmetric. */
+static void untouched_takes_no_memory(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = BIG / page - 2, there = 0;
+	uintptr_t first = ((uintptr_t)big_bss + page) & ~(uintptr_t)(page - 1);
+	unsigned char *seen = malloc(pages);
+
+	CHECK(seen != NULL && mincore((void *)first, pages * page, seen) == 0);
+	for (size_t i = 0; i < pages; i++)
+		there += seen[i] & 1;
+	CHECK(there == 0);
+	free(seen);
+}
 
 static void data_and_bss(void)
 {
@@ -284,6 +300,7 @@ static void whole_heap_again(void)
 }
 
 static const struct rule rules[] = {
+	RULE(untouched_takes_no_memory),
 	RULE(data_and_bss),
 	RULE(initial_values_stay),
 	RULE(big_variable),

@@ -14,6 +14,7 @@ static struct {
 	struct osh_heap *inner;	      /* the library's part of the heap */
 	struct osh_team *introducing; /* by whose cells members of active sets meet */
 	struct osh_team *sets;	      /* the teams of active sets */
+	struct osh_team *made;	      /* the teams that the program made */
 } teams = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct osh_team *osh_team(const void *handle)
@@ -144,14 +145,21 @@ static void end_contexts(struct osh_team *team)
 	}
 }
 
+static void close_list(struct osh_team **list)
+{
+	struct osh_team *team;
+
+	while ((team = *list) != NULL) {
+		*list = team->next;
+		end_contexts(team);
+		team_free(team);
+	}
+}
+
 void osh_teams_close(void)
 {
-	struct osh_team *set;
-
-	while ((set = teams.sets) != NULL) {
-		teams.sets = set->next;
-		team_free(set);
-	}
+	close_list(&teams.sets);
+	close_list(&teams.made);
 	end_contexts(osh_world);
 	end_contexts(osh_shared);
 	team_free(osh_world);
@@ -204,6 +212,35 @@ static int introduce(const char *fn, struct osh_team *parent, struct osh_team *t
 	return rc;
 }
 
+/* The program may leave teams to shmem_finalize, which has to find them. */
+static void remember(struct osh_team *team)
+{
+	pthread_mutex_lock(&teams.lock);
+	team->next = teams.made;
+	teams.made = team;
+	pthread_mutex_unlock(&teams.lock);
+}
+
+static void forget(struct osh_team *team)
+{
+	struct osh_team **at = &teams.made;
+
+	pthread_mutex_lock(&teams.lock);
+	while (*at != NULL && *at != team)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = team->next;
+	pthread_mutex_unlock(&teams.lock);
+}
+
+static void drop(struct osh_team *team)
+{
+	if (team == NULL)
+		return;
+	forget(team);
+	team_free(team);
+}
+
 /* The team of these members of the parent; none of them need be this PE. Collective over the parent. */
 static int make(const char *fn, struct osh_team *parent, const int *pes, int n, int me,
 		int num_contexts, uint64_t what, void **made)
@@ -221,6 +258,8 @@ static int make(const char *fn, struct osh_team *parent, const int *pes, int n, 
 		team_free(team);
 		team = NULL;
 	}
+	if (team != NULL)
+		remember(team);
 	*made = team;
 	return rc;
 }
@@ -290,8 +329,8 @@ int osh_team_split_2d(const char *fn, struct osh_team *parent, int xrange, int x
 	rc |= make(fn, parent, pes, n, y, y_num_contexts, what + 1, y_made);
 	free(pes);
 	if (rc != 0) {
-		team_free(*x_made);
-		team_free(*y_made);
+		drop(*x_made);
+		drop(*y_made);
 		*x_made = *y_made = NULL;
 	}
 	return rc;
@@ -304,11 +343,14 @@ void osh_team_destroy(const char *fn, struct osh_team *team)
 	if (team == osh_world || team == osh_shared)
 		osh_fatal("%s: a predefined team cannot be destroyed", fn);
 	end_contexts(team);
-	/* Behind this nobody stores into the block, so it can be used again. */
+	/*
+	 * Behind this nobody stores into the block, so it can be used again.  The messages of the synchronisation are
+	 * waited for, but those that told how many were taken are not: they are complete before it.
+	 */
 	team->ends = true;
-	osh_sync(fn, team);
 	osh_quiet(&osh_inner);
-	team_free(team);
+	osh_sync(fn, team);
+	drop(team);
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */

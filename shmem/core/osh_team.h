@@ -56,7 +56,7 @@ struct osh_team {
 	struct osh_line *lines;	  /* one for each member */
 	uint8_t **places;	  /* room for two addresses of each member, used within a call */
 	struct osh_ctx *contexts; /* shareable ones, which end with the team */
-	struct osh_team *next;	  /* of the teams of active sets */
+	struct osh_team *next;	  /* of the teams of active sets, or of those of the program */
 	int start, log_stride;	  /* of an active set */
 };
 

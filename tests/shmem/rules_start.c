@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rules of start and end: several starts, a start after the end, threads. */
+#include <dirent.h>
 #include <pthread.h>
 
 #include "rules.h"
@@ -37,14 +38,29 @@ static void work(int round)
 	CHECK(shmem_team_sync(team) == 0);
 	if (shmem_ctx_create(0, &ctx) == 0)
 		shmem_ctx_long_atomic_inc(ctx, &heap[0], next);
+	if (shmem_team_create_ctx(team, 0, &ctx) == 0)
+		shmem_ctx_long_atomic_inc(ctx, &heap[0], next);
 	/* Neither block, team nor context is given back: the end does that. */
+}
+
+/* Descriptors that this process has. */
+static int count_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	CHECK(dir != NULL);
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
 }
 
 int main(void)
 {
 	const int levels[] = { SHMEM_THREAD_SINGLE, SHMEM_THREAD_FUNNELED, SHMEM_THREAD_SERIALIZED,
 			       SHMEM_THREAD_MULTIPLE };
-	int first = -1, provided = -1, level = -1;
+	int files = 0, first = -1, provided = -1, level = -1;
 	pthread_t thread;
 
 	CHECK(is_initialized() == 0);
@@ -78,6 +94,9 @@ int main(void)
 		shmem_finalize(); /* the last: it completes too */
 		CHECK(is_initialized() == 0);
 		CHECK(in_static == 78 && kept == 11);
+		if (round == 0)
+			files = count_files();
+		CHECK(count_files() == files);
 	}
 	if (me == 0)
 		puts("ok starts and ends");

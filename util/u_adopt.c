@@ -162,12 +162,28 @@ static bool is_own_stack(const void *start, size_t len)
 
 /* ---- content ---------------------------------------------------------------------------------- */
 
-/* Others may write there; it is hidden from the thread sanitizer as the copy is (u_copy.h). */
-#if defined(__SANITIZE_THREAD__)
-__attribute__((noinline, no_sanitize_thread))
+/*
+ * Others may write there; it is hidden from the thread sanitizer as other copies are (u_copy.h). The address
+ * sanitizer forbids bytes between the variables of a program, which belong to whole pages all the same.
+ */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define RAW                                                                                        \
+	__attribute__((noinline, no_sanitize_thread, no_sanitize_address,                          \
+		       optimize("no-tree-loop-distribute-patterns")))
+RAW static void copy_raw(void *to, const void *from, size_t len)
+{
+	for (size_t i = 0; i < len / sizeof(uint64_t); i++)
+		((uint64_t *)to)[i] = ((const uint64_t *)from)[i];
+}
+#else
+#define RAW
+static void copy_raw(void *to, const void *from, size_t len)
+{
+	memcpy(to, from, len);
+}
 #endif
-static bool
-is_zero(const void *at, size_t len)
+
+RAW static bool is_zero(const void *at, size_t len)
 {
 	const uint64_t *words = at;
 	uint64_t any = 0;
@@ -194,7 +210,7 @@ static int copy_to_zeros(uint8_t *to, const uint8_t *from, size_t len)
 			end += page;
 		if (u_maps_populate(to + at, end - at, MADV_POPULATE_WRITE) != 0)
 			return -ENOMEM;
-		u_copy_shared(to + at, from + at, end - at);
+		copy_raw(to + at, from + at, end - at);
 		at = end;
 	}
 	return 0;
@@ -206,7 +222,7 @@ static int adopt_held(const struct hold *h, void *start, size_t len, void *pages
 {
 	int err;
 
-	u_copy_shared(pages, start, len);
+	copy_raw(pages, start, len);
 	err = exchange(start, len, pages, 0, pages);
 	let_go(h, start, len);
 	return err;

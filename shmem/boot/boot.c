@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "boot.h"
@@ -158,8 +159,11 @@ _Noreturn void boot_abort(int status, const char *why)
 {
 	if (in_job()) {
 		/* oshrun says it with the number of the PE and its host; of the others some say nothing. */
-		if (why != NULL && boot.chosen != &boot_local)
+		if (why != NULL && boot.chosen != &boot_local) {
 			dprintf(STDERR_FILENO, "PE %d of %d: %s\n", boot.pe, boot.n_pes, why);
+			/* Launchers drop what they have not read when they end a job. */
+			nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
+		}
 		boot.chosen->abort(status, why);
 	} else if (why != NULL && boot.back == NULL) {
 		dprintf(STDERR_FILENO, "shmem: %s\n", why);

@@ -68,7 +68,7 @@ std::vector<Wrong> wrong_slots()
 	reserved.head.reserved = 1;
 	return {
 		{ "op 0", none, header(0, F | L, 0) },
-		{ "op 7", none, header(7, F | L, 0) },
+		{ "op 8", none, header(8, F | L, 0) },
 		{ "op 255", none, header(255, F | L, 0) },
 		{ "unknown flag", none, header(W_OP_SEND, F | L | 0x80, 4) },
 		{ "all flags", none, header(W_OP_SEND, 0xff, 4) },

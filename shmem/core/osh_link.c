@@ -17,7 +17,7 @@
 #include "osh_link.h"
 #include "osh_wait.h"
 
-#define PATIENCE_S 30		/* for a connection, with PEs that are short of processors */
+#define PATIENCE_S 30		/* for a way to another host */
 #define INNER_BYTES (64u << 20) /* of the heap, for the library: 3,000 teams of 8 PEs */
 
 struct discriminator {
@@ -160,6 +160,15 @@ static void nap_ms(void)
 	nanosleep(&t, NULL);
 }
 
+/*
+ * The other PE may be accepting another's connection, be short of a processor or be stopped, as by a
+ * debugger, for any time.  One that has ended ends the job.
+ */
+static bool is_late(VIP_RETURN rc)
+{
+	return rc == VIP_NO_MATCH || rc == VIP_TIMEOUT;
+}
+
 VIP_VI_HANDLE osh_link_connect(const char *fn, int pe)
 {
 	const struct osh_peer *p = &osh_pe.peers[pe];
@@ -176,12 +185,11 @@ VIP_VI_HANDLE osh_link_connect(const char *fn, int pe)
 	osh_wait_show(fn, NULL, pe);
 	while ((rc = VipConnectRequest(vi, &mine.addr, &there.addr, 2000, &theirs)) !=
 	       VIP_SUCCESS) {
-		if ((rc != VIP_NO_MATCH && rc != VIP_TIMEOUT && rc != VIP_NOT_REACHABLE) ||
-		    time(NULL) > end)
+		if (!is_late(rc) && (rc != VIP_NOT_REACHABLE || time(NULL) > end))
 			osh_fatal("%s: no connection to PE %d: VipConnectRequest says %s%s", fn, pe,
 				  VipxErrorString(rc),
 				  rc == VIP_ERROR_RESOURCE ? "; raise VIADUCT_WINDOW_BYTES" : "");
-		nap_ms(); /* it may be accepting another PE's */
+		nap_ms();
 	}
 	osh_wait_shown_end();
 	return vi;
@@ -267,11 +275,19 @@ static int alloc_heap(char error[BOOT_TEXT_MAX])
 {
 	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
 	struct osh_segment *heap = &osh_pe.seg[OSH_HEAP];
+	VIP_NIC_ATTRIBUTES nic;
 	VIP_PVOID at;
 	VIP_RETURN rc;
 
 	osh_pe.inner = INNER_BYTES + osh_align_up((size_t)osh_pe.n * 4096, 4096);
 	heap->len = osh_align_up(osh_pe.inner + osh_env.heap_bytes, 4096);
+	if (VipQueryNic(osh_pe.nic, &nic) == VIP_SUCCESS && heap->len > nic.MaxRegisterBlockBytes) {
+		snprintf(
+			error, BOOT_TEXT_MAX,
+			"no symmetric heap of %zu bytes: this machine allows %llu; lower SHMEM_SYMMETRIC_SIZE",
+			heap->len, (unsigned long long)nic.MaxRegisterBlockBytes);
+		return -1;
+	}
 	rc = VipxAllocMem(osh_pe.nic, heap->len, &attrs, &at, &heap->handle);
 	if (rc != VIP_SUCCESS) {
 		snprintf(

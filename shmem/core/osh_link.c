@@ -46,7 +46,7 @@ struct mapping {
 
 static struct {
 	struct osh_globals globals;
-	bool adopted;
+	void *heap; /* what VipxAllocMem() gave */
 	union address here;
 	pthread_t serve;
 	bool serving;
@@ -279,16 +279,18 @@ static int alloc_heap(char error[BOOT_TEXT_MAX])
 	VIP_PVOID at;
 	VIP_RETURN rc;
 
-	osh_pe.inner = INNER_BYTES + osh_align_up((size_t)osh_pe.n * 4096, 4096);
+	osh_pe.inner = osh_align_up(INNER_BYTES + (size_t)osh_pe.n * 4096, OSH_ALIGN_MAX);
 	heap->len = osh_align_up(osh_pe.inner + osh_env.heap_bytes, 4096);
-	if (VipQueryNic(osh_pe.nic, &nic) == VIP_SUCCESS && heap->len > nic.MaxRegisterBlockBytes) {
+	if (VipQueryNic(osh_pe.nic, &nic) == VIP_SUCCESS &&
+	    heap->len + OSH_ALIGN_MAX > nic.MaxRegisterBlockBytes) {
 		snprintf(
 			error, BOOT_TEXT_MAX,
 			"no symmetric heap of %zu bytes: this machine allows %llu; lower SHMEM_SYMMETRIC_SIZE",
 			heap->len, (unsigned long long)nic.MaxRegisterBlockBytes);
 		return -1;
 	}
-	rc = VipxAllocMem(osh_pe.nic, heap->len, &attrs, &at, &heap->handle);
+	/* Every PE's heap begins at a multiple of the largest alignment that a program may ask for. */
+	rc = VipxAllocMem(osh_pe.nic, heap->len + OSH_ALIGN_MAX, &attrs, &at, &heap->handle);
 	if (rc != VIP_SUCCESS) {
 		snprintf(
 			error, BOOT_TEXT_MAX,
@@ -297,7 +299,8 @@ static int alloc_heap(char error[BOOT_TEXT_MAX])
 			heap->len, VipxErrorString(rc));
 		return -1;
 	}
-	heap->base = at;
+	link_.heap = at;
+	heap->base = (uint8_t *)osh_align_up((uintptr_t)at, OSH_ALIGN_MAX);
 	return 0;
 }
 
@@ -461,7 +464,7 @@ void osh_link_close(void)
 		osh_globals_for_children(NULL);
 	}
 	if (heap->len > 0)
-		VipxFreeMem(osh_pe.nic, heap->base, heap->handle);
+		VipxFreeMem(osh_pe.nic, link_.heap, heap->handle);
 	if (osh_pe.nic != NULL)
 		VipCloseNic(osh_pe.nic);
 	free(osh_pe.peers);

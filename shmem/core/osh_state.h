@@ -13,6 +13,9 @@
 
 enum { OSH_HEAP, OSH_DATA, OSH_SEGMENTS };
 
+/* The heap and the program's part of it begin at a multiple of it, in every PE. */
+#define OSH_ALIGN_MAX ((size_t)16 << 20)
+
 struct osh_segment {
 	uint8_t *base; /* in this process */
 	size_t len;

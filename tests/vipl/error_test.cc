@@ -223,7 +223,7 @@ std::string words_of(VIP_UINT32 status)
 					      "RDMA_PROT_ERROR",    "REMOTE_DESC_ERROR" };
 	static const char *const ops[] = { "OP_SEND",	    "OP_RECEIVE",
 					   "OP_RDMA_WRITE", "OP_REMOTE_RDMA_WRITE",
-					   "OP_RDMA_READ",  "OP_5",
+					   "OP_RDMA_READ",  "OP_ATOMIC",
 					   "OP_6",	    "OP_7" };
 	std::string all;
 	auto add = [&](const char *word) { all += (all.empty() ? "" : "|") + std::string(word); };

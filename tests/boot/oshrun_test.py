@@ -342,4 +342,6 @@ class Refused(Case):
 
 
 if __name__ == '__main__':
+    # Whoever started this may have had it ignored (nohup), and what it starts would inherit that.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     unittest.main(verbosity=2)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "boot_back.h"
 
@@ -28,6 +29,8 @@ static struct {
 	__typeof__(PMIx_Error_string) *error_string;
 	pmix_proc_t me;
 	unsigned int n_pes, exchanges;
+	pid_t pid; /* of the process that initialised PMIx; 0: none */
+	bool left; /* the job, and has not joined again */
 } pmix;
 
 static bool pmix_announced(void)
@@ -103,7 +106,18 @@ static int check_size(char error[BOOT_TEXT_MAX])
 		size, pmix.n_pes);
 }
 
-static int pmix_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
+/*
+ * A process that left the job stays known to the server until it ends, for it may join again: servers lose
+ * data of processes that finalize and initialise in turn.  One that ends without having left is an error.
+ */
+static void finalize_at_exit(void)
+{
+	if (pmix.left && pmix.pid == getpid())
+		pmix.finalize(NULL, 0);
+}
+
+/* Once in a process. */
+static int join(char error[BOOT_TEXT_MAX])
 {
 	int rc = load(error);
 
@@ -122,10 +136,23 @@ static int pmix_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 			   "PMIx does not tell the size of the job; use oshrun -np N PROGRAM");
 	else
 		rc = check_size(error);
+	if (rc == 0 && atexit(finalize_at_exit) != 0)
+		rc = boot_error(error, -ENOMEM, "out of memory");
 	if (rc != 0) {
 		pmix.finalize(NULL, 0);
 		return rc;
 	}
+	pmix.pid = getpid();
+	return 0;
+}
+
+static int pmix_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
+{
+	int rc = pmix.pid == 0 ? join(error) : 0;
+
+	if (rc != 0)
+		return rc;
+	pmix.left = false;
 	job->pe = (int)pmix.me.rank;
 	job->n_pes = (int)pmix.n_pes;
 	return 0;
@@ -203,7 +230,7 @@ static int pmix_exchange(const void *mine, size_t bytes, void *all)
 
 static void pmix_finish(void)
 {
-	pmix.finalize(NULL, 0);
+	pmix.left = true;
 }
 
 static void pmix_abort(int status, const char *why)

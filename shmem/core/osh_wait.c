@@ -27,10 +27,17 @@ static inline void relax(void)
 #endif
 }
 
+/* The launcher sees one thread of a PE, the first that waits. */
+static atomic_flag shown = ATOMIC_FLAG_INIT;
+static _Thread_local bool is_mine;
+
 void osh_wait_show(const char *fn, const volatile void *addr, int pe)
 {
 	struct boot_status *s = boot_status();
 
+	if (!is_mine && atomic_flag_test_and_set_explicit(&shown, memory_order_acquire))
+		return;
+	is_mine = true;
 	strncpy(s->routine, fn, sizeof(s->routine) - 1);
 	atomic_store_explicit(&s->address, (uint64_t)(uintptr_t)addr, memory_order_relaxed);
 	atomic_store_explicit(&s->peer, pe, memory_order_relaxed);
@@ -41,8 +48,12 @@ void osh_wait_shown_end(void)
 {
 	struct boot_status *s = boot_status();
 
-	atomic_store_explicit(&s->waiting, 0, memory_order_release);
 	atomic_fetch_add_explicit(&s->steps, 1, memory_order_relaxed);
+	if (!is_mine)
+		return;
+	atomic_store_explicit(&s->waiting, 0, memory_order_release);
+	is_mine = false;
+	atomic_flag_clear_explicit(&shown, memory_order_release);
 }
 
 static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "apart.h"
 #include "core_fixture.h"
 #include "probes.h"
 
@@ -42,7 +43,7 @@ protected:
 
 	static uint8_t *map(size_t len, int rights, int flags, int fd = -1)
 	{
-		void *at = mmap(nullptr, len, rights, flags, fd, 0);
+		void *at = map_apart(len, rights, flags, fd);
 
 		EXPECT_NE(MAP_FAILED, at);
 		return static_cast<uint8_t *>(at);

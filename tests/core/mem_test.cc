@@ -5,6 +5,7 @@
 #include <atomic>
 #include <set>
 
+#include "apart.h"
 #include "core_fixture.h"
 
 namespace {
@@ -135,8 +136,7 @@ TEST_F(Mem, BadRegistrations)
 {
 	VIP_MEM_HANDLE h = 7;
 	VIP_NIC_ATTRIBUTES a;
-	void *map =
-		mmap(nullptr, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = map_apart(3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
 	uint8_t *gap = static_cast<uint8_t *>(map);
 
 	ASSERT_NE(MAP_FAILED, map);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 extern "C" {
+#include "apart.h"
 #include "u_maps.h"
 }
 
@@ -26,8 +27,8 @@ protected:
 	void SetUp() override
 	{
 		page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-		at = static_cast<char *>(mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE,
-					      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+		at = static_cast<char *>(
+			map_apart(4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS));
 		ASSERT_NE(at, MAP_FAILED);
 		if (access("/proc/self/maps", R_OK) != 0)
 			GTEST_SKIP() << "there is no /proc/self/maps";

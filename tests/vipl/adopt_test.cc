@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of the program that becomes window memory, and private memory again. */
+#include "apart.h"
 #include "writer.h"
 
 #include <atomic>
@@ -28,7 +29,7 @@ const size_t kLength = 16 * kPage;
 
 char *map(size_t length, int flags = MAP_PRIVATE | MAP_ANONYMOUS, int fd = -1)
 {
-	void *got = mmap(nullptr, length, PROT_READ | PROT_WRITE, flags, fd, 0);
+	void *got = map_apart(length, PROT_READ | PROT_WRITE, flags, fd);
 	EXPECT_NE(MAP_FAILED, got);
 	return static_cast<char *>(got);
 }

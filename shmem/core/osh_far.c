@@ -6,7 +6,6 @@
  * Memory that an operation reads or writes here must be registered.  The segments are; of other
  * memory, few bytes go through the buffer, and more are registered for the call, which then waits.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

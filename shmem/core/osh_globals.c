@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

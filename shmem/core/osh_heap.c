@@ -4,7 +4,6 @@
  * list of their class: classes halve each power of two SUBS times, and two levels of bit masks find
  * the lowest class that is not empty and long enough, so both calls take constant time.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -4,11 +4,9 @@
  * VI to another for its own operations only, so two that use each other have two connections, and
  * neither ever waits for the other to want one.  `osh-serve` accepts them.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 

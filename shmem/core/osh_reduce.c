@@ -10,7 +10,6 @@
  *
  * In each the members combine a part in one order, so all have results that are equal to the bit.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "osh_coll.h"
@@ -179,12 +178,12 @@ static void wait_data(struct stream *s)
 /* Puts a piece into a buffer of the next member. */
 static void put_piece(struct stream *s, const void *data, size_t n)
 {
-	size_t boxes = (size_t)s->team->n * sizeof(struct osh_mailbox);
-	size_t at = s->team->offsets[s->next] + boxes + s->put % OSH_PIECES * OSH_PIECE;
+	size_t scratch = s->team->offsets[s->next] + osh_scratch_at(s->team->n);
+	void *buffer = osh_heap_at(scratch + s->put % OSH_PIECES * OSH_PIECE);
 
 	while (s->put - s->freed >= OSH_PIECES)
 		hear(s, s->next);
-	osh_coll_put(s->fn, s->team, s->next, osh_heap_at(at), data, n);
+	osh_coll_put(s->fn, s->team, s->next, buffer, data, n);
 	tell(s, s->next, DATA);
 	s->put++;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Making and ending teams. */
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,17 +58,14 @@ static void team_free(struct osh_team *team)
 /* Takes a block of the heap for the cells of n members, zeroed. */
 static int take_block(struct osh_team *team, int n)
 {
-	size_t boxes = (size_t)n * sizeof(struct osh_mailbox);
-	size_t bytes = boxes + OSH_PIECES * OSH_PIECE;
-
 	pthread_mutex_lock(&teams.lock);
-	team->offset = osh_heap_alloc(teams.inner, bytes, OSH_LINE);
+	team->offset = osh_heap_alloc(teams.inner, osh_block_bytes(n), OSH_LINE);
 	pthread_mutex_unlock(&teams.lock);
 	if (team->offset == OSH_HEAP_NONE)
 		return -1;
 	team->mine = osh_heap_at(team->offset);
-	team->scratch = (uint8_t *)team->mine + boxes;
-	memset(team->mine, 0, boxes);
+	team->scratch = (uint8_t *)team->mine + osh_scratch_at(n);
+	memset(team->mine, 0, osh_scratch_at(n));
 	return 0;
 }
 
@@ -176,7 +172,6 @@ void osh_teams_close(void)
 struct introduction {
 	uint64_t offset; /* of the block in the new team, or OSH_HEAP_NONE: this PE failed */
 	uint64_t what;	 /* the arguments: equal everywhere */
-	uint64_t member;
 };
 
 /*
@@ -186,7 +181,7 @@ struct introduction {
 static int introduce(const char *fn, struct osh_team *parent, struct osh_team *team, bool failed,
 		     uint64_t what)
 {
-	struct introduction mine = { OSH_HEAP_NONE, what, team != NULL }, theirs;
+	struct introduction mine = { OSH_HEAP_NONE, what }, theirs;
 	int rc = failed ? -1 : 0, at;
 
 	if (!failed)

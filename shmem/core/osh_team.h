@@ -60,6 +60,17 @@ struct osh_team {
 	int start, log_stride;	  /* of an active set */
 };
 
+/* Of the block of a member of a team of n: where the scratch buffers begin in it, and its length. */
+static inline size_t osh_scratch_at(int n)
+{
+	return (size_t)n * sizeof(struct osh_mailbox);
+}
+
+static inline size_t osh_block_bytes(int n)
+{
+	return osh_scratch_at(n) + OSH_PIECES * OSH_PIECE;
+}
+
 extern struct osh_team *osh_world, *osh_shared;
 
 /* The first teams.  0, or -1: out of memory. */

@@ -118,18 +118,10 @@ API(int, shmem_ctx_get_team, (shmem_ctx_t handle, shmem_team_t *team))
 API(void, shmem_ctx_session_start,
     (shmem_ctx_t handle, long options, const shmem_ctx_session_config_t *config, long config_mask))
 {
-	struct osh_ctx *ctx = osh_ctx(handle);
-	bool has_total_ops = config != NULL && (config_mask & SHMEM_CTX_SESSION_TOTAL_OPS);
-
-	if (ctx != NULL)
-		osh_ctx_session_start(ctx, options, has_total_ops ? config->total_ops : SIZE_MAX,
-				      has_total_ops);
+	osh_ctx_session_start("shmem_ctx_session_start", osh_ctx(handle),
+			      options & ~SHMEM_CTX_SESSION_BATCH,
+			      config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS,
+			      config == NULL && config_mask != 0);
 }
 
-API(void, shmem_ctx_session_stop, (shmem_ctx_t handle))
-{
-	struct osh_ctx *ctx = osh_ctx(handle);
-
-	if (ctx != NULL)
-		osh_ctx_session_stop(ctx);
-}
+API(void, shmem_ctx_session_stop, (shmem_ctx_t handle)) {}

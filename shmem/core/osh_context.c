@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "osh_env.h"
 #include "osh_team.h"
 
 #define PRIVATE 2l /* SHMEM_CTX_PRIVATE */
@@ -21,8 +22,7 @@ int osh_ctx_create(const char *fn, struct osh_team *team, long options, void **m
 	ctx = malloc(sizeof(*ctx));
 	if (ctx == NULL)
 		return -1;
-	osh_ctx_init(ctx, team == osh_world ? NULL : team->pes, team == osh_world ? 0 : team->n,
-		     options);
+	osh_ctx_init(ctx, team == osh_world ? NULL : team->pes, team == osh_world ? 0 : team->n);
 	ctx->team = team;
 	ctx->locked = osh_pe.level == 3 && !(options & (PRIVATE | SERIALIZED));
 	pthread_mutex_lock(&lock);
@@ -59,18 +59,15 @@ void *osh_ctx_team(struct osh_ctx *ctx)
 	return osh_team_handle(ctx->team == NULL ? osh_world : ctx->team);
 }
 
-/* Sessions are hints.  What they announce is kept; near operations and VIs have nothing to gain from it. */
-void osh_ctx_session_start(struct osh_ctx *ctx, long options, size_t total_ops, bool has_total_ops)
+/* Near operations are complete at once, and a VI gains nothing from writes that are posted together. */
+void osh_ctx_session_start(const char *fn, struct osh_ctx *ctx, long unknown_options,
+			   long unknown_fields, bool no_config)
 {
-	if (ctx == NULL)
+	if (ctx == NULL || !osh_env.debug)
 		return;
-	ctx->options |= options;
-	if (has_total_ops)
-		ctx->session_ops = total_ops;
-}
-
-void osh_ctx_session_stop(struct osh_ctx *ctx)
-{
-	if (ctx != NULL)
-		ctx->session_ops = SIZE_MAX;
+	if (unknown_options != 0 || unknown_fields != 0)
+		osh_fatal("%s: options 0x%lx and config_mask 0x%lx are not those of OpenSHMEM 1.6",
+			  fn, unknown_options, unknown_fields);
+	if (no_config)
+		osh_fatal("%s: config_mask names a field, and config is NULL", fn);
 }

@@ -5,13 +5,11 @@
 #include "osh_ctx.h"
 #include "osh_far.h"
 
-void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n, long options)
+void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n)
 {
 	memset(ctx, 0, sizeof(*ctx));
 	ctx->pes = pes;
 	ctx->team_n = n;
-	ctx->options = options;
-	ctx->session_ops = SIZE_MAX;
 	pthread_mutex_init(&ctx->lock, NULL);
 }
 

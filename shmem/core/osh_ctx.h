@@ -35,8 +35,6 @@ struct osh_ctx {
 	struct osh_ep *used;	   /* those there are */
 	pthread_mutex_t lock;	   /* of the endpoints */
 	bool locked;		   /* several threads may use it */
-	long options;
-	size_t session_ops;
 };
 
 extern struct osh_ctx osh_default, osh_inner;
@@ -50,7 +48,7 @@ static inline int osh_world_pe(const struct osh_ctx *ctx, int pe)
 }
 
 /* `pes`: of its team, n of them; NULL and 0: of the world. */
-void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n, long options);
+void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n);
 /* Completes what is under way and ends its connections. */
 void osh_ctx_fini(struct osh_ctx *ctx);
 

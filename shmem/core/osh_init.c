@@ -46,8 +46,8 @@ static int open_all(char error[BOOT_TEXT_MAX])
 	osh_say_pe(osh_pe.me);
 	if (osh_link_open(error) != 0)
 		return -1;
-	osh_ctx_init(&osh_default, NULL, 0, 0);
-	osh_ctx_init(&osh_inner, NULL, 0, 0);
+	osh_ctx_init(&osh_default, NULL, 0);
+	osh_ctx_init(&osh_inner, NULL, 0);
 	osh_default.locked = osh_inner.locked = osh_pe.level == MULTIPLE;
 	if (osh_teams_open() != 0 || osh_pieces_open() != 0) {
 		snprintf(error, BOOT_TEXT_MAX, "out of memory");

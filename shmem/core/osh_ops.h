@@ -153,8 +153,9 @@ int osh_ctx_create(const char *fn, struct osh_team *team, long options, void **m
 void osh_ctx_destroy(const char *fn, struct osh_ctx *ctx);
 /* The handle of its team. */
 void *osh_ctx_team(struct osh_ctx *ctx);
-void osh_ctx_session_start(struct osh_ctx *ctx, long options, size_t total_ops, bool has_total_ops);
-void osh_ctx_session_stop(struct osh_ctx *ctx);
+/* A hint without effect.  With SHMEM_DEBUG its arguments are checked: bits that there are not, a config left out. */
+void osh_ctx_session_start(const char *fn, struct osh_ctx *ctx, long unknown_options,
+			   long unknown_fields, bool no_config);
 
 void osh_set_lock(const char *fn, long *lock);
 void osh_clear_lock(const char *fn, long *lock);

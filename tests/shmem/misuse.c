@@ -104,6 +104,11 @@ static void different_sizes(void)
 	shmem_malloc((size_t)me + 1);
 }
 
+static void session_bits(void)
+{
+	shmem_ctx_session_start(SHMEM_CTX_DEFAULT, 1l << 20, NULL, 0);
+}
+
 static void after_finalize(void)
 {
 	shmem_finalize();
@@ -136,12 +141,25 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} all[] = {
-		NAMED(no_such_pe),	  NAMED(negative_pe),	  NAMED(pe_of_a_team),
-		NAMED(private_address),	  NAMED(past_the_heap),	  NAMED(not_aligned),
-		NAMED(lock_twice),	  NAMED(free_twice),	  NAMED(free_of_a_variable),
-		NAMED(use_after_free),	  NAMED(past_a_block),	  NAMED(different_routines),
-		NAMED(different_lengths), NAMED(different_roots), NAMED(different_sizes),
-		NAMED(after_finalize),	  NAMED(too_much),	  NAMED(killed),
+		NAMED(no_such_pe),
+		NAMED(negative_pe),
+		NAMED(pe_of_a_team),
+		NAMED(private_address),
+		NAMED(past_the_heap),
+		NAMED(not_aligned),
+		NAMED(lock_twice),
+		NAMED(free_twice),
+		NAMED(free_of_a_variable),
+		NAMED(use_after_free),
+		NAMED(past_a_block),
+		NAMED(different_routines),
+		NAMED(different_lengths),
+		NAMED(different_roots),
+		NAMED(different_sizes),
+		NAMED(session_bits),
+		NAMED(after_finalize),
+		NAMED(too_much),
+		NAMED(killed),
 	};
 
 	shmem_init();

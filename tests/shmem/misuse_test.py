@@ -26,6 +26,7 @@ CASES = [
     ("different_lengths", True, 1, r"shmem_long_sum_reduce: the length is \d+ bytes here and \d+ at PE \d"),
     ("different_roots", True, 1, r"shmem_long_broadcast: the root is \d here and \d at PE \d"),
     ("different_sizes", True, 1, r"shmem_malloc: the length is \d bytes here and \d at PE \d"),
+    ("session_bits", True, 1, r"shmem_ctx_session_start: options 0x\w+ and config_mask 0x0 are not those of OpenSHMEM 1.6"),
     ("after_finalize", False, 1, r"shmem_long_p: called before shmem_init or after shmem_finalize"),
     ("too_much", False, 0, r"shmem_malloc: 1099511627776 bytes do not fit .* raise SHMEM_SYMMETRIC_SIZE"),
     ("killed", False, 134, r"PE 1 on host0 was killed by signal 6 \(Aborted\)"),

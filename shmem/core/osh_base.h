@@ -18,6 +18,21 @@ static inline size_t osh_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* Sum and product, or SIZE_MAX, which is more than any memory has. */
+static inline size_t osh_plus(size_t a, size_t b)
+{
+	size_t sum;
+
+	return osh_unlikely(__builtin_add_overflow(a, b, &sum)) ? SIZE_MAX : sum;
+}
+
+static inline size_t osh_times(size_t a, size_t b)
+{
+	size_t product;
+
+	return osh_unlikely(__builtin_mul_overflow(a, b, &product)) ? SIZE_MAX : product;
+}
+
 /* `to` is a power of two. */
 static inline size_t osh_align_up(size_t n, size_t to)
 {

@@ -207,8 +207,9 @@ int osh_collect(const char *fn, struct osh_team *team, void *dest, const void *s
 		theirs = mine;
 		if (i != team->me)
 			osh_cell_recv(fn, team, i, &theirs, sizeof(theirs));
-		at[i + 1] = at[i] + theirs;
+		at[i + 1] = osh_plus(at[i], theirs);
 	}
+	osh_coll_room(fn, dest, at[team->n]);
 	collect(fn, team, dest, source, at);
 	free(at);
 	return 0;

@@ -23,6 +23,15 @@ static inline void osh_coll_hear(const char *fn, struct osh_team *team, int from
 	osh_cell_recv(fn, team, from, NULL, 0);
 }
 
+/* Ends the job unless `dest` is symmetric memory of that many bytes. */
+static inline void osh_coll_room(const char *fn, const void *dest, size_t n)
+{
+	size_t offset;
+
+	if (n > 0 && osh_unlikely(osh_segment_of(dest, n, &offset) == OSH_SEGMENTS))
+		osh_bad_access(fn, dest, n, osh_pe.me);
+}
+
 /* Copies what need not be where it is already. */
 static inline void osh_coll_copy(void *dest, const void *source, size_t n)
 {

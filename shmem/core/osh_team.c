@@ -166,6 +166,16 @@ void osh_teams_close(void)
 	teams.inner = NULL;
 }
 
+/* Notes where another member's block is; one that cannot be is not used. */
+static void note_block(const char *fn, struct osh_team *team, int member, uint64_t offset)
+{
+	if (offset % OSH_LINE != 0 || offset > osh_pe.inner ||
+	    osh_block_bytes(team->n) > osh_pe.inner - offset)
+		osh_fatal("%s: PE %d says that its part of the team is at offset %#llx of its heap",
+			  fn, team->pes[member], (unsigned long long)offset);
+	team->offsets[member] = (size_t)offset;
+}
+
 /* ---- splitting ------------------------------------------------------------------------------- */
 
 /* What the members of a parent tell each other. */
@@ -201,7 +211,7 @@ static int introduce(const char *fn, struct osh_team *parent, struct osh_team *t
 		}
 		for (at = 0; team != NULL && at < team->n; at++) {
 			if (team->pes[at] == parent->pes[from])
-				team->offsets[at] = theirs.offset;
+				note_block(fn, team, at, theirs.offset);
 		}
 	}
 	return rc;
@@ -384,16 +394,19 @@ int osh_team_translate_pe(struct osh_team *from, int pe, struct osh_team *to)
 static struct osh_team *set_create(const char *fn, const int *pes, int n, int me)
 {
 	struct osh_team *set = team_alloc(pes, n, me), *by = teams.introducing;
+	uint64_t mine, theirs;
 
 	if (set == NULL)
 		osh_fatal("%s: no memory for another active set", fn);
+	mine = set->offset;
 	for (int i = 1; i < n; i++)
-		osh_cell_send(fn, by, pes[(me + i) % n], &set->offset, sizeof(set->offset));
-	set->offsets[me] = set->offset;
+		osh_cell_send(fn, by, pes[(me + i) % n], &mine, sizeof(mine));
+	note_block(fn, set, me, mine);
 	for (int i = 1; i < n; i++) {
 		int from = (me + i) % n;
 
-		osh_cell_recv(fn, by, pes[from], &set->offsets[from], sizeof(set->offset));
+		osh_cell_recv(fn, by, pes[from], &theirs, sizeof(theirs));
+		note_block(fn, set, from, theirs);
 	}
 	return set;
 }

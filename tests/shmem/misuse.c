@@ -109,6 +109,41 @@ static void session_bits(void)
 	shmem_ctx_session_start(SHMEM_CTX_DEFAULT, 1l << 20, NULL, 0);
 }
 
+/* PE 1 has more to give than there is room for. */
+static void collect_of_too_much(void)
+{
+	shmem_long_collect(SHMEM_TEAM_WORLD, block, behind, me == 0 ? 1 : SIZE_MAX / 64);
+}
+
+/* PE 1 stores a message into the memory of PE 0 that tells of a block outside of the heap. */
+static void forged_offset(void)
+{
+	const uint64_t start = 0, stride = 1, size = 2, seed = 0x9e3779b97f4a7c15u;
+	uint64_t what = (start ^ stride) * seed + (start >> 29), cell[8] = { 0 };
+	/* The library's part of the heap, 80 MiB here, begins with the mailboxes of the team, of 576 bytes. */
+	char *mailbox = (char *)block - (80 << 20) + 576;
+	shmem_team_t team;
+
+	if (me == 0)
+		shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &team);
+	what = (what ^ size) * seed + (what >> 29);
+	/* The cell that comes next is the one behind the last. */
+	for (int i = 0; i < 8; i++) {
+		uint64_t seq;
+
+		shmem_getmem(&seq, mailbox + i * 64 + 56, 8, 0);
+		if (seq > cell[7])
+			cell[7] = seq;
+	}
+	cell[0] = (uint64_t)1 << 40;
+	cell[1] = what;
+	shmem_putmem(mailbox + cell[7] % 8 * 64, cell, 56, 0);
+	cell[7]++;
+	shmem_fence();
+	shmem_putmem(mailbox + (cell[7] - 1) % 8 * 64 + 56, &cell[7], 8, 0);
+	pause();
+}
+
 static void after_finalize(void)
 {
 	shmem_finalize();
@@ -157,6 +192,8 @@ int main(int argc, char **argv)
 		NAMED(different_roots),
 		NAMED(different_sizes),
 		NAMED(session_bits),
+		NAMED(collect_of_too_much),
+		NAMED(forged_offset),
 		NAMED(after_finalize),
 		NAMED(too_much),
 		NAMED(killed),

@@ -27,6 +27,8 @@ CASES = [
     ("different_roots", True, 1, r"shmem_long_broadcast: the root is \d here and \d at PE \d"),
     ("different_sizes", True, 1, r"shmem_malloc: the length is \d bytes here and \d at PE \d"),
     ("session_bits", True, 1, r"shmem_ctx_session_start: options 0x\w+ and config_mask 0x0 are not those of OpenSHMEM 1.6"),
+    ("collect_of_too_much", False, 1, r"shmem_long_collect: \d+ bytes at 0x[0-9a-f]+, for PE \d, are not symmetric"),
+    ("forged_offset", False, 1, r"PE 0 .*split_strided: PE 1 says that its part of the team is at offset 0x10000000000 of its"),
     ("after_finalize", False, 1, r"shmem_long_p: called before shmem_init or after shmem_finalize"),
     ("too_much", False, 0, r"shmem_malloc: 1099511627776 bytes do not fit .* raise SHMEM_SYMMETRIC_SIZE"),
     ("killed", False, 134, r"PE 1 on host0 was killed by signal 6 \(Aborted\)"),

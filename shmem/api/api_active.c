@@ -27,18 +27,18 @@ API(void, shmem_barrier, (SET, long *pSync))
 
 #define SIZED(bits, bytes)                                                                         \
 	ACTIVE(alltoall##bits, (void *dest, const void *source, size_t nelems, SET, long *pSync),  \
-	       osh_alltoall(fn, team, dest, source, nelems *(bytes)))                              \
+	       osh_alltoall(fn, team, dest, source, osh_times(nelems, bytes)))                     \
 	ACTIVE(alltoalls##bits,                                                                    \
 	       (void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, SET,  \
 		long *pSync),                                                                      \
 	       osh_alltoalls(fn, team, dest, source, dst, sst, bytes, nelems))                     \
 	ACTIVE(broadcast##bits,                                                                    \
 	       (void *dest, const void *source, size_t nelems, int PE_root, SET, long *pSync),     \
-	       osh_broadcast_others(fn, team, dest, source, nelems *(bytes), PE_root))             \
+	       osh_broadcast_others(fn, team, dest, source, osh_times(nelems, bytes), PE_root))    \
 	ACTIVE(collect##bits, (void *dest, const void *source, size_t nelems, SET, long *pSync),   \
-	       osh_collect(fn, team, dest, source, nelems *(bytes)))                               \
+	       osh_collect(fn, team, dest, source, osh_times(nelems, bytes)))                      \
 	ACTIVE(fcollect##bits, (void *dest, const void *source, size_t nelems, SET, long *pSync),  \
-	       osh_fcollect(fn, team, dest, source, nelems *(bytes)))
+	       osh_fcollect(fn, team, dest, source, osh_times(nelems, bytes)))
 
 SIZED(32, 4)
 SIZED(64, 8)

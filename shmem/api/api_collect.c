@@ -29,17 +29,17 @@ API(int, shmem_team_sync, (shmem_team_t handle))
 
 #define ALL(prefix, mem, T, bytes)                                                                 \
 	COLLECTIVE(prefix##alltoall##mem, (T * dest, const T *source, size_t nelems),              \
-		   osh_alltoall(fn, team, dest, source, nelems *(bytes)))                          \
+		   osh_alltoall(fn, team, dest, source, osh_times(nelems, bytes)))                 \
 	COLLECTIVE(prefix##alltoalls##mem,                                                         \
 		   (T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems),       \
 		   osh_alltoalls(fn, team, dest, source, dst, sst, bytes, nelems))                 \
 	COLLECTIVE(prefix##broadcast##mem,                                                         \
 		   (T * dest, const T *source, size_t nelems, int PE_root),                        \
-		   osh_broadcast(fn, team, dest, source, nelems *(bytes), PE_root))                \
+		   osh_broadcast(fn, team, dest, source, osh_times(nelems, bytes), PE_root))       \
 	COLLECTIVE(prefix##collect##mem, (T * dest, const T *source, size_t nelems),               \
-		   osh_collect(fn, team, dest, source, nelems *(bytes)))                           \
+		   osh_collect(fn, team, dest, source, osh_times(nelems, bytes)))                  \
 	COLLECTIVE(prefix##fcollect##mem, (T * dest, const T *source, size_t nelems),              \
-		   osh_fcollect(fn, team, dest, source, nelems *(bytes)))
+		   osh_fcollect(fn, team, dest, source, osh_times(nelems, bytes)))
 
 #define TYPED(N, T) ALL(N##_, , T, sizeof(T))
 

@@ -3,20 +3,21 @@
 
 #define COPY(kind, suffix, T, bytes)                                                               \
 	API_CTX(void, suffix, (T * dest, const T *source, size_t nelems, int pe),                  \
-		osh_##kind(fn, c, dest, source, nelems *(bytes), pe);)
+		osh_##kind(fn, c, dest, source, osh_times(nelems, bytes), pe);)
 
 #define STRIDED(kind, suffix, T, bytes)                                                            \
 	API_CTX(void, suffix,                                                                      \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe),  \
-		osh_##kind##_strided(fn, c, dest, source, dst *(ptrdiff_t)(bytes),                 \
-				     sst *(ptrdiff_t)(bytes), bytes, nelems, pe);)
+		osh_##kind##_strided(fn, c, dest, source, osh_stride(dst, bytes),                  \
+				     osh_stride(sst, bytes), bytes, nelems, pe);)
 
 #define BLOCKS(kind, suffix, T, bytes)                                                             \
 	API_CTX(void, suffix,                                                                      \
 		(T * dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,            \
 		 size_t nblocks, int pe),                                                          \
-		osh_##kind##_strided(fn, c, dest, source, dst *(ptrdiff_t)(bytes),                 \
-				     sst *(ptrdiff_t)(bytes), bsize *(bytes), nblocks, pe);)
+		osh_##kind##_strided(fn, c, dest, source, osh_stride(dst, bytes),                  \
+				     osh_stride(sst, bytes), osh_times(bsize, bytes), nblocks,     \
+				     pe);)
 
 #define TYPED(N, T)                                                                                \
 	COPY(put, N##_put, T, sizeof(T))                                                           \

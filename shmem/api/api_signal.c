@@ -5,7 +5,7 @@
 	API_CTX(void, suffix,                                                                      \
 		(T * dest, const T *source, size_t nelems, uint64_t *sig_addr, uint64_t signal,    \
 		 int sig_op, int pe),                                                              \
-		osh_put_signal(fn, c, dest, source, nelems *(bytes), sig_addr, signal,             \
+		osh_put_signal(fn, c, dest, source, osh_times(nelems, bytes), sig_addr, signal,    \
 			       sig_op == SHMEM_SIGNAL_ADD, pe, nbi);)
 
 #define TYPED(N, T)                                                                                \

@@ -33,6 +33,16 @@ static inline size_t osh_times(size_t a, size_t b)
 	return osh_unlikely(__builtin_mul_overflow(a, b, &product)) ? SIZE_MAX : product;
 }
 
+/* A stride in bytes: one that is too large stays so. */
+static inline ptrdiff_t osh_stride(ptrdiff_t elements, size_t bytes)
+{
+	ptrdiff_t stride;
+
+	if (osh_unlikely(__builtin_mul_overflow(elements, (ptrdiff_t)bytes, &stride)))
+		return elements < 0 ? PTRDIFF_MIN : PTRDIFF_MAX;
+	return stride;
+}
+
 /* `to` is a power of two. */
 static inline size_t osh_align_up(size_t n, size_t to)
 {

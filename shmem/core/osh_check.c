@@ -4,23 +4,44 @@
 
 #include "osh_check.h"
 
+/* A symmetric address, in terms of no process. */
+struct place {
+	uint32_t segment;
+	uint64_t offset;
+} __attribute__((packed));
+
 struct arguments {
 	char fn[26]; /* the routine, without «shmem_»; may be cut */
 	int16_t root;
-	uint32_t space; /* of dest: its segment */
-	uint64_t offset, n;
+	struct place dest;
+	uint64_t n;
 };
 static_assert(sizeof(struct arguments) <= OSH_CELL_DATA, "arguments fit into a message");
 
-static void fill(struct arguments *a, const char *fn, const void *dest, size_t n, int root)
+static struct place place_of(const void *addr)
 {
 	size_t offset = 0;
+	int s = addr == NULL ? OSH_SEGMENTS : osh_segment_of(addr, 1, &offset);
 
+	return (struct place){ (uint32_t)s, offset };
+}
+
+/* Each member compares with one other, so a difference is seen somewhere: that one's number. */
+static int swap(const char *fn, struct osh_team *team, const void *mine, void *theirs, size_t n)
+{
+	int last = (team->me + team->n - 1) % team->n;
+
+	osh_cell_send(fn, team, (team->me + 1) % team->n, mine, n);
+	osh_cell_recv(fn, team, last, theirs, n);
+	return team->pes[last];
+}
+
+static void fill(struct arguments *a, const char *fn, const void *dest, size_t n, int root)
+{
 	memset(a, 0, sizeof(*a));
 	strncpy(a->fn, strncmp(fn, "shmem_", 6) == 0 ? fn + 6 : fn, sizeof(a->fn) - 1);
 	a->root = (int16_t)root;
-	a->space = dest == NULL ? OSH_SEGMENTS : (uint32_t)osh_segment_of(dest, 1, &offset);
-	a->offset = offset;
+	a->dest = place_of(dest);
 	a->n = n;
 }
 
@@ -28,25 +49,36 @@ void osh_check_arguments(const char *fn, struct osh_team *team, const void *dest
 			 int root)
 {
 	struct arguments mine, theirs;
-	int last;
+	int pe;
 
 	if (team == NULL || team->n == 1)
 		return;
-	/* Each compares with one other, so a difference is seen somewhere. */
-	last = (team->me + team->n - 1) % team->n;
 	fill(&mine, fn, dest, n, root);
-	osh_cell_send(fn, team, (team->me + 1) % team->n, &mine, sizeof(mine));
-	osh_cell_recv(fn, team, last, &theirs, sizeof(theirs));
+	pe = swap(fn, team, &mine, &theirs, sizeof(mine));
 	theirs.fn[sizeof(theirs.fn) - 1] = '\0';
 	if (strcmp(mine.fn, theirs.fn) != 0)
-		osh_fatal("%s: PE %d calls shmem_%s meanwhile", fn, team->pes[last], theirs.fn);
+		osh_fatal("%s: PE %d calls shmem_%s meanwhile", fn, pe, theirs.fn);
 	if (mine.n != theirs.n)
 		osh_fatal("%s: the length is %zu bytes here and %zu at PE %d", fn, n,
-			  (size_t)theirs.n, team->pes[last]);
+			  (size_t)theirs.n, pe);
 	if (mine.root != theirs.root)
-		osh_fatal("%s: the root is %d here and %d at PE %d", fn, root, theirs.root,
-			  team->pes[last]);
-	if (mine.space != theirs.space || mine.offset != theirs.offset)
-		osh_fatal("%s: dest %p is not the symmetric address that PE %d gave", fn, dest,
-			  team->pes[last]);
+		osh_fatal("%s: the root is %d here and %d at PE %d", fn, root, theirs.root, pe);
+	if (memcmp(&mine.dest, &theirs.dest, sizeof(mine.dest)) != 0)
+		osh_fatal("%s: dest %p is not the symmetric address that PE %d gave", fn, dest, pe);
+}
+
+void osh_check_symmetric(const char *fn, struct osh_team *team, const void *source, size_t n)
+{
+	struct place mine = place_of(source), theirs;
+	size_t offset;
+	int pe;
+
+	if (osh_segment_of(source, n, &offset) == OSH_SEGMENTS)
+		osh_bad_access(fn, source, n, osh_pe.me);
+	if (team->n == 1)
+		return;
+	pe = swap(fn, team, &mine, &theirs, sizeof(mine));
+	if (memcmp(&mine, &theirs, sizeof(mine)) != 0)
+		osh_fatal("%s: source %p is not the symmetric address that PE %d gave", fn, source,
+			  pe);
 }

@@ -103,6 +103,7 @@ int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, cons
 	if (root < 0 || root >= team->n)
 		osh_fatal("%s: the root is %d, and the team has PEs 0 to %d", fn, root,
 			  team->n - 1);
+	osh_coll_room(fn, dest, n);
 	if (n == 0 || team->n == 1)
 		return 0;
 	if (n <= OSH_CELL_DATA)
@@ -184,6 +185,7 @@ int osh_fcollect(const char *fn, struct osh_team *team, void *dest, const void *
 	if (n == 0)
 		return 0;
 	osh_check(fn, team, dest, n, 0);
+	osh_coll_room(fn, dest, osh_times(n, (size_t)team->n));
 	at = offsets(fn, team);
 	for (int i = 0; i < team->n; i++)
 		at[i + 1] = at[i] + n;
@@ -227,6 +229,7 @@ int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *
 	if (n == 0)
 		return 0;
 	osh_check(fn, team, dest, n, 0);
+	osh_coll_room(fn, dest, osh_times(n, (size_t)team->n));
 	for (int i = 1; i < team->n; i++) {
 		int other = (team->me + i) % team->n;
 
@@ -240,6 +243,17 @@ int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *
 	return 0;
 }
 
+/* Ends the job unless there is room for the blocks of so many members. */
+static void strided_room(const char *fn, const struct osh_team *team, const void *dest,
+			 ptrdiff_t stride, size_t elem, size_t n)
+{
+	size_t steps = osh_times(n, (size_t)team->n) - 1;
+
+	if (stride < 1)
+		osh_fatal("%s: a stride of %td elements is less than 1", fn, stride);
+	osh_coll_room(fn, dest, osh_times(osh_plus(osh_times(steps, (size_t)stride), 1), elem));
+}
+
 int osh_alltoalls(const char *fn, struct osh_team *team, void *dest, const void *source,
 		  ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t elem, size_t n)
 {
@@ -249,7 +263,9 @@ int osh_alltoalls(const char *fn, struct osh_team *team, void *dest, const void 
 		return -1;
 	if (n == 0)
 		return 0;
-	osh_check(fn, team, dest, n * elem, 0);
+	osh_check(fn, team, dest, osh_times(n, elem), 0);
+	strided_room(fn, team, dest, dest_stride, elem, n);
+	strided_room(fn, team, source, source_stride, elem, n);
 	for (int i = 0; i < team->n; i++) {
 		int other = (team->me + i) % team->n;
 

@@ -281,18 +281,20 @@ static void reduce_ring(const char *fn, struct osh_team *team, void *dest, const
 int osh_reduce(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
 	       size_t n, osh_combine combine)
 {
-	size_t offset;
+	size_t bytes = osh_times(n, elem), offset;
 
 	if (team == NULL)
 		return -1;
 	if (n == 0)
 		return 0;
-	osh_check(fn, team, dest, n * elem, 0);
+	osh_check(fn, team, dest, bytes, 0);
+	osh_check_source(fn, team, source, bytes);
+	osh_coll_room(fn, dest, bytes);
 	if (team->n == 1)
-		osh_coll_copy(dest, source, n * elem);
-	else if (n * elem <= OSH_CELL_DATA)
+		osh_coll_copy(dest, source, bytes);
+	else if (bytes <= OSH_CELL_DATA)
 		reduce_short(fn, team, dest, source, elem, n, combine);
-	else if (team->near && osh_segment_of(source, n * elem, &offset) != OSH_SEGMENTS)
+	else if (team->near && osh_segment_of(source, bytes, &offset) != OSH_SEGMENTS)
 		reduce_near(fn, team, dest, source, elem, n, combine);
 	else
 		reduce_ring(fn, team, dest, source, elem, n, combine);
@@ -311,7 +313,8 @@ int osh_scan(const char *fn, struct osh_team *team, void *dest, const void *sour
 
 	if (team == NULL)
 		return -1;
-	osh_check(fn, team, dest, n * elem, 0);
+	osh_check(fn, team, dest, osh_times(n, elem), 0);
+	osh_coll_room(fn, dest, osh_times(n, elem));
 	s = (struct stream){ .fn = fn, .team = team, .next = team->me + 1, .last = team->me - 1 };
 	for (size_t at = 0; at < n; at += most) {
 		size_t count = osh_min(n - at, most), bytes = count * elem;

@@ -72,16 +72,17 @@ static void copy_strided(void *to, const void *from, ptrdiff_t to_stride, ptrdif
 	}
 }
 
-/* Bytes from the first to the last that the blocks touch; SIZE_MAX: more than there can be. */
+/* Bytes from the first to the last that the blocks touch. */
 static size_t extent(const char *fn, ptrdiff_t stride, size_t block, size_t blocks)
 {
 	size_t span;
 
 	if (stride < 0 || (blocks > 1 && (size_t)stride < block))
 		osh_fatal("%s: a stride is less than the length of a block", fn);
-	if (__builtin_mul_overflow((size_t)stride, blocks - 1, &span) ||
-	    __builtin_add_overflow(span, block, &span))
-		return SIZE_MAX;
+	span = osh_plus(osh_times((size_t)stride, blocks - 1), block);
+	if (span == SIZE_MAX)
+		osh_fatal("%s: %zu blocks at a stride of %td bytes are more than memory can have",
+			  fn, blocks, stride);
 	return span;
 }
 

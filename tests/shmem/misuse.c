@@ -94,6 +94,46 @@ static void different_lengths(void)
 	shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, behind, (size_t)me + 1);
 }
 
+static void different_sources(void)
+{
+	shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, behind + me, 10);
+}
+
+static void private_source(void)
+{
+	long here[10] = { 0 };
+
+	shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, here, 10);
+}
+
+/* Counts whose bytes, as a size_t, are few. */
+#define WRAPS ((size_t)1 << 61 | 1)
+
+static void count_of_a_put(void)
+{
+	shmem_long_put(block, behind, WRAPS, 0);
+}
+
+static void stride_of_an_iput(void)
+{
+	shmem_long_iput(block, behind, (ptrdiff_t)WRAPS, 1, 2, 0);
+}
+
+static void count_of_a_reduction(void)
+{
+	shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, behind, WRAPS);
+}
+
+static void count_of_a_broadcast(void)
+{
+	shmem_long_broadcast(SHMEM_TEAM_WORLD, block, behind, WRAPS, 0);
+}
+
+static void count_of_an_alltoalls(void)
+{
+	shmem_long_alltoalls(SHMEM_TEAM_WORLD, block, behind, 1, 1, WRAPS);
+}
+
 static void different_roots(void)
 {
 	shmem_long_broadcast(SHMEM_TEAM_WORLD, block, behind, 1, me);
@@ -194,6 +234,13 @@ int main(int argc, char **argv)
 		NAMED(session_bits),
 		NAMED(collect_of_too_much),
 		NAMED(forged_offset),
+		NAMED(different_sources),
+		NAMED(private_source),
+		NAMED(count_of_a_put),
+		NAMED(stride_of_an_iput),
+		NAMED(count_of_a_reduction),
+		NAMED(count_of_a_broadcast),
+		NAMED(count_of_an_alltoalls),
 		NAMED(after_finalize),
 		NAMED(too_much),
 		NAMED(killed),

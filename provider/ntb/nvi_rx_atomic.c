@@ -12,53 +12,33 @@
 #include "nvi_rx_read.h"
 #include "vi_hot.h"
 
-static uint32_t operate32(uint32_t *at, const struct w_atomic *a)
-{
-	uint32_t operand = (uint32_t)a->operand, old = (uint32_t)a->compare;
-
-	switch (a->op) {
-	case W_ATOMIC_SWAP:
-		return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-	case W_ATOMIC_COMPARE_SWAP:
-		__atomic_compare_exchange_n(at, &old, operand, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-		return old;
-	case W_ATOMIC_ADD:
-		return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-	case W_ATOMIC_AND:
-		return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
-	case W_ATOMIC_OR:
-		return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
-	case W_ATOMIC_XOR:
-		return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
-	default:
-		return __atomic_load_n(at, __ATOMIC_SEQ_CST);
+#define DEFINE_OPERATE(bits)                                                                       \
+	static uint##bits##_t operate##bits(uint##bits##_t *at, const struct w_atomic *a)          \
+	{                                                                                          \
+		uint##bits##_t operand = (uint##bits##_t)a->operand;                               \
+		uint##bits##_t old = (uint##bits##_t)a->compare;                                   \
+                                                                                                   \
+		switch (a->op) {                                                                   \
+		case W_ATOMIC_SWAP:                                                                \
+			return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);                 \
+		case W_ATOMIC_COMPARE_SWAP:                                                        \
+			__atomic_compare_exchange_n(at, &old, operand, false, __ATOMIC_SEQ_CST,    \
+						    __ATOMIC_SEQ_CST);                             \
+			return old;                                                                \
+		case W_ATOMIC_ADD:                                                                 \
+			return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);                  \
+		case W_ATOMIC_AND:                                                                 \
+			return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);                  \
+		case W_ATOMIC_OR:                                                                  \
+			return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);                   \
+		case W_ATOMIC_XOR:                                                                 \
+			return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);                  \
+		default:                                                                           \
+			return __atomic_load_n(at, __ATOMIC_SEQ_CST);                              \
+		}                                                                                  \
 	}
-}
-
-static uint64_t operate64(uint64_t *at, const struct w_atomic *a)
-{
-	uint64_t operand = (uint64_t)a->operand, old = (uint64_t)a->compare;
-
-	switch (a->op) {
-	case W_ATOMIC_SWAP:
-		return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-	case W_ATOMIC_COMPARE_SWAP:
-		__atomic_compare_exchange_n(at, &old, operand, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-		return old;
-	case W_ATOMIC_ADD:
-		return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-	case W_ATOMIC_AND:
-		return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
-	case W_ATOMIC_OR:
-		return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
-	case W_ATOMIC_XOR:
-		return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
-	default:
-		return __atomic_load_n(at, __ATOMIC_SEQ_CST);
-	}
-}
+DEFINE_OPERATE(32)
+DEFINE_OPERATE(64)
 
 /* The memory, or NULL: the VI or the region does not allow the operation. */
 static void *find_target(struct nvi_chan *ch, const struct w_rdma *rdma)

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "osh_base.h"
@@ -128,6 +130,33 @@ static struct {
 	uint8_t *copy; /* between the handlers before and behind a fork() */
 } children = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Pages that are swapped out are not in memory either: then all are read. */
+static bool is_swapping(void)
+{
+	struct sysinfo s;
+
+	return sysinfo(&s) != 0 || s.freeswap != s.totalswap;
+}
+
+/* Copies adopted memory to pages that are zero.  To read a page makes it present: those that are not are left out. */
+static void copy_adopted(uint8_t *to, const uint8_t *from, size_t n)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	unsigned char there[1024];
+	bool all = is_swapping();
+
+	for (size_t at = 0; at < n; at += sizeof(there) * page) {
+		size_t len = osh_min(n - at, sizeof(there) * page);
+
+		if (all || mincore((void *)(uintptr_t)(from + at), len, there) != 0)
+			memset(there, 1, sizeof(there));
+		for (size_t i = 0; i < len / page; i++) {
+			if (there[i] & 1)
+				copy_to_zeros(to + at + i * page, from + at + i * page, page);
+		}
+	}
+}
+
 /* The copy is mapped over the missing pages in the child, so it has to exist before. */
 static void before_fork(void)
 {
@@ -138,7 +167,7 @@ static void before_fork(void)
 	children.copy = mmap(NULL, children.range->len, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (children.copy != MAP_FAILED)
-		copy_to_zeros(children.copy, children.range->base, children.range->len);
+		copy_adopted(children.copy, children.range->base, children.range->len);
 }
 
 static void after_fork_parent(void)

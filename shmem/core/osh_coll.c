@@ -243,15 +243,15 @@ int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *
 	return 0;
 }
 
-/* Ends the job unless there is room for the blocks of so many members. */
-static void strided_room(const char *fn, const struct osh_team *team, const void *dest,
-			 ptrdiff_t stride, size_t elem, size_t n)
+/* Bytes over which the blocks of all members are spread. */
+static size_t spread(const char *fn, const struct osh_team *team, ptrdiff_t stride, size_t elem,
+		     size_t n)
 {
 	size_t steps = osh_times(n, (size_t)team->n) - 1;
 
 	if (stride < 1)
 		osh_fatal("%s: a stride of %td elements is less than 1", fn, stride);
-	osh_coll_room(fn, dest, osh_times(osh_plus(osh_times(steps, (size_t)stride), 1), elem));
+	return osh_times(osh_plus(osh_times(steps, (size_t)stride), 1), elem);
 }
 
 int osh_alltoalls(const char *fn, struct osh_team *team, void *dest, const void *source,
@@ -264,8 +264,10 @@ int osh_alltoalls(const char *fn, struct osh_team *team, void *dest, const void 
 	if (n == 0)
 		return 0;
 	osh_check(fn, team, dest, osh_times(n, elem), 0);
-	strided_room(fn, team, dest, dest_stride, elem, n);
-	strided_room(fn, team, source, source_stride, elem, n);
+	osh_coll_room(fn, dest, spread(fn, team, dest_stride, elem, n));
+	/* The source is read here only, so other memory than symmetric does no harm. */
+	if (spread(fn, team, source_stride, elem, n) == SIZE_MAX)
+		osh_bad_access(fn, source, SIZE_MAX, osh_pe.me);
 	for (int i = 0; i < team->n; i++) {
 		int other = (team->me + i) % team->n;
 

@@ -281,8 +281,13 @@ static void quiet_one(const char *fn, struct osh_ep *ep)
 	if (!ep->dirty)
 		return;
 	reap(fn, ep, ep->posted);
-	while ((rc = VipxFlush(ep->vi, 1000)) == VIP_TIMEOUT)
+	rc = VipxFlush(ep->vi, 1000);
+	if (osh_unlikely(rc == VIP_TIMEOUT)) {
 		osh_wait_show(fn, NULL, ep->pe);
+		while ((rc = VipxFlush(ep->vi, 1000)) == VIP_TIMEOUT)
+			;
+		osh_wait_shown_end();
+	}
 	if (rc != VIP_SUCCESS)
 		lost(fn, ep, NULL);
 	ep->dirty = false;

@@ -4,19 +4,21 @@
  * its upper half who asked last.  The object at each PE says in its lower half who follows that PE, and
  * whether the lock was passed to it.  So a PE that waits looks at its own memory only.
  *
- * Threads of one PE share its object, so one of them has a lock or waits for it at a time.
+ * Threads of one PE share its object, so one of them has a lock or waits for it at a time; the others
+ * queue in the process.
  */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "osh_fast.h"
+#include "osh_wait.h"
 
 #define PASSED 1u /* the lock is this PE's now */
 #define FOLLOWS(pe) ((uint32_t)((pe) + 1) << 1)
 #define FOLLOWER(word) ((int)((word) >> 1) - 1)
 
-/* A lock that a thread of this PE has or waits for. */
+/* A thread of this PE that has a lock or waits for it, in the order of asking. */
 struct local {
 	long *lock;
 	struct local *next;
@@ -50,7 +52,8 @@ static int home_of(const char *fn, const long *lock)
 
 /* ---- threads of this PE ---------------------------------------------------------------------- */
 
-static struct local **find_local(long *lock)
+/* Where the list names the thread whose turn it is, or where the list ends. */
+static struct local **find_first(const long *lock)
 {
 	struct local **at = &held.list;
 
@@ -59,29 +62,45 @@ static struct local **find_local(long *lock)
 	return at;
 }
 
+static void append(struct local *l)
+{
+	struct local **at = &held.list;
+
+	while (*at != NULL)
+		at = &(*at)->next;
+	*at = l;
+}
+
+static OSH_COLD void wait_for_turn(const char *fn, const struct local *l)
+{
+	osh_wait_show(fn, l->lock, osh_pe.me);
+	while (*find_first(l->lock) != l)
+		pthread_cond_wait(&held.cond, &held.mutex);
+	osh_wait_shown_end();
+}
+
 /* False, without `wait`: another thread has it. */
 static bool enter(const char *fn, long *lock, bool wait)
 {
 	struct local *l;
+	bool mine;
 
 	if (osh_pe.level != 3)
 		return true;
-	pthread_mutex_lock(&held.mutex);
-	while (*find_local(lock) != NULL) {
-		if (!wait) {
-			pthread_mutex_unlock(&held.mutex);
-			return false;
-		}
-		pthread_cond_wait(&held.cond, &held.mutex);
-	}
 	l = malloc(sizeof(*l));
 	if (l == NULL)
 		osh_fatal("%s: out of memory", fn);
-	l->lock = lock;
-	l->next = held.list;
-	held.list = l;
+	*l = (struct local){ lock, NULL };
+	pthread_mutex_lock(&held.mutex);
+	mine = *find_first(lock) == NULL;
+	if (mine || wait)
+		append(l);
+	if (!mine && wait)
+		wait_for_turn(fn, l);
 	pthread_mutex_unlock(&held.mutex);
-	return true;
+	if (!mine && !wait)
+		free(l);
+	return mine || wait;
 }
 
 static void leave(long *lock)
@@ -91,7 +110,7 @@ static void leave(long *lock)
 	if (osh_pe.level != 3)
 		return;
 	pthread_mutex_lock(&held.mutex);
-	at = find_local(lock);
+	at = find_first(lock);
 	l = *at;
 	if (l != NULL) {
 		*at = l->next;

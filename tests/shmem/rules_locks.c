@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rules of locks. */
 #include <pthread.h>
+#include <sched.h>
 
 #include "rules.h"
 
@@ -118,6 +119,57 @@ static void nobody_starves(void)
 	}
 }
 
+/* Which PE asked last: the upper half of the object at the lock's home, which is one of the PEs; -1: none. */
+static int asked_last(const long *lock)
+{
+	int last = -1;
+
+	for (int pe = 0; pe < npes; pe++) {
+		uint64_t word = (uint64_t)shmem_long_atomic_fetch(lock, pe);
+		if (word >> 32 != 0)
+			last = (int)(word >> 32) - 1;
+	}
+	return last;
+}
+
+static void until_asked(const long *lock, int pe)
+{
+	while (asked_last(lock) != pe)
+		sched_yield();
+}
+
+/*
+ * While one PE has the lock the others ask for it, each after it has seen that the one before it
+ * has asked.  They get it in this order, which is another in each round; each lock has another home.
+ */
+static void first_come_first_served(void)
+{
+	static long locks[2 * MAX_PES], taken;
+
+	for (int round = 0; round < 2 * npes; round++) {
+		long *lock = &locks[round];
+		int step = round % 2 ? 1 : npes - 1, holder = round / 2;
+		int place = (me - holder + npes) % npes * step % npes;
+		int before = (holder + (place + npes - 1) * step) % npes;
+
+		if (me == holder) {
+			shmem_set_lock(lock);
+			CHECK(place == 0 && asked_last(lock) == me);
+		}
+		shmem_barrier_all();
+		until_asked(lock, before); /* the holder: until all have asked */
+		if (me != holder)
+			shmem_set_lock(lock);
+		CHECK(shmem_long_atomic_fetch_inc(&taken, 0) == place);
+		shmem_clear_lock(lock);
+		shmem_barrier_all();
+		CHECK(asked_last(lock) == -1);
+		if (me == 0)
+			taken = 0;
+		shmem_barrier_all();
+	}
+}
+
 static void clear_completes(void)
 {
 	static long data, more;
@@ -170,6 +222,7 @@ static const struct rule rules[] = {
 	RULE(many_locks_at_once),
 	RULE(different_locks_are_independent),
 	RULE(nobody_starves),
+	RULE(first_come_first_served),
 	RULE(clear_completes),
 	RULE(threads_compete),
 };

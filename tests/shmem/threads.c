@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Threads of one PE at the level MULTIPLE: all calls at once, on one context and on several. */
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "rules.h"
 
@@ -115,10 +119,58 @@ static void threads_compete_for_a_lock(void)
 	CHECK(shmem_long_g(&locked_count, 0) == (long)npes * THREADS * (EACH / 4));
 }
 
+static long own_lock[MAX_PES];
+static _Atomic pid_t waiter[THREADS];
+static long order[THREADS], served;
+
+static void *queue_up(void *number)
+{
+	long t = (long)number;
+
+	atomic_store(&waiter[t], (pid_t)syscall(SYS_gettid));
+	shmem_set_lock(&own_lock[me]);
+	order[served++] = t;
+	shmem_clear_lock(&own_lock[me]);
+	return NULL;
+}
+
+/* Does that thread of this process sleep? */
+static int sleeps(pid_t thread)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)thread);
+	file = fopen(path, "re");
+	CHECK(file != NULL && fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+	fclose(file);
+	return state == 'S';
+}
+
+/* Each asks when the one before it waits; it waits nowhere but for the lock. */
+static void threads_get_a_lock_in_their_order(void)
+{
+	pthread_t threads[THREADS];
+
+	shmem_set_lock(&own_lock[me]);
+	for (long t = 0; t < THREADS; t++) {
+		CHECK(pthread_create(&threads[t], NULL, queue_up, (void *)t) == 0);
+		while (atomic_load(&waiter[t]) == 0 || !sleeps(atomic_load(&waiter[t])))
+			sched_yield();
+	}
+	CHECK(shmem_test_lock(&own_lock[me]) == 1);
+	shmem_clear_lock(&own_lock[me]);
+	for (int t = 0; t < THREADS; t++)
+		CHECK(pthread_join(threads[t], NULL) == 0);
+	for (int t = 0; t < THREADS; t++)
+		CHECK(order[t] == t);
+}
+
 int main(void)
 {
 	static const struct rule rules[] = { RULE(one_context_for_all), RULE(a_context_each),
-					     RULE(a_team_each), RULE(threads_compete_for_a_lock) };
+					     RULE(a_team_each), RULE(threads_compete_for_a_lock),
+					     RULE(threads_get_a_lock_in_their_order) };
 	int provided;
 
 	if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0 ||

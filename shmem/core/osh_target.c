@@ -6,12 +6,18 @@
 
 _Noreturn OSH_COLD void osh_bad_access(const char *fn, const void *addr, size_t n, int pe)
 {
+	size_t offset;
+
 	if (osh_pe.peers == NULL)
 		osh_fatal("%s: called before shmem_init or after shmem_finalize", fn);
 	if (pe < 0 || pe >= osh_pe.n)
 		osh_fatal("%s: there is no PE %d; the PEs are 0 to %d", fn, pe, osh_pe.n - 1);
 	if (n == SIZE_MAX)
 		osh_fatal("%s: more bytes than there can be, at %p, for PE %d", fn, addr, pe);
+	if (osh_segment_of(addr, n, &offset) == OSH_DATA && !osh_pe.peers[pe].same_program)
+		osh_fatal("%s: the variable at %p is not symmetric, as PE %d runs another program: "
+			  "allocate it in the symmetric heap",
+			  fn, addr, pe);
 	osh_fatal(
 		"%s: %zu bytes at %p, for PE %d, are not symmetric: expected an address in the symmetric "
 		"heap or a global or static variable of the executable",

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <stdlib.h>
 #include <string.h>
 
 #include "api.h"
 
 API(void, shmem_init, (void))
 {
-	int provided;
-
-	if (osh_init(SHMEM_THREAD_SINGLE, &provided) != 0)
-		pshmem_global_exit(EXIT_FAILURE);
+	osh_init_or_end();
 }
 
 API(int, shmem_init_thread, (int requested, int *provided))

@@ -26,6 +26,17 @@ static int refuse(const char *error)
 	return -1;
 }
 
+/* All PEs may have the same to say, so one that can joins the job, and ends it: the launcher says it once. */
+static _Noreturn void end_job(const char *error)
+{
+	char ignored[BOOT_TEXT_MAX];
+	struct boot_job job;
+
+	fflush(NULL);
+	boot_start(&job, ignored);
+	osh_fatal("%s", error);
+}
+
 static void announce(void)
 {
 	if (osh_pe.me != 0)
@@ -80,7 +91,8 @@ static void finalize_at_exit(void)
 		set.implicit = on_exit(at_exit, NULL) == 0;
 }
 
-int osh_init(int requested, int *provided)
+/* `must`: a failure is the end of the job. */
+static int init(int requested, int *provided, bool must)
 {
 	char error[BOOT_TEXT_MAX] = "";
 	int rc = 0;
@@ -93,6 +105,8 @@ int osh_init(int requested, int *provided)
 		}
 		osh_pe.level = requested;
 		rc = open_all(error);
+		if (rc != 0 && must)
+			end_job(error);
 		if (rc != 0) {
 			rc = refuse(error);
 			goto out;
@@ -109,6 +123,16 @@ int osh_init(int requested, int *provided)
 out:
 	pthread_mutex_unlock(&set.lock);
 	return rc;
+}
+
+int osh_init(int requested, int *provided)
+{
+	return init(requested, provided, false);
+}
+
+void osh_init_or_end(void)
+{
+	init(0, NULL, true);
 }
 
 static void close_all(void)
@@ -139,8 +163,8 @@ void osh_finalize(void)
 
 void osh_start_pes(void)
 {
-	if (set.count == 0 && osh_init(0, NULL) != 0)
-		exit(1);
+	if (set.count == 0)
+		osh_init_or_end();
 }
 
 void osh_global_exit(int status)

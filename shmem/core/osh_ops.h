@@ -120,6 +120,7 @@ int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, cons
 /* ---- set-up, memory, teams, contexts, locks: as in the specification, on structures ------------ */
 
 int osh_init(int requested, int *provided);
+void osh_init_or_end(void);
 void osh_finalize(void);
 void osh_global_exit(int status) __attribute__((noreturn));
 bool osh_initialized(void);

@@ -41,12 +41,15 @@ CASES = [
     ("killed", False, 134, r"PE 1 on host0 was killed by signal 6 \(Aborted\)"),
 ]
 
-# Variables that are wrong, and a pattern of the line.
+# Variables and hosts that are wrong, and a pattern of the line.
+WINDOW = r"no symmetric heap of \d+ bytes .*the window of this host is too small or in use; lower SHMEM_SYMMETRIC_SIZE"
 SETTINGS = [
     ({"SHMEM_SYMMETRIC_SIZE": "much"}, r"SHMEM_SYMMETRIC_SIZE is \"much\"; expected a number"),
     ({"SHMEM_SYMMETRIC_SIZE": "-1"}, r"SHMEM_SYMMETRIC_SIZE is \"-1\"; expected a number"),
     ({"SHMEM_SYMMETRIC_SIZE": "900t"}, r"no symmetric heap of \d+ bytes: this machine allows \d+; lower SHMEM_SYMMETRIC_SIZE"),
     ({"SHMEM_VIADUCT_BARRIER": "x"}, r"SHMEM_VIADUCT_BARRIER is \"x\"; expected auto"),
+    ({"SHMEM_SYMMETRIC_SIZE": "800m", "--window": "64M"}, WINDOW),
+    ({"SHMEM_SYMMETRIC_SIZE": "800m", "--window": "64M", "--hosts": "2"}, WINDOW),
 ]
 
 
@@ -61,16 +64,19 @@ def main():
     failed = 0
     for name, debug, status, pattern in CASES:
         rc, text = run([oshrun, "-np", "2", program, name], {"SHMEM_DEBUG": "1"} if debug else {})
-        if rc != status or not re.search(pattern, text):
+        # Of PEs that have left the job each says it.
+        if rc != status or not re.search(pattern, text) or len(set(text.splitlines())) != 1:
             failed += 1
-            print(f"{name}: status {rc}, not {status}, or another text:\n{text}")
+            print(f"{name}: status {rc}, not {status}, or not this line alone:\n{text}")
     for setting, pattern in SETTINGS:
-        rc, text = run([oshrun, "-np", "2", program, "none"], setting)
-        if rc == 0 or not re.search(pattern, text):
+        options = [word for name, value in setting.items() if name.startswith("--") for word in (name, value)]
+        rc, text = run([oshrun, "-np", "2", *options, program, "none"],
+                       {name: value for name, value in setting.items() if not name.startswith("--")})
+        if rc != 1 or not re.fullmatch(rf"oshrun: PE \d on host\d: .*{pattern}.*\n", text):
             failed += 1
-            print(f"{setting}: status {rc}, or another text:\n{text}")
+            print(f"{setting}: status {rc}, or not this line alone:\n{text}")
     rc, text = run([program, "none"], {})
-    if rc == 0 or "no launcher started this program" not in text:
+    if rc == 0 or not re.fullmatch("shmem: no launcher started this program: start it with oshrun .*\n", text):
         failed += 1
         print(f"without a launcher: status {rc}\n{text}")
     print(f"{len(CASES) + len(SETTINGS) + 1} cases, {failed} failed")

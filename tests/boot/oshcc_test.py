@@ -12,7 +12,7 @@ import unittest
 from pathlib import Path
 
 WRAPPERS = {'SHMEM_CC': os.environ.get('OSHCC', 'oshcc'), 'SHMEM_CXX': os.environ.get('OSHCXX', 'oshc++')}
-INCLUDES = [f"{os.environ.get('SOURCE', '')}/shmem/include", f"{os.environ.get('BUILD', '')}/shmem/include"]
+INCLUDES = [f"{os.environ.get('BUILD', '')}/shmem/include"]
 LIBDIR = f"{os.environ.get('BUILD', '')}/shmem/lib"
 COMPILE = [f'-I{folder}' for folder in INCLUDES]
 LINK = [f'-L{LIBDIR}', f'-Wl,-rpath,{LIBDIR}', '-lviaduct-shmem']

@@ -80,16 +80,17 @@ static void descriptors(void)
 	}
 }
 
-static void ready(struct vd_options *o, const char *line)
+/* False: the program that started the agent is gone. */
+static bool ready(struct vd_options *o, const char *line)
 {
-	ssize_t n;
+	bool told;
 
 	if (o->ready_fd < 0)
-		return;
-	n = write(o->ready_fd, line, strlen(line));
-	(void)n; /* the program that started the agent may be gone */
+		return true;
+	told = write(o->ready_fd, line, strlen(line)) >= 0 || errno != EPIPE;
 	close(o->ready_fd);
 	o->ready_fd = -1;
+	return told;
 }
 
 static int serve(struct vd_options *o)
@@ -113,8 +114,9 @@ static int serve(struct vd_options *o)
 		return EXIT_FAIL;
 	}
 	running = a;
-	ready(o, "ready\n");
-	rc = ag_run(a);
+	/* One that was killed while it started hosts has no more use for them, and cannot stop this one. */
+	if (ready(o, "ready\n") || o->cfg.leave_when_idle)
+		rc = ag_run(a);
 	running = NULL;
 	ag_destroy(a);
 	return rc == 0 ? EXIT_OK : EXIT_FAIL;

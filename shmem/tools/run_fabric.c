@@ -62,6 +62,7 @@ static pid_t start(const struct run_fabric *f, const char *const *args, int out)
 	return pid;
 }
 
+/* Its exit status; minus the signal that ended it. */
 static int wait_for(pid_t pid)
 {
 	int status = 0;
@@ -70,7 +71,7 @@ static int wait_for(pid_t pid)
 		if (errno != EINTR)
 			return EXIT_FAIL;
 	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAIL;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 /* vi_fabric prints one line when all is up, and nothing when it fails. */
@@ -83,6 +84,16 @@ static bool is_up(int fd)
 		n = read(fd, &byte, 1);
 	} while (n < 0 && errno == EINTR);
 	return n == 1;
+}
+
+/* It was killed, and its hosts were not. */
+static void take_down(const struct run_fabric *f)
+{
+	const char *const args[] = { "vi_fabric", "down", "--name", f->name, NULL };
+	pid_t pid = start(f, args, -1);
+
+	if (pid > 0)
+		wait_for(pid);
 }
 
 int run_fabric_up(struct run_fabric *f, const struct run_options *o, uint64_t job)
@@ -122,25 +133,21 @@ int run_fabric_up(struct run_fabric *f, const struct run_options *o, uint64_t jo
 	close(fds[0]);
 	rc = f->pid != 0 ? wait_for(f->pid) : EXIT_FAIL;
 	f->pid = 0;
-	run_say("the host%s of the job could not be started", o->hosts == 1 ? "" : "s");
-	return rc != EXIT_OK ? rc : EXIT_FAIL;
+	run_say("the host%s of the job could not be started%s%s", o->hosts == 1 ? "" : "s",
+		rc < 0 ? ": vi_fabric was ended by a signal, " : "", rc < 0 ? strsignal(-rc) : "");
+	if (rc < 0)
+		take_down(f);
+	return rc > EXIT_OK ? rc : EXIT_FAIL;
 }
 
 void run_fabric_down(struct run_fabric *f)
 {
-	const char *const args[] = { "vi_fabric", "down", "--name", f->name, NULL };
-	pid_t pid;
-
 	if (!f->up)
 		return;
 	if (f->pid != 0)
 		kill(f->pid, SIGTERM);
-	if (f->pid == 0 || wait_for(f->pid) != EXIT_OK) {
-		/* It was killed, and its hosts were not. */
-		pid = start(f, args, -1);
-		if (pid > 0)
-			wait_for(pid);
-	}
+	if (f->pid == 0 || wait_for(f->pid) != EXIT_OK)
+		take_down(f);
 	close(f->out);
 	f->up = false;
 	f->pid = 0;

@@ -91,7 +91,7 @@ static int start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 		rc = draw_id(job);
 	if (rc == 0)
 		return 0;
-	boot.chosen->abort(1, "no data can be exchanged");
+	boot.chosen->abort(1, "no data can be exchanged", false);
 	return boot_error(error, rc, "%s does not exchange data between the PEs: %s", job->by,
 			  strerror(-rc));
 }
@@ -155,7 +155,7 @@ void boot_finish(void)
 	boot.chosen->finish();
 }
 
-_Noreturn void boot_abort(int status, const char *why)
+static _Noreturn void end(int status, const char *why, bool lost)
 {
 	if (in_job()) {
 		/* oshrun says it with the number of the PE and its host; of the others some say nothing. */
@@ -164,9 +164,19 @@ _Noreturn void boot_abort(int status, const char *why)
 			/* Launchers drop what they have not read when they end a job. */
 			nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
 		}
-		boot.chosen->abort(status, why);
+		boot.chosen->abort(status, why, lost);
 	} else if (why != NULL && boot.back == NULL) {
 		dprintf(STDERR_FILENO, "shmem: %s\n", why);
 	}
 	_exit(status);
+}
+
+_Noreturn void boot_abort(int status, const char *why)
+{
+	end(status, why, false);
+}
+
+_Noreturn void boot_abort_lost(int status, const char *why)
+{
+	end(status, why, true);
 }

@@ -18,7 +18,7 @@ struct boot_back {
 	int (*barrier)(void);
 	void (*finish)(void);
 	/* Asks the launcher to end the job.  Returns; the caller ends the process. */
-	void (*abort)(int status, const char *why);
+	void (*abort)(int status, const char *why, bool lost);
 	struct boot_status *(*status)(void); /* NULL: the launcher sees none */
 };
 

@@ -226,7 +226,7 @@ static void local_finish(void)
 		close(control);
 }
 
-static void local_abort(int status, const char *why)
+static void local_abort(int status, const char *why, bool lost)
 {
 	struct {
 		struct boot_wire_head head;
@@ -237,7 +237,8 @@ static void local_abort(int status, const char *why)
 
 	if (control < 0)
 		return;
-	msg.head = boot_wire_head(BOOT_WIRE_ABORT, (uint32_t)len, (uint32_t)status);
+	msg.head = boot_wire_head(BOOT_WIRE_ABORT, (uint32_t)len,
+				  ((uint32_t)status & 0xff) | (lost ? BOOT_WIRE_LOST : 0));
 	if (len > 0)
 		memcpy(msg.text, why, len);
 	send(control, &msg, sizeof(msg.head) + len, MSG_NOSIGNAL);

@@ -242,7 +242,7 @@ __attribute__((destructor)) static void pmi_finalize(void)
 	pmi.fd = -1;
 }
 
-static void pmi_abort(int status, const char *why)
+static void pmi_abort(int status, const char *why, bool lost)
 {
 	char line[64];
 

@@ -233,7 +233,7 @@ static void pmix_finish(void)
 	pmix.left = true;
 }
 
-static void pmix_abort(int status, const char *why)
+static void pmix_abort(int status, const char *why, bool lost)
 {
 	pmix.abort(status, why != NULL ? why : "", NULL, 0);
 }

@@ -33,7 +33,7 @@ static int single_barrier(void)
 
 static void single_finish(void) {}
 
-static void single_abort(int status, const char *why) {}
+static void single_abort(int status, const char *why, bool lost) {}
 
 static struct boot_status *single_status(void)
 {

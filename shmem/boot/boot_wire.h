@@ -8,7 +8,8 @@
  *   PE       JOIN                    answered by WELCOME
  *            EXCHANGE arg, data      answered by RESULT arg, the data of all PEs, when all have sent it
  *            FINISH                  not answered; JOIN may follow
- *            ABORT arg, text         ends the job with the status arg; not on this socket but on the other
+ *            ABORT arg, text         ends the job with the status arg; not on this socket but on the other;
+ *                                    BOOT_WIRE_LOST in arg: because another PE cannot be reached
  *   oshrun   WELCOME arg, struct     with two descriptors: the file of the statuses, and the other socket
  *            RESULT arg, data
  *
@@ -32,6 +33,7 @@
 #define BOOT_WIRE_PES_MAX 4096u
 #define BOOT_WIRE_DATA_MAX 65536u /* of a PE in one exchange */
 #define BOOT_WIRE_TEXT_MAX 256u
+#define BOOT_WIRE_LOST 0x100u
 #define BOOT_WIRE_STATUS_STRIDE 65536u /* from a PE's status to the next; the largest page size */
 
 enum boot_wire_kind {

@@ -40,3 +40,14 @@ void osh_fatal(const char *fmt, ...)
 	va_end(args);
 	boot_abort(1, line);
 }
+
+void osh_fatal_lost(const char *fmt, ...)
+{
+	char line[BOOT_TEXT_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	format(line, fmt, args);
+	va_end(args);
+	boot_abort_lost(1, line);
+}

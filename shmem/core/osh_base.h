@@ -53,6 +53,9 @@ static inline size_t osh_align_up(size_t n, size_t to)
 void osh_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same, and ends the job with status 1. */
 _Noreturn void osh_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, because another PE cannot be reached, which the launcher may know better. */
+_Noreturn void osh_fatal_lost(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Names this PE in the lines of the two; before that they name none. */
 void osh_say_pe(int pe);
 

@@ -69,8 +69,9 @@ static _Noreturn OSH_COLD void lost(const char *fn, const struct osh_ep *ep,
 	char text[192];
 
 	VipxStatusString(desc == NULL ? 0 : desc->CS.Status, text, sizeof(text));
-	osh_fatal("%s: an operation on PE %d failed (%s): it has ended or cannot be reached", fn,
-		  ep->pe, desc == NULL ? "connection lost" : text);
+	osh_link_check_agent();
+	osh_fatal_lost("%s: an operation on PE %d failed (%s): it has ended or cannot be reached",
+		       fn, ep->pe, desc == NULL ? "connection lost" : text);
 }
 
 static inline void reaped(const char *fn, struct osh_ep *ep, const VIP_DESCRIPTOR *desc)
@@ -131,8 +132,11 @@ static inline void post(const char *fn, struct osh_ep *ep, VIP_DESCRIPTOR *desc)
 {
 	VIP_RETURN rc = VipPostSend(ep->vi, desc, ep->handle);
 
-	if (osh_unlikely(rc != VIP_SUCCESS))
-		osh_fatal("%s: nothing can be sent to PE %d (%s)", fn, ep->pe, VipxErrorString(rc));
+	if (osh_unlikely(rc != VIP_SUCCESS)) {
+		osh_link_check_agent();
+		osh_fatal_lost("%s: nothing can be sent to PE %d (%s)", fn, ep->pe,
+			       VipxErrorString(rc));
+	}
 	ep->posted++;
 	ep->dirty = true;
 }

@@ -34,6 +34,8 @@ static _Noreturn void end_job(const char *error)
 
 	fflush(NULL);
 	boot_start(&job, ignored);
+	if (osh_pe.nic != NULL)
+		osh_link_check_agent();
 	osh_fatal("%s", error);
 }
 

@@ -122,6 +122,25 @@ static void accept_one(VIP_CONN_HANDLE conn)
 	VipConnectReject(conn);
 }
 
+static _Noreturn void agent_is_gone(VIP_RETURN rc)
+{
+	osh_fatal("the agent of this host is gone (VipConnectWait: %s)", VipxErrorString(rc));
+}
+
+void osh_link_check_agent(void)
+{
+	union address nobody = link_.here, from;
+	VIP_VI_ATTRIBUTES attrs;
+	VIP_CONN_HANDLE conn;
+	VIP_RETURN rc;
+
+	/* An address that no PE asks for. */
+	nobody.addr.HostAddress[nobody.addr.HostAddressLen] ^= 1;
+	rc = VipConnectWait(osh_pe.nic, &nobody.addr, 0, &from.addr, &attrs, &conn);
+	if (rc == VIP_ERROR_RESOURCE)
+		agent_is_gone(rc);
+}
+
 static void *serve(void *unused)
 {
 	VIP_VI_ATTRIBUTES attrs;
@@ -139,8 +158,7 @@ static void *serve(void *unused)
 		else if (rc == VIP_SUCCESS)
 			VipConnectReject(conn);
 		else if (rc != VIP_TIMEOUT)
-			osh_fatal("the agent of this host is gone (VipConnectWait: %s)",
-				  VipxErrorString(rc));
+			agent_is_gone(rc);
 		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
 	}
 	return NULL;
@@ -177,16 +195,21 @@ VIP_VI_HANDLE osh_link_connect(const char *fn, int pe)
 	VIP_RETURN rc;
 
 	rc = VipCreateVi(osh_pe.nic, &attrs, NULL, NULL, &vi);
-	if (rc != VIP_SUCCESS)
+	if (rc != VIP_SUCCESS) {
+		osh_link_check_agent();
 		osh_fatal("%s: no VI for a connection to PE %d (%s)", fn, pe, VipxErrorString(rc));
+	}
 	address_of(&there, p->host, p->host_len, pe);
 	osh_wait_show(fn, NULL, pe);
 	while ((rc = VipConnectRequest(vi, &mine.addr, &there.addr, 2000, &theirs)) !=
 	       VIP_SUCCESS) {
-		if (!is_late(rc) && (rc != VIP_NOT_REACHABLE || time(NULL) > end))
-			osh_fatal("%s: no connection to PE %d: VipConnectRequest says %s%s", fn, pe,
-				  VipxErrorString(rc),
-				  rc == VIP_ERROR_RESOURCE ? "; raise VIADUCT_WINDOW_BYTES" : "");
+		if (!is_late(rc) && (rc != VIP_NOT_REACHABLE || time(NULL) > end)) {
+			osh_link_check_agent();
+			osh_fatal_lost("%s: no connection to PE %d: VipConnectRequest says %s%s",
+				       fn, pe, VipxErrorString(rc),
+				       rc == VIP_ERROR_RESOURCE ? "; raise VIADUCT_WINDOW_BYTES"
+								: "");
+		}
 		nap_ms();
 	}
 	osh_wait_shown_end();
@@ -219,9 +242,11 @@ static void map_segment(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
 	VIP_RETURN rc;
 
 	rc = VipxMapRemote(vi, p->seg[s].base, osh_pe.seg[s].len, p->seg[s].handle, &at);
-	if (rc != VIP_SUCCESS)
-		osh_fatal("%s: the memory of PE %d cannot be mapped (%s)", fn, pe,
-			  VipxErrorString(rc));
+	if (rc != VIP_SUCCESS) {
+		osh_link_check_agent();
+		osh_fatal_lost("%s: the memory of PE %d cannot be mapped (%s)", fn, pe,
+			       VipxErrorString(rc));
+	}
 	p->at[s] = at;
 	publish(p, s);
 }

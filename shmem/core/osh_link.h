@@ -14,6 +14,9 @@ void osh_link_close(void);
 VIP_VI_HANDLE osh_link_connect(const char *fn, int pe);
 void osh_link_disconnect(VIP_VI_HANDLE vi);
 
+/* Ends the job with the reason that the agent of this host is gone, if it is: connections end of that, too. */
+void osh_link_check_agent(void);
+
 /* Maps the segments of a near PE, once.  False: it is far. */
 bool osh_link_map(const char *fn, int pe);
 

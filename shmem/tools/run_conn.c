@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -279,6 +280,7 @@ static void serve_control(struct run_job *job, struct run_pe *pe)
 		struct boot_wire_head head;
 		char text[BOOT_WIRE_TEXT_MAX];
 	} m = { .text = "" };
+	char line[BOOT_WIRE_TEXT_MAX + sizeof(struct run_name) + 4];
 	ssize_t n;
 
 	do {
@@ -293,10 +295,15 @@ static void serve_control(struct run_job *job, struct run_pe *pe)
 		return;
 	m.text[m.head.bytes] = '\0';
 	run_clean(m.text);
-	if (m.head.bytes > 0)
+	if (m.head.bytes > 0 && (m.head.arg & BOOT_WIRE_LOST)) {
+		pe->lost = true;
+		snprintf(line, sizeof(line), "%s: %s", run_name(pe).text, m.text);
+		run_end_lost(job, m.head.arg & 0xff, line);
+	} else if (m.head.bytes > 0) {
 		run_end(job, m.head.arg & 0xff, "%s: %s", run_name(pe).text, m.text);
-	else
+	} else {
 		run_end(job, m.head.arg & 0xff, NULL);
+	}
 }
 
 void run_conn_serve(struct run_job *job, struct run_pe *pe, enum run_event which)

@@ -49,6 +49,21 @@ void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
 	signal_all(job, SIGCONT);
 }
 
+void run_end_lost(struct run_job *job, int exit_status, const char *line)
+{
+	if (job->ending || job->lost_at != 0)
+		return;
+	job->lost_at = run_now() + RUN_LOST_MS * INT64_C(1000000);
+	job->lost_status = exit_status;
+	snprintf(job->lost_line, sizeof(job->lost_line), "%s", line);
+}
+
+void run_end_lost_now(struct run_job *job)
+{
+	job->lost_at = 0;
+	run_end(job, job->lost_status, "%s", job->lost_line);
+}
+
 void run_end_signalled(struct run_job *job, int number, bool pass)
 {
 	if (job->ending) {

@@ -12,6 +12,12 @@
 void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The same in RUN_LOST_MS, by the first that asks for it, unless there is another end before. */
+void run_end_lost(struct run_job *job, int exit_status, const char *line);
+
+/* That time is over, or nothing else is to be expected. */
+void run_end_lost_now(struct run_job *job);
+
 /* Passes a signal on to the PEs; they have RUN_END_MS to leave.  The second time they are killed. */
 void run_end_signalled(struct run_job *job, int number, bool pass);
 

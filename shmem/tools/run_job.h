@@ -15,6 +15,8 @@
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, EXIT_LATE = 124, EXIT_NO_EXEC = 126 };
 
 #define RUN_END_MS 2000 /* for PEs to leave after a signal */
+#define RUN_LOST_MS                                                                                \
+	300 /* for the end of a PE or of a host to be told, after another PE has noticed it */
 
 /* The data of all PEs in one exchange; freed with the last reference. */
 struct run_data {
@@ -48,6 +50,7 @@ struct run_pe {
 	pid_t pid; /* 0: it was not started, or has ended */
 	bool ended;
 	enum run_state state;
+	bool lost; /* it has ended the job, as it could not reach another */
 	struct run_conn conn;
 	struct run_stream streams[2]; /* standard output and error */
 	uint64_t steps;		      /* as seen last, and since when */
@@ -79,6 +82,10 @@ struct run_job {
 	int64_t patient_at; /* a PE has ended that had not left the job; the others shall by then */
 	int impatient_with; /* that PE */
 	int64_t sample_at;
+	/* A PE could not reach another: what it said, unless something tells why that one is gone. */
+	int64_t lost_at;
+	int lost_status;
+	char lost_line[512];
 	bool stalled; /* a report was printed since the last step */
 };
 

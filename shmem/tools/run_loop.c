@@ -29,6 +29,8 @@ static void judge_unfinished(struct run_job *job, struct run_pe *pe)
 
 static void judge_exit(struct run_job *job, struct run_pe *pe, int code)
 {
+	if (pe->lost) /* it has said why, and others may know better */
+		return;
 	if (pe->state == RUN_JOINED && code != 0)
 		run_end(job, code, "%s ended with exit status %d and without shmem_finalize",
 			run_name(pe).text, code);
@@ -108,7 +110,7 @@ static int64_t sooner(int64_t a, int64_t b)
 /* Until the next of the deadlines, in ms rounded up; -1: there is none. */
 static int wait_ms(const struct run_job *job)
 {
-	int64_t next = sooner(sooner(job->kill_at, job->limit_at),
+	int64_t next = sooner(sooner(sooner(job->kill_at, job->lost_at), job->limit_at),
 			      sooner(job->patient_at, job->sample_at));
 	int64_t left;
 
@@ -142,6 +144,8 @@ static void take_time(struct run_job *job)
 	if (due(&job->patient_at, now))
 		run_end(job, EXIT_FAIL, "%s ended without shmem_finalize, and others have not",
 			run_name(&job->pes[job->impatient_with]).text);
+	if (due(&job->lost_at, now))
+		run_end_lost_now(job);
 	if (due(&job->kill_at, now))
 		run_end_kill(job);
 }
@@ -172,6 +176,8 @@ static void judge_all(struct run_job *job)
 {
 	int i;
 
+	if (job->lost_at != 0)
+		run_end_lost_now(job);
 	for (i = 0; i < job->n_pes && job->patient_at != 0; i++) {
 		if (job->pes[i].state == RUN_FINISHED)
 			run_end(job, EXIT_FAIL, "%s ended without shmem_finalize, unlike PE %d",

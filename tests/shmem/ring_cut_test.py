@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Links of a ring are taken down and up again while PEs on it put, add, signal and meet in barriers: nothing is lost,
+nothing arrives twice, and the job goes on.
+
+usage: ring_cut_test.py PROGRAM OSHRUN VI_FABRIC ROUNDS
+"""
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+HOSTS = 4
+PATIENCE = 120
+
+
+def fabric_of(process):
+    """The name of the job's fabric, which its vi_fabric was given."""
+    for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split():
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+        if "--name" in words:
+            return words[words.index("--name") + 1]
+    raise RuntimeError("oshrun has no vi_fabric")
+
+
+def main():
+    program, oshrun, vi_fabric, rounds = sys.argv[1:4] + [int(sys.argv[4])]
+    job = subprocess.Popen([oshrun, "--hosts", str(HOSTS), "-np", str(HOSTS), program], stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, text=True)
+    late = threading.Timer(PATIENCE, job.kill)
+    late.start()
+
+    def progress(lines):
+        """Waits until the job has written that many lines more."""
+        for _ in range(lines):
+            line = job.stdout.readline()
+            if not re.fullmatch(r"round \d+\n", line):
+                raise RuntimeError(f"the job ended, or stood still for {PATIENCE} s: {line!r}")
+
+    cuts = 0
+    try:
+        progress(1)
+        fabric = fabric_of(job)
+
+        def link(host, port, state):
+            subprocess.run([vi_fabric, "--name", fabric, "link", str(host), port, state], check=True, timeout=60)
+
+        for number in range(rounds * HOSTS):
+            host, port = number % HOSTS, ("right", "left")[number // HOSTS % 2]
+            link(host, port, "down")
+            progress(number % 3)  # on the other way round; 0: up again at once
+            link(host, port, "up")
+            progress(1)
+            cuts += 1
+        job.stdin.close()
+        rest = job.stdout.read()
+        status = job.wait()
+    finally:
+        late.cancel()
+        job.kill()
+        job.wait()
+    print(f"{cuts} cuts; the job: {rest.splitlines()[-1:]}, status {status}")
+    return 0 if status == 0 and re.search(r"all \d+ rounds are right", rest) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -138,6 +138,41 @@ static void strides(void)
 					strided(elems[e], dst, sst, n);
 }
 
+static void blocks_with_strides(size_t bsize, size_t dst, size_t sst, size_t nblocks)
+{
+	static long into[1000], out_of[1000], again[1000];
+
+	memset(into, 0, sizeof(into));
+	memset(again, 0, sizeof(again));
+	for (size_t i = 0; i < 1000; i++)
+		out_of[i] = me * 1000 + (long)i + 1;
+	shmem_barrier_all();
+	shmem_long_ibput(into, out_of, (ptrdiff_t)dst, (ptrdiff_t)sst, bsize, nblocks, next);
+	shmem_barrier_all();
+	for (size_t i = 0; i < 1000; i++) {
+		size_t block = i / dst, at = i % dst;
+		int written = block < nblocks && at < bsize;
+		CHECK(into[i] == (written ? prev * 1000 + (long)(block * sst + at) + 1 : 0));
+	}
+	shmem_long_ibget(again, into, (ptrdiff_t)sst, (ptrdiff_t)dst, bsize, nblocks, next);
+	for (size_t i = 0; i < 1000; i++) {
+		int written = i / sst < nblocks && i % sst < bsize;
+		CHECK(again[i] == (written ? out_of[i] : 0));
+	}
+	shmem_barrier_all();
+}
+
+static void strides_of_blocks(void)
+{
+	const size_t sizes[] = { 1, 3, 8 };
+
+	for (int s = 0; s < 3; s++)
+		for (size_t dst = sizes[s]; dst <= sizes[s] + 2; dst += 2)
+			for (size_t sst = sizes[s]; sst <= sizes[s] + 1; sst++)
+				for (size_t n = 1; n <= 100; n = n * 9 + 1)
+					blocks_with_strides(sizes[s], dst, sst, n);
+}
+
 static void to_self(void)
 {
 	static long object, vector[100];
@@ -298,6 +333,7 @@ static const struct rule rules[] = {
 	RULE(every_pe_to_every_pe),
 	RULE(zero_lengths),
 	RULE(strides),
+	RULE(strides_of_blocks),
 	RULE(to_self),
 	RULE(many_small_nbi),
 	RULE(all_add_at_one),

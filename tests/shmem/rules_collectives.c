@@ -304,6 +304,25 @@ static void sets_with_strides(void)
 	}
 }
 
+/* The root of a broadcast is a number in the set, not a PE. */
+static void root_counts_in_the_set(void)
+{
+	for (int start = 0; start < npes; start++) {
+		int size = (npes - start + 1) / 2, member = me >= start && (me - start) % 2 == 0;
+
+		for (int root = 0; root < size; root++) {
+			source[0] = 1000 + me;
+			dest[0] = -1;
+			shmem_barrier_all();
+			if (member)
+				shmem_broadcast64(dest, source, 1, root, start, 1, size, pSync);
+			CHECK(dest[0] ==
+			      (member && me != start + 2 * root ? 1000 + start + 2 * root : -1));
+			shmem_barrier_all();
+		}
+	}
+}
+
 static void zero_lengths_of_sets(void)
 {
 	shmem_long_sum_to_all(NULL, NULL, 0, 0, 0, npes, work, pSync);
@@ -328,6 +347,7 @@ static const struct rule rules[] = {
 	RULE(source_is_free_afterwards),
 	RULE(a_barrier_completes),
 	RULE(sets_with_strides),
+	RULE(root_counts_in_the_set),
 	RULE(zero_lengths_of_sets),
 };
 

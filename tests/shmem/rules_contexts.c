@@ -252,6 +252,32 @@ static void threads_on_one_context(void)
 	CHECK(total == THREADS * 1000L);
 }
 
+static long issued[1000], issued_from[1000];
+
+static void *thread_that_issues(void *none)
+{
+	for (int i = 0; i < 1000; i++) {
+		issued_from[i] = me * 1000 + i;
+		shmem_long_put_nbi(&issued[i], &issued_from[i], 1, next);
+	}
+	return none;
+}
+
+/* What another thread has issued, and has told of by its end, is completed as one's own. */
+static void quiet_completes_what_a_thread_issued(void)
+{
+	pthread_t thread;
+
+	if (level < SHMEM_THREAD_MULTIPLE)
+		return;
+	CHECK(pthread_create(&thread, NULL, thread_that_issues, NULL) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	shmem_quiet();
+	shmem_sync_all(); /* completes nothing itself */
+	for (int i = 0; i < 1000; i++)
+		CHECK(issued[i] == prev * 1000 + i);
+}
+
 static void threads_on_their_own(void)
 {
 	if (level == SHMEM_THREAD_MULTIPLE)
@@ -299,6 +325,7 @@ static const struct rule rules[] = {
 	RULE(sessions),
 	RULE(a_team_takes_its_contexts),
 	RULE(threads_on_one_context),
+	RULE(quiet_completes_what_a_thread_issued),
 	RULE(threads_on_their_own),
 	RULE(threads_in_collectives),
 };

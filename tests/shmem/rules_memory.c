@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "rules.h"
+#include "rules_library.h"
 
 /* ---- Variables of the executable ------------------------------------------------------------- */
 
@@ -150,6 +151,35 @@ static void what_is_not_symmetric(void)
 	free(allocated);
 }
 
+static void variables_of_libraries_are_not(void)
+{
+	for (int pe = 0; pe < npes; pe++) {
+		CHECK(shmem_addr_accessible(library_data(), pe) == 0);
+		CHECK(shmem_addr_accessible(library_bss(), pe) == 0);
+		CHECK(shmem_ptr(library_data(), pe) == NULL);
+	}
+	/* But they are sources and destinations here as any other memory. */
+	*library_data() = 100 + me;
+	shmem_long_put(&exported_bss, library_data(), 1, next);
+	shmem_barrier_all();
+	shmem_long_get(library_bss(), &exported_bss, 1, next);
+	CHECK(*library_bss() == 100 + me && exported_bss == 100 + prev);
+}
+
+static void pointers_of_a_team_count_by_the_team(void)
+{
+	shmem_team_t back;
+
+	CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, npes - 1, -1, npes, NULL, 0, &back) == 0);
+	for (int i = 0; i < npes; i++)
+		CHECK(shmem_team_ptr(back, in_bss, i) == shmem_ptr(in_bss, npes - 1 - i));
+	CHECK(shmem_team_ptr(back, in_bss, shmem_team_my_pe(back)) == in_bss);
+	CHECK(shmem_team_ptr(back, in_bss, -1) == NULL);
+	CHECK(shmem_team_ptr(back, in_bss, npes) == NULL);
+	CHECK(shmem_team_ptr(SHMEM_TEAM_INVALID, in_bss, 0) == NULL);
+	shmem_team_destroy(back);
+}
+
 static void pointers_are_the_shared_team(void)
 {
 	long *heap = shmem_calloc(1, sizeof(*heap));
@@ -266,6 +296,68 @@ static void calls_are_barriers(void)
 	shmem_free(block);
 }
 
+/* Completes the put to this PE that came before. */
+static void is_barrier(const long *flag, long value)
+{
+	CHECK(*flag == value);
+	shmem_barrier_all();
+}
+
+static void every_allocation_is_a_barrier(void)
+{
+	static long flag;
+	void *block[5];
+
+	shmem_long_p(&flag, 1, next);
+	block[0] = shmem_calloc(10, 10);
+	is_barrier(&flag, 1);
+	shmem_long_p(&flag, 2, next);
+	block[1] = shmem_align(4096, 10);
+	is_barrier(&flag, 2);
+	shmem_long_p(&flag, 3, next);
+	block[2] = shmem_malloc_with_hints(10, SHMEM_MALLOC_SIGNAL_REMOTE);
+	is_barrier(&flag, 3);
+	shmem_long_p(&flag, 4, next);
+	block[3] = shmem_malloc(100);
+	is_barrier(&flag, 4);
+	shmem_long_p(&flag, 5, next);
+	block[3] = shmem_realloc(block[3], 1000000);
+	is_barrier(&flag, 5);
+	for (int i = 0; i < 4; i++) {
+		CHECK(block[i] != NULL);
+		shmem_long_p(&flag, 10 + i, next);
+		if (i % 2)
+			shmem_free(block[i]);
+		else
+			CHECK(shmem_realloc(block[i], 0) == NULL);
+		is_barrier(&flag, 10 + i);
+	}
+}
+
+static void refused_alignments(void)
+{
+	const size_t wrong[] = { 0, 1, 3, 4, 24, 100, (size_t)1 << 40 };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		CHECK(shmem_align(wrong[i], 64) == NULL);
+}
+
+static void calloc_zeroes_used_memory(void)
+{
+	enum { SIZE = 100000 };
+	unsigned char *block = shmem_malloc(SIZE);
+	unsigned char *before = block;
+
+	CHECK(block != NULL);
+	memset(block, 0xFF, SIZE);
+	shmem_free(block);
+	block = shmem_calloc(SIZE / 4, 4);
+	CHECK(block == before); /* else this shows nothing */
+	for (int i = 0; i < SIZE; i++)
+		CHECK(block[i] == 0);
+	shmem_free(block);
+}
+
 static void same_offsets(void)
 {
 	static ptrdiff_t distance[2];
@@ -338,12 +430,17 @@ static const struct rule rules[] = {
 	RULE(constant_source),
 	RULE(any_local_memory),
 	RULE(what_is_not_symmetric),
+	RULE(variables_of_libraries_are_not),
 	RULE(pointers_are_the_shared_team),
+	RULE(pointers_of_a_team_count_by_the_team),
 	RULE(nothing_is_no_action),
 	RULE(too_much),
 	RULE(alignments),
 	RULE(realloc_keeps),
 	RULE(calls_are_barriers),
+	RULE(every_allocation_is_a_barrier),
+	RULE(refused_alignments),
+	RULE(calloc_zeroes_used_memory),
 	RULE(same_offsets),
 	RULE(blocks_do_not_overlap),
 	RULE(whole_heap_again),

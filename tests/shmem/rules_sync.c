@@ -57,6 +57,26 @@ static void order_of_puts(void)
 	CHECK(first == MANY);
 }
 
+/* Stores of this PE, into its memory and into that of a near one, come before what is put behind the fence. */
+static void fence_orders_stores(void)
+{
+	static long mine, stored, flag;
+	long *theirs = shmem_ptr(&stored, next);
+	int by_pointer = shmem_ptr(&stored, prev) != NULL;
+
+	for (int round = 1; round <= 200; round++) {
+		__atomic_store_n(&mine, round, __ATOMIC_RELAXED);
+		if (theirs != NULL)
+			__atomic_store_n(theirs, round, __ATOMIC_RELAXED);
+		shmem_fence();
+		shmem_long_p(&flag, round, next);
+		shmem_long_wait_until(&flag, SHMEM_CMP_EQ, round);
+		CHECK(!by_pointer || __atomic_load_n(&stored, __ATOMIC_RELAXED) == round);
+		CHECK(shmem_long_g(&mine, prev) == round);
+		shmem_barrier_all();
+	}
+}
+
 /* Complete means visible to all: a third PE that hears of it by another way sees the data. */
 static void quiet_is_visible_to_all(void)
 {
@@ -166,21 +186,43 @@ static void progress_while_waiting(void)
 	}
 }
 
-/* A PE that computes and makes no call serves the others too. */
+/*
+ * A PE that computes and makes no call serves the others too: gets, puts, atomic operations and
+ * signals, whose results they need before they go on.
+ */
 static void progress_while_computing(void)
 {
-	static long counter, go;
+	enum { LENGTH = 9000 };
+	static long counter, go, table[LENGTH], copy[LENGTH], slots[MAX_PES][100];
+	static uint64_t sig;
 
+	for (long i = 0; i < LENGTH; i++)
+		table[i] = 3 * i + 1;
+	shmem_sync_all();
 	if (me == 0) {
 		while (npes > 1 && __atomic_load_n(&go, __ATOMIC_ACQUIRE) < npes - 1)
 			;
-		CHECK(counter == 50L * (npes - 1));
-	} else {
-		for (int i = 0; i < 50; i++)
-			shmem_long_atomic_fetch_inc(&counter, 0);
-		shmem_long_atomic_inc(&go, 0);
-		shmem_quiet();
+		CHECK(counter == 50L * (npes - 1) && sig == 3u * (unsigned)(npes - 1));
+		for (int pe = 1; pe < npes; pe++)
+			CHECK(slots[pe][0] == pe * 100 && slots[pe][99] == pe * 100 + 99);
+		return;
 	}
+	shmem_long_get(copy, table, LENGTH, 0);
+	CHECK(memcmp(copy, table, sizeof(copy)) == 0);
+	CHECK(shmem_long_g(&table[LENGTH - 1], 0) == table[LENGTH - 1]);
+	for (int i = 0; i < 100; i++)
+		copy[i] = me * 100 + i;
+	shmem_long_put(slots[me], copy, 100, 0);
+	shmem_quiet();
+	shmem_long_get_nbi(&copy[100], slots[me], 100, 0);
+	shmem_quiet();
+	CHECK(memcmp(copy, &copy[100], 100 * sizeof(long)) == 0);
+	for (int i = 0; i < 50; i++)
+		shmem_long_atomic_fetch_inc(&counter, 0);
+	shmem_long_put_signal(slots[me], copy, 100, &sig, 3, SHMEM_SIGNAL_ADD, 0);
+	shmem_fence();
+	shmem_long_atomic_inc(&go, 0);
+	shmem_quiet();
 }
 
 static void data_comes_with_the_signal(void)
@@ -201,6 +243,52 @@ static void data_comes_with_the_signal(void)
 		for (size_t k = 0; k < sizes[i]; k++)
 			CHECK(data[k] == (char)(i + 1));
 		shmem_barrier_all();
+	}
+}
+
+static void data_and_signal_in_different_segments(void)
+{
+	static long in_bss[5000];
+	static uint64_t sig_in_bss;
+	long *in_heap = shmem_calloc(5000, sizeof(long)), from[5000];
+	uint64_t *sig_in_heap = shmem_calloc(1, sizeof(uint64_t));
+
+	CHECK(in_heap != NULL && sig_in_heap != NULL);
+	for (int round = 1; round <= 20; round++) {
+		size_t n = round % 2 ? 5000 : 3;
+		for (size_t i = 0; i < n; i++)
+			from[i] = me * 10000 + round;
+		shmem_long_put_signal(in_heap, from, n, &sig_in_bss, 1, SHMEM_SIGNAL_ADD, next);
+		shmem_long_put_signal(in_bss, from, n, sig_in_heap, (uint64_t)round,
+				      SHMEM_SIGNAL_SET, next);
+		shmem_signal_wait_until(&sig_in_bss, SHMEM_CMP_EQ, (uint64_t)round);
+		CHECK(in_heap[0] == prev * 10000 + round && in_heap[n - 1] == in_heap[0]);
+		shmem_signal_wait_until(sig_in_heap, SHMEM_CMP_EQ, (uint64_t)round);
+		CHECK(in_bss[0] == prev * 10000 + round && in_bss[n - 1] == in_bss[0]);
+		shmem_barrier_all();
+	}
+	shmem_free(sig_in_heap);
+	shmem_free(in_heap);
+}
+
+/* Signals of all PEs to one object add up, with data, without, and alone. */
+static void signals_of_all_add_up(void)
+{
+	static uint64_t sum, set;
+	static long data[MAX_PES];
+
+	for (int i = 0; i < 300; i++) {
+		shmem_long_put_signal(&data[me], &(long){ i }, 1, &sum, 1, SHMEM_SIGNAL_ADD, 0);
+		shmem_putmem_signal_nbi(NULL, NULL, 0, &sum, 10, SHMEM_SIGNAL_ADD, 0);
+		shmem_signal_add(&sum, 100, 0);
+	}
+	shmem_signal_set(&set, 7, next);
+	shmem_barrier_all();
+	CHECK(shmem_signal_fetch(&set) == 7);
+	if (me == 0) {
+		CHECK(shmem_signal_fetch(&sum) == 300u * 111u * (unsigned)npes);
+		for (int pe = 0; pe < npes; pe++)
+			CHECK(data[pe] == 299);
 	}
 }
 
@@ -227,6 +315,35 @@ static void empty_sets(void)
 	shmem_int_wait_until_all_vector(NULL, 0, NULL, SHMEM_CMP_EQ, NULL);
 	CHECK(shmem_int_wait_until_any_vector(NULL, 0, NULL, SHMEM_CMP_EQ, NULL) == SIZE_MAX);
 	CHECK(shmem_int_test_all_vector(NULL, 0, NULL, SHMEM_CMP_EQ, NULL) == 1);
+}
+
+/* An element whose status is not zero never counts; the status is the program's and is not written. */
+static void excluded_elements_do_not_count(void)
+{
+	static long ivars[5] = { 1, 0, 1, 0, 1 };
+	const long values[5] = { 1, 8, 1, 9, 1 };
+	const int status[5] = { 0, 1, 0, -7, 0 };
+	int copy[5];
+	size_t found[5], n;
+
+	memcpy(copy, status, sizeof(copy));
+	shmem_long_wait_until_all(ivars, 5, copy, SHMEM_CMP_EQ, 1);
+	shmem_long_wait_until_all_vector(ivars, 5, copy, SHMEM_CMP_EQ, values);
+	CHECK(shmem_long_test_all(ivars, 5, copy, SHMEM_CMP_EQ, 1) == 1);
+	CHECK(shmem_long_test_all_vector(ivars, 5, copy, SHMEM_CMP_EQ, values) == 1);
+	CHECK(shmem_long_test_all(ivars, 5, NULL, SHMEM_CMP_EQ, 1) == 0);
+	CHECK(shmem_long_test_any(ivars, 5, copy, SHMEM_CMP_EQ, 0) == SIZE_MAX);
+	CHECK(shmem_long_test_any_vector(ivars, 5, copy, SHMEM_CMP_NE, values) == SIZE_MAX);
+	CHECK(shmem_long_test_some(ivars, 5, found, copy, SHMEM_CMP_EQ, 0) == 0);
+	n = shmem_long_wait_until_some(ivars, 5, found, copy, SHMEM_CMP_EQ, 1);
+	CHECK(n >= 1 && n <= 3);
+	for (size_t i = 0; i < n; i++)
+		CHECK(found[i] < 5 && status[found[i]] == 0);
+	n = shmem_long_test_some_vector(ivars, 5, found, copy, SHMEM_CMP_EQ, values);
+	CHECK(n == 3 && found[0] + found[1] + found[2] == 0 + 2 + 4);
+	n = shmem_long_wait_until_some_vector(ivars, 5, found, copy, SHMEM_CMP_EQ, values);
+	CHECK(n >= 1 && n <= 3);
+	CHECK(memcmp(copy, status, sizeof(copy)) == 0);
 }
 
 /* Among elements that all hold, each is returned after a bounded number of calls, by chance. */
@@ -317,6 +434,7 @@ static void threads_wait_alone(void)
 static const struct rule rules[] = {
 	RULE(fence_orders),
 	RULE(order_of_puts),
+	RULE(fence_orders_stores),
 	RULE(quiet_is_visible_to_all),
 	RULE(quiet_completes_nbi),
 	RULE(pe_quiet_completes),
@@ -324,7 +442,10 @@ static const struct rule rules[] = {
 	RULE(progress_while_waiting),
 	RULE(progress_while_computing),
 	RULE(data_comes_with_the_signal),
+	RULE(data_and_signal_in_different_segments),
+	RULE(signals_of_all_add_up),
 	RULE(empty_sets),
+	RULE(excluded_elements_do_not_count),
 	RULE(fairness),
 	RULE(any_from_all),
 	RULE(comparisons_of_each_sign),

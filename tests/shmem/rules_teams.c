@@ -241,6 +241,53 @@ static void numbers_of_contexts_are_the_teams(void)
 	shmem_team_destroy(back);
 }
 
+/* Every kind of access counts PEs by the team of its context. */
+static void contexts_of_a_team_reach_its_members(void)
+{
+	shmem_team_config_t config = { 1 };
+	static long slots[4], old;
+	static uint64_t sig;
+	shmem_team_t back;
+	shmem_ctx_t ctx;
+	int to, world;
+
+	CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, npes - 1, -1, npes, &config,
+				       SHMEM_TEAM_NUM_CONTEXTS, &back) == 0);
+	to = (shmem_team_my_pe(back) + 1) % npes;
+	world = shmem_team_translate_pe(back, to, SHMEM_TEAM_WORLD);
+	CHECK(world == prev); /* the team counts backwards */
+	if (shmem_team_create_ctx(back, 0, &ctx) != 0) {
+		shmem_team_destroy(back);
+		return;
+	}
+	shmem_ctx_long_put(ctx, &slots[0], &(long){ 10 + me }, 1, to);
+	shmem_ctx_long_atomic_add(ctx, &slots[1], 20 + me, to);
+	shmem_ctx_long_put_nbi(ctx, &slots[2], &slots[3], 1, to);
+	shmem_ctx_long_put_signal(ctx, &slots[2], &(long){ 30 + me }, 1, &sig, 4, SHMEM_SIGNAL_SET,
+				  to);
+	shmem_ctx_pe_quiet(ctx, &to, 1);
+	CHECK(shmem_ctx_long_g(ctx, &slots[0], to) == 10 + me);
+	CHECK(shmem_long_g(&slots[0], world) == 10 + me);
+	shmem_ctx_long_atomic_fetch_add_nbi(ctx, &old, &slots[1], 5, to);
+	shmem_ctx_quiet(ctx);
+	CHECK(old == 20 + me);
+	CHECK(shmem_signal_wait_until(&sig, SHMEM_CMP_NE, 0) == 4);
+	shmem_barrier_all();
+	CHECK(slots[0] == 10 + next && slots[1] == 25 + next && slots[2] == 30 + next);
+	shmem_ctx_destroy(ctx);
+	shmem_team_destroy(back);
+}
+
+static void no_contexts_by_default(void)
+{
+	shmem_team_config_t config = { -1 };
+	shmem_team_t team = split(SHMEM_TEAM_WORLD, 0, 1, npes);
+
+	CHECK(shmem_team_get_config(team, SHMEM_TEAM_NUM_CONTEXTS, &config) == 0);
+	CHECK(config.num_contexts == 0);
+	shmem_team_destroy(team);
+}
+
 static const struct rule rules[] = {
 	RULE(predefined),
 	RULE(invalid_team),
@@ -253,6 +300,8 @@ static const struct rule rules[] = {
 	RULE(made_and_destroyed),
 	RULE(no_cross_talk),
 	RULE(numbers_of_contexts_are_the_teams),
+	RULE(contexts_of_a_team_reach_its_members),
+	RULE(no_contexts_by_default),
 };
 
 RULES_MAIN

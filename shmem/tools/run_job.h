@@ -15,8 +15,8 @@
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, EXIT_LATE = 124, EXIT_NO_EXEC = 126 };
 
 #define RUN_END_MS 2000 /* for PEs to leave after a signal */
-#define RUN_LOST_MS                                                                                \
-	300 /* for the end of a PE or of a host to be told, after another PE has noticed it */
+/* For the end of a PE or of a host to be told, after another PE has noticed it. */
+#define RUN_LOST_MS 1000
 
 /* The data of all PEs in one exchange; freed with the last reference. */
 struct run_data {

@@ -152,6 +152,8 @@ static int with_argument(const char *text)
 		boot_abort((int)strtol(a, NULL, 10), NULL);
 	else if ((a = argument(text, "complain")) != NULL)
 		boot_abort(3, a);
+	else if ((a = argument(text, "lose")) != NULL)
+		boot_abort_lost(3, a);
 	else if ((a = argument(text, "exit")) != NULL)
 		_exit((int)strtol(a, NULL, 10));
 	else if ((a = argument(text, "kill")) != NULL)

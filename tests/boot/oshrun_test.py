@@ -10,10 +10,29 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
 from launch import OSHRUN, PATIENCE, PE, Case, alive, environment, processes, until
+
+
+# An agent that ends the vi_fabric which starts it, if it is that of host 1.
+KILLING_AGENT = """
+import os, pathlib, signal, sys
+words = sys.argv[1:]
+if '--check' not in words and words[words.index('--host-id') + 1] == '1':
+    fabric = words[words.index('--fabric') + 1]
+    pathlib.Path('{fabric}').write_text(fabric)
+    for path in pathlib.Path('/proc').iterdir():
+        try:
+            found = (path / 'cmdline').read_bytes().decode(errors='replace').split('\\0') if path.name.isdigit() else []
+        except OSError:
+            continue
+        if 'up' in found and fabric in found:
+            os.kill(int(path.name), signal.SIGKILL)
+os.execv('{agent}', ['viaductd', *words])
+"""
 
 
 class Exchange(Case):
@@ -64,6 +83,16 @@ class End(Case):
     def test_reason_of_an_abort(self):
         self.fails(3, 'PE 1 on host0: no memory', 2, 'start', 'barrier', '1:complain=no memory', 'wait')
         self.fails(3, r'PE 1 on host0: a\?\?b$', 2, 'start', 'barrier', '1:complain=a\033\nb', 'wait')
+
+    def test_loss_of_another(self):
+        """What a PE says that cannot reach another counts if nothing tells why; nothing else is said of its own end."""
+        self.fails(3, 'PE 1 on host0: no way to PE 0$', 3, 'start', 'barrier', '1:lose=no way to PE 0', 'wait')
+        self.fails(3, r'PE \d on host0: no way$', 2, 'start', 'barrier', 'lose=no way')
+
+    def test_loss_that_is_explained(self):
+        self.fails(128 + 9, 'PE 0 on host0 was killed by signal 9', 3, 'start', 'barrier', '1:lose=no way to PE 0',
+                   f'0:kill={int(signal.SIGKILL)}', 'wait')
+        self.fails(3, 'PE 2 on host0: no power', 3, 'start', 'barrier', '1:lose=no way', '2:complain=no power', 'wait')
 
     def test_abort_of_all(self):
         out = self.pes(8, 'start', 'barrier', 'abort=9')
@@ -121,6 +150,18 @@ class End(Case):
         self.assertEqual(out.returncode, 124)
         self.assertRegex(out.stderr, r' 0 +\d+ +host0 +\d+ s +waits in shmem_wait\?\[1m for PE 1 at 0x1234\n')
         self.assertRegex(out.stderr, r'oshrun: the job has not ended in 0.5 s \(--timeout\)\n$')
+
+    def test_hosts_killed_while_they_start(self):
+        """The first host is up, the second does not listen yet: both end."""
+        agent = self.folder / 'agent'
+        agent.write_text(f'#!{sys.executable}\n' + KILLING_AGENT.format(fabric=self.folder / 'fabric',
+                                                                        agent=os.environ['VIADUCTD']))
+        agent.chmod(0o700)
+        out = self.oshrun('--hosts', 2, 'true', env=environment(VIADUCT_AGENT=str(agent)))
+        fabric = (self.folder / 'fabric').read_text()
+        until(lambda: not any(fabric in words for _, words in processes()), 'the end of the hosts')
+        self.assertEqual(out.returncode, 1)
+        self.assertIn('oshrun: the hosts of the job could not be started: vi_fabric was ended by a signal, Killed\n', out.stderr)
 
     def test_nothing_is_left(self):
         process, pids = self.started('barrier', n=4, options=('--hosts', '2'))

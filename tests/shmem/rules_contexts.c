@@ -6,8 +6,6 @@
 
 #define THREADS 4
 
-static int level;
-
 static void default_context(void)
 {
 	static long data;
@@ -46,10 +44,7 @@ static void all_options(void)
 		long options = 0;
 		for (int b = 0; b < 4; b++)
 			options |= i >> b & 1 ? bits[b] : 0;
-		if (shmem_ctx_create(options, &ctx) != 0) {
-			CHECK(ctx == SHMEM_CTX_INVALID);
-			continue;
-		}
+		CHECK(shmem_ctx_create(options, &ctx) == 0);
 		CHECK(ctx != SHMEM_CTX_INVALID && ctx != SHMEM_CTX_DEFAULT);
 		CHECK(shmem_ctx_get_team(ctx, &team) == 0 && team == SHMEM_TEAM_WORLD);
 		shmem_ctx_long_p(ctx, &data[i], me + i, next);
@@ -71,6 +66,7 @@ static void many_contexts(void)
 		if (shmem_ctx_create(n % 2 ? SHMEM_CTX_SERIALIZED : 0, &ctx[n]) != 0)
 			break;
 	CHECK(n == MANY || ctx[n] == SHMEM_CTX_INVALID);
+	CHECK(n >= 64);
 	for (int i = 0; i < n; i++)
 		shmem_ctx_long_atomic_add(ctx[i], &data[i], me + 1, next);
 	for (int i = 0; i < n; i++) {
@@ -91,8 +87,7 @@ static void destroy_completes(void)
 	shmem_ctx_t ctx;
 
 	for (int round = 1; round <= 100; round++) {
-		if (shmem_ctx_create(0, &ctx) != 0)
-			return;
+		CHECK(shmem_ctx_create(0, &ctx) == 0);
 		for (int i = 0; i < 100; i++)
 			from[i] = round * 1000 + i;
 		shmem_ctx_long_put_nbi(ctx, data, from, 100, next);
@@ -112,12 +107,8 @@ static void contexts_are_independent(void)
 	static long data;
 	shmem_ctx_t bulk, small;
 
-	if (shmem_ctx_create(0, &bulk) != 0)
-		return;
-	if (shmem_ctx_create(0, &small) != 0) {
-		shmem_ctx_destroy(bulk);
-		return;
-	}
+	CHECK(shmem_ctx_create(0, &bulk) == 0);
+	CHECK(shmem_ctx_create(0, &small) == 0);
 	memset(from, 5, sizeof(from));
 	for (int round = 1; round <= 10; round++) {
 		shmem_ctx_putmem_nbi(bulk, there, from, sizeof(from), next);
@@ -137,8 +128,7 @@ static void fences_of_contexts(void)
 	static long data, flag;
 	shmem_ctx_t ctx;
 
-	if (shmem_ctx_create(0, &ctx) != 0)
-		return;
+	CHECK(shmem_ctx_create(0, &ctx) == 0);
 	for (int round = 1; round <= 200; round++) {
 		shmem_ctx_long_p(ctx, &data, round, next);
 		shmem_ctx_fence(ctx);
@@ -182,11 +172,8 @@ static void a_team_takes_its_contexts(void)
 		shmem_ctx_t ctx;
 		CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, &config,
 					       SHMEM_TEAM_NUM_CONTEXTS, &team) == 0);
-		if (shmem_team_create_ctx(team, 0, &ctx) == 0)
-			shmem_ctx_long_p(ctx, &data, round, next);
-		else
-			shmem_long_p(&data, round, next);
-		shmem_quiet();
+		CHECK(shmem_team_create_ctx(team, 0, &ctx) == 0);
+		shmem_ctx_long_p(ctx, &data, round, next);
 		shmem_team_destroy(team);
 		shmem_barrier_all();
 		CHECK(data == round);
@@ -219,8 +206,7 @@ static void *thread_with_private(void *number)
 	int t = (int)(intptr_t)number;
 	shmem_ctx_t ctx;
 
-	if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx) != 0)
-		ctx = SHMEM_CTX_DEFAULT;
+	CHECK(shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx) == 0);
 	for (int i = 1; i <= 300; i++) {
 		long old = shmem_ctx_long_atomic_fetch_add(ctx, &ordered[t], 1, next);
 		CHECK(old == i - 1);
@@ -228,8 +214,7 @@ static void *thread_with_private(void *number)
 		shmem_ctx_quiet(ctx);
 		CHECK(shmem_ctx_long_g(ctx, &slots[t][i], next) == -i);
 	}
-	if (ctx != SHMEM_CTX_DEFAULT)
-		shmem_ctx_destroy(ctx);
+	shmem_ctx_destroy(ctx);
 	return NULL;
 }
 
@@ -245,8 +230,6 @@ static void run_threads(void *(*run)(void *))
 
 static void threads_on_one_context(void)
 {
-	if (level < SHMEM_THREAD_MULTIPLE)
-		return;
 	run_threads(thread_with_default);
 	shmem_barrier_all();
 	CHECK(total == THREADS * 1000L);
@@ -268,8 +251,6 @@ static void quiet_completes_what_a_thread_issued(void)
 {
 	pthread_t thread;
 
-	if (level < SHMEM_THREAD_MULTIPLE)
-		return;
 	CHECK(pthread_create(&thread, NULL, thread_that_issues, NULL) == 0);
 	CHECK(pthread_join(thread, NULL) == 0);
 	shmem_quiet();
@@ -280,8 +261,7 @@ static void quiet_completes_what_a_thread_issued(void)
 
 static void threads_on_their_own(void)
 {
-	if (level == SHMEM_THREAD_MULTIPLE)
-		run_threads(thread_with_private);
+	run_threads(thread_with_private);
 }
 
 static shmem_team_t thread_teams[THREADS];
@@ -304,8 +284,6 @@ static void *thread_with_team(void *number)
 /* Collectives of different teams may run at the same time. */
 static void threads_in_collectives(void)
 {
-	if (level < SHMEM_THREAD_MULTIPLE)
-		return;
 	for (int t = 0; t < THREADS; t++)
 		CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0,
 					       &thread_teams[t]) == 0);
@@ -332,7 +310,10 @@ static const struct rule rules[] = {
 
 int main(void)
 {
+	int level;
+
 	CHECK(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &level) == 0);
+	CHECK(level == SHMEM_THREAD_MULTIPLE);
 	learn_who();
 	run_rules(rules, sizeof(rules) / sizeof(rules[0]));
 	shmem_finalize();

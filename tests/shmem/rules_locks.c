@@ -203,8 +203,7 @@ static void threads_compete(void)
 	long before;
 
 	shmem_query_thread(&level);
-	if (level < SHMEM_THREAD_MULTIPLE)
-		return;
+	CHECK(level == SHMEM_THREAD_MULTIPLE);
 	before = shmem_long_g(&counter[1], 0);
 	shmem_barrier_all();
 	for (int i = 0; i < 3; i++)

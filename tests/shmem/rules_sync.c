@@ -424,8 +424,7 @@ static void threads_wait_alone(void)
 	int level;
 
 	shmem_query_thread(&level);
-	if (level < SHMEM_THREAD_MULTIPLE)
-		return;
+	CHECK(level == SHMEM_THREAD_MULTIPLE);
 	CHECK(pthread_create(&thread, NULL, wake, NULL) == 0);
 	shmem_long_wait_until(&thread_flag, SHMEM_CMP_EQ, 1);
 	CHECK(pthread_join(thread, NULL) == 0);

@@ -227,17 +227,14 @@ static void numbers_of_contexts_are_the_teams(void)
 
 	CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, npes - 1, -1, npes, &config,
 				       SHMEM_TEAM_NUM_CONTEXTS, &back) == 0);
-	if (shmem_team_create_ctx(back, 0, &ctx) == 0) {
-		dest[1] = -1;
-		shmem_ctx_long_p(ctx, &dest[1], me, shmem_team_my_pe(back)); /* to this PE */
-		shmem_ctx_quiet(ctx);
-		CHECK(dest[1] == me);
-		CHECK(shmem_ctx_long_atomic_fetch(ctx, &dest[1], shmem_team_my_pe(back)) == me);
-		CHECK(shmem_ctx_get_team(ctx, &team) == 0 && team == back);
-		shmem_ctx_destroy(ctx);
-	} else {
-		CHECK(ctx == SHMEM_CTX_INVALID);
-	}
+	CHECK(shmem_team_create_ctx(back, 0, &ctx) == 0);
+	dest[1] = -1;
+	shmem_ctx_long_p(ctx, &dest[1], me, shmem_team_my_pe(back)); /* to this PE */
+	shmem_ctx_quiet(ctx);
+	CHECK(dest[1] == me);
+	CHECK(shmem_ctx_long_atomic_fetch(ctx, &dest[1], shmem_team_my_pe(back)) == me);
+	CHECK(shmem_ctx_get_team(ctx, &team) == 0 && team == back);
+	shmem_ctx_destroy(ctx);
 	shmem_team_destroy(back);
 }
 
@@ -256,10 +253,7 @@ static void contexts_of_a_team_reach_its_members(void)
 	to = (shmem_team_my_pe(back) + 1) % npes;
 	world = shmem_team_translate_pe(back, to, SHMEM_TEAM_WORLD);
 	CHECK(world == prev); /* the team counts backwards */
-	if (shmem_team_create_ctx(back, 0, &ctx) != 0) {
-		shmem_team_destroy(back);
-		return;
-	}
+	CHECK(shmem_team_create_ctx(back, 0, &ctx) == 0);
 	shmem_ctx_long_put(ctx, &slots[0], &(long){ 10 + me }, 1, to);
 	shmem_ctx_long_atomic_add(ctx, &slots[1], 20 + me, to);
 	shmem_ctx_long_put_nbi(ctx, &slots[2], &slots[3], 1, to);

@@ -51,10 +51,13 @@ static void raise_files(struct rlimit *before)
 	setrlimit(RLIMIT_NOFILE, &most);
 }
 
-/* A signal that the caller ignores stays ignored.  Returns a signalfd, or -errno. */
+/*
+ * A signal that the caller ignores stays ignored, but for SIGQUIT: it asks for a report only, and shells ignore it
+ * for jobs in the background.  Returns a signalfd, or -errno.
+ */
 static int take_signals(sigset_t *before)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction old;
 	sigset_t mine;
 	size_t i;
@@ -62,11 +65,13 @@ static int take_signals(sigset_t *before)
 
 	sigemptyset(&mine);
 	sigaddset(&mine, SIGCHLD);
+	sigaddset(&mine, SIGQUIT);
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			sigaddset(&mine, numbers[i]);
 	}
 	signal(SIGCHLD, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &mine, before);
 	fd = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -196,6 +196,9 @@ class Signals(Case):
         self.assertFalse(any(map(alive, pids)))
 
     def test_report(self):
+        # As in a shell's background job: what asks for a report is heard all the same.
+        before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+        self.addCleanup(signal.signal, signal.SIGQUIT, before)
         process, pids = self.started('status', 'barrier')
         process.send_signal(signal.SIGQUIT)
         lines = [process.stderr.readline() for _ in range(3)]
@@ -383,6 +386,8 @@ class Refused(Case):
 
 
 if __name__ == '__main__':
-    # Whoever started this may have had it ignored (nohup), and what it starts would inherit that.
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    # Whoever started this may have had them ignored (nohup), and what it starts would inherit that.
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) == signal.SIG_IGN:
+            signal.signal(ending, signal.SIG_DFL)
     unittest.main(verbosity=2)

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "osh_copy.h"
 #include "osh_ctx.h"
 #include "osh_ops.h"
 
@@ -29,7 +30,7 @@ static inline void osh_put(const char *fn, struct osh_ctx *ctx, void *dest, cons
 	void *at = osh_reach(ctx, dest, n, pe);
 
 	if (osh_likely(at != NULL))
-		memcpy(at, source, n);
+		osh_copy(at, source, n);
 	else
 		osh_put_slowly(fn, ctx, dest, source, n, pe, false);
 }
@@ -40,7 +41,7 @@ static inline void osh_put_nbi(const char *fn, struct osh_ctx *ctx, void *dest, 
 	void *at = osh_reach(ctx, dest, n, pe);
 
 	if (osh_likely(at != NULL))
-		memcpy(at, source, n);
+		osh_copy(at, source, n);
 	else
 		osh_put_slowly(fn, ctx, dest, source, n, pe, true);
 }
@@ -51,7 +52,7 @@ static inline void osh_get(const char *fn, struct osh_ctx *ctx, void *dest, cons
 	const void *at = osh_reach(ctx, source, n, pe);
 
 	if (osh_likely(at != NULL))
-		memcpy(dest, at, n);
+		osh_copy(dest, at, n);
 	else
 		osh_get_slowly(fn, ctx, dest, source, n, pe, false);
 }
@@ -62,7 +63,7 @@ static inline void osh_get_nbi(const char *fn, struct osh_ctx *ctx, void *dest, 
 	const void *at = osh_reach(ctx, source, n, pe);
 
 	if (osh_likely(at != NULL))
-		memcpy(dest, at, n);
+		osh_copy(dest, at, n);
 	else
 		osh_get_slowly(fn, ctx, dest, source, n, pe, true);
 }

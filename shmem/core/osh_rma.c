@@ -15,7 +15,7 @@ void osh_put_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void 
 		return;
 	at = osh_target(fn, dest, n, osh_world_pe_checked(fn, ctx, pe), &t);
 	if (at != NULL)
-		memcpy(at, source, n);
+		osh_copy(at, source, n);
 	else
 		osh_far_put(fn, ctx, &t, source, n, nbi);
 }
@@ -30,7 +30,7 @@ void osh_get_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void 
 		return;
 	at = osh_target(fn, source, n, osh_world_pe_checked(fn, ctx, pe), &t);
 	if (at != NULL)
-		memcpy(dest, at, n);
+		osh_copy(dest, at, n);
 	else
 		osh_far_get(fn, ctx, &t, dest, n, nbi);
 }

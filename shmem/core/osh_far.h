@@ -25,8 +25,11 @@ void osh_far_get(const char *fn, struct osh_ctx *ctx, const struct osh_target *t
 void osh_far_amo(const char *fn, struct osh_ctx *ctx, const struct osh_target *t, enum osh_amo op,
 		 size_t size, uint64_t value, uint64_t cond, void *fetch, bool nbi);
 
-/* Completes all operations, of one PE or (-1) of all. */
-void osh_far_quiet(const char *fn, struct osh_ctx *ctx, int pe);
+/*
+ * Completes all operations, of one PE or (-1) of all.  True: there were some, and VipxFlush() was called,
+ * which completes stores of this thread to near memory as well.
+ */
+bool osh_far_quiet(const char *fn, struct osh_ctx *ctx, int pe);
 
 /* Completes the operations so far by which this PE reads or changes memory of its own, of one PE. */
 void osh_far_gets_done(const char *fn, struct osh_ctx *ctx, int pe);

@@ -12,8 +12,8 @@ void osh_fence(struct osh_ctx *ctx)
 
 void osh_quiet(struct osh_ctx *ctx)
 {
-	if (ctx != NULL && osh_unlikely(ctx->used != NULL))
-		osh_far_quiet("shmem_quiet", ctx, -1);
+	if (ctx != NULL && osh_unlikely(ctx->used != NULL) && osh_far_quiet("shmem_quiet", ctx, -1))
+		return;
 	atomic_thread_fence(memory_order_seq_cst);
 }
 

@@ -66,6 +66,9 @@ static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)
 		sched_yield();
 		return;
 	}
+	/* A nap is long beside it, and what relays bring needs it. */
+	if (osh_pe.any_far)
+		VipxProgress(osh_pe.nic);
 	nap.tv_nsec = (long)osh_min(NAP_NS * (1 + (rounds - YIELDS) / 16), NAP_MAX_NS);
 	nanosleep(&nap, NULL);
 }

@@ -25,7 +25,7 @@ ring = importlib.util.module_from_spec(importlib.util.spec_from_loader('ring_exp
 loader.exec_module(ring)
 BUILD = Path(os.environ['VIADUCT_BUILD'])
 PATIENCE = 120
-KEYS = ['experiment', 'hosts', 'threads', 'bytes', 'raw', 'baseline', 'ours', 'unit']
+KEYS = ['experiment', 'hosts', 'threads', 'bytes', 'raw', 'baseline', 'ours', 'shmem', 'unit']
 
 
 def tool(name, *argv, **env):
@@ -43,16 +43,16 @@ def call(*argv):
     return status, out.getvalue(), err.getvalue()
 
 
-def point(experiment, raw=None, baseline=None, ours=None, **what):
+def point(experiment, raw=None, baseline=None, ours=None, shmem=None, **what):
     made = plan.Point(experiment, what.pop('hosts', 3), what.pop('threads', 1),
                       what.pop('bytes', 65536), **what)
-    made.values = {'raw': raw, 'baseline': baseline, 'ours': ours}
+    made.values = {'raw': raw, 'baseline': baseline, 'ours': ours, 'shmem': shmem}
     return made
 
 
 class Plan(unittest.TestCase):
     def places(self, points):
-        return [(p.experiment, p.hosts, p.threads, p.bytes, p.links, p.hops) for p in points]
+        return [(p.experiment, p.hosts, p.threads, p.bytes, p.links, p.hops, p.algorithm) for p in points]
 
     def test_rows_are_distinct(self):
         for points in (plan.quick(), plan.full()):
@@ -70,6 +70,12 @@ class Plan(unittest.TestCase):
             self.assertEqual({min(p.bytes for p in of[e]), max(p.bytes for p in of[e])},
                              {4096, 1 << 20})
         self.assertEqual({p.hosts for p in of['E3']}, {3, 4, 5})
+        self.assertEqual({(p.hosts, p.algorithm) for p in of['barrier']},
+                         {(h, a) for h in range(3, 9) for a in ('dissemination', 'tree', 'ring')})
+
+    def test_messages_of_a_barrier(self):
+        self.assertEqual([plan.messages('dissemination', n) for n in (2, 3, 4, 5, 8)], [1, 2, 2, 3, 3])
+        self.assertEqual([plan.messages('tree', n) for n in (3, 5, 8)], [2, 4, 4])
 
     def test_the_quick_plan_is_part_of_the_full_one(self):
         self.assertLessEqual(set(self.places(plan.quick())), set(self.places(plan.full())))
@@ -86,6 +92,12 @@ class Conclusions(unittest.TestCase):
             self.assertEqual(list(self.verdicts(points).values()), [holds])
         for ours, holds in ((5.9, True), (5.7, False)):
             points = [point('E1', 6.4, 5.0, ours)]
+            self.assertEqual(list(self.verdicts(points).values()), [holds])
+
+    def test_shares_of_openshmem(self):
+        for size, shmem, holds in ((65536, 6.1, True), (65536, 6.0, False), (1 << 20, 6.22, True),
+                                   (1 << 20, 6.19, False)):
+            points = [point('E1', 6.4, shmem=shmem, bytes=size)]
             self.assertEqual(list(self.verdicts(points).values()), [holds])
 
     def test_what_a_hop_adds(self):
@@ -116,6 +128,9 @@ class Conclusions(unittest.TestCase):
         lines = '\n'.join(show.table([point('E1', 6.4, None, 6.3)], 'E1'))
         self.assertIn('6.4', lines)
         self.assertRegex(lines, r'64K +6\.4 +- +6\.3')
+        lines = show.table([point('barrier', baseline=20, shmem=v, algorithm=a)
+                            for a, v in (('tree', 3), ('ring', 9))], 'barrier')
+        self.assertEqual(lines[-1].split(), ['3', '20', '3', '9'])
         self.assertEqual(show.table([], 'E1'), [])
 
 
@@ -134,19 +149,21 @@ class Output(unittest.TestCase):
     def test_rows_have_all_sides(self):
         points = [plan.Point('E1', 3, 1, 4096), plan.Point('E2', 3, 1, 4096, links=2),
                   plan.Point('E3', 3, 2, 4096, unit='us'), plan.Point('E4', 3, 2, 4096),
-                  plan.Point('hop', 3, 1, 64, unit='us')]
+                  plan.Point('hop', 3, 1, 64, unit='us'),
+                  plan.Point('barrier', 3, 1, 0, algorithm='ring', unit='us')]
         _, out, document = self.measure(points)
         self.assertEqual((document['schema'], document['schema_version']), ('viaduct.ring', 1))
         self.assertIs(document['quick'], True)
         self.assertEqual([r['experiment'] for r in document['rows']],
-                         ['E1', 'E2', 'E3', 'E4', 'hop'], out)
+                         ['E1', 'E2', 'E3', 'E4', 'hop', 'barrier'], out)
         for row in document['rows']:
             self.assertEqual(list(row)[:len(KEYS)], KEYS)
-            for side in ('raw', 'baseline', 'ours'):
+            for side in plan.HAS.get(row['experiment'], plan.SIDES):
                 if (row['experiment'], side) != ('hop', 'baseline'):
                     self.assertGreater(row[side] or 0, 0, (row, document['missing']))
             self.assertIn(row['unit'], ('GB/s', 'us'))
         self.assertEqual(document['rows'][1]['links'], 2)
+        self.assertEqual(document['rows'][5]['algorithm'], 'ring')
         split = document['rows'][0]['split']
         self.assertEqual(sorted(split), ['address_setup_ns', 'data_ns', 'doorbell_wait_ns',
                                          'interrupt_ns', 'metadata_ns'])
@@ -157,6 +174,7 @@ class Output(unittest.TestCase):
         """Among four hosts one of three is two links away."""
         _, out, document = self.measure([plan.Point('E3', 4, 1, 4096, unit='us')])
         self.assertGreater(document['rows'][0]['ours'] or 0, 0, out)
+        self.assertGreater(document['rows'][0]['shmem'] or 0, 0, out)
 
     def test_what_fails_is_left_out_with_its_reason(self):
         def refuse(*_):
@@ -206,11 +224,15 @@ class Usage(unittest.TestCase):
                            ('ring_port', ['--experiment', 'E5']), ('ring_port', ['--links', 7]),
                            ('ring_port', ['--profile', 'gen9']), ('ring_port', ['--dilation', 0]),
                            ('ring_port', ['--threads', '1x']), ('ring_port', ['more']),
+                           ('ring_port', ['--experiment', 'barrier']),
                            ('ring_vipl', ['more']), ('ring_vipl', ['--hops', 0]),
                            ('ring_vipl', ['--experiment', 'E9']), ('ring_vipl', ['--bytes', 65])):
             done = tool(f'perf/experiments/ring/{name}', *argv)
             self.assertEqual((done.returncode, done.stdout), (2, ''), (name, argv))
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for argv in (['more'], ['--experiment', 'E5'], ['--bytes', 65]):
+            done = tool('perf/experiments/shmem/ring_shmem', *argv)
+            self.assertEqual((done.returncode, done.stdout), (2, ''), argv)
 
     def test_vipl_programs_need_a_ring(self):
         done = tool('perf/experiments/ring/ring_vipl', VIADUCT_AGENT='none',

@@ -160,5 +160,7 @@ int rg_rate(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out)
 int rg_echo(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out);
 /* E3 and E4 of the published protocol: puts round the ring.  Microseconds, and the rate. */
 int rg_put(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out);
+/* The published barrier of all hosts, by doorbells.  Microseconds. */
+int rg_barrier(const struct rg_task *t, struct rg_fabric *f, struct rg_result *out);
 
 #endif

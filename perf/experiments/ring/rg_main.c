@@ -11,10 +11,10 @@
 
 #define AT(field) U_OPTION_AT(struct rg_task, field)
 
-static const char *const experiments[] = { "E1", "E2", "E3", "E4", NULL };
+static const char *const experiments[] = { "E1", "E2", "E3", "E4", "barrier", NULL };
 
 static const struct u_option options[] = {
-	{ "experiment", 0, "E", "E1, E2, E3 or E4 (default: E1)", AT(experiment),
+	{ "experiment", 0, "E", "E1, E2, E3, E4 or barrier (default: E1)", AT(experiment),
 	  .words = experiments },
 	{ "baseline", 0, NULL, "the published protocol (default: the raw link)", AT(baseline) },
 	{ "hosts", 0, "N", "hosts of the ring, 3 to 8 (default: 3)", AT(hosts), .min = 3,
@@ -54,6 +54,9 @@ static int parse(struct rg_task *t, int argc, char **argv)
 	if (t->links > 2 * t->hosts)
 		return u_option_refuse(&tool, "--links %u: %u hosts have %u, use --hosts", t->links,
 				       t->hosts, 2 * t->hosts);
+	if (strcmp(t->experiment, "barrier") == 0 && !t->baseline)
+		return u_option_refuse(&tool, "--experiment barrier is of the published protocol: "
+					      "add --baseline");
 	return U_OPTION_GO_ON;
 }
 
@@ -121,7 +124,9 @@ static int measure(struct rg_task *t, struct rg_result *r)
 		return err;
 	if (strcmp(t->experiment, "E4") == 0 && !t->baseline)
 		t->links = t->hosts;
-	if (strcmp(t->experiment, "E3") >= 0 && t->baseline)
+	if (strcmp(t->experiment, "barrier") == 0)
+		err = rg_barrier(t, &f, r);
+	else if (strcmp(t->experiment, "E3") >= 0 && t->baseline)
 		err = rg_put(t, &f, r);
 	else if (strcmp(t->experiment, "E3") == 0)
 		err = rg_echo(t, &f, r);

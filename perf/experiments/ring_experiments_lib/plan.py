@@ -5,18 +5,21 @@ from dataclasses import dataclass, field
 KIB = 1024
 MIB = 1024 * KIB
 HOP_HOSTS = 8  # a ring in which four hops are a shortest path
-SIDES = ("raw", "baseline", "ours")
+SIDES = ("raw", "baseline", "ours", "shmem")
+ALGORITHMS = ("dissemination", "tree", "ring")  # of barriers
+HAS = {"hop": ("raw", "baseline", "ours"), "barrier": ("baseline", "shmem")}  # else all sides
 
 
 @dataclass
 class Point:
-    """One row: a place in an experiment, and the figures of the three sides."""
+    """One row: a place in an experiment, and the figures of the sides."""
     experiment: str
     hosts: int
     threads: int
     bytes: int
     links: int = 1
     hops: int = 1
+    algorithm: str = ""
     unit: str = "GB/s"
     values: dict = field(default_factory=dict)
     split: dict = field(default_factory=dict)
@@ -30,9 +33,15 @@ class Point:
             row["links"] = self.links
         if self.experiment == "hop":
             row["hops"] = self.hops
+        if self.experiment == "barrier":
+            row["algorithm"] = self.algorithm
         if self.split:
             row["split"] = self.split
         return row
+
+    @property
+    def sides(self):
+        return HAS.get(self.experiment, SIDES)
 
     def share(self, side, of="raw"):
         """One side as a part of another, or None."""
@@ -56,6 +65,8 @@ def dilation(point):
     """
     if point.experiment == "hop":
         return 1000 if point.hops == 1 else 10000
+    if point.experiment == "barrier":
+        return 2000
     if point.experiment in ("E1", "E2"):
         return 1000
     return 2000 if point.bytes <= 16 * KIB else 500
@@ -67,6 +78,8 @@ def count(experiment, side, size, hosts):
         return 21
     if experiment in ("E3", "E4"):
         return hosts - 1
+    if experiment == "barrier":
+        return 9
     return max(4, min(16 if side == "baseline" else 256, MIB // size))
 
 
@@ -75,13 +88,18 @@ def rounds(point, thinned):
     return 3 if point.experiment in (("hop",) if thinned else ("E1", "E2", "hop")) else 1
 
 
+def messages(algorithm, hosts):
+    """Of a barrier, those that a host sends one after the other."""
+    return {"dissemination": (hosts - 1).bit_length(), "tree": min(4, hosts - 1), "ring": 2}[algorithm]
+
+
 def full():
     points = [Point("E1", 3, 1, size) for size in sizes(KIB, MIB)]
     points += [Point("E2", 3, 1, size, links=links)
                for links in (1, 2, 6) for size in sizes(KIB, 512 * KIB)]
     points += loaded((3, 4, 5), (1, 2, 4, 8), sizes(4 * KIB, MIB, 4))
     points += [Point("hop", HOP_HOSTS, 1, 64, hops=hops, unit="us") for hops in (1, 2, 3, 4)]
-    return points
+    return points + barriers(range(3, HOP_HOSTS + 1))
 
 
 def quick():
@@ -89,7 +107,11 @@ def quick():
     points += [Point("E2", 3, 1, 64 * KIB, links=links) for links in (1, 2, 6)]
     points += [Point("hop", HOP_HOSTS, 1, 64, hops=hops, unit="us") for hops in (1, 2)]
     points += loaded((3, 5), (1, 2), (64 * KIB,))
-    return points
+    return points + barriers((3,))
+
+
+def barriers(hosts):
+    return [Point("barrier", h, 1, 0, algorithm=a, unit="us") for a in ALGORITHMS for h in hosts]
 
 
 def loaded(hosts, threads, some):

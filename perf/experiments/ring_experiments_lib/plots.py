@@ -10,7 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  the backend comes first
 
 LOOKS = {"raw": ("raw link", "#444444", ":"), "baseline": ("published protocol", "#1f5fa8", "--"),
-         "ours": ("Viaduct", "#c8102e", "-")}
+         "ours": ("Viaduct", "#c8102e", "-"), "shmem": ("OpenSHMEM", "#2e8b3d", "-.")}
 MARKERS = "osD^vP"
 PANEL = (5.6, 3.8)
 
@@ -25,24 +25,31 @@ def size_name(size):
 def groups(rows, experiment):
     """The keys of a line of a picture, and of a panel."""
     return {"E1": ((), ()), "E2": ((), ("links",)), "E3": (("threads",), ("hosts",)),
-            "E4": (("threads",), ()), "hop": ((), ())}[experiment]
+            "E4": (("threads",), ()), "hop": ((), ()), "barrier": (("algorithm",), ())}[experiment]
 
 
 def value_of(row, names):
     return tuple(row[name] for name in names)
 
 
+def label_of(label, side, lines, group):
+    if side == "raw" or not lines:
+        return label
+    if lines == ("algorithm",):
+        return label if side == "baseline" else f"{label}, {group[0]}"
+    return f"{label}, {group[0]} thread{'s' if group[0] > 1 else ''}"
+
+
 def draw(axes, rows, lines, across):
     for side, (label, colour, line) in LOOKS.items():
         for i, group in enumerate(sorted({value_of(r, lines) for r in rows})):
-            if side == "raw" and i > 0:
+            if (side == "raw" or side == "baseline" and lines == ("algorithm",)) and i > 0:
                 continue
             points = sorted((r[across], r[side]) for r in rows
-                            if value_of(r, lines) == group and r[side] is not None)
+                            if value_of(r, lines) == group and r.get(side) is not None)
             if not points:
                 continue
-            name = label if side == "raw" or not lines \
-                else f"{label}, {group[0]} thread{'s' if group[0] > 1 else ''}"
+            name = label_of(label, side, lines, group)
             axes.plot(*zip(*points), line, color=colour, marker=MARKERS[i], markersize=4,
                       linewidth=1.3, alpha=1 - 0.15 * i, label=name)
 
@@ -58,16 +65,16 @@ def dress(axes, rows, across):
         axes.set_ylim(bottom=0)
     axes.minorticks_off()
     axes.grid(True, alpha=0.3, linewidth=0.6)
-    axes.set_xlabel({"bytes": "bytes of a message", "hops": "links to cross"}[across])
+    axes.set_xlabel({"bytes": "bytes of a message", "hops": "links to cross", "hosts": "hosts"}[across])
     axes.set_ylabel(rows[0]["unit"].replace("us", "µs"))
 
 
 def picture(rows, experiment, path):
     mine = [r for r in rows if r["experiment"] == experiment]
-    if not any(r[side] is not None for r in mine for side in LOOKS):
+    if not any(r.get(side) is not None for r in mine for side in LOOKS):
         return False
     lines, panels = groups(mine, experiment)
-    across = "hops" if experiment == "hop" else "bytes"
+    across = {"hop": "hops", "barrier": "hosts"}.get(experiment, "bytes")
     names = sorted({value_of(r, panels) for r in mine})
     figure, axes = pyplot.subplots(1, len(names), figsize=(PANEL[0] * len(names), PANEL[1] + 1),
                                    squeeze=False, sharey=True, layout="constrained")
@@ -92,7 +99,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         document = json.load(file)
     os.makedirs(sys.argv[2], exist_ok=True)
-    for experiment in ("E1", "E2", "E3", "E4", "hop"):
+    for experiment in ("E1", "E2", "E3", "E4", "hop", "barrier"):
         path = os.path.join(sys.argv[2], f"ring-{experiment.lower()}.png")
         if picture(document["rows"], experiment, path):
             print(path)

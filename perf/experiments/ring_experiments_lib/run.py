@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Running one measurement: of the bare ports, or of VIPL programs on a fabric with the model."""
+"""Running one measurement: of the bare ports, or of VIPL and OpenSHMEM programs on a fabric with the model."""
 import json
 import os
 import subprocess
@@ -14,7 +14,10 @@ from . import plan
 PATIENCE = 300.0
 PORT = "perf/experiments/ring/ring_port"
 VIPL = "perf/experiments/ring/ring_vipl"
-PROGRAMS = (PORT, VIPL, "tools/vi_fabric", "provider/agent/viaductd")
+SHMEM = "perf/experiments/shmem/ring_shmem"
+OSHRUN = "shmem/tools/oshrun"
+PROGRAMS = (PORT, VIPL, SHMEM, OSHRUN, "tools/vi_fabric", "provider/agent/viaductd")
+HEAP = "64M"  # of a PE: 8 puts of 1 MiB from each of five hosts, and as many sources
 
 
 class NoSuch(Failed):
@@ -28,6 +31,7 @@ class Bench:
     slower: float = 1.0  # times the dilation of the plan
     deadline: float = float("inf")
     post_ns: int = 0
+    put_ns: int = 0  # of OpenSHMEM
     fabric: tuple = None  # what is up: hosts, kind, threads
     env: dict = field(default_factory=dict)
     echoes: dict = field(default_factory=dict)  # raw turnarounds, which threads do not change
@@ -62,7 +66,7 @@ class Bench:
         if self.fabric == (hosts, kind, threads):
             return
         self.take_down()
-        self.run("tools/vi_fabric", "up", "--hosts", hosts, "--port", kind,
+        self.run("tools/vi_fabric", "up", "--hosts", hosts, "--port", kind, "--window", "1T",
                  env={"VIADUCT_RELAY_THREADS": str(threads), "VIADUCT_RELAY_WAIT": "poll"})
         self.fabric = (hosts, kind, threads)
 
@@ -85,14 +89,15 @@ class Bench:
             self.echoes.clear()
 
     def learn_cost(self):
-        """The processor time of a post, on the emulated fabric without the model."""
+        """The processor time of a post and of a put, on the emulated fabric without the model."""
         self.bring_up(2)
         cost = json.loads(self.run(VIPL, "--experiment", "cost", "--hosts", 2, "--dilation", 1))
         self.post_ns = max(1, round(cost["value"]))
+        self.put_ns = max(1, round(self.job(2, "--experiment", "cost", "--dilation", 1)["value"]))
 
     def port(self, point, baseline, experiment=None):
         argv = ["--experiment", experiment or point.experiment, "--hosts", min(point.hosts, 8),
-                "--threads", point.threads, "--links", point.links, "--bytes", point.bytes,
+                "--threads", point.threads, "--links", point.links, "--bytes", max(point.bytes, 64),
                 "--count", plan.count(point.experiment, "baseline" if baseline else "raw",
                                       point.bytes, point.hosts),
                 "--profile", self.profile, "--dilation", self.dilation(point)]
@@ -106,6 +111,24 @@ class Bench:
                 "--bytes", point.bytes, "--dilation", slower, "--post-ns", self.post_ns,
                 "--count", plan.count(point.experiment, "ours", point.bytes, point.hosts)]
         return json.loads(self.run(VIPL, *argv))
+
+    def job(self, hosts, *argv, env=None):
+        """ring_shmem with a PE on each host of the fabric that is up."""
+        return json.loads(self.run(OSHRUN, "--fabric", self.env["VIADUCT_FABRIC"], "--hosts", hosts,
+                                   "-np", hosts, self.build / SHMEM, *argv,
+                                   env={"SHMEM_SYMMETRIC_SIZE": HEAP, **(env or {})}))
+
+    def shmem_job(self, point):
+        slower = self.dilation(point)
+        self.bring_up(point.hosts, f"emu+model:{self.profile}:{slower}", point.threads)
+        cost, env = self.put_ns, None
+        if point.experiment == "barrier":
+            cost *= plan.messages(point.algorithm, point.hosts)
+            env = {"SHMEM_VIADUCT_BARRIER": point.algorithm}
+        return self.job(point.hosts, "--experiment", point.experiment, "--threads", point.threads,
+                        "--links", point.links, "--bytes", max(point.bytes, 64), "--dilation", slower,
+                        "--post-ns", cost, "--count",
+                        plan.count(point.experiment, "shmem", point.bytes, point.hosts), env=env)
 
     def raw(self, point):
         if point.experiment not in ("E3", "hop"):
@@ -121,7 +144,8 @@ class Bench:
         key = (side, point.hosts, point.threads, point.bytes)
         if key not in self.loads:
             twin = plan.Point("E3", point.hosts, point.threads, point.bytes)
-            self.loads[key] = self.vipl(twin) if side == "ours" else self.port(twin, True)
+            self.loads[key] = {"ours": self.vipl, "shmem": self.shmem_job}[side](twin) \
+                if side != "baseline" else self.port(twin, True)
         return self.loads[key]["value" if point.experiment == "E3" else "rate"]
 
     def baseline(self, point):
@@ -129,6 +153,11 @@ class Bench:
             raise NoSuch("the published protocol was measured with all hosts sending")
         if point.experiment in ("E3", "E4"):
             return self.load("baseline", point)
+        if point.experiment == "barrier":
+            key = (point.experiment, point.hosts)  # one algorithm, beside each of ours
+            if key not in self.echoes:
+                self.echoes[key] = self.port(point, True)["value"]
+            return self.echoes[key]
         got = self.port(point, True)
         point.split = got.get("split", {})
         return got["value"]
@@ -137,3 +166,8 @@ class Bench:
         if point.experiment in ("E3", "E4"):
             return self.load("ours", point)
         return self.vipl(point)["value"]
+
+    def shmem(self, point):
+        if point.experiment in ("E3", "E4"):
+            return self.load("shmem", point)
+        return self.shmem_job(point)["value"]

@@ -8,6 +8,7 @@ TITLES = {
     "E3": "E3: turnaround, all hosts sending, us (raw: one hop, nothing else under way)",
     "E4": "E4: throughput of a host, all hosts sending, GB/s (raw: of its link)",
     "hop": "hops: 64 bytes, one way, nothing else under way, us",
+    "barrier": "barrier of all hosts, us",
 }
 
 
@@ -29,14 +30,30 @@ def table(points, experiment):
     mine = [p for p in points if p.experiment == experiment]
     if not mine:
         return []
+    if experiment == "barrier":
+        return barriers(mine)
     lines = ["", TITLES[experiment],
              f"{'hosts':>6}{'threads':>8}{'links':>6}{'hops':>5}{'bytes':>7}"
-             f"{'raw':>9}{'baseline':>10}{'ours':>9}"]
+             f"{'raw':>9}{'baseline':>10}{'ours':>9}{'shmem':>9}"]
     for p in mine:
         lines.append(f"{p.hosts:>6}{p.threads:>8}{p.links:>6}{p.hops:>5}{size_name(p.bytes):>7}"
                      f"{number(p.values.get('raw')):>9}{number(p.values.get('baseline')):>10}"
-                     f"{number(p.values.get('ours')):>9}")
+                     f"{number(p.values.get('ours')):>9}{number(p.values.get('shmem')):>9}")
     return lines + (splits(mine) if experiment == "E1" else [])
+
+
+def barriers(points):
+    """A line for each number of hosts, with all algorithms."""
+    kinds = list(dict.fromkeys(p.algorithm for p in points))
+    lines = ["", TITLES["barrier"],
+             f"{'hosts':>6}{'baseline':>10}" + "".join(f"{kind:>15}" for kind in kinds)]
+    for hosts in sorted({p.hosts for p in points}):
+        of = {p.algorithm: p for p in points if p.hosts == hosts}
+        known = [p.values["baseline"] for p in of.values() if p.values.get("baseline")]
+        lines.append(f"{hosts:>6}{number(known[0] if known else None):>10}"
+                     + "".join(f"{number(of[kind].values.get('shmem') if kind in of else None):>15}"
+                               for kind in kinds))
+    return lines
 
 
 def splits(points):
@@ -91,10 +108,13 @@ def eight_against_four(points):
 def requirements(points):
     """(what, value, bound, holds) of each that could be checked."""
     made = []
-    for size, least in ((plan.MIB, 0.97), (64 * plan.KIB, 0.90)):
+    for side, name, size, least in (("ours", "ours", plan.MIB, 0.97),
+                                    ("ours", "ours", 64 * plan.KIB, 0.90),
+                                    ("shmem", "an OpenSHMEM put", plan.MIB, 0.97),
+                                    ("shmem", "an OpenSHMEM put", 64 * plan.KIB, 0.95)):
         p = find(points, "E1", bytes=size)
-        share = p.share("ours") if p else None
-        made.append((f"ours is a share of the raw link at {size_name(size)}", share,
+        share = p.share(side) if p else None
+        made.append((f"{name} is a share of the raw link at {size_name(size)}", share,
                      f">= {least}", share is not None and share >= least))
     added = added_per_hop(points)
     made.append(("a further hop costs this share of one hop", added, "<= 1.5",

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The OpenSHMEM libraries that perf/compare_shmem finds, and how their programs are made and run.
 
+Ours also runs on two emulated hosts, beside RDMA writes of VIPL over the same link.
+
 Compilers and launchers are called by absolute path: oshcc and oshrun are names that each library has.
 """
+import copy
 import json
 import os
 import shlex
 import subprocess
 from pathlib import Path
 
+from . import tools
 from .tools import ROOT, Failed, first_match, run_group
 
 SOURCES = ROOT / "perf/shmem"
 NAMES = ("osh_put", "osh_get", "osh_amo", "osh_rate", "osh_barrier", "osh_reduce")
 OURS = "Viaduct"
+NEIGHBOUR = "Viaduct, neighbour hosts"
+VIPL = "VIPL"
 FOREIGN = ("VIADUCT_", "SHMEM_", "SMA_", "OMPI_", "UCX_", "PMIX_", "PMI_")
 DEBIAN = Path("/usr")
 
@@ -137,3 +143,46 @@ def find(build, folders, pin, scratch):
                 raise
             notes.append(str(error))
     return kept, notes
+
+
+# ---- neighbour hosts ----
+
+def on_two_hosts(library):
+    """The same programs, with a PE on each of two emulated hosts."""
+    other = copy.copy(library)
+    other.name, other.problems = NEIGHBOUR, {}
+    other.launcher = [*library.launcher, "--hosts", "2"]
+    return other
+
+
+class Vipl:
+    """RDMA writes between two emulated hosts that are up, under the names of the puts that are held against them."""
+
+    name = VIPL
+    WRITE = ("--op", "write", "--window-memory")
+
+    def __init__(self, bench):
+        self.bench, self.problems = bench, {}
+        self.steps = {
+            "quiet": (tools.latency_step("{}", [8], "--spin", *self.WRITE, "--buffers", "16"), 1e-3),
+            "bandwidth": (tools.stream_step("{}", "vi_bw", [1 << 20], *self.WRITE), 1e-6),
+        }
+
+    def run(self, step, _):
+        measure, scale = self.steps[step.only]
+        try:
+            found = measure(self.bench)
+        except Failed as error:
+            self.problems[str(error)] = self.problems.get(str(error), 0) + 1
+            return {}
+        return {(step.program, step.only, int(size)): value * scale for size, value in found.items()}
+
+    notes = Library.notes
+
+
+def neighbours(library, build, pin, scratch):
+    """OpenSHMEM and VIPL on two hosts, and the bench whose fabric has to be up for the latter."""
+    env = {**clean_environment(), "VIADUCT_FABRIC": f"compare-shmem-{os.getpid()}",
+           "PATH": f"{build / 'provider/agent'}:{os.environ.get('PATH', '')}"}
+    bench = tools.Bench(build, pin, scratch, env=env)
+    return [on_two_hosts(library), Vipl(bench)], bench

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Draws the curves of a result of perf/compare_shmem: shmem_plots.py RESULT.json DIRECTORY
 
-A picture for each program, put.png and so on, in the form of those of perf/compare.
+A picture for each program, shmem-put.png and so on, in the form of those of perf/compare.
 """
 import json
 import sys
@@ -10,18 +10,34 @@ from pathlib import Path
 
 import plots
 
-OURS, COLOUR = "Viaduct", "#c8102e"
+LOOKS = {"Viaduct": ("#c8102e", "-", 2.6), "Viaduct, neighbour hosts": ("#c8102e", "--", 1.6)}
+OTHERS = ("#1f5fa8", "#2a8a3e", "#7b4fb0")
+FIGURES = {"latency": ("time of a call", 1e3, plots.time_name),
+           "bandwidth": ("many at once", 1e6, plots.bytes_name)}
 
 
-def picture(program, series, path):
-    height = plots.HEIGHT + plots.LEGEND
-    figure, axes = plots.pyplot.subplots(figsize=(plots.WIDTH, height), layout="constrained")
-    for name, curve in sorted(series.items(), key=lambda s: s[0] == OURS):  # ours above the others
-        line = {"linewidth": 2.6, "color": COLOUR} if name == OURS else {"linewidth": 1.3}
-        axes.plot(*plots.points(curve, 1e3), marker="o", markersize=4, label=name, **line)
-    plots.dress(axes, series, plots.time_name)
-    axes.set_title(f"{program.removeprefix('osh_')}, 2 PEs on one host", fontsize=11)
-    plots.legend(figure, [axes], plots.LEGEND / height)
+def look(name, names):
+    return LOOKS.get(name) or (OTHERS[sorted(set(names) - set(LOOKS)).index(name) % len(OTHERS)], "-", 1.3)
+
+
+def draw(axes, series, scale):
+    for name, curve in sorted(series.items(), key=lambda s: s[0] in LOOKS):  # ours above the others
+        colour, line, width = look(name, series)
+        axes.plot(*plots.points(curve, scale), line, color=colour, marker="o", markersize=4, label=name,
+                  linewidth=width)
+
+
+def picture(program, figures, path):
+    found = [figure for figure in FIGURES if figures.get(figure)]
+    height = plots.HEIGHT * len(found) + plots.LEGEND
+    figure, axes = plots.pyplot.subplots(len(found), 1, figsize=(plots.WIDTH, height), squeeze=False,
+                                         layout="constrained")
+    for one, kind in zip(axes[:, 0], found):
+        title, scale, names = FIGURES[kind]
+        draw(one, figures[kind], scale)
+        plots.dress(one, figures[kind], names)
+        one.set_title(f"{program.removeprefix('osh_')}, 2 PEs: {title}", fontsize=11)
+    plots.legend(figure, axes[:, 0], plots.LEGEND / height)
     plots.save(figure, path)
     plots.pyplot.close(figure)
 
@@ -34,9 +50,9 @@ def main():
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     plots.pyplot.rcParams.update({"font.size": 10, "axes.titlesize": 11})
-    for program, series in curves.items():
-        path = folder / f"{program.removeprefix('osh_')}.png"
-        picture(program, series, str(path))
+    for program, figures in curves.items():
+        path = folder / f"shmem-{program.removeprefix('osh_')}.png"
+        picture(program, figures, str(path))
         print(path)
     return 0
 

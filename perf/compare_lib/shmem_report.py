@@ -9,7 +9,7 @@ from statistics import median
 
 from . import shmem_rows as rows
 from . import tools
-from .shmem_libs import OURS
+from .shmem_libs import NEIGHBOUR, OURS, VIPL
 
 SCHEMA, SCHEMA_VERSION = "viaduct.compare_shmem", 1
 
@@ -32,15 +32,15 @@ def print_rows(made, peer):
               f"{row['rounds']:>3} {row['must']:>5.2f}  {row['outcome']}")
 
 
-def curves_of(rounds, libraries):
-    """By program and library, size: the median over the rounds."""
+def curves_of(rounds):
+    """By program, figure, library and size: the median over the rounds."""
     found = {}
-    for library in libraries:
-        keys = {key for r in rounds for key in r[library.name]}
-        for program, _, size in sorted(keys, key=str):
-            values = [v for r in rounds for k, v in r[library.name].items()
-                      if k[0] == program and k[2] == size]
-            found.setdefault(program, {}).setdefault(library.name, {})[size] = median(values)
+    for name in dict.fromkeys(name for r in rounds for name in r):
+        keys = {key for r in rounds for key in r.get(name, ())}
+        for program, figure, size in sorted(keys, key=str):
+            values = [r[name][(program, figure, size)] for r in rounds
+                      if (program, figure, size) in r.get(name, ())]
+            found.setdefault(program, {}).setdefault(figure, {}).setdefault(name, {})[size] = median(values)
     return found
 
 
@@ -78,12 +78,15 @@ def document(made, libraries, rounds, curves, notes, quick, pin):
 
 def report(libraries, rounds, curve_rounds, notes, options, scratch, pin):
     made = []
-    for library in libraries[1:]:
-        mine = [rows.outcome(row, rounds, OURS, library.name) for row in rows.ROWS]
-        print_rows(mine, library.name)
+    pairs = [(rows.ROWS, OURS, library.name) for library in libraries[1:]]
+    for table, ours, theirs in [*pairs, (rows.NEIGHBOUR_ROWS, NEIGHBOUR, VIPL)]:
+        mine = [rows.outcome(row, rounds, ours, theirs) for row in table]
+        if theirs == VIPL:
+            print(f"\n{NEIGHBOUR}, beside RDMA writes of VIPL")
+        print_rows(mine, theirs)
         made += mine
     print("", *notes, sep="\n")
-    content = document(made, libraries, rounds, curves_of(curve_rounds, libraries), notes,
+    content = document(made, libraries, rounds, curves_of(curve_rounds), notes,
                        options["quick"], pin)
     if options["json"]:
         write_json(options["json"], content)

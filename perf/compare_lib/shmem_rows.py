@@ -42,8 +42,11 @@ STEPS = (
     Step("osh_amo", "fetch_add"), Step("osh_amo", "swap"), Step("osh_amo", "compare_swap"),
     Step("osh_barrier", "barrier"), Step("osh_reduce", "latency", "4,1K,1M"),
 )
-CURVES = tuple(Step(program, "latency", sizes, 120.0) for program, sizes in (
-    ("osh_put", "1..16M"), ("osh_get", "1..16M"), ("osh_reduce", "4..4M")))
+# Of OpenSHMEM on two emulated hosts, and of VIPL there.
+NEIGHBOUR_STEPS = (Step("osh_put", "quiet", "8"), Step("osh_put", "bandwidth", "1M"))
+MOVES = tuple(Step(program, figure, "1..64M", 180.0) for program in ("osh_put", "osh_get")
+              for figure in ("latency", "bandwidth"))
+CURVES = (*MOVES, Step("osh_reduce", "latency", "4..4M", 120.0))
 
 
 def size_name(size):
@@ -67,6 +70,13 @@ ROWS = (
       for name in ("fetch_add", "swap", "compare_swap")),
     Row("barrier, us", ("osh_barrier", "barrier", None)),
     *(Row(f"reduce {size_name(size)}, us", ("osh_reduce", "latency", size)) for size in (4, K, M)),
+)
+
+
+# Neighbour hosts; theirs are RDMA writes of VIPL.
+NEIGHBOUR_ROWS = (
+    Row("8 B put and quiet, us", ("osh_put", "quiet", 8), must=1.5),
+    Row("put bandwidth 1 MiB, MB/s", ("osh_put", "bandwidth", M), must=1 / 0.97, rate=True),
 )
 
 

@@ -56,6 +56,12 @@ class Values(unittest.TestCase):
     def test_every_row_is_measured(self):
         measured = {(s.program, s.only) for s in rows.STEPS}
         self.assertEqual(measured, {row.key[:2] for row in rows.ROWS})
+        self.assertEqual({(s.program, s.only) for s in rows.NEIGHBOUR_STEPS},
+                         {row.key[:2] for row in rows.NEIGHBOUR_ROWS})
+
+    def test_curves_have_every_power_of_two(self):
+        self.assertEqual({(s.program, s.only, s.sizes) for s in rows.MOVES},
+                         {(p, f, "1..64M") for p in ("osh_put", "osh_get") for f in ("latency", "bandwidth")})
 
 
 class Verdicts(unittest.TestCase):
@@ -97,11 +103,9 @@ class Verdicts(unittest.TestCase):
 class Pictures(unittest.TestCase):
     def test_curves(self):
         values = {("osh_put", "latency", size): 0.01 * size for size in (1, 2, 4)}
-        libraries = [mock.Mock(), mock.Mock()]
-        for library, name in zip(libraries, ("Viaduct", "B")):
-            library.name = name
-        curves = report.curves_of([{"Viaduct": values, "B": {}}] * 3, libraries)
-        self.assertEqual(curves, {"osh_put": {"Viaduct": {1: 0.01, 2: 0.02, 4: 0.04}}})
+        curves = report.curves_of([{"Viaduct": values, "B": {}, "Viaduct, neighbour hosts": values}] * 3)
+        curve = {1: 0.01, 2: 0.02, 4: 0.04}
+        self.assertEqual(curves, {"osh_put": {"latency": {"Viaduct": curve, "Viaduct, neighbour hosts": curve}}})
         python = next((p for p in (sys.executable, "/usr/bin/python3") if subprocess.run(
             [p, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0), None)
         if not python:
@@ -111,7 +115,7 @@ class Pictures(unittest.TestCase):
             report.write_json(source, {"curves": curves})
             subprocess.run([python, ROOT / "perf/compare_lib/shmem_plots.py", source, folder], check=True,
                            capture_output=True, timeout=60)
-            self.assertTrue((Path(folder) / "put.png").read_bytes().startswith(b"\x89PNG"))
+            self.assertTrue((Path(folder) / "shmem-put.png").read_bytes().startswith(b"\x89PNG"))
 
 
 class Libraries(unittest.TestCase):

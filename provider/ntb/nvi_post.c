@@ -169,19 +169,23 @@ static bool post_buffered(struct nvi_chan *ch)
 	bool ack = ch->level != VIP_SERVICE_UNRELIABLE;
 	uint64_t cursor = ch->tx.cursor;
 	uint32_t offset, n = wqe->length;
+	uint8_t flags = (uint8_t)(W_F_BUFFERED | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0));
 
 	if (wqe->at == NULL || wqe->segs != 1 || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
 	    n > ch->out_frag_max || ch->tx.unflushed != 0 ||
 	    (n > TX_WHOLE && nvi_slots_used(ch) < NVI_TX_STREAM) || !nvi_may_publish_plain(ch))
 		return false;
+	if (nvi_slots_used(ch) == 0) {
+		cursor = ch->tx.freed = w_payload_rewind(cursor, ch->out_payload_bytes);
+		flags |= W_F_REWOUND;
+	}
 	offset = w_payload_place(&cursor, ch->out_payload_bytes, n);
 	if (u_unlikely(cursor - ch->tx.freed > ch->out_payload_bytes))
 		return false;
 	copy_payload(ch->out_payload + offset, wqe->at, n, slot);
 	ch->tx.cursor = cursor;
 	wqe->first = ch->tx.seq;
-	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0,
-			  (uint8_t)(W_F_BUFFERED | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
+	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0, flags);
 	wqe->mark = ch->tx.seq;
 	sq->next++;
 	nvi_ask_later(ch->vi, ch, n);

@@ -27,6 +27,15 @@ static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
 	atomic_store_explicit(&ch->rx.seq, n + 1, memory_order_relaxed);
 }
 
+/* Where the payload of a fragment lies in the payload buffer. */
+static inline const uint8_t *place_payload(struct nvi_chan *ch, uint8_t flags, uint32_t length)
+{
+	if (flags & W_F_REWOUND)
+		ch->rx.cursor = ch->rx.cursor_credited =
+			w_payload_rewind(ch->rx.cursor, ch->in_payload_bytes);
+	return ch->in_payload + w_payload_place(&ch->rx.cursor, ch->in_payload_bytes, length);
+}
+
 /* ---- the fast path --------------------------------------------------------------------------- */
 
 /* What the fast path knows of a slot, each word loaded once: the peer may change the slot. */
@@ -150,7 +159,7 @@ static __attribute__((noinline)) bool consume_packed(struct nvi_chan *ch, const 
 static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_t n)
 {
 	const struct w_slot *slot = nvi_slot_in(ch, n);
-	const uint32_t any = W_WHAT(0, W_F_IMM | W_F_BUFFERED | W_F_ACK);
+	const uint32_t any = W_WHAT(0, W_F_IMM | W_F_BUFFERED | W_F_ACK | W_F_REWOUND);
 	uint32_t status = VIP_STATUS_OP_RECEIVE, imm;
 	const uint8_t *payload;
 	struct plain_slot s;
@@ -165,15 +174,14 @@ static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_
 	else if (imm != 0)
 		return false;
 	if ((s.what & W_WHAT(0, W_F_BUFFERED)) == 0) {
-		if (!place_inline(ch, slot, &s))
+		if ((s.what & W_WHAT(0, W_F_REWOUND)) != 0 || !place_inline(ch, slot, &s))
 			return false;
 	} else {
 		/* Where receives are to be advertised, a message that could be placed has it done. */
 		if (s.frag > w_frag_max(ch->in_payload_bytes) ||
 		    (ch->rx.adverts_due && s.frag >= VI_LONG_RECV))
 			return false;
-		payload = ch->in_payload +
-			  w_payload_place(&ch->rx.cursor, ch->in_payload_bytes, s.frag);
+		payload = place_payload(ch, s.what >> 8, s.frag);
 		u_prefetch_span(payload, s.frag < RX_SPAN ? s.frag : RX_SPAN);
 		memcpy(s.wqe->at, payload, s.frag);
 		ack_payload(ch);
@@ -249,8 +257,7 @@ static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 	    (s->op == W_OP_ATOMIC_REQ && w_atomic_check(&s->atomic) != 0))
 		return -EPROTO;
 	if (s->flags & W_F_BUFFERED)
-		s->buffered = ch->in_payload +
-			      w_payload_place(&ch->rx.cursor, ch->in_payload_bytes, s->frag);
+		s->buffered = place_payload(ch, s->flags, s->frag);
 	return 0;
 }
 

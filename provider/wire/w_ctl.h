@@ -80,7 +80,7 @@
 #include <stdint.h>
 
 #define W_CTL_MAGIC 0x54434456u /* "VDCT" */
-#define W_CTL_VERSION 5u
+#define W_CTL_VERSION 6u
 #define W_CTL_MAX 512u /* bytes of the longest message */
 #define W_CTL_FDS 4u
 

@@ -45,14 +45,14 @@ static int check_place(const struct w_stream *s, uint8_t flags, uint32_t frag, u
 {
 	if (flags & W_F_BUFFERED)
 		return frag >= 1 && frag <= w_frag_max(s->payload_bytes);
-	return frag <= W_INLINE_MAX - rdma_bytes;
+	return (flags & W_F_REWOUND) == 0 && frag <= W_INLINE_MAX - rdma_bytes;
 }
 
 /* May a slot announce a message that was stored where it goes?  Only one that takes a receive. */
 static int may_be_placed(uint8_t op, uint8_t flags, uint32_t frag)
 {
-	return w_takes_receive(op, flags) && (flags & W_F_LAST) && (flags & W_F_BUFFERED) == 0 &&
-	       frag >= 1;
+	return w_takes_receive(op, flags) && (flags & W_F_LAST) &&
+	       (flags & (W_F_BUFFERED | W_F_REWOUND)) == 0 && frag >= 1;
 }
 
 static int check_packed(const struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg,
@@ -132,5 +132,5 @@ int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg, ui
 	if (flags & W_F_BUFFERED)
 		return frag >= 1 && frag <= w_frag_max(payload_bytes) ? 0 : -EPROTO;
 	*inline_out += frag;
-	return frag <= W_INLINE_MAX - rdma_bytes ? 0 : -EPROTO;
+	return (flags & W_F_REWOUND) == 0 && frag <= W_INLINE_MAX - rdma_bytes ? 0 : -EPROTO;
 }

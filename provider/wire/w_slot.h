@@ -59,7 +59,9 @@ enum w_op {
 #define W_F_PLACED 0x20u   /* a whole message, stored where it goes before the slot was published */
 /* Several whole messages of one length, each for a receive: see w_packed_ok(). */
 #define W_F_PACKED 0x40u
-#define W_F_KNOWN 0x7fu
+/* With BUFFERED: the payload lies at the beginning of the payload buffer, of which nothing else is in use. */
+#define W_F_REWOUND 0x80u
+#define W_F_KNOWN 0xffu
 
 /*
  * Begins the inline area of the FIRST fragment of W_OP_WRITE (inline payload
@@ -185,6 +187,16 @@ static inline uint32_t w_payload_place(uint64_t *cursor, uint32_t payload_bytes,
 	}
 	*cursor += need;
 	return offset;
+}
+
+/*
+ * The cursor with which w_payload_place() gives the beginning of the payload buffer, past what is skipped for
+ * that.  A sender whose peer has consumed all payloads may begin there again, and says so by REWOUND: lines
+ * that were used a moment ago are in the nearest caches.
+ */
+static inline uint64_t w_payload_rewind(uint64_t cursor, uint32_t payload_bytes)
+{
+	return (cursor + payload_bytes - 1) & ~(uint64_t)(payload_bytes - 1);
 }
 
 /* Fragments are at most so long, so that copies of both sides overlap. */

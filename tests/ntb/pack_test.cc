@@ -485,6 +485,9 @@ TEST_P(EachLevel, AMalformedSlotIsAProtocolError)
 		{ W_OP_WRITE, whole, 2, 4 },
 		{ W_OP_READ_RESP, whole, 2, 4 },
 		{ W_OP_NOP, W_F_ACK | W_F_PACKED, 0, 0 },
+		{ W_OP_SEND, whole | W_F_REWOUND, 2, 4 },
+		{ W_OP_SEND, W_F_FIRST | W_F_LAST | W_F_REWOUND, 0, 4 },
+		{ W_OP_SEND, W_F_FIRST | W_F_LAST | W_F_REWOUND | W_F_IMM, 1, 4 },
 	};
 	VIP_DESCRIPTOR *d;
 

@@ -11,6 +11,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <vector>
 
 extern "C" {
 #include "nvi_loop.h"
@@ -227,6 +228,48 @@ TEST_P(Post, DescriptorsAtTheEdgesOfTheirRegion)
 	nvi_loop_deregister(loop, &descs[2], small);
 }
 
+// A message behind which nothing is under way lies at the beginning of the payload buffer, others behind one
+// another; all come whole, whatever was skipped.
+TEST_P(Post, ThePayloadBufferIsBegunAnewWhenAllIsConsumed)
+{
+	constexpr uint32_t kMost = 1024, kSlots = 16, kBuffered = W_INLINE_MAX + 1;
+	std::mt19937 gen(5);
+	VIP_DESCRIPTOR *d;
+	uint64_t len;
+
+	for (int round = 0; round < 400; round++) {
+		const uint8_t *payload = nvi_loop_inbound(loop, 1, &len) + w_slice_payload(kSlots);
+		uint32_t lens[3], count = 1 + gen() % 3;
+		std::vector<uint8_t> theirs(count * kMost, 0xee);
+		VIP_MEM_HANDLE h = nvi_loop_register(loop, theirs.data(), theirs.size());
+
+		for (uint32_t i = 0; i < count; i++) {
+			lens[i] = kBuffered + gen() % (kMost - kBuffered + 1);
+			std::memset(memory + 512 + i, round + static_cast<int>(i), 1);
+			ASSERT_EQ(nvi_loop_post_recv(loop, 1,
+						     build(i, &theirs[i * kMost], kMost, h),
+						     desc_handle),
+				  0);
+		}
+		for (uint32_t i = 0; i < count; i++)
+			ASSERT_EQ(nvi_loop_post_send(
+					  loop, 0, build(4 + i, memory + 512 + i, lens[i], handle),
+					  desc_handle),
+				  0);
+		if (GetParam() != VIP_SERVICE_UNRELIABLE) {
+			EXPECT_EQ(std::memcmp(payload, memory + 512, lens[0]), 0);
+		}
+		ASSERT_LT(nvi_loop_settle(loop, 1000), 1000);
+		for (uint32_t i = 0; i < count; i++) {
+			ASSERT_EQ(nvi_loop_recv_done(loop, 1, &d), 1);
+			ASSERT_EQ(d->CS.Length, lens[i]);
+			ASSERT_EQ(std::memcmp(&theirs[i * kMost], memory + 512 + i, lens[i]), 0);
+			ASSERT_EQ(nvi_loop_send_done(loop, 0, &d), 1);
+		}
+		nvi_loop_deregister(loop, theirs.data(), h);
+	}
+}
+
 // A thread sends from a page that is deregistered and unmapped under its hands.
 TEST_P(Post, DeregisteredMemoryIsNotRead)
 {
@@ -312,6 +355,7 @@ TEST_P(Post, ASlotThatChangesPlacesNothingBehindTheReceive)
 					 static_cast<uint8_t>(W_F_FIRST | W_F_LAST |
 							      (gen() % 2 ? W_F_IMM : 0) |
 							      (gen() % 2 ? W_F_BUFFERED : 0) |
+							      (gen() % 2 ? W_F_REWOUND : 0) |
 							      (gen() % 2 ? W_F_PACKED : 0)),
 					 __ATOMIC_RELAXED);
 			__atomic_store_n(&s->head.arg, gen() % 4, __ATOMIC_RELAXED);

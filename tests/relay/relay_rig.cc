@@ -280,6 +280,8 @@ void Node::put(const Fragment &f)
 	uint32_t n = f.inline_bytes();
 
 	if (!f.in_payload.empty()) {
+		if (f.slot.head.flags & W_F_REWOUND)
+			tx_cursor = freed_ = w_payload_rewind(tx_cursor, kPayload);
 		uint32_t at = w_payload_place(&tx_cursor, kPayload,
 					      static_cast<uint32_t>(f.in_payload.size()));
 		auto *payload = static_cast<uint8_t *>(out.base) + w_slice_payload(kSlots);
@@ -358,6 +360,8 @@ bool Node::take(Fragment *f)
 	memcpy(&f->slot, slot, sizeof(*slot));
 	f->in_payload.clear();
 	if (f->slot.head.flags & W_F_BUFFERED) {
+		if (f->slot.head.flags & W_F_REWOUND)
+			rx_cursor = w_payload_rewind(rx_cursor, kPayload);
 		uint32_t at = w_payload_place(&rx_cursor, kPayload, f->slot.head.frag);
 		auto *payload = static_cast<uint8_t *>(in.base) + w_slice_payload(kSlots) + at;
 

@@ -71,6 +71,21 @@ TEST_P(Slot, RingFragments)
 	}
 }
 
+// Payloads that begin the payload buffer anew, between others that do not.
+TEST_P(Slot, RewoundFragments)
+{
+	uint32_t most = w_frag_max(kPayload);
+	uint8_t whole = W_F_FIRST | W_F_LAST | W_F_BUFFERED;
+
+	for (uint32_t n : { 1u, 64u, 1000u, most }) {
+		passes_both_ways(fragment(rng, W_OP_SEND, whole | W_F_REWOUND | W_F_ACK, n));
+		passes_both_ways(fragment(rng, W_OP_SEND, whole | W_F_REWOUND, n));
+		passes_both_ways(fragment(rng, W_OP_SEND, whole, 500));
+		passes_both_ways(fragment(rng, W_OP_WRITE, whole | W_F_REWOUND, n));
+	}
+	EXPECT_EQ(rig.counters().broken, 0u);
+}
+
 TEST_P(Slot, ReadsAndAborts)
 {
 	for (uint32_t length : { 0u, 1u, UINT32_MAX })

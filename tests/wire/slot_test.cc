@@ -38,7 +38,8 @@ protected:
 };
 
 constexpr uint8_t SEND = 1, WRITE = 2, READ_REQ = 3, READ_RESP = 4, ABORT = 5, NOP = 6, ATOMIC = 7;
-constexpr uint8_t FIRST = 1, LAST = 2, IMM = 4, RING = 8, ACK = 16, PLACED = 32, PACKED = 64;
+constexpr uint8_t FIRST = 1, LAST = 2, IMM = 4, RING = 8, ACK = 16, PLACED = 32, PACKED = 64,
+		  REWOUND = 128;
 
 TEST_F(SlotCheck, AcceptsWhatIsSent)
 {
@@ -47,6 +48,8 @@ TEST_F(SlotCheck, AcceptsWhatIsSent)
 		{ SEND, FIRST | LAST, 0, 0, 112, 0 },
 		{ SEND, FIRST | LAST | IMM, 0, 0xffffffff, 48, 0 },
 		{ SEND, FIRST | LAST | RING | ACK, 0, 0, 4096, 0 },
+		{ SEND, FIRST | LAST | RING | REWOUND, 0, 0, 4096, 0 },
+		{ SEND, FIRST | LAST | RING | REWOUND | ACK | IMM, 0, 7, 1, 0 },
 		{ SEND, FIRST | RING, 0, 5000, 4096, 0 },
 		{ SEND, LAST | RING, 0, 0, 904, 0 },
 		{ SEND, FIRST | RING | IMM, 0, 5000, 4096, 0 },
@@ -86,9 +89,14 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 		{ 0, FIRST | LAST, 0, 0, 0, 0 },
 		{ 8, FIRST | LAST, 0, 0, 0, 0 },
 		{ 255, FIRST | LAST, 0, 0, 0, 0 },
-		{ SEND, 0, 0, 0, 1, 0 },		     // not first
-		{ SEND, LAST, 0, 0, 1, 0 },		     // not first
-		{ SEND, FIRST | LAST | 0x80, 0, 0, 1, 0 },   // unknown flag
+		{ SEND, 0, 0, 0, 1, 0 },		      // not first
+		{ SEND, LAST, 0, 0, 1, 0 },		      // not first
+		{ SEND, FIRST | LAST | REWOUND, 0, 0, 1, 0 }, // no payload in the payload buffer
+		{ SEND, FIRST | LAST | REWOUND | PLACED, 0, 0, 4096, 0 },
+		{ SEND, FIRST | LAST | REWOUND | PACKED, 0, 2, 4, 0 },
+		{ SEND, FIRST | LAST | REWOUND | RING, 0, 0, 0, 0 },
+		{ NOP, REWOUND | ACK, 0, 0, 0, 0 },
+		{ READ_REQ, FIRST | LAST | REWOUND, 0, 0, 16, 0 },
 		{ SEND, FIRST | LAST | PLACED, 0, 0, 0, 0 }, // nothing was placed
 		{ SEND, FIRST | LAST | PLACED, 0, 0, (1 << 20) + 1, 0 },
 		{ SEND, FIRST | LAST | PLACED | RING, 0, 0, 4096, 0 }, // in two places
@@ -222,6 +230,25 @@ TEST(SlotArithmetic, SequencesAreNeverTrivialAndDifferByLap)
 		EXPECT_NE(wx_seq(n), 0xffffffffu);
 		for (uint32_t lap = 8; lap <= 4096; lap *= 2)
 			EXPECT_NE(wx_seq(n), wx_seq(n + lap));
+	}
+}
+
+TEST(SlotArithmetic, ARewoundPayloadLiesAtTheBeginning)
+{
+	std::mt19937 gen(1);
+	const uint32_t ring = 16384;
+	uint64_t cursor = 0;
+
+	EXPECT_EQ(wx_payload_rewind(0, ring), 0u);
+	for (int i = 0; i < 10000; i++) {
+		uint64_t before = cursor;
+
+		cursor = wx_payload_rewind(cursor, ring);
+		EXPECT_GE(cursor, before);
+		EXPECT_LT(cursor - before, ring);
+		EXPECT_EQ(wx_payload_place(&cursor, ring, 1 + gen() % (ring / 4)), 0u);
+		for (uint32_t more = gen() % 10; more > 0; more--)
+			wx_payload_place(&cursor, ring, 1 + gen() % (ring / 4));
 	}
 }
 

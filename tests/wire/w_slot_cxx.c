@@ -32,6 +32,11 @@ uint32_t wx_seq(uint32_t n)
 	return w_seq(n);
 }
 
+uint64_t wx_payload_rewind(uint64_t cursor, uint32_t payload_bytes)
+{
+	return w_payload_rewind(cursor, payload_bytes);
+}
+
 uint32_t wx_payload_place(uint64_t *cursor, uint32_t payload_bytes, uint32_t length)
 {
 	return w_payload_place(cursor, payload_bytes, length);

@@ -12,6 +12,7 @@ void wx_stream_free(struct w_stream *s);
 int wx_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg,
 		  uint32_t frag, uint32_t rdma_length, uint32_t *inline_off);
 uint32_t wx_seq(uint32_t n);
+uint64_t wx_payload_rewind(uint64_t cursor, uint32_t payload_bytes);
 uint32_t wx_payload_place(uint64_t *cursor, uint32_t payload_bytes, uint32_t length);
 uint32_t wx_notify(uint32_t bits, uint32_t slot);
 int wx_notify_due(uint32_t notify, uint32_t published);

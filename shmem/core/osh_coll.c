@@ -8,7 +8,8 @@
 
 #include "osh_coll.h"
 
-#define PIPE_PIECE (64u << 10) /* bytes of a broadcast that go on before the rest has come */
+#define PIPE_PIECE (64u << 10)	/* bytes of a broadcast that go on before the rest has come */
+#define CHAIN_LEAST (64u << 10) /* a broadcast of more goes along a chain where members are far */
 #define RING_LEAST                                                                                 \
 	4096u /* bytes of a block that goes from neighbour to neighbour where members are far */
 
@@ -20,26 +21,18 @@ void osh_coll_put(const char *fn, struct osh_team *team, int to, void *dest, con
 
 /* ---- broadcast ------------------------------------------------------------------------------- */
 
-/* The tree of a broadcast, in numbers that count from the root. */
+/* Who gives this member the data of a broadcast and to whom it gives them, in numbers that count from the root. */
 struct bcast {
 	int above;     /* -1: the root */
-	int below[32]; /* the one with the most below it first */
+	int below[32]; /* the one with the most below it first; not of the flat one */
 	int count;
+	bool flat;
 };
 
-static void bcast_tree(struct bcast *b, const struct osh_team *team, int root, bool chain)
+static void bcast_tree(struct bcast *b, int r, int n)
 {
-	int n = team->n, r = (team->me - root + n) % n, bit = 1;
+	int bit = 1;
 
-	b->above = -1;
-	b->count = 0;
-	if (chain) {
-		if (r > 0)
-			b->above = r - 1;
-		if (r + 1 < n)
-			b->below[b->count++] = r + 1;
-		return;
-	}
 	while (bit < n && !(r & bit))
 		bit *= 2;
 	if (r > 0)
@@ -50,46 +43,55 @@ static void bcast_tree(struct bcast *b, const struct osh_team *team, int root, b
 	}
 }
 
+static int bcast_choose(const struct osh_team *team, size_t n)
+{
+	if (osh_env.broadcast != OSH_AUTO)
+		return osh_env.broadcast;
+	return !team->near && n > CHAIN_LEAST ? OSH_BROADCAST_CHAIN : OSH_BROADCAST_TREE;
+}
+
+static void bcast_plan(struct bcast *b, const struct osh_team *team, size_t n, int root)
+{
+	int r = (team->me - root + team->n) % team->n;
+
+	*b = (struct bcast){ .above = r > 0 ? r - 1 : -1 };
+	switch (bcast_choose(team, n)) {
+	case OSH_BROADCAST_CHAIN:
+		if (r + 1 < team->n)
+			b->below[b->count++] = r + 1;
+		break;
+	case OSH_BROADCAST_FLAT:
+		b->flat = true;
+		b->above = r > 0 ? 0 : -1;
+		b->count = r > 0 ? 0 : team->n - 1;
+		break;
+	default:
+		bcast_tree(b, r, team->n);
+	}
+}
+
 static int member(const struct osh_team *team, int root, int number)
 {
 	return (number + root) % team->n;
 }
 
-static void bcast_short(const char *fn, struct osh_team *team, void *dest, const void *source,
-			size_t n, int root)
+/* Longer data go on in pieces, before the rest has come. */
+static void bcast(const char *fn, struct osh_team *team, uint8_t *dest, const uint8_t *source,
+		  size_t n, int root)
 {
-	uint8_t data[OSH_CELL_DATA];
 	struct bcast b;
 
-	bcast_tree(&b, team, root, false);
-	if (b.above < 0) {
-		memcpy(data, source, n);
-	} else {
-		osh_cell_recv(fn, team, member(team, root, b.above), data, n);
-		memcpy(dest, data, n);
-	}
-	for (int i = 0; i < b.count; i++)
-		osh_cell_send(fn, team, member(team, root, b.below[i]), data, n);
-}
-
-static void bcast_long(const char *fn, struct osh_team *team, void *dest, const void *source,
-		       size_t n, int root)
-{
-	bool is_root = team->me == root;
-	struct bcast b;
-
-	bcast_tree(&b, team, root, !team->near && n > PIPE_PIECE);
+	bcast_plan(&b, team, n, root);
 	for (size_t at = 0; at < n; at += PIPE_PIECE) {
 		size_t piece = osh_min(n - at, PIPE_PIECE);
-		const uint8_t *from = is_root ? source : dest;
+		const uint8_t *from = b.above < 0 ? source + at : dest + at;
 
-		if (!is_root)
-			osh_coll_hear(fn, team, member(team, root, b.above));
+		if (b.above >= 0)
+			osh_coll_take(fn, team, member(team, root, b.above), dest + at, piece);
 		for (int i = 0; i < b.count; i++) {
-			int to = member(team, root, b.below[i]);
+			int to = member(team, root, b.flat ? i + 1 : b.below[i]);
 
-			osh_coll_put(fn, team, to, (uint8_t *)dest + at, from + at, piece);
-			osh_coll_tell(fn, team, to);
+			osh_coll_give(fn, team, to, dest + at, from, piece);
 		}
 	}
 }
@@ -106,10 +108,7 @@ int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, cons
 	osh_coll_room(fn, dest, n);
 	if (n == 0 || team->n == 1)
 		return 0;
-	if (n <= OSH_CELL_DATA)
-		bcast_short(fn, team, dest, source, n, root);
-	else
-		bcast_long(fn, team, dest, source, n, root);
+	bcast(fn, team, dest, source, n, root);
 	return 0;
 }
 
@@ -134,12 +133,14 @@ static void collect_direct(const char *fn, struct osh_team *team, uint8_t *dest,
 	for (int i = 1; i < team->n; i++) {
 		int to = (team->me + i) % team->n;
 
-		osh_coll_put(fn, team, to, dest + mine, source, n);
-		osh_coll_tell(fn, team, to);
+		osh_coll_give(fn, team, to, dest + mine, source, n);
 	}
 	osh_coll_copy(dest + mine, source, n);
-	for (int i = 1; i < team->n; i++)
-		osh_coll_hear(fn, team, (team->me + i) % team->n);
+	for (int i = 1; i < team->n; i++) {
+		int from = (team->me + i) % team->n;
+
+		osh_coll_take(fn, team, from, dest + at[from], at[from + 1] - at[from]);
+	}
 }
 
 /* Each member passes on to the next what came last, so all links of a ring are busy with a block each. */
@@ -150,17 +151,18 @@ static void collect_ring(const char *fn, struct osh_team *team, uint8_t *dest, c
 
 	osh_coll_copy(dest + at[b], source, at[b + 1] - at[b]);
 	for (int step = 1; step < n; step++) {
-		osh_coll_put(fn, team, next, dest + at[b], dest + at[b], at[b + 1] - at[b]);
-		osh_coll_tell(fn, team, next);
-		osh_coll_hear(fn, team, last);
+		osh_coll_give(fn, team, next, dest + at[b], dest + at[b], at[b + 1] - at[b]);
 		b = (b + n - 1) % n;
+		osh_coll_take(fn, team, last, dest + at[b], at[b + 1] - at[b]);
 	}
 }
 
 static void collect(const char *fn, struct osh_team *team, void *dest, const void *source,
 		    const size_t *at)
 {
-	if (!team->near && team->n > 2 && at[team->n] / (size_t)team->n >= RING_LEAST)
+	bool ring = !team->near && team->n > 2 && at[team->n] / (size_t)team->n >= RING_LEAST;
+
+	if (osh_env.collect == OSH_AUTO ? ring : osh_env.collect == OSH_COLLECT_RING)
 		collect_ring(fn, team, dest, source, at);
 	else
 		collect_direct(fn, team, dest, source, at);
@@ -233,13 +235,15 @@ int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *
 	for (int i = 1; i < team->n; i++) {
 		int other = (team->me + i) % team->n;
 
-		osh_coll_put(fn, team, other, to + (size_t)team->me * n, from + (size_t)other * n,
-			     n);
-		osh_coll_tell(fn, team, other);
+		osh_coll_give(fn, team, other, to + (size_t)team->me * n, from + (size_t)other * n,
+			      n);
 	}
 	osh_coll_copy(to + (size_t)team->me * n, from + (size_t)team->me * n, n);
-	for (int i = 1; i < team->n; i++)
-		osh_coll_hear(fn, team, (team->me + i) % team->n);
+	for (int i = 1; i < team->n; i++) {
+		int other = (team->me + i) % team->n;
+
+		osh_coll_take(fn, team, other, to + (size_t)other * n, n);
+	}
 	return 0;
 }
 

@@ -23,6 +23,24 @@ static inline void osh_coll_hear(const char *fn, struct osh_team *team, int from
 	osh_cell_recv(fn, team, from, NULL, 0);
 }
 
+/* Gives a member n bytes for its `dest`, few of them in the message itself; and waits for what a member gives. */
+static inline void osh_coll_give(const char *fn, struct osh_team *team, int to, void *dest,
+				 const void *source, size_t n)
+{
+	if (n <= OSH_CELL_DATA) {
+		osh_cell_send(fn, team, to, source, n);
+	} else {
+		osh_coll_put(fn, team, to, dest, source, n);
+		osh_coll_tell(fn, team, to);
+	}
+}
+
+static inline void osh_coll_take(const char *fn, struct osh_team *team, int from, void *dest,
+				 size_t n)
+{
+	osh_cell_recv(fn, team, from, dest, n <= OSH_CELL_DATA ? n : 0);
+}
+
 /* Ends the job unless `dest` is symmetric memory of that many bytes. */
 static inline void osh_coll_room(const char *fn, const void *dest, size_t n)
 {

@@ -13,16 +13,25 @@ struct osh_env osh_env;
 /* A variable of the specification has an older name, which counts where the new one is not set. */
 static const struct variable {
 	const char *name, *old, *def, *help;
+	int *choice; /* NULL, or where the number of a word of the help goes, of those behind the colon */
 } variables[] = {
 	{ "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "1G",
-	  "bytes of the symmetric heap of each PE; a number and k, m, g or t" },
-	{ "SHMEM_VERSION", "SMA_VERSION", "", "set: print the version at the start" },
-	{ "SHMEM_INFO", "SMA_INFO", "", "set: print this table at the start" },
-	{ "SHMEM_DEBUG", "SMA_DEBUG", "", "set, and not 0: check the arguments of all routines" },
+	  "bytes of the symmetric heap of each PE; a number and k, m, g or t", NULL },
+	{ "SHMEM_VERSION", "SMA_VERSION", "", "set: print the version at the start", NULL },
+	{ "SHMEM_INFO", "SMA_INFO", "", "set: print this table at the start", NULL },
+	{ "SHMEM_DEBUG", "SMA_DEBUG", "", "set, and not 0: check the arguments of all routines",
+	  NULL },
 	{ "SHMEM_VIADUCT_BARRIER", NULL, "auto",
-	  "algorithm of barriers: auto, dissemination, tree or ring" },
+	  "algorithm of barriers: auto, dissemination, tree, ring", &osh_env.barrier },
+	{ "SHMEM_VIADUCT_BROADCAST", NULL, "auto",
+	  "algorithm of broadcasts, where possible: auto, tree, chain, flat", &osh_env.broadcast },
+	{ "SHMEM_VIADUCT_COLLECT", NULL, "auto",
+	  "algorithm of collect and fcollect: auto, direct, ring", &osh_env.collect },
+	{ "SHMEM_VIADUCT_REDUCE", NULL, "auto",
+	  "algorithm of reductions, where possible: auto, flat, rounds, shared, ring",
+	  &osh_env.reduce },
 	{ "SHMEM_VIADUCT_SINGLETON", NULL, "0",
-	  "1: a program that no launcher started is a job of one PE" },
+	  "1: a program that no launcher started is a job of one PE", NULL },
 };
 
 static const char *value_of(size_t i)
@@ -75,11 +84,38 @@ bool osh_env_size(const char *text, size_t *bytes)
 	return true;
 }
 
+/* The place of a word in a list with commas, or -1. */
+static int place_in(const char *list, const char *word)
+{
+	size_t n;
+
+	for (int i = 0;; i++) {
+		n = strcspn(list, ",");
+		if (strlen(word) == n && strncasecmp(list, word, n) == 0)
+			return i;
+		if (list[n] == '\0')
+			return -1;
+		list += n + 2;
+	}
+}
+
+static int read_choice(size_t i, char error[BOOT_TEXT_MAX])
+{
+	const char *value = value_of(i), *words = strchr(variables[i].help, ':') + 2;
+	int place = value == NULL ? 0 : place_in(words, value);
+
+	if (place < 0) {
+		snprintf(error, BOOT_TEXT_MAX, "%s is \"%.64s\"; expected %s", variables[i].name,
+			 value, words);
+		return -EINVAL;
+	}
+	*variables[i].choice = place;
+	return 0;
+}
+
 int osh_env_read(char error[BOOT_TEXT_MAX])
 {
-	static const char *const barriers[] = { "auto", "dissemination", "tree", "ring" };
-	const char *size = value_of(0), *barrier = value_of(4);
-	size_t kind = 0;
+	const char *size = value_of(0);
 
 	if (size == NULL)
 		size = variables[0].def;
@@ -90,18 +126,10 @@ int osh_env_read(char error[BOOT_TEXT_MAX])
 			size);
 		return -EINVAL;
 	}
-	if (barrier != NULL) {
-		while (kind < 4 && strcasecmp(barrier, barriers[kind]) != 0)
-			kind++;
-		if (kind == 4) {
-			snprintf(
-				error, BOOT_TEXT_MAX,
-				"SHMEM_VIADUCT_BARRIER is \"%.64s\"; expected auto, dissemination, tree or ring",
-				barrier);
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		if (variables[i].choice != NULL && read_choice(i, error) != 0)
 			return -EINVAL;
-		}
 	}
-	osh_env.barrier = (enum osh_barrier_kind)kind;
 	osh_env.version = value_of(1) != NULL;
 	osh_env.info = value_of(2) != NULL;
 	osh_env.debug = is_set(3);

@@ -8,19 +8,19 @@
 
 #include "boot.h"
 
-enum osh_barrier_kind {
-	OSH_BARRIER_AUTO,
-	OSH_BARRIER_DISSEMINATION,
-	OSH_BARRIER_TREE,
-	OSH_BARRIER_RING
-};
+/* Algorithms of collectives that a variable may choose, in the order of its words; OSH_AUTO: the library does. */
+enum { OSH_AUTO };
+enum { OSH_BARRIER_DISSEMINATION = 1, OSH_BARRIER_TREE, OSH_BARRIER_RING };
+enum { OSH_BROADCAST_TREE = 1, OSH_BROADCAST_CHAIN, OSH_BROADCAST_FLAT };
+enum { OSH_COLLECT_DIRECT = 1, OSH_COLLECT_RING };
+enum { OSH_REDUCE_FLAT = 1, OSH_REDUCE_ROUNDS, OSH_REDUCE_SHARED, OSH_REDUCE_RING };
 
 struct osh_env {
 	size_t heap_bytes;
-	bool version; /* print the version */
-	bool info;    /* print all variables */
-	bool debug;   /* check arguments */
-	enum osh_barrier_kind barrier;
+	bool version;				 /* print the version */
+	bool info;				 /* print all variables */
+	bool debug;				 /* check arguments */
+	int barrier, broadcast, collect, reduce; /* algorithms */
 };
 
 extern struct osh_env osh_env;

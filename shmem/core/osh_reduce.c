@@ -2,11 +2,11 @@
 /*
  * Reductions and scans.
  *
- *   few bytes		in the messages: up to FLAT_MAX members tell all others, more exchange in
- *			log2(n) rounds
- *   all near		each member combines its part of the vector from the sources of all, which are
+ *   flat		few bytes, in the messages: each member tells all others
+ *   rounds		in messages, too, which are exchanged in log2(n) rounds
+ *   shared		of near members: each member combines its part of the vector from the sources of all, which are
  *			mapped, and stores it to all
- *   else		parts go round the members, once to be combined and once to be told
+ *   ring		parts go round the members, once to be combined and once to be told
  *
  * In each the members combine a part in one order, so all have results that are equal to the bit.
  */
@@ -15,7 +15,10 @@
 #include "osh_coll.h"
 #include "osh_target.h"
 
-#define FLAT_MAX 4
+#define FLAT_MAX 4		 /* members */
+#define ROUNDS_MAX OSH_CELL_DATA /* bytes, of near members */
+#define ROUNDS_MAX_FAR OSH_CELL_DATA
+#define ROUNDS_AHEAD (4 * OSH_CELL_DATA) /* bytes that are sent before some are taken */
 #define BLOCK 8192u /* bytes combined at a time: they stay in the nearest cache */
 
 /* Room for BLOCK bytes of any type. */
@@ -26,10 +29,11 @@ union block {
 
 /* ---- few bytes ------------------------------------------------------------------------------- */
 
-static void reduce_flat(const char *fn, struct osh_team *team, union block *acc, size_t bytes,
-			size_t n, osh_combine combine)
+static void reduce_flat(const char *fn, struct osh_team *team, uint8_t *acc, size_t bytes,
+			size_t elem, osh_combine combine)
 {
 	_Alignas(16) uint8_t value[OSH_CELL_DATA], mine[OSH_CELL_DATA];
+	size_t n = bytes / elem;
 
 	memcpy(mine, acc, bytes);
 	for (int i = 1; i < team->n; i++)
@@ -48,61 +52,82 @@ static void reduce_flat(const char *fn, struct osh_team *team, union block *acc,
 	}
 }
 
-/* Exchanges with the member whose number differs in one bit; the lower number's value comes first. */
-static void exchange(const char *fn, struct osh_team *team, int with, union block *acc,
-		     size_t bytes, size_t n, osh_combine combine)
+/* Combines what a member sends with what is there; that of the lower number comes first. */
+static void take_value(const char *fn, struct osh_team *team, int from, uint8_t *acc, size_t bytes,
+		       size_t elem, osh_combine combine)
 {
 	_Alignas(16) uint8_t value[OSH_CELL_DATA];
 
-	osh_cell_send(fn, team, with, acc, bytes);
-	osh_cell_recv(fn, team, with, value, bytes);
-	if (team->me < with) {
-		combine(acc, value, n);
+	osh_cell_recv(fn, team, from, value, bytes);
+	if (team->me < from) {
+		combine(acc, value, bytes / elem);
 	} else {
-		combine((void *)value, acc, n);
+		combine(value, acc, bytes / elem);
 		memcpy(acc, value, bytes);
 	}
 }
 
-static void reduce_rounds(const char *fn, struct osh_team *team, union block *acc, size_t bytes,
-			  size_t n, osh_combine combine)
+/* What is to be done with the messages of a vector: send them, take and combine them, or take them as they are. */
+enum { SEND = 1, COMBINE = 2, COPY = 4 };
+
+/* Messages of both directions in turn, so that neither side waits for room while the other does. */
+static void pass(const char *fn, struct osh_team *team, int with, int what, uint8_t *acc,
+		 size_t bytes, size_t elem, osh_combine combine)
 {
-	_Alignas(16) uint8_t value[OSH_CELL_DATA];
-	int full = 1;
+	size_t sent = what & SEND ? 0 : bytes, taken = what & (COMBINE | COPY) ? 0 : bytes, n;
+
+	while (sent < bytes || taken < bytes) {
+		if (sent < bytes && (taken == bytes || sent - taken < ROUNDS_AHEAD)) {
+			n = osh_min(bytes - sent, OSH_CELL_DATA);
+			osh_cell_send(fn, team, with, acc + sent, n);
+			sent += n;
+			continue;
+		}
+		n = osh_min(bytes - taken, OSH_CELL_DATA);
+		if (what & COPY)
+			osh_cell_recv(fn, team, with, acc + taken, n);
+		else
+			take_value(fn, team, with, acc + taken, n, elem, combine);
+		taken += n;
+	}
+}
+
+static void reduce_rounds(const char *fn, struct osh_team *team, uint8_t *acc, size_t bytes,
+			  size_t elem, osh_combine combine)
+{
+	int full = 1, me = team->me;
 
 	while (full * 2 <= team->n)
 		full *= 2;
 	/* Members beyond the power of two give their values to one below it, and get the result. */
-	if (team->me >= full) {
-		osh_cell_send(fn, team, team->me - full, acc, bytes);
-		osh_cell_recv(fn, team, team->me - full, acc, bytes);
+	if (me >= full) {
+		pass(fn, team, me - full, SEND, acc, bytes, elem, combine);
+		pass(fn, team, me - full, COPY, acc, bytes, elem, combine);
 		return;
 	}
-	if (team->me + full < team->n) {
-		osh_cell_recv(fn, team, team->me + full, value, bytes);
-		combine(acc, value, n);
-	}
+	if (me + full < team->n)
+		pass(fn, team, me + full, COMBINE, acc, bytes, elem, combine);
 	for (int bit = 1; bit < full; bit *= 2)
-		exchange(fn, team, team->me ^ bit, acc, bytes, n, combine);
-	if (team->me + full < team->n)
-		osh_cell_send(fn, team, team->me + full, acc, bytes);
+		pass(fn, team, me ^ bit, SEND | COMBINE, acc, bytes, elem, combine);
+	if (me + full < team->n)
+		pass(fn, team, me + full, SEND, acc, bytes, elem, combine);
 }
 
-static void reduce_short(const char *fn, struct osh_team *team, void *dest, const void *source,
-			 size_t elem, size_t n, osh_combine combine)
+/* In messages, of a vector that is copied, since dest may be the source. */
+static void reduce_short(const char *fn, struct osh_team *team, int algorithm, void *dest,
+			 const void *source, size_t elem, size_t bytes, osh_combine combine)
 {
-	size_t bytes = elem * n;
 	union block acc;
 
 	memcpy(&acc, source, bytes);
-	if (team->n <= FLAT_MAX)
-		reduce_flat(fn, team, &acc, bytes, n, combine);
+	if (algorithm == OSH_REDUCE_FLAT)
+		reduce_flat(fn, team, acc.bytes, bytes, elem, combine);
 	else
-		reduce_rounds(fn, team, &acc, bytes, n, combine);
+		reduce_rounds(fn, team, acc.bytes, bytes, elem, combine);
 	memcpy(dest, &acc, bytes);
 }
 
-/* ---- all near -------------------------------------------------------------------------------- */
+/* ---- shared -------------------------------------------------------------------------------- */
 
 /* Where a member's memory is mapped. */
 static uint8_t *mapped(const char *fn, struct osh_team *team, int i, const void *addr, size_t n)
@@ -112,8 +137,8 @@ static uint8_t *mapped(const char *fn, struct osh_team *team, int i, const void 
 	return osh_target(fn, addr, n, team->pes[i], &t);
 }
 
-static void reduce_near(const char *fn, struct osh_team *team, void *dest, const void *source,
-			size_t elem, size_t n, osh_combine combine)
+static void reduce_shared(const char *fn, struct osh_team *team, void *dest, const void *source,
+			  size_t elem, size_t n, osh_combine combine)
 {
 	size_t first = n / (size_t)team->n * (size_t)team->me;
 	size_t last = team->me + 1 == team->n ? n : n / (size_t)team->n * (size_t)(team->me + 1);
@@ -278,10 +303,27 @@ static void reduce_ring(const char *fn, struct osh_team *team, void *dest, const
 	end_stream(&s);
 }
 
+/* `shared`: the memory of all members is mapped. */
+static int choose(const struct osh_team *team, size_t bytes, bool shared)
+{
+	int wanted = osh_env.reduce;
+
+	if (wanted == OSH_REDUCE_RING || (wanted == OSH_REDUCE_SHARED && shared) ||
+	    (wanted == OSH_REDUCE_FLAT && bytes <= OSH_CELL_DATA) ||
+	    (wanted == OSH_REDUCE_ROUNDS && bytes <= BLOCK))
+		return wanted;
+	if (bytes <= OSH_CELL_DATA && team->n <= FLAT_MAX)
+		return OSH_REDUCE_FLAT;
+	if (bytes <= (team->near ? ROUNDS_MAX : ROUNDS_MAX_FAR))
+		return OSH_REDUCE_ROUNDS;
+	return shared ? OSH_REDUCE_SHARED : OSH_REDUCE_RING;
+}
+
 int osh_reduce(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
 	       size_t n, osh_combine combine)
 {
 	size_t bytes = osh_times(n, elem), offset;
+	int algorithm;
 
 	if (team == NULL)
 		return -1;
@@ -290,14 +332,18 @@ int osh_reduce(const char *fn, struct osh_team *team, void *dest, const void *so
 	osh_check(fn, team, dest, bytes, 0);
 	osh_check_source(fn, team, source, bytes);
 	osh_coll_room(fn, dest, bytes);
-	if (team->n == 1)
+	if (team->n == 1) {
 		osh_coll_copy(dest, source, bytes);
-	else if (bytes <= OSH_CELL_DATA)
-		reduce_short(fn, team, dest, source, elem, n, combine);
-	else if (team->near && osh_segment_of(source, bytes, &offset) != OSH_SEGMENTS)
-		reduce_near(fn, team, dest, source, elem, n, combine);
-	else
+		return 0;
+	}
+	algorithm = choose(team, bytes,
+			   team->near && osh_segment_of(source, bytes, &offset) != OSH_SEGMENTS);
+	if (algorithm == OSH_REDUCE_SHARED)
+		reduce_shared(fn, team, dest, source, elem, n, combine);
+	else if (algorithm == OSH_REDUCE_RING)
 		reduce_ring(fn, team, dest, source, elem, n, combine);
+	else
+		reduce_short(fn, team, algorithm, dest, source, elem, bytes, combine);
 	return 0;
 }
 

@@ -44,13 +44,32 @@ TEST(Env, WhatIsNoSizeIsRefused)
 struct Variables : testing::Test {
 	void SetUp() override
 	{
-		for (const char *v : { "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE",
-				       "SHMEM_VIADUCT_BARRIER", "SHMEM_DEBUG", "SMA_DEBUG" })
+		for (const char *v :
+		     { "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "SHMEM_VIADUCT_BARRIER",
+		       "SHMEM_VIADUCT_REDUCE", "SHMEM_DEBUG", "SMA_DEBUG" })
 			unsetenv(v);
 	}
 	void TearDown() override { SetUp(); }
 	char error[BOOT_TEXT_MAX] = "";
 };
+
+TEST_F(Variables, AlgorithmsAreWords)
+{
+	setenv("SHMEM_VIADUCT_BARRIER", "Ring", 1);
+	setenv("SHMEM_VIADUCT_REDUCE", "rounds", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_EQ(osh_env.barrier, OSH_BARRIER_RING);
+	EXPECT_EQ(osh_env.reduce, OSH_REDUCE_ROUNDS);
+	for (const char *wrong : { "round", "", "flat,", "flat, rounds", "0" }) {
+		setenv("SHMEM_VIADUCT_REDUCE", wrong, 1);
+		EXPECT_NE(osh_env_read(error), 0) << wrong;
+	}
+	unsetenv("SHMEM_VIADUCT_BARRIER");
+	unsetenv("SHMEM_VIADUCT_REDUCE");
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_EQ(osh_env.barrier, OSH_AUTO);
+	EXPECT_EQ(osh_env.reduce, OSH_AUTO);
+}
 
 TEST_F(Variables, TheNewerNameCounts)
 {

@@ -47,6 +47,7 @@ SETTINGS = [
     ({"SHMEM_SYMMETRIC_SIZE": "much"}, r"SHMEM_SYMMETRIC_SIZE is \"much\"; expected a number"),
     ({"SHMEM_SYMMETRIC_SIZE": "-1"}, r"SHMEM_SYMMETRIC_SIZE is \"-1\"; expected a number"),
     ({"SHMEM_SYMMETRIC_SIZE": "900t"}, r"no symmetric heap of \d+ bytes: this machine allows \d+; lower SHMEM_SYMMETRIC_SIZE"),
+    ({"SHMEM_VIADUCT_REDUCE": "x"}, r"SHMEM_VIADUCT_REDUCE is \"x\"; expected auto, flat, rounds, shared, ring"),
     ({"SHMEM_VIADUCT_BARRIER": "x"}, r"SHMEM_VIADUCT_BARRIER is \"x\"; expected auto"),
     ({"SHMEM_SYMMETRIC_SIZE": "800m", "--window": "64M"}, WINDOW),
     ({"SHMEM_SYMMETRIC_SIZE": "800m", "--window": "64M", "--hosts": "2"}, WINDOW),

@@ -15,9 +15,10 @@
 #include "osh_coll.h"
 #include "osh_target.h"
 
-#define FLAT_MAX 4		 /* members */
-#define ROUNDS_MAX OSH_CELL_DATA /* bytes, of near members */
-#define ROUNDS_MAX_FAR OSH_CELL_DATA
+#define FLAT_MAX 4			 /* members */
+#define ROUNDS_MAX 48u			 /* bytes; docs/openshmem.md has the figures */
+#define ROUNDS_MAX_PAIR 128u		 /* of two members */
+#define ROUNDS_MAX_FAR 256u		 /* of more, not all of them near */
 #define ROUNDS_AHEAD (4 * OSH_CELL_DATA) /* bytes that are sent before some are taken */
 #define BLOCK 8192u /* bytes combined at a time: they stay in the nearest cache */
 
@@ -307,6 +308,7 @@ static void reduce_ring(const char *fn, struct osh_team *team, void *dest, const
 static int choose(const struct osh_team *team, size_t bytes, bool shared)
 {
 	int wanted = osh_env.reduce;
+	size_t most;
 
 	if (wanted == OSH_REDUCE_RING || (wanted == OSH_REDUCE_SHARED && shared) ||
 	    (wanted == OSH_REDUCE_FLAT && bytes <= OSH_CELL_DATA) ||
@@ -314,7 +316,8 @@ static int choose(const struct osh_team *team, size_t bytes, bool shared)
 		return wanted;
 	if (bytes <= OSH_CELL_DATA && team->n <= FLAT_MAX)
 		return OSH_REDUCE_FLAT;
-	if (bytes <= (team->near ? ROUNDS_MAX : ROUNDS_MAX_FAR))
+	most = team->near ? ROUNDS_MAX : ROUNDS_MAX_FAR;
+	if (bytes <= (team->n == 2 ? ROUNDS_MAX_PAIR : most))
 		return OSH_REDUCE_ROUNDS;
 	return shared ? OSH_REDUCE_SHARED : OSH_REDUCE_RING;
 }

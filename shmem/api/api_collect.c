@@ -8,7 +8,7 @@ API(void, shmem_barrier_all, (void))
 
 API(void, shmem_sync_all, (void))
 {
-	osh_sync("shmem_sync_all", osh_team(SHMEM_TEAM_WORLD));
+	osh_sync_all("shmem_sync_all");
 }
 
 API(int, shmem_team_sync, (shmem_team_t handle))

@@ -64,8 +64,15 @@ int osh_sync(const char *fn, struct osh_team *team)
 	return 0;
 }
 
+void osh_sync_all(const char *fn)
+{
+	if (osh_unlikely(osh_world == NULL))
+		osh_bad_access(fn, NULL, 0, -1);
+	osh_sync(fn, osh_world);
+}
+
 void osh_barrier_all(const char *fn)
 {
 	osh_quiet(&osh_default);
-	osh_sync(fn, osh_world);
+	osh_sync_all(fn);
 }

@@ -14,7 +14,7 @@
 #include "osh_fast.h"
 #include "osh_wait.h"
 
-#define PASSED 1u /* the lock is this PE's now */
+#define PASSED 1u /* the lock is this PE's, or will be if nobody has it */
 #define FOLLOWS(pe) ((uint32_t)((pe) + 1) << 1)
 #define FOLLOWER(word) ((int)((word) >> 1) - 1)
 
@@ -134,15 +134,17 @@ void osh_set_lock(const char *fn, long *lock)
 	uint32_t before;
 
 	enter(fn, lock, true);
-	__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
+	__atomic_store_n(own_half(lock), PASSED, __ATOMIC_RELEASE);
 	before = osh_amo32(fn, &osh_default, OSH_AMO_SWAP, last_half(lock), (uint32_t)osh_pe.me + 1,
 			   0, home);
 	if (before == 0)
 		return;
-	w.pe = (int)before - 1;
-	if (before == (uint32_t)osh_pe.me + 1 || w.pe >= osh_pe.n)
+	if (before == (uint32_t)osh_pe.me + 1 || before > (uint32_t)osh_pe.n)
 		osh_fatal("%s: the lock at %p is held by this PE already, or was overwritten", fn,
 			  (void *)lock);
+	w.pe = (int)before - 1;
+	/* The PE behind this one may have told already that it follows. */
+	__atomic_fetch_and(own_half(lock), ~PASSED, __ATOMIC_RELEASE);
 	osh_amo32_post(fn, &osh_default, OSH_AMO_OR, own_half(lock), FOLLOWS(osh_pe.me), w.pe);
 	while (!(own_word(lock) & PASSED))
 		osh_wait(&w);
@@ -157,10 +159,11 @@ int osh_test_lock(const char *fn, long *lock)
 		return 1;
 	/* Only a PE that has the lock or waits for it is followed by another. */
 	if (osh_amo32(fn, &osh_default, OSH_AMO_FETCH, last_half(lock), 0, 0, home) == 0) {
-		__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
+		__atomic_store_n(own_half(lock), PASSED, __ATOMIC_RELEASE);
 		if (osh_amo32(fn, &osh_default, OSH_AMO_COMPARE_SWAP, last_half(lock),
 			      (uint32_t)osh_pe.me + 1, 0, home) == 0)
 			return 0;
+		__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
 	}
 	leave(lock);
 	return 1;
@@ -172,16 +175,20 @@ void osh_clear_lock(const char *fn, long *lock)
 	int home = home_of(fn, lock), next;
 	uint32_t last;
 
+	if (!(own_word(lock) & PASSED))
+		osh_fatal("%s: the lock at %p is not held by this PE, or was overwritten", fn,
+			  (void *)lock);
 	osh_quiet(&osh_default);
 	if (FOLLOWER(own_word(lock)) < 0) {
 		last = osh_amo32(fn, &osh_default, OSH_AMO_COMPARE_SWAP, last_half(lock), 0,
 				 (uint32_t)osh_pe.me + 1, home);
 		if (last == (uint32_t)osh_pe.me + 1) {
+			__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
 			leave(lock);
 			return;
 		}
 		if (last == 0)
-			osh_fatal("%s: the lock at %p is not held", fn, (void *)lock);
+			osh_fatal("%s: the lock at %p was overwritten", fn, (void *)lock);
 		/* Another has asked, and is about to say that it follows. */
 		while (FOLLOWER(own_word(lock)) < 0)
 			osh_wait(&w);

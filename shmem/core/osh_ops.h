@@ -90,6 +90,7 @@ void osh_wait_end(struct osh_wait *w);
 typedef void (*osh_combine)(void *into, const void *from, size_t n);
 
 int osh_sync(const char *fn, struct osh_team *team);
+void osh_sync_all(const char *fn);
 void osh_barrier_all(const char *fn);
 int osh_broadcast(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n,
 		  int root);

@@ -416,6 +416,8 @@ struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int s
 	struct osh_team *set;
 	int *pes, me = -1;
 
+	if (osh_world == NULL)
+		osh_bad_access(fn, NULL, 0, -1);
 	if (start == 0 && log_stride == 0 && size == osh_pe.n)
 		return osh_world;
 	if (size < 1 || start < 0 || log_stride < 0 || log_stride > 30 ||

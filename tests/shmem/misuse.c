@@ -59,6 +59,28 @@ static void lock_twice(void)
 	shmem_set_lock(&variable);
 }
 
+static void lock_of_another(void)
+{
+	static long lock;
+
+	if (me == 0)
+		shmem_set_lock(&lock);
+	shmem_barrier_all();
+	if (me == 1)
+		shmem_clear_lock(&lock);
+	pause();
+}
+
+/* What is in the lock names no PE, also if it is read as a signed number. */
+static void lock_overwritten(void)
+{
+	static long lock = (long)0x8000000000000000u;
+
+	if (me == 0)
+		shmem_set_lock(&lock);
+	pause();
+}
+
 static void free_twice(void)
 {
 	shmem_free(block);
@@ -190,6 +212,20 @@ static void after_finalize(void)
 	shmem_long_p(block, 1, 0);
 }
 
+static void barrier_after_finalize(void)
+{
+	shmem_finalize();
+	shmem_barrier_all();
+}
+
+static void set_after_finalize(void)
+{
+	static long sync[SHMEM_SYNC_SIZE];
+
+	shmem_finalize();
+	shmem_sync(0, 0, npes, sync);
+}
+
 static void too_much(void)
 {
 	if (shmem_malloc((size_t)1 << 40) != NULL)
@@ -223,6 +259,8 @@ int main(int argc, char **argv)
 		NAMED(past_the_heap),
 		NAMED(not_aligned),
 		NAMED(lock_twice),
+		NAMED(lock_of_another),
+		NAMED(lock_overwritten),
 		NAMED(free_twice),
 		NAMED(free_of_a_variable),
 		NAMED(use_after_free),
@@ -242,6 +280,8 @@ int main(int argc, char **argv)
 		NAMED(count_of_a_broadcast),
 		NAMED(count_of_an_alltoalls),
 		NAMED(after_finalize),
+		NAMED(barrier_after_finalize),
+		NAMED(set_after_finalize),
 		NAMED(too_much),
 		NAMED(killed),
 	};

@@ -18,6 +18,8 @@ CASES = [
     ("past_the_heap", False, 1, r"shmem_long_put: 8796093022208 bytes at 0x[0-9a-f]+, for PE 0, are not symmetric"),
     ("not_aligned", False, 1, r"shmem_long_atomic_add: the object at 0x[0-9a-f]+ is not aligned to its 8 bytes"),
     ("lock_twice", False, 1, r"PE 0 .*shmem_set_lock: the lock at 0x[0-9a-f]+ is held by this PE already"),
+    ("lock_of_another", False, 1, r"PE 1 .*shmem_clear_lock: the lock at 0x[0-9a-f]+ is not held by this PE"),
+    ("lock_overwritten", False, 1, r"PE 0 .*shmem_set_lock: the lock at 0x[0-9a-f]+ is held by this PE already, or was overwritten"),
     ("free_twice", False, 1, r"shmem_free: 0x[0-9a-f]+ was not allocated in the symmetric heap, or is freed already"),
     ("free_of_a_variable", False, 1, r"shmem_free: 0x[0-9a-f]+ was not allocated in the symmetric heap"),
     ("use_after_free", True, 1, r"shmem_long_p: 8 bytes at 0x[0-9a-f]+, for PE 0, are not in an allocated block"),
@@ -37,6 +39,8 @@ CASES = [
     ("count_of_a_broadcast", False, 1, r"shmem_long_broadcast: more bytes than there can be, at 0x"),
     ("count_of_an_alltoalls", False, 1, r"shmem_long_alltoalls: more bytes than there can be, at 0x"),
     ("after_finalize", False, 1, r"shmem_long_p: called before shmem_init or after shmem_finalize"),
+    ("barrier_after_finalize", False, 1, r"shmem_barrier_all: called before shmem_init or after shmem_finalize"),
+    ("set_after_finalize", False, 1, r"shmem_sync: called before shmem_init or after shmem_finalize"),
     ("too_much", False, 0, r"shmem_malloc: 1099511627776 bytes do not fit .* raise SHMEM_SYMMETRIC_SIZE"),
     ("killed", False, 134, r"PE 1 on host0 was killed by signal 6 \(Aborted\)"),
 ]

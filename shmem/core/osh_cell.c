@@ -97,6 +97,14 @@ static void tell_taken(const char *fn, struct osh_team *team, int from)
 			sizeof(line->taken));
 }
 
+bool osh_cell_is_there(const struct osh_team *team, int from)
+{
+	uint64_t taken = team->lines[from].taken;
+	struct osh_cell *cell = &team->mine[from].cells[taken % OSH_CELLS];
+
+	return atomic_load_explicit(&cell->seq, memory_order_acquire) == taken + 1;
+}
+
 void osh_cell_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n)
 {
 	struct osh_line *line = &team->lines[from];

@@ -16,6 +16,24 @@ static struct {
 	struct osh_team *made;	      /* the teams that the program made */
 } teams = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* What members of a set tell each other, by cells that nothing else uses. */
+struct set_news {
+	uint64_t offset; /* of the block */
+	int start, log_stride, n;
+};
+
+/* Threads that make sets at the same time hear of each other's. */
+struct heard {
+	struct set_news news;
+	int from;
+	struct heard *next;
+};
+
+static struct {
+	pthread_mutex_t lock; /* of the cells, too */
+	struct heard *list;
+} meeting = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
 struct osh_team *osh_team(const void *handle)
 {
 	switch ((uintptr_t)handle) {
@@ -152,8 +170,20 @@ static void close_list(struct osh_team **list)
 	}
 }
 
+/* A program that is right has left none. */
+static void forget_news(void)
+{
+	struct heard *h;
+
+	while ((h = meeting.list) != NULL) {
+		meeting.list = h->next;
+		free(h);
+	}
+}
+
 void osh_teams_close(void)
 {
+	forget_news();
 	close_list(&teams.sets);
 	close_list(&teams.made);
 	end_contexts(osh_world);
@@ -390,25 +420,89 @@ int osh_team_translate_pe(struct osh_team *from, int pe, struct osh_team *to)
 
 /* ---- active sets ----------------------------------------------------------------------------- */
 
-/* Members tell each other their blocks by cells that nothing else uses. */
-static struct osh_team *set_create(const char *fn, const int *pes, int n, int me)
+static bool same_set(const struct set_news *a, const struct set_news *b)
 {
-	struct osh_team *set = team_alloc(pes, n, me), *by = teams.introducing;
-	uint64_t mine, theirs;
+	return a->start == b->start && a->log_stride == b->log_stride && a->n == b->n;
+}
 
-	if (set == NULL)
-		osh_fatal("%s: no memory for another active set", fn);
-	mine = set->offset;
-	for (int i = 1; i < n; i++)
-		osh_cell_send(fn, by, pes[(me + i) % n], &mine, sizeof(mine));
-	note_block(fn, set, me, mine);
-	for (int i = 1; i < n; i++) {
-		int from = (me + i) % n;
+/* Whether PE `from` has told of the set `mine`; if so, it is in *theirs. */
+static bool look_up(const struct set_news *mine, int from, struct set_news *theirs)
+{
+	struct heard **at = &meeting.list, *h;
 
-		osh_cell_recv(fn, by, pes[from], &theirs, sizeof(theirs));
-		note_block(fn, set, from, theirs);
+	while (*at != NULL && ((*at)->from != from || !same_set(&(*at)->news, mine)))
+		at = &(*at)->next;
+	h = *at;
+	if (h == NULL)
+		return false;
+	*theirs = h->news;
+	*at = h->next;
+	free(h);
+	return true;
+}
+
+static bool hear_of_set(const char *fn, const struct set_news *mine, int from,
+			struct set_news *theirs)
+{
+	struct heard *h, **end = &meeting.list;
+
+	if (look_up(mine, from, theirs))
+		return true;
+	if (!osh_cell_is_there(teams.introducing, from))
+		return false;
+	osh_cell_recv(fn, teams.introducing, from, theirs, sizeof(*theirs));
+	if (same_set(theirs, mine))
+		return true;
+	h = malloc(sizeof(*h));
+	if (h == NULL)
+		osh_fatal("%s: out of memory", fn);
+	*h = (struct heard){ *theirs, from, NULL };
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = h;
+	return false;
+}
+
+static void wait_for_news(const char *fn, const struct set_news *mine, int from,
+			  struct set_news *theirs)
+{
+	struct osh_wait w = { fn, NULL, from, 0 };
+	bool there;
+
+	for (;;) {
+		pthread_mutex_lock(&meeting.lock);
+		there = hear_of_set(fn, mine, from, theirs);
+		pthread_mutex_unlock(&meeting.lock);
+		if (there)
+			break;
+		osh_wait(&w);
 	}
-	return set;
+	osh_wait_end(&w);
+}
+
+static struct osh_team *set_create(const char *fn, const int *pes, const struct set_news *set,
+				   int me)
+{
+	struct osh_team *team = team_alloc(pes, set->n, me);
+	struct set_news mine = *set, theirs;
+
+	if (team == NULL)
+		osh_fatal("%s: no memory for another active set", fn);
+	team->start = set->start;
+	team->log_stride = set->log_stride;
+	mine.offset = team->offset;
+	pthread_mutex_lock(&meeting.lock);
+	for (int i = 1; i < team->n; i++)
+		osh_cell_send(fn, teams.introducing, pes[(me + i) % team->n], &mine, sizeof(mine));
+	pthread_mutex_unlock(&meeting.lock);
+	note_block(fn, team, me, mine.offset);
+	for (int i = 1; i < team->n; i++) {
+		int from = (me + i) % team->n;
+
+		wait_for_news(fn, &mine, pes[from], &theirs);
+		note_block(fn, team, from, theirs.offset);
+	}
+	return team;
 }
 
 struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int size)
@@ -441,9 +535,7 @@ struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int s
 	}
 	if (me < 0)
 		osh_fatal("%s: this PE is not in the active set", fn);
-	set = set_create(fn, pes, size, me);
-	set->start = start;
-	set->log_stride = log_stride;
+	set = set_create(fn, pes, &(struct set_news){ 0, start, log_stride, size }, me);
 	free(pes);
 	pthread_mutex_lock(&teams.lock);
 	set->next = teams.sets;

@@ -90,6 +90,8 @@ static inline void *osh_heap_at(size_t offset)
 
 /* Sends n bytes, at most OSH_CELL_DATA, to a member; puts by osh_inner that came before arrive before. */
 void osh_cell_send(const char *fn, struct osh_team *team, int to, const void *data, size_t n);
+/* Whether a member has sent one that was not taken. */
+bool osh_cell_is_there(const struct osh_team *team, int from);
 /* Takes the next message of a member. */
 void osh_cell_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n);
 

@@ -97,6 +97,36 @@ static void a_team_each(void)
 		shmem_team_destroy(teams[t]);
 }
 
+/* Two threads use two sets of almost all PEs, for the first time at once and in different order. */
+static void *own_set(void *number)
+{
+	static long in[2][10], out[2][10], work[2][10], sync[2][SHMEM_SYNC_SIZE];
+	long t = (long)number, sum = 0;
+	int size = npes - 1;
+
+	if (t > 1 || size < 1 || me < t || me >= t + size)
+		return NULL;
+	if (t == me % 2)
+		usleep(20000);
+	for (int pe = (int)t; pe < t + size; pe++)
+		sum += pe;
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 10; i++)
+			in[t][i] = me + round;
+		shmem_long_sum_to_all(out[t], in[t], 10, (int)t, 0, size, work[t], sync[t]);
+		for (int i = 0; i < 10; i++)
+			CHECK(out[t][i] == sum + (long)size * round);
+		shmem_barrier((int)t, 0, size, sync[t]);
+	}
+	return NULL;
+}
+
+static void sets_are_made_at_once(void)
+{
+	in_threads(own_set);
+	shmem_barrier_all();
+}
+
 static void *take_lock(void *unused)
 {
 	for (int i = 0; i < EACH / 4; i++) {
@@ -168,8 +198,11 @@ static void threads_get_a_lock_in_their_order(void)
 
 int main(void)
 {
-	static const struct rule rules[] = { RULE(one_context_for_all), RULE(a_context_each),
-					     RULE(a_team_each), RULE(threads_compete_for_a_lock),
+	static const struct rule rules[] = { RULE(one_context_for_all),
+					     RULE(a_context_each),
+					     RULE(a_team_each),
+					     RULE(sets_are_made_at_once),
+					     RULE(threads_compete_for_a_lock),
 					     RULE(threads_get_a_lock_in_their_order) };
 	int provided;
 

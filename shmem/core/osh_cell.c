@@ -110,9 +110,15 @@ void osh_cell_recv(const char *fn, struct osh_team *team, int from, void *data, 
 	struct osh_line *line = &team->lines[from];
 	struct osh_cell *cell = &team->mine[from].cells[line->taken % OSH_CELLS];
 	struct osh_wait w = { fn, NULL, team->pes[from], 0 };
+	uint64_t next = line->taken + 1, before = next > OSH_CELLS ? next - OSH_CELLS : 0, seq;
 
-	while (atomic_load_explicit(&cell->seq, memory_order_acquire) != line->taken + 1)
+	while ((seq = atomic_load_explicit(&cell->seq, memory_order_acquire)) != next) {
+		if (osh_unlikely(seq != before))
+			osh_fatal("%s: a message of PE %d was overwritten: some PE stores into the "
+				  "library's part of the symmetric heap",
+				  fn, w.pe);
 		osh_wait(&w);
+	}
 	osh_wait_end(&w);
 	copy(data, cell->data, n);
 	note_taken(line, atomic_load_explicit(&cell->taken, memory_order_relaxed));

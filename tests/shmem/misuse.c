@@ -206,6 +206,18 @@ static void forged_offset(void)
 	pause();
 }
 
+/* PE 1 stores over the messages that PE 0 has from it. */
+static void messages_overwritten(void)
+{
+	char *mailbox = (char *)block - (80 << 20) + 576, garbage[8 * 64];
+
+	if (me == 0)
+		shmem_barrier_all();
+	memset(garbage, 0x5a, sizeof(garbage));
+	shmem_putmem(mailbox, garbage, sizeof(garbage), 0);
+	pause();
+}
+
 static void after_finalize(void)
 {
 	shmem_finalize();
@@ -272,6 +284,7 @@ int main(int argc, char **argv)
 		NAMED(session_bits),
 		NAMED(collect_of_too_much),
 		NAMED(forged_offset),
+		NAMED(messages_overwritten),
 		NAMED(different_sources),
 		NAMED(private_source),
 		NAMED(count_of_a_put),

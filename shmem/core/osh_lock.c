@@ -47,6 +47,9 @@ static int home_of(const char *fn, const long *lock)
 
 	if (osh_segment_of(lock, sizeof(*lock), &offset) == OSH_SEGMENTS)
 		osh_bad_access(fn, lock, sizeof(*lock), osh_pe.me);
+	if (offset % sizeof(*lock) != 0)
+		osh_fatal("%s: the lock at %p is not aligned to its %zu bytes", fn,
+			  (const void *)lock, sizeof(*lock));
 	return (int)(offset / sizeof(*lock) % (size_t)osh_pe.n);
 }
 

@@ -268,6 +268,17 @@ static void forget(struct osh_team *team)
 	pthread_mutex_unlock(&teams.lock);
 }
 
+static bool is_remembered(const struct osh_team *team)
+{
+	const struct osh_team *at;
+
+	pthread_mutex_lock(&teams.lock);
+	for (at = teams.made; at != NULL && at != team; at = at->next)
+		;
+	pthread_mutex_unlock(&teams.lock);
+	return at != NULL;
+}
+
 static void drop(struct osh_team *team)
 {
 	if (team == NULL)
@@ -377,6 +388,8 @@ void osh_team_destroy(const char *fn, struct osh_team *team)
 		return;
 	if (team == osh_world || team == osh_shared)
 		osh_fatal("%s: a predefined team cannot be destroyed", fn);
+	if (!is_remembered(team))
+		osh_fatal("%s: %p is no team, or was destroyed already", fn, (void *)team);
 	end_contexts(team);
 	/*
 	 * Behind this nobody stores into the block, so it can be used again.  The messages of the synchronisation are

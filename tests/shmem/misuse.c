@@ -71,6 +71,21 @@ static void lock_of_another(void)
 	pause();
 }
 
+static void lock_not_aligned(void)
+{
+	shmem_set_lock((long *)((char *)block + 4));
+}
+
+static void team_destroyed_twice(void)
+{
+	shmem_team_t team;
+
+	if (shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team) != 0)
+		pause();
+	shmem_team_destroy(team);
+	shmem_team_destroy(team);
+}
+
 /* What is in the lock names no PE, also if it is read as a signed number. */
 static void lock_overwritten(void)
 {
@@ -273,6 +288,8 @@ int main(int argc, char **argv)
 		NAMED(lock_twice),
 		NAMED(lock_of_another),
 		NAMED(lock_overwritten),
+		NAMED(lock_not_aligned),
+		NAMED(team_destroyed_twice),
 		NAMED(free_twice),
 		NAMED(free_of_a_variable),
 		NAMED(use_after_free),

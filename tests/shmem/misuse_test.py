@@ -20,6 +20,8 @@ CASES = [
     ("lock_twice", False, 1, r"PE 0 .*shmem_set_lock: the lock at 0x[0-9a-f]+ is held by this PE already"),
     ("lock_of_another", False, 1, r"PE 1 .*shmem_clear_lock: the lock at 0x[0-9a-f]+ is not held by this PE"),
     ("lock_overwritten", False, 1, r"PE 0 .*shmem_set_lock: the lock at 0x[0-9a-f]+ is held by this PE already, or was overwritten"),
+    ("lock_not_aligned", False, 1, r"shmem_set_lock: the lock at 0x[0-9a-f]+ is not aligned to its 8 bytes"),
+    ("team_destroyed_twice", False, 1, r"shmem_team_destroy: 0x[0-9a-f]+ is no team, or was destroyed already"),
     ("free_twice", False, 1, r"shmem_free: 0x[0-9a-f]+ was not allocated in the symmetric heap, or is freed already"),
     ("free_of_a_variable", False, 1, r"shmem_free: 0x[0-9a-f]+ was not allocated in the symmetric heap"),
     ("use_after_free", True, 1, r"shmem_long_p: 8 bytes at 0x[0-9a-f]+, for PE 0, are not in an allocated block"),

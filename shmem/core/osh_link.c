@@ -133,9 +133,10 @@ void osh_link_check_agent(void)
 	VIP_VI_ATTRIBUTES attrs;
 	VIP_CONN_HANDLE conn;
 	VIP_RETURN rc;
+	uint8_t *discriminator = nobody.addr.HostAddress + nobody.addr.HostAddressLen;
 
 	/* An address that no PE asks for. */
-	nobody.addr.HostAddress[nobody.addr.HostAddressLen] ^= 1;
+	discriminator[0] ^= 1;
 	rc = VipConnectWait(osh_pe.nic, &nobody.addr, 0, &from.addr, &attrs, &conn);
 	if (rc == VIP_ERROR_RESOURCE)
 		agent_is_gone(rc);

@@ -191,7 +191,7 @@ int osh_globals_for_children(const struct osh_globals *s)
 	int rc = 0;
 
 	pthread_mutex_lock(&children.lock);
-	if (!children.hooked && s != NULL) {
+	if (!children.hooked) {
 		rc = -pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 		children.hooked = rc == 0;
 	}

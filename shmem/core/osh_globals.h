@@ -21,7 +21,9 @@ void osh_globals_find(struct osh_globals *s);
 int osh_globals_privatise(const struct osh_globals *s);
 /*
  * From now on, or (NULL) no longer, children of fork() get a private copy of the range, which would be missing
- * there.  0 or -errno.
+ * there.  Its handler of fork() is installed by the first call, which has to come before libraries that are used
+ * install theirs: in a child those run in this order, and may use variables that the linker has put into the
+ * executable (`environ`, those of sanitizers).  0 or -errno.
  */
 int osh_globals_for_children(const struct osh_globals *s);
 

@@ -438,7 +438,7 @@ int osh_link_open(char error[BOOT_TEXT_MAX])
 	struct osh_peer *self;
 
 	osh_pe.peers = calloc((size_t)osh_pe.n, sizeof(*osh_pe.peers));
-	if (osh_pe.peers == NULL) {
+	if (osh_pe.peers == NULL || osh_globals_for_children(NULL) != 0) {
 		snprintf(error, BOOT_TEXT_MAX, "out of memory");
 		return -1;
 	}

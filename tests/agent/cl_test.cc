@@ -411,13 +411,14 @@ TEST_F(ClientLib, AgentOfAnotherVersion)
 		char hello[W_CTL_MAX];
 		EXPECT_GT(recv(client, hello, sizeof(hello), 0), 0);
 		w_ctl_init(&m, W_DONE, sizeof(m));
-		m.hdr.version = 9;
+		m.hdr.version = 99;
 		w_ctl_send(client, &m, nullptr, 0);
 	});
 
 	EXPECT_EQ(cl_open_host(geteuid(), name.c_str(), 0, W_KIND_NIC, &a, error),
 		  -EPROTONOSUPPORT);
-	EXPECT_STREQ(error, "the agent speaks version 9, this library 5; use one release");
+	EXPECT_EQ(error, "the agent speaks version 99, this library " +
+				 std::to_string(W_CTL_VERSION) + "; use one release");
 }
 
 TEST_F(ClientLib, AgentThatTalksNonsense)

@@ -87,13 +87,14 @@ TEST_F(OneHost, AnotherVersionIsToldWhich)
 	c.dial(*fabric, 0);
 	m.kind = W_KIND_NIC;
 	w_ctl_init(&m, W_HELLO, sizeof(m));
-	m.hdr.version = 7;
+	m.hdr.version = 99;
 	w_ctl_send(c.sock, &m, nullptr, 0);
 	Msg answer = c.recv_any();
 	ASSERT_EQ(answer.type, W_DONE);
 	EXPECT_EQ(answer.as<w_refused>().status, static_cast<uint32_t>(W_BAD_VERSION));
-	EXPECT_STREQ(answer.as<w_refused>().text,
-		     "agent speaks version 5, you speak 7; use programs and agent of one release");
+	EXPECT_EQ(answer.as<w_refused>().text,
+		  "agent speaks version " + std::to_string(W_CTL_VERSION) +
+			  ", you speak 99; use programs and agent of one release");
 	EXPECT_EQ(c.recv_any().type, 0);
 	testing::internal::GetCapturedStderr();
 }

@@ -43,15 +43,25 @@ protected:
 
 	static uint8_t *map(size_t len, int rights, int flags, int fd = -1)
 	{
-		void *at = map_apart(len, rights, flags, fd);
+		void *at = mmap(nullptr, len, rights, flags, fd, 0);
 
 		EXPECT_NE(MAP_FAILED, at);
 		return static_cast<uint8_t *>(at);
 	}
 
-	static uint8_t *anonymous(size_t len, int rights = PROT_READ | PROT_WRITE)
+	static uint8_t *anonymous(size_t len)
 	{
-		return map(len, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+		return map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+	}
+
+	/* Anonymous memory, parts of which are to be unmapped. */
+	static uint8_t *apart(size_t len)
+	{
+		void *at = map_apart(len, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+
+		EXPECT_NE(MAP_FAILED, at);
+		return static_cast<uint8_t *>(at);
 	}
 
 	size_t present(uint8_t *at, size_t len) const
@@ -117,7 +127,7 @@ TEST_F(Kinds, GapsAreFoundWhereverTheyAre)
 
 	for (size_t where : { size_t(0), page, len / 2, len - page }) {
 		for (bool mapped : { true, false }) {
-			uint8_t *at = anonymous(len);
+			uint8_t *at = apart(len);
 
 			ASSERT_EQ(0, mapped ? mprotect(at + where, page, PROT_NONE)
 					    : munmap(at + where, page));
@@ -199,7 +209,7 @@ TEST_F(Kinds, SharedAnonymousAndDevices)
 
 TEST_F(Kinds, StacksThatGrowAreNotMappedBelow)
 {
-	uint8_t *room = anonymous(1024 * page, PROT_NONE), *at = room + 512 * page;
+	uint8_t *room = apart(1024 * page), *at = room + 512 * page;
 
 	ASSERT_EQ(0, munmap(room, 1024 * page));
 	void *stack = mmap(at, page, rw, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN, -1, 0);
@@ -294,7 +304,7 @@ protected:
 	void all_kinds()
 	{
 		const size_t len = 64u << 20;
-		uint8_t *at = anonymous(len);
+		uint8_t *at = apart(len);
 		static uint8_t bss[64];
 		int fd = memfd_create("kinds", MFD_CLOEXEC);
 

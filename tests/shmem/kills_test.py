@@ -104,6 +104,8 @@ class Job:
         kinds = {"oshrun": [self.process.pid]}
         for pid, (name, parent) in found.items():
             kind = {"viaductd": "agent", "vi_fabric": "fabric"}.get(name)
+            if kind == "fabric" and parent != self.process.pid:
+                continue  # forked, and about to be an agent
             if kind is None and parent == self.process.pid and pid != self.process.pid and name == "busy":
                 kind = "PE"
             if kind is not None:

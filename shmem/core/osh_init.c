@@ -9,6 +9,7 @@
 #include "osh_link.h"
 #include "osh_ops.h"
 #include "osh_pieces.h"
+#include "osh_set.h"
 #include "osh_team.h"
 
 #define MULTIPLE 3
@@ -140,6 +141,7 @@ void osh_init_or_end(void)
 static void close_all(void)
 {
 	osh_barrier_all("shmem_finalize");
+	osh_sets_close();
 	osh_teams_close();
 	osh_ctx_fini(&osh_default);
 	osh_ctx_fini(&osh_inner);

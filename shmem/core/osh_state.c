@@ -3,4 +3,4 @@
 
 struct osh_state osh_pe;
 struct osh_ctx osh_default, osh_inner;
-struct osh_team *osh_world, *osh_shared;
+struct osh_team *osh_world, *osh_shared, *osh_introducing;

@@ -10,29 +10,9 @@
 
 static struct {
 	pthread_mutex_t lock;
-	struct osh_heap *inner;	      /* the library's part of the heap */
-	struct osh_team *introducing; /* by whose cells members of active sets meet */
-	struct osh_team *sets;	      /* the teams of active sets */
-	struct osh_team *made;	      /* the teams that the program made */
+	struct osh_heap *inner; /* the library's part of the heap */
+	struct osh_team *made;	/* the teams that the program made */
 } teams = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-/* What members of a set tell each other, by cells that nothing else uses. */
-struct set_news {
-	uint64_t offset; /* of the block */
-	int start, log_stride, n;
-};
-
-/* Threads that make sets at the same time hear of each other's. */
-struct heard {
-	struct set_news news;
-	int from;
-	struct heard *next;
-};
-
-static struct {
-	pthread_mutex_t lock; /* of the cells, too */
-	struct heard *list;
-} meeting = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct osh_team *osh_team(const void *handle)
 {
@@ -87,8 +67,7 @@ static int take_block(struct osh_team *team, int n)
 	return 0;
 }
 
-/* A team of these PEs, of which this one is number `me`; its offset is not known to the others yet. */
-static struct osh_team *team_alloc(const int *pes, int n, int me)
+struct osh_team *osh_team_alloc(const int *pes, int n, int me)
 {
 	struct osh_team *team = calloc(1, sizeof(*team));
 
@@ -117,7 +96,7 @@ static struct osh_team *team_alloc(const int *pes, int n, int me)
 /* Every member allocates alike, so the offsets are equal. */
 static struct osh_team *first_team(const int *pes, int n, int me)
 {
-	struct osh_team *team = team_alloc(pes, n, me);
+	struct osh_team *team = osh_team_alloc(pes, n, me);
 
 	for (int i = 0; team != NULL && i < n; i++)
 		team->offsets[i] = team->offset;
@@ -136,7 +115,7 @@ int osh_teams_open(void)
 	for (int i = 0; i < osh_pe.n; i++)
 		pes[i] = i;
 	osh_world = first_team(pes, osh_pe.n, osh_pe.me);
-	teams.introducing = first_team(pes, osh_pe.n, osh_pe.me);
+	osh_introducing = first_team(pes, osh_pe.n, osh_pe.me);
 	for (int i = 0; i < osh_pe.n; i++) {
 		if (i == osh_pe.me)
 			me = near;
@@ -145,7 +124,7 @@ int osh_teams_open(void)
 	}
 	osh_shared = first_team(pes, near, me);
 	free(pes);
-	return osh_world == NULL || teams.introducing == NULL || osh_shared == NULL ? -1 : 0;
+	return osh_world == NULL || osh_introducing == NULL || osh_shared == NULL ? -1 : 0;
 }
 
 static void end_contexts(struct osh_team *team)
@@ -159,7 +138,7 @@ static void end_contexts(struct osh_team *team)
 	}
 }
 
-static void close_list(struct osh_team **list)
+void osh_teams_end(struct osh_team **list)
 {
 	struct osh_team *team;
 
@@ -170,34 +149,20 @@ static void close_list(struct osh_team **list)
 	}
 }
 
-/* A program that is right has left none. */
-static void forget_news(void)
-{
-	struct heard *h;
-
-	while ((h = meeting.list) != NULL) {
-		meeting.list = h->next;
-		free(h);
-	}
-}
-
 void osh_teams_close(void)
 {
-	forget_news();
-	close_list(&teams.sets);
-	close_list(&teams.made);
+	osh_teams_end(&teams.made);
 	end_contexts(osh_world);
 	end_contexts(osh_shared);
 	team_free(osh_world);
 	team_free(osh_shared);
-	team_free(teams.introducing);
-	osh_world = osh_shared = teams.introducing = NULL;
+	team_free(osh_introducing);
+	osh_world = osh_shared = osh_introducing = NULL;
 	osh_heap_destroy(teams.inner);
 	teams.inner = NULL;
 }
 
-/* Notes where another member's block is; one that cannot be is not used. */
-static void note_block(const char *fn, struct osh_team *team, int member, uint64_t offset)
+void osh_team_note_block(const char *fn, struct osh_team *team, int member, uint64_t offset)
 {
 	if (offset % OSH_LINE != 0 || offset > osh_pe.inner ||
 	    osh_block_bytes(team->n) > osh_pe.inner - offset)
@@ -241,7 +206,7 @@ static int introduce(const char *fn, struct osh_team *parent, struct osh_team *t
 		}
 		for (at = 0; team != NULL && at < team->n; at++) {
 			if (team->pes[at] == parent->pes[from])
-				note_block(fn, team, at, theirs.offset);
+				osh_team_note_block(fn, team, at, theirs.offset);
 		}
 	}
 	return rc;
@@ -295,7 +260,7 @@ static int make(const char *fn, struct osh_team *parent, const int *pes, int n, 
 	int rc;
 
 	if (me >= 0) {
-		team = team_alloc(pes, n, me);
+		team = osh_team_alloc(pes, n, me);
 		if (team != NULL)
 			team->num_contexts = num_contexts;
 	}
@@ -429,130 +394,4 @@ int osh_team_translate_pe(struct osh_team *from, int pe, struct osh_team *to)
 			return i;
 	}
 	return -1;
-}
-
-/* ---- active sets ----------------------------------------------------------------------------- */
-
-static bool same_set(const struct set_news *a, const struct set_news *b)
-{
-	return a->start == b->start && a->log_stride == b->log_stride && a->n == b->n;
-}
-
-/* Whether PE `from` has told of the set `mine`; if so, it is in *theirs. */
-static bool look_up(const struct set_news *mine, int from, struct set_news *theirs)
-{
-	struct heard **at = &meeting.list, *h;
-
-	while (*at != NULL && ((*at)->from != from || !same_set(&(*at)->news, mine)))
-		at = &(*at)->next;
-	h = *at;
-	if (h == NULL)
-		return false;
-	*theirs = h->news;
-	*at = h->next;
-	free(h);
-	return true;
-}
-
-static bool hear_of_set(const char *fn, const struct set_news *mine, int from,
-			struct set_news *theirs)
-{
-	struct heard *h, **end = &meeting.list;
-
-	if (look_up(mine, from, theirs))
-		return true;
-	if (!osh_cell_is_there(teams.introducing, from))
-		return false;
-	osh_cell_recv(fn, teams.introducing, from, theirs, sizeof(*theirs));
-	if (same_set(theirs, mine))
-		return true;
-	h = malloc(sizeof(*h));
-	if (h == NULL)
-		osh_fatal("%s: out of memory", fn);
-	*h = (struct heard){ *theirs, from, NULL };
-	while (*end != NULL)
-		end = &(*end)->next;
-	*end = h;
-	return false;
-}
-
-static void wait_for_news(const char *fn, const struct set_news *mine, int from,
-			  struct set_news *theirs)
-{
-	struct osh_wait w = { fn, NULL, from, 0 };
-	bool there;
-
-	for (;;) {
-		pthread_mutex_lock(&meeting.lock);
-		there = hear_of_set(fn, mine, from, theirs);
-		pthread_mutex_unlock(&meeting.lock);
-		if (there)
-			break;
-		osh_wait(&w);
-	}
-	osh_wait_end(&w);
-}
-
-static struct osh_team *set_create(const char *fn, const int *pes, const struct set_news *set,
-				   int me)
-{
-	struct osh_team *team = team_alloc(pes, set->n, me);
-	struct set_news mine = *set, theirs;
-
-	if (team == NULL)
-		osh_fatal("%s: no memory for another active set", fn);
-	team->start = set->start;
-	team->log_stride = set->log_stride;
-	mine.offset = team->offset;
-	pthread_mutex_lock(&meeting.lock);
-	for (int i = 1; i < team->n; i++)
-		osh_cell_send(fn, teams.introducing, pes[(me + i) % team->n], &mine, sizeof(mine));
-	pthread_mutex_unlock(&meeting.lock);
-	note_block(fn, team, me, mine.offset);
-	for (int i = 1; i < team->n; i++) {
-		int from = (me + i) % team->n;
-
-		wait_for_news(fn, &mine, pes[from], &theirs);
-		note_block(fn, team, from, theirs.offset);
-	}
-	return team;
-}
-
-struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int size)
-{
-	struct osh_team *set;
-	int *pes, me = -1;
-
-	if (osh_world == NULL)
-		osh_bad_access(fn, NULL, 0, -1);
-	if (start == 0 && log_stride == 0 && size == osh_pe.n)
-		return osh_world;
-	if (size < 1 || start < 0 || log_stride < 0 || log_stride > 30 ||
-	    start + ((long)(size - 1) << log_stride) >= osh_pe.n)
-		osh_fatal(
-			"%s: no active set has PE_start %d, logPE_stride %d and PE_size %d among %d PEs",
-			fn, start, log_stride, size, osh_pe.n);
-	pthread_mutex_lock(&teams.lock);
-	for (set = teams.sets; set != NULL; set = set->next) {
-		if (set->start == start && set->log_stride == log_stride && set->n == size)
-			break;
-	}
-	pthread_mutex_unlock(&teams.lock);
-	if (set != NULL)
-		return set;
-	pes = malloc((size_t)size * sizeof(int));
-	for (int i = 0; pes != NULL && i < size; i++) {
-		pes[i] = start + (i << log_stride);
-		if (pes[i] == osh_pe.me)
-			me = i;
-	}
-	if (me < 0)
-		osh_fatal("%s: this PE is not in the active set", fn);
-	set = set_create(fn, pes, &(struct set_news){ 0, start, log_stride, size }, me);
-	free(pes);
-	pthread_mutex_lock(&teams.lock);
-	set->next = teams.sets;
-	teams.sets = set;
-	pthread_mutex_unlock(&teams.lock);
-	return set;
 }

@@ -77,6 +77,19 @@ extern struct osh_team *osh_world, *osh_shared;
 int osh_teams_open(void);
 void osh_teams_close(void);
 
+/* By its cells members of active sets meet. */
+extern struct osh_team *osh_introducing;
+
+/*
+ * A team of these PEs, of which this one is number `me`; its offset is not known to the others yet.  NULL: no
+ * memory.
+ */
+struct osh_team *osh_team_alloc(const int *pes, int n, int me);
+/* Notes where the block of a member is; one that cannot be is not used. */
+void osh_team_note_block(const char *fn, struct osh_team *team, int member, uint64_t offset);
+/* Ends the teams of a list, with their contexts. */
+void osh_teams_end(struct osh_team **list);
+
 /* What the program calls the team. */
 void *osh_team_handle(struct osh_team *team);
 

@@ -54,7 +54,8 @@ TEST_F(Setup, AnotherVersion)
 	peer.announce(W_CTL_VERSION + 1);
 	EXPECT_TRUE(stays_down());
 	std::string log = testing::internal::GetCapturedStderr();
-	const std::string mine = std::to_string(W_CTL_VERSION), next = std::to_string(W_CTL_VERSION + 1);
+	const std::string mine = std::to_string(W_CTL_VERSION),
+			  next = std::to_string(W_CTL_VERSION + 1);
 	size_t at = log.find("speaks version " + mine + ", the agent of host 1 speaks " + next);
 	EXPECT_NE(at, std::string::npos) << log;
 	EXPECT_EQ(log.find("speaks version", at + 40), std::string::npos) << "said twice";

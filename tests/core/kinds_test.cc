@@ -51,7 +51,8 @@ protected:
 
 	static uint8_t *anonymous(size_t len)
 	{
-		return map(len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
+		return map(len, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 	}
 
 	/* Anonymous memory, parts of which are to be unmapped. */

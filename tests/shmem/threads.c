@@ -107,7 +107,7 @@ static void *own_set(void *number)
 	if (t > 1 || size < 1 || me < t || me >= t + size)
 		return NULL;
 	if (t == me % 2)
-		usleep(20000);
+		sched_yield();
 	for (int pe = (int)t; pe < t + size; pe++)
 		sum += pe;
 	for (int round = 0; round < 20; round++) {

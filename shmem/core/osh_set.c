@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Active sets: teams that the library keeps, each made by the first collective of its members. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "osh_link.h"
+#include "osh_set.h"
+#include "osh_target.h"
+#include "osh_team.h"
+
+static struct {
+	pthread_mutex_t lock;
+	struct osh_team *list;
+} sets = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* What members of a set tell each other, by cells that nothing else uses. */
+struct set_news {
+	uint64_t offset; /* of the block */
+	int start, log_stride, n;
+};
+
+/* Threads that make sets at the same time hear of each other's. */
+struct heard {
+	struct set_news news;
+	int from;
+	struct heard *next;
+};
+
+static struct {
+	pthread_mutex_t lock; /* of the cells, too */
+	struct heard *list;
+} meeting = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool same_set(const struct set_news *a, const struct set_news *b)
+{
+	return a->start == b->start && a->log_stride == b->log_stride && a->n == b->n;
+}
+
+/* Whether PE `from` has told of the set `mine`; if so, it is in *theirs. */
+static bool look_up(const struct set_news *mine, int from, struct set_news *theirs)
+{
+	struct heard **at = &meeting.list, *h;
+
+	while (*at != NULL && ((*at)->from != from || !same_set(&(*at)->news, mine)))
+		at = &(*at)->next;
+	h = *at;
+	if (h == NULL)
+		return false;
+	*theirs = h->news;
+	*at = h->next;
+	free(h);
+	return true;
+}
+
+static bool hear_of_set(const char *fn, const struct set_news *mine, int from,
+			struct set_news *theirs)
+{
+	struct heard *h, **end = &meeting.list;
+
+	if (look_up(mine, from, theirs))
+		return true;
+	if (!osh_cell_is_there(osh_introducing, from))
+		return false;
+	osh_cell_recv(fn, osh_introducing, from, theirs, sizeof(*theirs));
+	if (same_set(theirs, mine))
+		return true;
+	h = malloc(sizeof(*h));
+	if (h == NULL)
+		osh_fatal("%s: out of memory", fn);
+	*h = (struct heard){ *theirs, from, NULL };
+	while (*end != NULL)
+		end = &(*end)->next;
+	*end = h;
+	return false;
+}
+
+static void wait_for_news(const char *fn, const struct set_news *mine, int from,
+			  struct set_news *theirs)
+{
+	struct osh_wait w = { fn, NULL, from, 0 };
+	bool there;
+
+	for (;;) {
+		pthread_mutex_lock(&meeting.lock);
+		there = hear_of_set(fn, mine, from, theirs);
+		pthread_mutex_unlock(&meeting.lock);
+		if (there)
+			break;
+		osh_wait(&w);
+	}
+	osh_wait_end(&w);
+}
+
+static struct osh_team *set_create(const char *fn, const int *pes, const struct set_news *set,
+				   int me)
+{
+	struct osh_team *team = osh_team_alloc(pes, set->n, me);
+	struct set_news mine = *set, theirs;
+
+	if (team == NULL)
+		osh_fatal("%s: no memory for another active set", fn);
+	team->start = set->start;
+	team->log_stride = set->log_stride;
+	mine.offset = team->offset;
+	pthread_mutex_lock(&meeting.lock);
+	for (int i = 1; i < team->n; i++)
+		osh_cell_send(fn, osh_introducing, pes[(me + i) % team->n], &mine, sizeof(mine));
+	pthread_mutex_unlock(&meeting.lock);
+	osh_team_note_block(fn, team, me, mine.offset);
+	for (int i = 1; i < team->n; i++) {
+		int from = (me + i) % team->n;
+
+		wait_for_news(fn, &mine, pes[from], &theirs);
+		osh_team_note_block(fn, team, from, theirs.offset);
+	}
+	return team;
+}
+
+struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int size)
+{
+	struct osh_team *set;
+	int *pes, me = -1;
+
+	if (osh_world == NULL)
+		osh_bad_access(fn, NULL, 0, -1);
+	if (start == 0 && log_stride == 0 && size == osh_pe.n)
+		return osh_world;
+	if (size < 1 || start < 0 || log_stride < 0 || log_stride > 30 ||
+	    start + ((long)(size - 1) << log_stride) >= osh_pe.n)
+		osh_fatal(
+			"%s: no active set has PE_start %d, logPE_stride %d and PE_size %d among %d PEs",
+			fn, start, log_stride, size, osh_pe.n);
+	pthread_mutex_lock(&sets.lock);
+	for (set = sets.list; set != NULL; set = set->next) {
+		if (set->start == start && set->log_stride == log_stride && set->n == size)
+			break;
+	}
+	pthread_mutex_unlock(&sets.lock);
+	if (set != NULL)
+		return set;
+	pes = malloc((size_t)size * sizeof(int));
+	for (int i = 0; pes != NULL && i < size; i++) {
+		pes[i] = start + (i << log_stride);
+		if (pes[i] == osh_pe.me)
+			me = i;
+	}
+	if (me < 0)
+		osh_fatal("%s: this PE is not in the active set", fn);
+	set = set_create(fn, pes, &(struct set_news){ 0, start, log_stride, size }, me);
+	free(pes);
+	pthread_mutex_lock(&sets.lock);
+	set->next = sets.list;
+	sets.list = set;
+	pthread_mutex_unlock(&sets.lock);
+	return set;
+}
+
+/* A program that is right has left none. */
+static void forget_news(void)
+{
+	struct heard *h;
+
+	while ((h = meeting.list) != NULL) {
+		meeting.list = h->next;
+		free(h);
+	}
+}
+
+void osh_sets_close(void)
+{
+	forget_news();
+	osh_teams_end(&sets.list);
+}

@@ -44,6 +44,17 @@ static void ring(const char *fn, struct osh_team *team)
 	}
 }
 
+#define TREE_MAX 5 /* members of a team with relays; docs/openshmem.md has the figures */
+
+static int choose(const struct osh_team *team)
+{
+	if (osh_env.barrier != OSH_AUTO)
+		return osh_env.barrier;
+	if (!osh_coll_has_relays(team))
+		return OSH_BARRIER_DISSEMINATION;
+	return team->n <= TREE_MAX ? OSH_BARRIER_TREE : OSH_BARRIER_RING;
+}
+
 int osh_sync(const char *fn, struct osh_team *team)
 {
 	if (team == NULL)
@@ -51,7 +62,7 @@ int osh_sync(const char *fn, struct osh_team *team)
 	if (team->n == 1)
 		return 0;
 	osh_check(fn, team, NULL, 0, 0);
-	switch (osh_env.barrier) {
+	switch (choose(team)) {
 	case OSH_BARRIER_TREE:
 		tree(fn, team);
 		break;

@@ -43,17 +43,11 @@ static void bcast_tree(struct bcast *b, int r, int n)
 	}
 }
 
-/* May some members reach each other over other hosts only?  In a ring of three all are neighbours. */
-static bool has_relays(const struct osh_team *team)
-{
-	return !team->near && team->n > 3;
-}
-
 static int bcast_choose(const struct osh_team *team, size_t n)
 {
 	if (osh_env.broadcast != OSH_AUTO)
 		return osh_env.broadcast;
-	return has_relays(team) && n > CHAIN_LEAST ? OSH_BROADCAST_CHAIN : OSH_BROADCAST_TREE;
+	return osh_coll_has_relays(team) && n > CHAIN_LEAST ? OSH_BROADCAST_CHAIN : OSH_BROADCAST_TREE;
 }
 
 static void bcast_plan(struct bcast *b, const struct osh_team *team, size_t n, int root)
@@ -166,7 +160,7 @@ static void collect_ring(const char *fn, struct osh_team *team, uint8_t *dest, c
 static void collect(const char *fn, struct osh_team *team, void *dest, const void *source,
 		    const size_t *at)
 {
-	bool ring = has_relays(team) && at[team->n] / (size_t)team->n >= RING_LEAST;
+	bool ring = osh_coll_has_relays(team) && at[team->n] / (size_t)team->n >= RING_LEAST;
 
 	if (osh_env.collect == OSH_AUTO ? ring : osh_env.collect == OSH_COLLECT_RING)
 		collect_ring(fn, team, dest, source, at);

@@ -41,6 +41,12 @@ static inline void osh_coll_take(const char *fn, struct osh_team *team, int from
 	osh_cell_recv(fn, team, from, dest, n <= OSH_CELL_DATA ? n : 0);
 }
 
+/* May some members reach each other over other hosts only?  In a ring of three all are neighbours. */
+static inline bool osh_coll_has_relays(const struct osh_team *team)
+{
+	return !team->near && team->n > 3;
+}
+
 /* Ends the job unless `dest` is symmetric memory of that many bytes. */
 static inline void osh_coll_room(const char *fn, const void *dest, size_t n)
 {

@@ -47,7 +47,8 @@ static int bcast_choose(const struct osh_team *team, size_t n)
 {
 	if (osh_env.broadcast != OSH_AUTO)
 		return osh_env.broadcast;
-	return osh_coll_has_relays(team) && n > CHAIN_LEAST ? OSH_BROADCAST_CHAIN : OSH_BROADCAST_TREE;
+	return osh_coll_has_relays(team) && n > CHAIN_LEAST ? OSH_BROADCAST_CHAIN
+							    : OSH_BROADCAST_TREE;
 }
 
 static void bcast_plan(struct bcast *b, const struct osh_team *team, size_t n, int root)

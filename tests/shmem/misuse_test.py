@@ -33,7 +33,7 @@ CASES = [
     ("session_bits", True, 1, r"shmem_ctx_session_start: options 0x\w+ and config_mask 0x0 are not those of OpenSHMEM 1.6"),
     ("collect_of_too_much", False, 1, r"shmem_long_collect: \d+ bytes at 0x[0-9a-f]+, for PE \d, are not symmetric"),
     ("forged_offset", False, 1, r"PE 0 .*split_strided: PE 1 says that its part of the team is at offset 0x10000000000 of its"),
-    ("messages_overwritten", False, 1, r"PE 0 .*shmem_barrier_all: a message of PE 1 was overwritten"),
+    ("messages_overwritten", False, 1, r"PE 0 .*shmem_(calloc|barrier_all): a message of PE 1 was overwritten"),
     ("different_sources", True, 1, r"shmem_long_sum_reduce: source 0x[0-9a-f]+ is not the symmetric address that PE \d gave"),
     ("private_source", True, 1, r"shmem_long_sum_reduce: 80 bytes at 0x[0-9a-f]+, for PE \d, are not symmetric"),
     ("stride_of_an_iput", False, 1, r"shmem_long_iput: 9223372036854775815 bytes at 0x[0-9a-f]+, for PE 0, are not symmetric"),

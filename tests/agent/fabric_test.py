@@ -228,6 +228,18 @@ class Fabric(unittest.TestCase):
             self.assertEqual(tool.wait(60), 0)
         self.assertEqual(agents(), [])
 
+    def test_foreground_whose_reader_is_gone(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with subprocess.Popen([TOOL, "up", "--foreground"], env=environment(), stdout=writer, stderr=subprocess.PIPE,
+                              text=True) as tool:
+            os.close(writer)
+            awaited_status()
+            tool.send_signal(signal.SIGTERM)
+            self.assertIn("writing to standard output: Broken pipe", tool.communicate(timeout=60)[1])
+            self.assertEqual(tool.returncode, 1)
+        self.assertEqual(agents(), [])
+
     def test_up_that_is_interrupted_leaves_nothing(self):
         with tempfile.TemporaryDirectory() as scratch:
             there, go_on = (os.path.join(scratch, name) for name in ("there", "go_on"))

@@ -66,6 +66,11 @@ protected:
 			return number_in(tool.item(W_LIST_PORTS, kRight), "peer") == 1 &&
 			       tool.item(W_LIST_PORTS, kRight).find("\"up\"") != std::string::npos;
 		}));
+		// Host 3 is told by host 0, a moment later.
+		ASSERT_TRUE(eventually([&] {
+			Client tool(fabric, 3, W_KIND_TOOL);
+			return (number_in(tool.item(W_LIST_LINKS, 0), "up") & 1u << kRight) != 0;
+		}));
 	}
 
 	// Nobody listens there: the answer comes from the other end.

@@ -187,6 +187,8 @@ class Job:
             pattern["agent"] = r"oshrun: PE \d+ on host\d+: .+"  # no NIC, no heap, or no other host
         if kind == "agent" and f"vi_fabric: the agent of host {host} ended while links came up\n" in text:
             pattern["agent"] = "oshrun: the hosts? of the job could not be started"
+        if kind == "agent" and "vi_fabric: viaductd does not start: it ended at once\n" in text:
+            pattern["agent"] = "oshrun: the hosts? of the job could not be started"
         if kind == "oshrun":
             if self.process.returncode != -signal.SIGKILL:
                 raise Left(f"oshrun ended with {self.process.returncode}")

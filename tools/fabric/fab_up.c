@@ -275,6 +275,8 @@ static int agents_start(const struct fabric *f, const struct fab_up_args *up, co
 	unsigned int started;
 	sigset_t signals;
 
+	/* Whoever reads what this prints may be gone: that must not end it between its hosts. */
+	signal(SIGPIPE, SIG_IGN);
 	if (up->foreground)
 		stay_signals(&signals);
 	else

@@ -41,7 +41,7 @@ static OSH_COLD struct osh_ep *ep_create(const char *fn, struct osh_ctx *ctx, in
 	ep->pe = pe;
 	ep->vi = osh_link_connect(fn, pe);
 	ep->next = ctx->used;
-	ctx->used = ep;
+	__atomic_store_n(&ctx->used, ep, __ATOMIC_RELAXED);
 	ctx->endpoints[pe] = ep;
 	return ep;
 }

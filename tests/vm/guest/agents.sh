@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh
+# For suites of two guests with an agent in each, in whose windows programs have memory.
+
+export VIADUCT_FABRIC=vm VIADUCT_AGENT=none
+if [ "$VM_GUEST" = A ]; then
+	VIADUCT_HOST=0
+else
+	VIADUCT_HOST=1
+fi
+export VIADUCT_HOST
+
+# start_agent: its log is /tmp/agent.log.
+start_agent() {
+	VIADUCT_LOG=info viaductd --fabric vm --host-id "$VIADUCT_HOST" --hosts 2 --port cdev 2>/tmp/agent.log &
+	agent=$!
+	check "the link between the agents comes up" wait_for 60 link_is_up
+	idle=$(used)
+}
+
+stop_agent() {
+	kill "$agent"
+	wait "$agent" 2>/dev/null
+}
+
+link_is_up() {
+	vi_fabric status | grep -q "cdev  *link up "
+}
+
+# used: bytes of the adapter's windows that the agent has given away.
+used() {
+	vi_fabric status | sed -n 's/.*cdev .* window \([0-9]*\) .*/\1/p'
+}
+
+# is_idle: programs have nothing of the windows.
+is_idle() {
+	[ "$(used)" = "$idle" ]
+}
+
+is_used() {
+	! is_idle
+}
+
+# pinned: by the agent, in KiB.
+pinned() {
+	sed -n 's/^VmPin:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$agent/status"
+}
+
+pinned_is() {
+	[ "$(pinned)" = "$1" ]
+}
+
+pinned_at_least() {
+	[ "$(pinned)" -ge "$1" ]
+}
+
+# stores TEXT [WORD]...: B's program has memory of the kind that the word names, and A's stores there.
+stores() {
+	_stores=$1
+	shift
+	both "$_stores"
+	if [ "$VM_GUEST" = A ]; then
+		check "$_stores" vm_direct client host1
+	else
+		check "$_stores, the server" vm_direct server "$@"
+	fi
+	sed 's/^/  /' /tmp/check.out | while read -r line; do note "$line"; done
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=sh
+# For suites that run vi_port.
+
+# How long vi_port waits; by itself it does so as long on any kernel.
+PORT_SECONDS=$((60 * VM_PATIENCE))
+
+# behind WORD...: vi_port in the background, its output in /tmp/behind.
+behind() {
+	rm -f /tmp/behind
+	vi_port "$@" --timeout "$PORT_SECONDS" >/tmp/behind 2>&1 &
+	behind_pid=$!
+}
+
+# ended TEXT STATUS LINE...: it has come to its end, and printed these lines.
+ended() {
+	wait "$behind_pid"
+	same "$1: the other side ends with $2" "$2" $?
+	_ended=$1
+	shift 2
+	for _line; do
+		check "$_ended: it prints «$_line»" grep -qE "$_line" /tmp/behind
+	done
+}
+
+stopped() {
+	kill "$behind_pid"
+	wait "$behind_pid"
+}
+
+# says TEXT STATUS LINE WORD...: what vi_port prints, in one of its lines, and its exit status.
+says() {
+	_text=$1 _status=$2 _line=$3
+	shift 3
+	case $* in
+	list | *--timeout*) ;;
+	*) set -- "$@" --timeout "$PORT_SECONDS" ;;
+	esac
+	vi_port "$@" >/tmp/says 2>&1
+	same "$_text: the exit status" "$_status" $?
+	check "$_text: «$_line»" grep -qE "$_line" /tmp/says
+	grep -qE "$_line" /tmp/says || note "$(head -n 4 /tmp/says)"
+}
+
+# is_now STATE: what the other side has printed last of its link.
+is_now() {
+	tail -n 1 /tmp/behind | grep -q "^link: $1"
+}

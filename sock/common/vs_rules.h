@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which connections may be promoted, and the fabric host of an address: the text of
+ * VIADUCT_SOCK_RULES and VIADUCT_SOCK_MAP.  Pure: reads no environment, opens nothing.
+ */
+#ifndef VS_RULES_H
+#define VS_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define VS_RULES_MAX 64
+#define VS_MAP_MAX 256
+#define VS_NAME_MAX 64
+
+enum vs_policy { VS_NEVER, VS_AUTO, VS_EAGER };
+
+/* An IP address as IPv6 has it; IPv4 as ::ffff:a.b.c.d. */
+struct vs_addr {
+	uint8_t b[16];
+	uint16_t port; /* in the processor's byte order */
+};
+
+struct vs_rule {
+	char program[VS_NAME_MAX]; /* a pattern as fnmatch() has it; "": any */
+	struct vs_addr addr;
+	unsigned int bits; /* of addr that count; 0: any */
+	uint16_t port_min, port_max;
+	enum vs_policy policy;
+};
+
+struct vs_map_entry {
+	struct vs_addr addr;
+	unsigned int bits;
+	char host[VS_NAME_MAX];
+};
+
+struct vs_rules {
+	struct vs_rule rule[VS_RULES_MAX];
+	size_t rules;
+	struct vs_map_entry map[VS_MAP_MAX];
+	size_t mapped;
+};
+
+/* Of a socket address.  False: not of IPv4 or IPv6. */
+bool vs_addr_of(const struct sockaddr *a, socklen_t alen, struct vs_addr *out);
+bool vs_addr_is_v4(const struct vs_addr *a);
+bool vs_addr_is_loopback(const struct vs_addr *a);
+void vs_addr_text(const struct vs_addr *a, char *text, size_t size);
+
+/* "auto", "eager" or "never".  False: none of them. */
+bool vs_policy_parse(const char *text, enum vs_policy *out);
+
+/*
+ * Adds what the text says.  0; or -EINVAL, -E2BIG, and `bad` (VS_BAD_MAX bytes) has the part that is
+ * wrong.
+ */
+#define VS_BAD_MAX 128
+int vs_rules_parse(struct vs_rules *r, const char *text, char *bad);
+int vs_map_parse(struct vs_rules *r, const char *text, char *bad);
+
+/* The first rule that fits decides, else `otherwise`.  The port of either end fits. */
+enum vs_policy vs_rules_policy(const struct vs_rules *r, const char *program,
+			       const struct vs_addr *peer, const struct vs_addr *local,
+			       enum vs_policy otherwise);
+
+/*
+ * The name of the host at an address: of the map, or of an emulated host the number, whose address is
+ * 127.77.0.0 plus number plus 1.  False: unknown here; the fabric may know it by an alias.
+ */
+bool vs_map_host(const struct vs_rules *r, const struct vs_addr *a, char host[VS_NAME_MAX]);
+
+/* The address of an emulated host.  False: there is none for that number. */
+bool vs_emulated_addr(unsigned int host, struct vs_addr *out);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Statistics: a file of slots that vi_run makes and every process of the run maps.
+ *
+ * A process takes the next slot; when all are taken it shares one, so each counter is added to
+ * atomically.  They outlive a process that is killed.  Without vi_run --stats the counters are the
+ * process's own and nobody reads them.
+ */
+#ifndef VS_STAT_H
+#define VS_STAT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define VS_STAT_SLOTS 2048
+#define VS_STAT_MAGIC UINT64_C(0x3153544154534956) /* "VISTATS1" */
+
+/* Why a TCP connection was not promoted, or was demoted. */
+enum vs_why {
+	VS_WHY_NEVER,	 /* the policy or a rule says never */
+	VS_WHY_ADDRESS,	 /* the peer's address is of no fabric host */
+	VS_WHY_FABRIC,	 /* no fabric, or its agent cannot be reached */
+	VS_WHY_SHORT,	 /* it ended before it was worth it */
+	VS_WHY_NO_MATCH, /* the peer did not answer: not under this library, or through NAT */
+	VS_WHY_OPTION,	 /* a socket option that only the kernel serves */
+	VS_WHY_MEMORY,	 /* no window memory, or a limit of the fabric */
+	VS_WHY_LOST,	 /* the VI or the link broke */
+	VS_WHY_URGENT,	 /* urgent data (MSG_OOB) */
+	VS_WHY_FORK,	 /* several processes have the socket */
+	VS_WHY_EXEC,	 /* the next program has the socket */
+	VS_WHY_PASSED,	 /* the descriptor was sent to another process */
+	VS_WHY_STDIO,	 /* fdopen(), dprintf() or POSIX AIO */
+	VS_WHY_SIGNAL,	 /* O_ASYNC: the kernel signals arrival */
+	VS_WHY_URING,	 /* io_uring is used */
+	VS_WHY_SET,	 /* an epoll set that is not known here */
+	VS_WHY_PEER,	 /* the peer asked for it */
+	VS_WHY_COUNT
+};
+
+extern const char *const vs_why_text[VS_WHY_COUNT];
+
+enum vs_count {
+	VS_TCP_SOCKETS, /* connections seen: by connect() or accept() */
+	VS_TCP_RX,
+	VS_TCP_TX, /* bytes of them that the kernel carried */
+	VS_VI_RX,
+	VS_VI_TX,	 /* bytes that VIs carried */
+	VS_PROMOTED,	 /* connections */
+	VS_DEMOTED,	 /* of them, back to TCP */
+	VS_SLEEPS,	 /* waits in the kernel for promoted connections */
+	VS_POLLED,	 /* times that a poller found something on a connection */
+	VS_POLLER_WAKES, /* sleeps that pollers ended */
+	VS_COUNTS
+};
+
+struct vs_stat_slot {
+	_Atomic uint32_t pid; /* the first process that took the slot */
+	char program[28];
+	_Atomic uint64_t count[VS_COUNTS];
+	_Atomic uint64_t not_promoted[VS_WHY_COUNT];
+	_Atomic uint64_t demoted[VS_WHY_COUNT];
+};
+
+struct vs_stat_file {
+	uint64_t magic;
+	_Atomic uint32_t taken; /* slots, may exceed VS_STAT_SLOTS */
+	_Alignas(64) struct vs_stat_slot slot[VS_STAT_SLOTS];
+};
+
+/* That of this process; never NULL. */
+extern struct vs_stat_slot *_Atomic vs_stat_mine;
+extern bool vs_stat_wanted; /* somebody reads them */
+
+static inline void vs_stat_add(enum vs_count what, uint64_t n)
+{
+	struct vs_stat_slot *s = atomic_load_explicit(&vs_stat_mine, memory_order_relaxed);
+
+	atomic_fetch_add_explicit(&s->count[what], n, memory_order_relaxed);
+}
+
+void vs_stat_not_promoted(enum vs_why why);
+void vs_stat_demoted(enum vs_why why);
+
+/* Adds what the streams moved since the last time. */
+void vs_stat_publish(void);
+/* In a child of fork(): what was moved before is the parent's. */
+void vs_stat_publish_none(void);
+
+/* Maps the file and takes a slot; a NULL path: no file.  0 or -errno, and then nobody reads them. */
+int vs_stat_open(const char *path, const char *program);
+
+/* In a child of fork(): takes a slot of its own. */
+void vs_stat_child(const char *program);
+
+/* For vi_run: makes the file at `path`, which must not exist. */
+int vs_stat_create(const char *path, struct vs_stat_file **out);
+
+#endif

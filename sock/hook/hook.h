@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For the files that define the replaced calls. */
+#ifndef HOOK_H
+#define HOOK_H
+
+#include "vs_obj.h"
+#include "vs_real.h"
+
+/* The compiler's headers mark pointers as not NULL that programs pass as NULL all the same. */
+#pragma GCC diagnostic ignored "-Wnonnull-compare"
+
+#define VS_HOOK __attribute__((visibility("default")))
+#if defined(__has_attribute) && __has_attribute(copy)
+#define VS_LIKE(of) __attribute__((copy(of)))
+#else
+#define VS_LIKE(of)
+#endif
+/* Another name of a replaced call, declared like that. */
+#define VS_ALSO(name, of) extern __typeof__(of) name VS_HOOK VS_LIKE(of) __attribute__((alias(#of)))
+
+/* Of programs compiled with _FORTIFY_SOURCE: ends one whose buffer is too small, as the C library. */
+void __chk_fail(void) __attribute__((noreturn));
+
+static inline void vs_check_room(size_t n, size_t room)
+{
+	if (vs_unlikely(n > room))
+		__chk_fail();
+}
+
+#endif

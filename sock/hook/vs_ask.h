@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a child of vfork() hands to the next program.
+ *
+ * Such a child is one of fork() here, and has its own copy of the objects, but the VIs are its parent's.  So the parent
+ * waits, as vfork() does, and has with the kernel what the child asks for: at dup2(), since it may close all other
+ * descriptors then, and before exec.
+ */
+#ifndef VS_ASK_H
+#define VS_ASK_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "vs_obj.h"
+
+/* Before the child is made; false: it has nothing to ask for, or cannot. */
+bool vs_ask_open(int ends[2]);
+/* In the parent: returns when the child has another program, or has ended. */
+void vs_ask_serve(int ends[2], pid_t child);
+/* In the child. */
+void vs_ask_begin(int ends[2]);
+/* Asks for it, if it is a socket and this is such a child; returns when the kernel has its bytes. */
+void vs_ask_for(struct vs_obj *o);
+/* In a child of the child. */
+void vs_ask_forked(void);
+
+#endif

@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "vs_epoll.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "vs_env.h"
+#include "vs_events.h"
+#include "vs_real.h"
+#include "vs_rouse.h"
+#include "vs_signal.h"
+#include "vs_time.h"
+#include "vs_watch.h"
+
+#define KERNEL_EVERY 16u /* calls, when streams have events all the time */
+
+/* From now on, and threads that wait in the set do so at once. */
+static void check_soon(struct vs_item *it)
+{
+	vs_item_heat(it);
+	vs_rouse(it->ep);
+}
+
+static struct st_stream *stream_of(const struct vs_item *it)
+{
+	if (!it->o || it->o->kind != VS_SOCKET)
+		return NULL;
+	return atomic_load_explicit(&it->o->sock.stream, memory_order_acquire);
+}
+
+/* ---- sets ---- */
+
+static void epoll_end(struct vs_obj *set)
+{
+	struct vs_epoll *ep = set->epoll;
+
+	if (!ep)
+		return;
+	if (!vs_items_lock())
+		return;
+	while (set->items)
+		vs_item_destroy(set->items);
+	while (ep->items)
+		vs_item_destroy(ep->items);
+	while (ep->waits)
+		vs_item_destroy(ep->waits);
+	vs_watch_end(ep);
+	vs_item_destroy(ep->rouser);
+	vs_items_unlock();
+	if (ep->own)
+		st_wait_destroy(ep->own);
+	free(ep);
+}
+
+void vs_epoll_made(int fd)
+{
+	struct vs_obj *o = vs_env.possible ? vs_obj_create(VS_EPOLL, epoll_end) : NULL;
+	int before = errno;
+
+	if (!o)
+		return;
+	o->epoll = calloc(1, sizeof(*o->epoll));
+	if (o->epoll) {
+		o->epoll->fd = fd;
+		vs_table_set(fd, o);
+	}
+	vs_put(o);
+	errno = before;
+}
+
+void vs_epoll_forked(void)
+{
+	vs_items_forked();
+	vs_rouse_forked();
+}
+
+bool vs_epoll_peek(struct vs_obj *set)
+{
+	bool found;
+
+	if (!vs_items_lock())
+		return false;
+	vs_watch_take();
+	vs_events_follow(set->epoll);
+	found = vs_events_peek(set->epoll, 1);
+	vs_items_unlock();
+	return found;
+}
+
+/* ---- sockets of sets ---- */
+
+void vs_epoll_take(struct st_wait *w)
+{
+	if (!vs_items_lock())
+		return;
+	vs_events_take(w);
+	vs_items_unlock();
+}
+
+void vs_epoll_check(struct vs_obj *socket)
+{
+	struct vs_item *it;
+
+	if (!vs_items_lock())
+		return;
+	for (it = socket->items; it; it = it->of_obj)
+		check_soon(it);
+	vs_items_unlock();
+}
+
+void vs_epoll_promoting(struct vs_obj *socket)
+{
+	struct vs_item *it;
+
+	if (!vs_items_lock())
+		return;
+	for (it = socket->items; it; it = it->of_obj) {
+		it->moving = true;
+		check_soon(it);
+	}
+	vs_items_unlock();
+}
+
+struct st_wait *vs_epoll_wait_for(struct vs_obj *socket)
+{
+	struct st_wait *w = NULL;
+
+	if (!vs_items_lock())
+		return NULL;
+	if (socket->items) {
+		struct vs_epoll *ep = socket->items->ep;
+
+		if (!ep->own && st_wait_create(&ep->own) != 0)
+			ep->own = NULL;
+		w = ep->own;
+	}
+	vs_items_unlock();
+	return w;
+}
+
+void vs_epoll_forget(struct vs_obj *socket)
+{
+	if (!vs_items_lock())
+		return;
+	while (socket->items) {
+		struct vs_item *it = socket->items;
+
+		vs_item_unset(it);
+		vs_item_destroy(it);
+	}
+	vs_items_unlock();
+}
+
+/* The interrupted thread may be changing the list, which it does by one store. */
+void vs_epoll_unset(struct vs_obj *socket)
+{
+	struct vs_item *it;
+	bool locked;
+
+	if (!socket->items || !vs_items_keep(&locked))
+		return; /* the kernel's sets have it until the file ends */
+	for (it = socket->items; it; it = it->of_obj) {
+		vs_item_unset(it);
+		it->fd = -1; /* the number may be another file's soon */
+	}
+	vs_items_unkeep(locked);
+}
+
+/* ---- epoll_ctl ---- */
+
+static int ctl_add(struct vs_epoll *ep, struct vs_obj *o, int fd, const struct epoll_event *e)
+{
+	struct epoll_event kernel = { .events = e->events };
+	struct vs_item *it = vs_item_create(ep);
+	struct st_stream *s;
+	int rc;
+
+	if (!it) {
+		errno = ENOMEM;
+		return -1;
+	}
+	kernel.data.u64 = (uint64_t)(uintptr_t)it;
+	rc = vs_real.epoll_ctl(ep->fd, EPOLL_CTL_ADD, fd, &kernel);
+	if (rc != 0) {
+		vs_item_destroy(it);
+		return rc;
+	}
+	it->fd = fd;
+	it->events = it->kernel = e->events;
+	it->data = e->data.u64;
+	vs_item_link(it, o);
+	s = stream_of(it);
+	it->moving = s && !st_on_tcp(s);
+	if (it->moving || o->kind == VS_EPOLL)
+		check_soon(it);
+	return 0;
+}
+
+static int ctl_mod(struct vs_epoll *ep, struct vs_item *it, const struct epoll_event *e)
+{
+	struct epoll_event kernel = { .events = e->events, .data.u64 = (uint64_t)(uintptr_t)it };
+	struct st_stream *s = stream_of(it);
+
+	if ((it->events | e->events) & EPOLLEXCLUSIVE) {
+		errno = EINVAL;
+		return -1;
+	}
+	if ((!s || st_on_tcp(s)) && vs_real.epoll_ctl(ep->fd, EPOLL_CTL_MOD, it->fd, &kernel) != 0)
+		return -1;
+	vs_watch_drop(it);
+	it->events = e->events;
+	it->data = e->data.u64;
+	it->off = false;
+	it->in_seen = it->out_seen = UINT64_MAX;
+	it->level_seen = 0;
+	if (!s || st_on_tcp(s)) {
+		it->kernel = e->events;
+	} else {
+		vs_item_mask(it, true);
+		check_soon(it);
+	}
+	return 0;
+}
+
+static int ctl_locked(struct vs_epoll *ep, int op, int fd, struct vs_obj *o, struct epoll_event *e)
+{
+	struct vs_item *it = vs_item_find(ep, o, fd);
+	int rc;
+
+	if (op == EPOLL_CTL_ADD && e && !it)
+		return ctl_add(ep, o, fd, e);
+	if (op == EPOLL_CTL_MOD && e && it)
+		return ctl_mod(ep, it, e);
+	rc = vs_real.epoll_ctl(ep->fd, op, fd, e);
+	if (rc == 0 && op == EPOLL_CTL_DEL && it)
+		vs_item_destroy(it);
+	return rc;
+}
+
+/* This thread is in the middle of another use of a set: -1 and EDEADLK for a signal handler, or 0. */
+static int is_interrupted(void)
+{
+	if (vs_likely(!vs_items_held()))
+		return 0;
+	errno = EDEADLK;
+	return -1;
+}
+
+int vs_epoll_ctl(struct vs_obj *set, int set_fd, int op, int fd, struct epoll_event *e)
+{
+	struct vs_obj *o = vs_get(fd);
+	int rc;
+
+	if (!o)
+		return vs_real.epoll_ctl(set_fd, op, fd, e);
+	rc = is_interrupted();
+	if (rc == 0 && vs_items_lock()) {
+		set->epoll->fd = set_fd;
+		rc = ctl_locked(set->epoll, op, fd, o, e);
+		vs_items_unlock();
+	}
+	vs_put(o);
+	return rc;
+}
+
+/* ---- epoll_wait ---- */
+
+/* Asks the kernel without waiting.  How many notices were told, or -1. */
+static int ask_kernel(struct vs_call *c, int fd)
+{
+	int n;
+
+	if (c->n == c->max)
+		return 0;
+	n = vs_real.epoll_wait(fd, c->v + c->n, c->max - c->n, 0);
+	if (n <= 0)
+		return n;
+	vs_items_lock();
+	n = vs_events_sort(c, n);
+	vs_items_unlock();
+	return n;
+}
+
+/* Everything that is there now.  The count, or -1 with errno. */
+static int gather(struct vs_call *c, int fd)
+{
+	struct vs_item *it;
+	int rc, max = c->max;
+	bool kernel;
+
+	vs_items_lock();
+	c->ep->fd = fd;
+	c->turn = ++c->ep->turns;
+	for (it = c->ep->waits; it; it = it->of_ep)
+		vs_events_take(it->w);
+	vs_watch_take();
+	vs_events_follow(c->ep);
+	kernel = c->turn % KERNEL_EVERY == 0;
+	c->max = kernel ? max / 2 : max; /* the kernel's have their part */
+	vs_events_check(c);
+	c->max = max;
+	vs_items_unlock();
+	if (c->n > 0 && !kernel)
+		return c->n;
+	rc = ask_kernel(c, fd);
+	if (rc < 0)
+		return c->n > 0 ? c->n : -1;
+	if (c->n < max && (kernel || (c->n == 0 && rc > 0))) {
+		vs_items_lock();
+		vs_events_check(c);
+		vs_items_unlock();
+	}
+	return c->n;
+}
+
+/*
+ * Without the lock: false, there is something.  An item that is not looked at is armed, and its
+ * stream would be told by its wait object, or counted as changed, if it were not any more.
+ */
+static bool arm_set(struct vs_epoll *ep, bool *brief)
+{
+	struct vs_item *it, *next;
+	bool armed;
+
+	vs_items_lock();
+	vs_watch_want(ep);
+	armed = st_changes() == ep->changes;
+	for (it = ep->first; it && armed; it = next) {
+		next = it->next;
+		armed = vs_events_arm(it, 1, brief);
+	}
+	for (it = ep->waits; it && armed; it = it->of_ep)
+		armed = st_wait_arm(it->w) == 0 && vs_events_take(it->w) == 0;
+	if (vs_watch_take() > 0)
+		armed = false;
+	vs_items_unlock();
+	return armed;
+}
+
+bool vs_epoll_arm(struct vs_obj *set)
+{
+	bool brief = false;
+
+	set->epoll->outside = true;
+	return arm_set(set->epoll, &brief);
+}
+
+/* -1: errno; 0: the time is over; 1: look again. */
+static int doze(struct vs_epoll *ep, int fd, uint32_t handled, const struct timespec *until,
+		const sigset_t *mask)
+{
+	struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .events = POLLIN } };
+	bool brief = false;
+	int rc = 1;
+
+	p[1].fd = st_sleep_begin(NULL, NULL);
+	if (p[1].fd < 0) {
+		errno = -p[1].fd;
+		return -1;
+	}
+	st_sleep_for(ep);
+	if (arm_set(ep, &brief)) {
+		vs_stat_add(VS_SLEEPS, 1);
+		if (vs_handled_since(handled, p[1].fd)) {
+			errno = EINTR;
+			rc = -1;
+		} else {
+			rc = vs_sleep_slice(p, 2, until, brief, mask);
+		}
+		vs_handled_end();
+	}
+	st_sleep_end();
+	return rc;
+}
+
+static uint64_t time_ns(const struct timespec *t)
+{
+	if (t->tv_sec > INT64_MAX / 2000000000)
+		return INT64_MAX;
+	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
+/* No stream of the set has a VI, or is about to get one.  Then this thread counts as one that sleeps. */
+static bool quiet(struct vs_epoll *ep, int fd)
+{
+	bool none;
+
+	vs_items_lock();
+	vs_rouse_leave();
+	ep->fd = fd;
+	none = !ep->first && !ep->waits && vs_rouse_enter(ep);
+	vs_items_unlock();
+	return none;
+}
+
+/*
+ * The sleep of a quiet set, in the kernel's call as if this library were not there.  The token that a
+ * direction's move to a VI sends over TCP ends it, and so does vs_rouse().
+ * -1: errno; 0: the time is over; 1: look again.
+ */
+static int sleep_quietly(struct vs_call *c, int fd, const struct timespec *until,
+			 const sigset_t *mask)
+{
+	struct timespec left;
+	int n;
+
+	if (until)
+		left = vs_time_left(until);
+	n = vs_real.epoll_pwait2(fd, c->v, c->max, until ? &left : NULL, mask);
+	vs_items_lock();
+	vs_rouse_leave();
+	if (n > 0) {
+		c->turn = ++c->ep->turns;
+		vs_events_sort(c, n);
+	}
+	vs_items_unlock();
+	return n > 0 ? 1 : n;
+}
+
+/* Looks for a moment before a sleep, as a wake costs more than that.  True: there is something. */
+static bool spin(struct vs_call *c)
+{
+	uint64_t end = vs_spin_ns ? vs_now_ns() + vs_spin_ns : 0;
+	struct vs_item *it;
+
+	c->spins = true;
+	while (end && c->n == 0 && vs_now_ns() < end) {
+		vs_items_lock();
+		for (it = c->ep->waits; it; it = it->of_ep)
+			vs_events_take(it->w);
+		vs_watch_take();
+		vs_events_check(c);
+		vs_items_unlock();
+		if (c->n == 0 && !st_give_way())
+			break;
+	}
+	c->spins = false;
+	return c->n > 0;
+}
+
+/* Until there are events, the count of which it gives, or the time is over, or an error. */
+static int wait_events(struct vs_call *c, int fd, const struct timespec *until, bool once,
+		       const sigset_t *mask)
+{
+	uint32_t handled = vs_handled();
+	int n, rc = 1;
+
+	for (;;) {
+		if (quiet(c->ep, fd)) {
+			rc = sleep_quietly(c, fd, until, mask);
+			if (rc <= 0 || c->n > 0)
+				return rc < 0 ? -1 : c->n;
+		}
+		n = gather(c, fd);
+		if (n != 0 || once || rc == 0)
+			return n;
+		if (spin(c))
+			return c->n;
+		rc = doze(c->ep, fd, handled, until, mask);
+		if (rc < 0)
+			return -1;
+	}
+}
+
+int vs_epoll_wait(struct vs_obj *set, int set_fd, struct epoll_event *v, int max,
+		  const struct timespec *timeout, const sigset_t *mask)
+{
+	struct vs_call c = { .ep = set->epoll, .v = v, .max = max };
+	bool once = timeout && timeout->tv_sec == 0 && timeout->tv_nsec == 0;
+	int n, before = errno;
+	struct timespec until;
+
+	if (max <= 0 || vs_bad_time(timeout)) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (is_interrupted() != 0)
+		return -1;
+	if (timeout)
+		until = vs_in_ns(time_ns(timeout));
+	n = wait_events(&c, set_fd, timeout ? &until : NULL, once, mask);
+	if (n >= 0)
+		errno = before;
+	return n;
+}

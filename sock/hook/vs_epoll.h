@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * epoll sets that have sockets of this library.
+ *
+ * The kernel's set holds every descriptor.  An entry of a socket that has an object carries the
+ * address of an item instead of the program's data.  As long as the socket is on TCP the kernel tells
+ * its events; when its bytes go over a VI the item is looked at here, and the kernel's set has the
+ * descriptor of the completion queue instead.
+ */
+#ifndef VS_EPOLL_H
+#define VS_EPOLL_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "st_stream.h"
+#include "vs_obj.h"
+
+/* After epoll_create(). */
+void vs_epoll_made(int fd);
+
+/* As epoll_ctl(), of a set that has an object. */
+int vs_epoll_ctl(struct vs_obj *set, int set_fd, int op, int fd, struct epoll_event *e);
+
+/* As epoll_pwait2(); a NULL timeout: no end. */
+int vs_epoll_wait(struct vs_obj *set, int set_fd, struct epoll_event *v, int max,
+		  const struct timespec *timeout, const sigset_t *mask);
+
+/* Whether the set has an event that the kernel does not know of; takes none. */
+bool vs_epoll_peek(struct vs_obj *set);
+/* Before a sleep on the set's descriptor: arms its streams.  False: there is an event. */
+bool vs_epoll_arm(struct vs_obj *set);
+
+/* The wait object that a socket is to be promoted with: of a set that holds it, or NULL. */
+struct st_wait *vs_epoll_wait_for(struct vs_obj *socket);
+/* The socket may change its path from now on: its sets look at it. */
+void vs_epoll_promoting(struct vs_obj *socket);
+/* Takes the entries of a wait object: the sets that have its streams look at them. */
+void vs_epoll_take(struct st_wait *w);
+/* The socket has news of its own: its sets look at it. */
+void vs_epoll_check(struct vs_obj *socket);
+/* The last descriptor of the socket is closed: the sets no longer have it. */
+void vs_epoll_forget(struct vs_obj *socket);
+/*
+ * The same where vs_items_lock() gives false: the kernel's sets no longer have it.  The lists of this library are
+ * left to vs_epoll_forget().
+ */
+void vs_epoll_unset(struct vs_obj *socket);
+
+void vs_epoll_forked(void);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The beginning and the end of the library in a process, and its children. */
+#ifndef VS_INIT_H
+#define VS_INIT_H
+
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "vs_obj.h"
+
+/* One line of this library to standard error. */
+void vs_say(const char *line);
+
+/* Before fork(), and in its child. */
+void vs_fork_prepare(void);
+void vs_fork_child(void);
+
+/* Before another program takes this process's place. */
+void vs_exec_prepare(void);
+
+/* Before the process ends without destructors. */
+void vs_exit_prepare(void);
+
+/* Has all bytes of a descriptor with the kernel, which is used by means that are not seen here. */
+void vs_give_kernel(int fd, enum vs_why why);
+/* A socket that got the number of standard input, output or error, which stdio uses unseen, is given likewise. */
+static inline void vs_stdio_fd(int fd)
+{
+	if (vs_unlikely(fd <= STDERR_FILENO && vs_peek(fd) != NULL))
+		vs_give_kernel(fd, VS_WHY_STDIO);
+}
+
+/* Has all connections of the process with the kernel, those to come included. */
+void vs_kernel_only(enum vs_why why);
+
+/* As dup(): the new descriptor has the object of the old one. */
+void vs_dup_made(int fd, int made);
+
+/* close_range(), which spares the descriptors of this library and of the fabric. */
+int vs_close_all(unsigned int from, unsigned int to, int flags);
+
+/* Takes the object of a descriptor away that is being closed. */
+void vs_forget_fd(int fd);
+
+#endif

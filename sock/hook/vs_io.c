@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Blocking and non-blocking calls over streams, which never block: MSG_WAITALL, low-water marks,
+ * timeouts, restarts after signals, and SIGPIPE are made here.
+ */
+#include "vs_io.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "vs_epoll.h"
+#include "vs_late.h"
+#include "vs_real.h"
+#include "vs_signal.h"
+#include "vs_sock.h"
+#include "vs_time.h"
+
+#define WAIT_TCP_MS 1000
+#define SWITCH_NS 100000000
+#define MUCH_UNSENT 16384
+
+/* What is left of a message's buffers; one of them may be begun. */
+struct rest {
+	const struct iovec *v;
+	size_t n;
+	size_t done; /* bytes of v[0] */
+	size_t left; /* bytes in all */
+	size_t told; /* bytes that vs_sock_moved() knows of */
+};
+
+static ssize_t fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* As the kernel checks it. */
+static int rest_init(struct rest *r, const struct iovec *v, size_t n)
+{
+	size_t i;
+
+	if (n > IOV_MAX)
+		return -EMSGSIZE;
+	*r = (struct rest){ .v = v, .n = n };
+	for (i = 0; i < n; i++) {
+		if (v[i].iov_len > SSIZE_MAX - r->left)
+			return -EINVAL;
+		r->left += v[i].iov_len;
+	}
+	return 0;
+}
+
+static void rest_take(struct rest *r, size_t bytes)
+{
+	r->left -= bytes;
+	r->done += bytes;
+	while (r->n > 0 && r->done >= r->v->iov_len) {
+		r->done -= r->v->iov_len;
+		r->v++;
+		r->n--;
+	}
+}
+
+/* The buffers of a begun rest, at most `max`. */
+static int rest_vector(const struct rest *r, struct iovec *v, int max)
+{
+	int i, n = r->n < (size_t)max ? (int)r->n : max;
+
+	for (i = 0; i < n; i++)
+		v[i] = r->v[i];
+	if (n > 0) {
+		v[0].iov_base = (char *)v[0].iov_base + r->done;
+		v[0].iov_len -= r->done;
+	}
+	return n;
+}
+
+/* `done` bytes of the call have moved. */
+static void moved(struct vs_obj *o, bool sent, struct rest *r, size_t done)
+{
+	if (done > r->told)
+		vs_sock_moved(o, sent, done - r->told);
+	r->told = done;
+}
+
+/* What an earlier call has left to tell. */
+static int take_error(struct vs_obj *o)
+{
+	if (vs_likely(atomic_load_explicit(&o->sock.error, memory_order_relaxed) == 0))
+		return 0;
+	return atomic_exchange(&o->sock.error, 0);
+}
+
+#define VECTOR 16
+
+static ssize_t recv_some(struct st_stream *s, const struct rest *r, int flags)
+{
+	struct iovec v[VECTOR];
+
+	return st_recv(s, v, rest_vector(r, v, VECTOR), flags & (MSG_PEEK | MSG_TRUNC));
+}
+
+static ssize_t send_some(struct st_stream *s, const struct rest *r, int flags)
+{
+	struct iovec v[VECTOR];
+	int n = rest_vector(r, v, VECTOR);
+
+	if (r->n > VECTOR)
+		flags |= MSG_MORE;
+	return st_send(s, v, n, flags & MSG_MORE);
+}
+
+/* ---- waits ---- */
+
+const struct timespec *vs_io_deadline(uint64_t timeout_ns, struct timespec *at)
+{
+	if (timeout_ns == 0)
+		return NULL;
+	*at = vs_in_ns(timeout_ns);
+	return at;
+}
+
+/* Of the call that sleeps in this thread: the count of handlers before it, and its object, with a reference. */
+static __thread uint32_t handled_before __attribute__((tls_model("initial-exec")));
+static __thread struct vs_obj *sleeps_on __attribute__((tls_model("initial-exec")));
+
+static void cancelled(void *o)
+{
+	vs_handled_end();
+	st_sleep_end();
+	vs_put(o);
+}
+
+int vs_io_sleep(struct pollfd *v, unsigned int n, const struct timespec *left)
+{
+	int rc = -EINTR;
+
+	if (!vs_handled_since(handled_before, v[0].fd)) {
+		pthread_cleanup_push(cancelled, sleeps_on);
+		rc = vs_real.ppoll(v, n, left, NULL);
+		rc = rc < 0 ? -errno : rc;
+		pthread_cleanup_pop(0);
+	}
+	vs_handled_end();
+	return rc;
+}
+
+int vs_io_wait(struct vs_obj *o, struct st_stream *s, unsigned int events,
+	       const struct timespec *until)
+{
+	uint32_t interrupts = vs_interrupts();
+	int rc;
+
+	vs_stat_add(VS_SLEEPS, 1);
+	do {
+		vs_late_check(); /* a handler may have closed the connection */
+		sleeps_on = o;
+		handled_before = vs_handled();
+		rc = st_sleep(s, events, until);
+	} while (rc == -EINTR && !until && vs_restarts(interrupts));
+	return rc < 0 ? rc : 0;
+}
+
+/* No more will come than is there.  Of a stream on TCP the kernel tells it. */
+static bool has_ended(struct st_stream *s, int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+	struct st_ready ready;
+
+	st_ready(s, &ready);
+	if (ready.events & (ST_RDHUP | ST_HUP | ST_ERR))
+		return true;
+	return (ready.kernel & ST_IN) && vs_real.poll(&p, 1, 0) > 0;
+}
+
+/* More than the low-water mark has to come, and the stream tells of the first byte: sleeps by turns. */
+static int wait_more(struct st_stream *s, int fd, size_t have, const struct timespec *until)
+{
+	uint32_t interrupts = vs_interrupts();
+	int rc;
+
+	if (has_ended(s, fd) || st_readable_bytes(s) > (int64_t)have)
+		return 0;
+	rc = vs_sleep_slice(NULL, 0, until, true, NULL);
+	if (rc >= 0)
+		return rc > 0 ? 0 : -EAGAIN;
+	return !until && vs_restarts(interrupts) ? 0 : -EINTR;
+}
+
+/* ---- receiving ---- */
+
+/* A peek takes nothing, so what it has found is asked for again until there is enough. */
+static ssize_t peek(struct vs_obj *o, struct st_stream *s, int fd, const struct rest *r, int flags,
+		    size_t target, bool wait)
+{
+	struct timespec at;
+	const struct timespec *until = vs_io_deadline(atomic_load(&o->sock.receive_ns), &at);
+	bool ended = false;
+	ssize_t n;
+	int rc;
+
+	for (;;) {
+		n = recv_some(s, r, flags);
+		if (n == 0 || (n > 0 && ((size_t)n >= target || !wait || ended)))
+			return n;
+		if (n < 0 && (n != -EAGAIN || !wait))
+			return n;
+		rc = n > 0 ? wait_more(s, fd, (size_t)n, until) : vs_io_wait(o, s, ST_IN, until);
+		if (rc < 0)
+			return n > 0 ? n : rc;
+		/* Before the next look at the bytes: what came before the end is there then. */
+		ended = n > 0 && has_ended(s, fd);
+	}
+}
+
+static ssize_t take(struct vs_obj *o, struct st_stream *s, struct rest *r, int flags, size_t target,
+		    bool wait)
+{
+	const struct timespec *until = NULL;
+	struct timespec at;
+	size_t done = 0;
+	ssize_t n;
+
+	for (;;) {
+		n = recv_some(s, r, flags);
+		if (n > 0) {
+			done += (size_t)n;
+			rest_take(r, (size_t)n);
+			if (r->left == 0 || done >= target)
+				return (ssize_t)done;
+			continue;
+		}
+		if (n == -EAGAIN && wait) {
+			if (!until)
+				until = vs_io_deadline(atomic_load(&o->sock.receive_ns), &at);
+			moved(o, false, r, done);
+			n = vs_io_wait(o, s, ST_IN, until);
+			if (n == 0)
+				continue;
+		}
+		if (done == 0)
+			return n;
+		if (n < 0 && n != -EAGAIN && n != -EINTR) {
+			atomic_store(&o->sock.error, (int)-n);
+			vs_epoll_check(o);
+		}
+		return (ssize_t)done;
+	}
+}
+
+/* The other process that has the socket may have changed O_NONBLOCK, which is one for both. */
+static bool may_wait(struct vs_obj *o, int fd, int flags)
+{
+	if (flags & MSG_DONTWAIT)
+		return false;
+	if (vs_unlikely(vs_sock_shared()))
+		vs_sock_see_nonblock(o, fd);
+	return !atomic_load_explicit(&o->sock.nonblock, memory_order_relaxed);
+}
+
+static ssize_t stream_recv(struct vs_obj *o, struct st_stream *s, int fd, struct msghdr *m,
+			   int flags)
+{
+	bool wait = may_wait(o, fd, flags);
+	size_t target, low = (size_t)atomic_load(&o->sock.low_water);
+	int error = take_error(o);
+	struct rest r;
+	int rc = rest_init(&r, m->msg_iov, m->msg_iovlen);
+	ssize_t n;
+
+	if (error || rc < 0)
+		return error ? -error : rc;
+	target = (flags & MSG_WAITALL) ? r.left : low;
+	if (target > r.left)
+		target = r.left;
+	if (flags & MSG_PEEK)
+		return peek(o, s, fd, &r, flags, target, wait);
+	n = take(o, s, &r, flags, target, wait);
+	moved(o, false, &r, n > 0 ? (size_t)n : 0);
+	return n;
+}
+
+ssize_t vs_io_recv(struct vs_obj *o, int fd, struct msghdr *m, int flags)
+{
+	struct st_stream *s = vs_is_socket(o) ? vs_sock_stream(o, fd) : NULL;
+	int before = errno;
+	ssize_t n;
+
+	if (s && (flags & (MSG_OOB | MSG_ERRQUEUE))) {
+		if (flags & MSG_OOB)
+			vs_sock_bar(o, VS_WHY_URGENT);
+		return vs_real.recvmsg(fd, m, flags);
+	}
+	if (!s) {
+		n = vs_real.recvmsg(fd, m, flags);
+		if (n > 0 && vs_is_socket(o) && !(flags & MSG_PEEK))
+			vs_stat_add(VS_TCP_RX, (uint64_t)n);
+		return n;
+	}
+	n = stream_recv(o, s, fd, m, flags);
+	if (n < 0)
+		return fail((int)-n);
+	m->msg_namelen = 0;
+	m->msg_controllen = 0;
+	m->msg_flags = flags & MSG_CMSG_CLOEXEC;
+	errno = before;
+	return n;
+}
+
+/* The stream of a call on which nothing but bytes depends, or NULL: the longer way is right for all. */
+static struct st_stream *plain_stream(struct vs_obj *o, int fd, size_t n, int flags)
+{
+	if (vs_unlikely(!vs_is_socket(o) || n == 0 || (flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL)) ||
+			atomic_load_explicit(&o->sock.error, memory_order_relaxed) ||
+			atomic_load_explicit(&o->sock.cork, memory_order_relaxed) ||
+			atomic_load_explicit(&o->sock.low_water, memory_order_relaxed) > 1))
+		return NULL;
+	return vs_sock_stream(o, fd);
+}
+
+ssize_t vs_io_recv1(struct vs_obj *o, int fd, void *buf, size_t n, int flags)
+{
+	struct st_stream *s = plain_stream(o, fd, n, flags);
+	struct iovec v = { .iov_base = buf, .iov_len = n };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+	int before = errno;
+	ssize_t rc = s ? st_recv(s, &v, 1, 0) : -EAGAIN;
+
+	if (vs_likely(rc > 0)) {
+		vs_sock_moved(o, false, (size_t)rc);
+		errno = before;
+		return rc;
+	}
+	if (!s || (rc == -EAGAIN && may_wait(o, fd, flags)))
+		return vs_io_recv(o, fd, &m, flags);
+	return rc == 0 ? 0 : fail((int)-rc);
+}
+
+/* ---- sending ---- */
+
+static void broken_pipe(int flags)
+{
+	if (!(flags & MSG_NOSIGNAL))
+		syscall(SYS_tgkill, getpid(), gettid(), SIGPIPE);
+}
+
+/*
+ * A direction that moves to a VI takes no bytes until the other end has agreed.  The kernel's socket
+ * would have room then, if little is unsent, so a call that must not block waits for a moment, too.
+ */
+static bool between_paths(struct vs_obj *o, struct st_stream *s)
+{
+	struct timespec until = vs_in_ns(SWITCH_NS);
+	struct st_ready ready;
+
+	st_ready(s, &ready);
+	if ((ready.kernel & ST_OUT) || (st_on_vi(s) & ST_OUT) || st_unsent_bytes(s) > MUCH_UNSENT)
+		return false;
+	handled_before = vs_handled();
+	sleeps_on = o;
+	return st_sleep(s, ST_OUT, &until) > 0;
+}
+
+static ssize_t give(struct vs_obj *o, struct st_stream *s, struct rest *r, int flags, bool wait)
+{
+	const struct timespec *until = NULL;
+	struct timespec at;
+	size_t done = 0;
+	ssize_t n = 0;
+
+	while (r->left > 0) {
+		n = send_some(s, r, flags);
+		if (n == -EAGAIN && done == 0 && between_paths(o, s))
+			n = send_some(s, r, flags);
+		if (n > 0) {
+			done += (size_t)n;
+			rest_take(r, (size_t)n);
+			continue;
+		}
+		if (n == -EAGAIN && wait) {
+			if (!until)
+				until = vs_io_deadline(atomic_load(&o->sock.send_ns), &at);
+			moved(o, true, r, done); /* the call may go on for long */
+			n = vs_io_wait(o, s, ST_OUT, until);
+			if (n == 0)
+				continue;
+		}
+		break;
+	}
+	if (done > 0 || r->left == 0)
+		return (ssize_t)done;
+	return n;
+}
+
+static ssize_t urgent_send(struct vs_obj *o, int fd, const struct msghdr *m, int flags)
+{
+	bool wait = may_wait(o, fd, flags);
+
+	vs_sock_bar(o, VS_WHY_URGENT);
+	if (vs_sock_wait_tcp(o, wait ? WAIT_TCP_MS : 0) != 0)
+		return fail(EAGAIN);
+	return vs_real.sendmsg(fd, m, flags);
+}
+
+static ssize_t stream_send(struct vs_obj *o, struct st_stream *s, int fd, const struct msghdr *m,
+			   int flags)
+{
+	bool wait = may_wait(o, fd, flags);
+	int error = take_error(o);
+	struct rest r;
+	int rc = rest_init(&r, m->msg_iov, m->msg_iovlen);
+	ssize_t n;
+
+	if (error || rc < 0)
+		return error ? -error : rc;
+	if (atomic_load_explicit(&o->sock.cork, memory_order_relaxed))
+		flags |= MSG_MORE;
+	if (r.left == 0)
+		return atomic_load(&o->sock.shut) ? -EPIPE : 0;
+	n = give(o, s, &r, flags, wait);
+	moved(o, true, &r, n > 0 ? (size_t)n : 0);
+	return n;
+}
+
+ssize_t vs_io_send(struct vs_obj *o, int fd, const struct msghdr *m, int flags)
+{
+	struct st_stream *s;
+	int before = errno;
+	ssize_t n;
+
+	if (vs_is_socket(o) && (flags & MSG_FASTOPEN))
+		vs_sock_bar(o, VS_WHY_OPTION);
+	s = vs_is_socket(o) ? vs_sock_stream(o, fd) : NULL;
+	if (s && (flags & MSG_OOB))
+		return urgent_send(o, fd, m, flags);
+	if (!s) {
+		n = vs_real.sendmsg(fd, m, flags);
+		if (n > 0 && vs_is_socket(o))
+			vs_stat_add(VS_TCP_TX, (uint64_t)n);
+		return n;
+	}
+	n = stream_send(o, s, fd, m, flags);
+	if (n < 0) {
+		if (n == -EPIPE)
+			broken_pipe(flags);
+		return fail((int)-n);
+	}
+	errno = before;
+	return n;
+}
+
+/* Goes on with a call of which `done` bytes are sent. */
+static ssize_t send_rest(struct vs_obj *o, struct st_stream *s, int fd, struct msghdr *m,
+			 size_t done, int flags)
+{
+	struct rest r;
+	ssize_t n;
+
+	if (rest_init(&r, m->msg_iov, m->msg_iovlen) < 0)
+		return (ssize_t)done;
+	rest_take(&r, done);
+	n = give(o, s, &r, flags, may_wait(o, fd, flags));
+	n = n > 0 ? n : 0;
+	moved(o, true, &r, (size_t)n);
+	return (ssize_t)done + n;
+}
+
+ssize_t vs_io_send1(struct vs_obj *o, int fd, const void *buf, size_t n, int flags)
+{
+	struct st_stream *s = plain_stream(o, fd, n, flags);
+	struct iovec v = { .iov_base = (void *)(uintptr_t)buf, .iov_len = n };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+	int before = errno;
+	ssize_t rc = s ? st_send(s, &v, 1, 0) : -EAGAIN;
+
+	if (rc == -EAGAIN)
+		return vs_io_send(o, fd, &m, flags);
+	if (vs_unlikely(rc < 0)) {
+		if (rc == -EPIPE)
+			broken_pipe(flags);
+		return fail((int)-rc);
+	}
+	vs_sock_moved(o, true, (size_t)rc);
+	if (vs_unlikely((size_t)rc < n))
+		rc = send_rest(o, s, fd, &m, (size_t)rc, flags);
+	errno = before;
+	return rc;
+}

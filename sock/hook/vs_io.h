@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes of a TCP socket that has an object: recvmsg(), sendmsg() and what can be said by these. */
+#ifndef VS_IO_H
+#define VS_IO_H
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "vs_obj.h"
+
+/* -1 and errno, or bytes.  Of the message, the fields are set that the kernel sets for TCP. */
+ssize_t vs_io_recv(struct vs_obj *o, int fd, struct msghdr *m, int flags);
+ssize_t vs_io_send(struct vs_obj *o, int fd, const struct msghdr *m, int flags);
+
+/* The same of one buffer. */
+ssize_t vs_io_recv1(struct vs_obj *o, int fd, void *buf, size_t n, int flags);
+ssize_t vs_io_send1(struct vs_obj *o, int fd, const void *buf, size_t n, int flags);
+
+/* Waits for `events` of a stream, up to the time of SO_RCVTIMEO or SO_SNDTIMEO.  0 or -errno. */
+struct st_stream;
+int vs_io_wait(struct vs_obj *o, struct st_stream *s, unsigned int events,
+	       const struct timespec *until);
+/* For st_config: a sleep that signals end, and pthread_cancel(). */
+int vs_io_sleep(struct pollfd *v, unsigned int n, const struct timespec *left);
+/* The deadline of a call that waits now: NULL, or `at`. */
+const struct timespec *vs_io_deadline(uint64_t timeout_ns, struct timespec *at);
+
+ssize_t vs_io_sendfile(struct vs_obj *o, int out, int in, off64_t *at, size_t n);
+ssize_t vs_io_splice_in(struct vs_obj *o, int fd, int out, off64_t *at, size_t n,
+			unsigned int flags);
+ssize_t vs_io_splice_out(struct vs_obj *o, int in, off64_t *at, int fd, size_t n,
+			 unsigned int flags);
+
+#endif

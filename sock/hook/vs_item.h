@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of an epoll set: items, the list of those that are looked at, and wait objects. */
+#ifndef VS_ITEM_H
+#define VS_ITEM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "st_stream.h"
+#include "vs_obj.h"
+
+struct vs_item {
+	struct vs_epoll *ep; /* NULL: free */
+	struct vs_obj *o;    /* the socket or set; NULL: a wait object's item */
+	struct st_wait *w;   /* a wait object's; of a socket's, the one whose item this item uses */
+	unsigned int uses;   /* of a wait object's: items that use it */
+	struct vs_item *of_obj;	     /* the next of this object; of a free one, the next free */
+	struct vs_item *of_ep;	     /* the next of this set */
+	struct vs_item *prev, *next; /* in the list of those that are looked at */
+	bool hot;		     /* it is in that list */
+	bool moving;		     /* its path may change, so that it stays there */
+	bool off;		     /* EPOLLONESHOT, and told */
+	int fd;
+	uint32_t events; /* asked for */
+	uint64_t data;
+	uint32_t kernel; /* asked of the kernel's set */
+	uint32_t idle;	 /* looks since something was found */
+	unsigned int kernel_seen, level_seen;
+	uint64_t in_seen, out_seen; /* edges that were told */
+	uint64_t turn;		    /* the call that told something last, and the entry in it */
+	int at;
+	unsigned int born;	/* vs_item_forks then */
+	struct st_watch *watch; /* a poller looks at the stream */
+	bool left;		/* by the poller, armed: until something was told */
+};
+
+struct vs_epoll {
+	int fd;
+	struct st_wait *own;
+	struct vs_item *items, *waits; /* by of_ep */
+	struct vs_item *first, *last;  /* that are looked at */
+	uint64_t turns;		       /* calls */
+	uint64_t changes;	       /* st_changes(), when all items were last looked at */
+	struct st_waker *waker;	       /* of a poller, and the item of its descriptor */
+	struct vs_item *waker_item;
+	struct vs_item *rouser; /* vs_rouse.h: in the kernel's set when `roused`, */
+	bool roused;
+	unsigned int quiet; /* for so many threads in the kernel's call */
+	bool outside;	    /* threads sleep on the set's descriptor in poll(), or in another set */
+};
+
+/*
+ * The lock of all sets, items and lists; held for looks, never for a sleep.  False: this thread has it, or is about to,
+ * as a signal handler has interrupted it there.
+ */
+bool vs_items_lock(void);
+void vs_items_unlock(void);
+bool vs_items_held(void);
+/* There: whether the lists stay as they are until vs_items_unkeep(). */
+bool vs_items_keep(bool *locked);
+void vs_items_unkeep(bool locked);
+/* In a child of fork(). */
+void vs_items_forked(void);
+
+/* How many calls of fork() lie between this process and the one that loaded the library. */
+extern unsigned int vs_item_forks;
+
+/*
+ * A child of fork() has copies of its parent's items, but there is one set in the kernel for both: its entries are the
+ * parent's.
+ */
+static inline bool vs_item_is_parents(const struct vs_item *it)
+{
+	return it->born != vs_item_forks;
+}
+
+/* An item with all fields 0 but ep, or NULL: no memory. */
+struct vs_item *vs_item_create(struct vs_epoll *ep);
+/* Out of all lists, and free; a parent's is not used again, as the kernel's set may still name it. */
+void vs_item_destroy(struct vs_item *it);
+/* The item that the kernel's data names; NULL: the program's data, or none of this set any more. */
+struct vs_item *vs_item_of(const struct vs_epoll *ep, uint64_t data, bool *ours);
+struct vs_item *vs_item_find(const struct vs_epoll *ep, const struct vs_obj *o, int fd);
+
+void vs_item_link(struct vs_item *it, struct vs_obj *o);
+void vs_item_heat(struct vs_item *it);
+void vs_item_cool(struct vs_item *it);
+void vs_item_to_end(struct vs_item *it);
+
+/* Takes the descriptor out of the kernel's set, unless that is the parent's to do. */
+void vs_item_unset(struct vs_item *it);
+/* Makes the kernel's set ask for what it has to tell now. */
+void vs_item_mask(struct vs_item *it, bool always);
+/* Has the set hold the descriptor of the wait object that the item's stream has now. */
+void vs_item_use_wait(struct vs_item *it, struct st_wait *w);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ends of objects that have to wait.
+ *
+ * A signal handler may close a descriptor while the call that it has interrupted holds a lock which that needs.  The
+ * thread then ends the object when it has left that call.
+ */
+#ifndef VS_LATE_H
+#define VS_LATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "vs_table.h"
+
+/* Those of this thread. */
+extern __thread struct vs_obj *_Atomic vs_late_list __attribute__((tls_model("initial-exec")));
+
+/*
+ * An object is in the list of one thread at most: false where it is in one already.  Else the caller adds it, and `act`
+ * gets the caller's reference: at once it may not run, and false says that it still may not.
+ */
+bool vs_late_claim(struct vs_obj *o, bool (*act)(struct vs_obj *o));
+void vs_late_add(struct vs_obj *o);
+void vs_late_run(void);
+
+static inline void vs_late_check(void)
+{
+	if (vs_unlikely(atomic_load_explicit(&vs_late_list, memory_order_relaxed) != NULL))
+		vs_late_run();
+}
+
+#endif

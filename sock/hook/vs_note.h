@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Options of a socket that change how its bytes move, noted beside the kernel's. */
+#ifndef VS_NOTE_H
+#define VS_NOTE_H
+
+#include <sys/socket.h>
+
+#include "vs_obj.h"
+
+/* An int of `len` bytes at most, as an option may be shorter. */
+int vs_int_of(const void *v, socklen_t len);
+/* The kernel has taken an option of SOL_SOCKET, of IPPROTO_TCP. */
+void vs_note_socket(struct vs_sock *k, int name, const void *v, socklen_t len);
+void vs_note_tcp(struct vs_sock *k, int name, const void *v, socklen_t len);
+/* All of them, of a socket that was made from one without an object. */
+void vs_note_all(struct vs_sock *k, int fd);
+
+#endif

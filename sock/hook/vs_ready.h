@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a stream has, in the words of poll() and epoll. */
+#ifndef VS_READY_H
+#define VS_READY_H
+
+#include "st_stream.h"
+#include "vs_obj.h"
+
+/* Events of poll() or epoll that a stream has, of those asked for, and which the kernel has to tell. */
+struct vs_ready {
+	unsigned int events; /* found, asked for, by the stream itself */
+	unsigned int kernel; /* the kernel's word counts for these */
+	uint64_t in_edges, out_edges;
+};
+
+void vs_ready_get(struct vs_obj *o, struct st_stream *s, unsigned int asked, struct vs_ready *look);
+/* The same events as the stream names them, for st_arm(). */
+unsigned int vs_stream_events(unsigned int asked);
+
+/* Counts a promotion once it is seen. */
+void vs_ready_note(struct vs_obj *o);
+
+#endif

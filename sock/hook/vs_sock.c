@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "vs_sock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vs_env.h"
+#include "vs_epoll.h"
+#include "vs_item.h"
+#include "vs_note.h"
+#include "vs_ready.h"
+#include "vs_real.h"
+#include "vs_time.h"
+
+/* Of the step from VS_CONNECTING to VS_CONNECTED, once for each connection. */
+static pthread_mutex_t settle_lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread _Atomic bool settles __attribute__((tls_model("initial-exec")));
+
+static _Atomic bool any_asked;
+static _Atomic int barred_new = VS_WHY_COUNT; /* why no connection is promoted any more */
+
+static _Atomic bool shared;
+
+void vs_sock_share(void)
+{
+	atomic_store_explicit(&shared, true, memory_order_relaxed);
+}
+
+bool vs_sock_shared(void)
+{
+	return atomic_load_explicit(&shared, memory_order_relaxed);
+}
+
+void vs_sock_see_nonblock(struct vs_obj *o, int fd)
+{
+	int before = errno, flags = vs_real.fcntl64(fd, F_GETFL, 0);
+
+	if (flags >= 0)
+		atomic_store(&o->sock.nonblock, (flags & O_NONBLOCK) != 0);
+	errno = before;
+}
+
+void vs_sock_forked(void)
+{
+	settle_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+bool vs_sock_any_asked(void)
+{
+	return atomic_load(&any_asked);
+}
+
+static bool matters(void)
+{
+	return vs_env.possible || vs_stat_wanted;
+}
+
+static void sock_end(struct vs_obj *o)
+{
+	struct st_stream *s = atomic_exchange(&o->sock.stream, NULL);
+
+	if (s)
+		st_put(s);
+}
+
+static struct vs_obj *add(int fd, enum vs_state state, bool nonblock)
+{
+	struct vs_obj *o = vs_obj_create(VS_SOCKET, sock_end);
+
+	if (!o)
+		return NULL;
+	o->sock.state = state;
+	o->sock.nonblock = nonblock;
+	o->sock.low_water = 1;
+	if (vs_table_set(fd, o) != 0) {
+		vs_put(o);
+		return NULL;
+	}
+	return o; /* with the caller's reference */
+}
+
+void vs_sock_made(int fd, int family, int type, int protocol)
+{
+	struct vs_obj *o;
+
+	if (!matters() || (family != AF_INET && family != AF_INET6) ||
+	    (type & 0xf) != SOCK_STREAM || (protocol != 0 && protocol != IPPROTO_TCP))
+		return;
+	o = add(fd, VS_FRESH, type & SOCK_NONBLOCK);
+	if (o)
+		vs_put(o);
+}
+
+/* ---- becoming connected ---- */
+
+static bool addresses(struct vs_sock *k, int fd, struct st_origin *origin)
+{
+	socklen_t n = sizeof(origin->remote), m = sizeof(origin->local);
+
+	if (getpeername(fd, (struct sockaddr *)&origin->remote, &n) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&origin->local, &m) != 0)
+		return false;
+	return vs_addr_of((struct sockaddr *)&origin->remote, n, &k->peer) &&
+	       vs_addr_of((struct sockaddr *)&origin->local, m, &k->local);
+}
+
+static void bar(struct vs_sock *k, enum vs_why why)
+{
+	if (!k->barred)
+		k->why = why;
+	k->barred = true;
+}
+
+/* Decides once whether a connection may be promoted. */
+static void connected(struct vs_obj *o, int fd)
+{
+	struct st_origin origin = { .size = sizeof(origin),
+				    .role = o->sock.accepted ? ST_ACCEPTOR : ST_CONNECTOR };
+	struct vs_sock *k = &o->sock;
+	struct st_stream *s = NULL;
+	char host[VS_NAME_MAX];
+
+	if (!addresses(k, fd, &origin)) {
+		atomic_store(&k->state, VS_KERNEL);
+		return;
+	}
+	vs_stat_add(VS_TCP_SOCKETS, 1);
+	k->owner = (uint32_t)getpid();
+	k->policy =
+		vs_rules_policy(&vs_env.rules, vs_env.program, &k->peer, &k->local, vs_env.promote);
+	if (k->policy == VS_NEVER)
+		bar(k, VS_WHY_NEVER);
+	else if (atomic_load(&barred_new) != VS_WHY_COUNT)
+		bar(k, (enum vs_why)atomic_load(&barred_new));
+	else if (!vs_env_host(&vs_env, &k->peer, host))
+		bar(k, VS_WHY_ADDRESS);
+	if (!k->barred && st_create(fd, &origin, &s) != 0)
+		bar(k, VS_WHY_MEMORY);
+	k->since = vs_now_ns();
+	if (s) {
+		st_set_context(s, o);
+		atomic_store_explicit(&k->stream, s, memory_order_release);
+	}
+	atomic_store_explicit(&k->state, VS_CONNECTED, memory_order_release);
+	/* An accepted one may be meant for a child of fork(): whoever uses it first promotes it. */
+	if (s && k->policy == VS_EAGER && !k->accepted)
+		vs_sock_promote(o);
+}
+
+/* False: a signal handler has interrupted this thread here.  Its bytes are not counted, so it stays with the kernel. */
+static bool settle_begin(void)
+{
+	if (atomic_load(&settles))
+		return false;
+	atomic_store(&settles, true);
+	pthread_mutex_lock(&settle_lock);
+	return true;
+}
+
+static void settle_end(void)
+{
+	pthread_mutex_unlock(&settle_lock);
+	atomic_store(&settles, false);
+}
+
+static void settle(struct vs_obj *o, int fd)
+{
+	struct sockaddr_storage a;
+	socklen_t n = sizeof(a);
+	int before = errno;
+
+	if (!settle_begin()) {
+		atomic_store(&o->sock.state, VS_KERNEL);
+		return;
+	}
+	if (atomic_load(&o->sock.state) == VS_CONNECTING &&
+	    getpeername(fd, (struct sockaddr *)&a, &n) == 0)
+		connected(o, fd);
+	settle_end();
+	errno = before;
+}
+
+/*
+ * The first use of a socket that is promoted eagerly waits until that is done: programs under test
+ * whose connections are short would else prove nothing about VIs.
+ */
+static void wait_promoted(struct vs_obj *o, int fd)
+{
+	struct st_stream *s = atomic_load(&o->sock.stream);
+	struct timespec until = vs_in_ns(VS_EAGER_NS);
+	struct pollfd p[2] = { { .events = POLLIN }, { .fd = fd, .events = POLLRDHUP } };
+	int before = errno, rc = 1;
+
+	while (s && rc > 0 && !p[1].revents && !st_on_tcp(s) && st_on_vi(s) != (ST_IN | ST_OUT)) {
+		struct st_ready ready;
+
+		p[0].fd = st_sleep_begin(s, NULL);
+		st_ready(s, &ready);
+		if (p[0].fd >= 0 && st_on_vi(s) != (ST_IN | ST_OUT))
+			rc = vs_sleep_slice(p, 2, &until, true, NULL);
+		st_sleep_end();
+	}
+	errno = before;
+}
+
+struct st_stream *vs_sock_stream(struct vs_obj *o, int fd)
+{
+	int state = atomic_load_explicit(&o->sock.state, memory_order_acquire);
+
+	if (vs_unlikely(state == VS_CONNECTING))
+		settle(o, fd);
+	if (vs_unlikely(o->sock.policy == VS_EAGER) && !atomic_exchange(&o->sock.waited, true)) {
+		vs_sock_promote(o);
+		wait_promoted(o, fd);
+	}
+	return atomic_load_explicit(&o->sock.stream, memory_order_acquire);
+}
+
+void vs_sock_connect(struct vs_obj *o, int fd, int error)
+{
+	int fresh = VS_FRESH;
+
+	if (!vs_is_socket(o) || (error != 0 && error != EINPROGRESS && error != EINTR &&
+				 error != EAGAIN && error != EALREADY && error != EISCONN))
+		return;
+	atomic_compare_exchange_strong(&o->sock.state, &fresh, VS_CONNECTING);
+	if (error == 0 || error == EISCONN)
+		settle(o, fd);
+}
+
+/* An accepted connection has the options of its listener. */
+static void inherit(struct vs_sock *k, struct vs_sock *from)
+{
+	k->low_water = atomic_load(&from->low_water);
+	k->receive_ns = atomic_load(&from->receive_ns);
+	k->send_ns = atomic_load(&from->send_ns);
+	k->cork = atomic_load(&from->cork);
+	if (from->barred && from->why == VS_WHY_OPTION)
+		bar(k, VS_WHY_OPTION);
+}
+
+void vs_sock_accepted(int listener, int fd, bool nonblock)
+{
+	struct vs_obj *o = matters() ? add(fd, VS_CONNECTING, nonblock) : NULL;
+	struct vs_obj *from = o ? vs_get(listener) : NULL;
+	int before = errno;
+
+	if (!o)
+		return;
+	o->sock.accepted = true;
+	if (from && vs_is_socket(from))
+		inherit(&o->sock, &from->sock);
+	else
+		vs_note_all(&o->sock, fd);
+	if (from)
+		vs_put(from);
+	if (settle_begin()) {
+		connected(o, fd);
+		settle_end();
+	} else {
+		atomic_store(&o->sock.state, VS_KERNEL);
+	}
+	vs_put(o);
+	errno = before;
+}
+
+bool vs_sock_listener(int fd)
+{
+	int protocol = 0, before = errno;
+	socklen_t n = sizeof(protocol);
+
+	if (!matters())
+		return false;
+	if (!vs_peek(fd) && vs_real.getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &n) != 0)
+		protocol = 0;
+	errno = before;
+	return vs_peek(fd) || protocol == IPPROTO_TCP;
+}
+
+void vs_sock_listens(int fd)
+{
+	struct vs_obj *o = vs_get(fd);
+
+	if (!o)
+		return;
+	if (vs_is_socket(o))
+		atomic_store(&o->sock.state, VS_KERNEL);
+	vs_put(o);
+}
+
+/* ---- promotion ---- */
+
+void vs_sock_promote(struct vs_obj *o)
+{
+	struct st_stream *s = atomic_load(&o->sock.stream);
+	char host[VS_NAME_MAX];
+	struct st_wait *w;
+
+	if (!s || o->sock.barred || vs_items_held() || atomic_exchange(&o->sock.asked, true))
+		return;
+	if (!vs_env_host(&vs_env, &o->sock.peer, host))
+		return;
+	if (!atomic_exchange(&any_asked, true))
+		vs_env_restore();
+	w = vs_epoll_wait_for(o);
+	if (st_promote(s, host, w, 0) == -EHOSTUNREACH)
+		bar(&o->sock, VS_WHY_ADDRESS);
+	vs_epoll_promoting(o);
+}
+
+void vs_sock_moved(struct vs_obj *o, bool sent, size_t bytes)
+{
+	struct vs_sock *k = &o->sock;
+
+	if (vs_likely(atomic_load_explicit(&k->was_on_vi, memory_order_relaxed)) || k->barred)
+		return;
+	if (atomic_load_explicit(&k->asked, memory_order_relaxed)) {
+		vs_ready_note(o);
+		return;
+	}
+	if (vs_auto_count(&k->traffic, sent, bytes) || vs_now_ns() - k->since >= VS_AUTO_NS)
+		vs_sock_promote(o);
+}
+
+bool vs_sock_bar_new(enum vs_why why)
+{
+	int none = VS_WHY_COUNT;
+
+	return !atomic_compare_exchange_strong(&barred_new, &none, (int)why);
+}
+
+bool vs_sock_uses_vi(struct vs_obj *o)
+{
+	struct st_stream *s = atomic_load(&o->sock.stream);
+
+	return s && !st_foreign(s) && !st_on_tcp(s);
+}
+
+static void count_demoted(struct vs_sock *k, enum vs_why why)
+{
+	if (!atomic_exchange(&k->demoted, true))
+		vs_stat_demoted(why);
+}
+
+void vs_sock_forbid(struct vs_obj *o, enum vs_why why)
+{
+	struct st_stream *s;
+
+	if (!vs_is_socket(o))
+		return;
+	bar(&o->sock, why);
+	s = atomic_load(&o->sock.stream);
+	if (!s)
+		return;
+	vs_ready_note(o);
+	if (st_on_vi(s))
+		count_demoted(&o->sock, why);
+}
+
+void vs_sock_bar(struct vs_obj *o, enum vs_why why)
+{
+	struct st_stream *s;
+
+	if (!vs_is_socket(o))
+		return;
+	vs_sock_forbid(o, why);
+	s = atomic_load(&o->sock.stream);
+	if (s && !st_on_tcp(s))
+		st_demote(s, ST_WHY_ASKED);
+}
+
+/*
+ * Another process, or code that calls the kernel, may use the descriptor now.  A wait does not help that direction in
+ * which bytes of the VI are unread, or in which the stream has ended there, nor a stream that is over.
+ */
+static bool is_settled(struct st_stream *s)
+{
+	struct st_ready ready = { 0 };
+
+	if (!st_on_tcp(s)) {
+		st_ready(s, &ready);
+		if (!(ready.events & ST_IN))
+			return false;
+	}
+	return (ready.events & ST_HUP) || st_settle(s) != -EAGAIN;
+}
+
+int vs_sock_wait_tcp(struct vs_obj *o, int ms)
+{
+	struct st_stream *s = vs_is_socket(o) ? atomic_load(&o->sock.stream) : NULL;
+	struct timespec until = vs_in_ns((uint64_t)ms * 1000000);
+	struct pollfd p = { .events = POLLIN };
+	int rc = s && st_foreign(s) ? -ETIMEDOUT : 0;
+
+	while (s && rc == 0 && !is_settled(s)) {
+		p.fd = st_sleep_begin(s, NULL);
+		if (!is_settled(s) && vs_sleep_slice(&p, 1, &until, true, NULL) == 0)
+			rc = -ETIMEDOUT;
+		st_sleep_end();
+	}
+	return rc;
+}
+
+void vs_sock_deliver(struct vs_obj *o, int ms)
+{
+	struct st_stream *s = vs_is_socket(o) ? atomic_load(&o->sock.stream) : NULL;
+
+	if (s)
+		st_linger(s, (uint32_t)ms);
+}
+
+/* ---- the end ---- */
+
+static enum vs_why why_of_stream(struct st_stream *s)
+{
+	static const enum vs_why why[ST_WHY_COUNT] = {
+		[ST_WHY_NONE] = VS_WHY_SHORT,	    [ST_WHY_ASKED] = VS_WHY_OPTION,
+		[ST_WHY_PEER] = VS_WHY_PEER,	    [ST_WHY_NO_NIC] = VS_WHY_FABRIC,
+		[ST_WHY_NO_HOST] = VS_WHY_ADDRESS,  [ST_WHY_NO_PEER] = VS_WHY_NO_MATCH,
+		[ST_WHY_NO_MEMORY] = VS_WHY_MEMORY, [ST_WHY_VERSION] = VS_WHY_NO_MATCH,
+		[ST_WHY_TOKEN] = VS_WHY_NO_MATCH,   [ST_WHY_LOST] = VS_WHY_LOST,
+		[ST_WHY_CLOSED] = VS_WHY_SHORT,	    [ST_WHY_FORK] = VS_WHY_FORK,
+	};
+	enum st_why w = st_why(s);
+
+	return w < ST_WHY_COUNT ? why[w] : VS_WHY_SHORT;
+}
+
+static void account(struct vs_sock *k, struct st_stream *s)
+{
+	if (atomic_load(&k->state) != VS_CONNECTED)
+		return;
+	if (k->owner != (uint32_t)getpid())
+		return;
+	if (atomic_load(&k->was_on_vi)) {
+		/* By the other end, or with the VI: nobody here asked for it. */
+		if (s && (st_why(s) == ST_WHY_PEER || st_why(s) == ST_WHY_LOST) && st_on_tcp(s))
+			count_demoted(k, why_of_stream(s));
+		return;
+	}
+	vs_stat_not_promoted(k->barred || !s ? k->why : why_of_stream(s));
+}
+
+/* The kernel waits in close() when SO_LINGER says so, and the socket is in blocking mode. */
+static enum st_close_how linger(struct vs_sock *k, struct st_stream *s)
+{
+	struct linger l = { 0 };
+
+	if (st_get_linger(s, &l) != 0 || !l.l_onoff)
+		return ST_CLOSE_ORDERLY;
+	if (l.l_linger == 0)
+		return ST_CLOSE_ABORT;
+	if (!atomic_load(&k->nonblock))
+		st_linger(s, (uint32_t)l.l_linger * 1000);
+	return ST_CLOSE_ORDERLY;
+}
+
+static void other_number(struct vs_obj *o, struct st_stream *s)
+{
+	int fd = -1;
+
+	while ((fd = vs_table_next(fd + 1)) >= 0) {
+		if (vs_peek(fd) == o) {
+			st_set_fd(s, fd);
+			return;
+		}
+	}
+}
+
+void vs_sock_close(struct vs_obj *o, int fd)
+{
+	struct st_stream *s = atomic_load(&o->sock.stream);
+	int before = errno;
+
+	if (atomic_load(&o->fds) > 0) {
+		if (s)
+			other_number(o, s);
+	} else {
+		vs_epoll_forget(o);
+		vs_ready_note(o);
+		account(&o->sock, s);
+		if (s)
+			st_close(s, linger(&o->sock, s));
+		vs_stat_publish();
+	}
+	errno = before;
+}

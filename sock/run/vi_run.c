@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* vi_run - runs a program with libvisock.so, and says what that did. */
+#include <errno.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "u_option.h"
+#include "vr_explain.h"
+#include "vr_options.h"
+#include "vr_stats.h"
+
+#define NOT_RUN 126
+#define NOT_FOUND 127
+
+static pid_t child;
+
+/* That of the folder that this program was built in, else the installed one. */
+static bool find_library(char path[PATH_MAX])
+{
+	char self[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *slash;
+
+	if (n > 0) {
+		self[n] = '\0';
+		slash = strrchr(self, '/');
+		if (slash) {
+			*slash = '\0';
+			if (snprintf(path, PATH_MAX, "%s/../hook/libvisock.so", self) < PATH_MAX &&
+			    access(path, R_OK) == 0)
+				return true;
+		}
+	}
+	snprintf(path, PATH_MAX, "%s", VISOCK_LIBRARY);
+	return access(path, R_OK) == 0;
+}
+
+static bool preload(const char *library)
+{
+	const char *before = getenv("LD_PRELOAD");
+	char *text;
+	bool done;
+
+	if (asprintf(&text, "%s%s%s", library, before && before[0] ? ":" : "",
+		     before ? before : "") < 0)
+		return false;
+	done = setenv("LD_PRELOAD", text, 1) == 0;
+	free(text);
+	return done;
+}
+
+/* io_uring_setup() fails with ENOSYS from now on: it has one number in all of a processor's modes, but x32's. */
+static bool refuse_uring(void)
+{
+	static struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xbfffffff),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { .len = sizeof(steps) / sizeof(steps[0]), .filter = steps };
+
+	/* Without the right to do so, only a process that can gain no rights may filter. */
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0)
+		return true;
+	return errno == EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+static int run(char **program)
+{
+	execvp(program[0], program);
+	fprintf(stderr, "vi_run: %s: %s\n", program[0], strerror(errno));
+	return errno == ENOENT ? NOT_FOUND : NOT_RUN;
+}
+
+/* ---- with statistics: the program is a child ---- */
+
+static void pass_on(int number)
+{
+	if (child > 0)
+		kill(child, number);
+}
+
+/* A terminal sends SIGINT and SIGQUIT to the program, too. */
+static void handle_signals(void)
+{
+	struct sigaction pass = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
+	struct sigaction leave = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGTERM, &pass, NULL);
+	sigaction(SIGHUP, &pass, NULL);
+	sigaction(SIGUSR1, &pass, NULL);
+	sigaction(SIGUSR2, &pass, NULL);
+	sigaction(SIGINT, &leave, NULL);
+	sigaction(SIGQUIT, &leave, NULL);
+}
+
+static int wait_for_child(void)
+{
+	int status = 0;
+
+	while (waitpid(child, &status, 0) < 0) {
+		if (errno != EINTR)
+			return NOT_RUN;
+	}
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int run_with_stats(const struct vr_options *o)
+{
+	struct vs_stat_file *file;
+	int status;
+
+	if (vr_stats_begin(&file) != 0)
+		return 1;
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		exit(run(o->program));
+	}
+	if (child < 0) {
+		fprintf(stderr, "vi_run: %s\n", strerror(errno));
+		vr_stats_end(file, o->stats);
+		return NOT_RUN;
+	}
+	handle_signals();
+	status = wait_for_child();
+	return vr_stats_end(file, o->stats) != 0 && status == 0 ? 1 : status;
+}
+
+static void warn(const char *name)
+{
+	char path[PATH_MAX];
+	enum vr_program kind = vr_program_kind(name, path);
+
+	if (kind != VR_HELPED && kind != VR_MISSING)
+		fprintf(stderr, "vi_run: %s: %s\n", path, vr_program_text(kind));
+}
+
+int main(int argc, char **argv)
+{
+	struct vr_options o = { 0 };
+	static struct vs_env env;
+	char library[PATH_MAX];
+	int rc = vr_options_parse(&o, argc, argv);
+
+	if (rc != U_OPTION_GO_ON)
+		return rc;
+	rc = vr_options_apply(&o, &env);
+	if (rc != 0)
+		return rc;
+	if (!find_library(library)) {
+		fprintf(stderr, "vi_run: there is no %s\n", library);
+		return 1;
+	}
+	if (o.explain) {
+		vr_explain(&o, &env, library);
+		return 0;
+	}
+	warn(o.program[0]);
+	if (o.no_uring && !refuse_uring()) {
+		fprintf(stderr, "vi_run: --no-uring: the kernel takes no filter: %s\n",
+			strerror(errno));
+		return 1;
+	}
+	if (!preload(library))
+		return 1;
+	return o.stats ? run_with_stats(&o) : run(o.program);
+}

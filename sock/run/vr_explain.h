@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whether a program can be helped by a preloaded library, and what vi_run would do. */
+#ifndef VR_EXPLAIN_H
+#define VR_EXPLAIN_H
+
+#include <stddef.h>
+
+#include "vr_options.h"
+
+enum vr_program {
+	VR_HELPED,
+	VR_MISSING,  /* there is no such program */
+	VR_STATIC,   /* no dynamic loader */
+	VR_GO,	     /* makes system calls by itself */
+	VR_SETUID,   /* the loader leaves preloaded libraries out */
+	VR_OTHER_ABI /* of another word size or processor */
+};
+
+/* Finds the program as execvp() does; `path` has PATH_MAX bytes. */
+enum vr_program vr_program_kind(const char *name, char *path);
+const char *vr_program_text(enum vr_program kind);
+
+void vr_explain(const struct vr_options *o, const struct vs_env *env, const char *library);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vr_stats.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "vs_env.h"
+
+#define SCHEMA "viaduct.sock"
+#define SCHEMA_VERSION 1
+
+static char file_path[PATH_MAX];
+
+static const char *const count_names[VS_COUNTS] = {
+	[VS_TCP_SOCKETS] = "connections", [VS_TCP_RX] = "tcp_bytes_received",
+	[VS_TCP_TX] = "tcp_bytes_sent",	  [VS_VI_RX] = "vi_bytes_received",
+	[VS_VI_TX] = "vi_bytes_sent",	  [VS_PROMOTED] = "promoted",
+	[VS_DEMOTED] = "demoted",	  [VS_SLEEPS] = "sleeps",
+	[VS_POLLED] = "polled",		  [VS_POLLER_WAKES] = "poller_wakes",
+};
+
+int vr_stats_begin(struct vs_stat_file **file)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+	int rc;
+
+	if (!dir || dir[0] != '/' || stat(dir, &st) != 0 || access(dir, W_OK) != 0)
+		dir = "/dev/shm";
+	snprintf(file_path, sizeof(file_path), "%s/viaduct-sock-%d", dir, getpid());
+	rc = vs_stat_create(file_path, file);
+	if (rc != 0 || setenv(VS_ENV_STATS, file_path, 1) != 0) {
+		fprintf(stderr, "vi_run: no statistics: %s: %s\n", file_path,
+			strerror(rc ? -rc : 12));
+		return 1;
+	}
+	return 0;
+}
+
+static uint32_t used(const struct vs_stat_file *f)
+{
+	uint32_t n = atomic_load(&((struct vs_stat_file *)(uintptr_t)f)->taken);
+
+	return n < VS_STAT_SLOTS ? n : VS_STAT_SLOTS;
+}
+
+static uint64_t get(const _Atomic uint64_t *at)
+{
+	return atomic_load((_Atomic uint64_t *)(uintptr_t)at);
+}
+
+/* The sums over all processes. */
+static void sum(const struct vs_stat_file *f, struct vs_stat_slot *all)
+{
+	uint32_t i, n = used(f);
+	int k;
+
+	memset(all, 0, sizeof(*all));
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < VS_COUNTS; k++)
+			all->count[k] += get(&f->slot[i].count[k]);
+		for (k = 0; k < VS_WHY_COUNT; k++) {
+			all->not_promoted[k] += get(&f->slot[i].not_promoted[k]);
+			all->demoted[k] += get(&f->slot[i].demoted[k]);
+		}
+	}
+}
+
+static void say(const struct vs_stat_slot *all, uint32_t processes)
+{
+	int k;
+
+	fprintf(stderr,
+		"vi_run: %u processes, %" PRIu64 " connections: %" PRIu64 " promoted, %" PRIu64
+		" of them demoted\n",
+		processes, get(&all->count[VS_TCP_SOCKETS]), get(&all->count[VS_PROMOTED]),
+		get(&all->count[VS_DEMOTED]));
+	fprintf(stderr,
+		"vi_run: over VIs %" PRIu64 " bytes received, %" PRIu64 " sent; over TCP %" PRIu64
+		" received, %" PRIu64 " sent\n",
+		get(&all->count[VS_VI_RX]), get(&all->count[VS_VI_TX]), get(&all->count[VS_TCP_RX]),
+		get(&all->count[VS_TCP_TX]));
+	for (k = 0; k < VS_WHY_COUNT; k++) {
+		if (get(&all->not_promoted[k]))
+			fprintf(stderr, "vi_run: %" PRIu64 " not promoted: %s\n",
+				get(&all->not_promoted[k]), vs_why_text[k]);
+	}
+	for (k = 0; k < VS_WHY_COUNT; k++) {
+		if (get(&all->demoted[k]))
+			fprintf(stderr, "vi_run: %" PRIu64 " demoted: %s\n", get(&all->demoted[k]),
+				vs_why_text[k]);
+	}
+}
+
+/* ---- JSON ---- */
+
+static void write_reasons(FILE *out, const char *name, const _Atomic uint64_t *v)
+{
+	const char *comma = "";
+	int k;
+
+	fprintf(out, ", \"%s\": {", name);
+	for (k = 0; k < VS_WHY_COUNT; k++) {
+		if (get(&v[k]) == 0)
+			continue;
+		fprintf(out, "%s\"%s\": %" PRIu64, comma, vs_why_text[k], get(&v[k]));
+		comma = ", ";
+	}
+	fputc('}', out);
+}
+
+/* A program's name may have any characters. */
+static void write_name(FILE *out, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(((struct vs_stat_slot *)0)->program) && name[i]; i++) {
+		if ((unsigned char)name[i] < 0x20 || name[i] == '"' || name[i] == '\\')
+			fprintf(out, "\\u%04x", (unsigned int)(unsigned char)name[i]);
+		else
+			fputc(name[i], out);
+	}
+}
+
+static void write_slot(FILE *out, const struct vs_stat_slot *s)
+{
+	int k;
+
+	fprintf(out, "{\"pid\": %u, \"program\": \"",
+		atomic_load((_Atomic uint32_t *)(uintptr_t)&s->pid));
+	write_name(out, s->program);
+	fputc('"', out);
+	for (k = 0; k < VS_COUNTS; k++)
+		fprintf(out, ", \"%s\": %" PRIu64, count_names[k], get(&s->count[k]));
+	write_reasons(out, "not_promoted", s->not_promoted);
+	write_reasons(out, "demotions", s->demoted);
+	fputc('}', out);
+}
+
+static int write_json(const struct vs_stat_file *f, const struct vs_stat_slot *all,
+		      const char *path)
+{
+	FILE *out = fopen(path, "we");
+	uint32_t i, n = used(f);
+
+	if (!out) {
+		fprintf(stderr, "vi_run: %s: %m\n", path);
+		return 1;
+	}
+	fprintf(out, "{\"schema\": \"" SCHEMA "\", \"version\": %d, \"all\": ", SCHEMA_VERSION);
+	write_slot(out, all);
+	fprintf(out, ", \"processes\": [");
+	for (i = 0; i < n; i++) {
+		fputs(i ? ", " : "", out);
+		write_slot(out, &f->slot[i]);
+	}
+	fprintf(out, "]}\n");
+	if (fclose(out) == 0)
+		return 0;
+	fprintf(stderr, "vi_run: %s: %m\n", path);
+	return 1;
+}
+
+int vr_stats_end(struct vs_stat_file *file, const char *path)
+{
+	struct vs_stat_slot all;
+
+	unlink(file_path);
+	sum(file, &all);
+	if (path[0])
+		return write_json(file, &all, path);
+	say(&all, used(file));
+	return 0;
+}

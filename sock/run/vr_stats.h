@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The statistics of a run. */
+#ifndef VR_STATS_H
+#define VR_STATS_H
+
+#include "vs_stat.h"
+
+/* Makes the file and names it to the program.  0, or 1 after an error line. */
+int vr_stats_begin(struct vs_stat_file **file);
+
+/* Says them on standard error, or writes them to `path` as JSON; removes the file.  0 or 1. */
+int vr_stats_end(struct vs_stat_file *file, const char *path);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* st_error.h - the error of a stream */
+#ifndef ST_ERROR_H
+#define ST_ERROR_H
+
+#include "st_link.h"
+
+/* The connection ends with ECONNRESET here, and by the kernel at the other end; any lock may be held. */
+void st_reset(struct st_stream *s);
+/* An error of the kernel's, kept for the program. */
+void st_keep_error(struct st_stream *s, int positive);
+/* The kept error, taken: negative, or 0. */
+int st_give_error(struct st_stream *s);
+
+#endif

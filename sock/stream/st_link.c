@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "st_link.h"
+#include "st_told.h"
+
+#define BIG_WAIT_NS 1000000000u
+#define RING_LEAST 65536u /* where the window has no more left */
+
+/* ---- making, ending ------------------------------------------------------------------------------------------ */
+
+static void post_recv(struct st_link *l, unsigned i)
+{
+	VIP_DESCRIPTOR *d = &l->block->recvs[i];
+
+	memset(d, 0, sizeof(*d));
+	d->CS.SegCount = 1;
+	d->CS.Length = sizeof(l->block->inbox[i]);
+	d->DS[0].Local.Data.AddressBits = (uintptr_t)&l->block->inbox[i];
+	d->DS[0].Local.Handle = l->block_handle;
+	d->DS[0].Local.Length = sizeof(l->block->inbox[i]);
+	if (VipPostRecv(l->vi, d, l->block_handle) != VIP_SUCCESS)
+		atomic_store(&l->broken, true);
+}
+
+static int make_memory(struct st_link *l)
+{
+	VIP_MEM_ATTRIBUTES open = { NULL, VIP_TRUE, VIP_TRUE },
+			   closed = { NULL, VIP_FALSE, VIP_FALSE };
+	VIP_PVOID at;
+
+	l->block = mmap(NULL, sizeof(*l->block), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (l->block == MAP_FAILED) {
+		l->block = NULL;
+		return -ENOBUFS;
+	}
+	if (VipRegisterMem(st_process.nic, l->block, sizeof(*l->block), &closed,
+			   &l->block_handle) != VIP_SUCCESS)
+		return -ENOBUFS;
+	while (VipxAllocMem(st_process.nic, l->ring_bytes + ST_WORDS_BYTES, &open, &at,
+			    &l->ring_handle) != VIP_SUCCESS) {
+		if (l->ring_bytes <= RING_LEAST)
+			return -ENOBUFS;
+		l->ring_bytes /= 2;
+	}
+	l->ring = at;
+	l->words = (void *)(l->ring + l->ring_bytes);
+	return 0;
+}
+
+int st_link_create(struct st_stream *s, uint32_t ring_bytes, VIP_CQ_HANDLE cq, struct st_link **out)
+{
+	VIP_VI_ATTRIBUTES attrs = { .ReliabilityLevel = VIP_SERVICE_RELIABLE_DELIVERY,
+				    .MaxTransferSize = st_process.nic_attributes.MaxTransferSize,
+				    .EnableRdmaWrite = VIP_TRUE,
+				    .EnableRdmaRead = VIP_TRUE };
+	struct st_link *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return -ENOBUFS;
+	l->ring_bytes = ring_bytes;
+	l->key = st_random64() | 1ull << 63;
+	if (make_memory(l) != 0 ||
+	    VipCreateVi(st_process.nic, &attrs, cq, cq, &l->vi) != VIP_SUCCESS) {
+		st_link_destroy(l);
+		return -ENOBUFS;
+	}
+	VipxSetViContext(l->vi, s);
+	for (unsigned i = 0; i < ST_RECVS; i++)
+		post_recv(l, i);
+	*out = l;
+	return 0;
+}
+
+void st_link_cut(struct st_link *l)
+{
+	VIP_DESCRIPTOR *d;
+
+	if (l->vi == NULL)
+		return;
+	VipDisconnect(l->vi);
+	do
+		d = NULL;
+	while (VipRecvDone(l->vi, &d) != VIP_INVALID_PARAMETER && d != NULL);
+	do
+		d = NULL;
+	while (VipSendDone(l->vi, &d) != VIP_INVALID_PARAMETER && d != NULL);
+}
+
+void st_link_destroy(struct st_link *l)
+{
+	if (l == NULL)
+		return;
+	if (l->vi != NULL)
+		VipDestroyVi(l->vi);
+	if (l->ring != NULL)
+		VipxFreeMem(st_process.nic, l->ring, l->ring_handle);
+	if (l->block_handle != 0)
+		VipDeregisterMem(st_process.nic, l->block, l->block_handle);
+	if (l->block != NULL)
+		munmap(l->block, sizeof(*l->block));
+	free(l);
+}
+
+/* ---- completions --------------------------------------------------------------------------------------------- */
+
+static void broke(struct st_stream *s, struct st_link *l)
+{
+	if (!atomic_exchange(&l->broken, true))
+		st_look_after(s, 0);
+}
+
+static void take_recv(struct st_stream *s, struct st_link *l, unsigned i)
+{
+	VIP_DESCRIPTOR *d = &l->block->recvs[i];
+	unsigned kind = d->CS.ImmediateData & 1;
+
+	atomic_fetch_add(&l->news, 1);
+	if (d->CS.Status & VIP_STATUS_ERROR_MASK) {
+		broke(s, l);
+		return;
+	}
+	if (d->CS.Length == 0) {
+		st_count(&st_counts.wakes_received, 1);
+		atomic_store(&l->confirmed[kind], false);
+		atomic_store(&l->armed[kind], false);
+		st_kick(s, s->wait);
+	} else {
+		st_lock(&l->inbox_lock);
+		if (l->inbox_count < ST_RECVS && d->CS.Length == sizeof(struct st_message))
+			l->inbox[l->inbox_count++] = l->block->inbox[i];
+		else
+			broke(s, l);
+		st_unlock(&l->inbox_lock);
+		st_look_after(s, 0);
+	}
+	post_recv(l, i);
+}
+
+static void take_send(struct st_stream *s, struct st_link *l, unsigned i)
+{
+	if (l->block->sends[i].CS.Status & VIP_STATUS_ERROR_MASK)
+		broke(s, l);
+	atomic_store_explicit(&l->taken[i], 1, memory_order_release);
+}
+
+void st_link_entry(struct st_stream *s, struct st_link *l, VIP_DESCRIPTOR *d, bool recv)
+{
+	unsigned i;
+	bool read;
+
+	st_told_add(s->wait, s);
+	if (recv) {
+		take_recv(s, l, (unsigned)(d - l->block->recvs));
+		return;
+	}
+	i = (unsigned)(d - l->block->sends);
+	read = l->use[i] == ST_USE_READ;
+	take_send(s, l, i);
+	if (read) /* the sleeper that asked looks once more, and reaps it; nothing that was written is late */
+		st_kick(s, s->wait);
+	else /* nobody who posted it is there: the helper looks at the arm words */
+		st_look_after(s, 0);
+}
+
+void st_link_progress(struct st_stream *s, struct st_link *l)
+{
+	struct st_wait *w = s->wait;
+	VIP_DESCRIPTOR *d = NULL;
+
+	/* As the takers of the queue's entries do: messages stay in the order in which they came. */
+	if (st_lock(&w->lock) != 0)
+		return;
+	while (VipRecvDone(l->vi, &d) != VIP_NOT_DONE && d != NULL) {
+		st_link_entry(s, l, d, true);
+		d = NULL;
+		if (atomic_load_explicit(&l->broken, memory_order_relaxed))
+			break;
+	}
+	st_unlock(&w->lock);
+}
+
+static void sent(struct st_stream *s, struct st_link *l, unsigned i)
+{
+	if (l->use[i] == ST_USE_READ) {
+		unsigned kind = l->block->sends[i].CS.ImmediateData & 1;
+
+		atomic_store(&l->confirmed[kind], true);
+		/* A sleeper has to look once more, this thread too. */
+		atomic_fetch_add(&l->news, 1);
+		st_kick(s, s->wait);
+		if (!l->confirming)
+			st_tell(s);
+	}
+}
+
+unsigned st_link_reap(struct st_stream *s, struct st_link *l)
+{
+	VIP_DESCRIPTOR *d = NULL;
+
+	for (;;) {
+		for (; l->send_tail != l->send_head; l->send_tail++) {
+			unsigned i = l->send_tail % ST_SENDS;
+
+			if (!atomic_load_explicit(&l->taken[i], memory_order_acquire))
+				break;
+			sent(s, l, i);
+		}
+		if (st_link_settled(l) || VipSendDone(l->vi, &d) == VIP_NOT_DONE || d == NULL)
+			break;
+		take_send(s, l, (unsigned)(d - l->block->sends));
+		d = NULL;
+	}
+	if (st_unlikely(l->starved) && ST_SENDS - (l->send_head - l->send_tail) >= ST_ARM_SENDS) {
+		l->starved = false;
+		atomic_fetch_add(&l->news, 1);
+		st_tell(s);
+	}
+	/* What is next lies in the caches. */
+	if (l->send_tail == l->send_head)
+		l->send_tail = l->send_head = 0;
+	return ST_SENDS - (l->send_head - l->send_tail);
+}
+
+/* ---- posting ------------------------------------------------------------------------------------------------- */
+
+static inline VIP_DESCRIPTOR *next_send(struct st_link *l, enum st_send_use use)
+{
+	unsigned i = l->send_head % ST_SENDS;
+
+	l->use[i] = use;
+	atomic_store_explicit(&l->taken[i], 0, memory_order_relaxed);
+	return &l->block->sends[i];
+}
+
+static inline uint8_t *slot_of(struct st_link *l)
+{
+	return l->block->slots[l->send_head % ST_SENDS];
+}
+
+static inline int room_for(struct st_stream *s, struct st_link *l)
+{
+	if (st_unlikely(atomic_load_explicit(&l->broken, memory_order_relaxed)))
+		return -EPIPE;
+	if (st_unlikely(l->send_head - l->send_tail == ST_SENDS) && st_link_reap(s, l) == 0)
+		return -EAGAIN;
+	return 0;
+}
+
+static int post(struct st_stream *s, struct st_link *l, VIP_DESCRIPTOR *d)
+{
+	if (st_unlikely(VipPostSend(l->vi, d, l->block_handle) != VIP_SUCCESS)) {
+		broke(s, l);
+		return -EPIPE;
+	}
+	l->send_head++;
+	if (st_link_reap(s, l) < ST_SENDS && st_unlikely(s->quiet))
+		st_look_after(s, 0);
+	return 0;
+}
+
+static inline void fill(VIP_DESCRIPTOR *d, uint16_t control, uint32_t immediate, const void *from,
+			VIP_MEM_HANDLE handle, uint32_t bytes)
+{
+	d->CS.Control = control;
+	d->CS.SegCount = 1;
+	d->CS.Reserved = 0;
+	d->CS.ImmediateData = immediate;
+	d->CS.Length = bytes;
+	d->CS.Status = 0;
+	d->DS[0].Local = (VIP_DATA_SEGMENT){ { (uintptr_t)from }, handle, bytes };
+}
+
+static inline void fill_remote(VIP_DESCRIPTOR *d, uint16_t control, const void *local,
+			       VIP_MEM_HANDLE handle, uint32_t bytes, uint64_t remote,
+			       uint32_t remote_handle)
+{
+	d->CS.Control = control;
+	d->CS.SegCount = 2;
+	d->CS.Reserved = 0;
+	d->CS.Length = bytes;
+	d->CS.Status = 0;
+	d->DS[0].Remote = (VIP_ADDRESS_SEGMENT){ { remote }, remote_handle, 0 };
+	d->DS[1].Local = (VIP_DATA_SEGMENT){ { (uintptr_t)local }, handle, bytes };
+}
+
+int st_link_send(struct st_stream *s, struct st_link *l, const struct st_message *m)
+{
+	int rc = room_for(s, l);
+	VIP_DESCRIPTOR *d;
+
+	if (rc != 0)
+		return rc;
+	memcpy(slot_of(l), m, sizeof(*m));
+	d = next_send(l, ST_USE_WORD);
+	fill(d, VIP_CONTROL_OP_SENDRECV, 0, slot_of(l), l->block_handle, sizeof(*m));
+	l->mixed = true;
+	return post(s, l, d);
+}
+
+int st_link_wake(struct st_stream *s, struct st_link *l, unsigned kind)
+{
+	int rc = room_for(s, l);
+	VIP_DESCRIPTOR *d;
+
+	if (rc != 0)
+		return rc;
+	d = next_send(l, ST_USE_WORD);
+	fill(d, VIP_CONTROL_OP_SENDRECV | VIP_CONTROL_IMMEDIATE, kind, slot_of(l), l->block_handle,
+	     0);
+	l->mixed = true;
+	st_count(&st_counts.wakes_sent, 1);
+	return post(s, l, d);
+}
+
+int st_link_word(struct st_stream *s, struct st_link *l, size_t at, const void *words,
+		 uint32_t bytes)
+{
+	int rc = room_for(s, l);
+	VIP_DESCRIPTOR *d;
+
+	if (rc != 0)
+		return rc;
+	memcpy(slot_of(l), words, bytes);
+	d = next_send(l, ST_USE_WORD);
+	fill_remote(d, VIP_CONTROL_OP_RDMAWRITE, slot_of(l), l->block_handle, bytes,
+		    l->peer.words + at, l->peer.handle);
+	return post(s, l, d);
+}
+
+int st_link_read_back(struct st_stream *s, struct st_link *l, unsigned kind)
+{
+	int rc = room_for(s, l);
+	VIP_DESCRIPTOR *d;
+
+	if (rc != 0)
+		return rc;
+	d = next_send(l, ST_USE_READ);
+	fill_remote(d, VIP_CONTROL_OP_RDMAREAD | VIP_CONTROL_QFENCE, &l->block->read_back[kind],
+		    l->block_handle, 8, l->peer.words + offsetof(struct st_words, arm) + 8 * kind,
+		    l->peer.handle);
+	d->CS.ImmediateData = kind;
+	l->mixed = true;
+	return post(s, l, d);
+}
+
+/* ---- records ------------------------------------------------------------------------------------------------- */
+
+static void gather(uint8_t *to, const struct iovec *iov, size_t skip, uint32_t bytes)
+{
+	for (; bytes > 0; iov++) {
+		uint32_t n;
+
+		if (skip >= iov->iov_len) {
+			skip -= iov->iov_len;
+			continue;
+		}
+		n = iov->iov_len - skip < bytes ? (uint32_t)(iov->iov_len - skip) : bytes;
+		memcpy(to, (const uint8_t *)iov->iov_base + skip, n);
+		to += n;
+		bytes -= n;
+		skip = 0;
+	}
+}
+
+static void written(struct st_stream *s, uint32_t kind, uint32_t payload)
+{
+	s->tx.position = st_next_position(s->link->peer.ring_bytes, s->tx.position, kind, payload);
+	s->tx.bytes += payload;
+}
+
+/* Those behind the slot of the newest descriptor that its record fills, too: they are free when it is. */
+static void take_slots(struct st_link *l, uint32_t bytes)
+{
+	for (; bytes > ST_SLOT_BYTES && !st_link_settled(l); bytes -= ST_SLOT_BYTES) {
+		next_send(l, ST_USE_DATA);
+		atomic_store(&l->taken[l->send_head++ % ST_SENDS], 1);
+	}
+}
+
+int st_link_record(struct st_stream *s, struct st_link *l, enum st_record_kind kind,
+		   const struct iovec *iov, size_t skip, uint32_t bytes)
+{
+	uint32_t whole = st_record_bytes(bytes);
+	struct st_header header = { bytes, (uint32_t)kind, st_tag(l->peer.key, s->tx.position) };
+	int rc = room_for(s, l);
+	VIP_DESCRIPTOR *d;
+	uint8_t *end;
+	uint64_t to;
+
+	if (rc != 0)
+		return rc;
+	end = slot_of(l) + (whole > ST_SLOT_BYTES ? whole : ST_SLOT_BYTES) - sizeof(header);
+	memcpy(end, &header, sizeof(header));
+	gather(end - bytes, iov, skip, bytes);
+	to = l->peer.ring + st_header_at(l->peer.ring_bytes, s->tx.position) + sizeof(header) -
+	     whole;
+	d = next_send(l, ST_USE_DATA);
+	fill_remote(d, VIP_CONTROL_OP_RDMAWRITE, end + sizeof(header) - whole, l->block_handle,
+		    whole, to, l->peer.handle);
+	rc = post(s, l, d);
+	if (rc == 0) {
+		written(s, kind, bytes);
+		take_slots(l, whole);
+	}
+	return rc;
+}
+
+/* Are the VI's writes stores now?  A slot that was sent shows that one was not. */
+static bool writes_are_stores(struct st_link *l)
+{
+	if (l->mixed) {
+		if (VipxFlush(l->vi, 0) != VIP_SUCCESS)
+			return false;
+		l->mixed = false;
+	}
+	return l->direct;
+}
+
+static int wait_sent(struct st_stream *s, struct st_link *l)
+{
+	uint64_t until = 0;
+
+	for (unsigned i = 0; l->send_tail != l->send_head; i++) {
+		st_link_reap(s, l);
+		if (atomic_load_explicit(&l->broken, memory_order_relaxed))
+			return -EPIPE;
+		if (i % 256 != 255)
+			continue;
+		if (until == 0)
+			until = st_now_ns() + BIG_WAIT_NS;
+		else if (st_now_ns() > until) {
+			/* The memory is the caller's: nothing but the end of the connection frees it. */
+			VipDisconnect(l->vi);
+			broke(s, l);
+			return -EPIPE;
+		}
+	}
+	return 0;
+}
+
+bool st_link_lend(struct st_link *l, const void *from, uint32_t bytes, VIP_MEM_HANDLE *handle)
+{
+	return st_link_settled(l) && writes_are_stores(l) &&
+	       VipRegisterMem(st_process.nic, (void *)(uintptr_t)from, bytes, NULL, handle) ==
+		       VIP_SUCCESS;
+}
+
+int st_link_big(struct st_stream *s, struct st_link *l, const void *from, VIP_MEM_HANDLE handle,
+		uint32_t bytes)
+{
+	struct st_header header = { bytes, ST_REC_DATA, st_tag(l->peer.key, s->tx.position) };
+	uint32_t at = st_header_at(l->peer.ring_bytes, s->tx.position);
+	int rc = room_for(s, l);
+	VIP_DESCRIPTOR *d;
+
+	if (rc != 0)
+		return rc;
+	d = next_send(l, ST_USE_BIG);
+	fill_remote(d, VIP_CONTROL_OP_RDMAWRITE, from, handle, bytes, l->peer.ring + at - bytes,
+		    l->peer.handle);
+	rc = post(s, l, d);
+	if (rc == 0 && !st_link_settled(l)) {
+		l->direct = false;
+		rc = wait_sent(s, l);
+	}
+	if (rc != 0)
+		return rc;
+	memcpy(slot_of(l), &header, sizeof(header));
+	d = next_send(l, ST_USE_DATA);
+	fill_remote(d, VIP_CONTROL_OP_RDMAWRITE, slot_of(l), l->block_handle, sizeof(header),
+		    l->peer.ring + at, l->peer.handle);
+	rc = post(s, l, d);
+	if (rc == 0)
+		written(s, ST_REC_DATA, bytes);
+	return rc;
+}
+
+/* ---- wakes --------------------------------------------------------------------------------------------------- */
+
+void st_link_ring(struct st_stream *s, struct st_link *l, unsigned kind)
+{
+	uint64_t asked;
+
+	/* What was written is on its way before the word is loaded. */
+	atomic_thread_fence(memory_order_seq_cst);
+	asked = __atomic_load_n(&l->words->arm[kind], __ATOMIC_RELAXED);
+	if (st_likely(asked == l->rung[kind]))
+		return;
+	if (st_link_wake(s, l, kind) == 0) {
+		l->rung[kind] = asked;
+		return;
+	}
+	l->unrung = true;
+	st_look_after(s, 0);
+}

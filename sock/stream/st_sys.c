@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "st_sys.h"
+
+#define SPINS 64
+
+static long call(long number, long a, long b, long c, long d, long e, long f)
+{
+	int saved = errno;
+	long rc = syscall(number, a, b, c, d, e, f);
+
+	if (rc < 0)
+		rc = -errno;
+	errno = saved;
+	return rc;
+}
+
+/* ---- locks --------------------------------------------------------------------------------------------------- */
+
+ST_COLD int st_lock_held_error(void)
+{
+	return -EDEADLK;
+}
+
+/* The kernel compares the lower half of the word, which it is told by its address. */
+static uint32_t *half(struct st_lock *lock)
+{
+	return (uint32_t *)(void *)&lock->word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
+ST_COLD void st_lock_slow(struct st_lock *lock)
+{
+	uint64_t now;
+
+	for (int i = 0; i < SPINS; i++) {
+		if (st_trylock(lock))
+			return;
+	}
+	for (;;) {
+		now = atomic_load_explicit(&lock->word, memory_order_relaxed);
+		/* Whoever has waited may have others behind. */
+		if (!atomic_compare_exchange_weak_explicit(
+			    &lock->word, &now, (now != 0 ? now : st_lock_self()) | ST_LOCK_WAITED,
+			    memory_order_acquire, memory_order_relaxed))
+			continue;
+		if (now == 0)
+			return;
+		call(SYS_futex, (long)half(lock), FUTEX_WAIT_PRIVATE,
+		     (long)(uint32_t)(now | ST_LOCK_WAITED), 0, 0, 0);
+	}
+}
+
+ST_COLD void st_unlock_slow(struct st_lock *lock)
+{
+	call(SYS_futex, (long)half(lock), FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+/* ---- time, chance -------------------------------------------------------------------------------------------- */
+
+uint64_t st_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t st_random64(void)
+{
+	uint64_t value = 0;
+
+	/* Fewer bytes come only before the system has gathered any; never on one that runs programs. */
+	while (call(SYS_getrandom, (long)&value, sizeof(value), 0, 0, 0, 0) != sizeof(value))
+		;
+	return value;
+}
+
+/* ---- sockets ------------------------------------------------------------------------------------------------- */
+
+ssize_t st_sys_send(int fd, const struct iovec *iov, int count, int flags)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
+
+	return call(SYS_sendmsg, fd, (long)&msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0, 0);
+}
+
+ssize_t st_sys_recv(int fd, const struct iovec *iov, int count, int flags)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count };
+
+	return call(SYS_recvmsg, fd, (long)&msg, flags | MSG_DONTWAIT, 0, 0, 0);
+}
+
+int st_sys_shutdown(int fd, int how)
+{
+	return (int)call(SYS_shutdown, fd, how, 0, 0, 0, 0);
+}
+
+int st_sys_close(int fd)
+{
+	return (int)call(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+int st_sys_dup(int fd, int least)
+{
+	int copy = (int)call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, least, 0, 0, 0);
+
+	return copy < 0 && least > 0 ? (int)call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0, 0, 0, 0) : copy;
+}
+
+int st_sys_ioctl_int(int fd, unsigned long what, int *value)
+{
+	return (int)call(SYS_ioctl, fd, (long)what, (long)value, 0, 0, 0);
+}
+
+static int get_int(int fd, int level, int name, int *value)
+{
+	socklen_t len = sizeof(*value);
+
+	return (int)call(SYS_getsockopt, fd, level, name, (long)value, (long)&len, 0);
+}
+
+int st_sys_error(int fd)
+{
+	int error = 0;
+
+	return get_int(fd, SOL_SOCKET, SO_ERROR, &error) == 0 ? error : 0;
+}
+
+int st_sys_reset(int fd)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	return (int)call(SYS_connect, fd, (long)&none, sizeof(none), 0, 0, 0);
+}
+
+int st_sys_get_linger(int fd, struct linger *linger)
+{
+	socklen_t size = sizeof(*linger);
+
+	return (int)call(SYS_getsockopt, fd, SOL_SOCKET, SO_LINGER, (long)linger, (long)&size, 0);
+}
+
+int st_sys_set_linger(int fd, const struct linger *linger)
+{
+	return (int)call(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, (long)linger, sizeof(*linger),
+			 0);
+}
+
+int st_sys_linger_reset(int fd)
+{
+	struct linger now = { 1, 0 };
+
+	return st_sys_set_linger(fd, &now);
+}
+
+bool st_sys_peer_ended(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+	struct timespec none = { 0, 0 };
+
+	return st_sys_poll(&p, 1, &none) > 0;
+}
+
+int st_sys_room(int fd)
+{
+	int size = 0, used = 0;
+
+	if (get_int(fd, SOL_SOCKET, SO_SNDBUF, &size) != 0 ||
+	    st_sys_ioctl_int(fd, SIOCOUTQ, &used) != 0)
+		return 0;
+	return size / 2 > used ? size / 2 - used : 0;
+}
+
+int st_sys_poll(struct pollfd *fds, unsigned count, const struct timespec *timeout)
+{
+	struct timespec left;
+
+	if (timeout != NULL)
+		left = *timeout; /* the kernel writes into it */
+	return (int)call(SYS_ppoll, (long)fds, count, (long)(timeout ? &left : NULL), 0, 0, 0);
+}
+
+/* ---- eventfds and sets --------------------------------------------------------------------------------------- */
+
+static int raised(int fd, int least)
+{
+	int high;
+
+	if (fd < 0 || fd >= least)
+		return fd;
+	high = st_sys_dup(fd, least);
+	if (high < 0)
+		return fd;
+	st_sys_close(fd);
+	return high;
+}
+
+int st_sys_processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+int st_sys_eventfd(int least)
+{
+	return raised((int)call(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK, 0, 0, 0, 0), least);
+}
+
+int st_sys_epoll(int least)
+{
+	return raised((int)call(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0, 0), least);
+}
+
+int st_sys_epoll_add(int set, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return (int)call(SYS_epoll_ctl, set, EPOLL_CTL_ADD, fd, (long)&event, 0, 0);
+}
+
+int st_sys_epoll_want(int set, int fd, void *data)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.ptr = data };
+	int rc = (int)call(SYS_epoll_ctl, set, EPOLL_CTL_MOD, fd, (long)&event, 0, 0);
+
+	if (rc == -ENOENT)
+		rc = (int)call(SYS_epoll_ctl, set, EPOLL_CTL_ADD, fd, (long)&event, 0, 0);
+	return rc;
+}
+
+int st_sys_epoll_drop(int set, int fd)
+{
+	return (int)call(SYS_epoll_ctl, set, EPOLL_CTL_DEL, fd, 0, 0, 0);
+}
+
+int st_sys_epoll_take(int set, void **data, int max)
+{
+	struct epoll_event events[16];
+	int n = (int)call(SYS_epoll_pwait, set, (long)events, max < 16 ? max : 16, 0, 0, 8);
+
+	for (int i = 0; i < n; i++)
+		data[i] = events[i].data.ptr;
+	return n;
+}
+
+void st_sys_signal(int eventfd)
+{
+	uint64_t one = 1;
+
+	call(SYS_write, eventfd, (long)&one, sizeof(one), 0, 0, 0);
+}
+
+void st_sys_clear(int eventfd)
+{
+	uint64_t count;
+
+	call(SYS_read, eventfd, (long)&count, sizeof(count), 0, 0, 0);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * st_sys.h - locks, time, and the kernel's calls
+ *
+ * The calls go to the kernel directly: the C library's names may be hooked.  They give -errno and leave errno alone.
+ */
+#ifndef ST_SYS_H
+#define ST_SYS_H
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define ST_COLD __attribute__((cold, noinline))
+#define st_likely(x) __builtin_expect(!!(x), 1)
+#define st_unlikely(x) __builtin_expect(!!(x), 0)
+
+/*
+ * Of one holder, which may be interrupted by a signal handler that finds out: see st_lock().  So the holder stands in
+ * the word that takes it: its pthread_self(), and bit 0 when it is waited for.
+ */
+struct st_lock {
+	_Atomic uint64_t word;
+};
+
+#define ST_LOCK_WAITED UINT64_C(1)
+
+void st_lock_slow(struct st_lock *lock);
+void st_unlock_slow(struct st_lock *lock);
+
+static inline uint64_t st_lock_self(void)
+{
+	return (uint64_t)pthread_self();
+}
+
+static inline bool st_lock_is_mine(struct st_lock *lock)
+{
+	return (atomic_load_explicit(&lock->word, memory_order_relaxed) & ~ST_LOCK_WAITED) ==
+	       st_lock_self();
+}
+
+/* -EDEADLK: the thread that this handler has interrupted holds it. */
+int st_lock_held_error(void);
+
+/* False: another thread, or the one that this handler has interrupted, holds it. */
+static inline bool st_trylock(struct st_lock *lock)
+{
+	uint64_t none = 0;
+
+	return atomic_compare_exchange_strong_explicit(&lock->word, &none, st_lock_self(),
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static inline int st_lock(struct st_lock *lock)
+{
+	if (st_unlikely(!st_trylock(lock))) {
+		if (st_lock_is_mine(lock))
+			return st_lock_held_error();
+		st_lock_slow(lock);
+	}
+	return 0;
+}
+
+static inline void st_unlock(struct st_lock *lock)
+{
+	if (st_unlikely(atomic_exchange_explicit(&lock->word, 0, memory_order_release) &
+			ST_LOCK_WAITED))
+		st_unlock_slow(lock);
+}
+
+uint64_t st_now_ns(void);
+uint64_t st_random64(void);
+
+ssize_t st_sys_send(int fd, const struct iovec *iov, int count, int flags);
+ssize_t st_sys_recv(int fd, const struct iovec *iov, int count, int flags);
+int st_sys_shutdown(int fd, int how);
+int st_sys_close(int fd);
+int st_sys_dup(int fd, int least);
+int st_sys_ioctl_int(int fd, unsigned long what, int *value);
+int st_sys_error(int fd); /* SO_ERROR, taken off */
+int st_sys_reset(int fd); /* the kernel resets the connection now */
+int st_sys_get_linger(int fd, struct linger *linger);
+int st_sys_set_linger(int fd, const struct linger *linger);
+int st_sys_linger_reset(int fd); /* the last close resets it */
+bool st_sys_peer_ended(int fd);	 /* the kernel has the peer's FIN, or a reset */
+int st_sys_room(int fd);	 /* of the send buffer, about */
+int st_sys_poll(struct pollfd *fds, unsigned count, const struct timespec *timeout);
+int st_sys_processors(void); /* that this thread may run on */
+int st_sys_eventfd(int least);
+int st_sys_epoll(int least);
+int st_sys_epoll_add(int set, int fd); /* for EPOLLIN */
+/* The same for one event, until it is called again; st_sys_epoll_take() gives `data`. */
+int st_sys_epoll_want(int set, int fd, void *data);
+int st_sys_epoll_drop(int set, int fd);
+/* Without waiting, at most `max` of them. */
+int st_sys_epoll_take(int set, void **data, int max);
+void st_sys_signal(int eventfd);
+void st_sys_clear(int eventfd);
+
+#endif

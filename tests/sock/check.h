@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For programs of sock_test.py: the first condition that does not hold ends the program with a line. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* At once, as other threads may still be under way. */
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			printf("line %d: not %s: %s\n", __LINE__, #condition, strerror(errno));    \
+			fflush(stdout);                                                            \
+			_exit(1);                                                                  \
+		}                                                                                  \
+	} while (0)
+
+#endif

@@ -28,6 +28,9 @@ import re
 import sys
 
 SECTIONS = ('Ownership', 'Return', 'Context', 'Ordering', 'Since', 'Spec')
+# Header: (library, what links it, overview)
+LIBRARIES = {'st_stream.h': ('Viaduct stream library', 'vistream', 'vistream')}
+VIPL = ('VI Provider Library', 'vipl', 'vipl')
 TOOLS = 'viaductd vi_fabric vi_info vi_lat vi_bw vi_rate vi_scale vi_stages vi_stat vi_cp'.split()
 
 
@@ -80,7 +83,7 @@ class Function:
         if names != documented:
             raise Bad(f'{where}: parameters are {names}, documented are {documented}')
         for section in SECTIONS:
-            if section not in self.sections and not (section == 'Spec' and 'ext' in self.header):
+            if section not in self.sections and (section != 'Spec' or self.header == 'vipl.h'):
                 raise Bad(f'{where}: no "{section}:" in the comment')
 
     def section(self, name):
@@ -113,7 +116,7 @@ def parse_headers(paths):
                 group = match[1]
             else:
                 functions.append(Function(name, group, match[2], match[3]))
-        undocumented = set(re.findall(r'^[\w ]+?[ *](Vipx?[A-Z]\w*)\(', text, re.M))
+        undocumented = set(re.findall(r'^[\w ]+?[ *](Vipx?[A-Z]\w*|st_\w+)\(', text, re.M))
         undocumented -= {f.name for f in functions}
         if undocumented:
             raise Bad(f'{path}: no comment for {", ".join(sorted(undocumented))}')
@@ -179,7 +182,8 @@ def prose(text, params=(), known=()):
             return f'\\%\\fB{word}\\fP'
         return word
 
-    text = re.sub(r'\b(Vipx?[A-Z]\w*)\(\)|\b\w+\b\*?', mark, escape(text))
+    text = re.sub(r'\b(Vipx?[A-Z]\w*|st_\w+)\(\)|(?<!\')\b\w+\b\*?', mark,
+                  re.sub(r'`(\w+)`', r'\1', escape(text)))
     return '\\&' + text if text[:1] in ('.', "'") else text
 
 
@@ -196,9 +200,9 @@ def synopsis(function):
 def block(title_, paras, params, known):
     out = [f'.SH {title_}']
     for number, para in enumerate(paras):
-        item = re.match(r' - (VIP_\w+): (.*)', para)
+        item = re.match(r' - (VIP_\w+|-?[\w -]+(?:, -[A-Z]+)*): (.*)', para)
         if item:
-            out += ['.TP', f'.B {item[1]}', prose(item[2], params, known)]
+            out += ['.TP', f'.B {literal(item[1])}', prose(item[2], params, known)]
         else:
             out += (['.PP'] if number else []) + [prose(para, params, known)]
     return out
@@ -206,9 +210,10 @@ def block(title_, paras, params, known):
 
 def function_page(function, version, known):
     params = [name for name, _ in function.params]
-    out = [title(function.name, 3, version, 'VI Provider Library'),
+    library, link, _ = LIBRARIES.get(function.header, VIPL)
+    out = [title(function.name, 3, version, library),
            '.SH NAME', f'{function.name} \\- {escape(function.brief)}',
-           '.SH LIBRARY', 'VI Provider Library (\\fIlibvipl\\fP,\\ \\fI\\-lvipl\\fP)',
+           '.SH LIBRARY', f'{library} (\\fIlib{link}\\fP,\\ \\fI\\-l{link}\\fP)',
            '.SH SYNOPSIS', '.nf', f'.B #include <{function.header}>', '.PP',
            synopsis(function), '.fi', '.SH PARAMETERS']
     for name, lines in function.params:
@@ -224,7 +229,7 @@ def function_page(function, version, known):
                 continue
             paras[0] = paras[0] if paras[0].startswith(' -') else paras[0][0].upper() + paras[0][1:]
             out += block(heading, paras, params, known)
-    if function.header != 'vipl.h':
+    if function.header == 'vipl_ext.h':
         out += ['.SH STANDARDS', 'An extension of this library.']
     out += ['.SH HISTORY', f'Since Viaduct {function.section("Since")[0]}.']
     out += see_also(function, known)
@@ -234,10 +239,11 @@ def function_page(function, version, known):
 def see_also(function, known):
     text = ' '.join(function.text + sum(function.sections.values(), [])
                     + sum((lines for _, lines in function.params), []))
-    names = sorted((set(re.findall(r'\b(Vipx?\w+)\(\)', text)) & known) - {function.name})
+    names = sorted((set(re.findall(r'\b(Vipx?\w+|st_\w+)\(\)', text)) & known) - {function.name})
     refs = [f'.BR {name} (3),' for name in names]
     tools = [f'.BR {tool} (1),' for tool in TOOLS if re.search(r'\b%s\b' % tool, text)]
-    return ['.SH SEE ALSO'] + tools + refs + ['.BR vipl (7),', '.BR viaduct (7)']
+    overview = LIBRARIES.get(function.header, VIPL)[2]
+    return ['.SH SEE ALSO'] + tools + refs + [f'.BR {overview} (7),', '.BR viaduct (7)']
 
 
 # ---- templates -------------------------------------------------------------------------------
@@ -246,7 +252,8 @@ def see_also(function, known):
 def functions_list(functions):
     out, group = [], None
     for function in functions:
-        name = 'Extensions' if function.header != 'vipl.h' else function.group
+        name = 'Extensions' if function.header == 'vipl_ext.h' else function.group
+        name = name[0].upper() + name[1:]
         if name != group:
             group = name
             out += ['.SS ' + group]

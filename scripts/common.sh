@@ -12,6 +12,10 @@ case $build in
 *) build=$(pwd)/$build ;;
 esac
 
+# Many tests mostly wait, so there is work for one more than there are processors.
+MESON_TESTTHREADS=${MESON_TESTTHREADS:-$(($(nproc) + 1))}
+export MESON_TESTTHREADS
+
 say() {
 	printf '%s\n' "$*"
 }

@@ -14,6 +14,10 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 
+# A reason is cut after so many characters: a line is to say where to look.
+REASON = 400
+
+
 def gtest_file(build, entry, name):
     """The report this run of a GoogleTest program wrote, None if it wrote none."""
     path = build / f"{name}.xml"
@@ -28,8 +32,10 @@ def gtest_cases(path, name):
     for case in ET.parse(path).iter("testcase"):
         full = f"{name}: {case.get('classname')}.{case.get('name')}"
         skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
-            yield full, "failed", ""
+        failure = case.find("failure")
+        if failure is not None or case.find("error") is not None:
+            text = failure.get("message") or failure.text or "" if failure is not None else ""
+            yield full, "failed", " ".join(text.split())[:REASON]
         elif skipped is not None or case.get("result") == "skipped":
             text = (skipped.get("message") or skipped.text or "") if skipped is not None else ""
             yield full, "skipped", re.sub(r"^\S+:\d+ ", "", " ".join(text.split()))
@@ -60,6 +66,14 @@ def last_line(text):
     return lines[-1] if lines else ""
 
 
+def failed_because(entry):
+    """What became of the program, and the report of a sanitizer or the last line it printed."""
+    output = (entry.get("stdout") or "") + "\n" + (entry.get("stderr") or "")
+    told = [line for line in output.splitlines() if line.startswith("SUMMARY: ") or "runtime error: " in line]
+    text = told[0] if told else last_line(entry.get("stderr")) or last_line(entry.get("stdout"))
+    return ": ".join(part for part in (entry["result"].lower(), text.strip()[:REASON]) if part)
+
+
 def entry_cases(build, entry):
     name = entry["name"].split(" / ")[-1]
     outcome = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}.get(
@@ -68,10 +82,10 @@ def entry_cases(build, entry):
     cases = list(gtest_cases(report, name)) if report else summary_cases(entry, name)
     if not cases:
         reason = {"skipped": last_line(entry.get("stdout")) or last_line(entry.get("stderr")),
-                  "failed": entry["result"].lower()}.get(outcome, "")
+                  "failed": failed_because(entry)}.get(outcome, "")
         return [(name, outcome, reason)]
     if outcome == "failed" and all(kind != "failed" for _, kind, _ in cases):
-        cases.append((name, "failed", entry["result"].lower()))
+        cases.append((name, "failed", failed_because(entry)))
     return cases
 
 

@@ -60,7 +60,7 @@ static const struct u_option options[] = {
 	  .call = pass_on },
 	{ "scratchpads", 0, "N", "scratchpads of a port, 8..64 (VIADUCT_SCRATCHPADS)",
 	  .call = pass_on },
-	{ "port", 0, "KIND", "emu, with +strict, +fault and +model (VIADUCT_PORT)",
+	{ "port", 0, "KIND", "emu or cdev, with +strict, +fault and +model (VIADUCT_PORT)",
 	  .call = pass_on },
 	{ "relay-threads", 0, "N",
 	  "transfer threads of an agent that relays, 1..8\n(VIADUCT_RELAY_THREADS)",

@@ -13,11 +13,11 @@
 #include "u_cfg.h"
 #include "u_option.h"
 
-enum section { SUMMARY, VERBOSE, NAMES, ENV, EXPLAIN, TOPOLOGY };
+enum section { SUMMARY, VERBOSE, NAMES, ENV, EXPLAIN, TOPOLOGY, PLACEMENT };
 
 struct options {
 	enum section section;
-	bool wanted[TOPOLOGY + 1]; /* by section */
+	bool wanted[PLACEMENT + 1]; /* by section */
 	bool json;
 	bool elsewhere;	    /* the agent of that host, or of the default, cannot be asked */
 	const char *format; /* NULL: as for people */
@@ -44,6 +44,10 @@ static const struct u_option options[] = {
 	  "a picture of the hosts and links, which of these are down, and\n"
 	  "the transfer threads; as far as this host knows",
 	  AT(wanted[TOPOLOGY]) },
+	{ "placement", 0, NULL,
+	  "the processors that the threads of a program would get here, and\n"
+	  "those of the agent's threads: what was asked, what was got, why",
+	  AT(wanted[PLACEMENT]) },
 	{ "host", 0, "HOST", "ask the agent of HOST instead of VIADUCT_HOST", AT(host) },
 	{ "json", 0, NULL, "JSON, of the part asked for or of everything", AT(json) },
 	U_OPTION_LAST('h', 'V')
@@ -66,12 +70,13 @@ static int parse(struct options *o, int argc, char **argv)
 	if (rc != U_OPTION_GO_ON)
 		return rc;
 	o->wanted[EXPLAIN] = o->target != NULL;
-	for (i = 0; i <= TOPOLOGY; i++) {
+	for (i = 0; i <= PLACEMENT; i++) {
 		asked += o->wanted[i];
 		o->section = o->wanted[i] ? (enum section)i : o->section;
 	}
 	if (asked > 1)
-		return u_option_refuse(&tool, "of -v, -l, -e, --explain, --topology give one");
+		return u_option_refuse(
+			&tool, "of -v, -l, -e, --explain, --topology, --placement give one");
 	if (optind < argc && (o->target == NULL || *o->target != '\0' || *argv[optind] == '\0'))
 		return u_option_refuse(&tool, "no argument '%.80s' is known; see --help",
 				       argv[optind]);
@@ -158,6 +163,12 @@ static int collect_fabric(const struct options *o, struct cl_agent *agent, json_
 		if (!part)
 			return EXIT_FAILURE;
 	}
+	if (o->section == PLACEMENT || (everything && o->json)) {
+		part = info_placement(agent);
+		json_object_object_add(all, "placement", part);
+		if (!part)
+			return EXIT_FAILURE;
+	}
 	return EXIT_SUCCESS;
 }
 
@@ -202,6 +213,9 @@ static void print_text(const struct options *o, json_object *all)
 		break;
 	case TOPOLOGY:
 		info_print_topology(json_object_object_get(all, "topology"));
+		break;
+	case PLACEMENT:
+		info_print_placement(json_object_object_get(all, "placement"));
 		break;
 	}
 }

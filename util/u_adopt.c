@@ -164,24 +164,22 @@ static bool is_own_stack(const void *start, size_t len)
 
 /*
  * Others may write there; it is hidden from the thread sanitizer as other copies are (u_copy.h). The address
- * sanitizer forbids bytes between the variables of a program, which belong to whole pages all the same.
+ * sanitizer forbids bytes between the variables of a program, which belong to whole pages all the same. It checks
+ * each memcpy() of a program that is built with it, so no compiler may make one of this loop.
  */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define RAW                                                                                        \
-	__attribute__((noinline, no_sanitize_thread, no_sanitize_address,                          \
-		       optimize("no-tree-loop-distribute-patterns")))
-RAW static void copy_raw(void *to, const void *from, size_t len)
-{
-	for (size_t i = 0; i < len / sizeof(uint64_t); i++)
-		((uint64_t *)to)[i] = ((const uint64_t *)from)[i];
-}
+#define RAW __attribute__((noinline, no_sanitize_thread, no_sanitize_address))
 #else
 #define RAW
-static void copy_raw(void *to, const void *from, size_t len)
-{
-	memcpy(to, from, len);
-}
 #endif
+
+RAW static void copy_raw(void *to, const void *from, size_t len)
+{
+	for (size_t i = 0; i < len / sizeof(uint64_t); i++) {
+		((uint64_t *)to)[i] = ((const uint64_t *)from)[i];
+		__asm__ volatile("" ::: "memory");
+	}
+}
 
 RAW static bool is_zero(const void *at, size_t len)
 {

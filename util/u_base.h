@@ -15,6 +15,17 @@
 #define U_COLD __attribute__((noinline, cold))
 #define U_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
+/*
+ * Marks a function whose accesses to memory are ordered by a message of another process, or by the
+ * kernel.  The thread sanitizer sees neither, so the accesses are hidden from it.  A suppression would
+ * not do: it needs the stack of both accesses, and that of an older one may be forgotten.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define U_ORDERED_OUTSIDE __attribute__((noinline, no_sanitize_thread))
+#else
+#define U_ORDERED_OUTSIDE
+#endif
+
 /* The distance of words with different writers: a line and its prefetched neighbour. */
 #define U_LINE 64u
 #define U_LINE_PAIR 128u

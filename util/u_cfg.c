@@ -11,16 +11,19 @@
 
 #include "u_base.h"
 #include "u_cpus.h"
+#include "u_fd.h"
 #include "u_log.h"
 #include "u_log_spec.h"
+#include "u_place.h"
 
 #define AREA "u"
 #define PREFIX "VIADUCT_"
 /* Not read by the library: the build that scripts/ and perf/ use, and what oshrun tells a PE. */
 #define OF_SCRIPTS PREFIX "BUILD"
 #define OF_OSHRUN PREFIX "OSHRUN"
-#define NAME_BYTES 64 /* longer names are compared by their first bytes */
-#define NEAR_ENOUGH 4 /* edits within which a name is worth suggesting */
+#define OF_SOCKETS "VIADUCT_SOCK_" /* how those of libvisock.so begin, which checks them itself */
+#define NAME_BYTES 64		   /* longer names are compared by their first bytes */
+#define NEAR_ENOUGH 4		   /* edits within which a name is worth suggesting */
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)
@@ -38,7 +41,10 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 	[U_CFG_DEFAULT_NIC] = { "VIADUCT_DEFAULT_NIC", U_CFG_BOOL, "yes", 0, 1, false, NULL,
 				"yes: unknown device names open the default NIC" },
 	[U_CFG_PORT] = { "VIADUCT_PORT", U_CFG_STRING, "emu", 0, 0, false, NULL,
-			 "port driver: emu, with +strict, +fault and +model decorators" },
+			 "port driver: emu or cdev, with +strict, +fault and +model decorators" },
+	[U_CFG_ADAPTERS] = { "VIADUCT_ADAPTERS", U_CFG_STRING, "", 0, 0, false, NULL,
+			     "adapters of ports of kind cdev: NAME=PATH,...; empty: "
+			     "/dev/viaduct0, /dev/viaduct1 ... in the order of the ports" },
 	[U_CFG_FAULT] = { "VIADUCT_FAULT", U_CFG_STRING, "", 0, 0, false, NULL,
 			  "options of the fault decorator" },
 	[U_CFG_SEED] = { "VIADUCT_SEED", U_CFG_UINT, "0", 0, UINT64_MAX, false, NULL,
@@ -67,6 +73,9 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 			       u_cfg_relay_wait_words, "how a transfer thread waits for packets" },
 	[U_CFG_WAIT] = { "VIADUCT_WAIT", U_CFG_ENUM, "adaptive", 0, 0, false, wait_words,
 			 "how a waiting call waits" },
+	[U_CFG_AFFINITY] = { "VIADUCT_AFFINITY", U_CFG_STRING, "none", 0, 0, false, NULL,
+			     "processors of threads: ROLE=PLACE;..., such as "
+			     "transfer=shared-cache;relay=2,3 (placement)" },
 	[U_CFG_AGENT] = { "VIADUCT_AGENT", U_CFG_STRING, "", 0, 0, false, NULL,
 			  "path of the viaductd started on demand; none: never start one" },
 	[U_CFG_LOG] = { "VIADUCT_LOG", U_CFG_STRING, "warn", 0, 0, false, NULL,
@@ -74,6 +83,10 @@ const struct u_cfg_entry u_cfg_table[U_CFG_COUNT] = {
 			"areas vip, vi, nvi, ag, rl, port, u" },
 	[U_CFG_LOG_FILE] = { "VIADUCT_LOG_FILE", U_CFG_STRING, "", 0, 0, false, NULL,
 			     "file the log is appended to; empty: standard error" },
+	[U_CFG_FD_FROM] = { "VIADUCT_FD_FROM", U_CFG_UINT, "3", STDERR_FILENO + 1, U_FD_FROM_MAX,
+			    false, NULL,
+			    "least number of the descriptors that the library keeps, where the "
+			    "process may have so many" },
 };
 
 struct value {
@@ -218,6 +231,8 @@ static int pairs_check(const char *text)
 static int string_check(const struct u_cfg_entry *e, const char *text)
 {
 	int cpus[U_CFG_RELAY_CPUS_MAX];
+	char error[U_PLACE_ERROR];
+	struct u_place_rules rules;
 	struct u_log_spec spec;
 	unsigned int count;
 
@@ -225,6 +240,8 @@ static int string_check(const struct u_cfg_entry *e, const char *text)
 		return u_log_spec_parse(text, &spec);
 	if (e == &u_cfg_table[U_CFG_DEVICE] && text[0] != '\0')
 		return pairs_check(text);
+	if (e == &u_cfg_table[U_CFG_AFFINITY])
+		return u_place_parse(text, &rules, error);
 	if (e == &u_cfg_table[U_CFG_RELAY_CPUS])
 		return u_cpus_parse(text, U_CFG_RELAY_CPUS_MAX, cpus, &count);
 	return 0;
@@ -277,8 +294,14 @@ static void value_expected(const struct u_cfg_entry *e, char *out, size_t size)
 
 static U_COLD void value_refuse(const struct u_cfg_entry *e, const char *text)
 {
-	char expected[256];
+	char expected[256], error[U_PLACE_ERROR];
+	struct u_place_rules rules;
 
+	if (e == &u_cfg_table[U_CFG_AFFINITY]) {
+		u_place_parse(text, &rules, error);
+		u_error(AREA, "%s is '%.80s': %s; correct or unset it", e->name, text, error);
+		return;
+	}
 	value_expected(e, expected, sizeof(expected));
 	u_error(AREA, "%s is '%s', should be %s; correct or unset it", e->name, text, expected);
 }
@@ -361,7 +384,8 @@ static void name_check(const char *name)
 {
 	const char *near;
 
-	if (name_known(name) || strcmp(name, OF_SCRIPTS) == 0 || strcmp(name, OF_OSHRUN) == 0)
+	if (name_known(name) || strcmp(name, OF_SCRIPTS) == 0 || strcmp(name, OF_OSHRUN) == 0 ||
+	    strncmp(name, OF_SOCKETS, strlen(OF_SOCKETS)) == 0)
 		return;
 	near = nearest_name(name);
 	if (near != NULL)

@@ -18,10 +18,11 @@ enum u_cfg_id {
 	U_CFG_HOST,	   /* VIADUCT_HOST        host name, alias or number */
 	U_CFG_DEVICE,	   /* VIADUCT_DEVICE      device aliases: NAME=HOST,... */
 	U_CFG_DEFAULT_NIC, /* VIADUCT_DEFAULT_NIC yes|no: unknown device names open the default NIC */
-	U_CFG_PORT,  /* VIADUCT_PORT        emu[+strict][+fault][+model[:PROFILE[:DILATION]]] */
-	U_CFG_FAULT, /* VIADUCT_FAULT       fault options, see port_fault.h */
-	U_CFG_SEED,  /* VIADUCT_SEED        seed of strict and fault */
-	U_CFG_SLOTS, /* VIADUCT_SLOTS       slots of a VI's fifo, power of two */
+	U_CFG_PORT, /* VIADUCT_PORT        emu|cdev[+strict][+fault][+model[:PROFILE[:DILATION]]] */
+	U_CFG_ADAPTERS,	    /* VIADUCT_ADAPTERS    of kind cdev: NAME=PATH,... */
+	U_CFG_FAULT,	    /* VIADUCT_FAULT       fault options, see port_fault.h */
+	U_CFG_SEED,	    /* VIADUCT_SEED        seed of strict and fault */
+	U_CFG_SLOTS,	    /* VIADUCT_SLOTS       slots of a VI's fifo, power of two */
 	U_CFG_RING_BYTES,   /* VIADUCT_RING_BYTES  bytes of a VI's payload buffer, power of two */
 	U_CFG_WINDOW_BYTES, /* VIADUCT_WINDOW_BYTES memory window of a port */
 	U_CFG_DOORBELLS,    /* VIADUCT_DOORBELLS   doorbell bits of a port */
@@ -31,9 +32,11 @@ enum u_cfg_id {
 	U_CFG_RELAY_CPUS,    /* VIADUCT_RELAY_CPUS  processors that they run on: 2,3 or 2-5 */
 	U_CFG_RELAY_WAIT,    /* VIADUCT_RELAY_WAIT  adaptive|poll|block */
 	U_CFG_WAIT,	     /* VIADUCT_WAIT        spin|yield|block|adaptive */
+	U_CFG_AFFINITY,	     /* VIADUCT_AFFINITY    placement of threads, see u_place.h */
 	U_CFG_AGENT,	     /* VIADUCT_AGENT       path of viaductd started on demand, or "none" */
 	U_CFG_LOG,	     /* VIADUCT_LOG */
 	U_CFG_LOG_FILE,	     /* VIADUCT_LOG_FILE */
+	U_CFG_FD_FROM,	     /* VIADUCT_FD_FROM     least number of kept descriptors, see u_fd.h */
 	U_CFG_COUNT
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "u_close.h"
+#include "u_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -207,7 +208,7 @@ void u_close_foreign(int fd)
 {
 	if (fd < 0)
 		return;
-	if (fcntl(fd, F_GET_SEALS) >= 0)
+	if (fcntl(fd, F_GET_SEALS) >= 0 || u_fd_of_module(fd, NULL))
 		close(fd);
 	else
 		u_close_apart(fd);

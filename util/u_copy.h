@@ -12,17 +12,25 @@
 /*
  * Copies to or from memory of the application that others use meanwhile, its peer by RDMA for one.
  * A message of the peer, another process, orders this copy and the application's
- * own accesses; while memory is adopted the kernel does (u_adopt.c).  The thread
- * sanitizer cannot see either, so the copy is hidden from it.
+ * own accesses; while memory is adopted the kernel does (u_adopt.c).  Aligned 8-byte words of the target
+ * never show a part of their new value: programs poll such words.
  */
 #if defined(__SANITIZE_THREAD__)
-__attribute__((noinline, no_sanitize_thread,
-	       optimize("no-tree-loop-distribute-patterns"))) static void
+typedef uint64_t u_copy_to __attribute__((may_alias));
+struct u_copy_from {
+	uint64_t v;
+} __attribute__((packed, may_alias));
+
+U_ORDERED_OUTSIDE __attribute__((optimize("no-tree-loop-distribute-patterns"))) static void
 u_copy_shared(void *dst, const void *src, size_t n)
 {
 	uint8_t *d = dst;
 	const uint8_t *s = src;
 
+	for (; n > 0 && ((uintptr_t)d & 7) != 0; n--)
+		*d++ = *s++;
+	for (; n >= 8; n -= 8, d += 8, s += 8)
+		*(u_copy_to *)(void *)d = ((const struct u_copy_from *)(const void *)s)->v;
 	while (n-- > 0)
 		*d++ = *s++;
 }
@@ -91,6 +99,18 @@ static inline void u_prefetch_write_span(const uint8_t *at, size_t n)
 {
 	for (size_t off = 0; off < n; off += U_LINE)
 		u_prefetch_write(at + off);
+}
+
+/*
+ * Moves lines that were just written into the cache that all processors share.  x86: a no-op where the processor
+ * does not know it (CLDEMOTE), see u_can_demote(); others: nothing.
+ */
+static inline void u_demote_span(const uint8_t *at, size_t n)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	for (size_t off = 0; off < n; off += U_LINE)
+		__asm__ volatile("cldemote %0" : : "m"(at[off]));
+#endif
 }
 
 /*

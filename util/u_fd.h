@@ -9,22 +9,17 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/*
- * Moves a descriptor away from 0..2, where the program would print into it.  Takes `fd`;
- * returns it, or another with close-on-exec, or -1 with errno; passes -1 on.
- */
-static inline int u_fd_above_std(int fd)
-{
-	int high, err;
+/* Numbers of descriptors that a process keeps begin here: VIADUCT_FD_FROM, read once, and at least 3. */
+int u_fd_from(void);
+void u_fd_reset(void); /* for tests: reads it again */
+#define U_FD_FROM_MAX (1 << 20)
 
-	if (fd < 0 || fd > STDERR_FILENO)
-		return fd;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	err = high < 0 && errno == EINVAL ? EMFILE : errno; /* EINVAL: the limit is below 4 */
-	close(fd);
-	errno = err;
-	return high;
-}
+/*
+ * Moves a descriptor away from 0..2, where the program would print into it, and up to
+ * VIADUCT_FD_FROM if that can be.  Takes `fd`; returns it, or another with close-on-exec, or -1
+ * with errno; passes -1 on.
+ */
+int u_fd_above_std(int fd);
 
 #define U_FD_ERROR 96
 
@@ -33,6 +28,13 @@ static inline int u_fd_above_std(int fd)
  * and the command that raises it.  Returns `text` or a constant; `err` is positive.
  */
 const char *u_fd_error(int err, char text[U_FD_ERROR]);
+
+/*
+ * A descriptor that viaduct.ko made, of that kind: "slice", "client", "irq"; NULL: of any.  The
+ * kernel answers by the name that it gave the file: its maker, who may be any process, is asked
+ * nothing.
+ */
+bool u_fd_of_module(int fd, const char *kind);
 
 /* Not even this process's hard limit allows so many. */
 bool u_fd_scarce(uint64_t wanted);

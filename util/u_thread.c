@@ -4,82 +4,139 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "u_futex.h"
 #include "u_log.h"
 
 #define NAME_BYTES 16 /* the kernel's limit, with the NUL */
-#define MAX_CPUS (1 << 16)
 
 /* Allocated by the creator: a thread that allocates gets an arena of the heap for itself. */
 struct start {
 	void *(*run)(void *);
 	void *arg;
-	int cpu;
 	char name[NAME_BYTES];
-	cpu_set_t *cpus; /* of the process; NULL: unknown */
-	size_t cpus_size;
+	bool moves;		 /* it does not begin on the processors where it has to be */
+	struct u_cpuset process; /* those of the process; empty: not known */
+	struct u_cpuset cpus;	 /* those asked for; empty: all of the process */
+	_Atomic uint32_t moved;	 /* of a thread that moves: it has, and no longer uses this */
 };
 
-/* The CPUs of the process, that is of its first thread.  The set grows until the kernel's fits. */
-static cpu_set_t *process_cpus(size_t *size_out)
-{
-	for (int cpus = 1024; cpus <= MAX_CPUS; cpus *= 2) {
-		size_t size = CPU_ALLOC_SIZE(cpus);
-		cpu_set_t *set = CPU_ALLOC(cpus);
+/* What the process may use, before a thread of the application was moved. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct u_cpuset original;
+static bool has_original;
 
-		if (set == NULL)
-			return NULL;
-		if (sched_getaffinity(getpid(), size, set) == 0) {
-			*size_out = size;
-			return set;
-		}
-		CPU_FREE(set);
-		if (errno != EINVAL)
-			return NULL;
+/* ---- processors ------------------------------------------------------------------------------ */
+
+/* Of a thread, or with 0 of this one. */
+static int get_cpus(pid_t tid, struct u_cpuset *out)
+{
+	size_t size = CPU_ALLOC_SIZE(U_CPUSET_END);
+	cpu_set_t *set = CPU_ALLOC(U_CPUSET_END);
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (set == NULL)
+		return -ENOMEM;
+	CPU_ZERO_S(size, set);
+	if (sched_getaffinity(tid, size, set) != 0)
+		rc = -errno;
+	for (int cpu = 0; rc == 0 && cpu < U_CPUSET_END; cpu++) {
+		if (CPU_ISSET_S((size_t)cpu, size, set))
+			u_cpuset_add(out, cpu);
 	}
-	return NULL;
+	CPU_FREE(set);
+	return rc;
 }
+
+int u_thread_move(pthread_t thread, const struct u_cpuset *cpus)
+{
+	size_t size = CPU_ALLOC_SIZE(U_CPUSET_END);
+	cpu_set_t *set = CPU_ALLOC(U_CPUSET_END);
+	int cpu, rc;
+
+	if (set == NULL)
+		return -ENOMEM;
+	CPU_ZERO_S(size, set);
+	for (cpu = u_cpuset_next(cpus, 0); cpu >= 0; cpu = u_cpuset_next(cpus, cpu + 1))
+		CPU_SET_S((size_t)cpu, size, set);
+	rc = -pthread_setaffinity_np(thread, size, set);
+	CPU_FREE(set);
+	return rc;
+}
+
+int u_thread_own_cpus(struct u_cpuset *out)
+{
+	return get_cpus(0, out);
+}
+
+/* Those of its first thread, or those of before. */
+int u_thread_process_cpus(struct u_cpuset *out)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&lock);
+	if (has_original)
+		*out = original;
+	else
+		rc = get_cpus(getpid(), out);
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+void u_thread_keep_cpus(void)
+{
+	pthread_mutex_lock(&lock);
+	if (!has_original)
+		has_original = get_cpus(getpid(), &original) == 0;
+	pthread_mutex_unlock(&lock);
+}
+
+void u_thread_forked(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /*
  * Called by the new thread, since not all C libraries can set the affinity before its start.  If
  * the set of the process is unknown, the thread has its creator's.
  */
-static void choose_cpus(struct start *s)
+static void choose_cpus(const struct start *s)
 {
-	if (s->cpus == NULL) {
-		if (s->cpu != U_ANY_CPU)
-			u_warn("u",
-			       "thread %s cannot be bound to processor %d: those of the process are unknown",
-			       s->name, s->cpu);
-		return;
-	}
-	sched_setaffinity(0, s->cpus_size, s->cpus);
-	if (s->cpu == U_ANY_CPU)
-		return;
-	CPU_ZERO_S(s->cpus_size, s->cpus);
-	CPU_SET_S((size_t)s->cpu, s->cpus_size, s->cpus);
-	if (sched_setaffinity(0, s->cpus_size, s->cpus) != 0)
-		u_warn("u", "thread %s cannot run on processor %d: %s; it runs anywhere", s->name,
-		       s->cpu, strerror(errno));
-}
+	char text[U_CPUSET_TEXT];
+	int rc = 0;
 
-static void start_free(struct start *s)
-{
-	CPU_FREE(s->cpus);
-	free(s);
+	if (!u_cpuset_empty(&s->process))
+		u_thread_move(pthread_self(), &s->process);
+	if (!u_cpuset_empty(&s->cpus))
+		rc = u_thread_move(pthread_self(), &s->cpus);
+	if (rc != 0)
+		u_warn("u", "thread %s cannot run on processors %s: %s; it runs anywhere", s->name,
+		       u_cpuset_text(&s->cpus, text, sizeof(text)), strerror(-rc));
 }
 
 static void *thread_main(void *arg)
 {
-	struct start *s = arg, start = *s;
+	struct start *s = arg;
+	void *(*run)(void *) = s->run;
 
-	choose_cpus(s);
-	start_free(s);
-	pthread_setname_np(pthread_self(), start.name);
-	return start.run(start.arg);
+	arg = s->arg;
+	pthread_setname_np(pthread_self(), s->name);
+	if (s->moves) {
+		choose_cpus(s);
+		atomic_store_explicit(&s->moved, 1, memory_order_release);
+		u_futex_wake(&s->moved, 1, UINT32_MAX, true);
+	} else {
+		free(s);
+	}
+	return run(arg);
 }
 
 /* A thread inherits the mask of its creator, so the creator blocks all signals meanwhile. */
@@ -96,10 +153,31 @@ static int create_masked(pthread_t *thread, struct start *start)
 	return rc;
 }
 
-int u_thread_start_on(int cpu, pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
+/* A new thread begins on the processors of its creator. */
+static void find_cpus(struct start *s)
+{
+	struct u_cpuset own;
+
+	if (u_thread_process_cpus(&s->process) != 0)
+		memset(&s->process, 0, sizeof(s->process));
+	s->moves = !u_cpuset_empty(&s->cpus) || get_cpus(0, &own) != 0 ||
+		   !u_cpuset_equal(&own, &s->process);
+}
+
+/* Else it could undo what the caller decides for the thread after its start. */
+static void wait_moved(struct start *s)
+{
+	while (atomic_load_explicit(&s->moved, memory_order_acquire) == 0)
+		u_futex_wait(&s->moved, 0, UINT32_MAX, -1, true);
+	free(s);
+}
+
+int u_thread_start_on(const struct u_cpuset *cpus, pthread_t *thread, const char *name,
+		      void *(*run)(void *), void *arg)
 {
 	struct start *start = calloc(1, sizeof(*start));
 	pthread_t created;
+	bool moves;
 	int rc;
 
 	if (start == NULL) {
@@ -108,23 +186,27 @@ int u_thread_start_on(int cpu, pthread_t *thread, const char *name, void *(*run)
 	}
 	start->run = run;
 	start->arg = arg;
-	start->cpu = cpu;
-	start->cpus = process_cpus(&start->cpus_size);
+	if (cpus != NULL)
+		start->cpus = *cpus;
+	find_cpus(start);
 	strncpy(start->name, name, NAME_BYTES - 1);
 
+	moves = start->moves;
 	rc = create_masked(&created, start);
 	if (rc != 0) {
-		start_free(start);
+		free(start);
 		u_error("u", "thread %s cannot be started: %s%s", name, strerror(rc),
 			rc == EAGAIN ? "; raise RLIMIT_NPROC, RLIMIT_AS or the cgroup's pids.max"
 				     : "");
 		return -ENOMEM;
 	}
+	if (moves)
+		wait_moved(start);
 	*thread = created;
 	return 0;
 }
 
 int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg)
 {
-	return u_thread_start_on(U_ANY_CPU, thread, name, run, arg);
+	return u_thread_start_on(NULL, thread, name, run, arg);
 }

@@ -2,7 +2,7 @@
 /*
  * Helper threads: named (vi-xfer0 ...), with all signals blocked so that the
  * application's handlers never run on them.  They do not inherit the affinity of
- * their creator: they may run on all processors of the process, or only on the one
+ * their creator: they may run on all processors of the process, or only on those
  * asked for.  Once a thread has its name it has its affinity too.
  */
 #ifndef U_THREAD_H
@@ -10,17 +10,35 @@
 
 #include <pthread.h>
 
-#define U_ANY_CPU (-1)
+#include "u_cpuset.h"
 
 /*
- * cpu is the one processor to run on, or U_ANY_CPU.  A processor that the thread may not use is logged and
- * not an error: the thread runs wherever the process may.
+ * cpus are the processors to run on; NULL or none: those of the process.  Processors that the thread may not use are
+ * logged and not an error: the thread runs wherever the process may.
  * Returns 0, or -ENOMEM after logging why; never a code that means "try later".
  */
-int u_thread_start_on(int cpu, pthread_t *thread, const char *name, void *(*run)(void *),
-		      void *arg);
+int u_thread_start_on(const struct u_cpuset *cpus, pthread_t *thread, const char *name,
+		      void *(*run)(void *), void *arg);
 
 /* Starts a helper thread on any processor of the process. */
 int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
+
+/* Moves a thread, also one that runs already.  Returns 0 or -errno. */
+int u_thread_move(pthread_t thread, const struct u_cpuset *cpus);
+
+/* Where the calling thread may run.  Returns 0 or -errno, with none. */
+int u_thread_own_cpus(struct u_cpuset *out);
+
+/*
+ * Where the process may run, that is its first thread, at the time of the call or of u_thread_keep_cpus().
+ * Returns 0 or -errno, with none.
+ */
+int u_thread_process_cpus(struct u_cpuset *out);
+
+/* Before a thread of the application is moved, which may be the first one. */
+void u_thread_keep_cpus(void);
+
+/* In a child of fork(), before it has other threads: initialises the lock again. */
+void u_thread_forked(void);
 
 #endif

@@ -61,7 +61,8 @@ def rate_plan():
     return [
         ("post", None, tools.post_time_step),
         ("rate, calls for many", "vi_rate --batch",
-         stream("ours.many.{}", "vi_rate", [4], "--batch", "32", seconds=0.01, times=5)),
+         stream("ours.many.{}", "vi_rate", [4], "--batch", "32", "--window", "256", seconds=0.01,
+                times=5)),
         ("rate", None, stream("ours.rate.{}", "vi_rate", [4, 64], seconds=0.01, times=5)),
         ("UCX rate", "ucx", peers.ucx_step(UCX, *rates, times=5)),
         ("newer UCX rate", "newer_ucx", peers.ucx_step(NEWER_UCX, *rates, times=5)),

@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "ag_admission.h"
@@ -27,23 +29,87 @@
 
 #define ACCEPT_BATCH 16 /* connections accepted before the clients that exist are served again */
 
-int ag_accept_open(struct ag_agent *a)
+/* Makes a socket of the agent's address. */
+static int listener_bind(struct ag_agent *a, const struct sockaddr_un *un, socklen_t len)
 {
-	struct sockaddr_un un;
-	socklen_t len = w_agent_addr(&un, a->cfg.owner, a->fabric, a->cfg.host_id);
-
-	a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (a->spare_fd < 0)
-		return -errno;
 	a->listen_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (a->listen_sock < 0)
 		return -errno;
 	a->rights_kept_out = u_rights_pass(a->listen_sock, false);
-	if (bind(a->listen_sock, (struct sockaddr *)&un, len) != 0)
+	return bind(a->listen_sock, (const struct sockaddr *)un, len) == 0 ? 0 : -errno;
+}
+
+static bool option_is(int sock, int option, int expected)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(sock, SOL_SOCKET, option, &value, &len) == 0 && value == expected;
+}
+
+/*
+ * Takes the socket that the configuration gives, if programs look for this agent there.  Its file
+ * is shared with the giver, so it is never shut down, and connections that were made before can have
+ * descriptors in their queues.
+ */
+static int listener_take(struct ag_agent *a, const struct sockaddr_un *un, socklen_t len)
+{
+	int flags, sock = a->cfg.listen_sock;
+	struct sockaddr_un at = { .sun_family = AF_UNSPEC };
+	socklen_t at_len = sizeof(at);
+
+	if (!option_is(sock, SO_DOMAIN, AF_UNIX) || !option_is(sock, SO_TYPE, SOCK_SEQPACKET) ||
+	    !option_is(sock, SO_ACCEPTCONN, 1)) {
+		u_error("ag",
+			"descriptor %d was handed over and is not a listening Unix socket of "
+			"sequenced packets (ListenSequentialPacket)",
+			sock);
+		return -EINVAL;
+	}
+	if (getsockname(sock, (struct sockaddr *)&at, &at_len) != 0 || at_len != len ||
+	    memcmp(&at, un, len) != 0) {
+		u_error("ag",
+			"the socket that was handed over does not listen at @%s, where programs "
+			"look for host %u of fabric %s; make its unit agree with the options",
+			un->sun_path + 1, a->cfg.host_id, a->fabric);
+		return -EINVAL;
+	}
+	flags = fcntl(sock, F_GETFL);
+	if (flags < 0 || fcntl(sock, F_SETFL, flags | O_NONBLOCK) != 0 ||
+	    fcntl(sock, F_SETFD, FD_CLOEXEC) != 0)
 		return -errno;
+	u_rights_pass(sock, false);
+	a->listen_sock = sock;
+	return 0;
+}
+
+int ag_accept_open(struct ag_agent *a)
+{
+	struct sockaddr_un un;
+	socklen_t len = w_agent_addr(&un, a->cfg.owner, a->fabric, a->cfg.host_id);
+	int rc;
+
+	a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (a->spare_fd < 0)
+		return -errno;
+	rc = a->cfg.listen_sock == 0 ? listener_bind(a, &un, len) : listener_take(a, &un, len);
+	if (rc != 0)
+		return rc;
+	/* Who connects from now on sees by its credentials which process the agent is. */
 	if (listen(a->listen_sock, AG_BACKLOG) != 0)
 		return -errno;
 	return ag_loop_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
+}
+
+void ag_accept_close(struct ag_agent *a)
+{
+	if (a->listen_sock < 0)
+		return;
+	if (a->cfg.listen_sock == 0)
+		u_hang_up_listener(a->listen_sock);
+	else
+		close(a->listen_sock);
+	a->listen_sock = -1;
 }
 
 int64_t ag_accept_timer(struct ag_agent *a, int64_t now)

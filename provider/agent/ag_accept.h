@@ -10,8 +10,17 @@
 
 #include "ag_state.h"
 
-/* Binds the address of the agent and listens.  0 or -errno; -EADDRINUSE: the host has an agent. */
+/*
+ * Binds the address of the agent and listens, or takes the socket of the configuration, which does.
+ * 0 or -errno; -EADDRINUSE: the host has an agent.
+ */
 int ag_accept_open(struct ag_agent *a);
+
+/*
+ * Accepts nobody any more.  Who waits at a socket that the configuration gave is left to the next agent,
+ * who waits at one of our own is turned away.
+ */
+void ag_accept_close(struct ag_agent *a);
 
 /*
  * Accepts processes that wait, and refuses those that may not use the agent or for which there is

@@ -22,6 +22,7 @@
 #include "ag_list.h"
 #include "ag_loop.h"
 #include "ag_name.h"
+#include "ag_place.h"
 #include "ag_ratelimit.h"
 #include "ag_record.h"
 #include "ag_relay.h"
@@ -33,7 +34,7 @@
 #include "ag_transfer.h"
 #include "ag_watchdog.h"
 #include "port.h"
-#include "port_emu.h"
+#include "port_host.h"
 #include "rt_topo.h"
 #include "u_close.h"
 #include "u_futex.h"
@@ -65,7 +66,7 @@ static int cfg_check(const struct ag_cfg *cfg)
 		return -EINVAL;
 	}
 	if (cfg->db_bits == 1 || cfg->db_bits > PORT_DB_MAX || cfg->spads > PORT_SPAD_MAX ||
-	    (cfg->spads != 0 && cfg->spads < 8)) {
+	    (cfg->spads != 0 && cfg->spads < AG_SPADS)) {
 		u_error("ag", "a port needs 2..%u doorbell bits and 8..%u scratchpads", PORT_DB_MAX,
 			PORT_SPAD_MAX);
 		return -EINVAL;
@@ -82,9 +83,32 @@ static void cfg_defaults(struct ag_cfg *cfg)
 	if (cfg->db_bits == 0)
 		cfg->db_bits = AG_DB_BITS;
 	if (cfg->spads == 0)
-		cfg->spads = 8;
+		cfg->spads = AG_SPADS;
 	if (cfg->grace_ms == 0)
 		cfg->grace_ms = AG_GRACE_MS;
+}
+
+/* An adapter may have fewer doorbell bits than were asked for. */
+static int host_open(struct ag_agent *a)
+{
+	const char *names[PORT_PER_HOST];
+	struct port_host_cfg cfg = {
+		.kind = a->cfg.port_kind != NULL ? a->cfg.port_kind : "emu",
+		.adapters = a->cfg.adapters,
+		.names = names,
+		.ports = rt_topo_ports(a->topo, a->cfg.host_id),
+	};
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < cfg.ports; i++)
+		names[i] = rt_topo_port_name(a->topo, a->cfg.host_id, i);
+	rc = port_host_create(&cfg, &a->host);
+	if (rc != 0)
+		return rc;
+	if (port_host_db_bits(a->host) < a->cfg.db_bits)
+		a->cfg.db_bits = port_host_db_bits(a->host);
+	return cfg_check(&a->cfg);
 }
 
 static int ports_open(struct ag_agent *a)
@@ -92,11 +116,8 @@ static int ports_open(struct ag_agent *a)
 	uint32_t i, count = rt_topo_ports(a->topo, a->cfg.host_id);
 	int rc;
 
-	rc = port_emu_host_create(&a->host);
-	if (rc != 0)
-		return rc;
-	a->irq = port_emu_host_irq(a->host);
-	a->agent_irq = port_emu_host_agent_irq(a->host);
+	a->irq = port_host_irq(a->host);
+	a->agent_irq = port_host_agent_irq(a->host);
 	for (i = 0; i < count; i++) {
 		rc = ag_links_create(a, i);
 		if (rc != 0)
@@ -179,6 +200,8 @@ int ag_create(const struct ag_cfg *cfg, struct ag_agent **out)
 	if (rc == 0)
 		rc = ag_route_init(a);
 	if (rc == 0)
+		rc = host_open(a);
+	if (rc == 0)
 		ag_transfer_choose(a);
 	if (rc == 0)
 		rc = ag_loop_open(a);
@@ -186,6 +209,8 @@ int ag_create(const struct ag_cfg *cfg, struct ag_agent **out)
 		rc = ag_accept_open(a);
 	if (rc == 0)
 		rc = ports_open(a);
+	if (rc == 0)
+		rc = ag_place_open(a);
 	if (rc == 0)
 		rc = ag_transfer_open(a);
 	if (rc != 0) {
@@ -357,11 +382,11 @@ void ag_destroy(struct ag_agent *a)
 
 	if (a == NULL)
 		return;
+	a->ending = true;
 	/*
 	 * Addresses first: a process that sees its socket close may start the next agent at once.
 	 */
-	if (a->listen_sock >= 0)
-		u_hang_up_listener(a->listen_sock);
+	ag_accept_close(a);
 	for (i = 0; i < a->link_count; i++) {
 		if (a->links[i].cable_sock >= 0)
 			u_hang_up_listener(a->links[i].cable_sock);
@@ -373,9 +398,10 @@ void ag_destroy(struct ag_agent *a)
 	for (i = a->link_count; i-- > 0;)
 		ag_relay_link_down(&a->links[i]);
 	ag_transfer_close(a);
+	ag_place_close(a);
 	for (i = a->link_count; i-- > 0;)
 		ag_links_destroy(&a->links[i]);
-	port_emu_host_destroy(a->host);
+	port_host_destroy(a->host);
 	free(a->client_slot);
 	free(a->conn_slot);
 	ag_name_free(a);

@@ -18,6 +18,7 @@
 #define AG_NO_GROUP ((gid_t)-1)
 #define AG_GRACE_MS 2000u
 #define AG_DB_BITS 16u
+#define AG_SPADS 8u /* scratchpads of a port, at least */
 #define AG_RELAY_THREADS_MAX 8u
 #define AG_RELAY_CPUS_MAX 8u
 #define AG_CIRCUITS_MAX 65536u
@@ -33,6 +34,7 @@ struct ag_alias {
 struct ag_cfg {
 	const char *fabric; /* its name, 1..63 of [A-Za-z0-9._-] */
 	uid_t owner;	    /* in whose name the fabric runs: the uid of the agents */
+	int listen_sock; /* one that listens at the agent's address already, and stays open; 0: none */
 	uint32_t host_id;
 	uint32_t host_count;
 	const char *const *host_names; /* host_count names, or NULL: host0, host1 ... */
@@ -55,6 +57,7 @@ struct ag_cfg {
 	const int *relay_cpus;	   /* on which they run in turn, up to AG_RELAY_CPUS_MAX */
 	uint32_t relay_cpu_count;  /* 0: anywhere */
 	const char *port_kind;	   /* see port_decorate(); NULL: "emu" */
+	const char *adapters;	   /* of kind cdev: see port_host.h; NULL: in order */
 	const char *fault_options; /* NULL: none */
 	uint64_t seed;
 };
@@ -65,7 +68,8 @@ struct port;
 /*
  * Binds the host's addresses and makes its ports; processes can connect from then on.  0 with an
  * agent for ag_destroy(), -EADDRINUSE when the host has an agent already, -EINVAL for a bad
- * configuration (the log says why), or another -errno.  Nothing of `cfg` is kept.
+ * configuration or a `listen_sock` of another address (the log says why), or another -errno.  Nothing
+ * of `cfg` is kept but `listen_sock`, which belongs to the agent from then on.
  */
 int ag_create(const struct ag_cfg *cfg, struct ag_agent **out);
 

@@ -35,7 +35,7 @@ static void cable_plug(struct ag_link *l, int sock)
 		return;
 	}
 	u_rights_pass(sock, true);
-	rc = port_emu_plug(l->emu, sock);
+	rc = port_emu_plug(l->port, sock);
 	if (rc != 0)
 		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_CUT], "port %s: cable refused: %s",
 				  l->port->limits.name, u_fd_error(-rc, text));
@@ -113,7 +113,7 @@ int ag_cable_listen(struct ag_link *l)
 
 int64_t ag_cable_timers(struct ag_link *l, int64_t now)
 {
-	if (l->admin_down || (l->enabled && port_emu_plugged(l->emu)))
+	if (l->admin_down || (l->enabled && (!l->cabled || port_emu_plugged(l->port))))
 		return U_NEVER;
 	if (now < l->retry_at)
 		return l->retry_at;
@@ -122,9 +122,9 @@ int64_t ag_cable_timers(struct ag_link *l, int64_t now)
 		l->enabled = port_link_enable(l->port) == 0;
 	if (l->cable_sock >= 0)
 		ag_loop_watch(l->agent, l->cable_sock, EPOLLIN, AG_EV(AG_EV_CABLE, l->index));
-	else if (!port_emu_plugged(l->emu))
+	else if (l->cabled && !port_emu_plugged(l->port))
 		cable_connect(l);
-	if (l->listens && l->enabled)
+	if ((l->listens || !l->cabled) && l->enabled)
 		return U_NEVER; /* the neighbour connects to this host */
 	return l->retry_at;
 }

@@ -215,7 +215,7 @@ static int bypass_slice(struct ag_circuit *c, unsigned int i, struct w_geometry 
 	g->slice_id = e->slice.id;
 	g->slice_len = e->slice.len;
 	g->db_bit = rl_db_bit(c->agent->relay, c->thread);
-	g->must_fence = !u_membarrier_available();
+	g->must_fence = l->port->limits.far || !u_membarrier_available();
 	return 0;
 }
 

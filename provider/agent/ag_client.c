@@ -39,6 +39,12 @@ void ag_client_drop(struct ag_client *c, const char *why)
 	c->agent->dirty = true;
 }
 
+void ag_client_left(struct ag_client *c)
+{
+	c->left = true;
+	ag_client_drop(c, NULL);
+}
+
 static void queue_clear(struct ag_client *c)
 {
 	struct ag_list *pos, *tmp;
@@ -94,8 +100,10 @@ static void flush(struct ag_client *c)
 	c->flush_at = no_room(rc) ? u_now_ns() + AG_FLUSH_NS : 0;
 	if (c->flush_at != 0)
 		due(c, c->flush_at);
-	if (rc != 0 && rc != -EAGAIN && !no_room(rc))
-		ag_client_drop(c, rc == -EPIPE || rc == -ECONNRESET ? NULL : strerror(-rc));
+	if (rc == -EPIPE || rc == -ECONNRESET)
+		ag_client_left(c);
+	else if (rc != 0 && rc != -EAGAIN && !no_room(rc))
+		ag_client_drop(c, strerror(-rc));
 	ag_client_watch(c);
 }
 
@@ -186,6 +194,26 @@ void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
 	ag_client_send(c, &m, NULL, 0);
 }
 
+/* What the process keeps of it all the same does not count. */
+static void view_end(struct ag_client *c, struct ag_link *l)
+{
+	int fd = c->view_fd[l->index];
+
+	c->view_fd[l->index] = -1;
+	if (fd < 0)
+		return;
+	port_view_end(l->port, fd);
+	close(fd);
+}
+
+static int view_keep(struct ag_client *c, struct ag_link *l, int fd)
+{
+	if (!port_view_ends(l->port))
+		return 0;
+	c->view_fd[l->index] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return c->view_fd[l->index] < 0 ? -errno : 0;
+}
+
 int ag_client_port(struct ag_client *c, struct ag_link *l)
 {
 	struct w_port m = { .index = l->index,
@@ -197,7 +225,10 @@ int ag_client_port(struct ag_client *c, struct ag_link *l)
 
 	if (c->port_sent[l->index] == l->link_generation + 1)
 		return 0;
+	view_end(c, l); /* its connections are those of an earlier generation, or it has none */
 	rc = port_export_view(l->port, m.view, sizeof(m.view), borrowed, &n);
+	if (rc == 0)
+		rc = view_keep(c, l, borrowed[0]);
 	if (rc != 0)
 		return rc;
 	for (i = 0; i < n; i++) {
@@ -305,7 +336,7 @@ static void watch_process(struct ag_client *c)
 int ag_client_new(struct ag_agent *a, int sock, const struct ucred *cred)
 {
 	struct ag_client *c;
-	uint32_t index;
+	uint32_t index, i;
 	int rc;
 
 	rc = slot_find(a, &index);
@@ -324,6 +355,8 @@ int ag_client_new(struct ag_agent *a, int sock, const struct ucred *cred)
 	c->hello_until = u_now_ns() + AG_HELLO_NS;
 	due(c, c->hello_until);
 	watch_process(c);
+	for (i = 0; i < PORT_PER_HOST; i++)
+		c->view_fd[i] = -1;
 	ag_list_init(&c->conns);
 	ag_list_init(&c->listens);
 	ag_list_init(&c->allocs);
@@ -340,6 +373,8 @@ void ag_client_free(struct ag_client *c)
 	struct ag_agent *a = c->agent;
 
 	queue_clear(c);
+	for (uint32_t i = 0; i < a->link_count; i++)
+		view_end(c, &a->links[i]);
 	ag_loop_unwatch(a, c->sock);
 	u_hang_up(c->sock);
 	if (c->pidfd >= 0)

@@ -47,6 +47,7 @@ struct ag_client {
 	pid_t pid;
 	char program[W_NAME_MAX];
 	bool gone;	 /* to be freed when the event at hand has been handled */
+	bool left;	 /* the process has hung up or ended; it uses nothing any more */
 	bool leaving;	 /* its socket is closed when the queue is empty */
 	bool paused;	 /* not read until the links' queues are shorter */
 	uint32_t events; /* for which the socket is watched */
@@ -59,10 +60,12 @@ struct ag_client {
 	int64_t flush_at;   /* when to try again, after the kernel had no room; 0: it had */
 	uint64_t missed;    /* messages of other processes that it was not sent */
 	uint32_t port_sent[PORT_PER_HOST]; /* link generation that it was told, + 1; 0: none */
+	int view_fd[PORT_PER_HOST];	   /* of the view that it has, to end that; -1: none */
 
 	/* its objects; each list belongs to the unit of these */
 	struct ag_list conns, listens, allocs;
 	uint32_t conn_count, pending_count, listen_count, alloc_count, share_count;
+	uint32_t alloc_id; /* ag_mem.c: given last */
 
 	/* ag_listing.c: of a tool, by the index of the process that was asked for its counters */
 	struct ag_question *questions;
@@ -80,6 +83,9 @@ void ag_client_free(struct ag_client *c);
 
 /* Marks a client to be freed.  `why` is logged, unless it is NULL. */
 void ag_client_drop(struct ag_client *c, const char *why);
+
+/* Marks a client to be freed whose process has hung up, or ended. */
+void ag_client_left(struct ag_client *c);
 
 /* Sets the events for which its socket is watched, by its state and its queue. */
 void ag_client_watch(struct ag_client *c);

@@ -122,6 +122,7 @@ int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *
 		return -EMFILE;
 	}
 	conn->slice.fd = -1;
+	conn->held = true;
 	w_ctl_init(&m, type, sizeof(m));
 	ag_client_send(conn->client, &m, fds, 2);
 	return 0;

@@ -22,6 +22,9 @@
 #include "w_slot.h"
 
 #define CONNS_MAX (1u << 20)
+#define WINDOW_REMEDY                                                                              \
+	"; lower VIADUCT_RING_BYTES, or raise VIADUCT_WINDOW_BYTES, with an adapter window_bytes " \
+	"of viaduct.ko"
 #define PENDING_MAX 4096u /* of a client: attempts and requests that are not connected yet */
 
 struct ag_conn_slot {
@@ -260,9 +263,13 @@ int ag_conn_slice_alloc(struct ag_conn *conn)
 	rc = port_slice_alloc(l->port, len, &conn->slice);
 	if (rc != 0) {
 		conn->slice.fd = -1;
-		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_ROOM],
-				  "port %s: no slice of %zu bytes: %s", l->port->limits.name, len,
-				  u_fd_error(-rc, text));
+		u_log_ratelimited(
+			&l->ratelimit[AG_RATELIMIT_ROOM],
+			"port %s: no slice of %zu bytes, %llu of the window's %llu are in "
+			"use: %s%s",
+			l->port->limits.name, len, (unsigned long long)l->window_used,
+			(unsigned long long)l->port->limits.window_bytes, u_fd_error(-rc, text),
+			rc == -ENOSPC ? WINDOW_REMEDY : "");
 		return rc;
 	}
 	conn->has_slice = true;
@@ -272,7 +279,7 @@ int ag_conn_slice_alloc(struct ag_conn *conn)
 		.slots = slots,
 		.payload_bytes = payload,
 		.db_bit = conn->client->db_bit,
-		.must_fence = !u_membarrier_available(),
+		.must_fence = l->port->limits.far || !u_membarrier_available(),
 		.slice_id = conn->slice.id,
 		.slice_len = conn->slice.len,
 	};
@@ -287,8 +294,8 @@ void ag_conn_slice_free(struct ag_conn *conn)
 	if (!conn->has_slice)
 		return;
 	conn->has_slice = false;
-	conn->link->window_used -= conn->slice.len;
-	port_slice_free(conn->link->port, conn->slice.id);
+	ag_link_slice_free(conn->link, &conn->slice, conn->held);
+	conn->held = false;
 }
 
 bool ag_conn_on_path(const struct ag_conn *conn)

@@ -71,6 +71,7 @@ struct ag_conn {
 
 	/* the inbound slice */
 	bool has_slice;
+	bool held;		    /* its process has it, and has not let go of it */
 	struct port_slice slice;    /* its fd is -1 once handed over */
 	uint64_t reservation;	    /* of the link's window, until there is a slice */
 	struct w_geometry geometry; /* of the slice, or of the one to be made */
@@ -140,7 +141,9 @@ void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);
 /* Allots its slice.  0, or -errno, logged. */
 int ag_conn_slice_alloc(struct ag_conn *conn);
 
-/* Frees its slice, if it has one. */
+/*
+ * Frees its slice, if it has one.  A process that still has it keeps its bytes, as it may be taking messages out of it.
+ */
 void ag_conn_slice_free(struct ag_conn *conn);
 
 #endif

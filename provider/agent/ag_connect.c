@@ -165,6 +165,7 @@ void ag_connect_close(struct ag_client *c, const struct w_conn *m)
 
 	if (conn == NULL)
 		return;
+	conn->held = false;
 	if (conn->state == AG_LINKED && conn->peer && !conn->withdrawn) {
 		/*
 		 * The process could not map the slices; a peer that waits again would not learn

@@ -119,7 +119,11 @@ static int read_one(struct ag_client *c)
 	len = w_ctl_recv_bare(c->sock, buf, sizeof(buf), !c->agent->rights_kept_out);
 	if (len == -EAGAIN)
 		return -EAGAIN;
-	if (len <= 0) {
+	if (len == 0 || len == -ECONNRESET) {
+		ag_client_left(c);
+		return -EPIPE;
+	}
+	if (len < 0) {
 		ag_client_drop(c, len == -EPROTO    ? "malformed message"
 				  : len == -EBADMSG ? "sent a descriptor"
 						    : NULL);
@@ -156,7 +160,7 @@ void ag_dispatch_event(struct ag_client *c, uint32_t events)
 	 * notice.
 	 */
 	if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && (c->leaving || c->paused))
-		ag_client_drop(c, NULL);
+		ag_client_left(c);
 	if (!c->gone)
 		ag_client_watch(c);
 }
@@ -170,5 +174,5 @@ void ag_dispatch_ended(struct ag_client *c)
 		if (c->gone || c->leaving || c->paused || read_one(c) != 0)
 			break;
 	}
-	ag_client_drop(c, NULL);
+	ag_client_left(c);
 }

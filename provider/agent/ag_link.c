@@ -35,6 +35,15 @@ void ag_link_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation)
 	l->window_reserved += *reservation;
 }
 
+void ag_link_slice_free(struct ag_link *l, const struct port_slice *slice, bool held)
+{
+	l->window_used -= slice->len;
+	if (held)
+		port_slice_free(l->port, slice->id);
+	else
+		port_slice_end(l->port, slice->id);
+}
+
 void ag_link_unreserve(struct ag_link *l, uint64_t *reservation)
 {
 	l->window_reserved -= *reservation;

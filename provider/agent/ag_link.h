@@ -35,11 +35,11 @@ struct ag_link {
 	/* set when the link is made */
 	struct ag_agent *agent;
 	uint32_t index;
-	bool listens; /* the neighbour plugs the cable */
+	bool cabled;  /* the port is emulated, with a cable */
+	bool listens; /* and the neighbour plugs it */
 	uint16_t peer_host;
 	uint8_t peer_port;
 	struct port *port; /* the outermost decorator */
-	struct port *emu;  /* the innermost, where the cable is plugged */
 	int event_fd;	   /* of the port */
 	struct u_log_ratelimit ratelimit[AG_LINK_RATELIMITS];
 
@@ -62,6 +62,9 @@ struct ag_link {
 	const char *broken; /* why it is to be reset at the next safe point; NULL: it is not */
 	uint64_t window_used;
 	uint64_t window_reserved; /* at most, for connections that are being made */
+
+	/* ag_mem.c */
+	uint64_t memory_used; /* of window_used: memory of processes */
 
 	/* ag_ctl.c: the control slice */
 	struct port_slice ctl;
@@ -111,6 +114,9 @@ void ag_link_beats_begin(struct ag_link *l);
 
 /* The size of a slice with such a fifo and payload buffer, as the link's port allots it. */
 size_t ag_link_slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t payload);
+
+/* A slice of the link is no part of the window any more.  `held`: a process may still use it. */
+void ag_link_slice_free(struct ag_link *l, const struct port_slice *slice, bool held);
 
 /*
  * Counts a slice with such a payload buffer, which is not made yet, as part of the window.  Gives

@@ -19,11 +19,12 @@
 #include "ag_setup.h"
 #include "ag_state.h"
 #include "port.h"
-#include "port_emu.h"
 #include "port_fault.h"
 #include "port_fault_opt.h"
+#include "port_host.h"
 #include "rt_topo.h"
 #include "u_close.h"
+#include "u_log.h"
 
 #define FAULT_POLL_NS (50 * INT64_C(1000000))
 
@@ -72,6 +73,16 @@ int ag_links_admin(struct ag_link *l, bool up)
 	return rc;
 }
 
+/* `self` is emulated, of whatever kind the other ports are. */
+static void kind_of(const struct ag_link *l, char kind[PORT_KIND_MAX])
+{
+	const char *all = l->agent->cfg.port_kind != NULL ? l->agent->cfg.port_kind : "emu";
+	size_t base = strcspn(all, "+");
+
+	snprintf(kind, PORT_KIND_MAX, "%.*s%s", l->index == 0 ? 3 : (int)base,
+		 l->index == 0 ? "emu" : all, all + base);
+}
+
 static int port_make(struct ag_link *l)
 {
 	const struct ag_cfg *cfg = &l->agent->cfg;
@@ -82,20 +93,26 @@ static int port_make(struct ag_link *l)
 		.window_bytes = cfg->window_bytes,
 		.agent_bits = UINT32_C(1) << AG_DB_BIT,
 	};
+	char kind[PORT_KIND_MAX];
+	struct port *base;
 	int rc;
 
 	snprintf(pc.name, sizeof(pc.name), "%s",
 		 rt_topo_port_name(l->agent->topo, cfg->host_id, l->index));
-	if (l->index == 0)
-		rc = port_emu_self_create(l->agent->host, &pc, &l->emu);
-	else
-		rc = port_emu_create(l->agent->host, &pc, &l->emu);
+	rc = port_host_port(l->agent->host, &pc, &base);
 	if (rc != 0)
 		return rc;
-	rc = port_decorate(l->emu, cfg->port_kind != NULL ? cfg->port_kind : "emu",
-			   cfg->fault_options, cfg->seed != 0 ? cfg->seed + l->index : 0, &l->port);
+	if (base->limits.spads < AG_SPADS) {
+		u_error("ag", "port %s has %u scratchpads, agents need %u; use another adapter",
+			base->limits.name, base->limits.spads, AG_SPADS);
+		port_close(base);
+		return -EINVAL;
+	}
+	kind_of(l, kind);
+	rc = port_decorate(base, kind, cfg->fault_options,
+			   cfg->seed != 0 ? cfg->seed + l->index : 0, &l->port);
 	if (rc != 0)
-		port_close(l->emu);
+		port_close(base);
 	return rc;
 }
 
@@ -121,7 +138,8 @@ int ag_links_create(struct ag_agent *a, uint32_t index)
 
 	l->agent = a;
 	l->index = index;
-	l->listens = rt_port_listens(a->topo, a->cfg.host_id, index);
+	l->cabled = index != 0 && port_host_has_cables(a->host);
+	l->listens = l->cabled && rt_port_listens(a->topo, a->cfg.host_id, index);
 	l->peer_host = peer.host;
 	l->peer_port = peer.port;
 	l->cable_sock = l->event_fd = l->ctl.fd = -1;

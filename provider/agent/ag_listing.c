@@ -17,6 +17,7 @@
 #include "ag_client.h"
 #include "ag_link.h"
 #include "ag_list.h"
+#include "ag_place.h"
 #include "ag_state.h"
 #include "port.h"
 #include "rl_relay.h"
@@ -167,7 +168,7 @@ static int item_relay(struct ag_agent *a, uint32_t i, char *text, size_t size)
 	char cpus[AG_RELAY_CPUS_MAX * 6];
 
 	if (i > 0)
-		return -ENOENT;
+		return ag_place_item(a, i - 1, text, size);
 	if (a->relay != NULL)
 		rl_counters(a->relay, &n);
 	cpu_list(a, cpus, sizeof(cpus));

@@ -3,6 +3,7 @@
 #include "ag_mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@
 
 #define SHARES_MAX 4096u	 /* of an allocation */
 #define CLIENT_SHARES_MAX 65536u /* of all allocations of a client */
+/* Memory may take this part of an adapter's window, so that connections find room. */
+#define MEMORY_SHARE 2u
 
 /* Window memory that was named to a neighbour over a connection. */
 struct ag_share {
@@ -33,14 +36,14 @@ struct ag_share {
 	uint32_t id; /* by which the neighbour opens it, once */
 };
 
-static void alloc_answer(struct ag_client *c, uint64_t token, const struct port_slice *slice,
+static void alloc_answer(struct ag_client *c, uint64_t token, const struct ag_alloc *alloc,
 			 enum w_status status, int fd)
 {
 	struct w_alloc m = { .token = token, .status = status };
 
-	if (slice != NULL) {
-		m.slice_id = slice->id;
-		m.length = slice->len;
+	if (alloc != NULL) {
+		m.slice_id = alloc->id;
+		m.length = alloc->slice.len;
 	}
 	w_ctl_init(&m, W_ALLOCATED, sizeof(m));
 	ag_client_send(c, &m, &fd, fd >= 0 ? 1 : 0);
@@ -70,44 +73,6 @@ static bool alloc_allowed(struct ag_client *c)
 	return false;
 }
 
-/* The caller takes slice.fd over, for the process: the port has a descriptor of its own. */
-static struct ag_alloc *alloc_make(struct ag_client *c, uint64_t length)
-{
-	struct ag_link *self = &c->agent->links[0];
-	struct ag_alloc *m;
-
-	if (length == 0 || length > SIZE_MAX / 2 || !alloc_allowed(c) ||
-	    ag_client_port(c, self) != 0)
-		return NULL;
-	m = calloc(1, sizeof(*m));
-	if (m == NULL)
-		return NULL;
-	if (port_slice_alloc(self->port, u_align_up(length, self->port->limits.slice_align),
-			     &m->slice) != 0) {
-		free(m);
-		return NULL;
-	}
-	ag_list_init(&m->shares);
-	ag_list_append(&c->allocs, &m->node);
-	c->alloc_count++;
-	self->window_used += m->slice.len;
-	return m;
-}
-
-void ag_mem_alloc(struct ag_client *c, const struct w_alloc *msg)
-{
-	struct ag_alloc *m = alloc_make(c, msg->length);
-	int fd;
-
-	if (m == NULL) {
-		alloc_answer(c, msg->token, NULL, W_NO_RESOURCE, -1);
-		return;
-	}
-	fd = m->slice.fd;
-	m->slice.fd = -1;
-	alloc_answer(c, msg->token, &m->slice, W_SUCCESS, fd);
-}
-
 static struct ag_alloc *alloc_find(struct ag_client *c, uint32_t id)
 {
 	struct ag_list *pos, *tmp;
@@ -116,18 +81,189 @@ static struct ag_alloc *alloc_find(struct ag_client *c, uint32_t id)
 	ag_list_each(pos, tmp, &c->allocs)
 	{
 		m = ag_list_entry(pos, struct ag_alloc, node);
-		if (m->slice.id == id)
+		if (m->id == id)
 			return m;
 	}
 	return NULL;
 }
 
+/* ---- where it lies ---------------------------------------------------------------------------- */
+
+static uint32_t conns_over(const struct ag_client *c, const struct ag_link *l)
+{
+	const struct ag_list *pos;
+	uint32_t n = 0;
+
+	for (pos = c->conns.next; pos != &c->conns; pos = pos->next)
+		n += ag_list_entry(pos, struct ag_conn, in_client)->link == l;
+	return n;
+}
+
+static uint64_t memory_room(const struct ag_link *l)
+{
+	uint64_t most = l->port->limits.window_bytes / MEMORY_SHARE;
+
+	return most > l->memory_used ? most - l->memory_used : 0;
+}
+
+/* Is `l` a better place than `best`?  Most connections of the process count, then most room. */
+static bool is_better(const struct ag_client *c, const struct ag_link *l,
+		      const struct ag_link *best)
+{
+	uint32_t conns = conns_over(c, l), most = best != NULL ? conns_over(c, best) : 0;
+
+	if (best == NULL || conns != most)
+		return best == NULL || conns > most;
+	if (ag_link_usable(l) != ag_link_usable(best))
+		return ag_link_usable(l);
+	return memory_room(l) > memory_room(best);
+}
+
+/* The best link to an adapter that was not tried yet, or NULL. */
+static struct ag_link *best_link(struct ag_client *c, uint32_t tried)
+{
+	struct ag_agent *a = c->agent;
+	struct ag_link *best = NULL;
+
+	for (uint32_t i = 1; i < a->link_count; i++) {
+		if (!a->links[i].cabled && (tried & UINT32_C(1) << i) == 0 &&
+		    is_better(c, &a->links[i], best))
+			best = &a->links[i];
+	}
+	return best;
+}
+
+/* In the window of an adapter.  0, or -errno: of the last that was tried. */
+static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
+{
+	uint32_t tried = 0;
+	struct ag_link *l;
+	int rc = -ENODEV;
+
+	while ((l = best_link(c, tried)) != NULL) {
+		tried |= UINT32_C(1) << l->index;
+		rc = length <= memory_room(l) ? port_memory_alloc(l->port, length, &m->slice)
+					      : -ENOSPC;
+		if (rc != 0)
+			continue;
+		m->link = l;
+		l->memory_used += m->slice.len;
+		return 0;
+	}
+	return rc;
+}
+
+/* Memory that no neighbour's process can store into is better than none. */
+static int self_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
+{
+	struct ag_link *self = &c->agent->links[0];
+
+	m->link = self;
+	return port_slice_alloc(self->port, u_align_up(length, self->port->limits.slice_align),
+				&m->slice);
+}
+
+static int alloc_place(struct ag_client *c, const struct w_alloc *msg, struct ag_alloc *m)
+{
+	bool any = msg->slice_id == W_ALLOC_ANY;
+	char text[U_FD_ERROR];
+	int rc = any ? memory_take(c, msg->length, m) : -ENODEV;
+
+	if (rc == 0)
+		return 0;
+	if (rc != -ENODEV)
+		u_log_ratelimited(&c->agent->links[0].ratelimit[AG_RATELIMIT_ROOM],
+				  "%llu bytes of window memory lie in no adapter's window, so RDMA "
+				  "of other machines goes through slots: %s; raise window_bytes of "
+				  "viaduct.ko",
+				  (unsigned long long)msg->length, u_fd_error(-rc, text));
+	return self_take(c, msg->length, m);
+}
+
+static uint32_t fresh_id(struct ag_client *c)
+{
+	do {
+		c->alloc_id++;
+	} while (c->alloc_id == 0 || alloc_find(c, c->alloc_id) != NULL);
+	return c->alloc_id;
+}
+
+/* *fd_out: a descriptor of the memory for the process. */
+static struct ag_alloc *alloc_make(struct ag_client *c, const struct w_alloc *msg, int *fd_out)
+{
+	struct ag_link *self = &c->agent->links[0];
+	struct ag_alloc *m;
+
+	if (msg->length == 0 || msg->length > SIZE_MAX / 2 || !alloc_allowed(c) ||
+	    ag_client_port(c, self) != 0)
+		return NULL;
+	m = calloc(1, sizeof(*m));
+	if (m == NULL)
+		return NULL;
+	if (alloc_place(c, msg, m) != 0) {
+		free(m);
+		return NULL;
+	}
+	m->id = fresh_id(c);
+	ag_list_init(&m->shares);
+	ag_list_append(&c->allocs, &m->node);
+	c->alloc_count++;
+	m->link->window_used += m->slice.len;
+	if (m->link == self) /* uses the offer up */
+		port_peer_slice_open(self->port, m->slice.id, m->slice.len, fd_out);
+	else
+		*fd_out = fcntl(m->slice.fd, F_DUPFD_CLOEXEC, 0);
+	if (*fd_out >= 0)
+		return m;
+	ag_mem_release(c, m);
+	return NULL;
+}
+
+void ag_mem_alloc(struct ag_client *c, const struct w_alloc *msg)
+{
+	int fd = -1;
+	struct ag_alloc *m = alloc_make(c, msg, &fd);
+
+	alloc_answer(c, msg->token, m, m != NULL ? W_SUCCESS : W_NO_RESOURCE, fd);
+}
+
+/* ---- shares ----------------------------------------------------------------------------------- */
+
+/* Must the window of that link's adapter be led to the memory, which takes room of it? */
+static bool takes_room(const struct ag_alloc *m, const struct ag_link *l)
+{
+	return m->link->index == 0 && !l->cabled;
+}
+
+static bool is_shared_over(struct ag_alloc *m, const struct ag_link *l)
+{
+	struct ag_list *pos, *tmp;
+
+	ag_list_each(pos, tmp, &m->shares)
+	{
+		if (ag_list_entry(pos, struct ag_share, node)->link == l)
+			return true;
+	}
+	return false;
+}
+
+/* Adopted memory takes room of each window that it is shared over. */
+static void count_memory(struct ag_link *l, int64_t bytes)
+{
+	l->memory_used += (uint64_t)bytes;
+	l->window_used += (uint64_t)bytes;
+}
+
 static void share_free(struct ag_share *share)
 {
+	struct ag_alloc *m = share->alloc;
+
 	port_slice_free(share->link->port, share->id);
 	ag_list_remove(&share->node);
 	ag_list_remove(&share->in_conn);
-	share->alloc->share_count--;
+	if (takes_room(m, share->link) && !is_shared_over(m, share->link))
+		count_memory(share->link, -(int64_t)m->slice.len);
+	m->share_count--;
 	share->client->share_count--;
 	free(share);
 }
@@ -142,14 +278,15 @@ void ag_mem_conn_end(struct ag_conn *conn)
 
 void ag_mem_release(struct ag_client *c, struct ag_alloc *m)
 {
-	struct ag_link *self = &c->agent->links[0];
 	struct ag_list *pos, *tmp;
 
 	ag_list_each(pos, tmp, &m->shares) share_free(ag_list_entry(pos, struct ag_share, node));
 	ag_list_remove(&m->node);
 	c->alloc_count--;
-	self->window_used -= m->slice.len;
-	port_slice_free(self->port, m->slice.id);
+	if (m->link->index != 0)
+		m->link->memory_used -= m->slice.len;
+	ag_link_slice_free(m->link, &m->slice, c->agent->ending); /* then the process goes on */
+	close(m->slice.fd);
 	free(m);
 }
 
@@ -204,39 +341,32 @@ static void share_again(struct ag_alloc *m, struct ag_conn *conn)
 	}
 }
 
-/* Offers the memory to the neighbour under an id.  0 or -errno. */
-static int share_offer(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
-{
-	struct port *self = conn->link->agent->links[0].port;
-	int fd, rc = port_peer_slice_open(self, m->slice.id, m->slice.len, &fd);
-
-	if (rc != 0)
-		return rc;
-	rc = port_slice_share(conn->link->port, fd, m->slice.len, id_out);
-	close(fd);
-	return rc;
-}
-
 /* Shares the memory with the neighbour under a new id, which can be opened once. */
 static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 {
 	struct ag_client *c = conn->client;
+	struct ag_link *l = conn->link;
+	bool room = takes_room(m, l) && !is_shared_over(m, l);
 	struct ag_share *share;
 	int rc;
 
 	if (m->share_count >= SHARES_MAX || c->share_count >= CLIENT_SHARES_MAX)
 		return -ENOSPC;
+	if (room && m->slice.len > memory_room(l))
+		return -ENOSPC;
 	share = calloc(1, sizeof(*share));
 	if (share == NULL)
 		return -ENOMEM;
-	rc = share_offer(m, conn, &share->id);
+	rc = port_slice_share(l->port, m->slice.fd, m->slice.len, &share->id);
 	if (rc != 0) {
 		free(share);
 		return rc;
 	}
+	if (room)
+		count_memory(l, (int64_t)m->slice.len);
 	share->alloc = m;
 	share->client = c;
-	share->link = conn->link;
+	share->link = l;
 	ag_list_append(&m->shares, &share->node);
 	ag_list_append(&conn->shares, &share->in_conn);
 	m->share_count++;
@@ -245,24 +375,53 @@ static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 	return 0;
 }
 
-/* The id by which the process at the other end of `conn` can open it; 0: it cannot. */
+static const char *share_remedy(int rc)
+{
+	switch (rc) {
+	case -EOPNOTSUPP:
+		return "; no IOMMU translates for the adapter, or viaduct.ko was told not to "
+		       "(adopt), so no memory of programs lies behind its window; VipxAllocMem "
+		       "has memory that is there";
+	case -ENOSPC:
+		return "; where an IOMMU translates half of the window may be memory; raise "
+		       "window_bytes of viaduct.ko";
+	case -ENOMEM:
+		return "; the agent pins it; raise its limit of locked memory (LimitMEMLOCK)";
+	case -EDQUOT:
+		return "; raise max_user_bytes of viaduct.ko";
+	default:
+		return "";
+	}
+}
+
+/* Memory of another adapter's window is not told of: that it does not lie behind this one is normal. */
+static void share_complain(const struct ag_alloc *m, struct ag_link *l, int rc)
+{
+	char text[U_FD_ERROR];
+
+	if (rc == -EOPNOTSUPP && !takes_room(m, l))
+		return;
+	u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_MEMORY],
+			  "port %s: window memory of %zu bytes cannot be shared, so RDMA of other "
+			  "machines goes through slots: %s%s",
+			  l->port->limits.name, m->slice.len, u_fd_error(-rc, text),
+			  share_remedy(rc));
+}
+
+/* The id by which the agent at the other end of `conn` finds it; 0: it cannot. */
 static uint32_t slice_name(struct ag_alloc *m, struct ag_conn *conn)
 {
 	uint32_t id = 0;
-	char text[U_FD_ERROR];
 	int rc;
 
 	if (conn->link->index == 0)
-		return m->slice.id;
+		return m->id;
 	if (conn->path.hops > 1)
 		return 0;
 	share_again(m, conn);
 	rc = share_new(m, conn, &id);
 	if (rc != 0)
-		u_log_ratelimited(&conn->link->ratelimit[AG_RATELIMIT_ROOM],
-				  "port %s: window memory of %zu bytes cannot be shared: %s",
-				  conn->link->port->limits.name, m->slice.len,
-				  u_fd_error(-rc, text));
+		share_complain(m, conn->link, rc);
 	return id;
 }
 
@@ -294,6 +453,23 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 		c->paused = true;
 }
 
+/* The memory that a message names: within the host, of the process at its other end.  0 or -errno. */
+static int told_slice(struct ag_link *l, const struct w_cm_tell *m, int *fd_out)
+{
+	const struct ag_conn *owner;
+	const struct ag_alloc *mem;
+
+	if (l->index != 0)
+		return port_peer_slice_open(l->port, m->slice_id, m->slice_len, fd_out);
+	owner = ag_conn_get(l->agent, m->src_conn);
+	mem = owner != NULL && owner->client != NULL ? alloc_find(owner->client, m->slice_id)
+						     : NULL;
+	if (mem == NULL || m->slice_len > mem->slice.len)
+		return -ENOENT;
+	*fd_out = fcntl(mem->slice.fd, F_DUPFD_CLOEXEC, 0);
+	return *fd_out < 0 ? -errno : 0;
+}
+
 /*
  * If the memory was freed meanwhile, or the connection of its owner ended, the message has no
  * slice.
@@ -308,7 +484,7 @@ void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m)
 	    conn->peer_conn != m->src_conn || conn->epoch != m->epoch ||
 	    conn->state != AG_CONNECTED || !ag_client_hears(conn->client))
 		return;
-	if (m->slice_id != 0 && port_peer_slice_open(l->port, m->slice_id, m->slice_len, &fd) != 0)
+	if (m->slice_id != 0 && told_slice(l, m, &fd) != 0)
 		t.slice_id = 0;
 	t.conn = conn->id;
 	memcpy(t.body, m->body, m->body_len);

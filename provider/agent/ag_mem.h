@@ -3,8 +3,10 @@
  * Window memory of processes: allotting it, and the messages by which two connected processes tell
  * each other about theirs.
  *
- * Each piece is a slice of the self port.  To a neighbour's process it is *shared*: named over a
- * connection under an id of its own, until it is named again or either end is closed.
+ * Each piece is a slice of one port: of `self`, or where the host's ports are adapters, of one of these,
+ * since only what lies behind an adapter can be stored into through it.  To a neighbour's process it is
+ * *shared*: named over a connection under an id of its own, until it is named again or either end is
+ * closed.
  */
 #ifndef AG_MEM_H
 #define AG_MEM_H
@@ -21,7 +23,9 @@
 
 struct ag_alloc {
 	struct ag_list node;	 /* of client->allocs */
-	struct port_slice slice; /* of the self port, which keeps its descriptor; fd is -1 */
+	uint32_t id;		 /* for its process */
+	struct ag_link *link;	 /* of whose port it is a slice */
+	struct port_slice slice; /* its descriptor stays open here, for shares */
 	struct ag_list shares;	 /* of struct ag_share */
 	uint32_t share_count;
 };

@@ -32,6 +32,8 @@ void ag_ratelimits_init_link(struct u_log_ratelimit r[AG_LINK_RATELIMITS], const
 	r[AG_RATELIMIT_CUT] = ratelimit(U_LOG_WARN, "cuts and cables of link", name);
 	r[AG_RATELIMIT_RECORD] = ratelimit(U_LOG_WARN, "bad records of port", name);
 	r[AG_RATELIMIT_ROOM] = ratelimit(U_LOG_INFO, "want of room at port", name);
+	r[AG_RATELIMIT_MEMORY] =
+		ratelimit(U_LOG_INFO, "memory that cannot be shared at port", name);
 }
 
 int64_t ag_ratelimits_tell(struct u_log_ratelimit *ratelimits, unsigned int count)

@@ -11,10 +11,9 @@
  * suspended and resumed in the same steps.
  *
  * A first end that is closed while its path is lost, or that finds no path in time, sends a RESUME
- * with a reason, its *final message*: without it the other end would wait for it to ask.
- *
- * Meanwhile the other end asks the first end's agent whether it has that end (QUERY).  An agent
- * that was started anew does not, and then the other end stops waiting.
+ * with a reason, its *final message*: without it the other end would wait for it to ask.  Meanwhile
+ * the other end asks that end's agent whether it has that end (QUERY).  An agent that was started
+ * anew does not, and then the other end stops waiting.
  *
  * The epoch counts paths, so that records about an old path are told from those about a new one.
  */
@@ -180,6 +179,7 @@ void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m)
 
 	if (conn == NULL || conn->resume != AG_SUSPENDING)
 		return;
+	conn->held = false;
 	if (ag_conn_on_path(conn))
 		ag_suspend_leave_path(conn, W_LOST_LINK);
 	conn->consumed = m->consumed;

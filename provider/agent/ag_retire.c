@@ -20,6 +20,7 @@ struct ag_retired {
 	struct ag_list node; /* of agent->retired */
 	struct ag_link *link;
 	struct port_slice slice;
+	bool held; /* as of ag_conn */
 	uint64_t conn, peer_conn;
 	uint16_t peer_host;
 	uint32_t epoch;
@@ -28,8 +29,7 @@ struct ag_retired {
 
 static void retired_free(struct ag_retired *r)
 {
-	r->link->window_used -= r->slice.len;
-	port_slice_free(r->link->port, r->slice.id);
+	ag_link_slice_free(r->link, &r->slice, r->held);
 	ag_list_remove(&r->node);
 	free(r);
 }
@@ -46,6 +46,7 @@ void ag_retire_slice(struct ag_conn *conn)
 	}
 	*r = (struct ag_retired){ .link = conn->link,
 				  .slice = conn->slice,
+				  .held = conn->held,
 				  .conn = conn->id,
 				  .peer_conn = conn->peer_conn,
 				  .peer_host = conn->peer_host,
@@ -56,6 +57,7 @@ void ag_retire_slice(struct ag_conn *conn)
 		close(conn->slice.fd);
 	conn->slice.fd = -1;
 	conn->has_slice = false;
+	conn->held = false;
 }
 
 /*

@@ -18,7 +18,7 @@
 #include "ag_ratelimit.h"
 #include "ag_state.h"
 #include "ag_waiter.h"
-#include "port_emu.h"
+#include "port_host.h"
 #include "u_fd.h"
 #include "u_log.h"
 #include "w_ctl.h"
@@ -28,10 +28,10 @@ static int irq_fds(const struct ag_agent *a, int fds[2])
 {
 	int err;
 
-	fds[0] = fcntl(port_emu_host_doorbells_fd(a->host), F_DUPFD_CLOEXEC, 0);
+	fds[0] = fcntl(port_host_doorbells_fd(a->host), F_DUPFD_CLOEXEC, 0);
 	if (fds[0] < 0)
 		return -errno;
-	fds[1] = fcntl(port_emu_host_status_fd(a->host), F_DUPFD_CLOEXEC, 0);
+	fds[1] = fcntl(port_host_status_fd(a->host), F_DUPFD_CLOEXEC, 0);
 	if (fds[1] >= 0)
 		return 0;
 	err = -errno;
@@ -105,13 +105,17 @@ void ag_session_bad_version(struct ag_client *c, const void *msg)
 void ag_session_end(struct ag_client *c)
 {
 	struct ag_list *pos, *tmp;
+	struct ag_conn *conn;
 
 	c->gone = true;
 	ag_list_each(pos, tmp, &c->listens)
 		ag_listen_free(ag_list_entry(pos, struct ag_listen, in_client));
-	while (!ag_list_empty(&c->conns))
-		ag_connect_leave(ag_list_entry(c->conns.next, struct ag_conn, in_client),
-				 W_LOST_PROCESS);
+	while (!ag_list_empty(&c->conns)) {
+		conn = ag_list_entry(c->conns.next, struct ag_conn, in_client);
+		/* One that was dropped may be in the middle of a copy out of its slice. */
+		conn->held &= c->agent->ending || !c->left;
+		ag_connect_leave(conn, W_LOST_PROCESS);
+	}
 	ag_list_each(pos, tmp, &c->allocs)
 		ag_mem_release(c, ag_list_entry(pos, struct ag_alloc, node));
 	ag_client_free(c);

@@ -58,7 +58,7 @@ enum {
 	PAD_SLICE,
 	PAD_BYTES,
 	PAD_ACK,
-	PAD_WINDOW,
+	PAD_SIZES, /* doorbell bits in use in the highest byte, MiB of the window in the others */
 	PAD_HOSTS,
 	PAD_COUNT
 };
@@ -94,7 +94,8 @@ static void announce(struct ag_link *l)
 		[PAD_SLICE] = l->ctl.id,
 		[PAD_BYTES] = (uint32_t)l->ctl.len,
 		[PAD_ACK] = l->peer_nonce,
-		[PAD_WINDOW] = (uint32_t)(l->port->limits.window_bytes >> 20),
+		[PAD_SIZES] = cfg->db_bits << 24 |
+			      ((uint32_t)(l->port->limits.window_bytes >> 20) & 0xffffff),
 		[PAD_HOSTS] = cfg->host_count,
 	};
 	unsigned int i;
@@ -125,11 +126,21 @@ static void link_bad(struct ag_link *l)
 static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
 {
 	uint32_t version = w[PAD_VERSION] >> 16, host = w[PAD_VERSION] & 0xffff;
+	uint32_t bits = w[PAD_SIZES] >> 24;
+	bool right = version == W_CTL_VERSION && host == l->peer_host &&
+		     w[PAD_HOSTS] == l->agent->cfg.host_count;
 
-	if (version == W_CTL_VERSION && host == l->peer_host &&
-	    w[PAD_HOSTS] == l->agent->cfg.host_count)
+	/* Its processes may have any of its bits, and a ring of one that this adapter lacks would be lost. */
+	if (right && bits <= l->port->limits.db_bits)
 		return 0;
-	if (version != W_CTL_VERSION)
+	if (right)
+		u_log_ratelimited(
+			&l->ratelimit[AG_RATELIMIT_SETUP],
+			"link %s stays down: host %u uses %u doorbell bits, this port has %u; "
+			"give all agents the same --doorbells, at most %u",
+			l->port->limits.name, host, bits, l->port->limits.db_bits,
+			l->port->limits.db_bits);
+	else if (version != W_CTL_VERSION)
 		u_log_ratelimited(
 			&l->ratelimit[AG_RATELIMIT_SETUP],
 			"link %s stays down: this agent speaks version %u, the agent of host %u "

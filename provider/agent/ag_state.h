@@ -28,7 +28,7 @@
 struct ag_client;
 struct ag_conn_slot;
 struct ag_link;
-struct port_emu_host;
+struct port_host;
 struct port_irq;
 struct rl_relay;
 struct rt_topo;
@@ -39,7 +39,7 @@ struct ag_agent {
 	char fabric[W_NAME_MAX];
 	struct u_log_ratelimit ratelimit[AG_RATELIMITS];
 	struct ag_watchdog watchdog;
-	struct port_emu_host *host;
+	struct port_host *host;
 	struct port_irq *irq;	    /* where the doorbells of transfer threads interrupt */
 	struct port_irq *agent_irq; /* where AG_DB_BIT interrupts, which no process can ring */
 	int64_t idle_since;	    /* when the last process with a NIC left */
@@ -48,7 +48,8 @@ struct ag_agent {
 	int epoll;
 	int wake; /* an eventfd: doorbells have rung, or ag_stop() was called */
 	_Atomic bool stop;
-	bool dirty; /* something was queued, dropped or broken since all was last settled */
+	bool ending; /* ag_destroy(): processes that go on keep what they have */
+	bool dirty;  /* something was queued, dropped or broken since all was last settled */
 
 	/* ag_irq.c */
 	_Atomic bool irq_stop;
@@ -96,6 +97,8 @@ struct ag_agent {
 	struct ag_list retired;	 /* of struct ag_retired */
 	struct ag_list resuming; /* of struct ag_conn, whose path is lost */
 	int64_t return_at;	 /* when to check for connections that have a shorter path now */
+
+	struct ag_place *place; /* ag_place.c; NULL where nothing is relayed */
 
 	/* ag_transfer.c; NULL and 0 where nothing is relayed */
 	struct rl_relay *relay;

@@ -8,6 +8,7 @@
 #include "ag_agent.h"
 #include "ag_link.h"
 #include "ag_loop.h"
+#include "ag_place.h"
 #include "ag_state.h"
 #include "port.h"
 #include "rl_relay.h"
@@ -79,8 +80,7 @@ int ag_transfer_open(struct ag_agent *a)
 	struct port *ports[PORT_PER_HOST];
 	struct rl_cfg cfg = {
 		.wait = (enum rl_wait)a->cfg.relay_wait,
-		.cpus = a->cfg.relay_cpus,
-		.cpu_count = a->cfg.relay_cpu_count,
+		.cpus = ag_place_cpus(a),
 		.first_db_bit = AG_DB_BIT + 1,
 		.irq = a->irq,
 		.ports = ports,

@@ -14,6 +14,7 @@
 #include "u_fd.h"
 #include "u_option.h"
 #include "viaductd_check.h"
+#include "viaductd_manager.h"
 #include "viaductd_options.h"
 
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
@@ -42,6 +43,8 @@ static void signals(void)
 	sigaction(SIGINT, &sa, NULL);
 	sa.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &sa, NULL);
+	sigaction(SIGXFSZ, &sa,
+		  NULL); /* memory past ulimit -f is refused to the process that asks for it */
 	sigaction(SIGHUP, &sa, NULL);
 	sa.sa_handler = on_nudge;
 	sigaction(SIGURG, &sa, NULL);
@@ -114,6 +117,9 @@ static int serve(struct vd_options *o)
 		return EXIT_FAIL;
 	}
 	running = a;
+	/* Of a program that waits at a descriptor, the manager is that program's, not the agent's. */
+	if (o->ready_fd < 0)
+		vd_manager_ready();
 	/* One that was killed while it started hosts has no more use for them, and cannot stop this one. */
 	if (ready(o, "ready\n") || o->cfg.leave_when_idle)
 		rc = ag_run(a);
@@ -137,6 +143,8 @@ int main(int argc, char **argv)
 		rc = vd_options_parse(argc, argv, &o);
 	if (rc == U_OPTION_GO_ON && vd_check(&o) != 0)
 		rc = o.bad_variable ? EXIT_FAIL : EXIT_USAGE;
+	if (rc == U_OPTION_GO_ON && vd_manager_socket(&o.cfg.listen_sock) != 0)
+		rc = EXIT_FAIL;
 	if (rc > EXIT_OK)
 		ready(&o, vd_complaint());
 	if (rc != U_OPTION_GO_ON)

@@ -13,6 +13,7 @@
 #include "ag_agent.h"
 #include "port_fault.h"
 #include "port_fault_opt.h"
+#include "port_host.h"
 #include "rt_load.h"
 #include "u_cfg.h"
 #include "u_fd.h"
@@ -97,11 +98,19 @@ static int port_check(struct vd_options *o)
 
 	if (port_kind_check(o->cfg.port_kind) != 0) {
 		o->bad_variable = from_env;
-		vd_complain(
-			"%s %.40s: emu, emu+strict, emu+fault, emu+model[:PROFILE[:DILATION]] or "
-			"several of these words expected; correct %s",
-			from_env ? "VIADUCT_PORT is" : "--port", o->cfg.port_kind,
-			from_env ? "or unset it" : "it or leave it out");
+		vd_complain("%s %.40s: emu or cdev expected, also with +strict, +fault, "
+			    "+model[:PROFILE[:DILATION]] or several of them, such as emu+strict; "
+			    "correct %s",
+			    from_env ? "VIADUCT_PORT is" : "--port", o->cfg.port_kind,
+			    from_env ? "or unset it" : "it or leave it out");
+		return -EINVAL;
+	}
+	if (port_adapters_check(o->cfg.adapters) != 0) {
+		o->bad_variable = o->cfg.adapters == u_cfg_str(U_CFG_ADAPTERS);
+		vd_complain("%s %.80s: NAME=PATH,... expected, the name of a port and the path of "
+			    "its device from / on; correct it or leave it out",
+			    o->bad_variable ? "VIADUCT_ADAPTERS is" : "--adapters",
+			    o->cfg.adapters);
 		return -EINVAL;
 	}
 	if (fault_parse(o->cfg.fault_options, &ignored) != 0) {

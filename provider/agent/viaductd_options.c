@@ -151,6 +151,8 @@ static const struct u_option options[] = {
 	  "payload bytes of a VI's fifo, more over relays (VIADUCT_RING_BYTES)",
 	  AT(cfg.payload_bytes), .size = true, .min = W_PAYLOAD_MIN, .max = W_PAYLOAD_MAX },
 	{ "port", 0, "KIND", "kind of ports (VIADUCT_PORT)", AT(cfg.port_kind) },
+	{ "adapters", 0, "LIST", "of ports of kind cdev: NAME=PATH,... (VIADUCT_ADAPTERS)",
+	  AT(cfg.adapters) },
 	{ "fault", 0, "OPTIONS", "faults of ports of kind fault (VIADUCT_FAULT)",
 	  AT(cfg.fault_options) },
 	{ "seed", 0, "N", "seed of strict and fault (VIADUCT_SEED)", AT(cfg.seed) },
@@ -183,6 +185,7 @@ int vd_options_defaults(struct vd_options *o)
 	o->cfg.db_bits = (uint32_t)u_cfg_uint(U_CFG_DOORBELLS);
 	o->cfg.spads = (uint32_t)u_cfg_uint(U_CFG_SCRATCHPADS);
 	o->cfg.port_kind = u_cfg_str(U_CFG_PORT);
+	o->cfg.adapters = u_cfg_str(U_CFG_ADAPTERS);
 	o->topology_text = u_cfg_str(U_CFG_TOPOLOGY);
 	o->cfg.relay_threads = (uint32_t)u_cfg_uint(U_CFG_RELAY_THREADS);
 	o->cfg.relay_wait = (uint32_t)u_cfg_uint(U_CFG_RELAY_WAIT);

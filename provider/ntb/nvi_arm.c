@@ -202,6 +202,20 @@ static void flush_ports(struct nvi_nic *nic)
 			port_flush(nic->ports[i]->port);
 }
 
+/*
+ * A thread of this process is about to sleep, and the peer owes it the answer of a read.  Where
+ * the peer's program polled last, its engine would find the request at the next tick only.
+ */
+static void ring_for_reads(struct nvi_chan *ch)
+{
+	uint32_t notify = atomic_load_explicit(&ch->in_ctl->notify, memory_order_relaxed);
+
+	if ((notify & W_NOTIFY_SLOT) == 0 &&
+	    atomic_load_explicit(&ch->rx.read_head, memory_order_relaxed) !=
+		    atomic_load_explicit(&ch->tx.read_tail, memory_order_relaxed))
+		nvi_ring(ch);
+}
+
 int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 {
 	bool barrier = false;
@@ -243,6 +257,8 @@ int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which)
 				 * goes to sleep.
 				 */
 				atomic_fetch_sub_explicit(&nic->polled, 1, memory_order_seq_cst);
+				if (which == NVI_ARM_ALL)
+					ring_for_reads(ch);
 				continue;
 			}
 			atomic_store_explicit(&ch->arm.armed, 0, memory_order_relaxed);

@@ -125,15 +125,16 @@ static void report_to_peer(struct nvi_chan *ch, const struct nvi_fault *fault)
 }
 
 /*
- * Has the peer consumed all that was sent, and has every message that it began to send come whole?
+ * Has the peer consumed all that was sent, and has every message that it began to send come whole?  A last slot that
+ * only asks for credit carries nothing.
  */
 static bool nothing_lost(const struct nvi_chan *ch)
 {
 	const struct vi_wq *sq = &ch->vi->sq;
+	uint32_t left = ch->tx.seq - atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
 
 	return nvi_sq_done(sq) == sq->tail &&
-	       atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) == ch->tx.seq &&
-	       ch->rx.stream.op == 0;
+	       (left == 0 || (left == 1 && ch->tx.nop_end == ch->tx.seq)) && ch->rx.stream.op == 0;
 }
 
 void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)

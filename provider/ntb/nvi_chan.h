@@ -28,10 +28,13 @@ struct nvi_tx_message {
 	uint32_t total, done;
 	uint32_t entry; /* its place in the send queue (not for answers) */
 	bool is_value;	/* READ_RESP: the answer is `value`, and nothing is read */
+	bool offered;	/* READ_REQ: the request has an offer */
+	bool placed;	/* READ_RESP: it is stored where read_req.offer says */
 	uint64_t value;
 	/* WRITE, READ_REQ: for the wire; READ_RESP: where to read */
 	union {
 		struct w_rdma rdma;
+		struct w_read_req read_req;	/* READ_REQ with an offer: for the wire */
 		struct w_atomic_req atomic_req; /* ATOMIC_REQ: for the wire */
 	};
 	struct vi_sg sg;
@@ -54,6 +57,8 @@ struct nvi_answer {
 	bool is_value; /* the answer is the first `rdma.length` bytes of `value` */
 	uint64_t value;
 	uint32_t slot; /* the request's, to name it in an error report */
+	bool offered;  /* the reader offers memory to store the answer into: */
+	struct w_offer offer;
 };
 
 /*
@@ -107,12 +112,15 @@ struct nvi_sending {
 	uint32_t limit;		 /* `seq` at which no slot is free by that credit */
 	uint32_t rung;		 /* the last notify request for which the doorbell was rung */
 	uint32_t asked;		 /* seq after the last slot that asked for credit */
+	uint32_t came;		 /* rx.seq when the payload buffer was used last */
 	uint32_t drain;		 /* seq when nvi_tx_drained() was asked first, if drains */
+	uint32_t nop_end; /* seq after the last slot that carries no more than that question */
 	bool drains;
 	uint64_t cursor, freed; /* of the payload buffer: written, and free again, up to here */
 	uint64_t *after;	/* cursor after each slot */
 	struct nvi_tx_message msg;
 	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see nvi_receiving.read_head */
+	uint32_t offered;	       /* bit n % NVI_READS_MAX: of read n there is an offer */
 	_Atomic uint32_t read_tail;
 	/* make progress again: the last run ended by its budget, or writes are to be flushed */
 	_Atomic bool more;
@@ -136,7 +144,8 @@ struct nvi_sending {
 	uint64_t acked; /* `credit` */
 	/* published slots less the messages for a receive that begin with them; may be below 0 */
 	uint64_t others;
-	uint64_t rdma_end;   /* the last slot with bytes of a write or with a read ends here; */
+	uint64_t rdma_end;   /* the last slot with bytes of a write or with a read ends here, */
+	uint64_t bytes_end;  /* the last with bytes of a write or of an answer here; */
 	uint64_t placed_at;  /* the last slots of placed messages in a row begin here, */
 	uint64_t placed_end; /* and end here */
 };
@@ -218,6 +227,7 @@ struct nvi_chan {
 	struct u_out out;
 	/* written with plain stores, and no slot is held for retransmission */
 	bool plain;
+	bool demotes; /* the processor can demote lines: u_can_demote() */
 	/* a place per slot; NULL: the connection ends with its path */
 	struct nvi_retx_slot *retx;
 	/* the placeholder for its slices while it has no path; else NULL */

@@ -20,7 +20,7 @@
 /* Resets the channel's state for a new connection. Caller holds both locks. */
 static void reset_state(struct nvi_chan *ch)
 {
-	ch->tx.seq = ch->tx.rung = ch->tx.asked = 0;
+	ch->tx.seq = ch->tx.rung = ch->tx.asked = ch->tx.came = ch->tx.nop_end = 0;
 	ch->tx.limit = ch->out_mask + 1;
 	ch->tx.drains = false;
 	ch->tx.write_run = ch->tx.write_end = 0;

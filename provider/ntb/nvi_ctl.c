@@ -212,12 +212,27 @@ static void on_told(struct nvi_nic *nic, struct incoming *in)
 
 /* ---- ports and counters ---------------------------------------------------------------------- */
 
-/* A port to attach. A new view of a port replaces the old one, which connections may still use. */
+/* Connections may still use the port that is replaced. */
+static void port_replace(struct nvi_nic *nic, uint32_t index, struct nvi_port *p)
+{
+	struct nvi_port *old;
+
+	u_lock_take(&nic->chan_lock);
+	old = nic->ports[index];
+	nic->ports[index] = p;
+	u_lock_drop(&nic->chan_lock);
+	nvi_port_put(old);
+}
+
+/*
+ * A port to attach.  The agent has ended the view that this process had of it before, which rings no
+ * peer any more: without the new one, paths over that port are refused.
+ */
 static void on_port(struct nvi_nic *nic, struct incoming *in)
 {
 	const struct w_port *msg = &in->m.port;
 	char text[U_FD_ERROR];
-	struct nvi_port *old, *p;
+	struct nvi_port *p;
 	int err;
 
 	if (msg->index >= PORT_PER_HOST)
@@ -229,6 +244,7 @@ static void on_port(struct nvi_nic *nic, struct incoming *in)
 		err = -EMFILE;
 	if (err != 0) {
 		free(p);
+		port_replace(nic, msg->index, NULL);
 		u_log_ratelimited(&nic->unattached, "port %u (%s) cannot be attached: %s",
 				  msg->index, msg->view, u_fd_error(-err, text));
 		nvi_ctl_send_conn(nic, W_PORT_AGAIN, msg->index);
@@ -238,11 +254,7 @@ static void on_port(struct nvi_nic *nic, struct incoming *in)
 		in->fds[i] = -1;
 	atomic_store_explicit(&p->users, 1, memory_order_relaxed);
 	p->generation = nvi_port_generation(p);
-	u_lock_take(&nic->chan_lock);
-	old = nic->ports[msg->index];
-	nic->ports[msg->index] = p;
-	u_lock_drop(&nic->chan_lock);
-	nvi_port_put(old);
+	port_replace(nic, msg->index, p);
 }
 
 /* A tool (vi_stat) asks for the counters. */

@@ -7,7 +7,7 @@
 #include "vi_hot.h"
 
 const struct vi_fast_ops nvi_fast = {
-	.unqueued_max = W_INLINE_MAX,
+	.unqueued_max = VI_LONG_RECV - 1,
 	.packed_max = W_INLINE_MAX,
 	.send_unqueued = nvi_send_unqueued,
 	.send_packed = nvi_send_packed,

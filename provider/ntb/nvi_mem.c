@@ -29,7 +29,8 @@ static int window_map(struct nvi_nic *nic, struct nvi_req *req, uint64_t len, st
 	return err;
 }
 
-int nvi_window_alloc(struct vi_nic *vi_nic, uint64_t len, void **addr_out, void **window_out)
+int nvi_window_alloc(struct vi_nic *vi_nic, uint64_t len, bool sealed, void **addr_out,
+		     void **window_out)
 {
 	struct nvi_nic *nic = vi_nic->prov;
 	struct nvi_window *w = calloc(1, sizeof(*w));
@@ -41,6 +42,7 @@ int nvi_window_alloc(struct vi_nic *vi_nic, uint64_t len, void **addr_out, void 
 		return -ENOMEM;
 	memset(&msg, 0, sizeof(msg));
 	msg.length = u_align_up(len, 4096);
+	msg.slice_id = sealed ? W_ALLOC_SEALED : W_ALLOC_ANY;
 	err = nvi_ctl_call(nic, &req, &msg, W_ALLOC, sizeof(msg), &msg.token);
 	if (err == 0) {
 		err = window_map(nic, &req, msg.length, w);

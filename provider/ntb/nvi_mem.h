@@ -6,7 +6,8 @@
 #include "nvi_nic.h"
 
 /* vi_provider_ops.window_alloc and window_free. */
-int nvi_window_alloc(struct vi_nic *nic, uint64_t len, void **addr_out, void **window_out);
+int nvi_window_alloc(struct vi_nic *nic, uint64_t len, bool sealed, void **addr_out,
+		     void **window_out);
 void nvi_window_free(struct vi_nic *nic, void *window);
 
 #endif

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "nvi_parts.h"
+#include "u_cpu.h"
 #include "u_fd.h"
 #include "u_futex.h"
 #include "u_log.h"
@@ -105,6 +106,7 @@ static void place_outbound(struct nvi_chan *ch, const struct w_geometry *g)
 	ch->out_mask = g->slots - 1;
 	ch->out_payload_bytes = g->payload_bytes;
 	ch->plain = ch->out.ops == NULL && ch->retx == NULL;
+	ch->demotes = u_can_demote();
 	ch->out_frag_max = w_frag_max(g->payload_bytes);
 	ch->db_mask = UINT32_C(1) << g->db_bit;
 	ch->must_fence = g->must_fence != 0 || !u_membarrier_available();

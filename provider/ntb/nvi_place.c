@@ -74,7 +74,7 @@ static bool in_order(struct nvi_chan *ch, bool is_write)
 	       (nvi_tx_credit(ch) > 0 && bytes_in_order(ch, is_write));
 }
 
-static bool has_slot(struct nvi_chan *ch)
+bool nvi_has_slot(struct nvi_chan *ch)
 {
 	if (u_likely(nvi_slots_used(ch) <= ch->out_mask))
 		return true;
@@ -134,7 +134,7 @@ enum nvi_write_method nvi_place_queued(struct nvi_chan *ch, struct vi_wqe *wqe)
 	if (!in_order(ch, is_write))
 		return is_write && nvi_write_waits(ch, wqe->length) ? NVI_METHOD_WAIT
 								    : NVI_METHOD_SLOTS;
-	if (!has_slot(ch))
+	if (!nvi_has_slot(ch))
 		return NVI_METHOD_WAIT;
 	if (nvi_store(ch, g, wqe, to.Data.AddressBits) != 0 ||
 	    (ch->retx != NULL && !nvi_link_stands(ch->port_use, ch->generation)))

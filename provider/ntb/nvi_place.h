@@ -16,6 +16,8 @@ static inline bool nvi_may_place(const struct vi_wqe *wqe)
 				 (VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE);
 }
 
+/* Is a slot free, perhaps by credit that has come?  Caller holds tx_lock. */
+bool nvi_has_slot(struct nvi_chan *ch);
 /*
  * Places a message of the send queue, the next to be started, of which nvi_may_place() is true: a
  * send into a receive that the peer has advertised, or a write with immediate data into memory that

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvi_post.h"
+#include "nvi_answer.h"
 #include "nvi_break.h"
 #include "nvi_credit.h"
 #include "nvi_notify.h"
+#include "nvi_payload.h"
 #include "nvi_place.h"
 #include "nvi_publish.h"
 #include "nvi_tx.h"
 #include "nvi_write.h"
-#include "u_copy.h"
 #include "vi_hot.h"
 
 #define TX_WHOLE 8192u /* a message up to this long is one fragment */
-#define TX_LAST 512u   /* of its payload this much is copied after the slot was asked for */
 
 /* ---- a short send that is in no queue -------------------------------------------------------- */
 
@@ -97,6 +97,38 @@ static __attribute__((noinline)) bool send_slot_longer(struct vi_vi *vi, VIP_DES
 	return send_slot(vi, vi->chan, desc, at, n, 0, 0);
 }
 
+/*
+ * As send_slot(), through the payload buffer.  A sender that is to begin it anew asks for the credit of an answer, and
+ * takes it in with the next send.
+ */
+static __attribute__((noinline)) bool send_buffered(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
+						    const uint8_t *at, uint32_t n, uint16_t control)
+{
+	struct nvi_chan *ch = vi->chan;
+	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
+	const bool with_imm = (control & VIP_CONTROL_IMMEDIATE) != 0;
+	struct nvi_payload p;
+	uint32_t notify;
+
+	if (n > ch->out_frag_max ||
+	    (!ch->demotes && nvi_slots_used(ch) != 0 && nvi_tx_credit(ch) < 0) ||
+	    u_unlikely(!nvi_payload_place(ch, n, &p)))
+		return false;
+	nvi_payload_copy(ch, &p, at, n, slot);
+	if (ch->tx.direct_writes || (p.answers && !ch->demotes))
+		p.flags |= W_F_ACK;
+	nvi_store_plain(ch, slot, W_OP_SEND, n, with_imm ? imm_of(desc) : 0,
+			(uint8_t)(p.flags | (with_imm ? W_F_IMM : 0)));
+	notify = nvi_notify_request(ch);
+	nvi_payload_demote(ch, &p, n);
+	nvi_ask_later(vi, ch, n);
+	count_sent(vi, n);
+	vi_sq_append_done(&vi->sq, desc, n, VIP_STATUS_OP_SEND);
+	if (u_unlikely((notify | vi_wq_awaited(&vi->sq)) != 0))
+		return tell_sent(ch, notify);
+	return true;
+}
+
 bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at, uint32_t n,
 		       uint16_t control)
 {
@@ -104,6 +136,8 @@ bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at
 
 	if (u_unlikely(!may_send(ch)))
 		return false;
+	if (n > W_INLINE_MAX)
+		return send_buffered(vi, desc, at, n, control);
 	if (u_unlikely((control & VIP_CONTROL_IMMEDIATE) != 0 || ch->tx.direct_writes))
 		return send_slot_with(vi, desc, at, n, control);
 	if (n > U_COPY_WORDS)
@@ -140,22 +174,6 @@ bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const u
 /* ---- a descriptor that was just queued ------------------------------------------------------- */
 
 /*
- * Copies into the payload buffer, and asks for the line of the slot when so little is left that the slot is
- * stored before the peer's polls take the line back.
- */
-static inline void copy_payload(uint8_t *dst, const uint8_t *src, uint32_t n,
-				const struct w_slot *slot)
-{
-	uint32_t last = n / 2 & ~(U_LINE - 1);
-
-	if (last > TX_LAST)
-		last = TX_LAST;
-	u_copy_ahead(dst, src, n - last);
-	u_prefetch_write(slot);
-	u_copy_ahead(dst + n - last, src + n - last, last);
-}
-
-/*
  * The descriptor just posted, if it is plain and fits into one fragment through the payload buffer:
  * copied from its memory, which was checked when it was posted.  Returns false, and does nothing,
  * for any other.
@@ -167,25 +185,19 @@ static bool post_buffered(struct nvi_chan *ch)
 	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
 	bool with_imm = (wqe->control & VIP_CONTROL_IMMEDIATE) != 0;
 	bool ack = ch->level != VIP_SERVICE_UNRELIABLE;
-	uint64_t cursor = ch->tx.cursor;
-	uint32_t offset, n = wqe->length;
-	uint8_t flags = (uint8_t)(W_F_BUFFERED | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0));
+	uint32_t n = wqe->length;
+	struct nvi_payload p;
 
 	if (wqe->at == NULL || wqe->segs != 1 || sq->next + 1 != sq->tail || n <= W_INLINE_MAX ||
 	    n > ch->out_frag_max || ch->tx.unflushed != 0 ||
-	    (n > TX_WHOLE && nvi_slots_used(ch) < NVI_TX_STREAM) || !nvi_may_publish_plain(ch))
+	    (n > TX_WHOLE && nvi_slots_used(ch) < NVI_TX_STREAM) || !nvi_may_publish_plain(ch) ||
+	    u_unlikely(!nvi_payload_place(ch, n, &p)))
 		return false;
-	if (nvi_slots_used(ch) == 0) {
-		cursor = ch->tx.freed = w_payload_rewind(cursor, ch->out_payload_bytes);
-		flags |= W_F_REWOUND;
-	}
-	offset = w_payload_place(&cursor, ch->out_payload_bytes, n);
-	if (u_unlikely(cursor - ch->tx.freed > ch->out_payload_bytes))
-		return false;
-	copy_payload(ch->out_payload + offset, wqe->at, n, slot);
-	ch->tx.cursor = cursor;
+	nvi_payload_copy(ch, &p, wqe->at, n, slot);
 	wqe->first = ch->tx.seq;
-	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0, flags);
+	nvi_publish_plain(ch, slot, W_OP_SEND, n, with_imm ? wqe->imm : 0,
+			  (uint8_t)(p.flags | (ack ? W_F_ACK : 0) | (with_imm ? W_F_IMM : 0)));
+	nvi_payload_demote(ch, &p, n);
 	wqe->mark = ch->tx.seq;
 	sq->next++;
 	nvi_ask_later(ch->vi, ch, n);
@@ -203,7 +215,9 @@ static bool post_read_request(struct nvi_chan *ch)
 	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
 	struct vi_wqe *wqe = vi_wqe(sq, sq->next);
 	const VIP_ADDRESS_SEGMENT *remote;
-	struct w_rdma rdma;
+	struct w_read_req req;
+	uint32_t bytes = sizeof(req.rdma);
+	bool offered;
 
 	if (wqe->at == NULL || !nvi_is_read(wqe) || sq->next + 1 != sq->tail ||
 	    ch->tx.unflushed != 0 || ch->level == VIP_SERVICE_UNRELIABLE ||
@@ -211,16 +225,22 @@ static bool post_read_request(struct nvi_chan *ch)
 	    tail - atomic_load_explicit(&ch->rx.read_head, memory_order_acquire) >= NVI_READS_MAX)
 		return false;
 	remote = vi_wqe_remote(wqe);
-	rdma = (struct w_rdma){ remote->Data.AddressBits, remote->Handle, wqe->length };
-	memcpy(slot->data, &rdma, sizeof(rdma));
+	req.rdma = (struct w_rdma){ remote->Data.AddressBits, remote->Handle, wqe->length };
+	memcpy(slot->data, &req.rdma, sizeof(req.rdma));
+	offered = nvi_offer_read(ch, wqe, &req.offer);
+	if (offered) {
+		memcpy(slot->data + sizeof(req.rdma), &req.offer, sizeof(req.offer));
+		bytes = sizeof(req);
+	}
 	ch->tx.reads[tail % NVI_READS_MAX] = sq->next;
+	nvi_note_offer(ch, tail, offered);
 	/*
 	 * A: pairs with place_whole_read_answer() in nvi_rx_read.c: the read is known before its
 	 * request is out.
 	 */
 	atomic_store_explicit(&ch->tx.read_tail, tail + 1, memory_order_release);
 	wqe->first = ch->tx.seq;
-	nvi_publish_plain(ch, slot, W_OP_READ_REQ, sizeof(rdma), 0, 0);
+	nvi_publish_plain(ch, slot, W_OP_READ_REQ, bytes, 0, 0);
 	wqe->mark = ch->tx.seq;
 	sq->next++;
 	nvi_ask_later(ch->vi, ch, 0);
@@ -260,13 +280,15 @@ static bool post_placed(struct nvi_chan *ch)
 
 /*
  * Sends wait.  Polls of a CQ that watch the receive queue do not visit the VI, and no word tells of credit; a
- * send queue on the same CQ has been marked.  Where another thread has the lock, which may be about to watch
- * the queue, the VI is found in its turn.
+ * send queue on the same CQ has been marked.
  */
 static U_COLD void poll_for_credit(struct vi_vi *vi)
 {
-	if (!u_biased_try(&vi->rx_lock))
+	/* The engine may hold the lock for a moment, and be interrupted there. */
+	if (!u_biased_try(&vi->rx_lock)) {
+		vi_cq_unwatch_later(&vi->rq);
 		return;
+	}
 	vi_cq_unwatch(&vi->rq);
 	u_biased_drop(&vi->rx_lock);
 }
@@ -311,10 +333,10 @@ void nvi_post_send(struct vi_vi *vi)
 
 static_assert(W_INLINE_MAX <= VI_PACKED_MOST, "messages of a packed slot");
 
-/* Stores the messages into the slot, the last one first: the second line before the first. */
-static inline void store_packed(struct w_slot *slot, const struct vi_packed *all)
+/* Stores messages of n bytes into the slot, the last one first: the second line before the first. */
+static inline __attribute__((always_inline)) void
+store_packed_of(struct w_slot *slot, const struct vi_packed *all, uint32_t n)
 {
-	const uint32_t n = all->length;
 	uint32_t off = all->count * n, head;
 
 	for (uint32_t i = all->count; i-- > 0;) {
@@ -329,6 +351,17 @@ static inline void store_packed(struct w_slot *slot, const struct vi_packed *all
 			u_copy_small(slot->data + off, all->at[i], head);
 		}
 	}
+}
+
+/* Of a length that the compiler knows a message is one load and one store. */
+static inline void store_packed(struct w_slot *slot, const struct vi_packed *all)
+{
+	if (all->length == 4)
+		store_packed_of(slot, all, 4);
+	else if (all->length == 8)
+		store_packed_of(slot, all, 8);
+	else
+		store_packed_of(slot, all, all->length);
 }
 
 static inline void count_packed(struct vi_vi *vi, const struct vi_packed *all)
@@ -359,8 +392,7 @@ static bool send_packed_unqueued(struct vi_vi *vi, struct nvi_chan *ch, const st
 	nvi_ask_later(vi, ch, 0);
 	vi->counters.SlotsSent++;
 	count_packed(vi, all);
-	for (uint32_t i = 0; i < all->count; i++)
-		vi_sq_append_done(&vi->sq, all->descs[i], all->length, VIP_STATUS_OP_SEND);
+	vi_sq_append_done_run(&vi->sq, all->descs, all->count, all->length, VIP_STATUS_OP_SEND);
 	if (u_unlikely((notify | vi_wq_awaited(&vi->sq)) != 0))
 		return tell_sent(ch, notify);
 	return true;

@@ -21,6 +21,7 @@
 #include "nvi_req.h"
 #include "nvi_window.h"
 #include "port_emu.h"
+#include "u_affinity.h"
 #include "u_futex.h"
 #include "u_log.h"
 #include "u_thread.h"
@@ -187,6 +188,14 @@ static void nvi_wake(struct vi_nic *vi_nic)
 	port_irq_kick(nic->irq, nic->db_mask);
 }
 
+static int nvi_place(struct vi_nic *vi_nic, const struct u_affinity *a,
+		     const struct u_place_decision *d)
+{
+	struct nvi_nic *nic = vi_nic->prov;
+
+	return u_affinity_move(a, nic->engine, "vi-xfer", d);
+}
+
 static void nvi_counters(struct vi_nic *vi_nic, VIPX_COUNTERS *sum)
 {
 	struct nvi_nic *nic = vi_nic->prov;
@@ -312,6 +321,7 @@ const struct vi_provider_ops nvi_provider = {
 	.arm = nvi_arm,
 	.sleep = nvi_sleep,
 	.wake = nvi_wake,
+	.place = nvi_place,
 	.counters = nvi_counters,
 	.name_to_host = nvi_name_to_host,
 	.host_to_name = nvi_host_to_name,

@@ -73,9 +73,20 @@ bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n)
 
 /* ---- asking for credit ----------------------------------------------------------------------- */
 
+/* Takes in credit.  What waits for it goes on in the next round, which does not see it come any more. */
+static int take_credit(struct nvi_chan *ch)
+{
+	const struct vi_wq *sq = &ch->vi->sq;
+	int credit = nvi_tx_credit(ch);
+
+	if (credit > 0 && (sq->next != sq->tail || ch->tx.msg.op != 0))
+		atomic_store_explicit(&ch->tx.more, true, memory_order_relaxed);
+	return credit;
+}
+
 bool nvi_tx_drained(struct nvi_chan *ch)
 {
-	if (nvi_tx_credit(ch) < 0) {
+	if (take_credit(ch) < 0) {
 		nvi_credit_fault(ch);
 		return false;
 	}
@@ -85,8 +96,10 @@ bool nvi_tx_drained(struct nvi_chan *ch)
 		/* The peer gives credit for a full fifo without being asked. */
 		if (ch->tx.asked != ch->tx.seq && nvi_slots_used(ch) > ch->out_mask)
 			return false;
-		if (ch->tx.asked != ch->tx.seq)
+		if (ch->tx.asked != ch->tx.seq) {
 			nvi_publish_bare(ch, W_OP_NOP, W_F_ACK);
+			ch->tx.nop_end = ch->tx.seq;
+		}
 		u_out_fence(&ch->out);
 		ch->tx.drain = ch->tx.seq;
 		ch->tx.drains = true;

@@ -31,6 +31,8 @@ static inline void nvi_note_slot(struct nvi_chan *ch, uint8_t op, uint8_t flags,
 		ch->tx.placed_end = n + 1;
 	} else if (op != W_OP_SEND && op != W_OP_NOP) {
 		ch->tx.rdma_end = n + 1;
+		if (op == W_OP_WRITE || op == W_OP_READ_RESP)
+			ch->tx.bytes_end = n + 1;
 	}
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "nvi_advert.h"
+#include "nvi_answer.h"
 #include "nvi_break.h"
 #include "nvi_credit.h"
 #include "nvi_grant.h"
@@ -93,6 +94,7 @@ static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 		if (ch->placeholder_mem == NULL)
 			return -ENOMEM;
 		nvi_writes_flush(ch);
+		nvi_answer_anew(ch);
 		nvi_grants_drop(ch);
 		nvi_remotes_lose(ch);
 		ch->tx.unheard = true;

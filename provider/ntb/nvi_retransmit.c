@@ -5,6 +5,7 @@
 #include "nvi_fault.h"
 #include "nvi_publish.h"
 #include "nvi_retransmit.h"
+#include "nvi_store.h"
 #include "nvi_tx.h"
 
 /* Copies a fragment from its source to its place in the payload buffer.  0 or -EFAULT. */

@@ -24,7 +24,8 @@
 /* Slot n is consumed, though it is not yet returned as credit. */
 static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
 {
-	atomic_store_explicit(&ch->rx.seq, n + 1, memory_order_relaxed);
+	/* A: pairs with nvi_offer_read(): the slot's bytes are in their places. */
+	atomic_store_explicit(&ch->rx.seq, n + 1, memory_order_release);
 }
 
 /* Where the payload of a fragment lies in the payload buffer. */
@@ -105,7 +106,8 @@ static inline bool place_inline(struct nvi_chan *ch, const struct w_slot *slot,
 }
 
 /* Copies bytes [off, off + n) of the slot's inline payload, of a message of a packed slot. */
-static inline void copy_packed(uint8_t *dst, const struct w_slot *slot, uint32_t off, uint32_t n)
+static inline __attribute__((always_inline)) void
+copy_packed(uint8_t *dst, const struct w_slot *slot, uint32_t off, uint32_t n)
 {
 	uint32_t head;
 
@@ -118,6 +120,33 @@ static inline void copy_packed(uint8_t *dst, const struct w_slot *slot, uint32_t
 		u_copy_small(dst, slot->data + off, head);
 		u_copy_small(dst + head, slot->more, n - head);
 	}
+}
+
+/* Copies `count` messages into the memory of the next receives; false when one of these is not as `first` is. */
+static inline __attribute__((always_inline)) bool place_packed_of(const struct vi_wq *rq,
+								  const struct w_slot *slot,
+								  uint32_t count, uint32_t length,
+								  const struct vi_wqe *first)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct vi_wqe *wqe = vi_wqe(rq, rq->next + i);
+
+		if (u_unlikely(length > wqe->at_len || wqe->epoch != first->epoch))
+			return false;
+		copy_packed(wqe->at, slot, i * length, length);
+	}
+	return true;
+}
+
+/* As store_packed() in nvi_post.c. */
+static inline bool place_packed(const struct vi_wq *rq, const struct w_slot *slot, uint32_t count,
+				uint32_t length, const struct vi_wqe *first)
+{
+	if (length == 4)
+		return place_packed_of(rq, slot, count, 4, first);
+	if (length == 8)
+		return place_packed_of(rq, slot, count, 8, first);
+	return place_packed_of(rq, slot, count, length, first);
 }
 
 /*
@@ -133,15 +162,9 @@ static __attribute__((noinline)) bool consume_packed(struct nvi_chan *ch, const 
 
 	if (((uint32_t)s->what & ~W_WHAT(0, W_F_ACK)) !=
 		    W_WHAT(W_OP_SEND, W_F_FIRST | W_F_LAST | W_F_PACKED) ||
-	    !w_fits_packed(count, length) || count > rq->tail - rq->next)
+	    !w_fits_packed(count, length) || count > rq->tail - rq->next ||
+	    u_unlikely(!place_packed(rq, slot, count, length, s->wqe)))
 		return false;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct vi_wqe *wqe = vi_wqe(rq, rq->next + i);
-
-		if (u_unlikely(length > wqe->at_len || wqe->epoch != s->wqe->epoch))
-			return false;
-		copy_packed(wqe->at, slot, i * length, length);
-	}
 	ch->rx.two_lines = count * length > W_HEAD_INLINE;
 	U_TRACE(payload_copied, ch, count * length);
 	if (s->what & W_WHAT(0, W_F_ACK))
@@ -248,6 +271,8 @@ static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 	__asm__ volatile("" : "+m"(*s));
 	if (s->op == W_OP_WRITE || s->op == W_OP_READ_REQ || s->op == W_OP_ATOMIC_REQ) {
 		memcpy(&s->rdma, slot->data, sizeof(s->rdma));
+		if (s->op == W_OP_READ_REQ)
+			memcpy(&s->offer, slot->data + sizeof(s->rdma), sizeof(s->offer));
 		if (s->op == W_OP_ATOMIC_REQ)
 			memcpy(&s->atomic, slot->data + sizeof(s->rdma), sizeof(s->atomic));
 		__asm__ volatile("" : "+m"(*s));

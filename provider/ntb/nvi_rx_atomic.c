@@ -12,7 +12,9 @@
 #include "nvi_rx_read.h"
 #include "vi_hot.h"
 
+/* A message of another process orders this and what the program does with the memory. */
 #define DEFINE_OPERATE(bits)                                                                       \
+	U_ORDERED_OUTSIDE                                                                          \
 	static uint##bits##_t operate##bits(uint##bits##_t *at, const struct w_atomic *a)          \
 	{                                                                                          \
 		uint##bits##_t operand = (uint##bits##_t)a->operand;                               \

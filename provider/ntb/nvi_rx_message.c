@@ -37,6 +37,14 @@ int nvi_rx_scatter(struct vi_sg *sg, const struct nvi_rx_slot *s)
 	return 0;
 }
 
+bool nvi_rx_are_at(struct vi_sg *sg, const uint8_t *at, uint32_t n)
+{
+	uint8_t *got;
+	uint32_t len;
+
+	return vi_sg_next(sg, n, &got, &len) == 0 && got == at && len == n;
+}
+
 /* ---- receive descriptors --------------------------------------------------------------------- */
 
 enum w_err nvi_rx_take_receive(struct nvi_chan *ch, uint32_t bytes)
@@ -103,12 +111,8 @@ void nvi_rx_count(struct nvi_chan *ch, uint32_t total)
 static int is_there(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	struct nvi_rx_message *m = &ch->rx.msg;
-	uint8_t *at;
-	uint32_t len;
 
-	if (vi_sg_next(&m->sg, s->frag, &at, &len) != 0)
-		return -EFAULT;
-	return at == vi_wqe(&ch->vi->rq, m->entry)->at && len == s->frag ? 0 : -EFAULT;
+	return nvi_rx_are_at(&m->sg, vi_wqe(&ch->vi->rq, m->entry)->at, s->frag) ? 0 : -EFAULT;
 }
 
 void nvi_rx_send(struct nvi_chan *ch, const struct nvi_rx_slot *s)

@@ -15,6 +15,7 @@ struct nvi_rx_slot {
 	uint32_t inline_off;	 /* from this offset; */
 	const uint8_t *buffered; /* or here */
 	struct w_rdma rdma;
+	struct w_offer offer; /* of a read request of that length */
 	struct w_atomic atomic;
 };
 
@@ -24,6 +25,8 @@ struct nvi_rx_slot {
 void nvi_rx_payload(const struct nvi_rx_slot *s, void *dst, uint32_t off, uint32_t n);
 /* Scatters the fragment over the segments. 0 or -EFAULT. */
 int nvi_rx_scatter(struct vi_sg *sg, const struct nvi_rx_slot *s);
+/* Are the next n bytes of the segments those at `at`, and still to be written? */
+bool nvi_rx_are_at(struct vi_sg *sg, const uint8_t *at, uint32_t n);
 /* Takes the next receive descriptor, for so many bytes. 0, or the error report for the peer. */
 enum w_err nvi_rx_take_receive(struct nvi_chan *ch, uint32_t bytes);
 void nvi_rx_complete_receive(struct nvi_chan *ch, uint32_t status, uint32_t length);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 
+#include "nvi_answer.h"
 #include "nvi_credit.h"
 #include "nvi_fault.h"
 #include "nvi_publish.h"
@@ -69,7 +70,11 @@ void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 		return;
 	}
 	if (!publish_short_read_answer(ch, s, src))
-		nvi_rx_queue_answer(ch, &(struct nvi_answer){ .rdma = s->rdma, .slot = s->number });
+		nvi_rx_queue_answer(ch, &(struct nvi_answer){ .rdma = s->rdma,
+							      .slot = s->number,
+							      .offered = s->frag ==
+									 sizeof(struct w_read_req),
+							      .offer = s->offer });
 }
 
 /* ---- answers of the peer --------------------------------------------------------------------- */
@@ -79,6 +84,7 @@ static int begin_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	struct nvi_rx_message *m = &ch->rx.msg;
 	uint32_t head = atomic_load_explicit(&ch->rx.read_head, memory_order_relaxed);
+	bool placed = (s->flags & W_F_PLACED) != 0;
 	struct vi_wqe *wqe;
 	int err = 0;
 
@@ -91,9 +97,10 @@ static int begin_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 	m->entry = ch->tx.reads[head % NVI_READS_MAX];
 	u_biased_take(&ch->vi->tx_lock);
 	wqe = vi_wqe(&ch->vi->sq, m->entry);
-	if (vi_wqe_answer_bytes(wqe) != m->total)
+	if (vi_wqe_answer_bytes(wqe) != m->total || (placed && !nvi_was_offered(ch, head)))
 		err = -EPROTO;
-	else if (vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE, m->total) != 0)
+	else if (vi_sg_init(&m->sg, ch->vi, wqe, VI_WRITE, m->total) != 0 ||
+		 (placed && !nvi_rx_are_at(&m->sg, wqe->at, m->total)))
 		m->status = VIP_STATUS_PROTECTION_ERROR;
 	u_biased_drop(&ch->vi->tx_lock);
 	return err;
@@ -120,7 +127,7 @@ static bool place_whole_read_answer(struct nvi_chan *ch, const struct nvi_rx_slo
 	uint32_t head = atomic_load_explicit(&ch->rx.read_head, memory_order_relaxed);
 	struct vi_vi *vi = ch->vi;
 	struct vi_wqe *wqe;
-	bool plain;
+	bool plain, placed;
 
 	if ((s->flags & (W_F_FIRST | W_F_LAST)) != (W_F_FIRST | W_F_LAST) ||
 	    /* R: pairs with post_read_request() in nvi_post.c. */
@@ -128,10 +135,12 @@ static bool place_whole_read_answer(struct nvi_chan *ch, const struct nvi_rx_slo
 		return false;
 	u_biased_take(&vi->tx_lock);
 	wqe = vi_wqe(&vi->sq, ch->tx.reads[head % NVI_READS_MAX]);
+	placed = (s->flags & W_F_PLACED) != 0;
 	plain = wqe->at != NULL && wqe->length == s->frag &&
-		wqe->epoch == vi_tpt_epoch(&vi->nic->tpt);
+		wqe->epoch == vi_tpt_epoch(&vi->nic->tpt) && (!placed || nvi_was_offered(ch, head));
 	if (plain) {
-		nvi_rx_payload(s, wqe->at, 0, s->frag);
+		if (!placed)
+			nvi_rx_payload(s, wqe->at, 0, s->frag);
 		atomic_store_explicit(&ch->rx.read_head, head + 1, memory_order_release);
 		nvi_complete_send(&vi->sq, ch->tx.reads[head % NVI_READS_MAX], 0);
 		nvi_tx_progress(ch);
@@ -150,7 +159,7 @@ void nvi_rx_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 		nvi_rx_protocol_error(ch, s);
 		return;
 	}
-	if (m->status == 0 && nvi_rx_scatter(&m->sg, s) != 0)
+	if (m->status == 0 && (s->flags & W_F_PLACED) == 0 && nvi_rx_scatter(&m->sg, s) != 0)
 		m->status = VIP_STATUS_PROTECTION_ERROR;
 	U_TRACE(payload_copied, ch, s->frag);
 	if (s->flags & W_F_LAST)

@@ -8,6 +8,15 @@
 
 #define NVI_DIRECT_MAX (16u << 20) /* bytes stored while tx_lock is held */
 
+/* From memory that the consumer shares with its peer. */
+static inline void nvi_copy_region(const struct u_out *out, void *dst, const void *src, uint32_t n)
+{
+	if (out != NULL && out->ops != NULL)
+		u_out_copy(out, dst, src, n);
+	else
+		u_copy_shared(dst, src, n);
+}
+
 /* As u_copy_last_last(), to a mapping that does not keep the order of stores by itself. */
 void nvi_store_last_last(const struct u_out *out, uint8_t *dst, const uint8_t *src, uint32_t n);
 

@@ -10,10 +10,12 @@
  */
 #include <errno.h>
 
+#include "nvi_answer.h"
 #include "nvi_credit.h"
 #include "nvi_fault.h"
 #include "nvi_place.h"
 #include "nvi_publish.h"
+#include "nvi_store.h"
 #include "nvi_tx.h"
 #include "nvi_write.h"
 #include "u_copy.h"
@@ -49,28 +51,39 @@ static void finish_message(struct nvi_chan *ch, bool inline_only)
 		nvi_complete_send(sq, m->entry, 0);
 }
 
-/* An answer to a read of the peer; its source is checked again for each fragment. */
-static bool begin_read_answer(struct nvi_chan *ch)
+/*
+ * An answer to a read of the peer; its source is checked again for each fragment.  1: begun; 0: there
+ * is none; -EAGAIN: it has to wait, and all that is behind it.
+ */
+static int begin_read_answer(struct nvi_chan *ch)
 {
 	uint32_t head = atomic_load_explicit(&ch->answers.head, memory_order_relaxed);
+	const struct nvi_answer *answer = &ch->answers.queue[head % NVI_READS_MAX];
 	struct nvi_tx_message *m = &ch->tx.msg;
+	enum nvi_write_method method;
 
-	/* R: pairs with queue_read_answer() in nvi_rx_read.c. */
+	/* R: pairs with nvi_rx_queue_answer() in nvi_rx_read.c. */
 	if (head == atomic_load_explicit(&ch->answers.tail, memory_order_acquire))
-		return false;
+		return 0;
+	method = nvi_answer_method(ch, answer);
+	if (method == NVI_METHOD_WAIT)
+		return -EAGAIN;
 	m->op = W_OP_READ_RESP;
-	m->rdma = ch->answers.queue[head % NVI_READS_MAX].rdma;
-	m->is_value = ch->answers.queue[head % NVI_READS_MAX].is_value;
-	m->value = ch->answers.queue[head % NVI_READS_MAX].value;
-	m->entry = ch->answers.queue[head % NVI_READS_MAX].slot;
+	m->read_req = (struct w_read_req){ answer->rdma, answer->offer };
+	m->placed = method == NVI_METHOD_DONE;
+	/* Of those through slots the last one asks for credit, behind which others can be placed. */
+	m->ack = answer->offered;
+	m->is_value = answer->is_value;
+	m->value = answer->value;
+	m->entry = answer->slot;
 	/*
 	 * Before the answer is out: the peer may send its next request when it has the last byte.
 	 */
 	atomic_store_explicit(&ch->answers.head, head + 1, memory_order_release);
 	m->total = m->rdma.length;
 	m->done = 0;
-	m->with_rdma = m->with_imm = m->ack = false;
-	return true;
+	m->with_rdma = m->with_imm = false;
+	return 1;
 }
 
 void nvi_tx_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits)
@@ -131,6 +144,7 @@ static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	m->rdma.length = wqe->length;
 	m->total = 0;
 	m->ack = false;
+	m->offered = nvi_offer_read(ch, wqe, &m->read_req.offer);
 	if ((wqe->control & VIP_CONTROL_OP_MASK) == VIPX_CONTROL_OP_ATOMIC)
 		begin_atomic(m, wqe);
 	ch->vi->counters.RdmaReads++;
@@ -140,6 +154,7 @@ static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	 */
 	uint32_t tail = atomic_load_explicit(&ch->tx.read_tail, memory_order_relaxed);
 	ch->tx.reads[tail % NVI_READS_MAX] = m->entry;
+	nvi_note_offer(ch, tail, m->offered);
 	atomic_store_explicit(&ch->tx.read_tail, tail + 1, memory_order_release);
 }
 
@@ -352,7 +367,9 @@ static uint32_t fragment_bytes(const struct nvi_chan *ch, uint32_t total, uint32
 /* A slot of a request has no payload, but this. */
 static uint32_t request_bytes(const struct nvi_tx_message *m)
 {
-	return m->op == W_OP_ATOMIC_REQ ? sizeof(m->atomic_req) : sizeof(m->rdma);
+	if (m->op == W_OP_ATOMIC_REQ)
+		return sizeof(m->atomic_req);
+	return m->op == W_OP_READ_REQ && m->offered ? sizeof(m->read_req) : sizeof(m->rdma);
 }
 
 /* Sends one fragment of the message under way. False when it must wait or was given up. */
@@ -374,7 +391,7 @@ static bool tx_fragment(struct nvi_chan *ch)
 	if (head_bytes != 0)
 		memcpy(bytes, &m->rdma, sizeof(m->rdma));
 	if (u_unlikely(head_bytes > sizeof(m->rdma)))
-		memcpy(bytes, &m->atomic_req, sizeof(m->atomic_req));
+		memcpy(bytes, &m->atomic_req, head_bytes);
 	err = in_payload ? gather(ch, &ch->out, ch->out_payload + offset, n)
 			 : gather(ch, NULL, bytes + head_bytes, n);
 	if (u_unlikely(err != 0)) {
@@ -404,7 +421,25 @@ static bool tx_fragment(struct nvi_chan *ch)
 	return true;
 }
 
+/* As tx_fragment(), of an answer that is placed. */
+static bool tx_piece(struct nvi_chan *ch)
+{
+	int got = nvi_answer_place(ch);
+
+	if (u_unlikely(got < 0))
+		abandon_message(ch);
+	return got > 0;
+}
+
 /* ---- the loop -------------------------------------------------------------------------------- */
+
+/* Is there a message under way, begun now if need be?  What waits is not overtaken. */
+static bool begin_message(struct nvi_chan *ch)
+{
+	int answer = ch->tx.msg.op == 0 ? begin_read_answer(ch) : 1;
+
+	return answer > 0 || (answer == 0 && begin_descriptor(ch));
+}
 
 static bool work_left(const struct nvi_chan *ch)
 {
@@ -428,11 +463,12 @@ uint32_t nvi_tx_run(struct nvi_chan *ch)
 	ch->tx.direct = 0;
 	while (!more && atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0 &&
 	       vi_state(ch->vi) == VIP_STATE_CONNECTED) {
-		if (ch->tx.msg.op == 0 && !begin_read_answer(ch) && !begin_descriptor(ch))
+		if (!begin_message(ch))
 			break;
-		if (!tx_fragment(ch))
+		if (!(ch->tx.msg.op == W_OP_READ_RESP && ch->tx.msg.placed ? tx_piece(ch)
+									   : tx_fragment(ch)))
 			break;
-		more = ch->tx.cursor >= end;
+		more = ch->tx.cursor >= end || ch->tx.direct >= TX_BUDGET;
 	}
 	more = ((more || ch->tx.direct >= TX_BUDGET) && work_left(ch)) || ch->tx.unflushed != 0;
 	if (more != atomic_load_explicit(&ch->tx.more, memory_order_relaxed))

@@ -4,7 +4,6 @@
 #define NVI_TX_H
 
 #include "nvi_chan.h"
-#include "u_copy.h"
 
 #define NVI_TX_STREAM 6u /* slots in flight that make it a stream */
 
@@ -25,14 +24,5 @@ bool nvi_tx_may_start(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint3
  * connection is marked to be broken.  Caller holds tx_lock.
  */
 void nvi_tx_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits);
-
-/* From memory that the consumer shares with its peer. */
-static inline void nvi_copy_region(const struct u_out *out, void *dst, const void *src, uint32_t n)
-{
-	if (out != NULL && out->ops != NULL)
-		u_out_copy(out, dst, src, n);
-	else
-		u_copy_shared(dst, src, n);
-}
 
 #endif

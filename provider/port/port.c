@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* Optional, and so not looked at: slice_share, event_fd, service. */
+/* Optional, and so not looked at: slice_end, slice_share, memory_alloc, view_end, event_fd, service. */
 int port_ops_check(const struct port_ops *ops)
 {
 	bool windows = ops->slice_alloc != NULL && ops->slice_free != NULL &&
@@ -24,6 +24,42 @@ int port_ops_check(const struct port_ops *ops)
 		       : -EINVAL;
 }
 
+/* Decorators change neither the ids of slices nor the descriptors of views. */
+static struct port *innermost(struct port *p)
+{
+	while (p->inner != NULL)
+		p = p->inner;
+	return p;
+}
+
+void port_slice_end(struct port *p, uint32_t id)
+{
+	struct port *in = innermost(p);
+
+	if (in->ops->slice_end != NULL)
+		in->ops->slice_end(in, id);
+	else
+		port_slice_free(p, id);
+}
+
+bool port_view_ends(struct port *p)
+{
+	return innermost(p)->ops->view_end != NULL;
+}
+
+void port_view_end(struct port *p, int fd)
+{
+	struct port *in = innermost(p);
+
+	if (in->ops->view_end != NULL)
+		in->ops->view_end(in, fd);
+}
+
+int port_memory_alloc(struct port *p, size_t len, struct port_slice *out)
+{
+	return p->ops->memory_alloc != NULL ? p->ops->memory_alloc(p, len, out) : -EOPNOTSUPP;
+}
+
 int port_slice_share(struct port *p, int fd, size_t len, uint32_t *id_out)
 {
 	return p->ops->slice_share != NULL ? p->ops->slice_share(p, fd, len, id_out) : -EOPNOTSUPP;
@@ -36,7 +72,12 @@ int port_event_fd(struct port *p)
 
 int port_service(struct port *p)
 {
-	return p->ops->service != NULL ? p->ops->service(p) : 0;
+	int changes = p->ops->service != NULL ? p->ops->service(p) : 0;
+
+	/* An adapter learns the size of its window when its link comes up. */
+	if (p->inner != NULL)
+		p->limits.window_bytes = p->inner->limits.window_bytes;
+	return changes;
 }
 
 void port_close(struct port *p)

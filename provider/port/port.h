@@ -39,84 +39,9 @@
 #include <stdint.h>
 
 #include "port_irq.h"
+#include "port_types.h"
 #include "u_base.h"
 #include "u_out.h"
-
-#define PORT_NAME_MAX 16
-#define PORT_DB_MAX 32	 /* doorbell bits a port can have; 16 by default */
-#define PORT_SPAD_MAX 64 /* scratchpads a port can have; 8 by default */
-#define PORT_PER_HOST 8	 /* ports of one host, `self` included */
-#define PORT_ATTACH_FDS 2
-#define PORT_VIEW_MAX 256 /* view text, its end included */
-
-struct port;
-
-struct port_limits {
-	char name[PORT_NAME_MAX]; /* "self", "left", "right", ... */
-	char kind[32];		  /* "emu", "emu+strict", "cdev", ... */
-	uint32_t db_bits;
-	uint32_t spads;
-	uint64_t window_bytes; /* memory window: the sum of all inbound slices */
-	uint32_t slice_align;  /* slices are this aligned, a power of two >= 4096 */
-};
-
-/* An inbound slice: my memory that the peer may write. */
-struct port_slice {
-	uint32_t id; /* names it to the peer; unique for the life of a link generation */
-	int fd;	     /* mappable by its holder only; owned by the caller */
-	size_t len;
-};
-
-enum port_dir { PORT_INBOUND, PORT_OUTBOUND };
-
-struct port_map {
-	void *base; /* inbound: cached memory.  outbound: store only, through `out` */
-	size_t len;
-	struct u_out out; /* of outbound maps */
-	void *priv;	  /* the back end's own */
-};
-
-enum port_link { PORT_LINK_DOWN, PORT_LINK_UP };
-
-/* The operations of a back end or a decorator; the functions below describe them. */
-struct port_ops {
-	int (*slice_alloc)(struct port *p, size_t len, struct port_slice *out);
-	void (*slice_free)(struct port *p, uint32_t id);
-	int (*slice_share)(struct port *p, int fd, size_t len, uint32_t *id_out); /* optional */
-	int (*peer_slice_open)(struct port *p, uint32_t id, size_t len, int *fd_out);
-	int (*map)(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out);
-	void (*unmap)(struct port *p, struct port_map *map);
-	void (*flush)(struct port *p);
-
-	void (*peer_db_ring)(struct port *p, uint32_t bits);
-	uint32_t (*db_read)(struct port *p);
-	void (*db_clear)(struct port *p, uint32_t bits);
-	void (*db_set_mask)(struct port *p, uint32_t bits);
-	void (*db_clear_mask)(struct port *p, uint32_t bits);
-
-	uint32_t (*spad_read)(struct port *p, unsigned int idx);
-	int (*spad_write)(struct port *p, unsigned int idx, uint32_t v);
-	uint32_t (*peer_spad_read)(struct port *p, unsigned int idx);
-	int (*peer_spad_write)(struct port *p, unsigned int idx, uint32_t v);
-
-	int (*link_enable)(struct port *p);
-	void (*link_disable)(struct port *p);
-	enum port_link (*link_state)(struct port *p, uint32_t *generation_out);
-
-	int (*event_fd)(struct port *p); /* optional */
-	int (*service)(struct port *p);	 /* optional */
-
-	int (*export_view)(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
-			   unsigned int *nfds_out);
-	void (*close)(struct port *p);
-};
-
-struct port {
-	const struct port_ops *ops;
-	struct port_limits limits;
-	struct port_irq *irq; /* where this host's doorbells interrupt; shared by its ports */
-	struct port *inner;   /* decorators: the port wrapped */
-};
 
 /* ---- making and closing ---------------------------------------------------------------------- */
 
@@ -141,7 +66,7 @@ int port_attach(const char *text, const int *fds, unsigned int nfds, struct port
  * port_decorate() - wrap a port in the decorators that a kind names.
  * @p:		 the port; owned by *@out on success.
  * @kind:	 the kind of @p, then names after plus signs: "emu", "emu+strict", "emu+fault",
- *		 "emu+strict+fault", "emu+model", "emu+model:gen3x8:1000".
+ *		 "emu+strict+fault", "emu+model", "emu+model:gen3x8:1000", and the same of "cdev".
  * @fault_options: for `fault` (port_fault.h), "" for none.
  * @seed:	 for `strict` and `fault`, which draw from it.
  *
@@ -153,7 +78,7 @@ int port_decorate(struct port *p, const char *kind, const char *fault_options, u
 		  struct port **out);
 
 /**
- * port_kind_check() - would port_decorate() take this kind for an emu port?
+ * port_kind_check() - is this a kind of ports, of emu or of cdev?
  *
  * Return: 0 or -EINVAL.  Logs nothing.
  */
@@ -162,8 +87,8 @@ int port_kind_check(const char *kind);
 /**
  * port_ops_check() - is a table of operations complete?
  *
- * For back ends and decorators, when they make a port.  All operations but slice_share, event_fd
- * and service are required.
+ * For back ends and decorators, when they make a port.  All operations but slice_end, slice_share,
+ * memory_alloc, view_end, event_fd and service are required.
  *
  * Return: 0 or -EINVAL.
  */
@@ -187,6 +112,22 @@ static inline int port_export_view(struct port *p, char *text, size_t size,
 {
 	return p->ops->export_view(p, text, size, fds, nfds_out);
 }
+
+/**
+ * port_view_ends() - can port_view_end() take the view of a process from it?
+ *
+ * Then the caller keeps a descriptor of its own of the first that port_export_view() gave.
+ */
+bool port_view_ends(struct port *p);
+
+/**
+ * port_view_end() - take a view from its process, which has left or gets another one.
+ * @fd:	of the first descriptor of the view; stays the caller's.
+ *
+ * Whoever keeps descriptors of the view rings nothing by it any more and takes no room of the adapter; it still
+ * reads the state of the link (cdev).  Nothing where port_view_ends() is false.  Agents only.
+ */
+void port_view_end(struct port *p, int fd);
 
 /**
  * port_close() - end a port and the ports that it wraps.
@@ -219,12 +160,29 @@ static inline int port_slice_alloc(struct port *p, size_t len, struct port_slice
 }
 
 /**
- * port_slice_free() - take back a slice of port_slice_alloc() or port_slice_share().
+ * port_memory_alloc() - allocate memory of this port's window that is offered to nobody yet.
+ * @len:	bytes, at least 1; rounded up to limits.slice_align.
+ * @out:	as of port_slice_alloc(), but that @out->id means nothing to the peer.
+ *
+ * For port_slice_share() of this port, as often as the peer is to open it, and port_slice_free() with
+ * @out->id.  Unlike offers it does not end with the link, and can be allocated while that is down, if
+ * the link was up once.  Agents only.  Does not block.
+ *
+ * Return: 0; -EOPNOTSUPP when any memory can be shared, so that none has to be of this window; -EINVAL,
+ * -ENOSPC, -ENOMEM, -EMFILE and -EPERM as of port_slice_alloc().
+ */
+int port_memory_alloc(struct port *p, size_t len, struct port_slice *out);
+
+/**
+ * port_slice_free() - take back a slice of port_slice_alloc(), port_slice_share() or
+ *		       port_memory_alloc().
  * @id:	its id; one that is unknown is ignored.
  *
  * An offer that the peer has not opened is withdrawn and the bytes return to the window.  Memory
- * that is mapped anywhere stays mapped, so the peer may store into it until it unmaps it.  Agents
- * only.  Does not block.
+ * that is mapped here stays mapped.  A peer that has mapped it may store into it until it unmaps it
+ * (emu: such memory is not used again), or until its agent's port has ended the map, after which
+ * stores through it go nowhere (cdev: only then the pages are used again).  Agents only.  Does not
+ * block.
  */
 static inline void port_slice_free(struct port *p, uint32_t id)
 {
@@ -232,16 +190,29 @@ static inline void port_slice_free(struct port *p, uint32_t id)
 }
 
 /**
- * port_slice_share() - offer memory of another port of this host to the peer of this one.
+ * port_slice_end() - port_slice_free() of a slice that the processes of this host have let go of.
+ * @id:	its id; one that is unknown is ignored.
+ *
+ * A process that has kept a descriptor or a map of it all the same does not keep its bytes: when they return to the
+ * window the map shows other memory, which nobody else has (cdev).  So the caller knows that the process has
+ * unmapped the slice or has ended.  Agents only.  Does not block.
+ */
+void port_slice_end(struct port *p, uint32_t id);
+
+/**
+ * port_slice_share() - offer memory of this host to the peer of this port.
  * @fd:		the slice's descriptor, which stays the caller's.
  * @len:	bytes of it that are offered, at least 1.
  * @id_out:	the name by which the peer opens it, for port_slice_free().
  *
- * Takes nothing of the window.  Agents only.  Does not block.
+ * Takes nothing of the window, unless the memory is of no window and has to be put behind one (cdev,
+ * where an IOMMU translates): then all of it is pinned, which takes time by its size, and takes room,
+ * once for all offers of it, until the peer's agent has ended the last.  Agents only.  Waits for no peer.
  *
  * Return: 0; -EINVAL for a @len of 0 or a descriptor that is no sealed memory; -ERANGE when the
  * memory is shorter than @len; -ENOTCONN, -ENOBUFS, -ENOMEM and -EPERM as of port_slice_alloc();
- * -EOPNOTSUPP when the back end cannot share.
+ * -EOPNOTSUPP when the back end cannot share, or not this memory; -ENOSPC, -EDQUOT when it finds no
+ * room behind the window, -ENOMEM when it may not be pinned.
  */
 int port_slice_share(struct port *p, int fd, size_t len, uint32_t *id_out);
 
@@ -252,10 +223,10 @@ int port_slice_share(struct port *p, int fd, size_t len, uint32_t *id_out);
  * @fd_out:	a descriptor for port_map(), the caller's to close.
  *
  * Opening uses the offer up: the peer shares a slice again for each process that is to open it.
- * On `self` an id stays good until the slice is freed.  Agents only.  Does not block.
+ * Agents only.  Does not block.
  *
  * Return: 0; -ENOENT when the peer offers no such slice; -ERANGE when it is shorter than @len, and
- * the offer stands; -EMFILE; -EPERM on a view.
+ * the offer stands; -EPERM on a view.
  */
 static inline int port_peer_slice_open(struct port *p, uint32_t id, size_t len, int *fd_out)
 {
@@ -271,9 +242,9 @@ static inline int port_peer_slice_open(struct port *p, uint32_t id, size_t len, 
  * @out:	address and length; valid until port_unmap().
  *
  * A peer can hand over any descriptor, so it is checked before it is mapped: the memory cannot
- * shrink.  Does not block.
+ * shrink (emu), or is a slice of this port in this direction (cdev).  Does not block.
  *
- * Return: 0; -EINVAL for a @len of 0 or a descriptor that is no sealed memory; -ERANGE when the
+ * Return: 0; -EINVAL for a @len of 0 or a descriptor that is no such memory; -ERANGE when the
  * memory is shorter than @len; -ENOMEM and other errors of mmap().
  */
 static inline int port_map(struct port *p, int fd, size_t len, enum port_dir dir,

@@ -272,6 +272,8 @@ int port_emu_self_create(struct port_emu_host *host, const struct port_emu_cfg *
 	e->self = true;
 	e->view.peer = (struct emu_peer){ .doorbells = host->irq.doorbells,
 					  .regs = host->regs,
+					  .own = &host->irq,
+					  .own_agent = &host->agent_irq,
 					  .index = e->view.index,
 					  .db_bits = e->view.port.limits.db_bits,
 					  .agent_bits = e->view.agent_bits,

@@ -27,6 +27,11 @@ struct port_emu_host;
 
 /* The registers of one emulated host; shared by all its ports.  Interrupts included. */
 int port_emu_host_create(struct port_emu_host **out);
+/*
+ * As above, with interrupt objects of viaduct.ko (port_cdev.h) in the place of doorbells and of the agents'
+ * interrupt word.  Takes the descriptors, also when it fails.
+ */
+int port_emu_host_create_on(int irq_fd, int agent_irq_fd, struct port_emu_host **out);
 void port_emu_host_destroy(struct port_emu_host *host);
 struct port_irq *port_emu_host_irq(struct port_emu_host *host);
 /* Where the agents' doorbell bits interrupt, and no others. */

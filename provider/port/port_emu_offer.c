@@ -139,25 +139,17 @@ void emu_offer_free(struct port *p, uint32_t id)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Over a cable an offer is opened once; on self it stands until the slice is freed. */
-static int slice_take(struct emu_port *e, struct emu_slice *offer, int *fd_out)
+/* An offer is opened once. */
+static int slice_take(struct emu_port *e, struct emu_slice *offer)
 {
 	struct emu_msg msg = emu_msg(EMU_OPENED);
-	int fd;
+	int fd = offer->fd;
 
-	if (e->self) {
-		fd = fcntl(offer->fd, F_DUPFD_CLOEXEC, 0);
-		if (fd < 0)
-			return -errno;
-		*fd_out = fd;
-		return 0;
-	}
-	*fd_out = offer->fd;
 	offer->fd = -1;
 	msg.id = offer->id;
 	emu_slices_del(&e->offers, offer);
 	emu_cable_say(e, &msg);
-	return 0;
+	return fd;
 }
 
 /* The offer was sent before anybody could name it, so it has come or is in the cable. */
@@ -165,7 +157,7 @@ int emu_offer_open(struct port *p, uint32_t id, size_t len, int *fd_out)
 {
 	struct emu_port *e = emu_port(p);
 	struct emu_slice *offer;
-	int err;
+	int err = 0;
 
 	pthread_mutex_lock(&e->lock);
 	offer = emu_slices_find(&e->offers, id);
@@ -175,8 +167,10 @@ int emu_offer_open(struct port *p, uint32_t id, size_t len, int *fd_out)
 	}
 	if (offer == NULL)
 		err = -ENOENT;
+	else if (len > offer->len)
+		err = -ERANGE;
 	else
-		err = len > offer->len ? -ERANGE : slice_take(e, offer, fd_out);
+		*fd_out = slice_take(e, offer);
 	pthread_mutex_unlock(&e->lock);
 	return err;
 }

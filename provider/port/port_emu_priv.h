@@ -79,6 +79,7 @@ struct port_irq {
 	struct emu_irq *irq;
 	struct emu_doorbells *doorbells; /* NULL of the agents' */
 	const struct emu_status *status; /* likewise */
+	int device; /* the interrupt object that has `irq`; -1: sleepers wait on a futex */
 };
 
 struct port_emu_host {
@@ -89,9 +90,12 @@ struct port_emu_host {
 	int doorbells_fd;
 	int regs_fd;
 	int status_fd;
+	int agent_irq_fd; /* -1: the agents' interrupt word is in regs */
+	void *agent_page;
 };
 
-void emu_raise(struct emu_irq *irq, uint32_t bits);
+/* `own`: whose word it is, if it is this host's; NULL: sleepers wait on a futex. */
+void emu_raise(struct emu_irq *irq, const struct port_irq *own, uint32_t bits);
 /* Checks a descriptor that somebody else made and maps its page. */
 int emu_doorbells_map(int fd, struct emu_doorbells **out);
 int emu_regs_map(int fd, struct emu_regs **out);
@@ -115,6 +119,7 @@ static inline uint64_t emu_link_word(uint32_t generation, uint32_t cable, bool u
 struct emu_peer {
 	struct emu_doorbells *doorbells;
 	struct emu_regs *regs;
+	const struct port_irq *own, *own_agent; /* of self: whose interrupt words those are */
 	uint32_t index;
 	uint32_t db_bits;
 	uint32_t agent_bits;
@@ -218,7 +223,7 @@ struct emu_port {
 	pthread_mutex_t lock; /* all below, and view.peer */
 
 	struct emu_slices own;	  /* mine, living */
-	struct emu_slices offers; /* the peer's, not opened yet (self: mine, until freed) */
+	struct emu_slices offers; /* the peer's, not opened yet (self: mine) */
 	uint64_t window_used;
 	uint32_t unopened; /* entries of `own` that are */
 	uint32_t next_id;

@@ -10,7 +10,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "port_cdev_irq.h"
 #include "port_emu_priv.h"
+#include "u_fd.h"
 #include "u_futex.h"
 #include "u_log.h"
 
@@ -124,20 +126,39 @@ void emu_page_unmap(const void *page)
 		munmap((void *)(uintptr_t)page, sizeof(struct emu_doorbells));
 }
 
-static void irq_init(struct port_irq *irq, struct emu_irq *word)
+static void irq_init(struct port_irq *irq, struct emu_irq *word, int device)
 {
 	irq->irq = word;
+	irq->device = device;
 	irq->head.word = &word->seq;
+}
+
+/* Of the caller's own host: an interrupt object begins as the page of doorbells does. */
+static int doorbells_open(int fd, struct emu_doorbells **out)
+{
+	void *page = NULL;
+	int err;
+
+	if (!u_fd_of_module(fd, "irq"))
+		return emu_doorbells_map(fd, out);
+	err = cdev_irq_map(fd, &page);
+	if (err == 0)
+		*out = page;
+	return err;
 }
 
 static int doorbells_make(struct port_emu_host *host)
 {
-	int err = emu_memfd("viaduct-doorbells", sizeof(struct emu_doorbells), &host->doorbells_fd);
+	int device = host->doorbells_fd;
+	int err = 0;
 
+	if (device < 0)
+		err = emu_memfd("viaduct-doorbells", sizeof(struct emu_doorbells),
+				&host->doorbells_fd);
 	if (err == 0)
-		err = emu_doorbells_map(host->doorbells_fd, &host->irq.doorbells);
+		err = doorbells_open(host->doorbells_fd, &host->irq.doorbells);
 	if (err == 0)
-		irq_init(&host->irq, &host->irq.doorbells->irq);
+		irq_init(&host->irq, &host->irq.doorbells->irq, device);
 	return err;
 }
 
@@ -147,8 +168,12 @@ static int regs_make(struct port_emu_host *host)
 
 	if (err == 0)
 		err = emu_regs_map(host->regs_fd, &host->regs);
+	if (err == 0 && host->agent_irq_fd >= 0)
+		err = cdev_irq_map(host->agent_irq_fd, &host->agent_page);
 	if (err == 0)
-		irq_init(&host->agent_irq, &host->regs->irq);
+		irq_init(&host->agent_irq,
+			 host->agent_page != NULL ? host->agent_page : &host->regs->irq,
+			 host->agent_irq_fd);
 	return err;
 }
 
@@ -172,14 +197,25 @@ static int status_make(struct port_emu_host *host)
 											 : -errno;
 }
 
-int port_emu_host_create(struct port_emu_host **out)
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+int port_emu_host_create_on(int irq_fd, int agent_irq_fd, struct port_emu_host **out)
 {
 	struct port_emu_host *host = calloc(1, sizeof(*host));
 	int err;
 
-	if (host == NULL)
+	if (host == NULL) {
+		close_fd(irq_fd);
+		close_fd(agent_irq_fd);
 		return -ENOMEM;
-	host->doorbells_fd = host->regs_fd = host->status_fd = -1;
+	}
+	host->doorbells_fd = irq_fd;
+	host->agent_irq_fd = agent_irq_fd;
+	host->regs_fd = host->status_fd = -1;
 	err = doorbells_make(host);
 	if (err == 0)
 		err = regs_make(host);
@@ -193,10 +229,9 @@ int port_emu_host_create(struct port_emu_host **out)
 	return 0;
 }
 
-static void close_fd(int fd)
+int port_emu_host_create(struct port_emu_host **out)
 {
-	if (fd >= 0)
-		close(fd);
+	return port_emu_host_create_on(-1, -1, out);
 }
 
 void port_emu_host_destroy(struct port_emu_host *host)
@@ -206,9 +241,11 @@ void port_emu_host_destroy(struct port_emu_host *host)
 	emu_page_unmap(host->irq.doorbells);
 	emu_page_unmap(host->regs);
 	emu_page_unmap(host->status);
+	emu_page_unmap(host->agent_page);
 	close_fd(host->doorbells_fd);
 	close_fd(host->regs_fd);
 	close_fd(host->status_fd);
+	close_fd(host->agent_irq_fd);
 	free(host);
 }
 
@@ -239,9 +276,14 @@ int port_irq_open(int doorbells_fd, int status_fd, struct port_irq **out)
 
 	if (irq == NULL)
 		return -ENOMEM;
-	err = emu_doorbells_map(doorbells_fd, &irq->doorbells);
+	irq->device = -1;
+	err = doorbells_open(doorbells_fd, &irq->doorbells);
 	if (err == 0)
 		err = status_map(status_fd, &irq->status);
+	if (err == 0 && u_fd_of_module(doorbells_fd, "irq")) {
+		irq->device = u_fd_above_std(fcntl(doorbells_fd, F_DUPFD_CLOEXEC, 0));
+		err = irq->device < 0 ? -errno : 0;
+	}
 	if (err != 0) {
 		u_error("port",
 			"the doorbells and the status of the host were sought, descriptors %d and "
@@ -250,7 +292,7 @@ int port_irq_open(int doorbells_fd, int status_fd, struct port_irq **out)
 		port_irq_close(irq);
 		return err;
 	}
-	irq_init(irq, &irq->doorbells->irq);
+	irq_init(irq, &irq->doorbells->irq, irq->device);
 	*out = irq;
 	return 0;
 }
@@ -261,6 +303,7 @@ void port_irq_close(struct port_irq *irq)
 		return;
 	emu_page_unmap(irq->doorbells);
 	emu_page_unmap(irq->status);
+	close_fd(irq->device);
 	free(irq);
 }
 
@@ -278,36 +321,40 @@ void port_irq_close(struct port_irq *irq)
  * keeps it awake, and if it is, the wake that follows reaches it.  Hence every
  * sleeper has its bits in `sleepers` or a wake on its way.
  */
-static U_COLD void irq_wake(struct emu_irq *irq, uint32_t bits)
+static U_COLD void irq_wake(struct emu_irq *irq, const struct port_irq *own, uint32_t bits)
 {
 	atomic_fetch_and_explicit(&irq->sleepers, ~bits, memory_order_seq_cst);
 	atomic_fetch_add_explicit(&irq->seq, 1, memory_order_seq_cst);
-	u_futex_wake(&irq->seq, INT_MAX, bits, false);
+	if (own != NULL && own->device >= 0)
+		cdev_irq_wake(own->device, bits);
+	else
+		u_futex_wake(&irq->seq, INT_MAX, bits, false);
 }
 
-void emu_raise(struct emu_irq *irq, uint32_t bits)
+void emu_raise(struct emu_irq *irq, const struct port_irq *own, uint32_t bits)
 {
 	atomic_fetch_add_explicit(&irq->seq, 1, memory_order_seq_cst);
 	if ((atomic_load_explicit(&irq->sleepers, memory_order_seq_cst) & bits) != 0)
-		irq_wake(irq, bits);
+		irq_wake(irq, own, bits);
 }
 
 int port_irq_wait(struct port_irq *irq, uint32_t ticket, uint32_t bits, int64_t timeout_ns)
 {
 	struct emu_irq *word = irq->irq;
+	int err;
 
 	if (bits == 0)
 		return -EINVAL;
 	if (atomic_load_explicit(&word->seq, memory_order_acquire) != ticket)
 		return 0;
 	atomic_fetch_or_explicit(&word->sleepers, bits, memory_order_seq_cst);
-	if (u_futex_wait(&word->seq, ticket, bits, timeout_ns, false) == -ETIMEDOUT)
-		return -ETIMEDOUT;
-	return 0;
+	err = irq->device >= 0 ? cdev_irq_wait(irq->device, ticket, bits, timeout_ns)
+			       : u_futex_wait(&word->seq, ticket, bits, timeout_ns, false);
+	return err == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
 void port_irq_kick(struct port_irq *irq, uint32_t bits)
 {
 	if (bits != 0)
-		emu_raise(irq->irq, bits);
+		emu_raise(irq->irq, irq, bits);
 }

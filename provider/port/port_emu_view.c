@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 
 #include "port_emu_priv.h"
+#include "port_view.h"
+#include "u_fd.h"
 #include "u_log.h"
 
 static uint32_t db_valid(uint32_t db_bits)
@@ -72,6 +74,17 @@ int emu_cfg_check(const struct port_emu_cfg *cfg, struct port_emu_cfg *out)
 	return 0;
 }
 
+/*
+ * Between processes of a host there is also memory of an adapter's window, which cannot shrink either:
+ * a slice of viaduct.ko.  The agent alone hands out what `self` maps.
+ */
+static int map_check(const struct emu_view *v, int fd, size_t len)
+{
+	int err = emu_memfd_check(fd, len);
+
+	return err == -EINVAL && v->index == 0 && u_fd_of_module(fd, "slice") ? 0 : err;
+}
+
 int emu_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out)
 {
 	void *base;
@@ -79,12 +92,12 @@ int emu_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_m
 
 	if (len == 0)
 		return -EINVAL;
-	err = emu_memfd_check(fd, len);
+	err = map_check(emu_view(p), fd, len);
 	if (err != 0)
 		return err;
 	base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
-		return -errno;
+		return errno == EINVAL ? -ERANGE : -errno; /* of a slice that is shorter */
 	memset(out, 0, sizeof(*out));
 	out->base = base;
 	out->len = len;
@@ -213,11 +226,12 @@ enum port_link emu_link_state(struct port *p, uint32_t *generation_out)
 }
 
 /* Release: a thread that clears the bit sees the stores from before the ring. */
-static void ring_counters(_Atomic uint32_t *db, struct emu_irq *irq, uint32_t bits)
+static void ring_counters(_Atomic uint32_t *db, struct emu_irq *irq, const struct port_irq *own,
+			  uint32_t bits)
 {
 	for (uint32_t left = bits; left != 0; left &= left - 1)
 		atomic_fetch_add_explicit(&db[__builtin_ctz(left)], 1, memory_order_seq_cst);
-	emu_raise(irq, bits);
+	emu_raise(irq, own, bits);
 }
 
 void emu_view_ring(struct emu_view *v, uint32_t bits)
@@ -229,10 +243,11 @@ void emu_view_ring(struct emu_view *v, uint32_t bits)
 	bits &= db_valid(peer->db_bits);
 	if ((bits & ~peer->agent_bits) != 0)
 		ring_counters(peer->doorbells->port[peer->index].db, &peer->doorbells->irq,
-			      bits & ~peer->agent_bits);
+			      peer->own, bits & ~peer->agent_bits);
 	if (u_unlikely((bits & peer->agent_bits) != 0))
-		ring_counters(peer->regs->port[peer->index].db, &peer->regs->irq,
-			      bits & peer->agent_bits);
+		ring_counters(peer->regs->port[peer->index].db,
+			      peer->own_agent != NULL ? peer->own_agent->irq : &peer->regs->irq,
+			      peer->own_agent, bits & peer->agent_bits);
 }
 
 void emu_peer_db_ring(struct port *p, uint32_t bits)
@@ -274,46 +289,6 @@ static int view_parse(const char *text, struct port_emu_cfg *cfg, struct emu_pee
 	return emu_cfg_check(&c, cfg);
 }
 
-static int view_no_alloc(struct port *p, size_t len, struct port_slice *out)
-{
-	return -EPERM;
-}
-
-static void view_no_free(struct port *p, uint32_t id) {}
-
-static int view_no_share(struct port *p, int fd, size_t len, uint32_t *id_out)
-{
-	return -EPERM;
-}
-
-static int view_no_open(struct port *p, uint32_t id, size_t len, int *fd_out)
-{
-	return -EPERM;
-}
-
-static uint32_t view_no_spad_read(struct port *p, unsigned int idx)
-{
-	return UINT32_MAX;
-}
-
-static int view_no_spad_write(struct port *p, unsigned int idx, uint32_t v)
-{
-	return -EPERM;
-}
-
-static int view_no_enable(struct port *p)
-{
-	return -EPERM;
-}
-
-static void view_no_disable(struct port *p) {}
-
-static int view_no_export(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
-			  unsigned int *nfds_out)
-{
-	return -EPERM;
-}
-
 /* port_close() of a view: unmaps the peer's doorbells; the host's pages belong to its port_irq. */
 static void view_close(struct port *p)
 {
@@ -325,10 +300,11 @@ static void view_close(struct port *p)
 }
 
 static const struct port_ops view_ops = {
-	.slice_alloc = view_no_alloc,
-	.slice_free = view_no_free,
-	.slice_share = view_no_share,
-	.peer_slice_open = view_no_open,
+	.slice_alloc = port_view_no_alloc,
+	.slice_free = port_view_no_free,
+	.slice_share = port_view_no_share,
+	.memory_alloc = port_view_no_alloc,
+	.peer_slice_open = port_view_no_open,
 	.map = emu_map,
 	.unmap = emu_unmap,
 	.flush = emu_flush,
@@ -337,14 +313,14 @@ static const struct port_ops view_ops = {
 	.db_clear = emu_db_clear,
 	.db_set_mask = emu_db_set_mask,
 	.db_clear_mask = emu_db_clear_mask,
-	.spad_read = view_no_spad_read,
-	.spad_write = view_no_spad_write,
-	.peer_spad_read = view_no_spad_read,
-	.peer_spad_write = view_no_spad_write,
-	.link_enable = view_no_enable,
-	.link_disable = view_no_disable,
+	.spad_read = port_view_no_spad_read,
+	.spad_write = port_view_no_spad_write,
+	.peer_spad_read = port_view_no_spad_read,
+	.peer_spad_write = port_view_no_spad_write,
+	.link_enable = port_view_no_enable,
+	.link_disable = port_view_no_disable,
 	.link_state = emu_link_state,
-	.export_view = view_no_export,
+	.export_view = port_view_no_export,
 	.close = view_close,
 };
 
@@ -357,8 +333,10 @@ static int view_peer(struct emu_view *v, const int *fds, unsigned int nfds)
 		return emu_doorbells_map(fds[0], &v->peer.doorbells);
 	if (v->cable != 0 && v->peer.db_bits != 0)
 		return -EINVAL;
-	if (v->peer.db_bits != 0)
+	if (v->peer.db_bits != 0) {
 		v->peer.doorbells = v->doorbells;
+		v->peer.own = v->port.irq;
+	}
 	return 0;
 }
 

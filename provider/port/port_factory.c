@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "port_cdev_priv.h"
 #include "port_deco.h"
 #include "port_emu_priv.h"
 #include "port_fault.h"
@@ -61,7 +62,8 @@ static int attach_segments(char *text, const int *fds, unsigned int nfds, struct
 		model_fd = fds[--nfds];
 	if (next != NULL)
 		*next = '\0';
-	err = emu_attach(text, fds, nfds, irq, &base);
+	err = strncmp(text, "cdev ", 5) == 0 ? cdev_attach(text, fds, nfds, irq, &base)
+					     : emu_attach(text, fds, nfds, irq, &base);
 	if (err != 0)
 		return err;
 	p = base;
@@ -165,7 +167,8 @@ int port_kind_check(const char *kind)
 	if (strlen(kind) >= sizeof(copy))
 		return -EINVAL;
 	memcpy(copy, kind, strlen(kind) + 1);
-	if (strcmp(strsep(&at, "+"), "emu") != 0)
+	word = strsep(&at, "+");
+	if (strcmp(word, "emu") != 0 && strcmp(word, "cdev") != 0)
 		return -EINVAL;
 	while ((word = strsep(&at, "+")) != NULL) {
 		if (!word_ok(word))

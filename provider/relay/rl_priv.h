@@ -62,7 +62,7 @@ struct rl_thread {
 struct rl_relay {
 	struct rl_cfg cfg;
 	struct port *ports[PORT_PER_HOST];
-	int cpus[RL_THREADS_MAX];
+	struct u_cpuset cpus[RL_THREADS_MAX];
 	struct rl_thread threads[RL_THREADS_MAX];
 };
 

@@ -21,9 +21,7 @@ int rl_open(const struct rl_cfg *cfg, struct rl_relay **out)
 		return -ENOMEM;
 	r->cfg = *cfg;
 	memcpy(r->ports, cfg->ports, cfg->port_count * sizeof(r->ports[0]));
-	if (r->cfg.cpu_count > RL_THREADS_MAX)
-		r->cfg.cpu_count = RL_THREADS_MAX;
-	for (i = 0; i < r->cfg.cpu_count; i++)
+	for (i = 0; i < cfg->threads && cfg->cpus != NULL; i++)
 		r->cpus[i] = cfg->cpus[i];
 	for (i = 0; i < cfg->threads; i++) {
 		struct rl_thread *t = &r->threads[i];

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "port.h"
+#include "u_cpuset.h"
 #include "w_slot.h"
 
 #define RL_THREADS_MAX 8u
@@ -40,8 +41,8 @@ enum rl_wait {
 struct rl_cfg {
 	unsigned int threads; /* 1..RL_THREADS_MAX */
 	enum rl_wait wait;
-	const int *cpus;	   /* thread i runs on cpus[i % cpu_count] only */
-	unsigned int cpu_count;	   /* 0: wherever the process may */
+	const struct u_cpuset
+		*cpus; /* of each thread, empty: wherever the process may; NULL: all so */
 	unsigned int first_db_bit; /* doorbell bit of thread 0; the others follow */
 	struct port_irq *irq;	   /* where this host's doorbells interrupt */
 	struct port *const *ports; /* those that circuits use; all outlive the relay */

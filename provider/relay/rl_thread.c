@@ -325,13 +325,6 @@ void rl_thread_unlock(struct rl_thread *t)
 		u_futex_wake(&t->wanted, 1, UINT32_MAX, true);
 }
 
-static int cpu_of(const struct rl_thread *t)
-{
-	const struct rl_relay *r = t->relay;
-
-	return r->cfg.cpu_count == 0 ? U_ANY_CPU : r->cpus[t->index % r->cfg.cpu_count];
-}
-
 int rl_thread_start(struct rl_thread *t)
 {
 	char name[16] = "vi-relay0";
@@ -340,7 +333,7 @@ int rl_thread_start(struct rl_thread *t)
 	if (t->started)
 		return 0;
 	name[8] = (char)('0' + t->index);
-	rc = u_thread_start_on(cpu_of(t), &t->thread, name, run, t);
+	rc = u_thread_start_on(&t->relay->cpus[t->index], &t->thread, name, run, t);
 	if (rc != 0)
 		return rc;
 	t->started = true;

@@ -17,6 +17,7 @@
 
 #include "u_base.h"
 #include "u_close.h"
+#include "u_fd.h"
 #include "w_cm.h"
 #include "w_slot.h"
 
@@ -392,21 +393,21 @@ static unsigned int fds_take(struct msghdr *mh, int fds[RECV_FDS])
 	return n;
 }
 
-/* Only memory has seals. */
-static bool all_memory(const int *fds, unsigned int n)
+/* Memory, which alone has seals, and what the kernel module made: closing these waits for no process. */
+static bool all_tame(const int *fds, unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		if (fcntl(fds[i], F_GET_SEALS) < 0)
+		if (fcntl(fds[i], F_GET_SEALS) < 0 && !u_fd_of_module(fds[i], NULL))
 			return false;
 	}
 	return true;
 }
 
 /*
- * A message longer than `size`, with surplus descriptors, or with other than memory, is consumed and answered
- * -EPROTO: to close or to ask anything else may last as long as its sender likes.
+ * A message longer than `size`, with surplus descriptors, or with others than all_tame() knows, is consumed
+ * and answered -EPROTO: to close or to ask anything else may last as long as its sender likes.
  */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out)
 {
@@ -430,7 +431,7 @@ int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned 
 	if (len < 0)
 		return -errno;
 	n = fds_take(&mh, got);
-	bad = n > W_CTL_FDS || (mh.msg_flags & MSG_TRUNC) != 0 || !all_memory(got, n);
+	bad = n > W_CTL_FDS || (mh.msg_flags & MSG_TRUNC) != 0 || !all_tame(got, n);
 	if (bad || (mh.msg_flags & MSG_CTRUNC) != 0) {
 		for (i = 0; i < n; i++)
 			u_close_foreign(got[i]);

@@ -80,7 +80,7 @@
 #include <stdint.h>
 
 #define W_CTL_MAGIC 0x54434456u /* "VDCT" */
-#define W_CTL_VERSION 6u
+#define W_CTL_VERSION 7u
 #define W_CTL_MAX 512u /* bytes of the longest message */
 #define W_CTL_FDS 4u
 
@@ -341,9 +341,11 @@ struct w_alloc {
 	struct w_ctl_hdr hdr;
 	uint64_t token;
 	uint64_t length;
-	uint32_t slice_id; /* of the self port */
+	uint32_t slice_id; /* by which the process names it.  ALLOC: one of those below */
 	uint32_t status;   /* enum w_status */
 };
+#define W_ALLOC_SEALED 0u /* sealed memory, which can be mapped several times */
+#define W_ALLOC_ANY 1u	  /* that, or a slice of an adapter's window */
 
 #define W_TELL_MAX 96u
 
@@ -389,7 +391,7 @@ enum w_list_what {
 	W_LIST_ALIASES,
 	W_LIST_TOPOLOGY, /* {"spec":"..."} */
 	W_LIST_LINKS,	 /* of host `index`: {"host":0,"heard":true,"up":7,"bridges":0} */
-	W_LIST_RELAY,	 /* one item: transfer threads, and their counters */
+	W_LIST_RELAY, /* transfer threads, and their counters; then their placement, see ag_place.c */
 	W_LIST_WHAT_MAX
 };
 
@@ -468,8 +470,9 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds);
 int w_ctl_try(int sock, const void *msg);
 /*
  * Returns bytes received, 0 at hang-up, or -errno.  Descriptors are close-on-exec and the caller's;
- * a message with more than W_CTL_FDS, or with one that is not memory, is refused and its descriptors closed.  A message
- * whose descriptors this process has no numbers left for comes without them.
+ * a message with more than W_CTL_FDS, or with one that is neither memory nor the kernel module's, is
+ * refused and its descriptors closed.  A message whose descriptors this process has no numbers left
+ * for comes without them.
  */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out);
 /*

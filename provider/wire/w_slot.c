@@ -20,7 +20,9 @@ static int check_single(const struct w_stream *s, uint8_t op, uint8_t flags, uin
 			       : -EPROTO;
 	case W_OP_READ_REQ:
 		return s->op == 0 && (flags & ~W_F_ACK) == (W_F_FIRST | W_F_LAST) &&
-				       frag == sizeof(*rdma) && rdma->length <= s->max_length
+				       (frag == sizeof(*rdma) ||
+					frag == sizeof(struct w_read_req)) &&
+				       rdma->length <= s->max_length
 			       ? 0
 			       : -EPROTO;
 	case W_OP_ATOMIC_REQ:
@@ -48,11 +50,14 @@ static int check_place(const struct w_stream *s, uint8_t flags, uint32_t frag, u
 	return (flags & W_F_REWOUND) == 0 && frag <= W_INLINE_MAX - rdma_bytes;
 }
 
-/* May a slot announce a message that was stored where it goes?  Only one that takes a receive. */
+/*
+ * May a slot announce a message that was stored where it goes?  Only one that takes a receive, or an
+ * answer to a read.
+ */
 static int may_be_placed(uint8_t op, uint8_t flags, uint32_t frag)
 {
-	return w_takes_receive(op, flags) && (flags & W_F_LAST) &&
-	       (flags & (W_F_BUFFERED | W_F_REWOUND)) == 0 && frag >= 1;
+	return (w_takes_receive(op, flags) || (op == W_OP_READ_RESP && (flags & W_F_FIRST))) &&
+	       (flags & W_F_LAST) && (flags & (W_F_BUFFERED | W_F_REWOUND)) == 0 && frag >= 1;
 }
 
 static int check_packed(const struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg,

@@ -44,7 +44,7 @@
 enum w_op {
 	W_OP_SEND = 1,	    /* fragment of a message for a receive descriptor */
 	W_OP_WRITE = 2,	    /* fragment of an RDMA write */
-	W_OP_READ_REQ = 3,  /* RDMA read request; `struct w_rdma` inline */
+	W_OP_READ_REQ = 3,  /* RDMA read request; `struct w_rdma` or `struct w_read_req` inline */
 	W_OP_READ_RESP = 4, /* fragment of the answer */
 	W_OP_ABORT = 5,	    /* the SEND or WRITE under way ends here, incomplete */
 	W_OP_NOP = 6, /* nothing but a slot that asks for credit; anywhere, also in a message */
@@ -56,7 +56,8 @@ enum w_op {
 #define W_F_IMM 0x04u	   /* the message ends with immediate data; on all its fragments */
 #define W_F_BUFFERED 0x08u /* the fragment's payload lies in the payload buffer, not inline */
 #define W_F_ACK 0x10u	   /* the sender waits for credit: return it at once */
-#define W_F_PLACED 0x20u   /* a whole message, stored where it goes before the slot was published */
+/* A whole message or answer to a read, stored where it goes before the slot was published. */
+#define W_F_PLACED 0x20u
 /* Several whole messages of one length, each for a receive: see w_packed_ok(). */
 #define W_F_PACKED 0x40u
 /* With BUFFERED: the payload lies at the beginning of the payload buffer, of which nothing else is in use. */
@@ -65,7 +66,7 @@ enum w_op {
 
 /*
  * Begins the inline area of the FIRST fragment of W_OP_WRITE (inline payload
- * follows it) and of W_OP_READ_REQ (alone).
+ * follows it) and of W_OP_READ_REQ (alone, or in a w_read_req).
  */
 struct w_rdma {
 	uint64_t addr;
@@ -73,6 +74,25 @@ struct w_rdma {
 	uint32_t length; /* READ_REQ: bytes wanted; WRITE: 0 */
 };
 static_assert(sizeof(struct w_rdma) == 16, "w_rdma");
+
+/*
+ * Where the answer to a read may be stored: one piece of window memory, as long as what is wanted, which
+ * the peer may be granted.
+ */
+struct w_offer {
+	uint64_t addr;
+	uint32_t handle;
+	uint32_t consumed; /* slots of the peer that this end had consumed: see nvi_answer.c */
+};
+static_assert(sizeof(struct w_offer) == 16, "w_offer");
+
+/* The inline area of a W_OP_READ_REQ with an offer. */
+struct w_read_req {
+	struct w_rdma rdma;
+	struct w_offer offer;
+};
+static_assert(sizeof(struct w_read_req) == 32 && sizeof(struct w_read_req) <= W_HEAD_INLINE,
+	      "w_read_req");
 
 enum w_atomic_op {
 	W_ATOMIC_FETCH = 1,

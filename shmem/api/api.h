@@ -31,7 +31,7 @@
 	API(result, shmem_ctx_##suffix, (shmem_ctx_t ctx, API_LIST params))                        \
 	{                                                                                          \
 		static const char fn[] = "shmem_ctx_" #suffix;                                     \
-		struct osh_ctx *c = osh_ctx(ctx);                                                  \
+		struct osh_ctx *c = osh_ctx_access(ctx);                                           \
 		__VA_ARGS__                                                                        \
 	}
 

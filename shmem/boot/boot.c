@@ -142,9 +142,14 @@ int boot_barrier(void)
 
 struct boot_status *boot_status(void)
 {
-	struct boot_status *s = boot.back != NULL ? boot.chosen->status() : NULL;
+	struct boot_status *s = boot.back != NULL ? boot.chosen->status(boot.pe) : NULL;
 
 	return s != NULL ? s : &unseen;
+}
+
+const struct boot_status *boot_status_of(int pe)
+{
+	return boot.back != NULL ? boot.chosen->status(pe) : NULL;
 }
 
 void boot_finish(void)

@@ -26,7 +26,8 @@ struct boot_job {
 
 /*
  * What a PE waits for, for the launcher's report about a job that makes no progress.  The PE
- * writes, the launcher reads; both use relaxed atomics.
+ * writes, the launcher reads; both use relaxed atomics.  `left` is for the other PEs: stored with release behind
+ * the last message of the PE to them.
  */
 struct boot_status {
 	_Atomic uint64_t steps;	  /* grows while the PE makes progress inside the library */
@@ -34,7 +35,8 @@ struct boot_status {
 	_Atomic int32_t peer;	  /* the PE that it waits for, or -1 */
 	_Atomic uint32_t waiting; /* index into the names of routines, or 0: it does not wait */
 	char routine[64];	  /* the routine it waits in */
-	uint64_t reserved[5];
+	_Atomic uint32_t left; /* it is at the end of shmem_finalize: takes part in nothing more */
+	uint32_t reserved[9];
 };
 static_assert(sizeof(struct boot_status) == 128, "boot_status");
 
@@ -56,6 +58,9 @@ int boot_barrier(void);
 
 /* Where this PE says what it waits for.  Never NULL; of no effect where the launcher cannot see it. */
 struct boot_status *boot_status(void);
+
+/* What PE `pe` says, or NULL where the launcher does not show it to the others. */
+const struct boot_status *boot_status_of(int pe);
 
 /*
  * Leaves the job: from now on the end of this process by exit() is no failure.  May be followed by

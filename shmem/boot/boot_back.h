@@ -19,7 +19,7 @@ struct boot_back {
 	void (*finish)(void);
 	/* Asks the launcher to end the job.  Returns; the caller ends the process. */
 	void (*abort)(int status, const char *why, bool lost);
-	struct boot_status *(*status)(void); /* NULL: the launcher sees none */
+	struct boot_status *(*status)(int pe); /* NULL: the launcher shows none */
 };
 
 extern const struct boot_back boot_local, boot_pmix, boot_pmi1, boot_single;

@@ -18,7 +18,7 @@ static struct {
 	int sock;		   /* frames; stays open when the job is left, for the next start */
 	uint32_t n_pes, exchanges; /* of the WELCOME, and since */
 	_Atomic int control;	   /* the other socket; -1: not in the job */
-	struct boot_status *status; /* once mapped it stays */
+	char *statuses;		   /* of all PEs; once mapped they stay */
 } local = { .sock = -1, .control = -1 };
 
 static bool local_announced(void)
@@ -94,20 +94,20 @@ static int welcome_receive(struct boot_wire_welcome *w, int fds[2])
 	return rc == 0 ? boot_wire_check_welcome(w) : rc;
 }
 
-static int status_map(int fd, uint32_t pe)
+static int statuses_map(int fd, uint32_t n_pes)
 {
-	off_t at = (off_t)pe * BOOT_WIRE_STATUS_STRIDE;
+	size_t len = (size_t)n_pes * BOOT_WIRE_STATUS_STRIDE;
 	struct stat st;
-	void *page;
+	void *at;
 
-	if (local.status != NULL)
+	if (local.statuses != NULL)
 		return 0;
-	if (fstat(fd, &st) != 0 || st.st_size < at + (off_t)BOOT_WIRE_STATUS_STRIDE)
+	if (fstat(fd, &st) != 0 || st.st_size < (off_t)len)
 		return -EPROTO;
-	page = mmap(NULL, sizeof(struct boot_status), PROT_READ | PROT_WRITE, MAP_SHARED, fd, at);
-	if (page == MAP_FAILED)
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
 		return -errno;
-	local.status = page;
+	local.statuses = at;
 	return 0;
 }
 
@@ -138,7 +138,7 @@ static int local_join(struct boot_wire_welcome *w)
 		return rc;
 	rc = welcome_receive(w, fds);
 	if (rc == 0)
-		rc = status_map(fds[0], w->pe);
+		rc = statuses_map(fds[0], w->n_pes);
 	if (rc == 0)
 		rc = control_watch(fds[1]);
 	if (rc != 0) {
@@ -244,9 +244,9 @@ static void local_abort(int status, const char *why, bool lost)
 	send(control, &msg, sizeof(msg.head) + len, MSG_NOSIGNAL);
 }
 
-static struct boot_status *local_status(void)
+static struct boot_status *local_status(int pe)
 {
-	return local.status;
+	return (struct boot_status *)(local.statuses + (size_t)pe * BOOT_WIRE_STATUS_STRIDE);
 }
 
 const struct boot_back boot_local = {

@@ -250,7 +250,7 @@ static void pmi_abort(int status, const char *why, bool lost)
 	boot_send_all(pmi.fd, line, strlen(line));
 }
 
-static struct boot_status *pmi_status(void)
+static struct boot_status *pmi_status(int pe)
 {
 	return NULL;
 }

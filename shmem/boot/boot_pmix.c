@@ -238,7 +238,7 @@ static void pmix_abort(int status, const char *why, bool lost)
 	pmix.abort(status, why != NULL ? why : "", NULL, 0);
 }
 
-static struct boot_status *pmix_status(void)
+static struct boot_status *pmix_status(int pe)
 {
 	return NULL;
 }

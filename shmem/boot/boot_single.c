@@ -35,7 +35,7 @@ static void single_finish(void) {}
 
 static void single_abort(int status, const char *why, bool lost) {}
 
-static struct boot_status *single_status(void)
+static struct boot_status *single_status(int pe)
 {
 	return NULL;
 }

@@ -30,7 +30,7 @@ void osh_warn(const char *fmt, ...)
 	fprintf(stderr, "shmem: %s%s\n", who, line);
 }
 
-void osh_fatal(const char *fmt, ...)
+void osh_end(bool lost, const char *fmt, ...)
 {
 	char line[BOOT_TEXT_MAX];
 	va_list args;
@@ -38,16 +38,13 @@ void osh_fatal(const char *fmt, ...)
 	va_start(args, fmt);
 	format(line, fmt, args);
 	va_end(args);
+	if (lost)
+		boot_abort_lost(1, line);
 	boot_abort(1, line);
 }
 
-void osh_fatal_lost(const char *fmt, ...)
+void osh_check_local(const char *fn, const void *local)
 {
-	char line[BOOT_TEXT_MAX];
-	va_list args;
-
-	va_start(args, fmt);
-	format(line, fmt, args);
-	va_end(args);
-	boot_abort_lost(1, line);
+	if (osh_unlikely(local == NULL))
+		osh_fatal("%s: the memory here that it reads or writes is NULL", fn);
 }

@@ -51,12 +51,14 @@ static inline size_t osh_align_up(size_t n, size_t to)
 
 /* Prints one line about this PE on standard error. */
 void osh_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same, and ends the job with status 1. */
-_Noreturn void osh_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same, and ends the job with status 1.  `lost`: another PE cannot be reached; the launcher may know better. */
+_Noreturn void osh_end(bool lost, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+#define osh_fatal(...) osh_end(false, __VA_ARGS__)
+#define osh_fatal_lost(...) osh_end(true, __VA_ARGS__)
 
-/* The same, because another PE cannot be reached, which the launcher may know better. */
-_Noreturn void osh_fatal_lost(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Names this PE in the lines of the two; before that they name none. */
+/* Ends the job if a source or destination in this process is NULL. */
+void osh_check_local(const char *fn, const void *local);
+/* Names this PE in the lines of osh_warn() and osh_fatal(); before that they name none. */
 void osh_say_pe(int pe);
 
 #endif

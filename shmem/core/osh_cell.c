@@ -59,7 +59,7 @@ static bool has_room(struct osh_team *team, int to)
 void osh_cell_send(const char *fn, struct osh_team *team, int to, const void *data, size_t n)
 {
 	struct osh_line *line = &team->lines[to];
-	struct osh_wait w = { fn, NULL, team->pes[to], 0 };
+	struct osh_wait w = OSH_WAIT_PE(fn, NULL, team->pes[to]);
 	uint32_t i = (uint32_t)(line->sent % OSH_CELLS);
 
 	if (osh_unlikely(line->remote == 0))
@@ -109,7 +109,7 @@ void osh_cell_recv(const char *fn, struct osh_team *team, int from, void *data, 
 {
 	struct osh_line *line = &team->lines[from];
 	struct osh_cell *cell = &team->mine[from].cells[line->taken % OSH_CELLS];
-	struct osh_wait w = { fn, NULL, team->pes[from], 0 };
+	struct osh_wait w = OSH_WAIT_PE(fn, NULL, team->pes[from]);
 	uint64_t next = line->taken + 1, before = next > OSH_CELLS ? next - OSH_CELLS : 0, seq;
 
 	while ((seq = atomic_load_explicit(&cell->seq, memory_order_acquire)) != next) {

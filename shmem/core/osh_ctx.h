@@ -38,6 +38,7 @@ struct osh_ctx {
 };
 
 extern struct osh_ctx osh_default, osh_inner;
+extern struct osh_ctx osh_no_ctx; /* of a team without members */
 
 /* The number in the world of a PE of the context's team. */
 static inline int osh_world_pe(const struct osh_ctx *ctx, int pe)

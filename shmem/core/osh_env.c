@@ -10,37 +10,72 @@
 
 struct osh_env osh_env;
 
-/* A variable of the specification has an older name, which counts where the new one is not set. */
+#define OTHER_NAMES 3
+
+/*
+ * A variable of the specification has an older name, which counts where the new one is not set; then
+ * count the names that Open MPI and Cray have for the size of the heap.
+ */
 static const struct variable {
-	const char *name, *old, *def, *help;
+	const char *name, *others[OTHER_NAMES], *def, *help;
 	int *choice; /* NULL, or where the number of a word of the help goes, of those behind the colon */
 } variables[] = {
-	{ "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "1G",
-	  "bytes of the symmetric heap of each PE; a number and k, m, g or t", NULL },
-	{ "SHMEM_VERSION", "SMA_VERSION", "", "set: print the version at the start", NULL },
-	{ "SHMEM_INFO", "SMA_INFO", "", "set: print this table at the start", NULL },
-	{ "SHMEM_DEBUG", "SMA_DEBUG", "", "set, and not 0: check the arguments of all routines",
+	{ "SHMEM_SYMMETRIC_SIZE",
+	  { "SMA_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE", "XT_SYMMETRIC_HEAP_SIZE" },
+	  "1G",
+	  "bytes of the symmetric heap of each PE; a number and k, m, g or t",
 	  NULL },
-	{ "SHMEM_VIADUCT_BARRIER", NULL, "auto",
-	  "algorithm of barriers: auto, dissemination, tree, ring", &osh_env.barrier },
-	{ "SHMEM_VIADUCT_BROADCAST", NULL, "auto",
-	  "algorithm of broadcasts, where possible: auto, tree, chain, flat", &osh_env.broadcast },
-	{ "SHMEM_VIADUCT_COLLECT", NULL, "auto",
-	  "algorithm of collect and fcollect: auto, direct, ring", &osh_env.collect },
-	{ "SHMEM_VIADUCT_REDUCE", NULL, "auto",
+	{ "SHMEM_VERSION", { "SMA_VERSION" }, "", "set: print the version at the start", NULL },
+	{ "SHMEM_INFO", { "SMA_INFO" }, "", "set: print this table at the start", NULL },
+	{ "SHMEM_DEBUG",
+	  { "SMA_DEBUG" },
+	  "",
+	  "set, and not 0: check the arguments of all routines",
+	  NULL },
+	{ "SHMEM_VIADUCT_BARRIER",
+	  { NULL },
+	  "auto",
+	  "algorithm of barriers: auto, dissemination, tree, ring",
+	  &osh_env.barrier },
+	{ "SHMEM_VIADUCT_BROADCAST",
+	  { NULL },
+	  "auto",
+	  "algorithm of broadcasts, where possible: auto, tree, chain, flat",
+	  &osh_env.broadcast },
+	{ "SHMEM_VIADUCT_COLLECT",
+	  { NULL },
+	  "auto",
+	  "algorithm of collect and fcollect: auto, direct, ring",
+	  &osh_env.collect },
+	{ "SHMEM_VIADUCT_REDUCE",
+	  { NULL },
+	  "auto",
 	  "algorithm of reductions, where possible: auto, flat, rounds, shared, ring",
 	  &osh_env.reduce },
-	{ "SHMEM_VIADUCT_SINGLETON", NULL, "0",
-	  "1: a program that no launcher started is a job of one PE", NULL },
+	{ "SHMEM_VIADUCT_SINGLETON",
+	  { NULL },
+	  "0",
+	  "1: a program that no launcher started is a job of one PE",
+	  NULL },
 };
+
+/* The name that is set, or that of the specification. */
+static const char *name_of(size_t i)
+{
+	const struct variable *v = &variables[i];
+
+	if (getenv(v->name) != NULL)
+		return v->name;
+	for (size_t k = 0; k < OTHER_NAMES && v->others[k] != NULL; k++) {
+		if (getenv(v->others[k]) != NULL)
+			return v->others[k];
+	}
+	return v->name;
+}
 
 static const char *value_of(size_t i)
 {
-	const char *value = getenv(variables[i].name);
-
-	if (value == NULL && variables[i].old != NULL)
-		value = getenv(variables[i].old);
-	return value;
+	return getenv(name_of(i));
 }
 
 static bool is_set(size_t i)
@@ -120,10 +155,9 @@ int osh_env_read(char error[BOOT_TEXT_MAX])
 	if (size == NULL)
 		size = variables[0].def;
 	if (!osh_env_size(size, &osh_env.heap_bytes)) {
-		snprintf(
-			error, BOOT_TEXT_MAX,
-			"SHMEM_SYMMETRIC_SIZE is \"%.64s\"; expected a number and k, m, g or t, such as 512m",
-			size);
+		snprintf(error, BOOT_TEXT_MAX,
+			 "%s is \"%.64s\"; expected a number and k, m, g or t, such as 512m",
+			 name_of(0), size);
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "osh_far.h"
 #include "osh_link.h"
@@ -18,9 +19,69 @@
 
 #define DESC_BYTES 128u /* room for a descriptor of three segments */
 #define CHUNK (8u << 20)
+#define PATIENCE_S 30 /* for a connection that lasts */
 #define SLAB_BYTES (OSH_RING * (DESC_BYTES + OSH_BOUNCE))
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
+
+static inline VIP_DESCRIPTOR *desc_at(const struct osh_ep *ep, uint32_t n)
+{
+	return (VIP_DESCRIPTOR *)(ep->slab + (n % OSH_RING) * DESC_BYTES);
+}
+
+static inline uint8_t *bounce_at(const struct osh_ep *ep, uint32_t n)
+{
+	return ep->slab + OSH_RING * DESC_BYTES + (n % OSH_RING) * OSH_BOUNCE;
+}
+
+/* Fetches a word of the peer's heap: true when its process has the connection, too. */
+static OSH_COLD bool ep_answers(struct osh_ep *ep)
+{
+	const struct osh_remote *heap = &osh_pe.peers[ep->pe].seg[OSH_HEAP];
+	VIPX_ATOMIC_DESCRIPTOR *desc = (VIPX_ATOMIC_DESCRIPTOR *)desc_at(ep, 0);
+	VIP_DESCRIPTOR *done = NULL;
+	VIP_RETURN rc;
+
+	*desc = (VIPX_ATOMIC_DESCRIPTOR){
+		.CS = { .Control = VIPX_CONTROL_OP_ATOMIC,
+			.SegCount = 3,
+			.ImmediateData = VIPX_ATOMIC_FETCH,
+			.Length = sizeof(uint64_t) },
+		.Remote = { .Data.AddressBits = heap->base, .Handle = heap->handle },
+		.Result = { .Data.AddressBits = (uintptr_t)bounce_at(ep, 0),
+			    .Handle = ep->handle,
+			    .Length = sizeof(uint64_t) },
+	};
+	if (VipPostSend(ep->vi, (VIP_DESCRIPTOR *)desc, ep->handle) != VIP_SUCCESS)
+		return false;
+	do {
+		rc = VipSendWait(ep->vi, 1000, &done);
+	} while (rc == VIP_TIMEOUT);
+	return rc == VIP_SUCCESS && (done->CS.Status & VIP_STATUS_ERROR_MASK) == 0;
+}
+
+/*
+ * The end that asks for a connection has it before the other end: where a link is lost between, the
+ * other end never has it.  So the first operation is one that may be repeated over another connection.
+ */
+static OSH_COLD void ep_connect(const char *fn, struct osh_ep *ep)
+{
+	time_t end = time(NULL) + PATIENCE_S;
+
+	for (;;) {
+		ep->vi = osh_link_connect(fn, ep->pe);
+		osh_wait_show(fn, NULL, ep->pe);
+		if (ep_answers(ep))
+			break;
+		if (time(NULL) > end) {
+			osh_link_check_agent();
+			osh_fatal_lost("%s: connections to PE %d end as soon as they are made", fn,
+				       ep->pe);
+		}
+		osh_link_disconnect(ep->vi);
+	}
+	osh_wait_shown_end();
+}
 
 static OSH_COLD struct osh_ep *ep_create(const char *fn, struct osh_ctx *ctx, int pe)
 {
@@ -39,7 +100,7 @@ static OSH_COLD struct osh_ep *ep_create(const char *fn, struct osh_ctx *ctx, in
 	if (rc != VIP_SUCCESS)
 		osh_fatal("%s: memory cannot be registered (%s)", fn, VipxErrorString(rc));
 	ep->pe = pe;
-	ep->vi = osh_link_connect(fn, pe);
+	ep_connect(fn, ep);
 	ep->next = ctx->used;
 	__atomic_store_n(&ctx->used, ep, __ATOMIC_RELAXED);
 	ctx->endpoints[pe] = ep;
@@ -51,16 +112,6 @@ static inline struct osh_ep *ep_get(const char *fn, struct osh_ctx *ctx, int pe)
 	if (osh_likely(ctx->endpoints != NULL && ctx->endpoints[pe] != NULL))
 		return ctx->endpoints[pe];
 	return ep_create(fn, ctx, pe);
-}
-
-static inline VIP_DESCRIPTOR *desc_at(const struct osh_ep *ep, uint32_t n)
-{
-	return (VIP_DESCRIPTOR *)(ep->slab + (n % OSH_RING) * DESC_BYTES);
-}
-
-static inline uint8_t *bounce_at(const struct osh_ep *ep, uint32_t n)
-{
-	return ep->slab + OSH_RING * DESC_BYTES + (n % OSH_RING) * OSH_BOUNCE;
 }
 
 /* ---- completion ------------------------------------------------------------------------------ */
@@ -206,6 +257,7 @@ static void move_all(const char *fn, struct osh_ctx *ctx, struct osh_target t, v
 {
 	struct osh_ep *ep;
 
+	osh_check_local(fn, local);
 	osh_ctx_lock(ctx);
 	ep = ep_get(fn, ctx, t.pe);
 	while (n > 0) {

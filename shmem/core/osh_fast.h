@@ -18,6 +18,14 @@ static inline struct osh_ctx *osh_ctx(const void *handle)
 	return (uintptr_t)handle == 1 ? &osh_default : (struct osh_ctx *)(uintptr_t)handle;
 }
 
+/* The same for accesses: that of SHMEM_CTX_INVALID reaches no PE, so they end with a message. */
+static inline struct osh_ctx *osh_ctx_access(const void *handle)
+{
+	struct osh_ctx *ctx = osh_ctx(handle);
+
+	return osh_likely(ctx != NULL) ? ctx : &osh_no_ctx;
+}
+
 /* Where n bytes of PE `pe` of the context's team are mapped here, or NULL. */
 static inline void *osh_reach(struct osh_ctx *ctx, const void *addr, size_t n, int pe)
 {
@@ -152,6 +160,7 @@ OSH_DEFINE_AMO_AT(64)
 			old = osh_amo_at##bits(op, at, value, cond);                               \
 			memcpy(fetch, &old, sizeof(old));                                          \
 		} else {                                                                           \
+			osh_check_local(fn, fetch);                                                \
 			osh_amo_slowly(fn, ctx, op, bits / 8, dest, value, cond, fetch, pe, true); \
 		}                                                                                  \
 	}

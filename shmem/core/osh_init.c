@@ -7,10 +7,12 @@
 
 #include "osh_env.h"
 #include "osh_link.h"
+#include "osh_open.h"
 #include "osh_ops.h"
 #include "osh_pieces.h"
 #include "osh_set.h"
 #include "osh_team.h"
+#include "osh_wait.h"
 
 #define MULTIPLE 3
 
@@ -58,7 +60,7 @@ static int open_all(char error[BOOT_TEXT_MAX])
 	osh_pe.me = osh_pe.job.pe;
 	osh_pe.n = osh_pe.job.n_pes;
 	osh_say_pe(osh_pe.me);
-	if (osh_link_open(error) != 0)
+	if (osh_open(error) != 0)
 		return -1;
 	osh_ctx_init(&osh_default, NULL, 0);
 	osh_ctx_init(&osh_inner, NULL, 0);
@@ -67,12 +69,50 @@ static int open_all(char error[BOOT_TEXT_MAX])
 		snprintf(error, BOOT_TEXT_MAX, "out of memory");
 		return -1;
 	}
+	atomic_store_explicit(&boot_status()->left, 0, memory_order_relaxed);
 	/* Cells are zero everywhere before anyone stores into them. */
 	if (boot_barrier() != 0) {
 		snprintf(error, BOOT_TEXT_MAX, "the job ended while it started");
 		return -1;
 	}
 	return 0;
+}
+
+/* From here on this PE sends no message: who waits for one waits in vain. */
+static void leave(const char *fn)
+{
+	osh_quiet(&osh_inner);
+	atomic_store_explicit(&boot_status()->left, 1, memory_order_release);
+	osh_wait_show(fn, NULL, -1);
+}
+
+static void close_all(const char *fn)
+{
+	osh_barrier_all(fn);
+	leave(fn);
+	osh_sets_close();
+	osh_teams_close();
+	osh_ctx_fini(&osh_default);
+	osh_ctx_fini(&osh_inner);
+	osh_pieces_close();
+	/* From here on no PE uses the memory of another. */
+	boot_barrier();
+	osh_wait_shown_end();
+	osh_close();
+	boot_finish();
+	memset(&osh_pe, 0, sizeof(osh_pe));
+}
+
+static void finalize(const char *fn)
+{
+	pthread_mutex_lock(&set.lock);
+	if (set.count == 0)
+		refuse("shmem_finalize without shmem_init");
+	else if (--set.count == 0)
+		close_all(fn);
+	else
+		osh_barrier_all(fn);
+	pthread_mutex_unlock(&set.lock);
 }
 
 /*
@@ -85,7 +125,7 @@ static void at_exit(int status, void *unused)
 	if (set.count == 0 || set.pid != getpid() || status != 0)
 		return;
 	set.count = 1;
-	osh_finalize();
+	finalize("exit, which implies shmem_finalize,");
 }
 
 static void finalize_at_exit(void)
@@ -138,31 +178,9 @@ void osh_init_or_end(void)
 	init(0, NULL, true);
 }
 
-static void close_all(void)
-{
-	osh_barrier_all("shmem_finalize");
-	osh_sets_close();
-	osh_teams_close();
-	osh_ctx_fini(&osh_default);
-	osh_ctx_fini(&osh_inner);
-	osh_pieces_close();
-	/* From here on no PE uses the memory of another. */
-	boot_barrier();
-	osh_link_close();
-	boot_finish();
-	memset(&osh_pe, 0, sizeof(osh_pe));
-}
-
 void osh_finalize(void)
 {
-	pthread_mutex_lock(&set.lock);
-	if (set.count == 0)
-		refuse("shmem_finalize without shmem_init");
-	else if (--set.count == 0)
-		close_all();
-	else
-		osh_barrier_all("shmem_finalize");
-	pthread_mutex_unlock(&set.lock);
+	finalize("shmem_finalize");
 }
 
 void osh_start_pes(void)

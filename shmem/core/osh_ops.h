@@ -75,8 +75,10 @@ struct osh_wait {
 	const volatile void *addr; /* what is waited for, or NULL */
 	int pe;			   /* the PE that is waited for, or -1 */
 	uint32_t rounds;
+	bool in_vain; /* that PE has left the job: this look is the last */
 };
-#define OSH_WAIT(fn, addr) ((struct osh_wait){ (fn), (addr), -1, 0 })
+#define OSH_WAIT_PE(fn, addr, pe) ((struct osh_wait){ (fn), (addr), (pe), 0, false })
+#define OSH_WAIT(fn, addr) OSH_WAIT_PE(fn, addr, -1)
 
 void osh_wait(struct osh_wait *w);
 void osh_wait_end(struct osh_wait *w);

@@ -77,7 +77,7 @@ static bool hear_of_set(const char *fn, const struct set_news *mine, int from,
 static void wait_for_news(const char *fn, const struct set_news *mine, int from,
 			  struct set_news *theirs)
 {
-	struct osh_wait w = { fn, NULL, from, 0 };
+	struct osh_wait w = OSH_WAIT_PE(fn, NULL, from);
 	bool there;
 
 	for (;;) {

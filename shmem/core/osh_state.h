@@ -37,6 +37,7 @@ struct osh_peer {
 	uint8_t *at[OSH_SEGMENTS];
 	struct osh_remote seg[OSH_SEGMENTS];
 	bool near, same_program;
+	bool mapping; /* a thread is about to map it: osh_link.c */
 	uint16_t host_len;
 	uint8_t host[22]; /* address of its host */
 };

@@ -28,6 +28,8 @@ int osh_world_pe_checked(const char *fn, const struct osh_ctx *ctx, int pe)
 {
 	int n = ctx->team_n > 0 ? ctx->team_n : osh_pe.n;
 
+	if (ctx == &osh_no_ctx)
+		osh_fatal("%s: the context is SHMEM_CTX_INVALID", fn);
 	if (osh_pe.peers != NULL && (pe < 0 || pe >= n))
 		osh_fatal("%s: there is no PE %d; the PEs%s are 0 to %d", fn, pe,
 			  ctx->team_n > 0 ? " of the context's team" : "", n - 1);

@@ -56,6 +56,21 @@ void osh_wait_shown_end(void)
 	atomic_flag_clear_explicit(&shown, memory_order_release);
 }
 
+/*
+ * A PE that has left the job sends nothing more, and all that it sent was there before it said so: if
+ * the condition does not hold after that, it never will.
+ */
+static void give_up_on_left(struct osh_wait *w)
+{
+	const struct boot_status *s = w->pe >= 0 ? boot_status_of(w->pe) : NULL;
+
+	if (w->in_vain)
+		osh_fatal(
+			"%s: waits for PE %d, which is at its end: it has called shmem_finalize or exit",
+			w->fn, w->pe);
+	w->in_vain = s != NULL && atomic_load_explicit(&s->left, memory_order_acquire) != 0;
+}
+
 static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)
 {
 	struct timespec nap = { 0, NAP_NS };
@@ -66,6 +81,7 @@ static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)
 		sched_yield();
 		return;
 	}
+	give_up_on_left(w);
 	/* A nap is long beside it, and what relays bring needs it. */
 	if (osh_pe.any_far)
 		VipxProgress(osh_pe.nic);

@@ -34,11 +34,14 @@ extern "C" {
 
 #ifdef __GNUC__
 #pragma GCC visibility push(default)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wlong-long"
 #endif
 
 """
 PSHMEM_END = """
 #ifdef __GNUC__
+#pragma GCC diagnostic pop
 #pragma GCC visibility pop
 #endif
 

@@ -3,7 +3,9 @@
  * oshrun: runs a program as the PEs of a job.
  *
  * It has the hosts of the job started (run_fabric.c), then starts the PEs (run_spawn.c), gives each
- * what it asks of its launcher (run_conn.c), and decides how the job ends (run_loop.c, run_end.c).
+ * what it asks of its launcher (run_conn.c), and decides how the job ends (run_loop.c, run_judge.c, run_end.c).
+ * On other machines it has itself started by a remote shell (run_far.c): there it serves (run_serve.c) this one,
+ * which hears of the PEs there (run_heard.c) and has their launcher told (run_told.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +21,13 @@
 #include "run_conn.h"
 #include "run_end.h"
 #include "run_fabric.h"
+#include "run_far.h"
 #include "run_job.h"
 #include "run_loop.h"
 #include "run_output.h"
 #include "run_place.h"
 #include "run_report.h"
+#include "run_serve.h"
 #include "run_spawn.h"
 #include "u_option.h"
 
@@ -73,6 +77,7 @@ static int take_signals(sigset_t *before)
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file that is too large is an error that is told */
 	sigprocmask(SIG_BLOCK, &mine, before);
 	fd = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd >= 0 ? fd : -errno;
@@ -81,7 +86,7 @@ static int take_signals(sigset_t *before)
 /* No PE can make the file shorter, which would have this process killed. */
 static int make_statuses(struct run_job *job)
 {
-	size_t bytes = (size_t)job->n_pes * BOOT_WIRE_STATUS_STRIDE;
+	size_t bytes = (size_t)job->n_total * BOOT_WIRE_STATUS_STRIDE;
 	void *at;
 
 	job->status_fd = memfd_create("oshrun", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -106,9 +111,23 @@ static int make_pes(struct run_job *job)
 		job->pes[i].pe = i;
 		job->pes[i].host = run_place_host(job->options, i);
 		job->pes[i].conn.sock = job->pes[i].conn.control = -1;
+		job->pes[i].nth = i;
 		job->pes[i].streams[0].fd = job->pes[i].streams[1].fd = -1;
 	}
-	return 0;
+	return job->options->far ? run_far_prepare(job) : 0;
+}
+
+/* What a job has beside its PEs. */
+static int make_rest(struct run_job *job, int signals)
+{
+	int rc = make_statuses(job);
+
+	if (rc != 0)
+		return rc;
+	job->poll = epoll_create1(EPOLL_CLOEXEC);
+	if (job->poll < 0)
+		return -errno;
+	return run_watch(job, RUN_SIGNAL, 0, signals, false);
 }
 
 static int make_job(struct run_job *job, const struct run_options *o, int signals)
@@ -116,20 +135,13 @@ static int make_job(struct run_job *job, const struct run_options *o, int signal
 	int rc;
 
 	job->options = o;
-	job->n_pes = o->np;
+	job->n_pes = job->n_total = o->np;
 	do {
 		if (getrandom(&job->id, sizeof(job->id), 0) != (ssize_t)sizeof(job->id))
 			return -EIO;
 	} while (job->id == 0);
 	rc = make_pes(job);
-	if (rc == 0)
-		rc = make_statuses(job);
-	if (rc != 0)
-		return rc;
-	job->poll = epoll_create1(EPOLL_CLOEXEC);
-	if (job->poll < 0)
-		return -errno;
-	return run_watch(job, RUN_SIGNAL, 0, signals, false);
+	return rc == 0 ? make_rest(job, signals) : rc;
 }
 
 static void end_job(struct run_job *job)
@@ -140,27 +152,56 @@ static void end_job(struct run_job *job)
 	for (i = 0; i < job->n_pes; i++)
 		run_conn_close(&job->pes[i]);
 	free(job->data);
+	run_far_free(job);
 	free(job->pes);
+}
+
+/* A job on several machines uses the hosts that they are.  0, or the exit status. */
+static int make_hosts(const struct run_job *job, struct run_fabric *fabric)
+{
+	const struct run_options *o = job->options;
+
+	if (o->far)
+		return EXIT_OK;
+	return o->fabric != NULL ? run_fabric_check(o->fabric) : run_fabric_up(fabric, o, job->id);
+}
+
+/* PEs for another oshrun. */
+static int serve(struct run_job *job, struct run_options *o, const struct run_heritage *h,
+		 int signals)
+{
+	int rc = run_serve_begin(job, o);
+
+	if (rc != EXIT_OK)
+		return rc;
+	rc = make_rest(job, signals);
+	if (rc != 0) {
+		run_end(job, EXIT_FAIL, "%s: the job cannot be prepared: %s", job->pes[0].machine,
+			strerror(-rc));
+		return EXIT_FAIL;
+	}
+	run_serve(job, h, signals);
+	return EXIT_OK;
 }
 
 static int run(struct run_job *job, struct run_heritage *h, int signals)
 {
 	const struct run_options *o = job->options;
 	static struct run_fabric fabric;
-	int rc = EXIT_OK;
+	int rc;
 
-	if (o->fabric == NULL)
-		rc = run_fabric_up(&fabric, o, job->id);
+	rc = make_hosts(job, &fabric);
 	if (rc != EXIT_OK)
 		return rc;
-	h->fabric = o->fabric != NULL ? o->fabric : fabric.name;
+	h->fabric = o->fabric != NULL ? o->fabric : fabric.up ? fabric.name : NULL;
 	if (o->timeout > 0)
 		job->limit_at = run_now() + (int64_t)(o->timeout * 1e9);
 	job->sample_at = run_now() + RUN_SAMPLE_NS;
+	run_far_start(job);
 	run_spawn(job, h);
 	run_loop(job, &fabric, signals);
-	rc = job->exit_status;
 	end_job(job);
+	rc = job->exit_status;
 	run_fabric_down(&fabric);
 	return rc;
 }
@@ -178,6 +219,8 @@ int main(int argc, char **argv)
 		return rc;
 	raise_files(&heritage.files);
 	signals = take_signals(&heritage.mask);
+	if (signals >= 0 && options.serve)
+		return serve(&job, &options, &heritage, signals);
 	rc = signals < 0 ? signals : make_job(&job, &options, signals);
 	if (rc != 0) {
 		run_say("the job cannot be prepared: %s", strerror(-rc));

@@ -49,7 +49,7 @@ static void push(struct run_job *job, struct run_pe *pe)
 		}
 	}
 	if (c->sock >= 0)
-		run_watch(job, RUN_SOCK, pe->pe, c->sock, c->result != NULL);
+		run_watch(job, RUN_SOCK, run_index(job, pe), c->sock, c->result != NULL);
 }
 
 /* A WELCOME with its descriptors, which an empty socket takes whole.  0 or -errno. */
@@ -61,7 +61,7 @@ static int send_welcome(const struct run_job *job, const struct run_pe *pe, int 
 	} m = { .head = boot_wire_head(BOOT_WIRE_WELCOME, sizeof(m.w), 0),
 		.w = { .job = job->id,
 		       .pe = (uint32_t)pe->pe,
-		       .n_pes = (uint32_t)job->n_pes,
+		       .n_pes = (uint32_t)job->n_total,
 		       .exchanges = pe->conn.exchanges } };
 	union {
 		struct cmsghdr head;
@@ -94,7 +94,7 @@ static int welcome(struct run_job *job, struct run_pe *pe)
 	if (pe->conn.control >= 0)
 		close(pe->conn.control);
 	pe->conn.control = fds[0];
-	rc = run_watch(job, RUN_CONTROL, pe->pe, fds[0], false);
+	rc = run_watch(job, RUN_CONTROL, run_index(job, pe), fds[0], false);
 	if (rc == 0)
 		rc = send_welcome(job, pe, fds[1]);
 	close(fds[1]);
@@ -117,6 +117,8 @@ void run_conn_check_ended(struct run_job *job)
 	const struct run_pe *joined = NULL;
 	int i;
 
+	if (job->up != NULL) /* the oshrun that has the job knows of all */
+		return;
 	for (i = 0; i < job->n_pes && joined == NULL; i++) {
 		if (job->pes[i].state == RUN_JOINED && !job->pes[i].ended)
 			joined = &job->pes[i];
@@ -134,53 +136,106 @@ void run_conn_check_ended(struct run_job *job)
 	}
 }
 
-static void join(struct run_job *job, struct run_pe *pe)
+/* False: it cannot join now. */
+static bool join_state(struct run_job *job, struct run_pe *pe)
 {
 	if (pe->state == RUN_JOINED) {
 		broken(job, pe,
 		       "began anew: its program has ended without shmem_finalize, or has "
 		       "started another as the same PE");
-		return;
+		return false;
 	}
 	pe->state = RUN_JOINED;
 	pe->steps_since = run_now();
+	return true;
+}
+
+static void join(struct run_job *job, struct run_pe *pe)
+{
+	if (!join_state(job, pe))
+		return;
+	if (job->up != NULL)
+		run_up_send(job, RUN_WIRE_JOIN, (uint32_t)pe->pe, NULL, 0, NULL, 0);
 	if (welcome(job, pe) != 0)
 		broken(job, pe, "cannot be answered: no descriptors or memory left");
 	else
 		run_conn_check_ended(job);
 }
 
-/* All have given their data. */
-static void exchange_end(struct run_job *job)
+void run_conn_joined(struct run_job *job, struct run_pe *pe)
 {
-	struct run_data *data = job->data;
+	if (join_state(job, pe))
+		run_conn_check_ended(job);
+}
+
+void run_conn_finished(struct run_pe *pe)
+{
+	if (pe->state == RUN_JOINED)
+		pe->state = RUN_FINISHED;
+}
+
+/* The data of all are there. */
+static void deliver(struct run_job *job, struct run_data *data)
+{
+	struct run_conn *c;
 	int i;
 
-	data->references = (unsigned int)job->n_pes;
-	job->data = NULL;
+	data->references = 1;
 	job->given = 0;
+	for (i = 0; i < job->n_fars; i++)
+		run_far_send(job, &job->fars[i], RUN_WIRE_RESULT, job->exchanges, data->at,
+			     data->bytes);
 	for (i = 0; i < job->n_pes; i++) {
-		job->pes[i].conn.result = data;
-		job->pes[i].conn.out_bytes = 0;
-		job->pes[i].conn.out =
-			boot_wire_head(BOOT_WIRE_RESULT, (uint32_t)data->bytes, job->exchanges);
+		c = &job->pes[i].conn;
+		if (job->pes[i].far != NULL)
+			continue;
+		data->references++;
+		c->result = data;
+		c->out_bytes = 0;
+		c->out = boot_wire_head(BOOT_WIRE_RESULT, (uint32_t)data->bytes, job->exchanges);
 	}
 	job->exchanges++;
 	for (i = 0; i < job->n_pes; i++)
 		push(job, &job->pes[i]);
+	data_put(data);
 }
 
-/* The head of an EXCHANGE is there: has the PE the right to it now, and is there room? */
-static bool exchange_begin(struct run_job *job, struct run_pe *pe)
+/* All have given their data: all that are here. */
+static void exchange_end(struct run_job *job)
 {
-	const struct boot_wire_head *h = &pe->conn.in;
-	uint64_t bytes = (uint64_t)h->bytes * (unsigned int)job->n_pes;
+	struct run_data *data = job->data;
 
-	if (pe->state != RUN_JOINED || h->arg != pe->conn.exchanges || h->arg != job->exchanges ||
-	    pe->conn.result != NULL) {
-		broken(job, pe, "broke the rules of oshrun: an exchange out of turn");
-		return false;
+	job->data = NULL;
+	if (job->up == NULL) {
+		deliver(job, data);
+		return;
 	}
+	run_up_send(job, RUN_WIRE_EXCHANGE, job->exchanges, data->at, data->bytes, NULL, 0);
+	free(data);
+}
+
+int run_conn_result(struct run_job *job, uint32_t number, const void *data, uint32_t bytes)
+{
+	struct run_data *copy;
+
+	if (job->given != job->n_pes || number != job->exchanges ||
+	    bytes != (uint64_t)job->part * (unsigned int)job->n_total)
+		return -EPROTO;
+	copy = malloc(sizeof(*copy) + bytes);
+	if (copy == NULL)
+		return -ENOMEM;
+	copy->bytes = bytes;
+	if (bytes > 0)
+		memcpy(copy->at, data, bytes);
+	deliver(job, copy);
+	return 0;
+}
+
+/* Is there room for so many bytes of each, and are they as many as the others gave? */
+static bool exchange_room(struct run_job *job, struct run_pe *pe, uint32_t part)
+{
+	uint64_t bytes = (uint64_t)part * (unsigned int)job->n_pes;
+
 	if (job->data == NULL) {
 		job->data = malloc(sizeof(*job->data) + bytes);
 		if (job->data == NULL) {
@@ -188,15 +243,28 @@ static bool exchange_begin(struct run_job *job, struct run_pe *pe)
 			return false;
 		}
 		job->data->bytes = bytes;
-		job->part = h->bytes;
+		job->part = part;
 	}
-	if (h->bytes != job->part) {
+	if (part != job->part) {
 		broken(job, pe,
 		       "exchanged data of another length than the other PEs: they run other "
 		       "programs, or with another version of the library");
 		return false;
 	}
 	return true;
+}
+
+/* The head of an EXCHANGE is there: has the PE the right to it now, and is there room? */
+static bool exchange_begin(struct run_job *job, struct run_pe *pe)
+{
+	const struct boot_wire_head *h = &pe->conn.in;
+
+	if (pe->state != RUN_JOINED || h->arg != pe->conn.exchanges || h->arg != job->exchanges ||
+	    pe->conn.result != NULL) {
+		broken(job, pe, "broke the rules of oshrun: an exchange out of turn");
+		return false;
+	}
+	return exchange_room(job, pe, h->bytes);
 }
 
 static void exchange_given(struct run_job *job, struct run_pe *pe)
@@ -206,6 +274,30 @@ static void exchange_given(struct run_job *job, struct run_pe *pe)
 		exchange_end(job);
 	else
 		run_conn_check_ended(job);
+}
+
+int run_conn_far_given(struct run_job *job, const struct run_far *far, uint32_t number,
+		       const void *data, uint32_t bytes)
+{
+	uint32_t part = bytes / (uint32_t)far->n_pes;
+	struct run_pe *pe;
+	int i;
+
+	if (number != job->exchanges || bytes != (uint64_t)part * (unsigned int)far->n_pes)
+		return -EPROTO;
+	for (i = 0; i < far->n_pes; i++) {
+		pe = &job->pes[far->pes[i]];
+		if (pe->state != RUN_JOINED || pe->conn.exchanges != number)
+			return -EPROTO;
+	}
+	if (!exchange_room(job, &job->pes[far->pes[0]], part))
+		return 0;
+	for (i = 0; i < far->n_pes; i++)
+		memcpy(job->data->at + (uint64_t)far->pes[i] * part,
+		       (const char *)data + (uint64_t)i * part, part);
+	for (i = 0; i < far->n_pes; i++)
+		exchange_given(job, &job->pes[far->pes[i]]);
+	return 0;
 }
 
 /* A head is whole.  False: nothing more is taken from this PE. */
@@ -238,7 +330,9 @@ static void frame(struct run_job *job, struct run_pe *pe)
 		exchange_given(job, pe);
 		break;
 	default:
-		pe->state = pe->state == RUN_JOINED ? RUN_FINISHED : pe->state;
+		if (job->up != NULL && pe->state == RUN_JOINED)
+			run_up_send(job, RUN_WIRE_FINISH, (uint32_t)pe->pe, NULL, 0, NULL, 0);
+		run_conn_finished(pe);
 		break;
 	}
 }
@@ -253,7 +347,7 @@ static bool pull(struct run_job *job, struct run_pe *pe)
 	ssize_t n;
 
 	if (c->in_bytes >= HEAD) { /* only an EXCHANGE has data */
-		at = job->data->at + (uint64_t)pe->pe * job->part + past;
+		at = job->data->at + (uint64_t)run_index(job, pe) * job->part + past;
 		want = job->part - past;
 	}
 	n = recv(c->sock, at, want, MSG_DONTWAIT);
@@ -273,6 +367,27 @@ static bool pull(struct run_job *job, struct run_pe *pe)
 	return c->sock >= 0;
 }
 
+void run_conn_abort(struct run_job *job, struct run_pe *pe, int status, bool lost, char *text)
+{
+	char line[BOOT_WIRE_TEXT_MAX + sizeof(struct run_name) + 4];
+	struct run_wire_abort a = { .status = (uint32_t)status, .lost = lost };
+
+	pe->lost |= lost && text[0] != '\0';
+	if (job->up != NULL) {
+		run_up_send(job, RUN_WIRE_ABORT, (uint32_t)pe->pe, &a, sizeof(a), text,
+			    strlen(text));
+		return;
+	}
+	run_clean(text);
+	snprintf(line, sizeof(line), "%s: %.*s", run_name(pe).text, (int)BOOT_WIRE_TEXT_MAX, text);
+	if (text[0] != '\0' && lost)
+		run_end_lost(job, status, line);
+	else if (text[0] != '\0')
+		run_end(job, status, "%s", line);
+	else
+		run_end(job, status, NULL);
+}
+
 /* An ABORT, or the end of that socket. */
 static void serve_control(struct run_job *job, struct run_pe *pe)
 {
@@ -280,7 +395,6 @@ static void serve_control(struct run_job *job, struct run_pe *pe)
 		struct boot_wire_head head;
 		char text[BOOT_WIRE_TEXT_MAX];
 	} m = { .text = "" };
-	char line[BOOT_WIRE_TEXT_MAX + sizeof(struct run_name) + 4];
 	ssize_t n;
 
 	do {
@@ -294,16 +408,7 @@ static void serve_control(struct run_job *job, struct run_pe *pe)
 	    m.head.kind != BOOT_WIRE_ABORT || m.head.bytes != (size_t)n - HEAD)
 		return;
 	m.text[m.head.bytes] = '\0';
-	run_clean(m.text);
-	if (m.head.bytes > 0 && (m.head.arg & BOOT_WIRE_LOST)) {
-		pe->lost = true;
-		snprintf(line, sizeof(line), "%s: %s", run_name(pe).text, m.text);
-		run_end_lost(job, m.head.arg & 0xff, line);
-	} else if (m.head.bytes > 0) {
-		run_end(job, m.head.arg & 0xff, "%s: %s", run_name(pe).text, m.text);
-	} else {
-		run_end(job, m.head.arg & 0xff, NULL);
-	}
+	run_conn_abort(job, pe, m.head.arg & 0xff, m.head.arg & BOOT_WIRE_LOST, m.text);
 }
 
 void run_conn_serve(struct run_job *job, struct run_pe *pe, enum run_event which)

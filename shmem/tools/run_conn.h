@@ -8,6 +8,23 @@
 /* Takes what the PE has sent, and sends it what is left to send.  `which`: RUN_SOCK or RUN_CONTROL. */
 void run_conn_serve(struct run_job *job, struct run_pe *pe, enum run_event which);
 
+/* PE of another machine: it has joined; it has left. */
+void run_conn_joined(struct run_job *job, struct run_pe *pe);
+void run_conn_finished(struct run_pe *pe);
+
+/*
+ * All PEs of another machine have given their data to an exchange.  0, or -EPROTO: that cannot be.  What they
+ * gave may end the job.
+ */
+int run_conn_far_given(struct run_job *job, const struct run_far *far, uint32_t number,
+		       const void *data, uint32_t bytes);
+
+/* --serve: the data of all PEs of the job are there.  0, or -EPROTO: nobody waits for them; -ENOMEM. */
+int run_conn_result(struct run_job *job, uint32_t number, const void *data, uint32_t bytes);
+
+/* A PE ends the job, with a text that may be empty; `lost`: because it cannot reach another. */
+void run_conn_abort(struct run_job *job, struct run_pe *pe, int status, bool lost, char *text);
+
 /* Can an exchange never be complete, because a PE has ended?  Then ends the job. */
 void run_conn_check_ended(struct run_job *job);
 

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "run_end.h"
@@ -10,10 +11,22 @@ struct run_name run_name(const struct run_pe *pe)
 {
 	struct run_name n;
 
-	snprintf(n.text, sizeof(n.text), "PE %d on host%u", pe->pe, pe->host);
+	if (pe->machine != NULL)
+		snprintf(n.text, sizeof(n.text), "PE %d on %s", pe->pe, pe->machine);
+	else
+		snprintf(n.text, sizeof(n.text), "PE %d on host%u", pe->pe, pe->host);
 	return n;
 }
 
+static void signal_far(struct run_job *job, int number)
+{
+	int i;
+
+	for (i = 0; i < job->n_fars; i++)
+		run_far_send(job, &job->fars[i], RUN_WIRE_SIGNAL, (uint32_t)number, NULL, 0);
+}
+
+/* Of this machine. */
 static void signal_all(struct run_job *job, int number)
 {
 	int i;
@@ -31,21 +44,38 @@ static void decide(struct run_job *job, int exit_status)
 	job->kill_at = run_now() + RUN_END_MS * INT64_C(1000000);
 }
 
+/* The oshrun that has the job says it, and has all leave. */
+static void complain(struct run_job *job, int exit_status, const char *line)
+{
+	struct run_wire_abort a = { .status = (uint32_t)exit_status & 0xff };
+
+	if (job->complained)
+		return;
+	job->complained = true;
+	run_up_send(job, RUN_WIRE_COMPLAIN, 0, &a, sizeof(a), line, strlen(line));
+}
+
 void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
 {
-	char line[512];
+	char line[RUN_WIRE_TEXT_MAX] = "";
 	va_list ap;
 
 	if (job->ending)
 		return;
-	decide(job, exit_status);
 	if (fmt != NULL) {
 		va_start(ap, fmt);
 		vsnprintf(line, sizeof(line), fmt, ap);
 		va_end(ap);
-		run_say("%s", line);
 	}
+	if (job->up != NULL) {
+		complain(job, exit_status, line);
+		return;
+	}
+	decide(job, exit_status);
+	if (fmt != NULL)
+		run_say("%s", line);
 	signal_all(job, SIGTERM);
+	signal_far(job, SIGTERM);
 	signal_all(job, SIGCONT);
 }
 
@@ -70,9 +100,26 @@ void run_end_signalled(struct run_job *job, int number, bool pass)
 		run_end_kill(job);
 		return;
 	}
+	if (job->up != NULL) {
+		run_end(job, 128 + number, "oshrun on %s got signal %d (%s)",
+			job->n_pes > 0 ? job->pes[0].machine : "", number, strsignal(number));
+		return;
+	}
 	decide(job, 128 + number);
 	if (pass)
 		signal_all(job, number);
+	signal_far(job, number);
+	signal_all(job, SIGCONT);
+}
+
+void run_end_told(struct run_job *job, int number)
+{
+	if (number == 0 || job->ending) {
+		run_end_kill(job);
+		return;
+	}
+	decide(job, 128 + number);
+	signal_all(job, number);
 	signal_all(job, SIGCONT);
 }
 
@@ -82,10 +129,12 @@ void run_end_kill(struct run_job *job)
 	int i;
 
 	signal_all(job, SIGKILL);
+	signal_far(job, 0);
 	for (i = 0; i < job->n_pes; i++) {
 		if (job->pes[i].conn.control >= 0)
 			close(job->pes[i].conn.control);
 		job->pes[i].conn.control = -1;
 	}
 	job->kill_at = 0;
+	job->fars_at = run_now() + RUN_END_MS * INT64_C(1000000);
 }

@@ -23,9 +23,12 @@ void run_end_signalled(struct run_job *job, int number, bool pass);
 
 void run_end_kill(struct run_job *job);
 
-/* "PE 3 on host1". */
+/* --serve: what the oshrun that has the job has asked for; 0: kill. */
+void run_end_told(struct run_job *job, int number);
+
+/* "PE 3 on host1", or on a machine. */
 struct run_name {
-	char text[64];
+	char text[RUN_MACHINE_NAME + 32];
 };
 struct run_name run_name(const struct run_pe *pe);
 

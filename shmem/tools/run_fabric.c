@@ -48,6 +48,7 @@ static _Noreturn void become(const struct run_fabric *f, const char *const *args
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	execvp(f->program, (char *const *)(uintptr_t)args);
 	run_say("%s cannot be executed: %s; have it in the path", f->program, strerror(errno));
 	_exit(EXIT_FAIL);
@@ -94,6 +95,22 @@ static void take_down(const struct run_fabric *f)
 
 	if (pid > 0)
 		wait_for(pid);
+}
+
+int run_fabric_check(const char *name)
+{
+	const char *const args[] = { "vi_fabric", "status", "--name", name, NULL };
+	struct run_fabric f;
+	int rc;
+
+	find(f.program, sizeof(f.program));
+	f.pid = start(&f, args, -1);
+	if (f.pid < 0) {
+		run_say("vi_fabric cannot be started: %s", strerror(errno));
+		return EXIT_FAIL;
+	}
+	rc = wait_for(f.pid);
+	return rc >= EXIT_OK ? rc : EXIT_FAIL;
 }
 
 int run_fabric_up(struct run_fabric *f, const struct run_options *o, uint64_t job)
@@ -144,8 +161,10 @@ void run_fabric_down(struct run_fabric *f)
 {
 	if (!f->up)
 		return;
-	if (f->pid != 0)
+	if (f->pid != 0) {
+		kill(f->pid, SIGCONT); /* it may be stopped */
 		kill(f->pid, SIGTERM);
+	}
 	if (f->pid == 0 || wait_for(f->pid) != EXIT_OK)
 		take_down(f);
 	close(f->out);

@@ -20,6 +20,9 @@ struct run_fabric {
 /* Starts them and waits until all links are up.  0; or the exit status of oshrun, after a line. */
 int run_fabric_up(struct run_fabric *f, const struct run_options *o, uint64_t job);
 
+/* Does the fabric of that name run?  0; or the exit status of oshrun, after a line. */
+int run_fabric_check(const char *name);
+
 /* Ends them and waits.  Does nothing where none was started. */
 void run_fabric_down(struct run_fabric *f);
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +26,24 @@ int run_watch(struct run_job *job, enum run_event what, int pe, int fd, bool wri
 	if (epoll_ctl(job->poll, EPOLL_CTL_ADD, fd, &e) == 0)
 		return 0;
 	return errno == EEXIST && epoll_ctl(job->poll, EPOLL_CTL_MOD, fd, &e) == 0 ? 0 : -errno;
+}
+
+void run_up_send(struct run_job *job, enum run_wire_kind kind, uint32_t arg, const void *a,
+		 size_t a_bytes, const void *b, size_t b_bytes)
+{
+	if (!job->up_lost && run_link_send(job->up, kind, arg, a, a_bytes, b, b_bytes) != 0)
+		job->up_lost = true;
+}
+
+void run_far_send(struct run_job *job, struct run_far *far, enum run_wire_kind kind, uint32_t arg,
+		  const void *data, size_t bytes)
+{
+	if (far->link == NULL)
+		return;
+	if (run_link_queue(far->link, kind, arg, data, bytes, NULL, 0) != 0)
+		shutdown(far->link->in, SHUT_RDWR); /* which is found by reading */
+	run_link_push(far->link);
+	run_watch(job, RUN_FAR, far->index, far->link->in, far->link->queued > 0);
 }
 
 void run_say(const char *fmt, ...)

@@ -10,11 +10,13 @@
 
 #include "boot.h"
 #include "boot_wire.h"
+#include "run_link.h"
 #include "run_options.h"
 
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2, EXIT_LATE = 124, EXIT_NO_EXEC = 126 };
 
-#define RUN_END_MS 2000 /* for PEs to leave after a signal */
+#define RUN_END_MS 2000	 /* for PEs to leave after a signal */
+#define RUN_BYE_MS 60000 /* for another machine to say that all has ended, when its PEs have */
 /* For the end of a PE or of a host to be told, after another PE has noticed it. */
 #define RUN_LOST_MS 1000
 
@@ -44,10 +46,28 @@ struct run_stream {
 
 enum run_state { RUN_OUTSIDE, RUN_JOINED, RUN_FINISHED };
 
+/* The oshrun on another machine that has PEs of the job there; run_wire.h says what it sends. */
+struct run_far {
+	int index;
+	const char *machine;
+	int n_pes;
+	const int *pes;	       /* their numbers */
+	pid_t pid;	       /* of the remote shell; 0: it has ended */
+	int status;	       /* then */
+	struct run_link *link; /* NULL: closed */
+	bool greeted, started; /* what it has said */
+	int64_t heard_at;      /* when something came last */
+};
+
 struct run_pe {
 	int pe;
-	unsigned int host;
-	pid_t pid; /* 0: it was not started, or has ended */
+	int nth;	     /* 0 for the first PE of the machine */
+	unsigned int host;   /* emulated */
+	const char *machine; /* in jobs on several machines, else NULL */
+	struct run_far *far; /* of a PE of another machine, else NULL */
+	struct boot_status *far_status;
+	pid_t pid; /* 0: it was not started, or has ended, or is on another machine */
+	pid_t far_pid;
 	bool ended;
 	enum run_state state;
 	bool lost; /* it has ended the job, as it could not reach another */
@@ -60,7 +80,16 @@ struct run_pe {
 struct run_job {
 	const struct run_options *options;
 	struct run_pe *pes;
-	int n_pes, running;
+	int n_pes;   /* of `pes`: all, or those that are here (--serve) */
+	int n_total; /* of the job */
+	int running; /* of n_pes */
+	struct run_far *fars;
+	int *far_pes; /* numbers of PEs, by their machine */
+	int n_fars;
+	struct run_link *up; /* --serve: to the oshrun that has the job; else NULL */
+	char *start;	 /* --serve: what came with RUN_WIRE_START; options and PEs point into it */
+	bool complained; /* that one was told why the job has to end */
+	bool up_lost;	 /* it is gone */
 	uint64_t id;
 	int poll; /* epoll */
 
@@ -82,6 +111,7 @@ struct run_job {
 	int64_t patient_at; /* a PE has ended that had not left the job; the others shall by then */
 	int impatient_with; /* that PE */
 	int64_t sample_at;
+	int64_t fars_at; /* other machines have said by then that they have ended */
 	/* A PE could not reach another: what it said, unless something tells why that one is gone. */
 	int64_t lost_at;
 	int lost_status;
@@ -89,13 +119,33 @@ struct run_job {
 	bool stalled; /* a report was printed since the last step */
 };
 
-/* What an event is about, in the upper half of epoll's data; the PE in the lower. */
-enum run_event { RUN_SIGNAL, RUN_SOCK, RUN_CONTROL, RUN_STREAM_OUT, RUN_STREAM_ERR };
+/* What an event is about, in the upper half of epoll's data; the index in job->pes in the lower. */
+enum run_event {
+	RUN_SIGNAL,
+	RUN_SOCK,
+	RUN_CONTROL,
+	RUN_STREAM_OUT,
+	RUN_STREAM_ERR,
+	RUN_FAR, /* `pe` is the index of the far launcher */
+	RUN_UP,
+};
+
+/* Where in job->pes it is. */
+static inline int run_index(const struct run_job *job, const struct run_pe *pe)
+{
+	return (int)(pe - job->pes);
+}
 
 int64_t run_now(void); /* CLOCK_MONOTONIC in ns */
 
 /* Adds to, or changes in, the epoll.  0 or -errno. */
 int run_watch(struct run_job *job, enum run_event what, int pe, int fd, bool write_too);
+
+/* Frames to the oshrun that has the job (--serve), and from that one to another machine. */
+void run_up_send(struct run_job *job, enum run_wire_kind kind, uint32_t arg, const void *a,
+		 size_t a_bytes, const void *b, size_t b_bytes);
+void run_far_send(struct run_job *job, struct run_far *far, enum run_wire_kind kind, uint32_t arg,
+		  const void *data, size_t bytes);
 
 /* A line on standard error, after "oshrun: ", in one write. */
 void run_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -9,63 +8,15 @@
 
 #include "run_conn.h"
 #include "run_end.h"
+#include "run_far.h"
+#include "run_heard.h"
+#include "run_judge.h"
 #include "run_loop.h"
 #include "run_output.h"
 #include "run_report.h"
+#include "run_told.h"
 
 #define EVENTS 64
-#define PATIENCE_NS INT64_C(2000000000)
-
-/* ---- processes that have ended ---- */
-
-/* It was in the job: the others have to end the same way, or the job has failed. */
-static void judge_unfinished(struct run_job *job, struct run_pe *pe)
-{
-	if (job->patient_at != 0)
-		return;
-	job->patient_at = run_now() + PATIENCE_NS;
-	job->impatient_with = pe->pe;
-}
-
-static void judge_exit(struct run_job *job, struct run_pe *pe, int code)
-{
-	if (pe->lost) /* it has said why, and others may know better */
-		return;
-	if (pe->state == RUN_JOINED && code != 0)
-		run_end(job, code, "%s ended with exit status %d and without shmem_finalize",
-			run_name(pe).text, code);
-	else if (pe->state == RUN_JOINED)
-		judge_unfinished(job, pe);
-	else if (code != 0 && job->exit_status == 0)
-		job->exit_status = code;
-	run_conn_check_ended(job);
-}
-
-static void judge(struct run_job *job, struct run_pe *pe, int status)
-{
-	if (job->options->verbose && WIFEXITED(status))
-		run_say("%s: ended with exit status %d", run_name(pe).text, WEXITSTATUS(status));
-	if (job->ending)
-		return;
-	if (WIFSIGNALED(status))
-		run_end(job, 128 + WTERMSIG(status), "%s was killed by signal %d (%s)%s",
-			run_name(pe).text, WTERMSIG(status), strsignal(WTERMSIG(status)),
-			WCOREDUMP(status) ? ", core dumped" : "");
-	else
-		judge_exit(job, pe, WEXITSTATUS(status));
-}
-
-/* What it had sent before is taken first: it may have left the job, or ended it. */
-static void pe_ended(struct run_job *job, struct run_pe *pe, int status)
-{
-	run_conn_serve(job, pe, RUN_CONTROL);
-	run_conn_serve(job, pe, RUN_SOCK);
-	pe->pid = 0;
-	pe->ended = true;
-	job->running--;
-	judge(job, pe, status);
-}
-
 static void reap(struct run_job *job, struct run_fabric *fabric)
 {
 	int status, i;
@@ -77,10 +28,11 @@ static void reap(struct run_job *job, struct run_fabric *fabric)
 			run_end(job, EXIT_FAIL,
 				"vi_fabric, which has the hosts of the job, has ended");
 		}
+		run_far_reaped(job, pid, status);
 		for (i = 0; i < job->n_pes && job->pes[i].pid != pid; i++)
 			;
 		if (i < job->n_pes)
-			pe_ended(job, &job->pes[i], status);
+			run_judge_ended(job, &job->pes[i], status);
 	}
 }
 
@@ -94,10 +46,10 @@ static void take_signal(struct run_job *job, struct run_fabric *fabric, int fd)
 		return;
 	if (s.ssi_signo == SIGCHLD)
 		reap(job, fabric);
-	else if (s.ssi_signo == SIGQUIT)
-		run_report(job);
-	else /* one from the terminal has reached the PEs already */
+	else if (s.ssi_signo != SIGQUIT) /* one from the terminal has reached the PEs already */
 		run_end_signalled(job, (int)s.ssi_signo, s.ssi_code != SI_KERNEL);
+	else if (job->up == NULL)
+		run_report(job);
 }
 
 /* ---- time ---- */
@@ -114,6 +66,7 @@ static int wait_ms(const struct run_job *job)
 			      sooner(job->patient_at, job->sample_at));
 	int64_t left;
 
+	next = sooner(next, job->fars_at);
 	if (next == 0)
 		return -1;
 	left = next - run_now();
@@ -134,6 +87,7 @@ static void take_time(struct run_job *job)
 
 	if (due(&job->sample_at, now)) {
 		run_report_sample(job);
+		run_far_check(job);
 		job->sample_at = now + RUN_SAMPLE_NS;
 	}
 	if (due(&job->limit_at, now) && !job->ending) {
@@ -148,12 +102,15 @@ static void take_time(struct run_job *job)
 		run_end_lost_now(job);
 	if (due(&job->kill_at, now))
 		run_end_kill(job);
+	if (due(&job->fars_at, now))
+		run_far_kill(job);
 }
 
 static void take_event(struct run_job *job, struct run_fabric *fabric, int signals, uint64_t data)
 {
-	struct run_pe *pe = &job->pes[(uint32_t)data];
 	enum run_event what = (enum run_event)(data >> 32);
+	uint32_t index = (uint32_t)data;
+	struct run_pe *pe = what == RUN_FAR || what == RUN_UP ? NULL : &job->pes[index];
 
 	switch (what) {
 	case RUN_SIGNAL:
@@ -166,23 +123,27 @@ static void take_event(struct run_job *job, struct run_fabric *fabric, int signa
 	case RUN_STREAM_OUT:
 	case RUN_STREAM_ERR:
 		if (pe->streams[what - RUN_STREAM_OUT].fd >= 0)
-			run_output_read(pe, what - RUN_STREAM_OUT);
+			run_output_read(job, pe, what - RUN_STREAM_OUT);
+		break;
+	case RUN_FAR:
+		run_heard(job, &job->fars[index]);
+		break;
+	case RUN_UP:
+		run_told(job);
 		break;
 	}
 }
 
-/* The last has ended: had some left the job, and some not? */
-static void judge_all(struct run_job *job)
+/* All PEs have ended: for other machines to say so, or else for their remote shells to end. */
+static int64_t far_ms(const struct run_job *job)
 {
 	int i;
 
-	if (job->lost_at != 0)
-		run_end_lost_now(job);
-	for (i = 0; i < job->n_pes && job->patient_at != 0; i++) {
-		if (job->pes[i].state == RUN_FINISHED)
-			run_end(job, EXIT_FAIL, "%s ended without shmem_finalize, unlike PE %d",
-				run_name(&job->pes[job->impatient_with]).text, i);
+	for (i = 0; i < job->n_fars; i++) {
+		if (job->fars[i].link != NULL && !job->ending)
+			return RUN_BYE_MS;
 	}
+	return RUN_END_MS;
 }
 
 void run_loop(struct run_job *job, struct run_fabric *fabric, int signals)
@@ -191,11 +152,13 @@ void run_loop(struct run_job *job, struct run_fabric *fabric, int signals)
 	int i, n;
 
 	reap(job, fabric);
-	while (job->running > 0) {
+	while (job->running > 0 || run_far_any(job)) {
 		n = epoll_wait(job->poll, events, EVENTS, wait_ms(job));
 		for (i = 0; i < n; i++)
 			take_event(job, fabric, signals, events[i].data.u64);
 		take_time(job);
+		if (job->running == 0 && job->fars_at == 0)
+			job->fars_at = run_now() + far_ms(job) * INT64_C(1000000);
 	}
-	judge_all(job);
+	run_judge_all(job);
 }

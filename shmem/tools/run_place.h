@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where PEs run: the host, and the processor. */
+/* Where PEs run: the host, and the processors. */
 #ifndef RUN_PLACE_H
 #define RUN_PLACE_H
 
 #include "run_options.h"
+#include "u_topo_read.h"
 
 unsigned int run_place_host(const struct run_options *o, int pe);
 
-/* Binds this process to the processor of the PE: of those that it may use, the next in turn. */
-int run_place_bind(int pe);
+/* The index of its machine, in jobs on several; those that have all their slots filled begin anew. */
+int run_place_machine(const struct run_options *o, int pe);
+
+/*
+ * Before the first PE, for --bind-to: finds out what this process may use, and what the machine is.
+ * Returns 0, or -errno and a line that says what is missing.
+ */
+int run_place_open(const struct run_options *o, char error[U_TOPO_ERROR]);
+
+/* Binds this process as the n-th PE of this machine, from 0: 0 or -errno. */
+int run_place_bind(const struct run_options *o, int n);
 
 #endif

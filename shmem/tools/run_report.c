@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "run_end.h"
@@ -7,6 +8,8 @@
 
 static struct boot_status *status_of(const struct run_job *job, const struct run_pe *pe)
 {
+	if (pe->far != NULL)
+		return pe->far_status;
 	return (struct boot_status *)(job->status + (size_t)pe->pe * BOOT_WIRE_STATUS_STRIDE);
 }
 
@@ -39,11 +42,37 @@ static int64_t sample(struct run_job *job, int64_t now, bool *waits_out)
 	return last;
 }
 
+/* --serve: tells the status of each PE that has changed. */
+static void tell_changes(struct run_job *job)
+{
+	struct boot_status now[1];
+	struct run_pe *pe;
+	int i;
+
+	run_up_send(job, RUN_WIRE_ALIVE, 0, NULL, 0, NULL, 0);
+	for (i = 0; i < job->n_pes; i++) {
+		pe = &job->pes[i];
+		if (pe->ended)
+			continue;
+		memcpy(now, status_of(job, pe), sizeof(now));
+		if (pe->far_status == NULL)
+			pe->far_status = calloc(1, sizeof(*pe->far_status));
+		if (pe->far_status == NULL || memcmp(now, pe->far_status, sizeof(now)) == 0)
+			continue;
+		memcpy(pe->far_status, now, sizeof(now));
+		run_up_send(job, RUN_WIRE_STATUS, (uint32_t)pe->pe, now, sizeof(now), NULL, 0);
+	}
+}
+
 void run_report_sample(struct run_job *job)
 {
 	int64_t now = run_now(), last;
 	bool waits, stands;
 
+	if (job->up != NULL) {
+		tell_changes(job);
+		return;
+	}
 	last = sample(job, now, &waits);
 	stands = waits && (double)(now - last) / 1e9 >= job->options->hang_report;
 	if (stands && !job->stalled && job->options->hang_report > 0)
@@ -75,6 +104,21 @@ static void state_text(const struct run_pe *pe, struct boot_status *s, char *tex
 	snprintf(text, size, "waits in %s%s%s", routine, peer, address);
 }
 
+static struct run_name place_of(const struct run_pe *pe)
+{
+	struct run_name n;
+
+	snprintf(n.text, sizeof(n.text), "host%u", pe->host);
+	if (pe->machine != NULL)
+		snprintf(n.text, sizeof(n.text), "%s", pe->machine);
+	return n;
+}
+
+static int process_of(const struct run_pe *pe)
+{
+	return (int)(pe->far != NULL ? pe->far_pid : pe->pid);
+}
+
 void run_report(struct run_job *job)
 {
 	int64_t now = run_now();
@@ -89,9 +133,10 @@ void run_report(struct run_job *job)
 
 		state_text(pe, status_of(job, pe), text, sizeof(text));
 		if (in_job(pe))
-			run_say("%5d %12d  host%-2u %10.0f s  %s", i, (int)pe->pid, pe->host,
+			run_say("%5d %12d  %-6s %10.0f s  %s", i, process_of(pe), place_of(pe).text,
 				(double)(now - pe->steps_since) / 1e9, text);
 		else
-			run_say("%5d %12d  host%-2u %12s  %s", i, (int)pe->pid, pe->host, "", text);
+			run_say("%5d %12d  %-6s %12s  %s", i, process_of(pe), place_of(pe).text, "",
+				text);
 	}
 }

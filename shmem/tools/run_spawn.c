@@ -14,12 +14,19 @@
 #include <unistd.h>
 
 #include "run_end.h"
+#include "run_foreign.h"
 #include "run_place.h"
 #include "run_spawn.h"
 
 enum { THEIRS_SOCK, THEIRS_OUT, THEIRS_ERR, THEIRS };
 
 static const char no_memory[] = "no memory for the environment";
+
+/* What a child that could not execute the program writes: which thing, and errno; 0: that is all. */
+struct failure {
+	int error;
+	char what[512];
+};
 
 static int export(const char *text)
 {
@@ -49,7 +56,7 @@ static int environment(const struct run_job *job, const struct run_pe *pe,
 		return -1;
 	snprintf(socket_text, sizeof(socket_text), "%d:%llu", sock, (unsigned long long)st.st_ino);
 	snprintf(number, sizeof(number), "%d", pe->pe);
-	snprintf(of, sizeof(of), "%d", job->n_pes);
+	snprintf(of, sizeof(of), "%d", job->n_total);
 	snprintf(host, sizeof(host), "%u", pe->host);
 	rc |= setenv(BOOT_WIRE_VARIABLE, socket_text, 1);
 	rc |= setenv("OSHRUN_PE", number, 1);
@@ -61,11 +68,12 @@ static int environment(const struct run_job *job, const struct run_pe *pe,
 	return rc;
 }
 
-static void streams(const struct run_pe *pe, const int theirs[THEIRS])
+/* PE 0 has the standard input of the oshrun that has the job, if it is on that machine. */
+static void streams(const struct run_pe *pe, const int theirs[THEIRS], bool serves)
 {
 	int null;
 
-	if (pe->pe != 0) {
+	if (pe->pe != 0 || serves) {
 		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		if (null >= 0)
 			dup2(null, STDIN_FILENO);
@@ -76,36 +84,55 @@ static void streams(const struct run_pe *pe, const int theirs[THEIRS])
 		dup2(theirs[THEIRS_ERR], STDERR_FILENO);
 }
 
-/* In the child.  Returns only when that failed, with what could not be done. */
+/*
+ * A process that joins by another library does not find the other processes.  NULL, or the error line,
+ * and errno is 0.
+ */
+static const char *refuse_foreign(const struct run_job *job, const char *program)
+{
+	static char line[sizeof(((struct failure *)0)->what)];
+	char library[RUN_FOREIGN_NAME];
+
+	if (job->n_total == 1 || !run_foreign(program, library))
+		return NULL;
+	snprintf(
+		line, sizeof(line),
+		"%s uses %s and not Viaduct's library, so each of the %d processes would be a job of one "
+		"PE: build it with Viaduct's oshcc, or use that library's launcher",
+		program, library, job->n_total);
+	errno = 0;
+	return line;
+}
+
+/* In the child.  Returns only when that failed, with what could not be done, or refuse_foreign(). */
 static const char *become(const struct run_job *job, const struct run_pe *pe,
 			  const struct run_heritage *h, const int theirs[THEIRS], pid_t parent)
 {
 	const struct run_options *o = job->options;
+	const char *refused;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(EXIT_FAIL);
-	streams(pe, theirs);
+	streams(pe, theirs, job->up != NULL);
 	if (environment(job, pe, h, theirs[THEIRS_SOCK]) != 0)
 		return no_memory;
-	if (o->bind != 0 && run_place_bind(pe->pe) != 0)
+	if (o->bind != 0 && run_place_bind(o, pe->nth) != 0)
 		return "--bind-to";
 	if (o->wdir != NULL && chdir(o->wdir) != 0)
 		return o->wdir;
+	refused = refuse_foreign(job, o->program[0]);
+	if (refused != NULL)
+		return refused;
 	fcntl(theirs[THEIRS_SOCK], F_SETFD, 0);
 	setrlimit(RLIMIT_NOFILE, &h->files);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	signal(SIGQUIT, SIG_IGN); /* at a terminal it asks oshrun for a report */
 	sigprocmask(SIG_SETMASK, &h->mask, NULL);
 	execvp(o->program[0], o->program);
 	return o->program[0];
 }
-
-/* What a child that could not execute the program writes: which thing, and errno. */
-struct failure {
-	int error;
-	char what[256];
-};
 
 static _Noreturn void fail(int to, const char *what)
 {
@@ -134,7 +161,7 @@ static int connect_pe(struct run_job *job, struct run_pe *pe, int theirs[THEIRS]
 	pe->conn.sock = fds[0];
 	theirs[THEIRS_SOCK] = fds[1];
 	fcntl(fds[0], F_SETFL, O_NONBLOCK);
-	for (i = 0; i < 2 && job->options->tag; i++) {
+	for (i = 0; i < 2 && (job->options->tag || job->up != NULL); i++) {
 		if (pipe2(fds, O_CLOEXEC) != 0)
 			return -errno;
 		pe->streams[i].fd = fds[0];
@@ -146,12 +173,12 @@ static int connect_pe(struct run_job *job, struct run_pe *pe, int theirs[THEIRS]
 
 static int watch_pe(struct run_job *job, struct run_pe *pe)
 {
-	int rc = run_watch(job, RUN_SOCK, pe->pe, pe->conn.sock, false);
+	int at = run_index(job, pe), rc = run_watch(job, RUN_SOCK, at, pe->conn.sock, false);
 
 	if (rc == 0 && pe->streams[0].fd >= 0)
-		rc = run_watch(job, RUN_STREAM_OUT, pe->pe, pe->streams[0].fd, false);
+		rc = run_watch(job, RUN_STREAM_OUT, at, pe->streams[0].fd, false);
 	if (rc == 0 && pe->streams[1].fd >= 0)
-		rc = run_watch(job, RUN_STREAM_ERR, pe->pe, pe->streams[1].fd, false);
+		rc = run_watch(job, RUN_STREAM_ERR, at, pe->streams[1].fd, false);
 	return rc;
 }
 
@@ -195,23 +222,31 @@ static void await_exec(struct run_job *job, int from)
 		return;
 	f.what[sizeof(f.what) - 1] = '\0';
 	run_clean(f.what);
-	run_end(job, f.error == ENOENT ? EXIT_NO_EXEC + 1 : EXIT_NO_EXEC, "%s: %s", f.what,
-		strerror(f.error));
+	run_end(job, f.error == ENOENT ? EXIT_NO_EXEC + 1 : EXIT_NO_EXEC, "%s%s%s", f.what,
+		f.error != 0 ? ": " : "", f.error != 0 ? strerror(f.error) : "");
 }
 
 void run_spawn(struct run_job *job, const struct run_heritage *h)
 {
+	char error[U_TOPO_ERROR];
 	int fds[2], i, rc = 0;
 
+	if (job->options->bind != 0 && run_place_open(job->options, error) != 0) {
+		run_end(job, EXIT_FAIL, "--bind-to %s: %s", job->options->bind_word, error);
+		return;
+	}
 	if (pipe2(fds, O_CLOEXEC) != 0) {
 		run_end(job, EXIT_FAIL, "no pipe: %s", strerror(errno));
 		return;
 	}
-	for (i = 0; i < job->n_pes && rc == 0; i++)
-		rc = spawn_pe(job, &job->pes[i], h, fds[1]);
+	for (i = 0; i < job->n_pes && rc == 0; i++) {
+		if (job->pes[i].far == NULL)
+			rc = spawn_pe(job, &job->pes[i], h, fds[1]);
+	}
 	close(fds[1]);
 	if (rc != 0)
-		run_end(job, EXIT_FAIL, "PE %d cannot be started: %s", i - 1, strerror(-rc));
+		run_end(job, EXIT_FAIL, "%s cannot be started: %s", run_name(&job->pes[i - 1]).text,
+			strerror(-rc));
 	else
 		await_exec(job, fds[0]);
 	close(fds[0]);

@@ -149,6 +149,8 @@ def main(argv):
         expected = {'vipl.h', 'vipl_ext.h'}
         if list(root.rglob('libviaduct-shmem.so')):
             expected |= {'shmem.h', 'shmemx.h', 'pshmem.h', 'mpp'}
+        if list(root.rglob('libvistream.so')):
+            expected |= {'viaduct'}
         if headers != expected:
             sys.exit(f'installed headers are {sorted(headers)}, expected {sorted(expected)}')
         version = pkg_config(root, prefix, '--modversion')

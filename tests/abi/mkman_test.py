@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""mkman.py refuses a comment that does not fit its function.
+"""mkman.py makes pages of comments, and refuses a comment that does not fit its function.
 
 usage: mkman_test.py MKMAN
 """
@@ -32,6 +32,30 @@ GOOD = '''/**
  */
 VIP_RETURN VipThing(VIP_ULONG First, void (*Handler)(VIP_ULONG, int));
 '''
+STREAM = '''/* ---- things ---- */
+
+/**
+ * st_thing - do it
+ * @s: in, the caller's stream
+ * @iov: in, elements of `iov`
+ *
+ * Ownership: the caller's.
+ *
+ * Return:
+ *  - above 0: done
+ *  - -EMFILE, -ENFILE: no descriptor
+ *
+ * Context: does not block.
+ *
+ * Ordering: none.
+ *
+ * Since: 1.4
+ */
+int st_thing(struct st_stream *s, const struct iovec *iov);
+'''
+STREAM_WANTED = ('VI Provider Library', False), ('\\-lvistream', True), ("the caller's stream", True), (
+    'elements of \\fIiov\\fP', True), ('.B above 0\ndone', True), ('.B \\-EMFILE, \\-ENFILE\nno', True), (
+    '.BR vistream (7)', True), ('STANDARDS', False)
 BAD = {
     'a parameter that is not documented': (' * @First: in, the first\n *\tand more of it\n', ''),
     'a parameter that does not exist': ('@First', '@Second'),
@@ -42,8 +66,8 @@ BAD = {
 }
 
 
-def mkman(script, text, directory):
-    header = pathlib.Path(directory, 'vipl.h')
+def mkman(script, text, directory, name='vipl.h'):
+    header = pathlib.Path(directory, name)
     header.write_text(text)
     return subprocess.run([sys.executable, script, 'functions', '9.9', directory, str(header)],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
@@ -60,6 +84,13 @@ def main(argv):
             if wanted not in text:
                 failed += 1
                 print(f'not found: {wanted!r} in\n{text}')
+        done = mkman(argv[1], STREAM, directory, 'st_stream.h')
+        page = pathlib.Path(directory, 'st_thing.3')
+        text = page.read_text() if page.exists() else done.stderr
+        for wanted, there in STREAM_WANTED:
+            if (wanted in text) != there:
+                failed += 1
+                print(f'{"not " if there else ""}found: {wanted!r} in\n{text}')
         for what, (old, new) in BAD.items():
             assert old in GOOD
             done = mkman(argv[1], GOOD.replace(old, new, 1), directory)

@@ -21,7 +21,7 @@ test('own', find_program('true'))
 """
 FABRIC = f'subproject-{os.getpid()}'
 STEPS_MOST = 220
-INSTALLED = {'libvipl.a', 'libvipl.so', 'libvipl.so.1', 'libvipl.so.1.3.0', 'viaductd', 'vipl.h', 'vipl_ext.h',
+INSTALLED = {'libvipl.a', 'libvipl.so', 'libvipl.so.1', 'libvipl.so.1.4.0', 'viaductd', 'vipl.h', 'vipl_ext.h',
              'vipl.pc'}
 
 

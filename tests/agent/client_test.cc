@@ -1185,7 +1185,9 @@ TEST_F(Names, NetworkIsListed)
 	EXPECT_EQ(c.item(W_LIST_RELAY, 0).find("{\"threads\":"), 0u);
 	EXPECT_NE(c.item(W_LIST_RELAY, 0).find("\"wait\":\"adaptive\",\"cpus\":[],\"circuits\":0,"),
 		  std::string::npos);
-	EXPECT_EQ(c.item(W_LIST_RELAY, 1), "");
+	EXPECT_EQ(c.item(W_LIST_RELAY, 1).find("{\"thread\":\"vi-relay0\","), 0u);
+	EXPECT_EQ(c.item(W_LIST_RELAY, 2).find("{\"thread\":\"vi-relay0\","), 0u); /* its warning */
+	EXPECT_EQ(c.item(W_LIST_RELAY, 3), "");
 }
 
 TEST_F(Names, APortThatIsNotThereIsAnsweredWithThoseThatAre)

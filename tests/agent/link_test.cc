@@ -78,6 +78,22 @@ TEST_F(Setup, FabricOfAnotherSize)
 	EXPECT_NE(testing::internal::GetCapturedStderr().find("host 1 of 5"), std::string::npos);
 }
 
+TEST_F(Setup, MoreDoorbellBitsThanThisPortHas)
+{
+	testing::internal::CaptureStderr();
+	peer.announce(W_CTL_VERSION, 1, 0, 0, Neighbour::kDbBits + 1);
+	EXPECT_TRUE(stays_down());
+	EXPECT_NE(testing::internal::GetCapturedStderr().find(
+			  "host 1 uses 17 doorbell bits, this port has 16"),
+		  std::string::npos);
+}
+
+TEST_F(Setup, FewerDoorbellBitsAreEnough)
+{
+	peer.join(2);
+	EXPECT_TRUE(eventually([&] { return reachable(fabric); }));
+}
+
 TEST_F(Setup, TornWordsAreNotBelieved)
 {
 	peer.announce();

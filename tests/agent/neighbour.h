@@ -51,12 +51,20 @@ public:
 		port_emu_host_destroy(host_);
 	}
 
+	static constexpr uint32_t kDbBits = 16; /* of each port of an emulated fabric */
+
 	/* Writes the words of the set-up. */
 	void announce(uint32_t version = W_CTL_VERSION, uint32_t host = 1, uint32_t hosts = 0,
-		      uint32_t ack = 0)
+		      uint32_t ack = 0, uint32_t db_bits = kDbBits)
 	{
-		uint32_t w[8] = { 0, version << 16 | host,	 kNonce, slice_.id, kBytes, ack,
-				  1, hosts != 0 ? hosts : hosts_ };
+		uint32_t w[8] = { 0,
+				  version << 16 | host,
+				  kNonce,
+				  slice_.id,
+				  kBytes,
+				  ack,
+				  db_bits << 24 | 1,
+				  hosts != 0 ? hosts : hosts_ };
 		uint32_t h = 2166136261u;
 
 		for (int i = 1; i < 8; i++) {
@@ -70,11 +78,11 @@ public:
 	}
 
 	/* The whole set-up, done right. */
-	void join()
+	void join(uint32_t db_bits = kDbBits)
 	{
 		int fd = -1;
 
-		announce();
+		announce(W_CTL_VERSION, 1, 0, 0, db_bits);
 		ASSERT_TRUE(eventually([&] {
 			port_service(port);
 			return port_spad_read(port, 5) == kNonce;
@@ -85,7 +93,7 @@ public:
 		}));
 		ASSERT_EQ(port_map(port, fd, kBytes, PORT_OUTBOUND, &out), 0);
 		close(fd);
-		announce(W_CTL_VERSION, 1, 0, port_spad_read(port, 2));
+		announce(W_CTL_VERSION, 1, 0, port_spad_read(port, 2), db_bits);
 	}
 
 	/* The n-th record of the agent's control slice. */

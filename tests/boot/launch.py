@@ -2,6 +2,7 @@
 """What the tests of launchers have in common: the programs, their environment, processes that end."""
 import os
 import select
+import signal
 import subprocess
 import tempfile
 import time
@@ -21,6 +22,13 @@ def environment(**more):
             env['VIADUCT_AGENT'] = os.environ[name]
     env.update(more)
     return env
+
+
+def heed_signals():
+    """Whoever started the tests may have had signals ignored, as nohup does, and what they start would inherit that."""
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(ending) == signal.SIG_IGN:
+            signal.signal(ending, signal.SIG_DFL)
 
 
 def alive(pid):

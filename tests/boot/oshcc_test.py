@@ -52,6 +52,9 @@ class Wrapper(unittest.TestCase):
                 compiler, *rest = self.words(variable, option, 'a b.c', '-o', "it's")
                 self.assertEqual(rest, [*COMPILE, 'a b.c', '-o', "it's", *LINK])
                 self.assertNotIn('osh', Path(compiler).name)
+            self.assertEqual(self.words(variable, '-c', 'a.c', '-showme', '-o', 'a b')[1:],
+                             [*COMPILE, '-c', 'a.c', '-o', 'a b'])
+            self.assertEqual(self.words(variable, '-O2', '--showme:link'), LINK)
             self.assertEqual(self.words(variable, '-show')[1:], COMPILE + LINK)
             self.assertEqual(self.words(variable, '-show', '-c', 'a.c')[1:], [*COMPILE, '-c', 'a.c'])
 
@@ -102,6 +105,13 @@ class Wrapper(unittest.TestCase):
     def test_no_compiler(self):
         out = self.run_wrapper('SHMEM_CC', 'a.c', SHMEM_CC='/none/cc')
         self.assertEqual((out.returncode, out.stderr), (1, 'oshcc: the compiler /none/cc (SHMEM_CC) is not there\n'))
+
+    def test_what_cannot_be_linked(self):
+        for variable in self.each():
+            for option in ('-static', '-static-pie', '-m32'):
+                out = self.run_wrapper(variable, option, 'a.c')
+                self.assertEqual((out.returncode, out.stderr.count('\n')), (1, 1), out.stderr)
+                self.assertRegex(out.stderr, f'{option}: .*; leave {option} out')
 
     def test_compiles(self):
         (self.folder / 'a.c').write_text('int main(void) { return 0; }\n')

@@ -8,13 +8,14 @@ OSHRUN, BOOT_PE and VIADUCTD name the programs.  Each job has hosts of its own, 
 """
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 
-from launch import OSHRUN, PATIENCE, PE, Case, alive, environment, processes, until
+from launch import OSHRUN, PATIENCE, PE, Case, alive, environment, heed_signals, processes, until
 
 
 # An agent that ends the vi_fabric which starts it, if it is that of host 1.
@@ -232,6 +233,22 @@ class Signals(Case):
         process.wait(timeout=PATIENCE)
         self.assert_gone(pids, fabric)
 
+    def go_on(self, pid):
+        if alive(pid):
+            os.kill(pid, signal.SIGCONT)
+
+    def test_hosts_stopped(self):
+        process, pids = self.started('barrier')
+        fabric = self.fabric_of(process)
+        for pid, words in processes():
+            if fabric in words and 'up' in words:
+                os.kill(pid, signal.SIGSTOP)
+                self.addCleanup(self.go_on, pid)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+        self.assert_gone(pids, fabric)
+
     def test_hosts_killed(self):
         process, pids = self.started('barrier')
         fabric = self.fabric_of(process)
@@ -278,6 +295,30 @@ class Streams(Case):
             self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGPIPE)
             process.stderr.close()
 
+    def test_output_that_cannot_be_written(self):
+        with open('/dev/full', 'wb', buffering=0) as full:
+            out = subprocess.run([OSHRUN, '-np', '2', '-l', 'echo', 'text'], env=environment(), stdin=subprocess.DEVNULL,
+                                 stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual((out.returncode, out.stderr),
+                         (1, 'oshrun: standard output cannot be written: No space left on device\n'))
+
+    def test_output_that_does_not_block(self):
+        """A pipe that is full for a while, and of which oshrun's end has O_NONBLOCK, as other programs leave it."""
+        out, into = os.pipe()
+        os.set_blocking(into, False)
+        process = subprocess.Popen([OSHRUN, '-np', '2', '-l', 'seq', '1', '40000'], env=environment(), stdin=subprocess.DEVNULL,
+                                   stdout=into, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, process)
+        room = select.poll()
+        room.register(into, select.POLLOUT)
+        until(lambda: not room.poll(0), 'a full pipe')
+        os.close(into)
+        with open(out, encoding='utf-8') as reader:
+            lines = reader.read().splitlines()
+        self.assertEqual((process.wait(timeout=PATIENCE), process.stderr.read()), (0, ''))
+        self.assertEqual(lines.count('[0] 40000') + lines.count('[1] 40000'), 2)
+        self.assertEqual(len(lines), 80000)
+
     def test_output_of_an_end(self):
         out = self.pes(2, 'start', 'barrier', '1:say=last words', '1:abort=1', 'wait', options=('-l',))
         self.assertEqual(out.stdout, '[1] last words\n')
@@ -297,8 +338,26 @@ class Options(Case):
 
     def test_spellings(self):
         for options in (('-np', '2'), ('--np', '2'), ('-n', '2'), ('-n2',), ('--np=2',), ('-np=2',),
-                        ('-np', '2', '-oversubscribe', '--allow-run-as-root', '--map-by', 'socket')):
+                        ('-np', '2', '-oversubscribe', '--allow-run-as-root', '--map-by', 'socket'),
+                        ('-c', '2'), ('--n', '2'), ('-ppn', '2'), ('--npernode', '2'), ('-np', '2', '-ppn', '4'),
+                        ('-np', '2', '--mca', 'btl', 'self,vader', '-mca', 'a', 'b', '-q', '--bind-to', 'none'),
+                        ('-H', 'localhost:2'), ('--host', 'localhost,127.0.0.1:1'), ('-host', os.uname().nodename + ':2'),
+                        ('-np', '2', '-H', os.uname().nodename.split('.')[0])):
             self.assertEqual(self.words(*options), '0 0', options)
+
+    def test_file_of_hosts(self):
+        path = self.folder / 'hosts'
+        for text, places in (('localhost slots=2\n', 2), ('# none\n\nlocalhost\n127.0.0.1:2 # two', 3), ('', 1)):
+            path.write_text(text)
+            for option in ('--hostfile', '-machinefile'):
+                self.assertEqual(self.words(option, path), ' '.join('0' * places), text)
+        for text in ('localhost\n-oProxyCommand=x slots=1', 'localhost slots=x', 'localhost:0'):
+            path.write_text(text)
+            out = self.oshrun('--hostfile', path, 'true')
+            self.assertEqual((out.returncode, out.stderr.count('\n')), (2, 1), out.stderr)
+            self.assertIn('--hostfile:', out.stderr)
+        out = self.oshrun('--hostfile', self.folder / 'none', 'true')
+        self.assertEqual((out.returncode, out.stderr), (1, 'oshrun: --hostfile: No such file or directory\n'))
 
     def test_options_of_the_program(self):
         out = self.oshrun('-np', 1, 'echo', '-np', '7', '--hosts', '9', '-l', '--')
@@ -307,11 +366,30 @@ class Options(Case):
 
     def test_wrong(self):
         for options in (('-np', '0', 'true'), ('-np', 'x', 'true'), ('--hosts', '65', 'true'), ('-np', '2'), (),
-                        ('-np', '2', '-N', '2', 'true'), ('--topology', 'ring', 'true'), ('--none', 'true'),
+                        ('-np', '3', '-N', '2', 'true'), ('-np', '5', '-N', '2', '--hosts', '2', 'true'), ('--topology', 'ring', 'true'), ('--none', 'true'),
                         ('-np', '5000', 'true'), ('-N', '100', '--hosts', '64', 'true'), ('--map', 'x', 'true'),
-                        ('--fabric', 'f', '--window', '1G', 'true'), ('--bind-to', 'socket', 'true')):
+                        ('--fabric', 'f', '--window', '1G', 'true'), ('--bind-to', 'board', 'true'), ('-x', '=1', 'true'),
+                        ('-H', 'else where', 'true'), ('--host', 'localhost:0', 'true'), ('--host', '', 'true'),
+                        ('-H', 'localhost:2:3', 'true'), ('-H', 'localhost,', 'true'), ('-H', 'localhost:5000', 'true'),
+                        ('--mca', 'a'), ('-genv', 'A'), ('-genv', 'A=1', 'x', 'true'), ('true', ':', 'true')):
             out = self.oshrun(*options)
             self.assertEqual((out.returncode, out.stderr.count('\n')), (2, 1), (options, out.stderr))
+
+    def test_program_of_another_library(self):
+        """Its processes would not find each other."""
+        (self.folder / 'library.c').write_text('int other(void) { return 0; }\n')
+        (self.folder / 'main.c').write_text('int other(void);\nint main(void) { return other(); }\n')
+        program = self.folder / 'program'
+        for name, soname, refused in (('one', 'liboshmem.so.40', True), ('two', 'libother.so.1', False)):
+            library = self.folder / f'lib{name}.so'
+            subprocess.run(['cc', '-shared', '-fPIC', f'-Wl,-soname,{soname}', self.folder / 'library.c', '-o', library], check=True)
+            (self.folder / soname).symlink_to(library)
+            subprocess.run(['cc', self.folder / 'main.c', library, f'-Wl,-rpath,{self.folder}', '-o', program], check=True)
+            for path in (program, './program', 'program'):
+                out = self.oshrun('-np', 2, '-x', f'PATH=/nothing:{self.folder}', '--wdir', self.folder, path)
+                self.assertEqual((out.returncode, out.stderr.count('\n')), (126, 1) if refused else (0, 0), out.stderr)
+                self.assertEqual(f'{path} uses {soname} and not' in out.stderr, refused)
+            self.assertEqual(self.oshrun('-np', 1, program).returncode, 0)
 
     def test_wrong_hosts(self):
         out = self.oshrun('--hosts', 4, '--topology', 'mesh:3x3', 'true')
@@ -327,6 +405,8 @@ class Options(Case):
     def test_exports(self):
         out = self.oshrun('-x', 'ONE=1', '--export', 'TWO=a=b', '-x', 'HOME', 'sh', '-c', 'echo $ONE $TWO')
         self.assertEqual(out.stdout, '1 a=b\n')
+        out = self.oshrun('-genv', 'ONE', 'a b', '-env', 'TWO', '', '-x', 'THREE=3', 'sh', '-c', 'echo $ONE,$TWO,$THREE')
+        self.assertEqual(out.stdout, 'a b,,3\n')
 
     def test_folder(self):
         self.assertEqual(self.oshrun('--wdir', self.folder, 'pwd').stdout, f'{self.folder.resolve()}\n')
@@ -339,14 +419,51 @@ class Options(Case):
         for pe in range(len(allowed) + 1):
             self.assertEqual(got[pe], str(allowed[pe % len(allowed)]))
 
+    def bound(self, *options):
+        """The processors of each PE of two for every processor of this machine."""
+        out = self.oshrun('-np', 2 * len(os.sched_getaffinity(0)), *options, 'sh', '-c',
+                          'echo $OSHRUN_PE $(grep Cpus_allowed_list /proc/self/status)')
+        return {int(line.split()[0]): line.split()[2] for line in out.stdout.splitlines()}
+
+    def test_bind_to_parts(self):
+        """PEs get whole parts of the machine, all of them, in turn, and nothing that oshrun may not use."""
+        def numbers(text):
+            return [n for part in text.split(',') for n in range(int(part.split('-')[0]), int(part.split('-')[-1]) + 1)]
+
+        allowed = sorted(os.sched_getaffinity(0))
+        for what in ('hwthread', 'core', 'cache', 'l3cache', 'package', 'socket', 'numa'):
+            with self.subTest(what=what):
+                done = self.oshrun('-np', 1, '--bind-to', what, 'true')
+                if done.returncode != 0:  # no hwloc, or a machine that does not tell
+                    self.assertRegex(done.stderr, rf'^oshrun: .*--bind-to {what}: .*(hwloc|does not tell)')
+                    continue
+                for options in ((), ('--map-by', 'package'), ('--map-by', 'slot:PE=2')):
+                    if options[1:] == ('package',) and what in ('hwthread', 'core'):
+                        continue
+                    got = self.bound('--bind-to', what, *options)
+                    self.assertEqual(sorted(got), list(range(2 * len(allowed))))
+                    parts = [numbers(text) for text in got.values()]
+                    self.assertEqual(sorted({n for part in parts for n in part}), allowed)
+
     def test_verbose(self):
         out = self.oshrun('-np', 2, '-v', '--hosts', 2, 'true')
         self.assertRegex(out.stderr, r'oshrun: PE 1 on host1: process \d+\n')
         self.assertIn('oshrun: PE 0 on host0: ended with exit status 0\n', out.stderr)
 
     def test_fabric_of_the_user(self):
-        out = self.oshrun('-np', 2, '--fabric', 'of-the-user', 'sh', '-c', 'echo $VIADUCT_FABRIC:$VIADUCT_HOST')
-        self.assertEqual(out.stdout, 'of-the-user:\n' * 2)
+        name = f'of-the-user-{os.getpid()}'
+        command = [os.environ['VI_FABRIC'], '--name', name]
+        subprocess.run([*command, 'up', '--hosts', '1'], env=environment(), check=True, timeout=PATIENCE, capture_output=True)
+        try:
+            out = self.oshrun('-np', 2, '--fabric', name, 'sh', '-c', 'echo $VIADUCT_FABRIC:$VIADUCT_HOST')
+        finally:
+            subprocess.run([*command, 'down'], env=environment(), check=True, timeout=PATIENCE, capture_output=True)
+        self.assertEqual(out.stdout, f'{name}:\n' * 2)
+
+    def test_fabric_that_does_not_run(self):
+        out = self.oshrun('-np', 2, '--fabric', 'not-up', 'true')
+        self.assertEqual((out.returncode, out.stderr.count('\n')), (1, 1))
+        self.assertIn('fabric not-up is not up', out.stderr)
 
 
 class Refused(Case):
@@ -386,8 +503,5 @@ class Refused(Case):
 
 
 if __name__ == '__main__':
-    # Whoever started this may have had them ignored (nohup), and what it starts would inherit that.
-    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) == signal.SIG_IGN:
-            signal.signal(ending, signal.SIG_DFL)
+    heed_signals()
     unittest.main(verbosity=2)

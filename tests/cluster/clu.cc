@@ -434,16 +434,17 @@ int64_t delay_ns(pid_t pid)
 	return sched_sum(pid, 1);
 }
 
-std::string stacks(pid_t pid)
+std::string stacks(pid_t pid, const Args &variables)
 {
 	std::string all, tasks = text("/proc/%d/task", pid);
 	for (auto &task : entries(tasks))
 		all += task + " " + contents(tasks + "/" + task + "/comm") +
 		       contents(tasks + "/" + task + "/stat") +
 		       contents(tasks + "/" + task + "/wchan") + "\n";
-	std::string command =
-		text("timeout 60 gdb -p %d -batch -ex 'thread apply all bt' 2>&1", pid);
-	FILE *debugger = popen(command.c_str(), "re");
+	std::string command = text("timeout 60 gdb -p %d -batch -ex 'thread apply all bt'", pid);
+	for (auto &variable : variables)
+		command += " -ex 'print " + variable + "'";
+	FILE *debugger = popen((command + " 2>&1").c_str(), "re");
 	char line[1000];
 	while (debugger && fgets(line, sizeof(line), debugger))
 		all += line;

@@ -133,8 +133,8 @@ int64_t delay_ns(pid_t pid);
 /* How often a thread of it had to wait until memory was read from a disk. */
 uint64_t disk_faults(pid_t pid);
 
-/* What each thread of a process is doing: by a debugger, if there is one. */
-std::string stacks(pid_t pid);
+/* What each thread of a process is doing, and what variables hold: by a debugger, if there is one. */
+std::string stacks(pid_t pid, const Args &variables = {});
 
 /* ---- fabrics -------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Completion queues with many busy VIs, which polls watch instead of visiting them. */
 #include <atomic>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -168,6 +169,32 @@ TEST_F(CqMany, OfManyEntriesOfOneQueueNoneIsLost)
 	for (unsigned i = 0; i < 20; i++)
 		EXPECT_EQ(vis[5], take());
 	EXPECT_EQ(nullptr, take());
+}
+
+/* A thread that does not get the lock of a queue wants it to be visited. */
+TEST_F(CqMany, WhatWasMissedIsVisitedWhenTheLockIsFree)
+{
+	std::function<void()> poll = [this] {
+		uint64_t before = polls();
+
+		fake_unwatch_later(vis[5]);
+		for (int i = 0; i < 4; i++)
+			EXPECT_EQ(nullptr, take());
+		EXPECT_EQ(before, polls());
+	};
+
+	watched_vis();
+	fake_locked(
+		vis[5], 1, [](void *arg) { (*static_cast<std::function<void()> *>(arg))(); },
+		&poll);
+	uint64_t before = polls();
+	for (int i = 0; i < 4; i++)
+		EXPECT_EQ(nullptr, take());
+	EXPECT_EQ(before + 1, polls()) << "visited once, then watched again";
+	fake_unwatch_later(vis[2]);
+	fake_unwatch_later(vis[11]);
+	EXPECT_EQ(nullptr, take());
+	EXPECT_EQ(before + 3, polls());
 }
 
 /* A send that is under way may be done when credit comes, which no word tells. */

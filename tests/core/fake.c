@@ -259,7 +259,8 @@ static int peer_done(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_
 	return 0;
 }
 
-static int window_alloc(struct vi_nic *nic, uint64_t len, void **addr_out, void **window_out)
+static int window_alloc(struct vi_nic *nic, uint64_t len, bool sealed, void **addr_out,
+			void **window_out)
 {
 	struct window *w = calloc(1, sizeof(*w));
 
@@ -599,6 +600,11 @@ int fake_unwatch(VIP_VI_HANDLE handle)
 	if (due)
 		vi_cq_grace(vi->rq.cq);
 	return due;
+}
+
+void fake_unwatch_later(VIP_VI_HANDLE vi)
+{
+	vi_cq_unwatch_later(&vi_of(vi)->rq);
 }
 
 void fake_arrive_unseen(VIP_VI_HANDLE vi)

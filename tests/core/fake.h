@@ -56,6 +56,8 @@ void fake_raise(VIP_NIC_HANDLE nic, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, VIP_
 void fake_arrive(VIP_VI_HANDLE vi);
 /* As vi_cq_unwatch() and, if that is due, vi_cq_grace(); whether it was. */
 int fake_unwatch(VIP_VI_HANDLE vi);
+/* vi_cq_unwatch_later() */
+void fake_unwatch_later(VIP_VI_HANDLE vi);
 /* As fake_arrive(), but the word does not tell. */
 void fake_arrive_unseen(VIP_VI_HANDLE vi);
 /*

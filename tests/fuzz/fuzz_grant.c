@@ -24,6 +24,7 @@
 #define DESCS 32u
 #define DESC_BYTES 128u
 #define STEPS 2000u
+#define SLOTS 8u
 
 struct window {
 	uint8_t *data;
@@ -181,6 +182,57 @@ static void post_send(struct world *w)
 		nvi_loop_post_send(w->loop, WRITER, d, w->desc_handle);
 }
 
+/* An offer that the owner's end never made, in the request that it published last. */
+static void forge_offer(struct world *w)
+{
+	struct window *x = any_window(w);
+	uint32_t how = fz_pick(w->in, 8);
+	struct w_offer offer = { .addr = (uintptr_t)x->data + (uint64_t)(int16_t)fz_get(w->in, 2),
+				 .handle = (uint32_t)x->handle,
+				 .consumed = fz_pick(w->in, 32) };
+	VIPX_COUNTERS c;
+	struct w_slot *slots;
+	uint64_t len;
+
+	if (how & 1)
+		offer.handle = (uint32_t)fz_get(w->in, 4);
+	if (how & 2)
+		offer.addr = (uintptr_t)w->secret;
+	if (how & 4)
+		offer.handle = (uint32_t)w->secret_handle;
+	nvi_loop_counters(w->loop, OWNER, &c);
+	slots = (struct w_slot *)(void *)(nvi_loop_inbound(w->loop, WRITER, &len) + W_SLICE_FIFO);
+	memcpy(slots[(c.SlotsSent - 1) % SLOTS].data + sizeof(struct w_rdma), &offer,
+	       sizeof(offer));
+}
+
+/* The owner reads memory of the writer, which answers; into a window, as a rule. */
+static void post_read(struct world *w)
+{
+	VIP_DESCRIPTOR *d = free_descriptor(w);
+	struct window *x = any_window(w);
+	uint32_t how = fz_pick(w->in, 8);
+
+	if (d == NULL || nvi_loop_state(w->loop, OWNER) != VIP_STATE_CONNECTED)
+		return;
+	x->betrayed = true;
+	d->CS.Control = VIP_CONTROL_OP_RDMAREAD;
+	d->CS.SegCount = 2;
+	d->CS.Length = (uint32_t)fz_get(w->in, 2) % (BYTES + 1);
+	d->DS[0].Remote.Data.Address = w->plain;
+	d->DS[0].Remote.Handle = w->plain_handle;
+	d->DS[1].Local.Data.Address = x->data;
+	d->DS[1].Local.Handle = x->handle;
+	d->DS[1].Local.Length = d->CS.Length;
+	if (how == 7) {
+		d->DS[1].Local.Data.Address = w->plain;
+		d->DS[1].Local.Handle = w->plain_handle;
+	}
+	nvi_loop_post_send(w->loop, OWNER, d, w->desc_handle);
+	if (how & 4)
+		forge_offer(w);
+}
+
 /* A message that nobody in his right mind would send, or that somebody did a while ago. */
 static void forge(struct world *w)
 {
@@ -266,7 +318,7 @@ static void check(const struct world *w)
 
 static void act(struct world *w)
 {
-	switch (fz_pick(w->in, 16)) {
+	switch (fz_pick(w->in, 17)) {
 	case 0 ... 3:
 		post_write(w);
 		break;
@@ -302,6 +354,9 @@ static void act(struct world *w)
 		if (nvi_agent_reconnect(w->agent) != 0)
 			abort();
 		break;
+	case 16:
+		post_read(w);
+		break;
 	}
 }
 
@@ -318,7 +373,7 @@ static uint8_t *fresh(size_t size, uint8_t value)
 static void set_up(struct world *w)
 {
 	static const VIP_RELIABILITY_LEVEL levels[] = { 1, 2, 4 };
-	struct nvi_loop_cfg cfg = { .slots = 8,
+	struct nvi_loop_cfg cfg = { .slots = SLOTS,
 				    .payload_bytes = 4096,
 				    .max_transfer = 65536,
 				    .level = levels[fz_pick(w->in, 3)],

@@ -37,9 +37,12 @@ static void begin(void)
 	int pair[2], i;
 
 	memset(pes, 0, sizeof(pes));
-	job = (struct run_job){
-		.options = &options, .pes = pes, .n_pes = PES, .running = PES, .id = 1
-	};
+	job = (struct run_job){ .options = &options,
+				.pes = pes,
+				.n_pes = PES,
+				.n_total = PES,
+				.running = PES,
+				.id = 1 };
 	job.poll = epoll_create1(EPOLL_CLOEXEC);
 	job.status_fd = memfd_create("status", MFD_CLOEXEC);
 	for (i = 0; i < PES; i++) {

@@ -63,6 +63,15 @@ static void write_slot(struct world *w, struct reader *r)
 	s->head.reserved = (shape & 16) ? 0 : (uint16_t)get(r, 2);
 	s->head.arg = get(r, 2);
 	s->head.frag = (shape & 32) ? get(r, 1) : get(r, 4);
+	if (s->head.op == W_OP_READ_REQ && (shape & 128)) {
+		struct w_read_req req = { .rdma = rdma,
+					  .offer = { .addr = rdma.addr + (get(r, 1) << 8),
+						     .handle = get(r, 1) & 1 ? w->handle : 0,
+						     .consumed = get(r, 1) } };
+
+		memcpy(s->data, &req, sizeof(req));
+		s->head.frag = sizeof(req);
+	}
 	if (s->head.op == W_OP_ATOMIC_REQ && (shape & 128)) {
 		struct w_atomic_req req = { .rdma = rdma,
 					    .atomic = { .op = get(r, 1) % (W_ATOMIC_MAX + 1),

@@ -160,6 +160,14 @@ def advert(window, offset, n, how=0, *rest):
     return [4, 6, window, how, n % 64, offset >> 8 & 255, offset & 255, *rest, n, 0, 0, 0]
 
 
+def read(window, length, how=0, *offer):
+    return [16, window, how, length >> 8, length & 255, *offer]
+
+
+def answered():
+    return PROGRESS_WRITER + STEP * 2 + PROGRESS_OWNER
+
+
 def forged(end, window, kind, how=0, *rest):
     return [10, window, end, how, kind, *rest]
 
@@ -193,6 +201,13 @@ def grant_seeds():
         "advert": held + advert(0, 0, 0) + send(5000) + consumed(),
         "advert-beyond": held + advert(0, 5000, 0) + send(5000) + consumed(),
         "advert-other": held + advert(1, 0, 0) + send(5000) + consumed() + advert(1, 0, 1) + send(5000),
+        "read": begin + (read(0, 5000) + answered()) * 3 + read(1, 100) + answered(),
+        "read-strict": [2, 3] + (read(1, 8000) + answered()) * 3 + [13, 1, 0] + read(1, 300) + answered(),
+        "read-stream": begin + read(0, 5000) + answered() + read(0, 8192) * 5 + answered() * 5,
+        "read-freed": begin + read(0, 5000) + answered() + read(0, 5000) + PROGRESS_WRITER + [14, 1, 0, 1] + answered(),
+        "offer-beyond": begin + read(0, 5000) + answered() + read(0, 5000, 4, 0, 0, 100, 0, 0) + answered(),
+        "offer-secret": begin + read(0, 5000) + answered() + read(0, 5000, 4, 0, 6, 0, 0, 0) + answered() * 2,
+        "offer-other": begin + read(0, 5000) + answered() + read(0, 5000, 4, 1, 0, 0, 0, 31) + answered() * 2,
         "short": held + [10, 0, 1, 15, ASK, *([0] * 20), 3] + STEP,
     }
 
@@ -206,10 +221,16 @@ def slice_receive(length):
     return [8, length >> 8, length & 255]
 
 
+def slice_offer(length, handle, consumed):
+    return [0, 0xfd, 0, 0, length >> 8, length & 255, 3, 3, 0, 0, 32, 0, handle, consumed]
+
+
 def slice_seeds():
     packed = 0x43
     receives = slice_receive(8) * 5
-    return {f"packed-{name}": [level] + receives + slots + [11]
+    offers = {"offered": [1] + (slice_offer(5000, 1, 0) + [11]) * 3 + slice_offer(200, 0, 9) + [11] +
+                         [9, 2, 19, 136] + slice_slot(4, 0x23, 0, 200) + [11]}
+    return offers | {f"packed-{name}": [level] + receives + slots + [11]
             for level, name in enumerate(("unreliable", "delivery", "reception"))
             for slots in [slice_slot(1, packed, 3, 8) + slice_slot(1, packed | 16, 2, 4) +
                           slice_slot(1, packed, 4, 4) + [11] + slice_receive(4) +
@@ -354,13 +375,56 @@ def oshrun_seeds():
     }
 
 
+# fuzz_run_wire: the end, then of the one that has the job the machine of each action.
+def run_wire_seeds():
+    (start, result, signal, hello, started, join, finish, exchange, leaves, exited, status, out, err, complain, bye,
+     alive) = range(1, 17)
+    served, has, give, answer = [0], [1], [0], [1]
+
+    def frame(kind, arg=0, data=()):
+        return [3, kind, arg, len(data), *data]
+
+    def begin(pes, here, *words, exports=()):
+        head = struct.pack("=QIIIIII", 7, pes, len(here), len(exports), len(words), 0, 0)
+        numbers = b"".join(struct.pack("=I", pe) for pe in here)
+        return frame(start, 0, head + numbers + b"".join(w.encode() + b"\0" for w in ("m", "/", *exports, *words)))
+
+    def first(*words):
+        return [0, *frame(*words)]
+
+    def second(*words):
+        return [1, *frame(*words)]
+
+    ready = has + [1] + first(hello) + second(hello) + first(started, 0, bytes(8)) + second(started, 0, bytes(4))
+    joined = ready + first(join, 0) + first(join, 2) + second(join, 1)
+    rounds = [byte for n in range(2) for byte in first(exchange, n, bytes(8)) + second(exchange, n, bytes(4))]
+    ends = [byte for pe, who in ((0, first), (1, second), (2, first)) for byte in
+            who(finish, pe) + who(exited, pe, bytes(4))]
+    return {
+        "served": served + begin(5, (0, 2, 4), "program", "word", exports=("A=b",)) + (give + give + answer) * 2 +
+                  [2, *frame(signal, 15)],
+        "served-killed": served + begin(2, (1,), "program") + give + [2, *frame(signal, 0)],
+        "served-early": served + frame(signal, 15),
+        "served-parts": served + [0, 16, *struct.pack("=IHHII", 0x5246534f, 1, start, 0, 60), 0, 32, *bytes(32)],
+        "served-wrong": served + begin(5, (0, 4, 2), "program") + give,
+        "job": joined + rounds + ends + first(bye) + second(bye),
+        "job-output": joined + first(out, 0, b"a line\nand a part") + second(err, 1, b"\n\n") +
+                      first(status, 2, bytes(128)) + second(alive) + [0, 1],
+        "job-aborts": joined + first(leaves, 2, bytes((3, 0, 0, 0, 1, 0, 0, 0)) + b"gone") +
+                      second(complain, 0, bytes(8) + b"why"),
+        "job-dies": joined + second(exited, 1, bytes((9, 0, 0, 0))) + first(bye),
+        "job-too-early": has + [0] + first(hello) + first(join, 0) + [1, 1],
+    }
+
+
 def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print(__doc__)
         return 0 if sys.argv[1:] == ["--help"] else 2
     targets = {"agent": agent_seeds(), "link": link_seeds(), "ctl": ctl_seeds(), "cfg": cfg_seeds(),
                "cp": cp_seeds(), "grant": grant_seeds(), "route": route_seeds(),
-               "relay": relay_seeds(), "slice": slice_seeds(), "boot": boot_seeds(), "oshrun": oshrun_seeds()}
+               "relay": relay_seeds(), "slice": slice_seeds(), "boot": boot_seeds(), "oshrun": oshrun_seeds(),
+               "run_wire": run_wire_seeds()}
     for target, seeds in targets.items():
         folder = Path(sys.argv[1]) / target
         folder.mkdir(parents=True, exist_ok=True)

@@ -157,7 +157,7 @@ protected:
 
 	bool reliable() const { return level != VIP_SERVICE_UNRELIABLE; }
 
-	// Does the sender's descriptor wait for the peer, when its message has this length?
+	// Does the sender's descriptor wait for the peer, when its message has this length? See send().
 	bool acknowledged(size_t len, size_t inline_max = W_INLINE_MAX) const
 	{
 		return level == VIP_SERVICE_RELIABLE_RECEPTION ||
@@ -185,10 +185,18 @@ protected:
 		return d;
 	}
 
+	// Longer than a slot: of two segments, since one that is short and has one does not wait for the peer.
 	VIP_DESCRIPTOR *send(unsigned i, Place from, size_t len, int end = 0)
 	{
 		VIP_DESCRIPTOR *d = build(i, VIP_CONTROL_OP_SENDRECV, from, len);
 
+		if (len > W_INLINE_MAX) {
+			d->CS.SegCount = 2;
+			d->DS[1].Local = d->DS[0].Local;
+			d->DS[0].Local.Length = 1;
+			d->DS[1].Local.Data.Address = from.addr + 1;
+			d->DS[1].Local.Length--;
+		}
 		EXPECT_EQ(nvi_loop_post_send(loop, end, d, desc_handle), 0);
 		return d;
 	}

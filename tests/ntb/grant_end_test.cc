@@ -5,6 +5,10 @@
 
 #include "grant_fixture.h"
 
+extern "C" {
+#include "w_slot.h"
+}
+
 namespace {
 
 // ---- taking it back
@@ -465,6 +469,27 @@ TEST_F(Quiet, AnOrderlyEnd)
 	nvi_loop_progress(loop, 1);
 	nvi_agent_disconnect(agent, 1);
 	expect_written(0);
+}
+
+// The peer had taken the message and closed; the question came behind its last look at its slots.
+TEST_F(Quiet, WhenOnlyAQuestionForCreditWasNotTaken)
+{
+	uint64_t len = 0;
+	auto *control = reinterpret_cast<w_control *>(nvi_loop_inbound(loop, 0, &len));
+
+	nvi_agent_disconnect(agent, 1);
+	send();
+	EXPECT_EQ(nvi_loop_drained(loop, 0), 0);
+	__atomic_store_n(&control->credit, 1, __ATOMIC_RELEASE);
+	expect_written(0);
+}
+
+TEST_F(Quiet, NotWhenAMessageWasNotTakenBeforeTheQuestion)
+{
+	nvi_agent_disconnect(agent, 1);
+	send();
+	EXPECT_EQ(nvi_loop_drained(loop, 0), 0);
+	expect_written(1);
 }
 
 TEST_F(Quiet, NotWhenAMessageWasNotTaken)

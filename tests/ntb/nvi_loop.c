@@ -17,6 +17,7 @@
 #include "nvi_mem.h"
 #include "nvi_progress.h"
 #include "nvi_provider.h"
+#include "nvi_publish.h"
 #include "nvi_resume.h"
 #include "nvi_window.h"
 #include "port_emu.h"
@@ -297,6 +298,13 @@ struct vi_vi *nvi_loop_vi(struct nvi_loop *loop, int end)
 	return loop->vi[end];
 }
 
+void nvi_loop_set_demotes(struct nvi_loop *loop, int end, int demotes)
+{
+	struct nvi_chan *ch = loop->vi[end]->prov;
+
+	ch->demotes = demotes != 0;
+}
+
 uint8_t *nvi_loop_inbound(struct nvi_loop *loop, int end, uint64_t *len_out)
 {
 	*len_out = loop->slice_len;
@@ -493,6 +501,17 @@ void nvi_loop_flush(struct nvi_loop *loop)
 	}
 }
 
+int nvi_loop_drained(struct nvi_loop *loop, int end)
+{
+	struct nvi_chan *ch = loop->vi[end]->prov;
+	int drained;
+
+	u_biased_take(&loop->vi[end]->tx_lock);
+	drained = nvi_tx_drained(ch);
+	u_biased_drop(&loop->vi[end]->tx_lock);
+	return drained;
+}
+
 void nvi_loop_enter(struct nvi_loop *loop, int end)
 {
 	u_biased_take(&loop->vi[end]->tx_lock);
@@ -531,6 +550,13 @@ uint32_t nvi_loop_sleepers(struct nvi_loop *loop)
 	const struct nvi_nic *nic = loop->nic->prov;
 
 	return atomic_load(&nic->sleepers);
+}
+
+uint64_t nvi_loop_rung(struct nvi_loop *loop)
+{
+	const struct nvi_nic *nic = loop->nic->prov;
+
+	return atomic_load(&nic->rung);
 }
 
 uint32_t nvi_loop_polled(struct nvi_loop *loop)

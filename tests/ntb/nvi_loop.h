@@ -38,6 +38,8 @@ int nvi_loop_reconnect(struct nvi_loop *loop);
 
 struct vi_nic *nvi_loop_nic(struct nvi_loop *loop);
 struct vi_vi *nvi_loop_vi(struct nvi_loop *loop, int end); /* 0 or 1 */
+/* Sends as on a processor that can demote lines (1), or that cannot (0). */
+void nvi_loop_set_demotes(struct nvi_loop *loop, int end, int demotes);
 /* The inbound slice of an end, writable: what its peer could write. */
 uint8_t *nvi_loop_inbound(struct nvi_loop *loop, int end, uint64_t *len_out);
 
@@ -95,6 +97,8 @@ int64_t nvi_loop_reads_consumed(struct nvi_loop *loop, int end);
 uint32_t nvi_loop_arm(struct nvi_loop *loop);
 /* All that was stored for the peer has reached it. */
 void nvi_loop_flush(struct nvi_loop *loop);
+/* Have all slots of the end been consumed?  Asks the peer by a slot if need be. */
+int nvi_loop_drained(struct nvi_loop *loop, int end);
 /* A call of the application that sends at that end begins, and ends. */
 void nvi_loop_enter(struct nvi_loop *loop, int end);
 void nvi_loop_leave(struct nvi_loop *loop, int end);
@@ -106,6 +110,7 @@ void nvi_loop_wake(struct nvi_loop *loop);
 /* Sleeps `ns` at most; returns whether that long. */
 int nvi_loop_overslept(struct nvi_loop *loop, uint32_t ticket, int64_t ns);
 uint32_t nvi_loop_sleepers(struct nvi_loop *loop);
+uint64_t nvi_loop_rung(struct nvi_loop *loop);	 /* doorbells, by both ends */
 uint32_t nvi_loop_polled(struct nvi_loop *loop); /* ends that are not armed */
 
 #ifdef __cplusplus

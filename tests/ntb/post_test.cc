@@ -228,37 +228,29 @@ TEST_P(Post, DescriptorsAtTheEdgesOfTheirRegion)
 	nvi_loop_deregister(loop, &descs[2], small);
 }
 
-// A message behind which nothing is under way lies at the beginning of the payload buffer, others behind one
-// another; all come whole, whatever was skipped.
-TEST_P(Post, ThePayloadBufferIsBegunAnewWhenAllIsConsumed)
-{
-	constexpr uint32_t kMost = 1024, kSlots = 16, kBuffered = W_INLINE_MAX + 1;
-	std::mt19937 gen(5);
-	VIP_DESCRIPTOR *d;
-	uint64_t len;
+// Where lines are not demoted, an answer asks for credit, and the message after it, if it finds all consumed, lies at
+// the beginning of the payload buffer; where they are, messages lie behind one another.  All come whole.
+class Answers : public Post {
+protected:
+	static constexpr uint32_t kMost = 1024, kSlots = 16, kRing = 16384;
 
-	for (int round = 0; round < 400; round++) {
-		const uint8_t *payload = nvi_loop_inbound(loop, 1, &len) + w_slice_payload(kSlots);
-		uint32_t lens[3], count = 1 + gen() % 3;
+	// A round: up to three messages from end 0, and an answer.
+	void round(std::mt19937 &gen)
+	{
+		VIP_DESCRIPTOR *d;
+		uint32_t count = 1 + gen() % 3;
 		std::vector<uint8_t> theirs(count * kMost, 0xee);
 		VIP_MEM_HANDLE h = nvi_loop_register(loop, theirs.data(), theirs.size());
 
+		lens.resize(count);
 		for (uint32_t i = 0; i < count; i++) {
-			lens[i] = kBuffered + gen() % (kMost - kBuffered + 1);
-			std::memset(memory + 512 + i, round + static_cast<int>(i), 1);
-			ASSERT_EQ(nvi_loop_post_recv(loop, 1,
-						     build(i, &theirs[i * kMost], kMost, h),
-						     desc_handle),
-				  0);
+			lens[i] = W_INLINE_MAX + 1 + gen() % (kMost - W_INLINE_MAX);
+			memory[512 + i] = static_cast<uint8_t>(gen());
+			post(1, build(i, &theirs[i * kMost], kMost, h));
 		}
 		for (uint32_t i = 0; i < count; i++)
-			ASSERT_EQ(nvi_loop_post_send(
-					  loop, 0, build(4 + i, memory + 512 + i, lens[i], handle),
-					  desc_handle),
-				  0);
-		if (GetParam() != VIP_SERVICE_UNRELIABLE) {
-			EXPECT_EQ(std::memcmp(payload, memory + 512, lens[0]), 0);
-		}
+			post(0, build(4 + i, memory + 512 + i, lens[i], handle), true);
+		look();
 		ASSERT_LT(nvi_loop_settle(loop, 1000), 1000);
 		for (uint32_t i = 0; i < count; i++) {
 			ASSERT_EQ(nvi_loop_recv_done(loop, 1, &d), 1);
@@ -267,6 +259,89 @@ TEST_P(Post, ThePayloadBufferIsBegunAnewWhenAllIsConsumed)
 			ASSERT_EQ(nvi_loop_send_done(loop, 0, &d), 1);
 		}
 		nvi_loop_deregister(loop, theirs.data(), h);
+		all_known = answered && count == 1;
+		post(0, build(0, memory + 512, 4, handle));
+		post(1, build(4, memory + 512, 4, handle), true);
+		ASSERT_LT(nvi_loop_settle(loop, 1000), 1000);
+		ASSERT_EQ(nvi_loop_recv_done(loop, 0, &d), 1);
+		ASSERT_EQ(nvi_loop_send_done(loop, 1, &d), 1);
+		answered = true;
+	}
+
+	void post(int end, VIP_DESCRIPTOR *d, bool send = false)
+	{
+		ASSERT_EQ(send ? nvi_loop_post_send(loop, end, d, desc_handle)
+			       : nvi_loop_post_recv(loop, end, d, desc_handle),
+			  0);
+	}
+
+	// Where the first message of the round lies.
+	void look()
+	{
+		uint64_t len;
+		const uint8_t *payload = nvi_loop_inbound(loop, 1, &len) + w_slice_payload(kSlots);
+		uint32_t at = demotes && lens[0] <= kRing - end ? end : 0;
+
+		if (demotes || all_known || GetParam() == VIP_SERVICE_RELIABLE_RECEPTION) {
+			EXPECT_EQ(std::memcmp(payload + at, memory + 512, lens[0]), 0);
+		}
+		for (uint32_t n : lens) {
+			uint32_t need = (n + 63) / 64 * 64;
+			end = (need > kRing - end ? 0 : end) + need;
+		}
+	}
+
+	std::vector<uint32_t> lens;
+	bool demotes = false;
+	bool all_known = true; // end 0 knows that all it sent was consumed
+	bool answered = false;
+	uint32_t end = 0; // of the payloads, were the buffer never begun anew
+};
+
+INSTANTIATE_TEST_SUITE_P(Levels, Answers,
+			 ::testing::Values(VIP_SERVICE_UNRELIABLE, VIP_SERVICE_RELIABLE_DELIVERY,
+					   VIP_SERVICE_RELIABLE_RECEPTION));
+
+TEST_P(Answers, ThePayloadBufferIsBegunAnewWhenAllIsConsumed)
+{
+	std::mt19937 gen(5);
+
+	nvi_loop_set_demotes(loop, 0, 0);
+	for (int i = 0; i < 400 && !HasFatalFailure(); i++)
+		round(gen);
+}
+
+TEST_P(Answers, PayloadsLieBehindOneAnotherWhereLinesAreDemoted)
+{
+	std::mt19937 gen(5);
+
+	demotes = true;
+	nvi_loop_set_demotes(loop, 0, 1);
+	for (int i = 0; i < 400 && !HasFatalFailure(); i++)
+		round(gen);
+}
+
+// At reliable reception a send waits until it was consumed, else a whole one below the length from which sends are
+// placed is complete when it is stored.
+TEST_P(Post, AShortSendIsCompleteWhenItIsStored)
+{
+	const bool waits = GetParam() == VIP_SERVICE_RELIABLE_RECEPTION;
+	VIP_DESCRIPTOR *d;
+
+	for (uint32_t n : { 4u, uint32_t{ W_INLINE_MAX }, W_INLINE_MAX + 1u, 1024u, 2048u }) {
+		ASSERT_EQ(nvi_loop_post_recv(loop, 1, build(0, memory + 512, 2048, handle),
+					     desc_handle),
+			  0);
+		ASSERT_EQ(nvi_loop_post_send(loop, 0, build(4, memory + 512, n, handle),
+					     desc_handle),
+			  0);
+		EXPECT_EQ(nvi_loop_send_done(loop, 0, &d), waits ? 0 : 1) << n;
+		ASSERT_LT(nvi_loop_settle(loop, 1000), 1000);
+		if (waits) {
+			EXPECT_EQ(nvi_loop_send_done(loop, 0, &d), 1) << n;
+		}
+		ASSERT_EQ(nvi_loop_recv_done(loop, 1, &d), 1);
+		EXPECT_EQ(d->CS.Length, n);
 	}
 }
 

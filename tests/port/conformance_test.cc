@@ -42,6 +42,8 @@ TEST_P(Port, LimitsAreAsConfigured)
 
 TEST_P(Port, SlicesAreSealedMemoryOfTheirLength)
 {
+	if (v().cdev())
+		GTEST_SKIP() << "slices are descriptors of the module, not files with a length";
 	Rig rig(v());
 	struct port_slice s;
 	struct stat st;
@@ -111,6 +113,7 @@ TEST_P(Port, OnlyOfferedSlicesOpen)
 	ASSERT_EQ(port_peer_slice_open(rig.agent[0], s.id, 8192, &fd), 0);
 	EXPECT_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
 	close(fd);
+	EXPECT_EQ(port_peer_slice_open(rig.agent[0], s.id, 8192, &fd), -ENOENT) << "used up";
 	close(s.fd);
 	port_slice_free(rig.agent[1], s.id);
 	EXPECT_EQ(port_peer_slice_open(rig.agent[0], s.id, 8192, &fd), -ENOENT);
@@ -139,6 +142,12 @@ TEST_P(Port, MemoryOfAnotherPortIsShared)
 	int fd;
 
 	ASSERT_EQ(port_slice_alloc(other.agent[0], 8192, &s), 0);
+	if (v().cdev()) {
+		EXPECT_EQ(port_slice_share(rig.agent[1], s.fd, 8192, &id), -EOPNOTSUPP)
+			<< "it does not lie behind the adapter";
+		close(s.fd);
+		return;
+	}
 	EXPECT_EQ(port_slice_share(rig.agent[1], s.fd, 8193, &id), -ERANGE);
 	ASSERT_EQ(port_slice_share(rig.agent[1], s.fd, 8192, &id), 0);
 	ASSERT_EQ(port_peer_slice_open(rig.agent[0], id, 8192, &fd), 0);
@@ -156,6 +165,29 @@ TEST_P(Port, MemoryOfAnotherPortIsShared)
 	close(fd);
 }
 
+TEST_P(Port, MemoryOfTheSamePortIsSharedAgain)
+{
+	Rig rig(v());
+	Window w(rig, 8192);
+	struct port_map out;
+	uint32_t id;
+	int fd;
+
+	EXPECT_EQ(port_slice_share(rig.agent[1], w.slice.fd, w.slice.len + 1, &id), -ERANGE);
+	EXPECT_EQ(port_slice_share(rig.agent[1], w.slice.fd, 0, &id), -EINVAL);
+	ASSERT_EQ(port_slice_share(rig.agent[1], w.slice.fd, 8192, &id), 0);
+	EXPECT_NE(id, w.slice.id);
+	ASSERT_EQ(port_peer_slice_open(rig.agent[0], id, 8192, &fd), 0);
+	ASSERT_EQ(port_map(rig.user[0], fd, 8192, PORT_OUTBOUND, &out), 0);
+	u_out_copy(&out.out, static_cast<char *>(out.base) + 4097, "again", 6);
+	u_out_fence(&out.out);
+	port_flush(rig.user[0]);
+	EXPECT_STREQ(static_cast<char *>(w.in.base) + 4097, "again");
+	port_unmap(rig.user[0], &out);
+	port_slice_free(rig.agent[1], id);
+	close(fd);
+}
+
 TEST_P(Port, MapsOnlyMemoryThatCannotVanish)
 {
 	Rig rig(v());
@@ -163,19 +195,26 @@ TEST_P(Port, MapsOnlyMemoryThatCannotVanish)
 	struct port_slice s;
 	int soft = memfd_create("soft", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int pipes[2];
+	int opened;
 
 	ASSERT_EQ(ftruncate(soft, 8192), 0);
 	ASSERT_EQ(pipe2(pipes, O_CLOEXEC), 0);
 	ASSERT_EQ(port_slice_alloc(rig.agent[1], 8192, &s), 0);
+	ASSERT_EQ(port_peer_slice_open(rig.agent[0], s.id, 8192, &opened), 0);
 	for (enum port_dir dir : { PORT_INBOUND, PORT_OUTBOUND }) {
+		bool in = dir == PORT_INBOUND;
+		struct port *whose = rig.user[in ? 1 : 0];
+		int fd = in ? s.fd : opened;
+
 		EXPECT_EQ(port_map(rig.user[0], soft, 8192, dir, &map), -EINVAL);
 		EXPECT_EQ(port_map(rig.user[0], pipes[0], 8192, dir, &map), -EINVAL);
 		EXPECT_EQ(port_map(rig.user[0], -1, 8192, dir, &map), -EINVAL);
-		EXPECT_EQ(port_map(rig.user[0], s.fd, 0, dir, &map), -EINVAL);
-		EXPECT_EQ(port_map(rig.user[0], s.fd, 8193, dir, &map), -ERANGE);
-		EXPECT_EQ(port_map(rig.user[0], s.fd, SIZE_MAX, dir, &map), -ERANGE);
+		EXPECT_EQ(port_map(whose, fd, 0, dir, &map), -EINVAL);
+		EXPECT_EQ(port_map(whose, fd, 8193, dir, &map), -ERANGE);
+		EXPECT_EQ(port_map(whose, fd, SIZE_MAX, dir, &map), -ERANGE);
 		EXPECT_EQ(map.base, nullptr);
 	}
+	close(opened);
 	close(soft);
 	close(pipes[0]);
 	close(pipes[1]);
@@ -188,10 +227,127 @@ TEST_P(Port, SlicesLeakNoDescriptor)
 	int before;
 
 	Window warm(rig, 4096);
+	EXPECT_TRUE(rig.settle(
+		[] { return true; })); /* descriptors of events are made when asked for */
 	before = open_fds();
 	for (int i = 0; i < 300; i++)
 		Window w(rig, 4096 * (1 + i % 5));
-	EXPECT_EQ(open_fds(), before);
+	EXPECT_TRUE(rig.settle([&] { return open_fds() == before; }))
+		<< open_fds() << " instead of " << before;
+}
+
+/* The first word of each page of a map. */
+static void store_into_pages(const struct port_map &map, uint64_t word)
+{
+	for (size_t at = 0; at < map.len; at += 4096)
+		u_out_store64(&map.out,
+			      reinterpret_cast<uint64_t *>(static_cast<char *>(map.base) + at),
+			      word);
+	u_out_fence(&map.out);
+}
+
+/* A process of the peer keeps its maps of slices that were freed. */
+TEST_P(Port, FreedSlicesAreOutOfReachWhenTheirPagesAreUsedAgain)
+{
+	Rig rig(v());
+	const size_t len = 512 << 10;
+	std::vector<struct port_map> kept; /* of more than the adapter's windows hold together */
+	struct port_slice s;
+	struct port_map in;
+	struct port_map out;
+	int fd;
+
+	while (kept.size() < 20) {
+		ASSERT_TRUE(rig.settle([&] {
+			return port_slice_alloc(rig.agent[1], len, &s) == 0;
+		})) << "the pages do not come back";
+		ASSERT_EQ(port_map(rig.user[1], s.fd, len, PORT_INBOUND, &in), 0);
+		for (auto &old : kept)
+			store_into_pages(old, ~UINT64_C(0));
+		port_flush(rig.user[0]);
+		for (size_t at = 0; at < len; at += 4096)
+			ASSERT_EQ(static_cast<char *>(in.base)[at], 0) << at;
+		ASSERT_EQ(port_peer_slice_open(rig.agent[0], s.id, len, &fd), 0);
+		ASSERT_EQ(port_map(rig.user[0], fd, len, PORT_OUTBOUND, &out), 0);
+		kept.push_back(out);
+		store_into_pages(out, 1);
+		close(fd);
+		port_unmap(rig.user[1], &in);
+		close(s.fd);
+		port_slice_free(rig.agent[1], s.id);
+	}
+	for (auto &map : kept)
+		port_unmap(rig.user[0], &map);
+}
+
+TEST_P(Port, MemoryOfTheWindowIsSharedAsOftenAsOneLikes)
+{
+	Rig rig(v());
+	struct port_slice s = {};
+	struct port_map in;
+	struct port_map out;
+	uint32_t id;
+	int fd;
+
+	if (!v().cdev()) {
+		EXPECT_EQ(port_memory_alloc(rig.agent[1], 8192, &s), -EOPNOTSUPP)
+			<< "any memory will do";
+		return;
+	}
+	EXPECT_EQ(port_memory_alloc(rig.agent[1], 0, &s), -EINVAL);
+	EXPECT_EQ(port_memory_alloc(rig.agent[1], (1 << 20) + 1, &s), -ENOSPC);
+	ASSERT_EQ(port_memory_alloc(rig.agent[1], 5000, &s), 0);
+	EXPECT_EQ(s.len, 8192u);
+	EXPECT_EQ(port_peer_slice_open(rig.agent[0], s.id, 4096, &fd), -ENOENT) << "not offered";
+	ASSERT_EQ(port_map(rig.user[1], s.fd, s.len, PORT_INBOUND, &in), 0);
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(port_slice_share(rig.agent[1], s.fd, s.len, &id), 0);
+		ASSERT_EQ(port_peer_slice_open(rig.agent[0], id, s.len, &fd), 0);
+		ASSERT_EQ(port_map(rig.user[0], fd, s.len, PORT_OUTBOUND, &out), 0);
+		u_out_store32(&out.out, static_cast<uint32_t *>(out.base), i + 1);
+		u_out_fence(&out.out);
+		port_flush(rig.user[0]);
+		EXPECT_EQ(*static_cast<volatile int *>(in.base), i + 1);
+		port_slice_free(rig.agent[1], id);
+		close(fd);
+		port_unmap(rig.user[0], &out);
+	}
+	port_link_disable(rig.agent[0]);
+	ASSERT_TRUE(rig.settle_link(PORT_LINK_DOWN));
+	EXPECT_EQ(*static_cast<volatile int *>(in.base), 3) << "it does not end with the link";
+	struct port_slice more = {};
+	EXPECT_EQ(port_memory_alloc(rig.agent[1], 4096, &more), 0) << "and there is more";
+	close(more.fd);
+	port_slice_free(rig.agent[1], more.id);
+	port_unmap(rig.user[1], &in);
+	close(s.fd);
+	port_slice_free(rig.agent[1], s.id);
+	ASSERT_EQ(port_link_enable(rig.agent[0]), 0);
+	ASSERT_TRUE(rig.settle_link(PORT_LINK_UP));
+	EXPECT_EQ(port_memory_alloc(rig.agent[1], 1 << 20, &s), 0) << "all came back";
+	close(s.fd);
+}
+
+/* Window memory behind an adapter is that of processes of its own host, too. */
+TEST_P(Port, MemoryOfAnAdapterIsMappedBySelf)
+{
+	if (!v().cdev())
+		GTEST_SKIP() << "this is about slices of the module";
+	Rig rig(v());
+	Rig own({ "self", "emu", true });
+	Rig pair({ "pair", "emu", true });
+	Window w(rig, 8192);
+	struct port_map map = {};
+
+	EXPECT_EQ(port_map(own.user[0], w.slice.fd, 8193, PORT_INBOUND, &map), -ERANGE);
+	EXPECT_EQ(port_map(own.user[0], w.slice.fd, 0, PORT_INBOUND, &map), -EINVAL);
+	EXPECT_EQ(port_map(pair.user[0], w.slice.fd, 8192, PORT_INBOUND, &map), -EINVAL)
+		<< "a neighbour could have sent it";
+	EXPECT_EQ(map.base, nullptr);
+	ASSERT_EQ(port_map(own.user[0], w.slice.fd, 8192, PORT_OUTBOUND, &map), 0);
+	u_out_store32(&map.out, static_cast<uint32_t *>(map.base), 77);
+	EXPECT_EQ(w.in32(0), 77u);
+	port_unmap(own.user[0], &map);
 }
 
 /* Stores */
@@ -581,6 +737,7 @@ TEST_P(Port, ViewsHaveNoSayInWhatIsTheAgents)
 	EXPECT_EQ(port_slice_alloc(view, 4096, &s), -EPERM);
 	EXPECT_EQ(port_peer_slice_open(view, 1, 4096, &fd), -EPERM);
 	EXPECT_EQ(port_slice_share(view, 0, 4096, &id), -EPERM);
+	EXPECT_EQ(port_memory_alloc(view, 4096, &s), -EPERM);
 	EXPECT_EQ(port_link_enable(view), -EPERM);
 	EXPECT_EQ(port_export_view(view, text, sizeof(text), fds, &nfds), -EPERM);
 	port_link_disable(view);

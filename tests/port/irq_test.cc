@@ -150,16 +150,15 @@ INSTANTIATE_TEST_SUITE_P(All, Process, testing::ValuesIn(all_variants()),
 			 [](const testing::TestParamInfo<Variant> &i) { return i.param.name(); });
 
 /* What a client does: attach, sleep, look, store, ring. */
-static int client(const char *text, int *fds, unsigned int nfds, struct port_emu_host *host,
-		  int in_fd, int out_fd, uint32_t rounds)
+static int client(const char *text, int *fds, unsigned int nfds, struct port_host *host, int in_fd,
+		  int out_fd, uint32_t rounds)
 {
 	struct port_irq *irq;
 	struct port *p;
 	struct port_map in;
 	struct port_map out;
 
-	if (port_irq_open(port_emu_host_doorbells_fd(host), port_emu_host_status_fd(host), &irq) !=
-		    0 ||
+	if (port_irq_open(port_host_doorbells_fd(host), port_host_status_fd(host), &irq) != 0 ||
 	    port_attach(text, fds, nfds, irq, &p) != 0 ||
 	    port_map(p, in_fd, 4096, PORT_INBOUND, &in) != 0 ||
 	    port_map(p, out_fd, 4096, PORT_OUTBOUND, &out) != 0)
@@ -316,4 +315,47 @@ TEST(IrqOpen, OnlyRegisterPagesAreTaken)
 	port_irq_close(nullptr);
 	port_emu_host_destroy(nullptr);
 	port_close(nullptr);
+}
+
+/* The port `self` of a host, whatever its other ports are. */
+class IrqOfSelf : public testing::TestWithParam<Variant> {};
+
+static std::vector<Variant> hosts()
+{
+	std::vector<Variant> all = { { "pair", "emu", false } };
+
+	if (getenv("VIADUCT_TEST_ADAPTERS") != nullptr)
+		all.push_back({ "pair", "cdev", false });
+	return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Hosts, IrqOfSelf, testing::ValuesIn(hosts()),
+			 [](const testing::TestParamInfo<Variant> &i) { return i.param.name(); });
+
+TEST_P(IrqOfSelf, WakesTheAgentAndProcesses)
+{
+	const uint32_t agent_bit = 0x1, bit = 0x4;
+	Rig rig(GetParam());
+	struct port_emu_cfg cfg = {};
+	struct port *self = nullptr;
+
+	snprintf(cfg.name, sizeof(cfg.name), "self");
+	cfg.db_bits = 16;
+	cfg.spads = 8;
+	cfg.window_bytes = 1 << 20;
+	cfg.agent_bits = agent_bit;
+	ASSERT_EQ(port_host_port(rig.host[0], &cfg, &self), 0);
+	for (uint32_t one : { agent_bit, bit }) {
+		struct port_irq *irq = one == bit ? port_host_irq(rig.host[0])
+						  : port_host_agent_irq(rig.host[0]);
+		uint32_t ticket = port_irq_ticket(irq);
+		int rc = -1;
+
+		std::thread sleeper([&] { rc = port_irq_wait(irq, ticket, one, kPatience); });
+		port_peer_db_ring(self, one);
+		sleeper.join();
+		EXPECT_EQ(rc, 0) << one;
+		EXPECT_EQ(port_db_read(self) & one, one);
+	}
+	port_close(self);
 }

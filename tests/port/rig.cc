@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 std::string Variant::name() const
@@ -34,29 +36,51 @@ std::vector<Variant> all_variants()
 			all.push_back({ base, kind, true });
 		}
 	}
+	if (getenv("VIADUCT_TEST_ADAPTERS") != nullptr) {
+		for (const char *kind : { "cdev", "cdev+strict", "cdev+fault" }) {
+			all.push_back({ "pair", kind, false });
+			all.push_back({ "pair", kind, true });
+		}
+	}
 	return all;
+}
+
+static std::string adapter(int end)
+{
+	std::string both = getenv("VIADUCT_TEST_ADAPTERS");
+	size_t comma = both.find(',');
+
+	return end == 0 ? both.substr(0, comma) : both.substr(comma + 1);
 }
 
 void Rig::make_end(int end, const Limits &limits, const char *faults, uint64_t seed)
 {
 	struct port_emu_cfg cfg = {};
+	struct port_host_cfg hc = {};
+	const char *names[] = { "self", nullptr };
+	std::string adapters;
 	struct port *base = nullptr;
+
+	hc.kind = variant.cdev() ? "cdev" : "emu";
 
 	snprintf(cfg.name, sizeof(cfg.name), "%s",
 		 variant.self() ? "self"
 		 : end		? "left"
 				: "right");
-	cfg.index = variant.self() ? 0 : end + 1;
 	cfg.db_bits = limits.db_bits;
 	cfg.spads = limits.spads;
 	cfg.window_bytes = limits.window_bytes;
 	cfg.agent_bits = limits.agent_bits;
-	ASSERT_EQ(port_emu_host_create(&host[end]), 0);
-	irq[end] = port_emu_host_irq(host[end]);
-	if (variant.self())
-		ASSERT_EQ(port_emu_self_create(host[end], &cfg, &base), 0);
-	else
-		ASSERT_EQ(port_emu_create(host[end], &cfg, &base), 0);
+	names[1] = cfg.name;
+	if (variant.cdev())
+		adapters = std::string(cfg.name) + "=" + adapter(end);
+	hc.adapters = adapters.c_str();
+	hc.names = names;
+	hc.ports = variant.self() ? 1 : 2;
+	ASSERT_EQ(port_host_create(&hc, &host[end]), 0);
+	irq[end] = port_host_irq(host[end]);
+	cfg.index = variant.self() ? 0 : variant.cdev() ? 1 : end + 1;
+	ASSERT_EQ(port_host_port(host[end], &cfg, &base), 0);
 	ASSERT_EQ(port_decorate(base, variant.kind, faults, seed + end, &agent[end]), 0);
 }
 
@@ -78,13 +102,16 @@ Rig::Rig(const Variant &v, const Limits &limits, const char *faults, uint64_t se
 		host[1] = host[0];
 	} else {
 		make_end(1, limits, faults, seed);
-		plug();
+		if (!v.cdev())
+			plug();
 		EXPECT_EQ(port_link_enable(agent[0]), 0);
 		EXPECT_EQ(port_link_enable(agent[1]), 0);
 		EXPECT_TRUE(settle_link(PORT_LINK_UP));
 	}
 	for (int end = 0; end < 2; end++)
 		user[end] = v.client ? attach(end) : agent[end];
+	if (v.cdev())
+		witness = attach(1);
 }
 
 Rig::~Rig()
@@ -94,9 +121,9 @@ Rig::~Rig()
 	port_close(agent[0]);
 	if (!variant.self())
 		port_close(agent[1]);
-	port_emu_host_destroy(host[0]);
+	port_host_destroy(host[0]);
 	if (!variant.self())
-		port_emu_host_destroy(host[1]);
+		port_host_destroy(host[1]);
 }
 
 struct port *Rig::attach(int end, struct port_irq *with)
@@ -118,9 +145,17 @@ struct port *Rig::attach(int end, struct port_irq *with)
 
 void Rig::ring(uint32_t bits)
 {
+	uint32_t bits_there = UINT32_MAX >> (32 - agent[1]->limits.db_bits);
+	int64_t deadline = u_now_ns() + kPatience;
+
+	if (witness != nullptr)
+		port_db_clear(witness, UINT32_MAX);
 	port_peer_db_ring(user[0], bits);
 	if (variant.late())
 		port_flush(user[0]);
+	while (witness != nullptr && (port_db_read(witness) & bits) != (bits & bits_there) &&
+	       u_now_ns() < deadline)
+		sched_yield();
 }
 
 bool Rig::settle(const std::function<bool()> &done)

@@ -12,6 +12,7 @@
 extern "C" {
 #include "port_emu.h"
 #include "port_fault.h"
+#include "port_host.h"
 #include "port_model.h"
 #include "port_strict.h"
 #include "u_time.h"
@@ -26,6 +27,8 @@ struct Variant {
 	bool client; /* data goes through attached views, not the agent's ports */
 
 	bool self() const { return std::string(base) == "self"; }
+	/* Adapters of the machine, which VIADUCT_TEST_ADAPTERS names: "/dev/viaduct0,/dev/viaduct1". */
+	bool cdev() const { return std::string(kind).compare(0, 4, "cdev") == 0; }
 	/* Do stores and doorbells arrive some time after they were made, fenced or not? */
 	bool late() const { return std::string(kind).find("model") != std::string::npos; }
 	bool strict() const { return std::string(kind).find("strict") != std::string::npos; }
@@ -55,7 +58,7 @@ public:
 	struct port *agent[2] = {};
 	struct port *user[2] = {};
 	struct port_irq *irq[2] = {};
-	struct port_emu_host *host[2] = {};
+	struct port_host *host[2] = {};
 
 	/* One more view of an end, as another process of its host would attach it. */
 	struct port *attach(int end, struct port_irq *with = nullptr);
@@ -77,6 +80,7 @@ private:
 
 	Variant variant;
 	std::vector<struct port *> views;
+	struct port *witness = nullptr; /* of end 1, whose doorbells are interrupts */
 };
 
 /* A slice of end 1 that end 0 may write, mapped at both. */

@@ -31,8 +31,8 @@ std::vector<int> handed_out(Rig &rig, int end)
 	char text[PORT_VIEW_MAX];
 	int fds[PORT_ATTACH_FDS];
 	unsigned int nfds = 0;
-	std::vector<int> all = { port_emu_host_doorbells_fd(rig.host[end]),
-				 port_emu_host_status_fd(rig.host[end]) };
+	std::vector<int> all = { port_host_doorbells_fd(rig.host[end]),
+				 port_host_status_fd(rig.host[end]) };
 
 	EXPECT_EQ(port_export_view(rig.agent[end], text, sizeof(text), fds, &nfds), 0);
 	all.insert(all.end(), fds, fds + nfds);
@@ -107,7 +107,7 @@ protected:
 	/* Agent 0 rings agent 1, which sleeps until then. */
 	void agents_ring()
 	{
-		struct port_irq *irq = port_emu_host_agent_irq(rig.host[1]);
+		struct port_irq *irq = port_host_agent_irq(rig.host[1]);
 		bool woken = true;
 
 		std::thread sleeper([&] {
@@ -197,13 +197,13 @@ TEST_P(Scribble, KeepsNobodyAsleepForLong)
 
 TEST_P(Scribble, ProcessesCannotRingTheAgents)
 {
-	uint32_t ticket = port_irq_ticket(port_emu_host_agent_irq(rig.host[1]));
+	uint32_t ticket = port_irq_ticket(port_host_agent_irq(rig.host[1]));
 
 	port_peer_db_ring(rig.user[0], kAgentBit | kBit);
 	EXPECT_EQ(port_db_read(rig.user[1]) & kBit, kBit);
 	EXPECT_EQ(port_db_read(rig.agent[1]) & kBit, kBit) << "transfer threads are rung by all";
 	EXPECT_EQ(port_db_read(rig.agent[1]) & kAgentBit, 0u);
-	EXPECT_EQ(port_irq_ticket(port_emu_host_agent_irq(rig.host[1])), ticket);
+	EXPECT_EQ(port_irq_ticket(port_host_agent_irq(rig.host[1])), ticket);
 }
 
 /* There is no way to a writable mapping of the status, nor to its bytes, from what a process has. */

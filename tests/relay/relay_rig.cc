@@ -231,7 +231,8 @@ Fragment Stream::next()
 
 	if (first && rng_() % 8 == 0)
 		return fragment(rng_, W_OP_READ_REQ, W_F_FIRST | W_F_LAST | flags,
-				sizeof(struct w_rdma), 0, rng_() % 65536);
+				rng_() % 2 ? sizeof(struct w_rdma) : sizeof(struct w_read_req), 0,
+				rng_() % 65536);
 	if (first && rng_() % 8 == 0)
 		return fragment(rng_, W_OP_ATOMIC_REQ, W_F_FIRST | W_F_LAST | flags,
 				sizeof(struct w_atomic_req), 0, rng_() % 2 ? 4 : 8);

@@ -89,8 +89,10 @@ TEST_P(Slot, RewoundFragments)
 TEST_P(Slot, ReadsAndAborts)
 {
 	for (uint32_t length : { 0u, 1u, UINT32_MAX })
-		passes_both_ways(fragment(rng, W_OP_READ_REQ, W_F_FIRST | W_F_LAST | W_F_ACK,
-					  sizeof(struct w_rdma), 0, length));
+		for (size_t bytes : { sizeof(struct w_rdma), sizeof(struct w_read_req) })
+			passes_both_ways(fragment(rng, W_OP_READ_REQ,
+						  W_F_FIRST | W_F_LAST | W_F_ACK,
+						  static_cast<uint32_t>(bytes), 0, length));
 	for (uint32_t size : { 4u, 8u })
 		passes_both_ways(fragment(rng, W_OP_ATOMIC_REQ, W_F_FIRST | W_F_LAST,
 					  sizeof(struct w_atomic_req), 0, size));
@@ -111,6 +113,7 @@ TEST_P(Slot, PlacedMessages)
 		passes_both_ways(fragment(rng, W_OP_SEND, whole, n));
 		passes_both_ways(fragment(rng, W_OP_SEND, whole | W_F_IMM | W_F_ACK, n, 0xabcd));
 		passes_both_ways(fragment(rng, W_OP_WRITE, whole | W_F_IMM | W_F_ACK, n, 0xabcd));
+		passes_both_ways(fragment(rng, W_OP_READ_RESP, whole, n));
 	}
 	EXPECT_EQ(rig.counters().broken, 0u);
 }

@@ -45,8 +45,9 @@ struct Variables : testing::Test {
 	void SetUp() override
 	{
 		for (const char *v :
-		     { "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "SHMEM_VIADUCT_BARRIER",
-		       "SHMEM_VIADUCT_REDUCE", "SHMEM_DEBUG", "SMA_DEBUG" })
+		     { "SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE",
+		       "XT_SYMMETRIC_HEAP_SIZE", "SHMEM_VIADUCT_BARRIER", "SHMEM_VIADUCT_REDUCE",
+		       "SHMEM_DEBUG", "SMA_DEBUG" })
 			unsetenv(v);
 	}
 	void TearDown() override { SetUp(); }
@@ -81,8 +82,26 @@ TEST_F(Variables, TheNewerNameCounts)
 	EXPECT_EQ(osh_env.heap_bytes, 2u << 20);
 }
 
+TEST_F(Variables, NamesOfOtherLibrariesCountLast)
+{
+	setenv("XT_SYMMETRIC_HEAP_SIZE", "4m", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_EQ(osh_env.heap_bytes, 4u << 20);
+	setenv("SHMEM_SYMMETRIC_HEAP_SIZE", "3m", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_EQ(osh_env.heap_bytes, 3u << 20);
+	setenv("SMA_SYMMETRIC_SIZE", "2m", 1);
+	ASSERT_EQ(osh_env_read(error), 0);
+	EXPECT_EQ(osh_env.heap_bytes, 2u << 20);
+}
+
 TEST_F(Variables, ARefusalNamesVariableAndValue)
 {
+	setenv("SHMEM_SYMMETRIC_HEAP_SIZE", "lots", 1);
+	EXPECT_NE(osh_env_read(error), 0);
+	EXPECT_NE(std::string(error).find("SHMEM_SYMMETRIC_HEAP_SIZE is \"lots\""),
+		  std::string::npos);
+	unsetenv("SHMEM_SYMMETRIC_HEAP_SIZE");
 	setenv("SHMEM_SYMMETRIC_SIZE", "much", 1);
 	EXPECT_NE(osh_env_read(error), 0);
 	EXPECT_NE(std::string(error).find("SHMEM_SYMMETRIC_SIZE is \"much\""), std::string::npos);

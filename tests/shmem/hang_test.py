@@ -85,6 +85,12 @@ class Report(unittest.TestCase):
                 address = self.said(job, "at")[2]
                 self.until(job, {0: f"waits in shmem_set_lock for PE 2 at {address}", 1: "runs", 2: "runs"})
 
+    def test_exit(self):
+        job = self.start("end", 2)
+        address = self.said(job, "at")[2]
+        self.until(job, {0: f"waits in shmem_long_wait_until at {address}",
+                         1: "waits in exit, which implies shmem_finalize, for PE 0"})
+
     def test_reduction(self):
         job = self.start("reduce", 2)
         self.said(job, "at")

@@ -2,7 +2,7 @@
 /*
  * Jobs that make no progress, for hang_test.py, which reads who waits for what.
  *
- * usage: hangs NAME, one of: barrier wait_until signal lock reduce put atomic first
+ * usage: hangs NAME, one of: barrier wait_until signal lock end reduce put atomic first
  *
  * Writes the address that the report has to name.
  */
@@ -67,6 +67,14 @@ static void lock_of_another(void)
 		stay();
 	say("at", &lock);
 	shmem_set_lock(&lock);
+}
+
+static void end(void)
+{
+	if (me != 0)
+		exit(0);
+	say("at", &flag);
+	shmem_long_wait_until(&flag, SHMEM_CMP_EQ, 7);
 }
 
 static void reduce(void)
@@ -145,10 +153,15 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} all[] = {
-		{ "barrier", barrier },	       { "wait_until", wait_until },
-		{ "signal", wait_for_signal }, { "lock", lock_of_another },
-		{ "reduce", reduce },	       { "put", quiet_of_put },
-		{ "atomic", quiet_of_atomic }, { "first", quiet_of_first_put },
+		{ "barrier", barrier },
+		{ "wait_until", wait_until },
+		{ "signal", wait_for_signal },
+		{ "lock", lock_of_another },
+		{ "reduce", reduce },
+		{ "put", quiet_of_put },
+		{ "atomic", quiet_of_atomic },
+		{ "first", quiet_of_first_put },
+		{ "end", end },
 	};
 	int provided;
 

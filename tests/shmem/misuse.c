@@ -253,6 +253,101 @@ static void set_after_finalize(void)
 	shmem_sync(0, 0, npes, sync);
 }
 
+static void get_to_null(void)
+{
+	if (me == 0)
+		shmem_get64(NULL, block, 1, 1);
+	pause();
+}
+
+static void get_of_blocks_to_null(void)
+{
+	if (me == 0)
+		shmem_iget64(NULL, block, 1, 2, 3, 1);
+	pause();
+}
+
+static void put_from_null(void)
+{
+	if (me == 0)
+		shmem_put64(block, NULL, 1, 1);
+	pause();
+}
+
+static void long_put_from_null(void)
+{
+	if (me == 0)
+		shmem_put64(behind, NULL, 1000, 1);
+	pause();
+}
+
+static void fetch_to_null(void)
+{
+	if (me == 0)
+		shmem_long_atomic_fetch_inc_nbi(NULL, block, 1);
+	pause();
+}
+
+static void put_without_context(void)
+{
+	shmem_ctx_long_put(SHMEM_CTX_INVALID, block, behind, 1, me);
+}
+
+static void strided_put_without_context(void)
+{
+	shmem_ctx_long_iput(SHMEM_CTX_INVALID, block, behind, 1, 1, 2, me);
+}
+
+static void get_without_context(void)
+{
+	shmem_ctx_long_g(SHMEM_CTX_INVALID, block, me);
+}
+
+static void add_without_context(void)
+{
+	shmem_ctx_long_atomic_add(SHMEM_CTX_INVALID, block, 1, me);
+}
+
+static void signal_without_context(void)
+{
+	static uint64_t signal;
+
+	shmem_ctx_long_put_signal(SHMEM_CTX_INVALID, block, behind, 0, &signal, 1, SHMEM_SIGNAL_SET,
+				  me);
+}
+
+/* PE 0 ends behind the first barrier. */
+static void exit_in_the_middle(void)
+{
+	if (me == 0)
+		exit(0);
+	shmem_barrier_all();
+	shmem_barrier_all();
+}
+
+static void exit_with_a_lock(void)
+{
+	static long lock;
+
+	if (me == 0)
+		shmem_set_lock(&lock);
+	shmem_barrier_all();
+	if (me == 0)
+		exit(0);
+	shmem_barrier_all();
+	shmem_set_lock(&lock);
+}
+
+static void finalize_in_the_middle(void)
+{
+	if (me == 0) {
+		shmem_finalize();
+		exit(0);
+	}
+	shmem_sync_all();
+	shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, behind, 1);
+}
+
 static void too_much(void)
 {
 	if (shmem_malloc((size_t)1 << 40) != NULL)
@@ -312,6 +407,19 @@ int main(int argc, char **argv)
 		NAMED(after_finalize),
 		NAMED(barrier_after_finalize),
 		NAMED(set_after_finalize),
+		NAMED(get_to_null),
+		NAMED(get_of_blocks_to_null),
+		NAMED(put_from_null),
+		NAMED(long_put_from_null),
+		NAMED(fetch_to_null),
+		NAMED(put_without_context),
+		NAMED(strided_put_without_context),
+		NAMED(get_without_context),
+		NAMED(add_without_context),
+		NAMED(signal_without_context),
+		NAMED(exit_in_the_middle),
+		NAMED(exit_with_a_lock),
+		NAMED(finalize_in_the_middle),
 		NAMED(too_much),
 		NAMED(killed),
 	};

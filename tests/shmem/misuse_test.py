@@ -6,6 +6,7 @@ usage: misuse_test.py PROGRAM OSHRUN
 """
 import os
 import re
+import resource
 import subprocess
 import sys
 
@@ -44,9 +45,28 @@ CASES = [
     ("after_finalize", False, 1, r"shmem_long_p: called before shmem_init or after shmem_finalize"),
     ("barrier_after_finalize", False, 1, r"shmem_barrier_all: called before shmem_init or after shmem_finalize"),
     ("set_after_finalize", False, 1, r"shmem_sync: called before shmem_init or after shmem_finalize"),
+    ("put_without_context", False, 1, r"PE \d .*shmem_ctx_long_put: the context is SHMEM_CTX_INVALID"),
+    ("strided_put_without_context", False, 1, r"PE \d .*shmem_ctx_long_iput: the context is SHMEM_CTX_INVALID"),
+    ("get_without_context", False, 1, r"PE \d .*shmem_ctx_long_g: the context is SHMEM_CTX_INVALID"),
+    ("add_without_context", False, 1, r"PE \d .*shmem_ctx_long_atomic_add: the context is SHMEM_CTX_INVALID"),
+    ("signal_without_context", False, 1, r"PE \d .*shmem_ctx_long_put_signal: the context is SHMEM_CTX_INVALID"),
     ("too_much", False, 0, r"shmem_malloc: 1099511627776 bytes do not fit .* raise SHMEM_SYMMETRIC_SIZE"),
     ("killed", False, 134, r"PE 1 on host0 was killed by signal 6 \(Aborted\)"),
 ]
+
+# The same between two hosts: what near PEs do by a copy of the processor, and PEs that end before the others.
+AT_ITS_END = r"waits for PE 0, which is at its end: it has called shmem_finalize or exit"
+FAR_CASES = [
+    ("get_to_null", r"PE 0 .*shmem_get64: the memory here that it reads or writes is NULL"),
+    ("get_of_blocks_to_null", r"PE 0 .*shmem_iget64: the memory here that it reads or writes is NULL"),
+    ("put_from_null", r"PE 0 .*shmem_put64: the memory here that it reads or writes is NULL"),
+    ("long_put_from_null", r"PE 0 .*shmem_put64: the memory here that it reads or writes is NULL"),
+    ("fetch_to_null", r"PE 0 .*shmem_long_atomic_fetch_inc_nbi: the memory here that it reads or writes is NULL"),
+    ("exit_in_the_middle", rf"PE 1 .*shmem_barrier_all: {AT_ITS_END}"),
+    ("finalize_in_the_middle", rf"PE 1 .*shmem_long_sum_reduce: {AT_ITS_END}"),
+    ("exit_with_a_lock", rf"PE 1 .*shmem_set_lock: {AT_ITS_END}"),
+]
+NEAR_ENDS = [case for case in FAR_CASES if case[1].endswith(AT_ITS_END)]
 
 # Variables and hosts that are wrong, and a pattern of the line.
 WINDOW = r"no symmetric heap of \d+ bytes .*the window of this host is too small or in use; lower SHMEM_SYMMETRIC_SIZE"
@@ -61,10 +81,23 @@ SETTINGS = [
 ]
 
 
-def run(command, more):
+def run(command, more, before=None):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                          timeout=60, env={**os.environ, **more})
+                          timeout=60, env={**os.environ, **more}, preexec_fn=before)
     return done.returncode, done.stderr
+
+
+def no_room_for_a_connection(program, oshrun):
+    """Windows that have room for the heaps but not for a connection: the line says what to change."""
+    for pages in range(0, 200, 2):
+        rc, text = run([oshrun, "-np", "2", "--window", f"{194 * 1024 + pages * 4}K", program, "different_routines"],
+                       {"SHMEM_SYMMETRIC_SIZE": "1m"})
+        if rc != 1 or not re.search("no symmetric heap|cannot be made symmetric", text):
+            remedy = "; lower VIADUCT_RING_BYTES, or raise VIADUCT_WINDOW_BYTES or ulimit -n, of the agent$"
+            return re.search("no connection to PE .*(RESOURCE|REJECT)" + remedy, text, re.MULTILINE) is not None and \
+                ("REJECT" not in text or
+                 re.search("no room for a connection of PE . here" + remedy, text, re.MULTILINE) is not None) or print(text)
+    return False
 
 
 def main():
@@ -76,6 +109,15 @@ def main():
         if rc != status or not re.search(pattern, text) or len(set(text.splitlines())) != 1:
             failed += 1
             print(f"{name}: status {rc}, not {status}, or not this line alone:\n{text}")
+    for hosts, cases in (("2", FAR_CASES), ("1", NEAR_ENDS)):
+        for name, pattern in cases:
+            rc, text = run([oshrun, "--hosts", hosts, "-np", "2", program, name], {})
+            if rc != 1 or not re.fullmatch(rf"oshrun: {pattern}\n", text):
+                failed += 1
+                print(f"{name} on {hosts} hosts: status {rc}, or not this line alone:\n{text}")
+    if not no_room_for_a_connection(program, oshrun):
+        failed += 1
+        print("no window was too small for a connection alone, or its line is another")
     for setting, pattern in SETTINGS:
         options = [word for name, value in setting.items() if name.startswith("--") for word in (name, value)]
         rc, text = run([oshrun, "-np", "2", *options, program, "none"],
@@ -83,11 +125,17 @@ def main():
         if rc != 1 or not re.fullmatch(rf"oshrun: PE \d on host\d: .*{pattern}.*\n", text):
             failed += 1
             print(f"{setting}: status {rc}, or not this line alone:\n{text}")
+    # Of the shell, for the agent, too: what the heap would take is more than a file may have.
+    rc, text = run([oshrun, "-np", "2", program, "none"], {},
+                   lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200 << 10, 200 << 10)))
+    if rc != 1 or not re.fullmatch(rf"oshrun: PE \d on host\d: {WINDOW}.*ulimit -f.*\n", text):
+        failed += 1
+        print(f"with a limit of files: status {rc}, or not this line alone:\n{text}")
     rc, text = run([program, "none"], {})
     if rc == 0 or not re.fullmatch("shmem: no launcher started this program: start it with oshrun .*\n", text):
         failed += 1
         print(f"without a launcher: status {rc}\n{text}")
-    print(f"{len(CASES) + len(SETTINGS) + 1} cases, {failed} failed")
+    print(f"{len(CASES) + len(FAR_CASES) + len(NEAR_ENDS) + len(SETTINGS) + 2} cases, {failed} failed")
     return 1 if failed else 0
 
 

@@ -35,6 +35,7 @@ def main():
         cxx = pathlib.Path(folder) / "one.cc"
         cxx.write_text(CXX, encoding="utf-8")
         for compiler, options, text in ((oshcc, ["-O2", source], None), (oshcc, ["-O2", "-no-pie", "-fno-pie", source], None),
+                                        (oshcc, ["-fsanitize=address", source], None), (oshcxx, ["-fsanitize=address", str(cxx)], "PE 2 good"),
                                         (oshcxx, [str(cxx)], "PE 2 good")):
             exe = str(pathlib.Path(folder) / "program")
             subprocess.run([compiler, *options, "-o", exe], check=True, env=env)

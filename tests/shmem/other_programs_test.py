@@ -36,9 +36,13 @@ char **argv;
 	block = (long *)shmalloc(8 * sizeof(long));
 	shmem_barrier_all();
 	shmem_put64(block, source, 8, next);
+	shmem_clear_cache_inv();
+	shmem_set_cache_line_inv(target);
 	shmem_fence();
 	shmem_int_p(&flag, 1, next);
 	shmem_int_wait(&flag, 0);
+	shmem_udcflush();
+	shmem_udcflush_line(&flag);
 	for (i = 0; i < 8; i++)
 		bad += block[i] != 10 * ((me + npes - 1) % npes) + i;
 	shmem_barrier(0, 0, npes, barSync);

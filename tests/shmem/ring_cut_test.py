@@ -6,6 +6,7 @@ nothing arrives twice, and the job goes on.
 usage: ring_cut_test.py PROGRAM OSHRUN VI_FABRIC ROUNDS
 """
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -28,7 +29,14 @@ def main():
     program, oshrun, vi_fabric, rounds = sys.argv[1:4] + [int(sys.argv[4])]
     job = subprocess.Popen([oshrun, "--hosts", str(HOSTS), "-np", str(HOSTS), program], stdin=subprocess.PIPE,
                            stdout=subprocess.PIPE, text=True)
-    late = threading.Timer(PATIENCE, job.kill)
+    def give_up():
+        job.send_signal(signal.SIGQUIT)  # oshrun writes which PE waits for what
+        try:
+            job.wait(10)
+        except subprocess.TimeoutExpired:
+            job.kill()
+
+    late = threading.Timer(PATIENCE, give_up)
     late.start()
 
     def progress(lines):

@@ -4,7 +4,7 @@
 
   tools_test.py [CLASS[.METHOD]...]
 
-The programs are named by the variables VI_INFO VI_STAT VI_LAT VI_BW VI_RATE VI_SCALE
+The programs are named by the variables VI_INFO VI_STAT VI_PORT VI_LAT VI_BW VI_RATE VI_SCALE
 VI_STAGES VI_FABRIC VIADUCTD.  Every test runs a fabric of its own name, with agents that are children of the test, so tests run side by side.
 """
 import csv
@@ -23,7 +23,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TOOLS = {name: os.environ.get(name.upper(), name)
-         for name in ('vi_info', 'vi_stat', 'vi_lat', 'vi_bw', 'vi_rate', 'vi_scale',
+         for name in ('vi_info', 'vi_stat', 'vi_port', 'vi_lat', 'vi_bw', 'vi_rate', 'vi_scale',
                       'vi_stages')}
 PERF = ('vi_lat', 'vi_bw', 'vi_rate')
 AGENT = os.environ.get('VIADUCTD', 'viaductd')
@@ -219,12 +219,13 @@ class Usage(unittest.TestCase):
                 self.assertEqual((out.returncode, out.stderr), (0, ''))
                 self.assertEqual(out.stdout, golden, f'{tool} {flag}')
 
-    def test_help_of_the_agent_is_golden(self):
-        out = subprocess.run([AGENT, '--help'], env=self.env, timeout=PATIENCE, text=True,
-                             capture_output=True, check=False)
-        golden = (HERE / 'golden' / 'viaductd.help').read_text().partition('\n')[2]
-        self.assertEqual((out.returncode, out.stderr), (0, ''))
-        self.assertEqual(out.stdout, golden)
+    def test_help_of_the_agent_and_of_vi_fabric_is_golden(self):
+        for name, program in (('viaductd', AGENT), ('vi_fabric', VI_FABRIC)):
+            out = subprocess.run([program, '--help'], env=self.env, timeout=PATIENCE, text=True,
+                                 capture_output=True, check=False)
+            golden = (HERE / 'golden' / f'{name}.help').read_text().partition('\n')[2]
+            self.assertEqual((out.returncode, out.stderr), (0, ''))
+            self.assertEqual(out.stdout, golden, name)
 
     def test_version(self):
         for tool in TOOLS:
@@ -947,11 +948,34 @@ class Info(FabricCase):
         doc = json.loads(self.ok('vi_info', '--json').stdout)
         self.assertEqual((doc['schema'], doc['schema_version']), ('viaduct.info', 1))
         for key in ('version', 'fabric', 'hosts', 'ports', 'aliases', 'clients', 'nic', 'explain',
-                    'topology', 'environment'):
+                    'topology', 'environment', 'placement'):
             self.assertIn(key, doc)
         self.assertEqual(doc['fabric']['name'], self.fabric.name)
         self.assertEqual(doc['hosts'][0]['path'], 'self')
         self.assertIn('delivery', doc['nic']['reliability_levels'])
+
+    def test_placement(self):
+        allowed = sorted(os.sched_getaffinity(0))
+        out = self.ok('vi_info', '--placement').stdout.splitlines()
+        self.assertEqual(out[0], 'rules: none')
+        self.assertRegex(out[1], r'^allowed: \d')
+        self.assertRegex(out[2], r'^machine: (\d+ processors?, \d+ cores?, .*, \d+ memory nodes?|unknown: .*)$')
+        self.assertEqual(out[-2:], ['application: not placed', 'vi-xfer: not placed'])
+        last = allowed[-1]
+        doc = json.loads(self.ok('vi_info', '--placement', '--json',
+                                 VIADUCT_AFFINITY=f'transfer={last},8191;application={last};service={last}'
+                                 ).stdout)['placement']
+        threads = {t['thread']: t for t in doc['threads']}
+        self.assertEqual(list(threads), ['application', 'vi-xfer', 'service'])
+        self.assertEqual([t['cpus'] for t in threads.values()], [str(last)] * 3)
+        self.assertEqual([t['as_asked'] for t in threads.values()], [True, False, True])
+        self.assertIn(f'asked {last},8191, got these: this process may not use the others', threads['vi-xfer']['text'])
+        self.assertIn('has one processor with ', threads['service']['warning'])
+        if 'machine' in doc:
+            self.assertLessEqual(set(allowed), {p['cpu'] for p in doc['machine']['where']})
+            self.assertEqual(len(doc['machine']['where']), doc['machine']['processors'])
+        else:
+            self.assertIn('hwloc', doc['machine_unknown'])
 
     def test_unknown_hosts(self):
         self.assertIn("'nowhere'", self.fails('vi_info', '--explain', 'nowhere'))

@@ -390,6 +390,29 @@ class Threads(unittest.TestCase):
         finally:
             fabric.close()
 
+    def test_by_rules(self):
+        """VIADUCT_AFFINITY places them, the option goes before it, and vi_info --placement says so."""
+        for options, rule, cpus in (((), f'relay={CPU}', f'{CPU}'), (('--relay-cpus', str(CPU)), 'relay=8190', f'{CPU}'),
+                                    ((), 'relay=8190', ''), ((), 'relay=shared-cache', '')):
+            with self.subTest(rule=rule, options=options), \
+                 Net('--topology', 'chain', '--hosts', '3', '--relay-threads', '2', *options, VIADUCT_AFFINITY=rule) as net:
+                out = json.loads(net.vi_info('--placement', '--json', '--host', 'host1'))['placement']
+                relays = [t for t in out['threads'] if t['thread'].startswith('vi-relay')]
+                self.assertEqual([t['thread'] for t in relays], ['vi-relay0', 'vi-relay1'])
+                self.assertEqual([t['cpus'] for t in relays], [cpus] * 2)
+                self.assertEqual([t['as_asked'] for t in relays], [cpus != ''] * 2)
+                if cpus:
+                    self.assertIn('has one processor with relay 1', relays[0]['warning'])
+                else:
+                    self.assertIn(f'not placed; asked {rule[6:]}: ', relays[0]['text'])
+
+    def test_strict_rules_that_cannot_be_had(self):
+        env = environment(f'topo{os.getpid()}-{next(numbers)}', VIADUCT_AFFINITY='strict;relay=8190')
+        done = subprocess.run([AGENT, '--host-id', '1', '--hosts', '3', '--fabric', env['VIADUCT_FABRIC']], env=env,
+                              text=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('placement of vi-relay0: not placed; asked 8190: ', done.stderr)
+
 
 if __name__ == '__main__':
     unittest.main(verbosity=2)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -21,6 +25,43 @@ TEST(FdError, NamesTheLimitAndWhatRaisesIt)
 								 "); raise it with ulimit -n");
 	EXPECT_NE(strstr(u_fd_error(ENFILE, text), "fs.file-max"), nullptr);
 	EXPECT_STREQ(u_fd_error(ENOMEM, text), strerror(ENOMEM));
+}
+
+/* A process reads the variable once, so each value has one of its own. */
+static int kept(const char *from)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		setenv("VIADUCT_FD_FROM", from, 1);
+		u_fd_reset();
+		int fd = u_fd_above_std(open("/dev/null", O_RDONLY | O_CLOEXEC));
+		bool closes = fcntl(fd, F_GETFD) == FD_CLOEXEC;
+
+		_exit(fd < 0 || !closes ? 255 : fd >= 100 && fd < 200 ? 100 : fd < 100 ? 1 : 2);
+	}
+	EXPECT_EQ(waitpid(pid, &status, 0), pid);
+	return WEXITSTATUS(status);
+}
+
+TEST(Fd, KeptNumbersBeginWhereTheVariableSays)
+{
+	EXPECT_EQ(kept("100"), 100);
+	EXPECT_EQ(kept("3"), 1);
+	EXPECT_EQ(kept(""), 1);
+}
+
+TEST(Fd, OneThatCannotBeMovedIsKept)
+{
+	rlimit before, low;
+
+	ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	low = before;
+	low.rlim_cur = 100;
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+	EXPECT_EQ(kept("100"), 1);
+	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(FdError, TheLongestLimitFits)

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <climits>
 #include <string>
 
@@ -28,13 +29,16 @@ static void *check(void *arg)
 	return arg;
 }
 
-static Seen start_and_join(const char *name, int cpu = U_ANY_CPU)
+static Seen start_and_join(const char *name, int cpu = -1)
 {
 	Seen seen = {};
 	pthread_t thread;
 	void *result = nullptr;
 
-	EXPECT_EQ(u_thread_start_on(cpu, &thread, name, check, &seen), 0);
+	u_cpuset cpus = {};
+
+	u_cpuset_add(&cpus, cpu);
+	EXPECT_EQ(u_thread_start_on(cpu >= 0 ? &cpus : nullptr, &thread, name, check, &seen), 0);
 	EXPECT_EQ(pthread_join(thread, &result), 0);
 	EXPECT_EQ(result, &seen);
 	return seen;
@@ -87,6 +91,52 @@ TEST(Thread, HelperOfAPinnedThreadRunsWhereTheProcessMay)
 	EXPECT_TRUE(CPU_EQUAL(&seen.cpus, &process));
 }
 
+struct Told {
+	std::atomic<bool> look{ false };
+	cpu_set_t cpus;
+};
+
+static void *look_when_told(void *arg)
+{
+	auto *told = static_cast<Told *>(arg);
+
+	while (!told->look)
+		sched_yield();
+	sched_getaffinity(0, sizeof(told->cpus), &told->cpus);
+	return nullptr;
+}
+
+/* Its start, on processors of its own, is over when the creator may move it. */
+TEST(Thread, StaysWhereItIsMovedToAtOnce)
+{
+	cpu_set_t process;
+	int first = -1, last = -1;
+
+	ASSERT_EQ(sched_getaffinity(getpid(), sizeof(process), &process), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &process))
+			continue;
+		first = first < 0 ? cpu : first;
+		last = cpu;
+	}
+	if (first == last)
+		GTEST_SKIP() << "one CPU: there is no other place";
+	for (int i = 0; i < 50; i++) {
+		u_cpuset from = {}, to = {};
+		Told told;
+		pthread_t thread;
+
+		u_cpuset_add(&from, first);
+		u_cpuset_add(&to, last);
+		ASSERT_EQ(u_thread_start_on(&from, &thread, "vi-moved", look_when_told, &told), 0);
+		EXPECT_EQ(u_thread_move(thread, &to), 0);
+		told.look = true;
+		ASSERT_EQ(pthread_join(thread, nullptr), 0);
+		EXPECT_EQ(CPU_COUNT(&told.cpus), 1);
+		EXPECT_TRUE(CPU_ISSET(last, &told.cpus));
+	}
+}
+
 TEST(Thread, RunsOnTheProcessorAskedForFromItsFirstInstructionOn)
 {
 	cpu_set_t process;
@@ -106,7 +156,7 @@ TEST(Thread, AProcessorThatThereIsNotLeavesItWhereTheProcessMayRun)
 	cpu_set_t process;
 
 	ASSERT_EQ(sched_getaffinity(getpid(), sizeof(process), &process), 0);
-	for (int cpu : { 60000, INT_MAX }) {
+	for (int cpu : { U_CPUSET_END - 1, INT_MAX }) {
 		Seen seen = start_and_join("vi-none0", cpu);
 		EXPECT_TRUE(CPU_EQUAL(&seen.cpus, &process)) << cpu;
 	}

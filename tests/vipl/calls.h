@@ -53,6 +53,7 @@ struct Good {
 	int fd = -1;
 	VIPX_ROUTE route{};
 	VIPX_COUNTERS counters{};
+	VIPX_PLACEMENT placement{};
 };
 
 struct Call {
@@ -92,6 +93,9 @@ inline const std::vector<Call> &nic_calls()
 		NIC_CALL(VipxProgress),
 		NIC_CALL(VipxQueryRoute, g.local, &g.route),
 		NIC_CALL(VipxQueryCounters, nullptr, &g.counters),
+		NIC_CALL(VipxSetAffinity, "none"),
+		NIC_CALL(VipxQueryPlacement, VIPX_ROLE_TRANSFER, &g.placement),
+		NIC_CALL(VipxPlaceThread, VIPX_ROLE_SERVICE, 0, 1, 0, nullptr),
 	};
 	return all;
 }

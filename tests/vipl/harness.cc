@@ -55,6 +55,13 @@ int hops()
 	return hosts() / 2;
 }
 
+bool adapters()
+{
+	const char *kind = getenv("VIADUCT_PORT");
+
+	return hops() > 0 && kind != nullptr && strncmp(kind, "cdev", 4) == 0;
+}
+
 const char *device(int side)
 {
 	if (hosts() == 1)

@@ -44,7 +44,8 @@ unsigned long rule_count();
 							     ::conf::rule_begin(text))
 
 int hosts();
-int hops(); /* between the two sides */
+int hops();	 /* between the two sides */
+bool adapters(); /* does an adapter lie between them?  Behind it is no adopted memory */
 const char *device(int side);
 std::string fabric_name();
 

@@ -49,6 +49,22 @@ TEST(PtagOf, Lifetime)
 	}
 }
 
+TEST(MemOf, WindowMemoryIsRegisteredAgain)
+{
+	VIP_NIC_HANDLE n = nic(0).h;
+	VIP_PVOID at;
+	VIP_MEM_HANDLE window, part;
+
+	RULE("vipl_ext VipxAllocMem: window memory is memory, of which parts can be registered, too");
+	ASSERT_RC(VIP_SUCCESS, VipxAllocMem(n, 16384, nullptr, &at, &window));
+	VIP_MEM_ATTRIBUTES attrs = { nullptr, VIP_FALSE, VIP_FALSE };
+	auto *middle = static_cast<char *>(at) + 5000;
+	ASSERT_RC(VIP_SUCCESS, VipRegisterMem(n, middle, 7000, &attrs, &part));
+	EXPECT_NE(window, part);
+	EXPECT_RC(VIP_SUCCESS, VipDeregisterMem(n, middle, part));
+	EXPECT_RC(VIP_SUCCESS, VipxFreeMem(n, at, window));
+}
+
 TEST(MemOf, BadRegistrations)
 {
 	const VIP_NIC_ATTRIBUTES &na = nic(0).attrs;

@@ -23,7 +23,7 @@ std::string rule(const std::string &what, const Level &level)
 	return "VIPL 7, in-flight operations when an error hits: " + what + ", " + level.name;
 }
 
-/* Sends from side a, each to a receive of its own at side b. */
+/* Sends of two segments from side a, which wait for side b, each to a receive of its own there. */
 struct Sends {
 	Sends(Link &link, size_t bytes, int count = kSends) : l(link), size(bytes)
 	{
@@ -31,7 +31,9 @@ struct Sends {
 			recvs.push_back(l.recv_b(size));
 			Seg seg = l.seg_a(size);
 			fill(seg.p, size, i);
-			sends.push_back(l.send_a({ seg }));
+			auto *rest = static_cast<char *>(seg.p) + 1;
+			sends.push_back(
+				l.send_a({ { seg.p, seg.h, 1 }, { rest, seg.h, seg.length - 1 } }));
 		}
 	}
 	void expect_all_done()
@@ -285,7 +287,9 @@ TEST(Once, DisconnectFromAPeerThatIsStopped)
 		Arena arena(nic(0), nullptr, 8192);
 		pid_t pid = connect_stopped(vi);
 		ASSERT_GT(pid, 0);
-		VIP_DESCRIPTOR *desc = make(arena, 0, { { arena.bytes(4000), arena.mem.h, 4000 } });
+		VIP_DESCRIPTOR *desc = make(arena, 0,
+					    { { arena.bytes(2000), arena.mem.h, 2000 },
+					      { arena.bytes(2000), arena.mem.h, 2000 } });
 		EXPECT_RC(VIP_SUCCESS, VipPostSend(vi, desc, arena.mem.h));
 		EXPECT_FALSE(is_done(desc));
 		EXPECT_RC(VIP_SUCCESS, VipDisconnect(vi));

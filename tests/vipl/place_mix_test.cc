@@ -52,6 +52,8 @@ struct End {
 	Room written{ nic, Kind::kWindow, kDepth *kMost };
 	Room source{ nic, Kind::kWindow, kDepth *kMost };
 	Room own{ nic, Kind::kOrdinary, kDepth *kMost };
+	/* What is read from the peer. */
+	Room got{ nic, Kind::kWindow, kDepth *kMost };
 };
 
 /* Messages from one end to the other. */
@@ -121,6 +123,8 @@ struct Direction {
 			Seg seg = from.own.seg(at, m.length);
 			VIP_DESCRIPTOR *d;
 			if (m.op == Op::kRead) {
+				if (m.receive % 3 != 0)
+					seg = from.got.seg(at, m.length);
 				d = make(from.arena, VIP_CONTROL_OP_RDMAREAD, { seg },
 					 Remote{ to.source.p + at, to.source.h });
 			} else if (m.op == Op::kSend) {

@@ -76,7 +76,10 @@ struct Room {
 		VIP_MEM_ATTRIBUTES attrs = { tag, open, VIP_TRUE };
 		EXPECT_RC(VIP_SUCCESS, VipSetMemAttributes(nic.h, p, h, &attrs));
 	}
-	bool is_window() const { return kind != Kind::kOrdinary; }
+	bool is_window() const
+	{
+		return kind == Kind::kWindow || (kind == Kind::kAdopted && !adapters());
+	}
 	Seg seg(size_t off, size_t n) { return { p + off, h, n }; }
 	Nic &nic;
 	Kind kind;

@@ -58,10 +58,13 @@ TEST_F(SlotCheck, AcceptsWhatIsSent)
 		{ WRITE, FIRST | RING, 0, 4100, 4096, 0 },
 		{ WRITE, LAST, 0, 0, 4, 0 },
 		{ READ_REQ, FIRST | LAST, 0, 0, 16, 1 << 20 },
+		{ READ_REQ, FIRST | LAST, 0, 0, 32, 1 << 20 }, // with an offer
 		{ READ_RESP, FIRST | LAST, 0, 0, 10, 0 },
 		{ ATOMIC, FIRST | LAST, 0, 0, 40, 4 },
 		{ ATOMIC, FIRST | LAST | ACK, 0, 0, 40, 8 },
 		{ READ_RESP, FIRST | LAST, 0, 0, 0, 0 },
+		{ READ_RESP, FIRST | LAST | PLACED, 0, 0, 1, 0 },
+		{ READ_RESP, FIRST | LAST | PLACED | ACK, 0, 0, 1 << 20, 0 },
 		{ SEND, FIRST | RING, 0, 5000, 4096, 0 },
 		{ ABORT, LAST, 0, 0, 0, 0 },
 		{ SEND, FIRST | LAST, 0, 0, 1, 0 },
@@ -106,7 +109,14 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 		{ SEND, PLACED, 0, 0, 4096, 0 },		       //
 		{ WRITE, FIRST | LAST | PLACED, 0, 0, 4096, 0 },       // takes no receive
 		{ WRITE, FIRST | LAST | PLACED | IMM, 0, 0, 4096, 8 }, // length in its address
-		{ READ_RESP, FIRST | LAST | PLACED, 0, 0, 100, 0 },
+		{ READ_RESP, FIRST | LAST | PLACED, 0, 0, 0, 0 },      // nothing was placed
+		{ READ_RESP, FIRST | LAST | PLACED, 0, 0, (1 << 20) + 1, 0 },
+		{ READ_RESP, FIRST | LAST | PLACED | RING, 0, 0, 4096, 0 },
+		{ READ_RESP, FIRST | LAST | PLACED | REWOUND, 0, 0, 4096, 0 },
+		{ READ_RESP, FIRST | LAST | PLACED | IMM, 0, 0, 4096, 0 },
+		{ READ_RESP, FIRST | LAST | PLACED, 0, 5, 4096, 0 },
+		{ READ_RESP, FIRST | PLACED, 0, 8192, 4096, 0 }, // not whole
+		{ READ_RESP, LAST | PLACED, 0, 0, 4096, 0 },
 		{ READ_REQ, FIRST | LAST | PLACED, 0, 0, 16, 1 },
 		{ ABORT, LAST | PLACED, 0, 0, 0, 0 },
 		{ NOP, ACK | PLACED, 0, 0, 0, 0 },
@@ -144,6 +154,11 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 		{ WRITE, FIRST | LAST, 0, 0, 97, 0 },		    // no room beside the address
 		{ WRITE, FIRST | LAST, 0, 0, 8, 8 },		    // length in a write's address
 		{ READ_REQ, FIRST | LAST, 0, 0, 15, 0 },
+		{ READ_REQ, FIRST | LAST, 0, 0, 17, 0 },
+		{ READ_REQ, FIRST | LAST, 0, 0, 31, 0 },
+		{ READ_REQ, FIRST | LAST, 0, 0, 33, 0 },
+		{ READ_REQ, FIRST | LAST, 0, 0, 48, 0 },
+		{ READ_REQ, FIRST | LAST, 0, 0, 32, (1 << 20) + 1 },
 		{ READ_REQ, FIRST | LAST, 0, 0, 16, (1 << 20) + 1 },
 		{ READ_REQ, FIRST | LAST | RING, 0, 0, 16, 0 },
 		{ READ_REQ, FIRST, 0, 0, 16, 0 },

@@ -67,6 +67,25 @@ static int end_asked(struct cl_agent *agent, enum w_admin_verb verb, int pidfd, 
 }
 
 /*
+ * Does a service manager hold the socket?  It listens for an agent that it has not started yet, or
+ * that failed to start, and must not be ended in its place.
+ */
+static bool is_manager(pid_t pid)
+{
+	char path[32], name[16] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	if (fgets(name, sizeof(name), file) == NULL)
+		name[0] = '\0';
+	fclose(file);
+	return strncmp(name, "systemd", 7) == 0;
+}
+
+/*
  * The descriptor was made before the check of the listener, so it is of that process and of no
  * other that got its number.
  */
@@ -78,6 +97,13 @@ static int end_signalled(const struct fabric *f, unsigned int host, pid_t pid, i
 
 	if (cl_listener_pid(f->owner, f->name, host) != pid)
 		return 0;
+	if (is_manager(pid)) {
+		snprintf(error, CL_ERROR_MAX,
+			 "the service manager, pid %d, holds the socket of host %u, and no agent "
+			 "answers there; stop its socket unit",
+			 (int)pid, host);
+		return -EBUSY;
+	}
 	/* It may be stopped; sent later, SIGCONT would disturb a sanitizer's check at the end. */
 	pid_signal(pidfd, SIGCONT);
 	rc = pid_signal(pidfd, SIGTERM);

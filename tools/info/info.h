@@ -40,6 +40,9 @@ json_object *info_explain(struct cl_agent *agent, const char *host);
  */
 json_object *info_topology(struct cl_agent *agent);
 
+/* What a program that starts here gets of processors, and the threads of the agent; NULL: bad rules. */
+json_object *info_placement(struct cl_agent *agent);
+
 /* ---- the network, as an agent knows it ---- */
 
 struct info_net {
@@ -66,6 +69,7 @@ void info_print_env(json_object *env);
 void info_print_env_sh(json_object *env);
 void info_print_explain(json_object *explain);
 void info_print_topology(json_object *topology);
+void info_print_placement(json_object *placement);
 
 /* ---- small helpers on JSON ---- */
 

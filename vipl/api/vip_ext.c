@@ -22,7 +22,7 @@ static int alloc_window(struct vi_nic *nic, uint64_t len, const VIP_MEM_ATTRIBUT
 	if (len == 0 || len > nic->attrs.MaxRegisterBlockBytes)
 		return -EINVAL;
 	len = u_align_up(len, (uint64_t)sysconf(_SC_PAGESIZE));
-	err = nic->ops->window_alloc(nic, len, &addr, &window);
+	err = nic->ops->window_alloc(nic, len, false, &addr, &window);
 	if (err != 0)
 		return err;
 	err = vi_mem_register(nic, addr, len, attrs, window, handle_out);

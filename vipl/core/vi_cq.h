@@ -57,6 +57,7 @@ struct vi_cq {
 	uint32_t turns_due;	/* what polls did since a queue had its turn, in words compared */
 	struct vi_wq *due, *due_last; /* to be visited, oldest first: mark_next */
 	struct vi_wq *_Atomic marked; /* many push, the holder of the lock takes all */
+	_Atomic bool missed;	      /* vi_cq_unwatch_later() was called for some queue */
 	_Atomic uint32_t armed;	      /* notify handlers, plus one if the descriptor is armed */
 	_Atomic uint32_t sleepers;    /* threads in vi_cq_wait() */
 	struct vi_notify *notify_first, *notify_last;
@@ -119,6 +120,11 @@ void vi_cq_mark(struct vi_wq *wq);
  * instead.  Caller holds rx_lock.  True: before the word's memory goes, vi_cq_grace() is due.
  */
 bool vi_cq_unwatch(struct vi_wq *wq);
+/*
+ * As vi_cq_unwatch() for a thread that does not get rx_lock: polls do it when the thread that holds the lock has
+ * dropped it.  It may store the word that the queue is watched for once more before.
+ */
+void vi_cq_unwatch_later(struct vi_wq *wq);
 /* Waits until polls that began before vi_cq_unwatch() have ended.  Caller holds no lock. */
 void vi_cq_grace(struct vi_cq *cq);
 

@@ -71,6 +71,34 @@ bool vi_cq_unwatch(struct vi_wq *wq)
 	return true;
 }
 
+void vi_cq_unwatch_later(struct vi_wq *wq)
+{
+	/* R: the queue's before the CQ's; pairs with vi_cq_take_missed(). */
+	atomic_store_explicit(&wq->missed, true, memory_order_relaxed);
+	atomic_store_explicit(&wq->cq->missed, true, memory_order_release);
+}
+
+U_COLD void vi_cq_take_missed(struct vi_cq *cq)
+{
+	/* A: pairs with vi_cq_unwatch_later(). */
+	if (!atomic_exchange_explicit(&cq->missed, false, memory_order_acquire))
+		return;
+	for (uint32_t i = 0; i < cq->hot_count; i++) {
+		struct vi_wq *wq = cq->hot[i];
+
+		if (!atomic_load_explicit(&wq->missed, memory_order_relaxed))
+			continue;
+		if (!u_biased_try(vi_wq_lock(wq))) {
+			/* An exchange, so that what another thread released before is not hidden. */
+			atomic_exchange_explicit(&cq->missed, true, memory_order_relaxed);
+			continue;
+		}
+		atomic_store_explicit(&wq->missed, false, memory_order_relaxed);
+		vi_cq_unwatch(wq);
+		u_biased_drop(vi_wq_lock(wq));
+	}
+}
+
 uint32_t vi_cq_watches(const struct vi_wq *wq)
 {
 	if (wq->cq == NULL || atomic_load_explicit(&wq->hot, memory_order_relaxed) != VI_WQ_WATCHED)

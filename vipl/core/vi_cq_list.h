@@ -17,6 +17,9 @@ static inline void vi_cq_poll_marked(struct vi_cq *cq)
 		vi_cq_take_marked(cq);
 }
 
+/* Moves queues of vi_cq_unwatch_later() to `marked`, those whose locks are free. */
+void vi_cq_take_missed(struct vi_cq *cq);
+
 static inline uint32_t vi_wq_entries(const struct vi_wq *wq)
 {
 	/* R: pairs with advance_done(): the descriptors are complete before their entry is seen. */

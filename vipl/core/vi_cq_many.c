@@ -176,6 +176,8 @@ static bool find_entry(struct vi_cq *cq, struct vi_wq **wq_out)
 		return true;
 	if (serve_came(cq, cq->watch_count, wq_out))
 		return true;
+	if (u_unlikely(atomic_load_explicit(&cq->missed, memory_order_relaxed)))
+		vi_cq_take_missed(cq);
 	/* Progress on a VI may have completed something on its other queue. */
 	vi_cq_poll_marked(cq);
 	return cq->due != NULL && serve_due(cq, wq_out);

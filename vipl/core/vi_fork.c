@@ -8,6 +8,7 @@
 #include "u_idtab.h"
 #include "u_log.h"
 #include "u_maps.h"
+#include "u_thread.h"
 #include "vi_fork.h"
 
 static _Atomic uint32_t generation; /* changes only while the process has one thread */
@@ -28,6 +29,7 @@ static void in_child(void)
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 	u_log_forked();
 	u_cfg_forked();
+	u_thread_forked();
 	u_close_forked();
 	u_maps_forked();
 	u_adopt_forked();

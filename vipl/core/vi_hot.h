@@ -186,24 +186,33 @@ static inline bool vi_sq_idle(const struct vi_wq *sq)
 }
 
 /*
- * Appends a descriptor that is complete without having been queued, to a queue of which nothing
+ * Appends descriptors that are complete without having been queued, to a queue of which nothing
  * else is in progress.
  */
-static inline void vi_sq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uint32_t length,
-				     uint32_t status)
+static inline void vi_sq_append_done_run(struct vi_wq *sq, VIP_DESCRIPTOR *const *descs,
+					 uint32_t count, uint32_t length, uint32_t status)
 {
 	/* Of an entry that is complete only these three are looked at. */
 	const uint32_t n = sq->tail;
-	struct vi_wqe *wqe = vi_wqe(sq, n);
 
-	wqe->desc = desc;
-	wqe->length = length;
-	wqe->status = status | VIP_STATUS_DONE;
-	sq->next = n + 1;
-	vi_wq_write_back(false, wqe);
-	sq->tail = n + 1;
+	for (uint32_t i = 0; i < count; i++) {
+		struct vi_wqe *wqe = vi_wqe(sq, n + i);
+
+		wqe->desc = descs[i];
+		wqe->length = length;
+		wqe->status = status | VIP_STATUS_DONE;
+		vi_wq_write_back(false, wqe);
+	}
+	sq->next = n + count;
+	sq->tail = n + count;
 	/* A: as in advance_done(). */
-	atomic_store_explicit(&sq->done, n + 1, memory_order_release);
+	atomic_store_explicit(&sq->done, n + count, memory_order_release);
+}
+
+static inline void vi_sq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uint32_t length,
+				     uint32_t status)
+{
+	vi_sq_append_done_run(sq, &desc, 1, length, status);
 }
 
 /* Tells of what vi_sq_append_done() appended. */
@@ -278,23 +287,19 @@ static inline bool vi_recv_in_window(const struct vi_vi *vi)
 void vi_recv_posted(struct vi_vi *vi);
 
 /*
- * Appends a plain receive; false, and nothing done, when it is not plain.  Of a receive ImmediateData
- * and Length as posted mean nothing.  Caller holds rx_lock, calls
- * vi_recv_posted() if vi_recv_in_window(), and vi_wq_heat().
+ * Fills the next entry of the receive queue with a plain receive; false when it is not plain.  Of a
+ * receive ImmediateData and Length as posted mean nothing.  `epoch` is the table's.  Caller holds rx_lock.
  */
-static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
-					VIP_MEM_HANDLE handle)
+static inline bool vi_fill_plain_recv(const struct vi_vi *vi, struct vi_wqe *wqe,
+				      VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle, uint64_t epoch)
 {
-	const uint64_t epoch = vi_tpt_epoch(&vi->nic->tpt);
-	struct vi_wq *rq = &vi->rq;
+	const struct vi_wq *rq = &vi->rq;
 	const VIP_DATA_SEGMENT *seg;
-	struct vi_wqe *wqe;
 	uint64_t addr;
 
-	if (!vi_desc_open(rq, desc, handle, epoch) || u_unlikely(!vi_wq_has_room(rq)))
+	if (!vi_desc_open(rq, desc, handle, epoch))
 		return false;
 	/* The entry is filled before the checks are over, so that little has to be remembered. */
-	wqe = vi_wqe(rq, rq->tail);
 	wqe->desc = desc;
 	wqe->handle = handle;
 	wqe->status = 0;
@@ -305,9 +310,23 @@ static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
 	wqe->at = (uint8_t *)(uintptr_t)addr;
 	wqe->at_len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
-	if (u_unlikely(wqe->segs != 1 || (wqe->control & ~VIP_CONTROL_IMMEDIATE) != 0 ||
-		       !vi_data_open(rq, seg, addr, wqe->at_len) ||
-		       vi_state(vi) == VIP_STATE_ERROR))
+	return u_likely(wqe->segs == 1 && (wqe->control & ~VIP_CONTROL_IMMEDIATE) == 0 &&
+			vi_data_open(rq, seg, addr, wqe->at_len) &&
+			vi_state(vi) != VIP_STATE_ERROR);
+}
+
+/*
+ * Appends a plain receive; false, and nothing done, when it is not plain.  Caller holds rx_lock, calls
+ * vi_recv_posted() if vi_recv_in_window(), and vi_wq_heat().
+ */
+static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
+					VIP_MEM_HANDLE handle)
+{
+	struct vi_wq *rq = &vi->rq;
+
+	if (u_unlikely(!vi_wq_has_room(rq)) ||
+	    !vi_fill_plain_recv(vi, vi_wqe(rq, rq->tail), desc, handle,
+				vi_tpt_epoch(&vi->nic->tpt)))
 		return false;
 	rq->tail++;
 	vi->counters.RecvsPosted++;

@@ -11,14 +11,15 @@
 static inline bool may_pack(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
 			    uint32_t length, uint8_t **at_out)
 {
-	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
 	struct vi_wq *sq = &vi->sq;
+	const VIP_DATA_SEGMENT *seg;
 	uint64_t addr;
 
 	if (u_unlikely(desc == NULL) ||
 	    !vi_desc_open(sq, desc, handle, vi_tpt_epoch(&vi->nic->tpt)) ||
 	    __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED) != length)
 		return false;
+	seg = &desc->DS[0].Local;
 	addr = __atomic_load_n(&seg->Data.AddressBits, __ATOMIC_RELAXED);
 	if (u_unlikely(__atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED) != 1 ||
 		       __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED) != 0 ||
@@ -103,6 +104,38 @@ int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 	return err;
 }
 
+/* Appends the first descriptors, as long as they are plain and there is room; how many.  Caller holds rx_lock. */
+static uint32_t append_plain_recvs(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint64_t count,
+				   VIP_MEM_HANDLE handle)
+{
+	const uint64_t epoch = vi_tpt_epoch(&vi->nic->tpt);
+	struct vi_wq *rq = &vi->rq;
+	const uint32_t tail = rq->tail, room = rq->mask + 1 - (tail - rq->head);
+	uint32_t n = 0;
+
+	/* The provider is told of each of these. */
+	if (u_unlikely(vi_recv_in_window(vi)))
+		return 0;
+	count = u_min64(count, room);
+	while (n < count && descs[n] != NULL &&
+	       vi_fill_plain_recv(vi, vi_wqe(rq, tail + n), descs[n], handle, epoch))
+		n++;
+	rq->tail = tail + n;
+	vi->counters.RecvsPosted += n;
+	return n;
+}
+
+static int post_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
+{
+	if (u_unlikely(desc == NULL))
+		return -EINVAL;
+	if (u_unlikely(!vi_append_plain_recv(vi, desc, handle)))
+		return vi_post_recv_any(vi, desc, handle);
+	if (u_unlikely(vi_recv_in_window(vi)))
+		vi_recv_posted(vi);
+	return 0;
+}
+
 int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, uint64_t count,
 		  VIP_MEM_HANDLE handle, uint64_t *posted_out)
 {
@@ -112,13 +145,12 @@ int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 	u_biased_take(&vi->rx_lock);
 	if (u_unlikely(vi_stale(vi, id)))
 		err = -EINVAL;
-	for (; err == 0 && i < count; i += err == 0) {
-		if (u_unlikely(descs[i] == NULL))
-			err = -EINVAL;
-		else if (u_unlikely(!vi_append_plain_recv(vi, descs[i], handle)))
-			err = vi_post_recv_any(vi, descs[i], handle);
-		else if (u_unlikely(vi_recv_in_window(vi)))
-			vi_recv_posted(vi);
+	while (err == 0 && i < count) {
+		i += append_plain_recvs(vi, descs + i, count - i, handle);
+		if (i < count) {
+			err = post_recv(vi, descs[i], handle);
+			i += err == 0;
+		}
 	}
 	if (i > 0)
 		vi_wq_heat(&vi->rq);
@@ -129,20 +161,30 @@ int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/* Moves complete descriptors from the queue to `descs`.  Caller holds the queue's lock. */
+/*
+ * Moves complete descriptors from the queue to `descs`, one with an error as the last.  2: that was moved; 1: others
+ * are there; 0: none.  Caller holds the queue's lock.
+ */
 static inline int pop_many(struct vi_wq *wq, VIP_DESCRIPTOR **descs, uint64_t max, uint64_t *count)
 {
-	int got = 0;
+	const uint32_t head = wq->head;
+	const uint32_t ready = atomic_load_explicit(&wq->done, memory_order_relaxed) - head;
+	const uint32_t n = (uint32_t)u_min64(max - *count, ready);
+	uint32_t status = 0, i = 0;
 
-	while (*count < max) {
-		got = vi_wq_pop(wq, &descs[*count]);
-		if (got <= 0)
-			break;
-		++*count;
-		if (u_unlikely(got == 2))
-			return 2;
+	while (i < n && u_likely((status & VIP_STATUS_ERROR_MASK) == 0)) {
+		const struct vi_wqe *wqe = vi_wqe(wq, head + i);
+
+		status = wqe->status;
+		descs[*count + i] = wqe->desc;
+		i++;
+		U_TRACE(completion_taken, wqe->desc, wqe->status);
 	}
-	return *count > 0 ? 1 : 0;
+	wq->head = head + i;
+	*count += i;
+	if (u_unlikely((status & VIP_STATUS_ERROR_MASK) != 0))
+		return 2;
+	return *count > 0;
 }
 
 int vi_sends_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_t max,

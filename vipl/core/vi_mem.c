@@ -235,6 +235,10 @@ int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_
 		err = check_attrs(nic, attrs);
 	if (err == 0 && window == NULL)
 		err = vi_probe_range(addr, len, &local);
+	if (err != 0 && window == NULL && vi_tpt_in_window(nic, addr, len)) {
+		local = VI_READ | VI_WRITE;
+		err = 0;
+	}
 	if (err != 0)
 		return err;
 	pthread_mutex_lock(&nic->lock);
@@ -288,7 +292,8 @@ static int check_pages(const void *addr, uint64_t len)
 static int adopt_pages(struct vi_nic *nic, void *addr, struct vi_adopted *adopted)
 {
 	char why[U_MAPS_WHY];
-	int err = nic->ops->window_alloc(nic, adopted->len, &adopted->pages, &adopted->window);
+	int err =
+		nic->ops->window_alloc(nic, adopted->len, true, &adopted->pages, &adopted->window);
 
 	if (err != 0)
 		return err;

@@ -14,6 +14,7 @@
 #include "vi_limits.h"
 #include "vi_mem.h"
 #include "vi_nic.h"
+#include "vi_place.h"
 #include "vi_provider.h"
 #include "vi_ptag.h"
 #include "vi_vi.h"
@@ -77,6 +78,9 @@ static uint32_t next_first_generation(void)
 static void reset(struct vi_nic *nic)
 {
 	pthread_mutex_init(&nic->lock, NULL);
+	pthread_mutex_init(&nic->place_lock, NULL);
+	nic->affinity = NULL;
+	memset(nic->placed, 0, sizeof(nic->placed));
 	nic->ops = NULL;
 	nic->prov = NULL;
 	nic->vis = NULL;
@@ -132,8 +136,12 @@ static int open_nic(struct vi_nic *nic, const char *device)
 		atomic_store_explicit(&nic->id, id, memory_order_relaxed);
 		err = open_provider(nic, device);
 	}
-	if (err == 0)
-		return 0;
+	if (err == 0) {
+		err = vi_place_nic(nic, NULL);
+		if (err == 0)
+			return 0;
+		nic->ops->nic_close(nic);
+	}
 	u_idtab_del(id);
 	atomic_store_explicit(&nic->id, 0, memory_order_relaxed);
 	vi_event_destroy(nic->dispatcher);
@@ -161,6 +169,7 @@ int vi_nic_open(const char *device, struct vi_nic **out)
 	reset(nic);
 	err = open_nic(nic, device);
 	if (err != 0) {
+		pthread_mutex_destroy(&nic->place_lock);
 		pthread_mutex_destroy(&nic->lock);
 		vi_pool_put(&vi_nic_pool, nic);
 		return err;
@@ -217,6 +226,8 @@ int vi_nic_close(struct vi_nic *nic, uint64_t id)
 	vi_event_destroy(nic->dispatcher);
 	nic->dispatcher = NULL;
 	free_tpt(&nic->tpt);
+	vi_place_fini(nic);
+	pthread_mutex_destroy(&nic->place_lock);
 	pthread_mutex_destroy(&nic->lock);
 	vi_pool_put(&vi_nic_pool, nic);
 	return 0;

@@ -15,6 +15,7 @@
 #include "vipl.h"
 #include "vipl_ext.h"
 
+struct u_affinity;
 struct vi_conn;
 struct vi_cq;
 struct vi_dispatcher;
@@ -46,6 +47,9 @@ struct vi_nic {
 	enum u_idle_mode wait_mode;
 	struct u_idle_past idle_past; /* of the threads that wait */
 	VIPX_COUNTERS closed;	      /* sums of VIs that are gone; under lock */
+	pthread_mutex_t place_lock;   /* of what follows */
+	struct u_affinity *affinity;
+	VIPX_PLACEMENT placed[2]; /* by role: application, transfer */
 	void *pool_link;
 };
 

@@ -57,7 +57,8 @@ static int no_peer_done(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remo
 	return -EOPNOTSUPP;
 }
 
-static int no_window_alloc(struct vi_nic *nic, uint64_t len, void **addr_out, void **window_out)
+static int no_window_alloc(struct vi_nic *nic, uint64_t len, bool sealed, void **addr_out,
+			   void **window_out)
 {
 	return -EOPNOTSUPP;
 }
@@ -99,6 +100,12 @@ static void short_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline)
 
 	ts.tv_nsec = (long)(left < 0 || left > SLEEP_STEP_NS ? SLEEP_STEP_NS : left);
 	nanosleep(&ts, NULL);
+}
+
+static int no_place(struct vi_nic *nic, const struct u_affinity *a,
+		    const struct u_place_decision *d)
+{
+	return -EOPNOTSUPP;
 }
 
 static void no_counters(struct vi_nic *nic, VIPX_COUNTERS *sum) {}
@@ -155,6 +162,7 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 	PICK(sleep, short_sleep);
 	PICK(wake, no_nic);
 	PICK(doorbell_rung, never_rung);
+	PICK(place, no_place);
 	PICK(counters, no_counters);
 	PICK(name_to_host, no_name_to_host);
 	PICK(host_to_name, no_host_to_name);

@@ -21,6 +21,8 @@
 #include "vipl.h"
 #include "vipl_ext.h"
 
+struct u_affinity;
+struct u_place_decision;
 struct vi_nic;
 struct vi_vi;
 
@@ -64,8 +66,12 @@ struct vi_provider_ops {
 	/* From any state to Idle; flushes both queues; the peer is told. */
 	int (*disconnect)(struct vi_vi *vi);
 
-	/* Window memory (VipxAllocMem); *window_out is the record vi_mem_register() keeps. */
-	int (*window_alloc)(struct vi_nic *nic, uint64_t len, void **addr_out, void **window_out);
+	/*
+	 * Window memory (VipxAllocMem); *window_out is the record vi_mem_register() keeps.  `sealed`:
+	 * of a memfd, which can be mapped again (VipxAdoptMem).
+	 */
+	int (*window_alloc)(struct vi_nic *nic, uint64_t len, bool sealed, void **addr_out,
+			    void **window_out);
 	/* The handle of the window is no longer valid. May block; no locks held. */
 	void (*window_free)(struct vi_nic *nic, void *window);
 	/*
@@ -105,6 +111,10 @@ struct vi_provider_ops {
 	 * progress() then serves the connections that rang.  Does not block; any lock may be held.
 	 */
 	bool (*doorbell_rung)(struct vi_nic *nic);
+
+	/* Moves the threads that move packets for this NIC alone to the processors decided. */
+	int (*place)(struct vi_nic *nic, const struct u_affinity *a,
+		     const struct u_place_decision *d);
 
 	/* Adds the provider's counters of the whole NIC. */
 	void (*counters)(struct vi_nic *nic, VIPX_COUNTERS *sum);

@@ -14,6 +14,28 @@ void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint6
 	return (void *)(uintptr_t)addr;
 }
 
+static bool is_window(const struct vi_region *r, uint64_t addr, uint64_t len)
+{
+	return atomic_load_explicit(&r->handle, memory_order_relaxed) != 0 && r->window != NULL &&
+	       r->adopted == NULL && vi_region_allows(r, 0, addr, len, 0);
+}
+
+bool vi_tpt_in_window(struct vi_nic *nic, const void *addr, uint64_t len)
+{
+	const struct vi_tpt *tpt = &nic->tpt;
+	bool found = false;
+
+	pthread_mutex_lock(&nic->lock);
+	for (uint32_t slot = 1; slot <= tpt->slots && !found; slot++) {
+		const struct vi_region *chunk = atomic_load_explicit(
+			&tpt->chunk[slot / VI_TPT_CHUNK], memory_order_relaxed);
+
+		found = is_window(&chunk[slot % VI_TPT_CHUNK], (uintptr_t)addr, len);
+	}
+	pthread_mutex_unlock(&nic->lock);
+	return found;
+}
+
 void vi_tpt_change(struct vi_nic *nic)
 {
 	atomic_fetch_add_explicit(&nic->tpt.epoch, 1, memory_order_release);

@@ -106,6 +106,12 @@ static inline bool vi_region_allows(const struct vi_region *r, uint64_t ptag, ui
 void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint64_t len,
 		   uint32_t handle, uint32_t access);
 
+/*
+ * Is the range in registered memory of VipxAllocMem()?  Of that which lies behind an adapter the kernel
+ * tells nothing by vi_probe_range().  Takes nic->lock.
+ */
+bool vi_tpt_in_window(struct vi_nic *nic, const void *addr, uint64_t len);
+
 /* From here on accesses that were checked before are checked again. */
 void vi_tpt_change(struct vi_nic *nic);
 

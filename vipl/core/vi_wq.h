@@ -79,6 +79,7 @@ struct vi_wq {
 	 * other changes are under both locks.
 	 */
 	_Atomic uint32_t hot;
+	_Atomic bool missed; /* vi_cq_unwatch_later() */
 	/* Under cq->lock: */
 	uint32_t hot_index, watch_index; /* in cq->hot and cq->watch, or VI_NOT_LISTED */
 	/* polls without completion; while cq->many, the number of the poll that served it last */
@@ -94,7 +95,7 @@ struct vi_wq {
 /* The VIP_STATUS_OP_ bits of an entry's own operation. */
 uint32_t vi_wqe_op(const struct vi_wq *wq, const struct vi_wqe *wqe);
 
-static inline struct vi_wqe *vi_wqe(struct vi_wq *wq, uint32_t n)
+static inline struct vi_wqe *vi_wqe(const struct vi_wq *wq, uint32_t n)
 {
 	return &wq->wqe[n & wq->mask];
 }

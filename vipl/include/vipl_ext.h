@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Version of this header; VipxQueryVersion() returns that of the library. */
-#define VIPX_VERSION 4
+#define VIPX_VERSION 5
 
 /* How packets to a host travel. */
 typedef enum _VIPX_PATH_KIND {
@@ -134,6 +134,35 @@ typedef struct _VIPX_COMPLETION {
 	VIP_UINT32 Reserved;
 } VIPX_COMPLETION;
 
+/* Whose threads are placed on processors. */
+typedef enum _VIPX_ROLE {
+	VIPX_ROLE_APPLICATION = 0, /* threads of the program that post and take */
+	VIPX_ROLE_TRANSFER = 1,	   /* the thread of the library that moves packets of a NIC */
+	VIPX_ROLE_SERVICE = 2	   /* threads of the program that do such work for others */
+} VIPX_ROLE;
+
+/* Places on processors. */
+typedef enum _VIPX_PLACE {
+	VIPX_PLACE_ANYWHERE = 0,      /* wherever the process may run */
+	VIPX_PLACE_SAME_CORE = 1,     /* the core of the application's thread */
+	VIPX_PLACE_SHARED_CACHE = 2,  /* other cores that share a cache with it */
+	VIPX_PLACE_SAME_PACKAGE = 3,  /* other cores of the package, under another cache */
+	VIPX_PLACE_OTHER_PACKAGE = 4, /* cores of other packages */
+	VIPX_PLACE_DEVICE = 5,	      /* the memory node of the adapter */
+	VIPX_PLACE_LIST = 6	      /* processors named by their numbers */
+} VIPX_PLACE;
+
+/* Where a thread was placed, and why there. */
+typedef struct _VIPX_PLACEMENT {
+	VIP_ULONG Size;	   /* sizeof(VIPX_PLACEMENT), set by the caller */
+	VIP_ULONG Asked;   /* VIPX_PLACE_* */
+	VIP_ULONG Got;	   /* VIPX_PLACE_* */
+	VIP_ULONG AsAsked; /* VIP_TRUE or VIP_FALSE */
+	char Cpus[128];	   /* the processors, as in "2-5,8"; empty: not placed */
+	char Text[200];	   /* one line: asked, got, and why */
+	char Warning[200]; /* one line, or empty: with what it shares a processor, and the like */
+} VIPX_PLACEMENT;
+
 /**
  * VipxAllocMem - allocate registered memory in the window
  * @NicHandle: in, handle from VipOpenNic()
@@ -156,7 +185,7 @@ typedef struct _VIPX_COMPLETION {
  * can still change until VipDisconnect() returns, as all memory that is open to a peer's writes. A
  * hostile process of a peer can read and store there until the memory is freed; only this library
  * accesses memory of VipRegisterMem(). Children of fork() share the memory: the parent and its peers
- * see what they store there.
+ * see what they store there. When the parent has freed it, or ended, children may find zeroes there.
  *
  * Ownership: the caller frees it with VipxFreeMem().
  *
@@ -218,7 +247,8 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * Does for memory that is already there what VipxAllocMem() does for new memory: a peer's RDMA writes
  * soon become stores, which a thread that polls the memory sees without any call. The content is
  * copied into the window, and the window's pages are mapped in the place of the old ones: address and
- * content stay. Registrations that the memory has stay, too.
+ * content stay. Registrations that the memory has stay, too. Peers on other machines store there
+ * only where an IOMMU translates for the adapter; where none does, their writes go through slots.
  *
  * The memory must be private and anonymous, readable, writable and not executable: that of malloc(),
  * aligned_alloc() and mmap(). It is refused if part of it is a file, shared or window memory (adopted
@@ -619,6 +649,90 @@ VIP_RETURN VipxCQArm(VIP_CQ_HANDLE CQHandle);
 VIP_RETURN VipxProgress(VIP_NIC_HANDLE NicHandle);
 
 /**
+ * VipxSetAffinity - place the threads of a NIC on processors
+ * @NicHandle: in, handle from VipOpenNic()
+ * @Rules: in, rules as in VIADUCT_AFFINITY, such as "transfer=shared-cache"; NULL: those of
+ *	VIADUCT_AFFINITY
+ *
+ * The calling thread is the application's thread, to which relations refer: call it again when that
+ * thread was bound elsewhere. The rule for transfer places the thread of the library that moves
+ * packets; without one it may run wherever the process may. A rule for application, and nothing else,
+ * moves the calling thread. Rules for service hold for later calls of VipxPlaceThread() with this NIC;
+ * other roles are those of agents and have no effect. VipOpenNic() does what VIADUCT_AFFINITY says.
+ *
+ * Ownership: Rules is the caller's.
+ *
+ * Return:
+ *  - VIP_SUCCESS: placed, maybe not as asked: see VipxQueryPlacement()
+ *  - VIP_INVALID_PARAMETER: a bad handle, or rules that are not understood; the log says why
+ *  - VIP_ERROR_RESOURCE: the rules have the word strict, and something cannot be had as asked; nothing
+ *    was changed. Or no memory
+ *
+ * Context: reads the topology of the machine, milliseconds. Thread-safe. Not for handlers.
+ *
+ * Ordering: the threads have moved on return.
+ *
+ * Since: 1.4
+ */
+VIP_RETURN VipxSetAffinity(VIP_NIC_HANDLE NicHandle, const char *Rules);
+
+/**
+ * VipxQueryPlacement - tell where a thread of a NIC was placed
+ * @NicHandle: in, handle from VipOpenNic()
+ * @Role: in, VIPX_ROLE_APPLICATION, for the thread that opened the NIC or called VipxSetAffinity() last,
+ *	or VIPX_ROLE_TRANSFER
+ * @Placement: in/out, in: Size; out: the placement, not NULL
+ *
+ * Ownership: Placement is the caller's. No more than Size bytes are written.
+ *
+ * Return:
+ *  - VIP_SUCCESS: Placement is filled
+ *  - VIP_INVALID_PARAMETER: a bad handle, another role, a NULL pointer, or a Size smaller than that of
+ *    version 5
+ *
+ * Context: does not block. Thread-safe. Allowed in handlers.
+ *
+ * Ordering: what was decided by the latest call; a thread that was moved by other means is not noticed.
+ *
+ * Since: 1.4
+ */
+VIP_RETURN VipxQueryPlacement(VIP_NIC_HANDLE NicHandle, VIP_ULONG Role, VIPX_PLACEMENT *Placement);
+
+/* Flags of VipxPlaceThread(). */
+#define VIPX_PLACE_POLLS 0x1 /* the thread never sleeps */
+
+/**
+ * VipxPlaceThread - place the calling thread
+ * @NicHandle: in, handle from VipOpenNic(): by the rules that this NIC has
+ * @Role: in, VIPX_ROLE_SERVICE, or VIPX_ROLE_APPLICATION
+ * @Index: in, number of the thread among those of the role, from 0
+ * @Count: in, how many threads of the role there are, at least 1
+ * @Flags: in, 0 or VIPX_PLACE_POLLS
+ * @Placement: in/out, in: Size; out: the placement, or NULL
+ *
+ * For threads of the program, such as those of a library above this one. If there is a rule for the
+ * role the thread is bound; threads of the role service take the processors of the place in turn. Without a rule
+ * it stays where it is.
+ *
+ * Ownership: Placement is the caller's. No more than Size bytes are written.
+ *
+ * Return:
+ *  - VIP_SUCCESS: placed, maybe not as asked, or there is no rule
+ *  - VIP_INVALID_PARAMETER: a bad handle, another role, Index not below Count, an unknown flag, or a Size
+ *    smaller than that of version 5
+ *  - VIP_ERROR_RESOURCE: the rules have the word strict, and the place cannot be had; the thread was not moved.
+ *    Or no memory
+ *
+ * Context: does not block. Thread-safe. Not for handlers.
+ *
+ * Ordering: the thread has moved on return.
+ *
+ * Since: 1.4
+ */
+VIP_RETURN VipxPlaceThread(VIP_NIC_HANDLE NicHandle, VIP_ULONG Role, VIP_ULONG Index,
+			   VIP_ULONG Count, VIP_ULONG Flags, VIPX_PLACEMENT *Placement);
+
+/**
  * VipxErrorString - tell the name of a return code
  * @Code: in, a return code
  *
@@ -707,7 +821,7 @@ VIP_RETURN VipxQueryCounters(VIP_NIC_HANDLE NicHandle, VIP_VI_HANDLE ViHandle,
 /**
  * VipxQueryVersion - tell the version of the library
  * @Extension: out, VIPX_VERSION of the library, or NULL
- * @Release: out, its release, such as "1.3.0", or NULL
+ * @Release: out, its release, such as "1.4.0", or NULL
  *
  * Extensions up to the smaller of this version and the VIPX_VERSION compiled with can be used.
  *

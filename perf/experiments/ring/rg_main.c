@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ring_port - one measurement of the raw link or of the published protocol; ring_experiments runs it. */
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 #include "port_model.h"
 #include "rg.h"
+#include "ring_row.h"
 #include "u_option.h"
 
 #define AT(field) U_OPTION_AT(struct rg_task, field)
@@ -76,8 +76,7 @@ static void show_profile(const char *name)
 	json_object_object_add(o, "interrupt_ns", json_object_new_int64(p->interrupt_ns));
 	json_object_object_add(o, "dma_setup_ns", json_object_new_int64(p->dma_setup_ns));
 	json_object_object_add(o, "copy_rate", json_object_new_int64((int64_t)p->copy_rate));
-	puts(json_object_to_json_string(o));
-	json_object_put(o);
+	ring_row_print(o);
 }
 
 static void add_split(json_object *o, const struct rg_split *s)
@@ -94,22 +93,20 @@ static void add_split(json_object *o, const struct rg_split *s)
 
 static void print_result(const struct rg_task *t, const struct rg_result *r)
 {
-	json_object *o = json_object_new_object();
+	const struct ring_row row = { .experiment = t->experiment,
+				      .kind = t->baseline ? "baseline" : "raw",
+				      .hosts = t->hosts,
+				      .threads = t->threads,
+				      .links = t->links,
+				      .bytes = t->bytes,
+				      .value = r->value,
+				      .unit = r->unit,
+				      .rate = r->rate };
+	json_object *o = ring_row_new(&row);
 
-	json_object_object_add(o, "experiment", json_object_new_string(t->experiment));
-	json_object_object_add(o, "kind", json_object_new_string(t->baseline ? "baseline" : "raw"));
-	json_object_object_add(o, "hosts", json_object_new_int64(t->hosts));
-	json_object_object_add(o, "threads", json_object_new_int64(t->threads));
-	json_object_object_add(o, "links", json_object_new_int64(t->links));
-	json_object_object_add(o, "bytes", json_object_new_int64((int64_t)t->bytes));
-	json_object_object_add(o, "value", json_object_new_double(r->value));
-	json_object_object_add(o, "unit", json_object_new_string(r->unit));
-	if (r->rate != 0)
-		json_object_object_add(o, "rate", json_object_new_double(r->rate));
 	if (r->split.data != 0)
 		add_split(o, &r->split);
-	puts(json_object_to_json_string(o));
-	json_object_put(o);
+	ring_row_print(o);
 }
 
 static int measure(struct rg_task *t, struct rg_result *r)

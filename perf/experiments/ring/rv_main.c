@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ring_vipl - one measurement of VIPL programs on a ring that is up; ring_experiments runs it. */
-#include <json-c/json.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 
+#include "ring_row.h"
 #include "rv.h"
 #include "u_option.h"
 
@@ -49,21 +49,19 @@ static const struct u_option_tool tool = {
 
 static void print_result(const struct rv_task *t, const struct rv_result *r)
 {
-	json_object *o = json_object_new_object();
+	const struct ring_row row = { .experiment = t->experiment,
+				      .kind = "ours",
+				      .hosts = t->hosts,
+				      .threads = t->threads,
+				      .links = t->links,
+				      .bytes = t->bytes,
+				      .value = r->value,
+				      .unit = r->unit,
+				      .rate = r->rate };
+	json_object *o = ring_row_new(&row);
 
-	json_object_object_add(o, "experiment", json_object_new_string(t->experiment));
-	json_object_object_add(o, "kind", json_object_new_string("ours"));
-	json_object_object_add(o, "hosts", json_object_new_int64(t->hosts));
-	json_object_object_add(o, "threads", json_object_new_int64(t->threads));
-	json_object_object_add(o, "links", json_object_new_int64(t->links));
 	json_object_object_add(o, "hops", json_object_new_int64(t->hops));
-	json_object_object_add(o, "bytes", json_object_new_int64((int64_t)t->bytes));
-	json_object_object_add(o, "value", json_object_new_double(r->value));
-	json_object_object_add(o, "unit", json_object_new_string(r->unit));
-	if (r->rate != 0)
-		json_object_object_add(o, "rate", json_object_new_double(r->rate));
-	puts(json_object_to_json_string(o));
-	json_object_put(o);
+	ring_row_print(o);
 }
 
 int main(int argc, char **argv)

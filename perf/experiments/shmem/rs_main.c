@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/prctl.h>
 
+#include "ring_row.h"
 #include "rs.h"
 #include "u_option.h"
 
@@ -46,13 +47,17 @@ static const struct u_option_tool tool = {
 
 static void print_result(const struct rs_task *t, const struct rs_result *r)
 {
-	printf("{\"experiment\": \"%s\", \"kind\": \"shmem\", \"hosts\": %u, \"threads\": %u, "
-	       "\"links\": %u, \"bytes\": %llu, \"value\": %.6g, \"unit\": \"%s\"",
-	       t->experiment, t->hosts, t->threads, t->links, (unsigned long long)t->bytes,
-	       r->value, r->unit);
-	if (r->rate != 0)
-		printf(", \"rate\": %.6g", r->rate);
-	puts("}");
+	const struct ring_row row = { .experiment = t->experiment,
+				      .kind = "shmem",
+				      .hosts = t->hosts,
+				      .threads = t->threads,
+				      .links = t->links,
+				      .bytes = t->bytes,
+				      .value = r->value,
+				      .unit = r->unit,
+				      .rate = r->rate };
+
+	ring_row_print(ring_row_new(&row));
 }
 
 static void measure(struct rs_task *t)

@@ -62,6 +62,11 @@ int deco_slice_share(struct port *p, int fd, size_t len, uint32_t *id_out)
 	return port_slice_share(p->inner, fd, len, id_out);
 }
 
+int deco_memory_alloc(struct port *p, size_t len, struct port_slice *out)
+{
+	return port_memory_alloc(p->inner, len, out);
+}
+
 int deco_peer_slice_open(struct port *p, uint32_t id, size_t len, int *fd_out)
 {
 	return port_peer_slice_open(p->inner, id, len, fd_out);

@@ -21,6 +21,7 @@ int deco_export(struct port *p, const char *segment, char *text, size_t size,
 int deco_slice_alloc(struct port *p, size_t len, struct port_slice *out);
 void deco_slice_free(struct port *p, uint32_t id);
 int deco_slice_share(struct port *p, int fd, size_t len, uint32_t *id_out);
+int deco_memory_alloc(struct port *p, size_t len, struct port_slice *out);
 int deco_peer_slice_open(struct port *p, uint32_t id, size_t len, int *fd_out);
 void deco_flush(struct port *p);
 void deco_peer_db_ring(struct port *p, uint32_t bits);

@@ -403,6 +403,7 @@ static const struct port_ops fault_ops = {
 	.slice_alloc = deco_slice_alloc,
 	.slice_free = deco_slice_free,
 	.slice_share = deco_slice_share,
+	.memory_alloc = deco_memory_alloc,
 	.peer_slice_open = deco_peer_slice_open,
 	.map = fault_map,
 	.unmap = fault_unmap,

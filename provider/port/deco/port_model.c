@@ -173,6 +173,7 @@ static const struct port_ops model_ops = {
 	.slice_alloc = deco_slice_alloc,
 	.slice_free = deco_slice_free,
 	.slice_share = deco_slice_share,
+	.memory_alloc = deco_memory_alloc,
 	.peer_slice_open = deco_peer_slice_open,
 	.map = model_map,
 	.unmap = model_unmap,

@@ -331,6 +331,7 @@ static const struct port_ops strict_ops = {
 	.slice_alloc = deco_slice_alloc,
 	.slice_free = deco_slice_free,
 	.slice_share = deco_slice_share,
+	.memory_alloc = deco_memory_alloc,
 	.peer_slice_open = deco_peer_slice_open,
 	.map = strict_map,
 	.unmap = strict_unmap,

@@ -4,5 +4,6 @@
 #define MPP_SHMEM_H
 
 #include "../shmem.h"
+#include "../shmemx.h"
 
 #endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whole messages in the payload buffer of the peer.  Callers hold tx_lock, and the slices are mapped memory.
+ */
+#ifndef NVI_PAYLOAD_H
+#define NVI_PAYLOAD_H
+
+#include "nvi_credit.h"
+#include "u_copy.h"
+
+#define NVI_PAYLOAD_LAST 512u /* this much is copied after the line of the slot was asked for */
+
+/*
+ * A message in the payload buffer, which lies there from `offset` on.  `answers`: a message of the peer came since
+ * the last one that was buffered, so this one is not in a stream.
+ */
+struct nvi_payload {
+	uint64_t cursor; /* the end of its payload */
+	uint32_t offset;
+	uint8_t flags;
+	bool answers;
+};
+
+/*
+ * Finds room for n bytes.  Where a processor cannot demote lines, a message that finds all before it consumed begins
+ * the buffer anew.  Returns false, and changes nothing, when credit must come first.
+ */
+static inline bool nvi_payload_place(struct nvi_chan *ch, uint32_t n, struct nvi_payload *p)
+{
+	const uint32_t came = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
+	uint64_t freed = ch->tx.freed;
+
+	p->cursor = ch->tx.cursor;
+	p->flags = W_F_BUFFERED;
+	if (!ch->demotes && nvi_slots_used(ch) == 0) {
+		p->cursor = freed = w_payload_rewind(p->cursor, ch->out_payload_bytes);
+		p->flags |= W_F_REWOUND;
+	}
+	p->offset = w_payload_place(&p->cursor, ch->out_payload_bytes, n);
+	if (u_unlikely(p->cursor - freed > ch->out_payload_bytes))
+		return false;
+	ch->tx.freed = freed;
+	p->answers = came != ch->tx.came;
+	ch->tx.came = came;
+	return true;
+}
+
+/*
+ * Copies into the payload buffer, and asks for the line of the slot when so little is left that the slot is
+ * stored before the peer's polls take the line back.
+ */
+static inline void nvi_payload_copy(struct nvi_chan *ch, const struct nvi_payload *p,
+				    const uint8_t *src, uint32_t n, const struct w_slot *slot)
+{
+	uint8_t *dst = ch->out_payload + p->offset;
+	uint32_t last = n / 2 & ~(U_LINE - 1);
+
+	if (last > NVI_PAYLOAD_LAST)
+		last = NVI_PAYLOAD_LAST;
+	u_copy_ahead(dst, src, n - last);
+	u_prefetch_write(slot);
+	u_copy_ahead(dst + n - last, src + n - last, last);
+	ch->tx.cursor = p->cursor;
+}
+
+/*
+ * The slot has been published.  The peer takes an answer at once: its lines come sooner from the cache that all
+ * processors share.  In a stream they are not demoted, since that takes the time of the sender.
+ */
+static inline void nvi_payload_demote(const struct nvi_chan *ch, const struct nvi_payload *p,
+				      uint32_t n)
+{
+	if (p->answers && ch->demotes)
+		u_demote_span(ch->out_payload + p->offset, n);
+}
+
+#endif

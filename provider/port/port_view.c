@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "port_view.h"
+
+#include <errno.h>
+
+int port_view_no_alloc(struct port *p, size_t len, struct port_slice *out)
+{
+	return -EPERM;
+}
+
+void port_view_no_free(struct port *p, uint32_t id) {}
+
+int port_view_no_share(struct port *p, int fd, size_t len, uint32_t *id_out)
+{
+	return -EPERM;
+}
+
+int port_view_no_open(struct port *p, uint32_t id, size_t len, int *fd_out)
+{
+	return -EPERM;
+}
+
+uint32_t port_view_no_spad_read(struct port *p, unsigned int idx)
+{
+	return UINT32_MAX;
+}
+
+int port_view_no_spad_write(struct port *p, unsigned int idx, uint32_t v)
+{
+	return -EPERM;
+}
+
+int port_view_no_enable(struct port *p)
+{
+	return -EPERM;
+}
+
+void port_view_no_disable(struct port *p) {}
+
+int port_view_no_export(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
+			unsigned int *nfds_out)
+{
+	return -EPERM;
+}

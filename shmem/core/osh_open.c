@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The NIC of this PE and its segments, and what the PEs tell each other of these. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "osh_env.h"
+#include "osh_globals.h"
+#include "osh_link.h"
+#include "osh_open.h"
+
+#define INNER_BYTES (64u << 20) /* of the heap, for the library: 3,000 teams of 8 PEs */
+
+/* What each PE tells the others. */
+struct card {
+	uint64_t base[OSH_SEGMENTS], len[OSH_SEGMENTS], program;
+	VIP_MEM_HANDLE handle[OSH_SEGMENTS];
+	uint16_t host_len;
+	uint8_t host[22];
+};
+
+static struct {
+	struct osh_globals globals;
+	void *heap; /* what VipxAllocMem() gave */
+	uint16_t host_len;
+	uint8_t host[22]; /* address of this host */
+} own;
+
+/* Operations find a lost connection by themselves; the NIC would print each otherwise. */
+static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error) {}
+
+/* An agent that this PE starts gets a window that has room for the heaps of all. */
+static void ask_for_window(size_t heap)
+{
+	const size_t most = (size_t)1 << 40;
+	char text[32];
+	size_t bytes;
+
+	if (getenv("VIADUCT_WINDOW_BYTES") != NULL)
+		return;
+	if (__builtin_mul_overflow(2 * (heap + INNER_BYTES), (size_t)osh_pe.n, &bytes))
+		bytes = most;
+	bytes = osh_min(osh_min(bytes, most) + ((size_t)4 << 30), most);
+	snprintf(text, sizeof(text), "%zu", bytes);
+	setenv("VIADUCT_WINDOW_BYTES", text, 0);
+}
+
+static int alloc_heap(char error[BOOT_TEXT_MAX])
+{
+	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
+	struct osh_segment *heap = &osh_pe.seg[OSH_HEAP];
+	VIP_NIC_ATTRIBUTES nic;
+	VIP_PVOID at;
+	VIP_RETURN rc;
+
+	osh_pe.inner = osh_align_up(INNER_BYTES + (size_t)osh_pe.n * 4096, OSH_ALIGN_MAX);
+	heap->len = osh_align_up(osh_pe.inner + osh_env.heap_bytes, 4096);
+	if (VipQueryNic(osh_pe.nic, &nic) == VIP_SUCCESS &&
+	    heap->len + OSH_ALIGN_MAX > nic.MaxRegisterBlockBytes) {
+		snprintf(
+			error, BOOT_TEXT_MAX,
+			"no symmetric heap of %zu bytes: this machine allows %llu; lower SHMEM_SYMMETRIC_SIZE",
+			heap->len, (unsigned long long)nic.MaxRegisterBlockBytes);
+		return -1;
+	}
+	/* Every PE's heap begins at a multiple of the largest alignment that a program may ask for. */
+	rc = VipxAllocMem(osh_pe.nic, heap->len + OSH_ALIGN_MAX, &attrs, &at, &heap->handle);
+	if (rc != VIP_SUCCESS) {
+		snprintf(
+			error, BOOT_TEXT_MAX,
+			"no symmetric heap of %zu bytes (%s): the window of this host is too small or in "
+			"use; lower SHMEM_SYMMETRIC_SIZE, or raise VIADUCT_WINDOW_BYTES of its agent, or "
+			"a limit of the shell (ulimit -v, ulimit -f)",
+			heap->len, VipxErrorString(rc));
+		return -1;
+	}
+	own.heap = at;
+	heap->base = (uint8_t *)osh_align_up((uintptr_t)at, OSH_ALIGN_MAX);
+	return 0;
+}
+
+static int adopt_data(char error[BOOT_TEXT_MAX])
+{
+	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
+	struct osh_segment *data = &osh_pe.seg[OSH_DATA];
+	VIP_RETURN rc;
+	int err;
+
+	osh_globals_find(&own.globals);
+	if (own.globals.len == 0)
+		return 0;
+	err = osh_globals_privatise(&own.globals);
+	if (err == 0)
+		err = osh_globals_for_children(&own.globals);
+	if (err != 0) {
+		snprintf(error, BOOT_TEXT_MAX, "the program's variables cannot be moved: %s",
+			 strerror(-err));
+		return -1;
+	}
+	rc = VipxAdoptMem(osh_pe.nic, own.globals.base, own.globals.len, &attrs,
+			  VIPX_ADOPT_NO_WRITERS, &data->handle);
+	if (rc != VIP_SUCCESS) {
+		osh_globals_for_children(NULL);
+		snprintf(error, BOOT_TEXT_MAX,
+			 "the program's variables (%zu bytes) cannot be made symmetric (%s); "
+			 "VIADUCT_LOG=info tells why",
+			 own.globals.len, VipxErrorString(rc));
+		return -1;
+	}
+	data->base = own.globals.base;
+	data->len = own.globals.len;
+	return 0;
+}
+
+static int open_nic(char error[BOOT_TEXT_MAX])
+{
+	VIP_NIC_ATTRIBUTES attrs;
+	VIP_RETURN rc;
+
+	ask_for_window(osh_env.heap_bytes);
+	rc = VipOpenNic("nic0", &osh_pe.nic);
+	if (rc == VIP_SUCCESS)
+		rc = VipQueryNic(osh_pe.nic, &attrs);
+	if (rc != VIP_SUCCESS || attrs.NicAddressLen > sizeof(osh_pe.peers[0].host)) {
+		snprintf(error, BOOT_TEXT_MAX, "no NIC (%s); vi_info tells what is wrong",
+			 VipxErrorString(rc));
+		return -1;
+	}
+	VipErrorCallback(osh_pe.nic, NULL, on_error);
+	own.host_len = attrs.NicAddressLen;
+	memcpy(own.host, attrs.LocalNicAddress, own.host_len);
+	return 0;
+}
+
+static void take_card(int pe, const struct card *c, const struct card *mine)
+{
+	struct osh_peer *p = &osh_pe.peers[pe];
+
+	p->host_len = (uint16_t)osh_min(c->host_len, sizeof(p->host));
+	memcpy(p->host, c->host, sizeof(p->host));
+	p->near = c->host_len == mine->host_len && memcmp(c->host, mine->host, c->host_len) == 0;
+	p->same_program = c->program == mine->program && c->len[OSH_DATA] == mine->len[OSH_DATA];
+	for (int s = 0; s < OSH_SEGMENTS; s++) {
+		p->seg[s].base = c->base[s];
+		p->seg[s].handle = c->handle[s];
+	}
+	osh_pe.any_far |= !p->near;
+}
+
+/* Tells all PEs of this one, and learns of them. */
+static int exchange(char error[BOOT_TEXT_MAX])
+{
+	struct card mine = { .program = own.globals.id }, *all;
+	int near = 0, rc = -1;
+
+	for (int s = 0; s < OSH_SEGMENTS; s++) {
+		mine.base[s] = (uintptr_t)osh_pe.seg[s].base;
+		mine.len[s] = osh_pe.seg[s].len;
+		mine.handle[s] = osh_pe.seg[s].handle;
+	}
+	mine.host_len = own.host_len;
+	memcpy(mine.host, own.host, own.host_len);
+	all = calloc((size_t)osh_pe.n, sizeof(*all));
+	if (all == NULL || boot_exchange(&mine, sizeof(mine), all) != 0) {
+		snprintf(error, BOOT_TEXT_MAX, "the PEs could not exchange their addresses");
+		goto out;
+	}
+	for (int pe = 0; pe < osh_pe.n; pe++) {
+		take_card(pe, &all[pe], &mine);
+		near += osh_pe.peers[pe].near;
+		if (all[pe].len[OSH_HEAP] != mine.len[OSH_HEAP]) {
+			snprintf(
+				error, BOOT_TEXT_MAX,
+				"the heap of PE %d has %llu bytes and this one %zu: SHMEM_SYMMETRIC_SIZE "
+				"must be equal everywhere",
+				pe, (unsigned long long)all[pe].len[OSH_HEAP],
+				osh_pe.seg[OSH_HEAP].len);
+			goto out;
+		}
+	}
+	osh_pe.crowded = near > sysconf(_SC_NPROCESSORS_ONLN);
+	rc = 0;
+out:
+	free(all);
+	return rc;
+}
+
+int osh_open(char error[BOOT_TEXT_MAX])
+{
+	struct osh_peer *self;
+
+	osh_pe.peers = calloc((size_t)osh_pe.n, sizeof(*osh_pe.peers));
+	if (osh_pe.peers == NULL || osh_globals_for_children(NULL) != 0) {
+		snprintf(error, BOOT_TEXT_MAX, "out of memory");
+		return -1;
+	}
+	if (open_nic(error) != 0 || alloc_heap(error) != 0 || adopt_data(error) != 0)
+		return -1;
+	/* Before anyone knows the address, so that none is refused. */
+	if (osh_link_begin(own.host, own.host_len) != 0) {
+		snprintf(error, BOOT_TEXT_MAX, "no thread to accept connections");
+		return -1;
+	}
+	if (exchange(error) != 0)
+		return -1;
+	self = &osh_pe.peers[osh_pe.me];
+	for (int s = 0; s < OSH_SEGMENTS; s++) {
+		self->at[s] = osh_pe.seg[s].base;
+		osh_link_publish(self, s);
+	}
+	return 0;
+}
+
+void osh_close(void)
+{
+	struct osh_segment *heap = &osh_pe.seg[OSH_HEAP], *data = &osh_pe.seg[OSH_DATA];
+
+	osh_link_end();
+	if (data->len > 0) {
+		VipDeregisterMem(osh_pe.nic, data->base, data->handle);
+		osh_globals_for_children(NULL);
+	}
+	if (heap->len > 0)
+		VipxFreeMem(osh_pe.nic, own.heap, heap->handle);
+	if (osh_pe.nic != NULL)
+		VipCloseNic(osh_pe.nic);
+	free(osh_pe.peers);
+	memset(osh_pe.seg, 0, sizeof(osh_pe.seg));
+	osh_pe.peers = NULL;
+	osh_pe.nic = NULL;
+}

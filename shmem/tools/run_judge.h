@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the end of a PE means for the job. */
+#ifndef RUN_JUDGE_H
+#define RUN_JUDGE_H
+
+#include "run_job.h"
+
+/* Its process has ended; `status` is that of wait(). */
+void run_judge_ended(struct run_job *job, struct run_pe *pe, int status);
+
+/* The last has ended: had some left the job, and some not? */
+void run_judge_all(struct run_job *job);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection with another oshrun: frames of run_wire.h, in and out. */
+#ifndef RUN_LINK_H
+#define RUN_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "run_wire.h"
+
+struct run_link {
+	int in, out;		   /* may be one descriptor */
+	bool up;		   /* frames come from --serve, not from oshrun */
+	uint32_t pes;		   /* that limit their length: of the machine, or of the job */
+	struct run_wire_head head; /* of the frame that arrives */
+	size_t got;		   /* of that frame, with its head */
+	char *data;		   /* of that frame, with a 0 behind it */
+	/* What has to leave and did not yet; of a connection that does not block. */
+	char *queue;
+	size_t queued, room;
+};
+
+struct run_link *run_link_create(int in, int out, bool up, uint32_t pes);
+
+void run_link_destroy(struct run_link *l);
+
+/*
+ * Takes a part of a frame.  1: one is whole, in head and data, until the next call; 0: there is nothing more now;
+ * -ECONNRESET: the other end is gone; -EPROTO, -EPROTONOSUPPORT: it sends something else, or another version;
+ * -ENOMEM.  -EAGAIN: there may be more.
+ */
+int run_link_pull(struct run_link *l);
+
+/* Queues a frame of two parts.  0 or -ENOMEM. */
+int run_link_queue(struct run_link *l, enum run_wire_kind kind, uint32_t arg, const void *a,
+		   size_t a_bytes, const void *b, size_t b_bytes);
+
+/* Sends what the other end takes of the queue; what is lost is found by reading. */
+void run_link_push(struct run_link *l);
+
+/* Sends a frame whole, and waits until the other end has taken it.  0, or -errno: it is gone. */
+int run_link_send(struct run_link *l, enum run_wire_kind kind, uint32_t arg, const void *a,
+		  size_t a_bytes, const void *b, size_t b_bytes);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* oshrun --serve: has PEs of a job here for an oshrun on another machine. */
+#ifndef RUN_SERVE_H
+#define RUN_SERVE_H
+
+#include "run_job.h"
+#include "run_spawn.h"
+
+/* Greets the oshrun at standard input and output, and learns from it what to start.  0; else the exit status. */
+int run_serve_begin(struct run_job *job, struct run_options *o);
+
+/*
+ * What a START says.  0, -EPROTO: it says something impossible, or is none; -ENOMEM: either ends the process.
+ * Options and PEs point into job->start.
+ */
+int run_serve_start(struct run_job *job, struct run_options *o, struct run_link *l);
+
+/* The PEs are there: what they are in, until all have ended. */
+void run_serve(struct run_job *job, const struct run_heritage *h, int signals);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* --serve: what the oshrun that has the job sends, once the PEs are started. */
+#ifndef RUN_TOLD_H
+#define RUN_TOLD_H
+
+#include "run_job.h"
+
+/* Takes what it has sent.  When it is gone, or breaks the rules, the PEs are killed. */
+void run_told(struct run_job *job);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two threads that sleep with one wait object (sock/stream): one wants data, the other room.  Entries of the completion
+ * queue make its descriptor readable once armed; who arms it clears it and takes the entries, so the other thread could
+ * sleep on.  Therefore each sleeper registers, with a descriptor of its own, and who takes entries writes to those of all
+ * others.  poll() looks at the descriptors when it begins and whenever one changes.
+ *
+ * Proved: each thread sees what it waits for (no invalid end state).  Variants that must be refuted:
+ *   NO_KICK	who takes entries wakes no other
+ *   LATE_BEGIN	a sleeper registers when it has looked and armed
+ *   CLEAR_LATE	a sleeper clears its own descriptor behind its looks
+ *   NO_CHECK	a sleeper does not look again when arming took entries
+ */
+bool there[2];		/* data, room */
+byte entries = 0;	/* wakes in the completion queue */
+bool armed = false, readable = false;
+bool registered[2], kicked[2];
+
+inline take()
+{
+	d_step {
+		took = entries > 0;
+		entries = 0;
+#ifndef NO_KICK
+		if
+		:: took && registered[1 - me] -> kicked[1 - me] = true
+		:: else
+		fi
+#endif
+	}
+}
+
+/* VipxCQArm(): clears the descriptor, which is readable at once where entries are. */
+inline arm()
+{
+	d_step { readable = entries > 0; armed = entries == 0 }
+}
+
+active [2] proctype thread()
+{
+	byte me = _pid;
+	bool took;
+
+	do
+	:: there[me] -> break
+	:: else ->
+#ifndef LATE_BEGIN
+		atomic {
+			registered[me] = true;
+#ifndef CLEAR_LATE
+			kicked[me] = false
+#endif
+		}
+#endif
+		if
+		:: there[me] -> registered[me] = false; break
+		:: else
+		fi;
+		arm();
+		take();
+		if
+#ifndef NO_CHECK
+		:: took -> registered[me] = false
+#endif
+		:: else ->
+#ifdef LATE_BEGIN
+			atomic { registered[me] = true; kicked[me] = false }
+#endif
+#ifdef CLEAR_LATE
+			kicked[me] = false;
+#endif
+			readable || kicked[me];
+			registered[me] = false;
+			take()
+		fi
+	od
+}
+
+/* The library: an entry for each of two wakes, behind what they tell of. */
+active proctype peer()
+{
+	byte i;
+
+	for (i : 0 .. 1) {
+		there[i] = true;
+		d_step {
+			entries++;
+			if
+			:: armed -> readable = true; armed = false
+			:: else
+			fi
+		}
+	}
+}

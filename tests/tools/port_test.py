@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests of vi_port, which the variable VI_PORT names, on emulated ports: two processes and a cable.
+
+What needs an adapter is in tests/vm/suites/vi_port.sh.
+"""
+import glob
+import itertools
+import os
+import subprocess
+import unittest
+
+VI_PORT = os.environ.get('VI_PORT', 'vi_port')
+PATIENCE = 60
+cables = itertools.count()
+
+
+def start(*args):
+    return subprocess.Popen([VI_PORT, *args], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+class PortCase(unittest.TestCase):
+    def setUp(self):
+        self.device = f'emu:test{os.getpid()}-{next(cables)}'
+        self.children = []
+
+    def tearDown(self):
+        for child in self.children:
+            if child.returncode is None:
+                child.kill()
+                child.communicate()
+
+    def behind(self, *args):
+        child = start(self.device, *args)
+        self.children.append(child)
+        return child
+
+    def end(self, child, status=0):
+        out, err = child.communicate(timeout=PATIENCE)
+        self.assertEqual(child.returncode, status, out + err)
+        return out if status == 0 else err
+
+    def run_one(self, *args, status=0):
+        child = start(*args)
+        self.children.append(child)
+        return self.end(child, status)
+
+    def port(self, *args, status=0):
+        return self.run_one(self.device, *args, status=status)
+
+
+class Usage(PortCase):
+    def refused(self, word, *args):
+        err = self.run_one(*args, status=2)
+        self.assertEqual(err.count('\n'), 1, err)
+        self.assertTrue(err.startswith('vi_port: '), err)
+        self.assertIn(word, err)
+
+    def test_commands(self):
+        self.refused("'list'")
+        self.refused('list', 'list', 'x')
+        self.refused('stray', 'stray')
+        self.refused('list', self.device, 'list')
+        self.refused('zap', self.device, 'zap')
+        self.refused('up, down or watch', self.device, 'link', 'side')
+        self.refused('DEVICE ring BITS', self.device, 'ring')
+        self.refused('DEVICE listen [BITS]', self.device, 'listen', '1', '2')
+        self.refused('DEVICE serve [--bytes N]', self.device, 'serve', '1')
+
+    def test_devices(self):
+        self.refused('vi_fabric status', 'host0', 'link')
+        self.refused('1 to 40 characters', 'emu:', 'link')
+        self.refused('1 to 40 characters', 'emu:' + 41 * 'x', 'link')
+        self.assertIn('no device of viaduct.ko', self.run_one('/dev/null', 'link', status=1))
+        self.assertIn('is viaduct.ko loaded', self.run_one('/nowhere/viaduct0', 'link', status=1))
+
+    def test_numbers(self):
+        for bits in ('0', '0x10000', 'x', '-1', '1.5'):
+            for command in ('ring', 'listen'):
+                self.refused('1 to 0xffff', self.device, command, '--', bits)
+        for index in ('8', '0x8', 'x'):
+            self.refused('has 0 to 7', self.device, 'spad', index)
+        for value in ('0x100000000', 'x', '1k'):
+            self.refused('holds 0 to 0xffffffff', self.device, 'spad', '1', value)
+
+    def test_options(self):
+        for value in ('0', '1025M', 'x'):
+            self.refused('--bytes', self.device, 'serve', '--bytes', value)
+        for value in ('-1', 'x', '86401'):
+            self.refused('--timeout', self.device, 'listen', '--timeout', value)
+        self.refused('--peer', self.device, 'link', '--peer')
+        self.refused('--bytes', self.device, 'ring', '1', '--bytes', '1k')
+        self.refused('--timeout', 'list', '--timeout', '1')
+
+    @unittest.skipIf(glob.glob('/dev/viaduct[0-9]*'), 'this machine has an adapter')
+    def test_no_adapter(self):
+        self.assertIn('is viaduct.ko loaded', self.run_one('list', status=1))
+
+
+class Alone(PortCase):
+    def test_registers_of_this_side(self):
+        self.assertIn('link: down, not enabled at this end;', self.port('link'))
+        self.assertEqual(self.port('link', 'down'), 'link: down\n')
+        self.assertEqual(self.port('spad'), ''.join(f'spad{i}: 0x00000000\n' for i in range(8)))
+        self.assertEqual(self.port('spad', '7', '0xfffffffe'), 'spad7: 0xfffffffe\n')
+
+    def test_no_peer(self):
+        for args in (('link', 'up'), ('link', 'watch'), ('spad', '--peer'), ('ring', '1'), ('listen', '1'), ('listen',),
+                     ('serve',), ('check',)):
+            self.assertIn('in 0.2 s', self.port(*args, '--timeout', '0.2', status=1), args)
+
+
+class Pair(PortCase):
+    def test_serve_and_check(self):
+        for server, client in (('1M', '1M'), ('1', '4097'), ('300001', '7')):
+            serve = self.behind('serve', '--bytes', server)
+            check = self.port('check', '--bytes', client).splitlines()
+            served = self.end(serve).splitlines()
+            for lines in (check, served):
+                self.assertEqual(len(lines), 2, lines)
+            size = {'1M': 1 << 20}
+            here, there = (size.get(n) or int(n) for n in (client, server))
+            self.assertEqual(check[1], f'received: {here} bytes, all as they were stored')
+            self.assertEqual(served[0], f'received: {there} bytes, all as they were stored')
+            verdict = r'stored: {} bytes in [0-9.]+ s, [0-9.]+ MB/s; the peer received all as they were stored'
+            self.assertRegex(check[0], verdict.format(there))
+            self.assertRegex(served[1], verdict.format(here))
+
+    def test_both_have_one_role(self):
+        for role in ('serve', 'check'):
+            other = self.behind(role)
+            self.assertIn(f'the peer runs {role}, too', self.port(role, status=1))
+            self.end(other, status=1)
+
+    def test_a_peer_that_does_not_check(self):
+        self.behind('link', 'watch')
+        self.assertIn('no vi_port check has answered', self.port('serve', '--timeout', '4', status=1))
+
+    def test_doorbells(self):
+        listen = self.behind('listen', '0x5')
+        self.assertEqual(self.port('ring', '4'), 'rang: 0x4\n')
+        # The next process brings the link up anew, which clears what has not been read.
+        self.assertEqual(listen.stdout.readline(), 'rung: 0x4\n')
+        self.assertEqual(self.port('ring', '0x3'), 'rang: 0x3\n')
+        bits = [int(line.removeprefix('rung: '), 16) for line in self.end(listen).splitlines()]
+        self.assertEqual(sum(bits) & 1, 1)
+
+    def test_doorbells_of_any_bit(self):
+        listen = self.behind('listen')
+        self.assertEqual(self.port('ring', '0x8001'), 'rang: 0x8001\n')
+        self.assertIn(listen.stdout.readline(), ('rung: 0x8001\n', 'rung: 0x8000\n', 'rung: 0x1\n'))
+
+    def test_scratchpads_of_the_peer(self):
+        self.behind('link', 'watch')
+        self.assertEqual(self.port('spad', '--peer', '2', '4660'), 'peer spad2: 0x00001234\n')
+        lines = self.port('spad', '--peer').splitlines()
+        self.assertEqual(lines[1:3], ['peer spad1: 0x00000000', 'peer spad2: 0x00001234'])
+
+    def test_the_link_ends_with_a_process(self):
+        both = [self.behind('link', 'up') for _ in range(2)]
+        for child in both:
+            self.assertRegex(child.stdout.readline(), r'\Alink: up generation \d+\n\Z')
+        both[0].kill()
+        self.assertEqual(self.end(both[1]), 'link: down\n')
+
+    def test_a_watch_sees_each_time(self):
+        watch = self.behind('link', 'watch')
+        self.assertEqual(watch.stdout.readline(), 'link: down\n')
+        seen = set()
+        for _ in range(3):
+            up = self.behind('link', 'up')
+            seen.add(watch.stdout.readline())
+            up.kill()
+            self.assertEqual(watch.stdout.readline(), 'link: down\n')
+        self.assertEqual(len(seen), 3, seen)
+        for line in seen:
+            self.assertRegex(line, r'\Alink: up generation \d+\n\Z')
+
+    def test_a_peer_that_was_killed(self):
+        serve = self.behind('serve')
+        first = self.behind('link', 'watch')
+        self.assertEqual([first.stdout.readline().split()[1] for _ in range(2)], ['down', 'up'])
+        first.kill()
+        self.assertIn('all as they were stored', self.port('check'))
+        self.assertIn('all as they were stored', self.end(serve))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "u_place.h"
+
+#include <string.h>
+
+#define STEPS 4 /* the place asked for, and those that it gives way to */
+
+/* One decision in the making. */
+struct work {
+	const struct u_place_case *c;
+	const struct u_place_ask *ask;
+	struct u_cpuset anchor; /* where the application's thread may run, of what the machine has */
+	struct u_place_decision *d;
+};
+
+bool u_place_met(const struct u_place_decision *d)
+{
+	return d->why <= U_PLACE_EVERYWHERE;
+}
+
+static const struct u_place_rule *rule_of(const struct u_place_case *c, enum u_place_role role)
+{
+	return &c->rules->of[role];
+}
+
+/* ---- shares --------------------------------------------------------------------------------- */
+
+/* Does part number i of n belong to this thread, one of all threads of the role on the machine? */
+static bool mine(const struct work *w, unsigned int i, unsigned int n)
+{
+	unsigned int ranks = w->c->ranks > 0 ? w->c->ranks : 1, all = ranks * w->ask->count;
+	unsigned int k = w->c->rank % ranks * w->ask->count + w->ask->index;
+
+	return n <= all ? i == k % n : i % all == k;
+}
+
+static void share_list(const struct work *w, struct u_cpuset *set)
+{
+	const struct u_cpuset whole = *set;
+	unsigned int i = 0, n = (unsigned int)u_cpuset_count(set);
+
+	memset(set, 0, sizeof(*set));
+	for (int cpu = u_cpuset_next(&whole, 0); cpu >= 0; cpu = u_cpuset_next(&whole, cpu + 1)) {
+		if (mine(w, i++, n))
+			u_cpuset_add(set, cpu);
+	}
+}
+
+/* The processors of a core stand together in a topology. */
+static void share_cores(const struct work *w, struct u_cpuset *set)
+{
+	const struct u_topo *topo = w->c->topo;
+	const struct u_cpuset whole = *set;
+	unsigned int n = (unsigned int)u_topo_spread(topo, set, U_TOPO_CORE), core = 0;
+	int last = U_TOPO_NONE;
+
+	memset(set, 0, sizeof(*set));
+	for (int i = 0; i < topo->count; i++) {
+		if (!u_cpuset_has(&whole, topo->cpus[i].os))
+			continue;
+		core += last != U_TOPO_NONE && topo->cpus[i].core != last;
+		last = topo->cpus[i].core;
+		if (mine(w, core, n))
+			u_cpuset_add(set, topo->cpus[i].os);
+	}
+}
+
+/* ---- relations ------------------------------------------------------------------------------ */
+
+static int spread(const struct work *w, enum u_topo_part part)
+{
+	return u_topo_spread(w->c->topo, &w->anchor, part);
+}
+
+static void around(const struct work *w, enum u_topo_part part, struct u_cpuset *out)
+{
+	memset(out, 0, sizeof(*out));
+	u_topo_around(w->c->topo, &w->anchor, part, out);
+}
+
+static bool same_core(const struct work *w, const struct u_cpuset *limit, struct u_cpuset *out)
+{
+	struct u_cpuset others;
+
+	around(w, U_TOPO_CORE, out);
+	u_cpuset_and(out, limit);
+	others = *out;
+	u_cpuset_less(&others, &w->anchor);
+	if (u_cpuset_count(&w->anchor) == 1 && !u_cpuset_empty(&others))
+		*out = others;
+	return spread(w, U_TOPO_CORE) > 1;
+}
+
+/*
+ * The rest of the part, without what the application is close to.  If the application may run so widely that
+ * there is no rest: all of the part.
+ */
+static bool beside(const struct work *w, enum u_topo_part part, enum u_topo_part close,
+		   const struct u_cpuset *limit, struct u_cpuset *out)
+{
+	struct u_cpuset near, rest;
+
+	around(w, part, out);
+	around(w, close, &near);
+	u_cpuset_and(out, limit);
+	rest = *out;
+	u_cpuset_less(&rest, &near);
+	if (u_cpuset_empty(&rest) && spread(w, close) > 1)
+		return true;
+	*out = rest;
+	return false;
+}
+
+/*
+ * Of the processors in `limit`, those that stand in a relation to the application, maybe none.  True: its
+ * own are among them, because it may run on several cores.
+ */
+static bool related(const struct work *w, enum u_place_where where, const struct u_cpuset *limit,
+		    struct u_cpuset *out)
+{
+	bool known = u_topo_caches_known(w->c->topo, &w->anchor);
+	struct u_cpuset package;
+
+	memset(out, 0, sizeof(*out));
+	switch (where) {
+	case U_PLACE_SAME_CORE:
+		return same_core(w, limit, out);
+	case U_PLACE_SHARED_CACHE:
+		return known && spread(w, U_TOPO_CACHE) == 1 &&
+		       beside(w, U_TOPO_CACHE, U_TOPO_CORE, limit, out);
+	case U_PLACE_SAME_PACKAGE:
+		return beside(w, U_TOPO_PACKAGE, known ? U_TOPO_CACHE : U_TOPO_CORE, limit, out);
+	default:
+		u_topo_all(w->c->topo, out);
+		u_cpuset_and(out, limit);
+		around(w, U_TOPO_PACKAGE, &package);
+		u_cpuset_less(out, &package);
+		return false;
+	}
+}
+
+/* Why there is nothing in that relation among the allowed. */
+static enum u_place_why why_not(const struct work *w, enum u_place_where where)
+{
+	struct u_cpuset all = { { 0 } }, there;
+
+	if (where == U_PLACE_SHARED_CACHE && !u_topo_caches_known(w->c->topo, &w->anchor))
+		return U_PLACE_NO_CACHES;
+	if (where == U_PLACE_SHARED_CACHE && spread(w, U_TOPO_CACHE) > 1)
+		return U_PLACE_WIDE;
+	u_topo_all(w->c->topo, &all);
+	related(w, where, &all, &there);
+	return u_cpuset_empty(&there) ? U_PLACE_NOT_THERE : U_PLACE_NOT_ALLOWED;
+}
+
+static void decide_relation(const struct work *w, enum u_place_where asked)
+{
+	static const enum u_place_where steps[][STEPS] = {
+		[U_PLACE_SAME_CORE] = { U_PLACE_SAME_CORE, U_PLACE_SHARED_CACHE,
+					U_PLACE_SAME_PACKAGE, U_PLACE_OTHER_PACKAGE },
+		[U_PLACE_SHARED_CACHE] = { U_PLACE_SHARED_CACHE, U_PLACE_SAME_PACKAGE,
+					   U_PLACE_OTHER_PACKAGE, U_PLACE_SAME_CORE },
+		[U_PLACE_SAME_PACKAGE] = { U_PLACE_SAME_PACKAGE, U_PLACE_SHARED_CACHE,
+					   U_PLACE_OTHER_PACKAGE, U_PLACE_SAME_CORE },
+		[U_PLACE_OTHER_PACKAGE] = { U_PLACE_OTHER_PACKAGE, U_PLACE_SAME_PACKAGE,
+					    U_PLACE_SHARED_CACHE, U_PLACE_SAME_CORE },
+	};
+	struct u_place_decision *d = w->d;
+	bool loose = false;
+	int i;
+
+	for (i = 0; i < STEPS && u_cpuset_empty(&d->cpus); i++) {
+		d->got = steps[asked][i];
+		loose = related(w, d->got, &w->c->allowed, &d->cpus);
+	}
+	if (d->got != asked || u_cpuset_empty(&d->cpus))
+		d->why = why_not(w, asked);
+	else
+		d->why = loose ? U_PLACE_LOOSE : U_PLACE_AS_ASKED;
+	if (u_cpuset_empty(&d->cpus))
+		d->got = U_PLACE_NONE;
+	else if (!loose)
+		share_cores(w, &d->cpus);
+}
+
+/* ---- the other places ----------------------------------------------------------------------- */
+
+static void decide_list(const struct work *w, const struct u_cpuset *list)
+{
+	struct u_place_decision *d = w->d;
+
+	d->cpus = *list;
+	u_cpuset_and(&d->cpus, &w->c->allowed);
+	if (u_cpuset_empty(&d->cpus)) {
+		d->why = U_PLACE_NO_LIST;
+		return;
+	}
+	d->got = U_PLACE_LIST;
+	d->why = u_cpuset_equal(&d->cpus, list) ? U_PLACE_AS_ASKED : U_PLACE_PARTLY;
+	if (w->ask->role != U_PLACE_APPLICATION)
+		share_list(w, &d->cpus);
+}
+
+/* The processors of a node, or of the packages that the node is part of. */
+static void near_node(const struct u_topo *topo, int node, bool package, struct u_cpuset *out)
+{
+	struct u_cpuset of = { { 0 } };
+
+	for (int i = 0; i < topo->count; i++) {
+		if (topo->cpus[i].node == node)
+			u_cpuset_add(&of, topo->cpus[i].os);
+	}
+	memset(out, 0, sizeof(*out));
+	u_topo_around(topo, &of, package ? U_TOPO_PACKAGE : U_TOPO_CPU, out);
+}
+
+static bool one_node(const struct u_topo *topo)
+{
+	struct u_cpuset all = { { 0 } };
+
+	u_topo_all(topo, &all);
+	return u_topo_spread(topo, &all, U_TOPO_NODE) < 2;
+}
+
+static void decide_device(const struct work *w)
+{
+	const struct u_topo *topo = w->c->topo;
+	struct u_place_decision *d = w->d;
+	struct u_cpuset there;
+
+	if (one_node(topo)) {
+		d->why = U_PLACE_EVERYWHERE;
+		return;
+	}
+	near_node(topo, w->c->device_node, false, &there);
+	if (w->c->device_node == U_TOPO_NONE || u_cpuset_empty(&there)) {
+		d->why = U_PLACE_NO_DEVICE;
+		return;
+	}
+	d->cpus = there;
+	u_cpuset_and(&d->cpus, &w->c->allowed);
+	d->got = U_PLACE_DEVICE;
+	d->why = U_PLACE_AS_ASKED;
+	if (u_cpuset_empty(&d->cpus)) {
+		d->why = U_PLACE_NOT_ALLOWED;
+		near_node(topo, w->c->device_node, true, &d->cpus);
+		u_cpuset_and(&d->cpus, &w->c->allowed);
+		d->got = u_cpuset_empty(&d->cpus) ? U_PLACE_NONE : U_PLACE_SAME_PACKAGE;
+	}
+	if (w->ask->role != U_PLACE_APPLICATION && !u_cpuset_empty(&d->cpus))
+		share_cores(w, &d->cpus);
+}
+
+static void decide(const struct u_place_case *c, const struct u_place_ask *ask,
+		   const struct u_cpuset *application, struct u_place_decision *d)
+{
+	struct work w = { .c = c, .ask = ask, .anchor = *application, .d = d };
+	const struct u_place_rule *rule = rule_of(c, ask->role);
+	struct u_cpuset all = { { 0 } };
+
+	memset(d, 0, sizeof(*d));
+	if (rule->where == U_PLACE_NONE)
+		return;
+	if (rule->where == U_PLACE_LIST) {
+		decide_list(&w, &rule->list);
+		return;
+	}
+	if (c->topo == NULL) {
+		d->why = U_PLACE_NO_TOPOLOGY;
+		return;
+	}
+	if (rule->where == U_PLACE_DEVICE) {
+		decide_device(&w);
+		return;
+	}
+	u_topo_all(c->topo, &all);
+	u_cpuset_and(&w.anchor, &all);
+	if (u_cpuset_empty(&w.anchor))
+		d->why = U_PLACE_NO_APPLICATION;
+	else if (spread(&w, U_TOPO_PACKAGE) > 1)
+		d->why = U_PLACE_TOO_WIDE;
+	else
+		decide_relation(&w, rule->where);
+}
+
+/* ---- warnings ------------------------------------------------------------------------------- */
+
+/* What a thread may use. */
+struct user {
+	const struct u_cpuset *cpus;
+	bool placed, polls;
+	bool close; /* it was asked for the application's core */
+};
+
+static struct user user_of(const struct u_place_case *c, const struct u_place_ask *ask,
+			   const struct u_place_decision *d)
+{
+	bool placed = !u_cpuset_empty(&d->cpus);
+
+	return (struct user){
+		.cpus = placed ? &d->cpus : &c->allowed,
+		.placed = placed,
+		.polls = ask->polls,
+		.close = rule_of(c, ask->role)->where == U_PLACE_SAME_CORE,
+	};
+}
+
+static bool on_one_core(const struct u_place_case *c, const struct u_cpuset *a,
+			const struct u_cpuset *b)
+{
+	struct u_cpuset both = *a;
+
+	u_cpuset_or(&both, b);
+	return c->topo != NULL && u_topo_spread(c->topo, &both, U_TOPO_CORE) == 1;
+}
+
+static unsigned int compare(const struct u_place_case *c, const struct user *a,
+			    const struct user *b)
+{
+	bool unwanted = (a->placed || b->placed) && !a->close && !b->close;
+	bool polls = a->polls || b->polls;
+
+	if (u_cpuset_count(a->cpus) == 1 && u_cpuset_equal(a->cpus, b->cpus))
+		return (unwanted ? U_PLACE_SHARES_CPU : 0) | (polls ? U_PLACE_POLLS : 0);
+	return unwanted && on_one_core(c, a->cpus, b->cpus) ? U_PLACE_SHARES_CORE : 0;
+}
+
+static void warn(const struct u_place_case *c, const struct u_place_ask *asks, unsigned int n,
+		 const struct user *application, struct u_place_decision *out)
+{
+	unsigned int i, k, found, polling = application != NULL && application->polls;
+	struct user me, other;
+
+	for (i = 0; i < n; i++)
+		polling += asks[i].polls;
+	for (i = 0; i < n; i++) {
+		me = user_of(c, &asks[i], &out[i]);
+		for (k = 0; k <= n; k++) {
+			if (k == i || (k == n && application == NULL))
+				continue;
+			other = k < n ? user_of(c, &asks[k], &out[k]) : *application;
+			found = compare(c, &me, &other);
+			if (found != 0 && out[i].warnings == 0)
+				out[i].with = k;
+			out[i].warnings |= out[i].with == k ? found : 0;
+		}
+		if (me.polls && polling > (unsigned int)u_cpuset_count(&c->allowed))
+			out[i].warnings |= U_PLACE_TOO_MANY;
+	}
+}
+
+/* Where the application's thread will be.  True: by its rule. */
+static bool application_of(const struct u_place_case *c, struct u_cpuset *out)
+{
+	const struct u_place_ask ask = { .role = U_PLACE_APPLICATION, .count = 1 };
+	const struct u_place_rule *rule = rule_of(c, U_PLACE_APPLICATION);
+	const struct u_cpuset none = { { 0 } };
+	struct u_place_decision d;
+
+	decide(c, &ask, &none, &d);
+	if (c->foreign && rule->where == U_PLACE_LIST)
+		d.cpus = rule->list;
+	*out = u_cpuset_empty(&d.cpus) ? c->application : d.cpus;
+	return !u_cpuset_empty(&d.cpus);
+}
+
+void u_place(const struct u_place_case *c, const struct u_place_ask *asks, unsigned int n,
+	     struct u_place_decision *out)
+{
+	struct u_cpuset application;
+	struct user user = { .cpus = &application, .polls = c->application_polls };
+	bool asked = false;
+
+	user.placed = application_of(c, &application);
+	for (unsigned int i = 0; i < n; i++) {
+		decide(c, &asks[i], &application, &out[i]);
+		asked |= asks[i].role == U_PLACE_APPLICATION;
+	}
+	warn(c, asks, n, asked || u_cpuset_empty(&application) ? NULL : &user, out);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where threads run: the decision, from what a machine is, what is allowed and what is asked for.
+ * docs/placement.md has the rules.  Nothing here has a side effect.
+ */
+#ifndef U_PLACE_H
+#define U_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "u_cpuset.h"
+#include "u_topo.h"
+
+enum u_place_role {
+	U_PLACE_APPLICATION,
+	U_PLACE_TRANSFER,
+	U_PLACE_SERVICE,
+	U_PLACE_RELAY,
+	U_PLACE_INTERRUPT,
+	U_PLACE_ROLES
+};
+
+enum u_place_where {
+	U_PLACE_NONE, /* anywhere */
+	U_PLACE_SAME_CORE,
+	U_PLACE_SHARED_CACHE,
+	U_PLACE_SAME_PACKAGE,
+	U_PLACE_OTHER_PACKAGE,
+	U_PLACE_DEVICE,
+	U_PLACE_LIST
+};
+
+/* The words for them, NULL at the end. */
+extern const char *const u_place_role_words[];
+extern const char *const u_place_where_words[]; /* a list has no word */
+
+struct u_place_rule {
+	enum u_place_where where;
+	struct u_cpuset list; /* of U_PLACE_LIST */
+};
+
+struct u_place_rules {
+	struct u_place_rule of[U_PLACE_ROLES];
+	bool strict; /* what cannot be had as asked is an error */
+};
+
+#define U_PLACE_ERROR 160
+
+/*
+ * Reads rules such as "transfer=shared-cache;relay=2,3;strict".  Returns 0, or -EINVAL and a line that
+ * says what is wrong.
+ */
+int u_place_parse(const char *text, struct u_place_rules *out, char error[U_PLACE_ERROR]);
+
+/* The circumstances. */
+struct u_place_case {
+	const struct u_topo *topo; /* NULL: unknown */
+	const struct u_place_rules *rules;
+	struct u_cpuset allowed;
+	struct u_cpuset application; /* where its thread may run; empty: not known */
+	int device_node;	     /* of the adapter; U_TOPO_NONE: not known, or no adapter */
+	unsigned int rank, ranks;    /* of this process among those of the machine; 0 ranks: 1 */
+	bool foreign; /* the application is in other processes, and its rule only tells where */
+	bool application_polls; /* its thread never sleeps */
+};
+
+/* A thread to be placed: number `index` of the `count` of its role. */
+struct u_place_ask {
+	enum u_place_role role;
+	unsigned int index, count;
+	bool polls; /* never sleeps */
+};
+
+enum u_place_why {
+	U_PLACE_NOT_ASKED, /* no rule, or none */
+	U_PLACE_AS_ASKED,  /* as the rule says */
+	U_PLACE_LOOSE, /* as the rule says, but the application's thread may run there as well */
+	U_PLACE_EVERYWHERE,  /* of U_PLACE_DEVICE: no processor is nearer than another */
+	U_PLACE_NOT_THERE,   /* the machine has no such processor; another place */
+	U_PLACE_NOT_ALLOWED, /* the process may not use them; another place */
+	U_PLACE_NO_CACHES,   /* which cores share a cache is not known; another place */
+	U_PLACE_WIDE,	/* the application's thread may run under several caches; another place */
+	U_PLACE_PARTLY, /* some of the list */
+	/* From here on the thread is not placed. */
+	U_PLACE_NO_TOPOLOGY,	/* nothing is known of the machine */
+	U_PLACE_NO_APPLICATION, /* the place of the application's thread is not known */
+	U_PLACE_TOO_WIDE,	/* it may run on several packages */
+	U_PLACE_NO_DEVICE,	/* the adapter's node is not known */
+	U_PLACE_NO_LIST,	/* the process may use no processor of the list */
+};
+
+enum {
+	U_PLACE_SHARES_CPU = 1,	 /* with the thread `with`, which cannot be elsewhere either */
+	U_PLACE_SHARES_CORE = 2, /* likewise, with a processor of its own */
+	U_PLACE_POLLS = 4,	 /* one of the two never sleeps */
+	U_PLACE_TOO_MANY = 8,	 /* more threads never sleep than there are processors */
+};
+
+struct u_place_decision {
+	struct u_cpuset cpus; /* empty: not placed */
+	enum u_place_where got;
+	enum u_place_why why;
+	unsigned int warnings;
+	unsigned int
+		with; /* of U_PLACE_SHARES_*: the index of the other thread; `n`: the application */
+};
+
+/* Decides for n threads of one process together. */
+void u_place(const struct u_place_case *c, const struct u_place_ask *asks, unsigned int n,
+	     struct u_place_decision *out);
+
+/* Does the decision give what the rule says? */
+bool u_place_met(const struct u_place_decision *d);
+
+#define U_PLACE_TEXT 200
+
+/* One line: what was asked for, what it got, and why.  Returns `out`. */
+char *u_place_text(const struct u_place_case *c, const struct u_place_ask *ask,
+		   const struct u_place_decision *d, char out[U_PLACE_TEXT]);
+
+/* The warnings in words, "" for none.  Returns `out`. */
+char *u_place_warning(const struct u_place_ask *asks, unsigned int n, unsigned int index,
+		      const struct u_place_decision *d, char out[U_PLACE_TEXT]);
+
+#endif

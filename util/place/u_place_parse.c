@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "u_place.h"
+
+const char *const u_place_role_words[] = { "application", "transfer",  "service",
+					   "relay",	  "interrupt", NULL };
+const char *const u_place_where_words[] = {
+	"none", "same-core", "shared-cache", "same-package", "other-package", "device", NULL
+};
+
+/* Returns -EINVAL. */
+static int __attribute__((format(printf, 2, 3)))
+refuse(char error[U_PLACE_ERROR], const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(error, U_PLACE_ERROR, format, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+static int word_of(const char *const *words, const char *text)
+{
+	for (int i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], text) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static int parse_where(const char *text, enum u_place_role role, struct u_place_rule *rule,
+		       char error[U_PLACE_ERROR])
+{
+	int where = word_of(u_place_where_words, text);
+
+	if (where < 0 && u_cpuset_parse(text, &rule->list) != 0)
+		return refuse(error,
+			      "'%.40s' is no place: none, same-core, shared-cache, same-package, "
+			      "other-package, device, or processors as in 2,3 or 2-5",
+			      text);
+	if (role == U_PLACE_APPLICATION && where > U_PLACE_NONE && where < U_PLACE_DEVICE)
+		return refuse(error,
+			      "application=%s: other places are relative to the application; "
+			      "give it processors, device or none",
+			      text);
+	rule->where = where < 0 ? U_PLACE_LIST : (enum u_place_where)where;
+	return 0;
+}
+
+static int parse_rule(char *text, struct u_place_rules *rules, bool given[U_PLACE_ROLES],
+		      char error[U_PLACE_ERROR])
+{
+	char *equals = strchr(text, '=');
+	int role;
+
+	if (strcmp(text, "strict") == 0) {
+		rules->strict = true;
+		return 0;
+	}
+	if (equals == NULL)
+		return refuse(error, "'%.40s' is no rule: ROLE=PLACE or strict", text);
+	*equals = '\0';
+	role = word_of(u_place_role_words, text);
+	if (role < 0)
+		return refuse(error,
+			      "'%.40s' is no role: application, transfer, service, relay, "
+			      "interrupt",
+			      text);
+	if (given[role])
+		return refuse(error, "%s has two rules", text);
+	given[role] = true;
+	return parse_where(equals + 1, (enum u_place_role)role, &rules->of[role], error);
+}
+
+int u_place_parse(const char *text, struct u_place_rules *out, char error[U_PLACE_ERROR])
+{
+	struct u_place_rules rules = { 0 };
+	bool given[U_PLACE_ROLES] = { false };
+	char *copy, *rest, *rule;
+	int rc = 0;
+
+	if (strcmp(text, "none") == 0 || text[0] == '\0') {
+		*out = rules;
+		return 0;
+	}
+	copy = strdup(text);
+	if (copy == NULL)
+		return refuse(error, "no memory for the rules");
+	rest = copy;
+	while (rc == 0 && (rule = strsep(&rest, ";")) != NULL)
+		rc = parse_rule(rule, &rules, given, error);
+	free(copy);
+	if (rc == 0)
+		*out = rules;
+	return rc;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Without the headers of hwloc. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "u_topo_read.h"
+
+int u_topo_read(const char *synthetic, struct u_topo **out, char error[U_TOPO_ERROR])
+{
+	snprintf(error, U_TOPO_ERROR,
+		 "this build of Viaduct has no hwloc; processors can be named by "
+		 "their numbers");
+	return -ENOENT;
+}

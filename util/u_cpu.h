@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What this processor can do. */
+#ifndef U_CPU_H
+#define U_CPU_H
+
+#include <stdbool.h>
+
+/* Does u_demote_span() have an effect (x86: CLDEMOTE)? */
+bool u_can_demote(void);
+
+#endif

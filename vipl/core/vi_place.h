@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Placement of the threads of a NIC on processors: docs/placement.md. */
+#ifndef VI_PLACE_H
+#define VI_PLACE_H
+
+#include "u_place.h"
+#include "vi_nic.h"
+
+/* Places by the rules, NULL: of VIADUCT_AFFINITY, for the calling thread.  May be called again. */
+int vi_place_nic(struct vi_nic *nic, const char *rules);
+void vi_place_fini(struct vi_nic *nic);
+
+/* -EINVAL for a role that the NIC has no thread of. */
+int vi_place_query(struct vi_nic *nic, uint64_t role, VIPX_PLACEMENT *out);
+
+/* Places the calling thread; fills *out but for Size. */
+int vi_place_thread(struct vi_nic *nic, const struct u_place_ask *ask, VIPX_PLACEMENT *out);
+
+#endif

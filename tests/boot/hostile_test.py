@@ -81,7 +81,7 @@ class Pe(Case):
         self.hostile(frame(JOIN) * 2, 'began anew')
 
     def test_random_frames(self):
-        seed = int(os.environ.get('VIADUCT_SEED', random.randrange(1 << 30)))
+        seed = int(os.environ.get('VIADUCT_SEED', 4711))
         dice = random.Random(seed)
         for _ in range(10):
             data = frame(JOIN) + b''.join(frame(dice.choice((2, 2, 3, 4, 5, 6, 77)), dice.randbytes(dice.randrange(40)),

@@ -451,7 +451,7 @@ class Hostile(Machines):
         self.says(frame(HELLO) + frame(COMPLAIN, struct.pack('<II', 1, 0) + b'\x1b[2Jtext\n\0more'), r'\?\[2Jtext\?$')
 
     def test_random_frames(self):
-        seed = int(os.environ.get('VIADUCT_SEED', random.randrange(1 << 30)))
+        seed = int(os.environ.get('VIADUCT_SEED', 4711))
         dice = random.Random(seed)
         for _ in range(10):
             data = self.joined + b''.join(

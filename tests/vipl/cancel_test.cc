@@ -41,7 +41,7 @@ struct Thread {
 uint64_t seed()
 {
 	const char *text = getenv("VIADUCT_SEED");
-	return text ? strtoull(text, nullptr, 10) : std::random_device{}();
+	return text ? strtoull(text, nullptr, 10) : 4711;
 }
 
 /* Lets a thread come to a place that nobody can foresee. */

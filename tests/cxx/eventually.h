@@ -5,10 +5,13 @@
 #include <chrono>
 #include <thread>
 
-/* Waits for what another thread will do; false after ten seconds. */
+#include "limit.h"
+
+/* Waits for what another thread will do; false after ten seconds, or a multiple of these. */
 template <typename Predicate> bool eventually(Predicate happened)
 {
-	auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+	auto deadline =
+		std::chrono::steady_clock::now() + std::chrono::seconds(10 * limit_factor());
 
 	while (!happened()) {
 		if (std::chrono::steady_clock::now() > deadline)

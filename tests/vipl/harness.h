@@ -29,9 +29,12 @@
 #include <vipl.h>
 #include <vipl_ext.h>
 
+#include "limit.h"
+
 namespace conf {
 
-constexpr VIP_ULONG kWaitMs = 10000; /* deadline of everything that must happen */
+/* Deadline of everything that must happen. */
+inline const VIP_ULONG kWaitMs = 10000 * limit_factor();
 constexpr size_t kArena = 4u << 20;
 
 const char *rule_begin(const std::string &rule);

@@ -203,6 +203,9 @@ TEST(CqMany, NoneStarves)
 		first.send_a({ first.seg_a(8) });
 	for (size_t i = 1; i < kLinks; i++)
 		busy.links[i]->send_a({ busy.links[i]->seg_a(8) });
+	/* A send that waits for its peer's credit reaches it whenever the provider's thread runs. */
+	for (size_t i = 1; i < kLinks; i++)
+		take_send(*busy.links[i]->va);
 	eventually([&] {
 		VIP_VI_HANDLE vi;
 		VIP_BOOLEAN recv;

@@ -218,21 +218,27 @@ static void uring(bool by_library)
 	exchange(10);
 }
 
-/* One end asks for TCP, and the other follows. */
-static void urgent(void)
+/* When one end has asked for TCP, the other follows as soon as it looks. */
+static void exchange_until_on_tcp(void)
 {
 	unsigned long long by_one, by_other;
+
+	do {
+		by_one = sent_by_kernel(one);
+		by_other = sent_by_kernel(other);
+		exchange(1);
+	} while (sent_by_kernel(one) == by_one || sent_by_kernel(other) == by_other);
+}
+
+static void urgent(void)
+{
 	char byte;
 
 	exchange_until_promoted();
 	CHECK(send(one, "u", 1, MSG_OOB) == 1);
 	while (recv(other, &byte, 1, MSG_OOB) != 1)
 		CHECK(errno == EINVAL || errno == EAGAIN);
-	do {
-		by_one = sent_by_kernel(one);
-		by_other = sent_by_kernel(other);
-		exchange(1);
-	} while (sent_by_kernel(one) == by_one || sent_by_kernel(other) == by_other);
+	exchange_until_on_tcp();
 	close(other);
 	close(one);
 }
@@ -278,6 +284,7 @@ static void aio(void)
 	CHECK(aio_read(&c) == 0 && send(one, "abc", 3, 0) == 3);
 	CHECK(aio_suspend(list, 1, &limit) == 0 && aio_return(&c) == 3 &&
 	      memcmp(bytes, "abc", 3) == 0);
+	exchange_until_on_tcp();
 }
 
 /* ---- clone() ---- */

@@ -16,6 +16,11 @@ esac
 MESON_TESTTHREADS=${MESON_TESTTHREADS:-$(($(nproc) + 1))}
 export MESON_TESTTHREADS
 
+# Meson uses ccache where it is installed: a clone in another folder finds what was compiled here.
+CCACHE_BASEDIR=$root
+CCACHE_NOHASHDIR=yes
+export CCACHE_BASEDIR CCACHE_NOHASHDIR
+
 say() {
 	printf '%s\n' "$*"
 }
@@ -54,14 +59,25 @@ configure() {
 	fi
 }
 
-# compile DIR: shows what failed, without the lines of what did not.
+# compile DIR [TARGET]...: shows what failed, without the lines of what did not.
 compile() {
 	_log=$(mktemp) || return 1
 	_rc=0
-	ninja -C "$1" >"$_log" 2>&1 || _rc=1
+	ninja -C "$@" >"$_log" 2>&1 || _rc=1
 	if [ $_rc != 0 ]; then
 		grep -vE '^\[[0-9]+/[0-9]+\] ' "$_log" | tail -n 80
 	fi
 	rm -f "$_log"
 	return $_rc
+}
+
+# run_tests DIR SETUP [argument of meson test]...: runs them, what failed once more, and counts; fails if some do.
+run_tests() {
+	_dir=$1
+	_setup=$2
+	shift 2
+	rm -f "$_dir/meson-logs/testlog${_setup:+-$_setup}.json"
+	# Its own exit status knows nothing of what passes when it is run again.
+	meson test -C "$_dir" --no-rebuild --print-errorlogs ${_setup:+--setup "$_setup"} "$@" || :
+	"$root/scripts/results.py" --rerun "$_dir" ${_setup:+"$_setup"}
 }

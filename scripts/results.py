@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Counts what `meson test` ran, test case by test case.
 
-  results.py BUILD_DIR [SETUP]
+  results.py [--rerun] BUILD_DIR [SETUP]
 
 Prints the failed and skipped cases with their reasons, then one line
 "N passed, N failed, N skipped".  Exit code 1 when something failed or nothing ran.
+
+  --rerun   runs what failed again, alone, up to twice; what passes then is printed as
+            unstable, written to meson-logs/unstable.jsonl and counted as passed.  More
+            than five such programs are a failure (docs/testing.md).
 """
 import json
 import re
@@ -13,6 +17,11 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import rerun
+
+# So many programs may be unstable in a run; where more fail at first, the change is to blame and nothing is run again.
+UNSTABLE = 5
+WORTH_A_RERUN = 15
 
 # A reason is cut after so many characters: a line is to say where to look.
 REASON = 400
@@ -89,23 +98,52 @@ def entry_cases(build, entry):
     return cases
 
 
+def rerun_failed(build, entry, cases, limits):
+    """The cases of a program that failed, when those that failed have been run again."""
+    name = entry["name"].split(" / ")[-1]
+    failed = [case for case, kind, _ in cases if kind == "failed"]
+    # The program's own name stands for a failure that is not one of its cases'.
+    single = [] if name in failed else [case.split(": ", 1)[1] for case in failed]
+    limit = limits.get(name, 30) * int(entry["env"].get("TEST_LIMIT_FACTOR", 1))
+    line = rerun.passes(build, entry, name, single, limit, build / "meson-logs" / "unstable.jsonl")
+    if line is None:
+        return cases
+    reason = (f"{line['first_failure']}; seed {line['seed']}, pressure {line['pressure_before']} %, "
+              f"passed alone at try {line['tries']}")
+    return [(case, "unstable", reason) if kind == "failed" else (case, kind, why) for case, kind, why in cases]
+
+
+def read_log(log):
+    return [json.loads(line) for line in log.read_text(errors="replace").splitlines()] if log.exists() else []
+
+
 def main():
-    if len(sys.argv) not in (2, 3):
+    arguments = [a for a in sys.argv[1:] if a != "--rerun"]
+    if len(arguments) not in (1, 2):
         print(__doc__, file=sys.stderr)
         return 2
-    build = Path(sys.argv[1])
-    suffix = f"-{sys.argv[2]}" if len(sys.argv) == 3 else ""
-    log = build / "meson-logs" / f"testlog{suffix}.json"
-    cases = []
-    if log.exists():
-        for line in log.read_text(errors="replace").splitlines():
-            cases += entry_cases(build, json.loads(line))
+    build = Path(arguments[0])
+    suffix = f"-{arguments[1]}" if len(arguments) == 2 else ""
+    programs = [(entry, entry_cases(build, entry))
+                for entry in read_log(build / "meson-logs" / f"testlog{suffix}.json")]
+    bad = [number for number, (_, cases) in enumerate(programs) if any(kind == "failed" for _, kind, _ in cases)]
+    if "--rerun" in sys.argv[1:] and len(bad) <= WORTH_A_RERUN:
+        limits = rerun.limits(build)
+        for number in bad:
+            programs[number] = (programs[number][0], rerun_failed(build, *programs[number], limits))
+    cases = [case for _, own in programs for case in own]
     count = {kind: sum(1 for _, k, _ in cases if k == kind)
-             for kind in ("passed", "failed", "skipped")}
-    for kind in ("skipped", "failed"):
+             for kind in ("passed", "failed", "skipped", "unstable")}
+    unstable = sum(1 for _, own in programs if any(kind == "unstable" for _, kind, _ in own))
+    for kind in ("skipped", "unstable", "failed"):
         for name, k, reason in cases:
             if k == kind:
                 print(f"{kind}: {name}" + (f" ({reason})" if reason else ""))
+    if unstable > UNSTABLE:
+        print(f"failed: {unstable} programs are unstable, more than {UNSTABLE}")
+        count["failed"] += 1
+    print(f"{count['unstable']} unstable, in {unstable} programs")
+    count["passed"] += count["unstable"]
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**count))
     return 1 if count["failed"] or not cases else 0
 

@@ -51,14 +51,15 @@ def limits(build):
 
 
 def session_members(leader):
-    """Processes of the session that the test leads."""
+    """Processes of the session that the test leads, but for those that have ended and wait for their parent."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 stat = (entry / "stat").read_text(errors="replace")
             except OSError:
                 continue
-            if int(stat.rsplit(")", 1)[1].split()[3]) == leader:
+            fields = stat.rsplit(")", 1)[1].split()
+            if int(fields[3]) == leader and fields[0] not in "ZX":
                 yield int(entry.name)
 
 
@@ -76,11 +77,18 @@ def stacks(leader):
 
 
 def end_session(leader):
-    for pid in session_members(leader):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    """Returns when none of them runs any more: a signal takes its time."""
+    end = time.monotonic() + QUIET_SECONDS + 10
+    while time.monotonic() < end:
+        members = list(session_members(leader))
+        if not members:
+            return
+        for pid in members:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.01)
 
 
 def run_alone(build, entry, cases, limit):

@@ -71,13 +71,34 @@ compile() {
 	return $_rc
 }
 
+# watch_pressure: time and pressure, as long as this script runs or until it is ended.
+watch_pressure() {
+	while kill -0 $$ 2>/dev/null; do
+		printf '%s %s\n' "$(date +%s)" "$(sed -n 's/^some avg10=\([0-9.]*\).*/\1/p' /proc/pressure/cpu)"
+		sleep 2
+	done
+}
+
 # run_tests DIR SETUP [argument of meson test]...: runs them, what failed once more, and counts; fails if some do.
 run_tests() {
 	_dir=$1
 	_setup=$2
 	shift 2
+	_options=--rerun
+	for _arg; do
+		case $_arg in
+		--benchmark) _options="$_options --benchmark" ;;
+		--repeat*) _options=$(printf '%s' "$_options" | sed 's/--rerun//') ;; # who repeats looks for failures
+		esac
+	done
+	mkdir -p "$_dir/meson-logs"
 	rm -f "$_dir/meson-logs/testlog${_setup:+-$_setup}.json"
-	# Its own exit status knows nothing of what passes when it is run again.
-	meson test -C "$_dir" --no-rebuild --print-errorlogs ${_setup:+--setup "$_setup"} "$@" || :
-	"$root/scripts/results.py" --rerun "$_dir" ${_setup:+"$_setup"}
+	watch_pressure </dev/null >"$_dir/meson-logs/pressure.txt" 2>/dev/null &
+	_watch=$!
+	_rc=0
+	meson test -C "$_dir" --no-rebuild --print-errorlogs ${_setup:+--setup "$_setup"} "$@" || _rc=$?
+	kill "$_watch" 2>/dev/null || :
+	wait "$_watch" 2>/dev/null || :
+	# shellcheck disable=SC2086 # a list of options
+	"$root/scripts/results.py" $_options --status "$_rc" "$_dir" ${_setup:+"$_setup"}
 }

@@ -2,7 +2,7 @@
 """Runs failed tests again, each alone, when the machine is quiet; used by results.py.
 
 A program that passes then is unstable: it failed because of something that the change does not decide.  docs/testing.md says
-what becomes of it.
+what becomes of it.  It is run as a whole: one of its cases alone would not show a leak, nor what another case left behind.
 """
 import json
 import os
@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
@@ -18,6 +17,8 @@ TRIES = 2
 QUIET_PERCENT = 20  # of the time in which some task waited for a processor
 QUIET_SECONDS = 60
 STACK_LINES = 60
+STACK_SECONDS = 120
+RERUN = ("FAIL", "ERROR", "TIMEOUT")  # not what was interrupted
 
 
 def pressure():
@@ -40,14 +41,25 @@ def wait_quiet():
     return pressure()
 
 
-def limits(build):
-    """Seconds that a program of each name is given, before the factor of a sanitizer."""
-    found = {}
-    for kind in ("tests", "benchmarks"):
-        path = Path(build) / "meson-info" / f"intro-{kind}.json"
-        if path.exists():
-            found.update({test["name"]: test["timeout"] for test in json.loads(path.read_text())})
-    return found
+def worst_pressure(build, entry):
+    """The worst that scripts/common.sh saw while the test ran, if it looked."""
+    path = Path(build) / "meson-logs" / "pressure.txt"
+    begin, end = entry["starttime"] - 1, entry["starttime"] + entry["duration"] + 10
+    seen = [float(words[1]) for words in map(str.split, path.read_text().splitlines())
+            if len(words) == 2 and begin <= float(words[0]) <= end] if path.exists() else []
+    return max(seen, default=None)
+
+
+def limits(build, kind):
+    """Seconds that a program of each name is given, before the factor of a sanitizer; kind is tests or benchmarks."""
+    path = Path(build) / "meson-info" / f"intro-{kind}.json"
+    return {test["name"]: test["timeout"] for test in json.loads(path.read_text())} if path.exists() else {}
+
+
+def factor(env):
+    """As tests/cxx/limit.h has it."""
+    found = re.match(r"\s*(\d+)", env.get("TEST_LIMIT_FACTOR", ""))
+    return max(int(found.group(1)), 1) if found else 1
 
 
 def session_members(leader):
@@ -67,11 +79,15 @@ def stacks(leader):
     """Where each thread of a test stands that did not end in time."""
     if shutil.which("gdb") is None:
         return "where it stood is not known: gdb is not installed"
-    text = []
+    text, end = [], time.monotonic() + STACK_SECONDS
     for pid in session_members(leader):
-        done = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt"], capture_output=True, text=True,
-                              errors="replace", timeout=60, check=False)
-        kept = [line for line in done.stdout.splitlines() if line.startswith(("Thread ", "#"))]
+        try:
+            done = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt"], capture_output=True,
+                                  stdin=subprocess.DEVNULL, text=True, errors="replace",
+                                  timeout=max(end - time.monotonic(), 1), check=False)
+            kept = [line for line in done.stdout.splitlines() if line.startswith(("Thread ", "#"))]
+        except (subprocess.TimeoutExpired, OSError) as error:
+            kept = [f"gdb: {error}"]
         text += [f"process {pid}:"] + kept[:STACK_LINES]
     return "\n".join(text)
 
@@ -91,28 +107,32 @@ def end_session(leader):
         time.sleep(0.01)
 
 
-def run_alone(build, entry, cases, limit):
-    """(exit code or None at a time-out, what it printed, the stacks at a time-out)."""
-    command = list(entry["command"])
-    if cases:
-        command.append("--gtest_filter=" + ":".join(cases))
-    with tempfile.TemporaryFile() as output:
-        with subprocess.Popen(command, cwd=build, env=entry["env"], stdin=subprocess.DEVNULL, stdout=output,
-                              stderr=subprocess.STDOUT, start_new_session=True) as test:
-            stood = ""
-            try:
-                code = test.wait(limit)
-            except subprocess.TimeoutExpired:
-                code, stood = None, stacks(test.pid)
+def run_alone(build, entry, limit):
+    """(exit code or None at a time-out, what it printed, the stacks at a time-out).
+
+    As for Meson, it ends when all that have its standard output have ended: a process that it leaves is a time-out.
+    """
+    options = ["--gtest_brief=0"] if is_gtest(entry) else []
+    with subprocess.Popen(entry["command"] + options, cwd=build, env=entry["env"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as test:
+        stood = ""
+        try:
+            output = test.communicate(timeout=limit)[0]
+            code = test.returncode
+        except subprocess.TimeoutExpired as late:
+            code, output, stood = None, late.output or b"", stacks(test.pid)
+        finally:
             end_session(test.pid)
-        output.seek(0)
-        return code, output.read().decode(errors="replace"), stood
+        return code, output.decode(errors="replace"), stood
 
 
-def all_ran(cases, output):
-    """A filter that matches less than these cases of a GoogleTest program proves nothing of the others."""
-    ran = re.search(r"^\[=+\] (\d+) tests? from \d+ test suites? ran", output, re.MULTILINE)
-    return not cases or (ran is not None and int(ran.group(1)) >= len(cases))
+def is_gtest(entry):
+    return "[==========]" in (entry.get("stdout") or "") or any(word.startswith("--gtest") for word in entry["command"])
+
+
+def skips_what_failed(cases, output):
+    skipped = set(re.findall(r"^\[  SKIPPED \] (\S+)", output, re.MULTILINE))
+    return any(case.split(": ", 1)[-1] in skipped for case in cases)
 
 
 def first_failure(text):
@@ -140,15 +160,24 @@ def record(path, entry, name, cases, tries, before, after):
 
 
 def passes(build, entry, name, cases, limit, log):
-    """Does the program, or do these cases of it, pass alone?  Returns the line of `log` that says so, or None."""
-    before = pressure()
+    """Does the program, some of whose cases failed, pass alone?  Returns the line of `log` that says so, or None."""
+    if entry["result"] not in RERUN:
+        return None
     for number in range(1, TRIES + 1):
         after = wait_quiet()
         print(f"again, alone: {name}, try {number} of {TRIES}, pressure {after} %", flush=True)
-        code, output, stood = run_alone(build, entry, cases, limit)
-        if code == 0 and all_ran(cases, output):
-            return record(log, entry, name, cases, number, before, after)
-        if code == 77:  # it cannot tell
+        try:
+            code, output, stood = run_alone(build, entry, limit)
+        except OSError as error:
+            print(f"it cannot be run again: {error}")
             return None
-        print(f"TIMEOUT after {limit} s\n{stood}" if code is None else f"exit status {code}: {first_failure(output)}")
+        if code is None:  # what stands still twice would stand still again
+            print(f"TIMEOUT after {limit} s\n{stood}\n{output[-2000:]}")
+            return None
+        if code == 77 or code == 0 and skips_what_failed(cases, output):
+            print("it skips now what failed, which proves nothing")
+            return None
+        if code == 0:
+            return record(log, entry, name, cases, number, worst_pressure(build, entry), after)
+        print(f"exit status {code}: {first_failure(output)}")
     return None

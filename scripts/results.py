@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Counts what `meson test` ran, test case by test case.
 
-  results.py [--rerun] BUILD_DIR [SETUP]
+  results.py [--rerun] [--benchmark] [--status N] BUILD_DIR [SETUP]
 
 Prints the failed and skipped cases with their reasons, then one line
 "N passed, N failed, N skipped".  Exit code 1 when something failed or nothing ran.
 
-  --rerun   runs what failed again, alone, up to twice; what passes then is printed as
-            unstable, written to meson-logs/unstable.jsonl and counted as passed.  More
-            than five such programs are a failure (docs/testing.md).
+  --rerun      runs what failed again, alone, up to twice; what passes then is printed as
+               unstable, written to meson-logs/unstable.jsonl and counted as passed.  More
+               than five such programs are a failure (docs/testing.md).
+  --benchmark  these were benchmarks of Meson
+  --status N   the exit status of `meson test`: one that its log does not explain is a failure
 """
+import argparse
 import json
 import re
 import sys
@@ -99,13 +102,11 @@ def entry_cases(build, entry):
 
 
 def rerun_failed(build, entry, cases, limits):
-    """The cases of a program that failed, when those that failed have been run again."""
+    """The cases of a program that failed, when it has been run again."""
     name = entry["name"].split(" / ")[-1]
     failed = [case for case, kind, _ in cases if kind == "failed"]
-    # The program's own name stands for a failure that is not one of its cases'.
-    single = [] if name in failed else [case.split(": ", 1)[1] for case in failed]
-    limit = limits.get(name, 30) * int(entry["env"].get("TEST_LIMIT_FACTOR", 1))
-    line = rerun.passes(build, entry, name, single, limit, build / "meson-logs" / "unstable.jsonl")
+    limit = limits.get(name, 30) * rerun.factor(entry["env"])
+    line = rerun.passes(build, entry, name, failed, limit, build / "meson-logs" / "unstable.jsonl")
     if line is None:
         return cases
     reason = (f"{line['first_failure']}; seed {line['seed']}, pressure {line['pressure_before']} %, "
@@ -117,31 +118,45 @@ def read_log(log):
     return [json.loads(line) for line in log.read_text(errors="replace").splitlines()] if log.exists() else []
 
 
+def explained(status, entries):
+    """Meson ends with the number of tests that failed; with anything else it has not run all of them."""
+    bad = [entry for entry in entries if entry["result"] not in ("OK", "SKIP", "EXPECTEDFAIL")]
+    return status is None or status == min(len(bad), 255) or status == len(bad) % 256
+
+
+def parse():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--rerun", action="store_true")
+    parser.add_argument("--benchmark", action="store_true")
+    parser.add_argument("--status", type=int)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("setup", nargs="?")
+    return parser.parse_args()
+
+
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--rerun"]
-    if len(arguments) not in (1, 2):
-        print(__doc__, file=sys.stderr)
-        return 2
-    build = Path(arguments[0])
-    suffix = f"-{arguments[1]}" if len(arguments) == 2 else ""
-    programs = [(entry, entry_cases(build, entry))
-                for entry in read_log(build / "meson-logs" / f"testlog{suffix}.json")]
+    options = parse()
+    build = options.build
+    entries = read_log(build / "meson-logs" / f"testlog{'-' + options.setup if options.setup else ''}.json")
+    whole = explained(options.status, entries)
+    programs = [(entry, entry_cases(build, entry)) for entry in entries]
     bad = [number for number, (_, cases) in enumerate(programs) if any(kind == "failed" for _, kind, _ in cases)]
-    if "--rerun" in sys.argv[1:] and len(bad) <= WORTH_A_RERUN:
-        limits = rerun.limits(build)
+    if options.rerun and whole and len(bad) <= WORTH_A_RERUN:
+        limits = rerun.limits(build, "benchmarks" if options.benchmark else "tests")
         for number in bad:
             programs[number] = (programs[number][0], rerun_failed(build, *programs[number], limits))
     cases = [case for _, own in programs for case in own]
+    unstable = sum(1 for _, own in programs if any(kind == "unstable" for _, kind, _ in own))
+    if unstable > UNSTABLE:
+        cases.append((f"{unstable} programs are unstable, more than {UNSTABLE}", "failed", ""))
+    if not whole:
+        cases.append((f"meson test ended with status {options.status}, which its log does not explain", "failed", ""))
     count = {kind: sum(1 for _, k, _ in cases if k == kind)
              for kind in ("passed", "failed", "skipped", "unstable")}
-    unstable = sum(1 for _, own in programs if any(kind == "unstable" for _, kind, _ in own))
     for kind in ("skipped", "unstable", "failed"):
         for name, k, reason in cases:
             if k == kind:
                 print(f"{kind}: {name}" + (f" ({reason})" if reason else ""))
-    if unstable > UNSTABLE:
-        print(f"failed: {unstable} programs are unstable, more than {UNSTABLE}")
-        count["failed"] += 1
     print(f"{count['unstable']} unstable, in {unstable} programs")
     count["passed"] += count["unstable"]
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**count))

@@ -17,14 +17,13 @@ import results  # noqa: E402
 
 rerun.QUIET_SECONDS = 0
 
-# Fails until it has been called so often; `gtest` says which case did, as GoogleTest would.
+# Fails until it has been called so often.
 PROGRAM = """#!/bin/sh
 echo call >>"$COUNT"
 [ "$(wc -l <"$COUNT")" -gt {fails} ] || {{ echo "a_test.cc:1: Failure, seed 42"; exit 1; }}
-case "$*" in {wanted}) ;; *) echo "asked for $*"; exit 1 ;; esac
-echo "[==========] {ran} test from 1 test suite ran. (7 ms total)"
+{then}
 """
-GTEST = "[  PASSED  ] 3 tests.\n[  FAILED  ] Part/Suite.One/3, where GetParam() = 4 (7 ms)\n"
+GTEST = "[==========] Running 4 tests\n[  PASSED  ] 3 tests.\n[  FAILED  ] Part/Suite.One/3, where GetParam() = 4 (7 ms)\n"
 
 
 class Rerun(unittest.TestCase):
@@ -36,7 +35,7 @@ class Rerun(unittest.TestCase):
             (self.build / name).mkdir()
         self.entries, self.tests = [], []
 
-    def add(self, name, script, stdout="a_test.cc:1: Failure, seed 42\n", result="FAIL"):
+    def add(self, name, script, stdout="a_test.cc:1: Failure, seed 42\n", result="FAIL", limit=60):
         program = self.build / name
         program.write_text(script)
         program.chmod(0o755)
@@ -44,7 +43,7 @@ class Rerun(unittest.TestCase):
         (self.build / f"{name}.calls").touch()
         self.entries.append({"name": f"viaduct:unit / {name}", "stdout": stdout, "stderr": "", "result": result,
                              "starttime": time.time(), "duration": 1.0, "command": [str(program)], "env": env})
-        self.tests.append({"name": name, "timeout": 1})
+        self.tests.append({"name": name, "timeout": limit})
 
     def results(self, *options):
         (self.build / "meson-logs/testlog.json").write_text("".join(json.dumps(e) + "\n" for e in self.entries))
@@ -61,56 +60,79 @@ class Rerun(unittest.TestCase):
         return [json.loads(line) for line in (self.build / "meson-logs/unstable.jsonl").read_text().splitlines()]
 
     def test_passes_alone_and_is_unstable(self):
-        self.add("once", PROGRAM.format(fails=1, wanted="''", ran=1))
-        self.add("good", PROGRAM.format(fails=0, wanted="''", ran=1), result="OK")
-        code, said = self.results("--rerun")
+        self.add("once", PROGRAM.format(fails=1, then=""))
+        self.add("good", PROGRAM.format(fails=0, then=""), result="OK")
+        now = time.time()
+        (self.build / "meson-logs/pressure.txt").write_text(f"{now - 90} 90.5\n{now} 31.25\n{now + 1} 12\n{now} \n")
+        code, said = self.results("--rerun", "--status", "1")
         self.assertEqual((code, said.splitlines()[-2:]), (0, ["1 unstable, in 1 programs", "2 passed, 0 failed, 0 skipped"]))
-        self.assertIn("unstable: once (a_test.cc:1: Failure, seed 42; seed 42, pressure", said)
+        self.assertIn("unstable: once (a_test.cc:1: Failure, seed 42; seed 42, pressure 31.25 %, passed alone at try 2)", said)
         self.assertEqual((self.calls("once"), self.calls("good")), (2, 0))
         (line,) = self.recorded()
         self.assertEqual((line["test"], line["seed"], line["tries"], line["result"]), ("once", 42, 2, "FAIL"))
 
-    def test_one_case_of_a_program_is_run_again(self):
-        self.add("gtest", PROGRAM.format(fails=0, wanted="--gtest_filter=Part/Suite.One/3", ran=1), stdout=GTEST)
+    def test_a_program_is_run_again_as_a_whole(self):
+        self.add("gtest", PROGRAM.format(fails=0, then='[ "$*" = --gtest_brief=0 ]'), stdout=GTEST)
         code, said = self.results("--rerun")
         self.assertEqual((code, said.splitlines()[-2:]), (0, ["1 unstable, in 1 programs", "4 passed, 0 failed, 0 skipped"]))
-        self.assertEqual(self.recorded()[0]["cases"], ["Part/Suite.One/3"])
+        self.assertEqual(self.recorded()[0]["cases"], ["gtest: Part/Suite.One/3"])
 
-    def test_a_filter_that_matches_nothing_proves_nothing(self):
-        self.add("gtest", PROGRAM.format(fails=0, wanted="*", ran=0), stdout=GTEST)
-        code, said = self.results("--rerun")
-        self.assertEqual((code, said.splitlines()[-1]), (1, "3 passed, 1 failed, 0 skipped"))
+    def test_a_case_that_is_skipped_now_proves_nothing(self):
+        self.add("gtest", PROGRAM.format(fails=0, then='echo "[  SKIPPED ] Part/Suite.One/3 (0 ms)"'), stdout=GTEST)
+        self.add("other", PROGRAM.format(fails=0, then="exit 77"))
+        self.assertEqual(self.results("--rerun")[1].splitlines()[-1], "3 passed, 2 failed, 0 skipped")
 
     def test_what_fails_three_times_has_failed(self):
-        self.add("always", PROGRAM.format(fails=9, wanted="*", ran=1))
+        self.add("always", PROGRAM.format(fails=9, then=""))
         code, said = self.results("--rerun")
         self.assertEqual((code, self.calls("always")), (1, 2))
         self.assertEqual(said.splitlines()[-2:], ["0 unstable, in 0 programs", "0 passed, 1 failed, 0 skipped"])
         self.assertIn("failed: always (fail: a_test.cc:1: Failure, seed 42)", said)
         self.assertFalse((self.build / "meson-logs/unstable.jsonl").exists())
 
-    def test_a_timeout_says_so_and_leaves_no_process(self):
+    def test_a_process_that_is_left_behind_is_a_timeout_and_is_ended(self):
         marker = f"{self.build}/marker"
-        self.add("stands", f"#!/bin/sh\nsleep 600 & echo $! >>{marker}\nwait\n", result="TIMEOUT")
+        for then in ("wait", "exit 0"):
+            self.add("leaves " + then, f"#!/bin/sh\nsleep 600 & echo $! >>{marker}\n{then}\n", result="TIMEOUT", limit=1)
         code, said = self.results("--rerun")
         self.assertEqual((code, said.count("TIMEOUT after 1 s")), (1, 2))
         for pid in Path(marker).read_text().split():
             self.assertFalse(Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes())
 
+    def test_what_was_interrupted_or_is_gone_is_not_run_again(self):
+        self.add("broken", PROGRAM.format(fails=0, then=""), result="INTERRUPT")
+        self.add("gone", PROGRAM.format(fails=0, then=""))
+        (self.build / "gone").unlink()
+        code, said = self.results("--rerun")
+        self.assertEqual((code, said.splitlines()[-1], self.calls("broken")), (1, "0 passed, 2 failed, 0 skipped", 0))
+
+    def test_a_run_that_was_cut_short_has_failed(self):
+        self.add("good", PROGRAM.format(fails=0, then=""), result="OK")
+        self.add("once", PROGRAM.format(fails=0, then=""))
+        for status, wanted in (("1", 0), ("0", 1), ("143", 1)):
+            code, said = self.results("--rerun", "--status", status)
+            self.assertEqual((code, "failed: meson test ended with status" in said), (wanted, bool(wanted)), status)
+
+    def test_limits_are_those_of_tests_or_of_benchmarks(self):
+        (self.build / "meson-info/intro-tests.json").write_text('[{"name": "both", "timeout": 10}]')
+        (self.build / "meson-info/intro-benchmarks.json").write_text('[{"name": "both", "timeout": 600}]')
+        self.assertEqual([rerun.limits(self.build, kind)["both"] for kind in ("tests", "benchmarks")], [10, 600])
+        self.assertEqual([rerun.factor({"TEST_LIMIT_FACTOR": text}) for text in ("8", "", "x", "0")], [8, 1, 1, 1])
+
     def test_too_many_unstable_programs_fail(self):
         for number in range(results.UNSTABLE + 1):
-            self.add(f"once{number}", PROGRAM.format(fails=0, wanted="''", ran=1))
+            self.add(f"once{number}", PROGRAM.format(fails=0, then=""))
         code, said = self.results("--rerun")
         self.assertEqual((code, said.splitlines()[-1]), (1, "6 passed, 1 failed, 0 skipped"))
 
     def test_a_bad_change_is_not_run_again(self):
         for number in range(results.WORTH_A_RERUN + 1):
-            self.add(f"bad{number}", PROGRAM.format(fails=0, wanted="''", ran=1))
+            self.add(f"bad{number}", PROGRAM.format(fails=0, then=""))
         code, said = self.results("--rerun")
         self.assertEqual((code, said.splitlines()[-1]), (1, "0 passed, 16 failed, 0 skipped"))
 
     def test_nothing_is_run_again_unasked(self):
-        self.add("once", PROGRAM.format(fails=0, wanted="''", ran=1))
+        self.add("once", PROGRAM.format(fails=0, then=""))
         self.assertEqual((self.results()[0], self.calls("once")), (1, 0))
 
     def test_nothing_ran(self):

@@ -71,14 +71,6 @@ compile() {
 	return $_rc
 }
 
-# watch_pressure: time and pressure, as long as this script runs or until it is ended.
-watch_pressure() {
-	while kill -0 $$ 2>/dev/null; do
-		printf '%s %s\n' "$(date +%s)" "$(sed -n 's/^some avg10=\([0-9.]*\).*/\1/p' /proc/pressure/cpu)"
-		sleep 2
-	done
-}
-
 # run_tests DIR SETUP [argument of meson test]...: runs them, what failed once more, and counts; fails if some do.
 run_tests() {
 	_dir=$1
@@ -93,7 +85,7 @@ run_tests() {
 	done
 	mkdir -p "$_dir/meson-logs"
 	rm -f "$_dir/meson-logs/testlog${_setup:+-$_setup}.json"
-	watch_pressure </dev/null >"$_dir/meson-logs/pressure.txt" 2>/dev/null &
+	"$root/scripts/machine.py" watch "$_dir" </dev/null &
 	_watch=$!
 	_rc=0
 	meson test -C "$_dir" --no-rebuild --print-errorlogs ${_setup:+--setup "$_setup"} "$@" || _rc=$?

@@ -7,104 +7,32 @@ what becomes of it.  It is run as a whole: one of its cases alone would not show
 import json
 import os
 import re
-import shutil
-import signal
 import subprocess
 import time
 from pathlib import Path
 
+import machine
+
 TRIES = 2
 QUIET_PERCENT = 20  # of the time in which some task waited for a processor
 QUIET_SECONDS = 60
-STACK_LINES = 60
-STACK_SECONDS = 120
 RERUN = ("FAIL", "ERROR", "TIMEOUT")  # not what was interrupted
-
-
-def pressure():
-    """The percentage of the last ten seconds in which a task waited for a processor; None where the kernel does not tell."""
-    try:
-        text = Path("/proc/pressure/cpu").read_text(encoding="ascii")
-    except OSError:
-        return None
-    found = re.search(r"^some avg10=([\d.]+)", text)
-    return float(found.group(1)) if found else None
 
 
 def wait_quiet():
     end = time.monotonic() + QUIET_SECONDS
     while time.monotonic() < end:
-        now = pressure()
+        now = machine.pressure()
         if now is None or now < QUIET_PERCENT:
             break
         time.sleep(1)
-    return pressure()
-
-
-def worst_pressure(build, entry):
-    """The worst that scripts/common.sh saw while the test ran, if it looked."""
-    path = Path(build) / "meson-logs" / "pressure.txt"
-    begin, end = entry["starttime"] - 1, entry["starttime"] + entry["duration"] + 10
-    seen = [float(words[1]) for words in map(str.split, path.read_text().splitlines())
-            if len(words) == 2 and begin <= float(words[0]) <= end] if path.exists() else []
-    return max(seen, default=None)
+    return machine.pressure()
 
 
 def limits(build, kind):
     """Seconds that a program of each name is given, before the factor of a sanitizer; kind is tests or benchmarks."""
     path = Path(build) / "meson-info" / f"intro-{kind}.json"
     return {test["name"]: test["timeout"] for test in json.loads(path.read_text())} if path.exists() else {}
-
-
-def factor(env):
-    """As tests/cxx/limit.h has it."""
-    found = re.match(r"\s*(\d+)", env.get("TEST_LIMIT_FACTOR", ""))
-    return max(int(found.group(1)), 1) if found else 1
-
-
-def session_members(leader):
-    """Processes of the session that the test leads, but for those that have ended and wait for their parent."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text(errors="replace")
-            except OSError:
-                continue
-            fields = stat.rsplit(")", 1)[1].split()
-            if int(fields[3]) == leader and fields[0] not in "ZX":
-                yield int(entry.name)
-
-
-def stacks(leader):
-    """Where each thread of a test stands that did not end in time."""
-    if shutil.which("gdb") is None:
-        return "where it stood is not known: gdb is not installed"
-    text, end = [], time.monotonic() + STACK_SECONDS
-    for pid in session_members(leader):
-        try:
-            done = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all bt"], capture_output=True,
-                                  stdin=subprocess.DEVNULL, text=True, errors="replace",
-                                  timeout=max(end - time.monotonic(), 1), check=False)
-            kept = [line for line in done.stdout.splitlines() if line.startswith(("Thread ", "#"))]
-        except (subprocess.TimeoutExpired, OSError) as error:
-            kept = [f"gdb: {error}"]
-        text += [f"process {pid}:"] + kept[:STACK_LINES]
-    return "\n".join(text)
-
-
-def end_session(leader):
-    """Returns when none of them runs any more: a signal takes its time."""
-    end = time.monotonic() + QUIET_SECONDS + 10
-    while time.monotonic() < end:
-        members = list(session_members(leader))
-        if not members:
-            return
-        for pid in members:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        time.sleep(0.01)
 
 
 def run_alone(build, entry, limit):
@@ -120,9 +48,9 @@ def run_alone(build, entry, limit):
             output = test.communicate(timeout=limit)[0]
             code = test.returncode
         except subprocess.TimeoutExpired as late:
-            code, output, stood = None, late.output or b"", stacks(test.pid)
+            code, output, stood = None, late.output or b"", machine.stacks(test.pid)
         finally:
-            end_session(test.pid)
+            machine.end_session(test.pid)
         return code, output.decode(errors="replace"), stood
 
 
@@ -149,11 +77,11 @@ def seed(text):
     return int(found.group(1)) if found else None
 
 
-def record(path, entry, name, cases, tries, before, after):
+def record(path, entry, name, cases, tries, after):
     output = (entry.get("stdout") or "") + "\n" + (entry.get("stderr") or "")
     line = {"test": name, "cases": cases, "result": entry["result"], "first_failure": first_failure(output),
-            "seed": seed(output), "tries": tries, "seconds": round(entry["duration"], 2), "pressure_before": before,
-            "pressure_after": after, "load": os.getloadavg()[0], "time": int(time.time())}
+            "seed": seed(output), "tries": tries, "seconds": round(entry["duration"], 2), "pressure_before": entry["pressure"],
+            "pressure_after": after, "wakeup_us": entry["wakeup_us"], "load": os.getloadavg()[0], "time": int(time.time())}
     with open(path, "a", encoding="utf-8") as log:
         log.write(json.dumps(line) + "\n")
     return line
@@ -178,6 +106,6 @@ def passes(build, entry, name, cases, limit, log):
             print("it skips now what failed, which proves nothing")
             return None
         if code == 0:
-            return record(log, entry, name, cases, number, worst_pressure(build, entry), after)
+            return record(log, entry, name, cases, number, after)
         print(f"exit status {code}: {first_failure(output)}")
     return None

@@ -20,6 +20,7 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import machine
 import rerun
 
 # So many programs may be unstable in a run; where more fail at first, the change is to blame and nothing is run again.
@@ -105,17 +106,34 @@ def rerun_failed(build, entry, cases, limits):
     """The cases of a program that failed, when it has been run again."""
     name = entry["name"].split(" / ")[-1]
     failed = [case for case, kind, _ in cases if kind == "failed"]
-    limit = limits.get(name, 30) * rerun.factor(entry["env"])
+    limit = limits.get(name, 30) * machine.sanitizer_factor(entry["env"])
     line = rerun.passes(build, entry, name, failed, limit, build / "meson-logs" / "unstable.jsonl")
     if line is None:
         return cases
-    reason = (f"{line['first_failure']}; seed {line['seed']}, pressure {line['pressure_before']} %, "
-              f"passed alone at try {line['tries']}")
+    reason = f"{line['first_failure']}; seed {line['seed']}, passed alone at try {line['tries']}"
     return [(case, "unstable", reason) if kind == "failed" else (case, kind, why) for case, kind, why in cases]
 
 
-def read_log(log):
-    return [json.loads(line) for line in log.read_text(errors="replace").splitlines()] if log.exists() else []
+def read_log(build, setup):
+    """What ran, with what the machine did meanwhile."""
+    log = build / "meson-logs" / f"testlog{'-' + setup if setup else ''}.json"
+    entries = [json.loads(line) for line in log.read_text(errors="replace").splitlines()] if log.exists() else []
+    for entry in entries:
+        entry["pressure"], entry["wakeup_us"] = machine.worst(build, entry["starttime"], entry["duration"])
+    return entries
+
+
+def print_where_it_stood(build, entry):
+    path = build / "meson-logs" / "stacks" / f"{entry['name'].split(' / ')[-1].replace('/', '-')}.txt"
+    if entry["result"] == "TIMEOUT" and path.exists():
+        print(f"TIMEOUT: {entry['name']}, shortly before its limit:\n{path.read_text()}")
+
+
+def told(entry, kind, reason):
+    """The reason and, of what did not pass, what the machine did meanwhile."""
+    if kind in ("failed", "unstable") and entry["pressure"] is not None:
+        reason += f"{'; ' if reason else ''}pressure {entry['pressure']} %, wake-ups {entry['wakeup_us']} us"
+    return reason
 
 
 def explained(status, entries):
@@ -137,15 +155,17 @@ def parse():
 def main():
     options = parse()
     build = options.build
-    entries = read_log(build / "meson-logs" / f"testlog{'-' + options.setup if options.setup else ''}.json")
+    entries = read_log(build, options.setup)
     whole = explained(options.status, entries)
     programs = [(entry, entry_cases(build, entry)) for entry in entries]
     bad = [number for number, (_, cases) in enumerate(programs) if any(kind == "failed" for _, kind, _ in cases)]
+    for number in bad:
+        print_where_it_stood(build, programs[number][0])
     if options.rerun and whole and len(bad) <= WORTH_A_RERUN:
         limits = rerun.limits(build, "benchmarks" if options.benchmark else "tests")
         for number in bad:
             programs[number] = (programs[number][0], rerun_failed(build, *programs[number], limits))
-    cases = [case for _, own in programs for case in own]
+    cases = [(case, kind, told(entry, kind, reason)) for entry, own in programs for case, kind, reason in own]
     unstable = sum(1 for _, own in programs if any(kind == "unstable" for _, kind, _ in own))
     if unstable > UNSTABLE:
         cases.append((f"{unstable} programs are unstable, more than {UNSTABLE}", "failed", ""))

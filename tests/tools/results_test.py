@@ -5,13 +5,17 @@ import contextlib
 import io
 import json
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, sys.argv.pop(1))
+SCRIPTS = Path(sys.argv.pop(1)).resolve()
+sys.path.insert(0, str(SCRIPTS))
+import machine  # noqa: E402
 import rerun  # noqa: E402
 import results  # noqa: E402
 
@@ -63,10 +67,10 @@ class Rerun(unittest.TestCase):
         self.add("once", PROGRAM.format(fails=1, then=""))
         self.add("good", PROGRAM.format(fails=0, then=""), result="OK")
         now = time.time()
-        (self.build / "meson-logs/pressure.txt").write_text(f"{now - 90} 90.5\n{now} 31.25\n{now + 1} 12\n{now} \n")
+        (self.build / "meson-logs/machine.txt").write_text(f"{now - 90} 90.5 99\n{now} 31.25 40\n{now + 1} 12 50\n{now} \n")
         code, said = self.results("--rerun", "--status", "1")
         self.assertEqual((code, said.splitlines()[-2:]), (0, ["1 unstable, in 1 programs", "2 passed, 0 failed, 0 skipped"]))
-        self.assertIn("unstable: once (a_test.cc:1: Failure, seed 42; seed 42, pressure 31.25 %, passed alone at try 2)", said)
+        self.assertIn("unstable: once (a_test.cc:1: Failure, seed 42; seed 42, passed alone at try 2; pressure 31.25 %, wake-ups 50 us)", said)
         self.assertEqual((self.calls("once"), self.calls("good")), (2, 0))
         (line,) = self.recorded()
         self.assertEqual((line["test"], line["seed"], line["tries"], line["result"]), ("once", 42, 2, "FAIL"))
@@ -117,13 +121,58 @@ class Rerun(unittest.TestCase):
         (self.build / "meson-info/intro-tests.json").write_text('[{"name": "both", "timeout": 10}]')
         (self.build / "meson-info/intro-benchmarks.json").write_text('[{"name": "both", "timeout": 600}]')
         self.assertEqual([rerun.limits(self.build, kind)["both"] for kind in ("tests", "benchmarks")], [10, 600])
-        self.assertEqual([rerun.factor({"TEST_LIMIT_FACTOR": text}) for text in ("8", "", "x", "0")], [8, 1, 1, 1])
+        self.assertEqual([machine.sanitizer_factor({"TEST_LIMIT_FACTOR": text}) for text in ("8", "", "x", "0")], [8, 1, 1, 1])
 
     def test_too_many_unstable_programs_fail(self):
         for number in range(results.UNSTABLE + 1):
             self.add(f"once{number}", PROGRAM.format(fails=0, then=""))
         code, said = self.results("--rerun")
         self.assertEqual((code, said.splitlines()[-1]), (1, "6 passed, 1 failed, 0 skipped"))
+
+    def test_a_test_that_does_not_end_tells_where_it_stands(self):
+        if shutil.which("gdb") is None:
+            self.skipTest("gdb is not installed")
+        program = self.build / "stands"
+        program.write_text("#!/bin/sh\nsleep 600 >/dev/null\n")
+        program.chmod(0o755)
+        env = {"ONE_OF": "two"}
+        (self.build / "meson-info/intro-tests.json").write_text(json.dumps(
+            [{"name": name, "cmd": [str(program), "1"], "env": {"ONE_OF": name}, "timeout": 1} for name in ("one", "two")]))
+        # As Meson does it: in a session of its own, with an argument more.
+        with subprocess.Popen([str(program), "1", "--gtest_output=xml:x"], env={**os.environ, **env},
+                              start_new_session=True) as test:
+            try:
+                watch = machine.Watch(self.build)
+                self.assertEqual([name for pid, name in watch.late()], ["two"])
+                self.assertEqual(list(watch.late()), [])
+                watch.seen.clear()
+                watch.write_stacks()
+            finally:
+                machine.end_session(test.pid)
+        self.assertEqual([path.name for path in (self.build / "meson-logs/stacks").iterdir()], ["two.txt"])
+        self.add("two", PROGRAM.format(fails=0, then=""), result="TIMEOUT")
+        self.assertRegex(self.results()[1], r"TIMEOUT: viaduct:unit / two, shortly before its limit:\nprocess \d+:\n(Thread|#0)")
+
+    def test_a_program_is_found_by_its_command(self):
+        command = ["/bin/prog", "a"]
+        for words in (["/bin/prog", "a"], ["/usr/bin/sh", "/bin/prog", "a"], ["/other/prog", "a", "--gtest_output=xml:x"]):
+            self.assertTrue(machine.runs(command, words), words)
+        for words in ([], ["/bin/prog"], ["/bin/prog", "a", "b"], ["/bin/program", "a"]):
+            self.assertFalse(machine.runs(command, words), words)
+
+    def test_the_machine_is_watched_while_its_parent_runs(self):
+        script = f"{SCRIPTS}/machine.py watch . & for n in $(seq 600); do [ -s meson-logs/machine.txt ] && break; sleep 0.1; done; echo $!"
+        pid = int(subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, text=True, check=True, cwd=self.build).stdout)
+        lines = (self.build / "meson-logs/machine.txt").read_text().splitlines()
+        now = time.time()
+        self.assertTrue(lines)
+        for line in lines:
+            when, pressure, wakeup = line.split()
+            self.assertLess(abs(float(when) - now), 60)
+            self.assertGreaterEqual(float(pressure), 0) if pressure != "None" else None
+            self.assertGreater(int(wakeup), 0)
+        while machine.status_fields(pid) and machine.status_fields(pid)[0] not in "ZX":
+            time.sleep(0.1)
 
     def test_a_bad_change_is_not_run_again(self):
         for number in range(results.WORTH_A_RERUN + 1):

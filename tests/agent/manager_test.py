@@ -9,9 +9,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
 
 FABRIC, INFO, AGENT = map(os.path.abspath, sys.argv[1:4])
-WAIT = 60
+WAIT = limit(60)
 # Descriptors of the test become 3, 4, ... of the program, whose number is known to the shell only.
 HAND_OVER = """
 n=3

@@ -4,14 +4,18 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 OSHRUN = os.environ.get('OSHRUN', 'oshrun')
 PE = os.environ.get('BOOT_PE', 'boot_pe')
-PATIENCE = 120
+PATIENCE = limit(120)
 LAUNCHERS = ('VIADUCT', 'OSHRUN', 'SHMEM_', 'PMI', 'OMPI', 'SLURM', 'MPI_', 'PALS')
 
 

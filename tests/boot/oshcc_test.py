@@ -7,16 +7,20 @@ OSHCC and OSHCXX name them, SOURCE the source tree and BUILD the build.
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
 
 WRAPPERS = {'SHMEM_CC': os.environ.get('OSHCC', 'oshcc'), 'SHMEM_CXX': os.environ.get('OSHCXX', 'oshc++')}
 INCLUDES = [f"{os.environ.get('BUILD', '')}/shmem/include"]
 LIBDIR = f"{os.environ.get('BUILD', '')}/shmem/lib"
 COMPILE = [f'-I{folder}' for folder in INCLUDES]
 LINK = [f'-L{LIBDIR}', f'-Wl,-rpath,{LIBDIR}', '-lviaduct-shmem']
-PATIENCE = 60
+PATIENCE = limit(60)
 
 
 class Wrapper(unittest.TestCase):

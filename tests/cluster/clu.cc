@@ -140,7 +140,7 @@ Await::Await(const std::string &what, unsigned seconds)
 	w.running = true;
 	id = w.next++;
 	w.items[id] = { what, std::chrono::steady_clock::now() +
-				      std::chrono::seconds(sanitized() ? seconds * 4 : seconds) };
+				      std::chrono::seconds(seconds * limit_factor()) };
 	w.changed.notify_one();
 }
 
@@ -154,7 +154,7 @@ Await::~Await()
 
 bool until(const std::function<bool()> &good, unsigned ms)
 {
-	int64_t end = now_ns() + static_cast<int64_t>(sanitized() ? ms * 4 : ms) * 1000000;
+	int64_t end = now_ns() + int64_t{ ms } * limit_factor() * 1000000;
 	while (!good()) {
 		if (now_ns() > end)
 			return good();
@@ -699,7 +699,7 @@ void Nic::handler(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error)
 bool Nic::event(VIP_ERROR_CODE code, VIP_VI_HANDLE vi, unsigned ms)
 {
 	auto end = std::chrono::steady_clock::now() +
-		   std::chrono::milliseconds(sanitized() ? ms * 4 : ms);
+		   std::chrono::milliseconds(int64_t{ ms } * limit_factor());
 	std::unique_lock<std::mutex> guard(lock);
 	for (;;) {
 		for (auto it = events.begin(); it != events.end(); ++it)
@@ -877,14 +877,14 @@ static VIP_DESCRIPTOR *good(VIP_RETURN rc, VIP_DESCRIPTOR *d, const char *what)
 VIP_DESCRIPTOR *sent(VIP_VI_HANDLE vi)
 {
 	VIP_DESCRIPTOR *d = nullptr;
-	VIP_RETURN rc = VipSendWait(vi, (sanitized() ? 4 : 1) * kSeconds * 1000, &d);
+	VIP_RETURN rc = VipSendWait(vi, limit_factor() * kSeconds * 1000, &d);
 	return good(rc, d, "send");
 }
 
 VIP_DESCRIPTOR *received(VIP_VI_HANDLE vi)
 {
 	VIP_DESCRIPTOR *d = nullptr;
-	VIP_RETURN rc = VipRecvWait(vi, (sanitized() ? 4 : 1) * kSeconds * 1000, &d);
+	VIP_RETURN rc = VipRecvWait(vi, limit_factor() * kSeconds * 1000, &d);
 	return good(rc, d, "receive");
 }
 

@@ -27,6 +27,7 @@
 #include <vipl.h>
 #include <vipl_ext.h>
 
+#include "limit.h"
 #include "standstill.h"
 
 namespace clu {
@@ -35,7 +36,7 @@ namespace clu {
 
 /* The full figures instead of the quick ones: CLUSTER_STRESS=1. */
 bool stress();
-/* A sanitizer slows everything down and changes how memory grows. */
+/* A sanitizer slows everything down, so less is done, and changes how memory grows. */
 bool sanitized();
 inline uint64_t scaled(uint64_t quick, uint64_t full)
 {

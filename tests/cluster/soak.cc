@@ -269,7 +269,7 @@ void Soak::still(unsigned f)
 		show_stacks(f, strcmp(getenv("CLUSTER_SOAK_LOUD"), "2") == 0);
 		flow.since += now_ns() - from; /* a debugger takes its time */
 	}
-	if (now_ns() - flow.since > int64_t{ sanitized() ? 4 : 1 } * kStill * 1000000000) {
+	if (now_ns() - flow.since > int64_t{ limit_factor() } * kStill * 1000000000) {
 		show_stacks(f, true);
 		fail(__FILE__, __LINE__, text("flow %u not to stand still", f));
 	}

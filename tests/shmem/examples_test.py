@@ -9,13 +9,17 @@ OSHRUN is the launcher, SHMEM_EXAMPLES the folder of the programs.
 import os
 import re
 import subprocess
+import sys
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
 
 OSHRUN = os.environ["OSHRUN"]
 FOLDER = Path(os.environ["SHMEM_EXAMPLES"])
 NAMES = ("hello", "ring", "heat", "isort", "histogram", "matmul")
-PATIENCE = 100  # seconds; the launcher ends the job by itself before
+PATIENCE = limit(100)  # seconds; the launcher ends the job by itself before
 
 
 def oshrun(*arguments):

@@ -10,12 +10,16 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 OSHRUN, HANGS = os.environ["OSHRUN"], os.environ["HANGS"]
-PATIENCE = 60
+PATIENCE = limit(60)
 
 
 class Report(unittest.TestCase):

@@ -10,8 +10,12 @@ import json
 import os
 import re
 import subprocess
+import sys
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
 
 OSHRUN = os.environ["OSHRUN"]
 FOLDER = Path(os.environ["SHMEM_PERF"])
@@ -24,7 +28,7 @@ BY_NAME = {"osh_barrier": ["barrier", "sync"],
            "osh_amo": ["fetch", "set", "swap", "compare_swap", "fetch_inc", "inc", "fetch_add", "add",
                        "fetch_and", "and", "fetch_or", "or", "fetch_xor", "xor"]}
 QUICK = ("--batches", "3", "--batch-us", "2")
-PATIENCE = 100
+PATIENCE = limit(100)
 
 
 def run(*argv):

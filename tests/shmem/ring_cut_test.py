@@ -12,8 +12,11 @@ import sys
 import threading
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 HOSTS = 4
-PATIENCE = 120
+PATIENCE = limit(120)
 
 
 def fabric_of(process):

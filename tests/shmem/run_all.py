@@ -12,8 +12,11 @@ import pathlib
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 # The thread sanitizer makes a program ten times slower, as meson.build's setups know.
-PATIENCE = 480 if "TSAN_OPTIONS" in os.environ else 120  # seconds
+PATIENCE = limit(120)  # seconds
 
 
 def main():

@@ -16,11 +16,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 BUILD, HERE = Path(os.environ["SOCK_BUILD"]), Path(__file__).parent
 PYTHON = os.environ.get("SOCK_PYTHON", sys.executable)
 VI_RUN, LIBRARY = BUILD / "sock/run/vi_run", BUILD / "sock/hook/libvisock.so"
 VI_FABRIC, AGENT = BUILD / "tools/vi_fabric", BUILD / "provider/agent/viaductd"
-PATIENCE = int(os.environ.get("SOCK_PATIENCE", "240"))
+PATIENCE = limit(int(os.environ.get("SOCK_PATIENCE", "240")))
 numbers = itertools.count()
 
 

@@ -10,6 +10,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "perf"))
 sys.dont_write_bytecode = True
@@ -17,7 +20,7 @@ from compare_lib import affinity_plan as plan, affinity_report as report, affini
 
 EXPERIMENTS = ROOT / "perf/affinity_experiments"
 BUILD = Path(os.environ["VIADUCT_BUILD"])
-PATIENCE = 240
+PATIENCE = limit(240)
 
 
 def command(*argv):

@@ -11,6 +11,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "perf"))
 sys.dont_write_bytecode = True
@@ -19,7 +22,7 @@ from compare_lib import sock_report, sock_rows as rows, sock_run, sock_steps as 
 COMPARE = ROOT / "perf/compare_sockets"
 BUILD = Path(os.environ["VIADUCT_BUILD"])
 BENCH = BUILD / "perf/sock/sock_bench"
-PATIENCE = 240
+PATIENCE = limit(240)
 LEAST = rows.Row("rate", ("a", "k"), ("b", "k"), must=2.0, goal=3.0, most=False)
 MOST = rows.Row("time", ("a", "k"), ("b", "k"), must=0.5, goal=0.25)
 

@@ -14,6 +14,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / 'perf'))
 sys.dont_write_bytecode = True
@@ -22,7 +25,7 @@ from compare_lib import (build, classes, outcome, peers, plan,  # noqa: E402  af
 
 COMPARE = ROOT / 'perf/compare'
 VI_RAW = os.environ.get('VI_RAW')
-PATIENCE = 120
+PATIENCE = limit(120)
 
 
 def run(*argv, env=None):

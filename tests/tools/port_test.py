@@ -8,10 +8,15 @@ import glob
 import itertools
 import os
 import subprocess
+import sys
 import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
 
 VI_PORT = os.environ.get('VI_PORT', 'vi_port')
-PATIENCE = 60
+PATIENCE = limit(60)
 cables = itertools.count()
 
 

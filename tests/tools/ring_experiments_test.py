@@ -14,6 +14,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / 'perf'), str(ROOT / 'perf/experiments')]
 sys.dont_write_bytecode = True
@@ -24,7 +27,7 @@ loader = importlib.machinery.SourceFileLoader('ring_experiments', str(PROGRAM))
 ring = importlib.util.module_from_spec(importlib.util.spec_from_loader('ring_experiments', loader))
 loader.exec_module(ring)
 BUILD = Path(os.environ['VIADUCT_BUILD'])
-PATIENCE = 120
+PATIENCE = limit(120)
 KEYS = ['experiment', 'hosts', 'threads', 'bytes', 'raw', 'baseline', 'ours', 'shmem', 'unit']
 
 

@@ -16,6 +16,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / 'perf'), str(ROOT / 'perf/experiments')]
 sys.dont_write_bytecode = True
@@ -25,7 +28,7 @@ from ring_sim_lib import cases, check, simulator  # noqa: E402
 RING_SIM = ROOT / 'perf/ring_sim'
 VI_SIM = os.environ.get('VI_SIM')
 REASON = os.environ.get('VI_SIM_MISSING') or 'VI_SIM does not name vi_sim'
-PATIENCE = 240
+PATIENCE = limit(240)
 KIB, MIB = 1024, 1 << 20
 FRAGMENT = 32 * KIB
 

@@ -16,10 +16,14 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
 
 HERE = Path(__file__).resolve().parent
 TOOLS = {name: os.environ.get(name.upper(), name)
@@ -28,7 +32,7 @@ TOOLS = {name: os.environ.get(name.upper(), name)
 PERF = ('vi_lat', 'vi_bw', 'vi_rate')
 AGENT = os.environ.get('VIADUCTD', 'viaductd')
 VI_FABRIC = os.environ.get('VI_FABRIC', 'vi_fabric')
-PATIENCE = 60
+PATIENCE = limit(60)
 fabric_numbers = itertools.count()
 
 

@@ -31,14 +31,21 @@ int pf_first_cpus(int cpu[2])
 	return n == 2 ? 0 : -ENODEV;
 }
 
-void pf_kill_children(const pid_t *pids, uint32_t n)
+static void signal_children(const pid_t *pids, uint32_t n, int sig)
 {
 	uint32_t i;
 
 	for (i = 0; i < n; i++) {
 		if (pids[i] > 0)
-			kill(pids[i], SIGKILL);
+			kill(pids[i], sig);
 	}
+}
+
+void pf_kill_children(const pid_t *pids, uint32_t n)
+{
+	/* All stand still first: none tells of the connection to another that has just been killed. */
+	signal_children(pids, n, SIGSTOP);
+	signal_children(pids, n, SIGKILL);
 }
 
 /* Its process id may belong to another process by now. */

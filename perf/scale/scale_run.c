@@ -23,6 +23,8 @@ void sc_sleep(double seconds)
 		;
 }
 
+static struct sc_board *own_board; /* of the job whose process this is */
+
 void sc_die(const char *fmt, ...)
 {
 	char line[300];
@@ -31,7 +33,9 @@ void sc_die(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "vi_scale: %s\n", line);
+	/* What other processes tell after the first is that their connections to it are lost. */
+	if (!own_board || atomic_exchange(&own_board->told.v, 1) == 0)
+		fprintf(stderr, "vi_scale: %s\n", line);
 	_exit(PF_EXIT_FAILURE);
 }
 
@@ -75,6 +79,7 @@ static pid_t start(struct sc_job *job, uint32_t index)
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	if (getppid() != parent)
 		_exit(PF_EXIT_FAILURE);
+	own_board = job->board;
 	if (index < job->count)
 		job->body(job, index);
 	else

@@ -52,7 +52,7 @@ struct sc_cell {
 
 struct sc_board {
 	struct sc_cell ready, go, stop; /* number of processes that run; signals to them */
-	struct sc_cell told; /* a process has printed why it ends */
+	struct sc_cell told;		/* a process has printed why it ends */
 	struct sc_cell sum;
 	struct sc_cell count[SC_MAX_PROCESSES]; /* each written by its process alone */
 	double out[8];				/* results, read when all have ended */

@@ -156,8 +156,7 @@ TEST(Scale, AllToAll)
 	for (auto &member : members)
 		EXPECT_EQ(0, member.wait(90));
 	EXPECT_EQ(count, cell(CELL_ROUNDS));
-	EXPECT_TRUE(
-		until([&] { return fabric.clients(0) == 0 && fabric.window_used(0) == 0; }));
+	EXPECT_TRUE(until([&] { return fabric.clients(0) == 0 && fabric.window_used(0) == 0; }));
 	EXPECT_TRUE(until([&] { return fd_count(fabric.agent(0).pid()) == fds; }))
 		<< fd_count(fabric.agent(0).pid()) << " instead of " << fds;
 }

@@ -76,7 +76,8 @@ inline unsigned limit_factor()
 	static const unsigned factor = [] {
 		const char *text = getenv("TEST_LIMIT_FACTOR");
 		int64_t slow = std::min<int64_t>(std::max<int64_t>(wakeup_us() / 1000, 1), 8);
-		return static_cast<unsigned>(std::max(text ? atoi(text) : kSanitizerFactor, 1) * slow);
+		return static_cast<unsigned>(std::max(text ? atoi(text) : kSanitizerFactor, 1) *
+					     slow);
 	}();
 
 	return factor;

@@ -135,7 +135,7 @@ class Rerun(unittest.TestCase):
         program = self.build / "stands"
         program.write_text("#!/bin/sh\nsleep 600 >/dev/null\n")
         program.chmod(0o755)
-        env = {"ONE_OF": "two"}
+        env = {"ONE_OF": "two", "TEST_LIMIT_FACTOR": "1"}
         (self.build / "meson-info/intro-tests.json").write_text(json.dumps(
             [{"name": name, "cmd": [str(program), "1"], "env": {"ONE_OF": name}, "timeout": 1} for name in ("one", "two")]))
         # As Meson does it: in a session of its own, with an argument more.

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,18 @@ echo call >>"$COUNT"
 {then}
 """
 GTEST = "[==========] Running 4 tests\n[  PASSED  ] 3 tests.\n[  FAILED  ] Part/Suite.One/3, where GetParam() = 4 (7 ms)\n"
+
+
+def has_ended(pid, seconds):
+    """Waits for the end of a process that need not be a child."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([fd], [], [], seconds)[0])
+    finally:
+        os.close(fd)
 
 
 class Rerun(unittest.TestCase):
@@ -171,8 +184,7 @@ class Rerun(unittest.TestCase):
             self.assertLess(abs(float(when) - now), 60)
             self.assertGreaterEqual(float(pressure), 0) if pressure != "None" else None
             self.assertGreater(int(wakeup), 0)
-        while machine.status_fields(pid) and machine.status_fields(pid)[0] not in "ZX":
-            time.sleep(0.1)
+        self.assertTrue(has_ended(pid, seconds=60))
 
     def test_a_bad_change_is_not_run_again(self):
         for number in range(results.WORTH_A_RERUN + 1):

@@ -8,7 +8,6 @@ Until its parent has ended it writes to BUILD_DIR/meson-logs/machine.txt, every 
 pressure, the wake-up time in microseconds.  Of a test of `meson test` that is about to exceed its limit, it writes where all
 threads stand to BUILD_DIR/meson-logs/stacks/NAME.txt: Meson ends the program then, and nobody could ask it any more.
 """
-import json
 import os
 import re
 import shutil
@@ -18,6 +17,8 @@ import sys
 import threading
 import time
 from pathlib import Path
+
+from build_info import introspect
 
 WAKEUPS = 200
 WAKEUP_SECONDS = 0.2  # at most, all of them
@@ -151,10 +152,7 @@ class Watch:
         self.logs = Path(build) / "meson-logs"
         self.session = os.getsid(0)
         self.seen = set()
-        self.tests = []
-        for kind in ("tests", "benchmarks"):
-            path = Path(build) / "meson-info" / f"intro-{kind}.json"
-            self.tests += json.loads(path.read_text()) if path.exists() else []
+        self.tests = introspect(build, "tests") + introspect(build, "benchmarks")
 
     def test(self, pid):
         words, env = process_words(pid, "cmdline"), dict(

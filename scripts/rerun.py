@@ -9,9 +9,9 @@ import os
 import re
 import subprocess
 import time
-from pathlib import Path
 
 import machine
+from build_info import introspect
 
 TRIES = 2
 QUIET_PERCENT = 20  # of the time in which some task waited for a processor
@@ -31,8 +31,7 @@ def wait_quiet():
 
 def limits(build, kind):
     """Seconds that a program of each name is given, before the factor of a sanitizer; kind is tests or benchmarks."""
-    path = Path(build) / "meson-info" / f"intro-{kind}.json"
-    return {test["name"]: test["timeout"] for test in json.loads(path.read_text())} if path.exists() else {}
+    return {test["name"]: test["timeout"] for test in introspect(build, kind)}
 
 
 def run_alone(build, entry, limit):

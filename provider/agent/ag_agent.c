@@ -307,6 +307,7 @@ static int64_t timers(struct ag_agent *a)
 
 	for (i = 1; i < a->link_count; i++)
 		next = earlier(next, ag_links_timers(&a->links[i], now));
+	next = earlier(next, ag_route_timers(a, now));
 	next = earlier(next, ag_resume_timers(a, now));
 	for (i = 0; i < a->link_count; i++)
 		next = earlier(next, ag_ratelimits_tell(a->links[i].ratelimit, AG_LINK_RATELIMITS));

@@ -7,6 +7,11 @@
  * other.  A link is up when both its ends say so; all links of a host that never sent an update are
  * taken to be up.
  *
+ * The updates of a host have serial numbers, and the greatest is the newest.  A host that sees a
+ * greater number of its own than it has sent, of an agent before it or forged, sends one above that.
+ * Numbers end at W_LINKS_LAST, which only forgery can reach: then the host sends number 0, by which
+ * all forget what they know of it, and a while later begins anew.
+ *
  * The source chooses the whole path and writes it into its records, so that two hosts with
  * different knowledge of the network cannot make a loop: a record makes no more hops than it names,
  * and meets no host twice.
@@ -17,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ag_agent.h"
 #include "ag_link.h"
@@ -25,20 +29,17 @@
 #include "ag_state.h"
 #include "rt_topo.h"
 #include "u_log.h"
+#include "u_time.h"
 #include "w_ctl.h"
 
-/* A link-state update may be dated so much later than the clock of this host. */
-#define SERIAL_AHEAD (UINT64_C(86400) * 1000000000)
+/*
+ * After number 0 of a host, its updates are ignored for FORGET_NS: those that are still under way
+ * cannot circle behind it.  The host waits longer before it begins anew.
+ */
+#define FORGET_NS (1000 * INT64_C(1000000))
+#define BEGIN_NS (2000 * INT64_C(1000000))
 
 static_assert(AG_HOSTS_MAX <= 64, "untold of struct ag_link has a bit for each host");
-
-static uint64_t calendar_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 static bool is_bridge(struct ag_agent *a, uint8_t *up, unsigned int host, unsigned int port)
 {
@@ -83,7 +84,8 @@ int ag_route_init(struct ag_agent *a)
 		return rc;
 	a->up = malloc(a->cfg.host_count);
 	a->up_serial = calloc(a->cfg.host_count, sizeof(*a->up_serial));
-	if (a->up == NULL || a->up_serial == NULL)
+	a->up_forgotten = calloc(a->cfg.host_count, sizeof(*a->up_forgotten));
+	if (a->up == NULL || a->up_serial == NULL || a->up_forgotten == NULL)
 		return -ENOMEM;
 	memset(a->up, 0xff, a->cfg.host_count);
 	a->up[a->cfg.host_id] = 1;
@@ -95,6 +97,7 @@ void ag_route_free(struct ag_agent *a)
 	rt_topo_free(a->topo);
 	free(a->up);
 	free(a->up_serial);
+	free(a->up_forgotten);
 	free(a->bridges);
 }
 
@@ -222,10 +225,10 @@ static void tell_all_but(struct ag_agent *a, uint32_t origin, const struct ag_li
 	}
 }
 
-/* Makes a new update of this host, with a serial above `above`. */
+/* Makes a new update of this host, with a serial above `above`, or lets all forget the others. */
 static void update_own(struct ag_agent *a, uint64_t above)
 {
-	uint64_t now = calendar_ns(), *own = &a->up_serial[a->cfg.host_id];
+	uint64_t *own = &a->up_serial[a->cfg.host_id];
 	uint8_t up = 1;
 	uint32_t i;
 
@@ -236,7 +239,16 @@ static void update_own(struct ag_agent *a, uint64_t above)
 	a->up[a->cfg.host_id] = up;
 	if (*own < above)
 		*own = above;
-	*own = now > *own ? now : *own + 1;
+	if (a->begin_at != 0)
+		return;
+	if (*own >= W_LINKS_LAST) {
+		u_warn("ag", "link-state updates in the name of this host have reached the last "
+			     "number: an agent has forged them; this one begins anew");
+		*own = 0;
+		a->begin_at = u_now_ns() + BEGIN_NS;
+	} else {
+		(*own)++;
+	}
 	tell_all_but(a, a->cfg.host_id, NULL);
 }
 
@@ -255,6 +267,17 @@ void ag_route_changed(struct ag_link *l)
 	}
 }
 
+int64_t ag_route_timers(struct ag_agent *a, int64_t now)
+{
+	if (a->begin_at == 0)
+		return U_NEVER;
+	if (now >= a->begin_at) {
+		a->begin_at = 0;
+		update_own(a, 0);
+	}
+	return a->begin_at != 0 ? a->begin_at : U_NEVER;
+}
+
 /*
  * Of two updates with the same serial one is forged.  All hosts must prefer the same one, so that
  * it reaches its origin, which then sends a newer one, or is forgotten.
@@ -266,30 +289,62 @@ static bool is_news(const struct ag_agent *a, const struct w_cm_links *m)
 	return m->serial > known || (m->serial == known && m->up > a->up[m->origin]);
 }
 
+/* An update about this host: of an agent before this one, or forged.  A newer one replaces it. */
+static void correct(struct ag_agent *a, const struct w_cm_links *m)
+{
+	if (m->serial != 0 && is_news(a, m))
+		update_own(a, m->serial);
+	else if (m->serial == 0 && a->begin_at == 0)
+		a->begin_at = u_now_ns() + BEGIN_NS; /* the others have forgotten this host */
+}
+
+static void forget(struct ag_agent *a, uint16_t origin, int64_t now)
+{
+	a->up[origin] = 0xff;
+	a->up_serial[origin] = 0;
+	a->up_forgotten[origin] = now + FORGET_NS;
+}
+
+/* Takes in an update about another host.  Returns whether it changes what is known. */
+static bool learn(struct ag_link *l, const struct w_cm_links *m)
+{
+	struct ag_agent *a = l->agent;
+	int64_t now = u_now_ns();
+	bool forgotten = now < a->up_forgotten[m->origin];
+
+	if (m->serial == 0 && !forgotten) {
+		forget(a, m->origin, now);
+	} else if (m->serial != 0 && !forgotten && is_news(a, m)) {
+		a->up[m->origin] = (uint8_t)m->up;
+		a->up_serial[m->origin] = m->serial;
+	} else {
+		/* The neighbour knows less, or has yet to forget: it is told, and answers nothing. */
+		if (m->serial != 0 && (forgotten || m->serial < a->up_serial[m->origin] ||
+				       m->up != a->up[m->origin]))
+			note_untold(l, m->origin);
+		return false;
+	}
+	tell_all_but(a, m->origin, l);
+	return true;
+}
+
 bool ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 {
 	struct ag_agent *a = l->agent;
 
-	if (m->origin >= a->cfg.host_count || m->serial > calendar_ns() + SERIAL_AHEAD) {
+	if (m->origin >= a->cfg.host_count || m->serial > W_LINKS_LAST) {
 		u_log_ratelimited(
 			&l->ratelimit[AG_RATELIMIT_RECORD],
 			"port %s: what host %u is said to have for links is ignored: %s",
 			l->port->limits.name, m->origin,
-			m->origin >= a->cfg.host_count
-				? "there is no such host"
-				: "it was said more than a day from now; compare the hosts' clocks");
+			m->origin >= a->cfg.host_count ? "there is no such host"
+						       : "no agent has got to that number");
 		a->relay_dropped++;
 		return false;
 	}
-	if (!is_news(a, m))
-		return false;
 	if (m->origin == a->cfg.host_id) {
-		/* From an earlier generation of this agent, or forged: a newer one replaces it. */
-		update_own(a, m->serial);
+		correct(a, m);
 		return false;
 	}
-	a->up[m->origin] = (uint8_t)m->up;
-	a->up_serial[m->origin] = m->serial;
-	tell_all_but(a, m->origin, l);
-	return true;
+	return learn(l, m);
 }

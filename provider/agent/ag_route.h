@@ -55,6 +55,9 @@ void ag_route_changed(struct ag_link *l);
 /* Takes in a link-state update that came over `l`.  Returns whether paths may have changed. */
 bool ag_route_links(struct ag_link *l, const struct w_cm_links *m);
 
+/* Begins link-state updates anew when that is due.  Returns the next deadline. */
+int64_t ag_route_timers(struct ag_agent *a, int64_t now);
+
 /* Takes the next link-state update that the neighbour is to be told; false: there is none. */
 bool ag_route_untold(struct ag_link *l, struct w_cm_links *out);
 

@@ -62,6 +62,13 @@ struct w_cm_tell {
 };
 static_assert(sizeof(struct w_cm_tell) <= W_CTL_MAX, "w_cm_tell");
 
+/*
+ * The last serial of link-state updates.  Its origin cannot send a greater one, so that it sends 0
+ * and begins anew.  Serials of Viaduct 1.3 and before are times, in nanoseconds since 1970, which
+ * come to this number in the year 2116.
+ */
+#define W_LINKS_LAST (UINT64_C(1) << 62)
+
 /* Which links of host `origin` are up, as that host says. */
 struct w_cm_links {
 	struct w_ctl_hdr hdr;
@@ -69,7 +76,7 @@ struct w_cm_links {
 	uint16_t dst_host;
 	uint16_t origin;
 	uint16_t up;	 /* a bit per port index */
-	uint64_t serial; /* the greatest of an origin's is the newest; nanoseconds of the calendar */
+	uint64_t serial; /* the greatest of an origin's is the newest; 0: forget its updates */
 };
 static_assert(sizeof(struct w_cm_links) == 32, "w_cm_links");
 

@@ -716,7 +716,8 @@ TEST_F(Liar, LinkStateUpdates)
 	for (uint64_t round = 0; round < 40; round++) {
 		for (uint16_t origin : { 0, 1, 2, 3, 4, 64, 65535 }) {
 			for (uint64_t serial : { uint64_t{ 0 }, now - 1, now + round,
-						 now + 3600000000000 + round, UINT64_MAX }) {
+						 now + 3600000000000 + round, W_LINKS_LAST + 1,
+						 UINT64_MAX }) {
 				w_cm_links m = link_state(origin, round % 2 ? 0 : 0xff, serial);
 
 				peer->send(&m, sizeof(m), sizeof(m));
@@ -760,6 +761,30 @@ TEST_F(Liar, ALinkStateUpdateAsNewAsItsCorrection)
 	EXPECT_TRUE(eventually([&] { return joins("again"); }));
 	others_go_on();
 	leaves_nothing();
+}
+
+// No host can send a greater one.  All forget what they know of it, and it begins anew.
+TEST_F(Liar, TheLastNumberOfALinkStateUpdate)
+{
+	Client near(fabric, 3, W_KIND_TOOL), here(fabric, 0, W_KIND_TOOL);
+	auto true_for = [](Client &tool) {
+		return number_in(tool.item(W_LIST_LINKS, 2), "up") == 5; // without the link to host 1
+	};
+
+	testing::internal::CaptureStderr();
+	for (uint64_t serial : { W_LINKS_LAST - 1, W_LINKS_LAST, uint64_t{ 1000 } }) {
+		for (uint16_t up : { uint16_t{ 1 }, uint16_t{ 7 } }) {
+			w_cm_links m = link_state(2, up, serial);
+
+			peer->send(&m, sizeof(m), sizeof(m));
+			ASSERT_TRUE(peer->consumed());
+			ASSERT_TRUE(eventually([&] { return true_for(near) && true_for(here); }))
+				<< here.item(W_LIST_LINKS, 2);
+			peer->drain();
+		}
+	}
+	std::string log = testing::internal::GetCapturedStderr();
+	EXPECT_NE(log.find("have reached the last number"), std::string::npos) << log;
 }
 
 // It reads next to nothing for a while; what it was not told meanwhile it is told then.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What an agent does when the kernel has no room for a message, and when time has passed: both are the
-// test's to say, because the linker puts the functions below in the place of the kernel's.
+// What an agent does when the kernel has no room for a message, when time has passed, and when the
+// calendar is set: the test decides all that, because the linker puts the functions below in the place of the kernel's.
 #include <atomic>
 
 #include "agent_fixture.h"
@@ -22,6 +22,7 @@ namespace {
 constexpr int64_t kSecond = 1000000000;
 
 std::atomic<int64_t> stands_at{ 0 }; // 0: it passes
+std::atomic<int64_t> calendar_ahead{ 0 };
 std::atomic<int> no_room{ 0 };	     // the error of messages with descriptors; 0: there is room
 std::atomic<unsigned> refused_sends{ 0 };
 
@@ -127,6 +128,51 @@ TEST(Silent, WhoSaysNothingAtACableMakesPathForTheNeighbour)
 	testing::internal::GetCapturedStderr();
 }
 
+// ---- the calendar ----
+
+uint64_t ups(const Fabric &f, unsigned at, unsigned of)
+{
+	return number_in(Client(f, at, W_KIND_TOOL).item(W_LIST_LINKS, of), "up");
+}
+
+void set_link(const Fabric &f, unsigned host, const char *name, w_admin_verb verb)
+{
+	Client tool(f, host, W_KIND_TOOL);
+	w_admin m = {};
+
+	m.verb = verb;
+	snprintf(m.name, sizeof(m.name), "%s", name);
+	tool.send(m, W_ADMIN);
+	ASSERT_EQ(tool.recv().type, W_DONE);
+}
+
+// Agents say which links are up whatever the clock does: it is set back, an agent is started anew, set ahead.
+TEST(Calendar, LinkStateUpdatesDoNotDependOnIt)
+{
+	constexpr int64_t kDay = 86400 * kSecond;
+	Fabric f(4, [](ag_cfg &cfg) { cfg.relay_threads = 1; });
+	const unsigned all = 7, right_down = 3; // bits of self, left and right
+
+	wait_ports(f);
+	for (int64_t days : { 0, -2, -4, 3 }) {
+		SCOPED_TRACE("clock " + std::to_string(days) + " days ahead");
+		calendar_ahead = days * kDay;
+		set_link(f, 2, "right", W_ADMIN_LINK_DOWN);
+		for (unsigned at = 0; at < 4; at++)
+			EXPECT_TRUE(eventually([&] { return ups(f, at, 2) == right_down; })) << at;
+		f.stop(1);
+		f.start(1);
+		set_link(f, 2, "right", W_ADMIN_LINK_UP);
+		for (unsigned at = 0; at < 4; at++)
+			EXPECT_TRUE(eventually([&] {
+				return ups(f, at, 1) == all && ups(f, at, 2) == all;
+			})) << at;
+		if (HasFailure())
+			break;
+	}
+	calendar_ahead = 0;
+}
+
 // ---- no room for descriptors that are sent ----
 
 class NoRoom : public ::testing::TestWithParam<int> {
@@ -181,8 +227,14 @@ INSTANTIATE_TEST_SUITE_P(Errors, NoRoom, ::testing::Values(ETOOMANYREFS, ENOBUFS
 
 int __wrap_clock_gettime(clockid_t clock, timespec *ts)
 {
-	int64_t at = stands_at;
+	int64_t at = stands_at, ahead = calendar_ahead;
 
+	if (clock == CLOCK_REALTIME && ahead != 0) {
+		int rc = __real_clock_gettime(clock, ts);
+
+		ts->tv_sec += ahead / kSecond;
+		return rc;
+	}
 	if (at == 0 || clock != CLOCK_MONOTONIC)
 		return __real_clock_gettime(clock, ts);
 	ts->tv_sec = at / kSecond;

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #define AG_HOSTS_MAX 64u
+#define AG_WHY_MAX 256u
 #define AG_NO_GROUP ((gid_t)-1)
 #define AG_GRACE_MS 2000u
 #define AG_DB_BITS 16u
@@ -60,6 +61,7 @@ struct ag_cfg {
 	const char *adapters;	   /* of kind cdev: see port_host.h; NULL: in order */
 	const char *fault_options; /* NULL: none */
 	uint64_t seed;
+	char *why; /* NULL, or AG_WHY_MAX bytes where ag_create() says what strerror() does not */
 };
 
 struct ag_agent;

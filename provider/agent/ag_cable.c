@@ -3,12 +3,14 @@
 #include "ag_cable.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "ag_admission.h"
+#include "ag_agent.h"
 #include "ag_link.h"
 #include "ag_loop.h"
 #include "ag_ratelimit.h"
@@ -91,6 +93,31 @@ static void cable_connect(struct ag_link *l)
 	cable_plug(l, sock);
 }
 
+/* The log names the process that has the address of the cable, if it listens there. */
+static void address_taken(const struct ag_link *l, const struct sockaddr_un *un, socklen_t len)
+{
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char why[AG_WHY_MAX], who[64] = "a process that does not listen there";
+	struct ucred cred;
+	socklen_t n = sizeof(cred);
+
+	if (sock >= 0) {
+		u_rights_pass(sock, false);
+		if (connect(sock, (const struct sockaddr *)un, len) == 0 &&
+		    getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &n) == 0)
+			snprintf(who, sizeof(who), "uid %u, pid %d", (unsigned int)cred.uid,
+				 (int)cred.pid);
+		u_hang_up(sock);
+	}
+	snprintf(why, sizeof(why),
+		 "the address of its cable %s is taken by %s; have that process ended, or choose "
+		 "another VIADUCT_FABRIC",
+		 l->port->limits.name, who);
+	u_error("ag", "host %u of fabric %s: %s", l->agent->cfg.host_id, l->agent->fabric, why);
+	if (l->agent->cfg.why != NULL)
+		memcpy(l->agent->cfg.why, why, sizeof(why));
+}
+
 int ag_cable_listen(struct ag_link *l)
 {
 	struct ag_agent *a = l->agent;
@@ -102,9 +129,10 @@ int ag_cable_listen(struct ag_link *l)
 		return -errno;
 	u_rights_pass(l->cable_sock, false);
 	if (bind(l->cable_sock, (struct sockaddr *)&un, len) != 0) {
-		u_error("ag", "the cable address of port %s of host %u of fabric %s is taken: %s",
-			l->port->limits.name, a->cfg.host_id, a->fabric, strerror(errno));
-		return errno == EADDRINUSE ? -EBUSY : -errno;
+		if (errno != EADDRINUSE)
+			return -errno;
+		address_taken(l, &un, len);
+		return -EBUSY;
 	}
 	if (listen(l->cable_sock, AG_BACKLOG) != 0)
 		return -errno;

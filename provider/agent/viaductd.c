@@ -98,10 +98,11 @@ static bool ready(struct vd_options *o, const char *line)
 
 static int serve(struct vd_options *o)
 {
-	char text[U_FD_ERROR];
+	char text[U_FD_ERROR], why[AG_WHY_MAX] = "";
 	struct ag_agent *a;
 	int rc;
 
+	o->cfg.why = why;
 	rc = ag_create(&o->cfg, &a);
 	if (rc == -EADDRINUSE) {
 		ready(o, "exists\n");
@@ -112,7 +113,7 @@ static int serve(struct vd_options *o)
 	}
 	if (rc != 0) {
 		vd_complain("agent of host %u of fabric %s cannot start: %s", o->cfg.host_id,
-			    o->fabric, u_fd_error(-rc, text));
+			    o->fabric, why[0] != '\0' ? why : u_fd_error(-rc, text));
 		ready(o, vd_complaint());
 		return EXIT_FAIL;
 	}

@@ -13,7 +13,9 @@
 
 static int start_agent(const struct cl_where *w, char *error)
 {
-	const char *args[] = { "--fabric", w->fabric, "--on-demand", NULL };
+	const char *named[] = { "--on-demand", "--fabric", w->fabric, NULL };
+	/* A secret is in the environment already, and must not be in arguments. */
+	const char *secret[] = { "--on-demand", NULL };
 	char path[4096];
 	int rc;
 
@@ -39,7 +41,7 @@ static int start_agent(const struct cl_where *w, char *error)
 							   : VIADUCTD_PATH);
 		return -ENODEV;
 	}
-	rc = cl_spawn(path, args, error);
+	rc = cl_spawn(path, w_name_secret(w->fabric) ? secret : named, error);
 	return rc < 0 ? rc : 0;
 }
 

@@ -208,7 +208,7 @@ static int wait_ready(int fd, char *error)
 {
 	int64_t deadline = u_deadline_ms(SPAWN_TIMEOUT_MS);
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	char line[200], text[U_FD_ERROR];
+	char line[CL_ERROR_MAX], text[U_FD_ERROR];
 	ssize_t n = 0;
 	int rc;
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "u_siphash.h"
+
 #define FABRIC_MAX 64u
 
 static int name_char_ok(char c)
@@ -27,6 +29,23 @@ int w_name_ok(const char *name)
 			return 0;
 	}
 	return n > 0;
+}
+
+static const char *secret_of(const char *name)
+{
+	size_t n = strlen(name);
+	const char *digits;
+
+	if (n <= W_SECRET_DIGITS)
+		return NULL;
+	digits = name + n - W_SECRET_DIGITS;
+	return digits[-1] == '-' && strspn(digits, "0123456789abcdef") == W_SECRET_DIGITS ? digits
+											  : NULL;
+}
+
+int w_name_secret(const char *name)
+{
+	return secret_of(name) != NULL;
 }
 
 static int owner_parse(const char *text, uid_t *owner_out)
@@ -76,15 +95,32 @@ int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64])
 	return 0;
 }
 
+/* Replaces the address that others could guess. */
+static int addr_hide(char *path, size_t size, uid_t owner, const char *secret)
+{
+	uint8_t key[W_SECRET_DIGITS / 2];
+	unsigned int i, byte;
+
+	for (i = 0; i < sizeof(key); i++) {
+		sscanf(secret + 2 * i, "%2x", &byte);
+		key[i] = (uint8_t)byte;
+	}
+	return snprintf(path, size, "viaduct/%u/%016llx", (unsigned int)owner,
+			(unsigned long long)u_siphash(key, path, strlen(path)));
+}
+
 static socklen_t addr_fill(struct sockaddr_un *un, uid_t owner, const char *fabric,
 			   const char *what, unsigned int host)
 {
+	const char *secret = secret_of(fabric);
 	int n;
 
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
 	n = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "viaduct/%u/%.63s/%s%u",
 		     (unsigned int)owner, fabric, what, host);
+	if (secret != NULL)
+		n = addr_hide(un->sun_path + 1, sizeof(un->sun_path) - 1, owner, secret);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 

@@ -5,6 +5,11 @@
  *
  *	viaduct/<owner uid>/<fabric>/host<id>	 the agent of a host
  *	viaduct/<owner uid>/<fabric>/cable<id>.<port> emulated cable of one of its ports
+ *
+ * A fabric whose name ends with a secret, "-" and W_SECRET_DIGITS hexadecimal digits, has addresses
+ * from which no other address of it follows, so that nobody can bind one before its agent does:
+ *
+ *	viaduct/<owner uid>/<hash of the above, keyed with the secret>
  */
 #ifndef W_ADDR_H
 #define W_ADDR_H
@@ -22,6 +27,14 @@ int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64]);
 
 /* Is `name` 1..63 of [A-Za-z0-9._-], as names of fabrics, hosts and aliases are? */
 int w_name_ok(const char *name);
+
+#define W_SECRET_DIGITS 32u
+
+/*
+ * Does the name end with a secret?  It is handed to processes by their environment then, which other
+ * users cannot read, and not by their arguments.
+ */
+int w_name_secret(const char *name);
 
 socklen_t w_agent_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host);
 socklen_t w_cable_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host,

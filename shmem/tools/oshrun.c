@@ -163,7 +163,7 @@ static int make_hosts(const struct run_job *job, struct run_fabric *fabric)
 
 	if (o->far)
 		return EXIT_OK;
-	return o->fabric != NULL ? run_fabric_check(o->fabric) : run_fabric_up(fabric, o, job->id);
+	return o->fabric != NULL ? run_fabric_check(o->fabric) : run_fabric_up(fabric, o);
 }
 
 /* PEs for another oshrun. */

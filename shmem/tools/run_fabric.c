@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +33,10 @@ static void find(char *path, size_t size)
 	snprintf(path, size, "vi_fabric");
 }
 
-/* In the child: executes vi_fabric, which gets SIGTERM when oshrun ends in whichever way. */
+/*
+ * In the child: executes vi_fabric, which gets the name by its environment, and SIGTERM when oshrun ends
+ * in whichever way.
+ */
 static _Noreturn void become(const struct run_fabric *f, const char *const *args, int out,
 			     pid_t parent)
 {
@@ -49,6 +53,8 @@ static _Noreturn void become(const struct run_fabric *f, const char *const *args
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
+	if (f->name[0] != '\0')
+		setenv("VIADUCT_FABRIC", f->name, 1);
 	execvp(f->program, (char *const *)(uintptr_t)args);
 	run_say("%s cannot be executed: %s; have it in the path", f->program, strerror(errno));
 	_exit(EXIT_FAIL);
@@ -90,7 +96,7 @@ static bool is_up(int fd)
 /* It was killed, and its hosts were not. */
 static void take_down(const struct run_fabric *f)
 {
-	const char *const args[] = { "vi_fabric", "down", "--name", f->name, NULL };
+	const char *const args[] = { "vi_fabric", "down", NULL };
 	pid_t pid = start(f, args, -1);
 
 	if (pid > 0)
@@ -100,7 +106,7 @@ static void take_down(const struct run_fabric *f)
 int run_fabric_check(const char *name)
 {
 	const char *const args[] = { "vi_fabric", "status", "--name", name, NULL };
-	struct run_fabric f;
+	struct run_fabric f = { .name = "" };
 	int rc;
 
 	find(f.program, sizeof(f.program));
@@ -113,14 +119,13 @@ int run_fabric_check(const char *name)
 	return rc >= EXIT_OK ? rc : EXIT_FAIL;
 }
 
-int run_fabric_up(struct run_fabric *f, const struct run_options *o, uint64_t job)
+int run_fabric_up(struct run_fabric *f, const struct run_options *o)
 {
+	uint64_t secret[2];
 	char hosts[16];
 	const char *args[] = { "vi_fabric",
 			       "up",
 			       "--foreground",
-			       "--name",
-			       f->name,
 			       "--hosts",
 			       hosts,
 			       "--window",
@@ -131,7 +136,12 @@ int run_fabric_up(struct run_fabric *f, const struct run_options *o, uint64_t jo
 	int fds[2], rc;
 
 	find(f->program, sizeof(f->program));
-	snprintf(f->name, sizeof(f->name), "osh-%016llx", (unsigned long long)job);
+	if (getrandom(secret, sizeof(secret), 0) != (ssize_t)sizeof(secret)) {
+		run_say("no random numbers for the name of the hosts' fabric: %s", strerror(errno));
+		return EXIT_FAIL;
+	}
+	snprintf(f->name, sizeof(f->name), "osh-%016llx%016llx", (unsigned long long)secret[0],
+		 (unsigned long long)secret[1]);
 	snprintf(hosts, sizeof(hosts), "%d", o->hosts);
 	if (pipe2(fds, O_CLOEXEC) != 0) {
 		run_say("no pipe for vi_fabric: %s", strerror(errno));

@@ -10,7 +10,7 @@
 #include "run_options.h"
 
 struct run_fabric {
-	char name[64];
+	char name[64]; /* ends with a secret: other users cannot foresee the addresses of its hosts */
 	bool up;
 	pid_t pid; /* of vi_fabric; 0: it has ended */
 	int out;
@@ -18,7 +18,7 @@ struct run_fabric {
 };
 
 /* Starts them and waits until all links are up.  0; or the exit status of oshrun, after a line. */
-int run_fabric_up(struct run_fabric *f, const struct run_options *o, uint64_t job);
+int run_fabric_up(struct run_fabric *f, const struct run_options *o);
 
 /* Does the fabric of that name run?  0; or the exit status of oshrun, after a line. */
 int run_fabric_check(const char *name);

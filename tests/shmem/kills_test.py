@@ -26,6 +26,12 @@ PLACES = (("-np", "4"), ("-np", "2"), ("--hosts", "3", "-np", "3"), ("--hosts", 
 PR_SET_CHILD_SUBREAPER = 36
 
 
+def bound():
+    """The addresses of fabrics that are bound, by what a descriptor of their socket refers to."""
+    lines = [line.split() for line in Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()]
+    return {f"socket:[{words[6]}]": words[7] for words in lines if len(words) > 7 and words[7].startswith("@viaduct/")}
+
+
 class Left(Exception):
     """What is wrong after a round."""
 
@@ -159,21 +165,22 @@ class Job:
     def check_nothing_left(self):
         ours = re.compile("viaduct|osh-|" + "|".join(f"process {pid}$" for pid in self.seen))
         more = [name for name in shared_memory() - self.before if ours.search(name)]
-        sockets = [line for line in Path("/proc/net/unix").read_text(encoding="utf-8").splitlines()
-                   if "osh-" in line and any(name in line for name in self.fabrics)]
+        sockets = sorted(self.addresses & set(bound().values()))
         files = [str(path) for path in (self.folder / "tmp").iterdir()]
         if more or sockets or files:
             raise Left(f"left behind: {more + sockets + files}")
 
-    def learn_fabrics(self):
-        self.fabrics = set()
+    def learn_addresses(self):
+        """Where the agents of the job listen.  The addresses tell nothing, but the agents have the sockets."""
+        names = bound()
+        self.addresses = set()
         for pid, (name, _) in self.look().items():
-            if name in ("viaductd", "vi_fabric"):
+            if name == "viaductd":
                 try:
-                    words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
+                    files = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
                 except OSError:
                     continue
-                self.fabrics |= {word for word in words if word.startswith("osh-")}
+                self.addresses |= {names[file] for file in files if file in names}
 
     def check_message(self, kind, number, host, moment):
         """One line of oshrun, which names PE, host and cause."""
@@ -206,7 +213,7 @@ class Job:
             moment = "under way"
             self.under_way()
         kind, pid = self.victim()
-        self.learn_fabrics()
+        self.learn_addresses()
         number, host = self.number_of(pid), self.host_of(pid)
         self.what = (f"{moment:13} {kind}{'' if number is None else f' {number}'}"
                      f"{'' if host is None else f' of host{host}'}")

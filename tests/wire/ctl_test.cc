@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -545,6 +546,35 @@ TEST(Addr, AddressesAreAbstractAndDiffer)
 	EXPECT_EQ(std::string(a.sun_path + 1, la - 3), "viaduct/4294967294/" + longest + "/host63");
 	EXPECT_EQ(std::string(b.sun_path + 1, lb - 3),
 		  "viaduct/4294967294/" + longest + "/cable63.7");
+}
+
+// Nobody who sees the address of one host can bind that of another first.
+TEST(Addr, WithASecretNoneFollowsFromAnother)
+{
+	std::string secret(W_SECRET_DIGITS, '7'), fabric = "osh-" + secret;
+	std::set<std::string> seen;
+	sockaddr_un un;
+
+	EXPECT_TRUE(w_name_ok(fabric.c_str()));
+	EXPECT_TRUE(w_name_secret(fabric.c_str()));
+	for (std::string plain : { "osh-" + secret.substr(1), "osh" + secret, "osh-X" + secret.substr(1), secret })
+		EXPECT_FALSE(w_name_secret(plain.c_str())) << plain;
+	auto note = [&](socklen_t len) {
+		std::string path(un.sun_path + 1, len - sizeof(un.sun_family) - 1);
+
+		EXPECT_EQ(path.size(), strlen("viaduct/1000/") + 16);
+		EXPECT_EQ(path.rfind("viaduct/1000/", 0), 0u);
+		EXPECT_EQ(path.find(secret.substr(0, 4)), std::string::npos);
+		EXPECT_EQ(path.find("host"), std::string::npos);
+		EXPECT_TRUE(seen.insert(path).second) << "twice: " << path;
+	};
+	for (unsigned host = 0; host < 64; host++) {
+		note(w_agent_addr(&un, 1000, fabric.c_str(), host));
+		for (unsigned port = 1; port < 8; port++)
+			note(w_cable_addr(&un, 1000, fabric.c_str(), host, port));
+	}
+	fabric.back() = '8';
+	note(w_agent_addr(&un, 1000, fabric.c_str(), 0));
 }
 
 TEST(Addr, CredentialsOfTheOtherEnd)

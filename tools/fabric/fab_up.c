@@ -48,9 +48,14 @@ static void add_args(struct agent_args *a, const char *const *v, unsigned int co
 static void host_args(struct agent_args *a, const struct fabric *f, const struct fab_up_args *up,
 		      unsigned int host)
 {
-	const char *const own[] = { "--fabric", f->name,  "--host-id",	a->id,
-				    "--hosts",	a->hosts, "--topology", up->topology };
+	const char *const named[] = { "--fabric", f->name };
+	const char *const own[] = { "--host-id", a->id,	       "--hosts",
+				    a->hosts,	 "--topology", up->topology };
 
+	if (!w_name_secret(f->name))
+		add_args(a, named, U_ARRAY_SIZE(named));
+	else
+		setenv("VIADUCT_FABRIC", f->name, 1);
 	snprintf(a->id, sizeof(a->id), "%u", host);
 	snprintf(a->hosts, sizeof(a->hosts), "%u", up->hosts);
 	add_args(a, own, U_ARRAY_SIZE(own));
@@ -225,6 +230,21 @@ static int take_over(const struct fabric *f, char *error)
 	return rc != 0 ? rc : -EBUSY;
 }
 
+/* Who listens there: a user who is not trusted (`error` names the process), or an agent, which is 1. */
+static int other_listener(const struct fabric *f, unsigned int host, char *error)
+{
+	struct cl_agent agent;
+	int rc = fab_open(f, host, &agent, error);
+
+	if (rc == 0)
+		cl_close(&agent);
+	if (rc == -EACCES)
+		return rc;
+	snprintf(error, CL_ERROR_MAX, "host %u of fabric %s has got another agent meanwhile", host,
+		 f->name);
+	return 1;
+}
+
 /* A program may start an agent between the check and this. */
 static int start_host(const struct fabric *f, const struct fab_up_args *up, unsigned int host,
 		      const char *path, char *error)
@@ -235,8 +255,9 @@ static int start_host(const struct fabric *f, const struct fab_up_args *up, unsi
 		rc = spawn_host(f, up, host, path, error);
 		if (rc != 1)
 			return rc;
-		snprintf(error, CL_ERROR_MAX,
-			 "host %u of fabric %s has got another agent meanwhile", host, f->name);
+		rc = other_listener(f, host, error);
+		if (rc != 1)
+			return rc;
 		if (host == 0 && take_over(f, error) == 0)
 			continue;
 		rc = -EBUSY;

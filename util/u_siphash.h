@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SipHash-2-4: a hash from which those that do not know the key learn nothing about other hashes. */
+#ifndef U_SIPHASH_H
+#define U_SIPHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint64_t u_siphash(const uint8_t key[16], const void *data, size_t len);
+
+#endif

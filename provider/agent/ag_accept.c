@@ -125,39 +125,31 @@ int64_t ag_accept_timer(struct ag_agent *a, int64_t now)
 	return U_NEVER;
 }
 
-/*
- * May `uid` have another client?  One user must not use up the places of others, even by
- * connections that never send HELLO; of those the oldest is dropped.
- */
-static bool user_has_room(struct ag_agent *a, uid_t uid)
+/* Of connections of one user that have not sent HELLO, the oldest makes room for a new one. */
+static void drop_silent(struct ag_agent *a, uid_t uid)
 {
 	struct ag_client *c, *oldest = NULL;
-	uint32_t count = 0, silent = 0;
 	struct ag_list *pos, *tmp;
+	uint32_t silent = 0;
 
 	ag_list_each(pos, tmp, &a->clients)
 	{
 		c = ag_list_entry(pos, struct ag_client, node);
-		if (c->uid != uid || c->gone)
-			continue;
-		count++;
-		if (c->kind != 0 || c->leaving)
+		if (c->uid != uid || c->gone || c->kind != 0 || c->leaving)
 			continue;
 		silent++;
 		if (oldest == NULL)
 			oldest = c; /* the list is in the order in which they came */
 	}
-	if (silent >= a->user_silent) {
+	if (silent >= a->user_silent)
 		ag_client_drop(oldest, "has not said HELLO, like too many of its user");
-		count--;
-	}
-	return count < a->user_clients || uid == a->cfg.owner || uid == 0;
 }
 
 static void client_admit(struct ag_agent *a, int sock)
 {
 	struct ucred cred;
 	char text[128];
+	int rc;
 
 	if (!ag_admission_allowed(a, sock, &cred)) {
 		u_log_ratelimited(&a->ratelimit[AG_RATELIMIT_CLIENT],
@@ -169,19 +161,17 @@ static void client_admit(struct ag_agent *a, int sock)
 		ag_admission_turn_away(sock, W_DENIED, text);
 		return;
 	}
-	if (!user_has_room(a, cred.uid)) {
-		u_log_ratelimited(&a->ratelimit[AG_RATELIMIT_CLIENT],
-				  "a process of uid %u was turned away: that user has %u",
-				  (unsigned int)cred.uid, a->user_clients);
+	drop_silent(a, cred.uid);
+	rc = ag_client_new(a, sock, &cred);
+	if (rc == -EDQUOT)
 		snprintf(text, sizeof(text),
-			 "uid %u has %u processes at this agent, and may have no more",
-			 (unsigned int)cred.uid, a->user_clients);
-		ag_admission_turn_away(sock, W_NO_RESOURCE, text);
-		return;
-	}
-	if (ag_client_new(a, sock, &cred) != 0)
+			 "pid %d or its user, uid %u, has as many connections to this agent as it "
+			 "may have",
+			 (int)cred.pid, (unsigned int)cred.uid);
+	if (rc != 0)
 		ag_admission_turn_away(sock, W_NO_RESOURCE,
-				       "the agent has no room for another process");
+				       rc == -EDQUOT ? text
+						     : "the agent has no room for another process");
 }
 
 static void accept_later(struct ag_agent *a)

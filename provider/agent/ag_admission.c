@@ -28,11 +28,7 @@
  */
 #define CLIENT_FDS 2048u
 #define USER_FDS 8192u
-/*
- * Processes of one user, the owner and root aside, and connections of one user that have not said
- * HELLO.  Of a user with more of the latter the oldest is dropped.
- */
-#define USER_CLIENTS 1024u
+/* Connections of one user that have not said HELLO.  Of a user with more the oldest is dropped. */
 #define USER_SILENT 256u
 #define GROUPS_MAX 65536
 
@@ -52,8 +48,7 @@ void ag_admission_limits(struct ag_agent *a)
 	/* Each piece keeps one descriptor in this process. */
 	a->client_allocs = at_most(rl.rlim_cur / 8, CLIENT_ALLOCS);
 	a->user_allocs = at_most(rl.rlim_cur / 4, USER_ALLOCS);
-	/* Each client has two descriptors at least. */
-	a->user_clients = at_most(rl.rlim_cur / 8, USER_CLIENTS);
+	a->fds = rl.rlim_cur;
 	a->user_silent = at_most(rl.rlim_cur / 16 + (rl.rlim_cur < 16), USER_SILENT);
 }
 

@@ -154,6 +154,7 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	ag_admission_limits(a);
 	a->clients_at = U_NEVER;
 	ag_list_init(&a->clients);
+	ag_list_init(&a->holders);
 	ag_list_init(&a->listens);
 	ag_list_init(&a->offers);
 	ag_list_init(&a->resuming);

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ag_holder.h"
 #include "ag_link.h"
 #include "ag_list.h"
 #include "ag_loop.h"
@@ -335,16 +336,26 @@ static void watch_process(struct ag_client *c)
 
 int ag_client_new(struct ag_agent *a, int sock, const struct ucred *cred)
 {
+	struct ag_holders holders;
 	struct ag_client *c;
 	uint32_t index, i;
+	bool may;
 	int rc;
 
 	rc = slot_find(a, &index);
 	if (rc != 0)
 		return rc;
-	c = calloc(1, sizeof(*c));
-	if (c == NULL)
-		return -ENOMEM;
+	rc = ag_holders_get(a, cred->uid, cred->pid, &holders);
+	if (rc != 0)
+		return rc;
+	may = ag_holders_may(a, &holders, AG_CLIENTS);
+	c = may ? calloc(1, sizeof(*c)) : NULL;
+	if (c == NULL) {
+		ag_holders_put(&holders);
+		return may ? -ENOMEM : -EDQUOT;
+	}
+	c->holders = holders;
+	ag_holders_count(&c->holders, AG_CLIENTS, 1);
 	c->agent = a;
 	c->sock = sock;
 	c->index = index;
@@ -387,6 +398,8 @@ void ag_client_free(struct ag_client *c)
 		a->idle_since = u_now_ns();
 	}
 	u_debug("ag", "client %u pid %d left", c->id, (int)c->pid);
+	ag_holders_count(&c->holders, AG_CLIENTS, -1);
+	ag_holders_put(&c->holders);
 	free(c->questions);
 	free(c);
 }

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "ag_holder.h"
 #include "ag_link.h"
 #include "ag_list.h"
 #include "ag_state.h"
@@ -46,6 +47,7 @@ struct ag_client {
 	uid_t uid;
 	pid_t pid;
 	char program[W_NAME_MAX];
+	struct ag_holders holders;
 	bool gone;	 /* to be freed when the event at hand has been handled */
 	bool left;	 /* the process has hung up or ended; it uses nothing any more */
 	bool leaving;	 /* its socket is closed when the queue is empty */
@@ -73,7 +75,7 @@ struct ag_client {
 };
 
 /*
- * Makes a client of a process that is allowed to be one, and takes over `sock`.  0, or -ENOSPC or
+ * Makes a client of a process that is allowed to be one, and takes over `sock`.  0, or -EDQUOT (the process or its user has too many), -ENOSPC or
  * -ENOMEM; the socket is the caller's still then.
  */
 int ag_client_new(struct ag_agent *a, int sock, const struct ucred *cred);

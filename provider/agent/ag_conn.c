@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ag_client.h"
+#include "ag_holder.h"
 #include "ag_link.h"
 #include "ag_list.h"
 #include "ag_ratelimit.h"
@@ -105,13 +106,49 @@ static void leave_link(struct ag_conn *conn)
 	conn->link->conn_count--;
 }
 
+/* The end does not count as opening any more. */
+static void opened(struct ag_conn *conn)
+{
+	if (conn->opening)
+		ag_holders_count(&conn->client->holders, AG_OPENING, -1);
+	conn->opening = false;
+}
+
+void ag_conn_uncharge(struct ag_conn *conn)
+{
+	opened(conn);
+	if (conn->charged != 0)
+		ag_holders_use(&conn->client->holders, conn->charged_port, -(int64_t)conn->charged);
+	conn->charged = 0;
+}
+
+/* Counts the slice for the process, if that may have it. */
+static bool charge(struct ag_conn *conn, size_t len)
+{
+	struct ag_agent *a = conn->link->agent;
+	struct ag_holders *h = &conn->client->holders;
+	bool opening = pending(conn->state);
+
+	if ((opening && !ag_holders_may(a, h, AG_OPENING)) ||
+	    !ag_holders_may_use(a, h, conn->link->index, conn->link->port->limits.window_bytes, len))
+		return false;
+	conn->opening = opening;
+	conn->charged = len;
+	conn->charged_port = conn->link->index;
+	if (opening)
+		ag_holders_count(h, AG_OPENING, 1);
+	ag_holders_use(h, conn->link->index, (int64_t)len);
+	return true;
+}
+
 struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state)
 {
 	struct ag_agent *a = c->agent;
 	struct ag_conn_slot *slot;
 	struct ag_conn *conn;
 
-	if (!limits_ok(c) || (a->conn_free == 0 && table_grow(a) != 0))
+	if (!limits_ok(c) || !ag_holders_may(a, &c->holders, AG_CONNS) ||
+	    (a->conn_free == 0 && table_grow(a) != 0))
 		return NULL;
 	conn = calloc(1, sizeof(*conn));
 	if (conn == NULL)
@@ -132,6 +169,7 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
 	ag_list_append(&c->conns, &conn->in_client);
 	c->conn_count++;
 	c->pending_count++;
+	ag_holders_count(&c->holders, AG_CONNS, 1);
 	enter_link(conn, l);
 	return conn;
 }
@@ -148,6 +186,8 @@ void ag_conn_set_state(struct ag_conn *conn, enum ag_state state)
 	if (conn->client != NULL && pending(conn->state) != pending(state))
 		conn->client->pending_count += pending(state) ? 1 : (uint32_t)-1;
 	conn->state = state;
+	if (!pending(state))
+		opened(conn);
 }
 
 void ag_conn_leave_client(struct ag_conn *conn)
@@ -157,6 +197,8 @@ void ag_conn_leave_client(struct ag_conn *conn)
 	if (pending(conn->state))
 		c->pending_count--;
 	c->conn_count--;
+	ag_conn_uncharge(conn);
+	ag_holders_count(&c->holders, AG_CONNS, -1);
 	ag_list_remove(&conn->in_client);
 	conn->client = NULL;
 }
@@ -260,8 +302,11 @@ int ag_conn_slice_alloc(struct ag_conn *conn)
 	char text[U_FD_ERROR];
 	int rc;
 
+	if (!charge(conn, len))
+		return -EDQUOT;
 	rc = port_slice_alloc(l->port, len, &conn->slice);
 	if (rc != 0) {
+		ag_conn_uncharge(conn);
 		conn->slice.fd = -1;
 		u_log_ratelimited(
 			&l->ratelimit[AG_RATELIMIT_ROOM],
@@ -294,6 +339,7 @@ void ag_conn_slice_free(struct ag_conn *conn)
 	if (!conn->has_slice)
 		return;
 	conn->has_slice = false;
+	ag_conn_uncharge(conn);
 	ag_link_slice_free(conn->link, &conn->slice, conn->held);
 	conn->held = false;
 }

@@ -71,6 +71,9 @@ struct ag_conn {
 
 	/* the inbound slice */
 	bool has_slice;
+	bool opening;		    /* counted as such, for its process */
+	uint64_t charged;	    /* bytes of the slice that count for its process, */
+	uint32_t charged_port;	    /* and in the window of which port */
 	bool held;		    /* its process has it, and has not let go of it */
 	struct port_slice slice;    /* its fd is -1 once handed over */
 	uint64_t reservation;	    /* of the link's window, until there is a slice */
@@ -140,6 +143,9 @@ void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);
 
 /* Allots its slice.  0, or -errno, logged. */
 int ag_conn_slice_alloc(struct ag_conn *conn);
+
+/* Its slice does not count for its process any more. */
+void ag_conn_uncharge(struct ag_conn *conn);
 
 /*
  * Frees its slice, if it has one.  A process that still has it keeps its bytes, as it may be taking messages out of it.

@@ -11,6 +11,7 @@
 #include "ag_client.h"
 #include "ag_conn.h"
 #include "ag_ctl.h"
+#include "ag_holder.h"
 #include "ag_link.h"
 #include "ag_list.h"
 #include "ag_ratelimit.h"
@@ -133,6 +134,13 @@ static struct ag_link *best_link(struct ag_client *c, uint32_t tried)
 	return best;
 }
 
+/* May the process have so much more of the window where the memory would lie? */
+static bool bytes_allowed(struct ag_client *c, const struct ag_link *l, uint64_t length)
+{
+	return ag_holders_may_use(c->agent, &c->holders, l->index, l->port->limits.window_bytes,
+				  length);
+}
+
 /* In the window of an adapter.  0, or -errno: of the last that was tried. */
 static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 {
@@ -142,7 +150,7 @@ static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 
 	while ((l = best_link(c, tried)) != NULL) {
 		tried |= UINT32_C(1) << l->index;
-		rc = length <= memory_room(l) ? port_memory_alloc(l->port, length, &m->slice)
+		rc = length <= memory_room(l) && bytes_allowed(c, l, length) ? port_memory_alloc(l->port, length, &m->slice)
 					      : -ENOSPC;
 		if (rc != 0)
 			continue;
@@ -158,6 +166,8 @@ static int self_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 {
 	struct ag_link *self = &c->agent->links[0];
 
+	if (!bytes_allowed(c, self, length))
+		return -EDQUOT;
 	m->link = self;
 	return port_slice_alloc(self->port, u_align_up(length, self->port->limits.slice_align),
 				&m->slice);
@@ -209,6 +219,7 @@ static struct ag_alloc *alloc_make(struct ag_client *c, const struct w_alloc *ms
 	ag_list_append(&c->allocs, &m->node);
 	c->alloc_count++;
 	m->link->window_used += m->slice.len;
+	ag_holders_use(&c->holders, m->link->index, (int64_t)m->slice.len);
 	if (m->link == self) /* uses the offer up */
 		port_peer_slice_open(self->port, m->slice.id, m->slice.len, fd_out);
 	else
@@ -283,6 +294,7 @@ void ag_mem_release(struct ag_client *c, struct ag_alloc *m)
 	ag_list_each(pos, tmp, &m->shares) share_free(ag_list_entry(pos, struct ag_share, node));
 	ag_list_remove(&m->node);
 	c->alloc_count--;
+	ag_holders_use(&c->holders, m->link->index, -(int64_t)m->slice.len);
 	if (m->link->index != 0)
 		m->link->memory_used -= m->slice.len;
 	ag_link_slice_free(m->link, &m->slice, c->agent->ending); /* then the process goes on */

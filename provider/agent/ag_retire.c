@@ -53,6 +53,7 @@ void ag_retire_slice(struct ag_conn *conn)
 				  .epoch = conn->epoch,
 				  .until = u_now_ns() + AG_SILENCE_NS };
 	ag_list_append(&a->retired, &r->node);
+	ag_conn_uncharge(conn);
 	if (conn->slice.fd >= 0)
 		close(conn->slice.fd);
 	conn->slice.fd = -1;

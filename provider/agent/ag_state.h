@@ -58,7 +58,8 @@ struct ag_agent {
 
 	/* ag_admission.c: how many of each there may be, by the descriptors of this process */
 	uint32_t client_fds, user_fds, client_allocs, user_allocs;
-	uint32_t user_clients, user_silent;
+	uint32_t user_silent;
+	uint64_t fds; /* that this process may have */
 
 	/* ag_accept.c */
 	int listen_sock;
@@ -77,6 +78,8 @@ struct ag_agent {
 	uint64_t *up_serial; /* of that link-state update; 0: never heard, or forgotten */
 	int64_t *up_forgotten; /* its updates are ignored until then */
 	uint8_t *bridges;    /* the links for which no other path exists */
+
+	struct ag_list holders; /* ag_holder.c: of struct ag_holder */
 
 	/* ag_client.c */
 	struct ag_list clients; /* of struct ag_client, oldest first */

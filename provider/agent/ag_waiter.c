@@ -22,7 +22,7 @@ struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struc
 {
 	struct ag_listen *l;
 
-	if (c->listen_count >= LISTENS_MAX)
+	if (c->listen_count >= LISTENS_MAX || !ag_holders_may(c->agent, &c->holders, AG_LISTENS))
 		return NULL;
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
@@ -33,6 +33,7 @@ struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struc
 	ag_list_append(&c->agent->listens, &l->node);
 	ag_list_append(&c->listens, &l->in_client);
 	c->listen_count++;
+	ag_holders_count(&c->holders, AG_LISTENS, 1);
 	return l;
 }
 
@@ -67,6 +68,7 @@ struct ag_listen *ag_listen_by_token(struct ag_client *c, uint64_t token)
 void ag_listen_free(struct ag_listen *l)
 {
 	l->client->listen_count--;
+	ag_holders_count(&l->client->holders, AG_LISTENS, -1);
 	ag_list_remove(&l->node);
 	ag_list_remove(&l->in_client);
 	free(l);

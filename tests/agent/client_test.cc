@@ -242,11 +242,22 @@ TEST_F(Places, OneMemberLeavesSomeForOthers)
 	char byte;
 	EXPECT_EQ(read(told[0], &byte, 1), 1);
 	EXPECT_EQ(as_other(31338, {}, [&] { return hello_status(*open, owner); }), W_WELCOME);
-	for (int i = 0; i < 70; i++) {
-		auto c = std::make_unique<Client>(*open, 0);
-		EXPECT_TRUE(c->ok()) << "the owner is not bounded";
-		held.push_back(std::exchange(c->sock, -1));
+	auto forty_more = [&] {
+		for (int i = 0; i < 40; i++) {
+			auto c = std::make_unique<Client>(*open, 0);
+			EXPECT_TRUE(c->ok()) << "the owner may have more, in several processes";
+			held.push_back(std::exchange(c->sock, -1));
+		}
+	};
+	forty_more();
+	pid_t another = fork();
+	if (another == 0) {
+		forty_more();
+		_exit(testing::Test::HasFailure());
 	}
+	int status = -1;
+	waitpid(another, &status, 0);
+	EXPECT_EQ(status, 0);
 	write(go[1], "x", 1);
 	member.join();
 	testing::internal::GetCapturedStderr();
@@ -909,6 +920,123 @@ TEST_F(OneHost, LimitsOfAttempts)
 	ASSERT_EQ(m.type, W_REFUSED);
 	EXPECT_EQ(m.as<w_refused>().token, 9999u);
 	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+}
+
+// ---- no process takes all ----
+
+// One process asks for connections to the agent, one after the other, as long as it gets them.
+TEST(ProcessCeilings, OneProcessGetsSoManyConnectionsToTheAgentAndOthersFindRoom)
+{
+	FewDescriptors few(1024);
+	Fabric f(1);
+	std::vector<std::unique_ptr<Client>> all;
+	Msg last;
+
+	testing::internal::CaptureStderr();
+	do {
+		all.push_back(std::make_unique<Client>());
+		all.back()->dial(f, 0);
+		all.back()->hello(W_KIND_NIC);
+		last = all.back()->recv();
+	} while (last.type == W_WELCOME && all.size() < 1024);
+	std::string log = testing::internal::GetCapturedStderr();
+	ASSERT_EQ(last.type, W_DONE);
+	EXPECT_EQ(last.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+	EXPECT_EQ(all.size(), 1024 / 8 + 1u);
+	std::string text = last.as<w_refused>().text, pid = "pid " + std::to_string(getpid());
+	EXPECT_EQ(text.find(pid), 0u) << text;
+	EXPECT_NE(log.find(pid + " gets no more connections to the agent"), std::string::npos)
+		<< log;
+	pid_t other = fork();
+	if (other == 0)
+		_exit(Client(f, 0).ok() ? 0 : 1);
+	int status = -1;
+	waitpid(other, &status, 0);
+	EXPECT_EQ(status, 0) << "another process is turned away";
+	all.erase(all.begin(), all.begin() + 2);
+	EXPECT_TRUE(eventually([&] {
+		Client again;
+		again.dial(f, 0);
+		again.hello(W_KIND_NIC);
+		return again.recv().type == W_WELCOME;
+	}));
+}
+
+// Ends of connections that are accepted and not confirmed have descriptors in the agent.
+TEST(ProcessCeilings, OneProcessGetsSoManyConnectionsThatItNeverConfirms)
+{
+	FewDescriptors few(1024);
+	Fabric f(1, [](ag_cfg &cfg) { cfg.window_bytes = 1 << 30; });
+	Client c(f, 0), s(f, 0);
+	unsigned linked = 0;
+	Msg m;
+
+	testing::internal::CaptureStderr();
+	for (uint64_t i = 1;; i++) {
+		s.listen(i, address(0, "x"));
+		s.sync();
+		c.connection(W_CONNECT, i, address(0, "c"), address(0, "x"));
+		m = s.recv();
+		ASSERT_EQ(m.type, W_ARRIVED);
+		s.accept(m.as<w_arrived>().conn, i);
+		s.token(W_UNLISTEN, ~0ull);
+		m = s.recv();
+		if (m.type != W_UNLISTENED)
+			break;
+		ASSERT_EQ(c.recv().type, W_LINKED);
+		ASSERT_LT(++linked, 1024u);
+	}
+	std::string log = testing::internal::GetCapturedStderr();
+	EXPECT_EQ(m.type, W_REFUSED);
+	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
+	EXPECT_EQ(linked, (4 + 1024 / 32) / 2) << "both ends belong to this process";
+	EXPECT_NE(log.find("gets no more connections in the making"), std::string::npos) << log;
+	pid_t other = fork();
+	if (other == 0) {
+		Client a(f, 0), b(f, 0);
+		join(a, b, "other");
+		_exit(testing::Test::HasFailure());
+	}
+	int status = -1;
+	waitpid(other, &status, 0);
+	EXPECT_EQ(status, 0) << "another process gets none";
+}
+
+// It leaves two sixteenths of the window, and its user one.
+TEST(ProcessCeilings, OneProcessDoesNotGetTheWholeWindow)
+{
+	constexpr uint64_t kWindow = 16 << 20;
+	Fabric f(1);
+	auto take = [&](Client &c, uint64_t bytes) {
+		w_alloc m = {};
+
+		m.length = bytes;
+		c.send(m, W_ALLOC);
+		return c.recv().as<w_alloc>().status == W_SUCCESS;
+	};
+	Client c(f, 0), d(f, 0);
+
+	testing::internal::CaptureStderr();
+	EXPECT_FALSE(take(c, kWindow / 16 * 15));
+	EXPECT_TRUE(take(c, kWindow / 16 * 13));
+	EXPECT_FALSE(take(d, kWindow / 8)) << "the process is the same";
+	EXPECT_TRUE(take(d, kWindow / 16));
+	EXPECT_FALSE(take(c, 4096));
+	std::string log = testing::internal::GetCapturedStderr();
+	EXPECT_NE(log.find("of the window of port 0"), std::string::npos) << log;
+	pid_t other = fork();
+	if (other == 0) {
+		Client a(f, 0), b(f, 0);
+		join(a, b, "other");
+		_exit(testing::Test::HasFailure() || take(a, kWindow / 16) ||
+		      !take(a, kWindow / 32));
+	}
+	int status = -1;
+	waitpid(other, &status, 0);
+	EXPECT_EQ(status, 0);
+	c.hang_up();
+	EXPECT_TRUE(eventually([&] { return take(d, kWindow / 16 * 13); }))
+		<< "it does not come back";
 }
 
 // ---- descriptors ----

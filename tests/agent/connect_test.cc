@@ -496,7 +496,10 @@ TEST_F(Window, ExhaustedAtTheClientEndsBoth)
 
 TEST_F(Window, SharedByBothEndsWithinAHost)
 {
-	up(1, room(0, 1));
+	up(1, [](ag_cfg &cfg) {
+		room(0, 1)(cfg);
+		cfg.window_bytes += 8192; // of which a process may have a part
+	});
 	Client c(*fabric, 0), s(*fabric, 0);
 	w_addr at = address(0, "s");
 

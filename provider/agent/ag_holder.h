@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Holders: what each user, and each process, has of an agent, and how much it may have.  So one
+ * process leaves some for the others of its user, and one user leaves some for the others.
+ */
+#ifndef AG_HOLDER_H
+#define AG_HOLDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ag_list.h"
+#include "ag_state.h"
+#include "port.h"
+
+enum ag_thing {
+	AG_CLIENTS, /* connections to the agent */
+	AG_OPENING, /* ends of connections with a slice that are not connected yet */
+	AG_CONNS,   /* ends of connections */
+	AG_LISTENS, /* waiters */
+	AG_THINGS
+};
+
+struct ag_holder {
+	struct ag_list node; /* of agent->holders */
+	uid_t uid;
+	pid_t pid; /* 0: all processes of the user */
+	uint32_t clients; /* that refer to it */
+	uint32_t count[AG_THINGS];
+	uint64_t window[PORT_PER_HOST]; /* bytes of the window of each port */
+};
+
+/* What the clients of a process count for: its user and itself. */
+struct ag_holders {
+	struct ag_holder *user, *process;
+};
+
+/*
+ * The holders of a new client.  A process whose id the agent cannot see (another PID name space) has
+ * one for each client.  0 or -ENOMEM.
+ */
+int ag_holders_get(struct ag_agent *a, uid_t uid, pid_t pid, struct ag_holders *out);
+void ag_holders_put(struct ag_holders *h);
+
+/* Would one more of a thing be too many?  Logs it, once a while, with the process. */
+bool ag_holders_may(struct ag_agent *a, const struct ag_holders *h, enum ag_thing thing);
+void ag_holders_count(struct ag_holders *h, enum ag_thing thing, int more);
+
+/* The same of bytes of a port's window of `window` bytes. */
+bool ag_holders_may_use(struct ag_agent *a, const struct ag_holders *h, uint32_t port,
+			uint64_t window, uint64_t bytes);
+void ag_holders_use(struct ag_holders *h, uint32_t port, int64_t bytes);
+
+#endif

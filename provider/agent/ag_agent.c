@@ -15,6 +15,7 @@
 #include "ag_admission.h"
 #include "ag_cable.h"
 #include "ag_client.h"
+#include "ag_connect.h"
 #include "ag_dispatch.h"
 #include "ag_irq.h"
 #include "ag_link.h"
@@ -155,6 +156,7 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 	a->clients_at = U_NEVER;
 	ag_list_init(&a->clients);
 	ag_list_init(&a->holders);
+	ag_list_init(&a->linked);
 	ag_list_init(&a->listens);
 	ag_list_init(&a->offers);
 	ag_list_init(&a->resuming);
@@ -309,6 +311,7 @@ static int64_t timers(struct ag_agent *a)
 	for (i = 1; i < a->link_count; i++)
 		next = earlier(next, ag_links_timers(&a->links[i], now));
 	next = earlier(next, ag_route_timers(a, now));
+	next = earlier(next, ag_connect_timers(a, now));
 	next = earlier(next, ag_resume_timers(a, now));
 	for (i = 0; i < a->link_count; i++)
 		next = earlier(next, ag_ratelimits_tell(a->links[i].ratelimit, AG_LINK_RATELIMITS));

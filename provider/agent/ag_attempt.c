@@ -50,6 +50,11 @@ struct ag_link *ag_attempt_link(struct ag_client *c, const struct w_connect *m,
 
 	if (!ag_attempt_is_own(c, m))
 		return NULL;
+	if (!ag_conn_trusts(c)) {
+		ag_client_refuse(c, W_REFUSED, m->token, W_NO_RESOURCE,
+				 "this process did not confirm the connections before");
+		return NULL;
+	}
 	if (host < 0) {
 		ag_client_refuse(c, W_REFUSED, m->token, W_NOT_REACHABLE,
 				 "the address names no host of this fabric");

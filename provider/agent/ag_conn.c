@@ -19,6 +19,7 @@
 #include "u_fd.h"
 #include "u_futex.h"
 #include "u_log.h"
+#include "u_time.h"
 #include "w_ctl.h"
 #include "w_slot.h"
 
@@ -164,6 +165,7 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
 	conn->slice.fd = -1;
 	ag_list_init(&conn->in_hash);
 	ag_list_init(&conn->in_held);
+	ag_list_init(&conn->in_linked);
 	ag_list_init(&conn->in_resuming);
 	ag_list_init(&conn->shares);
 	ag_list_append(&c->conns, &conn->in_client);
@@ -188,6 +190,18 @@ void ag_conn_set_state(struct ag_conn *conn, enum ag_state state)
 	conn->state = state;
 	if (!pending(state))
 		opened(conn);
+	ag_list_remove(&conn->in_linked);
+	if (state == AG_LINKED) {
+		conn->confirm_until = u_now_ns() + AG_CONFIRM_NS;
+		ag_list_append(&conn->link->agent->linked, &conn->in_linked);
+	}
+}
+
+bool ag_conn_trusts(const struct ag_client *c)
+{
+	const struct ag_holder *process = c->holders.process;
+
+	return process->unconfirmed < AG_UNCONFIRMED_MAX || u_now_ns() >= process->trusted_at;
 }
 
 void ag_conn_leave_client(struct ag_conn *conn)
@@ -209,6 +223,7 @@ void ag_conn_remove(struct ag_conn *conn)
 	uint32_t index = (uint32_t)conn->id - 1;
 
 	ag_list_remove(&conn->in_hash);
+	ag_list_remove(&conn->in_linked);
 	leave_link(conn);
 	a->conn_slot[index].conn = NULL;
 	a->conn_slot[index].next_free = a->conn_free;

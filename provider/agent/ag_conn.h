@@ -46,6 +46,16 @@ enum ag_resume {
 	AG_RESUMED,    /* RESUMED sent to the process, CONFIRM awaited */
 };
 
+/* A process confirms a connection by a thread of the library, within this time. */
+#define AG_CONFIRM_NS (2000 * INT64_C(1000000))
+
+/*
+ * A process that let so many expire in a row makes no connections for AG_UNTRUSTED_NS after the
+ * last: each would hold up the process that accepts it.
+ */
+#define AG_UNCONFIRMED_MAX 3u
+#define AG_UNTRUSTED_NS (30000 * INT64_C(1000000))
+
 struct ag_pending_resume;
 
 struct ag_conn {
@@ -53,6 +63,8 @@ struct ag_conn {
 	struct ag_list in_hash;	  /* of agent->hash, by peer_host and peer_conn */
 	struct ag_list in_link;	  /* of link->conns */
 	struct ag_list in_held;	  /* of link->held, while AG_HELD */
+	struct ag_list in_linked; /* of agent->linked, while AG_LINKED */
+	int64_t confirm_until;	  /* while AG_LINKED */
 	uint64_t id;
 	uint64_t token;		  /* of the attempt or the accept */
 	struct ag_client *client; /* NULL once its process closed it or died */
@@ -101,6 +113,9 @@ struct ag_conn {
  * many, or there is no memory.
  */
 struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state);
+
+/* Is the process of `c` expected to confirm a connection? */
+bool ag_conn_trusts(const struct ag_client *c);
 
 /* Removes an end from its process. */
 void ag_conn_leave_client(struct ag_conn *conn);

@@ -8,12 +8,16 @@
 #include "ag_cm.h"
 #include "ag_conn.h"
 #include "ag_end.h"
+#include "ag_holder.h"
 #include "ag_link.h"
 #include "ag_list.h"
+#include "ag_ratelimit.h"
 #include "ag_resume.h"
 #include "ag_suspend.h"
 #include "ag_waiter.h"
 #include "rt_topo.h"
+#include "u_log.h"
+#include "u_time.h"
 #include "w_ctl.h"
 
 void ag_connect_listen(struct ag_client *c, const struct w_connect *m)
@@ -113,8 +117,36 @@ void ag_connect_confirm(struct ag_client *c, const struct w_conn *m)
 
 	if (conn == NULL || ag_resume_confirm(conn) || conn->state != AG_LINKED)
 		return;
+	c->holders.process->unconfirmed = 0;
 	ag_conn_set_state(conn, AG_CONNECTED);
 	ag_cm_send(conn, W_CM_CONFIRM, 0);
+}
+
+static void expire(struct ag_conn *conn, int64_t now)
+{
+	struct ag_holder *process = conn->client->holders.process;
+
+	u_log_ratelimited(&conn->client->agent->ratelimit[AG_RATELIMIT_CLIENT],
+			  "client %u pid %d does not confirm a connection to host %u, which ends",
+			  conn->client->id, (int)conn->client->pid, conn->peer_host);
+	process->unconfirmed++;
+	process->trusted_at = now + AG_UNTRUSTED_NS;
+	ag_end_tell_lost(conn, W_LOST_CLOSED);
+	ag_cm_send(conn, W_CM_CANCEL, W_TIMED_OUT);
+	ag_end_free(conn);
+}
+
+int64_t ag_connect_timers(struct ag_agent *a, int64_t now)
+{
+	struct ag_conn *conn;
+
+	while (!ag_list_empty(&a->linked)) {
+		conn = ag_list_entry(a->linked.next, struct ag_conn, in_linked);
+		if (now < conn->confirm_until)
+			return conn->confirm_until;
+		expire(conn, now);
+	}
+	return U_NEVER;
 }
 
 void ag_connect_leave(struct ag_conn *conn, enum w_lost reason)

@@ -9,6 +9,7 @@
 #include "ag_client.h"
 #include "ag_conn.h"
 #include "ag_link.h"
+#include "ag_state.h"
 #include "w_ctl.h"
 
 /* W_LISTEN, W_UNLISTEN, W_CONNECT, W_CANCEL, W_ACCEPT, W_REJECT, W_CONFIRM and W_CLOSE. */
@@ -31,5 +32,11 @@ void ag_connect_leave(struct ag_conn *conn, enum w_lost reason);
  * The link is down: its connections are suspended or lost, and offers that came over it are freed.
  */
 void ag_connect_link_down(struct ag_link *l, const char *why);
+
+/*
+ * Ends connections that a process was told of and has not confirmed in time: at the other end a
+ * process waits in VipConnectAccept.  Returns the next deadline.
+ */
+int64_t ag_connect_timers(struct ag_agent *a, int64_t now);
 
 #endif

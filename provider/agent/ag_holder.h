@@ -29,6 +29,8 @@ struct ag_holder {
 	uint32_t clients; /* that refer to it */
 	uint32_t count[AG_THINGS];
 	uint64_t window[PORT_PER_HOST]; /* bytes of the window of each port */
+	uint32_t unconfirmed; /* of a process: connections that it let expire, since one that it did not */
+	int64_t trusted_at;   /* when it may try again */
 };
 
 /* What the clients of a process count for: its user and itself. */

@@ -83,6 +83,13 @@ int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 		return ag_resume_accept(conn, cm, last_chance);
 	if (conn == NULL || conn->state != AG_REQUESTED || cm->src_conn == 0)
 		return 0;
+	if (!ag_conn_trusts(conn->client)) {
+		ag_conn_set_peer(conn, cm->src_conn);
+		ag_cm_send(conn, W_CM_CANCEL, W_TIMED_OUT);
+		ag_client_refuse(conn->client, W_REFUSED, conn->token, W_NO_RESOURCE, NULL);
+		ag_end_free(conn);
+		return 0;
+	}
 	conn->resumable = ag_suspend_can_resume(conn);
 	rc = ag_cm_outbound(l, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)

@@ -93,6 +93,7 @@ struct ag_agent {
 	struct ag_conn_slot *conn_slot;
 	uint32_t conn_slots, conn_count, conn_free;
 	struct ag_list hash[AG_HASH]; /* of struct ag_conn, by its other end */
+	struct ag_list linked; /* of struct ag_conn, whose process has to confirm; oldest first */
 
 	/* ag_waiter.c */
 	struct ag_list listens; /* of struct ag_listen */

@@ -13,10 +13,10 @@
 
 /*
  * How long answers may take: one that the agent can give at once, and one that needs the other
- * host.
+ * host, whose agent ends a connection that its process does not confirm in AG_CONFIRM_NS.
  */
 #define SOON_NS INT64_C(5000000000)
-#define ACCEPT_NS INT64_C(30000000000)
+#define ACCEPT_NS INT64_C(8000000000)
 
 /* Waits for a connection attempt; cancels it at the deadline. */
 static int wait_linked(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel)

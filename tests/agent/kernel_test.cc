@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "ag_client.h"
+#include "ag_conn.h"
 #include "u_time.h"
 
 int __real_clock_gettime(clockid_t clock, timespec *ts);
@@ -127,6 +128,117 @@ TEST(Silent, WhoSaysNothingAtACableMakesPathForTheNeighbour)
 	}
 	testing::internal::GetCapturedStderr();
 }
+
+// ---- a process that asks for connections and confirms none ----
+
+class Unconfirmed : public ::testing::TestWithParam<unsigned> {
+protected:
+	// The server accepts a request of the client; `linked`: the client was told of that.
+	void accept(bool linked)
+	{
+		token++;
+		s.listen(token, at);
+		s.sync();
+		c.connection(W_CONNECT, token, address(0, "c"), at);
+		Msg m = s.recv();
+		ASSERT_EQ(m.type, W_ARRIVED);
+		s.accept(m.as<w_arrived>().conn, token);
+		m = c.recv();
+		ASSERT_EQ(m.type, linked ? W_LINKED : W_REFUSED);
+		if (!linked)
+			return;
+		conn = m.as<w_linked>().conn;
+		c.sync(); // the agent waits for the confirmation now
+	}
+
+	void expect_refused(Client &of, w_status status)
+	{
+		Msg m = of.recv();
+
+		ASSERT_EQ(m.type, W_REFUSED);
+		EXPECT_EQ(m.as<w_refused>().token, token);
+		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(status));
+	}
+
+	// The agent of the client looks at its clock.
+	void pass(int64_t ns)
+	{
+		clock.pass(ns);
+		knock(f);
+	}
+
+	Clock clock;
+	Fabric f{ GetParam() };
+	Client c{ f, 0 }, s{ f, GetParam() - 1 };
+	w_addr at = address(GetParam() - 1, "s");
+	uint64_t token = 0, conn = 0;
+};
+
+TEST_P(Unconfirmed, HoldsUpTheServerForAShortTimeAndNotAgainAndAgain)
+{
+	testing::internal::CaptureStderr();
+	if (GetParam() == 2) {
+		wait_links(f);
+		wait_ports(f);
+	}
+	clock.stop();
+	for (unsigned i = 0; i < AG_UNCONFIRMED_MAX; i++) {
+		SCOPED_TRACE("round " + std::to_string(i));
+		ASSERT_NO_FATAL_FAILURE(accept(true));
+		pass(AG_CONFIRM_NS - 1);
+		s.sync();
+		pass(1);
+		ASSERT_NO_FATAL_FAILURE(expect_refused(s, W_TIMED_OUT));
+		Msg m = c.recv();
+		EXPECT_EQ(m.type, W_LOST);
+		EXPECT_EQ(m.as<w_lost_msg>().conn, conn);
+		c.conn(W_CONFIRM, conn); // too late
+		c.conn(W_CLOSE, conn);
+	}
+	// From now on it is refused before anybody waits for it.
+	c.connection(W_CONNECT, ++token, address(0, "c"), at);
+	expect_refused(c, W_NO_RESOURCE);
+	// Others are served, and so is the process later.
+	pass(AG_UNTRUSTED_NS);
+	Pair p = join(c, s, "again");
+	EXPECT_NE(p.client_conn, 0u);
+	for (unsigned i = 0; i < 2; i++) {
+		accept(true);
+		c.conn(W_CONFIRM, conn);
+		EXPECT_EQ(s.recv().type, W_LINKED);
+	}
+	std::string log = testing::internal::GetCapturedStderr();
+	EXPECT_NE(log.find("does not confirm a connection"), std::string::npos) << log;
+}
+
+// Those that it asked for before it was known.
+TEST_P(Unconfirmed, RequestsThatWaitAreRefusedWhenTheyAreAccepted)
+{
+	testing::internal::CaptureStderr();
+	if (GetParam() == 2) {
+		wait_links(f);
+		wait_ports(f);
+	}
+	s.listen(77, address(GetParam() - 1, "early"));
+	s.sync();
+	c.connection(W_CONNECT, 77, address(0, "c"), address(GetParam() - 1, "early"));
+	Msg early = s.recv();
+	ASSERT_EQ(early.type, W_ARRIVED);
+	clock.stop();
+	for (unsigned i = 0; i < AG_UNCONFIRMED_MAX; i++) {
+		accept(true);
+		pass(AG_CONFIRM_NS);
+		expect_refused(s, W_TIMED_OUT);
+		EXPECT_EQ(c.recv().type, W_LOST);
+	}
+	s.accept(early.as<w_arrived>().conn, 77);
+	token = 77;
+	expect_refused(s, W_TIMED_OUT);
+	expect_refused(c, W_NO_RESOURCE);
+	testing::internal::GetCapturedStderr();
+}
+
+INSTANTIATE_TEST_SUITE_P(Hosts, Unconfirmed, ::testing::Values(1u, 2u));
 
 // ---- the calendar ----
 

@@ -196,8 +196,23 @@ static int descriptors_check(struct vd_options *o)
 	return -EINVAL;
 }
 
+/*
+ * An agent on demand serves programs that it cannot foresee: the first may be small, and the next
+ * start before it has left.  A window takes memory only where it is used.
+ */
+static void window_choose(struct vd_options *o)
+{
+	if (o->cfg.window_bytes != 0)
+		return;
+	if (o->cfg.leave_when_idle && u_cfg_origin(U_CFG_WINDOW_BYTES) == U_CFG_FROM_DEFAULT)
+		o->cfg.window_bytes = U_CFG_WINDOW_BYTES_MAX;
+	else
+		o->cfg.window_bytes = u_cfg_uint(U_CFG_WINDOW_BYTES);
+}
+
 int vd_check(struct vd_options *o)
 {
+	window_choose(o);
 	if (topology_resolve(o) != 0)
 		return -EINVAL;
 	if (o->fabric[0] == '\0' && vd_set_fabric(o, u_cfg_str(U_CFG_FABRIC)) != 0) {

@@ -132,7 +132,8 @@ static const struct u_option options[] = {
 	  AT(cfg.leave_when_idle) },
 	{ "grace-ms", 0, "MS", "... when there was none for so long (2000)", AT(cfg.grace_ms),
 	  .max = 3600000 },
-	{ "window", 0, "SIZE", "memory window of a port (VIADUCT_WINDOW_BYTES)",
+	{ "window", 0, "SIZE",
+	  "memory window of a port (VIADUCT_WINDOW_BYTES;\nwith neither 4G, on demand 1T)",
 	  AT(cfg.window_bytes), .size = true, .min = U_CFG_WINDOW_BYTES_MIN,
 	  .max = U_CFG_WINDOW_BYTES_MAX },
 	{ "doorbells", 0, "N", "doorbell bits of a port (VIADUCT_DOORBELLS)", AT(cfg.db_bits),
@@ -181,7 +182,6 @@ int vd_options_defaults(struct vd_options *o)
 		return -EINVAL;
 	o->cfg.slots = (uint32_t)u_cfg_uint(U_CFG_SLOTS);
 	o->cfg.payload_bytes = (uint32_t)u_cfg_uint(U_CFG_RING_BYTES);
-	o->cfg.window_bytes = u_cfg_uint(U_CFG_WINDOW_BYTES);
 	o->cfg.db_bits = (uint32_t)u_cfg_uint(U_CFG_DOORBELLS);
 	o->cfg.spads = (uint32_t)u_cfg_uint(U_CFG_SCRATCHPADS);
 	o->cfg.port_kind = u_cfg_str(U_CFG_PORT);

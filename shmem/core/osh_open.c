@@ -30,22 +30,6 @@ static struct {
 /* Operations find a lost connection by themselves; the NIC would print each otherwise. */
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error) {}
 
-/* An agent that this PE starts gets a window that has room for the heaps of all. */
-static void ask_for_window(size_t heap)
-{
-	const size_t most = (size_t)1 << 40;
-	char text[32];
-	size_t bytes;
-
-	if (getenv("VIADUCT_WINDOW_BYTES") != NULL)
-		return;
-	if (__builtin_mul_overflow(2 * (heap + INNER_BYTES), (size_t)osh_pe.n, &bytes))
-		bytes = most;
-	bytes = osh_min(osh_min(bytes, most) + ((size_t)4 << 30), most);
-	snprintf(text, sizeof(text), "%zu", bytes);
-	setenv("VIADUCT_WINDOW_BYTES", text, 0);
-}
-
 static int alloc_heap(char error[BOOT_TEXT_MAX])
 {
 	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
@@ -118,7 +102,6 @@ static int open_nic(char error[BOOT_TEXT_MAX])
 	VIP_NIC_ATTRIBUTES attrs;
 	VIP_RETURN rc;
 
-	ask_for_window(osh_env.heap_bytes);
 	rc = VipOpenNic("nic0", &osh_pe.nic);
 	if (rc == VIP_SUCCESS)
 		rc = VipQueryNic(osh_pe.nic, &attrs);

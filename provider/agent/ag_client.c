@@ -147,6 +147,12 @@ static void fds_limit(struct ag_client *c)
 		ag_client_drop(most, "does not read, and too many descriptors wait for its user");
 }
 
+bool ag_client_may_use(struct ag_client *c, const struct ag_link *l, uint64_t bytes)
+{
+	return ag_holders_may_use(c->agent, &c->holders, l->index, l->port->limits.window_bytes,
+				  bytes);
+}
+
 void ag_client_writable(struct ag_client *c)
 {
 	if (!c->gone && c->flush_at == 0)

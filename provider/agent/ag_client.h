@@ -75,8 +75,8 @@ struct ag_client {
 };
 
 /*
- * Makes a client of a process that is allowed to be one, and takes over `sock`.  0, or -EDQUOT (the process or its user has too many), -ENOSPC or
- * -ENOMEM; the socket is the caller's still then.
+ * Makes a client of a process that is allowed to be one, and takes over `sock`.
+ * 0, or -EDQUOT (the process or its user has too many), -ENOSPC or -ENOMEM; the socket is the caller's still then.
  */
 int ag_client_new(struct ag_agent *a, int sock, const struct ucred *cred);
 
@@ -113,6 +113,9 @@ bool ag_client_hears(struct ag_client *c);
  * there are no descriptors for it.
  */
 int ag_client_port(struct ag_client *c, struct ag_link *l);
+
+/* May its process have so many more bytes of the window of `l`?  Logs it where not. */
+bool ag_client_may_use(struct ag_client *c, const struct ag_link *l, uint64_t bytes);
 
 /* The socket has room: sends queued messages. */
 void ag_client_writable(struct ag_client *c);

@@ -131,7 +131,7 @@ static bool charge(struct ag_conn *conn, size_t len)
 	bool opening = pending(conn->state);
 
 	if ((opening && !ag_holders_may(a, h, AG_OPENING)) ||
-	    !ag_holders_may_use(a, h, conn->link->index, conn->link->port->limits.window_bytes, len))
+	    !ag_client_may_use(conn->client, conn->link, len))
 		return false;
 	conn->opening = opening;
 	conn->charged = len;

@@ -25,12 +25,12 @@ enum ag_thing {
 struct ag_holder {
 	struct ag_list node; /* of agent->holders */
 	uid_t uid;
-	pid_t pid; /* 0: all processes of the user */
+	pid_t pid;	  /* 0: all processes of the user */
 	uint32_t clients; /* that refer to it */
 	uint32_t count[AG_THINGS];
 	uint64_t window[PORT_PER_HOST]; /* bytes of the window of each port */
 	uint32_t unconfirmed; /* of a process: connections that it let expire, since one that it did not */
-	int64_t trusted_at;   /* when it may try again */
+	int64_t trusted_at; /* when it may try again */
 };
 
 /* What the clients of a process count for: its user and itself. */

@@ -134,13 +134,6 @@ static struct ag_link *best_link(struct ag_client *c, uint32_t tried)
 	return best;
 }
 
-/* May the process have so much more of the window where the memory would lie? */
-static bool bytes_allowed(struct ag_client *c, const struct ag_link *l, uint64_t length)
-{
-	return ag_holders_may_use(c->agent, &c->holders, l->index, l->port->limits.window_bytes,
-				  length);
-}
-
 /* In the window of an adapter.  0, or -errno: of the last that was tried. */
 static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 {
@@ -150,8 +143,9 @@ static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 
 	while ((l = best_link(c, tried)) != NULL) {
 		tried |= UINT32_C(1) << l->index;
-		rc = length <= memory_room(l) && bytes_allowed(c, l, length) ? port_memory_alloc(l->port, length, &m->slice)
-					      : -ENOSPC;
+		rc = length <= memory_room(l) && ag_client_may_use(c, l, length)
+			     ? port_memory_alloc(l->port, length, &m->slice)
+			     : -ENOSPC;
 		if (rc != 0)
 			continue;
 		m->link = l;
@@ -166,7 +160,7 @@ static int self_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 {
 	struct ag_link *self = &c->agent->links[0];
 
-	if (!bytes_allowed(c, self, length))
+	if (!ag_client_may_use(c, self, length))
 		return -EDQUOT;
 	m->link = self;
 	return port_slice_alloc(self->port, u_align_up(length, self->port->limits.slice_align),

@@ -319,8 +319,8 @@ static bool learn(struct ag_link *l, const struct w_cm_links *m)
 		a->up_serial[m->origin] = m->serial;
 	} else {
 		/* The neighbour knows less, or has yet to forget: it is told, and answers nothing. */
-		if (m->serial != 0 && (forgotten || m->serial < a->up_serial[m->origin] ||
-				       m->up != a->up[m->origin]))
+		if (m->serial != 0 &&
+		    (forgotten || m->serial < a->up_serial[m->origin] || m->up != a->up[m->origin]))
 			note_untold(l, m->origin);
 		return false;
 	}
@@ -333,12 +333,12 @@ bool ag_route_links(struct ag_link *l, const struct w_cm_links *m)
 	struct ag_agent *a = l->agent;
 
 	if (m->origin >= a->cfg.host_count || m->serial > W_LINKS_LAST) {
-		u_log_ratelimited(
-			&l->ratelimit[AG_RATELIMIT_RECORD],
-			"port %s: what host %u is said to have for links is ignored: %s",
-			l->port->limits.name, m->origin,
-			m->origin >= a->cfg.host_count ? "there is no such host"
-						       : "no agent has got to that number");
+		u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_RECORD],
+				  "port %s: what host %u is said to have for links is ignored: %s",
+				  l->port->limits.name, m->origin,
+				  m->origin >= a->cfg.host_count
+					  ? "there is no such host"
+					  : "no agent has got to that number");
 		a->relay_dropped++;
 		return false;
 	}

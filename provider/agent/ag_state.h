@@ -73,11 +73,11 @@ struct ag_agent {
 
 	/* ag_route.c; of each host, by its id: */
 	struct rt_topo *topo;
-	int64_t begin_at;    /* when this host sends its next update; 0: when a link changes */
-	uint8_t *up;	     /* the links that it says are up; all of them, if never heard */
-	uint64_t *up_serial; /* of that link-state update; 0: never heard, or forgotten */
+	int64_t begin_at;      /* when this host sends its next update; 0: when a link changes */
+	uint8_t *up;	       /* the links that it says are up; all of them, if never heard */
+	uint64_t *up_serial;   /* of that link-state update; 0: never heard, or forgotten */
 	int64_t *up_forgotten; /* its updates are ignored until then */
-	uint8_t *bridges;    /* the links for which no other path exists */
+	uint8_t *bridges;      /* the links for which no other path exists */
 
 	struct ag_list holders; /* ag_holder.c: of struct ag_holder */
 

@@ -715,9 +715,9 @@ TEST_F(Liar, LinkStateUpdates)
 
 	for (uint64_t round = 0; round < 40; round++) {
 		for (uint16_t origin : { 0, 1, 2, 3, 4, 64, 65535 }) {
-			for (uint64_t serial : { uint64_t{ 0 }, now - 1, now + round,
-						 now + 3600000000000 + round, W_LINKS_LAST + 1,
-						 UINT64_MAX }) {
+			for (uint64_t serial :
+			     { uint64_t{ 0 }, now - 1, now + round, now + 3600000000000 + round,
+			       W_LINKS_LAST + 1, UINT64_MAX }) {
 				w_cm_links m = link_state(origin, round % 2 ? 0 : 0xff, serial);
 
 				peer->send(&m, sizeof(m), sizeof(m));
@@ -768,7 +768,8 @@ TEST_F(Liar, TheLastNumberOfALinkStateUpdate)
 {
 	Client near(fabric, 3, W_KIND_TOOL), here(fabric, 0, W_KIND_TOOL);
 	auto true_for = [](Client &tool) {
-		return number_in(tool.item(W_LIST_LINKS, 2), "up") == 5; // without the link to host 1
+		return number_in(tool.item(W_LIST_LINKS, 2), "up") ==
+		       5; // without the link to host 1
 	};
 
 	testing::internal::CaptureStderr();

@@ -24,7 +24,7 @@ constexpr int64_t kSecond = 1000000000;
 
 std::atomic<int64_t> stands_at{ 0 }; // 0: it passes
 std::atomic<int64_t> calendar_ahead{ 0 };
-std::atomic<int> no_room{ 0 };	     // the error of messages with descriptors; 0: there is room
+std::atomic<int> no_room{ 0 }; // the error of messages with descriptors; 0: there is room
 std::atomic<unsigned> refused_sends{ 0 };
 
 // Time that passes when the test says so.

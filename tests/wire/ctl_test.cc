@@ -557,7 +557,8 @@ TEST(Addr, WithASecretNoneFollowsFromAnother)
 
 	EXPECT_TRUE(w_name_ok(fabric.c_str()));
 	EXPECT_TRUE(w_name_secret(fabric.c_str()));
-	for (std::string plain : { "osh-" + secret.substr(1), "osh" + secret, "osh-X" + secret.substr(1), secret })
+	for (std::string plain :
+	     { "osh-" + secret.substr(1), "osh" + secret, "osh-X" + secret.substr(1), secret })
 		EXPECT_FALSE(w_name_secret(plain.c_str())) << plain;
 	auto note = [&](socklen_t len) {
 		std::string path(un.sun_path + 1, len - sizeof(un.sun_family) - 1);

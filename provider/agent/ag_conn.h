@@ -46,8 +46,11 @@ enum ag_resume {
 	AG_RESUMED,    /* RESUMED sent to the process, CONFIRM awaited */
 };
 
-/* A process confirms a connection by a thread of the library, within this time. */
-#define AG_CONFIRM_NS (2000 * INT64_C(1000000))
+/*
+ * A process confirms a connection by a thread of the library, within this time: as long as an agent
+ * may be silent, since a machine may stand still for some seconds.
+ */
+#define AG_CONFIRM_NS (5000 * INT64_C(1000000))
 
 /*
  * A process that let so many expire in a row makes no connections for AG_UNTRUSTED_NS after the

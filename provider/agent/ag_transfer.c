@@ -3,7 +3,6 @@
 #include "ag_transfer.h"
 
 #include <errno.h>
-#include <sched.h>
 
 #include "ag_agent.h"
 #include "ag_link.h"
@@ -14,6 +13,7 @@
 #include "rl_relay.h"
 #include "rt_topo.h"
 #include "u_log.h"
+#include "u_processors.h"
 
 static_assert(AG_RELAY_THREADS_MAX == RL_THREADS_MAX, "RL_THREADS_MAX");
 
@@ -25,13 +25,12 @@ static void notify(void *arg)
 	ag_loop_wake(a);
 }
 
-/* By default a quarter of the processors relays. */
+/* By default a quarter of the processors that the agent may use relays. */
 static unsigned int threads_by_default(void)
 {
-	cpu_set_t set;
-	int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) / 4 : 1;
+	unsigned int n = u_processors_count() / 4;
 
-	return n < 1 ? 1 : n > (int)RL_THREADS_MAX ? RL_THREADS_MAX : (unsigned int)n;
+	return n < 1 ? 1 : n > RL_THREADS_MAX ? RL_THREADS_MAX : n;
 }
 
 /* Only a host with two links has something to relay. */

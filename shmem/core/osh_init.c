@@ -49,8 +49,13 @@ static void announce(void)
 	if (osh_env.version)
 		printf("OpenSHMEM 1.6, Viaduct %s: %d PEs, started by %s\n", VIADUCT_VERSION,
 		       osh_pe.n, osh_pe.job.by);
-	if (osh_env.info)
-		osh_env_print();
+	if (!osh_env.info)
+		return;
+	osh_env_print();
+	printf("PE 0 %s processors with others of this machine, so its waits %s\n",
+	       osh_pe.crowded ? "shares" : "does not share",
+	       osh_pe.crowded ? "soon let others run" : "look longer first");
+	fflush(stdout);
 }
 
 static int open_all(char error[BOOT_TEXT_MAX])

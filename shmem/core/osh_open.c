@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "osh_env.h"
 #include "osh_globals.h"
 #include "osh_link.h"
 #include "osh_open.h"
+#include "u_processors.h"
 
 #define INNER_BYTES (64u << 20) /* of the heap, for the library: 3,000 teams of 8 PEs */
 
@@ -18,6 +18,7 @@ struct card {
 	VIP_MEM_HANDLE handle[OSH_SEGMENTS];
 	uint16_t host_len;
 	uint8_t host[22];
+	struct u_processors processors;
 };
 
 static struct {
@@ -135,13 +136,16 @@ static void take_card(int pe, const struct card *c, const struct card *mine)
 static int exchange(char error[BOOT_TEXT_MAX])
 {
 	struct card mine = { .program = own.globals.id }, *all;
-	int near = 0, rc = -1;
+	struct u_processors_crowd crowd;
+	int rc = -1;
 
 	for (int s = 0; s < OSH_SEGMENTS; s++) {
 		mine.base[s] = (uintptr_t)osh_pe.seg[s].base;
 		mine.len[s] = osh_pe.seg[s].len;
 		mine.handle[s] = osh_pe.seg[s].handle;
 	}
+	u_processors_read(&mine.processors);
+	u_processors_crowd_begin(&crowd, &mine.processors);
 	mine.host_len = own.host_len;
 	memcpy(mine.host, own.host, own.host_len);
 	all = calloc((size_t)osh_pe.n, sizeof(*all));
@@ -151,7 +155,7 @@ static int exchange(char error[BOOT_TEXT_MAX])
 	}
 	for (int pe = 0; pe < osh_pe.n; pe++) {
 		take_card(pe, &all[pe], &mine);
-		near += osh_pe.peers[pe].near;
+		u_processors_crowd_add(&crowd, &all[pe].processors);
 		if (all[pe].len[OSH_HEAP] != mine.len[OSH_HEAP]) {
 			snprintf(
 				error, BOOT_TEXT_MAX,
@@ -162,7 +166,7 @@ static int exchange(char error[BOOT_TEXT_MAX])
 			goto out;
 		}
 	}
-	osh_pe.crowded = near > sysconf(_SC_NPROCESSORS_ONLN);
+	osh_pe.crowded = u_processors_crowd_is(&crowd);
 	rc = 0;
 out:
 	free(all);

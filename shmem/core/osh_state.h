@@ -48,7 +48,7 @@ struct osh_state {
 	struct osh_peer *peers;
 	size_t inner; /* bytes at the start of the heap that belong to the library */
 	bool any_far;
-	bool crowded; /* more PEs on this host than processors */
+	bool crowded; /* PEs of this machine, also of other emulated hosts, share processors */
 	int level;    /* of threads */
 	struct boot_job job;
 	VIP_NIC_HANDLE nic;

@@ -12,7 +12,7 @@
 #include "osh_wait.h"
 
 #define SPINS 2000u	  /* looks without a system call; some microseconds */
-#define CROWDED_SPINS 20u /* where the PEs of this host share processors */
+#define CROWDED_SPINS 20u /* where PEs of this machine share processors */
 #define YIELDS 200u	  /* looks with a yield between them */
 #define NAP_NS 20000u
 #define NAP_MAX_NS 200000u

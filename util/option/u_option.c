@@ -311,6 +311,45 @@ static int unknown(const struct u_option_tool *t, int c, const char *word)
 	return u_option_refuse(t, "no option %.80s; see --help", word);
 }
 
+/* The row of a name that ends here or with a '='; NULL: there is none. */
+static const struct u_option *named(const struct u_option_tool *t, const char *name)
+{
+	const struct u_option *o;
+	size_t n = strcspn(name, "=");
+
+	for (o = row(t, t->options); o != NULL; o = row(t, o + 1)) {
+		if (o->name != NULL && strlen(o->name) == n && strncmp(o->name, name, n) == 0)
+			return o;
+	}
+	return NULL;
+}
+
+/* A letter with the number that it takes, or letters of options that take nothing. */
+static bool is_letters(const struct u_option_tool *t, const char *word)
+{
+	const struct u_option *o = find(t, word[0]);
+
+	if (o != NULL && o->arg != NULL)
+		return word[1] == '\0' ||
+		       (o->kind == U_OPTION_NUMBER && isdigit((unsigned char)word[1]));
+	for (; o != NULL && o->arg == NULL && *word != '\0'; word++)
+		o = find(t, word[1]);
+	return *word == '\0';
+}
+
+/*
+ * A program's options stand beside those of other launchers, of which one may be the beginning of an option here, or
+ * begin with a letter that is one: such a word is not known.
+ */
+static bool is_spelled_out(const struct u_option_tool *t, const char *word)
+{
+	if (word == NULL || word[0] != '-' || word[1] == '\0')
+		return true;
+	if (word[1] == '-')
+		return word[2] == '\0' || named(t, word + 2) != NULL;
+	return named(t, word + 1) != NULL || is_letters(t, word + 1);
+}
+
 /* ---- --help ---- */
 
 /* The option with its letter, of which the tool has some, and its argument; returns its width. */
@@ -411,12 +450,19 @@ int u_option_parse(const struct u_option_tool *t, int argc, char **argv, void *i
 		"+:"; /* options end early; a missing argument is returned as ':' */
 	__typeof__(getopt_long) *next = t->starts_program ? getopt_long_only : getopt_long;
 	char *first = t->starts_program ? letters : letters + 1;
+	const char *word;
 	int c, rc;
 
 	translate(t, longs, letters);
 	opterr = 0;
 	optind = 0; /* begins anew, also after another command line */
-	while ((c = next(argc, argv, first, longs, NULL)) != -1) {
+	for (;;) {
+		word = argv[optind != 0 ? optind : 1];
+		if (t->starts_program && !is_spelled_out(t, word))
+			return u_option_refuse(t, "no option %.80s; see --help", word);
+		c = next(argc, argv, first, longs, NULL);
+		if (c == -1)
+			break;
 		if (c == '?' || c == ':')
 			return unknown(t, c, argv[optind - 1]);
 		rc = take(t, find(t, c), into, optarg);

@@ -77,7 +77,7 @@ struct u_option_tool {
 	void (*say)(const char *line); /* takes an error line; NULL: standard error, after `name` */
 	/*
 	 * The operands are another program's command line: options end before the first.  Names of
-	 * options may follow one dash, as launchers of parallel programs have them.
+	 * options may follow one dash, as launchers of parallel programs have them, and are not shortened.
 	 */
 	bool starts_program;
 };

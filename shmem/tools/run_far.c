@@ -234,16 +234,29 @@ static uint32_t add_variables(struct text *t, const struct run_options *o)
 }
 
 /* Its folder is that of this oshrun, unless --wdir says another. */
-static void add_folder(struct text *t, const struct run_options *o)
+static void add_folder(struct text *t, const struct run_app *app)
 {
-	char *here = o->wdir == NULL || o->wdir[0] != '/' ? getcwd(NULL, 0) : NULL;
+	char *here = app->wdir == NULL || app->wdir[0] != '/' ? getcwd(NULL, 0) : NULL;
 
 	if (here != NULL)
 		add(t, here, strlen(here));
-	if (here != NULL && o->wdir != NULL)
+	if (here != NULL && app->wdir != NULL)
 		add(t, "/", 1);
-	add_string(t, o->wdir != NULL ? o->wdir : "");
+	add_string(t, app->wdir != NULL ? app->wdir : "");
 	free(here);
+}
+
+static struct run_wire_app add_app(struct text *t, const struct run_app *app)
+{
+	struct run_wire_app a = { .end = (uint32_t)app->end };
+	int i;
+
+	add_folder(t, app);
+	for (i = 0; i < RUN_APP_EXPORTS_MAX && app->exports[i] != NULL; i++)
+		a.exports += add_export(t, app->exports[i]);
+	for (; app->program[a.words] != NULL; a.words++)
+		add_string(t, app->program[a.words]);
+	return a;
 }
 
 void run_far_begin(struct run_job *job, struct run_far *far)
@@ -253,8 +266,11 @@ void run_far_begin(struct run_job *job, struct run_far *far)
 	struct run_wire_start s = { .job = job->id,
 				    .pes = (uint32_t)job->n_total,
 				    .here = (uint32_t)far->n_pes,
+				    .apps = (uint32_t)o->n_apps,
 				    .bind = o->bind,
 				    .map_by = (uint32_t)o->map_by };
+	struct run_wire_app apps[RUN_APPS_MAX] = { { 0 } };
+	size_t at_apps;
 
 	if (t == NULL) {
 		run_end(job, EXIT_FAIL, "no memory for the start of %s", far->machine);
@@ -262,12 +278,14 @@ void run_far_begin(struct run_job *job, struct run_far *far)
 	}
 	add(t, &s, sizeof(s));
 	add(t, far->pes, sizeof(*far->pes) * (size_t)far->n_pes);
+	at_apps = t->n;
+	add(t, apps, sizeof(apps[0]) * s.apps);
 	add_string(t, far->machine);
-	add_folder(t, o);
 	s.exports = add_variables(t, o);
-	for (; o->program[s.words] != NULL; s.words++)
-		add_string(t, o->program[s.words]);
+	for (int i = 0; i < o->n_apps; i++)
+		apps[i] = add_app(t, &o->apps[i]);
 	memcpy(t->at, &s, sizeof(s));
+	memcpy(t->at + at_apps, apps, sizeof(apps[0]) * s.apps);
 	if (t->full || s.exports > RUN_EXPORTS_MAX)
 		run_end(job, EXIT_FAIL, "more than %u bytes of arguments, or %d variables, for %s",
 			RUN_WIRE_START_MAX, RUN_EXPORTS_MAX, far->machine);

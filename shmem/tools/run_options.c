@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "boot_wire.h"
 #include "run_machine.h"
@@ -25,58 +26,126 @@ static const enum u_topo_part bind_parts[] = { U_TOPO_CPU,     U_TOPO_CORE,  U_T
 
 static const struct u_option_tool tool;
 
+/* It holds here anyway. */
 static int no_effect(void *into, const struct u_option *o, const char *arg)
 {
 	return 0;
 }
 
-/* The second argument of an option that has two; NULL: there is none. */
-static const char *second_argument(const struct run_options *out)
+/* It cannot matter here, which is said. */
+static int ignore(void *into, const struct u_option *o, const char *arg)
 {
-	const char *word = out->words[optind];
+	struct run_options *out = into;
+	size_t i = 0;
+
+	while (i < RUN_IGNORED_MAX && out->ignored[i] != NULL && out->ignored[i] != o->name)
+		i++;
+	if (i < RUN_IGNORED_MAX)
+		out->ignored[i] = o->name;
+	return 0;
+}
+
+/* The second argument of an option that has two; NULL: there is none. */
+static const char *second_argument(char **words)
+{
+	const char *word = words[optind];
 
 	if (word != NULL)
 		optind++;
 	return word;
 }
 
-static int two_without_effect(void *into, const struct u_option *o, const char *arg)
+static int ignore_two(void *into, const struct u_option *o, const char *arg)
 {
-	return second_argument(into) != NULL ? 0 : -EINVAL;
+	const struct run_options *out = into;
+
+	return second_argument(out->apps[0].words) != NULL ? ignore(into, o, arg) : -EINVAL;
 }
 
-/* Such as "package" or "core:OVERSUBSCRIBE"; what says nothing about processors has no effect. */
+static bool is_word(const char *text, size_t n, const char *word)
+{
+	return strlen(word) == n && strncmp(text, word, n) == 0;
+}
+
+/* "ppr:N:node" of Open MPI: N PEs on each host. */
+static int map_by_number(struct run_options *out, const char *arg)
+{
+	char text[16];
+	size_t n = strcspn(arg, ":");
+	uint64_t number;
+
+	if (n >= sizeof(text) || strcmp(arg + n, ":node") != 0)
+		return -EINVAL;
+	memcpy(text, arg, n);
+	text[n] = '\0';
+	if (u_option_number(text, false, 1, BOOT_WIRE_PES_MAX, &number) != 0)
+		return -EINVAL;
+	out->per_host = (int)number;
+	return 0;
+}
+
+/* Such as "package" or "core:OVERSUBSCRIBE", "slot" or "node". */
 static int map_by(void *into, const struct u_option *o, const char *arg)
 {
 	struct run_options *out = into;
 	size_t n = strcspn(arg, ":");
+	bool node = is_word(arg, n, "node");
 
+	if (is_word(arg, n, "ppr") && arg[n] == ':')
+		return map_by_number(out, arg + n + 1);
+	if (arg[n] == ':' && strcasecmp(arg + n, ":oversubscribe") != 0)
+		ignore(into, o, arg);
 	for (int i = 1; bind_words[i] != NULL; i++) {
-		if (strlen(bind_words[i]) == n && strncmp(bind_words[i], arg, n) == 0) {
+		if (is_word(arg, n, bind_words[i])) {
 			out->mapped = true;
 			out->map_by = bind_parts[i];
+			return 0;
 		}
 	}
+	if (!node && !is_word(arg, n, "slot"))
+		return -EINVAL;
+	if (out->map == RUN_MAP_UNSAID)
+		out->map = node ? RUN_CYCLE : RUN_BLOCK;
 	return 0;
 }
 
-static int export_two(void *into, const struct u_option *o, const char *name)
+static int export_two(const char **exports, size_t most, char **words, const char *name)
 {
-	struct run_options *out = into;
-	const char *value = second_argument(out);
+	const char *value = second_argument(words);
 	char *text;
 	size_t i;
 
 	if (value == NULL || name[0] == '\0' || strchr(name, '=') != NULL)
 		return -EINVAL;
-	for (i = 0; i < RUN_EXPORTS_MAX && out->exports[i] != NULL; i++)
+	for (i = 0; i < most && exports[i] != NULL; i++)
 		;
-	if (i == RUN_EXPORTS_MAX)
+	if (i == most)
 		return -ENOSPC;
 	if (asprintf(&text, "%s=%s", name, value) < 0)
 		return -ENOMEM;
-	out->exports[i] = text;
+	exports[i] = text;
 	return 0;
+}
+
+static int export_to_all(void *into, const struct u_option *o, const char *name)
+{
+	struct run_options *out = into;
+
+	return export_two(out->exports, RUN_EXPORTS_MAX, out->apps[0].words, name);
+}
+
+static int export_to_app(void *into, const struct u_option *o, const char *name)
+{
+	struct run_app *app = into;
+
+	return export_two(app->exports, RUN_APP_EXPORTS_MAX, app->words, name);
+}
+
+static int export_to_first(void *into, const struct u_option *o, const char *name)
+{
+	struct run_options *out = into;
+
+	return export_to_app(&out->apps[0], o, name);
 }
 
 static int refuse_machine(const char *option, const char *word)
@@ -110,7 +179,8 @@ static int host_file(void *into, const struct u_option *o, const char *arg)
 #define AT(field) U_OPTION_AT(struct run_options, field)
 
 static const struct u_option options[] = {
-	{ "np", 'n', "N", "PEs of the job (1)", AT(np), .min = 1, .max = BOOT_WIRE_PES_MAX },
+	{ "np", 'n', "N", "PEs of the job (1)", AT(apps[0].np), .min = 1,
+	  .max = BOOT_WIRE_PES_MAX },
 	{ "per-host", 'N', "N", "as many PEs on each host; with --np at most so many", AT(per_host),
 	  .min = 1, .max = BOOT_WIRE_PES_MAX },
 	{ "hosts", 0, "N", "hosts, 1..64 (1): emulated, joined by links, for this job alone",
@@ -143,13 +213,14 @@ static const struct u_option options[] = {
 	  AT(bind), .words = bind_words },
 	{ "map-by", 0, "WHAT",
 	  "with --bind-to: PEs go to these in turn, and there to the\n"
-	  "next core or what it says; another word has no effect",
-	  .call = map_by },
+	  "next core or what it says; slot: --map block, node: --map\n"
+	  "cycle, ppr:N:node: --per-host N",
+	  .call = map_by, .expected = "slot, node, ppr:N:node, or what --bind-to takes" },
 	{ "tag-output", 'l', NULL, "begin each line of output with [PE]", AT(tag) },
 	{ "export", 'x', "VAR[=VALUE]",
 	  "set a variable for the PEs; may be repeated (they have\nthose of oshrun anyway)",
 	  AT(exports), .min = 1 },
-	{ "wdir", 0, "DIR", "run the PEs in this directory", AT(wdir), .min = 1 },
+	{ "wdir", 0, "DIR", "run the PEs in this directory", AT(apps[0].wdir), .min = 1 },
 	{ "timeout", 0, "SEC", "end the job after so many seconds, with status 124", AT(timeout),
 	  .least = 0, .most = SECONDS_MAX },
 	{ "hang-report", 0, "SEC",
@@ -162,23 +233,24 @@ static const struct u_option options[] = {
 	  AT(silence), .least = 0, .most = SECONDS_MAX },
 	{ "verbose", 'v', NULL, "say where each PE is and when it ends", AT(verbose) },
 	{ NULL, .help = "\nWhat scripts for other launchers say:" },
-	{ "c", 'c', "N", "--np", AT(np), .min = 1, .max = BOOT_WIRE_PES_MAX },
-	{ "n", 0, "N", "--np", AT(np), .min = 1, .max = BOOT_WIRE_PES_MAX },
+	{ "c", 'c', "N", "--np", AT(apps[0].np), .min = 1, .max = BOOT_WIRE_PES_MAX },
+	{ "n", 0, "N", "--np", AT(apps[0].np), .min = 1, .max = BOOT_WIRE_PES_MAX },
 	{ "ppn", 0, "N", "--per-host", AT(per_host), .min = 1, .max = BOOT_WIRE_PES_MAX },
 	{ "npernode", 0, "N", "--per-host", AT(per_host), .min = 1, .max = BOOT_WIRE_PES_MAX },
-	{ "genv", 0, "VAR VALUE", "--export VAR=VALUE", .call = export_two },
-	{ "env", 0, "VAR VALUE", "--export VAR=VALUE", .call = export_two },
-	{ "wd", 0, "DIR", "--wdir", AT(wdir), .min = 1 },
+	{ "genv", 0, "VAR VALUE", "--export VAR=VALUE", .call = export_to_all },
+	{ "env", 0, "VAR VALUE", "the same for this program alone", .call = export_to_first },
+	{ "wd", 0, "DIR", "--wdir", AT(apps[0].wdir), .min = 1 },
 	{ "machinefile", 0, "FILE", "--hostfile", .call = host_file },
-	{ NULL, .help = "\nThe same, without effect here:" },
-	{ "mca", 0, "NAME VALUE", "of Open MPI alone", .call = two_without_effect },
-	{ "quiet", 'q', NULL, "nothing is said without a need", .call = no_effect },
+	{ "quiet", 'q', NULL, "say nothing of options without effect", AT(quiet) },
+	{ NULL, .help = "\nThe same; what they ask for is so anyway:" },
 	{ "use-hwthread-cpus", 0, NULL, "--bind-to decides", .call = no_effect },
 	{ "allow-run-as-root", 0, NULL, "no user is refused", .call = no_effect },
 	{ "oversubscribe", 0, NULL, "more PEs than processors are allowed", .call = no_effect },
-	{ "display-map", 0, NULL, "--verbose does it", .call = no_effect },
-	{ "report-bindings", 0, NULL, "--bind-to decides", .call = no_effect },
-	{ "rank-by", 0, "WHAT", "--map decides", .call = no_effect },
+	{ NULL, .help = "\nThe same, without effect here, which is said:" },
+	{ "mca", 0, "NAME VALUE", "of Open MPI alone", .call = ignore_two },
+	{ "display-map", 0, NULL, "--verbose does it", .call = ignore },
+	{ "report-bindings", 0, NULL, "--bind-to decides", .call = ignore },
+	{ "rank-by", 0, "WHAT", "--map decides", .call = ignore },
 	{ NULL, .help = "\nOf oshrun itself:" },
 	{ "serve", 0, NULL, "start PEs for the oshrun at standard input and output", AT(serve) },
 	U_OPTION_LAST('h', 'V')
@@ -186,12 +258,14 @@ static const struct u_option options[] = {
 
 static const struct u_option_tool tool = {
 	.name = "oshrun",
-	.head = "Usage: oshrun [-np N] [OPTION]... PROGRAM [ARGUMENT]...\n"
+	.head = "Usage: oshrun [-np N] [OPTION]... PROGRAM [ARGUMENT]... [: [-np N] PROGRAM...]...\n"
 		"Runs an OpenSHMEM program as a job of N PEs, here or on several machines.\n"
+		"After a colon another program is part of the job; --np, --wdir and -env are for\n"
+		"the program that follows, other options before the first for all.\n"
 		"\n"
 		"Options:\n",
 	.options = options,
-	.tail = "\nLong options may have one dash.\n"
+	.tail = "\nLong options may have one dash, and are not shortened.\n"
 		"Exit status: 0 when all PEs ended with 0; else that of the first PE that failed, 128 and the\n"
 		"signal that killed it, or what shmem_global_exit() was given; 1 when the job could not run,\n"
 		"2 wrong usage, 124 --timeout, 126 or 127 a program that cannot be executed.\n",
@@ -199,18 +273,95 @@ static const struct u_option_tool tool = {
 	.starts_program = true,
 };
 
-/* Other launchers begin a second program by a colon; it would be an argument of the first here. */
-static int refuse_second_program(char **word)
+/* ---- several programs ---- */
+
+#define APP_AT(field) U_OPTION_AT(struct run_app, field)
+
+static const struct u_option app_options[] = {
+	{ "np", 'n', "N", "", APP_AT(np), .min = 1, .max = BOOT_WIRE_PES_MAX },
+	{ "c", 'c', "N", "", APP_AT(np), .min = 1, .max = BOOT_WIRE_PES_MAX },
+	{ "n", 0, "N", "", APP_AT(np), .min = 1, .max = BOOT_WIRE_PES_MAX },
+	{ "export", 'x', "VAR[=VALUE]", "", APP_AT(exports), .min = 1 },
+	{ "env", 0, "VAR VALUE", "", .call = export_to_app },
+	{ "wdir", 0, "DIR", "", APP_AT(wdir), .min = 1 },
+	{ "wd", 0, "DIR", "", APP_AT(wdir), .min = 1 },
+	{ 0 }
+};
+
+static const struct u_option_tool app_tool = {
+	.name = "oshrun: after a colon, where options of the whole job cannot stand",
+	.options = app_options,
+	.operands = INT_MAX,
+	.starts_program = true,
+};
+
+/* Up to the next colon, which becomes the end of its words; returns how many these are. */
+static int part(char **words)
 {
-	for (; *word != NULL; word++) {
-		if (strcmp(*word, ":") == 0)
-			return u_option_refuse(
-				&tool, "':' begins another program, which oshrun cannot start: a "
-				       "script can, by OSHRUN_PE; it can also give a program that "
-				       "argument");
+	int n = 0;
+
+	while (words[n] != NULL && strcmp(words[n], ":") != 0)
+		n++;
+	return n;
+}
+
+/* The programs after the first, whose arguments begin at argv[at]. */
+static int parse_apps(int argc, char **argv, int at, struct run_options *out)
+{
+	int begin = at + part(argv + at), n, rc;
+	struct run_app *app;
+
+	for (out->n_apps = 1; begin < argc; begin += n) {
+		if (out->n_apps == RUN_APPS_MAX)
+			return u_option_refuse(&tool, "a job has at most %d programs",
+					       RUN_APPS_MAX);
+		app = &out->apps[out->n_apps++];
+		app->words = argv + begin;
+		n = 1 + part(app->words + 1);
+		app->words[0] = NULL; /* the end of the program before */
+		if (begin + n < argc)
+			app->words[n] = NULL;
+		rc = u_option_parse(&app_tool, n, app->words, app);
+		if (rc != U_OPTION_GO_ON)
+			return rc;
+		if (optind >= n)
+			return u_option_refuse(&tool,
+					       "a program is expected after ':'; see --help");
+		app->program = app->words + optind;
 	}
 	return U_OPTION_GO_ON;
 }
+
+/* Each program has the PEs after those of the one before, one where nothing else is said. */
+static void number_apps(struct run_options *o)
+{
+	for (int i = 0; i < o->n_apps; i++) {
+		if (o->n_apps > 1)
+			o->np += o->apps[i].np != 0 ? o->apps[i].np : 1;
+		o->apps[i].end = o->np;
+	}
+}
+
+static int check_exports(const char *const *exports, int most)
+{
+	for (int i = 0; i < most && exports[i] != NULL; i++) {
+		if (exports[i][0] == '=')
+			return u_option_refuse(&tool, "--export '%s' names no variable; see --help",
+					       exports[i]);
+	}
+	return U_OPTION_GO_ON;
+}
+
+static int check_all_exports(const struct run_options *o)
+{
+	int rc = check_exports(o->exports, RUN_EXPORTS_MAX);
+
+	for (int i = 0; i < o->n_apps && rc == U_OPTION_GO_ON; i++)
+		rc = check_exports(o->apps[i].exports, RUN_APP_EXPORTS_MAX);
+	return rc;
+}
+
+/* ---- all options together ---- */
 
 static int refuse_emulated(const struct run_options *o)
 {
@@ -223,16 +374,9 @@ static int refuse_emulated(const struct run_options *o)
 
 static int check_hosts(const struct run_options *o)
 {
-	int i;
-
 	if (o->fabric != NULL && (o->topology != NULL || o->window != NULL))
 		return u_option_refuse(&tool, "--fabric starts no hosts: --topology and --window "
 					      "are options of vi_fabric up; see --help");
-	for (i = 0; i < RUN_EXPORTS_MAX && o->exports[i] != NULL; i++) {
-		if (o->exports[i][0] == '=')
-			return u_option_refuse(&tool, "--export '%s' names no variable; see --help",
-					       o->exports[i]);
-	}
 	if (o->topology != NULL && o->hosts == 0)
 		return u_option_refuse(&tool, "--topology needs --hosts; see --help");
 	return refuse_emulated(o);
@@ -259,8 +403,12 @@ static int complete(struct run_options *o)
 
 	o->far = run_machine_any_far(&o->machines);
 	rc = check_hosts(o);
+	if (rc == U_OPTION_GO_ON)
+		rc = check_all_exports(o);
 	if (rc != U_OPTION_GO_ON)
 		return rc;
+	o->np = o->n_apps == 1 ? o->apps[0].np : 0;
+	number_apps(o);
 	if (o->hosts == 0 && o->fabric == NULL && !o->far)
 		o->hosts = 1;
 	if (o->map == RUN_MAP_UNSAID)
@@ -273,7 +421,7 @@ static int complete(struct run_options *o)
 			&tool, "%d PEs are more than --per-host %d on %d host%s; see --hosts",
 			o->np, o->per_host, places, places == 1 ? "" : "s");
 	if (o->np == 0)
-		o->np = room != 0 ? room : 1;
+		o->np = o->apps[0].end = room != 0 ? room : 1;
 	if (o->np > (int)BOOT_WIRE_PES_MAX)
 		return u_option_refuse(&tool, "%d PEs are more than %u; see --help", o->np,
 				       BOOT_WIRE_PES_MAX);
@@ -295,11 +443,23 @@ int run_options_bind(struct run_options *o, unsigned int bind, unsigned int map_
 	return 0;
 }
 
+/* One line for all options that cannot matter here. */
+static void say_ignored(const struct run_options *o)
+{
+	if (o->ignored[0] == NULL || o->quiet)
+		return;
+	fprintf(stderr, "oshrun: without effect here:");
+	for (int i = 0; i < RUN_IGNORED_MAX && o->ignored[i] != NULL; i++)
+		fprintf(stderr, "%s --%s%s", i > 0 ? "," : "", o->ignored[i],
+			strcmp(o->ignored[i], "map-by") == 0 ? " after the colon" : "");
+	fputc('\n', stderr);
+}
+
 int run_options_parse(int argc, char **argv, struct run_options *out)
 {
 	int rc;
 
-	out->words = argv;
+	out->apps[0].words = argv;
 	out->map = RUN_MAP_UNSAID;
 	out->silence = SILENCE_S;
 	rc = u_option_parse(&tool, argc, argv, out);
@@ -311,7 +471,11 @@ int run_options_parse(int argc, char **argv, struct run_options *out)
 			       : u_option_refuse(&tool, "--serve takes no program; see --help");
 	if (optind == argc)
 		return u_option_refuse(&tool, "a program is expected; see --help");
-	out->program = argv + optind;
-	rc = refuse_second_program(out->program + 1);
-	return rc == U_OPTION_GO_ON ? complete(out) : rc;
+	out->apps[0].program = argv + optind;
+	rc = parse_apps(argc, argv, optind + 1, out);
+	if (rc == U_OPTION_GO_ON)
+		rc = complete(out);
+	if (rc == U_OPTION_GO_ON)
+		say_ignored(out);
+	return rc;
 }

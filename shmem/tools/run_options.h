@@ -10,8 +10,21 @@
 
 #define RUN_HOSTS_MAX 64
 #define RUN_EXPORTS_MAX 256
+#define RUN_APPS_MAX 64
+#define RUN_APP_EXPORTS_MAX 64
+#define RUN_IGNORED_MAX 8
 
 enum run_map { RUN_CYCLE, RUN_BLOCK, RUN_MAP_UNSAID };
+
+/* A program of the job; most jobs have one. */
+struct run_app {
+	int np;	 /* 0: not given */
+	int end; /* it has the PEs with lower numbers that no program before it has */
+	const char *wdir;
+	const char *exports[RUN_APP_EXPORTS_MAX]; /* VAR or VAR=VALUE, for it alone */
+	char **words;				  /* of its part of the command line */
+	char **program;				  /* with its arguments, up to NULL */
+};
 
 struct run_options {
 	int np, per_host, hosts; /* 0: not given; run_options_parse() decides np, hosts and map */
@@ -19,7 +32,6 @@ struct run_options {
 	bool far;		      /* one of them is not this machine */
 	bool serve;		      /* be the launcher of another oshrun's PEs here */
 	const char *rsh;	      /* the remote shell, with its options */
-	char **words;		      /* of the command line */
 	enum run_map map;
 	const char *topology, *window, *fabric;
 	unsigned int bind; /* 0: none */
@@ -27,12 +39,23 @@ struct run_options {
 	enum u_topo_part bind_part,
 		map_by; /* a PE has one of the former, of those in the latter in turn */
 	bool mapped;	/* --map-by was given */
-	bool tag, verbose;
+	bool tag, verbose, quiet;
 	double timeout, hang_report, silence; /* s; 0: off */
-	const char *wdir;
 	const char *exports[RUN_EXPORTS_MAX]; /* VAR or VAR=VALUE */
-	char **program;			      /* with its arguments, up to NULL */
+	const char *ignored[RUN_IGNORED_MAX]; /* options that were given and have no effect */
+	struct run_app apps[RUN_APPS_MAX];
+	int n_apps;
 };
+
+/* The program of PE `pe`. */
+static inline const struct run_app *run_options_app(const struct run_options *o, int pe)
+{
+	int i = 0;
+
+	while (i < o->n_apps - 1 && pe >= o->apps[i].end)
+		i++;
+	return &o->apps[i];
+}
 
 /*
  * Has --bind-to from another oshrun: the number of its word, 0 for none, and the part in which PEs take turns.

@@ -57,33 +57,71 @@ static int take_pes(struct run_job *job, struct text *t)
 	return 0;
 }
 
-/* The strings stay in job->start. */
-static int take_strings(struct run_job *job, struct run_options *o, const struct run_wire_start *s,
-			struct text *t)
+static int take_exports(const char **exports, uint32_t n, struct text *t)
 {
-	const char *machine = take_string(t), *folder = take_string(t);
-	uint32_t i;
+	for (uint32_t i = 0; i < n; i++) {
+		exports[i] = take_string(t);
+		if (exports[i] == NULL || strchr(exports[i], '=') == NULL || exports[i][0] == '=')
+			return -EPROTO;
+	}
+	return 0;
+}
 
-	if (machine == NULL || folder == NULL)
+static int take_app(struct run_app *app, const struct run_wire_app *a, struct text *t)
+{
+	const char *folder = take_string(t);
+
+	if (folder == NULL || a->words < 1 || a->words > t->left ||
+	    a->exports > RUN_APP_EXPORTS_MAX)
 		return -EPROTO;
-	for (i = 0; i < (uint32_t)job->n_pes; i++)
-		job->pes[i].machine = machine;
-	o->wdir = folder[0] != '\0' ? folder : NULL;
-	for (i = 0; i < s->exports; i++) {
-		o->exports[i] = take_string(t);
-		if (o->exports[i] == NULL || strchr(o->exports[i], '=') == NULL ||
-		    o->exports[i][0] == '=')
-			return -EPROTO;
-	}
-	o->program = calloc((size_t)s->words + 1, sizeof(*o->program));
-	if (o->program == NULL)
+	app->wdir = folder[0] != '\0' ? folder : NULL;
+	app->end = (int)a->end;
+	if (take_exports(app->exports, a->exports, t) != 0)
+		return -EPROTO;
+	app->program = calloc((size_t)a->words + 1, sizeof(*app->program));
+	if (app->program == NULL)
 		return -ENOMEM;
-	for (i = 0; i < s->words; i++) {
-		o->program[i] = take_string(t);
-		if (o->program[i] == NULL)
+	for (uint32_t i = 0; i < a->words; i++) {
+		app->program[i] = take_string(t);
+		if (app->program[i] == NULL)
 			return -EPROTO;
 	}
-	return t->left == 0 ? 0 : -EPROTO;
+	return 0;
+}
+
+/* Each has a PE, the last the last. */
+static bool are_apps(const struct run_wire_app *apps, uint32_t n, uint32_t pes)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (apps[i].end <= (i > 0 ? apps[i - 1].end : 0))
+			return false;
+	}
+	return apps[n - 1].end == pes;
+}
+
+/* The programs and the strings, which stay in job->start. */
+static int take_rest(struct run_job *job, struct run_options *o, const struct run_wire_start *s,
+		     struct text *t)
+{
+	size_t bytes = s->apps * sizeof(struct run_wire_app);
+	struct run_wire_app apps[RUN_APPS_MAX];
+	const char *machine;
+	int rc;
+
+	if (t->left < bytes)
+		return -EPROTO;
+	memcpy(apps, t->at, bytes);
+	t->at += bytes;
+	t->left -= bytes;
+	machine = take_string(t);
+	if (!are_apps(apps, s->apps, s->pes) || machine == NULL)
+		return -EPROTO;
+	for (int i = 0; i < job->n_pes; i++)
+		job->pes[i].machine = machine;
+	rc = take_exports(o->exports, s->exports, t);
+	for (o->n_apps = 0; o->n_apps < (int)s->apps && rc == 0; o->n_apps++)
+		rc = take_app(&o->apps[o->n_apps], &apps[o->n_apps], t);
+	return rc != 0 || t->left == 0 ? rc : -EPROTO;
 }
 
 int run_serve_start(struct run_job *job, struct run_options *o, struct run_link *l)
@@ -100,14 +138,14 @@ int run_serve_start(struct run_job *job, struct run_options *o, struct run_link 
 	job->start = l->data;
 	l->data = NULL;
 	if (s.job == 0 || s.pes > BOOT_WIRE_PES_MAX || s.here < 1 || s.here > s.pes ||
-	    s.exports > RUN_EXPORTS_MAX || s.words < 1 || s.words > t.left ||
+	    s.exports > RUN_EXPORTS_MAX || s.apps < 1 || s.apps > RUN_APPS_MAX ||
 	    run_options_bind(o, s.bind, s.map_by) != 0)
 		return -EPROTO;
 	job->id = s.job;
 	job->n_total = o->np = (int)s.pes;
 	job->n_pes = (int)s.here;
 	rc = take_pes(job, &t);
-	return rc == 0 ? take_strings(job, o, &s, &t) : rc;
+	return rc == 0 ? take_rest(job, o, &s, &t) : rc;
 }
 
 /* Standard input and output are for the connection alone from now on. */

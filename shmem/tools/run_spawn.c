@@ -46,12 +46,15 @@ static int environment(const struct run_job *job, const struct run_pe *pe,
 		       const struct run_heritage *h, int sock)
 {
 	const struct run_options *o = job->options;
+	const struct run_app *app = run_options_app(o, pe->pe);
 	char number[16], of[16], host[16], socket_text[64];
 	struct stat st;
 	int i, rc = 0;
 
 	for (i = 0; i < RUN_EXPORTS_MAX && o->exports[i] != NULL; i++)
 		rc |= export(o->exports[i]);
+	for (i = 0; i < RUN_APP_EXPORTS_MAX && app->exports[i] != NULL; i++)
+		rc |= export(app->exports[i]);
 	if (fstat(sock, &st) != 0)
 		return -1;
 	snprintf(socket_text, sizeof(socket_text), "%d:%llu", sock, (unsigned long long)st.st_ino);
@@ -109,6 +112,7 @@ static const char *become(const struct run_job *job, const struct run_pe *pe,
 			  const struct run_heritage *h, const int theirs[THEIRS], pid_t parent)
 {
 	const struct run_options *o = job->options;
+	const struct run_app *app = run_options_app(o, pe->pe);
 	const char *refused;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -119,9 +123,9 @@ static const char *become(const struct run_job *job, const struct run_pe *pe,
 		return no_memory;
 	if (o->bind != 0 && run_place_bind(o, pe->nth) != 0)
 		return "--bind-to";
-	if (o->wdir != NULL && chdir(o->wdir) != 0)
-		return o->wdir;
-	refused = refuse_foreign(job, o->program[0]);
+	if (app->wdir != NULL && chdir(app->wdir) != 0)
+		return app->wdir;
+	refused = refuse_foreign(job, app->program[0]);
 	if (refused != NULL)
 		return refused;
 	fcntl(theirs[THEIRS_SOCK], F_SETFD, 0);
@@ -130,8 +134,8 @@ static const char *become(const struct run_job *job, const struct run_pe *pe,
 	signal(SIGXFSZ, SIG_DFL);
 	signal(SIGQUIT, SIG_IGN); /* at a terminal it asks oshrun for a report */
 	sigprocmask(SIG_SETMASK, &h->mask, NULL);
-	execvp(o->program[0], o->program);
-	return o->program[0];
+	execvp(app->program[0], app->program);
+	return app->program[0];
 }
 
 static _Noreturn void fail(int to, const char *what)

@@ -3,7 +3,7 @@
  * The wire between the oshrun that has a job and those that have PEs of it on other machines (oshrun --serve), over
  * the standard input and output of a remote shell.  Both send frames: a head, then `bytes` bytes.
  *
- *   oshrun   START        once: struct run_wire_start, numbers of PEs, strings
+ *   oshrun   START        once: struct run_wire_start, numbers of PEs, programs, strings
  *            RESULT arg   the data of all PEs in exchange number arg
  *            SIGNAL arg   for all PEs of the machine, which are to leave; 0: kill them
  *   --serve  HELLO        first of all, unasked
@@ -28,7 +28,7 @@
 #include "boot_wire.h"
 
 #define RUN_WIRE_MAGIC 0x5246534fu /* "OSFR" */
-#define RUN_WIRE_VERSION 1
+#define RUN_WIRE_VERSION 2
 #define RUN_WIRE_START_MAX (1u << 20)
 #define RUN_WIRE_OUTPUT_MAX 32768u
 #define RUN_WIRE_TEXT_MAX 512u
@@ -60,12 +60,20 @@ struct run_wire_head {
 	uint32_t bytes; /* that follow */
 };
 
-/* Followed by `here` numbers of PEs, which grow, and by strings, each with its 0: machine, folder, exports, words. */
+/*
+ * Followed by `here` numbers of PEs, which grow, by `apps` programs, and by strings, each with its 0: machine, exports
+ * for all, and of each program folder, exports, words.
+ */
 struct run_wire_start {
 	uint64_t job;
 	uint32_t pes, here;
-	uint32_t exports, words;
+	uint32_t exports, apps;
 	uint32_t bind, map_by; /* as --bind-to and --map-by: run_options_bind() */
+};
+
+/* It has the PEs of the job with numbers below `end` that no program before it has. */
+struct run_wire_app {
+	uint32_t end, exports, words;
 };
 
 struct run_wire_abort {

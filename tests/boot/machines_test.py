@@ -32,7 +32,7 @@ export VIADUCT_HOST
 {before}
 exec sh -c "$*"
 """
-MAGIC, VERSION = 0x5246534f, 1
+MAGIC, VERSION = 0x5246534f, 2
 (START, RESULT, SIGNAL, HELLO, STARTED, JOIN, FINISH, EXCHANGE, ABORT, EXITED, STATUS, OUT, ERR, COMPLAIN,
  BYE, ALIVE) = range(1, 17)
 
@@ -134,6 +134,15 @@ class Places(Machines):
         self.assertEqual(self.words('-H', 'm0,m1,m0'), '0 0 1')
         self.assertEqual(self.words('-H', 'm0:2,m1:2', '-np', 2), '0 0')
         self.assertEqual(self.words('-H', 'm0:2,m1', '-np', 5), '0 0 1 0 0')
+
+    def test_programs(self):
+        """Each machine runs those of its PEs, with what is for one program alone."""
+        show = ('sh', '-c', 'echo $OSHRUN_PE ${VIADUCT_HOST:-here} $ALL-$ONE-$TWO $PWD')
+        out = self.oshrun('--rsh', self.rsh, '-H', 'm0,m1,localhost', '-x', 'ALL=1', '-env', 'ONE', '2', '--wdir', '/', *show, ':',
+                          '-np', 2, '-x', 'TWO=3', '--wdir', self.folder, *show)
+        here = self.folder.resolve()
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        self.assertEqual(sorted(out.stdout.splitlines()), ['0 0 1-2- /', f'1 1 1--3 {here}', f'2 here 1--3 {here}'])
 
     def test_in_turn(self):
         self.assertEqual(self.words('-H', 'm0:2,m1:3', '--map', 'cycle'), '0 1 0 1 1')
@@ -445,7 +454,7 @@ class Hostile(Machines):
         self.says(self.started + frame(BYE), 'oshrun on m1 has left before its PEs')
 
     def test_version(self):
-        self.says(frame(HELLO, version=2), 'oshrun on m1 is of another version')
+        self.says(frame(HELLO, version=1), 'oshrun on m1 is of another version')
 
     def test_text(self):
         self.says(frame(HELLO) + frame(COMPLAIN, struct.pack('<II', 1, 0) + b'\x1b[2Jtext\n\0more'), r'\?\[2Jtext\?$')
@@ -470,9 +479,9 @@ class Hostile(Machines):
         return out.returncode, out.stderr.decode(), out.stdout[16:]
 
     @staticmethod
-    def start(job=7, pes=2, here=1, exports=0, words=1, bind=0, map_by=0, numbers=(0,), strings=b'm0\0\0true\0'):
-        return frame(START, struct.pack('<QIIIIII', job, pes, here, exports, words, bind, map_by) +
-                     b''.join(struct.pack('<I', n) for n in numbers) + strings)
+    def start(job=7, pes=2, here=1, exports=0, apps=((2, 0, 1),), bind=0, map_by=0, numbers=(0,), strings=b'm0\0\0true\0'):
+        return frame(START, struct.pack('<QIIIIII', job, pes, here, exports, len(apps), bind, map_by) +
+                     b''.join(struct.pack('<I', n) for n in numbers) + b''.join(struct.pack('<III', *app) for app in apps) + strings)
 
     def test_starts(self):
         """Not what oshrun sends: oshrun --serve starts nothing."""
@@ -482,9 +491,14 @@ class Hostile(Machines):
                 'no job': self.start(job=0), 'no PE': self.start(here=0), 'more than all': self.start(here=3),
                 'many': self.start(pes=5000), 'number': self.start(numbers=(2,)),
                 'twice': self.start(here=2, numbers=(1, 1)), 'falling': self.start(here=2, numbers=(1, 0)),
-                'no words': self.start(words=0), 'words that are not there': self.start(words=2),
+                'no words': self.start(apps=((2, 0, 0),)), 'words that are not there': self.start(apps=((2, 0, 2),)),
+                'no programs': self.start(apps=()), 'many programs': self.start(apps=((2, 0, 1),) * 65),
+                'program without PEs': self.start(apps=((2, 0, 1), (2, 0, 1)), strings=b'm0\0\0true\0\0true\0'),
+                'too few PEs': self.start(apps=((1, 0, 1),)), 'too many PEs': self.start(apps=((3, 0, 1),)),
+                'fewer programs': self.start(apps=((1, 0, 1), (2, 0, 1))),
+                'many exports of one': self.start(apps=((2, 65, 1),), strings=b'm0\0\0' + b'A=1\0' * 65 + b'true\0'),
                 'more words': self.start(strings=b'm0\0\0true\0more\0'), 'no end': self.start(strings=b'm0\0\0true'),
-                'many words': self.start(words=0xffffffff), 'exports': self.start(exports=1, strings=b'm0\0\0A\0true\0'),
+                'many words': self.start(apps=((2, 0, 0xffffffff),)), 'exports': self.start(exports=1, strings=b'm0\0A\0\0true\0'),
                 'many exports': self.start(exports=257), 'bind': self.start(bind=8), 'map by': self.start(map_by=5),
                 'fewer numbers': self.start(pes=4096, here=4096, numbers=()), 'half': self.start()[:30],
         }.items():
@@ -500,14 +514,14 @@ class Hostile(Machines):
         self.assertIn('does not come from oshrun', err)
 
     def test_start_that_is_right(self):
-        code, err, more = self.serve(self.start(words=2, strings=b'm0\0\0sleep\x001000\0'))
+        code, err, more = self.serve(self.start(apps=((2, 0, 2),), strings=b'm0\0\0sleep\x001000\0'))
         # The connection ends at once, and so does the PE.
         self.assertEqual((code, err), (0, ''))
         self.assertEqual(more[6:8], struct.pack('<H', STARTED))
 
     def test_frames_to_a_server(self):
         for data in (frame(RESULT), frame(SIGNAL, arg=65), frame(START), frame(BYE), frame(SIGNAL, b'1')):
-            code, err, _ = self.serve(self.start(words=2, strings=b'm0\0\0sleep\x001000\0') + data)
+            code, err, _ = self.serve(self.start(apps=((2, 0, 2),), strings=b'm0\0\0sleep\x001000\0') + data)
             self.assertEqual((code, err.count('\n')), (0, 1), err)
             self.assertIn('frames that do not come from oshrun', err)
 

@@ -371,9 +371,60 @@ class Options(Case):
                         ('--fabric', 'f', '--window', '1G', 'true'), ('--bind-to', 'board', 'true'), ('-x', '=1', 'true'),
                         ('-H', 'else where', 'true'), ('--host', 'localhost:0', 'true'), ('--host', '', 'true'),
                         ('-H', 'localhost:2:3', 'true'), ('-H', 'localhost,', 'true'), ('-H', 'localhost:5000', 'true'),
-                        ('--mca', 'a'), ('-genv', 'A'), ('-genv', 'A=1', 'x', 'true'), ('true', ':', 'true')):
+                        ('--mca', 'a'), ('-genv', 'A'), ('-genv', 'A=1', 'x', 'true'), ('true', ':'), ('true', ':', ':', 'true'), ('true', ':', '-np', '1'),
+                        ('true', ':', '--hosts', '2', 'true'), ('true', ':', '-x', '=a', 'true'), ('-np', '4000', 'true', ':', '-np', '97', 'true'),
+                        ('-env', '', 'x', 'true'), ('true', *(':', 'true') * 64)):
             out = self.oshrun(*options)
             self.assertEqual((out.returncode, out.stderr.count('\n')), (2, 1), (options, out.stderr))
+
+    def test_not_misread(self):
+        """Options of other launchers that begin like one of oshrun, and one letter for many."""
+        for options in (('-f', 'true'), ('-p', '2'), ('-t', '5'), ('-b', 'none'), ('-hosty', 'x'), ('-hostfil', 'x'), ('-helping',),
+                        ('-nolocal',), ('-xterm', '1'), ('-Hm0',), ('-cpus-per-proc', '2'), ('-verb',), ('--display', 'map'),
+                        ('--report', 'x'), ('--time', '3'), ('--output-filename', 'x'), ('-output-filename', 'x'), ('-hosts', 'a,b'),
+                        ('--map-by', 'board'), ('--map-by', 'ppr:2:socket'), ('--map-by', 'ppr:x:node'), ('--map-by', 'dist'),
+                        ('--rankfile', 'x'), ('-V1',)):
+            out = self.oshrun(*options, 'echo', 'run')
+            self.assertEqual((out.returncode, out.stdout, out.stderr.count('\n')), (2, '', 1), (options, out.stderr))
+            self.assertIn(options[0].lstrip('-').split('=')[0], out.stderr)
+
+    def test_without_effect(self):
+        """One line, unless it is unwanted."""
+        for options, names in ((('-mca', 'a', 'b', '--mca', 'c', 'd', '--rank-by', 'slot'), '--mca, --rank-by'),
+                               (('--display-map', '--report-bindings'), '--display-map, --report-bindings'),
+                               (('--map-by', 'socket:PE=2'), '--map-by after the colon')):
+            out = self.oshrun('-np', 2, *options, 'true')
+            self.assertEqual((out.returncode, out.stderr), (0, f'oshrun: without effect here: {names}\n'))
+            self.assertEqual(self.oshrun('-np', 2, *options, '-q', 'true').stderr, '')
+
+    def test_map_by(self):
+        self.assertEqual(self.words('-np', 4, '--hosts', 2, '--map-by', 'slot'), '0 0 1 1')
+        self.assertEqual(self.words('-np', 4, '--hosts', 2, '--map-by', 'node:OVERSUBSCRIBE'), '0 1 0 1')
+        self.assertEqual(self.words('--hosts', 2, '--map-by', 'ppr:2:node'), '0 1 0 1')
+
+    def test_programs(self):
+        """Several programs are one job."""
+        join = (PE, 'start', 'job', 'barrier', 'exchange=9', 'finish')
+        out = self.oshrun('-np', 2, *join, ':', '-n', 1, *join, 'exit=0', ':', 'sh', '-c', f'exec {" ".join(join)}')
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        lines = sorted(line.split() for line in out.stdout.splitlines())
+        self.assertEqual([line[0] for line in lines], ['0/4', '1/4', '2/4', '3/4'])
+        self.assertEqual(len({line[1] for line in lines}), 1)
+
+    def test_programs_with_their_options(self):
+        show = ('sh', '-c', 'echo $OSHRUN_PE/$OSHRUN_NPES $VIADUCT_HOST $ALL-$ONE-$TWO $PWD $*', 'sh')
+        out = self.oshrun('--hosts', 2, '-x', 'ALL=1', '-env', 'ONE', '2', '--wdir', '/', *show, 'first', ':', '-np', 2,
+                          '-x', 'TWO=3', '--wdir', self.folder, *show, '-np', '7')
+        here = self.folder.resolve()
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        self.assertEqual(sorted(out.stdout.splitlines()),
+                         ['0/3 0 1-2- / first', f'1/3 1 1--3 {here} -np 7', f'2/3 0 1--3 {here} -np 7'])
+
+    def test_programs_that_fail(self):
+        out = self.oshrun('true', ':', self.folder / 'none')
+        self.assertEqual((out.returncode, out.stderr), (127, f'oshrun: {self.folder}/none: No such file or directory\n'))
+        out = self.oshrun('true', ':', 'sh', '-c', 'exit 3')
+        self.assertEqual((out.returncode, out.stderr), (3, ''))
 
     def test_program_of_another_library(self):
         """Its processes would not find each other."""

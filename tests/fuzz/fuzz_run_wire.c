@@ -68,7 +68,9 @@ static int connect_pair(int i)
 static void begin(void)
 {
 	signal(SIGPIPE, SIG_IGN); /* as oshrun does */
-	options = (struct run_options){ .np = PES, .rsh = "ssh", .program = program };
+	options = (struct run_options){
+		.np = PES, .rsh = "ssh", .apps = { { .end = PES, .program = program } }, .n_apps = 1
+	};
 	job = (struct run_job){ .options = &options, .n_total = PES, .id = 1 };
 	job.poll = epoll_create1(EPOLL_CLOEXEC);
 	job.status_fd = memfd_create("status", MFD_CLOEXEC);
@@ -148,6 +150,17 @@ static bool is_inside(const char *s)
 	       memchr(s, '\0', start_bytes - (size_t)(s - job.start)) != NULL;
 }
 
+static void check_app(const struct run_app *app)
+{
+	int i;
+
+	must(app->program[0] != NULL, "a start of nothing");
+	for (i = 0; app->program[i] != NULL; i++)
+		must(is_inside(app->program[i]), "a word that does not end");
+	for (i = 0; i < RUN_APP_EXPORTS_MAX && app->exports[i] != NULL; i++)
+		must(is_inside(app->exports[i]), "a variable that does not end");
+}
+
 static void check_start(void)
 {
 	int i;
@@ -161,9 +174,10 @@ static void check_start(void)
 		     "a PE that is not of the job");
 		must(is_inside(job.pes[i].machine), "a machine without a name");
 	}
-	must(options.program[0] != NULL, "a start of nothing");
-	for (i = 0; options.program[i] != NULL; i++)
-		must(is_inside(options.program[i]), "a word that does not end");
+	must(options.n_apps >= 1 && options.apps[options.n_apps - 1].end == job.n_total,
+	     "PEs without a program");
+	for (i = 0; i < options.n_apps; i++)
+		check_app(&options.apps[i]);
 	for (i = 0; i < RUN_EXPORTS_MAX && options.exports[i] != NULL; i++)
 		must(is_inside(options.exports[i]), "a variable that does not end");
 }
@@ -251,7 +265,8 @@ static void end_serving(void)
 	}
 	free(job.pes);
 	free(job.start);
-	free(options.program);
+	for (i = 0; i < RUN_APPS_MAX; i++)
+		free(options.apps[i].program);
 	run_link_destroy(job.up);
 }
 
@@ -259,7 +274,7 @@ static void serve(struct fz_input *in)
 {
 	int rc = 0;
 
-	options.program = NULL;
+	options.apps[0].program = NULL;
 	job.up =
 		run_link_create(connect_pair(0), open("/dev/null", O_WRONLY | O_CLOEXEC), false, 0);
 	while (in->left > 0 && rc == 0) {

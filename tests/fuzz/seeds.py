@@ -385,9 +385,13 @@ def run_wire_seeds():
         return [3, kind, arg, len(data), *data]
 
     def begin(pes, here, *words, exports=()):
-        head = struct.pack("=QIIIIII", 7, pes, len(here), len(exports), len(words), 0, 0)
+        """The first word is a program, which has PE 0 alone if there are more, all words another."""
+        ends = (1, pes) if len(words) > 1 else (pes,)
+        head = struct.pack("=QIIIIII", 7, pes, len(here), len(exports), len(ends), 0, 0)
         numbers = b"".join(struct.pack("=I", pe) for pe in here)
-        return frame(start, 0, head + numbers + b"".join(w.encode() + b"\0" for w in ("m", "/", *exports, *words)))
+        apps = struct.pack("=III", ends[0], 0, 1) + (struct.pack("=III", pes, 1, len(words)) if len(words) > 1 else b"")
+        strings = ("m", *exports, "/", words[0], *(("", "C=d", *words) if len(words) > 1 else ()))
+        return frame(start, 0, head + numbers + apps + b"".join(w.encode() + b"\0" for w in strings))
 
     def first(*words):
         return [0, *frame(*words)]
@@ -405,7 +409,7 @@ def run_wire_seeds():
                   [2, *frame(signal, 15)],
         "served-killed": served + begin(2, (1,), "program") + give + [2, *frame(signal, 0)],
         "served-early": served + frame(signal, 15),
-        "served-parts": served + [0, 16, *struct.pack("=IHHII", 0x5246534f, 1, start, 0, 60), 0, 32, *bytes(32)],
+        "served-parts": served + [0, 16, *struct.pack("=IHHII", 0x5246534f, 2, start, 0, 60), 0, 32, *bytes(32)],
         "served-wrong": served + begin(5, (0, 4, 2), "program") + give,
         "job": joined + rounds + ends + first(bye) + second(bye),
         "job-output": joined + first(out, 0, b"a line\nand a part") + second(err, 1, b"\n\n") +

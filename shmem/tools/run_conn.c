@@ -103,6 +103,45 @@ static int welcome(struct run_job *job, struct run_pe *pe)
 
 /* ---- what arrives ---- */
 
+#define FDS_MAX 253 /* that the kernel passes in one message */
+
+/* Descriptors that a PE passes are no part of this protocol; the end of a socket that lingers would take long. */
+static void close_passed(struct msghdr *msg)
+{
+	const struct linger none = { .l_onoff = 0 };
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		for (size_t i = 0; c->cmsg_type == SCM_RIGHTS && i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+			close(fd);
+		}
+	}
+}
+
+static ssize_t receive(int sock, void *at, size_t bytes)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = at, .iov_len = bytes };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+	if (n >= 0)
+		close_passed(&msg);
+	return n;
+}
+
 /* The PE is not to be listened to any more. */
 static void broken(struct run_job *job, struct run_pe *pe, const char *how)
 {
@@ -350,7 +389,7 @@ static bool pull(struct run_job *job, struct run_pe *pe)
 		at = job->data->at + (uint64_t)run_index(job, pe) * job->part + past;
 		want = job->part - past;
 	}
-	n = recv(c->sock, at, want, MSG_DONTWAIT);
+	n = receive(c->sock, at, want);
 	if (n < 0 && errno == EINTR)
 		return true;
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) {
@@ -398,7 +437,7 @@ static void serve_control(struct run_job *job, struct run_pe *pe)
 	ssize_t n;
 
 	do {
-		n = recv(pe->conn.control, &m, sizeof(m) - 1, MSG_DONTWAIT);
+		n = receive(pe->conn.control, &m, sizeof(m) - 1);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return;

@@ -4,12 +4,14 @@
 
   hostile_test.py [CLASS[.METHOD]...]
   hostile_test.py pe BYTES      as a PE of oshrun: sends the bytes, given as hexadecimal digits, and waits for the end
+  hostile_test.py lingers BYTES the same, and passes a socket that lingers
 
 OSHRUN and BOOT_PE name the programs.
 """
 import array
 import os
 import random
+import signal
 import socket
 import struct
 import subprocess
@@ -35,6 +37,26 @@ def be_a_pe(text):
         while sock.recv(65536):
             pass
     threading.Event().wait()  # oshrun, which has closed the connection, ends this process
+
+
+def pass_a_socket_that_lingers(text):
+    """Longer than the test has patience."""
+    fd = int(os.environ['VIADUCT_OSHRUN'].split(':')[0])
+    listener = socket.create_server(('127.0.0.1', 0))
+    far = socket.create_connection(listener.getsockname())
+    far.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 10000))
+    far.setblocking(False)
+    try:
+        while True:
+            far.send(b' ' * 65536)
+    except BlockingIOError:
+        pass
+    with socket.socket(fileno=fd) as sock:
+        os.kill(os.getppid(), signal.SIGSTOP)  # so that oshrun has it last
+        socket.send_fds(sock, [bytes.fromhex(text)], [far.fileno()])
+        far.close()
+        os.kill(os.getppid(), signal.SIGCONT)
+        threading.Event().wait()
 
 
 class Pe(Case):
@@ -79,6 +101,13 @@ class Pe(Case):
 
     def test_joins_twice(self):
         self.hostile(frame(JOIN) * 2, 'began anew')
+
+    def test_socket_that_lingers(self):
+        """It is passed with a frame, and data that nobody takes are left in it: its end would wait for these."""
+        out = self.oshrun('-np', 2, 'sh', '-c', f'test $OSHRUN_PE = 1 || exec {PE} start barrier wait; '
+                          f'exec {sys.executable} {__file__} lingers {(frame(JOIN) + frame(99)).hex()}')
+        self.assertEqual(out.returncode, 1, out.stderr)
+        self.assertIn('oshrun: PE 1 on host0 broke the rules of oshrun: no such frame\n', out.stderr)
 
     def test_random_frames(self):
         seed = int(os.environ.get('VIADUCT_SEED', 4711))
@@ -170,4 +199,6 @@ class Launcher(Case):
 if __name__ == '__main__':
     if sys.argv[1:2] == ['pe']:
         be_a_pe(sys.argv[2])
+    if sys.argv[1:2] == ['lingers']:
+        pass_a_socket_that_lingers(sys.argv[2])
     unittest.main(verbosity=2)

@@ -163,7 +163,7 @@ static int make_hosts(const struct run_job *job, struct run_fabric *fabric)
 
 	if (o->far)
 		return EXIT_OK;
-	return o->fabric != NULL ? run_fabric_check(o->fabric) : run_fabric_up(fabric, o);
+	return o->fabric != NULL ? run_fabric_check(fabric, o->fabric) : run_fabric_up(fabric, o);
 }
 
 /* PEs for another oshrun. */
@@ -190,12 +190,14 @@ static int run(struct run_job *job, struct run_heritage *h, int signals)
 	static struct run_fabric fabric;
 	int rc;
 
+	if (o->timeout > 0)
+		job->limit_at = run_now() + (int64_t)(o->timeout * 1e9);
+	fabric.signals = signals;
+	fabric.limit_at = job->limit_at;
 	rc = make_hosts(job, &fabric);
 	if (rc != EXIT_OK)
 		return rc;
 	h->fabric = o->fabric != NULL ? o->fabric : fabric.up ? fabric.name : NULL;
-	if (o->timeout > 0)
-		job->limit_at = run_now() + (int64_t)(o->timeout * 1e9);
 	job->sample_at = run_now() + RUN_SAMPLE_NS;
 	run_far_start(job);
 	run_spawn(job, h);

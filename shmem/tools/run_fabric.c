@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +18,8 @@
 
 /* Windows of the emulation take memory only where it is used, so the largest costs nothing. */
 #define WINDOW_MOST "1T"
+#define DOWN_MS 10000 /* for all hosts to end */
+#define POLL_MS 5
 
 /* Beside this program, in the tree that it was built in; else where the path says. */
 static void find(char *path, size_t size)
@@ -69,8 +74,76 @@ static pid_t start(const struct run_fabric *f, const char *const *args, int out)
 	return pid;
 }
 
+/* ---- waiting, which signals and --timeout end ---- */
+
+/* The signal for this process that has come; 0: none. */
+static int signal_of(const struct run_fabric *f)
+{
+	struct signalfd_siginfo s;
+
+	while (read(f->signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
+		if (s.ssi_signo != SIGCHLD && s.ssi_signo != SIGQUIT)
+			return (int)s.ssi_signo;
+	}
+	return 0;
+}
+
+/* Until `fd` can be read; then 0, and else the exit status of oshrun.  `until`: 0: any time. */
+static int await(const struct run_fabric *f, int fd, int64_t until)
+{
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
+				{ .fd = f->signals, .events = POLLIN } };
+	int64_t left = 0;
+	int number;
+
+	for (;;) {
+		if (until != 0)
+			left = until - run_now();
+		if (left < 0)
+			return EXIT_LATE;
+		poll(fds, 2, until != 0 ? (int)(left / 1000000) + 1 : -1);
+		if (fds[0].revents != 0)
+			return EXIT_OK;
+		number = signal_of(f);
+		if (number != 0)
+			return 128 + number;
+	}
+}
+
+/* Before Linux 5.3, where no descriptor tells of the end of a child. */
+static int await_end_by_polls(const struct run_fabric *f, pid_t pid, int64_t until)
+{
+	siginfo_t info;
+	int64_t now;
+	int rc;
+
+	do {
+		info.si_pid = 0;
+		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+		    info.si_pid != 0)
+			return EXIT_OK;
+		now = run_now();
+		if (until != 0 && now >= until)
+			return EXIT_LATE;
+		rc = await(f, -1, now + POLL_MS * INT64_C(1000000));
+	} while (rc == EXIT_LATE);
+	return rc;
+}
+
+/* Waits for the end of a child, as await(). */
+static int await_end(const struct run_fabric *f, pid_t pid, int64_t until)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0), rc;
+
+	if (fd < 0)
+		return await_end_by_polls(f, pid, until);
+	rc = await(f, fd, until);
+	close(fd);
+	return rc;
+}
+
 /* Its exit status; minus the signal that ended it. */
-static int wait_for(pid_t pid)
+static int status_of(pid_t pid)
 {
 	int status = 0;
 
@@ -81,16 +154,14 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* vi_fabric prints one line when all is up, and nothing when it fails. */
-static bool is_up(int fd)
+/* Tells a child to end, and ends it if it does not in `ms`, or a signal comes.  Its exit status as status_of(). */
+static int end(const struct run_fabric *f, pid_t pid, int ms)
 {
-	char byte;
-	ssize_t n;
-
-	do {
-		n = read(fd, &byte, 1);
-	} while (n < 0 && errno == EINTR);
-	return n == 1;
+	kill(pid, SIGTERM);
+	kill(pid, SIGCONT); /* it may be stopped */
+	if (await_end(f, pid, run_now() + ms * INT64_C(1000000)) != EXIT_OK)
+		kill(pid, SIGKILL);
+	return status_of(pid);
 }
 
 /* It was killed, and its hosts were not. */
@@ -99,24 +170,62 @@ static void take_down(const struct run_fabric *f)
 	const char *const args[] = { "vi_fabric", "down", NULL };
 	pid_t pid = start(f, args, -1);
 
-	if (pid > 0)
-		wait_for(pid);
+	if (pid <= 0)
+		return;
+	if (await_end(f, pid, run_now() + DOWN_MS * INT64_C(1000000)) != EXIT_OK)
+		kill(pid, SIGKILL);
+	status_of(pid);
 }
 
-int run_fabric_check(const char *name)
+int run_fabric_check(struct run_fabric *f, const char *name)
 {
 	const char *const args[] = { "vi_fabric", "status", "--name", name, NULL };
-	struct run_fabric f = { .name = "" };
 	int rc;
 
-	find(f.program, sizeof(f.program));
-	f.pid = start(&f, args, -1);
-	if (f.pid < 0) {
+	find(f->program, sizeof(f->program));
+	f->pid = start(f, args, -1);
+	if (f->pid < 0) {
 		run_say("vi_fabric cannot be started: %s", strerror(errno));
 		return EXIT_FAIL;
 	}
-	rc = wait_for(f.pid);
+	rc = await_end(f, f->pid, f->limit_at);
+	if (rc != EXIT_OK)
+		end(f, f->pid, RUN_END_MS);
+	else
+		rc = status_of(f->pid);
+	f->pid = 0;
 	return rc >= EXIT_OK ? rc : EXIT_FAIL;
+}
+
+/* vi_fabric prints one line when all is up, and nothing when it fails.  As await(), or EXIT_FAIL. */
+static int await_up(struct run_fabric *f, int fd)
+{
+	char byte;
+	int rc = await(f, fd, f->limit_at);
+
+	if (rc == EXIT_OK && read(fd, &byte, 1) != 1)
+		rc = EXIT_FAIL;
+	f->up = rc == EXIT_OK;
+	return rc;
+}
+
+/* The hosts are not up: says why, unless vi_fabric has, and returns the exit status. */
+static int give_up(struct run_fabric *f, const struct run_options *o, int rc)
+{
+	int status;
+
+	if (rc == EXIT_LATE)
+		run_say("the hosts of the job have not started in %g s (--timeout)", o->timeout);
+	status = rc == EXIT_FAIL ? status_of(f->pid) : end(f, f->pid, DOWN_MS);
+	f->pid = 0;
+	if (status < 0)
+		take_down(f);
+	if (rc != EXIT_FAIL)
+		return rc;
+	run_say("the host%s of the job could not be started%s%s", o->hosts == 1 ? "" : "s",
+		status < 0 ? ": vi_fabric was ended by a signal, " : "",
+		status < 0 ? strsignal(-status) : "");
+	return status > EXIT_OK ? status : EXIT_FAIL;
 }
 
 int run_fabric_up(struct run_fabric *f, const struct run_options *o)
@@ -152,30 +261,23 @@ int run_fabric_up(struct run_fabric *f, const struct run_options *o)
 	if (f->pid < 0) {
 		run_say("vi_fabric cannot be started: %s", strerror(errno));
 		f->pid = 0;
-	} else if (is_up(fds[0])) {
-		f->up = true;
-		f->out = fds[0]; /* open as long as it runs, so that it can write */
-		return EXIT_OK;
+		close(fds[0]);
+		return EXIT_FAIL;
 	}
-	close(fds[0]);
-	rc = f->pid != 0 ? wait_for(f->pid) : EXIT_FAIL;
-	f->pid = 0;
-	run_say("the host%s of the job could not be started%s%s", o->hosts == 1 ? "" : "s",
-		rc < 0 ? ": vi_fabric was ended by a signal, " : "", rc < 0 ? strsignal(-rc) : "");
-	if (rc < 0)
-		take_down(f);
-	return rc > EXIT_OK ? rc : EXIT_FAIL;
+	rc = await_up(f, fds[0]);
+	f->out = fds[0]; /* open as long as it runs, so that it can write */
+	if (rc == EXIT_OK)
+		return EXIT_OK;
+	rc = give_up(f, o, rc);
+	close(f->out);
+	return rc;
 }
 
 void run_fabric_down(struct run_fabric *f)
 {
 	if (!f->up)
 		return;
-	if (f->pid != 0) {
-		kill(f->pid, SIGCONT); /* it may be stopped */
-		kill(f->pid, SIGTERM);
-	}
-	if (f->pid == 0 || wait_for(f->pid) != EXIT_OK)
+	if (f->pid == 0 || end(f, f->pid, DOWN_MS) != EXIT_OK)
 		take_down(f);
 	close(f->out);
 	f->up = false;

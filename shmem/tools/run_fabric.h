@@ -14,6 +14,8 @@ struct run_fabric {
 	bool up;
 	pid_t pid; /* of vi_fabric; 0: it has ended */
 	int out;
+	int signals;	  /* a signalfd of those that end what oshrun waits for */
+	int64_t limit_at; /* of --timeout, or 0 */
 	char program[4096];
 };
 
@@ -21,9 +23,9 @@ struct run_fabric {
 int run_fabric_up(struct run_fabric *f, const struct run_options *o);
 
 /* Does the fabric of that name run?  0; or the exit status of oshrun, after a line. */
-int run_fabric_check(const char *name);
+int run_fabric_check(struct run_fabric *f, const char *name);
 
-/* Ends them and waits.  Does nothing where none was started. */
+/* Ends them and waits, until a signal comes.  Does nothing where none was started. */
 void run_fabric_down(struct run_fabric *f);
 
 #endif

@@ -9,6 +9,7 @@ OSHRUN, BOOT_PE and VIADUCTD name the programs.  Each job has hosts of its own, 
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -259,6 +260,40 @@ class Signals(Case):
         self.assertEqual(process.returncode, 1)
         self.assertIn('vi_fabric, which has the hosts of the job, has ended', err)
         self.assert_gone(pids, fabric)
+
+
+class Waits(Case):
+    """oshrun waits for other programs, and ends all the same."""
+
+    def with_fabric(self, text, *args):
+        """An oshrun that finds this script as vi_fabric beside itself."""
+        shutil.copy(OSHRUN, self.folder / 'oshrun')
+        script = self.folder / 'vi_fabric'
+        script.write_text(f'#!/bin/sh\n{text}\n')
+        script.chmod(0o700)
+        process = subprocess.Popen([self.folder / 'oshrun', *args], env=environment(), text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        return process
+
+    def test_hosts_that_do_not_start(self):
+        script = f'[ $1 = down ] && exit; : >{self.folder}/here; exec sleep 1000'
+        process = self.with_fabric(script, 'true')
+        until((self.folder / 'here').exists, 'the start of the hosts')
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual((process.wait(timeout=PATIENCE), process.stderr.read()), (128 + signal.SIGTERM, ''))
+        process = self.with_fabric(script, '--timeout', '0.3', 'true')
+        self.assertEqual((process.wait(timeout=PATIENCE), process.stderr.read()),
+                         (124, 'oshrun: the hosts of the job have not started in 0.3 s (--timeout)\n'))
+        process = self.with_fabric(script, '--timeout', '0.3', '--fabric', 'some', 'true')
+        self.assertEqual(process.wait(timeout=PATIENCE), 124)
+
+    def test_hosts_that_do_not_end(self):
+        process = self.with_fabric('[ $1 = up ] || exit 0; trap "" TERM; echo up; exec sleep 1000', 'touch',
+                                   self.folder / 'done')
+        until((self.folder / 'done').exists, 'the end of the job')
+        until(lambda: process.poll() is not None or process.send_signal(signal.SIGTERM) is not None, 'the end')
+        self.assertIn(process.returncode, (0, 128 + signal.SIGTERM))
 
 
 class Streams(Case):

@@ -28,6 +28,7 @@
 #include "run_place.h"
 #include "run_report.h"
 #include "run_serve.h"
+#include "run_sink.h"
 #include "run_spawn.h"
 #include "u_option.h"
 
@@ -127,7 +128,8 @@ static int make_rest(struct run_job *job, int signals)
 	job->poll = epoll_create1(EPOLL_CLOEXEC);
 	if (job->poll < 0)
 		return -errno;
-	return run_watch(job, RUN_SIGNAL, 0, signals, false);
+	rc = run_watch(job, RUN_WRITTEN, 0, run_sink_event(), false);
+	return rc == 0 ? run_watch(job, RUN_SIGNAL, 0, signals, false) : rc;
 }
 
 static int make_job(struct run_job *job, const struct run_options *o, int signals)
@@ -148,7 +150,6 @@ static void end_job(struct run_job *job)
 {
 	int i;
 
-	run_output_end(job);
 	for (i = 0; i < job->n_pes; i++)
 		run_conn_close(&job->pes[i]);
 	free(job->data);
@@ -170,7 +171,7 @@ static int make_hosts(const struct run_job *job, struct run_fabric *fabric)
 static int serve(struct run_job *job, struct run_options *o, const struct run_heritage *h,
 		 int signals)
 {
-	int rc = run_serve_begin(job, o);
+	int rc = run_serve_begin(job, o, signals);
 
 	if (rc != EXIT_OK)
 		return rc;
@@ -202,31 +203,43 @@ static int run(struct run_job *job, struct run_heritage *h, int signals)
 	run_far_start(job);
 	run_spawn(job, h);
 	run_loop(job, &fabric, signals);
+	run_output_end(job);
+	run_loop_flush(job, &fabric, signals);
 	end_job(job);
 	rc = job->exit_status;
 	run_fabric_down(&fabric);
 	return rc;
 }
 
-int main(int argc, char **argv)
+/* With the command line in the options. */
+static int act(struct run_options *options)
 {
-	static struct run_options options;
 	static struct run_heritage heritage;
-	static struct run_job job;
+	static struct run_job job = { .starts = -1 };
 	int rc, signals;
 
-	open_standard();
-	rc = run_options_parse(argc, argv, &options);
-	if (rc != U_OPTION_GO_ON)
-		return rc;
 	raise_files(&heritage.files);
 	signals = take_signals(&heritage.mask);
-	if (signals >= 0 && options.serve)
-		return serve(&job, &options, &heritage, signals);
-	rc = signals < 0 ? signals : make_job(&job, &options, signals);
+	if (signals >= 0 && options->serve)
+		return serve(&job, options, &heritage, signals);
+	rc = signals < 0 ? signals : make_job(&job, options, signals);
 	if (rc != 0) {
 		run_say("the job cannot be prepared: %s", strerror(-rc));
 		return EXIT_FAIL;
 	}
 	return run(&job, &heritage, signals);
+}
+
+int main(int argc, char **argv)
+{
+	static struct run_options options;
+	int rc;
+
+	open_standard();
+	rc = run_options_parse(argc, argv, &options);
+	if (rc != U_OPTION_GO_ON)
+		return rc;
+	rc = act(&options);
+	run_sink_finish(RUN_END_MS);
+	return rc;
 }

@@ -101,8 +101,12 @@ void run_end_signalled(struct run_job *job, int number, bool pass)
 		return;
 	}
 	if (job->up != NULL) {
+		if (job->kill_at != 0)
+			run_end_kill(job);
 		run_end(job, 128 + number, "oshrun on %s got signal %d (%s)",
 			job->n_pes > 0 ? job->pes[0].machine : "", number, strsignal(number));
+		/* Where the oshrun that has the job does not answer. */
+		job->kill_at = run_now() + 2 * RUN_END_MS * INT64_C(1000000);
 		return;
 	}
 	decide(job, 128 + number);

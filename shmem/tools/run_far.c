@@ -366,11 +366,26 @@ void run_far_check(struct run_job *job)
 	for (i = 0; i < job->n_fars && job->options->silence > 0; i++) {
 		const struct run_far *far = &job->fars[i];
 
-		if (far->link != NULL && far->greeted &&
+		if (far->link != NULL && far->greeted && !far->paused &&
 		    (double)(now - far->heard_at) / 1e9 > job->options->silence)
 			run_end(job, EXIT_FAIL,
 				"nothing has come from oshrun on %s for %g s (--silence)",
 				far->machine, job->options->silence);
+	}
+}
+
+void run_far_resume(struct run_job *job)
+{
+	int i;
+
+	for (i = 0; i < job->n_fars; i++) {
+		struct run_far *far = &job->fars[i];
+
+		if (far->paused && far->link != NULL) {
+			far->heard_at = run_now();
+			run_watch(job, RUN_FAR, i, far->link->in, far->link->queued > 0);
+		}
+		far->paused = false;
 	}
 }
 

@@ -29,6 +29,9 @@ void run_far_absent(struct run_job *job, struct run_far *far);
 /* Ends the job if nothing has come from one for too long (--silence): its machine may have lost its power. */
 void run_far_check(struct run_job *job);
 
+/* Watches those again whose output nobody has read for a while. */
+void run_far_resume(struct run_job *job);
+
 /* Waits no longer for any. */
 void run_far_kill(struct run_job *job);
 

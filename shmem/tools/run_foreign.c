@@ -25,7 +25,7 @@ static bool read_all(int fd, void *to, size_t n, uint64_t at)
 	return at <= INT64_MAX && pread(fd, to, n, (off_t)at) == (ssize_t)n;
 }
 
-/* As execvp() does. */
+/* As execvp() does, but it does not wait for one who writes into a FIFO. */
 static int open_program(const char *program)
 {
 	const char *path = getenv("PATH"), *end;
@@ -33,12 +33,12 @@ static int open_program(const char *program)
 	int fd;
 
 	if (strchr(program, '/') != NULL || path == NULL)
-		return open(program, O_RDONLY | O_CLOEXEC);
+		return open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	for (;; path = end + 1) {
 		end = strchrnul(path, ':');
 		snprintf(name, sizeof(name), "%.*s%s%s", (int)(end - path), path,
 			 end == path ? "" : "/", program);
-		fd = access(name, X_OK) == 0 ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+		fd = access(name, X_OK) == 0 ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
 		if (fd >= 0 || *end == '\0')
 			return fd;
 	}

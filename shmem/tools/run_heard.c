@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include "run_conn.h"
@@ -194,6 +195,12 @@ void run_heard(struct run_job *job, struct run_far *far)
 {
 	int rc, i;
 
+	if (far->link != NULL && run_output_full(job)) {
+		epoll_ctl(job->poll, EPOLL_CTL_DEL, far->link->in, NULL);
+		far->paused = job->paused = true;
+		run_link_push(far->link);
+		return;
+	}
 	for (i = 0; i < FRAMES && far->link != NULL; i++) {
 		do {
 			rc = run_link_pull(far->link);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "run_job.h"
+#include "run_sink.h"
 
 int64_t run_now(void)
 {
@@ -31,8 +32,13 @@ int run_watch(struct run_job *job, enum run_event what, int pe, int fd, bool wri
 void run_up_send(struct run_job *job, enum run_wire_kind kind, uint32_t arg, const void *a,
 		 size_t a_bytes, const void *b, size_t b_bytes)
 {
-	if (!job->up_lost && run_link_send(job->up, kind, arg, a, a_bytes, b, b_bytes) != 0)
-		job->up_lost = true;
+	struct run_wire_head head = run_wire_head(kind, arg, (uint32_t)(a_bytes + b_bytes));
+
+	if (job->up_lost)
+		return;
+	run_sink_put(RUN_SINK_UP, (const char *)&head, sizeof(head));
+	run_sink_put(RUN_SINK_UP, a, a_bytes);
+	run_sink_put(RUN_SINK_UP, b, b_bytes);
 }
 
 void run_far_send(struct run_job *job, struct run_far *far, enum run_wire_kind kind, uint32_t arg,
@@ -51,7 +57,6 @@ void run_say(const char *fmt, ...)
 	char line[1024];
 	size_t n;
 	va_list ap;
-	ssize_t written;
 
 	n = (size_t)snprintf(line, sizeof(line), "oshrun: ");
 	va_start(ap, fmt);
@@ -60,8 +65,8 @@ void run_say(const char *fmt, ...)
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	written = write(STDERR_FILENO, line, n);
-	(void)written; /* nobody is left to be told */
+	if (!run_sink_full(RUN_SINK_ERR)) /* else nobody reads it */
+		run_sink_put(RUN_SINK_ERR, line, n);
 }
 
 void run_clean(char *text)

@@ -39,7 +39,8 @@ struct run_conn {
 
 /* A stream of a PE whose lines get a prefix. */
 struct run_stream {
-	int fd; /* -1: closed */
+	int fd;	     /* -1: closed */
+	bool paused; /* not watched, while nobody reads what oshrun writes */
 	size_t bytes;
 	char *line; /* begun, not ended */
 };
@@ -56,6 +57,7 @@ struct run_far {
 	int status;	       /* then */
 	struct run_link *link; /* NULL: closed */
 	bool greeted, started; /* what it has said */
+	bool paused;	       /* as a stream */
 	int64_t heard_at;      /* when something came last */
 };
 
@@ -91,7 +93,9 @@ struct run_job {
 	bool complained; /* that one was told why the job has to end */
 	bool up_lost;	 /* it is gone */
 	uint64_t id;
-	int poll; /* epoll */
+	int poll;   /* epoll */
+	int starts; /* says when all PEs have executed their program, or one could not; -1: closed */
+	bool paused; /* a stream or a machine is */
 
 	/* The exchange under way. */
 	uint32_t exchanges; /* before it */
@@ -128,6 +132,8 @@ enum run_event {
 	RUN_STREAM_ERR,
 	RUN_FAR, /* `pe` is the index of the far launcher */
 	RUN_UP,
+	RUN_STARTS,
+	RUN_WRITTEN,
 };
 
 /* Where in job->pes it is. */
@@ -147,7 +153,7 @@ void run_up_send(struct run_job *job, enum run_wire_kind kind, uint32_t arg, con
 void run_far_send(struct run_job *job, struct run_far *far, enum run_wire_kind kind, uint32_t arg,
 		  const void *data, size_t bytes);
 
-/* A line on standard error, after "oshrun: ", in one write. */
+/* A line on standard error, after "oshrun: ". */
 void run_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Text of somebody else as part of a line: control characters become '?'. */

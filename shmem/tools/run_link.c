@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -143,35 +142,4 @@ void run_link_push(struct run_link *l)
 		l->queue = NULL;
 		l->room = 0;
 	}
-}
-
-static int write_all(int fd, const char *at, size_t bytes)
-{
-	ssize_t n;
-
-	while (bytes > 0) {
-		n = write(fd, at, bytes);
-		if (n < 0 && errno == EAGAIN)
-			poll(&(struct pollfd){ .fd = fd, .events = POLLOUT }, 1, -1);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n < 0)
-			return -errno;
-		at += n;
-		bytes -= (size_t)n;
-	}
-	return 0;
-}
-
-int run_link_send(struct run_link *l, enum run_wire_kind kind, uint32_t arg, const void *a,
-		  size_t a_bytes, const void *b, size_t b_bytes)
-{
-	struct run_wire_head head = run_wire_head(kind, arg, (uint32_t)(a_bytes + b_bytes));
-	int rc = write_all(l->out, (const char *)&head, HEAD);
-
-	if (rc == 0 && a_bytes > 0)
-		rc = write_all(l->out, a, a_bytes);
-	if (rc == 0 && b_bytes > 0)
-		rc = write_all(l->out, b, b_bytes);
-	return rc;
 }

@@ -39,8 +39,4 @@ int run_link_queue(struct run_link *l, enum run_wire_kind kind, uint32_t arg, co
 /* Sends what the other end takes of the queue; what is lost is found by reading. */
 void run_link_push(struct run_link *l);
 
-/* Sends a frame whole, and waits until the other end has taken it.  0, or -errno: it is gone. */
-int run_link_send(struct run_link *l, enum run_wire_kind kind, uint32_t arg, const void *a,
-		  size_t a_bytes, const void *b, size_t b_bytes);
-
 #endif

@@ -14,14 +14,18 @@
 #include "run_loop.h"
 #include "run_output.h"
 #include "run_report.h"
+#include "run_sink.h"
+#include "run_spawn.h"
 #include "run_told.h"
 
 #define EVENTS 64
+
 static void reap(struct run_job *job, struct run_fabric *fabric)
 {
 	int status, i;
 	pid_t pid;
 
+	run_spawn_check(job); /* which PE could not be started, and why, comes first */
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid == fabric->pid) {
 			fabric->pid = 0;
@@ -110,7 +114,7 @@ static void take_event(struct run_job *job, struct run_fabric *fabric, int signa
 {
 	enum run_event what = (enum run_event)(data >> 32);
 	uint32_t index = (uint32_t)data;
-	struct run_pe *pe = what == RUN_FAR || what == RUN_UP ? NULL : &job->pes[index];
+	struct run_pe *pe = &job->pes[index < (uint32_t)job->n_pes ? index : 0];
 
 	switch (what) {
 	case RUN_SIGNAL:
@@ -122,14 +126,20 @@ static void take_event(struct run_job *job, struct run_fabric *fabric, int signa
 		break;
 	case RUN_STREAM_OUT:
 	case RUN_STREAM_ERR:
-		if (pe->streams[what - RUN_STREAM_OUT].fd >= 0)
-			run_output_read(job, pe, what - RUN_STREAM_OUT);
+		run_output_read(job, pe, what - RUN_STREAM_OUT);
 		break;
 	case RUN_FAR:
 		run_heard(job, &job->fars[index]);
 		break;
 	case RUN_UP:
 		run_told(job);
+		break;
+	case RUN_STARTS:
+		run_spawn_check(job);
+		break;
+	case RUN_WRITTEN:
+		run_sink_seen();
+		run_output_check(job);
 		break;
 	}
 }
@@ -146,17 +156,59 @@ static int64_t far_ms(const struct run_job *job)
 	return RUN_END_MS;
 }
 
-void run_loop(struct run_job *job, struct run_fabric *fabric, int signals)
+/* What others have written is taken again when somebody reads it here, or the job ends. */
+static void resume(struct run_job *job)
+{
+	if (!job->paused)
+		return;
+	if (run_output_full(job)) {
+		job->fars_at = 0; /* they cannot say that all has ended */
+		return;
+	}
+	job->paused = false;
+	run_output_resume(job);
+	run_far_resume(job);
+}
+
+/* Waits for events, `ms` at most (-1: any time), and for what is due. */
+static void step(struct run_job *job, struct run_fabric *fabric, int signals, int ms)
 {
 	struct epoll_event events[EVENTS];
-	int i, n;
+	int i, n, next = wait_ms(job);
 
+	n = epoll_wait(job->poll, events, EVENTS, ms < 0 || (next >= 0 && next < ms) ? next : ms);
+	for (i = 0; i < n; i++)
+		take_event(job, fabric, signals, events[i].data.u64);
+	take_time(job);
+}
+
+static bool is_written(void)
+{
+	return !run_sink_busy(RUN_SINK_OUT) && !run_sink_busy(RUN_SINK_ERR) &&
+	       !run_sink_busy(RUN_SINK_UP);
+}
+
+void run_loop_flush(struct run_job *job, struct run_fabric *fabric, int signals)
+{
+	int64_t until = 0, left = 0;
+
+	while (!is_written() && left >= 0 && !job->up_lost) {
+		if (until == 0 && (job->ending || job->complained))
+			until = run_now() + RUN_END_MS * INT64_C(1000000);
+		left = until != 0 ? until - run_now() : 0;
+		step(job, fabric, signals, until != 0 ? (int)(left / 1000000) + 1 : -1);
+	}
+	run_output_check(job);
+	if (!is_written())
+		run_sink_abandon();
+}
+
+void run_loop(struct run_job *job, struct run_fabric *fabric, int signals)
+{
 	reap(job, fabric);
 	while (job->running > 0 || run_far_any(job)) {
-		n = epoll_wait(job->poll, events, EVENTS, wait_ms(job));
-		for (i = 0; i < n; i++)
-			take_event(job, fabric, signals, events[i].data.u64);
-		take_time(job);
+		step(job, fabric, signals, -1);
+		resume(job);
 		if (job->running == 0 && job->fars_at == 0)
 			job->fars_at = run_now() + far_ms(job) * INT64_C(1000000);
 	}

@@ -9,4 +9,7 @@
 /* `signals`: a signalfd of SIGCHLD and those that are for the PEs. */
 void run_loop(struct run_job *job, struct run_fabric *fabric, int signals);
 
+/* The PEs have ended: waits until somebody has read what oshrun writes, or a signal or a limit ends the job. */
+void run_loop_flush(struct run_job *job, struct run_fabric *fabric, int signals);
+
 #endif

@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --tag-output: lines of the PEs, whole, each with the number of its PE. */
+/*
+ * What PEs write, where oshrun has it: with --tag-output lines, whole, each with the number of its PE, and what comes
+ * from other machines or goes to one (--serve).
+ */
 #ifndef RUN_OUTPUT_H
 #define RUN_OUTPUT_H
 
 #include "run_job.h"
 
 /*
- * Writes the lines that have arrived; at the end of the stream also what has no end of line.  True
- * when there may be more.  Ends the job when they cannot be written, as on a full disk.
+ * Writes the lines that have arrived; at the end of the stream also what has no end of line.  While nobody reads
+ * what oshrun writes nothing is taken.
  */
-bool run_output_read(struct run_job *job, struct run_pe *pe, unsigned int stream);
+void run_output_read(struct run_job *job, struct run_pe *pe, unsigned int stream);
 
 /* The same for what another machine has sent; without --tag-output it is written as it comes. */
 void run_output_take(struct run_job *job, struct run_pe *pe, unsigned int stream, const char *data,
 		     size_t bytes);
+
+/* Shall nothing more be taken from PEs and machines, as nobody reads it?  Not at the end of the job. */
+bool run_output_full(const struct run_job *job);
+
+/* Watches the streams again. */
+void run_output_resume(struct run_job *job);
+
+/* Ends the job when output cannot be written, as on a full disk, or streams that nobody reads any more. */
+void run_output_check(struct run_job *job);
 
 /* Writes what has arrived and what has no end of line, and closes the streams. */
 void run_output_drain(struct run_job *job, struct run_pe *pe);

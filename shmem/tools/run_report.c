@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "run_end.h"
+#include "run_output.h"
 #include "run_report.h"
 
 static struct boot_status *status_of(const struct run_job *job, const struct run_pe *pe)
@@ -70,7 +71,8 @@ void run_report_sample(struct run_job *job)
 	bool waits, stands;
 
 	if (job->up != NULL) {
-		tell_changes(job);
+		if (!run_output_full(job))
+			tell_changes(job);
 		return;
 	}
 	last = sample(job, now, &waits);

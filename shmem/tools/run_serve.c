@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,6 +12,7 @@
 #include "run_output.h"
 #include "run_report.h"
 #include "run_serve.h"
+#include "run_sink.h"
 
 /* ---- START ---- */
 
@@ -164,7 +166,16 @@ static struct run_link *take_standard(void)
 	return run_link_create(in, out, false, 0);
 }
 
-int run_serve_begin(struct run_job *job, struct run_options *o)
+/* Something has arrived, and no signal. */
+static bool await(int in, int signals)
+{
+	struct pollfd fds[] = { { .fd = in, .events = POLLIN },
+				{ .fd = signals, .events = POLLIN } };
+
+	return poll(fds, 2, -1) < 0 || (fds[1].revents & POLLIN) == 0;
+}
+
+int run_serve_begin(struct run_job *job, struct run_options *o, int signals)
 {
 	int rc;
 
@@ -178,9 +189,10 @@ int run_serve_begin(struct run_job *job, struct run_options *o)
 		run_say("--serve: no memory or descriptors");
 		return EXIT_FAIL;
 	}
+	run_sink_up(job->up->out);
 	run_up_send(job, RUN_WIRE_HELLO, 0, NULL, 0, NULL, 0);
 	do {
-		rc = run_link_pull(job->up);
+		rc = await(job->up->in, signals) ? run_link_pull(job->up) : -ECONNRESET;
 	} while (rc == -EAGAIN || rc == 0);
 	if (rc == 1 && job->up->head.kind == RUN_WIRE_SIGNAL)
 		rc = -ECONNRESET; /* the job has ended before its start */
@@ -226,4 +238,5 @@ void run_serve(struct run_job *job, const struct run_heritage *h, int signals)
 	run_loop(job, &none, signals);
 	run_output_end(job);
 	run_up_send(job, RUN_WIRE_BYE, 0, NULL, 0, NULL, 0);
+	run_loop_flush(job, &none, signals);
 }

@@ -7,7 +7,7 @@
 #include "run_spawn.h"
 
 /* Greets the oshrun at standard input and output, and learns from it what to start.  0; else the exit status. */
-int run_serve_begin(struct run_job *job, struct run_options *o);
+int run_serve_begin(struct run_job *job, struct run_options *o, int signals);
 
 /*
  * What a START says.  0, -EPROTO: it says something impossible, or is none; -ENOMEM: either ends the process.

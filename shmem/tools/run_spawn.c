@@ -214,14 +214,20 @@ static int spawn_pe(struct run_job *job, struct run_pe *pe, const struct run_her
 }
 
 /* The pipe ends when the last child has executed the program. */
-static void await_exec(struct run_job *job, int from)
+void run_spawn_check(struct run_job *job)
 {
 	struct failure f;
 	ssize_t n;
 
+	if (job->starts < 0)
+		return;
 	do {
-		n = read(from, &f, sizeof(f));
+		n = read(job->starts, &f, sizeof(f));
 	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		return;
+	close(job->starts);
+	job->starts = -1;
 	if (n != (ssize_t)sizeof(f))
 		return;
 	f.what[sizeof(f.what) - 1] = '\0';
@@ -248,10 +254,11 @@ void run_spawn(struct run_job *job, const struct run_heritage *h)
 			rc = spawn_pe(job, &job->pes[i], h, fds[1]);
 	}
 	close(fds[1]);
+	job->starts = fds[0];
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	if (rc == 0)
+		rc = run_watch(job, RUN_STARTS, 0, fds[0], false);
 	if (rc != 0)
 		run_end(job, EXIT_FAIL, "%s cannot be started: %s", run_name(&job->pes[i - 1]).text,
 			strerror(-rc));
-	else
-		await_exec(job, fds[0]);
-	close(fds[0]);
 }

@@ -15,7 +15,10 @@ struct run_heritage {
 	const char *fabric; /* NULL: what the environment says */
 };
 
-/* Starts all, waits until each has executed the program, and ends the job if one has not. */
+/* Starts all; what fails ends the job. */
 void run_spawn(struct run_job *job, const struct run_heritage *h);
+
+/* Ends the job if a PE could not execute its program. */
+void run_spawn_check(struct run_job *job);
 
 #endif

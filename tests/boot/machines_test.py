@@ -10,6 +10,7 @@ OSHRUN and BOOT_PE name the programs.
 """
 import os
 import random
+import select
 import signal
 import struct
 import subprocess
@@ -216,6 +217,21 @@ class Output(Machines):
             process.stdout.close()
             self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGPIPE)
             process.stderr.close()
+        until(lambda: not any(map(alive, self.shells())), 'the end of oshrun --serve')
+
+    def test_output_that_nobody_reads(self):
+        for tag in ((), ('-l',)):
+            out, into = os.pipe()
+            self.addCleanup(os.close, out)
+            process = subprocess.Popen([OSHRUN, '--rsh', self.rsh, '-H', 'm0,m1', *tag, 'yes'], env=environment(),
+                                       stdin=subprocess.DEVNULL, stdout=into, stderr=subprocess.DEVNULL)
+            self.addCleanup(self.end, process)
+            room = select.poll()
+            room.register(into, select.POLLOUT)
+            until(lambda: not room.poll(0), 'a full pipe')
+            os.close(into)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGTERM)
         until(lambda: not any(map(alive, self.shells())), 'the end of oshrun --serve')
 
     def test_verbose(self):
@@ -518,6 +534,21 @@ class Hostile(Machines):
         # The connection ends at once, and so does the PE.
         self.assertEqual((code, err), (0, ''))
         self.assertEqual(more[6:8], struct.pack('<H', STARTED))
+
+    def test_one_that_reads_nothing(self):
+        """The second signal ends PEs and oshrun --serve."""
+        out, into = os.pipe()
+        self.addCleanup(os.close, out)
+        process = subprocess.Popen([OSHRUN, '--serve'], env=environment(), stdin=subprocess.PIPE, stdout=into,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        process.stdin.write(self.start(apps=((2, 0, 1),), strings=b'm0\0\0yes\0'))
+        process.stdin.flush()
+        room = select.poll()
+        room.register(into, select.POLLOUT)
+        until(lambda: not room.poll(0), 'a full pipe')
+        os.close(into)
+        until(lambda: process.poll() is not None or process.send_signal(signal.SIGTERM) is not None, 'the end')
 
     def test_frames_to_a_server(self):
         for data in (frame(RESULT), frame(SIGNAL, arg=65), frame(START), frame(BYE), frame(SIGNAL, b'1')):

@@ -295,6 +295,11 @@ class Waits(Case):
         until(lambda: process.poll() is not None or process.send_signal(signal.SIGTERM) is not None, 'the end')
         self.assertIn(process.returncode, (0, 128 + signal.SIGTERM))
 
+    def test_program_that_is_a_fifo(self):
+        os.mkfifo(self.folder / 'fifo', 0o700)
+        out = self.oshrun('-np', 2, self.folder / 'fifo')
+        self.assertEqual((out.returncode, out.stderr), (126, f'oshrun: {self.folder}/fifo: Permission denied\n'))
+
 
 class Streams(Case):
     def test_input_is_of_pe_0(self):
@@ -353,6 +358,51 @@ class Streams(Case):
         self.assertEqual((process.wait(timeout=PATIENCE), process.stderr.read()), (0, ''))
         self.assertEqual(lines.count('[0] 40000') + lines.count('[1] 40000'), 2)
         self.assertEqual(len(lines), 80000)
+
+    def unread(self, *args, stream='stdout'):
+        """oshrun that writes to a pipe which is full, and which nobody reads."""
+        out, into = os.pipe()
+        self.addCleanup(os.close, out)
+        process = subprocess.Popen([OSHRUN, *args], env=environment(), stdin=subprocess.DEVNULL,
+                                   **{'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, stream: into})
+        self.addCleanup(self.end, process)
+        room = select.poll()
+        room.register(into, select.POLLOUT)
+        until(lambda: not room.poll(0) or process.poll() is not None, 'a full pipe')
+        os.close(into)
+        return process
+
+    def test_output_that_nobody_reads(self):
+        """Signals and --timeout end the job all the same."""
+        for stream, number, words in (('stdout', signal.SIGTERM, ('yes',)), ('stderr', signal.SIGINT, ('sh', '-c', 'yes >&2'))):
+            process = self.unread('-np', '2', '-l', *words, stream=stream)
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=PATIENCE), 128 + number)
+        process = self.unread('-np', '2', '-l', '--timeout', '1', 'yes')
+        self.assertEqual(process.wait(timeout=PATIENCE), 124)
+
+    def test_output_that_nobody_reads_of_pes_that_have_ended(self):
+        process = self.unread('-np', '2', '-l', 'sh', '-c', f'seq 1 20000; touch {self.folder}/$OSHRUN_PE')
+        until(lambda: process.poll() is not None or process.send_signal(signal.SIGTERM) is not None, 'the end')
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+
+    def test_output_that_is_read_late(self):
+        """Nothing is lost, with PEs that have ended long before."""
+        out, into = os.pipe()
+        process = subprocess.Popen([OSHRUN, '-np', '2', '-l', 'sh', '-c', f'seq 1 9000; : >{self.folder}/$OSHRUN_PE'],
+                                   env=environment(), stdin=subprocess.DEVNULL, stdout=into, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        os.close(into)
+        until(lambda: all((self.folder / str(pe)).exists() for pe in range(2)), 'the end of the PEs')
+        with open(out, encoding='utf-8') as reader:
+            lines = reader.read().splitlines()
+        self.assertEqual(process.wait(timeout=PATIENCE), 0)
+        self.assertEqual([line for line in lines if line[:4] == '[1] '], [f'[1] {i}' for i in range(1, 9001)])
+
+    def test_child_that_writes_on(self):
+        """The end of its PE is the end of its output."""
+        out = self.oshrun('-np', 2, '-l', 'sh', '-c', 'yes & exit 0')
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
 
     def test_output_of_an_end(self):
         out = self.pes(2, 'start', 'barrier', '1:say=last words', '1:abort=1', 'wait', options=('-l',))

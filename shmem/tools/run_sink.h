@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What oshrun writes: to standard output and error, and to the oshrun that has the job (--serve).  A thread for each
+ * writes it, so that oshrun goes on where nobody reads.
+ *
+ * One thread calls these functions, and those that write use none of them.
+ */
+#ifndef RUN_SINK_H
+#define RUN_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum run_sink { RUN_SINK_OUT, RUN_SINK_ERR, RUN_SINK_UP, RUN_SINKS };
+
+/* A descriptor that can be read when something was written, or could not be; -1: there is none. */
+int run_sink_event(void);
+/* Makes it unreadable again. */
+void run_sink_seen(void);
+
+/* Where RUN_SINK_UP writes to. */
+void run_sink_up(int fd);
+
+/*
+ * Takes a copy of all of it, whole lines where these shall not be mixed with those of other programs.  A child of
+ * oshrun writes by itself.
+ */
+void run_sink_put(enum run_sink which, const char *data, size_t bytes);
+
+/* Has it to write so much that nothing more should be put there? */
+bool run_sink_full(enum run_sink which);
+
+/* Is there something to write? */
+bool run_sink_busy(enum run_sink which);
+
+/* Why it cannot be written any more, an errno: what is put there is lost.  0: it can. */
+int run_sink_error(enum run_sink which);
+
+/* Nobody is waited for any more: what is not written is lost. */
+void run_sink_abandon(void);
+
+/* Waits until all is written, so long at most. */
+void run_sink_finish(int ms);
+
+#endif

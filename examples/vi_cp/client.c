@@ -44,6 +44,7 @@ static int spawn(struct client *c)
 {
 	pid_t parent = getpid();
 
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored no child can be waited for */
 	c->server = fork();
 	if (c->server < 0) {
 		c->server = 0;

@@ -5,7 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include <openssl/evp.h>
 
@@ -18,6 +21,7 @@ struct sender {
 	uint64_t filled[CP_BUFFERS]; /* bytes that wait for credit; 0: the buffer is free */
 	uint32_t next_buffer;
 	struct cp_entry entry;
+	bool unsized; /* its size is not known before its end */
 	EVP_MD_CTX *hash;
 	const char *name; /* of the file being copied */
 };
@@ -113,9 +117,10 @@ static int ask(struct sender *s, enum cp_type type, const struct walk_entry *at,
 	}
 	if (at->kind == WALK_STREAM) {
 		s->entry.size = s->entry.room = 0;
-		s->entry.flags = CP_STREAM;
 		s->entry.mode = 0666;
 	}
+	if (s->unsized)
+		s->entry.flags = CP_STREAM;
 	return link_send(&s->session->link, &s->entry, (size_t)length);
 }
 
@@ -323,6 +328,19 @@ static bool unchanged(const struct contents *c, const struct stat *before)
 		now.st_mtim.tv_nsec == before->st_mtim.tv_nsec);
 }
 
+/* Is the size that the kernel tells no size of the contents, which it writes when they are read? */
+static bool is_generated(int fd, const struct stat *st)
+{
+	struct statfs fs;
+	char byte;
+
+	if (!S_ISREG(st->st_mode))
+		return false;
+	if (fstatfs(fd, &fs) == 0 && fs.f_type == SYSFS_MAGIC)
+		return true;
+	return st->st_size == 0 && pread(fd, &byte, 1, 0) == 1;
+}
+
 static int send_opened(struct sender *s, const struct walk_entry *entry, int fd)
 {
 	struct contents c = { .fd = fd, .stream = entry->kind == WALK_STREAM };
@@ -332,8 +350,14 @@ static int send_opened(struct sender *s, const struct walk_entry *entry, int fd)
 
 	if (fstat(fd, &st) || (!c.stream && !S_ISREG(st.st_mode)))
 		return fail(s, "%s: a file sought, something else found; not copied", entry->shown);
+	if (is_generated(fd, &st)) {
+		c.stream = true;
+		st.st_size = st.st_blocks = 0;
+	}
 	opened.st = &st;
+	s->unsized = c.stream;
 	err = ask(s, CP_FILE, &opened, NULL);
+	s->unsized = false;
 	if (!err && s->options->no_clobber)
 		err = await_result(s);
 	if (err)

@@ -109,6 +109,27 @@ def copies(top):
         os.chmod(top_of + '/sub/deep', 0o755)
 
 
+def generated(top):
+    """Files whose size the kernel does not tell, as it writes them when they are read."""
+    files = [f for f in ('/proc/version', '/sys/kernel/mm/transparent_hugepage/enabled', '/sys/kernel/uevent_seqnum')
+             if os.path.exists(f)]
+    for name in files:
+        with open(name, 'rb') as f:
+            want = f.read()
+        done = run(VI_CP, '-q', '--spawn', name, 'host1:' + top + '/generated')
+        try:
+            with open(top + '/generated', 'rb') as f:
+                found = f.read()
+            os.unlink(top + '/generated')
+        except OSError:
+            found = None
+        check('a copy of ' + name, done.returncode == 0 and found == want, done.stderr)
+    with open(top + '/nothing', 'wb'):
+        pass
+    done = run(VI_CP, '-q', '--spawn', top + '/nothing', 'host1:' + top + '/generated')
+    check('a copy of an empty file', done.returncode == 0 and os.stat(top + '/generated').st_size == 0, done.stderr)
+
+
 def as_cp_does(top):
     """Names, slashes and options mean what they do for cp, scp and rsync."""
     here, there = top + '/here', top + '/there'
@@ -370,6 +391,7 @@ def main():
     try:
         others()
         copies(top)
+        generated(top)
         as_cp_does(top)
         served(top)
         odd_names(top)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -187,6 +188,7 @@ static int fabric_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored no child can be waited for */
 	tool_out_begin();
 	return tool_out_end("vi_fabric", fabric_main(argc, argv));
 }

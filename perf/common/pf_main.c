@@ -74,6 +74,7 @@ static int start_child(struct pf_config *cfg, struct child *child)
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
 	fflush(NULL);
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored no child can be waited for */
 	child->pid = fork();
 	if (child->pid < 0)
 		return -errno;

@@ -186,6 +186,7 @@ static int run_sides(const struct raw_config *cfg, struct gate *g, struct raw_jo
 	uint32_t n = 0;
 	int i, rc;
 
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored no child can be waited for */
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);

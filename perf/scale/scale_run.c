@@ -94,6 +94,7 @@ static int run_all(struct sc_job *job)
 	sigset_t set;
 	int rc;
 
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored no child can be waited for */
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);

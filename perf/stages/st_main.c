@@ -199,6 +199,7 @@ static int run_both(const struct st_config *cfg, struct st_shared *sh, struct st
 	pid_t parent = getpid(), child;
 	int status = 0, rc;
 
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored no child can be waited for */
 	fflush(NULL);
 	child = fork();
 	if (child == 0)

@@ -121,12 +121,16 @@ static int wait_for_child(void)
 static int run_with_stats(const struct vr_options *o)
 {
 	struct vs_stat_file *file;
+	void (*before)(int);
 	int status;
 
 	if (vr_stats_begin(&file) != 0)
 		return 1;
+	before = signal(SIGCHLD, SIG_DFL); /* where it is ignored no child can be waited for */
 	child = fork();
 	if (child == 0) {
+		if (before == SIG_IGN)
+			signal(SIGCHLD, SIG_IGN);
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		exit(run(o->program));
 	}

@@ -1194,6 +1194,16 @@ class Scale(FabricCase):
         self.assertEqual([line.split()[0] for line in out.stdout.splitlines()],
                          ['#', 'region', 'register', 'register'])
 
+    def test_signal_of_children_that_is_ignored(self):
+        """As some shells and services leave it: the kernel then tells nobody how a child has ended."""
+        ignoring = ('import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); '
+                    'os.execv(sys.argv[1], sys.argv[1:])')
+        for words, status in ((('vi_scale', *self.little, '-t', 'connect'), 0), (('vi_lat', '-n', '100', '-s', '8'), 0),
+                              (('vi_fabric', 'up', '--hosts', '2', '--topology', 'file:/nowhere'), 2)):
+            out = subprocess.run([sys.executable, '-c', ignoring, TOOLS.get(words[0], VI_FABRIC), *words[1:]], env=self.fabric.env,
+                                 timeout=PATIENCE, text=True, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            self.assertEqual(out.returncode, status, out.stderr)
+
     def test_failures_are_told(self):
         self.assertIn('--timeout', self.fails('vi_scale', '-t', 'pairs', '-D', '60', '--timeout',
                                               '0.1'))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,19 @@ static bool is_set(size_t i)
 	return value != NULL && strcmp(value, "0") != 0;
 }
 
+/* strtod() of a program that has called setlocale() may know no decimal point. */
+static double decimal(const char *text, char **end)
+{
+	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	double number;
+
+	if (plain == (locale_t)0)
+		return strtod(text, end);
+	number = strtod_l(text, end, plain);
+	freelocale(plain);
+	return number;
+}
+
 bool osh_env_size(const char *text, size_t *bytes)
 {
 	static const char letters[] = "kmgt";
@@ -100,7 +114,7 @@ bool osh_env_size(const char *text, size_t *bytes)
 	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
 		return false;
 	errno = 0;
-	number = strtod(text, &end);
+	number = decimal(text, &end);
 	if (end == text || errno != 0)
 		return false;
 	if (*end != '\0') {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The grammar of sizes in the environment (OpenSHMEM 1.6, section 8), and variables that are refused.
-#include <gtest/gtest.h>
-
 #include <cstdlib>
+#include <gtest/gtest.h>
 #include <string>
+
+#include "comma.h"
 
 extern "C" {
 #include "osh_env.h"
@@ -93,6 +94,20 @@ TEST_F(Variables, NamesOfOtherLibrariesCountLast)
 	setenv("SMA_SYMMETRIC_SIZE", "2m", 1);
 	ASSERT_EQ(osh_env_read(error), 0);
 	EXPECT_EQ(osh_env.heap_bytes, 2u << 20);
+}
+
+TEST(Size, ADecimalPointInEachLocale)
+{
+	Comma comma;
+	size_t bytes = 0;
+
+	if (!comma.there)
+		GTEST_SKIP() << "no locale with a decimal comma";
+	ASSERT_EQ(strtod("1,5", nullptr), 1.5);
+	EXPECT_TRUE(osh_env_size("1.5k", &bytes));
+	EXPECT_EQ(bytes, 1536u);
+	EXPECT_TRUE(osh_env_size(".5g", &bytes));
+	EXPECT_EQ(bytes, 512u << 20);
 }
 
 TEST_F(Variables, ARefusalNamesVariableAndValue)

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "comma.h"
+
 extern "C" {
 #include "u_option.h"
 }
@@ -356,6 +358,18 @@ TEST(Option, OfAProgramThatStartsAnother)
 	}
 	/* Elsewhere one dash begins letters. */
 	EXPECT_EQ(parse({ "-small", "3" }, 9).rc, 2);
+}
+
+TEST(Option, ADecimalPointInEachLocale)
+{
+	Comma comma;
+	double v = 0;
+
+	if (!comma.there)
+		GTEST_SKIP() << "no locale with a decimal comma";
+	EXPECT_EQ(u_option_decimal("0.25", 0, 1, &v), 0);
+	EXPECT_EQ(v, 0.25);
+	EXPECT_NE(u_option_decimal("0,25", 0, 1, &v), 0);
 }
 
 TEST(Option, RowsOfOtherTools)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,6 +49,19 @@ int u_option_number(const char *text, bool size, uint64_t min, uint64_t max, uin
 	return 0;
 }
 
+/* Numbers have a decimal point whatever the locale says. */
+static double decimal(const char *text, char **end)
+{
+	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	double number;
+
+	if (plain == (locale_t)0)
+		return strtod(text, end);
+	number = strtod_l(text, end, plain);
+	freelocale(plain);
+	return number;
+}
+
 int u_option_decimal(const char *text, double least, double most, double *out)
 {
 	char *end;
@@ -55,7 +69,7 @@ int u_option_decimal(const char *text, double least, double most, double *out)
 
 	if ((!isdigit((unsigned char)text[0]) && text[0] != '.') || strpbrk(text, "xX") != NULL)
 		return -EINVAL;
-	v = strtod(text, &end);
+	v = decimal(text, &end);
 	if (end == text || *end != '\0' || !isfinite(v) || v < least || v > most)
 		return -EINVAL;
 	*out = v;

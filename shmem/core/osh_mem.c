@@ -65,8 +65,7 @@ void *osh_calloc(const char *fn, size_t count, size_t size)
 void *osh_align(const char *fn, size_t alignment, size_t n)
 {
 	check_open(fn);
-	if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0 ||
-	    alignment > OSH_ALIGN_MAX)
+	if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > OSH_ALIGN_MAX)
 		return NULL;
 	return allocate(fn, alignment, n, false);
 }

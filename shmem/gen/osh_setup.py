@@ -62,7 +62,7 @@ MEMORY = [
 A block of the symmetric heap. Collective: all PEs of the job call with equal arguments; the block is at the same offset of every PE's heap, not
 necessarily at the same address. Returns after a barrier of all PEs, so that the block may be used everywhere at once. A size of 0 gives NULL and no barrier;
 a block that the heap has no room for gives NULL on every PE. shmem_malloc: aligned for any type. shmem_calloc: filled with zeros. shmem_align: at a
-multiple of `alignment`, a power of two and multiple of sizeof(void *). shmem_malloc_with_hints: SHMEM_MALLOC_* bits, of which none is needed here.
+multiple of `alignment`, a power of two; OpenSHMEM 1.6 promises multiples of sizeof(void *) alone. shmem_malloc_with_hints: SHMEM_MALLOC_* bits, of which none is needed here.
 """, P("void *shmem_malloc(size_t size)"), P("void *shmem_calloc(size_t count, size_t size)"),
       P("void *shmem_align(size_t alignment, size_t size)"),
       P("void *shmem_malloc_with_hints(size_t size, long hints)")),

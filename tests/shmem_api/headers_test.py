@@ -9,11 +9,15 @@ import subprocess
 import sys
 
 WARN = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+# What programs of others ask for beside, which see what macros of the headers become.
+MORE = {"c": ["-Wcast-qual", "-Wconversion", "-Wundef"],
+        "c++": ["-Wold-style-cast", "-Wuseless-cast", "-Wcast-qual", "-Wconversion", "-Wundef"]}
 C = ["c99", "c11", "c17", "gnu99", "gnu11"]
 OLD = {"c": ["c90", "gnu90"], "c++": ["c++98", "gnu++98"]}
 CXX = ["c++11", "c++17", "gnu++17"]
 HEADERS = ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"]
-ALONE = "#include <{0}>\n#include <{0}>\nint main(void) {{ return SHMEM_TEAM_WORLD == SHMEM_TEAM_INVALID; }}\n"
+ALONE = "#include <{0}>\n#include <{0}>\nint main(void) {{ return SHMEM_TEAM_WORLD == SHMEM_TEAM_INVALID ||\n" \
+        "SHMEM_TEAM_SHARED == SHMEM_TEAM_WORLD || SHMEM_CTX_DEFAULT == SHMEM_CTX_INVALID; }}\n"
 
 # Programs that must not compile: each has one error, in the marked line.
 WRONG_C11 = {
@@ -30,9 +34,9 @@ WRONG_C11 = {
 }
 
 
-def compiles(compiler, standard, language, include, text):
+def compiles(compiler, standard, language, include, text, more=()):
     """The complaints of the compiler, None if there are none."""
-    done = subprocess.run(compiler + [f"-std={standard}", "-x", language, f"-I{include}"] + WARN + ["-"],
+    done = subprocess.run(compiler + [f"-std={standard}", "-x", language, f"-I{include}"] + WARN + [*more, "-"],
                           input=text, capture_output=True, text=True, check=False)
     return done.stderr or f"exit code {done.returncode}" if done.returncode else None
 
@@ -54,7 +58,8 @@ def main():
                 if name not in HEADERS and standard in OLD[language]:
                     continue
                 count += 1
-                complaint = compiles(compilers[language], standard, language, include, text)
+                complaint = compiles(compilers[language], standard, language, include, text,
+                                     MORE[language] if name in HEADERS else ())
                 if complaint:
                     failed += 1
                     print(f"{name} with -std={standard}: {complaint[:2000]}")

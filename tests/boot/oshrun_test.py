@@ -473,6 +473,12 @@ class Options(Case):
             self.assertEqual((out.returncode, out.stdout, out.stderr.count('\n')), (2, '', 1), (options, out.stderr))
             self.assertIn(options[0].lstrip('-').split('=')[0], out.stderr)
 
+    def test_empty_arguments(self):
+        for option in ('--topology', '--window', '--fabric', '--wdir', '-x'):
+            out = self.oshrun('--hosts', 2, option, '', 'true')
+            self.assertEqual((out.returncode, out.stderr.count('\n')), (2, 1), out.stderr)
+            self.assertIn("'' is not a text that has a character; see --help", out.stderr)
+
     def test_without_effect(self):
         """One line, unless it is unwanted."""
         for options, names in ((('-mca', 'a', 'b', '--mca', 'c', 'd', '--rank-by', 'slot'), '--mca, --rank-by'),

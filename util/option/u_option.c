@@ -251,7 +251,7 @@ static void expectation(const struct u_option *o, char text[TEXT_MAX])
 	} else if (o->kind == U_OPTION_DECIMAL) {
 		add(text, "a number from %g to %g", o->least, o->most);
 	} else if (o->kind == U_OPTION_STRING || o->kind == U_OPTION_LIST) {
-		add(text, "a text");
+		add(text, o->min == 1 && o->max == 0 ? "a text that has a character" : "a text");
 		if (o->max != 0)
 			add(text, " of %u to %u characters", (unsigned)o->min, (unsigned)o->max);
 	} else {

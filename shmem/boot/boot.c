@@ -170,7 +170,7 @@ static _Noreturn void end(int status, const char *why, bool lost)
 			nanosleep(&(struct timespec){ 0, 100000000 }, NULL);
 		}
 		boot.chosen->abort(status, why, lost);
-	} else if (why != NULL && boot.back == NULL) {
+	} else if (why != NULL) {
 		dprintf(STDERR_FILENO, "shmem: %s\n", why);
 	}
 	_exit(status);

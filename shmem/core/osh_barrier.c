@@ -77,7 +77,7 @@ int osh_sync(const char *fn, struct osh_team *team)
 
 void osh_sync_all(const char *fn)
 {
-	if (osh_unlikely(osh_world == NULL))
+	if (osh_unlikely(osh_world == NULL || osh_pe.child))
 		osh_bad_access(fn, NULL, 0, -1);
 	osh_sync(fn, osh_world);
 }

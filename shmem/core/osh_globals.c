@@ -10,6 +10,7 @@
 
 #include "osh_base.h"
 #include "osh_globals.h"
+#include "osh_state.h"
 
 static uint64_t hash(uint64_t h, const void *data, size_t n)
 {
@@ -185,6 +186,7 @@ static void after_fork_child(void)
 		mremap(children.copy, children.range->len, children.range->len,
 		       MREMAP_MAYMOVE | MREMAP_FIXED, children.range->base);
 	children.range = NULL;
+	osh_state_leave_to_parent();
 	pthread_mutex_unlock(&children.lock);
 }
 

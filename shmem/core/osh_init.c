@@ -219,7 +219,7 @@ int osh_my_pe(void)
 
 int osh_n_pes(void)
 {
-	return osh_pe.n;
+	return osh_pe.job.n_pes;
 }
 
 int osh_pe_accessible(int pe)

@@ -13,8 +13,8 @@
 
 static void check_open(const char *fn)
 {
-	if (!osh_pieces_are_open())
-		osh_fatal("%s: called before shmem_init or after shmem_finalize", fn);
+	if (!osh_pieces_are_open() || osh_pe.child)
+		osh_not_in_job(fn);
 }
 
 static OSH_COLD void exhausted(const char *fn, size_t n)

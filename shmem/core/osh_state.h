@@ -49,15 +49,22 @@ struct osh_state {
 	size_t inner; /* bytes at the start of the heap that belong to the library */
 	bool any_far;
 	bool crowded; /* PEs of this machine, also of other emulated hosts, share processors */
-	int level;    /* of threads */
+	bool child; /* this process is a child of a PE by fork(): it has neither memory of PEs nor a part in the job */
+	int level; /* of threads */
 	struct boot_job job;
 	VIP_NIC_HANDLE nic;
 };
 
 extern struct osh_state osh_pe;
 
+/* Ends the process: the routine, of which NULL says no name, needs a job that it is in. */
+_Noreturn void osh_not_in_job(const char *fn);
+
 /* Ends the job: an address that is not symmetric, or no PE of that number. */
 _Noreturn void osh_bad_access(const char *fn, const void *addr, size_t n, int pe);
+
+/* In a child of fork(). */
+void osh_state_leave_to_parent(void);
 
 /* The segment that has all of these bytes, with the offset, or OSH_SEGMENTS. */
 static inline int osh_segment_of(const void *addr, size_t n, size_t *offset)

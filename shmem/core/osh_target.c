@@ -9,7 +9,7 @@ _Noreturn OSH_COLD void osh_bad_access(const char *fn, const void *addr, size_t 
 	size_t offset;
 
 	if (osh_pe.peers == NULL)
-		osh_fatal("%s: called before shmem_init or after shmem_finalize", fn);
+		osh_not_in_job(fn);
 	if (pe < 0 || pe >= osh_pe.n)
 		osh_fatal("%s: there is no PE %d; the PEs are 0 to %d", fn, pe, osh_pe.n - 1);
 	if (n == SIZE_MAX)

@@ -16,6 +16,8 @@ static struct {
 
 struct osh_team *osh_team(const void *handle)
 {
+	if (osh_unlikely(osh_pe.child))
+		osh_not_in_job(NULL);
 	switch ((uintptr_t)handle) {
 	case 0:
 		return NULL;

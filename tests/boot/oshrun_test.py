@@ -66,7 +66,8 @@ class Exchange(Case):
         self.assertIn('PE 1 on host0 began anew', out.stderr)
 
     def test_children_do_not_disturb(self):
-        self.ok(3, 'start', 'exchange=5', 'fork', 'exchange=6', 'fork', 'finish')
+        out = self.pes(3, 'start', 'exchange=5', 'fork', 'exchange=6', 'fork', 'finish')
+        self.assertEqual((out.returncode, out.stderr), (0, 'shmem: a child\n' * 6))
 
     def test_unequal_lengths(self):
         self.fails(1, 'exchanged data of another length', 3, 'start', '0:exchange=5', '1:exchange=5', '2:exchange=6')

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static long *block, *behind, variable;
@@ -253,6 +254,81 @@ static void set_after_finalize(void)
 	shmem_sync(0, 0, npes, sync);
 }
 
+/* PE 1 has a child that does it, and looks how the child ends. */
+static void in_child(void (*what)(void))
+{
+	int status = 0;
+	pid_t child;
+
+	shmem_barrier_all();
+	if (me == 1) {
+		child = fork();
+		if (child == 0) {
+			what();
+			_exit(0);
+		}
+		waitpid(child, &status, 0);
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != 1)
+			shmem_global_exit(3);
+	}
+	shmem_barrier_all();
+	shmem_finalize();
+	exit(0);
+}
+
+static void put(void)
+{
+	if (shmem_my_pe() == me && shmem_n_pes() == npes)
+		shmem_long_p(block, 1, 0);
+}
+
+static void add_in_child(void)
+{
+	static long counter;
+
+	shmem_long_atomic_inc(&counter, me);
+}
+
+static void allocate_in_child(void)
+{
+	shmem_malloc(8);
+}
+
+static void reduce_in_child(void)
+{
+	shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, block, 1);
+}
+
+static void child_puts(void)
+{
+	in_child(put);
+}
+
+static void child_adds(void)
+{
+	in_child(add_in_child);
+}
+
+static void child_allocates(void)
+{
+	in_child(allocate_in_child);
+}
+
+static void child_reduces(void)
+{
+	in_child(reduce_in_child);
+}
+
+static void child_waits(void)
+{
+	in_child(shmem_barrier_all);
+}
+
+static void child_finalizes(void)
+{
+	in_child(shmem_finalize);
+}
+
 static void get_to_null(void)
 {
 	if (me == 0)
@@ -407,6 +483,12 @@ int main(int argc, char **argv)
 		NAMED(after_finalize),
 		NAMED(barrier_after_finalize),
 		NAMED(set_after_finalize),
+		NAMED(child_puts),
+		NAMED(child_adds),
+		NAMED(child_allocates),
+		NAMED(child_reduces),
+		NAMED(child_waits),
+		NAMED(child_finalizes),
 		NAMED(get_to_null),
 		NAMED(get_of_blocks_to_null),
 		NAMED(put_from_null),

@@ -45,6 +45,10 @@ CASES = [
     ("after_finalize", False, 1, r"shmem_long_p: called before shmem_init or after shmem_finalize"),
     ("barrier_after_finalize", False, 1, r"shmem_barrier_all: called before shmem_init or after shmem_finalize"),
     ("set_after_finalize", False, 1, r"shmem_sync: called before shmem_init or after shmem_finalize"),
+    *((f"child_{name}", False, 0, rf"shmem: {routine}: called in a child of fork\(\), which is no PE")
+      for name, routine in (("puts", "shmem_long_p"), ("adds", "shmem_long_atomic_inc"), ("allocates", "shmem_malloc"),
+                            ("reduces", "a routine for a team"), ("waits", "shmem_barrier_all"),
+                            ("finalizes", "shmem_finalize"))),
     ("put_without_context", False, 1, r"PE \d .*shmem_ctx_long_put: the context is SHMEM_CTX_INVALID"),
     ("strided_put_without_context", False, 1, r"PE \d .*shmem_ctx_long_iput: the context is SHMEM_CTX_INVALID"),
     ("get_without_context", False, 1, r"PE \d .*shmem_ctx_long_g: the context is SHMEM_CTX_INVALID"),

@@ -62,7 +62,7 @@ static void raise_files(struct rlimit *before)
  */
 static int take_signals(sigset_t *before)
 {
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 	struct sigaction old;
 	sigset_t mine;
 	size_t i;

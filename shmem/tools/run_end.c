@@ -116,6 +116,19 @@ void run_end_signalled(struct run_job *job, int number, bool pass)
 	signal_all(job, SIGCONT);
 }
 
+bool run_end_is_passed(int number)
+{
+	return number == SIGUSR1 || number == SIGUSR2;
+}
+
+void run_end_pass(struct run_job *job, int number)
+{
+	if (job->ending)
+		return;
+	signal_all(job, number);
+	signal_far(job, number);
+}
+
 void run_end_told(struct run_job *job, int number)
 {
 	if (number == 0 || job->ending) {

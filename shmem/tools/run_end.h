@@ -21,6 +21,10 @@ void run_end_lost_now(struct run_job *job);
 /* Passes a signal on to the PEs; they have RUN_END_MS to leave.  The second time they are killed. */
 void run_end_signalled(struct run_job *job, int number, bool pass);
 
+/* SIGUSR1 and SIGUSR2, which mean what the program makes of them. */
+bool run_end_is_passed(int number);
+void run_end_pass(struct run_job *job, int number);
+
 void run_end_kill(struct run_job *job);
 
 /* --serve: what the oshrun that has the job has asked for; 0: kill. */

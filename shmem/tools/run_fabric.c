@@ -82,7 +82,7 @@ static int signal_of(const struct run_fabric *f)
 	struct signalfd_siginfo s;
 
 	while (read(f->signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
-		if (s.ssi_signo != SIGCHLD && s.ssi_signo != SIGQUIT)
+		if (s.ssi_signo == SIGINT || s.ssi_signo == SIGTERM || s.ssi_signo == SIGHUP)
 			return (int)s.ssi_signo;
 	}
 	return 0;

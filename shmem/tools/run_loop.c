@@ -50,6 +50,8 @@ static void take_signal(struct run_job *job, struct run_fabric *fabric, int fd)
 		return;
 	if (s.ssi_signo == SIGCHLD)
 		reap(job, fabric);
+	else if (run_end_is_passed((int)s.ssi_signo))
+		run_end_pass(job, (int)s.ssi_signo);
 	else if (s.ssi_signo != SIGQUIT) /* one from the terminal has reached the PEs already */
 		run_end_signalled(job, (int)s.ssi_signo, s.ssi_code != SI_KERNEL);
 	else if (job->up == NULL)

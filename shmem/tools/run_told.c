@@ -19,7 +19,10 @@ static int frame(struct run_job *job, const struct run_link *l)
 	case RUN_WIRE_SIGNAL:
 		if (l->head.arg > SIGNAL_MAX)
 			return -EPROTO;
-		run_end_told(job, (int)l->head.arg);
+		if (run_end_is_passed((int)l->head.arg))
+			run_end_pass(job, (int)l->head.arg);
+		else
+			run_end_told(job, (int)l->head.arg);
 		return 0;
 	default:
 		return -EPROTO;

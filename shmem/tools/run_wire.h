@@ -5,7 +5,7 @@
  *
  *   oshrun   START        once: struct run_wire_start, numbers of PEs, programs, strings
  *            RESULT arg   the data of all PEs in exchange number arg
- *            SIGNAL arg   for all PEs of the machine, which are to leave; 0: kill them
+ *            SIGNAL arg   for all PEs of the machine, which are to leave, but for SIGUSR1 and SIGUSR2; 0: kill them
  *   --serve  HELLO        first of all, unasked
  *            STARTED      the process of each PE
  *            JOIN arg     PE arg calls shmem_init; FINISH arg: it has left

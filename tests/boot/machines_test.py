@@ -234,6 +234,16 @@ class Output(Machines):
             self.assertEqual(process.wait(timeout=PATIENCE), 128 + signal.SIGTERM)
         until(lambda: not any(map(alive, self.shells())), 'the end of oshrun --serve')
 
+    def test_signals_of_the_user(self):
+        script = 'trap "exit 5" USR2; : >$0.$OSHRUN_PE; while :; do sleep 0.05; done'
+        process = subprocess.Popen([OSHRUN, '--rsh', self.rsh, '-H', 'm0,m1', 'sh', '-c', script, self.folder / 'here'],
+                                   env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        until(lambda: all((self.folder / f'here.{pe}').exists() for pe in range(2)), 'the start')
+        process.send_signal(signal.SIGUSR2)
+        self.assertEqual(process.wait(timeout=PATIENCE), 5)
+
     def test_verbose(self):
         out = self.run_on('m0,m1', '-v', 'true')
         self.assertRegex(out.stderr, r'oshrun: PE 1 on m1: process \d+\n')

@@ -191,6 +191,18 @@ class Signals(Case):
                 self.setUp()
                 self.passed(number)
 
+    def test_signals_of_the_user(self):
+        """PEs get them; oshrun and the job go on."""
+        script = 'trap "echo one >&2" USR1; trap "echo two >&2; exit 5" USR2; : >$0.$OSHRUN_PE; while :; do sleep 0.05; done'
+        process = subprocess.Popen([OSHRUN, '-np', '2', 'sh', '-c', script, self.folder / 'here'], env=environment(), text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        until(lambda: all((self.folder / f'here.{pe}').exists() for pe in range(2)), 'the start')
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual([process.stderr.readline() for _ in range(2)], ['one\n'] * 2)
+        process.send_signal(signal.SIGUSR2)
+        self.assertEqual((process.wait(timeout=PATIENCE), process.stderr.read()), (5, 'two\n' * 2))
+
     def test_pes_that_ignore_it(self):
         process, pids = self.started('ignore', 'barrier')
         process.send_signal(signal.SIGTERM)

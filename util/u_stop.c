@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "u_stop.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "u_base.h"
+#include "u_cancel.h"
+#include "u_fd.h"
+
+/*
+ * A helper process does it, since a thread may not trace others of its process.  It is made as by vfork():
+ * it has the memory of this process, and the thread that made it waits in the kernel until it ends.
+ * What it does is done by system calls alone, since stopped threads may hold the locks of the C library.
+ * When it ends for whatever reason, the kernel lets go all threads that it has stopped.
+ */
+
+#define STACK_BYTES (256u << 10)
+#define TIDS_MAX (4u << 20) /* their numbers: PID_MAX_LIMIT of the kernel */
+#define THREADS_MAX (64u << 10)
+#define LIMIT_S 5 /* for threads that the kernel does not stop */
+
+struct thread {
+	int32_t tid;
+	int32_t signal; /* that it was about to take, which it takes when it is let go */
+};
+
+/* Memory of the helper: pages that are not touched take none. */
+struct room {
+	uint8_t stack[STACK_BYTES];
+	uint8_t known[TIDS_MAX / 8]; /* a bit for each number of a thread */
+	char names[32u << 10];
+	struct thread threads[THREADS_MAX];
+};
+
+struct stop {
+	int (*run)(void *arg);
+	void *arg;
+	struct room *room;
+	uint32_t count;	  /* of room->threads */
+	uint32_t stopped; /* of these; the others have been told to stop */
+	int tasks;	  /* /proc/self/task of the process whose threads these are */
+	int32_t self;	  /* the thread that waits for the helper */
+	const char *why;  /* NULL: `run` was called */
+	bool done;	  /* the helper has this memory, and has set `err` */
+	int err;
+};
+
+static const char denied[] =
+	"other threads cannot be stopped: ptrace is forbidden, or in use by a debugger";
+static const char late[] = "a thread cannot be stopped: the kernel keeps it inside a system call";
+
+/* ---- in the helper ------------------------------------------------------------------------------ */
+
+static long trace(long request, int32_t tid, long data)
+{
+	return syscall(SYS_ptrace, request, (long)tid, 0L, data);
+}
+
+static int64_t now_s(void)
+{
+	struct timespec t = { 0 };
+
+	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
+
+/* By the letter behind the name in parentheses, in /proc/self/task/TID/stat. */
+static bool has_ended(const struct stop *s, const char *tid)
+{
+	char path[32], text[256], *end = text;
+	long fd, n;
+
+	for (n = 0; tid[n] != '\0' && n < 16; n++)
+		path[n] = tid[n];
+	for (const char *rest = "/stat"; *rest != '\0';)
+		path[n++] = *rest++;
+	path[n] = '\0';
+	fd = syscall(SYS_openat, (long)s->tasks, path, O_RDONLY | O_CLOEXEC, 0L);
+	if (fd < 0)
+		return errno == ENOENT || errno == ESRCH;
+	n = syscall(SYS_read, fd, text, sizeof(text));
+	syscall(SYS_close, fd);
+	for (long i = 0; i + 2 < n; i++)
+		if (text[i] == ')')
+			end = text + i + 2;
+	return n <= 0 || *end == 'Z' || *end == 'X';
+}
+
+/* Begins to stop a thread that is new. */
+static int begin(struct stop *s, const char *name)
+{
+	int32_t tid = 0;
+	int err;
+
+	for (const char *c = name; *c >= '0' && *c <= '9'; c++)
+		tid = tid * 10 + (*c - '0');
+	if (tid <= 0 || tid == s->self || (uint32_t)tid >= TIDS_MAX ||
+	    s->room->known[tid / 8] & (1u << (tid % 8)))
+		return 0;
+	if (s->count == THREADS_MAX)
+		return -EOPNOTSUPP;
+	if (trace(PTRACE_SEIZE, tid, 0) == 0 && trace(PTRACE_INTERRUPT, tid, 0) == 0) {
+		s->room->known[tid / 8] |= (uint8_t)(1u << (tid % 8));
+		s->room->threads[s->count++] = (struct thread){ .tid = tid };
+		return 1;
+	}
+	err = -errno;
+	if (err == -ESRCH || has_ended(s, name))
+		return 0;
+	s->why = denied;
+	return err == -EPERM ? -EPERM : -EOPNOTSUPP;
+}
+
+struct entry {
+	uint64_t inode, offset;
+	uint16_t len;
+	uint8_t type;
+	char name[];
+};
+
+/* Returns how many new threads there are, or -errno. */
+static int begin_all(struct stop *s)
+{
+	char *names = s->room->names;
+	int found = 0, err;
+	long n;
+
+	if (syscall(SYS_lseek, (long)s->tasks, 0L, SEEK_SET) < 0)
+		return -EOPNOTSUPP;
+	while ((n = syscall(SYS_getdents64, (long)s->tasks, names, sizeof(s->room->names))) > 0) {
+		for (long at = 0; at < n;) {
+			const struct entry *e = (const struct entry *)(void *)(names + at);
+
+			err = begin(s, e->name);
+			if (err < 0)
+				return err;
+			found += err;
+			at += e->len;
+		}
+	}
+	return n < 0 ? -EOPNOTSUPP : found;
+}
+
+static int await(struct stop *s, struct thread *t, int64_t end)
+{
+	const struct timespec nap = { .tv_nsec = 20000 };
+	int status = 0;
+	long got;
+
+	while ((got = syscall(SYS_wait4, (long)t->tid, &status, __WALL | WNOHANG, NULL)) == 0) {
+		if (now_s() > end) {
+			s->why = late;
+			return -EOPNOTSUPP;
+		}
+		syscall(SYS_nanosleep, &nap, NULL);
+	}
+	/* It may have ended, and may have been about to take a signal. */
+	if (got < 0 || !WIFSTOPPED(status))
+		t->tid = 0;
+	else if (status >> 16 == 0)
+		t->signal = WSTOPSIG(status);
+	return 0;
+}
+
+/* Until the list has none that is new: threads that are stopped make no others. */
+static int stop_all(struct stop *s)
+{
+	int64_t end = now_s() + LIMIT_S;
+	int err;
+
+	while ((err = begin_all(s)) > 0) {
+		for (; s->stopped < s->count; s->stopped++) {
+			err = await(s, &s->room->threads[s->stopped], end);
+			if (err != 0)
+				return err;
+		}
+	}
+	return err;
+}
+
+/* The end of this process lets go those that have not stopped, with the signals that they were about to take. */
+static void let_all_go(const struct stop *s)
+{
+	for (uint32_t i = 0; i < s->stopped; i++)
+		if (s->room->threads[i].tid != 0)
+			trace(PTRACE_DETACH, s->room->threads[i].tid, s->room->threads[i].signal);
+}
+
+static int help(void *arg)
+{
+	struct stop *s = arg;
+	int err = stop_all(s);
+
+	if (err == 0) {
+		s->why = NULL;
+		err = s->run(s->arg);
+	}
+	let_all_go(s);
+	s->err = err;
+	s->done = true;
+	return 0;
+}
+
+/* ---- in the process --------------------------------------------------------------------------- */
+
+/* Not seen by wait() of the program, since it ends without a signal. */
+static int start_helper(struct stop *s)
+{
+	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
+	sigset_t all, before;
+	int pid, err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = clone(help, s->room->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, s);
+	err = pid < 0 ? -errno : 0;
+	if (pid > 0)
+		while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+static int stop_by_helper(struct stop *s)
+{
+	int err;
+
+	s->room = mmap(NULL, sizeof(*s->room), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (s->room == MAP_FAILED)
+		return -ENOMEM;
+	s->count = s->stopped = 0;
+	err = start_helper(s);
+	munmap(s->room, sizeof(*s->room));
+	if (err != 0)
+		return err == -ENOMEM ? err : -EOPNOTSUPP;
+	if (s->done)
+		return s->err;
+	s->why =
+		"other threads cannot be stopped: an emulator gives no process the memory of another";
+	return -EOPNOTSUPP;
+}
+
+/* Yama lets a process trace only those that agree; elsewhere prctl() does not know this. */
+static bool agree(bool on)
+{
+	return prctl(PR_SET_PTRACER, on ? PR_SET_PTRACER_ANY : 0, 0, 0, 0) == 0;
+}
+
+int u_stop_others(int (*run)(void *arg), void *arg, const char **why)
+{
+	struct stop s = { .run = run, .arg = arg, .self = (int32_t)syscall(SYS_gettid) };
+	int err;
+
+	*why = "/proc/self/task cannot be read";
+	s.tasks = u_fd_above_std(open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (s.tasks < 0)
+		return errno == ENOENT || errno == EACCES ? -EOPNOTSUPP : -errno;
+	s.why = "there is no process that could stop other threads";
+	err = stop_by_helper(&s);
+	if (err == -EPERM && s.why == denied && agree(true)) {
+		err = stop_by_helper(&s);
+		agree(false);
+	}
+	close(s.tasks);
+	*why = s.why;
+	return err == -EPERM ? -EOPNOTSUPP : err;
+}

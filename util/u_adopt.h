@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Puts pages of a shared mapping in the place of private anonymous memory, and private pages back,
- * with the content that is there.  Threads that read see it at any moment.  A thread that writes
- * meanwhile waits at the page, by a userfaultfd, where `exact` is asked for; else the caller answers
- * for it that none does.
+ * Puts pages of a shared mapping in the place of private memory, and private pages back, with the
+ * content that is there.  Where `exact` is asked for all other threads are stopped meanwhile (u_stop.h);
+ * else threads that read see the content at any moment, and the caller answers for it that none writes.
  *
  * Not seen, and lost: what a device or the kernel writes into pages that it has pinned before, as for
- * direct I/O.  Where the process may not handle faults of the kernel, system calls of other threads
- * that would write there meanwhile return EFAULT instead of waiting.
+ * direct I/O.
  */
 #ifndef U_ADOPT_H
 #define U_ADOPT_H
@@ -23,7 +21,7 @@
  * no memory. `pages` stays mapped.  Children of fork() get neither.
  *
  * Returns 0, or an error that changed nothing: -EFAULT for a gap, -EOPNOTSUPP for memory that
- * u_maps_check_plain() refuses, a stack of this thread, or where the kernel holds no writers;
+ * u_maps_check_plain() refuses, a stack of this thread, or where other threads cannot be stopped;
  * -ENOMEM, -EMFILE and the like.  `why` tells it in a few words.
  */
 int u_adopt(void *start, size_t len, void *pages, bool exact, char why[U_MAPS_WHY]);
@@ -33,7 +31,7 @@ int u_adopt(void *start, size_t len, void *pages, bool exact, char why[U_MAPS_WH
  * as u_adopt() did: what the program has unmapped or mapped anew is left alone, and protection that
  * it has changed is kept.
  *
- * Returns 0, or -errno, -EOPNOTSUPP where the kernel holds no writers: pages of the first mapping in
+ * Returns 0, or -errno, -EOPNOTSUPP where other threads cannot be stopped: pages of the first mapping in
  * the range that were not put back, and all behind it, are as they were.
  */
 int u_adopt_undo(void *start, size_t len, void *pages, bool exact);

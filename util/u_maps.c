@@ -54,6 +54,7 @@ static bool next_mapping(FILE *maps, struct u_mapping *out)
 	out->executable = rights[2] == 'x';
 	out->private_anonymous = rights[3] == 'p' && out->inode == 0 &&
 				 name_is_anonymous(line + name);
+	out->private_file = rights[3] == 'p' && out->inode != 0;
 	out->stack = strncmp(line + name, "[stack", strlen("[stack")) == 0;
 	return true;
 }
@@ -116,12 +117,12 @@ int u_maps_find(const void *start, struct u_mapping *out)
 #define DETAIL_BYTES 256
 
 /*
- * Attributes that any private anonymous memory has, and hints: accounted, THP, merging, order of
- * access, soft-dirty; and "gu", which says that pages may be guarded, and stays where mappings with
+ * Attributes that any private memory has ("dw": an executable, before Linux 5.15), and hints: accounted, THP, merging,
+ * order of access, soft-dirty; and "gu", which says that pages may be guarded, and stays where mappings with
  * and without such pages have become one.  Each of the others is a promise that other pages would not
  * keep.
  */
-static const char plain_attributes[] = " rd wr mr mw me ac nr sd hg nh mg sr rr gu ";
+static const char plain_attributes[] = " rd wr mr mw me dw ac nr sd hg nh mg sr rr gu ";
 
 /* Of `word`, two letters. */
 static bool attribute_is_plain(const char *word)
@@ -186,8 +187,8 @@ static int check_kind(const struct u_mapping *m, char why[U_MAPS_WHY])
 
 	if (m->stack)
 		kind = "a stack";
-	else if (!m->private_anonymous)
-		kind = "a file, shared or window memory, and not private anonymous memory";
+	else if (!m->private_anonymous && !m->private_file)
+		kind = "shared or window memory, and not private";
 	else if (!m->readable || !m->writable)
 		kind = "not readable and writable";
 	else if (m->executable)

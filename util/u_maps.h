@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct u_mapping {
 	uint64_t from, to;
@@ -13,6 +15,7 @@ struct u_mapping {
 	bool private_anonymous;
 	/* Of the list alone: */
 	bool executable, stack;
+	bool private_file;	/* a file's, but what is written there stays in this process */
 	uint64_t offset, inode; /* of a file, or of shared memory */
 	uint32_t dev_major, dev_minor;
 };
@@ -35,10 +38,10 @@ int u_maps_check(const void *start, uint64_t len, bool *writable_out);
 int u_maps_check_private(const void *start, uint64_t len, bool *writable_out);
 
 /*
- * Is all of [start, start + len) private anonymous memory that may be read and written, of pages of
- * the ordinary size, with no attribute but hints: no stack, not locked, as any for fork, core dumps
- * and faults?  Does not tell pages that are guarded.  Reads what the kernel tells of every mapping up
- * to there, which takes some microseconds for each and milliseconds for each GiB present.
+ * Is all of [start, start + len) private memory, anonymous or of a file, that may be read and written, of
+ * pages of the ordinary size, with no attribute but hints: no stack, not locked, as any for fork, core dumps
+ * and faults?  Does not tell pages that are guarded, or that lie behind the end of a file.  Reads what the kernel
+ * tells of every mapping up to there, which takes some microseconds for each and milliseconds for each GiB present.
  *
  * Returns 0; -EFAULT for a gap; -EOPNOTSUPP for other memory; -errno when /proc cannot be read now.
  * `why` tells it in a few words.
@@ -56,6 +59,16 @@ int u_maps_find(const void *start, struct u_mapping *out);
 
 /* madvise() to make pages present, again when a signal ends it.  0 or -errno. */
 int u_maps_populate(void *start, uint64_t len, int advice);
+
+/*
+ * mremap() to a fixed address, by the system call: a program may have replaced the function by one that does not know
+ * all that the call does, or that takes locks.  `to`, or MAP_FAILED with errno.
+ */
+static inline void *u_maps_move(void *from, uint64_t old_len, uint64_t len, void *to)
+{
+	return (void *)syscall(SYS_mremap, from, old_len, len,
+			       (long)(MREMAP_MAYMOVE | MREMAP_FIXED), to);
+}
 
 /* In a child of fork(): the descriptor shows the mappings of the parent. */
 void u_maps_forked(void);

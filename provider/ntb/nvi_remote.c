@@ -18,6 +18,7 @@
 #include "nvi_remote.h"
 #include "nvi_req.h"
 #include "u_log.h"
+#include "u_maps.h"
 #include "u_time.h"
 
 #define ANSWER_NS INT64_C(5000000000)
@@ -86,7 +87,7 @@ static int exchange(const struct nvi_remote *r)
 	if (fresh == MAP_FAILED)
 		return -errno;
 	madvise(fresh, len, MADV_DONTFORK);
-	if (mremap(fresh, len, len, MREMAP_MAYMOVE | MREMAP_FIXED, r->map.base) != MAP_FAILED)
+	if (u_maps_move(fresh, len, len, r->map.base) != MAP_FAILED)
 		return 0;
 	err = -errno;
 	munmap(fresh, len);

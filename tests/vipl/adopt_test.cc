@@ -94,11 +94,11 @@ size_t mappings()
 }
 
 /* Of this thread. */
-bool refuse_userfaultfd()
+bool refuse_ptrace()
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
@@ -117,7 +117,7 @@ protected:
 			GTEST_SKIP() << "the kernel does not tell the attributes of memory";
 		ASSERT_EQ(name_of(VIP_SUCCESS), name_of(adopted.rc));
 	}
-	/* 0, where the kernel can hold writers. */
+	/* 0, where other threads can be stopped. */
 	static VIP_ULONG exact()
 	{
 		Pages pages;
@@ -177,7 +177,7 @@ TEST_F(WindowAdopted, Refusals)
 	char *hole = map(kLength), *shared = map(kLength, MAP_SHARED | MAP_ANONYMOUS);
 	char *read_only = map(kLength), *mixed = map(kLength), *locked = map(kLength);
 	int fd = memfd_create("adopt", MFD_CLOEXEC);
-	ASSERT_EQ(0, ftruncate(fd, static_cast<off_t>(kLength)));
+	ASSERT_EQ(0, ftruncate(fd, static_cast<off_t>(kPage)));
 	char *file = map(kLength, MAP_PRIVATE, fd);
 	VIP_PVOID window;
 	VIP_MEM_HANDLE window_h;
@@ -211,7 +211,7 @@ TEST_F(WindowAdopted, Refusals)
 		{ "read-only memory", kind, read_only, kLength, nullptr, 0 },
 		{ "a part that is read-only", kind, mixed, kLength, nullptr, 0 },
 		{ "shared memory", kind, shared, kLength, nullptr, 0 },
-		{ "a private mapping of a file", kind, file, kLength, nullptr, 0 },
+		{ "a private mapping behind the end of its file", kind, file, kLength, nullptr, 0 },
 		{ "the stack of this thread", kind, reinterpret_cast<void *>(frame), kPage, nullptr,
 		  0 },
 		{ "window memory", kind, window, kLength, nullptr, 0 },
@@ -498,7 +498,7 @@ TEST_F(WindowAdopted, StaysWhereItCannotBeGivenBack)
 {
 	RULE("vipl VipDeregisterMem: VIP_ERROR_RESOURCE without descriptors, and it stays registered");
 	if (exact() != 0)
-		GTEST_SKIP() << "the kernel holds no writers for this process";
+		GTEST_SKIP() << "the threads of this process cannot be stopped";
 	Link l(VIP_SERVICE_RELIABLE_DELIVERY);
 	Pages pages, other;
 	Adopted adopted(l.nb, pages.p, kLength, 0);
@@ -526,15 +526,15 @@ TEST_F(WindowAdopted, StaysWhereItCannotBeGivenBack)
 /* A program that gives up system calls when it has set up all can still close its NIC. */
 TEST_F(WindowAdopted, GivenBackBehindAFilterOfSystemCalls)
 {
-	RULE("vipl VipDeregisterMem: VIP_ERROR_NOT_SUPPORTED where writers cannot be held any more");
+	RULE("vipl VipDeregisterMem: VIP_ERROR_NOT_SUPPORTED where threads cannot be stopped any more");
 	if (exact() != 0)
-		GTEST_SKIP() << "the kernel holds no writers for this process";
+		GTEST_SKIP() << "the threads of this process cannot be stopped";
 	Pages written, unmapped, fresh;
 	Adopted one(nic(0), written.p, kLength, 0), other(nic(0), unmapped.p, kLength, 0);
 	VIP_MEM_HANDLE h;
 	bool filtered = false;
 	std::thread sandbox([&] {
-		if (!refuse_userfaultfd())
+		if (!refuse_ptrace())
 			return;
 		filtered = true;
 		EXPECT_RC(VIP_ERROR_NOT_SUPPORTED,

@@ -1366,8 +1366,8 @@ VIP_RETURN VipRegisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VI
  *    registered one, or memory of VipxAllocMem(): use VipxFreeMem()
  *  - VIP_ERROR_RESOURCE: memory of VipxAdoptMem() that cannot be given back now for want of memory,
  *    mappings or file descriptors; it stays registered. Free some and call again
- *  - VIP_ERROR_NOT_SUPPORTED: memory of VipxAdoptMem(), and the kernel does not hold writers for this
- *    thread any more, as behind a seccomp filter; it stays registered. Protect the memory against
+ *  - VIP_ERROR_NOT_SUPPORTED: memory of VipxAdoptMem(), and the other threads cannot be stopped any
+ *    more, as behind a seccomp filter or by a debugger; it stays registered. Protect the memory against
  *    writing, or unmap it, and call again
  *
  * Context: may wait until a transfer that is using the memory at this moment is over; of memory of

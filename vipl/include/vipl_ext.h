@@ -250,19 +250,24 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * content stay. Registrations that the memory has stay, too. Peers on other machines store there
  * only where an IOMMU translates for the adapter; where none does, their writes go through slots.
  *
- * The memory must be private and anonymous, readable, writable and not executable: that of malloc(),
- * aligned_alloc() and mmap(). It is refused if part of it is a file, shared or window memory (adopted
- * memory as well), the first thread's stack or that of the calling thread, has pages of MAP_HUGETLB, a
+ * The memory must be private, readable, writable and not executable: that of malloc(), aligned_alloc()
+ * and mmap(), the variables of a program, or a private mapping of a file, whose pages are copied. It is
+ * refused if part of it is shared or window memory (adopted memory as well), the first thread's stack or
+ * that of the calling thread, has pages of MAP_HUGETLB, a
  * protection key or a userfaultfd, is locked by mlock(), has guarded pages, or has an attribute of
  * madvise() that is no hint, such as MADV_DONTFORK or MADV_DONTDUMP. Transparent huge pages are taken.
- * Hints, names and a NUMA policy are lost, and given back it has pages of the ordinary kind. The stack
- * of another thread cannot be told from other memory; do not give it.
+ * Hints, names and a NUMA policy are lost, and given back it has anonymous pages of the ordinary kind. The
+ * stack of another thread cannot be told from other memory; do not give it.
  *
- * Threads that read the memory during the call see its content. With Flags 0 a thread that writes
- * there meanwhile waits until the pages are exchanged, and its store is not lost; that takes a
- * userfaultfd (Linux 5.19), which some containers forbid. Unless the process has CAP_SYS_PTRACE, a
- * system call by which another thread has the kernel write there, such as read(), may return EFAULT
- * meanwhile. With VIPX_ADOPT_NO_WRITERS no thread is held, and a store that another thread makes
+ * With Flags 0 all other threads of the process are stopped while the content is copied and the pages are
+ * exchanged, and the signals of this one wait, so no store is lost. A thread that sleeps in a system call makes
+ * it again; so it sleeps at the futex of the new pages where it slept at one of the old. Some system calls
+ * end with EINTR instead, as after SIGSTOP and SIGCONT: epoll_wait(), semop() and others of signal(7). They are
+ * stopped by ptrace, for which the call makes a process that shares the memory of this one and ends with the
+ * call. Where that is impossible, as for a process that a debugger has, behind a filter of system calls that forbids
+ * ptrace, or where threads of io_uring work, the memory is refused. Where the Yama module restricts
+ * ptrace to parents, the process agrees by PR_SET_PTRACER for the time of the call, and to nobody afterwards. With
+ * VIPX_ADOPT_NO_WRITERS nothing is stopped: threads that read see the content, and a store that another thread makes
  * during the call may be lost; so for the call that gives the memory back. With either, pages into
  * which the kernel or a device writes by an address that it took before, as for direct I/O and
  * io_uring, must have no transfer under way.
@@ -281,7 +286,7 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  *  - VIP_INVALID_PARAMETER: a bad handle, a NULL pointer, an unknown flag, Address or Length is no
  *    multiple of the page size, Length is 0 or above MaxRegisterBlockBytes, or part of the memory is
  *    not mapped
- *  - VIP_ERROR_NOT_SUPPORTED: memory that is refused, or writers cannot be held: VIADUCT_LOG=info
+ *  - VIP_ERROR_NOT_SUPPORTED: memory that is refused, or threads cannot be stopped: VIADUCT_LOG=info
  *    tells which. Use memory of mmap() or VipxAllocMem(); or VIPX_ADOPT_NO_WRITERS where nothing
  *    writes there; or VipRegisterMem(), which takes any memory
  *  - VIP_ERROR_RESOURCE: the window or the table of regions is full: give some back, or raise

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -40,45 +43,122 @@ static uint64_t hash_notes(uint64_t h, const uint8_t *p, size_t n)
 	return h;
 }
 
+/* Pages from `from` to `to`. */
+struct range {
+	uintptr_t from, to;
+};
+
+/* The writable segments of the executable, without what the dynamic linker protects. */
+struct layout {
+	struct range writable[OSH_DATA_PIECES];
+	int count;
+	uintptr_t bias;
+	uint64_t id;
+};
+
 /* The first object that dl_iterate_phdr() names is the executable. */
 static int look(struct dl_phdr_info *info, size_t size, void *into)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct osh_globals *s = into;
-	uintptr_t start = 0, end = 0, relro = 0;
+	struct layout *l = into;
+	struct range relro = { 0 };
 
-	s->id = 0xcbf29ce484222325ull;
+	l->bias = info->dlpi_addr;
+	l->id = 0xcbf29ce484222325ull;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 		uintptr_t at = info->dlpi_addr + ph->p_vaddr;
+		struct range r = { at & ~(page - 1), osh_align_up(at + ph->p_memsz, page) };
 
-		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_W)) {
-			if (start == 0)
-				start = at;
-			end = at + ph->p_memsz;
-		}
+		if (ph->p_type == PT_LOAD && (ph->p_flags & PF_W) && l->count < OSH_DATA_PIECES)
+			l->writable[l->count++] = r;
+		/* Whole pages are protected; what is left of the last one is writable. */
 		if (ph->p_type == PT_GNU_RELRO)
-			relro = at + ph->p_memsz;
+			relro = (struct range){ at, (at + ph->p_memsz) & ~(page - 1) };
 		if (ph->p_type == PT_NOTE)
-			s->id = hash_notes(s->id, (const uint8_t *)at, ph->p_memsz);
-		s->id = hash(s->id, &ph->p_vaddr, sizeof(ph->p_vaddr));
-		s->id = hash(s->id, &ph->p_memsz, sizeof(ph->p_memsz));
+			l->id = hash_notes(l->id, (const uint8_t *)at, ph->p_memsz);
+		l->id = hash(l->id, &ph->p_vaddr, sizeof(ph->p_vaddr));
+		l->id = hash(l->id, &ph->p_memsz, sizeof(ph->p_memsz));
 	}
-	/* The dynamic linker protects whole pages; what it leaves of the last one is writable. */
-	relro &= ~(page - 1);
-	if (relro > start)
-		start = relro;
-	start &= ~(page - 1);
-	end = osh_align_up(end, page);
-	s->base = (uint8_t *)start;
-	s->len = end > start ? end - start : 0;
+	for (int i = 0; i < l->count; i++) {
+		struct range *w = &l->writable[i];
+
+		if (relro.from < w->to && relro.to > w->from)
+			w->from = relro.to;
+	}
 	return 1;
 }
 
-void osh_globals_find(struct osh_globals *s)
+/* Behind the last piece, or in one with it if they touch. */
+static void add_piece(struct osh_globals *g, uintptr_t from, uintptr_t to)
 {
-	*s = (struct osh_globals){ 0 };
-	dl_iterate_phdr(look, s);
+	struct osh_piece *last = g->count > 0 ? &g->piece[g->count - 1] : NULL;
+
+	if (last != NULL && (uintptr_t)last->base + last->len == from) {
+		last->len += to - from;
+	} else if (g->count < OSH_DATA_PIECES) {
+		g->piece[g->count].base = (uint8_t *)from;
+		g->piece[g->count++].len = to - from;
+	}
+}
+
+/* Segments and mappings come in the order of their addresses. */
+static void add_mapping(struct osh_globals *g, const struct layout *l, struct range m)
+{
+	for (int i = 0; i < l->count; i++) {
+		uintptr_t from = l->writable[i].from, to = osh_min(m.to, l->writable[i].to);
+
+		from = m.from > from ? m.from : from;
+		if (from < to)
+			add_piece(g, from, to);
+	}
+}
+
+/* A line may be longer, by the name of a file; its rest is no line with two addresses and rights. */
+static void find_mapped(struct osh_globals *g, const struct layout *l)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[128], rights[5];
+	bool begins = true;
+	struct range m;
+
+	while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
+		if (begins &&
+		    sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &m.from, &m.to, rights) == 3 &&
+		    rights[0] == 'r' && rights[1] == 'w' && rights[3] == 'p')
+			add_mapping(g, l, m);
+		begins = strchr(line, '\n') != NULL;
+	}
+	if (maps != NULL)
+		fclose(maps);
+}
+
+void osh_globals_find(struct osh_globals *g)
+{
+	struct layout l = { .count = 0 };
+	uintptr_t offset;
+
+	*g = (struct osh_globals){ .count = 0 };
+	dl_iterate_phdr(look, &l);
+	find_mapped(g, &l);
+	g->id = l.id;
+	for (int i = 0; i < g->count; i++) {
+		offset = (uintptr_t)g->piece[i].base - l.bias;
+		g->id = hash(g->id, &offset, sizeof(offset));
+		g->id = hash(g->id, &g->piece[i].len, sizeof(g->piece[i].len));
+	}
+}
+
+bool osh_globals_have(const void *addr)
+{
+	struct layout l = { .count = 0 };
+	uintptr_t at = (uintptr_t)addr;
+	bool have = false;
+
+	dl_iterate_phdr(look, &l);
+	for (int i = 0; i < l.count; i++)
+		have |= l.writable[i].from <= at && at < l.writable[i].to;
+	return have;
 }
 
 /*
@@ -107,30 +187,13 @@ copy_to_zeros(uint8_t *to, const uint8_t *from, size_t n)
 	}
 }
 
-int osh_globals_privatise(const struct osh_globals *s)
-{
-	uint8_t *copy;
-
-	copy = mmap(NULL, s->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (copy == MAP_FAILED)
-		return -errno;
-	copy_to_zeros(copy, s->base, s->len);
-	if (mremap(copy, s->len, s->len, MREMAP_MAYMOVE | MREMAP_FIXED, s->base) == MAP_FAILED) {
-		int rc = -errno;
-
-		munmap(copy, s->len);
-		return rc;
-	}
-	return 0;
-}
-
 /* ---- children of fork() ---------------------------------------------------------------------- */
 
 static struct {
 	pthread_mutex_t lock;
 	bool hooked;
-	const struct osh_globals *range;
-	uint8_t *copy; /* between the handlers before and behind a fork() */
+	const struct osh_globals *globals;
+	uint8_t *copy[OSH_DATA_PIECES]; /* between the handlers before and behind a fork(); or MAP_FAILED */
 } children = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* Pages that are swapped out are not in memory either: then all are read. */
@@ -160,37 +223,55 @@ static void copy_adopted(uint8_t *to, const uint8_t *from, size_t n)
 	}
 }
 
-/* The copy is mapped over the missing pages in the child, so it has to exist before. */
+static uint8_t *copy_piece(const struct osh_piece *p)
+{
+	uint8_t *copy =
+		mmap(NULL, p->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (copy != MAP_FAILED)
+		copy_adopted(copy, p->base, p->len);
+	return copy;
+}
+
+/* The copies are mapped over the missing pages in the child, so they have to exist before. */
 static void before_fork(void)
 {
+	const struct osh_globals *g;
+
 	pthread_mutex_lock(&children.lock);
-	children.copy = MAP_FAILED;
-	if (children.range == NULL)
-		return;
-	children.copy = mmap(NULL, children.range->len, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (children.copy != MAP_FAILED)
-		copy_adopted(children.copy, children.range->base, children.range->len);
+	g = children.globals;
+	for (int i = 0; i < OSH_DATA_PIECES; i++)
+		children.copy[i] = g != NULL && i < g->count && g->piece[i].adopted
+					   ? copy_piece(&g->piece[i])
+					   : MAP_FAILED;
 }
 
 static void after_fork_parent(void)
 {
-	if (children.copy != MAP_FAILED)
-		munmap(children.copy, children.range->len);
+	for (int i = 0; i < OSH_DATA_PIECES; i++)
+		if (children.copy[i] != MAP_FAILED)
+			munmap(children.copy[i], children.globals->piece[i].len);
 	pthread_mutex_unlock(&children.lock);
 }
 
+/* mremap() may be a function of another library, which uses variables that are missing. */
 static void after_fork_child(void)
 {
-	if (children.copy != MAP_FAILED)
-		mremap(children.copy, children.range->len, children.range->len,
-		       MREMAP_MAYMOVE | MREMAP_FIXED, children.range->base);
-	children.range = NULL;
+	for (int i = 0; i < OSH_DATA_PIECES; i++) {
+		const struct osh_piece *p;
+
+		if (children.copy[i] == MAP_FAILED)
+			continue;
+		p = &children.globals->piece[i];
+		syscall(SYS_mremap, children.copy[i], p->len, p->len, MREMAP_MAYMOVE | MREMAP_FIXED,
+			p->base);
+	}
+	children.globals = NULL;
 	osh_state_leave_to_parent();
 	pthread_mutex_unlock(&children.lock);
 }
 
-int osh_globals_for_children(const struct osh_globals *s)
+int osh_globals_for_children(const struct osh_globals *g)
 {
 	int rc = 0;
 
@@ -200,7 +281,7 @@ int osh_globals_for_children(const struct osh_globals *s)
 		children.hooked = rc == 0;
 	}
 	if (rc == 0)
-		children.range = s;
+		children.globals = g;
 	pthread_mutex_unlock(&children.lock);
 	return rc;
 }

@@ -1,30 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The global and static variables of the executable as a range of whole pages that can be adopted:
- * found, exchanged for anonymous pages, and copied for children of fork().
+ * The global and static variables of the executable as pieces of whole pages that can be adopted: found, and
+ * copied for children of fork().
  */
 #ifndef OSH_GLOBALS_H
 #define OSH_GLOBALS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct osh_globals {
+/* What lies apart by -mcmodel=medium, sections with addresses of their own, or other memory that was mapped between. */
+#define OSH_DATA_PIECES 8
+
+struct osh_piece {
 	uint8_t *base; /* page-aligned */
-	size_t len;    /* whole pages; 0: the executable has none */
-	uint64_t id;   /* of the executable and its layout: equal in PEs that run the same */
+	size_t len;    /* whole pages */
+	bool adopted;  /* written by osh_open.c: children of fork() need a copy */
 };
 
-/* Finds them. */
-void osh_globals_find(struct osh_globals *s);
-/* Exchanges the pages for private anonymous ones of the same content.  0 or -errno. */
-int osh_globals_privatise(const struct osh_globals *s);
+struct osh_globals {
+	struct osh_piece piece[OSH_DATA_PIECES];
+	int count;
+	uint64_t id; /* of the executable, its layout and the pieces: equal in PEs that run the same */
+};
+
 /*
- * From now on, or (NULL) no longer, children of fork() get a private copy of the range, which would be missing
+ * Finds those pages of the executable's writable segments that are private memory and may be read and written.  Not
+ * found is what the program has protected, or has mapped shared memory over, and what comes after
+ * OSH_DATA_PIECES pieces.
+ */
+void osh_globals_find(struct osh_globals *g);
+/* Does the address lie in a writable segment of the executable? */
+bool osh_globals_have(const void *addr);
+/*
+ * From now on, or (NULL) no longer, children of fork() get a private copy of adopted pieces, which would be missing
  * there.  Its handler of fork() is installed by the first call, which has to come before libraries that are used
  * install theirs: in a child those run in this order, and may use variables that the linker has put into the
  * executable (`environ`, those of sanitizers).  0 or -errno.
  */
-int osh_globals_for_children(const struct osh_globals *s);
+int osh_globals_for_children(const struct osh_globals *g);
 
 #endif

@@ -237,7 +237,7 @@ int osh_addr_accessible(const void *addr, int pe)
 	s = osh_segment_of(addr, 1, &offset);
 	if (s == OSH_HEAP)
 		return offset >= osh_pe.inner;
-	return s == OSH_DATA && osh_pe.peers[pe].same_program;
+	return osh_is_data(s) && osh_pe.peers[pe].same_program;
 }
 
 void *osh_ptr(const void *addr, int pe)

@@ -283,8 +283,8 @@ static struct mapping *map_peer(const char *fn, int pe, struct mapping *m)
 		m->pe = pe;
 		m->vi = osh_link_connect(fn, pe);
 	}
-	if (osh_pe.peers[pe].same_program && osh_pe.seg[OSH_DATA].len > 0)
-		map_segment(fn, m->vi, pe, OSH_DATA);
+	for (int s = OSH_DATA; osh_pe.peers[pe].same_program && s < osh_pe.segments; s++)
+		map_segment(fn, m->vi, pe, s);
 	map_segment(fn, m->vi, pe, OSH_HEAP);
 	return m;
 }

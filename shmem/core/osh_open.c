@@ -16,6 +16,7 @@
 struct card {
 	uint64_t base[OSH_SEGMENTS], len[OSH_SEGMENTS], program;
 	VIP_MEM_HANDLE handle[OSH_SEGMENTS];
+	bool apart; /* nobody can map the variables */
 	uint16_t host_len;
 	uint8_t host[22];
 	struct u_processors processors;
@@ -23,6 +24,8 @@ struct card {
 
 static struct {
 	struct osh_globals globals;
+	bool apart; /* variables that are registered, but are not window memory */
+	bool kept;  /* variables could not be given back */
 	void *heap; /* what VipxAllocMem() gave */
 	uint16_t host_len;
 	uint8_t host[22]; /* address of this host */
@@ -39,6 +42,7 @@ static int alloc_heap(char error[BOOT_TEXT_MAX])
 	VIP_PVOID at;
 	VIP_RETURN rc;
 
+	osh_pe.segments = OSH_DATA;
 	osh_pe.inner = osh_align_up(INNER_BYTES + (size_t)osh_pe.n * 4096, OSH_ALIGN_MAX);
 	heap->len = osh_align_up(osh_pe.inner + osh_env.heap_bytes, 4096);
 	if (VipQueryNic(osh_pe.nic, &nic) == VIP_SUCCESS &&
@@ -65,36 +69,55 @@ static int alloc_heap(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
-static int adopt_data(char error[BOOT_TEXT_MAX])
+/* Variables that cannot be adopted stay where they are: then each access of another PE is a message. */
+static VIP_RETURN adopt_piece(struct osh_piece *piece, struct osh_segment *data)
 {
 	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
-	struct osh_segment *data = &osh_pe.seg[OSH_DATA];
 	VIP_RETURN rc;
-	int err;
 
-	osh_globals_find(&own.globals);
-	if (own.globals.len == 0)
-		return 0;
-	err = osh_globals_privatise(&own.globals);
-	if (err == 0)
-		err = osh_globals_for_children(&own.globals);
-	if (err != 0) {
-		snprintf(error, BOOT_TEXT_MAX, "the program's variables cannot be moved: %s",
-			 strerror(-err));
+	piece->adopted = true; /* for a thread that forks meanwhile */
+	rc = VipxAdoptMem(osh_pe.nic, piece->base, piece->len, &attrs, 0, &data->handle);
+	piece->adopted = rc == VIP_SUCCESS;
+	if (rc == VIP_ERROR_NOT_SUPPORTED) {
+		own.apart = true;
+		rc = VipRegisterMem(osh_pe.nic, piece->base, piece->len, &attrs, &data->handle);
+	}
+	if (rc == VIP_SUCCESS) {
+		data->base = piece->base;
+		data->len = piece->len;
+	}
+	return rc;
+}
+
+static int adopt_data(char error[BOOT_TEXT_MAX])
+{
+	struct osh_globals *g = &own.globals;
+	VIP_RETURN rc;
+
+	if (own.kept) {
+		snprintf(
+			error, BOOT_TEXT_MAX,
+			"not again: the last shmem_finalize could not stop other threads, and left the "
+			"program's variables in shared memory (a debugger, or a filter of system calls)");
 		return -1;
 	}
-	rc = VipxAdoptMem(osh_pe.nic, own.globals.base, own.globals.len, &attrs,
-			  VIPX_ADOPT_NO_WRITERS, &data->handle);
-	if (rc != VIP_SUCCESS) {
-		osh_globals_for_children(NULL);
-		snprintf(error, BOOT_TEXT_MAX,
-			 "the program's variables (%zu bytes) cannot be made symmetric (%s); "
-			 "VIADUCT_LOG=info tells why",
-			 own.globals.len, VipxErrorString(rc));
+	osh_globals_find(g);
+	if (osh_globals_for_children(g) != 0) {
+		snprintf(error, BOOT_TEXT_MAX, "out of memory");
 		return -1;
 	}
-	data->base = own.globals.base;
-	data->len = own.globals.len;
+	for (int i = 0; i < g->count; i++) {
+		rc = adopt_piece(&g->piece[i], &osh_pe.seg[osh_pe.segments]);
+		if (rc != VIP_SUCCESS) {
+			snprintf(
+				error, BOOT_TEXT_MAX,
+				"the program's variables (%zu bytes) cannot be made symmetric (%s); "
+				"VIADUCT_LOG=info tells why",
+				g->piece[i].len, VipxErrorString(rc));
+			return -1;
+		}
+		osh_pe.segments++;
+	}
 	return 0;
 }
 
@@ -117,14 +140,20 @@ static int open_nic(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
+static bool is_here(const struct card *c, const struct card *mine)
+{
+	return c->host_len == mine->host_len && memcmp(c->host, mine->host, c->host_len) == 0;
+}
+
 static void take_card(int pe, const struct card *c, const struct card *mine)
 {
 	struct osh_peer *p = &osh_pe.peers[pe];
 
 	p->host_len = (uint16_t)osh_min(c->host_len, sizeof(p->host));
 	memcpy(p->host, c->host, sizeof(p->host));
-	p->near = c->host_len == mine->host_len && memcmp(c->host, mine->host, c->host_len) == 0;
-	p->same_program = c->program == mine->program && c->len[OSH_DATA] == mine->len[OSH_DATA];
+	/* To be near is mutual, so that all members of a team choose the same algorithms. */
+	p->near = pe == osh_pe.me || (!c->apart && !mine->apart && is_here(c, mine));
+	p->same_program = c->program == mine->program;
 	for (int s = 0; s < OSH_SEGMENTS; s++) {
 		p->seg[s].base = c->base[s];
 		p->seg[s].handle = c->handle[s];
@@ -135,7 +164,7 @@ static void take_card(int pe, const struct card *c, const struct card *mine)
 /* Tells all PEs of this one, and learns of them. */
 static int exchange(char error[BOOT_TEXT_MAX])
 {
-	struct card mine = { .program = own.globals.id }, *all;
+	struct card mine = { .program = own.globals.id, .apart = own.apart }, *all;
 	struct u_processors_crowd crowd;
 	int rc = -1;
 
@@ -178,7 +207,7 @@ int osh_open(char error[BOOT_TEXT_MAX])
 	struct osh_peer *self;
 
 	osh_pe.peers = calloc((size_t)osh_pe.n, sizeof(*osh_pe.peers));
-	if (osh_pe.peers == NULL || osh_globals_for_children(NULL) != 0) {
+	if (osh_pe.peers == NULL || (!own.kept && osh_globals_for_children(NULL) != 0)) {
 		snprintf(error, BOOT_TEXT_MAX, "out of memory");
 		return -1;
 	}
@@ -192,28 +221,44 @@ int osh_open(char error[BOOT_TEXT_MAX])
 	if (exchange(error) != 0)
 		return -1;
 	self = &osh_pe.peers[osh_pe.me];
-	for (int s = 0; s < OSH_SEGMENTS; s++) {
+	for (int s = 0; s < osh_pe.segments; s++) {
 		self->at[s] = osh_pe.seg[s].base;
 		osh_link_publish(self, s);
 	}
 	return 0;
 }
 
+/*
+ * What cannot be given back, where other threads cannot be stopped any more, stays: shared with nobody, and copied for
+ * children.
+ */
+static void release_data(void)
+{
+	for (int i = 0; i < own.globals.count && OSH_DATA + i < osh_pe.segments; i++) {
+		struct osh_segment *data = &osh_pe.seg[OSH_DATA + i];
+
+		if (VipDeregisterMem(osh_pe.nic, data->base, data->handle) == VIP_SUCCESS)
+			own.globals.piece[i].adopted = false;
+		own.kept |= own.globals.piece[i].adopted;
+	}
+	if (!own.kept)
+		osh_globals_for_children(NULL);
+	own.apart = false;
+}
+
 void osh_close(void)
 {
-	struct osh_segment *heap = &osh_pe.seg[OSH_HEAP], *data = &osh_pe.seg[OSH_DATA];
+	struct osh_segment *heap = &osh_pe.seg[OSH_HEAP];
 
 	osh_link_end();
-	if (data->len > 0) {
-		VipDeregisterMem(osh_pe.nic, data->base, data->handle);
-		osh_globals_for_children(NULL);
-	}
+	release_data();
 	if (heap->len > 0)
 		VipxFreeMem(osh_pe.nic, own.heap, heap->handle);
 	if (osh_pe.nic != NULL)
 		VipCloseNic(osh_pe.nic);
 	free(osh_pe.peers);
 	memset(osh_pe.seg, 0, sizeof(osh_pe.seg));
+	osh_pe.segments = 0;
 	osh_pe.peers = NULL;
 	osh_pe.nic = NULL;
 }

@@ -10,8 +10,10 @@
 
 #include "boot.h"
 #include "osh_base.h"
+#include "osh_globals.h"
 
-enum { OSH_HEAP, OSH_DATA, OSH_SEGMENTS };
+/* The heap, and the pieces of the executable's variables, as many as it has. */
+enum { OSH_HEAP, OSH_DATA, OSH_SEGMENTS = OSH_DATA + OSH_DATA_PIECES };
 
 /* The heap and the program's part of it begin at a multiple of it, in every PE. */
 #define OSH_ALIGN_MAX ((size_t)16 << 20)
@@ -36,8 +38,8 @@ struct osh_peer {
 	_Atomic size_t span[OSH_SEGMENTS];
 	uint8_t *at[OSH_SEGMENTS];
 	struct osh_remote seg[OSH_SEGMENTS];
-	bool near, same_program;
-	bool mapping; /* a thread is about to map it: osh_link.c */
+	bool near, same_program; /* of equal pieces, too */
+	bool mapping;		 /* a thread is about to map it: osh_link.c */
 	uint16_t host_len;
 	uint8_t host[22]; /* address of its host */
 };
@@ -45,6 +47,7 @@ struct osh_peer {
 struct osh_state {
 	int me, n;
 	struct osh_segment seg[OSH_SEGMENTS];
+	int segments; /* of these */
 	struct osh_peer *peers;
 	size_t inner; /* bytes at the start of the heap that belong to the library */
 	bool any_far;
@@ -66,10 +69,15 @@ _Noreturn void osh_bad_access(const char *fn, const void *addr, size_t n, int pe
 /* In a child of fork(). */
 void osh_state_leave_to_parent(void);
 
+static inline bool osh_is_data(int s)
+{
+	return s >= OSH_DATA && s < OSH_SEGMENTS;
+}
+
 /* The segment that has all of these bytes, with the offset, or OSH_SEGMENTS. */
 static inline int osh_segment_of(const void *addr, size_t n, size_t *offset)
 {
-	for (int s = 0; s < OSH_SEGMENTS; s++) {
+	for (int s = 0; s < osh_pe.segments; s++) {
 		size_t off = (size_t)((uintptr_t)addr - (uintptr_t)osh_pe.seg[s].base);
 
 		if (off < osh_pe.seg[s].len && n <= osh_pe.seg[s].len - off) {
@@ -93,10 +101,12 @@ static inline void *osh_near(const void *addr, size_t n, int pe)
 	span = atomic_load_explicit(&p->span[OSH_HEAP], memory_order_acquire);
 	if (osh_likely(off < span && n - 1 < span - off))
 		return p->at[OSH_HEAP] + off;
-	off = (size_t)((uintptr_t)addr - (uintptr_t)osh_pe.seg[OSH_DATA].base);
-	span = atomic_load_explicit(&p->span[OSH_DATA], memory_order_acquire);
-	if (off < span && n - 1 < span - off)
-		return p->at[OSH_DATA] + off;
+	for (int s = OSH_DATA; s < osh_pe.segments; s++) {
+		off = (size_t)((uintptr_t)addr - (uintptr_t)osh_pe.seg[s].base);
+		span = atomic_load_explicit(&p->span[s], memory_order_acquire);
+		if (off < span && n - 1 < span - off)
+			return p->at[s] + off;
+	}
 	return NULL;
 }
 

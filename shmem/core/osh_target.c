@@ -14,10 +14,16 @@ _Noreturn OSH_COLD void osh_bad_access(const char *fn, const void *addr, size_t 
 		osh_fatal("%s: there is no PE %d; the PEs are 0 to %d", fn, pe, osh_pe.n - 1);
 	if (n == SIZE_MAX)
 		osh_fatal("%s: more bytes than there can be, at %p, for PE %d", fn, addr, pe);
-	if (osh_segment_of(addr, n, &offset) == OSH_DATA && !osh_pe.peers[pe].same_program)
-		osh_fatal("%s: the variable at %p is not symmetric, as PE %d runs another program: "
-			  "allocate it in the symmetric heap",
-			  fn, addr, pe);
+	if (osh_is_data(osh_segment_of(addr, n, &offset)) && !osh_pe.peers[pe].same_program)
+		osh_fatal(
+			"%s: the variable at %p is not symmetric, as PE %d runs another program, or has "
+			"mapped other memory over variables: allocate it in the symmetric heap",
+			fn, addr, pe);
+	if (osh_globals_have(addr))
+		osh_fatal(
+			"%s: %zu bytes at %p, for PE %d, are not symmetric: the program has protected "
+			"that part of its variables, or mapped other memory over it",
+			fn, n, addr, pe);
 	osh_fatal(
 		"%s: %zu bytes at %p, for PE %d, are not symmetric: expected an address in the symmetric "
 		"heap or a global or static variable of the executable",
@@ -46,7 +52,7 @@ void *osh_target(const char *fn, const void *addr, size_t n, int pe, struct osh_
 		osh_bad_access(fn, addr, n, pe);
 	s = osh_segment_of(addr, n, &offset);
 	p = &osh_pe.peers[pe];
-	if (s == OSH_SEGMENTS || (s == OSH_DATA && !p->same_program))
+	if (s == OSH_SEGMENTS || (osh_is_data(s) && !p->same_program))
 		osh_bad_access(fn, addr, n, pe);
 	if (osh_env.debug && s == OSH_HEAP && offset >= osh_pe.inner && !osh_pieces_have(addr, n))
 		osh_fatal(

@@ -11,7 +11,7 @@ import sys
 
 PLACES = {"near": ["-np", "4"], "far": ["--hosts", "3", "-np", "3"], "mixed": ["--hosts", "2", "-np", "4"]}
 ROUTINES = {"put": "shmem_long_p", "atomic": "shmem_long_atomic_inc", "lock": "shmem_set_lock"}
-LINE = r"oshrun: PE \d on host\d: {}: .*PE \d runs another program: .*allocate it in the symmetric heap"
+LINE = r"oshrun: PE \d on host\d: {}: .*PE \d runs another program, .*: allocate it in the symmetric heap"
 
 
 def run(oshrun, place, programs, what):

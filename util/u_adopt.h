@@ -17,7 +17,7 @@
 
 /*
  * Copies [start, start + len), whole pages, to `pages`, a shared mapping of that length that is
- * zero, and maps those pages at `start` too.  Unless `exact`, pages of zeros are not copied and take
+ * zero, and maps those pages at `start` too.  Pages of zeros are not copied and take
  * no memory. `pages` stays mapped.  Children of fork() get neither.
  *
  * Returns 0, or an error that changed nothing: -EFAULT for a gap, -EOPNOTSUPP for memory that

@@ -47,10 +47,10 @@ enum ag_resume {
 };
 
 /*
- * A process confirms a connection by a thread of the library, within this time: as long as an agent
- * may be silent, since a machine may stand still for some seconds.
+ * A process confirms a connection by a thread of the library, within this time: nearly as
+ * long as an agent may be silent, since a machine may stand still for some seconds.
  */
-#define AG_CONFIRM_NS (5000 * INT64_C(1000000))
+#define AG_CONFIRM_NS (4000 * INT64_C(1000000))
 
 /*
  * A process that let so many expire in a row makes no connections for AG_UNTRUSTED_NS after the

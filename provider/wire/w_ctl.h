@@ -25,7 +25,7 @@
  * A client that gives up sends CANCEL{token}: answered by REFUSED{TIMEOUT}, and
  * b's ACCEPT is answered by REFUSED{TIMEOUT} or the request just vanishes.
  * LINKED that crosses a CANCEL is answered by the client with CLOSE{conn}.  A LINKED that is not
- * confirmed in 5 s ends: LOST to C, and CM_CANCEL{TIMED_OUT}, so that S gets REFUSED{TIMED_OUT}.
+ * confirmed in 4 s ends: LOST to C, and CM_CANCEL{TIMED_OUT}, so that S gets REFUSED{TIMED_OUT}.
  *
  * A failed ACCEPT (BAD_RELIABILITY, BAD_MTU, BAD_QOS, no window left at b) leaves
  * the request alive; after any other REFUSED the conn is gone.  A conn may vanish

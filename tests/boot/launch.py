@@ -55,6 +55,21 @@ def processes():
             yield int(folder.name), words
 
 
+def fabric_name(pid):
+    """The fabric that a process was given by its environment; None if it was given none, or has ended."""
+    try:
+        words = Path(f'/proc/{pid}/environ').read_bytes().decode(errors='replace').split('\0')
+    except OSError:
+        return None
+    names = [word.split('=', 1)[1] for word in words if word.startswith('VIADUCT_FABRIC=')]
+    return names[0] if names else None
+
+
+def processes_of(fabric):
+    """(pid, command line) of those that were given this fabric."""
+    return [(pid, words) for pid, words in processes() if fabric_name(pid) == fabric]
+
+
 def until(check, what):
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
@@ -116,10 +131,10 @@ class Case(unittest.TestCase):
         children = Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
         for pid in children:
             words = Path(f'/proc/{pid}/cmdline').read_bytes().decode().split('\0')
-            if '--name' in words:
-                return words[words.index('--name') + 1]
+            if words[0] == 'vi_fabric' and fabric_name(pid):
+                return fabric_name(pid)
         raise AssertionError('oshrun has no vi_fabric')
 
     def assert_gone(self, pids, fabric):
         until(lambda: not any(map(alive, pids)), 'the end of the PEs')
-        until(lambda: not any(fabric in words for _, words in processes()), 'the end of the fabric')
+        until(lambda: not processes_of(fabric), 'the end of the fabric')

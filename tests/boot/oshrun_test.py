@@ -16,7 +16,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from launch import OSHRUN, PATIENCE, PE, Case, alive, environment, heed_signals, processes, until
+from launch import OSHRUN, PATIENCE, PE, Case, alive, environment, heed_signals, processes_of, until
 
 
 # An agent that ends the vi_fabric which starts it, if it is that of host 1.
@@ -24,14 +24,15 @@ KILLING_AGENT = """
 import os, pathlib, signal, sys
 words = sys.argv[1:]
 if '--check' not in words and words[words.index('--host-id') + 1] == '1':
-    fabric = words[words.index('--fabric') + 1]
+    fabric = os.environ['VIADUCT_FABRIC']
     pathlib.Path('{fabric}').write_text(fabric)
     for path in pathlib.Path('/proc').iterdir():
         try:
-            found = (path / 'cmdline').read_bytes().decode(errors='replace').split('\\0') if path.name.isdigit() else []
+            line = (path / 'cmdline').read_bytes().split(b'\\0') if path.name.isdigit() else []
+            given = (path / 'environ').read_bytes().split(b'\\0') if b'up' in line else []
         except OSError:
             continue
-        if 'up' in found and fabric in found:
+        if b'VIADUCT_FABRIC=' + fabric.encode() in given:
             os.kill(int(path.name), signal.SIGKILL)
 os.execv('{agent}', ['viaductd', *words])
 """
@@ -162,7 +163,7 @@ class End(Case):
         agent.chmod(0o700)
         out = self.oshrun('--hosts', 2, 'true', env=environment(VIADUCT_AGENT=str(agent)))
         fabric = (self.folder / 'fabric').read_text()
-        until(lambda: not any(fabric in words for _, words in processes()), 'the end of the hosts')
+        until(lambda: not processes_of(fabric), 'the end of the hosts')
         self.assertEqual(out.returncode, 1)
         self.assertIn('oshrun: the hosts of the job could not be started: vi_fabric was ended by a signal, Killed\n', out.stderr)
 
@@ -254,8 +255,8 @@ class Signals(Case):
     def test_hosts_stopped(self):
         process, pids = self.started('barrier')
         fabric = self.fabric_of(process)
-        for pid, words in processes():
-            if fabric in words and 'up' in words:
+        for pid, words in processes_of(fabric):
+            if 'up' in words:
                 os.kill(pid, signal.SIGSTOP)
                 self.addCleanup(self.go_on, pid)
         process.send_signal(signal.SIGTERM)
@@ -266,8 +267,8 @@ class Signals(Case):
     def test_hosts_killed(self):
         process, pids = self.started('barrier')
         fabric = self.fabric_of(process)
-        for pid, words in processes():
-            if fabric in words and 'up' in words:
+        for pid, words in processes_of(fabric):
+            if 'up' in words:
                 os.kill(pid, signal.SIGKILL)
         _, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(process.returncode, 1)

@@ -22,9 +22,9 @@ PATIENCE = limit(120)
 def fabric_of(process):
     """The name of the job's fabric, which its vi_fabric was given."""
     for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split():
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-        if "--name" in words:
-            return words[words.index("--name") + 1]
+        if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"vi_fabric\0"):
+            words = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+            return next(word.split("=", 1)[1] for word in words if word.startswith("VIADUCT_FABRIC="))
     raise RuntimeError("oshrun has no vi_fabric")
 
 

@@ -194,8 +194,8 @@ void run_loop_flush(struct run_job *job, struct run_fabric *fabric, int signals)
 {
 	int64_t until = 0, left = 0;
 
-	while (!is_written() && left >= 0 && !job->up_lost) {
-		if (until == 0 && (job->ending || job->complained))
+	while (!is_written() && left >= 0) {
+		if (until == 0 && (job->ending || job->complained || job->up_lost))
 			until = run_now() + RUN_END_MS * INT64_C(1000000);
 		left = until != 0 ? until - run_now() : 0;
 		step(job, fabric, signals, until != 0 ? (int)(left / 1000000) + 1 : -1);

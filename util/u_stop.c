@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -54,6 +55,8 @@ struct stop {
 	struct room *room;
 	uint32_t count;	  /* of room->threads */
 	uint32_t stopped; /* of these; the others have been told to stop */
+	uint64_t listed;  /* threads in the last list of them */
+	bool own;	  /* the calling thread is there */
 	int tasks;	  /* /proc/self/task of the process whose threads these are */
 	int32_t self;	  /* the thread that waits for the helper */
 	const char *why;  /* NULL: `run` was called */
@@ -63,6 +66,7 @@ struct stop {
 
 static const char denied[] =
 	"other threads cannot be stopped: ptrace is forbidden, or in use by a debugger";
+static const char foreign[] = "other threads cannot be stopped: /proc is of another PID name space";
 static const char late[] = "a thread cannot be stopped: the kernel keeps it inside a system call";
 
 /* ---- in the helper ------------------------------------------------------------------------------ */
@@ -102,14 +106,22 @@ static bool has_ended(const struct stop *s, const char *tid)
 	return n <= 0 || *end == 'Z' || *end == 'X';
 }
 
-/* Begins to stop a thread that is new. */
-static int begin(struct stop *s, const char *name)
+/* 0: it is none. */
+static int32_t number(const char *name)
 {
 	int32_t tid = 0;
-	int err;
 
 	for (const char *c = name; *c >= '0' && *c <= '9'; c++)
 		tid = tid * 10 + (*c - '0');
+	return tid;
+}
+
+/* Begins to stop a thread that is new. */
+static int begin(struct stop *s, const char *name)
+{
+	int32_t tid = number(name);
+	int err;
+
 	if (tid <= 0 || tid == s->self || (uint32_t)tid >= TIDS_MAX ||
 	    s->room->known[tid / 8] & (1u << (tid % 8)))
 		return 0;
@@ -134,20 +146,23 @@ struct entry {
 	char name[];
 };
 
-/* Returns how many new threads there are, or -errno. */
-static int begin_all(struct stop *s)
+/* Lists the threads, and begins to stop those that are new unless it only checks.  Their number, or -errno. */
+static int list(struct stop *s, bool only_check)
 {
 	char *names = s->room->names;
 	int found = 0, err;
 	long n;
 
+	s->listed = 0;
 	if (syscall(SYS_lseek, (long)s->tasks, 0L, SEEK_SET) < 0)
 		return -EOPNOTSUPP;
 	while ((n = syscall(SYS_getdents64, (long)s->tasks, names, sizeof(s->room->names))) > 0) {
 		for (long at = 0; at < n;) {
 			const struct entry *e = (const struct entry *)(void *)(names + at);
 
-			err = begin(s, e->name);
+			s->listed += number(e->name) > 0;
+			s->own |= number(e->name) == s->self;
+			err = only_check ? 0 : begin(s, e->name);
 			if (err < 0)
 				return err;
 			found += err;
@@ -178,20 +193,49 @@ static int await(struct stop *s, struct thread *t, int64_t end)
 	return 0;
 }
 
-/* Until the list has none that is new: threads that are stopped make no others. */
+/* The kernel ends a list at a thread that ends meanwhile.  The links of the folder are its threads, and two. */
+static bool has_all(const struct stop *s)
+{
+	struct stat folder;
+
+	return syscall(SYS_newfstatat, (long)s->tasks, "", &folder, (long)AT_EMPTY_PATH) == 0 &&
+	       s->listed + 2 >= folder.st_nlink;
+}
+
+/* Until a list has all and none that is new: threads that are stopped make no others. */
 static int stop_all(struct stop *s)
 {
 	int64_t end = now_s() + LIMIT_S;
-	int err;
+	int found, err;
+	bool all;
 
-	while ((err = begin_all(s)) > 0) {
+	do {
+		found = list(s, false);
+		if (found < 0)
+			return found;
 		for (; s->stopped < s->count; s->stopped++) {
 			err = await(s, &s->room->threads[s->stopped], end);
 			if (err != 0)
 				return err;
 		}
-	}
-	return err;
+		all = has_all(s);
+		if (!all && now_s() > end) {
+			s->why = late;
+			return -EOPNOTSUPP;
+		}
+	} while (found > 0 || !all);
+	return 0;
+}
+
+/* Numbers of another name space would be those of other processes. */
+static int find_self(struct stop *s)
+{
+	int err = list(s, true);
+
+	if (err < 0 || s->own)
+		return err;
+	s->why = foreign;
+	return -EOPNOTSUPP;
 }
 
 /* The end of this process lets go those that have not stopped, with the signals that they were about to take. */
@@ -205,8 +249,10 @@ static void let_all_go(const struct stop *s)
 static int help(void *arg)
 {
 	struct stop *s = arg;
-	int err = stop_all(s);
+	int err = find_self(s);
 
+	if (err == 0)
+		err = stop_all(s);
 	if (err == 0) {
 		s->why = NULL;
 		err = s->run(s->arg);

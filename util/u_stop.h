@@ -18,7 +18,7 @@
  *
  * Returns what `run` did, or an error without having called it: -EOPNOTSUPP where the threads cannot be
  * stopped, of which `why` tells the reason: a debugger has them, a filter of system calls or a security module
- * forbids it, an emulator does not know it; -ENOMEM, -EMFILE and the like.
+ * forbids it, an emulator does not know it, /proc is of another PID name space; -ENOMEM, -EMFILE and the like.
  */
 int u_stop_others(int (*run)(void *arg), void *arg, const char **why);
 

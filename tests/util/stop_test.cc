@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -108,6 +109,36 @@ TEST(Stop, ThreadsThatComeAndGo)
 	}
 	stop = true;
 	parent.join();
+}
+
+/* Numbers of /proc would be those of other processes there. */
+TEST(Stop, RefusesWhereProcIsOfAnotherNameSpace)
+{
+	const int kNoRights = 77;
+	int status = 0;
+	pid_t outer = fork();
+
+	ASSERT_GE(outer, 0);
+	if (outer == 0) {
+		const char *why = nullptr;
+		int rc = kNoRights;
+
+		if (unshare(CLONE_NEWPID) == 0) {
+			pid_t inner = fork();
+
+			if (inner == 0)
+				_exit(u_stop_others([](void *) { return 0; }, nullptr, &why) ==
+						      -EOPNOTSUPP
+					      ? 0
+					      : 1);
+			rc = waitpid(inner, &status, 0) == inner && status == 0 ? 0 : 1;
+		}
+		_exit(rc);
+	}
+	ASSERT_EQ(waitpid(outer, &status, 0), outer);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == kNoRights)
+		GTEST_SKIP() << "no name space may be made here";
+	EXPECT_EQ(status, 0);
 }
 
 /* Signals that come meanwhile are taken afterwards, by whichever thread. */

@@ -233,6 +233,14 @@ static uint8_t *copy_piece(const struct osh_piece *p)
 	return copy;
 }
 
+void osh_globals_adopted(struct osh_piece *piece, bool adopted)
+{
+	/* A thread that forks holds it until it has forked. */
+	pthread_mutex_lock(&children.lock);
+	piece->adopted = adopted;
+	pthread_mutex_unlock(&children.lock);
+}
+
 /* The copies are mapped over the missing pages in the child, so they have to exist before. */
 static void before_fork(void)
 {

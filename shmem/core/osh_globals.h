@@ -40,5 +40,7 @@ bool osh_globals_have(const void *addr);
  * executable (`environ`, those of sanitizers).  0 or -errno.
  */
 int osh_globals_for_children(const struct osh_globals *g);
+/* A piece is about to be adopted, or was not: children that another thread makes meanwhile get it, too. */
+void osh_globals_adopted(struct osh_piece *piece, bool adopted);
 
 #endif

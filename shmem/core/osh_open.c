@@ -75,9 +75,9 @@ static VIP_RETURN adopt_piece(struct osh_piece *piece, struct osh_segment *data)
 	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
 	VIP_RETURN rc;
 
-	piece->adopted = true; /* for a thread that forks meanwhile */
+	osh_globals_adopted(piece, true);
 	rc = VipxAdoptMem(osh_pe.nic, piece->base, piece->len, &attrs, 0, &data->handle);
-	piece->adopted = rc == VIP_SUCCESS;
+	osh_globals_adopted(piece, rc == VIP_SUCCESS);
 	if (rc == VIP_ERROR_NOT_SUPPORTED) {
 		own.apart = true;
 		rc = VipRegisterMem(osh_pe.nic, piece->base, piece->len, &attrs, &data->handle);

@@ -65,7 +65,7 @@ void run_say(const char *fmt, ...)
 	if (n > sizeof(line) - 2)
 		n = sizeof(line) - 2;
 	line[n++] = '\n';
-	if (!run_sink_full(RUN_SINK_ERR)) /* else nobody reads it */
+	if (!run_sink_over(RUN_SINK_ERR, RUN_SINK_MOST)) /* else nobody reads it */
 		run_sink_put(RUN_SINK_ERR, line, n);
 }
 

@@ -16,11 +16,11 @@
 #define LINE_MAX_BYTES 65536u /* a longer line is written in parts, each with the number */
 #define TAG_BYTES 16u	      /* before it in the same buffer */
 
-/* Who may end the job does not wait for who reads its output, and what nobody reads is lost. */
+/* When the job ends nobody waits for who reads its output: what has then to be written is bounded by memory alone. */
 static void write_out(const struct run_job *job, unsigned int stream, const char *data,
 		      size_t bytes)
 {
-	if (!job->ending || !run_sink_full((enum run_sink)stream))
+	if (!job->ending || !run_sink_over((enum run_sink)stream, RUN_SINK_MOST))
 		run_sink_put((enum run_sink)stream, data, bytes);
 }
 

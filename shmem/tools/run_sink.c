@@ -170,7 +170,8 @@ void run_sink_put(enum run_sink which, const char *data, size_t bytes)
 	if (bytes == 0)
 		return;
 	if (!start(s)) {
-		s->error = write_all(s->fd, data, bytes);
+		if (s->error == 0)
+			s->error = write_all(s->fd, data, bytes);
 		return;
 	}
 	pthread_mutex_lock(&s->lock);
@@ -199,6 +200,11 @@ static size_t left(struct sink *s)
 bool run_sink_full(enum run_sink which)
 {
 	return left(&sinks[which]) >= FULL_BYTES;
+}
+
+bool run_sink_over(enum run_sink which, size_t bytes)
+{
+	return left(&sinks[which]) >= bytes;
 }
 
 bool run_sink_busy(enum run_sink which)

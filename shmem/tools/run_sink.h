@@ -29,6 +29,9 @@ void run_sink_put(enum run_sink which, const char *data, size_t bytes);
 
 /* Has it to write so much that nothing more should be put there? */
 bool run_sink_full(enum run_sink which);
+/* Has it to write so many bytes, or more?  What would make them more than RUN_SINK_MOST is not put there. */
+#define RUN_SINK_MOST ((size_t)64 << 20)
+bool run_sink_over(enum run_sink which, size_t bytes);
 
 /* Is there something to write? */
 bool run_sink_busy(enum run_sink which);

@@ -193,6 +193,7 @@ void ag_conn_set_state(struct ag_conn *conn, enum ag_state state)
 	ag_list_remove(&conn->in_linked);
 	if (state == AG_LINKED) {
 		conn->confirm_until = u_now_ns() + AG_CONFIRM_NS;
+		conn->postponed = false;
 		ag_list_append(&conn->link->agent->linked, &conn->in_linked);
 	}
 }

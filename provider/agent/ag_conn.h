@@ -67,7 +67,8 @@ struct ag_conn {
 	struct ag_list in_link;	  /* of link->conns */
 	struct ag_list in_held;	  /* of link->held, while AG_HELD */
 	struct ag_list in_linked; /* of agent->linked, while AG_LINKED */
-	int64_t confirm_until;	  /* while AG_LINKED */
+	int64_t confirm_until;	  /* while AG_LINKED; */
+	bool postponed;		  /* it was, as the process had sent something that was not read */
 	uint64_t id;
 	uint64_t token;		  /* of the attempt or the accept */
 	struct ag_client *client; /* NULL once its process closed it or died */

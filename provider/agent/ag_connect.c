@@ -2,6 +2,8 @@
 /* Requests of processes about connections.  w_ctl.h draws the exchange. */
 #include "ag_connect.h"
 
+#include <sys/socket.h>
+
 #include "ag_addr.h"
 #include "ag_attempt.h"
 #include "ag_client.h"
@@ -136,6 +138,22 @@ static void expire(struct ag_conn *conn, int64_t now)
 	ag_end_free(conn);
 }
 
+/* This agent may have stood still, or read nothing from the process: the confirmation may be there. */
+static bool has_input(const struct ag_client *c)
+{
+	char byte;
+
+	return recv(c->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void postpone(struct ag_conn *conn, int64_t now)
+{
+	conn->postponed = true;
+	conn->confirm_until = now + AG_CONFIRM_NS;
+	ag_list_remove(&conn->in_linked);
+	ag_list_append(&conn->link->agent->linked, &conn->in_linked);
+}
+
 int64_t ag_connect_timers(struct ag_agent *a, int64_t now)
 {
 	struct ag_conn *conn;
@@ -144,7 +162,10 @@ int64_t ag_connect_timers(struct ag_agent *a, int64_t now)
 		conn = ag_list_entry(a->linked.next, struct ag_conn, in_linked);
 		if (now < conn->confirm_until)
 			return conn->confirm_until;
-		expire(conn, now);
+		if (!conn->postponed && has_input(conn->client))
+			postpone(conn, now);
+		else
+			expire(conn, now);
 	}
 	return U_NEVER;
 }

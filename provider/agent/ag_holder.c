@@ -27,7 +27,7 @@ static const struct {
 	[AG_OPENING] = { "connections in the making",
 			 { 4096, 4, 32 },
 			 { 8192, 8, 16 },
-			 { 8192, 8, 16 } },
+			 { 8192, 8, 8 } },
 	[AG_CONNS] = { "connections", { 262144, 0, 0 }, { 524288, 0, 0 }, { 786432, 0, 0 } },
 	[AG_LISTENS] = { "waiters", { 4096, 0, 0 }, { 16384, 0, 0 }, { 16384, 0, 0 } },
 };

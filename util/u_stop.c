@@ -31,6 +31,9 @@
  * When it ends for whatever reason, the kernel lets go all threads that it has stopped.
  */
 
+/* Not followed by the thread sanitizer, whose locks a stopped thread may hold. */
+#define RAW __attribute__((no_sanitize_thread))
+
 #define STACK_BYTES (256u << 10)
 #define TIDS_MAX (4u << 20) /* their numbers: PID_MAX_LIMIT of the kernel */
 #define THREADS_MAX (64u << 10)
@@ -71,12 +74,12 @@ static const char late[] = "a thread cannot be stopped: the kernel keeps it insi
 
 /* ---- in the helper ------------------------------------------------------------------------------ */
 
-static long trace(long request, int32_t tid, long data)
+RAW static long trace(long request, int32_t tid, long data)
 {
 	return syscall(SYS_ptrace, request, (long)tid, 0L, data);
 }
 
-static int64_t now_s(void)
+RAW static int64_t now_s(void)
 {
 	struct timespec t = { 0 };
 
@@ -85,7 +88,7 @@ static int64_t now_s(void)
 }
 
 /* By the letter behind the name in parentheses, in /proc/self/task/TID/stat. */
-static bool has_ended(const struct stop *s, const char *tid)
+RAW static bool has_ended(const struct stop *s, const char *tid)
 {
 	char path[32], text[256], *end = text;
 	long fd, n;
@@ -107,7 +110,7 @@ static bool has_ended(const struct stop *s, const char *tid)
 }
 
 /* 0: it is none. */
-static int32_t number(const char *name)
+RAW static int32_t number(const char *name)
 {
 	int32_t tid = 0;
 
@@ -117,7 +120,7 @@ static int32_t number(const char *name)
 }
 
 /* Begins to stop a thread that is new. */
-static int begin(struct stop *s, const char *name)
+RAW static int begin(struct stop *s, const char *name)
 {
 	int32_t tid = number(name);
 	int err;
@@ -147,7 +150,7 @@ struct entry {
 };
 
 /* Lists the threads, and begins to stop those that are new unless it only checks.  Their number, or -errno. */
-static int list(struct stop *s, bool only_check)
+RAW static int list(struct stop *s, bool only_check)
 {
 	char *names = s->room->names;
 	int found = 0, err;
@@ -172,7 +175,7 @@ static int list(struct stop *s, bool only_check)
 	return n < 0 ? -EOPNOTSUPP : found;
 }
 
-static int await(struct stop *s, struct thread *t, int64_t end)
+RAW static int await(struct stop *s, struct thread *t, int64_t end)
 {
 	const struct timespec nap = { .tv_nsec = 20000 };
 	int status = 0;
@@ -194,7 +197,7 @@ static int await(struct stop *s, struct thread *t, int64_t end)
 }
 
 /* The kernel ends a list at a thread that ends meanwhile.  The links of the folder are its threads, and two. */
-static bool has_all(const struct stop *s)
+RAW static bool has_all(const struct stop *s)
 {
 	struct stat folder;
 
@@ -203,7 +206,7 @@ static bool has_all(const struct stop *s)
 }
 
 /* Until a list has all and none that is new: threads that are stopped make no others. */
-static int stop_all(struct stop *s)
+RAW static int stop_all(struct stop *s)
 {
 	int64_t end = now_s() + LIMIT_S;
 	int found, err;
@@ -228,7 +231,7 @@ static int stop_all(struct stop *s)
 }
 
 /* Numbers of another name space would be those of other processes. */
-static int find_self(struct stop *s)
+RAW static int find_self(struct stop *s)
 {
 	int err = list(s, true);
 
@@ -239,14 +242,14 @@ static int find_self(struct stop *s)
 }
 
 /* The end of this process lets go those that have not stopped, with the signals that they were about to take. */
-static void let_all_go(const struct stop *s)
+RAW static void let_all_go(const struct stop *s)
 {
 	for (uint32_t i = 0; i < s->stopped; i++)
 		if (s->room->threads[i].tid != 0)
 			trace(PTRACE_DETACH, s->room->threads[i].tid, s->room->threads[i].signal);
 }
 
-static int help(void *arg)
+RAW static int help(void *arg)
 {
 	struct stop *s = arg;
 	int err = find_self(s);
@@ -265,6 +268,12 @@ static int help(void *arg)
 
 /* ---- in the process --------------------------------------------------------------------------- */
 
+/*
+ * clone() by the name that no sanitizer replaces.  That of the thread sanitizer takes each child for one with memory of
+ * its own, and notes in this memory, which is the child's, too, that no thread may be started from now on.
+ */
+extern int __clone(int (*run)(void *), void *stack, int flags, void *arg, ...);
+
 /* Not seen by wait() of the program, since it ends without a signal. */
 static int start_helper(struct stop *s)
 {
@@ -274,7 +283,8 @@ static int start_helper(struct stop *s)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = clone(help, s->room->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, s);
+	pid = __clone(help, s->room->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED,
+		      s);
 	err = pid < 0 ? -errno : 0;
 	if (pid > 0)
 		while (waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR)

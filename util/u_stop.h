@@ -11,7 +11,8 @@
  * Calls run(arg) while every other thread is stopped and the signals of this one wait.  `run` is called
  * in a process that shares all memory with this one, on a stack of its own.  A stopped thread may hold any
  * lock, and a function of the C library may be replaced by one that takes locks: `run` makes system calls
- * by syscall() and nothing else, and looks at no thread-local variable but errno.
+ * by syscall() and nothing else, and looks at no thread-local variable but errno.  What it does to memory that
+ * other threads use is hidden from the thread sanitizer, whose locks they may hold, too.
  *
  * Some system calls of other threads end with EINTR, as they do after SIGSTOP and SIGCONT: epoll_wait(), semop()
  * and others of signal(7).

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* mail - sends one message to the program that waits as "mail" on host1: mailbox.c. */
+/*
+ * mail - sends one message to the program that waits as "mail" on host1: mailbox.c. It may be started first.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <vipl.h>
 #include <vipl_ext.h>
 
@@ -21,13 +24,29 @@ static void check(VIP_RETURN rc, const char *call)
 	}
 }
 
+/* A request is answered at once where no program waits: the other one may not have come so far. */
+static VIP_RETURN connect_to(VIP_VI_HANDLE vi, VIP_NET_ADDRESS *from, VIP_NET_ADDRESS *to)
+{
+	VIP_VI_ATTRIBUTES theirs;
+	VIP_RETURN rc;
+	int tries = 0;
+
+	while ((rc = VipConnectRequest(vi, from, to, 10000, &theirs)) == VIP_NO_MATCH &&
+	       tries++ < 1000) {
+		if (tries == 1)
+			fprintf(stderr, "mail: no mailbox waits on host1 yet; trying for 10 s\n");
+		usleep(10000);
+	}
+	return rc;
+}
+
 int main(void)
 {
 	union {
 		VIP_NET_ADDRESS addr;
 		char room[64];
 	} from, to; /* bytes follow the struct */
-	VIP_VI_ATTRIBUTES attrs = { VIP_SERVICE_RELIABLE_DELIVERY, 4096, NULL, NULL, 0, 0 }, theirs;
+	VIP_VI_ATTRIBUTES attrs = { VIP_SERVICE_RELIABLE_DELIVERY, 4096, NULL, NULL, 0, 0 };
 	VIP_NIC_ATTRIBUTES nic_attrs;
 	VIP_NIC_HANDLE nic;
 	VIP_MEM_HANDLE handle;
@@ -49,7 +68,7 @@ int main(void)
 	to = from;
 	CHECK(VipNSInit(nic, NULL));
 	CHECK(VipNSGetHostByName(nic, host, &to.addr, 0));
-	CHECK(VipConnectRequest(vi, &from.addr, &to.addr, 10000, &theirs));
+	CHECK(connect_to(vi, &from.addr, &to.addr));
 
 	/* A descriptor says what to send; the queue takes it, the wait gives it back. */
 	mem.send.CS.Control = VIP_CONTROL_OP_SENDRECV;

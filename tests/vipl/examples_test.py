@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""hello, echo_server and vi_cp as programs: examples_test.py BUILD_EXAMPLES VI_FABRIC"""
+"""mail, hello, echo_server and vi_cp as programs: examples_test.py BUILD_EXAMPLES VI_FABRIC"""
 import filecmp
 import os
 import shutil
@@ -367,6 +367,22 @@ def kills(top):
     check('--once ends with the client', server.returncode == 0)
 
 
+def mail():
+    """The one that sends may be started first: it waits for the one that receives."""
+    sender = subprocess.Popen([EXAMPLES + '/mail'], stdin=subprocess.DEVNULL, text=True,
+                              stderr=subprocess.PIPE)
+    said = sender.stderr.readline()
+    receiver = subprocess.Popen([EXAMPLES + '/mailbox'], stdin=subprocess.DEVNULL, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=dict(os.environ, VIADUCT_HOST='host1'))
+    rest = sender.communicate(timeout=DEADLINE)[1]
+    check('mail before mailbox', sender.returncode == 0 and 'no mailbox waits' in said and not rest, said + rest)
+    if sender.returncode:
+        receiver.kill()
+    out, err = receiver.communicate(timeout=DEADLINE)
+    check('mailbox', receiver.returncode == 0 and out == 'hello over there\n' and not err, out + err)
+
+
 def others():
     done = run(EXAMPLES + '/hello')
     with open('/dev/full', 'wb') as full:
@@ -389,6 +405,7 @@ def main():
     fabric = start(VI_FABRIC, 'up', '--hosts', '2', '--foreground')
     top = tempfile.mkdtemp(prefix='vi_cp_test.')
     try:
+        mail()
         others()
         copies(top)
         generated(top)

@@ -30,7 +30,8 @@ struct options {
 static const char *const formats[] = { "sh", NULL };
 
 static const struct u_option options[] = {
-	{ "verbose", 'v', NULL, "everything, with all attributes of the NIC", AT(wanted[VERBOSE]) },
+	{ "verbose", 'v', NULL, "every host, port and program, and all limits of the NIC",
+	  AT(wanted[VERBOSE]) },
 	{ "list", 'l', NULL, "names of the hosts only", AT(wanted[NAMES]) },
 	{ "env", 'e', NULL, "every VIADUCT_* variable: value, default, origin, meaning",
 	  AT(wanted[ENV]) },
@@ -56,8 +57,9 @@ static const struct u_option options[] = {
 static const struct u_option_tool tool = {
 	.name = "vi_info",
 	.head = "usage: vi_info [OPTION]...\n\n"
-		"Shows what a program would find here: the hosts of the fabric, the ports of this host,\n"
-		"the NIC and its limits. Every line is \"key: value\", but for pictures.\n\n",
+		"Shows what a program would find here: a picture of the hosts and their links, whether\n"
+		"these are emulated, this host, those that it can reach, and the NIC. Every line is\n"
+		"\"key: value\", but for pictures.\n\n",
 	.options = options,
 	.tail = "\nexit status: 0 done, 1 failure, 2 bad usage\n",
 	.operands = 1, /* --explain HOST */
@@ -140,7 +142,7 @@ static int collect_fabric(const struct options *o, struct cl_agent *agent, json_
 	json_object_object_add(all, "fabric", info_fabric(agent));
 	if (everything || o->section == NAMES)
 		json_object_object_add(all, "hosts", info_hosts(agent));
-	if (everything)
+	if (o->section == VERBOSE || (everything && o->json)) /* info_topology() asks them, too */
 		info_greet_hosts(agent, info_array(all, "hosts"));
 	if (everything && !o->elsewhere) {
 		json_object_object_add(all, "ports", info_ports(agent));
@@ -157,7 +159,7 @@ static int collect_fabric(const struct options *o, struct cl_agent *agent, json_
 		if (!part)
 			return EXIT_FAILURE;
 	}
-	if (o->section == TOPOLOGY || (everything && o->json)) {
+	if (o->section == TOPOLOGY || o->section == SUMMARY || (everything && o->json)) {
 		part = info_topology(agent);
 		json_object_object_add(all, "topology", part);
 		if (!part)

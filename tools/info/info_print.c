@@ -61,13 +61,10 @@ static void print_lines(const char *label, json_object *array, const char *first
 		print_line(label, json_object_array_get_idx(array, i), first);
 }
 
-static void print_some(json_object *o, const char *const *keys)
+/* Without a NIC on this host the answers are those of another host's agent. */
+static void print_own(json_object *fabric, json_object *nic)
 {
-	for (; *keys; keys++) {
-		printf("%s: ", *keys);
-		print_value(json_object_object_get(o, *keys));
-		putchar('\n');
-	}
+	printf("%s: %s\n", nic ? "own_host" : "seen_from", info_text(fabric, "host"));
 }
 
 static void print_head(json_object *all)
@@ -76,36 +73,119 @@ static void print_head(json_object *all)
 
 	printf("version: %s\n", info_text(all, "version"));
 	printf("fabric: %s\n", info_text(f, "name"));
-	/* Without a NIC on this host the answers are those of another host's agent. */
-	printf("%s: %s\n", json_object_object_get(all, "nic") ? "own_host" : "seen_from",
-	       info_text(f, "host"));
+	print_own(f, json_object_object_get(all, "nic"));
+}
+
+/* Hosts whose agents do not answer. */
+static void print_silent(json_object *hosts)
+{
+	size_t i, n = hosts ? json_object_array_length(hosts) : 0;
+	json_object *host;
+
+	for (i = 0; i < n; i++) {
+		host = json_object_array_get_idx(hosts, i);
+		if (!info_bool(host, "answers"))
+			printf("no_answer: %s: %s\n", info_text(host, "name"),
+			       info_text(host, "error"));
+	}
+}
+
+static void print_picture(json_object *topology)
+{
+	json_object *picture = info_array(topology, "picture");
+	size_t i;
+
+	for (i = 0; picture && i < json_object_array_length(picture); i++)
+		puts(json_object_get_string(json_object_array_get_idx(picture, i)));
+}
+
+static const char *plural(size_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+/* "fabric: NAME, 3 hosts, 3 links, 1 of them down" */
+static void print_size(json_object *fabric, json_object *links)
+{
+	size_t i, n = links ? json_object_array_length(links) : 0, down = 0;
+	size_t hosts = (size_t)info_int(fabric, "hosts");
+
+	for (i = 0; i < n; i++)
+		down += !info_bool(json_object_array_get_idx(links, i), "up");
+	printf("fabric: %s, %zu host%s, %zu link%s", info_text(fabric, "name"), hosts,
+	       plural(hosts), n, plural(n));
+	if (down)
+		printf(", %zu of them down", down);
+	putchar('\n');
+}
+
+/* What the links of this host are, by the kind of its ports; "self", the first, joins its processes. */
+static void print_medium(json_object *ports)
+{
+	size_t n = ports ? json_object_array_length(ports) : 0;
+	const char *kind;
+
+	if (!n)
+		return;
+	kind = info_text(json_object_array_get_idx(ports, n > 1), "kind");
+	if (strstr(kind, "emu"))
+		puts("medium: emulated: memory that processes of this machine share");
+	else if (strstr(kind, "cdev"))
+		puts("medium: NTB adapters, through /dev/viaduct*");
+	else
+		printf("medium: %s\n", kind);
+}
+
+/* The other hosts that can be reached, in one line, and a line for each that cannot. */
+static void print_reach(json_object *hosts, const char *own)
+{
+	size_t i, n = hosts ? json_object_array_length(hosts) : 0, shown = 0;
+	json_object *o;
+
+	fputs("reachable:", stdout);
+	for (i = 0; i < n; i++) {
+		o = json_object_array_get_idx(hosts, i);
+		if (!info_bool(o, "reachable") || !strcmp(info_text(o, "name"), own))
+			continue;
+		printf(" %s", info_text(o, "name"));
+		shown++;
+	}
+	puts(shown ? "" : n > 1 ? " no other host" : " own processes only, there is no other host");
+	for (i = 0; i < n; i++) {
+		o = json_object_array_get_idx(hosts, i);
+		if (!info_bool(o, "reachable"))
+			printf("not_reachable: %s: %s\n", info_text(o, "name"),
+			       info_text(o, "reason"));
+	}
+}
+
+static void print_nic(json_object *nic)
+{
+	int64_t mib = info_int(nic, "max_transfer_bytes") >> 20;
+	bool whole = mib && mib % 1024 == 0;
+
+	printf("nic: %s, up to %lld VIs, messages of up to %lld %s\n", info_text(nic, "name"),
+	       (long long)info_int(nic, "max_vi"), (long long)(whole ? mib / 1024 : mib),
+	       whole ? "GiB" : "MiB");
 }
 
 void info_print_summary(json_object *all)
 {
-	static const char *const keys[] = {
-		"reliability_levels",
-		"rdma_read_levels",
-		"max_vi",
-		"max_cq",
-		"max_cq_entries",
-		"max_descriptors_per_queue",
-		"max_segments_per_desc",
-		"max_transfer_bytes",
-		"max_register_bytes",
-		"max_register_regions",
-		"native_mtu_bytes",
-		NULL,
-	};
+	json_object *topology = json_object_object_get(all, "topology");
+	json_object *fabric = json_object_object_get(all, "fabric");
 	json_object *nic = json_object_object_get(all, "nic");
 
-	print_head(all);
-	print_lines("host", info_array(all, "hosts"), "name");
-	print_lines("port", info_array(all, "ports"), "name");
-	if (!nic)
-		return;
-	printf("nic: %s\n", info_text(nic, "name"));
-	print_some(nic, keys);
+	print_picture(topology);
+	putchar('\n');
+	print_size(fabric, info_array(topology, "links"));
+	print_medium(info_array(all, "ports"));
+	print_own(fabric, nic);
+	print_reach(info_array(all, "hosts"), info_text(fabric, "host"));
+	print_silent(info_array(topology, "hosts"));
+	if (nic)
+		print_nic(nic);
+	printf("version: %s; vi_info -v shows addresses, ports and all limits\n",
+	       info_text(all, "version"));
 }
 
 void info_print_verbose(json_object *all)
@@ -323,17 +403,13 @@ static void print_doubts(json_object *hosts)
 		if (!info_bool(host, "heard"))
 			printf("not_heard: %s, its links are taken to be up where the other end is\n",
 			       info_text(host, "name"));
-		if (!info_bool(host, "answers"))
-			printf("no_answer: %s: %s\n", info_text(host, "name"),
-			       info_text(host, "error"));
 	}
+	print_silent(hosts);
 }
 
 void info_print_topology(json_object *topology)
 {
 	json_object *hosts = info_array(topology, "hosts");
-	json_object *picture = info_array(topology, "picture");
-	size_t i;
 
 	printf("topology: %s\nhosts: %zu\n", info_text(topology, "spec"),
 	       json_object_array_length(hosts));
@@ -342,6 +418,5 @@ void info_print_topology(json_object *topology)
 	print_threads(json_object_object_get(topology, "relay"));
 	print_doubts(hosts);
 	putchar('\n');
-	for (i = 0; i < json_object_array_length(picture); i++)
-		puts(json_object_get_string(json_object_array_get_idx(picture, i)));
+	print_picture(topology);
 }

@@ -134,7 +134,8 @@ int main(void)
 			fprintf(stderr, "heat: %d of %d rows are wrong\n", wrong, ROWS);
 			shmem_global_exit(1);
 		}
-		printf("heat: %d steps on %d PEs, equal to those of one\n", STEPS, shmem_n_pes());
+		printf("heat: %d PEs computed %d steps; each of the %d rows is what PE 0 alone computed\n",
+		       shmem_n_pes(), STEPS, ROWS);
 	}
 	shmem_free(grid[1]);
 	shmem_free(grid[0]);

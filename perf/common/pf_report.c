@@ -109,6 +109,9 @@ static void osu_begin(const struct pf_config *cfg, const struct pf_place *p, FIL
 		fprintf(f, ", window %u", p->window);
 	fprintf(f, "%s\n# %s -> %s, path %s\n", cfg->verify ? ", verified" : "", p->client_host,
 		p->server_host, p->path);
+	if (cfg->tool->kind == PF_BW)
+		fputs("# buffers are used again: sizes that fit into a cache show its speed, not that of memory\n",
+		      f);
 	fprintf(f, "%-10s%20s", "# Size", cfg->tool->column);
 	for (i = 0; cfg->percentiles_given && i < cfg->percentile_count; i++) {
 		char key[32], head[48];

@@ -164,6 +164,16 @@ static int wanted(const struct osb_figure *figure)
 	return !options.only || !strcmp(options.only, figure->name);
 }
 
+static int shows_bandwidth(const struct osb_program *program)
+{
+	int i;
+
+	for (i = 0; i < program->figure_count; i++)
+		if (program->figures[i].unit == OSB_MBPS && wanted(&program->figures[i]))
+			return 1;
+	return 0;
+}
+
 static void print_head(const struct osb_program *program)
 {
 	char name[SHMEM_MAX_NAME_LEN + 1] = "";
@@ -173,6 +183,8 @@ static void print_head(const struct osb_program *program)
 	shmem_info_get_version(&major, &minor);
 	printf("# Viaduct OpenSHMEM %s Test (%d PEs, OpenSHMEM %d.%d of %s)\n", program->title,
 	       shmem_n_pes(), major, minor, name);
+	if (shows_bandwidth(program))
+		printf("# Buffers are used again: sizes that fit into a cache show its speed, not that of memory\n");
 	printf("%-12s", program->sizes ? "# Size" : "# Operation");
 	if (!program->sizes)
 		printf("%20s", "Latency (us)");

@@ -70,9 +70,10 @@ class Output(Case):
     def test_table_in_the_form_of_osu(self):
         lines = self.said(measure(2, "osh_put", "--sizes", "1..16")).splitlines()
         self.assertRegex(lines[0], r"^# .*Put Test.*2 PEs")
-        self.assertRegex(lines[1], r"^# Size +Latency \(us\) ")
-        self.assertEqual([line.split()[0] for line in lines[2:]], ["1", "2", "4", "8", "16"])
-        for line in lines[2:]:
+        self.assertIn("fit into a cache", lines[1])
+        self.assertRegex(lines[2], r"^# Size +Latency \(us\) ")
+        self.assertEqual([line.split()[0] for line in lines[3:]], ["1", "2", "4", "8", "16"])
+        for line in lines[3:]:
             self.assertRegex(line, r"^\d+( +\d+\.\d{3}){4}$")
 
     def test_bandwidth_is_size_over_time(self):

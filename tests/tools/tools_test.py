@@ -730,6 +730,7 @@ class Stream(PerfCase):
     def test_titles(self):
         out = self.ok('vi_bw', '-q', '--sizes', '8', '--iters', '8')
         self.assertRegex(out.stdout, r'(?m)^# Size +Bandwidth \(MB/s\)$')
+        self.assertRegex(out.stdout, r'(?m)^# .* fit into a cache ')
         out = self.ok('vi_rate', '-q', '--sizes', '8', '--iters', '8')
         self.assertRegex(out.stdout, r'(?m)^# Size +Messages/s$')
 
@@ -993,6 +994,11 @@ class Info(FabricCase):
         out = self.ok('vi_info', '--explain', 'host0')
         self.assertIn('  path: self\n', out.stdout)
         self.assertIn('  port: self chosen: ', out.stdout)
+
+    def test_one_host_is_not_hosts(self):
+        done = subprocess.run([VI_FABRIC, 'status'], env=environment(self.fabric.name), text=True,
+                              capture_output=True, timeout=60, check=True)
+        self.assertEqual(done.stdout.splitlines()[0], f'fabric {self.fabric.name}: 1 host')
 
     def test_single_host(self):
         self.assertEqual(self.ok('vi_info', '--topology').stdout,

@@ -265,7 +265,7 @@ bool fab_status_print(struct json_object *root, bool json)
 	if (json)
 		puts(json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY));
 	else
-		printf("fabric %s: %zu hosts\n", fab_text(root, "fabric"), n);
+		printf("fabric %s: %zu host%s\n", fab_text(root, "fabric"), n, n == 1 ? "" : "s");
 	for (i = 0; i < n; i++) {
 		if (json)
 			up = host_up(json_object_array_get_idx(hosts, i)) && up;

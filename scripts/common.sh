@@ -71,6 +71,41 @@ compile() {
 	return $_rc
 }
 
+# product_targets DIR: what `all` builds, but for tests, manual pages and files of other targets.
+product_targets() {
+	meson introspect --targets "$1" | python3 -c '
+import json, os, sys
+build, root = (os.path.realpath(path) for path in sys.argv[1:3])
+for target in json.load(sys.stdin):
+    folder = os.path.relpath(os.path.realpath(target["defined_in"]), root).split(os.sep)[0]
+    if target["build_by_default"] and folder not in ("tests", "man") and target["type"] != "static library":
+        print(*(os.path.relpath(os.path.realpath(name), build) for name in target["filename"]))
+' "$1" "$root"
+}
+
+# compile_product DIR: without the tests; on a terminal ninja shows how far it is, elsewhere a line says it for each tenth.
+compile_product() {
+	_targets=$(product_targets "$1") || return 1
+	if [ -t 1 ]; then
+		# shellcheck disable=SC2086 # a list of targets
+		ninja -C "$1" $_targets
+		return
+	fi
+	# shellcheck disable=SC2086
+	{
+		NINJA_STATUS='[%f/%t] ' ninja -C "$1" $_targets 2>&1 || echo "compile_product: failed"
+	} | awk '
+		/^\[[0-9]+\/[0-9]+\] / {
+			split($1, part, /[][\/]/)
+			tenth = int(10 * part[2] / part[3])
+			if (tenth > shown) { shown = tenth; print part[2] " of " part[3] " steps"; fflush() }
+			next
+		}
+		/^compile_product: failed$/ { failed = 1; next }
+		!/^ninja: / { print }
+		END { exit failed }'
+}
+
 # run_tests DIR SETUP [argument of meson test]...: runs them, what failed once more, and counts; fails if some do.
 run_tests() {
 	_dir=$1

@@ -4,8 +4,7 @@
 
 usage: install_test.py BUILD_DIR SOURCE PREFIX README --cc COMPILER...
 
-So do the examples, by the lines that README.md and the installed examples/README.md print; the
-program that README.md shows is one of them.
+So do the examples, by the lines that README.md and the installed examples/README.md print.
 
 Exit 77 (skipped) without pkg-config.
 """
@@ -86,9 +85,6 @@ def build_examples(root, prefix, readme, compiler):
     copy = root / 'copy'
     shutil.copytree(installed, copy)
     text = pathlib.Path(readme).read_text(encoding='utf-8')
-    shown = text.split('```c\n')[1].split('```')[0]
-    if not (copy / 'mail.c').read_text(encoding='utf-8').endswith('*/\n' + shown):
-        sys.exit('examples/mail.c is not the program that README.md shows')
     lines = shell_lines(text, 'cc') + shell_lines((copy / 'README.md').read_text(encoding='utf-8'),
                                                   'cc')
     if len(lines) < 5:
@@ -120,11 +116,10 @@ def deliver_mail(root, examples, library):
     try:
         with subprocess.Popen([examples / 'mailbox'], env=dict(env, VIADUCT_HOST='host1'),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mailbox:
-            # It may not wait yet: then nobody is there under that name.
-            while subprocess.run([examples / 'mail'], env=env, stderr=subprocess.DEVNULL,
-                                 timeout=100, check=False).returncode:
-                if mailbox.poll() is not None:
-                    sys.exit('mailbox ended without mail')
+            sent = subprocess.run([examples / 'mail'], env=env, timeout=100, check=False)
+            if sent.returncode:
+                mailbox.kill()
+                sys.exit(f'mail: exit {sent.returncode}')
             got, told = mailbox.communicate(timeout=100)
             # Nor is there a word of the sender's going: nothing was lost.
             if mailbox.returncode or got != 'hello over there\n' or told:

@@ -20,6 +20,7 @@ static struct {
 	pthread_mutex_t lock;
 	int count;     /* shmem_init less shmem_finalize */
 	bool implicit; /* finalize at exit */
+	bool ended;    /* that has happened; functions of atexit() may still call shmem_finalize */
 	pid_t pid;
 } set = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -111,7 +112,9 @@ static void close_all(const char *fn)
 static void finalize(const char *fn)
 {
 	pthread_mutex_lock(&set.lock);
-	if (set.count == 0)
+	if (set.count == 0 && set.ended)
+		;
+	else if (set.count == 0)
 		refuse("shmem_finalize without shmem_init");
 	else if (--set.count == 0)
 		close_all(fn);
@@ -130,6 +133,7 @@ static void at_exit(int status, void *unused)
 	if (set.count == 0 || set.pid != getpid() || status != 0)
 		return;
 	set.count = 1;
+	set.ended = true;
 	finalize("exit, which implies shmem_finalize,");
 }
 

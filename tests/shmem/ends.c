@@ -2,7 +2,7 @@
 /*
  * How jobs end.
  *
- * usage: ends MANNER, one of: finalize return exit start_pes barrier wait lock sleep spin thread
+ * usage: ends MANNER, one of: finalize return exit atexit atexit_later start_pes barrier wait lock sleep spin thread
  */
 #include <pthread.h>
 #include <shmem.h>
@@ -58,10 +58,14 @@ int main(int argc, char **argv)
 	const char *manner = argc == 2 ? argv[1] : "";
 	int me, npes;
 
+	if (strcmp(manner, "atexit") == 0)
+		atexit(shmem_finalize);
 	if (strcmp(manner, "start_pes") == 0)
 		start_pes(0);
 	else
 		shmem_init();
+	if (strcmp(manner, "atexit_later") == 0)
+		atexit(shmem_finalize);
 	me = shmem_my_pe();
 	npes = shmem_n_pes();
 	shmem_long_p(&written, 5, (me + 1) % npes);
@@ -71,7 +75,7 @@ int main(int argc, char **argv)
 	}
 	/* The implicit end is collective: a PE that ends early does not take the others along. */
 	if (strcmp(manner, "start_pes") == 0 || strcmp(manner, "return") == 0 ||
-	    strcmp(manner, "exit") == 0) {
+	    strcmp(manner, "exit") == 0 || strncmp(manner, "atexit", 6) == 0) {
 		for (int i = 0; i < 20000 * me; i++)
 			shmem_long_atomic_fetch_add(&written, 1, 0);
 		printf("done\n");

@@ -42,6 +42,20 @@ static int export(const char *text)
 	return rc;
 }
 
+/*
+ * With the owner's number: a PE may be in a user name space in which the user has another, and would take the
+ * fabric for one of that user's.
+ */
+static int name_fabric(const char *name)
+{
+	char owned[100];
+
+	if (strchr(name, ':') != NULL)
+		return setenv("VIADUCT_FABRIC", name, 1);
+	snprintf(owned, sizeof(owned), "%u:%s", (unsigned int)geteuid(), name);
+	return setenv("VIADUCT_FABRIC", owned, 1);
+}
+
 static int environment(const struct run_job *job, const struct run_pe *pe,
 		       const struct run_heritage *h, int sock)
 {
@@ -65,7 +79,7 @@ static int environment(const struct run_job *job, const struct run_pe *pe,
 	rc |= setenv("OSHRUN_PE", number, 1);
 	rc |= setenv("OSHRUN_NPES", of, 1);
 	if (h->fabric != NULL)
-		rc |= setenv("VIADUCT_FABRIC", h->fabric, 1);
+		rc |= name_fabric(h->fabric);
 	if (o->hosts != 0)
 		rc |= setenv("VIADUCT_HOST", host, 1);
 	return rc;

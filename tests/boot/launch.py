@@ -61,7 +61,7 @@ def fabric_name(pid):
         words = Path(f'/proc/{pid}/environ').read_bytes().decode(errors='replace').split('\0')
     except OSError:
         return None
-    names = [word.split('=', 1)[1] for word in words if word.startswith('VIADUCT_FABRIC=')]
+    names = [word.split('=', 1)[1].split(':')[-1] for word in words if word.startswith('VIADUCT_FABRIC=')]
     return names[0] if names else None
 
 

@@ -109,9 +109,10 @@ static int no_such_host(struct cl_agent *agent, const char *variable, const char
 	if (rc != -ENOENT)
 		return no_answer(agent, rc, error);
 	cl_error(error,
-		 "%s names host %s; fabric %s has %u hosts and none is called so (vi_info "
+		 "%s names host %s; fabric %s has %u host%s and none is called so (vi_info "
 		 "lists them)",
-		 variable, name, agent->welcome.fabric, agent->welcome.host_count);
+		 variable, name, agent->welcome.fabric, agent->welcome.host_count,
+		 agent->welcome.host_count == 1 ? "" : "s");
 	return -ENODEV;
 }
 

@@ -491,7 +491,7 @@ class Options(Case):
         for option in ('--topology', '--window', '--fabric', '--wdir', '-x'):
             out = self.oshrun('--hosts', 2, option, '', 'true')
             self.assertEqual((out.returncode, out.stderr.count('\n')), (2, 1), out.stderr)
-            self.assertIn("'' is not a text that has a character; see --help", out.stderr)
+            self.assertIn("'' is empty; see --help", out.stderr)
 
     def test_without_effect(self):
         """One line, unless it is unwanted."""

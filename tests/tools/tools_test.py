@@ -999,6 +999,7 @@ class Info(FabricCase):
         done = subprocess.run([VI_FABRIC, 'status'], env=environment(self.fabric.name), text=True,
                               capture_output=True, timeout=60, check=True)
         self.assertEqual(done.stdout.splitlines()[0], f'fabric {self.fabric.name}: 1 host')
+        self.assertIn('has 1 host and none is called so', self.fails('vi_info', VIADUCT_HOST='nowhere'))
 
     def test_single_host(self):
         self.assertEqual(self.ok('vi_info', '--topology').stdout,

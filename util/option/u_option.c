@@ -251,7 +251,7 @@ static void expectation(const struct u_option *o, char text[TEXT_MAX])
 	} else if (o->kind == U_OPTION_DECIMAL) {
 		add(text, "a number from %g to %g", o->least, o->most);
 	} else if (o->kind == U_OPTION_STRING || o->kind == U_OPTION_LIST) {
-		add(text, o->min == 1 && o->max == 0 ? "a text that has a character" : "a text");
+		add(text, "a text");
 		if (o->max != 0)
 			add(text, " of %u to %u characters", (unsigned)o->min, (unsigned)o->max);
 	} else {
@@ -280,6 +280,9 @@ static int refused(const struct u_option_tool *t, const struct u_option *o, cons
 		u_option_refuse(t, "--%s: %s", o->name, strerror(-rc));
 		return 1;
 	}
+	if (arg != NULL && *arg == '\0' && o->min == 1 && o->max == 0 && o->expected == NULL &&
+	    o->call == NULL && (o->kind == U_OPTION_STRING || o->kind == U_OPTION_LIST))
+		return u_option_refuse(t, "--%s '' is empty; see --help", o->name);
 	expectation(o, text);
 	return u_option_refuse(t, "--%s '%.80s' is not %.160s; see --help", o->name,
 			       arg != NULL ? arg : "", text);

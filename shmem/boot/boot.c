@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Chooses the launcher's back end, and keeps children of fork from it. */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,8 +162,34 @@ void boot_finish(void)
 	boot.chosen->finish();
 }
 
+/* ---- the end of the job ---------------------------------------------------------------------- */
+
+/* boot_exit() has been called. */
+static struct {
+	_Atomic int pid;    /* of the process that ends; its children are not in boot_exit() */
+	_Atomic int thread; /* which calls exit() */
+	int status;
+	_Atomic bool told; /* the launcher, or nobody has to be */
+} leaving;
+
+bool boot_is_leaving(void)
+{
+	return leaving.pid == getpid();
+}
+
+/* The thread that calls exit() goes on with what is left of that; for the others there is nothing more to do. */
+static _Noreturn void leave_again(void)
+{
+	if (leaving.thread == gettid())
+		exit(leaving.status);
+	for (;;)
+		pause();
+}
+
 static _Noreturn void end(int status, const char *why, bool lost)
 {
+	if (boot_is_leaving())
+		leave_again();
 	if (in_job()) {
 		/* oshrun says it with the number of the PE and its host; of the others some say nothing. */
 		if (why != NULL && boot.chosen != &boot_local) {
@@ -184,4 +212,89 @@ _Noreturn void boot_abort(int status, const char *why)
 _Noreturn void boot_abort_lost(int status, const char *why)
 {
 	end(status, why, true);
+}
+
+static void tell_once(void)
+{
+	if (!atomic_exchange(&leaving.told, true) && in_job())
+		boot.chosen->abort(leaving.status, NULL, false);
+}
+
+/* Ends the process, wherever exit() stands: another thread may keep a stream of stdio locked for ever. */
+static void *leave_late(void *unused)
+{
+	nanosleep(&(struct timespec){ BOOT_EXIT_S, 0 }, NULL);
+	tell_once();
+	_exit(leaving.status);
+}
+
+/* A thread that no signal of the program interrupts. */
+static int thread_begin(pthread_t *thread, void *(*run)(void *))
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(thread, NULL, run, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+static void *flush_all(void *unused)
+{
+	fflush(stdout); /* before one that a thread has locked */
+	fflush(NULL);
+	return NULL;
+}
+
+void boot_flush(void)
+{
+	struct timespec end;
+	pthread_t thread;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += BOOT_FLUSH_S;
+	if (thread_begin(&thread, flush_all) == 0)
+		pthread_timedjoin_np(thread, NULL, &end);
+}
+
+_Noreturn void boot_exit(int status)
+{
+	bool patient = in_job() && boot.chosen->patient;
+	int nobody = 0, rc;
+	pthread_t late;
+
+	if (boot_is_leaving())
+		leave_again();
+	if (boot.back != NULL && !in_job()) {
+		fflush(NULL);
+		_exit(status); /* a child, whose parent has the functions of atexit() */
+	}
+	if (!atomic_compare_exchange_strong(&leaving.pid, &nobody, getpid()))
+		leave_again();
+	leaving.thread = gettid();
+	leaving.status = status;
+	rc = thread_begin(&late, leave_late);
+	if (patient) {
+		/* All PEs are told to leave, and this one is about to. */
+		signal(SIGTERM, SIG_IGN);
+		tell_once();
+	} else if (rc != 0) {
+		tell_once(); /* nothing would end an exit() that takes for ever */
+		_exit(status);
+	}
+	exit(status);
+}
+
+/*
+ * This library's destructors run behind those of the program and the functions that it gave to atexit(), so a
+ * launcher that kills the process at once costs it nothing of these.  What stdio holds is written here.
+ */
+static __attribute__((destructor)) void tell_at_last(void)
+{
+	if (!boot_is_leaving() || !in_job() || leaving.told)
+		return;
+	boot_flush();
+	tell_once();
 }

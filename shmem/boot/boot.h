@@ -69,8 +69,8 @@ const struct boot_status *boot_status_of(int pe);
 void boot_finish(void);
 
 /*
- * Ends the whole job with this exit status, and this process by _exit(), so the caller writes first
- * what stdio holds.  `why`: one line for people, or NULL if the program wished it.  Any thread may
+ * Ends the whole job with this exit status, and this process by _exit(); boot_flush() comes first, if what stdio
+ * holds is to be written.  `why`: one line for people, or NULL if the program wished it.  Any thread may
  * call it, at any time after boot_start(); in a child of fork it ends the child alone.
  */
 void boot_abort(int status, const char *why) __attribute__((noreturn));
@@ -80,5 +80,23 @@ void boot_abort(int status, const char *why) __attribute__((noreturn));
  * people, if the launcher learns of it.
  */
 void boot_abort_lost(int status, const char *why) __attribute__((noreturn));
+
+#define BOOT_EXIT_S 2	/* oshrun gives as much to processes that it has told to leave */
+#define BOOT_FLUSH_S 1 /* a part of it */
+
+/*
+ * Ends the whole job with this exit status, and this process as exit() does: with the functions of atexit(), static
+ * destructors and what stdio holds.  After BOOT_EXIT_S it ends by _exit(), however far that is.  A
+ * launcher that gives the process time is told before, another behind the destructors, or when that
+ * time is over.  Any thread may call it, at any time; in a child of fork it ends the child alone.
+ * Once it is called, boot_abort() and boot_exit() of other threads wait for the end.
+ */
+void boot_exit(int status) __attribute__((noreturn));
+
+/* boot_exit() has been called. */
+bool boot_is_leaving(void);
+
+/* Writes what stdio holds, for BOOT_FLUSH_S at most: another thread may have a stream locked while it reads. */
+void boot_flush(void);
 
 #endif

@@ -257,5 +257,6 @@ const struct boot_back boot_local = {
 	.barrier = local_barrier,
 	.finish = local_finish,
 	.abort = local_abort,
+	.patient = true,
 	.status = local_status,
 };

@@ -48,5 +48,6 @@ const struct boot_back boot_single = {
 	.barrier = single_barrier,
 	.finish = single_finish,
 	.abort = single_abort,
+	.patient = true,
 	.status = single_status,
 };

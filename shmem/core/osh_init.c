@@ -36,7 +36,7 @@ static _Noreturn void end_job(const char *error)
 	char ignored[BOOT_TEXT_MAX];
 	struct boot_job job;
 
-	fflush(NULL);
+	boot_flush();
 	boot_start(&job, ignored);
 	if (osh_pe.nic != NULL)
 		osh_link_check_agent();
@@ -111,6 +111,8 @@ static void close_all(const char *fn)
 
 static void finalize(const char *fn)
 {
+	if (boot_is_leaving()) /* a static destructor behind shmem_global_exit: the others are gone */
+		return;
 	pthread_mutex_lock(&set.lock);
 	if (set.count == 0 && set.ended)
 		;
@@ -200,8 +202,7 @@ void osh_start_pes(void)
 
 void osh_global_exit(int status)
 {
-	fflush(NULL);
-	boot_abort(status, NULL);
+	boot_exit(status);
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */

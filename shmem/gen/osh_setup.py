@@ -16,8 +16,8 @@ shareable contexts and frees the symmetric heap. The process goes on and may use
 that started the library.
 """, P("void shmem_finalize(void)")),
     F("End of the job", "9.1", "1.2", """
-Ends all PEs of the job; any one PE may call it, also while the others wait, compute or sleep. Standard output of the caller is
-written out. status: what the launcher returns.
+Ends all PEs of the job; any one PE may call it, also while the others wait, compute or sleep. The process of the caller ends as by
+exit(): functions of atexit(), static destructors and unwritten output have two seconds. status: what the launcher returns.
 """, P("SHMEMX_NORETURN void shmem_global_exit(int status)")),
     F("Number of this PE and of all", "9.1", "1.0", """
 The number of this PE, from 0, and the number of PEs of the job. Both are constant. Local; thread-safe.

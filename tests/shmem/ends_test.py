@@ -2,10 +2,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A job ends as its program says: status, output, and nothing left of it.
 
-usage: ends_test.py PROGRAM LAUNCHER [ARGUMENT]...
+usage: ends_test.py [--exits|--late] PROGRAM LAUNCHER [ARGUMENT]...
+
+--exits: of PROGRAM, which is exits; --late: where a function of atexit() never returns.
 """
 import subprocess
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from limit import limit  # noqa: E402  after its path
 
 MANNERS = {
     # manner: (exit status, what the output contains)
@@ -15,24 +21,33 @@ MANNERS = {
     "sleep": (42, "the end by PE"), "spin": (42, "the end by PE"), "thread": (42, "the end by a thread"),
 }
 
+# What the PE that ends the job leaves to its end, of which nothing is lost.
+LEFT = ("a stream without end of line", "a static destructor", "a function of atexit")
+EXITS = {manner: (42, LEFT) for manner in ("main", "thread", "destructor", "twice")}
+LATE = {"never": (42, "")}
+
 
 def main():
-    program, launcher = sys.argv[1], sys.argv[2:]
+    sets = {"--exits": EXITS, "--late": LATE}
+    manners = sets.get(sys.argv[1], MANNERS)
+    program, *launcher = sys.argv[2 if sys.argv[1] in sets else 1:]
     failed = 0
-    for manner, (status, text) in MANNERS.items():
+    for manner, (status, text) in manners.items():
+        texts = text if isinstance(text, tuple) else (text,)
         try:
-            done = subprocess.run(launcher + [program, manner], stdout=subprocess.PIPE, text=True,
-                                  stderr=subprocess.PIPE, check=False, timeout=60)
+            done = subprocess.run(launcher + [program, manner], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, check=False, timeout=limit(60))
         except subprocess.TimeoutExpired:
             failed += 1
             print(f"{manner}: does not end")
             continue
-        if done.returncode != status or text not in done.stdout or "without shmem_init" in done.stderr:
+        missing = [text for text in texts if text not in done.stdout]
+        if done.returncode != status or missing or "without shmem_init" in done.stderr:
             failed += 1
             sys.stdout.write(done.stderr)
-            print(f"{manner}: status {done.returncode}, not {status}, or output without «{text}»: "
+            print(f"{manner}: status {done.returncode}, not {status}, or output without {missing}: "
                   f"{done.stdout!r}")
-    print(f"{len(MANNERS)} manners, {failed} failed")
+    print(f"{len(manners)} manners, {failed} failed")
     return 1 if failed else 0
 
 

@@ -26,8 +26,8 @@ struct boot_job {
 
 /*
  * What a PE waits for, for the launcher's report about a job that makes no progress.  The PE
- * writes, the launcher reads; both use relaxed atomics.  `left` is for the other PEs: stored with release behind
- * the last message of the PE to them.
+ * writes, the launcher reads; both use relaxed atomics.  `ending` and `left` are for the other PEs: stored with release
+ * behind the last message of the PE to them that is not of the barrier at the end, and behind the very last.
  */
 struct boot_status {
 	_Atomic uint64_t steps;	  /* grows while the PE makes progress inside the library */
@@ -36,7 +36,9 @@ struct boot_status {
 	_Atomic uint32_t waiting; /* index into the names of routines, or 0: it does not wait */
 	char routine[64];	  /* the routine it waits in */
 	_Atomic uint32_t left; /* it is at the end of shmem_finalize: takes part in nothing more */
-	uint32_t reserved[9];
+	_Atomic uint32_t
+		ending; /* it is in shmem_finalize: its messages are those of the barrier at the end */
+	uint32_t reserved[8];
 };
 static_assert(sizeof(struct boot_status) == 128, "boot_status");
 
@@ -81,7 +83,7 @@ void boot_abort(int status, const char *why) __attribute__((noreturn));
  */
 void boot_abort_lost(int status, const char *why) __attribute__((noreturn));
 
-#define BOOT_EXIT_S 2	/* oshrun gives as much to processes that it has told to leave */
+#define BOOT_EXIT_S 2  /* oshrun gives as much to processes that it has told to leave */
 #define BOOT_FLUSH_S 1 /* a part of it */
 
 /*

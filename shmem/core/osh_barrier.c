@@ -55,13 +55,9 @@ static int choose(const struct osh_team *team)
 	return team->n <= TREE_MAX ? OSH_BARRIER_TREE : OSH_BARRIER_RING;
 }
 
-int osh_sync(const char *fn, struct osh_team *team)
+static void sync_members(const char *fn, struct osh_team *team, enum osh_kind kind)
 {
-	if (team == NULL)
-		return -1;
-	if (team->n == 1)
-		return 0;
-	osh_check(fn, team, NULL, 0, 0);
+	team->kind = kind;
 	switch (choose(team)) {
 	case OSH_BARRIER_TREE:
 		tree(fn, team);
@@ -72,6 +68,16 @@ int osh_sync(const char *fn, struct osh_team *team)
 	default:
 		dissemination(fn, team);
 	}
+}
+
+int osh_sync(const char *fn, struct osh_team *team)
+{
+	if (team == NULL)
+		return -1;
+	if (team->n == 1)
+		return 0;
+	osh_check(fn, team, NULL, 0, 0);
+	sync_members(fn, team, OSH_KIND_SYNC);
 	return 0;
 }
 
@@ -86,4 +92,11 @@ void osh_barrier_all(const char *fn)
 {
 	osh_quiet(&osh_default);
 	osh_sync_all(fn);
+}
+
+/* It may be called by some PEs as exit and by others as shmem_finalize; with SHMEM_DEBUG, too. */
+void osh_barrier_end(const char *fn)
+{
+	if (osh_world->n > 1)
+		sync_members(fn, osh_world, OSH_KIND_END);
 }

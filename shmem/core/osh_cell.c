@@ -9,6 +9,7 @@
 #include "osh_far.h"
 #include "osh_link.h"
 #include "osh_team.h"
+#include "osh_wait.h"
 
 /* Finds out where the other member's mailbox for this one is. */
 static OSH_COLD void open_line(const char *fn, struct osh_team *team, int to)
@@ -32,6 +33,14 @@ static void put_far(const char *fn, struct osh_team *team, int to, size_t at, co
 	osh_far_put(fn, &osh_inner, &t, data, n, false);
 }
 
+static inline struct osh_wait cell_wait(const char *fn, const struct osh_team *team, int member)
+{
+	struct osh_wait w = OSH_WAIT_PE(fn, NULL, team->pes[member]);
+
+	w.at_end = team->kind == OSH_KIND_END;
+	return w;
+}
+
 /* Most messages have no data. */
 static inline void copy(void *to, const void *from, size_t n)
 {
@@ -46,37 +55,54 @@ static void note_taken(struct osh_line *line, uint64_t taken)
 		line->free = taken;
 }
 
-static bool has_room(struct osh_team *team, int to)
+static _Noreturn OSH_COLD void overwritten(const char *fn, const struct osh_team *team, int from)
+{
+	osh_fatal("%s: a message of PE %d was overwritten: some PE stores into the "
+		  "library's part of the symmetric heap",
+		  fn, team->pes[from]);
+}
+
+static OSH_COLD void read_ack(const char *fn, struct osh_team *team, int to)
+{
+	uint64_t taken = atomic_load_explicit(&team->mine[to].ack.taken, memory_order_acquire);
+
+	if (taken >> 56 != OSH_KIND_TAKEN && taken != osh_counted(OSH_KIND_EMPTY, 0))
+		overwritten(fn, team, to);
+	note_taken(&team->lines[to], taken & OSH_COUNT_MASK);
+}
+
+static inline bool has_room(const char *fn, struct osh_team *team, int to)
 {
 	struct osh_line *line = &team->lines[to];
 
-	if (line->sent - line->free < OSH_CELLS)
-		return true;
-	note_taken(line, atomic_load_explicit(&team->mine[to].ack.taken, memory_order_acquire));
+	if (osh_unlikely(line->sent - line->free >= OSH_CELLS))
+		read_ack(fn, team, to);
 	return line->sent - line->free < OSH_CELLS;
 }
 
 void osh_cell_send(const char *fn, struct osh_team *team, int to, const void *data, size_t n)
 {
 	struct osh_line *line = &team->lines[to];
-	struct osh_wait w = OSH_WAIT_PE(fn, NULL, team->pes[to]);
+	struct osh_wait w = cell_wait(fn, team, to);
 	uint32_t i = (uint32_t)(line->sent % OSH_CELLS);
+	uint64_t seq;
 
 	if (osh_unlikely(line->remote == 0))
 		open_line(fn, team, to);
-	while (osh_unlikely(!has_room(team, to)))
+	while (osh_unlikely(!has_room(fn, team, to)))
 		osh_wait(&w);
 	osh_wait_end(&w);
 	line->sent++;
 	line->told = line->taken;
+	seq = osh_counted(team->kind, line->sent);
 	if (osh_likely(line->theirs != NULL)) {
 		struct osh_cell *cell = &line->theirs->cells[i];
 
 		copy(cell->data, data, n);
 		atomic_store_explicit(&cell->taken, line->taken, memory_order_relaxed);
-		atomic_store_explicit(&cell->seq, line->sent, memory_order_release);
+		atomic_store_explicit(&cell->seq, seq, memory_order_release);
 	} else {
-		struct osh_cell cell = { .taken = line->taken, .seq = line->sent };
+		struct osh_cell cell = { .taken = line->taken, .seq = seq };
 
 		copy(cell.data, data, n);
 		put_far(fn, team, to, i * sizeof(cell), &cell, sizeof(cell));
@@ -86,39 +112,76 @@ void osh_cell_send(const char *fn, struct osh_team *team, int to, const void *da
 static void tell_taken(const char *fn, struct osh_team *team, int from)
 {
 	struct osh_line *line = &team->lines[from];
+	uint64_t taken = osh_counted(OSH_KIND_TAKEN, line->taken);
 
 	line->told = line->taken;
 	if (osh_unlikely(line->remote == 0))
 		open_line(fn, team, from);
 	if (line->theirs != NULL)
-		atomic_store_explicit(&line->theirs->ack.taken, line->taken, memory_order_release);
+		atomic_store_explicit(&line->theirs->ack.taken, taken, memory_order_release);
 	else
-		put_far(fn, team, from, offsetof(struct osh_mailbox, ack), &line->taken,
-			sizeof(line->taken));
+		put_far(fn, team, from, offsetof(struct osh_mailbox, ack), &taken, sizeof(taken));
 }
 
-bool osh_cell_is_there(const struct osh_team *team, int from)
+/* The next message of a member is of another kind. */
+static _Noreturn OSH_COLD void unexpected(const char *fn, const struct osh_team *team, int from,
+					  unsigned int kind)
 {
-	uint64_t taken = team->lines[from].taken;
-	struct osh_cell *cell = &team->mine[from].cells[taken % OSH_CELLS];
+	static const char *const names[OSH_KINDS] = {
+		[OSH_KIND_SYNC] = "a barrier or sync",
+		[OSH_KIND_BROADCAST] = "a broadcast",
+		[OSH_KIND_COLLECT] = "a collect or fcollect",
+		[OSH_KIND_ALLTOALL] = "an alltoall or alltoalls",
+		[OSH_KIND_REDUCE] = "a reduction",
+		[OSH_KIND_SCAN] = "a scan",
+		[OSH_KIND_TEAM] = "a split of a team",
+		[OSH_KIND_SET] = "a collective of another active set",
+		[OSH_KIND_CHECK] = "a collective, with SHMEM_DEBUG,",
+	};
+	int pe = team->pes[from];
 
-	return atomic_load_explicit(&cell->seq, memory_order_acquire) == taken + 1;
+	if (kind == OSH_KIND_END)
+		osh_wait_in_vain(fn, pe);
+	if (kind >= OSH_KINDS || names[kind] == NULL)
+		overwritten(fn, team, from);
+	if (team->kind == OSH_KIND_END)
+		osh_fatal("%s is called while PE %d is in %s", fn, pe, names[kind]);
+	osh_fatal("%s: PE %d is in %s meanwhile", fn, pe, names[kind]);
+}
+
+/*
+ * Whether `seq` is that of the next message, and not of the one that the cell had before: its place is used again
+ * after OSH_CELLS.
+ */
+static inline bool is_next(const char *fn, const struct osh_team *team, int from, uint64_t seq)
+{
+	uint64_t next = team->lines[from].taken + 1, count = seq & OSH_COUNT_MASK;
+	unsigned int kind = (unsigned int)(seq >> 56);
+
+	if (osh_likely(seq == osh_counted(team->kind, next)))
+		return true;
+	if (osh_unlikely(count == next))
+		unexpected(fn, team, from, kind);
+	if (osh_unlikely(count != (next > OSH_CELLS ? next - OSH_CELLS : 0) || kind == 0))
+		overwritten(fn, team, from);
+	return false;
+}
+
+bool osh_cell_is_there(const char *fn, const struct osh_team *team, int from)
+{
+	const struct osh_cell *cell = &team->mine[from].cells[team->lines[from].taken % OSH_CELLS];
+
+	return is_next(fn, team, from, atomic_load_explicit(&cell->seq, memory_order_acquire));
 }
 
 void osh_cell_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n)
 {
 	struct osh_line *line = &team->lines[from];
 	struct osh_cell *cell = &team->mine[from].cells[line->taken % OSH_CELLS];
-	struct osh_wait w = OSH_WAIT_PE(fn, NULL, team->pes[from]);
-	uint64_t next = line->taken + 1, before = next > OSH_CELLS ? next - OSH_CELLS : 0, seq;
+	struct osh_wait w = cell_wait(fn, team, from);
 
-	while ((seq = atomic_load_explicit(&cell->seq, memory_order_acquire)) != next) {
-		if (osh_unlikely(seq != before))
-			osh_fatal("%s: a message of PE %d was overwritten: some PE stores into the "
-				  "library's part of the symmetric heap",
-				  fn, w.pe);
+	while (!is_next(fn, team, from, atomic_load_explicit(&cell->seq, memory_order_acquire)))
 		osh_wait(&w);
-	}
 	osh_wait_end(&w);
 	copy(data, cell->data, n);
 	note_taken(line, atomic_load_explicit(&cell->taken, memory_order_relaxed));

@@ -31,6 +31,7 @@ static int swap(const char *fn, struct osh_team *team, const void *mine, void *t
 {
 	int last = (team->me + team->n - 1) % team->n;
 
+	team->kind = OSH_KIND_CHECK;
 	osh_cell_send(fn, team, (team->me + 1) % team->n, mine, n);
 	osh_cell_recv(fn, team, last, theirs, n);
 	return team->pes[last];

@@ -109,6 +109,7 @@ int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, cons
 	osh_coll_room(fn, dest, n);
 	if (n == 0 || team->n == 1)
 		return 0;
+	team->kind = OSH_KIND_BROADCAST;
 	bcast(fn, team, dest, source, n, root);
 	return 0;
 }
@@ -189,6 +190,7 @@ int osh_fcollect(const char *fn, struct osh_team *team, void *dest, const void *
 		return 0;
 	osh_check(fn, team, dest, n, 0);
 	osh_coll_room(fn, dest, osh_times(n, (size_t)team->n));
+	team->kind = OSH_KIND_COLLECT;
 	at = offsets(fn, team);
 	for (int i = 0; i < team->n; i++)
 		at[i + 1] = at[i] + n;
@@ -205,6 +207,7 @@ int osh_collect(const char *fn, struct osh_team *team, void *dest, const void *s
 	if (team == NULL)
 		return -1;
 	osh_check(fn, team, dest, 0, 0);
+	team->kind = OSH_KIND_COLLECT;
 	at = offsets(fn, team);
 	for (int i = 1; i < team->n; i++)
 		osh_cell_send(fn, team, (team->me + i) % team->n, &mine, sizeof(mine));
@@ -233,6 +236,7 @@ int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *
 		return 0;
 	osh_check(fn, team, dest, n, 0);
 	osh_coll_room(fn, dest, osh_times(n, (size_t)team->n));
+	team->kind = OSH_KIND_ALLTOALL;
 	for (int i = 1; i < team->n; i++) {
 		int other = (team->me + i) % team->n;
 
@@ -273,6 +277,7 @@ int osh_alltoalls(const char *fn, struct osh_team *team, void *dest, const void 
 	/* The source is read here only, so other memory than symmetric does no harm. */
 	if (spread(fn, team, source_stride, elem, n) == SIZE_MAX)
 		osh_bad_access(fn, source, SIZE_MAX, osh_pe.me);
+	team->kind = OSH_KIND_ALLTOALL;
 	for (int i = 0; i < team->n; i++) {
 		int other = (team->me + i) % team->n;
 

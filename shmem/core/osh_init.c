@@ -61,6 +61,8 @@ static void announce(void)
 
 static int open_all(char error[BOOT_TEXT_MAX])
 {
+	int rc;
+
 	if (osh_env_read(error) != 0 || boot_start(&osh_pe.job, error) != 0)
 		return -1;
 	osh_pe.me = osh_pe.job.pe;
@@ -75,13 +77,27 @@ static int open_all(char error[BOOT_TEXT_MAX])
 		snprintf(error, BOOT_TEXT_MAX, "out of memory");
 		return -1;
 	}
+	atomic_store_explicit(&boot_status()->ending, 0, memory_order_relaxed);
 	atomic_store_explicit(&boot_status()->left, 0, memory_order_relaxed);
-	/* Cells are zero everywhere before anyone stores into them. */
-	if (boot_barrier() != 0) {
+	/* Cells are empty everywhere before anyone stores into them. */
+	osh_wait_show("shmem_init", NULL, -1);
+	rc = boot_barrier();
+	osh_wait_shown_end();
+	if (rc != 0) {
 		snprintf(error, BOOT_TEXT_MAX, "the job ended while it started");
 		return -1;
 	}
 	return 0;
+}
+
+/* From here on this PE takes part in the last barrier only: who waits for more, or for a lock of it, waits in vain. */
+static void begin_end(const char *fn)
+{
+	if (osh_pe.child)
+		osh_not_in_job(fn);
+	osh_quiet(&osh_default);
+	osh_quiet(&osh_inner);
+	atomic_store_explicit(&boot_status()->ending, 1, memory_order_release);
 }
 
 /* From here on this PE sends no message: who waits for one waits in vain. */
@@ -94,7 +110,8 @@ static void leave(const char *fn)
 
 static void close_all(const char *fn)
 {
-	osh_barrier_all(fn);
+	begin_end(fn);
+	osh_barrier_end(fn);
 	leave(fn);
 	osh_sets_close();
 	osh_teams_close();

@@ -8,6 +8,7 @@
 #include "osh_globals.h"
 #include "osh_link.h"
 #include "osh_open.h"
+#include "osh_wait.h"
 #include "u_processors.h"
 
 #define INNER_BYTES (64u << 20) /* of the heap, for the library: 3,000 teams of 8 PEs */
@@ -178,7 +179,11 @@ static int exchange(char error[BOOT_TEXT_MAX])
 	mine.host_len = own.host_len;
 	memcpy(mine.host, own.host, own.host_len);
 	all = calloc((size_t)osh_pe.n, sizeof(*all));
-	if (all == NULL || boot_exchange(&mine, sizeof(mine), all) != 0) {
+	osh_wait_show("shmem_init", NULL, -1);
+	if (all != NULL)
+		rc = boot_exchange(&mine, sizeof(mine), all);
+	osh_wait_shown_end();
+	if (rc != 0) {
 		snprintf(error, BOOT_TEXT_MAX, "the PEs could not exchange their addresses");
 		goto out;
 	}
@@ -192,11 +197,11 @@ static int exchange(char error[BOOT_TEXT_MAX])
 				"must be equal everywhere",
 				pe, (unsigned long long)all[pe].len[OSH_HEAP],
 				osh_pe.seg[OSH_HEAP].len);
+			rc = -1;
 			goto out;
 		}
 	}
 	osh_pe.crowded = u_processors_crowd_is(&crowd);
-	rc = 0;
 out:
 	free(all);
 	return rc;

@@ -76,8 +76,9 @@ struct osh_wait {
 	int pe;			   /* the PE that is waited for, or -1 */
 	uint32_t rounds;
 	bool in_vain; /* that PE has left the job: this look is the last */
+	bool at_end;  /* in the barrier at the end, in which PEs at their end still take part */
 };
-#define OSH_WAIT_PE(fn, addr, pe) ((struct osh_wait){ (fn), (addr), (pe), 0, false })
+#define OSH_WAIT_PE(fn, addr, pe) ((struct osh_wait){ (fn), (addr), (pe), 0, false, false })
 #define OSH_WAIT(fn, addr) OSH_WAIT_PE(fn, addr, -1)
 
 void osh_wait(struct osh_wait *w);
@@ -94,6 +95,8 @@ typedef void (*osh_combine)(void *into, const void *from, size_t n);
 int osh_sync(const char *fn, struct osh_team *team);
 void osh_sync_all(const char *fn);
 void osh_barrier_all(const char *fn);
+/* Synchronises all PEs at their end, when they take part in nothing else any more. */
+void osh_barrier_end(const char *fn);
 int osh_broadcast(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n,
 		  int root);
 /* `n` bytes of each member, which may differ; and of equal length. */

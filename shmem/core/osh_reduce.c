@@ -339,6 +339,7 @@ int osh_reduce(const char *fn, struct osh_team *team, void *dest, const void *so
 		osh_coll_copy(dest, source, bytes);
 		return 0;
 	}
+	team->kind = OSH_KIND_REDUCE;
 	algorithm = choose(team, bytes,
 			   team->near && osh_segment_of(source, bytes, &offset) != OSH_SEGMENTS);
 	if (algorithm == OSH_REDUCE_SHARED)
@@ -364,6 +365,7 @@ int osh_scan(const char *fn, struct osh_team *team, void *dest, const void *sour
 		return -1;
 	osh_check(fn, team, dest, osh_times(n, elem), 0);
 	osh_coll_room(fn, dest, osh_times(n, elem));
+	team->kind = OSH_KIND_SCAN;
 	s = (struct stream){ .fn = fn, .team = team, .next = team->me + 1, .last = team->me - 1 };
 	for (size_t at = 0; at < n; at += most) {
 		size_t count = osh_min(n - at, most), bytes = count * elem;

@@ -59,7 +59,7 @@ static bool hear_of_set(const char *fn, const struct set_news *mine, int from,
 
 	if (look_up(mine, from, theirs))
 		return true;
-	if (!osh_cell_is_there(osh_introducing, from))
+	if (!osh_cell_is_there(fn, osh_introducing, from))
 		return false;
 	osh_cell_recv(fn, osh_introducing, from, theirs, sizeof(*theirs));
 	if (same_set(theirs, mine))
@@ -103,6 +103,7 @@ static struct osh_team *set_create(const char *fn, const int *pes, const struct 
 	team->log_stride = set->log_stride;
 	mine.offset = team->offset;
 	pthread_mutex_lock(&meeting.lock);
+	osh_introducing->kind = OSH_KIND_SET;
 	for (int i = 1; i < team->n; i++)
 		osh_cell_send(fn, osh_introducing, pes[(me + i) % team->n], &mine, sizeof(mine));
 	pthread_mutex_unlock(&meeting.lock);

@@ -55,7 +55,7 @@ static void team_free(struct osh_team *team)
 	free(team);
 }
 
-/* Takes a block of the heap for the cells of n members, zeroed. */
+/* Takes a block of the heap for the cells of n members, all of them empty. */
 static int take_block(struct osh_team *team, int n)
 {
 	pthread_mutex_lock(&teams.lock);
@@ -66,6 +66,13 @@ static int take_block(struct osh_team *team, int n)
 	team->mine = osh_heap_at(team->offset);
 	team->scratch = (uint8_t *)team->mine + osh_scratch_at(n);
 	memset(team->mine, 0, osh_scratch_at(n));
+	for (int i = 0; i < n; i++) {
+		struct osh_mailbox *m = &team->mine[i];
+
+		for (unsigned int c = 0; c < OSH_CELLS; c++)
+			atomic_init(&m->cells[c].seq, osh_counted(OSH_KIND_EMPTY, 0));
+		atomic_init(&m->ack.taken, osh_counted(OSH_KIND_EMPTY, 0));
+	}
 	return 0;
 }
 
@@ -193,6 +200,7 @@ static int introduce(const char *fn, struct osh_team *parent, struct osh_team *t
 
 	if (!failed)
 		mine.offset = team == NULL ? 0 : team->offset;
+	parent->kind = OSH_KIND_TEAM;
 	for (int i = 1; i < parent->n; i++)
 		osh_cell_send(fn, parent, (parent->me + i) % parent->n, &mine, sizeof(mine));
 	for (int i = 0; i < parent->n; i++) {

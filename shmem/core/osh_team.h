@@ -8,8 +8,35 @@
 #include "osh_ctx.h"
 
 /*
- * A message of a collective: one line, of which the last word is stored last.  `seq` is that of the
- * message, counted from 1 between two members in one direction; `taken` is how many messages of the other
+ * What a message is about.  A member that gets a message of another kind than it waits for is in another routine
+ * than the sender.  None is 0, so a word of zeros is no message, and not what a cell has before the first either.
+ */
+enum osh_kind {
+	OSH_KIND_EMPTY = 1, /* before the first */
+	OSH_KIND_TAKEN,	    /* a count of messages that were taken */
+	OSH_KIND_END,	    /* the barrier at the end of a PE */
+	OSH_KIND_SYNC,
+	OSH_KIND_BROADCAST,
+	OSH_KIND_COLLECT,
+	OSH_KIND_ALLTOALL,
+	OSH_KIND_REDUCE,
+	OSH_KIND_SCAN,
+	OSH_KIND_TEAM,
+	OSH_KIND_SET,
+	OSH_KIND_CHECK, /* what SHMEM_DEBUG adds to each routine */
+	OSH_KINDS
+};
+
+/* A count of messages, with a kind in the upper byte. */
+#define OSH_COUNT_MASK (UINT64_MAX >> 8)
+static inline uint64_t osh_counted(enum osh_kind kind, uint64_t count)
+{
+	return (uint64_t)kind << 56 | count;
+}
+
+/*
+ * A message of a collective: one line, of which the last word is stored last.  `seq` has its kind, and the number of
+ * the message, counted from 1 between two members in one direction; `taken` is how many messages of the other
  * direction its sender has taken.
  */
 #define OSH_CELL_DATA 48u
@@ -25,7 +52,7 @@ static_assert(sizeof(struct osh_cell) == OSH_LINE, "osh_cell");
 /* What each member has for each other member, in its memory: written by that member only. */
 struct osh_mailbox {
 	struct osh_cell cells[OSH_CELLS];
-	struct { /* what that member has taken of this one's, where no message told it */
+	struct { /* what that member has taken of this one's, where no message told it; has a kind */
 		_Atomic uint64_t taken;
 		uint8_t pad[OSH_LINE - 8];
 	} ack;
@@ -47,6 +74,7 @@ struct osh_team {
 	int me, n;
 	int *pes; /* numbers in the world */
 	int num_contexts;
+	enum osh_kind kind;	  /* of the collective under way */
 	bool near;		  /* all members are near each other */
 	bool ends;		  /* being destroyed: nothing more is told of what was taken */
 	size_t offset;		  /* of this member's block in the heap */
@@ -104,8 +132,8 @@ static inline void *osh_heap_at(size_t offset)
 /* Sends n bytes, at most OSH_CELL_DATA, to a member; puts by osh_inner that came before arrive before. */
 void osh_cell_send(const char *fn, struct osh_team *team, int to, const void *data, size_t n);
 /* Whether a member has sent one that was not taken. */
-bool osh_cell_is_there(const struct osh_team *team, int from);
-/* Takes the next message of a member. */
+bool osh_cell_is_there(const char *fn, const struct osh_team *team, int from);
+/* Takes the next message of a member; one of another kind than that of the team ends the job. */
 void osh_cell_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n);
 
 #endif

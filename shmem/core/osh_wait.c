@@ -56,19 +56,26 @@ void osh_wait_shown_end(void)
 	atomic_flag_clear_explicit(&shown, memory_order_release);
 }
 
+_Noreturn OSH_COLD void osh_wait_in_vain(const char *fn, int pe)
+{
+	osh_fatal("%s: waits for PE %d, which is at its end: it has called shmem_finalize or exit",
+		  fn, pe);
+}
+
 /*
- * A PE that has left the job sends nothing more, and all that it sent was there before it said so: if
- * the condition does not hold after that, it never will.
+ * A PE that has left the job sends nothing more, and one at its end the messages of that barrier alone.  All that it
+ * did before was done when it said so: if the condition does not hold after that, it never will.
  */
 static void give_up_on_left(struct osh_wait *w)
 {
 	const struct boot_status *s = w->pe >= 0 ? boot_status_of(w->pe) : NULL;
 
 	if (w->in_vain)
-		osh_fatal(
-			"%s: waits for PE %d, which is at its end: it has called shmem_finalize or exit",
-			w->fn, w->pe);
-	w->in_vain = s != NULL && atomic_load_explicit(&s->left, memory_order_acquire) != 0;
+		osh_wait_in_vain(w->fn, w->pe);
+	if (s == NULL)
+		return;
+	w->in_vain = atomic_load_explicit(&s->left, memory_order_acquire) != 0 ||
+		     (!w->at_end && atomic_load_explicit(&s->ending, memory_order_acquire) != 0);
 }
 
 static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)

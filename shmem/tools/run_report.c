@@ -82,9 +82,16 @@ void run_report_sample(struct run_job *job)
 	job->stalled = stands;
 }
 
-static void state_text(const struct run_pe *pe, struct boot_status *s, char *text, size_t size)
+/* It has given its part to an exchange, and some have not. */
+static bool in_exchange(const struct run_job *job, const struct run_pe *pe)
 {
-	char routine[sizeof(s->routine) + 1], peer[32] = "", address[32] = "";
+	return in_job(pe) && job->given > 0 && pe->conn.exchanges > job->exchanges;
+}
+
+static void state_text(const struct run_job *job, const struct run_pe *pe, struct boot_status *s,
+		       char *text, size_t size)
+{
+	char routine[sizeof(s->routine) + 1], peer[64] = "", address[32] = "";
 	int32_t who = atomic_load_explicit(&s->peer, memory_order_relaxed);
 	uint64_t where = atomic_load_explicit(&s->address, memory_order_relaxed);
 
@@ -101,6 +108,9 @@ static void state_text(const struct run_pe *pe, struct boot_status *s, char *tex
 	run_clean(routine);
 	if (who >= 0)
 		snprintf(peer, sizeof(peer), " for PE %d", (int)who);
+	else if (in_exchange(job, pe))
+		snprintf(peer, sizeof(peer), " for all PEs, %d of %d are there", job->given,
+			 job->n_pes);
 	if (where != 0)
 		snprintf(address, sizeof(address), " at %#llx", (unsigned long long)where);
 	snprintf(text, size, "waits in %s%s%s", routine, peer, address);
@@ -133,7 +143,7 @@ void run_report(struct run_job *job)
 	for (i = 0; i < job->n_pes; i++) {
 		const struct run_pe *pe = &job->pes[i];
 
-		state_text(pe, status_of(job, pe), text, sizeof(text));
+		state_text(job, pe, status_of(job, pe), text, sizeof(text));
 		if (in_job(pe))
 			run_say("%5d %12d  %-6s %10.0f s  %s", i, process_of(pe), place_of(pe).text,
 				(double)(now - pe->steps_since) / 1e9, text);

@@ -64,6 +64,13 @@ class Report(unittest.TestCase):
                 return
             self.assertLess(time.monotonic(), end, wrong)
 
+    def test_start(self):
+        """PE 0 waits in the launcher, for a program that has not begun with OpenSHMEM."""
+        job = self.start("start", 1, "-np", "1", HANGS, "barrier", ":", "-np", "1")
+        self.pes = 2
+        self.said(job, "at")
+        self.until(job, {0: "waits in shmem_init for all PEs, 1 of 2 are there", 1: "before shmem_init"})
+
     def test_barrier(self):
         for options in ((), ("--hosts", "3")):
             with self.subTest(options=options):
@@ -130,9 +137,13 @@ class Report(unittest.TestCase):
         """{"agent N": process}, of the job's fabric."""
         commands = [(int(path.name), self.words(path)) for path in Path("/proc").iterdir() if path.name.isdigit()]
         children = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text(encoding="utf-8").split()
-        fabric = next(words[words.index("--name") + 1] for pid, words in commands if str(pid) in children and "--name" in words)
+        fabric = next(self.fabric(pid) for pid, words in commands if str(pid) in children and words[0] == "vi_fabric")
         return {f"agent {words[words.index('--host-id') + 1]}": pid for pid, words in commands
-                if fabric in words and "--host-id" in words}
+                if "--host-id" in words and self.fabric(pid) == fabric}
+
+    def fabric(self, pid):
+        """Of a process, by its environment."""
+        return [word for word in self.words(Path(f"/proc/{pid}"), "environ") if word.startswith("VIADUCT_FABRIC=")]
 
     def stops(self, pid):
         """Waits until no thread of the process runs any more."""
@@ -141,9 +152,9 @@ class Report(unittest.TestCase):
                   for task in Path(f"/proc/{pid}/task").iterdir()):
             self.assertLess(time.monotonic(), end)
 
-    def words(self, path):
+    def words(self, path, file="cmdline"):
         try:
-            return (path / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            return (path / file).read_bytes().decode(errors="replace").split("\0")
         except OSError:
             return []
 

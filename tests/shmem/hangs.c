@@ -2,7 +2,7 @@
 /*
  * Jobs that make no progress, for hang_test.py, which reads who waits for what.
  *
- * usage: hangs NAME, one of: barrier wait_until signal lock end reduce put atomic first
+ * usage: hangs NAME, one of: start barrier wait_until signal lock end reduce put atomic first
  *
  * Writes the address that the report has to name.
  */
@@ -165,6 +165,10 @@ int main(int argc, char **argv)
 	};
 	int provided;
 
+	if (argc == 2 && strcmp(argv[1], "start") == 0) {
+		say("at", NULL);
+		stay(); /* before it has called anything */
+	}
 	if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0)
 		return 1;
 	me = shmem_my_pe();

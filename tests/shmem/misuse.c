@@ -197,7 +197,8 @@ static void collect_of_too_much(void)
 static void forged_offset(void)
 {
 	const uint64_t start = 0, stride = 1, size = 2, seed = 0x9e3779b97f4a7c15u;
-	uint64_t what = (start ^ stride) * seed + (start >> 29), cell[8] = { 0 };
+	const uint64_t count = UINT64_MAX >> 8, split = (uint64_t)10 << 56; /* OSH_KIND_TEAM */
+	uint64_t what = (start ^ stride) * seed + (start >> 29), cell[8] = { 0 }, at;
 	/* The library's part of the heap, 80 MiB here, begins with the mailboxes of the team, of 576 bytes. */
 	char *mailbox = (char *)block - (80 << 20) + 576;
 	shmem_team_t team;
@@ -210,15 +211,17 @@ static void forged_offset(void)
 		uint64_t seq;
 
 		shmem_getmem(&seq, mailbox + i * 64 + 56, 8, 0);
+		seq &= count;
 		if (seq > cell[7])
 			cell[7] = seq;
 	}
 	cell[0] = (uint64_t)1 << 40;
 	cell[1] = what;
 	shmem_putmem(mailbox + cell[7] % 8 * 64, cell, 56, 0);
-	cell[7]++;
+	at = cell[7] % 8 * 64 + 56;
+	cell[7] = (cell[7] + 1) | split;
 	shmem_fence();
-	shmem_putmem(mailbox + (cell[7] - 1) % 8 * 64 + 56, &cell[7], 8, 0);
+	shmem_putmem(mailbox + at, &cell[7], 8, 0);
 	pause();
 }
 
@@ -232,6 +235,40 @@ static void messages_overwritten(void)
 	memset(garbage, 0x5a, sizeof(garbage));
 	shmem_putmem(mailbox, garbage, sizeof(garbage), 0);
 	pause();
+}
+
+/* As a program that clears memory does, also before the first message of a team. */
+static void zeros_over(char *mailbox, shmem_team_t team)
+{
+	const char zeros[9 * 64] = { 0 };
+
+	shmem_barrier_all();
+	if (me != 0) {
+		shmem_putmem(mailbox, zeros, sizeof(zeros), 0);
+		shmem_quiet();
+		shmem_long_p(block, 1, 0);
+		pause();
+	}
+	shmem_long_wait_until(block, SHMEM_CMP_EQ, 1);
+	shmem_team_sync(team);
+}
+
+static void messages_of_zeros(void)
+{
+	*block = 0;
+	zeros_over((char *)block - (80 << 20) + 576, SHMEM_TEAM_WORLD);
+}
+
+/* The first team that a program makes has the block behind those of the three that the library makes. */
+static void zeros_before_the_first(void)
+{
+	const size_t mailbox = 576, shared = (size_t)shmem_team_n_pes(SHMEM_TEAM_SHARED);
+	size_t behind_three = (2 * (size_t)npes + shared) * mailbox + 3 * 2 * 8192;
+	shmem_team_t team;
+
+	*block = 0;
+	shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team);
+	zeros_over((char *)block - (80 << 20) + behind_three + mailbox, team);
 }
 
 static void after_finalize(void)
@@ -410,8 +447,34 @@ static void exit_with_a_lock(void)
 	shmem_barrier_all();
 	if (me == 0)
 		exit(0);
-	shmem_barrier_all();
 	shmem_set_lock(&lock);
+}
+
+/* In teams of its own, by whose cells PE 0 says nothing. */
+static void exit_before_a_team_sync(void)
+{
+	shmem_team_t team;
+
+	shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, npes, NULL, 0, &team);
+	if (me == 0)
+		exit(0);
+	shmem_team_sync(team);
+}
+
+static void exit_before_reductions(void)
+{
+	if (me == 0)
+		exit(0);
+	for (int i = 0; i < 1000; i++)
+		shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, behind, 4);
+}
+
+/* What PE 1 does is done at once, and it goes on to its end. */
+static void finalize_before_a_broadcast(void)
+{
+	if (me == 1)
+		shmem_long_broadcast(SHMEM_TEAM_WORLD, block, behind, 4, 1);
+	shmem_finalize();
 }
 
 static void finalize_in_the_middle(void)
@@ -501,6 +564,11 @@ int main(int argc, char **argv)
 		NAMED(signal_without_context),
 		NAMED(exit_in_the_middle),
 		NAMED(exit_with_a_lock),
+		NAMED(exit_before_a_team_sync),
+		NAMED(exit_before_reductions),
+		NAMED(finalize_before_a_broadcast),
+		NAMED(messages_of_zeros),
+		NAMED(zeros_before_the_first),
 		NAMED(finalize_in_the_middle),
 		NAMED(too_much),
 		NAMED(killed),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #define REMEDY                                                                                     \
 	"; lower VIADUCT_RING_BYTES, or raise VIADUCT_WINDOW_BYTES or ulimit -n, of the agent"
 #define PATIENCE_S 30 /* for a way to another host */
+#define WAKES_MAX 20
 
 struct discriminator {
 	char kind[4];
@@ -41,6 +43,7 @@ static struct {
 	union address here;
 	pthread_t serve;
 	bool serving;
+	atomic_bool ending;   /* of `serve` */
 	pthread_mutex_t lock; /* of the lists and of `mapping` of the peers */
 	pthread_cond_t mapped;
 	struct mapping *maps,
@@ -135,16 +138,22 @@ static _Noreturn void agent_is_gone(VIP_RETURN rc)
 	osh_fatal("the agent of this host is gone (VipConnectWait: %s)", VipxErrorString(rc));
 }
 
+/* An address of this host that no PE has, and none asks for. */
+static union address nobody_here(void)
+{
+	union address nobody = link_.here;
+	uint8_t *discriminator = nobody.addr.HostAddress + nobody.addr.HostAddressLen;
+
+	discriminator[0] ^= 1;
+	return nobody;
+}
+
 void osh_link_check_agent(void)
 {
-	union address nobody = link_.here, from;
+	union address nobody = nobody_here(), from;
 	VIP_VI_ATTRIBUTES attrs;
 	VIP_CONN_HANDLE conn;
 	VIP_RETURN rc;
-	uint8_t *discriminator = nobody.addr.HostAddress + nobody.addr.HostAddressLen;
-
-	/* An address that no PE asks for. */
-	discriminator[0] ^= 1;
 	rc = VipConnectWait(osh_pe.nic, &nobody.addr, 0, &from.addr, &attrs, &conn);
 	if (rc == VIP_ERROR_RESOURCE)
 		agent_is_gone(rc);
@@ -158,7 +167,7 @@ static void *serve(void *unused)
 	VIP_RETURN rc;
 	int state, pe;
 
-	for (;;) {
+	while (!link_.ending) {
 		rc = VipConnectWait(osh_pe.nic, &link_.here.addr, VIP_INFINITE, &from.addr, &attrs,
 				    &conn);
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
@@ -323,6 +332,7 @@ int osh_link_begin(const uint8_t *host, size_t host_len)
 	int rc;
 
 	address_of(&link_.here, host, host_len, osh_pe.me);
+	link_.ending = false;
 	rc = pthread_create(&link_.serve, NULL, serve, NULL);
 	if (rc != 0)
 		return -rc;
@@ -342,11 +352,41 @@ static void close_list(struct mapping **list)
 	}
 }
 
+static bool has_pending_signals(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_SIGPENDING, &limit) != 0 || limit.rlim_cur > 0;
+}
+
+/*
+ * A connection of nobody's, which is refused, wakes the thread.  pthread_cancel() would have to queue a signal, which a
+ * limit may forbid (ulimit -i), and behind one that could not be queued the thread never ends; so it is for an agent
+ * that does not answer.
+ */
+static void end_serve(void)
+{
+	union address there = link_.here, nobody = nobody_here();
+	VIP_VI_ATTRIBUTES attrs = vi_attrs, theirs;
+	VIP_VI_HANDLE vi;
+
+	link_.ending = true;
+	for (int i = 0; pthread_tryjoin_np(link_.serve, NULL) != 0; i++) {
+		if (i == WAKES_MAX && has_pending_signals())
+			pthread_cancel(link_.serve);
+		if ((i < WAKES_MAX || !has_pending_signals()) &&
+		    VipCreateVi(osh_pe.nic, &attrs, NULL, NULL, &vi) == VIP_SUCCESS) {
+			VipConnectRequest(vi, &nobody.addr, &there.addr, 100, &theirs);
+			VipDestroyVi(vi);
+		}
+		nap_ms();
+	}
+}
+
 void osh_link_end(void)
 {
 	if (link_.serving) {
-		pthread_cancel(link_.serve);
-		pthread_join(link_.serve, NULL);
+		end_serve();
 		link_.serving = false;
 	}
 	close_list(&link_.maps);

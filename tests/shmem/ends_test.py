@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A job ends as its program says: status, output, and nothing left of it.
 
-usage: ends_test.py [--exits|--late] PROGRAM LAUNCHER [ARGUMENT]...
+usage: ends_test.py [--exits|--late|--no-signals] PROGRAM LAUNCHER [ARGUMENT]...
 
---exits: of PROGRAM, which is exits; --late: where a function of atexit() never returns.
+--exits: of PROGRAM, which is exits; --late: where a function of atexit() never returns;
+--no-signals: where the limit of pending signals is 0.
 """
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -25,12 +27,15 @@ MANNERS = {
 LEFT = ("a stream without end of line", "a static destructor", "a function of atexit")
 EXITS = {manner: (42, LEFT) for manner in ("main", "thread", "destructor", "twice")}
 LATE = {"never": (42, "")}
+NO_SIGNALS = {manner: MANNERS[manner] for manner in ("finalize", "return", "barrier")}
 
 
 def main():
-    sets = {"--exits": EXITS, "--late": LATE}
+    sets = {"--exits": EXITS, "--late": LATE, "--no-signals": NO_SIGNALS}
     manners = sets.get(sys.argv[1], MANNERS)
     program, *launcher = sys.argv[2 if sys.argv[1] in sets else 1:]
+    if manners is NO_SIGNALS:
+        resource.setrlimit(resource.RLIMIT_SIGPENDING, (0, 0))
     failed = 0
     for manner, (status, text) in manners.items():
         texts = text if isinstance(text, tuple) else (text,)

@@ -8,6 +8,7 @@
 #include "osh_globals.h"
 #include "osh_link.h"
 #include "osh_open.h"
+#include "osh_origin.h"
 #include "osh_wait.h"
 #include "u_processors.h"
 
@@ -21,6 +22,7 @@ struct card {
 	uint16_t host_len;
 	uint8_t host[22];
 	struct u_processors processors;
+	struct osh_origin origin;
 };
 
 static struct {
@@ -162,6 +164,20 @@ static void take_card(int pe, const struct card *c, const struct card *mine)
 	osh_pe.any_far |= !p->near;
 }
 
+/* They would wait for each other for ever. The lower number comes first, so that all say the same. */
+static void say_origins(int pe, const struct card *theirs, const struct card *mine,
+			char error[BOOT_TEXT_MAX])
+{
+	char text[2][OSH_ORIGIN_TEXT];
+	bool first = pe < osh_pe.me;
+
+	osh_origin_text(first ? &theirs->origin : &mine->origin, text[0]);
+	osh_origin_text(first ? &mine->origin : &theirs->origin, text[1]);
+	snprintf(error, BOOT_TEXT_MAX,
+		 "PE %d (%s) and PE %d (%s) are on no fabric in common; see VIADUCT_FABRIC",
+		 first ? pe : osh_pe.me, text[0], first ? osh_pe.me : pe, text[1]);
+}
+
 /* Tells all PEs of this one, and learns of them. */
 static int exchange(char error[BOOT_TEXT_MAX])
 {
@@ -174,6 +190,7 @@ static int exchange(char error[BOOT_TEXT_MAX])
 		mine.len[s] = osh_pe.seg[s].len;
 		mine.handle[s] = osh_pe.seg[s].handle;
 	}
+	osh_origin_read(&mine.origin);
 	u_processors_read(&mine.processors);
 	u_processors_crowd_begin(&crowd, &mine.processors);
 	mine.host_len = own.host_len;
@@ -188,6 +205,11 @@ static int exchange(char error[BOOT_TEXT_MAX])
 		goto out;
 	}
 	for (int pe = 0; pe < osh_pe.n; pe++) {
+		if (!osh_origins_agree(&all[pe].origin, &mine.origin, is_here(&all[pe], &mine))) {
+			say_origins(pe, &all[pe], &mine, error);
+			rc = -1;
+			goto out;
+		}
 		take_card(pe, &all[pe], &mine);
 		u_processors_crowd_add(&crowd, &all[pe].processors);
 		if (all[pe].len[OSH_HEAP] != mine.len[OSH_HEAP]) {

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* viaductd: the agent of one host as a program. */
 #include <errno.h>
-#include <grp.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "ag_agent.h"
 #include "u_close.h"
 #include "u_fd.h"
+#include "u_log.h"
 #include "u_option.h"
 #include "viaductd_check.h"
+#include "viaductd_inherit.h"
 #include "viaductd_manager.h"
 #include "viaductd_options.h"
 
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
 
 static _Atomic(struct ag_agent *) running;
+static _Atomic(bool) time_used; /* SIGXCPU has come */
 
 static void on_signal(int sig)
 {
@@ -29,6 +32,13 @@ static void on_signal(int sig)
 	if (a != NULL)
 		ag_stop(a);
 	errno = saved;
+}
+
+/* Before the hard limit, at which the kernel kills. */
+static void on_time_used(int sig)
+{
+	time_used = true;
+	on_signal(sig);
 }
 
 /* Interrupts a thread that waits in close(); see u_close.h. */
@@ -49,38 +59,10 @@ static void signals(void)
 	sa.sa_handler = on_nudge;
 	sigaction(SIGURG, &sa, NULL);
 	u_close_signal(SIGURG);
+	sa.sa_handler = on_time_used;
+	sigaction(SIGXCPU, &sa, NULL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/*
- * An agent that a set-user-ID program started has that program's effective user, who owns the
- * fabric, but the real user of the caller, who could then stop it.  The agent takes the owner's for
- * both, and does so here rather than before it is executed: so neither the loader nor this program
- * trusts the caller's environment.
- */
-static int one_user(void)
-{
-	uid_t uid = geteuid();
-	gid_t gid = getegid();
-
-	if (uid == getuid() && gid == getgid())
-		return 0;
-	if (uid == 0 && setgroups(0, NULL) != 0)
-		return -errno;
-	if (setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
-		return -errno;
-	return 0;
-}
-
-static void descriptors(void)
-{
-	struct rlimit rl;
-
-	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
-		rl.rlim_cur = rl.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &rl);
-	}
 }
 
 /* False: the program that started the agent is gone. */
@@ -125,6 +107,10 @@ static int serve(struct vd_options *o)
 	if (ready(o, "ready\n") || o->cfg.leave_when_idle)
 		rc = ag_run(a);
 	running = NULL;
+	if (time_used)
+		u_error("ag",
+			"the processor time of this agent is used up (ulimit -t of its starter), "
+			"so it ends");
 	ag_destroy(a);
 	return rc == 0 ? EXIT_OK : EXIT_FAIL;
 }
@@ -134,16 +120,17 @@ int main(int argc, char **argv)
 	static struct vd_options o;
 	int rc = EXIT_USAGE;
 
-	if (one_user() != 0) {
+	if (vd_inherit_begin() != 0) {
 		fprintf(stderr, "viaductd: cannot become one user: %s\n", strerror(errno));
 		return EXIT_FAIL;
 	}
 	signals();
-	descriptors();
 	if (vd_options_defaults(&o) == 0)
 		rc = vd_options_parse(argc, argv, &o);
 	if (rc == U_OPTION_GO_ON && vd_check(&o) != 0)
 		rc = o.bad_variable ? EXIT_FAIL : EXIT_USAGE;
+	if (rc == U_OPTION_GO_ON && vd_inherit_check() != 0)
+		rc = EXIT_FAIL;
 	if (rc == U_OPTION_GO_ON && vd_manager_socket(&o.cfg.listen_sock) != 0)
 		rc = EXIT_FAIL;
 	if (rc > EXIT_OK)
@@ -154,5 +141,7 @@ int main(int argc, char **argv)
 		ready(&o, "ready\n");
 		return EXIT_OK;
 	}
+	if (o.cfg.leave_when_idle)
+		vd_inherit_place();
 	return serve(&o);
 }

@@ -196,7 +196,7 @@ int u_thread_start_on(const struct u_cpuset *cpus, pthread_t *thread, const char
 	if (rc != 0) {
 		free(start);
 		u_error("u", "thread %s cannot be started: %s%s", name, strerror(rc),
-			rc == EAGAIN ? "; raise RLIMIT_NPROC, RLIMIT_AS or the cgroup's pids.max"
+			rc == EAGAIN ? "; raise ulimit -u, -v or -d, or the cgroup's pids.max"
 				     : "");
 		return -ENOMEM;
 	}

@@ -20,6 +20,7 @@
 #include "ag_state.h"
 #include "port.h"
 #include "u_close.h"
+#include "u_fd.h"
 #include "u_log.h"
 #include "u_time.h"
 #include "w_ctl.h"
@@ -151,6 +152,25 @@ bool ag_client_may_use(struct ag_client *c, const struct ag_link *l, uint64_t by
 {
 	return ag_holders_may_use(c->agent, &c->holders, l->index, l->port->limits.window_bytes,
 				  bytes);
+}
+
+int ag_client_slice(struct ag_client *c, const struct ag_link *l, uint64_t bytes,
+		    struct port_slice *out)
+{
+	char text[U_FD_ERROR];
+	int rc;
+
+	if (!ag_client_may_use(c, l, bytes))
+		return -EDQUOT;
+	rc = port_slice_alloc(l->port, u_align_up(bytes, l->port->limits.slice_align), out);
+	if (rc != 0)
+		u_log_ratelimited(&c->agent->ratelimit[AG_RATELIMIT_CLIENT],
+				  "pid %d gets no %llu bytes of window memory: %s", (int)c->pid,
+				  (unsigned long long)bytes,
+				  rc == -EFBIG ? "the starter of this agent had a limit on the "
+						 "size of files (ulimit -f)"
+					       : u_fd_error(-rc, text));
+	return rc;
 }
 
 void ag_client_writable(struct ag_client *c)

@@ -117,6 +117,13 @@ int ag_client_port(struct ag_client *c, struct ag_link *l);
 /* May its process have so many more bytes of the window of `l`?  Logs it where not. */
 bool ag_client_may_use(struct ag_client *c, const struct ag_link *l, uint64_t bytes);
 
+/*
+ * Memory of the window of `l` for its process, and of no use to others.  0, or -errno, and then the log
+ * says why.
+ */
+int ag_client_slice(struct ag_client *c, const struct ag_link *l, uint64_t bytes,
+		    struct port_slice *out);
+
 /* The socket has room: sends queued messages. */
 void ag_client_writable(struct ag_client *c);
 

@@ -160,11 +160,8 @@ static int self_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 {
 	struct ag_link *self = &c->agent->links[0];
 
-	if (!ag_client_may_use(c, self, length))
-		return -EDQUOT;
 	m->link = self;
-	return port_slice_alloc(self->port, u_align_up(length, self->port->limits.slice_align),
-				&m->slice);
+	return ag_client_slice(c, self, length, &m->slice);
 }
 
 static int alloc_place(struct ag_client *c, const struct w_alloc *msg, struct ag_alloc *m)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "osh_env.h"
+#include "osh_limit.h"
 #include "osh_link.h"
 #include "osh_wait.h"
 
@@ -257,14 +258,17 @@ void osh_link_publish(struct osh_peer *p, int s)
 static void map_segment(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
 {
 	struct osh_peer *p = &osh_pe.peers[pe];
+	char limit[OSH_LIMIT_TEXT] = "";
 	VIP_PVOID at;
 	VIP_RETURN rc;
 
 	rc = VipxMapRemote(vi, p->seg[s].base, osh_pe.seg[s].len, p->seg[s].handle, &at);
 	if (rc != VIP_SUCCESS) {
 		osh_link_check_agent();
-		osh_fatal_lost("%s: the memory of PE %d cannot be mapped (%s)", fn, pe,
-			       VipxErrorString(rc));
+		if (rc == VIP_ERROR_RESOURCE)
+			osh_limit_find(osh_pe.seg[s].len, limit);
+		osh_fatal_lost("%s: the memory of PE %d cannot be mapped (%s)%s%s", fn, pe,
+			       VipxErrorString(rc), limit[0] != '\0' ? ": " : "", limit);
 	}
 	p->at[s] = at;
 	osh_link_publish(p, s);

@@ -6,6 +6,7 @@
 
 #include "osh_env.h"
 #include "osh_globals.h"
+#include "osh_limit.h"
 #include "osh_link.h"
 #include "osh_open.h"
 #include "osh_origin.h"
@@ -37,6 +38,21 @@ static struct {
 /* Operations find a lost connection by themselves; the NIC would print each otherwise. */
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error) {}
 
+static void no_heap(size_t bytes, VIP_RETURN rc, char error[BOOT_TEXT_MAX])
+{
+	char limit[OSH_LIMIT_TEXT];
+
+	if (osh_limit_find(bytes, limit)[0] != '\0')
+		snprintf(error, BOOT_TEXT_MAX, "no symmetric heap of %zu bytes: %s", bytes, limit);
+	else
+		snprintf(
+			error, BOOT_TEXT_MAX,
+			"no symmetric heap of %zu bytes (%s): the window of this host is too small or in "
+			"use; lower SHMEM_SYMMETRIC_SIZE, or raise VIADUCT_WINDOW_BYTES of its agent, or "
+			"the limits that it was started with (ulimit -f)",
+			bytes, VipxErrorString(rc));
+}
+
 static int alloc_heap(char error[BOOT_TEXT_MAX])
 {
 	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
@@ -59,12 +75,7 @@ static int alloc_heap(char error[BOOT_TEXT_MAX])
 	/* Every PE's heap begins at a multiple of the largest alignment that a program may ask for. */
 	rc = VipxAllocMem(osh_pe.nic, heap->len + OSH_ALIGN_MAX, &attrs, &at, &heap->handle);
 	if (rc != VIP_SUCCESS) {
-		snprintf(
-			error, BOOT_TEXT_MAX,
-			"no symmetric heap of %zu bytes (%s): the window of this host is too small or in "
-			"use; lower SHMEM_SYMMETRIC_SIZE, or raise VIADUCT_WINDOW_BYTES of its agent, or "
-			"a limit of the shell (ulimit -v, ulimit -f)",
-			heap->len, VipxErrorString(rc));
+		no_heap(heap->len, rc, error);
 		return -1;
 	}
 	own.heap = at;
@@ -126,6 +137,7 @@ static int adopt_data(char error[BOOT_TEXT_MAX])
 
 static int open_nic(char error[BOOT_TEXT_MAX])
 {
+	char limit[OSH_LIMIT_TEXT] = "";
 	VIP_NIC_ATTRIBUTES attrs;
 	VIP_RETURN rc;
 
@@ -133,8 +145,11 @@ static int open_nic(char error[BOOT_TEXT_MAX])
 	if (rc == VIP_SUCCESS)
 		rc = VipQueryNic(osh_pe.nic, &attrs);
 	if (rc != VIP_SUCCESS || attrs.NicAddressLen > sizeof(osh_pe.peers[0].host)) {
-		snprintf(error, BOOT_TEXT_MAX, "no NIC (%s); vi_info tells what is wrong",
-			 VipxErrorString(rc));
+		if (rc == VIP_ERROR_RESOURCE)
+			osh_limit_find(0, limit);
+		snprintf(error, BOOT_TEXT_MAX, "no NIC (%s)%s%s", VipxErrorString(rc),
+			 limit[0] != '\0' ? ": " : "",
+			 limit[0] != '\0' ? limit : "; vi_info tells what is wrong");
 		return -1;
 	}
 	VipErrorCallback(osh_pe.nic, NULL, on_error);
@@ -231,6 +246,7 @@ out:
 
 int osh_open(char error[BOOT_TEXT_MAX])
 {
+	char limit[OSH_LIMIT_TEXT];
 	struct osh_peer *self;
 
 	osh_pe.peers = calloc((size_t)osh_pe.n, sizeof(*osh_pe.peers));
@@ -242,7 +258,8 @@ int osh_open(char error[BOOT_TEXT_MAX])
 		return -1;
 	/* Before anyone knows the address, so that none is refused. */
 	if (osh_link_begin(own.host, own.host_len) != 0) {
-		snprintf(error, BOOT_TEXT_MAX, "no thread to accept connections");
+		snprintf(error, BOOT_TEXT_MAX, "no thread to accept connections%s%s",
+			 osh_limit_find(0, limit)[0] != '\0' ? ": " : "", limit);
 		return -1;
 	}
 	if (exchange(error) != 0)

@@ -178,7 +178,7 @@ static int serve(struct run_job *job, struct run_options *o, const struct run_he
 	rc = make_rest(job, signals);
 	if (rc != 0) {
 		run_end(job, EXIT_FAIL, "%s: the job cannot be prepared: %s", job->pes[0].machine,
-			strerror(-rc));
+			run_error(-rc));
 		return EXIT_FAIL;
 	}
 	run_serve(job, h, signals);
@@ -224,7 +224,7 @@ static int act(struct run_options *options)
 		return serve(&job, options, &heritage, signals);
 	rc = signals < 0 ? signals : make_job(&job, options, signals);
 	if (rc != 0) {
-		run_say("the job cannot be prepared: %s", strerror(-rc));
+		run_say("the job cannot be prepared: %s", run_error(-rc));
 		return EXIT_FAIL;
 	}
 	return run(&job, &heritage, signals);

@@ -185,7 +185,7 @@ int run_fabric_check(struct run_fabric *f, const char *name)
 	find(f->program, sizeof(f->program));
 	f->pid = start(f, args, -1);
 	if (f->pid < 0) {
-		run_say("vi_fabric cannot be started: %s", strerror(errno));
+		run_say("vi_fabric cannot be started: %s", run_error(errno));
 		return EXIT_FAIL;
 	}
 	rc = await_end(f, f->pid, f->limit_at);
@@ -253,13 +253,13 @@ int run_fabric_up(struct run_fabric *f, const struct run_options *o)
 		 (unsigned long long)secret[1]);
 	snprintf(hosts, sizeof(hosts), "%d", o->hosts);
 	if (pipe2(fds, O_CLOEXEC) != 0) {
-		run_say("no pipe for vi_fabric: %s", strerror(errno));
+		run_say("no pipe for vi_fabric: %s", run_error(errno));
 		return EXIT_FAIL;
 	}
 	f->pid = start(f, args, fds[1]);
 	close(fds[1]);
 	if (f->pid < 0) {
-		run_say("vi_fabric cannot be started: %s", strerror(errno));
+		run_say("vi_fabric cannot be started: %s", run_error(errno));
 		f->pid = 0;
 		close(fds[0]);
 		return EXIT_FAIL;

@@ -158,7 +158,7 @@ void run_far_start(struct run_job *job)
 		rc = start(job, &job->fars[i]);
 	if (rc != 0)
 		run_end(job, EXIT_FAIL, "the remote shell for %s cannot be started: %s",
-			job->fars[i - 1].machine, strerror(-rc));
+			job->fars[i - 1].machine, run_error(-rc));
 }
 
 /* ---- START ---- */

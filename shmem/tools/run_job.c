@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -67,6 +68,22 @@ void run_say(const char *fmt, ...)
 	line[n++] = '\n';
 	if (!run_sink_over(RUN_SINK_ERR, RUN_SINK_MOST)) /* else nobody reads it */
 		run_sink_put(RUN_SINK_ERR, line, n);
+}
+
+const char *run_error(int err)
+{
+	switch (err) {
+	case EMFILE:
+		return "no file descriptor left; raise it with ulimit -n";
+	case EFBIG:
+		return "a file may not have this size; raise it with ulimit -f";
+	case EAGAIN:
+		return "no process or thread left; raise ulimit -u, or pids.max of the control group";
+	case ENOMEM:
+		return "no memory left, or none allowed (ulimit -v, ulimit -d)";
+	default:
+		return strerror(err);
+	}
 }
 
 void run_clean(char *text)

@@ -156,6 +156,9 @@ void run_far_send(struct run_job *job, struct run_far *far, enum run_wire_kind k
 /* A line on standard error, after "oshrun: ". */
 void run_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* As strerror(), but of what a limit of the shell can have caused it names the limit. */
+const char *run_error(int err);
+
 /* Text of somebody else as part of a line: control characters become '?'. */
 void run_clean(char *text);
 

@@ -182,7 +182,7 @@ void run_output_check(struct run_job *job)
 			close_streams(job, stream);
 		else if (error != 0)
 			run_end(job, EXIT_FAIL, "standard %s cannot be written: %s",
-				stream == 0 ? "output" : "error", strerror(error));
+				stream == 0 ? "output" : "error", run_error(error));
 	}
 }
 

@@ -260,7 +260,7 @@ void run_spawn(struct run_job *job, const struct run_heritage *h)
 		return;
 	}
 	if (pipe2(fds, O_CLOEXEC) != 0) {
-		run_end(job, EXIT_FAIL, "no pipe: %s", strerror(errno));
+		run_end(job, EXIT_FAIL, "no pipe: %s", run_error(errno));
 		return;
 	}
 	for (i = 0; i < job->n_pes && rc == 0; i++) {
@@ -274,5 +274,5 @@ void run_spawn(struct run_job *job, const struct run_heritage *h)
 		rc = run_watch(job, RUN_STARTS, 0, fds[0], false);
 	if (rc != 0)
 		run_end(job, EXIT_FAIL, "%s cannot be started: %s", run_name(&job->pes[i - 1]).text,
-			strerror(-rc));
+			run_error(-rc));
 }

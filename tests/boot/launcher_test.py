@@ -48,7 +48,8 @@ class Launcher:
         self.ok(3, *('start', 'exchange=100', 'barrier', 'finish') * 3)
 
     def test_children_do_not_disturb(self):
-        self.ok(2, 'start', 'exchange=5', 'fork', 'exchange=6', 'finish', 'system=exit 98')
+        out = self.run_pes(2, 'start', 'exchange=5', 'fork', 'exchange=6', 'finish', 'system=exit 98')
+        self.assertEqual((out.returncode, out.stderr), (0, 'shmem: a child\n' * 2))
 
     def test_abort(self):
         self.assertEqual(self.run_pes(3, 'start', 'barrier', '1:abort=17', 'wait').returncode, 17)

@@ -14,7 +14,11 @@
 #include "boot_back.h"
 #include "boot_wire.h"
 
-static const struct boot_back *const backs[] = { &boot_local, &boot_pmix, &boot_pmi1,
+/*
+ * Of several that are announced the first counts.  oshrun removes what announces the others, so where both are
+ * there another launcher was started by a PE of oshrun, and has started this process.
+ */
+static const struct boot_back *const backs[] = { &boot_pmix, &boot_pmi1, &boot_local,
 						 &boot_single };
 
 static struct {
@@ -42,6 +46,12 @@ static int refuse(char error[BOOT_TEXT_MAX])
 {
 	size_t i;
 
+	if (secure_getenv("PMIX_NAMESPACE") != NULL || secure_getenv("PMI_FD") != NULL)
+		return boot_error(
+			error, -ENODEV,
+			"a process of a job has started this program, whose launcher knows "
+			"that process alone: start it with oshrun -np N PROGRAM, or set "
+			"SHMEM_VIADUCT_SINGLETON=1 for a job of one PE");
 	for (i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
 		if (secure_getenv(strangers[i].variable) != NULL)
 			return boot_error(error, -ENODEV,

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "boot_back.h"
+#include "boot_heir.h"
 #include "boot_pmi1_text.h"
 
 #define NAME_MAX_BYTES 257u
@@ -37,7 +38,10 @@ static struct {
 
 static bool pmi_announced(void)
 {
-	return secure_getenv("PMI_FD") != NULL;
+	static const char *const names[] = { "PMI_FD", "PMI_RANK", NULL };
+	static const char *const libraries[] = { "libmpi.so", "libmpich.so", NULL };
+
+	return secure_getenv("PMI_FD") != NULL && !boot_is_heir(names, libraries);
 }
 
 /* Receives a line into pmi.line.  The launcher says nothing unless asked, so nothing follows a line. */

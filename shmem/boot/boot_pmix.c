@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "boot_back.h"
+#include "boot_heir.h"
 
 #define LIBRARY "libpmix.so.2"
 
@@ -35,7 +36,10 @@ static struct {
 
 static bool pmix_announced(void)
 {
-	return secure_getenv("PMIX_NAMESPACE") != NULL;
+	static const char *const names[] = { "PMIX_NAMESPACE", "PMIX_RANK", NULL };
+	static const char *const libraries[] = { "libpmix.so", "mca_pmix_", NULL };
+
+	return secure_getenv("PMIX_NAMESPACE") != NULL && !boot_is_heir(names, libraries);
 }
 
 /* 0, or -ENOENT with a line. */

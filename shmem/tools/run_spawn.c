@@ -28,6 +28,33 @@ struct failure {
 	char what[512];
 };
 
+/* Variables of another launcher, in whose job oshrun runs: they would tell a PE that it is that one's process. */
+static bool is_of_another(const char *entry)
+{
+	static const char settings[] = "PMIX_MCA_";
+
+	return (strncmp(entry, "PMIX_", 5) == 0 &&
+		strncmp(entry, settings, sizeof(settings) - 1) != 0) ||
+	       strncmp(entry, "PMI_", 4) == 0;
+}
+
+static int forget_others(void)
+{
+	char **at = environ, *name;
+	int rc = 0;
+
+	while (*at != NULL && rc == 0) {
+		if (!is_of_another(*at)) {
+			at++;
+			continue;
+		}
+		name = strndup(*at, strcspn(*at, "="));
+		rc = name == NULL ? -1 : unsetenv(name); /* the next takes its place */
+		free(name);
+	}
+	return rc;
+}
+
 static int export(const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -63,7 +90,7 @@ static int environment(const struct run_job *job, const struct run_pe *pe,
 	const struct run_app *app = run_options_app(o, pe->pe);
 	char number[16], of[16], host[16], socket_text[64];
 	struct stat st;
-	int i, rc = 0;
+	int i, rc = forget_others();
 
 	for (i = 0; i < RUN_EXPORTS_MAX && o->exports[i] != NULL; i++)
 		rc |= export(o->exports[i]);

@@ -8,10 +8,12 @@ BOOT_PE names the program; PMIX_MISSING says why the build has no PMIx.  A launc
 skipped.  PMI-1 is also spoken by the test itself, rightly and wrongly.
 """
 import contextlib
+import json
 import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import unittest
 
@@ -61,7 +63,7 @@ class Launcher:
         self.assertNotEqual(self.run_pes(3, 'start', 'barrier', '1:kill=9', 'wait').returncode, 0)
 
     def test_program_that_a_pe_starts(self):
-        out = self.run_pes(1, 'start', 'barrier', f'system=env -u PMIX_RANK {PE} start', 'barrier', 'finish')
+        out = self.run_pes(1, 'start', 'barrier', f'system={PE} start', 'barrier', 'finish')
         self.assertEqual(out.returncode, 0, out.stderr)
 
 
@@ -94,6 +96,60 @@ class Mpiexec(Launcher, Case):
         if mpiexec is None:
             self.skipTest('MPICH is not installed (scripts/setup --peers)')
         self.command = [mpiexec]
+
+
+# A launcher of one process that speaks PMI-1, and leaves open what it has inherited.
+INNER_LAUNCHER = '''
+import json, os, socket, subprocess, sys
+answers = json.loads(sys.argv[1])
+mine, its = socket.socketpair()
+its.set_inheritable(True)
+child = subprocess.Popen(sys.argv[2:], close_fds=False,
+                         env={**os.environ, 'PMI_FD': str(its.fileno()), 'PMI_RANK': '0', 'PMI_SIZE': '1'})
+its.close()
+stream = mine.makefile('rw')
+for line in stream:
+    words = dict(word.split('=', 1) for word in line.split())
+    print(answers[words['cmd']], file=stream, flush=True)
+sys.exit(child.wait())
+'''
+
+# A process of a job of PMIx, as far as a program can tell that it starts.
+PARENT = '''
+import ctypes, subprocess, sys
+ctypes.CDLL('libpmix.so.2')
+sys.exit(subprocess.run(['sh', '-c', '"$@"; exit $?', 'sh', *sys.argv[1:]]).returncode)
+'''
+
+
+class Within(Case):
+    """Launchers that are started by processes of others."""
+
+    def test_launcher_in_a_pe_of_oshrun(self):
+        out = self.oshrun('-np', 2, sys.executable, '-c', INNER_LAUNCHER, json.dumps(Pmi1.RIGHT), PE, 'start', 'job',
+                          'barrier', 'finish')
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        self.assertEqual([line.split()[0::2] for line in out.stdout.splitlines()], [['0/1', 'PMI-1']] * 2)
+
+    def test_oshrun_in_a_process_of_another(self):
+        out = self.oshrun('-np', 2, PE, 'start', 'job', 'env=PMIX_RANK', 'env=PMI_RANK', 'finish',
+                          env=environment(PMIX_NAMESPACE='outer', PMIX_RANK='0', PMI_FD='99', PMI_RANK='1', PMI_SIZE='2'))
+        self.assertEqual((out.returncode, out.stderr), (0, ''))
+        lines = out.stdout.splitlines()
+        self.assertEqual(sorted(line.split()[0::2] for line in lines if '/' in line), [['0/2', 'oshrun'], ['1/2', 'oshrun']])
+        self.assertEqual(sorted(line for line in lines if '/' not in line), ['0 -', '0 -', '1 -', '1 -'])
+
+    def test_program_of_a_process_of_pmix(self):
+        """It would speak for its parent, and wait for ever for the others."""
+        if os.environ.get('PMIX_MISSING'):
+            self.skipTest('this build has no PMIx: ' + os.environ['PMIX_MISSING'])
+        for more, code, pattern in (({}, 98, 'whose launcher knows that process alone: start it with oshrun -np N'),
+                                    ({'SHMEM_VIADUCT_SINGLETON': '1'}, 0, '^0/1 .* singleton\n$')):
+            out = subprocess.run([sys.executable, '-c', PARENT, PE, 'start', 'job', 'finish'], text=True, timeout=PATIENCE,
+                                 env=environment(PMIX_NAMESPACE='none', PMIX_RANK='0', **more), stdin=subprocess.DEVNULL,
+                                 capture_output=True, check=False)
+            self.assertEqual(out.returncode, code, out.stderr)
+            self.assertRegex(out.stdout + out.stderr, pattern)
 
 
 class NoServer(Case):

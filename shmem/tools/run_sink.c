@@ -170,8 +170,11 @@ void run_sink_put(enum run_sink which, const char *data, size_t bytes)
 	if (bytes == 0)
 		return;
 	if (!start(s)) {
-		if (s->error == 0)
-			s->error = write_all(s->fd, data, bytes);
+		if (s->error != 0)
+			return;
+		s->error = write_all(s->fd, data, bytes);
+		if (s->error != 0)
+			notify();
 		return;
 	}
 	pthread_mutex_lock(&s->lock);
@@ -181,6 +184,7 @@ void run_sink_put(enum run_sink which, const char *data, size_t bytes)
 		pthread_cond_signal(&s->more);
 	} else if (s->error == 0) {
 		s->error = ENOMEM;
+		notify();
 	}
 	pthread_mutex_unlock(&s->lock);
 }

@@ -418,6 +418,27 @@ class Streams(Case):
         out = self.oshrun('-np', 2, '-l', 'sh', '-c', 'yes & exit 0')
         self.assertEqual((out.returncode, out.stderr), (0, ''))
 
+    def test_much_output_before_an_error(self):
+        """More than oshrun takes while nobody reads: what PEs have printed is not lost with the job."""
+        os.mkfifo(self.folder / 'fail')
+        out, into = os.pipe()
+        # Each has room for it in its own pipe.
+        process = subprocess.Popen([OSHRUN, '-np', '9', '-l', 'sh', '-c',
+                                    f'[ $OSHRUN_PE != 0 ] || {{ read line <{self.folder}/fail; exec {PE} start exit=3; }}; '
+                                    f'seq -f "%099g" 1 600; echo $$ >$0.$OSHRUN_PE; exec sleep 1000', self.folder / 'pid'],
+                                   env=environment(), stdin=subprocess.DEVNULL, stdout=into, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        os.close(into)
+        paths = [self.folder / f'pid.{pe}' for pe in range(1, 9)]
+        until(lambda: all(path.exists() and path.read_text() for path in paths), 'the end of what is printed')
+        pids = [int(path.read_text()) for path in paths]
+        (self.folder / 'fail').write_text('now\n')
+        until(lambda: not any(map(alive, pids)), 'the end of the PEs')
+        with open(out, encoding='utf-8') as reader:
+            lines = reader.read().splitlines()
+        self.assertEqual(process.wait(timeout=PATIENCE), 3)
+        self.assertEqual(sorted(lines), sorted(f'[{pe}] {i:099}' for pe in range(1, 9) for i in range(1, 601)))
+
     def test_output_of_an_end(self):
         out = self.pes(2, 'start', 'barrier', '1:say=last words', '1:abort=1', 'wait', options=('-l',))
         self.assertEqual(out.stdout, '[1] last words\n')

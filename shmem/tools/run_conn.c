@@ -456,13 +456,11 @@ void run_conn_serve(struct run_job *job, struct run_pe *pe, enum run_event which
 		serve_control(job, pe);
 	if (which != RUN_SOCK || pe->conn.sock < 0)
 		return;
-	while (!job->ending && pull(job, pe))
+	/* Also when all were told to leave: until they are killed they may call shmem_finalize. */
+	while (pull(job, pe))
 		;
 	if (pe->conn.sock >= 0 && pe->conn.result != NULL)
 		push(job, pe);
-	/* What arrives from now on is not read, and must not wake oshrun again and again. */
-	if (pe->conn.sock >= 0 && job->ending)
-		epoll_ctl(job->poll, EPOLL_CTL_DEL, pe->conn.sock, NULL);
 }
 
 void run_conn_close(struct run_pe *pe)

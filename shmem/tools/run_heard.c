@@ -159,9 +159,7 @@ static int frame(struct run_job *job, struct run_far *far)
 	case RUN_WIRE_ALIVE:
 		return 0;
 	case RUN_WIRE_EXCHANGE:
-		return job->ending
-			       ? 0
-			       : run_conn_far_given(job, far, l->head.arg, l->data, l->head.bytes);
+		return run_conn_far_given(job, far, l->head.arg, l->data, l->head.bytes);
 	default:
 		pe = far->started ? pe_of(job, far, l->head.arg) : NULL;
 		return pe != NULL ? heard_pe(job, pe, l) : -EPROTO;

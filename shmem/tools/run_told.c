@@ -13,8 +13,6 @@ static int frame(struct run_job *job, const struct run_link *l)
 {
 	switch (l->head.kind) {
 	case RUN_WIRE_RESULT:
-		if (job->ending)
-			return 0;
 		return run_conn_result(job, l->head.arg, l->data, l->head.bytes);
 	case RUN_WIRE_SIGNAL:
 		if (l->head.arg > SIGNAL_MAX)

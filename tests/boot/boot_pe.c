@@ -118,6 +118,26 @@ static void write_file(const char *path, long number)
 	fclose(f);
 }
 
+/* SIGTERM is kept until await(). */
+static void heed(void)
+{
+	sigset_t mine;
+
+	sigemptyset(&mine);
+	sigaddset(&mine, SIGTERM);
+	sigprocmask(SIG_BLOCK, &mine, NULL);
+}
+
+static void await(void)
+{
+	sigset_t mine;
+	int number;
+
+	sigemptyset(&mine);
+	sigaddset(&mine, SIGTERM);
+	sigwait(&mine, &number);
+}
+
 static void on_signal(int number)
 {
 	_exit(number == SIGTERM ? 40 : 41);
@@ -191,6 +211,10 @@ static int run(const char *text)
 		wait_for_ever();
 	else if (strcmp(text, "ignore") == 0)
 		signal(SIGTERM, SIG_IGN);
+	else if (strcmp(text, "heed") == 0)
+		heed();
+	else if (strcmp(text, "await") == 0)
+		await();
 	else if (strcmp(text, "catch") == 0)
 		signal(SIGTERM, on_signal), signal(SIGINT, on_signal);
 	else if (strcmp(text, "job") == 0)

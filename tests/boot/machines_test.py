@@ -302,6 +302,18 @@ class End(Machines):
             self.gone(process, pids)
             self.assertEqual(process.returncode, 128 + number)
 
+    def test_pes_that_finalize(self):
+        mark = self.folder / 'here'
+        process = subprocess.Popen([OSHRUN, '--rsh', self.rsh, '--host', 'm0,m1,localhost', PE, 'start', 'heed', 'barrier',
+                                    f'touch={mark}', 'await', 'barrier', 'exchange=1000', 'finish', 'say=left'],
+                                   env=environment(), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        until(lambda: all(Path(f'{mark}.{pe}').exists() for pe in range(3)), 'the start')
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, out, err), (128 + signal.SIGTERM, 'left\n' * 3, ''))
+
     def test_signal_that_is_ignored(self):
         process, pids = self.started_on('m0,m1', 2, 'ignore', 'barrier')
         process.send_signal(signal.SIGTERM)

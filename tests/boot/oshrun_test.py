@@ -192,6 +192,18 @@ class Signals(Case):
                 self.setUp()
                 self.passed(number)
 
+    def test_pes_that_finalize(self):
+        """What a PE asks of oshrun after SIGTERM is answered, so that all can leave the job as they should."""
+        mark = self.folder / 'here'
+        process = subprocess.Popen([OSHRUN, '-np', '3', PE, 'start', 'heed', 'barrier', f'touch={mark}', 'await', 'barrier',
+                                    'exchange=1000', 'finish', 'say=left'], env=environment(), text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        until(lambda: all(Path(f'{mark}.{pe}').exists() for pe in range(3)), 'the start')
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, out, err), (128 + signal.SIGTERM, 'left\n' * 3, ''))
+
     def test_signals_of_the_user(self):
         """PEs get them; oshrun and the job go on."""
         script = 'trap "echo one >&2" USR1; trap "echo two >&2; exit 5" USR2; : >$0.$OSHRUN_PE; while :; do sleep 0.05; done'

@@ -23,6 +23,7 @@
 #include "run_fabric.h"
 #include "run_far.h"
 #include "run_job.h"
+#include "run_left.h"
 #include "run_loop.h"
 #include "run_output.h"
 #include "run_place.h"
@@ -123,6 +124,8 @@ static int make_rest(struct run_job *job, int signals)
 {
 	int rc = make_statuses(job);
 
+	if (rc == 0)
+		rc = run_left_begin();
 	if (rc != 0)
 		return rc;
 	job->poll = epoll_create1(EPOLL_CLOEXEC);
@@ -203,6 +206,7 @@ static int run(struct run_job *job, struct run_heritage *h, int signals)
 	run_far_start(job);
 	run_spawn(job, h);
 	run_loop(job, &fabric, signals);
+	run_left_end(signals);
 	run_output_end(job);
 	run_loop_flush(job, &fabric, signals);
 	end_job(job);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "run_fabric.h"
+#include "run_left.h"
 #include "run_loop.h"
 #include "run_output.h"
 #include "run_report.h"
@@ -236,6 +237,7 @@ void run_serve(struct run_job *job, const struct run_heritage *h, int signals)
 	if (run_watch(job, RUN_UP, 0, job->up->in, false) != 0)
 		job->up_lost = true;
 	run_loop(job, &none, signals);
+	run_left_end(signals);
 	run_output_end(job);
 	run_up_send(job, RUN_WIRE_BYE, 0, NULL, 0, NULL, 0);
 	run_loop_flush(job, &none, signals);

@@ -15,6 +15,7 @@
 
 #include "run_end.h"
 #include "run_foreign.h"
+#include "run_left.h"
 #include "run_place.h"
 #include "run_spawn.h"
 
@@ -103,6 +104,7 @@ static int environment(const struct run_job *job, const struct run_pe *pe,
 	snprintf(of, sizeof(of), "%d", job->n_total);
 	snprintf(host, sizeof(host), "%u", pe->host);
 	rc |= setenv(BOOT_WIRE_VARIABLE, socket_text, 1);
+	rc |= run_left_mark();
 	rc |= setenv("OSHRUN_PE", number, 1);
 	rc |= setenv("OSHRUN_NPES", of, 1);
 	if (h->fabric != NULL)

@@ -177,6 +177,47 @@ class End(Case):
         self.assert_gone(pids, fabric)
 
 
+class Left(Case):
+    """What PEs leave behind ends with the job."""
+
+    def left(self, script, n=2, code=0, **kw):
+        """Processes whose numbers the script writes to files."""
+        for path in self.folder.iterdir():
+            path.unlink()
+        out = self.oshrun('-np', n, 'sh', '-c', f'exec </dev/null >/dev/null 2>&1; {script}', self.folder / 'pid', **kw)
+        self.assertEqual((out.returncode, out.stderr), (code, ''))
+        return [int(path.read_text()) for path in self.folder.glob('pid.*')]
+
+    def test_children(self):
+        pids = self.left('sleep 1000 & echo $! >$0.$OSHRUN_PE')
+        self.assertEqual(len(pids), 2)
+        self.assertFalse(any(map(alive, pids)))
+
+    def test_daemon(self):
+        """In a session of its own, with a parent that has ended; the second heeds no signal."""
+        for first in ('', 'trap "" TERM INT HUP; '):
+            pids = self.left(f"setsid sh -c '{first}(sh -c \"echo \\$\\$ >$0.$OSHRUN_PE; : >$0; exec sleep 1000\") &' $0; "
+                             'while ! [ -s $0.$OSHRUN_PE ]; do :; done')
+            self.assertEqual(len(pids), 2)
+            self.assertFalse(any(map(alive, pids)))
+
+    def test_after_an_error(self):
+        out = self.oshrun('-np', 2, 'sh', '-c', f'sleep 1000 >/dev/null 2>&1 & echo $! >$0.$OSHRUN_PE; {PE} start; exit 3',
+                          self.folder / 'pid')
+        self.assertEqual(out.returncode, 3, out.stderr)
+        self.assertFalse(any(alive(int(path.read_text())) for path in self.folder.glob('pid.*')))
+
+    def test_agents_stay(self):
+        """One that a PE has started on demand is for all programs of the user."""
+        fabric = f'left{os.getpid()}'
+        pids = self.left(f'VIADUCT_FABRIC={fabric} setsid {os.environ["VIADUCTD"]} --on-demand --grace-ms 3600000 --ready-fd 9 '
+                         '9>$0 & echo $! >$0.agent; while ! [ -s $0 ]; do :; done; exit 0', n=1)
+        self.assertTrue(all(map(alive, pids)))
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)
+        until(lambda: not any(map(alive, pids)), 'the end of the agent')
+
+
 class Signals(Case):
     def passed(self, number):
         process, pids = self.started('barrier')

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Neither a process group nor the kernel's «subreaper» would do: shells and daemons make groups and sessions of
+ * their own, in which the terminal's signals would not reach PEs either; and a process that takes over orphans
+ * would have the agents that PEs start and the masters of ssh connections among its children.
+ *
+ * A process may end, and another have its number, at any time: so it is held by a descriptor before it is looked at.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "run_job.h"
+#include "run_left.h"
+
+#define VARIABLE "OSHRUN_JOB"
+#define RUN_LEFT_MS 1000
+#define POLL_MS 5
+#define AT_ONCE 64 /* processes that are waited for together */
+
+static char name[17]; /* of the job */
+
+int run_left_begin(void)
+{
+	uint64_t number;
+
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		return -EIO;
+	snprintf(name, sizeof(name), "%016llx", (unsigned long long)number);
+	return 0;
+}
+
+int run_left_mark(void)
+{
+	return setenv(VARIABLE, name, 1);
+}
+
+/* Has the file of /proc/PID this string among its strings, which end with zeros? */
+static bool has_string(int pid, const char *file, const char *string)
+{
+	char path[64], *text = NULL;
+	bool found = false;
+	size_t room = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return false;
+	while (!found && getdelim(&text, &room, '\0', f) > 0)
+		found = strcmp(text, string) == 0;
+	free(text);
+	fclose(f);
+	return found;
+}
+
+/* An agent that a PE has started because there was none serves other programs as well, and leaves by itself. */
+static bool is_agent(int pid)
+{
+	return has_string(pid, "cmdline", "--on-demand");
+}
+
+/* The memory in which its environment lies could make a reader wait, which only harms its own user. */
+static bool is_ours(int pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return stat(path, &st) == 0 && st.st_uid == geteuid();
+}
+
+static bool is_left(int pid)
+{
+	char entry[sizeof(VARIABLE) + sizeof(name)];
+
+	snprintf(entry, sizeof(entry), "%s=%s", VARIABLE, name);
+	return is_ours(pid) && has_string(pid, "environ", entry) && !is_agent(pid);
+}
+
+/* Before Linux 5.3 there are no descriptors of processes. */
+static bool send(int pid, int fd, int number)
+{
+	if (fd >= 0)
+		return syscall(SYS_pidfd_send_signal, fd, number, NULL, 0) == 0;
+	return kill(pid, number) == 0;
+}
+
+/*
+ * Sends it to the process, if it is one of the job.  1: there it is; then its descriptor is in *fd_out, or -1
+ * where there are none.  0: it is not, or this process may not send signals to it.
+ */
+static int tell(int pid, int number, int *fd_out)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if ((fd >= 0 || errno != ESRCH) && is_left(pid) && send(pid, fd, number)) {
+		if (number == SIGTERM)
+			send(pid, fd, SIGCONT); /* it may be stopped */
+		*fd_out = fd;
+		return 1;
+	}
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
+/* Sends it to all of the job.  Returns how many have descriptors in `fds`, -1: there are no processes left. */
+static int tell_all(int number, struct pollfd fds[AT_ONCE])
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int found = 0, n = 0, fd;
+
+	while (proc != NULL && n < AT_ONCE && (entry = readdir(proc)) != NULL) {
+		int pid = (int)strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 1 || pid == getpid() || tell(pid, number, &fd) == 0)
+			continue;
+		found++;
+		if (fd >= 0)
+			fds[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	}
+	if (proc != NULL)
+		closedir(proc);
+	return found > 0 ? n : -1;
+}
+
+/* The user does not want to wait. */
+static bool is_hurried(int signals)
+{
+	struct signalfd_siginfo s;
+
+	while (read(signals, &s, sizeof(s)) == (ssize_t)sizeof(s)) {
+		if (s.ssi_signo == SIGINT || s.ssi_signo == SIGTERM || s.ssi_signo == SIGHUP)
+			return true;
+	}
+	return false;
+}
+
+/* Until those have ended.  False: the time is over, or a signal for this process has come. */
+static bool await(struct pollfd *fds, int n, int signals, int64_t until)
+{
+	int64_t left;
+
+	for (int i = 0; i < n;) {
+		left = until - run_now();
+		if (left <= 0 || is_hurried(signals))
+			return false;
+		if (poll(&fds[i], 1,
+			 left / 1000000 < POLL_MS ? (int)(left / 1000000) + 1 : POLL_MS) > 0)
+			i++;
+	}
+	if (n == 0) /* there are no descriptors */
+		poll(NULL, 0, POLL_MS);
+	return run_now() < until;
+}
+
+void run_left_end(int signals)
+{
+	int64_t until = run_now() + RUN_LEFT_MS * INT64_C(1000000);
+	int64_t last = until + RUN_LEFT_MS * INT64_C(1000000);
+	struct pollfd fds[AT_ONCE];
+	int number = SIGTERM, n;
+
+	while (name[0] != '\0' && run_now() < last && (n = tell_all(number, fds)) >= 0) {
+		if (!await(fds, n, signals, number == SIGTERM ? until : last))
+			number = SIGKILL;
+		while (n > 0)
+			close(fds[--n].fd);
+	}
+}

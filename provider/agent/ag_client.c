@@ -30,10 +30,19 @@
 /* With so many waiting it is not sent messages of other processes; answers it is. */
 #define QUEUE_HEARS (QUEUE_MAX / 2)
 
+/* It counts no more among those that its process and its user may have. */
+static void uncount(struct ag_client *c)
+{
+	if (c->counted)
+		ag_holders_count(&c->holders, AG_CLIENTS, -1);
+	c->counted = false;
+}
+
 void ag_client_drop(struct ag_client *c, const char *why)
 {
 	if (c->gone)
 		return;
+	uncount(c);
 	if (why != NULL)
 		u_log_ratelimited(&c->agent->ratelimit[AG_RATELIMIT_CLIENT],
 				  "client %u pid %d dropped: %s", c->id, (int)c->pid, why);
@@ -382,6 +391,7 @@ int ag_client_new(struct ag_agent *a, int sock, const struct ucred *cred)
 	}
 	c->holders = holders;
 	ag_holders_count(&c->holders, AG_CLIENTS, 1);
+	c->counted = true;
 	c->agent = a;
 	c->sock = sock;
 	c->index = index;
@@ -424,7 +434,7 @@ void ag_client_free(struct ag_client *c)
 		a->idle_since = u_now_ns();
 	}
 	u_debug("ag", "client %u pid %d left", c->id, (int)c->pid);
-	ag_holders_count(&c->holders, AG_CLIENTS, -1);
+	uncount(c);
 	ag_holders_put(&c->holders);
 	free(c->questions);
 	free(c);

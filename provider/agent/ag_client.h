@@ -48,8 +48,9 @@ struct ag_client {
 	pid_t pid;
 	char program[W_NAME_MAX];
 	struct ag_holders holders;
-	bool gone;	 /* to be freed when the event at hand has been handled */
-	bool left;	 /* the process has hung up or ended; it uses nothing any more */
+	bool counted; /* among the clients of `holders`; until it is gone, so that the next has room */
+	bool gone;    /* to be freed when the event at hand has been handled */
+	bool left;    /* the process has hung up or ended; it uses nothing any more */
 	bool leaving;	 /* its socket is closed when the queue is empty */
 	bool paused;	 /* not read until the links' queues are shorter */
 	uint32_t events; /* for which the socket is watched */

@@ -289,6 +289,27 @@ TEST_F(Places, SilentOnesMakeWay)
 		close(fd);
 }
 
+// The place of the one that goes is that of the one for which it goes, at the ceiling of their process.
+TEST_F(Places, SilentOneMakesWayAtOnce)
+{
+	std::vector<std::unique_ptr<Client>> welcome;
+	std::vector<int> silent;
+
+	testing::internal::CaptureStderr();
+	for (int i = 0; i < 32; i++)
+		welcome.push_back(std::make_unique<Client>(*open, 0));
+	for (int i = 0; i < 32; i++)
+		silent.push_back(connect_socket());
+	Client another(*open, 0);
+	EXPECT_TRUE(another.ok());
+	EXPECT_TRUE(hung_up(silent[0]));
+	for (size_t i = 1; i < silent.size(); i++)
+		EXPECT_FALSE(hung_up(silent[i], 0)) << i;
+	testing::internal::GetCapturedStderr();
+	for (int fd : silent)
+		close(fd);
+}
+
 // ---- descriptors that an agent keeps, or holds for those who do not read ----
 
 // With so few descriptors 64 pieces of window memory of one process, 128 of one user, and as many that wait.

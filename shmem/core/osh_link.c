@@ -2,8 +2,10 @@
 /*
  * Every PE serves one address, that of its host with a discriminator of job and PE.  One PE connects a
  * VI to another for its own operations, and neither ever waits for the other to want one.  `osh-serve`
- * accepts them.  Two far PEs that use each other have two connections; of two near ones the second maps
- * the memory of the first over the connection that this one made.
+ * takes what others ask for, and has each accepted by a thread of its own, `osh-accept`: that takes as
+ * long as the other end needs to confirm it, which is seconds where it is stopped.  Two far PEs that use
+ * each other have two connections; of two near ones the second maps the memory of the first over the
+ * connection that this one made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,8 @@
 
 #define REMEDY                                                                                     \
 	"; lower VIADUCT_RING_BYTES, or raise VIADUCT_WINDOW_BYTES or ulimit -n, of the agent"
-#define PATIENCE_S 30 /* for a way to another host */
+#define PATIENCE_S 30  /* for a way to another host */
+#define ACCEPTS_MAX 32 /* at a time; with more the next is accepted by osh-serve itself */
 #define WAKES_MAX 20
 
 struct discriminator {
@@ -40,8 +43,20 @@ struct mapping {
 	struct mapping *next;
 };
 
+/* A connection that is being accepted, in a list of osh-serve. */
+struct accept {
+	VIP_CONN_HANDLE conn;
+	int pe;
+	pthread_t thread;
+	_Atomic bool
+		done; /* written by that thread, last; pairs with its reading in join_accepts() */
+	struct accept *next;
+};
+
 static struct {
 	union address here;
+	struct accept *accepts;
+	int n_accepts;
 	pthread_t serve;
 	bool serving;
 	atomic_bool ending;   /* of `serve` */
@@ -134,6 +149,51 @@ static void accept_one(VIP_CONN_HANDLE conn, int pe)
 	VipConnectReject(conn);
 }
 
+static void *accept_thread(void *arg)
+{
+	struct accept *a = arg;
+
+	accept_one(a->conn, a->pe);
+	atomic_store_explicit(&a->done, true, memory_order_release);
+	return NULL;
+}
+
+/* Takes threads off the list that have done their work, or waits for all.  For osh-serve, and when that has ended. */
+static void join_accepts(bool all)
+{
+	struct accept **at = &link_.accepts, *a;
+
+	while ((a = *at) != NULL) {
+		if (!all && !atomic_load_explicit(&a->done, memory_order_acquire)) {
+			at = &a->next;
+			continue;
+		}
+		pthread_join(a->thread, NULL);
+		*at = a->next;
+		link_.n_accepts--;
+		free(a);
+	}
+}
+
+static void accept_apart(VIP_CONN_HANDLE conn, int pe)
+{
+	struct accept *a;
+
+	join_accepts(false);
+	a = link_.n_accepts < ACCEPTS_MAX ? malloc(sizeof(*a)) : NULL;
+	if (a != NULL) {
+		*a = (struct accept){ .conn = conn, .pe = pe, .next = link_.accepts };
+		if (pthread_create(&a->thread, NULL, accept_thread, a) == 0) {
+			pthread_setname_np(a->thread, "osh-accept");
+			link_.accepts = a;
+			link_.n_accepts++;
+			return;
+		}
+	}
+	free(a);
+	accept_one(conn, pe);
+}
+
 static _Noreturn void agent_is_gone(VIP_RETURN rc)
 {
 	osh_fatal("the agent of this host is gone (VipConnectWait: %s)", VipxErrorString(rc));
@@ -155,6 +215,7 @@ void osh_link_check_agent(void)
 	VIP_VI_ATTRIBUTES attrs;
 	VIP_CONN_HANDLE conn;
 	VIP_RETURN rc;
+
 	rc = VipConnectWait(osh_pe.nic, &nobody.addr, 0, &from.addr, &attrs, &conn);
 	if (rc == VIP_ERROR_RESOURCE)
 		agent_is_gone(rc);
@@ -174,7 +235,7 @@ static void *serve(void *unused)
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 		pe = rc == VIP_SUCCESS ? pe_of(&from) : -1;
 		if (pe >= 0)
-			accept_one(conn, pe);
+			accept_apart(conn, pe);
 		else if (rc == VIP_SUCCESS)
 			VipConnectReject(conn);
 		else if (rc != VIP_TIMEOUT)
@@ -393,6 +454,7 @@ void osh_link_end(void)
 		end_serve();
 		link_.serving = false;
 	}
+	join_accepts(true);
 	close_list(&link_.maps);
 	close_list(&link_.accepted);
 }

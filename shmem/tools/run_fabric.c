@@ -38,19 +38,18 @@ static void find(char *path, size_t size)
 	snprintf(path, size, "vi_fabric");
 }
 
-/*
- * In the child: executes vi_fabric, which gets the name by its environment, and SIGTERM when oshrun ends
- * in whichever way.
- */
+/* In the child: executes vi_fabric, which gets the name by its environment.  `parent`: 0: it may outlive it. */
 static _Noreturn void become(const struct run_fabric *f, const char *const *args, int out,
 			     pid_t parent)
 {
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR);
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent)
-		_exit(EXIT_FAIL);
+	if (parent != 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != parent)
+			_exit(EXIT_FAIL);
+	}
 	setsid(); /* an interrupt from the terminal is for the PEs */
 	dup2(null, STDIN_FILENO);
 	dup2(out >= 0 ? out : null, STDOUT_FILENO);
@@ -65,6 +64,16 @@ static _Noreturn void become(const struct run_fabric *f, const char *const *args
 	_exit(EXIT_FAIL);
 }
 
+static pid_t start_apart(const struct run_fabric *f, const char *const *args)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		become(f, args, -1, 0);
+	return pid;
+}
+
+/* It gets SIGTERM when oshrun ends in whichever way. */
 static pid_t start(const struct run_fabric *f, const char *const *args, int out)
 {
 	pid_t parent = getpid(), pid = fork();
@@ -154,27 +163,37 @@ static int status_of(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/* Tells a child to end, and ends it if it does not in `ms`, or a signal comes.  Its exit status as status_of(). */
+/*
+ * Waits for a child that is about to end, which is killed when it has not after `ms`.  Its exit status as
+ * status_of(); EXIT_OK if a signal has ended the wait: the child goes on, or it would leave hosts behind.
+ */
+static int await_last(const struct run_fabric *f, pid_t pid, int ms)
+{
+	int rc = await_end(f, pid, run_now() + ms * INT64_C(1000000));
+
+	if (rc > EXIT_LATE)
+		return EXIT_OK;
+	if (rc != EXIT_OK)
+		kill(pid, SIGKILL);
+	return status_of(pid);
+}
+
+/* Tells a child to end. */
 static int end(const struct run_fabric *f, pid_t pid, int ms)
 {
 	kill(pid, SIGTERM);
 	kill(pid, SIGCONT); /* it may be stopped */
-	if (await_end(f, pid, run_now() + ms * INT64_C(1000000)) != EXIT_OK)
-		kill(pid, SIGKILL);
-	return status_of(pid);
+	return await_last(f, pid, ms);
 }
 
 /* It was killed, and its hosts were not. */
 static void take_down(const struct run_fabric *f)
 {
 	const char *const args[] = { "vi_fabric", "down", NULL };
-	pid_t pid = start(f, args, -1);
+	pid_t pid = start_apart(f, args);
 
-	if (pid <= 0)
-		return;
-	if (await_end(f, pid, run_now() + DOWN_MS * INT64_C(1000000)) != EXIT_OK)
-		kill(pid, SIGKILL);
-	status_of(pid);
+	if (pid > 0)
+		await_last(f, pid, DOWN_MS);
 }
 
 int run_fabric_check(struct run_fabric *f, const char *name)

@@ -356,11 +356,16 @@ class Waits(Case):
         self.assertEqual(process.wait(timeout=PATIENCE), 124)
 
     def test_hosts_that_do_not_end(self):
-        process = self.with_fabric('[ $1 = up ] || exit 0; trap "" TERM; echo up; exec sleep 1000', 'touch',
-                                   self.folder / 'done')
+        """A user who presses Ctrl-C again gets the terminal back, and vi_fabric goes on ending the hosts."""
+        os.mkfifo(self.folder / 'go')
+        script = f'cd {self.folder}; [ $1 = up ] || exit 0; trap "" TERM; echo up; read line <go; : >ended'
+        process = self.with_fabric(script, 'touch', self.folder / 'done')
         until((self.folder / 'done').exists, 'the end of the job')
         until(lambda: process.poll() is not None or process.send_signal(signal.SIGTERM) is not None, 'the end')
         self.assertIn(process.returncode, (0, 128 + signal.SIGTERM))
+        with open(self.folder / 'go', 'r+b', buffering=0) as go:
+            go.write(b'\n')
+            until((self.folder / 'ended').exists, 'the end of the hosts')
 
     def test_program_that_is_a_fifo(self):
         os.mkfifo(self.folder / 'fifo', 0o700)

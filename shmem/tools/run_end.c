@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "run_end.h"
@@ -34,6 +35,25 @@ static void signal_all(struct run_job *job, int number)
 	for (i = 0; i < job->n_pes; i++) {
 		if (job->pes[i].pid != 0)
 			kill(job->pes[i].pid, number);
+	}
+}
+
+/*
+ * Has those go on that are stopped.  To others SIGCONT would undo the SIGSTOP by which the address sanitizer, when a
+ * process ends, stops its threads to search for leaks, and for which it waits then.
+ */
+static void continue_stopped(struct run_job *job)
+{
+	siginfo_t info;
+	int i, pid;
+
+	for (i = 0; i < job->n_pes; i++) {
+		pid = job->pes[i].pid;
+		info.si_pid = 0;
+		if (pid != 0 &&
+		    waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+		    info.si_pid != 0)
+			kill(pid, SIGCONT);
 	}
 }
 
@@ -76,7 +96,7 @@ void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
 		run_say("%s", line);
 	signal_all(job, SIGTERM);
 	signal_far(job, SIGTERM);
-	signal_all(job, SIGCONT);
+	continue_stopped(job);
 }
 
 void run_end_lost(struct run_job *job, int exit_status, const char *line)
@@ -113,7 +133,7 @@ void run_end_signalled(struct run_job *job, int number, bool pass)
 	if (pass)
 		signal_all(job, number);
 	signal_far(job, number);
-	signal_all(job, SIGCONT);
+	continue_stopped(job);
 }
 
 bool run_end_is_passed(int number)
@@ -137,7 +157,7 @@ void run_end_told(struct run_job *job, int number)
 	}
 	decide(job, 128 + number);
 	signal_all(job, number);
-	signal_all(job, SIGCONT);
+	continue_stopped(job);
 }
 
 /* The other socket of a PE is closed too: a PE that is no child of oshrun dies of that. */

@@ -257,6 +257,20 @@ class Signals(Case):
         process.send_signal(signal.SIGUSR2)
         self.assertEqual((process.wait(timeout=PATIENCE), process.stderr.read()), (5, 'two\n' * 2))
 
+    def test_pes_that_are_stopped(self):
+        """They go on, so that they can leave as they should."""
+        script = 'trap "echo left; exit 3" TERM; echo $$ >$0.$OSHRUN_PE; kill -STOP $$; while :; do sleep 0.05; done'
+        files = [self.folder / f'here.{pe}' for pe in range(2)]
+        process = subprocess.Popen([OSHRUN, '-np', '2', 'sh', '-c', script, self.folder / 'here'], env=environment(), text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        until(lambda: all(f.exists() and f.read_text() for f in files), 'the start')
+        until(lambda: all(Path(f'/proc/{int(f.read_text())}/stat').read_text().rpartition(')')[2].split()[0] == 'T'
+                          for f in files), 'the stop')
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, out, err), (128 + signal.SIGTERM, 'left\n' * 2, ''))
+
     def test_pes_that_ignore_it(self):
         process, pids = self.started('ignore', 'barrier')
         process.send_signal(signal.SIGTERM)

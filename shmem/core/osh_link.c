@@ -43,20 +43,14 @@ struct mapping {
 	struct mapping *next;
 };
 
-/* A connection that is being accepted, in a list of osh-serve. */
+/* A connection that a thread is about to accept. */
 struct accept {
 	VIP_CONN_HANDLE conn;
 	int pe;
-	pthread_t thread;
-	_Atomic bool
-		done; /* written by that thread, last; pairs with its reading in join_accepts() */
-	struct accept *next;
 };
 
 static struct {
 	union address here;
-	struct accept *accepts;
-	int n_accepts;
 	pthread_t serve;
 	bool serving;
 	atomic_bool ending;   /* of `serve` */
@@ -64,7 +58,11 @@ static struct {
 	pthread_cond_t mapped;
 	struct mapping *maps,
 		*accepted; /* those with mappings; of the others those that other PEs made */
-} link_ = { .lock = PTHREAD_MUTEX_INITIALIZER, .mapped = PTHREAD_COND_INITIALIZER };
+	int accepts;	   /* threads that accept, under `lock` */
+	pthread_cond_t no_accepts;
+} link_ = { .lock = PTHREAD_MUTEX_INITIALIZER,
+	    .mapped = PTHREAD_COND_INITIALIZER,
+	    .no_accepts = PTHREAD_COND_INITIALIZER };
 
 static const VIP_VI_ATTRIBUTES vi_attrs = {
 	.ReliabilityLevel = VIP_SERVICE_RELIABLE_DELIVERY,
@@ -149,49 +147,74 @@ static void accept_one(VIP_CONN_HANDLE conn, int pe)
 	VipConnectReject(conn);
 }
 
+static void accept_ended(void)
+{
+	pthread_mutex_lock(&link_.lock);
+	if (--link_.accepts == 0)
+		pthread_cond_broadcast(&link_.no_accepts);
+	pthread_mutex_unlock(&link_.lock);
+}
+
 static void *accept_thread(void *arg)
 {
-	struct accept *a = arg;
+	struct accept a = *(struct accept *)arg;
 
-	accept_one(a->conn, a->pe);
-	atomic_store_explicit(&a->done, true, memory_order_release);
+	free(arg);
+	pthread_setname_np(pthread_self(), "osh-accept");
+	accept_one(a.conn, a.pe);
+	accept_ended();
 	return NULL;
 }
 
-/* Takes threads off the list that have done their work, or waits for all.  For osh-serve, and when that has ended. */
-static void join_accepts(bool all)
+/* Detached: the program may call exit() at any time, and a thread that nobody joins is then one that was forgotten. */
+static int accept_start(struct accept *a)
 {
-	struct accept **at = &link_.accepts, *a;
+	pthread_attr_t attrs;
+	pthread_t thread;
+	int rc = pthread_attr_init(&attrs);
 
-	while ((a = *at) != NULL) {
-		if (!all && !atomic_load_explicit(&a->done, memory_order_acquire)) {
-			at = &a->next;
-			continue;
-		}
-		pthread_join(a->thread, NULL);
-		*at = a->next;
-		link_.n_accepts--;
-		free(a);
-	}
+	if (rc != 0)
+		return rc;
+	pthread_attr_setdetachstate(&attrs, PTHREAD_CREATE_DETACHED);
+	rc = pthread_create(&thread, &attrs, accept_thread, a);
+	pthread_attr_destroy(&attrs);
+	return rc;
+}
+
+static bool may_start_accept(void)
+{
+	bool may;
+
+	pthread_mutex_lock(&link_.lock);
+	may = link_.accepts < ACCEPTS_MAX;
+	link_.accepts += may;
+	pthread_mutex_unlock(&link_.lock);
+	return may;
 }
 
 static void accept_apart(VIP_CONN_HANDLE conn, int pe)
 {
 	struct accept *a;
 
-	join_accepts(false);
-	a = link_.n_accepts < ACCEPTS_MAX ? malloc(sizeof(*a)) : NULL;
-	if (a != NULL) {
-		*a = (struct accept){ .conn = conn, .pe = pe, .next = link_.accepts };
-		if (pthread_create(&a->thread, NULL, accept_thread, a) == 0) {
-			pthread_setname_np(a->thread, "osh-accept");
-			link_.accepts = a;
-			link_.n_accepts++;
-			return;
+	if (may_start_accept()) {
+		a = malloc(sizeof(*a));
+		if (a != NULL) {
+			*a = (struct accept){ .conn = conn, .pe = pe };
+			if (accept_start(a) == 0)
+				return;
 		}
+		free(a);
+		accept_ended();
 	}
-	free(a);
 	accept_one(conn, pe);
+}
+
+static void await_accepts(void)
+{
+	pthread_mutex_lock(&link_.lock);
+	while (link_.accepts > 0)
+		pthread_cond_wait(&link_.no_accepts, &link_.lock);
+	pthread_mutex_unlock(&link_.lock);
 }
 
 static _Noreturn void agent_is_gone(VIP_RETURN rc)
@@ -454,7 +477,7 @@ void osh_link_end(void)
 		end_serve();
 		link_.serving = false;
 	}
-	join_accepts(true);
+	await_accepts();
 	close_list(&link_.maps);
 	close_list(&link_.accepted);
 }

@@ -192,10 +192,8 @@ class Job:
                              r"the hosts? of the job could not be started: vi_fabric was ended by a signal, Killed)"}
         if kind == "agent" and moment == "at the start" and "could not be started" not in text:
             pattern["agent"] = r"oshrun: PE \d+ on host\d+: .+"  # no NIC, no heap, or no other host
-        if kind == "agent" and f"vi_fabric: the agent of host {host} ended while links came up\n" in text:
-            pattern["agent"] = "oshrun: the hosts? of the job could not be started"
-        if kind == "agent" and "vi_fabric: viaductd does not start: it ended at once\n" in text:
-            pattern["agent"] = "oshrun: the hosts? of the job could not be started"
+        if kind == "agent" and moment == "at the start" and "could not be started" in text:
+            pattern["agent"] = "oshrun: the hosts? of the job could not be started"  # vi_fabric has said why
         if kind == "oshrun":
             if self.process.returncode != -signal.SIGKILL:
                 raise Left(f"oshrun ended with {self.process.returncode}")
@@ -203,6 +201,21 @@ class Job:
             pass  # so young that it was nobody yet
         elif len(lines) != 1 or not re.fullmatch(pattern[kind], lines[0]):
             raise Left(f"not one line like «{pattern[kind]}»: {text!r}")
+
+    def kill_one(self, moment):
+        """What it was, its number as a PE and its host as an agent."""
+        while True:
+            kind, pid = self.victim()
+            self.learn_addresses()
+            number, host = self.number_of(pid), self.host_of(pid)
+            self.what = (f"{moment:13} {kind}{'' if number is None else f' {number}'}"
+                         f"{'' if host is None else f' of host{host}'}")
+            self.may_survive = moment == "at the start" and kind == "agent"
+            try:
+                os.kill(pid, signal.SIGKILL)
+                return kind, number, host
+            except ProcessLookupError:
+                pass  # it has ended meanwhile
 
     def run(self):
         moment = "at the start" if self.random.random() < 0.25 else "under way"
@@ -212,13 +225,7 @@ class Job:
         if moment == "at the start" and select.select([self.process.stdout], [], [], 0)[0]:
             moment = "under way"
             self.under_way()
-        kind, pid = self.victim()
-        self.learn_addresses()
-        number, host = self.number_of(pid), self.host_of(pid)
-        self.what = (f"{moment:13} {kind}{'' if number is None else f' {number}'}"
-                     f"{'' if host is None else f' of host{host}'}")
-        self.may_survive = moment == "at the start" and kind == "agent"
-        os.kill(pid, signal.SIGKILL)
+        kind, number, host = self.kill_one(moment)
         took = self.end()
         print(f"{took:6.3f} s  {' '.join(self.place):18} {self.what}{', replaced' if self.survived else ''}", flush=True)
         if not self.survived:

@@ -46,6 +46,8 @@ void st_drop_link(struct st_stream *s)
 	if (s->tx.path == ST_TX_RING)
 		s->tx.path = ST_TX_TCP;
 	s->rx.asked = s->rx.credit_due = s->tx.fin_due = false;
+	/* Together: st_on_tcp() takes a phase without the wish for one that goes on. */
+	s->want_tcp = false;
 	atomic_store(&s->phase, ST_PHASE_NONE);
 	st_wait_forget(s->wait, s);
 	st_unlock(&s->wait->lock);
@@ -60,12 +62,12 @@ static void give_up(struct st_stream *s, enum st_why why)
 	s->why = why;
 	st_count(&st_counts.given_up, 1);
 	st_count(&st_counts.demotions[why], 1);
-	s->want_tcp = false;
 	/* With the phase the program may ask for the next attempt: nothing of the stream is set behind it. */
 	if (s->link != NULL) {
 		st_drop_link(s);
 		return;
 	}
+	s->want_tcp = false;
 	atomic_store(&s->phase, ST_PHASE_NONE);
 	st_kick_all(s);
 }
@@ -287,7 +289,6 @@ static uint64_t work(struct st_stream *s, uint64_t now)
 		return now;
 	}
 	if (done_with_vi(s)) {
-		s->want_tcp = false;
 		st_drop_link(s);
 		return now;
 	}
@@ -320,7 +321,6 @@ static uint64_t after_loss(struct st_stream *s, uint64_t now)
 		return later(s, now);
 	if (ring)
 		return now + 500000000u;
-	s->want_tcp = false;
 	st_drop_link(s);
 	return now;
 }

@@ -9,15 +9,19 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "boot_back.h"
 #include "boot_wire.h"
 
+#define TOLD_MS 1000
+
 static struct {
 	int sock;		   /* frames; stays open when the job is left, for the next start */
 	uint32_t n_pes, exchanges; /* of the WELCOME, and since */
 	_Atomic int control;	   /* the other socket; -1: not in the job */
+	_Atomic int telling;	   /* threads that may be about to send there */
 	char *statuses;		   /* of all PEs; once mapped they stay */
 } local = { .sock = -1, .control = -1 };
 
@@ -226,22 +230,44 @@ static void local_finish(void)
 		close(control);
 }
 
-static void local_abort(int status, const char *why, bool lost)
+/*
+ * Several threads may find out at a time that the job has to end, as when the agent is gone.  One of them tells, and
+ * the process must not end before.  The limit is for a signal handler that interrupts the one that tells.
+ */
+static void await_told(void)
+{
+	int naps;
+
+	for (naps = 0; local.telling > 0 && naps < TOLD_MS; naps++)
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+}
+
+static void tell_abort(int control, int status, const char *why, bool lost)
 {
 	struct {
 		struct boot_wire_head head;
 		char text[BOOT_WIRE_TEXT_MAX];
 	} msg;
 	size_t len = why != NULL ? strnlen(why, BOOT_WIRE_TEXT_MAX - 1) : 0;
-	int control = control_take();
 
-	if (control < 0)
-		return;
 	msg.head = boot_wire_head(BOOT_WIRE_ABORT, (uint32_t)len,
 				  ((uint32_t)status & 0xff) | (lost ? BOOT_WIRE_LOST : 0));
 	if (len > 0)
 		memcpy(msg.text, why, len);
 	send(control, &msg, sizeof(msg.head) + len, MSG_NOSIGNAL);
+}
+
+static void local_abort(int status, const char *why, bool lost)
+{
+	int control;
+
+	local.telling++;
+	control = control_take();
+	if (control >= 0)
+		tell_abort(control, status, why, lost);
+	local.telling--;
+	if (control < 0)
+		await_told();
 }
 
 static struct boot_status *local_status(int pe)

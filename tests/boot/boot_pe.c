@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +120,28 @@ static void write_file(const char *path, long number)
 	fclose(f);
 }
 
+static pthread_barrier_t together;
+
+static void *complain(void *text)
+{
+	pthread_barrier_wait(&together);
+	boot_abort(3, text);
+}
+
+/* In several threads at a time. */
+static void complain_all(char *text)
+{
+	enum { THREADS = 4 };
+	pthread_t thread;
+	int i;
+
+	pthread_barrier_init(&together, NULL, THREADS);
+	for (i = 1; i < THREADS; i++)
+		if (pthread_create(&thread, NULL, complain, text) != 0)
+			fail("no thread", i);
+	complain(text);
+}
+
 /* SIGTERM is kept until await(). */
 static void heed(void)
 {
@@ -172,6 +196,8 @@ static int with_argument(const char *text)
 		boot_abort((int)strtol(a, NULL, 10), NULL);
 	else if ((a = argument(text, "complain")) != NULL)
 		boot_abort(3, a);
+	else if ((a = argument(text, "complain_all")) != NULL)
+		complain_all((char *)(uintptr_t)a);
 	else if ((a = argument(text, "lose")) != NULL)
 		boot_abort_lost(3, a);
 	else if ((a = argument(text, "exit")) != NULL)

@@ -79,6 +79,13 @@ class Exchange(Case):
         self.assertEqual(out.returncode, 0)
 
 
+class Reason(Case):
+    def test_reason_of_several_threads(self):
+        """None of them ends the process before the first has told."""
+        for _ in range(100):
+            self.fails(3, 'PE 1 on host0: no memory$', 2, 'start', 'barrier', '1:complain_all=no memory', 'wait')
+
+
 class End(Case):
     def test_status_of_an_abort(self):
         for status in (0, 1, 42, 255):

@@ -278,7 +278,7 @@ static void nap_ms(void)
 }
 
 /*
- * The other PE may be accepting another's connection, be short of a processor or be stopped, as by a
+ * The other PE may accept many connections at a time, be short of a processor or be stopped, as by a
  * debugger, for any time.  One that has ended ends the job.
  */
 static bool is_late(VIP_RETURN rc)

@@ -190,10 +190,10 @@ class Job:
                    "agent": rf"oshrun: (PE \d+ on )?host{host}\b.* the agent of this host .*",
                    "fabric": r"oshrun: (vi_fabric, which has the hosts of the job, has ended|"
                              r"the hosts? of the job could not be started: vi_fabric was ended by a signal, Killed)"}
-        if kind == "agent" and moment == "at the start" and "could not be started" not in text:
-            pattern["agent"] = r"oshrun: PE \d+ on host\d+: .+"  # no NIC, no heap, or no other host
-        if kind == "agent" and moment == "at the start" and "could not be started" in text:
+        if moment == "at the start" and "could not be started" in text:
             pattern["agent"] = "oshrun: the hosts? of the job could not be started"  # vi_fabric has said why
+        elif moment == "at the start":
+            pattern["agent"] = r"oshrun: PE \d+ on host\d+: .+"  # no NIC, no heap, or no other host
         if kind == "oshrun":
             if self.process.returncode != -signal.SIGKILL:
                 raise Left(f"oshrun ended with {self.process.returncode}")

@@ -28,6 +28,15 @@
 #define RUN_LEFT_MS 1000
 #define POLL_MS 5
 #define AT_ONCE 64 /* processes that are waited for together */
+#define LOOKS 8	   /* at an environment that is empty */
+#define FIELDS_10 " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+
+/* What a process is to the job. */
+enum left {
+	LEFT_NOT,  /* none of its */
+	LEFT_ONE,  /* one that it left behind */
+	LEFT_OPEN, /* cannot be told now */
+};
 
 static char name[17]; /* of the job */
 
@@ -46,20 +55,28 @@ int run_left_mark(void)
 	return setenv(VARIABLE, name, 1);
 }
 
-/* Has the file of /proc/PID this string among its strings, which end with zeros? */
-static bool has_string(int pid, const char *file, const char *string)
+enum found { FOUND_NOTHING, FOUND_OTHERS, FOUND_IT };
+
+/*
+ * Has the file of /proc/PID this string among its strings, which end with zeros, or others, or none?  The memory
+ * that it shows is gone after execve(): where its begin can no longer be read, more may have followed.
+ */
+static enum found find_string(int pid, const char *file, const char *string)
 {
+	enum found found = FOUND_NOTHING;
 	char path[64], *text = NULL;
-	bool found = false;
 	size_t room = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	f = fopen(path, "re");
 	if (f == NULL)
-		return false;
-	while (!found && getdelim(&text, &room, '\0', f) > 0)
-		found = strcmp(text, string) == 0;
+		return FOUND_OTHERS; /* those of another user */
+	while (found != FOUND_IT && getdelim(&text, &room, '\0', f) > 0)
+		found = strcmp(text, string) == 0 ? FOUND_IT : FOUND_OTHERS;
+	rewind(f);
+	if (found == FOUND_OTHERS && getc(f) == EOF)
+		found = FOUND_NOTHING;
 	free(text);
 	fclose(f);
 	return found;
@@ -68,7 +85,7 @@ static bool has_string(int pid, const char *file, const char *string)
 /* An agent that a PE has started because there was none serves other programs as well, and leaves by itself. */
 static bool is_agent(int pid)
 {
-	return has_string(pid, "cmdline", "--on-demand");
+	return find_string(pid, "cmdline", "--on-demand") == FOUND_IT;
 }
 
 /* The memory in which its environment lies could make a reader wait, which only harms its own user. */
@@ -81,12 +98,61 @@ static bool is_ours(int pid)
 	return stat(path, &st) == 0 && st.st_uid == geteuid();
 }
 
-static bool is_left(int pid)
+/*
+ * Where the code of its program begins.  0 for threads of the kernel and for processes that have ended, and while the
+ * kernel loads the program.
+ */
+static unsigned long long start_of_code(int pid)
+{
+	char path[64], text[1024];
+	unsigned long long start = 0;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = '\0';
+	/* Field 26; the second is a name in parentheses, in which anything may be. */
+	if (strrchr(text, ')') != NULL)
+		sscanf(strrchr(text, ')') + 1, " %*s" FIELDS_10 FIELDS_10 " %*s %*s %llu", &start);
+	return start;
+}
+
+/* Threads of the kernel, and processes that have ended, have none. */
+static bool has_program(int pid)
+{
+	char path[64], target[1];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return readlink(path, target, sizeof(target)) > 0;
+}
+
+/*
+ * In execve() a process has its new memory for a while before its environment can be read there.  One that is empty
+ * though a program is loaded may have been read in the meantime, so it is read again.
+ */
+static enum left is_left(int pid)
 {
 	char entry[sizeof(VARIABLE) + sizeof(name)];
 
+	if (!is_ours(pid))
+		return LEFT_NOT;
 	snprintf(entry, sizeof(entry), "%s=%s", VARIABLE, name);
-	return is_ours(pid) && has_string(pid, "environ", entry) && !is_agent(pid);
+	for (int i = 0; i < LOOKS; i++) {
+		enum found found = find_string(pid, "environ", entry);
+
+		if (found == FOUND_IT)
+			return is_agent(pid) ? LEFT_NOT : LEFT_ONE;
+		if (found == FOUND_OTHERS)
+			return LEFT_NOT;
+		if (start_of_code(pid) == 0)
+			return has_program(pid) ? LEFT_OPEN : LEFT_NOT;
+	}
+	return LEFT_NOT;
 }
 
 /* Before Linux 5.3 there are no descriptors of processes. */
@@ -98,43 +164,48 @@ static bool send(int pid, int fd, int number)
 }
 
 /*
- * Sends it to the process, if it is one of the job.  1: there it is; then its descriptor is in *fd_out, or -1
- * where there are none.  0: it is not, or this process may not send signals to it.
+ * Sends it to the process, if it is one of the job; then its descriptor is in *fd_out, or -1 where there are none.
+ * LEFT_NOT also if this process may not send signals to it.
  */
-static int tell(int pid, int number, int *fd_out)
+static enum left tell(int pid, int number, int *fd_out)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	enum left left = fd >= 0 || errno != ESRCH ? is_left(pid) : LEFT_NOT;
 
-	if ((fd >= 0 || errno != ESRCH) && is_left(pid) && send(pid, fd, number)) {
+	if (left == LEFT_ONE && !send(pid, fd, number))
+		left = LEFT_NOT;
+	if (left == LEFT_ONE) {
 		if (number == SIGTERM)
 			send(pid, fd, SIGCONT); /* it may be stopped */
 		*fd_out = fd;
-		return 1;
-	}
-	if (fd >= 0)
+	} else if (fd >= 0) {
 		close(fd);
-	return 0;
+	}
+	return left;
 }
 
-/* Sends it to all of the job.  Returns how many have descriptors in `fds`, -1: there are no processes left. */
+/*
+ * Sends it to all of the job.  Returns how many have descriptors in `fds`, -1: there are no processes left, nor any
+ * of which that cannot be told now.
+ */
 static int tell_all(int number, struct pollfd fds[AT_ONCE])
 {
 	DIR *proc = opendir("/proc");
+	bool found = false;
 	struct dirent *entry;
-	int found = 0, n = 0, fd;
+	int n = 0, fd = -1;
 
 	while (proc != NULL && n < AT_ONCE && (entry = readdir(proc)) != NULL) {
 		int pid = (int)strtol(entry->d_name, NULL, 10);
+		enum left left = pid <= 1 || pid == getpid() ? LEFT_NOT : tell(pid, number, &fd);
 
-		if (pid <= 1 || pid == getpid() || tell(pid, number, &fd) == 0)
-			continue;
-		found++;
-		if (fd >= 0)
+		found = found || left != LEFT_NOT;
+		if (left == LEFT_ONE && fd >= 0)
 			fds[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	}
 	if (proc != NULL)
 		closedir(proc);
-	return found > 0 ? n : -1;
+	return found ? n : -1;
 }
 
 /* The user does not want to wait. */
@@ -162,7 +233,7 @@ static bool await(struct pollfd *fds, int n, int signals, int64_t until)
 			 left / 1000000 < POLL_MS ? (int)(left / 1000000) + 1 : POLL_MS) > 0)
 			i++;
 	}
-	if (n == 0) /* there are no descriptors */
+	if (n == 0) /* there are no descriptors, or no processes that are known */
 		poll(NULL, 0, POLL_MS);
 	return run_now() < until;
 }

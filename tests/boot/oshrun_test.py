@@ -208,6 +208,14 @@ class Left(Case):
             self.assertEqual(len(pids), 2)
             self.assertFalse(any(map(alive, pids)))
 
+    def test_daemon_in_exec(self):
+        """For a while execve() shows a process without arguments and environment."""
+        for _ in range(10):
+            pids = self.left("(setsid sh -c 'echo $$ >$0.$OSHRUN_PE; exec sh -c \"$1\" \"$1\"' $0 'exec sh -c \"$0\" \"$0\"' &); "
+                             'while ! [ -s $0.$OSHRUN_PE ]; do :; done')
+            self.assertEqual(len(pids), 2)
+            self.assertFalse(any(map(alive, pids)))
+
     def test_after_an_error(self):
         out = self.oshrun('-np', 2, 'sh', '-c', f'sleep 1000 >/dev/null 2>&1 & echo $! >$0.$OSHRUN_PE; {PE} start; exit 3',
                           self.folder / 'pid')

@@ -423,6 +423,32 @@ int64_t cpu_ns(pid_t pid)
 	return sched_sum(pid, 0);
 }
 
+int64_t sleeps(pid_t pid)
+{
+	static const char name[] = "\nvoluntary_ctxt_switches:";
+	int64_t sum = 0;
+	std::string tasks = text("/proc/%d/task", pid);
+	for (auto &task : entries(tasks)) {
+		std::string status = contents(tasks + "/" + task + "/status");
+		size_t at = status.find(name);
+		if (at != status.npos)
+			sum += strtoll(status.c_str() + at + sizeof(name) - 1, nullptr, 10);
+	}
+	return sum;
+}
+
+size_t awake(pid_t pid)
+{
+	size_t count = 0;
+	std::string tasks = text("/proc/%d/task", pid);
+	for (auto &task : entries(tasks)) {
+		std::string stat = contents(tasks + "/" + task + "/stat");
+		size_t name = stat.rfind(')');
+		count += name != stat.npos && stat.compare(name, 3, ") R") == 0;
+	}
+	return count;
+}
+
 uint64_t disk_faults(pid_t pid)
 {
 	unsigned long long faults = 0;

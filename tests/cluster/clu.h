@@ -129,6 +129,9 @@ uint64_t rss_bytes(pid_t pid);
 uint64_t own_memory(pid_t pid);
 /* Processor time of all threads of a process so far. */
 int64_t cpu_ns(pid_t pid);
+/* How often its threads went to sleep so far, and how many run or want to. */
+int64_t sleeps(pid_t pid);
+size_t awake(pid_t pid);
 /* Time for which its threads could have run and had no processor. */
 int64_t delay_ns(pid_t pid);
 /* How often a thread of it had to wait until memory was read from a disk. */

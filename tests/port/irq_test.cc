@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <thread>
 
 #include "open_fds.h"
@@ -70,16 +69,6 @@ TEST_P(Irq, NoWakeUpIsLost)
 	run(0);
 	other.join();
 	EXPECT_FALSE(lost);
-}
-
-/* Has the thread gone to sleep? */
-static bool is_asleep(int tid)
-{
-	std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
-	std::string line;
-
-	std::getline(file, line);
-	return line.find(") S") != std::string::npos;
 }
 
 /* One ring wakes all who sleep on its bit. */

@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 std::string Variant::name() const
 {
@@ -212,4 +213,13 @@ void Window::land()
 uint32_t Window::in32(size_t off)
 {
 	return __atomic_load_n(reinterpret_cast<uint32_t *>(in_bytes() + off), __ATOMIC_ACQUIRE);
+}
+
+bool is_asleep(int tid)
+{
+	std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
+	std::string line;
+
+	std::getline(file, line);
+	return line.find(") S") != std::string::npos;
 }

@@ -113,4 +113,7 @@ private:
 	int out_fd = -1;
 };
 
+/* Has the thread `tid` of this process gone to sleep? */
+bool is_asleep(int tid);
+
 #endif

@@ -26,6 +26,13 @@ struct cl_agent {
 	struct w_welcome welcome;
 	uint64_t next_token; /* of the requests below */
 	bool silent;	     /* it did not answer one of them in time: no other is made */
+	int patience_ms;     /* in which it has to answer; 0: as cl_name() and the like say */
+};
+
+/* How long agents are waited for on a machine that may be busy with other things. */
+struct cl_patience {
+	int ms;		    /* in which none of those that are waited for has answered */
+	bool (*stop)(void); /* asked several times a second; if true, the wait ends */
 };
 
 /* The result of greeting the agent of one host. */
@@ -67,6 +74,14 @@ int cl_open_some(uid_t owner, const char *fabric, struct cl_agent *out, char *er
  */
 int cl_greet_all(uid_t owner, const char *fabric, unsigned int hosts,
 		 int (*visit)(void *arg, struct cl_greeted *g), void *arg);
+
+/*
+ * As cl_greet_all(), for the agents of `count` hosts, each of which is waited for as long as others answer.  Requests
+ * to the agents that answer have that much time, too.  -EINTR: it was stopped.
+ */
+int cl_greet_patiently(uid_t owner, const char *fabric, const unsigned int *hosts,
+		       unsigned int count, const struct cl_patience *patience,
+		       int (*visit)(void *arg, struct cl_greeted *g), void *arg);
 
 /* The agent's process; -1: it does not tell. */
 pid_t cl_agent_pid(const struct cl_agent *agent);
@@ -110,6 +125,12 @@ int cl_addr_name(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], st
 int cl_route(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_route *out);
 /* Item `index` of a list, as the text of a JSON object; -ENOENT past the last. */
 int cl_list(struct cl_agent *agent, enum w_list_what what, uint32_t index, char text_out[400]);
+/*
+ * As cl_list() in two steps, which do not wait: the answer to the last request, -EAGAIN as long as it has not come.
+ * Nothing else may be asked before.
+ */
+int cl_list_ask(struct cl_agent *agent, enum w_list_what what, uint32_t index);
+int cl_list_hear(struct cl_agent *agent, char text_out[400]);
 /*
  * Counters of the NICs 0..n - 1 of the host, from their processes, which are asked at once.  `out[i]` has
  * index 1 when NIC i answered, 0 when there is none or its process did not.  Returns 0 or -EPIPE and the like.

@@ -20,7 +20,8 @@
 #include "u_time.h"
 
 #define REDIAL_NS INT64_C(10000000)
-#define PATIENCE_NS INT64_C(100000000) /* before more are asked than those that are silent */
+#define WIDEN_NS INT64_C(100000000) /* before more are asked than those that are silent */
+#define STOP_NS INT64_C(100000000)  /* between two questions whether to stop */
 
 struct call {
 	unsigned int host;
@@ -31,6 +32,7 @@ struct call {
 
 struct round {
 	const struct cl_where *w;
+	const struct cl_patience *patience; /* NULL: of CL_TIMEOUT_MS, and nothing stops it */
 	const unsigned int *hosts;
 	unsigned int count, next; /* hosts that were called before it */
 	struct call calls[CL_HOSTS_MAX];
@@ -47,6 +49,11 @@ union answer {
 	struct w_refused refused;
 	uint8_t bytes[W_CTL_MAX];
 };
+
+static int patience_ms(const struct round *r)
+{
+	return r->patience != NULL ? r->patience->ms : CL_TIMEOUT_MS;
+}
 
 static int refused(const union answer *m, char *error)
 {
@@ -69,7 +76,7 @@ static int welcomed(const struct cl_where *w, int sock, struct cl_agent *out, ch
 	int fds[W_CTL_FDS], rc;
 	unsigned int n;
 
-	rc = cl_recv(sock, &m, fds, &n);
+	rc = cl_recv(sock, u_now_ns(), &m, fds, &n);
 	if (rc == -EPROTONOSUPPORT)
 		cl_error(error, "the agent speaks version %u, this library %u; use one release",
 			 m.hdr.version, W_CTL_VERSION);
@@ -232,22 +239,28 @@ static int silence(const struct round *r, const struct call *c, char *error)
 	cl_error(error,
 		 "the agent of host %u of fabric %s%s did not answer within %d s; is it stopped? "
 		 "kill -CONT continues it, vi_fabric stop ends it",
-		 c->host, r->w->fabric, who, CL_TIMEOUT_MS / 1000);
+		 c->host, r->w->fabric, who, patience_ms(r) / 1000);
 	return -ETIMEDOUT;
 }
 
 /* Reads the agent's answer to a call whose socket is readable. */
-static int call_hear(const struct round *r, struct call *c, struct cl_greeted *g)
+static int call_hear(struct round *r, struct call *c, struct cl_greeted *g)
 {
 	struct cl_agent agent = {
 		.sock = c->sock, .doorbells_fd = -1, .status_fd = -1, .owner = r->w->owner
 	};
+	unsigned int i;
 	int rc = welcomed(r->w, c->sock, &agent, g->error);
 
 	if (rc != 0)
 		return rc;
 	fcntl(c->sock, F_SETFL, fcntl(c->sock, F_GETFL) & ~O_NONBLOCK);
 	g->agent = agent;
+	if (r->patience == NULL)
+		return 0;
+	g->agent.patience_ms = r->patience->ms;
+	for (i = 0; i < r->pending; i++)
+		r->calls[i].deadline = u_deadline_ms((unsigned long)r->patience->ms);
 	return 0;
 }
 
@@ -261,7 +274,7 @@ static int dial(struct round *r)
 	while (done == 0 && r->next < r->count && r->pending < r->width && !r->starved) {
 		c = &r->calls[r->pending];
 		*c = (struct call){ .host = r->hosts[r->next],
-				    .deadline = u_deadline_ms(CL_TIMEOUT_MS) };
+				    .deadline = u_deadline_ms((unsigned long)patience_ms(r)) };
 		rc = call_open(r, c, g.error);
 		if ((rc == -EMFILE || rc == -ENFILE) && r->pending > 0) {
 			r->starved = true;
@@ -297,6 +310,8 @@ static void await(struct round *r, struct pollfd *pfd)
 			until = earlier(until, now + REDIAL_NS);
 		}
 	}
+	if (r->patience != NULL)
+		until = earlier(until, now + STOP_NS);
 	left = u_time_left(until);
 	if (poll(pfd, r->pending, (int)((left + 999999) / 1000000)) < 0) {
 		for (i = 0; i < r->pending; i++)
@@ -305,7 +320,7 @@ static void await(struct round *r, struct pollfd *pfd)
 }
 
 /* The result of a call so far; -EINPROGRESS while it has none. */
-static int call_poll(const struct round *r, struct call *c, bool readable, struct cl_greeted *g)
+static int call_poll(struct round *r, struct call *c, bool readable, struct cl_greeted *g)
 {
 	int rc = 0;
 
@@ -343,15 +358,17 @@ static int round_run(struct round *r)
 {
 	int done;
 
-	r->widen_at = u_now_ns() + PATIENCE_NS;
+	r->widen_at = u_now_ns() + WIDEN_NS;
 	do {
 		if (u_time_left(r->widen_at) == 0) {
 			r->width = r->width * 2 < CL_HOSTS_MAX ? r->width * 2 : CL_HOSTS_MAX;
-			r->widen_at = u_now_ns() + PATIENCE_NS;
+			r->widen_at = u_now_ns() + WIDEN_NS;
 		}
 		done = dial(r);
 		if (done == 0 && r->pending > 0)
 			done = hear(r);
+		if (done == 0 && r->patience != NULL && r->patience->stop())
+			done = -EINTR;
 	} while (done == 0 && (r->pending > 0 || r->next < r->count));
 	while (r->pending > 0)
 		cl_hang_up(r->calls[--r->pending].sock);
@@ -371,6 +388,23 @@ int cl_greet_all(uid_t owner, const char *fabric, unsigned int hosts,
 	r.count = hosts < CL_HOSTS_MAX ? hosts : CL_HOSTS_MAX;
 	for (i = 0; i < r.count; i++)
 		all[i] = i;
+	return round_run(&r);
+}
+
+int cl_greet_patiently(uid_t owner, const char *fabric, const unsigned int *hosts,
+		       unsigned int count, const struct cl_patience *patience,
+		       int (*visit)(void *arg, struct cl_greeted *g), void *arg)
+{
+	struct cl_where w = { .owner = owner, .kind = W_KIND_TOOL };
+	struct round r = { .w = &w,
+			   .patience = patience,
+			   .hosts = hosts,
+			   .count = count,
+			   .width = CL_HOSTS_MAX,
+			   .visit = visit,
+			   .arg = arg };
+
+	snprintf(w.fabric, sizeof(w.fabric), "%s", fabric);
 	return round_run(&r);
 }
 

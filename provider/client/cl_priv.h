@@ -27,10 +27,10 @@ int cl_open_at(const struct cl_where *w, unsigned int host, struct cl_agent *out
 int cl_open_any(const struct cl_where *w, unsigned int first, struct cl_agent *out, char *error);
 
 /*
- * Receives one checked message within CL_TIMEOUT_MS.  Returns its type, or
+ * Receives one checked message before the deadline.  Returns its type, or
  * -ETIMEDOUT, -EPIPE (hang-up), -EPROTO, -EPROTONOSUPPORT, -EMFILE.  Descriptors are the
  * caller's, and above those of standard input, output and error.
  */
-int cl_recv(int sock, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out);
+int cl_recv(int sock, int64_t deadline, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out);
 
 #endif

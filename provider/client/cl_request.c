@@ -43,12 +43,12 @@ static int fds_above_std(int fds[W_CTL_FDS], unsigned int *n)
 	return rc;
 }
 
-int cl_recv(int sock, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out)
+int cl_recv(int sock, int64_t deadline, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out)
 {
 	int rc, len;
 
 	*nfds_out = 0;
-	rc = readable(sock, u_deadline_ms(CL_TIMEOUT_MS));
+	rc = readable(sock, deadline);
 	if (rc != 0)
 		return rc;
 	len = w_ctl_recv(sock, buf, W_CTL_MAX, fds, nfds_out);
@@ -99,13 +99,14 @@ struct tokened {
 static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type answer, void *buf)
 {
 	const struct tokened *got = buf;
-	int64_t deadline = u_deadline_ms(CL_TIMEOUT_MS);
+	int ms = agent->patience_ms > 0 ? agent->patience_ms : CL_TIMEOUT_MS;
+	int64_t deadline = u_deadline_ms((unsigned long)ms);
 	unsigned int n;
 	int fds[W_CTL_FDS], rc;
 
 	rc = w_ctl_send(agent->sock, msg, NULL, 0);
 	while (rc >= 0) {
-		rc = cl_recv(agent->sock, buf, fds, &n);
+		rc = cl_recv(agent->sock, deadline, buf, fds, &n);
 		while (n > 0)
 			close(fds[--n]);
 		if (rc == (int)answer && got->token == agent->next_token)
@@ -199,6 +200,38 @@ int cl_list(struct cl_agent *agent, enum w_list_what what, uint32_t index, char 
 	return 0;
 }
 
+int cl_list_ask(struct cl_agent *agent, enum w_list_what what, uint32_t index)
+{
+	struct w_list m = { .token = ++agent->next_token, .what = what, .index = index };
+	int rc;
+
+	w_ctl_init(&m, W_LIST, sizeof(m));
+	rc = w_ctl_send(agent->sock, &m, NULL, 0);
+	return rc == -ECONNRESET ? -EPIPE : rc < 0 ? rc : 0;
+}
+
+int cl_list_hear(struct cl_agent *agent, char text_out[400])
+{
+	union {
+		struct w_listed listed;
+		uint8_t bytes[W_CTL_MAX];
+	} buf;
+	unsigned int n;
+	int fds[W_CTL_FDS], rc;
+
+	do {
+		rc = cl_recv(agent->sock, u_now_ns(), &buf, fds, &n);
+		while (n > 0)
+			close(fds[--n]);
+	} while (rc >= 0 && (rc != W_LISTED || buf.listed.token != agent->next_token));
+	if (rc < 0)
+		return rc == -ETIMEDOUT ? -EAGAIN : rc;
+	if (buf.listed.more == 0)
+		return -ENOENT;
+	memcpy(text_out, buf.listed.text, sizeof(buf.listed.text));
+	return 0;
+}
+
 union counted {
 	struct w_counted counted;
 	uint8_t bytes[W_CTL_MAX];
@@ -214,7 +247,7 @@ static int count_hear(struct cl_agent *agent, uint64_t first, uint32_t n, int64_
 
 	rc = readable(agent->sock, deadline);
 	if (rc == 0)
-		rc = cl_recv(agent->sock, &m, fds, &nfds);
+		rc = cl_recv(agent->sock, deadline, &m, fds, &nfds);
 	else
 		nfds = 0;
 	while (nfds > 0)

@@ -29,7 +29,7 @@
 #define VIADUCTD_PATH "/usr/libexec/viaduct/viaductd"
 #endif
 
-#define SPAWN_TIMEOUT_MS 10000
+#define SPAWN_TIMEOUT_MS 30000 /* it may have little of the processors */
 #define ARGS_MAX 512
 #define READY_FD 3
 

@@ -18,7 +18,8 @@
 
 /* Windows of the emulation take memory only where it is used, so the largest costs nothing. */
 #define WINDOW_MOST "1T"
-#define DOWN_MS 10000 /* for all hosts to end */
+#define DOWN_MS                                                                                    \
+	120000 /* for vi_fabric, which ends hosts that do not end themselves, and then itself */
 #define POLL_MS 5
 
 /* Beside this program, in the tree that it was built in; else where the path says. */

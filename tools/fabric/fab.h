@@ -9,7 +9,7 @@
 
 #include "cl_client.h"
 
-#define FAB_WAIT_MS 10000
+#define FAB_END_MS 30000 /* for a process that ends, which may have little of the processors */
 
 struct fabric {
 	uid_t owner;

@@ -44,7 +44,7 @@ static int pid_signal(int pidfd, int number)
 /* Waits until the agent has hung up and its process, if it can be watched, has ended. */
 static bool gone(const struct cl_agent *agent, int pidfd)
 {
-	int64_t deadline = u_deadline_ms(FAB_WAIT_MS);
+	int64_t deadline = u_deadline_ms(FAB_END_MS);
 	char byte;
 
 	if (!readable(agent->sock, deadline) ||
@@ -60,7 +60,7 @@ static int end_asked(struct cl_agent *agent, enum w_admin_verb verb, int pidfd, 
 
 	if (rc == 0 && !gone(agent, pidfd)) {
 		snprintf(error, CL_ERROR_MAX, "the agent of host %u did not leave within %d s",
-			 agent->welcome.host_id, FAB_WAIT_MS / 1000);
+			 agent->welcome.host_id, FAB_END_MS / 1000);
 		rc = -ETIMEDOUT;
 	}
 	return rc;
@@ -109,7 +109,7 @@ static int end_signalled(const struct fabric *f, unsigned int host, pid_t pid, i
 	rc = pid_signal(pidfd, SIGTERM);
 	if (rc == 0 && !readable(pidfd, u_deadline_ms(TERM_MS)))
 		rc = pid_signal(pidfd, SIGKILL);
-	if (rc == 0 && !readable(pidfd, u_deadline_ms(FAB_WAIT_MS)))
+	if (rc == 0 && !readable(pidfd, u_deadline_ms(FAB_END_MS)))
 		rc = -ETIMEDOUT;
 	if (rc == 0 || rc == -ESRCH)
 		return 0;

@@ -13,7 +13,6 @@
 #include "fab_say.h"
 #include "fab_start.h"
 #include "fab_wait.h"
-#include "u_time.h"
 
 /* The answer of the agent of each host. */
 struct survey {
@@ -59,34 +58,34 @@ static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
 	return rc;
 }
 
-/* Lists the links of the host to hosts whose agents answer; returns how many, or -errno. */
-static int start_wait(const struct survey *s, struct cl_agent *agent, char *error)
+/* A link of the host stays down. */
+static void say_down(const struct fab_links *l, unsigned int host, char *error)
 {
-	int64_t deadline = u_deadline_ms(FAB_WAIT_MS);
-	struct json_object *ports = fab_list(agent, W_LIST_PORTS), *port, *peer;
-	size_t i, n = json_object_array_length(ports);
-	int rc = 0, links = 0;
-	unsigned int host;
+	const struct fab_ports *p = &l->ports[host];
+	uint32_t i;
 
-	for (i = 1; i < n && rc == 0; i++) {
-		port = json_object_array_get_idx(ports, i);
-		if (!json_object_object_get_ex(port, "peer", &peer))
-			continue;
-		host = (unsigned int)json_object_get_int(peer);
-		if (host >= CL_HOSTS_MAX || s->rc[host] != 0)
-			continue;
-		rc = fab_port_wait(agent, (uint32_t)i, deadline);
-		if (rc == 0)
-			links++;
-		else
-			snprintf(
-				error, CL_ERROR_MAX,
-				"host %u is up, but its link %.15s to host %.15s is not: %s; is the "
-				"other end pulled? vi_fabric link plugs it",
-				agent->welcome.host_id, fab_text(port, "name"),
-				fab_text(port, "peer"), strerror(-rc));
+	for (i = 0; i < p->n; i++) {
+		if (fab_links_wanted(l, host, i) && (p->up & 1u << i) == 0)
+			break;
 	}
-	json_object_put(ports);
+	if (i < p->n)
+		snprintf(
+			error, CL_ERROR_MAX,
+			"host %u is up, but its link %.15s to host %u is not: for %g s none came up; is "
+			"the other end pulled? vi_fabric link plugs it",
+			host, p->names[i], p->peers[i], fab_links_patience.quiet_ms / 1000.0);
+}
+
+/* Waits for the links of the host to hosts whose agents answer; returns how many, or -errno. */
+static int start_wait(struct fab_links *l, unsigned int host, char *error)
+{
+	int rc = fab_links_wait(l, &fab_links_patience, error), links = 0;
+	uint32_t i;
+
+	if (rc == -ETIMEDOUT)
+		say_down(l, host, error);
+	for (i = 0; rc == 0 && i < l->ports[host].n; i++)
+		links += fab_links_wanted(l, host, i);
 	return rc != 0 ? rc : links;
 }
 
@@ -94,15 +93,22 @@ static int start_wait(const struct survey *s, struct cl_agent *agent, char *erro
 static int start_join(const struct fabric *f, const struct survey *s, struct cl_agent *model,
 		      unsigned int host, char *error)
 {
-	struct cl_agent agent;
-	int rc = fab_open(f, host, &agent, error);
+	struct fab_links *l = fab_links_create((int)host, error);
+	unsigned int hosts[CL_HOSTS_MAX], count = 0, i;
+	int rc;
 
-	if (rc != 0)
-		return rc;
-	rc = names_copy(model, &agent, error);
+	if (l == NULL)
+		return -ENOMEM;
+	for (i = 0; i < CL_HOSTS_MAX; i++) {
+		if (i == host || s->rc[i] == 0)
+			hosts[count++] = i;
+	}
+	rc = fab_links_open(l, f, hosts, count, &fab_links_patience, error);
 	if (rc == 0)
-		rc = start_wait(s, &agent, error);
-	cl_close(&agent);
+		rc = names_copy(model, &l->agents[host], error);
+	if (rc == 0)
+		rc = start_wait(l, host, error);
+	fab_links_destroy(l);
 	return rc;
 }
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,11 +22,9 @@
 #include "u_base.h"
 #include "u_cfg.h"
 #include "u_fd.h"
-#include "u_time.h"
 
 #define HOSTS_DEFAULT 2
-#define ENDED_EVERY_MS 100 /* for agents that ended to be noticed */
-#define TAKE_OVERS 5	   /* of agents that programs started */
+#define TAKE_OVERS 5 /* of agents that programs started */
 #define CHECK_FD 3
 #define CHECK_FD_TEXT "3"
 
@@ -135,77 +132,20 @@ static int up_check(const struct fabric *f, const struct fab_up_args *up, const 
 	return status == EXIT_USAGE ? EXIT_USAGE : EXIT_FAIL;
 }
 
-/* The agents of a fabric that comes up. */
-struct coming {
-	struct cl_agent agents[CL_HOSTS_MAX];
-	unsigned int count;
-};
-
-/* The number of a host whose agent has hung up, or -1. */
-static int ended(const struct coming *c)
-{
-	unsigned int host;
-	char byte;
-
-	for (host = 0; host < c->count; host++) {
-		if (recv(c->agents[host].sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
-			return (int)host;
-	}
-	return -1;
-}
-
-/* A port of one host; waits no longer once the agent of any has ended. */
-static int port_wait(struct coming *c, unsigned int host, uint32_t i, int64_t deadline)
-{
-	int64_t soon;
-	int rc;
-
-	do {
-		soon = u_deadline_ms(ENDED_EVERY_MS);
-		rc = fab_port_wait(&c->agents[host], i, soon < deadline ? soon : deadline);
-	} while (rc == -ETIMEDOUT && u_time_left(deadline) > 0 && ended(c) < 0);
-	return rc;
-}
-
-static int up_wait_all(const struct fabric *f, struct coming *c, unsigned int hosts, char *error)
-{
-	int64_t deadline = u_deadline_ms(FAB_WAIT_MS);
-	unsigned int host;
-	uint32_t i;
-	int rc = 0;
-
-	for (; c->count < hosts && rc == 0; c->count += rc == 0)
-		rc = fab_open(f, c->count, &c->agents[c->count], error);
-	if (rc != 0)
-		return rc;
-	for (host = 0; host < hosts && rc == 0; host++) {
-		for (i = 0; rc == 0; i++)
-			rc = port_wait(c, host, i, deadline);
-		rc = rc == -ENOENT ? 0 : rc; /* it has no more ports */
-	}
-	if (rc != 0 && ended(c) >= 0)
-		snprintf(error, CL_ERROR_MAX, "the agent of host %d ended while links came up",
-			 ended(c));
-	else if (rc != 0)
-		snprintf(error, CL_ERROR_MAX,
-			 "links of host %u did not come up: %s; set VIADUCT_LOG_FILE to see",
-			 host - 1, strerror(-rc));
-	return rc;
-}
-
 static int up_wait(const struct fabric *f, unsigned int hosts, char *error)
 {
-	struct coming *c = calloc(1, sizeof(*c));
-	int rc = -ENOMEM;
+	struct fab_links *l = fab_links_create(-1, error);
+	unsigned int all[CL_HOSTS_MAX], host;
+	int rc;
 
-	if (c == NULL) {
-		snprintf(error, CL_ERROR_MAX, "out of memory");
-		return rc;
-	}
-	rc = up_wait_all(f, c, hosts, error);
-	while (c->count > 0)
-		cl_close(&c->agents[--c->count]);
-	free(c);
+	if (l == NULL)
+		return -ENOMEM;
+	for (host = 0; host < hosts; host++)
+		all[host] = host;
+	rc = fab_links_open(l, f, all, hosts, &fab_links_patience, error);
+	if (rc == 0)
+		rc = fab_links_wait(l, &fab_links_patience, error);
+	fab_links_destroy(l);
 	return rc;
 }
 

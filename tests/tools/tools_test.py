@@ -355,6 +355,16 @@ class Up(unittest.TestCase):
     def test_no_agent_program(self):
         self.refused(1, ['viaductd', 'ended at once'], VIADUCT_AGENT='/bin/false')
 
+    def test_agent_program_that_fails_after_its_check(self):
+        """That it took the options is not why nothing was started."""
+        with tempfile.TemporaryDirectory() as scratch:
+            for end, text in (('exit 3', 'took its options, but ended with status 3'),
+                              ('kill -KILL $$', 'was ended by a signal, Killed')):
+                agent = Path(scratch, 'agent')
+                agent.write_text(f'#!/bin/sh\n"{AGENT}" "$@"\n{end}\n', encoding='utf-8')
+                agent.chmod(0o755)
+                self.refused(1, [text], VIADUCT_AGENT=str(agent))
+
     def test_the_least_window_is_taken(self):
         env = environment(f'up{os.getpid()}', VIADUCT_AGENT=AGENT)
         for args in (['up', '--hosts', '1', '--window', '64k', '--port', 'emu+fault+strict'], ['down']):

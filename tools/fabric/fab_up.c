@@ -87,7 +87,7 @@ static int run_check(const char *path, const struct agent_args *args, int fd, pi
 	return -rc;
 }
 
-/* The exit status of the check; its error line goes to `line`. */
+/* How the check ended, as waitpid() tells it; its error line goes to `line`. */
 static int await_check(int fd, pid_t pid, char *line, size_t size)
 {
 	ssize_t n;
@@ -100,7 +100,27 @@ static int await_check(int fd, pid_t pid, char *line, size_t size)
 	line[strcspn(line, "\n")] = '\0';
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAIL;
+	return status;
+}
+
+/* The check failed: says why.  That it had nothing against the options («ready») is no reason. */
+static int check_failed(const char *line, int status)
+{
+	char text[U_FD_ERROR];
+
+	if (WIFSIGNALED(status))
+		return fab_fail("viaductd was ended by a signal, %s, while it checked its options",
+				strsignal(WTERMSIG(status)));
+	if (strcmp(line, "ready") == 0)
+		return fab_fail(
+			"viaductd took its options, but ended with status %d then; set VIADUCT_AGENT "
+			"to its path",
+			WEXITSTATUS(status));
+	if (line[0] == '\0' && u_fd_scarce(CL_FDS_LOADED))
+		return fab_fail("viaductd does not start: %s", u_fd_error(EMFILE, text));
+	fab_fail("%s",
+		 line[0] != '\0' ? line : "viaductd ended at once; set VIADUCT_AGENT to its path");
+	return WEXITSTATUS(status) == EXIT_USAGE ? EXIT_USAGE : EXIT_FAIL;
 }
 
 /* Lets viaductd check the options it will get.  Returns its exit status; its error is printed. */
@@ -119,17 +139,11 @@ static int up_check(const struct fabric *f, const struct fab_up_args *up, const 
 		return fab_fail("%s cannot be started: %s", path, u_fd_error(errno, text));
 	rc = run_check(path, &args, fds[1], &pid);
 	close(fds[1]);
-	status = rc == 0 ? await_check(fds[0], pid, line, sizeof(line)) : EXIT_FAIL;
+	status = rc == 0 ? await_check(fds[0], pid, line, sizeof(line)) : 0;
 	close(fds[0]);
 	if (rc != 0)
 		return fab_fail("%s cannot be started: %s", path, u_fd_error(-rc, text));
-	if (status == EXIT_OK)
-		return EXIT_OK;
-	if (line[0] == '\0' && u_fd_scarce(CL_FDS_LOADED))
-		return fab_fail("viaductd does not start: %s", u_fd_error(EMFILE, text));
-	fab_fail("%s",
-		 line[0] != '\0' ? line : "viaductd ended at once; set VIADUCT_AGENT to its path");
-	return status == EXIT_USAGE ? EXIT_USAGE : EXIT_FAIL;
+	return status == 0 ? EXIT_OK : check_failed(line, status);
 }
 
 static int up_wait(const struct fabric *f, unsigned int hosts, char *error)

@@ -49,10 +49,33 @@ int u_fd_above_std(int fd)
 	return high;
 }
 
+const char *u_memory_limits(char text[U_FD_ERROR])
+{
+	struct rlimit data, space;
+	bool has_data = getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY;
+	bool has_space = getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
+
+	if (has_data && has_space)
+		snprintf(text, U_FD_ERROR, "ulimit -d is %llu, -v is %llu; raise them",
+			 (unsigned long long)data.rlim_cur / 1024,
+			 (unsigned long long)space.rlim_cur / 1024);
+	else if (has_data || has_space)
+		snprintf(text, U_FD_ERROR, "ulimit -%c is %llu; raise it", has_data ? 'd' : 'v',
+			 (unsigned long long)(has_data ? data : space).rlim_cur / 1024);
+	return has_data || has_space ? text : NULL;
+}
+
 const char *u_fd_error(int err, char text[U_FD_ERROR])
 {
+	static const char no_memory[] = "no memory left, and ";
+	char limits[U_FD_ERROR];
 	struct rlimit rl = { 0 };
 
+	if (err == ENOMEM && u_memory_limits(limits) != NULL) {
+		snprintf(text, U_FD_ERROR, "%s%.*s", no_memory,
+			 (int)(U_FD_ERROR - sizeof(no_memory)), limits);
+		return text;
+	}
 	if (err == EMFILE) {
 		getrlimit(RLIMIT_NOFILE, &rl);
 		snprintf(text, U_FD_ERROR,

@@ -25,9 +25,13 @@ int u_fd_above_std(int fd);
 
 /*
  * strerror(), but for EMFILE and ENFILE one text for all callers, with the limit of this process
- * and the command that raises it.  Returns `text` or a constant; `err` is positive.
+ * and the command that raises it, and for ENOMEM the limits of its memory, if it has any.  Returns
+ * `text` or a constant; `err` is positive.
  */
 const char *u_fd_error(int err, char text[U_FD_ERROR]);
+
+/* The limits on the memory of this process and its children as words for a line, in `text`; NULL: there are none. */
+const char *u_memory_limits(char text[U_FD_ERROR]);
 
 /*
  * A descriptor that viaduct.ko made, of that kind: "slice", "client", "irq"; NULL: of any.  The

@@ -57,6 +57,17 @@ class Limits(unittest.TestCase):
                   [OSHRUN, "-np", "2", PROGRAM, "none"],
                   before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000 << 10, 100000 << 10)))
 
+    def test_private_memory_of_the_agents(self):
+        """They end at different points of their start; each has a line with the limit."""
+        for where in (["-np", "2"], ["--hosts", "2", "-np", "2"]):
+            with self.subTest(where=where):
+                done = subprocess.run([OSHRUN, *where, PROGRAM, "none"], env=environment(), stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, timeout=WAIT, check=False,
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (1000 << 10, 1000 << 10)))
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertRegex(done.stderr, r"^vi_fabric: .*agent of host \d .*ulimit -d is 1000; raise it.*\n"
+                                              r"oshrun: the hosts? of the job could not be started\n$")
+
     def test_files_of_oshrun(self):
         self.says("^oshrun: the job cannot be prepared: a file may not have this size; raise it with ulimit -f$",
                   [OSHRUN, "-np", "2", PROGRAM, "none"], before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1)))

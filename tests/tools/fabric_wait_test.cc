@@ -236,7 +236,8 @@ TEST_F(FabricWait, AgentThatEnds)
 	agent(0, { { "loop", 0, 0 }, { "right", 1, kNever } });
 	agent(1, { { "loop", 1, 0 } }).hang_up();
 	EXPECT_EQ(wait(), -EPIPE);
-	EXPECT_STREQ(error_, "the agent of host 1 ended while links came up");
+	EXPECT_EQ(std::string(error_).find("the agent of host 1 ended while links came up"), 0u)
+		<< error_;
 }
 
 // One host is started beside others: what they lack among themselves does not matter, nor that one of them ends.

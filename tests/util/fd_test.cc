@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string>
 
+#include "limit.h"
+
 extern "C" {
 #include "u_fd.h"
 }
@@ -77,6 +79,47 @@ TEST(FdError, TheLongestLimitFits)
 	ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 	EXPECT_EQ(told, "no file descriptor left (limit 8); raise it with ulimit -n");
 	EXPECT_LT(told.size() + strlen("18446744073709551615"), sizeof(text));
+}
+
+// A limit on memory that is far above what the test uses.
+class MemoryLimit {
+public:
+	MemoryLimit(int which, rlim_t bytes) : which_(which)
+	{
+		getrlimit(which, &before_);
+		rlimit low = before_;
+		low.rlim_cur = bytes;
+		good = setrlimit(which, &low) == 0;
+	}
+	~MemoryLimit() { setrlimit(which_, &before_); }
+	bool good;
+
+private:
+	int which_;
+	rlimit before_;
+};
+
+TEST(FdError, LimitsOfMemoryAreNamed)
+{
+	const rlim_t tib = rlim_t(1) << 40;
+	char text[U_FD_ERROR];
+
+	if (u_memory_limits(text) != nullptr)
+		GTEST_SKIP() << text;
+	EXPECT_STREQ(u_fd_error(ENOMEM, text), strerror(ENOMEM));
+	MemoryLimit data(RLIMIT_DATA, tib);
+	ASSERT_TRUE(data.good);
+	EXPECT_STREQ(u_fd_error(ENOMEM, text),
+		     "no memory left, and ulimit -d is 1073741824; raise it");
+	if (kSanitizerFactor > 1)
+		return; // these take more addresses than there are below a limit
+	MemoryLimit space(RLIMIT_AS, 2 * tib);
+	ASSERT_TRUE(space.good);
+	std::string told = u_fd_error(ENOMEM, text);
+	EXPECT_EQ(told,
+		  "no memory left, and ulimit -d is 1073741824, -v is 2147483648; raise them");
+	EXPECT_LT(told.size() + 2 * strlen("18014398509481983") - strlen("10737418242147483648"),
+		  sizeof(text));
 }
 
 TEST(FdError, ScarceIsWhatCannotBeRaised)

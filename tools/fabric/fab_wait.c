@@ -14,6 +14,7 @@
 
 #include "fab_wait.h"
 #include "u_base.h"
+#include "u_fd.h"
 #include "u_time.h"
 
 void fab_end_signals(sigset_t *out)
@@ -70,6 +71,17 @@ void fab_links_destroy(struct fab_links *l)
 	free(l);
 }
 
+/* An agent that has listened is gone.  It has the limits of this process. */
+static void say_ended(unsigned int host, const char *when, char *error)
+{
+	char text[U_FD_ERROR];
+	const char *limits = u_memory_limits(text);
+
+	snprintf(error, CL_ERROR_MAX,
+		 "the agent of host %u ended %s%s%s; set VIADUCT_LOG_FILE to see why", host, when,
+		 limits != NULL ? ": " : "", limits != NULL ? limits : "");
+}
+
 struct opening {
 	struct fab_links *l;
 	int rc; /* the first failure */
@@ -86,7 +98,10 @@ static int open_visit(void *arg, struct cl_greeted *g)
 		g->agent.sock = g->agent.doorbells_fd = g->agent.status_fd = -1;
 	} else if (o->rc == 0 && (o->l->only < 0 || (int)g->host == o->l->only)) {
 		o->rc = g->rc;
-		snprintf(o->error, CL_ERROR_MAX, "%s", g->error);
+		if (g->rc == -ENODEV || g->rc == -EPIPE)
+			say_ended(g->host, "when it had just started", o->error);
+		else
+			snprintf(o->error, CL_ERROR_MAX, "%s", g->error);
 	}
 	return o->rc;
 }
@@ -210,8 +225,7 @@ static int lost(struct fab_links *l, unsigned int host, int rc, char *error)
 		return 0;
 	}
 	if (rc == -EPIPE)
-		snprintf(error, CL_ERROR_MAX, "the agent of host %u ended while links came up",
-			 host);
+		say_ended(host, "while links came up", error);
 	else
 		snprintf(error, CL_ERROR_MAX,
 			 "the agent of host %u cannot be asked for its links: %s", host,

@@ -150,21 +150,14 @@ static void greet(struct call *c, uint32_t kind)
 	c->greeted = true;
 }
 
-/* Somebody else listens at the agent's address. */
+/* Somebody else listens at the agent's address, or one whose user cannot be seen from here. */
 static int distrust(const struct cl_where *w, struct call *c, char *error)
 {
-	struct ucred cred = { .uid = (uid_t)-1 };
-	socklen_t len = sizeof(cred);
+	int rc = cl_distrust(w, c->host, c->sock, error);
 
-	getsockopt(c->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len);
-	cl_error(
-		error,
-		"uid %u, pid %d listens as host %u of fabric %s, which is neither uid %u nor root: "
-		"not trusted; have that process ended, or choose another VIADUCT_FABRIC",
-		(unsigned int)cred.uid, (int)cred.pid, c->host, w->fabric, (unsigned int)w->owner);
 	u_hang_up(c->sock);
 	c->sock = -1;
-	return -EACCES;
+	return rc;
 }
 
 /* Returns 0 when it is greeted, or when it is to be tried again. */

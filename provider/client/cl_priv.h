@@ -17,6 +17,9 @@ struct cl_where {
 	uint32_t kind;
 };
 
+/* Says why the process at the other end of `sock` is not trusted, and returns -EACCES. */
+int cl_distrust(const struct cl_where *w, unsigned int host, int sock, char *error);
+
 /* The agent of one host; see cl_open_host(). */
 int cl_open_at(const struct cl_where *w, unsigned int host, struct cl_agent *out, char *error);
 

@@ -54,6 +54,13 @@ def main():
         if rc != (found is not None) or not re.fullmatch(wanted, text):
             failed += 1
             print(f"{name}: status {rc}, or not this line alone:\n{text}")
+    # Nobody can be told from anybody in a name space of users without any.
+    if subprocess.run(["unshare", "-U", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        rc, text = run(oshrun, program, ["unshare", "-U"])
+        if rc != 1 or not re.search(r"is not in the user name space of this process, .*; start the program outside of it", text) \
+                or "neither uid" in text:
+            failed += 1
+            print(f"a name space of users: status {rc}, or without its line:\n{text}")
     # The agent that was started for it.
     subprocess.run([vi_fabric, "down", "--name", f"{FABRIC}-b"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                    check=False, timeout=limit(60))

@@ -6,7 +6,7 @@
 #ifndef API_H
 #define API_H
 
-#include "osh_fast.h"
+#include "osh_ops.h"
 #include "pshmem.h"
 
 /* API(result, name, (parameters)) { body } */

@@ -2,6 +2,20 @@
 #include <string.h>
 
 #include "api.h"
+#include "osh_spec.h"
+
+/* The values that the core knows by its own names. */
+#define IS_HANDLE(handle, value) ((uintptr_t)(handle) == (value))
+_Static_assert(OSH_THREAD_MULTIPLE == SHMEM_THREAD_MULTIPLE, "the highest thread level");
+_Static_assert(OSH_CTX_SERIALIZED == SHMEM_CTX_SERIALIZED && OSH_CTX_PRIVATE == SHMEM_CTX_PRIVATE &&
+		       OSH_CTX_NOSTORE == SHMEM_CTX_NOSTORE &&
+		       OSH_CTX_SESSION_BATCH == SHMEM_CTX_SESSION_BATCH,
+	       "options of contexts");
+_Static_assert(IS_HANDLE(SHMEM_CTX_DEFAULT, OSH_CTX_DEFAULT_HANDLE) &&
+		       IS_HANDLE(SHMEM_TEAM_INVALID, OSH_TEAM_INVALID_HANDLE) &&
+		       IS_HANDLE(SHMEM_TEAM_WORLD, OSH_TEAM_WORLD_HANDLE) &&
+		       IS_HANDLE(SHMEM_TEAM_SHARED, OSH_TEAM_SHARED_HANDLE),
+	       "handles");
 
 API(void, shmem_init, (void))
 {

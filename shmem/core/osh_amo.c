@@ -3,7 +3,7 @@
  * Atomic operations.  Of near memory they are instructions of this processor, of far memory those of
  * a processor of the other host, on the same bytes: so all agree with each other.
  */
-#include "osh_fast.h"
+#include "osh_amo.h"
 #include "osh_target.h"
 
 static void amo_at(enum osh_amo op, size_t size, void *at, uint64_t value, uint64_t cond,

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Synchronisation of the members of a team, by messages without data. */
-#include "osh_coll.h"
+#include "osh_barrier.h"
+#include "osh_cell.h"
+#include "osh_check.h"
 #include "osh_env.h"
+#include "osh_order.h"
+#include "osh_target.h"
 
 /* In round k each member tells the one 2^k behind it: all know of all after log2(n) rounds. */
 static void dissemination(const char *fn, struct osh_team *team)
@@ -50,7 +54,7 @@ static int choose(const struct osh_team *team)
 {
 	if (osh_env.barrier != OSH_AUTO)
 		return osh_env.barrier;
-	if (!osh_coll_has_relays(team))
+	if (!osh_team_has_relays(team))
 		return OSH_BARRIER_DISSEMINATION;
 	return team->n <= TREE_MAX ? OSH_BARRIER_TREE : OSH_BARRIER_RING;
 }

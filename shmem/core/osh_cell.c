@@ -6,9 +6,9 @@
  */
 #include <string.h>
 
+#include "osh_cell.h"
 #include "osh_far.h"
 #include "osh_link.h"
-#include "osh_team.h"
 #include "osh_wait.h"
 
 /* Finds out where the other member's mailbox for this one is. */

@@ -2,7 +2,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "osh_cell.h"
 #include "osh_check.h"
+#include "osh_target.h"
 
 /* A symmetric address, in terms of no process. */
 struct place {

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "osh_check.h"
 #include "osh_coll.h"
+#include "osh_rma.h"
 
 #define PIPE_PIECE (64u << 10)	/* bytes of a broadcast that go on before the rest has come */
 #define CHAIN_LEAST (64u << 10) /* a broadcast of more goes along a chain where members are far */
@@ -47,7 +49,7 @@ static int bcast_choose(const struct osh_team *team, size_t n)
 {
 	if (osh_env.broadcast != OSH_AUTO)
 		return osh_env.broadcast;
-	return osh_coll_has_relays(team) && n > CHAIN_LEAST ? OSH_BROADCAST_CHAIN
+	return osh_team_has_relays(team) && n > CHAIN_LEAST ? OSH_BROADCAST_CHAIN
 							    : OSH_BROADCAST_TREE;
 }
 
@@ -162,7 +164,7 @@ static void collect_ring(const char *fn, struct osh_team *team, uint8_t *dest, c
 static void collect(const char *fn, struct osh_team *team, void *dest, const void *source,
 		    const size_t *at)
 {
-	bool ring = osh_coll_has_relays(team) && at[team->n] / (size_t)team->n >= RING_LEAST;
+	bool ring = osh_team_has_relays(team) && at[team->n] / (size_t)team->n >= RING_LEAST;
 
 	if (osh_env.collect == OSH_AUTO ? ring : osh_env.collect == OSH_COLLECT_RING)
 		collect_ring(fn, team, dest, source, at);

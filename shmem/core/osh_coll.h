@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the units of collectives share. */
+/* Collectives that move data without changing it, and what they share with reductions. */
 #ifndef OSH_COLL_H
 #define OSH_COLL_H
 
-#include "osh_check.h"
-#include "osh_fast.h"
-#include "osh_link.h"
-#include "osh_team.h"
+#include "osh_cell.h"
+#include "osh_target.h"
+
+int osh_broadcast(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n,
+		  int root);
+/* `n` bytes of each member, which may differ; and of equal length. */
+int osh_collect(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n);
+int osh_fcollect(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n);
+/* `n` bytes for each member. */
+int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n);
+/* `n` elements of `elem` bytes for each member; strides in elements. */
+int osh_alltoalls(const char *fn, struct osh_team *team, void *dest, const void *source,
+		  ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t elem, size_t n);
+
+/* The broadcast of active sets: the root's dest is left alone. */
+int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, const void *source,
+			 size_t n, int root);
+
+/* ---- shared with reductions ------------------------------------------------------------------ */
 
 /* Puts n bytes to a member's `dest`, a symmetric address; messages that are sent to it later come behind. */
 void osh_coll_put(const char *fn, struct osh_team *team, int to, void *dest, const void *source,
 		  size_t n);
-
-/* Tells a member that the puts before are there; and waits for that of a member. */
-static inline void osh_coll_tell(const char *fn, struct osh_team *team, int to)
-{
-	osh_cell_send(fn, team, to, NULL, 0);
-}
-
-static inline void osh_coll_hear(const char *fn, struct osh_team *team, int from)
-{
-	osh_cell_recv(fn, team, from, NULL, 0);
-}
 
 /* Gives a member n bytes for its `dest`, few of them in the message itself; and waits for what a member gives. */
 static inline void osh_coll_give(const char *fn, struct osh_team *team, int to, void *dest,
@@ -39,12 +43,6 @@ static inline void osh_coll_take(const char *fn, struct osh_team *team, int from
 				 size_t n)
 {
 	osh_cell_recv(fn, team, from, dest, n <= OSH_CELL_DATA ? n : 0);
-}
-
-/* May some members reach each other over other hosts only?  In a ring of three all are neighbours. */
-static inline bool osh_coll_has_relays(const struct osh_team *team)
-{
-	return !team->near && team->n > 3;
 }
 
 /* Ends the job unless `dest` is symmetric memory of that many bytes. */

@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include "osh_ctx.h"
-#include "osh_far.h"
+
+static const int nobody[1];
+
+struct osh_ctx osh_default, osh_inner;
+struct osh_ctx osh_no_ctx = { .pes = nobody };
 
 void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n)
 {
@@ -15,8 +19,6 @@ void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n)
 
 void osh_ctx_fini(struct osh_ctx *ctx)
 {
-	osh_quiet(ctx);
-	osh_far_close(ctx);
 	pthread_mutex_destroy(&ctx->lock);
 	free(ctx->endpoints);
 	ctx->endpoints = NULL;

@@ -1,30 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Contexts, and the endpoints by which each reaches far PEs. */
+/* Contexts: what operations need of one.  Its endpoints are those of osh_far.c. */
 #ifndef OSH_CTX_H
 #define OSH_CTX_H
 
-#include "osh_ops.h"
+#include "osh_spec.h"
 #include "osh_state.h"
 
-#define OSH_RING 32u	 /* operations of an endpoint under way */
-#define OSH_BOUNCE 2048u /* bytes of the buffer of each */
-
-/* What is to be done when the operation in this place of the ring is complete. */
-struct osh_after {
-	void *to; /* bytes are copied from the buffer to here, or NULL */
-	uint32_t n;
-};
-
-struct osh_ep {
-	VIP_VI_HANDLE vi;
-	int pe;
-	struct osh_ep *next;
-	bool dirty; /* used since the last quiet */
-	uint32_t posted, done;
-	struct osh_after after[OSH_RING];
-	uint8_t *slab; /* descriptors, then buffers */
-	VIP_MEM_HANDLE handle;
-};
+struct osh_ep;
+struct osh_team;
 
 struct osh_ctx {
 	struct osh_team *team;	   /* NULL: the world */
@@ -40,6 +23,21 @@ struct osh_ctx {
 extern struct osh_ctx osh_default, osh_inner;
 extern struct osh_ctx osh_no_ctx; /* of a team without members */
 
+/* The context of a handle of the program's: NULL for SHMEM_CTX_INVALID. */
+static inline struct osh_ctx *osh_ctx(const void *handle)
+{
+	return (uintptr_t)handle == OSH_CTX_DEFAULT_HANDLE ? &osh_default
+							   : (struct osh_ctx *)(uintptr_t)handle;
+}
+
+/* For an access: SHMEM_CTX_INVALID gives a context that reaches no PE, so the access ends with a message. */
+static inline struct osh_ctx *osh_ctx_access(const void *handle)
+{
+	struct osh_ctx *ctx = osh_ctx(handle);
+
+	return osh_likely(ctx != NULL) ? ctx : &osh_no_ctx;
+}
+
 /* The number in the world of a PE of the context's team. */
 static inline int osh_world_pe(const struct osh_ctx *ctx, int pe)
 {
@@ -50,7 +48,7 @@ static inline int osh_world_pe(const struct osh_ctx *ctx, int pe)
 
 /* `pes`: of its team, n of them; NULL and 0: of the world. */
 void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n);
-/* Completes what is under way and ends its connections. */
+/* Of a context without endpoints: osh_far_fini() ends those. */
 void osh_ctx_fini(struct osh_ctx *ctx);
 
 static inline void osh_ctx_lock(struct osh_ctx *ctx)

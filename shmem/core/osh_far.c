@@ -17,21 +17,40 @@
 #include "osh_link.h"
 #include "osh_wait.h"
 
+#define RING 32u	/* operations of an endpoint under way */
+#define BOUNCE 2048u	/* bytes of the buffer of each */
 #define DESC_BYTES 128u /* room for a descriptor of three segments */
 #define CHUNK (8u << 20)
 #define PATIENCE_S 30 /* for a connection that lasts */
-#define SLAB_BYTES (OSH_RING * (DESC_BYTES + OSH_BOUNCE))
+#define SLAB_BYTES (RING * (DESC_BYTES + BOUNCE))
+
+/* What is to be done when the operation in this place of the ring is complete. */
+struct osh_after {
+	void *to; /* bytes are copied from the buffer to here, or NULL */
+	uint32_t n;
+};
+
+struct osh_ep {
+	VIP_VI_HANDLE vi;
+	int pe;
+	struct osh_ep *next;
+	bool dirty; /* used since the last quiet */
+	uint32_t posted, done;
+	struct osh_after after[RING];
+	uint8_t *slab; /* descriptors, then buffers */
+	VIP_MEM_HANDLE handle;
+};
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
 
 static inline VIP_DESCRIPTOR *desc_at(const struct osh_ep *ep, uint32_t n)
 {
-	return (VIP_DESCRIPTOR *)(ep->slab + (n % OSH_RING) * DESC_BYTES);
+	return (VIP_DESCRIPTOR *)(ep->slab + (n % RING) * DESC_BYTES);
 }
 
 static inline uint8_t *bounce_at(const struct osh_ep *ep, uint32_t n)
 {
-	return ep->slab + OSH_RING * DESC_BYTES + (n % OSH_RING) * OSH_BOUNCE;
+	return ep->slab + RING * DESC_BYTES + (n % RING) * BOUNCE;
 }
 
 /* Fetches a word of the peer's heap: true when its process has the connection, too. */
@@ -129,7 +148,7 @@ static _Noreturn OSH_COLD void lost(const char *fn, const struct osh_ep *ep,
 
 static inline void reaped(const char *fn, struct osh_ep *ep, const VIP_DESCRIPTOR *desc)
 {
-	struct osh_after *a = &ep->after[ep->done % OSH_RING];
+	struct osh_after *a = &ep->after[ep->done % RING];
 
 	if (osh_unlikely(desc->CS.Status & VIP_STATUS_ERROR_MASK))
 		lost(fn, ep, desc);
@@ -176,8 +195,8 @@ static inline void reap(const char *fn, struct osh_ep *ep, uint32_t end)
 /* The next descriptor, with place in the ring. */
 static inline VIP_DESCRIPTOR *desc_next(const char *fn, struct osh_ep *ep)
 {
-	if (osh_unlikely(ep->posted - ep->done == OSH_RING))
-		reap(fn, ep, ep->done + OSH_RING / 4);
+	if (osh_unlikely(ep->posted - ep->done == RING))
+		reap(fn, ep, ep->done + RING / 4);
 	return desc_at(ep, ep->posted);
 }
 
@@ -226,18 +245,18 @@ static void move(const char *fn, struct osh_ep *ep, const struct osh_target *t, 
 			reap(fn, ep, ep->posted);
 		return;
 	}
-	if (n <= OSH_BOUNCE) {
+	if (n <= BOUNCE) {
 		uint8_t *bounce = bounce_at(ep, ep->posted);
 
 		if (write)
 			memcpy(bounce, local, n);
 		else
-			ep->after[ep->posted % OSH_RING] = (struct osh_after){ local, (uint32_t)n };
+			ep->after[ep->posted % RING] = (struct osh_after){ local, (uint32_t)n };
 		fill(desc, op, t, bounce, ep->handle, n);
 		post(fn, ep, desc);
 		if (!write && !nbi)
 			reap(fn, ep, ep->posted);
-		else if (write && ep->posted - ep->done > OSH_RING / 2)
+		else if (write && ep->posted - ep->done > RING / 2)
 			while (ep->posted != ep->done && VipSendDone(ep->vi, &desc) == VIP_SUCCESS)
 				reaped(fn, ep, desc);
 		return;
@@ -322,7 +341,7 @@ void osh_far_amo(const char *fn, struct osh_ctx *ctx, const struct osh_target *t
 		desc->Result = (VIP_DATA_SEGMENT){ .Data.AddressBits = (uintptr_t)bounce,
 						   .Handle = ep->handle,
 						   .Length = (VIP_UINT32)size };
-		ep->after[ep->posted % OSH_RING] = (struct osh_after){ fetch, (uint32_t)size };
+		ep->after[ep->posted % RING] = (struct osh_after){ fetch, (uint32_t)size };
 	}
 	post(fn, ep, (VIP_DESCRIPTOR *)desc);
 	if (!nbi)
@@ -376,10 +395,12 @@ void osh_far_gets_done(const char *fn, struct osh_ctx *ctx, int pe)
 	osh_ctx_unlock(ctx);
 }
 
-void osh_far_close(struct osh_ctx *ctx)
+void osh_far_fini(struct osh_ctx *ctx)
 {
 	struct osh_ep *ep;
 
+	if (!osh_far_quiet("shmem_quiet", ctx, -1))
+		atomic_thread_fence(memory_order_seq_cst);
 	while ((ep = ctx->used) != NULL) {
 		ctx->used = ep->next;
 		osh_link_disconnect(ep->vi);
@@ -387,4 +408,5 @@ void osh_far_close(struct osh_ctx *ctx)
 		munmap(ep->slab, SLAB_BYTES);
 		free(ep);
 	}
+	osh_ctx_fini(ctx);
 }

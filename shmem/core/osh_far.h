@@ -9,6 +9,17 @@
 
 #include "osh_ctx.h"
 
+enum osh_amo { /* of objects of 4 and 8 bytes */
+	       OSH_AMO_FETCH,
+	       OSH_AMO_SET,
+	       OSH_AMO_SWAP,
+	       OSH_AMO_COMPARE_SWAP,
+	       OSH_AMO_ADD,
+	       OSH_AMO_AND,
+	       OSH_AMO_OR,
+	       OSH_AMO_XOR,
+};
+
 struct osh_target {
 	int pe;
 	uint64_t remote;
@@ -33,7 +44,7 @@ bool osh_far_quiet(const char *fn, struct osh_ctx *ctx, int pe);
 
 /* Completes the operations so far by which this PE reads or changes memory of its own, of one PE. */
 void osh_far_gets_done(const char *fn, struct osh_ctx *ctx, int pe);
-/* Ends the connections of a context on which nothing is under way. */
-void osh_far_close(struct osh_ctx *ctx);
+/* Completes what is under way on a context, and ends it with its connections. */
+void osh_far_fini(struct osh_ctx *ctx);
 
 #endif

@@ -13,7 +13,6 @@
 
 #include "osh_base.h"
 #include "osh_globals.h"
-#include "osh_state.h"
 
 static uint64_t hash(uint64_t h, const void *data, size_t n)
 {

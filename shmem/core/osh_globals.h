@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What lies apart by -mcmodel=medium, sections with addresses of their own, or other memory that was mapped between. */
-#define OSH_DATA_PIECES 8
+#include "osh_state.h"
 
 struct osh_piece {
 	uint8_t *base; /* page-aligned */

@@ -5,16 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "osh_barrier.h"
 #include "osh_env.h"
+#include "osh_far.h"
+#include "osh_init.h"
 #include "osh_link.h"
 #include "osh_open.h"
-#include "osh_ops.h"
+#include "osh_order.h"
 #include "osh_pieces.h"
 #include "osh_set.h"
-#include "osh_team.h"
 #include "osh_wait.h"
-
-#define MULTIPLE 3
 
 static struct {
 	pthread_mutex_t lock;
@@ -72,7 +72,7 @@ static int open_all(char error[BOOT_TEXT_MAX])
 		return -1;
 	osh_ctx_init(&osh_default, NULL, 0);
 	osh_ctx_init(&osh_inner, NULL, 0);
-	osh_default.locked = osh_inner.locked = osh_pe.level == MULTIPLE;
+	osh_default.locked = osh_inner.locked = osh_pe.level == OSH_THREAD_MULTIPLE;
 	if (osh_teams_open() != 0 || osh_pieces_open() != 0) {
 		snprintf(error, BOOT_TEXT_MAX, "out of memory");
 		return -1;
@@ -115,8 +115,8 @@ static void close_all(const char *fn)
 	leave(fn);
 	osh_sets_close();
 	osh_teams_close();
-	osh_ctx_fini(&osh_default);
-	osh_ctx_fini(&osh_inner);
+	osh_far_fini(&osh_default);
+	osh_far_fini(&osh_inner);
 	osh_pieces_close();
 	/* From here on no PE uses the memory of another. */
 	boot_barrier();
@@ -170,7 +170,7 @@ static int init(int requested, int *provided, bool must)
 
 	pthread_mutex_lock(&set.lock);
 	if (set.count == 0) {
-		if (requested < 0 || requested > MULTIPLE) {
+		if (requested < 0 || requested > OSH_THREAD_MULTIPLE) {
 			rc = refuse("the thread level asked for is none of the four");
 			goto out;
 		}

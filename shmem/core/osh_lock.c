@@ -11,7 +11,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "osh_fast.h"
+#include "osh_amo.h"
+#include "osh_lock.h"
+#include "osh_order.h"
+#include "osh_target.h"
 #include "osh_wait.h"
 
 #define PASSED 1u /* the lock is this PE's, or will be if nobody has it */
@@ -88,7 +91,7 @@ static bool enter(const char *fn, long *lock, bool wait)
 	struct local *l;
 	bool mine;
 
-	if (osh_pe.level != 3)
+	if (osh_pe.level != OSH_THREAD_MULTIPLE)
 		return true;
 	l = malloc(sizeof(*l));
 	if (l == NULL)
@@ -110,7 +113,7 @@ static void leave(long *lock)
 {
 	struct local **at, *l;
 
-	if (osh_pe.level != 3)
+	if (osh_pe.level != OSH_THREAD_MULTIPLE)
 		return;
 	pthread_mutex_lock(&held.mutex);
 	at = find_first(lock);

@@ -5,11 +5,11 @@
  */
 #include <string.h>
 
+#include "osh_barrier.h"
 #include "osh_check.h"
 #include "osh_heap.h"
-#include "osh_ops.h"
+#include "osh_mem.h"
 #include "osh_pieces.h"
-#include "osh_state.h"
 
 static void check_open(const char *fn)
 {

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "osh_far.h"
+#include "osh_order.h"
 
 /* Another thread may be adding the first endpoint: its operations are none of this thread's. */
 static bool has_far(const struct osh_ctx *ctx)

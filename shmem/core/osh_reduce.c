@@ -12,7 +12,10 @@
  */
 #include <string.h>
 
+#include "osh_barrier.h"
+#include "osh_check.h"
 #include "osh_coll.h"
+#include "osh_reduce.h"
 #include "osh_target.h"
 
 #define FLAT_MAX 4			 /* members */

@@ -2,7 +2,7 @@
 /* Put and get: by the processor where the memory is mapped, else by the endpoints of the context. */
 #include <string.h>
 
-#include "osh_fast.h"
+#include "osh_rma.h"
 #include "osh_target.h"
 
 void osh_put_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,

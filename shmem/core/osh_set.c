@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "osh_link.h"
+#include "osh_cell.h"
 #include "osh_set.h"
 #include "osh_target.h"
-#include "osh_team.h"
+#include "osh_wait.h"
 
 static struct {
 	pthread_mutex_t lock;

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Active sets, the teams of old programs. */
 #ifndef OSH_SET_H
 #define OSH_SET_H
+
+#include "osh_team.h"
+
+/*
+ * A team for an active set: start, start + 2^log_stride, ... `size` PEs of the world.  Kept by the library,
+ * so that the next use finds it.  Collective over its members.  NULL: an invalid set, with a message.
+ */
+struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int size);
 
 /* Ends the teams of all active sets; before osh_teams_close(). */
 void osh_sets_close(void);

@@ -10,7 +10,9 @@
 
 #include "boot.h"
 #include "osh_base.h"
-#include "osh_globals.h"
+
+/* What lies apart by -mcmodel=medium, sections with addresses of their own, or other memory that was mapped between. */
+#define OSH_DATA_PIECES 8
 
 /* The heap, and the pieces of the executable's variables, as many as it has. */
 enum { OSH_HEAP, OSH_DATA, OSH_SEGMENTS = OSH_DATA + OSH_DATA_PIECES };
@@ -62,9 +64,6 @@ extern struct osh_state osh_pe;
 
 /* Ends the process: the routine, of which NULL says no name, needs a job that it is in. */
 _Noreturn void osh_not_in_job(const char *fn);
-
-/* Ends the job: an address that is not symmetric, or no PE of that number. */
-_Noreturn void osh_bad_access(const char *fn, const void *addr, size_t n, int pe);
 
 /* In a child of fork(). */
 void osh_state_leave_to_parent(void);

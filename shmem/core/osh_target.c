@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "osh_target.h"
 #include "osh_env.h"
+#include "osh_globals.h"
 #include "osh_link.h"
 #include "osh_pieces.h"
 

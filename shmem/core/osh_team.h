@@ -1,62 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Teams: which PEs they have, and the cells by which their members exchange short messages. */
+/* Teams: which PEs they have, and where the members have memory for messages. */
 #ifndef OSH_TEAM_H
 #define OSH_TEAM_H
 
-#include <assert.h>
-
 #include "osh_ctx.h"
-
-/*
- * What a message is about.  A member that gets a message of another kind than it waits for is in another routine
- * than the sender.  None is 0, so a word of zeros is no message, and not what a cell has before the first either.
- */
-enum osh_kind {
-	OSH_KIND_EMPTY = 1, /* before the first */
-	OSH_KIND_TAKEN,	    /* a count of messages that were taken */
-	OSH_KIND_END,	    /* the barrier at the end of a PE */
-	OSH_KIND_SYNC,
-	OSH_KIND_BROADCAST,
-	OSH_KIND_COLLECT,
-	OSH_KIND_ALLTOALL,
-	OSH_KIND_REDUCE,
-	OSH_KIND_SCAN,
-	OSH_KIND_TEAM,
-	OSH_KIND_SET,
-	OSH_KIND_CHECK, /* what SHMEM_DEBUG adds to each routine */
-	OSH_KINDS
-};
-
-/* A count of messages, with a kind in the upper byte. */
-#define OSH_COUNT_MASK (UINT64_MAX >> 8)
-static inline uint64_t osh_counted(enum osh_kind kind, uint64_t count)
-{
-	return (uint64_t)kind << 56 | count;
-}
-
-/*
- * A message of a collective: one line, of which the last word is stored last.  `seq` has its kind, and the number of
- * the message, counted from 1 between two members in one direction; `taken` is how many messages of the other
- * direction its sender has taken.
- */
-#define OSH_CELL_DATA 48u
-struct osh_cell {
-	uint8_t data[OSH_CELL_DATA];
-	_Atomic uint64_t taken;
-	_Atomic uint64_t seq;
-};
-static_assert(sizeof(struct osh_cell) == OSH_LINE, "osh_cell");
-
-#define OSH_CELLS 8u /* messages of one member that wait at another */
-
-/* What each member has for each other member, in its memory: written by that member only. */
-struct osh_mailbox {
-	struct osh_cell cells[OSH_CELLS];
-	struct { /* what that member has taken of this one's, where no message told it; has a kind */
-		_Atomic uint64_t taken;
-		uint8_t pad[OSH_LINE - 8];
-	} ack;
-};
+#include "osh_inbox.h"
 
 #define OSH_PIECE 8192u /* bytes of a scratch buffer */
 #define OSH_PIECES 2u
@@ -118,22 +66,37 @@ void osh_team_note_block(const char *fn, struct osh_team *team, int member, uint
 /* Ends the teams of a list, with their contexts. */
 void osh_teams_end(struct osh_team **list);
 
+/* Frees a team that has no contexts; NULL is none. */
+void osh_team_free(struct osh_team *team);
+/* Ends the contexts of a team. */
+void osh_team_end_contexts(struct osh_team *team);
+
+/* The teams of the program, which may leave them to shmem_finalize: that has to find them. */
+void osh_team_remember(struct osh_team *team);
+void osh_team_forget(struct osh_team *team);
+bool osh_team_is_remembered(const struct osh_team *team);
+
+/* The team of a handle of the program's: NULL for SHMEM_TEAM_INVALID. */
+struct osh_team *osh_team(const void *handle);
 /* What the program calls the team. */
 void *osh_team_handle(struct osh_team *team);
+
+/* As in the specification; -1 where the team is NULL. */
+int osh_team_my_pe(struct osh_team *team);
+int osh_team_n_pes(struct osh_team *team);
+int osh_team_get_num_contexts(struct osh_team *team);
+int osh_team_translate_pe(struct osh_team *from, int pe, struct osh_team *to);
+
+/* May some members reach each other over other hosts only?  In a ring of three all are neighbours. */
+static inline bool osh_team_has_relays(const struct osh_team *team)
+{
+	return !team->near && team->n > 3;
+}
 
 /* A symmetric address of this PE that stands for `offset` in the heap of any. */
 static inline void *osh_heap_at(size_t offset)
 {
 	return osh_pe.seg[OSH_HEAP].base + offset;
 }
-
-/* ---- messages -------------------------------------------------------------------------------- */
-
-/* Sends n bytes, at most OSH_CELL_DATA, to a member; puts by osh_inner that came before arrive before. */
-void osh_cell_send(const char *fn, struct osh_team *team, int to, const void *data, size_t n);
-/* Whether a member has sent one that was not taken. */
-bool osh_cell_is_there(const char *fn, const struct osh_team *team, int from);
-/* Takes the next message of a member; one of another kind than that of the team ends the job. */
-void osh_cell_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n);
 
 #endif

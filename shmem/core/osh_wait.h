@@ -3,7 +3,31 @@
 #ifndef OSH_WAIT_H
 #define OSH_WAIT_H
 
-#include "osh_ops.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * One wait of a routine: a loop calls osh_wait() as long as its condition does not hold, and
+ * osh_wait_end() afterwards.
+ *
+ *	struct osh_wait w = OSH_WAIT(fn, addr);
+ *	while (!condition())
+ *		osh_wait(&w);
+ *	osh_wait_end(&w);
+ */
+struct osh_wait {
+	const char *fn;
+	const volatile void *addr; /* what is waited for, or NULL */
+	int pe;			   /* the PE that is waited for, or -1 */
+	uint32_t rounds;
+	bool in_vain; /* that PE has left the job: this look is the last */
+	bool at_end;  /* in the barrier at the end, in which PEs at their end still take part */
+};
+#define OSH_WAIT_PE(fn, addr, pe) ((struct osh_wait){ (fn), (addr), (pe), 0, false, false })
+#define OSH_WAIT(fn, addr) OSH_WAIT_PE(fn, addr, -1)
+
+void osh_wait(struct osh_wait *w);
+void osh_wait_end(struct osh_wait *w);
 
 /* Notes for the launcher that this PE waits in `fn`, for an address or a PE; osh_wait_shown_end() ends that. */
 void osh_wait_show(const char *fn, const volatile void *addr, int pe);

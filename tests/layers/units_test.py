@@ -2,12 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The units of a folder have an order, that of their sources in its meson.build, and a unit uses only those before it.
 
-    units_test.py TARGET SOURCE...
+    units_test.py [--includes] TARGET SOURCE...
 
 TARGET is a library or program that was built from the C files SOURCE, named in their order.  Reads the symbols that
 each object file defines and needs, and fails with a line for each symbol that is defined in a later unit.
+
+With --includes a unit is its C file and the header of that name, and an include is a use as well, which symbols do not
+show for types and inline functions.  A header without a C file has no place in the order: what it includes is used by
+each unit that includes it.
 """
 import os
+import re
 import subprocess
 import sys
 
@@ -50,14 +55,45 @@ def upward(sources, tables):
     return lines
 
 
+def included(path):
+    """The names in the #include lines with quotes of a file that may be missing."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding='utf-8') as file:
+        return re.findall(r'^#include "([^"/]+)"', file.read(), re.MULTILINE)
+
+
+def used_headers(source, homes):
+    """The headers of units, keys of `homes`, that a unit includes, also by headers without a C file."""
+    folder, own = os.path.dirname(source), os.path.basename(source)[:-len('.c')] + '.h'
+    left, seen = included(source) + included(os.path.join(folder, own)), {own}
+    while left:
+        name = left.pop()
+        if name not in seen:
+            seen.add(name)
+            if name not in homes:
+                left += included(os.path.join(folder, name))
+    return sorted(seen & homes.keys())
+
+
+def upward_includes(sources):
+    """Lines that name each include of a later unit's header by an earlier unit."""
+    homes = {os.path.basename(source)[:-len('.c')] + '.h': i for i, source in enumerate(sources)}
+    return [f'{source} includes {name} of {sources[homes[name]]}, which comes after it'
+            for i, source in enumerate(sources) for name in used_headers(source, homes) if homes[name] > i]
+
+
 def main(args):
+    includes = args[1:2] == ['--includes']
+    args = args[includes:]
     if len(args) < 3:
-        sys.exit('usage: units_test.py TARGET SOURCE...')
+        sys.exit('usage: units_test.py [--includes] TARGET SOURCE...')
     target, sources = args[1], args[2:]
     found = objects_of(target)
     if len(found) != len(sources):
         sys.exit(f'units_test.py: {target} was built from {len(found)} C files, {len(sources)} are listed')
     lines = upward(sources, [symbols(object_of(found, s)) for s in sources])
+    lines += upward_includes(sources) if includes else []
     print('\n'.join(lines) or f'{len(sources)} units, no upward use')
     return 1 if lines else 0
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Contexts as the program sees them. */
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "osh_env.h"
-#include "osh_team.h"
-
-#define PRIVATE 2l /* SHMEM_CTX_PRIVATE */
-#define SERIALIZED 1l
-#define KNOWN 15l
+#include "osh_far.h"
+#include "osh_team_ctx.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the lists of all teams */
 
@@ -17,14 +13,15 @@ int osh_ctx_create(const char *fn, struct osh_team *team, long options, void **m
 	struct osh_ctx *ctx;
 
 	*made = NULL;
-	if (team == NULL || (options & ~KNOWN) != 0)
+	if (team == NULL || (options & ~OSH_CTX_OPTIONS) != 0)
 		return -1;
 	ctx = malloc(sizeof(*ctx));
 	if (ctx == NULL)
 		return -1;
 	osh_ctx_init(ctx, team == osh_world ? NULL : team->pes, team == osh_world ? 0 : team->n);
 	ctx->team = team;
-	ctx->locked = osh_pe.level == 3 && !(options & (PRIVATE | SERIALIZED));
+	ctx->locked = osh_pe.level == OSH_THREAD_MULTIPLE &&
+		      !(options & (OSH_CTX_PRIVATE | OSH_CTX_SERIALIZED));
 	pthread_mutex_lock(&lock);
 	ctx->next = team->contexts;
 	team->contexts = ctx;
@@ -48,7 +45,7 @@ void osh_ctx_destroy(const char *fn, struct osh_ctx *ctx)
 	if (*at != NULL)
 		*at = ctx->next;
 	pthread_mutex_unlock(&lock);
-	osh_ctx_fini(ctx);
+	osh_far_fini(ctx);
 	free(ctx);
 }
 

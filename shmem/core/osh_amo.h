@@ -1,82 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operations on memory that is mapped here, inlined into the routines of the specification: a check
- * of PE and address, and the access.  All else is left to the functions of osh_ops.h.
+ * Atomic operations and signals, inlined as put and get are.
  */
-#ifndef OSH_FAST_H
-#define OSH_FAST_H
+#ifndef OSH_AMO_H
+#define OSH_AMO_H
 
-#include <string.h>
+#include "osh_far.h"
+#include "osh_rma.h"
 
-#include "osh_copy.h"
-#include "osh_ctx.h"
-#include "osh_ops.h"
-
-/* The context of a handle of the program's: NULL for SHMEM_CTX_INVALID. */
-static inline struct osh_ctx *osh_ctx(const void *handle)
-{
-	return (uintptr_t)handle == 1 ? &osh_default : (struct osh_ctx *)(uintptr_t)handle;
-}
-
-/* The same for accesses: that of SHMEM_CTX_INVALID reaches no PE, so they end with a message. */
-static inline struct osh_ctx *osh_ctx_access(const void *handle)
-{
-	struct osh_ctx *ctx = osh_ctx(handle);
-
-	return osh_likely(ctx != NULL) ? ctx : &osh_no_ctx;
-}
-
-/* Where n bytes of PE `pe` of the context's team are mapped here, or NULL. */
-static inline void *osh_reach(struct osh_ctx *ctx, const void *addr, size_t n, int pe)
-{
-	return osh_near(addr, n, osh_world_pe(ctx, pe));
-}
-
-static inline void osh_put(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
-			   size_t n, int pe)
-{
-	void *at = osh_reach(ctx, dest, n, pe);
-
-	if (osh_likely(at != NULL))
-		osh_copy(at, source, n);
-	else
-		osh_put_slowly(fn, ctx, dest, source, n, pe, false);
-}
-
-static inline void osh_put_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
-			       size_t n, int pe)
-{
-	void *at = osh_reach(ctx, dest, n, pe);
-
-	if (osh_likely(at != NULL))
-		osh_copy(at, source, n);
-	else
-		osh_put_slowly(fn, ctx, dest, source, n, pe, true);
-}
-
-static inline void osh_get(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
-			   size_t n, int pe)
-{
-	const void *at = osh_reach(ctx, source, n, pe);
-
-	if (osh_likely(at != NULL))
-		osh_copy(dest, at, n);
-	else
-		osh_get_slowly(fn, ctx, dest, source, n, pe, false);
-}
-
-static inline void osh_get_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
-			       size_t n, int pe)
-{
-	const void *at = osh_reach(ctx, source, n, pe);
-
-	if (osh_likely(at != NULL))
-		osh_copy(dest, at, n);
-	else
-		osh_get_slowly(fn, ctx, dest, source, n, pe, true);
-}
-
-/* ---- atomic operations ----------------------------------------------------------------------- */
+/*
+ * On an object of `size` bytes, 4 or 8.  The old value goes to *fetch, unless that is NULL: at the return,
+ * or (nbi) at the next quiet.  With nbi it may return before the operation is executed.
+ */
+void osh_amo_slowly(const char *fn, struct osh_ctx *ctx, enum osh_amo op, size_t size, void *dest,
+		    uint64_t value, uint64_t cond, void *fetch, int pe, bool nbi);
 
 /* Of memory that is mapped: the old value. */
 #define OSH_DEFINE_AMO_AT(bits)                                                                    \

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Put and get.  Where the memory is mapped here, as that of PEs of this host is, they are inlined into the routines of
+ * the specification: a check of PE and address, and the copy.  All else is left to the functions of osh_rma.c.
+ */
+#ifndef OSH_RMA_H
+#define OSH_RMA_H
+
+#include "osh_copy.h"
+#include "osh_ctx.h"
+
+/* `nbi`: source or destination may be in use until quiet. */
+void osh_put_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
+		    int pe, bool nbi);
+void osh_get_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
+		    int pe, bool nbi);
+
+/* `blocks` blocks of `block` bytes each; the strides are from the start of one to that of the next. */
+void osh_put_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
+		     ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t block, size_t blocks,
+		     int pe);
+void osh_get_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
+		     ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t block, size_t blocks,
+		     int pe);
+
+/* Where n bytes of PE `pe` of the context's team are mapped here, or NULL. */
+static inline void *osh_reach(struct osh_ctx *ctx, const void *addr, size_t n, int pe)
+{
+	return osh_near(addr, n, osh_world_pe(ctx, pe));
+}
+
+static inline void osh_put(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
+			   size_t n, int pe)
+{
+	void *at = osh_reach(ctx, dest, n, pe);
+
+	if (osh_likely(at != NULL))
+		osh_copy(at, source, n);
+	else
+		osh_put_slowly(fn, ctx, dest, source, n, pe, false);
+}
+
+static inline void osh_put_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
+			       size_t n, int pe)
+{
+	void *at = osh_reach(ctx, dest, n, pe);
+
+	if (osh_likely(at != NULL))
+		osh_copy(at, source, n);
+	else
+		osh_put_slowly(fn, ctx, dest, source, n, pe, true);
+}
+
+static inline void osh_get(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
+			   size_t n, int pe)
+{
+	const void *at = osh_reach(ctx, source, n, pe);
+
+	if (osh_likely(at != NULL))
+		osh_copy(dest, at, n);
+	else
+		osh_get_slowly(fn, ctx, dest, source, n, pe, false);
+}
+
+static inline void osh_get_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
+			       size_t n, int pe)
+{
+	const void *at = osh_reach(ctx, source, n, pe);
+
+	if (osh_likely(at != NULL))
+		osh_copy(dest, at, n);
+	else
+		osh_get_slowly(fn, ctx, dest, source, n, pe, true);
+}
+
+#endif

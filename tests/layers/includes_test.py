@@ -33,8 +33,13 @@ LAYERS = {
                      "provider/port", "util", "util/place"],
     "perf/common": ["vipl/include", "util/option"],
     "shmem/boot": [],
-    "shmem/core": ["shmem/boot", "vipl/include", "util/place"],
-    "shmem/api": ["shmem/core", "shmem/boot", "vipl/include", "util/place", "shmem/include"],
+    "shmem/core/mem": ["shmem/boot", "vipl/include"],
+    "shmem/core/net": ["shmem/core/mem", "shmem/boot", "vipl/include"],
+    "shmem/core/group": ["shmem/core/net", "shmem/core/mem", "shmem/boot", "vipl/include"],
+    "shmem/core/job": ["shmem/core/group", "shmem/core/net", "shmem/core/mem", "shmem/boot", "vipl/include",
+                        "util/place"],
+    "shmem/api": ["shmem/core/job", "shmem/core/group", "shmem/core/net", "shmem/core/mem", "shmem/boot",
+                  "vipl/include", "util/place", "shmem/include"],
     "shmem/tools": ["shmem/boot", "util/option", "util/place"],
     "sock/include": [],
     "sock/stream": ["sock/include", "vipl/include"],
@@ -43,7 +48,7 @@ LAYERS = {
     "sock/run": ["sock/common", "util/option"],
 }
 # Of a folder whose files do not all have the same include directories, the one that stands for it.
-FILES = {"perf/common": "pf_run.c", "shmem/api": "api_rma.c", "sock/hook": "vs_io.c"}
+FILES = {"perf/common": "pf_run.c", "shmem/core/mem": "osh_heap.c", "shmem/api": "api_rma.c", "sock/hook": "vs_io.c"}
 
 
 def compile_entry(entries, source, folder):

@@ -13,8 +13,8 @@ import pathlib
 import re
 import sys
 
-import osh_table
-import osh_types
+import spec_table
+import spec_types
 
 LICENCE = '.\\" SPDX-License-Identifier: BSD-2-Clause\n'
 
@@ -32,7 +32,7 @@ def names_of(proto):
     while any('{' in name for name in names):
         name = next(name for name in names if '{' in name)
         word = re.search(r'{(\w+)}', name).group(1)
-        words = osh_types.FAMILIES[word] if word.endswith('sz') else ['']
+        words = spec_types.FAMILIES[word] if word.endswith('sz') else ['']
         at = names.index(name)
         whole = '{' + word + '}' + ('' if word.endswith('sz') else '_')
         names[at:at + 1] = [name.replace(whole, item, 1) for item in words]
@@ -50,7 +50,7 @@ def all_names(family):
 def pages():
     """{name of a page: family}, {other name: page}"""
     main, others = {}, {}
-    for family in osh_table.families():
+    for family in spec_table.families():
         names = [name for name in all_names(family) if name not in main and name not in others]
         main[names[0]] = family
         others.update({name: names[0] for name in names[1:]})
@@ -96,7 +96,7 @@ def types(family):
                    ', '.join(names) + '\n')
     sizes = {name for proto in family.protos for name in re.findall(r'{((?:old_)?sz)}', proto.name)}
     for word in sorted(sizes):
-        out.append('.TP\n\\fISIZE\\fP\n' + ', '.join(osh_types.FAMILIES[word]) + ' (bits)\n')
+        out.append('.TP\n\\fISIZE\\fP\n' + ', '.join(spec_types.FAMILIES[word]) + ' (bits)\n')
     return '.SH TYPES\n' + ''.join(out) if out else ''
 
 
@@ -125,7 +125,7 @@ def functions(version, folder):
 
 def families_text():
     out, main = [], pages()[0]
-    for title, section in osh_table.SECTIONS:
+    for title, section in spec_table.SECTIONS:
         out.append(f'.SS {title}'.replace('-', '\\-'))
         for name, family in main.items():
             if family in section:

@@ -16,7 +16,7 @@ from . import tools
 from .tools import ROOT, Failed, first_match, run_group
 
 SOURCES = ROOT / "perf/shmem"
-NAMES = ("osh_put", "osh_get", "osh_amo", "osh_rate", "osh_barrier", "osh_reduce")
+NAMES = ("osb_put", "osb_get", "osb_amo", "osb_rate", "osb_barrier", "osb_reduce")
 OURS = "Viaduct"
 NEIGHBOUR = "Viaduct, neighbour hosts"
 VIPL = "VIPL"

@@ -36,7 +36,7 @@ def picture(program, figures, path):
         title, scale, names = FIGURES[kind]
         draw(one, figures[kind], scale)
         plots.dress(one, figures[kind], names)
-        one.set_title(f"{program.removeprefix('osh_')}, 2 PEs: {title}", fontsize=11)
+        one.set_title(f"{program.removeprefix('osb_')}, 2 PEs: {title}", fontsize=11)
     plots.legend(figure, axes[:, 0], plots.LEGEND / height)
     plots.save(figure, path)
     plots.pyplot.close(figure)
@@ -51,7 +51,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     plots.pyplot.rcParams.update({"font.size": 10, "axes.titlesize": 11})
     for program, figures in curves.items():
-        path = folder / f"shmem-{program.removeprefix('osh_')}.png"
+        path = folder / f"shmem-{program.removeprefix('osb_')}.png"
         picture(program, figures, str(path))
         print(path)
     return 0

@@ -35,18 +35,18 @@ class Row:
 
 
 STEPS = (
-    Step("osh_put", "latency", "8,4K,64K,1M"), Step("osh_put", "bandwidth", "1M"),
-    Step("osh_get", "latency", "8,4K,64K,1M"), Step("osh_get", "bandwidth", "1M"),
-    Step("osh_rate", "put", "8"),
+    Step("osb_put", "latency", "8,4K,64K,1M"), Step("osb_put", "bandwidth", "1M"),
+    Step("osb_get", "latency", "8,4K,64K,1M"), Step("osb_get", "bandwidth", "1M"),
+    Step("osb_rate", "put", "8"),
     # One by one: where one of them ends the process the others are known.
-    Step("osh_amo", "fetch_add"), Step("osh_amo", "swap"), Step("osh_amo", "compare_swap"),
-    Step("osh_barrier", "barrier"), Step("osh_reduce", "latency", "4,1K,1M"),
+    Step("osb_amo", "fetch_add"), Step("osb_amo", "swap"), Step("osb_amo", "compare_swap"),
+    Step("osb_barrier", "barrier"), Step("osb_reduce", "latency", "4,1K,1M"),
 )
 # Of OpenSHMEM on two emulated hosts, and of VIPL there.
-NEIGHBOUR_STEPS = (Step("osh_put", "quiet", "8"), Step("osh_put", "bandwidth", "1M"))
-MOVES = tuple(Step(program, figure, "1..64M", 180.0) for program in ("osh_put", "osh_get")
+NEIGHBOUR_STEPS = (Step("osb_put", "quiet", "8"), Step("osb_put", "bandwidth", "1M"))
+MOVES = tuple(Step(program, figure, "1..64M", 180.0) for program in ("osb_put", "osb_get")
               for figure in ("latency", "bandwidth"))
-CURVES = (*MOVES, Step("osh_reduce", "latency", "4..4M", 120.0))
+CURVES = (*MOVES, Step("osb_reduce", "latency", "4..4M", 120.0))
 
 
 def size_name(size):
@@ -57,26 +57,26 @@ def size_name(size):
 
 
 def moves(kind):
-    return [Row(f"{kind} {size_name(size)}, us", (f"osh_{kind}", "latency", size),
+    return [Row(f"{kind} {size_name(size)}, us", (f"osb_{kind}", "latency", size),
                 must=0.5 if size == 8 else 1.0) for size in (8, 4 * K, 64 * K, M)]
 
 
 ROWS = (
     *moves("put"), *moves("get"),
-    *(Row(f"{kind} bandwidth 1 MiB, MB/s", (f"osh_{kind}", "bandwidth", M), rate=True)
+    *(Row(f"{kind} bandwidth 1 MiB, MB/s", (f"osb_{kind}", "bandwidth", M), rate=True)
       for kind in ("put", "get")),
-    Row("message rate 8 B, M/s", ("osh_rate", "put", 8), rate=True),
-    *(Row(f"{name.replace('_', ' ')}, us", ("osh_amo", name, None), must=0.5)
+    Row("message rate 8 B, M/s", ("osb_rate", "put", 8), rate=True),
+    *(Row(f"{name.replace('_', ' ')}, us", ("osb_amo", name, None), must=0.5)
       for name in ("fetch_add", "swap", "compare_swap")),
-    Row("barrier, us", ("osh_barrier", "barrier", None)),
-    *(Row(f"reduce {size_name(size)}, us", ("osh_reduce", "latency", size)) for size in (4, K, M)),
+    Row("barrier, us", ("osb_barrier", "barrier", None)),
+    *(Row(f"reduce {size_name(size)}, us", ("osb_reduce", "latency", size)) for size in (4, K, M)),
 )
 
 
 # Neighbour hosts; theirs are RDMA writes of VIPL.
 NEIGHBOUR_ROWS = (
-    Row("8 B put and quiet, us", ("osh_put", "quiet", 8), must=1.5),
-    Row("put bandwidth 1 MiB, MB/s", ("osh_put", "bandwidth", M), must=1 / 0.97, rate=True),
+    Row("8 B put and quiet, us", ("osb_put", "quiet", 8), must=1.5),
+    Row("put bandwidth 1 MiB, MB/s", ("osb_put", "bandwidth", M), must=1 / 0.97, rate=True),
 )
 
 

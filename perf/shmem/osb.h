@@ -3,7 +3,7 @@
  * The common part of the OpenSHMEM benchmarks.  They use shmem.h and the C library alone, of OpenSHMEM
  * 1.4 or newer, so they compile with any implementation:
  *
- *	oshcc -O2 -o osh_put osh_put.c osb.c osb_options.c
+ *	oshcc -O2 -o osb_put osb_put.c osb.c osb_options.c
  */
 #ifndef OSB_H
 #define OSB_H

@@ -57,7 +57,7 @@ static ALWAYS_INLINE bool holds(enum kind kind, const void *ivar, int cmp, uint6
 
 /* ---- Sets of elements ------------------------------------------------------------------------ */
 
-struct set {
+struct elements {
 	const char *fn;
 	const void *ivars;
 	size_t n;
@@ -72,17 +72,17 @@ static ALWAYS_INLINE size_t bytes_of(enum kind kind)
 	return kind <= KIND_U16 ? 2 : kind <= KIND_U32 ? 4 : 8;
 }
 
-static ALWAYS_INLINE const void *ivar_at(enum kind kind, const struct set *s, size_t i)
+static ALWAYS_INLINE const void *ivar_at(enum kind kind, const struct elements *s, size_t i)
 {
 	return (const char *)s->ivars + i * bytes_of(kind);
 }
 
-static ALWAYS_INLINE bool left_out(const struct set *s, size_t i)
+static ALWAYS_INLINE bool left_out(const struct elements *s, size_t i)
 {
 	return s->status != NULL && s->status[i] != 0;
 }
 
-static ALWAYS_INLINE bool holds_at(enum kind kind, const struct set *s, size_t i)
+static ALWAYS_INLINE bool holds_at(enum kind kind, const struct elements *s, size_t i)
 {
 	uint64_t value = s->value;
 
@@ -91,7 +91,7 @@ static ALWAYS_INLINE bool holds_at(enum kind kind, const struct set *s, size_t i
 	return holds(kind, ivar_at(kind, s, i), s->cmp, value);
 }
 
-static bool is_empty(const struct set *s)
+static bool is_empty(const struct elements *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (!left_out(s, i))
@@ -113,7 +113,8 @@ static size_t begin(size_t n)
 	return n <= 1 ? 0 : (size_t)((state >> 32) * (uint64_t)(uint32_t)n >> 32);
 }
 
-static ALWAYS_INLINE size_t find_between(enum kind kind, const struct set *s, size_t i, size_t end)
+static ALWAYS_INLINE size_t find_between(enum kind kind, const struct elements *s, size_t i,
+					 size_t end)
 {
 	for (; i < end; i++)
 		if (!left_out(s, i) && holds_at(kind, s, i))
@@ -121,7 +122,7 @@ static ALWAYS_INLINE size_t find_between(enum kind kind, const struct set *s, si
 	return SIZE_MAX;
 }
 
-static ALWAYS_INLINE size_t find_any(enum kind kind, const struct set *s)
+static ALWAYS_INLINE size_t find_any(enum kind kind, const struct elements *s)
 {
 	size_t from = begin(s->n);
 	size_t found = find_between(kind, s, from, s->n);
@@ -129,7 +130,7 @@ static ALWAYS_INLINE size_t find_any(enum kind kind, const struct set *s)
 	return found != SIZE_MAX ? found : find_between(kind, s, 0, from);
 }
 
-static ALWAYS_INLINE size_t find_some(enum kind kind, const struct set *s, size_t *indices)
+static ALWAYS_INLINE size_t find_some(enum kind kind, const struct elements *s, size_t *indices)
 {
 	size_t count = 0;
 
@@ -150,7 +151,7 @@ static ALWAYS_INLINE size_t find_some(enum kind kind, const struct set *s, size_
 			osh_wait(&w);                                                              \
 		osh_wait_end(&w);                                                                  \
 	}                                                                                          \
-	static __attribute__((unused)) void wait_all_##K(const struct set *s)                      \
+	static __attribute__((unused)) void wait_all_##K(const struct elements *s)                 \
 	{                                                                                          \
 		for (size_t i = 0; i < s->n; i++) {                                                \
 			struct osh_wait w = OSH_WAIT(s->fn, ivar_at(kind, s, i));                  \
@@ -161,11 +162,11 @@ static ALWAYS_INLINE size_t find_some(enum kind kind, const struct set *s, size_
 			osh_wait_end(&w);                                                          \
 		}                                                                                  \
 	}                                                                                          \
-	static __attribute__((unused)) size_t test_any_##K(const struct set *s)                    \
+	static __attribute__((unused)) size_t test_any_##K(const struct elements *s)               \
 	{                                                                                          \
 		return find_any(kind, s);                                                          \
 	}                                                                                          \
-	static __attribute__((unused)) size_t wait_any_##K(const struct set *s)                    \
+	static __attribute__((unused)) size_t wait_any_##K(const struct elements *s)               \
 	{                                                                                          \
 		struct osh_wait w = OSH_WAIT(s->fn, NULL);                                         \
 		size_t found = find_any(kind, s);                                                  \
@@ -176,11 +177,13 @@ static ALWAYS_INLINE size_t find_some(enum kind kind, const struct set *s, size_
 		osh_wait_end(&w);                                                                  \
 		return found;                                                                      \
 	}                                                                                          \
-	static __attribute__((unused)) size_t test_some_##K(const struct set *s, size_t *indices)  \
+	static __attribute__((unused))                                                             \
+	size_t test_some_##K(const struct elements *s, size_t *indices)                            \
 	{                                                                                          \
 		return find_some(kind, s, indices);                                                \
 	}                                                                                          \
-	static __attribute__((unused)) size_t wait_some_##K(const struct set *s, size_t *indices)  \
+	static __attribute__((unused))                                                             \
+	size_t wait_some_##K(const struct elements *s, size_t *indices)                            \
 	{                                                                                          \
 		struct osh_wait w = OSH_WAIT(s->fn, NULL);                                         \
 		size_t count = find_some(kind, s, indices);                                        \
@@ -191,7 +194,7 @@ static ALWAYS_INLINE size_t find_some(enum kind kind, const struct set *s, size_
 		osh_wait_end(&w);                                                                  \
 		return count;                                                                      \
 	}                                                                                          \
-	static __attribute__((unused)) int test_all_##K(const struct set *s)                       \
+	static __attribute__((unused)) int test_all_##K(const struct elements *s)                  \
 	{                                                                                          \
 		for (size_t i = 0; i < s->n; i++)                                                  \
 			if (!left_out(s, i) && !holds_at(kind, s, i))                              \
@@ -229,8 +232,8 @@ WAITS(u64, KIND_U64)
 #define SEVERAL(result, suffix, params, one_value, more_values, ...)                               \
 	API(result, shmem_##suffix, (API_LIST params))                                             \
 	{                                                                                          \
-		struct set s = { "shmem_" #suffix, ivars,      nelems, status, cmp,                \
-				 one_value,	   more_values };                                  \
+		struct elements s = { "shmem_" #suffix, ivars,	    nelems, status, cmp,           \
+				      one_value,	more_values };                             \
 		__VA_ARGS__                                                                        \
 	}
 

@@ -8,10 +8,10 @@ import pathlib
 import sys
 import textwrap
 
-import osh_generic
-import osh_overload
-import osh_table
-import osh_types
+import spec_generic
+import spec_overload
+import spec_table
+import spec_types
 
 COLUMNS = 100
 
@@ -76,7 +76,7 @@ def wrapped(declaration):
 def declarations(family, prefix=""):
     out, guarded = [], False
     for routine in family.routines():
-        complex_type = routine.type_name in osh_types.COMPLEX
+        complex_type = routine.type_name in spec_types.COMPLEX
         if complex_type != guarded:
             out.append("#ifdef SHMEMX_COMPLEX" if complex_type else "#endif")
             guarded = complex_type
@@ -88,7 +88,7 @@ def declarations(family, prefix=""):
 
 def prototypes():
     out = []
-    for title, section in osh_table.SECTIONS:
+    for title, section in spec_table.SECTIONS:
         out.append(f"/* ---- {title} {'-' * (66 - len(title))} */\n")
         for family in section:
             out.append(comment(family) + declarations(family))
@@ -99,10 +99,10 @@ def main():
     version, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     text = (pathlib.Path(__file__).parent / "shmem.h.in").read_text(encoding="utf-8")
     for mark, value in (("@VERSION@", version), ("@PROTOTYPES@", prototypes()),
-                        ("@GENERICS@", osh_generic.text()), ("@OVERLOADS@", osh_overload.text())):
+                        ("@GENERICS@", spec_generic.text()), ("@OVERLOADS@", spec_overload.text())):
         text = text.replace(mark, value)
     (folder / "shmem.h").write_text(text, encoding="utf-8")
-    text = "\n".join(declarations(family, "p") for family in osh_table.families())
+    text = "\n".join(declarations(family, "p") for family in spec_table.families())
     (folder / "pshmem.h").write_text(PSHMEM + text + PSHMEM_END, encoding="utf-8")
     return 0
 

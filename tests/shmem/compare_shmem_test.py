@@ -17,8 +17,8 @@ sys.dont_write_bytecode = True
 from compare_lib import shmem_libs as libs, shmem_report as report, shmem_rows as rows  # noqa: E402  after its path
 
 COMPARE = ROOT / "perf/compare_shmem"
-TIME = rows.Row("put 8 B, us", ("osh_put", "latency", 8), must=0.5)
-RATE = rows.Row("rate, M/s", ("osh_rate", "put", 8), rate=True)
+TIME = rows.Row("put 8 B, us", ("osb_put", "latency", 8), must=0.5)
+RATE = rows.Row("rate, M/s", ("osb_rate", "put", 8), rate=True)
 
 
 def run(*argv):
@@ -49,9 +49,9 @@ class Usage(unittest.TestCase):
 
 class Values(unittest.TestCase):
     def test_what_a_launcher_says_is_no_value(self):
-        text = ('vm: Segmentation fault\n{"program": "osh_put", "figure": "latency", "size_bytes": 8, "value": 0.02}\n'
-                '{"program": "osh_amo", "figure": "swap", "value": 1}\n[1, 2]\n{"program": "osh_put"}\n{"prog')
-        self.assertEqual(libs.values_of(text), {("osh_put", "latency", 8): 0.02, ("osh_amo", "swap", None): 1.0})
+        text = ('vm: Segmentation fault\n{"program": "osb_put", "figure": "latency", "size_bytes": 8, "value": 0.02}\n'
+                '{"program": "osb_amo", "figure": "swap", "value": 1}\n[1, 2]\n{"program": "osb_put"}\n{"prog')
+        self.assertEqual(libs.values_of(text), {("osb_put", "latency", 8): 0.02, ("osb_amo", "swap", None): 1.0})
 
     def test_every_row_is_measured(self):
         measured = {(s.program, s.only) for s in rows.STEPS}
@@ -61,7 +61,7 @@ class Values(unittest.TestCase):
 
     def test_curves_have_every_power_of_two(self):
         self.assertEqual({(s.program, s.only, s.sizes) for s in rows.MOVES},
-                         {(p, f, "1..64M") for p in ("osh_put", "osh_get") for f in ("latency", "bandwidth")})
+                         {(p, f, "1..64M") for p in ("osb_put", "osb_get") for f in ("latency", "bandwidth")})
 
 
 class Verdicts(unittest.TestCase):
@@ -102,10 +102,10 @@ class Verdicts(unittest.TestCase):
 
 class Pictures(unittest.TestCase):
     def test_curves(self):
-        values = {("osh_put", "latency", size): 0.01 * size for size in (1, 2, 4)}
+        values = {("osb_put", "latency", size): 0.01 * size for size in (1, 2, 4)}
         curves = report.curves_of([{"Viaduct": values, "B": {}, "Viaduct, neighbour hosts": values}] * 3)
         curve = {1: 0.01, 2: 0.02, 4: 0.04}
-        self.assertEqual(curves, {"osh_put": {"latency": {"Viaduct": curve, "Viaduct, neighbour hosts": curve}}})
+        self.assertEqual(curves, {"osb_put": {"latency": {"Viaduct": curve, "Viaduct, neighbour hosts": curve}}})
         python = next((p for p in (sys.executable, "/usr/bin/python3") if subprocess.run(
             [p, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0), None)
         if not python:
@@ -146,17 +146,17 @@ class Libraries(unittest.TestCase):
         self.assertEqual("--allow-run-as-root" in found.launcher, os.geteuid() == 0)
 
     def test_what_was_printed_before_a_crash_counts(self):
-        line = '{\\"program\\": \\"osh_put\\", \\"figure\\": \\"latency\\", \\"size_bytes\\": 8, \\"value\\": 2}'
+        line = '{\\"program\\": \\"osb_put\\", \\"figure\\": \\"latency\\", \\"size_bytes\\": 8, \\"value\\": 2}'
         found = self.peer("something 1.0", f'echo "{line}"; echo "Segmentation fault" >&2; exit 139')
         for _ in range(2):
-            self.assertEqual(found.run(rows.STEPS[0], 5), {("osh_put", "latency", 8): 2.0})
-        self.assertEqual(found.notes(), ["peer 1: osh_put ended with status 139 after it printed its figures "
+            self.assertEqual(found.run(rows.STEPS[0], 5), {("osb_put", "latency", 8): 2.0})
+        self.assertEqual(found.notes(), ["peer 1: osb_put ended with status 139 after it printed its figures "
                                          "(segmentation fault) (2 times)"])
 
     def test_a_program_that_says_nothing(self):
         found = self.peer("something 1.0")
         self.assertEqual(found.run(rows.STEPS[0], 5), {})
-        self.assertEqual(found.notes(), ["peer 1: osh_put printed nothing"])
+        self.assertEqual(found.notes(), ["peer 1: osb_put printed nothing"])
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ from limit import limit  # noqa: E402  after its path
 
 OSHRUN = os.environ["OSHRUN"]
 FOLDER = Path(os.environ["SHMEM_PERF"])
-BY_SIZE = {"osh_put": ["latency", "quiet", "nbi", "bandwidth"],
-           "osh_get": ["latency", "nbi", "bandwidth"],
-           "osh_rate": ["put", "nbi", "p"],
-           "osh_reduce": ["latency"],
-           "osh_collect": ["broadcast", "collect", "fcollect", "alltoall"]}
-BY_NAME = {"osh_barrier": ["barrier", "sync"],
-           "osh_amo": ["fetch", "set", "swap", "compare_swap", "fetch_inc", "inc", "fetch_add", "add",
+BY_SIZE = {"osb_put": ["latency", "quiet", "nbi", "bandwidth"],
+           "osb_get": ["latency", "nbi", "bandwidth"],
+           "osb_rate": ["put", "nbi", "p"],
+           "osb_reduce": ["latency"],
+           "osb_collect": ["broadcast", "collect", "fcollect", "alltoall"]}
+BY_NAME = {"osb_barrier": ["barrier", "sync"],
+           "osb_amo": ["fetch", "set", "swap", "compare_swap", "fetch_inc", "inc", "fetch_add", "add",
                        "fetch_and", "and", "fetch_or", "or", "fetch_xor", "xor"]}
 QUICK = ("--batches", "3", "--batch-us", "2")
 PATIENCE = limit(100)
@@ -68,7 +68,7 @@ class Output(Case):
             self.assertEqual({v["unit"] for v in found}, {"us"})
 
     def test_table_in_the_form_of_osu(self):
-        lines = self.said(measure(2, "osh_put", "--sizes", "1..16")).splitlines()
+        lines = self.said(measure(2, "osb_put", "--sizes", "1..16")).splitlines()
         self.assertRegex(lines[0], r"^# .*Put Test.*2 PEs")
         self.assertIn("fit into a cache", lines[1])
         self.assertRegex(lines[2], r"^# Size +Latency \(us\) ")
@@ -77,33 +77,33 @@ class Output(Case):
             self.assertRegex(line, r"^\d+( +\d+\.\d{3}){4}$")
 
     def test_bandwidth_is_size_over_time(self):
-        values = {v["figure"]: v for v in self.values(2, "osh_get", "--sizes", "4K")}
+        values = {v["figure"]: v for v in self.values(2, "osb_get", "--sizes", "4K")}
         self.assertEqual((values["nbi"]["unit"], values["bandwidth"]["unit"]), ("us", "MB/s"))
 
     def test_only_one_figure(self):
-        found = self.values(2, "osh_amo", "--only", "swap")
+        found = self.values(2, "osb_amo", "--only", "swap")
         self.assertEqual([v["figure"] for v in found], ["swap"])
 
     def test_sizes_of_floats_only(self):
-        found = self.values(2, "osh_reduce", "--sizes", "1..16")
+        found = self.values(2, "osb_reduce", "--sizes", "1..16")
         self.assertEqual([v["size_bytes"] for v in found], [4, 8, 16])
 
 
 class Jobs(Case):
     def test_numbers_of_pes(self):
         for npes in (1, 3, 4, 8):
-            for name in ("osh_barrier", "osh_reduce", "osh_collect"):
+            for name in ("osb_barrier", "osb_reduce", "osb_collect"):
                 options = ("--sizes", "64") if name in BY_SIZE else ()
                 self.assertEqual({v["pes"] for v in self.values(npes, name, *options)}, {npes})
-        self.assertTrue(self.values(4, "osh_rate"))
-        self.assertTrue(self.values(3, "osh_put", "--sizes", "8"))
+        self.assertTrue(self.values(4, "osb_rate"))
+        self.assertTrue(self.values(3, "osb_put", "--sizes", "8"))
 
     def test_between_hosts(self):
-        for name in ("osh_put", "osh_get", "osh_reduce"):
+        for name in ("osb_put", "osb_get", "osb_reduce"):
             self.assertTrue(self.values(2, name, "--sizes", "8,64K", launcher=("--hosts", "2")))
 
     def test_one_pe_is_too_few(self):
-        done = measure(1, "osh_put")
+        done = measure(1, "osb_put")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("at least 2 PEs", done.stderr)
 
@@ -120,10 +120,10 @@ class Usage(Case):
         for argument in (["--sizes", "0"], ["--sizes", "8,,9"], ["--sizes", "8x"], ["--sizes", "16..8"],
                          ["--sizes", "2G"], ["--sizes", "1..1M,1..1M,1..1M,1..1M"], ["--batches", "0"],
                          ["--batches", "nan"], ["--batch-us", "-1"], ["--only", "nothing"], ["--bad"], ["x"]):
-            done = run(FOLDER / "osh_put", *argument)
+            done = run(FOLDER / "osb_put", *argument)
             self.assertEqual((done.returncode, done.stdout), (2, ""), argument)
             self.assertEqual(len(done.stderr.splitlines()), 1, argument)
-        self.said(run(FOLDER / "osh_barrier", "--sizes", "8"), status=2)
+        self.said(run(FOLDER / "osb_barrier", "--sizes", "8"), status=2)
 
 
 if __name__ == "__main__":

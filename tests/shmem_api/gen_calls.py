@@ -9,8 +9,8 @@ import re
 import sys
 
 import call_bodies
-import osh_table
-import osh_types
+import spec_table
+import spec_types
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 OPERATIONS = {
@@ -40,7 +40,7 @@ def kind_of(routine):
 def element(routine):
     """The type of elements that are only moved."""
     if routine.type_name:
-        return osh_types.C_TYPES[routine.type_name]
+        return spec_types.C_TYPES[routine.type_name]
     size = re.search(r"(128|8|16|32|64)", routine.name)
     return f"struct bytes{SIZES[size.group(1)]}" if size else "unsigned char"
 
@@ -60,7 +60,7 @@ def collective_body(routine, kind):
     op, form = found.groups()
     body = call_bodies.COLLECTIVE["scan" if "scan" in form else "reduce"]
     result, small = OPERATIONS[op]
-    if routine.type_name in osh_types.COMPLEX:
+    if routine.type_name in spec_types.COMPLEX:
         small = f"({small} + (T)((pe) % 2 * 1.0i))"
     body = re.sub(r"SMALL\(([^,]*), ([^)]*)\)",
                   lambda m: small.replace("(pe)", f"({m.group(1)})").replace("(i)", f"({m.group(2)})"),
@@ -108,7 +108,7 @@ def body_of(routine, group):
 
 
 def function(routine, body):
-    c_type = osh_types.C_TYPES.get(routine.type_name, "long")
+    c_type = spec_types.C_TYPES.get(routine.type_name, "long")
     body = re.sub(r"\bV\(([^,]*), ([^)]*)\)", r"(T)((\1) * 10 + (\2) + 1)", body)
     for word, value in (("NAME", routine.name), ("CTX ", "ctx, " if routine.ctx else ""),
                         ("QUIET", "shmem_ctx_quiet(ctx)" if routine.ctx else "shmem_quiet()"),
@@ -118,7 +118,7 @@ def function(routine, body):
 
 
 def program(group):
-    sections = dict(osh_table.SECTIONS)
+    sections = dict(spec_table.SECTIONS)
     out, names = [], []
     for title in GROUPS[group]:
         for family in sections[title]:

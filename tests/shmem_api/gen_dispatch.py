@@ -11,8 +11,8 @@ import pathlib
 import re
 import sys
 
-import osh_generic
-import osh_table
+import spec_generic
+import spec_table
 
 # Routines of types that are one type here: the first name stands for all.
 SAME = ["schar int8", "short int16", "int int32", "long int64 ptrdiff", "uchar uint8",
@@ -94,16 +94,16 @@ def calls(routine):
 
 
 def main():
-    routines = [r for r in osh_table.routines() if r.proto.generic]
+    routines = [r for r in spec_table.routines() if r.proto.generic]
     lines = [TOP]
-    lines += [replacement(r) for r in osh_table.routines()
+    lines += [replacement(r) for r in spec_table.routines()
               if r.proto.generic or r.name in ("shmem_sync", "shmem_wait_until")]
     lines.append("\nstatic void run(void)\n{")
     for routine in routines:
         lines += calls(routine)
     lines.append('\tCHECK("shmem_sync", shmem_sync(0, 0, 1, (long *)0));')
     lines.append("}")
-    assert len({r.proto.generic for r in routines}) == len(osh_generic.generics())
+    assert len({r.proto.generic for r in routines}) == len(spec_generic.generics())
     pathlib.Path(sys.argv[1]).write_text("\n".join(lines) + END, encoding="utf-8")
     return 0
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Synchronisation of the members of a team, by messages without data. */
 #include "osh_barrier.h"
-#include "osh_cell.h"
 #include "osh_check.h"
 #include "osh_env.h"
+#include "osh_msg.h"
 #include "osh_order.h"
 #include "osh_target.h"
 
@@ -13,8 +13,8 @@ static void dissemination(const char *fn, struct osh_team *team)
 	for (int step = 1; step < team->n; step *= 2) {
 		int to = team->me + step, from = team->me - step;
 
-		osh_coll_tell(fn, team, to < team->n ? to : to - team->n);
-		osh_coll_hear(fn, team, from >= 0 ? from : from + team->n);
+		osh_msg_signal(fn, team, to < team->n ? to : to - team->n);
+		osh_msg_await(fn, team, from >= 0 ? from : from + team->n);
 	}
 }
 
@@ -25,13 +25,13 @@ static void tree(const char *fn, struct osh_team *team)
 	int first = team->me * BELOW + 1, end = first + BELOW < team->n ? first + BELOW : team->n;
 
 	for (int i = first; i < end; i++)
-		osh_coll_hear(fn, team, i);
+		osh_msg_await(fn, team, i);
 	if (team->me > 0) {
-		osh_coll_tell(fn, team, (team->me - 1) / BELOW);
-		osh_coll_hear(fn, team, (team->me - 1) / BELOW);
+		osh_msg_signal(fn, team, (team->me - 1) / BELOW);
+		osh_msg_await(fn, team, (team->me - 1) / BELOW);
 	}
 	for (int i = first; i < end; i++)
-		osh_coll_tell(fn, team, i);
+		osh_msg_signal(fn, team, i);
 }
 
 /* The published one of rings: once round to learn that all are there, once round to release them. */
@@ -41,10 +41,10 @@ static void ring(const char *fn, struct osh_team *team)
 
 	for (int round = 0; round < 2; round++) {
 		if (team->me == 0)
-			osh_coll_tell(fn, team, next);
-		osh_coll_hear(fn, team, last);
+			osh_msg_signal(fn, team, next);
+		osh_msg_await(fn, team, last);
 		if (team->me != 0)
-			osh_coll_tell(fn, team, next);
+			osh_msg_signal(fn, team, next);
 	}
 }
 
@@ -94,7 +94,7 @@ void osh_sync_all(const char *fn)
 
 void osh_barrier_all(const char *fn)
 {
-	osh_quiet(&osh_default);
+	osh_quiet(&osh_ctx_default);
 	osh_sync_all(fn);
 }
 

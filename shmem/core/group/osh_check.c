@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "osh_cell.h"
 #include "osh_check.h"
+#include "osh_msg.h"
 #include "osh_target.h"
 
 /* A symmetric address, in terms of no process. */
@@ -18,7 +18,7 @@ struct arguments {
 	struct place dest;
 	uint64_t n;
 };
-static_assert(sizeof(struct arguments) <= OSH_CELL_DATA, "arguments fit into a message");
+static_assert(sizeof(struct arguments) <= OSH_MSG_DATA, "arguments fit into a message");
 
 static struct place place_of(const void *addr)
 {
@@ -34,8 +34,8 @@ static int swap(const char *fn, struct osh_team *team, const void *mine, void *t
 	int last = (team->me + team->n - 1) % team->n;
 
 	team->kind = OSH_KIND_CHECK;
-	osh_cell_send(fn, team, (team->me + 1) % team->n, mine, n);
-	osh_cell_recv(fn, team, last, theirs, n);
+	osh_msg_send(fn, team, (team->me + 1) % team->n, mine, n);
+	osh_msg_recv(fn, team, last, theirs, n);
 	return team->pes[last];
 }
 

@@ -10,7 +10,7 @@
 #include "osh_coll.h"
 #include "osh_rma.h"
 
-#define PIPE_PIECE (64u << 10)	/* bytes of a broadcast that go on before the rest has come */
+#define PIPE_CHUNK (64u << 10)	/* bytes of a broadcast that go on before the rest has come */
 #define CHAIN_LEAST (64u << 10) /* a broadcast of more goes along a chain where members are far */
 #define RING_LEAST                                                                                 \
 	4096u /* bytes of a block that goes from neighbour to neighbour where members are far */
@@ -18,7 +18,7 @@
 void osh_coll_put(const char *fn, struct osh_team *team, int to, void *dest, const void *source,
 		  size_t n)
 {
-	osh_put(fn, &osh_inner, dest, source, n, team->pes[to]);
+	osh_put(fn, &osh_ctx_internal, dest, source, n, team->pes[to]);
 }
 
 /* ---- broadcast ------------------------------------------------------------------------------- */
@@ -78,23 +78,23 @@ static int member(const struct osh_team *team, int root, int number)
 	return (number + root) % team->n;
 }
 
-/* Longer data go on in pieces, before the rest has come. */
+/* Longer data go on in chunks, before the rest has come. */
 static void bcast(const char *fn, struct osh_team *team, uint8_t *dest, const uint8_t *source,
 		  size_t n, int root)
 {
 	struct bcast b;
 
 	bcast_plan(&b, team, n, root);
-	for (size_t at = 0; at < n; at += PIPE_PIECE) {
-		size_t piece = osh_min(n - at, PIPE_PIECE);
+	for (size_t at = 0; at < n; at += PIPE_CHUNK) {
+		size_t chunk = osh_min(n - at, PIPE_CHUNK);
 		const uint8_t *from = b.above < 0 ? source + at : dest + at;
 
 		if (b.above >= 0)
-			osh_coll_take(fn, team, member(team, root, b.above), dest + at, piece);
+			osh_coll_recv(fn, team, member(team, root, b.above), dest + at, chunk);
 		for (int i = 0; i < b.count; i++) {
 			int to = member(team, root, b.flat ? i + 1 : b.below[i]);
 
-			osh_coll_give(fn, team, to, dest + at, from, piece);
+			osh_coll_send(fn, team, to, dest + at, from, chunk);
 		}
 	}
 }
@@ -137,13 +137,13 @@ static void collect_direct(const char *fn, struct osh_team *team, uint8_t *dest,
 	for (int i = 1; i < team->n; i++) {
 		int to = (team->me + i) % team->n;
 
-		osh_coll_give(fn, team, to, dest + mine, source, n);
+		osh_coll_send(fn, team, to, dest + mine, source, n);
 	}
 	osh_coll_copy(dest + mine, source, n);
 	for (int i = 1; i < team->n; i++) {
 		int from = (team->me + i) % team->n;
 
-		osh_coll_take(fn, team, from, dest + at[from], at[from + 1] - at[from]);
+		osh_coll_recv(fn, team, from, dest + at[from], at[from + 1] - at[from]);
 	}
 }
 
@@ -155,9 +155,9 @@ static void collect_ring(const char *fn, struct osh_team *team, uint8_t *dest, c
 
 	osh_coll_copy(dest + at[b], source, at[b + 1] - at[b]);
 	for (int step = 1; step < n; step++) {
-		osh_coll_give(fn, team, next, dest + at[b], dest + at[b], at[b + 1] - at[b]);
+		osh_coll_send(fn, team, next, dest + at[b], dest + at[b], at[b + 1] - at[b]);
 		b = (b + n - 1) % n;
-		osh_coll_take(fn, team, last, dest + at[b], at[b + 1] - at[b]);
+		osh_coll_recv(fn, team, last, dest + at[b], at[b + 1] - at[b]);
 	}
 }
 
@@ -212,11 +212,11 @@ int osh_collect(const char *fn, struct osh_team *team, void *dest, const void *s
 	team->kind = OSH_KIND_COLLECT;
 	at = offsets(fn, team);
 	for (int i = 1; i < team->n; i++)
-		osh_cell_send(fn, team, (team->me + i) % team->n, &mine, sizeof(mine));
+		osh_msg_send(fn, team, (team->me + i) % team->n, &mine, sizeof(mine));
 	for (int i = 0; i < team->n; i++) {
 		theirs = mine;
 		if (i != team->me)
-			osh_cell_recv(fn, team, i, &theirs, sizeof(theirs));
+			osh_msg_recv(fn, team, i, &theirs, sizeof(theirs));
 		at[i + 1] = osh_plus(at[i], theirs);
 	}
 	osh_coll_room(fn, dest, at[team->n]);
@@ -242,14 +242,14 @@ int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *
 	for (int i = 1; i < team->n; i++) {
 		int other = (team->me + i) % team->n;
 
-		osh_coll_give(fn, team, other, to + (size_t)team->me * n, from + (size_t)other * n,
+		osh_coll_send(fn, team, other, to + (size_t)team->me * n, from + (size_t)other * n,
 			      n);
 	}
 	osh_coll_copy(to + (size_t)team->me * n, from + (size_t)team->me * n, n);
 	for (int i = 1; i < team->n; i++) {
 		int other = (team->me + i) % team->n;
 
-		osh_coll_take(fn, team, other, to + (size_t)other * n, n);
+		osh_coll_recv(fn, team, other, to + (size_t)other * n, n);
 	}
 	return 0;
 }
@@ -283,15 +283,15 @@ int osh_alltoalls(const char *fn, struct osh_team *team, void *dest, const void 
 	for (int i = 0; i < team->n; i++) {
 		int other = (team->me + i) % team->n;
 
-		osh_put_strided(fn, &osh_inner,
+		osh_put_strided(fn, &osh_ctx_internal,
 				(uint8_t *)dest + team->me * block * dest_stride * size,
 				(const uint8_t *)source + other * block * source_stride * size,
 				dest_stride * size, source_stride * size, elem, n,
 				team->pes[other]);
 		if (i > 0)
-			osh_coll_tell(fn, team, other);
+			osh_msg_signal(fn, team, other);
 	}
 	for (int i = 1; i < team->n; i++)
-		osh_coll_hear(fn, team, (team->me + i) % team->n);
+		osh_msg_await(fn, team, (team->me + i) % team->n);
 	return 0;
 }

@@ -3,7 +3,7 @@
 #ifndef OSH_COLL_H
 #define OSH_COLL_H
 
-#include "osh_cell.h"
+#include "osh_msg.h"
 #include "osh_target.h"
 
 int osh_broadcast(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n,
@@ -28,21 +28,21 @@ void osh_coll_put(const char *fn, struct osh_team *team, int to, void *dest, con
 		  size_t n);
 
 /* Gives a member n bytes for its `dest`, few of them in the message itself; and waits for what a member gives. */
-static inline void osh_coll_give(const char *fn, struct osh_team *team, int to, void *dest,
+static inline void osh_coll_send(const char *fn, struct osh_team *team, int to, void *dest,
 				 const void *source, size_t n)
 {
-	if (n <= OSH_CELL_DATA) {
-		osh_cell_send(fn, team, to, source, n);
+	if (n <= OSH_MSG_DATA) {
+		osh_msg_send(fn, team, to, source, n);
 	} else {
 		osh_coll_put(fn, team, to, dest, source, n);
-		osh_coll_tell(fn, team, to);
+		osh_msg_signal(fn, team, to);
 	}
 }
 
-static inline void osh_coll_take(const char *fn, struct osh_team *team, int from, void *dest,
+static inline void osh_coll_recv(const char *fn, struct osh_team *team, int from, void *dest,
 				 size_t n)
 {
-	osh_cell_recv(fn, team, from, dest, n <= OSH_CELL_DATA ? n : 0);
+	osh_msg_recv(fn, team, from, dest, n <= OSH_MSG_DATA ? n : 0);
 }
 
 /* Ends the job unless `dest` is symmetric memory of that many bytes. */

@@ -11,7 +11,7 @@
 
 /*
  * What a message is about.  A member that gets a message of another kind than it waits for is in another routine
- * than the sender.  None is 0, so a word of zeros is no message, and not what a cell has before the first either.
+ * than the sender.  None is 0, so a word of zeros is no message, and not what a slot has before the first either.
  */
 enum osh_kind {
 	OSH_KIND_EMPTY = 1, /* before the first */
@@ -37,26 +37,28 @@ static inline uint64_t osh_counted(enum osh_kind kind, uint64_t count)
 }
 
 /*
- * A message of a collective: one line, of which the last word is stored last.  `seq` has its kind, and the number of
- * the message, counted from 1 between two members in one direction; `taken` is how many messages of the other
- * direction its sender has taken.
+ * A message of a collective: one cache line, of which the last word is stored last.  `seq` has its kind, and the
+ * number of the message, counted from 1 between two members in one direction; `taken` is how many messages of the
+ * other direction its sender has taken.
+ *
+ * Writer: the sending member alone, which stores here when its account says that the slot was taken.
  */
-#define OSH_CELL_DATA 48u
-struct osh_cell {
-	uint8_t data[OSH_CELL_DATA];
+#define OSH_MSG_DATA 48u
+struct osh_msg {
+	uint8_t data[OSH_MSG_DATA];
 	_Atomic uint64_t taken;
 	_Atomic uint64_t seq;
 };
-static_assert(sizeof(struct osh_cell) == OSH_LINE, "osh_cell");
+static_assert(sizeof(struct osh_msg) == OSH_CACHE_LINE, "osh_msg");
 
-#define OSH_CELLS 8u /* messages of one member that wait at another */
+#define OSH_MSG_SLOTS 8u /* messages of one member that wait at another */
 
 /* What each member has for each other member, in its memory: written by that member only. */
-struct osh_mailbox {
-	struct osh_cell cells[OSH_CELLS];
+struct osh_inbox {
+	struct osh_msg slots[OSH_MSG_SLOTS];
 	struct { /* what that member has taken of this one's, where no message told it; has a kind */
 		_Atomic uint64_t taken;
-		uint8_t pad[OSH_LINE - 8];
+		uint8_t pad[OSH_CACHE_LINE - 8];
 	} ack;
 };
 

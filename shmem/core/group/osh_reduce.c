@@ -18,11 +18,11 @@
 #include "osh_reduce.h"
 #include "osh_target.h"
 
-#define FLAT_MAX 4			 /* members */
-#define ROUNDS_MAX 48u			 /* bytes; docs/openshmem.md has the figures */
-#define ROUNDS_MAX_PAIR 128u		 /* of two members */
-#define ROUNDS_MAX_FAR 256u		 /* of more, not all of them near */
-#define ROUNDS_AHEAD (4 * OSH_CELL_DATA) /* bytes that are sent before some are taken */
+#define FLAT_MAX 4			/* members */
+#define ROUNDS_MAX 48u			/* bytes; docs/openshmem.md has the figures */
+#define ROUNDS_MAX_PAIR 128u		/* of two members */
+#define ROUNDS_MAX_FAR 256u		/* of more, not all of them near */
+#define ROUNDS_AHEAD (4 * OSH_MSG_DATA) /* bytes that are sent before some are taken */
 #define BLOCK 8192u /* bytes combined at a time: they stay in the nearest cache */
 
 /* Room for BLOCK bytes of any type. */
@@ -36,17 +36,17 @@ union block {
 static void reduce_flat(const char *fn, struct osh_team *team, uint8_t *acc, size_t bytes,
 			size_t elem, osh_combine combine)
 {
-	_Alignas(16) uint8_t value[OSH_CELL_DATA], mine[OSH_CELL_DATA];
+	_Alignas(16) uint8_t value[OSH_MSG_DATA], mine[OSH_MSG_DATA];
 	size_t n = bytes / elem;
 
 	memcpy(mine, acc, bytes);
 	for (int i = 1; i < team->n; i++)
-		osh_cell_send(fn, team, (team->me + i) % team->n, mine, bytes);
+		osh_msg_send(fn, team, (team->me + i) % team->n, mine, bytes);
 	for (int i = 0; i < team->n; i++) {
 		const uint8_t *next = mine;
 
 		if (i != team->me) {
-			osh_cell_recv(fn, team, i, value, bytes);
+			osh_msg_recv(fn, team, i, value, bytes);
 			next = value;
 		}
 		if (i == 0)
@@ -60,9 +60,9 @@ static void reduce_flat(const char *fn, struct osh_team *team, uint8_t *acc, siz
 static void take_value(const char *fn, struct osh_team *team, int from, uint8_t *acc, size_t bytes,
 		       size_t elem, osh_combine combine)
 {
-	_Alignas(16) uint8_t value[OSH_CELL_DATA];
+	_Alignas(16) uint8_t value[OSH_MSG_DATA];
 
-	osh_cell_recv(fn, team, from, value, bytes);
+	osh_msg_recv(fn, team, from, value, bytes);
 	if (team->me < from) {
 		combine(acc, value, bytes / elem);
 	} else {
@@ -82,14 +82,14 @@ static void pass(const char *fn, struct osh_team *team, int with, int what, uint
 
 	while (sent < bytes || taken < bytes) {
 		if (sent < bytes && (taken == bytes || sent - taken < ROUNDS_AHEAD)) {
-			n = osh_min(bytes - sent, OSH_CELL_DATA);
-			osh_cell_send(fn, team, with, acc + sent, n);
+			n = osh_min(bytes - sent, OSH_MSG_DATA);
+			osh_msg_send(fn, team, with, acc + sent, n);
 			sent += n;
 			continue;
 		}
-		n = osh_min(bytes - taken, OSH_CELL_DATA);
+		n = osh_min(bytes - taken, OSH_MSG_DATA);
 		if (what & COPY)
-			osh_cell_recv(fn, team, with, acc + taken, n);
+			osh_msg_recv(fn, team, with, acc + taken, n);
 		else
 			take_value(fn, team, with, acc + taken, n, elem, combine);
 		taken += n;
@@ -171,70 +171,70 @@ static void reduce_shared(const char *fn, struct osh_team *team, void *dest, con
 
 enum { DATA = 1, FREE = 2 };
 
-/* A stream of pieces to the next member's scratch buffers, and one from the last's to this one's. */
+/* A stream of chunks to the next member's scratch buffers, and one from the last's to this one's. */
 struct stream {
 	const char *fn;
 	struct osh_team *team;
 	int next, last;
-	uint64_t put, freed;  /* pieces put; of these, taken by the next member */
-	uint64_t heard, used; /* messages about data that have come; that were used */
-	uint64_t taken;	      /* pieces that were taken */
+	uint64_t put, freed;	  /* chunks put; of these, taken by the next member */
+	uint64_t announced, used; /* messages about data that have come; that were used */
+	uint64_t taken;		  /* chunks that were taken */
 };
 
-static void hear(struct stream *s, int from)
+static void await_message(struct stream *s, int from)
 {
 	uint8_t kind;
 
-	osh_cell_recv(s->fn, s->team, from, &kind, 1);
+	osh_msg_recv(s->fn, s->team, from, &kind, 1);
 	if (kind == FREE)
 		s->freed++;
 	else
-		s->heard++;
+		s->announced++;
 }
 
-static void tell(struct stream *s, int to, uint8_t kind)
+static void send_message(struct stream *s, int to, uint8_t kind)
 {
-	osh_cell_send(s->fn, s->team, to, &kind, 1);
+	osh_msg_send(s->fn, s->team, to, &kind, 1);
 }
 
 static void wait_data(struct stream *s)
 {
-	while (s->heard == s->used)
-		hear(s, s->last);
+	while (s->announced == s->used)
+		await_message(s, s->last);
 	s->used++;
 }
 
-/* Puts a piece into a buffer of the next member. */
-static void put_piece(struct stream *s, const void *data, size_t n)
+/* Puts a chunk into a buffer of the next member. */
+static void put_chunk(struct stream *s, const void *data, size_t n)
 {
 	size_t scratch = s->team->offsets[s->next] + osh_scratch_at(s->team->n);
-	void *buffer = osh_heap_at(scratch + s->put % OSH_PIECES * OSH_PIECE);
+	void *buffer = osh_heap_at(scratch + s->put % OSH_SCRATCH_BUFFERS * OSH_SCRATCH_BYTES);
 
-	while (s->put - s->freed >= OSH_PIECES)
-		hear(s, s->next);
+	while (s->put - s->freed >= OSH_SCRATCH_BUFFERS)
+		await_message(s, s->next);
 	osh_coll_put(s->fn, s->team, s->next, buffer, data, n);
-	tell(s, s->next, DATA);
+	send_message(s, s->next, DATA);
 	s->put++;
 }
 
-/* Waits for a piece of the last member: the buffer that has it. */
-static const void *take_piece(struct stream *s)
+/* Waits for a chunk of the last member: the buffer that has it. */
+static const void *take_chunk(struct stream *s)
 {
 	wait_data(s);
-	return s->team->scratch + s->taken % OSH_PIECES * OSH_PIECE;
+	return s->team->scratch + s->taken % OSH_SCRATCH_BUFFERS * OSH_SCRATCH_BYTES;
 }
 
-static void give_piece_back(struct stream *s)
+static void give_chunk_back(struct stream *s)
 {
 	s->taken++;
-	tell(s, s->last, FREE);
+	send_message(s, s->last, FREE);
 }
 
-/* What the other members tell of pieces is heard, so that no message is left for the next collective. */
+/* Receives all messages about chunks, so that none is left for the next collective. */
 static void end_stream(struct stream *s)
 {
 	while (s->freed != s->put)
-		hear(s, s->next);
+		await_message(s, s->next);
 }
 
 /* One round of parts of up to `per` elements, a part for each member, of the vector's next elements. */
@@ -263,13 +263,13 @@ static void combine_round(struct stream *s, const struct round *r)
 
 	memcpy(&acc, r->source + part_at(r, part) * r->elem, part_count(r, part) * r->elem);
 	for (int step = 1; step < n; step++) {
-		const void *piece;
+		const void *chunk;
 
-		put_piece(s, &acc, part_count(r, part) * r->elem);
+		put_chunk(s, &acc, part_count(r, part) * r->elem);
 		part = (part + n - 1) % n;
-		piece = take_piece(s);
-		memcpy(&acc, piece, part_count(r, part) * r->elem);
-		give_piece_back(s);
+		chunk = take_chunk(s);
+		memcpy(&acc, chunk, part_count(r, part) * r->elem);
+		give_chunk_back(s);
 		r->combine(&acc, r->source + part_at(r, part) * r->elem, part_count(r, part));
 	}
 	memcpy(r->dest + part_at(r, part) * r->elem, &acc, part_count(r, part) * r->elem);
@@ -277,7 +277,7 @@ static void combine_round(struct stream *s, const struct round *r)
 		uint8_t *at = r->dest + part_at(r, part) * r->elem;
 
 		osh_coll_put(s->fn, s->team, s->next, at, at, part_count(r, part) * r->elem);
-		tell(s, s->next, DATA);
+		send_message(s, s->next, DATA);
 		part = (part + n - 1) % n;
 		wait_data(s);
 	}
@@ -290,7 +290,7 @@ static void reduce_ring(const char *fn, struct osh_team *team, void *dest, const
 			    .team = team,
 			    .next = (team->me + 1) % team->n,
 			    .last = (team->me + team->n - 1) % team->n };
-	size_t most = OSH_PIECE / elem;
+	size_t most = OSH_SCRATCH_BYTES / elem;
 
 	for (size_t at = 0; at < n;) {
 		size_t count = osh_min(n - at, most * (size_t)team->n);
@@ -314,10 +314,10 @@ static int choose(const struct osh_team *team, size_t bytes, bool shared)
 	size_t most;
 
 	if (wanted == OSH_REDUCE_RING || (wanted == OSH_REDUCE_SHARED && shared) ||
-	    (wanted == OSH_REDUCE_FLAT && bytes <= OSH_CELL_DATA) ||
+	    (wanted == OSH_REDUCE_FLAT && bytes <= OSH_MSG_DATA) ||
 	    (wanted == OSH_REDUCE_ROUNDS && bytes <= BLOCK))
 		return wanted;
-	if (bytes <= OSH_CELL_DATA && team->n <= FLAT_MAX)
+	if (bytes <= OSH_MSG_DATA && team->n <= FLAT_MAX)
 		return OSH_REDUCE_FLAT;
 	most = team->near ? ROUNDS_MAX : ROUNDS_MAX_FAR;
 	if (bytes <= (team->n == 2 ? ROUNDS_MAX_PAIR : most))
@@ -356,11 +356,11 @@ int osh_reduce(const char *fn, struct osh_team *team, void *dest, const void *so
 
 /* ---- scans ----------------------------------------------------------------------------------- */
 
-/* Passes pieces from the first member to the last; each adds its own. */
+/* Passes chunks from the first member to the last; each adds its own. */
 int osh_scan(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
 	     size_t n, osh_combine combine, bool exclusive)
 {
-	size_t most = OSH_PIECE / elem;
+	size_t most = OSH_SCRATCH_BYTES / elem;
 	union block before, acc;
 	struct stream s;
 
@@ -377,13 +377,13 @@ int osh_scan(const char *fn, struct osh_team *team, void *dest, const void *sour
 		memset(&before, 0, bytes);
 		memcpy(&acc, (const uint8_t *)source + at * elem, bytes);
 		if (team->me > 0) {
-			memcpy(&before, take_piece(&s), bytes);
-			give_piece_back(&s);
+			memcpy(&before, take_chunk(&s), bytes);
+			give_chunk_back(&s);
 			memcpy(&acc, &before, bytes);
 			combine(&acc, (const uint8_t *)source + at * elem, count);
 		}
 		if (s.next < team->n)
-			put_piece(&s, &acc, bytes);
+			put_chunk(&s, &acc, bytes);
 		memcpy(to, exclusive ? &before : &acc, bytes);
 	}
 	end_stream(&s);

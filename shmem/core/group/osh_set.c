@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "osh_cell.h"
+#include "osh_msg.h"
 #include "osh_set.h"
 #include "osh_target.h"
 #include "osh_wait.h"
@@ -13,77 +13,76 @@ static struct {
 	struct osh_team *list;
 } sets = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* What members of a set tell each other, by cells that nothing else uses. */
-struct set_news {
+/* The message by which members of a set tell each other their blocks, over osh_setup_team. */
+struct set_msg {
 	uint64_t offset; /* of the block */
 	int start, log_stride, n;
 };
 
-/* Threads that make sets at the same time hear of each other's. */
-struct heard {
-	struct set_news news;
+/* Threads that make sets at the same time receive each other's messages, which wait here for their thread. */
+struct pending_msg {
+	struct set_msg msg;
 	int from;
-	struct heard *next;
+	struct pending_msg *next;
 };
 
 static struct {
-	pthread_mutex_t lock; /* of the cells, too */
-	struct heard *list;
-} meeting = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	pthread_mutex_t lock; /* of osh_setup_team, too */
+	struct pending_msg *list;
+} pending = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static bool same_set(const struct set_news *a, const struct set_news *b)
+static bool same_set(const struct set_msg *a, const struct set_msg *b)
 {
 	return a->start == b->start && a->log_stride == b->log_stride && a->n == b->n;
 }
 
 /* Whether PE `from` has told of the set `mine`; if so, it is in *theirs. */
-static bool look_up(const struct set_news *mine, int from, struct set_news *theirs)
+static bool look_up(const struct set_msg *mine, int from, struct set_msg *theirs)
 {
-	struct heard **at = &meeting.list, *h;
+	struct pending_msg **at = &pending.list, *p;
 
-	while (*at != NULL && ((*at)->from != from || !same_set(&(*at)->news, mine)))
+	while (*at != NULL && ((*at)->from != from || !same_set(&(*at)->msg, mine)))
 		at = &(*at)->next;
-	h = *at;
-	if (h == NULL)
+	p = *at;
+	if (p == NULL)
 		return false;
-	*theirs = h->news;
-	*at = h->next;
-	free(h);
+	*theirs = p->msg;
+	*at = p->next;
+	free(p);
 	return true;
 }
 
-static bool hear_of_set(const char *fn, const struct set_news *mine, int from,
-			struct set_news *theirs)
+static bool recv_set(const char *fn, const struct set_msg *mine, int from, struct set_msg *theirs)
 {
-	struct heard *h, **end = &meeting.list;
+	struct pending_msg *p, **end = &pending.list;
 
 	if (look_up(mine, from, theirs))
 		return true;
-	if (!osh_cell_is_there(fn, osh_introducing, from))
+	if (!osh_msg_is_there(fn, osh_setup_team, from))
 		return false;
-	osh_cell_recv(fn, osh_introducing, from, theirs, sizeof(*theirs));
+	osh_msg_recv(fn, osh_setup_team, from, theirs, sizeof(*theirs));
 	if (same_set(theirs, mine))
 		return true;
-	h = malloc(sizeof(*h));
-	if (h == NULL)
+	p = malloc(sizeof(*p));
+	if (p == NULL)
 		osh_fatal("%s: out of memory", fn);
-	*h = (struct heard){ *theirs, from, NULL };
+	*p = (struct pending_msg){ *theirs, from, NULL };
 	while (*end != NULL)
 		end = &(*end)->next;
-	*end = h;
+	*end = p;
 	return false;
 }
 
-static void wait_for_news(const char *fn, const struct set_news *mine, int from,
-			  struct set_news *theirs)
+static void wait_for_set(const char *fn, const struct set_msg *mine, int from,
+			 struct set_msg *theirs)
 {
 	struct osh_wait w = OSH_WAIT_PE(fn, NULL, from);
 	bool there;
 
 	for (;;) {
-		pthread_mutex_lock(&meeting.lock);
-		there = hear_of_set(fn, mine, from, theirs);
-		pthread_mutex_unlock(&meeting.lock);
+		pthread_mutex_lock(&pending.lock);
+		there = recv_set(fn, mine, from, theirs);
+		pthread_mutex_unlock(&pending.lock);
 		if (there)
 			break;
 		osh_wait(&w);
@@ -91,27 +90,27 @@ static void wait_for_news(const char *fn, const struct set_news *mine, int from,
 	osh_wait_end(&w);
 }
 
-static struct osh_team *set_create(const char *fn, const int *pes, const struct set_news *set,
+static struct osh_team *set_create(const char *fn, const int *pes, const struct set_msg *set,
 				   int me)
 {
 	struct osh_team *team = osh_team_alloc(pes, set->n, me);
-	struct set_news mine = *set, theirs;
+	struct set_msg mine = *set, theirs;
 
 	if (team == NULL)
 		osh_fatal("%s: no memory for another active set", fn);
 	team->start = set->start;
 	team->log_stride = set->log_stride;
 	mine.offset = team->offset;
-	pthread_mutex_lock(&meeting.lock);
-	osh_introducing->kind = OSH_KIND_SET;
+	pthread_mutex_lock(&pending.lock);
+	osh_setup_team->kind = OSH_KIND_SET;
 	for (int i = 1; i < team->n; i++)
-		osh_cell_send(fn, osh_introducing, pes[(me + i) % team->n], &mine, sizeof(mine));
-	pthread_mutex_unlock(&meeting.lock);
+		osh_msg_send(fn, osh_setup_team, pes[(me + i) % team->n], &mine, sizeof(mine));
+	pthread_mutex_unlock(&pending.lock);
 	osh_team_note_block(fn, team, me, mine.offset);
 	for (int i = 1; i < team->n; i++) {
 		int from = (me + i) % team->n;
 
-		wait_for_news(fn, &mine, pes[from], &theirs);
+		wait_for_set(fn, &mine, pes[from], &theirs);
 		osh_team_note_block(fn, team, from, theirs.offset);
 	}
 	return team;
@@ -147,7 +146,7 @@ struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int s
 	}
 	if (me < 0)
 		osh_fatal("%s: this PE is not in the active set", fn);
-	set = set_create(fn, pes, &(struct set_news){ 0, start, log_stride, size }, me);
+	set = set_create(fn, pes, &(struct set_msg){ 0, start, log_stride, size }, me);
 	free(pes);
 	pthread_mutex_lock(&sets.lock);
 	set->next = sets.list;
@@ -157,18 +156,18 @@ struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int s
 }
 
 /* A program that is right has left none. */
-static void forget_news(void)
+static void drop_pending(void)
 {
-	struct heard *h;
+	struct pending_msg *p;
 
-	while ((h = meeting.list) != NULL) {
-		meeting.list = h->next;
-		free(h);
+	while ((p = pending.list) != NULL) {
+		pending.list = p->next;
+		free(p);
 	}
 }
 
 void osh_sets_close(void)
 {
-	forget_news();
+	drop_pending();
 	osh_teams_end(&sets.list);
 }

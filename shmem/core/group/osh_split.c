@@ -3,13 +3,13 @@
 #include <stdlib.h>
 
 #include "osh_barrier.h"
-#include "osh_cell.h"
 #include "osh_heap.h"
+#include "osh_msg.h"
 #include "osh_order.h"
 #include "osh_split.h"
 
 /* What the members of a parent tell each other. */
-struct introduction {
+struct split_msg {
 	uint64_t offset; /* of the block in the new team, or OSH_HEAP_NONE: this PE failed */
 	uint64_t what;	 /* the arguments: equal everywhere */
 };
@@ -18,24 +18,24 @@ struct introduction {
  * All members of `parent` tell each other the offsets of their blocks in the team that each is in,
  * NULL: in none.  0; or -1: one failed, or they do not agree.
  */
-static int introduce(const char *fn, struct osh_team *parent, struct osh_team *team, bool failed,
-		     uint64_t what)
+static int agree(const char *fn, struct osh_team *parent, struct osh_team *team, bool failed,
+		 uint64_t what)
 {
-	struct introduction mine = { OSH_HEAP_NONE, what }, theirs;
+	struct split_msg mine = { OSH_HEAP_NONE, what }, theirs;
 	int rc = failed ? -1 : 0, at;
 
 	if (!failed)
 		mine.offset = team == NULL ? 0 : team->offset;
 	parent->kind = OSH_KIND_TEAM;
 	for (int i = 1; i < parent->n; i++)
-		osh_cell_send(fn, parent, (parent->me + i) % parent->n, &mine, sizeof(mine));
+		osh_msg_send(fn, parent, (parent->me + i) % parent->n, &mine, sizeof(mine));
 	for (int i = 0; i < parent->n; i++) {
 		int from = (parent->me + i) % parent->n;
 
 		if (i == 0)
 			theirs = mine;
 		else
-			osh_cell_recv(fn, parent, from, &theirs, sizeof(theirs));
+			osh_msg_recv(fn, parent, from, &theirs, sizeof(theirs));
 		if (theirs.offset == OSH_HEAP_NONE || theirs.what != what) {
 			rc = -1;
 			continue;
@@ -68,7 +68,7 @@ static int make(const char *fn, struct osh_team *parent, const int *pes, int n, 
 		if (team != NULL)
 			team->num_contexts = num_contexts;
 	}
-	rc = introduce(fn, parent, team, me >= 0 && team == NULL, what);
+	rc = agree(fn, parent, team, me >= 0 && team == NULL, what);
 	if (rc != 0) {
 		osh_team_free(team);
 		team = NULL;
@@ -97,7 +97,7 @@ int osh_team_split_strided(const char *fn, struct osh_team *parent, int start, i
 	last = start + (long)stride * (size - 1);
 	if (size < 1 || size > parent->n || start < 0 || start >= parent->n || last < 0 ||
 	    last >= parent->n || (stride == 0 && size != 1)) {
-		introduce(fn, parent, NULL, true, what);
+		agree(fn, parent, NULL, true, what);
 		return -1;
 	}
 	pes = malloc((size_t)size * sizeof(int));
@@ -109,7 +109,7 @@ int osh_team_split_strided(const char *fn, struct osh_team *parent, int start, i
 			me = i;
 	}
 	if (pes == NULL) {
-		introduce(fn, parent, NULL, true, what);
+		agree(fn, parent, NULL, true, what);
 		return -1;
 	}
 	rc = make(fn, parent, pes, size, me, num_contexts, what, made);
@@ -129,7 +129,7 @@ int osh_team_split_2d(const char *fn, struct osh_team *parent, int xrange, int x
 	pes = malloc((size_t)parent->n * sizeof(int));
 	if (xrange < 1 || pes == NULL) {
 		free(pes);
-		introduce(fn, parent, NULL, true, what);
+		agree(fn, parent, NULL, true, what);
 		return -1;
 	}
 	if (xrange > parent->n)
@@ -165,7 +165,7 @@ void osh_team_destroy(const char *fn, struct osh_team *team)
 	 * waited for, but those that told how many were taken are not: they are complete before it.
 	 */
 	team->ends = true;
-	osh_quiet(&osh_inner);
+	osh_quiet(&osh_ctx_internal);
 	osh_sync(fn, team);
 	drop(team);
 }

@@ -10,11 +10,11 @@
 
 static struct {
 	pthread_mutex_t lock;
-	struct osh_heap *inner; /* the library's part of the heap */
-	struct osh_team *made;	/* the teams that the program made */
+	struct osh_heap *internal_heap; /* the library's part of the heap */
+	struct osh_team *made;		/* the teams that the program made */
 } teams = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-struct osh_team *osh_world, *osh_shared, *osh_introducing;
+struct osh_team *osh_world, *osh_shared, *osh_setup_team;
 
 struct osh_team *osh_team(const void *handle)
 {
@@ -45,34 +45,34 @@ void osh_team_free(struct osh_team *team)
 {
 	if (team == NULL)
 		return;
-	if (team->mine != NULL) {
+	if (team->inboxes != NULL) {
 		pthread_mutex_lock(&teams.lock);
-		osh_heap_free(teams.inner, team->offset);
+		osh_heap_free(teams.internal_heap, team->offset);
 		pthread_mutex_unlock(&teams.lock);
 	}
 	free(team->pes);
 	free(team->offsets);
-	free(team->lines);
+	free(team->flows);
 	free(team->places);
 	free(team);
 }
 
-/* Takes a block of the heap for the cells of n members, all of them empty. */
+/* Takes a block of the heap for the inboxes of n members, all of them empty. */
 static int take_block(struct osh_team *team, int n)
 {
 	pthread_mutex_lock(&teams.lock);
-	team->offset = osh_heap_alloc(teams.inner, osh_block_bytes(n), OSH_LINE);
+	team->offset = osh_heap_alloc(teams.internal_heap, osh_block_bytes(n), OSH_CACHE_LINE);
 	pthread_mutex_unlock(&teams.lock);
 	if (team->offset == OSH_HEAP_NONE)
 		return -1;
-	team->mine = osh_heap_at(team->offset);
-	team->scratch = (uint8_t *)team->mine + osh_scratch_at(n);
-	memset(team->mine, 0, osh_scratch_at(n));
+	team->inboxes = osh_heap_at(team->offset);
+	team->scratch = (uint8_t *)team->inboxes + osh_scratch_at(n);
+	memset(team->inboxes, 0, osh_scratch_at(n));
 	for (int i = 0; i < n; i++) {
-		struct osh_mailbox *m = &team->mine[i];
+		struct osh_inbox *m = &team->inboxes[i];
 
-		for (unsigned int c = 0; c < OSH_CELLS; c++)
-			atomic_init(&m->cells[c].seq, osh_counted(OSH_KIND_EMPTY, 0));
+		for (unsigned int c = 0; c < OSH_MSG_SLOTS; c++)
+			atomic_init(&m->slots[c].seq, osh_counted(OSH_KIND_EMPTY, 0));
 		atomic_init(&m->ack.taken, osh_counted(OSH_KIND_EMPTY, 0));
 	}
 	return 0;
@@ -89,9 +89,9 @@ struct osh_team *osh_team_alloc(const int *pes, int n, int me)
 	team->near = true;
 	team->pes = malloc((size_t)n * sizeof(int));
 	team->offsets = calloc((size_t)n, sizeof(size_t));
-	team->lines = calloc((size_t)n, sizeof(struct osh_line));
+	team->flows = calloc((size_t)n, sizeof(struct osh_flow));
 	team->places = malloc(2 * (size_t)n * sizeof(uint8_t *));
-	if (team->pes == NULL || team->offsets == NULL || team->lines == NULL ||
+	if (team->pes == NULL || team->offsets == NULL || team->flows == NULL ||
 	    team->places == NULL || take_block(team, n) != 0) {
 		osh_team_free(team);
 		return NULL;
@@ -118,15 +118,15 @@ int osh_teams_open(void)
 {
 	int *pes = malloc((size_t)osh_pe.n * sizeof(int)), near = 0, me = 0;
 
-	teams.inner = osh_heap_create(osh_pe.inner);
-	if (pes == NULL || teams.inner == NULL) {
+	teams.internal_heap = osh_heap_create(osh_pe.internal_bytes);
+	if (pes == NULL || teams.internal_heap == NULL) {
 		free(pes);
 		return -1;
 	}
 	for (int i = 0; i < osh_pe.n; i++)
 		pes[i] = i;
 	osh_world = first_team(pes, osh_pe.n, osh_pe.me);
-	osh_introducing = first_team(pes, osh_pe.n, osh_pe.me);
+	osh_setup_team = first_team(pes, osh_pe.n, osh_pe.me);
 	for (int i = 0; i < osh_pe.n; i++) {
 		if (i == osh_pe.me)
 			me = near;
@@ -135,7 +135,7 @@ int osh_teams_open(void)
 	}
 	osh_shared = first_team(pes, near, me);
 	free(pes);
-	return osh_world == NULL || osh_introducing == NULL || osh_shared == NULL ? -1 : 0;
+	return osh_world == NULL || osh_setup_team == NULL || osh_shared == NULL ? -1 : 0;
 }
 
 void osh_team_end_contexts(struct osh_team *team)
@@ -167,16 +167,16 @@ void osh_teams_close(void)
 	osh_team_end_contexts(osh_shared);
 	osh_team_free(osh_world);
 	osh_team_free(osh_shared);
-	osh_team_free(osh_introducing);
-	osh_world = osh_shared = osh_introducing = NULL;
-	osh_heap_destroy(teams.inner);
-	teams.inner = NULL;
+	osh_team_free(osh_setup_team);
+	osh_world = osh_shared = osh_setup_team = NULL;
+	osh_heap_destroy(teams.internal_heap);
+	teams.internal_heap = NULL;
 }
 
 void osh_team_note_block(const char *fn, struct osh_team *team, int member, uint64_t offset)
 {
-	if (offset % OSH_LINE != 0 || offset > osh_pe.inner ||
-	    osh_block_bytes(team->n) > osh_pe.inner - offset)
+	if (offset % OSH_CACHE_LINE != 0 || offset > osh_pe.internal_bytes ||
+	    osh_block_bytes(team->n) > osh_pe.internal_bytes - offset)
 		osh_fatal("%s: PE %d says that its part of the team is at offset %#llx of its heap",
 			  fn, team->pes[member], (unsigned long long)offset);
 	team->offsets[member] = (size_t)offset;

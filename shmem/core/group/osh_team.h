@@ -6,30 +6,30 @@
 #include "osh_ctx.h"
 #include "osh_inbox.h"
 
-#define OSH_PIECE 8192u /* bytes of a scratch buffer */
-#define OSH_PIECES 2u
+#define OSH_SCRATCH_BYTES 8192u /* bytes of a scratch buffer */
+#define OSH_SCRATCH_BUFFERS 2u
 
 /* This member's account with another. */
-struct osh_line {
-	uint64_t sent, taken;	    /* messages to it; of it */
-	uint64_t told;		    /* of the taken ones, it has been told */
-	uint64_t free;		    /* of the sent ones, it has taken so many */
-	struct osh_mailbox *theirs; /* at the other member where it is mapped here, or NULL */
-	uint64_t remote;	    /* else: symmetric address in terms of this PE */
+struct osh_flow {
+	uint64_t sent, taken;	  /* messages to it; of it */
+	uint64_t told;		  /* of the taken ones, it has been told */
+	uint64_t free;		  /* of the sent ones, it has taken so many */
+	struct osh_inbox *theirs; /* at the other member where it is mapped here, or NULL */
+	uint64_t remote;	  /* else: symmetric address in terms of this PE */
 };
 
 struct osh_team {
 	int me, n;
 	int *pes; /* numbers in the world */
 	int num_contexts;
-	enum osh_kind kind;	  /* of the collective under way */
-	bool near;		  /* all members are near each other */
-	bool ends;		  /* being destroyed: nothing more is told of what was taken */
-	size_t offset;		  /* of this member's block in the heap */
-	struct osh_mailbox *mine; /* one for each member */
-	uint8_t *scratch;	  /* OSH_PIECES buffers of OSH_PIECE bytes, behind the mailboxes */
+	enum osh_kind kind;	   /* of the collective under way */
+	bool near;		   /* all members are near each other */
+	bool ends;		   /* being destroyed: nothing more is told of what was taken */
+	size_t offset;		   /* of this member's block in the heap */
+	struct osh_inbox *inboxes; /* one for each member */
+	uint8_t *scratch; /* OSH_SCRATCH_BUFFERS buffers of OSH_SCRATCH_BYTES bytes, after the inboxes */
 	size_t *offsets;	  /* of the blocks of all members */
-	struct osh_line *lines;	  /* one for each member */
+	struct osh_flow *flows;	  /* one for each member */
 	uint8_t **places;	  /* room for two addresses of each member, used within a call */
 	struct osh_ctx *contexts; /* shareable ones, which end with the team */
 	struct osh_team *next;	  /* of the teams of active sets, or of those of the program */
@@ -39,12 +39,12 @@ struct osh_team {
 /* Of the block of a member of a team of n: where the scratch buffers begin in it, and its length. */
 static inline size_t osh_scratch_at(int n)
 {
-	return (size_t)n * sizeof(struct osh_mailbox);
+	return (size_t)n * sizeof(struct osh_inbox);
 }
 
 static inline size_t osh_block_bytes(int n)
 {
-	return osh_scratch_at(n) + OSH_PIECES * OSH_PIECE;
+	return osh_scratch_at(n) + OSH_SCRATCH_BUFFERS * OSH_SCRATCH_BYTES;
 }
 
 extern struct osh_team *osh_world, *osh_shared;
@@ -53,8 +53,8 @@ extern struct osh_team *osh_world, *osh_shared;
 int osh_teams_open(void);
 void osh_teams_close(void);
 
-/* By its cells members of active sets meet. */
-extern struct osh_team *osh_introducing;
+/* Its messages are those by which active sets are set up, and no others. */
+extern struct osh_team *osh_setup_team;
 
 /*
  * A team of these PEs, of which this one is number `me`; its offset is not known to the others yet.  NULL: no

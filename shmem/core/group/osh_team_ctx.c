@@ -36,7 +36,7 @@ void osh_ctx_destroy(const char *fn, struct osh_ctx *ctx)
 
 	if (ctx == NULL)
 		return;
-	if (ctx == &osh_default)
+	if (ctx == &osh_ctx_default)
 		osh_fatal("%s: the default context cannot be destroyed", fn);
 	pthread_mutex_lock(&lock);
 	at = &ctx->team->contexts;

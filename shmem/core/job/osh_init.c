@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "osh_barrier.h"
+#include "osh_blocks.h"
 #include "osh_env.h"
 #include "osh_far.h"
 #include "osh_init.h"
 #include "osh_link.h"
 #include "osh_open.h"
 #include "osh_order.h"
-#include "osh_pieces.h"
 #include "osh_set.h"
 #include "osh_wait.h"
 
@@ -22,7 +22,7 @@ static struct {
 	bool implicit; /* finalize at exit */
 	bool ended;    /* that has happened; functions of atexit() may still call shmem_finalize */
 	pid_t pid;
-} set = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} library = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static int refuse(const char *error)
 {
@@ -54,8 +54,8 @@ static void announce(void)
 		return;
 	osh_env_print();
 	printf("PE 0 %s processors with others of this machine, so its waits %s\n",
-	       osh_pe.crowded ? "shares" : "does not share",
-	       osh_pe.crowded ? "soon let others run" : "look longer first");
+	       osh_pe.oversubscribed ? "shares" : "does not share",
+	       osh_pe.oversubscribed ? "soon let others run" : "look longer first");
 	fflush(stdout);
 }
 
@@ -70,16 +70,16 @@ static int open_all(char error[BOOT_TEXT_MAX])
 	osh_say_pe(osh_pe.me);
 	if (osh_open(error) != 0)
 		return -1;
-	osh_ctx_init(&osh_default, NULL, 0);
-	osh_ctx_init(&osh_inner, NULL, 0);
-	osh_default.locked = osh_inner.locked = osh_pe.level == OSH_THREAD_MULTIPLE;
-	if (osh_teams_open() != 0 || osh_pieces_open() != 0) {
+	osh_ctx_init(&osh_ctx_default, NULL, 0);
+	osh_ctx_init(&osh_ctx_internal, NULL, 0);
+	osh_ctx_default.locked = osh_ctx_internal.locked = osh_pe.level == OSH_THREAD_MULTIPLE;
+	if (osh_teams_open() != 0 || osh_blocks_open() != 0) {
 		snprintf(error, BOOT_TEXT_MAX, "out of memory");
 		return -1;
 	}
 	atomic_store_explicit(&boot_status()->ending, 0, memory_order_relaxed);
 	atomic_store_explicit(&boot_status()->left, 0, memory_order_relaxed);
-	/* Cells are empty everywhere before anyone stores into them. */
+	/* Inboxes are empty everywhere before anyone stores into them. */
 	osh_wait_show("shmem_init", NULL, -1);
 	rc = boot_barrier();
 	osh_wait_shown_end();
@@ -95,15 +95,15 @@ static void begin_end(const char *fn)
 {
 	if (osh_pe.child)
 		osh_not_in_job(fn);
-	osh_quiet(&osh_default);
-	osh_quiet(&osh_inner);
+	osh_quiet(&osh_ctx_default);
+	osh_quiet(&osh_ctx_internal);
 	atomic_store_explicit(&boot_status()->ending, 1, memory_order_release);
 }
 
 /* From here on this PE sends no message: who waits for one waits in vain. */
 static void leave(const char *fn)
 {
-	osh_quiet(&osh_inner);
+	osh_quiet(&osh_ctx_internal);
 	atomic_store_explicit(&boot_status()->left, 1, memory_order_release);
 	osh_wait_show(fn, NULL, -1);
 }
@@ -115,9 +115,9 @@ static void close_all(const char *fn)
 	leave(fn);
 	osh_sets_close();
 	osh_teams_close();
-	osh_far_fini(&osh_default);
-	osh_far_fini(&osh_inner);
-	osh_pieces_close();
+	osh_far_fini(&osh_ctx_default);
+	osh_far_fini(&osh_ctx_internal);
+	osh_blocks_close();
 	/* From here on no PE uses the memory of another. */
 	boot_barrier();
 	osh_wait_shown_end();
@@ -130,16 +130,16 @@ static void finalize(const char *fn)
 {
 	if (boot_is_leaving()) /* a static destructor behind shmem_global_exit: the others are gone */
 		return;
-	pthread_mutex_lock(&set.lock);
-	if (set.count == 0 && set.ended)
+	pthread_mutex_lock(&library.lock);
+	if (library.count == 0 && library.ended)
 		;
-	else if (set.count == 0)
+	else if (library.count == 0)
 		refuse("shmem_finalize without shmem_init");
-	else if (--set.count == 0)
+	else if (--library.count == 0)
 		close_all(fn);
 	else
 		osh_barrier_all(fn);
-	pthread_mutex_unlock(&set.lock);
+	pthread_mutex_unlock(&library.lock);
 }
 
 /*
@@ -149,17 +149,17 @@ static void finalize(const char *fn)
  */
 static void at_exit(int status, void *unused)
 {
-	if (set.count == 0 || set.pid != getpid() || status != 0)
+	if (library.count == 0 || library.pid != getpid() || status != 0)
 		return;
-	set.count = 1;
-	set.ended = true;
+	library.count = 1;
+	library.ended = true;
 	finalize("exit, which implies shmem_finalize,");
 }
 
 static void finalize_at_exit(void)
 {
-	if (!set.implicit)
-		set.implicit = on_exit(at_exit, NULL) == 0;
+	if (!library.implicit)
+		library.implicit = on_exit(at_exit, NULL) == 0;
 }
 
 /* `must`: a failure is the end of the job. */
@@ -168,8 +168,8 @@ static int init(int requested, int *provided, bool must)
 	char error[BOOT_TEXT_MAX] = "";
 	int rc = 0;
 
-	pthread_mutex_lock(&set.lock);
-	if (set.count == 0) {
+	pthread_mutex_lock(&library.lock);
+	if (library.count == 0) {
 		if (requested < 0 || requested > OSH_THREAD_MULTIPLE) {
 			rc = refuse("the thread level asked for is none of the four");
 			goto out;
@@ -182,17 +182,17 @@ static int init(int requested, int *provided, bool must)
 			rc = refuse(error);
 			goto out;
 		}
-		set.pid = getpid();
+		library.pid = getpid();
 		finalize_at_exit();
 		announce();
 	} else {
 		osh_barrier_all("shmem_init");
 	}
-	set.count++;
+	library.count++;
 	if (provided != NULL)
 		*provided = osh_pe.level;
 out:
-	pthread_mutex_unlock(&set.lock);
+	pthread_mutex_unlock(&library.lock);
 	return rc;
 }
 
@@ -213,7 +213,7 @@ void osh_finalize(void)
 
 void osh_start_pes(void)
 {
-	if (set.count == 0)
+	if (library.count == 0)
 		osh_init_or_end();
 }
 
@@ -226,7 +226,7 @@ void osh_global_exit(int status)
 
 bool osh_initialized(void)
 {
-	return set.count > 0;
+	return library.count > 0;
 }
 
 int osh_thread_level(void)
@@ -258,7 +258,7 @@ int osh_addr_accessible(const void *addr, int pe)
 		return 0;
 	s = osh_segment_of(addr, 1, &offset);
 	if (s == OSH_HEAP)
-		return offset >= osh_pe.inner;
+		return offset >= osh_pe.internal_bytes;
 	return osh_is_data(s) && osh_pe.peers[pe].same_program;
 }
 

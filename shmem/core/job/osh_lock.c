@@ -141,8 +141,8 @@ void osh_set_lock(const char *fn, long *lock)
 
 	enter(fn, lock, true);
 	__atomic_store_n(own_half(lock), PASSED, __ATOMIC_RELEASE);
-	before = osh_amo32(fn, &osh_default, OSH_AMO_SWAP, last_half(lock), (uint32_t)osh_pe.me + 1,
-			   0, home);
+	before = osh_amo32(fn, &osh_ctx_default, OSH_AMO_SWAP, last_half(lock),
+			   (uint32_t)osh_pe.me + 1, 0, home);
 	if (before == 0)
 		return;
 	if (before == (uint32_t)osh_pe.me + 1 || before > (uint32_t)osh_pe.n)
@@ -151,7 +151,7 @@ void osh_set_lock(const char *fn, long *lock)
 	w.pe = (int)before - 1;
 	/* The PE behind this one may have told already that it follows. */
 	__atomic_fetch_and(own_half(lock), ~PASSED, __ATOMIC_RELEASE);
-	osh_amo32_post(fn, &osh_default, OSH_AMO_OR, own_half(lock), FOLLOWS(osh_pe.me), w.pe);
+	osh_amo32_post(fn, &osh_ctx_default, OSH_AMO_OR, own_half(lock), FOLLOWS(osh_pe.me), w.pe);
 	while (!(own_word(lock) & PASSED))
 		osh_wait(&w);
 	osh_wait_end(&w);
@@ -164,9 +164,9 @@ int osh_test_lock(const char *fn, long *lock)
 	if (!enter(fn, lock, false))
 		return 1;
 	/* Only a PE that has the lock or waits for it is followed by another. */
-	if (osh_amo32(fn, &osh_default, OSH_AMO_FETCH, last_half(lock), 0, 0, home) == 0) {
+	if (osh_amo32(fn, &osh_ctx_default, OSH_AMO_FETCH, last_half(lock), 0, 0, home) == 0) {
 		__atomic_store_n(own_half(lock), PASSED, __ATOMIC_RELEASE);
-		if (osh_amo32(fn, &osh_default, OSH_AMO_COMPARE_SWAP, last_half(lock),
+		if (osh_amo32(fn, &osh_ctx_default, OSH_AMO_COMPARE_SWAP, last_half(lock),
 			      (uint32_t)osh_pe.me + 1, 0, home) == 0)
 			return 0;
 		__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
@@ -184,9 +184,9 @@ void osh_clear_lock(const char *fn, long *lock)
 	if (!(own_word(lock) & PASSED))
 		osh_fatal("%s: the lock at %p is not held by this PE, or was overwritten", fn,
 			  (void *)lock);
-	osh_quiet(&osh_default);
+	osh_quiet(&osh_ctx_default);
 	if (FOLLOWER(own_word(lock)) < 0) {
-		last = osh_amo32(fn, &osh_default, OSH_AMO_COMPARE_SWAP, last_half(lock), 0,
+		last = osh_amo32(fn, &osh_ctx_default, OSH_AMO_COMPARE_SWAP, last_half(lock), 0,
 				 (uint32_t)osh_pe.me + 1, home);
 		if (last == (uint32_t)osh_pe.me + 1) {
 			__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
@@ -202,6 +202,6 @@ void osh_clear_lock(const char *fn, long *lock)
 	}
 	next = FOLLOWER(own_word(lock));
 	__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
-	osh_amo32_post(fn, &osh_default, OSH_AMO_OR, own_half(lock), PASSED, next);
+	osh_amo32_post(fn, &osh_ctx_default, OSH_AMO_OR, own_half(lock), PASSED, next);
 	leave(lock);
 }

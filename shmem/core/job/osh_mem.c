@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "osh_barrier.h"
+#include "osh_blocks.h"
 #include "osh_check.h"
 #include "osh_heap.h"
 #include "osh_mem.h"
-#include "osh_pieces.h"
 
 static void check_open(const char *fn)
 {
-	if (!osh_pieces_are_open() || osh_pe.child)
+	if (!osh_blocks_are_open() || osh_pe.child)
 		osh_not_in_job(fn);
 }
 
@@ -25,9 +25,9 @@ static OSH_COLD void exhausted(const char *fn, size_t n)
 	if (told || osh_pe.me != 0)
 		return;
 	told = true;
-	osh_pieces_count(&used, &all, &longest);
+	osh_blocks_count(&used, &all, &longest);
 	osh_warn("%s: %zu bytes do not fit into the symmetric heap: %zu of its %zu are in use, the "
-		 "longest free piece has %zu; raise SHMEM_SYMMETRIC_SIZE",
+		 "longest free block has %zu; raise SHMEM_SYMMETRIC_SIZE",
 		 fn, n, used, all, longest);
 }
 
@@ -39,7 +39,7 @@ static void *allocate(const char *fn, size_t alignment, size_t n, bool zero)
 	if (n == 0)
 		return NULL;
 	osh_check(fn, osh_world, NULL, n, 0);
-	p = osh_pieces_alloc(n, alignment);
+	p = osh_blocks_alloc(n, alignment);
 	if (p == NULL)
 		exhausted(fn, n);
 	else if (zero)
@@ -72,7 +72,7 @@ void *osh_align(const char *fn, size_t alignment, size_t n)
 
 static size_t length_of(const char *fn, const void *p)
 {
-	size_t n = osh_pieces_length(p);
+	size_t n = osh_blocks_length(p);
 
 	if (n == 0)
 		osh_fatal("%s: %p was not allocated in the symmetric heap, or is freed already", fn,
@@ -88,20 +88,20 @@ void osh_free(const char *fn, void *p)
 	length_of(fn, p);
 	osh_check(fn, osh_world, p, 0, 0);
 	osh_barrier_all(fn);
-	osh_pieces_free(p);
+	osh_blocks_free(p);
 }
 
 /* The content moves to a new place, if there is room for one. */
 static void *move(const char *fn, void *p, size_t old, size_t n)
 {
-	void *to = osh_pieces_alloc(n, OSH_HEAP_UNIT);
+	void *to = osh_blocks_alloc(n, OSH_HEAP_UNIT);
 
 	if (to == NULL) {
 		exhausted(fn, n);
 		return NULL;
 	}
 	memcpy(to, p, osh_min(old, n));
-	osh_pieces_free(p);
+	osh_blocks_free(p);
 	return to;
 }
 
@@ -119,7 +119,7 @@ void *osh_realloc(const char *fn, void *p, size_t n)
 	old = length_of(fn, p);
 	osh_check(fn, osh_world, p, n, 0);
 	osh_barrier_all(fn);
-	if (!osh_pieces_resize(p, n))
+	if (!osh_blocks_resize(p, n))
 		p = move(fn, p, old, n);
 	osh_barrier_all(fn);
 	return p;

@@ -13,10 +13,10 @@
 #include "osh_wait.h"
 #include "u_processors.h"
 
-#define INNER_BYTES (64u << 20) /* of the heap, for the library: 3,000 teams of 8 PEs */
+#define INTERNAL_BYTES (64u << 20) /* of the heap, for the library: 3,000 teams of 8 PEs */
 
 /* What each PE tells the others. */
-struct card {
+struct peer_info {
 	uint64_t base[OSH_SEGMENTS], len[OSH_SEGMENTS], program;
 	VIP_MEM_HANDLE handle[OSH_SEGMENTS];
 	bool apart; /* nobody can map the variables */
@@ -62,8 +62,9 @@ static int alloc_heap(char error[BOOT_TEXT_MAX])
 	VIP_RETURN rc;
 
 	osh_pe.segments = OSH_DATA;
-	osh_pe.inner = osh_align_up(INNER_BYTES + (size_t)osh_pe.n * 4096, OSH_ALIGN_MAX);
-	heap->len = osh_align_up(osh_pe.inner + osh_env.heap_bytes, 4096);
+	osh_pe.internal_bytes =
+		osh_align_up(INTERNAL_BYTES + (size_t)osh_pe.n * 4096, OSH_ALIGN_MAX);
+	heap->len = osh_align_up(osh_pe.internal_bytes + osh_env.heap_bytes, 4096);
 	if (VipQueryNic(osh_pe.nic, &nic) == VIP_SUCCESS &&
 	    heap->len + OSH_ALIGN_MAX > nic.MaxRegisterBlockBytes) {
 		snprintf(
@@ -158,12 +159,12 @@ static int open_nic(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
-static bool is_here(const struct card *c, const struct card *mine)
+static bool is_here(const struct peer_info *c, const struct peer_info *mine)
 {
 	return c->host_len == mine->host_len && memcmp(c->host, mine->host, c->host_len) == 0;
 }
 
-static void take_card(int pe, const struct card *c, const struct card *mine)
+static void take_peer_info(int pe, const struct peer_info *c, const struct peer_info *mine)
 {
 	struct osh_peer *p = &osh_pe.peers[pe];
 
@@ -176,11 +177,11 @@ static void take_card(int pe, const struct card *c, const struct card *mine)
 		p->seg[s].base = c->base[s];
 		p->seg[s].handle = c->handle[s];
 	}
-	osh_pe.any_far |= !p->near;
+	osh_pe.has_far_peers |= !p->near;
 }
 
 /* They would wait for each other for ever. The lower number comes first, so that all say the same. */
-static void say_origins(int pe, const struct card *theirs, const struct card *mine,
+static void say_origins(int pe, const struct peer_info *theirs, const struct peer_info *mine,
 			char error[BOOT_TEXT_MAX])
 {
 	char text[2][OSH_ORIGIN_TEXT];
@@ -196,7 +197,7 @@ static void say_origins(int pe, const struct card *theirs, const struct card *mi
 /* Tells all PEs of this one, and learns of them. */
 static int exchange(char error[BOOT_TEXT_MAX])
 {
-	struct card mine = { .program = own.globals.id, .apart = own.apart }, *all;
+	struct peer_info mine = { .program = own.globals.id, .apart = own.apart }, *all;
 	struct u_processors_crowd crowd;
 	int rc = -1;
 
@@ -225,7 +226,7 @@ static int exchange(char error[BOOT_TEXT_MAX])
 			rc = -1;
 			goto out;
 		}
-		take_card(pe, &all[pe], &mine);
+		take_peer_info(pe, &all[pe], &mine);
 		u_processors_crowd_add(&crowd, &all[pe].processors);
 		if (all[pe].len[OSH_HEAP] != mine.len[OSH_HEAP]) {
 			snprintf(
@@ -238,7 +239,7 @@ static int exchange(char error[BOOT_TEXT_MAX])
 			goto out;
 		}
 	}
-	osh_pe.crowded = u_processors_crowd_is(&crowd);
+	osh_pe.oversubscribed = u_processors_crowd_is(&crowd);
 out:
 	free(all);
 	return rc;

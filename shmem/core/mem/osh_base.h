@@ -11,7 +11,7 @@
 #define osh_likely(x) __builtin_expect(!!(x), 1)
 #define osh_unlikely(x) __builtin_expect(!!(x), 0)
 #define OSH_COLD __attribute__((cold, noinline))
-#define OSH_LINE 64
+#define OSH_CACHE_LINE 64
 
 static inline size_t osh_min(size_t a, size_t b)
 {

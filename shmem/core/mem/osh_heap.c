@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pieces are entries of an array, linked in the order of their addresses.  Free ones are also in a
+ * Blocks are entries of an array, linked in the order of their addresses.  Free ones are also in a
  * list of their class: classes halve each power of two SUBS times, and two levels of bit masks find
  * the lowest class that is not empty and long enough, so both calls take constant time.
  */
@@ -14,26 +14,26 @@
 #define SUB_BITS 4
 #define SUBS (1u << SUB_BITS)
 #define CLASSES 64u
-#define NIL 0u /* the index of no piece */
+#define NIL 0u /* the index of no block */
 
-struct piece {
+struct block {
 	size_t unit, units;	/* where it begins, and its length, in units */
 	uint32_t before, after; /* neighbours by address */
-	uint32_t prev, next;	/* of a free piece, in its class; `next` also of unused entries */
+	uint32_t prev, next;	/* of a free block, in its class; `next` also of unused entries */
 	bool used;
 };
 
 struct osh_heap {
 	size_t units, used;
-	struct piece *pieces; /* entry 0 is NIL */
+	struct block *blocks; /* entry 0 is NIL */
 	uint32_t count, room, spare;
-	uint32_t *begins; /* for each unit: the piece in use that begins there, or NIL */
+	uint32_t *begins; /* for each unit: the block in use that begins there, or NIL */
 	uint64_t mask;
 	uint32_t submask[CLASSES];
 	uint32_t heads[CLASSES][SUBS];
 };
 
-/* The class of a piece of so many units. */
+/* The class of a block of so many units. */
 static void class_of(size_t units, unsigned int *level, unsigned int *sub)
 {
 	unsigned int top = 63u - (unsigned int)__builtin_clzll(units);
@@ -49,14 +49,14 @@ static void class_of(size_t units, unsigned int *level, unsigned int *sub)
 
 static void list_add(struct osh_heap *h, uint32_t i)
 {
-	struct piece *p = &h->pieces[i];
+	struct block *p = &h->blocks[i];
 	unsigned int level, sub;
 
 	class_of(p->units, &level, &sub);
 	p->prev = NIL;
 	p->next = h->heads[level][sub];
 	if (p->next != NIL)
-		h->pieces[p->next].prev = i;
+		h->blocks[p->next].prev = i;
 	h->heads[level][sub] = i;
 	h->submask[level] |= 1u << sub;
 	h->mask |= 1ull << level;
@@ -64,14 +64,14 @@ static void list_add(struct osh_heap *h, uint32_t i)
 
 static void list_remove(struct osh_heap *h, uint32_t i)
 {
-	struct piece *p = &h->pieces[i];
+	struct block *p = &h->blocks[i];
 	unsigned int level, sub;
 
 	class_of(p->units, &level, &sub);
 	if (p->next != NIL)
-		h->pieces[p->next].prev = p->prev;
+		h->blocks[p->next].prev = p->prev;
 	if (p->prev != NIL) {
-		h->pieces[p->prev].next = p->next;
+		h->blocks[p->prev].next = p->next;
 		return;
 	}
 	h->heads[level][sub] = p->next;
@@ -82,23 +82,23 @@ static void list_remove(struct osh_heap *h, uint32_t i)
 	}
 }
 
-/* An entry for a new piece, or NIL. */
+/* An entry for a new block, or NIL. */
 static uint32_t entry_get(struct osh_heap *h)
 {
 	uint32_t i = h->spare;
 
 	if (i != NIL) {
-		h->spare = h->pieces[i].next;
+		h->spare = h->blocks[i].next;
 		return i;
 	}
 	if (h->count == h->room) {
-		struct piece *more = realloc(h->pieces, 2 * (size_t)h->room * sizeof(*more));
+		struct block *more = realloc(h->blocks, 2 * (size_t)h->room * sizeof(*more));
 
 		if (more == NULL || h->room > UINT32_MAX / 2) {
-			h->pieces = more == NULL ? h->pieces : more;
+			h->blocks = more == NULL ? h->blocks : more;
 			return NIL;
 		}
-		h->pieces = more;
+		h->blocks = more;
 		h->room *= 2;
 	}
 	return h->count++;
@@ -106,7 +106,7 @@ static uint32_t entry_get(struct osh_heap *h)
 
 static void entry_put(struct osh_heap *h, uint32_t i)
 {
-	h->pieces[i].next = h->spare;
+	h->blocks[i].next = h->spare;
 	h->spare = i;
 }
 
@@ -119,19 +119,19 @@ struct osh_heap *osh_heap_create(size_t bytes)
 	h->units = bytes / OSH_HEAP_UNIT;
 	h->room = 64;
 	h->count = 1;
-	h->pieces = calloc(h->room, sizeof(*h->pieces));
+	h->blocks = calloc(h->room, sizeof(*h->blocks));
 	h->begins = mmap(NULL, (h->units + 1) * sizeof(*h->begins), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (h->begins == MAP_FAILED)
 		h->begins = NULL;
-	if (h->pieces == NULL || h->begins == NULL) {
+	if (h->blocks == NULL || h->begins == NULL) {
 		osh_heap_destroy(h);
 		return NULL;
 	}
 	if (h->units > 0) {
 		uint32_t all = entry_get(h);
 
-		h->pieces[all] = (struct piece){ .units = h->units };
+		h->blocks[all] = (struct block){ .units = h->units };
 		list_add(h, all);
 	}
 	return h;
@@ -143,11 +143,11 @@ void osh_heap_destroy(struct osh_heap *h)
 		return;
 	if (h->begins != NULL)
 		munmap(h->begins, (h->units + 1) * sizeof(*h->begins));
-	free(h->pieces);
+	free(h->blocks);
 	free(h);
 }
 
-/* A free piece of at least so many units, or NIL. */
+/* A free block of at least so many units, or NIL. */
 static uint32_t find(const struct osh_heap *h, size_t units)
 {
 	unsigned int level, sub;
@@ -155,11 +155,11 @@ static uint32_t find(const struct osh_heap *h, size_t units)
 	uint32_t subs;
 
 	class_of(units, &level, &sub);
-	/* The first piece of its own class may be long enough; those of the next ones are. */
+	/* The first block of its own class may be long enough; those of the next ones are. */
 	for (uint32_t i = h->heads[level][sub], tries = 8; i != NIL && tries > 0; tries--) {
-		if (h->pieces[i].units >= units)
+		if (h->blocks[i].units >= units)
 			return i;
-		i = h->pieces[i].next;
+		i = h->blocks[i].next;
 	}
 	subs = sub + 1 < SUBS ? h->submask[level] & (~0u << (sub + 1)) : 0;
 	if (subs == 0) {
@@ -172,52 +172,52 @@ static uint32_t find(const struct osh_heap *h, size_t units)
 	return h->heads[level][__builtin_ctz(subs)];
 }
 
-/* Cuts piece i, which is in no list, behind `units`; what follows becomes a free piece.  False: no memory. */
+/* Cuts block i, which is in no list, behind `units`; what follows becomes a free block.  False: no memory. */
 static bool split(struct osh_heap *h, uint32_t i, size_t units)
 {
-	struct piece *p;
+	struct block *p;
 	uint32_t rest;
 
-	if (h->pieces[i].units == units)
+	if (h->blocks[i].units == units)
 		return true;
 	rest = entry_get(h);
 	if (rest == NIL)
 		return false;
-	p = &h->pieces[i];
-	h->pieces[rest] = (struct piece){
+	p = &h->blocks[i];
+	h->blocks[rest] = (struct block){
 		.unit = p->unit + units, .units = p->units - units, .before = i, .after = p->after
 	};
 	if (p->after != NIL)
-		h->pieces[p->after].before = rest;
+		h->blocks[p->after].before = rest;
 	p->after = rest;
 	p->units = units;
 	list_add(h, rest);
 	return true;
 }
 
-/* Joins piece i, which is in no list, with the piece behind it, which is in none either. */
+/* Joins block i, which is in no list, with the block behind it, which is in none either. */
 static void join_next(struct osh_heap *h, uint32_t i)
 {
-	uint32_t next = h->pieces[i].after;
+	uint32_t next = h->blocks[i].after;
 
-	h->pieces[i].units += h->pieces[next].units;
-	h->pieces[i].after = h->pieces[next].after;
-	if (h->pieces[i].after != NIL)
-		h->pieces[h->pieces[i].after].before = i;
+	h->blocks[i].units += h->blocks[next].units;
+	h->blocks[i].after = h->blocks[next].after;
+	if (h->blocks[i].after != NIL)
+		h->blocks[h->blocks[i].after].before = i;
 	entry_put(h, next);
 }
 
-/* Piece i is in no list: makes it free, together with free neighbours. */
+/* Block i is in no list: makes it free, together with free neighbours. */
 static void give_back(struct osh_heap *h, uint32_t i)
 {
-	uint32_t after = h->pieces[i].after, before = h->pieces[i].before;
+	uint32_t after = h->blocks[i].after, before = h->blocks[i].before;
 
-	h->pieces[i].used = false;
-	if (after != NIL && !h->pieces[after].used) {
+	h->blocks[i].used = false;
+	if (after != NIL && !h->blocks[after].used) {
 		list_remove(h, after);
 		join_next(h, i);
 	}
-	if (before != NIL && !h->pieces[before].used) {
+	if (before != NIL && !h->blocks[before].used) {
 		list_remove(h, before);
 		join_next(h, before);
 		i = before;
@@ -227,7 +227,7 @@ static void give_back(struct osh_heap *h, uint32_t i)
 
 static void take(struct osh_heap *h, uint32_t i)
 {
-	struct piece *p = &h->pieces[i];
+	struct block *p = &h->blocks[i];
 
 	p->used = true;
 	h->begins[p->unit] = i;
@@ -246,14 +246,14 @@ size_t osh_heap_alloc(struct osh_heap *h, size_t bytes, size_t alignment)
 	if (i == NIL)
 		return OSH_HEAP_NONE;
 	list_remove(h, i);
-	skip = osh_align_up(h->pieces[i].unit, step) - h->pieces[i].unit;
+	skip = osh_align_up(h->blocks[i].unit, step) - h->blocks[i].unit;
 	if (skip > 0) {
 		if (!split(h, i, skip)) {
 			list_add(h, i);
 			return OSH_HEAP_NONE;
 		}
 		first = i;
-		i = h->pieces[first].after;
+		i = h->blocks[first].after;
 		list_remove(h, i);
 		list_add(h, first);
 	}
@@ -262,10 +262,10 @@ size_t osh_heap_alloc(struct osh_heap *h, size_t bytes, size_t alignment)
 		return OSH_HEAP_NONE;
 	}
 	take(h, i);
-	return h->pieces[i].unit * OSH_HEAP_UNIT;
+	return h->blocks[i].unit * OSH_HEAP_UNIT;
 }
 
-/* The piece in use that begins at this offset, or NIL. */
+/* The block in use that begins at this offset, or NIL. */
 static uint32_t piece_at(const struct osh_heap *h, size_t offset)
 {
 	if (offset % OSH_HEAP_UNIT != 0 || offset / OSH_HEAP_UNIT >= h->units)
@@ -277,7 +277,7 @@ size_t osh_heap_length(const struct osh_heap *h, size_t offset)
 {
 	uint32_t i = piece_at(h, offset);
 
-	return i == NIL ? 0 : h->pieces[i].units * OSH_HEAP_UNIT;
+	return i == NIL ? 0 : h->blocks[i].units * OSH_HEAP_UNIT;
 }
 
 bool osh_heap_free(struct osh_heap *h, size_t offset)
@@ -287,7 +287,7 @@ bool osh_heap_free(struct osh_heap *h, size_t offset)
 	if (i == NIL)
 		return false;
 	h->begins[offset / OSH_HEAP_UNIT] = NIL;
-	h->used -= h->pieces[i].units;
+	h->used -= h->blocks[i].units;
 	give_back(h, i);
 	return true;
 }
@@ -299,37 +299,37 @@ bool osh_heap_resize(struct osh_heap *h, size_t offset, size_t bytes)
 
 	if (i == NIL || bytes == 0 || bytes > h->units * OSH_HEAP_UNIT)
 		return false;
-	old = h->pieces[i].units;
-	after = h->pieces[i].after;
+	old = h->blocks[i].units;
+	after = h->blocks[i].after;
 	if (units > old) {
-		if (after == NIL || h->pieces[after].used || h->pieces[after].units < units - old)
+		if (after == NIL || h->blocks[after].used || h->blocks[after].units < units - old)
 			return false;
 		list_remove(h, after);
 		join_next(h, i);
 	}
-	if (h->pieces[i].units > units && split(h, i, units)) {
-		uint32_t rest = h->pieces[i].after;
+	if (h->blocks[i].units > units && split(h, i, units)) {
+		uint32_t rest = h->blocks[i].after;
 
 		list_remove(h, rest);
 		give_back(h, rest);
 	}
-	h->used += h->pieces[i].units - old;
+	h->used += h->blocks[i].units - old;
 	return true;
 }
 
 bool osh_heap_inside(const struct osh_heap *h, size_t offset, size_t bytes)
 {
 	size_t unit = offset / OSH_HEAP_UNIT;
-	const struct piece *p;
+	const struct block *p;
 
 	if (unit >= h->units)
 		return false;
-	/* Pieces are long or few where this is slow, and only the checks of the debug mode ask. */
+	/* Blocks are long or few where this is slow, and only the checks of the debug mode ask. */
 	while (h->begins[unit] == NIL) {
 		if (unit-- == 0)
 			return false;
 	}
-	p = &h->pieces[h->begins[unit]];
+	p = &h->blocks[h->begins[unit]];
 	offset -= p->unit * OSH_HEAP_UNIT;
 	return offset < p->units * OSH_HEAP_UNIT && bytes <= p->units * OSH_HEAP_UNIT - offset;
 }
@@ -345,9 +345,9 @@ size_t osh_heap_longest(const struct osh_heap *h)
 
 	for (unsigned int level = 0; level < CLASSES; level++) {
 		for (unsigned int sub = 0; sub < SUBS; sub++) {
-			for (uint32_t i = h->heads[level][sub]; i != NIL; i = h->pieces[i].next) {
-				if (h->pieces[i].units > longest)
-					longest = h->pieces[i].units;
+			for (uint32_t i = h->heads[level][sub]; i != NIL; i = h->blocks[i].next) {
+				if (h->blocks[i].units > longest)
+					longest = h->blocks[i].units;
 			}
 		}
 	}

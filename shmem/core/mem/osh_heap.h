@@ -21,15 +21,15 @@ void osh_heap_destroy(struct osh_heap *heap);
 
 /* The offset of `bytes`, at least 1, at a multiple of `alignment`, a power of two; or OSH_HEAP_NONE. */
 size_t osh_heap_alloc(struct osh_heap *heap, size_t bytes, size_t alignment);
-/* The length of the piece at this offset, or 0: none begins there. */
+/* The length of the block at this offset, or 0: none begins there. */
 size_t osh_heap_length(const struct osh_heap *heap, size_t offset);
-/* False: no piece begins at this offset. */
+/* False: no block begins at this offset. */
 bool osh_heap_free(struct osh_heap *heap, size_t offset);
-/* Makes the piece that begins there longer or shorter where it is.  False: it stays as it was. */
+/* Makes the block that begins there longer or shorter where it is.  False: it stays as it was. */
 bool osh_heap_resize(struct osh_heap *heap, size_t offset, size_t bytes);
-/* Is every byte of [offset, offset + bytes) in one piece that is in use? */
+/* Is every byte of [offset, offset + bytes) in one block that is in use? */
 bool osh_heap_inside(const struct osh_heap *heap, size_t offset, size_t bytes);
-/* Bytes that are in use, and of the longest free piece. */
+/* Bytes that are in use, and of the longest free block. */
 size_t osh_heap_used(const struct osh_heap *heap);
 size_t osh_heap_longest(const struct osh_heap *heap);
 

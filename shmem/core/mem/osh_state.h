@@ -51,9 +51,9 @@ struct osh_state {
 	struct osh_segment seg[OSH_SEGMENTS];
 	int segments; /* of these */
 	struct osh_peer *peers;
-	size_t inner; /* bytes at the start of the heap that belong to the library */
-	bool any_far;
-	bool crowded; /* PEs of this machine, also of other emulated hosts, share processors */
+	size_t internal_bytes; /* bytes at the start of the heap that belong to the library */
+	bool has_far_peers;
+	bool oversubscribed; /* PEs of this machine, also of other emulated hosts, share processors */
 	bool child; /* this process is a child of a PE by fork(): it has neither memory of PEs nor a part in the job */
 	int level; /* of threads */
 	struct boot_job job;

@@ -23,8 +23,8 @@ static void amo_at(enum osh_amo op, size_t size, void *at, uint64_t value, uint6
 	}
 }
 
-void osh_amo_slowly(const char *fn, struct osh_ctx *ctx, enum osh_amo op, size_t size, void *dest,
-		    uint64_t value, uint64_t cond, void *fetch, int pe, bool nbi)
+void osh_amo_slow(const char *fn, struct osh_ctx *ctx, enum osh_amo op, size_t size, void *dest,
+		  uint64_t value, uint64_t cond, void *fetch, int pe, bool nbi)
 {
 	struct osh_target t;
 	void *at;

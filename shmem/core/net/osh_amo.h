@@ -12,8 +12,8 @@
  * On an object of `size` bytes, 4 or 8.  The old value goes to *fetch, unless that is NULL: at the return,
  * or (nbi) at the next quiet.  With nbi it may return before the operation is executed.
  */
-void osh_amo_slowly(const char *fn, struct osh_ctx *ctx, enum osh_amo op, size_t size, void *dest,
-		    uint64_t value, uint64_t cond, void *fetch, int pe, bool nbi);
+void osh_amo_slow(const char *fn, struct osh_ctx *ctx, enum osh_amo op, size_t size, void *dest,
+		  uint64_t value, uint64_t cond, void *fetch, int pe, bool nbi);
 
 /* Of memory that is mapped: the old value. */
 #define OSH_DEFINE_AMO_AT(bits)                                                                    \
@@ -70,7 +70,7 @@ OSH_DEFINE_AMO_AT(64)
                                                                                                    \
 		if (osh_likely(at != NULL))                                                        \
 			return osh_amo_at##bits(op, at, value, cond);                              \
-		osh_amo_slowly(fn, ctx, op, bits / 8, dest, value, cond, &old, pe, false);         \
+		osh_amo_slow(fn, ctx, op, bits / 8, dest, value, cond, &old, pe, false);           \
 		return old;                                                                        \
 	}                                                                                          \
                                                                                                    \
@@ -83,7 +83,7 @@ OSH_DEFINE_AMO_AT(64)
 		if (osh_likely(at != NULL))                                                        \
 			osh_amo_at##bits(op, at, value, 0);                                        \
 		else                                                                               \
-			osh_amo_slowly(fn, ctx, op, bits / 8, dest, value, 0, NULL, pe, true);     \
+			osh_amo_slow(fn, ctx, op, bits / 8, dest, value, 0, NULL, pe, true);       \
 	}                                                                                          \
                                                                                                    \
 	static inline void osh_amo##bits##_nbi(const char *fn, struct osh_ctx *ctx,                \
@@ -98,7 +98,7 @@ OSH_DEFINE_AMO_AT(64)
 			memcpy(fetch, &old, sizeof(old));                                          \
 		} else {                                                                           \
 			osh_check_local(fn, fetch);                                                \
-			osh_amo_slowly(fn, ctx, op, bits / 8, dest, value, cond, fetch, pe, true); \
+			osh_amo_slow(fn, ctx, op, bits / 8, dest, value, cond, fetch, pe, true);   \
 		}                                                                                  \
 	}
 OSH_DEFINE_AMO(32)

@@ -6,8 +6,8 @@
 
 static const int nobody[1];
 
-struct osh_ctx osh_default, osh_inner;
-struct osh_ctx osh_no_ctx = { .pes = nobody };
+struct osh_ctx osh_ctx_default, osh_ctx_internal;
+struct osh_ctx osh_ctx_invalid = { .pes = nobody };
 
 void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n)
 {

@@ -20,13 +20,13 @@ struct osh_ctx {
 	bool locked;		   /* several threads may use it */
 };
 
-extern struct osh_ctx osh_default, osh_inner;
-extern struct osh_ctx osh_no_ctx; /* of a team without members */
+extern struct osh_ctx osh_ctx_default, osh_ctx_internal;
+extern struct osh_ctx osh_ctx_invalid; /* of a team without members */
 
 /* The context of a handle of the program's: NULL for SHMEM_CTX_INVALID. */
 static inline struct osh_ctx *osh_ctx(const void *handle)
 {
-	return (uintptr_t)handle == OSH_CTX_DEFAULT_HANDLE ? &osh_default
+	return (uintptr_t)handle == OSH_CTX_DEFAULT_HANDLE ? &osh_ctx_default
 							   : (struct osh_ctx *)(uintptr_t)handle;
 }
 
@@ -35,13 +35,13 @@ static inline struct osh_ctx *osh_ctx_access(const void *handle)
 {
 	struct osh_ctx *ctx = osh_ctx(handle);
 
-	return osh_likely(ctx != NULL) ? ctx : &osh_no_ctx;
+	return osh_likely(ctx != NULL) ? ctx : &osh_ctx_invalid;
 }
 
 /* The number in the world of a PE of the context's team. */
 static inline int osh_world_pe(const struct osh_ctx *ctx, int pe)
 {
-	if (ctx == &osh_default || ctx == &osh_inner || osh_likely(ctx->pes == NULL))
+	if (ctx == &osh_ctx_default || ctx == &osh_ctx_internal || osh_likely(ctx->pes == NULL))
 		return pe;
 	return osh_likely((unsigned int)pe < (unsigned int)ctx->team_n) ? ctx->pes[pe] : -1;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An endpoint has a ring of descriptors, each with a buffer, in one piece of registered memory.  A VI
+ * An endpoint has a ring of descriptors, each with a buffer, in one chunk of registered memory.  A VI
  * completes its descriptors in their order, so two counters say what is under way.
  *
  * Memory that an operation reads or writes here must be registered.  The segments are; of other
@@ -159,7 +159,7 @@ static inline void reaped(const char *fn, struct osh_ep *ep, const VIP_DESCRIPTO
 	ep->done++;
 }
 
-static OSH_COLD void reap_slowly(const char *fn, struct osh_ep *ep, uint32_t end)
+static OSH_COLD void reap_slow(const char *fn, struct osh_ep *ep, uint32_t end)
 {
 	VIP_DESCRIPTOR *desc = NULL;
 	VIP_RETURN rc;
@@ -183,7 +183,7 @@ static inline void reap(const char *fn, struct osh_ep *ep, uint32_t end)
 
 	while ((int32_t)(end - ep->done) > 0) {
 		if (osh_unlikely(VipSendDone(ep->vi, &desc) != VIP_SUCCESS)) {
-			reap_slowly(fn, ep, end);
+			reap_slow(fn, ep, end);
 			return;
 		}
 		reaped(fn, ep, desc);
@@ -226,7 +226,7 @@ static inline void fill(VIP_DESCRIPTOR *desc, int op, const struct osh_target *t
 						.Length = (VIP_UINT32)n };
 }
 
-/* One piece of at most CHUNK bytes.  `write`: from `local`, else to it. */
+/* One chunk of at most CHUNK bytes.  `write`: from `local`, else to it. */
 static void move(const char *fn, struct osh_ep *ep, const struct osh_target *t, void *local,
 		 size_t n, bool write, bool nbi)
 {
@@ -280,12 +280,12 @@ static void move_all(const char *fn, struct osh_ctx *ctx, struct osh_target t, v
 	osh_ctx_lock(ctx);
 	ep = ep_get(fn, ctx, t.pe);
 	while (n > 0) {
-		size_t piece = osh_min(n, CHUNK);
+		size_t chunk = osh_min(n, CHUNK);
 
-		move(fn, ep, &t, local, piece, write, nbi);
-		local = (uint8_t *)local + piece;
-		t.remote += piece;
-		n -= piece;
+		move(fn, ep, &t, local, chunk, write, nbi);
+		local = (uint8_t *)local + chunk;
+		t.remote += chunk;
+		n -= chunk;
 	}
 	osh_ctx_unlock(ctx);
 }

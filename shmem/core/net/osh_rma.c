@@ -5,8 +5,8 @@
 #include "osh_rma.h"
 #include "osh_target.h"
 
-void osh_put_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
-		    int pe, bool nbi)
+void osh_put_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
+		  int pe, bool nbi)
 {
 	struct osh_target t;
 	void *at;
@@ -20,8 +20,8 @@ void osh_put_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void 
 		osh_far_put(fn, ctx, &t, source, n, nbi);
 }
 
-void osh_get_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
-		    int pe, bool nbi)
+void osh_get_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
+		  int pe, bool nbi)
 {
 	struct osh_target t;
 	const void *at;

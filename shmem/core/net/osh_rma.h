@@ -10,10 +10,10 @@
 #include "osh_ctx.h"
 
 /* `nbi`: source or destination may be in use until quiet. */
-void osh_put_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
-		    int pe, bool nbi);
-void osh_get_slowly(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
-		    int pe, bool nbi);
+void osh_put_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
+		  int pe, bool nbi);
+void osh_get_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
+		  int pe, bool nbi);
 
 /* `blocks` blocks of `block` bytes each; the strides are from the start of one to that of the next. */
 void osh_put_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
@@ -37,7 +37,7 @@ static inline void osh_put(const char *fn, struct osh_ctx *ctx, void *dest, cons
 	if (osh_likely(at != NULL))
 		osh_copy(at, source, n);
 	else
-		osh_put_slowly(fn, ctx, dest, source, n, pe, false);
+		osh_put_slow(fn, ctx, dest, source, n, pe, false);
 }
 
 static inline void osh_put_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
@@ -48,7 +48,7 @@ static inline void osh_put_nbi(const char *fn, struct osh_ctx *ctx, void *dest, 
 	if (osh_likely(at != NULL))
 		osh_copy(at, source, n);
 	else
-		osh_put_slowly(fn, ctx, dest, source, n, pe, true);
+		osh_put_slow(fn, ctx, dest, source, n, pe, true);
 }
 
 static inline void osh_get(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
@@ -59,7 +59,7 @@ static inline void osh_get(const char *fn, struct osh_ctx *ctx, void *dest, cons
 	if (osh_likely(at != NULL))
 		osh_copy(dest, at, n);
 	else
-		osh_get_slowly(fn, ctx, dest, source, n, pe, false);
+		osh_get_slow(fn, ctx, dest, source, n, pe, false);
 }
 
 static inline void osh_get_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
@@ -70,7 +70,7 @@ static inline void osh_get_nbi(const char *fn, struct osh_ctx *ctx, void *dest, 
 	if (osh_likely(at != NULL))
 		osh_copy(dest, at, n);
 	else
-		osh_get_slowly(fn, ctx, dest, source, n, pe, true);
+		osh_get_slow(fn, ctx, dest, source, n, pe, true);
 }
 
 #endif

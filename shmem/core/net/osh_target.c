@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "osh_target.h"
+#include "osh_blocks.h"
 #include "osh_env.h"
 #include "osh_globals.h"
 #include "osh_link.h"
-#include "osh_pieces.h"
 
 _Noreturn OSH_COLD void osh_bad_access(const char *fn, const void *addr, size_t n, int pe)
 {
@@ -35,7 +35,7 @@ int osh_world_pe_checked(const char *fn, const struct osh_ctx *ctx, int pe)
 {
 	int n = ctx->team_n > 0 ? ctx->team_n : osh_pe.n;
 
-	if (ctx == &osh_no_ctx)
+	if (ctx == &osh_ctx_invalid)
 		osh_fatal("%s: the context is SHMEM_CTX_INVALID", fn);
 	if (osh_pe.peers != NULL && (pe < 0 || pe >= n))
 		osh_fatal("%s: there is no PE %d; the PEs%s are 0 to %d", fn, pe,
@@ -55,7 +55,8 @@ void *osh_target(const char *fn, const void *addr, size_t n, int pe, struct osh_
 	p = &osh_pe.peers[pe];
 	if (s == OSH_SEGMENTS || (osh_is_data(s) && !p->same_program))
 		osh_bad_access(fn, addr, n, pe);
-	if (osh_env.debug && s == OSH_HEAP && offset >= osh_pe.inner && !osh_pieces_have(addr, n))
+	if (osh_env.debug && s == OSH_HEAP && offset >= osh_pe.internal_bytes &&
+	    !osh_blocks_have(addr, n))
 		osh_fatal(
 			"%s: %zu bytes at %p, for PE %d, are not in an allocated block of the symmetric heap: "
 			"freed, or past its end",

@@ -11,9 +11,9 @@
 #include "osh_state.h"
 #include "osh_wait.h"
 
-#define SPINS 2000u	  /* looks without a system call; some microseconds */
-#define CROWDED_SPINS 20u /* where PEs of this machine share processors */
-#define YIELDS 200u	  /* looks with a yield between them */
+#define SPINS 2000u		 /* looks without a system call; some microseconds */
+#define OVERSUBSCRIBED_SPINS 20u /* where PEs of this machine share processors */
+#define YIELDS 200u		 /* looks with a yield between them */
 #define NAP_NS 20000u
 #define NAP_MAX_NS 200000u
 #define PROGRESS_EVERY 32u /* looks between two calls that move packets */
@@ -90,7 +90,7 @@ static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)
 	}
 	give_up_on_left(w);
 	/* A nap is long beside it, and what relays bring needs it. */
-	if (osh_pe.any_far)
+	if (osh_pe.has_far_peers)
 		VipxProgress(osh_pe.nic);
 	nap.tv_nsec = (long)osh_min(NAP_NS * (1 + (rounds - YIELDS) / 16), NAP_MAX_NS);
 	nanosleep(&nap, NULL);
@@ -98,11 +98,11 @@ static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)
 
 void osh_wait(struct osh_wait *w)
 {
-	uint32_t spins = osh_pe.crowded ? CROWDED_SPINS : SPINS, rounds = w->rounds;
+	uint32_t spins = osh_pe.oversubscribed ? OVERSUBSCRIBED_SPINS : SPINS, rounds = w->rounds;
 
 	if (rounds != UINT32_MAX)
 		w->rounds++;
-	if (osh_pe.any_far && rounds % PROGRESS_EVERY == PROGRESS_EVERY - 1)
+	if (osh_pe.has_far_peers && rounds % PROGRESS_EVERY == PROGRESS_EVERY - 1)
 		VipxProgress(osh_pe.nic);
 	if (osh_likely(rounds < spins))
 		relax();
@@ -112,6 +112,6 @@ void osh_wait(struct osh_wait *w)
 
 void osh_wait_end(struct osh_wait *w)
 {
-	if (osh_unlikely(w->rounds > (osh_pe.crowded ? CROWDED_SPINS : SPINS)))
+	if (osh_unlikely(w->rounds > (osh_pe.oversubscribed ? OVERSUBSCRIBED_SPINS : SPINS)))
 		osh_wait_shown_end();
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Routines: collectives, those of active sets, point-to-point synchronization."""
-from osh_types import Family as F, Proto as P
+from spec_types import Family as F, Proto as P
 
 ACTIVE = "int PE_start, int logPE_stride, int PE_size, long *pSync"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Routines: remote memory access, atomic operations, signals."""
-from osh_types import Family as F, Proto as P
+from spec_types import Family as F, Proto as P
 
 RMA = [
     F("Put", "9.6", "1.0", """

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * osh_reduce - time of a sum over all PEs.
+ * osb_reduce - time of a sum over all PEs.
  */
 #include <stdlib.h>
 
@@ -58,7 +58,7 @@ static void work(const struct osb_task *t, long count)
 #endif
 
 static const struct osb_program program = {
-	.name = "osh_reduce",
+	.name = "osb_reduce",
 	.title = "Reduce",
 	.about =
 		"Measures the sum of floats over all PEs, one reduction immediately after the other:\n"

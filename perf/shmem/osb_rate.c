@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * osh_rate - small puts per second from the first half of the PEs to the second.
+ * osb_rate - small puts per second from the first half of the PEs to the second.
  */
 #include "osb.h"
 
@@ -44,7 +44,7 @@ static void work(const struct osb_task *t, long count)
 }
 
 static const struct osb_program program = {
-	.name = "osh_rate",
+	.name = "osb_rate",
 	.title = "Message Rate",
 	.about =
 		"Measures puts per second, those of all pairs added: each PE of the first half puts to\n"

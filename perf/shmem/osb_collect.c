@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * osh_collect - time of collectives that move data: broadcast, collect, fcollect, alltoall.
+ * osb_collect - time of collectives that move data: broadcast, collect, fcollect, alltoall.
  */
 #include "osb.h"
 
@@ -88,7 +88,7 @@ static void work(const struct osb_task *t, long count)
 }
 
 static const struct osb_program program = {
-	.name = "osh_collect",
+	.name = "osb_collect",
 	.title = "Broadcast, Collect and Alltoall",
 	.about =
 		"Measures collectives that move data, one immediately after the other; size is what one\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * osh_get - latency and bandwidth of gets by PE 0 from the last PE.
+ * osb_get - latency and bandwidth of gets by PE 0 from the last PE.
  */
 #include "osb.h"
 
@@ -38,7 +38,7 @@ static void work(const struct osb_task *t, long count)
 }
 
 static const struct osb_program program = {
-	.name = "osh_get",
+	.name = "osb_get",
 	.title = "Get",
 	.about = "Measures shmem_getmem by PE 0 from the last PE: the time of a call; of\n"
 		 "shmem_getmem_nbi where a quiet follows 64 of them, 16 from 1 MiB.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * osh_put - latency and bandwidth of puts from PE 0 to the last PE.
+ * osb_put - latency and bandwidth of puts from PE 0 to the last PE.
  */
 #include "osb.h"
 
@@ -48,7 +48,7 @@ static void work(const struct osb_task *t, long count)
 }
 
 static const struct osb_program program = {
-	.name = "osh_put",
+	.name = "osb_put",
 	.title = "Put",
 	.about =
 		"Measures shmem_putmem from PE 0 to the last PE: the time of a call; of a call and\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The C11 generic names, as macros."""
-import osh_table
-import osh_types
+import spec_table
+import spec_types
 
 HEAD = """\
 void shmemx_type_has_no_routine(void); /* a call of it, with arguments, does not compile */
@@ -20,13 +20,13 @@ class Generic:
         self.name, self.on, self.ctx, self.types = name, on, ctx, []
 
     def pairs(self):
-        return list(osh_types.association(self.types))
+        return list(spec_types.association(self.types))
 
 
 def generics():
     """The generic names in the order of the table."""
     found = {}
-    for family in osh_table.families():
+    for family in spec_table.families():
         for proto in family.protos:
             if proto.generic:
                 one = found.setdefault(proto.generic,

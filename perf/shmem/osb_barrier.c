@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * osh_barrier - time of a barrier, and of a synchronisation without completion, of all PEs.
+ * osb_barrier - time of a barrier, and of a synchronisation without completion, of all PEs.
  */
 #include "osb.h"
 
@@ -22,7 +22,7 @@ static void work(const struct osb_task *t, long count)
 }
 
 static const struct osb_program program = {
-	.name = "osh_barrier",
+	.name = "osb_barrier",
 	.title = "Barrier",
 	.about = "Measures shmem_barrier_all and shmem_sync_all, one immediately after the other.",
 	.figures = figures,

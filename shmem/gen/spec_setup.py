@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Routines: set-up, threads, memory, teams, contexts, sessions, order, locks, profiling."""
-from osh_types import Family as F, Proto as P
+from spec_types import Family as F, Proto as P
 
 SETUP = [
     F("Start of the library", "9.1", "1.0", """

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * osh_amo - time of each atomic operation of PE 0 on a word of the last PE.
+ * osb_amo - time of each atomic operation of PE 0 on a word of the last PE.
  */
 #include "osb.h"
 
@@ -84,7 +84,7 @@ static void work(const struct osb_task *t, long count)
 }
 
 static const struct osb_program program = {
-	.name = "osh_amo",
+	.name = "osb_amo",
 	.title = "Atomics",
 	.about =
 		"Measures each atomic operation on an unsigned long, of PE 0 at the last PE. Of operations\n"

@@ -2,8 +2,8 @@
 """The generic names in C++, as overloaded functions."""
 import re
 
-import osh_table
-import osh_types
+import spec_table
+import spec_types
 
 # The function of C with this name is the one for long.
 OF_C = {"wait_until": "long"}
@@ -36,7 +36,7 @@ def of_types(protos):
 def uses(pairs):
     out, guarded = [], False
     for name, c_type in pairs:
-        complex_type = name in osh_types.COMPLEX
+        complex_type = name in spec_types.COMPLEX
         if complex_type != guarded:
             out.append("#ifdef SHMEMX_COMPLEX" if complex_type else "#endif")
             guarded = complex_type
@@ -46,13 +46,13 @@ def uses(pairs):
 
 def text():
     groups, out = {}, []
-    for family in osh_table.families():
+    for family in spec_table.families():
         for proto in family.protos:
             if proto.generic and proto.on in ("team", "context"):
                 head, body = definition(proto, proto.on == "context")
                 out.append(f"{head}\n{{\n\t{body}\n}}\n")
             elif proto.generic:
-                pairs = [pair for pair in osh_types.association(proto.types())
+                pairs = [pair for pair in spec_types.association(proto.types())
                          if pair[0] != OF_C.get(proto.generic)]
                 groups.setdefault(tuple(pairs), []).append(proto)
     for pairs, protos in groups.items():

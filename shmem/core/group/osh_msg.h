@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Short messages between members of a team.
+ */
+#ifndef OSH_MSG_H
+#define OSH_MSG_H
+
+#include "osh_team.h"
+
+/* Sends n bytes, at most OSH_MSG_DATA, to a member; puts by osh_ctx_internal that came before arrive before. */
+void osh_msg_send(const char *fn, struct osh_team *team, int to, const void *data, size_t n);
+/* Whether a member has sent one that was not taken. */
+bool osh_msg_is_there(const char *fn, const struct osh_team *team, int from);
+/* Takes the next message of a member; one of another kind than that of the team ends the job. */
+void osh_msg_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n);
+
+/* Tells a member that the puts before are there; and waits for that of a member. */
+static inline void osh_msg_signal(const char *fn, struct osh_team *team, int to)
+{
+	osh_msg_send(fn, team, to, NULL, 0);
+}
+
+static inline void osh_msg_await(const char *fn, struct osh_team *team, int from)
+{
+	osh_msg_recv(fn, team, from, NULL, 0);
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The program's part of the symmetric heap: what of it is allocated. Thread-safe. */
+#ifndef OSH_BLOCKS_H
+#define OSH_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+int osh_blocks_open(void); /* 0, or -1: out of memory */
+void osh_blocks_close(void);
+bool osh_blocks_are_open(void);
+
+/* The address of n bytes, or NULL: they do not fit. */
+void *osh_blocks_alloc(size_t n, size_t alignment);
+/* The length of the block at this address, or 0: none begins there. */
+size_t osh_blocks_length(const void *p);
+void osh_blocks_free(void *p);
+/* Makes the block longer or shorter where it is.  False: it stays as it was. */
+bool osh_blocks_resize(void *p, size_t n);
+/* Are all of these bytes in one block? */
+bool osh_blocks_have(const void *addr, size_t n);
+/* Bytes that are in use, there are in all, and of the longest free block. */
+void osh_blocks_count(size_t *used, size_t *all, size_t *longest);
+
+#endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "osh_far.h"
-#include "osh_link.h"
+#include "osh_map.h"
 #include "osh_msg.h"
 #include "osh_wait.h"
 
@@ -19,7 +19,7 @@ static OSH_COLD void open_flow(const char *fn, struct osh_team *team, int to)
 	int pe = team->pes[to];
 
 	flow->remote = osh_pe.peers[pe].seg[OSH_HEAP].base + offset;
-	if (osh_link_map(fn, pe))
+	if (osh_map(fn, pe))
 		flow->theirs = (struct osh_inbox *)(osh_pe.peers[pe].at[OSH_HEAP] + offset);
 }
 

@@ -7,10 +7,11 @@
 
 #include "osh_barrier.h"
 #include "osh_blocks.h"
+#include "osh_conn.h"
 #include "osh_env.h"
 #include "osh_far.h"
 #include "osh_init.h"
-#include "osh_link.h"
+#include "osh_map.h"
 #include "osh_open.h"
 #include "osh_order.h"
 #include "osh_set.h"
@@ -39,7 +40,7 @@ static _Noreturn void end_job(const char *error)
 	boot_flush();
 	boot_start(&job, ignored);
 	if (osh_pe.nic != NULL)
-		osh_link_check_agent();
+		osh_conn_check_agent();
 	osh_fatal("%s", error);
 }
 
@@ -266,7 +267,7 @@ void *osh_ptr(const void *addr, int pe)
 {
 	size_t offset = 0;
 
-	if (!osh_addr_accessible(addr, pe) || !osh_link_map("shmem_ptr", pe))
+	if (!osh_addr_accessible(addr, pe) || !osh_map("shmem_ptr", pe))
 		return NULL;
 	return osh_pe.peers[pe].at[osh_segment_of(addr, 1, &offset)] + offset;
 }

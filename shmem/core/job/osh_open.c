@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "osh_accept.h"
 #include "osh_env.h"
 #include "osh_globals.h"
 #include "osh_limit.h"
-#include "osh_link.h"
+#include "osh_map.h"
 #include "osh_open.h"
 #include "osh_origin.h"
 #include "osh_wait.h"
@@ -258,7 +259,8 @@ int osh_open(char error[BOOT_TEXT_MAX])
 	if (open_nic(error) != 0 || alloc_heap(error) != 0 || adopt_data(error) != 0)
 		return -1;
 	/* Before anyone knows the address, so that none is refused. */
-	if (osh_link_begin(own.host, own.host_len) != 0) {
+	osh_conn_init(own.host, own.host_len);
+	if (osh_accept_begin() != 0) {
 		snprintf(error, BOOT_TEXT_MAX, "no thread to accept connections%s%s",
 			 osh_limit_find(0, limit)[0] != '\0' ? ": " : "", limit);
 		return -1;
@@ -268,7 +270,7 @@ int osh_open(char error[BOOT_TEXT_MAX])
 	self = &osh_pe.peers[osh_pe.me];
 	for (int s = 0; s < osh_pe.segments; s++) {
 		self->at[s] = osh_pe.seg[s].base;
-		osh_link_publish(self, s);
+		osh_map_publish(self, s);
 	}
 	return 0;
 }
@@ -295,7 +297,8 @@ void osh_close(void)
 {
 	struct osh_segment *heap = &osh_pe.seg[OSH_HEAP];
 
-	osh_link_end();
+	osh_accept_end();
+	osh_map_end();
 	release_data();
 	if (heap->len > 0)
 		VipxFreeMem(osh_pe.nic, own.heap, heap->handle);

@@ -41,7 +41,7 @@ struct osh_peer {
 	uint8_t *at[OSH_SEGMENTS];
 	struct osh_remote seg[OSH_SEGMENTS];
 	bool near, same_program; /* of equal pieces, too */
-	bool mapping;		 /* a thread is about to map it: osh_link.c */
+	bool mapping;		 /* a thread is about to map it: osh_map.c */
 	uint16_t host_len;
 	uint8_t host[22]; /* address of its host */
 };

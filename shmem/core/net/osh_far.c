@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "osh_far.h"
-#include "osh_link.h"
+#include "osh_conn.h"
 #include "osh_wait.h"
 
 #define RING 32u	/* operations of an endpoint under way */
@@ -88,16 +88,16 @@ static OSH_COLD void ep_connect(const char *fn, struct osh_ep *ep)
 	time_t end = time(NULL) + PATIENCE_S;
 
 	for (;;) {
-		ep->vi = osh_link_connect(fn, ep->pe);
+		ep->vi = osh_conn_open(fn, ep->pe);
 		osh_wait_show(fn, NULL, ep->pe);
 		if (ep_answers(ep))
 			break;
 		if (time(NULL) > end) {
-			osh_link_check_agent();
+			osh_conn_check_agent();
 			osh_fatal_lost("%s: connections to PE %d end as soon as they are made", fn,
 				       ep->pe);
 		}
-		osh_link_disconnect(ep->vi);
+		osh_conn_close(ep->vi);
 	}
 	osh_wait_shown_end();
 }
@@ -141,7 +141,7 @@ static _Noreturn OSH_COLD void lost(const char *fn, const struct osh_ep *ep,
 	char text[192];
 
 	VipxStatusString(desc == NULL ? 0 : desc->CS.Status, text, sizeof(text));
-	osh_link_check_agent();
+	osh_conn_check_agent();
 	osh_fatal_lost("%s: an operation on PE %d failed (%s): it has ended or cannot be reached",
 		       fn, ep->pe, desc == NULL ? "connection lost" : text);
 }
@@ -205,7 +205,7 @@ static inline void post(const char *fn, struct osh_ep *ep, VIP_DESCRIPTOR *desc)
 	VIP_RETURN rc = VipPostSend(ep->vi, desc, ep->handle);
 
 	if (osh_unlikely(rc != VIP_SUCCESS)) {
-		osh_link_check_agent();
+		osh_conn_check_agent();
 		osh_fatal_lost("%s: nothing can be sent to PE %d (%s)", fn, ep->pe,
 			       VipxErrorString(rc));
 	}
@@ -403,7 +403,7 @@ void osh_far_fini(struct osh_ctx *ctx)
 		atomic_thread_fence(memory_order_seq_cst);
 	while ((ep = ctx->used) != NULL) {
 		ctx->used = ep->next;
-		osh_link_disconnect(ep->vi);
+		osh_conn_close(ep->vi);
 		VipDeregisterMem(osh_pe.nic, ep->slab, ep->handle);
 		munmap(ep->slab, SLAB_BYTES);
 		free(ep);

@@ -3,7 +3,7 @@
 #include "osh_blocks.h"
 #include "osh_env.h"
 #include "osh_globals.h"
-#include "osh_link.h"
+#include "osh_map.h"
 
 _Noreturn OSH_COLD void osh_bad_access(const char *fn, const void *addr, size_t n, int pe)
 {
@@ -61,7 +61,7 @@ void *osh_target(const char *fn, const void *addr, size_t n, int pe, struct osh_
 			"%s: %zu bytes at %p, for PE %d, are not in an allocated block of the symmetric heap: "
 			"freed, or past its end",
 			fn, n, addr, pe);
-	if (osh_link_map(fn, pe))
+	if (osh_map(fn, pe))
 		return p->at[s] + offset;
 	*t = (struct osh_target){ pe, p->seg[s].base + offset, p->seg[s].handle };
 	return NULL;

@@ -11,7 +11,7 @@
 
 #define _Noreturn [[noreturn]] // which C++ does not have
 extern "C" {
-#include "osh_link.h"
+#include "osh_accept.h"
 }
 
 static struct {
@@ -72,13 +72,14 @@ TEST(Accepting, DoesNotStandInLineBehindOneThatDoesNotConfirm)
 	for (sem_t *sem : { &end.asked, &end.confirmed, &end.accepted })
 		ASSERT_EQ(sem_init(sem, 0, 0), 0);
 	osh_pe.n = 1;
-	ASSERT_EQ(osh_link_begin(host, sizeof(host)), 0);
+	osh_conn_init(host, sizeof(host));
+	ASSERT_EQ(osh_accept_begin(), 0);
 	sem_post(&end.asked);
 	sem_post(&end.asked);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += 30 * limit_factor();
 	EXPECT_EQ(sem_timedwait(&end.accepted, &until), 0) << "the second waits for the first";
 	sem_post(&end.confirmed);
-	osh_link_end();
-	EXPECT_EQ(end.rejected, 2u) << "osh_link_end() waits for those that are being accepted";
+	osh_accept_end();
+	EXPECT_EQ(end.rejected, 2u) << "osh_accept_end() waits for those that are being accepted";
 }

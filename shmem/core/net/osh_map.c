@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+
+#include "osh_accept.h"
+#include "osh_env.h"
+#include "osh_limit.h"
+#include "osh_map.h"
+
+/* The connections over which memory is mapped. */
+struct mapping {
+	VIP_VI_HANDLE vi;
+	struct mapping *next;
+};
+
+static struct {
+	pthread_mutex_t lock; /* of the list and of `mapping` of the peers */
+	pthread_cond_t mapped;
+	struct mapping *list;
+} maps = { .lock = PTHREAD_MUTEX_INITIALIZER, .mapped = PTHREAD_COND_INITIALIZER };
+
+void osh_map_publish(struct osh_peer *p, int s)
+{
+	if (!osh_env.debug)
+		atomic_store_explicit(&p->span[s], osh_pe.seg[s].len, memory_order_release);
+}
+
+static void map_segment(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
+{
+	struct osh_peer *p = &osh_pe.peers[pe];
+	char limit[OSH_LIMIT_TEXT] = "";
+	VIP_PVOID at;
+	VIP_RETURN rc;
+
+	rc = VipxMapRemote(vi, p->seg[s].base, osh_pe.seg[s].len, p->seg[s].handle, &at);
+	if (rc != VIP_SUCCESS) {
+		osh_conn_check_agent();
+		if (rc == VIP_ERROR_RESOURCE)
+			osh_limit_find(osh_pe.seg[s].len, limit);
+		osh_fatal_lost("%s: the memory of PE %d cannot be mapped (%s)%s%s", fn, pe,
+			       VipxErrorString(rc), limit[0] != '\0' ? ": " : "", limit);
+	}
+	p->at[s] = at;
+	osh_map_publish(p, s);
+}
+
+/* Over the connection that the near PE made, if it made one, or over a new one. */
+static struct mapping *map_peer(const char *fn, int pe)
+{
+	struct mapping *m = malloc(sizeof(*m));
+
+	if (m == NULL)
+		osh_fatal("%s: out of memory", fn);
+	if (!osh_accept_take(pe, &m->vi))
+		m->vi = osh_conn_open(fn, pe);
+	for (int s = OSH_DATA; osh_pe.peers[pe].same_program && s < osh_pe.segments; s++)
+		map_segment(fn, m->vi, pe, s);
+	map_segment(fn, m->vi, pe, OSH_HEAP);
+	return m;
+}
+
+bool osh_map(const char *fn, int pe)
+{
+	struct osh_peer *p = &osh_pe.peers[pe];
+	struct mapping *m;
+
+	if (pe == osh_pe.me)
+		return true;
+	if (!p->near)
+		return false;
+	pthread_mutex_lock(&maps.lock);
+	while (p->mapping)
+		pthread_cond_wait(&maps.mapped, &maps.lock);
+	if (p->at[OSH_HEAP] == NULL) {
+		p->mapping = true;
+		pthread_mutex_unlock(&maps.lock);
+		m = map_peer(fn, pe);
+		pthread_mutex_lock(&maps.lock);
+		p->mapping = false;
+		m->next = maps.list;
+		maps.list = m;
+		pthread_cond_broadcast(&maps.mapped);
+	}
+	pthread_mutex_unlock(&maps.lock);
+	return true;
+}
+
+void osh_map_end(void)
+{
+	struct mapping *m;
+
+	while ((m = maps.list) != NULL) {
+		maps.list = m->next;
+		osh_conn_close(m->vi);
+		free(m);
+	}
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory of near PEs, mapped here. */
+#ifndef OSH_MAP_H
+#define OSH_MAP_H
+
+#include "osh_state.h"
+
+/* The peer's segment s is at `at`: accesses may go there, but in the debug mode, where all are checked by functions. */
+void osh_map_publish(struct osh_peer *p, int s);
+
+/* Maps the segments of a near PE, once.  False: it is far. */
+bool osh_map(const char *fn, int pe);
+
+/* Ends the connections over which memory is mapped. */
+void osh_map_end(void);
+
+#endif

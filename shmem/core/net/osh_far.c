@@ -6,15 +6,16 @@
  * Memory that an operation reads or writes here must be registered.  The segments are; of other
  * memory, few bytes go through the buffer, and more are registered for the call, which then waits.
  *
- * Of few puts no completion is looked for: on an adapter that takes a read across the link.
+ * Completions are not polled while fewer than half the ring is under way: on an adapter each poll costs a read across
+ * the link.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-#include "osh_far.h"
 #include "osh_conn.h"
+#include "osh_far.h"
 #include "osh_wait.h"
 
 #define RING 32u	/* operations of an endpoint under way */
@@ -192,11 +193,17 @@ static inline void reap(const char *fn, struct osh_ep *ep, uint32_t end)
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-/* The next descriptor, with place in the ring. */
-static inline VIP_DESCRIPTOR *desc_next(const char *fn, struct osh_ep *ep)
+/* Waits for a free place in the ring. */
+static inline void ring_room(const char *fn, struct osh_ep *ep)
 {
 	if (osh_unlikely(ep->posted - ep->done == RING))
 		reap(fn, ep, ep->done + RING / 4);
+}
+
+/* The next descriptor, with place in the ring. */
+static inline VIP_DESCRIPTOR *desc_next(const char *fn, struct osh_ep *ep)
+{
+	ring_room(fn, ep);
 	return desc_at(ep, ep->posted);
 }
 
@@ -226,49 +233,72 @@ static inline void fill(VIP_DESCRIPTOR *desc, int op, const struct osh_target *t
 						.Length = (VIP_UINT32)n };
 }
 
-/* One chunk of at most CHUNK bytes.  `write`: from `local`, else to it. */
-static void move(const char *fn, struct osh_ep *ep, const struct osh_target *t, void *local,
-		 size_t n, bool write, bool nbi)
+/* A local memory and what is to be done with it: at most CHUNK bytes of one operation. */
+struct move {
+	const struct osh_target *target;
+	void *local;
+	size_t n;
+	bool write; /* from `local`, else to it */
+	bool nbi;
+};
+
+static inline void post_move(const char *fn, struct osh_ep *ep, const struct move *m,
+			     const void *local, VIP_MEM_HANDLE handle)
 {
-	VIP_DESCRIPTOR *desc = desc_next(fn, ep);
-	int op = write ? VIP_CONTROL_OP_RDMAWRITE : VIP_CONTROL_OP_RDMAREAD;
+	VIP_DESCRIPTOR *desc = desc_at(ep, ep->posted);
+	int op = m->write ? VIP_CONTROL_OP_RDMAWRITE : VIP_CONTROL_OP_RDMAREAD;
+
+	fill(desc, op, m->target, local, handle, m->n);
+	post(fn, ep, desc);
+}
+
+/* Through the buffer of the descriptor.  A put is complete here at once, as its source was copied. */
+static inline void move_by_bounce(const char *fn, struct osh_ep *ep, const struct move *m)
+{
+	uint8_t *bounce = bounce_at(ep, ep->posted);
+	VIP_DESCRIPTOR *desc;
+
+	if (m->write)
+		memcpy(bounce, m->local, m->n);
+	else
+		ep->after[ep->posted % RING] = (struct osh_after){ m->local, (uint32_t)m->n };
+	post_move(fn, ep, m, bounce, ep->handle);
+	if (!m->write && !m->nbi)
+		reap(fn, ep, ep->posted);
+	else if (m->write && ep->posted - ep->done > RING / 2)
+		while (ep->posted != ep->done && VipSendDone(ep->vi, &desc) == VIP_SUCCESS)
+			reaped(fn, ep, desc);
+}
+
+/* For the call, which takes far longer than the copy of the argument: so that all others keep theirs in registers. */
+static OSH_COLD void move_by_registering(const char *fn, struct osh_ep *ep, struct move m)
+{
 	VIP_MEM_HANDLE handle;
-	VIP_RETURN rc;
-	size_t offset;
-	int s;
+	VIP_RETURN rc = VipRegisterMem(osh_pe.nic, m.local, m.n, NULL, &handle);
 
-	s = osh_segment_of(local, n, &offset);
-	if (s != OSH_SEGMENTS) {
-		fill(desc, op, t, local, osh_pe.seg[s].handle, n);
-		post(fn, ep, desc);
-		if (!nbi)
-			reap(fn, ep, ep->posted);
-		return;
-	}
-	if (n <= BOUNCE) {
-		uint8_t *bounce = bounce_at(ep, ep->posted);
-
-		if (write)
-			memcpy(bounce, local, n);
-		else
-			ep->after[ep->posted % RING] = (struct osh_after){ local, (uint32_t)n };
-		fill(desc, op, t, bounce, ep->handle, n);
-		post(fn, ep, desc);
-		if (!write && !nbi)
-			reap(fn, ep, ep->posted);
-		else if (write && ep->posted - ep->done > RING / 2)
-			while (ep->posted != ep->done && VipSendDone(ep->vi, &desc) == VIP_SUCCESS)
-				reaped(fn, ep, desc);
-		return;
-	}
-	rc = VipRegisterMem(osh_pe.nic, local, n, NULL, &handle);
 	if (rc != VIP_SUCCESS)
 		osh_fatal("%s: %zu bytes at %p cannot be registered (%s): is this memory mapped%s?",
-			  fn, n, local, VipxErrorString(rc), write ? "" : " and writable");
-	fill(desc, op, t, local, handle, n);
-	post(fn, ep, desc);
+			  fn, m.n, m.local, VipxErrorString(rc), m.write ? "" : " and writable");
+	post_move(fn, ep, &m, m.local, handle);
 	reap(fn, ep, ep->posted);
-	VipDeregisterMem(osh_pe.nic, local, handle);
+	VipDeregisterMem(osh_pe.nic, m.local, handle);
+}
+
+static inline void move(const char *fn, struct osh_ep *ep, const struct move *m)
+{
+	size_t offset;
+	int s = osh_segment_of(m->local, m->n, &offset);
+
+	ring_room(fn, ep);
+	if (s != OSH_SEGMENTS) {
+		post_move(fn, ep, m, m->local, osh_pe.seg[s].handle);
+		if (!m->nbi)
+			reap(fn, ep, ep->posted);
+	} else if (m->n <= BOUNCE) {
+		move_by_bounce(fn, ep, m);
+	} else {
+		move_by_registering(fn, ep, *m);
+	}
 }
 
 static void move_all(const char *fn, struct osh_ctx *ctx, struct osh_target t, void *local,
@@ -282,7 +312,7 @@ static void move_all(const char *fn, struct osh_ctx *ctx, struct osh_target t, v
 	while (n > 0) {
 		size_t chunk = osh_min(n, CHUNK);
 
-		move(fn, ep, &t, local, chunk, write, nbi);
+		move(fn, ep, &(struct move){ &t, local, chunk, write, nbi });
 		local = (uint8_t *)local + chunk;
 		t.remote += chunk;
 		n -= chunk;

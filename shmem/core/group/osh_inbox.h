@@ -53,7 +53,7 @@ static_assert(sizeof(struct osh_msg) == OSH_CACHE_LINE, "osh_msg");
 
 #define OSH_MSG_SLOTS 8u /* messages of one member that wait at another */
 
-/* What each member has for each other member, in its memory: written by that member only. */
+/* What each member has for each other member, in its memory.  Writer: that other member, from its process. */
 struct osh_inbox {
 	struct osh_msg slots[OSH_MSG_SLOTS];
 	struct { /* what that member has taken of this one's, where no message told it; has a kind */

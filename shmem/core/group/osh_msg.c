@@ -64,6 +64,7 @@ static _Noreturn OSH_COLD void overwritten(const char *fn, const struct osh_team
 
 static OSH_COLD void read_ack(const char *fn, struct osh_team *team, int to)
 {
+	/* R: pairs with tell_taken() at that member: it has read the slots that it counts. */
 	uint64_t taken = atomic_load_explicit(&team->inboxes[to].ack.taken, memory_order_acquire);
 
 	if (taken >> 56 != OSH_KIND_TAKEN && taken != osh_counted(OSH_KIND_EMPTY, 0))
@@ -100,6 +101,7 @@ void osh_msg_send(const char *fn, struct osh_team *team, int to, const void *dat
 
 		copy(slot->data, data, n);
 		atomic_store_explicit(&slot->taken, flow->taken, memory_order_relaxed);
+		/* A: data, `taken`, and puts before, then the number; pairs with osh_msg_recv(). */
 		atomic_store_explicit(&slot->seq, seq, memory_order_release);
 	} else {
 		struct osh_msg msg = { .taken = flow->taken, .seq = seq };
@@ -117,6 +119,7 @@ static void tell_taken(const char *fn, struct osh_team *team, int from)
 	flow->told = flow->taken;
 	if (osh_unlikely(flow->remote == 0))
 		open_flow(fn, team, from);
+	/* A: the reads of the slots before the count; pairs with read_ack(). */
 	if (flow->theirs != NULL)
 		atomic_store_explicit(&flow->theirs->ack.taken, taken, memory_order_release);
 	else
@@ -181,10 +184,12 @@ void osh_msg_recv(const char *fn, struct osh_team *team, int from, void *data, s
 	struct osh_msg *slot = &team->inboxes[from].slots[flow->taken % OSH_MSG_SLOTS];
 	struct osh_wait w = msg_wait(fn, team, from);
 
+	/* R: pairs with osh_msg_send() at that member; its put, if it is far, stores the number last. */
 	while (!is_next(fn, team, from, atomic_load_explicit(&slot->seq, memory_order_acquire)))
 		osh_wait(&w);
 	osh_wait_end(&w);
 	copy(data, slot->data, n);
+	/* The member had read the slots before it stored this count, and the number was stored after it. */
 	note_taken(flow, atomic_load_explicit(&slot->taken, memory_order_relaxed));
 	flow->taken++;
 	if (osh_unlikely(flow->taken - flow->told >= OSH_MSG_SLOTS / 2 && !team->ends))

@@ -9,22 +9,27 @@
 #define OSH_SCRATCH_BYTES 8192u /* bytes of a scratch buffer */
 #define OSH_SCRATCH_BUFFERS 2u
 
-/* This member's account with another. */
+/* This member's account with another.  Writer: the thread that is in a collective of the team; one is at a time. */
 struct osh_flow {
 	uint64_t sent, taken;	  /* messages to it; of it */
-	uint64_t told;		  /* of the taken ones, it has been told */
+	uint64_t told;		  /* of the taken ones, acknowledged to it */
 	uint64_t free;		  /* of the sent ones, it has taken so many */
 	struct osh_inbox *theirs; /* at the other member where it is mapped here, or NULL */
 	uint64_t remote;	  /* else: symmetric address in terms of this PE */
 };
 
+/*
+ * Writer: the thread that makes the team, and while it exists the one that is in a collective of it: the specification
+ * allows one at a time.  For osh_setup_team it is the one that has the lock of osh_set.c.  `contexts` is under the lock
+ * of osh_team_ctx.c, `next` under that of the list that has the team.
+ */
 struct osh_team {
 	int me, n;
 	int *pes; /* numbers in the world */
 	int num_contexts;
 	enum osh_kind kind;	   /* of the collective under way */
 	bool near;		   /* all members are near each other */
-	bool ends;		   /* being destroyed: nothing more is told of what was taken */
+	bool ends;		   /* being destroyed: no acknowledgement is sent any more */
 	size_t offset;		   /* of this member's block in the heap */
 	struct osh_inbox *inboxes; /* one for each member */
 	uint8_t *scratch; /* OSH_SCRATCH_BUFFERS buffers of OSH_SCRATCH_BYTES bytes, after the inboxes */

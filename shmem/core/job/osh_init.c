@@ -91,20 +91,22 @@ static int open_all(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
-/* From here on this PE takes part in the last barrier only: who waits for more, or for a lock of it, waits in vain. */
+/* From here on this PE takes part in the last barrier only: a wait for more, or for a lock of it, is in vain. */
 static void begin_end(const char *fn)
 {
 	if (osh_pe.child)
 		osh_not_in_job(fn);
 	osh_quiet(&osh_ctx_default);
 	osh_quiet(&osh_ctx_internal);
+	/* A: pairs with give_up_on_left() in osh_wait.c: all operations before are complete. */
 	atomic_store_explicit(&boot_status()->ending, 1, memory_order_release);
 }
 
-/* From here on this PE sends no message: who waits for one waits in vain. */
+/* From here on this PE sends no message: a wait for one is in vain. */
 static void leave(const char *fn)
 {
 	osh_quiet(&osh_ctx_internal);
+	/* A: as in begin_end(). */
 	atomic_store_explicit(&boot_status()->left, 1, memory_order_release);
 	osh_wait_show(fn, NULL, -1);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locks in the order of asking.  The object at the lock's home, a PE that its offset tells, says in
- * its upper half who asked last.  The object at each PE says in its lower half who follows that PE, and
- * whether the lock was passed to it.  So a PE that waits looks at its own memory only.
+ * MCS locks (Mellor-Crummey and Scott): a queue of PEs, each of which spins on memory of its own.  The object at the
+ * lock's home, a PE that its offset tells, has in its upper half the PE that asked last, or 0.  The object at each PE
+ * has in its lower half the PE that follows it in the queue, and whether the lock was passed to it.
+ *
+ * Writers: of the upper half all PEs, by atomic operations; of the lower half its PE, the one that follows it in the
+ * queue and the one before it, by atomic operations once the PE is in the queue.
  *
  * Threads of one PE share its object, so one of them has a lock or waits for it at a time; the others
  * queue in the process.
@@ -128,6 +131,10 @@ static void leave(long *lock)
 
 /* ---- the lock -------------------------------------------------------------------------------- */
 
+/*
+ * R: pairs with the atomic operation by which the PE before passes the lock: what it did under the lock is seen after
+ * it.
+ */
 static uint32_t own_word(long *lock)
 {
 	return __atomic_load_n(own_half(lock), __ATOMIC_ACQUIRE);
@@ -140,6 +147,7 @@ void osh_set_lock(const char *fn, long *lock)
 	uint32_t before;
 
 	enter(fn, lock, true);
+	/* A: this word before the swap by which the next PE learns of this one. */
 	__atomic_store_n(own_half(lock), PASSED, __ATOMIC_RELEASE);
 	before = osh_amo32(fn, &osh_ctx_default, OSH_AMO_SWAP, last_half(lock),
 			   (uint32_t)osh_pe.me + 1, 0, home);
@@ -149,7 +157,7 @@ void osh_set_lock(const char *fn, long *lock)
 		osh_fatal("%s: the lock at %p is held by this PE already, or was overwritten", fn,
 			  (void *)lock);
 	w.pe = (int)before - 1;
-	/* The PE behind this one may have told already that it follows. */
+	/* The next PE may have told already that it follows. */
 	__atomic_fetch_and(own_half(lock), ~PASSED, __ATOMIC_RELEASE);
 	osh_amo32_post(fn, &osh_ctx_default, OSH_AMO_OR, own_half(lock), FOLLOWS(osh_pe.me), w.pe);
 	while (!(own_word(lock) & PASSED))
@@ -201,6 +209,7 @@ void osh_clear_lock(const char *fn, long *lock)
 		osh_wait_end(&w);
 	}
 	next = FOLLOWER(own_word(lock));
+	/* A: after osh_quiet(); the atomic operation passes the lock and pairs with own_word() of that PE. */
 	__atomic_store_n(own_half(lock), 0, __ATOMIC_RELEASE);
 	osh_amo32_post(fn, &osh_ctx_default, OSH_AMO_OR, own_half(lock), PASSED, next);
 	leave(lock);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * TLSF (two-level segregated fit, Masmano and others), with its records outside of the region.
+ *
  * Blocks are entries of an array, linked in the order of their addresses.  Free ones are also in a
  * list of their class: classes halve each power of two SUBS times, and two levels of bit masks find
  * the lowest class that is not empty and long enough, so both calls take constant time.
@@ -195,7 +197,7 @@ static bool split(struct osh_heap *h, uint32_t i, size_t units)
 	return true;
 }
 
-/* Joins block i, which is in no list, with the block behind it, which is in none either. */
+/* Joins block i, which is in no list, with the block after it, which is in none either. */
 static void join_next(struct osh_heap *h, uint32_t i)
 {
 	uint32_t next = h->blocks[i].after;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What there is once in a PE: its segments and its peers. */
+/* The state of this PE: its segments and its peers. */
 #ifndef OSH_STATE_H
 #define OSH_STATE_H
 
@@ -32,6 +32,10 @@ struct osh_remote {
 	VIP_MEM_HANDLE handle;
 };
 
+/*
+ * Another PE.  Writer: osh_open.c, before any other thread can use it, but for `span` and `at`, which the one thread
+ * writes that maps the memory, and `mapping`, which is under the lock of osh_map.c.
+ */
 struct osh_peer {
 	/*
 	 * Bytes of each segment that can be accessed at `at`, here: 0 while it is not mapped, and always of
@@ -46,6 +50,9 @@ struct osh_peer {
 	uint8_t host[22]; /* address of its host */
 };
 
+/*
+ * This PE.  Writer: shmem_init and shmem_finalize, which run beside no other routine; `child`: a child of fork().
+ */
 struct osh_state {
 	int me, n;
 	struct osh_segment seg[OSH_SEGMENTS];
@@ -97,6 +104,7 @@ static inline void *osh_near(const void *addr, size_t n, int pe)
 		return NULL;
 	p = &osh_pe.peers[pe];
 	off = (size_t)((uintptr_t)addr - (uintptr_t)osh_pe.seg[OSH_HEAP].base);
+	/* R: pairs with osh_map_publish(): `at` is set where the span is not 0. */
 	span = atomic_load_explicit(&p->span[OSH_HEAP], memory_order_acquire);
 	if (osh_likely(off < span && n - 1 < span - off))
 		return p->at[OSH_HEAP] + off;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Contexts: what operations need of one.  Its endpoints are those of osh_far.c. */
+/*
+ * Contexts: what operations need of one.  Its endpoints are those of osh_far.c.
+ *
+ * The program's default context and the internal one are two, so that collectives, whose puts and messages go by the
+ * internal one, neither wait for operations of the program nor complete them.
+ */
 #ifndef OSH_CTX_H
 #define OSH_CTX_H
 
@@ -9,6 +14,11 @@
 struct osh_ep;
 struct osh_team;
 
+/*
+ * Writer: the thread that makes or ends the context, but for the endpoints and their list, which the thread writes that
+ * has the lock, or, where the context is not `locked`, the one thread that uses it.  `next` is under the lock of
+ * osh_team_ctx.c.
+ */
 struct osh_ctx {
 	struct osh_team *team;	   /* NULL: the world */
 	const int *pes;		   /* world numbers of the team's PEs, or NULL: the world */

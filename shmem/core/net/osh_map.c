@@ -20,6 +20,7 @@ static struct {
 
 void osh_map_publish(struct osh_peer *p, int s)
 {
+	/* A: `at` before the span; pairs with osh_near(). */
 	if (!osh_env.debug)
 		atomic_store_explicit(&p->span[s], osh_pe.seg[s].len, memory_order_release);
 }

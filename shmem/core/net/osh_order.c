@@ -14,6 +14,7 @@ static bool has_far(const struct osh_ctx *ctx)
 void osh_fence(struct osh_ctx *ctx)
 {
 	/* A VI keeps the order of its operations, and a context has one VI for each far PE. */
+	/* A: near stores before those that follow; pairs with the acquire of a wait, test or atomic operation. */
 	atomic_thread_fence(memory_order_release);
 }
 

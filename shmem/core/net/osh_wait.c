@@ -35,12 +35,14 @@ void osh_wait_show(const char *fn, const volatile void *addr, int pe)
 {
 	struct boot_status *s = boot_status();
 
+	/* R: pairs with the end of another thread's wait, which cleared its flag. */
 	if (!is_mine && atomic_flag_test_and_set_explicit(&shown, memory_order_acquire))
 		return;
 	is_mine = true;
 	strncpy(s->routine, fn, sizeof(s->routine) - 1);
 	atomic_store_explicit(&s->address, (uint64_t)(uintptr_t)addr, memory_order_relaxed);
 	atomic_store_explicit(&s->peer, pe, memory_order_relaxed);
+	/* A: the routine, address and peer before the word by which oshrun sees that they are valid. */
 	atomic_store_explicit(&s->waiting, 1, memory_order_release);
 }
 
@@ -53,6 +55,7 @@ void osh_wait_shown_end(void)
 		return;
 	atomic_store_explicit(&s->waiting, 0, memory_order_release);
 	is_mine = false;
+	/* A: pairs with osh_wait_show() of another thread. */
 	atomic_flag_clear_explicit(&shown, memory_order_release);
 }
 
@@ -74,6 +77,7 @@ static void give_up_on_left(struct osh_wait *w)
 		osh_wait_in_vain(w->fn, w->pe);
 	if (s == NULL)
 		return;
+	/* R: pairs with leave() and begin_end() in osh_init.c of that PE: what it sent before is here. */
 	w->in_vain = atomic_load_explicit(&s->left, memory_order_acquire) != 0 ||
 		     (!w->at_end && atomic_load_explicit(&s->ending, memory_order_acquire) != 0);
 }
@@ -89,7 +93,7 @@ static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)
 		return;
 	}
 	give_up_on_left(w);
-	/* A nap is long beside it, and what relays bring needs it. */
+	/* The call is cheap compared with a nap, and packets from relays move only by it. */
 	if (osh_pe.has_far_peers)
 		VipxProgress(osh_pe.nic);
 	nap.tv_nsec = (long)osh_min(NAP_NS * (1 + (rounds - YIELDS) / 16), NAP_MAX_NS);

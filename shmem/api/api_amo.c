@@ -23,7 +23,7 @@ static inline uint64_t bits64(const void *value)
 	return bits;
 }
 
-/* The three kinds of call for one type; what the size of the type does not choose is left out. */
+/* The three kinds of call for one type, for 4 or 8 bytes: sizeof(T) is a constant, so the compiler drops the other. */
 #define CALLS(N, T)                                                                                \
 	static inline T call_##N(const char *fn, struct osh_ctx *c, enum osh_amo op,               \
 				 const T *dest, T value, T cond, int pe)                           \

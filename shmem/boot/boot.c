@@ -201,7 +201,7 @@ static _Noreturn void end(int status, const char *why, bool lost)
 	if (boot_is_leaving())
 		leave_again();
 	if (in_job()) {
-		/* oshrun says it with the number of the PE and its host; of the others some say nothing. */
+		/* oshrun prints the line itself, with PE and host; other launchers may print nothing. */
 		if (why != NULL && boot.chosen != &boot_local) {
 			dprintf(STDERR_FILENO, "PE %d of %d: %s\n", boot.pe, boot.n_pes, why);
 			/* Launchers drop what they have not read when they end a job. */

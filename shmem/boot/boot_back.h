@@ -7,7 +7,7 @@
 
 struct boot_back {
 	const char *name;
-	/* Says the environment that this launcher started the process? */
+	/* Does the environment say that this launcher started the process? */
 	bool (*announced)(void);
 	/*
 	 * Joins; sets pe and n_pes of the job, and its id if the launcher has one, else leaves it 0.

@@ -210,7 +210,7 @@ static int local_barrier(void)
 	return local_exchange(NULL, 0, NULL);
 }
 
-/* Takes the other socket, of which the end is then no concern of this process; -1 without one. */
+/* Detaches the control socket: its hang-up no longer ends this process.  -1 if there is none. */
 static int control_take(void)
 {
 	int fd = atomic_exchange(&local.control, -1);

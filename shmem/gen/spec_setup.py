@@ -19,7 +19,7 @@ that started the library.
 Ends all PEs of the job; any one PE may call it, also while the others wait, compute or sleep. The process of the caller ends as by
 exit(): functions of atexit(), static destructors and unwritten output have two seconds. status: what the launcher returns.
 """, P("SHMEMX_NORETURN void shmem_global_exit(int status)")),
-    F("Number of this PE and of all", "9.1", "1.0", """
+    F("PE number and number of PEs", "9.1", "1.0", """
 The number of this PE, from 0, and the number of PEs of the job. Both are constant. Local; thread-safe.
 """, P("int shmem_my_pe(void)"), P("int shmem_n_pes(void)")),
     F("Whether the library is started", "9.1", "1.6", """
@@ -82,7 +82,7 @@ shmem_malloc, shmem_free, shmem_realloc and shmem_align.
 ]
 
 TEAMS = [
-    F("Number in a team and of its members", "9.4", "1.5", """
+    F("Team rank and size", "9.4", "1.5", """
 The number of this PE in the team, and the number of its PEs; -1 for SHMEM_TEAM_INVALID. Local; thread-safe.
 """, P("int shmem_team_my_pe(shmem_team_t team)"), P("int shmem_team_n_pes(shmem_team_t team)")),
     F("Configuration of a team", "9.4", "1.5", """
@@ -114,7 +114,7 @@ CONTEXTS = [
 A context of the world, or of a team: operations issued on it are ordered and completed apart from those of other contexts. PE numbers on it
 count in its team. options: SHMEM_CTX_SERIALIZED (no two threads use it at once), SHMEM_CTX_PRIVATE (only the thread that made it does),
 SHMEM_CTX_NOSTORE (fence and quiet need not order stores), SHMEM_CTX_SESSION_BATCH. Not collective. Returns 0; else *ctx is SHMEM_CTX_INVALID, and
-the library is as good as before.
+the library can still be used.
 """, P("int shmem_ctx_create(long options, shmem_ctx_t *ctx)"),
       P("int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx)")),
     F("End of a context", "9.5", "1.4", """

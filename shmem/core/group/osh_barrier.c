@@ -7,7 +7,7 @@
 #include "osh_order.h"
 #include "osh_target.h"
 
-/* In round k each member tells the one 2^k behind it: all know of all after log2(n) rounds. */
+/* In round k each member signals the one 2^k after it: all know of all after log2(n) rounds. */
 static void dissemination(const char *fn, struct osh_team *team)
 {
 	for (int step = 1; step < team->n; step *= 2) {

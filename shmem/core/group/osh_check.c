@@ -60,7 +60,7 @@ void osh_check_arguments(const char *fn, struct osh_team *team, const void *dest
 	pe = swap(fn, team, &mine, &theirs, sizeof(mine));
 	theirs.fn[sizeof(theirs.fn) - 1] = '\0';
 	if (strcmp(mine.fn, theirs.fn) != 0)
-		osh_fatal("%s: PE %d calls shmem_%s meanwhile", fn, pe, theirs.fn);
+		osh_fatal("%s: PE %d is in shmem_%s instead", fn, pe, theirs.fn);
 	if (mine.n != theirs.n)
 		osh_fatal("%s: the length is %zu bytes here and %zu at PE %d", fn, n,
 			  (size_t)theirs.n, pe);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Collectives that move data without changing it.  All put it where it belongs, in the memory of the
- * other members, and send a message behind it.  Few bytes are in the message itself.
+ * other members, and send a message after it.  Few bytes are in the message itself.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -149,7 +149,7 @@ static _Noreturn OSH_COLD void unexpected(const char *fn, const struct osh_team 
 		overwritten(fn, team, from);
 	if (team->kind == OSH_KIND_END)
 		osh_fatal("%s is called while PE %d is in %s", fn, pe, names[kind]);
-	osh_fatal("%s: PE %d is in %s meanwhile", fn, pe, names[kind]);
+	osh_fatal("%s: PE %d is in %s instead", fn, pe, names[kind]);
 }
 
 /*

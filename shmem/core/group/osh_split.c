@@ -161,8 +161,8 @@ void osh_team_destroy(const char *fn, struct osh_team *team)
 		osh_fatal("%s: %p is no team, or was destroyed already", fn, (void *)team);
 	osh_team_end_contexts(team);
 	/*
-	 * Behind this nobody stores into the block, so it can be used again.  The messages of the synchronisation are
-	 * waited for, but those that told how many were taken are not: they are complete before it.
+	 * After this nobody stores into the block, so it can be used again.  osh_sync() waits for its own messages;
+	 * acknowledgements are not waited for, so osh_quiet() completes them first.
 	 */
 	team->ends = true;
 	osh_quiet(&osh_ctx_internal);

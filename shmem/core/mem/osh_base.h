@@ -33,7 +33,7 @@ static inline size_t osh_times(size_t a, size_t b)
 	return osh_unlikely(__builtin_mul_overflow(a, b, &product)) ? SIZE_MAX : product;
 }
 
-/* A stride in bytes: one that is too large stays so. */
+/* A stride in bytes, saturated on overflow. */
 static inline ptrdiff_t osh_stride(ptrdiff_t elements, size_t bytes)
 {
 	ptrdiff_t stride;
@@ -51,7 +51,10 @@ static inline size_t osh_align_up(size_t n, size_t to)
 
 /* Prints one line about this PE on standard error. */
 void osh_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same, and ends the job with status 1.  `lost`: another PE cannot be reached; the launcher may know better. */
+/*
+ * Prints one line about this PE, and ends the job with status 1.  `lost`: another PE cannot be reached; the launcher
+ * may know better.
+ */
 _Noreturn void osh_end(bool lost, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 #define osh_fatal(...) osh_end(false, __VA_ARGS__)
 #define osh_fatal_lost(...) osh_end(true, __VA_ARGS__)

@@ -33,10 +33,10 @@ void osh_globals_find(struct osh_globals *g);
 /* Does the address lie in a writable segment of the executable? */
 bool osh_globals_have(const void *addr);
 /*
- * From now on, or (NULL) no longer, children of fork() get a private copy of adopted pieces, which would be missing
- * there.  Its handler of fork() is installed by the first call, which has to come before libraries that are used
- * install theirs: in a child those run in this order, and may use variables that the linker has put into the
- * executable (`environ`, those of sanitizers).  0 or -errno.
+ * Gives children of fork() a private copy of adopted pieces, which they would otherwise lack.  NULL ends that.  Its
+ * handler of fork() is installed by the first call, which has to come before libraries that are used install theirs: in
+ * a child those run in this order, and may use variables that the linker has put into the executable (`environ`, those
+ * of sanitizers).  0 or -errno.
  */
 int osh_globals_for_children(const struct osh_globals *g);
 /* A piece is about to be adopted, or was not: children that another thread makes meanwhile get it, too. */

@@ -8,7 +8,7 @@
 /* Ends the job: an address that is not symmetric, or no PE of that number. */
 _Noreturn void osh_bad_access(const char *fn, const void *addr, size_t n, int pe);
 
-/* The number in the world of PE `pe` of the context's team; one that there is not ends the job. */
+/* The number in the world of PE `pe` of the context's team; a PE that does not exist ends the job. */
 int osh_world_pe_checked(const char *fn, const struct osh_ctx *ctx, int pe);
 
 /*

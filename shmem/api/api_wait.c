@@ -55,7 +55,7 @@ static ALWAYS_INLINE bool holds(enum kind kind, const void *ivar, int cmp, uint6
 	return compares(kind, element(kind, ivar), cmp, value);
 }
 
-/* ---- Sets of elements ------------------------------------------------------------------------ */
+/* ---- Several elements ------------------------------------------------------------------------ */
 
 struct elements {
 	const char *fn;
@@ -140,74 +140,115 @@ static ALWAYS_INLINE size_t find_some(enum kind kind, const struct elements *s, 
 	return count;
 }
 
-/* ---- Waits, for one representation each ------------------------------------------------------ */
+/* ---- Waits and tests, for a representation that is constant where they are inlined ------------ */
 
-#define WAITS(K, kind)                                                                             \
+static ALWAYS_INLINE void wait_one(enum kind kind, const char *fn, const void *ivar, int cmp,
+				   uint64_t value)
+{
+	struct osh_wait w = OSH_WAIT(fn, ivar);
+
+	while (!holds(kind, ivar, cmp, value))
+		osh_wait(&w);
+	osh_wait_end(&w);
+}
+
+static ALWAYS_INLINE void wait_all(enum kind kind, const struct elements *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct osh_wait w = OSH_WAIT(s->fn, ivar_at(kind, s, i));
+
+		if (left_out(s, i))
+			continue;
+		while (!holds_at(kind, s, i))
+			osh_wait(&w);
+		osh_wait_end(&w);
+	}
+}
+
+static ALWAYS_INLINE size_t wait_any(enum kind kind, const struct elements *s)
+{
+	struct osh_wait w = OSH_WAIT(s->fn, NULL);
+	size_t found = find_any(kind, s);
+
+	if (found != SIZE_MAX || is_empty(s))
+		return found;
+	while ((found = find_any(kind, s)) == SIZE_MAX)
+		osh_wait(&w);
+	osh_wait_end(&w);
+	return found;
+}
+
+static ALWAYS_INLINE size_t wait_some(enum kind kind, const struct elements *s, size_t *indices)
+{
+	struct osh_wait w = OSH_WAIT(s->fn, NULL);
+	size_t count = find_some(kind, s, indices);
+
+	if (count != 0 || is_empty(s))
+		return count;
+	while ((count = find_some(kind, s, indices)) == 0)
+		osh_wait(&w);
+	osh_wait_end(&w);
+	return count;
+}
+
+static ALWAYS_INLINE int test_all(enum kind kind, const struct elements *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (!left_out(s, i) && !holds_at(kind, s, i))
+			return 0;
+	return 1;
+}
+
+/* ---- The functions of each representation ----------------------------------------------------- */
+
+#define UNUSED __attribute__((unused)) /* which types have 4 bytes, and which 8, is up to the ABI */
+
+#define WAIT_ONE(K, kind)                                                                          \
 	static __attribute__((noinline)) void wait_one_##K(const char *fn, const void *ivar,       \
 							   int cmp, uint64_t value)                \
 	{                                                                                          \
-		struct osh_wait w = OSH_WAIT(fn, ivar);                                            \
-		while (!holds(kind, ivar, cmp, value))                                             \
-			osh_wait(&w);                                                              \
-		osh_wait_end(&w);                                                                  \
-	}                                                                                          \
-	static __attribute__((unused)) void wait_all_##K(const struct elements *s)                 \
+		wait_one(kind, fn, ivar, cmp, value);                                              \
+	}
+
+#define WAIT_SEVERAL(K, kind)                                                                      \
+	static UNUSED void wait_all_##K(const struct elements *s)                                  \
 	{                                                                                          \
-		for (size_t i = 0; i < s->n; i++) {                                                \
-			struct osh_wait w = OSH_WAIT(s->fn, ivar_at(kind, s, i));                  \
-			if (left_out(s, i))                                                        \
-				continue;                                                          \
-			while (!holds_at(kind, s, i))                                              \
-				osh_wait(&w);                                                      \
-			osh_wait_end(&w);                                                          \
-		}                                                                                  \
+		wait_all(kind, s);                                                                 \
 	}                                                                                          \
-	static __attribute__((unused)) size_t test_any_##K(const struct elements *s)               \
+	static UNUSED size_t wait_any_##K(const struct elements *s)                                \
+	{                                                                                          \
+		return wait_any(kind, s);                                                          \
+	}                                                                                          \
+	static UNUSED size_t wait_some_##K(const struct elements *s, size_t *indices)              \
+	{                                                                                          \
+		return wait_some(kind, s, indices);                                                \
+	}
+
+#define TEST_SEVERAL(K, kind)                                                                      \
+	static UNUSED int test_all_##K(const struct elements *s)                                   \
+	{                                                                                          \
+		return test_all(kind, s);                                                          \
+	}                                                                                          \
+	static UNUSED size_t test_any_##K(const struct elements *s)                                \
 	{                                                                                          \
 		return find_any(kind, s);                                                          \
 	}                                                                                          \
-	static __attribute__((unused)) size_t wait_any_##K(const struct elements *s)               \
-	{                                                                                          \
-		struct osh_wait w = OSH_WAIT(s->fn, NULL);                                         \
-		size_t found = find_any(kind, s);                                                  \
-		if (found != SIZE_MAX || is_empty(s))                                              \
-			return found;                                                              \
-		while ((found = find_any(kind, s)) == SIZE_MAX)                                    \
-			osh_wait(&w);                                                              \
-		osh_wait_end(&w);                                                                  \
-		return found;                                                                      \
-	}                                                                                          \
-	static __attribute__((unused))                                                             \
-	size_t test_some_##K(const struct elements *s, size_t *indices)                            \
+	static UNUSED size_t test_some_##K(const struct elements *s, size_t *indices)              \
 	{                                                                                          \
 		return find_some(kind, s, indices);                                                \
-	}                                                                                          \
-	static __attribute__((unused))                                                             \
-	size_t wait_some_##K(const struct elements *s, size_t *indices)                            \
-	{                                                                                          \
-		struct osh_wait w = OSH_WAIT(s->fn, NULL);                                         \
-		size_t count = find_some(kind, s, indices);                                        \
-		if (count != 0 || is_empty(s))                                                     \
-			return count;                                                              \
-		while ((count = find_some(kind, s, indices)) == 0)                                 \
-			osh_wait(&w);                                                              \
-		osh_wait_end(&w);                                                                  \
-		return count;                                                                      \
-	}                                                                                          \
-	static __attribute__((unused)) int test_all_##K(const struct elements *s)                  \
-	{                                                                                          \
-		for (size_t i = 0; i < s->n; i++)                                                  \
-			if (!left_out(s, i) && !holds_at(kind, s, i))                              \
-				return 0;                                                          \
-		return 1;                                                                          \
 	}
 
-WAITS(i16, KIND_I16)
-WAITS(u16, KIND_U16)
-WAITS(i32, KIND_I32)
-WAITS(u32, KIND_U32)
-WAITS(i64, KIND_I64)
-WAITS(u64, KIND_U64)
+#define FUNCTIONS(K, kind)                                                                         \
+	WAIT_ONE(K, kind)                                                                          \
+	WAIT_SEVERAL(K, kind)                                                                      \
+	TEST_SEVERAL(K, kind)
+
+WAIT_ONE(i16, KIND_I16)
+WAIT_ONE(u16, KIND_U16)
+FUNCTIONS(i32, KIND_I32)
+FUNCTIONS(u32, KIND_U32)
+FUNCTIONS(i64, KIND_I64)
+FUNCTIONS(u64, KIND_U64)
 
 /* The function of a family for a type of 4 or 8 bytes. */
 #define FOR(T, name)                                                                               \
@@ -228,7 +269,7 @@ WAITS(u64, KIND_U64)
 		return holds(KIND(T), ivar, cmp, (uint64_t)cmp_value);                             \
 	}
 
-/* A routine on several elements; the body finds the set in `s`. */
+/* A routine on several elements; the body finds them in `s`. */
 #define SEVERAL(result, suffix, params, one_value, more_values, ...)                               \
 	API(result, shmem_##suffix, (API_LIST params))                                             \
 	{                                                                                          \

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How the routines are defined: each as pNAME, with the weak alias NAME, and for all types of a
- * family by a macro that is given to the list of the family.
+ * How the routines are defined: each as pNAME, with the weak alias NAME, which the linker replaces where a tool defines
+ * NAME itself; and for all types of a family by a macro that is given to the list of the family, as in
+ *
+ *	#define TYPED(N, T) API(void, shmem_##N##_p, (T * dest, T value, int pe)) { ... }
+ *	API_RMA_TYPES(TYPED)
+ *
+ * which makes shmem_float_p, shmem_double_p and so on.
  */
 #ifndef API_H
 #define API_H
 
+#include "api_types.h"
 #include "osh_ops.h"
 #include "pshmem.h"
 
@@ -34,73 +40,5 @@
 		struct osh_ctx *c = osh_ctx_access(ctx);                                           \
 		__VA_ARGS__                                                                        \
 	}
-
-/* ---- Families of types: X(name in routines, type) --------------------------------------------- */
-
-#define API_FIXED_TYPES(X)                                                                         \
-	X(int8, int8_t)                                                                            \
-	X(int16, int16_t)                                                                          \
-	X(int32, int32_t)                                                                          \
-	X(int64, int64_t)                                                                          \
-	X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t)
-
-#define API_RMA_TYPES(X)                                                                           \
-	X(float, float)                                                                            \
-	X(double, double)                                                                          \
-	X(longdouble, long double)                                                                 \
-	X(char, char)                                                                              \
-	X(schar, signed char)                                                                      \
-	X(short, short)                                                                            \
-	X(int, int)                                                                                \
-	X(long, long)                                                                              \
-	X(longlong, long long)                                                                     \
-	X(uchar, unsigned char)                                                                    \
-	X(ushort, unsigned short)                                                                  \
-	X(uint, unsigned int)                                                                      \
-	X(ulong, unsigned long)                                                                    \
-	X(ulonglong, unsigned long long) API_FIXED_TYPES(X) X(size, size_t) X(ptrdiff, ptrdiff_t)
-
-#define API_BITS_TYPES(X)                                                                          \
-	X(uint, unsigned int)                                                                      \
-	X(ulong, unsigned long)                                                                    \
-	X(ulonglong, unsigned long long)                                                           \
-	X(int32, int32_t) X(int64, int64_t) X(uint32, uint32_t) X(uint64, uint64_t)
-
-#define API_AMO_TYPES(X)                                                                           \
-	X(int, int)                                                                                \
-	X(long, long) X(longlong, long long) API_BITS_TYPES(X) X(size, size_t) X(ptrdiff, ptrdiff_t)
-
-#define API_EXTENDED_TYPES(X) X(float, float) X(double, double) API_AMO_TYPES(X)
-
-#define API_LOGIC_TYPES(X)                                                                         \
-	X(uchar, unsigned char)                                                                    \
-	X(ushort, unsigned short)                                                                  \
-	X(uint, unsigned int)                                                                      \
-	X(ulong, unsigned long)                                                                    \
-	X(ulonglong, unsigned long long) API_FIXED_TYPES(X) X(size, size_t)
-
-#define API_ORDERED_TYPES(X)                                                                       \
-	X(char, char)                                                                              \
-	X(schar, signed char)                                                                      \
-	X(short, short)                                                                            \
-	X(int, int)                                                                                \
-	X(long, long)                                                                              \
-	X(longlong, long long)                                                                     \
-	X(ptrdiff, ptrdiff_t)                                                                      \
-	API_LOGIC_TYPES(X) X(float, float) X(double, double) X(longdouble, long double)
-
-#define API_COMPLEX_TYPES(X) X(complexd, shmemx_complexd_t) X(complexf, shmemx_complexf_t)
-#define API_ARITH_TYPES(X) API_ORDERED_TYPES(X) API_COMPLEX_TYPES(X)
-
-/* The types of deprecated routines. */
-#define API_OLD_AMO_TYPES(X) X(int, int) X(long, long) X(longlong, long long)
-#define API_OLD_RMA_TYPES(X) X(float, float) X(double, double) API_OLD_AMO_TYPES(X)
-#define API_OLD_LOGIC_TYPES(X) X(short, short) API_OLD_AMO_TYPES(X)
-#define API_OLD_ORDERED_TYPES(X)                                                                   \
-	API_OLD_LOGIC_TYPES(X) X(float, float) X(double, double) X(longdouble, long double)
-#define API_OLD_ARITH_TYPES(X) API_OLD_ORDERED_TYPES(X) API_COMPLEX_TYPES(X)
-
-/* X(bits, bytes) */
-#define API_SIZES(X) X(8, 1) X(16, 2) X(32, 4) X(64, 8) X(128, 16)
 
 #endif

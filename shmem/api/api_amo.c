@@ -99,7 +99,7 @@ static inline uint64_t bits64(const void *value)
 	ARITHMETIC(N, T, or, OSH_AMO_OR)                                                           \
 	ARITHMETIC(N, T, xor, OSH_AMO_XOR)
 
-API_EXTENDED_TYPES(EXTENDED)
+API_XAMO_TYPES(EXTENDED)
 API_AMO_TYPES(STANDARD)
 API_BITS_TYPES(BITWISE)
 

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ag_agent.h"
 #include "ag_client.h"
 #include "ag_link.h"
 #include "ag_links.h"
 #include "ag_listing.h"
+#include "ag_loop.h"
 #include "ag_name.h"
 #include "ag_state.h"
 #include "u_log.h"
@@ -94,7 +94,7 @@ static int admin_leave(struct ag_agent *a, char *text, size_t size)
 		users_name(a, text, size);
 		return -EBUSY;
 	}
-	ag_stop(a);
+	ag_loop_stop(a);
 	return 0;
 }
 
@@ -105,7 +105,7 @@ static int admin_do(struct ag_client *c, const struct w_admin *m, char *text, si
 	switch (m->verb) {
 	case W_ADMIN_STOP:
 		u_info("ag", "stopped by pid %d", (int)c->pid);
-		ag_stop(a);
+		ag_loop_stop(a);
 		return 0;
 	case W_ADMIN_LEAVE:
 		return admin_leave(a, text, size);

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_ratelimit.h"
 #include "ag_state.h"
 #include "u_close.h"

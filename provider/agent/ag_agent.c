@@ -374,6 +374,11 @@ int ag_run(struct ag_agent *a)
 	return rc;
 }
 
+void ag_stop(struct ag_agent *a)
+{
+	ag_loop_stop(a);
+}
+
 static void close_fd(int fd)
 {
 	if (fd >= 0)

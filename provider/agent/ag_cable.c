@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ag_admission.h"
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_link.h"
 #include "ag_loop.h"
 #include "ag_ratelimit.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_conn.h"
 #include "ag_link.h"
 #include "ag_list.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ag_agent.h"
 #include "ag_ratelimit.h"
 #include "ag_state.h"
 #include "u_log.h"

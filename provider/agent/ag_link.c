@@ -2,7 +2,7 @@
 /* A link: whether it can be used, and the account of its memory window. */
 #include "ag_link.h"
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "u_time.h"
 #include "w_slot.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "ag_agent.h"
 #include "ag_cable.h"
+#include "ag_cfg.h"
 #include "ag_link.h"
 #include "ag_list.h"
 #include "ag_loop.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_client.h"
 #include "ag_link.h"
 #include "ag_list.h"

@@ -7,7 +7,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "ag_agent.h"
 #include "ag_state.h"
 
 int ag_loop_open(struct ag_agent *a)
@@ -45,7 +44,7 @@ void ag_loop_wake(struct ag_agent *a)
 	(void)n; /* EAGAIN: the counter is full, so a wake-up is under way already */
 }
 
-void ag_stop(struct ag_agent *a)
+void ag_loop_stop(struct ag_agent *a)
 {
 	atomic_store(&a->stop, true);
 	ag_loop_wake(a);

@@ -37,5 +37,7 @@ void ag_loop_unwatch(struct ag_agent *a, int fd);
 
 /* Ends the wait of the loop.  From any thread or signal handler. */
 void ag_loop_wake(struct ag_agent *a);
+/* Makes ag_run() return.  From any thread or signal handler. */
+void ag_loop_stop(struct ag_agent *a);
 
 #endif

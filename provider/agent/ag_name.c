@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ag_addr.h"
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_client.h"
 #include "ag_link.h"
 #include "ag_route.h"

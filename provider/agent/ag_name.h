@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_client.h"
 #include "ag_state.h"
 #include "w_ctl.h"

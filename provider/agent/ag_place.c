@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ag_agent.h"
 #include "ag_state.h"
 #include "port_host.h"
 #include "rl_relay.h"

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_link.h"
 #include "ag_ratelimit.h"
 #include "ag_state.h"

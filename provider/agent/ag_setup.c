@@ -27,7 +27,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_connect.h"
 #include "ag_ctl.h"
 #include "ag_link.h"

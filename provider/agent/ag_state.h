@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_list.h"
 #include "ag_ratelimit.h"
 #include "ag_watchdog.h"

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "ag_link.h"
 #include "ag_loop.h"
 #include "ag_place.h"

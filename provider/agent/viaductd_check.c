@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "port_fault.h"
 #include "port_fault_opt.h"
 #include "port_host.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "port.h"
 #include "u_base.h"
 #include "u_cfg.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "ag_agent.h"
+#include "ag_cfg.h"
 #include "u_base.h"
 
 #define VD_ALIASES_MAX 256u

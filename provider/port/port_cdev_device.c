@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "port_cdev_device.h"
 #include "port_cdev_priv.h"
 #include "u_log.h"
 

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "../../kmod/viaduct_ioctl.h"
-#include "port_cdev.h"
 #include "port_emu_priv.h"
 
 #define CDEV_OFFERS_MAX 1024u /* slices offered over one link and not opened yet */

@@ -22,40 +22,8 @@
 #define PORT_EMU_H
 
 #include "port.h"
-
-struct port_emu_host;
-
-/* The registers of one emulated host; shared by all its ports.  Interrupts included. */
-int port_emu_host_create(struct port_emu_host **out);
-/*
- * As above, with interrupt objects of viaduct.ko (port_cdev.h) in the place of doorbells and of the agents'
- * interrupt word.  Takes the descriptors, also when it fails.
- */
-int port_emu_host_create_on(int irq_fd, int agent_irq_fd, struct port_emu_host **out);
-void port_emu_host_destroy(struct port_emu_host *host);
-struct port_irq *port_emu_host_irq(struct port_emu_host *host);
-/* Where the agents' doorbell bits interrupt, and no others. */
-struct port_irq *port_emu_host_agent_irq(struct port_emu_host *host);
-/* Borrowed; for port_irq_open(). */
-int port_emu_host_doorbells_fd(const struct port_emu_host *host);
-int port_emu_host_status_fd(const struct port_emu_host *host);
-
-/* A client's view of the interrupts of a host.  The descriptors stay the caller's. */
-int port_irq_open(int doorbells_fd, int status_fd, struct port_irq **out);
-void port_irq_close(struct port_irq *irq);
-
-struct port_emu_cfg {
-	char name[PORT_NAME_MAX];
-	uint32_t index;	       /* of the port on its host, < PORT_PER_HOST; self is 0 */
-	uint32_t db_bits;      /* 1..PORT_DB_MAX; 0: 16 */
-	uint32_t spads;	       /* 1..PORT_SPAD_MAX; 0: 8 */
-	uint64_t window_bytes; /* 0: 4 GiB */
-	/*
-	 * Doorbell bits that only agents ring and read.  A process that rings or clears them
-	 * reaches no other.
-	 */
-	uint32_t agent_bits;
-};
+#include "port_emu_cfg.h"
+#include "port_emu_regs.h"
 
 /* The port that joins the processes of one host; its peer is itself, its link always up. */
 int port_emu_self_create(struct port_emu_host *host, const struct port_emu_cfg *cfg,

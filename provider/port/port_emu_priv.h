@@ -20,7 +20,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "port_emu.h"
+#include "port.h"
+#include "port_emu_cfg.h"
 #include "u_log.h"
 
 #define EMU_MAGIC 0x55504456u /* "VDPU" */

@@ -12,6 +12,7 @@
 
 #include "port_cdev_irq.h"
 #include "port_emu_priv.h"
+#include "port_emu_regs.h"
 #include "u_fd.h"
 #include "u_futex.h"
 #include "u_log.h"

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "rl_relay.h"
+#include "rl_types.h"
 #include "u_out.h"
 
 /* One node of a circuit, and the slots and credit from it. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "rt_priv.h"
+#include "rt_topo.h"
 
 #define COLUMNS 100u
 #define GAP 5u	  /* between two hosts of a row, where there is room */

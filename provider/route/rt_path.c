@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rt_priv.h"
+#include "rt_topo.h"
 
 #define NAMED 6u /* down links that a reason names */
 

@@ -3,7 +3,9 @@
 #ifndef RT_PRIV_H
 #define RT_PRIV_H
 
-#include "rt_topo.h"
+#include <stdbool.h>
+
+#include "rt_types.h"
 
 enum rt_shape { RT_SHAPE_RING, RT_SHAPE_CHAIN, RT_SHAPE_MESH, RT_SHAPE_TORUS, RT_SHAPE_GRAPH };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Distances over live links. */
+#include <stddef.h>
+
 #include "rt_priv.h"
 
 static bool end_up(const uint8_t *up, unsigned int host, unsigned int port)

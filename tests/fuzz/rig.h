@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ag_agent.h"
 #include "ag_link.h"
 #include "ag_state.h"
 #include "w_addr.h"

@@ -23,6 +23,7 @@ extern "C" {
 #include "port_emu.h"
 #include "port_fault.h"
 #include "rl_priv.h"
+#include "rl_relay.h"
 }
 
 namespace relay_test {

@@ -4,6 +4,7 @@
 #define PT_H
 
 #include "port_cdev.h"
+#include "port_emu.h"
 #include "u_base.h"
 
 enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "u_place_parse.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "u_place.h"
 
 const char *const u_place_role_words[] = { "application", "transfer",  "service",
 					   "relay",	  "interrupt", NULL };

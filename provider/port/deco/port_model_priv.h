@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "port_model.h"
+#include "port.h"
 #include "port_model_time.h"
 #include "u_base.h"
 #include "u_out.h"

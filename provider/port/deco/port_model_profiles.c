@@ -5,7 +5,8 @@
  */
 #include <string.h>
 
-#include "port_model.h"
+#include "port_model_profiles.h"
+#include "u_base.h"
 
 static const struct port_model_profile profiles[] = {
 	/*

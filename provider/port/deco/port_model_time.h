@@ -4,8 +4,10 @@
 #define PORT_MODEL_TIME_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "port_model.h"
+#include "port_model_profiles.h"
 
 /* No honest sender is so far ahead of its link; a word that says so is garbage. */
 #define MODEL_BACKLOG_MAX INT64_C(10000000000)

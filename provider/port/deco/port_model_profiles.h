@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The adapters whose times the model can take. */
+#ifndef PORT_MODEL_PROFILES_H
+#define PORT_MODEL_PROFILES_H
+
+#include <stdint.h>
+
+/* Times in nanoseconds.  port_model_profiles.c says where each value is from. */
+struct port_model_profile {
+	const char *name;
+	uint64_t line_rate;	    /* bytes a second, one direction, all bytes of packets */
+	uint32_t payload_bytes;	    /* of the largest packet */
+	uint32_t packet_bytes;	    /* bytes that a packet adds to its payload */
+	uint32_t posted_bytes;	    /* bytes that the adapter buffers ahead of the link */
+	uint32_t latency_ns;	    /* from the link to the memory of the peer */
+	uint32_t register_write_ns; /* the processor's share of a posted register write */
+	uint32_t register_read_ns;  /* of this host's adapter */
+	uint32_t interrupt_ns; /* from the doorbell's arrival to the thread that waits for it */
+	uint32_t dma_setup_ns; /* writing and starting a descriptor, seeing it done */
+	uint64_t copy_rate;    /* bytes a second that one processor copies in memory */
+};
+
+/* NULL when there is none of that name. */
+const struct port_model_profile *port_model_profile_find(const char *name);
+
+#endif

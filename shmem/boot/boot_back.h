@@ -3,7 +3,10 @@
 #ifndef BOOT_BACK_H
 #define BOOT_BACK_H
 
-#include "boot.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "boot_job.h"
 
 struct boot_back {
 	const char *name;

@@ -9,6 +9,7 @@
 #include "vs_ask.h"
 #include "vs_init.h"
 #include "vs_sock.h"
+#include "vs_table.h"
 
 static pid_t after(pid_t pid)
 {

@@ -7,6 +7,7 @@
 
 #include "hook.h"
 #include "vs_init.h"
+#include "vs_table.h"
 
 /* ---- another program ---- */
 

@@ -5,6 +5,7 @@
 
 #include "hook.h"
 #include "vs_io.h"
+#include "vs_table.h"
 #include "vs_time.h"
 
 static bool all_empty(const struct iovec *v, int n)

@@ -9,6 +9,7 @@
 #include "hook.h"
 #include "vs_init.h"
 #include "vs_io.h"
+#include "vs_table.h"
 
 static ssize_t send_vector(struct vs_obj *o, int fd, const struct iovec *v, int n, int flags)
 {

@@ -14,6 +14,7 @@
 #include "vs_init.h"
 #include "vs_opts.h"
 #include "vs_sock.h"
+#include "vs_table.h"
 
 VS_HOOK int socket(int family, int type, int protocol)
 {

@@ -14,6 +14,7 @@
 #include "vs_poll.h"
 #include "vs_signal.h"
 #include "vs_sock.h"
+#include "vs_table.h"
 
 static const struct timespec *from_ms(int ms, struct timespec *t)
 {

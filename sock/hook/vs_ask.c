@@ -11,6 +11,7 @@
 
 #include "vs_real.h"
 #include "vs_sock.h"
+#include "vs_table.h"
 
 #define TURN_MS 50
 #define ASKED_WAIT_MS 1000

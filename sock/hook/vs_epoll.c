@@ -10,6 +10,7 @@
 #include "vs_real.h"
 #include "vs_rouse.h"
 #include "vs_signal.h"
+#include "vs_table.h"
 #include "vs_time.h"
 #include "vs_watch.h"
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "vs_obj.h"
+#include "vs_table.h"
 
 /* One line of this library to standard error. */
 void vs_say(const char *line);

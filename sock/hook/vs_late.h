@@ -10,8 +10,11 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "vs_table.h"
+#include "vs_base.h"
+
+struct vs_obj;
 
 /* Those of this thread. */
 extern __thread struct vs_obj *_Atomic vs_late_list __attribute__((tls_model("initial-exec")));

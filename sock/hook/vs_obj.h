@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 #include "vs_auto.h"
+#include "vs_base.h"
 #include "vs_rules.h"
 #include "vs_stat.h"
-#include "vs_table.h"
 
 struct st_stream;
 struct vs_epoll;

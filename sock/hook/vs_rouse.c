@@ -7,6 +7,7 @@
 
 #include "vs_obj.h"
 #include "vs_real.h"
+#include "vs_table.h"
 
 /* The set in whose kernel's call this thread is; it has a reference to the set's object meanwhile. */
 static __thread struct vs_epoll *inside __attribute__((tls_model("initial-exec")));

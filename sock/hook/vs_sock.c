@@ -15,6 +15,7 @@
 #include "vs_note.h"
 #include "vs_ready.h"
 #include "vs_real.h"
+#include "vs_table.h"
 #include "vs_time.h"
 
 /* Of the step from VS_CONNECTING to VS_CONNECTED, once for each connection. */

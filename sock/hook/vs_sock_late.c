@@ -9,6 +9,7 @@
 #include "vs_real.h"
 #include "vs_signal.h"
 #include "vs_sock.h"
+#include "vs_table.h"
 
 bool vs_sock_interrupted(struct vs_obj *o)
 {

@@ -15,11 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "vs_base.h"
+
 #define VS_CHUNK 1024
 #define VS_CHUNKS 1024 /* so descriptors from 1 Mi upwards have no object */
-
-#define vs_likely(x) __builtin_expect(!!(x), 1)
-#define vs_unlikely(x) __builtin_expect(!!(x), 0)
 
 struct vs_obj;
 
@@ -55,8 +54,6 @@ static inline struct vs_obj *vs_get(int fd)
 {
 	return vs_likely(!vs_peek(fd)) ? NULL : vs_get_slow(fd);
 }
-
-enum vs_kind { VS_SOCKET, VS_EPOLL };
 
 /* An object with one reference and all else 0, whose last reference calls `end`; NULL: no memory. */
 struct vs_obj *vs_obj_create(enum vs_kind kind, void (*end)(struct vs_obj *o));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "st_poller.h"
+#include "st_ready.h"
 
 #define IDLE_NS 5000000u /* without news for this long: armed, and given back */
 #define YIELD_EVERY                                                                                \

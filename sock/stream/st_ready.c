@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 
 #include "st_paths.h"
-#include "st_poller.h"
+#include "st_ready.h"
 #include "st_wait.h"
 
 #define CONFIRM_SPINS                                                                              \

@@ -9,6 +9,7 @@
 #include "st_quiet.h"
 #include "st_risk.h"
 #include "st_step.h"
+#include "st_switch.h"
 #include "st_wait.h"
 
 #define FIRST_NS 20000u

@@ -5,8 +5,6 @@
 
 #include "st_paths.h"
 
-/* Messages of the other end, and the steps to a VI and back that do not wait for it; when to come again. */
-uint64_t st_switch_step(struct st_stream *s, uint64_t now);
 /* One round of everything; when to come again, or ST_NEVER: it needs no looking after. */
 uint64_t st_step(struct st_stream *s, uint64_t now);
 /* Gives the VI and the ring back, whatever is under way. */

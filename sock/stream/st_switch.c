@@ -7,7 +7,7 @@
 
 #include "st_quiet.h"
 #include "st_risk.h"
-#include "st_step.h"
+#include "st_switch.h"
 
 #define ANSWER_NS 1000000000u  /* an answer takes longer: the VI is given up */
 #define DEFER_NS 500000000u    /* a reader that has much to read on TCP says NO after this, */

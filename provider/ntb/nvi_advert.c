@@ -14,8 +14,8 @@
  * memory was deregistered is checked, as any, when its message comes.
  */
 #include "nvi_advert.h"
-#include "vi_hot.h"
 #include "vi_sg.h"
+#include "vi_wq_hot.h"
 
 void nvi_adverts_begin(struct nvi_chan *ch)
 {

@@ -24,7 +24,7 @@
 #include "nvi_publish.h"
 #include "nvi_store.h"
 #include "u_trace.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 #define PIECE (1u << 20)
 

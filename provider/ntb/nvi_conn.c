@@ -13,7 +13,7 @@
 #include "nvi_remote.h"
 #include "nvi_rx.h"
 #include "nvi_write.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 

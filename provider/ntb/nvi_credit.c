@@ -4,7 +4,7 @@
 #include "nvi_credit.h"
 #include "nvi_fault.h"
 #include "nvi_notify.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 /* Completes the descriptors whose last slot the peer has consumed. */
 static void complete_acked(struct nvi_chan *ch, uint32_t credit)

@@ -11,7 +11,7 @@
 #include "nvi_req.h"
 #include "nvi_window.h"
 #include "u_time.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 /* ---- waiting until sends have arrived -------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include "nvi_post.h"
 #include "nvi_progress.h"
 #include "nvi_write.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 const struct vi_fast_ops nvi_fast = {
 	.unqueued_max = VI_LONG_RECV - 1,

@@ -18,8 +18,8 @@
 #include "nvi_progress.h"
 #include "nvi_publish.h"
 #include "nvi_store.h"
-#include "vi_hot.h"
 #include "vi_wait.h"
+#include "vi_wq_hot.h"
 
 struct flush {
 	struct nvi_chan *ch;

@@ -22,7 +22,7 @@
 #include "nvi_credit.h"
 #include "nvi_publish.h"
 #include "nvi_store.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 /* ---- may it be placed ------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "nvi_publish.h"
 #include "nvi_tx.h"
 #include "nvi_write.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 #define TX_WHOLE 8192u /* a message up to this long is one fragment */
 

@@ -16,7 +16,7 @@
 #include "nvi_rx_write.h"
 #include "u_copy.h"
 #include "u_trace.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 #define RX_AHEAD 2u   /* slots fetched ahead of the one that is consumed */
 #define RX_SPAN 4096u /* bytes of the payload buffer asked for at once */

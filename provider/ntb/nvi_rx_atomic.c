@@ -10,7 +10,7 @@
 #include "nvi_rx_atomic.h"
 #include "nvi_publish.h"
 #include "nvi_rx_read.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 /* A message of another process orders this and what the program does with the memory. */
 #define DEFINE_OPERATE(bits)                                                                       \

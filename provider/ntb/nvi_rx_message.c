@@ -5,7 +5,7 @@
 #include "nvi_fault.h"
 #include "nvi_rx_message.h"
 #include "u_trace.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 void nvi_rx_payload(const struct nvi_rx_slot *s, void *dst, uint32_t off, uint32_t n)
 {

@@ -8,7 +8,7 @@
 #include "nvi_rx_read.h"
 #include "nvi_tx.h"
 #include "u_trace.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 /* ---- requests of the peer -------------------------------------------------------------------- */
 

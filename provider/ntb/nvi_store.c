@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "nvi_store.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 U_COLD void nvi_store_last_last(const struct u_out *out, uint8_t *dst, const uint8_t *src,
 				uint32_t n)

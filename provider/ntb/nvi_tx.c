@@ -19,7 +19,7 @@
 #include "nvi_tx.h"
 #include "nvi_write.h"
 #include "u_copy.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 #define TX_BUDGET (1u << 20)
 #define TX_FRAG_MIN 4096u

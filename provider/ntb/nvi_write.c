@@ -14,7 +14,7 @@
 #include "nvi_fault.h"
 #include "nvi_store.h"
 #include "nvi_write.h"
-#include "vi_hot.h"
+#include "vi_wq_hot.h"
 
 /* ---- completing ------------------------------------------------------------------------------ */
 

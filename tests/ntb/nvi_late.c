@@ -6,7 +6,8 @@
 
 #include "nvi_resume.h"
 #include "vi_cq_list.h"
-#include "vi_hot.h"
+#include "vi_post_hot.h"
+#include "vi_take_hot.h"
 
 #define ENDED 99u /* the agent's name of a connection that is over */
 

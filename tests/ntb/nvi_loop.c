@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "nvi_loop.h"
-#include "vi_hot.h"
 #include "vi_many.h"
 
 #include <errno.h>
@@ -24,6 +23,9 @@
 #include "port_fault.h"
 #include "u_futex.h"
 #include "u_time.h"
+#include "vi_post_hot.h"
+#include "vi_take_hot.h"
+#include "vi_wq_hot.h"
 
 struct nvi_loop {
 	struct vi_nic *nic;

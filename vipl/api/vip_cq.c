@@ -3,6 +3,8 @@
 
 #include "u_time.h"
 #include "vi_cq.h"
+#include "vi_cq_notify.h"
+#include "vi_cq_poll.h"
 #include "vip_api.h"
 
 /* Counts above 32 bits are above every limit. */

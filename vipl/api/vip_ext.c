@@ -6,6 +6,7 @@
 
 #include "u_time.h"
 #include "vi_cq.h"
+#include "vi_cq_notify.h"
 #include "vi_mem.h"
 #include "vi_vi.h"
 #include "vip_api.h"

@@ -5,6 +5,7 @@
 #include "vi_handle.h"
 #include "vi_many.h"
 #include "vi_status.h"
+#include "vi_vi.h"
 #include "vip_api.h"
 
 static VIP_RETURN post_many(VIP_VI_HANDLE handle, VIP_DESCRIPTOR *const *descs, VIP_ULONG count,

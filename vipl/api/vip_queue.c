@@ -2,7 +2,9 @@
 #include <errno.h>
 
 #include "u_time.h"
-#include "vi_hot.h"
+#include "vi_post_hot.h"
+#include "vi_take_hot.h"
+#include "vi_vi.h"
 #include "vip_api.h"
 
 VIP_RETURN VipPostSend(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,

@@ -9,7 +9,7 @@
 
 #include "vi_conn.h"
 #include "vi_handle.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
 
 static pthread_mutex_t conn_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include "vi_cq.h"
+#include "vi_cq_list.h"
+#include "vi_cq_notify.h"
 #include "vi_event.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
 
 struct vi_pool vi_cq_pool = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The list of the busy work queues of a completion queue. */
 #include "vi_cq_list.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
-#include "vi_vi.h"
 
 /* ---- coming --------------------------------------------------------------------------------- */
 

@@ -3,10 +3,44 @@
 #ifndef VI_CQ_LIST_H
 #define VI_CQ_LIST_H
 
-#include "vi_cq.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
-#include "vi_vi.h"
-#include "vi_wq.h"
+
+/* Takes one entry without polling.  Caller holds cq->lock. */
+bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out);
+
+/* Does any queue of the hot list have an entry, and how many are there?  Caller holds cq->lock. */
+bool vi_cq_has_entry(struct vi_cq *cq);
+uint64_t vi_cq_count(struct vi_cq *cq);
+
+/* Takes a queue off the hot list.  Caller holds cq->lock. */
+void vi_cq_unlist(struct vi_cq *cq, struct vi_wq *wq);
+
+/*
+ * wq, which has a CQ, completed something or deserves polling: puts it on the
+ * hot list, where a poll visits it.  Caller holds the queue's lock.  A provider marks the queues of a
+ * VI that connected.  When a queue leaves the hot list, progress is made on its VI once
+ * more, with wq->hot 0.
+ */
+void vi_cq_mark(struct vi_wq *wq);
+
+/*
+ * The word that polls compare for a receive queue with a CQ is not right any more: the next poll visits the queue
+ * instead.  Caller holds rx_lock.  True: before the word's memory goes, vi_cq_grace() is due.
+ */
+bool vi_cq_unwatch(struct vi_wq *wq);
+/*
+ * As vi_cq_unwatch() for a thread that does not get rx_lock: polls do it when the thread that holds the lock has
+ * dropped it.  It may store the word that the queue is watched for once more before.
+ */
+void vi_cq_unwatch_later(struct vi_wq *wq);
+/* Waits until polls that began before vi_cq_unwatch() have ended.  Caller holds no lock. */
+void vi_cq_grace(struct vi_cq *cq);
+
+/* Polls of its CQ by which wq was watched; meanwhile no poll visits it.  No lock is needed. */
+uint32_t vi_cq_watches(const struct vi_wq *wq);
+
+/* ---- for units of completion queues -------------------------------------------------------- */
 
 /* Moves the queues of `marked` to the hot list. */
 void vi_cq_take_marked(struct vi_cq *cq);

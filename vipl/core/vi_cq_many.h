@@ -3,7 +3,7 @@
 #ifndef VI_CQ_MANY_H
 #define VI_CQ_MANY_H
 
-#include "vi_cq.h"
+#include "vi_objects.h"
 
 /*
  * Takes one entry, if need be after progress on the VIs for which something came.  Their order is round robin.  Caller

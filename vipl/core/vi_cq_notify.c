@@ -9,9 +9,10 @@
 #include "u_fd.h"
 #include "u_futex.h"
 #include "u_log.h"
-#include "vi_cq.h"
+#include "vi_cq_list.h"
+#include "vi_cq_notify.h"
 #include "vi_event.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
 
 static void count_armed(struct vi_cq *cq)

@@ -5,9 +5,9 @@
 #include "u_time.h"
 #include "vi_cq_list.h"
 #include "vi_cq_many.h"
-#include "vi_nic.h"
+#include "vi_cq_poll.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
-#include "vi_vi.h"
 #include "vi_wait.h"
 
 /* ---- polling -------------------------------------------------------------------------------- */

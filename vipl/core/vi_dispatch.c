@@ -9,12 +9,13 @@
 #include "u_futex.h"
 #include "u_log.h"
 #include "u_time.h"
-#include "vi_cq.h"
+#include "vi_cq_list.h"
+#include "vi_cq_notify.h"
 #include "vi_dispatch.h"
 #include "vi_event_priv.h"
 #include "vi_fork.h"
-#include "vi_nic.h"
-#include "vi_vi.h"
+#include "vi_objects.h"
+#include "vi_wq_hot.h"
 
 #define LOGS_PER_SECOND 10u /* errors without a handler that are written to the log */
 

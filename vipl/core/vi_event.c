@@ -9,10 +9,8 @@
 
 #include "u_futex.h"
 #include "u_thread.h"
-#include "vi_cq.h"
 #include "vi_event_priv.h"
-#include "vi_nic.h"
-#include "vi_vi.h"
+#include "vi_objects.h"
 
 #define EVENTS_MANY (VI_EVENTS_MAX / 2) /* so many waiting: the same again adds nothing */
 

@@ -2,8 +2,10 @@
 #include <errno.h>
 
 #include "vi_cq_list.h"
-#include "vi_hot.h"
+#include "vi_cq_poll.h"
 #include "vi_many.h"
+#include "vi_post_hot.h"
+#include "vi_take_hot.h"
 
 /* ---- posting --------------------------------------------------------------------------------- */
 

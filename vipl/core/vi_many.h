@@ -3,8 +3,7 @@
 #ifndef VI_MANY_H
 #define VI_MANY_H
 
-#include "vi_cq.h"
-#include "vi_vi.h"
+#include "vi_objects.h"
 
 #define VI_TAKE_MOST 256u /* descriptors in one call: other threads wait for the lock meanwhile */
 

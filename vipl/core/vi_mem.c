@@ -19,11 +19,10 @@
 #include "u_maps.h"
 #include "vi_limits.h"
 #include "vi_mem.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 #include "vi_probe.h"
 #include "vi_provider.h"
 #include "vi_ptag.h"
-#include "vi_vi.h"
 
 #define SLOT_MASK ((1u << VI_TPT_SLOT_BITS) - 1)
 #define GENERATION_MASK ((1u << (32 - VI_TPT_SLOT_BITS)) - 1)

@@ -4,7 +4,7 @@
 #define VI_PLACE_H
 
 #include "u_place.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 
 /* Places by the rules, NULL: of VIADUCT_AFFINITY, for the calling thread.  May be called again. */
 int vi_place_nic(struct vi_nic *nic, const char *rules);

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "u_time.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
 
 #define SLEEP_STEP_NS INT64_C(1000000)

@@ -17,12 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "vi_conn.h"
 #include "vipl.h"
 #include "vipl_ext.h"
 
 struct u_affinity;
 struct u_place_decision;
+struct vi_conn;
 struct vi_nic;
 struct vi_vi;
 

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "vi_handle.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 #include "vi_ptag.h"
 
 struct vi_pool vi_ptag_pool = {

@@ -3,10 +3,9 @@
 #include <errno.h>
 
 #include "vi_limits.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
 #include "vi_sg.h"
-#include "vi_vi.h"
 
 static bool is_atomic(const struct vi_wqe *wqe)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Look-ups in the translation and protection table. */
 #include "vi_tpt.h"
-#include "vi_nic.h"
-#include "vi_vi.h"
+
+#include "vi_objects.h"
 
 void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint64_t len,
 		   uint32_t handle, uint32_t access)

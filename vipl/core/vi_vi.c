@@ -5,10 +5,11 @@
 
 #include "vi_cq.h"
 #include "vi_event.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
 #include "vi_ptag.h"
 #include "vi_vi.h"
+#include "vi_wq.h"
 
 struct vi_pool vi_vi_pool = {
 	.size = sizeof(struct vi_vi),

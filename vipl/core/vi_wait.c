@@ -6,7 +6,7 @@
 #include "u_idle.h"
 #include "u_time.h"
 #include "u_trace.h"
-#include "vi_nic.h"
+#include "vi_objects.h"
 #include "vi_provider.h"
 
 static int64_t sooner(int64_t a, int64_t b)

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vi_cq_notify.h"
 #include "vi_event.h"
-#include "vi_hot.h"
 #include "vi_limits.h"
+#include "vi_wq.h"
+#include "vi_wq_hot.h"
 
 #define WQ_FIRST_ENTRIES 16u
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Those that wait for an entry of a completion queue: handlers and descriptors. */
+#ifndef VI_CQ_NOTIFY_H
+#define VI_CQ_NOTIFY_H
+
+#include <stdint.h>
+
+#include "vi_objects.h"
+
+/* Takes back `n` armed handlers or descriptors. */
+void vi_cq_disarm(struct vi_cq *cq, uint32_t n);
+
+/* Something completed on a queue of cq: handlers and descriptor.  The queue's lock may be held. */
+void vi_cq_alert(struct vi_cq *cq);
+
+int vi_cq_notify(struct vi_cq *cq, void *context,
+		 void (*handler)(VIP_PVOID, VIP_NIC_HANDLE, VIP_VI_HANDLE, VIP_BOOLEAN));
+int vi_cq_fd(struct vi_cq *cq, int *fd_out);
+int vi_cq_arm(struct vi_cq *cq);
+
+#endif

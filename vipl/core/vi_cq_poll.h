@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Taking an entry of a completion queue. */
+#ifndef VI_CQ_POLL_H
+#define VI_CQ_POLL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "vi_objects.h"
+
+/*
+ * Takes one entry if there is one without polling; else makes progress on the hot VIs once
+ * and looks at the doorbell.  1: taken, 0: none; -EINVAL: stale id.
+ */
+int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_out);
+
+/*
+ * As vi_cq_poll() for a caller that holds cq->lock, and may take further entries of the queue.  `first`: looks at the
+ * doorbell, too, if it finds none.
+ */
+bool vi_cq_poll_locked(struct vi_cq *cq, bool first, struct vi_wq **wq_out);
+
+/* As vi_cq_poll(), waiting; 0 at the deadline. */
+int vi_cq_wait(struct vi_cq *cq, int64_t deadline, uint64_t *vi_out, bool *is_recv_out);
+
+#endif

@@ -7,9 +7,9 @@
 TARGET is a library or program that was built from the C files SOURCE, named in their order.  Reads the symbols that
 each object file defines and needs, and fails with a line for each symbol that is defined in a later unit.
 
-With --includes a unit is its C file and the header of that name, and an include is a use as well, which symbols do not
-show for types and inline functions.  A header without a C file has no place in the order: what it includes is used by
-each unit that includes it.
+With --includes a unit is its C file and the header of that name beside it, and an include is a use as well, which
+symbols do not show for types and inline functions.  A header without a C file has no place in the order: what it
+includes is used by each unit that includes it.
 """
 import os
 import re
@@ -56,31 +56,32 @@ def upward(sources, tables):
 
 
 def included(path):
-    """The names in the #include lines with quotes of a file that may be missing."""
-    if not os.path.exists(path):
-        return []
+    """The names in the #include lines with quotes of a file."""
     with open(path, encoding='utf-8') as file:
         return re.findall(r'^#include "([^"/]+)"', file.read(), re.MULTILINE)
 
 
-def used_headers(source, homes):
+def used_headers(source, own, headers, homes):
     """The headers of units, keys of `homes`, that a unit includes, also by headers without a C file."""
-    folder, own = os.path.dirname(source), os.path.basename(source)[:-len('.c')] + '.h'
-    left, seen = included(source) + included(os.path.join(folder, own)), {own}
+    left, seen = included(source) + (included(headers[own]) if own in homes else []), {own}
     while left:
         name = left.pop()
         if name not in seen:
             seen.add(name)
-            if name not in homes:
-                left += included(os.path.join(folder, name))
+            if name in headers and name not in homes:
+                left += included(headers[name])
     return sorted(seen & homes.keys())
 
 
 def upward_includes(sources):
     """Lines that name each include of a later unit's header by an earlier unit."""
-    homes = {os.path.basename(source)[:-len('.c')] + '.h': i for i, source in enumerate(sources)}
+    headers = {name: os.path.join(folder, name) for folder in {os.path.dirname(s) or '.' for s in sources}
+               for name in os.listdir(folder) if name.endswith('.h')}
+    owns = [os.path.splitext(os.path.basename(s))[0] + '.h' for s in sources]
+    homes = {own: i for i, own in enumerate(owns) if os.path.exists(os.path.splitext(sources[i])[0] + '.h')}
     return [f'{source} includes {name} of {sources[homes[name]]}, which comes after it'
-            for i, source in enumerate(sources) for name in used_headers(source, homes) if homes[name] > i]
+            for i, source in enumerate(sources) for name in used_headers(source, owns[i], headers, homes)
+            if homes[name] > i]
 
 
 def main(args):

@@ -331,7 +331,7 @@ static bool not_ours(int err)
 	return err == -EBADF || err == -ENOTTY || err == -EINVAL;
 }
 
-/* Memory of more mappings is left to the caller, who asks about many pages in the time of a query. */
+/* With more mappings than this the caller touches the pages instead, which is then as fast as the queries. */
 #define QUERIES_MAX 32u
 
 /* 0, -EFAULT, or an error that not_ours() knows. */

@@ -378,7 +378,7 @@ static int give_back(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 
 /* ---- the end of a registration ---------------------------------------------------------------- */
 
-/* Memory of VipxAllocMem has another call than all other. */
+/* Memory from VipxAllocMem is freed by its own call, VipxFreeMem. */
 static bool is_for_call(const struct vi_region *r, void **window_out)
 {
 	return (r->window != NULL && r->adopted == NULL) == (window_out != NULL);

@@ -1362,7 +1362,7 @@ VIP_RETURN VipRegisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VI
  *
  * Return:
  *  - VIP_SUCCESS: the handle is invalid
- *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, another address than the
+ *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, an address other than the
  *    registered one, or memory of VipxAllocMem(): use VipxFreeMem()
  *  - VIP_ERROR_RESOURCE: memory of VipxAdoptMem() that cannot be given back now for want of memory,
  *    mappings or file descriptors; it stays registered. Free some and call again
@@ -1395,7 +1395,7 @@ VIP_RETURN VipDeregisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress,
  *
  * Return:
  *  - VIP_SUCCESS: the new attributes hold for every access that begins now
- *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, another address than the
+ *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, an address other than the
  *    registered one, or NULL
  *  - VIP_ERROR_RESOURCE: out of memory
  *  - VIP_INVALID_PTAG: Ptag is neither NULL nor a tag of this NIC handle
@@ -1424,7 +1424,7 @@ VIP_RETURN VipSetMemAttributes(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address,
  *
  * Return:
  *  - VIP_SUCCESS: MemAttribs is filled
- *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, another address than the
+ *  - VIP_INVALID_PARAMETER: a bad NIC handle, an unknown memory handle, an address other than the
  *    registered one, or NULL
  *
  * Context: does not block. Thread-safe. Allowed in handlers.

@@ -101,7 +101,7 @@ typedef enum _VIPX_ATOMIC_OP {
 	VIPX_ATOMIC_FETCH = 1,	      /* the old one */
 	VIPX_ATOMIC_SWAP = 2,	      /* Operand; without Result it is a store */
 	VIPX_ATOMIC_COMPARE_SWAP = 3, /* Operand, if the old one is Compare, else the old one */
-	VIPX_ATOMIC_ADD = 4,	      /* the sum with Operand, without carry */
+	VIPX_ATOMIC_ADD = 4,	      /* the sum with Operand, modulo 2^32 or 2^64 */
 	VIPX_ATOMIC_AND = 5,	      /* the bits of both */
 	VIPX_ATOMIC_OR = 6,	      /* the bits of either */
 	VIPX_ATOMIC_XOR = 7	      /* the bits of one but not the other */
@@ -247,7 +247,7 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * Does for memory that is already there what VipxAllocMem() does for new memory: a peer's RDMA writes
  * soon become stores, which a thread that polls the memory sees without any call. The content is
  * copied into the window, and the window's pages are mapped in the place of the old ones: address and
- * content stay. Registrations that the memory has stay, too. Peers on other machines store there
+ * content stay. Existing registrations of the memory stay valid. Peers on other machines store there
  * only where an IOMMU translates for the adapter; where none does, their writes go through slots.
  *
  * The memory must be private, readable, writable and not executable: that of malloc(), aligned_alloc()
@@ -326,7 +326,7 @@ VIP_RETURN VipxAdoptMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_ULONG L
  * When the right ends - the other end frees the memory, changes its attributes or disconnects, or the
  * connection is lost - the pages are exchanged for private ones, zero at first, in one step: the
  * program can go on loading and storing there, without effect on anyone. The VI's state and the error
- * handler tell of a lost connection as ever; of memory that was freed, nothing does. Children of fork()
+ * handler report a lost connection as usual; freed memory is not reported. Children of fork()
  * do not have the mapping: one that touches it is ended by SIGSEGV.
  *
  * Ownership: the mapping is the caller's until VipxUnmapRemote(), or VipDisconnect() of this VI.
@@ -381,7 +381,7 @@ VIP_RETURN VipxUnmapRemote(VIP_VI_HANDLE ViHandle, VIP_PVOID Address);
  * and atomic operations of them did is in the memory of the other end, where every thread and process
  * that has it finds it, also one that learns of the return by a message of another VI. Sends have been
  * received, or dropped for want of a receive; at the unreliable level all may have been dropped. The
- * descriptors stay in the queue: take them as ever.
+ * descriptors stay in the queue: take them as usual.
  *
  * Where the other end is on this host, or where there is nothing to wait for, the call is short; where
  * only direct stores to a neighbour are under way it waits for one read across the link. Stores through

@@ -8,7 +8,7 @@
 #include "nvi_credit.h"
 #include "u_copy.h"
 
-#define NVI_PAYLOAD_LAST 512u /* this much is copied after the line of the slot was asked for */
+#define NVI_PAYLOAD_LAST 512u /* this much is copied after the line of the slot was prefetched */
 
 /*
  * A message in the payload buffer, which lies there from `offset` on.  `answers`: a message of the peer came since
@@ -46,7 +46,7 @@ static inline bool nvi_payload_place(struct nvi_chan *ch, uint32_t n, struct nvi
 }
 
 /*
- * Copies into the payload buffer, and asks for the line of the slot when so little is left that the slot is
+ * Copies into the payload buffer, and prefetches the line of the slot when so little is left that the slot is
  * stored before the peer's polls take the line back.
  */
 static inline void nvi_payload_copy(struct nvi_chan *ch, const struct nvi_payload *p,

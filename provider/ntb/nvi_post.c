@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, st
 
 	if (u_likely(n <= W_HEAD_INLINE)) {
 		/* The post asked for this slot's; more sends may follow. */
-		if (!nvi_asks_later(vi))
+		if (!nvi_prefetches_later(vi))
 			u_prefetch_write(ahead);
 		u_copy_small(slot->data, at, n);
 	} else {
@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, st
 		u_prefetch_write(ahead->more);
 	}
 	notify = nvi_notify_request(ch);
-	nvi_ask_later(vi, ch, n);
+	nvi_prefetch_later(vi, ch, n);
 	count_sent(vi, n);
 	vi_sq_append_done(&vi->sq, desc, n, VIP_STATUS_OP_SEND);
 	if (u_unlikely((notify | vi_wq_awaited(&vi->sq)) != 0))
@@ -90,7 +90,7 @@ static __attribute__((noinline)) bool send_slot_with(struct vi_vi *vi, VIP_DESCR
 			 with_imm ? imm_of(desc) : 0);
 }
 
-/* In a function of its own the copy of more than two words takes no registers of that of fewer. */
+/* Out of line, so that the copy of longer payloads does not cost the two-word case any registers. */
 static __attribute__((noinline)) bool send_slot_longer(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 						       const uint8_t *at, uint32_t n)
 {
@@ -121,7 +121,7 @@ static __attribute__((noinline)) bool send_buffered(struct vi_vi *vi, VIP_DESCRI
 			(uint8_t)(p.flags | (with_imm ? W_F_IMM : 0)));
 	notify = nvi_notify_request(ch);
 	nvi_payload_demote(ch, &p, n);
-	nvi_ask_later(vi, ch, n);
+	nvi_prefetch_later(vi, ch, n);
 	count_sent(vi, n);
 	vi_sq_append_done(&vi->sq, desc, n, VIP_STATUS_OP_SEND);
 	if (u_unlikely((notify | vi_wq_awaited(&vi->sq)) != 0))
@@ -164,7 +164,7 @@ bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const u
 	u_copy_small(line.data, at, head);
 	nvi_publish(ch, &line, at + head, n - head, ch->tx.cursor);
 	u_out_fence(&ch->out);
-	nvi_ask_later(ch->vi, ch, n);
+	nvi_prefetch_later(ch->vi, ch, n);
 	vi->counters.MessagesSent++;
 	vi->counters.BytesSent += n;
 	vi_sq_append_done(&vi->sq, desc, n, VIP_STATUS_OP_SEND);
@@ -200,7 +200,7 @@ static bool post_buffered(struct nvi_chan *ch)
 	nvi_payload_demote(ch, &p, n);
 	wqe->mark = ch->tx.seq;
 	sq->next++;
-	nvi_ask_later(ch->vi, ch, n);
+	nvi_prefetch_later(ch->vi, ch, n);
 	count_sent(ch->vi, n);
 	if (!ack)
 		nvi_complete_send(sq, sq->next - 1, 0);
@@ -243,7 +243,7 @@ static bool post_read_request(struct nvi_chan *ch)
 	nvi_publish_plain(ch, slot, W_OP_READ_REQ, bytes, 0, 0);
 	wqe->mark = ch->tx.seq;
 	sq->next++;
-	nvi_ask_later(ch->vi, ch, 0);
+	nvi_prefetch_later(ch->vi, ch, 0);
 	ch->vi->counters.RdmaReads++;
 	ch->vi->counters.SlotsSent++;
 	return true;
@@ -274,7 +274,7 @@ static bool post_placed(struct nvi_chan *ch)
 		return false;
 	u_out_fence(&ch->out);
 	nvi_ring_slots(ch);
-	nvi_ask_later(ch->vi, ch, wqe->length);
+	nvi_prefetch_later(ch->vi, ch, wqe->length);
 	return true;
 }
 
@@ -382,14 +382,14 @@ static bool send_packed_unqueued(struct vi_vi *vi, struct nvi_chan *ch, const st
 		u_prefetch_write(slot->more);
 		u_prefetch_write(ahead->more);
 	}
-	if (!nvi_asks_later(vi))
+	if (!nvi_prefetches_later(vi))
 		u_prefetch_write(ahead);
 	store_packed(slot, all);
 	nvi_store_plain(ch, slot, W_OP_SEND, all->length, all->count,
 			(uint8_t)(W_F_PACKED | (ch->tx.direct_writes ? W_F_ACK : 0)));
 	ch->tx.others -= all->count - 1;
 	notify = nvi_notify_request(ch);
-	nvi_ask_later(vi, ch, 0);
+	nvi_prefetch_later(vi, ch, 0);
 	vi->counters.SlotsSent++;
 	count_packed(vi, all);
 	vi_sq_append_done_run(&vi->sq, all->descs, all->count, all->length, VIP_STATUS_OP_SEND);
@@ -402,9 +402,10 @@ static bool send_packed_unqueued(struct vi_vi *vi, struct nvi_chan *ch, const st
 static uint32_t queue_packed(struct nvi_chan *ch, const struct vi_packed *all)
 {
 	struct vi_wq *sq = &ch->vi->sq;
-	struct vi_checked checked = {
-		.epoch = sq->epoch, .at_len = all->length, .length = all->length, .segs = 1
-	};
+	struct vi_checked checked = { .tpt_version = sq->tpt_version,
+				      .at_len = all->length,
+				      .length = all->length,
+				      .segs = 1 };
 	const uint32_t first = sq->tail;
 
 	for (uint32_t i = 0; i < all->count; i++) {
@@ -446,7 +447,7 @@ static bool send_packed_queued(struct vi_vi *vi, struct nvi_chan *ch, const stru
 	for (uint32_t i = 0; !wait && i < all->count; i++)
 		nvi_complete_send(&vi->sq, first + i, 0);
 	nvi_ring_slots(ch);
-	nvi_ask_later(vi, ch, 0);
+	nvi_prefetch_later(vi, ch, 0);
 	await_credit(vi, ch);
 	return true;
 }

@@ -66,7 +66,7 @@ bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n)
 	if (n > head)
 		u_copy_shared(slot->more, (const uint8_t *)src + head, n - head);
 	nvi_publish_plain(ch, slot, W_OP_READ_RESP, n, 0, 0);
-	nvi_ask_later(ch->vi, ch, n);
+	nvi_prefetch_later(ch->vi, ch, n);
 	ch->vi->counters.SlotsSent++;
 	return true;
 }

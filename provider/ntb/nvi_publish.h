@@ -11,11 +11,12 @@
 #include "nvi_notify.h"
 #include "u_trace.h"
 
-#define NVI_TX_AHEAD 8u /* slots asked for ahead of the one written, in a stream of sends */
+#define NVI_TX_AHEAD                                                                               \
+	8u /* so far ahead of the slot written one is prefetched, in a stream of sends */
 
 /*
- * Enters what placed messages depend on, of a slot that is just being published.  Of the whole message of
- * a send that was not placed that is nothing.
+ * Updates the counts that placed messages rely on, for the slot being published.  A whole send that was not
+ * placed changes none.
  */
 static inline void nvi_note_slot(struct nvi_chan *ch, uint8_t op, uint8_t flags, uint32_t arg)
 {
@@ -43,35 +44,35 @@ static inline struct w_slot *nvi_slot_out(const struct nvi_chan *ch, uint32_t n)
 }
 
 /*
- * The line for which a post asks first of all.  If a message of the peer has come since the last send,
+ * The line that a post prefetches first of all.  If a message of the peer has come since the last send,
  * that is the next slot's, which the peer polls, so that the line has to come anyway; else it is that of
  * a later slot, which the peer does not poll yet.  The address of the latter is odd.
  *
- * None is asked for after a longer message: while the next such one waits for a second line, or is copied into
+ * None is prefetched after a longer message: while the next such one waits for a second line, or is copied into
  * the payload buffer, the peer's polls would take the line back.
  *
- * nvi_ask_later(): a message was sent that took `length` bytes.  nvi_ask_next(): one came.
+ * nvi_prefetch_later(): a message was sent that took `length` bytes.  nvi_prefetch_next(): one came.
  */
-static inline void nvi_ask_later(struct vi_vi *vi, const struct nvi_chan *ch, uint32_t length)
+static inline void nvi_prefetch_later(struct vi_vi *vi, const struct nvi_chan *ch, uint32_t length)
 {
 	const uint8_t *later = (const uint8_t *)nvi_slot_out(ch, ch->tx.seq + NVI_TX_AHEAD) + 1;
 
-	vi_ask(vi, u_likely(length <= W_HEAD_INLINE) ? later : (const uint8_t *)vi);
+	vi_prefetch_hint(vi, u_likely(length <= W_HEAD_INLINE) ? later : (const uint8_t *)vi);
 }
 
-/* Does the post ask for the line of a later slot? */
-static inline bool nvi_asks_later(const struct vi_vi *vi)
+/* Does the post prefetch the line of a later slot? */
+static inline bool nvi_prefetches_later(const struct vi_vi *vi)
 {
-	return ((uintptr_t)atomic_load_explicit(&vi->ask, memory_order_relaxed) & 1) != 0;
+	return ((uintptr_t)atomic_load_explicit(&vi->prefetch, memory_order_relaxed) & 1) != 0;
 }
 
-static inline void nvi_ask_next(struct nvi_chan *ch)
+static inline void nvi_prefetch_next(struct nvi_chan *ch)
 {
-	uintptr_t later = (uintptr_t)atomic_load_explicit(&ch->vi->ask, memory_order_relaxed);
+	uintptr_t later = (uintptr_t)atomic_load_explicit(&ch->vi->prefetch, memory_order_relaxed);
 	uint32_t n = (uint32_t)((later - (uintptr_t)ch->out_slots) / W_SLOT_BYTES);
 
 	if (later & 1)
-		vi_ask(ch->vi, nvi_slot_out(ch, n - NVI_TX_AHEAD));
+		vi_prefetch_hint(ch->vi, nvi_slot_out(ch, n - NVI_TX_AHEAD));
 }
 
 /*

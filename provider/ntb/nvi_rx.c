@@ -62,7 +62,7 @@ static inline bool read_plain(struct nvi_chan *ch, const struct w_slot *slot, st
 	/* `at_len` is 0 where the receive was not checked. */
 	return u_likely(ch->rx.stream.op == 0 && s->frag <= ch->rx.stream.max_length &&
 			rq->next != rq->tail && s->frag - 1 < s->wqe->at_len &&
-			s->wqe->epoch == vi_tpt_epoch(&vi->nic->tpt) &&
+			s->wqe->tpt_version == vi_tpt_version(&vi->nic->tpt) &&
 			vi_state(vi) == VIP_STATE_CONNECTED);
 }
 
@@ -131,7 +131,7 @@ static inline __attribute__((always_inline)) bool place_packed_of(const struct v
 	for (uint32_t i = 0; i < count; i++) {
 		const struct vi_wqe *wqe = vi_wqe(rq, rq->next + i);
 
-		if (u_unlikely(length > wqe->at_len || wqe->epoch != first->epoch))
+		if (u_unlikely(length > wqe->at_len || wqe->tpt_version != first->tpt_version))
 			return false;
 		copy_packed(wqe->at, slot, i * length, length);
 	}
@@ -365,7 +365,7 @@ static inline void rx_prefetch(struct nvi_chan *ch, uint32_t n)
 	const struct w_slot *slot = nvi_slot_in(ch, n + RX_AHEAD);
 
 	if (ch->rx.streak++ < RX_AHEAD) {
-		nvi_ask_next(ch);
+		nvi_prefetch_next(ch);
 		return;
 	}
 	__builtin_prefetch(slot);

@@ -57,7 +57,7 @@ void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 	struct vi_vi *vi = ch->vi;
 	const void *src = NULL;
 
-	u_prefetch_write(atomic_load_explicit(&vi->ask, memory_order_relaxed));
+	u_prefetch_write(atomic_load_explicit(&vi->prefetch, memory_order_relaxed));
 	if (!nvi_rx_reliable(ch) || nvi_rx_answers_full(ch)) {
 		nvi_rx_protocol_error(ch, s);
 		return;
@@ -137,7 +137,8 @@ static bool place_whole_read_answer(struct nvi_chan *ch, const struct nvi_rx_slo
 	wqe = vi_wqe(&vi->sq, ch->tx.reads[head % NVI_READS_MAX]);
 	placed = (s->flags & W_F_PLACED) != 0;
 	plain = wqe->at != NULL && wqe->length == s->frag &&
-		wqe->epoch == vi_tpt_epoch(&vi->nic->tpt) && (!placed || nvi_was_offered(ch, head));
+		wqe->tpt_version == vi_tpt_version(&vi->nic->tpt) &&
+		(!placed || nvi_was_offered(ch, head));
 	if (plain) {
 		if (!placed)
 			nvi_rx_payload(s, wqe->at, 0, s->frag);

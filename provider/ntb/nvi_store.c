@@ -42,7 +42,7 @@ int nvi_store(struct nvi_chan *ch, struct nvi_grant *g, const struct vi_wqe *wqe
 {
 	uint8_t *dst = nvi_grant_at(g, addr);
 
-	if (u_likely(wqe->at != NULL && wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt)))
+	if (u_likely(wqe->at != NULL && wqe->tpt_version == vi_tpt_version(&ch->vi->nic->tpt)))
 		nvi_store_piece(&g->map.out, dst, wqe->at, wqe->length, 0);
 	else if (store_segments(ch, g, wqe, dst) != 0)
 		return -EFAULT;

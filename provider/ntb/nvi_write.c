@@ -110,7 +110,7 @@ static inline enum nvi_write_method finish_write(struct nvi_chan *ch, struct vi_
 		return NVI_METHOD_DONE;
 	}
 	count_write(ch, wqe->length);
-	if (u_likely(wqe->epoch == vi_tpt_epoch(&ch->vi->nic->tpt)))
+	if (u_likely(wqe->tpt_version == vi_tpt_version(&ch->vi->nic->tpt)))
 		vi_wq_complete_next(sq, false, wqe, VIP_STATUS_OP_RDMA_WRITE, wqe->length);
 	else
 		nvi_complete_send(sq, sq->next - 1, 0);

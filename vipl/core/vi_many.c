@@ -18,7 +18,7 @@ static inline bool may_pack(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HAND
 	uint64_t addr;
 
 	if (u_unlikely(desc == NULL) ||
-	    !vi_desc_open(sq, desc, handle, vi_tpt_epoch(&vi->nic->tpt)) ||
+	    !vi_desc_open(sq, desc, handle, vi_tpt_version(&vi->nic->tpt)) ||
 	    __atomic_load_n(&desc->CS.Length, __ATOMIC_RELAXED) != length)
 		return false;
 	seg = &desc->DS[0].Local;
@@ -62,7 +62,7 @@ static uint32_t post_packed(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint
 
 	if (count < 2 || descs[0] == NULL || vi->sq.next != vi->sq.tail ||
 	    vi_state(vi) != VIP_STATE_CONNECTED ||
-	    !vi_desc_open(&vi->sq, descs[0], handle, vi_tpt_epoch(&vi->nic->tpt)))
+	    !vi_desc_open(&vi->sq, descs[0], handle, vi_tpt_version(&vi->nic->tpt)))
 		return 0;
 	all.length = __atomic_load_n(&descs[0]->CS.Length, __ATOMIC_RELAXED);
 	if (all.length > most / 2 || all.length > vi->max_transfer)
@@ -95,7 +95,7 @@ int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 	if (u_unlikely(vi_stale(vi, id)))
 		err = -EINVAL;
 	while (err == 0 && i < count) {
-		u_prefetch_write(atomic_load_explicit(&vi->ask, memory_order_relaxed));
+		u_prefetch_write(atomic_load_explicit(&vi->prefetch, memory_order_relaxed));
 		packed = post_packed(vi, descs + i, count - i, handle);
 		if (packed == 0)
 			err = post_send(vi, descs[i], handle);
@@ -110,7 +110,7 @@ int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 static uint32_t append_plain_recvs(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint64_t count,
 				   VIP_MEM_HANDLE handle)
 {
-	const uint64_t epoch = vi_tpt_epoch(&vi->nic->tpt);
+	const uint64_t version = vi_tpt_version(&vi->nic->tpt);
 	struct vi_wq *rq = &vi->rq;
 	const uint32_t tail = rq->tail, room = rq->mask + 1 - (tail - rq->head);
 	uint32_t n = 0;
@@ -120,7 +120,7 @@ static uint32_t append_plain_recvs(struct vi_vi *vi, VIP_DESCRIPTOR *const *desc
 		return 0;
 	count = u_min64(count, room);
 	while (n < count && descs[n] != NULL &&
-	       vi_fill_plain_recv(vi, vi_wqe(rq, tail + n), descs[n], handle, epoch))
+	       vi_fill_plain_recv(vi, vi_wqe(rq, tail + n), descs[n], handle, version))
 		n++;
 	rq->tail = tail + n;
 	vi->counters.RecvsPosted += n;
@@ -290,8 +290,8 @@ static void append_taken(struct taken *t, struct vi_wq *wq, uint64_t id, VIP_DES
 }
 
 /*
- * Has the queue, of whose entries none is left, another one?  Takes in what arrived, but where it has no receive: that
- * is left to polls.  Caller holds the queue's lock.
+ * The queue has no complete entry left: has another one arrived?  Processes what arrived, unless no receive is
+ * posted; polls do that.  Caller holds the queue's lock.
  */
 static bool another_came(struct vi_wq *wq, int *came)
 {

@@ -41,15 +41,15 @@ struct vi_watch;
 struct vi_wqe {
 	VIP_DESCRIPTOR *desc;
 	/*
-	 * A plain descriptor with one data segment: its memory, checked under `epoch`; else NULL.
-	 * As long as the epoch is the table's the descriptor needs no other check.
+	 * A plain descriptor with one data segment: its memory, checked under `tpt_version`; else NULL.
+	 * As long as the version is the table's the descriptor needs no other check.
 	 */
 	uint8_t *at;
-	uint64_t epoch;	 /* of the table, before the descriptor's memory was checked */
-	uint32_t at_len; /* of a receive: as far as it is registered */
-	uint32_t handle; /* of the descriptor's memory */
-	uint32_t length; /* total bytes, as posted (sends) or received */
-	uint32_t status; /* 0 until complete, then the status for the descriptor */
+	uint64_t tpt_version; /* before the descriptor's memory was checked */
+	uint32_t at_len;      /* of a receive: as far as it is registered */
+	uint32_t handle;      /* of the descriptor's memory */
+	uint32_t length;      /* total bytes, as posted (sends) or received */
+	uint32_t status;      /* 0 until complete, then the status for the descriptor */
 	uint32_t imm;
 	uint16_t control;   /* as posted */
 	uint16_t segs;	    /* SegCount as posted */
@@ -86,9 +86,9 @@ struct vi_wq {
 	struct vi_cq *cq; /* for life; NULL: polled directly */
 	struct vi_vi *vi;
 	bool is_recv;
-	/* What the table said under `epoch` of the last descriptor, and of its data. */
+	/* What the table said under `tpt_version` of the last descriptor, and of its data. */
 	struct vi_tpt_cache desc_cache, data_cache;
-	uint64_t epoch;
+	uint64_t tpt_version;
 	/*
 	 * VI_WQ_*: is the queue on its CQ's hot list, and how does a poll find its completions?
 	 * Becomes VI_WQ_MARKED under the queue's lock, and VI_WQ_LISTED after that under cq->lock; all
@@ -189,10 +189,10 @@ struct vi_vi {
 
 	_Alignas(U_LINE_PAIR) struct u_biased tx_lock;
 	/*
-	 * A line that the next post, or one soon after it, will write: VipPostSend() asks for it before all
+	 * A line that the next post, or one soon after it, will write: VipPostSend() prefetches it before all
 	 * else.  A hint of the provider, under no lock; it may be stale, and nothing is read or written by it.
 	 */
-	const void *_Atomic ask;
+	const void *_Atomic prefetch;
 	struct vi_wq sq;
 	_Alignas(U_LINE_PAIR) struct u_biased rx_lock;
 	struct vi_wq rq;
@@ -213,10 +213,10 @@ struct vi_vi {
 	VIPX_COUNTERS counters; /* rx fields written under rx_lock, tx fields under tx_lock */
 };
 
-/* The next post asks for this line; see struct vi_vi. */
-static inline void vi_ask(struct vi_vi *vi, const void *line)
+/* The next post prefetches this line; see struct vi_vi. */
+static inline void vi_prefetch_hint(struct vi_vi *vi, const void *line)
 {
-	atomic_store_explicit(&vi->ask, line, memory_order_relaxed);
+	atomic_store_explicit(&vi->prefetch, line, memory_order_relaxed);
 }
 
 static inline VIP_VI_STATE vi_state(const struct vi_vi *vi)

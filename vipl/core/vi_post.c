@@ -123,9 +123,9 @@ static inline __attribute__((always_inline)) int check(struct vi_wq *wq, bool is
 	uint64_t addr;
 	uint32_t len;
 
-	out->epoch = vi_tpt_epoch(&vi->nic->tpt);
-	if (u_unlikely(wq->epoch != out->epoch))
-		vi_wq_forget_regions(wq, out->epoch);
+	out->tpt_version = vi_tpt_version(&vi->nic->tpt);
+	if (u_unlikely(wq->tpt_version != out->tpt_version))
+		vi_wq_forget_regions(wq, out->tpt_version);
 	if (u_unlikely((uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT != 0 ||
 		       !vi_tpt_cache_allows(&wq->desc_cache, vi, handle, (uintptr_t)desc,
 					    sizeof(*desc), VI_READ | VI_WRITE, sizeof(*desc))))
@@ -161,14 +161,14 @@ static inline __attribute__((always_inline)) int check(struct vi_wq *wq, bool is
 int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	struct vi_wq *sq = &vi->sq;
-	const uint64_t epoch = sq->epoch, desc_region = sq->desc_cache.handle,
+	const uint64_t version = sq->tpt_version, desc_region = sq->desc_cache.handle,
 		       data_region = sq->data_cache.handle;
 	struct vi_checked checked;
 	int err = check(sq, false, desc, handle, &checked);
 
 	/* If vi_post_plain() only missed the regions: the queue's caches hold them now. */
 	if (err == 0 && checked.at != NULL &&
-	    (sq->epoch != epoch || sq->desc_cache.handle != desc_region ||
+	    (sq->tpt_version != version || sq->desc_cache.handle != desc_region ||
 	     sq->data_cache.handle != data_region) &&
 	    vi_post_plain(vi, desc, handle))
 		return 0;

@@ -18,9 +18,10 @@
 
 /* Is the descriptor in the region that the queue used last?  False: vi_post_send_any() tells more. */
 static inline bool vi_desc_open(const struct vi_wq *wq, const VIP_DESCRIPTOR *desc, uint32_t handle,
-				uint64_t epoch)
+				uint64_t version)
 {
-	return u_likely(wq->epoch == epoch && (uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT == 0) &&
+	return u_likely(wq->tpt_version == version &&
+			(uintptr_t)desc % VIP_DESCRIPTOR_ALIGNMENT == 0) &&
 	       wq->desc_cache.handle == handle &&
 	       vi_tpt_cache_covers(&wq->desc_cache, (uintptr_t)desc, sizeof(*desc), sizeof(*desc));
 }
@@ -56,10 +57,10 @@ static inline bool vi_post_plain_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
  */
 static inline bool vi_post_plain(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
-	const uint64_t epoch = vi_tpt_epoch(&vi->nic->tpt);
+	const uint64_t version = vi_tpt_version(&vi->nic->tpt);
 	uint16_t segs;
 
-	if (!vi_desc_open(&vi->sq, desc, handle, epoch))
+	if (!vi_desc_open(&vi->sq, desc, handle, version))
 		return false;
 	segs = __atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED);
 	if (!(u_likely(segs == 1) ? vi_post_plain_send(vi, desc)
@@ -77,22 +78,22 @@ static inline bool vi_recv_in_window(const struct vi_vi *vi)
 
 /*
  * Fills the next entry of the receive queue with a plain receive; false when it is not plain.  Of a
- * receive ImmediateData and Length as posted mean nothing.  `epoch` is the table's.  Caller holds rx_lock.
+ * receive ImmediateData and Length as posted mean nothing.  `version` is the table's.  Caller holds rx_lock.
  */
 static inline bool vi_fill_plain_recv(const struct vi_vi *vi, struct vi_wqe *wqe,
-				      VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle, uint64_t epoch)
+				      VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle, uint64_t version)
 {
 	const struct vi_wq *rq = &vi->rq;
 	const VIP_DATA_SEGMENT *seg;
 	uint64_t addr;
 
-	if (!vi_desc_open(rq, desc, handle, epoch))
+	if (!vi_desc_open(rq, desc, handle, version))
 		return false;
 	/* The entry is filled before the checks are over, so that little has to be remembered. */
 	wqe->desc = desc;
 	wqe->handle = handle;
 	wqe->status = 0;
-	wqe->epoch = epoch;
+	wqe->tpt_version = version;
 	wqe->segs = __atomic_load_n(&desc->CS.SegCount, __ATOMIC_RELAXED);
 	wqe->control = __atomic_load_n(&desc->CS.Control, __ATOMIC_RELAXED);
 	seg = &desc->DS[0].Local;
@@ -115,7 +116,7 @@ static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 
 	if (u_unlikely(!vi_wq_has_room(rq)) ||
 	    !vi_fill_plain_recv(vi, vi_wqe(rq, rq->tail), desc, handle,
-				vi_tpt_epoch(&vi->nic->tpt)))
+				vi_tpt_version(&vi->nic->tpt)))
 		return false;
 	rq->tail++;
 	vi->counters.RecvsPosted++;
@@ -138,7 +139,7 @@ static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 			       VIP_MEM_HANDLE handle)
 {
 	U_TRACE(post_entered, vi, desc);
-	u_prefetch_write(atomic_load_explicit(&vi->ask, memory_order_relaxed));
+	u_prefetch_write(atomic_load_explicit(&vi->prefetch, memory_order_relaxed));
 	if (u_unlikely(!u_biased_enter(&vi->tx_lock, false)))
 		return vi_post_send_shared(vi, id, desc, handle);
 	return vi_post_send_locked(vi, id, desc, handle);

@@ -146,7 +146,7 @@ struct vi_packed {
 	VIP_DESCRIPTOR *const *descs;
 	VIP_MEM_HANDLE handle; /* of the memory of all descriptors */
 	uint32_t count, length;
-	uint8_t *at[VI_PACKED_MOST]; /* the data of each, checked under the epoch of the queue */
+	uint8_t *at[VI_PACKED_MOST]; /* the data of each, checked under the `tpt_version` of the queue */
 };
 
 struct vi_fast_ops {

@@ -38,7 +38,7 @@ bool vi_tpt_in_window(struct vi_nic *nic, const void *addr, uint64_t len)
 
 void vi_tpt_change(struct vi_nic *nic)
 {
-	atomic_fetch_add_explicit(&nic->tpt.epoch, 1, memory_order_release);
+	atomic_fetch_add_explicit(&nic->tpt.version, 1, memory_order_release);
 }
 
 U_COLD bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle,

@@ -46,11 +46,11 @@ struct vi_region {
 
 struct vi_tpt {
 	/*
-	 * Changes whenever a right is taken away: an access that a check under an older epoch
+	 * Changes whenever a right is taken away: an access that a check under an older version
 	 * allowed must be checked again.  Read before the check; changed before the wait for the
 	 * VIs' locks.
 	 */
-	_Atomic uint64_t epoch;
+	_Atomic uint64_t version;
 	struct vi_region *_Atomic chunk[VI_TPT_CHUNKS];
 	uint32_t slots;		       /* ever used; under nic->lock as all below */
 	uint32_t free_head, free_tail; /* slots, 0 for none; first in, first out */
@@ -60,9 +60,9 @@ struct vi_tpt {
 	uint64_t bytes;
 };
 
-static inline uint64_t vi_tpt_epoch(const struct vi_tpt *tpt)
+static inline uint64_t vi_tpt_version(const struct vi_tpt *tpt)
 {
-	return atomic_load_explicit(&tpt->epoch, memory_order_acquire);
+	return atomic_load_explicit(&tpt->version, memory_order_acquire);
 }
 
 /* The region of a live handle, or NULL. */
@@ -116,7 +116,7 @@ bool vi_tpt_in_window(struct vi_nic *nic, const void *addr, uint64_t len);
 void vi_tpt_change(struct vi_nic *nic);
 
 /*
- * The region that was looked up last.  Its owner forgets it when the epoch of the table changes
+ * The region that was looked up last.  Its owner forgets it when the version of the table changes
  * (vi_wq_forget_regions()).
  */
 struct vi_tpt_cache {

@@ -22,7 +22,7 @@ void vi_set_state(struct vi_vi *vi, VIP_VI_STATE state)
 				   ? (uint32_t)u_min64(vi->fast->unqueued_max, vi->max_transfer)
 				   : 0;
 	if (state != VIP_STATE_CONNECTED)
-		vi_ask(vi, vi);
+		vi_prefetch_hint(vi, vi);
 	atomic_store_explicit(&vi->state, (uint32_t)state, memory_order_release);
 }
 

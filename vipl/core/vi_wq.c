@@ -21,10 +21,10 @@ static struct vi_wqe *wqe_array(uint32_t entries)
 	return wqe;
 }
 
-void vi_wq_forget_regions(struct vi_wq *wq, uint64_t epoch)
+void vi_wq_forget_regions(struct vi_wq *wq, uint64_t version)
 {
 	wq->desc_cache.handle = wq->data_cache.handle = VI_NO_REGION;
-	wq->epoch = epoch;
+	wq->tpt_version = version;
 }
 
 int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv)

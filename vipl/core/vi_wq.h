@@ -38,12 +38,12 @@ void vi_wq_flush_new(struct vi_wq *wq, uint32_t status);
 
 int vi_wq_grow(struct vi_wq *wq);
 
-/* From now on the caches of regions hold what the table says under `epoch`. */
-void vi_wq_forget_regions(struct vi_wq *wq, uint64_t epoch);
+/* From now on the caches of regions hold what the table says under `version`. */
+void vi_wq_forget_regions(struct vi_wq *wq, uint64_t version);
 
 /* What there is to know of a descriptor before it is queued. */
 struct vi_checked {
-	uint64_t epoch;
+	uint64_t tpt_version;
 	uint8_t *at;	 /* as in struct vi_wqe */
 	uint32_t at_len; /* 0 without `at` */
 	uint32_t length, imm;

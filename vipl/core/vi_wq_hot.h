@@ -37,7 +37,7 @@ static inline struct vi_wqe *vi_wq_append(struct vi_wq *wq, VIP_DESCRIPTOR *desc
 	wqe->imm = checked->imm;
 	wqe->length = checked->length;
 	wqe->status = 0;
-	wqe->epoch = checked->epoch;
+	wqe->tpt_version = checked->tpt_version;
 	wqe->at = checked->at;
 	wqe->at_len = checked->at_len;
 	wq->tail++;
@@ -60,7 +60,7 @@ static inline bool vi_wqe_there(const struct vi_wq *wq, const struct vi_wqe *wqe
 {
 	const struct vi_nic *nic = wq->vi->nic;
 
-	return u_likely(wqe->epoch == vi_tpt_epoch(&nic->tpt)) ||
+	return u_likely(wqe->tpt_version == vi_tpt_version(&nic->tpt)) ||
 	       vi_tpt_check(nic, wq->vi->ptag, (uintptr_t)wqe->desc, sizeof(*wqe->desc),
 			    wqe->handle, VI_READ | VI_WRITE) != NULL;
 }
@@ -97,7 +97,7 @@ static inline void vi_wq_announce(struct vi_wq *wq)
 
 /*
  * vi_wq_complete() without error, short: for entry n == `done`, when no entry behind it is
- * complete and its epoch is the table's.
+ * complete and its `tpt_version` is the table's.
  */
 static inline void vi_wq_complete_next(struct vi_wq *wq, bool is_recv, struct vi_wqe *wqe,
 				       uint32_t status, uint32_t length)
@@ -138,7 +138,7 @@ static inline void vi_wq_heat(struct vi_wq *wq)
 		vi_cq_mark(wq);
 }
 
-/* Has the queue room, and nothing that a new descriptor would have to follow? */
+/* Does the queue have room, and is nothing in it that a new descriptor must wait for? */
 static inline bool vi_sq_idle(const struct vi_wq *sq)
 {
 	return vi_wq_has_room(sq) &&

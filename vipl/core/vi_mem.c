@@ -23,87 +23,7 @@
 #include "vi_probe.h"
 #include "vi_provider.h"
 #include "vi_ptag.h"
-
-#define SLOT_MASK ((1u << VI_TPT_SLOT_BITS) - 1)
-#define GENERATION_MASK ((1u << (32 - VI_TPT_SLOT_BITS)) - 1)
-/* So many slots stay free before one is used again: a stale handle stays stale for long. */
-#define SPARE_SLOTS 256u
-
-/* `slot` is at most SLOT_MASK.  NULL until add_slot() has allocated its chunk. */
-static struct vi_region *slot_region(const struct vi_tpt *tpt, uint32_t slot)
-{
-	/* R: pairs with the release in add_slot(). */
-	struct vi_region *chunk =
-		atomic_load_explicit(&tpt->chunk[slot / VI_TPT_CHUNK], memory_order_acquire);
-
-	return chunk != NULL ? &chunk[slot % VI_TPT_CHUNK] : NULL;
-}
-
-/* ---- slots ---------------------------------------------------------------------------------- */
-
-static uint32_t free_slot_take(struct vi_tpt *tpt)
-{
-	uint32_t slot = tpt->free_head;
-
-	if (slot == 0)
-		return 0;
-	tpt->free_head = slot_region(tpt, slot)->next_free;
-	if (tpt->free_head == 0)
-		tpt->free_tail = 0;
-	tpt->free_count--;
-	return slot;
-}
-
-static void free_slot_put(struct vi_tpt *tpt, uint32_t slot)
-{
-	slot_region(tpt, slot)->next_free = 0;
-	if (tpt->free_tail != 0)
-		slot_region(tpt, tpt->free_tail)->next_free = slot;
-	else
-		tpt->free_head = slot;
-	tpt->free_tail = slot;
-	tpt->free_count++;
-}
-
-/* A slot never used before, or 0. */
-static uint32_t add_slot(struct vi_tpt *tpt)
-{
-	uint32_t slot = tpt->slots + 1;
-	struct vi_region *chunk;
-
-	if (slot > SLOT_MASK)
-		return 0;
-	if (slot_region(tpt, slot) == NULL) {
-		chunk = aligned_alloc(U_LINE, VI_TPT_CHUNK * sizeof(*chunk));
-		if (chunk == NULL)
-			return 0;
-		memset(chunk, 0, VI_TPT_CHUNK * sizeof(*chunk));
-		atomic_store_explicit(&tpt->chunk[slot / VI_TPT_CHUNK], chunk,
-				      memory_order_release);
-	}
-	slot_region(tpt, slot)->generation = tpt->first_generation;
-	tpt->slots = slot;
-	return slot;
-}
-
-static uint32_t take_slot(struct vi_tpt *tpt)
-{
-	uint32_t slot = tpt->free_count < SPARE_SLOTS ? add_slot(tpt) : 0;
-
-	return slot != 0 ? slot : free_slot_take(tpt);
-}
-
-static uint32_t fresh_handle(struct vi_tpt *tpt, uint32_t slot)
-{
-	struct vi_region *r = slot_region(tpt, slot);
-	uint32_t handle;
-
-	do {
-		r->generation = (r->generation + 1) & GENERATION_MASK;
-		handle = r->generation << VI_TPT_SLOT_BITS | slot;
-	} while (handle == UINT32_MAX);
-	return handle;
-}
+#include "vi_slot.h"
 
 /* ---- registration --------------------------------------------------------------------------- */
 
@@ -147,7 +67,7 @@ static int enter_region(struct vi_nic *nic, uint64_t len, uint32_t *slot_out)
 	if (tpt->count >= nic->attrs.MaxRegisterRegions ||
 	    len > nic->attrs.MaxRegisterBytes - tpt->bytes)
 		return -ENOSPC;
-	*slot_out = take_slot(tpt);
+	*slot_out = vi_slot_take(tpt);
 	if (*slot_out == 0)
 		return -ENOMEM;
 	tpt->count++;
@@ -158,7 +78,7 @@ static int enter_region(struct vi_nic *nic, uint64_t len, uint32_t *slot_out)
 /* Undoes reserve(), for a region without a live handle. Caller holds nic->lock. */
 static void leave_region(struct vi_nic *nic, uint32_t slot)
 {
-	struct vi_region *r = slot_region(&nic->tpt, slot);
+	struct vi_region *r = vi_slot_region(&nic->tpt, slot);
 
 	vi_ptag_put(r->ptag_ref);
 	r->ptag_ref = NULL;
@@ -166,7 +86,7 @@ static void leave_region(struct vi_nic *nic, uint32_t slot)
 	r->adopted = NULL;
 	nic->tpt.count--;
 	nic->tpt.bytes -= atomic_load_explicit(&r->length, memory_order_relaxed);
-	free_slot_put(&nic->tpt, slot);
+	vi_slot_put(&nic->tpt, slot);
 }
 
 /* A region that has all but a handle. Caller holds nic->lock. */
@@ -185,7 +105,7 @@ static int reserve(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_A
 		vi_ptag_put(ptag);
 		return err;
 	}
-	r = slot_region(&nic->tpt, *slot_out);
+	r = vi_slot_region(&nic->tpt, *slot_out);
 	r->ptag_ref = ptag;
 	atomic_store_explicit(&r->base, (uintptr_t)addr, memory_order_relaxed);
 	atomic_store_explicit(&r->length, len, memory_order_relaxed);
@@ -198,7 +118,7 @@ static int reserve(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_A
 /* A: the fields before the handle that makes them live. */
 static void publish(struct vi_nic *nic, VIP_MEM_HANDLE handle)
 {
-	atomic_store_explicit(&slot_region(&nic->tpt, handle & SLOT_MASK)->handle, handle,
+	atomic_store_explicit(&vi_slot_region(&nic->tpt, handle & VI_SLOT_MASK)->handle, handle,
 			      memory_order_release);
 }
 
@@ -215,8 +135,8 @@ static int register_locked(struct vi_nic *nic, void *addr, uint64_t len,
 
 	if (err != 0)
 		return err;
-	slot_region(&nic->tpt, slot)->window = window;
-	*handle_out = fresh_handle(&nic->tpt, slot);
+	vi_slot_region(&nic->tpt, slot)->window = window;
+	*handle_out = vi_slot_handle(&nic->tpt, slot);
 	publish(nic, *handle_out);
 	return 0;
 }
@@ -309,7 +229,7 @@ static int adopt_pages(struct vi_nic *nic, void *addr, struct vi_adopted *adopte
 static int adopt_reserved(struct vi_nic *nic, void *addr, uint32_t slot, struct vi_adopted *adopted,
 			  VIP_MEM_HANDLE *handle_out)
 {
-	struct vi_region *r = slot_region(&nic->tpt, slot);
+	struct vi_region *r = vi_slot_region(&nic->tpt, slot);
 	int err = adopt_pages(nic, addr, adopted);
 
 	pthread_mutex_lock(&nic->lock);
@@ -318,7 +238,7 @@ static int adopt_reserved(struct vi_nic *nic, void *addr, uint32_t slot, struct 
 	} else {
 		r->window = adopted->window;
 		r->adopted = adopted;
-		*handle_out = fresh_handle(&nic->tpt, slot);
+		*handle_out = vi_slot_handle(&nic->tpt, slot);
 		publish(nic, *handle_out);
 	}
 	pthread_mutex_unlock(&nic->lock);
@@ -365,7 +285,7 @@ static int give_back(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 	err = u_adopt_undo(addr, adopted->len, adopted->pages, adopted->exact);
 	pthread_mutex_lock(&nic->lock);
 	if (err == 0)
-		leave_region(nic, handle & SLOT_MASK);
+		leave_region(nic, handle & VI_SLOT_MASK);
 	else
 		publish(nic, handle);
 	pthread_mutex_unlock(&nic->lock);
@@ -398,7 +318,7 @@ static int deregister_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE hand
 		*window_out = r->window;
 	*adopted_out = r->adopted;
 	if (r->adopted == NULL)
-		leave_region(nic, handle & SLOT_MASK);
+		leave_region(nic, handle & VI_SLOT_MASK);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fault: lost and spurious doorbells, and a link that goes down in the middle of a line. */
+/* fault: lost and spurious doorbells, and stores of which a link that goes down lets a part pass. */
 #include "port_fault.h"
 
 #include <errno.h>
@@ -7,38 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "port_deco.h"
 #include "port_fault_opt.h"
-#include "u_cancel.h"
-#include "u_fd.h"
-#include "u_lock.h"
-#include "u_log.h"
+#include "port_fault_priv.h"
 #include "u_time.h"
-
-struct fault {
-	struct port port;
-	struct fault_options opt;
-	char *text; /* the options as given */
-	uint64_t seed;
-	_Atomic uint64_t random;
-	_Atomic uint64_t stores; /* lines, or parts of one, stored so far */
-	_Atomic uint32_t drop_next;
-	_Atomic uint32_t changes;
-	_Atomic bool down;
-	_Atomic uint32_t ups; /* comings up of its own; part of the generation */
-
-	struct u_lock lock;    /* coming up, going down and all below */
-	_Atomic int64_t up_at; /* when to come back; U_NEVER */
-	bool enabled;	       /* whether the layers above enabled the link */
-	int epoll_fd;	       /* the three: -1 until somebody asks for event_fd */
-	int event_fd;
-	int timer_fd;
-};
 
 struct fault_map {
 	struct fault *fault;
@@ -49,89 +22,9 @@ struct fault_map {
 	struct port_map inner;
 };
 
-static struct fault *fault_of(struct port *p)
-{
-	return u_container_of(p, struct fault, port);
-}
-
 static bool chance(struct fault *f, double probability)
 {
 	return probability > 0 && (double)(deco_random(&f->random) >> 11) * 0x1p-53 < probability;
-}
-
-static void fault_notify(struct fault *f)
-{
-	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
-	uint64_t one = 1;
-
-	atomic_fetch_add_explicit(&f->changes, 1, memory_order_relaxed);
-	if (f->event_fd >= 0 && write(f->event_fd, &one, sizeof(one)) < 0)
-		u_debug("port", "port %s event: %s", f->port.limits.name, strerror(errno));
-}
-
-static void timer_arm(struct fault *f)
-{
-	int64_t at = atomic_load_explicit(&f->up_at, memory_order_relaxed);
-	struct itimerspec its = { 0 };
-
-	if (f->timer_fd < 0)
-		return;
-	if (at != U_NEVER) {
-		its.it_value.tv_sec = at / 1000000000;
-		its.it_value.tv_nsec = at % 1000000000;
-	}
-	timerfd_settime(f->timer_fd, TFD_TIMER_ABSTIME, &its, NULL);
-}
-
-/* The port below goes down too, so that the peer and this host's clients notice. */
-static void fault_down(struct fault *f)
-{
-	u_lock_take(&f->lock);
-	if (!atomic_exchange_explicit(&f->down, true, memory_order_seq_cst)) {
-		atomic_store_explicit(&f->up_at,
-				      f->opt.down_ms == 0
-					      ? U_NEVER
-					      : u_now_ns() + (int64_t)f->opt.down_ms * 1000000,
-				      memory_order_relaxed);
-		port_link_disable(f->port.inner);
-		timer_arm(f);
-		fault_notify(f);
-	}
-	u_lock_drop(&f->lock);
-}
-
-/* Comes up if it is down and due by `now`. */
-static void fault_up(struct fault *f, int64_t now)
-{
-	u_lock_take(&f->lock);
-	if (atomic_load_explicit(&f->down, memory_order_relaxed) &&
-	    now >= atomic_load_explicit(&f->up_at, memory_order_relaxed)) {
-		atomic_fetch_add_explicit(&f->ups, 1, memory_order_relaxed);
-		if (f->enabled)
-			port_link_enable(f->port.inner);
-		atomic_store_explicit(&f->up_at, U_NEVER, memory_order_relaxed);
-		atomic_store_explicit(&f->down, false, memory_order_seq_cst);
-		timer_arm(f);
-		fault_notify(f);
-	}
-	u_lock_drop(&f->lock);
-}
-
-static bool fault_is_down(struct fault *f)
-{
-	int64_t at;
-	int64_t now;
-
-	if (u_likely(!atomic_load_explicit(&f->down, memory_order_acquire)))
-		return false;
-	at = atomic_load_explicit(&f->up_at, memory_order_relaxed);
-	if (at == U_NEVER)
-		return true;
-	now = u_now_ns();
-	if (now < at)
-		return true;
-	fault_up(f, now);
-	return atomic_load_explicit(&f->down, memory_order_acquire);
 }
 
 /* A link that fails in a store of n bytes at dst lets so many of them pass, in whole words. */
@@ -258,123 +151,6 @@ static uint32_t fault_peer_spad_read(struct port *p, unsigned int idx)
 static int fault_peer_spad_write(struct port *p, unsigned int idx, uint32_t v)
 {
 	return fault_is_down(fault_of(p)) ? -ENOTCONN : port_peer_spad_write(p->inner, idx, v);
-}
-
-static int fault_link_enable(struct port *p)
-{
-	struct fault *f = fault_of(p);
-	int err = 0;
-
-	u_lock_take(&f->lock);
-	if (!atomic_load_explicit(&f->down, memory_order_relaxed))
-		err = port_link_enable(p->inner);
-	if (err == 0)
-		f->enabled = true;
-	u_lock_drop(&f->lock);
-	return err;
-}
-
-static void fault_link_disable(struct port *p)
-{
-	struct fault *f = fault_of(p);
-
-	u_lock_take(&f->lock);
-	f->enabled = false;
-	port_link_disable(p->inner);
-	u_lock_drop(&f->lock);
-}
-
-static enum port_link fault_link_state(struct port *p, uint32_t *generation_out)
-{
-	struct fault *f = fault_of(p);
-	bool down = fault_is_down(f);
-	uint32_t generation;
-	enum port_link state = port_link_state(p->inner, &generation);
-
-	if (generation_out != NULL) {
-		generation += atomic_load_explicit(&f->ups, memory_order_relaxed);
-		*generation_out = generation != 0 ? generation : 1;
-	}
-	return down ? PORT_LINK_DOWN : state;
-}
-
-static int epoll_add(int epoll_fd, int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	if (epoll_fd < 0 || fd < 0)
-		return -EBADF;
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) == 0 ? 0 : -errno;
-}
-
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-static void fault_events_close(struct fault *f)
-{
-	close_fd(&f->epoll_fd);
-	close_fd(&f->event_fd);
-	close_fd(&f->timer_fd);
-}
-
-static void fault_events_open(struct fault *f)
-{
-	int below = port_event_fd(f->port.inner);
-	char text[U_FD_ERROR];
-	int err;
-
-	f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	f->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	f->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	err = epoll_add(f->epoll_fd, f->event_fd);
-	if (err == 0)
-		err = epoll_add(f->epoll_fd, f->timer_fd);
-	if (err == 0 && below >= 0)
-		err = epoll_add(f->epoll_fd, below);
-	if (err != 0) {
-		u_error("port", "event descriptors for port %s were sought, there are none: %s",
-			f->port.limits.name, u_fd_error(-err, text));
-		fault_events_close(f);
-		return;
-	}
-	timer_arm(f);
-}
-
-static int fault_event_fd(struct port *p)
-{
-	struct fault *f = fault_of(p);
-
-	u_lock_take(&f->lock);
-	if (f->epoll_fd < 0)
-		fault_events_open(f);
-	u_lock_drop(&f->lock);
-	return f->epoll_fd;
-}
-
-static void drain(int fd)
-{
-	uint64_t count;
-
-	while (fd >= 0 && read(fd, &count, sizeof(count)) > 0)
-		;
-}
-
-static int fault_service(struct port *p)
-{
-	struct fault *f = fault_of(p);
-	int below;
-
-	drain(f->timer_fd);
-	fault_is_down(f);
-	drain(f->event_fd);
-	below = port_service(p->inner);
-	if (below < 0)
-		return below;
-	return below + (int)atomic_exchange_explicit(&f->changes, 0, memory_order_relaxed);
 }
 
 static int fault_export(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Declarations that the units of the fault decorator share. */
+#ifndef PORT_FAULT_PRIV_H
+#define PORT_FAULT_PRIV_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "port.h"
+#include "port_fault_opt.h"
+#include "u_base.h"
+#include "u_lock.h"
+
+struct fault {
+	struct port port;
+	struct fault_options opt;
+	char *text; /* the options as given */
+	uint64_t seed;
+	_Atomic uint64_t random;
+	_Atomic uint64_t stores; /* lines, or parts of one, stored so far */
+	_Atomic uint32_t drop_next;
+	_Atomic uint32_t changes;
+	_Atomic bool down;
+	_Atomic uint32_t ups; /* comings up of its own; part of the generation */
+
+	struct u_lock lock;    /* coming up, going down and all below */
+	_Atomic int64_t up_at; /* when to come back; U_NEVER */
+	bool enabled;	       /* whether the layers above enabled the link */
+	int epoll_fd;	       /* the three: -1 until somebody asks for event_fd */
+	int event_fd;
+	int timer_fd;
+};
+
+static inline struct fault *fault_of(struct port *p)
+{
+	return u_container_of(p, struct fault, port);
+}
+
+/* ---- port_fault_link.c ---- */
+
+/* The port below goes down too, so that the peer and this host's clients notice. */
+void fault_down(struct fault *f);
+/* Comes up if it is down and due by `now`. */
+void fault_up(struct fault *f, int64_t now);
+/* Comes up first if that is due. */
+bool fault_is_down(struct fault *f);
+void fault_events_close(struct fault *f);
+
+/* Operations. */
+int fault_link_enable(struct port *p);
+void fault_link_disable(struct port *p);
+enum port_link fault_link_state(struct port *p, uint32_t *generation_out);
+int fault_event_fd(struct port *p);
+int fault_service(struct port *p);
+
+#endif

@@ -27,7 +27,7 @@
 #include "ag_ratelimit.h"
 #include "ag_record.h"
 #include "ag_relay.h"
-#include "ag_resume.h"
+#include "ag_resume_ask.h"
 #include "ag_route.h"
 #include "ag_session.h"
 #include "ag_setup.h"

@@ -98,7 +98,7 @@ struct ag_conn {
 	/* ag_mem.c */
 	struct ag_list shares; /* of struct ag_share: memory that its process named over it */
 
-	/* ag_suspend.c, ag_resume.c */
+	/* ag_suspend.c, ag_resume_ask.c, ag_resume.c */
 	enum ag_resume resume;
 	struct ag_list in_resuming; /* of agent->resuming, unless AG_ON_PATH */
 	bool paths_changed;	    /* since a path was last asked for */

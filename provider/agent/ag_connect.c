@@ -15,6 +15,7 @@
 #include "ag_list.h"
 #include "ag_ratelimit.h"
 #include "ag_resume.h"
+#include "ag_resume_ask.h"
 #include "ag_suspend.h"
 #include "ag_waiter.h"
 #include "rt_topo.h"

@@ -21,6 +21,7 @@
 #include "ag_relay.h"
 #include "ag_remote.h"
 #include "ag_resume.h"
+#include "ag_resume_ask.h"
 #include "ag_route.h"
 #include "ag_state.h"
 #include "u_log.h"

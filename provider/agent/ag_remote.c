@@ -19,6 +19,7 @@
 #include "ag_mem.h"
 #include "ag_peer.h"
 #include "ag_resume.h"
+#include "ag_resume_ask.h"
 #include "ag_retire.h"
 #include "ag_route.h"
 #include "ag_suspend.h"

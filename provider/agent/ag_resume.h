@@ -42,16 +42,4 @@ void ag_resume_unknown(struct ag_link *l, const struct w_cm *cm);
 int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);
 int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);
 
-/*
- * Of a closed connection whose path is lost: the first end tells the other by a RESUME with a
- * reason, the final message.  False: this is not the first end, or it is not resumable.
- */
-bool ag_resume_final_message(struct ag_conn *conn);
-
-/* Paths have changed: those that wait for one ask again. */
-void ag_resume_retry(struct ag_agent *a);
-
-/* Asks again, gives up, and leaves paths that are needlessly long.  Returns the next deadline. */
-int64_t ag_resume_timers(struct ag_agent *a, int64_t now);
-
 #endif

@@ -36,7 +36,7 @@
 #include "ag_ratelimit.h"
 #include "ag_record.h"
 #include "ag_relay.h"
-#include "ag_resume.h"
+#include "ag_resume_ask.h"
 #include "ag_retire.h"
 #include "ag_route.h"
 #include "ag_state.h"

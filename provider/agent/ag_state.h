@@ -99,7 +99,7 @@ struct ag_agent {
 	struct ag_list listens; /* of struct ag_listen */
 	struct ag_list offers;	/* of struct ag_offer */
 
-	/* ag_retire.c, ag_suspend.c, ag_resume.c */
+	/* ag_retire.c, ag_suspend.c, ag_resume_ask.c */
 	struct ag_list retired;	 /* of struct ag_retired */
 	struct ag_list resuming; /* of struct ag_conn, whose path is lost */
 	int64_t return_at;	 /* when to check for connections that have a shorter path now */

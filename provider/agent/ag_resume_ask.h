@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asking for a path for connections that have lost theirs; w_ctl.h draws the exchange. */
+#ifndef AG_RESUME_ASK_H
+#define AG_RESUME_ASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ag_conn.h"
+#include "ag_state.h"
+
+/* The first end of a suspended connection asks the other over a path, if there is one. */
+void ag_resume_ask(struct ag_conn *conn);
+
+/* The other end waits for a RESUME, or for the answer to its ACCEPT; the first end may be gone. */
+bool ag_resume_waits_for_first(const struct ag_conn *conn);
+
+/*
+ * Of a closed connection whose path is lost: the first end tells the other by a RESUME with a
+ * reason, the final message.  False: this is not the first end, or it is not resumable.
+ */
+bool ag_resume_final_message(struct ag_conn *conn);
+
+/* Paths have changed: those that wait for one ask again. */
+void ag_resume_retry(struct ag_agent *a);
+
+/* Asks again, gives up, and leaves paths that are needlessly long.  Returns the next deadline. */
+int64_t ag_resume_timers(struct ag_agent *a, int64_t now);
+
+#endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fz_input.h"
+#include "port_emu.h"
 #include "port_emu_priv.h"
 #include "rig.h"
 #include "w_slot.h"

@@ -12,6 +12,7 @@
 #include "fz_input.h"
 #include "port_emu.h"
 #include "rl_priv.h"
+#include "rl_relay.h"
 
 #define SLOTS 8u
 #define PAYLOAD 4096u

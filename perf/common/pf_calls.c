@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Streams of messages that are all alike: nothing but the calls, as a tuned program makes them. */
-#include "pf_ep.h"
+#include "pf_calls.h"
+#include "pf_fail.h"
+#include "pf_move.h"
+#include "pf_take.h"
 
 bool pf_posts_unchanged(const struct pf_ep *ep)
 {

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "pf_role.h"
 
 #define STEP_MS 200u
 

@@ -82,4 +82,9 @@ void pf_ctl_ask_cause(struct pf_ctl *ctl);
 int pf_serve_vi(struct pf_ep *ep, VIP_VI_HANDLE vi, const char *name, bool first);
 int pf_connect_vi(struct pf_ep *ep, VIP_VI_HANDLE vi, const char *host, const char *name);
 
+/* Name of the own host, "unknown" if there is none. */
+void pf_own_host(struct pf_ep *ep, char out[64]);
+/* Route to a host, NULL for the own one.  Returns 0 or -ENOENT. */
+int pf_route_to(struct pf_ep *ep, const char *host, VIPX_ROUTE *out);
+
 #endif

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "pf_ep.h"
+#include "pf_fail.h"
 
 int pf_fail(struct pf_ep *ep, const char *fmt, ...)
 {

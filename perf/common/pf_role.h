@@ -20,9 +20,4 @@ int pf_server_serve(struct pf_run *run);
 
 void pf_run_close(struct pf_run *run);
 
-/* Name of the own host, "unknown" if there is none. */
-void pf_own_host(struct pf_ep *ep, char out[64]);
-/* Route to a host, NULL for the own one.  Returns 0 or -ENOENT. */
-int pf_route_to(struct pf_ep *ep, const char *host, VIPX_ROUTE *out);
-
 #endif

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "pf_run.h"
+#include "pf_stream.h"
 
 #define MARK_ACK 0xac4b0000u
 #define MARK_END 0xe4d00000u

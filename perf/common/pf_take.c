@@ -4,7 +4,8 @@
 #include <sched.h>
 #include <time.h>
 
-#include "pf_ep.h"
+#include "pf_fail.h"
+#include "pf_take.h"
 
 /* Empty polls before the first yield, and between later yields. */
 #define POLLS_BEFORE_YIELD 32u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When the policy `auto` promotes a connection: whatever moves bytes over it counts them here. */
+/* When the policy `auto` promotes a connection: code that moves bytes over it counts them here. */
 #ifndef VS_AUTO_H
 #define VS_AUTO_H
 
@@ -11,7 +11,7 @@
 #define VS_AUTO_TURNS 6 /* three exchanges */
 #define VS_AUTO_BYTES 16384
 #define VS_AUTO_NS 5000000    /* since it was connected */
-#define VS_EAGER_NS 200000000 /* that a first use waits, with the policy `eager` */
+#define VS_EAGER_NS 200000000 /* the longest wait of a first use, with the policy `eager` */
 
 struct vs_auto {
 	_Atomic uint32_t turns; /* changes from sending to receiving */

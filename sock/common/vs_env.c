@@ -82,7 +82,7 @@ static int read_service(struct vs_env *env, char *error)
 	return 0;
 }
 
-/* A name that none of ours is was mistyped, and would have no effect. */
+/* A name that is none of ours was mistyped, and would have no effect. */
 static int check_names(char *error)
 {
 	static const char *const names[] = { VS_ENV_PROMOTE, VS_ENV_RULES,    VS_ENV_MAP,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the environment asks for: the variables that vi_run sets. */
+/* Settings from the environment: the variables that vi_run sets. */
 #ifndef VS_ENV_H
 #define VS_ENV_H
 
@@ -26,7 +26,7 @@ struct vs_env {
 	unsigned int pollers;
 	char affinity[VS_AFFINITY_MAX]; /* for VIADUCT_AFFINITY; "": nothing was asked for */
 	char program[VS_NAME_MAX];
-	char host[VS_NAME_MAX]; /* this process's: of VIADUCT_HOST, else 0 */
+	char host[VS_NAME_MAX]; /* of this process: from VIADUCT_HOST, else 0 */
 	struct vs_rules rules;
 };
 

@@ -17,7 +17,7 @@
 
 enum vs_policy { VS_NEVER, VS_AUTO, VS_EAGER };
 
-/* An IP address as IPv6 has it; IPv4 as ::ffff:a.b.c.d. */
+/* An IP address in the form of IPv6; IPv4 is ::ffff:a.b.c.d. */
 struct vs_addr {
 	uint8_t b[16];
 	uint16_t port; /* in the processor's byte order */
@@ -44,17 +44,17 @@ struct vs_rules {
 	size_t mapped;
 };
 
-/* Of a socket address.  False: not of IPv4 or IPv6. */
+/* Converts a socket address.  False: it is neither IPv4 nor IPv6. */
 bool vs_addr_of(const struct sockaddr *a, socklen_t alen, struct vs_addr *out);
 bool vs_addr_is_v4(const struct vs_addr *a);
 bool vs_addr_is_loopback(const struct vs_addr *a);
 void vs_addr_text(const struct vs_addr *a, char *text, size_t size);
 
-/* "auto", "eager" or "never".  False: none of them. */
+/* Parses "auto", "eager" or "never".  False: the text is none of them. */
 bool vs_policy_parse(const char *text, enum vs_policy *out);
 
 /*
- * Adds what the text says.  0; or -EINVAL, -E2BIG, and `bad` (VS_BAD_MAX bytes) has the part that is
+ * Adds the entries of the text.  0; or -EINVAL, -E2BIG, and `bad` (VS_BAD_MAX bytes) has the part that is
  * wrong.
  */
 #define VS_BAD_MAX 128
@@ -67,7 +67,7 @@ enum vs_policy vs_rules_policy(const struct vs_rules *r, const char *program,
 			       enum vs_policy otherwise);
 
 /*
- * The name of the host at an address: of the map, or of an emulated host the number, whose address is
+ * The name of the host at an address: from the map, or the number of an emulated host, whose address is
  * 127.77.0.0 plus number plus 1.  False: unknown here; the fabric may know it by an alias.
  */
 bool vs_map_host(const struct vs_rules *r, const struct vs_addr *a, char host[VS_NAME_MAX]);

@@ -117,7 +117,7 @@ static bool read_part(struct places *p, char *text)
 	return true;
 }
 
-/* Where the next part begins: behind a comma that is not one of a list. */
+/* The comma that ends this part: one before a digit is part of a list of processors. */
 static char *part_end(char *text)
 {
 	char *at = strchr(text, ',');

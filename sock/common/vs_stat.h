@@ -20,10 +20,10 @@
 /* Why a TCP connection was not promoted, or was demoted. */
 enum vs_why {
 	VS_WHY_NEVER,	 /* the policy or a rule says never */
-	VS_WHY_ADDRESS,	 /* the peer's address is of no fabric host */
+	VS_WHY_ADDRESS,	 /* the peer's address is not that of a fabric host */
 	VS_WHY_FABRIC,	 /* no fabric, or its agent cannot be reached */
 	VS_WHY_SHORT,	 /* it ended before it was worth it */
-	VS_WHY_NO_MATCH, /* the peer did not answer: not under this library, or through NAT */
+	VS_WHY_NO_MATCH, /* the peer did not answer: it runs without this library, or behind NAT */
 	VS_WHY_OPTION,	 /* a socket option that only the kernel serves */
 	VS_WHY_MEMORY,	 /* no window memory, or a limit of the fabric */
 	VS_WHY_LOST,	 /* the VI or the link broke */
@@ -44,11 +44,11 @@ extern const char *const vs_why_text[VS_WHY_COUNT];
 enum vs_count {
 	VS_TCP_SOCKETS, /* connections seen: by connect() or accept() */
 	VS_TCP_RX,
-	VS_TCP_TX, /* bytes of them that the kernel carried */
+	VS_TCP_TX, /* their bytes that the kernel carried */
 	VS_VI_RX,
 	VS_VI_TX,	 /* bytes that VIs carried */
 	VS_PROMOTED,	 /* connections */
-	VS_DEMOTED,	 /* of them, back to TCP */
+	VS_DEMOTED,	 /* those that went back to TCP */
 	VS_SLEEPS,	 /* waits in the kernel for promoted connections */
 	VS_POLLED,	 /* times that a poller found something on a connection */
 	VS_POLLER_WAKES, /* sleeps that pollers ended */
@@ -83,9 +83,9 @@ static inline void vs_stat_add(enum vs_count what, uint64_t n)
 void vs_stat_not_promoted(enum vs_why why);
 void vs_stat_demoted(enum vs_why why);
 
-/* Adds what the streams moved since the last time. */
+/* Adds the bytes that streams have moved since the last call. */
 void vs_stat_publish(void);
-/* In a child of fork(): what was moved before is the parent's. */
+/* In a child of fork(): bytes that were moved before count for the parent. */
 void vs_stat_publish_none(void);
 
 /* Maps the file and takes a slot; a NULL path: no file.  0 or -errno, and then nobody reads them. */

@@ -6,7 +6,7 @@
 #include "vs_obj.h"
 #include "vs_real.h"
 
-/* The compiler's headers mark pointers as not NULL that programs pass as NULL all the same. */
+/* The compiler's headers declare pointers as never NULL that some programs pass as NULL. */
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
 
 #define VS_HOOK __attribute__((visibility("default")))
@@ -18,7 +18,7 @@
 /* Another name of a replaced call, declared like that. */
 #define VS_ALSO(name, of) extern __typeof__(of) name VS_HOOK VS_LIKE(of) __attribute__((alias(#of)))
 
-/* Of programs compiled with _FORTIFY_SOURCE: ends one whose buffer is too small, as the C library. */
+/* For programs compiled with _FORTIFY_SOURCE: ends one whose buffer is too small, as the C library does. */
 void __chk_fail(void) __attribute__((noreturn));
 
 static inline void vs_check_room(size_t n, size_t room)

@@ -161,7 +161,7 @@ VS_HOOK int clone(int (*run)(void *arg), void *stack, int flags, void *arg, ...)
 	return vs_real.clone(run_child, stack, flags, &start, parents, tls, theirs);
 }
 
-/* ---- posix_spawn(), whose child is the C library's own: what it gets is known before ---- */
+/* ---- posix_spawn(), whose child is the C library's own: its descriptors are known before ---- */
 
 VS_HOOK int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int to)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Calls that replace the program, end it, or use a descriptor behind the library's back. */
+/* Calls that replace the program, end it, or use a descriptor by calls that the library does not replace. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

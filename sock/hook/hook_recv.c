@@ -26,7 +26,7 @@ VS_HOOK ssize_t read(int fd, void *buf, size_t n)
 
 	if (vs_likely(!o))
 		return vs_real.read(fd, buf, n);
-	/* Of a set, an error; of no bytes, 0 at once. */
+	/* The kernel gives an error for an epoll set, and 0 at once for no bytes. */
 	rc = n == 0 || o->kind != VS_SOCKET ? vs_real.read(fd, buf, n)
 					    : vs_io_recv1(o, fd, buf, n, 0);
 	vs_put(o);

@@ -21,7 +21,7 @@ VS_HOOK int socket(int family, int type, int protocol)
 	int fd = vs_real.socket(family, type, protocol);
 
 	if (fd >= 0) {
-		if (vs_unlikely(vs_peek(fd) != NULL)) /* closed behind our back */
+		if (vs_unlikely(vs_peek(fd) != NULL)) /* closed unseen */
 			vs_forget_fd(fd);
 		vs_sock_made(fd, family, type, protocol);
 		vs_stdio_fd(fd);
@@ -180,8 +180,8 @@ VS_HOOK int dup(int fd)
 }
 
 /*
- * What `to` was ends as by close().  While another thread sleeps in a call on it, it is the kernel's
- * descriptor that changes under that call, and the object that ends wakes it.
+ * The object of `to` ends as by close().  If another thread sleeps in a call on it, the kernel's
+ * descriptor changes during that call, and the end of the object wakes the thread.
  */
 static int onto(int fd, int to, int flags, bool three)
 {

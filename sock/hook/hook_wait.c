@@ -99,7 +99,7 @@ static struct vs_obj *get_set(int fd)
 	return NULL;
 }
 
-/* A use of the set could wait for what waits for a lock that the interrupted call has. */
+/* A use of the set could wait for a thread that waits for a lock of the interrupted call. */
 static bool is_interrupted(void)
 {
 	if (vs_likely(!vs_in_handler()) || (!vs_items_held() && !vs_sock_any_interrupted()))
@@ -123,7 +123,7 @@ VS_HOOK int epoll_ctl(int set, int op, int fd, struct epoll_event *e)
 	before = errno;
 	target = vs_in_handler() ? NULL : vs_get(fd);
 	if (target) {
-		/* Its first use, perhaps: promoted in the set it shares the completion queue of others there. */
+		/* This may be its first use: promoted while in the set, it shares the completion queue of others. */
 		if (vs_is_socket(target))
 			vs_sock_stream(target, fd);
 		vs_put(target);

@@ -19,7 +19,7 @@
 #define CALLS 16
 
 static int parent = -1; /* the child's end */
-/* Ends of children whose vfork() is under way, + 1: a child of another thread's fork() would hold them open. */
+/* Descriptors + 1 of calls of vfork() under way: a child of another thread's fork() would hold them open. */
 static _Atomic int open_ends[CALLS];
 static __thread int mine = -1;
 

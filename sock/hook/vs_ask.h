@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a child of vfork() hands to the next program.
+ * Sockets that a child of vfork() hands to the next program.
  *
- * Such a child is one of fork() here, and has its own copy of the objects, but the VIs are its parent's.  So the parent
- * waits, as vfork() does, and has with the kernel what the child asks for: at dup2(), since it may close all other
- * descriptors then, and before exec.
+ * Such a child is made by fork() here, and has its own copy of the objects, but the VIs are its parent's.  So the
+ * parent waits, as vfork() does, and moves the sockets that the child asks for back to the kernel: at dup2(), since the
+ * child may close all other descriptors after that, and before exec.
  */
 #ifndef VS_ASK_H
 #define VS_ASK_H

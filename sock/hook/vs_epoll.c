@@ -16,7 +16,7 @@
 
 #define KERNEL_EVERY 16u /* calls, when streams have events all the time */
 
-/* From now on, and threads that wait in the set do so at once. */
+/* The item is looked at from now on, and by threads that wait in the set at once. */
 static void check_soon(struct vs_item *it)
 {
 	vs_item_heat(it);

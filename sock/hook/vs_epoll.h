@@ -44,8 +44,8 @@ void vs_epoll_check(struct vs_obj *socket);
 /* The last descriptor of the socket is closed: the sets no longer have it. */
 void vs_epoll_forget(struct vs_obj *socket);
 /*
- * The same where vs_items_lock() gives false: the kernel's sets no longer have it.  The lists of this library are
- * left to vs_epoll_forget().
+ * As vs_epoll_forget(), where vs_items_lock() gives false: the kernel's sets no longer have the socket.  The lists of
+ * this library are left to vs_epoll_forget().
  */
 void vs_epoll_unset(struct vs_obj *socket);
 

@@ -36,7 +36,7 @@ static void follow(struct vs_item *it, struct st_stream *s)
 		vs_item_cool(it);
 }
 
-/* The events that are to be told now, and what then has been told. */
+/* The events that are to be told now; notes them as told. */
 static uint32_t events_of(struct vs_item *it, struct vs_ready *look)
 {
 	struct st_stream *s = stream_of(it);

@@ -66,7 +66,7 @@ static bool is_silent(void)
 	       (!file || strcmp(file, "/dev/null") == 0);
 }
 
-/* Where numbers of the program's own are hardly ever, but within its limit. */
+/* A number that descriptors of the program hardly ever reach, but within its limit. */
 static void choose_numbers(struct st_config *config)
 {
 	struct rlimit limit;

@@ -22,16 +22,16 @@ void vs_exec_prepare(void);
 /* Before the process ends without destructors. */
 void vs_exit_prepare(void);
 
-/* Has all bytes of a descriptor with the kernel, which is used by means that are not seen here. */
+/* Moves a descriptor's connection to the kernel, since it is used by calls that this library does not see. */
 void vs_give_kernel(int fd, enum vs_why why);
-/* A socket that got the number of standard input, output or error, which stdio uses unseen, is given likewise. */
+/* Does this for a socket with the number of standard input, output or error, which stdio uses unseen. */
 static inline void vs_stdio_fd(int fd)
 {
 	if (vs_unlikely(fd <= STDERR_FILENO && vs_peek(fd) != NULL))
 		vs_give_kernel(fd, VS_WHY_STDIO);
 }
 
-/* Has all connections of the process with the kernel, those to come included. */
+/* Moves all connections of the process to the kernel, and keeps later ones there. */
 void vs_kernel_only(enum vs_why why);
 
 /* As dup(): the new descriptor has the object of the old one. */

@@ -24,7 +24,7 @@
 #define SWITCH_NS 100000000
 #define MUCH_UNSENT 16384
 
-/* What is left of a message's buffers; one of them may be begun. */
+/* The rest of a message's buffers; the first one may be used in part. */
 struct rest {
 	const struct iovec *v;
 	size_t n;
@@ -88,7 +88,7 @@ static void moved(struct vs_obj *o, bool sent, struct rest *r, size_t done)
 	r->told = done;
 }
 
-/* What an earlier call has left to tell. */
+/* Takes an error that an earlier call has left. */
 static int take_error(struct vs_obj *o)
 {
 	if (vs_likely(atomic_load_explicit(&o->sock.error, memory_order_relaxed) == 0))
@@ -125,7 +125,7 @@ const struct timespec *vs_io_deadline(uint64_t timeout_ns, struct timespec *at)
 	return at;
 }
 
-/* Of the call that sleeps in this thread: the count of handlers before it, and its object, with a reference. */
+/* For the call that sleeps in this thread: the count of handlers before it, and its object, with a reference. */
 static __thread uint32_t handled_before __attribute__((tls_model("initial-exec")));
 static __thread struct vs_obj *sleeps_on __attribute__((tls_model("initial-exec")));
 
@@ -166,7 +166,7 @@ int vs_io_wait(struct vs_obj *o, struct st_stream *s, unsigned int events,
 	return rc < 0 ? rc : 0;
 }
 
-/* No more will come than is there.  Of a stream on TCP the kernel tells it. */
+/* No more will come than is there.  For a stream on TCP the kernel tells that. */
 static bool has_ended(struct st_stream *s, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
@@ -312,7 +312,7 @@ ssize_t vs_io_recv(struct vs_obj *o, int fd, struct msghdr *m, int flags)
 	return n;
 }
 
-/* The stream of a call on which nothing but bytes depends, or NULL: the longer way is right for all. */
+/* The stream for a call that only moves bytes; NULL: the longer way, which is right for all calls. */
 static struct st_stream *plain_stream(struct vs_obj *o, int fd, size_t n, int flags)
 {
 	if (vs_unlikely(!vs_is_socket(o) || n == 0 || (flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL)) ||

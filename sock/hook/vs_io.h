@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes of a TCP socket that has an object: recvmsg(), sendmsg() and what can be said by these. */
+/* Bytes of a TCP socket that has an object: recvmsg(), sendmsg() and calls that can be made from these. */
 #ifndef VS_IO_H
 #define VS_IO_H
 
@@ -9,11 +9,11 @@
 
 #include "vs_obj.h"
 
-/* -1 and errno, or bytes.  Of the message, the fields are set that the kernel sets for TCP. */
+/* -1 and errno, or bytes.  The fields of the message are set that the kernel sets for TCP. */
 ssize_t vs_io_recv(struct vs_obj *o, int fd, struct msghdr *m, int flags);
 ssize_t vs_io_send(struct vs_obj *o, int fd, const struct msghdr *m, int flags);
 
-/* The same of one buffer. */
+/* As these, with one buffer. */
 ssize_t vs_io_recv1(struct vs_obj *o, int fd, void *buf, size_t n, int flags);
 ssize_t vs_io_send1(struct vs_obj *o, int fd, const void *buf, size_t n, int flags);
 

@@ -242,7 +242,7 @@ static uint32_t wanted(const struct vs_item *it)
 	if (it->off)
 		return EPOLLET;
 	events = st_kernel_events(s, vs_stream_events(it->events));
-	/* What is only the end of the connection would be told again and again. */
+	/* Without EPOLLET an entry that waits only for the end of the connection would be reported again and again. */
 	return events | (events & (EPOLLIN | EPOLLOUT) ? it->events & EPOLLET : (uint32_t)EPOLLET);
 }
 

@@ -14,9 +14,9 @@
 struct vs_item {
 	struct vs_epoll *ep; /* NULL: free */
 	struct vs_obj *o;    /* the socket or set; NULL: a wait object's item */
-	struct st_wait *w;   /* a wait object's; of a socket's, the one whose item this item uses */
-	unsigned int uses;   /* of a wait object's: items that use it */
-	struct vs_item *of_obj;	     /* the next of this object; of a free one, the next free */
+	struct st_wait *w; /* of a wait object's item; for a socket's, the one whose item it uses */
+	unsigned int uses; /* of a wait object's item: the items that use it */
+	struct vs_item *of_obj;	     /* the next of this object; in a free item, the next free */
 	struct vs_item *of_ep;	     /* the next of this set */
 	struct vs_item *prev, *next; /* in the list of those that are looked at */
 	bool hot;		     /* it is in that list */
@@ -40,14 +40,14 @@ struct vs_epoll {
 	int fd;
 	struct st_wait *own;
 	struct vs_item *items, *waits; /* by of_ep */
-	struct vs_item *first, *last;  /* that are looked at */
+	struct vs_item *first, *last;  /* those that are looked at */
 	uint64_t turns;		       /* calls */
 	uint64_t changes;	       /* st_changes(), when all items were last looked at */
 	struct st_waker *waker;	       /* of a poller, and the item of its descriptor */
 	struct vs_item *waker_item;
 	struct vs_item *rouser; /* vs_rouse.h: in the kernel's set when `roused`, */
 	bool roused;
-	unsigned int quiet; /* for so many threads in the kernel's call */
+	unsigned int quiet; /* threads in the kernel's call, see vs_rouse.h */
 	bool outside;	    /* threads sleep on the set's descriptor in poll(), or in another set */
 };
 
@@ -58,7 +58,7 @@ struct vs_epoll {
 bool vs_items_lock(void);
 void vs_items_unlock(void);
 bool vs_items_held(void);
-/* There: whether the lists stay as they are until vs_items_unkeep(). */
+/* In that case: whether the lists stay as they are until vs_items_unkeep(). */
 bool vs_items_keep(bool *locked);
 void vs_items_unkeep(bool locked);
 /* In a child of fork(). */
@@ -91,7 +91,7 @@ void vs_item_to_end(struct vs_item *it);
 
 /* Takes the descriptor out of the kernel's set, unless that is the parent's to do. */
 void vs_item_unset(struct vs_item *it);
-/* Makes the kernel's set ask for what it has to tell now. */
+/* Makes the kernel's set ask for the events that it has to tell now. */
 void vs_item_mask(struct vs_item *it, bool always);
 /* Has the set hold the descriptor of the wait object that the item's stream has now. */
 void vs_item_use_wait(struct vs_item *it, struct st_wait *w);

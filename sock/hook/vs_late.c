@@ -7,7 +7,7 @@
 
 __thread struct vs_obj *_Atomic vs_late_list __attribute__((tls_model("initial-exec")));
 
-/* A handler that interrupts this adds its own before or behind. */
+/* A signal handler that interrupts this adds its own entry before or after this one. */
 static void add(struct vs_obj *o)
 {
 	o->next_free = atomic_load(&vs_late_list);

@@ -16,12 +16,12 @@
 
 struct vs_obj;
 
-/* Those of this thread. */
+/* The list of this thread. */
 extern __thread struct vs_obj *_Atomic vs_late_list __attribute__((tls_model("initial-exec")));
 
 /*
- * An object is in the list of one thread at most: false where it is in one already.  Else the caller adds it, and `act`
- * gets the caller's reference: at once it may not run, and false says that it still may not.
+ * An object is in the list of one thread at most: false if it is in one already.  Otherwise the caller adds it, and
+ * `act` gets the caller's reference.  `act` is called later, and returns false while it still cannot do its work.
  */
 bool vs_late_claim(struct vs_obj *o, bool (*act)(struct vs_obj *o));
 void vs_late_add(struct vs_obj *o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Options of a socket that change how its bytes move, noted beside the kernel's. */
+/* Options of a socket that change how its bytes move, noted here in addition to the kernel. */
 #ifndef VS_NOTE_H
 #define VS_NOTE_H
 
@@ -9,10 +9,10 @@
 
 /* An int of `len` bytes at most, as an option may be shorter. */
 int vs_int_of(const void *v, socklen_t len);
-/* The kernel has taken an option of SOL_SOCKET, of IPPROTO_TCP. */
+/* Note an option of SOL_SOCKET, or of IPPROTO_TCP, that the kernel has taken. */
 void vs_note_socket(struct vs_sock *k, int name, const void *v, socklen_t len);
 void vs_note_tcp(struct vs_sock *k, int name, const void *v, socklen_t len);
-/* All of them, of a socket that was made from one without an object. */
+/* Notes all of them, for a socket that was made from one without an object. */
 void vs_note_all(struct vs_sock *k, int fd);
 
 #endif

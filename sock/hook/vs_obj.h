@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What stands behind descriptors: an open file description of the kernel that this library knows. */
+/* The object of one or more descriptors: an open file description of the kernel that this library knows. */
 #ifndef VS_OBJ_H
 #define VS_OBJ_H
 

@@ -15,7 +15,7 @@
 
 #include "vs_real.h"
 
-#define PASSES 8   /* over threads that make others meanwhile */
+#define PASSES 8   /* over the list of threads, which may make others during a pass */
 #define OURS "vi-" /* how the names of the library's threads begin */
 
 /* A list such as "0,2-5"; false: it names none. */

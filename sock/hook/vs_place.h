@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The application's threads on the processors that the rule for them says. */
+/* Puts the application's threads on the processors that the rule for them names. */
 #ifndef VS_PLACE_H
 #define VS_PLACE_H
 
-/* Once the NIC is open, and before that many threads may have been made. */
+/* To be called once the NIC is open; many threads may have been made before. */
 void vs_place_threads(void *nic);
 
 #endif

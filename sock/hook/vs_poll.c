@@ -123,7 +123,7 @@ static int look_all(struct job *j)
 	return found;
 }
 
-/* What the kernel is asked now, or watches during a sleep. */
+/* Sets the events that the kernel is asked for at once, or watches during a sleep. */
 static void set_kernel(struct job *j, bool sleep)
 {
 	nfds_t i;

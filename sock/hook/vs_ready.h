@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a stream has, in the words of poll() and epoll. */
+/* The events of a stream, as poll() and epoll name them. */
 #ifndef VS_READY_H
 #define VS_READY_H
 

@@ -9,7 +9,7 @@
 #include "vs_real.h"
 #include "vs_table.h"
 
-/* The set in whose kernel's call this thread is; it has a reference to the set's object meanwhile. */
+/* The set for which this thread is in the kernel's call; during the call it has a reference to the set's object. */
 static __thread struct vs_epoll *inside __attribute__((tls_model("initial-exec")));
 static __thread bool has_key __attribute__((tls_model("initial-exec")));
 
@@ -78,7 +78,7 @@ static int make_readable(void)
 	return high;
 }
 
-/* Has the kernel's set hold what is always readable; where that cannot be, the next byte over TCP wakes. */
+/* Adds a descriptor that is always readable to the kernel's set; if that fails, the next byte over TCP wakes. */
 static bool hold_readable(struct vs_epoll *ep)
 {
 	struct epoll_event e = { .events = EPOLLIN };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Wakes the threads that wait in an epoll set when another thread has changed what they wait for.
+ * Wakes the threads that wait in an epoll set when another thread has changed the events that they wait for.
  *
  * Those of a set with promoted connections are registered sleepers (st_sleep_begin()).  Those of a quiet set are in the
  * kernel's call and are counted here: from vs_rouse() on, until all of them are back, the kernel's set has a descriptor

@@ -64,7 +64,7 @@ static nfds_t list(struct pollfd *v, int n, const fd_set *r, const fd_set *w, co
 	return k;
 }
 
-/* Of those that poll() is to leave out. */
+/* The descriptor; an entry that poll() is to leave out has its complement. */
 static int number(const struct pollfd *p)
 {
 	return p->fd < 0 ? ~p->fd : p->fd;

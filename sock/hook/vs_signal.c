@@ -16,7 +16,7 @@ static _Atomic bool restarts[NSIG];
 
 static __thread volatile uint32_t interrupts __attribute__((tls_model("initial-exec")));
 static __thread _Atomic uint32_t handled __attribute__((tls_model("initial-exec")));
-/* More than there are once one was left by a jump. */
+/* Handlers of this thread that have not returned; one that was left by a jump stays counted. */
 static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
 /* One more than the descriptor that a handler writes to; 0: none. */
 static __thread _Atomic int woken __attribute__((tls_model("initial-exec")));
@@ -74,7 +74,7 @@ static bool is_ours(const struct sigaction *a)
 	return a->sa_sigaction == enter;
 }
 
-/* One that was installed behind our back may be the one that ran. */
+/* A handler that was installed by a call which is not replaced may be the one that ran. */
 bool vs_restarts(uint32_t before)
 {
 	struct sigaction a;
@@ -89,7 +89,7 @@ bool vs_restarts(uint32_t before)
 	return all;
 }
 
-/* What the program has to see instead of ours. */
+/* Replaces the library's handler by the program's, which the program has to see. */
 static void translate(int number, struct sigaction *a)
 {
 	if (!is_ours(a))

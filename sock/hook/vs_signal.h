@@ -33,7 +33,7 @@ bool vs_restarts(uint32_t before);
 /* As sigaction(). */
 int vs_sigaction(int number, const struct sigaction *act, struct sigaction *old);
 
-/* The C library has installed a handler by itself: what it says the old one was, as the program knows it. */
+/* After the C library has installed a handler by itself: turns the old one that it gives into the program's own. */
 sighandler_t vs_signal_done(int number, sighandler_t old);
 
 #endif

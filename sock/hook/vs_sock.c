@@ -18,7 +18,7 @@
 #include "vs_table.h"
 #include "vs_time.h"
 
-/* Of the step from VS_CONNECTING to VS_CONNECTED, once for each connection. */
+/* Protects the step from VS_CONNECTING to VS_CONNECTED, which each connection takes once. */
 static pthread_mutex_t settle_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread _Atomic bool settles __attribute__((tls_model("initial-exec")));
 
@@ -148,7 +148,7 @@ static void connected(struct vs_obj *o, int fd)
 		atomic_store_explicit(&k->stream, s, memory_order_release);
 	}
 	atomic_store_explicit(&k->state, VS_CONNECTED, memory_order_release);
-	/* An accepted one may be meant for a child of fork(): whoever uses it first promotes it. */
+	/* An accepted one may be meant for a child of fork(): the process that uses it first promotes it. */
 	if (s && k->policy == VS_EAGER && !k->accepted)
 		vs_sock_promote(o);
 }

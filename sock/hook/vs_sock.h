@@ -28,10 +28,10 @@ bool vs_sock_any_asked(void);
 /* After connect(), with what it returned as 0 or errno. */
 void vs_sock_connect(struct vs_obj *o, int fd, int error);
 
-/* After listen(): the kernel's. */
+/* After listen(): the socket stays with the kernel. */
 void vs_sock_listens(int fd);
 
-/* The stream of a socket, made now if it became connected meanwhile; NULL: the kernel's. */
+/* The stream of a socket, made now if it has become connected since the last call; NULL: it is the kernel's. */
 struct st_stream *vs_sock_stream(struct vs_obj *o, int fd);
 
 /* The stream moved bytes: promotes it when that is due. */
@@ -42,25 +42,25 @@ void vs_sock_promote(struct vs_obj *o);
 bool vs_sock_uses_vi(struct vs_obj *o);
 
 /*
- * No promotion any more; a connection that has a VI is counted as demoted for this reason.  Several that
+ * The socket is not promoted any more; one that has a VI is counted as demoted for this reason.  Several that
  * may be joined to each other are all forbidden before the first is barred: the other end follows at once.
  */
 void vs_sock_forbid(struct vs_obj *o, enum vs_why why);
-/* The same.  With a stream that has a VI, begins to go back; vs_sock_wait_tcp() waits. */
+/* As vs_sock_forbid(); a stream that has a VI also begins to go back, for which vs_sock_wait_tcp() waits. */
 void vs_sock_bar(struct vs_obj *o, enum vs_why why);
-/* Of all connections to come.  Whether that was so before. */
+/* Forbids it for all connections to come.  True: that was so before. */
 bool vs_sock_bar_new(enum vs_why why);
 /* Waits until all is with the kernel, at most ms.  0 or -ETIMEDOUT, which a child gets at once for its parent's. */
 int vs_sock_wait_tcp(struct vs_obj *o, int ms);
 /* Waits until a close by the kernel loses nothing, at most ms. */
 void vs_sock_deliver(struct vs_obj *o, int ms);
 
-/* The object's part of close(), before the kernel's: of one descriptor, which is out of the table. */
+/* The object's part of close(), before the kernel's: for one descriptor, which is out of the table. */
 void vs_sock_close(struct vs_obj *o, int fd);
 
 /*
- * In a signal handler that has interrupted a use of the socket, or of any set: the end of one descriptor as above, but
- * once that use is over.  It gets the caller's reference.  False: vs_sock_close() may be called.
+ * In a signal handler that has interrupted a use of the socket, or of any set: closes one descriptor as vs_sock_close()
+ * does, but once that use is over.  Gets the caller's reference.  False: vs_sock_close() may be called.
  */
 bool vs_sock_close_late(struct vs_obj *o, int fd);
 /* This thread is in the middle of a call of the stream's, or may be. */

@@ -14,7 +14,7 @@
 
 struct vs_chunk *_Atomic vs_chunks[VS_CHUNKS];
 
-/* Of the free list and of new chunks; no call on the way to the kernel takes it. */
+/* Protects the free list and new chunks; no call on the way to the kernel takes it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread _Atomic bool held __attribute__((tls_model("initial-exec")));
 static struct vs_obj *free_list;
@@ -157,7 +157,7 @@ int vs_table_set(int fd, struct vs_obj *o)
 	atomic_fetch_add(&o->fds, 1);
 	atomic_fetch_add(&vs_table_objects, 1);
 	before = atomic_exchange(&c->at[(unsigned int)fd % VS_CHUNK], o);
-	if (before) { /* the descriptor was closed behind our back */
+	if (before) { /* the descriptor was closed by a call that is not replaced */
 		atomic_fetch_sub(&vs_table_objects, 1);
 		atomic_fetch_sub(&before->fds, 1);
 		vs_put(before);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors and the objects behind them.
+ * Descriptors and their objects.
  *
  * A descriptor has an object when it is a TCP connection that may be promoted or counted, or an
  * epoll set that has one; all others have none, and their calls go to the kernel after one look here.

@@ -21,7 +21,7 @@ struct timespec vs_time_left(const struct timespec *until); /* 0 when it is over
 /* ppoll() up to an absolute time of CLOCK_MONOTONIC; NULL: no end.  -1 with errno, as that. */
 int vs_sleep_poll(struct pollfd *v, nfds_t n, const struct timespec *until, const sigset_t *mask);
 
-/* The same; `brief`: at most a millisecond, after which 1 is returned and not 0. */
+/* As vs_sleep_poll(); `brief`: at most a millisecond, after which 1 is returned and not 0. */
 int vs_sleep_slice(struct pollfd *v, nfds_t n, const struct timespec *until, bool brief,
 		   const sigset_t *mask);
 

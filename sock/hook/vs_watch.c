@@ -46,7 +46,7 @@ bool vs_watch_give(struct vs_item *it, const struct vs_ready *look)
 	    it->o->kind != VS_SOCKET || look->events != 0)
 		return false;
 	s = atomic_load_explicit(&it->o->sock.stream, memory_order_acquire);
-	/* What the stream alone does not know is looked at by the program. */
+	/* Where the stream alone cannot tell, the program looks. */
 	if (!s || st_on_tcp(s) ||
 	    atomic_load_explicit(&it->o->sock.low_water, memory_order_relaxed) > 1)
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Items that pollers look at, instead of the program and of the other end's rings.  All functions are
+ * Items that pollers look at, so that neither the program looks nor the other end rings.  All functions are
  * called with vs_item_lock held.
  */
 #ifndef VS_WATCH_H
@@ -19,7 +19,7 @@ void vs_watch_drop(struct vs_item *it);
 /* Items that have come back are looked at, also those of other sets.  How many. */
 int vs_watch_take(void);
 
-/* Before a sleep, and behind it vs_watch_take() once more. */
+/* To be called before a sleep, and vs_watch_take() once more after this call. */
 void vs_watch_want(struct vs_epoll *ep);
 /* The kernel's set tells that the waker's descriptor is readable. */
 void vs_watch_woken(struct vs_epoll *ep);

@@ -20,7 +20,7 @@ static ssize_t fail(int error)
 	return -1;
 }
 
-/* What was done counts more than what failed then. */
+/* Bytes that were moved are reported instead of the failure that came after them. */
 static ssize_t outcome(size_t done, ssize_t last)
 {
 	return done > 0 ? (ssize_t)done : last;
@@ -33,7 +33,7 @@ static ssize_t read_piece(int in, off64_t *at, off64_t base, char *buf, size_t n
 	return at ? pread64(in, buf, n, *at) : pread64(in, buf, n, base);
 }
 
-/* False: `in` cannot be read at an offset, which the kernel shall say. */
+/* False: `in` cannot be read at an offset, and the kernel is to say so. */
 static bool has_offsets(int in, off64_t *base)
 {
 	int before = errno;
@@ -204,7 +204,7 @@ static ssize_t read_pipe(int in, char *buf, size_t n, bool wait)
 	return vs_real.read(in, buf, n);
 }
 
-/* What was taken from the pipe cannot be put back, so it is sent whatever the socket's mode. */
+/* Bytes that were taken from the pipe cannot be put back, so they are sent whatever the socket's mode. */
 static ssize_t send_all(struct vs_obj *o, struct st_stream *s, int fd, const char *buf, size_t n,
 			int flags)
 {

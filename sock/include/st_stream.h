@@ -7,13 +7,13 @@
  * connected; the stream calls the kernel as long as a direction is on TCP.  docs/sockets.md has the protocol.
  *
  * libvistream.so has these functions; libvisock.so, which vi_run preloads, and the SelectorProvider of the Java
- * binding are written on them.  Link with -lvistream, as vistream.pc tells.  A structure that may grow begins with its
+ * binding are built on them.  Link with -lvistream, as vistream.pc says.  A structure that may grow begins with its
  * size, which the caller sets.
  *
  * No call sleeps but st_sleep(), st_linger() and st_fini().  Errors are negative errno values, errno itself is not
  * touched.  SIGPIPE is the caller's: the stream never raises it.
  *
- * What the caller does
+ * Duties of the caller
  *
  *   socket connected, or accepted     st_create(); once a peer host is known and an exchange has shown that the
  *                                     connection lives long enough: st_promote()
@@ -42,8 +42,8 @@
  *   st_wait_take(w, ...)              after the poll, if a wait object's descriptor was readable
  *   st_sleep_end()
  *
- * It is enough to register once for several streams with NULL, NULL. Of many streams those that are armed need not be
- * armed again: st_changes().
+ * It is enough to register once for several streams with NULL, NULL. A caller with many streams need not arm those
+ * again that are still armed: st_changes() tells which.
  *
  * Each function is described by a comment of the form that vipl.h explains, and has a manual page.
  */
@@ -70,7 +70,7 @@ struct st_wait;
 
 /* ---- the process --------------------------------------------------------------------------------------------- */
 
-/* Of this header, and of the library. It grows with what is added; what would break programs gets another library. */
+/* Version of header and library: additions raise it; a change that would break programs gets another library. */
 #define ST_VERSION 2
 
 /**
@@ -110,13 +110,13 @@ struct st_config {
 	/*
 	 * In place of ppoll() where st_sleep() sleeps: events, or a negative errno.  The first entry is the thread's
 	 * own, and ends the sleep when it is written to, so that a signal handler can.  No lock is held, and the
-	 * call may be left for good behind st_sleep_end().  May be NULL.  A structure without it is accepted.
+	 * call may be left for good after st_sleep_end().  May be NULL.  A structure without it is accepted.
 	 */
 	int (*sleep)(struct pollfd *v, unsigned n, const struct timespec *left);
 };
 
 /**
- * st_init - set what later calls use
+ * st_init - set the configuration of later calls
  * @config: in, settings; `size` has to be set, every other field may be 0
  *
  * The NIC is not opened before the first st_promote(). A program that is content with the
@@ -151,7 +151,7 @@ int st_init(const struct st_config *config);
  *
  * Return: nothing.
  *
- * Context: sleeps, at most that long and what closing a NIC takes. Not thread-safe: no other call
+ * Context: sleeps, at most that long and as long as closing a NIC takes. Not thread-safe: no other call
  * may be under way.
  *
  * Ordering: none.
@@ -165,8 +165,8 @@ void st_fini(uint32_t wait_ms);
  * @wait_ms: in, milliseconds, of all streams together
  *
  * To be called before _exit(). Waits until what st_send() has taken is in the memory of the other
- * end or with the kernel. What is neither then is lost with the process, and the other end gets
- * ECONNRESET behind what has arrived.
+ * end or with the kernel. Bytes that are in neither by then are lost with the process, and the
+ * other end gets ECONNRESET after the bytes that have arrived.
  *
  * In a signal handler that has interrupted a call of this file it does nothing.
  *
@@ -187,8 +187,8 @@ void st_deliver(uint32_t wait_ms);
  * st_fork_child - make the library usable in the child of fork()
  *
  * No stream of the parent has a VI any more. One that was on TCP in both directions works on as a
- * TCP socket and can be promoted anew; another is foreign: its calls give -ENOTCONN. The NIC is
- * opened anew by the child's first st_promote(). Wait objects stay valid, and have new
+ * TCP socket and can be promoted again; any other is foreign: its calls give -ENOTCONN. The NIC is
+ * opened again by the child's first st_promote(). Wait objects stay valid, and have new
  * descriptors: ask st_wait_fd() again. Wakers and watches are no longer valid. libvisock.so does
  * this for programs under vi_run.
  *
@@ -206,7 +206,7 @@ void st_deliver(uint32_t wait_ms);
  */
 void st_fork_child(void);
 
-/* Every field only grows, but the size. */
+/* Every field but the size only grows. */
 struct st_stats {
 	uint64_t size; /* sizeof(struct st_stats), set by the caller: no more is written */
 	uint64_t vi_bytes_sent, vi_bytes_received;   /* payload over VIs */
@@ -233,7 +233,7 @@ struct st_stats {
  *
  * Context: does not block. Thread-safe.
  *
- * Ordering: each counter is exact for calls that have returned; several are not of one moment.
+ * Ordering: each counter is exact for calls that have returned; several are not read at one moment.
  *
  * Since: 1.4
  */
@@ -245,9 +245,9 @@ enum st_why {
 	ST_WHY_ASKED,	/* st_demote() here */
 	ST_WHY_PEER,	/* the other end demoted, or asked to */
 	ST_WHY_NO_NIC,	/* no NIC can be opened */
-	ST_WHY_NO_HOST, /* the name is of no host of the fabric, or no path */
+	ST_WHY_NO_HOST, /* the name is not that of a host of the fabric, or there is no path to it */
 	ST_WHY_NO_PEER, /* no answer: the peer does not know the protocol, or addresses are translated */
-	ST_WHY_NO_MEMORY, /* no window memory, or VIs */
+	ST_WHY_NO_MEMORY, /* no window memory or no VI is left */
 	ST_WHY_VERSION,	  /* another version, or a malformed greeting */
 	ST_WHY_TOKEN,	  /* the VI's other end is not that of the TCP connection */
 	ST_WHY_LOST,	  /* the VI was lost with nothing under way */
@@ -290,7 +290,7 @@ struct st_origin {
 /**
  * st_create - make a stream of a connected TCP socket
  * @fd: in, the socket
- * @origin: in, what it is; `size` has to be set
+ * @origin: in, its role, addresses and byte counts; `size` has to be set
  * @stream: out, the stream, with one reference, on TCP
  *
  * File status flags of the descriptor do not matter: the stream never blocks in the kernel.
@@ -335,7 +335,7 @@ void st_get(struct st_stream *s);
  *
  * The last reference may be given back only after st_close().
  *
- * Ownership: the stream must not be used by whoever gave back the last reference.
+ * Ownership: the caller must not use the stream again unless it has another reference.
  *
  * Return: nothing.
  *
@@ -380,7 +380,7 @@ void st_set_fd(struct st_stream *s, int fd);
  * Return:
  *  - 0: begun
  *  - -EALREADY: begun before: wait for its end, or st_demote() first
- *  - -EHOSTUNREACH: this name was found to be of no host: stay with TCP
+ *  - -EHOSTUNREACH: this name was found not to be that of a host: stay with TCP
  *  - -EINVAL: a ring size out of its range, or a name that is too long
  *  - -ENOTCONN: closed or shut down
  *  - -EOPNOTSUPP: connected to itself, or neither IPv4 nor IPv6: stay with TCP
@@ -413,7 +413,7 @@ int st_promote(struct st_stream *s, const char *host, struct st_wait *w, uint32_
  *
  * Return:
  *  - above 0: bytes taken, fewer than asked for where room ends
- *  - -EAGAIN: no room, or in between two paths: sleep for ST_OUT
+ *  - -EAGAIN: no room, or the direction is between two paths: sleep for ST_OUT
  *  - -EPIPE: shut down for sending: close
  *  - -ECONNRESET: the connection was lost, told once: close. Other errors of the kernel likewise
  *  - -EFAULT: memory that cannot be read, on TCP
@@ -437,14 +437,14 @@ ssize_t st_send(struct st_stream *s, const struct iovec *iov, int count, int fla
  * @count: in, elements of `iov`
  * @flags: in, MSG_PEEK, MSG_TRUNC (throw the bytes away), or 0; others are ignored
  *
- * MSG_WAITALL, timeouts and SO_RCVLOWAT are the caller's to keep.
+ * The caller has to implement MSG_WAITALL, timeouts and SO_RCVLOWAT itself.
  *
  * Ownership: the memory is the caller's again when the call returns.
  *
  * Return:
  *  - above 0: bytes received
  *  - 0: the end of the stream, or no byte was asked for
- *  - -EAGAIN: no data, or in between two paths: sleep for ST_IN
+ *  - -EAGAIN: no data, or the direction is between two paths: sleep for ST_IN
  *  - -ECONNRESET: the connection was lost, told once: close. Other errors of the kernel likewise
  *  - -EFAULT: memory that cannot be written, on TCP
  *  - -EBADF: closed, see st_close()
@@ -464,7 +464,7 @@ ssize_t st_recv(struct st_stream *s, const struct iovec *iov, int count, int fla
  * st_flush - send what MSG_MORE held back
  * @s: in, a stream
  *
- * What setting TCP_NODELAY or clearing TCP_CORK asks for.
+ * To be called where a program sets TCP_NODELAY or clears TCP_CORK.
  *
  * Ownership: the stream stays the caller's, who holds a reference.
  *
@@ -489,7 +489,7 @@ int st_flush(struct st_stream *s);
  * st_take_error - take the error that the connection has
  * @s: in, a stream
  *
- * What SO_ERROR would give; asks the kernel's socket as well. The next call gives 0.
+ * Gives the value that SO_ERROR would give, and asks the kernel's socket as well. The next call gives 0.
  *
  * Ownership: the stream stays the caller's, who holds a reference.
  *
@@ -529,8 +529,8 @@ int64_t st_readable_bytes(struct st_stream *s);
  * st_unsent_bytes - bytes that the other end has not received yet
  * @s: in, a stream
  *
- * As SIOCOUTQ: what has arrived there does not count, read or not. While something is on its way over a VI, what was
- * not read may count, too.
+ * As SIOCOUTQ: bytes that have arrived there do not count, read or not. While bytes are on their way over a VI, those
+ * that arrived but were not read may count, too.
  *
  * Ownership: the stream stays the caller's, who holds a reference.
  *
@@ -552,7 +552,7 @@ int64_t st_unsent_bytes(struct st_stream *s);
  * st_writable_bytes - bytes that the next st_send() can take at most
  * @s: in, a stream
  *
- * On TCP an estimate of the kernel's.
+ * On TCP this is an estimate of the kernel's.
  *
  * Ownership: the stream stays the caller's, who holds a reference.
  *
@@ -575,13 +575,13 @@ int64_t st_writable_bytes(struct st_stream *s);
  * @s: in, a stream
  * @how: in, SHUT_RD, SHUT_WR or SHUT_RDWR
  *
- * As shutdown(): the other end finds the end of the stream behind all bytes that were sent.
+ * As shutdown(): the other end finds the end of the stream after all bytes that were sent.
  *
  * Ownership: the stream stays the caller's, who holds a reference.
  *
  * Return:
  *  - 0: ended
- *  - -EINVAL: another `how`
+ *  - -EINVAL: an unknown `how`
  *  - -ENOTCONN: as of shutdown(), or the stream of a parent process
  *  - -EBADF: closed, see st_close()
  *  - -EDEADLK: a signal handler interrupted a call of its own thread on this direction: let that
@@ -589,7 +589,7 @@ int64_t st_writable_bytes(struct st_stream *s);
  *
  * Context: does not block. Thread-safe.
  *
- * Ordering: behind all bytes that were sent before.
+ * Ordering: after all bytes that were sent before.
  *
  * Since: 1.4
  */
@@ -618,7 +618,7 @@ enum st_close_how {
  *
  * Context: does not wait. Thread-safe.
  *
- * Ordering: behind all bytes that were sent before, if in order.
+ * Ordering: after all bytes that were sent before, if in order.
  *
  * Since: 1.4
  */
@@ -643,7 +643,7 @@ void st_close(struct st_stream *s, enum st_close_how how);
  *  - -EDEADLK: a signal handler interrupted a call of its own thread on this direction: let that
  *    call return first
  *
- * Context: sleeps in pieces of 50 ms, and holds up threads that send meanwhile. Thread-safe.
+ * Context: sleeps in pieces of 50 ms; threads that send at the same time are held up. Thread-safe.
  *
  * Ordering: none.
  *
@@ -703,9 +703,9 @@ int st_set_linger(struct st_stream *s, const struct linger *linger);
 /* Events, as those of poll(); ST_HUP is both directions ended. */
 enum { ST_IN = 0x001, ST_OUT = 0x004, ST_ERR = 0x008, ST_HUP = 0x010, ST_RDHUP = 0x2000 };
 
-/* Of a fixed layout, as it is filled again and again: what is to be added gets a function of its own. */
+/* The layout is fixed, as the structure is filled again and again: an addition gets a function of its own. */
 struct st_ready {
-	unsigned events; /* that the stream knows of by itself */
+	unsigned events; /* those that the stream knows of by itself */
 	/* Those for which the kernel's socket has to be asked, too, as that direction is on TCP; by poll(). */
 	unsigned kernel;
 	/* Grow with each arrival and each return of room that a look found: an edge is there when one has changed. */
@@ -718,8 +718,8 @@ struct st_ready {
  * @ready: out, events that the stream knows of, those that the kernel has to be asked for, and
  *	counters of edges
  *
- * Looks, and does not arm. Each 32nd look that finds nothing moves packets. Of a stream that is
- * closed or of a parent process: all events.
+ * Looks, and does not arm. Each 32nd look that finds nothing moves packets. A stream that is
+ * closed or belongs to a parent process has all events.
  *
  * Ownership: the structure is the caller's.
  *
@@ -745,7 +745,7 @@ void st_ready(struct st_stream *s, struct st_ready *ready);
  *
  * Context: does not block. Thread-safe.
  *
- * Ordering: whoever changes a path afterwards wakes the sleeper.
+ * Ordering: a thread that changes a path afterwards wakes the sleeper.
  *
  * Since: 1.4
  */
@@ -805,7 +805,7 @@ bool st_give_way(void);
  *  - above 0: events, those of the kernel included
  *  - -EAGAIN: none until that time
  *  - -EINTR: a signal
- *  - -EBADF: closed meanwhile
+ *  - -EBADF: closed before or during the sleep
  *  - -EMFILE, -ENFILE: no descriptor for the thread: raise the limit
  *  - -EDEADLK: a signal handler interrupted a call of its own thread on this direction: let that
  *    call return first
@@ -924,7 +924,7 @@ int st_wait_arm(struct st_wait *w);
  *
  * Ownership: each stream comes with a reference that the caller gives back by st_put().
  *
- * Return: how many there are.
+ * Return: the number of streams given.
  *
  * Context: does not block. Thread-safe.
  *
@@ -935,9 +935,9 @@ int st_wait_arm(struct st_wait *w);
 int st_wait_take(struct st_wait *w, struct st_stream **streams, int max);
 
 /**
- * st_changes - count what no wait object tells
+ * st_changes - count changes that no wait object tells of
  *
- * For a caller with many streams, which arms those alone that it has looked at since they were armed.
+ * For a caller with many streams, which arms only those that it has looked at since they were armed.
  * The count grows when any stream of the process changes its path, gets an error or is closed. Entries
  * of a wait object, and a send that found no room, do not count: st_wait_take() gives their streams.
  * So a stream for which st_arm() has returned 0 stays armed until st_wait_take() gives it or the
@@ -949,8 +949,8 @@ int st_wait_take(struct st_wait *w, struct st_stream **streams, int max);
  *
  * Context: does not block. Thread-safe.
  *
- * Ordering: behind st_sleep_begin(): what it does not count yet makes the thread's descriptor
- * readable.
+ * Ordering: to be called after st_sleep_begin(): a change that it does not count yet makes the
+ * thread's descriptor readable.
  *
  * Since: 1.4, ST_VERSION 2
  */
@@ -1060,7 +1060,7 @@ void st_set_context(struct st_stream *s, void *context);
  *
  * Return: as set last, or NULL.
  *
- * Context: does not block. Thread-safe beside itself.
+ * Context: does not block. Thread-safe, except while another thread calls st_set_context().
  *
  * Ordering: none.
  *
@@ -1073,14 +1073,14 @@ void *st_context(struct st_stream *s);
 /*
  * Instead of being armed by st_arm(), a stream whose bytes go over a VI both ways can be watched: a poller, a thread of
  * this library, looks at it.  It comes back once: with news, when one of the events is there or its path changes; or
- * armed, when it was idle for long.  Then its peer rings as behind st_arm().
+ * armed, when it was idle for long.  Then its peer rings as after st_arm().
  *
  *   st_waker_get()             an eventfd for each set of streams; its streams have one poller
  *   st_watch_give()           for each stream
  *   st_waker_want()            before a sleep,
- *   st_watch_take()           and behind that: > 0: do not sleep
+ *   st_watch_take()           and after that: > 0: do not sleep
  *   poll()                    on st_waker_fd(), and on all that st_arm() would need
- *   st_waker_clear()           behind the sleep, before the looks and st_watch_take()
+ *   st_waker_clear()           after the sleep, before the looks and st_watch_take()
  *
  * The caller sees to it that st_watch_take() and st_watch_drop() do not run at the same time.  In the child of fork(),
  * and after st_fini(), wakers and watches are no longer valid, and the calls take no notice of them.
@@ -1178,7 +1178,7 @@ int st_waker_fd(const struct st_waker *waker);
  * st_waker_want - ask for the descriptor to become readable with news
  * @waker: in, a valid waker
  *
- * Before a sleep, and st_watch_take() behind it.
+ * To be called before a sleep, and before the st_watch_take() that decides whether to sleep.
  *
  * Ownership: the waker stays the caller's.
  *
@@ -1194,10 +1194,10 @@ int st_waker_fd(const struct st_waker *waker);
 void st_waker_want(struct st_waker *waker);
 
 /**
- * st_waker_clear - take the signal of a waker off
+ * st_waker_clear - clear the signal of a waker
  * @waker: in, a valid waker
  *
- * Behind the sleep, before the looks and st_watch_take().
+ * To be called after the sleep, before the looks and st_watch_take().
  *
  * Ownership: the waker stays the caller's.
  *
@@ -1269,7 +1269,7 @@ void st_watch_drop(struct st_watch *watch);
 
 /**
  * st_watch_take - take the streams that have come back
- * @back: in, called for each: `armed` says that its peer rings now, as behind st_arm()
+ * @back: in, called for each: `armed` says that its peer rings now, as after st_arm()
  *
  * Takes those of all wakers; other sleepers that may want the news have to be woken by `back`,
  * with st_wake().
@@ -1295,7 +1295,7 @@ int st_watch_take(void (*back)(void *owner, bool armed));
  *
  * Ends an attempt. The direction that sends moves at once or as soon as the ring has room, the
  * other one by asking the other end. The stream stays on TCP until st_promote() is called again.
- * What is in the own ring can still be received.
+ * Bytes in the ring of this end can still be received.
  *
  * Ownership: the stream stays the caller's, who holds a reference.
  *
@@ -1333,8 +1333,8 @@ bool st_on_tcp(struct st_stream *s);
  * st_settle - give the kernel what is kept back until the program sends more
  * @s: in, a stream for which st_on_tcp() is true
  *
- * Behind a lost VI the bytes that tell the other end where TCP goes on are kept back until
- * the program sends, for a while, and SO_LINGER of the socket is {1, 0} meanwhile, see
+ * After the loss of a VI the bytes that tell the other end where TCP goes on are kept back until
+ * the program sends or a while has passed, and until then SO_LINGER of the socket is {1, 0}, see
  * st_get_linger(). To be called before the descriptor is handed on, since nobody else would
  * send them then.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vi_run - runs a program with libvisock.so, and says what that did. */
+/* vi_run - runs a program with libvisock.so, and tells what the library did. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/filter.h>
@@ -24,7 +24,7 @@
 
 static pid_t child;
 
-/* That of the folder that this program was built in, else the installed one. */
+/* Finds the library in the build folder of this program, else the installed one. */
 static bool find_library(char path[PATH_MAX])
 {
 	char self[PATH_MAX];

@@ -31,7 +31,7 @@ static bool find(const char *name, char *path)
 	return false;
 }
 
-/* Of an ELF file in memory: whether it names a loader, and has a Go build id. */
+/* Looks whether an ELF file in memory names a loader, and has a Go build id. */
 static enum vr_program judge(const char *at, size_t size)
 {
 	const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)(const void *)at;

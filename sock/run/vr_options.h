@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What vi_run's command line says, and the environment that it makes of it. */
+/* The command line of vi_run, and the environment that it makes from it. */
 #ifndef VR_OPTIONS_H
 #define VR_OPTIONS_H
 

@@ -9,7 +9,7 @@
 void st_reset(struct st_stream *s);
 /* An error of the kernel's, kept for the program. */
 void st_keep_error(struct st_stream *s, int positive);
-/* The kept error, taken: negative, or 0. */
+/* Takes the kept error: negative, or 0. */
 int st_give_error(struct st_stream *s);
 
 #endif

@@ -36,7 +36,7 @@ int st_init(const struct st_config *config)
 	uint32_t ring;
 	int rc = 0;
 
-	/* That of programs that were built before there was `sleep` ends before it. */
+	/* The structure of programs that were built before `sleep` was added ends before it. */
 	if (config->size != sizeof(*config) && config->size != offsetof(struct st_config, sleep))
 		return -EINVAL;
 	ring = config->ring_bytes;
@@ -177,7 +177,7 @@ static void renew_stream(struct st_stream *s)
 
 	memset(&s->rx_lock, 0, sizeof(s->rx_lock));
 	memset(&s->tx_lock, 0, sizeof(s->tx_lock));
-	/* The VI and its memory are the parent's: what this process has mapped of it stays mapped. */
+	/* The VI and its memory are the parent's: the part that this process has mapped stays mapped. */
 	s->link = NULL;
 	atomic_store(&s->phase, ST_PHASE_NONE);
 	s->want_tcp = s->asked_back = s->closing = s->listed = false;
@@ -185,7 +185,7 @@ static void renew_stream(struct st_stream *s)
 	s->closing_fd = -1;
 	s->why = ST_WHY_FORK;
 	if (!plain) {
-		/* What is under way is the parent's to send, and so is SO_LINGER of the socket that both have. */
+		/* The parent sends the bytes that are under way, and sets SO_LINGER of the socket that both have. */
 		atomic_store(&s->foreign, true);
 		s->tx.path = ST_TX_TCP;
 		s->rx.path = ST_RX_TCP;
@@ -202,7 +202,7 @@ void st_fork_child(void)
 {
 	int old_helper = st_process.helper_fd;
 
-	/* Of a child of _Fork(), which runs no handlers, another thread of the parent may hold them. */
+	/* _Fork() runs no handlers: in its child another thread of the parent may seem to hold these locks. */
 	memset(&st_process.lock, 0, sizeof(st_process.lock));
 	memset(&st_process.sleepers_lock, 0, sizeof(st_process.sleepers_lock));
 	st_process.era++;

@@ -36,7 +36,7 @@ static struct st_stream *take_due(uint64_t now, uint64_t *next, bool *closing)
 	return s;
 }
 
-/* Behind a step: again at `due`, or sooner if someone asked meanwhile; or it leaves the list. */
+/* After a step: the next one is at `due`, or sooner if a thread asked for it during the step; or it leaves the list. */
 static void put_back(struct st_stream *s, uint64_t due)
 {
 	bool leaves;

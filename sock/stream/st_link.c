@@ -163,7 +163,7 @@ void st_link_entry(struct st_stream *s, struct st_link *l, VIP_DESCRIPTOR *d, bo
 	take_send(s, l, i);
 	if (read) /* the sleeper that asked looks once more, and reaps it; nothing that was written is late */
 		st_kick(s, s->wait);
-	else /* nobody who posted it is there: the helper looks at the arm words */
+	else /* the thread that posted it is gone: the helper looks at the arm words */
 		st_look_after(s, 0);
 }
 
@@ -220,7 +220,7 @@ unsigned st_link_reap(struct st_stream *s, struct st_link *l)
 		atomic_fetch_add(&l->news, 1);
 		st_tell(s);
 	}
-	/* What is next lies in the caches. */
+	/* From the first slot again: the memory used last is still in the caches. */
 	if (l->send_tail == l->send_head)
 		l->send_tail = l->send_head = 0;
 	return ST_SENDS - (l->send_head - l->send_tail);
@@ -373,7 +373,7 @@ static void written(struct st_stream *s, uint32_t kind, uint32_t payload)
 	s->tx.bytes += payload;
 }
 
-/* Those behind the slot of the newest descriptor that its record fills, too: they are free when it is. */
+/* Takes the slots after that of the newest descriptor which its record also fills: they are free when it is. */
 static void take_slots(struct st_link *l, uint32_t bytes)
 {
 	for (; bytes > ST_SLOT_BYTES && !st_link_settled(l); bytes -= ST_SLOT_BYTES) {
@@ -486,7 +486,7 @@ void st_link_ring(struct st_stream *s, struct st_link *l, unsigned kind)
 {
 	uint64_t asked;
 
-	/* What was written is on its way before the word is loaded. */
+	/* Earlier writes are on their way before the word is loaded. */
 	atomic_thread_fence(memory_order_seq_cst);
 	asked = __atomic_load_n(&l->words->arm[kind], __ATOMIC_RELAXED);
 	if (st_likely(asked == l->rung[kind]))

@@ -36,7 +36,7 @@ int st_link_read_back(struct st_stream *s, struct st_link *l, unsigned kind);
 
 /*
  * Writes a record at tx.position, which copies from iov at `skip`: up to ST_BOUNCE bytes for a
- * slot, and more where that and the slots behind it are free.
+ * slot, and more where that slot and those after it are free.
  */
 int st_link_record(struct st_stream *s, struct st_link *l, enum st_record_kind kind,
 		   const struct iovec *iov, size_t skip, uint32_t bytes);
@@ -53,7 +53,7 @@ static inline void st_link_lent(const void *from, VIP_MEM_HANDLE handle)
 int st_link_big(struct st_stream *s, struct st_link *l, const void *from, VIP_MEM_HANDLE handle,
 		uint32_t bytes);
 
-/* Looks at the arm words, and rings where the other end asked for it; behind what was written before. */
+/* Looks at the arm words, and rings where the other end asked for it; after the writes that it is to tell of. */
 void st_link_ring(struct st_stream *s, struct st_link *l, unsigned kind);
 
 #endif

@@ -12,11 +12,11 @@
 void st_rx_step(struct st_stream *s);
 /* True: a part of a token is there that may be data, and is given to the program if no more follows for a while. */
 bool st_rx_token_due(struct st_stream *s, uint64_t now);
-/* Behind the last record that was sent over the ring: a mark follows on TCP. */
+/* After the last record that was sent over the ring: a mark follows on TCP. */
 void st_rx_leave(struct st_stream *s);
-/* Behind the record that ends the stream. */
+/* After the record that ends the stream. */
 void st_rx_ends(struct st_stream *s);
-/* Looks at records behind `scan`; -EPROTO. */
+/* Looks at records from `scan` on; -EPROTO. */
 int st_rx_scan(struct st_stream *s);
 /* Payload that can be read without the kernel. */
 uint64_t st_rx_own_bytes(struct st_stream *s);
@@ -30,15 +30,15 @@ ssize_t st_rx(struct st_stream *s, const struct iovec *iov, int count, int flags
 uint64_t st_tx_room(struct st_stream *s);
 /* May a sleeper for ST_OUT wake? */
 bool st_tx_writable(struct st_stream *s);
-/* From the ring, or on the way to it, back to TCP behind a mark. */
+/* Goes from the ring, or from the way to it, back to TCP, with a mark first. */
 void st_tx_leave(struct st_stream *s, bool lazy);
 /* 0: nothing is pending.  -EAGAIN, or the kernel's error. */
 int st_tx_pending(struct st_stream *s);
-/* What MSG_MORE kept back: 0, -EAGAIN. */
+/* Sends the bytes that MSG_MORE kept back: 0, -EAGAIN. */
 int st_tx_release(struct st_stream *s);
-/* The ring's end of the stream, behind what was kept back; where there is no room for it yet the helper writes it. */
+/* Writes the ring's end of the stream, after bytes that were kept back; while there is no room the helper retries. */
 void st_tx_end(struct st_stream *s);
-/* What is pending or was kept back, for the helper: an error is kept for the program. */
+/* Sends bytes that are pending or were kept back, for the helper: an error is kept for the program. */
 void st_tx_push(struct st_stream *s);
 ssize_t st_tx(struct st_stream *s, const struct iovec *iov, int count, int flags);
 

@@ -167,7 +167,7 @@ static void give_back(struct poller *p, struct st_watch *w)
 
 	st_get(s);
 	push(&p->back, w); /* from here on it is not ours */
-	/* Pairs with that of st_waker_want(), behind which the sleeper looks. */
+	/* Pairs with that of st_waker_want(), after which the sleeper looks. */
 	atomic_thread_fence(memory_order_seq_cst);
 	armed = armed && st_arm_holds(s, events);
 	st_put(s);
@@ -246,7 +246,7 @@ static void doze(struct poller *p)
 
 static void wake(struct poller *p)
 {
-	/* Pairs with that of doze(), behind which the poller looks. */
+	/* Pairs with that of doze(), after which the poller looks. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&p->dozes, memory_order_relaxed) &&
 	    atomic_exchange(&p->dozes, false))

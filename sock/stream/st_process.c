@@ -156,7 +156,7 @@ void st_sleep_end(void)
 
 static void kick(struct st_stream *s, struct st_wait *w, bool me_too)
 {
-	/* Pairs with that of st_sleep_begin(), behind which the sleeper looks. */
+	/* Pairs with that of st_sleep_begin(), after which the sleeper looks. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&st_process.sleepers_count, memory_order_relaxed) == 0 ||
 	    st_lock(&st_process.sleepers_lock) != 0)
@@ -199,7 +199,7 @@ void st_changed(void)
 
 uint64_t st_changes(void)
 {
-	/* Behind st_sleep_begin(): either this count is new, or st_kick_all() sees the sleeper. */
+	/* After st_sleep_begin(): either this count is new, or st_kick_all() sees the sleeper. */
 	return atomic_load(&st_process.changes);
 }
 

@@ -42,7 +42,7 @@ extern struct st_process st_process;
 
 /* Counted by any thread. */
 struct st_counts {
-	/* Of streams that are gone: each counts its own. */
+	/* Sums of streams that are gone: each living stream counts its own. */
 	_Atomic uint64_t vi_sent, vi_received;
 	_Atomic uint64_t tcp_sent, tcp_received, promotions, attempts, given_up, demotions[16],
 		wakes_sent, wakes_received, arms, resets, polled, poller_wakes, looks;

@@ -56,7 +56,7 @@ bool st_quiet_begin(struct st_stream *s)
 {
 	struct st_wait *w = s->wait;
 
-	/* Before the entries are taken: what is posted from now on, or has come, has it looked at again. */
+	/* Before the entries are taken: later posts, and entries that have come, cause another look. */
 	atomic_store(&s->quiet, true);
 	if (w->quiet++ == 0) {
 		w->next_quiet = waits;

@@ -2,20 +2,21 @@
 /*
  * st_quiet.h - streams that the helper does not look at until something happens
  *
- * A stream on a VI in both directions, on which nothing has moved since the helper's last look, needs no more looks:
- * whoever takes its entries, or posts what does not complete at once, calls st_look_after().  So the helper only sees
- * to it that entries are taken, by the descriptor of the completion queue.  tests/model/sock_quiet.pml is the model.
+ * A stream on a VI in both directions, on which nothing has moved since the helper's last look, needs no more looks: a
+ * thread that takes its entries, or posts a descriptor that does not complete at once, calls st_look_after().  So the
+ * helper only sees to it that entries are taken, by the descriptor of the completion queue.  tests/model/sock_quiet.pml
+ * is the model.
  *
- * All is of the helper's thread, but st_quiet_close(), when that has ended, or in a child of fork().
+ * Only the helper's thread calls these, but st_quiet_close() is called when that has ended, or in a child of fork().
  */
 #ifndef ST_QUIET_H
 #define ST_QUIET_H
 
 #include "st_process.h"
 
-#define ST_IDLE_NS 500000000u /* between looks at what does not change its path */
+#define ST_IDLE_NS 500000000u /* between looks at a stream that does not change its path */
 
-/* All that are idle at one time: a wake of the helper costs more than a look. */
+/* All idle streams are due at one time: a wake of the helper costs more than a look. */
 static inline uint64_t st_next_idle(uint64_t now)
 {
 	return (now / ST_IDLE_NS + 1) * ST_IDLE_NS;

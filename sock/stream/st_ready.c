@@ -14,7 +14,7 @@
 #define CONFIRM_YIELDS                                                                             \
 	16 /* looks where there is one processor, which the other end gets after each */
 #define YIELD_LONG_NS 200000 /* a yield that took longer ran threads that compute, */
-#define YIELD_AGAIN 64u	     /* and the next one follows after so many times what it took */
+#define YIELD_AGAIN 64u	     /* and the next one follows after so many times its time */
 
 /* Until then there are no yields; a hint, of all threads. */
 static _Atomic uint64_t crowded;
@@ -67,7 +67,7 @@ static unsigned kernel_out(struct st_stream *s)
 	return s->tx.path == ST_TX_TCP && !s->tx.fin && !atomic_load(&s->dead) ? ST_OUT : 0;
 }
 
-/* Of a closed or foreign stream: what a poll() of it tells. */
+/* True: the stream is closed or foreign, and has all events. */
 static bool gone(struct st_stream *s)
 {
 	return atomic_load_explicit(&s->closed, memory_order_acquire) ||
@@ -108,7 +108,7 @@ unsigned st_kernel_events(struct st_stream *s, unsigned events)
 
 	if (gone(s))
 		return 0;
-	/* An old value is replaced soon: whoever changes a path wakes the sleepers. */
+	/* An old value is replaced soon: a thread that changes a path wakes the sleepers. */
 	if (s->rx.path != ST_RX_RING)
 		kernel |= ST_IN | ST_RDHUP;
 	if (s->tx.path == ST_TX_TCP)
@@ -184,7 +184,7 @@ static void confirm(struct st_stream *s, unsigned events)
 			offer_processor();
 	}
 	l->confirming = false;
-	/* The looks behind this see what the other end wrote before it answered. */
+	/* Later looks see what the other end wrote before it answered. */
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -205,8 +205,8 @@ static void arm_for(struct st_stream *s, unsigned events)
 }
 
 /*
- * Under rx and tx.  The looks move packets and take descriptors: a wake that they take, and an answer that comes behind
- * the look at the ring, would wake this thread no more, and what a wake answered has to be asked for again.
+ * Under rx and tx.  The looks move packets and take descriptors.  A wake that they take, or an answer that comes after
+ * the look at the ring, would no longer wake this thread, and an arm that a wake has answered has to be sent again.
  */
 static unsigned arm_and_check(struct st_stream *s, unsigned events, unsigned wanted)
 {
@@ -323,7 +323,7 @@ static int spin(struct st_stream *s, unsigned events)
 	return 0;
 }
 
-/* The streams stay listed: those who sleep on many learn from that what to look at. */
+/* The streams stay listed: sleepers on many streams learn from the list which to look at. */
 static void take_entries(struct st_wait *w)
 {
 	if (st_lock(&w->lock) != 0)
@@ -423,7 +423,7 @@ int64_t st_unsent_bytes(struct st_stream *s)
 	if (s->tx.path == ST_TX_RING) {
 		st_tx_room(s);
 		bytes = s->tx.held_bytes;
-		/* All that was written has arrived, or what the other end has not read counts. */
+		/* All that was written has arrived, or else the bytes count that the other end has not read. */
 		if (VipxFlush(s->link->vi, 0) == VIP_TIMEOUT)
 			bytes += (int64_t)(s->tx.bytes - s->tx.acked_bytes);
 	}

@@ -11,7 +11,7 @@ int st_record_check(const uint8_t *ring, uint32_t ring_bytes, uint64_t key, uint
 	const uint64_t *words = (const void *)(ring + at);
 	uint64_t first, tag = st_tag(key, position);
 
-	/* What a short record has below its header's line shall not come only after that. */
+	/* Loads at the same time the cache line below the header's, where a short record has payload. */
 	__builtin_prefetch(ring + at - (at < 64 ? 0 : 64));
 	/* Pairs with the other end's RDMA write, whose last bytes arrive last. */
 	if (__atomic_load_n(&words[1], __ATOMIC_ACQUIRE) != tag)

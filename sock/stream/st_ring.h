@@ -3,14 +3,12 @@
  * st_ring.h - records in a ring, whose memory the other end writes
  *
  * Positions count bytes for ever, in steps of 16, and a record is written downwards: at position p its header lies
- * right below the address that p stands for, and the payload right below the header, so that the
- * end of one RDMA write is
- * the header, which arrives last, and the reader knows where.  A record lies in one piece; the one that reaches the
+ * right below the address that p stands for, and the payload right below the header, so that one RDMA write ends with
+ * the header, which arrives last and where the reader expects it.  A record lies in one piece; the one that reaches the
  * ring's end is cut there.
  *
- * The second word of a header is the ring's key with the position.  The key is random and known to
- * the two ends only, so
- * bytes that lie there from before, which a program may have chosen, are no header.
+ * The second word of a header is the exclusive or of the ring's key and the position.  The key is random and known to
+ * the two ends only, so bytes that lie there from before, which a program may have chosen, are not taken for a header.
  */
 #ifndef ST_RING_H
 #define ST_RING_H
@@ -24,7 +22,7 @@
 /* A reader that keeps up gets the records in this much of the ring, which stays in the caches. */
 #define ST_CALM_BYTES 65536u
 
-/* ST_REC_OVER: the next one lies at the ring's beginning.  Only behind ST_CALM_BYTES of it. */
+/* ST_REC_OVER: the next one lies at the ring's beginning.  Only allowed after the first ST_CALM_BYTES of the ring. */
 enum st_record_kind { ST_REC_DATA = 0, ST_REC_FIN = 1, ST_REC_BACK = 2, ST_REC_OVER = 3 };
 
 struct st_header {
@@ -54,7 +52,7 @@ static inline bool st_may_skip(uint32_t ring_bytes, uint64_t position)
 	return (position & (ring_bytes - 1)) >= ST_CALM_BYTES;
 }
 
-/* Where the record behind one at a position lies. */
+/* Position of the record that follows one of this kind and payload at `position`. */
 static inline uint64_t st_next_position(uint32_t ring_bytes, uint64_t position, uint32_t kind,
 					uint32_t payload)
 {
@@ -73,9 +71,8 @@ static inline uint32_t st_record_fits(uint32_t ring_bytes, uint64_t position, ui
 }
 
 /*
- * Looks at the place of the header at `position`: 0: none yet; 1: copied to `header`, and it is
- * sound; -EPROTO: it has the
- * right tag, but no honest writer wrote it.
+ * Looks at the place of the header at `position`: 0: none yet; 1: copied to `header`, and it is sound; -EPROTO: it has
+ * the right tag, but no honest writer wrote it.
  */
 int st_record_check(const uint8_t *ring, uint32_t ring_bytes, uint64_t key, uint64_t position,
 		    struct st_header *header);

@@ -31,7 +31,7 @@ ST_COLD void st_risk_end(struct st_stream *s)
 	if (!s->tx.at_risk)
 		return;
 	s->tx.at_risk = false;
-	/* One that the program has set meanwhile, past st_set_linger(), stays. */
+	/* A value that the program has set since then, without st_set_linger(), stays. */
 	if (s->fd >= 0 && st_sys_get_linger(s->fd, &now) == 0 && is_reset(&now))
 		st_sys_set_linger(s->fd, &s->tx.linger);
 }

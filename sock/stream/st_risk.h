@@ -4,8 +4,8 @@
  *
  * Bytes that the program has sent, and that are neither in the other end's memory nor in the kernel, are lost with the
  * process.  As long as there may be some, the socket has SO_LINGER {1, 0}: the kernel, which closes it, resets the
- * connection then, where it would otherwise tell of the end of the stream.  The program sees the value that it has set
- * itself.  All of it under tx.
+ * connection then, where it would otherwise announce the end of the stream.  The program sees the value that it has set
+ * itself.  All calls are under tx.
  */
 #ifndef ST_RISK_H
 #define ST_RISK_H

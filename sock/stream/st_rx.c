@@ -42,7 +42,7 @@ uint64_t st_rx_own_bytes(struct st_stream *s)
 
 	if (s->rx.path == ST_RX_RING && st_rx_scan(s) == 0 && s->rx.scan > s->rx.position)
 		scanned = s->rx.scan_bytes - s->rx.bytes;
-	/* A hostile end may have changed what was scanned. */
+	/* A hostile end may have changed the records since they were scanned. */
 	return scanned == 0 || scanned > s->link->ring_bytes ? bytes : bytes + scanned;
 }
 
@@ -114,7 +114,7 @@ static int read_records(struct st_stream *s, struct cursor *to, bool peek, ssize
 			return rc;
 		if (rc == 0)
 			break;
-		/* The length is taken anew: a hostile end may have changed it. */
+		/* The length was read again: a hostile end may have changed it. */
 		if (st_unlikely(offset > header.length))
 			return -EPROTO;
 		if (header.kind == ST_REC_OVER) {
@@ -151,7 +151,7 @@ static int read_records(struct st_stream *s, struct cursor *to, bool peek, ssize
 	return 0;
 }
 
-/* Soon where the ring is empty, so that the other end may begin it anew; else seldom. */
+/* Early where the ring is empty, so that the other end may start at its beginning again; seldom otherwise. */
 static void credit_when_due(struct st_stream *s)
 {
 	struct st_link *l = s->link;
@@ -224,7 +224,7 @@ static bool has_room(const struct iovec *iov, int count)
 	return count > 0;
 }
 
-/* No byte is there: what the call gives then. */
+/* The result of a call that finds no byte. */
 static ssize_t nothing(struct st_stream *s, const struct iovec *iov, int count, int flags)
 {
 	int error = st_give_error(s);

@@ -2,8 +2,8 @@
 /*
  * st_state.h - the state of a stream
  *
- * Locks, in the order in which a thread takes them: rx, tx, wait object, process.  What is posted to the VI's send
- * queue is posted under tx.  Paths change under the lock of their direction; the VI goes (st_link_free()) under both.
+ * Locks, in the order in which a thread takes them: rx, tx, wait object, process.  Descriptors are posted to the VI's
+ * send queue under tx.  Paths change under the lock of their direction; the VI goes (st_link_free()) under both.
  */
 #ifndef ST_STATE_H
 #define ST_STATE_H
@@ -19,7 +19,7 @@
 #define ST_RECVS 8
 #define ST_SENDS 16	 /* descriptors of the send queue */
 #define ST_SENDS_DATA 10 /* of these, the most for records at a time */
-#define ST_ARM_SENDS 2	 /* that an arm takes */
+#define ST_ARM_SENDS 2	 /* those that an arm takes */
 #define ST_BOUNCE 4096u	 /* the most payload that one slot has room for */
 #define ST_SLOT_BYTES (ST_BOUNCE + 64u)
 #define ST_STASH_MOST (256u << 10)
@@ -55,8 +55,8 @@ struct st_link {
 		uint32_t handle, ring_bytes;
 	} peer;
 	/* Under tx: */
-	uint32_t send_head, send_tail; /* posted are [tail, head) */
-	/* Of each: */
+	uint32_t send_head, send_tail; /* descriptors [tail, head) are posted */
+	/* For each descriptor: */
 	enum st_send_use { ST_USE_DATA, ST_USE_BIG, ST_USE_WORD, ST_USE_READ } use[ST_SENDS];
 	_Atomic uint8_t taken[ST_SENDS]; /* completed, and taken from the queue */
 	bool starved;			 /* no descriptor was left to arm with */
@@ -65,8 +65,9 @@ struct st_link {
 	bool relayed;			 /* packets pass agents of other hosts */
 	uint64_t rung[2];		 /* numbers of the other end's arms that were rung for */
 	bool unrung;			 /* one could not be */
-	uint64_t rung_position, rung_credit; /* what had left when the arm words were looked at */
-	uint64_t number[2];		     /* of own arms */
+	uint64_t rung_position,
+		rung_credit; /* those that had left when the arm words were looked at */
+	uint64_t number[2];  /* of own arms */
 	_Atomic bool armed[2], confirmed[2]; /* an own arm is out; it was read back */
 	/* Messages taken from the receive queue, until the helper handles them; under inbox_lock. */
 	struct st_lock inbox_lock;
@@ -141,8 +142,8 @@ struct st_stream {
 		uint32_t full_tries;
 		bool fin_due;	      /* the ring's FIN waits for room or a slot */
 		bool kernel_fin_due;  /* the kernel's shutdown waits for the ring's FIN to arrive */
-		bool at_risk;	      /* see st_risk.h; */
-		struct linger linger; /* the program's meanwhile */
+		bool at_risk;	      /* see st_risk.h; while it is true, */
+		struct linger linger; /* the value that the program has set */
 	} tx;
 
 	/* The helper's alone; `quiet` is written under tx, too: see st_quiet.h. */
@@ -151,7 +152,7 @@ struct st_stream {
 	/* The helper's, under the process lock: */
 	struct st_stream *next, **prev; /* in the list of those that it looks after */
 	uint64_t due;
-	bool busy; /* the helper is at it */
+	bool busy; /* the helper works on it */
 	/* The helper's alone, but for st_promote(), st_demote(), st_close(), under the process lock: */
 	_Atomic int phase;
 	char host[64];

@@ -47,7 +47,7 @@ void st_drop_link(struct st_stream *s)
 	if (s->tx.path == ST_TX_RING)
 		s->tx.path = ST_TX_TCP;
 	s->rx.asked = s->rx.credit_due = s->tx.fin_due = false;
-	/* Together: st_on_tcp() takes a phase without the wish for one that goes on. */
+	/* Changed together under the locks: st_on_tcp() takes a phase without want_tcp for one that goes on. */
 	s->want_tcp = false;
 	atomic_store(&s->phase, ST_PHASE_NONE);
 	st_wait_forget(s->wait, s);
@@ -63,7 +63,7 @@ static void give_up(struct st_stream *s, enum st_why why)
 	s->why = why;
 	st_count(&st_counts.given_up, 1);
 	st_count(&st_counts.demotions[why], 1);
-	/* With the phase the program may ask for the next attempt: nothing of the stream is set behind it. */
+	/* Once the phase is set the program may ask for the next attempt: nothing of the stream is set after it. */
 	if (s->link != NULL) {
 		st_drop_link(s);
 		return;
@@ -96,7 +96,7 @@ static void sender_lost(struct st_stream *s)
 		s->tx.path = ST_TX_TCP;
 	} else if (s->tx.path != ST_TX_TCP) {
 		st_count(&st_counts.demotions[atomic_load(&s->why)], 1);
-		/* Of a token that has begun the rest follows at once. */
+		/* The rest of a token that was sent in part follows at once. */
 		st_tx_leave(s, !s->tx.fin && s->tx.held_bytes == 0 &&
 				       s->tx.pend_bytes % ST_TOKEN_BYTES == 0);
 	}
@@ -238,7 +238,7 @@ static uint64_t match(struct st_stream *s, uint64_t now)
 	return now;
 }
 
-/* Both directions are on TCP, and what was written has arrived. */
+/* Both directions are on TCP, and all that was written has arrived. */
 static bool done_with_vi(struct st_stream *s)
 {
 	bool done;
@@ -309,7 +309,7 @@ static uint64_t after_loss(struct st_stream *s, uint64_t now)
 	ended = peer_ended(s);
 	st_unlock(&s->rx_lock);
 	st_lock(&s->tx_lock);
-	/* An end that is no death: of lost records the other end learns from the mark alone. */
+	/* The other end has ended but not died: only the mark tells it of lost records. */
 	if (ended ? s->tx.at_risk : now >= s->deadline)
 		s->tx.pend_lazy = false;
 	waits = s->tx.pend_lazy && !ended;
@@ -343,7 +343,7 @@ static uint64_t finish(struct st_stream *s, bool all)
 	return ST_NEVER;
 }
 
-/* Of a closed stream: its socket and its VI stay until TCP has delivered all, and a token that is due has come. */
+/* Socket and VI of a closed stream stay until TCP has delivered all, and a token that is due has come. */
 static bool tcp_is_due(struct st_stream *s, int phase)
 {
 	int unsent = 0;

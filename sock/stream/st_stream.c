@@ -238,7 +238,7 @@ static bool close_send(struct st_stream *s)
 		s->flushed = true;
 		return false;
 	}
-	/* A token that was sent needs nothing more: the other end finds TCP's end behind it. */
+	/* A token that was sent needs nothing more: the other end finds TCP's end after it. */
 	s->flushed = s->tx.path != ST_TX_TCP && s->tx.pend_bytes == 0;
 	return !s->flushed;
 }
@@ -267,9 +267,9 @@ void st_close(struct st_stream *s, enum st_close_how how)
 		return;
 	if (atomic_load(&s->foreign))
 		return;
-	/* What a signal handler does not get stays with the call that it has interrupted. */
+	/* A lock that a signal handler does not get stays with the call that it has interrupted. */
 	rx = st_lock_rx(s) == 0;
-	/* Else the other end would hold what was read for lost with the VI. */
+	/* Otherwise the other end would take bytes that were read for lost with the VI. */
 	if (rx && s->rx.path == ST_RX_RING)
 		st_rx_credit(s, 1);
 	tx = st_lock(&s->tx_lock) == 0;
@@ -315,7 +315,7 @@ static VIP_RETURN wait_delivered(struct st_stream *s)
 		st_tx_push(s);
 		rc = s->tx.held_bytes == 0 && !s->tx.fin_due ? VipxFlush(s->link->vi, 50)
 							     : VIP_TIMEOUT;
-		/* st_risk_check() would flush anew, and what the helper has posted since may be under way. */
+		/* st_risk_check() would flush again, and what the helper has posted since may be under way. */
 		if (rc == VIP_SUCCESS)
 			st_risk_end(s);
 	} else if (s->tx.path == ST_TX_TCP) {

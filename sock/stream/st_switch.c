@@ -85,7 +85,7 @@ static void take_proof(struct st_stream *s, const struct st_message *m)
 	}
 	s->tx.path = ST_TX_RING;
 	s->tx.edges++;
-	/* The program has shut the direction down meanwhile. */
+	/* The program has shut the direction down during the switch. */
 	if (s->tx.fin)
 		st_tx_end(s);
 	s->why = ST_WHY_NONE;
@@ -103,7 +103,7 @@ static int answer(struct st_stream *s, enum st_message_kind kind)
 }
 
 /*
- * Under rx and tx.  The other end keeps its bytes back until it has the answer, so what is unread on TCP gets less as
+ * Under rx and tx.  The other end keeps its bytes back until it has the answer, so the unread bytes on TCP get fewer as
  * the program reads: the answer is given when the stash holds the rest, when that takes long, or when it does not read.
  */
 static void answer_switch(struct st_stream *s, uint64_t now)
@@ -248,7 +248,7 @@ static void go_back(struct st_stream *s)
 
 /*
  * Under rx and tx.  A record or credit that had to wait for a slot may have left after the arm words were looked at.
- * What had left by the last look needs none: a sleeper that armed since then has found it.
+ * Records and credit that had left by the last look need no wake: a sleeper that armed since then has found them.
  */
 static void ring_late(struct st_stream *s, struct st_link *l)
 {

@@ -55,7 +55,7 @@ ST_COLD void st_lock_slow(struct st_lock *lock)
 	}
 	for (;;) {
 		now = atomic_load_explicit(&lock->word, memory_order_relaxed);
-		/* Whoever has waited may have others behind. */
+		/* Takes the lock with the bit set: other threads may still wait. */
 		if (!atomic_compare_exchange_weak_explicit(
 			    &lock->word, &now, (now != 0 ? now : st_lock_self()) | ST_LOCK_WAITED,
 			    memory_order_acquire, memory_order_relaxed))

@@ -19,8 +19,8 @@
 #define st_unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * Of one holder, which may be interrupted by a signal handler that finds out: see st_lock().  So the holder stands in
- * the word that takes it: its pthread_self(), and bit 0 when it is waited for.
+ * A lock with one holder.  A signal handler that has interrupted the holder finds that out instead of waiting: see
+ * st_lock().  So the word holds the pthread_self() of the holder, and bit 0 is set while other threads wait.
  */
 struct st_lock {
 	_Atomic uint64_t word;
@@ -88,11 +88,11 @@ int st_sys_linger_reset(int fd); /* the last close resets it */
 bool st_sys_peer_ended(int fd);	 /* the kernel has the peer's FIN, or a reset */
 int st_sys_room(int fd);	 /* of the send buffer, about */
 int st_sys_poll(struct pollfd *fds, unsigned count, const struct timespec *timeout);
-int st_sys_processors(void); /* that this thread may run on */
+int st_sys_processors(void); /* those that this thread may run on */
 int st_sys_eventfd(int least);
 int st_sys_epoll(int least);
 int st_sys_epoll_add(int set, int fd); /* for EPOLLIN */
-/* The same for one event, until it is called again; st_sys_epoll_take() gives `data`. */
+/* As st_sys_epoll_add(), for one event, until it is called again; st_sys_epoll_take() gives `data`. */
 int st_sys_epoll_want(int set, int fd, void *data);
 int st_sys_epoll_drop(int set, int fd);
 /* Without waiting, at most `max` of them. */

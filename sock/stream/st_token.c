@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a direction's reading goes from TCP to the ring, behind a token, and back, behind a mark. */
+/* The reader of a direction goes from TCP to the ring after a token, and back to TCP after a mark. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static bool take_before(struct st_stream *s)
 	return true;
 }
 
-/* What came was data: the VI is not that of this connection, or the other end has lost it. */
+/* The bytes that came are data, not a token: the VI is not that of this connection, or the other end has lost it. */
 static void no_token(struct st_stream *s)
 {
 	uint32_t have = s->rx.token_have;
@@ -195,7 +195,7 @@ void st_rx_ends(struct st_stream *s)
 		s->rx.edges++;
 }
 
-/* Records that wake no reader: behind one the other end goes on with TCP, or a lost ring ends at an empty one. */
+/* Takes a record without payload, which ends the stream or the ring's use; a lost ring ends where no record lies. */
 static bool step_ring(struct st_stream *s)
 {
 	struct st_link *l = s->link;

@@ -10,7 +10,7 @@
 
 /* Lists the stream, which has a VI, and wakes sleepers; under the lock of w. */
 void st_told_add(struct st_wait *w, struct st_stream *s);
-/* The same with that lock. */
+/* As st_told_add(), but takes the lock. */
 void st_tell(struct st_stream *s);
 
 #endif

@@ -44,7 +44,7 @@ void st_tx_leave(struct st_stream *s, bool lazy)
 	s->tx.edges++;
 }
 
-/* What was kept back for the ring. */
+/* Sends over TCP the bytes that were kept back for the ring. */
 static int held_to_tcp(struct st_stream *s)
 {
 	while (s->tx.held_bytes > 0) {
@@ -152,7 +152,7 @@ bool st_tx_writable(struct st_stream *s)
 	if (!st_link_settled(s->link) && ST_SENDS - st_link_reap(s, s->link) >= ST_SENDS_DATA)
 		return false;
 	enough = s->link->peer.ring_bytes / 4;
-	/* A ring that was begun anew has little room until the other end knows; it is not full. */
+	/* A ring that was started over has little room until the other end knows; it is not full. */
 	if (!s->tx.full && enough > ST_CALM_BYTES / 4)
 		enough = ST_CALM_BYTES / 4;
 	if (st_tx_room(s) < enough)
@@ -174,7 +174,7 @@ static bool start_over(struct st_stream *s, struct st_link *l)
 /* Room for one more record, with the end of the ring passed: its payload, or 0. */
 static uint32_t next_fits(struct st_stream *s, struct st_link *l, size_t left)
 {
-	/* Long ones shall find the whole ring. */
+	/* Only for short records: long ones need all of the ring. */
 	if (left <= ST_BOUNCE && st_may_skip(l->peer.ring_bytes, s->tx.position) &&
 	    !start_over(s, l))
 		return 0;
@@ -219,7 +219,7 @@ static int probe(struct st_stream *s, struct st_link *l, const struct iovec *iov
 }
 
 /*
- * From one piece of memory, in records that the other end copies out while the next one is written: bytes.  0: no
+ * Sends from one piece of memory, in records that the other end copies out while the next one is written: bytes.  0: no
  * room for many, or the writes are not stores.
  */
 static uint32_t lend(struct st_stream *s, struct st_link *l, const uint8_t *from, uint32_t bytes)
@@ -243,7 +243,7 @@ static uint32_t lend(struct st_stream *s, struct st_link *l, const uint8_t *from
 	return done;
 }
 
-/* As much of `bytes` as the next record can copy, through slots that are free and lie behind each other. */
+/* As much of `bytes` as the next record can copy, through free slots that follow each other. */
 static uint32_t can_copy(const struct st_link *l, uint32_t bytes)
 {
 	uint32_t used = l->send_head - l->send_tail, at = l->send_head % ST_SENDS;
@@ -295,7 +295,7 @@ static ssize_t some_records(struct st_stream *s, struct st_link *l, const struct
 	return (ssize_t)n;
 }
 
-/* Who sleeps on the stream may have armed it for bytes alone. */
+/* A sleeper on the stream may have armed it only for bytes to read. */
 static void no_room(struct st_stream *s)
 {
 	if (s->tx.full)
@@ -412,7 +412,7 @@ void st_tx_push(struct st_stream *s)
 	if (rc == 0 || rc == -EAGAIN)
 		return;
 	s->tx.pend_bytes = s->tx.held_bytes = 0;
-	/* The kernel tells of it at the next send, too; bytes that it holds are read before. */
+	/* The kernel reports EPIPE at the next send, too; bytes that it holds are read before. */
 	if (rc != -EPIPE)
 		st_keep_error(s, -rc);
 }

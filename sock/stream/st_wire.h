@@ -2,9 +2,8 @@
 /*
  * st_wire.h - what two ends of a stream tell each other, and the checks of it
  *
- * Messages go as sends.  Whatever comes from the other end is copied once, checked here, and the
- * copy is used.  Integers
- * are of little end first, as the processors are that this runs on.
+ * Messages go as sends.  Everything that comes from the other end is copied once, checked here, and the copy is used.
+ * Integers are little-endian, as are the processors that this runs on.
  */
 #ifndef ST_WIRE_H
 #define ST_WIRE_H
@@ -25,7 +24,7 @@
 
 enum st_message_kind {
 	ST_MSG_HELLO = 1,  /* where the sender's ring and words are */
-	ST_MSG_SWITCH = 2, /* its bytes leave TCP behind `count` of them */
+	ST_MSG_SWITCH = 2, /* its bytes leave TCP after `count` of them */
 	ST_MSG_YES = 3,	   /* the answer to SWITCH */
 	ST_MSG_NO = 4,
 	ST_MSG_PROOF = 5, /* the second half of the token */
@@ -62,12 +61,12 @@ struct st_token {
 	uint64_t half[2];
 };
 
-/* The mark behind which TCP goes on: `key` of the ring, and the ring's end. */
+/* The mark after which TCP goes on: `key` of the ring, and the ring's end. */
 struct st_token st_mark(uint64_t key, uint64_t written);
 
 /* ---- the words ----------------------------------------------------------------------------------------------- */
 
-/* In each end's memory, behind its ring; the other end writes there. */
+/* Lie in each end's memory, after its ring; the other end writes there. */
 struct st_words {
 	uint64_t credit;       /* up to where the other end has read its ring */
 	uint64_t credit_bytes; /* payload up to there */
@@ -81,7 +80,7 @@ enum { ST_ARM_DATA, ST_ARM_ROOM };
 
 #define ST_DISCRIMINATOR_BYTES 39
 
-/* What names this connection to VipConnectPeerRequest(); -EOPNOTSUPP. */
+/* The discriminator that identifies this connection to VipConnectPeerRequest(); -EOPNOTSUPP. */
 int st_discriminator(const struct st_origin *o, enum st_role role,
 		     uint8_t out[ST_DISCRIMINATOR_BYTES]);
 

@@ -4,14 +4,14 @@
  *
  * Units, lowest first: viaduct_irq.c (interrupt objects), viaduct_event.c (doorbells, link events, eventfds),
  * viaduct_limit.c (limits and rates), viaduct_pin.c (memory of programs that is pinned), viaduct_msg.c (message
- * registers), viaduct_place.c (the page behind a place of a window), viaduct_window.c (memory behind windows),
+ * registers), viaduct_place.c (the page that a place of a window leads to), viaduct_window.c (memory of windows),
  * viaduct_engine.c (the DMA engine), viaduct_copy.c (copies into slices), viaduct_inode.c (inodes of slices),
  * viaduct_slice.c (mappable descriptors), viaduct_file.c (port and client descriptors), viaduct_link.c (the state of
  * the link), viaduct_main.c (the NTB client: probe, removal).
  *
  * Locks, outermost first: mmap_lock, port->lock, engine->lock or port->alloc_lock, then the spinlocks.  So nothing
  * copies from or to user memory under any of them.  No spinlock of these units is taken inside another.  Locks of
- * the kernel are: inside event_lock those of eventfds, of wait queues and of who waits there, inside msg.lock that
+ * the kernel are: inside event_lock those of eventfds, of wait queues and of their waiters, inside msg.lock that
  * of msg.wait, inside storm.lock that of a workqueue, inside both those of the adapter's driver.
  */
 #ifndef VIADUCT_H
@@ -34,7 +34,7 @@
 #include "viaduct_ioctl.h"
 #include "viaduct_msg.h"
 
-/* Of events: viaduct_limit.c. */
+/* The rate of events: viaduct_limit.c. */
 struct vd_rate {
 	u64 due; /* ns */
 };
@@ -64,9 +64,9 @@ struct vd_msg {
 	bool told;	  /* the peer has addresses of windows, and the link was not down since */
 	bool leaving;	  /* the peer's memory goes away */
 	bool confirm_due; /* and it waits to be told that nothing is stored there */
-	bool closing;	  /* this side's memory does */
+	bool closing;	  /* this side's memory goes away */
 	bool confirmed;
-	bool restarted; /* the peer did, and the link has not gone down for that yet */
+	bool restarted; /* the peer has begun a new session, and the link has not gone down for that yet */
 	bool lost;
 	bool hello_due;
 	bool ack_due;
@@ -91,10 +91,10 @@ struct vd_msg {
 #define VD_PIECE_BYTES (256 * 1024)
 #define VD_PIECE_PAGES (VD_PIECE_BYTES / PAGE_SIZE + 1)
 
-/* Of a copy: what is copied at a time. */
+/* Part of a copy: as much as is copied at a time. */
 struct vd_piece {
 	struct page **pages;
-	u64 source; /* counted from the begin of the first page */
+	u64 source; /* counted from the beginning of the first page */
 	phys_addr_t target;
 	u64 len;
 };
@@ -120,13 +120,13 @@ struct vd_engine {
 struct vd_pinned {
 	struct page **pages; /* NULL: none */
 	unsigned long count;
-	struct mm_struct *mm; /* which pays */
+	struct mm_struct *mm; /* to which they are charged */
 };
 
 struct vd_window {
 	/* Inbound: allocated when the link comes up first, kept until the port is removed. */
 	void *memory;
-	dma_addr_t dma_memory; /* with what alignment cost: [memory, memory + memory_bytes) */
+	dma_addr_t dma_memory; /* with the bytes lost to alignment: [memory, memory + memory_bytes) */
 	size_t memory_bytes;
 	void *base;
 	dma_addr_t dma;
@@ -140,7 +140,7 @@ struct vd_window {
 	phys_addr_t out_phys;
 	resource_size_t out_bytes;
 	bool out_wc;		   /* its cache mode is reserved */
-	resource_size_t out_opens; /* of out_bytes, what the peer has put memory behind */
+	resource_size_t out_opens; /* the part of out_bytes for which the peer has memory */
 };
 
 struct vd_port {
@@ -167,7 +167,7 @@ struct vd_port {
 	unsigned int clients;
 
 	struct delayed_work link_work;
-	atomic_t link_events; /* that the driver told and the work has not seen */
+	atomic_t link_events; /* events that the driver reported and the work has not seen */
 
 	spinlock_t event_lock; /* bindings, status; taken by interrupts */
 	struct list_head bindings;
@@ -187,7 +187,7 @@ struct vd_file {
 	u32 seen; /* interrupts of the link that the holder has been told */
 	unsigned int bindings;
 	bool ended;	      /* clients: by VIADUCT_END; under port->lock, as ring_bits */
-	struct vd_user *user; /* who pays for what the descriptor makes */
+	struct vd_user *user; /* the user to whom the objects of the descriptor are charged */
 	spinlock_t rate_lock;
 	struct vd_rate rate; /* of rings by a client */
 };

@@ -3,8 +3,9 @@
  * Copies from a program's memory into an outbound slice, by a DMA engine or the processor.
  *
  * A work copies what the holder of a slice has asked for, in order: one copy at a run, so that slices take turns.  It
- * goes in pieces, each under port->lock for reading while the slice is alive: who takes the link down or the adapter
- * away waits for the piece, and no later one reaches the peer.  What an engine does not copy, the processor does.
+ * goes in pieces, each under port->lock for reading while the slice is alive: a thread that takes the link down or the
+ * adapter away waits for the piece, and no later one reaches the peer.  Pieces that an engine does not copy, the
+ * processor does.
  */
 #include <linux/highmem.h>
 #include <linux/io.h>
@@ -314,7 +315,7 @@ long vd_copy_ioctl(struct vd_copier *c, unsigned int cmd, void __user *arg)
 	}
 }
 
-/* Are there copies that are done and not told of? */
+/* Are there completed copies of which the holder has not been told? */
 bool vd_copy_pending(struct vd_copier *c)
 {
 	bool pending;

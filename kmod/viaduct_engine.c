@@ -165,7 +165,7 @@ static int run_on(struct vd_engine *e, const struct vd_piece *piece, struct devi
 static int run(struct vd_engine *e, const struct vd_piece *piece)
 {
 	struct device *dev =
-		get_device(e->chan->device->dev); /* it may lose its channel meanwhile */
+		get_device(e->chan->device->dev); /* it may lose its channel during the copy */
 	int rc = run_on(e, piece, dev);
 
 	put_device(dev);

@@ -29,7 +29,7 @@ static struct vd_file *new_file(struct vd_port *port)
 
 static int port_open(struct inode *inode, struct file *file)
 {
-	/* misc_open() holds its mutex, so the device is not deregistered meanwhile. */
+	/* misc_open() holds its mutex, so the device is not deregistered during this call. */
 	struct vd_port *port = container_of(file->private_data, struct vd_port, misc);
 	struct vd_file *vf;
 
@@ -81,12 +81,12 @@ static void uncount_client(struct vd_file *vf)
 	vd_user_uncharge_client(vf->user);
 }
 
-/* Whoever holds it can watch the link and no more.  The caller holds its file. */
+/* The holders of an ended client can watch the link and no more.  The caller holds its file. */
 static void end_client(struct vd_file *vf)
 {
 	bool first;
 
-	down_write(&vf->port->lock); /* it rings no bit meanwhile */
+	down_write(&vf->port->lock); /* no ring of it is under way */
 	first = !vf->ended;
 	WRITE_ONCE(vf->ended, true);
 	WRITE_ONCE(vf->ring_bits, 0);
@@ -153,7 +153,7 @@ static int get_info(struct vd_file *vf, void __user *arg)
 		info.window[i].outbound = port->window[i].out_opens;
 	}
 	up_read(&port->lock);
-	/* What was published: when this says that the link is down, no mapping reaches the peer any more. */
+	/* The state that was published: when it says that the link is down, no mapping reaches the peer any more. */
 	spin_lock_irq(&port->event_lock);
 	info.link = port->status->link;
 	info.generation = port->status->generation;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What viaduct.ko offers to programs: docs/kernel-module.md.
+ * The interface of viaduct.ko for programs: docs/kernel-module.md.
  *
  * Each structure has the same layout in 32 and 64 bits.  Reserved fields and unknown flags have to be 0 in a request
  * (otherwise -EINVAL), and are 0 in an answer.
@@ -31,7 +31,7 @@ struct viaduct_status {
 /* The page that an interrupt object maps at offset 0, to be read and written by all its holders. */
 struct viaduct_irq_page {
 	__u32 seq; /* the kernel adds to it when a bit is rung, and compares it when a thread is to sleep */
-	__u32 holders[1023]; /* as they agree among themselves */
+	__u32 holders[1023]; /* the holders agree among themselves on the meaning */
 };
 
 struct viaduct_window {
@@ -63,7 +63,7 @@ struct viaduct_slice {
 };
 
 /*
- * Memory of the caller, whole pages, is put behind places of a window that an IOMMU makes lead there.  The slice is
+ * Maps memory of the caller, whole pages, into places of a window: an IOMMU makes the places lead there.  The slice is
  * inbound, cannot be mapped, and keeps the pages pinned until it is ended or its last descriptor is closed.
  */
 struct viaduct_adopt {
@@ -75,10 +75,10 @@ struct viaduct_adopt {
 };
 
 /*
- * Of a slice: whoever holds it, its mappings show no pages of a window any more, for ever, and it counts no more.  But
- * of one of VIADUCT_ADOPT: its places stay taken, and lead to the window's own pages again; the program's are not
- * pinned any more.  Of a client: it rings nothing, has no bindings and counts no more.  It stays a descriptor for all
- * its holders.
+ * Ends a slice or a client.  The mappings of a slice, in all its holders, never show pages of a window again, and it no
+ * longer counts towards the limits.  The places of a slice of VIADUCT_ADOPT stay taken, but lead to the window's own
+ * pages again; the program's pages are no longer pinned.  A client can ring nothing, has no bindings and no longer
+ * counts.  Either stays a descriptor for all its holders.
  */
 struct viaduct_end {
 	__s32 fd;
@@ -110,7 +110,7 @@ struct viaduct_irq {
 
 struct viaduct_irq_wait {
 	__u64 db_bits;	  /* a wake-up for one of these ends the wait; not 0 */
-	__s64 timeout_ns; /* negative: none */
+	__s64 timeout_ns; /* negative: no timeout */
 	__u32 ticket;	  /* 0 is returned at once if `seq` is not this */
 	__u32 reserved;
 };
@@ -130,7 +130,7 @@ struct viaduct_spad {
 	__u32 reserved;
 };
 
-/* Memory of the program, that is registered for copies; it stays so until the slice is closed or VIADUCT_UNPIN. */
+/* Memory of the program is registered for copies, until the slice is closed or VIADUCT_UNPIN is called. */
 struct viaduct_pin {
 	__u64 address;
 	__u64 len;
@@ -149,28 +149,28 @@ struct viaduct_copy {
 	__u64 source; /* in the region */
 	__u64 target; /* in the slice */
 	__u64 len;
-	__u64 ticket; /* in the answer: the copy is done when as many are */
+	__u64 ticket; /* in the answer: the copy is done when that many are */
 };
 
-/* Of all copies into a slice, which are done in the order in which they were asked for. */
+/* Counts for all copies into a slice, which are done in the order in which they were asked for. */
 struct viaduct_copied {
 	__u64 done;	 /* also those that failed */
-	__u64 failed;	 /* what they were to write may have arrived in part */
+	__u64 failed;	 /* their data may have arrived in part */
 	__u64 by_engine; /* bytes that a DMA engine has copied */
 	__u32 error;	 /* why the last one failed; ENOLINK: the slice has ended */
 	__u32 reserved;
 };
 
 #define VIADUCT_IOC 0xb7
-/* Of port and client descriptors. */
+/* For port and client descriptors. */
 #define VIADUCT_GET_INFO _IOR(VIADUCT_IOC, 0, struct viaduct_info)
 #define VIADUCT_BIND _IOW(VIADUCT_IOC, 1, struct viaduct_bind)
 #define VIADUCT_RING _IOW(VIADUCT_IOC, 2, struct viaduct_ring)
-/* Where a slice of this port is: of the request only `fd` is set. */
+/* Where a slice of this port is: only `fd` of the request is set. */
 #define VIADUCT_SLICE_INFO _IOWR(VIADUCT_IOC, 3, struct viaduct_slice)
 /* Reads across the link: all stores that the caller made before are in the peer's memory. */
 #define VIADUCT_FLUSH _IO(VIADUCT_IOC, 4)
-/* Of port descriptors. */
+/* For port descriptors. */
 #define VIADUCT_SLICE _IOWR(VIADUCT_IOC, 8, struct viaduct_slice)
 #define VIADUCT_CLIENT _IOWR(VIADUCT_IOC, 9, struct viaduct_client)
 #define VIADUCT_LINK _IOW(VIADUCT_IOC, 10, struct viaduct_link)
@@ -178,10 +178,10 @@ struct viaduct_copied {
 #define VIADUCT_IRQ _IOWR(VIADUCT_IOC, 12, struct viaduct_irq)
 #define VIADUCT_END _IOW(VIADUCT_IOC, 13, struct viaduct_end)
 #define VIADUCT_ADOPT _IOWR(VIADUCT_IOC, 14, struct viaduct_adopt)
-/* Of interrupt objects: ETIMEDOUT, EINTR, or 0.  A raise only wakes: who raises changes `seq` first. */
+/* For interrupt objects: ETIMEDOUT, EINTR, or 0.  A raise only wakes: the caller changes `seq` before it. */
 #define VIADUCT_IRQ_WAIT _IOW(VIADUCT_IOC, 24, struct viaduct_irq_wait)
 #define VIADUCT_IRQ_RAISE _IOW(VIADUCT_IOC, 25, struct viaduct_ring)
-/* Of outbound slices. */
+/* For outbound slices. */
 #define VIADUCT_PIN _IOWR(VIADUCT_IOC, 32, struct viaduct_pin)
 #define VIADUCT_UNPIN _IOW(VIADUCT_IOC, 33, struct viaduct_unpin)
 #define VIADUCT_COPY _IOWR(VIADUCT_IOC, 34, struct viaduct_copy)

@@ -22,7 +22,7 @@
 #define TOLD_PART 4		      /* of a processor: as much may go into telling interrupts */
 #define TOLD_MOST (5 * NSEC_PER_MSEC) /* of one interrupt: a processor may have been taken away */
 
-/* That makes a quiet port wait for nothing: a burst covers what is charged for it. */
+/* So an interrupt of a quiet port never waits: a burst covers the most that one is charged. */
 static_assert(TOLD_PART * TOLD_MOST <= NSEC_PER_SEC / BURST_PART);
 
 static unsigned int max_user_slices = 4096;
@@ -247,7 +247,7 @@ bool vd_limit_message(struct vd_rate *taken)
 	return rate_take(taken, rate, rate / MESSAGE_PART, 1) == 0;
 }
 
-/* Are these bits to be told later?  Masks do nothing on some adapters, so bits that come all the same are kept. */
+/* Are these bits to be told later?  Masks do nothing on some adapters, so bits that come in spite of one are kept. */
 static bool hold(struct vd_port *port, u64 bits)
 {
 	unsigned int rate = READ_ONCE(interrupt_rate);
@@ -308,7 +308,7 @@ void vd_limit_doorbell(struct vd_port *port)
 		tell(port, bits);
 }
 
-/* After the pause: what was rung meanwhile is told once.  A bit that an adapter has kept while masked is read. */
+/* After the pause: bits rung during it are told once.  A bit that an adapter has kept while masked is read. */
 static void storm_work(struct work_struct *work)
 {
 	struct vd_port *port = container_of(to_delayed_work(work), struct vd_port, storm.work);

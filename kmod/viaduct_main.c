@@ -97,7 +97,7 @@ static struct vd_port *new_port(struct ntb_dev *ntb)
 	vd_limit_init(port);
 	vd_engine_init(port);
 	port->db_bits = ntb_db_valid_mask(ntb);
-	/* Numbers of an earlier boot are not met again, or hardly. */
+	/* Numbers of an earlier boot hardly ever come again. */
 	port->generation = get_random_u32();
 	return port;
 }

@@ -3,7 +3,7 @@
  * Message registers: viaduct_msg.h.
  *
  * Interrupts only mask the registers and start the work, which reads one message at a time and unmasks them; beyond
- * a number of messages in a second it does so later.  What the peer can make grow are two tables of fixed size.
+ * a number of messages in a second it does so later.  The peer can only fill two tables of fixed size.
  * State is under msg->lock.  The work has port->lock for reading; sessions begin and end with it held for writing.
  */
 #include <linux/bitops.h>
@@ -115,7 +115,7 @@ static bool send_locked(struct vd_port *port, unsigned int cell, unsigned int nu
 	return write_regs(port->ntb, &w);
 }
 
-/* Cells go in turns, so none waits for ever behind one that is written again and again. */
+/* Cells go in turns, so none waits for ever for one that is written again and again. */
 static void next_cell_locked(struct vd_msg *msg)
 {
 	u64 later = msg->dirty & ~(BIT_ULL(msg->cell) | (BIT_ULL(msg->cell) - 1));
@@ -181,7 +181,7 @@ static bool take(struct ntb_dev *ntb, struct words *w)
 	return status == bits && check_of(w) == w->word[HEADER_REG] >> 16;
 }
 
-/* The state of a session of the peer begins anew. */
+/* Resets the state for a new session of the peer. */
 static void adopt_locked(struct vd_msg *msg, u32 session, u32 hello)
 {
 	msg->restarted = msg->restarted || msg->got;
@@ -220,8 +220,8 @@ static void hello_locked(struct vd_msg *msg, const struct words *w)
 }
 
 /*
- * A scratchpad is its owner's, whose value counts; but a write of this side that the owner has not seen yet comes
- * later.  What an owner is sending of it is not its value any more when the peer writes it.
+ * A scratchpad belongs to its owner, whose value counts; but a write of this side that the owner has not seen yet comes
+ * later.  A value that the owner is sending is out of date as soon as the peer writes the scratchpad.
  */
 static void store_locked(struct vd_msg *msg, unsigned int cell, u32 value)
 {
@@ -378,7 +378,7 @@ void vd_msg_begin(struct vd_port *port, bool live)
 		kick(port);
 }
 
-/* Has the peer told all?  *again: it has begun another session since the last call. */
+/* True: the peer has told all.  *again: it has begun another session since the last call. */
 bool vd_msg_ready(struct vd_port *port, bool *again)
 {
 	struct vd_msg *msg = &port->msg;
@@ -449,7 +449,7 @@ bool vd_msg_leave(struct vd_port *port)
 	return READ_ONCE(msg->confirmed) || !READ_ONCE(msg->live);
 }
 
-/* What the peer said of a window: false if it is not to be used. */
+/* Address and size that the peer has told for a window: false if it is not to be used. */
 bool vd_msg_window(struct vd_port *port, unsigned int widx, u64 *address, u64 *bytes)
 {
 	struct vd_msg *msg = &port->msg;

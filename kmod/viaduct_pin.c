@@ -12,8 +12,8 @@
 #define BATCH 4096
 
 /*
- * Counted without mmap_lock, which a process can hold as long as it likes: whoever closes a slice last may have been
- * sent it, and must not wait for the process that registered the memory.
+ * Counted without mmap_lock, which a process can hold as long as it likes: the process that closes a slice last may
+ * have been sent the descriptor, and must not wait for the process that registered the memory.
  */
 static void uncharge(struct mm_struct *mm, unsigned long count)
 {

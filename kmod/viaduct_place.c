@@ -172,7 +172,7 @@ bool vd_place_back(const struct vd_window *w, unsigned long first, unsigned long
 	return all;
 }
 
-/* A free range of places, or what lies behind the last one.  adopts: they are to lead to memory of a program. */
+/* The first of a free range of places, or a number past the last place.  adopts: for memory of a program. */
 unsigned long vd_place_find(const struct vd_window *w, unsigned long pages, bool adopts)
 {
 	unsigned long all = w->bytes >> PAGE_SHIFT;

@@ -3,9 +3,9 @@
  * Slices: page ranges of windows, each a descriptor of its own.
  *
  * Pages are inserted by faults only.  A fault looks at the state of the port and of the slice under port->lock, and
- * whoever changes that state takes the lock for writing and zaps the mappings afterwards, so no mapping outlives what
- * it shows.  A slice that has ended shows a page of its own in each place: stores go nowhere, and no program gets a
- * signal.
+ * a thread that changes that state takes the lock for writing and zaps the mappings afterwards, so no mapping outlives
+ * the memory that it shows.  A slice that has ended shows a page of its own in each place: stores go nowhere, and no
+ * program gets a signal.
  */
 #include <linux/anon_inodes.h>
 #include <linux/bitmap.h>
@@ -207,7 +207,7 @@ static int make_copier(struct vd_slice *slice)
 	up_read(&port->lock);
 	if (!phys)
 		return -ENODEV;
-	if (ended) /* what is kept of it takes no more memory */
+	if (ended) /* it gets no more memory */
 		return -ENOLINK;
 	copier = vd_copy_create(port, phys, (u64)slice->pages << PAGE_SHIFT, slice->generation,
 				&slice->ended);
@@ -476,9 +476,9 @@ static int end_adopted(struct vd_slice *slice)
 }
 
 /*
- * The slice shows nothing any more, whoever holds or maps it: its pages, here or at the peer, are about to be used for
- * something else.  The caller holds the file, so it is not freed meanwhile; two calls at a time both zap before either
- * returns its pages.
+ * The slice no longer shows anything to any of its holders: its pages, here or at the peer, are about to be used for
+ * something else.  The caller holds the file, so it is not freed during this call; two calls at a time both zap before
+ * either returns its pages.
  */
 int vd_slice_end(struct vd_port *port, struct file *file)
 {

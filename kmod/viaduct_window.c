@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Memory windows: the memory behind inbound ones, the cache mode of outbound ones. */
+/* Memory windows: the memory of inbound ones, the cache mode of outbound ones. */
 #include <linux/bitmap.h>
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -108,7 +108,7 @@ static void free_memory(struct vd_window *w, struct device *dev)
 	w->bytes = 0;
 }
 
-/* What else a window with memory needs. */
+/* Makes the bitmap and the places of a window that has memory. */
 static int prepare_memory(struct vd_port *port, int widx)
 {
 	struct vd_window *w = &port->window[widx];
@@ -222,7 +222,7 @@ int vd_window_setup(struct vd_port *port)
 	return ready ? 0 : rc;
 }
 
-/* Has the window room for so much memory of programs?  Under port->alloc_lock. */
+/* Does the window have room for so much memory of programs?  Under port->alloc_lock. */
 static bool has_adopt_room(const struct vd_window *w, u64 bytes)
 {
 	unsigned long all = w->bytes >> PAGE_SHIFT;

@@ -22,7 +22,7 @@
 #define IVSHMEM_POSITION 0x08
 #define IVSHMEM_DOORBELL 0x0c
 
-/* What the rules of a chip are; the numbers bound those of the link. */
+/* The rules of a chip; the numbers bound those of the link. */
 struct ivn_profile {
 	const char *name;
 	u8 windows;
@@ -35,12 +35,12 @@ struct ivn_profile {
 };
 
 #define IVN_NO_MASK BIT(0)    /* masks of doorbells do nothing */
-#define IVN_ONE_BIT BIT(1)    /* of the bits to be rung only the lowest is */
+#define IVN_ONE_BIT BIT(1)    /* only the lowest of several bits is rung */
 #define IVN_NO_VECTORS BIT(2) /* no vector operations: all bits seem to share one vector */
 #define IVN_BY_SENDER BIT(3)  /* the sender sets the translation, not the receiver */
 #define IVN_DB_ADDR BIT(4)    /* the address of the peer's doorbell register is given out */
 #define IVN_B2B                                                                                    \
-	BIT(5) /* the ports have the numbers 0 and 1; otherwise both 0, as behind a switch */
+	BIT(5) /* the ports have the numbers 0 and 1; otherwise both 0, as with a switch between them */
 
 #define IVN_NO_ROOM BIT(6)   /* the firmware has given outbound windows no addresses */
 #define IVN_UNALIGNED BIT(7) /* outbound windows begin within a page */

@@ -3,7 +3,7 @@
  * Memory windows.
  *
  * An outbound window of ivshmem shows one range of the shared memory and cannot be pointed elsewhere, so the
- * memory behind an inbound window has to be that range: a slot.  Clients take memory for windows from the DMA
+ * memory of an inbound window has to be that range: a slot.  Clients take memory for windows from the DMA
  * allocator of the adapter; the operations below hand out slots there.  Addresses for DMA are physical ones.
  *
  * A client asks for the rules of a window before it allocates memory for it, so an allocation gets the slot of

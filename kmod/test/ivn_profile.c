@@ -13,7 +13,7 @@ static const struct ivn_profile profiles[] = {
 	{ "idt", 4, 32, 0, 4, 4, 1, IVN_B2B | IVN_BY_SENDER },
 	{ "switchtec", 2, 32, 64, 0, SZ_4K, SZ_4K, IVN_DB_ADDR | IVN_OWN_SIZE },
 	{ "epf", 4, 8, 64, 0, SZ_4K, 1, IVN_NO_MASK | IVN_ONE_BIT | IVN_NO_VECTORS },
-	/* Not of a chip: what a client has to refuse. */
+	/* Not a chip's: rules that a client has to refuse. */
 	{ "noroom", 2, 16, 8, 0, SZ_4K, 1, IVN_NO_ROOM },
 	{ "unaligned", 2, 16, 8, 0, SZ_4K, 1, IVN_UNALIGNED },
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What lies in the shared memory of a link: BAR 2 of the two ivshmem devices that it joins.
+ * Layout of the shared memory of a link: BAR 2 of the two ivshmem devices that it joins.
  *
  *   page 0     the header, written by the server (tests/vm/vm_link.py) alone
  *   page 1, 2  the registers of port 0 and of port 1
  *   windows    window w of port p, the memory of p that its peer writes, begins at
  *              (1 + p * windows + w) << window_log2; so each is aligned to its size
  *
- * All fields are 32-bit words in the byte order of x86.  Each has one writer, named beside it, so none needs
+ * All fields are 32-bit words in the byte order of x86.  Each has one writer, named in its comment, so none needs
  * an atomic operation across guests.  The server reads these numbers from this file.
  */
 #ifndef IVN_REG_H
@@ -30,7 +30,7 @@
 /*
  * The registers of a port; «the port» and «the peer» are the drivers.  ENABLED is odd while the port has enabled
  * its link; the server makes it even when the guest of the port ends.  BUS is where DMA of the port's machine
- * sees the shared memory.  Of each message register SENT counts the messages, READ those that were cleared.
+ * sees the shared memory.  For each message register SENT counts the messages, READ those that were cleared.
  */
 #define IVN_PORT_BASE 0x1000 /* of port 0 */
 #define IVN_PORT_SIZE 0x1000

@@ -2,7 +2,7 @@
 /*
  * A dmaengine provider that copies with the processor, for tests: QEMU emulates no engine that copies memory.
  *
- * Each channel has a work item that copies what was issued, in order.  For tests of what clients do then, the parameter
+ * Each channel has a work item that copies what was issued, in order.  To test how clients react, the parameter
  * «fail» makes the next descriptors end with an error, and while «hold» is set the engine hangs.
  */
 #include <linux/dma-mapping.h>
@@ -57,7 +57,7 @@ static struct sw_chan *to_sw_chan(struct dma_chan *chan)
 	return container_of(chan, struct sw_chan, chan);
 }
 
-/* Of the channel's work. */
+/* For the work of the channel only. */
 static void unmap_block(struct sw_chan *sc)
 {
 	if (sc->block)
@@ -66,8 +66,8 @@ static void unmap_block(struct sw_chan *sc)
 }
 
 /*
- * Addresses for DMA are physical ones here: the device is behind no IOMMU.  To map a page of a window takes longer than
- * to copy it, so the block of a window that holds the last target stays mapped.
+ * Addresses for DMA are physical ones here: no IOMMU translates for the device.  Mapping a page of a window takes
+ * longer than copying it, so the block of a window that holds the last target stays mapped.
  */
 static void *map_target(struct sw_chan *sc, phys_addr_t addr, size_t len, void **own)
 {
@@ -101,7 +101,7 @@ static int copy(struct sw_chan *sc, const struct sw_desc *desc)
 
 	if (!rc) {
 		memcpy(dst, src, desc->len);
-		/* What the client does when it is told comes after the data. */
+		/* The data is written before the client is told and acts on it. */
 		wmb();
 	}
 	if (dst_own)
@@ -314,7 +314,7 @@ static struct platform_driver sw_driver = {
 
 static struct platform_device *sw_device; /* under the lock of the module's parameters */
 
-/* What was issued while it was set is carried out when it is set no more. */
+/* Descriptors that were issued while it was set are carried out once it is cleared. */
 static int set_hold(const char *text, const struct kernel_param *param)
 {
 	struct sw_dma *sd = sw_device ? platform_get_drvdata(sw_device) : NULL;

@@ -65,7 +65,7 @@ struct server {
 	atomic_ulong active, served;
 };
 
-/* Of every VI; VipCreateVi() only reads them. */
+/* The attributes of every VI; VipCreateVi() only reads them. */
 static VIP_VI_ATTRIBUTES vi_attributes = { .ReliabilityLevel = VIP_SERVICE_RELIABLE_DELIVERY,
 					   .MaxTransferSize = MESSAGE_MAX };
 static atomic_bool stop;

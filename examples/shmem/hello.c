@@ -26,7 +26,7 @@ int main(void)
 	/* No other PE has a part in this call: neither does it receive, nor does it wait. */
 	shmem_int_p(&from, me, (me + 1) % npes);
 
-	/* Behind the barrier all stores of all PEs are complete. */
+	/* After the barrier all stores of all PEs are complete. */
 	shmem_barrier_all();
 	if (from != expected) {
 		fprintf(stderr, "hello: PE %d found %d, not %d\n", me, from, expected);

@@ -156,7 +156,7 @@ static void hash(struct receiver *r, const void *bytes, size_t length)
 	session_spent(r->session, CP_SPENT_HASH, &begin_ns);
 }
 
-/* The peer may change the buffer meanwhile; then file and digest differ, which harms only it. */
+/* The peer may change the buffer during this; then file and digest differ, which harms only the peer. */
 static int on_data(struct receiver *r, const struct link_event *event)
 {
 	uint64_t begin_ns = session_now_ns();

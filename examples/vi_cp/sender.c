@@ -317,7 +317,7 @@ static int send_end(struct sender *s, uint64_t size)
 	return 0;
 }
 
-/* Has the file not changed since its size was sent? */
+/* Is the file unchanged since its size was sent? */
 static bool unchanged(const struct contents *c, const struct stat *before)
 {
 	struct stat now;
@@ -328,7 +328,7 @@ static bool unchanged(const struct contents *c, const struct stat *before)
 		now.st_mtim.tv_nsec == before->st_mtim.tv_nsec);
 }
 
-/* Is the size that the kernel tells no size of the contents, which it writes when they are read? */
+/* Does the kernel make the contents only when they are read, so that the size it tells is not theirs? */
 static bool is_generated(int fd, const struct stat *st)
 {
 	struct statfs fs;

@@ -36,7 +36,7 @@ public final class PCIe implements AutoCloseable {
   /**
    * The segment to fill.
    *
-   * @return it, and another one behind each send
+   * @return the segment; after each send it is another one
    * @throws InterruptedException if the thread was interrupted
    */
   public ByteBuffer sendSegment() throws InterruptedException {

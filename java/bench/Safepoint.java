@@ -19,7 +19,7 @@ public final class Safepoint {
 
   private Safepoint() {}
 
-  /** What a thread does again and again. */
+  /** A step that a thread repeats. */
   private interface Step {
     void run();
   }

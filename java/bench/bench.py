@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Measures Java beside C: half round trips and streams between two emulated hosts.
+"""Measures Java compared with C: half round trips and streams between two emulated hosts.
 
 usage: bench.py --build DIR [--rounds N] [--sizes LIST] [--op lat|bw] [--rows c,ffm,jni,...] [--json FILE] [--check]
 
-A round runs every row once, in turn, so that what else the machine does hits all alike. The table has, for each size, the median over
+A round runs every row once, in turn, so that other work of the machine affects all alike. The table has, for each size, the median over
 the rounds of each run's median, the smallest value seen, and both as multiples of C's. Rows: c (vi_lat, vi_bw), ffm, jni
 (newest JDK), jni17 (oldest JDK).
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * jn.h - what Java calls by the Java Native Interface
+ * jn.h - the functions that Java calls by the Java Native Interface
  *
- * Arguments are numbers: addresses and handles are jlong.  Java checks what can be checked; what reaches
- * the library is checked there as any caller's.  libvipl is opened at run time and its functions are called
+ * Arguments are numbers: addresses and handles are jlong.  Java checks those that it can; the library checks
+ * all as it does for any caller.  libvipl is opened at run time and its functions are called
  * through a table, so that a missing or wrong library is an error that Java can report.
  */
 #ifndef JN_H

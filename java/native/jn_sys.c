@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What Java needs of the system, and calls that do several things at once.
+ * Calls of the system that Java needs, and calls that do several things at once.
  */
 #include "jn.h"
 #include <poll.h>
@@ -82,7 +82,7 @@ JNIEXPORT jint JNICALL JN_NAME(mapBlank)(JNIEnv *env, jobject self, jlong addres
 		return -1;
 	if (got == jn_ptr(address))
 		return 0;
-	munmap(got, (size_t)length); /* a kernel before 4.17 takes the address as a wish */
+	munmap(got, (size_t)length); /* a kernel before 4.17 takes the address as a hint */
 	return -1;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * jnio.h - what org.viaduct.nio calls: streams of sockets, and the part of a selector that concerns them
+ * jnio.h - the functions of org.viaduct.nio: streams of sockets, and the part of a selector that concerns them
  *
  * Arguments are numbers. Java sees to it that a stream or a set is not used after it was freed, and that a set is
  * used by one thread at a time. No call sleeps but those named so.
@@ -30,15 +30,15 @@ struct jnio_stream {
 	_Atomic bool asked;  /* st_promote() was called, or is not to be called any more */
 	_Atomic bool waited; /* for an eager promotion */
 	struct vs_auto traffic;
-	/* Whose wait object the stream shall use: with a reference of the stream's. */
+	/* The set whose wait object the stream is to use: the stream has a reference to it. */
 	struct jnio_set *_Atomic set;
 };
 
-/* A selector's: the streams of its keys. */
+/* A slot of a selector, for the stream of one of its keys. */
 struct jnio_slot {
 	struct jnio_stream *t; /* NULL: free */
 	unsigned interest;     /* ST_IN, ST_OUT */
-	unsigned kernel;       /* what Java was told that the JDK's selector has to ask for */
+	unsigned kernel;       /* events that Java was told to have the JDK's selector ask for */
 	struct st_wait *wait;  /* whose descriptor is in the epoll set */
 	uint64_t quiet;	       /* 1 + the count of changes of is_quiet(), or 0: to be looked at */
 };

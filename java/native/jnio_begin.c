@@ -45,7 +45,7 @@ static void read_spin(void)
 		jnio_spin_us = SPIN_US;
 }
 
-/* Rules and map of the file come behind those of the environment. 0, or a line in `error`. */
+/* Rules and map of the file come after those of the environment. 0, or a line in `error`. */
 static int read_settings(const char *rules, const char *map, char error[VS_ENV_ERROR])
 {
 	char bad[VS_BAD_MAX];
@@ -106,7 +106,7 @@ JNIEXPORT jstring JNICALL JNIO_NAME(begin)(JNIEnv *env, jclass self, jstring rul
 	return (*env)->NewStringUTF(env, error);
 }
 
-/* What was sent and not closed arrives. */
+/* Delivers the bytes of streams that the program has not closed. */
 static void end(void) __attribute__((destructor));
 static void end(void)
 {
@@ -185,7 +185,7 @@ JNIEXPORT jobject JNICALL JNIO_NAME(jdkProvider)(JNIEnv *env, jclass self)
 	return (*env)->ExceptionCheck(env) ? none(env) : provider;
 }
 
-/* Of a channel. */
+/* The descriptor of a channel. */
 JNIEXPORT jint JNICALL JNIO_NAME(descriptorOf)(JNIEnv *env, jclass self, jobject channel)
 {
 	jclass c = (*env)->FindClass(env, "sun/nio/ch/SelChImpl");

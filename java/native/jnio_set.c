@@ -56,8 +56,8 @@ static void drop_thread(struct jnio_set *set)
 }
 
 /*
- * What wakes this thread wakes the epoll set, by a copy of its descriptor: the thread may end, and its descriptor's
- * number be another file's, before the next one selects. False: no descriptor is left.
+ * An event that wakes this thread also wakes the epoll set, by a copy of the thread's descriptor: the thread may end,
+ * and its descriptor's number be that of another file, before the next one selects. False: no descriptor is left.
  */
 static bool hold_thread(struct jnio_set *set, int fd)
 {
@@ -174,15 +174,15 @@ JNIEXPORT void JNICALL JNIO_NAME(setInterest)(JNIEnv *env, jclass self, jlong ha
 }
 
 /*
- * A stream that has not been asked to move, and had nothing but what the kernel tells when the count of changes was
- * `changes`, has nothing now.
+ * A stream that has not been asked to move, and had only events of the kernel when the count of changes was `changes`,
+ * has none of its own now.
  */
 static bool is_quiet(const struct jnio_slot *slot, uint64_t changes)
 {
 	return slot->quiet == changes + 1 && !atomic_load(&slot->t->asked);
 }
 
-/* Has the epoll set hold the descriptor of the wait object that the stream has since it was promoted. */
+/* Adds to the epoll set the descriptor of the wait object that the stream has since it was promoted. */
 static void follow_wait(struct jnio_set *set, struct jnio_slot *slot)
 {
 	struct st_wait *w = st_wait_of(slot->t->s);
@@ -191,7 +191,7 @@ static void follow_wait(struct jnio_set *set, struct jnio_slot *slot)
 		slot->wait = w;
 }
 
-/* What Java has to hear of a slot: its events, and in the upper half those to ask the kernel for; or 0. */
+/* The news of a slot for Java: its events, and in the upper half those to ask the kernel for; or 0. */
 static jint news_of(struct jnio_set *set, struct jnio_slot *slot, uint64_t changes)
 {
 	struct st_ready r;
@@ -302,8 +302,8 @@ static bool arm_all(struct jnio_set *set)
 }
 
 /*
- * Whatever changes a stream of the set tells of the set's wait object: the stream has it, or gets it when it is asked
- * to move, before which nothing changes but what the kernel tells.
+ * True: every change of a stream of the set is told by the set's wait object. The stream has that object, or gets it
+ * when it is asked to move; before that only events change that the kernel tells of.
  */
 static bool has_all_waits(struct jnio_set *set)
 {
@@ -312,7 +312,7 @@ static bool has_all_waits(struct jnio_set *set)
 
 		if (!t || set->slots[i].interest == 0)
 			continue;
-		/* Whoever asks reads t->set behind its note of that. */
+		/* A thread that asks sets t->asked before it reads t->set. */
 		if ((atomic_load(&t->set) != set || atomic_load(&t->asked)) &&
 		    st_wait_of(t->s) != set->wait)
 			return false;
@@ -320,7 +320,7 @@ static bool has_all_waits(struct jnio_set *set)
 	return true;
 }
 
-/* True: what another thread changes wakes this one, until st_sleep_end(). */
+/* True: changes by another thread wake this one, until st_sleep_end(). */
 static bool register_thread(struct jnio_set *set)
 {
 	int fd = st_sleep_begin(NULL, has_all_waits(set) ? set->wait : NULL);
@@ -334,8 +334,8 @@ static bool register_thread(struct jnio_set *set)
 }
 
 /*
- * Before a sleep in the JDK's selector: how long it may be. A thread that may be another one of the system's when it
- * calls setAwake() is not to be `registered`, and another one cannot be where no descriptor is left: these sleep for
+ * Before a sleep in the JDK's selector: how long it may be. A thread that may run on another thread of the system when
+ * it calls setAwake() is not to be `registered`, and no thread can be where no descriptor is left: these sleep for
  * short times, and then look.
  */
 JNIEXPORT jint JNICALL JNIO_NAME(setSleep)(JNIEnv *env, jclass self, jlong handle,
@@ -371,7 +371,7 @@ JNIEXPORT void JNICALL JNIO_NAME(setAwake)(JNIEnv *env, jclass self, jlong handl
 	if (set->registered) {
 		set->registered = false;
 		st_sleep_end();
-		/* What woke this thread, and would end the next sleep at once. */
+		/* Clears the event that woke this thread, and that would end the next sleep at once. */
 		if (read(set->own_fd, &value, sizeof(value)) < 0)
 			value = 0;
 	}

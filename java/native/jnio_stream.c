@@ -182,8 +182,8 @@ JNIEXPORT jstring JNICALL JNIO_NAME(errorText)(JNIEnv *env, jclass self, jint er
 }
 
 /*
- * Ends the stream; threads that sleep for it wake. The caller closes the descriptor next. Of a socket that blocks,
- * with SO_LINGER, it sleeps until the other end has all.
+ * Ends the stream; threads that sleep for it wake. The caller closes the descriptor next. If the socket blocks and has
+ * SO_LINGER, the call sleeps until the other end has all.
  */
 JNIEXPORT void JNICALL JNIO_NAME(close)(JNIEnv *env, jclass self, jlong handle, jboolean blocking)
 {

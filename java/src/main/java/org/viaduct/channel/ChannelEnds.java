@@ -326,7 +326,7 @@ final class ChannelEnds implements AutoCloseable {
     }
   }
 
-  /** What to throw for a receive that failed. */
+  /** The exception for a receive that failed. */
   VipException lost(int completion, String call) {
     if (vi.isClosed()) {
       return closedException(call);

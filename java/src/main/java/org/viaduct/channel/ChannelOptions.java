@@ -6,8 +6,8 @@ import org.viaduct.vipl.VipArgumentException;
 import org.viaduct.vipl.VipConstants;
 
 /**
- * What an end of a connection is made of. The ends may differ in slots and their length, but not in
- * reliability.
+ * Sizes and reliability of one end of a connection. The ends may differ in slots and their length,
+ * but not in reliability.
  *
  * @param slots how many messages can be under way to this end, and how many it can have under way,
  *     1 to 4,096

@@ -6,7 +6,7 @@ import java.util.Deque;
 import org.viaduct.vipl.Memory;
 import org.viaduct.vipl.Vi;
 
-/** What a constructor has opened so far: closed, the last first, if it does not get to its end. */
+/** Objects that a constructor has opened so far: closed, the last first, if it fails. */
 final class Opened implements AutoCloseable {
   private final Deque<Runnable> ends = new ArrayDeque<>();
 

@@ -28,10 +28,10 @@ import org.viaduct.vipl.VipStateException;
  * <p>Two ends that both send without receiving wait for each other for ever, as with sockets.
  */
 public final class RdmaChannel implements AutoCloseable {
-  /** What {@link #receive} gives when the other end has closed and all messages were received. */
+  /** Result of {@link #receive} when the other end has closed and all messages were received. */
   public static final int END = -1;
 
-  /** What {@link #receive(long)} gives when no message came in time. */
+  /** Result of {@link #receive(long)} when no message came in time. */
   public static final int TIMEOUT = -2;
 
   /** How long a client waits for the server's segment, once connected. */
@@ -62,7 +62,7 @@ public final class RdmaChannel implements AutoCloseable {
   private boolean peerEnded;
   private boolean closed;
 
-  /** Of a connected VI; exchanges the segments. */
+  /** Makes a channel of a connected VI; exchanges the segments. */
   RdmaChannel(ChannelEnds ends, ChannelOptions options, long helloMs)
       throws InterruptedException {
     this.ends = ends;
@@ -205,7 +205,7 @@ public final class RdmaChannel implements AutoCloseable {
         "Connect again");
   }
 
-  /** What goes along with a message: how many this end has released, and whether it closes. */
+  /** The number sent with a message: how many this end has released, and whether it closes. */
   private int mark(boolean end) {
     told = released;
     return (int) released & ChannelEnds.COUNT_MASK | (end ? ChannelEnds.END_BIT : 0);

@@ -9,7 +9,7 @@ import org.viaduct.vipl.spi.Threads;
 
 /**
  * Waits in C. A virtual thread that did so would hold its carrier, so it has a platform thread wait
- * in its place and parks meanwhile.
+ * in its place and parks until that is done.
  */
 final class Waiter {
   private static final ExecutorService POOL = Threads.sleepers("viaduct-waiter");
@@ -40,7 +40,7 @@ final class Waiter {
       if (handed.result.isCompletedExceptionally()) {
         throw e;
       }
-      // What was taken meanwhile must not be lost: the next wait ends by the interrupt.
+      // A result taken since the interrupt must not be lost: the next wait ends by the interrupt.
       Thread.currentThread().interrupt();
       return handed.result.join();
     } catch (ExecutionException e) {

@@ -6,7 +6,7 @@ import java.nio.channels.Channel;
 import java.nio.channels.Selector;
 import java.nio.channels.spi.SelectorProvider;
 
-/** What C does: streams of sockets, and the part of a selector that concerns them. */
+/** The calls of C: streams of sockets, and the part of a selector that concerns them. */
 final class NioCalls {
   /** Events of streams, as those of poll(). */
   static final int IN = 0x1;

@@ -2,7 +2,7 @@
 package org.viaduct.nio;
 
 /**
- * What the channels of this process did since it began.
+ * Counts of what the channels of this process have done since it began.
  *
  * @param viBytesSent bytes that were sent over VIs
  * @param viBytesReceived bytes that were received over VIs

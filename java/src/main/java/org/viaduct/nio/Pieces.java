@@ -37,7 +37,7 @@ final class Pieces {
     FREE.lazySet((int) Thread.currentThread().getId() & (KEPT - 1), piece);
   }
 
-  /** Copies what buffers have left behind positions, as far as there is room. */
+  /** Copies the bytes of buffers from the given positions on, as far as there is room. */
   static int gather(Piece piece, ByteBuffer[] all, int[] at, int from, int end) {
     int n = 0;
     for (int i = from; i < end && n < BYTES; i++) {

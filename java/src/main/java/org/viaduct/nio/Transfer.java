@@ -15,7 +15,7 @@ final class Transfer {
 
   private final ViaductSocketChannel channel;
 
-  /** Of a write: where the next byte of each buffer lies. */
+  /** For a write: where the next byte of each buffer lies. */
   private int[] at = new int[1];
 
   Transfer(ViaductSocketChannel channel) {

@@ -127,7 +127,7 @@ final class ViaductSelector extends AbstractSelector {
     }
   }
 
-  /** Any thread's: a selection under way begins anew, and returns only if there is something. */
+  /** For any thread: a selection under way starts again, and returns only if there is something. */
   void lookAgain() {
     if (isOpen()) {
       inner.wakeup();
@@ -186,7 +186,7 @@ final class ViaductSelector extends AbstractSelector {
     } catch (ClosedChannelException
         | IllegalBlockingModeException
         | CancelledKeyException e) {
-      key.cancel(); // closed, or cancelled and blocking again, by another thread meanwhile
+      key.cancel(); // another thread has closed it, or cancelled it and made it blocking again
     }
   }
 
@@ -256,7 +256,7 @@ final class ViaductSelector extends AbstractSelector {
 
   private void lookAtStreams(boolean spin) {
     int n = NioCalls.NEWS_MOST;
-    // Keys that are cancelled meanwhile have news in each look, and none that count.
+    // Keys that are cancelled during this have news in each look, and none that count.
     int most = slots.length / NioCalls.NEWS_MOST + 1;
     for (int looks = 0; looks < most && n == NioCalls.NEWS_MOST && !found; looks++) {
       n = NioCalls.setLook(set, news, spin && looks == 0);
@@ -272,7 +272,7 @@ final class ViaductSelector extends AbstractSelector {
     }
   }
 
-  /** Of the JDK's selector; another thread may cancel the key at any time. */
+  /** The JDK's selector told of a key; another thread may cancel the key at any time. */
   void innerTold(SelectionKey innerKey) {
     ViaductKey key = (ViaductKey) innerKey.attachment();
     int ready;

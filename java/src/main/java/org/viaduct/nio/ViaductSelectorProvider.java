@@ -38,7 +38,7 @@ public final class ViaductSelectorProvider extends SelectorProvider {
   }
 
   /**
-   * What the channels did until now.
+   * Counts what the channels have done until now.
    *
    * @return the counters of this process
    */

@@ -115,7 +115,7 @@ final class ViaductSocket extends Socket {
     return channel.stream() == null ? new TcpOutput(inner.getOutputStream()) : new Output();
   }
 
-  /** What arrives. */
+  /** The bytes that arrive. */
   private final class Input extends InputStream {
     @Override
     public int read() throws IOException {
@@ -151,7 +151,7 @@ final class ViaductSocket extends Socket {
     }
   }
 
-  /** What is sent. */
+  /** The bytes that are sent. */
   private final class Output extends OutputStream {
     @Override
     public void write(int b) throws IOException {
@@ -176,7 +176,7 @@ final class ViaductSocket extends Socket {
     }
   }
 
-  /** What arrives at a connection that stays with TCP. */
+  /** The bytes that arrive over a connection that stays with TCP. */
   private final class TcpInput extends FilterInputStream {
     TcpInput(InputStream in) {
       super(in);
@@ -206,7 +206,7 @@ final class ViaductSocket extends Socket {
     }
   }
 
-  /** What is sent over a connection that stays with TCP. */
+  /** The bytes that are sent over a connection that stays with TCP. */
   private final class TcpOutput extends FilterOutputStream {
     TcpOutput(OutputStream out) {
       super(out);

@@ -82,7 +82,7 @@ final class ViaductSocketChannel extends SocketChannel {
     }
   }
 
-  /** What closed the channel below, a failure or an interrupt, closes this one. */
+  /** Closes this channel if a failure or an interrupt has closed the one below. */
   void follow() throws IOException {
     if (!inner.isOpen() && isOpen()) {
       close();

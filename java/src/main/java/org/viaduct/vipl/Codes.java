@@ -72,7 +72,7 @@ final class Codes {
     if ((status & VIP_STATUS_PROTECTION_ERROR) != 0) {
       return "Memory must stay open until its descriptors are complete, with a tag that fits";
     }
-    return "Prepare the slot anew";
+    return "Prepare the slot again";
   }
 
   /** Throws if the code is none of success. */

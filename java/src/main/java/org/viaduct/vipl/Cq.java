@@ -195,7 +195,7 @@ public final class Cq implements AutoCloseable {
    * Tells the VI of an entry.
    *
    * @param index from 0 to below what {@link #take} gave
-   * @return the VI, or null if it was closed meanwhile
+   * @return the VI, or null if it has been closed since
    */
   public Vi vi(int index) {
     return vis[check(index)];
@@ -301,7 +301,7 @@ public final class Cq implements AutoCloseable {
     /**
      * Is called once. The descriptor is still on its queue: take it from the ring.
      *
-     * @param vi the VI, or null if it was closed meanwhile
+     * @param vi the VI, or null if it has been closed since
      * @param receive whether the entry is of its receive queue
      */
     void entry(Vi vi, boolean receive);

@@ -145,8 +145,8 @@ public final class DescriptorRing extends Descriptors implements AutoCloseable {
   }
 
   /**
-   * Posts slots of one ring one behind the other, with one call: first, first + 1, ..., beginning
-   * anew with slot 0 behind the last one.
+   * Posts slots of one ring one after the other, with one call: first, first + 1, ..., and slot 0
+   * after the last one.
    *
    * @param first the first slot
    * @param count how many, {@link #BATCH} at most
@@ -251,7 +251,7 @@ public final class DescriptorRing extends Descriptors implements AutoCloseable {
   }
 
   /**
-   * Takes many descriptors that are complete, oldest first, with one call. It ends behind one that
+   * Takes many descriptors that are complete, oldest first, with one call. It ends after one that
    * failed.
    *
    * @param max the most, 1 to {@link #BATCH}
@@ -343,7 +343,7 @@ public final class DescriptorRing extends Descriptors implements AutoCloseable {
   }
 
   /**
-   * What went wrong with a failed slot.
+   * Tells why a slot failed.
    *
    * @param completion a failed slot
    * @return an exception that tells it, not thrown

@@ -17,7 +17,7 @@ final class Leaks {
   private static final boolean TRACE = Boolean.getBoolean("org.viaduct.leaks.trace");
   private static final AtomicLong REPORTED = new AtomicLong();
 
-  /** What C still uses of objects that are open: it must not be collected with them. */
+  /** Parts of open objects that C still uses: they must not be collected with them. */
   private static final Set<Object> HELD = ConcurrentHashMap.newKeySet();
 
   private Leaks() {}

@@ -10,7 +10,7 @@ import org.viaduct.vipl.spi.Natives;
 /**
  * The address range through which Java sees memory. It stays mapped as long as a buffer of it can
  * be reached, also after the memory was closed: a late access then meets private pages, and the
- * process does not end. What C uses is given back at once.
+ * process does not end. The memory that C uses is given back at once.
  */
 final class Mapping {
   private static final int STEP_SHIFT = 30;
@@ -25,7 +25,7 @@ final class Mapping {
   private final ByteBuffer[] roots;
   private final Owner owner;
 
-  /** What remains when nothing refers to the roots: it must not refer to them. */
+  /** The part that remains when nothing refers to the roots: it must not refer to them. */
   private static final class Owner {
     final NativeCalls calls = Natives.calls();
     final long address;

@@ -208,7 +208,7 @@ public final class Memory implements AutoCloseable {
   }
 
   /**
-   * Writes 4 bytes, behind all that this thread wrote before.
+   * Writes 4 bytes, after all that this thread wrote before.
    *
    * @param offset a multiple of 4
    * @param value the value
@@ -218,7 +218,7 @@ public final class Memory implements AutoCloseable {
   }
 
   /**
-   * Writes 8 bytes, behind all that this thread wrote before.
+   * Writes 8 bytes, after all that this thread wrote before.
    *
    * @param offset a multiple of 8
    * @param value the value

@@ -3,7 +3,7 @@ package org.viaduct.vipl;
 
 import java.util.Arrays;
 
-/** What a ring knows of its slots without looking into the descriptors. */
+/** The state of a ring's slots that is known without looking into the descriptors. */
 final class RingSlots {
   private static final byte PREPARED = 1;
   private static final byte IN_FLIGHT = 2;

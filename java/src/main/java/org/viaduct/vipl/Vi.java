@@ -390,7 +390,7 @@ public final class Vi implements AutoCloseable {
 
   /**
    * Disconnects, takes all descriptors that are left, destroys the VI and closes its rings. Another
-   * thread that uses the VI meanwhile gets a {@link VipClosedException}.
+   * thread that uses the VI during the call gets a {@link VipClosedException}.
    */
   @Override
   public void close() {

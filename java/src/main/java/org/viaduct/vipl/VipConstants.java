@@ -111,7 +111,7 @@ public final class VipConstants {
   /** Atomic operation: exclusive or. */
   public static final int VIPX_ATOMIC_XOR = 7;
 
-  /** VipxAdoptMem: nothing else writes there meanwhile. */
+  /** VipxAdoptMem: nothing else writes there during the call. */
   public static final long VIPX_ADOPT_NO_WRITERS = 1;
   /** The version of {@code vipl_ext.h} that this binding was written for. */
   public static final int VIPX_VERSION = 5;

@@ -5,16 +5,16 @@ package org.viaduct.vipl;
 public class VipException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** What was called. */
+  /** The call that failed. */
   private final String call;
 
   /** One of {@link VipConstants}. */
   private final int code;
 
-  /** What was wrong. */
+  /** The fault. */
   private final String detail;
 
-  /** What to do. */
+  /** The remedy. */
   private final String remedy;
 
   /**

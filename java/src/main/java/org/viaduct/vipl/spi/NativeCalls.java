@@ -4,21 +4,21 @@ package org.viaduct.vipl.spi;
 import java.nio.ByteBuffer;
 
 /**
- * What a way of calling C offers: the functions of the library, and the few of the system that the
- * binding needs.
+ * The calls that each way of calling C offers: the functions of the library, and the few of the
+ * system that the binding needs.
  *
  * <p>The way that the foreign function interface calls short functions keeps the collector waiting
  * until they return. So functions that may take long have a second spelling, or are never called
  * that way.
  */
 public interface NativeCalls extends ViplCalls, VipxCalls {
-  /** What to call when a send queue's head is complete. */
+  /** The handler for a send queue whose head is complete. */
   int HANDLER_VI = 0;
 
-  /** What to call when a completion queue has an entry. */
+  /** The handler for a completion queue that has an entry. */
   int HANDLER_CQ = 1;
 
-  /** What to call on an asynchronous error. */
+  /** The handler for an asynchronous error. */
   int HANDLER_ERROR = 2;
 
   /** Which way this is: jni or ffm. */
@@ -47,7 +47,7 @@ public interface NativeCalls extends ViplCalls, VipxCalls {
   /** VipRecvDone until it gives something else than VIP_NOT_DONE, some times at most. */
   int recvSpin(long vi, long descriptor, int times);
 
-  /** The same for a VI with long sends under way. */
+  /** As {@link #recvSpin}, for a VI with long sends under way. */
   default int recvSpinLong(long vi, long descriptor, int times) {
     return recvSpin(vi, descriptor, times);
   }

@@ -132,7 +132,7 @@ final class Link {
         : MemorySegment.ofAddress(address).reinterpret(Long.MAX_VALUE).getString(0);
   }
 
-  /** What a call threw, which C never does. */
+  /** Throws an error, or returns an exception to throw, that a call threw; C never throws. */
   static RuntimeException failed(Throwable problem) {
     if (problem instanceof Error error) {
       throw error;

@@ -139,7 +139,7 @@ static int step(struct pf_ctl *ctl, struct pf_idle *idle, bool patient, VIP_DESC
 	if (rc != VIP_NOT_DONE && rc != VIP_TIMEOUT)
 		return PF_VIP(ep, "waiting for the peer", rc);
 	if (poll) {
-		/* It starts anew at the next check of the clock. */
+		/* The time starts again at the next check of the clock. */
 		if (patient)
 			idle->deadline = 0;
 		return pf_idle(ep, idle);

@@ -406,7 +406,7 @@ int pf_report_end(struct pf_report *rep, const struct pf_place *place, const str
 	}
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "%s: writing to standard output: %s; the table is not whole\n",
+		fprintf(stderr, "%s: writing to standard output: %s; the table is incomplete\n",
 			rep->cfg->tool->name, strerror(errno ? errno : EIO));
 		return -EIO;
 	}

@@ -49,7 +49,7 @@ static const char *prefix_of(const struct pf_tool *tool)
 	return tool->kind == PF_LAT ? "" : "round_";
 }
 
-/* pNN_us with '.' or '_' as the decimal sign, behind the tool's prefix. */
+/* pNN_us with '.' or '_' as the decimal sign, after the tool's prefix. */
 static int parse_percentile_key(const struct pf_tool *tool, const char *key, double *out)
 {
 	const char *prefix = prefix_of(tool);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Servers whose threads are placed while a load runs, and what they do meanwhile.
+"""Servers whose threads are placed while a load runs, and what they do during it.
 
 A program that is held on one processor has all its threads there.  So the server starts on all processors, and each of
 its threads is placed from outside, by its name, as soon as it is there.
@@ -108,7 +108,7 @@ def usage(root):
 # ---- a load, while the server's threads are placed ----
 
 def load(bench, argv, env, root, app, cpus, patience=30.0):
-    """What the load said, and what the server used meanwhile; the same names are placed again and again."""
+    """The output of the load, and what the server used during it; the same names are placed again and again."""
     before, taken = usage(root), None
     with subprocess.Popen(list(map(str, argv)), env={**bench.env, **env}, cwd=bench.scratch, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,

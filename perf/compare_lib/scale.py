@@ -67,7 +67,7 @@ def repeated(bench, note):
 
 
 def compared(values):
-    """The figures beside those of one VI."""
+    """The figures, compared with those of one VI."""
     made = []
     for figure, n, key, one in FIGURES:
         if key in values:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The OpenSHMEM libraries that perf/compare_shmem finds, and how their programs are made and run.
 
-Ours also runs on two emulated hosts, beside RDMA writes of VIPL over the same link.
+Ours also runs on two emulated hosts, and is compared with RDMA writes of VIPL over the same link.
 
 Compilers and launchers are called by absolute path: oshcc and oshrun are names that each library has.
 """

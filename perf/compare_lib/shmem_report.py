@@ -82,7 +82,7 @@ def report(libraries, rounds, curve_rounds, notes, options, scratch, pin):
     for table, ours, theirs in [*pairs, (rows.NEIGHBOUR_ROWS, NEIGHBOUR, VIPL)]:
         mine = [rows.outcome(row, rounds, ours, theirs) for row in table]
         if theirs == VIPL:
-            print(f"\n{NEIGHBOUR}, beside RDMA writes of VIPL")
+            print(f"\n{NEIGHBOUR}, compared with RDMA writes of VIPL")
         print_rows(mine, theirs)
         made += mine
     print("", *notes, sep="\n")

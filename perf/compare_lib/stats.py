@@ -89,8 +89,8 @@ def quotient(a_round, over, under, factor=1.0):
 def interval(values):
     """Bounds between which the median lies with 95 %, by ranks.
 
-    As many of the sorted values are cut off at each end as chance allows.  Of fewer than six none
-    are, and the certainty is lower: 94 % of five.
+    As many of the sorted values are cut off at each end as chance allows.  With fewer than six
+    values none are, and the certainty is lower: 94 % with five.
     """
     ordered, count = sorted(values), len(values)
     cut, below = 0, 2.0 ** -count

@@ -33,7 +33,7 @@ void sc_die(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* What other processes tell after the first is that their connections to it are lost. */
+	/* Only the first process prints: the others would say that their connections to it are lost. */
 	if (!own_board || atomic_exchange(&own_board->told.v, 1) == 0)
 		fprintf(stderr, "vi_scale: %s\n", line);
 	_exit(PF_EXIT_FAILURE);

@@ -35,7 +35,7 @@ struct sb_order {
 	uint64_t count;
 };
 
-/* What the command line says. */
+/* The options of the command line. */
 struct sb_options {
 	const char *serve, *connect; /* one of them: an address, or unix:PATH */
 	const char *test;

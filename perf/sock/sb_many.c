@@ -184,7 +184,7 @@ void sb_idle(const struct sb_options *options, int fd)
 	int64_t before;
 
 	open_many(&many, options, fd);
-	/* What runs on after the last use does not count. */
+	/* Work that goes on after the last use does not count. */
 	wait_idle(&many, options->seconds < SETTLE ? options->seconds : SETTLE);
 	before = cpu_of_both(fd);
 	wait_idle(&many, options->seconds);

@@ -113,7 +113,7 @@ int sb_connect(const char *address)
 	return fd;
 }
 
-/* Of a call that failed: only a full or an empty socket is no error. */
+/* After a call that failed: any reason but a full or an empty socket ends the program. */
 static void once_more(const char *what)
 {
 	if (errno != EAGAIN && errno != EINTR)

@@ -55,7 +55,7 @@ static long number(const char *option, const char *text, long most)
 	return value;
 }
 
-/* The bytes at *text, which is moved behind them; 0 if there are none. */
+/* Reads the bytes at *text, which is moved past them; 0 if there are none. */
 static size_t take_size(const char **text)
 {
 	unsigned long value;

@@ -13,7 +13,7 @@ struct pair {
 	char *buffer;
 };
 
-/* The order and the first exchange, behind which the server is awake, do not count. */
+/* The order and the first exchange, after which the server is awake, do not count. */
 static int64_t trips(void *context, uint64_t count)
 {
 	struct pair *pair = context;
@@ -94,7 +94,7 @@ void sb_connections(const struct sb_options *options, int fd)
 	free(pair.buffer);
 }
 
-/* What a call costs that is about no socket. */
+/* The cost of a call that concerns no socket. */
 static int64_t calls(void *context, uint64_t count)
 {
 	int64_t began = sb_now_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * transfers - a file from one process to another over VIs, in buffers, by several threads: the row of C beside the
- * channels of Java in perf/java_experiments.
+ * transfers - a file from one process to another over VIs, in buffers, by several threads: the row of C with which
+ * perf/java_experiments compares the channels of Java.
  *
  *	transfers serve FILE BYTES BUFFER THREADS ROUNDS	writes FILE
  *	transfers ask HOST FILE BYTES BUFFER THREADS ROUNDS	reads FILE; a JSON object for each round

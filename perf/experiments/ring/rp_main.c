@@ -150,8 +150,8 @@ static const struct u_option options[] = {
 static const struct u_option_tool tool = {
 	.name = "ring_pair",
 	.head = "usage: ring_pair [OPTION]...\n\n"
-		"Measures latency to a neighbour and over relays, and bandwidth over relays beside that\n"
-		"of bare copies, with a thread at both ends on one processor and the relays on another,\n"
+		"Measures latency to a neighbour and over relays, and the bandwidth of relays and of bare\n"
+		"copies, with a thread at both ends on one processor and the relays on another,\n"
 		"on a ring that vi_fabric brought up with hosts host0, host1, ..., at least twice as many\n"
 		"as hops, and --relay-wait poll --relay-cpus B.  Prints a JSON object for each value.\n\n"
 		"options:\n",

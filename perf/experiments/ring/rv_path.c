@@ -11,7 +11,7 @@
 #define WAIT_MS 60000
 #define TRIES 3000
 
-/* Behind the buffers: the descriptors of writes, then a page with two for messages. */
+/* The buffers are followed by the descriptors of writes, then a page with two for messages. */
 enum { D_SEND, D_RECEIVE };
 #define TEXT 1024u /* offset in the page of 64 bytes to send; those received follow */
 

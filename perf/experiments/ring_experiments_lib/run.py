@@ -82,7 +82,7 @@ class Bench:
     # ---- measurements ----
 
     def forget(self, rounds):
-        """Before a measurement that is to be made anew."""
+        """Forgets results, before a measurement that is to be made again."""
         self.echoes = {key: value for key, value in self.echoes.items() if key[0] == "E3"}
         if rounds > 1:
             self.loads.clear()
@@ -136,7 +136,7 @@ class Bench:
         key = (point.experiment, point.hosts, point.bytes)
         if key not in self.echoes:
             self.echoes[key] = self.port(point, False, "E3")["value"]
-        # Of a round trip of 64 bytes and of a word, the path of the 64 bytes.
+        # E3 is a round trip of 64 bytes and of a word: the path of the 64 bytes.
         return self.echoes[key] if point.experiment == "E3" else self.echoes[key] / 2
 
     def load(self, side, point):
@@ -154,7 +154,7 @@ class Bench:
         if point.experiment in ("E3", "E4"):
             return self.load("baseline", point)
         if point.experiment == "barrier":
-            key = (point.experiment, point.hosts)  # one algorithm, beside each of ours
+            key = (point.experiment, point.hosts)  # one algorithm, compared with each of ours
             if key not in self.echoes:
                 self.echoes[key] = self.port(point, True)["value"]
             return self.echoes[key]

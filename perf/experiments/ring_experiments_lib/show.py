@@ -126,7 +126,7 @@ def requirements(points):
 
 
 def shape(points):
-    """The papers' figures of the baseline beside those found here: (what, papers, here)."""
+    """The papers' figures of the baseline next to those found here: (what, papers, here)."""
     found = []
     shares = [(p, p.share("baseline")) for p in points if p.experiment == "E1"]
     text = ", ".join(f"{size_name(p.bytes)} {s * 100:.0f} %" for p, s in shares

@@ -32,7 +32,7 @@ def spec_of(topology, hosts):
 def plan(topologies, hosts, size, limits):
     """(topology, hosts, pattern, options) of every case, those that take long first.
 
-    What a stream alone gets depends on its hops only: one topology has them all.
+    The rate of a stream alone depends on its hops only: one topology has them all.
     """
     made = [(max(topologies, key=LONGEST.index), max(hosts), "stream",
              {"bytes": MEBI, "messages": 2 if limits is QUICK else 8})]
@@ -94,7 +94,7 @@ def latency_row(result):
 
 
 def bisection_row(result):
-    """The bandwidth of all pairs across the cut, beside that of the cut links."""
+    """The bandwidth of all pairs across the cut, and that of the cut links."""
     net = result["net"]
     return {"topology": result["topology"], "hosts": result["hosts"],
             "links": net["bisection_links"], "cut_bytes_per_second":

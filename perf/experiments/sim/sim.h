@@ -81,7 +81,7 @@ struct sim_options {
 	uint64_t seed;
 	uint64_t budget; /* fragments times hops, above which flows are streams */
 	uint64_t fluid;	 /* streams squared times hops, above which they are sampled */
-	uint64_t ways;	 /* flows whose paths are followed for the loads; of more a sample */
+	uint64_t ways; /* flows whose paths are followed for the loads; if there are more, a sample */
 };
 
 /* One direction of a link. */
@@ -99,15 +99,15 @@ struct sim_net {
 	unsigned int hosts;
 	unsigned int dir_count;
 	struct sim_dir *dirs;
-	unsigned int *first;	  /* of a host: its first direction, that of port 1 */
+	unsigned int *first;	  /* the first direction of each host, that of port 1 */
 	double *duties;		  /* hosts * SIM_DUTIES bytes */
 	uint16_t *distance;	  /* hosts * hosts hops */
 	unsigned int diameter;	  /* hops of the worst pair */
 	unsigned int centre_from; /* a host with a peer at that distance */
 	uint64_t *pairs_at;	  /* ordered pairs by hops */
-	uint64_t beyond;	  /* of them, those farther than the product's longest path */
-	bool *half;		  /* the half that a host belongs to */
-	unsigned int cut_links;	  /* links between the halves */
+	uint64_t beyond; /* those pairs that are farther apart than the product's longest path */
+	bool *half;	 /* the half that a host belongs to */
+	unsigned int cut_links; /* links between the halves */
 };
 
 struct sim_flow {
@@ -134,7 +134,7 @@ struct sim_result {
 	struct sim_flow *flows;
 	unsigned int count;
 	uint64_t stand_for; /* flows of the whole pattern */
-	uint64_t hops;	    /* of them all */
+	uint64_t hops;	    /* the hops of all of them */
 	enum sim_model model;
 	uint64_t followed; /* flows that loads were taken from */
 };

@@ -42,7 +42,7 @@ static inline int tool_out_end(const char *tool, int status)
 {
 	if (tool_out_flush() == 0)
 		return status;
-	fprintf(stderr, "%s: writing to standard output: %s; what it printed is not whole\n", tool,
+	fprintf(stderr, "%s: writing to standard output: %s; the output is incomplete\n", tool,
 		strerror(tool_out_error));
 	return EXIT_FAILURE;
 }

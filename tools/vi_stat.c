@@ -17,10 +17,10 @@
 
 #define STAT_SCHEMA "viaduct.stat"
 #define STAT_SCHEMA_VERSION 1
-#define OUTPUT_LOST 1 /* beside the negative errors of asking */
+#define OUTPUT_LOST 1 /* in addition to the negative errors of asking */
 #define COUNTERS (sizeof(counter_names) / sizeof(counter_names[0]))
 
-/* The fields of VIPX_COUNTERS behind Size, in their order. */
+/* The fields of VIPX_COUNTERS after Size, in their order. */
 static const char *const counter_names[] = {
 	"sends_posted",	      "recvs_posted",	  "messages_sent",
 	"messages_received",  "bytes_sent",	  "bytes_received",

@@ -40,7 +40,7 @@ json_object *info_explain(struct cl_agent *agent, const char *host);
  */
 json_object *info_topology(struct cl_agent *agent);
 
-/* What a program that starts here gets of processors, and the threads of the agent; NULL: bad rules. */
+/* The processors for a program that starts here, and those of the agent's threads; NULL: bad rules. */
 json_object *info_placement(struct cl_agent *agent);
 
 /* ---- the network, as an agent knows it ---- */

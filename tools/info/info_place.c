@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program that starts here would get of processors, and what the agent's threads have. */
+/* The processors that a program which starts here would get, and those that the agent's threads have. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void put_count(json_object *o, const char *key, const struct u_topo *topo
 	json_object_object_add(o, key, json_object_new_int(u_topo_spread(topo, &all, part)));
 }
 
-/* Of a cache that is not known, null. */
+/* The number, or null for a cache that is not known. */
 static json_object *number(int n)
 {
 	return n == U_TOPO_NONE ? NULL : json_object_new_int(n);
@@ -87,7 +87,7 @@ static void put_own(json_object *threads, const struct u_affinity *a)
 						      u_place_warning(asks, n, i, &d[i], warning)));
 }
 
-/* The agent tells of each thread in two items, behind the one about all. */
+/* The agent tells of each thread in two items, after the one about all. */
 static void put_agents(json_object *threads, struct cl_agent *agent)
 {
 	json_object *list = info_list(agent, W_LIST_RELAY), *one, *next;

@@ -119,7 +119,7 @@ static void print_size(json_object *fabric, json_object *links)
 	putchar('\n');
 }
 
-/* What the links of this host are, by the kind of its ports; "self", the first, joins its processes. */
+/* The medium of this host's links, by the kind of its ports; "self", the first, joins its processes. */
 static void print_medium(json_object *ports)
 {
 	size_t n = ports ? json_object_array_length(ports) : 0;

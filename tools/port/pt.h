@@ -28,7 +28,7 @@ struct pt_port {
 /* One line on standard error.  Returns EXIT_FAIL or EXIT_USAGE. */
 int U_PRINTF(1, 2) pt_fail(const char *fmt, ...);
 int U_PRINTF(1, 2) pt_usage(const char *fmt, ...);
-/* What an error number means, in words. */
+/* The meaning of an error number, in words. */
 const char *pt_error(int err);
 
 /* A decimal number or one that begins with 0x.  0, or -EINVAL. */

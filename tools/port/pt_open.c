@@ -153,7 +153,7 @@ int pt_enable(struct pt_port *t)
 	return err == 0 ? EXIT_OK : tell_unplugged(t, err);
 }
 
-/* What is missing: the module's link is up before tables have come through the windows. */
+/* Tells what is missing: the module's link is up before tables have come through the windows. */
 static int tell_down(const struct pt_port *t)
 {
 	struct port_cdev_info info;

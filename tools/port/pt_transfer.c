@@ -130,7 +130,7 @@ static int slice_offer(struct transfer *x)
 	return err != 0 ? err : step_tell(x, STEP_OFFERED);
 }
 
-/* Both have one role: who leaves first takes the link down, so it waits until the other knows, too. */
+/* Both have one role: the first to leave takes the link down, so it waits until the other knows, too. */
 static int role_refuse(struct transfer *x)
 {
 	if (step_tell(x, STEP_REFUSED) == 0)
@@ -140,8 +140,8 @@ static int role_refuse(struct transfer *x)
 }
 
 /*
- * What an earlier peer wrote.  An adapter's are cleared when its link comes up, those of an emulated
- * port here, before the next cable.
+ * Clears scratchpads that an earlier peer wrote.  Those of an adapter are cleared when its link comes up, those of an
+ * emulated port here, before the next cable.
  */
 static void pads_clear(const struct transfer *x)
 {
@@ -149,7 +149,7 @@ static void pads_clear(const struct transfer *x)
 		port_spad_write(x->t->port, i, 0);
 }
 
-/* Exchanges offers, as often as the link comes up anew meanwhile. */
+/* Exchanges offers, and once more each time that the link comes up again during this. */
 static int offers_exchange(struct transfer *x)
 {
 	int err, rc;
@@ -237,7 +237,7 @@ static int pattern_check(struct transfer *x, size_t *wrong_out)
 	return pad_set(x, PAD_WRONG, (uint32_t)*wrong_out);
 }
 
-/* What the peer says of this host's store. */
+/* Prints the peer's verdict on this host's store. */
 static uint32_t verdict_tell(const struct transfer *x)
 {
 	uint32_t wrong = pad(x, PAD_WRONG);

@@ -59,7 +59,7 @@ configure() {
 	fi
 }
 
-# compile DIR [TARGET]...: shows what failed, without the lines of what did not.
+# compile DIR [TARGET]...: shows the output of steps that failed, without that of the others.
 compile() {
 	_log=$(mktemp) || return 1
 	_rc=0
@@ -106,7 +106,7 @@ compile_product() {
 		END { exit failed }'
 }
 
-# run_tests DIR SETUP [argument of meson test]...: runs them, what failed once more, and counts; fails if some do.
+# run_tests DIR SETUP [argument of meson test]...: runs them, those that failed once more, and counts; fails if some do.
 run_tests() {
 	_dir=$1
 	_setup=$2
@@ -115,7 +115,7 @@ run_tests() {
 	for _arg; do
 		case $_arg in
 		--benchmark) _options="$_options --benchmark" ;;
-		--repeat*) _options=$(printf '%s' "$_options" | sed 's/--rerun//') ;; # who repeats looks for failures
+		--repeat*) _options=$(printf '%s' "$_options" | sed 's/--rerun//') ;; # a run that repeats tests looks for failures
 		esac
 	done
 	mkdir -p "$_dir/meson-logs"

@@ -5,8 +5,8 @@
   machine.py watch BUILD_DIR
 
 Until its parent has ended it writes to BUILD_DIR/meson-logs/machine.txt, every two seconds, a line of three numbers: the time, the
-pressure, the wake-up time in microseconds.  Of a test of `meson test` that is about to exceed its limit, it writes where all
-threads stand to BUILD_DIR/meson-logs/stacks/NAME.txt: Meson ends the program then, and nobody could ask it any more.
+pressure, the wake-up time in microseconds.  For a test of `meson test` that is about to exceed its limit, it writes the stacks of
+all threads to BUILD_DIR/meson-logs/stacks/NAME.txt: Meson ends the program then, and it is too late to look.
 """
 import os
 import re

@@ -115,7 +115,7 @@ def rerun_failed(build, entry, cases, limits):
 
 
 def read_log(build, setup):
-    """What ran, with what the machine did meanwhile."""
+    """The tests that ran, with what the machine did during each."""
     log = build / "meson-logs" / f"testlog{'-' + setup if setup else ''}.json"
     entries = [json.loads(line) for line in log.read_text(errors="replace").splitlines()] if log.exists() else []
     for entry in entries:
@@ -130,7 +130,7 @@ def print_where_it_stood(build, entry):
 
 
 def told(entry, kind, reason):
-    """The reason and, of what did not pass, what the machine did meanwhile."""
+    """The reason, and for a case that did not pass what the machine did during the test."""
     if kind in ("failed", "unstable") and entry["pressure"] is not None:
         reason += f"{'; ' if reason else ''}pressure {entry['pressure']} %, wake-ups {entry['wakeup_us']} us"
     return reason

@@ -7,8 +7,8 @@
 
 #include "pf_config.h"
 #include "pf_ctl.h"
-#include "pf_report.h"
 #include "pf_ep.h"
+#include "pf_report.h"
 #include "pf_result.h"
 
 /*

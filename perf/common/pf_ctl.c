@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-
 #define STEP_MS 200u
 
 /* One receive or send: its descriptor and its message, each on lines of its own. */

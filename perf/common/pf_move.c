@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages and their descriptors: the code between the two clock readings. */
-#include "pf_fail.h"
 #include "pf_move.h"
+#include "pf_fail.h"
 #include "pf_take.h"
 
 int pf_reap(struct pf_ep *ep, uint32_t k, uint32_t left)

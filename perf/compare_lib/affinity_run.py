@@ -24,7 +24,7 @@ RELATIONS = ("same-core", "shared-cache", "other-package")
 # ---- the machine ----
 
 def processors(bench):
-    """Of each processor its core, cache and package, as vi_info knows them."""
+    """The core, cache and package of each processor, as vi_info knows them."""
     out = bench.run([bench.tool("tools/vi_info"), "--placement", "--json"])
     where = json.loads(out)["placement"]["machine"]["where"]
     return {one["cpu"]: one for one in where}
@@ -82,7 +82,7 @@ def place(root, app, cpus):
 
 @dataclass
 class Usage:
-    """Of all threads of a server, since each began."""
+    """What all threads of a server used, each since it began."""
     waits: int = 0    # voluntary switches: sleeps
     forced: int = 0   # involuntary ones
     cpu_s: float = 0.0

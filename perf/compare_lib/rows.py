@@ -60,7 +60,7 @@ class Row:
         return HELD if all(holding) else UNSURE if any(holding) else MISSED
 
     def keys(self):
-        """Of every value that it shows."""
+        """The keys of all values that it shows."""
         return {self.ours, self.limit, self.floor, *self.peers.values()} - {None, ""}
 
     def absent(self, missing):

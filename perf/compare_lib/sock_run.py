@@ -31,7 +31,7 @@ class Method:
     more: tuple = ()     # options of vi_run
 
     def command(self, bench, end, cpu, argv, stats=None):
-        """Of the server (end 0) or the client (end 1), on a processor."""
+        """The command line of the server (end 0) or the client (end 1), on a processor."""
         front = [] if cpu is None else ["taskset", "-c", str(cpu)]
         if self.promote:
             front += [bench.tool("sock/run/vi_run"), "--host", f"host{end}", "--promote", self.promote, *self.more]

@@ -187,7 +187,7 @@ SOCKETS, BLOCKING = (VI, OFF, TCP, UNIX, RSOCKETS), (VI, SLEEP, OFF, TCP, UNIX, 
 
 
 def steps(sizes, pieces):
-    """Of a round; the curves are a round with more sizes."""
+    """The steps of a round; the curves are a round with more sizes."""
     return (
         Step("pingpong", SOCKETS, partial(pingpong, sizes, True, False)),
         Step("pingpong", (VIPL,), partial(vipl_pingpong, sizes)),

@@ -100,8 +100,8 @@ static bool is_empty(const struct elements *s)
 }
 
 /*
- * Where a search begins, anew each time: then each element that satisfies its comparison is found
- * first some time, whatever the others do.
+ * Where a search begins. It is another place each time, so each element that satisfies its comparison is
+ * found first some time, whatever the others do.
  */
 static size_t begin(size_t n)
 {

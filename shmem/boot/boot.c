@@ -15,7 +15,7 @@
 #include "boot_wire.h"
 
 /*
- * Of several that are announced the first counts.  oshrun removes what announces the others, so where both are
+ * The first of those that are announced counts.  oshrun removes what announces the others, so where both are
  * there another launcher was started by a PE of oshrun, and has started this process.
  */
 static const struct boot_back *const backs[] = { &boot_pmix, &boot_pmi1, &boot_local,

@@ -74,7 +74,7 @@ static inline int boot_wire_known(const struct boot_wire_head *h)
 	return h->version == BOOT_WIRE_VERSION ? 0 : -EPROTONOSUPPORT;
 }
 
-/* Of a frame from a PE.  0, -EPROTONOSUPPORT: another version; -EPROTO: no such frame. */
+/* Checks the head of a frame from a PE.  0, -EPROTONOSUPPORT: another version; -EPROTO: no such frame. */
 static inline int boot_wire_check_pe(const struct boot_wire_head *h)
 {
 	int rc = boot_wire_known(h);
@@ -94,7 +94,7 @@ static inline int boot_wire_check_pe(const struct boot_wire_head *h)
 	}
 }
 
-/* Of a frame from oshrun, where one of this kind and length is expected. */
+/* Checks the head of a frame from oshrun, where one of this kind and length is expected. */
 static inline int boot_wire_check_run(const struct boot_wire_head *h, enum boot_wire_kind kind,
 				      uint64_t bytes)
 {

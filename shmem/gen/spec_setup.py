@@ -6,7 +6,7 @@ SETUP = [
     F("Start of the library", "9.1", "1.0", """
 Starts the library in this PE. Collective: every PE of the job makes the call, and none returns before all have made it. It
 may be called again, each time with a finalize of its own; only the first starts anything. After the last finalize it starts the library
-anew. A PE that cannot start, or finds a bad environment variable, ends the job with a message.
+again. A PE that cannot start, or finds a bad environment variable, ends the job with a message.
 
 Until this returns only shmem_query_initialized(), shmem_query_thread() and shmem_init_thread() may be called.
 """, P("void shmem_init(void)")),

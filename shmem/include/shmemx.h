@@ -9,7 +9,7 @@
 
 /*
  * The cache routines, which OpenSHMEM 1.5 removed, for programs that call them: caches are coherent, so
- * what is left is that memory is read anew by the statements behind the call.
+ * what is left is that the statements after the call read memory again.
  */
 #define shmem_clear_cache_inv() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define shmem_set_cache_inv() __atomic_signal_fence(__ATOMIC_SEQ_CST)

@@ -180,7 +180,7 @@ static bool join_state(struct run_job *job, struct run_pe *pe)
 {
 	if (pe->state == RUN_JOINED) {
 		broken(job, pe,
-		       "began anew: its program has ended without shmem_finalize, or has "
+		       "began again: its program has ended without shmem_finalize, or has "
 		       "started another as the same PE");
 		return false;
 	}

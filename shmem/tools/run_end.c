@@ -27,7 +27,7 @@ static void signal_far(struct run_job *job, int number)
 		run_far_send(job, &job->fars[i], RUN_WIRE_SIGNAL, (uint32_t)number, NULL, 0);
 }
 
-/* Of this machine. */
+/* Signals all PEs of this machine. */
 static void signal_all(struct run_job *job, int number)
 {
 	int i;

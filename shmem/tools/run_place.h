@@ -8,7 +8,7 @@
 
 unsigned int run_place_host(const struct run_options *o, int pe);
 
-/* The index of its machine, in jobs on several; those that have all their slots filled begin anew. */
+/* The index of its machine, in jobs on several; when all slots are filled, it begins with the first again. */
 int run_place_machine(const struct run_options *o, int pe);
 
 /*

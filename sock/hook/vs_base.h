@@ -6,7 +6,7 @@
 #define vs_likely(x) __builtin_expect(!!(x), 1)
 #define vs_unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Of an object: what its descriptors are. */
+/* What the descriptors of an object are. */
 enum vs_kind { VS_SOCKET, VS_EPOLL };
 
 #endif

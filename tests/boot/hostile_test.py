@@ -100,7 +100,7 @@ class Pe(Case):
         self.hostile(frame(JOIN, version=2), "speaks another version of oshrun's protocol")
 
     def test_joins_twice(self):
-        self.hostile(frame(JOIN) * 2, 'began anew')
+        self.hostile(frame(JOIN) * 2, 'began again')
 
     def test_socket_that_lingers(self):
         """It is passed with a frame, and data that nobody takes are left in it: its end would wait for these."""

@@ -276,7 +276,7 @@ class End(Machines):
     def test_breaks_the_rules(self):
         out = self.run_on('m0:2,m1', 'sh', '-c', f'{PE} start barrier 1:exit=0 finish; {PE} start exchange=20 finish')
         self.assertEqual(out.returncode, 1, out.stderr)
-        self.assertIn('PE 1 on m0 began anew', out.stderr)
+        self.assertIn('PE 1 on m0 began again', out.stderr)
 
     def test_no_program(self):
         out = self.run_on('m0,m1', self.folder / 'none')
@@ -486,7 +486,7 @@ class Hostile(Machines):
         self.says(self.joined + frame(EXCHANGE, bytes(16)), '(PE 1 on m1|PE 0 on m0) exchanged data of another length')
 
     def test_twice(self):
-        self.says(self.started + frame(JOIN, arg=1) * 2, 'PE 1 on m1 began anew')
+        self.says(self.started + frame(JOIN, arg=1) * 2, 'PE 1 on m1 began again')
 
     def test_ends(self):
         self.says(self.started + frame(BYE), 'oshrun on m1 has left before its PEs')

@@ -64,7 +64,7 @@ class Exchange(Case):
     def test_programs_in_turn_the_first_of_which_dies(self):
         out = self.oshrun('-np', 3, 'sh', '-c', f'{PE} start barrier 1:exit=0 finish; {PE} start exchange=20 finish')
         self.assertEqual(out.returncode, 1, out.stderr)
-        self.assertIn('PE 1 on host0 began anew', out.stderr)
+        self.assertIn('PE 1 on host0 began again', out.stderr)
 
     def test_children_do_not_disturb(self):
         out = self.pes(3, 'start', 'exchange=5', 'fork', 'exchange=6', 'fork', 'finish')

@@ -89,7 +89,7 @@ def rounds(point, thinned):
 
 
 def messages(algorithm, hosts):
-    """Of a barrier, those that a host sends one after the other."""
+    """How many messages of a barrier a host sends one after the other."""
     return {"dissemination": (hosts - 1).bit_length(), "tree": min(4, hosts - 1), "ring": 2}[algorithm]
 
 

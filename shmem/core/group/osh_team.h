@@ -41,7 +41,7 @@ struct osh_team {
 	int start, log_stride;	  /* of an active set */
 };
 
-/* Of the block of a member of a team of n: where the scratch buffers begin in it, and its length. */
+/* Where the scratch buffers begin in the block of a member of a team of n, and the block's length. */
 static inline size_t osh_scratch_at(int n)
 {
 	return (size_t)n * sizeof(struct osh_inbox);

@@ -39,7 +39,7 @@ void osh_origin_read(struct osh_origin *o)
 		 fabric != NULL && fabric[0] != '\0' ? fabric : "default");
 }
 
-/* Of two users' names one may be a number: such are not compared. */
+/* One of two users' names may be a number: such are not compared. */
 static bool same_fabric(const struct osh_origin *a, const struct osh_origin *b)
 {
 	const char *of_a = memchr(a->fabric, ':', sizeof(a->fabric)),

@@ -15,7 +15,7 @@
 void osh_amo_slow(const char *fn, struct osh_ctx *ctx, enum osh_amo op, size_t size, void *dest,
 		  uint64_t value, uint64_t cond, void *fetch, int pe, bool nbi);
 
-/* Of memory that is mapped: the old value. */
+/* Operates on memory that is mapped, and returns the old value. */
 #define OSH_DEFINE_AMO_AT(bits)                                                                    \
 	static inline uint##bits##_t osh_amo_at##bits(enum osh_amo op, void *dest,                 \
 						      uint##bits##_t value, uint##bits##_t cond)   \

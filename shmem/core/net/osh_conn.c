@@ -105,7 +105,7 @@ static bool is_late(VIP_RETURN rc)
 	return rc == VIP_NO_MATCH || rc == VIP_TIMEOUT;
 }
 
-/* Of what a connection needs: here, or at the other PE, which rejects it then. */
+/* Is something short that a connection needs, here or at the other PE, which rejects it then? */
 static bool is_short(VIP_RETURN rc)
 {
 	return rc == VIP_ERROR_RESOURCE || rc == VIP_REJECT;

@@ -58,7 +58,7 @@ static inline int osh_world_pe(const struct osh_ctx *ctx, int pe)
 
 /* `pes`: of its team, n of them; NULL and 0: of the world. */
 void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n);
-/* Of a context without endpoints: osh_far_fini() ends those. */
+/* The context has no endpoints any more: osh_far_fini() ends those. */
 void osh_ctx_fini(struct osh_ctx *ctx);
 
 static inline void osh_ctx_lock(struct osh_ctx *ctx)

@@ -3,6 +3,7 @@
 
 #include "u_futex.h"
 #include "u_idle.h"
+#include "u_membarrier.h"
 #include "u_time.h"
 
 #define SPINS 64

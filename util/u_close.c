@@ -118,7 +118,7 @@ static void start_waiting(void)
 		c = waiting;
 		if (u_thread_start(&c->thread, "vi-close", closer_run, c) != 0)
 			return;
-		pthread_detach(c->thread);
+		u_thread_detach(c->thread);
 		next_waiting();
 		begin(c);
 	}

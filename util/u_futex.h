@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The futex system call with bit sets, and the expedited memory barrier. */
+/* The futex system call with bit sets. */
 #ifndef U_FUTEX_H
 #define U_FUTEX_H
 
@@ -18,36 +18,5 @@ int u_futex_wait(_Atomic uint32_t *word, uint32_t seen, uint32_t bits, int64_t t
 
 /* Wakes up to `count` sleepers whose bits meet `bits`; returns how many woke. */
 int u_futex_wake(_Atomic uint32_t *word, int count, uint32_t bits, bool private_word);
-
-/*
- * Registers the process for all barriers below.  A process that has several threads waits in the kernel meanwhile
- * until all processors have scheduled, seconds on a busy machine: so it is called when a NIC is opened, with no
- * lock held.  Once and for ever; calling it again costs nothing.
- */
-int u_membarrier_register(void);
-
-/*
- * The sleeper's half of an asymmetric store-load barrier: on return every
- * thread of every process that called u_membarrier_register() has passed a
- * full barrier since the call.  It costs microseconds, so only a thread about to
- * sleep calls it.  Returns 0, or -ENOSYS where the kernel has no such call:
- * then both sides must use full fences (u_membarrier_available()).
- */
-int u_membarrier(void);
-bool u_membarrier_available(void);
-
-/*
- * As u_membarrier(), among the threads of this process only, which as a rule interrupts no other.
- * Without membarrier it is a full fence of the caller alone.
- */
-void u_membarrier_own(void);
-
-/*
- * As u_membarrier_own(), but needs only the kernel's barrier among the threads of one process.  A process that
- * did not call u_membarrier_register() is registered by the first of these calls. Where
- * u_membarrier_private_available() says no it must not be called.
- */
-bool u_membarrier_private_available(void);
-void u_membarrier_private(void);
 
 #endif

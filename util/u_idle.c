@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "u_idle.h"
 
-#include <sched.h>
-
 #include "u_base.h"
 
 static uint32_t most_polls(enum u_idle_mode mode)
@@ -72,7 +70,7 @@ enum u_idle_step u_idle_offer(struct u_idle *i)
 		i->since = before;
 	if (i->mode == U_IDLE_ADAPTIVE && before - i->since >= U_IDLE_NS)
 		return U_IDLE_SLEEP;
-	sched_yield();
+	u_yield();
 	i->now = u_now_ns();
 	u_idle_yielded(i, i->now - before);
 	return U_IDLE_YIELDED;

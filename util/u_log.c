@@ -15,6 +15,7 @@
 #include "u_cancel.h"
 #include "u_fd.h"
 #include "u_log_spec.h"
+#include "u_time.h"
 
 #define LINE_BYTES 1024
 #define HOST_BYTES 64
@@ -196,11 +197,11 @@ static size_t clip(int printed, size_t room)
 static size_t line_begin(char *line, const struct sink *sink, enum u_log_level level,
 			 const char *area)
 {
-	struct timespec now;
+	uint64_t now_us = u_calendar_ns() / 1000;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	return clip(snprintf(line, LINE_BYTES, "[%lld.%06ld] %s%d:%d %s %s: ",
-			     (long long)now.tv_sec, now.tv_nsec / 1000, sink->host, (int)getpid(),
+	return clip(snprintf(line, LINE_BYTES,
+			     "[%llu.%06u] %s%d:%d %s %s: ", (unsigned long long)(now_us / 1000000),
+			     (unsigned int)(now_us % 1000000), sink->host, (int)getpid(),
 			     (int)gettid(), area, level_names[level]),
 		    LINE_BYTES);
 }

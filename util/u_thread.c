@@ -210,3 +210,13 @@ int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), vo
 {
 	return u_thread_start_on(NULL, thread, name, run, arg);
 }
+
+void u_thread_join(pthread_t thread)
+{
+	pthread_join(thread, NULL);
+}
+
+void u_thread_detach(pthread_t thread)
+{
+	pthread_detach(thread);
+}

@@ -23,6 +23,10 @@ int u_thread_start_on(const struct u_cpuset *cpus, pthread_t *thread, const char
 /* Starts a helper thread on any processor of the process. */
 int u_thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *arg);
 
+/* Waits until a helper thread has ended, or says that nobody will; one of the two for each that was started. */
+void u_thread_join(pthread_t thread);
+void u_thread_detach(pthread_t thread);
+
 /* Moves a thread, also one that runs already.  Returns 0 or -errno. */
 int u_thread_move(pthread_t thread, const struct u_cpuset *cpus);
 

@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Monotonic time, deadlines, and the pause of a polling loop. */
+/*
+ * Time, deadlines, and the pause of a polling loop.  Only u_time.c reads clocks, naps and yields; a program that has
+ * another one has another time (docs/architecture.md, section 4).
+ */
 #ifndef U_TIME_H
 #define U_TIME_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
-#include "u_cancel.h"
+/* Monotonic nanoseconds. */
+int64_t u_now_ns(void);
 
-static inline int64_t u_now_ns(void)
-{
-	struct timespec ts;
+/* Nanoseconds since 1970: it differs between hosts, and may jump. */
+int64_t u_calendar_ns(void);
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
+/* Sleeps for so long, or until a signal is handled.  No cancellation point. */
+void u_nap_ns(int64_t ns);
+
+/* Sleeps until then, by u_now_ns().  No cancellation point. */
+void u_nap_until(int64_t at);
+
+/* Offers the processor to other threads. */
+void u_yield(void);
 
 static inline void u_pause(void)
 {
@@ -24,14 +31,6 @@ static inline void u_pause(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("yield" ::: "memory");
 #endif
-}
-
-static inline void u_nap_ns(long ns)
-{
-	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
-	struct timespec ts = { .tv_sec = 0, .tv_nsec = ns };
-
-	nanosleep(&ts, NULL);
 }
 
 /*

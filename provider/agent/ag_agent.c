@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,8 +37,10 @@
 #include "port_host.h"
 #include "rt_topo.h"
 #include "u_close.h"
-#include "u_futex.h"
 #include "u_log.h"
+#include "u_membarrier.h"
+#include "u_poll.h"
+#include "u_random.h"
 #include "u_time.h"
 #include "w_addr.h"
 #include "w_slot.h"
@@ -149,8 +150,7 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 		memcpy(a->relay_cpus, cfg->relay_cpus, cfg->relay_cpu_count * sizeof(int));
 	a->cfg.relay_cpus = a->relay_cpus;
 	a->epoll = a->wake = a->listen_sock = a->spare_fd = -1;
-	if (getrandom(&a->hash_key, sizeof(a->hash_key), GRND_NONBLOCK) != sizeof(a->hash_key))
-		a->hash_key = (uint64_t)u_now_ns();
+	u_random(&a->hash_key, sizeof(a->hash_key));
 	ag_ratelimits_init(a->ratelimit);
 	ag_admission_limits(a);
 	a->clients_at = U_NEVER;
@@ -321,15 +321,6 @@ static int64_t timers(struct ag_agent *a)
 	return earlier(next, idle_deadline(a, now));
 }
 
-static int timeout_ms(int64_t deadline)
-{
-	int64_t left = u_time_left(deadline);
-
-	if (left < 0)
-		return -1;
-	return (int)((left + 999999) / 1000000);
-}
-
 static bool leaving(struct ag_agent *a)
 {
 	int64_t now = u_now_ns();
@@ -352,10 +343,10 @@ static int run(struct ag_agent *a)
 		if (leaving(a))
 			return 0;
 		ag_watchdog_rest(&a->watchdog);
-		n = epoll_wait(a->epoll, events, EVENTS, timeout_ms(deadline));
+		n = u_poll_events(a->epoll, events, EVENTS, deadline);
 		ag_watchdog_work(&a->watchdog);
-		if (n < 0 && errno != EINTR)
-			return -errno;
+		if (n < 0)
+			return n;
 		for (i = 0; i < n; i++) {
 			on_event(a, &events[i]);
 			ag_record_drain_self(a);

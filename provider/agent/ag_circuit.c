@@ -16,8 +16,8 @@
 #include "port.h"
 #include "rl_relay.h"
 #include "rt_topo.h"
-#include "u_futex.h"
 #include "u_log.h"
+#include "u_membarrier.h"
 #include "w_ctl.h"
 #include "w_slot.h"
 

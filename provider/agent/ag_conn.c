@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "ag_client.h"
@@ -17,8 +16,9 @@
 #include "port.h"
 #include "rt_topo.h"
 #include "u_fd.h"
-#include "u_futex.h"
 #include "u_log.h"
+#include "u_membarrier.h"
+#include "u_random.h"
 #include "u_time.h"
 #include "w_ctl.h"
 #include "w_slot.h"
@@ -73,8 +73,7 @@ static int table_grow(struct ag_agent *a)
 	bigger = realloc(a->conn_slot, n * sizeof(*bigger));
 	if (bigger == NULL)
 		return -ENOMEM;
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
-		seed = 1;
+	u_random(&seed, sizeof(seed));
 	a->conn_slot = bigger;
 	for (i = n; i-- > a->conn_slots;) {
 		bigger[i].conn = NULL;

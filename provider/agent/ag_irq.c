@@ -53,6 +53,6 @@ void ag_irq_end(struct ag_agent *a)
 		return;
 	atomic_store(&a->irq_stop, true);
 	port_irq_kick(a->agent_irq, UINT32_C(1) << AG_DB_BIT);
-	pthread_join(a->irq_thread, NULL);
+	u_thread_join(a->irq_thread);
 	a->irq_started = false;
 }

@@ -24,7 +24,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "ag_cfg.h"
@@ -43,6 +42,7 @@
 #include "port.h"
 #include "u_fd.h"
 #include "u_log.h"
+#include "u_random.h"
 #include "u_time.h"
 #include "w_ctl.h"
 
@@ -231,8 +231,7 @@ static void setup_begin(struct ag_link *l, uint32_t generation)
 		return;
 	}
 	do {
-		if (getrandom(&l->nonce, sizeof(l->nonce), GRND_NONBLOCK) != sizeof(l->nonce))
-			l->nonce = (uint32_t)u_now_ns();
+		u_random(&l->nonce, sizeof(l->nonce));
 	} while (l->nonce == 0 || l->nonce == UINT32_MAX);
 	l->state = AG_LINK_SETUP;
 	l->setup_until = u_now_ns() + SETUP_LIMIT_NS;

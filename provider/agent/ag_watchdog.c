@@ -114,7 +114,7 @@ void ag_watchdog_stop(struct ag_watchdog *w)
 	atomic_store(&w->stop, 1);
 	u_futex_wake(&w->stop, 1, ANY, true);
 	wake(w);
-	pthread_join(w->thread, NULL);
+	u_thread_join(w->thread);
 }
 
 void ag_watchdog_rest(struct ag_watchdog *w)

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,6 +16,7 @@
 #include "cl_priv.h"
 #include "u_close.h"
 #include "u_fd.h"
+#include "u_poll.h"
 #include "u_time.h"
 
 #define REDIAL_NS INT64_C(10000000)
@@ -290,7 +290,7 @@ static int64_t earlier(int64_t x, int64_t y)
 /* Waits until a call can be read, or something else is due.  The calls' own words go to `pfd`. */
 static void await(struct round *r, struct pollfd *pfd)
 {
-	int64_t now = u_now_ns(), until = U_NEVER, left;
+	int64_t now = u_now_ns(), until = U_NEVER;
 	unsigned int i;
 
 	if (r->next < r->count && !r->starved)
@@ -305,8 +305,7 @@ static void await(struct round *r, struct pollfd *pfd)
 	}
 	if (r->patience != NULL)
 		until = earlier(until, now + STOP_NS);
-	left = u_time_left(until);
-	if (poll(pfd, r->pending, (int)((left + 999999) / 1000000)) < 0) {
+	if (u_poll(pfd, r->pending, until) < 0) {
 		for (i = 0; i < r->pending; i++)
 			pfd[i].revents = 0;
 	}

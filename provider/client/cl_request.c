@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Synchronous requests to an agent, for tools. */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,18 +9,16 @@
 #include "cl_priv.h"
 #include "u_close.h"
 #include "u_fd.h"
+#include "u_poll.h"
 #include "u_time.h"
 
 static int readable(int sock, int64_t deadline)
 {
 	struct pollfd pfd = { .fd = sock, .events = POLLIN };
-	int n;
+	int n = u_poll(&pfd, 1, deadline);
 
-	do {
-		n = poll(&pfd, 1, (int)((u_time_left(deadline) + 999999) / 1000000));
-	} while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return -errno;
+		return n;
 	return n == 0 ? -ETIMEDOUT : 0;
 }
 

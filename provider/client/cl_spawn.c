@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +22,7 @@
 #include "cl_priv.h"
 #include "u_cfg.h"
 #include "u_fd.h"
+#include "u_poll.h"
 #include "u_time.h"
 
 #ifndef VIADUCTD_PATH
@@ -212,9 +212,7 @@ static int wait_ready(int fd, char *error)
 	ssize_t n = 0;
 	int rc;
 
-	do {
-		rc = poll(&pfd, 1, (int)(u_time_left(deadline) / 1000000));
-	} while (rc < 0 && errno == EINTR);
+	rc = u_poll(&pfd, 1, deadline);
 	if (rc == 0) {
 		cl_error(error,
 			 "viaductd was started but did not listen within %d s; try "

@@ -24,7 +24,7 @@
 #include "nvi_arm.h"
 #include "nvi_notify.h"
 #include "nvi_rx.h"
-#include "u_futex.h"
+#include "u_membarrier.h"
 
 /* Slots between two armings for which the peer's fences cost less than a barrier. */
 #define FEW_MOVES 32u

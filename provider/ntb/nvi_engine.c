@@ -191,5 +191,5 @@ void nvi_engine_stop(struct nvi_nic *nic)
 	port_irq_kick(nic->irq, nic->db_mask);
 	atomic_fetch_add_explicit(&nic->engine_park, 1, memory_order_seq_cst);
 	u_futex_wake(&nic->engine_park, 1, UINT32_MAX, true);
-	pthread_join(nic->engine, NULL);
+	u_thread_join(nic->engine);
 }

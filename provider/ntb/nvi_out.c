@@ -32,7 +32,7 @@ void nvi_out_init(struct nvi_out *o)
 static void join_thread(struct nvi_out *o)
 {
 	if (o->joinable)
-		pthread_join(o->thread, NULL);
+		u_thread_join(o->thread);
 	o->joinable = false;
 }
 

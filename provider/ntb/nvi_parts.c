@@ -6,8 +6,8 @@
 #include "nvi_parts.h"
 #include "u_cpu.h"
 #include "u_fd.h"
-#include "u_futex.h"
 #include "u_log.h"
+#include "u_membarrier.h"
 
 /*
  * Is the agent's description of a slice valid?  It is checked because a part of it comes from the

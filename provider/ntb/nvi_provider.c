@@ -22,8 +22,8 @@
 #include "nvi_window.h"
 #include "port_emu.h"
 #include "u_affinity.h"
-#include "u_futex.h"
 #include "u_log.h"
+#include "u_membarrier.h"
 #include "u_thread.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -88,7 +88,7 @@ static int start_threads(struct nvi_nic *nic)
 	if (err != 0) {
 		atomic_store_explicit(&nic->stop, 1, memory_order_seq_cst);
 		shutdown(nic->out.sock, SHUT_RDWR);
-		pthread_join(nic->ctl, NULL);
+		u_thread_join(nic->ctl);
 	}
 	return err;
 }
@@ -164,7 +164,7 @@ static void nvi_nic_close(struct vi_nic *vi_nic)
 
 	nvi_engine_stop(nic);
 	shutdown(nic->out.sock, SHUT_RDWR);
-	pthread_join(nic->ctl, NULL);
+	u_thread_join(nic->ctl);
 	vi_nic->prov = NULL;
 	nic_free(nic);
 }

@@ -22,6 +22,7 @@
 #include "u_time.h"
 
 #define ANSWER_NS INT64_C(5000000000)
+#define NAP_NS 1000000
 /*
  * The question is repeated at first after this time, then after twice as long: agents drop messages
  * about a connection that one end does not know to be made yet.
@@ -301,7 +302,6 @@ static int map_once(struct nvi_chan *ch, struct nvi_remote *r, int64_t deadline,
 int nvi_remote_map(struct vi_vi *vi, uint64_t addr, uint64_t len, uint32_t handle, void **out)
 {
 	int64_t deadline = u_now_ns() + ANSWER_NS;
-	const struct timespec pause = { .tv_nsec = 1000000 };
 	struct nvi_remote *r;
 	int err;
 
@@ -314,7 +314,7 @@ int nvi_remote_map(struct vi_vi *vi, uint64_t addr, uint64_t len, uint32_t handl
 		r->handle = handle;
 		err = map_once(vi->prov, r, deadline, out);
 		if (err == -EAGAIN)
-			nanosleep(&pause, NULL);
+			u_nap_ns(NAP_NS);
 	} while (err == -EAGAIN && u_time_left(deadline) != 0);
 	return err == -EAGAIN ? -ETIMEDOUT : err;
 }

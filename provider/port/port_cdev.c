@@ -8,13 +8,13 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "port_cdev_priv.h"
 #include "u_fd.h"
 #include "u_log.h"
+#include "u_random.h"
 #include "u_time.h"
 
 /* ---- the link -------------------------------------------------------------------------------- */
@@ -397,7 +397,7 @@ static int port_start(struct cdev_port *c, const struct port_cdev_cfg *cfg)
 int port_cdev_create(const struct port_cdev_cfg *cfg, struct port **out)
 {
 	struct cdev_port *c = calloc(1, sizeof(*c));
-	uint32_t first = (uint32_t)u_now_ns();
+	uint32_t first;
 	int err = port_ops_check(&cdev_ops);
 
 	if (c == NULL || err != 0) {
@@ -408,8 +408,7 @@ int port_cdev_create(const struct port_cdev_cfg *cfg, struct port **out)
 	c->view.fd = cfg->fd;
 	c->client_fd = c->epoll_fd = c->event_fd = c->timer_fd = c->tables.slice_fd = -1;
 	pthread_mutex_init(&c->lock, NULL);
-	if (getrandom(&first, sizeof(first), GRND_NONBLOCK) < 0)
-		u_debug("port", "no random number for port %s", cfg->port.name);
+	u_random(&first, sizeof(first));
 	/* One of an earlier agent must not come again soon. */
 	atomic_store(&c->generation, first & 0x00ffffffu);
 	err = port_start(c, cfg);

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "port_cdev_priv.h"
+#include "u_random.h"
 #include "u_time.h"
 
 #define SLOT_BITS 10u
@@ -39,8 +39,7 @@ static uint32_t random_word(void)
 	uint32_t r;
 
 	do {
-		if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != (ssize_t)sizeof(r))
-			r = (uint32_t)u_now_ns();
+		u_random(&r, sizeof(r));
 	} while (r == 0 || r == UINT32_MAX); /* what an empty table and a dead link read as */
 	return r;
 }

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "port_emu_priv.h"
 #include "u_log.h"
+#include "u_random.h"
 #include "u_time.h"
 
 #define EMU_SERVICE_MESSAGES 256u /* handled at once, so that one cable does not starve others */
@@ -208,8 +208,7 @@ static uint32_t first_generation(void)
 {
 	uint32_t r;
 
-	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != (ssize_t)sizeof(r))
-		r = (uint32_t)u_now_ns();
+	u_random(&r, sizeof(r));
 	return r & 0x00ffffffu;
 }
 

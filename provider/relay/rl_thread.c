@@ -14,6 +14,7 @@
 #include "u_futex.h"
 #include "u_idle.h"
 #include "u_log.h"
+#include "u_membarrier.h"
 #include "u_thread.h"
 #include "u_time.h"
 
@@ -346,6 +347,6 @@ void rl_thread_stop(struct rl_thread *t)
 		return;
 	atomic_store_explicit(&t->stop, true, memory_order_release);
 	port_irq_kick(t->relay->cfg.irq, t->db_mask);
-	pthread_join(t->thread, NULL);
+	u_thread_join(t->thread);
 	t->started = false;
 }

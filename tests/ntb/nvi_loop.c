@@ -21,7 +21,7 @@
 #include "nvi_window.h"
 #include "port_emu.h"
 #include "port_fault.h"
-#include "u_futex.h"
+#include "u_membarrier.h"
 #include "u_time.h"
 #include "vi_post_hot.h"
 #include "vi_take_hot.h"

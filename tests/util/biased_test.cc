@@ -8,7 +8,7 @@
 
 extern "C" {
 #include "u_biased.h"
-#include "u_futex.h"
+#include "u_membarrier.h"
 }
 
 namespace {

@@ -12,6 +12,7 @@
 
 extern "C" {
 #include "u_futex.h"
+#include "u_membarrier.h"
 #include "u_time.h"
 }
 

@@ -6,7 +6,6 @@
  * agent's socket.
  */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "fab.h"
+#include "u_poll.h"
 #include "u_time.h"
 
 #define TERM_MS 2000 /* for an agent to leave by itself once it is continued */
@@ -22,12 +22,8 @@
 static bool readable(int fd, int64_t deadline)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	int n;
 
-	do {
-		n = poll(&pfd, 1, (int)(u_time_left(deadline) / 1000000));
-	} while (n < 0 && errno == EINTR);
-	return n == 1;
+	return u_poll(&pfd, 1, deadline) == 1;
 }
 
 /* Is readable when the process has ended; -1 without such a process or on kernels without pidfd. */

@@ -6,7 +6,6 @@
  * the second finds the name taken and connects.
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "pt.h"
+#include "u_poll.h"
 #include "u_time.h"
 
 #define RETRY_NS 5000000 /* while the name is taken and nobody listens */
@@ -31,15 +31,14 @@ static socklen_t address(const char *name, struct sockaddr_un *out)
 static int await(int sock, int64_t deadline, int *fd_out)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
-	int64_t left = u_time_left(deadline);
 	int n;
 
 	if (listen(sock, 1) != 0)
 		return -errno;
-	n = poll(&p, 1, left < 0 ? -1 : (int)u_min64((uint64_t)left / 1000000 + 1, INT32_MAX));
-	if (n == 0)
-		return -ETIMEDOUT;
-	*fd_out = n > 0 ? accept4(sock, NULL, NULL, SOCK_CLOEXEC) : -1;
+	n = u_poll(&p, 1, deadline);
+	if (n <= 0)
+		return n == 0 ? -ETIMEDOUT : n;
+	*fd_out = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 	return *fd_out < 0 ? -errno : 0;
 }
 

@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "pt.h"
+#include "u_random.h"
 #include "u_time.h"
 
 enum { PAD_STEP, PAD_ID, PAD_LEN, PAD_SEED, PAD_WRONG, PADS };
@@ -203,14 +203,13 @@ static int peer_open(struct transfer *x)
 
 static int pattern_store(struct transfer *x)
 {
-	uint32_t seed = (uint32_t)u_now_ns();
+	uint32_t seed;
 	void *buf = malloc(x->out_len);
 	int64_t begin;
 
 	if (buf == NULL)
 		return -ENOMEM;
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
-		seed ^= (uint32_t)getpid();
+	u_random(&seed, sizeof(seed));
 	pt_pattern(buf, x->out_len, seed);
 	begin = u_now_ns();
 	u_out_copy(&x->out.out, x->out.base, buf, x->out_len);

@@ -7,8 +7,8 @@
 
 #include "u_cancel.h"
 #include "u_fd.h"
-#include "u_futex.h"
 #include "u_log.h"
+#include "u_membarrier.h"
 #include "vi_cq_list.h"
 #include "vi_cq_notify.h"
 #include "vi_event.h"

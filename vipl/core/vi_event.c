@@ -81,12 +81,12 @@ void vi_event_destroy(struct vi_dispatcher *d)
 	d->detached = self;
 	u_lock_drop(&d->lock);
 	if (self) {
-		pthread_detach(pthread_self());
+		u_thread_detach(pthread_self());
 		return;
 	}
 	if (started) {
 		wake_thread(d);
-		pthread_join(d->thread, NULL);
+		u_thread_join(d->thread);
 	}
 	free(d);
 }

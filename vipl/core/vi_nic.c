@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "u_cfg.h"
-#include "u_futex.h"
+#include "u_membarrier.h"
 #include "vi_conn.h"
 #include "vi_cq.h"
 #include "vi_dispatch.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The operations of vi_provider_fill(), for those that a provider lacks. */
 #include <errno.h>
-#include <time.h>
 
 #include "u_time.h"
 #include "vi_objects.h"
@@ -96,10 +95,8 @@ static uint32_t no_arm(struct vi_nic *nic)
 static void short_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline)
 {
 	int64_t left = u_time_left(deadline);
-	struct timespec ts = { 0 };
 
-	ts.tv_nsec = (long)(left < 0 || left > SLEEP_STEP_NS ? SLEEP_STEP_NS : left);
-	nanosleep(&ts, NULL);
+	u_nap_ns(left < 0 || left > SLEEP_STEP_NS ? SLEEP_STEP_NS : left);
 }
 
 static int no_place(struct vi_nic *nic, const struct u_affinity *a,

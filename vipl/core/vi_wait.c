@@ -2,8 +2,8 @@
 /* Waiting: polls, yields and sleeps as util/u_idle.h says. */
 #include "vi_wait.h"
 #include "u_cancel.h"
-#include "u_futex.h"
 #include "u_idle.h"
+#include "u_membarrier.h"
 #include "u_time.h"
 #include "u_trace.h"
 #include "vi_objects.h"

@@ -15,6 +15,7 @@
 #include "port_model_priv.h"
 #include "u_fd.h"
 #include "u_log.h"
+#include "u_thread.h"
 #include "u_time.h"
 
 #define MODEL_NAME_MAX 32u
@@ -164,7 +165,7 @@ static void model_close(struct port *p)
 	pthread_cond_signal(&m->work);
 	pthread_mutex_unlock(&m->lock);
 	if (started)
-		pthread_join(m->thread, NULL);
+		u_thread_join(m->thread);
 	port_close(p->inner);
 	model_free(m);
 }

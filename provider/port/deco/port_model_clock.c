@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* model: threads that are busy, or wait, in the time of the profile. */
-#include <errno.h>
-
 #include "port_model_priv.h"
 #include "u_time.h"
 
@@ -22,15 +20,11 @@ int64_t model_grain(const struct model_time *t)
 
 void model_wait_until(const struct model_time *t, int64_t at)
 {
-	struct timespec ts = { .tv_sec = at / 1000000000, .tv_nsec = at % 1000000000 };
-
 	busy_until = at;
 	if (at - u_now_ns() < model_grain(t))
 		return;
-	if (at - u_now_ns() > MODEL_SPIN_NS) {
-		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
-			;
-	}
+	if (at - u_now_ns() > MODEL_SPIN_NS)
+		u_nap_until(at);
 	while (u_now_ns() < at)
 		u_pause();
 }

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The expedited memory barrier of the kernel. */
+#ifndef U_MEMBARRIER_H
+#define U_MEMBARRIER_H
+
+#include <stdbool.h>
+
+/*
+ * Registers the process for all barriers below.  A process that has several threads waits in the kernel meanwhile
+ * until all processors have scheduled, seconds on a busy machine: so it is called when a NIC is opened, with no
+ * lock held.  Once and for ever; calling it again costs nothing.
+ */
+int u_membarrier_register(void);
+
+/*
+ * The sleeper's half of an asymmetric store-load barrier: on return every
+ * thread of every process that called u_membarrier_register() has passed a
+ * full barrier since the call.  It costs microseconds, so only a thread about to
+ * sleep calls it.  Returns 0, or -ENOSYS where the kernel has no such call:
+ * then both sides must use full fences (u_membarrier_available()).
+ */
+int u_membarrier(void);
+bool u_membarrier_available(void);
+
+/*
+ * As u_membarrier(), among the threads of this process only, which as a rule interrupts no other.
+ * Without membarrier it is a full fence of the caller alone.
+ */
+void u_membarrier_own(void);
+
+/*
+ * As u_membarrier_own(), but needs only the kernel's barrier among the threads of one process.  A process that
+ * did not call u_membarrier_register() is registered by the first of these calls. Where
+ * u_membarrier_private_available() says no it must not be called.
+ */
+bool u_membarrier_private_available(void);
+void u_membarrier_private(void);
+
+#endif

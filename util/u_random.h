@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Random bytes, for numbers that must not come again and that others must not guess. */
+#ifndef U_RANDOM_H
+#define U_RANDOM_H
+
+#include <stddef.h>
+
+/*
+ * Up to 256 bytes, those of the kernel; it never waits.  Where the kernel has none yet, early in the boot of a machine,
+ * the bytes follow from the clock: they differ from call to call, but others may guess them.
+ */
+void u_random(void *out, size_t n);
+
+#endif

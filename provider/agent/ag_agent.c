@@ -126,8 +126,8 @@ static int ports_open(struct ag_agent *a)
 			return rc;
 		a->link_count = i + 1;
 	}
-	if (count == 1)
-		return 0; /* no neighbours, so that none can ring */
+	if (count == 1 || a->cfg.stepped)
+		return 0; /* no neighbours, so that none can ring; or ag_step() checks for it */
 	return ag_irq_start(a);
 }
 
@@ -328,41 +328,50 @@ static bool leaving(struct ag_agent *a)
 	return atomic_load(&a->stop) || idle_deadline(a, now) <= now;
 }
 
-static int run(struct ag_agent *a)
+/* Waits until `until` for events, and handles them.  0 or -errno. */
+static int serve(struct ag_agent *a, int64_t until)
 {
 	struct epoll_event events[EVENTS];
-	int64_t deadline;
 	int i, n;
 
-	for (;;) {
-		do {
-			a->dirty = false;
-			settle(a);
-			deadline = timers(a);
-		} while (a->dirty);
-		if (leaving(a))
-			return 0;
-		ag_watchdog_rest(&a->watchdog);
-		n = u_poll_events(a->epoll, events, EVENTS, deadline);
-		ag_watchdog_work(&a->watchdog);
-		if (n < 0)
-			return n;
-		for (i = 0; i < n; i++) {
-			on_event(a, &events[i]);
-			ag_record_drain_self(a);
-		}
+	ag_watchdog_rest(&a->watchdog);
+	n = u_poll_events(a->epoll, events, EVENTS, until);
+	ag_watchdog_work(&a->watchdog);
+	for (i = 0; i < n; i++) {
+		on_event(a, &events[i]);
+		ag_record_drain_self(a);
 	}
+	return n < 0 ? n : 0;
+}
+
+int ag_step(struct ag_agent *a, int64_t *until)
+{
+	bool rung = a->cfg.stepped && ag_irq_rung(a);
+	int rc = serve(a, rung ? 0 : *until);
+
+	if (rc != 0)
+		return rc;
+	if (rung)
+		on_wake(a);
+	do {
+		a->dirty = false;
+		settle(a);
+		*until = timers(a);
+	} while (a->dirty);
+	return leaving(a) ? 1 : 0;
 }
 
 int ag_run(struct ag_agent *a)
 {
 	int rc = ag_watchdog_start(&a->watchdog, &a->ratelimit[AG_RATELIMIT_STAND], a->cfg.host_id);
+	int64_t until = 0;
 
 	if (rc != 0)
 		return rc;
-	rc = run(a);
+	while ((rc = ag_step(a, &until)) == 0)
+		;
 	ag_watchdog_stop(&a->watchdog);
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 void ag_stop(struct ag_agent *a)

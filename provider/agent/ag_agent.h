@@ -28,6 +28,16 @@ int ag_create(const struct ag_cfg *cfg, struct ag_agent **out);
 /* Serves until stopped (ag_stop(), W_ADMIN_STOP, idle).  Returns 0 or -errno. */
 int ag_run(struct ag_agent *a);
 
+/*
+ * One turn of ag_run(): waits for something to handle, until *until at most (a time of u_now_ns(); 0: not at all), then
+ * handles what is ready and what is due.  *until becomes the time of the next turn at the latest.  0, 1 where ag_run()
+ * would return 0, or -errno.
+ *
+ * Of a `stepped` agent only the start of a turn checks whether neighbours have rung, and no later ring ends its wait.
+ * Its transfer threads are threads all the same.
+ */
+int ag_step(struct ag_agent *a, int64_t *until);
+
 /* Makes ag_run() return.  From any thread or signal handler. */
 void ag_stop(struct ag_agent *a);
 

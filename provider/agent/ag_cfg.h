@@ -54,6 +54,7 @@ struct ag_cfg {
 	const char *adapters;	   /* of kind cdev: see port_host.h; NULL: in order */
 	const char *fault_options; /* NULL: none */
 	uint64_t seed;
+	bool stepped; /* no threads for the event loop: the caller calls ag_step(), not ag_run() */
 	char *why; /* NULL, or AG_WHY_MAX bytes where ag_create() says what strerror() does not */
 };
 

@@ -10,8 +10,7 @@
 
 #define IRQ_CHECK_NS INT64_C(1000000000)
 
-/* Has a neighbour rung since the loop cleared the bit?  Rings for processes do not concern it. */
-static bool rung(struct ag_agent *a)
+bool ag_irq_rung(const struct ag_agent *a)
 {
 	uint32_t i;
 
@@ -32,7 +31,7 @@ static void *irq_run(void *arg)
 		ticket = port_irq_ticket(a->agent_irq);
 		if (atomic_load(&a->irq_stop))
 			return NULL;
-		if (rung(a))
+		if (ag_irq_rung(a))
 			ag_loop_wake(a);
 		/* The wait has a limit because a neighbour's agent can overwrite the registers. */
 		port_irq_wait(a->agent_irq, ticket, UINT32_C(1) << AG_DB_BIT, IRQ_CHECK_NS);

@@ -3,7 +3,12 @@
 #ifndef AG_IRQ_H
 #define AG_IRQ_H
 
+#include <stdbool.h>
+
 #include "ag_state.h"
+
+/* Has a neighbour rung since the loop cleared the bit?  Rings for processes do not concern it. */
+bool ag_irq_rung(const struct ag_agent *a);
 
 /* Starts it; the ports have been made.  0 or -errno. */
 int ag_irq_start(struct ag_agent *a);

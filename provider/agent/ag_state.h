@@ -3,7 +3,7 @@
  * The state of an agent.  A comment before each group of fields names the unit that writes it; the
  * units above that one may read it.
  *
- * All of it belongs to the thread in ag_run(), but for the wake-up descriptor and the atomic
+ * All of it belongs to the thread in ag_run() or ag_step(), but for the wake-up descriptor and the atomic
  * fields.
  */
 #ifndef AG_STATE_H

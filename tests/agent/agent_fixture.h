@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Agents as threads of the test, and raw clients that speak w_ctl to them.
- * Every wait has a deadline; nothing sleeps.
+ * Agents as threads of the test, or with AGENT_STEPPED in its own thread (turns.h), and raw clients that speak w_ctl to
+ * them.  Every wait has a deadline; nothing sleeps.
  */
 #ifndef AGENT_FIXTURE_H
 #define AGENT_FIXTURE_H
@@ -32,6 +32,7 @@ extern "C" {
 #include "w_slot.h"
 }
 #include "open_fds.h"
+#include "turns.h"
 
 namespace agent_test {
 
@@ -44,15 +45,21 @@ inline std::string unique_fabric()
 	return "t" + std::to_string(getpid()) + "." + std::to_string(serial++);
 }
 
+/* Lets others do something. */
+inline void pause_ms(int ms)
+{
+	u_poll(nullptr, 0, u_now_ns() + ms * INT64_C(1000000));
+}
+
 /* Polls a condition that another thread or process makes true. */
 inline bool eventually(const std::function<bool()> &done, int ms = kDeadlineMs)
 {
-	auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+	int64_t end = u_now_ns() + ms * INT64_C(1000000);
 
 	while (!done()) {
-		if (std::chrono::steady_clock::now() > end)
+		if (u_now_ns() > end)
 			return false;
-		poll(nullptr, 0, 2);
+		pause_ms(2);
 	}
 	return true;
 }
@@ -88,6 +95,9 @@ public:
 		cfg.slots = 8;
 		cfg.payload_bytes = 4096;
 		cfg.window_bytes = 16 << 20;
+#ifdef AGENT_STEPPED
+		cfg.stepped = true;
+#endif
 		return cfg;
 	}
 
@@ -99,12 +109,19 @@ public:
 			tweak_(cfg);
 		int rc = ag_create(&cfg, &agents_[host]);
 		ASSERT_EQ(rc, 0) << strerror(-rc);
+#ifdef AGENT_STEPPED
+		Turns::begin(agents_[host]);
+#else
 		threads_[host] = std::thread([a = agents_[host]] { ag_run(a); });
+#endif
 	}
 
 	/* Ends the agent's loop; its books can be read until finish(). */
 	void pause(unsigned host)
 	{
+#ifdef AGENT_STEPPED
+		Turns::end(agents_[host]);
+#endif
 		if (threads_[host].joinable()) {
 			ag_stop(agents_[host]);
 			threads_[host].join();
@@ -123,11 +140,20 @@ public:
 		finish(host);
 	}
 
-	ag_agent *agent(unsigned host) { return agents_[host]; }
+	ag_agent *agent(unsigned host)
+	{
+		return agents_[host];
+	}
 
-	const std::string &name() const { return name_; }
+	const std::string &name() const
+	{
+		return name_;
+	}
 
-	unsigned hosts() const { return hosts_; }
+	unsigned hosts() const
+	{
+		return hosts_;
+	}
 
 private:
 	std::string name_;
@@ -233,7 +259,15 @@ public:
 	template <typename T> int send(T &m, w_ctl_type type)
 	{
 		w_ctl_init(&m, type, sizeof(m));
+#ifdef AGENT_STEPPED
+		int rc;
+
+		while ((rc = w_ctl_try(sock, &m)) == -EAGAIN)
+			pause_ms(1);
+		return rc;
+#else
 		return w_ctl_send(sock, &m, nullptr, 0);
+#endif
 	}
 
 	/* The next message, whatever it is. */
@@ -244,7 +278,7 @@ public:
 		int fds[W_CTL_FDS];
 		unsigned n = 0;
 
-		if (poll(&p, 1, ms) <= 0)
+		if (u_poll(&p, 1, u_now_ns() + ms * INT64_C(1000000)) <= 0)
 			return m;
 		int len = w_ctl_recv(sock, m.bytes, sizeof(m.bytes), fds, &n);
 		m.fds.assign(fds, fds + n);
@@ -346,7 +380,10 @@ public:
 	w_welcome welcome = {};
 	std::vector<std::pair<uint32_t, uint32_t>> ports; // index and link generation of each W_PORT
 
-	bool ok() const { return ok_; }
+	bool ok() const
+	{
+		return ok_;
+	}
 
 private:
 	bool ok_ = false;

@@ -11,29 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "virtual_time.h"
+
 #define STEP_CPU_NS (5 * INT64_C(1000000000))
 #define ROUNDS 1024 /* of steps within which anything comes, full queues before it included */
 
-static _Atomic int64_t passed_ns;
-
-/* The linker puts these in place of the C library's: see --wrap in meson.build. */
-int __real_clock_gettime(clockid_t clock, struct timespec *ts);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
-
-int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
-{
-	int64_t now = atomic_load(&passed_ns);
-
-	if (clock != CLOCK_MONOTONIC)
-		return __real_clock_gettime(clock, ts);
-	ts->tv_sec = 1000 + now / 1000000000;
-	ts->tv_nsec = now % 1000000000;
-	return 0;
-}
-
 void rig_pass(unsigned int ms)
 {
-	atomic_fetch_add(&passed_ns, ms * INT64_C(1000000));
+	vt_pass(ms * INT64_C(1000000));
 }
 
 _Noreturn void rig_fail(const char *fmt, ...)
@@ -52,7 +37,7 @@ static int64_t cpu_ns(void)
 {
 	struct timespec ts;
 
-	__real_clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
@@ -73,7 +58,7 @@ static void drain(int sock)
 
 void rig_admin(struct rig *r, unsigned int host, enum w_admin_verb verb, const char *name)
 {
-	struct rig_client c = { .sock = r->stopper[host], .host = host };
+	struct rig_client c = { .sock = r->admin[host], .host = host };
 	struct w_admin m = { .verb = verb };
 
 	snprintf(m.name, sizeof(m.name), "%s", name);
@@ -83,15 +68,14 @@ void rig_admin(struct rig *r, unsigned int host, enum w_admin_verb verb, const c
 
 void rig_step(struct rig *r, unsigned int host)
 {
-	int64_t began = cpu_ns();
-	int rc;
+	int64_t began = cpu_ns(), until = 0;
+	int rc = ag_step(r->agent[host], &until);
 
-	rig_admin(r, host, W_ADMIN_STOP, "");
-	atomic_store(&r->agent[host]->stop, false);
-	rc = ag_run(r->agent[host]);
-	if (rc != 0)
+	if (rc < 0)
 		rig_fail("the agent of host %u ended: %s", host, strerror(-rc));
-	drain(r->stopper[host]);
+	/* An input may order it to stop. */
+	atomic_store(&r->agent[host]->stop, false);
+	drain(r->admin[host]);
 	if (cpu_ns() - began > STEP_CPU_NS)
 		rig_fail("host %u computed for %lld ms in one step", host,
 			 (long long)(cpu_ns() - began) / 1000000);
@@ -125,6 +109,7 @@ static void agent_open(struct rig *r, unsigned int host)
 		.slots = RIG_SLOTS,
 		.payload_bytes = RIG_PAYLOAD,
 		.window_bytes = RIG_WINDOW,
+		.stepped = true,
 	};
 	struct rig_client c;
 	struct w_hello hello = { .kind = W_KIND_TOOL };
@@ -134,7 +119,7 @@ static void agent_open(struct rig *r, unsigned int host)
 		rig_fail("no agent for host %u: %s", host, strerror(-rc));
 	if (rig_dial(r, &c, host) != 0 || rig_send(&c, &hello, W_HELLO, sizeof(hello)) != 0)
 		rig_fail("the agent of host %u does not answer", host);
-	r->stopper[host] = c.sock;
+	r->admin[host] = c.sock;
 	rig_step(r, host);
 }
 
@@ -160,7 +145,7 @@ void rig_close(struct rig *r)
 	for (i = 0; i < RIG_HOSTS_MAX; i++) {
 		if (r->agent[i] == NULL)
 			continue;
-		close(r->stopper[i]);
+		close(r->admin[i]);
 		ag_destroy(r->agent[i]);
 		r->agent[i] = NULL;
 	}

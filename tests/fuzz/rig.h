@@ -3,9 +3,8 @@
  * Agents that run step by step in the fuzzer's own thread, raw clients that
  * speak to them, and what must be true of both whatever the others do.
  *
- * A step handles what is ready, and returns: the rig's own client asks the agent
- * to stop, which ends ag_run() after the batch of events that said so.  Time is
- * the rig's: it stands still but for rig_pass().  So an input has the same
+ * A step is one ag_step(), which handles what is ready and returns.  Time is
+ * virtual: it stands still but for rig_pass().  So an input has the same
  * outcome each time, and no wait of the agent's costs any.
  */
 #ifndef RIG_H
@@ -31,7 +30,7 @@ struct rig {
 	char fabric[W_NAME_MAX];
 	unsigned int hosts;
 	struct ag_agent *agent[RIG_HOSTS_MAX]; /* NULL: not started */
-	int stopper[RIG_HOSTS_MAX];
+	int admin[RIG_HOSTS_MAX];	       /* sockets of tools that may order them about */
 };
 
 struct rig_client {

@@ -27,7 +27,6 @@ extern "C" {
 #include "cl_client.h"
 #include "u_cfg.h"
 #include "u_close.h"
-#include "u_time.h"
 }
 
 namespace {
@@ -469,65 +468,8 @@ TEST_F(ClientLib, AgentThatHangsUpBeforeItHasAnswered)
 	cl_close(&a);
 }
 
-TEST_F(ClientLib, AgentThatIsStopped)
-{
-	cl_agent a;
-	Imposter agent(name, geteuid(), [](int client) {
-		char byte;
-		while (recv(client, &byte, 1, 0) > 0)
-			;
-	});
-
-	EXPECT_EQ(open(nullptr, &a), -EHOSTDOWN);
-	EXPECT_NE(strstr(error, "did not answer within 5 s"), nullptr) << error;
-}
-
-// Listen, and never answer: as agents whose processes are stopped.
-class Silent {
-public:
-	Silent(const std::string &fabric, unsigned hosts)
-	{
-		for (unsigned host = 0; host < hosts; host++) {
-			sockaddr_un un;
-			socklen_t len = w_agent_addr(&un, geteuid(), fabric.c_str(), host);
-
-			socks.push_back(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-			EXPECT_EQ(bind(socks.back(), reinterpret_cast<sockaddr *>(&un), len), 0);
-			EXPECT_EQ(listen(socks.back(), 8), 0);
-		}
-	}
-	~Silent()
-	{
-		for (int sock : socks)
-			close(sock);
-	}
-
-private:
-	std::vector<int> socks;
-};
-
-// Answers one HELLO as the agent of the fabric's last host.
-void welcome_once(int client, const std::string &fabric)
-{
-	w_welcome m = {};
-	char message[W_CTL_MAX];
-
-	EXPECT_GT(recv(client, message, sizeof(message), 0), 0);
-	m.host_id = CL_HOSTS_MAX - 1;
-	m.host_count = CL_HOSTS_MAX;
-	m.port_count = 1;
-	m.slots = 128;
-	m.payload_bytes = 256 << 10;
-	w_host_addr(m.host_id, m.host_addr);
-	snprintf(m.host_name, sizeof(m.host_name), "last");
-	snprintf(m.fabric, sizeof(m.fabric), "%s", fabric.c_str());
-	w_ctl_init(&m, W_WELCOME, sizeof(m));
-	w_ctl_send(client, &m, nullptr, 0);
-	EXPECT_EQ(recv(client, message, sizeof(message), 0), 0);
-}
-
 struct Greeted {
-	int answered = 0, silent = 0, calls = 0;
+	int answered = 0, calls = 0;
 };
 
 int count_greeted(void *arg, cl_greeted *g)
@@ -536,38 +478,7 @@ int count_greeted(void *arg, cl_greeted *g)
 
 	n->calls++;
 	n->answered += g->rc == 0 && g->agent.welcome.host_id == g->host;
-	n->silent += g->rc == -ETIMEDOUT && g->pid == getpid() &&
-		     strstr(g->error, "did not answer within 5 s") != nullptr;
 	return 0;
-}
-
-// One time-out each would take minutes.
-TEST_F(ClientLib, SixtyThreeAgentsThatAreStopped)
-{
-	constexpr int64_t kLimitNs = INT64_C(60) * 1000000000;
-	Silent silent(name, CL_HOSTS_MAX - 1);
-	int64_t begin = u_now_ns();
-	cl_agent a;
-
-	{
-		Imposter last(
-			name, geteuid(), [&](int client) { welcome_once(client, name); },
-			CL_HOSTS_MAX - 1);
-		ASSERT_EQ(cl_open_some(geteuid(), name.c_str(), &a, error), 0) << error;
-		EXPECT_EQ(a.welcome.host_id, CL_HOSTS_MAX - 1);
-		cl_close(&a);
-	}
-	{
-		Imposter last(
-			name, geteuid(), [&](int client) { welcome_once(client, name); },
-			CL_HOSTS_MAX - 1);
-		Greeted n;
-		cl_greet_all(geteuid(), name.c_str(), CL_HOSTS_MAX, count_greeted, &n);
-		EXPECT_EQ(n.calls, static_cast<int>(CL_HOSTS_MAX));
-		EXPECT_EQ(n.answered, 1);
-		EXPECT_EQ(n.silent, static_cast<int>(CL_HOSTS_MAX) - 1);
-	}
-	EXPECT_LT(u_now_ns() - begin, kLimitNs);
 }
 
 // There is a descriptor for a few of them at a time only.
@@ -587,36 +498,6 @@ TEST_F(ClientLib, AllAreGreetedWithFewDescriptors)
 	setrlimit(RLIMIT_NOFILE, &before);
 	EXPECT_EQ(n.calls, static_cast<int>(CL_HOSTS_MAX));
 	EXPECT_EQ(n.answered, 4);
-}
-
-TEST_F(ClientLib, HostsBesideOneThatIsStopped)
-{
-	cl_agent a;
-
-	ring(3);
-	ASSERT_EQ(cl_open_host(geteuid(), name.c_str(), 0, W_KIND_TOOL, &a, error), 0) << error;
-	pid_t stopped = cl_agent_pid(&a);
-	ASSERT_EQ(cl_listener_pid(geteuid(), name.c_str(), 0), stopped);
-	ASSERT_EQ(kill(stopped, SIGSTOP), 0);
-	w_name found;
-	EXPECT_EQ(cl_name(&a, "host1", 0, &found), -ETIMEDOUT);
-	EXPECT_TRUE(a.silent);
-	EXPECT_EQ(cl_name(&a, "host1", 0, &found), -ETIMEDOUT);
-	cl_close(&a);
-	for (const char *text : { "host1", "store", "2" }) {
-		set("VIADUCT_HOST", text);
-		ASSERT_EQ(open(nullptr, &a), 0) << error;
-		EXPECT_EQ(a.welcome.host_id, strcmp(text, "2") == 0 ? 2 : 1);
-		cl_close(&a);
-	}
-	set("VIADUCT_HOST", "host0");
-	EXPECT_EQ(open(nullptr, &a), -EHOSTDOWN);
-	EXPECT_NE(strstr(error, ("(pid " + std::to_string(stopped) + ")").c_str()), nullptr)
-		<< error;
-	EXPECT_EQ(cl_listener_pid(geteuid(), name.c_str(), 0), stopped);
-	ASSERT_EQ(kill(stopped, SIGCONT), 0);
-	ASSERT_EQ(open(nullptr, &a), 0) << error;
-	cl_close(&a);
 }
 
 // The application's signals interrupt a call that waits for an agent that is busy.

@@ -8,6 +8,7 @@ extern "C" {
 #include "ag_client.h"
 #include "ag_link.h"
 #include "ag_loop.h"
+#include "u_close.h"
 }
 
 using namespace agent_test;
@@ -30,6 +31,9 @@ public:
 	explicit Stepped(const std::function<void(ag_cfg &)> &tweak = nullptr, unsigned hosts = 1)
 	    : fabric(hosts, nullptr, 0)
 	{
+		// What agents of earlier tests left to be closed is due, too, in all agents of the process.
+		while (u_close_timers(u_now_ns()) != U_NEVER)
+			poll(nullptr, 0, 1);
 		for (unsigned i = 0; i < hosts; i++) {
 			ag_cfg cfg = fabric.config(i);
 
@@ -77,7 +81,7 @@ TEST(Step, TwoHostsAreJoinedWithoutAThread)
 	}
 	EXPECT_TRUE(ag_link_usable(&s.agent[0]->links[1]));
 	EXPECT_TRUE(ag_link_usable(&s.agent[1]->links[1]));
-	EXPECT_EQ(threads(), before);
+	EXPECT_LE(threads(), before); // one that closed a descriptor may have ended
 }
 
 TEST(Step, TellsWhenItWantsToBeCalled)

@@ -73,7 +73,7 @@ public:
 			return true;
 		if (next >= until)
 			return false;
-		u_nap_until(next);
+		vt_pass(next - u_now_ns());
 		return true;
 	}
 

@@ -70,7 +70,8 @@ static int patience(int64_t deadline)
 		return 0;
 	if (deadline == U_NEVER)
 		return -1;
-	u_nap_until(deadline);
+	if (deadline > u_now_ns())
+		vt_pass(deadline - u_now_ns());
 	return 0;
 }
 

@@ -118,7 +118,10 @@ struct ag_conn {
  */
 struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state);
 
-/* Is the process of `c` expected to confirm a connection? */
+/*
+ * May the process of `c` make connections?  Not for AG_UNTRUSTED_NS after it has let AG_UNCONFIRMED_MAX in a row expire
+ * that it did not confirm.
+ */
 bool ag_conn_trusts(const struct ag_client *c);
 
 /* Removes an end from its process. */

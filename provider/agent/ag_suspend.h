@@ -61,7 +61,10 @@ void ag_suspend_give_up(struct ag_conn *conn);
  */
 void ag_suspend_leave_attempt(struct ag_conn *conn);
 
-/* Calls off the attempt to resume it that is under way; false: there is none. */
+/*
+ * Calls off the attempt to resume it that is under way; false: there is none.  The end that asked tells the other
+ * one; the end that was asked leaves the path, on which the other one may store already.  The caller sets the state.
+ */
 bool ag_suspend_withdraw(struct ag_conn *conn, enum w_lost reason);
 
 /* Frees the pending RESUME, if there is one. */

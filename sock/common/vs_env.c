@@ -50,6 +50,7 @@ static int read_lists(struct vs_env *env, char *error)
 	return 0;
 }
 
+/* The IPv4 address that stands for this host; unset is no error. */
 static int read_bind(struct vs_env *env, char *error)
 {
 	const char *text = variable(VS_ENV_BIND);

@@ -19,6 +19,7 @@ static void before_fork(void)
 	st_lock(&st_process.sleepers_lock);
 }
 
+/* In the parent and in the child, whose streams stay as they are until it calls st_fork_child(). */
 static void after_fork(void)
 {
 	st_unlock(&st_process.sleepers_lock);

@@ -144,7 +144,10 @@ static void arm(struct st_stream *s, struct st_link *l, unsigned kind)
 	st_count(&st_counts.arms, 1);
 }
 
-/* False: threads that compute would keep the processor for long, and a sleep is better than a yield. */
+/*
+ * Yields the processor.  False if that took long, since threads that compute had it, and for a multiple of that time
+ * after it, without yielding: a sleep is better then.
+ */
 static bool offer_processor(void)
 {
 	uint64_t before = st_now_ns(), took;

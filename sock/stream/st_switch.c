@@ -265,7 +265,7 @@ static void ring_late(struct st_stream *s, struct st_link *l)
 	}
 }
 
-/* All of the VI's work that is late: completions, wakes, what MSG_MORE kept back. */
+/* Does the work that is late: completions, rings, what MSG_MORE kept back, and whether bytes are still at risk. */
 static void settle(struct st_stream *s)
 {
 	struct st_link *l = s->link;

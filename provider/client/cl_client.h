@@ -126,8 +126,8 @@ int cl_route(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct
 /* Item `index` of a list, as the text of a JSON object; -ENOENT past the last. */
 int cl_list(struct cl_agent *agent, enum w_list_what what, uint32_t index, char text_out[400]);
 /*
- * As cl_list() in two steps, which do not wait: the answer to the last request, -EAGAIN as long as it has not come.
- * Nothing else may be asked before.
+ * As cl_list() in two steps, which do not wait: the answer to the last request, -EAGAIN if that has not come or another
+ * message has.  Nothing else may be asked before.
  */
 int cl_list_ask(struct cl_agent *agent, enum w_list_what what, uint32_t index);
 int cl_list_hear(struct cl_agent *agent, char text_out[400]);

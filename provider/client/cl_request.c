@@ -216,13 +216,14 @@ int cl_list_hear(struct cl_agent *agent, char text_out[400])
 	unsigned int n;
 	int fds[W_CTL_FDS], rc;
 
-	do {
-		rc = cl_recv(agent->sock, u_now_ns(), &buf, fds, &n);
-		while (n > 0)
-			close(fds[--n]);
-	} while (rc >= 0 && (rc != W_LISTED || buf.listed.token != agent->next_token));
+	rc = cl_recv(agent->sock, u_now_ns(), &buf, fds, &n);
+	while (n > 0)
+		close(fds[--n]);
+	if (rc == -ETIMEDOUT ||
+	    (rc >= 0 && (rc != W_LISTED || buf.listed.token != agent->next_token)))
+		return -EAGAIN;
 	if (rc < 0)
-		return rc == -ETIMEDOUT ? -EAGAIN : rc;
+		return rc;
 	if (buf.listed.more == 0)
 		return -ENOENT;
 	memcpy(text_out, buf.listed.text, sizeof(buf.listed.text));

@@ -94,13 +94,13 @@ static int start_join(const struct fabric *f, const struct survey *s, struct cl_
 		      unsigned int host, char *error)
 {
 	struct fab_links *l = fab_links_create((int)host, error);
-	unsigned int hosts[CL_HOSTS_MAX], count = 0, i;
+	unsigned int hosts[CL_HOSTS_MAX] = { host }, count = 1, i;
 	int rc;
 
 	if (l == NULL)
 		return -ENOMEM;
 	for (i = 0; i < CL_HOSTS_MAX; i++) {
-		if (i == host || s->rc[i] == 0)
+		if (i != host && s->rc[i] == 0)
 			hosts[count++] = i;
 	}
 	rc = fab_links_open(l, f, hosts, count, &fab_links_patience, error);

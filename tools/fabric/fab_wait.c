@@ -79,7 +79,8 @@ static void say_ended(unsigned int host, const char *when, char *error)
 
 	snprintf(error, CL_ERROR_MAX,
 		 "the agent of host %u ended %s%s%s; set VIADUCT_LOG_FILE to see why", host, when,
-		 limits != NULL ? ": " : "", limits != NULL ? limits : "");
+		 limits != NULL ? ", maybe for want of memory: " : "",
+		 limits != NULL ? limits : "");
 }
 
 struct opening {
@@ -92,11 +93,13 @@ static int open_visit(void *arg, struct cl_greeted *g)
 {
 	struct opening *o = arg;
 
+	bool mine = g->rc == -EMFILE || g->rc == -ENFILE; /* no matter of the agent's */
+
 	if (g->rc == 0) {
 		o->l->agents[g->host] = g->agent;
 		o->l->ports[g->host].open = true;
 		g->agent.sock = g->agent.doorbells_fd = g->agent.status_fd = -1;
-	} else if (o->rc == 0 && (o->l->only < 0 || (int)g->host == o->l->only)) {
+	} else if (o->rc == 0 && (mine || o->l->only < 0 || (int)g->host == o->l->only)) {
 		o->rc = g->rc;
 		if (g->rc == -ENODEV || g->rc == -EPIPE)
 			say_ended(g->host, "when it had just started", o->error);
@@ -160,6 +163,7 @@ static int ask(struct fab_links *l, unsigned int host, uint32_t i)
 	}
 	rc = cl_list_ask(&l->agents[host], W_LIST_PORTS, i);
 	p->asked = rc == 0;
+	p->asked_at = u_now_ns();
 	p->at = i;
 	return rc;
 }
@@ -346,13 +350,37 @@ static void add(char *text, size_t size, const char *words)
 		snprintf(text + at, size - at, ", ...");
 }
 
-static int say_silent(const struct fab_links *l, const struct fab_patience *p, char *error)
+/* Has it not answered a question for as long as an agent may take, and has nothing else advanced since? */
+static bool is_silent(const struct fab_links *l, unsigned int host, const struct pace *pace,
+		      const struct fab_patience *p)
+{
+	const struct fab_ports *ports = &l->ports[host];
+	int64_t since = ports->asked_at > pace->advanced_at ? ports->asked_at : pace->advanced_at;
+
+	return !done(l, host) && ports->asked &&
+	       u_now_ns() - since >= p->silent_ms * INT64_C(1000000);
+}
+
+static bool any_silent(const struct fab_links *l, const struct pace *pace,
+		       const struct fab_patience *p)
+{
+	unsigned int host;
+
+	for (host = 0; host < CL_HOSTS_MAX; host++) {
+		if (is_silent(l, host, pace, p))
+			return true;
+	}
+	return false;
+}
+
+static int say_silent(const struct fab_links *l, const struct pace *pace,
+		      const struct fab_patience *p, char *error)
 {
 	char hosts[120] = "", number[16];
 	unsigned int host, n = 0;
 
 	for (host = 0; host < CL_HOSTS_MAX; host++) {
-		if (done(l, host) || l->ports[host].passed)
+		if (!is_silent(l, host, pace, p))
 			continue;
 		snprintf(number, sizeof(number), "%u", host);
 		add(hosts, sizeof(hosts), number);
@@ -400,8 +428,8 @@ int fab_links_wait(struct fab_links *l, const struct fab_patience *p, char *erro
 		if (!all_done(l) && fab_interrupted())
 			return -EINTR;
 		advance(l, &pace, rc > 0);
-		if (owed(l) && u_now_ns() - pace.advanced_at >= p->silent_ms * INT64_C(1000000))
-			return say_silent(l, p, error);
+		if (any_silent(l, &pace, p))
+			return say_silent(l, &pace, p, error);
 		if (pace.quiet_ns >= p->quiet_ms * INT64_C(1000000))
 			return say_quiet(l, p, error);
 	}

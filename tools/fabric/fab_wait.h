@@ -20,7 +20,7 @@ bool fab_interrupted(void);
  * a link between two that answer.
  */
 struct fab_patience {
-	int silent_ms; /* an agent owes an answer, and nothing else has advanced */
+	int silent_ms; /* an agent owes an answer for so long, and nothing else has advanced */
 	int quiet_ms;  /* all agents answer, and tell nothing new */
 };
 
@@ -28,8 +28,9 @@ extern const struct fab_patience fab_links_patience;
 
 /* What one agent has told of its ports so far. */
 struct fab_ports {
-	bool open;    /* there is a connection to the agent */
-	bool asked;   /* it owes an answer: about port `at` */
+	bool open;  /* there is a connection to the agent */
+	bool asked; /* it owes an answer: about port `at` */
+	int64_t asked_at;
 	bool counted; /* it has told how many ports it has */
 	bool passed; /* it has told of all that are waited for, since the others were asked last, too */
 	uint32_t at, n; /* below W_PORTS_MAX */

@@ -59,6 +59,7 @@ static void tell_end(struct ag_circuit *c, unsigned int to, enum w_ctl_type type
 	ag_ctl_send(e->link, &cm);
 }
 
+/* Sends a record that came from one end of the circuit to the other end. */
 static void pass_on(struct ag_circuit *c, unsigned int from, const struct w_cm *cm)
 {
 	struct w_cm m = *cm;

@@ -71,6 +71,7 @@ static void place_write(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint8_
 	u_copy_last_last(dst, bytes, s->frag);
 }
 
+/* The first fragment of an RDMA write: one to memory that the peer may not write is refused. */
 static void begin_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	struct nvi_rx_message *m = &ch->rx.msg;

@@ -42,7 +42,7 @@ static bool is_up(const struct cdev_port *c)
 	return atomic_load_explicit(&c->up, memory_order_relaxed);
 }
 
-/* Offers a slice of this host's window at that place, under a new id.  Caller holds the lock. */
+/* Offers a slice of this host's window there, under an id that none of its others has.  Caller holds the lock. */
 static int slice_offer(struct cdev_port *c, struct cdev_slice *s, const struct cdev_place *place)
 {
 	int err;

@@ -222,6 +222,7 @@ static int cm_tell_ok(const union message *m)
 	       path_ok(&m->cm_tell.path);
 }
 
+/* `up` has a bit for each port. */
 static int cm_links_ok(const union message *m)
 {
 	return m->cm_links.up < 1u << W_PORTS_MAX;

@@ -134,6 +134,7 @@ static int export_to_all(void *into, const struct u_option *o, const char *name)
 	return export_two(out->exports, RUN_EXPORTS_MAX, out->apps[0].words, name);
 }
 
+/* The option has two words, a name and a value: a variable of one program of the job. */
 static int export_to_app(void *into, const struct u_option *o, const char *name)
 {
 	struct run_app *app = into;

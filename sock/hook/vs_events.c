@@ -36,7 +36,10 @@ static void follow(struct vs_item *it, struct st_stream *s)
 		vs_item_cool(it);
 }
 
-/* The events that are to be told now; notes them as told. */
+/*
+ * The events that are to be told now; with EPOLLET all that are ready if one of them is new since told(), else none.
+ * Makes the item follow a stream whose path has changed.
+ */
 static uint32_t events_of(struct vs_item *it, struct vs_ready *look)
 {
 	struct st_stream *s = stream_of(it);

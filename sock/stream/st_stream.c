@@ -218,7 +218,7 @@ int st_shutdown(struct st_stream *s, int how)
 	return rc;
 }
 
-/* Under tx: the sender's end; true: a copy of the socket has to wait until the other end has all. */
+/* Under tx: ends sending on the present path; true: a copy of the socket has to wait until the other end has all. */
 static bool close_send(struct st_stream *s)
 {
 	if (s->tx.path == ST_TX_RING) {

@@ -17,6 +17,7 @@ class MessagesTest {
       ViAttributes.messages(Reliability.DELIVERY, 1 << 20);
   private static final int BYTES = 1 << 18;
   private static final int SPINS = 1000;
+  private static final int ROUNDS = 5;
 
   @Test
   void contentArrivesInEverySize() throws Exception {
@@ -190,11 +191,18 @@ class MessagesTest {
       threads.getThreadAllocatedBytes(self);
       long before = threads.getThreadAllocatedBytes(self);
       long cost = threads.getThreadAllocatedBytes(self) - before; // of asking
-      before = threads.getThreadAllocatedBytes(self);
-      stream.run(1_000_000);
-      long allocated = threads.getThreadAllocatedBytes(self) - before - cost;
+      long allocated = Long.MAX_VALUE;
+      int rounds = 0;
+      // The virtual machine allocates some bytes, once, where code that was compiled for what
+      // happened so far goes back to the interpreter; what messages allocate shows in every round.
+      while (allocated != 0 && rounds < ROUNDS) {
+        before = threads.getThreadAllocatedBytes(self);
+        stream.run(1_000_000);
+        allocated = threads.getThreadAllocatedBytes(self) - before - cost;
+        rounds++;
+      }
       assertEquals(0, allocated, "bytes for a million messages");
-      assertEquals(1_100_000, client.counters().sendsPosted());
+      assertEquals(100_000 + 1_000_000L * rounds, client.counters().sendsPosted());
     }
   }
 }

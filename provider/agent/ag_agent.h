@@ -33,7 +33,7 @@ int ag_run(struct ag_agent *a);
  * handles what is ready and what is due.  *until becomes the time of the next turn at the latest.  0, 1 where ag_run()
  * would return 0, or -errno.
  *
- * Of a `stepped` agent only the start of a turn checks whether neighbours have rung, and no later ring ends its wait.
+ * A `stepped` agent checks only at the start of a turn whether neighbours have rung, and no later ring ends its wait.
  * Its transfer threads are threads all the same.
  */
 int ag_step(struct ag_agent *a, int64_t *until);

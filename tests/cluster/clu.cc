@@ -239,6 +239,28 @@ Standstill::Record &standstill(size_t i)
 	return reinterpret_cast<Standstill::Record &>(board()[i]);
 }
 
+std::vector<std::unique_ptr<Standstill>> watch_processors(size_t first, size_t most)
+{
+	std::vector<std::unique_ptr<Standstill>> all;
+	cpu_set_t set;
+
+	NEED(sched_getaffinity(0, sizeof(set), &set) == 0);
+	for (size_t cpu = 0; cpu < CPU_SETSIZE && all.size() < most; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			all.push_back(std::make_unique<Standstill>(
+				standstill(first + 2 * all.size()), static_cast<int>(cpu)));
+	return all;
+}
+
+int64_t stood_still(size_t first, size_t count)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += standstill(first + 2 * i).ns();
+	return sum;
+}
+
 /* ---- processes ------------------------------------------------------------------------------ */
 
 static std::map<std::string, void (*)(const Args &)> &roles()

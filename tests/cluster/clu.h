@@ -17,6 +17,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -86,6 +87,13 @@ std::atomic<uint64_t> &cell(size_t i);
 void board_clear();
 /* Takes two cells. */
 Standstill::Record &standstill(size_t i);
+/*
+ * Watches the first `most` of the processors that this process may use, from cell `first` on, until the result is
+ * destroyed.
+ */
+std::vector<std::unique_ptr<Standstill>> watch_processors(size_t first, size_t most);
+/* Nanoseconds so far of `count` records from cell `first` on; those that nobody has written count as 0. */
+int64_t stood_still(size_t first, size_t count);
 
 /* ---- processes ------------------------------------------------------------------------------ */
 

@@ -4,7 +4,7 @@
  * checked; makers, which make a new connection for each message; and comers, which open their NIC anew for each as
  * well, so that the agent meets them anew.  A call of theirs that fails ends them.
  *
- * The longest waits are noted, but for what the process itself stood still.  The first 512 cells of
+ * The longest waits are noted, but for what the process itself or a processor stood still.  The first 512 cells of
  * the board are theirs.
  */
 #ifndef HONEST_H
@@ -44,6 +44,7 @@ private:
 	void report() const;
 
 	const HonestPlan plan;
+	const std::vector<std::unique_ptr<Standstill>> processors; /* each is watched */
 	std::vector<Process> all;
 };
 

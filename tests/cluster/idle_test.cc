@@ -178,27 +178,6 @@ constexpr int64_t kLate = 100000000;
 constexpr size_t kStills = 10; /* of the two players, and of up to eight processors */
 enum { ROUNDS = 100, OUTLIERS, EXCUSED, WORST, NOTIFIED, PIDS, STILLS = PIDS + 2 };
 
-static int64_t stood_still()
-{
-	int64_t sum = 0;
-	for (size_t i = 0; i < kStills; i++)
-		sum += standstill(STILLS + 2 * i).ns();
-	return sum;
-}
-
-/* Watches the first of the processors that this process may use. */
-static std::vector<std::unique_ptr<Standstill>> watch_processors()
-{
-	std::vector<std::unique_ptr<Standstill>> all;
-	cpu_set_t set;
-	NEED(sched_getaffinity(0, sizeof(set), &set) == 0);
-	for (size_t cpu = 0; cpu < CPU_SETSIZE && all.size() < kStills - 2; cpu++)
-		if (CPU_ISSET(cpu, &set))
-			all.push_back(std::make_unique<Standstill>(
-				standstill(STILLS + 2 * (2 + all.size())), static_cast<int>(cpu)));
-	return all;
-}
-
 /* Ping-pong; each turn this side waits in another way, after working for a random while. */
 class Player {
 public:
@@ -243,10 +222,10 @@ public:
 			Vi &vi = with_cq ? *queued : *plain;
 			if (starts)
 				send(vi, i);
-			int64_t excused = stood_still(), from = now_ns();
+			int64_t excused = stood_still(STILLS, kStills), from = now_ns();
 			with_cq ? wait_queued() : wait_plain();
 			int64_t took = now_ns() - from;
-			excused = stood_still() - excused;
+			excused = stood_still(STILLS, kStills) - excused;
 			NEED(memcmp(slab.data(with_cq), &i, sizeof(i)) == 0);
 			post_recv(vi, slab, slab.fill(with_cq, 64));
 			if (!starts)
@@ -441,7 +420,7 @@ static void wake_ups(unsigned hosts, const char *how)
 	uint64_t rounds = scaled(4000, 200000);
 	Await awaited("wake-ups", stress() ? 1300 : 110);
 	board_clear();
-	auto processors = watch_processors();
+	auto processors = watch_processors(STILLS + 4, kStills - 2);
 	Fabric fabric(hosts);
 	std::string host = std::to_string(hosts - 1);
 	Env env = { { "VIADUCT_WAIT", how } };

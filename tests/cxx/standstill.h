@@ -32,7 +32,10 @@ public:
 		}
 	};
 
-	/* `cpu`: the processor that is watched; -1: any. */
+	/*
+	 * `cpu`: the processor that is watched; -1: any.  The thread on a given processor comes first there, if this
+	 * user may ask for that: then it is late only where the machine took the processor away.
+	 */
 	explicit Standstill(Record &r, int cpu = -1) : record(r)
 	{
 		record.lost = 0;
@@ -73,11 +76,14 @@ private:
 		std::unique_lock<std::mutex> guard(lock);
 
 		if (cpu >= 0) {
+			struct sched_param first = {};
 			cpu_set_t one;
 
+			first.sched_priority = sched_get_priority_min(SCHED_FIFO);
 			CPU_ZERO(&one);
 			CPU_SET(static_cast<size_t>(cpu), &one);
 			pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+			pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
 		}
 		while (!changed.wait_for(guard, std::chrono::nanoseconds(kTick),
 					 [this] { return stop; })) {

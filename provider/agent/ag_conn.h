@@ -95,7 +95,7 @@ struct ag_conn {
 	uint64_t reservation;	    /* of the link's window, until there is a slice */
 	struct w_geometry geometry; /* of the slice, or of the one to be made */
 
-	/* ag_mem.c */
+	/* ag_share.c */
 	struct ag_list shares; /* of struct ag_share: memory that its process named over it */
 
 	/* ag_suspend.c, ag_resume_ask.c, ag_resume.c */

@@ -7,7 +7,7 @@
 
 #include "ag_client.h"
 #include "ag_conn.h"
-#include "ag_mem.h"
+#include "ag_share.h"
 #include "ag_suspend.h"
 #include "w_ctl.h"
 
@@ -15,7 +15,7 @@ void ag_end_detach(struct ag_conn *conn)
 {
 	if (conn->client == NULL)
 		return;
-	ag_mem_conn_end(conn);
+	ag_share_conn_end(conn);
 	ag_conn_leave_client(conn);
 }
 

@@ -63,7 +63,7 @@ struct ag_link {
 	uint64_t window_used;
 	uint64_t window_reserved; /* at most, for connections that are being made */
 
-	/* ag_mem.c */
+	/* ag_mem.c, ag_share.c */
 	uint64_t memory_used; /* of window_used: memory of processes */
 
 	/* ag_ctl.c: the control slice */

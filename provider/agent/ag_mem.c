@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ag_alloc.h"
 #include "ag_client.h"
 #include "ag_conn.h"
 #include "ag_ctl.h"
@@ -16,26 +17,12 @@
 #include "ag_list.h"
 #include "ag_ratelimit.h"
 #include "ag_route.h"
+#include "ag_share.h"
 #include "ag_state.h"
 #include "port.h"
 #include "u_fd.h"
 #include "u_log.h"
 #include "w_ctl.h"
-
-#define SHARES_MAX 4096u	 /* of an allocation */
-#define CLIENT_SHARES_MAX 65536u /* of all allocations of a client */
-/* Memory may take this part of an adapter's window, so that connections find room. */
-#define MEMORY_SHARE 2u
-
-/* Window memory that was named to a neighbour over a connection. */
-struct ag_share {
-	struct ag_list node; /* of alloc->shares */
-	struct ag_list in_conn;
-	struct ag_alloc *alloc;
-	struct ag_client *client;
-	struct ag_link *link;
-	uint32_t id; /* by which the neighbour opens it, once */
-};
 
 static void alloc_answer(struct ag_client *c, uint64_t token, const struct ag_alloc *alloc,
 			 enum w_status status, int fd)
@@ -50,7 +37,7 @@ static void alloc_answer(struct ag_client *c, uint64_t token, const struct ag_al
 	ag_client_send(c, &m, &fd, fd >= 0 ? 1 : 0);
 }
 
-/* May the client have another piece?  Each keeps a descriptor in this process. */
+/* May the client have another piece?  Each keeps a descriptor open in this process. */
 static bool alloc_allowed(struct ag_client *c)
 {
 	struct ag_agent *a = c->agent;
@@ -88,7 +75,7 @@ static struct ag_alloc *alloc_find(struct ag_client *c, uint32_t id)
 	return NULL;
 }
 
-/* ---- where it lies ---------------------------------------------------------------------------- */
+/* ---- the window in which it lies ---- */
 
 static uint32_t conns_over(const struct ag_client *c, const struct ag_link *l)
 {
@@ -100,14 +87,10 @@ static uint32_t conns_over(const struct ag_client *c, const struct ag_link *l)
 	return n;
 }
 
-static uint64_t memory_room(const struct ag_link *l)
-{
-	uint64_t most = l->port->limits.window_bytes / MEMORY_SHARE;
-
-	return most > l->memory_used ? most - l->memory_used : 0;
-}
-
-/* Is `l` a better place than `best`?  Most connections of the process count, then most room. */
+/*
+ * Is the window of `l` a better place than that of `best`?  More connections of the process decide, then a
+ * link that is up, then more room.
+ */
 static bool is_better(const struct ag_client *c, const struct ag_link *l,
 		      const struct ag_link *best)
 {
@@ -117,10 +100,10 @@ static bool is_better(const struct ag_client *c, const struct ag_link *l,
 		return best == NULL || conns > most;
 	if (ag_link_usable(l) != ag_link_usable(best))
 		return ag_link_usable(l);
-	return memory_room(l) > memory_room(best);
+	return ag_alloc_room(l) > ag_alloc_room(best);
 }
 
-/* The best link to an adapter that was not tried yet, or NULL. */
+/* The link to the best adapter that was not tried yet, or NULL. */
 static struct ag_link *best_link(struct ag_client *c, uint32_t tried)
 {
 	struct ag_agent *a = c->agent;
@@ -134,7 +117,7 @@ static struct ag_link *best_link(struct ag_client *c, uint32_t tried)
 	return best;
 }
 
-/* In the window of an adapter.  0, or -errno: of the last that was tried. */
+/* Takes memory in the window of an adapter.  0, or -errno of the last adapter that was tried. */
 static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 {
 	uint32_t tried = 0;
@@ -143,7 +126,7 @@ static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 
 	while ((l = best_link(c, tried)) != NULL) {
 		tried |= UINT32_C(1) << l->index;
-		rc = length <= memory_room(l) && ag_client_may_use(c, l, length)
+		rc = length <= ag_alloc_room(l) && ag_client_may_use(c, l, length)
 			     ? port_memory_alloc(l->port, length, &m->slice)
 			     : -ENOSPC;
 		if (rc != 0)
@@ -155,7 +138,7 @@ static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 	return rc;
 }
 
-/* Memory that no neighbour's process can store into is better than none. */
+/* Takes memory of `self`: no process of a neighbour may be able to store into it, but it is better than none. */
 static int self_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 {
 	struct ag_link *self = &c->agent->links[0];
@@ -189,7 +172,7 @@ static uint32_t fresh_id(struct ag_client *c)
 	return c->alloc_id;
 }
 
-/* *fd_out: a descriptor of the memory for the process. */
+/* Returns the piece, and in *fd_out a descriptor of it for the process; or NULL. */
 static struct ag_alloc *alloc_make(struct ag_client *c, const struct w_alloc *msg, int *fd_out)
 {
 	struct ag_link *self = &c->agent->links[0];
@@ -229,66 +212,16 @@ void ag_mem_alloc(struct ag_client *c, const struct w_alloc *msg)
 	alloc_answer(c, msg->token, m, m != NULL ? W_SUCCESS : W_NO_RESOURCE, fd);
 }
 
-/* ---- shares ----------------------------------------------------------------------------------- */
-
-/* Must the window of that link's adapter be led to the memory, which takes room of it? */
-static bool takes_room(const struct ag_alloc *m, const struct ag_link *l)
-{
-	return m->link->index == 0 && !l->cabled;
-}
-
-static bool is_shared_over(struct ag_alloc *m, const struct ag_link *l)
-{
-	struct ag_list *pos, *tmp;
-
-	ag_list_each(pos, tmp, &m->shares)
-	{
-		if (ag_list_entry(pos, struct ag_share, node)->link == l)
-			return true;
-	}
-	return false;
-}
-
-/* Adopted memory takes room of each window that it is shared over. */
-static void count_memory(struct ag_link *l, int64_t bytes)
-{
-	l->memory_used += (uint64_t)bytes;
-	l->window_used += (uint64_t)bytes;
-}
-
-static void share_free(struct ag_share *share)
-{
-	struct ag_alloc *m = share->alloc;
-
-	port_slice_free(share->link->port, share->id);
-	ag_list_remove(&share->node);
-	ag_list_remove(&share->in_conn);
-	if (takes_room(m, share->link) && !is_shared_over(m, share->link))
-		count_memory(share->link, -(int64_t)m->slice.len);
-	m->share_count--;
-	share->client->share_count--;
-	free(share);
-}
-
-void ag_mem_conn_end(struct ag_conn *conn)
-{
-	struct ag_list *pos, *tmp;
-
-	ag_list_each(pos, tmp, &conn->shares)
-		share_free(ag_list_entry(pos, struct ag_share, in_conn));
-}
-
 void ag_mem_release(struct ag_client *c, struct ag_alloc *m)
 {
-	struct ag_list *pos, *tmp;
-
-	ag_list_each(pos, tmp, &m->shares) share_free(ag_list_entry(pos, struct ag_share, node));
+	ag_share_alloc_end(m);
 	ag_list_remove(&m->node);
 	c->alloc_count--;
 	ag_holders_use(&c->holders, m->link->index, -(int64_t)m->slice.len);
 	if (m->link->index != 0)
 		m->link->memory_used -= m->slice.len;
-	ag_link_slice_free(m->link, &m->slice, c->agent->ending); /* then the process goes on */
+	/* When the agent ends, the process goes on and may still use it. */
+	ag_link_slice_free(m->link, &m->slice, c->agent->ending);
 	close(m->slice.fd);
 	free(m);
 }
@@ -301,132 +234,7 @@ void ag_mem_free(struct ag_client *c, const struct w_alloc *msg)
 		ag_mem_release(c, m);
 }
 
-static void alloc_link_down(struct ag_alloc *m, struct ag_link *l)
-{
-	struct ag_list *pos, *tmp;
-	struct ag_share *share;
-
-	ag_list_each(pos, tmp, &m->shares)
-	{
-		share = ag_list_entry(pos, struct ag_share, node);
-		if (share->link == l)
-			share_free(share);
-	}
-}
-
-void ag_mem_link_down(struct ag_link *l)
-{
-	struct ag_list *pos, *tmp, *at, *after;
-	struct ag_client *c;
-
-	ag_list_each(pos, tmp, &l->agent->clients)
-	{
-		c = ag_list_entry(pos, struct ag_client, node);
-		ag_list_each(at, after, &c->allocs)
-			alloc_link_down(ag_list_entry(at, struct ag_alloc, node), l);
-	}
-}
-
-/*
- * Ends earlier shares of this memory over the connection: its peer has closed the slices that they
- * named.
- */
-static void share_again(struct ag_alloc *m, struct ag_conn *conn)
-{
-	struct ag_list *pos, *tmp;
-	struct ag_share *share;
-
-	ag_list_each(pos, tmp, &conn->shares)
-	{
-		share = ag_list_entry(pos, struct ag_share, in_conn);
-		if (share->alloc == m)
-			share_free(share);
-	}
-}
-
-/* Shares the memory with the neighbour under a new id, which can be opened once. */
-static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
-{
-	struct ag_client *c = conn->client;
-	struct ag_link *l = conn->link;
-	bool room = takes_room(m, l) && !is_shared_over(m, l);
-	struct ag_share *share;
-	int rc;
-
-	if (m->share_count >= SHARES_MAX || c->share_count >= CLIENT_SHARES_MAX)
-		return -ENOSPC;
-	if (room && m->slice.len > memory_room(l))
-		return -ENOSPC;
-	share = calloc(1, sizeof(*share));
-	if (share == NULL)
-		return -ENOMEM;
-	rc = port_slice_share(l->port, m->slice.fd, m->slice.len, &share->id);
-	if (rc != 0) {
-		free(share);
-		return rc;
-	}
-	if (room)
-		count_memory(l, (int64_t)m->slice.len);
-	share->alloc = m;
-	share->client = c;
-	share->link = l;
-	ag_list_append(&m->shares, &share->node);
-	ag_list_append(&conn->shares, &share->in_conn);
-	m->share_count++;
-	c->share_count++;
-	*id_out = share->id;
-	return 0;
-}
-
-static const char *share_remedy(int rc)
-{
-	switch (rc) {
-	case -EOPNOTSUPP:
-		return "; no IOMMU translates for the adapter, or viaduct.ko was told not to "
-		       "(adopt), so no memory of programs lies behind its window; VipxAllocMem "
-		       "has memory that is there";
-	case -ENOSPC:
-		return "; where an IOMMU translates half of the window may be memory; raise "
-		       "window_bytes of viaduct.ko";
-	case -ENOMEM:
-		return "; the agent pins it; raise its limit of locked memory (LimitMEMLOCK)";
-	case -EDQUOT:
-		return "; raise max_user_bytes of viaduct.ko";
-	default:
-		return "";
-	}
-}
-
-/* Memory of another adapter's window is not told of: that it does not lie behind this one is normal. */
-static void share_complain(const struct ag_alloc *m, struct ag_link *l, int rc)
-{
-	char text[U_FD_ERROR];
-
-	if (rc == -EOPNOTSUPP && !takes_room(m, l))
-		return;
-	u_log_ratelimited(&l->ratelimit[AG_RATELIMIT_MEMORY],
-			  "port %s: window memory of %zu bytes cannot be shared, so RDMA of other "
-			  "machines goes through slots: %s%s",
-			  l->port->limits.name, m->slice.len, u_fd_error(-rc, text),
-			  share_remedy(rc));
-}
-
-/* The id by which the agent at the other end of `conn` finds it; 0: it cannot. */
-static uint32_t slice_name(struct ag_alloc *m, struct ag_conn *conn)
-{
-	uint32_t id = 0;
-	int rc;
-
-	if (conn->link->index == 0)
-		return m->id;
-	if (conn->path.hops > 1)
-		return 0;
-	share_again(m, conn);
-	rc = share_new(m, conn, &id);
-	if (rc != 0)
-		share_complain(m, conn->link, rc);
-	return id;
-}
+/* ---- messages about it ---- */
 
 void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 {
@@ -447,7 +255,7 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 	t.dst_conn = conn->peer_conn;
 	memcpy(t.body, m->body, m->body_len);
 	if (mem != NULL) {
-		t.slice_id = slice_name(mem, conn);
+		t.slice_id = ag_share_name(mem, conn);
 		t.slice_len = mem->slice.len;
 	}
 	w_ctl_init(&t, W_CM_TELL, sizeof(t));
@@ -456,7 +264,10 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 		c->paused = true;
 }
 
-/* The memory that a message names: within the host, of the process at its other end.  0 or -errno. */
+/*
+ * Opens the memory that a message names: a share over a link, within the host a piece of the process at
+ * the other end.  0 or -errno.
+ */
 static int told_slice(struct ag_link *l, const struct w_cm_tell *m, int *fd_out)
 {
 	const struct ag_conn *owner;
@@ -474,8 +285,8 @@ static int told_slice(struct ag_link *l, const struct w_cm_tell *m, int *fd_out)
 }
 
 /*
- * If the memory was freed meanwhile, or the connection of its owner ended, the message has no
- * slice.
+ * If the memory was freed, or the connection of its owner ended, since the message was sent, the process gets
+ * the message without a slice.
  */
 void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m)
 {

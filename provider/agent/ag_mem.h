@@ -4,31 +4,17 @@
  * each other about theirs.
  *
  * Each piece is a slice of one port: of `self`, or where the host's ports are adapters, of one of these,
- * since only what lies behind an adapter can be stored into through it.  To a neighbour's process it is
- * *shared*: named over a connection under an id of its own, until it is named again or either end is
- * closed.
+ * since only what lies behind an adapter can be stored into through it.
  */
 #ifndef AG_MEM_H
 #define AG_MEM_H
 
-#include <stdint.h>
-
 #include "ag_client.h"
-#include "ag_conn.h"
 #include "ag_link.h"
-#include "ag_list.h"
-#include "port.h"
 #include "w_cm.h"
 #include "w_ctl.h"
 
-struct ag_alloc {
-	struct ag_list node;	 /* of client->allocs */
-	uint32_t id;		 /* for its process */
-	struct ag_link *link;	 /* of whose port it is a slice */
-	struct port_slice slice; /* its descriptor stays open here, for shares */
-	struct ag_list shares;	 /* of struct ag_share */
-	uint32_t share_count;
-};
+struct ag_alloc;
 
 /* W_ALLOC, W_FREE and W_TELL of a process.  Answers go to the process. */
 void ag_mem_alloc(struct ag_client *c, const struct w_alloc *m);
@@ -40,9 +26,5 @@ void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m);
 
 /* Frees a piece of a process that leaves, with its shares. */
 void ag_mem_release(struct ag_client *c, struct ag_alloc *m);
-
-/* Ends the shares over a link that is down, or over a connection that is closed. */
-void ag_mem_link_down(struct ag_link *l);
-void ag_mem_conn_end(struct ag_conn *conn);
 
 #endif

@@ -16,12 +16,12 @@
 #include "ag_connect.h"
 #include "ag_end.h"
 #include "ag_link.h"
-#include "ag_mem.h"
 #include "ag_peer.h"
 #include "ag_resume.h"
 #include "ag_resume_ask.h"
 #include "ag_retire.h"
 #include "ag_route.h"
+#include "ag_share.h"
 #include "ag_suspend.h"
 #include "ag_waiter.h"
 #include "rt_topo.h"
@@ -199,7 +199,7 @@ void ag_remote_close(struct ag_link *l, const struct w_cm *cm)
 	case AG_CONNECTED:
 		ag_conn_set_state(conn, AG_LOST);
 		ag_suspend_forget(conn);
-		ag_mem_conn_end(conn);
+		ag_share_conn_end(conn);
 		ag_end_tell_lost(conn, (enum w_lost)cm->status);
 		break;
 	case AG_CLOSED:

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ag_alloc.h"
 #include "ag_client.h"
 #include "ag_conn.h"
 #include "ag_connect.h"

@@ -31,13 +31,13 @@
 #include "ag_ctl.h"
 #include "ag_link.h"
 #include "ag_loop.h"
-#include "ag_mem.h"
 #include "ag_ratelimit.h"
 #include "ag_record.h"
 #include "ag_relay.h"
 #include "ag_resume_ask.h"
 #include "ag_retire.h"
 #include "ag_route.h"
+#include "ag_share.h"
 #include "ag_state.h"
 #include "port.h"
 #include "u_fd.h"
@@ -279,7 +279,7 @@ void ag_setup_reset(struct ag_link *l, const char *why)
 	ag_relay_link_down(l);
 	ag_retire_left(l, NULL);
 	ag_connect_link_down(l, why);
-	ag_mem_link_down(l);
+	ag_share_link_down(l);
 	ag_ctl_close(l);
 }
 

@@ -12,8 +12,8 @@
 #include "ag_conn.h"
 #include "ag_link.h"
 #include "ag_list.h"
-#include "ag_mem.h"
 #include "ag_retire.h"
+#include "ag_share.h"
 #include "ag_state.h"
 #include "rt_topo.h"
 #include "u_time.h"
@@ -115,7 +115,7 @@ void ag_suspend_begin(struct ag_conn *conn)
 	if (conn->resume == AG_ON_PATH)
 		ag_suspend_begin_timers(conn);
 	ag_suspend_set(conn, AG_SUSPENDING);
-	ag_mem_conn_end(conn);
+	ag_share_conn_end(conn);
 	w_ctl_init(&m, W_SUSPEND, sizeof(m));
 	ag_client_send(conn->client, &m, NULL, 0);
 }

@@ -4,9 +4,9 @@
 #include "nvi_credit.h"
 #include "nvi_fault.h"
 #include "nvi_publish.h"
+#include "nvi_refuse.h"
 #include "nvi_retransmit.h"
 #include "nvi_store.h"
-#include "nvi_tx.h"
 
 /* Copies a fragment from its source to its place in the payload buffer.  0 or -EFAULT. */
 static int payload_again(struct nvi_chan *ch, const struct nvi_retx_slot *k, uint32_t offset)
@@ -56,7 +56,7 @@ static void lost_source(struct nvi_chan *ch, const struct nvi_retx_slot *k)
 	}
 	if (ch->tx.msg.op != 0 && ch->tx.msg.entry == k->entry)
 		ch->tx.msg.op = 0;
-	nvi_tx_refuse(ch, k->entry, VIP_STATUS_PROTECTION_ERROR);
+	nvi_refuse(ch, k->entry, VIP_STATUS_PROTECTION_ERROR);
 }
 
 int nvi_retransmit(struct nvi_chan *ch)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When a descriptor completes:
+ * When a descriptor completes, by the level of the connection:
  *  - unreliable: when its last fragment is out;
  *  - reliable delivery, sent inline: when its last fragment is out;
  *  - reliable delivery, sent otherwise: when the peer has consumed its last slot,
@@ -12,9 +12,9 @@
 
 #include "nvi_answer.h"
 #include "nvi_credit.h"
-#include "nvi_fault.h"
 #include "nvi_place.h"
 #include "nvi_publish.h"
+#include "nvi_refuse.h"
 #include "nvi_store.h"
 #include "nvi_tx.h"
 #include "nvi_write.h"
@@ -26,9 +26,7 @@
 
 /* ---- the next message ------------------------------------------------------------------------ */
 
-/*
- * All slots of the message are published: completes its descriptor, unless that waits for credit.
- */
+/* All slots of the message are published: completes its descriptor, unless that waits for credit. */
 static void finish_message(struct nvi_chan *ch, bool inline_only)
 {
 	struct nvi_tx_message *m = &ch->tx.msg;
@@ -52,8 +50,8 @@ static void finish_message(struct nvi_chan *ch, bool inline_only)
 }
 
 /*
- * An answer to a read of the peer; its source is checked again for each fragment.  1: begun; 0: there
- * is none; -EAGAIN: it has to wait, and all that is behind it.
+ * Begins an answer to a read of the peer; its source is checked again for each fragment.  1: begun; 0: there
+ * is none; -EAGAIN: it has to wait, and all that follows it.
  */
 static int begin_read_answer(struct nvi_chan *ch)
 {
@@ -71,38 +69,17 @@ static int begin_read_answer(struct nvi_chan *ch)
 	m->op = W_OP_READ_RESP;
 	m->read_req = (struct w_read_req){ answer->rdma, answer->offer };
 	m->placed = method == NVI_METHOD_DONE;
-	/* Of those through slots the last one asks for credit, behind which others can be placed. */
+	/* The last slot of an answer through slots asks for credit: after that, answers can be placed. */
 	m->ack = answer->offered;
 	m->is_value = answer->is_value;
 	m->value = answer->value;
 	m->entry = answer->slot;
-	/*
-	 * Before the answer is out: the peer may send its next request when it has the last byte.
-	 */
+	/* Before the answer is out, since the peer may send its next request when it has the last byte. */
 	atomic_store_explicit(&ch->answers.head, head + 1, memory_order_release);
 	m->total = m->rdma.length;
 	m->done = 0;
 	m->with_rdma = m->with_imm = false;
 	return 1;
-}
-
-void nvi_tx_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits)
-{
-	if (bits & VIP_STATUS_PROTECTION_ERROR)
-		ch->vi->counters.ProtectionErrors++;
-	nvi_complete_send(&ch->vi->sq, entry, bits);
-	if (ch->level != VIP_SERVICE_UNRELIABLE)
-		nvi_fault_tx(ch, (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_SENDER, 0, 0 });
-}
-
-/*
- * May a descriptor be refused that cannot be sent? On reliable levels that breaks the connection:
- * it waits until all earlier sends have arrived, so that none of them is flushed.
- */
-static bool may_refuse(struct nvi_chan *ch, uint32_t entry)
-{
-	return ch->level == VIP_SERVICE_UNRELIABLE ||
-	       (nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == entry);
 }
 
 static uint32_t check_descriptor(struct nvi_chan *ch, const struct vi_wqe *wqe)
@@ -207,17 +184,17 @@ static bool begin_descriptor(struct nvi_chan *ch)
 		    vi_sg_init(&m->sg, ch->vi, wqe, nvi_is_read(wqe) ? VI_WRITE : VI_READ,
 			       wqe->length) != 0)
 			bits = VIP_STATUS_PROTECTION_ERROR;
-		if (u_unlikely(bits != 0 && !may_refuse(ch, entry)))
+		if (u_unlikely(bits != 0 && !nvi_may_refuse(ch, entry)))
 			return false;
 		sq->next++;
 		if (u_unlikely(bits != 0)) {
-			nvi_tx_refuse(ch, entry, bits);
+			nvi_refuse(ch, entry, bits);
 			if (ch->level != VIP_SERVICE_UNRELIABLE)
 				return false;
 			continue;
 		}
-		ch->tx.drains =
-			false; /* may_refuse() may have set it, before the descriptor became fit */
+		/* nvi_may_refuse() may have set it, before the descriptor became fit. */
+		ch->tx.drains = false;
 		wqe->first = ch->tx.seq;
 		m->entry = entry;
 		m->total = wqe->length;
@@ -272,7 +249,7 @@ static int gather(struct nvi_chan *ch, const struct u_out *out, uint8_t *dst, ui
 }
 
 /*
- * Is there a slot, and with `in_payload` room in the payload buffer for n bytes? Takes in credit
+ * Is there a slot, and with `in_payload` room in the payload buffer for n bytes?  Takes in credit
  * when there seems to be none.
  */
 static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, uint32_t *offset_out,
@@ -313,46 +290,9 @@ static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in
 	return flags;
 }
 
-/* Forgets the source of the message: its memory is not read any more, and may go. */
-static void give_up_source(struct nvi_tx_message *m)
-{
-	m->sg.at_left = 0;
-	m->sg.desc_handle = m->sg.handle = 0;
-	m->sg.left = 1;
-	m->sg.need = 1;
-}
-
 /*
- * The source of the message went away between its fragments (deregistered).
- * Nothing of this fragment was published.
- */
-static void abandon_message(struct nvi_chan *ch)
-{
-	struct nvi_tx_message *m = &ch->tx.msg;
-	uint8_t op = m->op;
-
-	if (op != W_OP_READ_RESP) {
-		give_up_source(m);
-		if (!may_refuse(ch, m->entry))
-			return;
-	}
-	m->op = 0;
-	if (op == W_OP_READ_RESP) {
-		ch->vi->counters.ProtectionErrors++;
-		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAR_PROT);
-		/* Its entry is the slot of the peer's request. */
-		nvi_fault_tx(ch,
-			     (struct nvi_fault){ NVI_BREAK_LOCAL, W_ERR_RDMA_PROT, m->entry, 0 });
-		return;
-	}
-	if (ch->level == VIP_SERVICE_UNRELIABLE && m->done > 0)
-		nvi_publish_bare(ch, W_OP_ABORT, W_F_LAST);
-	nvi_tx_refuse(ch, m->entry, VIP_STATUS_PROTECTION_ERROR);
-}
-
-/*
- * Of a message alone the peer copies one fragment while the next is written; in a stream it has
- * others to copy, and long fragments are cheaper.
+ * The length of the next fragment.  While no other message is under way, fragments are short, so that the peer
+ * copies one while the next is written; in a stream it has others to copy, and long fragments are cheaper.
  */
 static uint32_t fragment_bytes(const struct nvi_chan *ch, uint32_t total, uint32_t left)
 {
@@ -364,7 +304,7 @@ static uint32_t fragment_bytes(const struct nvi_chan *ch, uint32_t total, uint32
 	return left < most ? left : most;
 }
 
-/* A slot of a request has no payload, but this. */
+/* The bytes that a slot of a request, or the first of a write, carries before its payload. */
 static uint32_t request_bytes(const struct nvi_tx_message *m)
 {
 	if (m->op == W_OP_ATOMIC_REQ)
@@ -395,14 +335,14 @@ static bool tx_fragment(struct nvi_chan *ch)
 	err = in_payload ? gather(ch, &ch->out, ch->out_payload + offset, n)
 			 : gather(ch, NULL, bytes + head_bytes, n);
 	if (u_unlikely(err != 0)) {
-		abandon_message(ch);
+		nvi_abandon_message(ch);
 		return false;
 	}
 	last = n == left;
 	memcpy(line.data, bytes, W_HEAD_INLINE);
 	line.head.op = m->op;
 	line.head.flags = fragment_flags(m, last, in_payload);
-	/* One that completes when it is out does not wait for credit, but direct writes do. */
+	/* A message that completes when it is out does not wait for credit, but direct writes do. */
 	if (last && (m->op == W_OP_WRITE || (ch->tx.direct_writes && m->op == W_OP_SEND) ||
 		     (m->ack && (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || m->total != n ||
 				 in_payload))))
@@ -421,19 +361,19 @@ static bool tx_fragment(struct nvi_chan *ch)
 	return true;
 }
 
-/* As tx_fragment(), of an answer that is placed. */
+/* As tx_fragment(), for an answer that is placed. */
 static bool tx_piece(struct nvi_chan *ch)
 {
 	int got = nvi_answer_place(ch);
 
 	if (u_unlikely(got < 0))
-		abandon_message(ch);
+		nvi_abandon_message(ch);
 	return got > 0;
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Is there a message under way, begun now if need be?  What waits is not overtaken. */
+/* Is a message under way?  Begins one if none is; an answer that has to wait is not overtaken. */
 static bool begin_message(struct nvi_chan *ch)
 {
 	int answer = ch->tx.msg.op == 0 ? begin_read_answer(ch) : 1;

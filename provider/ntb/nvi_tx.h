@@ -19,10 +19,5 @@ uint32_t nvi_tx_run(struct nvi_chan *ch);
 int nvi_tx_progress(struct nvi_chan *ch);
 /* May the descriptor start, with respect to fence and reads under way?  Caller holds tx_lock. */
 bool nvi_tx_may_start(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint32_t entry);
-/*
- * The descriptor cannot be sent: it completes with the error, and on reliable levels the
- * connection is marked to be broken.  Caller holds tx_lock.
- */
-void nvi_tx_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits);
 
 #endif

@@ -46,12 +46,30 @@ bool rt_link_live(const struct rt_topo *t, const uint8_t *up, unsigned int host,
 void rt_sweep(const struct rt_topo *t, const uint8_t *up, unsigned int to, unsigned int until,
 	      uint16_t *dist);
 
+/* A topology without ports; `width` and `height` are those of a grid.  NULL: no memory. */
+struct rt_topo *rt_topo_create(enum rt_shape shape, unsigned int hosts, unsigned int width,
+			       unsigned int height);
+
+/* Adds the ports of all hosts of a grid. */
+void rt_grid_build(struct rt_topo *t);
+
+/* A link of a graph, between two hosts: the one with the lower number, and the other. */
+struct rt_edge {
+	uint16_t low, high;
+};
+
+/* For qsort(): by the lower host, then by the other. */
+int rt_edge_order(const void *va, const void *vb);
+
+/* Adds the ports of all hosts of a graph; edges are in order, so a host's ports are in the order of their peers. */
+void rt_graph_build(struct rt_topo *t, const struct rt_edge *edges, unsigned int count);
+
 #define RT_SHOWN 40u /* characters of a text that a message repeats */
 
-/* The begin of a text for a message: no control characters, not too long. */
+/* The beginning of a text, for a message: without control characters, at most RT_SHOWN of it. */
 void rt_shown(const char *text, char out[RT_SHOWN + 4]);
 
-/* Reads a number of one to four digits.  Returns the text behind it, or NULL. */
+/* Reads a number of one to four digits.  Returns the text after it, or NULL. */
 const char *rt_number(const char *text, unsigned int *out);
 
 #endif

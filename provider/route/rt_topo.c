@@ -1,77 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Specs, and the ports that come of them. */
+/* The hosts and ports of a topology. */
 #include "rt_topo.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "rt_priv.h"
 
-#define LINKS_MAX (RT_HOSTS_MAX * (RT_PORTS_MAX - 1) / 2)
-
-struct edge {
-	uint16_t low, high;
-};
-
-/* A spec being read: where messages go, and the links of a graph. */
-struct reading {
-	const char *spec;
-	unsigned int hosts;
-	char *why;
-	size_t size;
-	unsigned int edges;
-	uint8_t links[RT_HOSTS_MAX];
-	struct edge edge[LINKS_MAX];
-};
-
-static const char *const shape_words[] = { "ring", "chain", "mesh", "torus", "graph" };
 static const char *const side_names[] = { "left", "right", "up", "down" };
 
-void rt_shown(const char *text, char out[RT_SHOWN + 4])
-{
-	unsigned int i;
-
-	for (i = 0; i < RT_SHOWN && text[i] != '\0'; i++)
-		out[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-	snprintf(out + i, 4, "%s", text[i] != '\0' ? "..." : "");
-}
-
-__attribute__((format(printf, 2, 3))) static int refuse(struct reading *r, const char *format, ...)
-{
-	char head[RT_SHOWN + 4];
-	va_list args;
-	int len;
-
-	rt_shown(r->spec, head);
-	len = snprintf(r->why, r->size, "topology \"%s\": ", head);
-	if ((size_t)len < r->size) {
-		va_start(args, format);
-		vsnprintf(r->why + len, r->size - (size_t)len, format, args);
-		va_end(args);
-	}
-	return -EINVAL;
-}
-
-const char *rt_number(const char *text, unsigned int *out)
-{
-	unsigned int value = 0, digits;
-
-	for (digits = 0; text[digits] >= '0' && text[digits] <= '9'; digits++) {
-		if (digits == 4)
-			return NULL;
-		value = value * 10 + (unsigned int)(text[digits] - '0');
-	}
-	if (digits == 0)
-		return NULL;
-	*out = value;
-	return text + digits;
-}
-
-static struct rt_topo *topo_create(enum rt_shape shape, unsigned int hosts, unsigned int width,
-				   unsigned int height)
+struct rt_topo *rt_topo_create(enum rt_shape shape, unsigned int hosts, unsigned int width,
+			       unsigned int height)
 {
 	struct rt_topo *t = calloc(1, sizeof(*t) + hosts * sizeof(t->host[0]));
 
@@ -92,7 +31,7 @@ void rt_topo_free(struct rt_topo *t)
 	free(t);
 }
 
-/* Appends a port whose peer is filled in when all hosts have theirs. */
+/* Appends a port; its peer is set when all hosts have their ports. */
 static struct rt_port *port_add(struct rt_topo *t, unsigned int host, const char *name)
 {
 	struct rt_host *h = &t->host[host];
@@ -111,7 +50,7 @@ static void selves_add(struct rt_topo *t)
 		port_add(t, host, "self");
 }
 
-/* The next place from `at` among `n`, forward or back; false at an edge. */
+/* Moves `at` to the next of n places in a line, forward or back; false at the end of a line that does not wrap. */
 static bool line_step(unsigned int n, bool wraps, bool forward, unsigned int *at)
 {
 	bool leaves = forward ? *at == n - 1 : *at == 0;
@@ -161,7 +100,7 @@ static void host_connect(struct rt_topo *t, unsigned int host)
 	}
 }
 
-static void grid_build(struct rt_topo *t)
+void rt_grid_build(struct rt_topo *t)
 {
 	unsigned int host, there, side;
 	struct rt_port *p;
@@ -181,124 +120,9 @@ static void grid_build(struct rt_topo *t)
 		host_connect(t, host);
 }
 
-static int finish(struct rt_topo *t, char *spec, struct rt_topo **out)
+int rt_edge_order(const void *va, const void *vb)
 {
-	if (spec == NULL) {
-		rt_topo_free(t);
-		return -ENOMEM;
-	}
-	t->spec = spec;
-	*out = t;
-	return 0;
-}
-
-static int line_parse(struct reading *r, enum rt_shape shape, struct rt_topo **out)
-{
-	struct rt_topo *t = topo_create(shape, r->hosts, r->hosts, 1);
-
-	if (t == NULL)
-		return -ENOMEM;
-	grid_build(t);
-	return finish(t, strdup(shape_words[shape]), out);
-}
-
-/* A size that fits the hosts, as square as it can be. */
-static void size_advice(unsigned int hosts, unsigned int *width, unsigned int *height)
-{
-	unsigned int h;
-
-	for (h = 1; h * h <= hosts; h++) {
-		if (hosts % h == 0) {
-			*height = h;
-			*width = hosts / h;
-		}
-	}
-}
-
-static int grid_parse(struct reading *r, enum rt_shape shape, const char *text,
-		      struct rt_topo **out)
-{
-	unsigned int width = 0, height = 0, fit_width = 0, fit_height = 0;
-	const char *word = shape_words[shape];
-	struct rt_topo *t;
-	char *spec = NULL;
-
-	size_advice(r->hosts, &fit_width, &fit_height);
-	text = rt_number(text, &width);
-	if (text != NULL)
-		text = *text == 'x' ? rt_number(text + 1, &height) : NULL;
-	if (text == NULL || *text != '\0' || width == 0 || height == 0)
-		return refuse(r, "not a width and a height; use %s:WxH, for %u hosts %s:%ux%u",
-			      word, r->hosts, word, fit_width, fit_height);
-	if (width * height != r->hosts)
-		return refuse(r, "that is %u hosts, the fabric has %u; use a size such as %s:%ux%u",
-			      width * height, r->hosts, word, fit_width, fit_height);
-	t = topo_create(shape, r->hosts, width, height);
-	if (t == NULL)
-		return -ENOMEM;
-	grid_build(t);
-	if (asprintf(&spec, "%s:%ux%u", word, width, height) < 0)
-		spec = NULL;
-	return finish(t, spec, out);
-}
-
-static int edge_add(struct reading *r, unsigned int a, unsigned int b)
-{
-	unsigned int far = a > b ? a : b, i;
-	unsigned int ends[2] = { a, b };
-
-	if (far >= r->hosts)
-		return refuse(r, "link %u-%u: host %u is none of the %u hosts; use 0 to %u", a, b,
-			      far, r->hosts, r->hosts - 1);
-	if (a == b)
-		return refuse(r, "link %u-%u joins a host to itself; leave it out", a, b);
-	for (i = 0; i < 2; i++) {
-		if (r->links[ends[i]] == RT_PORTS_MAX - 1)
-			return refuse(r, "host %u has more than %u links; leave some out", ends[i],
-				      RT_PORTS_MAX - 1);
-		r->links[ends[i]]++;
-	}
-	r->edge[r->edges++] = (struct edge){ (uint16_t)(a + b - far), (uint16_t)far };
-	return 0;
-}
-
-static bool parts_links(char c)
-{
-	return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static int edges_parse(struct reading *r, const char *text)
-{
-	char head[RT_SHOWN + 4];
-	unsigned int a, b;
-	const char *end;
-	int rc;
-
-	for (;;) {
-		while (parts_links(*text))
-			text++;
-		if (*text == '\0')
-			return 0;
-		end = rt_number(text, &a);
-		if (end != NULL)
-			end = *end == '-' ? rt_number(end + 1, &b) : NULL;
-		if (end == NULL || (*end != '\0' && !parts_links(*end))) {
-			rt_shown(text, head);
-			return refuse(
-				r,
-				"\"%s\" does not begin with a link; use two host numbers, as in 0-1",
-				head);
-		}
-		rc = edge_add(r, a, b);
-		if (rc != 0)
-			return rc;
-		text = end;
-	}
-}
-
-static int edge_order(const void *va, const void *vb)
-{
-	const struct edge *a = va, *b = vb;
+	const struct rt_edge *a = va, *b = vb;
 
 	return a->low != b->low ? (int)a->low - (int)b->low : (int)a->high - (int)b->high;
 }
@@ -317,140 +141,21 @@ static void edge_port(struct rt_topo *t, unsigned int host, unsigned int to, uns
 	p->listens = host < to;
 }
 
-/* Edges in order: the ports of each host come in the order of their peers. */
-static void graph_build(struct rt_topo *t, const struct reading *r)
+void rt_graph_build(struct rt_topo *t, const struct rt_edge *edges, unsigned int count)
 {
 	unsigned int i, twin = 0;
 
 	selves_add(t);
-	for (i = 0; i < r->edges; i++) {
-		const struct edge *e = &r->edge[i];
+	for (i = 0; i < count; i++) {
+		const struct rt_edge *e = &edges[i];
 		struct rt_host *low = &t->host[e->low], *high = &t->host[e->high];
 
-		twin = i > 0 && edge_order(e, e - 1) == 0 ? twin + 1 : 0;
+		twin = i > 0 && rt_edge_order(e, e - 1) == 0 ? twin + 1 : 0;
 		edge_port(t, e->low, e->high, twin);
 		edge_port(t, e->high, e->low, twin);
 		low->port[low->ports - 1].peer = (struct rt_end){ e->high, high->ports - 1 };
 		high->port[high->ports - 1].peer = (struct rt_end){ e->low, low->ports - 1 };
 	}
-}
-
-static int graph_check(struct reading *r, const struct rt_topo *t)
-{
-	uint16_t dist[RT_HOSTS_MAX];
-	unsigned int host;
-
-	rt_sweep(t, NULL, 0, RT_HOSTS_MAX, dist);
-	for (host = 0; host < t->hosts; host++) {
-		if (dist[host] == RT_FAR)
-			return refuse(
-				r, "no path from host 0 to host %u; add links until all are joined",
-				host);
-	}
-	return 0;
-}
-
-static char *graph_spec(const struct reading *r)
-{
-	char *spec = malloc(RT_SPEC_MAX), *fit;
-	size_t len;
-	unsigned int i;
-
-	if (spec == NULL)
-		return NULL;
-	len = (size_t)snprintf(spec, RT_SPEC_MAX, "%s:", shape_words[RT_SHAPE_GRAPH]);
-	for (i = 0; i < r->edges; i++)
-		len += (size_t)snprintf(spec + len, RT_SPEC_MAX - len, "%s%u-%u", i > 0 ? "," : "",
-					r->edge[i].low, r->edge[i].high);
-	fit = realloc(spec, len + 1);
-	return fit != NULL ? fit : spec;
-}
-
-static int graph_parse(struct reading *r, const char *text, struct rt_topo **out)
-{
-	struct rt_topo *t;
-	int rc = edges_parse(r, text);
-
-	if (rc != 0)
-		return rc;
-	qsort(r->edge, r->edges, sizeof(r->edge[0]), edge_order);
-	t = topo_create(RT_SHAPE_GRAPH, r->hosts, 0, 0);
-	if (t == NULL)
-		return -ENOMEM;
-	graph_build(t, r);
-	rc = graph_check(r, t);
-	if (rc != 0) {
-		rt_topo_free(t);
-		return rc;
-	}
-	return finish(t, graph_spec(r), out);
-}
-
-/* The shape that a spec begins with; `rest`: the text behind its colon.  -1: no known shape. */
-static int shape_parse(const char *spec, const char **rest)
-{
-	unsigned int shape;
-	size_t len;
-
-	for (shape = RT_SHAPE_RING; shape <= RT_SHAPE_GRAPH; shape++) {
-		len = strlen(shape_words[shape]);
-		if (strncmp(spec, shape_words[shape], len) != 0)
-			continue;
-		*rest = spec + len;
-		if (shape >= RT_SHAPE_MESH && **rest == ':') {
-			++*rest;
-			return (int)shape;
-		}
-		if (shape < RT_SHAPE_MESH && **rest == '\0')
-			return (int)shape;
-	}
-	return -1;
-}
-
-static int spec_parse(struct reading *r, struct rt_topo **out)
-{
-	const char *rest = NULL;
-	int shape;
-
-	if (r->hosts == 0 || r->hosts > RT_HOSTS_MAX)
-		return refuse(r, "%u hosts; use 1 to %u", r->hosts, RT_HOSTS_MAX);
-	if (strnlen(r->spec, RT_SPEC_MAX) == RT_SPEC_MAX)
-		return refuse(
-			r, "longer than %u bytes; use numbers without zeros, and one comma a link",
-			RT_SPEC_MAX - 1);
-	shape = r->spec[0] == '\0' ? RT_SHAPE_RING : shape_parse(r->spec, &rest);
-	switch (shape) {
-	case RT_SHAPE_RING:
-	case RT_SHAPE_CHAIN:
-		return line_parse(r, (enum rt_shape)shape, out);
-	case RT_SHAPE_MESH:
-	case RT_SHAPE_TORUS:
-		return grid_parse(r, (enum rt_shape)shape, rest, out);
-	case RT_SHAPE_GRAPH:
-		return graph_parse(r, rest, out);
-	default:
-		return refuse(r,
-			      "not known; use ring, chain, mesh:WxH, torus:WxH or graph:A-B,C-D");
-	}
-}
-
-int rt_topo_parse(const char *spec, unsigned int hosts, struct rt_topo **out, char *why,
-		  size_t size)
-{
-	struct reading *r = calloc(1, sizeof(*r));
-	int rc = -ENOMEM;
-
-	if (r != NULL) {
-		r->spec = spec != NULL ? spec : "";
-		r->hosts = hosts;
-		r->why = why;
-		r->size = size;
-		rc = spec_parse(r, out);
-		free(r);
-	}
-	if (rc == -ENOMEM)
-		snprintf(why, size, "no memory for a topology of %u hosts; free some", hosts);
-	return rc;
 }
 
 const char *rt_topo_spec(const struct rt_topo *t)

@@ -20,6 +20,26 @@ struct cl_where {
 /* Says why the process at the other end of `sock` is not trusted, and returns -EACCES. */
 int cl_distrust(const struct cl_where *w, unsigned int host, int sock, char *error);
 
+/* A call to the agent of a host, by a socket that does not block. */
+struct cl_call {
+	unsigned int host;
+	int sock;
+	bool greeted; /* HELLO is sent */
+	int64_t deadline;
+};
+
+/* Makes the socket of a call, and connects it as cl_call_connect() does. */
+int cl_call_open(const struct cl_where *w, struct cl_call *c, char *error);
+/*
+ * Connects, and sends HELLO.  Returns 0 when that is done, or when it is to be tried again, as the agent's queue is
+ * full; else why not.
+ */
+int cl_call_connect(const struct cl_where *w, struct cl_call *c, char *error);
+/* Reads the answer to HELLO.  Returns 0, or why there is no connection; -EPIPE when the agent has left. */
+int cl_call_welcome(const struct cl_where *w, int sock, struct cl_agent *out, char *error);
+/* The process that listens at the other end; -1: not connected, or the socket does not tell. */
+pid_t cl_call_pid(int sock);
+
 /* The agent of one host; see cl_open_host(). */
 int cl_open_at(const struct cl_where *w, unsigned int host, struct cl_agent *out, char *error);
 

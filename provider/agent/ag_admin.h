@@ -5,6 +5,7 @@
 
 #include "ag_client.h"
 #include "w_ctl.h"
+#include "w_tool.h"
 
 /* W_ADMIN of a process: done if it is the owner's or root's, and answered. */
 void ag_admin(struct ag_client *c, const struct w_admin *m);

@@ -10,6 +10,7 @@
 #include "ag_client.h"
 #include "ag_state.h"
 #include "w_ctl.h"
+#include "w_tool.h"
 
 /* The process with that place among those that have a NIC open, or NULL. */
 struct ag_client *ag_listing_nic(struct ag_agent *a, uint32_t i);

@@ -13,6 +13,7 @@
 
 #include "w_addr.h"
 #include "w_ctl.h"
+#include "w_tool.h"
 
 #define CL_ERROR_MAX 256
 #define CL_FDS_LOADED 10u /* descriptors without which a program may end before it can say why */

@@ -4,6 +4,7 @@
 #define NVI_REQ_H
 
 #include "nvi_nic.h"
+#include "w_tool.h"
 
 struct nvi_req {
 	struct nvi_req *next;

@@ -15,6 +15,7 @@
 #include "u_base.h"
 #include "w_cm.h"
 #include "w_slot.h"
+#include "w_tool.h"
 
 /* The most a slice may be longer than its geometry needs: alignment of the port. */
 #define SLICE_SLACK (4u << 20)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Control messages: between a process and its host's agent (over a Unix
- * SOCK_SEQPACKET socket, descriptors beside them), and between the agents of
+ * SOCK_SEQPACKET socket, which also passes descriptors), and between the agents of
  * neighbours (through a control slice, no descriptors: slices are named by id).
- * The same header, types and structures serve both; the records of agents are in w_cm.h.
+ * Both have the header and the types below.  The records of agents are in w_cm.h, the messages of
+ * tools in w_tool.h.
  *
  * A connection end is an agent's record, named by `conn` (nonzero, generation
  * inside).  A process names its attempts by `token`, echoed in every answer.
@@ -57,15 +58,15 @@
  * A process that finds the link of the new path down does not confirm, and stays suspended.
  *
  * Only the agent of the end that asked for the connection resumes it.  When that end is closed
- * meanwhile, a CM_RESUME{epoch, reason} says so: the other is lost for that reason, and refuses it.
- * What is about an earlier epoch is ignored.  What was not resumed in time is lost, with W_LOST_LINK,
- * at both ends.
+ * before, a CM_RESUME{epoch, reason} says so: the other end is lost for that reason, and its agent refuses.
+ * Messages about an earlier epoch are ignored.  A connection that was not resumed in time is lost, with
+ * W_LOST_LINK, at both ends.
  *
- * The other agent waits for that, and asks whether there is anybody to wait for: an agent that was
- * started anew knows none of the connections of the one before.
+ * The other agent waits for that, and asks whether there is an end to wait for: an agent that was
+ * started again knows none of the connections of the one before.
  *
  *	b->a  CM_QUERY{src, dst}	a: an end of that name, with that other end ->  no answer
- *	a->b  CM_UNKNOWN{src, dst}	else
+ *	a->b  CM_UNKNOWN{src, dst}	otherwise
  *	b->S  LOST{conn, W_LOST_LINK}
  *
  * After that, CLOSE{conn} by either process -> CM_CLOSE -> LOST{conn, reason} at
@@ -135,7 +136,7 @@ struct w_geometry {
 };
 static_assert(sizeof(struct w_geometry) == 32, "w_geometry");
 
-/* How far the receiver of a connection got, when its path was lost. */
+/* How far the receiver of a connection had got when its path was lost. */
 struct w_consumed {
 	uint32_t slots;	 /* consumed; the next one is this */
 	uint32_t cursor; /* of the payload buffer, within it */
@@ -191,7 +192,7 @@ enum w_ctl_type {
 	W_WELCOME = 64, /* struct w_welcome */
 	/*
 	 * struct w_port + fds: a port to attach.  Sent before its first use, and again
-	 * before the next use when its link came up anew (another link_generation).
+	 * before the next use when its link came up again (with a new link_generation).
 	 */
 	W_PORT,
 	W_UNLISTENED, /* struct w_token */
@@ -221,7 +222,7 @@ enum w_ctl_type {
 	W_CM_HEARTBEAT, /* struct w_cm: src only; to a neighbour */
 	W_CM_LINKS,	/* struct w_cm_links; to a neighbour, which passes on newer ones */
 	W_CM_RESUME,	/* struct w_cm: a connection goes on over another path */
-	W_CM_QUERY,	/* struct w_cm: do you know this end?  Relays keep nothing of it */
+	W_CM_QUERY,	/* struct w_cm: do you know this end?  Relays keep no state of it */
 	W_CM_UNKNOWN,	/* struct w_cm: the answer, if it does not */
 };
 
@@ -381,80 +382,10 @@ struct w_route {
 	char reason[160];
 };
 
-/*
- * The topology is told as its spec (rt_topo.h) and a mask of links for each host.  A spec may be longer than
- * a record: its items, put together in their order, are the whole.
- */
-enum w_list_what {
-	W_LIST_HOSTS = 1,
-	W_LIST_PORTS,
-	W_LIST_CLIENTS,
-	W_LIST_ALIASES,
-	W_LIST_TOPOLOGY, /* {"spec":"..."} */
-	W_LIST_LINKS,	 /* of host `index`: {"host":0,"heard":true,"up":7,"bridges":0} */
-	W_LIST_RELAY, /* transfer threads, and their counters; then their placement, see ag_place.c */
-	W_LIST_WHAT_MAX
-};
-
-struct w_list {
-	struct w_ctl_hdr hdr;
-	uint64_t token;
-	uint32_t what;
-	uint32_t index;
-};
-
-/* One item as a JSON object in text; `more` is 0 after the last (then text is empty). */
-struct w_listed {
-	struct w_ctl_hdr hdr;
-	uint64_t token;
-	uint32_t more;
-	uint32_t reserved;
-	char text[400];
-};
-
-#define W_COUNTERS 20u /* the fields of VIPX_COUNTERS after Size, in their order */
-
-struct w_count {
-	struct w_ctl_hdr hdr;
-	uint64_t token;
-	uint32_t index;	 /* of the NIC in the agent's list of clients */
-	uint32_t client; /* agent to process: id of the client that asks; echoed */
-};
-
-struct w_counted {
-	struct w_ctl_hdr hdr;
-	uint64_t token;
-	uint32_t index; /* agent to tool: 0 when there is no such NIC, else 1 */
-	uint32_t client; /* process to agent: the client that asked; agent to tool: the NIC's client id */
-	uint32_t pid;
-	uint32_t reserved;
-	char program[W_NAME_MAX];
-	uint64_t counters[W_COUNTERS];
-};
-static_assert(sizeof(struct w_counted) <= W_CTL_MAX, "w_counted");
-
-enum w_admin_verb {
-	W_ADMIN_STOP = 1,  /* the agent leaves; its clients lose their NICs */
-	W_ADMIN_LINK_DOWN, /* name: port */
-	W_ADMIN_LINK_UP,
-	W_ADMIN_ALIAS,	/* name: "alias=host" host alias of the name service */
-	W_ADMIN_DEVICE, /* name: "device=host" device alias */
-	W_ADMIN_LEAVE,	/* the agent leaves if it was started on demand and no NIC is open */
-};
-
-struct w_admin {
-	struct w_ctl_hdr hdr;
-	uint64_t token;
-	uint32_t verb;
-	uint32_t reserved;
-	char name[W_NAME_MAX * 2];
-};
-
-static_assert(sizeof(struct w_listed) <= W_CTL_MAX, "w_listed");
 static_assert(sizeof(struct w_port) <= W_CTL_MAX, "w_port");
 
 /*
- * The one validator of control messages: is `len` bytes at `msg` a whole,
+ * The one validator of control messages: are `len` bytes at `msg` a complete,
  * known message of this version, with every bounded field in its bounds and
  * every text terminated?  A w_addr's host_len and the existence of ids are left
  * to the receiver.  Returns its type, or -EPROTO, or -EPROTONOSUPPORT
@@ -465,21 +396,21 @@ int w_ctl_check(const void *msg, uint32_t len);
 /* Fills the header of a message of `type`. */
 void w_ctl_init(void *msg, enum w_ctl_type type, uint32_t len);
 
-/* Sends or receives one message with up to W_CTL_FDS descriptors; see w_ctl.c. */
+/* Sends one message with up to W_CTL_FDS descriptors.  0 or -errno. */
 int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds);
-/* Without descriptors, and without waiting for room: -EAGAIN. */
+/* As w_ctl_send() without descriptors, but -EAGAIN where that would wait for room. */
 int w_ctl_try(int sock, const void *msg);
 /*
  * Returns bytes received, 0 at hang-up, or -errno.  Descriptors are close-on-exec and the caller's;
  * a message with more than W_CTL_FDS, or with one that is neither memory nor the kernel module's, is
- * refused and its descriptors closed.  A message whose descriptors this process has no numbers left
- * for comes without them.
+ * refused and its descriptors closed.  When this process has no number left for a descriptor, the message
+ * comes without descriptors.
  */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out);
 /*
- * As w_ctl_recv(), from a sender that has no descriptors to send.  `peek`: the kernel does not keep
+ * As w_ctl_recv(), from a sender that must not send descriptors.  `peek`: the kernel does not keep
  * them out of the socket's queue (u_rights_pass()), so peek before reading.  -EBADMSG: some came,
- * and wait in the queue.
+ * and are still in the queue.
  */
 int w_ctl_recv_bare(int sock, void *buf, uint32_t size, bool peek);
 

@@ -30,6 +30,7 @@ extern "C" {
 #include "w_cm.h"
 #include "w_ctl.h"
 #include "w_slot.h"
+#include "w_tool.h"
 }
 #include "open_fds.h"
 #include "turns.h"

@@ -29,6 +29,7 @@
 extern "C" {
 #include "w_addr.h"
 #include "w_ctl.h"
+#include "w_tool.h"
 }
 
 using namespace clu;

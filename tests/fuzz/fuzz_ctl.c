@@ -5,6 +5,7 @@
 
 #include "w_cm.h"
 #include "w_ctl.h"
+#include "w_tool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

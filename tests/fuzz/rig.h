@@ -19,6 +19,7 @@
 #include "w_addr.h"
 #include "w_cm.h"
 #include "w_ctl.h"
+#include "w_tool.h"
 
 #define RIG_HOSTS_MAX 3u /* of the fabric, a ring; of two, host 0 has `right` and host 1 `left` */
 #define RIG_SLOTS 8u

@@ -24,6 +24,7 @@ extern "C" {
 #include "w_cm.h"
 #include "w_ctl.h"
 #include "w_slot.h"
+#include "w_tool.h"
 }
 
 namespace {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define U_OPTION_GO_ON (-1) /* beside the exit statuses 0, 1 and 2 */
+#define U_OPTION_GO_ON (-1) /* differs from the exit statuses 0, 1 and 2 */
 
 enum u_option_kind {
 	U_OPTION_FLAG,	  /* bool: becomes true, or what `off` says */
@@ -43,13 +43,13 @@ struct u_option {
 	const char *const *words; /* a text is one of these, a number its index; NULL ends them */
 	/*
 	 * Sets what no member alone can hold.  0; -EINVAL: the argument is not what is expected;
-	 * -ECANCELED: that has been said already; another error: that is said.
+	 * -ECANCELED: refused, and an error line was written; another error: it is printed in the error line.
 	 */
 	int (*call)(void *into, const struct u_option *o, const char *arg);
 	const char *expected; /* after "is not" in the error line; NULL: by the kind and the limits */
 };
 
-/* Of a row: the option sets this member, whose type says what it takes. */
+/* In a row: the option sets this member, whose type says which argument the option takes. */
 #define U_OPTION_AT(type, field)                                                                   \
 	.kind = _Generic(((type *)0)->field, bool: U_OPTION_FLAG, int: U_OPTION_NUMBER,           \
 		unsigned int: U_OPTION_NUMBER, unsigned long: U_OPTION_NUMBER,                     \
@@ -93,7 +93,7 @@ int u_option_refuse(const struct u_option_tool *t, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * The whole text as a number within limits, of which a size may end with k, M, G or T.  0, or -EINVAL,
+ * Reads all of the text as a number within limits; a size may end with k, M, G or T.  0, or -EINVAL,
  * and then nothing is written.
  */
 int u_option_number(const char *text, bool size, uint64_t min, uint64_t max, uint64_t *out);

@@ -1,182 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "u_option.h"
-
+/* The command line, error lines and --help. */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
-#include <limits.h>
-#include <locale.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MAX 64 /* of a table; of a longer one the last rows are not known */
-#define LONG 256    /* above all letters: what getopt_long() returns for the first row */
+#include "u_option.h"
+#include "u_option_value.h"
+
+#define ROWS_MAX 64 /* of a table; rows after these are ignored */
+#define LONG 256    /* above all letters: getopt_long() returns this for the first row */
 #define TEXT_MAX 320
 
-/* The row, or the next that the tool has; NULL at the end of the table. */
+/* This row or, if the tool does not have it, the next that it has; NULL at the end of the table. */
 static const struct u_option *row(const struct u_option_tool *t, const struct u_option *o)
 {
 	while (o->tools != 0 && (o->tools & t->mask) == 0)
 		o++;
 	return o->name != NULL || o->help != NULL ? o : NULL;
-}
-
-/* ---- texts as values ---- */
-
-int u_option_number(const char *text, bool size, uint64_t min, uint64_t max, uint64_t *out)
-{
-	static const char units[] = "kmgt";
-	unsigned int shift = 0;
-	unsigned long long v;
-	const char *unit;
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return -EINVAL;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	unit = size && *end != '\0' ? strchr(units, tolower((unsigned char)*end)) : NULL;
-	if (unit != NULL) {
-		shift = 10 * (unsigned int)(unit - units + 1);
-		end++;
-	}
-	if (errno != 0 || *end != '\0' || v > max >> shift || v << shift < min)
-		return -EINVAL;
-	*out = (uint64_t)v << shift;
-	return 0;
-}
-
-/* Numbers have a decimal point whatever the locale says. */
-static double decimal(const char *text, char **end)
-{
-	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-	double number;
-
-	if (plain == (locale_t)0)
-		return strtod(text, end);
-	number = strtod_l(text, end, plain);
-	freelocale(plain);
-	return number;
-}
-
-int u_option_decimal(const char *text, double least, double most, double *out)
-{
-	char *end;
-	double v;
-
-	if ((!isdigit((unsigned char)text[0]) && text[0] != '.') || strpbrk(text, "xX") != NULL)
-		return -EINVAL;
-	v = decimal(text, &end);
-	if (end == text || *end != '\0' || !isfinite(v) || v < least || v > most)
-		return -EINVAL;
-	*out = v;
-	return 0;
-}
-
-static uint64_t most_of(const struct u_option *o)
-{
-	if (o->max != 0)
-		return o->max;
-	return o->bytes == sizeof(uint64_t) && o->kind != U_OPTION_PAIR ? UINT64_MAX : INT_MAX;
-}
-
-static int word_index(const char *const *words, const char *text, uint64_t *out)
-{
-	uint64_t i;
-
-	for (i = 0; words[i] != NULL && strcmp(words[i], text) != 0; i++)
-		;
-	if (words[i] == NULL)
-		return -EINVAL;
-	*out = i;
-	return 0;
-}
-
-static int set_number(const struct u_option *o, void *at, const char *arg)
-{
-	uint64_t v = o->min;
-	uint32_t narrow;
-	int rc = 0;
-
-	if (arg != NULL && o->words != NULL)
-		rc = word_index(o->words, arg, &v);
-	else if (arg != NULL && o->arg != NULL)
-		rc = u_option_number(arg, o->size, o->min, most_of(o), &v);
-	if (rc != 0 || (o->step != 0 && v % o->step != 0))
-		return -EINVAL;
-	narrow = (uint32_t)v;
-	memcpy(at, o->bytes == sizeof(v) ? (void *)&v : &narrow, o->bytes);
-	return 0;
-}
-
-static int set_string(const struct u_option *o, const char **at, const char *arg)
-{
-	size_t n = arg != NULL ? strlen(arg) : 0;
-	uint64_t ignored;
-
-	if (arg == NULL)
-		arg = "";
-	else if (o->words != NULL ? word_index(o->words, arg, &ignored) != 0
-				  : n < o->min || n > (o->max != 0 ? o->max : SIZE_MAX))
-		return -EINVAL;
-	*at = arg;
-	return 0;
-}
-
-static int set_list(const struct u_option *o, const char **at, const char *arg)
-{
-	size_t i = 0, n = o->bytes / sizeof(*at);
-
-	while (i < n && at[i] != NULL)
-		i++;
-	return i < n ? set_string(o, &at[i], arg) : -ENOSPC;
-}
-
-static int set_pair(const struct u_option *o, int at[2], const char *arg)
-{
-	const char *comma = strchr(arg, ',');
-	size_t n = comma != NULL ? (size_t)(comma - arg) : strlen(arg);
-	uint64_t a = 0, b = 0;
-	char first[24];
-
-	if (n >= sizeof(first) || (comma == NULL && strchr(o->arg, '[') == NULL))
-		return -EINVAL;
-	memcpy(first, arg, n);
-	first[n] = '\0';
-	if (u_option_number(first, false, o->min, most_of(o), &a) != 0 ||
-	    u_option_number(comma != NULL ? comma + 1 : arg, false, o->min, most_of(o), &b) != 0)
-		return -EINVAL;
-	at[0] = (int)a;
-	at[1] = (int)b;
-	return 0;
-}
-
-static int set(const struct u_option *o, void *into, const char *arg)
-{
-	void *at = (char *)into + o->offset;
-
-	if (o->call != NULL)
-		return o->call(into, o, arg);
-	switch (o->kind) {
-	case U_OPTION_FLAG:
-		*(bool *)at = !o->off;
-		return 0;
-	case U_OPTION_NUMBER:
-		return set_number(o, at, arg);
-	case U_OPTION_DECIMAL:
-		return u_option_decimal(arg, o->least, o->most, at);
-	case U_OPTION_STRING:
-		return set_string(o, at, arg);
-	case U_OPTION_LIST:
-		return set_list(o, at, arg);
-	case U_OPTION_PAIR:
-		return set_pair(o, at, arg);
-	default:
-		return -EINVAL;
-	}
 }
 
 /* ---- error lines ---- */
@@ -217,7 +60,7 @@ static void add(char *text, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* 65536 as 64k, if it is a size. */
+/* Adds a number; a size of 65536 as 64k. */
 static void add_number(char *text, const struct u_option *o, const char *before, uint64_t v)
 {
 	static const char *const unit[] = { "", "k", "M", "G", "T" };
@@ -238,7 +81,7 @@ static void add_words(char *text, const char *const *words)
 		add(text, "%s%s", i == 0 ? "" : words[i + 1] != NULL ? ", " : " or ", words[i]);
 }
 
-/* What stands after "is not". */
+/* Writes the text that follows "is not" in an error line. */
 static void expectation(const struct u_option *o, char text[TEXT_MAX])
 {
 	text[0] = '\0';
@@ -262,8 +105,8 @@ static void expectation(const struct u_option *o, char text[TEXT_MAX])
 		else
 			add(text, o->size ? "a size" : "a number");
 		add_number(text, o, " from ", o->min);
-		if (most_of(o) != UINT64_MAX)
-			add_number(text, o, " to ", most_of(o));
+		if (u_option_most(o) != UINT64_MAX)
+			add_number(text, o, " to ", u_option_most(o));
 	}
 }
 
@@ -301,7 +144,7 @@ static const struct u_option *find(const struct u_option_tool *t, int c)
 	return NULL;
 }
 
-/* Of how many options is it the beginning? */
+/* Returns how many options begin with this name. */
 static unsigned int begun_by(const struct u_option_tool *t, const char *name)
 {
 	const struct u_option *o;
@@ -328,7 +171,7 @@ static int unknown(const struct u_option_tool *t, int c, const char *word)
 	return u_option_refuse(t, "no option %.80s; see --help", word);
 }
 
-/* The row of a name that ends here or with a '='; NULL: there is none. */
+/* The row of a name that ends at a '=' or the end of the text; NULL: there is none. */
 static const struct u_option *named(const struct u_option_tool *t, const char *name)
 {
 	const struct u_option *o;
@@ -341,7 +184,7 @@ static const struct u_option *named(const struct u_option_tool *t, const char *n
 	return NULL;
 }
 
-/* A letter with the number that it takes, or letters of options that take nothing. */
+/* Is the word a letter with the number that it takes, or letters of options that take nothing? */
 static bool is_letters(const struct u_option_tool *t, const char *word)
 {
 	const struct u_option *o = find(t, word[0]);
@@ -355,8 +198,9 @@ static bool is_letters(const struct u_option_tool *t, const char *word)
 }
 
 /*
- * A program's options stand beside those of other launchers, of which one may be the beginning of an option here, or
- * begin with a letter that is one: such a word is not known.
+ * Is the word the full name of an option, letters, or no option at all?  Command lines of such a program may have
+ * options of other launchers.  One of these may be the beginning of a name here, or begin with a letter that is an
+ * option here: it must not be taken for that.
  */
 static bool is_spelled_out(const struct u_option_tool *t, const char *word)
 {
@@ -369,7 +213,7 @@ static bool is_spelled_out(const struct u_option_tool *t, const char *word)
 
 /* ---- --help ---- */
 
-/* The option with its letter, of which the tool has some, and its argument; returns its width. */
+/* The option, its letter and its argument; `letters`: some option has one.  Returns the width. */
 static int left_side(const struct u_option *o, bool letters, char text[TEXT_MAX])
 {
 	const char *arg = o->arg != NULL ? o->arg : "";
@@ -456,7 +300,7 @@ static int take(const struct u_option_tool *t, const struct u_option *o, void *i
 		printf("%s (Viaduct) %s\n", t->name, VIADUCT_VERSION);
 		return 0;
 	}
-	rc = set(o, into, arg);
+	rc = u_option_set(o, into, arg);
 	return rc == 0 ? U_OPTION_GO_ON : refused(t, o, arg, rc);
 }
 
@@ -472,7 +316,7 @@ int u_option_parse(const struct u_option_tool *t, int argc, char **argv, void *i
 
 	translate(t, longs, letters);
 	opterr = 0;
-	optind = 0; /* begins anew, also after another command line */
+	optind = 0; /* getopt_long() begins again, also after another command line */
 	for (;;) {
 		word = argv[optind != 0 ? optind : 1];
 		if (t->starts_program && !is_spelled_out(t, word))

@@ -8,6 +8,7 @@
  *	sim_traffic	the flows of a pattern
  *	sim_engine	SimGrid: platform, actors, time
  *	sim_wire	link directions: one fragment after the other
+ *	sim_core	the cores that the threads share
  *	sim_host	the threads of hosts: fragments, credit, relaying
  *	sim_fluid	the flows as streams that share links
  *	sim_report	results as JSON

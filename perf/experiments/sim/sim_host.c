@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hosts, fragment by fragment, after docs/protocol.md.  A host has application
+ * Hosts, fragment by fragment, as docs/protocol.md describes them.  A host has application
  * threads, each with a sending and a receiving half, and transfer threads that
  * relay.  A flow belongs to one application thread at each end and hashes to one
  * transfer thread at each relay, so it stays in order.  Every flow has a buffer of
@@ -11,17 +11,11 @@
 #include <stdlib.h>
 
 #include "sim.h"
+#include "sim_core.h"
 #include "sim_wire.h"
 #include "w_slot.h"
 
 struct world;
-
-/* A processor of the machine that all hosts share. */
-struct core {
-	const void *last; /* the thread that it ran last */
-	double left;	  /* when that was */
-	bool busy;
-};
 
 /* A thread that takes fragments as they arrive: it relays them, or is their receiver. */
 struct taker {
@@ -48,8 +42,7 @@ struct world {
 	struct taker *relays;	 /* hosts * threads */
 	struct taker *receivers; /* hosts * apps */
 	struct sender *senders;	 /* hosts * apps */
-	struct core *cores;	 /* NULL: each thread has one of its own */
-	sg_sem_t idle_cores;
+	struct sim_cores cores;
 	sg_sem_t ended; /* flows that are complete */
 	bool in_turn;
 	int err;
@@ -78,49 +71,6 @@ static unsigned int dir_after(const struct world *w, const struct sim_frag *frag
 	if (!frag->is_credit)
 		return flow->path[hops];
 	return w->net->dirs[flow->path[flow->hops - 1 - hops]].back;
-}
-
-/* The core that ran this thread last, else the one that has been idle the longest. */
-static struct core *core_choose(struct world *w, const void *thread)
-{
-	struct core *best = NULL;
-
-	for (unsigned int i = 0; i < (unsigned int)w->p->cores; i++) {
-		struct core *c = &w->cores[i];
-
-		if (c->busy)
-			continue;
-		if (c->last == thread)
-			return c;
-		if (best == NULL || c->left < best->left)
-			best = c;
-	}
-	return best;
-}
-
-/* A thread works on a core; one that ran another thread must first switch. */
-static struct core *core_take(struct world *w, const void *thread)
-{
-	struct core *c;
-
-	if (w->cores == NULL)
-		return NULL;
-	sg_sem_acquire(w->idle_cores);
-	c = core_choose(w, thread);
-	c->busy = true;
-	if (c->last != NULL && c->last != thread)
-		sim_engine_sleep(w->p->core_switch);
-	c->last = thread;
-	return c;
-}
-
-static void core_give(struct world *w, struct core *c)
-{
-	if (c == NULL)
-		return;
-	c->busy = false;
-	c->left = sim_engine_now();
-	sg_sem_release(w->idle_cores);
 }
 
 static void fragment_out(struct world *w, struct sim_frag *frag)
@@ -219,16 +169,16 @@ static void send_loop(void *arg)
 	for (;;) {
 		struct sim_flow *flow = flow_take(s);
 		struct sim_frag *frag = fragment_make(w, flow);
-		struct core *core;
+		struct sim_core *core;
 
 		if (frag == NULL) {
 			give_up(w);
 			return;
 		}
-		core = core_take(w, s);
+		core = sim_core_take(&w->cores, s);
 		sim_engine_sleep(sim_cost_of(w->p, frag->payload).send);
 		fragment_out(w, frag);
-		core_give(w, core);
+		sim_core_give(&w->cores, core);
 		flow_ready(w, flow);
 	}
 }
@@ -254,11 +204,11 @@ static void relay_loop(void *arg)
 
 	for (;;) {
 		struct sim_frag *frag = take_next(t);
-		struct core *core = core_take(w, t);
+		struct sim_core *core = sim_core_take(&w->cores, t);
 
 		sim_engine_sleep(sim_cost_of(w->p, frag->payload).relay);
 		fragment_out(w, frag);
-		core_give(w, core);
+		sim_core_give(&w->cores, core);
 	}
 }
 
@@ -309,11 +259,11 @@ static void receive_loop(void *arg)
 
 	for (;;) {
 		struct sim_frag *frag = take_next(t);
-		struct core *core = core_take(w, t);
+		struct sim_core *core = sim_core_take(&w->cores, t);
 
 		sim_engine_sleep(sim_cost_of(w->p, frag->payload).receive);
 		receive(w, frag);
-		core_give(w, core);
+		sim_core_give(&w->cores, core);
 	}
 }
 
@@ -344,14 +294,7 @@ static void arrive(void *arg, struct sim_frag *frag)
 		sim_queue_put(&receiver_of(w, flow)->queue, frag);
 }
 
-/* ---- the whole ---- */
-
-/* Flows in turn are independent: each finds the cores idle and without a thread. */
-static void cores_forget(struct world *w)
-{
-	for (unsigned int i = 0; w->cores != NULL && i < (unsigned int)w->p->cores; i++)
-		w->cores[i].last = NULL;
-}
+/* ---- the simulation ---- */
 
 static void drive(void *arg)
 {
@@ -359,8 +302,8 @@ static void drive(void *arg)
 	struct sim_result *r = w->result;
 
 	for (unsigned int i = 0; i < r->count && w->err == 0; i++) {
-		if (w->in_turn)
-			cores_forget(w);
+		if (w->in_turn) /* each flow finds the cores idle and without a thread */
+			sim_cores_forget(&w->cores);
 		r->flows[i].start = sim_engine_now();
 		flow_ready(w, &r->flows[i]);
 		if (w->in_turn)
@@ -452,11 +395,6 @@ static int world_make(struct world *w)
 	if (w->wires == NULL || w->wired == NULL || w->relays == NULL || w->receivers == NULL ||
 	    w->senders == NULL)
 		return -ENOMEM;
-	if (w->p->cores > 0) {
-		w->cores = calloc((size_t)w->p->cores, sizeof(*w->cores));
-		if (w->cores == NULL)
-			return -ENOMEM;
-	}
 	return links_open(w);
 }
 
@@ -474,7 +412,7 @@ int sim_fragments_run(const struct sim_options *o, const struct sim_profile *p,
 	if (err != 0)
 		return err;
 	w.ended = sg_sem_init(0);
-	w.idle_cores = sg_sem_init((int)p->cores);
+	err = sim_cores_open(&w.cores, (unsigned int)p->cores, p->core_switch);
 	for (unsigned int i = 0; i < r->count && err == 0; i++)
 		err = flow_prepare(&w, &r->flows[i]);
 	if (err == 0)

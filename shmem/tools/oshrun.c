@@ -18,6 +18,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "run_command.h"
 #include "run_conn.h"
 #include "run_end.h"
 #include "run_fabric.h"
@@ -240,7 +241,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	open_standard();
-	rc = run_options_parse(argc, argv, &options);
+	rc = run_command_parse(argc, argv, &options);
 	if (rc != U_OPTION_GO_ON)
 		return rc;
 	rc = act(&options);

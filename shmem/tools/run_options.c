@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of options of oshrun, and what sets options that are not a value alone. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -14,25 +15,22 @@
 #include "u_option.h"
 
 #define SECONDS_MAX 1e9
-#define SILENCE_S 60
 
 static const char *const map_words[] = { "cycle", "block", NULL };
 static const char *const bind_words[] = { "none",    "core",   "hwthread", "cache", "l3cache",
 					  "package", "socket", "numa",	   NULL };
-/* What they mean; the first has no part. */
+/* The part that each word means; the first means none. */
 static const enum u_topo_part bind_parts[] = { U_TOPO_CPU,     U_TOPO_CORE,  U_TOPO_CPU,
 					       U_TOPO_CACHE,   U_TOPO_CACHE, U_TOPO_PACKAGE,
 					       U_TOPO_PACKAGE, U_TOPO_NODE };
 
-static const struct u_option_tool tool;
-
-/* It holds here anyway. */
+/* The option asks for what oshrun does anyway. */
 static int no_effect(void *into, const struct u_option *o, const char *arg)
 {
 	return 0;
 }
 
-/* It cannot matter here, which is said. */
+/* Notes an option that has no effect, for a line that says so. */
 static int ignore(void *into, const struct u_option *o, const char *arg)
 {
 	struct run_options *out = into;
@@ -84,7 +82,7 @@ static int map_by_number(struct run_options *out, const char *arg)
 	return 0;
 }
 
-/* Such as "package" or "core:OVERSUBSCRIBE", "slot" or "node". */
+/* WHAT of --map-by, such as "package", "core:OVERSUBSCRIBE", "slot" or "node". */
 static int map_by(void *into, const struct u_option *o, const char *arg)
 {
 	struct run_options *out = into;
@@ -134,8 +132,7 @@ static int export_to_all(void *into, const struct u_option *o, const char *name)
 	return export_two(out->exports, RUN_EXPORTS_MAX, out->apps[0].words, name);
 }
 
-/* The option has two words, a name and a value: a variable of one program of the job. */
-static int export_to_app(void *into, const struct u_option *o, const char *name)
+int run_options_export_app(void *into, const struct u_option *o, const char *name)
 {
 	struct run_app *app = into;
 
@@ -146,12 +143,12 @@ static int export_to_first(void *into, const struct u_option *o, const char *nam
 {
 	struct run_options *out = into;
 
-	return export_to_app(&out->apps[0], o, name);
+	return run_options_export_app(&out->apps[0], o, name);
 }
 
 static int refuse_machine(const char *option, const char *word)
 {
-	u_option_refuse(&tool,
+	u_option_refuse(&run_options_tool,
 			"%s '%.80s' is no NAME or NAME:N of a machine, with N of 1 to %u PEs, "
 			"among at most %d machines; see --help",
 			option, word, BOOT_WIRE_PES_MAX, RUN_MACHINES_MAX);
@@ -257,7 +254,7 @@ static const struct u_option options[] = {
 	U_OPTION_LAST('h', 'V')
 };
 
-static const struct u_option_tool tool = {
+const struct u_option_tool run_options_tool = {
 	.name = "oshrun",
 	.head = "Usage: oshrun [-np N] [OPTION]... PROGRAM [ARGUMENT]... [: [-np N] PROGRAM...]...\n"
 		"Runs an OpenSHMEM program as a job of N PEs, here or on several machines.\n"
@@ -274,163 +271,12 @@ static const struct u_option_tool tool = {
 	.starts_program = true,
 };
 
-/* ---- several programs ---- */
-
-#define APP_AT(field) U_OPTION_AT(struct run_app, field)
-
-static const struct u_option app_options[] = {
-	{ "np", 'n', "N", "", APP_AT(np), .min = 1, .max = BOOT_WIRE_PES_MAX },
-	{ "c", 'c', "N", "", APP_AT(np), .min = 1, .max = BOOT_WIRE_PES_MAX },
-	{ "n", 0, "N", "", APP_AT(np), .min = 1, .max = BOOT_WIRE_PES_MAX },
-	{ "export", 'x', "VAR[=VALUE]", "", APP_AT(exports), .min = 1 },
-	{ "env", 0, "VAR VALUE", "", .call = export_to_app },
-	{ "wdir", 0, "DIR", "", APP_AT(wdir), .min = 1 },
-	{ "wd", 0, "DIR", "", APP_AT(wdir), .min = 1 },
-	{ 0 }
-};
-
-static const struct u_option_tool app_tool = {
-	.name = "oshrun: after a colon, where options of the whole job cannot stand",
-	.options = app_options,
-	.operands = INT_MAX,
-	.starts_program = true,
-};
-
-/* Up to the next colon, which becomes the end of its words; returns how many these are. */
-static int part(char **words)
+void run_options_bound(struct run_options *o)
 {
-	int n = 0;
-
-	while (words[n] != NULL && strcmp(words[n], ":") != 0)
-		n++;
-	return n;
-}
-
-/* The programs after the first, whose arguments begin at argv[at]. */
-static int parse_apps(int argc, char **argv, int at, struct run_options *out)
-{
-	int begin = at + part(argv + at), n, rc;
-	struct run_app *app;
-
-	for (out->n_apps = 1; begin < argc; begin += n) {
-		if (out->n_apps == RUN_APPS_MAX)
-			return u_option_refuse(&tool, "a job has at most %d programs",
-					       RUN_APPS_MAX);
-		app = &out->apps[out->n_apps++];
-		app->words = argv + begin;
-		n = 1 + part(app->words + 1);
-		app->words[0] = NULL; /* the end of the program before */
-		if (begin + n < argc)
-			app->words[n] = NULL;
-		rc = u_option_parse(&app_tool, n, app->words, app);
-		if (rc != U_OPTION_GO_ON)
-			return rc;
-		if (optind >= n)
-			return u_option_refuse(&tool,
-					       "a program is expected after ':'; see --help");
-		app->program = app->words + optind;
-	}
-	return U_OPTION_GO_ON;
-}
-
-/* Each program has the PEs after those of the one before, one where nothing else is said. */
-static void number_apps(struct run_options *o)
-{
-	for (int i = 0; i < o->n_apps; i++) {
-		if (o->n_apps > 1)
-			o->np += o->apps[i].np != 0 ? o->apps[i].np : 1;
-		o->apps[i].end = o->np;
-	}
-}
-
-static int check_exports(const char *const *exports, int most)
-{
-	for (int i = 0; i < most && exports[i] != NULL; i++) {
-		if (exports[i][0] == '=')
-			return u_option_refuse(&tool, "--export '%s' names no variable; see --help",
-					       exports[i]);
-	}
-	return U_OPTION_GO_ON;
-}
-
-static int check_all_exports(const struct run_options *o)
-{
-	int rc = check_exports(o->exports, RUN_EXPORTS_MAX);
-
-	for (int i = 0; i < o->n_apps && rc == U_OPTION_GO_ON; i++)
-		rc = check_exports(o->apps[i].exports, RUN_APP_EXPORTS_MAX);
-	return rc;
-}
-
-/* ---- all options together ---- */
-
-static int refuse_emulated(const struct run_options *o)
-{
-	if (!o->far || (o->hosts == 0 && o->topology == NULL && o->window == NULL))
-		return U_OPTION_GO_ON;
-	return u_option_refuse(&tool,
-			       "--hosts, --topology and --window are for emulated hosts of this "
-			       "machine, not for jobs on several machines; see --help");
-}
-
-static int check_hosts(const struct run_options *o)
-{
-	if (o->fabric != NULL && (o->topology != NULL || o->window != NULL))
-		return u_option_refuse(&tool, "--fabric starts no hosts: --topology and --window "
-					      "are options of vi_fabric up; see --help");
-	if (o->topology != NULL && o->hosts == 0)
-		return u_option_refuse(&tool, "--topology needs --hosts; see --help");
-	return refuse_emulated(o);
-}
-
-/* Places for PEs, and the hosts or machines that have them. */
-static int count_places(struct run_options *o, int *places)
-{
-	int i, sum = 0;
-
-	*places = o->far ? o->machines.n : o->hosts != 0 ? o->hosts : 1;
-	for (i = 0; i < o->machines.n; i++) {
-		if (o->per_host != 0)
-			o->machines.at[i].slots = o->per_host;
-		sum += o->machines.at[i].slots;
-	}
-	return o->per_host != 0 ? o->per_host * *places : sum;
-}
-
-/* Together, what the user asked for. */
-static int complete(struct run_options *o)
-{
-	int rc, room, places;
-
-	o->far = run_machine_any_far(&o->machines);
-	rc = check_hosts(o);
-	if (rc == U_OPTION_GO_ON)
-		rc = check_all_exports(o);
-	if (rc != U_OPTION_GO_ON)
-		return rc;
-	o->np = o->n_apps == 1 ? o->apps[0].np : 0;
-	number_apps(o);
-	if (o->hosts == 0 && o->fabric == NULL && !o->far)
-		o->hosts = 1;
-	if (o->map == RUN_MAP_UNSAID)
-		o->map = o->far ? RUN_BLOCK : RUN_CYCLE;
-	if (o->rsh == NULL)
-		o->rsh = "ssh";
-	room = count_places(o, &places);
-	if (o->per_host != 0 && o->np > room)
-		return u_option_refuse(
-			&tool, "%d PEs are more than --per-host %d on %d host%s; see --hosts",
-			o->np, o->per_host, places, places == 1 ? "" : "s");
-	if (o->np == 0)
-		o->np = o->apps[0].end = room != 0 ? room : 1;
-	if (o->np > (int)BOOT_WIRE_PES_MAX)
-		return u_option_refuse(&tool, "%d PEs are more than %u; see --help", o->np,
-				       BOOT_WIRE_PES_MAX);
 	o->bind_part = bind_parts[o->bind];
 	if (!o->mapped)
 		o->map_by = o->bind_part;
 	o->bind_word = bind_words[o->bind];
-	return U_OPTION_GO_ON;
 }
 
 int run_options_bind(struct run_options *o, unsigned int bind, unsigned int map_by)
@@ -442,41 +288,4 @@ int run_options_bind(struct run_options *o, unsigned int bind, unsigned int map_
 	o->bind_part = bind_parts[bind];
 	o->map_by = (enum u_topo_part)map_by;
 	return 0;
-}
-
-/* One line for all options that cannot matter here. */
-static void say_ignored(const struct run_options *o)
-{
-	if (o->ignored[0] == NULL || o->quiet)
-		return;
-	fprintf(stderr, "oshrun: without effect here:");
-	for (int i = 0; i < RUN_IGNORED_MAX && o->ignored[i] != NULL; i++)
-		fprintf(stderr, "%s --%s%s", i > 0 ? "," : "", o->ignored[i],
-			strcmp(o->ignored[i], "map-by") == 0 ? " after the colon" : "");
-	fputc('\n', stderr);
-}
-
-int run_options_parse(int argc, char **argv, struct run_options *out)
-{
-	int rc;
-
-	out->apps[0].words = argv;
-	out->map = RUN_MAP_UNSAID;
-	out->silence = SILENCE_S;
-	rc = u_option_parse(&tool, argc, argv, out);
-	if (rc != U_OPTION_GO_ON)
-		return rc;
-	if (out->serve)
-		return optind == argc
-			       ? U_OPTION_GO_ON
-			       : u_option_refuse(&tool, "--serve takes no program; see --help");
-	if (optind == argc)
-		return u_option_refuse(&tool, "a program is expected; see --help");
-	out->apps[0].program = argv + optind;
-	rc = parse_apps(argc, argv, optind + 1, out);
-	if (rc == U_OPTION_GO_ON)
-		rc = complete(out);
-	if (rc == U_OPTION_GO_ON)
-		say_ignored(out);
-	return rc;
 }

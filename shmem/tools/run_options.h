@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line of oshrun. */
+/* The options of oshrun. */
 #ifndef RUN_OPTIONS_H
 #define RUN_OPTIONS_H
 
@@ -14,6 +14,9 @@
 #define RUN_APP_EXPORTS_MAX 64
 #define RUN_IGNORED_MAX 8
 
+struct u_option;
+struct u_option_tool;
+
 enum run_map { RUN_CYCLE, RUN_BLOCK, RUN_MAP_UNSAID };
 
 /* A program of the job; most jobs have one. */
@@ -27,7 +30,7 @@ struct run_app {
 };
 
 struct run_options {
-	int np, per_host, hosts; /* 0: not given; run_options_parse() decides np, hosts and map */
+	int np, per_host, hosts; /* 0: not given; run_command_parse() decides np, hosts and map */
 	struct run_machines machines; /* of --host and --hostfile */
 	bool far;		      /* one of them is not this machine */
 	bool serve;		      /* be the launcher of another oshrun's PEs here */
@@ -58,12 +61,17 @@ static inline const struct run_app *run_options_app(const struct run_options *o,
 }
 
 /*
- * Has --bind-to from another oshrun: the number of its word, 0 for none, and the part in which PEs take turns.
- * 0 or -EPROTO: there is no such word or part.
+ * Sets what another oshrun says of its --bind-to: the number of the word, 0 for none, and the part in which PEs take
+ * turns.  0, or -EPROTO if there is no such word or part.
  */
 int run_options_bind(struct run_options *o, unsigned int bind, unsigned int map_by);
 
-/* U_OPTION_GO_ON, or the exit status. */
-int run_options_parse(int argc, char **argv, struct run_options *out);
+/* Sets what follows from --bind-to and --map-by. */
+void run_options_bound(struct run_options *o);
+
+/* Sets a variable of one program, struct run_app: the option has two words, a name and a value. */
+int run_options_export_app(void *into, const struct u_option *o, const char *name);
+
+extern const struct u_option_tool run_options_tool;
 
 #endif

@@ -13,13 +13,13 @@
 #include "vi_provider.h"
 #include "vi_status.h"
 
-/* The end of a polling call or a post whose handle, or something else, is not valid. */
+/* The result of a polling call or a post whose handle, or another argument, is not valid; logs a parent's handle. */
 VIP_RETURN vip_refuse(const void *handle);
 
 /* Copies and checks an address of the consumer: 0 or -EINVAL. */
 int vip_addr_in(const struct vi_nic *nic, const VIP_NET_ADDRESS *addr, struct vi_addr *out);
 
-/* The host part alone; the discriminator is not looked at. */
+/* As vip_addr_in() for the host part only; the discriminator is ignored. */
 int vip_host_in(const struct vi_nic *nic, const VIP_NET_ADDRESS *addr, struct vi_addr *out);
 
 /* Is it an address of this NIC? 0 or -EINVAL. */
@@ -28,7 +28,7 @@ int vip_addr_own(const struct vi_nic *nic, const struct vi_addr *addr);
 /* Writes the lengths and as many bytes as they say, no more. */
 void vip_addr_out(VIP_NET_ADDRESS *addr, const struct vi_addr *in);
 
-/* The bytes of a VIP_NET_ADDRESS, of which the structure shows only the first. */
+/* The bytes of a VIP_NET_ADDRESS; the structure declares only the first. */
 static inline uint8_t *vip_addr_bytes(const VIP_NET_ADDRESS *addr)
 {
 	return (uint8_t *)addr + offsetof(VIP_NET_ADDRESS, HostAddress);

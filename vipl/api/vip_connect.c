@@ -142,7 +142,7 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle)
 
 	if (conn == NULL)
 		return VIP_INVALID_PARAMETER;
-	/* If the client has given up there is nobody to tell, which is as good. */
+	/* A failure means that the client has given up, which is as good as a refusal. */
 	conn->nic->ops->connect_reject(conn);
 	vi_conn_end(conn);
 	return VIP_SUCCESS;

@@ -214,7 +214,7 @@ VIP_RETURN VipxQueryRoute(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *RemoteAddr,
 	struct vi_nic *nic;
 	int err;
 
-	/* Version 1 is the first: a caller with more room gets these fields and nothing behind them. */
+	/* Version 1 is the first: a caller with more room gets these fields and nothing after them. */
 	if (RemoteAddr == NULL || Route == NULL || Route->Size < sizeof(*Route))
 		return VIP_INVALID_PARAMETER;
 	nic = vi_nic_get(NicHandle);

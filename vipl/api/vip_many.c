@@ -73,7 +73,7 @@ VIP_RETURN VipxRecvsDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **Descriptors, V
 	return take_many(ViHandle, Descriptors, Max, Count, vi_recvs_done);
 }
 
-/* Is an array of these what the caller of VipxCQTake() can mean? */
+/* Are the array, its length and the Size of its entries valid for VipxCQTake()? */
 static bool is_completions(const VIPX_COMPLETION *all, VIP_ULONG max)
 {
 	return all != NULL && max != 0 && all->Size >= sizeof(*all) &&

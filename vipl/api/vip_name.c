@@ -28,7 +28,7 @@ VIP_RETURN VipNSShutdown(VIP_NIC_HANDLE NicHandle)
 	return set_ready(NicHandle, false);
 }
 
-/* The name, and if it has dots the part before the first. Every failure is -ENOENT. */
+/* Looks up the name, then, if it has dots, the part before the first. Every failure is -ENOENT. */
 static int find_host(struct vi_nic *nic, const char *name, VIP_ULONG index, uint8_t *host_out)
 {
 	size_t cut = strcspn(name, ".");
@@ -60,7 +60,7 @@ VIP_RETURN VipNSGetHostByName(VIP_NIC_HANDLE NicHandle, VIP_CHAR *Name, VIP_NET_
 		return VIP_INVALID_PARAMETER;
 	err = find_host(nic, Name, NameIndex, found.host);
 	if (err == 0) {
-		/* The discriminator and its length are the caller's. */
+		/* The discriminator and its length stay as the caller set them. */
 		Address->HostAddressLen = nic->attrs.NicAddressLen;
 		memcpy(vip_addr_bytes(Address), found.host, nic->attrs.NicAddressLen);
 	}

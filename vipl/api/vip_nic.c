@@ -71,7 +71,7 @@ static int found_add(struct found_list *list, const struct found *f)
 	return 0;
 }
 
-/* All hosts at most `hops` away. */
+/* Lists all hosts at most `hops` away. */
 static int discover(struct vi_nic *nic, VIP_ULONG hops, struct found_list *list)
 {
 	struct found f = { .addr.host_len = nic->attrs.NicAddressLen };

@@ -25,7 +25,7 @@ VIP_RETURN VipxQueryPlacement(VIP_NIC_HANDLE NicHandle, VIP_ULONG Role, VIPX_PLA
 	struct vi_nic *nic;
 	int err;
 
-	/* Version 5 is the first with it: a caller with more room gets these fields and nothing behind them. */
+	/* Version 5 is the first with it: a caller with more room gets these fields and nothing after them. */
 	if (Placement == NULL || Placement->Size < sizeof(*Placement))
 		return VIP_INVALID_PARAMETER;
 	nic = vi_nic_get(NicHandle);

@@ -30,7 +30,7 @@ VIP_RETURN VipPostRecv(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
 }
 
 /*
- * Translates the answer of vi_send_done() or vi_recv_done(); `busy`: the code for a head in
+ * Translates the result of vi_send_done() or vi_recv_done(); `busy`: the code for a head in
  * progress.
  */
 static inline VIP_RETURN taken(int got, VIP_RETURN busy)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connection requests that VipConnectWait() handed out.  Each is on its NIC's
- * list until it is decided; at VipCloseNic() those left are refused.  All under
- * one lock, the first in the order of locks: connecting is rare.
+ * list until it is decided; VipCloseNic() refuses those that are left.  One lock
+ * protects all, the first in the order of locks: connecting is rare.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ struct vi_conn *vi_conn_take(const void *handle)
 {
 	struct vi_conn *conn;
 
-	/* Without the lock, which a child of clone() may find held by nobody. */
+	/* Checked without the lock, which in a child of clone() may be held by a thread that it does not have. */
 	if (vi_handle_object(handle, VI_TYPE_CONN) == NULL)
 		return NULL;
 	pthread_mutex_lock(&conn_lock);

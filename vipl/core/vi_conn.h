@@ -10,24 +10,24 @@
 
 struct vi_nic;
 
-/* A connection request that VipConnectWait handed out (the object behind a VIP_CONN_HANDLE). */
+/* A connection request that VipConnectWait handed out: the object of a VIP_CONN_HANDLE. */
 struct vi_conn {
 	uint64_t id;
 	struct vi_nic *nic;
 	uint64_t prov_conn; /* the provider's name for it */
 	VIP_VI_ATTRIBUTES remote_attrs;
-	/* Of vi_conn.c, under its lock. */
+	/* Used only by vi_conn.c, under its lock. */
 	bool taken;		     /* accept or reject under way */
 	struct vi_conn *next, *prev; /* nic->conns */
 };
 
 int vi_conn_create(struct vi_nic *nic, struct vi_conn **out);
 void vi_conn_free(struct vi_conn *conn);	/* one that was never published; accepts NULL */
-uint64_t vi_conn_publish(struct vi_conn *conn); /* its id, 0 when the table is full */
+uint64_t vi_conn_publish(struct vi_conn *conn); /* returns its id, 0 when the table is full */
 
 /*
- * The request of a handle, for one caller at a time, or NULL.  It ends with vi_conn_return()
- * (undecided, can be taken again) or vi_conn_end().
+ * The request of a handle, for one caller at a time, or NULL.  The caller ends its use with
+ * vi_conn_return() (undecided, can be taken again) or vi_conn_end().
  */
 struct vi_conn *vi_conn_take(const void *handle);
 void vi_conn_return(struct vi_conn *conn);

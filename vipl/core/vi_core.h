@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The objects of the Virtual Interface Architecture, all together, for a provider: NIC, protection
- * tag, memory region (translation and protection table), VI, work queue, completion queue.  State
- * machines and rules only: how packets travel is the provider's matter (vi_provider.h).
+ * Includes all objects of the Virtual Interface Architecture, for a provider: NIC, protection tag,
+ * memory region (translation and protection table), VI, work queue, completion queue.  They are
+ * state machines and rules only: the provider moves packets (vi_provider.h).
  *
  * Locks, in order of taking: nic->lock, cq->lock, vi->rx_lock, vi->tx_lock,
  * event lock.  No lock is held while a consumer's handler runs.  The provider's

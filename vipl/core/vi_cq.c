@@ -100,7 +100,7 @@ int vi_cq_create(struct vi_nic *nic, uint32_t entries, struct vi_cq **out)
 	return err;
 }
 
-/* Makes the handle invalid, or says why not. */
+/* Makes the handle invalid, or returns why that is not allowed. */
 static int retire(struct vi_cq *cq, uint64_t id)
 {
 	int err = 0;
@@ -173,7 +173,7 @@ int vi_cq_resize(struct vi_cq *cq, uint32_t entries)
 	return err;
 }
 
-/* Room for `cap` queues; what was there stays where it is short of memory. */
+/* Makes room for `cap` queues; without memory for that the lists stay as they are. */
 static int resize_lists(struct vi_cq *cq, uint32_t cap)
 {
 	struct vi_watch *watch = realloc(cq->watch, cap * sizeof(*watch));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues: which of many work queues have completed something. */
+/* Completion queues: they tell which of many work queues have completed something. */
 #ifndef VI_CQ_H
 #define VI_CQ_H
 

@@ -4,7 +4,7 @@
 #include "vi_objects.h"
 #include "vi_provider.h"
 
-/* ---- coming --------------------------------------------------------------------------------- */
+/* ---- queues that come onto the list ---------------------------------------------------------- */
 
 void vi_cq_mark(struct vi_wq *wq)
 {
@@ -23,7 +23,7 @@ void vi_cq_mark(struct vi_wq *wq)
 		&cq->marked, &first, wq, memory_order_release, memory_order_relaxed));
 }
 
-/* Never 1. */
+/* The word of a queue for which polls compare nothing: it is never 1. */
 static const _Atomic uint32_t never;
 
 void vi_cq_watch_word(struct vi_cq *cq, struct vi_wq *wq, const struct vi_watch *word)
@@ -35,7 +35,7 @@ void vi_cq_watch_word(struct vi_cq *cq, struct vi_wq *wq, const struct vi_watch 
 	cq->watch[wq->watch_index] = *word;
 }
 
-/* It keeps its place in the table, and with that its turn. */
+/* The queue keeps its place in the table, and with that its turn. */
 void vi_cq_watch_nothing(struct vi_cq *cq, const struct vi_wq *wq)
 {
 	if (wq->watch_index != VI_NOT_LISTED)
@@ -56,7 +56,7 @@ U_COLD void vi_cq_take_marked(struct vi_cq *cq)
 		}
 		vi_cq_watch_nothing(cq, wq);
 		wq->idle = cq->many ? vi_cq_polls(cq) : 0;
-		/* Without its lock: a thread that marks it does nothing in either state. */
+		/* Its lock is not needed: in both states vi_cq_mark() does nothing. */
 		atomic_store_explicit(&wq->hot, VI_WQ_LISTED, memory_order_relaxed);
 		if (cq->many)
 			vi_cq_append_due(cq, wq);
@@ -73,14 +73,14 @@ bool vi_cq_unwatch(struct vi_wq *wq)
 
 void vi_cq_unwatch_later(struct vi_wq *wq)
 {
-	/* R: the queue's before the CQ's; pairs with vi_cq_take_missed(). */
+	/* A: `missed` of the queue before that of the CQ; pairs with vi_cq_take_missed(). */
 	atomic_store_explicit(&wq->missed, true, memory_order_relaxed);
 	atomic_store_explicit(&wq->cq->missed, true, memory_order_release);
 }
 
 U_COLD void vi_cq_take_missed(struct vi_cq *cq)
 {
-	/* A: pairs with vi_cq_unwatch_later(). */
+	/* R: pairs with vi_cq_unwatch_later(). */
 	if (!atomic_exchange_explicit(&cq->missed, false, memory_order_acquire))
 		return;
 	for (uint32_t i = 0; i < cq->hot_count; i++) {
@@ -89,7 +89,7 @@ U_COLD void vi_cq_take_missed(struct vi_cq *cq)
 		if (!atomic_load_explicit(&wq->missed, memory_order_relaxed))
 			continue;
 		if (!u_biased_try(vi_wq_lock(wq))) {
-			/* An exchange, so that what another thread released before is not hidden. */
+			/* An exchange continues the release sequence of a thread that stored true before. */
 			atomic_exchange_explicit(&cq->missed, true, memory_order_relaxed);
 			continue;
 		}
@@ -114,7 +114,7 @@ void vi_cq_grace(struct vi_cq *cq)
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-/* The i-th queue of this poll. */
+/* The index of the i-th queue that this poll visits. */
 static uint32_t index_from_next(const struct vi_cq *cq, uint32_t i)
 {
 	uint32_t index = cq->hot_next + i;
@@ -160,7 +160,7 @@ uint64_t vi_cq_count(struct vi_cq *cq)
 	return count;
 }
 
-/* ---- leaving -------------------------------------------------------------------------------- */
+/* ---- queues that leave the list -------------------------------------------------------------- */
 
 /* There are few hot queues again: each poll visits them all. */
 static U_COLD void end_many(struct vi_cq *cq)
@@ -215,7 +215,7 @@ void vi_cq_remove_hot(struct vi_cq *cq, uint32_t index)
 		end_many(cq);
 }
 
-/* Is the queue idle?  Then it is not hot any more. */
+/* If the queue is idle it is no longer hot; returns true. */
 static bool make_cold(struct vi_wq *wq)
 {
 	struct u_biased *lock = vi_wq_lock(wq);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The hot list of a completion queue.  Caller holds cq->lock where nothing else is said. */
+/* The hot list of a completion queue.  The caller holds cq->lock unless a comment says otherwise. */
 #ifndef VI_CQ_LIST_H
 #define VI_CQ_LIST_H
 
@@ -17,30 +17,30 @@ uint64_t vi_cq_count(struct vi_cq *cq);
 void vi_cq_unlist(struct vi_cq *cq, struct vi_wq *wq);
 
 /*
- * wq, which has a CQ, completed something or deserves polling: puts it on the
- * hot list, where a poll visits it.  Caller holds the queue's lock.  A provider marks the queues of a
- * VI that connected.  When a queue leaves the hot list, progress is made on its VI once
- * more, with wq->hot 0.
+ * Puts wq, which has a CQ, on the hot list, where a poll visits it: it completed something, or a
+ * completion is to be expected.  Caller holds the queue's lock.  A provider marks the queues of a VI
+ * that connected.  When a queue leaves the hot list, progress is made on its VI once more, with
+ * wq->hot 0.
  */
 void vi_cq_mark(struct vi_wq *wq);
 
 /*
- * The word that polls compare for a receive queue with a CQ is not right any more: the next poll visits the queue
- * instead.  Caller holds rx_lock.  True: before the word's memory goes, vi_cq_grace() is due.
+ * The word that polls compare for a receive queue with a CQ is no longer valid: the next poll visits the queue
+ * instead.  Caller holds rx_lock.  True: call vi_cq_grace() before the word's memory goes.
  */
 bool vi_cq_unwatch(struct vi_wq *wq);
 /*
- * As vi_cq_unwatch() for a thread that does not get rx_lock: polls do it when the thread that holds the lock has
- * dropped it.  It may store the word that the queue is watched for once more before.
+ * As vi_cq_unwatch() for a thread that cannot get rx_lock: a poll does it after the thread that holds the lock has
+ * dropped it.  Until then that thread may store once more the word for which the queue is watched.
  */
 void vi_cq_unwatch_later(struct vi_wq *wq);
 /* Waits until polls that began before vi_cq_unwatch() have ended.  Caller holds no lock. */
 void vi_cq_grace(struct vi_cq *cq);
 
-/* Polls of its CQ by which wq was watched; meanwhile no poll visits it.  No lock is needed. */
+/* The number of polls of its CQ if wq is watched, so that no poll visits it, else 0.  No lock is needed. */
 uint32_t vi_cq_watches(const struct vi_wq *wq);
 
-/* ---- for units of completion queues -------------------------------------------------------- */
+/* ---- only for the units of completion queues ------------------------------------------------ */
 
 /* Moves the queues of `marked` to the hot list. */
 void vi_cq_take_marked(struct vi_cq *cq);
@@ -51,7 +51,7 @@ static inline void vi_cq_poll_marked(struct vi_cq *cq)
 		vi_cq_take_marked(cq);
 }
 
-/* Moves queues of vi_cq_unwatch_later() to `marked`, those whose locks are free. */
+/* Moves the queues of vi_cq_unwatch_later() whose locks are free to `marked`. */
 void vi_cq_take_missed(struct vi_cq *cq);
 
 static inline uint32_t vi_wq_entries(const struct vi_wq *wq)
@@ -84,7 +84,7 @@ static inline void vi_wq_reap_all(struct vi_wq *wq)
 			      memory_order_relaxed);
 }
 
-/* Takes one entry of the queue at `index`, where the poll after this one does not start. */
+/* Takes one entry of the queue at `index`; the next poll starts after that queue. */
 static inline void vi_cq_take_from(struct vi_cq *cq, uint32_t index)
 {
 	struct vi_wq *wq = cq->hot[index];
@@ -94,10 +94,10 @@ static inline void vi_cq_take_from(struct vi_cq *cq, uint32_t index)
 	cq->hot_next = index + 1 < cq->hot_count ? index + 1 : 0;
 }
 
-/* Takes the queue at `index` off the list, whose last queue takes its place. */
+/* Takes the queue at `index` off the list; the last queue of the list takes its place. */
 void vi_cq_remove_hot(struct vi_cq *cq, uint32_t index);
 
-/* A queue that is on no list is to be visited, behind those of cq->due. */
+/* Appends a queue that is on no list to cq->due: it is visited after those that are there. */
 static inline void vi_cq_append_due(struct vi_cq *cq, struct vi_wq *wq)
 {
 	wq->mark_next = NULL;
@@ -108,7 +108,7 @@ static inline void vi_cq_append_due(struct vi_cq *cq, struct vi_wq *wq)
 	cq->due_last = wq;
 }
 
-/* From now on polls compare this word for the queue; or none. */
+/* From now on polls compare this word for the queue, or no word. */
 void vi_cq_watch_word(struct vi_cq *cq, struct vi_wq *wq, const struct vi_watch *word);
 void vi_cq_watch_nothing(struct vi_cq *cq, const struct vi_wq *wq);
 

@@ -2,12 +2,12 @@
 /*
  * Polling a completion queue that has many busy work queues.
  *
- * A poll compares one word for each watched queue, in a dense table and without taking a lock, and visits a queue only
- * where that says that something came; it begins behind the queue at which the poll before it ended.  Queues that
+ * A poll compares one word for each watched queue, in a dense table and without taking a lock, and visits only queues
+ * whose word says that something came; it begins after the queue at which the previous poll ended.  Queues that
  * completed something otherwise, or that cannot be watched, are on cq->due, a fifo.  While that is not empty a poll
- * compares DUE_WORDS words before it serves the first of them: so neither keeps the other waiting.  In addition one
- * queue is visited in turn for every TURN_WORDS words, so that what no word tells (an error report of the peer, say)
- * is found, too, and queues that are idle for long leave the list.
+ * compares DUE_WORDS words before it serves the first of them: so neither kind keeps the other waiting.  In addition
+ * one queue is visited in turn for every TURN_WORDS words, so that events which no word shows (an error report of the
+ * peer, say) are found, too, and queues that are idle for long leave the list.
  */
 #include "vi_cq_many.h"
 #include "u_time.h"
@@ -33,8 +33,8 @@ static U_COLD void begin_many(struct vi_cq *cq)
 /* ---- visiting a queue ----------------------------------------------------------------------- */
 
 /*
- * Watches the queue if it can have no completion without being marked, or one that the word tells, once `taken` entries
- * have been taken.  Caller holds its lock.
+ * Watches the queue if, once `taken` entries have been taken, its word or a mark tells of every further completion.
+ * Caller holds its lock.
  */
 static bool watch(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 {
@@ -51,7 +51,7 @@ static bool watch(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 	return true;
 }
 
-/* As VI_WQ_LISTED, unless it is marked.  Caller holds its lock. */
+/* Ends the watching: the queue is VI_WQ_LISTED.  False if it is marked.  Caller holds its lock. */
 static bool unwatch(struct vi_cq *cq, struct vi_wq *wq)
 {
 	uint32_t hot = atomic_load_explicit(&wq->hot, memory_order_relaxed);
@@ -64,8 +64,8 @@ static bool unwatch(struct vi_cq *cq, struct vi_wq *wq)
 }
 
 /*
- * Makes progress for a queue that is on no list, if it has no entry, and watches it if it can once `taken` entries have
- * been taken; else appends it to cq->due.  Returns whether it has an entry.
+ * Makes progress for a queue that is on no list, if it has no entry.  Then watches it, if watch() can for this `taken`,
+ * or else appends it to cq->due.  Returns whether it has an entry.
  */
 static bool visit(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 {
@@ -104,8 +104,8 @@ static bool serve(struct vi_cq *cq, struct vi_wq *wq, struct vi_wq **wq_out)
 /* ---- the poll ------------------------------------------------------------------------------- */
 
 /*
- * Compares up to *left words.  Returns the queue whose word says that something came, and *left less what was compared;
- * NULL when there is none.
+ * Compares up to *left words, and subtracts their number from *left.  Returns the queue whose word says that something
+ * came, or NULL.
  */
 static struct vi_wq *find_came(struct vi_cq *cq, uint32_t *left)
 {
@@ -129,7 +129,7 @@ static struct vi_wq *find_came(struct vi_cq *cq, uint32_t *left)
 	return came;
 }
 
-/* Serves queues whose words, of the next `left`, say that something came; the first that has an entry. */
+/* Compares the next `left` words and serves queues for which something came, up to the first that has an entry. */
 static bool serve_came(struct vi_cq *cq, uint32_t left, struct vi_wq **wq_out)
 {
 	struct vi_wq *wq;
@@ -140,7 +140,7 @@ static bool serve_came(struct vi_cq *cq, uint32_t left, struct vi_wq **wq_out)
 	return false;
 }
 
-/* Serves the queues of cq->due, those that are appended meanwhile not; the first that has an entry. */
+/* Serves the queues that are on cq->due now, up to the first that has an entry. */
 static bool serve_due(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	struct vi_wq *last = cq->due_last, *wq;
@@ -191,7 +191,7 @@ bool vi_cq_poll_many(struct vi_cq *cq, struct vi_wq **wq_out)
 		begin_many(cq);
 	atomic_store_explicit(&cq->polls, vi_cq_polls(cq) + 1, memory_order_relaxed);
 	found = find_entry(cq, wq_out);
-	/* Rather when there is nothing else to do; but entries may never run out. */
+	/* Turns are taken rather when there is no entry; but entries may never run out. */
 	cq->turns_due += found ? DUE_WORDS : cq->hot_count;
 	if (u_unlikely(cq->turns_due >= (found ? TURN_WORDS * 16 : TURN_WORDS)))
 		take_turns(cq);

@@ -34,7 +34,7 @@ U_COLD void vi_cq_alert(struct vi_cq *cq)
 
 	if (atomic_exchange_explicit(&cq->fd_armed, 0, memory_order_acquire) != 0) {
 		vi_cq_disarm(cq, 1);
-		/* It fails only when the counter is full: then it is readable anyway. */
+		/* It fails only when the counter is full: then the descriptor is readable anyway. */
 		if (write(cq->event_fd, &one, sizeof(one)) < 0)
 			errno = 0;
 	}
@@ -43,8 +43,8 @@ U_COLD void vi_cq_alert(struct vi_cq *cq)
 }
 
 /*
- * Threads that complete from here on see that the CQ is armed, or their completion is seen here:
- * the half of the barrier that vi_wq_announce_cq() saves itself.
+ * Threads that complete something after this see that the CQ is armed; an earlier completion is
+ * seen here.  This is the expensive side of the barrier, so that announce_cq() has the cheap one.
  */
 static void armed_barrier(struct vi_cq *cq)
 {

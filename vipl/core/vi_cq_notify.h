@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Those that wait for an entry of a completion queue: handlers and descriptors. */
+/* Handlers and file descriptors that wait for an entry of a completion queue. */
 #ifndef VI_CQ_NOTIFY_H
 #define VI_CQ_NOTIFY_H
 
@@ -7,10 +7,10 @@
 
 #include "vi_objects.h"
 
-/* Takes back `n` armed handlers or descriptors. */
+/* Counts `n` armed handlers or descriptors off again. */
 void vi_cq_disarm(struct vi_cq *cq, uint32_t n);
 
-/* Something completed on a queue of cq: handlers and descriptor.  The queue's lock may be held. */
+/* Something completed on a queue of cq: makes handlers and descriptor due.  The queue's lock may be held. */
 void vi_cq_alert(struct vi_cq *cq);
 
 int vi_cq_notify(struct vi_cq *cq, void *context,

@@ -25,7 +25,7 @@ static U_COLD void evict_idle(struct vi_cq *cq)
 	}
 }
 
-/* Both queues of a VI on the same CQ: the receive queue's turn makes progress for both. */
+/* If both queues of a VI are on this CQ, the turn of the receive queue makes progress for both. */
 static bool progressed_elsewhere(const struct vi_cq *cq, const struct vi_wq *wq)
 {
 	return !wq->is_recv && wq->vi->rq.cq == cq &&
@@ -46,7 +46,7 @@ static inline void poll_recv_queue(struct vi_wq *wq)
 		vi->fast->progress(vi);
 }
 
-/* Makes progress for a queue of the hot list.  False: that can have completed nothing. */
+/* Makes progress for a queue of the hot list.  False: nothing was done, so nothing has completed. */
 static inline bool progress_queue(const struct vi_cq *cq, struct vi_wq *wq)
 {
 	if (wq->is_recv) {
@@ -78,7 +78,7 @@ static bool progress_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 		if (++index >= cq->hot_count)
 			index = 0;
 	}
-	/* Also with an entry: a round that takes long enough always finds one. */
+	/* Even if an entry was found: busy queues may give every round one. */
 	if (u_unlikely(idle))
 		evict_idle(cq);
 	if (!found)
@@ -87,8 +87,8 @@ static bool progress_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 }
 
 /*
- * With more hot queues than this, entries that are there are sought before progress is made on
- * all. On one it is made all the same, in turn: entries may never run out.
+ * With more hot queues than this, a poll takes an existing entry without making progress on all.  It
+ * makes progress on one, in turn, in any case: entries may never run out.
  */
 #define FEW_HOT 4u
 

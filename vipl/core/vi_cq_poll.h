@@ -15,12 +15,12 @@
 int vi_cq_poll(struct vi_cq *cq, uint64_t id, uint64_t *vi_out, bool *is_recv_out);
 
 /*
- * As vi_cq_poll() for a caller that holds cq->lock, and may take further entries of the queue.  `first`: looks at the
- * doorbell, too, if it finds none.
+ * As vi_cq_poll() for a caller that holds cq->lock, and may take further entries of the queue.  `first`: if there is
+ * no entry, looks at the doorbell, too.
  */
 bool vi_cq_poll_locked(struct vi_cq *cq, bool first, struct vi_wq **wq_out);
 
-/* As vi_cq_poll(), waiting; 0 at the deadline. */
+/* As vi_cq_poll(), but waits for an entry; 0 at the deadline. */
 int vi_cq_wait(struct vi_cq *cq, int64_t deadline, uint64_t *vi_out, bool *is_recv_out);
 
 #endif

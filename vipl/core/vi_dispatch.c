@@ -41,8 +41,8 @@ static void report_unlogged(struct vi_dispatcher *own)
 }
 
 /*
- * Writes an error to the log, where the consumer has no handler.  So many a second and no more: a
- * peer or a program that errs without end does not fill the disk.
+ * Writes an error to the log, as the consumer has no handler.  LOGS_PER_SECOND limits them, so that
+ * endless errors of a peer or a program do not fill the disk.
  */
 static void log_error(struct vi_dispatcher *own, const VIP_ERROR_DESCRIPTOR *d)
 {
@@ -62,14 +62,14 @@ static void log_error(struct vi_dispatcher *own, const VIP_ERROR_DESCRIPTOR *d)
 	       d->ViHandle, d->CQHandle, (void *)d->DescriptorPtr);
 }
 
-/* The next task, taken from the dispatcher under its lock.  NOTHING: it is gone already. */
+/* The next task, taken from the dispatcher under its lock.  NOTHING: its object was destroyed. */
 enum task_kind { TASK_NONE, TASK_NOTHING, TASK_EVENT, TASK_LOST, TASK_WQ, TASK_CQ, TASK_STOP };
 
 struct task {
 	enum task_kind kind;
 	struct vi_event event;
 	struct vi_ready *ready;
-	uint64_t id; /* of ready's VI or CQ when it was picked; another one now: too late */
+	uint64_t id; /* of ready's VI or CQ when the task was picked; if it differs later, that was destroyed */
 	uint64_t nic;
 	vi_error_handler *handler;
 	void *context;
@@ -93,7 +93,7 @@ static void run_event(struct vi_dispatcher *d, const struct task *t)
 		log_error(d, &desc);
 }
 
-/* Names a VI whose loss did not fit into the queue. Caller holds nic->lock. */
+/* Makes a task of a VI whose loss did not fit into the event queue. Caller holds nic->lock. */
 static bool find_lost(struct vi_dispatcher *d, struct task *t)
 {
 	for (struct vi_vi *vi = d->nic->vis; vi != NULL; vi = vi->next) {
@@ -103,7 +103,7 @@ static bool find_lost(struct vi_dispatcher *d, struct task *t)
 			continue;
 		t->event.quiet = lost == VI_LOST_QUIET;
 		u_lock_take(&d->lock);
-		/* Read under the event lock: vi_event_forget_vi() comes after the id is 0. */
+		/* Read under the event lock: vi_event_forget_vi() takes it after the id became 0. */
 		d->now_vi = atomic_load_explicit(&vi->id, memory_order_relaxed);
 		d->check_for_lost = true;
 		t->event.vi = d->now_vi;
@@ -281,7 +281,7 @@ void *vi_dispatch(void *arg)
 	bool detached;
 
 	for (;;) {
-		/* Read before looking: work that comes after the check changes it. */
+		/* Read before the check for work: work that comes after the check changes it. */
 		seen = atomic_load_explicit(&d->work, memory_order_acquire);
 		u_lock_take(&d->lock);
 		pick(d, &t);
@@ -295,7 +295,7 @@ void *vi_dispatch(void *arg)
 			continue;
 		}
 		run_task(d, &t);
-		/* The handler forked, and this is the child: its only thread has no more to do. */
+		/* The handler forked, and this is the child: its only thread has nothing left to do. */
 		if (vi_fork_generation() != generation)
 			return NULL;
 		end_turn(d);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The dispatcher of a NIC: events and armed handlers that wait for its thread (vi_dispatch.c),
- * which is started when it is needed first.  Everything is under the event lock, the last in the
+ * which is started when it is first needed.  Everything is under the event lock, the last in the
  * order of locks, which is never held for long.
  */
 #include <errno.h>
@@ -12,9 +12,8 @@
 #include "vi_event_priv.h"
 #include "vi_objects.h"
 
-#define EVENTS_MANY (VI_EVENTS_MAX / 2) /* so many waiting: the same again adds nothing */
+#define EVENTS_MANY (VI_EVENTS_MAX / 2) /* if that many wait, an equal one is not added */
 
-/* Of an error that names no descriptor. */
 uint32_t vi_event_op(VIP_ERROR_CODE code)
 {
 	switch (code) {
@@ -260,7 +259,7 @@ static bool is_running(const struct vi_dispatcher *d, uint64_t vi, uint64_t cq)
 	return (vi != 0 && d->now_vi == vi) || (cq != 0 && d->now_cq == cq);
 }
 
-/* Returns with the event lock held, but lets go of it while a handler of the object runs. */
+/* Returns with the event lock held, but drops it while a handler of the object runs. */
 static void wait_for_handler(struct vi_dispatcher *d, uint64_t vi, uint64_t cq)
 {
 	while (is_running(d, vi, cq) && !is_self(d)) {

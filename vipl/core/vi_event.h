@@ -17,16 +17,16 @@ struct vi_wq;
 
 typedef void vi_error_handler(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *desc);
 
-/* `main`: vi_dispatch(), for the thread, which does not run yet.  NULL: out of memory. */
+/* `main`: vi_dispatch(), for the thread, which is not started yet.  NULL: out of memory. */
 struct vi_dispatcher *vi_event_create(struct vi_nic *nic, void *(*main)(void *));
 /* Stops and frees it; waits for a running handler unless called from one.  Accepts NULL. */
 void vi_event_destroy(struct vi_dispatcher *d);
-int vi_event_start(struct vi_nic *nic); /* the thread, if it does not run; 0 or -ENOSPC */
+int vi_event_start(struct vi_nic *nic); /* starts the thread, if it does not run; 0 or -ENOSPC */
 int vi_event_handler(struct vi_nic *nic, vi_error_handler *handler, void *context);
 
 /*
  * Queues an asynchronous error for the NIC's handler; never blocks, callable
- * with queue locks held.  vi may be NULL.  When many wait, one that
+ * with queue locks held.  vi may be NULL.  When many wait, an event that
  * is queued already is not queued again; when too many wait, it is counted and
  * lost, except VIP_ERROR_CONN_LOST of a VI.
  */
@@ -42,8 +42,8 @@ void vi_event_raise_desc(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t op,
 void vi_event_ready(struct vi_nic *nic, struct vi_ready *ready);
 
 /*
- * The object is going: drops its events and takes it off the list; then waits
- * for a handler of it, unless the caller is that handler.
+ * The object is being destroyed: drops its events and takes it off the list; then
+ * waits for a running handler of it, unless the caller is that handler.
  */
 void vi_event_forget_vi(struct vi_vi *vi, uint64_t id);
 void vi_event_forget_cq(struct vi_cq *cq, uint64_t id);

@@ -30,12 +30,12 @@ struct vi_dispatcher {
 	uint64_t lost;
 	bool check_for_lost; /* a VI has conn_lost set */
 	struct vi_ready *ready_first, *ready_last;
-	/* Of the log, only on the thread. */
+	/* For the limit on log lines; used by the thread only. */
 	int64_t log_second;
 	uint32_t logged, unlogged;
 	uint64_t now_vi, now_cq; /* the VI or CQ of the running handler */
 	bool started, stop, detached;
-	void *(*main)(void *); /* of the thread; its argument is the dispatcher */
+	void *(*main)(void *); /* the thread's function; its argument is the dispatcher */
 	pthread_t thread;
 	_Atomic uint32_t work;	   /* futex: bumped for the thread */
 	_Atomic uint32_t returned; /* futex: bumped when a handler has returned */

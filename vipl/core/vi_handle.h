@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Handles, and the threads that use the objects behind them.
+ * Handles, and counts of the threads that use their objects.
  *
  * A handle is an id of u_idtab.h.  Objects live in pools (vi_pool.h): their memory stays readable
  * after they are destroyed, so that a look-up racing with a destroy is refused, not a crash.
@@ -29,7 +29,7 @@ static inline void *vi_id_handle(uint64_t id)
 	return (void *)(uintptr_t)id;
 }
 
-/* The object of a handle, or NULL; for calls that may take their time. */
+/* The object of a handle, or NULL; for calls that need not be fast. */
 static inline void *vi_handle_object(const void *handle, enum vi_type type)
 {
 	uint64_t id = vi_handle_id(handle);
@@ -41,9 +41,9 @@ static inline void *vi_handle_object(const void *handle, enum vi_type type)
 }
 
 /*
- * Threads inside a call that may last (not Post, not Done) hold an object; a
- * destroy is refused meanwhile.  The count survives the object: a thread that comes too
- * late finds VI_REF_DEAD, or another id.
+ * Threads inside a call that may last (not Post, not Done) hold an object; until
+ * they drop it a destroy is refused.  The count survives the object: a thread that comes
+ * too late finds VI_REF_DEAD, or another id.
  */
 #define VI_REF_DEAD 0x80000000u
 
@@ -64,7 +64,7 @@ static inline bool vi_ref_get(struct vi_ref *ref)
 	return false;
 }
 
-/* Nobody may hold the object.  false: somebody does, and it lives on. */
+/* Refuses further holders.  False, and nothing done: a thread holds the object. */
 static inline bool vi_ref_kill(struct vi_ref *ref)
 {
 	uint32_t none = 0;

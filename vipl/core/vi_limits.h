@@ -11,6 +11,6 @@
 #define VI_MAX_CQ_ENTRIES (1u << 24)
 #define VI_MAX_PTAGS 65536u
 #define VI_MAX_REGIONS ((1u << 18) - 1)
-#define VI_MAX_REGISTER_BYTES (1ul << 46) /* of all regions: the same memory counts each time */
+#define VI_MAX_REGISTER_BYTES (1ul << 46) /* sum of all regions, even if they overlap */
 
 #endif

@@ -9,7 +9,7 @@
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-/* Is it a plain send of `length` bytes?  Its data, which is open to the VI, then lies at *at_out. */
+/* Is it a plain send of `length` bytes from memory that the VI may read?  *at_out is that memory. */
 static inline bool may_pack(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle,
 			    uint32_t length, uint8_t **at_out)
 {
@@ -32,7 +32,7 @@ static inline bool may_pack(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HAND
 	return true;
 }
 
-/* Finds how many of the descriptors, from the first on, may go together.  `most` is for their bytes. */
+/* Finds how many of the descriptors, from the first on, may go together, with `most` bytes in all. */
 static void gather(struct vi_vi *vi, struct vi_packed *all, uint64_t count, uint32_t most)
 {
 	const struct vi_wq *sq = &vi->sq;
@@ -106,7 +106,7 @@ int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 	return err;
 }
 
-/* Appends the first descriptors, as long as they are plain and there is room; how many.  Caller holds rx_lock. */
+/* Appends descriptors while they are plain and there is room; returns how many.  Caller holds rx_lock. */
 static uint32_t append_plain_recvs(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint64_t count,
 				   VIP_MEM_HANDLE handle)
 {
@@ -115,7 +115,7 @@ static uint32_t append_plain_recvs(struct vi_vi *vi, VIP_DESCRIPTOR *const *desc
 	const uint32_t tail = rq->tail, room = rq->mask + 1 - (tail - rq->head);
 	uint32_t n = 0;
 
-	/* The provider is told of each of these. */
+	/* The provider is told of each receive in window memory, so these are posted one by one. */
 	if (u_unlikely(vi_recv_in_window(vi)))
 		return 0;
 	count = u_min64(count, room);
@@ -164,8 +164,8 @@ int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 /*
- * Moves complete descriptors from the queue to `descs`, one with an error as the last.  2: that was moved; 1: others
- * are there; 0: none.  Caller holds the queue's lock.
+ * Moves complete descriptors from the queue to `descs`, up to one with an error.  2: the last has an error; 1: all are
+ * without error; 0: there are none.  Caller holds the queue's lock.
  */
 static inline int pop_many(struct vi_wq *wq, VIP_DESCRIPTOR **descs, uint64_t max, uint64_t *count)
 {
@@ -211,8 +211,8 @@ int vi_sends_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_
 }
 
 /*
- * Takes in arrived messages until a poll completes none: a peer can keep a queue busy for ever with
- * slots that complete nothing, such as those of RDMA writes.  What poll_recv() answered altogether.
+ * Processes arrived messages until a poll completes none: a peer can keep a queue busy for ever with
+ * slots that complete nothing, such as those of RDMA writes.  Returns the OR of what poll_recv() returned.
  */
 static int take_arrivals(struct vi_vi *vi, VIP_DESCRIPTOR **descs, uint64_t max, uint64_t *count,
 			 int *got)
@@ -264,9 +264,9 @@ int vi_recvs_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_
 
 /* ---- taking of a CQ --------------------------------------------------------------------------- */
 
-#define TAKE_OF_ONE 16u /* entries of one queue, before it is the turn of another */
+#define TAKE_OF_ONE 16u /* entries of one queue before another has its turn */
 
-/* Where the next completion goes, and how many there is room for. */
+/* The place of the next completion, and the number of those that still fit. */
 struct taken {
 	uint8_t *at;
 	size_t stride;
@@ -303,7 +303,7 @@ static bool another_came(struct vi_wq *wq, int *came)
 	return vi_wq_entries(wq) != 0;
 }
 
-/* Takes completions of a queue of which one entry was taken.  Caller holds cq->lock. */
+/* Takes completions of a queue from which one entry was taken.  Caller holds cq->lock. */
 static void take_of_queue(struct vi_wq *wq, struct taken *t)
 {
 	struct vi_vi *vi = wq->vi;
@@ -340,7 +340,7 @@ int vi_cq_take_many(struct vi_cq *cq, uint64_t id, void *out, size_t stride, uin
 	u_biased_take(&cq->lock);
 	if (u_unlikely(atomic_load_explicit(&cq->id, memory_order_relaxed) != id))
 		err = -EINVAL;
-	/* Bounded: entries whose descriptors others take need not end, but a queue has none left after one poll. */
+	/* Bounded: others may take descriptors without end, and leave entries; but a queue has none after one turn. */
 	for (uint64_t n = 0; err == 0 && n < most + cq->attached && t.left > 0; n++) {
 		if (!vi_cq_poll_locked(cq, t.left == most, &wq))
 			break;

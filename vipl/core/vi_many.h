@@ -5,11 +5,11 @@
 
 #include "vi_objects.h"
 
-#define VI_TAKE_MOST 256u /* descriptors in one call: other threads wait for the lock meanwhile */
+#define VI_TAKE_MOST 256u /* descriptors in one call; until then other threads wait for the lock */
 
 /*
- * Post descriptors until one is refused; *posted_out is how many were not.  0, or as vi_post_send()
- * and vi_post_recv() for the one that was.
+ * Post descriptors until one is refused; *posted_out is how many were posted.  0, or the error of
+ * vi_post_send() or vi_post_recv() for the one that was refused.
  */
 int vi_post_sends(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, uint64_t count,
 		  VIP_MEM_HANDLE handle, uint64_t *posted_out);
@@ -18,7 +18,7 @@ int vi_post_recvs(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *const *descs, u
 
 /*
  * Take up to `max` complete descriptors; *count_out is how many.  1: all without error; 2: the last
- * one with an error; 0: none; -EINVAL: stale id.
+ * one has an error; 0: none; -EINVAL: stale id.
  */
 int vi_sends_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **descs, uint64_t max,
 		  uint64_t *count_out);

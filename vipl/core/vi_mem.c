@@ -89,7 +89,7 @@ static void leave_region(struct vi_nic *nic, uint32_t slot)
 	vi_slot_put(&nic->tpt, slot);
 }
 
-/* A region that has all but a handle. Caller holds nic->lock. */
+/* Makes a region that has all but a handle. Caller holds nic->lock. */
 static int reserve(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 		   uint32_t local, uint32_t *slot_out)
 {
@@ -198,7 +198,7 @@ struct vi_adopted {
 	void *window;
 	void *pages; /* the window's own mapping of them */
 	uint64_t len;
-	bool exact; /* as of u_adopt() */
+	bool exact; /* as in u_adopt() */
 };
 
 static int check_pages(const void *addr, uint64_t len)
@@ -275,7 +275,7 @@ int vi_mem_adopt(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATT
 	return err;
 }
 
-/* Of a region whose handle was made invalid; without success it is valid again. */
+/* Gives back the memory of a region whose handle was made invalid; after a failure it is valid again. */
 static int give_back(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 		     struct vi_adopted *adopted)
 {
@@ -336,9 +336,9 @@ int vi_mem_deregister(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, voi
 }
 
 /*
- * No check may see rights that neither the old nor the new attributes give: first the rights that
- * both give, then the tag, then the new rights, each step when no thread is left that saw the state
- * before it.  Caller holds nic->lock.
+ * No check may see rights that neither the old nor the new attributes give.  So this stores the rights
+ * that both give, then the tag, then the new rights, each after all threads that saw the previous
+ * state have finished.  Caller holds nic->lock.
  */
 static void set_rights(struct vi_nic *nic, struct vi_region *r, uint32_t rights, uint64_t ptag)
 {

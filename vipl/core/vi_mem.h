@@ -16,16 +16,16 @@ uint64_t vi_max_region_bytes(void);
 int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 		    void *window, VIP_MEM_HANDLE *handle_out);
 /*
- * Registers whole pages of the program's memory and makes window memory of them; `exact` as of
- * u_adopt().  -EOPNOTSUPP for memory of a kind that cannot be.
+ * Registers whole pages of the program's memory and makes window memory of them; `exact` as in
+ * u_adopt().  -EOPNOTSUPP for memory of a kind that cannot become window memory.
  */
 int vi_mem_adopt(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 		 bool exact, VIP_MEM_HANDLE *handle_out);
 /*
- * Adopted memory is given back, and stays registered where that fails.
+ * Ends a registration.  Adopted memory is given back, and stays registered if that fails.
  *
- * `window_out`: the provider's record of window memory of VipxAllocMem(), whose pages are the
- * caller's to free; NULL for all other memory.
+ * `window_out`: receives the provider's record of memory of VipxAllocMem(), whose pages the caller
+ * then frees; NULL for all other memory.
  */
 int vi_mem_deregister(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, void **window_out);
 int vi_mem_set(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,

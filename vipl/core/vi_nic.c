@@ -38,7 +38,7 @@ static void fill_providers(void)
 	}
 }
 
-/* In a child of fork(): locks and pools that all NICs share. */
+/* In a child of fork(): initialises locks and pools that all NICs share again. */
 static void renew_shared(void)
 {
 	vi_conn_forked();
@@ -67,7 +67,7 @@ static void default_attrs(struct vi_nic *nic)
 	};
 }
 
-/* Handles of different NICs shall not be alike. */
+/* Differs between NICs, so that a memory handle of one is not valid for another. */
 static uint32_t next_first_generation(void)
 {
 	static _Atomic uint32_t count;
@@ -100,7 +100,7 @@ static void reset(struct vi_nic *nic)
 	default_attrs(nic);
 }
 
-/* The first provider that knows the device. */
+/* Opens the device with the first provider that knows it. */
 static int open_provider(struct vi_nic *nic, const char *device)
 {
 	int err = -ENODEV;
@@ -164,7 +164,7 @@ int vi_nic_open(const char *device, struct vi_nic **out)
 	nic = vi_pool_get(&vi_nic_pool);
 	if (nic == NULL)
 		return -ENOMEM;
-	/* Nobody may hold it before it is open. */
+	/* No thread may hold it before it is open. */
 	atomic_fetch_or_explicit(&nic->ref.users, VI_REF_DEAD, memory_order_relaxed);
 	reset(nic);
 	err = open_nic(nic, device);
@@ -192,7 +192,7 @@ struct vi_nic *vi_nic_get(const void *handle)
 	return NULL;
 }
 
-/* Makes the handle invalid, or says why not. */
+/* Makes the handle invalid, or returns why that is not allowed. */
 static int retire(struct vi_nic *nic, uint64_t id)
 {
 	int err = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The structures of work queues, completion queues, VIs and NICs, and inline functions that only read or
- * write a field of them.  All units read these; what each object can do is in the header of its unit.
+ * write a field of them.  All units read these; the operations of each object are in the header of its unit.
  */
 #ifndef VI_OBJECTS_H
 #define VI_OBJECTS_H
@@ -35,8 +35,8 @@ struct vi_watch;
 /* ---- work queues: vi_wq.h ------------------------------------------------------------------- */
 
 /*
- * One posted descriptor: our own record of it, so that completion never trusts memory that others
- * wrote meanwhile.
+ * The library's own record of one posted descriptor, so that completion never trusts memory that
+ * others have written since.
  */
 struct vi_wqe {
 	VIP_DESCRIPTOR *desc;
@@ -45,17 +45,17 @@ struct vi_wqe {
 	 * As long as the version is the table's the descriptor needs no other check.
 	 */
 	uint8_t *at;
-	uint64_t tpt_version; /* before the descriptor's memory was checked */
-	uint32_t at_len;      /* of a receive: as far as it is registered */
+	uint64_t tpt_version; /* read before the descriptor's memory was checked */
+	uint32_t at_len;      /* bytes at `at`; for a receive only those that are registered */
 	uint32_t handle;      /* of the descriptor's memory */
 	uint32_t length;      /* total bytes, as posted (sends) or received */
 	uint32_t status;      /* 0 until complete, then the status for the descriptor */
 	uint32_t imm;
 	uint16_t control;   /* as posted */
 	uint16_t segs;	    /* SegCount as posted */
-	uint32_t mark;	    /* the provider's own (e.g. its last slot) */
-	uint32_t first;	    /* the provider's own (e.g. its first slot) */
-	uint32_t unused[2]; /* entries are whole lines */
+	uint32_t mark;	    /* only for the provider (e.g. its last slot) */
+	uint32_t first;	    /* only for the provider (e.g. its first slot) */
+	uint32_t unused[2]; /* fills the cache line */
 };
 static_assert(sizeof(struct vi_wqe) == U_LINE, "vi_wqe");
 
@@ -66,10 +66,10 @@ static_assert(sizeof(struct vi_wqe) == U_LINE, "vi_wqe");
  * Everything is under the queue's lock (sq: tx_lock, rq: rx_lock); `done` and
  * `reaped` are also read without it.
  */
-#define VI_WQ_COLD 0u	/* not on the list: what completes something marks it */
+#define VI_WQ_COLD 0u	/* not on the list: a thread that completes something marks it */
 #define VI_WQ_LISTED 1u /* on the list: every poll, or its turn among cq->due, visits it */
 #define VI_WQ_WATCHED                                                                              \
-	2u /* on the list: polls compare a word, and what completes something marks it */
+	2u /* on the list: polls compare a word, and a thread that completes something marks it */
 #define VI_WQ_MARKED 3u /* on cq->marked: the next poll takes it from there */
 
 #define VI_NOT_LISTED UINT32_MAX
@@ -81,12 +81,12 @@ struct vi_wq {
 	uint32_t next;
 	uint32_t tail;
 	_Atomic uint32_t done; /* one writer at a time: holder of the queue's lock */
-	/* completions that VipCQDone has told; writer: holder of cq->lock */
+	/* completions that VipCQDone has reported; writer: holder of cq->lock */
 	_Atomic uint32_t reaped;
 	struct vi_cq *cq; /* for life; NULL: polled directly */
 	struct vi_vi *vi;
 	bool is_recv;
-	/* What the table said under `tpt_version` of the last descriptor, and of its data. */
+	/* The regions of the last descriptor and of its data, as the table had them at `tpt_version`. */
 	struct vi_tpt_cache desc_cache, data_cache;
 	uint64_t tpt_version;
 	/*
@@ -98,10 +98,10 @@ struct vi_wq {
 	_Atomic bool missed; /* vi_cq_unwatch_later() */
 	/* Under cq->lock: */
 	uint32_t hot_index, watch_index; /* in cq->hot and cq->watch, or VI_NOT_LISTED */
-	/* polls without completion; while cq->many, the number of the poll that served it last */
+	/* number of polls without completion; while cq->many, the number of the last poll that served it */
 	uint32_t idle;
-	struct vi_wq *mark_next; /* cq->marked, the pusher's; then cq->due */
-	/* who is told of completions: its CQ, threads in vi_wait() for it, armed notify handlers */
+	struct vi_wq *mark_next; /* in cq->marked, set by the pushing thread; then in cq->due */
+	/* how many are told of completions: its CQ, threads in vi_wait() for it, armed notify handlers */
 	_Atomic uint32_t awaited;
 	/* Armed one-shot notify handlers, under the queue's lock. */
 	struct vi_notify *notify_first, *notify_last;
@@ -123,22 +123,23 @@ static inline bool vi_wq_empty(const struct vi_wq *wq)
 /*
  * A CQ has no array of entries: an entry is a work queue with done != reaped,
  * so none can be lost.  Queues that completed something lately are on the hot
- * list, and a poll looks at (and makes progress on) only those.  A queue that is not hot comes
- * there by vi_cq_mark(): the thread that completes something pushes it on `marked`,
+ * list, and a poll looks at (and makes progress on) only those.  vi_cq_mark() puts a queue that is
+ * not hot there: the thread that completes something pushes it on `marked`,
  * without a lock, and the next poll moves it.
  *
  * Invariant: a queue with done != reaped is on `hot` or on `marked`.
  *
  * Up to VI_CQ_FEW hot queues are visited by each poll.  If there are more, a queue is watched as soon as it has no
- * entry, and no send under way: a poll compares a word of the provider, in a table, and visits those where something
- * came.  Whatever else completes something marks the queue.  Queues that cannot be watched are on `due`.
+ * entry, and no send under way: a poll compares a word of the provider, in a table, and visits only queues where
+ * something came.  Any other thread that completes something marks the queue.  Queues that cannot be watched are on
+ * `due`.
  *
- * Invariant: with `many`, each queue of `hot` is watched, marked, or on `due`; and without, `due` is empty.  A
- * queue that is not watched, nor was when it was marked, has no word in the table.
+ * Invariant: if `many`, each queue of `hot` is watched, marked, or on `due`; else `due` is empty.  A queue that is
+ * neither watched nor was watched when it was marked has no word in the table.
  */
 #define VI_CQ_FD_NONE (-1)
 #define VI_CQ_FEW 8u
-#define VI_CQ_IDLE_POLLS 2048u /* after so many polls without completion a queue is not hot */
+#define VI_CQ_IDLE_POLLS 2048u /* after that many polls without completion a queue is not hot */
 
 struct vi_cq {
 	struct u_biased lock; /* hot list, reaped counters, handlers */
@@ -149,17 +150,17 @@ struct vi_cq {
 	struct vi_wq **hot;  /* array of hot_cap >= attached */
 	uint32_t hot_count, hot_cap;
 	uint32_t hot_next; /* where the next poll starts: round robin */
-	/* the one on which progress is made though there are entries */
+	/* index of the queue on which progress is made even if there are entries */
 	uint32_t progress_next;
 	struct vi_watch *watch; /* watch_count words, as many as hot_count at most, */
 	struct vi_wq **watched; /* and the queue of each */
 	uint32_t watch_count;
 	uint32_t watch_next; /* where the next comparison starts: round robin */
 	bool many;
-	_Atomic uint32_t polls; /* made while `many`; writer: holder of the lock */
-	uint32_t turns_due;	/* what polls did since a queue had its turn, in words compared */
+	_Atomic uint32_t polls;	      /* made while `many`; writer: holder of the lock */
+	uint32_t turns_due;	      /* the work of polls since the last turn, in words compared */
 	struct vi_wq *due, *due_last; /* to be visited, oldest first: mark_next */
-	struct vi_wq *_Atomic marked; /* many push, the holder of the lock takes all */
+	struct vi_wq *_Atomic marked; /* many threads push, the holder of the lock takes all */
 	_Atomic bool missed;	      /* vi_cq_unwatch_later() was called for some queue */
 	_Atomic uint32_t armed;	      /* notify handlers, plus one if the descriptor is armed */
 	_Atomic uint32_t sleepers;    /* threads in vi_cq_wait() */
@@ -189,8 +190,8 @@ struct vi_vi {
 
 	_Alignas(U_LINE_PAIR) struct u_biased tx_lock;
 	/*
-	 * A line that the next post, or one soon after it, will write: VipPostSend() prefetches it before all
-	 * else.  A hint of the provider, under no lock; it may be stale, and nothing is read or written by it.
+	 * A cache line that the next post, or one soon after it, will write: VipPostSend() prefetches it first.
+	 * A hint of the provider, under no lock; it may be stale, and nothing is read or written through it.
 	 */
 	const void *_Atomic prefetch;
 	struct vi_wq sq;
@@ -205,10 +206,10 @@ struct vi_vi {
 	struct vi_vi *next, *prev;  /* nic->vis, under nic->lock */
 	void *pool_link;
 	/*
-	 * The provider's own; stays with this memory for its next VI, as late pollers may look at it.
+	 * Only for the provider; stays with this memory for its next VI, as late pollers may look at it.
 	 */
 	void *prov;
-	const struct vi_provider_ops *prov_ops; /* whose prov is */
+	const struct vi_provider_ops *prov_ops; /* of the provider that made `prov` */
 	void *context;		/* VipxSetViContext(); changes with both queue locks held */
 	VIPX_COUNTERS counters; /* rx fields written under rx_lock, tx fields under tx_lock */
 };
@@ -248,16 +249,16 @@ struct vi_nic {
 	struct vi_tpt tpt;
 
 	struct vi_dispatcher *dispatcher; /* vi_event.c: thread "vi-event", started on first need */
-	/* Armed notify handlers and CQ descriptors: somebody must progress. */
+	/* Armed notify handlers and CQ descriptors: while there are any, some thread must make progress. */
 	_Atomic uint32_t notify_armed;
 	_Atomic uint64_t sleeps; /* times a thread went to sleep in vi_wait() */
 	_Atomic bool ns_ready;	 /* VipNSInit was called */
-	/* no membarrier: completers fence before they checked for sleepers */
+	/* no membarrier: threads that complete something fence before they check for sleepers */
 	bool fence;
 	enum u_idle_mode wait_mode;
 	struct u_idle_past idle_past; /* of the threads that wait */
 	VIPX_COUNTERS closed;	      /* sums of VIs that are gone; under lock */
-	pthread_mutex_t place_lock;   /* of what follows */
+	pthread_mutex_t place_lock;   /* for the fields that follow */
 	struct u_affinity *affinity;
 	VIPX_PLACEMENT placed[2]; /* by role: application, transfer */
 	void *pool_link;

@@ -92,7 +92,7 @@ int vi_place_query(struct vi_nic *nic, uint64_t role, VIPX_PLACEMENT *out)
 	return 0;
 }
 
-/* With the thread of the library, which may have the same place. */
+/* Decides the place of a thread together with that of the library's thread, which may be the same. */
 static int decide(const struct u_affinity *a, const struct u_place_ask *ask,
 		  struct u_place_decision *mine, VIPX_PLACEMENT *out)
 {

@@ -6,14 +6,17 @@
 #include "u_place.h"
 #include "vi_objects.h"
 
-/* Places by the rules, NULL: of VIADUCT_AFFINITY, for the calling thread.  May be called again. */
+/*
+ * Places the calling thread and the NIC's own by `rules`; NULL: those of VIADUCT_AFFINITY.  May be
+ * called again.
+ */
 int vi_place_nic(struct vi_nic *nic, const char *rules);
 void vi_place_fini(struct vi_nic *nic);
 
-/* -EINVAL for a role that the NIC has no thread of. */
+/* -EINVAL for a role in which the NIC has no thread. */
 int vi_place_query(struct vi_nic *nic, uint64_t role, VIPX_PLACEMENT *out);
 
-/* Places the calling thread; fills *out but for Size. */
+/* Places the calling thread; fills *out, except Size. */
 int vi_place_thread(struct vi_nic *nic, const struct u_place_ask *ask, VIPX_PLACEMENT *out);
 
 #endif

@@ -15,7 +15,7 @@ struct vi_pool {
 	size_t size;
 	size_t link; /* offset of a `void *` that only the pool uses */
 	void *free;
-	void *lost; /* see vi_pool_forked() */
+	void *lost; /* objects that are not used again: vi_pool_forked() */
 };
 
 void *vi_pool_get(struct vi_pool *pool); /* NULL: out of memory */

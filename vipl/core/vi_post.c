@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting descriptors, where it is not the usual case. */
+/* Posting descriptors, except the usual case. */
 #include "vi_post.h"
 
 #include <errno.h>
@@ -93,7 +93,7 @@ int vi_post_recv_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP
 
 #define CHECK_SHORT 1
 
-/* One local segment behind the address segment, no immediate data, no fence. */
+/* Does it have one local segment after the address segment, no immediate data and no fence? */
 static bool is_plain_rdma(const struct vi_checked *checked)
 {
 	return checked->segs == 2 && (checked->control == VIP_CONTROL_OP_RDMAWRITE ||
@@ -104,13 +104,12 @@ static bool is_plain_rdma(const struct vi_checked *checked)
  * Checks the descriptor's memory and reads its control segment, once.  -EINVAL: not
  * aligned, or not in memory that `handle` opens to the VI.
  *
- * The data of a descriptor that is as plain as they come is checked too, for all of its life while
- * nothing is deregistered.  One that is not plain, or not right, is left to the checks of vi_sg.c
- * when its turn comes.  CHECK_SHORT: a plain receive, but not all of its data is open.  Caller
- * holds the queue's lock.
+ * The data of a plain descriptor is checked too; that holds until something is deregistered.  One that
+ * is not plain, or not valid, is left to the checks of vi_sg.c when its turn comes.  CHECK_SHORT: a
+ * plain receive, but not all of its memory is registered for writing.  Caller holds the queue's lock.
  *
- * All loads are as wide as the consumer's stores: a wider one would have to wait until
- * those have left the store buffer, perhaps behind a line that the peer holds.
+ * All loads are as wide as the consumer's stores: a wider one would have to wait until those have
+ * left the store buffer, perhaps after a store to a cache line that the peer holds.
  */
 static inline __attribute__((always_inline)) int check(struct vi_wq *wq, bool is_recv,
 						       const VIP_DESCRIPTOR *desc, uint32_t handle,
@@ -119,7 +118,7 @@ static inline __attribute__((always_inline)) int check(struct vi_wq *wq, bool is
 	const struct vi_vi *vi = wq->vi;
 	const VIP_DATA_SEGMENT *seg;
 	const uint32_t access = is_recv ? VI_WRITE : VI_READ;
-	uint32_t more = 0; /* rights beside `access` */
+	uint32_t more = 0; /* rights in addition to `access` */
 	uint64_t addr;
 	uint32_t len;
 
@@ -147,7 +146,7 @@ static inline __attribute__((always_inline)) int check(struct vi_wq *wq, bool is
 	len = __atomic_load_n(&seg->Length, __ATOMIC_RELAXED);
 	if (!is_recv && u_unlikely(len != out->length || len > vi->max_transfer))
 		return 0;
-	/* No data at all is not allowed either, as there is nothing to use. */
+	/* The `least` of 1 refuses a segment without data, too: it has no memory to use. */
 	if (u_unlikely(!vi_tpt_cache_allows(&wq->data_cache, vi,
 					    __atomic_load_n(&seg->Handle, __ATOMIC_RELAXED), addr,
 					    len, access, 1) ||
@@ -177,7 +176,7 @@ int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE hand
 	if (u_unlikely(err != 0))
 		return vi_refuse_post(sq, desc, err);
 	vi->counters.SendsPosted++;
-	/* It may be done only when credit has come, for which no word is watched. */
+	/* It may complete only when credit has come, for which no word is watched. */
 	if (sq->cq != NULL)
 		vi_cq_mark(sq);
 	if (u_likely(vi_state(vi) == VIP_STATE_CONNECTED))

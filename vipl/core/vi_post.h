@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting descriptors, but for the usual case, which is inline (vi_post_hot.h). */
+/* Posting descriptors, except the usual case, which is inline (vi_post_hot.h). */
 #ifndef VI_POST_H
 #define VI_POST_H
 
@@ -10,25 +10,27 @@
 #include "vipl.h"
 
 /*
- * Posting holds no reference: `id` is compared under the queue's lock.  It answers
+ * Posting holds no reference: `id` is compared under the queue's lock.  It returns
  * -EINVAL for a stale id, or a descriptor that raised VIP_ERROR_POST_DESC; -ENOBUFS
- * when the queue is full, VIP_ERROR_VI_OVERRUN was raised.
+ * when the queue is full, and VIP_ERROR_VI_OVERRUN was raised.
+ *
+ * Raises the event for a descriptor that was refused with `err`, and returns `err`.
  */
 int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err);
 /* Post any descriptor.  Caller holds the queue's lock. */
 int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_recv_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 
-/* As vi_post_plain(), for an RDMA write that is open. */
+/* As vi_post_plain(), for an RDMA write for which vi_desc_open() is true. */
 bool vi_post_plain_write(struct vi_vi *vi, VIP_DESCRIPTOR *desc);
 
-/* Tells the provider of the receive that was just appended, if it is one that it wants to know of. */
+/* Tells the provider of the receive that was just appended, if the provider wants to know of such. */
 void vi_recv_posted(struct vi_vi *vi);
 
 /*
- * vi_post_send() and vi_post_recv() do the usual case inline, and leave every other by one call at their
- * end, so that the usual one has few registers to save.  Those calls are made with the queue's lock held
- * and drop it, but for *_shared(): it takes the lock, which is not biased to this thread.
+ * vi_post_send() and vi_post_recv() do the usual case inline, and every other by one of these calls at their
+ * end, so that the usual one has few registers to save.  The caller holds the queue's lock and they drop it,
+ * except *_shared(): it takes the lock, which is not biased to this thread.
  */
 int vi_post_send_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_recv_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);

@@ -16,7 +16,7 @@
 #include "vi_wq_hot.h"
 #include "vipl.h"
 
-/* Is the descriptor in the region that the queue used last?  False: vi_post_send_any() tells more. */
+/* Is the descriptor in the region that the queue used last?  False: vi_post_send_any() has to check. */
 static inline bool vi_desc_open(const struct vi_wq *wq, const VIP_DESCRIPTOR *desc, uint32_t handle,
 				uint64_t version)
 {
@@ -26,7 +26,7 @@ static inline bool vi_desc_open(const struct vi_wq *wq, const VIP_DESCRIPTOR *de
 	       vi_tpt_cache_covers(&wq->desc_cache, (uintptr_t)desc, sizeof(*desc), sizeof(*desc));
 }
 
-/* Is its data, too?  As above. */
+/* Likewise for the descriptor's data. */
 static inline bool vi_data_open(const struct vi_wq *wq, const VIP_DATA_SEGMENT *seg, uint64_t addr,
 				uint32_t len)
 {
@@ -34,7 +34,7 @@ static inline bool vi_data_open(const struct vi_wq *wq, const VIP_DATA_SEGMENT *
 	       vi_tpt_cache_covers(&wq->data_cache, addr, len, 1);
 }
 
-/* As vi_post_plain() for a descriptor that is open. */
+/* As vi_post_plain(), for a descriptor for which vi_desc_open() is true. */
 static inline bool vi_post_plain_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 {
 	const VIP_DATA_SEGMENT *seg = &desc->DS[0].Local;
@@ -53,7 +53,7 @@ static inline bool vi_post_plain_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc)
 
 /*
  * Sends a short plain descriptor at once, before it is queued; false, and nothing done, when that
- * cannot be.  Caller holds tx_lock.
+ * is impossible.  Caller holds tx_lock.
  */
 static inline bool vi_post_plain(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
@@ -77,8 +77,9 @@ static inline bool vi_recv_in_window(const struct vi_vi *vi)
 }
 
 /*
- * Fills the next entry of the receive queue with a plain receive; false when it is not plain.  Of a
- * receive ImmediateData and Length as posted mean nothing.  `version` is the table's.  Caller holds rx_lock.
+ * Fills the next entry of the receive queue with a plain receive; false when it is not plain.
+ * ImmediateData and Length of a receive mean nothing when it is posted.  `version` is the table's.  Caller
+ * holds rx_lock.
  */
 static inline bool vi_fill_plain_recv(const struct vi_vi *vi, struct vi_wqe *wqe,
 				      VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle, uint64_t version)
@@ -89,7 +90,7 @@ static inline bool vi_fill_plain_recv(const struct vi_vi *vi, struct vi_wqe *wqe
 
 	if (!vi_desc_open(rq, desc, handle, version))
 		return false;
-	/* The entry is filled before the checks are over, so that little has to be remembered. */
+	/* The entry is filled before the checks are over, so that few values occupy registers. */
 	wqe->desc = desc;
 	wqe->handle = handle;
 	wqe->status = 0;

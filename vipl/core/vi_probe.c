@@ -28,13 +28,13 @@ static int range_mapped(uint8_t *start, uint64_t len)
 }
 
 /*
- * Does madvise() say what may be populated?  Linux before 5.14 refuses the advice for all memory, and
- * emulators of user programs accept any advice for all memory: a page that can be read finds the
- * former, one that cannot the latter.
+ * Does madvise() tell whether a page may be populated?  Linux before 5.14 refuses the advice for all
+ * memory, and emulators of user programs accept any advice for all memory: the former shows at a page
+ * that can be read, the latter at one that cannot.
  */
 static bool populate_tells(void)
 {
-	static _Atomic int answer; /* 0 not asked yet, 1 no, 2 yes */
+	static _Atomic int answer; /* 0 not known yet, 1 no, 2 yes */
 	int known = atomic_load_explicit(&answer, memory_order_relaxed);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	bool tells;
@@ -53,7 +53,7 @@ static bool populate_tells(void)
 	return tells;
 }
 
-/* As vi_probe_range(), from the list of mappings, which does not tell that a file ends before its mapping. */
+/* As vi_probe_range(), from the list of mappings, which does not show that a file ends before its mapping. */
 static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
 {
 	bool writable;
@@ -67,7 +67,7 @@ static int probe_mappings(uint8_t *start, uint64_t span, uint32_t *rights_out)
 	return range_mapped(start, span);
 }
 
-/* As vi_probe_range(), by asking about every page, which makes it present. */
+/* As vi_probe_range(), by populating every page. */
 static int probe_pages(uint8_t *start, uint64_t span, uint32_t *rights_out)
 {
 	int err;

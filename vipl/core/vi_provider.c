@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operations of vi_provider_fill(), for those that a provider lacks. */
+/* The operations with which vi_provider_fill() replaces those that a provider lacks. */
 #include <errno.h>
 
 #include "u_time.h"
@@ -91,7 +91,7 @@ static uint32_t no_arm(struct vi_nic *nic)
 	return 0;
 }
 
-/* Nothing ends it, so it is short. */
+/* Nothing ends this sleep early, so it is short. */
 static void short_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline)
 {
 	int64_t left = u_time_left(deadline);

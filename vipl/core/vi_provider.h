@@ -2,9 +2,9 @@
 /*
  * The contract of a provider, which connects VIs and moves their messages.
  *
- * Two tables.  vi_provider_ops is cold: opening, connections, memory, waiting. vi_fast_ops is hot
- * and const, one per kind of path; it is chosen when a connection completes and cached in the VI.
- * A sparse provider is completed by vi_provider_fill(): an operation that it lacks answers
+ * It has two tables.  vi_provider_ops is cold: opening, connections, memory, waiting. vi_fast_ops is
+ * hot and const, one per kind of path; it is chosen when a connection completes and cached in the VI.
+ * vi_provider_fill() completes a sparse table: an operation that the provider lacks returns
  * -EOPNOTSUPP, never success.
  *
  * Return values: 0 or -errno of the table in vi_status.h.
@@ -67,22 +67,22 @@ struct vi_provider_ops {
 	int (*disconnect)(struct vi_vi *vi);
 
 	/*
-	 * Window memory (VipxAllocMem); *window_out is the record vi_mem_register() keeps.  `sealed`:
-	 * of a memfd, which can be mapped again (VipxAdoptMem).
+	 * Allocates window memory (VipxAllocMem); *window_out is the record vi_mem_register() keeps.
+	 * `sealed`: memory of a memfd, which can be mapped again (VipxAdoptMem).
 	 */
 	int (*window_alloc)(struct vi_nic *nic, uint64_t len, bool sealed, void **addr_out,
 			    void **window_out);
-	/* The handle of the window is no longer valid. May block; no locks held. */
+	/* Frees a window, whose handle is no longer valid. May block; no locks held. */
 	void (*window_free)(struct vi_nic *nic, void *window);
 	/*
-	 * The attributes of window memory have changed: on return peers use no right of the old
-	 * ones any more.  May block; no locks held.  The window may have been freed meanwhile.
+	 * The attributes of window memory have changed: on return no peer uses rights of the old ones.
+	 * May block; no locks held.  The window may have been freed since the change.
 	 */
 	void (*window_revoke)(struct vi_nic *nic, void *window);
 	/*
 	 * Maps window memory of the other end, on this host, for loads and stores.  Waits for the other
-	 * process, bounded.  -EOPNOTSUPP: not in a window, or on another host; -EINVAL: there is no such
-	 * memory, or it is not open; -EISCONN: not connected; -ETIMEDOUT.  No locks held.
+	 * process, for a bounded time.  -EOPNOTSUPP: not in a window, or on another host; -EINVAL: there is
+	 * no such memory, or its rights forbid it; -EISCONN: not connected; -ETIMEDOUT.  No locks held.
 	 */
 	int (*remote_map)(struct vi_vi *vi, uint64_t addr, uint64_t len, uint32_t handle,
 			  void **out);
@@ -91,8 +91,8 @@ struct vi_provider_ops {
 
 	/*
 	 * Waits until all that was posted on the VI's send queue before has been executed at the other
-	 * end.  1: done; 0: the deadline has passed; -EISCONN: not connected, or not any more.  The
-	 * caller holds vi->ref alone, and may be cancelled as in vi_wait().
+	 * end.  1: done; 0: the deadline has passed; -EISCONN: not connected, or no longer.  The
+	 * caller holds only vi->ref, and may be cancelled as in vi_wait().
 	 */
 	int (*flush)(struct vi_vi *vi, int64_t deadline);
 
@@ -107,19 +107,19 @@ struct vi_provider_ops {
 	 */
 	void (*wake)(struct vi_nic *nic);
 	/*
-	 * Did the doorbell ring since the last such check?  Done by every empty poll, and cheap;
+	 * Did the doorbell ring since the last such check?  Every empty poll calls it, so it is cheap;
 	 * progress() then serves the connections that rang.  Does not block; any lock may be held.
 	 */
 	bool (*doorbell_rung)(struct vi_nic *nic);
 
-	/* Moves the threads that move packets for this NIC alone to the processors decided. */
+	/* Binds the threads that move packets for this NIC only to the processors of the decision. */
 	int (*place)(struct vi_nic *nic, const struct u_affinity *a,
 		     const struct u_place_decision *d);
 
 	/* Adds the provider's counters of the whole NIC. */
 	void (*counters)(struct vi_nic *nic, VIPX_COUNTERS *sum);
 
-	/* Names.  host: nic->attrs.NicAddressLen bytes. */
+	/* Names and routes.  host_out, host: nic->attrs.NicAddressLen bytes. */
 	int (*name_to_host)(struct vi_nic *nic, const char *name, uint32_t index,
 			    uint8_t *host_out);
 	int (*host_to_name)(struct vi_nic *nic, const uint8_t *host, char *name_out, size_t size);
@@ -141,7 +141,7 @@ struct vi_watch {
 
 #define VI_PACKED_MOST 112u /* messages of one vi_fast_ops.send_packed() */
 
-/* Short plain sends of one length that go together. */
+/* Short plain sends of one length that go together in one packet. */
 struct vi_packed {
 	VIP_DESCRIPTOR *const *descs;
 	VIP_MEM_HANDLE handle; /* of the memory of all descriptors */
@@ -155,7 +155,7 @@ struct vi_fast_ops {
 	 * Sends the message of a plain descriptor, `length` bytes at `at`, 1 to vi->unqueued_max, if it can
 	 * be sent at once and is complete with that, and appends the descriptor to the queue, complete
 	 * (vi_sq_append_done(), vi_sq_announce_done()).  The VI is Connected and nothing is before it
-	 * on its queue.  Of `control` VIP_CONTROL_IMMEDIATE may be set.  Caller holds tx_lock.
+	 * on its queue.  `control` is 0 or VIP_CONTROL_IMMEDIATE.  Caller holds tx_lock.
 	 */
 	bool (*send_unqueued)(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
 			      uint32_t length, uint16_t control);
@@ -183,32 +183,32 @@ struct vi_fast_ops {
 	 */
 	void (*recv_posted)(struct vi_vi *vi);
 	/*
-	 * Consumes slots that came for this VI, whose rx_lock the caller holds: VI_POLL_MOVED if
-	 * anything did, VI_POLL_PROGRESS if progress() has more to do, once the lock is dropped.
-	 * Short and bounded.
+	 * Consumes slots that came for this VI, whose rx_lock the caller holds.  Returns VI_POLL_MOVED
+	 * if anything moved, and VI_POLL_PROGRESS if progress() has more to do once the lock is
+	 * dropped.  Short and bounded.
 	 */
 	int (*poll_recv)(struct vi_vi *vi);
 	/*
 	 * Moves packets of this VI both ways.  Returns nonzero if anything moved.  Caller holds none
 	 * of its locks, but may hold a cq->lock; a VI busy in another thread is skipped.  May be
-	 * called for a VI that has just been disconnected or destroyed: nothing to do then.
+	 * called for a VI that has just been disconnected or destroyed: then there is nothing to do.
 	 */
 	int (*progress)(struct vi_vi *vi);
 	/*
-	 * A CQ that polled this VI does so no longer: from now on arrivals must ring.
+	 * A CQ that polled this VI no longer does so: from now on arrivals must ring.
 	 * Locks as for progress().  May be NULL.
 	 */
 	void (*unpolled)(struct vi_vi *vi);
 	/*
 	 * Tells which word a CQ can load, without lock, to learn that poll_recv() has something to do.
-	 * False: there is no such word now, or sends wait, and the VI has to be polled.  Where nothing
+	 * False: there is no such word now, or sends wait, and the VI has to be polled.  If nothing
 	 * can come *out stays as it is.  Caller holds rx_lock.  The provider calls vi_cq_unwatch()
 	 * before the word's memory goes, and when it has consumed slots but completed nothing.
 	 */
 	bool (*watch)(struct vi_vi *vi, struct vi_watch *out);
 };
 
-/* Returns a full table: `in` with the missing ops answering -EOPNOTSUPP. */
+/* Fills a complete table: `in`, and for each missing operation one that returns -EOPNOTSUPP. */
 void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops *in);
 
 /* The providers, in order of trying; NULL-terminated (provider/providers.c). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The segments of a descriptor, and whether a descriptor is fit to be started. */
+/* The segments of a descriptor, and the checks before a descriptor is started. */
 #include <errno.h>
 
 #include "vi_limits.h"
@@ -12,7 +12,7 @@ static bool is_atomic(const struct vi_wqe *wqe)
 	return (wqe->control & VIP_CONTROL_OP_MASK) == VIPX_CONTROL_OP_ATOMIC;
 }
 
-/* Segments before those of data. */
+/* The number of segments before those of data. */
 static uint16_t head_segments(const struct vi_wqe *wqe)
 {
 	uint16_t count = (wqe->control & VIP_CONTROL_OP_MASK) != VIP_CONTROL_OP_SENDRECV;
@@ -35,7 +35,7 @@ int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wq
 		return -EFAULT;
 	sg->nic = vi->nic;
 	sg->ptag = vi->ptag;
-	/* DS[] is declared with two elements; the segments go on behind them. */
+	/* DS[] is declared with two elements; the segments go on after them. */
 	sg->seg = (const VIP_DESCRIPTOR_SEGMENT *)(desc + sizeof(VIP_CONTROL_SEGMENT)) + skip;
 	sg->left = (uint16_t)(wqe->segs - skip);
 	sg->need = need;
@@ -48,8 +48,8 @@ int vi_sg_init(struct vi_sg *sg, const struct vi_vi *vi, const struct vi_wqe *wq
 }
 
 /*
- * Steps to the next segment that has bytes, and checks the needed bytes of it; without any there is
- * nothing to walk over.
+ * Steps to the next segment that has bytes, and checks those that are needed.  *length_out: the length
+ * of the segment.  -ENOSPC: no segment is left.
  */
 static int next_segment(struct vi_sg *sg, uint32_t *length_out)
 {
@@ -112,7 +112,7 @@ int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out)
 	return 0;
 }
 
-/* ---- is the descriptor fit ------------------------------------------------------------------- */
+/* ---- checks before a descriptor is started ---------------------------------------------------- */
 
 static uint32_t check_segments(const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
 			       uint64_t need, uint64_t *total_out)
@@ -124,7 +124,7 @@ static uint32_t check_segments(const struct vi_vi *vi, const struct vi_wqe *wqe,
 	return 0;
 }
 
-/* An atomic operation: of this provider, on a level that has answers, and with operands of this size? */
+/* Is the atomic operation well-formed, and does the provider execute it at the level of the VI? */
 static bool atomic_format_ok(const struct vi_vi *vi, const struct vi_wqe *wqe)
 {
 	return wqe->segs >= VI_ATOMIC_SEGMENTS && (wqe->control & VIP_CONTROL_IMMEDIATE) == 0 &&
@@ -162,7 +162,7 @@ uint32_t vi_desc_check_send(const struct vi_vi *vi, const struct vi_wqe *wqe)
 	bits = check_segments(vi, wqe, read ? VI_WRITE : VI_READ, UINT64_MAX, &total);
 	if (u_unlikely(bits != 0))
 		return bits;
-	/* The segments were just found to be there. */
+	/* check_segments() has just found the address segment to be in registered memory. */
 	if (u_unlikely(is_atomic(wqe)) && vi_wqe_remote(wqe)->Data.AddressBits % wqe->length != 0)
 		return VIP_STATUS_FORMAT_ERROR;
 	return u_likely(total == vi_wqe_answer_bytes(wqe)) ? 0 : VIP_STATUS_LENGTH_ERROR;

@@ -8,7 +8,7 @@
 #include "u_base.h"
 
 #define GENERATION_MASK ((1u << (32 - VI_TPT_SLOT_BITS)) - 1)
-/* So many slots stay free before one is used again: a stale handle stays stale for long. */
+/* That many slots stay free before one is used again: a stale handle stays invalid for long. */
 #define SPARE_SLOTS 256u
 
 static uint32_t take_free_slot(struct vi_tpt *tpt)
@@ -35,7 +35,7 @@ void vi_slot_put(struct vi_tpt *tpt, uint32_t slot)
 	tpt->free_count++;
 }
 
-/* A slot never used before, or 0. */
+/* A slot that was never used, or 0. */
 static uint32_t add_slot(struct vi_tpt *tpt)
 {
 	uint32_t slot = tpt->slots + 1;

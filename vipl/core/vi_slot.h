@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Slots of the translation and protection table: each has a region or is free, and gives the regions that it has
- * in turn different handles.  Caller holds nic->lock.
+ * Slots of the translation and protection table: each has a region or is free.  Successive regions of one slot
+ * have different handles.  Caller holds nic->lock.
  */
 #ifndef VI_SLOT_H
 #define VI_SLOT_H

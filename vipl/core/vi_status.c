@@ -6,7 +6,7 @@
 #include "u_base.h"
 #include "vi_status.h"
 
-/* The one table from -errno to VIP_RETURN.  Any -errno not listed becomes VIP_ERROR_RESOURCE. */
+/* The only table from -errno to VIP_RETURN.  Any -errno not listed becomes VIP_ERROR_RESOURCE. */
 #define VI_RETURNS(X)                                                                              \
 	X(EAGAIN, VIP_NOT_DONE)                                                                    \
 	X(EINVAL, VIP_INVALID_PARAMETER)                                                           \

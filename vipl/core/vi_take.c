@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Taking descriptors back, where it is not the usual case, and waiting for them. */
+/* Taking descriptors back, except the usual case, and waiting for them. */
 #include "vi_take.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ int vi_recv_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out
 int vi_send_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out)
 {
 	const uint64_t id = atomic_load_explicit(&vi->id, memory_order_relaxed);
-	/* While the lock keeps the VI, the VI keeps the NIC open. */
+	/* The lock keeps the VI from being destroyed, and a VI keeps its NIC open. */
 	bool rung = vi->nic->ops->doorbell_rung(vi->nic);
 	int got;
 
@@ -88,7 +88,7 @@ int vi_recv_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came)
 {
 	const uint64_t id = atomic_load_explicit(&vi->id, memory_order_relaxed);
 	bool moved = (came & VI_POLL_MOVED) != 0;
-	/* While the lock keeps the VI, the VI keeps the NIC open. */
+	/* The lock keeps the VI from being destroyed, and a VI keeps its NIC open. */
 	bool rung = came == 0 || (!moved && vi_nothing_rung(vi));
 	int got = moved ? vi_wq_pop(&vi->rq, desc_out) : 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Taking descriptors back, but for the usual case, which is inline (vi_take_hot.h); waiting for them. */
+/* Taking descriptors back, except the usual case, which is inline (vi_take_hot.h); waiting for them. */
 #ifndef VI_TAKE_H
 #define VI_TAKE_H
 
@@ -10,17 +10,17 @@
 #include "vipl.h"
 
 /*
- * As vi_post.h says of posting: vi_send_done() and vi_recv_done() leave all but the usual case to one of
- * these calls, with the queue's lock held, which they drop; *_shared() take it.
+ * As in vi_post.h: vi_send_done() and vi_recv_done() leave all but the usual case to one of these calls, with
+ * the queue's lock held, which they drop; *_shared() take it.
  */
 
-/* The doorbell rang, perhaps for another VI. */
+/* The doorbell rang, perhaps for another VI: makes progress on all VIs of the NIC. */
 void vi_serve_doorbell(struct vi_vi *vi, uint64_t id);
 
 /* Caller holds tx_lock, which is dropped: the head of the queue is in progress. */
 int vi_send_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
 /*
- * Caller holds rx_lock, which is dropped; `came` is what poll_recv() answered, 0 when the doorbell
+ * Caller holds rx_lock, which is dropped; `came` is the result of poll_recv(), 0 when the doorbell
  * rang.
  */
 int vi_recv_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
@@ -29,11 +29,13 @@ int vi_send_done_rest(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
 int vi_recv_done_rest(struct vi_vi *vi);
 int vi_send_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
 int vi_recv_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
-/* poll_recv() answered `came` to the caller, who holds rx_lock, which is dropped. */
+/* Caller holds rx_lock, which is dropped; `came` is the result of poll_recv(). */
 int vi_recv_done_polled(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
 
-/* As vi_send_done() or vi_recv_done(), waiting; 0 at the deadline.  -EINVAL also for a queue with a
- * CQ. */
+/*
+ * As vi_send_done() or vi_recv_done(), but waits; 0 at the deadline.  -EINVAL also for a queue with
+ * a CQ.
+ */
 int vi_queue_wait(struct vi_vi *vi, bool is_recv, int64_t deadline, VIP_DESCRIPTOR **desc_out);
 
 /* Arms a one-shot handler.  -EINVAL for a queue with a CQ; -ENOMEM; -ENOSPC: no thread. */

@@ -18,7 +18,7 @@
 #include "vipl.h"
 
 /*
- * Take the head of a queue, after a poll if it is in progress.  1: complete
+ * Take the head of a queue, after a poll if it is in progress.  1: it completed
  * without error; 2: with error; 0: in progress; -ENOENT: empty; -EINVAL: stale id.
  */
 static inline int vi_send_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The translation and protection table: which memory the VIs of a NIC may touch.  Look-ups take no
+ * The translation and protection table: the memory that the VIs of a NIC may touch.  Look-ups take no
  * lock; vi_mem.c registers and deregisters.
  */
 #ifndef VI_TPT_H
@@ -26,7 +26,7 @@ enum vi_access {
 	VI_WRITE = 2,	     /* local target of a receive or RDMA read */
 	VI_REMOTE_WRITE = 4, /* target of the peer's RDMA write */
 	VI_REMOTE_READ = 8,  /* source of the peer's RDMA read */
-	VI_WINDOW = 16,	     /* no right: window memory, which peers may map */
+	VI_WINDOW = 16,	     /* no right, but a property: window memory, which peers may map */
 };
 
 struct vi_region {
@@ -46,7 +46,7 @@ struct vi_region {
 
 struct vi_tpt {
 	/*
-	 * Changes whenever a right is taken away: an access that a check under an older version
+	 * Changes whenever a right is revoked: an access that a check under an older version
 	 * allowed must be checked again.  Read before the check; changed before the wait for the
 	 * VIs' locks.
 	 */
@@ -55,7 +55,7 @@ struct vi_tpt {
 	uint32_t slots;		       /* ever used; under nic->lock as all below */
 	uint32_t free_head, free_tail; /* slots, 0 for none; first in, first out */
 	uint32_t free_count;
-	uint32_t first_generation; /* differs between NICs, so that one's handle is not another's */
+	uint32_t first_generation; /* differs between NICs, so that their handles do */
 	uint32_t count;
 	uint64_t bytes;
 };
@@ -107,8 +107,8 @@ void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint6
 		   uint32_t handle, uint32_t access);
 
 /*
- * Is the range in registered memory of VipxAllocMem()?  Of that which lies behind an adapter the kernel
- * tells nothing by vi_probe_range().  Takes nic->lock.
+ * Is the range in registered memory of VipxAllocMem()?  vi_probe_range() fails for such memory behind an
+ * adapter, as the kernel cannot populate it.  Takes nic->lock.
  */
 bool vi_tpt_in_window(struct vi_nic *nic, const void *addr, uint64_t len);
 
@@ -122,7 +122,7 @@ void vi_tpt_change(struct vi_nic *nic);
 struct vi_tpt_cache {
 	uint64_t handle; /* of the region, below 2^32; VI_NO_REGION: nothing is known */
 	uint64_t base;
-	uint64_t limit; /* bytes from `base` on, less those that every access takes */
+	uint64_t limit; /* bytes from `base` on, less `least` of vi_tpt_cache_fill() */
 	uint32_t rights;
 };
 
@@ -130,7 +130,7 @@ struct vi_tpt_cache {
 
 /*
  * Looks a region up for vi_tpt_cache_allows(): one that allows `access` to at least `least` bytes,
- * as all users of the cache ask for; false: none.
+ * both constants of the cache; false: none.
  */
 bool vi_tpt_cache_fill(struct vi_tpt_cache *g, const struct vi_vi *vi, uint32_t handle,
 		       uint32_t access, uint32_t least);
@@ -141,12 +141,12 @@ static inline bool vi_tpt_cache_covers(const struct vi_tpt_cache *g, uint64_t ad
 {
 	uint64_t offset = addr - g->base;
 
-	/* Below `least` the difference is huge. */
+	/* For a length below `least` the difference is huge. */
 	return u_likely(offset <= g->limit && len - least <= g->limit - offset);
 }
 
 /*
- * As vi_tpt_check(), remembering the region.  One cache is always used with one `access` and one
+ * As vi_tpt_check(), but remembers the region.  One cache is always used with one `access` and one
  * `least`, both constants; false for less than `least`.
  */
 static inline bool vi_tpt_cache_allows(struct vi_tpt_cache *g, const struct vi_vi *vi,

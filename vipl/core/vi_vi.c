@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Virtual interfaces: their life, their attributes, their states. */
+/* Virtual interfaces: creation and destruction, attributes, states. */
 #include <errno.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ static int check_attrs(const struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs)
 	return 0;
 }
 
-/* After the tag, whose error comes before this one. */
+/* Called after the tag was checked: an error of the tag is reported first. */
 static int check_read(const struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs)
 {
 	if (!attrs->EnableRdmaRead || (attrs->ReliabilityLevel & nic->attrs.RDMAReadSupport) != 0)
@@ -168,7 +168,7 @@ static void unlink_vi(struct vi_nic *nic, struct vi_vi *vi)
 	nic->vi_count--;
 }
 
-/* Takes the VI's use of its tag and its place among the NIC's VIs. */
+/* Takes a use of the tag for the VI, and enters it into the list of the NIC's VIs. */
 static int enter(struct vi_nic *nic, struct vi_vi *vi, const VIP_VI_ATTRIBUTES *attrs)
 {
 	struct vi_ptag *ptag;
@@ -324,7 +324,7 @@ put_object:
 
 /* ---- destroy -------------------------------------------------------------------------------- */
 
-/* Makes the handle invalid, or says why not. */
+/* Makes the handle invalid, or returns why that is not allowed. */
 static int retire(struct vi_vi *vi, uint64_t id)
 {
 	int err = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Virtual interfaces: their life, attributes and states. */
+/* Virtual interfaces: creation and destruction, attributes, states. */
 #ifndef VI_VI_H
 #define VI_VI_H
 
@@ -27,12 +27,12 @@ struct vi_vi *vi_vi_get(const void *handle);
 /* Caller holds both queue locks; a VI that becomes Connected has its `fast`. */
 void vi_set_state(struct vi_vi *vi, VIP_VI_STATE state);
 
-/* Both queue locks, rx first. */
+/* Takes both queue locks, rx first. */
 void vi_lock_both(struct vi_vi *vi);
 void vi_unlock_both(struct vi_vi *vi);
 
 #define VI_BREAK_RAISE 1u /* raises `event`, once */
-#define VI_BREAK_QUIET 2u /* which the default handler does not write down: nothing was lost */
+#define VI_BREAK_QUIET 2u /* the default handler does not log that event: nothing was lost */
 /* The provider completes or flushes the entries of the send queue later. */
 #define VI_BREAK_KEEP_SENDS 4u
 

@@ -14,7 +14,7 @@ static int64_t sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* A wait that may be long: what it is for, and what is to be left in order when it is cancelled. */
+/* A wait that may be long: its condition, and what has to be undone if the thread is cancelled. */
 struct waiter {
 	struct vi_nic *nic;
 	_Atomic uint32_t *sleepers; /* the thread is counted there while `counted` */
@@ -23,7 +23,7 @@ struct waiter {
 	void *arg;
 	int64_t deadline;
 	struct u_idle idle;
-	int cancel; /* the state of cancellation that the thread came with */
+	int cancel; /* the thread's cancellation state before the wait */
 	bool counted;
 };
 
@@ -62,7 +62,7 @@ static int wait_long(struct waiter *w, int (*wait)(struct waiter *))
 	return got;
 }
 
-/* Sleeps once, and tries.  What ended the sleep has been taken in: it does not wait for the arming. */
+/* Sleeps once, then tries: sleep() has processed what ended it, so no arming is needed before that. */
 static int sleep_once(struct waiter *w, uint32_t ticket)
 {
 	int64_t until = sooner(w->deadline, u_now_ns() + u_idle_cap(&w->idle));
@@ -79,8 +79,8 @@ static int sleep_once(struct waiter *w, uint32_t ticket)
 }
 
 /*
- * Arm, checked once more, sleep.  A slot that comes after the arming ends the sleep, so the cap on
- * its length is only the last defence, and the time until a thread that was cancelled ends.
+ * Arms, checks once more and sleeps, again and again.  A slot that comes after the arming ends the
+ * sleep; its length is bounded only as a last defence, and so that a cancelled thread ends in time.
  */
 static int sleep_until(struct waiter *w)
 {
@@ -109,7 +109,7 @@ static int sleep_on(struct waiter *w)
 
 	atomic_fetch_add_explicit(w->sleepers, 1, memory_order_seq_cst);
 	w->counted = true;
-	/* A completion from here on sees the sleeper, or the check after arming sees the completion. */
+	/* A thread that completes something after this sees the sleeper, or the check after arming sees it. */
 	u_membarrier_own();
 	got = sleep_until(w);
 	w->counted = false;
@@ -117,7 +117,7 @@ static int sleep_on(struct waiter *w)
 	return got;
 }
 
-/* Polls until something comes (nonzero), or it is time to sleep, or the deadline has passed. */
+/* Polls until try() returns nonzero, or it is time to sleep, or the deadline has passed. */
 static int poll_first(struct waiter *w)
 {
 	enum u_idle_step step;

@@ -14,11 +14,11 @@ struct vi_ref;
  * provider, tries again and sleeps (VIADUCT_WAIT). Returns the value of try, 0 at the deadline.
  *
  * Another thread of this process may make it true, too: `sleepers` is nonzero while this one
- * sleeps, and a thread that finds it so calls ops->wake().
+ * sleeps, and the other thread then calls ops->wake().
  *
- * Between two sleeps the thread may be cancelled: then it gives back `held`, which its caller
- * holds, and nothing was taken.  try() meets no cancellation point.  `held` is NULL where the caller
- * turned cancellation off.
+ * Between two sleeps the thread may be cancelled: then it drops `held`, a reference of its caller,
+ * and has taken nothing.  try() has no cancellation point.  `held` is NULL if the caller turned
+ * cancellation off.
  */
 int vi_wait(struct vi_nic *nic, _Atomic uint32_t *sleepers, struct vi_ref *held,
 	    int (*try)(void *arg), void *arg, int64_t deadline);

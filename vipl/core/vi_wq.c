@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Work queues: the ring of posted descriptors and the order in which they complete. */
+/* Work queues: the fifo of posted descriptors and the order in which they complete. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ void vi_wq_fini(struct vi_wq *wq)
 		atomic_fetch_sub_explicit(&wq->vi->nic->notify_armed, n, memory_order_relaxed);
 	free(wq->wqe);
 	wq->wqe = NULL;
-	/* `done` stays: until the queue leaves its CQ, done - reaped is still looked at. */
+	/* `done` stays: until the queue leaves its CQ, polls still compute done - reaped. */
 	wq->head = wq->next = wq->tail = atomic_load_explicit(&wq->done, memory_order_relaxed);
 }
 
@@ -170,7 +170,7 @@ static void advance_done(struct vi_wq *wq)
 	}
 	if (done == first)
 		return;
-	/* A: the descriptors before the count; pairs with wq_entries(). */
+	/* A: the descriptors before the count; pairs with vi_wq_entries(). */
 	atomic_store_explicit(&wq->done, done, memory_order_release);
 	vi_wq_announce(wq);
 }
@@ -180,7 +180,7 @@ void vi_wq_complete(struct vi_wq *wq, uint32_t n, uint32_t status, uint32_t leng
 	uint32_t done = atomic_load_explicit(&wq->done, memory_order_relaxed);
 	struct vi_wqe *wqe = vi_wqe(wq, n);
 
-	/* Flushed meanwhile: the first status stands. */
+	/* It was flushed already: the first status stays. */
 	if (u_unlikely(n - done >= wq->tail - done || wqe->status != 0))
 		return;
 	wqe->status = status | VIP_STATUS_DONE;

@@ -22,15 +22,15 @@ void vi_wq_fini(struct vi_wq *wq); /* also cancels its handlers */
  * strictly in order: the descriptors of the leading run of complete entries get, on
  * receives, their Length and ImmediateData and then, last and with release order,
  * their Status; then `done` moves, the CQ learns of them and notify handlers are
- * queued.  A descriptor whose memory is no longer registered is not written:
- * VIP_ERROR_COMP_PROT.  An entry that is complete already stays as it is.  Caller
- * holds the lock.  The one place that decides completion order.
+ * queued.  A descriptor whose memory is no longer registered is not written, and
+ * VIP_ERROR_COMP_PROT is raised.  An entry that is complete already stays as it is.
+ * Caller holds the lock.  No other function decides the order of completion.
  */
 void vi_wq_complete(struct vi_wq *wq, uint32_t n, uint32_t status, uint32_t length);
 
 /*
- * Completes everything not complete with `status`, to which the entry's OP bits are
- * added; `next` moves to tail.  Caller holds the lock.
+ * Completes every entry that is not complete with `status`, to which the entry's OP
+ * bits are added; `next` moves to tail.  Caller holds the lock.
  */
 void vi_wq_flush(struct vi_wq *wq, uint32_t status);
 /* As vi_wq_flush() for entries that the provider has not started. */
@@ -38,10 +38,10 @@ void vi_wq_flush_new(struct vi_wq *wq, uint32_t status);
 
 int vi_wq_grow(struct vi_wq *wq);
 
-/* From now on the caches of regions hold what the table says under `version`. */
+/* Empties the caches of regions: from now on they hold what the table says at `version`. */
 void vi_wq_forget_regions(struct vi_wq *wq, uint64_t version);
 
-/* What there is to know of a descriptor before it is queued. */
+/* The fields of a descriptor that were read and checked before it is queued. */
 struct vi_checked {
 	uint64_t tpt_version;
 	uint8_t *at;	 /* as in struct vi_wqe */
@@ -51,13 +51,13 @@ struct vi_checked {
 };
 
 /*
- * Pushes a plain receive that declares more than is open: its memory ends where the region does, as
- * bytes that do not come need no place.
+ * Pushes a plain receive that is longer than its registered memory: it ends where the region does, as
+ * bytes that do not come need no memory.
  */
 int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
 		     const struct vi_checked *checked);
 
-/* Tells those that wait for this queue, of whom there are some. */
+/* Tells those that wait for this queue; `awaited`, their number, is not 0. */
 void vi_wq_announce_to(struct vi_wq *wq, uint32_t awaited);
 
 #endif

@@ -80,7 +80,7 @@ static inline void vi_wq_write_back(bool is_recv, const struct vi_wqe *wqe)
 	U_TRACE(completion_written, desc, wqe->status);
 }
 
-/* Arming is done, or checked again, under the queue's lock. */
+/* The caller holds the queue's lock: a thread that arms does so, or checks again, under it. */
 static inline uint32_t vi_wq_awaited(const struct vi_wq *wq)
 {
 	return atomic_load_explicit(&wq->awaited, memory_order_relaxed);
@@ -96,7 +96,7 @@ static inline void vi_wq_announce(struct vi_wq *wq)
 }
 
 /*
- * vi_wq_complete() without error, short: for entry n == `done`, when no entry behind it is
+ * A shorter vi_wq_complete() for success: for entry n == `done`, when no entry after it is
  * complete and its `tpt_version` is the table's.
  */
 static inline void vi_wq_complete_next(struct vi_wq *wq, bool is_recv, struct vi_wqe *wqe,
@@ -112,7 +112,7 @@ static inline void vi_wq_complete_next(struct vi_wq *wq, bool is_recv, struct vi
 	vi_wq_announce(wq);
 }
 
-/* As vi_wq_complete_next() for `count` entries, which are told of together. */
+/* As vi_wq_complete_next() for `count` entries, which are announced together. */
 static inline void vi_wq_complete_run(struct vi_wq *wq, bool is_recv, uint32_t count,
 				      uint32_t status, uint32_t length)
 {
@@ -130,7 +130,7 @@ static inline void vi_wq_complete_run(struct vi_wq *wq, bool is_recv, uint32_t c
 	vi_wq_announce(wq);
 }
 
-/* A program that posts will want the completion: the queue is polled without a doorbell. */
+/* A program that posts expects a completion: marks the queue, so that it is polled without a doorbell. */
 static inline void vi_wq_heat(struct vi_wq *wq)
 {
 	if (wq->cq != NULL &&
@@ -146,13 +146,13 @@ static inline bool vi_sq_idle(const struct vi_wq *sq)
 }
 
 /*
- * Appends descriptors that are complete without having been queued, to a queue of which nothing
- * else is in progress.
+ * Appends descriptors that are complete without having been queued, to a queue with no other
+ * descriptor in progress.
  */
 static inline void vi_sq_append_done_run(struct vi_wq *sq, VIP_DESCRIPTOR *const *descs,
 					 uint32_t count, uint32_t length, uint32_t status)
 {
-	/* Of an entry that is complete only these three are looked at. */
+	/* Only these three fields of a complete entry are used. */
 	const uint32_t n = sq->tail;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -175,7 +175,7 @@ static inline void vi_sq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uin
 	vi_sq_append_done_run(sq, &desc, 1, length, status);
 }
 
-/* Tells of what vi_sq_append_done() appended. */
+/* Announces what vi_sq_append_done() appended. */
 static inline void vi_sq_announce_done(struct vi_wq *sq)
 {
 	vi_wq_announce(sq);

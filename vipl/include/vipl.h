@@ -53,7 +53,7 @@ typedef VIP_USHORT VIP_RELIABILITY_LEVEL; /* VIP_SERVICE_* */
 #define VIP_TRUE 1
 #define VIP_FALSE 0
 
-/* Wait without end, as ~0UL.  All timeouts are in milliseconds. */
+/* Wait without end, as with ~0UL.  All timeouts are in milliseconds. */
 #define VIP_INFINITE 0xFFFFFFFFUL
 
 /* ---- Return codes ------------------------------------------------------ */
@@ -86,7 +86,7 @@ typedef enum _VIP_RETURN {
 #define VIP_SERVICE_RELIABLE_RECEPTION 0x04 /* likewise; complete when the target has the data */
 
 #define VIP_BASE_SERVICES 0x07 /* the three */
-/* Bits of another provider's header, for its source code; no NIC here has them. */
+/* Bits of another provider's header, so that programs that use it compile; no NIC here has them. */
 #define VIP_SERVICE_ACK 0x4000
 #define VIP_SERVICE_DFC 0x8000
 
@@ -111,7 +111,7 @@ typedef enum _VIP_RETURN {
 #define VIP_STATUS_DESC_FLUSHED_ERROR 0x20 /* not done: disconnected or in error */
 #define VIP_STATUS_TRANSPORT_ERROR 0x40	   /* link or peer lost */
 #define VIP_STATUS_RDMA_PROT_ERROR 0x80	   /* the peer refused the RDMA */
-#define VIP_STATUS_REMOTE_DESC_ERROR 0x100 /* no fit receive at the peer */
+#define VIP_STATUS_REMOTE_DESC_ERROR 0x100 /* no suitable receive at the peer */
 #define VIP_STATUS_ERROR_MASK 0x1FE
 
 /* The operation that completed. */
@@ -170,8 +170,8 @@ typedef union _VIP_DESCRIPTOR_SEGMENT {
 } VIP_DESCRIPTOR_SEGMENT;
 
 /*
- * 64 bytes: the control segment and room for two segments.  More segments
- * follow directly behind.  An RDMA descriptor has its address segment first.
+ * 64 bytes: the control segment and room for two segments.  Further segments
+ * directly follow it.  An RDMA descriptor has its address segment first.
  */
 VIPL_EXTENSION typedef struct _VIP_DESCRIPTOR {
 	union {
@@ -275,7 +275,7 @@ typedef struct _VIP_ERROR_DESCRIPTOR {
 	VIP_VI_HANDLE ViHandle;
 	VIP_CQ_HANDLE CQHandle;
 	VIP_DESCRIPTOR *DescriptorPtr;
-	VIP_ULONG OpCode; /* VIP_STATUS_OP_*; of a descriptor that was not queued, its queue's */
+	VIP_ULONG OpCode; /* VIP_STATUS_OP_*; that of the queue if the descriptor was not queued */
 	VIP_RESOURCE_CODE ResourceCode;
 	VIP_ERROR_CODE ErrorCode;
 } VIP_ERROR_DESCRIPTOR;
@@ -320,7 +320,7 @@ typedef struct _VIP_ERROR_DESCRIPTOR {
 #define VIP_ERROR_RDMA_TRANSPORT VIP_ERROR_RDMA_TRANSPORT
 #define VIP_ERROR_CATASTROPHIC VIP_ERROR_CATASTROPHIC
 
-/* The name that another provider's header has for it, too. */
+/* The name that another provider's header has in addition. */
 #define VIP_ERROR VIP_DESCRIPTOR_ERROR
 
 /* ---- System management ------------------------------------------------- */
@@ -344,8 +344,8 @@ typedef void (*VIP_CQ_CALLBACK)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandle, VIP
 /* ---- Processes --------------------------------------------------------- */
 
 /*
- * Handles are good in the process that got them. In a child of fork() every call with a handle of
- * its parent gives VIP_INVALID_PARAMETER and changes nothing; the first such call writes one line
+ * Handles are valid in the process that got them. In a child of fork() every call with a handle of
+ * its parent returns VIP_INVALID_PARAMETER and changes nothing; the first such call writes one line
  * to the log. The child may open NICs of its own. The parent does not notice its children.
  *
  * The child has a copy of the parent's memory, registered or not, and shares memory of
@@ -362,7 +362,7 @@ typedef void (*VIP_CQ_CALLBACK)(VIP_PVOID Context, VIP_NIC_HANDLE NicHandle, VIP
  * waits: at once, or within a quarter of a second where it sleeps for completions. It loses nothing: a call
  * that has taken a completion or entry returns it; a connection request that arrived is refused,
  * one that was made is given up and its VI is Idle, its receives flushed if the server had accepted
- * already; a peer request stays under way. No other function is a cancellation point, also if it
+ * already; a peer request stays under way. No other function is a cancellation point, even if it
  * blocks. Cancelling a thread of asynchronous type (PTHREAD_CANCEL_ASYNCHRONOUS) inside this
  * library is not supported.
  */
@@ -576,7 +576,7 @@ VIP_RETURN VipSetViAttributes(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *ViAttri
  *
  * Context: does not block. Thread-safe. Allowed in handlers.
  *
- * Ordering: a snapshot: the state may change at any time by the act of the peer.
+ * Ordering: a snapshot: the peer may change the state at any time.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Querying Information
@@ -651,7 +651,7 @@ VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, 
  *
  * Context: blocks shortly, until the client's side has answered. Thread-safe. Not in handlers.
  *
- * Ordering: what was posted to the receive queue before is there for the client's first message.
+ * Ordering: receives that were posted before the call are there for the client's first message.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Connection Management
@@ -667,7 +667,7 @@ VIP_RETURN VipConnectAccept(VIP_CONN_HANDLE ConnHandle, VIP_VI_HANDLE ViHandle);
  * Ownership: the request is used up, whatever the result.
  *
  * Return:
- *  - VIP_SUCCESS: refused; also if the client had given up meanwhile
+ *  - VIP_SUCCESS: refused; also if the client had given up before
  *  - VIP_INVALID_PARAMETER: not a pending request
  *
  * Context: does not block. Thread-safe. Allowed in handlers.
@@ -710,7 +710,7 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle);
  * Thread-safe; VipDisconnect() from another thread ends it with VIP_TIMEOUT. Not in handlers.
  * A cancellation point while it waits.
  *
- * Ordering: what was posted to the receive queue before is there for the server's first message.
+ * Ordering: receives that were posted before the call are there for the server's first message.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Connection Management
@@ -728,8 +728,8 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
  * VIP_ERROR_CONN_LOST. A request of this VI that is under way ends.
  *
  * On reliable levels the call first waits for sends under way: operations of the send queue that
- * had begun complete as always when the peer has acknowledged them, and messages that were reported
- * as sent before have arrived. Operations that had not begun, and those posted meanwhile, are
+ * had begun complete as usual when the peer has acknowledged them, and messages that were reported
+ * as sent before have arrived. Operations that had not begun, and those posted during the wait, are
  * flushed; messages of the peer are still received. So a flushed send was not delivered, unless the
  * wait was cut short: by the loss of the connection, or because the peer receives nothing.
  *
@@ -741,7 +741,7 @@ VIP_RETURN VipConnectRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalAddr,
  *  - VIP_INVALID_PARAMETER: not a VI handle
  *
  * Context: on reliable levels blocks until the peer has received all sends under way, two seconds
- * at most. While the path is lost these do not begin to count; then six seconds is the most. A peer
+ * at most. These do not begin while the path is lost; then the call takes six seconds at most. A peer
  * that stores into memory of VipxAllocMem() has two more to unmap it. The end of the peer or of the
  * connection ends the wait. Thread-safe. Allowed in handlers; other handlers of the NIC wait.
  *
@@ -810,7 +810,7 @@ VIP_RETURN VipConnectPeerRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalA
  *
  * Context: does not block. Thread-safe. Allowed in handlers.
  *
- * Ordering: what was posted to the receive queue before is there for the peer's first message.
+ * Ordering: receives that were posted before the request are there for the peer's first message.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Connection Management
@@ -842,7 +842,7 @@ VIP_RETURN VipConnectPeerDone(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteV
  * Context: blocks up to the timeout of the request. Thread-safe. Not in handlers.
  * A cancellation point while it waits.
  *
- * Ordering: what was posted to the receive queue before is there for the peer's first message.
+ * Ordering: receives that were posted before the request are there for the peer's first message.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Connection Management
@@ -867,8 +867,8 @@ VIP_RETURN VipConnectPeerWait(VIP_VI_HANDLE ViHandle, VIP_VI_ATTRIBUTES *RemoteV
  *
  * Errors in the descriptor are reported in its Status. On reliable levels such a descriptor waits until
  * the peer has received all that was sent before it, then completes with its error and breaks the
- * connection; those behind it are flushed and were not sent. In the idle, pending and error states a
- * send completes with VIP_STATUS_DESC_FLUSHED_ERROR, behind those that the peer may still acknowledge.
+ * connection; those after it are flushed and were not sent. In the idle, pending and error states a
+ * send completes with VIP_STATUS_DESC_FLUSHED_ERROR, after those that the peer may still acknowledge.
  *
  * Ownership: descriptor and data belong to the library until the descriptor has been taken with
  * VipSendDone(), VipSendWait() or a handler. Until then neither may be written, moved or
@@ -951,7 +951,7 @@ VIP_RETURN VipPostRecv(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *DescriptorPtr,
  *  - VIP_NOT_DONE: the head is still in progress. Call again
  *  - VIP_INVALID_PARAMETER: not a VI handle, or NULL
  *
- * Context: never blocks, not even behind a thread in VipSendWait(). Thread-safe: each descriptor
+ * Context: never blocks, not even while a thread is in VipSendWait(). Thread-safe: each descriptor
  * goes to one caller. Allowed in handlers.
  *
  * Ordering: strictly the order of posting.
@@ -977,7 +977,7 @@ VIP_RETURN VipSendDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr);
  *  - VIP_NOT_DONE: the head is still in progress. Call again
  *  - VIP_INVALID_PARAMETER: not a VI handle, or NULL
  *
- * Context: never blocks, not even behind a thread in VipRecvWait(). Thread-safe: each descriptor
+ * Context: never blocks, not even while a thread is in VipRecvWait(). Thread-safe: each descriptor
  * goes to one caller. Allowed in handlers.
  *
  * Ordering: strictly the order of posting. Data of the peer's earlier RDMA writes is in place.
@@ -1051,7 +1051,7 @@ VIP_RETURN VipRecvWait(VIP_VI_HANDLE ViHandle, VIP_ULONG Timeout, VIP_DESCRIPTOR
  * The handler is called once; call again to be notified again. If the head is complete already,
  * the handler is called for it. Several may be outstanding: they are served in turn.
  *
- * Ownership: the descriptor is the handler's. What Context points at must live until the handler
+ * Ownership: the descriptor is the handler's. The object at Context must live until the handler
  * was called or VipDestroyVi() returned, which cancels it.
  *
  * Return:
@@ -1082,7 +1082,7 @@ VIP_RETURN VipSendNotify(VIP_VI_HANDLE ViHandle, VIP_PVOID Context,
  * The handler is called once; call again to be notified again. If the head is complete already,
  * the handler is called for it. Several may be outstanding: they are served in turn.
  *
- * Ownership: the descriptor is the handler's. What Context points at must live until the handler
+ * Ownership: the descriptor is the handler's. The object at Context must live until the handler
  * was called or VipDestroyVi() returned, which cancels it.
  *
  * Return:
@@ -1241,7 +1241,7 @@ VIP_RETURN VipCQWait(VIP_CQ_HANDLE CQHandle, VIP_ULONG Timeout, VIP_VI_HANDLE *V
  * completion queue; the handler takes the descriptor from the work queue. If an entry is there
  * already, the handler is called for it. Several may be outstanding: they are served in turn.
  *
- * Ownership: what Context points at must live until the handler was called or VipDestroyCQ()
+ * Ownership: the object at Context must live until the handler was called or VipDestroyCQ()
  * returned, which cancels it.
  *
  * Return:
@@ -1313,7 +1313,7 @@ VIP_RETURN VipDestroyPtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE Protec
  * VipRegisterMem - register memory
  * @NicHandle: in, handle from VipOpenNic()
  * @VirtualAddress: in, start, any alignment, not NULL
- * @Length: in, bytes, 1 to MaxRegisterBlockBytes, which is the memory of the machine; any multiple
+ * @Length: in, bytes, 1 to MaxRegisterBlockBytes, which is the size of the machine's memory
  * @MemAttribs: in, attributes, or NULL: no protection tag, no RDMA
  * @MemoryHandle: out, the handle, not NULL; never 0 and never 0xFFFFFFFF
  *
@@ -1323,8 +1323,8 @@ VIP_RETURN VipDestroyPtag(VIP_NIC_HANDLE NicHandle, VIP_PROTECTION_HANDLE Protec
  * and handle, which the program sends it.
  *
  * Private anonymous memory is registered in constant time, and no page of it is touched before it is
- * used, where the kernel tells of mappings by address (Linux 6.11) and the memory lies in 32 mappings
- * at most; other memory is made present, page by page.
+ * used, if the kernel answers queries for mappings by address (Linux 6.11) and the memory lies in 32
+ * mappings at most; other memory is made present, page by page.
  *
  * Ownership: the memory stays the caller's and must stay mapped, with the same protection, until
  * VipDeregisterMem().
@@ -1366,11 +1366,11 @@ VIP_RETURN VipRegisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress, VI
  *    registered one, or memory of VipxAllocMem(): use VipxFreeMem()
  *  - VIP_ERROR_RESOURCE: memory of VipxAdoptMem() that cannot be given back now for want of memory,
  *    mappings or file descriptors; it stays registered. Free some and call again
- *  - VIP_ERROR_NOT_SUPPORTED: memory of VipxAdoptMem(), and the other threads cannot be stopped any
- *    more, as behind a seccomp filter or by a debugger; it stays registered. Protect the memory against
- *    writing, or unmap it, and call again
+ *  - VIP_ERROR_NOT_SUPPORTED: memory of VipxAdoptMem(), and the other threads can no longer be stopped,
+ *    as under a seccomp filter or a debugger; it stays registered. Protect the memory against writing,
+ *    or unmap it, and call again
  *
- * Context: may wait until a transfer that is using the memory at this moment is over; of memory of
+ * Context: may wait until a transfer that is using the memory at this moment is over; for memory of
  * VipxAdoptMem() also until every peer that stores into it has unmapped it, and one that does not
  * within two seconds loses its connection. Thread-safe. Allowed in handlers.
  *
@@ -1405,7 +1405,7 @@ VIP_RETURN VipDeregisterMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID VirtualAddress,
  * unmap memory of VipxAllocMem() into which they store; one that does not within two seconds loses
  * its connection. Thread-safe. Allowed in handlers.
  *
- * Ordering: accesses that the old attributes allowed and the new ones do not have ended on return.
+ * Ordering: on return accesses that the old attributes allowed and the new ones forbid have ended.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Querying Information
@@ -1444,13 +1444,14 @@ VIP_RETURN VipQueryMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * @NicHandle: in, handle from VipOpenNic()
  * @Context: in, passed to the handler, may be NULL
  * @Handler: in, the handler, or NULL for the default one, which writes a line to the log, but not
- *	when the peer has disconnected and nothing was lost: no send is left, the peer received all
+ *	when the peer has disconnected and nothing was lost: no send is outstanding, and the peer
+ *	received all messages
  *
  * Each NIC handle has one handler. It reports what no descriptor can: a lost connection, a message
  * without a receive, a refused RDMA write, a descriptor that could not be queued.
  *
  * Ownership: the error descriptor is the library's and valid only during the call of the handler.
- * What Context points at must live until another handler is set or the NIC is closed.
+ * The object at Context must live until another handler is set or the NIC is closed.
  *
  * Return:
  *  - VIP_SUCCESS: the handler is set
@@ -1461,8 +1462,8 @@ VIP_RETURN VipQueryMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * library, no lock held: it may call the library or exit(), and other handlers wait for its return.
  *
  * Ordering: errors are reported in the order they were noticed. The VI is in its new state and its
- * descriptors are complete before VIP_ERROR_CONN_LOST is reported; only where this end broke the
- * connection sends that the peer may still acknowledge complete later.
+ * descriptors are complete before VIP_ERROR_CONN_LOST is reported; only if this end broke the
+ * connection do sends that the peer may still acknowledge complete later.
  *
  * Since: 1.0
  * Spec: VIPL 1.0, Error Handling
@@ -1479,7 +1480,7 @@ VIP_RETURN VipErrorCallback(VIP_NIC_HANDLE NicHandle, VIP_PVOID Context,
  *	address buffers of the caller. Out: NumAdAddrs, the number of addresses found
  *
  * Each buffer must have room for sizeof(VIP_NET_ADDRESS) and NicAddressLen. With capacity 0 only
- * the number is told, and ADAddrArray may be NULL.
+ * the number is returned, and ADAddrArray may be NULL.
  *
  * Ownership: list, array and buffers are the caller's.
  *
@@ -1524,8 +1525,8 @@ VIP_RETURN VipNSInit(VIP_NIC_HANDLE NicHandle, VIP_PVOID NSInitInfo);
 /**
  * VipNSGetHostByName - find the address of a host
  * @NicHandle: in, handle from VipOpenNic(), after VipNSInit()
- * @Name: in, name or alias of the host, not NULL; of a name with dots the part before the first
- *	dot is tried too. Unless a host has that name or alias, the machine's own name (as
+ * @Name: in, name or alias of the host, not NULL; if it has dots the part before the first dot is
+ *	tried too. Unless a host has that name or alias, the machine's own name (as
  *	gethostname() tells it) and "localhost" are the host of the calling process
  * @Address: out, HostAddressLen and that many bytes of HostAddress are written, nothing else: a
  *	discriminator length or further bytes stay as they are. Not NULL. HostAddressLen is not

@@ -33,7 +33,7 @@ typedef enum _VIPX_PATH_KIND {
 typedef struct _VIPX_ROUTE {
 	VIP_ULONG Size;	     /* sizeof(VIPX_ROUTE), set by the caller */
 	VIP_ULONG Reachable; /* VIP_TRUE or VIP_FALSE */
-	VIP_ULONG Hops;	     /* links to cross; 0 to the own host */
+	VIP_ULONG Hops;	     /* links to cross; 0 to this host */
 	VIP_ULONG PathKind;  /* VIPX_PATH_* */
 	char Host[64];	     /* name of the remote host */
 	char Port[16];	     /* the local port by which packets leave */
@@ -46,9 +46,9 @@ typedef struct _VIPX_COUNTERS {
 	VIP_UINT64 SendsPosted;	      /* descriptors given to VipPostSend() */
 	VIP_UINT64 RecvsPosted;	      /* descriptors given to VipPostRecv() */
 	VIP_UINT64 MessagesSent;      /* sends and RDMA writes that left here */
-	VIP_UINT64 MessagesReceived;  /* those of peers, without direct stores */
+	VIP_UINT64 MessagesReceived;  /* sends and RDMA writes of peers, without direct stores */
 	VIP_UINT64 BytesSent;	      /* payload of sends and RDMA writes */
-	VIP_UINT64 BytesReceived;     /* payload of peers, without direct stores */
+	VIP_UINT64 BytesReceived;     /* payload of those, without direct stores */
 	VIP_UINT64 RdmaWrites;	      /* RDMA writes begun here */
 	VIP_UINT64 RdmaReads;	      /* RDMA reads and atomic operations begun here */
 	VIP_UINT64 SlotsSent;	      /* packets written into the peer's slices */
@@ -71,32 +71,33 @@ typedef struct _VIPX_COUNTERS {
  *   CS.Control        VIPX_CONTROL_OP_ATOMIC; VIP_CONTROL_QFENCE may be added
  *   CS.ImmediateData  the operation, VIPX_ATOMIC_*
  *   CS.Length         the size of the operand, 4 or 8
- *   CS.SegCount       2: the old value is not wanted; 3, or more where it is to be scattered
+ *   CS.SegCount       2: the old value is not wanted; 3, or more if it is to be scattered
  *   Remote            the operand's address there, a multiple of its size, and the memory handle
  *   Atomic            the values
  *   Result            where the old value goes, CS.Length bytes
  *
- * The memory is as for RDMA, of VipRegisterMem() or in a window. The VI of the other end and the memory
- * must enable RDMA writes and RDMA reads, and their tags agree; else the error is that of an RDMA read.
+ * The memory is, as for RDMA, memory of VipRegisterMem() or window memory. The VI of the other end and the
+ * memory must enable RDMA writes and RDMA reads, and their tags agree; else the error is that of an RDMA read.
  * The operation is atomic with respect to all threads of that host, those that the library executes for
  * other VIs, and those of processes with the memory in VipxMapRemote() or fork(), as far as they use
- * atomic operations of the processor of that size. It is executed exactly once, also where a connection
- * continues over another path. The other end's library executes it, when its program polls or by a
+ * atomic operations of the processor of that size. It is executed exactly once, even if the connection
+ * continues over another path. The other end's library executes it, when its program polls or in a
  * thread of its own.
  *
- * Order and completion are those of an RDMA read: executed behind all that the VI sent before, though a
- * read before it may give the new value unless a fence is between them; complete when executed and when
- * the old value is there, at most 16 of both kinds under way while others wait,
- * at levels of RDMAReadSupport only. A completed descriptor has VIPX_STATUS_OP_ATOMIC. FORMAT_ERROR: an
- * unknown operation, size or level, too few segments, immediate data, an address that is no multiple of
- * the size, or VIPX_ATOMIC_FETCH without Result. LENGTH_ERROR: Result has another length.
+ * Order and completion are those of an RDMA read. The operation is executed after all that the VI sent
+ * before, though an earlier read may return the new value unless a fence is between them. It is complete
+ * when it was executed and the old value is there. At most 16 reads and atomic operations are under way;
+ * further ones wait. Only levels in RDMAReadSupport have it. A completed descriptor has
+ * VIPX_STATUS_OP_ATOMIC. FORMAT_ERROR: an unknown operation, size or level, too few segments, immediate
+ * data, an address that is no multiple of the size, or VIPX_ATOMIC_FETCH without Result. LENGTH_ERROR:
+ * Result has another length.
  *
  * Since: 1.3. An earlier library completes the descriptor with FORMAT_ERROR.
  */
 #define VIPX_CONTROL_OP_ATOMIC 0x3
 #define VIPX_STATUS_OP_ATOMIC 0x50000
 
-/* New values in memory; of 4 bytes the low half of Operand and Compare counts. */
+/* New values in memory; with a size of 4 the low half of Operand and Compare counts. */
 typedef enum _VIPX_ATOMIC_OP {
 	VIPX_ATOMIC_FETCH = 1,	      /* the old one */
 	VIPX_ATOMIC_SWAP = 2,	      /* Operand; without Result it is a store */
@@ -110,7 +111,7 @@ typedef enum _VIPX_ATOMIC_OP {
 /* Second segment of the descriptor. */
 typedef struct _VIPX_ATOMIC_SEGMENT {
 	VIP_UINT64 Operand;
-	VIP_UINT64 Compare; /* of VIPX_ATOMIC_COMPARE_SWAP alone */
+	VIP_UINT64 Compare; /* for VIPX_ATOMIC_COMPARE_SWAP only */
 } VIPX_ATOMIC_SEGMENT;
 
 /* The descriptor, cast to VIP_DESCRIPTOR * for the calls; aligned as that, also in arrays. */
@@ -124,9 +125,9 @@ typedef struct _VIPX_ATOMIC_DESCRIPTOR {
 
 /* A completion that VipxCQTake() took. */
 typedef struct _VIPX_COMPLETION {
-	VIP_ULONG Size;		       /* of the first entry, in: from one entry to the next */
+	VIP_ULONG Size;		       /* set in the first entry: bytes from one to the next */
 	VIP_VI_HANDLE ViHandle;	       /* the VI */
-	VIP_PVOID Context;	       /* of this VI: VipxSetViContext() */
+	VIP_PVOID Context;	       /* of the VI, from VipxSetViContext() */
 	VIP_DESCRIPTOR *DescriptorPtr; /* taken from the queue */
 	VIP_BOOLEAN RecvQueue;	       /* VIP_TRUE: the receive queue, VIP_FALSE: the send queue */
 	VIP_UINT32 Status;	       /* as in the descriptor: VIP_STATUS_ */
@@ -134,11 +135,11 @@ typedef struct _VIPX_COMPLETION {
 	VIP_UINT32 Reserved;
 } VIPX_COMPLETION;
 
-/* Whose threads are placed on processors. */
+/* Roles of threads that are placed on processors. */
 typedef enum _VIPX_ROLE {
 	VIPX_ROLE_APPLICATION = 0, /* threads of the program that post and take */
 	VIPX_ROLE_TRANSFER = 1,	   /* the thread of the library that moves packets of a NIC */
-	VIPX_ROLE_SERVICE = 2	   /* threads of the program that do such work for others */
+	VIPX_ROLE_SERVICE = 2	   /* threads of the program that move data for its other threads */
 } VIPX_ROLE;
 
 /* Places on processors. */
@@ -152,7 +153,7 @@ typedef enum _VIPX_PLACE {
 	VIPX_PLACE_LIST = 6	      /* processors named by their numbers */
 } VIPX_PLACE;
 
-/* Where a thread was placed, and why there. */
+/* The place that a thread got, and the reason. */
 typedef struct _VIPX_PLACEMENT {
 	VIP_ULONG Size;	   /* sizeof(VIPX_PLACEMENT), set by the caller */
 	VIP_ULONG Asked;   /* VIPX_PLACE_* */
@@ -160,7 +161,7 @@ typedef struct _VIPX_PLACEMENT {
 	VIP_ULONG AsAsked; /* VIP_TRUE or VIP_FALSE */
 	char Cpus[128];	   /* the processors, as in "2-5,8"; empty: not placed */
 	char Text[200];	   /* one line: asked, got, and why */
-	char Warning[200]; /* one line, or empty: with what it shares a processor, and the like */
+	char Warning[200]; /* one line, or empty: e.g. which other thread has its processor */
 } VIPX_PLACEMENT;
 
 /**
@@ -182,7 +183,7 @@ typedef struct _VIPX_PLACEMENT {
  *
  * Sends of neighbours into receives of one segment of 4 KiB or more in such memory, which the VI and
  * the memory open to RDMA writes, become stores as well. So the memory of a receive that was flushed
- * can still change until VipDisconnect() returns, as all memory that is open to a peer's writes. A
+ * can still change until VipDisconnect() returns, as can all memory that is open to a peer's writes. A
  * hostile process of a peer can read and store there until the memory is freed; only this library
  * accesses memory of VipRegisterMem(). Children of fork() share the memory: the parent and its peers
  * see what they store there. When the parent has freed it, or ended, children may find zeroes there.
@@ -233,7 +234,7 @@ VIP_RETURN VipxAllocMem(VIP_NIC_HANDLE NicHandle, VIP_ULONG Length, VIP_MEM_ATTR
 VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HANDLE MemoryHandle);
 
 /* Flags of VipxAdoptMem(). */
-#define VIPX_ADOPT_NO_WRITERS 0x1 /* nothing else writes there meanwhile: the caller sees to it */
+#define VIPX_ADOPT_NO_WRITERS 0x1 /* the caller sees to it that nothing else writes there */
 
 /**
  * VipxAdoptMem - register memory of the program and make window memory of it
@@ -244,11 +245,11 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * @Flags: in, 0 or VIPX_ADOPT_NO_WRITERS
  * @MemoryHandle: out, its handle, not NULL
  *
- * Does for memory that is already there what VipxAllocMem() does for new memory: a peer's RDMA writes
- * soon become stores, which a thread that polls the memory sees without any call. The content is
- * copied into the window, and the window's pages are mapped in the place of the old ones: address and
- * content stay. Existing registrations of the memory stay valid. Peers on other machines store there
- * only where an IOMMU translates for the adapter; where none does, their writes go through slots.
+ * Does for existing memory what VipxAllocMem() does for new memory: a peer's RDMA writes soon become
+ * stores, which a thread that polls the memory sees without any call. The content is copied into the
+ * window, and the window's pages are mapped in the place of the old ones: address and content stay.
+ * Existing registrations of the memory stay valid. Peers on other machines store there only if an IOMMU
+ * translates for the adapter; else their writes go through slots.
  *
  * The memory must be private, readable, writable and not executable: that of malloc(), aligned_alloc()
  * and mmap(), the variables of a program, or a private mapping of a file, whose pages are copied. It is
@@ -256,19 +257,19 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * that of the calling thread, has pages of MAP_HUGETLB, a
  * protection key or a userfaultfd, is locked by mlock(), has guarded pages, or has an attribute of
  * madvise() that is no hint, such as MADV_DONTFORK or MADV_DONTDUMP. Transparent huge pages are taken.
- * Hints, names and a NUMA policy are lost, and given back it has anonymous pages of the ordinary kind. The
+ * Hints, names and a NUMA policy are lost, and memory that was given back has ordinary anonymous pages. The
  * stack of another thread cannot be told from other memory; do not give it.
  *
  * With Flags 0 all other threads of the process are stopped while the content is copied and the pages are
- * exchanged, and the signals of this one wait, so no store is lost. A thread that sleeps in a system call makes
- * it again; so it sleeps at the futex of the new pages where it slept at one of the old. Some system calls
- * end with EINTR instead, as after SIGSTOP and SIGCONT: epoll_wait(), semop() and others of signal(7). They are
- * stopped by ptrace, for which the call makes a process that shares the memory of this one and ends with the
- * call. Where that is impossible, as for a process that a debugger has, behind a filter of system calls that forbids
- * ptrace, or where threads of io_uring work, the memory is refused. Where the Yama module restricts
- * ptrace to parents, the process agrees by PR_SET_PTRACER for the time of the call, and to nobody afterwards. With
+ * exchanged, and signals to this one wait, so no store is lost. A thread that sleeps in a system call makes the
+ * call again; so one that slept at a futex of the old pages sleeps at that of the new ones. Some system calls
+ * end with EINTR instead, as after SIGSTOP and SIGCONT: epoll_wait(), semop() and others of signal(7). The threads
+ * are stopped by ptrace, for which the call makes a process that shares the memory of this one and ends with the
+ * call. Where that is impossible, as under a debugger, under a filter of system calls that forbids ptrace, or if
+ * threads of io_uring work, the memory is refused. If the Yama module restricts ptrace to parents, the
+ * process agrees by PR_SET_PTRACER for the time of the call, and to nobody afterwards. With
  * VIPX_ADOPT_NO_WRITERS nothing is stopped: threads that read see the content, and a store that another thread makes
- * during the call may be lost; so for the call that gives the memory back. With either, pages into
+ * during the call may be lost, as during the call that gives the memory back. With either value, pages into
  * which the kernel or a device writes by an address that it took before, as for direct I/O and
  * io_uring, must have no transfer under way.
  *
@@ -277,9 +278,9 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  * store in all of these pages, so nothing but the buffer should lie in them.
  *
  * Ownership: the memory stays the caller's. VipDeregisterMem() gives it back: private memory with the
- * content it has then, at the same address; VipxFreeMem() does not take it. Do not free(), unmap,
- * remap or change the protection of it before. What the program has unmapped all the same, or mapped
- * anew, VipDeregisterMem() leaves as it is; protection that it has changed stays.
+ * content it has then, at the same address; VipxFreeMem() does not take it. Before that do not free(),
+ * unmap or remap it or change its protection. If the program did, VipDeregisterMem() leaves what was
+ * unmapped or mapped again as it is, and keeps a changed protection.
  *
  * Return:
  *  - VIP_SUCCESS: adopted and registered
@@ -295,11 +296,11 @@ VIP_RETURN VipxFreeMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_MEM_HAND
  *  - VIP_INVALID_PTAG: Ptag is neither NULL nor a tag of this NIC handle
  *  - VIP_INVALID_RDMAREAD: EnableRdmaRead, but the NIC has no RDMA read
  *
- * After an error the memory is what it was.
+ * An error leaves the memory as it was.
  *
- * Context: asks the agent and copies the memory, for a moment with both copies present. Reads
- * /proc/self/smaps, which takes milliseconds in a process of many GiB. Thread-safe; for one thread at
- * a time. Allowed in handlers.
+ * Context: asks the agent and copies the memory; for a moment both copies are present. Reads
+ * /proc/self/smaps, which takes milliseconds in a process of many GiB. Thread-safe; one thread at a
+ * time is served. Allowed in handlers.
  *
  * Ordering: valid for descriptors posted after the return.
  *
@@ -317,11 +318,11 @@ VIP_RETURN VipxAdoptMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_ULONG L
  * @RemoteMemHandle: in, the handle that the other end has of the memory
  * @Address: out, where the memory can be loaded and stored, not NULL
  *
- * The memory of VipxAllocMem() or VipxAdoptMem() itself, not a copy: loads and stores of the processor
- * work there, and its atomic operations, which hold among all processes of the host that have the
- * memory. Pages are not touched by the call. The VI of the other end and the memory must enable RDMA
- * writes and RDMA reads, which no VI of the unreliable level does, and their tags agree. A VI has 256
- * mappings at most; memory can be mapped several times.
+ * Maps the memory of VipxAllocMem() or VipxAdoptMem() itself, not a copy: loads and stores of the
+ * processor work there, and its atomic operations, which are atomic among all processes of the host that
+ * have the memory. Pages are not touched by the call. The VI of the other end and the memory must enable
+ * RDMA writes and RDMA reads, which no VI of the unreliable level does, and their tags must agree. A VI
+ * has 256 mappings at most; memory can be mapped several times.
  *
  * When the right ends - the other end frees the memory, changes its attributes or disconnects, or the
  * connection is lost - the pages are exchanged for private ones, zero at first, in one step: the
@@ -337,7 +338,7 @@ VIP_RETURN VipxAdoptMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_ULONG L
  *    memory of that handle, or a right or tag of the other end does not allow it
  *  - VIP_ERROR_NOT_SUPPORTED: the other end is on another host, or the memory is of VipRegisterMem():
  *    use RDMA
- *  - VIP_INVALID_STATE: the VI is not connected, or was disconnected meanwhile
+ *  - VIP_INVALID_STATE: the VI is not connected, or was disconnected during the call
  *  - VIP_ERROR_RESOURCE: too many mappings, out of memory or of file descriptors, or the agent is gone
  *  - VIP_TIMEOUT: the agent or the other process is stopped or overloaded, and did not answer for 5 s.
  *    Try again
@@ -345,8 +346,8 @@ VIP_RETURN VipxAdoptMem(VIP_NIC_HANDLE NicHandle, VIP_PVOID Address, VIP_ULONG L
  * Context: asks the other process, whose library answers at once, without the program's help.
  * Thread-safe. Allowed in handlers.
  *
- * Ordering: none with descriptors of the VI: what this process posted is in the memory after
- * VipxFlush() or as its completion says.
+ * Ordering: none with descriptors of the VI: data that this process posted is in the memory after
+ * VipxFlush() or when its completion says so.
  *
  * Since: 1.3
  */
@@ -377,28 +378,28 @@ VIP_RETURN VipxUnmapRemote(VIP_VI_HANDLE ViHandle, VIP_PVOID Address);
  * @ViHandle: in, a connected VI
  * @Timeout: in, milliseconds, or VIP_INFINITE; 0: just looks
  *
- * On return every descriptor that was posted to the send queue before is complete, and what RDMA writes
- * and atomic operations of them did is in the memory of the other end, where every thread and process
- * that has it finds it, also one that learns of the return by a message of another VI. Sends have been
- * received, or dropped for want of a receive; at the unreliable level all may have been dropped. The
+ * On return every descriptor that was posted to the send queue before is complete, and the RDMA writes
+ * and atomic operations among them have changed the memory of the other end. Every thread and process
+ * that has the memory sees that, also one that learns of the return by a message of another VI. Sends have
+ * been received, or dropped for want of a receive; at the unreliable level all may have been dropped. The
  * descriptors stay in the queue: take them as usual.
  *
- * Where the other end is on this host, or where there is nothing to wait for, the call is short; where
- * only direct stores to a neighbour are under way it waits for one read across the link. Stores through
+ * If the other end is on this host, or if there is nothing to wait for, the call is short; if only direct
+ * stores to a neighbour are under way it waits for one read across the link. Stores through
  * VipxMapRemote(), of any VI, are in the memory, too.
  *
  * Ownership: nothing changes hands.
  *
  * Return:
  *  - VIP_SUCCESS: all is there
- *  - VIP_TIMEOUT: not in time, as where the other process is stopped, or where a connection looks for
+ *  - VIP_TIMEOUT: not in time, as when the other process is stopped, or when the connection looks for
  *    another path. Call again
- *  - VIP_INVALID_STATE: the VI is not connected, or the connection was lost meanwhile: the descriptors
- *    tell what became of them
+ *  - VIP_INVALID_STATE: the VI is not connected, or the connection was lost during the call: the
+ *    descriptors tell what became of them
  *  - VIP_INVALID_PARAMETER: not a VI handle
  *
- * Context: blocks up to Timeout; a cancellation point where it waits. Thread-safe: other threads may
- * post, and flush, meanwhile. Allowed in handlers.
+ * Context: blocks up to Timeout; a cancellation point while it waits. Thread-safe: other threads may
+ * post, and flush, at the same time. Allowed in handlers.
  *
  * Ordering: for all that this thread posted before, or saw another thread post; a full memory fence.
  *
@@ -415,19 +416,19 @@ VIP_RETURN VipxFlush(VIP_VI_HANDLE ViHandle, VIP_ULONG Timeout);
  * @Posted: out, how many were posted, not NULL
  *
  * Does what Count calls of VipPostSend() would do, in the order of the array, and takes the queue's
- * lock once. It ends with the first descriptor that is refused. Another thread that posts to the
- * VI meanwhile waits until all are posted, and so does VipDeregisterMem() of any memory of the NIC.
+ * lock once. It ends with the first descriptor that is refused. Another thread that posts to the VI
+ * waits until all are posted, and so does VipDeregisterMem() of any memory of the NIC.
  *
- * Sends of the same length that stand one behind the other, of 56 bytes at most, in one data segment, without
- * immediate data and without a fence, cost less together: as many as 112 bytes hold go as one packet.
- * Each is a message with a receive and a completion of its own nevertheless.
+ * Successive sends of one length, 56 bytes at most in one data segment, without immediate data and
+ * without a fence, cost less together: as many as 112 bytes hold go as one packet. Each is still a message
+ * with a receive and a completion of its own.
  *
  * Ownership: the array is the caller's again at the return; the first Posted descriptors and their
  * data as after VipPostSend().
  *
  * Return:
  *  - VIP_SUCCESS: all were posted; also when Count is 0
- *  - VIP_INVALID_PARAMETER: not a VI handle, a NULL pointer, or the descriptor behind the last one
+ *  - VIP_INVALID_PARAMETER: not a VI handle, a NULL pointer, or the descriptor after the last one
  *    that was posted is not aligned or not in memory of the handle
  *  - VIP_ERROR_RESOURCE: the queue is full; Posted says how far it went. Take completed descriptors
  *    and post the rest
@@ -456,7 +457,7 @@ VIP_RETURN VipxPostSends(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *const *Descript
  *
  * Return:
  *  - VIP_SUCCESS: all were posted; also when Count is 0
- *  - VIP_INVALID_PARAMETER: not a VI handle, a NULL pointer, or the descriptor behind the last one
+ *  - VIP_INVALID_PARAMETER: not a VI handle, a NULL pointer, or the descriptor after the last one
  *    that was posted is not aligned or not in memory of the handle
  *  - VIP_ERROR_RESOURCE: the queue is full; Posted says how far it went. Take completed descriptors
  *    and post the rest
@@ -478,7 +479,7 @@ VIP_RETURN VipxPostRecvs(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR *const *Descript
  * @Count: out, how many were taken, not NULL
  *
  * Takes what VipSendDone() would take in Count calls, oldest first, and takes the queue's lock once.
- * It ends behind a descriptor that completed with an error. Moves packets if it finds none.
+ * It ends after a descriptor that completed with an error. Moves packets if it finds none.
  *
  * Ownership: the descriptors taken, and their data, belong to the caller again.
  *
@@ -506,7 +507,7 @@ VIP_RETURN VipxSendsDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **Descriptors, V
  * @Count: out, how many were taken, not NULL
  *
  * Takes what VipRecvDone() would take in Count calls, oldest first, and takes the queue's lock once:
- * what is complete, and then messages that have arrived, until a poll completes none. It ends behind a
+ * what is complete, and then messages that have arrived, until a poll completes none. It ends after a
  * descriptor that completed with an error.
  *
  * Ownership: the descriptors taken, and their data, belong to the caller again.
@@ -559,9 +560,9 @@ VIP_RETURN VipxSetViContext(VIP_VI_HANDLE ViHandle, VIP_PVOID Context);
  * Does what VipCQDone() and, for each entry, VipSendDone() or VipRecvDone() would do, until Max are
  * taken or a poll finds no more. Moves packets if it finds none. A descriptor that completed with an
  * error is an entry like any other: see its Status. An entry of the queue whose descriptor was taken
- * by VipSendDone() or VipRecvDone() already is left out; while the descriptor of an entry that
- * VipCQDone() gave is not yet taken from its queue, the descriptor that this call takes there is that
- * one, the oldest. Size of the other entries is neither read nor written.
+ * by VipSendDone() or VipRecvDone() already is left out. If VipCQDone() gave an entry whose descriptor
+ * is still in its queue, that descriptor is the one that this call takes there, as it is the oldest. Size
+ * of the other entries is neither read nor written.
  *
  * Ownership: the descriptors taken, and their data, belong to the caller again.
  *
@@ -571,8 +572,8 @@ VIP_RETURN VipxSetViContext(VIP_VI_HANDLE ViHandle, VIP_PVOID Context);
  *  - VIP_INVALID_PARAMETER: not a CQ handle, a NULL pointer, Max is 0, or Size is smaller than the structure or not a
  *    multiple of its alignment; Count is 0 if it can be set
  *
- * Context: does not block; a thread that is inside a call on one of the VIs is waited for. Thread-safe. Allowed in
- * handlers.
+ * Context: does not block, but waits while another thread is inside a call on one of the VIs. Thread-safe. Allowed
+ * in handlers.
  *
  * Ordering: the entries of one work queue in the order of completion; among queues round robin, up to 16 entries of one
  * at a time.
@@ -697,7 +698,7 @@ VIP_RETURN VipxSetAffinity(VIP_NIC_HANDLE NicHandle, const char *Rules);
  *
  * Context: does not block. Thread-safe. Allowed in handlers.
  *
- * Ordering: what was decided by the latest call; a thread that was moved by other means is not noticed.
+ * Ordering: the result of the latest call; a thread that was moved by other means is not noticed.
  *
  * Since: 1.4
  */

@@ -13,7 +13,7 @@
 #include "u_base.h"
 #include "u_stop.h"
 
-/* One thread at a time: of two that adopt the same memory one finds it adopted. */
+/* One thread at a time: if two adopt the same memory, the second finds it adopted. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void u_adopt_forked(void)
@@ -24,9 +24,9 @@ void u_adopt_forked(void)
 /* ---- content ---------------------------------------------------------------------------------- */
 
 /*
- * Others may write there; it is hidden from the thread sanitizer as other copies are (u_copy.h). The address
- * sanitizer forbids bytes between the variables of a program, which belong to whole pages all the same. It checks
- * each memcpy() of a program that is built with it, so no compiler may make one of this loop.
+ * Others may write there, so the copy is hidden from the thread sanitizer as other copies are (u_copy.h).  The
+ * address sanitizer forbids access to bytes between the variables of a program, but whole pages include them.  It
+ * checks each memcpy() of a program that is built with it, so the compiler must not turn this loop into one.
  */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define RAW __attribute__((noinline, no_sanitize_thread, no_sanitize_address))
@@ -56,7 +56,7 @@ RAW static bool is_zero(const void *at, size_t len)
 
 /*
  * Other threads are stopped, and a program may replace mmap(), mremap() and the like by functions of its own, which
- * take locks or are not right: so these are system calls.
+ * take locks or behave differently: so these are system calls.
  */
 static int advise(void *at, size_t len, int advice)
 {
@@ -74,11 +74,11 @@ static bool is_unknown(int err)
 	return err == -EINVAL || err == -EPERM || err == -ENOSYS;
 }
 
-#define MASK_BYTES 8L /* of the kernel */
+#define MASK_BYTES 8L /* the kernel's size of a signal mask */
 
 /*
- * Makes pages present that are about to be overwritten.  A system call that stores there fails where a
- * store would be SIGBUS.
+ * Makes pages present that are about to be overwritten.  Without the advice a system call stores there: it
+ * fails where an ordinary store would cause SIGBUS.
  */
 static int take_pages(uint8_t *at, size_t len)
 {
@@ -95,7 +95,7 @@ static int take_pages(uint8_t *at, size_t len)
 	return 0;
 }
 
-/* Can all pages be read?  The call is refused for its first argument, but not before it has read the mask. */
+/* Can all pages be read?  Without the advice: the call fails for its first argument, after it has read the mask. */
 static int check_pages(uint8_t *at, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -111,8 +111,8 @@ static int check_pages(uint8_t *at, size_t len)
 }
 
 /*
- * Copies whole pages to others that are zero.  Pages of zeros are left out, so of a large array that
- * the program has not touched none is taken.  0; -ENOMEM: there are no pages for all of it.
+ * Copies whole pages to others that are zero.  Pages of zeros are left out, so a large array that the
+ * program has not touched takes no memory.  0; -ENOMEM: there are not enough pages.
  */
 static int copy_to_zeros(uint8_t *to, const uint8_t *from, size_t len)
 {
@@ -141,10 +141,10 @@ static bool is_gap(void *at)
 }
 
 /*
- * Moves a mapping, or a second one of a shared one for an `old_len` of 0, to `start` in one step: a
- * thread that comes to a page meanwhile waits in the kernel.  The kernel checks first and unmaps
- * then; where it finds no memory for itself after that, the range would be a gap, and gets private
- * pages with the content of `content`.
+ * Moves a mapping to `start`, or for an `old_len` of 0 makes a second mapping of a shared one there, in
+ * one step: a thread that touches a page during that waits in the kernel.  The kernel checks first and
+ * then unmaps; if it finds no memory for itself after that, the range is a gap, and this function puts
+ * private pages with the content of `content` there.
  */
 static int exchange(void *start, size_t len, void *from, size_t old_len, const void *content)
 {
@@ -160,13 +160,13 @@ static int exchange(void *start, size_t len, void *from, size_t old_len, const v
 	return -err;
 }
 
-/* A copy and what takes its place, which other threads may have to be stopped for. */
+/* A copy and an exchange of pages, for which other threads may have to be stopped. */
 struct swap {
-	uint8_t *start; /* is exchanged */
+	uint8_t *start; /* of the range that is exchanged */
 	size_t len;
 	uint8_t *to;		/* pages of zeros, which get the content */
 	const uint8_t *content; /* `start`, or another mapping of its pages */
-	size_t old_len;		/* as of exchange(), for `to` */
+	size_t old_len;		/* for exchange() of `to` */
 	int rights;		/* of `to` */
 };
 
@@ -189,7 +189,7 @@ static bool overlaps(const void *start, size_t len, const void *other, size_t ot
 	       (uintptr_t)start < (uintptr_t)other + other_len;
 }
 
-/* That of the first thread has a name, but a mapping of another's is like any. */
+/* u_maps_check_plain() refuses the first thread's stack by its name; other stacks are like any memory. */
 static bool is_own_stack(const void *start, size_t len)
 {
 	bool own = overlaps(start, len, &own, sizeof(own)) ||
@@ -206,7 +206,7 @@ static bool is_own_stack(const void *start, size_t len)
 	return own;
 }
 
-/* ---- there ------------------------------------------------------------------------------------ */
+/* ---- adopting --------------------------------------------------------------------------------- */
 
 static int adopt_locked(struct swap *x, bool exact, char why[U_MAPS_WHY])
 {
@@ -223,7 +223,7 @@ static int adopt_locked(struct swap *x, bool exact, char why[U_MAPS_WHY])
 		return err == -ENOMEM ? err : -EOPNOTSUPP;
 	err = exact ? u_stop_others(swap_pages, x, &reason) : swap_pages(x);
 	snprintf(why, U_MAPS_WHY, "%s", reason != NULL ? reason : "its pages cannot be exchanged");
-	/* valgrind makes no second mapping. */
+	/* -EINVAL: valgrind makes no second mapping. */
 	return err == -EINVAL ? -EOPNOTSUPP : err;
 }
 
@@ -248,9 +248,9 @@ int u_adopt(void *start, size_t len, void *pages, bool exact, char why[U_MAPS_WH
 	return err;
 }
 
-/* ---- back ------------------------------------------------------------------------------------- */
+/* ---- giving back ------------------------------------------------------------------------------ */
 
-/* One range of memory that goes back, from `start` to `end`, in places of which `pages` may be mapped. */
+/* A range of memory that is given back, from `start` to `end`; `pages` may be mapped in parts of it. */
 struct undo {
 	bool exact; /* writers are stopped */
 	struct u_mapping pages;
@@ -268,7 +268,7 @@ static void drop_fresh(struct undo *u, uint8_t *until)
 	u->done = until;
 }
 
-/* Does the program still have there what u_adopt() has mapped? */
+/* Is this still the mapping that u_adopt() has made? */
 static bool is_adopted(const struct undo *u, const struct u_mapping *m)
 {
 	return m->inode == u->pages.inode && m->dev_major == u->pages.dev_major &&
@@ -277,7 +277,7 @@ static bool is_adopted(const struct undo *u, const struct u_mapping *m)
 					      u->pages.offset;
 }
 
-/* Where no page of a mapping can be written nobody has to be stopped. */
+/* Gives back a part of the range.  If its mapping cannot be written, no thread has to be stopped. */
 static int put_back(struct undo *u, uint8_t *from, uint8_t *to, const struct u_mapping *m)
 {
 	size_t len = (size_t)(to - from);

@@ -70,7 +70,7 @@ static int number_in(const char *path)
 	return n;
 }
 
-/* The device of an adapter is that of the NTB core, whose parent is the one on the bus. */
+/* The device of an adapter is one of the NTB core; the parent of that is the device on the bus. */
 int u_affinity_node(const char *folder)
 {
 	int node = U_TOPO_NONE, lowest = -1, number, here;
@@ -159,7 +159,7 @@ void u_affinity_close(struct u_affinity *a)
 	free(a);
 }
 
-/* ---- telling ---------------------------------------------------------------------------------- */
+/* ---- decisions in words and in the log --------------------------------------------------------- */
 
 char *u_affinity_text(const struct u_affinity *a, const struct u_place_ask *ask,
 		      const struct u_place_decision *d, char out[U_PLACE_TEXT])

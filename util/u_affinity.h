@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Placement of threads, carried out: the circumstances of this process for u_place(), and what it
- * decided, applied and told.
+ * Carries out the placement of threads: finds the circumstances of this process for u_place(), applies
+ * its decisions and logs them.
  */
 #ifndef U_AFFINITY_H
 #define U_AFFINITY_H
@@ -16,18 +16,18 @@ struct u_affinity {
 	struct u_place_case c; /* points into this structure */
 	struct u_place_rules rules;
 	struct u_topo *topo;
-	char topo_error[U_TOPO_ERROR]; /* why there is none */
+	char topo_error[U_TOPO_ERROR]; /* why `topo` is NULL */
 };
 
 enum {
 	U_AFFINITY_FOREIGN = 1,	 /* the applications are other processes: an agent */
-	U_AFFINITY_TOPOLOGY = 2, /* read it also where no rule needs it */
+	U_AFFINITY_TOPOLOGY = 2, /* read it even if no rule needs it */
 };
 
 /*
- * Takes the rules of the text, or of VIADUCT_AFFINITY where it is NULL; the calling thread is the
- * application's.  Returns 0, -EINVAL after a log line for a text that is refused, or -ENOMEM.  What cannot be
- * found out of the machine is no error.
+ * Takes the rules of the text, or of VIADUCT_AFFINITY if it is NULL; the calling thread is the
+ * application's.  Returns 0, -EINVAL after a log line for a text that is refused, or -ENOMEM.  Unknown
+ * properties of the machine are no error.
  */
 int u_affinity_open(const char *rules, unsigned int flags, struct u_affinity **out);
 void u_affinity_close(struct u_affinity *a);
@@ -36,9 +36,9 @@ void u_affinity_close(struct u_affinity *a);
 bool u_affinity_asked(const struct u_affinity *a);
 
 /*
- * Decides for n threads; `names` are for the log, which gets a line for each that a rule asks for, but for those
- * with NULL.  Returns 0, or -ENXIO after a log line if the rules are strict and one of those named cannot be had
- * as asked.
+ * Decides for n threads; `names` are for the log, which gets a line for each thread that has a rule and a name; NULL:
+ * no name.  Returns 0, or -ENXIO after a log line if the rules are strict and one with a name cannot be placed as
+ * asked.
  */
 int u_affinity_decide(const struct u_affinity *a, const struct u_place_ask *asks,
 		      const char *const *names, unsigned int n, struct u_place_decision *out);
@@ -47,7 +47,7 @@ int u_affinity_decide(const struct u_affinity *a, const struct u_place_ask *asks
 char *u_affinity_text(const struct u_affinity *a, const struct u_place_ask *ask,
 		      const struct u_place_decision *d, char out[U_PLACE_TEXT]);
 
-/* Moves a thread to the processors decided; to all of the process if there are none.  Logs a failure. */
+/* Binds a thread to the processors of the decision; if it has none, to all of the process.  Logs a failure. */
 int u_affinity_move(const struct u_affinity *a, pthread_t thread, const char *name,
 		    const struct u_place_decision *d);
 
@@ -55,8 +55,8 @@ int u_affinity_move(const struct u_affinity *a, pthread_t thread, const char *na
 int u_affinity_move_self(const struct u_affinity *a, const struct u_place_decision *d);
 
 /*
- * Moves interrupt `irq` as decided; `folder` is U_IRQ_FOLDER but in tests.  0; or -errno after a log line, and then
- * `out` says what has to be written, and where.
+ * Moves interrupt `irq` as decided; `folder` is U_IRQ_FOLDER except in tests.  0; or -errno after a log line, and
+ * then `out` says what has to be written to which file.
  */
 int u_affinity_move_irq(const char *folder, int irq, const struct u_place_decision *d,
 			char out[U_PLACE_TEXT]);

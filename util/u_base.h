@@ -17,8 +17,8 @@
 
 /*
  * Marks a function whose accesses to memory are ordered by a message of another process, or by the
- * kernel.  The thread sanitizer sees neither, so the accesses are hidden from it.  A suppression would
- * not do: it needs the stack of both accesses, and that of an older one may be forgotten.
+ * kernel.  The thread sanitizer sees neither, so the accesses are hidden from it.  A suppression is not
+ * enough: it needs the stacks of both accesses, and the sanitizer may have forgotten that of the older one.
  */
 #if defined(__SANITIZE_THREAD__)
 #define U_ORDERED_OUTSIDE __attribute__((noinline, no_sanitize_thread))
@@ -44,7 +44,7 @@ static inline uint64_t u_min64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Fetches a line that will be written.  x86: a no-op where the processor does not know it. */
+/* Fetches a line that will be written.  x86: a no-op if the processor does not know the instruction. */
 static inline void u_prefetch_write(const void *at)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -28,7 +28,7 @@ static bool may_bias(void)
 
 _Atomic uint64_t u_biased_threads;
 
-/* No token is given twice: U_NO_TOKEN when none is left. */
+/* The token of this thread.  No token is given twice; U_NO_TOKEN when none is left. */
 static uint32_t own_token(void)
 {
 	uint64_t token;
@@ -62,8 +62,8 @@ static void take_bias_away(struct u_biased *l, uint32_t owner)
 
 	atomic_store_explicit(&l->owner, 0, memory_order_relaxed);
 	/*
-	 * A thread that reads `owner` from here on finds it gone; one that read it before is seen by its
-	 * sequence.
+	 * A thread that reads `owner` after this finds it changed; the sequence shows a thread that read it
+	 * before.
 	 */
 	u_membarrier_private();
 	seen = atomic_load_explicit(seq, memory_order_acquire);
@@ -149,7 +149,7 @@ bool u_biased_try_slow(struct u_biased *l)
 {
 	uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
 
-	/* The owner holds the lock: a membarrier would only confirm that. */
+	/* If the owner holds the lock, a membarrier would only confirm that. */
 	if (owner != 0 &&
 	    (atomic_load_explicit(&l->slots[owner % U_BIASED_SLOTS].seq, memory_order_relaxed) & 1))
 		return false;
@@ -161,7 +161,7 @@ bool u_biased_try_slow(struct u_biased *l)
 
 void u_biased_drop_slow(struct u_biased *l)
 {
-	/* Not before: an owner that holds `word` would enter its slot, too, when it tries again. */
+	/* Not earlier: an owner that still holds `word` would also enter its slot when it tries again. */
 	if (l->streak >= l->need)
 		earn_bias(l, l->last);
 	atomic_store_explicit(&l->held, atomic_load_explicit(&l->held, memory_order_relaxed) + 1,

@@ -2,7 +2,7 @@
 /*
  * The lock of the data path: one per VI queue and per completion queue.
  *
- * Nearly always one thread takes it repeatedly.  Such a lock is *biased* to that
+ * Nearly always one thread takes it again and again.  Such a lock is *biased* to that
  * thread: taking and dropping it are plain loads and stores, without a locked
  * instruction.  Another thread that wants the lock revokes the bias, which costs it
  * a membarrier (microseconds).  From then on the lock is an ordinary one, until one
@@ -25,7 +25,7 @@
 #include "u_base.h"
 
 /*
- * `seq` of a slot has one writer for ever, the thread that got the slot: a late
+ * Only one thread ever writes `seq` of a slot, the one that got the slot: a late
  * access of a thread that lost the bias must not disturb the next owner.  When all
  * slots are in use the lock is an ordinary one for all other threads.
  */
@@ -39,22 +39,22 @@ struct u_biased {
 		_Atomic uint32_t token; /* writer: the holder of `word`, once */
 		_Atomic uint32_t seq;	/* odd: it holds the lock, or is about to check `owner` */
 	} slots[U_BIASED_SLOTS];
-	/* Of the thread that holds the lock: */
-	_Atomic uint32_t *entered; /* the `seq` by which it holds it, NULL: it holds `word` */
+	/* Used by the thread that holds the lock: */
+	_Atomic uint32_t *entered; /* the `seq` by which it holds the lock; NULL: it holds `word` */
 	/* Under `word`: */
 	uint32_t last;	 /* the thread that held it last */
-	uint32_t streak; /* how often in a row */
-	uint32_t need;	 /* streak that leads to the bias; 0: the first one */
+	uint32_t streak; /* how often it has taken it in a row */
+	uint32_t need;	 /* the streak that earns the bias; 0: the first one */
 };
 
 #define U_NO_TOKEN (UINT32_MAX - (U_BIASED_SLOTS - 1))
 
 /*
- * Names this thread: a multiple of U_BIASED_SLOTS; U_NO_TOKEN until it first takes a lock the slow
- * path, and for ever after 2^30 threads: then no lock is biased to it.
+ * Names this thread: a multiple of U_BIASED_SLOTS.  It is U_NO_TOKEN until the thread first takes a lock
+ * by the slow path, and stays so for the threads after the first 2^30: no lock is biased to those.
  */
 extern __thread uint32_t u_thread_token __attribute__((tls_model("initial-exec")));
-/* So many threads have asked for a token; for tests. */
+/* How many threads have wanted a token; for tests. */
 extern _Atomic uint64_t u_biased_threads;
 
 void u_biased_slow(struct u_biased *l);
@@ -62,8 +62,8 @@ bool u_biased_try_slow(struct u_biased *l);
 void u_biased_drop_slow(struct u_biased *l);
 
 /*
- * Takes the lock if it is biased to the calling thread.  `asks`: that thread may hold it, and then
- * does not get it.
+ * Takes the lock if it is biased to the calling thread.  `asks`: the thread may hold the lock already;
+ * then this returns false.
  */
 static inline bool u_biased_enter(struct u_biased *l, bool asks)
 {
@@ -79,7 +79,7 @@ static inline bool u_biased_enter(struct u_biased *l, bool asks)
 	if (asks && u_unlikely(before & 1))
 		return false;
 	atomic_store_explicit(seq, before + 1, memory_order_relaxed);
-	/* The membarrier of the thread that takes the bias away stands for the fence between the two. */
+	/* The membarrier of a thread that revokes the bias replaces the fence between store and load. */
 	atomic_signal_fence(memory_order_seq_cst);
 	if (u_unlikely(atomic_load_explicit(&l->owner, memory_order_acquire) != owner)) {
 		atomic_store_explicit(seq, before + 2, memory_order_release);
@@ -95,13 +95,13 @@ static inline void u_biased_take(struct u_biased *l)
 		u_biased_slow(l);
 }
 
-/* false: another thread holds it. */
+/* False: the lock is held, by another thread or by this one. */
 static inline bool u_biased_try(struct u_biased *l)
 {
 	return u_likely(u_biased_enter(l, true)) || u_biased_try_slow(l);
 }
 
-/* A slot that was entered is left, even if the bias was revoked meanwhile. */
+/* A slot that was entered is left, even if the bias has been revoked since. */
 static inline void u_biased_drop(struct u_biased *l)
 {
 	_Atomic uint32_t *seq = l->entered;
@@ -113,7 +113,7 @@ static inline void u_biased_drop(struct u_biased *l)
 		u_biased_drop_slow(l);
 }
 
-/* Does a thread hold it, or is about to check `owner`?  The answer may change at any time. */
+/* Does a thread hold the lock, or is it about to check `owner`?  The answer may change at any time. */
 static inline bool u_biased_held(const struct u_biased *l)
 {
 	const uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
@@ -125,7 +125,7 @@ static inline bool u_biased_held(const struct u_biased *l)
 
 /*
  * A grace period: u_biased_grace_begin(), then u_biased_grace() on each of some
- * locks.  Afterwards every thread that held such a lock at the begin has dropped
+ * locks.  After that every thread that held such a lock at the beginning has dropped
  * it at least once, and a thread that takes it later sees what the caller stored before.
  * The caller holds none of the locks.
  */

@@ -6,17 +6,17 @@
  *
  *	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
  *
- * which keeps cancellation off until the end of the block.  It costs two calls and no system call.
+ * This keeps cancellation off until the end of the block.  It costs two calls and no system call.
  */
 #ifndef U_CANCEL_H
 #define U_CANCEL_H
 
 #include <pthread.h>
 
-/* The function is called with the address of the variable where its block ends. */
+/* At the end of its block the function is called with the address of the variable. */
 #define U_AT_END(function) __attribute__((cleanup(function)))
 
-/* Returns the state before. */
+/* Turns cancellation off.  Returns the state before. */
 static inline int u_cancel_off(void)
 {
 	int before;

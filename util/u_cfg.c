@@ -18,10 +18,10 @@
 
 #define AREA "u"
 #define PREFIX "VIADUCT_"
-/* Not read by the library: the build that scripts/ and perf/ use, and what oshrun tells a PE. */
+/* Not read by the library: the build that scripts/ and perf/ use, and the socket and page that oshrun gives a PE. */
 #define OF_SCRIPTS PREFIX "BUILD"
 #define OF_OSHRUN PREFIX "OSHRUN"
-#define OF_SOCKETS "VIADUCT_SOCK_" /* how those of libvisock.so begin, which checks them itself */
+#define OF_SOCKETS "VIADUCT_SOCK_" /* the beginning of those that libvisock.so checks itself */
 #define NAME_BYTES 64		   /* longer names are compared by their first bytes */
 #define NEAR_ENOUGH 4		   /* edits within which a name is worth suggesting */
 
@@ -113,7 +113,7 @@ static int digit_of(char c, unsigned int base)
 	return digit < (int)base ? digit : -1;
 }
 
-/* Digits from *text on; leaves *text behind them.  Returns 0 or -EINVAL. */
+/* Reads digits from *text on, and moves *text past them.  Returns 0 or -EINVAL. */
 static int digits_parse(const char **text, unsigned int base, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -145,7 +145,7 @@ static int uint_parse(const char *text, uint64_t *out)
 	return 0;
 }
 
-/* The power of two a suffix stands for, -1 for an unknown one. */
+/* The power of two that a suffix stands for, -1 for an unknown suffix. */
 static int suffix_shift(const char *suffix)
 {
 	static const char letters[] = "kKmMgGtT";
@@ -209,7 +209,7 @@ static int number_parse(const struct u_cfg_entry *e, const char *text, uint64_t 
 	return 0;
 }
 
-/* NAME=HOST,... with one equals sign in each. */
+/* Checks NAME=HOST,... with one equals sign in each pair. */
 static int pairs_check(const char *text)
 {
 	size_t name, length;
@@ -333,7 +333,7 @@ static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
 	return ab < c ? ab : c;
 }
 
-/* The insertions, deletions and replacements that turn a into b. */
+/* The number of insertions, deletions and replacements that turn a into b. */
 static unsigned int edit_distance(const char *a, const char *b)
 {
 	size_t n = strnlen(b, NAME_BYTES);

@@ -19,7 +19,7 @@ enum u_cfg_id {
 	U_CFG_DEVICE,	   /* VIADUCT_DEVICE      device aliases: NAME=HOST,... */
 	U_CFG_DEFAULT_NIC, /* VIADUCT_DEFAULT_NIC yes|no: unknown device names open the default NIC */
 	U_CFG_PORT, /* VIADUCT_PORT        emu|cdev[+strict][+fault][+model[:PROFILE[:DILATION]]] */
-	U_CFG_ADAPTERS,	    /* VIADUCT_ADAPTERS    of kind cdev: NAME=PATH,... */
+	U_CFG_ADAPTERS,	    /* VIADUCT_ADAPTERS    ports of kind cdev: NAME=PATH,... */
 	U_CFG_FAULT,	    /* VIADUCT_FAULT       fault options, see port_fault.h */
 	U_CFG_SEED,	    /* VIADUCT_SEED        seed of strict and fault */
 	U_CFG_SLOTS,	    /* VIADUCT_SLOTS       slots of a VI's fifo, power of two */
@@ -36,7 +36,7 @@ enum u_cfg_id {
 	U_CFG_AGENT,	     /* VIADUCT_AGENT       path of viaductd started on demand, or "none" */
 	U_CFG_LOG,	     /* VIADUCT_LOG */
 	U_CFG_LOG_FILE,	     /* VIADUCT_LOG_FILE */
-	U_CFG_FD_FROM,	     /* VIADUCT_FD_FROM     least number of kept descriptors, see u_fd.h */
+	U_CFG_FD_FROM,	     /* VIADUCT_FD_FROM     lowest number of kept descriptors, see u_fd.h */
 	U_CFG_COUNT
 };
 
@@ -44,7 +44,7 @@ enum u_cfg_id {
 #define U_CFG_WINDOW_BYTES_MIN (UINT64_C(64) << 10)
 #define U_CFG_WINDOW_BYTES_MAX (UINT64_C(1) << 40)
 
-/* Of VIADUCT_RELAY_WAIT, in the order of enum rl_wait; NULL ends them. */
+/* The words of VIADUCT_RELAY_WAIT, in the order of enum rl_wait; NULL ends them. */
 extern const char *const u_cfg_relay_wait_words[];
 
 enum u_cfg_type { U_CFG_STRING, U_CFG_UINT, U_CFG_BYTES, U_CFG_ENUM, U_CFG_BOOL };

@@ -27,7 +27,7 @@ struct closer {
 	struct closer *next;
 	pthread_t thread;
 	int fd;
-	int64_t every, nudge_at; /* signals */
+	int64_t every, nudge_at; /* the interval of signals, and the time of the next */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* all below */
@@ -71,7 +71,7 @@ static struct closer *next_waiting(void)
 	return c;
 }
 
-/* Takes the next descriptor that waits, if there is one. */
+/* Ends the work of `c`, and returns the next descriptor that waits, or NULL. */
 static struct closer *done(struct closer *c)
 {
 	struct closer **at = &busy, *next;
@@ -96,7 +96,7 @@ static void *closer_run(void *arg)
 	struct closer *c = arg;
 	sigset_t nudge;
 
-	pthread_mutex_lock(&lock); /* and the thread that started this one has noted it */
+	pthread_mutex_lock(&lock); /* then the starting thread has noted this one */
 	sigemptyset(&nudge);
 	if (nudge_signal != 0)
 		sigaddset(&nudge, nudge_signal);
@@ -109,7 +109,7 @@ static void *closer_run(void *arg)
 	return NULL;
 }
 
-/* Without a thread the descriptor waits; the next call tries again. */
+/* Starts threads for descriptors that wait.  If that fails they go on waiting; the next call tries again. */
 static void start_waiting(void)
 {
 	struct closer *c;
@@ -141,8 +141,8 @@ void u_close_apart(int fd)
 }
 
 /*
- * Peeks at the next message, with room for its sender's credentials, which tell an empty message
- * from none, and for no descriptor.  Returns 1 when the message has no descriptor, 0 when there is
+ * Peeks at the next message, with room for its sender's credentials, which distinguish an empty
+ * message from none, but without room for a descriptor.  Returns 1 when the message has no descriptor, 0 when there is
  * no message, -EBUSY when it has descriptors, -EAGAIN when the peek gave another error: a reset by
  * the peer is reported once, ahead of the messages that came before it.
  */
@@ -161,7 +161,7 @@ static int peek(int sock)
 	return mh.msg_controllen > 0;
 }
 
-/* Nothing can be added to the queue: it was shut down. */
+/* Reads the queue of a socket that was shut down, so that nothing is added.  True: it is empty. */
 static bool read_clean(int sock)
 {
 	int i, on = 1, more = -EAGAIN;
@@ -203,7 +203,7 @@ void u_hang_up_listener(int sock)
 		u_close_apart(sock);
 }
 
-/* Only memory has seals. */
+/* Only memory of memfd_create() has seals. */
 void u_close_foreign(int fd)
 {
 	if (fd < 0)
@@ -238,7 +238,7 @@ void u_close_signal(int sig)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Its thread cannot end meanwhile: first it takes itself off the list. */
+/* The thread cannot end before this returns: it first takes the lock to leave the list. */
 static void nudge(struct closer *c, int64_t now)
 {
 	if (now < c->nudge_at)

@@ -6,9 +6,9 @@
  * file system waits for that user's process.  Closing a socket takes as long if such descriptors
  * wait in its queue, and so does reading past them, because the kernel then closes them.  Hence:
  *
- * - the kernel lets none into the queue of a socket (u_rights_pass(), Linux 6.16);
- * - the reader looks with MSG_PEEK first, which gives up nothing, and does not read what should not be there;
- * - what has to be closed is closed by threads that can be spared (u_close_apart()).
+ * - the kernel refuses to put any into the queue of a socket (u_rights_pass(), Linux 6.16);
+ * - the reader looks with MSG_PEEK first, which releases nothing, and does not read descriptors that it does not want;
+ * - threads that have nothing else to do close such descriptors (u_close_apart()).
  */
 #ifndef U_CLOSE_H
 #define U_CLOSE_H
@@ -16,22 +16,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Threads that close, and descriptors that wait for them; at this number accept no more. */
+/* The most threads that close.  When that many descriptors are not closed yet, accept no more. */
 #define U_CLOSE_MAX 64u
 
 /*
  * Admits descriptors to the queue of a Unix socket, or refuses them: then sending some fails with
- * EPERM.  A connection inherits this from the listening socket when it is made.  Returns whether the
- * kernel does as asked.
+ * EPERM.  A connection inherits this from the listening socket when it is made.  Returns true if the
+ * kernel can do that.
  */
 bool u_rights_pass(int sock, bool pass);
 
-/* For tests: behave as on a kernel that cannot refuse them. */
+/* For tests: if `forget`, u_rights_pass() behaves as on a kernel that cannot refuse descriptors. */
 void u_rights_forget(bool forget);
 
 /*
  * Takes `fd` and closes it on a thread that may stay in the kernel for long; returns at once.  No epoll
- * may watch `fd` any more: a thread that waits there may be the one whose last reference releases it.
+ * set may watch `fd`: else a thread that waits there may drop the last reference, and so close it.
  */
 void u_close_apart(int fd);
 
@@ -45,7 +45,7 @@ void u_hang_up(int sock);
 /* Closes a listening Unix socket, and the connections that were not accepted yet. */
 void u_hang_up_listener(int sock);
 
-/* Closes memory, which never blocks, at once, and anything else by a spare thread.  Accepts -1. */
+/* Closes memory at once, as that never blocks, and anything else on a spare thread.  Accepts -1. */
 void u_close_foreign(int fd);
 
 /* In a child of fork(), before it has other threads: forgets the parent's spare threads. */
@@ -60,7 +60,7 @@ unsigned int u_close_busy(void);
  */
 void u_close_signal(int sig);
 
-/* Continues with descriptors that wait.  Returns when to call again, U_NEVER for never. */
+/* Starts threads for descriptors that wait, and sends signals that are due.  Returns when to call again, or U_NEVER. */
 int64_t u_close_timers(int64_t now);
 
 #endif

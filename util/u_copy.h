@@ -10,10 +10,10 @@
 #include "u_base.h"
 
 /*
- * Copies to or from memory of the application that others use meanwhile, its peer by RDMA for one.
- * A message of the peer, another process, orders this copy and the application's
- * own accesses; while memory is adopted the kernel does (u_adopt.c).  Aligned 8-byte words of the target
- * never show a part of their new value: programs poll such words.
+ * Copies to or from memory of the application that others use at the same time, for instance its peer by
+ * RDMA.  A message of the peer, another process, orders this copy and the application's own accesses;
+ * while memory is adopted the kernel does (u_adopt.c).  Aligned 8-byte words of the target never show
+ * only a part of their new value: programs poll such words.
  */
 #if defined(__SANITIZE_THREAD__)
 typedef uint64_t u_copy_to __attribute__((may_alias));
@@ -41,7 +41,7 @@ static inline void u_copy_shared(void *dst, const void *src, size_t n)
 }
 #endif
 
-#define U_COPY_WORDS 15u /* so many bytes u_copy_small() copies by two words */
+#define U_COPY_WORDS 15u /* the most bytes that u_copy_small() copies by two words */
 
 /* Copies up to 64 bytes, in registers. */
 static inline void u_copy_small(void *dst, const void *src, size_t n)
@@ -51,7 +51,7 @@ static inline void u_copy_small(void *dst, const void *src, size_t n)
 	uint64_t a, b, c, e;
 
 	if (n >= 16) {
-		/* Two overlapping halves of up to 32 bytes each, of two overlapping words of 16. */
+		/* Two overlapping halves of up to 32 bytes, each as two overlapping words of 16. */
 		struct {
 			uint64_t v[2];
 		} w, x, y, z;
@@ -102,8 +102,8 @@ static inline void u_prefetch_write_span(const uint8_t *at, size_t n)
 }
 
 /*
- * Moves lines that were just written into the cache that all processors share.  x86: a no-op where the processor
- * does not know it (CLDEMOTE), see u_can_demote(); others: nothing.
+ * Moves lines that were just written into the cache that all processors share.  x86: a no-op if the processor does
+ * not know CLDEMOTE, see u_can_demote(); other processors: nothing.
  */
 static inline void u_demote_span(const uint8_t *at, size_t n)
 {
@@ -114,7 +114,7 @@ static inline void u_demote_span(const uint8_t *at, size_t n)
 }
 
 /*
- * Copies into lines that another processor has.  They are prefetched a block ahead, since stores
+ * Copies into cache lines that another processor has.  They are prefetched a block ahead, since stores
  * wait for their lines one after the other.
  */
 static inline void u_copy_ahead(uint8_t *dst, const uint8_t *src, size_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this processor can do. */
+/* Abilities of this processor. */
 #ifndef U_CPU_H
 #define U_CPU_H
 

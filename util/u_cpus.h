@@ -7,7 +7,7 @@
 
 /*
  * Reads a list of up to `most` processors, in the order given; an empty text names none.  Returns 0,
- * -EINVAL when it is no such list, or -E2BIG when it names more.
+ * -EINVAL when the text is no such list, or -E2BIG when it names more.
  */
 int u_cpus_parse(const char *text, unsigned int most, int *cpus_out, unsigned int *count_out);
 

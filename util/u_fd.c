@@ -100,7 +100,7 @@ bool u_fd_of_module(int fd, const char *kind)
 	n = readlink(path, name, sizeof(name) - 1);
 	if (n < (ssize_t)sizeof(ours))
 		return false;
-	name[n - 1] = '\0'; /* the bracket that closes */
+	name[n - 1] = '\0'; /* in place of the closing bracket */
 	return strncmp(name, ours, sizeof(ours) - 1) == 0 &&
 	       (kind == NULL || strcmp(name + sizeof(ours) - 1, kind) == 0);
 }

@@ -16,7 +16,7 @@ void u_fd_reset(void); /* for tests: reads it again */
 
 /*
  * Moves a descriptor away from 0..2, where the program would print into it, and up to
- * VIADUCT_FD_FROM if that can be.  Takes `fd`; returns it, or another with close-on-exec, or -1
+ * VIADUCT_FD_FROM if possible.  Takes `fd`; returns it, or another with close-on-exec, or -1
  * with errno; passes -1 on.
  */
 int u_fd_above_std(int fd);
@@ -24,23 +24,23 @@ int u_fd_above_std(int fd);
 #define U_FD_ERROR 96
 
 /*
- * strerror(), but for EMFILE and ENFILE one text for all callers, with the limit of this process
- * and the command that raises it, and for ENOMEM the limits of its memory, if it has any.  Returns
- * `text` or a constant; `err` is positive.
+ * As strerror(), with more for some errors: EMFILE and ENFILE name the limit of this process and the
+ * command that raises it, ENOMEM the limits of its memory, if it has any.  Returns `text` or a
+ * constant; `err` is positive.
  */
 const char *u_fd_error(int err, char text[U_FD_ERROR]);
 
-/* The limits on the memory of this process and its children as words for a line, in `text`; NULL: there are none. */
+/* Writes the limits on the memory of this process and its children to `text`, for a line; NULL: there are none. */
 const char *u_memory_limits(char text[U_FD_ERROR]);
 
 /*
- * A descriptor that viaduct.ko made, of that kind: "slice", "client", "irq"; NULL: of any.  The
- * kernel answers by the name that it gave the file: its maker, who may be any process, is asked
- * nothing.
+ * Did viaduct.ko make the descriptor, of that kind: "slice", "client", "irq"; NULL: of any?  The kernel
+ * tells it by the name that it gave the file.  This calls nothing of the process that made the file,
+ * which may be any.
  */
 bool u_fd_of_module(int fd, const char *kind);
 
-/* Not even this process's hard limit allows so many. */
+/* True: not even this process's hard limit allows that many. */
 bool u_fd_scarce(uint64_t wanted);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Until the end or until `size` bytes are there; how many, or -errno. */
+/* Reads to the end, `size` bytes at most; returns how many, or -errno. */
 static ssize_t read_all(int fd, char *text, size_t size)
 {
 	size_t len = 0;

@@ -15,7 +15,7 @@ static uint32_t most_polls(enum u_idle_mode mode)
 	}
 }
 
-/* The past may be shared: it is written only where it changes. */
+/* The past may be shared with other threads, so a value is stored only if it changes. */
 static void set_past(_Atomic uint32_t *field, uint32_t value)
 {
 	if (atomic_load_explicit(field, memory_order_relaxed) != value)
@@ -29,7 +29,7 @@ void u_idle_past_init(struct u_idle_past *past, enum u_idle_mode mode)
 	atomic_store_explicit(&past->lossy, 0, memory_order_relaxed);
 }
 
-/* Is there contention?  Asked once for each wait. */
+/* Is there contention?  Called once for each wait. */
 static bool sleeps_at_once(struct u_idle *i)
 {
 	uint32_t sleeps = atomic_load_explicit(&i->past->sleeps, memory_order_relaxed);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a thread waits that found nothing: when it polls again, yields, or sleeps, and for how long.
+ * Decides how a thread that found nothing waits: when it polls again, yields, or sleeps, and how long.
  *
  * All threads that wait for a peer use it: calls of the application (vi_wait.c), the engine
  * (nvi_engine.c), transfer threads of relays (rl_thread.c).
  *
  * The thread polls U_IDLE_POLLS times, then it yields.  If the yield returns at once, no other
  * thread ran, and polling goes on.  If it returns soon, the other thread yielded as well, and is
- * perhaps the one that is waited for: then polling only keeps that thread from the processor, and
+ * perhaps the one that this thread waits for: then polling only keeps it from the processor, and
  * half as many polls precede the next yield.
  *
  * sched_yield() costs more than the processor: on Linux 6.6 and later the thread loses the rest of
- * its time slice, each time, and one that yields in a loop beside threads that compute may get no
+ * its time slice each time, and if it yields in a loop while other threads compute, it may get no
  * processor for long.  A thread that is woken is scheduled fairly.  So when other threads had the
  * processor for long while nothing arrived, there is contention, and the thread sleeps without a
  * yield for its next waits.
  *
- * A sleep has a cap, since a doorbell may be lost.  The first one is longer than the kernel's tick:
- * to set a processor's next timer, and to take it back, costs 10 us each in a virtual machine.
- * While doorbells are found lost it is short.
+ * The length of a sleep has a cap, since a doorbell may be lost.  The first cap is longer than the
+ * kernel's tick: setting a processor's next timer, and cancelling it, costs 10 us each in a virtual
+ * machine.  While doorbells are found lost it is short.
  */
 #ifndef U_IDLE_H
 #define U_IDLE_H
@@ -30,17 +30,17 @@
 #include "u_time.h"
 
 #define U_IDLE_POLLS 16u	 /* between two yields */
-#define U_IDLE_SPIN_POLLS 256u	 /* the same where the thread never sleeps */
-#define U_IDLE_NS 50000		 /* an adaptive thread sleeps when nothing has come for so long */
+#define U_IDLE_SPIN_POLLS 256u	 /* between two yields of a thread that never sleeps */
+#define U_IDLE_NS 50000		 /* an adaptive thread sleeps when nothing has come for this long */
 #define U_IDLE_ALONE_NS 1000	 /* a shorter yield ran no other thread; */
 #define U_IDLE_SHARED_NS 50000	 /* one between the two met a thread that yields, too; */
-#define U_IDLE_CROWDED_NS 100000 /* yields that took as much together, in vain, show contention */
-#define U_IDLE_SLEEPS 32u	 /* then so many waits sleep at once, before the next yield */
+#define U_IDLE_CROWDED_NS 100000 /* yields that took this long together, in vain, show contention */
+#define U_IDLE_SLEEPS 32u	 /* then this many waits sleep at once, before the next yield */
 
 #define U_IDLE_CAP_NS 16000000	    /* of the first sleep; each further one doubles it */
 #define U_IDLE_CAP_LOSSY_NS 1000000 /* of the first sleep while doorbells are found lost */
 #define U_IDLE_CAP_MOST_NS 256000000
-#define U_IDLE_LOSSY_SLEEPS 64u /* so many are short after a doorbell was found lost */
+#define U_IDLE_LOSSY_SLEEPS 64u /* after a doorbell was found lost this many sleeps are short */
 
 enum u_idle_mode {
 	U_IDLE_SPIN,	/* never sleeps */
@@ -55,7 +55,7 @@ enum u_idle_step {
 	U_IDLE_SLEEP	/* it is time to sleep */
 };
 
-/* What a thread keeps from wait to wait; threads may share it, as a hint. */
+/* State that a thread keeps from wait to wait; threads may share it, as a hint. */
 struct u_idle_past {
 	_Atomic uint32_t polls;	 /* before the next yield */
 	_Atomic uint32_t sleeps; /* waits that still sleep at once, because of contention */
@@ -84,13 +84,13 @@ static inline void u_idle_begin(struct u_idle *i, enum u_idle_mode mode, struct 
 	i->since = i->given_ns = i->cap = 0;
 }
 
-/* Accounts for a yield that took so long. */
+/* Accounts for a yield that took `took_ns`. */
 void u_idle_yielded(struct u_idle *i, int64_t took_ns);
 
-/* The step behind the polls: yields, unless it is time to sleep. */
+/* The step after the polls: yields, unless it is time to sleep. */
 enum u_idle_step u_idle_offer(struct u_idle *i);
 
-/* A poll found nothing: what next?  Pauses or yields if that is to poll again. */
+/* Decides what follows a poll that found nothing.  Pauses or yields if that is another poll. */
 static inline enum u_idle_step u_idle(struct u_idle *i)
 {
 	if (i->left == 0 || i->mode == U_IDLE_BLOCK)
@@ -107,12 +107,12 @@ static inline void u_idle_moved(struct u_idle *i)
 	i->since = i->given_ns = i->cap = 0;
 }
 
-/* How long the next sleep may last, in nanoseconds. */
+/* The longest time of the next sleep, in nanoseconds. */
 int64_t u_idle_cap(const struct u_idle *i);
 
 /*
- * Accounts for a sleep.  `capped`: it lasted as long as its cap; `came`: something had come.  Both:
- * it was not rung for.
+ * Accounts for a sleep.  `capped`: it lasted as long as its cap; `came`: something had come.  Both: a
+ * doorbell was lost.
  */
 void u_idle_slept(struct u_idle *i, bool capped, bool came);
 

@@ -18,16 +18,16 @@
 #define CHUNKS (U_IDTAB_SLOTS / CHUNK)
 
 /*
- * So many slots stay free between the deletion of an id and the reuse of its
- * slot: generations repeat late, and a look-up that races with a deletion
- * finds the old object, not the next one.
+ * The number of slots that stay free between the deletion of an id and the reuse of
+ * its slot: generations repeat late, and a look-up that races with a deletion finds
+ * the old object, not the next one.
  */
 #define SPARE_SLOTS (CHUNK / 2)
 
-/* What slot 0 holds, which is never given out, until the kernel empties the table: no id. */
+/* The content, which is no id, of slot 0, which is never used, until the kernel empties the table. */
 #define MARK 1u
 
-/* What only add and del use of some slots. */
+/* The fields of some slots that only u_idtab_add() and u_idtab_del() use. */
 struct chunk {
 	uint32_t generation[CHUNK];
 	uint32_t parents[CHUNK]; /* generations up to this one are of a parent process */
@@ -37,10 +37,10 @@ struct chunk {
 /* Whole pages, so that the kernel can be told to empty them in children. */
 _Alignas(4096) struct u_idtab_slot u_idtab_slots[U_IDTAB_SLOTS];
 
-/* Children keep these. */
+/* Children of fork() keep these. */
 static struct chunk *_Atomic chunks[CHUNKS];
 
-static bool in_child;		   /* of fork(); written while there is one thread */
+static bool in_child;		   /* of fork(); written while the process has one thread */
 static _Atomic bool told_of_child; /* the line is written */
 
 /* Guards everything below, and the fields of struct chunk that are not slots. */
@@ -79,7 +79,7 @@ static uint32_t free_take_locked(void)
 	return index;
 }
 
-/* The slots of one more chunk are free. */
+/* Makes the slots of one more chunk free. */
 static void give_slots_locked(void)
 {
 	for (uint32_t i = chunk_count == 0; i < CHUNK; i++)
@@ -87,7 +87,7 @@ static void give_slots_locked(void)
 	chunk_count++;
 }
 
-/* Without memory or room the table uses its remaining free slots. */
+/* Adds a chunk.  Without memory or room for it the table uses its remaining free slots. */
 static void grow_locked(void)
 {
 	struct chunk *chunk;
@@ -184,13 +184,13 @@ U_COLD void u_idtab_refused(uint64_t id)
 static void disown_chunk(struct chunk *chunk)
 {
 	for (uint32_t i = 0; i < CHUNK; i++) {
-		/* One more: another thread of the parent may have been about to store it. */
+		/* Skips one: another thread of the parent may have been about to store its id. */
 		chunk->generation[i] = (chunk->generation[i] + 1) & GENERATION_MASK;
 		chunk->parents[i] = chunk->generation[i];
 	}
 }
 
-/* The objects stay: they lie in the child's memory, which it cannot free. */
+/* The objects stay allocated: the child has a copy of them, but cannot free it. */
 void u_idtab_forked(void)
 {
 	struct chunk *chunk;
@@ -203,7 +203,7 @@ void u_idtab_forked(void)
 	while (chunk_count < CHUNKS &&
 	       (chunk = atomic_load_explicit(&chunks[chunk_count], memory_order_relaxed)) != NULL) {
 		disown_chunk(chunk);
-		/* Where the kernel has emptied the table this finds it empty. */
+		/* If the kernel has emptied the table this changes nothing. */
 		for (uint32_t i = 0; i < CHUNK; i++)
 			atomic_store_explicit(&u_idtab_slots[chunk_count * CHUNK + i].id, 0,
 					      memory_order_relaxed);

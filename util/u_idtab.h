@@ -19,14 +19,14 @@
 
 #include "u_base.h"
 
-#define U_IDTAB_SLOTS (1u << 18) /* live ids, with those that rest until they are used again */
+#define U_IDTAB_SLOTS (1u << 18) /* for live ids and for slots that are not used again yet */
 
 struct u_idtab_slot {
 	_Atomic uint64_t id; /* the live id, 0 when free */
 	void *_Atomic object;
 };
 
-/* One process-wide table; see u_idtab_add().  Of its 4 MiB only the pages in use take memory. */
+/* One table for the process; see u_idtab_add().  It has 4 MiB, but only pages in use take memory. */
 extern struct u_idtab_slot u_idtab_slots[U_IDTAB_SLOTS];
 
 /* After a failed look-up: writes the line about ids of a parent, if `id` is one of them. */
@@ -37,20 +37,20 @@ void u_idtab_forked(void);
 
 /*
  * Was this process made by clone() or _Fork(), so that u_idtab_forked() did not run?  The
- * kernel clears the table there: every look-up fails, nothing can be entered.  Known only where
- * pages have 4096 bytes.
+ * kernel clears the table there: every look-up fails, nothing can be entered.  This is known only
+ * if pages have 4096 bytes.
  */
 bool u_idtab_orphaned(void);
 
 /* Enters `object` under a fresh id of `type` (1..255).  Returns 0 when the table is full. */
 uint64_t u_idtab_add(uint8_t type, void *object);
 
-/* Removes `id`; later look-ups of it answer NULL.  Unknown ids are ignored. */
+/* Removes `id`; later look-ups of it return NULL.  Unknown ids are ignored. */
 void u_idtab_del(uint64_t id);
 
 /*
- * The object of `type` whose slot `id` names, or NULL.  It may be that of another id, with which
- * the slot was used before or later: the caller compares the object's own.
+ * The object of `type` in the slot that `id` names, or NULL.  It may be the object of another id, which
+ * the slot had before or has now: the caller compares the id in the object.
  */
 static inline void *u_idtab_peek(uint64_t id, uint8_t type)
 {
@@ -61,7 +61,7 @@ static inline void *u_idtab_peek(uint64_t id, uint8_t type)
 		       type))
 		return NULL;
 	object = atomic_load_explicit(&slot->object, memory_order_relaxed);
-	/* Whoever sees an id sees an object, which stays there when the id goes. */
+	/* A thread that sees an id sees an object, which stays there when the id is removed. */
 	if (object == NULL)
 		__builtin_unreachable();
 	return object;
@@ -70,7 +70,7 @@ static inline void *u_idtab_peek(uint64_t id, uint8_t type)
 /* The object entered under `id` if it is live and of `type`, else NULL. */
 static inline void *u_idtab_get(uint64_t id, uint8_t type)
 {
-	/* An index beyond the table finds another's slot, whose id is not this one. */
+	/* An index beyond the table leads to another slot, whose id differs from this one. */
 	const struct u_idtab_slot *slot = &u_idtab_slots[id % U_IDTAB_SLOTS];
 
 	if (u_unlikely((uint8_t)(id >> 56) != type ||

@@ -17,7 +17,7 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* The one of its pin, of which 0 is none. */
+/* Finds the interrupt of the device's pin; the kernel shows 0 if there is none. */
 static int find_pin(const char *device, int *irqs, int max)
 {
 	char path[PATH_MAX];

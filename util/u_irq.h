@@ -8,14 +8,14 @@
 #define U_IRQ_FOLDER "/proc/irq"
 
 /*
- * The numbers of a device's interrupts, lowest first: those of MSI, else the one of its pin.  `device` is its folder in
- * sysfs.  How many; at most `max` are listed.
+ * Lists the numbers of a device's interrupts, lowest first, `max` at most: those of MSI, else that of its pin.
+ * `device` is its folder in sysfs.  Returns how many.
  */
 int u_irq_find(const char *device, int *irqs, int max);
 
 /*
- * Has the kernel deliver an interrupt to some of these processors; `folder` is U_IRQ_FOLDER but in tests.  0, or
- * -errno: -EACCES without the right, -ENOENT, -EIO where the kernel manages the interrupt by itself.
+ * Has the kernel deliver an interrupt to some of these processors; `folder` is U_IRQ_FOLDER except in tests.  0, or
+ * -errno: -EACCES without the right, -ENOENT, -EIO if the kernel manages the interrupt by itself.
  */
 int u_irq_move(const char *folder, int irq, const struct u_cpuset *cpus);
 

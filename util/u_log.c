@@ -133,7 +133,7 @@ static void sink_fill(struct sink *sink)
 	sink->fd = sink_open(env_text("VIADUCT_LOG_FILE"));
 }
 
-/* NULL only without memory. */
+/* The place where lines go; NULL: out of memory. */
 static struct sink *sink_get(void)
 {
 	struct sink *sink = atomic_load_explicit(&current, memory_order_acquire);

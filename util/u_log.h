@@ -31,12 +31,12 @@ void u_log_forked(void);
  *
  *	4711 more lines about ignored records of port left were left out
  *
- * It comes before the next line that passes, or by u_log_ratelimit_tell().  The owner's statistics
+ * It is written before the next line that passes, or by u_log_ratelimit_tell().  The owner's statistics
  * count every case, also those whose line was left out.  Debug lines have no rate limit.
  *
- * A rate limit is for one kind of line, and for one cause where the causes have to be told apart;
- * it lies in the object that it belongs to and needs no cleanup.  Any number of threads may use it,
- * without locks.  The clock is read for lines of an enabled level only.
+ * A rate limit is for one kind of line, and for one cause if the causes have to be distinguished;
+ * it is a member of the object that it belongs to and needs no cleanup.  Any number of threads may use
+ * it, without locks.  The clock is read for lines of an enabled level only.
  */
 #define U_LOG_RATELIMIT_LINES 10u
 #define U_LOG_RATELIMIT_S 10
@@ -44,10 +44,10 @@ void u_log_forked(void);
 struct u_log_ratelimit {
 	enum u_log_level level;
 	const char *area;
-	const char *what;	   /* in the plural, "ignored records of port" */
-	const char *whose;	   /* follows it, "left"; NULL: nothing does; both live as long */
-	_Atomic uint64_t state;	   /* the latest period, and how many lines passed in it */
-	_Atomic uint64_t left_out; /* and not reported yet */
+	const char *what;	/* in the plural, "ignored records of port" */
+	const char *whose;	/* follows `what`, "left"; may be NULL; both live as long as this */
+	_Atomic uint64_t state; /* the latest period, and how many lines passed in it */
+	_Atomic uint64_t left_out; /* lines that were left out and are not reported yet */
 };
 
 #define U_LOG_RATELIMIT(level_, area_, what_, whose_)                                              \

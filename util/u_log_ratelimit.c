@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rate limits of the log.  The state of a rate limit is one word, so that exactly
- * U_LOG_RATELIMIT_LINES pass in a period, with any number of threads; each line that does not is
+ * U_LOG_RATELIMIT_LINES pass in a period, with any number of threads; each line that does not pass is
  * counted, and each count is reported once.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define PERIOD_NS ((int64_t)U_LOG_RATELIMIT_S * 1000000000)
 
-/* Periods are counted from 1: a rate limit that nothing passed has period 0, and no line in it. */
+/* Periods are counted from 1: before a first line the state has period 0, and no line in it. */
 static uint32_t period_of(int64_t now)
 {
 	return (uint32_t)(now / PERIOD_NS) + 1;
@@ -32,8 +32,8 @@ bool u_log_ratelimit_pass(struct u_log_ratelimit *g, int64_t now, uint64_t *left
 	do {
 		period = period_of(now);
 		/*
-		 * A thread with an older reading of the clock than another's counts in the later
-		 * period.
+		 * If another thread has read the clock later, in a new period, this line counts in
+		 * that one.
 		 */
 		if (state_period(was) >= period) {
 			period = state_period(was);

@@ -17,8 +17,8 @@
 #define MAPS "/proc/self/maps"
 
 /*
- * No file is behind it, and nothing else: the kernel's own mappings have other names in brackets
- * ("[vdso]", "[vvar]"), all files and devices a name without.
+ * Does the name show that the memory is anonymous?  The kernel's own mappings have other names in
+ * brackets ("[vdso]", "[vvar]"), all files and devices names without brackets.
  */
 static bool name_is_anonymous(const char *name)
 {
@@ -29,10 +29,10 @@ static bool name_is_anonymous(const char *name)
 
 /* ---- the list ------------------------------------------------------------------------------- */
 
-/* Enough for all but the file's name, and for names that are none of files. */
+/* Enough for all before the name of a file, and for names of other mappings. */
 #define LINE_BYTES 128
 
-/* The next mapping; what its line has above LINE_BYTES is passed over. */
+/* Reads the next mapping; the part of its line that exceeds LINE_BYTES is skipped. */
 static bool next_mapping(FILE *maps, struct u_mapping *out)
 {
 	char line[LINE_BYTES], rights[5];
@@ -59,7 +59,7 @@ static bool next_mapping(FILE *maps, struct u_mapping *out)
 	return true;
 }
 
-/* Reads `most` mappings at most; with `private` others are refused. */
+/* Checks [at, end) with `most` mappings at most; if `private`, mappings of other kinds are refused. */
 static int check_list(uint64_t at, uint64_t end, uint64_t most, bool private, bool *writable_out)
 {
 	FILE *maps = fopen(MAPS, "re");
@@ -68,7 +68,7 @@ static int check_list(uint64_t at, uint64_t end, uint64_t most, bool private, bo
 
 	if (maps == NULL)
 		return -errno;
-	/* They come in order of their addresses. */
+	/* The kernel lists them in the order of their addresses. */
 	while (at < end && good && most-- > 0 && next_mapping(maps, &m) && m.from <= at) {
 		if (m.to <= at)
 			continue;
@@ -83,7 +83,7 @@ static int check_list(uint64_t at, uint64_t end, uint64_t most, bool private, bo
 	return 0;
 }
 
-/* No process has memory at the end of the addresses, so their sum may not wrap round. */
+/* Is the sum of start and length free of overflow?  No process has memory at the end of the addresses. */
 static bool addresses_ok(const void *start, uint64_t len)
 {
 	return len <= UINT64_MAX - (uintptr_t)start;
@@ -113,18 +113,17 @@ int u_maps_find(const void *start, struct u_mapping *out)
 
 /* ---- the list with details ------------------------------------------------------------------- */
 
-/* A line of its attributes: a word of two letters for each, and 64 are possible. */
+/* Enough for a line of attributes: each is a word of two letters, and 64 are possible. */
 #define DETAIL_BYTES 256
 
 /*
  * Attributes that any private memory has ("dw": an executable, before Linux 5.15), and hints: accounted, THP, merging,
- * order of access, soft-dirty; and "gu", which says that pages may be guarded, and stays where mappings with
- * and without such pages have become one.  Each of the others is a promise that other pages would not
- * keep.
+ * order of access, soft-dirty; and "gu", which says that pages may be guarded, and stays when mappings with and
+ * without such pages were merged.  Each other attribute is a promise that the pages of a window would not keep.
  */
 static const char plain_attributes[] = " rd wr mr mw me dw ac nr sd hg nh mg sr rr gu ";
 
-/* Of `word`, two letters. */
+/* Is the attribute `word`, which has two letters, one of those? */
 static bool attribute_is_plain(const char *word)
 {
 	char padded[] = { ' ', word[0], word[1], ' ', '\0' };
@@ -152,7 +151,7 @@ static int check_attributes(char *words, char why[U_MAPS_WHY])
 	return 0;
 }
 
-/* Reads the details of a mapping, up to its attributes, which are the last of them. */
+/* Reads and checks the details of a mapping, up to its attributes, which come last. */
 static int check_details(FILE *smaps, char why[U_MAPS_WHY])
 {
 	static const char key[] = "ProtectionKey:", attributes[] = "VmFlags:";
@@ -287,7 +286,7 @@ static int query_mapping(int fd, uint64_t at, struct u_mapping *out)
 /* /proc/self/maps of this process.  Writers: any thread, once; u_maps_forked(). */
 static _Atomic int query_fd = NOT_OPEN;
 
-/* The descriptor, or a negative number: when it cannot be opened now, a later call may. */
+/* The descriptor, or NO_QUERIES, or NOT_OPEN: it cannot be opened now, but perhaps by a later call. */
 static int open_queries(void)
 {
 	int known = atomic_load_explicit(&query_fd, memory_order_relaxed), fd, result;
@@ -299,7 +298,7 @@ static int open_queries(void)
 	if (fd < 0)
 		return NOT_OPEN;
 	result = query_mapping(fd, (uintptr_t)&m, &m);
-	/* -ENAMETOOLONG: this stack lies in a file; the kernel has queries all the same. */
+	/* -ENAMETOOLONG: this stack lies in a file; but the kernel has queries. */
 	if (result == 0 || result == -ENAMETOOLONG)
 		result = fd;
 	else
@@ -319,13 +318,13 @@ void u_maps_forked(void)
 
 	if (fd < 0)
 		return;
-	/* A program that closed it by its number may have another file there, which is not ours. */
+	/* If the program has closed the number, another file may have it now, which must stay open. */
 	err = query_mapping(fd, (uintptr_t)&m, &m);
 	if (err == 0 || err == -ENAMETOOLONG || err == -ESRCH) /* -ESRCH: the parent has ended */
 		close(fd);
 }
 
-/* Is this the answer of a descriptor that the program has closed by its number? */
+/* Does the error show that the program has closed the descriptor by its number? */
 static bool not_ours(int err)
 {
 	return err == -EBADF || err == -ENOTTY || err == -EINVAL;
@@ -334,7 +333,7 @@ static bool not_ours(int err)
 /* With more mappings than this the caller touches the pages instead, which is then as fast as the queries. */
 #define QUERIES_MAX 32u
 
-/* 0, -EFAULT, or an error that not_ours() knows. */
+/* Checks [at, end) by queries.  0, -EFAULT, or an error that not_ours() knows. */
 static int check_queries(int fd, uint64_t at, uint64_t end, bool *writable_out)
 {
 	bool writable = true;
@@ -355,8 +354,8 @@ static int check_queries(int fd, uint64_t at, uint64_t end, bool *writable_out)
 }
 
 /*
- * A line of the list takes 0.5 us, in which the kernel looks at 3 to 50 pages that are present.  So
- * the list never costs more than asking about the pages.
+ * A line of the list takes 0.5 us, in which the kernel populates 3 to 50 pages that are present.  So
+ * with this limit the list never costs more than populating the pages.
  */
 #define BYTES_PER_LINE (256u << 10)
 #define LINES_MIN 32u
@@ -368,7 +367,7 @@ int u_maps_check_private(const void *start, uint64_t len, bool *writable_out)
 
 	if (!addresses_ok(start, len))
 		return -EFAULT;
-	/* Once more where the program has closed the descriptor. */
+	/* A second try if the program has closed the descriptor. */
 	for (int tries = 0; tries < 2 && (fd = open_queries()) >= 0; tries++) {
 		err = check_queries(fd, at, at + len, writable_out);
 		if (u_likely(!not_ours(err)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel's list of mappings, /proc/self/maps, says of memory of this process. */
+/* Checks of memory of this process by the kernel's list of mappings, /proc/self/maps. */
 #ifndef U_MAPS_H
 #define U_MAPS_H
 
@@ -13,7 +13,7 @@ struct u_mapping {
 	uint64_t from, to;
 	bool readable, writable;
 	bool private_anonymous;
-	/* Of the list alone: */
+	/* Set only if the mapping was read from the list: */
 	bool executable, stack;
 	bool private_file;	/* a file's, but what is written there stays in this process */
 	uint64_t offset, inode; /* of a file, or of shared memory */
@@ -27,29 +27,29 @@ struct u_mapping {
 int u_maps_check(const void *start, uint64_t len, bool *writable_out);
 
 /*
- * The same for private anonymous memory, which no file, device or other process can take away or
- * hold back: is it all that, in a few mappings?  Looks at no page and takes the same time for any
- * `len`: with PROCMAP_QUERY (Linux 6.11) and a descriptor that stays open.  Without, a long range is
- * looked up in the list, as far as that takes less time than asking about its pages.
+ * As u_maps_check(), and is all of it private anonymous memory, which no file, device or other process
+ * can take away or hold back, in a few mappings?  Looks at no page.  With PROCMAP_QUERY (Linux 6.11) and
+ * a descriptor that stays open, this takes the same time for any `len`; without it the list is read, as
+ * long as that takes less time than populating the pages.
  *
- * Returns 0; -EFAULT when a part is something else or the kernel did not say, without a reason: the
- * caller asks in another way.
+ * Returns 0; -EFAULT when a part is something else or the kernel did not tell: the caller then checks
+ * in another way.
  */
 int u_maps_check_private(const void *start, uint64_t len, bool *writable_out);
 
 /*
  * Is all of [start, start + len) private memory, anonymous or of a file, that may be read and written, of
- * pages of the ordinary size, with no attribute but hints: no stack, not locked, as any for fork, core dumps
- * and faults?  Does not tell pages that are guarded, or that lie behind the end of a file.  Reads what the kernel
- * tells of every mapping up to there, which takes some microseconds for each and milliseconds for each GiB present.
+ * pages of the ordinary size, with no attributes except hints: no stack, not locked, without settings for fork,
+ * core dumps and faults?  Does not detect pages that are guarded, or that lie after the end of a file.  Reads the
+ * details of every mapping up to there, which takes some microseconds for each and milliseconds for each GiB present.
  *
  * Returns 0; -EFAULT for a gap; -EOPNOTSUPP for other memory; -errno when /proc cannot be read now.
- * `why` tells it in a few words.
+ * `why` gets the reason in a few words.
  */
 #define U_MAPS_WHY 96
 int u_maps_check_plain(const void *start, uint64_t len, char why[U_MAPS_WHY]);
 
-/* The first mapping that ends behind `start`.  0; -ENOENT: none; -errno when /proc cannot be read. */
+/* Finds the first mapping that ends after `start`.  0; -ENOENT: none; -errno when /proc cannot be read. */
 int u_maps_find(const void *start, struct u_mapping *out);
 
 #ifndef MADV_POPULATE_READ
@@ -57,12 +57,12 @@ int u_maps_find(const void *start, struct u_mapping *out);
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* madvise() to make pages present, again when a signal ends it.  0 or -errno. */
+/* Makes pages present by madvise(), which is repeated when a signal ends it.  0 or -errno. */
 int u_maps_populate(void *start, uint64_t len, int advice);
 
 /*
- * mremap() to a fixed address, by the system call: a program may have replaced the function by one that does not know
- * all that the call does, or that takes locks.  `to`, or MAP_FAILED with errno.
+ * mremap() to a fixed address, by the system call: a program may have replaced the function by one that cannot do all
+ * that the call does, or that takes locks.  `to`, or MAP_FAILED with errno.
  */
 static inline void *u_maps_move(void *from, uint64_t old_len, uint64_t len, void *to)
 {
@@ -70,7 +70,7 @@ static inline void *u_maps_move(void *from, uint64_t old_len, uint64_t len, void
 			       (long)(MREMAP_MAYMOVE | MREMAP_FIXED), to);
 }
 
-/* In a child of fork(): the descriptor shows the mappings of the parent. */
+/* In a child of fork(): closes the descriptor, which shows the mappings of the parent. */
 void u_maps_forked(void);
 
 #endif

@@ -14,7 +14,7 @@
 
 bool u_membarrier_available(void)
 {
-	static _Atomic int answer; /* 0 not asked yet, 1 no, 2 yes */
+	static _Atomic int answer; /* 0 not known yet, 1 no, 2 yes */
 	const long need = MEMBARRIER_CMD_GLOBAL_EXPEDITED |
 			  MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
 	int known = atomic_load_explicit(&answer, memory_order_relaxed);
@@ -59,14 +59,14 @@ bool u_membarrier_private_available(void)
 
 int u_membarrier_register(void)
 {
-	/* Not by the first thread that takes a lock: it would hold it while the kernel waits. */
+	/* Else the first thread that takes a lock would register, and hold the lock while the kernel waits. */
 	u_membarrier_private_available();
 	return membarrier_call(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
 }
 
 void u_membarrier_own(void)
 {
-	/* Then other threads fence by themselves, and so must the caller. */
+	/* Without membarrier other threads fence by themselves, and so must the caller. */
 	if (!u_membarrier_available())
 		atomic_thread_fence(memory_order_seq_cst);
 	else if (u_membarrier_private_available())
@@ -80,7 +80,7 @@ void u_membarrier_private(void)
 	if (u_likely(syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0))
 		return;
 	/*
-	 * Registered once and for ever, so only a sandbox that was entered since can forbid it.
+	 * The registration never ends, so only a sandbox that was entered since then can forbid the call.
 	 */
 	if (!private_register() ||
 	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 /*
- * Registers the process for all barriers below.  A process that has several threads waits in the kernel meanwhile
- * until all processors have scheduled, seconds on a busy machine: so it is called when a NIC is opened, with no
- * lock held.  Once and for ever; calling it again costs nothing.
+ * Registers the process for all barriers below.  In a process that has several threads the call waits in the kernel
+ * until all processors have scheduled, seconds on a busy machine: so it is made when a NIC is opened, with no
+ * lock held.  The registration never ends; calling it again costs nothing.
  */
 int u_membarrier_register(void);
 
@@ -16,22 +16,22 @@ int u_membarrier_register(void);
  * The sleeper's half of an asymmetric store-load barrier: on return every
  * thread of every process that called u_membarrier_register() has passed a
  * full barrier since the call.  It costs microseconds, so only a thread about to
- * sleep calls it.  Returns 0, or -ENOSYS where the kernel has no such call:
+ * sleep calls it.  Returns 0, or -ENOSYS if the kernel has no such call:
  * then both sides must use full fences (u_membarrier_available()).
  */
 int u_membarrier(void);
 bool u_membarrier_available(void);
 
 /*
- * As u_membarrier(), among the threads of this process only, which as a rule interrupts no other.
- * Without membarrier it is a full fence of the caller alone.
+ * As u_membarrier(), but for the threads of this process only; it usually interrupts no other process.
+ * Without membarrier it is a full fence of the calling thread only.
  */
 void u_membarrier_own(void);
 
 /*
  * As u_membarrier_own(), but needs only the kernel's barrier among the threads of one process.  A process that
- * did not call u_membarrier_register() is registered by the first of these calls. Where
- * u_membarrier_private_available() says no it must not be called.
+ * did not call u_membarrier_register() is registered by the first of these calls. It must not be called if
+ * u_membarrier_private_available() returns false.
  */
 bool u_membarrier_private_available(void);
 void u_membarrier_private(void);

@@ -6,7 +6,7 @@
  * Write-combining may reorder stores inside the processor until a store fence,
  * so the order is always: payload, u_out_fence(), the flag that publishes it,
  * and one more u_out_fence() at the end of a burst so that the flag leaves now.
- * On cached memory the fence is one for stores, which costs nothing on a processor
+ * On cached memory the fence orders stores only, which costs nothing on a processor
  * that keeps their order by itself (x86).
  * Nothing is ever loaded through an outbound pointer.
  *
@@ -34,10 +34,10 @@ struct u_out_ops {
 
 struct u_out {
 	const struct u_out_ops *ops; /* NULL: cached memory, plain stores */
-	void *priv;		     /* the decorator's own */
+	void *priv;		     /* only for the decorator */
 };
 
-/* Payload and other bytes whose order does not matter until a fence. */
+/* Stores payload and other bytes whose order does not matter until a fence. */
 static inline void u_out_copy(const struct u_out *out, void *dst, const void *src, size_t n)
 {
 	if (u_unlikely(out->ops != NULL))
@@ -55,7 +55,7 @@ static inline void u_out_fence(const struct u_out *out)
 		atomic_thread_fence(memory_order_release);
 }
 
-/* A flag or index: one aligned store, visible to the peer after all stores before the fence. */
+/* Stores a flag or index by one aligned store, which the peer sees after all stores before the fence. */
 static inline void u_out_store32(const struct u_out *out, _Atomic uint32_t *dst, uint32_t v)
 {
 	if (u_unlikely(out->ops != NULL))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * poll() and epoll_wait() with a deadline of u_now_ns(); U_NEVER for none, 0 not to wait at all.  A call that a signal
+ * poll() and epoll_wait() with a deadline of u_now_ns(); U_NEVER: none; 0: they do not wait.  A call that a signal
  * interrupts goes on.  They return how many are ready, 0 at the deadline, or -errno, and are cancellation points.
  */
 #ifndef U_POLL_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SipHash-2-4: a hash from which those that do not know the key learn nothing about other hashes. */
+/* SipHash-2-4: a hash that tells nothing about other hashes to anyone without the key. */
 #ifndef U_SIPHASH_H
 #define U_SIPHASH_H
 

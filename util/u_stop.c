@@ -25,26 +25,26 @@
 #include "u_fd.h"
 
 /*
- * A helper process does it, since a thread may not trace others of its process.  It is made as by vfork():
- * it has the memory of this process, and the thread that made it waits in the kernel until it ends.
- * What it does is done by system calls alone, since stopped threads may hold the locks of the C library.
- * When it ends for whatever reason, the kernel lets go all threads that it has stopped.
+ * A helper process stops the threads, since a thread may not trace others of its process.  It is made as by
+ * vfork(): it has the memory of this process, and the thread that made it waits in the kernel until it ends.
+ * It makes system calls only, since stopped threads may hold the locks of the C library.  When it ends,
+ * for any reason, the kernel resumes all threads that it has stopped.
  */
 
-/* Not followed by the thread sanitizer, whose locks a stopped thread may hold. */
+/* Not instrumented for the thread sanitizer, whose locks a stopped thread may hold. */
 #define RAW __attribute__((no_sanitize_thread))
 
 #define STACK_BYTES (256u << 10)
-#define TIDS_MAX (4u << 20) /* their numbers: PID_MAX_LIMIT of the kernel */
+#define TIDS_MAX (4u << 20) /* above every thread id: PID_MAX_LIMIT of the kernel */
 #define THREADS_MAX (64u << 10)
-#define LIMIT_S 5 /* for threads that the kernel does not stop */
+#define LIMIT_S 5 /* the longest wait for a thread to stop */
 
 struct thread {
 	int32_t tid;
-	int32_t signal; /* that it was about to take, which it takes when it is let go */
+	int32_t signal; /* the one that it was about to take, and takes when it is resumed */
 };
 
-/* Memory of the helper: pages that are not touched take none. */
+/* The helper's own memory; pages that are not touched take none. */
 struct room {
 	uint8_t stack[STACK_BYTES];
 	uint8_t known[TIDS_MAX / 8]; /* a bit for each number of a thread */
@@ -57,10 +57,10 @@ struct stop {
 	void *arg;
 	struct room *room;
 	uint32_t count;	  /* of room->threads */
-	uint32_t stopped; /* of these; the others have been told to stop */
+	uint32_t stopped; /* how many of these have stopped; the others have been told to */
 	uint64_t listed;  /* threads in the last list of them */
-	bool own;	  /* the calling thread is there */
-	int tasks;	  /* /proc/self/task of the process whose threads these are */
+	bool own;	  /* the calling thread is in that list */
+	int tasks;	  /* /proc/self/task of the process that has the threads */
 	int32_t self;	  /* the thread that waits for the helper */
 	const char *why;  /* NULL: `run` was called */
 	bool done;	  /* the helper has this memory, and has set `err` */
@@ -87,7 +87,7 @@ RAW static int64_t now_s(void)
 	return t.tv_sec;
 }
 
-/* By the letter behind the name in parentheses, in /proc/self/task/TID/stat. */
+/* Has the thread ended?  The letter after the name in parentheses, in /proc/self/task/TID/stat, shows it. */
 RAW static bool has_ended(const struct stop *s, const char *tid)
 {
 	char path[32], text[256], *end = text;
@@ -109,7 +109,7 @@ RAW static bool has_ended(const struct stop *s, const char *tid)
 	return n <= 0 || *end == 'Z' || *end == 'X';
 }
 
-/* 0: it is none. */
+/* Reads the name as a number; 0: it is none. */
 RAW static int32_t number(const char *name)
 {
 	int32_t tid = 0;
@@ -119,7 +119,7 @@ RAW static int32_t number(const char *name)
 	return tid;
 }
 
-/* Begins to stop a thread that is new. */
+/* Begins to stop a thread, unless it is known. */
 RAW static int begin(struct stop *s, const char *name)
 {
 	int32_t tid = number(name);
@@ -149,7 +149,7 @@ struct entry {
 	char name[];
 };
 
-/* Lists the threads, and begins to stop those that are new unless it only checks.  Their number, or -errno. */
+/* Lists the threads, and, unless `only_check`, begins to stop new ones.  Returns the number of those, or -errno. */
 RAW static int list(struct stop *s, bool only_check)
 {
 	char *names = s->room->names;
@@ -196,7 +196,7 @@ RAW static int await(struct stop *s, struct thread *t, int64_t end)
 	return 0;
 }
 
-/* The kernel ends a list at a thread that ends meanwhile.  The links of the folder are its threads, and two. */
+/* Is the list complete?  The kernel cuts it at a thread that ends.  The folder has two more links than threads. */
 RAW static bool has_all(const struct stop *s)
 {
 	struct stat folder;
@@ -205,7 +205,7 @@ RAW static bool has_all(const struct stop *s)
 	       s->listed + 2 >= folder.st_nlink;
 }
 
-/* Until a list has all and none that is new: threads that are stopped make no others. */
+/* Repeats until a list is complete and has no new thread: stopped threads make no others. */
 RAW static int stop_all(struct stop *s)
 {
 	int64_t end = now_s() + LIMIT_S;
@@ -230,7 +230,7 @@ RAW static int stop_all(struct stop *s)
 	return 0;
 }
 
-/* Numbers of another name space would be those of other processes. */
+/* Checks that the list has the calling thread: thread ids of another name space are those of other processes. */
 RAW static int find_self(struct stop *s)
 {
 	int err = list(s, true);
@@ -241,7 +241,7 @@ RAW static int find_self(struct stop *s)
 	return -EOPNOTSUPP;
 }
 
-/* The end of this process lets go those that have not stopped, with the signals that they were about to take. */
+/* Resumes the stopped threads; the end of this process resumes the rest, with signals that they were about to take. */
 RAW static void let_all_go(const struct stop *s)
 {
 	for (uint32_t i = 0; i < s->stopped; i++)
@@ -269,12 +269,12 @@ RAW static int help(void *arg)
 /* ---- in the process --------------------------------------------------------------------------- */
 
 /*
- * clone() by the name that no sanitizer replaces.  That of the thread sanitizer takes each child for one with memory of
- * its own, and notes in this memory, which is the child's, too, that no thread may be started from now on.
+ * clone() by the name that no sanitizer replaces.  The thread sanitizer's clone() assumes that each child has memory of
+ * its own, and stores a note that no thread may be started from now on, here in memory that this process shares.
  */
 extern int __clone(int (*run)(void *), void *stack, int flags, void *arg, ...);
 
-/* Not seen by wait() of the program, since it ends without a signal. */
+/* Starts the helper.  wait() of the program does not see it, since it ends without a signal. */
 static int start_helper(struct stop *s)
 {
 	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
@@ -313,7 +313,7 @@ static int stop_by_helper(struct stop *s)
 	return -EOPNOTSUPP;
 }
 
-/* Yama lets a process trace only those that agree; elsewhere prctl() does not know this. */
+/* Allows or forbids tracing of this process: Yama demands that it agrees; without Yama prctl() fails. */
 static bool agree(bool on)
 {
 	return prctl(PR_SET_PTRACER, on ? PR_SET_PTRACER_ANY : 0, 0, 0, 0) == 0;

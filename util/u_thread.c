@@ -20,20 +20,20 @@ struct start {
 	void *(*run)(void *);
 	void *arg;
 	char name[NAME_BYTES];
-	bool moves;		 /* it does not begin on the processors where it has to be */
+	bool moves;		 /* it does not begin on the processors on which it has to run */
 	struct u_cpuset process; /* those of the process; empty: not known */
-	struct u_cpuset cpus;	 /* those asked for; empty: all of the process */
-	_Atomic uint32_t moved;	 /* of a thread that moves: it has, and no longer uses this */
+	struct u_cpuset cpus;	 /* those of the caller; empty: all of the process */
+	_Atomic uint32_t moved;	 /* if `moves`: the thread has moved, and no longer uses this */
 };
 
-/* What the process may use, before a thread of the application was moved. */
+/* The processors of the process before a thread of the application was bound. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct u_cpuset original;
 static bool has_original;
 
 /* ---- processors ------------------------------------------------------------------------------ */
 
-/* Of a thread, or with 0 of this one. */
+/* The processors of a thread; 0: of the calling thread. */
 static int get_cpus(pid_t tid, struct u_cpuset *out)
 {
 	size_t size = CPU_ALLOC_SIZE(U_CPUSET_END);
@@ -75,7 +75,7 @@ int u_thread_own_cpus(struct u_cpuset *out)
 	return get_cpus(0, out);
 }
 
-/* Those of its first thread, or those of before. */
+/* Those of the first thread, or those that u_thread_keep_cpus() kept. */
 int u_thread_process_cpus(struct u_cpuset *out)
 {
 	int rc = 0;
@@ -139,7 +139,7 @@ static void *thread_main(void *arg)
 	return run(arg);
 }
 
-/* A thread inherits the mask of its creator, so the creator blocks all signals meanwhile. */
+/* A thread inherits the mask of its creator, so the creator blocks all signals during the call. */
 static int create_masked(pthread_t *thread, struct start *start)
 {
 	sigset_t all;
@@ -153,7 +153,7 @@ static int create_masked(pthread_t *thread, struct start *start)
 	return rc;
 }
 
-/* A new thread begins on the processors of its creator. */
+/* Finds the processors of the process.  A new thread begins on those of its creator, so it may have to move. */
 static void find_cpus(struct start *s)
 {
 	struct u_cpuset own;
@@ -164,7 +164,7 @@ static void find_cpus(struct start *s)
 		   !u_cpuset_equal(&own, &s->process);
 }
 
-/* Else it could undo what the caller decides for the thread after its start. */
+/* Waits until the thread has moved; else it could later undo a binding that the caller makes. */
 static void wait_moved(struct start *s)
 {
 	while (atomic_load_explicit(&s->moved, memory_order_acquire) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Time, deadlines, and the pause of a polling loop.  Only u_time.c reads clocks, naps and yields; a program that has
- * another one has another time (docs/architecture.md, section 4).
+ * Time, deadlines, and the pause of a polling loop.  Only u_time.c reads clocks, naps and yields; a program that is
+ * built with another u_time.c has another time (docs/architecture.md, section 4).
  */
 #ifndef U_TIME_H
 #define U_TIME_H
@@ -15,10 +15,10 @@ int64_t u_now_ns(void);
 /* Nanoseconds since 1970: it differs between hosts, and may jump. */
 int64_t u_calendar_ns(void);
 
-/* Sleeps for so long, or until a signal is handled.  No cancellation point. */
+/* Sleeps for `ns`, or until a signal is handled.  No cancellation point. */
 void u_nap_ns(int64_t ns);
 
-/* Sleeps until then, by u_now_ns().  No cancellation point. */
+/* Sleeps until `at`, a time of u_now_ns().  No cancellation point. */
 void u_nap_until(int64_t at);
 
 /* Offers the processor to other threads. */
@@ -34,7 +34,7 @@ static inline void u_pause(void)
 }
 
 /*
- * Call it after a poll of memory found nothing: it keeps the processor from executing later polls
+ * Call it after a poll of memory that found nothing: it keeps the processor from executing later polls
  * speculatively.  x86 discards all work since such a poll when another processor writes the line.
  */
 static inline void u_poll_empty(void)

@@ -5,15 +5,15 @@
  *	point			arguments
  *	post_entered		VI, descriptor		VipPostSend was called
  *	payload_written		channel, slot		a slot's payload is written to the peer
- *	slot_published		channel, slot		and its sequence
+ *	slot_published		channel, slot		its sequence is written as well
  *	bell_rung		channel, bits		the peer's doorbell is about to be rung
  *	slot_seen		channel, slot		the receiver found the sequence; once more
  *						when the slot is not a short message
  *	payload_copied		channel, bytes		its payload is in the receive buffer
  *	completion_written	descriptor, status	the descriptor carries its Status
- *	completion_taken	descriptor, status	and goes back to the program
+ *	completion_taken	descriptor, status	the program gets the descriptor back
  *	sleep_begins		NIC, ticket		a thread goes to sleep
- *	sleep_ended		NIC, ticket		and is awake
+ *	sleep_ended		NIC, ticket		the thread is awake
  *
  * A slot is named by its number, which both ends count from 0 for each direction.  The
  * arguments are values that the code has anyway: nothing is computed for them.

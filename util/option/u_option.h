@@ -3,7 +3,7 @@
  * The options of a program: one table drives the parser, --help and the error lines.
  *
  * A row of the table names an option and the member of the program's structure that it sets.  The
- * member's type says which argument the option takes, and the row says within which limits.  Needs
+ * member's type says which argument the option takes, and the row gives its limits.  This unit needs
  * nothing else of this project.
  */
 #ifndef U_OPTION_H
@@ -16,12 +16,12 @@
 #define U_OPTION_GO_ON (-1) /* differs from the exit statuses 0, 1 and 2 */
 
 enum u_option_kind {
-	U_OPTION_FLAG,	  /* bool: becomes true, or what `off` says */
+	U_OPTION_FLAG,	  /* bool: becomes true, or false if `off` */
 	U_OPTION_NUMBER,  /* integer or enum of 4 or 8 bytes: min to max; without an argument min */
 	U_OPTION_DECIMAL, /* double: least to most */
 	U_OPTION_STRING,  /* const char *: of min to max characters; without an argument "" */
 	U_OPTION_LIST,	  /* array of const char *: each use sets the next; the others stay NULL */
-	U_OPTION_PAIR,	  /* int[2]: A,B, both from min to max; "A[,B]": A alone sets both */
+	U_OPTION_PAIR,	  /* int[2]: A,B, both from min to max; "A[,B]": without B, A sets both */
 	U_OPTION_HELP,
 	U_OPTION_VERSION,
 };
@@ -29,14 +29,14 @@ enum u_option_kind {
 struct u_option {
 	const char *name; /* NULL: `help` is a heading */
 	char letter;	  /* 0: none */
-	const char *arg;  /* its name; NULL: none. "=X": shown with a '='; "[=X]": may be missing */
+	const char *arg;  /* its name; NULL: none. "=X": shown with '='; "[=X]": may be missing */
 	const char *help; /* may have several lines */
 
 	enum u_option_kind kind; /* this and the next two by U_OPTION_AT() */
 	size_t offset, bytes;
-	uint64_t min, max;	  /* max 0: no limit but the type's, for an int INT_MAX */
+	uint64_t min, max;	  /* max 0: only the type's limit, for an int INT_MAX */
 	uint64_t step;		  /* a number that divides the argument; 0: any */
-	double least, most;	  /* of a double */
+	double least, most;	  /* limits of a double */
 	bool size;		  /* a number in bytes, which may end with k, M, G or T */
 	bool off;		  /* a bool becomes false */
 	unsigned int tools;	  /* a mask of the tools that have it; 0: all */
@@ -46,7 +46,7 @@ struct u_option {
 	 * -ECANCELED: refused, and an error line was written; another error: it is printed in the error line.
 	 */
 	int (*call)(void *into, const struct u_option *o, const char *arg);
-	const char *expected; /* after "is not" in the error line; NULL: by the kind and the limits */
+	const char *expected; /* follows "is not" in the error line; NULL: by kind and limits */
 };
 
 /* In a row: the option sets this member, whose type says which argument the option takes. */
@@ -68,23 +68,23 @@ struct u_option {
 
 struct u_option_tool {
 	const char *name;
-	const char *head; /* of --help, up to the options */
+	const char *head; /* the beginning of --help, up to the options */
 	const struct u_option *options;
 	void (*more)(void); /* prints what stands between options and tail; NULL: nothing */
 	const char *tail;   /* may be NULL */
-	unsigned int mask;  /* of rows; those without one of its bits are not known */
-	int operands;	    /* arguments that are no options, at most */
+	unsigned int mask;  /* rows whose `tools` has none of these bits are not known */
+	int operands;	    /* the most arguments that are no options */
 	void (*say)(const char *line); /* takes an error line; NULL: standard error, after `name` */
 	/*
-	 * The operands are another program's command line: options end before the first.  Names of
-	 * options may follow one dash, as launchers of parallel programs have them, and are not shortened.
+	 * The operands are another program's command line: options end before the first operand.  Names
+	 * of options may follow a single dash, as in launchers of parallel programs, and are not shortened.
 	 */
 	bool starts_program;
 };
 
 /*
- * Sets what the command line says.  U_OPTION_GO_ON, and optind is the first operand; or the exit
- * status: 0 after --help or --version, 1 or 2 after an error line.
+ * Parses the command line and sets the members.  Returns U_OPTION_GO_ON, and then optind is the first
+ * operand; or the exit status: 0 after --help or --version, 1 or 2 after an error line.
  */
 int u_option_parse(const struct u_option_tool *t, int argc, char **argv, void *into);
 

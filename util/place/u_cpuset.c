@@ -84,7 +84,7 @@ void u_cpuset_less(struct u_cpuset *a, const struct u_cpuset *b)
 		a->bits[i] &= ~b->bits[i];
 }
 
-/* Reads a number below `end`.  Returns the text behind it, or NULL. */
+/* Reads a number below `end`.  Returns the text after it, or NULL. */
 static const char *number(const char *text, int end, int *out)
 {
 	int value = 0;

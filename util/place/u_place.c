@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#define STEPS 4 /* the place asked for, and those that it gives way to */
+#define STEPS 4 /* the place of the rule, and those that are tried instead */
 
-/* One decision in the making. */
+/* The state of one decision while it is made. */
 struct work {
 	const struct u_place_case *c;
 	const struct u_place_ask *ask;
-	struct u_cpuset anchor; /* where the application's thread may run, of what the machine has */
+	struct u_cpuset anchor; /* the machine's processors that the application's thread may use */
 	struct u_place_decision *d;
 };
 
@@ -46,7 +46,7 @@ static void share_list(const struct work *w, struct u_cpuset *set)
 	}
 }
 
-/* The processors of a core stand together in a topology. */
+/* Keeps this thread's share of the cores.  The processors of a core stand together in a topology. */
 static void share_cores(const struct work *w, struct u_cpuset *set)
 {
 	const struct u_topo *topo = w->c->topo;
@@ -92,8 +92,8 @@ static bool same_core(const struct work *w, const struct u_cpuset *limit, struct
 }
 
 /*
- * The rest of the part, without what the application is close to.  If the application may run so widely that
- * there is no rest: all of the part.
+ * Gives the part around the application's processors without their nearer part `close`.  If the application may
+ * run so widely that nothing is left: all of the part.
  */
 static bool beside(const struct work *w, enum u_topo_part part, enum u_topo_part close,
 		   const struct u_cpuset *limit, struct u_cpuset *out)
@@ -112,8 +112,8 @@ static bool beside(const struct work *w, enum u_topo_part part, enum u_topo_part
 }
 
 /*
- * Of the processors in `limit`, those that stand in a relation to the application, maybe none.  True: its
- * own are among them, because it may run on several cores.
+ * Gives the processors in `limit` that have this relation to the application, maybe none.  True: its own are
+ * among them, because it may run on several cores.
  */
 static bool related(const struct work *w, enum u_place_where where, const struct u_cpuset *limit,
 		    struct u_cpuset *out)
@@ -139,7 +139,7 @@ static bool related(const struct work *w, enum u_place_where where, const struct
 	}
 }
 
-/* Why there is nothing in that relation among the allowed. */
+/* Returns why no allowed processor has that relation. */
 static enum u_place_why why_not(const struct work *w, enum u_place_where where)
 {
 	struct u_cpuset all = { { 0 } }, there;
@@ -285,7 +285,7 @@ static void decide(const struct u_place_case *c, const struct u_place_ask *ask,
 
 /* ---- warnings ------------------------------------------------------------------------------- */
 
-/* What a thread may use. */
+/* A thread and the processors that it may use. */
 struct user {
 	const struct u_cpuset *cpus;
 	bool placed, polls;
@@ -349,7 +349,7 @@ static void warn(const struct u_place_case *c, const struct u_place_ask *asks, u
 	}
 }
 
-/* Where the application's thread will be.  True: by its rule. */
+/* Gives the processors on which the application's thread will run.  True: by its rule. */
 static bool application_of(const struct u_place_case *c, struct u_cpuset *out)
 {
 	const struct u_place_ask ask = { .role = U_PLACE_APPLICATION, .count = 1 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where threads run: the decision, from what a machine is, what is allowed and what is asked for.
- * docs/placement.md has the rules.  Nothing here has a side effect.
+ * Decides where threads run, from the topology of the machine, the allowed processors and the rules.
+ * docs/placement.md describes the rules.  Nothing here has a side effect.
  */
 #ifndef U_PLACE_H
 #define U_PLACE_H
@@ -20,9 +20,9 @@ struct u_place_case {
 	struct u_cpuset allowed;
 	struct u_cpuset application; /* where its thread may run; empty: not known */
 	int device_node;	     /* of the adapter; U_TOPO_NONE: not known, or no adapter */
-	unsigned int rank, ranks;    /* of this process among those of the machine; 0 ranks: 1 */
-	bool foreign; /* the application is in other processes, and its rule only tells where */
-	bool application_polls; /* its thread never sleeps */
+	unsigned int rank, ranks;    /* of this process among those of the machine; `ranks` 0: 1 */
+	bool foreign; /* the application is in other processes; its rule only says where it runs */
+	bool application_polls; /* the application's thread never sleeps */
 };
 
 /* A thread to be placed: number `index` of the `count` of its role. */
@@ -33,26 +33,26 @@ struct u_place_ask {
 };
 
 enum u_place_why {
-	U_PLACE_NOT_ASKED, /* no rule, or none */
+	U_PLACE_NOT_ASKED, /* no rule, or the rule "none" */
 	U_PLACE_AS_ASKED,  /* as the rule says */
 	U_PLACE_LOOSE, /* as the rule says, but the application's thread may run there as well */
-	U_PLACE_EVERYWHERE,  /* of U_PLACE_DEVICE: no processor is nearer than another */
+	U_PLACE_EVERYWHERE,  /* for U_PLACE_DEVICE: no processor is nearer than another */
 	U_PLACE_NOT_THERE,   /* the machine has no such processor; another place */
 	U_PLACE_NOT_ALLOWED, /* the process may not use them; another place */
-	U_PLACE_NO_CACHES,   /* which cores share a cache is not known; another place */
+	U_PLACE_NO_CACHES,   /* the caches of the cores are not known; another place */
 	U_PLACE_WIDE,	/* the application's thread may run under several caches; another place */
 	U_PLACE_PARTLY, /* some of the list */
 	/* From here on the thread is not placed. */
 	U_PLACE_NO_TOPOLOGY,	/* nothing is known of the machine */
 	U_PLACE_NO_APPLICATION, /* the place of the application's thread is not known */
-	U_PLACE_TOO_WIDE,	/* it may run on several packages */
+	U_PLACE_TOO_WIDE,	/* the application's thread may run on several packages */
 	U_PLACE_NO_DEVICE,	/* the adapter's node is not known */
 	U_PLACE_NO_LIST,	/* the process may use no processor of the list */
 };
 
 enum {
-	U_PLACE_SHARES_CPU = 1,	 /* with the thread `with`, which cannot be elsewhere either */
-	U_PLACE_SHARES_CORE = 2, /* likewise, with a processor of its own */
+	U_PLACE_SHARES_CPU = 1,	 /* with the thread `with`, which has no other place either */
+	U_PLACE_SHARES_CORE = 2, /* with the thread `with`, but each has its own processor */
 	U_PLACE_POLLS = 4,	 /* one of the two never sleeps */
 	U_PLACE_TOO_MANY = 8,	 /* more threads never sleep than there are processors */
 };
@@ -63,7 +63,7 @@ struct u_place_decision {
 	enum u_place_why why;
 	unsigned int warnings;
 	unsigned int
-		with; /* of U_PLACE_SHARES_*: the index of the other thread; `n`: the application */
+		with; /* for U_PLACE_SHARES_*: the index of the other thread; `n`: the application */
 };
 
 /* Decides for n threads of one process together. */
@@ -75,11 +75,11 @@ bool u_place_met(const struct u_place_decision *d);
 
 #define U_PLACE_TEXT 200
 
-/* One line: what was asked for, what it got, and why.  Returns `out`. */
+/* Writes one line: the place of the rule, the place that the thread got, and why.  Returns `out`. */
 char *u_place_text(const struct u_place_case *c, const struct u_place_ask *ask,
 		   const struct u_place_decision *d, char out[U_PLACE_TEXT]);
 
-/* The warnings in words, "" for none.  Returns `out`. */
+/* Writes the warnings in words, "" for none.  Returns `out`. */
 char *u_place_warning(const struct u_place_ask *asks, unsigned int n, unsigned int index,
 		      const struct u_place_decision *d, char out[U_PLACE_TEXT]);
 

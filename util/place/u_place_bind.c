@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Of the set, the processors of its part number n, from 0; numbers begin anew behind the last. */
+/* Gives the processors of the set that are in its part number n, from 0; after the last part comes the first. */
 static void nth(const struct u_topo *topo, const struct u_cpuset *set, enum u_topo_part part,
 		unsigned int n, struct u_cpuset *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which processors a launcher gives to each process of a machine. */
+/* The processors that a launcher gives to each process of a machine. */
 #ifndef U_PLACE_BIND_H
 #define U_PLACE_BIND_H
 
@@ -7,7 +7,7 @@
 
 /*
  * Process i goes to part i of the kind `map`, in turn, and within that to the next part of the kind `bind`;
- * it gets what is allowed of this part.  Returns 0, or -ENODATA where such a part is not known.
+ * it gets the allowed processors of this part.  Returns 0, or -ENODATA if such a part is not known.
  */
 int u_place_bind(const struct u_topo *topo, const struct u_cpuset *allowed, enum u_topo_part bind,
 		 enum u_topo_part map, unsigned int process, struct u_cpuset *out);

@@ -13,7 +13,7 @@ const char *const u_place_where_words[] = {
 	"none", "same-core", "shared-cache", "same-package", "other-package", "device", NULL
 };
 
-/* Returns -EINVAL. */
+/* Writes an error line.  Returns -EINVAL. */
 static int __attribute__((format(printf, 2, 3)))
 refuse(char error[U_PLACE_ERROR], const char *format, ...)
 {

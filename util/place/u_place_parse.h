@@ -32,12 +32,12 @@ extern const char *const u_place_where_words[]; /* a list has no word */
 
 struct u_place_rule {
 	enum u_place_where where;
-	struct u_cpuset list; /* of U_PLACE_LIST */
+	struct u_cpuset list; /* for U_PLACE_LIST */
 };
 
 struct u_place_rules {
 	struct u_place_rule of[U_PLACE_ROLES];
-	bool strict; /* what cannot be had as asked is an error */
+	bool strict; /* a rule that cannot be met is an error */
 };
 
 #define U_PLACE_ERROR 160

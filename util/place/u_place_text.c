@@ -28,7 +28,7 @@ static const char *where_text(const struct u_place_rule *rule, char list[U_CPUSE
 					   : u_place_where_words[rule->where];
 }
 
-/* Such as "shared-cache (L3)". */
+/* Writes the place that a thread got, such as "shared-cache (L3)". */
 static void got_text(const struct u_place_case *c, const struct u_place_decision *d, char *out,
 		     size_t size)
 {

@@ -64,7 +64,7 @@ static uint64_t machine_id(void)
 
 /* ---- quotas of control groups ---- */
 
-/* A line of mountinfo: what of the hierarchy is mounted, and where. */
+/* A line of mountinfo: the part of the hierarchy that is mounted, and the place. */
 struct mount {
 	char root[PATH_MAX], point[PATH_MAX];
 	bool second; /* version 2 of control groups */
@@ -84,7 +84,7 @@ static bool has_word(const char *list, const char *word)
 	}
 }
 
-/* A hierarchy that may limit processor time. */
+/* Reads a line; false unless it is a hierarchy that may limit processor time. */
 static bool take_mount(char *line, struct mount *m)
 {
 	char *rest = strstr(line, " - "), options[256];
@@ -98,7 +98,7 @@ static bool take_mount(char *line, struct mount *m)
 	       sscanf(rest, " - cgroup %*s %255s", options) == 1 && has_word(options, "cpu");
 }
 
-/* The group of the process in such a hierarchy: a line of its file "cgroup". */
+/* Finds the group of the process in such a hierarchy: a line of its file "cgroup". */
 static bool find_group(const char *proc, bool second, char path[PATH_MAX])
 {
 	char name[PATH_MAX], *line = NULL, *list, *at;
@@ -134,7 +134,7 @@ static bool read_number(const char *folder, const char *name, long long *out)
 	return read_line(path, line, sizeof(line)) && sscanf(line, "%lld", out) == 1;
 }
 
-/* Of one group, in thousandths of a processor; 0: none. */
+/* The quota of one group, in thousandths of a processor; 0: none. */
 static uint32_t quota_of(const char *folder, bool second)
 {
 	char path[PATH_MAX + 32], line[64];
@@ -162,14 +162,14 @@ static uint64_t id_of(const char *folder)
 	return ((uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
 }
 
-/* From the group up to what is mounted; takes the smallest. */
+/* Walks from the group up to the mount, and takes the smallest quota. */
 static void walk(const struct mount *m, const char *path, uint64_t *group, uint32_t *quota)
 {
 	size_t root = strcmp(m->root, "/") == 0 ? 0 : strlen(m->root), least = strlen(m->point);
 	char folder[PATH_MAX];
 	uint32_t found;
 
-	/* A path outside of what is mounted is that of a container's parent: the mount itself is the group. */
+	/* A path outside the mounted part is that of a container's parent: the mount itself is the group. */
 	if (strncmp(path, m->root, root) != 0 || (path[root] != '/' && path[root] != '\0'))
 		path = "";
 	else

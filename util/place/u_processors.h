@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processors that this process may use: those of its affinity, which cpusets limit, and the time on them
- * that quotas of control groups leave.  And whether the processes of a machine have to share them.
+ * Reads the processors that this process may use: those of its affinity, which cpusets limit, and the time on them
+ * that quotas of control groups leave.  Computes whether the processes of a machine have to share them.
  */
 #ifndef U_PROCESSORS_H
 #define U_PROCESSORS_H
@@ -18,7 +18,7 @@ struct u_processors {
 	uint64_t group;	  /* the control group that has the smallest quota; 0: none has one */
 	uint32_t quota;	  /* of that group, in thousandths of a processor */
 	uint32_t count;	  /* processors that the calling thread may run on; 0: not known */
-	uint64_t cpus[U_PROCESSORS_WORDS]; /* their numbers, of those below 1024 */
+	uint64_t cpus[U_PROCESSORS_WORDS]; /* their numbers, as far as these are below 1024 */
 };
 
 void u_processors_read(struct u_processors *out);
@@ -27,22 +27,22 @@ void u_processors_read(struct u_processors *out);
 unsigned int u_processors_count(void);
 
 /*
- * The smallest quota of the control groups that the process of this folder of /proc is in, version 1 or 2.
+ * Gives the smallest quota of the control groups, version 1 or 2, that have the process of this folder of /proc.
  * False: there is none.
  */
 bool u_processors_quota(const char *proc, uint64_t *group, uint32_t *quota);
 
-/* Counts processes, from the view of one of them, of which `mine` is. */
+/* Counts the processes that compete with one of them; `mine` is that of this one. */
 struct u_processors_crowd {
 	const struct u_processors *mine;
-	unsigned int within;		   /* that may only run where this one may */
-	unsigned int meets;		   /* that may run on a processor on which this one may */
-	unsigned int group;		   /* in the control group of this one */
-	uint64_t cpus[U_PROCESSORS_WORDS]; /* of those counted in `meets` */
+	unsigned int within;		   /* those that may run only where this one may */
+	unsigned int meets;		   /* those that may run on a processor of this one */
+	unsigned int group;		   /* those in the control group of this one */
+	uint64_t cpus[U_PROCESSORS_WORDS]; /* of the processes counted in `meets` */
 };
 
 void u_processors_crowd_begin(struct u_processors_crowd *c, const struct u_processors *mine);
-/* Once for each process, also for this one; those of other machines do not count. */
+/* Call it once for each process, also for this one; those of other machines do not count. */
 void u_processors_crowd_add(struct u_processors_crowd *c, const struct u_processors *other);
 /* Are there more processes than processors for them? */
 bool u_processors_crowd_is(const struct u_processors_crowd *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What placement has to know of a machine: for each processor that is online, its core, the cache
+ * The topology of a machine, for placement: for each processor that is online, its core, the cache
  * that its core shares, its package and its memory node.
  */
 #ifndef U_TOPO_H
@@ -16,7 +16,7 @@
 struct u_topo_cpu {
 	int os;		 /* the number that Linux gives it */
 	int core;	 /* cores, caches and packages are numbered from 0 */
-	int cache;	 /* the largest within one package; U_TOPO_NONE: not known */
+	int cache;	 /* its largest cache within one package; U_TOPO_NONE: not known */
 	int cache_level; /* of that cache, such as 3 */
 	int package;
 	int node; /* the number that Linux gives the memory node */
@@ -29,14 +29,14 @@ struct u_topo {
 
 enum u_topo_part { U_TOPO_CPU, U_TOPO_CORE, U_TOPO_CACHE, U_TOPO_PACKAGE, U_TOPO_NODE };
 
-/* Of a processor, the number of that part; of U_TOPO_CPU its index. */
+/* The number of the part that a processor is in; for U_TOPO_CPU its index. */
 int u_topo_number(const struct u_topo *topo, int index, enum u_topo_part part);
 
 /* Adds the processors of the machine that share such a part with one of `of`. */
 void u_topo_around(const struct u_topo *topo, const struct u_cpuset *of, enum u_topo_part part,
 		   struct u_cpuset *out);
 
-/* How many different such parts the processors of a set have; U_TOPO_NONE is one. */
+/* The number of different such parts that the processors of a set are in; U_TOPO_NONE counts as one. */
 int u_topo_spread(const struct u_topo *topo, const struct u_cpuset *set, enum u_topo_part part);
 
 /* The index of a processor, or -1. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inline functions of hwloc's headers call functions that are not loaded, so none of them is used.
+ * Reads the topology by hwloc.  Inline functions of its headers call functions that this file does not load, so it
+ * uses none of them.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,7 +16,7 @@
 #define LIBRARY "libhwloc.so.15"
 #define SERIES 2 /* of its interface */
 
-/* The functions needed. */
+/* The functions of hwloc that this file calls. */
 struct hwloc {
 	void *library;
 	__typeof__(hwloc_get_api_version) *api_version;
@@ -72,7 +73,7 @@ static int find(struct hwloc *h, char error[U_TOPO_ERROR])
 	return 0;
 }
 
-/* It is never unmapped, since hwloc loads libraries of devices that do not stand it. */
+/* The library is never unmapped, since hwloc loads libraries of devices that fail when they are unmapped. */
 static int load(struct hwloc *h, char error[U_TOPO_ERROR])
 {
 	int rc;
@@ -91,7 +92,7 @@ static bool is_shared_cache(hwloc_obj_type_t type)
 	return type >= HWLOC_OBJ_L2CACHE && type <= HWLOC_OBJ_L5CACHE;
 }
 
-/* Walks up from the processor: the last cache below the package is the largest. */
+/* Describes a processor.  On the way up from it the last cache below the package is the largest. */
 static void describe(const struct hwloc *h, hwloc_obj_t pu, int index, struct u_topo_cpu *cpu)
 {
 	hwloc_obj_t o;
@@ -136,7 +137,7 @@ static int copy(const struct hwloc *h, hwloc_topology_t topology, struct u_topo 
 	return 0;
 }
 
-/* All processors that are online, also those that the process may not use; and no thread is moved. */
+/* Includes processors that are online but that the process may not use; and keeps hwloc from moving the thread. */
 static void set_flags(const struct hwloc *h, hwloc_topology_t topology)
 {
 	unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Without the headers of hwloc. */
+/* Stands in for u_topo_hwloc.c in a build without the headers of hwloc. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this machine is, from hwloc, a library that is loaded only when somebody asks. */
+/* Reads the topology of this machine by hwloc, a library that is loaded only when this is called. */
 #ifndef U_TOPO_READ_H
 #define U_TOPO_READ_H
 
@@ -10,7 +10,7 @@
 /*
  * Reads the machine, or with `synthetic` the machine that hwloc makes of such a description, and gives
  * it to the caller, who frees it with free().  Returns 0, or an error with a line that says what is missing:
- * -ENOENT without hwloc, -EIO where it finds no processors, -EINVAL for a description, -ENOMEM.
+ * -ENOENT without hwloc, -EIO if it finds no processors, -EINVAL for a bad description, -ENOMEM.
  */
 int u_topo_read(const char *synthetic, struct u_topo **out, char error[U_TOPO_ERROR]);
 

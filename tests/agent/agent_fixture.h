@@ -46,7 +46,7 @@ inline std::string unique_fabric()
 	return "t" + std::to_string(getpid()) + "." + std::to_string(serial++);
 }
 
-/* Lets others do something. */
+/* Gives other threads and processes time to run. */
 inline void pause_ms(int ms)
 {
 	u_poll(nullptr, 0, u_now_ns() + ms * INT64_C(1000000));
@@ -69,7 +69,7 @@ class Fabric {
 public:
 	using Tweak = std::function<void(ag_cfg &)>;
 
-	/* Agents of the first `started` hosts; the others may be started later, or played. */
+	/* Starts agents of the first `started` hosts; the others may be started later, or played by the test. */
 	explicit Fabric(unsigned hosts, Tweak tweak = nullptr, unsigned started = ~0u)
 	    : name_(unique_fabric()), hosts_(hosts), tweak_(std::move(tweak)), agents_(hosts),
 	      threads_(hosts)
@@ -117,7 +117,7 @@ public:
 #endif
 	}
 
-	/* Ends the agent's loop; its books can be read until finish(). */
+	/* Ends the agent's loop; its state can be read until finish(). */
 	void pause(unsigned host)
 	{
 #ifdef AGENT_STEPPED
@@ -292,7 +292,7 @@ public:
 		return m;
 	}
 
-	/* The next message but W_PORT, of which it keeps count. */
+	/* The next message except W_PORT; those are counted. */
 	Msg recv(int ms = kDeadlineMs)
 	{
 		for (;;) {
@@ -346,7 +346,7 @@ public:
 		send(m, W_ACCEPT);
 	}
 
-	/* A request whose answer is sure to come after everything sent before was handled. */
+	/* Waits for the answer to a request, which comes after everything sent before was handled. */
 	void sync()
 	{
 		token(W_UNLISTEN, ~0ull);
@@ -406,7 +406,7 @@ inline void wait_link(const Fabric &f, unsigned from, unsigned to)
 		<< "host " << from << " does not reach " << to;
 }
 
-/* All neighbours, both ways. */
+/* Waits until all neighbours reach each other, both ways. */
 inline void wait_links(const Fabric &f)
 {
 	for (unsigned i = 0; i < f.hosts() && f.hosts() > 1; i++) {
@@ -430,7 +430,7 @@ inline void wait_ports(const Fabric &f)
 	}
 }
 
-/* Bytes of the host's windows that are lent out. */
+/* Bytes of the host's windows that are allotted. */
 inline uint64_t window_used(const Fabric &f, unsigned host)
 {
 	Client tool(f, host, W_KIND_TOOL);
@@ -481,7 +481,7 @@ inline uint64_t slice_bytes(const Fabric &f)
 	return (w_slice_bytes(cfg.slots, cfg.payload_bytes) + 4095) & ~4095ull;
 }
 
-/* A fabric whose links are up, and which must have nothing lent out in the end. */
+/* A fabric whose links are up, and in which nothing may be allotted in the end. */
 class FabricTest : public ::testing::Test {
 protected:
 	void up(unsigned hosts, Fabric::Tweak tweak = nullptr)
@@ -519,7 +519,7 @@ protected:
 		for (unsigned i = 0; i < n; i++) {
 			for (unsigned to : { (i + 1) % n, (i + n - 1) % n }) {
 				Client probe(*fabric, i);
-				/* Refused for another reason while much is still under way. */
+				/* While much is still under way the refusal has another reason. */
 				EXPECT_TRUE(eventually([&] {
 					probe.connection(W_CONNECT, 1, address(i, "probe"),
 							 address(to, "nobody is called so"));
@@ -551,13 +551,13 @@ private:
 	std::vector<uint64_t> idle_;
 };
 
-/* A connection made: ids at both ends, slices held. */
+/* A connection that was made: its ids at both ends, and the messages with its slices. */
 struct Pair {
 	uint64_t client_conn = 0, server_conn = 0;
 	Msg client_linked, server_linked;
 };
 
-/* Client-server set-up, all the way; `to` is the host of `s`. */
+/* Makes a connection by client and server. */
 inline Pair join(Client &c, Client &s, const std::string &disc = "x")
 {
 	Pair p;

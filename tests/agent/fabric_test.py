@@ -143,7 +143,7 @@ class Fabric(unittest.TestCase):
         self.assertEqual([len(h["ports"]) for h in found[1:]], [3, 3])
         self.assertIn("the other hosts were told", run("alias", "x=host2", code=1))
         self.assertIn("is up already", run("up", code=1))
-        # Others come and go beside it; it is named where it matters.
+        # Other hosts are stopped and started while it does not answer; only commands about it mention it.
         run("stop", "x")
         self.assertIn("is up: 1 link\n", run("start", "host2"))
         self.assertIn(f"(pid {pid}) did not answer", run("start", "host0", code=1))
@@ -180,7 +180,7 @@ class Fabric(unittest.TestCase):
         self.assertIn("is up: 2 links\n", run("start", "2"))
         self.assertEqual(before, [(h["name"], [(p["name"], p["link"], p["window_bytes"]) for p in h["ports"]])
                                   for h in status()["hosts"]])
-        # Host 0 goes: the others tell its successor what it was not started with.
+        # Host 0 ends: the others tell its successor the settings with which it was not started.
         run("stop", "a")
         run("start", "a")
         self.assertEqual({(a["name"], a["kind"], a["host"]) for a in status()["aliases"]},
@@ -272,7 +272,7 @@ class Fabric(unittest.TestCase):
                 self.assertEqual(agents(), [])
 
     def test_up_with_an_agent_that_stands_for_a_while(self):
-        """Longer than agents are waited for elsewhere; the hosts after it come up meanwhile."""
+        """It takes longer than other waits for agents; the hosts after it come up in that time."""
         with tempfile.TemporaryDirectory() as scratch:
             agent = os.path.join(scratch, "agent")
             with open(agent, "w", encoding="utf-8") as script:
@@ -299,7 +299,7 @@ class Fabric(unittest.TestCase):
             self.assertIn(f"no file descriptor left (limit {limit}); raise it with ulimit -n", done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
             self.assertEqual(agents(), [])
-        # With as many as it asks for it has some left for those who ask it.
+        # With as many descriptors as it asks for it has some left for tools.
         subprocess.run([TOOL, "up", "--hosts", "3"], env=environment(), capture_output=True, timeout=60, check=True,
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
         self.assertEqual({h["agent"] for h in status()["hosts"]}, {"up"})
@@ -388,7 +388,7 @@ class Fabric(unittest.TestCase):
         self.assertRegex(run("--version"), r"^vi_fabric \(Viaduct\) \d+\.\d+")
 
 
-# Whoever started the test may ignore them; what it starts does not.
+# The program that started the test may ignore these signals; programs that the test starts must not.
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(number) == signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)

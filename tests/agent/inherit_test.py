@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an agent takes over from the program that starts it, and what not.  Argument: viaductd [TEST...]."""
+"""The properties that an agent inherits from the program that starts it, and others.  Argument: viaductd [TEST...]."""
 import ctypes
 import os
 import re
@@ -96,7 +96,7 @@ class Inherit(unittest.TestCase):
             self.assertEqual(Path(f"/proc/{agent.pid}/timerslack_ns").read_text(encoding="utf-8"), "50000\n")
 
     def test_processors(self):
-        """One on demand serves all of its host; one that is started by name runs where it was put."""
+        """An agent on demand may use all processors; one that is started by name keeps those that it was given."""
         every = os.sched_getaffinity(0)
         if len(every) < 2:
             self.skipTest("one processor")
@@ -157,13 +157,13 @@ class Inherit(unittest.TestCase):
         agent = self.started("--on-demand", before=before)
         self.assertEqual(set(status(agent.pid)["Uid"].split()), {"0"})
         self.assertEqual(os.getpriority(os.PRIO_PROCESS, agent.pid), 0)
-        # That of the owner is the owner's wish.
+        # An agent that its owner starts keeps the limits of the owner.
         self.assertEqual(os.getpriority(os.PRIO_PROCESS, self.started(
             "--hosts", "2", "--host-id", "1", before=lambda: os.setpriority(os.PRIO_PROCESS, 0, 19)).pid), 19)
 
     @unittest.skipIf(os.geteuid() != 0, "needs root to be called by somebody else")
     def test_caller_of_a_program_of_another(self):
-        """What the agent may not raise it names, instead of ending by it later."""
+        """The agent reports a limit that it may not raise, instead of failing by it later."""
         if subprocess.run(["test", "-x", AGENT], check=False, user=OTHER, group=OTHER, extra_groups=[]).returncode != 0:
             self.skipTest("other users may not run programs where the build lies")
         for what, most, letter, number in ((resource.RLIMIT_CPU, 5, "t", 5), (resource.RLIMIT_FSIZE, 1 << 20, "f", 1024),

@@ -16,7 +16,7 @@ from limit import limit  # noqa: E402  after its path
 
 FABRIC, INFO, AGENT = map(os.path.abspath, sys.argv[1:4])
 WAIT = limit(60)
-# Descriptors of the test become 3, 4, ... of the program, whose number is known to the shell only.
+# Descriptors of the test become 3, 4, ... of the program; only the shell knows its process id.
 HAND_OVER = """
 n=3
 for fd in $HANDED; do eval "exec $n<&$fd"; n=$((n + 1)); done
@@ -145,7 +145,7 @@ class Manager(unittest.TestCase):
         self.served(self.visitor())
 
     def test_an_agent_of_a_program_is_silent(self):
-        """The manager that the program has must not take the agent's word for its own."""
+        """The manager of the program must not take the agent's messages for those of the program."""
         read, write = os.pipe()
         env = environment(self.name, NOTIFY_SOCKET=f"@{self.name}")
         agent = subprocess.Popen([AGENT, "--ready-fd", str(write)], env=env, pass_fds=[write],

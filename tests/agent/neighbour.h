@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A neighbour's agent played by the test: host 1 of a fabric of two, or of a ring, at the
- * cable of host 0.  It knows the set-up words and the control slice on its own,
+ * cable of host 0.  It writes the set-up words and the control slice by code of its own,
  * so that it can get them wrong.
  */
 #ifndef NEIGHBOUR_H
@@ -77,7 +77,7 @@ public:
 		port_peer_db_ring(port, 1);
 	}
 
-	/* The whole set-up, done right. */
+	/* Makes a complete and correct set-up. */
 	void join(uint32_t db_bits = kDbBits)
 	{
 		int fd = -1;
@@ -110,7 +110,7 @@ public:
 		port_peer_db_ring(port, 1);
 	}
 
-	/* Sends `bytes` as the next record, said to be `len` long. */
+	/* Sends `bytes` as the next record, with `len` as its stated length. */
 	void send(const void *bytes, size_t size, uint32_t len)
 	{
 		memcpy(record(next), bytes, size);
@@ -126,7 +126,7 @@ public:
 		send(&m, sizeof(m), sizeof(m));
 	}
 
-	/* The same, by a path of the caller's. */
+	/* Sends the record by a path of the caller's. */
 	template <typename T> void send_by(T &m, w_ctl_type type, const w_path &path)
 	{
 		w_ctl_init(&m, type, sizeof(m));
@@ -175,7 +175,7 @@ public:
 		return slice;
 	}
 
-	/* The next record from the agent but heartbeats and links; false when none comes. */
+	/* The next record from the agent except heartbeats and link-state updates; false when none comes. */
 	bool recv(w_cm *out_cm)
 	{
 		do {

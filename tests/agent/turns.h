@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Agents in the test's own thread: they take their turns while the test waits for something, and time is virtual
- * (virtual_time.h).  It jumps to what is due next when none has anything to do.  A program has this if it is compiled
- * with AGENT_STEPPED; else agents are threads, and time is that of the machine.
+ * (virtual_time.h).  It jumps to what is due next when no agent has anything to do.  A program has this if it is
+ * compiled with AGENT_STEPPED; else agents are threads, and time is that of the machine.
  */
 #ifndef TURNS_H
 #define TURNS_H
@@ -29,14 +29,14 @@ namespace agent_test {
 
 class Turns {
 public:
-	/* The agent takes part. */
+	/* From now on the agent takes turns. */
 	static void begin(ag_agent *a)
 	{
 		vt_turns([](void *, int64_t until) { return take(until); }, nullptr);
 		taking_part().push_back({ a, 0 });
 	}
 
-	/* It has ended, or stands still. */
+	/* The agent takes no more turns: it has ended, or is paused. */
 	static void end(ag_agent *a)
 	{
 		auto &all = taking_part();
@@ -47,8 +47,8 @@ public:
 	}
 
 	/*
-	 * One step of each agent that has anything to do; without any, time passes until one has.  False: none has
-	 * before `until`.
+	 * Makes one step of each agent that has anything to do; if there is none, time passes until one has.
+	 * False: none has before `until`.
 	 */
 	static bool take(int64_t until)
 	{

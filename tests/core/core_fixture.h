@@ -13,7 +13,7 @@
 #include "eventually.h"
 #include "fake.h"
 
-/* An open NIC and registered memory: descriptors at desc(i), data behind them. */
+/* An open NIC and registered memory: descriptors at desc(i), data after them. */
 class CoreTest : public testing::Test {
 protected:
 	static constexpr size_t kDescBytes = 64 * 8192;

@@ -27,10 +27,10 @@ struct window {
 
 static struct {
 	_Atomic uint32_t progress_calls, doorbells, arms, wakes, unrung, rejects, windows, posts;
-	_Atomic uint32_t word; /* what sleepers wait for */
+	_Atomic uint32_t word; /* the futex of sleepers */
 	_Atomic int connect_error;
 	_Atomic bool watchable;
-	struct u_lock lock; /* of the rest */
+	struct u_lock lock; /* for the fields below */
 	void (*on_progress_vi)(VIP_VI_HANDLE, void *);
 	void *progress_vi_arg;
 	void (*on_doorbell)(void *);
@@ -118,7 +118,7 @@ static int progress_vi(struct vi_vi *vi)
 	return 1;
 }
 
-/* Of a VI, by the place of its handle in the table of handles. */
+/* The words of a VI, by the place of its handle in the table of handles. */
 static struct vi_words {
 	_Atomic uint32_t came, polls;
 } words[U_IDTAB_SLOTS];

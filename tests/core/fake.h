@@ -26,7 +26,7 @@ void fake_connect(VIP_VI_HANDLE vi);
 void fake_pending(VIP_VI_HANDLE vi);
 void fake_break(VIP_VI_HANDLE vi, int raise, VIP_ERROR_CODE code);
 
-/* The i-th entry behind the completed ones: start (next moves past it), complete. */
+/* Start entries after the completed ones (`next` moves past them); complete the i-th of them. */
 void fake_start(VIP_VI_HANDLE vi, int is_recv, uint32_t count);
 void fake_complete(VIP_VI_HANDLE vi, int is_recv, uint32_t i, uint32_t status, uint32_t length,
 		   uint32_t imm);
@@ -35,14 +35,14 @@ void fake_complete_at(VIP_VI_HANDLE vi, int is_recv, uint32_t n, uint32_t status
 uint32_t fake_capacity(VIP_VI_HANDLE vi, int is_recv);
 int fake_hot(VIP_VI_HANDLE vi, int is_recv);
 
-/* Checks of the i-th entry behind the completed ones. */
+/* Check the i-th entry after the completed ones. */
 uint32_t fake_check_send(VIP_VI_HANDLE vi, uint32_t i);
 uint32_t fake_check_recv(VIP_VI_HANDLE vi, uint32_t i, uint64_t bytes);
 struct fake_piece {
 	uint8_t *addr;
 	uint32_t len;
 };
-/* Walks over `need` bytes of its segments in steps of `want`: pieces, or -errno of the step that failed. */
+/* Walks over `need` bytes of its segments in steps of `want`; how many pieces, or -errno of the step that failed. */
 int fake_walk(VIP_VI_HANDLE vi, int is_recv, uint32_t i, uint64_t need, uint32_t want,
 	      struct fake_piece *out, uint32_t max);
 
@@ -54,22 +54,22 @@ void fake_locked(VIP_VI_HANDLE vi, int is_recv, void (*fn)(void *), void *arg);
 void fake_raise(VIP_NIC_HANDLE nic, VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, VIP_ERROR_CODE code);
 /* Something has come for the VI: a poll of a CQ that watches its word visits it. */
 void fake_arrive(VIP_VI_HANDLE vi);
-/* As vi_cq_unwatch() and, if that is due, vi_cq_grace(); whether it was. */
+/* As vi_cq_unwatch() and, if that is due, vi_cq_grace(); returns whether it was due. */
 int fake_unwatch(VIP_VI_HANDLE vi);
 /* vi_cq_unwatch_later() */
 void fake_unwatch_later(VIP_VI_HANDLE vi);
 /* As fake_arrive(), but the word does not tell. */
 void fake_arrive_unseen(VIP_VI_HANDLE vi);
 /*
- * From now on VIs have such a word, and a poll of one for which nothing has come asks for no progress.  Before, each
- * poll asks for progress.
+ * From now on VIs have such a word, and a poll_recv() that finds nothing does not return VI_POLL_PROGRESS.  Before this
+ * call each poll_recv() does.
  */
 void fake_watchable(void);
 /* The times that a receive queue was polled. */
 uint32_t fake_polls(VIP_VI_HANDLE vi);
 void fake_mark(VIP_VI_HANDLE vi, int is_recv);
 void fake_wait_mode(VIP_NIC_HANDLE nic, int mode);
-/* As if others wanted the processor: so many waits sleep at once. */
+/* As if other threads wanted the processor: the next `sleeps` waits sleep at once. */
 void fake_contention(VIP_NIC_HANDLE nic, uint32_t sleeps);
 uint32_t fake_notify_armed(VIP_NIC_HANDLE nic);
 
@@ -89,7 +89,7 @@ uint32_t fake_posts(void);   /* calls of post_send() */
 
 /* The next VipConnectWait() gets a request with these attributes. */
 void fake_offer(const VIP_VI_ATTRIBUTES *attrs, const void *disc, uint16_t disc_len);
-/* What connect_accept(), connect_request() and peer_done() answer instead of success. */
+/* The error that connect_accept(), connect_request() and peer_done() return instead of success. */
 void fake_connect_error(int err);
 
 #define FAKE_HOSTS 4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory at an address that the kernel gives to nobody who asks for any address. */
+/* Memory at an address that the kernel does not choose for mmap() with any address. */
 #ifndef APART_H
 #define APART_H
 
@@ -9,9 +9,8 @@
 #include <sys/mman.h>
 
 /*
- * As mmap() with any address.  The kernel chooses addresses from the top: of what is unmapped here, nothing is mapped
- * again by another thread or by an allocator, so that a gap stays one.  The addresses are low enough for all
- * sanitizers.
+ * As mmap() with any address.  The kernel chooses addresses from the top, so memory that is unmapped here is not mapped
+ * again by another thread or by an allocator: a gap stays a gap.  The addresses are low enough for all sanitizers.
  */
 inline void *map_apart(size_t length, int rights, int flags, int fd = -1)
 {
@@ -23,7 +22,7 @@ inline void *map_apart(size_t length, int rights, int flags, int fd = -1)
 
 		if (got == want)
 			return got;
-		/* Kernels before 4.17 take the address for a hint. */
+		/* Kernels before 4.17 treat the address as a hint. */
 		if (got != MAP_FAILED)
 			munmap(got, length);
 	}

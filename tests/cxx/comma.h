@@ -11,7 +11,7 @@ class Comma {
 	char folder[32] = "/tmp/commaXXXXXX";
 
 public:
-	bool there; /* else the machine has none, and nothing that makes one */
+	bool there; /* false: the machine has no such locale, and no tool that makes one */
 
 	Comma()
 	{

@@ -7,7 +7,7 @@
 
 #include "limit.h"
 
-/* Waits for what another thread will do; false after ten seconds, or a multiple of these. */
+/* Waits until another thread has made it true; false after ten seconds times limit_factor(). */
 template <typename Predicate> bool eventually(Predicate happened)
 {
 	auto deadline =

@@ -12,8 +12,8 @@
 #include <vector>
 
 /*
- * The time that 99 of 100 sleeping threads need at most to run after they have been woken up, of
- * 200, in microseconds; 0 where no thread can be had.  scripts/machine.py measures the same.
+ * The time, in microseconds, within which a sleeping thread runs after it was woken up, in 99 of 100 of
+ * 200 wake-ups; 0 if no thread can be started.  scripts/machine.py measures the same.
  */
 inline int64_t wakeup_us()
 {
@@ -68,8 +68,8 @@ constexpr int kSanitizerFactor = 1;
 #endif
 
 /*
- * What all limits of tests are multiplied by: more than 1 where a sanitizer or an emulator makes
- * everything slow, or where a wake-up took more than a millisecond when this was first asked.
+ * The factor of all limits of tests: more than 1 if a sanitizer or an emulator makes everything slow,
+ * or if a wake-up took more than a millisecond when this was first called.
  */
 inline unsigned limit_factor()
 {

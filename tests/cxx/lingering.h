@@ -13,8 +13,8 @@
 #include <vector>
 
 /*
- * A TCP socket that holds up whoever closes it last: its send buffer is full, its peer does not read, and it lingers
- * for an hour.  Its peer, held here, ends that when it is closed.
+ * A TCP socket that blocks the thread that closes it last: its send buffer is full, its peer does not read, and it
+ * lingers for an hour.  Closing its peer, which is held here, ends that.
  */
 class Lingering {
 public:
@@ -41,7 +41,7 @@ public:
 	}
 	~Lingering()
 	{
-		/* First this one, so that nothing waits here. */
+		/* The peer first, so that closing the other does not wait. */
 		if (peer >= 0)
 			close(peer);
 		if (fd >= 0)
@@ -52,8 +52,8 @@ public:
 	bool ok() const { return peer >= 0; }
 
 	/*
-	 * Gives it away: from then on who received it holds the last reference, unless that was given up even sooner;
-	 * hence a thread of its own.  0 or an errno.
+	 * Gives it away: after that the receiver holds the last reference.  If the receiver has dropped it already, the
+	 * close here blocks; so a thread of its own makes it.  0 or an errno.
 	 */
 	int pass(int sock, const void *msg, size_t bytes, const std::vector<int> &more = {})
 	{

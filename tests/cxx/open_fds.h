@@ -10,7 +10,7 @@ extern "C" {
 #include "u_close.h"
 }
 
-/* Descriptors of this process, and always as many more: to be compared.  Without what is just being closed. */
+/* The number of descriptors of this process plus a constant, for comparisons; without those that are being closed. */
 inline int open_fds()
 {
 	eventually([] { return u_close_busy() == 0; });

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tests need of the kernel, or of the emulator that stands for it, found by trying. */
+/* Probes of features of the kernel, or of an emulator, that tests need; each is found by trying. */
 #ifndef PROBES_H
 #define PROBES_H
 
@@ -65,8 +65,8 @@ inline bool try_refused_fds_are_closed()
 }
 
 /*
- * Are descriptors that a receiver has no room for never his?  Emulators of user programs take more
- * of them from the kernel than they hand on, and those stay open: those of the first call, too.
+ * Are descriptors closed for which a receiver has no room?  Emulators of user programs take more of
+ * them from the kernel than they pass on, and those stay open, also those of the first call here.
  */
 inline bool probe_refused_fds_are_closed()
 {
@@ -79,7 +79,7 @@ inline bool probe_refused_fds_are_closed()
 inline bool probe_madvise_remove()
 {
 	void *at = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	bool refused = madvise(at, 4096, MADV_REMOVE) != 0; /* what is private cannot be */
+	bool refused = madvise(at, 4096, MADV_REMOVE) != 0; /* private memory cannot be removed */
 
 	munmap(at, 4096);
 	return refused;
@@ -87,7 +87,7 @@ inline bool probe_madvise_remove()
 
 /*
  * May a process fork whatever its other threads do?  Emulators of user programs have locks of their own,
- * which a child may inherit taken.  That cannot be tried, as it goes wrong once in a while only.
+ * which may be held in the child.  That cannot be tried, as it fails only now and then.
  */
 inline bool probe_fork_among_threads()
 {
@@ -95,8 +95,8 @@ inline bool probe_fork_among_threads()
 }
 
 /*
- * Does the kernel tell that a file ends before its mapping (MADV_POPULATE_READ, Linux 5.14)?  Before that
- * only the signal does.
+ * Does the kernel tell that a file ends before its mapping (MADV_POPULATE_READ, Linux 5.14)?  Older kernels
+ * only send the signal.
  */
 inline bool probe_ends_of_files()
 {
@@ -129,7 +129,7 @@ inline bool probe_filters()
 	       syscall(SYS_seccomp, 2 /* is the action there? */, 0, nullptr) && errno == EFAULT;
 }
 
-/* Does a child find memory empty that was marked for it?  Emulators of user programs do nothing. */
+/* Does the kernel empty memory of MADV_WIPEONFORK in a child?  Emulators of user programs do nothing. */
 inline bool probe_wipe_on_fork()
 {
 	auto at = static_cast<volatile char *>(
@@ -146,7 +146,7 @@ inline bool probe_wipe_on_fork()
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* Does a socket tell the groups of its peer (SO_PEERGROUPS)?  For root, who may choose some. */
+/* Does a socket tell the groups of its peer (SO_PEERGROUPS)?  Needs root, which may set groups. */
 inline bool probe_peer_groups()
 {
 	pid_t pid = fork();

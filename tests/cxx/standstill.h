@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long a process stood still: a thread that wants to run every few milliseconds notes by how
- * much it came too late.  What a machine that stands still makes late is told from what is late
- * by itself.
+ * Measures how long a process stood still: a thread that should run every few milliseconds records how
+ * late it runs.  So tests can tell delays that a stopped machine causes from those of the product.
  */
 #ifndef STANDSTILL_H
 #define STANDSTILL_H
@@ -19,7 +18,7 @@
 
 class Standstill {
 public:
-	/* May lie in shared memory: also the time of a process that stands still now can be read. */
+	/* May lie in shared memory: then others can read it even while the process stands still. */
 	struct Record {
 		std::atomic<uint64_t> lost, tick;
 
@@ -65,7 +64,7 @@ private:
 		       static_cast<uint64_t>(ts.tv_nsec);
 	}
 
-	/* Less is the usual wait for a processor. */
+	/* How late the thread is; up to kLate is the usual wait for a processor. */
 	static uint64_t late(uint64_t last, uint64_t at)
 	{
 		return at > last + kTick + kLate ? at - last - kTick : 0;
@@ -89,7 +88,7 @@ private:
 					 [this] { return stop; })) {
 			uint64_t at = now();
 
-			/* In this order a reader counts it twice rather than not at all. */
+			/* In this order a reader may count the delay twice, but never misses it. */
 			record.lost += late(record.tick, at);
 			record.tick = at;
 		}

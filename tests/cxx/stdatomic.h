@@ -42,7 +42,7 @@ namespace c_atomic {
 template <typename T>
 using Scalar = std::enable_if_t<std::is_scalar<T>::value, std::remove_const_t<T>>;
 
-/* The step of an addition: a number, also where T is a pointer. */
+/* The type of the operand of an addition: a number, even if T is a pointer. */
 template <typename T> using Step = std::conditional_t<std::is_pointer<T>::value, std::ptrdiff_t, T>;
 
 template <typename T> struct Same {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Hostile processes against the agents of two joined hosts.  The input is a
- * program of what they do: come, say things well-formed or not, name what is
- * theirs or not, bring descriptors, stop reading, leave.  Meanwhile three
+ * program of their actions: connect, send messages well-formed or not, name
+ * objects of their own or not, send descriptors, stop reading, leave.  Three other
  * processes keep the rules, with a connection within the host and one between
- * the hosts.  Those must live on, new ones must be possible at the end, and the
+ * the hosts.  These must survive, new ones must be possible at the end, and the
  * agents must hold then what they held before.
  */
 #include <fcntl.h>
@@ -22,11 +22,11 @@
 #define MEMORY 8u
 #define SENDS_MAX 12000u /* messages of one input */
 #define REUSE 500u	 /* inputs that one pair of agents serves */
-#define SURPLUS 24u	 /* descriptors beside one message, at most */
+#define SURPLUS 24u	 /* the most descriptors with one message */
 
 struct hostile {
 	struct rig_client c;
-	uint64_t conns[MEMORY]; /* heard of */
+	uint64_t conns[MEMORY]; /* ids that it was sent */
 	uint32_t slices[MEMORY];
 	uint32_t heard;
 	bool deaf; /* does not read */
@@ -54,7 +54,7 @@ struct world {
 
 static struct good good;
 
-/* ---- what hostile processes say ---- */
+/* ---- messages of hostile processes ---- */
 
 static const uint16_t lengths[] = {
 	[W_HELLO] = sizeof(struct w_hello),    [W_LISTEN] = sizeof(struct w_connect),
@@ -93,9 +93,9 @@ static uint64_t any_conn(struct world *w, const struct hostile *h)
 
 	if (how < 12)
 		return h->conns[how % MEMORY];
-	if (how == 12) /* another's */
+	if (how == 12) /* that of another hostile process */
 		return w->h[fz_pick(w->in, HOSTILE)].conns[fz_pick(w->in, MEMORY)];
-	if (how == 13) /* one of the good */
+	if (how == 13) /* that of a process that keeps the rules */
 		return fz_pick(w->in, 2) ? good.inside.client : good.across.server;
 	return fz_get(w->in, 8);
 }
@@ -225,7 +225,7 @@ static uint32_t build(struct world *w, const struct hostile *h, union message *m
 	return lengths[type];
 }
 
-/* The addresses of the good are left alone, and who may touch the link is noted. */
+/* Keeps messages away from the addresses of the good, and notes if one may take the link down. */
 static void restrain(struct world *w, union message *m, uint32_t len)
 {
 	int type = len >= sizeof(m->hdr) ? m->hdr.type : 0;
@@ -334,7 +334,7 @@ static void say_with_fds(struct world *w, struct hostile *h)
 	sendmsg(h->c.sock, &mh, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* ---- what happens ---- */
+/* ---- actions ---- */
 
 static void come(struct world *w, struct hostile *h)
 {
@@ -416,7 +416,7 @@ static void act(struct world *w)
 	}
 }
 
-/* ---- the good ---- */
+/* ---- processes that keep the rules ---- */
 
 static void good_join(void)
 {
@@ -458,7 +458,7 @@ static bool tables_grew(void)
 	return n > 0;
 }
 
-/* The connection between the hosts may have gone with the link: then it is made again. */
+/* The connection between the hosts may have been lost with the link: then it is made again. */
 static void across_again(void)
 {
 	struct rig *r = &good.rig;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a launcher may send to a PE: the answers of oshrun, with or without descriptors, those of PMI-1, and
- * the texts of both.  A PE that joins has a place within the job.
+ * Messages that a launcher may send to a PE: the answers of oshrun, with or without descriptors, those of PMI-1, and
+ * the texts of both.  A PE that joins has a valid number in the job.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void set_number(const char *name, unsigned long value, const char *rest)
 	setenv(name, text, 1);
 }
 
-/* All that the launcher will ever send is in the socket before the PE starts. */
+/* Joins.  Everything that the launcher sends is in the socket before the PE starts. */
 static void join(const struct boot_back *back)
 {
 	char error[BOOT_TEXT_MAX] = "", mine[EXCHANGE] = "";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Environments of VIADUCT_* variables: what is accepted is what the table
- * allows, what is refused leaves the default in effect.  Sizes are compared with
- * a second, slower reading of the same text.
+ * Environments of VIADUCT_* variables: an accepted value is one that the table
+ * allows, a refused one leaves the default in effect.  Sizes are compared with
+ * a second, slower parser of the same text.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "w_addr.h"
 
 #define TEXT 200u
-#define EXTRA 4u /* variables that nobody knows */
+#define EXTRA 4u /* unknown variables */
 
 static const char *const extra[EXTRA] = {
 	"VIADUCT_FABRICS",
@@ -24,7 +24,7 @@ static const char *const extra[EXTRA] = {
 	"VIADUCT_LONGER_THAN_ANY_NAME_OF_THE_TABLE_BY_A_GREAT_DEAL_OF_WORDS",
 };
 
-/* What the words of a value are mostly made of. */
+/* Words that most values consist of. */
 static const char *const words[] = {
 	"1k",
 	"64M",
@@ -79,7 +79,7 @@ static void must(bool holds, const char *what, const char *text)
 	abort();
 }
 
-/* Digits, then at most one letter of kmgt. */
+/* The second parser: digits, then at most one letter of kmgt. */
 static bool bytes_again(const char *text, uint64_t *out)
 {
 	static const char letters[] = "kmgt";
@@ -109,7 +109,7 @@ static void try_bytes(const char *text)
 	must(!ok || here == there, "read in two ways", text);
 }
 
-/* The parsers of what the table keeps as text. */
+/* Tries the parsers of values that the table keeps as text. */
 static void try_texts(const char *text)
 {
 	struct fault_options faults;
@@ -149,7 +149,7 @@ static void clear(void)
 	u_cfg_reset();
 }
 
-/* No file is written but /dev/null. */
+/* Sets a variable, except the one that names the log file: so nothing but /dev/null is written. */
 static void set(uint32_t which, const char *text)
 {
 	if (which >= U_CFG_COUNT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a peer of vi_cp may send: a message that is accepted has texts that end,
- * and says the same when it is written and read again; a path that is called
+ * Messages that a peer of vi_cp may send: one that is accepted has texts that end,
+ * and is unchanged when it is written and read again; a path that is called
  * safe has no component that leads out.
  */
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void entry_again(const struct cp_message *m)
 	     "an entry changed its names");
 }
 
-/* Puts a header in front, so that most inputs get past it. */
+/* Puts a correct header in front, so that most inputs pass its checks. */
 static size_t wrap(const uint8_t *data, size_t size, uint8_t *out)
 {
 	struct cp_header header;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is said about direct stores, by a peer's process that breaks the rules, between writes,
- * sends and changes of rights that keep them.  The input is a program of both.  Nothing may crash or
- * keep a descriptor; memory that was not offered, or is not open any more, stays as it was.
+ * Messages about direct stores from a peer's process that breaks the rules, between writes, sends and
+ * changes of rights that keep them.  The input is a program of both.  Nothing may crash or leave a
+ * descriptor open; memory that was not offered, or is no longer open, stays as it was.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct window {
 	uint8_t *data;
 	VIP_MEM_HANDLE handle;
 	bool open;
-	/* somebody may hold it of whom its owner does not know, or its owner receives there */
+	/* a process may hold it without its owner's knowledge, or its owner receives there */
 	bool betrayed;
 };
 
@@ -126,7 +126,7 @@ static void post_write(struct world *w)
 		abort();
 }
 
-/* An advert that the owner's end never stored, or stored otherwise. */
+/* Forges an advert that the owner's end never stored, or stored differently. */
 static void forge_advert(struct world *w)
 {
 	struct window *x = any_window(w);
@@ -143,7 +143,7 @@ static void forge_advert(struct world *w)
 	atomic_store(&a->tag, w_advert_tag(fz_get(w->in, how & 4 ? 8 : 1)));
 }
 
-/* Sends and receives of window memory, long enough to be placed. */
+/* Posts a send or a receive of window memory, long enough to be placed. */
 static void long_message(struct world *w, VIP_DESCRIPTOR *d, bool recv)
 {
 	struct window *x;
@@ -182,7 +182,7 @@ static void post_send(struct world *w)
 		nvi_loop_post_send(w->loop, WRITER, d, w->desc_handle);
 }
 
-/* An offer that the owner's end never made, in the request that it published last. */
+/* Forges an offer that the owner's end never made, in the request that it published last. */
 static void forge_offer(struct world *w)
 {
 	struct window *x = any_window(w);
@@ -206,7 +206,7 @@ static void forge_offer(struct world *w)
 	       sizeof(offer));
 }
 
-/* The owner reads memory of the writer, which answers; into a window, as a rule. */
+/* The owner reads memory of the writer, which answers; mostly into a window. */
 static void post_read(struct world *w)
 {
 	VIP_DESCRIPTOR *d = free_descriptor(w);
@@ -233,7 +233,7 @@ static void post_read(struct world *w)
 		forge_offer(w);
 }
 
-/* A message that nobody in his right mind would send, or that somebody did a while ago. */
+/* Delivers a message that no correct process would send, or that one sent a while ago. */
 static void forge(struct world *w)
 {
 	static const uint32_t lengths[] = { sizeof(struct w_grant), 0, 1,
@@ -259,7 +259,7 @@ static void forge(struct world *w)
 		fd = nvi_agent_fd(w->agent, x->data);
 	else if (how & 8)
 		fd = STDERR_FILENO;
-	/* Who gets a slice that was not given, or says that it is gone, is not held to anything. */
+	/* An end that gets a slice which was not given, or reports it gone, may store there at any time. */
 	x->betrayed |= fd >= 0 || g.kind == W_GRANT_GONE;
 	memcpy(body, &g, sizeof(g));
 	nvi_agent_deliver(w->agent, end, body,
@@ -382,7 +382,7 @@ static void set_up(struct world *w)
 	w->loop = nvi_loop_open(&cfg);
 	if (w->loop == NULL)
 		abort();
-	/* Nobody answers before the next step: whoever is late is cut off at once. */
+	/* No end answers before the next step: an end that is late is disconnected at once. */
 	w->agent = nvi_agent_start(w->loop, 0);
 	w->plain = fresh(BYTES, 0x55);
 	w->secret = fresh(BYTES, 0x77);
@@ -410,7 +410,7 @@ static void tear_down(struct world *w)
 	free(w->descs);
 }
 
-/* Descriptors are numbered from below: the next number tells of one that was not closed. */
+/* The lowest free descriptor number: it shows a descriptor that was not closed. */
 static int next_fd(void)
 {
 	int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A hostile neighbour: it may say anything over the cable, write anything into
+ * A hostile neighbour: it may send anything over the cable, write anything into
  * the scratchpads, the register page and the control slice it was granted, bring
  * a link up properly and then misbehave.  A process of the agent's host uses the
- * link all the while: each of its attempts must be answered exactly once.  Two
- * others talk within the host and must notice nothing.
+ * link all the time: each of its attempts must be answered exactly once.  Two
+ * others are connected within the host and must notice nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,13 +22,13 @@
 
 #define HOSTS 3u    /* a ring; the neighbour is host 1 */
 #define TO_LEFT 1u  /* port of host 0 to host 2 */
-#define TO_RIGHT 2u /* and to the neighbour; of host 2 to host 0 */
+#define TO_RIGHT 2u /* port of host 0 to the neighbour; port of host 2 to host 0 */
 #define MEMORY 8u
 #define TOKENS 256u
 #define CTL_BYTES (4096u + 64u * 512u)
 #define WORDS 8u
 #define REUSE 500u
-#define BACKLOG 8 /* cables that wait for the agent, at most */
+#define BACKLOG 8 /* the most cables that wait for the agent */
 
 struct good {
 	struct rig rig;
@@ -42,7 +42,7 @@ struct world {
 	struct fz_input *in;
 	struct port_emu_host *host; /* the neighbour's */
 	struct port *port;
-	int cable; /* our end of what is plugged into `port`; -1 without */
+	int cable; /* our end of the cable that is plugged into `port`; -1: none */
 	struct port_slice ctl;
 	struct port_map rd, wr;
 	uint32_t next, seen;
@@ -57,7 +57,7 @@ struct world {
 	uint32_t tokens;
 	uint8_t answers[TOKENS];
 	bool attempt[TOKENS]; /* this token gets an answer */
-	bool within;	      /* one was made within the host: it needs no link and may last */
+	bool within;	      /* it was made within the host: it needs no link and may last */
 };
 
 static struct good good;
@@ -107,7 +107,7 @@ static void plug(struct world *w)
 	port_link_enable(w->port);
 }
 
-/* Another process, behind the agent's host, takes what the neighbour offers. */
+/* A process on a host beyond the agent's accepts what the neighbour requests. */
 static void far_serves(struct world *w)
 {
 	struct w_connect wait = { .token = UINT64_MAX };
@@ -179,7 +179,7 @@ static void ctl_map(struct world *w)
 	close(fd);
 }
 
-/* All of the set-up; mostly right. */
+/* Makes all of the set-up, mostly correctly. */
 static void join(struct world *w)
 {
 	int i;
@@ -196,7 +196,7 @@ static void join(struct world *w)
 	service(w);
 }
 
-/* ---- what it says through the control slice ---- */
+/* ---- its records in the control slice ---- */
 
 static uint8_t *record_at(const struct port_map *map, uint32_t n)
 {
@@ -356,7 +356,7 @@ static void record(struct world *w, bool mutated)
 	publish(w, &m, len);
 }
 
-/* A record for host 2, or by a path that there is not. */
+/* Sends a record to host 2, or by a path that does not exist. */
 static void relayed_record(struct world *w, bool mutated)
 {
 	union {
@@ -404,7 +404,7 @@ static void scribble(struct world *w, void *base, size_t size)
 		fz_fill(w->in, (uint8_t *)base + at, n < size - at ? n : size - at);
 }
 
-/* ---- what it says over the cable ---- */
+/* ---- its messages over the cable ---- */
 
 static int any_fd(struct world *w, size_t len)
 {
@@ -585,7 +585,7 @@ static void user_acts(struct world *w)
 		;
 }
 
-/* ---- what happens ---- */
+/* ---- actions ---- */
 
 static void neighbour_acts(struct world *w, uint32_t what)
 {
@@ -633,7 +633,7 @@ static void act(struct world *w)
 		what = 9;
 	switch (what) {
 	case 2:
-	case 3: /* mostly the end of the cable: rarely */
+	case 3: /* this mostly ends the cable, so it is rare */
 		if (fz_pick(w->in, 8) != 1)
 			break;
 		/* fall through */
@@ -715,7 +715,7 @@ static void good_still(void)
 	rig_settle(r, &good.usage);
 }
 
-/* With the link gone, and what needs none withdrawn, all is answered. */
+/* After the link is gone, and attempts that need none were withdrawn, all attempts have been answered. */
 static void all_answered(struct world *w)
 {
 	struct w_token wait = { .token = UINT64_MAX };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What PEs may send to oshrun: any frames in any order, parts of frames, their end.  The job stays whole: a PE
- * has made as many exchanges as the job or one more, and one that keeps the rules gets what was given.
+ * Frames that PEs may send to oshrun: any in any order, parts of frames, their end.  The job stays consistent: a PE
+ * has made as many exchanges as the job or one more, and one that keeps the rules gets the data that was given.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static void check(void)
 	must(job.given == 0 || job.data != NULL, "data were given to nobody");
 }
 
-/* A small frame that may be in order. */
+/* Sends a small frame that may be correct. */
 static void send_frame(struct fz_input *in, int pe)
 {
 	uint8_t data[16];
@@ -102,7 +102,7 @@ static void send_bytes(struct fz_input *in, int pe)
 		send(theirs[pe], data, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The control socket is in a WELCOME that has arrived; another one in its place is as good. */
+/* Puts another socket in the place of the control socket, which a WELCOME has brought, and sends a message there. */
 static void send_control(struct fz_input *in, int pe)
 {
 	struct {

@@ -2,8 +2,8 @@
 /*
  * Two hostile nodes of a circuit: each may write anything, at any time, into every byte of the
  * bypass buffer that it was granted.  The input is a program of their stores, mixed with passes of
- * the transfer thread that forwards.  Nothing outside of the slices may be touched, what comes out
- * must be what a correct relay may say, and a circuit beside it must notice nothing.
+ * the transfer thread that forwards.  Nothing outside the slices may be touched, the relay must write
+ * only what a correct relay may write, and another circuit must notice nothing.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define PAYLOAD 4096u
 #define DB_BIT 2u /* doorbell bit of the thread */
 #define NODE_DB_BIT 5u
-#define PASSES 64u /* within which all that may move has moved */
+#define PASSES 64u /* after that many, all that can move has moved */
 
 /* A port of the relay; its memory is the heap's, so that the address sanitizer guards it. */
 struct fake_port {
@@ -27,14 +27,14 @@ struct fake_port {
 	uint32_t rung; /* at the node */
 };
 
-/* What a node can see and do. */
+/* A hostile node: the memory and doorbells that it has. */
 struct node {
 	struct fake_port port;
 	uint8_t *bypass; /* it writes */
 	uint8_t *slice;	 /* it reads */
 	uint32_t seq;	 /* the next slot that it writes */
 	uint32_t consumed;
-	uint32_t credit; /* that it was given */
+	uint32_t credit; /* the credit that it was given */
 };
 
 struct circuit {
@@ -113,7 +113,7 @@ static uint8_t *slice(void)
 	return at;
 }
 
-/* The relay frees what it mapped. */
+/* Opens a circuit; the relay frees the memory that it mapped. */
 static void circuit_open(struct world *w, struct circuit *c)
 {
 	struct rl_side side[2];
@@ -148,7 +148,7 @@ static struct w_control *control_of(uint8_t *slice)
 	return (struct w_control *)(void *)slice;
 }
 
-/* ---- what the relay may say ------------------------------------------------------------------------ */
+/* ---- checks of what the relay wrote ----------------------------------------------------------------- */
 
 static void check_slot(struct node *n, const struct w_slot *s)
 {
@@ -169,7 +169,7 @@ static void check_credit(struct node *n, const struct node *other)
 	n->credit = credit;
 }
 
-/* Slots are valid ones in their order; credit only grows, up to what the other end has got. */
+/* Slots are valid and in order; credit only grows, up to the number of slots that the other end has got. */
 static void check(struct circuit *c)
 {
 	int i;
@@ -285,7 +285,7 @@ static void act(struct world *w)
 	}
 }
 
-/* ---- the circuit beside ------------------------------------------------------------------------------ */
+/* ---- the other circuit ------------------------------------------------------------------------------- */
 
 static void good_slot(struct world *w, struct node *from, struct node *to)
 {
@@ -306,7 +306,7 @@ static void good_slot(struct world *w, struct node *from, struct node *to)
 		fail("the good circuit got no credit");
 }
 
-/* Each break is told of once. */
+/* Runs passes until nothing moves; each break is reported once. */
 static void settle(struct world *w)
 {
 	struct rl_counters counters;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Specs of topologies, then paths and masks of live links against what was parsed.  What is refused
- * says why in one line; what is accepted keeps every path, and every drawing, inside.
+ * Specs of topologies, then paths and masks of live links in the topology that was parsed.  A refused
+ * spec gives a reason in one line; with an accepted one every path, and every drawing, stays in bounds.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #define SPEC 512u
 #define TEXT 200u
 
-/* What a spec is mostly made of. */
+/* Words that most specs consist of. */
 static const char *const words[] = {
 	"ring", "chain", "mesh:", "torus:", "graph:", "x", "-", ",", "\n", "0",	   "1",
 	"2",	"3",	 "4",	  "5",	    "7",      "8", "9", " ", "16", "1023", "1024",
@@ -55,7 +55,7 @@ static void grid_spec(struct fz_input *in, char out[SPEC], unsigned int *hosts)
 	snprintf(out, SPEC, "%s:%ux%u", fz_pick(in, 2) != 0 ? "torus" : "mesh", width, height);
 }
 
-/* Each host is joined to an earlier one; then any links. */
+/* Writes a graph: each host is joined to an earlier one; then any links follow. */
 static void graph_spec(struct fz_input *in, char out[SPEC], unsigned int *hosts)
 {
 	unsigned int host, more = fz_pick(in, 16);
@@ -105,7 +105,7 @@ static struct rt_topo *parse(const char *spec, unsigned int hosts)
 	return NULL;
 }
 
-/* The links of a spec, or any text, as the lines of a file. */
+/* Reads the links of a spec, or any text, as the lines of a file. */
 static void try_lines(const char *any, unsigned int hosts)
 {
 	static char spec[RT_SPEC_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The wire between two oshruns, at either end: any frames in any order, parts of frames, their end.  The one on another
- * machine (--serve) starts only what a START says that keeps the rules; the one that has the job stays whole.
+ * machine (--serve) starts only programs of a correct START; the one that has the job keeps a consistent state.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,12 +34,12 @@ static struct run_job job;
 static struct run_pe pes[PES];
 static struct run_far fars[FARS];
 static int theirs[FARS];
-static int of_pe[PES]; /* what PEs of --serve have */
+static int of_pe[PES]; /* sockets of the PEs of --serve */
 
 void __wrap_run_say(const char *fmt, ...);
 void __wrap_run_say(const char *fmt, ...) {}
 
-/* What PEs write goes to standard output and error, which are those of the fuzzer. */
+/* Output of PEs goes to standard output and error, which are those of the fuzzer. */
 ssize_t __real_write(int fd, const void *data, size_t bytes);
 ssize_t __wrap_write(int fd, const void *data, size_t bytes);
 ssize_t __wrap_write(int fd, const void *data, size_t bytes)
@@ -90,7 +90,7 @@ static void end(void)
 	close(job.status_fd);
 }
 
-/* ---- what arrives ---- */
+/* ---- frames that arrive ---- */
 
 static void send_bytes(struct fz_input *in, int to)
 {
@@ -102,7 +102,7 @@ static void send_bytes(struct fz_input *in, int to)
 		send(theirs[to], data, n, MSG_NOSIGNAL);
 }
 
-/* A frame that may be in order. */
+/* Sends a frame that may be correct. */
 static void send_frame(struct fz_input *in, int to)
 {
 	enum run_wire_kind kind = (enum run_wire_kind)fz_pick(in, RUN_WIRE_ALIVE + 2);
@@ -195,7 +195,7 @@ static void get_ready(void)
 	}
 }
 
-/* Each PE that can be heard joins, or gives a few bytes to the exchange. */
+/* Each PE that is connected joins, or gives a few bytes to the exchange. */
 static void give(void)
 {
 	char sink[4096];
@@ -217,7 +217,7 @@ static void give(void)
 	}
 }
 
-/* A RESULT as it has to be. */
+/* Sends a correct RESULT. */
 static void send_result(void)
 {
 	static const uint8_t zeros[PES * sizeof(uint64_t)];

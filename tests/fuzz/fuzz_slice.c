@@ -2,7 +2,7 @@
 /*
  * A hostile peer against one VI: it may write anything, at any time, into every
  * byte of the slice it was granted.  The input is a program of its stores, mixed
- * with what the victim's application does meanwhile.  Nothing may crash, hang or
+ * with calls of the victim's application.  Nothing may crash, hang or
  * read or write outside; memory that was not offered stays as it was.
  */
 #include <stdbool.h>
@@ -47,7 +47,7 @@ struct world {
 	uint32_t next_desc;
 };
 
-/* A slot with fields of the input's choice, mostly with the sequence that gets it read. */
+/* Writes a slot with fields from the input, mostly with the sequence with which it is read. */
 static void write_slot(struct world *w, struct reader *r)
 {
 	struct w_slot *slots = (struct w_slot *)(w->slice + W_SLICE_FIFO);
@@ -112,7 +112,7 @@ static VIP_DESCRIPTOR *descriptor(struct world *w, uint16_t control, uint32_t le
 	d->DS[n].Local.Handle = w->handle;
 	d->DS[n++].Local.Length = len;
 	d->CS.SegCount = (VIP_UINT16)n;
-	/* The data segment is taken for the operands, and the old value goes nowhere. */
+	/* The data segment becomes the operands, and the old value is not stored. */
 	if ((control & 3) == VIPX_CONTROL_OP_ATOMIC) {
 		d->CS.ImmediateData = len % 9;
 		d->CS.Length = len & 16 ? 8 : 4;
@@ -124,7 +124,7 @@ static void post(struct world *w, bool recv, uint16_t control, uint32_t len)
 {
 	VIP_DESCRIPTOR *done;
 
-	/* A queued descriptor is not posted again: that would be the consumer's error. */
+	/* Takes descriptors first: posting a queued one again would be the consumer's error. */
 	while (nvi_loop_send_done(w->loop, VICTIM, &done) > 0)
 		;
 	while (nvi_loop_recv_done(w->loop, VICTIM, &done) > 0)

@@ -9,7 +9,7 @@
 #include "fz_input.h"
 #include "st_paths.h"
 
-#define RING (2 * ST_CALM_BYTES) /* of which the second half may be left out */
+#define RING (2 * ST_CALM_BYTES) /* the second half may be left out */
 #define KEY (1ull << 63 | 0x123456789)
 
 static void must(bool holds, const char *what)
@@ -35,7 +35,7 @@ static void messages(const uint8_t *data, size_t size)
 		     "a ring that cannot be");
 }
 
-/* A header at the place of the next, or one behind it, with anything in it. */
+/* Writes a header with any content at the next place, or at the one after it. */
 static void put_header(struct fz_input *in, struct st_stream *s, uint64_t *at)
 {
 	struct st_header h = { (uint32_t)fz_get(in, 2), fz_pick(in, 4), 0 };
@@ -61,7 +61,7 @@ static void read_some(struct fz_input *in, struct st_stream *s)
 	ssize_t got = st_rx(s, &iov, 1, flags);
 
 	must(got <= (ssize_t)n, "more than was asked for");
-	/* One ring of records, of which one may say that the rest of the ring is left out. */
+	/* At most one ring of records, where one record may say that the rest of the ring is left out. */
 	must(s->rx.position >= before && s->rx.position - before < 2 * RING, "the position jumped");
 	must(st_rx_own_bytes(s) <= RING, "more than a ring holds");
 	free(to);
@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				read_some(&in, &s);
 		}
 	}
-	/* It was listed for a helper that does not run. */
+	/* The stream was listed for a helper thread that does not run. */
 	st_process.streams = NULL;
 	free(s.rx.stash);
 	free(l.ring);

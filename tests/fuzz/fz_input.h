@@ -32,7 +32,7 @@ static inline uint32_t fz_pick(struct fz_input *in, uint32_t n)
 	return (uint32_t)fz_get(in, 1) % n;
 }
 
-/* Fills what the input still has; the rest stays as it was. */
+/* Fills with the bytes that the input still has; the rest stays as it was. */
 static inline size_t fz_fill(struct fz_input *in, void *out, size_t len)
 {
 	if (len > in->left)

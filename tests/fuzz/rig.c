@@ -14,7 +14,7 @@
 #include "virtual_time.h"
 
 #define STEP_CPU_NS (5 * INT64_C(1000000000))
-#define ROUNDS 1024 /* of steps within which anything comes, full queues before it included */
+#define ROUNDS 1024 /* rounds of steps within which all comes, even after full queues */
 
 void rig_pass(unsigned int ms)
 {
@@ -73,7 +73,7 @@ void rig_step(struct rig *r, unsigned int host)
 
 	if (rc < 0)
 		rig_fail("the agent of host %u ended: %s", host, strerror(-rc));
-	/* An input may order it to stop. */
+	/* An input may tell it to stop. */
 	atomic_store(&r->agent[host]->stop, false);
 	drain(r->admin[host]);
 	if (cpu_ns() - began > STEP_CPU_NS)
@@ -91,7 +91,7 @@ void rig_step_all(struct rig *r)
 	}
 }
 
-/* The log is written as far as /dev/null, so that its formats are run too. */
+/* The log is written to /dev/null, so that its formatting is run too. */
 static void quiet_log(void)
 {
 	setenv("VIADUCT_LOG_FILE", "/dev/null", 0);
@@ -156,7 +156,7 @@ bool rig_linked(struct rig *r, unsigned int host)
 	return ag_link_usable(&r->agent[host]->links[1]);
 }
 
-/* In the same generation of the link at both ends. */
+/* Do both ends have the same generation of the link? */
 static bool agreed(struct rig *r)
 {
 	const struct ag_link *a = &r->agent[0]->links[1], *b = &r->agent[1]->links[1];
@@ -212,7 +212,7 @@ void rig_wait_link(struct rig *r, unsigned int host, unsigned int port)
 	rig_fail("port %u of host %u does not come up", port, host);
 }
 
-/* ---- what is held ---- */
+/* ---- usage ---- */
 
 /* Pipes are not counted: neither agents nor clients have any, but the fuzzer may. */
 static bool fd_counts(int fd)
@@ -251,7 +251,7 @@ void rig_usage(struct rig *r, struct rig_usage *out)
 
 		if (r->agent[i] != NULL)
 			ag_usage(r->agent[i], u);
-		/* Counts of what was not taken, and luck with a hash: nothing of that is held. */
+		/* Counts of dropped records, and lengths of hash chains: none of these is held. */
 		u->relay_dropped = u->relay_refused = 0;
 		u->longest_circuits = u->longest_conns = 0;
 	}
@@ -374,7 +374,7 @@ void rig_good(struct rig *r, struct rig_client *c, unsigned int host)
 		rig_fail("WELCOME of a NIC with %u descriptors", m.nfds);
 }
 
-/* What any process may be told at any time. */
+/* May any process get this message at any time? */
 static bool unasked(int type)
 {
 	return type == W_PORT || type == W_COUNT;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Agents that run step by step in the fuzzer's own thread, raw clients that
- * speak to them, and what must be true of both whatever the others do.
+ * speak to them, and checks that must hold for both whatever others do.
  *
  * A step is one ag_step(), which handles what is ready and returns.  Time is
- * virtual: it stands still but for rig_pass().  So an input has the same
- * outcome each time, and no wait of the agent's costs any.
+ * virtual: it stands still except for rig_pass().  So an input has the same
+ * outcome each time, and a wait of the agent takes no real time.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -31,34 +31,34 @@ struct rig {
 	char fabric[W_NAME_MAX];
 	unsigned int hosts;
 	struct ag_agent *agent[RIG_HOSTS_MAX]; /* NULL: not started */
-	int admin[RIG_HOSTS_MAX];	       /* sockets of tools that may order them about */
+	int admin[RIG_HOSTS_MAX];	       /* sockets of tools that may administer them */
 };
 
 struct rig_client {
-	int sock; /* -1 without */
+	int sock; /* -1: none */
 	unsigned int host;
 };
 
 struct rig_msg {
 	_Alignas(8) uint8_t bytes[W_CTL_MAX];
-	unsigned int nfds; /* that came with it; closed already */
+	unsigned int nfds; /* descriptors that came with it; they are closed already */
 };
 
-/* Says what went wrong, and aborts. */
+/* Prints the error and aborts. */
 _Noreturn void rig_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* A fabric of `hosts`; those in the mask `agents` have one. */
+/* Opens a fabric of `hosts`; those in the mask `agents` have an agent. */
 void rig_open(struct rig *r, unsigned int hosts, unsigned int agents);
 void rig_close(struct rig *r);
 /* Lets an agent handle what is ready; a step that computes for seconds is an error. */
 void rig_step(struct rig *r, unsigned int host);
 void rig_step_all(struct rig *r);
 void rig_pass(unsigned int ms);
-/* Steps until host 0 and 1 of two are joined. */
+/* Steps until hosts 0 and 1 of a fabric of two are joined. */
 void rig_link_up(struct rig *r);
 /* Steps until that port of the host is joined. */
 void rig_wait_link(struct rig *r, unsigned int host, unsigned int port);
-/* Steps until the agents have said all they have to say to each other. */
+/* Steps until the agents have no more messages for each other. */
 void rig_drain(struct rig *r);
 bool rig_linked(struct rig *r, unsigned int host);
 void rig_admin(struct rig *r, unsigned int host, enum w_admin_verb verb, const char *name);
@@ -70,7 +70,7 @@ struct rig_usage {
 	unsigned int fds;
 };
 void rig_usage(struct rig *r, struct rig_usage *out);
-/* Steps until nothing more is held than `before`; an error when that does not come. */
+/* Steps until nothing more is held than `before`; it is an error if that never happens. */
 void rig_settle(struct rig *r, const struct rig_usage *before);
 
 /* Negative when the agent cannot be reached now. */
@@ -83,7 +83,7 @@ int rig_recv(struct rig_client *c, struct rig_msg *m);
 /* A client that keeps the rules: the agent must serve it. */
 void rig_good(struct rig *r, struct rig_client *c, unsigned int host);
 void rig_expect(struct rig *r, struct rig_client *c, int type, struct rig_msg *m);
-/* Nothing was said to it that it did not ask for; connections over a link may be lost. */
+/* Checks that it got no message that it did not ask for; `lost_allowed`: connections over a link may be lost. */
 void rig_quiet(struct rig *r, struct rig_client *c, bool lost_allowed);
 
 struct rig_pair {
@@ -93,7 +93,7 @@ void rig_join(struct rig *r, struct rig_client *c, struct rig_client *s, struct 
 void rig_part(struct rig *r, struct rig_client *c, struct rig_client *s,
 	      const struct rig_pair *pair);
 
-/* Addresses of the good begin with this byte of the discriminator, all others' do not. */
+/* The discriminators of clients that keep the rules begin with this byte, all others do not. */
 #define RIG_GOOD_DISC 0xff
 void rig_addr(struct w_addr *out, unsigned int host, uint8_t first, uint8_t second);
 

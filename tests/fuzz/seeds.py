@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the seeds of the fuzz targets: programs of what a correct client or neighbour does.
+"""Writes the seeds of the fuzz targets: programs of the actions of a correct client or neighbour.
 
 usage: seeds.py FOLDER
 
-Files that are there already are written anew; others (regressions) stay.
+Existing files are replaced; others (regressions) stay.
 """
 import struct
 import sys
@@ -341,7 +341,7 @@ def route_seeds():
     }
 
 
-# fuzz_boot: the launcher (0 oshrun, 1 PMI-1, 2 texts), then what it sends.
+# fuzz_boot: the launcher (0 oshrun, 1 PMI-1, 2 texts), then its messages.
 def boot_seeds():
     def frame(kind, arg, data):
         return struct.pack("<IHHII", 0x4e52534f, 1, kind, len(data), arg) + data
@@ -360,7 +360,7 @@ def boot_seeds():
     }
 
 
-# fuzz_oshrun: PE, what is done (0 sends a frame, 1 bytes, 2 control, 3 ends), its arguments.
+# fuzz_oshrun: PE, action (0 sends a frame, 1 bytes, 2 control, 3 ends), its arguments.
 def oshrun_seeds():
     def frame(pe, kind, arg=0, data=()):
         return [pe, 0, kind, arg, len(data), *data]
@@ -375,7 +375,7 @@ def oshrun_seeds():
     }
 
 
-# fuzz_run_wire: the end, then of the one that has the job the machine of each action.
+# fuzz_run_wire: the end, then, at the end that has the job, the machine of each action.
 def run_wire_seeds():
     (start, result, signal, hello, started, join, finish, exchange, leaves, exited, status, out, err, complain, bye,
      alive) = range(1, 17)

@@ -47,7 +47,7 @@ LAYERS = {
     "sock/hook": ["sock/common", "sock/include", "vipl/include"],
     "sock/run": ["sock/common", "util/option"],
 }
-# Of a folder whose files do not all have the same include directories, the one that stands for it.
+# The file that stands for a folder whose files do not all have the same include directories.
 FILES = {"perf/common": "pf_run.c", "shmem/core/mem": "osh_heap.c", "shmem/api": "api_rma.c", "sock/hook": "vs_io.c"}
 
 
@@ -71,7 +71,7 @@ def flags_of(entry):
 
 
 def errors_of(command, directory, header, scratch):
-    """Of a C file that includes the header; none if it compiles."""
+    """The errors of a C file that includes the header; "" if it compiles."""
     with tempfile.NamedTemporaryFile("w", suffix=".c", dir=scratch, delete=False) as one_line:
         one_line.write(f'#include "{header}"\n')
     done = subprocess.run(command + ["-fsyntax-only", one_line.name], cwd=directory,

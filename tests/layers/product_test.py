@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What scripts/demo builds is the product without its tests: product_test.py SOURCE BUILD"""
+"""Checks that scripts/demo builds the product without its tests: product_test.py SOURCE BUILD"""
 import subprocess
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What README.md shows is there: readme_test.py SOURCE BUILD
+"""Checks that README.md shows only what exists: readme_test.py SOURCE BUILD
 
 - the lines of C are lines of examples/mail.c, in their order, and few;
 - pictures and pages to which it refers exist;
@@ -15,7 +15,7 @@ PROGRAMS = {'hello', 'oshcc', 'oshrun', 'vi_run'}
 
 
 def lines_of_c(text, source):
-    """What is wrong with them."""
+    """Errors of the lines of C in the text."""
     with open(os.path.join(source, 'examples/mail.c'), encoding='utf-8') as file:
         rest = iter([line.strip() for line in file])
     shown = [line.strip() for block in re.findall(r'^```c\n(.*?)^```$', text, re.MULTILINE | re.DOTALL)

@@ -7,7 +7,7 @@
 TARGET is a library or program that was built from the C files SOURCE, named in their order.  Reads the symbols that
 each object file defines and needs, and fails with a line for each symbol that is defined in a later unit.
 
-With --includes a unit is its C file and the header of that name beside it, and an include is a use as well, which
+With --includes a unit is its C file and the header of that name in its folder, and an include is a use as well, which
 symbols do not show for types and inline functions.  A header without a C file has no place in the order: what it
 includes is used by each unit that includes it.
 """
@@ -35,7 +35,7 @@ def object_of(found, source):
 
 
 def symbols(path):
-    """What an object file defines for others, and what it needs."""
+    """The symbols that an object file defines for others, and those that it needs."""
     defined, needed = set(), set()
     out = subprocess.run(['nm', '-g', '-P', path], check=True, capture_output=True, text=True).stdout
     for line in out.splitlines():

@@ -68,7 +68,7 @@ protected:
 	{
 		if (loop == nullptr)
 			return;
-		// Nobody shall wait for answers of an end that is told nothing any more.
+		// Neither end may wait for answers of the other, which gets no messages from now on.
 		nvi_agent_lost(agent, 0);
 		nvi_agent_lost(agent, 1);
 		for (Window &w : windows)
@@ -102,7 +102,7 @@ protected:
 		nvi_agent_free(agent, w.data, handle);
 	}
 
-	// `pieces`: lengths of the segments, one behind the other in our memory.
+	// `pieces`: lengths of the segments, which follow each other in our memory.
 	VIP_DESCRIPTOR *build(unsigned i, unsigned control, const std::vector<size_t> &pieces,
 			      const void *to, VIP_MEM_HANDLE handle)
 	{
@@ -156,7 +156,7 @@ protected:
 		EXPECT_EQ(nvi_loop_post_send(loop, 0, d, desc_handle), 0);
 	}
 
-	// Until nothing moves and nobody has anything to say.
+	// Makes progress until nothing moves and no end has a message for the other.
 	void settle()
 	{
 		for (int i = 0; i < 100000; i++)
@@ -166,7 +166,7 @@ protected:
 		FAIL() << "the ends never came to rest";
 	}
 
-	// The head of the send queue; 0: in progress.
+	// The status of the head of the send queue; 0: in progress.
 	uint32_t status()
 	{
 		VIP_DESCRIPTOR *d = nullptr;
@@ -174,7 +174,7 @@ protected:
 		return nvi_loop_send_done(loop, 0, &d) > 0 ? d->CS.Status : 0;
 	}
 
-	// Both ends are served until the write under way is complete and end 0 holds the grant.
+	// Serves both ends until the write under way is complete and end 0 holds the grant.
 	bool granted()
 	{
 		return eventually([&] {
@@ -208,7 +208,7 @@ protected:
 		return ::testing::AssertionSuccess();
 	}
 
-	// The first write: through slots, and with it comes the grant.
+	// Makes the first write: it goes through slots, and brings the grant.
 	void warm(const Window &w)
 	{
 		write(w, 0, 8);

@@ -224,7 +224,7 @@ void nvi_agent_thread(struct nvi_agent *a)
 		abort();
 }
 
-/* ---- what a test can have done ---------------------------------------------------------------- */
+/* ---- actions for tests ------------------------------------------------------------------------ */
 
 void nvi_agent_swallow(struct nvi_agent *a, uint32_t kinds)
 {

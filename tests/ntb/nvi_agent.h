@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stands between the two ends of a loop in place of their agents and of the control thread:
- * it passes on the messages of one to the other, or not, and delivers messages that nobody sent.
+ * Stands between the two ends of a loop in place of their agents and of the control thread: it passes
+ * the messages of each end on to the other, or drops them, and delivers messages that nobody sent.
  *
- * Steps are the test's own, or those of a thread of its.
+ * The test makes its steps, or a thread of its own does.
  */
 #ifndef NVI_AGENT_H
 #define NVI_AGENT_H
@@ -19,9 +19,9 @@ extern "C" {
 
 struct nvi_agent;
 
-/* The ends get a name of the agent's: end + 1, and + 2 with each reconnect. */
+/* The connections of the ends get names of the agent's: end + 1, and + 2 with each reconnect. */
 struct nvi_agent *nvi_agent_start(struct nvi_loop *loop, uint32_t revoke_ms);
-/* Both ends are disconnected before; window memory was freed. Ends the thread too. */
+/* Both ends are disconnected, and window memory is freed, before this. Ends the thread too. */
 void nvi_agent_stop(struct nvi_agent *a);
 /* Handles the messages that were sent; returns how many. */
 int nvi_agent_step(struct nvi_agent *a);
@@ -30,7 +30,7 @@ void nvi_agent_thread(struct nvi_agent *a);
 
 /* Messages of these kinds (1 << enum w_grant_kind) are swallowed. */
 void nvi_agent_swallow(struct nvi_agent *a, uint32_t kinds);
-/* Where slices cannot be handed over. */
+/* From now on slices cannot be handed over, or can again. */
 void nvi_agent_no_slices(struct nvi_agent *a, bool yes);
 /* How many of a kind were sent, by both ends. */
 uint32_t nvi_agent_sent(struct nvi_agent *a, uint32_t kind);
@@ -41,11 +41,11 @@ void nvi_agent_deliver(struct nvi_agent *a, int end, const void *body, uint32_t 
 void nvi_agent_lost(struct nvi_agent *a, int end);
 /* The end disconnects, as VipDisconnect() does; a step tells the other end. */
 void nvi_agent_disconnect(struct nvi_agent *a, int end);
-/* Connects both ends anew; `between` (NULL: nothing) runs while they are Idle. */
+/* Connects both ends again; `between` (NULL: nothing) runs while they are Idle. */
 int nvi_agent_reconnect(struct nvi_agent *a);
 int nvi_agent_reconnect_after(struct nvi_agent *a, void (*between)(void *), void *arg);
 
-/* Window memory open to RDMA writes, or not. NULL when there is none. */
+/* Allocates window memory that is open to RDMA writes, or not. NULL when there is none. */
 uint8_t *nvi_agent_alloc(struct nvi_agent *a, uint64_t len, bool open, VIP_MEM_HANDLE *handle_out);
 void nvi_agent_free(struct nvi_agent *a, uint8_t *addr, VIP_MEM_HANDLE handle);
 /* As VipSetMemAttributes(). */

@@ -56,7 +56,7 @@ void nvi_late_close(struct nvi_late *late)
 	free(late);
 }
 
-/* With a receive posted. */
+/* Completes a posted receive to the CQ and takes it, then replaces the VI. */
 static int use_and_replace(struct nvi_late *late)
 {
 	VIP_DESCRIPTOR *got;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A VI of a loop's NIC, with its queues on a CQ, that goes while messages of the agent are handled. */
+/* A VI of a loop's NIC, with its queues on a CQ, that is destroyed while messages of the agent are handled. */
 #ifndef NVI_LATE_H
 #define NVI_LATE_H
 
@@ -22,11 +22,11 @@ void nvi_late_close(struct nvi_late *late);
  * in its memory.  0, or -errno of what failed.
  */
 int nvi_late_replace(struct nvi_late *late);
-/* What a message that suspends a connection does that is over.  Any thread. */
+/* Handles a message that suspends a connection which is over.  Any thread. */
 int nvi_late_suspend(struct nvi_late *late);
 /* Does such a message leave a watched queue of the VI as it is?  Then as nvi_late_replace(). */
 bool nvi_late_stays_watched(struct nvi_late *late);
-/* Queues of which the CQ knows. */
+/* The number of queues on the CQ's hot list. */
 uint32_t nvi_late_hot(struct nvi_late *late);
 
 #ifdef __cplusplus

@@ -156,7 +156,7 @@ static int make_slices(struct nvi_loop *loop, struct port_slice slice[2], struct
 	return 0;
 }
 
-/* The ends have mapped them. */
+/* Closes the slices, which the ends have mapped. */
 static void leave_slices(const struct port_slice slice[2])
 {
 	for (int end = 0; end < 2; end++) {
@@ -258,7 +258,7 @@ struct nvi_loop *nvi_loop_open(const struct nvi_loop_cfg *cfg)
 int nvi_loop_reconnect(struct nvi_loop *loop)
 {
 	for (int end = 0; end < 2; end++) {
-		/* What was posted to an Idle VI is not flushed. */
+		/* Descriptors that were posted to an Idle VI are not flushed. */
 		if (nvi_loop_state(loop, end) != VIP_STATE_IDLE)
 			nvi_chan_close(loop->vi[end]);
 		munmap(loop->inbound[end], loop->slice_len);

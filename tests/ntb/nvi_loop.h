@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two VIs of one NIC joined back to back over the emulated `self` port, with no
- * agent and no threads: nothing moves but what a test makes progress on.  The test may also
+ * agent and no threads: nothing moves unless a test makes progress on it.  The test may also
  * write the slices itself, as a hostile peer would.
  */
 #ifndef NVI_LOOP_H
@@ -71,18 +71,18 @@ void nvi_loop_counters(struct nvi_loop *loop, int end, VIPX_COUNTERS *out);
 int nvi_loop_on_error(struct nvi_loop *loop, VIP_ERROR_HANDLER handler, void *context);
 /* VIP_ERROR_CATASTROPHIC, which has nothing to do with a connection. */
 void nvi_loop_raise(struct nvi_loop *loop);
-/* So long a disconnect waits for what is on its way: not at all, if the test does not say. */
+/* How long a disconnect waits for messages under way; without this call not at all. */
 void nvi_loop_drain_ms(struct nvi_loop *loop, uint32_t ms);
-/* Does it wait now?  Any thread. */
+/* Does a disconnect of the end wait now?  Any thread. */
 int nvi_loop_drains(struct nvi_loop *loop, int end);
 /* The end learns that its link is gone. */
 void nvi_loop_lose(struct nvi_loop *loop, int end);
-/* Takes the link up or down: what is stored while it is down vanishes.  Port "emu+fault". */
+/* Takes the link up or down: stores made while it is down are lost.  Port "emu+fault". */
 void nvi_loop_link(struct nvi_loop *loop, int up);
 /* A resumable connection loses its path, and finds another.  0 or -errno of the end that cannot. */
 int nvi_loop_lose_path(struct nvi_loop *loop);
 int nvi_loop_find_path(struct nvi_loop *loop);
-/* The two parts of that: both ends continue; both have told their agents. */
+/* The two parts of nvi_loop_find_path(): both ends continue; both have told their agents. */
 int nvi_loop_resume(struct nvi_loop *loop);
 void nvi_loop_confirm(struct nvi_loop *loop);
 /*
@@ -93,7 +93,7 @@ void nvi_loop_on_publish(struct nvi_loop *loop, int end, void (*fn)(void *), voi
 /* Reads of its peer that the end took so far; -1: it found a protocol error. Any thread. */
 int64_t nvi_loop_reads_consumed(struct nvi_loop *loop, int end);
 
-/* What a thread does that waits in VIPL, step by step. */
+/* The steps of a thread that waits in VIPL. */
 uint32_t nvi_loop_arm(struct nvi_loop *loop);
 /* All that was stored for the peer has reached it. */
 void nvi_loop_flush(struct nvi_loop *loop);
@@ -102,12 +102,12 @@ int nvi_loop_drained(struct nvi_loop *loop, int end);
 /* A call of the application that sends at that end begins, and ends. */
 void nvi_loop_enter(struct nvi_loop *loop, int end);
 void nvi_loop_leave(struct nvi_loop *loop, int end);
-/* As the engine does by the tick, for what the application polls. */
+/* Makes the engine's tick for channels that the application polls. */
 void nvi_loop_tick(struct nvi_loop *loop);
-/* The same of an engine that has much to do. */
+/* Makes the tick of an engine that has much to do. */
 void nvi_loop_busy_tick(struct nvi_loop *loop);
 void nvi_loop_wake(struct nvi_loop *loop);
-/* Sleeps `ns` at most; returns whether that long. */
+/* Sleeps `ns` at most; returns whether it slept that long. */
 int nvi_loop_overslept(struct nvi_loop *loop, uint32_t ticket, int64_t ns);
 uint32_t nvi_loop_sleepers(struct nvi_loop *loop);
 uint64_t nvi_loop_rung(struct nvi_loop *loop);	 /* doorbells, by both ends */

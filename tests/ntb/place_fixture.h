@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// End 0 sends to receives of end 1, of which some lie in window memory.
+// End 0 sends to receives of end 1; some of them lie in window memory.
 #ifndef PLACE_FIXTURE_H
 #define PLACE_FIXTURE_H
 
@@ -92,7 +92,7 @@ protected:
 		return d;
 	}
 
-	// A write of n bytes with immediate data, behind which other descriptors come at `i`.
+	// A write of n bytes with immediate data; its descriptor is number `i`.
 	VIP_DESCRIPTOR *write_imm(uint32_t imm, size_t off, size_t n, unsigned i = 0)
 	{
 		VIP_DESCRIPTOR *d = build(i, VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE,
@@ -124,7 +124,7 @@ protected:
 		return reinterpret_cast<w_control *>(nvi_loop_inbound(loop, 0, &len))->adverts;
 	}
 
-	// The next receive is complete with this; its length, SIZE_MAX if it is not complete.
+	// Expects that the next receive is complete with `status`; returns its length, SIZE_MAX if it is not complete.
 	size_t received(uint32_t status = kReceived, uint32_t *imm_out = nullptr)
 	{
 		VIP_DESCRIPTOR *d = nullptr;
@@ -145,7 +145,7 @@ protected:
 		return ::testing::AssertionSuccess();
 	}
 
-	// One message through the payload buffer, and with it comes the grant.
+	// Passes one message through the payload buffer, after which the sender has the grant.
 	void meet()
 	{
 		receive();
@@ -158,7 +158,7 @@ protected:
 		std::memset(window.data, 0, kWindow);
 	}
 
-	// At the unreliable level credit comes by the quarter, or for a write.
+	// Makes credit come: at the unreliable level it comes for each quarter of the slots, or for a write.
 	void get_credit()
 	{
 		write(window, 0, 8);

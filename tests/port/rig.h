@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two ends of a link, in every make of port: what the conformance suite runs on. */
+/* Two ends of a link, with every kind of port: the conformance suite runs on them. */
 #ifndef RIG_H
 #define RIG_H
 
@@ -19,7 +19,7 @@ extern "C" {
 }
 
 static const int64_t kSecond = 1000000000;
-static const int64_t kPatience = 20 * kSecond; /* what a healthy test never needs */
+static const int64_t kPatience = 20 * kSecond; /* longer than a healthy test ever waits */
 
 struct Variant {
 	const char *base; /* "self": one port that is its own peer; "pair": two hosts, one cable */
@@ -54,7 +54,7 @@ public:
 	Rig(const Rig &) = delete;
 	Rig &operator=(const Rig &) = delete;
 
-	/* Of end 0 and end 1. */
+	/* Those of end 0 and end 1. */
 	struct port *agent[2] = {};
 	struct port *user[2] = {};
 	struct port_irq *irq[2] = {};
@@ -65,7 +65,7 @@ public:
 
 	bool late() const { return variant.late(); }
 
-	/* Services both agents until `done`; false when it never is. */
+	/* Services both agents until `done`; false when that never happens. */
 	bool settle(const std::function<bool()> &done);
 	bool settle_link(enum port_link state);
 

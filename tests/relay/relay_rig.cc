@@ -309,7 +309,7 @@ void Node::send_raw(const struct w_slot &slot)
 	publish();
 }
 
-/* The payload buffer is free again up to the end of the last slot that was consumed. */
+/* Is there room for the fragment?  The payload buffer is free up to the end of the last slot that was consumed. */
 bool Node::room(const Fragment &f)
 {
 	uint32_t given = credit();
@@ -432,7 +432,7 @@ void Node::scribble(size_t at, const void *bytes, size_t n)
 
 // ---- circuits -----------------------------------------------------------------------------------
 
-/* A slice of `owner`, open and mapped at both ends; guard bytes behind it. */
+/* Makes a slice of `owner`, open and mapped at both ends, with guard bytes after it. */
 static void make_slice(Rig &rig, struct port *owner, struct port *writer, struct port_slice *slice,
 		       struct port_map *guard, struct port_map *in, struct port_map *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A host that relays between two others: its two ports, and at either end of their links a node
- * that the test plays.  The relay's threads run, or stand still and are stepped by the test.
+ * A host that relays between two others: its two ports, and at the other end of each link a node
+ * that the test plays.  The relay's threads run, or the test makes their steps.
  */
 #ifndef RELAY_RIG_H
 #define RELAY_RIG_H
@@ -49,7 +49,7 @@ public:
 
 	struct rl_relay *relay = nullptr;
 	struct port *here[2] = {}; /* the relay's ports */
-	struct port *node[2] = {}; /* of the nodes at their other ends */
+	struct port *node[2] = {}; /* the ports of the nodes at their other ends */
 	struct port_irq *node_irq[2] = {};
 	std::atomic<uint32_t> notified{ 0 };
 	const bool stepped;
@@ -61,22 +61,22 @@ public:
 	void settle();
 	bool arm();
 
-	/* Lets both ends of both links do what the cables ask for. */
+	/* Lets both ends of both links handle the messages of their cables. */
 	void service();
 
 private:
 	struct port_emu_host *host_[3] = {};
 };
 
-/* What a node of a correct VI says, and what came to it. */
+/* A fragment that a node of a correct VI sends, or that came to it. */
 struct Fragment {
-	struct w_slot slot = {};	 /* whole but for the sequence */
+	struct w_slot slot = {};	 /* complete except for the sequence */
 	std::vector<uint8_t> in_payload; /* payload, when it lies in the payload buffer */
 	uint32_t inline_bytes() const;
 };
 
 struct w_slot header(uint8_t op, uint8_t flags, uint32_t frag, uint32_t arg = 0);
-/* A fragment of `frag` payload bytes from the generator, in the ring or inline. */
+/* A fragment of `frag` payload bytes from the generator, in the payload buffer or inline. */
 Fragment fragment(std::mt19937 &rng, uint8_t op, uint8_t flags, uint32_t frag, uint32_t arg = 0,
 		  uint32_t read_length = 0);
 
@@ -111,10 +111,10 @@ public:
 	/* Stores any header as the next slot, payload bytes left as they are, and publishes it. */
 	void send_raw(const struct w_slot &slot);
 	void publish();
-	bool room(const Fragment &f); /* for it, by the credit that came */
+	bool room(const Fragment &f); /* is there room for it, by the credit that came? */
 	void ring_if_due();	      /* after slots */
 	void
-	ring_surely(struct port *relay_port); /* though doorbells are lost; of a stepped relay */
+	ring_surely(struct port *relay_port); /* even if doorbells are lost; for a stepped relay */
 	/* Takes the next slot; false: none has come. */
 	bool take(Fragment *f);
 	bool has_come() const;
@@ -133,7 +133,7 @@ private:
 	struct w_control *out_ctl() { return static_cast<struct w_control *>(out.base); }
 	struct w_slot *out_slot(uint32_t n);
 	uint32_t rung_for_ = 0, credited_ = 0;
-	/* of the payload buffer: after each slot; free again */
+	/* positions in the payload buffer: after each slot; up to which it is free again */
 	uint64_t ends_[kSlots] = {}, freed_ = 0;
 	friend class Circuit;
 };
@@ -149,17 +149,17 @@ public:
 	struct rl_circuit *rl = nullptr;
 
 	void remove(); /* from the relay */
-	/* All counters as if so many slots had passed already; before the first. */
+	/* Sets all counters as if `n` slots had passed already; call it before the first slot. */
 	void start_at(uint32_t n);
-	/* The bytes behind the slices are as they were. */
+	/* Are the bytes after the slices unchanged? */
 	bool guards_hold() const;
 
 private:
-	struct port_slice slice_[2][2] = {}; /* of the relay, of the nodes */
+	struct port_slice slice_[2][2] = {}; /* those of the relay, those of the nodes */
 	struct port_map guard_[2][2] = {};   /* the owners' views of them */
 };
 
-/* Both say the same. */
+/* Are both fragments equal? */
 ::testing::AssertionResult same(const Fragment &sent, const Fragment &came);
 
 /* Waits for what a thread of the relay does. */

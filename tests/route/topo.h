@@ -72,7 +72,7 @@ inline std::vector<Link> links_of(const struct rt_topo *t)
 	return links;
 }
 
-/* What hosts say of their links; one end saying so takes a link down. */
+/* The state of links as hosts report it; a link is down if one end reports that. */
 class Live {
 public:
 	explicit Live(unsigned hosts) : up_(hosts, 0xff) {}
@@ -83,7 +83,7 @@ private:
 	std::vector<uint8_t> up_;
 };
 
-/* Numbers of a seed; the same on every machine. */
+/* Numbers from a seed, equal on every machine. */
 class Random {
 public:
 	explicit Random(uint64_t seed) : state_(seed) {}
@@ -98,7 +98,7 @@ private:
 	uint64_t state_;
 };
 
-/* A random tree, and some links more, parallel ones among them. */
+/* A random tree with some more links, parallel ones among them. */
 inline Spec random_graph(uint64_t seed)
 {
 	Random random(seed);
@@ -144,7 +144,7 @@ inline std::vector<Spec> regular_specs()
 	return specs;
 }
 
-/* Of what is random here; specs that fail are printed in full. */
+/* The seed of the random graphs; specs that fail are printed in full. */
 inline uint64_t seed()
 {
 	const char *text = getenv("VIADUCT_SEED");

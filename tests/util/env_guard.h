@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The environment as a test wants it: no VIADUCT_* but its own, restored afterwards. */
+/* The environment as a test wants it: only its own VIADUCT_* variables, restored afterwards. */
 #ifndef ENV_GUARD_H
 #define ENV_GUARD_H
 

@@ -63,7 +63,7 @@ void u_yield(void)
 
 /* ---- u_poll.c ---- */
 
-/* Nothing is ready: what has to pass, and how long the kernel may wait for it, in ms. */
+/* Called when nothing is ready: lets others take a turn or time pass; returns how long the kernel may wait, in ms. */
 static int patience(int64_t deadline)
 {
 	if (take_turn != NULL && take_turn(turn_arg, deadline))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Time that passes when the program says so, for programs that have virtual_time.c in place of u_time.c, u_poll.c and
- * u_futex.c of the library: all that waits by the clock goes with it.
+ * u_futex.c of the library: all waits by the clock follow it.
  *
- * The clock stands still but for vt_pass(), naps, which pass at once, and polls with a deadline: such a poll offers
- * others their turns, and when those have none to take it jumps to its deadline.  A thread that sleeps on a word
- * of memory is woken or sleeps on: its time-out never passes.
+ * The clock stands still except for vt_pass(), naps, which pass at once, and polls with a deadline: such a poll offers
+ * others their turns, and when they have nothing to do it moves the clock to its deadline.  A thread that sleeps on a
+ * word of memory sleeps until it is woken: its time-out never passes.
  */
 #ifndef VIRTUAL_TIME_H
 #define VIRTUAL_TIME_H
@@ -20,8 +20,8 @@ extern "C" {
 void vt_pass(int64_t ns);
 
 /*
- * What others do, in the thread that polls, while a poll waits until `until`, NULL for nothing.  It returns false when
- * they have nothing to do before that time; it may let time pass itself, up to then.
+ * Sets the function (NULL: none) that others run in the thread that polls, while a poll waits until `until`.  It
+ * returns false when they have nothing to do before that time; it may let time pass itself, up to then.
  */
 void vt_turns(bool (*take)(void *arg, int64_t until), void *arg);
 

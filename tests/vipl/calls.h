@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every function that takes a handle, with good arguments for all but that. */
+/* Every function that takes a handle, with good arguments except the handle. */
 #ifndef VIPL_CALLS_H
 #define VIPL_CALLS_H
 

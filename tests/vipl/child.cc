@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What this program does as another process, for tests that need one. */
+/* This program as another process, for tests that need one. */
 #include "harness.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ static int child_open(const std::string &device_name)
 	return rc;
 }
 
-/* Having connected, a child ends without a word; or it stops, or leaves a child of its own first. */
+/* After connecting, a child ends without a word, or stops, or first leaves a child of its own. */
 enum class Then { kExit, kStop, kFork };
 
 /* LEVEL:DISCRIMINATOR: connects from side 1 to side 0's host. */
@@ -40,7 +40,7 @@ static int child_connect(const std::string &arg, size_t max_transfer, Then then)
 		});
 	if (then == Then::kStop && rc == VIP_SUCCESS)
 		raise(SIGSTOP);
-	/* It has all descriptors, and a group by which it can be ended. */
+	/* The child has all descriptors, and a process group by which it can be ended. */
 	if (then == Then::kFork && setpgid(0, 0) == 0 && fork() == 0)
 		for (;;)
 			pause();
@@ -57,7 +57,7 @@ struct Storing {
 		desc = make(arena, VIP_CONTROL_OP_RDMAWRITE,
 			    { { word, arena.mem.h, sizeof(*word) } }, to);
 	}
-	/* Writes the next number; whether it was written, and without a slot. */
+	/* Writes the next number; returns whether it was written.  *direct: without a slot. */
 	bool next(bool *direct)
 	{
 		uint64_t before = slots();
@@ -110,7 +110,7 @@ static int child_store(const std::string &arg, bool stop)
 }
 
 /*
- * DISCRIMINATOR: connects to side 0's host, tells address and handle of window memory, and counts in its
+ * DISCRIMINATOR: connects to side 0's host, sends address and handle of window memory, and counts in its
  * second word without end.
  */
 static int child_own(const std::string &disc)
@@ -143,7 +143,7 @@ static int child_own(const std::string &disc)
 		__atomic_fetch_add(word + 1, 1, __ATOMIC_RELAXED);
 }
 
-/* An agent of a fabric of one host; returns its pid when it listens. */
+/* Starts an agent of a fabric of one host; returns its pid when it listens. */
 static pid_t start_agent(const std::string &fabric)
 {
 	const char *program = getenv("VIADUCT_AGENT");
@@ -222,7 +222,7 @@ static int child_agent_gone(const std::string &fabric)
 	return ::testing::Test::HasFailure() ? 1 : 0;
 }
 
-/* A thread that waits for what never comes is cancelled. */
+/* Cancels a thread that waits for something that never comes. */
 static int child_cancel()
 {
 	{

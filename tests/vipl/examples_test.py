@@ -37,7 +37,7 @@ def until(good):
 
 
 def start(*args, env=None):
-    """A program that says when it is ready."""
+    """Starts a program and waits until it says that it is ready."""
     proc = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                             stderr=subprocess.DEVNULL, env=dict(os.environ, **(env or {})))
     proc.stdout.readline()
@@ -131,7 +131,7 @@ def generated(top):
 
 
 def as_cp_does(top):
-    """Names, slashes and options mean what they do for cp, scp and rsync."""
+    """Names, slashes and options have the meaning that they have for cp, scp and rsync."""
     here, there = top + '/here', top + '/there'
     os.makedirs(here + '/tree/below')
     os.mkdir(there)
@@ -214,7 +214,7 @@ def umask():
 
 
 def served(top):
-    """A server gives and takes only what is below its directory."""
+    """A server reads and writes only files below its directory."""
     inside, outside = top + '/inside', top + '/outside'
     for folder in (inside, outside):
         os.mkdir(folder)
@@ -312,7 +312,7 @@ class Halted:
             self.end.close()
 
     def go_on(self):
-        """Lets it run; its exit code and what it said."""
+        """Lets it run to its end; returns its exit code and output."""
         try:
             self.end.write(bytes(61 << 20))
         except BrokenPipeError:

@@ -736,9 +736,9 @@ VIP_DESCRIPTOR *Link::read_a(const std::vector<Seg> &segs, const Remote &from, V
 extern "C" const char *__tsan_default_suppressions();
 
 /*
- * Both sides live in this process, but what one publishes to the other goes
- * through slices that are mapped twice, at two addresses.  The thread sanitizer
- * does not see that order, so copies of payload look like races with whoever
+ * Both sides live in this process, but each publishes to the other through
+ * slices that are mapped twice, at two addresses.  The thread sanitizer does
+ * not see that order, so copies of payload look like races with a thread that
  * fills a buffer before the post or reads it after the completion.
  */
 extern "C" const char *__tsan_default_suppressions()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the conformance tests stand on.
+ * The fixture of the conformance tests.
  *
  * One process opens two NIC handles, side 0 and side 1, and drives both.  The
  * environment variable VIPL_TEST_HOSTS tells where: 1 puts both on one emulated
@@ -48,7 +48,7 @@ unsigned long rule_count();
 
 int hosts();
 int hops();	 /* between the two sides */
-bool adapters(); /* does an adapter lie between them?  Behind it is no adopted memory */
+bool adapters(); /* does an adapter lie between them?  Adopted memory never lies behind one */
 const char *device(int side);
 std::string fabric_name();
 
@@ -179,12 +179,12 @@ struct Vi {
 
 /* Connects by client and server calls. */
 void connect(Vi &client, Vi &server);
-/* The server's part, when another process asks for this discriminator. */
+/* The server's part, when another process connects to this discriminator. */
 void accept_one(Vi &server, const std::string &disc);
-/* Connects a child that stops itself then: a peer that takes nothing.  Returns its pid or -1. */
+/* Connects a child, which then stops itself: a peer that takes nothing.  Returns its pid or -1. */
 pid_t connect_stopped(Vi &server);
 
-/* A VI brought into a state by public means; keeps what that needs. */
+/* A VI brought into a state by public calls; keeps the objects that this needs. */
 struct ViIn {
 	ViIn(VIP_VI_STATE state, VIP_RELIABILITY_LEVEL level, VIP_CQ_HANDLE cq = nullptr);
 	Vi &vi() { return *mine; }
@@ -227,7 +227,7 @@ bool is_done(const VIP_DESCRIPTOR *desc);
 VIP_DESCRIPTOR *take_send(VIP_VI_HANDLE vi, unsigned long ms = kWaitMs);
 VIP_DESCRIPTOR *take_recv(VIP_VI_HANDLE vi, unsigned long ms = kWaitMs);
 
-/* Has all bits of `bits`, DONE, and of the error bits only these. */
+/* Has DONE and all bits of `bits`, and no other error bits. */
 ::testing::AssertionResult has_status(const VIP_DESCRIPTOR *desc, VIP_UINT32 bits);
 /* Is done with at least one of these error bits. */
 ::testing::AssertionResult has_error(const VIP_DESCRIPTOR *desc, VIP_UINT32 any_of);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory in which messages arrive, of each kind, for tests of messages that the sender stores there
- * itself.  What shows that it did is the count of its slots: one, however long the message.
+ * itself.  The count of its slots shows that it did: one, however long the message.
  */
 #ifndef VIPL_PLACING_H
 #define VIPL_PLACING_H
@@ -24,13 +24,13 @@ inline const char *name_of(Kind kind)
 /* Bytes that take two slots or more if they go through slots: one takes 32 KiB at most. */
 constexpr size_t kManySlots = 40000;
 
-/* Are messages to window memory stored there?  Only neighbours are given memory. */
+/* Are messages to window memory stored there?  Only neighbours may map it. */
 inline bool places()
 {
 	return hops() < 2;
 }
 
-/* Where the kernel does not tell enough of memory, adopted memory is registered memory. */
+/* Memory of a kind.  If the kernel does not tell enough about memory to adopt it, it is registered instead. */
 struct Room {
 	Room(Nic &n, Kind k, size_t bytes, bool open = true, VIP_PROTECTION_HANDLE tag = nullptr)
 	    : nic(n), kind(k), length((bytes + 4095) & ~size_t{ 4095 })
@@ -98,7 +98,7 @@ struct Target {
 		fill(at() + n, 64, 79);
 	}
 	char *at() const { return static_cast<char *>(seg.p); }
-	/* The first n bytes are a message; behind it nothing changed. */
+	/* The first n bytes are a message; after it nothing changed. */
 	::testing::AssertionResult holds(size_t n, uint64_t seed) const
 	{
 		if (!same(at() - 64, 64, 78) || !same(at() + seg.length, 64, 79))
@@ -130,7 +130,7 @@ struct Sender {
 		EXPECT_RC(VIP_SUCCESS, VipxQueryCounters(link.na.h, *link.va, &c));
 		return c.SlotsSent;
 	}
-	/* A message for the next receive, which is `recv`; how many slots it took. */
+	/* Passes a message to the next receive, which is `recv`; returns how many slots it took. */
 	uint64_t pass(VIP_DESCRIPTOR *recv, size_t n, std::optional<VIP_UINT32> imm = std::nullopt)
 	{
 		uint64_t before = slots();
@@ -145,7 +145,7 @@ struct Sender {
 		EXPECT_TRUE(has_status(send, VIP_STATUS_OP_SEND));
 		return slots() - before;
 	}
-	/* One into these bytes of a room: whole, and was it stored there? */
+	/* Passes a message to these bytes of a room and checks it; returns whether it was stored there. */
 	bool placed(Room &room, size_t off = 0, size_t n = kManySlots)
 	{
 		Target to(room, off, n);
@@ -153,7 +153,7 @@ struct Sender {
 		EXPECT_TRUE(to.holds(n, seed));
 		return one;
 	}
-	/* Sends until they are stored, where they ever are. */
+	/* Sends until messages are stored, if they can be here. */
 	::testing::AssertionResult warm(Room &room)
 	{
 		if (!places() || !room.is_window() || eventually([&] { return placed(room); }))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RDMA writes of side a into window memory of side b, for tests of both kinds of it. */
+/* RDMA writes of side a into window memory of side b, allocated or adopted. */
 #ifndef VIPL_WRITER_H
 #define VIPL_WRITER_H
 
@@ -11,7 +11,7 @@ namespace conf {
 struct Writer {
 	Writer(Link &l, size_t length) : link(l), seg(l.seg_a(length)) { fill(seg.p, length, 9); }
 
-	/* The status it completes with. */
+	/* Writes; returns the status with which the write completed. */
 	VIP_UINT32 write(void *to, VIP_MEM_HANDLE h)
 	{
 		if (desc == nullptr)
@@ -33,7 +33,7 @@ struct Writer {
 		return c;
 	}
 
-	/* Did this write take no slot? */
+	/* Writes; returns whether the write took no slot. */
 	bool direct(void *to, VIP_MEM_HANDLE h)
 	{
 		uint64_t slots = counters().SlotsSent;
@@ -61,7 +61,7 @@ inline VIP_VI_ATTRIBUTES writable()
 	return attrs;
 }
 
-/* A refused write: the error of VIPL 7, and no byte changes. */
+/* Expects that a write is refused: with the error of VIPL 7, and no byte changes. */
 inline void expect_refused(Link &l, const Level &level, Writer &w, void *to, VIP_MEM_HANDLE h)
 {
 	VIP_UINT32 status = w.write(to, h);

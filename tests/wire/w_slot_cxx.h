@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* w_slot.h for C++17, which cannot read C11 atomics: the same functions, by call. */
+/* w_slot.h for C++17, which cannot read C11 atomics: its functions, by call. */
 #ifndef W_SLOT_CXX_H
 #define W_SLOT_CXX_H
 
@@ -17,7 +17,7 @@ uint32_t wx_payload_place(uint64_t *cursor, uint32_t payload_bytes, uint32_t len
 uint32_t wx_notify(uint32_t bits, uint32_t slot);
 int wx_notify_due(uint32_t notify, uint32_t published);
 uint32_t wx_receives(uint8_t op, uint8_t flags, uint32_t arg);
-/* Does the word of an error tell these three? */
+/* Does the word of an error hold these three? */
 int wx_error_holds(uint32_t slot, uint32_t message, uint32_t why);
 int wx_geometry_ok(uint32_t slots, uint32_t payload_bytes);
 

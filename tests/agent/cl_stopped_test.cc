@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Clients of agents that do not answer, as those whose processes are stopped.  Time is virtual.
+// Clients of agents that do not answer, for instance because their processes are stopped.  Time is virtual.
 #include <cstdlib>
 #include <set>
 
@@ -49,7 +49,7 @@ int listen_at(const std::string &fabric, unsigned host)
 	return sock;
 }
 
-// Listen, and never answer.
+// Listens, and never answers.
 class Silent {
 public:
 	Silent(const std::string &fabric, unsigned hosts)
@@ -144,7 +144,7 @@ TEST_F(Stopped, AgentDoesNotAnswerInTime)
 	EXPECT_EQ(u_now_ns() - begin, 5 * kSecond);
 }
 
-// One time-out each would take minutes.
+// One time-out for each would take minutes.
 TEST_F(Stopped, SixtyThreeAgents)
 {
 	std::string name = unique_fabric();

@@ -145,7 +145,7 @@ TEST_F(ClientLib, StartedAgentIsNobodysChild)
 	sa.sa_handler = on_child;
 	sigaction(SIGCHLD, &sa, &before);
 	ASSERT_EQ(open("", &a), 0) << error;
-	/* Where every child signals its end, starting one cannot be kept from a program. */
+	/* If each child signals its end, a program cannot be shielded from the end of an agent that it starts. */
 	if (probe_silent_children()) {
 		EXPECT_EQ(children, 0);
 	}
@@ -354,7 +354,7 @@ TEST_F(ClientLib, Requests)
 	w_host_addr(2, host);
 	ASSERT_EQ(cl_addr_name(&a, host, &found), 0);
 	EXPECT_STREQ(found.name, "host2");
-	/* The agents have only just begun: until the link to host 2 is up the path leads round. */
+	/* The agents have only just begun: until the link to host 2 is up the path takes the long way round. */
 	for (int tries = 0; tries < 5000; tries++) {
 		ASSERT_EQ(cl_route(&a, host, &route), 0);
 		if (strcmp(route.port_name, "left") == 0)
@@ -444,7 +444,7 @@ TEST_F(ClientLib, AgentThatHangsUp)
 	EXPECT_STREQ(error, "the agent did not answer: it hung up");
 }
 
-// It is only asked for a name; the agent of the host that is meant lives.
+// This agent is only asked for a name; the agent of the right host lives.
 TEST_F(ClientLib, AgentThatHangsUpBeforeItHasAnswered)
 {
 	const char *args[] = { "--fabric", name.c_str(), "--host-id", "1", "--hosts", "2", nullptr };
@@ -481,7 +481,7 @@ int count_greeted(void *arg, cl_greeted *g)
 	return 0;
 }
 
-// There is a descriptor for a few of them at a time only.
+// There are descriptors for only a few of them at a time.
 TEST_F(ClientLib, AllAreGreetedWithFewDescriptors)
 {
 	rlimit before, few;
@@ -559,7 +559,7 @@ TEST_F(ClientLib, AnotherUserAtTheAddressIsNotTrusted)
 		if (setuid(31337) != 0 || bind(sock, reinterpret_cast<sockaddr *>(&un), len) != 0 ||
 		    listen(sock, 8) != 0 || write(ready[1], "r", 1) != 1)
 			_exit(1);
-		/* What it sends would hold up whoever closes it. */
+		/* Its descriptor would block the thread that closes it. */
 		Lingering linger[2];
 		linger[0].pass(accept(sock, nullptr, nullptr), "x", 1);
 		linger[1].pass(accept(sock, nullptr, nullptr), "x", 1);
@@ -577,7 +577,7 @@ TEST_F(ClientLib, AnotherUserAtTheAddressIsNotTrusted)
 	waitpid(pid, nullptr, 0);
 }
 
-// A set-user-ID program has started it: whoever called that program must not be able to stop the agent.
+// A set-user-ID program has started it: the caller of that program must not be able to stop the agent.
 TEST_F(ClientLib, AnAgentHasOneUserWhoeverStartsIt)
 {
 	if (geteuid() != 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Processes: who may connect, what hostile ones achieve (nothing), limits, descriptors.
+// Processes: which may connect, that hostile ones achieve nothing, limits, descriptors.
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/resource.h>
@@ -115,7 +115,7 @@ int as_other(uid_t uid, std::vector<gid_t> groups, const std::function<int()> &b
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// `stay`: the connection is open until this process ends.
+// `stay`: the connection stays open until this process ends.
 int hello_status(const Fabric &f, uid_t owner, bool stay = false)
 {
 	sockaddr_un un;
@@ -182,7 +182,7 @@ private:
 	rlimit before{};
 };
 
-// With so few descriptors 64 processes of one user, 32 of them silent.
+// With that few descriptors an agent takes 64 processes of one user, 32 of them silent.
 class Places : public ::testing::Test {
 protected:
 	void SetUp() override
@@ -267,7 +267,7 @@ TEST_F(Places, OneMemberLeavesSomeForOthers)
 		close(fd);
 }
 
-// The oldest of those that say nothing goes first; who is welcome stays.
+// The oldest silent connection goes first; a process that was welcomed stays.
 TEST_F(Places, SilentOnesMakeWay)
 {
 	Client old(*open, 0);
@@ -279,7 +279,7 @@ TEST_F(Places, SilentOnesMakeWay)
 	for (size_t i = 0; i < 8; i++)
 		EXPECT_TRUE(hung_up(silent[i])) << i;
 	old.sync();
-	Client another(*open, 0); /* for which the next of them goes */
+	Client another(*open, 0); /* for this one the next silent connection goes */
 	EXPECT_TRUE(another.ok());
 	EXPECT_TRUE(hung_up(silent[8]));
 	for (size_t i = 9; i < 40; i++)
@@ -289,7 +289,7 @@ TEST_F(Places, SilentOnesMakeWay)
 		close(fd);
 }
 
-// The place of the one that goes is that of the one for which it goes, at the ceiling of their process.
+// At the ceiling of a process the new connection takes the place of the one that goes for it.
 TEST_F(Places, SilentOneMakesWayAtOnce)
 {
 	std::vector<std::unique_ptr<Client>> welcome;
@@ -310,9 +310,9 @@ TEST_F(Places, SilentOneMakesWayAtOnce)
 		close(fd);
 }
 
-// ---- descriptors that an agent keeps, or holds for those who do not read ----
+// ---- descriptors that an agent keeps, or holds for processes that do not read ----
 
-// With so few descriptors 64 pieces of window memory of one process, 128 of one user, and as many that wait.
+// With that few descriptors it keeps 64 pieces of window memory of a process, 128 of a user, and as many that wait.
 class Ceilings : public Places {
 protected:
 	static w_alloc alloc(Client &c)
@@ -369,7 +369,7 @@ TEST_F(Ceilings, WindowMemoryOfAProcessAndOfAUserIsBounded)
 	EXPECT_NE(log.find("gets no more window memory"), std::string::npos) << log;
 }
 
-// Of the clients of a user whose descriptors wait the one with most goes, not who comes last.
+// Among the clients of a user whose descriptors wait, the one with the most goes, not the one that comes last.
 TEST_F(Ceilings, OfAUserWithTooManyThatWaitTheOneWithMostIsDropped)
 {
 	testing::internal::CaptureStderr();
@@ -390,7 +390,7 @@ TEST_F(Ceilings, OfAUserWithTooManyThatWaitTheOneWithMostIsDropped)
 		t.slice_id = slice;
 		server.send(t, W_TELL);
 	};
-	/* What is in the sockets is in no process: what is open waits in the agent. */
+	/* Descriptors inside sockets are in no process: those that are open wait in the agent. */
 	auto until = [&](int i, int waiting) {
 		for (int n = 0; n < 4000 && open_fds() - none < waiting; n++) {
 			send_tell(i);
@@ -633,7 +633,7 @@ TEST_F(OneHost, NeverReads)
 	agent_lives();
 }
 
-// What others say to a process that does not read is left out; it keeps its NIC.
+// Messages of others to a process that does not read are left out; it keeps its NIC.
 TEST_F(OneHost, OthersSayMoreThanAProcessReads)
 {
 	constexpr int kTells = 12000;
@@ -729,7 +729,7 @@ TEST_F(Claims, ToSpeakForAnotherHost)
 			refused(c, token);
 		}
 	}
-	s.sync(); // and heard of none of them
+	s.sync(); // and it was told of none of them
 	c.connection(W_CONNECT, ++token, address(0, "c"), at);
 	Msg m = s.recv();
 	ASSERT_EQ(m.type, W_ARRIVED);
@@ -797,7 +797,7 @@ TEST_F(Claims, WhatBelongsToOthers)
 	EXPECT_EQ(asker.recv().type, W_LINKED);
 }
 
-// A tool that asks for the counters of a NIC hears its process, once, and nobody else.
+// A tool that requests the counters of a NIC gets those of its process, once; nothing else gets them.
 TEST_F(Claims, ToBeTheNicThatIsAskedForItsCounters)
 {
 	Client nic(*fabric, 0), thief(*fabric, 0), tool(*fabric, 0, W_KIND_TOOL);
@@ -828,7 +828,7 @@ TEST_F(Claims, ToBeTheNicThatIsAskedForItsCounters)
 	}
 }
 
-// A tool asks all processes before it reads the first answer, and hears each of them.
+// A tool sends requests to all processes before it reads the first answer, and gets the answers of all.
 TEST_F(Claims, ToolAsksSeveralProcessesAtOnce)
 {
 	Client a(*fabric, 0), b(*fabric, 0), silent(*fabric, 0), tool(*fabric, 0, W_KIND_TOOL);
@@ -884,7 +884,7 @@ TEST_F(Claims, NicThatDoesNotReadIsAskedNoMore)
 	nic.sync();
 }
 
-// A tool that does not read the answers to its questions is dropped, and no NIC with it.
+// A tool that does not read the answers to its questions is dropped, but no NIC is.
 TEST_F(Claims, ToolThatDoesNotReadIsDropped)
 {
 	Client nic(*fabric, 0), tool(*fabric, 0, W_KIND_TOOL);
@@ -943,9 +943,9 @@ TEST_F(OneHost, LimitsOfAttempts)
 	EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(W_NO_RESOURCE));
 }
 
-// ---- no process takes all ----
+// ---- no process takes everything ----
 
-// One process asks for connections to the agent, one after the other, as long as it gets them.
+// A process requests connections to the agent, one after the other, as long as it gets them.
 TEST(ProcessCeilings, OneProcessGetsSoManyConnectionsToTheAgentAndOthersFindRoom)
 {
 	FewDescriptors few(1024);
@@ -983,7 +983,7 @@ TEST(ProcessCeilings, OneProcessGetsSoManyConnectionsToTheAgentAndOthersFindRoom
 	}));
 }
 
-// Ends of connections that are accepted and not confirmed have descriptors in the agent.
+// The agent holds descriptors for ends of connections that are accepted and not confirmed.
 TEST(ProcessCeilings, OneProcessGetsSoManyConnectionsThatItNeverConfirms)
 {
 	FewDescriptors few(1024);
@@ -1062,7 +1062,7 @@ TEST(ProcessCeilings, OneProcessDoesNotGetTheWholeWindow)
 
 // ---- descriptors ----
 
-// In a process of its own, since the limit is the process's.
+// Runs in a process of its own, since the limit is one of the process.
 TEST(Descriptors, NoneLeftTurnsProcessesAway)
 {
 	auto body = [] {
@@ -1071,7 +1071,7 @@ TEST(Descriptors, NoneLeftTurnsProcessesAway)
 		rlimit rl;
 		first.sync(); // the agent has closed what it handed over
 		getrlimit(RLIMIT_NOFILE, &rl);
-		// One more for the next client's own socket, none for the agent's end of it.
+		// There is one more for the next client's own socket, none for the agent's end of it.
 		int top = dup(0);
 		close(top);
 		rl.rlim_cur = static_cast<rlim_t>(top) + 1;
@@ -1263,7 +1263,7 @@ TEST_F(Names, MachineNameIsTheHostOfWhoAsks)
 	machine[strcspn(machine, ".")] = '\0';
 
 	for (std::string name : { std::string("localhost"), std::string(machine) }) {
-		/* A machine may be called like a host of this fabric. */
+		/* A machine may have the name of a host of this fabric. */
 		bool taken = name == "alpha" || name == "beta" || name == "gamma" ||
 			     name == "head" || name == "tail" || isdigit(name[0]);
 

@@ -33,7 +33,7 @@ protected:
 		there = address(server_host, "server");
 	}
 
-	// Up to the server's knowledge of the request; returns its conn.
+	// Connects up to the server's knowledge of the request; returns its conn.
 	uint64_t arrive(const w_vi_attrs &attrs = attributes())
 	{
 		s->listen(1, there);
@@ -45,7 +45,7 @@ protected:
 		return m.as<w_arrived>().conn;
 	}
 
-	// Up to the client's LINKED; returns the client's conn.
+	// Connects up to the client's LINKED; returns the client's conn.
 	uint64_t link_up()
 	{
 		server_conn = arrive();
@@ -112,7 +112,7 @@ TEST_P(Connect, PortIsToldOnceBeforeItsFirstUse)
 {
 	join(*c, *s, "one");
 	join(*c, *s, "two");
-	/* A link can come up anew between the two, and its port is told again then. */
+	/* A link can go down and up between the two, and its port is told again then. */
 	for (const Client *end : { c.get(), s.get() }) {
 		EXPECT_FALSE(end->ports.empty());
 		EXPECT_EQ(std::set(end->ports.begin(), end->ports.end()).size(), end->ports.size());
@@ -432,7 +432,7 @@ TEST_F(Ring, EveryHostConnectsToBothNeighboursAtOnce)
 
 class Window : public FabricTest {
 protected:
-	// Room for `slices` slices on the host, beside its control slices.
+	// Has room for `slices` slices on the host, in addition to its control slices.
 	static Fabric::Tweak room(unsigned host, unsigned slices)
 	{
 		return [=](ag_cfg &cfg) {
@@ -498,7 +498,7 @@ TEST_F(Window, SharedByBothEndsWithinAHost)
 {
 	up(1, [](ag_cfg &cfg) {
 		room(0, 1)(cfg);
-		cfg.window_bytes += 8192; // of which a process may have a part
+		cfg.window_bytes += 8192; // a process may have part of this
 	});
 	Client c(*fabric, 0), s(*fabric, 0);
 	w_addr at = address(0, "s");
@@ -629,7 +629,7 @@ TEST_F(LinkDown, WhenConnectedAndUpAgain)
 	s.conn(W_CLOSE, p.server_conn);
 	mend();
 	join(c, s, "again");
-	EXPECT_EQ(c.ports.size(), 2u) << "the port is told anew after its link came up anew";
+	EXPECT_EQ(c.ports.size(), 2u) << "the port is told again after its link came up again";
 }
 
 } // namespace

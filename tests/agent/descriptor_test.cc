@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Descriptors that hold up whoever closes them: sent by unauthorised users, processes and
-// neighbours, they do not hold up the agent.  Where the kernel keeps them out, and where it cannot.
+// Descriptors that block the thread that closes them: sent by unauthorised users, processes and neighbours, they do not
+// block the agent.  Tested where the kernel keeps them out of sockets, and where it cannot.
 #include <grp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -64,7 +64,7 @@ protected:
 		u_rights_forget(false);
 	}
 
-	// Everything that was closed apart is, too: the agents see to that.
+	// Waits until everything that was to be closed on spare threads is closed: the agents do that.
 	void serves()
 	{
 		for (unsigned host = 0; host < 2; host++) {
@@ -93,7 +93,7 @@ protected:
 		return l.pass(sock, &m, sizeof(m), more);
 	}
 
-	// By another user, many times; some die, some hang up, some stay until they are told to go.
+	// Another user attacks many times; some processes die, some hang up, some stay until they are told to go.
 	void attack_unauthorised(const sockaddr_un &un, socklen_t len, unsigned times)
 	{
 		int go[2];
@@ -119,7 +119,7 @@ protected:
 			pause();
 		}
 		char byte;
-		close(go[1]); /* so that the end of a child that failed is seen */
+		close(go[1]); /* so that the end of a child that failed is noticed */
 		EXPECT_EQ(read(go[0], &byte, 1), 1);
 		serves();
 		kill(pid, SIGKILL);
@@ -189,7 +189,7 @@ TEST_P(Waiting, OfAProcessHoldNobodyUp)
 		if (i == 1)
 			c.hang_up();
 		else if (GetParam())
-			c.sync(); /* it harmed nobody, itself included */
+			c.sync(); /* the attack harmed nobody, the attacker included */
 		else
 			EXPECT_EQ(c.recv_any().type, 0) << "it is not dropped";
 		serves();
@@ -197,7 +197,7 @@ TEST_P(Waiting, OfAProcessHoldNobodyUp)
 	testing::internal::GetCapturedStderr();
 }
 
-// An agent that leaves hangs up on those whom it has not met yet.
+// An agent that ends hangs up on connections that it has not accepted yet.
 TEST_P(Waiting, HoldNobodyUpWhoLeaves)
 {
 	Lingering l;
@@ -213,7 +213,7 @@ TEST_P(Waiting, HoldNobodyUpWhoLeaves)
 	close(sock);
 }
 
-// Whoever is at the cable has the right user, and breaks the rules all the same.
+// The process at the cable has the right user, but breaks the rules.
 TEST_P(Waiting, OfANeighbourHoldNobodyUp)
 {
 	testing::internal::CaptureStderr();
@@ -227,7 +227,7 @@ TEST_P(Waiting, OfANeighbourHoldNobodyUp)
 		char hello[sizeof(struct emu_msg)];
 
 		ASSERT_TRUE(l.ok());
-		/* Its DOORBELLS and HELLO say that it takes descriptors from here on. */
+		/* Its DOORBELLS and HELLO show that it takes descriptors from here on. */
 		for (int i = 0; i < 2; i++)
 			EXPECT_EQ(recv(sock, hello, sizeof(hello), 0),
 				  static_cast<ssize_t>(sizeof(m)));
@@ -246,7 +246,7 @@ TEST_P(Waiting, OfANeighbourHoldNobodyUp)
 	testing::internal::GetCapturedStderr();
 }
 
-// ---- what waits for those who do not read ----
+// ---- messages that wait for processes that do not read ----
 
 TEST(Unread, DescriptorsThatWaitForOneAreBoundedAndOthersAreServed)
 {
@@ -295,7 +295,7 @@ TEST(Watchdog, ReportsAThreadThatStandsOnceAndNoneThatWaits)
 	EXPECT_TRUE(eventually([&] { return atomic_load(&w.reports) == 1; }));
 	EXPECT_GE(u_now_ns() - begun, AG_STAND_NS);
 	ag_watchdog_rest(&w);
-	/* Nobody wakes it while there is nothing to watch. */
+	/* Nothing wakes it while there is nothing to watch. */
 	EXPECT_TRUE(eventually([&] { return atomic_load(&w.asleep) == 1; }));
 	ag_watchdog_work(&w);
 	EXPECT_EQ(atomic_load(&w.asleep), 0u);

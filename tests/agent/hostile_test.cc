@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A relay that lies: host 1 of a ring, played by the test, forges what it says in other hosts' names.
-// Its lies are dropped and counted; the other hosts go on, and nothing goes round.
+// A relay that lies: host 1 of a ring, played by the test, forges records in the names of other hosts.
+// The false records are dropped and counted; the other hosts go on, and no record circulates.
 #include <random>
 
 #include "agent_fixture.h"
@@ -18,7 +18,7 @@ namespace {
 // Ports of hosts in a ring.
 constexpr uint8_t kLeft = 1, kRight = 2;
 constexpr uint32_t kSliceBytes = 12288;
-constexpr uint32_t kCircuits = 8000; // that each of two neighbours may ask a relay for
+constexpr uint32_t kCircuits = 8000; // that each of two neighbours may request of a relay
 
 w_path path_of(std::initializer_list<uint8_t> ports, uint8_t at = 1)
 {
@@ -30,10 +30,10 @@ w_path path_of(std::initializer_list<uint8_t> ports, uint8_t at = 1)
 	return w;
 }
 
-// From host 1 by host 0 to host 3 and on to host 2.
+// Sends from host 1 by host 0 to host 3 and on to host 2.
 const w_path kTo3 = path_of({ kLeft, kLeft }), kTo2 = path_of({ kLeft, kLeft, kLeft });
 
-// Hosts 0, 2 and 3 of a ring of four have agents; two of them are connected by the third.
+// Hosts 0, 2 and 3 of a ring of four have agents; two of them are connected through the third.
 class Liar : public ::testing::Test {
 protected:
 	Liar()
@@ -52,7 +52,7 @@ protected:
 		EXPECT_TRUE(eventually([&] { return joins("probe"); }));
 		good = agent_test::join(*a, *b, "good");
 		EXPECT_EQ(good.client_linked.as<w_linked>().hops, 2u);
-		// Not before: the answer says that host 0 knows that host 2 has no link to host 1.
+		// Not earlier: the answer shows that host 0 knows that host 2 has no link to host 1.
 		join_as_neighbour();
 	}
 
@@ -66,14 +66,14 @@ protected:
 			return number_in(tool.item(W_LIST_PORTS, kRight), "peer") == 1 &&
 			       tool.item(W_LIST_PORTS, kRight).find("\"up\"") != std::string::npos;
 		}));
-		// Host 3 is told by host 0, a moment later.
+		// Host 0 tells host 3, a moment later.
 		ASSERT_TRUE(eventually([&] {
 			Client tool(fabric, 3, W_KIND_TOOL);
 			return (number_in(tool.item(W_LIST_LINKS, 0), "up") & 1u << kRight) != 0;
 		}));
 	}
 
-	// Nobody listens there: the answer comes from the other end.
+	// No process listens there: the answer comes from the other end.
 	bool joins(const char *disc)
 	{
 		a->connection(W_CONNECT, 1, address(0, "c"), address(2, disc));
@@ -81,7 +81,7 @@ protected:
 		return m.type == W_REFUSED && m.as<w_refused>().status == W_NO_MATCH;
 	}
 
-	// The connection that was there is, and new ones can be made.
+	// The connection still exists, and new ones can be made.
 	void others_go_on()
 	{
 		w_tell t = {};
@@ -98,7 +98,7 @@ protected:
 		agent_test::join(local, s, "next");
 	}
 
-	// It is connected to a process next door, as it should be; `m_out` is its last word.
+	// It is correctly connected to a process next door; `m_out` is its last message.
 	void connect(Client &server, w_cm *m_out)
 	{
 		w_cm m = cm(1, 0, 77);
@@ -118,7 +118,7 @@ protected:
 		*m_out = m;
 	}
 
-	// Nothing is kept in the names of hosts when their circuits have lost their node.
+	// Nothing is kept under the names of hosts when their circuits have lost their node.
 	void leaves_nothing()
 	{
 		a.reset();
@@ -166,7 +166,7 @@ protected:
 		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(status));
 	}
 
-	// The next record but heartbeats and link-state updates.
+	// The next record except heartbeats and link-state updates.
 	w_cm next_record()
 	{
 		w_cm m = {};
@@ -175,7 +175,7 @@ protected:
 		return m;
 	}
 
-	// A server at host 3 that has a request of ours; its conn is in the record that it answers with.
+	// A server at host 3 that has a request of ours; its conn is in the record with which it answers.
 	uint64_t request(Client &server, uint64_t src_conn)
 	{
 		w_cm m = cm(1, 3, src_conn);
@@ -222,7 +222,7 @@ TEST_F(Liar, IsServedWhileItKeepsTheRules)
 	EXPECT_EQ(dropped(0), 0u);
 }
 
-// Whoever refuses a path may know better soon, and no link need change for that.
+// A host that refuses a path may soon know better, and no link need change for that.
 TEST_F(Liar, RefusesAConnectionThatGoesOnWhenItIsAskedAgain)
 {
 	Client c(fabric, 0);
@@ -258,7 +258,7 @@ TEST_F(Liar, RefusesAConnectionThatGoesOnWhenItIsAskedAgain)
 	EXPECT_EQ(c.recv().type, W_RESUMED);
 }
 
-// It gave up before it knew that the server had accepted, and died.
+// The client gave up before it knew that the server had accepted, and died.
 TEST_F(Liar, CancelsWhatWasAcceptedAndClosed)
 {
 	Client server(fabric, 3);
@@ -277,7 +277,7 @@ TEST_F(Liar, CancelsWhatWasAcceptedAndClosed)
 	leaves_nothing();
 }
 
-// Whom it names does not exist: host 3 will not know what host 0 took for the end.
+// The end that it names does not exist: host 3 does not know the end that host 0 believed to exist.
 TEST_F(Liar, CancelsByANameThatNobodyHas)
 {
 	Client server(fabric, 3);
@@ -294,7 +294,7 @@ TEST_F(Liar, CancelsByANameThatNobodyHas)
 	EXPECT_GE(dropped(0), 1u);
 }
 
-// One connection by two names: what calls off the one would leave the circuit of the other alone.
+// One connection by two names: a cancellation of the first must not leave the circuit of the second alone.
 TEST_F(Liar, AsksTwiceAsIfItHadComeAnotherPath)
 {
 	Client server(fabric, 3);
@@ -316,7 +316,7 @@ TEST_F(Liar, AsksTwiceAsIfItHadComeAnotherPath)
 	EXPECT_GE(dropped(0), 2u);
 }
 
-// It cannot know an end that is not there yet; no two circuits are made of one request.
+// It cannot know an end that does not exist yet; one request never makes two circuits.
 TEST_F(Liar, AsksForAnEndByName)
 {
 	for (int i = 0; i < 10; i++) {
@@ -332,7 +332,7 @@ TEST_F(Liar, AsksForAnEndByName)
 	EXPECT_EQ(dropped(0), 10u);
 }
 
-// What does not end the connection at its end must not end the circuit at the relay.
+// A record that does not end the connection at its end must not end the circuit at the relay.
 TEST_F(Liar, CallsOffInAWayThatTheOtherEndIgnores)
 {
 	for (w_ctl_type type : { W_CM_CLOSE, W_CM_REFUSE, W_CM_PEER_CANCEL }) {
@@ -396,7 +396,7 @@ TEST_F(Liar, RecordsThatLeaveThePathOfTheirCircuit)
 	EXPECT_GE(dropped(0), 2u);
 }
 
-// Host 0 knows that what host 2 says comes by host 3.
+// Host 0 knows that records of host 2 come by way of host 3.
 TEST_F(Liar, InTheNameOfAHostBehindAnother)
 {
 	uint64_t conns[] = { good.client_conn, good.server_conn, 1, 0x100000001 };
@@ -407,7 +407,7 @@ TEST_F(Liar, InTheNameOfAHostBehindAnother)
 					 W_CM_CONFIRM, W_CM_ACCEPT }) {
 			for (uint64_t conn : conns) {
 				w_cm m = cm(src, 0, good.server_conn, conn);
-				// As a neighbour; as one whose path leads through host 1; by the
+				// As a neighbour; as a host whose path leads through host 1; by the
 				// true path.
 				peer->send_by(m, type, path_of({ kLeft }));
 				peer->send_by(m, type, path_of({ kLeft, kLeft }, 2));
@@ -426,12 +426,12 @@ TEST_F(Liar, InTheNameOfAHostBehindAnother)
 	}
 	ASSERT_TRUE(peer->consumed());
 	others_go_on();
-	a->sync(); // and was told of nothing
+	a->sync(); // and it was told of nothing
 	leaves_nothing();
 	EXPECT_GE(dropped(0), sent / 2);
 }
 
-// What a server is told of its client is checked against the host that the request comes from.
+// The fields about the client that a server gets are checked against the host that sent the request.
 TEST_F(Liar, AsksWithAnAddressOfAnotherHost)
 {
 	Client server(fabric, 0);
@@ -454,7 +454,7 @@ TEST_F(Liar, AsksWithAnAddressOfAnotherHost)
 			EXPECT_EQ(back.status, static_cast<uint32_t>(W_BAD_REQUEST));
 		}
 	}
-	server.sync(); // and heard of none of them
+	server.sync(); // and it was told of none of them
 	w_cm m = cm(1, 0, 77);
 	peer->send_by(m, W_CM_REQ, path_of({ kLeft }));
 	EXPECT_EQ(server.recv().type, W_ARRIVED);
@@ -463,7 +463,7 @@ TEST_F(Liar, AsksWithAnAddressOfAnotherHost)
 	leaves_nothing();
 }
 
-// A peer's offer is withdrawn by the path that it came, not by another on which its host may lie
+// A peer's offer is withdrawn by the path by which it came, not by another that may contain its host
 // too.
 TEST_F(Liar, WithdrawsTheOfferOfAnother)
 {
@@ -487,7 +487,7 @@ TEST_F(Liar, WithdrawsTheOfferOfAnother)
 	high.connection(W_PEER, 3, there, here);
 	high.sync();
 	wait_link(fabric, 3, 0);
-	// The name of the new attempt: the place of the one before, used once more.
+	// The name of the new attempt: the place of the previous one, used once more.
 	w_cm off = cm(3, 0, conn + (uint64_t{ 1 } << 32));
 	EXPECT_TRUE(eventually([&] { return joins("after it"); }));
 	peer->send_by(off, W_CM_PEER_CANCEL, path_of({ kLeft, kLeft, kLeft }, 3));
@@ -499,7 +499,7 @@ TEST_F(Liar, WithdrawsTheOfferOfAnother)
 	leaves_nothing();
 }
 
-// Every small value in every field that says who, whither, by which path; one at a time.
+// Every small value in every field that names hosts and paths; one at a time.
 TEST_F(Liar, EveryFieldOfThePath)
 {
 	static const uint8_t values[] = { 0, 1, 2, 3, 4, 7, 63, 64, 65, 128, 255 };
@@ -586,7 +586,7 @@ TEST_F(Liar, RandomRecords)
 		if (rng() % 64 == 0 && slices++ < 40)
 			m.geometry.slice_id = peer->offer(kSliceBytes).id;
 		int type = W_CM_REQ + static_cast<int>(rng() % 8);
-		// Names of slices that never come hold the link up for a while.
+		// Names of slices that never come block the link for a while.
 		if (m.geometry.slice_id == 0 && (type == W_CM_ACCEPT || type == W_CM_CONFIRM))
 			type = W_CM_CLOSE;
 		w_ctl_init(&m, static_cast<w_ctl_type>(type), sizeof(m));
@@ -608,7 +608,7 @@ TEST_F(Liar, RandomRecords)
 	EXPECT_GT(dropped(0), 100u);
 }
 
-// Whoever asks without end gets an answer for each at most, and hosts between keep nothing of it.
+// A host that requests without end gets an answer for each at most, and the hosts between keep nothing of it.
 TEST_F(Liar, AsksForEndsThatNobodyKnows)
 {
 	const uint64_t kMany = 20000, of_others[] = { held(fabric, 0), held(fabric, 3) };
@@ -633,7 +633,7 @@ TEST_F(Liar, AsksForEndsThatNobodyKnows)
 	EXPECT_EQ(held(fabric, 3), of_others[1]);
 	others_go_on();
 	EXPECT_TRUE(peer->up());
-	// What was left out meanwhile is asked for again.
+	// Updates that were left out are requested again.
 	uint64_t before = came;
 	EXPECT_TRUE(eventually([&] {
 		w_cm m = cm(1, 3, 7, 5);
@@ -648,7 +648,7 @@ TEST_F(Liar, AsksForEndsThatNobodyKnows)
 	EXPECT_EQ(dropped(0), 0u);
 }
 
-// Host 1 may still store into what was left; others cannot say that it does not.
+// Host 1 may still store into the slices that were left; other hosts cannot claim that it does not.
 TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
 {
 	Client server(fabric, 0);
@@ -674,7 +674,7 @@ TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
 	}
 	ASSERT_TRUE(peer->consumed());
 	uint64_t now_used = window_used(fabric, 0);
-	if (u_now_ns() - begin < 4000000000) { // after a while it is given up anyway
+	if (u_now_ns() - begin < 4000000000) { // after a while it is freed in any case
 		EXPECT_EQ(now_used, used + kSliceBytes);
 	}
 	m = cm(1, 0, 77, conn);
@@ -685,7 +685,7 @@ TEST_F(Liar, SaysThatSlicesAreLeftThatAreNot)
 	leaves_nothing();
 }
 
-// ---- inventions about links ----------------------------------------------------------------------
+// ---- invented updates about links ----------------------------------------------------------------
 
 w_cm_links link_state(uint16_t origin, uint16_t up, uint64_t serial)
 {
@@ -727,7 +727,7 @@ TEST_F(Liar, LinkStateUpdates)
 			}
 		}
 	}
-	// Those whose names were taken set it right.
+	// The hosts whose names were used correct it.
 	ASSERT_TRUE(peer->consumed());
 	EXPECT_TRUE(peer->up());
 	Client tool(fabric, 0, W_KIND_TOOL);
@@ -743,7 +743,7 @@ TEST_F(Liar, LinkStateUpdates)
 	EXPECT_GT(dropped(0), 100u);
 }
 
-// The second is as new as the answer to the first, and is there before it.
+// The second is as new as the answer to the first, and arrives before it.
 TEST_F(Liar, ALinkStateUpdateAsNewAsItsCorrection)
 {
 	Client tool(fabric, 0, W_KIND_TOOL);
@@ -763,7 +763,7 @@ TEST_F(Liar, ALinkStateUpdateAsNewAsItsCorrection)
 	leaves_nothing();
 }
 
-// No host can send a greater one.  All forget what they know of it, and it begins anew.
+// No host can send a greater one.  All forget what they know of the host, and its updates begin again.
 TEST_F(Liar, TheLastNumberOfALinkStateUpdate)
 {
 	Client near(fabric, 3, W_KIND_TOOL), here(fabric, 0, W_KIND_TOOL);
@@ -788,7 +788,7 @@ TEST_F(Liar, TheLastNumberOfALinkStateUpdate)
 	EXPECT_NE(log.find("have reached the last number"), std::string::npos) << log;
 }
 
-// It reads next to nothing for a while; what it was not told meanwhile it is told then.
+// It reads next to nothing for a while; updates that it missed it gets afterwards.
 TEST_F(Liar, LinkStateUpdatesThatMeetAFullQueue)
 {
 	constexpr uint64_t kAnswers = 5000;
@@ -826,7 +826,7 @@ TEST_F(Liar, LinkStateUpdatesThatMeetAFullQueue)
 			there.send(m, W_ADMIN);
 			ASSERT_EQ(there.recv().type, W_DONE);
 			ASSERT_TRUE(eventually([&] { return up_of_3() == wanted; })) << up_of_3();
-			// Slow is not silent.
+			// A slow host is not a silent one.
 			w_cm one = {};
 			ASSERT_TRUE(peer->recv_any(&one));
 			look(one);
@@ -841,7 +841,7 @@ TEST_F(Liar, LinkStateUpdatesThatMeetAFullQueue)
 	EXPECT_EQ(last, 5) << "host 3 has lost its link to host 2";
 }
 
-// A link-state update from a day ahead does not silence the host that it is about.
+// A link-state update from a day ahead does not silence the host that it describes.
 TEST_F(Liar, ALinkStateUpdateFromTomorrow)
 {
 	for (uint16_t origin : { 0, 2, 3 }) {
@@ -900,7 +900,7 @@ private:
 	int file_, kept_;
 };
 
-// Each bad record is counted, but writes no line; how many wrote none is said.
+// Each bad record is counted, but writes no line; one line gives the number of those without one.
 TEST_F(Liar, FillsNoLog)
 {
 	constexpr uint32_t kRecords = 6000, kClients = 300;
@@ -963,7 +963,7 @@ TEST_F(Liar, FloodsOfRequests)
 	leaves_nothing();
 }
 
-// Names that a multiplication by a constant that it knows would put into one place.
+// Names that a multiplication by a known constant would map to one place.
 TEST_F(Liar, ChoosesNamesThatCollide)
 {
 	constexpr uint64_t kTimes = 0x9e3779b97f4a7c15, kNames = 2000;
@@ -987,7 +987,7 @@ TEST_F(Liar, ChoosesNamesThatCollide)
 	EXPECT_LE(u.longest_circuits, 40u);
 }
 
-// More than its part, in names of peers, which wait for theirs: it is refused, others are not.
+// It has more than its share of circuits, in names of peers that wait for their own: it is refused, others are not.
 TEST_F(Liar, AsksForAllCircuits)
 {
 	uint32_t refusals = 0;
@@ -1022,8 +1022,8 @@ TEST_F(Liar, AsksForAllCircuits)
 	EXPECT_GE(u.relay_refused, 100u);
 }
 
-// A payload buffer of no size, and of sizes that nobody has room for: what goes on is what the
-// relay has.
+// Payload buffers of no size, and of sizes for which no host has room: the relay passes on what it has
+// room for.
 TEST_F(Liar, AsksForRings)
 {
 	uint64_t name = 100;
@@ -1052,7 +1052,7 @@ TEST_F(Liar, AsksForRings)
 	EXPECT_EQ(dropped(0), 0u);
 }
 
-// Longer than it was asked for.
+// It is larger than was requested.
 TEST_F(Liar, AcceptsWithALongRing)
 {
 	for (uint32_t payload : { 16384u, 64u << 20 }) {
@@ -1075,7 +1075,7 @@ TEST_F(Liar, AcceptsWithALongRing)
 	leaves_nothing();
 }
 
-// Nobody lacks room: it is as if the path had gone.
+// No host lacks room: the end behaves as if the path had been lost.
 TEST_F(Liar, AcceptsWithASliceThatNeverComes)
 {
 	Client c(fabric, 3);
@@ -1096,7 +1096,7 @@ TEST_F(Liar, AcceptsWithASliceThatNeverComes)
 	leaves_nothing();
 }
 
-// It lives, but does not read: who speaks to it is held up for a while only.
+// It lives, but does not read: hosts that send to it are delayed for a while only.
 TEST_F(Liar, ReadsNothingAndBeats)
 {
 	Client server(fabric, 0);
@@ -1131,7 +1131,7 @@ TEST_F(Liar, ReadsNothingAndBeats)
 	leaves_nothing();
 }
 
-// Answers that it does not read: it is cut off, and nobody else.
+// It does not read answers: it is cut off, and no other host is.
 TEST_F(Liar, ReadsNoAnswers)
 {
 	uint64_t i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What an agent does when the kernel has no room for a message, when time has passed, and when the
-// calendar is set: the test decides all that, because the linker puts the functions below in the place of the kernel's.
+// Tests an agent when the kernel has no room for a message, when time has passed, and when the calendar
+// is set: the test decides that, because the linker puts the functions below in the place of the kernel's.
 #include <atomic>
 
 #include "agent_fixture.h"
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kSecond = 1000000000;
 
-std::atomic<int64_t> stands_at{ 0 }; // 0: it passes
+std::atomic<int64_t> stands_at{ 0 }; // 0: time passes
 std::atomic<int64_t> calendar_ahead{ 0 };
 std::atomic<int> no_room{ 0 }; // the error of messages with descriptors; 0: there is room
 std::atomic<unsigned> refused_sends{ 0 };
@@ -57,14 +57,14 @@ bool hung_up(int sock, int ms)
 	return poll(&p, 1, ms) == 1 && recv(sock, &byte, 1, 0) == 0;
 }
 
-// Whoever comes finds the agent awake, and leaves it when it has looked at the time.
+// A connecting process finds the agent awake, and is let go when the agent has read the time.
 void knock(const Fabric &f)
 {
 	for (int i = 0; i < 2; i++)
 		EXPECT_TRUE(Client(f, 0).ok());
 }
 
-// ---- those who say nothing ----
+// ---- connections that send nothing ----
 
 TEST(Silent, WhoDoesNotSayHelloInTimeIsDroppedAndNobodyElse)
 {
@@ -80,7 +80,7 @@ TEST(Silent, WhoDoesNotSayHelloInTimeIsDroppedAndNobodyElse)
 		for (int i = 0; i < 3; i++)
 			silent.push_back(connected(f));
 		late.dial(f, 0);
-		knock(f); /* and those before it were accepted */
+		knock(f); /* after this those before it were accepted, too */
 		clock.pass(AG_HELLO_NS - 1);
 		knock(f);
 		for (int sock : silent)
@@ -104,7 +104,7 @@ TEST(Silent, WhoDoesNotSayHelloInTimeIsDroppedAndNobodyElse)
 	EXPECT_NE(log.find("did not say HELLO in time"), std::string::npos) << log;
 }
 
-// A cable has no deadline, and needs none: the neighbour's replaces one at which nobody speaks.
+// A cable has no deadline, and needs none: the neighbour's cable replaces a silent one.
 TEST(Silent, WhoSaysNothingAtACableMakesPathForTheNeighbour)
 {
 	testing::internal::CaptureStderr();
@@ -129,11 +129,11 @@ TEST(Silent, WhoSaysNothingAtACableMakesPathForTheNeighbour)
 	testing::internal::GetCapturedStderr();
 }
 
-// ---- a process that asks for connections and confirms none ----
+// ---- a process that requests connections and confirms none ----
 
 class Unconfirmed : public ::testing::TestWithParam<unsigned> {
 protected:
-	// The server accepts a request of the client; `linked`: the client was told of that.
+	// The server accepts a request of the client; `linked`: the client was told.
 	void accept(bool linked)
 	{
 		token++;
@@ -160,7 +160,7 @@ protected:
 		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(status));
 	}
 
-	// The agent of the client looks at its clock.
+	// Makes the agent of the client read its clock.
 	void pass(int64_t ns)
 	{
 		clock.pass(ns);
@@ -195,7 +195,7 @@ TEST_P(Unconfirmed, HoldsUpTheServerForAShortTimeAndNotAgainAndAgain)
 		c.conn(W_CONFIRM, conn); // too late
 		c.conn(W_CLOSE, conn);
 	}
-	// From now on it is refused before anybody waits for it.
+	// From now on its requests are refused before a server waits for them.
 	c.connection(W_CONNECT, ++token, address(0, "c"), at);
 	expect_refused(c, W_NO_RESOURCE);
 	// Others are served, and so is the process later.
@@ -211,7 +211,7 @@ TEST_P(Unconfirmed, HoldsUpTheServerForAShortTimeAndNotAgainAndAgain)
 	EXPECT_NE(log.find("does not confirm a connection"), std::string::npos) << log;
 }
 
-// Those that it asked for before it was known.
+// Requests that it made before it was known for this.
 TEST_P(Unconfirmed, RequestsThatWaitAreRefusedWhenTheyAreAccepted)
 {
 	testing::internal::CaptureStderr();
@@ -258,7 +258,7 @@ void set_link(const Fabric &f, unsigned host, const char *name, w_admin_verb ver
 	ASSERT_EQ(tool.recv().type, W_DONE);
 }
 
-// Agents say which links are up whatever the clock does: it is set back, an agent is started anew, set ahead.
+// Agents report which links are up whatever the clock does: it is set back, an agent is started again, it is set ahead.
 TEST(Calendar, LinkStateUpdatesDoNotDependOnIt)
 {
 	constexpr int64_t kDay = 86400 * kSecond;

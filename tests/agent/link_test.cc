@@ -20,7 +20,7 @@ class Setup : public ::testing::Test {
 protected:
 	Setup() : fabric(2, nullptr, 1), peer(fabric) {}
 
-	// Handles everything that was announced: a look-up is served after it.
+	// Waits until everything that was announced is handled: a look-up is served after it.
 	bool stays_down()
 	{
 		for (int i = 0; i < 20; i++) {
@@ -113,7 +113,7 @@ TEST_F(Setup, UnknownSliceIsNotMapped)
 	EXPECT_TRUE(eventually([&] { return reachable(fabric); }));
 }
 
-// One that is stopped reads nothing from its cable, so that in the end no slice can be offered.
+// A stopped agent reads nothing from its cable, so in the end no slice can be offered.
 TEST_F(Setup, ANeighbourThatGoesOnIsJoinedThoughItsCableWasFull)
 {
 	Client tool(fabric, 0, W_KIND_TOOL);
@@ -136,7 +136,7 @@ TEST_F(Setup, ANeighbourThatGoesOnIsJoinedThoughItsCableWasFull)
 	EXPECT_TRUE(eventually([&] { return reachable(fabric); }));
 }
 
-// ---- a neighbour that breaks the rules of the control slice is cut off, and nothing else ----
+// ---- a neighbour that breaks the rules of the control slice is cut off, and no other is ----
 
 class Hostile : public ::testing::Test {
 protected:
@@ -265,7 +265,7 @@ TEST_F(Hostile, AcceptOfASliceThatNeverComes)
 	EXPECT_EQ(m.status, static_cast<uint32_t>(W_NOT_REACHABLE));
 }
 
-// Requests beyond what may wait are held, can be cancelled, and are sent in their order.
+// Requests beyond those that may wait are held, can be cancelled, and are sent in their order.
 TEST_F(Hostile, RequestsToANeighbourThatDoesNotDrain)
 {
 	constexpr uint64_t kRequests = 1000;
@@ -389,12 +389,12 @@ TEST_F(Hostile, RandomRecords)
 		    }))
 			FAIL() << "the agent stopped reading";
 		peer->send(&m, sizeof(m), sizeof(m));
-		peer->credit(peer->seen); // never moves: what it sends is not read
+		peer->credit(peer->seen); // never moves: messages to it are not read
 	}
 	agent_lives();
 }
 
-// ---- agents that go and come ----
+// ---- agents that end and start ----
 
 class LinkGeneration : public FabricTest {};
 
@@ -444,7 +444,7 @@ TEST_F(LinkGeneration, HundredFlapsOfALink)
 	}
 }
 
-// More than a client's queue and socket hold: it is slow, not hostile.
+// More than a client's queue and socket hold: the client is slow, not hostile.
 TEST_F(LinkGeneration, ThousandsOfConnectionsBreakAtOnce)
 {
 	constexpr int kConns = 12000;
@@ -505,7 +505,7 @@ TEST_F(LinkGeneration, LeavesWhenIdle)
 	cfg.leave_when_idle = true;
 	cfg.grace_ms = 50;
 	ASSERT_EQ(ag_create(&cfg, &a), 0);
-	/* A tool looks; that is no use of it. */
+	/* A tool connects; that does not count as use of the agent. */
 	w_hello hello = {};
 	sockaddr_un un;
 	socklen_t len = w_agent_addr(&un, geteuid(), name.c_str(), 0);
@@ -554,7 +554,7 @@ TEST_F(LinkGeneration, BadConfigurations)
 	bad[8].host_names = names;
 	bad[9].topology = "mesh:2x2";
 	bad[10].relay_threads = AG_RELAY_THREADS_MAX + 1;
-	bad[11].relay_threads = 3; /* of 4 doorbell bits, 2 are for others */
+	bad[11].relay_threads = 3; /* of 4 doorbell bits, 2 are for other purposes */
 	bad[11].db_bits = 4;
 	bad[12].relay_cpu_count = AG_RELAY_CPUS_MAX + 1;
 	bad[13].relay_wait = 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Who says which links are up: whatever links and agents did, all who can talk get the same picture.
+// Reports of which links are up: whatever links and agents did, all hosts that can communicate get the same picture.
 #include <map>
 #include <random>
 
@@ -87,7 +87,7 @@ protected:
 		return up;
 	}
 
-	// Who can talk to whom has the same number; who does not run, a number of its own.
+	// Hosts that can communicate have the same number; a host that does not run has one of its own.
 	std::vector<unsigned> parts() const
 	{
 		std::vector<unsigned> part(hosts);
@@ -106,7 +106,7 @@ protected:
 		return part;
 	}
 
-	// What is wrong with the pictures; empty when they are the same, and true of all who can be asked.
+	// The errors of the pictures; empty when all are equal, and true for all hosts that answer.
 	std::string wrong()
 	{
 		std::vector<unsigned> part = parts();
@@ -183,7 +183,7 @@ TEST_P(Pictures, AgreeAfterAnySequence)
 	agree();
 }
 
-// Two parts that each change while they are apart, and an agent that began anew in one of them.
+// Two parts that each change while they are apart, and an agent that was started again in one of them.
 TEST_P(Pictures, AgreeWhenPartsMeetAgain)
 {
 	std::vector<std::pair<unsigned, unsigned>> cut;

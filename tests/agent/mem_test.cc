@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Window memory of processes, and what processes tell each other about it.
+// Window memory of processes, and messages of processes to each other about it.
 #include <sys/stat.h>
 
 #include "agent_fixture.h"
@@ -88,7 +88,7 @@ TEST_P(Mem, MemoryIsOpenedAtThePeer)
 	char *mine = static_cast<char *>(
 		mmap(nullptr, len, PROT_READ | PROT_WRITE, MAP_SHARED, got.fds[0], 0));
 	ASSERT_NE(mine, MAP_FAILED);
-	// More than once: another process, or the same after it forgot.
+	// It may be opened more than once: by another process, or by this one after it forgot the memory.
 	for (int i = 0; i < 3; i++) {
 		send_tell(*c, p.client_conn, "here", got.as<w_alloc>().slice_id);
 		Msg told = s->recv();
@@ -135,7 +135,7 @@ TEST_P(Mem, NothingIsToldOverAConnThatIsNotOnes)
 	EXPECT_EQ(body(s->recv()), "true");
 }
 
-// Told over one connection it is one offer, told over another it is another.
+// If it is sent twice over one connection it is one offer, over two connections it is two.
 TEST_P(Mem, MemoryIsOfferedAsOftenAsItIsTold)
 {
 	Pair p = join(*c, *s), q = join(*c, *s);
@@ -151,7 +151,7 @@ TEST_P(Mem, MemoryIsOfferedAsOftenAsItIsTold)
 	}
 }
 
-// What the peer did not open before it left is in nobody's path.
+// Slices that the peer did not open before it left delay no others.
 TEST_P(Mem, OffersEndWithTheConnection)
 {
 	Msg got = alloc(*c, 4096);
@@ -168,10 +168,10 @@ TEST_P(Mem, OffersEndWithTheConnection)
 		ASSERT_EQ(lost.type, W_LOST);
 		m.conn = p.client_conn;
 		c->send(m, W_CLOSE);
-		// Nothing is told over what is closed.
+		// Nothing is sent over a closed connection.
 		send_tell(*c, p.client_conn, "late", got.as<w_alloc>().slice_id);
 		c->sync();
-		// It may have been told before it closed.
+		// The message may have been sent before the other end closed.
 		s->token(W_UNLISTEN, ~0ull);
 		for (Msg told = s->recv(); told.type != W_UNLISTENED; told = s->recv())
 			ASSERT_EQ(told.type, W_TOLD);
@@ -183,7 +183,7 @@ TEST_P(Mem, OffersEndWithTheConnection)
 	EXPECT_EQ(told.fds.size(), 1u);
 }
 
-// Whoever waits behind it is not held up for memory that does not come any more.
+// A process that waits after it is not delayed for memory that no longer comes.
 TEST_P(Mem, MemoryFreedBeforeItIsOpenedHoldsNobodyUp)
 {
 	Pair p = join(*c, *s);

@@ -164,7 +164,7 @@ TEST_P(Peer, ClosedBeforeConfirmingLeavesTheOtherWaiting)
 	both_linked(1, 3);
 }
 
-// Nobody withdrew it: the process has no descriptors or memory for what it was handed.
+// No process withdrew it: the process has no descriptors or memory for the slice that it was handed.
 TEST_P(Peer, EndThatCannotMapEndsBoth)
 {
 	request_from_low(1);
@@ -224,7 +224,7 @@ INSTANTIATE_TEST_SUITE_P(Hosts, Peer, ::testing::Values(1u, 2u, 3u));
 
 class SelfPeer : public FabricTest {};
 
-// Both ends at the same address: the one that came first decides.
+// Both ends are at the same address: the one that came first decides.
 TEST_F(SelfPeer, EqualAddresses)
 {
 	up(1);

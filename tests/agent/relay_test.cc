@@ -39,7 +39,7 @@ protected:
 		s = std::make_unique<Client>(*fabric, w.to);
 	}
 
-	// Nothing is kept anywhere.
+	// Expects that no host keeps anything.
 	void TearDown() override
 	{
 		c.reset();
@@ -53,7 +53,7 @@ protected:
 	w_addr here() const { return address(path.from, "c"); }
 	w_addr there() const { return address(path.to, "s"); }
 
-	// Up to W_ARRIVED; returns its conn.
+	// Connects up to W_ARRIVED; returns its conn.
 	uint64_t arrive(uint64_t token = 2, const w_vi_attrs &attrs = attributes())
 	{
 		s->listen(1, there());
@@ -64,7 +64,7 @@ protected:
 		return m.type == W_ARRIVED ? m.as<w_arrived>().conn : 0;
 	}
 
-	// Up to LINKED at the client, which has not confirmed.
+	// Connects up to LINKED at the client, which has not confirmed.
 	Pair link_up()
 	{
 		Pair p;
@@ -240,7 +240,7 @@ TEST_P(Relayed, TheClientCancelsARequest)
 
 	c->token(W_CANCEL, 2);
 	refused(c->recv(), 2, W_TIMED_OUT);
-	// Whether the withdrawal or the acceptance is first, the server learns.
+	// The server learns of it whether the withdrawal or the acceptance is first.
 	s->accept(conn, 3);
 	refused(s->recv(), 3, W_TIMED_OUT);
 }
@@ -318,7 +318,7 @@ TEST_P(Relayed, BothCloseAtOnce)
 		EXPECT_TRUE(eventually([&] {
 			return held(*fabric, path.from) == 0 && held(*fabric, path.to) == 0;
 		}));
-		// Who closed hears nothing; whose peer was faster, that it was lost.
+		// An end that closed gets no message; if its peer was faster, it learns that the connection was lost.
 		for (auto *end : { c.get(), s.get() }) {
 			end->token(W_UNLISTEN, 99);
 			Msg m = end->recv();
@@ -386,7 +386,7 @@ TEST_P(Relayed, PeersWithdrawAndWaitAgain)
 	ASSERT_EQ(m.type, W_LINKED);
 	high->conn(W_CLOSE, m.as<w_linked>().conn);
 	refused(low->recv(), 2, W_NO_RESOURCE);
-	// Linked, then withdrawn: the one that decides waits for another.
+	// The attempt is linked, then withdrawn: the end that decides waits for another.
 	low->connection(W_PEER, 4, a, b);
 	high->connection(W_PEER, 5, b, a);
 	m = high->recv();
@@ -403,7 +403,7 @@ TEST_P(Relayed, PeersWithdrawAndWaitAgain)
 	EXPECT_EQ(m.as<w_linked>().token, 4u);
 }
 
-// ---- what processes tell each other ----------------------------------------------------------------
+// ---- messages of processes to each other -----------------------------------------------------------
 
 TEST_P(Relayed, TellsPassInOrderWithoutTheirMemory)
 {
@@ -436,7 +436,7 @@ TEST_P(Relayed, TellsPassInOrderWithoutTheirMemory)
 
 // ---- anything at any time --------------------------------------------------------------------------
 
-// Clients at both ends do what they like; each attempt is answered once, and no slot is held for
+// Clients at both ends act at random; each attempt is answered once, and no slot is held for
 // retransmission.
 TEST_P(Relayed, Storm)
 {
@@ -596,7 +596,7 @@ TEST_P(Severed, APeersRequest)
 	EXPECT_EQ(s->recv().type, W_LINKED);
 }
 
-// What one end closed, and the other has not: nobody waits for an answer that cannot come.
+// One end has closed, the other has not: neither waits for an answer that cannot come.
 TEST_P(Severed, AHalfClosedConnection)
 {
 	for (int by_client = 0; by_client < 2; by_client++) {
@@ -652,7 +652,7 @@ TEST_F(Flapping, ARelayThatDiesAndComesBack)
 
 class Room : public RelayTest {
 protected:
-	// The relay has room for so many slices on each link.
+	// The relay has room for that many slices on each link.
 	void up_with_room(uint32_t slices)
 	{
 		up_paths(kChain3, [slices](ag_cfg &cfg) {
@@ -693,7 +693,7 @@ TEST_F(Room, NoneForTheConfirmation)
 		c->conn(W_CONFIRM, p.client_conn);
 		refused(s->recv(), 3, W_NO_RESOURCE);
 		lost(c->recv(), p.client_conn, W_LOST_LINK);
-		// The client may store until it closes: nobody else gets that memory.
+		// The client may store until it closes: no other connection gets that memory before.
 		EXPECT_EQ(held(*fabric, 1), 3u) << "two ends of a circuit beside what fills";
 		c->conn(W_CLOSE, p.client_conn);
 	}
@@ -717,7 +717,7 @@ protected:
 		});
 	}
 
-	// Of all slices of the connection.
+	// The sum of all slices of the connection.
 	static uint32_t payload_of(const Pair &p)
 	{
 		const auto *at_c = &p.client_linked.as<w_linked>(),
@@ -750,7 +750,7 @@ class Narrow : public PayloadBuffers, public ::testing::WithParamInterface<unsig
 
 INSTANTIATE_TEST_SUITE_P(Host, Narrow, ::testing::Values(0u, 1u, 2u));
 
-// Whoever has little room, an end or the relay.
+// An end or the relay has little room.
 TEST_P(Narrow, WindowsKeepPayloadBuffersSmall)
 {
 	up_with_window(GetParam(), 2 * 12288);
@@ -761,7 +761,7 @@ TEST_P(Narrow, WindowsKeepPayloadBuffersSmall)
 	message_passes(p.client_linked, p.server_linked, "short");
 }
 
-// One agent has more slots than the others: the relay stands between ends that are alike.
+// One agent has more slots than the others: the relay stands between ends of equal geometry.
 TEST_P(Narrow, AllHaveTheFewestSlots)
 {
 	up_paths(kChain3, [](ag_cfg &cfg) {
@@ -777,7 +777,7 @@ TEST_P(Narrow, AllHaveTheFewestSlots)
 	}
 }
 
-// Those that were only asked for have their part of the window too: all find room in the end.
+// Connections that were only requested count in the window, too: all find room in the end.
 TEST_P(Narrow, RingsThatWereAskedForCount)
 {
 	const unsigned n = 28;
@@ -798,7 +798,7 @@ TEST_P(Narrow, RingsThatWereAskedForCount)
 	}
 }
 
-// What was refused takes up nothing.
+// A refused connection takes up nothing.
 TEST_P(Narrow, RingsThatAreNotMadeDoNotCount)
 {
 	up_with_window(GetParam(), 24 * 16384);
@@ -827,7 +827,7 @@ TEST_F(PayloadBuffers, LongOnesHaveAQuarterOfAWindow)
 	EXPECT_EQ(payload_of(join(*c, *s, "again")), 8192u);
 }
 
-// ---- who says which links are up -----------------------------------------------------------------
+// ---- reports of which links are up ---------------------------------------------------------------
 
 class Links : public RelayTest {
 protected:
@@ -878,7 +878,7 @@ TEST_F(Links, ADividedNetworkKnowsIt)
 	EXPECT_TRUE(routed(1, 2, 1));
 	c->connection(W_CONNECT, 5, here(), there());
 	refused(c->recv(), 5, W_NOT_REACHABLE);
-	// What was said on either side while they were apart is told when they meet.
+	// Updates that were made on either side while they were apart are exchanged when they meet.
 	admin(2, W_ADMIN_LINK_UP, "right");
 	EXPECT_TRUE(routed(0, 1, 3));
 	EXPECT_TRUE(routed(1, 0, 3));

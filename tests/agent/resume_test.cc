@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Continuing over another path, record by record: what comes late, crosses, or is left in the
-// middle.
+// Continuing over another path, record by record: records that come late, cross, or are left
+// unanswered.
 #include <ctime>
 #include <memory>
 
@@ -40,7 +40,7 @@ protected:
 		}));
 	}
 
-	// Sends a record of host 1's end.  The slice that it names exists, if there is one.
+	// Sends a record of host 1's end.  The slice that it names exists, if it names one.
 	void send_record(w_ctl_type type, uint32_t epoch, uint32_t status = 0,
 			 uint32_t no_slice = 0)
 	{
@@ -75,7 +75,7 @@ protected:
 		peer->send(&m, sizeof(m), sizeof(m));
 	}
 
-	/* The next record; an end that waits to be asked sends QUERY again and again. */
+	/* The next record; an end that waits for the first end's request sends QUERY again and again. */
 	void expect_record(w_ctl_type type, uint32_t epoch)
 	{
 		do
@@ -94,7 +94,7 @@ protected:
 			  conn);
 	}
 
-	// Host 1 asks for the connection, and host 0 is the other end.
+	// Host 1 requests the connection, and host 0 is the other end.
 	void connect_as_other_end()
 	{
 		c.listen(1, address(0, "s"));
@@ -112,7 +112,7 @@ protected:
 		ASSERT_EQ(linked.as<w_linked>().resumable, 1u);
 	}
 
-	// Host 0 asks for the connection, and is the first end.
+	// Host 0 requests the connection, and is the first end.
 	void connect_as_first_end()
 	{
 		c.connection(W_CONNECT, 2, address(0, "c"), address(1, "s"));
@@ -129,7 +129,7 @@ protected:
 
 	void send_suspended() { send_suspended_of(c, conn); }
 
-	// Up to the ACCEPT of epoch 1 by host 0.
+	// Connects up to the ACCEPT of epoch 1 by host 0.
 	void accepted_again()
 	{
 		connect_as_other_end();
@@ -163,7 +163,7 @@ private:
 	}
 };
 
-// Of two requests the later one counts, in whatever order they come.
+// The later one of two requests counts, in whatever order they come.
 TEST_F(Resumed, ALateRequestDoesNotTakeTheLatersPlace)
 {
 	connect_as_other_end();
@@ -179,7 +179,7 @@ TEST_F(Resumed, ALateRequestDoesNotTakeTheLatersPlace)
 	expect_message(W_RESUMED);
 }
 
-// What was accepted and is not confirmed is left like any path: relays wait for that.
+// A path that is accepted and not confirmed is left like any other: relays wait for that.
 TEST_F(Resumed, AnAcceptedPathIsLeftForALaterOne)
 {
 	accepted_again();
@@ -203,7 +203,7 @@ TEST_F(Resumed, AnAcceptedPathThatIsClosedIsLeft)
 	expect_message(W_RESUMED);
 }
 
-// The first end may have confirmed it by then, and learns all the same.
+// The first end may have confirmed it by then, and still learns of it.
 TEST_F(Resumed, WhoHasAcceptedAndDisconnectsCloses)
 {
 	accepted_again();
@@ -214,7 +214,7 @@ TEST_F(Resumed, WhoHasAcceptedAndDisconnectsCloses)
 	send_record(W_CM_CLOSE, 1, W_LOST_CLOSED);
 }
 
-// What is said of the missing link comes before the refusal.
+// The update about the missing link comes before the refusal.
 TEST_F(Resumed, WhoIsRefusedAfterTheNewsAsksAgain)
 {
 	connect_as_first_end();
@@ -232,7 +232,7 @@ TEST_F(Resumed, WhoIsRefusedAfterTheNewsAsksAgain)
 	expect_record(W_CM_CONFIRM, 2);
 }
 
-// A relay's or the other end's window may be full of what others are about to give back.
+// The window of a relay or of the other end may be full of slices that others are about to give back.
 TEST_F(Resumed, WhoFindsNoRoomAsksAgain)
 {
 	connect_as_first_end();
@@ -251,7 +251,7 @@ TEST_F(Resumed, WhoFindsNoRoomAsksAgain)
 	expect_record(W_CM_CONFIRM, 4);
 }
 
-// Only an end that knows nothing of the connection ends it.
+// Only an end that does not know the connection ends it.
 TEST_F(Resumed, WhoIsNotKnownIsLost)
 {
 	connect_as_first_end();
@@ -264,7 +264,7 @@ TEST_F(Resumed, WhoIsNotKnownIsLost)
 	expect_message(W_LOST);
 }
 
-// The slice went with the path, or there is no descriptor for it: the path is left, and another is
+// The slice was lost with the path, or there is no descriptor for it: the path is left, and another is
 // taken.
 TEST_F(Resumed, AConfirmedSliceThatNeverComesIsLeft)
 {
@@ -294,7 +294,7 @@ TEST_F(Resumed, WhoDoesNotConfirmIsSuspendedAgain)
 	c.conn(W_CONFIRM, conn);
 }
 
-// Or it is lost in the end, and the first end learns.
+// Or it is lost in the end, and the first end is told.
 TEST_F(Resumed, WhoNeverConfirmsIsLost)
 {
 	accepted_again();
@@ -305,8 +305,8 @@ TEST_F(Resumed, WhoNeverConfirmsIsLost)
 	EXPECT_EQ(cm.status, static_cast<uint32_t>(W_LOST_LINK));
 }
 
-// Who asks for one path after another and leaves none is not given all of the window, and goes on
-// when it does.
+// A host that requests one path after another and leaves none does not get all of the window, and
+// continues when it leaves some.
 TEST_F(Resumed, WhoLeavesNoPathIsRefusedOthers)
 {
 	uint64_t before = window_used(fabric, 0), slice = slice_bytes(fabric);
@@ -332,7 +332,7 @@ TEST_F(Resumed, WhoLeavesNoPathIsRefusedOthers)
 	expect_message(W_RESUMED);
 }
 
-// No path is left that would tell the other end, and it waits for this one to ask.
+// No path is left by which to tell the other end, which waits for this end's request.
 TEST_F(Resumed, WhoIsClosedWithoutAPathHasAFinalMessage)
 {
 	connect_as_first_end();
@@ -344,7 +344,7 @@ TEST_F(Resumed, WhoIsClosedWithoutAPathHasAFinalMessage)
 	EXPECT_EQ(cm.status, 0u);
 	send_record(W_CM_REFUSE, 1, W_NOT_REACHABLE);
 	c.conn(W_CLOSE, conn);
-	// It may have asked once more by then.
+	// The agent may have sent the request once more by then.
 	do
 		ASSERT_TRUE(peer->recv(&cm));
 	while (cm.status == 0 || cm.hdr.type == W_CM_CANCEL);
@@ -373,7 +373,7 @@ TEST_F(Resumed, WhoDiesWithoutAPathHasAFinalMessage)
 	send_record(W_CM_REFUSE, 1, W_NO_MATCH);
 }
 
-// The relay that was to pass it on died.
+// The relay that was to pass the record on died.
 TEST_F(Resumed, AClosingThatIsLostIsSaidAgain)
 {
 	connect_as_first_end();
@@ -387,7 +387,7 @@ TEST_F(Resumed, AClosingThatIsLostIsSaidAgain)
 	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
 }
 
-// Nor does it wait for ever for somebody to tell.
+// Nor does it wait for ever for a message from the other end.
 TEST_F(Resumed, AFinalMessageThatNobodyHears)
 {
 	connect_as_first_end();
@@ -399,8 +399,8 @@ TEST_F(Resumed, AFinalMessageThatNobodyHears)
 	expect_record(W_CM_CANCEL, 1);
 }
 
-// The other end, which finds the path again just before it would give up as well, waits to be
-// asked.
+// The other end, which finds the path again just before it would give up as well, waits for the
+// request.
 TEST_F(Resumed, WhoFindsNoPathInTimeHasAFinalMessage)
 {
 	connect_as_first_end();
@@ -419,7 +419,7 @@ TEST_F(Resumed, WhoFindsNoPathInTimeHasAFinalMessage)
 	EXPECT_TRUE(eventually([&] { return held(fabric, 0) == 0; }));
 }
 
-// Whoever waits to be asked asks whether there is anybody who will; its process is told by the answer.
+// An end that waits for a request sends QUERY to find out if one will come; the answer decides for its process.
 TEST_F(Resumed, WhoWaitsForAnEndThatNobodyKnowsIsLost)
 {
 	connect_as_other_end();
@@ -437,7 +437,7 @@ TEST_F(Resumed, WhoWaitsForAnEndThatNobodyKnowsIsLost)
 	EXPECT_LE(peer->drain(), 40u) << "it asked on, until its time was over";
 }
 
-// Who asked has not lived to hear the answer, and no link that this host sees was lost.
+// The end that sent the request died before the answer, and no link that this host sees was lost.
 TEST_F(Resumed, WhoHasAcceptedAndWaitsForNobodyIsLost)
 {
 	accepted_again();
@@ -450,7 +450,7 @@ TEST_F(Resumed, WhoHasAcceptedAndWaitsForNobodyIsLost)
 	send_record(W_CM_CLOSE, 1, W_LOST_LINK);
 }
 
-// It goes on waiting, and is asked in the end.
+// It goes on waiting, and gets the request in the end.
 TEST_F(Resumed, WhoWaitsForAnEndThatIsKnownGoesOn)
 {
 	connect_as_other_end();
@@ -466,7 +466,7 @@ TEST_F(Resumed, WhoWaitsForAnEndThatIsKnownGoesOn)
 	c.conn(W_CONFIRM, conn);
 }
 
-// Only who waits may be told so; nor does anybody lose an end of another name.
+// Only an end that waits may be told this; and no end of another name is lost.
 TEST_F(Resumed, WhoDoesNotWaitIsNotUnknown)
 {
 	connect_as_other_end();
@@ -498,7 +498,7 @@ TEST_F(Resumed, WhoDoesNotWaitIsNotUnknown)
 	expect_record(W_CM_ACCEPT, 2);
 }
 
-// The first end asks by itself, and is refused by who does not know it.
+// The first end sends its request by itself, and is refused by a host that does not know it.
 TEST_F(Resumed, AFirstEndIsNotUnknown)
 {
 	connect_as_first_end();
@@ -537,7 +537,7 @@ TEST_F(Resumed, OnlyWhatIsNotThereIsUnknown)
 	EXPECT_EQ(cm.src_conn, conn);
 }
 
-// The end that is told: wherever it is.
+// The end that is told, on any host.
 TEST_F(Resumed, WhoHearsTheFinalMessageIsLost)
 {
 	connect_as_other_end();
@@ -564,7 +564,7 @@ TEST_F(Resumed, WhoHearsTheFinalMessageForAPathIsLost)
 	send_record(W_CM_CLOSE, 1, W_LOST_CLOSED);
 }
 
-// Who asked waits for an answer, and so do the relays.
+// The end that sent the request waits for an answer, and so do the relays.
 TEST_F(Resumed, WhoIsAskedAndLeavesRefuses)
 {
 	connect_as_other_end();
@@ -577,7 +577,7 @@ TEST_F(Resumed, WhoIsAskedAndLeavesRefuses)
 	send_record(W_CM_CLOSE, 0, W_LOST_LINK);
 }
 
-// The same from end to end: host 0 has a connection to another one of a ring, by way of its right.
+// From end to end: host 0 has a connection to another host of a ring, by way of its right.
 class ResumedRing : public ::testing::Test {
 protected:
 	void up(unsigned hosts, unsigned to = 1, const Fabric::Tweak &tweak = nullptr)
@@ -663,7 +663,7 @@ TEST_F(ResumedRing, TheFirstEndLearnsThatTheOtherLeft)
 	leaves_nothing();
 }
 
-// The first end is closed while it has no path: the other learns by the one over the relays.
+// The first end is closed while it has no path: the other learns that by the path over the relays.
 TEST_F(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
 {
 	up(4);
@@ -676,8 +676,8 @@ TEST_F(ResumedRing, TheOtherEndLearnsThatTheFirstLeft)
 	leaves_nothing();
 }
 
-// The agent leaves while nobody has heard the final message: what is not freed, the leak sanitizer
-// tells.
+// The agent ends while no host has the final message: the leak sanitizer reports memory that is not
+// freed.
 TEST_F(ResumedRing, WhoLeavesWithAFinalMessageIsFreed)
 {
 	up(3);
@@ -685,7 +685,7 @@ TEST_F(ResumedRing, WhoLeavesWithAFinalMessageIsFreed)
 	fabric->stop(1);
 	ASSERT_EQ(c->recv().type, W_SUSPEND);
 	c.reset();
-	/* Without a path it counts for the host itself.  It may move there while all ports are asked. */
+	/* Without a path it counts for the host itself.  It may move to that while all ports are queried. */
 	ASSERT_TRUE(eventually([&] {
 		Client tool(*fabric, 0, W_KIND_TOOL);
 		return number_in(tool.item(W_LIST_PORTS, 0), "conns") == 1;
@@ -717,7 +717,7 @@ TEST_F(ResumedRing, WhoFindsNoRoomOnTheShorterPathTakesTheLonger)
 	ASSERT_EQ(s->recv().type, W_RESUMED);
 }
 
-// Neighbours of unlike geometry agree on one that a relay can stand between.
+// Neighbours of different geometry agree on one between which a relay can stand.
 TEST_F(ResumedRing, NeighboursOfUnlikeGeometry)
 {
 	for (unsigned longer : { 0u, 1u }) {

@@ -31,7 +31,7 @@ public:
 	explicit Stepped(const std::function<void(ag_cfg &)> &tweak = nullptr, unsigned hosts = 1)
 	    : fabric(hosts, nullptr, 0)
 	{
-		// What agents of earlier tests left to be closed is due, too, in all agents of the process.
+		// Descriptors that agents of earlier tests left to be closed are due, too, whichever agent steps.
 		while (u_close_timers(u_now_ns()) != U_NEVER)
 			poll(nullptr, 0, 1);
 		for (unsigned i = 0; i < hosts; i++) {
@@ -48,7 +48,7 @@ public:
 			ag_destroy(a);
 	}
 
-	// All that is ready now; the result of the last step.
+	// Handles everything that is ready now; returns the result of the last step.
 	int step(unsigned host = 0)
 	{
 		int rc = 0;

@@ -8,7 +8,7 @@
 
 namespace {
 
-/* A VIP_NET_ADDRESS with room behind it, and canaries behind that. */
+/* A VIP_NET_ADDRESS with room after it, and canaries after that. */
 struct Address {
 	alignas(8) uint8_t bytes[64];
 
@@ -24,7 +24,7 @@ struct Address {
 
 	VIP_NET_ADDRESS *get() { return reinterpret_cast<VIP_NET_ADDRESS *>(bytes); }
 
-	/* Untouched from `from` on? */
+	/* Are the bytes from `from` on untouched? */
 	bool intact(size_t from) const
 	{
 		for (size_t i = from; i < sizeof(bytes); i++)
@@ -96,7 +96,7 @@ TEST_F(Api, QueryNic)
 	EXPECT_EQ(VIP_INVALID_PARAMETER, VipQueryNic(nic, nullptr));
 }
 
-/* Each handle is only what it is. */
+/* A handle of one kind is refused as any other kind. */
 TEST_F(Api, HandlesOfAnotherKind)
 {
 	VIP_CQ_HANDLE cq = create_cq();
@@ -196,7 +196,7 @@ TEST_F(Api, ViAttributes)
 	a.ReliabilityLevel = VIP_SERVICE_UNRELIABLE;
 	a.EnableRdmaRead = VIP_TRUE;
 	refused(VIP_INVALID_RDMAREAD);
-	/* Nothing had changed. */
+	/* The failed calls have changed nothing. */
 	ASSERT_EQ(VIP_SUCCESS, VipQueryVi(vi, &s, &out, &e[0], &e[1]));
 	EXPECT_EQ(0, memcmp(&good, &out, sizeof(out)));
 	EXPECT_EQ(VIP_STATE_IDLE, s);
@@ -330,7 +330,7 @@ TEST_F(Api, AddressesAreChecked)
 		EXPECT_EQ(VIP_INVALID_PARAMETER,
 			  VipConnectPeerRequest(vi, good.get(), b.get(), 10));
 	}
-	/* Nobody serves another host's address. */
+	/* An address of another host cannot be served. */
 	EXPECT_EQ(VIP_INVALID_PARAMETER, VipConnectWait(nic, peer.get(), 0, out.get(), &a, &conn));
 	EXPECT_EQ(VIP_INVALID_PARAMETER, VipConnectPeerRequest(vi, peer.get(), good.get(), 10));
 	/* NULL and timeout 0. */
@@ -519,7 +519,7 @@ TEST_F(Api, HostByName)
 	Address a;
 
 	ASSERT_EQ(VIP_SUCCESS, VipNSInit(nic, nullptr));
-	a.get()->HostAddressLen = 0; /* not a capacity */
+	a.get()->HostAddressLen = 0; /* it is no capacity */
 	a.get()->DiscriminatorLen = 9;
 	for (const char *name : { "host2", "host2.example.org" }) {
 		memset(a.bytes + 4, 0xee, 10);

@@ -39,7 +39,7 @@ protected:
 		return sum;
 	}
 
-	/* Messages that progress finds, by VI; those of others come with the calls of the test. */
+	/* Messages that progress finds, by VI; others come by calls of the test. */
 	struct Arrivals {
 		std::map<VIP_VI_HANDLE, unsigned> left;
 
@@ -116,7 +116,7 @@ TEST_F(CqMany, AVisitThatCompletesNothingWatchesAgain)
 	EXPECT_EQ(vis[7], take());
 }
 
-/* The word is not loaded any more: what it says meanwhile leads to no visit. */
+/* The word is no longer loaded: whatever it holds leads to no visit. */
 TEST_F(CqMany, AVIWhoseWordGoesIsVisitedOnceInstead)
 {
 	watched_vis();
@@ -127,7 +127,7 @@ TEST_F(CqMany, AVIWhoseWordGoesIsVisitedOnceInstead)
 	EXPECT_EQ(before, polls());
 	EXPECT_EQ(nullptr, take());
 	EXPECT_EQ(before + 1, polls());
-	/* One that has to be visited has no word. */
+	/* A VI that has to be visited has no word. */
 	fake_reset();
 	EXPECT_NE(0, fake_unwatch(vis[9]));
 	EXPECT_EQ(nullptr, take());
@@ -171,7 +171,7 @@ TEST_F(CqMany, OfManyEntriesOfOneQueueNoneIsLost)
 	EXPECT_EQ(nullptr, take());
 }
 
-/* A thread that does not get the lock of a queue wants it to be visited. */
+/* A thread that cannot get the lock of a queue wants it to be visited. */
 TEST_F(CqMany, WhatWasMissedIsVisitedWhenTheLockIsFree)
 {
 	std::function<void()> poll = [this] {
@@ -197,7 +197,7 @@ TEST_F(CqMany, WhatWasMissedIsVisitedWhenTheLockIsFree)
 	EXPECT_EQ(before + 3, polls());
 }
 
-/* A send that is under way may be done when credit comes, which no word tells. */
+/* A send that is under way may complete when credit comes, which no word shows. */
 TEST_F(CqMany, AVIWithASendUnderWayIsVisitedByEachPoll)
 {
 	watched_vis();
@@ -256,7 +256,7 @@ TEST_F(CqMany, NoneStarvesBesideOneThatNeverEnds)
 
 		ASSERT_NE(nullptr, vi);
 		count[vi]++;
-		/* The first one always has another, told by its word and without it in turn. */
+		/* The first VI always has another message, with and without a change of its word in turn. */
 		if (vi == vis[0]) {
 			ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 0));
 			if (taken % 2 == 0) {
@@ -273,7 +273,7 @@ TEST_F(CqMany, NoneStarvesBesideOneThatNeverEnds)
 		EXPECT_EQ(1u, count[vis[i]]) << i;
 }
 
-/* Neither does the busy one, whose entries come by another way than those of the others. */
+/* Nor does the busy one, whose entries come in another way than those of the others. */
 TEST_F(CqMany, TheBusyOneIsServedBesideOthersToo)
 {
 	Arrivals a;
@@ -318,7 +318,7 @@ TEST_F(CqMany, IdleQueuesCoolDownBesideABusyOne)
 	for (unsigned i = 1; i < kMany; i++)
 		hot += fake_hot(vis[i], 0) + fake_hot(vis[i], 1);
 	EXPECT_LE(hot, 8u);
-	/* And they come back. */
+	/* All come back. */
 	for (unsigned i = 0; i < kMany; i++) {
 		ASSERT_EQ(VIP_SUCCESS, post_recv(vis[i], i));
 		EXPECT_EQ(1, fake_hot(vis[i], 1));
@@ -340,7 +340,7 @@ TEST_F(CqMany, FewAgainAndManyAgain)
 			fake_arrive(vi);
 			EXPECT_EQ(vi, take());
 		}
-		/* Until two are left; of those that go one has entries. */
+		/* Destroys VIs until two are left; one of those that go has entries. */
 		while (vis.size() > 2) {
 			VIP_VI_HANDLE gone = vis.back();
 
@@ -372,7 +372,7 @@ TEST_F(CqMany, IdleVIsAreNotVisited)
 	EXPECT_EQ(vis[4], take());
 }
 
-/* The calls for many take of each queue in its turn. */
+/* The calls for many take entries of each queue in turn. */
 TEST_F(CqMany, OneTakeIsFair)
 {
 	std::map<VIP_VI_HANDLE, unsigned> count;
@@ -395,7 +395,7 @@ TEST_F(CqMany, OneTakeIsFair)
 		count[all[i].ViHandle]++;
 	EXPECT_EQ(kMany, count.size());
 	EXPECT_EQ(41u, count[vis[0]]);
-	/* 256 at most; then the rest. */
+	/* It takes 256 at most; the next call takes the rest. */
 	ASSERT_EQ(VIP_SUCCESS, VipxCQTake(cq, all, 300, &n));
 	EXPECT_EQ(256u, n);
 	ASSERT_EQ(VIP_SUCCESS, VipxCQTake(cq, all, 300, &n));
@@ -439,7 +439,7 @@ TEST_F(CqMany, ConcurrentCompletersAndConsumers)
 	EXPECT_EQ(nullptr, take());
 }
 
-/* VIs come and go while another thread polls, which takes what the others complete. */
+/* VIs come and go while another thread polls, which takes what others complete. */
 TEST_F(CqMany, VIsGoUnderThePoll)
 {
 	std::atomic<bool> stop{ false };

@@ -113,7 +113,7 @@ TEST_F(Cq, AnEmptyPollMakesProgressOncePerViAndChecksTheDoorbell)
 	EXPECT_LE(fake_progress_calls(), 4u);
 }
 
-/* With many VIs, entries that are there are found before progress is made on all. */
+/* With many VIs, existing entries are found before progress is made on all. */
 TEST_F(Cq, AnEntryOfManyIsTakenAfterProgressOnOneAtMost)
 {
 	VIP_VI_HANDLE vi;
@@ -129,7 +129,7 @@ TEST_F(Cq, AnEntryOfManyIsTakenAfterProgressOnOneAtMost)
 	EXPECT_LE(fake_progress_calls(), 1u);
 }
 
-/* What came for the others is found though one VI never runs out of entries. */
+/* Messages for the others are found even if one VI never runs out of entries. */
 TEST_F(Cq, OneBusyVIKeepsNoOtherWaiting)
 {
 	VIP_VI_HANDLE vi = nullptr;
@@ -220,7 +220,7 @@ TEST_F(Cq, IdleQueuesCoolDownAndComeBack)
 	uint32_t progress_calls = fake_progress_calls();
 	ASSERT_EQ(VIP_NOT_DONE, VipCQDone(cq, &out, &recv));
 	EXPECT_EQ(progress_calls, fake_progress_calls());
-	/* A completion makes it hot again, whoever brings it about. */
+	/* A completion by any thread makes the queue hot again. */
 	fake_complete(vi, 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
 	EXPECT_EQ(1, fake_hot(vi, 1));
 	expect_entry(vi, VIP_TRUE);
@@ -267,8 +267,8 @@ TEST_F(Cq, DestroyingAViRemovesItsEntries)
 }
 
 /*
- * A VI leaves its CQ only when no handler about it runs any more.  Until then its handle
- * is invalid, and the CQ does not report it: not what was taken, not what was left.
+ * A VI leaves its CQ only when no handler about it runs any longer.  Until then its handle
+ * is invalid, and the CQ reports neither entries that were taken nor those that were left.
  */
 TEST_F(Cq, NoEntriesOfAViThatIsBeingDestroyed)
 {
@@ -290,7 +290,7 @@ TEST_F(Cq, NoEntriesOfAViThatIsBeingDestroyed)
 	VIP_BOOLEAN send_empty, recv_empty;
 
 	ASSERT_EQ(VIP_SUCCESS, VipErrorCallback(nic, &handler, Handler::on_error));
-	/* Of two entries one is taken; the descriptors are both. */
+	/* One of two entries is taken; both descriptors are. */
 	ASSERT_EQ(VIP_SUCCESS, post_send(vi, 0));
 	ASSERT_EQ(VIP_SUCCESS, post_send(vi, 1));
 	expect_entry(vi, VIP_FALSE);
@@ -298,7 +298,7 @@ TEST_F(Cq, NoEntriesOfAViThatIsBeingDestroyed)
 	ASSERT_NE(VIP_NOT_DONE, VipSendDone(vi, &d));
 	fake_raise(nic, vi, nullptr, VIP_ERROR_RDMAW_PROT);
 	ASSERT_TRUE(eventually([&] { return handler.inside.load(); }));
-	/* A VI that the query below is just using is refused. */
+	/* The destruction is refused while the query below uses the VI. */
 	std::thread destroyer(
 		[&] { EXPECT_TRUE(eventually([&] { return VipDestroyVi(vi) == VIP_SUCCESS; })); });
 	EXPECT_TRUE(eventually([&] {
@@ -408,7 +408,7 @@ TEST_F(Cq, ConcurrentCompletersAndConsumers)
 			while (taken < kVis * kEach) {
 				if (VipCQDone(cq, &vi, &recv) != VIP_SUCCESS)
 					continue;
-				/* Complete before its entry: never in progress, never empty. */
+				/* The descriptor is complete before its entry: never in progress, never missing. */
 				ASSERT_EQ(VIP_SUCCESS,
 					  recv ? VipRecvDone(vi, &d) : VipSendDone(vi, &d));
 				ASSERT_NE(nullptr, d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors: what is refused at the post, and what when they are used. */
+/* Descriptors: which are refused at the post, and which when they are used. */
 #include <atomic>
 
 #include "core_fixture.h"
@@ -63,7 +63,7 @@ protected:
 		return d;
 	}
 
-	/* As many(), the first being the address segment. */
+	/* As many(), but the first segment is the address segment. */
 	VIP_DESCRIPTOR *rdma(unsigned data_segs, uint32_t each, uint16_t op)
 	{
 		VIP_DESCRIPTOR *d = many(data_segs + 1, each, op);
@@ -197,7 +197,7 @@ TEST_F(Desc, Receives)
 	EXPECT_EQ(uint32_t(VIP_STATUS_FORMAT_ERROR), check_recv(many(254, 8), 0));
 }
 
-/* Memory has to be open where bytes go, and nowhere else. */
+/* Memory has to be registered where bytes go, and nowhere else. */
 TEST_F(Desc, ReceivesOfMoreThanIsRegistered)
 {
 	VIP_DESCRIPTOR *d = many(2, 8);
@@ -208,7 +208,7 @@ TEST_F(Desc, ReceivesOfMoreThanIsRegistered)
 	for (uint64_t bytes : { 9, 16, 17 })
 		EXPECT_EQ(uint32_t(VIP_STATUS_PROTECTION_ERROR), check_recv(d, bytes)) << bytes;
 	d = many(3, 8);
-	d->DS[1].Local.Length = UINT32_MAX; /* what is behind it is not reached */
+	d->DS[1].Local.Length = UINT32_MAX; /* bytes after it are not reached */
 	d->DS[1].Local.Data.Address = memory + kDescBytes + kDataBytes - 5;
 	for (uint64_t bytes : { 0, 8, 9, 13 })
 		EXPECT_EQ(0u, check_recv(d, bytes)) << bytes;
@@ -221,7 +221,7 @@ TEST_F(Desc, WalkGivesEveryByteOnce)
 	fake_piece piece[64];
 	VIP_DESCRIPTOR *d = many(4, 10);
 
-	d->DS[1].Local.Length = 0; /* passed over, even with a bad handle */
+	d->DS[1].Local.Length = 0; /* skipped, even with a bad handle */
 	d->DS[1].Local.Handle = 0;
 	ASSERT_EQ(VIP_SUCCESS, VipPostRecv(vi, d, handle));
 	ASSERT_EQ(9, fake_walk(vi, 1, 0, UINT64_MAX, 4, piece, 64));

@@ -9,14 +9,14 @@
 
 namespace {
 
-/* What handlers were called with. */
+/* The arguments with which handlers were called. */
 struct Calls {
 	std::mutex lock;
 	std::condition_variable cond;
 	std::vector<VIP_ERROR_DESCRIPTOR> errors;
 	std::vector<VIP_DESCRIPTOR *> descs;
 	std::vector<std::pair<VIP_VI_HANDLE, VIP_BOOLEAN>> entries;
-	std::atomic<bool> hold{ false }; /* handlers wait for its end */
+	std::atomic<bool> hold{ false }; /* handlers wait until it is false */
 	std::atomic<bool> inside{ false };
 
 	void enter()
@@ -106,7 +106,7 @@ TEST_F(Event, DefaultHandlerComesBackWithNull)
 	ASSERT_EQ(VIP_SUCCESS, VipErrorCallback(nic, nullptr, nullptr));
 	testing::internal::CaptureStderr();
 	fake_raise(nic, nullptr, nullptr, VIP_ERROR_RDMAW_PROT);
-	/* Events come in order: when the next one is handled this one was. */
+	/* Events come in order: when the next one is handled, this one was. */
 	VIP_VI_HANDLE vi = create_vi();
 	ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 0));
 	ASSERT_EQ(VIP_SUCCESS, VipRecvNotify(vi, &calls, Calls::on_desc));
@@ -119,7 +119,7 @@ TEST_F(Event, DefaultHandlerComesBackWithNull)
 	destroy_vi(vi);
 }
 
-/* Ten lines a second at most, whatever a peer provokes. */
+/* Ten lines a second at most, whatever a peer causes. */
 TEST_F(Event, DefaultHandlerDoesNotFloodTheLog)
 {
 	constexpr int kEvents = 120;
@@ -210,14 +210,14 @@ TEST_F(Event, DestroyWaitsForTheHandlerAndDropsTheRest)
 		fake_raise(nic, vi, nullptr, VIP_ERROR_RECVQ_EMPTY);
 	std::thread destroyer([&] {
 		VIP_RETURN rc;
-		/* It is refused while the call below is inside. */
+		/* The destruction is refused while the call below is inside. */
 		do
 			rc = VipDestroyVi(vi);
 		while (rc == VIP_ERROR_RESOURCE);
 		EXPECT_EQ(VIP_SUCCESS, rc);
 		destroyed = true;
 	});
-	/* The handle dies first, then the destroyer waits. */
+	/* First the handle becomes invalid, then the destroyer waits. */
 	VIP_DESCRIPTOR *d;
 	ASSERT_TRUE(eventually([&] { return VipRecvDone(vi, &d) == VIP_INVALID_PARAMETER; }));
 	EXPECT_FALSE(destroyed);
@@ -250,7 +250,7 @@ TEST_F(Event, NotifyIsServedOncePerCallInOrder)
 	ASSERT_TRUE(calls.wait(0, 3));
 	for (unsigned i = 0; i < 3; i++)
 		EXPECT_EQ(desc(i), calls.descs[i]);
-	/* One-shot: the fourth is for Done. */
+	/* Handlers are called once: the fourth descriptor is for Done. */
 	EXPECT_TRUE(eventually([&] { return fake_notify_armed(nic) == 0; }));
 	EXPECT_EQ(VIP_SUCCESS, VipRecvDone(vi, &d));
 	EXPECT_EQ(desc(3), d);
@@ -326,7 +326,7 @@ TEST_F(Event, CqNotify)
 		EXPECT_EQ(vi, e.first);
 		EXPECT_EQ(VIP_TRUE, e.second);
 	}
-	/* The third entry is not the handlers'; all descriptors are still on the queue. */
+	/* The third entry goes to no handler; all descriptors are still on the queue. */
 	EXPECT_EQ(VIP_SUCCESS, VipCQDone(cq, &out, &recv));
 	EXPECT_EQ(VIP_NOT_DONE, VipCQDone(cq, &out, &recv));
 	for (unsigned i = 0; i < 3; i++)
@@ -335,7 +335,7 @@ TEST_F(Event, CqNotify)
 	EXPECT_EQ(VIP_SUCCESS, VipDestroyCQ(cq));
 }
 
-/* A server that lives in its handler: takes, arms again, and posts again. */
+/* A server that works in its handler: it takes, arms again, and posts again. */
 struct Chain {
 	std::atomic<unsigned> count{ 0 };
 	VIP_MEM_HANDLE handle;
@@ -371,7 +371,7 @@ TEST_F(Event, CqNotifyChainLosesNothing)
 		ASSERT_EQ(VIP_SUCCESS, post_recv(vi, i));
 	ASSERT_EQ(VIP_SUCCESS, VipCQNotify(cq, &chain, Chain::on_cq));
 	for (unsigned i = 0; i < kCount; i++) {
-		/* At most as many outstanding as descriptors. */
+		/* At most as many descriptors are outstanding as there are. */
 		ASSERT_TRUE(eventually([&] { return i - chain.count < 32; }));
 		fake_complete_at(vi, 1, i, VIP_STATUS_OP_RECEIVE);
 	}
@@ -380,7 +380,7 @@ TEST_F(Event, CqNotifyChainLosesNothing)
 	EXPECT_EQ(VIP_SUCCESS, VipDestroyCQ(cq));
 }
 
-/* ---- handlers that take their own ground away ------------------------------------------------ */
+/* ---- handlers that destroy the objects they are called for ----------------------------------- */
 
 TEST_F(Event, AHandlerMayDestroyItsVi)
 {
@@ -464,7 +464,7 @@ TEST_F(Event, CloseWaitsForAHandler)
 	ASSERT_TRUE(eventually([&] { return calls.inside.load(); }));
 	std::thread closer([&] {
 		VIP_RETURN rc;
-		/* It is refused while the query below is inside. */
+		/* The destruction is refused while the query below is inside. */
 		do
 			rc = VipCloseNic(other);
 		while (rc == VIP_ERROR_RESOURCE);

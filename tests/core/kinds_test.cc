@@ -26,7 +26,7 @@ namespace {
 
 class Kinds : public CoreTest {
 protected:
-	/* What registering [at, at + len) answers; nothing stays registered. */
+	/* The return code of registering [at, at + len); nothing stays registered. */
 	VIP_RETURN reg(const void *at, size_t len)
 	{
 		VIP_MEM_HANDLE h = 0;
@@ -55,7 +55,7 @@ protected:
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 	}
 
-	/* Anonymous memory, parts of which are to be unmapped. */
+	/* Anonymous memory; parts of it are to be unmapped. */
 	static uint8_t *apart(size_t len)
 	{
 		void *at = map_apart(len, PROT_READ | PROT_WRITE,
@@ -76,7 +76,7 @@ protected:
 
 	const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 	const int rw = PROT_READ | PROT_WRITE;
-	bool writable = false; /* what the last reg() registered */
+	bool writable = false; /* whether the last reg() registered writable memory */
 };
 
 TEST_F(Kinds, FilesAreRegisteredUpToTheirEnd)
@@ -222,7 +222,7 @@ TEST_F(Kinds, StacksThatGrowAreNotMappedBelow)
 	munmap(at, page);
 }
 
-/* The kernel's own mappings have no file either; pages of some of them are not there. */
+/* The kernel's own mappings have no file either; some of them have pages that are not present. */
 TEST_F(Kinds, MappingsOfTheKernel)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -257,7 +257,7 @@ TEST_F(Kinds, AddressesThatNobodyHas)
 				<< at << ' ' << len;
 }
 
-/* ---- ways to ask that are not there ---------------------------------------------------------- */
+/* ---- ways to check that are missing ---------------------------------------------------------- */
 
 /* Runs `work` in a child with a NIC of its own. */
 class KindsInChild : public Kinds {
@@ -279,7 +279,7 @@ protected:
 		EXPECT_EQ(0, status);
 	}
 
-	/* From here on the system call fails with `err`; with `arg` only where its second argument is that. */
+	/* From here on the system call fails with `err`; with `arg` only if its second argument is that. */
 	static bool refuse(uint32_t call, int err, uint32_t arg = 0)
 	{
 		const uint16_t load = BPF_LD | BPF_W | BPF_ABS, equal = BPF_JMP | BPF_JEQ | BPF_K;
@@ -301,7 +301,7 @@ protected:
 		       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 	}
 
-	/* Every kind once, by whatever way is left. */
+	/* Registers every kind of memory once, by whatever way is left. */
 	void all_kinds()
 	{
 		const size_t len = 64u << 20;
@@ -352,11 +352,11 @@ TEST_F(KindsInChild, WithoutQueries)
 		in_child([&] {
 			ASSERT_TRUE(refuse(SYS_ioctl, err, kQuery));
 			all_kinds();
-			/* From the list of mappings, which a long range is worth. */
+			/* The list of mappings is read, which is worth it for a long range. */
 			uint8_t *at = anonymous(1u << 30);
 			EXPECT_EQ(VIP_SUCCESS, reg(at, 1u << 30));
 			EXPECT_EQ(0u, present(at, 1u << 30));
-			/* Which says what is not anonymous. */
+			/* The list shows that this memory is not anonymous. */
 			int fd = memfd_create("kinds", MFD_CLOEXEC);
 			for (int flags : { MAP_SHARED, MAP_PRIVATE }) {
 				at = map(1u << 30, rw, flags | MAP_NORESERVE, fd);
@@ -398,14 +398,14 @@ TEST_F(KindsInChild, WithoutDescriptors)
 
 		ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &was));
 		none = { 3, was.rlim_max };
-		/* No member is called meanwhile: the sanitizer of undefined behaviour opens a pipe for that. */
+		/* No member function is called before: the sanitizer of undefined behaviour opens a pipe for that. */
 		VIP_NIC_HANDLE own = nic;
 		VIP_MEM_HANDLE h;
 		ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
 		EXPECT_EQ(VIP_SUCCESS, VipRegisterMem(own, at, 1u << 20, nullptr, &h));
 		EXPECT_EQ(VIP_SUCCESS, VipDeregisterMem(own, at, h));
 		ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &was));
-		/* And when there are some again, one is kept. */
+		/* When there are descriptors again, one is kept. */
 		madvise(at, 1u << 20, MADV_DONTNEED);
 		int before = open_fds();
 		EXPECT_EQ(VIP_SUCCESS, reg(at, 1u << 20));
@@ -418,7 +418,7 @@ TEST_F(KindsInChild, WithoutDescriptors)
 	});
 }
 
-/* The parent's descriptor shows what the parent has mapped. */
+/* The parent's descriptor shows the mappings of the parent. */
 TEST_F(KindsInChild, HaveMappingsOfTheirOwn)
 {
 	const size_t len = 1u << 20;
@@ -454,7 +454,7 @@ TEST_F(KindsInChild, DoNotKeepTheDescriptorOfTheParent)
 	});
 }
 
-/* Threads that register first open one descriptor together. */
+/* Threads that register for the first time open one descriptor in all. */
 TEST_F(KindsInChild, OneDescriptorForAllThreads)
 {
 	in_child([&] {

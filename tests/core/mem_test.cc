@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory regions, protection tags and what may be reached through a handle. */
+/* Memory regions, protection tags and the memory that a handle gives access to. */
 #include <sys/mman.h>
 
 #include <atomic>
@@ -59,7 +59,7 @@ TEST_F(Mem, CheckTable)
 		{ nullptr, plain, 1001, 0, FAKE_READ, false },
 		{ nullptr, plain, 10, UINT64_MAX, FAKE_READ, false },
 		{ nullptr, plain, 0, UINT64_MAX - 50, FAKE_READ, false },
-		/* tags: strict only between two */
+		/* tags: compared only if both are set */
 		{ nullptr, tagged, 0, 1000, FAKE_READ, true },
 		{ a, tagged, 0, 1000, FAKE_READ, true },
 		{ b, tagged, 0, 1000, FAKE_READ, false },
@@ -263,7 +263,7 @@ TEST_F(Mem, WindowMemory)
 
 /*
  * A copier checks and writes under the VI's lock while the owner deregisters
- * and takes the memory away: never a write after deregistration returned.
+ * and unmaps the memory: never a write after deregistration returned.
  */
 TEST_F(Mem, DeregistrationWaitsForCopies)
 {

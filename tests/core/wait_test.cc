@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waiting: timeouts, wake-ups, who gets what. */
+/* Waiting: timeouts, wake-ups, which thread gets which completion. */
 #include <atomic>
 #include <string>
 
@@ -71,7 +71,7 @@ TEST_P(Wait, QueueWithACqIsRefused)
 	EXPECT_EQ(VIP_SUCCESS, VipDestroyCQ(cq));
 }
 
-/* Another thread of the process completes what is waited for: no poll and no packet helps. */
+/* Another thread of the process completes what the wait is for: no poll and no packet helps. */
 TEST_P(Wait, CompletionByAnotherThreadEndsTheWait)
 {
 	for (unsigned i = 0; i < 200; i++) {
@@ -103,7 +103,7 @@ TEST_P(Wait, NoWakeUpIsLostAtTheEdgeOfSleep)
 	EXPECT_EQ(0u, fake_unrung());
 }
 
-/* Who goes on yielding beside threads that compute falls behind them. */
+/* A thread that goes on yielding while others compute gets less processor time than they do. */
 TEST_P(Wait, SleepsUnderContention)
 {
 	VIP_DESCRIPTOR *d = nullptr;
@@ -164,7 +164,7 @@ TEST_P(Wait, DisconnectEndsTheWait)
 	other.join();
 }
 
-/* A thread in a wait holds its VI; Done goes past it. */
+/* A thread in a wait holds its VI; Done does not wait for it. */
 TEST_P(Wait, DestroyIsRefusedWhileAThreadWaits)
 {
 	VIP_DESCRIPTOR *d = nullptr;
@@ -188,7 +188,7 @@ TEST_P(Wait, DestroyIsRefusedWhileAThreadWaits)
 	waiter.join();
 }
 
-/* Stops a thread inside its wait, no lock held, until it is let go. */
+/* Stops a thread inside its wait, with no lock held, until the test lets it go. */
 struct Inside {
 	std::atomic<bool> there{ false }, go{ false };
 	static void hold(void *arg)
@@ -200,7 +200,7 @@ struct Inside {
 	}
 };
 
-/* Idle, nothing left on its queues: only the thread that has not come back keeps it. */
+/* The VI is idle, with empty queues: only the thread that has not come back keeps it. */
 TEST_P(Wait, DestroyOfAnEmptyViIsRefusedWhileAThreadIsInside)
 {
 	for (int recv = 0; recv < 2; recv++) {
@@ -277,7 +277,7 @@ TEST_P(Wait, EachCompletionGoesToOneWaiter)
 
 			while ((rc = VipRecvWait(vi, 10000, &d)) == VIP_SUCCESS)
 				taken++;
-			/* Queue empty. */
+			/* The queue is empty. */
 			EXPECT_EQ(VIP_DESCRIPTOR_ERROR, rc);
 		});
 	}
@@ -297,14 +297,14 @@ TEST_P(Wait, SleepsAreCounted)
 
 	c.Size = sizeof(c);
 	ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 0));
-	/* A thread that stands still before it sleeps finds its time over. */
+	/* A thread that stands still before it sleeps finds its deadline passed. */
 	EXPECT_TRUE(eventually([&] {
 		before = c.Sleeps;
 		EXPECT_EQ(VIP_TIMEOUT, VipRecvWait(vi, 10, &d));
 		EXPECT_EQ(VIP_SUCCESS, VipxQueryCounters(nic, nullptr, &c));
 		return !sleeps || c.Sleeps > 0;
 	}));
-	EXPECT_LE(c.Sleeps - before, 10u); /* longer each time */
+	EXPECT_LE(c.Sleeps - before, 10u); /* each is longer than the last */
 	if (GetParam() == SPIN) {
 		EXPECT_EQ(0u, c.Sleeps);
 	}

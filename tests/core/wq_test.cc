@@ -21,7 +21,7 @@ protected:
 		CoreTest::TearDown();
 	}
 
-	/* Takes one receive descriptor that must be descriptor i. */
+	/* Takes one receive descriptor, which must be descriptor i. */
 	void expect_recv(VIP_RETURN want, unsigned i)
 	{
 		VIP_DESCRIPTOR *d = nullptr;
@@ -142,7 +142,7 @@ TEST_F(Wq, GrowsAndKeepsOrderAcrossTheWrap)
 
 	fake_connect(vi);
 	EXPECT_EQ(16u, fake_capacity(vi, 1));
-	/* Head in the middle of the ring before it grows. */
+	/* The head is in the middle of the fifo before it grows. */
 	for (; posted < 10; posted++)
 		ASSERT_EQ(VIP_SUCCESS, post_recv(vi, posted));
 	for (; taken < 7; taken++) {
@@ -169,7 +169,7 @@ TEST_F(Wq, FullAtTheReportedLimit)
 	EXPECT_EQ(VIP_ERROR_RESOURCE, post_recv(vi, 8000));
 	fake_connect(vi);
 	fake_complete(vi, 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
-	/* Complete but not taken still fills the queue. */
+	/* A complete descriptor that was not taken still fills the queue. */
 	EXPECT_EQ(VIP_ERROR_RESOURCE, post_recv(vi, 8000));
 	expect_recv(VIP_SUCCESS, 0);
 	EXPECT_EQ(VIP_SUCCESS, post_recv(vi, 8000));
@@ -189,7 +189,7 @@ TEST_F(Wq, BreakFlushesWhatIsOutstanding)
 	ASSERT_EQ(VIP_SUCCESS, VipPostSend(vi, simple(101, 8, VIP_CONTROL_OP_RDMAREAD), handle));
 	ASSERT_EQ(VIP_SUCCESS, post_send(vi, 102));
 	fake_complete(vi, 1, 0, VIP_STATUS_OP_RECEIVE, 5, 0);
-	/* The one that caused it keeps its own bits. */
+	/* The descriptor that caused the break keeps its own bits. */
 	fake_complete(vi, 1, 0, VIP_STATUS_OP_RECEIVE | VIP_STATUS_PROTECTION_ERROR, 0, 0);
 	fake_break(vi, 0, VIP_ERROR_CONN_LOST);
 	ASSERT_EQ(VIP_SUCCESS, VipQueryVi(vi, &state, &a, &empty[0], &empty[1]));
@@ -219,7 +219,7 @@ TEST_F(Wq, PostsByState)
 {
 	VIP_DESCRIPTOR *d;
 
-	/* Idle and pending: sends come back at once, receives are kept. */
+	/* In the idle and pending states sends come back at once, receives are kept. */
 	for (int pending = 0; pending < 2; pending++) {
 		if (pending)
 			fake_pending(vi);
@@ -235,7 +235,7 @@ TEST_F(Wq, PostsByState)
 	EXPECT_EQ(VIP_NOT_DONE, VipRecvDone(vi, &d));
 	fake_complete(vi, 1, 0, VIP_STATUS_OP_RECEIVE, 0, 0);
 	expect_recv(VIP_SUCCESS, 1);
-	/* Error: both come back at once. */
+	/* In the error state both come back at once. */
 	fake_break(vi, 0, VIP_ERROR_CONN_LOST);
 	expect_recv(VIP_DESCRIPTOR_ERROR, 2);
 	ASSERT_EQ(VIP_SUCCESS, post_recv(vi, 3));

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kRead = VIP_STATUS_DONE | VIP_STATUS_OP_RDMA_READ;
 constexpr size_t kShort = W_INLINE_MAX; // an answer that travels in its slot
-constexpr size_t kPiece = 1 << 20;	// of one run, as in nvi_answer.c
+constexpr size_t kPiece = 1 << 20;	// bytes of one run, as in nvi_answer.c
 constexpr size_t kLongRead = 3 * kPiece + 12345;
 
 class Answered : public Placed {
@@ -33,7 +33,7 @@ protected:
 		EXPECT_EQ(nvi_loop_post_send(loop, 1, d, many_handle), 0);
 	}
 
-	// Into the window, from byte `from` of ours on.
+	// Posts a read into the window, from byte `from` of ours on.
 	void read(size_t n = kBody, size_t from = 0, size_t off = 0)
 	{
 		request(reading(n, from, window.data + off, window.handle));
@@ -44,7 +44,7 @@ protected:
 		request(reading(n, from, theirs, theirs_handle));
 	}
 
-	// A read into two pieces of the window, one behind the other.
+	// A read into two pieces of the window, which follow each other.
 	void read_in_two(size_t n, size_t from, size_t off)
 	{
 		VIP_DESCRIPTOR *d = build(0, VIP_CONTROL_OP_RDMAREAD, { n / 2, n - n / 2 },
@@ -58,7 +58,7 @@ protected:
 		EXPECT_EQ(nvi_loop_post_send(loop, 1, d, desc_handle), 0);
 	}
 
-	// The oldest read; 0: under way.
+	// Takes the oldest read; returns its status, 0: under way.
 	uint32_t outcome()
 	{
 		VIP_DESCRIPTOR *d = nullptr;
@@ -66,7 +66,7 @@ protected:
 		return nvi_loop_send_done(loop, 1, &d) > 0 ? d->CS.Status : 0;
 	}
 
-	// The answering end alone moves: was the answer placed?
+	// Only the answering end makes progress: was the answer placed?
 	bool answered_by_placing()
 	{
 		while (nvi_loop_progress(loop, 0) != 0)
@@ -81,7 +81,7 @@ protected:
 		EXPECT_TRUE(has(window.data + off, n, from));
 	}
 
-	// One answer through the payload buffer, and with it comes the grant.
+	// Passes one answer through the payload buffer, which brings the grant.
 	void meet()
 	{
 		read();
@@ -113,7 +113,7 @@ protected:
 	void SetUp() override { start(std::get<0>(GetParam()), std::get<1>(GetParam())); }
 };
 
-// ---- what is placed
+// ---- answers that are placed
 
 TEST_P(EachWay, TheSecondAnswerIsOneSlot)
 {
@@ -131,21 +131,21 @@ TEST_P(EachWay, TheSecondAnswerIsOneSlot)
 	EXPECT_EQ(window.data[1000 + kBody], 0);
 }
 
-// Its peer's engine would look only at the next tick, as the application polled there last.
+// The engine of the other end would look only at the next tick, as the application polled there last.
 TEST_F(Answered, ASleepingReaderRingsForItsAnswer)
 {
 	uint64_t rung;
 
 	start(VIP_SERVICE_RELIABLE_DELIVERY);
 	for (bool waits : { false, true }) {
-		read(8); // what moves makes both ends polled
+		read(8); // the movement makes both ends polled
 		settle();
 		EXPECT_EQ(outcome(), kRead);
 		rung = nvi_loop_rung(loop);
 		if (waits)
 			read(8);
 		nvi_loop_arm(loop);
-		// The reader rings for the request, and then the answer for the reader, which is armed.
+		// The reader rings for the request, and the other end rings for the answer, as the reader is armed.
 		EXPECT_EQ(nvi_loop_rung(loop), rung + 2 * waits);
 		settle();
 		EXPECT_EQ(outcome(), waits ? kRead : 0u);
@@ -214,7 +214,7 @@ TEST_P(EachWay, MoreReadsThanMayBeUnderWay)
 		EXPECT_TRUE(has(window.data + i % 8 * 8192, kBody, i)) << i;
 }
 
-// Of two into one place the later one is there in the end.
+// If two go to one place, the later one is there in the end.
 TEST_P(EachWay, ReadsIntoOnePlace)
 {
 	meet();
@@ -278,7 +278,7 @@ TEST_P(EachWay, ALongAnswerIsStoredInPieces)
 	expect_read(kLongRead);
 }
 
-// ---- what is not
+// ---- answers that are not placed
 
 TEST_P(EachWay, OrdinaryMemory)
 {
@@ -320,7 +320,7 @@ TEST_P(EachWay, PastTheEndOfTheWindow)
 
 // ---- order
 
-// The bytes of the answer before it lie in the payload buffer, and its reader has asked already.
+// The bytes of the previous answer lie in the payload buffer, and its reader has sent a request already.
 TEST_P(EachWay, BehindAnAnswerThroughSlots)
 {
 	uint64_t slots;
@@ -345,7 +345,7 @@ TEST_P(EachWay, BehindAnAnswerThroughSlots)
 	expect_read(kBody, 2);
 }
 
-// No credit has come for it, but the request says that its answer was consumed.
+// No credit has come for it, but the request shows that its answer was consumed.
 TEST_P(EachWay, BehindAShortAnswerThatWasConsumed)
 {
 	meet();
@@ -441,7 +441,7 @@ TEST_P(EachWay, MemoryThatIsClosedMeanwhile)
 	}
 }
 
-// Some of its pieces were stored: it begins anew, through slots.
+// Some of its pieces were stored: it begins again, through slots.
 TEST_P(EachWay, MemoryThatIsClosedBetweenTwoPieces)
 {
 	meet();
@@ -475,11 +475,11 @@ TEST_P(EachWay, ASourceThatGoesBetweenTwoPieces)
 	our_handle = nvi_loop_register(loop, ours.data(), ours.size());
 }
 
-// ---- what no correct peer does
+// ---- actions of no correct peer
 
 class Hostile : public EachWay {
 protected:
-	// A slot behind those that end `from` published.
+	// Publishes a slot after those of end `from`.
 	void forge(int from, uint8_t op, uint8_t flags, uint32_t frag, const void *data = nullptr)
 	{
 		uint64_t len, n = counters(from).SlotsSent + forged++;
@@ -567,7 +567,7 @@ TEST_P(Hostile, Twice)
 	expect_refused();
 }
 
-// The place in the table of reads had one that was offered before.
+// Its place in the table of reads was used by an earlier read, which was offered.
 TEST_P(Hostile, OfAReadWhosePlaceHadAnOffer)
 {
 	meet();
@@ -580,7 +580,7 @@ TEST_P(Hostile, OfAReadWhosePlaceHadAnOffer)
 	expect_refused();
 }
 
-// The memory that the descriptor names now must be that which was offered.
+// The memory that the descriptor names now must be the memory that was offered.
 TEST_P(Hostile, OfADescriptorThatWasChanged)
 {
 	VIP_DESCRIPTOR *d = reading(kBody, 0, window.data, window.handle);
@@ -596,7 +596,7 @@ TEST_P(Hostile, OfADescriptorThatWasChanged)
 	EXPECT_EQ(outcome(), kRead | VIP_STATUS_PROTECTION_ERROR);
 }
 
-// Offers are the peer's words too: they name memory that was never granted, and more than was granted.
+// Offers come from the peer: they may name memory that was never granted, or more than was granted.
 TEST_P(Hostile, OffersOfOtherMemory)
 {
 	const auto base = reinterpret_cast<uintptr_t>(window.data);
@@ -629,7 +629,7 @@ TEST_P(Hostile, OffersOfOtherMemory)
 	}
 }
 
-// That harms the order of bytes in its own memory, and nothing else.
+// This harms only the order of bytes in the memory of the end that does it.
 TEST_P(Hostile, OffersThatTellMoreThanWasConsumed)
 {
 	uint64_t len;
@@ -672,7 +672,7 @@ const auto kWays = ::testing::Combine(::testing::Values(VIP_SERVICE_RELIABLE_DEL
 INSTANTIATE_TEST_SUITE_P(Levels, EachWay, kWays, Name);
 INSTANTIATE_TEST_SUITE_P(Levels, Hostile, kWays, Name);
 
-// ---- connections that go on over another path
+// ---- connections that continue over another path
 
 class Resumed : public Answered, public ::testing::WithParamInterface<int> {
 protected:
@@ -720,7 +720,7 @@ TEST_P(Resumed, BytesThatTheLinkSwallowedGoThroughSlots)
 	expect_read(kBody, 1, 0);
 }
 
-// The request was lost, or came; the answer was queued, or is under way, when the path is lost.
+// When the path is lost, the request is lost, or has come; the answer is queued, or under way.
 TEST_P(Resumed, ALongAnswerIsUnderWay)
 {
 	lengthen();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How connections break: whose descriptor tells why, and what memory is touched afterwards.
+// How connections break: which descriptor reports it, and which memory is touched afterwards.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ constexpr uint32_t kDone = VIP_STATUS_DONE, kSend = VIP_STATUS_OP_SEND,
 		   kRdmaProt = VIP_STATUS_RDMA_PROT_ERROR,
 		   kRemoteDesc = VIP_STATUS_REMOTE_DESC_ERROR;
 
-// More than the ring holds, so that it is under way until both ends have progress made many times.
+// More than the payload buffer holds, so that it is under way until both ends have made progress many times.
 constexpr size_t kLong = 300000;
 constexpr size_t kRegion = 512 << 10;
 constexpr uint32_t kQueued = W_INLINE_MAX + 1; // bytes of a read whose answer is queued
@@ -67,7 +67,7 @@ private:
 	std::vector<VIP_ERROR_CODE> codes;
 };
 
-// Memory of its own registration: deregistered when the test says so.
+// Memory with its own registration, which the test ends.
 struct Region {
 	nvi_loop *loop;
 	std::vector<uint8_t> bytes;
@@ -157,7 +157,7 @@ protected:
 
 	bool reliable() const { return level != VIP_SERVICE_UNRELIABLE; }
 
-	// Does the sender's descriptor wait for the peer, when its message has this length? See send().
+	// Does the sender's descriptor wait for the peer if its message has this length? See send().
 	bool acknowledged(size_t len, size_t inline_max = W_INLINE_MAX) const
 	{
 		return level == VIP_SERVICE_RELIABLE_RECEPTION ||
@@ -185,7 +185,7 @@ protected:
 		return d;
 	}
 
-	// Longer than a slot: of two segments, since one that is short and has one does not wait for the peer.
+	// Longer than a slot: it has two segments, since a short one with one segment does not wait for the peer.
 	VIP_DESCRIPTOR *send(unsigned i, Place from, size_t len, int end = 0)
 	{
 		VIP_DESCRIPTOR *d = build(i, VIP_CONTROL_OP_SENDRECV, from, len);
@@ -225,7 +225,7 @@ protected:
 		       nvi_loop_state(loop, 1) == VIP_STATE_ERROR;
 	}
 
-	// Until nothing moves, or nothing can.
+	// Makes progress until nothing moves, or nothing can.
 	void settle()
 	{
 		for (int i = 0; i < 100000; i++) {
@@ -236,7 +236,7 @@ protected:
 		FAIL() << "the ends never came to rest";
 	}
 
-	// Some fragments have arrived, and some are still to be sent.
+	// Makes progress until some fragments have arrived, and some are still to be sent.
 	void go_half_path()
 	{
 		VIP_DESCRIPTOR *d;
@@ -296,7 +296,7 @@ protected:
 		}
 	}
 
-	// Reliable connections break; the others go on, as the next message shows.
+	// Reliable connections break; others continue, as the next message shows.
 	void expect_aftermath()
 	{
 		if (reliable()) {
@@ -339,7 +339,7 @@ protected:
 		__atomic_store_n(&slot->head.seq, w_seq(n), __ATOMIC_RELEASE);
 	}
 
-	/* An atomic operation, of which a test may spoil what it likes. */
+	/* Writes an atomic operation, in which a test may change any field. */
 	void forge_atomic(uint32_t n, uint32_t slots, const w_atomic_req &want)
 	{
 		uint64_t len;
@@ -422,7 +422,7 @@ TEST_P(EachReliable, AStreamHidesNoBreak)
 	EXPECT_LE(n, 16u) << "messages behind the report";
 }
 
-// ---- deregistered between fragments: not touched any more, and the right descriptor says so
+// ---- deregistered between fragments: no longer touched, and the right descriptor reports it
 
 class Deregistered : public EachLevel {};
 class DeregisteredReading : public EachLevel {};
@@ -496,7 +496,7 @@ TEST_P(Deregistered, WriteTarget)
 	expect_aftermath();
 }
 
-// A write that ends early ends its immediate data with it: the receive says so, and no event.
+// A write that ends early ends its immediate data with it: the receive reports it, and no event does.
 TEST_P(Deregistered, WriteTargetWithImmediate)
 {
 	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 64);
@@ -570,7 +570,7 @@ TEST_P(DeregisteredReading, Source)
 	expect_broken();
 }
 
-// The memory of the descriptor itself: its later segments are not looked at any more.
+// The memory of the descriptor itself is deregistered: its later segments are no longer read.
 class DeregisteredDescriptor : public EachLevel {
 protected:
 	static constexpr unsigned kSegments = 250;
@@ -607,7 +607,7 @@ protected:
 		return d;
 	}
 
-	// The segments stay as they are: who looked at them would go on as before.
+	// The segments stay unchanged: code that read them would go on as before.
 	void vanish()
 	{
 		nvi_loop_deregister(loop, memory.get(), handle);
@@ -711,7 +711,7 @@ protected:
 		size = std::get<1>(GetParam());
 	}
 
-	// One good message, the one to be refused, and one behind it that lies in the payload
+	// One good message, the one to be refused, and one after it that lies in the payload
 	// buffer.
 	void send_three()
 	{
@@ -821,7 +821,7 @@ TEST_P(Refused, WriteWithImmediate)
 	EXPECT_EQ(events.count(VIP_ERROR_RDMAW_PROT), 0);
 }
 
-// Two faults, one message: the region refused it, whether a receive was there or not.
+// One message has two faults: the region refused it, whether a receive was there or not.
 TEST_P(Refused, WriteWithImmediateWithoutReceive)
 {
 	Place forbidden = at(*theirs);
@@ -871,7 +871,7 @@ TEST_P(Reads, MoreThanMayBeUnderWayAllComplete)
 	expect_connected();
 }
 
-// The initiator has the answer, and asks again, before the answerer's thread has gone on.
+// The initiator has the answer, and sends another request, before the answerer's thread has gone on.
 TEST_P(Reads, TheSeventeenthComesWhenTheFirstIsAnswered)
 {
 	struct Race {
@@ -949,7 +949,7 @@ TEST_P(Reads, SeventeenOfAHostilePeerAreAProtocolError)
 		  w_error_word(16, 0, W_ERR_PROTOCOL));
 }
 
-// What fits into a slot is answered as it comes: there is no queue to overflow.
+// Requests whose answers fit into a slot are answered as they come: there is no queue to overflow.
 TEST_P(Reads, ShortOnesOfAHostilePeerAreAnsweredAsTheyCome)
 {
 	for (uint32_t n = 0; n < 17; n++)
@@ -970,12 +970,12 @@ TEST_P(Reads, AnAnswerToNoReadIsAProtocolError)
 	EXPECT_EQ(counters(1).ProtocolErrors, 1u);
 }
 
-// ---- what the peer has acknowledged is done
+// ---- operations that the peer has acknowledged complete
 
 // Descriptors that cannot be sent.
 enum Spoilt { kBadHandle, kReservedBit, kWrongLength };
 
-// What was posted before a descriptor that is refused at home completes first.
+// Descriptors posted before one that is refused locally complete first.
 class OwnError : public Connection, public ::testing::WithParamInterface<std::tuple<int, int>> {
 protected:
 	void SetUp() override { open(std::get<0>(GetParam()), 32); }
@@ -1005,7 +1005,7 @@ protected:
 		return bits[std::get<1>(GetParam())];
 	}
 
-	// Short ones, which a slot holds, and ones for the ring.
+	// Short ones, which a slot holds, and ones for the payload buffer.
 	static size_t size_of(unsigned i) { return i % 2 ? 700 : 64; }
 
 	void post(unsigned count)
@@ -1084,7 +1084,7 @@ TEST_P(OwnError, BehindWritesAndReads)
 	expect_broken();
 }
 
-// The peer refuses one of those before: that is what broke the connection, and the bad one is flushed.
+// The peer refuses an earlier one: that broke the connection, and the bad one is flushed.
 TEST_P(OwnError, BehindOneThatThePeerRefuses)
 {
 	VIP_DESCRIPTOR *refused, *spoilt;
@@ -1116,7 +1116,7 @@ TEST_P(OwnError, ALossIsNotWaitedFor)
 	expect_sent(spoilt, kSend | kFlushed);
 }
 
-// What waits to be refused may come good meanwhile: the next one waits for all before it, too.
+// A descriptor that waits to be refused may become valid; the next one waits for all before it, too.
 TEST_P(EachReliable, SendsBeforeTheSecondThatIsRefused)
 {
 	VIP_DESCRIPTOR *r[3], *s[3], *bad;
@@ -1139,7 +1139,7 @@ TEST_P(EachReliable, SendsBeforeTheSecondThatIsRefused)
 	expect_broken();
 }
 
-// The source of a message goes away while it is under way: those before it are not flushed.
+// The source of a message is deregistered while it is under way: earlier ones are not flushed.
 TEST_P(EachReliable, SendsBeforeOneWhoseSourceGoes)
 {
 	VIP_DESCRIPTOR *r[4], *s[3], *bad;
@@ -1274,7 +1274,7 @@ TEST_P(EachReliable, AcknowledgedSendsAreNotFlushedByARefusal)
 
 	nvi_loop_progress(loop, 1);
 	expect_received(r, kReceive);
-	// The other way a message meets no receive: then this end breaks.
+	// The other case in which a message meets no receive: then this end breaks.
 	send(2, at(*theirs), 64, 1);
 	nvi_loop_progress(loop, 0);
 	expect_sent(good, kSend);
@@ -1307,7 +1307,7 @@ TEST_P(EachLevel, ALossIsCountedOnce)
 	EXPECT_TRUE(events.wait(VIP_ERROR_CONN_LOST));
 }
 
-// The end that learns of the loss consumes what lies there: more than one batch of a long fifo.
+// The end that learns of the loss consumes the slots that are there: more than one batch of a long fifo.
 class LongFifo : public Connection, public ::testing::WithParamInterface<int> {
 protected:
 	void SetUp() override { open(GetParam(), 128); }
@@ -1347,7 +1347,7 @@ TEST_P(EachReliable, ABrokenConnectionMovesNothing)
 	EXPECT_LT(nvi_loop_settle(loop, 10), 10);
 }
 
-// ---- what no correct peer does
+// ---- actions of no correct peer
 
 TEST_P(EachLevel, ANopIsTakenAnywhere)
 {
@@ -1413,7 +1413,7 @@ TEST_P(EachLevel, AbortIsForTheUnreliableLevel)
 	nvi_loop_progress(loop, 1);
 	EXPECT_EQ(counters(1).ProtocolErrors, reliable() ? 1u : 0u);
 	EXPECT_EQ(nvi_loop_state(loop, 1), reliable() ? VIP_STATE_ERROR : VIP_STATE_CONNECTED);
-	// Some of it is there already: it was not just flushed.
+	// Some of it has arrived already: it was not just flushed.
 	expect_received(r, kReceive | kPartial | kTransport);
 	EXPECT_EQ(theirs->bytes[0], 0);
 	if (reliable()) {
@@ -1424,7 +1424,7 @@ TEST_P(EachLevel, AbortIsForTheUnreliableLevel)
 
 class Credit : public EachLevel {
 protected:
-	// Enough to fill the fifo: at every level something waits for credit.
+	// Enough to fill the fifo: at every level some send waits for credit.
 	void fill()
 	{
 		for (unsigned i = 0; i < 20; i++)
@@ -1436,7 +1436,7 @@ protected:
 		__atomic_store_n(&control(0)->credit, credit, __ATOMIC_RELEASE);
 	}
 
-	// Descriptors from `from` on are not done: one failed, the rest are flushed.
+	// Descriptors from `from` on did not complete: one failed, the rest are flushed.
 	void expect_forgery_noticed(unsigned from)
 	{
 		nvi_loop_progress(loop, 0);
@@ -1496,7 +1496,7 @@ TEST_P(Credit, ForgedAcknowledgesNothingAtABreak)
 	expect_forgery_noticed(0);
 }
 
-// ---- waking who sleeps, or is about to
+// ---- waking threads that sleep, or are about to
 
 class Wake : public Connection {
 protected:
@@ -1507,7 +1507,7 @@ protected:
 		ASSERT_EQ(nvi_loop_polled(loop), 0u);
 	}
 
-	// End 1 is not rung for what end 0 sends now.
+	// End 1 is not rung for messages that end 0 sends now.
 	void silence() { __atomic_store_n(&control(0)->notify, 0, __ATOMIC_SEQ_CST); }
 
 	uint32_t ticket = 0;
@@ -1530,7 +1530,7 @@ TEST_F(Wake, EndsASleep)
 	EXPECT_FALSE(overslept);
 }
 
-// A channel that is polled does not ring: nobody may sleep meanwhile.
+// A channel that is polled does not ring: no thread may sleep while it is.
 TEST_F(Wake, NoSleepWhileSomethingIsPolled)
 {
 	VIP_DESCRIPTOR *r = receive(0, at(*theirs), 64);
@@ -1563,7 +1563,7 @@ TEST_F(Wake, WhatArrivesEndsTheSleep)
 	EXPECT_FALSE(nvi_loop_overslept(loop, ticket, kTooLong));
 }
 
-// ---- which levels
+// ---- which levels work
 
 std::string OneLevel(const ::testing::TestParamInfo<int> &info)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Direct stores into window memory: that they end when it is said to, whatever the peer says.
+// Direct stores into window memory: they end when the owner says so, whatever the peer does.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ extern "C" {
 
 namespace {
 
-// ---- taking it back
+// ---- ending a grant
 
 class Revoked : public Grant {
 protected:
@@ -132,7 +132,7 @@ TEST_F(TooSlow, DoesNotKeepADisconnectWaiting)
 	EXPECT_EQ(nvi_agent_given(agent), 0u);
 }
 
-// While rights are being changed an answer is "not now", and the next write asks again.
+// While rights are being changed the answer is "not now", and the next write asks again.
 TEST_F(Revoked, NotNow)
 {
 	std::thread changer;
@@ -157,13 +157,13 @@ TEST_F(Revoked, NotNow)
 	EXPECT_TRUE(eventually([&] { return nvi_agent_held(agent, 0) == 1; }));
 }
 
-// A writer in a loop, and an owner that closes its memory, looks, and opens it again.
+// A writer in a loop, and an owner that closes its memory, checks it, and opens it again.
 TEST_F(Grant, NothingChangesWhileTheMemoryIsClosed)
 {
 	std::atomic<bool> stop{ false };
 	uint64_t direct_writes = 0;
 	std::thread writer;
-	/* One more while a write waits for a slot. */
+	/* Posts one more while a write waits for a slot. */
 	auto direct_count = [&] {
 		VIPX_COUNTERS c = counters(0);
 
@@ -192,7 +192,7 @@ TEST_F(Grant, NothingChangesWhileTheMemoryIsClosed)
 			nvi_loop_progress(loop, 1);
 		for (int i = 0; i < 512; i++)
 			EXPECT_EQ(window.data[i], 0) << round;
-		/* A write may have been refused meanwhile: another asks again, though not the next. */
+		/* A write may have been refused before: another one asks again, though not the next. */
 		EXPECT_EQ(nvi_agent_open_memory(agent, window.data, window.handle, true), 0);
 	}
 	stop = true;
@@ -287,7 +287,7 @@ TEST_F(Grant, AFloodOfQuestionsIsAnsweredAndNoMore)
 		deliver_grant(1, W_GRANT_ASK, window.handle);
 		nvi_agent_step(agent);
 	}
-	/* End 0 did not ask: it gives each back at once. */
+	/* End 0 did not ask for them: it gives each back at once. */
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
 	EXPECT_EQ(nvi_agent_given(agent), 0u);
 	nvi_agent_swallow(agent, 1u << W_GRANT_GIVE);
@@ -346,9 +346,9 @@ TEST_F(Grant, MoreRegionsThanGrants)
 	settle();
 	EXPECT_LE(nvi_agent_held(agent, 0), 16u);
 	EXPECT_EQ(nvi_agent_given(agent), nvi_agent_held(agent, 0));
-	/* Not a mapping made and dropped for each write. */
+	/* A mapping is not made and dropped for each write. */
 	EXPECT_LT(nvi_agent_sent(agent, W_GRANT_ASK), 60u);
-	/* One that is used much gets its grant all the same. */
+	/* A region that is used much still gets its grant. */
 	for (int i = 0; i < 2000 && !direct(many[0]); i++)
 		;
 	EXPECT_TRUE(direct(many[0]));
@@ -393,7 +393,7 @@ TEST_F(Grant, AnotherConnectionIsGrantedAnew)
 
 // ---- the link
 
-// What is not known to have arrived is not reported as arrived.
+// Writes that are not known to have arrived are not reported as arrived.
 TEST_F(Grant, AStoreThatTheLinkSwallowed)
 {
 	uint32_t bits = 0;
@@ -414,12 +414,12 @@ TEST_F(Grant, AStoreThatTheLinkSwallowed)
 		  static_cast<uint32_t>(VIP_STATUS_TRANSPORT_ERROR | VIP_STATUS_PARTIAL_ERROR));
 	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
 	EXPECT_EQ(nvi_agent_held(agent, 0), 0u);
-	// Nothing is left to be polled: a thread that waits sleeps.
+	// Nothing is polled any longer: a thread that waits sleeps.
 	nvi_loop_arm(loop);
 	EXPECT_EQ(nvi_loop_polled(loop), 0u);
 }
 
-// ---- a peer that goes, and a program without a callback for it
+// ---- a peer that ends, and a program without a callback for that
 
 class Quiet : public Grant {
 protected:
@@ -451,7 +451,7 @@ protected:
 		return count;
 	}
 
-	// End 0 hears that its peer has disconnected; there is something to be read behind that.
+	// End 0 learns that its peer has disconnected; after that slots are still there to be read.
 	void expect_written(int times)
 	{
 		nvi_agent_lost(agent, 0);
@@ -471,7 +471,7 @@ TEST_F(Quiet, AnOrderlyEnd)
 	expect_written(0);
 }
 
-// The peer had taken the message and closed; the question came behind its last look at its slots.
+// The peer had taken the message and closed; the question came after its last look at its slots.
 TEST_F(Quiet, WhenOnlyAQuestionForCreditWasNotTaken)
 {
 	uint64_t len = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Direct stores into window memory: what they do, and what they are not allowed.
+// Direct stores into window memory: their effect, and their limits.
 #include "grant_fixture.h"
 
 namespace {
@@ -9,7 +9,7 @@ protected:
 	void SetUp() override { open(std::get<0>(GetParam()), std::get<1>(GetParam())); }
 };
 
-// ---- what a grant does
+// ---- the effect of a grant
 
 TEST_P(EachWay, TheSecondWriteIsAStore)
 {
@@ -81,7 +81,7 @@ TEST_P(EachWay, NothingOvertakesASendBeforeIt)
 	EXPECT_TRUE(direct(window));
 }
 
-// Posted behind a send that the peer has not consumed.
+// It is posted after a send that the peer has not consumed.
 TEST_P(EachWay, ALongOneWaitsRatherThanGoThroughSlots)
 {
 	VIP_DESCRIPTOR *d;
@@ -169,7 +169,7 @@ TEST_P(EachWay, WhatTheDescriptorMayNotReadIsNotStored)
 	EXPECT_EQ(window.data[0], 0);
 }
 
-// ---- what it does not allow
+// ---- the limits of a grant
 
 struct Beyond {
 	const char *name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Messages of the agent that are handled when their VI is going, or has gone.
+// Messages of the agent that are handled while their VI is destroyed, or after that.
 #include <atomic>
 #include <cerrno>
 #include <thread>
@@ -42,7 +42,7 @@ TEST_F(Late, ASuspensionOfAConnectionThatIsOver)
 	EXPECT_EQ(0u, nvi_late_hot(late));
 }
 
-/* All VIs have the same memory, so that the thread finds one that comes or goes. */
+/* All VIs use the same memory, so that the thread finds one that is made or destroyed. */
 TEST_F(Late, SuspensionsOfVIsThatGo)
 {
 	std::atomic<bool> stop{ false };

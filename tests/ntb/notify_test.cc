@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The notify request: when it asks the sender for fences, and that sleeps end all the same.
+// The notify request: when it asks the sender for fences; and sleeps end in any case.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -14,9 +14,9 @@ extern "C" {
 
 namespace {
 
-constexpr int kQuiet = 8; // armings with little between them, until fences are asked for
-constexpr int kMany = 40; // messages between two armings that are not little
-constexpr int64_t kTooLong = 20000000000; // a sleep that nobody ended
+constexpr int kQuiet = 8; // armings with few messages between them, until fences are asked for
+constexpr int kMany = 40; // many messages between two armings
+constexpr int64_t kTooLong = 20000000000; // a sleep that no ring ended
 
 class Notify : public ::testing::TestWithParam<const char *> {
 protected:
@@ -43,7 +43,7 @@ protected:
 		nvi_loop_close(loop);
 	}
 
-	// What end 0 reads before it rings; end 1 wrote it.
+	// The word that end 0 reads before it rings; end 1 wrote it.
 	uint32_t notify()
 	{
 		uint64_t len;
@@ -77,7 +77,7 @@ protected:
 		}
 	}
 
-	// As a thread that sleeps for each message.
+	// As a thread that sleeps for each message does.
 	uint32_t arm_often(int count, int between)
 	{
 		for (int i = 0; i < count; i++) {
@@ -133,7 +133,7 @@ TEST_P(Notify, StopsAskingWhilePolled)
 	messages(kMany);
 	nvi_loop_tick(loop);
 	EXPECT_EQ(notify(), 0u);
-	EXPECT_EQ(arm_often(kQuiet - 1, 1) & W_NOTIFY_FENCE, 0u) << "it counts anew";
+	EXPECT_EQ(arm_often(kQuiet - 1, 1) & W_NOTIFY_FENCE, 0u) << "the count starts again";
 }
 
 TEST_P(Notify, StopsAskingWhilePolledBesideABusyEngine)
@@ -149,7 +149,7 @@ TEST_P(Notify, StopsAskingWhilePolledBesideABusyEngine)
 	EXPECT_EQ(notify(), 0u);
 }
 
-// It stores perhaps, for longer than a tick: arming would have it wait for a flush behind that.
+// It may have stored for longer than a tick: arming would make it wait for a flush after that.
 TEST_P(Notify, WhoIsInsideACallIsNotArmed)
 {
 	messages(1);
@@ -183,7 +183,7 @@ TEST_P(Notify, WhatArrivesEndsTheSleepWithFencesAndWithout)
 	}
 }
 
-// Whatever word the peer may write, the sender goes on.
+// Whatever word the peer writes, the sender goes on.
 TEST_P(Notify, AnyWordIsTaken)
 {
 	uint64_t len;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Several short sends in one slot: each is a message of its own for all that a program can tell.
+// Several short sends in one slot: for a program each is a message of its own.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -99,7 +99,7 @@ protected:
 			receive(len);
 	}
 
-	// Message i is of the bytes from i on.
+	// Message i consists of the bytes from i on.
 	VIP_DESCRIPTOR *message(size_t len)
 	{
 		unsigned i = next_send++ % kMany;
@@ -126,7 +126,7 @@ protected:
 
 	void settle() { ASSERT_LT(nvi_loop_settle(loop, 10000), 10000); }
 
-	// The next send, or receive, is complete with this status.
+	// Expects that the next send, or receive, is complete with this status.
 	void expect_send(uint32_t status)
 	{
 		VIP_DESCRIPTOR *d = nullptr, *want = &memory.sends[taken_send++ % kMany];
@@ -224,7 +224,7 @@ protected:
 	}
 };
 
-// ---- what is packed
+// ---- sends that are packed
 
 TEST_P(EachKind, AsManyAsFit)
 {
@@ -236,7 +236,7 @@ TEST_P(EachKind, AsManyAsFit)
 			VIPX_COUNTERS c;
 
 			SCOPED_TRACE(std::to_string(count) + " of " + std::to_string(len));
-			// Of what waits for a slot none is packed; credit comes by the quarter.
+			// Sends that wait for a slot are not packed; credit comes for each quarter of the slots.
 			if ((count + most - 1) / most > kSlots / 2)
 				continue;
 			begin();
@@ -269,7 +269,7 @@ TEST_P(EachKind, RunsOfOneLengthOnly)
 	EXPECT_EQ(counted(0).SlotsSent, 9u) << "3, 2, 1, 1, 1, 2, 1, 1, 2";
 }
 
-// What a slot with several messages cannot say, or what has to wait for others, goes alone.
+// Sends that a slot with several messages cannot describe, or that have to wait for others, go alone.
 TEST_P(EachKind, PlainOnesOnly)
 {
 	std::vector<VIP_DESCRIPTOR *> all;
@@ -349,7 +349,7 @@ TEST_P(EachKind, OnePollLeavesTheOthersComplete)
 	expect_none_left();
 }
 
-// ---- what fails
+// ---- failures
 
 TEST_P(EachKind, NoReceiveForTheThird)
 {
@@ -416,7 +416,7 @@ TEST_P(EachKind, NoReceiveForTheThirtieth)
 	expect_none_left();
 }
 
-// Receives that are not plain take the slow path, and with them the others of their slot.
+// Receives that are not plain take the slow path, and so do the others of their slot.
 TEST_P(EachKind, ReceivesOfTwoSegments)
 {
 	for (unsigned i = 0; i < 9; i++) {
@@ -509,7 +509,7 @@ TEST_P(EachLevel, AMalformedSlotIsAProtocolError)
 	}
 }
 
-// A report that names a message of a slot which has not so many.
+// A report that names a message which its slot does not have.
 TEST_P(EachLevel, AReportOfAMessageThatIsNot)
 {
 	uint64_t len;

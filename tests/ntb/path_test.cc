@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The data path alone: two VIs back to back, moved only by the test's calls for progress.
+// The data path without agents: two VIs back to back, which move only when the test makes progress.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -208,7 +208,7 @@ TEST_P(Path, ReadOfEverySizeArrivesWhole)
 
 TEST_P(Path, FullFifoLosesNothing)
 {
-	// More messages than slots, none consumed until all are posted.
+	// There are more messages than slots, and none is consumed until all are posted.
 	std::vector<VIP_DESCRIPTOR> all(200);
 	void *raw = nullptr;
 	ASSERT_EQ(posix_memalign(&raw, 64, 200 * 64), 0);
@@ -259,7 +259,7 @@ TEST_P(Path, FenceWaitsForReads)
 	EXPECT_EQ(nvi_loop_send_done(loop, 0, &done), 0);
 	settle();
 	ASSERT_EQ(nvi_loop_recv_done(loop, 1, &done), 1);
-	// The fenced send carries what the read before it fetched.
+	// The fenced send carries the data that the read before it fetched.
 	EXPECT_EQ(std::memcmp(&memory[kTarget + 4096], &memory[kTarget], 64), 0);
 	ASSERT_EQ(nvi_loop_send_done(loop, 0, &done), 1);
 	EXPECT_EQ(done, read);
@@ -277,8 +277,8 @@ std::string CaseName(const ::testing::TestParamInfo<Path::ParamType> &info)
 	return std::string(level[std::get<0>(info.param)]) + "_" + port;
 }
 
-// A message that ends just where a run of sending has to make room for others: nothing is left
-// to be done, and who waits sleeps.
+// A message ends just where a run of sending has to let others run: nothing is left
+// to be done, and a thread that waits sleeps.
 TEST(Budget, EndsWithTheMessage)
 {
 	nvi_loop_cfg cfg = {};

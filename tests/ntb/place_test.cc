@@ -9,7 +9,7 @@ protected:
 	void SetUp() override { start(std::get<0>(GetParam()), std::get<1>(GetParam())); }
 };
 
-// ---- what is placed
+// ---- messages that are placed
 
 TEST_P(EachWay, TheSecondSendIsOneSlot)
 {
@@ -120,7 +120,7 @@ TEST_P(EachWay, ReceivesPostedBeforeTheConnection)
 	EXPECT_TRUE(has(window.data + 8192, kBody, 2));
 }
 
-// All of them are open to be stored into in the end, and each message goes to its own.
+// All of them are advertised in the end, and each message goes to its own.
 TEST_P(EachWay, MoreReceivesThanAdverts)
 {
 	constexpr unsigned kReceives = 150, kPlaces = 10;
@@ -138,7 +138,7 @@ TEST_P(EachWay, MoreReceivesThanAdverts)
 	}
 }
 
-// Short ones take all receives that are advertised, and the long ones behind them fit into a slot each.
+// Short ones take all receives that are advertised, and the long ones after them fit into a slot each.
 TEST_P(EachWay, MoreReceivesThanAdvertsBehindShortMessages)
 {
 	VIP_DESCRIPTOR *d = nullptr;
@@ -162,7 +162,7 @@ TEST_P(EachWay, MoreReceivesThanAdvertsBehindShortMessages)
 	EXPECT_TRUE(has(window.data + 71 % 8 * 8192, kLeast, 2));
 }
 
-// Short messages take receives that were advertised, without a look at the adverts.
+// Short messages take receives that were advertised, without reading the adverts.
 TEST_P(EachWay, ShortMessagesAreCounted)
 {
 	meet();
@@ -243,7 +243,7 @@ TEST_P(EachWay, WindowAndOtherMemoryMixed)
 	}
 }
 
-// More than there are slots: the sends wait for one, and none takes another way.
+// There are more sends than slots: the sends wait for a slot, and none takes another way.
 TEST_P(EachWay, AFullFifoIsWaitedFor)
 {
 	constexpr unsigned kSends = 40;
@@ -267,7 +267,7 @@ TEST_P(EachWay, AFullFifoIsWaitedFor)
 		EXPECT_TRUE(has(window.data + i % 8 * 8192, kBody, i)) << i;
 }
 
-// ---- what is not
+// ---- messages that are not placed
 
 TEST_P(EachWay, TooLongIsTheErrorThatItEverWas)
 {
@@ -303,7 +303,7 @@ TEST_P(EachWay, MemoryThatThePeerMayNotWrite)
 	EXPECT_EQ(nvi_agent_sent(agent, W_GRANT_ASK), 1u) << "there was nothing to ask for";
 }
 
-// A write through slots before it may go to the same memory: its bytes come first.
+// An earlier write through slots may go to this memory: its bytes come first.
 TEST_P(EachWay, NotBeforeTheBytesOfAWrite)
 {
 	Window other;
@@ -313,7 +313,7 @@ TEST_P(EachWay, NotBeforeTheBytesOfAWrite)
 	receive(0);
 	window = alloc();
 	write(other, 0, std::vector<size_t>{ 200 }, 1);
-	// Direct, as all was consumed; the next has to go through a slot.
+	// This one is direct, as all was consumed; the next has to go through a slot.
 	receive(0);
 	message(4);
 	write(window, 0, std::vector<size_t>{ 200 }, 2);
@@ -325,7 +325,7 @@ TEST_P(EachWay, NotBeforeTheBytesOfAWrite)
 	EXPECT_TRUE(has(window.data, kBody, 7));
 }
 
-// ---- messages and receives without each other
+// ---- messages without a receive, and receives without a message
 
 TEST_P(EachWay, DroppedMessagesAreCounted)
 {
@@ -352,7 +352,7 @@ TEST_P(EachWay, DroppedMessagesAreCounted)
 	EXPECT_EQ(counters(1).RecvQueueEmpty, 70u * 3 + 35u);
 }
 
-// A write that is refused takes a receive, as far as there is one.
+// A write that is refused takes a receive, if there is one.
 TEST_P(EachWay, RefusedWritesAreCounted)
 {
 	if (reliable())
@@ -382,7 +382,7 @@ TEST_P(EachWay, RefusedWritesAreCounted)
 	}
 }
 
-// It is counted when it begins, and takes a receive when it ends: this one, posted in between.
+// The write is counted when it begins, and takes a receive when it ends: this one, posted in between.
 TEST_P(EachWay, AReceivePostedDuringAWriteWithImmediateData)
 {
 	write_imm(1, 0, 50000);
@@ -458,7 +458,7 @@ TEST_P(EachWay, SuchWritesAndSendsAreAStream)
 	}
 }
 
-// Bytes of a send that still lie in the payload buffer may be for the same memory.
+// Bytes of a send that still lie in the payload buffer may go to this memory.
 TEST_P(EachWay, SuchAWriteIsBehindASendThroughSlots)
 {
 	meet();
@@ -492,7 +492,7 @@ TEST_P(EachWay, MemoryThatIsFreedMeanwhile)
 	EXPECT_EQ(nvi_loop_state(loop, 1), reliable() ? VIP_STATE_ERROR : VIP_STATE_CONNECTED);
 }
 
-// The bytes were stored while that was allowed; after it they come through slots.
+// The bytes were stored while that was allowed; later ones come through slots.
 TEST_P(EachWay, MemoryThatIsClosedMeanwhile)
 {
 	meet();
@@ -515,11 +515,11 @@ TEST_P(EachWay, MemoryThatIsClosedMeanwhile)
 	}
 }
 
-// ---- what no correct peer does
+// ---- actions of no correct peer
 
 class Hostile : public EachWay {
 protected:
-	// A slot of end 0, behind those that it published.
+	// Publishes a slot of end 0, after those that it published.
 	void forge(uint8_t op, uint8_t flags, uint32_t frag, uint32_t arg = 0)
 	{
 		uint64_t len, n = counters(0).SlotsSent + forged++;
@@ -564,7 +564,7 @@ TEST_P(Hostile, IntoAReceiveThatWasNotAdvertised)
 
 TEST_P(Hostile, IntoOneOfTheConnectionBefore)
 {
-	// As many as the queue then has room for: the next takes the place of the first.
+	// As many as the queue then has room for: the next overwrites the first.
 	for (unsigned i = 0; i < kMany; i++)
 		receive();
 	ASSERT_EQ(nvi_agent_reconnect(agent), 0);
@@ -622,7 +622,7 @@ TEST_P(Hostile, PartOfAMessage)
 	expect_refused();
 }
 
-// The memory that a receive names now must be that which was advertised.
+// The memory that a receive names now must be the memory that was advertised.
 TEST_P(Hostile, IntoADescriptorThatWasChanged)
 {
 	VIP_DESCRIPTOR *d = receive();
@@ -637,7 +637,7 @@ TEST_P(Hostile, IntoADescriptorThatWasChanged)
 	EXPECT_EQ(received(kReceived | VIP_STATUS_PROTECTION_ERROR), 0u);
 }
 
-// Adverts are the peer's words too: they name memory that was never granted, and what was granted.
+// Adverts come from the peer: they may name memory that was never granted, or memory that was.
 TEST_P(Hostile, AdvertsOfOtherMemory)
 {
 	uint64_t len, tag;
@@ -700,7 +700,7 @@ const auto kWays =
 INSTANTIATE_TEST_SUITE_P(Levels, EachWay, kWays, Name);
 INSTANTIATE_TEST_SUITE_P(Levels, Hostile, kWays, Name);
 
-// ---- connections that go on over another path
+// ---- connections that continue over another path
 
 class Resumed : public Placed, public ::testing::WithParamInterface<int> {
 protected:
@@ -734,7 +734,7 @@ TEST_P(Resumed, TheSlotAloneIsPublishedAgain)
 	message(kBody, 1);
 	message(kBody, 2);
 	EXPECT_TRUE(was_placed());
-	std::memset(ours.data(), 0xee, kBody); // the sends need it no more
+	std::memset(ours.data(), 0xee, kBody); // the sends no longer need it
 	if (GetParam() == VIP_SERVICE_RELIABLE_RECEPTION)
 		for (size_t i = 0; i < kOurs; i++)
 			ours[i] = static_cast<uint8_t>(i * 7 + i / 256 + 1);
@@ -770,7 +770,7 @@ TEST_P(Resumed, AWriteToo)
 	EXPECT_EQ(status(), VIP_STATUS_DONE | kWrite);
 }
 
-// Receives that were posted before, while there was no path, and afterwards.
+// Receives that were posted before the loss, while there was no path, and afterwards.
 TEST_P(Resumed, ReceivesAreAdvertisedAgain)
 {
 	receive(0);
@@ -790,7 +790,7 @@ TEST_P(Resumed, ReceivesAreAdvertisedAgain)
 	}
 }
 
-// The agents would drop the question, and nobody would answer it.
+// The agents would drop the question, and no answer would come.
 TEST_P(Resumed, NoGrantIsAskedForWithoutAPath)
 {
 	uint32_t asked = nvi_agent_sent(agent, W_GRANT_ASK);
@@ -800,7 +800,7 @@ TEST_P(Resumed, NoGrantIsAskedForWithoutAPath)
 	receive_elsewhere(64);
 	receive_elsewhere(64);
 	write_imm(1, 0, 5000);
-	// The late answer to a question from before: its memory lies behind the lost link.
+	// The late answer to an earlier question: its memory lies behind the lost link.
 	late.kind = W_GRANT_GIVE;
 	late.handle = window.handle;
 	late.base = reinterpret_cast<uintptr_t>(window.data);
@@ -826,7 +826,7 @@ TEST_P(Resumed, NoGrantIsAskedForBeforeThePathIsConfirmed)
 {
 	uint32_t asked = nvi_agent_sent(agent, W_GRANT_ASK);
 
-	// So many that the last is not begun before the peer has given credit.
+	// So many that the last one cannot begin before the peer has given credit.
 	for (unsigned i = 0; i < kSlots + 2; i++)
 		receive(i % 8 * 8192);
 	ASSERT_EQ(nvi_loop_lose_path(loop), 0);

@@ -26,7 +26,7 @@ constexpr uint32_t kLen = 8;
 
 constexpr unsigned kWrites = 100;
 
-// Slots that complete nothing come as fast as they are consumed, for all that the taker can know.
+// Slots that complete nothing come as fast as they are consumed: the taker cannot know their number.
 TEST(TakeMany, EndsThoughSlotsThatCompleteNothingComeWithoutEnd)
 {
 	alignas(64) static VIP_DESCRIPTOR descs[kWrites + 1];
@@ -134,7 +134,7 @@ protected:
 		ASSERT_EQ(nvi_loop_send_done(loop, 0, &d), 1);
 	}
 
-	// A message from `s`, and its status.
+	// Sends a message from `s`; returns its status.
 	void send(VIP_DESCRIPTOR *s, uint32_t *status_out)
 	{
 		VIP_DESCRIPTOR *r = build(0, memory + 1024, 1024, handle), *d;
@@ -228,8 +228,8 @@ TEST_P(Post, DescriptorsAtTheEdgesOfTheirRegion)
 	nvi_loop_deregister(loop, &descs[2], small);
 }
 
-// Where lines are not demoted, an answer asks for credit, and the message after it, if it finds all consumed, lies at
-// the beginning of the payload buffer; where they are, messages lie behind one another.  All come whole.
+// If lines are not demoted, an answer asks for credit, and if the next message finds all consumed, it lies at
+// the beginning of the payload buffer; else messages follow each other there.  All arrive complete.
 class Answers : public Post {
 protected:
 	static constexpr uint32_t kMost = 1024, kSlots = 16, kRing = 16384;
@@ -275,7 +275,7 @@ protected:
 			  0);
 	}
 
-	// Where the first message of the round lies.
+	// The place of the first message of the round.
 	void look()
 	{
 		uint64_t len;
@@ -295,7 +295,7 @@ protected:
 	bool demotes = false;
 	bool all_known = true; // end 0 knows that all it sent was consumed
 	bool answered = false;
-	uint32_t end = 0; // of the payloads, were the buffer never begun anew
+	uint32_t end = 0; // position of the payloads, if the buffer were never begun again
 };
 
 INSTANTIATE_TEST_SUITE_P(Levels, Answers,
@@ -321,7 +321,7 @@ TEST_P(Answers, PayloadsLieBehindOneAnotherWhereLinesAreDemoted)
 		round(gen);
 }
 
-// At reliable reception a send waits until it was consumed, else a whole one below the length from which sends are
+// At reliable reception a send waits until it was consumed; at other levels one that is too short to be
 // placed is complete when it is stored.
 TEST_P(Post, AShortSendIsCompleteWhenItIsStored)
 {
@@ -345,7 +345,7 @@ TEST_P(Post, AShortSendIsCompleteWhenItIsStored)
 	}
 }
 
-// A thread sends from a page that is deregistered and unmapped under its hands.
+// A thread sends from a page that another thread deregisters and unmaps.
 TEST_P(Post, DeregisteredMemoryIsNotRead)
 {
 	std::atomic<uint8_t *> page{ nullptr };
@@ -398,7 +398,7 @@ TEST_P(Post, DeregisteredMemoryIsNotRead)
 	poster.join();
 }
 
-// The peer rewrites the header of the slot that is being consumed.  Behind the receive's memory no
+// The peer rewrites the header of the slot that is being consumed.  After the receive's memory no
 // page is mapped.
 TEST_P(Post, ASlotThatChangesPlacesNothingBehindTheReceive)
 {

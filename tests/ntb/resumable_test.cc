@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Direct stores of connections that go on over another path: none completes that may be lost.
+// Direct stores of connections that continue over another path: none completes that may be lost.
 #include <thread>
 
 #include "eventually.h"
@@ -19,7 +19,7 @@ protected:
 		slots = counters(0).SlotsSent;
 	}
 
-	// Writes number `from` to `to` - 1, each to a place of its own.
+	// Posts writes number `from` to `to` - 1, each to a place of its own.
 	void writes(unsigned from, unsigned to)
 	{
 		for (unsigned i = from; i < to; i++)
@@ -37,7 +37,7 @@ protected:
 		return ::testing::AssertionSuccess();
 	}
 
-	// So many are complete, in order and well, and no more.
+	// Expects that exactly that many are complete, in order and without error.
 	void expect_complete(unsigned n)
 	{
 		for (unsigned i = 0; i < n; i++)
@@ -125,7 +125,7 @@ TEST_P(Resumable, APathThatIsOnlyExchangedLosesNothing)
 	EXPECT_EQ(sent_slots(), 0u);
 }
 
-// Some were stored before the link fell, some behind: nobody can tell which, so all go once more.
+// Some were stored before the link went down, some after: their state is unknown, so all are sent again.
 TEST_P(Resumable, WhatTheLinkSwallowedIsWrittenAgain)
 {
 	writes(0, 3);
@@ -179,7 +179,7 @@ TEST_P(Resumable, ASendBehindWhatWasSwallowedComesBehindIt)
 	EXPECT_EQ(status(), static_cast<uint32_t>(VIP_STATUS_DONE | VIP_STATUS_OP_SEND));
 }
 
-// The path is lost again and again, each time with stores under way; then there are grants anew.
+// The path is lost again and again, each time with stores under way; then there are grants again.
 TEST_P(Resumable, OverManyLosses)
 {
 	for (unsigned round = 0; round < 20; round++) {
@@ -212,7 +212,7 @@ TEST_P(Resumable, ALossOfTheConnectionTellsWhatMayBeLost)
 	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_ERROR);
 }
 
-// ---- what is on its way when its sender wants to go
+// ---- messages under way when their sender disconnects
 
 class Leaving : public Resumable {
 protected:
@@ -225,7 +225,7 @@ protected:
 		nvi_loop_link(loop, 1);
 	}
 
-	// Messages that end 1 has room for.
+	// Messages for which end 1 has room.
 	void send(unsigned count)
 	{
 		for (; count > 0; count--, sent++) {
@@ -307,8 +307,8 @@ TEST_P(Leaving, ALossIsNotWaitedFor)
 	EXPECT_EQ(nvi_loop_state(loop, 0), VIP_STATE_IDLE);
 }
 
-// A descriptor that cannot be sent: what was sent before it arrives over the next path, and is
-// done.
+// A descriptor that cannot be sent: earlier sends arrive over the next path, and
+// complete.
 TEST_P(Leaving, ABadOneWaitsForThePath)
 {
 	VIP_DESCRIPTOR *d = build(9, VIP_CONTROL_OP_SENDRECV, { 8 }, nullptr, 0);

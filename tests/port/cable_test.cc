@@ -260,7 +260,7 @@ protected:
 		ASSERT_EQ(port_link_enable(port), 0);
 		regs = attacker->regs_fd;
 		doorbells = attacker->doorbells_fd;
-		probe_refused_fds_are_closed(); /* what it leaves open is there before */
+		probe_refused_fds_are_closed(); /* the descriptors that this leaves open are there before */
 		before = open_fds();
 	}
 
@@ -330,7 +330,7 @@ protected:
 		return m;
 	}
 
-	/* A new cable whose far side sends its doorbells, and then this. */
+	/* Connects a new cable whose far side sends its doorbells, and then this. */
 	void greet(const struct emu_msg &msg, const std::vector<int> &fds = {})
 	{
 		plug();
@@ -338,7 +338,7 @@ protected:
 		send_msg(msg, fds);
 	}
 
-	/* A cable whose far side said a proper hello. */
+	/* Connects a cable whose far side sent a correct hello. */
 	void connect()
 	{
 		greet(hello(), { regs });
@@ -346,7 +346,7 @@ protected:
 		ASSERT_EQ(port_link_state(port, nullptr), PORT_LINK_UP);
 	}
 
-	/* The last thing sent made the port pull its plug. */
+	/* Expects that the last message made the port drop its cable. */
 	void expect_unplugged(const char *what)
 	{
 		port_service(port);
@@ -556,7 +556,7 @@ TEST_F(Hostile, GarbageNeverCrashes)
 	close(good);
 }
 
-/* A neighbour's agent that scribbles over the registers can ring, and say what it likes, no more. */
+/* A neighbour's agent that scribbles over the registers can ring, and send any message, but no more. */
 TEST_F(Hostile, RegistersHoldNothingDangerous)
 {
 	std::mt19937 random(2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every port must do, whatever its make. */
+/* The rules of port.h, which every port must keep, whatever its kind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -252,7 +252,8 @@ TEST_P(Port, FreedSlicesAreOutOfReachWhenTheirPagesAreUsedAgain)
 {
 	Rig rig(v());
 	const size_t len = 512 << 10;
-	std::vector<struct port_map> kept; /* of more than the adapter's windows hold together */
+	std::vector<struct port_map>
+		kept; /* of more memory than the adapter's windows hold together */
 	struct port_slice s;
 	struct port_map in;
 	struct port_map out;
@@ -329,7 +330,7 @@ TEST_P(Port, MemoryOfTheWindowIsSharedAsOftenAsOneLikes)
 	close(s.fd);
 }
 
-/* Window memory behind an adapter is that of processes of its own host, too. */
+/* Window memory behind an adapter can be mapped by processes of its own host, too. */
 TEST_P(Port, MemoryOfAnAdapterIsMappedBySelf)
 {
 	if (!v().cdev())
@@ -421,7 +422,7 @@ TEST_P(Port, FlushMakesStoresVisible)
 	}
 }
 
-/* Payload, fence, flag, fence: what the wire protocol relies on, seen from another thread. */
+/* Payload, fence, flag, fence: the wire protocol relies on this order, here as another thread sees it. */
 TEST_P(Port, FencedFlagsPublishTheirPayload)
 {
 	Rig rig(v());
@@ -600,7 +601,7 @@ TEST_P(Port, RingsAndKicksWakeSleepers)
 	}
 }
 
-/* A thread that nobody rings sleeps in the kernel, and stays there until its time is over. */
+/* A thread that no peer rings sleeps in the kernel, and stays there until its deadline. */
 TEST_P(Port, WaitingThreadSleeps)
 {
 	Rig rig(v());
@@ -634,7 +635,7 @@ TEST_P(Port, WaitingThreadSleeps)
 	}
 	sleeper.join();
 	EXPECT_TRUE(slept);
-	/* Each pause of a thread that asks again and again would count. */
+	/* Each pause of a thread that polls again and again would count. */
 	EXPECT_LE(after.ru_nvcsw - before.ru_nvcsw, 20 * waits);
 }
 

@@ -90,7 +90,7 @@ TEST_P(Fault, NothingPassesALinkThatIsDown)
 		old_generation = generation;
 		EXPECT_EQ(port_peer_spad_write(rig.user[0], 0, 5), GetParam().client ? -EPERM : 0);
 	}
-	// The old map ended with the old generation of the link; one made now works.
+	// The old map ended with the old generation of the link; a new one works.
 	u_out_store32(&w.out.out, w.out32(0), 3);
 	w.fence();
 	EXPECT_EQ(w.in32(0), 1u);

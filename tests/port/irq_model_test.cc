@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sleep protocol of the interrupt word (port_emu_regs.c), step by step in
- * every possible order: whoever sleeps when all rings are done has lost a wake-up.
+ * every possible order: a thread that sleeps after all rings are made has lost a wake-up.
  */
 #include <gtest/gtest.h>
 
@@ -23,9 +23,9 @@ struct State {
 	std::array<uint8_t, kRingers> saw{}; /* `sleepers` as the ringer read it */
 	std::array<uint8_t, kSleepers> sleep_pc{};
 	std::array<uint8_t, kSleepers> ticket{};
-	std::array<uint8_t, kSleepers> news{}; /* rings the sleeper has looked at */
+	std::array<uint8_t, kSleepers> news{}; /* rings that the sleeper has seen */
 	std::array<uint8_t, kSleepers> asleep{};
-	uint8_t rung = 0; /* one bit for all: its counter */
+	uint8_t rung = 0; /* one bit for all: their counter */
 	uint8_t seq = 0;
 	uint8_t sleepers = 0;
 
@@ -45,7 +45,7 @@ public:
 	{
 		State first;
 
-		first.sleepers = stale; /* left behind by a sleeper that was killed */
+		first.sleepers = stale; /* left by a sleeper that was killed */
 		visit(first);
 		while (!pending.empty() && lost == 0) {
 			State s = pending.back();
@@ -127,7 +127,7 @@ private:
 		s.saw[ringer] = 0;
 	}
 
-	/* Wants to have seen every ring. */
+	/* A sleeper that wants to have seen every ring. */
 	bool sleeper(State s, int i)
 	{
 		const bool late = flaw == TICKET_AFTER_CHECK;

@@ -18,8 +18,8 @@
 #include "rig.h"
 
 /*
- * Waits for `bit` by the protocol of port.h, until `news` says there is something.
- * A wait that runs into its limit although there was something lost its wake-up.
+ * Waits for `bit` by the protocol of port.h, until `news` returns true.
+ * A wait that ends by its limit although there was news has lost its wake-up.
  */
 static bool await(struct port *p, uint32_t bit, const std::function<bool()> &news)
 {
@@ -49,7 +49,8 @@ TEST_P(Irq, NoWakeUpIsLost)
 {
 	Rig rig(GetParam());
 	const uint32_t rings = 100000;
-	const uint32_t ahead = 64; /* so that both "awake" and "asleep" meet rings */
+	const uint32_t ahead =
+		64; /* so that rings meet threads that are awake and threads that sleep */
 	std::atomic<uint32_t> sent[2] = {};
 	std::atomic<bool> lost{ false };
 
@@ -71,7 +72,7 @@ TEST_P(Irq, NoWakeUpIsLost)
 	EXPECT_FALSE(lost);
 }
 
-/* One ring wakes all who sleep on its bit. */
+/* One ring wakes all threads that sleep on its bit. */
 TEST_P(Irq, EverySleeperOfABitWakes)
 {
 	Rig rig(GetParam());
@@ -138,7 +139,7 @@ class Process : public testing::TestWithParam<Variant> {};
 INSTANTIATE_TEST_SUITE_P(All, Process, testing::ValuesIn(all_variants()),
 			 [](const testing::TestParamInfo<Variant> &i) { return i.param.name(); });
 
-/* What a client does: attach, sleep, look, store, ring. */
+/* A client: it attaches, sleeps, checks, stores and rings. */
 static int client(const char *text, int *fds, unsigned int nfds, struct port_host *host, int in_fd,
 		  int out_fd, uint32_t rounds)
 {
@@ -207,7 +208,7 @@ TEST_P(Process, ClientsSleepAndRingInTheirOwnProcess)
 	close(out_fd);
 }
 
-/* Runs f where any system call kills.  -1: cannot be told here. */
+/* Runs f so that any system call kills the process.  -1: that is impossible here. */
 template <typename F> static int without_system_calls(F f)
 {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -249,7 +250,7 @@ TEST_P(Irq, PollingAndRingingTheWakefulIsNoSystemCall)
 	EXPECT_EQ(without_system_calls([&] { getppid(); }), 0) << "or it would not be noticed";
 }
 
-/* A sleeper that is killed costs no later ring anything but one system call, and loses nothing. */
+/* A sleeper that is killed costs later rings one system call, and loses nothing. */
 TEST(IrqCrash, KilledSleepersLeaveNothingBehind)
 {
 	Rig rig({ "pair", "emu", true });

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The model's arithmetic on times of the test's own, and what a model does to a port. */
+/* The model's arithmetic on times of the test's own, and the effect of a model on a port. */
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -122,7 +122,7 @@ TEST(ModelKind, IsCheckedWithItsOptions)
 		EXPECT_EQ(port_kind_check(bad), -EINVAL) << bad;
 }
 
-/* Slow enough that a test sees what is still under way. */
+/* So slow that a test sees what is still under way. */
 static const Variant kModel = { "pair", "emu+model:gen3x8:200", true };
 
 TEST(Model, StoresLandInTheirOrder)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that stores whatever it likes into all that it is handed of the registers of its
- * host and of the neighbours: what others are told stays true, and agents reach each other.
+ * A process that stores anything into all registers of its host and of the neighbours that it
+ * is handed: other processes still see the true state, and agents reach each other.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ public:
 	size_t pages() const { return pages_.size(); }
 
 private:
-	/* Nothing, everything, and anything. */
+	/* Stores nothing, everything, or anything. */
 	void run(int how)
 	{
 		std::minstd_rand random(static_cast<unsigned>(how));
@@ -168,7 +168,7 @@ TEST_P(Scribble, ChangesNothingThatOthersBelieve)
 				ASSERT_EQ(now, generation[end]);
 				ASSERT_EQ(port_spad_read(rig.agent[end], 3), 33u);
 			}
-			/* Who comes now is served as before. */
+			/* A client that attaches now is served as before. */
 			if (i % 100 == 0) {
 				struct port *view = rig.attach(1);
 
@@ -182,7 +182,7 @@ TEST_P(Scribble, ChangesNothingThatOthersBelieve)
 		processes_ring();
 }
 
-/* What a sleeper waits for may be kept from it, but it does not sleep longer than it said. */
+/* The wake-up of a sleeper may be prevented, but it does not sleep longer than its limit. */
 TEST_P(Scribble, KeepsNobodyAsleepForLong)
 {
 	Scribblers all(handed_out(rig, 0));
@@ -206,7 +206,7 @@ TEST_P(Scribble, ProcessesCannotRingTheAgents)
 	EXPECT_EQ(port_irq_ticket(port_host_agent_irq(rig.host[1])), ticket);
 }
 
-/* There is no way to a writable mapping of the status, nor to its bytes, from what a process has. */
+/* A process that has the status cannot get a writable mapping of it, nor change its bytes. */
 TEST(ScribbleStatus, IsSealed)
 {
 	struct port_emu_host *host = nullptr;
@@ -235,7 +235,7 @@ TEST(ScribbleStatus, IsSealed)
 		EXPECT_NE(fallocate(one, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), 0);
 		EXPECT_NE(fcntl(one, F_ADD_SEALS, F_SEAL_WRITE), 0);
 	}
-	/* Nobody can keep later processes from ringing either. */
+	/* No process can keep later processes from ringing either. */
 	EXPECT_NE(fcntl(port_emu_host_doorbells_fd(host), F_ADD_SEALS, F_SEAL_FUTURE_WRITE), 0);
 	EXPECT_NE(ftruncate(port_emu_host_doorbells_fd(host), 0), 0);
 	if (again >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* strict finds what it is for: loads through outbound maps, stores through them, missing fences. */
+/* strict finds the errors that it is for: loads through outbound maps, stores through them, missing fences. */
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ TEST_P(Strict, OutboundMapsReadAsPoison)
 	}
 }
 
-/* Did `f`, in a process of its own, die of it? */
+/* Does `f`, in a process of its own, die of the error? */
 template <typename F> static bool dies(F f)
 {
 	int status = 0;
@@ -113,7 +113,7 @@ TEST_P(Strict, MissingFencesAreCaught)
 	EXPECT_EQ(reorderings(GetParam(), 0, 60, true, 20), 0);
 }
 
-/* The order of arrival within one line, as seen by someone who looks at each word landing. */
+/* The order of arrival within one line, as seen by a reader of each word. */
 TEST_P(Strict, LinesLandLateAndOutOfOrder)
 {
 	Rig rig(GetParam(), roomy());
@@ -187,7 +187,7 @@ TEST_P(Strict, UnmapLandsWhatWasStored)
 	}
 }
 
-/* A random program of stores ends as if each had been done at once. */
+/* A random program of stores ends as if each had been made at once. */
 TEST_P(Strict, RandomStoresEndAsWritten)
 {
 	for (unsigned int seed = 0; seed < 10; seed++) {

@@ -71,7 +71,7 @@ TEST_P(Doorbell, RingsOnceForABatchThatGoesPast)
 	EXPECT_EQ(rig.counters().rings, 1u);
 }
 
-// A notify request that comes when its slot is out already is the business of who armed.
+// A notify request that comes when its slot was published already must be noticed by the end that arms.
 TEST_P(Doorbell, RingsWithTheNextSlotWhenArmedLate)
 {
 	send(0, 2);
@@ -173,7 +173,7 @@ TEST_P(Doorbell, AnErrorWakes)
 	EXPECT_NE(a.error(), 0u);
 }
 
-// What came before the notify request could be seen by its sender is found by who arms.
+// Slots that came before their sender could see the notify request are found by the end that arms.
 TEST_P(Doorbell, ArmingFindsWhatCame)
 {
 	rig.settle();

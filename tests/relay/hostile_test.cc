@@ -32,7 +32,7 @@ protected:
 		EXPECT_TRUE(good.guards_hold());
 	}
 
-	// Nothing of it was forwarded, and it is reported once.
+	// Expects that nothing of it was forwarded, and that it is reported once.
 	void is_stopped(Circuit &bad)
 	{
 		uint64_t before = rig.counters().broken;
@@ -57,7 +57,7 @@ struct Wrong {
 	struct w_slot before, slot; // `before`: a correct one, unless its op is 0
 };
 
-/* What no relay forwards; whether a slot could come now is for its receiver to say. */
+/* Slots that no relay forwards; the receiver checks whether a slot may come now. */
 std::vector<Wrong> wrong_slots()
 {
 	const uint8_t F = W_F_FIRST, L = W_F_LAST, R = W_F_BUFFERED, P = W_F_PLACED, K = W_F_PACKED;
@@ -171,7 +171,7 @@ TEST_P(Hostile, CreditThatGoesBackOrPast)
 	}
 }
 
-// Which errors there are is for the receiver to know; slots of a liar are still checked first.
+// The receiver knows which errors exist; slots of a node that lies are still checked first.
 TEST_P(Hostile, ErrorWords)
 {
 	for (uint64_t word : { uint64_t{ 1 }, UINT64_MAX, uint64_t{ 0xffffffff } << 32 }) {
@@ -230,7 +230,7 @@ TEST_P(Hostile, ManyAtOnceAreAllReported)
 		bad[static_cast<size_t>(i)]->node[i / 2 % 2].send_raw(header(0, 0, 0));
 	rig.settle();
 	EXPECT_EQ(rig.counters().broken, 10u);
-	bad[4]->remove(); // before anybody heard of it
+	bad[4]->remove(); // before the break was reported
 	for (int i = 0; i < 9; i++) {
 		auto *c = static_cast<Circuit *>(rl_broken(rig.relay));
 

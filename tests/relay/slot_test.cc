@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a relay forwards: slots, buffered payload, credit and errors, step by step.
+// Slots, buffered payload, credit and errors that a relay forwards, step by step.
 #include <deque>
 
 #include "relay_rig.h"
@@ -12,7 +12,7 @@ class Slot : public ::testing::TestWithParam<Kind> {
 protected:
 	Slot() : rig(GetParam(), 1, RL_BLOCK, true), circuit(rig) {}
 
-	// Through the relay and consumed, with its credit back.
+	// Expects that the fragment came through the relay, was consumed, and its credit came back.
 	void passes(unsigned int from, const Fragment &f)
 	{
 		Node &a = circuit.node[from], &b = circuit.node[1 - from];
@@ -36,7 +36,7 @@ protected:
 
 	static bool loses_rings() { return GetParam().faults[0] != 0; }
 
-	// Random messages both ways with credit that comes when it comes.
+	// Random messages both ways, with credit at random times.
 	void streams(uint32_t slots);
 
 	std::mt19937 rng{ seed() };
@@ -71,7 +71,7 @@ TEST_P(Slot, RingFragments)
 	}
 }
 
-// Payloads that begin the payload buffer anew, between others that do not.
+// Payloads that begin the payload buffer again, between others that do not.
 TEST_P(Slot, RewoundFragments)
 {
 	uint32_t most = w_frag_max(kPayload);
@@ -104,7 +104,7 @@ TEST_P(Slot, ReadsAndAborts)
 	EXPECT_EQ(rig.counters().broken, 0u);
 }
 
-// Of a connection that came here from a path without relays: their bytes are there already.
+// The relay starts in the middle of a connection, which came from a path without relays: its bytes are there.
 TEST_P(Slot, PlacedMessages)
 {
 	uint8_t whole = W_F_FIRST | W_F_LAST | W_F_PLACED;
@@ -211,7 +211,7 @@ TEST_P(Slot, NumbersWrap)
 	}
 }
 
-// Every buffer of both ways full at once: no slot waits for another.
+// Every buffer of both ways is full at once: no slot waits for another.
 TEST_P(Slot, FullBothWaysDrains)
 {
 	std::vector<std::unique_ptr<Circuit>> many;

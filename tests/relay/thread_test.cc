@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Transfer threads: who sleeps is woken, each circuit keeps its order, circuits come and go.
+// Transfer threads: sleepers are woken, each circuit keeps its order, circuits come and go.
 #include <cstring>
 #include <mutex>
 
@@ -30,7 +30,7 @@ protected:
 
 	bool armed() { return circuit.node[0].notify() != 0 && circuit.node[1].notify() != 0; }
 
-	// The thread is about to sleep, if it ever does: both nodes see that they are to ring.
+	// The thread is about to sleep, if it ever does: both nodes see that they have to ring.
 	bool may_sleep() { return GetParam().wait == RL_POLL || armed(); }
 
 	Rig rig;
@@ -59,7 +59,7 @@ TEST_P(Wake, AThreadThatSleepsHearsTheDoorbell)
 	EXPECT_TRUE(GetParam().wait == RL_POLL || rig.counters().sleeps > 0);
 }
 
-// Somebody interrupts all the time, so that no sleep ends by its limit, and makes rings get lost.
+// Interrupts all the time, so that no sleep ends by its limit, and causes rings to get lost.
 TEST_P(Wake, WhatIsNotRungForIsFoundAmidInterrupts)
 {
 	std::mt19937 rng(seed());
@@ -245,7 +245,7 @@ TEST_P(Many, EachKeepsItsOrder)
 	EXPECT_EQ(rig.counters().broken, 0u);
 }
 
-// Others are removed, added and drained, and counters read, while traffic goes on.
+// Others are removed, added and drained, and counters are read, while traffic goes on.
 TEST_P(Many, OthersComeAndGoUnderTraffic)
 {
 	constexpr uint32_t kEach = 200;
@@ -261,7 +261,7 @@ TEST_P(Many, OthersComeAndGoUnderTraffic)
 	std::mt19937 rng(seed());
 	for (unsigned int i = 0; !over || i < 10; i++) {
 		Circuit guest(rig, i % GetParam().threads);
-		// Its nodes go on storing: it is removed with slots in flight.
+		// Its nodes go on storing: it is removed with slots under way.
 		for (uint32_t n = 0; n < kSlots; n++) {
 			guest.node[i % 2].send(fragment(rng, W_OP_SEND, kWhole, n));
 			guest.node[i % 2].ring_if_due();

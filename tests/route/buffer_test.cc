@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What waits for room where: the graph of the buffers that messages pass through.  A buffer depends
+// The dependencies between the buffers that messages pass through: which waits for room in which.  A buffer depends
 // on the next one of the path, which must have room before it can be emptied; the receiver's fifo,
 // the last of each way, depends on none.  Without a cycle nothing can wait for itself.
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct Circuit {
 	struct rt_path path;
 };
 
-// Where a message stands after a hop: the circuit's number (0 where buffers are shared), host, port.
+// The place of a message after a hop: the circuit's number (0 if buffers are shared), host, port.
 using Buffer = std::tuple<unsigned, unsigned, unsigned>;
 
 class Buffers {
@@ -39,7 +39,7 @@ public:
 		}
 	}
 
-	// Takes away what depends on nothing that is left, until nothing is left or all that is goes round.
+	// Removes buffers that depend on nothing that is left, until nothing or only cycles are left.
 	bool cyclic() const
 	{
 		std::vector<std::vector<int>> needed_by(needs_.size());
@@ -84,7 +84,7 @@ private:
 	std::vector<std::vector<int>> needs_;
 };
 
-// Between all hosts, two flows each; those that have no path are left out.
+// Between all hosts, two flows each; those without a path are left out.
 void all_circuits(const struct rt_topo *t, const uint8_t *up, std::vector<Circuit> *out)
 {
 	for (unsigned from = 0; from < rt_hosts(t); from++) {
@@ -116,7 +116,7 @@ bool cyclic(const struct rt_topo *t, const uint8_t *up, bool own)
 	return buffers_of(t, circuits, own).cyclic();
 }
 
-// Circuits made before a loss stand beside those made after it, for every loss of one link.
+// Circuits made before a loss exist together with those made after it, for every loss of one link.
 TEST(Buffers, ThoseOfACircuitsOwnNeverWaitInACircle)
 {
 	for (const Spec &spec : small_specs()) {
@@ -162,8 +162,8 @@ TEST(Buffers, SharedOnesWaitInACircleInAMesh)
 	EXPECT_FALSE(cyclic(Topo("torus:4x4", 16), nullptr, true));
 }
 
-// Paths that meet a host twice by one port would wait for themselves: this is what being free of
-// loops is needed for.
+// Paths that meet a host twice by one port would wait for themselves: for this paths must be free of
+// loops.
 TEST(Buffers, APathWithALoopWaitsForItself)
 {
 	Topo t("ring", 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Drawings, character by character, and that none is wider or longer than it says.
+// Drawings, character by character; and none is wider or longer than it says.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -107,7 +107,7 @@ size_t count(const std::string &text, const std::string &what)
 	return n;
 }
 
-// Each host stands once, each down link has its mark, and nothing is wider than a terminal.
+// Each host appears once, each link that is down has its mark, and nothing is wider than a terminal.
 TEST(Draw, EveryHostEveryDownLinkInWidth)
 {
 	std::vector<Spec> specs = small_specs();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Which hosts a spec joins, by arithmetic on the spec alone.
+// The links between hosts that a spec describes, by arithmetic on the spec only.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Pairs links_found(const struct rt_topo *t)
 	return pairs;
 }
 
-// Any two hosts are held against what makes neighbours in a grid.
+// Any two hosts are checked against the definition of neighbours in a grid.
 Pairs links_wanted(unsigned w, unsigned h, bool wraps)
 {
 	Pairs pairs;

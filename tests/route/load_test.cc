@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Files of links, and how many hosts a text asks for.
+// Files of links, and the number of hosts that a text asks for.
 #include <filesystem>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ Loaded load(const std::string &text, unsigned given = 0, unsigned most = 64)
 	return got;
 }
 
-/* A file that is gone at the end of the scope. */
+/* A file that is removed at the end of the scope. */
 class File {
 public:
 	explicit File(const std::string &text)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Paths over live links, held against a second, plainer calculation: every ring, chain, mesh and
+// Paths over live links, compared with a second, plainer calculation: every ring, chain, mesh and
 // torus of up to 16 hosts and sixty random graphs, with every loss of one or two links.
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned FAR = 1000;
 
-// Distances by Floyd and Warshall, and who is joined at all by merging sets.
+// Distances by Floyd and Warshall, and which hosts are joined at all, by merging sets.
 class Oracle {
 public:
 	Oracle(unsigned hosts, const std::vector<Link> &links, const std::vector<bool> &down)
@@ -61,7 +61,7 @@ private:
 	std::vector<unsigned> distance_, set_;
 };
 
-// A topology with links down.  Losses are said by either end, or both.
+// A topology with links down.  Either end reports a loss, or both do.
 class Damaged {
 public:
 	Damaged(const Spec &spec, const struct rt_topo *t, const std::vector<Link> &links,
@@ -77,7 +77,7 @@ public:
 		}
 	}
 
-	// What is wrong with the path that is found, or nullptr.
+	// The error of the path that is found, or nullptr.
 	const char *judge(unsigned from, unsigned to, uint32_t flow) const
 	{
 		struct rt_path path, back;
@@ -236,7 +236,7 @@ TEST(Path, EveryLossOfAHost)
 	}
 }
 
-// The first ports of all shortest paths, by the oracle.
+// The first ports of all shortest paths, by the second calculation.
 std::set<unsigned> equally_short(const struct rt_topo *t, const Damaged &d, unsigned from,
 				 unsigned to)
 {
@@ -391,7 +391,7 @@ TEST(Path, HostsThatDoNotExistAreRefused)
 	EXPECT_EQ(rt_path_reverse(t, 3, &path, &path), -EINVAL);
 }
 
-// Nothing that arrives may lead outside, and what is refused leaves the output alone.
+// Nothing that arrives may lead out of bounds, and a refused path leaves the output alone.
 TEST(Path, HostilePathsNeverLeaveTheTopology)
 {
 	Random random(seed());

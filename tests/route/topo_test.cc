@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Specs: what they mean, and what is refused.
+// Specs: the topologies that they describe, and those that are refused.
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -60,7 +60,7 @@ protected:
 
 	static char byte(size_t i) { return static_cast<char>(i * 7 + i / 4096); }
 
-	/* Where other threads cannot be stopped that is not this test's subject. */
+	/* Adopts the memory.  Whether other threads can be stopped here is the subject of stop_test.cc. */
 	int adopt(bool exact = false) { return u_adopt(at, kLen, pages, exact, why); }
 
 	void expect_refused(int err, void *start, size_t len)
@@ -129,7 +129,7 @@ TEST_F(Adopt, ExactKeepsEveryStore)
 		GTEST_SKIP() << why;
 	ASSERT_EQ(err, 0) << why;
 	ASSERT_EQ(u_adopt_undo(at, kLen, pages, true), 0);
-	/* Each counts in a word of its own: a store that is lost would make it go back. */
+	/* Each thread counts in a word of its own: a lost store would make the count go back. */
 	for (size_t i = 0; i < counts.size(); i++)
 		writers.emplace_back([&, i] {
 			auto *word = reinterpret_cast<uint64_t *>(at + 2 * i * kPage + 64);
@@ -190,7 +190,7 @@ TEST_F(Adopt, OtherProtectionIsRefused)
 {
 	for (int rights : { PROT_READ, PROT_NONE, PROT_READ | PROT_WRITE | PROT_EXEC }) {
 		if (mprotect(at + kPage, kPage, rights) != 0)
-			continue; /* some kernels allow no memory that is writable and executable */
+			continue; /* some kernels refuse memory that is writable and executable */
 		expect_refused(-EOPNOTSUPP, at, kLen);
 		EXPECT_FALSE(is_shared(0));
 	}
@@ -241,7 +241,7 @@ TEST_F(Adopt, SharedMemoryIsRefused)
 	munmap(shared, kLen);
 }
 
-/* Such are the variables of a program. */
+/* The variables of a program are such pages. */
 TEST_F(Adopt, PrivatePagesOfFilesAreTaken)
 {
 	int file = memfd_create("file", MFD_CLOEXEC);
@@ -378,7 +378,7 @@ TEST_F(Adopt, PagesOfZerosAreNotTaken)
 	munmap(fresh, kLen);
 }
 
-/* What is there after the program has broken the rules: its own mappings, and the rest given back. */
+/* Memory after the program has broken the rules: its own mappings stay, and the rest is given back. */
 TEST_F(Adopt, UndoLeavesOtherMappingsAlone)
 {
 	ASSERT_EQ(adopt(), 0) << why;

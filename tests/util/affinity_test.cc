@@ -57,7 +57,7 @@ u_place_decision decide(const u_affinity *a, u_place_role role = U_PLACE_TRANSFE
 	return d;
 }
 
-/* Runs in a thread, so that nothing that it does to itself stays. */
+/* Runs in a thread, so that the thread's settings end with it. */
 template <typename F> void in_thread(F f)
 {
 	pthread_t thread;

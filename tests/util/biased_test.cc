@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lock of the data path: one holder at a time, whoever it is biased to. */
+/* The lock of the data path: one holder at a time, whichever thread it is biased to. */
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ bool may_bias()
 }
 #endif
 
-/* Takes and drops it until it is this thread's own, where that can be. */
+/* Takes and drops the lock until it is biased to this thread, if that is possible. */
 void make_own(struct u_biased *lock)
 {
 	for (int i = 0; i < 1000; i++) {
@@ -59,7 +59,7 @@ TEST(Biased, TryTellsHeldFromFree)
 	EXPECT_EQ(0u, lock.word);
 }
 
-/* Also in the moment in which the lock is biased to it. */
+/* This holds also in the moment in which the lock becomes biased to it. */
 TEST(Biased, TheHolderNeverGetsItAgain)
 {
 	struct u_biased lock = {};
@@ -92,7 +92,7 @@ TEST(Biased, TheBiasGoesToWhoAsksAndComesBack)
 	EXPECT_EQ(mine, atomic_load(&lock.owner));
 }
 
-/* A process may make so many threads in its life that there are no more tokens to tell them apart. */
+/* A process may make so many threads in its life that no tokens are left for new ones. */
 TEST(Biased, ThreadsWithoutATokenTakeItAsAnOrdinaryLock)
 {
 	const uint64_t last = U_NO_TOKEN / U_BIASED_SLOTS - 1, before = u_biased_threads;
@@ -128,7 +128,7 @@ TEST(Biased, WhenSlotsAreTakenItIsAnOrdinaryLock)
 	EXPECT_EQ(may_bias() ? int(U_BIASED_SLOTS) : 0, owners);
 }
 
-/* The owner is inside when the bias is taken away: the other waits until it is out. */
+/* The owner holds the lock when the bias is revoked: the other thread waits until it has dropped it. */
 TEST(Biased, TakingTheBiasAwayWaitsForTheOwner)
 {
 	struct u_biased lock = {};
@@ -161,7 +161,7 @@ TEST(Biased, TakingTheBiasAwayWaitsForTheOwner)
 	}
 }
 
-/* Threads that come in bursts: the bias goes from one to the other, and none is ever inside twice. */
+/* Threads take the lock in bursts: the bias goes from one to the other, and never two are inside. */
 TEST(Biased, NeverTwoInside)
 {
 	struct u_biased lock = {};

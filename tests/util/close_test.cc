@@ -25,7 +25,7 @@ bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-// What lasts is another thread's; the peer ends it.
+// Another thread makes closes that take long; the peer ends them.
 TEST(Close, ApartTakesAsLongAsItLikes)
 {
 	Lingering l;
@@ -53,7 +53,7 @@ TEST(Close, MemoryOfOthersIsClosedAtOnceAndTheRestApart)
 	EXPECT_TRUE(eventually([] { return u_close_busy() == 0; }));
 }
 
-// A child of fork() has no thread that is at what its parent closes, and closes what it is sent itself.
+// A child of fork() lacks the threads that close its parent's descriptors, and closes its own itself.
 TEST(Close, AChildBeginsAnew)
 {
 #ifdef __SANITIZE_THREAD__
@@ -80,7 +80,7 @@ TEST(Close, AChildBeginsAnew)
 	EXPECT_TRUE(eventually([] { return u_close_busy() == 0; }));
 }
 
-// Only where a descriptor waits in the queue another thread closes the socket.
+// Another thread closes the socket only if a descriptor waits in its queue.
 TEST(Close, HangingUpChecksWhatIsUnread)
 {
 	if (!probe_refused_fds_are_closed())
@@ -97,7 +97,7 @@ TEST(Close, HangingUpChecksWhatIsUnread)
 			ASSERT_EQ(l.pass(pair[1], &byte, 1), 0);
 		}
 		u_hang_up(pair[0]);
-		/* The end, or a reset when it is closed with something unread. */
+		/* The end, or a reset if it was closed with unread data. */
 		EXPECT_LE(recv(pair[1], &byte, 1, 0), 0) << "its peer notices at once";
 		EXPECT_EQ(u_close_busy(), with ? 1u : 0u);
 		close(std::exchange(l.peer, -1));
@@ -106,7 +106,7 @@ TEST(Close, HangingUpChecksWhatIsUnread)
 	}
 }
 
-// The kernel tells of a reset ahead of what came before it; a descriptor may be among that.
+// The kernel reports a reset before the messages that came earlier; one of these may have a descriptor.
 TEST(Close, HangingUpPeeksAgainAfterAReset)
 {
 	if (!probe_refused_fds_are_closed())
@@ -118,9 +118,9 @@ TEST(Close, HangingUpPeeksAgainAfterAReset)
 	ASSERT_TRUE(l.ok());
 	ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	ASSERT_EQ(Lingering::send_fds(pair[1], &byte, 1, l.fd), 0);
-	close(std::exchange(l.fd, -1)); /* the one in the queue is the last */
+	close(std::exchange(l.fd, -1)); /* the one in the queue is the last reference */
 	ASSERT_EQ(send(pair[0], &byte, 1, 0), 1);
-	close(pair[1]); /* with something unread: a reset */
+	close(pair[1]); /* with unread data: a reset */
 
 	std::atomic<bool> back = false;
 	std::thread hanging([&] {

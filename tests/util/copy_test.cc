@@ -32,7 +32,7 @@ void words_are_whole(void (*copy)(void *, const void *, size_t))
 			}
 		}
 	});
-	/* From another place within its word, as a message's payload may lie. */
+	/* From an address that is not aligned as the target is, as a message's payload may be. */
 	for (int i = 0; i < 200000; i++) {
 		uint8_t from[sizeof(polled) + 1];
 

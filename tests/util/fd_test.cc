@@ -29,7 +29,7 @@ TEST(FdError, NamesTheLimitAndWhatRaisesIt)
 	EXPECT_STREQ(u_fd_error(ENOMEM, text), strerror(ENOMEM));
 }
 
-/* A process reads the variable once, so each value has one of its own. */
+/* A process reads the variable once, so each value needs a process of its own. */
 static int kept(const char *from)
 {
 	pid_t pid = fork();
@@ -112,7 +112,7 @@ TEST(FdError, LimitsOfMemoryAreNamed)
 	EXPECT_STREQ(u_fd_error(ENOMEM, text),
 		     "no memory left, and ulimit -d is 1073741824; raise it");
 	if (kSanitizerFactor > 1)
-		return; // these take more addresses than there are below a limit
+		return; // these need more addresses than such a limit leaves
 	MemoryLimit space(RLIMIT_AS, 2 * tib);
 	ASSERT_TRUE(space.good);
 	std::string told = u_fd_error(ENOMEM, text);

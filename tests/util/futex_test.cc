@@ -48,7 +48,7 @@ TEST(Futex, NobodySleeps)
 	EXPECT_EQ(u_futex_wake(&word, 100, UINT32_MAX, true), 0);
 }
 
-/* Wakes until one sleeper with these bits was there to be woken. */
+/* Wakes until one sleeper with these bits was woken. */
 static void wake_one(_Atomic uint32_t *word, uint32_t bits, bool private_word)
 {
 	int64_t deadline = u_now_ns() + INT64_C(20000000000);
@@ -121,7 +121,7 @@ static bool private_barrier_works()
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-// Of a process that the case below starts, in which no other case was before.
+// Run in a process that the case below starts, in which no other case ran before.
 TEST(Membarrier, DISABLED_RegistersForAll)
 {
 	if (private_barrier_works())
@@ -131,7 +131,7 @@ TEST(Membarrier, DISABLED_RegistersForAll)
 	EXPECT_TRUE(private_barrier_works());
 }
 
-// Whoever registers later, with a lock held, may hold it for seconds on a busy machine.
+// A thread that registers later, with a lock held, may hold it for seconds on a busy machine.
 TEST(Membarrier, NothingIsLeftToRegisterOnceANicIsOpen)
 {
 	int status = -1;

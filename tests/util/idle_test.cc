@@ -19,7 +19,7 @@ struct Idle : testing::Test {
 
 	Idle() { begin(U_IDLE_ADAPTIVE); }
 
-	/* Steps until it yielded or is to sleep; how many polls came before. */
+	/* Makes steps until a yield or a sleep; returns how many polls came before. */
 	unsigned polls(u_idle_step *last)
 	{
 		unsigned n = 0;

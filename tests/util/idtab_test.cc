@@ -85,7 +85,7 @@ TEST(Idtab, StaleIdStaysRefusedWhenTheSlotIsUsedAgain)
 	EXPECT_GE(rounds, 256) << "slots are reused first in, first out";
 }
 
-/* However few slots the live ids leave in the chunks there are. */
+/* However few slots the live ids leave in the existing chunks. */
 TEST(Idtab, CrowdedTableReusesSlotsSlowlyToo)
 {
 	std::vector<uint64_t> held;
@@ -140,7 +140,7 @@ TEST(Idtab, FullTableAnswersZeroAndRecovers)
 		u_idtab_del(each);
 }
 
-/* Readers race with adds and deletes: an id answers its own object or nothing. */
+/* Readers race with adds and deletes: an id gives its own object or nothing. */
 TEST(Idtab, Threads)
 {
 	const int writers = 3, rounds = 20000;

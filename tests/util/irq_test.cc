@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Interrupts of devices, in folders that stand for those of the kernel. */
+/* Interrupts of devices, in folders that replace those of the kernel. */
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -20,7 +20,7 @@ TEST(Lock, TryTellsHeldFromFree)
 	EXPECT_EQ(lock.word, 0u);
 }
 
-/* More threads than cores, so that holders are preempted and waiters sleep. */
+/* There are more threads than cores, so that holders are preempted and waiters sleep. */
 TEST(Lock, ContentionLosesNothing)
 {
 	struct u_lock lock = U_LOCK_INIT;

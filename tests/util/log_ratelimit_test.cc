@@ -33,7 +33,7 @@ u_log_ratelimit ratelimit(const char *whose = nullptr, u_log_level level = U_LOG
 	return g;
 }
 
-// How many of `n` lines pass at `now`; what they are to tell is added to `told`.
+// How many of `n` lines pass at `now`; the numbers that they have to report are added to `told`.
 unsigned passed(u_log_ratelimit *g, int64_t now, unsigned n, uint64_t *told)
 {
 	unsigned count = 0;
@@ -129,7 +129,7 @@ TEST(LogRateLimit, TheLogIsBoundedAndSaysWhatIsMissing)
 	EXPECT_LE(count_of(env.log(), "warn: record "), periods * U_LOG_RATELIMIT_LINES);
 	EXPECT_GE(count_of(env.log(), "warn: record "), U_LOG_RATELIMIT_LINES);
 	EXPECT_NE(env.log().find("ag warn: record 0\n"), std::string::npos);
-	// As if all that had been long ago.
+	// Sets the state as if all that had been long ago.
 	atomic_store(&g.left_out, uint64_t{ 4711 });
 	atomic_store(&g.state, uint64_t{ 1 } << 32 | U_LOG_RATELIMIT_LINES);
 	EXPECT_EQ(u_log_ratelimit_tell(&g), U_NEVER);

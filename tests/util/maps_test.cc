@@ -21,7 +21,7 @@ extern "C" {
 
 namespace {
 
-/* Four pages, whose neighbours belong to somebody else. */
+/* Four pages, whose neighbours belong to other mappings. */
 class Maps : public testing::Test {
 protected:
 	void SetUp() override
@@ -93,7 +93,7 @@ TEST_F(Maps, AddressesThatWrapRoundAreRefused)
 	EXPECT_EQ(u_maps_check_private(at, ~uint64_t(0), &writable), -EFAULT);
 }
 
-/* Long enough for either way of asking. */
+/* Long enough for both ways of checking. */
 class MapsPrivate : public Maps {
 protected:
 	void SetUp() override

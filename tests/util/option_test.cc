@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Tables of options: what each kind takes and refuses, the error lines, --help. */
+/* Tables of options: arguments that each kind takes and refuses, the error lines, --help. */
 #include <gtest/gtest.h>
 
 #include <getopt.h>
@@ -350,13 +350,13 @@ TEST(Option, OfAProgramThatStartsAnother)
 	EXPECT_EQ(launch({ "--", "-l" }).operands, (std::vector<std::string>{ "-l" }));
 	EXPECT_EQ(launch({ "-none", "echo" }).err, "tool: no option -none; see --help\n");
 	EXPECT_EQ(launch({ "-small" }).err, "tool: --small needs an argument; see --help\n");
-	/* Nothing is shortened, nor taken for a letter with something behind it. */
+	/* Nothing is shortened, nor read as a letter with something after it. */
 	for (const char *word : { "-sma", "--sma", "-sx", "-lx", "-helping", "--byte=1" }) {
 		done = launch({ word, "echo" });
 		EXPECT_EQ(done.rc, 2) << word;
 		EXPECT_EQ(done.err, std::string("tool: no option ") + word + "; see --help\n");
 	}
-	/* Elsewhere one dash begins letters. */
+	/* In other programs one dash begins letters. */
 	EXPECT_EQ(parse({ "-small", "3" }, 9).rc, 2);
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kThreads = 4;
 
-/* Called while others are stopped, which may hold locks of the thread sanitizer: it has not to follow that. */
+/* Called while other threads are stopped, which may hold locks of the thread sanitizer: so it is not instrumented. */
 #define RAW __attribute__((no_sanitize_thread))
 
 struct Counters {
@@ -45,7 +45,7 @@ RAW uint64_t read_now(const uint64_t *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-/* Looks twice, with calls of the kernel between. */
+/* Looks twice, with system calls between. */
 RAW int look(void *arg)
 {
 	auto *c = static_cast<Counters *>(arg);
@@ -97,7 +97,7 @@ TEST(Stop, OthersStandStillAndGoOn)
 	EXPECT_EQ(errno, ECHILD) << "no process is left";
 }
 
-/* Threads that begin and end all the time, among them some that were not in the list when it was read. */
+/* Threads that begin and end all the time, also some that were not in the list when it was read. */
 TEST(Stop, ThreadsThatComeAndGo)
 {
 	static uint64_t began;
@@ -125,7 +125,7 @@ TEST(Stop, ThreadsThatComeAndGo)
 	parent.join();
 }
 
-/* Numbers of /proc would be those of other processes there. */
+/* There the numbers in /proc would be those of other processes. */
 TEST(Stop, RefusesWhereProcIsOfAnotherNameSpace)
 {
 	const int kNoRights = 77;
@@ -152,7 +152,7 @@ TEST(Stop, RefusesWhereProcIsOfAnotherNameSpace)
 	EXPECT_EQ(status, 0);
 }
 
-/* Signals that come meanwhile are taken afterwards, by whichever thread. */
+/* Signals that come during the stop are taken afterwards, by any thread. */
 TEST(Stop, NoSignalIsLost)
 {
 	static std::atomic<int> seen;
@@ -192,7 +192,7 @@ TEST(Stop, NoSignalIsLost)
 	sigaction(SIGRTMIN, &old, nullptr);
 }
 
-/* A thread that sleeps makes its system call again: by what is mapped then. */
+/* A thread that sleeps makes its system call again, with the pages that are mapped then. */
 TEST(Stop, SleepersSleepAtTheNewFutex)
 {
 	struct Word {

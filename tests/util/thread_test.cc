@@ -106,7 +106,7 @@ static void *look_when_told(void *arg)
 	return nullptr;
 }
 
-/* Its start, on processors of its own, is over when the creator may move it. */
+/* Its start, on processors of its own, has ended before the creator may move it. */
 TEST(Thread, StaysWhereItIsMovedToAtOnce)
 {
 	cpu_set_t process;

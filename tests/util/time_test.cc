@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The units that alone read clocks, draw numbers and poll.
+// The units that alone read clocks, draw random numbers and poll.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -38,7 +38,7 @@ uint64_t calendar()
 
 } // namespace
 
-// The linker puts it in the place of the C library's.
+// The linker replaces the function of the C library by it.
 ssize_t __wrap_getrandom(void *out, size_t n, unsigned flags)
 {
 	if (!no_numbers)
@@ -53,7 +53,7 @@ TEST(Time, ANapEndsNotBeforeItsTime)
 
 	u_nap_until(at);
 	EXPECT_GE(u_now_ns(), at);
-	u_nap_until(at); /* passed already */
+	u_nap_until(at); /* that time has passed already */
 	u_nap_until(0);
 }
 
@@ -134,7 +134,7 @@ protected:
 			unsigned before = caught;
 
 			/*
-			 * Again until it was caught: the thread sanitizer calls a handler only when a wait ends, and
+			 * Repeats until it was caught: the thread sanitizer calls a handler only when a wait ends, and
 			 * a signal just before the wait does not end it.
 			 */
 			do {

@@ -34,7 +34,7 @@ char *map(size_t length, int flags = MAP_PRIVATE | MAP_ANONYMOUS, int fd = -1)
 	return static_cast<char *>(got);
 }
 
-/* Pages of its own. */
+/* Memory of the program, filled with known bytes. */
 struct Pages {
 	explicit Pages(size_t n = kLength) : length(n), p(map(n)) { fill(p, n, 3); }
 	~Pages() { munmap(p, length); }
@@ -82,7 +82,7 @@ bool is_inherited(char *p)
 	return child_wait(pid) == 0;
 }
 
-/* Those that are shared, as window memory is. */
+/* The number of shared mappings, as window memory has them. */
 size_t mappings()
 {
 	std::ifstream maps("/proc/self/maps");
@@ -93,7 +93,7 @@ size_t mappings()
 	return n;
 }
 
-/* Of this thread. */
+/* Forbids ptrace to this thread, by a filter of system calls. */
 bool refuse_ptrace()
 {
 	struct sock_filter filter[] = {
@@ -117,7 +117,7 @@ protected:
 			GTEST_SKIP() << "the kernel does not tell the attributes of memory";
 		ASSERT_EQ(name_of(VIP_SUCCESS), name_of(adopted.rc));
 	}
-	/* 0, where other threads can be stopped. */
+	/* Flags for an exact adoption: 0 if other threads can be stopped here. */
 	static VIP_ULONG exact()
 	{
 		Pages pages;
@@ -417,7 +417,7 @@ TEST_F(WindowAdopted, SeenByAPollerWhoMakesNoCall)
 			adopted.end();
 			EXPECT_EQ(-1, child_wait(pid));
 		} else {
-			adopted.end(); /* under its writes, which break its connection */
+			adopted.end(); /* during its writes, which break its connection */
 			EXPECT_EQ(0, child_wait(pid));
 		}
 		EXPECT_GE(*word, seen);
@@ -476,7 +476,7 @@ TEST_F(WindowAdopted, ThreadsAdoptTheSameMemory)
 
 TEST_F(WindowAdopted, UnmappedByTheProgram)
 {
-	RULE("vipl_ext VipxAdoptMem: what the program unmapped, or mapped anew, is left as it is");
+	RULE("vipl_ext VipxAdoptMem: what the program unmapped, or mapped again, is left as it is");
 	Pages pages;
 	Adopted adopted(nic(0), pages.p, kLength);
 	ASSERT_EQ(0, munmap(pages.p, 4 * kPage));
@@ -493,7 +493,7 @@ TEST_F(WindowAdopted, UnmappedByTheProgram)
 	EXPECT_TRUE(is_inherited(pages.p + 4 * kPage));
 }
 
-/* A file descriptor is needed to adopt, and to give back. */
+/* Adopting needs a file descriptor, and so does giving back. */
 TEST_F(WindowAdopted, StaysWhereItCannotBeGivenBack)
 {
 	RULE("vipl VipDeregisterMem: VIP_ERROR_RESOURCE without descriptors, and it stays registered");
@@ -523,7 +523,7 @@ TEST_F(WindowAdopted, StaysWhereItCannotBeGivenBack)
 	EXPECT_TRUE(same(pages.p, 100, 9));
 }
 
-/* A program that gives up system calls when it has set up all can still close its NIC. */
+/* A program that forbids itself system calls after its set-up can still close its NIC. */
 TEST_F(WindowAdopted, GivenBackBehindAFilterOfSystemCalls)
 {
 	RULE("vipl VipDeregisterMem: VIP_ERROR_NOT_SUPPORTED where threads cannot be stopped any more");

@@ -43,13 +43,13 @@ std::vector<pid_t> threads(const std::string &name)
 	return out;
 }
 
-/* A NIC of its own, and the thread that came with it. */
+/* A NIC of its own, and the thread that was started with it. */
 struct Own {
 	Own()
 	{
 		auto before = threads("vi-xfer");
 		EXPECT_RC(VIP_SUCCESS, VipOpenNic("nic0", &h));
-		/* A thread has its name a moment after it was made. */
+		/* A thread gets its name a moment after its start. */
 		eventually([&] { return threads("vi-xfer").size() > before.size(); });
 		for (pid_t tid : threads("vi-xfer"))
 			if (std::find(before.begin(), before.end(), tid) == before.end())
@@ -77,7 +77,7 @@ std::string last_cpu()
 	return std::to_string(cpus_of(0).back());
 }
 
-const std::string kBeyond = "8191"; /* no machine of ours has so many */
+const std::string kBeyond = "8191"; /* no machine has that many */
 
 } // namespace
 
@@ -176,7 +176,7 @@ TEST(Affinity, Relations)
 	}
 }
 
-/* Bound to one processor, the thread that calls has a place to which others are relative. */
+/* The calling thread, bound to one processor, has a place to which others are relative. */
 TEST(Affinity, SameCoreAsABoundThread)
 {
 	RULE("vipl_ext VipxSetAffinity: relations are to the calling thread");
@@ -189,7 +189,7 @@ TEST(Affinity, SameCoreAsABoundThread)
 		EXPECT_RC(VIP_SUCCESS, VipxSetAffinity(own.h, "transfer=same-core"));
 		p = own.placement();
 		if (strstr(p.Text, "hwloc") != nullptr)
-			return; /* not installed: said, and not placed */
+			return; /* not installed: the reason is given, and nothing is placed */
 		EXPECT_EQ(VIP_ULONG(VIPX_PLACE_SAME_CORE), p.Got) << p.Text;
 		EXPECT_EQ(VIP_ULONG(VIP_TRUE), p.AsAsked) << p.Text;
 		EXPECT_EQ(p.Cpus, std::to_string(cpus_of(own.engine)[0]));
@@ -214,7 +214,7 @@ TEST(Affinity, ServiceThreads)
 			EXPECT_EQ(Set{ cpu }, cpus_of(0)) << i;
 			EXPECT_EQ(std::to_string(cpu), p.Cpus) << i;
 			EXPECT_EQ(sizeof(p), p.Size);
-			/* no rule: stays there */
+			/* no rule: it stays where it is */
 			EXPECT_RC(VIP_SUCCESS,
 				  VipxPlaceThread(own.h, VIPX_ROLE_APPLICATION, i, 4, 0, nullptr));
 			EXPECT_EQ(Set{ cpu }, cpus_of(0)) << i;

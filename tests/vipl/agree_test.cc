@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * VIPL 5.3 and 5.4: the attributes on which two VIs must agree, each pair of values, by each way
- * to connect, with the answer at both sides.
+ * to connect, with the result at both sides.
  */
 #include "harness.h"
 
@@ -17,7 +17,7 @@ struct Pair {
 	VIP_RETURN rc;
 };
 
-/* Levels and sizes in every combination; of two differences the level is told. */
+/* Levels and sizes in every combination; if both differ the level is reported. */
 std::vector<Pair> pairs()
 {
 	std::vector<Pair> all;
@@ -54,7 +54,7 @@ enum After { REJECT, LEAVE, MEND, PATHS };
 const char *const kAfter[] = { "then rejected: VIP_REJECT", "then left alone: VIP_TIMEOUT",
 			       "then mended: VIP_SUCCESS" };
 
-/* A client with attributes a asks; a server with b tries to accept. */
+/* A client with attributes a sends a request; a server with b tries to accept it. */
 void try_accept(const Pair &p, After after)
 {
 	Vi client(nic(0), p.a), server(nic(1), p.b);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RDMA reads into memory of all kinds: where the peer stores the answer there itself, all rules of a read
+ * RDMA reads into memory of all kinds: even if the peer stores the answer there itself, all rules of a read
  * hold.
  */
 #include "placing.h"
@@ -26,7 +26,7 @@ struct Reader {
 		EXPECT_RC(VIP_SUCCESS, VipxQueryCounters(link.na.h, *link.va, &c));
 		return c.SlotsReceived;
 	}
-	/* How many slots the answer took. */
+	/* Reads, and returns how many slots the answer took. */
 	uint64_t read(const std::vector<Seg> &segs, size_t n, VIP_UINT16 flags = 0)
 	{
 		uint64_t before = slots();
@@ -36,7 +36,7 @@ struct Reader {
 		EXPECT_EQ(n, d->CS.Length);
 		return slots() - before;
 	}
-	/* One into these bytes of a room: whole, and was it stored there? */
+	/* Reads into these bytes of a room and checks them; returns whether the answer was stored there. */
 	bool placed(Room &room, size_t off = 0, size_t n = kManySlots, VIP_UINT16 flags = 0)
 	{
 		Target to(room, off, n);
@@ -44,7 +44,7 @@ struct Reader {
 		EXPECT_TRUE(to.holds(n, seed));
 		return one;
 	}
-	/* Reads until the answers are stored, where they ever are. */
+	/* Reads until the answers are stored, if they can be here. */
 	::testing::AssertionResult warm(Room &room)
 	{
 		if (!places() || !room.is_window() || eventually([&] { return placed(room); }))
@@ -131,7 +131,7 @@ TEST(Answered, FencedReads)
 		}
 }
 
-/* What was read is sent back by a message that is fenced, so it has the bytes of the read. */
+/* The bytes that were read are sent back by a fenced message, so it has the bytes of the read. */
 TEST(Answered, AFencedMessageIsBehindARead)
 {
 	for (auto &level : with_reads())

@@ -18,7 +18,7 @@ VIPX_ATOMIC_DESCRIPTOR *room(Arena &arena)
 	return d;
 }
 
-/* An operation of side a; its old value goes to `result` (NULL: nowhere). */
+/* An operation of side a; its old value is stored at `result` (NULL: nowhere). */
 VIP_DESCRIPTOR *operation(Arena &arena, VIPX_ATOMIC_OP op, size_t size, const Remote &to,
 			  Word operand, Word compare, void *result)
 {
@@ -106,7 +106,7 @@ TEST(Atomic, EveryOperation)
 					char *at = window ? w.p + 64 : plain.data + 64;
 					Word got = 0, now = c.then(kOld, c.operand, c.compare),
 					     left = kOld;
-					/* The bytes beside the operand stay. */
+					/* The bytes next to the operand stay. */
 					memcpy(&left, &now, size);
 					memcpy(at, &kOld, 8);
 					char *result = l.a.bytes(8);
@@ -164,7 +164,7 @@ TEST(Atomic, ManyUnderWay)
 			results.push_back(l.a.bytes(8));
 			l.post_a(
 				operation(l.a, VIPX_ATOMIC_ADD, 8, { w.p, w.h }, 3, 0, results[i]));
-			/* Reads are under the same limit. */
+			/* Reads count in the same limit. */
 			if (i % 7 == 0)
 				l.read_a({ l.seg_a(8) }, { w.p, w.h });
 		}
@@ -197,7 +197,7 @@ TEST(Atomic, BehindEarlierWrites)
 			Window w(l, 128u << 10);
 			char *result = l.a.bytes(8);
 			size_t used = l.a.used;
-			/* Soon the writes are stores, where memory is granted. */
+			/* Soon the writes are stores, if memory can be granted. */
 			for (Word turn = 1; turn < 100; turn++) {
 				Seg from = l.seg_a(length);
 				memset(from.p, static_cast<int>(turn), length);
@@ -218,7 +218,7 @@ TEST(Atomic, BehindEarlierWrites)
 		}
 }
 
-/* Several VIs, threads of the owner, and where that can be a mapping: no operation is lost. */
+/* Several VIs, threads of the owner, and, where it can be, a mapping: no operation is lost. */
 TEST(Atomic, Count)
 {
 	for (auto &level : reliable_levels())
@@ -422,7 +422,7 @@ TEST(Atomic, Fence)
 	RULE("vipl_ext VIPX_CONTROL_OP_ATOMIC: a fence waits for the value");
 	Link l(VIP_SERVICE_RELIABLE_DELIVERY);
 	Window w(l);
-	/* The old value is what the fenced write sends. */
+	/* The fenced write sends the old value. */
 	char *result = l.a.bytes(8);
 	for (Word turn = 0; turn < 100; turn++) {
 		l.post_a(operation(l.a, VIPX_ATOMIC_ADD, 8, { w.p, w.h }, 1, 0, result));

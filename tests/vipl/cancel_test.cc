@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pthread_cancel(): a thread is cancelled where it waits and nowhere else.  What it waited with, and
- * for, stays whole: each test closes its NICs, which is refused while a call is left in its middle.
+ * pthread_cancel(): a thread is cancelled where it waits and nowhere else.  The objects of its wait stay
+ * usable: each test closes its NICs, which is refused while a call is left in its middle.
  */
 #include "harness.h"
 
@@ -44,7 +44,7 @@ uint64_t seed()
 	return text ? strtoull(text, nullptr, 10) : 4711;
 }
 
-/* Lets a thread come to a place that nobody can foresee. */
+/* Lets a thread run to a random place. */
 struct Dice {
 	explicit Dice() : value(seed()), random(value) {}
 	void wait()
@@ -62,7 +62,7 @@ struct Dice {
 
 constexpr int kTurns = 40;
 
-/* The calls of a life without one that waits, up to the last. */
+/* Makes the calls of a program that does not wait, up to the last. */
 void live(Nic &na, Nic &nb, Arena &a, Arena &b, std::atomic<int> &step)
 {
 	VIP_PROTECTION_HANDLE tag;
@@ -120,7 +120,7 @@ void live(Nic &na, Nic &nb, Arena &a, Arena &b, std::atomic<int> &step)
 		EXPECT_RC(VIP_SUCCESS, VipRecvDone(vb, &got));
 		EXPECT_EQ(in, got);
 		EXPECT_TRUE(eventually([&] { return VipSendDone(va, &got) == VIP_SUCCESS; }));
-		/* Waiting calls with something there do not wait. */
+		/* Waiting calls do not wait if there is something to take. */
 		EXPECT_RC(VIP_SUCCESS,
 			  VipPostRecv(va, in = make(a, 0, { { a.bytes(8), a.mem.h, 8 } }),
 				      a.mem.h));
@@ -177,7 +177,7 @@ void taken_by_cancelled(Link &l, const std::function<void(Numbers &)> &take)
 			send();
 			dice.wait();
 		}
-		/* Now and then it has come to sleep. */
+		/* Now and then the thread has time to go to sleep. */
 		if (sent % 25 == 0)
 			eventually([&] { return numbers.count == sent; });
 		cancelled += thread.cancel();
@@ -232,7 +232,7 @@ TEST(Cancel, InRecvWait)
 	taken_by_cancelled(l, [&](Numbers &numbers) {
 		VIP_DESCRIPTOR *desc;
 		VIP_RETURN rc = VipRecvWait(*l.vb, VIP_INFINITE, &desc);
-		/* All were taken. */
+		/* All messages were taken. */
 		if (rc == VIP_DESCRIPTOR_ERROR && desc == nullptr)
 			pthread_testcancel();
 		else
@@ -268,7 +268,7 @@ TEST(Cancel, InSendWait)
 	size_t length = 1u << 20;
 	Mem from(l.na, length), to(l.nb, length);
 	for (int i = 0; i < kTurns; i++) {
-		/* Nobody polls at b: the send is under way for a while. */
+		/* No thread polls at b: the send is under way for a while. */
 		std::atomic<bool> taken{ false };
 		VIP_DESCRIPTOR *in = make(l.b, 0, { { to.data, to.h, length } });
 		l.post_recv_b(in);
@@ -412,7 +412,7 @@ TEST_F(CancelConnecting, InPeerWait)
 	EXPECT_RC(VIP_SUCCESS, VipConnectPeerWait(b, &seen));
 }
 
-/* However it waits: VIADUCT_WAIT is read once by a process, so each is one of its own. */
+/* In each mode of waiting: a process reads VIADUCT_WAIT once, so each mode has a process of its own. */
 TEST(Cancel, InEveryMode)
 {
 	for (const char *mode : { "spin", "yield", "block" }) {

@@ -9,7 +9,7 @@ using namespace conf;
 
 namespace {
 
-/* A client that asks in a thread of its own until somebody decides. */
+/* A client that sends a request in a thread of its own until it is decided. */
 struct Asker {
 	Asker(VIP_VI_HANDLE vi, Nic &mine, Nic &server, const std::string &disc,
 	      VIP_ULONG timeout = kWaitMs, const std::string &local_disc = "client")

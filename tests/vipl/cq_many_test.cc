@@ -42,7 +42,7 @@ struct Busy {
 		EXPECT_NE(nullptr, desc) << "the descriptor is complete before its entry is";
 		return desc;
 	}
-	/* Takes `count` entries: how many of each VI, receives and sends. */
+	/* Takes `count` entries; returns how many receives and sends each VI had. */
 	std::map<VIP_VI_HANDLE, std::pair<int, int>> take(size_t count)
 	{
 		std::map<VIP_VI_HANDLE, std::pair<int, int>> all;
@@ -82,7 +82,7 @@ TEST(CqMany, RoundTripsOfAll)
 		for (int turn = 0; turn < 8; turn++) {
 			for (auto &l : busy.links) {
 				l->recv_b(200);
-				/* Now in one slot, now through the payload buffer. */
+				/* In one slot and through the payload buffer in turn. */
 				l->send_a({ l->seg_a(turn % 2 ? 200 : 8) });
 			}
 			for (auto &each : busy.take(kLinks))
@@ -134,7 +134,7 @@ TEST(CqMany, SendsThatWaitForCredit)
 	}
 }
 
-/* Polls of the CQ of side B, on which its receives complete, until a message from there has arrived. */
+/* The number of polls of the CQ of side B, on which its receives complete, until a message from there has arrived. */
 int polls_of_a_message(Link &l, Cq &cq, VIP_DESCRIPTOR *send, VIP_DESCRIPTOR *recv)
 {
 	VIP_DESCRIPTOR *got = nullptr;
@@ -143,7 +143,7 @@ int polls_of_a_message(Link &l, Cq &cq, VIP_DESCRIPTOR *send, VIP_DESCRIPTOR *re
 	int polls = 0;
 
 	EXPECT_RC(VIP_SUCCESS, VipPostRecv(*l.va, recv, l.a.mem.h));
-	/* Until all are watched. */
+	/* Polls until all are watched. */
 	for (size_t i = 0; i < 4 * kLinks; i++)
 		EXPECT_RC(VIP_NOT_DONE, VipCQDone(cq, &vi, &is_recv));
 	EXPECT_RC(VIP_SUCCESS, VipPostSend(*l.vb, send, l.b.mem.h));
@@ -179,7 +179,7 @@ TEST(CqMany, PollsMoveLongSendsOn)
 	VIP_DESCRIPTOR *recv = make(l.a, 0, { l.seg_a(kBytes) });
 	int least = INT_MAX;
 
-	/* A thread of the provider that was interrupted with the VI's lock makes one message last long. */
+	/* If a thread of the provider is interrupted while it has the VI's lock, one message takes long. */
 	for (int i = 0; i < 30 && least >= kPolls; i++)
 		least = std::min(least, polls_of_a_message(l, cq, send, recv));
 	EXPECT_LT(least, kPolls);
@@ -203,7 +203,7 @@ TEST(CqMany, NoneStarves)
 		first.send_a({ first.seg_a(8) });
 	for (size_t i = 1; i < kLinks; i++)
 		busy.links[i]->send_a({ busy.links[i]->seg_a(8) });
-	/* A send that waits for its peer's credit reaches it whenever the provider's thread runs. */
+	/* A send that waits for its peer's credit gets it whenever the provider's thread runs. */
 	for (size_t i = 1; i < kLinks; i++)
 		take_send(*busy.links[i]->va);
 	eventually([&] {
@@ -215,13 +215,13 @@ TEST(CqMany, NoneStarves)
 		return count.size() == kLinks;
 	});
 	EXPECT_EQ(kLinks, count.size());
-	/* Over relays the others come when they come. */
+	/* Over relays the other messages come at any time. */
 	if (hops() < 2) {
 		EXPECT_LT(count[*first.vb], 3 * int(kLinks));
 	}
 }
 
-/* Every descriptor that was posted makes an entry, whichever end leaves while a thread polls. */
+/* Every descriptor that was posted makes an entry, whichever end disconnects while a thread polls. */
 TEST(CqMany, DisconnectedUnderThePoll)
 {
 	for (auto &level : levels()) {
@@ -337,7 +337,7 @@ TEST(CqMany, KilledPeers)
 	EXPECT_EQ(busy.links.size(), busy.take(busy.links.size()).size());
 }
 
-/* A program that sleeps is woken by any of them. */
+/* Any of the VIs wakes a program that sleeps. */
 TEST(CqMany, WaitWakes)
 {
 	for (auto &level : levels()) {

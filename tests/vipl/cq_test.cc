@@ -298,7 +298,7 @@ TEST(Cq, ResizeKeepsEntries)
 		std::vector<VIP_DESCRIPTOR *> recvs;
 		for (int i = 0; i < 20; i++)
 			recvs.push_back(c.l->recv_b(8));
-		EXPECT_RC(VIP_SUCCESS, VipDisconnect(*c.l->vb)); /* 20 entries at once */
+		EXPECT_RC(VIP_SUCCESS, VipDisconnect(*c.l->vb)); /* 20 entries at one time */
 		{
 			RULE(std::string(
 				     "VIPL 5.6 VipResizeCQ: VIP_ERROR_RESOURCE if the contents do not fit, ") +

@@ -109,7 +109,7 @@ TEST(Error, HandlersMayCallTheLibrary)
 			connect(client, *server);
 			EXPECT_RC(VIP_SUCCESS, VipDisconnect(client));
 			EXPECT_TRUE(eventually([&] { return context.destroyed == 1; }));
-			/* The object's own tear-down meets a VI that is gone. */
+			/* The tear-down of the object meets a VI that is gone. */
 			VIP_DESCRIPTOR *desc;
 			EXPECT_RC(VIP_INVALID_PARAMETER, VipSendDone(server->h, &desc));
 			VIP_VI_ATTRIBUTES attrs = vi_attrs(level.value);
@@ -241,7 +241,7 @@ std::string words_of(VIP_UINT32 status)
 
 } // namespace
 
-/* Each of the 8,192 combinations of defined bits, in rooms around its length. */
+/* Each of the 8,192 combinations of defined bits, in buffers of about its length. */
 TEST(Ext, EveryStatusString)
 {
 	const VIP_UINT32 defined = VIP_STATUS_DONE | VIP_STATUS_ERROR_MASK | VIP_STATUS_OP_MASK |

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * VIPL 5.8 and 7: each asynchronous error that can happen, by the way it happens between two
+ * VIPL 5.8 and 7: each asynchronous error that can happen, in the way that it happens between two
  * NICs.  VIP_ERROR_POST_DESC and VIP_ERROR_VI_OVERRUN, which need no peer, are in error_test.cc.
  */
 #include "harness.h"
@@ -21,7 +21,7 @@ LinkOptions big_link()
 	return o;
 }
 
-/* The event came, and tells what it is about. */
+/* Expects that the event came, and names its object. */
 void expect_event(Nic &n, VIP_ERROR_CODE code, VIP_VI_HANDLE vi, VIP_RESOURCE_CODE resource,
 		  const VIP_DESCRIPTOR *desc = nullptr, VIP_ULONG op = VIP_STATUS_OP_SEND)
 {
@@ -46,7 +46,7 @@ void expect_operation(Nic &n, VIP_ERROR_CODE code, VIP_VI_HANDLE vi, VIP_ULONG o
 	EXPECT_EQ(op, e.OpCode);
 }
 
-/* On a reliable level the connection is lost at both sides, on the other at none. */
+/* On a reliable level the connection is lost at both sides, on the unreliable level at none. */
 void expect_loss(Link &l, const Level &level)
 {
 	if (!level.reliable()) {
@@ -60,7 +60,7 @@ void expect_loss(Link &l, const Level &level)
 	expect_event(l.nb, VIP_ERROR_CONN_LOST, l.vb->h, VIP_RESOURCE_VI);
 }
 
-/* A write whose source is deregistered before it is out; false when it was out sooner. */
+/* Deregisters the source of a write before it was sent; false when it was sent sooner. */
 bool abandon_write(Link &l, Mem &target, VIP_UINT16 flags)
 {
 	Mem source(l.na, kBig);
@@ -204,7 +204,7 @@ TEST(Event, ReadWhoseSourceGoes)
 	}
 }
 
-/* The descriptor itself lies in memory that is not registered any more when it completes. */
+/* The descriptor itself lies in memory that is no longer registered when it completes. */
 TEST(Event, CompletionOfAReceive)
 {
 	for (auto &level : levels())
@@ -245,7 +245,7 @@ TEST(Event, CompletionOfASend)
 		std::unique_ptr<Link> l;
 		VIP_DESCRIPTOR *send = nullptr, *got = nullptr;
 		std::unique_ptr<Arena> doomed;
-		/* The write before it takes so long that the send is still on its queue. */
+		/* The earlier write takes so long that the send is still on its queue. */
 		ASSERT_TRUE(eventually([&] {
 			doomed.reset();
 			l = std::make_unique<Link>(level.value, big_link());
@@ -286,7 +286,7 @@ TEST(Event, CompletionToACq)
 	EXPECT_RC(VIP_SUCCESS, VipCQDone(cq, &who, &is_recv)) << "it gives an entry all the same";
 }
 
-/* A peer that is stopped takes nothing in: what is sent to it stays under way until it is killed. */
+/* A peer that is stopped takes nothing: messages to it stay under way until it is killed. */
 TEST(Event, PeerLostUnderRdma)
 {
 	for (auto &level : levels())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The library and an agent that sends it descriptors of the wrong kind: between it and a true agent stands one
-// that passes on all that either says, but for the descriptors of one kind of message.
+// The library with an agent that sends it descriptors of the wrong kind: between it and a correct agent stands one
+// that passes on all messages of both, except the descriptors of one kind of message.
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr VIP_ULONG kWaitMs = 20000;
 
-// One name, which the library takes from its environment, for all agents that are passed on.
+// One name, which the library reads from its environment, for all agents that are passed on to.
 const std::string &false_name()
 {
 	static const std::string name = [] {
@@ -62,7 +62,7 @@ const Kind kKinds[] = {
 	{ "a socket", [] { return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0); } },
 };
 
-// Puts descriptors of `kind` into messages of type `which`; none when that is NULL.
+// Puts descriptors of `kind` into messages of type `which`; if `kind` is NULL, none.
 class FalseAgent {
 public:
 	FalseAgent(const agent_test::Fabric &f, int which, const Kind *kind)
@@ -167,7 +167,7 @@ VIP_RETURN allocate(VIP_NIC_HANDLE nic)
 	return rc;
 }
 
-// Two VIs of one NIC meet as peers; the better of what the two are told.
+// Two VIs of one NIC connect as peers; returns the better of their two results.
 VIP_RETURN meet(VIP_NIC_HANDLE nic)
 {
 	VIP_VI_ATTRIBUTES attrs{}, seen;
@@ -190,7 +190,7 @@ VIP_RETURN meet(VIP_NIC_HANDLE nic)
 	return rc[0] == VIP_SUCCESS ? rc[0] : rc[1];
 }
 
-// A VI asks a process of the neighbour, which accepts: the port between them is told before.
+// A VI connects to a process of the neighbour, which accepts: the port between them is announced before.
 VIP_RETURN reach(VIP_NIC_HANDLE nic, const agent_test::Fabric &f)
 {
 	agent_test::Client far(f, 1);
@@ -203,7 +203,7 @@ VIP_RETURN reach(VIP_NIC_HANDLE nic, const agent_test::Fabric &f)
 	far.listen(1, agent_test::address(1, "f"));
 	far.sync();
 	std::thread server([&] {
-		/* Where the port cannot be attached, the request may end before it arrives. */
+		/* If the port cannot be attached, the request may end before it arrives. */
 		agent_test::Msg arrived = far.recv();
 		if (arrived.type == W_ARRIVED)
 			far.accept(arrived.as<w_arrived>().conn, 2, arrived.as<w_arrived>().attrs);

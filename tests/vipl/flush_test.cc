@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* VipxFlush: what was posted before it is there after it, without a word of the other end's program. */
+/* VipxFlush: operations posted before it have been executed after it, without help of the other end's program. */
 #include "writer.h"
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 
 using Word = uint64_t;
 
-/* Memory of side b that side a writes to. */
+/* Memory of side b to which side a writes. */
 struct Window {
 	explicit Window(Nic &n, size_t bytes = 1u << 17) : nic(n)
 	{
@@ -163,7 +163,7 @@ TEST(Flush, ReadsAndAtomicOperations)
 }
 
 /*
- * Data by one VI, and the flag that tells of it by another: only the flush in between keeps their
+ * Data by one VI, and the flag that announces it by another: only the flush between them keeps their
  * order, which a port that holds stores back would otherwise change.
  */
 TEST(Flush, OrdersVis)
@@ -211,7 +211,7 @@ TEST(Flush, MappedStores)
 	if (hops() != 0)
 		GTEST_SKIP() << "memory of another host cannot be mapped";
 	RULE("vipl_ext VipxFlush: stores through a mapping, and loads behind the flush");
-	/* Of two threads that each store and then load, one at least sees the other's store. */
+	/* If two threads each store and then load, at least one sees the other's store. */
 	Link l(VIP_SERVICE_RELIABLE_DELIVERY);
 	Window w(l.nb);
 	void *at = nullptr;
@@ -263,7 +263,7 @@ TEST(Flush, ManyThreads)
 				EXPECT_RC(VIP_SUCCESS, VipPostSend(*l.va, write[t], l.a.mem.h));
 				ASSERT_RC(VIP_SUCCESS, VipxFlush(*l.va, kWaitMs));
 				EXPECT_EQ(turn, __atomic_load_n(to, __ATOMIC_RELAXED));
-				/* Some thread takes some thread's descriptor. */
+				/* Any thread may take any thread's descriptor. */
 				VIP_DESCRIPTOR *d = nullptr;
 				EXPECT_RC(VIP_SUCCESS, VipSendDone(*l.va, &d));
 			}

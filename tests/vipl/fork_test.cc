@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fork(): what a child may do with its parent's NICs, which is nothing, and with its own. */
+/* fork(): a child can do nothing with its parent's NICs, and everything with its own. */
 #include "calls.h"
 #include "probes.h"
 
@@ -28,13 +28,13 @@ pid_t plain_fork()
 	return fork();
 }
 
-/* Without the handlers of pthread_atfork(), as by _Fork(). */
+/* A fork without the handlers of pthread_atfork(), as by _Fork(). */
 pid_t raw_fork()
 {
 	return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
 }
 
-/* Runs `work` in a child; its answer is the exit code. */
+/* Runs `work` in a child; its result is the exit code. */
 Ended in_child(const std::function<int()> &work, pid_t (*make)() = plain_fork)
 {
 	int said[2];
@@ -65,7 +65,7 @@ size_t lines(const std::string &text)
 	return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
-/* How many calls with these handles are not refused. */
+/* The number of calls with these handles that are not refused. */
 int allowed(Good &g, const std::vector<Call> &calls, void *handle)
 {
 	int count = 0;
@@ -88,7 +88,7 @@ int try_everything(Good &g, Link &l, Cq &cq, VIP_CONN_HANDLE request)
 	return count;
 }
 
-/* Connects a VI of a NIC of its own to whoever waits at `disc` of side 0, and passes messages. */
+/* Connects a VI of a NIC of its own to the server at `disc` of side 0, and passes messages. */
 int talk(const std::string &disc)
 {
 	Nic mine(1);
@@ -177,7 +177,7 @@ TEST(Fork, ChildOpensItsOwn)
 	VIP_DESCRIPTOR *out = make(arena, 0, { { arena.bytes(8), arena.mem.h, 8 } });
 	ASSERT_RC(VIP_SUCCESS, VipPostRecv(server, in, arena.mem.h));
 	std::string disc = unique_disc();
-	/* Until the child is there the thread only waits: it may hold no lock, of a sanitizer's for one. */
+	/* Until the child exists the thread only waits: it may hold no lock, not even one of a sanitizer. */
 	std::atomic<bool> waits{ false };
 	int forked[2];
 	ASSERT_EQ(0, pipe(forked));
@@ -206,7 +206,7 @@ TEST(Fork, ChildOpensItsOwn)
 			    VipCloseNic(own) != VIP_SUCCESS)
 				return 2;
 		}
-		/* A child of the child is refused the handles of both. */
+		/* A child of the child gets the handles of both refused. */
 		Ended grand = in_child([&] {
 			VIP_NIC_ATTRIBUTES attrs;
 			VIP_NIC_HANDLE own;
@@ -305,7 +305,7 @@ TEST(Fork, InAHandler)
 					}
 					prctl(PR_SET_PDEATHSIG, SIGKILL);
 					alarm(kChildSeconds);
-					/* The last thread that ends calls exit(): no more of the test. */
+					/* The last thread that ends calls exit(): this must run nothing of the test. */
 					atexit([] { _exit(0); });
 					if (VipSendDone(vi, &desc) != VIP_INVALID_PARAMETER)
 						_exit(1);
@@ -317,7 +317,7 @@ TEST(Fork, InAHandler)
 	EXPECT_TRUE(l.unbroken());
 }
 
-/* The descriptors of a dead parent live on in its child: that must not keep its connections. */
+/* The descriptors of a dead parent stay open in its child: this must not keep its connections. */
 TEST(Fork, ParentEndsBeforeItsChild)
 {
 	RULE("VIPL 5.1: a process that ends lets its peers know though a child of it lives");

@@ -61,7 +61,7 @@ protected:
 
 } // namespace
 
-/* Over relays writes land all the same, through slots for ever. */
+/* Over relays writes arrive all the same, but always through slots. */
 TEST(RelayedWindow, WritesGoThroughSlots)
 {
 	if (hops() < 2)
@@ -172,7 +172,7 @@ TEST_F(GrantedWindow, RightsEndWithTheCall)
 
 TEST_F(GrantedWindow, GrantedAgainAfterAChange)
 {
-	RULE("vipl_ext VipxAllocMem: attributes that still allow a write are granted anew");
+	RULE("vipl_ext VipxAllocMem: attributes that still allow a write are granted again");
 	Link l(VIP_SERVICE_RELIABLE_RECEPTION);
 	Window window(l);
 	Writer w(l, 100);
@@ -276,7 +276,7 @@ TEST_F(GrantedWindow, StoppedPeerIsCutOff)
 					std::to_string(h));
 	ASSERT_GT(pid, 0);
 	accept_one(server, disc);
-	/* It stops when its writes have become stores. */
+	/* The child stops when its writes have become stores. */
 	int status = 0;
 	ASSERT_EQ(pid, waitpid(pid, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status)) << status;
@@ -285,7 +285,7 @@ TEST_F(GrantedWindow, StoppedPeerIsCutOff)
 	EXPECT_EQ(VIP_STATE_ERROR, server.state());
 	EXPECT_TRUE(nic(0).wait_event(VIP_ERROR_CONN_LOST, server.h));
 	memset(p, 7, kWindow);
-	/* Awake again it finds its connection lost. */
+	/* When it continues it finds its connection lost. */
 	EXPECT_EQ(0, kill(pid, SIGCONT));
 	EXPECT_EQ(0, child_wait(pid));
 	for (size_t i = 0; i < kWindow; i++)
@@ -308,7 +308,7 @@ TEST_F(GrantedWindow, KilledPeer)
 					 std::to_string(h));
 		ASSERT_GT(pid, 0);
 		accept_one(server, disc);
-		/* Its stores are seen by who polls. */
+		/* A thread that polls sees its stores. */
 		auto *word = static_cast<uint64_t *>(p);
 		uint64_t seen = 0;
 		for (int i = 0; i < 100; i++) {

@@ -16,7 +16,7 @@ struct Wrong {
 	void *handle;
 };
 
-/* Every kind of wrong handle for something that should be of kind `right`. */
+/* Every kind of wrong handle in the place of one of kind `right`. */
 std::vector<Wrong> wrong_handles(Good &g, Kind right)
 {
 	static int somewhere[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* VIPL 5.8 and 5.5: what a handler may do: call the library, and take its own ground away. */
+/* VIPL 5.8 and 5.5: a handler may call the library, and destroy the objects that it is called for. */
 #include "harness.h"
 
 #include <atomic>
@@ -12,7 +12,7 @@ enum Kind { ON_ERROR, ON_SEND, ON_RECV, ON_CQ, KINDS };
 const char *const kKinds[] = { "the error callback", "a handler of VipSendNotify",
 			       "a handler of VipRecvNotify", "a handler of VipCQNotify" };
 
-/* A NIC handle with everything on it that a handler may take away. */
+/* A NIC handle with all objects that a handler may destroy. */
 struct Ground {
 	Ground(Kind k, const Level &level)
 	    : kind(k), client(nic(0), vi_attrs(level.value)), arena(nic(0), nullptr, 4096)
@@ -56,7 +56,7 @@ struct Ground {
 		EXPECT_RC(VIP_SUCCESS, requested);
 	}
 
-	/* Arms two handlers, where there can be two, and makes something happen for the first. */
+	/* Arms two handlers, if there can be two, and makes something happen for the first. */
 	void provoke()
 	{
 		VIP_DESCRIPTOR *send;

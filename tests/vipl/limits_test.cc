@@ -217,7 +217,7 @@ TEST(Limits, ManyRegions)
 	}
 }
 
-/* A place of the table used often must not soon give an old handle again. */
+/* A place of the table that is used often must not soon give an old handle again. */
 TEST(Limits, HandlesAreNotSoonUsedAgain)
 {
 	RULE("VIPL 2: a memory handle just given back does not come again soon");
@@ -264,7 +264,7 @@ TEST(Limits, RegisteredBytes)
 	EXPECT_RC(VIP_SUCCESS, VipDeregisterMem(n.h, memory, more));
 }
 
-/* A mapping that only reserves addresses: nothing may walk over it, or make its pages present. */
+/* A mapping that only reserves addresses: nothing may read all of it, or make its pages present. */
 TEST(Limits, MoreThanTheMachineHas)
 {
 	VIP_ULONG most = nic(0).attrs.MaxRegisterBlockBytes;
@@ -304,8 +304,8 @@ static bool huge_zero_page()
 }
 
 /*
- * The same block again and again: what is registered twice counts twice.  It is all one page of zeros; with small
- * pages to look at 64 TiB would take minutes.
+ * One block registered again and again: each registration counts.  It is all one page of zeros; with small
+ * pages, reading 64 TiB would take minutes.
  */
 TEST(Limits, BytesToTheLimit)
 {

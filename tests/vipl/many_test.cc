@@ -26,7 +26,7 @@ std::vector<VIP_DESCRIPTOR *> messages(Arena &arena, VIP_ULONG count)
 	return all;
 }
 
-/* Takes `count` of them in as many calls as it needs, each for `most` at most. */
+/* Takes `count` descriptors in as many calls as it needs, each for `most` at most. */
 std::vector<VIP_DESCRIPTOR *> take(VIP_RETURN (*done)(VIP_VI_HANDLE, VIP_DESCRIPTOR **, VIP_ULONG,
 						      VIP_ULONG *),
 				   VIP_VI_HANDLE vi, size_t count, VIP_ULONG most)
@@ -148,7 +148,7 @@ TEST(Many, TakingEndsBehindAnError)
 	EXPECT_RC(VIP_INVALID_PARAMETER, VipxSendsDone(*l.vb, got.data(), 0, &n));
 }
 
-/* Twice as many messages as there are slots, and none is lost where the receiver is slow. */
+/* There are twice as many messages as slots, and none is lost if the receiver is slow. */
 TEST(Many, MoreThanTheFifoHolds)
 {
 	RULE("vipl_ext VipxPostSends: more messages than slots are sent as credit comes");
@@ -297,7 +297,7 @@ TEST(CqTake, BesideCallsForOne)
 	for (auto &r : recvs)
 		r = l.recv_b(8);
 	EXPECT_RC(VIP_SUCCESS, VipDisconnect(*l.vb));
-	/* An entry and its descriptor; a descriptor without its entry. */
+	/* Takes an entry and its descriptor; and a descriptor without its entry. */
 	EXPECT_RC(VIP_SUCCESS, VipCQDone(t.cq, &vi, &recv));
 	EXPECT_RC(VIP_DESCRIPTOR_ERROR, VipRecvDone(vi, &d));
 	EXPECT_EQ(recvs[0], d);
@@ -318,7 +318,7 @@ TEST(CqTake, BehindManyThatAreLeftOut)
 	VIPX_COMPLETION c = {};
 	VIP_ULONG n = 77;
 
-	/* An entry of each VI but one is without its descriptor. */
+	/* Takes the descriptors of all VIs but one, and leaves their entries. */
 	for (auto &l : t.links) {
 		VIP_DESCRIPTOR *d = nullptr, *r = l->recv_b(8);
 
@@ -391,7 +391,7 @@ TEST(CqTake, TheContextIsThatOfTheVI)
 	}
 }
 
-/* Two threads take what comes for VIs, some of which are disconnected and destroyed meanwhile. */
+/* Two threads take completions of VIs, some of which are disconnected and destroyed at the same time. */
 TEST(CqTake, ByThreadsWhileVIsGo)
 {
 	RULE("vipl_ext VipxCQTake: each completion is taken once, whichever thread does");

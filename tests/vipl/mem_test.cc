@@ -73,7 +73,7 @@ TEST(MemOf, BadRegistrations)
 	Ptag foreign(other);
 	VIP_MEM_ATTRIBUTES bad_tag = { foreign, VIP_FALSE, VIP_FALSE };
 	VIP_MEM_ATTRIBUTES invented = { reinterpret_cast<void *>(0x77), VIP_FALSE, VIP_FALSE };
-	// Below what the kernel lets anybody map: no other thread can come in between.
+	// Below the addresses that the kernel lets a program map: no other thread can map memory there.
 	void *gone = reinterpret_cast<void *>(4096);
 	struct Case {
 		const char *rule;

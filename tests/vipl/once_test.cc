@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program repeats what was flushed: on reliable levels nothing may be flushed that was delivered,
- * and what is reported as done was.
+ * A program repeats flushed operations: on reliable levels nothing may be flushed that was delivered,
+ * and nothing may be reported as done that was not.
  */
 #include "harness.h"
 
@@ -23,7 +23,7 @@ std::string rule(const std::string &what, const Level &level)
 	return "VIPL 7, in-flight operations when an error hits: " + what + ", " + level.name;
 }
 
-/* Sends of two segments from side a, which wait for side b, each to a receive of its own there. */
+/* Sends of two segments from side a, which wait for side b; each has a receive of its own there. */
 struct Sends {
 	Sends(Link &link, size_t bytes, int count = kSends) : l(link), size(bytes)
 	{
@@ -48,7 +48,7 @@ struct Sends {
 			EXPECT_TRUE(same(recvs[i]->DS[0].Local.Data.Address, size, i));
 		}
 	}
-	/* Done, or flushed and not received; all that were done come before all that were not. */
+	/* Each is done, or flushed and not received; all that were done come before all that were not. */
 	void expect_known()
 	{
 		bool flushed = false;
@@ -143,7 +143,7 @@ TEST(Once, WritesAndReadsBeforeABadDescriptor)
 	}
 }
 
-/* A message of the peer meets no receive while this side's are under way. */
+/* A message of the peer meets no receive while sends of this side are under way. */
 TEST(Once, AnErrorOfTheOwnReceiveQueue)
 {
 	for (auto &level : levels())
@@ -191,7 +191,7 @@ TEST(Once, Disconnect)
 			}
 }
 
-/* What has begun is ended, though the fifo holds a part of it only. */
+/* A message that has begun is completed, even if the fifo holds only a part of it. */
 TEST(Once, DisconnectBehindALongMessage)
 {
 	for (auto &level : levels())
@@ -245,7 +245,7 @@ TEST(Once, BothDisconnect)
 		}
 }
 
-/* From a handler, with sends under way. */
+/* A handler disconnects, with sends under way. */
 TEST(Once, DisconnectInAHandler)
 {
 	for (auto &level : levels()) {
@@ -274,7 +274,7 @@ TEST(Once, DisconnectInAHandler)
 	}
 }
 
-/* A peer that takes nothing: its process is stopped. */
+/* The peer takes nothing: its process is stopped. */
 TEST(Once, DisconnectFromAPeerThatIsStopped)
 {
 	for (auto &level : levels()) {
@@ -301,11 +301,11 @@ TEST(Once, DisconnectFromAPeerThatIsStopped)
 	}
 }
 
-/* ---- what a program without a callback finds on its standard error ------------------------------- */
+/* ---- lines on standard error of a program without a callback ------------------------------------- */
 
 namespace {
 
-/* Standard error goes into a file without a name meanwhile. */
+/* Sends standard error to a file without a name while it lives. */
 struct Stderr {
 	Stderr() : kept(dup(2)), file(memfd_create("stderr", MFD_CLOEXEC)) { dup2(file, 2); }
 	~Stderr()
@@ -360,7 +360,7 @@ TEST(Once, ADisconnectIsNoNews)
 			else
 				EXPECT_RC(VIP_SUCCESS, VipDisconnect(b));
 			EXPECT_TRUE(a.reaches(VIP_STATE_ERROR));
-			/* What is written down behind it: errors are handled in order. */
+			/* A second error writes a line after it: errors are handled in order. */
 			EXPECT_RC(VIP_INVALID_PARAMETER,
 				  VipPostSend(
 					  a, reinterpret_cast<VIP_DESCRIPTOR *>(arena.mem.data + 8),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* vipl_ext: short sends that are posted in one call, and may travel together. */
+/* vipl_ext: short sends that are posted in one call, and may go in one packet. */
 #include "harness.h"
 
 #include <atomic>
@@ -41,7 +41,7 @@ struct Batch {
 	}
 	void post() { post(0, sends.size()); }
 
-	/* Receive i holds message i, and nothing behind it. */
+	/* Receive i holds message i, and nothing after it. */
 	void expect(size_t i, const VIP_DESCRIPTOR *d)
 	{
 		const char *at = static_cast<const char *>(recvs[i]->DS[0].Local.Data.Address);

@@ -243,7 +243,7 @@ TEST(Peer, DisconnectCancels)
 		EXPECT_RC(VIP_SUCCESS, VipDisconnect(p.va));
 		EXPECT_EQ(VIP_STATE_IDLE, p.va.state());
 		EXPECT_RC(VIP_INVALID_STATE, VipConnectPeerDone(p.va, &p.seen_a));
-		/* The other side may be told of the request before it is told of its end. */
+		/* The other side may learn of the request before it learns of its end. */
 		EXPECT_RC(VIP_SUCCESS, p.ask_b(50));
 		VIP_RETURN rc = VipConnectPeerWait(p.vb, &p.seen_b);
 		if (rc == VIP_SUCCESS)

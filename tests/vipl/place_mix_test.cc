@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Streams of all operations into receives in memory of all kinds, in both directions at once: every
- * message in order, whole, and with the completion that VIPL says.
+ * message in order, complete, and with the completion that VIPL demands.
  */
 #include "placing.h"
 
@@ -33,7 +33,7 @@ enum class Op { kSend, kWrite, kWriteImm, kRead };
 
 struct Message {
 	Op op;
-	size_t length, off; /* `off`: of the memory that is written or read */
+	size_t length, off; /* `off`: in the memory that is written or read */
 	bool imm;
 	int receive; /* how the receive lies in memory */
 	bool notifies() const { return op == Op::kSend || op == Op::kWriteImm; }
@@ -48,11 +48,11 @@ struct End {
 	Room window{ nic, Kind::kWindow, kDepth *kMost };
 	Room adopted{ nic, Kind::kAdopted, kDepth *kMost };
 	Room ordinary{ nic, Kind::kOrdinary, kDepth *kMost };
-	/* Written to and read from by the peer; and where own messages are. */
+	/* Memory that the peer writes and reads; and memory of own messages. */
 	Room written{ nic, Kind::kWindow, kDepth *kMost };
 	Room source{ nic, Kind::kWindow, kDepth *kMost };
 	Room own{ nic, Kind::kOrdinary, kDepth *kMost };
-	/* What is read from the peer. */
+	/* Memory for the data that is read from the peer. */
 	Room got{ nic, Kind::kWindow, kDepth *kMost };
 };
 
@@ -73,7 +73,7 @@ struct Direction {
 					  Op::kSend, Op::kWriteImm, Op::kRead, Op::kWrite };
 		Message m{};
 		uint64_t size = random() % 10;
-		/* What does not notify waits for something that does. */
+		/* An operation that does not notify waits for one that does. */
 		m.op = i % 4 == 3 ? Op::kSend : ops[random() % 8];
 		if (m.op == Op::kRead && !with_reads)
 			m.op = Op::kWriteImm;
@@ -86,7 +86,7 @@ struct Direction {
 		return m;
 	}
 
-	/* In one memory, or in several segments of one or more. */
+	/* The segments of receive i: in one memory, or several segments of one or more. */
 	std::vector<Seg> receive_of(size_t i)
 	{
 		const Message &m = all[i];
@@ -173,7 +173,7 @@ struct Direction {
 			<< i;
 	}
 
-	/* Gathered: fill() knows only bytes in one piece. */
+	/* Gathers the bytes first: fill() knows only bytes in one piece. */
 	void check_received(size_t i, const VIP_DESCRIPTOR *d)
 	{
 		std::vector<char> bytes;
@@ -223,11 +223,11 @@ struct Direction {
 	std::vector<Message> all;
 	std::deque<VIP_DESCRIPTOR *> sends;
 	std::deque<std::pair<size_t, VIP_DESCRIPTOR *>> receives;
-	/* Messages: considered for a receive; posted, complete; and received, with all before. */
+	/* Counts of messages: considered for a receive; posted, complete; and received, with all before. */
 	size_t received_next = 0, posted = 0, sent = 0, taken = 0;
 };
 
-/* Takes what is complete at an end, by one of the methods. */
+/* Takes completions at an end, by one of the methods. */
 struct Taker {
 	bool step(const std::function<void(VIP_DESCRIPTOR *, bool)> &got)
 	{

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages that the sender stores into their receives: all rules of a message hold, and the memory is
- * the program's from the completion on.
+ * belongs to the program from the completion on.
  */
 #include "placing.h"
 
@@ -144,7 +144,7 @@ TEST(Placed, MessagesWithoutAReceive)
 
 /* ---- registrations that end --------------------------------------------------------------------- */
 
-/* A receive that waits in memory of its own, into which messages are stored where they are at all. */
+/* A receive that waits in memory of its own, into which messages are stored if they can be here. */
 struct Waiting {
 	Waiting(VIP_RELIABILITY_LEVEL level, Kind kind)
 	    : l(level), room(l.nb, kind, kRoom), s(l, kRoom), warm(s.warm(room)),
@@ -192,7 +192,7 @@ TEST(Placed, DeregisteredWhilePosted)
 		}
 }
 
-/* The message was stored before its memory went, and is taken afterwards. */
+/* The message was stored before its memory was deregistered, and is taken afterwards. */
 TEST(Placed, DeregisteredBetweenStoreAndReceive)
 {
 	if (!places())
@@ -286,7 +286,7 @@ TEST(Placed, FlushedByADisconnect)
 			Link l(level.value);
 			Room room(l.nb, Kind::kWindow, kRoom);
 			Sender s(l, kRoom);
-			/* Posted before the connection, too. */
+			/* Receives are posted before the connection, too. */
 			for (int generation = 0; generation < 3; generation++) {
 				ASSERT_TRUE(s.warm(room)) << generation;
 				std::vector<VIP_DESCRIPTOR *> posted;
@@ -320,7 +320,7 @@ TEST(Placed, FlushedByADisconnect)
 
 /* ---- many receives ------------------------------------------------------------------------------- */
 
-/* No receive is posted meanwhile, and what comes through slots takes other paths than what is stored. */
+/* No receive is posted until then, and messages through slots take other paths than those that are stored. */
 TEST(Placed, FullQueue)
 {
 	constexpr size_t count = 4096, each = kManySlots;

@@ -12,7 +12,7 @@ using namespace conf;
 
 namespace {
 
-/* Where and under which handle the access goes. */
+/* The address and the handle of the access. */
 struct Spot {
 	char *p;
 	VIP_MEM_HANDLE h;
@@ -22,7 +22,7 @@ struct Spot {
 struct Forbidden {
 	std::string what;
 	LinkOptions options;
-	/* Prepares the target and says where to go; what it makes lives in `keep`. */
+	/* Prepares the target and returns the spot; the objects that it makes live in `keep`. */
 	std::function<Spot(Link &, std::vector<std::unique_ptr<Mem>> &,
 			   std::vector<std::unique_ptr<Ptag>> &)>
 		prepare;
@@ -131,7 +131,7 @@ std::vector<Forbidden> forbidden(bool write)
 	return all;
 }
 
-/* All regions of the target side are as they were. */
+/* The bytes of all regions of the target side, which must not change. */
 struct Snapshot {
 	explicit Snapshot(const std::vector<std::unique_ptr<Mem>> &all)
 	{
@@ -485,7 +485,7 @@ TEST(Protection, ImmediateDataNeedsNoMemory)
 	}
 }
 
-/* What was good at the post is looked at again when it was deregistered meanwhile. */
+/* A descriptor that was valid at the post is checked again if memory was deregistered since. */
 TEST(Protection, DeregisteredReceiveOfMoreThanIsRegistered)
 {
 	for (auto &level : levels())
@@ -530,7 +530,7 @@ TEST(Protection, ReadBeyondWhatIsRegistered)
 		}
 }
 
-/* Deregistered while writes and reads are under way: before the call they land, after it they do not. */
+/* Deregisters while writes and reads are under way: before the call they arrive, after it they do not. */
 TEST(Protection, DeregisteredInFlight)
 {
 	for (auto &level : levels())
@@ -558,7 +558,7 @@ TEST(Protection, DeregisteredInFlight)
 				fill(target.data, size, 123);
 				for (auto *d : descs)
 					ASSERT_EQ(d, take_send(*l.va));
-				/* Whatever was under way is over when a message behind it passed, or the VI broke. */
+				/* Everything under way is over when a later message has passed, or the VI broke. */
 				if (!l.works())
 					EXPECT_TRUE(level.reliable() ? l.broken() : l.unbroken());
 				EXPECT_TRUE(same(target.data, size, 123));
@@ -591,7 +591,7 @@ TEST(Protection, RightsChangeWhileConnected)
 	}
 }
 
-/* The exact bounds are allowed. */
+/* Accesses up to the exact bounds are allowed. */
 TEST(Protection, WithinBounds)
 {
 	for (auto &level : levels())

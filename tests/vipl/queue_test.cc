@@ -34,7 +34,7 @@ struct Queue {
 };
 const Queue kQueues[] = { { "VipPostSend", false }, { "VipPostRecv", true } };
 
-/* What notify handlers saw. */
+/* The arguments of notify handlers. */
 struct Seen {
 	static void handler(VIP_PVOID context, VIP_NIC_HANDLE nic_handle, VIP_VI_HANDLE vi,
 			    VIP_DESCRIPTOR *desc)
@@ -503,7 +503,7 @@ struct Again {
 	{
 		auto *self = static_cast<Again *>(context);
 		if (desc->CS.Status & VIP_STATUS_ERROR_MASK)
-			return; /* flushed at the end of the test */
+			return; /* it is flushed at the end of the test */
 		desc->CS.Status = 0;
 		EXPECT_RC(VIP_SUCCESS, VipPostRecv(vi, desc, self->handle));
 		EXPECT_RC(VIP_SUCCESS, VipRecvNotify(vi, self, handler));

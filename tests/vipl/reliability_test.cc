@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * VIPL 7, the table of errors by level.  S is the status the sender gets, R the
+ * VIPL 7, the table of errors by level.  S is the sender's status, R the
  * receiver's, A the asynchronous event, "break" both VIs in Error and everything
  * else flushed.
  */
@@ -17,7 +17,7 @@ std::string rule(const char *event, const std::string &what, const Level &level)
 	return std::string("VIPL 7, ") + event + ": " + what + ", " + level.name;
 }
 
-/* After an error: a break with everything flushed on reliable levels, else a connection that works. */
+/* Expects after an error: a break with everything flushed on reliable levels, else a connection that works. */
 void expect_aftermath(Link &l, const Level &level, VIP_DESCRIPTOR *later_send,
 		      VIP_DESCRIPTOR *later_recv)
 {
@@ -216,7 +216,7 @@ TEST(Reliability, BadSends)
 			if (level.reliable()) {
 				expect_aftermath(l, level, later, recv);
 			} else {
-				/* Not sent: the receive takes the message after it. */
+				/* It was not sent: the receive takes the next message. */
 				EXPECT_EQ(later, take_send(*l.va));
 				EXPECT_EQ(recv, take_recv(*l.vb));
 				EXPECT_TRUE(has_status(recv, VIP_STATUS_OP_RECEIVE));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Window memory of the other end, mapped for loads and stores: only what the other end allows, and a
- * program that goes on using it when the right has ended is not ended itself.
+ * Window memory of the other end, mapped for loads and stores: only as far as the other end allows; and a
+ * program that goes on using it after the right has ended is not ended itself.
  */
 #include "writer.h"
 
@@ -59,7 +59,7 @@ struct Window {
 	VIP_MEM_HANDLE h = 0;
 };
 
-/* Loads and stores all words of a mapping until it ends. */
+/* Loads and stores all words of a mapping until it is destroyed. */
 struct Busy {
 	Busy(void *p, size_t bytes)
 	    : at(static_cast<char *>(p)), length(bytes), thread([this] { run(); })
@@ -118,7 +118,7 @@ TEST_F(Remote1, LoadsAndStores)
 		     level.name);
 		Link l(level.value);
 		if (!offers_read(level)) {
-			/* Without reads there is nothing that may be loaded. */
+			/* Without the right to read nothing may be loaded. */
 			Window w(l, kWindow, true, true);
 			void *at = nullptr;
 			EXPECT_RC(VIP_INVALID_PARAMETER, map(*l.va, w.p, kWindow, w.h, &at));
@@ -532,6 +532,6 @@ TEST(SlowRemote, StoppedOwner)
 	ASSERT_GT(pid, 0);
 	EXPECT_RC(VIP_TIMEOUT, VipxMapRemote(*l.va, 4096, 8, 1, &at));
 	kill(pid,
-	     SIGKILL); /* also of a stopped process; continued, it might end by itself before */
+	     SIGKILL); /* works on a stopped process, too; continued, it might end by itself before */
 	EXPECT_EQ(-1, child_wait(pid));
 }

@@ -71,7 +71,7 @@ void transfer(Link &l, Op op, Mem &near, Mem &far, size_t length, unsigned segs_
 	ASSERT_TRUE(same(to, length, seed));
 }
 
-/* The same with memory of its own at an offset, between guards. */
+/* As transfer(), with memory of its own at an offset, between guards. */
 void transfer_once(Link &l, Op op, size_t length, unsigned segs_a, unsigned segs_b, size_t offset,
 		   uint64_t seed)
 {
@@ -82,7 +82,7 @@ void transfer_once(Link &l, Op op, size_t length, unsigned segs_a, unsigned segs
 		<< "the source is not changed";
 }
 
-/* Whether this place takes its n-th combination: VIPL_TEST_SIZES=K/N is the K-th of N shares, all unless set. */
+/* Does this process run its n-th combination?  VIPL_TEST_SIZES=K/N is the K-th of N shares; unset: all. */
 bool is_in_share(uint64_t n)
 {
 	static const char *text = getenv("VIPL_TEST_SIZES");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a hostile sender can do to the receiver of examples/vi_cp: its parser and its file system side. */
+/* A hostile sender against the receiver of examples/vi_cp: its parser and its use of the file system. */
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -81,7 +81,7 @@ std::vector<char> bytes_of(const void *p, size_t n)
 	return { static_cast<const char *>(p), static_cast<const char *>(p) + n };
 }
 
-/* Exactly as long as the message, so that a sanitizer sees reads beyond it. */
+/* The copy is exactly as long as the message, so that a sanitizer sees reads beyond it. */
 int parse(const std::vector<char> &m, cp_message *out)
 {
 	std::unique_ptr<char[]> copy(new char[m.size()]);
@@ -142,7 +142,7 @@ TEST(Proto, EveryTruncationIsRefused)
 		for (size_t n = 0; n < m.size(); n++) {
 			std::vector<char> cut(m.begin(), m.begin() + static_cast<ptrdiff_t>(n));
 			EXPECT_EQ(-EPROTO, parse(cut, out.get())) << n;
-			if (n >= 12) { /* with a length that fits the cut */
+			if (n >= 12) { /* the length field fits the cut */
 				uint32_t length = static_cast<uint32_t>(n);
 				memcpy(cut.data() + 8, &length, 4);
 				EXPECT_EQ(-EPROTO, parse(cut, out.get())) << n;
@@ -176,7 +176,7 @@ TEST(Proto, TextsOfThePeerArePrintable)
 		}
 }
 
-// A terminal takes the control characters beyond ASCII, in UTF-8 and as single bytes, as commands, too.
+// A terminal treats control characters beyond ASCII, in UTF-8 and as single bytes, as commands, too.
 TEST(Proto, TextsKeepTheirCharactersAndLoseControls)
 {
 	for (auto &[text, shown] : std::vector<std::pair<std::string, std::string>>{
@@ -338,7 +338,7 @@ TEST_F(Dir, WhatIsThereCanBeLeftAlone)
 	attrs.no_clobber = true;
 	EXPECT_EQ(-EEXIST, put("f", "new"));
 	EXPECT_EQ(-EEXIST, dest_link(root, "f", "x", &attrs));
-	/* Also when it comes while the copy is under way. */
+	/* Also if it comes while the copy is under way. */
 	struct dest_file file;
 	ASSERT_EQ(0, dest_file_create(root, "g", 1, &attrs, &file));
 	attrs.no_clobber = false;
@@ -364,7 +364,7 @@ TEST_F(Dir, ModesFollowTheUmaskUnlessKept)
 	EXPECT_EQ(0600u, st.st_mode & 07777) << "a file keeps the mode of the one it replaces";
 }
 
-/* Can paths be opened beneath a directory in one call? */
+/* Can paths be opened beneath a directory by one call? */
 bool has_openat2()
 {
 	return syscall(SYS_openat2, -1, nullptr, nullptr, 0) < 0 && errno != ENOSYS &&

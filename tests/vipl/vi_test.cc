@@ -12,7 +12,7 @@ struct Bad {
 	VIP_RETURN rc;
 };
 
-/* Every attribute wrong in every way, beside otherwise good ones of `level`. */
+/* Every attribute wrong in every way, with otherwise good ones of `level`. */
 std::vector<Bad> bad_attributes(const Level &level, VIP_PROTECTION_HANDLE foreign,
 				VIP_PROTECTION_HANDLE stale)
 {
@@ -382,7 +382,7 @@ TEST(ViStates, ConnectAccept)
 		}
 }
 
-/* The work queue functions in each state: what they answer on empty queues. */
+/* The work queue functions in each state: their results on empty queues. */
 TEST(ViStates, EmptyQueues)
 {
 	struct Case {

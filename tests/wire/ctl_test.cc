@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The validator of control messages: what it takes, what it refuses; addresses and socket calls.
+// The validator of control messages: those it takes, those it refuses; addresses and socket calls.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -97,7 +97,7 @@ const Kind kinds[] = {
 	{ W_CM_UNKNOWN, sizeof(w_cm) },
 };
 
-// A message of the type with the least that makes it right.
+// A message of the type with the least content that makes it valid.
 message good(const Kind &k)
 {
 	message m;
@@ -391,7 +391,7 @@ TEST_F(Socket, MessageAndDescriptorsArriveTogether)
 		close(fd);
 }
 
-/* Only memory is passed about: whatever else comes is not even closed here. */
+/* Only memory is passed about: other descriptors are not even closed here. */
 TEST_F(Socket, OtherThanMemoryIsRefusedAndKeepsNobodyWaiting)
 {
 	message in = good(kind(W_LINKED)), out;
@@ -411,7 +411,7 @@ TEST_F(Socket, OtherThanMemoryIsRefusedAndKeepsNobodyWaiting)
 	}
 }
 
-/* And where none are awaited the message stays where it is. */
+/* If no descriptors are expected the message stays in the socket. */
 TEST_F(Socket, BareMessagesComeWithoutDescriptors)
 {
 	if (!probe_refused_fds_are_closed())
@@ -444,7 +444,7 @@ TEST_F(Socket, HangUpIsZero)
 	EXPECT_EQ(w_ctl_send(pair[0], &m, nullptr, 0), -EPIPE);
 }
 
-/* Those of this process whose file has a name that begins so. */
+/* Descriptors of this process whose file has a name that begins with `name`. */
 static int open_descriptors(const std::string &name)
 {
 	int n = 0;
@@ -549,7 +549,7 @@ TEST(Addr, AddressesAreAbstractAndDiffer)
 		  "viaduct/4294967294/" + longest + "/cable63.7");
 }
 
-// Nobody who sees the address of one host can bind that of another first.
+// A process that sees the address of one host cannot bind that of another first.
 TEST(Addr, WithASecretNoneFollowsFromAnother)
 {
 	std::string secret(W_SECRET_DIGITS, '7'), fabric = "osh-" + secret;

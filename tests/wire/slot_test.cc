@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The validator of slots: what a correct peer may send next, and nothing else.
+// The validator of slots: it takes what a correct peer may send next, and nothing else.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -9,7 +9,7 @@
 extern "C" {
 #include "u_base.h"
 }
-// w_slot.h speaks C11 atomics; the tests only need the checks and the arithmetic.
+// w_slot.h uses C11 atomics; the tests only need the checks and the arithmetic.
 extern "C" {
 #include "w_slot_cxx.h"
 }
@@ -151,7 +151,7 @@ TEST_F(SlotCheck, RefusesOutsideAMessage)
 		{ SEND, FIRST, 0, 100, 112, 0 },		    // more than the whole
 		{ SEND, FIRST, 0, 200, 0, 0 },			    // empty and not last
 		{ SEND, FIRST | RING, 0, (1 << 20) + 1, 4096, 0 },  // too long for the VI
-		{ WRITE, FIRST | LAST, 0, 0, 97, 0 },		    // no room beside the address
+		{ WRITE, FIRST | LAST, 0, 0, 97, 0 },		    // no room after the address
 		{ WRITE, FIRST | LAST, 0, 0, 8, 8 },		    // length in a write's address
 		{ READ_REQ, FIRST | LAST, 0, 0, 15, 0 },
 		{ READ_REQ, FIRST | LAST, 0, 0, 17, 0 },

@@ -4,7 +4,10 @@
 
 #include <errno.h>
 
-/* Optional, and so not looked at: slice_end, slice_share, memory_alloc, view_end, event_fd, service. */
+/*
+ * These are optional, so they are not checked: slice_end, slice_share, memory_alloc, view_end,
+ * event_fd, service.
+ */
 int port_ops_check(const struct port_ops *ops)
 {
 	bool windows = ops->slice_alloc != NULL && ops->slice_free != NULL &&
@@ -24,7 +27,10 @@ int port_ops_check(const struct port_ops *ops)
 		       : -EINVAL;
 }
 
-/* Decorators change neither the ids of slices nor the descriptors of views. */
+/*
+ * The port below all decorators, which change neither the ids of slices nor the descriptors of
+ * views.
+ */
 static struct port *innermost(struct port *p)
 {
 	while (p->inner != NULL)

@@ -17,18 +17,18 @@
  *     that may ring them misbehaves: a thread that sleeps polls again after a bounded time.
  *     Clearing a mask delivers what was already set.
  *  6. Bytes in an inbound slice were written by another host: hostile until checked.
- *  7. What a process can write of a host's registers changes nothing that others rely
- *     on: the state of links, scratchpads and the agents' doorbells are out of its reach.
+ *  7. Registers that a process can write hold nothing that others rely on: it cannot write the
+ *     state of links, scratchpads and the agents' doorbells.
  *
  * One `struct port` is one process's view of one port.  The agent creates ports (emu: port_emu.h);
- * a process attaches to its agent's ports with the text and descriptors that the agent hands it
+ * a process attaches to its agent's ports with the text and descriptors that it gets from the agent
  * (port_attach()).  Decorators wrap a port (port_strict.h, port_fault.h, port_model.h).
  *
  * Each operation is documented at its function below.  All return 0 or -errno unless they say
  * otherwise; outputs are written on success only.  Any thread may call any of them, several at
- * once; none may be called from a signal handler.  "Does not block" means: no sleep and no wait
- * for the peer or for another process, though a port's own mutex may be taken for a short time.
- * "Agents only" means: on what port_attach() made, a *view*, it does nothing or answers -EPERM.
+ * once; none may be called from a signal handler.  "Does not block" means: no sleep and no wait for
+ * the peer or for another process, though a port's own mutex may be taken for a short time.
+ * "Agents only" means: on a *view*, which port_attach() made, it does nothing or returns -EPERM.
  */
 #ifndef PORT_H
 #define PORT_H
@@ -53,10 +53,10 @@
  * @irq:	the interrupts of the host, from port_irq_open(); must outlive the view.
  *
  * The view owns the descriptors on success; on failure they stay the caller's.  Slices,
- * scratchpads, port_link_enable() and port_export_view() are the agent's alone: a view answers
- * -EPERM, and reads scratchpads as all ones.  Does not block.
+ * scratchpads, port_link_enable() and port_export_view() are for the agent only: on a view they
+ * return -EPERM, and scratchpads read as all ones.  Does not block.
  *
- * Return: 0; -EINVAL when the text is none of this version, which is logged; -ENOMEM and other
+ * Return: 0; -EINVAL when the text is not of this version, which is logged; -ENOMEM and other
  * errors of mmap().
  */
 int port_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
@@ -66,7 +66,7 @@ int port_attach(const char *text, const int *fds, unsigned int nfds, struct port
  * port_decorate() - wrap a port in the decorators that a kind names.
  * @p:		 the port; owned by *@out on success.
  * @kind:	 the kind of @p, then names after plus signs: "emu", "emu+strict", "emu+fault",
- *		 "emu+strict+fault", "emu+model", "emu+model:gen3x8:1000", and the same of "cdev".
+ *		 "emu+strict+fault", "emu+model", "emu+model:gen3x8:1000", and likewise with "cdev".
  * @fault_options: for `fault` (port_fault.h), "" for none.
  * @seed:	 for `strict` and `fault`, which draw from it.
  *
@@ -101,9 +101,9 @@ int port_ops_check(const struct port_ops *ops);
  * @fds:	descriptors to hand on with it, borrowed until the next port_service().
  * @nfds_out:	how many there are.
  *
- * The view holds for the cable that is plugged now.  After another one was plugged, and the link
- * came up with a new generation, processes attach anew; old views say that the link is down.
- * Agents only.  Does not block.
+ * The view is valid for the cable that is plugged now.  When another cable has been plugged and the
+ * link has come up with a new generation, processes attach again; old views say that the link is
+ * down.  Agents only.  Does not block.
  *
  * Return: 0; -ENOSPC when @size or PORT_ATTACH_FDS is too small; -EPERM on a view.
  */
@@ -114,18 +114,19 @@ static inline int port_export_view(struct port *p, char *text, size_t size,
 }
 
 /**
- * port_view_ends() - can port_view_end() take the view of a process from it?
+ * port_view_ends() - can port_view_end() end the view of a process?
  *
- * Then the caller keeps a descriptor of its own of the first that port_export_view() gave.
+ * If so, the caller keeps a duplicate of the first descriptor that port_export_view() gave.
  */
 bool port_view_ends(struct port *p);
 
 /**
- * port_view_end() - take a view from its process, which has left or gets another one.
- * @fd:	of the first descriptor of the view; stays the caller's.
+ * port_view_end() - end the view of a process that has left or gets another one.
+ * @fd:	a duplicate of the first descriptor of the view; stays the caller's.
  *
- * Whoever keeps descriptors of the view rings nothing by it any more and takes no room of the adapter; it still
- * reads the state of the link (cdev).  Nothing where port_view_ends() is false.  Agents only.
+ * A process that keeps descriptors of the view can no longer ring by it and takes no room of the
+ * adapter; it can still read the state of the link (cdev).  Does nothing where port_view_ends() is
+ * false.  Agents only.
  */
 void port_view_end(struct port *p, int fd);
 
@@ -146,8 +147,8 @@ void port_close(struct port *p);
  * @out:	the slice: its memory is zero, its length the rounded one, its descriptor the
  *		caller's to close.
  *
- * The peer opens the slice by its id, which the caller has to tell it; an offer is sent before
- * this returns, so the peer cannot hear the id first.  Offers end with the cable, the slice does
+ * The peer opens the slice by its id, which the caller has to tell it; the offer is sent before
+ * this returns, so it precedes any message with the id.  Offers end with the cable, the slice does
  * not.  Agents only.  Does not block.
  *
  * Return: 0; -EINVAL for a @len of 0; -ENOSPC when the window is exhausted; -ENOTCONN when there
@@ -162,14 +163,14 @@ static inline int port_slice_alloc(struct port *p, size_t len, struct port_slice
 /**
  * port_memory_alloc() - allocate memory of this port's window that is offered to nobody yet.
  * @len:	bytes, at least 1; rounded up to limits.slice_align.
- * @out:	as of port_slice_alloc(), but that @out->id means nothing to the peer.
+ * @out:	as for port_slice_alloc(), but @out->id means nothing to the peer.
  *
- * For port_slice_share() of this port, as often as the peer is to open it, and port_slice_free() with
- * @out->id.  Unlike offers it does not end with the link, and can be allocated while that is down, if
- * the link was up once.  Agents only.  Does not block.
+ * For port_slice_share() of this port, once for each time that the peer is to open it, and for port_slice_free() with
+ * @out->id.  Unlike offers it does not end with the link, and can be allocated while the link is down, if it was up
+ * once.  Agents only.  Does not block.
  *
- * Return: 0; -EOPNOTSUPP when any memory can be shared, so that none has to be of this window; -EINVAL,
- * -ENOSPC, -ENOMEM, -EMFILE and -EPERM as of port_slice_alloc().
+ * Return: 0; -EOPNOTSUPP when any memory can be shared, so that it does not have to be part of this
+ * window; -EINVAL, -ENOSPC, -ENOMEM, -EMFILE and -EPERM as for port_slice_alloc().
  */
 int port_memory_alloc(struct port *p, size_t len, struct port_slice *out);
 
@@ -181,7 +182,7 @@ int port_memory_alloc(struct port *p, size_t len, struct port_slice *out);
  * An offer that the peer has not opened is withdrawn and the bytes return to the window.  Memory
  * that is mapped here stays mapped.  A peer that has mapped it may store into it until it unmaps it
  * (emu: such memory is not used again), or until its agent's port has ended the map, after which
- * stores through it go nowhere (cdev: only then the pages are used again).  Agents only.  Does not
+ * stores through it are lost (cdev: only then are the pages used again).  Agents only.  Does not
  * block.
  */
 static inline void port_slice_free(struct port *p, uint32_t id)
@@ -190,43 +191,45 @@ static inline void port_slice_free(struct port *p, uint32_t id)
 }
 
 /**
- * port_slice_end() - port_slice_free() of a slice that the processes of this host have let go of.
+ * port_slice_end() - port_slice_free() of a slice that no process of this host uses any more.
  * @id:	its id; one that is unknown is ignored.
  *
- * A process that has kept a descriptor or a map of it all the same does not keep its bytes: when they return to the
- * window the map shows other memory, which nobody else has (cdev).  So the caller knows that the process has
- * unmapped the slice or has ended.  Agents only.  Does not block.
+ * The caller knows that the processes which had the slice have unmapped it or have ended.  A
+ * process that has kept a descriptor or a map of it nevertheless does not keep its bytes: when they
+ * return to the window the map shows other memory, which nobody else has (cdev).  Agents only.
+ * Does not block.
  */
 void port_slice_end(struct port *p, uint32_t id);
 
 /**
  * port_slice_share() - offer memory of this host to the peer of this port.
- * @fd:		the slice's descriptor, which stays the caller's.
- * @len:	bytes of it that are offered, at least 1.
+ * @fd:		the memory's descriptor, which stays the caller's.
+ * @len:	how many of its bytes are offered, at least 1.
  * @id_out:	the name by which the peer opens it, for port_slice_free().
  *
- * Takes nothing of the window, unless the memory is of no window and has to be put behind one (cdev,
- * where an IOMMU translates): then all of it is pinned, which takes time by its size, and takes room,
- * once for all offers of it, until the peer's agent has ended the last.  Agents only.  Waits for no peer.
+ * Takes no room of the window, unless the memory belongs to no window and has to be put behind one
+ * (cdev, where an IOMMU translates).  Then all of it is pinned, which takes time in proportion to
+ * its size, and it takes room, once for all its offers, until the peer's agent has ended the last
+ * of them.  Agents only.  Does not wait for the peer.
  *
- * Return: 0; -EINVAL for a @len of 0 or a descriptor that is no sealed memory; -ERANGE when the
- * memory is shorter than @len; -ENOTCONN, -ENOBUFS, -ENOMEM and -EPERM as of port_slice_alloc();
- * -EOPNOTSUPP when the back end cannot share, or not this memory; -ENOSPC, -EDQUOT when it finds no
- * room behind the window, -ENOMEM when it may not be pinned.
+ * Return: 0; -EINVAL for a @len of 0 or a descriptor of anything but sealed memory; -ERANGE when
+ * the memory is shorter than @len; -ENOTCONN, -ENOBUFS, -ENOMEM and -EPERM as for
+ * port_slice_alloc(); -EOPNOTSUPP when the back end cannot share, or not this memory; -ENOSPC,
+ * -EDQUOT when it finds no room behind the window, -ENOMEM when it may not be pinned.
  */
 int port_slice_share(struct port *p, int fd, size_t len, uint32_t *id_out);
 
 /**
  * port_peer_slice_open() - take a slice that the peer offers.
  * @id:		the peer's name for it.
- * @len:	bytes that it must have at least.
+ * @len:	the least number of bytes that it must have.
  * @fd_out:	a descriptor for port_map(), the caller's to close.
  *
  * Opening uses the offer up: the peer shares a slice again for each process that is to open it.
  * Agents only.  Does not block.
  *
  * Return: 0; -ENOENT when the peer offers no such slice; -ERANGE when it is shorter than @len, and
- * the offer stands; -EPERM on a view.
+ * the offer stays; -EPERM on a view.
  */
 static inline int port_peer_slice_open(struct port *p, uint32_t id, size_t len, int *fd_out)
 {
@@ -235,17 +238,17 @@ static inline int port_peer_slice_open(struct port *p, uint32_t id, size_t len, 
 
 /**
  * port_map() - map a slice into this process.
- * @fd:		of the slice; not needed any more afterwards.
+ * @fd:		the descriptor of the slice; not needed any more afterwards.
  * @len:	bytes from its beginning, at least 1.
  * @dir:	PORT_INBOUND for memory of this host, which is cached and may be loaded and stored;
  *		PORT_OUTBOUND for the peer's, which is only stored to, through @out->out.
  * @out:	address and length; valid until port_unmap().
  *
- * A peer can hand over any descriptor, so it is checked before it is mapped: the memory cannot
- * shrink (emu), or is a slice of this port in this direction (cdev).  Does not block.
+ * A peer can pass any descriptor, so it is checked before it is mapped: the memory cannot shrink
+ * (emu), or is a slice of this port in this direction (cdev).  Does not block.
  *
- * Return: 0; -EINVAL for a @len of 0 or a descriptor that is no such memory; -ERANGE when the
- * memory is shorter than @len; -ENOMEM and other errors of mmap().
+ * Return: 0; -EINVAL for a @len of 0 or a descriptor of anything else; -ERANGE when the memory is
+ * shorter than @len; -ENOMEM and other errors of mmap().
  */
 static inline int port_map(struct port *p, int fd, size_t len, enum port_dir dir,
 			   struct port_map *out)
@@ -270,7 +273,7 @@ static inline void port_unmap(struct port *p, struct port_map *map)
  * port_flush() - make stores to the peer visible to it.
  *
  * All stores that this thread made through outbound maps of the port are in the peer's memory on
- * return, and no later load is made before.  Waits for one read across the link, about a
+ * return, and no load that follows is made earlier.  Waits for one read across the link, about a
  * microsecond of hardware: for a thread that is about to sleep, never per message.  Says nothing
  * about whether the link is up.
  */
@@ -313,8 +316,8 @@ static inline uint32_t port_db_read(struct port *p)
  * @bits:	a mask; bits that the port does not have are ignored.
  *
  * Loads after this see everything that the peer fenced before the rings that are cleared.  So clear
- * first, then check the memory that the bits announce: a ring after that is read again.  Other
- * views keep their bits.  Does not block.
+ * first, then check the memory that the bits announce: a ring that comes later is then read again.
+ * Other views keep their bits.  Does not block.
  */
 static inline void port_db_clear(struct port *p, uint32_t bits)
 {
@@ -323,7 +326,7 @@ static inline void port_db_clear(struct port *p, uint32_t bits)
 
 /**
  * port_db_set_mask() - do not report some bits to this view.
- * @bits:	a mask; added to those that are masked already.
+ * @bits:	a mask; added to the bits that are masked already.
  *
  * port_db_read() leaves them out.  Rings still count; port_irq_wait() knows no masks, so the
  * caller leaves masked bits out of those that it waits for.  Does not block.
@@ -345,7 +348,7 @@ static inline void port_db_clear_mask(struct port *p, uint32_t bits)
 	p->ops->db_clear_mask(p, bits);
 }
 
-/* ---- scratchpads: the agents' alone ---------------------------------------------------------- */
+/* ---- scratchpads: for agents only ------------------------------------------------------------ */
 
 /**
  * port_spad_read() - read a scratchpad of this port.
@@ -393,7 +396,7 @@ static inline uint32_t port_peer_spad_read(struct port *p, unsigned int idx)
  * @idx:	below the peer's limits.spads.
  * @v:		the value.
  *
- * A posted register write, behind the stores that were fenced before: does not block.
+ * A posted register write, which arrives after the stores that were fenced before: does not block.
  *
  * Return: 0; -ENOTCONN while the link is down; -EINVAL for an @idx out of range; -EPERM on a view.
  */
@@ -422,8 +425,8 @@ static inline int port_link_enable(struct port *p)
  * port_link_disable() - take the link down, for both sides.
  *
  * On return port_link_state() says down here; the peer learns of it a moment later.  Slices stay
- * allocated and maps valid.  Nothing on `self`, whose link is always up, and on a view.  Does not
- * block.
+ * allocated and maps valid.  Does nothing on `self`, whose link is always up, and on a view.  Does
+ * not block.
  */
 static inline void port_link_disable(struct port *p)
 {
@@ -431,11 +434,11 @@ static inline void port_link_disable(struct port *p)
 }
 
 /**
- * port_link_state() - is the link up, and for which time?
- * @generation_out:	may be NULL; changes with each coming up, and says of a link that is down
- *			which generation it was.
+ * port_link_state() - is the link up, and in which generation?
+ * @generation_out:	may be NULL; changes each time that the link comes up; while the link is
+ *			down, its last generation.
  *
- * One load: cheap enough for every poll.  On a view also down when the view is of a cable that was
+ * One load: cheap enough for every poll.  A view also says down when it belongs to a cable that was
  * replaced.
  *
  * Return: PORT_LINK_UP or PORT_LINK_DOWN.
@@ -449,7 +452,7 @@ static inline enum port_link port_link_state(struct port *p, uint32_t *generatio
  * port_event_fd() - the agent's event source.
  *
  * Return: a descriptor, the port's own, that is readable when port_service() has work; -1 when
- * there is none, as of `self` and of views.
+ * there is none, as on `self` and on views.
  */
 int port_event_fd(struct port *p);
 

@@ -37,7 +37,7 @@ static void link_lose(struct cdev_port *c)
 	notify(c);
 }
 
-/* Each coming up is a new generation. */
+/* Marks the link as up, in a new generation. */
 static void link_gain(struct cdev_port *c)
 {
 	uint32_t generation = atomic_load_explicit(&c->generation, memory_order_relaxed) + 1;
@@ -66,7 +66,7 @@ static int spad_access(struct port *p, uint32_t flags, unsigned int idx, uint32_
 	return 0;
 }
 
-/* What an earlier agent of the neighbour wrote does not count any more. */
+/* Clears the values that an earlier agent of the neighbour wrote. */
 static void spads_clear(struct port *p)
 {
 	for (unsigned int i = 0; i < p->limits.spads; i++) {
@@ -76,7 +76,9 @@ static void spads_clear(struct port *p)
 	}
 }
 
-/* The memory behind the windows is known when the link has been up once. */
+/*
+ * Reads the size of the memory behind the windows, which is known when the link has been up once.
+ */
 static void window_measure(struct cdev_port *c, const struct viaduct_info *info)
 {
 	uint64_t sum = 0;
@@ -120,7 +122,7 @@ static void on_gone(struct cdev_port *c)
 	epoll_ctl(c->epoll_fd, EPOLL_CTL_DEL, c->view.fd, NULL);
 }
 
-/* Brings this port to what the module says of the link, and to what the neighbour's table says. */
+/* Updates the state of this port from the module's state of the link and the neighbour's table. */
 static void link_step(struct cdev_port *c)
 {
 	struct viaduct_info info;
@@ -144,7 +146,7 @@ static void link_step(struct cdev_port *c)
 		return;
 	if (cdev_tables_greet(&c->tables))
 		link_gain(c);
-	/* For a neighbour that takes this for the generation before. */
+	/* The neighbour may still take this for the generation before. */
 	cdev_ring(&c->view.port, c->agent_bits);
 }
 
@@ -173,7 +175,9 @@ static void port_link_off(struct port *p)
 	link_set(cdev_port(p), false);
 }
 
-/* A table that the neighbour has begun anew ends this generation; service sees to the next. */
+/*
+ * A table that the neighbour has begun again ends this generation; port_service() begins the next.
+ */
 static enum port_link port_state(struct port *p, uint32_t *generation_out)
 {
 	struct cdev_port *c = cdev_port(p);
@@ -409,7 +413,7 @@ int port_cdev_create(const struct port_cdev_cfg *cfg, struct port **out)
 	c->client_fd = c->epoll_fd = c->event_fd = c->timer_fd = c->tables.slice_fd = -1;
 	pthread_mutex_init(&c->lock, NULL);
 	u_random(&first, sizeof(first));
-	/* One of an earlier agent must not come again soon. */
+	/* A generation of an earlier agent must not come again soon. */
 	atomic_store(&c->generation, first & 0x00ffffffu);
 	err = port_start(c, cfg);
 	if (err != 0) {

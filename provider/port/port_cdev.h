@@ -9,7 +9,7 @@
  * - Agents say which slices they offer in a table, which lies at the beginning of the first window
  *   of each and which only the neighbour's agent writes.  It holds a handshake, too: a port says
  *   that its link is up when both tables are in place and each agent has seen the other's nonce.
- * - A slice lies behind one adapter, so only slices of this very port can be shared.
+ * - A slice lies behind one adapter, so only slices of this port itself can be shared.
  */
 #ifndef PORT_CDEV_H
 #define PORT_CDEV_H
@@ -19,13 +19,13 @@
 
 struct port_cdev_cfg {
 	struct port_emu_cfg port; /* bits, scratchpads and window: the most to be used; 0: all */
-	int fd;			  /* of port_cdev_open(); taken, also on failure */
-	int irq_fd;		  /* where its doorbells interrupt, */
-	int agent_irq_fd;	  /* but for those of agent_bits; both stay the caller's */
-	struct port_irq *irq;	  /* as irq_fd */
+	int fd;		      /* from port_cdev_open(); owned by the port, and closed on failure */
+	int irq_fd;	      /* interrupt object of its doorbells, */
+	int agent_irq_fd;     /* and of those in agent_bits; both stay the caller's */
+	struct port_irq *irq; /* interrupts of irq_fd */
 };
 
-/* A port whose link is down until both sides enabled it. */
+/* Makes a port whose link is down until both sides have enabled it. */
 int port_cdev_create(const struct port_cdev_cfg *cfg, struct port **out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cdev: the character device of an adapter: opened, and asked what it has. */
+/* cdev: opens the character device of an adapter and reads its properties. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The character device of an adapter: opening it, and what the adapter has. */
+/* The character device of an adapter: opening it, and the properties of the adapter. */
 #ifndef PORT_CDEV_DEVICE_H
 #define PORT_CDEV_DEVICE_H
 
@@ -8,15 +8,15 @@
 
 #include "u_fd.h"
 
-/* An adapter that this process has, as its agent, and its interrupt objects.  The log says why not. */
+/* Opens an adapter as its agent.  0 or -errno; the log says why it failed. */
 int port_cdev_open(const char *path, int *fd_out);
-/* The same without a line in the log; the text says what an error of it means. */
+/* As port_cdev_open(), without a line in the log; port_cdev_reason() says what its error means. */
 int port_cdev_try(const char *path, int *fd_out);
 const char *port_cdev_reason(int err, char text[U_FD_ERROR]);
 
 #define PORT_CDEV_WINDOWS 8
 
-/* What the adapter has, and its link as the module sees it. */
+/* The properties of an adapter, and its link as the module sees it. */
 struct port_cdev_info {
 	uint32_t windows;
 	struct {
@@ -30,7 +30,10 @@ struct port_cdev_info {
 int port_cdev_ask(int fd, struct port_cdev_info *out);
 
 int port_cdev_irq_make(int fd, int *irq_fd_out);
-/* Doorbell bits of an adapter, at most PORT_DB_MAX; 0 when the descriptor is none. */
+/*
+ * Returns the number of doorbell bits of an adapter, at most PORT_DB_MAX; 0 when the descriptor is
+ * not of an adapter.
+ */
 uint32_t port_cdev_db_bits(int fd);
 
 #endif

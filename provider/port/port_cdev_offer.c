@@ -11,7 +11,7 @@
 #include "port_cdev_priv.h"
 #include "u_fd.h"
 
-#define STEP_NS 5000000 /* between two greetings, or two questions for ends */
+#define STEP_NS 5000000 /* between two greetings, or two requests to end slices */
 
 void cdev_timer_set(struct cdev_port *c, bool on)
 {
@@ -60,7 +60,7 @@ static int slice_offer(struct cdev_port *c, struct cdev_slice *s, const struct c
 	return 0;
 }
 
-/* Nobody is told of it, so its id is of this host only. */
+/* Keeps a slice that is not offered: its id has a meaning on this host only. */
 static void slice_keep(struct cdev_port *c, struct cdev_slice *s)
 {
 	do {
@@ -197,7 +197,10 @@ static int entry_share(struct cdev_port *c, int slice_fd, size_t len, const stru
 	return 0;
 }
 
-/* Memory of programs that the neighbour may still reach; a piece counts for each of its offers. */
+/*
+ * Counts the bytes of programs' memory that was freed here and that the neighbour may still reach;
+ * memory counts once for each of its offers.
+ */
 static uint64_t adopted_leaving(const struct cdev_port *c)
 {
 	uint64_t sum = 0;
@@ -207,7 +210,10 @@ static uint64_t adopted_leaving(const struct cdev_port *c)
 	return sum;
 }
 
-/* Has the module put all of the memory behind the window.  A slice that keeps it there, or -errno. */
+/*
+ * Makes the module put all of the memory behind the window.  Returns the descriptor of a slice that
+ * keeps it there, or -errno.
+ */
 static int memory_adopt(struct cdev_port *c, int fd, const struct stat *memory)
 {
 	size_t len = (size_t)memory->st_size;
@@ -231,7 +237,10 @@ static int memory_adopt(struct cdev_port *c, int fd, const struct stat *memory)
 	return err != 0 ? err : a.fd;
 }
 
-/* All offers of a piece of memory are of one slice, which goes with the last of them that the neighbour has ended. */
+/*
+ * Offers memory of a program.  All offers of it share one slice, which ends when the neighbour has
+ * ended the last of them.
+ */
 static int memory_share(struct cdev_port *c, int fd, size_t len, uint32_t *id_out)
 {
 	struct cdev_slice *other;
@@ -255,7 +264,10 @@ static int memory_share(struct cdev_port *c, int fd, size_t len, uint32_t *id_ou
 	return err;
 }
 
-/* Memory of this port's own window, or, where an IOMMU translates for the adapter, any. */
+/*
+ * Shares memory of this port's own window or, where an IOMMU translates for the adapter, any
+ * memory.
+ */
 int cdev_offer_share(struct port *p, int fd, size_t len, uint32_t *id_out)
 {
 	struct cdev_port *c = cdev_port(p);
@@ -274,7 +286,7 @@ int cdev_offer_share(struct port *p, int fd, size_t len, uint32_t *id_out)
 	return err;
 }
 
-/* The room of the window that a slice took, unless other offers of the same memory stand. */
+/* Returns the room of the window that a slice took, unless its memory has other offers. */
 static void uncount(struct cdev_port *c, const struct cdev_slice *s)
 {
 	struct stat memory = { .st_dev = s->device, .st_ino = s->inode };
@@ -322,7 +334,10 @@ void cdev_offer_end(struct port *p, uint32_t id)
 	slice_drop(p, id, true);
 }
 
-/* What the neighbour says of its slice is checked by the module, against the adapter's window. */
+/*
+ * Opens a slice at the place that the neighbour names; the module checks that against the adapter's
+ * window.
+ */
 static int slice_open(struct cdev_port *c, uint32_t id, size_t len, int *fd_out)
 {
 	struct viaduct_slice s = { .direction = VIADUCT_OUTBOUND };
@@ -336,7 +351,7 @@ static int slice_open(struct cdev_port *c, uint32_t id, size_t len, int *fd_out)
 		return err;
 	if (len > place.len)
 		return -ERANGE;
-	cdev_offers_step(c); /* what the neighbour has freed counts no more */
+	cdev_offers_step(c); /* slices that the neighbour has freed no longer count */
 	s.window = place.window;
 	s.offset = place.offset;
 	s.len = place.len;

@@ -11,7 +11,7 @@
 
 #define CDEV_OFFERS_MAX 1024u /* slices offered over one link and not opened yet */
 
-/* The bits of a mask from 0 on without a gap, at most PORT_DB_MAX: adapters have no others. */
+/* Returns how many bits of a mask are set from bit 0 on without a gap, at most PORT_DB_MAX. */
 uint32_t cdev_bits(uint64_t mask);
 
 /* ---- a process's view: the agent's own, or a client's --------------------------------------- */
@@ -35,7 +35,7 @@ int cdev_view_init(struct cdev_view *v, const struct port_ops *ops, struct port_
 		   const char *name, uint32_t db_bits);
 void cdev_view_fini(struct cdev_view *v);
 int cdev_view_text(const struct cdev_view *v, uint32_t bits, char *text, size_t size);
-/* A client's view from one segment of view text.  The descriptors stay the caller's. */
+/* Makes a client's view from one segment of view text.  The descriptors stay the caller's. */
 int cdev_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
 		struct port **out);
 
@@ -48,7 +48,7 @@ uint32_t cdev_db_read(struct port *p);
 void cdev_db_clear(struct port *p, uint32_t bits);
 void cdev_db_set_mask(struct port *p, uint32_t bits);
 void cdev_db_clear_mask(struct port *p, uint32_t bits);
-/* As the module says: VIADUCT_LINK_*. */
+/* Returns the state of the link as the module has it: VIADUCT_LINK_*. */
 uint32_t cdev_view_link(const struct cdev_view *v, uint32_t *generation_out);
 
 /* ---- the table of offers --------------------------------------------------------------------- */
@@ -63,13 +63,14 @@ uint32_t cdev_view_link(const struct cdev_view *v, uint32_t *generation_out);
 struct cdev_table {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t hello; /* the writer's nonce of this generation of the link */
-	_Atomic uint32_t ack;	/* the reader's, as the writer has read it */
+	_Atomic uint32_t ack;	/* the reader's nonce, as the writer has read it */
 	_Atomic uint32_t ends;	/* slices of the writer's that the reader is to end, so far */
-	_Atomic uint32_t ended; /* of the reader's, how many the writer has ended */
+	_Atomic uint32_t ended; /* how many of the reader's slices the writer has ended */
 	uint32_t pad[11];
-	_Atomic uint32_t opened[CDEV_OFFERS_MAX]; /* ids of the reader's that the writer opened */
+	/* ids of the reader's offers that the writer opened */
+	_Atomic uint32_t opened[CDEV_OFFERS_MAX];
 	struct {
-		_Atomic uint32_t id; /* written behind the rest; 0: nothing is offered */
+		_Atomic uint32_t id; /* written after the rest; 0: nothing is offered */
 		_Atomic uint32_t window;
 		_Atomic uint64_t offset;
 		_Atomic uint64_t len;
@@ -89,7 +90,7 @@ struct cdev_tables {
 	_Atomic uint32_t peer_nonce;
 	uint32_t count;			 /* offers made */
 	uint32_t mine[CDEV_OFFERS_MAX];	 /* ids of offers that stand, by slot */
-	uint32_t taken[CDEV_OFFERS_MAX]; /* ids of the neighbour's that were opened */
+	uint32_t taken[CDEV_OFFERS_MAX]; /* ids of the neighbour's offers that were opened */
 };
 
 struct cdev_place {
@@ -100,28 +101,34 @@ struct cdev_place {
 void cdev_tables_init(struct cdev_tables *t, struct port *p);
 void cdev_tables_fini(struct cdev_tables *t);
 
-/* A new generation of the link: both tables are mapped, and this host's is empty.  0, -EAGAIN, -errno. */
+/*
+ * Begins a new generation of the link: maps both tables and empties this host's.  0, -EAGAIN,
+ * -errno.
+ */
 int cdev_tables_begin(struct cdev_tables *t, int port_fd);
-/* The link is down: the neighbour's table is not there any more. */
+/* The link is down: unmaps the neighbour's table. */
 void cdev_tables_end(struct cdev_tables *t);
-/* Says hello and answers the neighbour's.  True when both did. */
+/* Says hello and answers the neighbour's hello.  True when both hosts did. */
 bool cdev_tables_greet(struct cdev_tables *t);
-/* Does the neighbour still mean the generation in which cdev_tables_greet() was true? */
+/* Is the neighbour still in the generation in which cdev_tables_greet() was true? */
 bool cdev_tables_stand(const struct cdev_tables *t);
 
-/* 0 and the id, or -ENOBUFS. */
+/* Enters an offer.  0 and the id, or -ENOBUFS. */
 int cdev_tables_offer(struct cdev_tables *t, const struct cdev_place *place, uint32_t *id_out);
 void cdev_tables_withdraw(struct cdev_tables *t, uint32_t id);
-/* 0, or -ENOENT. */
+/* Looks up an offer of the neighbour.  0, or -ENOENT. */
 int cdev_tables_find(struct cdev_tables *t, uint32_t id, struct cdev_place *out);
 void cdev_tables_take(struct cdev_tables *t, uint32_t id);
 
-/* Slice number n that the neighbour is to end; it sees what was told. */
+/*
+ * Enters number n of the slices that the neighbour is to end; it sees them when
+ * cdev_tables_end_tell() has told it the count.
+ */
 void cdev_tables_end_ask(struct cdev_tables *t, uint32_t n, uint32_t id);
 void cdev_tables_end_tell(struct cdev_tables *t, uint32_t count);
-/* How many it says that it has ended. */
+/* Returns how many slices the neighbour says that it has ended. */
 uint32_t cdev_tables_ended(const struct cdev_tables *t);
-/* The same of its slices, which this host is to end. */
+/* Return how many slices of the neighbour this host is to end, and the id of number n. */
 uint32_t cdev_tables_end_wanted(const struct cdev_tables *t);
 uint32_t cdev_tables_end_id(const struct cdev_tables *t, uint32_t n);
 void cdev_tables_end_answer(struct cdev_tables *t, uint32_t count);
@@ -133,50 +140,57 @@ struct cdev_slice {
 	uint32_t id;
 	int fd; /* keeps the pages */
 	uint64_t len;
-	uint32_t window; /* own slices: where it is.  Several entries can be of one slice */
+	uint32_t window; /* own slices: its place in the windows.  Several entries can belong to one slice */
 	uint64_t offset;
-	bool counted; /* own slices: takes part of the window */
-	bool ends;    /* own slices: processes have let go of it */
+	bool counted; /* own slices: takes room of the window */
+	bool ends;    /* own slices: no process uses it any more */
 	bool offered; /* own slices: the neighbour knows it, or may */
-	/* Own slices that lead to other memory of this host: of which file.  inode 0: the window's own. */
+	/*
+	 * Own slices that lead to other memory of this host: the file of that memory.  inode 0:
+	 * memory of the window itself.
+	 */
 	dev_t device;
 	ino_t inode;
 };
 
-/* With a descriptor of its own; NULL and errno. */
+/* Makes an entry with a duplicate of the descriptor; NULL and errno on failure. */
 struct cdev_slice *cdev_slice_new(int fd, uint64_t len);
 void cdev_slice_delete(struct cdev_slice *s);
 /* A list is empty when it is NULL. */
 void cdev_list_add(struct cdev_slice **list, struct cdev_slice *s);
 struct cdev_slice *cdev_list_find(struct cdev_slice *list, uint32_t id);
-/* One that leads to this memory, or NULL. */
+/* Returns a slice that leads to this memory, or NULL. */
 struct cdev_slice *cdev_list_adopted(struct cdev_slice *list, const struct stat *memory);
 void cdev_list_take(struct cdev_slice **list, struct cdev_slice *s);
 void cdev_list_clear(struct cdev_slice **list);
 
 struct cdev_ends {
-	struct cdev_slice *leaving; /* own ones that were freed, oldest first */
-	uint32_t asked, answered;   /* of these, in this generation of the link */
-	struct cdev_slice *opened;  /* the neighbour's */
-	_Atomic uint32_t served;    /* of what it asks for */
+	struct cdev_slice *leaving; /* own slices that were freed, oldest first */
+	uint32_t asked, answered;   /* how many of these, in this generation of the link */
+	struct cdev_slice *opened;  /* the neighbour's slices that are open here */
+	_Atomic uint32_t served;    /* how many of its requests to end slices were served */
 };
 
 /* An own slice that was offered is freed: its pages are kept until the neighbour has answered. */
 void cdev_ends_leave(struct cdev_ends *e, struct cdev_slice *s);
 void cdev_ends_ask(struct cdev_ends *e, struct cdev_tables *t);
-/* A slice or a view of a process, by any of its descriptors: whoever keeps it has nothing of the adapter any more. */
+/*
+ * Ends a slice or a view of a process, given by any of its descriptors: a process that keeps it can
+ * no longer use the adapter by it.
+ */
 void cdev_end(int port_fd, int fd);
 /*
- * While the link is down nobody answers, perhaps for long: the places of slices that leave stay taken, but memory of
- * programs is given back, unless another offer of it stands.  Of one of them, and of all.
+ * While the link is down nobody answers, perhaps for long: the places of slices that leave stay
+ * taken, but memory of programs is given back, unless it has another offer.  For one slice, and for
+ * all of them.
  */
 void cdev_slice_disown(const struct cdev_slice *s, struct cdev_slice *own, int port_fd);
 void cdev_ends_disown(const struct cdev_ends *e, struct cdev_slice *own, int port_fd);
-/* Does the neighbour ask for something?  Any thread may call it. */
+/* Does the neighbour want slices to be ended?  Any thread may call it. */
 bool cdev_ends_wanted(const struct cdev_ends *e, const struct cdev_tables *t);
-/* Ends that. */
+/* Ends the slices that the neighbour wants to be ended. */
 void cdev_ends_serve(struct cdev_ends *e, struct cdev_tables *t, int port_fd);
-/* Before this host greets: the neighbour's slices of the last generation have ended. */
+/* Before this host greets: ends all slices of the neighbour from the last generation. */
 void cdev_ends_begin(struct cdev_ends *e, int port_fd);
 void cdev_ends_fini(struct cdev_ends *e);
 
@@ -201,25 +215,30 @@ struct cdev_port {
 	struct cdev_slice *own;
 	struct cdev_ends ends;
 	uint64_t window_used;
-	uint32_t memory_id; /* given last to memory that is not offered */
+	uint32_t memory_id; /* the last id given to memory that is not offered */
 	bool timed;
-	int client_fd; /* the last that was exported */
+	int client_fd; /* the descriptor of the view exported last */
 	int epoll_fd, event_fd, timer_fd;
 };
 
 /*
- * Deletes an own slice that is in no list any more.  If it was the last entry, and processes have let go of the slice,
- * none of them has its pages any more.
+ * Deletes an own slice that is in no list any more.  If it was the last entry, and no process uses
+ * the slice any more, this takes its pages from all maps.
  */
 void cdev_own_delete(struct cdev_port *c, struct cdev_slice *s);
-/* Own slices that the neighbour has ended are deleted. */
+/* Deletes the own slices that the neighbour has ended. */
 void cdev_ends_answered(struct cdev_port *c);
-/* The neighbour has greeted, and so ended all of the last generation. */
+/* The neighbour has greeted, so it has ended all slices of the last generation: deletes those. */
 void cdev_ends_begun(struct cdev_port *c);
 
-/* While the link is up.  Asks, answers, and takes answers.  Caller holds the lock, as of the next. */
+/*
+ * While the link is up: asks the neighbour to end slices, answers its requests, and takes its
+ * answers.  Caller holds the lock, here and in the next function.
+ */
 void cdev_offers_step(struct cdev_port *c);
-/* Has service called every few milliseconds, or not. */
+/*
+ * Makes event_fd readable every few milliseconds, so that port_service() is called, or ends that.
+ */
 void cdev_timer_set(struct cdev_port *c, bool on);
 
 /* Operations on slices of the agent's port; they take the lock. */

@@ -3,9 +3,10 @@
  * cdev: lists of slices, and the end of those that the neighbour has opened.
  *
  * The pages of a slice that is freed are not used again before the neighbour's agent has ended its
- * outbound slice, whoever maps that: the descriptor that is kept here holds them.  It is asked by a
- * fifo in its table, and answers by a count in this host's; both count from the nonce of the host
- * that asks.  The next generation of the link begins with all of them ended, so then nobody is asked.
+ * outbound slice, whichever process maps that: the descriptor that is kept here holds them.  This
+ * host asks for that in a fifo of the table in the neighbour's window, and the neighbour answers by
+ * a count in this host's; both count from the nonce of the host that asks.  The next generation of
+ * the link begins with all slices ended, so nothing is asked for then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +43,7 @@ void cdev_list_add(struct cdev_slice **list, struct cdev_slice *s)
 	*list = s;
 }
 
-/* Behind the last. */
+/* Appends a slice to the end of the list. */
 static void list_append(struct cdev_slice **list, struct cdev_slice *s)
 {
 	while (*list != NULL)
@@ -88,8 +89,8 @@ void cdev_end(int port_fd, int fd)
 	struct viaduct_end end = { .fd = fd };
 
 	/*
-	 * Fails when the adapter is gone, and all of it, or for memory of a program to which its places
-	 * may lead for ever: that stays pinned, whatever is done here.
+	 * Fails when the adapter is gone, and its slices with it, or for memory of a program to
+	 * which the adapter may lead for ever: that stays pinned, whatever is done here.
 	 */
 	ioctl(port_fd, VIADUCT_END, &end);
 }
@@ -148,7 +149,7 @@ void cdev_ends_answered(struct cdev_port *c)
 	struct cdev_ends *e = &c->ends;
 
 	if (answered - e->answered > e->asked - e->answered)
-		return; /* nothing of this generation, or a lie */
+		return; /* not of this generation, or false */
 	while (e->answered != answered) {
 		leaving_delete(c);
 		e->answered++;
@@ -171,7 +172,10 @@ void cdev_ends_disown(const struct cdev_ends *e, struct cdev_slice *own, int por
 
 /* ---- the neighbour's slices, which this agent has opened -------------------------------------- */
 
-/* A count that is too high is not of this generation, or a lie. */
+/*
+ * Returns how many requests of the neighbour are not served yet; one that is too high is not of this generation, or
+ * false, and counts as none.
+ */
 static uint32_t wanted(const struct cdev_ends *e, const struct cdev_tables *t)
 {
 	uint32_t n =

@@ -4,7 +4,7 @@
  *
  * A store into a window that is not ready yet is lost, and neither side can know when the other's
  * is.  So each repeats its greeting until it is answered: a table is emptied before its owner says
- * hello, and an answer proves that the hello arrived, so what is stored after it stays.
+ * hello, and an answer proves that the hello arrived, so later stores are not lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,8 @@ static uint32_t random_word(void)
 
 	do {
 		u_random(&r, sizeof(r));
-	} while (r == 0 || r == UINT32_MAX); /* what an empty table and a dead link read as */
+		/* the values that an empty table and a dead link give */
+	} while (r == 0 || r == UINT32_MAX);
 	return r;
 }
 
@@ -68,8 +69,8 @@ void cdev_tables_fini(struct cdev_tables *t)
 }
 
 /*
- * The first slice that is taken of a port.  Until the kernel is done with an agent that ended a
- * moment ago, its table is in that place.
+ * Takes the first slice of a port.  The table of an agent that ended a moment ago is in that place
+ * until the kernel has cleaned up after it.
  */
 static int table_make(struct cdev_tables *t, int port_fd)
 {
@@ -195,7 +196,7 @@ void cdev_tables_withdraw(struct cdev_tables *t, uint32_t id)
 	u_out_fence(&t->out.out);
 }
 
-/* The id is loaded before and after the rest, which changes only while it is 0. */
+/* Loads the id before and after the rest, which changes only while the id is 0. */
 int cdev_tables_find(struct cdev_tables *t, uint32_t id, struct cdev_place *out)
 {
 	uint32_t slot = slot_of(id);

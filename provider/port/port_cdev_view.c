@@ -16,7 +16,7 @@
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-/* Flags and indices are single stores; the order of other bytes is decided by the fence. */
+/* Flags and indices are single stores; other bytes are ordered only by the fence. */
 static void out_store(const struct u_out *out, void *dst, const void *src, size_t n)
 {
 	uint64_t v64;
@@ -33,7 +33,7 @@ static void out_store(const struct u_out *out, void *dst, const void *src, size_
 	}
 }
 
-/* Orders stores to write-combining memory, and lets those before leave the processor now. */
+/* Orders stores to write-combining memory, and makes earlier ones leave the processor now. */
 static void out_fence(const struct u_out *out)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -48,8 +48,9 @@ static void out_fence(const struct u_out *out)
 static const struct u_out_ops out_ops = { .store = out_store, .fence = out_fence };
 
 /*
- * Where a slice is, if it is one of this port.  The module knows its own descriptors, but another
- * kind, which a peer or an agent may hand over, could answer to a call as late as it likes.
+ * Finds the place of a slice, if it is one of this port.  The module knows its own descriptors; a
+ * descriptor of another kind, which a peer or an agent may pass, could delay the answer to a call
+ * for any time.
  */
 static int slice_info(const struct cdev_view *v, int fd, struct viaduct_slice *out)
 {
@@ -152,7 +153,7 @@ void cdev_ring(struct port *p, uint32_t bits)
 
 	if (ring.db_bits == 0)
 		return;
-	/* A ring that waits for its turn and is interrupted has rung nothing. */
+	/* A call that was interrupted while it waited for its turn has rung nothing. */
 	while (ioctl(v->fd, VIADUCT_RING, &ring) != 0 && errno == EINTR)
 		;
 }

@@ -171,7 +171,7 @@ static const struct port_ops emu_ops = {
 	.close = port_emu_close,
 };
 
-/* Nothing ever happens to the link of self, so it is no event source. */
+/* Nothing to do: the link of self is always up and never changes, so it has no event source. */
 static int self_link_enable(struct port *p)
 {
 	return 0;

@@ -89,7 +89,7 @@ void emu_cable_say(struct emu_port *e, const struct emu_msg *msg)
 	int err;
 
 	if (e->sock < 0 || e->hello_owed)
-		return; /* HELLO says all there is to say */
+		return; /* HELLO will carry the state */
 	emu_cable_output(e);
 	if (e->sock < 0)
 		return;
@@ -123,9 +123,9 @@ int emu_cable_offer(struct emu_port *e, uint32_t id, size_t len, int fd)
 }
 
 /*
- * Sends this port's description and its descriptors.  A far side that has not accepted this cable
- * yet, or not checked the credentials of this side, takes no descriptors (-EPERM): then the message
- * is owed, and is sent when the far side's HELLO comes.  0 or -errno.
+ * Sends this port's description and its descriptors.  A far side that has not yet accepted this
+ * cable, or not yet checked the credentials of this side, takes no descriptors (-EPERM): then the
+ * message is still to be sent, and goes when the far side's HELLO comes.  0 or -errno.
  */
 static int cable_hello(struct emu_port *e)
 {
@@ -181,7 +181,7 @@ int emu_cable_plug(struct emu_port *e, int fd)
 	return err;
 }
 
-/* Slices offered over a cable that is gone are nobody's to open. */
+/* Drops the offers of a cable that is gone, since nobody can open them. */
 static void cable_forget(struct emu_port *e)
 {
 	emu_slices_clear(&e->offers);
@@ -271,7 +271,9 @@ static int on_offer(struct emu_port *e, const struct emu_msg *msg, int *fd)
 	return err;
 }
 
-/* Crossing messages make both of these unknown ids at times: no offence. */
+/*
+ * In this and the next message an id may be unknown, because messages crossed: that breaks no rule.
+ */
 static void on_free(struct emu_port *e, uint32_t id)
 {
 	struct emu_slice *offer = emu_slices_find(&e->offers, id);
@@ -290,7 +292,7 @@ static void on_opened(struct emu_port *e, uint32_t id)
 	}
 }
 
-/* Takes *fd by setting it to -1. */
+/* Handles one message.  Takes ownership of *fd by setting it to -1. */
 static int cable_handle(struct emu_port *e, const struct emu_msg *msg, int *fd)
 {
 	if (msg->magic != EMU_MAGIC || msg->version != EMU_VERSION)
@@ -322,8 +324,8 @@ static int cable_handle(struct emu_port *e, const struct emu_msg *msg, int *fd)
 }
 
 /*
- * Keeps the one descriptor a message may bring, if it is memory.  Closes any other; those that are
- * no memory by another thread, as closing them may take long.
+ * Keeps the one descriptor that a message may bring, if it is memory.  Closes any other; another
+ * thread closes those that are not memory, since that may take long.
  */
 static int cable_fds(struct msghdr *mh, int *fd_out)
 {
@@ -377,7 +379,10 @@ static ssize_t cable_peek(struct emu_port *e, struct emu_msg *msg, int *fd_out, 
 	return n;
 }
 
-/* No number is left for a descriptor: the spare one shows whether it is memory, which nobody here can have then. */
+/*
+ * No descriptor number is left for the one that came: gives up the spare one to see whether it is
+ * memory, which this process then cannot keep.
+ */
 static int cable_starved(struct emu_port *e, struct emu_msg *msg)
 {
 	int fd = -1, err = -EMFILE;
@@ -386,7 +391,10 @@ static int cable_starved(struct emu_port *e, struct emu_msg *msg)
 		close(e->spare_fd);
 	if (cable_peek(e, msg, &fd, &err) >= 0 && err == 0 && fd >= 0)
 		err = msg->magic == EMU_MAGIC && msg->type == EMU_OFFER ? 0 : -EMFILE;
-	/* While it has a number here, reading past it closes nothing for good. */
+	/*
+	 * While this process has it, removing the message from the queue does not close it for the
+	 * last time.
+	 */
 	if (err == 0 && recv(e->sock, msg, sizeof(*msg), MSG_DONTWAIT) < 0)
 		err = -errno;
 	if (fd >= 0)
@@ -395,7 +403,10 @@ static int cable_starved(struct emu_port *e, struct emu_msg *msg)
 	return err;
 }
 
-/* Receives and handles one message: 0, -EAGAIN when there is none, or why to unplug. */
+/*
+ * Receives and handles one message: 0, -EAGAIN when there is none, or the error for which the cable
+ * is unplugged.
+ */
 static int cable_receive(struct emu_port *e)
 {
 	struct emu_msg msg;
@@ -404,7 +415,7 @@ static int cable_receive(struct emu_port *e)
 
 	if (n < 0)
 		return n == -EINTR ? 0 : (int)n;
-	/* A slice that no process here can open: to open it is refused. */
+	/* No process here can have this slice: opening it will be refused. */
 	if (err == -EMFILE)
 		return cable_starved(e, &msg);
 	if (n == 0 && fd < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a port of `emu`, or of a kind that is like it, shall have. */
+/* The settings of a port of `emu`, or of a kind that is like it. */
 #ifndef PORT_EMU_CFG_H
 #define PORT_EMU_CFG_H
 
@@ -14,8 +14,7 @@ struct port_emu_cfg {
 	uint32_t spads;	       /* 1..PORT_SPAD_MAX; 0: 8 */
 	uint64_t window_bytes; /* 0: 4 GiB */
 	/*
-	 * Doorbell bits that only agents ring and read.  A process that rings or clears them
-	 * reaches no other.
+	 * Doorbell bits that only agents ring and read.  No other process can ring or clear them.
 	 */
 	uint32_t agent_bits;
 };

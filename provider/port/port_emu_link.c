@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* emu: the state of an agent's link, which all others read. */
+/* emu: the state of an agent's link, which all other processes read. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

@@ -14,7 +14,7 @@ static uint32_t fresh_id(struct emu_port *e)
 	return e->next_id;
 }
 
-/* Puts a descriptor where the peer will look for it. */
+/* Puts a descriptor into the table in which the peer looks for it. */
 static int slice_offer(struct emu_port *e, struct emu_slice *slice, int fd)
 {
 	struct emu_slice offer = *slice;
@@ -35,7 +35,7 @@ static int slice_offer(struct emu_port *e, struct emu_slice *slice, int fd)
 	return err;
 }
 
-/* Names memory to the peer under a new id. */
+/* Offers memory to the peer under a new id. */
 static int slice_enter(struct emu_port *e, int fd, size_t len, bool counted, uint32_t *id_out)
 {
 	struct emu_slice slice = { .id = fresh_id(e), .fd = -1, .len = len, .counted = counted };
@@ -104,7 +104,7 @@ int emu_offer_share(struct port *p, int fd, size_t len, uint32_t *id_out)
 	return err;
 }
 
-/* An offer nobody opened yet is taken back. */
+/* Takes back an offer that nobody has opened yet. */
 static void slice_withdraw(struct emu_port *e, const struct emu_slice *slice)
 {
 	struct emu_msg msg = emu_msg(EMU_FREE);
@@ -139,7 +139,7 @@ void emu_offer_free(struct port *p, uint32_t id)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* An offer is opened once. */
+/* Takes an offer of the peer, which then cannot be opened again.  Returns its descriptor. */
 static int slice_take(struct emu_port *e, struct emu_slice *offer)
 {
 	struct emu_msg msg = emu_msg(EMU_OPENED);
@@ -152,7 +152,7 @@ static int slice_take(struct emu_port *e, struct emu_slice *offer)
 	return fd;
 }
 
-/* The offer was sent before anybody could name it, so it has come or is in the cable. */
+/* The offer was sent before anybody could name it, so it is here or still in the cable. */
 int emu_offer_open(struct port *p, uint32_t id, size_t len, int *fd_out)
 {
 	struct emu_port *e = emu_port(p);

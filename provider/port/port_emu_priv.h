@@ -6,12 +6,12 @@
  *
  *	status	 the host's agent; its processes read.  Sealed: no other process can make a
  *		 writable mapping of it.
- *	regs	 the agents of the host and of its neighbours; no process has it.
- *	doorbells	 all of them, and the processes of the host and of its neighbours.
+ *	regs	 the agents of the host and of its neighbours; no other process has it.
+ *	doorbells	 these agents, and the processes of the host and of its neighbours.
  *
- * So a process that overwrites the memory it was given can ring, wake, and have rings get lost, no
- * more: sleeps have limits, and the agents' doorbells, the scratchpads and the state of the links
- * are out of its reach.  Nothing here is used as an index, a length or an address.
+ * So a process that overwrites the memory it was given can only ring, wake, and make rings get
+ * lost: sleeps have limits, and it cannot write the agents' doorbells, the scratchpads and the
+ * state of the links.  Nothing in these pages is used as an index, a length or an address.
  */
 #ifndef PORT_EMU_PRIV_H
 #define PORT_EMU_PRIV_H
@@ -35,9 +35,8 @@
 #define EMU_BACKLOG_MAX 4096u /* messages waiting for room in the cable */
 
 /*
- * An interrupt word: counts rings; the ticket and the futex.  `sleepers` has the bits
- * somebody may be asleep on: a ring that meets none of them needs no system call.  See
- * emu_raise().
+ * An interrupt word: `seq` counts rings and is the ticket and the futex.  `sleepers` has the bits
+ * on which somebody may be asleep: a ring of other bits needs no system call.  See emu_raise().
  */
 struct emu_irq {
 	_Atomic uint32_t seq;
@@ -49,16 +48,16 @@ static_assert(sizeof(struct emu_irq) == 128, "emu_irq");
 struct emu_doorbells {
 	struct emu_irq irq;
 	struct {
-		_Atomic uint32_t db[PORT_DB_MAX]; /* times rung; written by all that ring */
+		_Atomic uint32_t db[PORT_DB_MAX]; /* times rung; written by each ringer */
 	} port[PORT_PER_HOST];
 	uint8_t pad[2944];
 };
 static_assert(sizeof(struct emu_doorbells) == 4096, "emu_doorbells");
 
 struct emu_regs {
-	struct emu_irq irq; /* of the agents' doorbell bits */
+	struct emu_irq irq; /* for the agents' doorbell bits */
 	struct {
-		_Atomic uint32_t db[PORT_DB_MAX]; /* of those bits: times rung by the peer */
+		_Atomic uint32_t db[PORT_DB_MAX]; /* for those bits: times rung by the peer */
 		_Atomic uint32_t spad[PORT_SPAD_MAX];
 	} port[PORT_PER_HOST];
 	uint8_t pad[896];
@@ -78,14 +77,14 @@ static_assert(sizeof(struct emu_status) == 4096, "emu_status");
 struct port_irq {
 	struct port_irq_head head;
 	struct emu_irq *irq;
-	struct emu_doorbells *doorbells; /* NULL of the agents' */
+	struct emu_doorbells *doorbells; /* NULL in that of the agents */
 	const struct emu_status *status; /* likewise */
-	int device; /* the interrupt object that has `irq`; -1: sleepers wait on a futex */
+	int device; /* the interrupt object that contains `irq`; -1: sleepers wait on a futex */
 };
 
 struct port_emu_host {
-	struct port_irq irq;	   /* of the doorbells */
-	struct port_irq agent_irq; /* of the agents' doorbell bits */
+	struct port_irq irq;	   /* for the doorbells */
+	struct port_irq agent_irq; /* for the agents' doorbell bits */
 	struct emu_regs *regs;
 	struct emu_status *status;
 	int doorbells_fd;
@@ -95,19 +94,22 @@ struct port_emu_host {
 	void *agent_page;
 };
 
-/* `own`: whose word it is, if it is this host's; NULL: sleepers wait on a futex. */
+/*
+ * Counts a ring and wakes sleepers.  `own`: the interrupts that the word belongs to, if it is this
+ * host's; NULL: sleepers wait on a futex.
+ */
 void emu_raise(struct emu_irq *irq, const struct port_irq *own, uint32_t bits);
-/* Checks a descriptor that somebody else made and maps its page. */
+/* Check a descriptor that another process made, and map its page. */
 int emu_doorbells_map(int fd, struct emu_doorbells **out);
 int emu_regs_map(int fd, struct emu_regs **out);
 /* Accepts NULL. */
 void emu_page_unmap(const void *page);
 
-/* A sealed memfd of `len` bytes. */
+/* Makes a sealed memfd of `len` bytes. */
 int emu_memfd(const char *name, size_t len, int *fd_out);
 /*
- * Is `fd` memory that holds `len` bytes now and for ever?  0, -EINVAL when it
- * is no such memory, -ERANGE when it is smaller.
+ * Is `fd` memory that holds `len` bytes now and for ever?  0, -EINVAL when it is not such memory,
+ * -ERANGE when it is smaller.
  */
 int emu_memfd_check(int fd, size_t len);
 
@@ -116,11 +118,12 @@ static inline uint64_t emu_link_word(uint32_t generation, uint32_t cable, bool u
 	return (uint64_t)generation << 32 | (uint64_t)(cable & 0x7fffffffu) << 1 | up;
 }
 
-/* The far end of a cable; doorbells is NULL while there is none, regs in a client. */
+/* The far end of a cable; `doorbells` is NULL while there is no cable, `regs` in a client. */
 struct emu_peer {
 	struct emu_doorbells *doorbells;
 	struct emu_regs *regs;
-	const struct port_irq *own, *own_agent; /* of self: whose interrupt words those are */
+	/* for self: the interrupts that these words belong to */
+	const struct port_irq *own, *own_agent;
 	uint32_t index;
 	uint32_t db_bits;
 	uint32_t agent_bits;
@@ -128,8 +131,8 @@ struct emu_peer {
 };
 
 /*
- * One process's view of a port: the agent's own, or a client's.  Besides the
- * inner workings of `seen` and `mask` (any thread of the view), constant in a client.
+ * One process's view of a port: the agent's own, or a client's.  In a client it is constant but for
+ * `seen` and `mask`, which any thread of the view writes.
  */
 struct emu_view {
 	struct port port;
@@ -137,7 +140,7 @@ struct emu_view {
 	struct emu_regs *regs; /* NULL in a client */
 	uint32_t agent_bits;   /* doorbell bits that are in regs; 0 in a client */
 	uint32_t index;
-	uint32_t cable; /* which cable `peer` came over; another one makes the view stale */
+	uint32_t cable; /* the cable over which `peer` came; a view of an earlier cable is stale */
 	const _Atomic uint64_t *link;
 	struct emu_peer peer;
 	_Atomic uint32_t mask;
@@ -156,7 +159,7 @@ void emu_view_ring(struct emu_view *v, uint32_t bits);
 int emu_view_text(const struct emu_view *v, char *text, size_t size);
 int emu_cfg_check(const struct port_emu_cfg *cfg, struct port_emu_cfg *out);
 
-/* Ops that the agent's ports and the clients' views share. */
+/* Operations that the agent's ports and the clients' views share. */
 int emu_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out);
 void emu_unmap(struct port *p, struct port_map *map);
 void emu_flush(struct port *p);
@@ -171,16 +174,16 @@ int emu_peer_spad_write(struct port *p, unsigned int idx, uint32_t v);
 enum port_link emu_link_state(struct port *p, uint32_t *generation_out);
 void emu_peer_db_ring(struct port *p, uint32_t bits);
 
-/* A client's view from one segment of view text.  The descriptors stay the caller's. */
+/* Makes a client's view from one segment of view text.  The descriptors stay the caller's. */
 int emu_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
 	       struct port **out);
 
-/* Slices by id.  Zero-initialised is empty. */
+/* An entry of a table of slices by id.  A table of zeros is empty. */
 struct emu_slice {
 	uint32_t id;
 	int fd; /* offers: the memory; own slices: -1 */
 	size_t len;
-	bool counted;  /* own slices: takes part of the window */
+	bool counted;  /* own slices: takes room of the window */
 	bool unopened; /* own slices: the far side holds the offer */
 };
 
@@ -199,8 +202,8 @@ void emu_slices_clear(struct emu_slices *s);
 enum emu_msg_type { EMU_HELLO = 1, EMU_LINK, EMU_OFFER, EMU_FREE, EMU_OPENED, EMU_DOORBELLS };
 
 /*
- * Everything said over a cable.  DOORBELLS comes first, then HELLO with the agents' registers;
- * OFFER brings the slice.
+ * A message over a cable.  DOORBELLS, with their descriptor, comes first, then HELLO with that of
+ * the agents' registers; OFFER has the slice's.
  */
 struct emu_msg {
 	uint32_t magic;
@@ -221,12 +224,12 @@ struct emu_port {
 	struct emu_view view;
 	struct port_emu_host *host;
 	bool self;
-	pthread_mutex_t lock; /* all below, and view.peer */
+	pthread_mutex_t lock; /* protects all below, and view.peer */
 
-	struct emu_slices own;	  /* mine, living */
-	struct emu_slices offers; /* the peer's, not opened yet (self: mine) */
+	struct emu_slices own;	  /* this host's slices that are not freed */
+	struct emu_slices offers; /* the peer's, not opened yet (self: this host's) */
 	uint64_t window_used;
-	uint32_t unopened; /* entries of `own` that are */
+	uint32_t unopened; /* entries of `own` that are unopened */
 	uint32_t next_id;
 
 	int sock;	 /* the cable; -1 without */
@@ -235,9 +238,9 @@ struct emu_port {
 	int peer_fd;	 /* the peer's doorbells, for clients; -1 without */
 	bool enabled;
 	bool peer_enabled;
-	uint32_t cables; /* plugged so far; numbers the present one */
+	uint32_t cables; /* plugged so far; the number of the present one */
 	uint32_t generation;
-	_Atomic uint64_t link; /* the agent's own copy: nobody else can write it */
+	_Atomic uint64_t link; /* the agent's own copy, which no other process can write */
 	struct emu_msg *backlog;
 	uint32_t backlog_count;
 
@@ -245,7 +248,7 @@ struct emu_port {
 	int event_fd; /* raised by local changes */
 	uint32_t changes;
 
-	/* lines that the far side can cause without end */
+	/* for log lines that the far side can cause without end */
 	struct u_log_ratelimit unplugged, misread;
 };
 
@@ -260,11 +263,11 @@ int emu_offer_share(struct port *p, int fd, size_t len, uint32_t *id_out);
 void emu_offer_free(struct port *p, uint32_t id);
 int emu_offer_open(struct port *p, uint32_t id, size_t len, int *fd_out);
 
-/* Called with the lock held, as all that follows. */
+/* Functions from here on are called with the lock held. */
 
 /*
- * Derives the state of the link from the cable and from the sides that are enabled.  Each coming up
- * is a new generation.
+ * Derives the state of the link from the cable and from the sides that are enabled.  Each time that
+ * the link comes up begins a new generation.
  */
 void emu_link_update(struct emu_port *e);
 /* Makes event_fd readable. */
@@ -272,7 +275,7 @@ void emu_notify(struct emu_port *e);
 
 int emu_cable_plug(struct emu_port *e, int fd);
 void emu_cable_unplug(struct emu_port *e, const char *why);
-/* Handles messages that arrived, at most so many. */
+/* Handles messages that arrived, at most `limit`. */
 void emu_cable_input(struct emu_port *e, unsigned int limit);
 void emu_cable_output(struct emu_port *e);
 /* Sends now or later; a cable that cannot take it for long is unplugged. */

@@ -51,9 +51,9 @@ int emu_memfd(const char *name, size_t len, int *fd_out)
 }
 
 /*
- * Memory that can shrink, or that is not there when it is touched (huge pages, files), would kill
- * this process by SIGBUS at its owner's wish.  Seals are checked first: only memory has any, and
- * another question about a file could wait for the process that serves a user's file system.
+ * Memory that can shrink, or that is not there when it is touched (huge pages, files), would let
+ * its owner kill this process by SIGBUS.  Seals are checked first: only memory has any, and any
+ * other query of a file could wait for the process that serves a user's file system.
  */
 int emu_memfd_check(int fd, size_t len)
 {
@@ -134,7 +134,10 @@ static void irq_init(struct port_irq *irq, struct emu_irq *word, int device)
 	irq->head.word = &word->seq;
 }
 
-/* Of the caller's own host: an interrupt object begins as the page of doorbells does. */
+/*
+ * Opens the doorbells of the caller's own host: a memfd, or an interrupt object, which begins as
+ * the page of doorbells does.
+ */
 static int doorbells_open(int fd, struct emu_doorbells **out)
 {
 	void *page = NULL;
@@ -178,7 +181,10 @@ static int regs_make(struct port_emu_host *host)
 	return err;
 }
 
-/* Sealed when this process has its writable mapping: from then on nobody gets another one. */
+/*
+ * Makes the status page, and seals it when this process has its writable mapping: from then on
+ * nobody gets another one.
+ */
 static int status_make(struct port_emu_host *host)
 {
 	int err = memfd("viaduct-status", sizeof(struct emu_status), &host->status_fd);
@@ -314,13 +320,12 @@ void port_irq_close(struct port_irq *irq)
  *
  *	ringer: counters; seq++; read sleepers	sleeper: sleepers |= bits; compare seq, sleep
  *
- * Either the ringer sees the sleeper's bits, or the sleeper's comparison (the
- * kernel's, under its lock) sees the new seq.  The ringer that saw bits takes
- * them away, so that a sleeper that timed out or was killed costs the rings
- * after it one system call and not one each.  Another sleeper may have set the
- * same bits just before that: if it is not yet asleep then the second seq++
- * keeps it awake, and if it is, the wake that follows reaches it.  Hence every
- * sleeper has its bits in `sleepers` or a wake on its way.
+ * Either the ringer sees the sleeper's bits, or the sleeper's comparison (the kernel's, under its
+ * lock) sees the new seq.  The ringer that saw bits removes them, so that a sleeper that timed out
+ * or was killed costs one system call in all, and not one for each later ring.  Another sleeper may
+ * have set the same bits just before that: if it is not yet asleep then the second seq++ keeps it
+ * awake, and if it is, the wake that follows reaches it.  Hence every sleeper has its bits in
+ * `sleepers` or a wake on its way.
  */
 static U_COLD void irq_wake(struct emu_irq *irq, const struct port_irq *own, uint32_t bits)
 {

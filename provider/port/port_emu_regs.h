@@ -7,22 +7,22 @@
 
 struct port_emu_host;
 
-/* The registers of one emulated host; shared by all its ports.  Interrupts included. */
+/* Makes the registers and interrupts of one emulated host, which all its ports share. */
 int port_emu_host_create(struct port_emu_host **out);
 /*
- * As above, with interrupt objects of viaduct.ko (port_cdev.h) in the place of doorbells and of the agents'
- * interrupt word.  Takes the descriptors, also when it fails.
+ * As port_emu_host_create(), with interrupt objects of viaduct.ko (port_cdev.h) in the place of
+ * doorbells and of the agents' interrupt word.  Takes the descriptors, and closes them on failure.
  */
 int port_emu_host_create_on(int irq_fd, int agent_irq_fd, struct port_emu_host **out);
 void port_emu_host_destroy(struct port_emu_host *host);
 struct port_irq *port_emu_host_irq(struct port_emu_host *host);
-/* Where the agents' doorbell bits interrupt, and no others. */
+/* Returns the interrupts of the agents' doorbell bits only. */
 struct port_irq *port_emu_host_agent_irq(struct port_emu_host *host);
-/* Borrowed; for port_irq_open(). */
+/* Return descriptors for port_irq_open(), which stay the host's. */
 int port_emu_host_doorbells_fd(const struct port_emu_host *host);
 int port_emu_host_status_fd(const struct port_emu_host *host);
 
-/* A client's view of the interrupts of a host.  The descriptors stay the caller's. */
+/* Makes a client's view of the interrupts of a host.  The descriptors stay the caller's. */
 int port_irq_open(int doorbells_fd, int status_fd, struct port_irq **out);
 void port_irq_close(struct port_irq *irq);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables of slices: mine that live, and the peer's that were offered. */
+/* Tables of slices: of this host's that are not freed, and of the peer's that were offered. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ int emu_slices_add(struct emu_slices *s, const struct emu_slice *slice)
 	return 0;
 }
 
-/* Newest first: a slice is mostly opened, or freed, soon after it came. */
+/* Searches from the newest: a slice is mostly opened, or freed, soon after it came. */
 struct emu_slice *emu_slices_find(const struct emu_slices *s, uint32_t id)
 {
 	for (uint32_t i = s->count; i > 0; i--) {

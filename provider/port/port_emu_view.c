@@ -17,7 +17,7 @@ static uint32_t db_valid(uint32_t db_bits)
 	return db_bits >= 32 ? UINT32_MAX : (UINT32_C(1) << db_bits) - 1;
 }
 
-/* To a new view no bit is rung: it leaves out rings from before it was made. */
+/* In a new view no bit is rung: it leaves out rings from before it was made. */
 void emu_view_init(struct emu_view *v, const struct port_ops *ops, struct port_irq *irq,
 		   const struct port_emu_cfg *cfg)
 {
@@ -37,7 +37,7 @@ void emu_view_init(struct emu_view *v, const struct port_ops *ops, struct port_i
 	emu_db_clear(&v->port, UINT32_MAX);
 }
 
-/* The name travels as a word of text. */
+/* Can the name be one word of view text? */
 static bool name_ok(const char name[PORT_NAME_MAX])
 {
 	size_t n = strnlen(name, PORT_NAME_MAX);
@@ -75,8 +75,9 @@ int emu_cfg_check(const struct port_emu_cfg *cfg, struct port_emu_cfg *out)
 }
 
 /*
- * Between processes of a host there is also memory of an adapter's window, which cannot shrink either:
- * a slice of viaduct.ko.  The agent alone hands out what `self` maps.
+ * Checks a descriptor before it is mapped.  Processes of a host also share memory of an adapter's
+ * window, a slice of viaduct.ko, which cannot shrink either.  All descriptors that `self` maps come
+ * from the agent.
  */
 static int map_check(const struct emu_view *v, int fd, size_t len)
 {
@@ -97,7 +98,7 @@ int emu_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_m
 		return err;
 	base = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
-		return errno == EINVAL ? -ERANGE : -errno; /* of a slice that is shorter */
+		return errno == EINVAL ? -ERANGE : -errno; /* EINVAL: the slice is shorter */
 	memset(out, 0, sizeof(*out));
 	out->base = base;
 	out->len = len;
@@ -110,7 +111,7 @@ void emu_unmap(struct port *p, struct port_map *map)
 	memset(map, 0, sizeof(*map));
 }
 
-/* Processors that share memory are coherent: a full fence is all a flush has to add. */
+/* Processors that share memory are coherent: a full fence is enough. */
 void emu_flush(struct port *p)
 {
 	atomic_thread_fence(memory_order_seq_cst);
@@ -182,7 +183,10 @@ int emu_spad_write(struct port *p, unsigned int idx, uint32_t v)
 	return 0;
 }
 
-/* A read across a link that is down completes with all ones. */
+/*
+ * Reads a scratchpad of the peer: all ones while the link is down, as such a read completes on
+ * hardware.
+ */
 uint32_t emu_peer_spad_read(struct port *p, unsigned int idx)
 {
 	struct emu_view *v = emu_view(p);
@@ -206,7 +210,10 @@ int emu_peer_spad_write(struct port *p, unsigned int idx, uint32_t value)
 	return 0;
 }
 
-/* Another cable than the one `peer` came over leads to registers this view does not have. */
+/*
+ * Is the link up?  Not for a view of an earlier cable: the present one leads to registers that this
+ * view does not have.
+ */
 bool emu_view_up(const struct emu_view *v)
 {
 	uint32_t low = (uint32_t)atomic_load_explicit(v->link, memory_order_acquire);
@@ -256,8 +263,8 @@ void emu_peer_db_ring(struct port *p, uint32_t bits)
 }
 
 /*
- * View text: the description of the port for a client; the peer's doorbells travel beside it.
- * cable=0 and no descriptor: no cable, or (self) none is needed.
+ * Writes the view text: the description of the port for a client; the descriptor of the peer's
+ * doorbells goes with it. cable=0 and no descriptor: no cable, or (self) none is needed.
  */
 int emu_view_text(const struct emu_view *v, char *text, size_t size)
 {

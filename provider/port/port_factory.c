@@ -18,8 +18,8 @@
 #define MODEL_SEGMENT "model "
 
 /*
- * One decorator as its export_view() wrote it: "strict seed=N", "fault seed=N [options]",
- * "model profile=NAME dilation=N", whose descriptor is `model_fd`.
+ * Adds one decorator from the text that its export_view() wrote: "strict seed=N", "fault seed=N
+ * [options]", "model profile=NAME dilation=N", whose descriptor is `model_fd`.
  */
 static int attach_decorator(struct port *p, const char *text, int model_fd, struct port **out)
 {
@@ -36,7 +36,7 @@ static int attach_decorator(struct port *p, const char *text, int model_fd, stru
 	return -EINVAL;
 }
 
-/* Takes decorators off again; the port below is the caller's still. */
+/* Removes decorators again; the port below still belongs to the caller. */
 static void undecorate(struct port *p, struct port *stop)
 {
 	struct port *inner;

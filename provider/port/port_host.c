@@ -19,12 +19,12 @@ struct port_host {
 	struct port_emu_host *emu;
 	bool cdev;
 	int fd[PORT_PER_HOST];	     /* of adapters whose port is not made yet; -1: none */
-	int irq_fd, agent_irq_fd;    /* the emu host's; -1 of emu */
+	int irq_fd, agent_irq_fd;    /* taken by the emu host; -1 for emu */
 	dev_t device[PORT_PER_HOST]; /* of adapters */
 	uint32_t db_bits;
 };
 
-/* The next NAME=PATH; its length, 0 when it is none. */
+/* Returns the length of the NAME=PATH at the beginning of the text, 0 when there is none. */
 static size_t adapter_word(const char *text, size_t *name_len_out)
 {
 	size_t len = strcspn(text, ","), name = strcspn(text, "=");
@@ -49,7 +49,7 @@ int port_adapters_check(const char *text)
 	return 0;
 }
 
-/* The device of a port.  0, or -ENODEV when the list leaves it out. */
+/* Finds the device of a port.  0, or -ENODEV when the list does not have the port. */
 static int adapter_path(const struct port_host_cfg *cfg, uint32_t index, char path[PATH_BYTES])
 {
 	const char *text = cfg->adapters;
@@ -117,7 +117,7 @@ int port_host_create(const struct port_host_cfg *cfg, struct port_host **out)
 	if (err == 0) {
 		err = port_emu_host_create_on(h->irq_fd, h->agent_irq_fd, &h->emu);
 		if (err != 0)
-			h->irq_fd = h->agent_irq_fd = -1; /* taken */
+			h->irq_fd = h->agent_irq_fd = -1; /* the host owns them now */
 	}
 	if (err != 0) {
 		port_host_destroy(h);

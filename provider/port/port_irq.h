@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Interrupts.  All ports of a host interrupt one place; a process waits there for its doorbell
- * bits.  (A back end may have another one for bits that are the agents' alone; emu: agent_bits.)
- * The protocol that loses no wake-up:
+ * bits.  (A back end may have another place for bits that only agents use; emu: agent_bits.)  The
+ * protocol that loses no wake-up:
  *
  *	ticket = port_irq_ticket(irq);
- *	clear and look at the doorbells and everything they announce;
+ *	clear the doorbells, then check them and everything that they announce;
  *	if nothing: port_irq_wait(irq, ticket, bits, timeout_ns);
  *
- * A process of the host that scribbles over its interrupt can keep others asleep, but not beyond
+ * A process of the host that overwrites its interrupt word can keep others asleep, but not beyond
  * timeout_ns.
  */
 #ifndef PORT_IRQ_H
@@ -19,7 +19,7 @@
 
 struct port_irq;
 
-/* How every struct port_irq begins. */
+/* The beginning of every struct port_irq. */
 struct port_irq_head {
 	const _Atomic uint32_t *word; /* counts interrupts of this host */
 };
@@ -27,7 +27,7 @@ struct port_irq_head {
 /**
  * port_irq_ticket() - how many interrupts has this host had?
  *
- * Taken before the doorbells are looked at.  One load, ordered before later ones: cheap enough for
+ * Called before the doorbells are checked.  One load, ordered before later ones: cheap enough for
  * every poll.
  *
  * Return: the ticket for port_irq_wait().
@@ -43,11 +43,11 @@ static inline uint32_t port_irq_ticket(const struct port_irq *irq)
  * port_irq_wait() - sleep until a doorbell bit is rung on any port of this host.
  * @ticket:	returns at once if any doorbell of the host was rung since it was taken.
  * @bits:	a mask, not 0.
- * @timeout_ns:	nanoseconds; below 0 without limit.
+ * @timeout_ns:	nanoseconds; below 0: no limit.
  *
  * Blocks, using no processor time.  Any number of threads may wait, for the same bits or others.
  *
- * Return: 0 when something may have been rung; -ETIMEDOUT; -EINVAL for no @bits.
+ * Return: 0 when something may have been rung; -ETIMEDOUT; -EINVAL when @bits is 0.
  */
 int port_irq_wait(struct port_irq *irq, uint32_t ticket, uint32_t bits, int64_t timeout_ns);
 

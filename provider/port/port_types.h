@@ -12,11 +12,11 @@
 
 #define PORT_NAME_MAX 16
 #define PORT_KIND_MAX 32
-#define PORT_DB_MAX 32	 /* doorbell bits a port can have; 16 by default */
-#define PORT_SPAD_MAX 64 /* scratchpads a port can have; 8 by default */
+#define PORT_DB_MAX 32	 /* doorbell bits that a port can have; 16 by default */
+#define PORT_SPAD_MAX 64 /* scratchpads that a port can have; 8 by default */
 #define PORT_PER_HOST 8	 /* ports of one host, `self` included */
 #define PORT_ATTACH_FDS 2
-#define PORT_VIEW_MAX 256 /* view text, its end included */
+#define PORT_VIEW_MAX 256 /* view text with its NUL */
 
 struct port;
 
@@ -26,15 +26,18 @@ struct port_limits {
 	uint32_t db_bits;
 	uint32_t spads;
 	uint64_t window_bytes; /* memory window: the sum of all inbound slices; 0: not known yet */
-	uint32_t slice_align;  /* slices are this aligned, a power of two >= 4096 */
-	/* Are the processes at its other end on another machine?  No membarrier reaches them. */
+	uint32_t slice_align;  /* the alignment of slices, a power of two >= 4096 */
+	/*
+	 * Are the processes at its other end on another machine?  If so, membarrier() does not
+	 * reach them.
+	 */
 	bool far;
 };
 
-/* An inbound slice: my memory that the peer may write. */
+/* An inbound slice: memory of this host that the peer may write. */
 struct port_slice {
-	uint32_t id; /* names it to the peer; unique for the life of a link generation */
-	int fd;	     /* mappable by its holder only; owned by the caller */
+	uint32_t id; /* names it to the peer; unique in one generation of the link */
+	int fd;	     /* only a process that has it can map the slice; owned by the caller */
 	size_t len;
 };
 
@@ -43,13 +46,16 @@ enum port_dir { PORT_INBOUND, PORT_OUTBOUND };
 struct port_map {
 	void *base; /* inbound: cached memory.  outbound: store only, through `out` */
 	size_t len;
-	struct u_out out; /* of outbound maps */
+	struct u_out out; /* for outbound maps */
 	void *priv;	  /* the back end's own */
 };
 
 enum port_link { PORT_LINK_DOWN, PORT_LINK_UP };
 
-/* The operations of a back end or a decorator; the functions below describe them. */
+/*
+ * The operations of a back end or a decorator; the functions of those names in port.h describe
+ * them.
+ */
 struct port_ops {
 	int (*slice_alloc)(struct port *p, size_t len, struct port_slice *out);
 	void (*slice_free)(struct port *p, uint32_t id);
@@ -88,7 +94,7 @@ struct port_ops {
 struct port {
 	const struct port_ops *ops;
 	struct port_limits limits;
-	struct port_irq *irq; /* where this host's doorbells interrupt; shared by its ports */
+	struct port_irq *irq; /* the interrupts of this host's doorbells; shared by its ports */
 	struct port *inner;   /* decorators: the port wrapped */
 };
 

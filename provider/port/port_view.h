@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operations that are the agents' alone: what a process's view answers, of whatever kind (port.h). */
+/* The answers of a process's view, whatever its kind, to operations for agents only (port.h). */
 #ifndef PORT_VIEW_H
 #define PORT_VIEW_H
 

@@ -8,10 +8,15 @@
 
 #include "port.h"
 
-/* Between the port and its decorators in view text, each naming itself and its options. */
+/*
+ * Separates the port and its decorators in view text; each segment names one of them and its
+ * options.
+ */
 #define PORT_VIEW_SEP " | "
 
-/* Limits, interrupts and kind ("inner+name") of a decorator around `inner`. */
+/*
+ * Sets the ops of a decorator around `inner`, and its limits, interrupts and kind ("inner+name").
+ */
 void deco_init(struct port *p, const struct port_ops *ops, const char *name, struct port *inner);
 
 /* Appends a decorator's segment to the view text of the port below. */
@@ -40,8 +45,8 @@ int deco_event_fd(struct port *p);
 int deco_service(struct port *p);
 
 /*
- * One store of the port below.  Aligned words of 4 and 8 bytes arrive whole, as
- * u_out_store32() and u_out_store64() promise.
+ * Stores n bytes through `out`, a map of the port below.  Aligned words of 4 and 8 bytes arrive
+ * whole, as u_out_store32() and u_out_store64() promise.
  */
 void deco_put(const struct u_out *out, void *dst, const void *src, size_t n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fault: lost and spurious doorbells, and stores of which a link that goes down lets a part pass. */
+/* fault: lost and spurious doorbells, and a link that goes down in the middle of a store. */
 #include "port_fault.h"
 
 #include <errno.h>
@@ -16,7 +16,8 @@
 struct fault_map {
 	struct fault *fault;
 	/*
-	 * f->ups when it was made: it ends with that generation of the link, as a translation does
+	 * f->ups when the map was made: the map ends with that generation of the link, as an
+	 * adapter's translation does
 	 */
 	uint32_t generation;
 	struct port_map inner;
@@ -27,7 +28,9 @@ static bool chance(struct fault *f, double probability)
 	return probability > 0 && (double)(deco_random(&f->random) >> 11) * 0x1p-53 < probability;
 }
 
-/* A link that fails in a store of n bytes at dst lets so many of them pass, in whole words. */
+/*
+ * Draws how many of the n bytes stored at dst pass before the link fails: a whole number of words.
+ */
 static size_t torn_length(struct fault *f, const void *dst, size_t n)
 {
 	size_t keep;
@@ -40,7 +43,7 @@ static size_t torn_length(struct fault *f, const void *dst, size_t n)
 	return keep > over ? keep - over : 0;
 }
 
-/* The last line before the link goes down is the one that may be torn. */
+/* Stores one line; if the link goes down with it, it may be torn. */
 static void fault_line(struct fault_map *m, void *dst, const void *src, size_t n)
 {
 	struct fault *f = m->fault;
@@ -96,7 +99,7 @@ static int fault_map(struct port *p, int fd, size_t len, enum port_dir dir, stru
 		return err;
 	}
 	m->fault = fault_of(p);
-	fault_is_down(m->fault); /* comes up if it is due */
+	fault_is_down(m->fault); /* the link comes up if it is due */
 	m->generation = atomic_load_explicit(&m->fault->ups, memory_order_relaxed);
 	*out = (struct port_map){ .base = m->inner.base,
 				  .len = m->inner.len,
@@ -118,7 +121,7 @@ static void fault_unmap(struct port *p, struct port_map *map)
 	memset(map, 0, sizeof(*map));
 }
 
-/* Takes one of the rings that are to be lost. */
+/* Counts down the rings that are to be lost; false when none is left. */
 static bool drop_this(struct fault *f)
 {
 	uint32_t left = atomic_load_explicit(&f->drop_next, memory_order_relaxed);

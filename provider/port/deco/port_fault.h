@@ -2,17 +2,16 @@
 /*
  * fault: a link that misbehaves on purpose.
  *
- * Options as text, comma separated (VIADUCT_FAULT): `drop_db=P` lose a rung
- * doorbell with probability P (0..1), `spurious_db=P` ring all bits with
- * probability P at a ring, `down_after=N` take the link down after N stores,
- * `down_ms=N` for so long before it comes back (0: for good), `torn=P` with
- * probability P lose the rest of the stores of the line being stored when the
- * link goes down.
+ * Options as text, comma separated (VIADUCT_FAULT): `drop_db=P` lose a rung doorbell with
+ * probability P (0..1), `spurious_db=P` at each ring, with probability P, ring all bits,
+ * `down_after=N` take the link down after N stores, `down_ms=N` for so many milliseconds before it
+ * comes back (0: for good), `torn=P` with probability P lose the rest of the stores of the line
+ * being stored when the link goes down.
  *
- * While the link is down, stores vanish, doorbells are lost, link_state answers
- * down; when it comes back its generation is a new one.  An agent's port takes
- * the link below down with it, so that its peer and its clients notice; a
- * client's is down for that process only.  `self` is always up below.
+ * While the link is down, stores vanish, doorbells are lost, link_state answers down; when it comes
+ * back it has a new generation.  An agent's port takes the link below down with it, so that its
+ * peer and its clients notice; a client's is down for that process only.  `self` is always up
+ * below.
  */
 #ifndef PORT_FAULT_H
 #define PORT_FAULT_H
@@ -22,7 +21,7 @@
 /* Takes ownership of `inner` on success.  -EINVAL names the bad option in the log. */
 int port_fault_wrap(struct port *inner, const char *options, uint64_t seed, struct port **out);
 
-/* Direct control, for tests: as the options say, now.  `p` is the wrapper. */
+/* Direct control, for tests: does at once what the options say.  `p` is the wrapper. */
 void port_fault_link(struct port *p, enum port_link state);
 void port_fault_drop_doorbells(struct port *p, uint32_t count); /* lose the next `count` rings */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* fault: the link that goes down and comes up again, and the descriptors that tell of it. */
+/* fault: the link goes down and comes up again, and the event descriptors report it. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -7,7 +7,7 @@
 
 #include "u_log.h"
 
-/* Digits, at most one point; the locale has no say. */
+/* Parses digits with at most one point, in any locale. */
 static bool parse_number(const char *text, size_t len, double *out)
 {
 	double v = 0;
@@ -40,7 +40,7 @@ static bool parse_probability(const char *text, size_t len, double *out)
 	return true;
 }
 
-/* At most the milliseconds that fit into 63 bits of nanoseconds. */
+/* Parses a count, at most the milliseconds that fit into 63 bits of nanoseconds. */
 static bool parse_count(const char *text, size_t len, uint64_t *out)
 {
 	double v;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of the fault decorator; port_fault.h has their meaning. */
+/* The options of the fault decorator; port_fault.h explains them. */
 #ifndef PORT_FAULT_OPT_H
 #define PORT_FAULT_OPT_H
 

@@ -22,12 +22,12 @@ struct fault {
 	_Atomic uint32_t drop_next;
 	_Atomic uint32_t changes;
 	_Atomic bool down;
-	_Atomic uint32_t ups; /* comings up of its own; part of the generation */
+	_Atomic uint32_t ups; /* times that it came up again by itself; part of the generation */
 
-	struct u_lock lock;    /* coming up, going down and all below */
+	struct u_lock lock;    /* protects coming up, going down and all fields below */
 	_Atomic int64_t up_at; /* when to come back; U_NEVER */
 	bool enabled;	       /* whether the layers above enabled the link */
-	int epoll_fd;	       /* the three: -1 until somebody asks for event_fd */
+	int epoll_fd;	       /* all three descriptors are -1 until somebody asks for event_fd */
 	int event_fd;
 	int timer_fd;
 };
@@ -43,7 +43,7 @@ static inline struct fault *fault_of(struct port *p)
 void fault_down(struct fault *f);
 /* Comes up if it is down and due by `now`. */
 void fault_up(struct fault *f, int64_t now);
-/* Comes up first if that is due. */
+/* Is the link down?  It first comes up if that is due. */
 bool fault_is_down(struct fault *f);
 void fault_events_close(struct fault *f);
 

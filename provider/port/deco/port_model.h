@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * model: a link that takes its time, after a named profile.
+ * model: a link with the delays of a named profile.
  *
- * The emulated fabric moves bytes at the speed of memory and rings doorbells at
- * once.  This decorator makes a port as slow as the adapter that the profile
- * describes, so that protocols can be compared as they would do on it:
+ * The emulated fabric moves bytes at the speed of memory and rings doorbells at once.  This
+ * decorator makes a port as slow as the adapter that the profile describes, so that protocols can
+ * be compared as they would perform on it:
  *
  * - The link of a port is one server.  All senders of the host queue for it, in any process; a
  *   store occupies it for the time of its packets.
- * - A store is posted: it returns when what is queued fits the adapter's buffer,
- *   and is visible at the peer a latency after its last packet left.  Stores of
- *   one process through one port land in their order; a fence costs nothing.
- *   Words stored in turn into one line are one packet, unless a fence divides them.
- * - A doorbell and a scratchpad of the peer are posted register writes, behind
- *   the stores made before.  A doorbell is seen when its interrupt is taken.
- * - port_flush() and reading a scratchpad of the peer are reads across the link,
- *   behind the stores made before.  Reading an own scratchpad is a register read.
+ * - A store is posted: it returns when the queued bytes fit into the adapter's buffer, and is
+ *   visible at the peer a latency after its last packet left.  Stores of one process through one
+ *   port land in their order; a fence costs nothing.  Words stored in turn into one line are one
+ *   packet, unless a fence stands between them.
+ * - A doorbell and a scratchpad of the peer are posted register writes, which arrive after the
+ *   stores made before.  A doorbell is seen when its interrupt is taken.
+ * - port_flush() and reading a scratchpad of the peer are reads across the link, which complete
+ *   after the stores made before.  Reading a scratchpad of this port is a register read.
  *
- * `self` joins processes of one host by memory, so it has no cost.
+ * `self` joins processes of one host by memory, so it has no delays.
  *
- * Dilation: every time of the profile is multiplied by the dilation and waited
- * for on the clock of the machine.  Figures divided by it are those of the
- * profile, while what the programs themselves compute counts for as much less.
+ * Dilation: every delay of the profile is multiplied by the dilation and waited for on the clock of
+ * the machine.  Measured times divided by it are those of the profile, and the programs' own
+ * computing shrinks by this factor.
  */
 #ifndef PORT_MODEL_H
 #define PORT_MODEL_H
@@ -37,20 +37,20 @@
  * bad option in the log.
  */
 int port_model_wrap(struct port *inner, const char *options, struct port **out);
-/* Are these options of a model?  0 or -EINVAL; logs nothing. */
+/* Are these valid options of a model?  0 or -EINVAL; logs nothing. */
 int port_model_check(const char *options);
 
 /*
- * A client's, from the segment of view text that the agent's port wrote and the
+ * Makes a client's model, from the segment of view text that the agent's port wrote and the
  * descriptor that came with it, which stays the caller's.
  */
 int port_model_attach(struct port *inner, const char *segment, int fd, struct port **out);
 
 /*
- * For programs that charge their own work: `p` is a port with a model anywhere
- * in it, else these cost nothing.  The profile of `p`, or NULL; time of the
- * profile since some start; the calling thread busy for `ns` of it, and busy
- * with a copy in memory.
+ * For programs that charge their own work to a port `p` that has a model as one of its decorators;
+ * on another port they cost nothing.  They return the profile of `p`, or NULL; return the time of
+ * the profile since some start; make the calling thread busy for `ns` of it; make it busy with a
+ * copy in memory.
  */
 const struct port_model_profile *port_model_profile(struct port *p);
 int64_t port_model_now_ns(struct port *p);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* model: threads that are busy, or wait, in the time of the profile. */
+/* model: makes threads busy, or wait, in the time of the profile. */
 #include "port_model_priv.h"
 #include "u_time.h"
 
 #define MODEL_SPIN_NS 5000	  /* a shorter wait is not worth a sleep */
 #define MODEL_GRAIN_NS 300	  /* of the profile, and ... */
 #define MODEL_GRAIN_MAX_NS 100000 /* ... of the machine: no thread sleeps for less */
-#define MODEL_LATE_NS 300 /* of the profile: by how much a wake-up may be late and not count */
+/* of the profile: a wake-up that is late by less does not count as work */
+#define MODEL_LATE_NS 300
 
-/* Until when the calling thread is busy (CLOCK_MONOTONIC); in the past when it is idle. */
+/*
+ * The time until which the calling thread is busy (CLOCK_MONOTONIC); in the past when it is idle.
+ */
 static _Thread_local int64_t busy_until;
 
 int64_t model_grain(const struct model_time *t)

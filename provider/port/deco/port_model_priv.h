@@ -28,7 +28,7 @@ struct model_item {
 	uint8_t data[MODEL_PIECE];
 };
 
-/* In the order of arrival.  Both counts only grow. */
+/* Items in the order of arrival.  Both counts only grow. */
 struct model_fifo {
 	struct model_item *items;
 	uint64_t pushed;
@@ -44,7 +44,7 @@ struct model {
 	int fd; /* of `link`; -1 in a client */
 	struct model_link *link;
 
-	pthread_mutex_t lock; /* all below */
+	pthread_mutex_t lock; /* protects all below */
 	pthread_cond_t work;
 	pthread_cond_t landed;
 	struct model_fifo fifo[MODEL_QUEUES];
@@ -62,21 +62,21 @@ static inline struct model *model_of(struct port *p)
 /* ---- port_model_clock.c: the time of the calling thread ---- */
 
 /*
- * Nanoseconds of the clock that a thread may run ahead of its time instead of sleeping often;
- * stores land up to so much late.
+ * Returns the nanoseconds of the clock by which a thread may run ahead of its time, so that it does
+ * not sleep often; stores land late by at most that.
  */
 int64_t model_grain(const struct model_time *t);
-/* The calling thread is busy until `at` (CLOCK_MONOTONIC); may sleep or spin. */
+/* Makes the calling thread busy until `at` (CLOCK_MONOTONIC): it may sleep or spin. */
 void model_wait_until(const struct model_time *t, int64_t at);
 /*
- * When work of the calling thread that begins now and takes `busy` nanoseconds of the clock
- * ends.  Does not wait.  A sleep that ended late because the machine was busy does not count as
+ * Returns when work of the calling thread ends that begins now and takes `busy` nanoseconds of the
+ * clock.  Does not wait.  A sleep that ended late because the machine was busy does not count as
  * work.
  */
 int64_t model_work_until(const struct model_time *t, int64_t busy);
-/* The calling thread is busy for `ns` of the profile; may sleep or spin. */
+/* Makes the calling thread busy for `ns` of the profile: it may sleep or spin. */
 void model_spend(const struct model_time *t, int64_t ns);
-/* Until when the calling thread is busy; in the past when it is idle. */
+/* Returns the time until which the calling thread is busy; in the past when it is idle. */
 int64_t model_busy(void);
 
 /* ---- port_model_queue.c: stores and rings under way.  Called with the lock held ---- */
@@ -87,13 +87,13 @@ static inline struct model_item *model_item_at(struct model_fifo *f, uint64_t n)
 }
 
 /*
- * The free item at the end of a queue; waits for one, with the lock dropped meanwhile.  NULL when
- * this process cannot have a thread: the store is lost, as on a link that fails.
+ * Returns the free item at the end of a queue; waits for one, and drops the lock while it waits.
+ * NULL when this process cannot have a thread: the store is lost, as on a link that fails.
  */
 struct model_item *model_claim(struct model *m, enum model_queue q);
 /* Queues the item that model_claim() gave.  The thread sleeps until the first item is due. */
 void model_commit(struct model *m, enum model_queue q);
-/* Waits, with the lock dropped meanwhile, until all that was queued before has landed. */
+/* Waits until all that was queued before has landed, and drops the lock while it waits. */
 void model_drain(struct model *m);
 
 /* ---- port_model_store.c: operations ---- */

@@ -10,8 +10,8 @@
 
 static const struct port_model_profile profiles[] = {
 	/*
-	 * Two hosts joined by adapters with a PLX/Broadcom PEX87xx switch as their bridge, PCIe
-	 * 3.0, eight lanes, as in the OpenSHMEM prototypes of Lim, Park and Cha (IPDPSW 2019, doi
+	 * Two hosts joined by adapters whose bridge is a PLX/Broadcom PEX87xx switch, PCIe 3.0,
+	 * eight lanes, as in the OpenSHMEM prototypes of Lim, Park and Cha (IPDPSW 2019, doi
 	 * 10.1109/IPDPSW.2019.00104) and Lim and Cha (JIPS 18(1), 2022, doi 10.3745/JIPS.01.0085).
 	 * Large stores pass at 6.40 GB/s.
 	 */
@@ -21,9 +21,9 @@ static const struct port_model_profile profiles[] = {
 		/*
 		 * 8 GT/s x 8 lanes x 128/130 = 7.877 GB/s (PCI Express Base Specification 3.0),
 		 * less 2.25 % for acknowledgements and flow control, which share the lanes
-		 * (Neugebauer et al., "Understanding PCIe performance for end host
-		 * networking", SIGCOMM 2018, doi 10.1145/3230543.3230560, puts packets of the
-		 * data link layer at 8 to 10 % of a loaded duplex link; chosen for one way).
+		 * (Neugebauer et al., "Understanding PCIe performance for end host networking",
+		 * SIGCOMM 2018, doi 10.1145/3230543.3230560, puts packets of the data link layer at
+		 * 8 to 10 % of a loaded duplex link; this value is chosen for one direction).
 		 */
 		.line_rate = 7700000000,
 
@@ -40,9 +40,9 @@ static const struct port_model_profile profiles[] = {
 		.packet_bytes = 26,
 
 		/*
-		 * Chosen: 64 lines, what a processor's write-combining buffers and the posted
-		 * credits of a switch port hold together.  It decides how far a sender runs
-		 * ahead of the link, not how fast the link is.
+		 * Chosen: 64 lines, which a processor's write-combining buffers and the posted
+		 * credits of a switch port hold together.  It decides how far a sender runs ahead
+		 * of the link, not how fast the link is.
 		 */
 		.posted_bytes = 4096,
 
@@ -69,22 +69,22 @@ static const struct port_model_profile profiles[] = {
 
 		/*
 		 * Message-signalled interrupt, its handler, and the wake-up of a thread that
-		 * sleeps.  Chosen within the 2 to 5 us that servers without virtualization
-		 * need; the papers wake a kernel thread by the same way.
+		 * sleeps.  Chosen within the 2 to 5 us that servers without virtualization need;
+		 * the papers wake a kernel thread by an interrupt, too.
 		 */
 		.interrupt_ns = 3000,
 
 		/*
-		 * Descriptor written (two posted register writes besides the memory), engine
-		 * started, and its completion read.  Chosen as one register read: Marlin finds
+		 * The descriptor is written (two posted register writes and memory), the engine is
+		 * started, and its completion is read.  Chosen as one register read: Marlin finds
 		 * set-up and completion of a descriptor of that order.
 		 */
 		.dma_setup_ns = 1000,
 
 		/*
-		 * Cold memory, source and target: one core of a server of that time copies
-		 * 8 to 12 GB/s (STREAM copy of one thread, Xeon E5; this project measures 22
-		 * on a newer one).
+		 * Source and target are not in the cache: one core of a server of that time copies
+		 * 8 to 12 GB/s (STREAM copy of one thread, Xeon E5; this project measures 22 on a
+		 * newer one).
 		 */
 		.copy_rate = 10000000000,
 	},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The adapters whose times the model can take. */
+/* Profiles: the adapters whose delays the model can imitate. */
 #ifndef PORT_MODEL_PROFILES_H
 #define PORT_MODEL_PROFILES_H
 
@@ -20,7 +20,7 @@ struct port_model_profile {
 	uint64_t copy_rate;    /* bytes a second that one processor copies in memory */
 };
 
-/* NULL when there is none of that name. */
+/* Returns the profile of that name, or NULL. */
 const struct port_model_profile *port_model_profile_find(const char *name);
 
 #endif

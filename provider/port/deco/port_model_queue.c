@@ -29,7 +29,7 @@ static struct model_fifo *next_due(struct model *m)
 	return best;
 }
 
-/* Stores that were combined land as the words that they were. */
+/* Combined stores land as the single words that were stored. */
 static void land_store(const struct model_item *item)
 {
 	uint32_t step = item->combined ? sizeof(uint64_t) : item->n;
@@ -64,7 +64,7 @@ static void sleep_until(struct model *m, int64_t due)
 static void *deliver(void *arg)
 {
 	struct model *m = arg;
-	bool in_turn = false; /* it is awake for a stream of stores, not for a single one */
+	bool in_turn = false; /* the thread is awake for a stream of stores, not for a single one */
 
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	pthread_mutex_lock(&m->lock);

@@ -12,8 +12,9 @@ struct model_map {
 };
 
 /*
- * Words stored one behind the other, with no fence between, leave the processor as one
- * packet while they fill one line: write-combining.  Called with the lock held.
+ * Adds a word to the last store of the queue, if it follows that in the same line with no fence
+ * between: by write-combining, such words leave the processor as one packet.  Called with the lock
+ * held.
  */
 static bool combine(const struct model_map *map, uint8_t *dst, const void *src, uint32_t n,
 		    int64_t now, int64_t *end_out)
@@ -87,7 +88,7 @@ static void model_store(const struct u_out *out, void *dst, const void *src, siz
 	}
 }
 
-/* All stores of a process land in their order. */
+/* Nothing to do: all stores of a process land in their order. */
 static void model_fence(const struct u_out *out) {}
 
 static const struct u_out_ops model_out_ops = { .store = model_store, .fence = model_fence };

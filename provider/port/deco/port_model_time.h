@@ -9,12 +9,13 @@
 
 #include "port_model_profiles.h"
 
-/* No honest sender is so far ahead of its link; a word that says so is garbage. */
+/* No correct sender is so far ahead of its link; a value that says so is garbage. */
 #define MODEL_BACKLOG_MAX INT64_C(10000000000)
 
 /* The state of one port that all processes of a host share. */
 struct model_link {
-	_Atomic int64_t free_at; /* when the link has sent all that was queued; any sender */
+	/* when the link has sent all that was queued; written by any sender */
+	_Atomic int64_t free_at;
 };
 
 struct model_time {
@@ -35,25 +36,28 @@ static inline int64_t model_dilated(const struct model_time *t, int64_t ns)
 	return ns * t->dilation;
 }
 
-/* How long the link is busy with so many bytes of packets. */
+/* Returns how long the link is busy with so many bytes of packets. */
 static inline int64_t model_bytes_ns(const struct model_time *t, uint64_t wire)
 {
 	return (int64_t)(wire * 1000000000 * t->dilation / t->profile->line_rate);
 }
 
-/* ... with a store of n bytes, at most a few KiB. */
+/* Returns how long the link is busy with a store of n bytes, at most a few KiB. */
 static inline int64_t model_send_ns(const struct model_time *t, uint64_t n)
 {
 	return model_bytes_ns(t, model_wire_bytes(t->profile, n));
 }
 
-/* How long so many bytes take one processor to copy. */
+/* Returns how long one processor takes to copy so many bytes. */
 static inline int64_t model_copy_ns(const struct port_model_profile *p, uint64_t n)
 {
 	return (int64_t)((double)n * 1e9 / (double)p->copy_rate);
 }
 
-/* Queues for the link at `now`, for `busy`; returns when the last bit has left. */
+/*
+ * Takes the link at `now`, after all earlier senders, for `busy`; returns when the last bit has
+ * left.
+ */
 static inline int64_t model_reserve(struct model_link *link, int64_t now, int64_t busy)
 {
 	int64_t seen = atomic_load_explicit(&link->free_at, memory_order_relaxed);
@@ -67,7 +71,10 @@ static inline int64_t model_reserve(struct model_link *link, int64_t now, int64_
 	return end;
 }
 
-/* When a sender may continue whose store leaves at `end`: the adapter buffers the bytes before. */
+/*
+ * Returns when a sender may continue whose store leaves at `end`: before that, the adapter must
+ * have room to buffer it.
+ */
 static inline int64_t model_accepted_at(const struct model_time *t, int64_t end)
 {
 	return end - model_send_ns(t, t->profile->posted_bytes);
@@ -84,9 +91,9 @@ static inline int64_t model_interrupts_at(const struct model_time *t, int64_t en
 }
 
 /*
- * When a thread is through with work of `busy` that it begins at `now`, having been through
- * with other work at `before`.  A thread that woke up late, by less than `late`, does not
- * pay for that: it goes on from when it should have been awake.
+ * Returns when a thread ends work of length `busy` that it begins at `now`; its work before ended
+ * at `before`.  A thread that woke up late, by less than `late`, is not charged for that: its work
+ * counts from the time at which it should have been awake.
  */
 static inline int64_t model_busy_until(int64_t before, int64_t now, int64_t busy, int64_t late)
 {

@@ -15,14 +15,14 @@
 #include "u_lock.h"
 #include "u_log.h"
 
-#define STRICT_LINES 64u   /* lines a map holds back at most */
-#define STRICT_EARLY 4u	   /* one in so many stores makes some line of its map land at once */
-#define STRICT_OTHER 16u   /* ... and some line of another map */
+#define STRICT_LINES 64u   /* lines that a map holds back at most */
+#define STRICT_EARLY 4u	   /* one store of so many makes a random line of its map land at once */
+#define STRICT_OTHER 16u   /* ... and one makes lines of other maps land */
 #define STRICT_FILL 65536u /* poison is written in pieces of this size */
 
 struct strict_line {
-	size_t off;	 /* of the line in the map */
-	uint64_t enable; /* bytes that were stored */
+	size_t off;	 /* offset of the line in the map */
+	uint64_t enable; /* a bit for each byte that was stored */
 	uint8_t data[U_LINE];
 };
 
@@ -30,7 +30,7 @@ struct strict_map {
 	struct strict *strict;
 	struct strict_map *next;
 	struct port_map inner; /* where stores land */
-	uint8_t *poison;       /* the addresses that the caller has instead */
+	uint8_t *poison;       /* the addresses that the caller gets instead */
 	uint32_t count;
 	struct strict_line line[STRICT_LINES];
 };
@@ -38,7 +38,7 @@ struct strict_map {
 struct strict {
 	struct port port;
 	uint64_t seed;
-	struct u_lock lock; /* all below and the journals of all maps */
+	struct u_lock lock; /* protects all below and the journals of all maps */
 	_Atomic uint64_t random;
 	struct strict_map *maps;
 	int poison_fd; /* shared by all maps */
@@ -61,7 +61,7 @@ static void land_bytes(struct strict_map *m, const struct strict_line *l, unsign
 	deco_put(&m->inner.out, (uint8_t *)m->inner.base + l->off + at, l->data + at, n);
 }
 
-/* No processor or link divides an aligned word that was stored whole. */
+/* Lands an aligned word whole if all of it was stored: no processor or link divides one. */
 static void land_word(struct strict_map *m, const struct strict_line *l, unsigned int at)
 {
 	unsigned int bytes = l->enable >> at & 0xff;
@@ -82,7 +82,10 @@ static void land_word(struct strict_map *m, const struct strict_line *l, unsigne
 	}
 }
 
-/* Within a line words arrive in any order too: a buffer evicted early is several packets. */
+/*
+ * Lands a line, its words in any order: a write-combining buffer that is evicted early leaves as
+ * several packets.
+ */
 static void land_line(struct strict_map *m, uint32_t index)
 {
 	const struct strict_line *l = &m->line[index];
@@ -106,7 +109,7 @@ static void land_all(struct strict_map *m)
 		land_some(m);
 }
 
-/* Other maps drain in their own time. */
+/* Lands lines of other maps, which drain without a fence of their own. */
 static void land_others(struct strict_map *m, bool all)
 {
 	for (struct strict_map *o = m->strict->maps; o != NULL; o = o->next) {
@@ -146,8 +149,8 @@ static void journal(struct strict_map *m, size_t off, const uint8_t *src, size_t
 }
 
 /*
- * The caller stored outside the map: logs that, and stores to read-only poison, so that the process
- * faults with the caller on the stack.
+ * For a store outside the map: logs it, and stores to read-only poison, so that the process faults
+ * with the caller on the stack.
  */
 static U_COLD void store_wild(struct strict_map *m, const void *dst, size_t n)
 {

@@ -17,7 +17,7 @@
 #define MARGIN 3u /* for links that go round */
 #define LABEL_MAX 64u
 
-/* Text that is cut off where its buffer ends; `len` counts on. */
+/* Text that is cut off where its buffer ends; `len` counts all of it. */
 struct sink {
 	char *text;
 	size_t size, len;
@@ -54,7 +54,7 @@ static const char *host_name(const struct drawing *d, unsigned int host, char ow
 	return own;
 }
 
-/* Characters of the longest name, in its brackets. */
+/* Returns the number of characters of the longest name, with its brackets. */
 static unsigned int longest_label(const struct drawing *d)
 {
 	unsigned int host, longest = 0;
@@ -90,7 +90,7 @@ static unsigned int cell_y(const struct drawing *d, unsigned int row)
 	return d->top + 2 * row;
 }
 
-/* Where the lines up and down meet a host. */
+/* Returns the x at which the lines up and down meet a host. */
 static unsigned int stem_x(const struct drawing *d, unsigned int column)
 {
 	return cell_x(d, column) + d->label / 2;
@@ -101,7 +101,7 @@ static bool is_line(const struct rt_topo *t)
 	return t->shape == RT_SHAPE_RING || t->shape == RT_SHAPE_CHAIN;
 }
 
-/* A ring or chain goes to and fro, row by row. */
+/* Finds the cell of a host.  A ring or chain goes right in one row and left in the next. */
 static void host_place(const struct drawing *d, unsigned int host, unsigned int *column,
 		       unsigned int *row)
 {
@@ -119,7 +119,7 @@ static bool port_mark(struct drawing *d, unsigned int host, unsigned int port)
 	return is_up;
 }
 
-/* The wrapped link of a torus: a stump at both edges. */
+/* Draws the wrapped link of a torus: a stump at both edges. */
 static void wrap_draw(struct drawing *d, bool level, bool is_up, unsigned int column,
 		      unsigned int row)
 {
@@ -137,7 +137,7 @@ static void wrap_draw(struct drawing *d, bool level, bool is_up, unsigned int co
 	put(d, stem_x(d, column), d->height - 1, is_up ? '|' : 'x');
 }
 
-/* The last link of a ring: along the left margin, and where the last row ends right, below it. */
+/* Draws the last link of a ring: along the left margin, and below the last row if that ends on the right. */
 static void closing_draw(struct drawing *d, bool is_up, unsigned int column, unsigned int row)
 {
 	unsigned int bottom = cell_y(d, row), y;
@@ -159,7 +159,7 @@ static void closing_draw(struct drawing *d, bool is_up, unsigned int column, uns
 		put(d, 0, 1, 'x');
 }
 
-/* The link of a listening port: each link has one. */
+/* Draws the link of a listening port: each link has one such port. */
 static void link_draw(struct drawing *d, unsigned int host, unsigned int port)
 {
 	const struct rt_port *p = &d->t->host[host].port[port];
@@ -193,7 +193,7 @@ static void host_draw(struct drawing *d, unsigned int host)
 	size_t len = strnlen(name, LABEL_MAX);
 
 	host_place(d, host, &column, &row);
-	/* A short name leaves room: the line goes on up to its bracket, or nothing does. */
+	/* A short name leaves room: a line continues to its bracket, or blanks fill it. */
 	x = cell_x(d, column) + (d->label - 2 - (unsigned int)len) / 2;
 	y = cell_y(d, row);
 	put(d, x, y, host == d->here ? '<' : '[');
@@ -201,7 +201,7 @@ static void host_draw(struct drawing *d, unsigned int host)
 	put(d, x + 1 + (unsigned int)len, y, host == d->here ? '>' : ']');
 }
 
-/* Columns of a ring or chain: two rows if they hold it, else as many as fit. */
+/* Sets the columns of a ring or chain: two rows if they hold it, else as many columns as fit. */
 static bool line_measure(struct drawing *d)
 {
 	unsigned int fit, wanted = d->t->hosts;
@@ -238,7 +238,7 @@ static bool grid_measure(struct drawing *d)
 	return d->width <= COLUMNS;
 }
 
-/* By names if that is not too wide, else by numbers, however wide. */
+/* Measures the picture: with names if that is not too wide, else with numbers, however wide. */
 static void measure(struct drawing *d)
 {
 	bool (*fits)(struct drawing *) = is_line(d->t) ? line_measure : grid_measure;
@@ -288,7 +288,7 @@ static int picture_draw(struct drawing *d, struct sink *s)
 	return 0;
 }
 
-/* One neighbour of a list, on a new line if it does not fit; returns the column behind it. */
+/* Writes one neighbour of a list, on a new line if it does not fit; returns the column after it. */
 static unsigned int neighbour_emit(struct drawing *d, struct sink *s, unsigned int host,
 				   unsigned int port, unsigned int column)
 {

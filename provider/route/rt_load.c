@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Topologies from files, and how many hosts a text asks for. */
+/* Topologies from files, and the number of hosts that a text asks for. */
 #include "rt_load.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static const char *skip_blanks(const char *text)
 	return text + strspn(text, " \t\r");
 }
 
-/* One line, without its end and its comment. */
+/* Parses one line, given without its end and its comment. */
 static int line_parse(struct lines *f, const char *line)
 {
 	char head[RT_SHOWN + 4];
@@ -123,7 +123,7 @@ int rt_lines_parse(const char *text, size_t len, unsigned int hosts, char spec[R
 	return rc;
 }
 
-/* One more than the greatest number of a text; rt_topo_parse() finds errors in it. */
+/* Returns one more than the greatest number in a text; rt_topo_parse() reports its errors. */
 static unsigned int graph_hosts(const char *text)
 {
 	unsigned int number, hosts = 0;
@@ -173,7 +173,7 @@ static int spec_load(const char *spec, struct rt_size hosts, struct rt_topo **ou
 	return -EINVAL;
 }
 
-/* `why` names the file, then the error found there. */
+/* Loads the spec of a file.  On failure `why` names the file, then the error found there. */
 static int file_load(const char *path, struct rt_size hosts, struct rt_topo **out, char *why,
 		     size_t size)
 {

@@ -28,7 +28,7 @@ unsigned int rt_distance(const struct rt_topo *t, const uint8_t *up, unsigned in
 	return dist[from] <= RT_PATH_MAX ? dist[from] : UINT_MAX;
 }
 
-/* Ports of `host` that bring nearer, in order; returns how many. */
+/* Lists the ports of `host` that lead to hosts with a smaller distance, in order; returns how many. */
 static unsigned int nearer_ports(const struct rt_topo *t, const uint8_t *up, const uint16_t *dist,
 				 unsigned int host, uint8_t out[RT_PORTS_MAX])
 {
@@ -43,9 +43,9 @@ static unsigned int nearer_ports(const struct rt_topo *t, const uint8_t *up, con
 }
 
 /*
- * The flow becomes a fraction of 1, spread evenly for any low bits.  At each host the fraction,
- * times the number of ports to choose from, gives the port and the fraction for the next host:
- * flows share all combinations of ports.
+ * Turns the flow into a fraction of 1; flows that differ only in low bits are spread evenly.  At
+ * each host the fraction, times the number of ports to choose from, gives the port and the fraction
+ * for the next host: flows share all combinations of ports.
  */
 static uint32_t flow_fraction(uint32_t flow)
 {
@@ -83,7 +83,7 @@ int rt_path_find(const struct rt_topo *t, const uint8_t *up, unsigned int from, 
 	return 0;
 }
 
-/* One hop of a path that may be hostile: `at` becomes the port it comes in by. */
+/* Takes one hop of a path that may be hostile: `at` becomes the port by which the hop comes in. */
 static bool hop(const struct rt_topo *t, const struct rt_path *path, unsigned int step,
 		struct rt_end *at)
 {
@@ -145,7 +145,10 @@ int rt_path_reverse(const struct rt_topo *t, unsigned int from, const struct rt_
 	return 0;
 }
 
-/* Down links with one end among hosts joined to `from` or to `to` and the other end elsewhere. */
+/*
+ * Is the link of a port down, with one end among the hosts joined to `from` or to `to`, and the
+ * other end elsewhere?
+ */
 static bool cuts(const struct rt_topo *t, const uint8_t *up, const uint16_t *from_dist,
 		 const uint16_t *to_dist, unsigned int host, unsigned int port)
 {
@@ -166,7 +169,7 @@ static int link_name(const struct rt_topo *t, unsigned int host, unsigned int po
 	return snprintf(text, size, "%u-%u.%u", host, p->peer.host, p->twin);
 }
 
-/* Names up to NAMED of the links that cut, as "0-1, 2-3 and 4-5". */
+/* Names up to NAMED of the links for which cuts() is true, as "0-1, 2-3 and 4-5". */
 static unsigned int cut_list(const struct rt_topo *t, const uint8_t *up, const uint16_t *from_dist,
 			     const uint16_t *to_dist, char *text, size_t size)
 {

@@ -14,8 +14,8 @@ enum rt_side { RT_LEFT, RT_RIGHT, RT_UP, RT_DOWN, RT_SIDES };
 
 struct rt_port {
 	struct rt_end peer;
-	uint8_t side; /* enum rt_side; not of a graph */
-	uint8_t twin; /* which one of parallel links */
+	uint8_t side; /* enum rt_side; unused in a graph */
+	uint8_t twin; /* number among parallel links */
 	bool listens;
 	char name[RT_NAME_MAX];
 };
@@ -40,8 +40,8 @@ struct rt_topo {
 bool rt_link_live(const struct rt_topo *t, const uint8_t *up, unsigned int host, unsigned int port);
 
 /*
- * Hops of every host to `to` over live links into dist[hosts], RT_FAR where there is no path.
- * Stops when `until` is reached: hosts that are not nearer than it may then be left at RT_FAR.
+ * Writes the hops of every host to `to` over live links into dist[hosts], RT_FAR where there is no
+ * path. Stops when it reaches `until`: hosts that are not nearer than that may keep RT_FAR.
  */
 void rt_sweep(const struct rt_topo *t, const uint8_t *up, unsigned int to, unsigned int until,
 	      uint16_t *dist);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where agents listen: abstract Unix addresses, so that nothing is left in any directory when a
- * process dies.  Both sides check the other's credentials, because anybody may bind such a name.
+ * The addresses at which agents listen: abstract Unix addresses, so that nothing is left in any
+ * directory when a process dies.  Both sides check the other's credentials, because anybody may
+ * bind such a name.
  *
  *	viaduct/<owner uid>/<fabric>/host<id>	 the agent of a host
  *	viaduct/<owner uid>/<fabric>/cable<id>.<port> emulated cable of one of its ports
  *
  * A fabric whose name ends with a secret, "-" and W_SECRET_DIGITS hexadecimal digits, has addresses
- * from which no other address of it follows, so that nobody can bind one before its agent does:
+ * from which its other addresses cannot be computed, so that nobody can bind one before its agent
+ * does:
  *
  *	viaduct/<owner uid>/<hash of the above, keyed with the secret>
  */
@@ -25,14 +27,14 @@
  */
 int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64]);
 
-/* Is `name` 1..63 of [A-Za-z0-9._-], as names of fabrics, hosts and aliases are? */
+/* Does `name` consist of 1 to 63 of [A-Za-z0-9._-], as names of fabrics, hosts and aliases do? */
 int w_name_ok(const char *name);
 
 #define W_SECRET_DIGITS 32u
 
 /*
- * Does the name end with a secret?  It is handed to processes by their environment then, which other
- * users cannot read, and not by their arguments.
+ * Does the name end with a secret?  If so, processes get it by their environment, which other users cannot read, and
+ * not by their arguments.
  */
 int w_name_secret(const char *name);
 
@@ -40,7 +42,7 @@ socklen_t w_agent_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, 
 socklen_t w_cable_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host,
 		       unsigned int port);
 
-/* The agent must run as the fabric's owner or as root: returns 0 or -EPERM. */
+/* Checks that the agent at the other end of `sock` runs as the fabric's owner or as root: returns 0 or -EPERM. */
 int w_agent_cred_check(int sock, uid_t owner);
 
 #endif

@@ -3,7 +3,7 @@
  * Control messages between agents, W_CM_*; the comment at the top of w_ctl.h draws the exchange.
  *
  * A record carries its whole path (struct w_path).  Agents on the path pass it on; in ACCEPT and
- * CONFIRM they put a bypass buffer of their own in the place of the slice that is named.
+ * CONFIRM they replace the slice that the record names by a bypass buffer of their own.
  */
 #ifndef W_CM_H
 #define W_CM_H
@@ -16,18 +16,19 @@
 #define W_HOPS_MAX 64u
 
 /*
- * The path of a record: the port index out of each host, from src_host to dst_host.  The agent that
- * gets one checks that it leads here by the link that it came over, and on to dst_host.
+ * The path of a record: the port index out of each host, from src_host to dst_host.  An agent that
+ * receives a record checks that its path leads to this host by the link over which it came, and on
+ * to dst_host.
  */
 struct w_path {
 	uint8_t hops; /* 0: both are the same host */
-	uint8_t at;   /* hops that are behind it, the one to the reader included */
+	uint8_t at;   /* hops that the record has made, the one to the reader included */
 	uint16_t reserved[3];
 	uint8_t port[W_HOPS_MAX];
 };
 static_assert(sizeof(struct w_path) == 72, "w_path");
 
-/* Between agents.  src and dst are hosts; conns name the ends at either. */
+/* A record between agents.  src and dst are hosts; the conns name the ends of the connection there. */
 struct w_cm {
 	struct w_ctl_hdr hdr;
 	uint16_t src_host;
@@ -63,20 +64,20 @@ struct w_cm_tell {
 static_assert(sizeof(struct w_cm_tell) <= W_CTL_MAX, "w_cm_tell");
 
 /*
- * The last serial of link-state updates.  Its origin cannot send a greater one, so that it sends 0
- * and begins anew.  Serials of Viaduct 1.3 and before are times, in nanoseconds since 1970, which
- * come to this number in the year 2116.
+ * The last serial of link-state updates.  Its origin cannot send a greater one, so it sends 0 and
+ * begins again from low serials.  Serials of Viaduct 1.3 and before are times, in nanoseconds since
+ * 1970, which reach this number in the year 2116.
  */
 #define W_LINKS_LAST (UINT64_C(1) << 62)
 
-/* Which links of host `origin` are up, as that host says. */
+/* A link-state update: the links of host `origin` that this host reports as up. */
 struct w_cm_links {
 	struct w_ctl_hdr hdr;
-	uint16_t src_host; /* the neighbour that says it, or passes it on */
+	uint16_t src_host; /* the neighbour that sends it, or passes it on */
 	uint16_t dst_host;
 	uint16_t origin;
-	uint16_t up;	 /* a bit per port index */
-	uint64_t serial; /* the greatest of an origin's is the newest; 0: forget its updates */
+	uint16_t up; /* a bit per port index */
+	uint64_t serial; /* an origin's update with the greatest serial is its newest; 0: forget its updates */
 };
 static_assert(sizeof(struct w_cm_links) == 32, "w_cm_links");
 

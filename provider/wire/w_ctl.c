@@ -3,7 +3,7 @@
  * Control messages: the validator.
  *
  * w_ctl_check() copies the message into a private buffer first, so that it checks one state of a
- * message that another host can still change; the caller must copy it likewise before use.  Its
+ * message that another host can still change; the caller, too, must copy it before use.  The
  * functions ..._ok() return 1 if the message or part of one is well-formed, else 0.
  */
 #include "w_ctl.h"
@@ -17,7 +17,7 @@
 #include "w_slot.h"
 #include "w_tool.h"
 
-/* The most a slice may be longer than its geometry needs: alignment of the port. */
+/* The most by which a slice may be longer than its geometry needs: the alignment of the port. */
 #define SLICE_SLACK (4u << 20)
 
 union message {
@@ -223,7 +223,7 @@ static int cm_tell_ok(const union message *m)
 	       path_ok(&m->cm_tell.path);
 }
 
-/* `up` has a bit for each port. */
+/* Is a link-state update well-formed?  `up` has a bit for each port. */
 static int cm_links_ok(const union message *m)
 {
 	return m->cm_links.up < 1u << W_PORTS_MAX;

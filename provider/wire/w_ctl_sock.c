@@ -31,7 +31,7 @@ int w_ctl_try(int sock, const void *msg)
 	return hdr.len > W_CTL_MAX ? -EINVAL : send_uninterrupted(sock, &mh, MSG_DONTWAIT);
 }
 
-/* Never raises SIGPIPE.  -EAGAIN when the socket is non-blocking and full. */
+/* Sends a message with descriptors; never raises SIGPIPE.  -EAGAIN when the socket is non-blocking and full. */
 int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 {
 	union {
@@ -59,7 +59,10 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 	return send_uninterrupted(sock, &mh, 0);
 }
 
-/* The most of a message, SCM_MAX_FD: descriptors without room the kernel closes in this thread. */
+/*
+ * The most descriptors of one message, SCM_MAX_FD: with less room, the kernel would close the
+ * surplus ones in this thread.
+ */
 #define RECV_FDS 253u
 
 static unsigned int fds_take(struct msghdr *mh, int fds[RECV_FDS])
@@ -80,7 +83,10 @@ static unsigned int fds_take(struct msghdr *mh, int fds[RECV_FDS])
 	return n;
 }
 
-/* Memory, which alone has seals, and what the kernel module made: closing these waits for no process. */
+/*
+ * Are all descriptors of memory, which alone has seals, or made by the kernel module?  Closing
+ * these waits for no process.
+ */
 static bool all_tame(const int *fds, unsigned int n)
 {
 	unsigned int i;
@@ -93,8 +99,9 @@ static bool all_tame(const int *fds, unsigned int n)
 }
 
 /*
- * A message longer than `size`, with surplus descriptors, or with others than all_tame() knows, is consumed
- * and answered -EPROTO: to close or to ask anything else may last as long as its sender likes.
+ * Receives a message.  One that is longer than `size`, has surplus descriptors, or has descriptors that all_tame()
+ * refuses is consumed and gives -EPROTO: closing such a descriptor, or a query about it, may take as long as its
+ * sender likes.
  */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out)
 {
@@ -124,7 +131,7 @@ int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned 
 			u_close_foreign(got[i]);
 		if (bad)
 			return -EPROTO;
-		n = 0; /* no descriptor numbers left here: the message comes without them */
+		n = 0; /* no descriptor numbers are left here: the message is returned without its descriptors */
 	}
 	if (n > 0)
 		memcpy(fds, got, n * sizeof(int));

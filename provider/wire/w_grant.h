@@ -6,12 +6,12 @@
  *	ASK{handle}    may I store into the memory of this handle?
  *	GIVE{handle, base, length} + the slice: yes, it begins at address `base`
  *	DENY{handle}   no: send it through slots
- *	TAKE{handle}   no more, or not now: unmap it, if it is mapped, and say
- *	GONE{handle}   it is not mapped (any more); also unasked for
+ *	TAKE{handle}   no longer, or not now: unmap it, if it is mapped, and answer GONE
+ *	GONE{handle}   it is not mapped (any more); also sent without a TAKE
  *
- * `map` is 0 for direct stores; else it is a number that the asking process chose for one mapping, on
- * the connection never used for another, and the mapping may be loaded too.  Of the DENY to that `base`
- * is an enum w_deny.
+ * `map` is 0 for direct stores.  Otherwise it is a number that the asking process chose for one mapping, never used
+ * for another one on the connection; programs may also load from the mapping.  In a DENY of a mapping `base` is an
+ * enum w_deny.
  */
 #ifndef W_GRANT_H
 #define W_GRANT_H

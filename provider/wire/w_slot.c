@@ -5,7 +5,7 @@
 
 #include "u_base.h"
 
-/* Slots that stand alone: they carry no payload stream. */
+/* Checks a slot that stands alone: it carries no part of a payload stream. */
 static int check_single(const struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg,
 			uint32_t frag, const struct w_rdma *rdma)
 {
@@ -51,7 +51,7 @@ static int check_place(const struct w_stream *s, uint8_t flags, uint32_t frag, u
 }
 
 /*
- * May a slot announce a message that was stored where it goes?  Only one that takes a receive, or an
+ * May a slot announce a message that was stored at its destination?  Only a message that takes a receive, or an
  * answer to a read.
  */
 static int may_be_placed(uint8_t op, uint8_t flags, uint32_t frag)

@@ -47,7 +47,8 @@ enum w_op {
 	W_OP_READ_REQ = 3,  /* RDMA read request; `struct w_rdma` or `struct w_read_req` inline */
 	W_OP_READ_RESP = 4, /* fragment of the answer */
 	W_OP_ABORT = 5,	    /* the SEND or WRITE under way ends here, incomplete */
-	W_OP_NOP = 6, /* nothing but a slot that asks for credit; anywhere, also in a message */
+	/* only a slot that asks for credit; may come anywhere, also inside a message */
+	W_OP_NOP = 6,
 	W_OP_ATOMIC_REQ = 7, /* atomic operation; `struct w_atomic_req` inline; READ_RESP answers */
 };
 
@@ -56,11 +57,11 @@ enum w_op {
 #define W_F_IMM 0x04u	   /* the message ends with immediate data; on all its fragments */
 #define W_F_BUFFERED 0x08u /* the fragment's payload lies in the payload buffer, not inline */
 #define W_F_ACK 0x10u	   /* the sender waits for credit: return it at once */
-/* A whole message or answer to a read, stored where it goes before the slot was published. */
+/* A whole message, or answer to a read, that was stored at its destination before the slot was published. */
 #define W_F_PLACED 0x20u
 /* Several whole messages of one length, each for a receive: see w_packed_ok(). */
 #define W_F_PACKED 0x40u
-/* With BUFFERED: the payload lies at the beginning of the payload buffer, of which nothing else is in use. */
+/* With BUFFERED: the payload lies at the beginning of the payload buffer, and nothing else in that is in use. */
 #define W_F_REWOUND 0x80u
 #define W_F_KNOWN 0xffu
 
@@ -76,7 +77,7 @@ struct w_rdma {
 static_assert(sizeof(struct w_rdma) == 16, "w_rdma");
 
 /*
- * Where the answer to a read may be stored: one piece of window memory, as long as what is wanted, which
+ * The memory into which the answer to a read may be stored: one piece of window memory, as long as the answer, which
  * the peer may be granted.
  */
 struct w_offer {
@@ -106,8 +107,8 @@ enum w_atomic_op {
 };
 
 /*
- * The inline area of W_OP_ATOMIC_REQ; `length` of its w_rdma is the size of the operand, 4 or 8, and its
- * address a multiple of that.
+ * The operands in the inline area of W_OP_ATOMIC_REQ; `length` of its w_rdma is their size, 4 or 8, and the address
+ * is a multiple of that.
  */
 struct w_atomic {
 	uint64_t operand;
@@ -130,8 +131,8 @@ struct w_head {
 	uint8_t flags;
 	uint16_t reserved; /* 0 */
 	/*
-	 * FIRST but not LAST: bytes of the whole message.  LAST with IMM: immediate
-	 * data.  PACKED: messages.  Otherwise 0.
+	 * FIRST but not LAST: bytes of the whole message.  LAST with IMM: immediate data.  PACKED:
+	 * number of messages.  Otherwise 0.
 	 */
 	uint32_t arg;
 	uint32_t frag;	      /* payload bytes of this fragment; PACKED: of each message */
@@ -139,7 +140,7 @@ struct w_head {
 };
 static_assert(sizeof(struct w_head) == 16, "w_head");
 
-/* The first four bytes of a header, of which `reserved` is 0. */
+/* The first four bytes of a header whose `reserved` is 0. */
 #define W_WHAT(op, flags) ((uint32_t)(op) | (uint32_t)(flags) << 8)
 
 struct w_slot {
@@ -168,7 +169,7 @@ static inline uint32_t w_receives(uint8_t op, uint8_t flags, uint32_t arg)
 }
 
 /*
- * May a slot carry `count` messages of `length` bytes each?  They lie one behind the other in the
+ * May a slot carry `count` messages of `length` bytes each?  They lie one after the other in the
  * inline area, the first at its beginning.
  */
 static inline int w_fits_packed(uint32_t count, uint32_t length)
@@ -177,7 +178,7 @@ static inline int w_fits_packed(uint32_t count, uint32_t length)
 	       count * length <= W_INLINE_MAX;
 }
 
-/* Is a slot with PACKED as it should be? */
+/* Is a slot with PACKED well-formed? */
 static inline int w_packed_ok(uint8_t op, uint8_t flags, uint32_t arg, uint32_t frag)
 {
 	return op == W_OP_SEND && (flags & ~W_F_ACK) == (W_F_FIRST | W_F_LAST | W_F_PACKED) &&
@@ -191,10 +192,10 @@ static inline uint32_t w_seq(uint32_t n)
 }
 
 /*
- * Where a buffered payload lies follows from the payloads before it, so it is not sent: fragments
- * are placed one after the other, each aligned to W_PAYLOAD_ALIGN and in one piece; one that does
- * not fit before the end starts at 0. `cursor` counts payload bytes ever used.  Returns the offset
- * and moves the cursor past the payload (and past skipped bytes).
+ * Places the next buffered payload.  Its place follows from the payloads before it, so it is not
+ * sent: fragments are placed one after the other, each aligned to W_PAYLOAD_ALIGN and in one piece;
+ * one that does not fit before the end starts at 0. `cursor` counts payload bytes ever used.
+ * Returns the offset and moves the cursor past the payload (and past skipped bytes).
  */
 static inline uint32_t w_payload_place(uint64_t *cursor, uint32_t payload_bytes, uint32_t length)
 {
@@ -210,16 +211,16 @@ static inline uint32_t w_payload_place(uint64_t *cursor, uint32_t payload_bytes,
 }
 
 /*
- * The cursor with which w_payload_place() gives the beginning of the payload buffer, past what is skipped for
- * that.  A sender whose peer has consumed all payloads may begin there again, and says so by REWOUND: lines
- * that were used a moment ago are in the nearest caches.
+ * Returns the cursor with which w_payload_place() next gives the beginning of the payload buffer: past the rest of
+ * the buffer, which is skipped.  A sender whose peer has consumed all payloads may begin there again, and marks that
+ * by REWOUND: lines that were used a moment ago are in the nearest caches.
  */
 static inline uint64_t w_payload_rewind(uint64_t cursor, uint32_t payload_bytes)
 {
 	return (cursor + payload_bytes - 1) & ~(uint64_t)(payload_bytes - 1);
 }
 
-/* Fragments are at most so long, so that copies of both sides overlap. */
+/* The greatest length of a fragment, such that the copies of both sides overlap in time. */
 static inline uint32_t w_frag_max(uint32_t payload_bytes)
 {
 	return payload_bytes / 4 < 32768 ? payload_bytes / 4 : 32768;
@@ -232,7 +233,7 @@ enum w_err {
 	W_ERR_TOO_LONG = 2,  /* the message is longer than the receive buffers */
 	W_ERR_RECV_DESC = 3, /* the receive descriptor was malformed or unprotected */
 	W_ERR_RDMA_PROT = 4, /* the remote region refused the access */
-	W_ERR_PROTOCOL = 5,  /* malformed slot, or one that could not come now */
+	W_ERR_PROTOCOL = 5,  /* malformed slot, or one that must not come now */
 	W_ERR_SENDER = 6,    /* the peer's own send failed: its earlier messages are valid */
 	W_ERR_MAX
 };
@@ -252,7 +253,7 @@ static_assert(sizeof(struct w_advert) == 32, "w_advert");
 
 #define W_ADVERTS 64u
 
-/* Never 0: a slice begins without adverts. */
+/* The tag of advert n; never 0, which marks that there is no advert. */
 static inline uint64_t w_advert_tag(uint64_t n)
 {
 	return n + 1;
@@ -264,7 +265,7 @@ struct w_control {
 	uint32_t pad0[31];
 	_Atomic uint32_t notify; /* the notify request of the peer: w_notify() */
 	uint32_t pad1[31];
-	_Atomic uint64_t error; /* w_error_word(): the peer's receiver broke off */
+	_Atomic uint64_t error; /* w_error_word(), when the peer's receiver broke the connection */
 	uint32_t pad2[446];
 	struct w_advert adverts[W_ADVERTS];
 };
@@ -290,8 +291,8 @@ static inline int w_notify_due(uint32_t notify, uint32_t published)
 }
 
 /*
- * The slot (counted from 0) whose message failed, and why; of a slot with PACKED which of its messages,
- * counted from 0, else 0.
+ * An error report: the slot (counted from 0) whose message failed, the number of the message in a slot with PACKED
+ * (counted from 0; else 0), and the reason.
  */
 static inline uint64_t w_error_word(uint32_t slot, uint32_t message, enum w_err err)
 {
@@ -313,7 +314,7 @@ static inline enum w_err w_error_why(uint64_t word)
 	return (enum w_err)(word & 0xffu);
 }
 
-#define W_SLICE_FIFO 4096u /* offset of the fifo in a slice, behind its struct w_control */
+#define W_SLICE_FIFO 4096u /* offset of the fifo in a slice, after its struct w_control */
 
 static inline size_t w_slice_bytes(uint32_t slots, uint32_t payload_bytes)
 {
@@ -338,9 +339,9 @@ static inline int w_payload_ok(uint32_t payload_bytes)
 }
 
 /*
- * The payload bytes of a connection over so many links, where one over a single link has
- * `payload_bytes`: the bytes in flight are spread over all payload buffers of a path, and each copy
- * needs some of these.
+ * Returns the size of the payload buffers of a connection over so many links, if one over a single
+ * link has `payload_bytes`: the bytes in flight are spread over all payload buffers of a path, and
+ * the copy at each host needs some of them.
  */
 static inline uint32_t w_payload_of_path(uint32_t payload_bytes, unsigned int links)
 {
@@ -357,35 +358,32 @@ static inline int w_geometry_ok(uint32_t slots, uint32_t payload_bytes)
 	return w_slots_ok(slots) && w_payload_ok(payload_bytes);
 }
 
-/*
- * The receiver's place in the stream of fragments, as the validator needs it.
- */
+/* The receiver's place in the stream of fragments, for the validator. */
 struct w_stream {
 	uint8_t op;	     /* of the message under way; 0 between messages */
 	uint8_t imm;	     /* it ends with immediate data: W_F_IMM or 0 */
-	uint32_t total;	     /* its length */
+	uint32_t total;	     /* bytes of the whole message */
 	uint32_t done;	     /* bytes that came so far */
 	uint32_t max_length; /* longest message the VI accepts */
 	uint32_t payload_bytes;
 };
 
 /*
- * The one validator of slots: given a private copy of a slot's header (and, for
- * a FIRST WRITE, a READ_REQ or an ATOMIC_REQ, of its w_rdma), says whether a correct peer could
- * have sent it now, and moves the stream on.  On success *inline_off is where
- * inline payload starts in the slot.  Returns 0 or -EPROTO; then the stream is
- * as it was.
+ * The one validator of slots: given a private copy of a slot's header (and, for a FIRST WRITE, a
+ * READ_REQ or an ATOMIC_REQ, of its w_rdma), says whether a correct peer could have sent it now,
+ * and moves the stream on.  On success *inline_off is where inline payload starts in the slot.
+ * Returns 0, or -EPROTO and leaves the stream unchanged.
  */
 int w_slot_check(struct w_stream *s, uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg,
 		 uint32_t frag, const struct w_rdma *rdma, uint32_t *inline_off);
 
-/* The same for the private copy of an ATOMIC_REQ's w_atomic.  0 or -EPROTO. */
+/* Checks the private copy of an ATOMIC_REQ's w_atomic.  0 or -EPROTO. */
 int w_atomic_check(const struct w_atomic *a);
 
 /*
  * May a relay forward a slot with this header, of which it has a private copy?  On success
- * *inline_out is how many of its bytes lie in the slot itself.  Whether such a slot may come now
- * the receiver checks.  Returns 0 or -EPROTO.
+ * *inline_out is how many of its bytes lie in the slot itself.  The receiver checks whether such a
+ * slot may come now.  Returns 0 or -EPROTO.
  */
 int w_slot_bounds(uint8_t op, uint8_t flags, uint16_t reserved, uint32_t arg, uint32_t frag,
 		  uint32_t payload_bytes, uint32_t *inline_out);

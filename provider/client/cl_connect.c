@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which host a device means, and its agent, found or started. */
+/* Finds the host that a device names, and finds or starts its agent. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 #include "u_cfg.h"
 #include "u_time.h"
 
-#define ATTEMPTS 5 /* an agent started on demand may leave just before we greet it */
+#define ATTEMPTS 5 /* an agent started on demand may end just before it is greeted */
 
 static int start_agent(const struct cl_where *w, char *error)
 {
 	const char *named[] = { "--on-demand", "--fabric", w->fabric, NULL };
-	/* A secret is in the environment already, and must not be in arguments. */
+	/* A secret is already in the environment, and must not be in arguments. */
 	const char *secret[] = { "--on-demand", NULL };
 	char path[4096];
 	int rc;
@@ -45,7 +45,7 @@ static int start_agent(const struct cl_where *w, char *error)
 	return rc < 0 ? rc : 0;
 }
 
-/* Any living agent, or one started for the purpose. */
+/* Connects to any running agent, or starts one. */
 static int open_or_start(const struct cl_where *w, unsigned int first, struct cl_agent *out,
 			 char *error)
 {
@@ -65,7 +65,7 @@ static int open_or_start(const struct cl_where *w, unsigned int first, struct cl
 	return rc;
 }
 
-/* The host that VIADUCT_DEVICE ("NAME=HOST,...") gives a device. */
+/* Finds the host of a device in VIADUCT_DEVICE ("NAME=HOST,..."). */
 static int device_alias(const char *device, char host_out[W_NAME_MAX])
 {
 	const char *at = u_cfg_str(U_CFG_DEVICE);
@@ -116,7 +116,7 @@ static int no_such_host(struct cl_agent *agent, const char *variable, const char
 	return -ENODEV;
 }
 
-/* Which host `device` means, asked at `agent`. -EPIPE or -ETIMEDOUT: another has to be asked. */
+/* Asks `agent` for the host that `device` names.  -EPIPE or -ETIMEDOUT: another agent has to be asked. */
 static int resolve(struct cl_agent *agent, const char *device, unsigned int *host_out, char *error)
 {
 	const char *chosen = u_cfg_str(U_CFG_HOST);
@@ -146,7 +146,7 @@ static int resolve(struct cl_agent *agent, const char *device, unsigned int *hos
 	return rc == 0 ? 0 : no_such_host(agent, "VIADUCT_HOST", chosen, rc, error);
 }
 
-/* The host to knock at first: right most of the time, so that one connection does. */
+/* Returns the host to connect to first: mostly the right one, so that one connection is enough. */
 static unsigned int likely_host(void)
 {
 	const char *text = u_cfg_str(U_CFG_HOST);
@@ -158,7 +158,10 @@ static unsigned int likely_host(void)
 	return 0;
 }
 
-/* Why there is no agent is in the error text; callers need not tell the reasons apart. */
+/*
+ * Turns an error of connecting into the one for callers: the error text has the reason, which they
+ * need not tell apart.
+ */
 static int no_agent(int rc)
 {
 	switch (rc) {
@@ -173,7 +176,7 @@ static int no_agent(int rc)
 	}
 }
 
-/* Any agent, asked which host `device` means; another one when it leaves or stops before it has answered. */
+/* Asks any agent for the host that `device` names, and another one when it ends or stops before it has answered. */
 static int open_resolved(const struct cl_where *w, const char *device, struct cl_agent *out,
 			 unsigned int *host_out, char *error)
 {

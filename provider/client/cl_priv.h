@@ -10,14 +10,14 @@
 /* Writes the one line for people into `error`, CL_ERROR_MAX bytes. */
 void cl_error(char *error, const char *fmt, ...) U_PRINTF(2, 3);
 
-/* A fabric, and as what to connect. */
+/* A fabric, and the kind of client to connect as. */
 struct cl_where {
 	uid_t owner;
 	char fabric[64];
 	uint32_t kind;
 };
 
-/* Says why the process at the other end of `sock` is not trusted, and returns -EACCES. */
+/* Writes the reason why the process at the other end of `sock` is not trusted into `error`, and returns -EACCES. */
 int cl_distrust(const struct cl_where *w, unsigned int host, int sock, char *error);
 
 /* A call to the agent of a host, by a socket that does not block. */
@@ -40,19 +40,20 @@ int cl_call_welcome(const struct cl_where *w, int sock, struct cl_agent *out, ch
 /* The process that listens at the other end; -1: not connected, or the socket does not tell. */
 pid_t cl_call_pid(int sock);
 
-/* The agent of one host; see cl_open_host(). */
+/* Connects to the agent of one host; see cl_open_host(). */
 int cl_open_at(const struct cl_where *w, unsigned int host, struct cl_agent *out, char *error);
 
 /*
- * The first agent of the fabric that answers, `first` asked before the others, and more at a time
- * the longer those that were asked are silent.  -ENODEV or -EPIPE only when no address has a listener that stays.
+ * Connects to the first agent of the fabric that answers.  Asks host `first` before the others, and more hosts at a
+ * time the longer those that were asked are silent.  -ENODEV or -EPIPE only when no address has a listener that
+ * stays.
  */
 int cl_open_any(const struct cl_where *w, unsigned int first, struct cl_agent *out, char *error);
 
 /*
- * Receives one checked message before the deadline.  Returns its type, or
- * -ETIMEDOUT, -EPIPE (hang-up), -EPROTO, -EPROTONOSUPPORT, -EMFILE.  Descriptors are the
- * caller's, and above those of standard input, output and error.
+ * Receives one checked message before the deadline.  Returns its type, or -ETIMEDOUT, -EPIPE
+ * (hang-up), -EPROTO, -EPROTONOSUPPORT, -EMFILE.  Descriptors belong to the caller; their numbers
+ * are above those of standard input, output and error.
  */
 int cl_recv(int sock, int64_t deadline, void *buf, int fds[W_CTL_FDS], unsigned int *nfds_out);
 

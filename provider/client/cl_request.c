@@ -22,7 +22,7 @@ static int readable(int sock, int64_t deadline)
 	return n == 0 ? -ETIMEDOUT : 0;
 }
 
-/* Closes them all when one cannot be moved. */
+/* Moves descriptors above the numbers of standard input, output and error; closes all when one cannot be moved. */
 static int fds_above_std(int fds[W_CTL_FDS], unsigned int *n)
 {
 	unsigned int i;
@@ -67,8 +67,8 @@ int cl_recv(int sock, int64_t deadline, void *buf, int fds[W_CTL_FDS], unsigned 
 }
 
 /*
- * Reads the agent's messages first, and closes descriptors of memory in them here; closing any
- * other descriptor could wait, and is left to another thread.
+ * Reads the agent's messages first.  Closes descriptors of memory in them here; another thread
+ * closes all other descriptors, since that could block.
  */
 void cl_hang_up(int sock)
 {
@@ -92,7 +92,7 @@ struct tokened {
 	uint64_t token;
 };
 
-/* Sends `msg` and waits for the answer of type `answer`; others are passed over. */
+/* Sends `msg` and waits for the answer of type `answer`; ignores other messages. */
 static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type answer, void *buf)
 {
 	const struct tokened *got = buf;
@@ -114,7 +114,7 @@ static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type ans
 	return rc == -ECONNRESET ? -EPIPE : rc;
 }
 
-/* An agent that was silent once is not waited for again. */
+/* Makes a request; fails at once if the agent did not answer an earlier one in time. */
 static int ask(struct cl_agent *agent, void *msg, enum w_ctl_type type, uint32_t len,
 	       enum w_ctl_type answer, void *buf)
 {
@@ -235,7 +235,10 @@ union counted {
 	uint8_t bytes[W_CTL_MAX];
 };
 
-/* Takes an answer to one of the requests of `n` tokens from `first` on.  Returns how many it was, or -errno. */
+/*
+ * Takes an answer to one of the requests of `n` tokens from `first` on.  Returns 1 if it was one, 0
+ * if it was another message, or -errno.
+ */
 static int count_hear(struct cl_agent *agent, uint64_t first, uint32_t n, int64_t deadline,
 		      struct w_counted *out)
 {
@@ -256,7 +259,7 @@ static int count_hear(struct cl_agent *agent, uint64_t first, uint32_t n, int64_
 	return 1;
 }
 
-/* Asks for as many as the socket takes, and reads answers meanwhile. */
+/* Sends as many requests as the socket takes, and reads answers in between. */
 int cl_count(struct cl_agent *agent, uint32_t n, struct w_counted *out)
 {
 	int64_t deadline = u_deadline_ms(CL_TIMEOUT_MS);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starting viaductd from inside somebody's program.
+ * Starts viaductd from inside a user's program.
  *
- * Two forks and a new session make it nobody's child.  The first fork is a raw
- * clone() without an exit signal: the program sees no SIGCHLD and its wait() no
- * unauthorised user.  Between fork and exec only raw system calls are made, since another
- * thread may hold any lock, those of a sanitizer's wrappers included.
+ * Two forks and a new session make it no child of the program.  The first fork is a raw clone()
+ * without an exit signal: the program sees no SIGCHLD, and its wait() does not return for an
+ * unknown child.  Between fork and exec only raw system calls are made, since another thread may
+ * hold any lock, even one of a sanitizer's wrappers.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,13 +29,13 @@
 #define VIADUCTD_PATH "/usr/libexec/viaduct/viaductd"
 #endif
 
-#define SPAWN_TIMEOUT_MS 30000 /* it may have little of the processors */
+#define SPAWN_TIMEOUT_MS 30000 /* it may get little processor time */
 #define ARGS_MAX 512
 #define READY_FD 3
 
-/* ---- where it is ---- */
+/* ---- finding it ---- */
 
-/* `base`'s directory followed by `rest`, if that can be executed. */
+/* Makes a path of `base`'s directory followed by `rest`, if that can be executed. */
 static int beside(const char *base, const char *rest, char *path, size_t size)
 {
 	const char *slash = strrchr(base, '/');
@@ -123,7 +123,7 @@ int cl_agent_path(char *path, size_t size)
 
 /* ---- starting it ---- */
 
-/* Emulators of user programs know no child without a signal: there the program may see one SIGCHLD. */
+/* Emulators of user programs do not support a child without an exit signal: there the program may see one SIGCHLD. */
 static long raw_fork(void)
 {
 	long pid = syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
@@ -149,14 +149,14 @@ static void leave(int status)
 		syscall(SYS_exit_group, status);
 }
 
-/* In the grandchild. */
+/* Runs in the grandchild: executes viaductd. */
 static void become_daemon(const char *path, char *const *argv, int ready, int to_root)
 {
 	static const char failed[] = "the program cannot be executed\n";
 	long null, fd;
 	int i;
 
-	/* Clear of 0..3, so that nothing is copied onto itself. */
+	/* Numbers above 0..3, so that no descriptor is copied onto itself. */
 	fd = syscall(SYS_fcntl, ready, F_DUPFD, READY_FD + 1);
 	null = syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
 	if (null >= 0 && null <= READY_FD)
@@ -203,7 +203,7 @@ static int start(const char *path, char *const *argv, int ready)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
 }
 
-/* Reads the one line that viaductd writes when it listens, or why it does not. */
+/* Reads the one line that viaductd writes when it listens, or the line that says why it does not. */
 static int wait_ready(int fd, char *error)
 {
 	int64_t deadline = u_deadline_ms(SPAWN_TIMEOUT_MS);

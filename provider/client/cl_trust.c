@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why a process that listens at an agent's address is not trusted. */
+/* Explains why a process that listens at an agent's address is not trusted. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -7,8 +7,8 @@
 #include "cl_priv.h"
 
 /*
- * Is the number that of all users whom the user name space of this process does not have?  There it may stand for the
- * owner as for anybody else.
+ * Is this the id that stands for all users which the user namespace of this process does not map?  It may mean the
+ * owner or anybody else.
  */
 static bool is_unmapped(uid_t uid)
 {

@@ -5,8 +5,9 @@
 
 #include "rl_priv.h"
 
-#define AHEAD 8u	 /* slots asked for ahead of the one written */
-#define CREDIT_SHARE 16u /* of the payload buffer: forwarded between two checks for credit */
+#define AHEAD 8u /* slots ahead of the one being written that are prefetched */
+/* part of the payload buffer that is forwarded between two checks for credit */
+#define CREDIT_SHARE 16u
 
 void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side *from)
 {
@@ -38,8 +39,8 @@ static void ring(struct rl_circuit *c, struct rl_end *e)
 }
 
 /*
- * The notify request, loaded behind a fence after publishing.  A relay always fences by itself,
- * even if the node passes a membarrier.
+ * Returns the notify request of a node, loaded after publishing and a fence.  A relay always fences
+ * by itself, even if the node calls membarrier().
  */
 static uint32_t notify_of(const struct rl_end *e)
 {
@@ -48,7 +49,7 @@ static uint32_t notify_of(const struct rl_end *e)
 	return atomic_load_explicit(&e->in_ctl->notify, memory_order_relaxed);
 }
 
-/* After slots of `from` were published at `to`. */
+/* Rings `to`, after slots of `from` were published there, if its notify request asks for it. */
 static void ring_slots(struct rl_circuit *c, const struct rl_end *from, struct rl_end *to)
 {
 	uint32_t notify = notify_of(to);
@@ -59,7 +60,7 @@ static void ring_slots(struct rl_circuit *c, const struct rl_end *from, struct r
 	}
 }
 
-/* Asks for a ring with the next slot, and with credit while some is out. */
+/* Asks for a ring with the next slot, and with credit while some has not come back. */
 void rl_write_notify(struct rl_circuit *c)
 {
 	unsigned int i;
@@ -90,17 +91,17 @@ static bool slot_ready(const struct rl_circuit *c, const struct rl_end *e)
 	const struct w_slot *slot = &e->in_slots[e->next & c->mask];
 	bool there = atomic_load_explicit(&slot->head.seq, memory_order_acquire) == w_seq(e->next);
 
-	/* Both lines are asked for in the poll that finds the slot. */
+	/* Prefetches the second line, so that the poll that finds the slot has both. */
 	if (!there && e->two_lines)
 		__builtin_prefetch(slot->more);
 	return there && !e->reported;
 }
 
-/* May it be forwarded?  `line` is a private copy. */
+/* May the slot be forwarded?  `line` is a private copy of it.  0 or -EPROTO. */
 static int check(const struct rl_circuit *c, const struct rl_end *e, const struct w_slot *line,
 		 uint32_t *inline_out)
 {
-	/* One more than the credit that the node was given. */
+	/* The node has sent more slots than it had credit for. */
 	if (e->next - e->credit > c->mask)
 		return -EPROTO;
 	return w_slot_bounds(line->head.op, line->head.flags, line->head.reserved, line->head.arg,
@@ -117,7 +118,7 @@ static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 	uint32_t offset, bytes;
 
 	memcpy(&line, in, offsetof(struct w_slot, head.seq));
-	/* The copy must not be made again from the slot, which the node may change. */
+	/* The compiler must not load the slot again instead of using the copy: the node may change the slot. */
 	__asm__ volatile("" : "+m"(line));
 	if (check(c, from, &line, &bytes) != 0)
 		return -EPROTO;
@@ -153,8 +154,8 @@ static uint32_t credit_of(const struct rl_end *e)
 }
 
 /*
- * Passes on the credit of `to` for slots of `from`.  It may only grow, and not beyond the slots
- * forwarded.
+ * Forwards the credit of `to` for slots of `from`.  It may only grow, and not beyond the forwarded
+ * slots.  Returns 1 if it grew.
  */
 static uint32_t move_credit(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 {
@@ -174,8 +175,9 @@ static uint32_t move_credit(struct rl_circuit *c, struct rl_end *from, struct rl
 }
 
 /*
- * The credit of a long stream goes back between its slots: its sender waits for it, and a batch of
- * long fragments takes longer than the receiver.
+ * Forwards slots of `from`, at most `budget`; returns how many.  In a long stream, credit is
+ * forwarded between the slots: the sender waits for it, and copying a batch of long fragments takes
+ * longer than the receiver needs to consume one.
  */
 static uint32_t move_slots(struct rl_circuit *c, struct rl_end *from, struct rl_end *to,
 			   uint32_t budget)
@@ -208,8 +210,9 @@ static uint64_t error_of(const struct rl_end *e)
 }
 
 /*
- * `from` reported an error: slots that it published and credit that it gave before are valid and
- * are forwarded first.  The report is read first, then the slots: those from before it are seen.
+ * Forwards an error report of `from`.  Slots that it published and credit that it gave before are
+ * valid and are forwarded first.  The report is read before the slots, so all slots published
+ * before it are seen.
  */
 static uint32_t move_error(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 {

@@ -13,20 +13,20 @@ struct rl_end {
 	struct port *port;
 	struct port_map in_map, out_map;
 	struct u_out out;
-	const struct w_control *in_ctl; /* the node writes */
+	const struct w_control *in_ctl; /* written by the node */
 	const struct w_slot *in_slots;
 	const uint8_t *in_payload;
-	struct w_control *out_ctl; /* I write, never read */
+	struct w_control *out_ctl; /* written by this relay, never read */
 	struct w_slot *out_slots;
 	uint8_t *out_payload;
 	uint32_t db_mask;
 
 	uint32_t next;	 /* slots of this node that were forwarded */
-	uint32_t credit; /* of them, consumed by the other end: told to the node */
-	uint64_t cursor; /* of its payload buffer */
-	uint32_t rung;	 /* its notify request that was rung for last */
-	bool two_lines;	 /* its last slot was */
-	bool reported;	 /* its error word was forwarded: nothing of it is, from then on */
+	uint32_t credit; /* how many of them the other end has consumed, as told to the node */
+	uint64_t cursor; /* in its payload buffer */
+	uint32_t rung;	 /* its last notify request for which the relay rang */
+	bool two_lines;	 /* its last slot had two lines */
+	bool reported;	 /* its error word was forwarded; nothing from it is forwarded after that */
 };
 
 struct rl_circuit {
@@ -46,12 +46,13 @@ struct rl_thread {
 	struct rl_relay *relay;
 	unsigned int index;
 	uint32_t db_mask;
-	uint32_t ticket;    /* of the last check of the doorbells */
-	int64_t next_check; /* at all circuits, rung for or not */
+	uint32_t ticket;    /* taken at the last check of the doorbells */
+	int64_t next_check; /* time of the next check of all circuits, rung for or not */
 	pthread_t thread;
 	bool started;
 	_Atomic bool stop;
-	_Atomic uint32_t wanted; /* other threads that want or have it; the thread sleeps on it */
+	/* other threads that want or have the lock; the thread sleeps on this word */
+	_Atomic uint32_t wanted;
 	pthread_mutex_t lock;
 	struct rl_circuit **circuits;
 	uint32_t count, polled, cap;
@@ -75,7 +76,7 @@ bool rl_ready(const struct rl_circuit *c);
  * the circuit broken.
  */
 uint32_t rl_move(struct rl_circuit *c, uint32_t budget);
-/* The same of one end alone, without budget. */
+/* Forwards everything from one end, without a budget. */
 void rl_move_all(struct rl_circuit *c, unsigned int side);
 /* The count of slots and credit moved so far. */
 uint32_t rl_moves(const struct rl_circuit *c);
@@ -90,22 +91,25 @@ int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_
 /* Forwards for the polled circuits, and for all after a ring.  Returns how much moved. */
 uint32_t rl_thread_pass(struct rl_thread *t);
 /*
- * Arms polled circuits: all, or those that did not move since the last such call.  Returns whether
- * something came meanwhile.  The caller holds the lock.
+ * Arms polled circuits: all, or those that did not move since the last call.  Returns true if
+ * something came for one of them while it did so.  The caller holds the lock.
  */
 bool rl_thread_arm(struct rl_thread *t, bool all);
 #define RL_CHECK_NS INT64_C(64000000)
 /*
- * Wakes the armed circuits that something came for though nobody rang, if none looked for so long.
- * Returns whether there were any.  The caller holds the lock.
+ * Every RL_CHECK_NS, polls again the armed circuits for which something came without a ring.
+ * Returns true if there were any.  The caller holds the lock.
  */
 bool rl_thread_check(struct rl_thread *t, int64_t now);
 int rl_thread_start(struct rl_thread *t);
 void rl_thread_stop(struct rl_thread *t);
-/* Others than the thread itself take its lock so: it sleeps until they are through. */
+/* For other threads, to take the lock of this thread: it sleeps until they drop it. */
 void rl_thread_lock(struct rl_thread *t);
 void rl_thread_unlock(struct rl_thread *t);
-/* Another than the thread has moved it: the ring that it is armed for may be used up, or it broke. */
+/*
+ * Another thread has moved the circuit: the ring for which it is armed may have come already, or it
+ * broke.  Polls it again, or takes it off the list.
+ */
 void rl_thread_moved(struct rl_circuit *c);
 int rl_thread_enlist(struct rl_thread *t, struct rl_circuit *c);
 void rl_thread_delist(struct rl_circuit *c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The relay as its agent sees it: threads, and circuits that come and go. */
+/* The relay as its agent sees it: its threads, and circuits that are added and removed. */
 #include "rl_relay.h"
 
 #include <errno.h>

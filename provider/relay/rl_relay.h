@@ -2,23 +2,21 @@
 /*
  * The relay: carries the packets of connections whose ends are other hosts.
  *
- * A connection that goes through this host is a *circuit*.  It has two ends, each the next node
- * on one side: another relay, or the process itself.  At either end lies a bypass buffer, an
- * inbound slice of this host with the layout of a VI's (w_slot.h) and the geometry of the receiver's:
+ * A connection that goes through this host is a *circuit*.  It has two ends, each the next node on one side: another
+ * relay, or the process itself.  At either end lies a bypass buffer, an inbound slice of this host with the layout of
+ * a VI's slice (w_slot.h) and the geometry of the receiver's slice:
  *
  *	node 0 --stores--> in[0]  ==forwarded==>  out[1] = the slice of node 1
  *	node 1 --stores--> in[1]  ==forwarded==>  out[0] = the slice of node 0
  *
- * Slot n is forwarded as slot n, its buffered payload to the same place, and credit as it comes:
- * the sender's credit is the count of slots that the receiver consumed.  So a sender never has more
- * in flight than the receiver's fifo and payload buffer hold, each buffer on the path is as large,
- * and a slot that came can always be forwarded: no relay ever waits for room, and no circuit for
- * another.
+ * Slot n is forwarded as slot n, its buffered payload to the same offset, and credit as it comes: the sender's credit
+ * is the count of slots that the receiver consumed.  So a sender never has more in flight than the receiver's fifo
+ * and payload buffer hold, each buffer on the path is as large, and a slot that came can always be forwarded: no
+ * relay ever waits for room, and no circuit waits for another.
  *
- * Circuits are shared out among transfer threads.  Each owns one doorbell bit, on every port; a
- * circuit stays with its thread, so its packets stay in order.  All that a node wrote is copied
- * once and checked, and the copy is used; a circuit whose node breaks the rules is stopped and
- * reported.
+ * Circuits are shared out among transfer threads.  Each owns one doorbell bit, on every port; a circuit stays with
+ * its thread, so its packets stay in order.  Everything that a node wrote is copied once and checked, and only the
+ * copy is used; a circuit whose node breaks the rules is stopped and reported.
  */
 #ifndef RL_RELAY_H
 #define RL_RELAY_H
@@ -30,14 +28,15 @@
 struct rl_relay;
 struct rl_circuit;
 
-/* Threads start with the first circuit.  0 or -errno. */
+/* Makes a relay.  Its threads start with their first circuits.  0 or -errno. */
 int rl_open(const struct rl_cfg *cfg, struct rl_relay **out);
 
-/* Every circuit was removed.  Accepts NULL. */
+/* Ends a relay; the caller has removed all circuits.  Accepts NULL. */
 void rl_close(struct rl_relay *relay);
 
 unsigned int rl_thread_of(const struct rl_relay *relay, uint64_t flow);
-uint32_t rl_db_bit(const struct rl_relay *relay, unsigned int thread); /* its bit, as a number */
+/* the number of the thread's bit */
+uint32_t rl_db_bit(const struct rl_relay *relay, unsigned int thread);
 
 /*
  * Starts forwarding.  All four slices have the geometry `slots` and `payload_bytes`, and the `in`
@@ -53,7 +52,7 @@ void rl_drain(struct rl_circuit *c, unsigned int side);
 /* On return no thread looks at the circuit, and its slices are not mapped. */
 void rl_remove(struct rl_circuit *c);
 
-/* The `user` of a circuit that was stopped and not yet told; NULL when there is none. */
+/* Returns the `user` of a circuit that was stopped and not yet reported here; NULL when there is none. */
 void *rl_broken(struct rl_relay *relay);
 
 void rl_counters(struct rl_relay *relay, struct rl_counters *out);

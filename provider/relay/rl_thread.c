@@ -2,9 +2,9 @@
 /*
  * Transfer threads (vi-relay): which circuits each polls, and when it sleeps.
  *
- * As in a process (docs/architecture.md, section 6) a circuit is polled, or armed: then its nodes
- * ring the thread's doorbell bit with the next slot.  A circuit that moves is polled; one that did
- * not move between two ticks is armed, and all are when the thread sleeps.
+ * As in a process (docs/architecture.md, section 6) a circuit is polled, or it is armed, and then
+ * its nodes ring the thread's doorbell bit with the next slot.  A circuit that moves is polled; one
+ * that did not move between two ticks is armed, and all circuits are armed while the thread sleeps.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "u_thread.h"
 #include "u_time.h"
 
-#define BUDGET 32u	/* slots of one end in one go */
+#define BUDGET 32u	/* slots of one end in one pass */
 #define TICK_NS 1000000 /* between checks for circuits that do not move */
 
 /* ---- the lists ---------------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static bool rung(struct rl_thread *t)
 	return yes;
 }
 
-/* Downwards: one that leaves is replaced by one that was looked at. */
+/* Goes through the list downwards: a circuit that leaves is replaced by one that was already moved. */
 static uint32_t move_polled(struct rl_thread *t)
 {
 	uint32_t i, moved = 0;
@@ -143,7 +143,7 @@ static uint32_t wake_armed(struct rl_thread *t)
 	return woken;
 }
 
-/* A thread that does not sleep, or is woken by rings for others, misses doorbells as well. */
+/* Also for a thread that does not sleep, or that rings for others wake: it can miss doorbells, too. */
 bool rl_thread_check(struct rl_thread *t, int64_t now)
 {
 	if (now < t->next_check)
@@ -254,7 +254,7 @@ static void idle(struct loop *l, uint32_t ticket)
 		sleep_deep(l, ticket);
 }
 
-/* Once in a while, also when others are busy. */
+/* Arms circuits that do not move, and checks all, at times also when other circuits are busy. */
 static void tick(struct loop *l)
 {
 	int64_t now = u_now_ns();
@@ -269,7 +269,7 @@ static void tick(struct loop *l)
 	check_in_time(l, now);
 }
 
-/* Lets other threads have the lock: a thread that takes it again at once would keep it. */
+/* Lets other threads take the lock: if this thread took it again at once, they would never get it. */
 static void give_way(struct rl_thread *t)
 {
 	uint32_t wanted;

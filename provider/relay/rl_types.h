@@ -21,13 +21,13 @@ enum rl_wait {
 struct rl_cfg {
 	unsigned int threads; /* 1..RL_THREADS_MAX */
 	enum rl_wait wait;
-	const struct u_cpuset
-		*cpus; /* of each thread, empty: wherever the process may; NULL: all so */
+	/* the processors of each thread; an empty set, or NULL for all threads: those of the process */
+	const struct u_cpuset *cpus;
 	unsigned int first_db_bit; /* doorbell bit of thread 0; the others follow */
-	struct port_irq *irq;	   /* where this host's doorbells interrupt */
-	struct port *const *ports; /* those that circuits use; all outlive the relay */
+	struct port_irq *irq;	   /* the interrupts of this host's doorbells */
+	struct port *const *ports; /* the ports that circuits use; all outlive the relay */
 	unsigned int port_count;
-	/* Called when rl_broken() has something, by any thread; must not call back. */
+	/* Called by any thread when rl_broken() has something; must not call the relay. */
 	void (*notify)(void *arg);
 	void *notify_arg;
 };
@@ -35,7 +35,7 @@ struct rl_cfg {
 struct rl_counters {
 	uint64_t circuits;	/* now */
 	uint64_t slots, bytes;	/* forwarded */
-	uint64_t sleeps, rings; /* of the threads, by them */
+	uint64_t sleeps, rings; /* sleeps of the threads, and rings by them */
 	uint64_t broken;	/* circuits stopped because a node broke the rules */
 };
 
@@ -44,8 +44,8 @@ struct rl_side {
 	struct port *port;
 	struct port_map in, out;
 	uint32_t db_mask; /* the doorbell bit to ring at the node */
-	uint32_t first;	  /* number of the first slot of this node; all before it were consumed */
-	uint32_t cursor;  /* and where its payload buffer begins */
+	uint32_t first;	  /* number of the next slot of this node; all before it were consumed */
+	uint32_t cursor;  /* the cursor of its payload buffer at that slot */
 };
 
 #endif

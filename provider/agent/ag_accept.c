@@ -95,7 +95,7 @@ int ag_accept_open(struct ag_agent *a)
 	rc = a->cfg.listen_sock == 0 ? listener_bind(a, &un, len) : listener_take(a, &un, len);
 	if (rc != 0)
 		return rc;
-	/* Who connects from now on sees by its credentials which process the agent is. */
+	/* A process that connects from now on sees by the credentials which process the agent is. */
 	if (listen(a->listen_sock, AG_BACKLOG) != 0)
 		return -errno;
 	return ag_loop_watch(a, a->listen_sock, EPOLLIN, AG_EV(AG_EV_LISTEN, 0));
@@ -125,7 +125,10 @@ int64_t ag_accept_timer(struct ag_agent *a, int64_t now)
 	return U_NEVER;
 }
 
-/* Of connections of one user that have not sent HELLO, the oldest makes room for a new one. */
+/*
+ * Drops the oldest connection of a user that has not sent HELLO, if there are too many, to make
+ * room for a new one.
+ */
 static void drop_silent(struct ag_agent *a, uid_t uid)
 {
 	struct ag_client *c, *oldest = NULL;
@@ -181,8 +184,8 @@ static void accept_later(struct ag_agent *a)
 }
 
 /*
- * Without descriptors: answers with the spare one or, if there is none, stops accepting for a
- * while.
+ * This process has no descriptors left: answers a process with the spare one or, if there is none,
+ * stops accepting for a while.
  */
 static void accept_starved(struct ag_agent *a, int err)
 {

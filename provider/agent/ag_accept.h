@@ -11,14 +11,14 @@
 #include "ag_state.h"
 
 /*
- * Binds the address of the agent and listens, or takes the socket of the configuration, which does.
- * 0 or -errno; -EADDRINUSE: the host has an agent.
+ * Binds the address of the agent and listens, or takes the socket of the configuration, which
+ * already does.  0 or -errno; -EADDRINUSE: the host has an agent.
  */
 int ag_accept_open(struct ag_agent *a);
 
 /*
- * Accepts nobody any more.  Who waits at a socket that the configuration gave is left to the next agent,
- * who waits at one of our own is turned away.
+ * Accepts no process any more.  Processes that wait at a socket from the configuration are left to the next agent;
+ * those that wait at the agent's own socket are turned away.
  */
 void ag_accept_close(struct ag_agent *a);
 

@@ -7,7 +7,7 @@
 #include "w_ctl.h"
 #include "w_tool.h"
 
-/* W_ADMIN of a process: done if it is the owner's or root's, and answered. */
+/* Handles W_ADMIN of a process: does it if the process is the owner's or root's, and answers. */
 void ag_admin(struct ag_client *c, const struct w_admin *m);
 
 #endif

@@ -23,16 +23,16 @@
 #define CLIENT_ALLOCS 4096u
 #define USER_ALLOCS 16384u
 /*
- * Descriptors that wait for one client, and for all of one user.  Of a user whose clients have more
- * the client with most of them is dropped.
+ * Descriptors that wait for one client, and for all clients of one user.  When a user's clients
+ * have more, the client with most of them is dropped.
  */
 #define CLIENT_FDS 2048u
 #define USER_FDS 8192u
-/* Connections of one user that have not said HELLO.  Of a user with more the oldest is dropped. */
+/* Connections of one user that have not said HELLO; with more, the oldest is dropped. */
 #define USER_SILENT 256u
 #define GROUPS_MAX 65536
 
-/* `many`, or less where the process may have few descriptors. */
+/* Returns `many`, or `few` where the process may have few descriptors. */
 static uint32_t at_most(uint64_t few, uint32_t many)
 {
 	return few < many ? (uint32_t)few : many;

@@ -14,7 +14,7 @@
 
 /*
  * Connections that wait in the kernel to be accepted: enough that a few dozen unauthorised users
- * do not keep others from it.
+ * cannot keep others from connecting.
  */
 #define AG_BACKLOG 1024
 
@@ -30,8 +30,8 @@ bool ag_admission_allowed(struct ag_agent *a, int sock, struct ucred *cred);
 void ag_admission_turn_away(int sock, enum w_status status, const char *text);
 
 /*
- * May new sockets be accepted?  False, and logged, while so many are being closed by threads of
- * their own (u_close.h) that more would be a burden.
+ * May new sockets be accepted?  False, and logged, while too many are being closed by threads of
+ * their own (u_close.h).
  */
 bool ag_admission_closing_keeps_up(struct ag_agent *a);
 

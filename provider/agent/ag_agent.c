@@ -49,7 +49,7 @@
 #define PAYLOAD_DEFAULT (256u << 10)
 #define EVENTS 64
 
-/* 0, or -EINVAL and the log says why. */
+/* Checks the configuration.  0, or -EINVAL and the log says why. */
 static int cfg_check(const struct ag_cfg *cfg)
 {
 	if (cfg->fabric == NULL || !w_name_ok(cfg->fabric)) {
@@ -90,7 +90,7 @@ static void cfg_defaults(struct ag_cfg *cfg)
 		cfg->grace_ms = AG_GRACE_MS;
 }
 
-/* An adapter may have fewer doorbell bits than were asked for. */
+/* Opens the host's adapters, and takes fewer doorbell bits than were asked for if an adapter has fewer. */
 static int host_open(struct ag_agent *a)
 {
 	const char *names[PORT_PER_HOST];
@@ -127,7 +127,7 @@ static int ports_open(struct ag_agent *a)
 		a->link_count = i + 1;
 	}
 	if (count == 1 || a->cfg.stepped)
-		return 0; /* no neighbours, so that none can ring; or ag_step() checks for it */
+		return 0; /* no thread: there is no neighbour that can ring, or ag_step() checks for rings */
 	return ag_irq_start(a);
 }
 
@@ -225,7 +225,7 @@ int ag_create(const struct ag_cfg *cfg, struct ag_agent **out)
 	return 0;
 }
 
-/* A doorbell or ag_stop(): checks everything that a ring may announce. */
+/* Handles a doorbell or ag_stop(): checks everything that a ring may announce. */
 static void on_wake(struct ag_agent *a)
 {
 	uint64_t count;
@@ -271,7 +271,7 @@ static void on_event(struct ag_agent *a, const struct epoll_event *ev)
 
 /*
  * After each batch of events: handles records to self, frees clients that left, and writes queued
- * records.  The loop ends because an exchange of records with self has an end.
+ * records.  The loop ends because every exchange of records with self ends.
  */
 static void settle(struct ag_agent *a)
 {
@@ -394,7 +394,8 @@ void ag_destroy(struct ag_agent *a)
 		return;
 	a->ending = true;
 	/*
-	 * Addresses first: a process that sees its socket close may start the next agent at once.
+	 * Addresses are freed first: a process that sees its socket close may start the next agent
+	 * at once.
 	 */
 	ag_accept_close(a);
 	for (i = 0; i < a->link_count; i++) {

@@ -18,10 +18,10 @@ struct ag_agent;
 struct port;
 
 /*
- * Binds the host's addresses and makes its ports; processes can connect from then on.  0 with an
- * agent for ag_destroy(), -EADDRINUSE when the host has an agent already, -EINVAL for a bad
- * configuration or a `listen_sock` of another address (the log says why), or another -errno.  Nothing
- * of `cfg` is kept but `listen_sock`, which belongs to the agent from then on.
+ * Binds the host's addresses and makes its ports; processes can connect from then on.  0 with an agent for
+ * ag_destroy(), -EADDRINUSE when the host already has an agent, -EINVAL for a bad configuration or a `listen_sock` of
+ * another address (the log says why), or another -errno.  The agent keeps nothing of `cfg` but `listen_sock`, which
+ * belongs to it from then on.
  */
 int ag_create(const struct ag_cfg *cfg, struct ag_agent **out);
 
@@ -33,27 +33,28 @@ int ag_run(struct ag_agent *a);
  * handles what is ready and what is due.  *until becomes the time of the next turn at the latest.  0, 1 where ag_run()
  * would return 0, or -errno.
  *
- * A `stepped` agent checks only at the start of a turn whether neighbours have rung, and no later ring ends its wait.
- * Its transfer threads are threads all the same.
+ * A `stepped` agent checks only at the start of a turn whether neighbours have rung, and no later ring ends its
+ * wait.  It still has transfer threads.
  */
 int ag_step(struct ag_agent *a, int64_t *until);
 
-/* Makes ag_run() return.  From any thread or signal handler. */
+/* Makes ag_run() return.  Any thread or signal handler may call it. */
 void ag_stop(struct ag_agent *a);
 
 /* Closes every client and port.  ag_run() must have returned.  Accepts NULL. */
 void ag_destroy(struct ag_agent *a);
 
 /*
- * Counts of the objects that an agent holds, for tests of leaks.  Only while ag_run() is not
+ * Counts of the objects that an agent holds, for tests of leaks; valid only while ag_run() is not
  * running.
  */
 struct ag_usage {
 	uint32_t clients, conns, listens, allocs, offers, circuits;
-	uint32_t longest_circuits, longest_conns; /* entries that a search of their tables passes */
-	uint64_t window_used;			  /* over all ports */
+	/* entries that a search of their tables passes at most */
+	uint32_t longest_circuits, longest_conns;
+	uint64_t window_used;	/* over all ports */
 	uint64_t relay_dropped; /* records so far that no neighbour should have sent */
-	uint64_t relay_refused; /* circuits so far that there was no room for */
+	uint64_t relay_refused; /* circuits so far for which there was no room */
 };
 void ag_usage(const struct ag_agent *a, struct ag_usage *out);
 

@@ -19,7 +19,7 @@
 #include "rt_topo.h"
 #include "w_ctl.h"
 
-/* A process may connect from addresses of its own host only. */
+/* Checks that a process connects from an address of this host. */
 bool ag_attempt_is_own(struct ag_client *c, const struct w_connect *m)
 {
 	if (ag_addr_host(c->agent, m->local.host, m->local.host_len) == (int)c->agent->cfg.host_id)
@@ -29,7 +29,7 @@ bool ag_attempt_is_own(struct ag_client *c, const struct w_connect *m)
 	return false;
 }
 
-/* A number that differs between connections, so that they spread over paths of equal length. */
+/* Returns a number that differs between connections, so that they spread over paths of equal length. */
 static uint32_t flow_of(const struct ag_client *c, uint64_t token)
 {
 	uint64_t h = (uint64_t)c->agent->cfg.host_id << 48 ^ (uint64_t)c->id << 24 ^ token;
@@ -37,10 +37,7 @@ static uint32_t flow_of(const struct ag_client *c, uint64_t token)
 	return (uint32_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-/*
- * The path to the host of `remote` for an attempt of this host's; otherwise refuses it and returns
- * NULL.
- */
+/* Finds the path of an attempt to the host of `remote`; without one refuses it and returns NULL. */
 struct ag_link *ag_attempt_link(struct ag_client *c, const struct w_connect *m,
 				struct rt_path *path, uint16_t *host_out)
 {

@@ -25,19 +25,19 @@ bool ag_attempt_is_own(struct ag_client *c, const struct w_connect *m);
 struct ag_link *ag_attempt_link(struct ag_client *c, const struct w_connect *m,
 				struct rt_path *path, uint16_t *host_out);
 
-/* Makes the end of an attempt over that path.  NULL: the process has too many, and was told. */
+/* Makes the end of an attempt over that path.  NULL: the process has too many, and the request was refused. */
 struct ag_conn *ag_attempt_new(struct ag_client *c, struct ag_link *l, const struct w_connect *m,
 			       const struct rt_path *path, uint16_t host, enum ag_state state);
 
 /* Asks the other agent, or holds the request when others wait before it or much is queued. */
 void ag_attempt_request(struct ag_conn *conn);
 
-/* Sends held requests while the queue has room.  Returns whether any was sent. */
+/* Sends held requests while the queue has room.  Returns true if any was sent. */
 bool ag_attempt_unhold(struct ag_link *l);
 
 /*
- * Its link is down: an attempt that the other agent does not know yet goes by another link, if
- * there is one.  Returns whether it does.
+ * Its link is down: moves an attempt that the other agent does not know yet to another link, if
+ * there is one.  Returns true if it did.
  */
 bool ag_attempt_move(struct ag_conn *conn);
 

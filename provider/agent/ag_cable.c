@@ -45,7 +45,8 @@ static void cable_plug(struct ag_link *l, int sock)
 }
 
 /*
- * Stops accepting for AG_RETRY_NS: the neighbour tries again, and the loop must not spin meanwhile.
+ * Stops accepting for AG_RETRY_NS: the neighbour tries again, and until then the loop must not
+ * spin.
  */
 static void accept_later(struct ag_link *l)
 {
@@ -93,7 +94,7 @@ static void cable_connect(struct ag_link *l)
 	cable_plug(l, sock);
 }
 
-/* The log names the process that has the address of the cable, if it listens there. */
+/* Logs which process has the address of the cable, if it listens there. */
 static void address_taken(const struct ag_link *l, const struct sockaddr_un *un, socklen_t len)
 {
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -27,9 +27,9 @@ static struct ag_list *bucket(struct ag_agent *a, uint16_t host, uint64_t conn)
 }
 
 /*
- * Does the record come from end `i`, for the other?  A record that names an end by an id which the
- * circuit does not know is not accepted: that end may not know the id either, and would ignore a
- * record that ends the circuit here.
+ * Does the record come from end `i`, and go to the other end?  A record that names an end by an id
+ * which the circuit does not know is not accepted: that end may not know the id either, and would
+ * ignore a record that ends the circuit here.
  */
 static bool is_from(const struct ag_circuit *c, unsigned int i, const struct ag_link *l,
 		    const struct w_cm *cm, uint32_t epoch)
@@ -57,7 +57,7 @@ static struct ag_circuit *find_in(struct ag_agent *a, uint16_t host, uint64_t co
 	return NULL;
 }
 
-/* The circuit that a record belongs to, and the end that sent it. */
+/* Finds the circuit to which a record belongs, and the end that sent it. */
 struct ag_circuit *ag_circuit_find(struct ag_link *l, const struct w_cm *cm, uint32_t epoch,
 				   unsigned int *end_out)
 {
@@ -138,7 +138,7 @@ void ag_circuit_free_slice(struct ag_circuit_end *e)
 	port_slice_free(e->link->port, e->slice.id);
 }
 
-/* After this nothing is forwarded, and nothing is mapped. */
+/* Takes the circuit from its transfer thread: after this nothing is forwarded, and nothing is mapped. */
 void ag_circuit_stop(struct ag_circuit *c)
 {
 	unsigned int i;

@@ -30,50 +30,51 @@ enum ag_circuit_state {
 };
 
 struct ag_circuit_end {
-	struct ag_list in_link; /* of link->circuits[] */
+	struct ag_list in_link; /* in link->circuits[] */
 	struct ag_link *link;
 	uint16_t host;
 	uint64_t conn;
-	struct rt_path path; /* to it, from the other end */
+	struct rt_path path; /* to this end, from the other end */
 	bool has_slice;
-	struct port_slice slice; /* the bypass buffer that it writes */
-	uint64_t reservation;	 /* its reservation in the link's window */
+	struct port_slice slice; /* the bypass buffer that this end writes */
+	uint64_t reservation;	 /* the reservation for that in the link's window */
 	struct port_map in, out;
 	uint32_t db_mask;
-	struct w_consumed consumed; /* slots of the other end that it consumed over earlier paths */
+	/* slots of the other end that this end consumed over earlier paths */
+	struct w_consumed consumed;
 };
 
 struct ag_circuit {
-	struct ag_list node; /* of agent->circuits[] */
+	struct ag_list node; /* in agent->circuits[] */
 	struct ag_agent *agent;
 	enum ag_circuit_state state;
 	uint32_t epoch;
 	bool peer;  /* asked by PEER */
 	uint8_t at; /* hops from end[0] to this host */
 	unsigned int thread;
-	unsigned int closed;	    /* the end that closed, of a half closed one; AG_CIRCUIT_NONE */
-	uint32_t payload_most;	    /* of its slices */
-	struct w_geometry geometry; /* of all its slices */
-	struct ag_circuit_end end[2]; /* end[0] asked */
+	unsigned int closed;	      /* half closed: the end that closed; else AG_CIRCUIT_NONE */
+	uint32_t payload_most;	      /* the largest payload buffer of its slices */
+	struct w_geometry geometry;   /* of all its slices */
+	struct ag_circuit_end end[2]; /* end[0] asked for the connection */
 	struct rl_circuit *rl;	      /* NULL: no transfer thread has it */
 };
 
 /*
  * Makes the circuit of the request `cm`, which came over `from` and goes on over `to`.  NULL: this
- * host relays nothing, the neighbour has asked for its part of the table, or there is no memory.
+ * host relays nothing, the neighbour has used up its part of the table, or there is no memory.
  */
 struct ag_circuit *ag_circuit_new(struct ag_link *from, struct ag_link *to, const struct w_cm *cm);
 
 /* Frees a circuit with its slices; no record is sent. */
 void ag_circuit_free(struct ag_circuit *c);
 
-/* The circuit to which a record over `l` belongs, and the end that sent it, or NULL. */
+/* Returns the circuit to which a record over `l` belongs, and the end that sent it, or NULL. */
 struct ag_circuit *ag_circuit_find(struct ag_link *l, const struct w_cm *cm, uint32_t epoch,
 				   unsigned int *end_out);
 
 /*
- * End `from` named its slice `g` to the other: maps it, and names a bypass buffer in its place.  0,
- * -EAGAIN (it has not arrived, and this is not the last chance), or -errno, logged.
+ * End `from` named its slice `g` to the other: maps it, and puts the name of a bypass buffer into
+ * `g`.  0, -EAGAIN (it has not arrived, and this is not the last chance), or -errno, logged.
  */
 int ag_circuit_stand_between(struct ag_circuit *c, unsigned int from, struct w_geometry *g,
 			     bool last_chance);

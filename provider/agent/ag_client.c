@@ -26,11 +26,12 @@
 #include "w_ctl.h"
 
 #define CLIENTS_MAX 4096u
-#define QUEUE_MAX 8192u /* messages to a client that may wait, beside two per connection */
-/* With so many waiting it is not sent messages of other processes; answers it is. */
+/* messages to a client that may wait, in addition to two for each connection */
+#define QUEUE_MAX 8192u
+/* A client with so many waiting is not sent messages of other processes, only answers. */
 #define QUEUE_HEARS (QUEUE_MAX / 2)
 
-/* It counts no more among those that its process and its user may have. */
+/* The client no longer counts among those that its process and its user may have. */
 static void uncount(struct ag_client *c)
 {
 	if (c->counted)
@@ -86,7 +87,7 @@ static void due(struct ag_client *c, int64_t at)
 		c->agent->clients_at = at;
 }
 
-/* Had the kernel no memory for the message?  The socket may be writable all the same. */
+/* Did the kernel have no memory for the message?  The socket may still be writable then. */
 static bool no_room(int rc)
 {
 	return rc == -ENOBUFS || rc == -ETOOMANYREFS || rc == -ENOMEM;
@@ -119,8 +120,8 @@ static void flush(struct ag_client *c)
 }
 
 /*
- * Messages that may wait.  A client may read slowly when thousands of its connections are lost, so
- * the message of each has room.
+ * Returns how many messages may wait.  A client may read slowly when thousands of its connections
+ * are lost, so the message of each has room.
  */
 static uint32_t queue_max(const struct ag_client *c, const void *msg)
 {
@@ -211,7 +212,7 @@ void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsign
 		fds_limit(c);
 }
 
-/* A client that reads slowly is not dropped because other processes send it messages. */
+/* May it be sent messages of other processes?  A client that reads slowly is not dropped because of those. */
 bool ag_client_hears(struct ag_client *c)
 {
 	if (c->queue_len < QUEUE_HEARS)
@@ -230,7 +231,7 @@ void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
 	ag_client_send(c, &m, NULL, 0);
 }
 
-/* What the process keeps of it all the same does not count. */
+/* Ends the process's view of the port; a descriptor of it that the process keeps is of no use. */
 static void view_end(struct ag_client *c, struct ag_link *l)
 {
 	int fd = c->view_fd[l->index];
@@ -261,7 +262,7 @@ int ag_client_port(struct ag_client *c, struct ag_link *l)
 
 	if (c->port_sent[l->index] == l->link_generation + 1)
 		return 0;
-	view_end(c, l); /* its connections are those of an earlier generation, or it has none */
+	view_end(c, l); /* its connections belong to an earlier generation, or it has none */
 	rc = port_export_view(l->port, m.view, sizeof(m.view), borrowed, &n);
 	if (rc == 0)
 		rc = view_keep(c, l, borrowed[0]);

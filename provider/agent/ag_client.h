@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes of this host that are connected to the agent, each with a queue of the messages that
- * it is sent.
+ * Processes of this host that are connected to the agent, each with a queue of messages to it.
  *
- * A client that is to go is only marked (ag_client_drop()): it is freed when the event at hand has
+ * A client that is to go is only marked (ag_client_drop()): it is freed when the present event has
  * been handled (ag_session_reap()).
  */
 #ifndef AG_CLIENT_H
@@ -25,10 +24,10 @@
 
 /* A process that has not said HELLO for so long is dropped. */
 #define AG_HELLO_NS (10000 * INT64_C(1000000))
-/* Between attempts to send messages for which the kernel had no room. */
+/* Time between attempts to send messages for which the kernel had no room. */
 #define AG_FLUSH_NS (10 * INT64_C(1000000))
 
-/* A tool asked a process for its counters, and has had no answer yet. */
+/* A tool's request for the counters of a process, which has not answered yet. */
 struct ag_question {
 	uint32_t nic; /* id of the process's client; 0: none was asked */
 	uint64_t token;
@@ -40,7 +39,7 @@ struct ag_client {
 	int sock;
 	/* readable when the process ends, even if a forked child keeps the socket; -1: none */
 	int pidfd;
-	uint32_t index; /* of agent->client_slot */
+	uint32_t index; /* in agent->client_slot */
 	uint32_t id;
 	uint32_t db_bit;
 	uint32_t kind; /* enum w_kind; 0 before HELLO */
@@ -48,8 +47,8 @@ struct ag_client {
 	pid_t pid;
 	char program[W_NAME_MAX];
 	struct ag_holders holders;
-	bool counted; /* among the clients of `holders`; until it is gone, so that the next has room */
-	bool gone;    /* to be freed when the event at hand has been handled */
+	bool counted; /* it counts for `holders`, until it is gone, so that the next client has room */
+	bool gone;    /* to be freed when the present event has been handled */
 	bool left;    /* the process has hung up or ended; it uses nothing any more */
 	bool leaving;	 /* its socket is closed when the queue is empty */
 	bool paused;	 /* not read until the links' queues are shorter */
@@ -62,22 +61,23 @@ struct ag_client {
 	uint32_t queue_fds; /* descriptors in it */
 	int64_t flush_at;   /* when to try again, after the kernel had no room; 0: it had */
 	uint64_t missed;    /* messages of other processes that it was not sent */
-	uint32_t port_sent[PORT_PER_HOST]; /* link generation that it was told, + 1; 0: none */
-	int view_fd[PORT_PER_HOST];	   /* of the view that it has, to end that; -1: none */
+	/* link generation of the port that it was told about, + 1; 0: none */
+	uint32_t port_sent[PORT_PER_HOST];
+	int view_fd[PORT_PER_HOST]; /* a descriptor of its view, to end that; -1: none */
 
-	/* its objects; each list belongs to the unit of these */
+	/* its objects; each list belongs to the unit for such objects */
 	struct ag_list conns, listens, allocs;
 	uint32_t conn_count, pending_count, listen_count, alloc_count, share_count;
-	uint32_t alloc_id; /* ag_mem.c: given last */
+	uint32_t alloc_id; /* ag_mem.c: the id given last */
 
-	/* ag_listing.c: of a tool, by the index of the process that was asked for its counters */
+	/* ag_listing.c: a tool's requests, by the index of the process that was asked for its counters */
 	struct ag_question *questions;
 	uint32_t question_slots;
 };
 
 /*
- * Makes a client of a process that is allowed to be one, and takes over `sock`.
- * 0, or -EDQUOT (the process or its user has too many), -ENOSPC or -ENOMEM; the socket is the caller's still then.
+ * Makes a client of a process that is allowed to be one, and takes over `sock`.  0, or -EDQUOT (the process or its
+ * user has too many), -ENOSPC or -ENOMEM; then the socket still belongs to the caller.
  */
 int ag_client_new(struct ag_agent *a, int sock, const struct ucred *cred);
 
@@ -95,17 +95,18 @@ void ag_client_watch(struct ag_client *c);
 
 /*
  * Queues a copy of a message, and takes over the descriptors in any case.  A client that does not
- * read, so that too much or too many descriptors wait, is dropped.
+ * read, so that too many messages or descriptors wait, is dropped.
  */
 void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsigned int nfds);
 
-/* Sends a refusal, or the result of a request, of that type; `text` NULL: that of the status. */
+/* Sends a refusal, or the result of a request, of that type; if `text` is NULL, with the text of the status. */
 void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
 		      enum w_status status, const char *text);
 
 /*
  * May it be sent a message of another process?  False, and counted, while many messages wait for
- * it: other processes can send any number, and a process that reads slowly is not dropped for that.
+ * it: other processes can send any number, and a process that reads slowly must not be dropped for
+ * that.
  */
 bool ag_client_hears(struct ag_client *c);
 
@@ -115,13 +116,10 @@ bool ag_client_hears(struct ag_client *c);
  */
 int ag_client_port(struct ag_client *c, struct ag_link *l);
 
-/* May its process have so many more bytes of the window of `l`?  Logs it where not. */
+/* May its process have so many more bytes of the window of `l`?  Logs it if not. */
 bool ag_client_may_use(struct ag_client *c, const struct ag_link *l, uint64_t bytes);
 
-/*
- * Memory of the window of `l` for its process, and of no use to others.  0, or -errno, and then the log
- * says why.
- */
+/* Allocates a slice of the window of `l` for its process.  0, or -errno, and then the log says why. */
 int ag_client_slice(struct ag_client *c, const struct ag_link *l, uint64_t bytes,
 		    struct port_slice *out);
 

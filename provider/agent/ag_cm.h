@@ -25,12 +25,12 @@ void ag_cm_answer(struct ag_link *l, const struct w_cm *req, enum w_ctl_type typ
 /* Answers the record `req` as ag_cm_answer() does, with a REFUSE. */
 void ag_cm_refuse(struct ag_link *l, const struct w_cm *req, enum w_status status);
 
-/* The status for the ends of a connection that failed for `err`: no room, or not reachable. */
+/* Returns the status for the ends of a connection that failed with `err`: no room, or not reachable. */
 enum w_status ag_cm_status(int err);
 
 /*
- * The end of this host that a record over `l` concerns.  NULL: there is none, or it has another
- * link, epoch or other end than the record says.
+ * Returns the end of this host that a record over `l` concerns.  NULL: there is none, or it has
+ * another link, epoch or other end than the record says.
  */
 struct ag_conn *ag_cm_end_of(struct ag_link *l, const struct w_cm *cm);
 

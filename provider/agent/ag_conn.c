@@ -27,7 +27,7 @@
 #define WINDOW_REMEDY                                                                              \
 	"; lower VIADUCT_RING_BYTES, or raise VIADUCT_WINDOW_BYTES, with an adapter window_bytes " \
 	"of viaduct.ko"
-#define PENDING_MAX 4096u /* of a client: attempts and requests that are not connected yet */
+#define PENDING_MAX 4096u /* of one client: attempts and requests that are not connected yet */
 
 struct ag_conn_slot {
 	struct ag_conn *conn;
@@ -106,7 +106,7 @@ static void leave_link(struct ag_conn *conn)
 	conn->link->conn_count--;
 }
 
-/* The end does not count as opening any more. */
+/* The end no longer counts as opening. */
 static void opened(struct ag_conn *conn)
 {
 	if (conn->opening)
@@ -122,7 +122,7 @@ void ag_conn_uncharge(struct ag_conn *conn)
 	conn->charged = 0;
 }
 
-/* Counts the slice for the process, if that may have it. */
+/* Counts the slice for the process.  False: the process may not have so much. */
 static bool charge(struct ag_conn *conn, size_t len)
 {
 	struct ag_agent *a = conn->link->agent;
@@ -250,7 +250,7 @@ struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id)
 	return conn != NULL && conn->client == c ? conn : NULL;
 }
 
-/* Only attempts that are not settled yet.  The newest first: a process waits for that. */
+/* Searches only attempts that are not settled yet, the newest first: a process mostly waits for that. */
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token)
 {
 	struct ag_list *pos;

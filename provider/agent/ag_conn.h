@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ends of connections: the table of them, the moves from one link or state to another, and the
+ * Ends of connections: the table of them, their moves from one link or state to another, and the
  * inbound slice that an end allots.
  *
  * An end belongs to its process (client->conns) and to the first link of its path (link->conns).
@@ -35,8 +35,8 @@ enum ag_state {
 };
 
 /*
- * Where a resumable connection is that has lost its path; beside AG_CONNECTED.  The *first* end,
- * which asked for the connection, resumes it.
+ * The state of a resumable connection that has lost its path, in addition to AG_CONNECTED.  The
+ * *first* end, which asked for the connection, resumes it.
  */
 enum ag_resume {
 	AG_ON_PATH,
@@ -53,8 +53,8 @@ enum ag_resume {
 #define AG_CONFIRM_NS (4000 * INT64_C(1000000))
 
 /*
- * A process that let so many expire in a row makes no connections for AG_UNTRUSTED_NS after the
- * last: each would hold up the process that accepts it.
+ * A process that has not confirmed so many connections in a row in time makes none for
+ * AG_UNTRUSTED_NS after the last: each would delay the process that accepts it.
  */
 #define AG_UNCONFIRMED_MAX 3u
 #define AG_UNTRUSTED_NS (30000 * INT64_C(1000000))
@@ -68,7 +68,7 @@ struct ag_conn {
 	struct ag_list in_held;	  /* of link->held, while AG_HELD */
 	struct ag_list in_linked; /* of agent->linked, while AG_LINKED */
 	int64_t confirm_until;	  /* while AG_LINKED; */
-	bool postponed;		  /* it was, as the process had sent something that was not read */
+	bool postponed; /* its time was extended once, as the process had sent something that was not read */
 	uint64_t id;
 	uint64_t token;		  /* of the attempt or the accept */
 	struct ag_client *client; /* NULL once its process closed it or died */
@@ -81,18 +81,18 @@ struct ag_conn {
 	bool first;	  /* this end asked for the connection */
 	bool withdrawn;	  /* cancelled while LINKED was on its way: CLOSE will follow */
 	bool resumable;	  /* it outlives its path */
-	enum w_lost left; /* why its process left it, if it did */
+	enum w_lost left; /* the reason for which its process left it, if it did */
 	struct w_vi_attrs attrs, peer_attrs;
 	struct w_addr local, remote;
 
 	/* the inbound slice */
 	bool has_slice;
-	bool opening;		    /* counted as such, for its process */
+	bool opening;		    /* counted for its process as AG_OPENING */
 	uint64_t charged;	    /* bytes of the slice that count for its process, */
-	uint32_t charged_port;	    /* and in the window of which port */
-	bool held;		    /* its process has it, and has not let go of it */
+	uint32_t charged_port;	    /* and the port whose window that is */
+	bool held;		    /* its process has it, and may still use it */
 	struct port_slice slice;    /* its fd is -1 once handed over */
-	uint64_t reservation;	    /* of the link's window, until there is a slice */
+	uint64_t reservation;	    /* in the link's window, until there is a slice */
 	struct w_geometry geometry; /* of the slice, or of the one to be made */
 
 	/* ag_share.c */
@@ -101,15 +101,15 @@ struct ag_conn {
 	/* ag_suspend.c, ag_resume_ask.c, ag_resume.c */
 	enum ag_resume resume;
 	struct ag_list in_resuming; /* of agent->resuming, unless AG_ON_PATH */
-	bool paths_changed;	    /* since a path was last asked for */
+	bool paths_changed;	    /* paths have changed since a path was last asked for */
 	bool path_closed;	    /* CLOSE came: the other end stores nothing any more */
-	uint8_t full_port; /* the first of a path that had no room when it was asked for; 0: none */
-	uint32_t epoch;	   /* counts its paths */
+	uint8_t full_port; /* the first port of a path that had no room when it was asked for; 0: none */
+	uint32_t epoch;		    /* counts its paths */
 	struct w_consumed consumed; /* by the process, when it was suspended */
 	int64_t resume_from;
 	int64_t resume_until;			  /* 0: it cannot go on */
 	int64_t ask_at;				  /* the next attempt, or the next query */
-	struct ag_pending_resume *pending_resume; /* RESUME that came before the suspension */
+	struct ag_pending_resume *pending_resume; /* a RESUME that came before the suspension */
 };
 
 /*
@@ -119,8 +119,8 @@ struct ag_conn {
 struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state);
 
 /*
- * May the process of `c` make connections?  Not for AG_UNTRUSTED_NS after it has let AG_UNCONFIRMED_MAX in a row expire
- * that it did not confirm.
+ * May the process of `c` make connections?  Not for AG_UNTRUSTED_NS after it has failed to confirm AG_UNCONFIRMED_MAX
+ * of them in a row in time.
  */
 bool ag_conn_trusts(const struct ag_client *c);
 
@@ -130,18 +130,18 @@ void ag_conn_leave_client(struct ag_conn *conn);
 /* Takes an end that has neither process nor slice out of all tables and frees it. */
 void ag_conn_remove(struct ag_conn *conn);
 
-/* The bucket of `table` for the connection of that id at that host. */
+/* Returns the bucket of `table` for the connection of that id at that host. */
 struct ag_list *ag_conn_bucket(const struct ag_agent *a, struct ag_list table[AG_HASH],
 			       uint16_t host, uint64_t conn);
 
-/* The end with that id, of any process or of `c`, or NULL. */
+/* Return the end with that id, of any process or of `c`, or NULL. */
 struct ag_conn *ag_conn_get(struct ag_agent *a, uint64_t id);
 struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id);
 
-/* The attempt of `c` with that token that is not settled yet, or NULL. */
+/* Returns the attempt of `c` with that token that is not settled yet, or NULL. */
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token);
 
-/* The end whose other end has that id, or NULL. */
+/* Returns the end whose other end has that id, or NULL. */
 struct ag_conn *ag_conn_by_peer(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn);
 
 /* Can records be sent to its other end?  Not while it waits for a path. */
@@ -158,7 +158,7 @@ void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
 void ag_conn_limit_geometry(struct w_geometry *g, const struct w_geometry *most);
 
 /*
- * Of an end without a slice: sets the largest geometry that its link has room for, within `most`
+ * For an end without a slice: sets the largest geometry for which its link has room, within `most`
  * unless that is NULL, and reserves that room.
  */
 void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);
@@ -166,11 +166,12 @@ void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);
 /* Allots its slice.  0, or -errno, logged. */
 int ag_conn_slice_alloc(struct ag_conn *conn);
 
-/* Its slice does not count for its process any more. */
+/* Ends the counting of its slice for its process. */
 void ag_conn_uncharge(struct ag_conn *conn);
 
 /*
- * Frees its slice, if it has one.  A process that still has it keeps its bytes, as it may be taking messages out of it.
+ * Frees its slice, if it has one.  A process that still has the slice keeps its bytes, as it may still be reading
+ * messages from it.
  */
 void ag_conn_slice_free(struct ag_conn *conn);
 

@@ -30,10 +30,7 @@ void ag_connect_listen(struct ag_client *c, const struct w_connect *m)
 				 "too many waiters of one process");
 }
 
-/*
- * Where the waiter was used up, ARRIVED is on its way to the process, and UNLISTENED follows all
- * the same.
- */
+/* If the waiter was used up, ARRIVED is on its way to the process, and UNLISTENED follows it. */
 void ag_connect_unlisten(struct ag_client *c, const struct w_token *m)
 {
 	struct ag_listen *l = ag_listen_by_token(c, m->token);
@@ -60,8 +57,8 @@ void ag_connect_request(struct ag_client *c, const struct w_connect *m)
 }
 
 /*
- * If the attempt was answered meanwhile, the answer is on its way to the process, and nothing is
- * done.
+ * If the attempt was answered before this came, the answer is on its way to the process, and
+ * nothing is done.
  */
 void ag_connect_cancel(struct ag_client *c, const struct w_token *m)
 {
@@ -139,7 +136,10 @@ static void expire(struct ag_conn *conn, int64_t now)
 	ag_end_free(conn);
 }
 
-/* This agent may have stood still, or read nothing from the process: the confirmation may be there. */
+/*
+ * Has the process sent anything that was not read?  If this agent was stopped for a while, that may
+ * be the confirmation.
+ */
 static bool has_input(const struct ag_client *c)
 {
 	char byte;
@@ -199,7 +199,7 @@ void ag_connect_leave(struct ag_conn *conn, enum w_lost reason)
 		conn->left = reason;
 		if (on_path && !ag_suspend_withdraw(conn, reason))
 			ag_cm_send(conn, W_CM_CLOSE, reason);
-		/* True where no CLOSE of the other end will come, or has come already. */
+		/* True where no CLOSE of the other end will come, or it has already come. */
 		unheard = !on_path || conn->path_closed || conn->resume == AG_RESUMING;
 		if (!unheard)
 			ag_suspend_forget(conn);
@@ -252,7 +252,7 @@ static void end_lost(struct ag_conn *conn, const char *why)
 	}
 }
 
-/* Both ends of every connection over the link are gone, and so are the offers that came over it. */
+/* Suspends, moves or ends every connection over the link, and frees the offers that came over it. */
 void ag_connect_link_down(struct ag_link *l, const char *why)
 {
 	struct ag_list *pos, *tmp;

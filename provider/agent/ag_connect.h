@@ -12,7 +12,7 @@
 #include "ag_state.h"
 #include "w_ctl.h"
 
-/* W_LISTEN, W_UNLISTEN, W_CONNECT, W_CANCEL, W_ACCEPT, W_REJECT, W_CONFIRM and W_CLOSE. */
+/* Handle W_LISTEN, W_UNLISTEN, W_CONNECT, W_CANCEL, W_ACCEPT, W_REJECT, W_CONFIRM and W_CLOSE of a process. */
 void ag_connect_listen(struct ag_client *c, const struct w_connect *m);
 void ag_connect_unlisten(struct ag_client *c, const struct w_token *m);
 void ag_connect_request(struct ag_client *c, const struct w_connect *m);
@@ -23,8 +23,8 @@ void ag_connect_confirm(struct ag_client *c, const struct w_conn *m);
 void ag_connect_close(struct ag_client *c, const struct w_conn *m);
 
 /*
- * Its process leaves a connection, in whatever state that is, for `reason`.  The end is freed, or
- * waits without a process for the other end's last record.
+ * Its process leaves a connection, in any state, for `reason`.  The end is freed, or waits without
+ * a process for the other end's last record.
  */
 void ag_connect_leave(struct ag_conn *conn, enum w_lost reason);
 

@@ -122,7 +122,7 @@ bool ag_ctl_busy(const struct ag_link *l)
 
 /*
  * The length of the queue at which the link is broken: a neighbour that causes answers and does not
- * read them gets no further.
+ * read them cannot make it grow further.
  */
 static uint32_t hard_limit(const struct ag_link *l)
 {
@@ -199,8 +199,8 @@ void ag_ctl_write(struct ag_link *l)
 }
 
 /*
- * Reads the count of records that the neighbour consumed.  It may grow up to the count of those
- * written.
+ * Reads the count of records that the neighbour consumed.  It may grow at most to the count of
+ * those written.
  */
 static int credit_read(struct ag_link *l)
 {

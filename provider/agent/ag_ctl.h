@@ -3,8 +3,8 @@
  * The control slice of a link: a fifo of records from each agent to the other, the queue before
  * it, heartbeats, and the detection of a neighbour that is silent or does not read.
  *
- * ag_ctl_next() hands out the records that came; ag_record.c handles them.  Of self there is the
- * queue alone: this agent handles the records in it.
+ * ag_ctl_next() returns the records that came; ag_record.c handles them.  Self has only the queue:
+ * this agent handles the records in it.
  */
 #ifndef AG_CTL_H
 #define AG_CTL_H
@@ -23,27 +23,28 @@
 /* Allots this host's control slice, empty.  0 or -errno. */
 int ag_ctl_open(struct ag_link *l);
 
-/* Frees it, unmaps the neighbour's, and frees queued records.  It need not be open. */
+/* Frees the control slice, unmaps the neighbour's, and frees queued records.  Accepts a link without one. */
 void ag_ctl_close(struct ag_link *l);
 
-/* The size of a control slice. */
+/* Returns the size of a control slice. */
 uint32_t ag_ctl_bytes(void);
 
 /*
- * Queues a copy of a record, or drops it where the link is down.  A link whose queue is longer than
- * a neighbour that reads can make it is marked to be reset.
+ * Queues a copy of a record for the neighbour, or on self for this agent.  Drops it while the link
+ * is not up.  If more records wait than can wait for a neighbour that reads, or there is no memory,
+ * drops the record and marks the link to be taken down (ag_link_break()).
  */
 void ag_ctl_send(struct ag_link *l, const void *msg);
 
 /*
- * Is so much queued that requests of processes have to wait?  Answers and the like are still
- * queued.
+ * Is so much queued that requests of processes have to wait?  Other records, such as answers, are
+ * still queued.
  */
 bool ag_ctl_full(const struct ag_link *l);
 
 /*
  * Is so much queued that requests to connect have to wait?  They wait earlier than others, because
- * cancelling one that was not sent costs no record.
+ * a request that was not sent can be cancelled without a record.
  */
 bool ag_ctl_busy(const struct ag_link *l);
 
@@ -53,7 +54,7 @@ struct ag_msg *ag_ctl_pop(struct ag_link *l);
 /* Reads the neighbour's credit.  False: the link is down or is to be reset. */
 bool ag_ctl_take_credit(struct ag_link *l);
 
-/* Writes link-state updates and queued records as far as there is credit. */
+/* Writes link-state updates and queued records, as many as there is credit for. */
 void ag_ctl_write(struct ag_link *l);
 
 /* Rings the neighbour's doorbell, if anything was written since it was last rung. */
@@ -61,12 +62,12 @@ void ag_ctl_ring(struct ag_link *l);
 
 /*
  * Copies the next record into `copy` (AG_CTL_MSG_MAX bytes, aligned to 8) and checks it.  False:
- * there is none, or it is malformed, and then the link is marked to be reset.  The same record is
- * handed out until ag_ctl_consumed() is called.
+ * there is none, or it is malformed, and then the link is marked to be reset.  Returns the same
+ * record again until ag_ctl_consumed() is called.
  */
 bool ag_ctl_next(struct ag_link *l, void *copy);
 
-/* The record that was handed out has been handled. */
+/* The record that ag_ctl_next() returned has been handled. */
 void ag_ctl_consumed(struct ag_link *l, int64_t now);
 
 /* Tells the neighbour how many of its records were consumed, if it does not know. */

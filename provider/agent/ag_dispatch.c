@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of processes: each is read, checked, and handed to the unit that it concerns. */
+/* Messages of processes: each is read, checked, and passed to the unit that it concerns. */
 #include "ag_dispatch.h"
 
 #include <errno.h>
@@ -156,8 +156,8 @@ void ag_dispatch_event(struct ag_client *c, uint32_t events)
 		}
 	}
 	/*
-	 * The process has hung up, and its socket is not read any more, so that no read would
-	 * notice.
+	 * The process has hung up, and its socket is not read any more, so no read would notice
+	 * that.
 	 */
 	if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 && (c->leaving || c->paused))
 		ag_client_left(c);
@@ -169,7 +169,7 @@ void ag_dispatch_ended(struct ag_client *c)
 {
 	int i;
 
-	/* A forked child may go on writing, so there is a limit. */
+	/* A forked child may continue to write, so there is a limit. */
 	for (i = 0; i < 64 * READ_BATCH; i++) {
 		if (c->gone || c->leaving || c->paused || read_one(c) != 0)
 			break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of processes: read, checked, and handed to the unit that each concerns. */
+/* Messages of processes: each is read, checked, and passed to the unit that it concerns. */
 #ifndef AG_DISPATCH_H
 #define AG_DISPATCH_H
 
@@ -7,7 +7,7 @@
 
 #include "ag_client.h"
 
-/* The socket of a client has these epoll events. */
+/* Handles epoll events of a client's socket: reads messages, sends queued ones, or drops the client. */
 void ag_dispatch_event(struct ag_client *c, uint32_t events);
 
 /* The process has ended: reads the messages that it had sent, then drops it. */

@@ -9,7 +9,7 @@
 #include "ag_conn.h"
 #include "w_ctl.h"
 
-/* Takes an end from its process, if it has one, with the memory that was named over it. */
+/* Takes an end from its process, if it has one, and ends the shares of memory that were named over it. */
 void ag_end_detach(struct ag_conn *conn);
 
 /* Frees an end and all that it has.  No record is sent but the refusal of a pending RESUME. */

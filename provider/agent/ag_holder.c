@@ -10,14 +10,15 @@
 #include "u_log.h"
 
 /*
- * `most`, or less where this process may have few descriptors: `base`, and one for each `per` of
- * them.  A client has up to four descriptors here, an end that is being connected as many.
+ * A limit: `most`, or less where this process may have few descriptors: `base`, and one more for
+ * each `per` descriptors.  A client has up to four descriptors here, and so has an end that is
+ * being connected.
  */
 struct ceiling {
 	uint32_t most, base, per;
 };
 
-/* Of a process, of a user, and of the owner of the fabric and root. */
+/* The limits for a process, for a user, and for the owner of the fabric and root. */
 static const struct {
 	const char *what;
 	struct ceiling process, user, owner;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Holders: what each user, and each process, has of an agent, and how much it may have.  So one
- * process leaves some for the others of its user, and one user leaves some for the others.
+ * Holders: each counts the resources of an agent that a user, or a process, has, and limits them.
+ * So one process leaves some for other processes of its user, and one user leaves some for others.
  */
 #ifndef AG_HOLDER_H
 #define AG_HOLDER_H
@@ -29,27 +29,27 @@ struct ag_holder {
 	uint32_t clients; /* that refer to it */
 	uint32_t count[AG_THINGS];
 	uint64_t window[PORT_PER_HOST]; /* bytes of the window of each port */
-	uint32_t unconfirmed; /* of a process: connections that it let expire, since one that it did not */
-	int64_t trusted_at; /* when it may try again */
+	uint32_t unconfirmed; /* of a process: connections in a row that it did not confirm in time */
+	int64_t trusted_at;   /* the time from which it may connect again */
 };
 
-/* What the clients of a process count for: its user and itself. */
+/* The holders for which a client counts: its user and its process. */
 struct ag_holders {
 	struct ag_holder *user, *process;
 };
 
 /*
- * The holders of a new client.  A process whose id the agent cannot see (another PID name space) has
- * one for each client.  0 or -ENOMEM.
+ * Gets the holders of a new client.  A process whose id the agent cannot see (another PID namespace) has a holder for
+ * each client.  0 or -ENOMEM.
  */
 int ag_holders_get(struct ag_agent *a, uid_t uid, pid_t pid, struct ag_holders *out);
 void ag_holders_put(struct ag_holders *h);
 
-/* Would one more of a thing be too many?  Logs it, once a while, with the process. */
+/* May it have one more of a thing?  If not, logs that, at a limited rate, with the process. */
 bool ag_holders_may(struct ag_agent *a, const struct ag_holders *h, enum ag_thing thing);
 void ag_holders_count(struct ag_holders *h, enum ag_thing thing, int more);
 
-/* The same of bytes of a port's window of `window` bytes. */
+/* May it have so many more bytes of a port's window, which has `window` bytes? */
 bool ag_holders_may_use(struct ag_agent *a, const struct ag_holders *h, uint32_t port,
 			uint64_t window, uint64_t bytes);
 void ag_holders_use(struct ag_holders *h, uint32_t port, int64_t bytes);

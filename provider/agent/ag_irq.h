@@ -10,10 +10,10 @@
 /* Has a neighbour rung since the loop cleared the bit?  Rings for processes do not concern it. */
 bool ag_irq_rung(const struct ag_agent *a);
 
-/* Starts it; the ports have been made.  0 or -errno. */
+/* Starts the thread; the ports have been made.  0 or -errno. */
 int ag_irq_start(struct ag_agent *a);
 
-/* Ends it, if it was started. */
+/* Ends the thread, if it was started. */
 void ag_irq_end(struct ag_agent *a);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A link: whether it can be used, and the account of its memory window. */
+/* A link: the check that it can be used, and the account of its memory window. */
 #include "ag_link.h"
 
 #include "ag_cfg.h"
@@ -51,8 +51,8 @@ void ag_link_unreserve(struct ag_link *l, uint64_t *reservation)
 }
 
 /*
- * A payload buffer longer than a neighbour's may take this part of the window, so that others find
- * room.
+ * A payload buffer longer than that for a neighbour may take at most this part of the window, so
+ * that other connections find room.
  */
 #define LARGE_PAYLOAD_SHARE 4u
 

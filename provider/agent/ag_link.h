@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A link: one port of the host, and the neighbour to which it leads.  The link of index 0 is
- * *self*, by which the processes of one host are connected.
+ * *self*, which connects processes of this host.
  *
- * This unit says whether a link can be used, marks it to be taken down, and keeps account of its
- * memory window.  ag_setup.c brings links up and takes them down.
+ * This unit tells if a link can be used, marks it to be taken down, and keeps account of its memory
+ * window.  ag_setup.c brings links up and takes them down.
  */
 #ifndef AG_LINK_H
 #define AG_LINK_H
@@ -20,7 +20,7 @@
 #include "u_log.h"
 
 #define AG_LINK_QUEUE 4096u		     /* messages to a neighbour that may wait */
-#define AG_BEAT_NS (1000 * INT64_C(1000000)) /* between heartbeats */
+#define AG_BEAT_NS (1000 * INT64_C(1000000)) /* time between heartbeats */
 /* A neighbour that sends nothing for so long, or reads nothing, is taken to be dead. */
 #define AG_SILENCE_NS (5000 * INT64_C(1000000))
 
@@ -28,7 +28,7 @@ enum ag_link_state {
 	AG_LINK_DOWN,
 	AG_LINK_SETUP, /* the port is up, and the agents exchange scratchpad words */
 	AG_LINK_UP,
-	AG_LINK_BAD, /* the neighbour is of another version or fabric; until the port goes down */
+	AG_LINK_BAD, /* the neighbour has another version or fabric; lasts until the port goes down */
 };
 
 struct ag_link {
@@ -36,15 +36,15 @@ struct ag_link {
 	struct ag_agent *agent;
 	uint32_t index;
 	bool cabled;  /* the port is emulated, with a cable */
-	bool listens; /* and the neighbour plugs it */
+	bool listens; /* this end listens, and the neighbour plugs the cable */
 	uint16_t peer_host;
 	uint8_t peer_port;
 	struct port *port; /* the outermost decorator */
-	int event_fd;	   /* of the port */
+	int event_fd;	   /* the port's */
 	struct u_log_ratelimit ratelimit[AG_LINK_RATELIMITS];
 
 	/* ag_cable.c, ag_links.c */
-	int cable_sock; /* where the neighbour's cable comes, if this end listens; else -1 */
+	int cable_sock; /* the socket to which the neighbour connects its cable, if this end listens; else -1 */
 	int64_t retry_at;
 	bool admin_down;
 	bool enabled;
@@ -52,28 +52,29 @@ struct ag_link {
 	/* ag_setup.c */
 	enum ag_link_state state;
 	uint32_t generation;	  /* of the port's link */
-	uint32_t link_generation; /* counts set-ups; clients are told it */
+	uint32_t link_generation; /* counts set-ups; clients are told this number */
 	uint32_t nonce, peer_nonce;
 	int64_t announce_at;	/* when the words of the set-up are repeated, */
-	int64_t setup_until;	/* and when it begins anew */
-	int64_t setup_again_at; /* when to begin, if there was no room to; 0: there was */
+	int64_t setup_until;	/* and when it begins again */
+	int64_t setup_again_at; /* when to begin, if there was no room before; 0: there was */
 
 	/* this unit */
-	const char *broken; /* why it is to be reset at the next safe point; NULL: it is not */
+	/* the reason for which it is to be reset at the next safe point; NULL: it is not */
+	const char *broken;
 	uint64_t window_used;
-	uint64_t window_reserved; /* at most, for connections that are being made */
+	uint64_t window_reserved; /* the most that connections which are being made can take */
 
 	/* ag_mem.c, ag_share.c */
-	uint64_t memory_used; /* of window_used: memory of processes */
+	uint64_t memory_used; /* part of window_used: memory of processes */
 
 	/* ag_ctl.c: the control slice */
 	struct port_slice ctl;
 	struct port_map in, out;   /* this host's, the neighbour's */
 	uint32_t tx_next, tx_done; /* records written, records that the neighbour consumed */
-	uint32_t rx_next, rx_told; /* records consumed, and of how many the neighbour knows */
-	bool ring;		   /* the doorbell is due */
+	uint32_t rx_next, rx_told; /* records consumed, and how many the neighbour knows of */
+	bool ring;		   /* the doorbell is to be rung */
 	int64_t nudge_at, beat_at, heard_at;
-	struct ag_list queue; /* of struct ag_msg; of self: messages to be handled */
+	struct ag_list queue; /* of struct ag_msg; on self: messages to be handled */
 	uint32_t queue_len;
 	bool links_last;     /* the record before this was a link-state update */
 	uint32_t stuck_at;   /* tx_done when the queue last became shorter */
@@ -112,22 +113,22 @@ void ag_link_break(struct ag_link *l, const char *why);
 /* Starts the clock of heartbeats, with the first connection or circuit over the link. */
 void ag_link_beats_begin(struct ag_link *l);
 
-/* The size of a slice with such a fifo and payload buffer, as the link's port allots it. */
+/* Returns the size of a slice with such a fifo and payload buffer, as the link's port allots it. */
 size_t ag_link_slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t payload);
 
-/* A slice of the link is no part of the window any more.  `held`: a process may still use it. */
+/* Frees a slice of the link: it is no longer part of the window.  `held`: a process may still use it. */
 void ag_link_slice_free(struct ag_link *l, const struct port_slice *slice, bool held);
 
 /*
- * Counts a slice with such a payload buffer, which is not made yet, as part of the window.  Gives
- * back the room that `reservation` held before; afterwards it holds the new one.
+ * Counts a slice with such a payload buffer, which is not made yet, as part of the window.
+ * Releases the room that `reservation` held before, and sets it to the new room.
  */
 void ag_link_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation);
 
-/* Gives back the room that `reservation` holds, if any. */
+/* Releases the room that `reservation` holds, if any. */
 void ag_link_unreserve(struct ag_link *l, uint64_t *reservation);
 
-/* The largest payload buffer that the link has room for, of a connection over `hops` links. */
+/* Returns the largest payload buffer for which the link has room, of a connection over `hops` links. */
 uint32_t ag_link_payload(const struct ag_link *l, unsigned int hops);
 
 #endif

@@ -73,7 +73,7 @@ int ag_links_admin(struct ag_link *l, bool up)
 	return rc;
 }
 
-/* `self` is emulated, of whatever kind the other ports are. */
+/* Returns the kind of a port: `self` is emulated, whatever the kind of the other ports. */
 static void kind_of(const struct ag_link *l, char kind[PORT_KIND_MAX])
 {
 	const char *all = l->agent->cfg.port_kind != NULL ? l->agent->cfg.port_kind : "emu";

@@ -30,7 +30,7 @@ static inline void ag_list_append(struct ag_list *head, struct ag_list *node)
 	head->prev = node;
 }
 
-/* A node that is in no list may be removed again. */
+/* Removes a node from its list; does nothing for a node that is in none. */
 static inline void ag_list_remove(struct ag_list *node)
 {
 	node->prev->next = node->next;

@@ -2,8 +2,8 @@
 /*
  * Answers to tools: lists of hosts, ports, processes, names and links, and the counters of a NIC.
  *
- * Lists are JSON texts of fixed keys.  Every name in them was checked by w_name_ok(), every program
- * name cleaned when it came: nothing needs escaping.
+ * Lists are JSON texts with fixed keys.  Every name in them was checked by w_name_ok(), every
+ * program name cleaned when it came: nothing needs escaping.
  */
 #include "ag_listing.h"
 
@@ -24,7 +24,7 @@
 #include "rt_topo.h"
 #include "w_ctl.h"
 
-/* The i-th client that opened a NIC, or NULL. */
+/* Returns the i-th client that opened a NIC, or NULL. */
 struct ag_client *ag_listing_nic(struct ag_agent *a, uint32_t i)
 {
 	struct ag_list *pos, *tmp;
@@ -200,8 +200,8 @@ void ag_listing_item(struct ag_client *c, const struct w_list *m)
 /* ---- counters ---- */
 
 /*
- * Notes that `tool` asked for the counters of a process.  A tool may ask many processes at once; of
- * one process, the latest question counts.
+ * Notes that `tool` asked for the counters of a process.  A tool may ask many processes at once;
+ * for each process only its latest question counts.
  */
 static int note_question(struct ag_client *tool, const struct ag_client *nic, uint64_t token)
 {
@@ -251,7 +251,7 @@ static bool awaits_count(struct ag_client *tool, const struct ag_client *nic,
 	return true;
 }
 
-/* The agent fills in the sender, so that a process can answer for itself only. */
+/* The agent fills in the sender, so that a process can answer only for itself. */
 void ag_listing_counted(struct ag_client *c, const struct w_counted *m)
 {
 	struct w_counted answer = *m;

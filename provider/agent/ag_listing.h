@@ -12,16 +12,16 @@
 #include "w_ctl.h"
 #include "w_tool.h"
 
-/* The process with that place among those that have a NIC open, or NULL. */
+/* Returns the i-th client among those that have a NIC open, or NULL. */
 struct ag_client *ag_listing_nic(struct ag_agent *a, uint32_t i);
 
-/* W_LIST: answers with one item. */
+/* Handles W_LIST: answers with one item. */
 void ag_listing_item(struct ag_client *c, const struct w_list *m);
 
-/* W_COUNT of a tool: asks the process, whose answer is passed on. */
+/* Handles W_COUNT of a tool: asks the process for its counters. */
 void ag_listing_count(struct ag_client *c, const struct w_count *m);
 
-/* W_COUNTED of that process. */
+/* Handles W_COUNTED of that process: passes the answer on to the tool. */
 void ag_listing_counted(struct ag_client *c, const struct w_counted *m);
 
 #endif

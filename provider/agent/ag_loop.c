@@ -41,7 +41,7 @@ void ag_loop_wake(struct ag_agent *a)
 	uint64_t one = 1;
 	ssize_t n = write(a->wake, &one, sizeof(one));
 
-	(void)n; /* EAGAIN: the counter is full, so a wake-up is under way already */
+	(void)n; /* EAGAIN: the counter is full, so a wake-up is already under way */
 }
 
 void ag_loop_stop(struct ag_agent *a)

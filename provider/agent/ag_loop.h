@@ -7,7 +7,7 @@
 
 #include "ag_state.h"
 
-/* Of an event: its kind in the upper half of the word, the index of its object in the lower. */
+/* The data of an event: its kind in the upper half of the word, the index of its object in the lower. */
 #define AG_EV_WAKE 0u
 #define AG_EV_LISTEN 1u
 #define AG_EV_CABLE 2u	 /* the listening cable socket of a link */
@@ -20,8 +20,8 @@
 #define AG_RETRY_NS (100 * INT64_C(1000000))
 
 /*
- * Makes the epoll and the wake-up descriptor.  0 or -errno; the caller closes descriptors that were
- * made.
+ * Makes the epoll set and the wake-up descriptor.  0 or -errno; the caller closes descriptors that
+ * were made.
  */
 int ag_loop_open(struct ag_agent *a);
 
@@ -29,15 +29,15 @@ int ag_loop_open(struct ag_agent *a);
 int ag_loop_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
 
 /*
- * Watches `fd` no more.  Comes before another thread closes it: while the loop waits, the kernel at
- * times holds a reference to a watched file, and then the loop's thread would release the file, and
- * with it the descriptors in messages that were not read.
+ * Stops watching `fd`.  To be called before another thread closes it: while the loop waits, the
+ * kernel sometimes holds a reference to a watched file, and then the loop's thread would release
+ * the file, and with it the descriptors in messages that were not read.
  */
 void ag_loop_unwatch(struct ag_agent *a, int fd);
 
-/* Ends the wait of the loop.  From any thread or signal handler. */
+/* Ends the wait of the loop.  Any thread or signal handler may call it. */
 void ag_loop_wake(struct ag_agent *a);
-/* Makes ag_run() return.  From any thread or signal handler. */
+/* Makes ag_run() return.  Any thread or signal handler may call it. */
 void ag_loop_stop(struct ag_agent *a);
 
 #endif

@@ -3,8 +3,8 @@
  * Window memory of processes: allotting it, and the messages by which two connected processes tell
  * each other about theirs.
  *
- * Each piece is a slice of one port: of `self`, or where the host's ports are adapters, of one of these,
- * since only what lies behind an adapter can be stored into through it.
+ * Each piece is a slice of one port: of `self` or, where the host's ports are adapters, of one of these, since only
+ * memory behind an adapter can be stored into through it.
  */
 #ifndef AG_MEM_H
 #define AG_MEM_H
@@ -16,12 +16,12 @@
 
 struct ag_alloc;
 
-/* W_ALLOC, W_FREE and W_TELL of a process.  Answers go to the process. */
+/* Handle W_ALLOC, W_FREE and W_TELL of a process.  Answers go to the process. */
 void ag_mem_alloc(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_free(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_tell(struct ag_client *c, const struct w_tell *m);
 
-/* W_CM_TELL of another agent, for a process of this host. */
+/* Handles W_CM_TELL of another agent, for a process of this host. */
 void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m);
 
 /* Frees a piece of a process that leaves, with its shares. */

@@ -18,7 +18,7 @@ struct ag_msg {
 
 /*
  * Copies a message, whose header says how long it is, and takes over `nfds` descriptors.  Returns
- * NULL when there is no memory; the descriptors are the caller's still then.
+ * NULL when there is no memory; then the descriptors still belong to the caller.
  */
 struct ag_msg *ag_msg_new(const void *msg, const int *fds, unsigned int nfds);
 

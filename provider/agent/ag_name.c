@@ -44,7 +44,7 @@ static int host_by_number(const struct ag_agent *a, const char *name)
 	return *end == '\0' && n < a->cfg.host_count ? (int)n : -ENOENT;
 }
 
-/* The host of a name, an alias or a number. */
+/* Returns the host with that name, alias or number. */
 int ag_name_host(const struct ag_agent *a, const char *name)
 {
 	uint32_t i;
@@ -58,7 +58,7 @@ int ag_name_host(const struct ag_agent *a, const char *name)
 	return at >= 0 ? (int)a->aliases[at].host : host_by_number(a, name);
 }
 
-/* Is it a name of this machine?  Of a name with dots the client asks for the first part too. */
+/* Is it a name of this machine?  For a name with dots, the client also asks for its first part. */
 static bool is_own_name(const char *name)
 {
 	char own[W_NAME_MAX + 1];
@@ -212,7 +212,7 @@ void ag_name_reverse(struct ag_client *c, const struct w_name *m)
 	named(c, m, ag_addr_host(c->agent, m->host_addr, W_HOST_ADDR_LEN));
 }
 
-/* The relays of a path in their order, by whole names; those that do not fit are counted. */
+/* Lists the relays of a path in their order, by their full names; those that do not fit are counted. */
 static void relays_name(struct ag_agent *a, const struct rt_path *path, char *text, size_t size)
 {
 	size_t at = (size_t)snprintf(text, size, "relayed by");
@@ -235,7 +235,7 @@ static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 	struct rt_path path = { 0 };
 
 	r->reachable = ag_route_find(a, host, 0, &path, r->reason, sizeof(r->reason)) == 0;
-	/* Without a path now, names the one that there would be if all links were up. */
+	/* If there is no path now, names the one that there would be if all links were up. */
 	if (!r->reachable)
 		rt_path_find(a->topo, NULL, a->cfg.host_id, host, 0, &path);
 	r->hops = path.hops;

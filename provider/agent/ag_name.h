@@ -17,10 +17,10 @@
 int ag_name_init(struct ag_agent *a, const struct ag_cfg *cfg);
 void ag_name_free(struct ag_agent *a);
 
-/* The host of a name, an alias or a number, or -ENOENT. */
+/* Returns the host with that name, alias or number, or -ENOENT. */
 int ag_name_host(const struct ag_agent *a, const char *name);
 
-/* May a device have that name?  It can be a path. */
+/* May a device have that name?  Names of devices can be paths. */
 bool ag_name_device_ok(const char *name);
 
 /* Adds an alias to a table, or replaces it.  0, -ENOSPC or -ENOMEM. */

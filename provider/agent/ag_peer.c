@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peer-to-peer requests.  Of two peers that ask for each other the one whose address is lower
+ * Peer-to-peer requests.  When two peers ask for each other, the one with the lower address
  * decides: it waits, the other's request comes to it as an offer, and it accepts that.  An offer
  * for which no process waits yet is held.
  */
@@ -114,8 +114,8 @@ static struct ag_conn *waiting_on(struct ag_link *l, const struct ag_offer *offe
 }
 
 /*
- * The peer that the offer is for.  It may wait on another link than the one over which the offer
- * came.
+ * Returns the peer for which the offer is.  It may wait on a link other than the one over which the
+ * offer came.
  */
 static struct ag_conn *waiting_for(struct ag_agent *a, const struct ag_offer *offer)
 {

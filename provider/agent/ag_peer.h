@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Peer-to-peer requests.  Of two peers that ask for each other the one whose address is lower
+ * Peer-to-peer requests.  When two peers ask for each other, the one with the lower address
  * decides: it waits, the other's request comes to it as an offer, and it accepts that.
  */
 #ifndef AG_PEER_H
@@ -12,14 +12,14 @@
 #include "w_cm.h"
 #include "w_ctl.h"
 
-/* W_PEER of a process. */
+/* Handles W_PEER of a process. */
 void ag_peer_request(struct ag_client *c, const struct w_connect *m);
 
-/* PEER and PEER_CANCEL of another agent. */
+/* Handle PEER and PEER_CANCEL of another agent. */
 void ag_peer_offered(struct ag_link *l, const struct w_cm *cm);
 void ag_peer_withdrawn(struct ag_link *l, const struct w_cm *cm);
 
-/* A deciding peer whose partner withdrew waits again. */
+/* Makes a deciding peer, whose partner withdrew, wait again. */
 void ag_peer_rewait(struct ag_conn *conn);
 
 #endif

@@ -16,7 +16,7 @@
 #define ALL_MAX (RL_THREADS_MAX + IRQS_MAX)
 #define NAME_BYTES 24
 
-/* The transfer threads, and behind them the interrupts of the adapters. */
+/* The placement of the transfer threads and, after them in each array, of the interrupts of the adapters. */
 struct ag_place {
 	struct u_affinity *affinity;
 	uint32_t threads, all;
@@ -24,11 +24,14 @@ struct ag_place {
 	struct u_place_ask asks[ALL_MAX];
 	struct u_place_decision decisions[ALL_MAX];
 	char names[ALL_MAX][NAME_BYTES];
-	char refused[IRQS_MAX][U_PLACE_TEXT]; /* "": moved, or there was nothing to do */
+	char refused[IRQS_MAX][U_PLACE_TEXT]; /* "": it was moved, or there was nothing to do */
 	struct u_cpuset cpus[RL_THREADS_MAX];
 };
 
-/* The processors that the configuration names are a rule for `relay`, and go before one. */
+/*
+ * Makes a rule for `relay` of the processors that the configuration names; it takes precedence over
+ * one from elsewhere.
+ */
 static void take_relay_cpus(const struct ag_agent *a, struct u_place_rule *rule)
 {
 	memset(rule, 0, sizeof(*rule));
@@ -37,7 +40,7 @@ static void take_relay_cpus(const struct ag_agent *a, struct u_place_rule *rule)
 		u_cpuset_add(&rule->list, a->cfg.relay_cpus[i]);
 }
 
-/* But one for each thread, in the order of the configuration. */
+/* Gives each thread one processor, in the order of the configuration, if that names any. */
 static void choose_cpus(const struct ag_agent *a, struct ag_place *p)
 {
 	for (uint32_t i = 0; i < p->threads; i++) {
@@ -86,7 +89,7 @@ static int find_irqs(const struct ag_agent *a, int irqs[IRQS_MAX])
 	return n;
 }
 
-/* 0; or, where the rules are strict, why one could not be moved. */
+/* Moves the interrupts.  0; or, where the rules are strict, the error of the first that could not be moved. */
 static int move_irqs(struct ag_place *p)
 {
 	int rc, first = 0;
@@ -149,7 +152,7 @@ const struct u_cpuset *ag_place_cpus(const struct ag_agent *a)
 	return a->place != NULL ? a->place->cpus : NULL;
 }
 
-/* Text for a JSON string: what would end it becomes a blank. */
+/* Makes a text fit for a JSON string: characters that have a meaning there become blanks. */
 static void clean(char *text)
 {
 	for (; *text != '\0'; text++) {
@@ -158,7 +161,7 @@ static void clean(char *text)
 	}
 }
 
-/* Item 2n is the decision for thread or interrupt n, item 2n+1 the warning, maybe "". */
+/* Writes an item: 2n is the decision for thread or interrupt n, 2n+1 the warning about it, which may be "". */
 int ag_place_item(const struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	const struct ag_place *p = a->place;

@@ -11,16 +11,19 @@
 struct ag_agent;
 
 /*
- * Decides, by VIADUCT_AFFINITY and the configuration, for as many transfer threads as the agent has.  0, -ENOMEM,
- * or -ENXIO after a log line where rules are strict and cannot be had.
+ * Decides the processors of all transfer threads, by VIADUCT_AFFINITY and the configuration.  0, -ENOMEM, or -ENXIO
+ * after a log line where rules are strict and cannot be met.
  */
 int ag_place_open(struct ag_agent *a);
 void ag_place_close(struct ag_agent *a);
 
-/* The processors of each transfer thread, or none; NULL: there are no transfer threads. */
+/*
+ * Returns the processors of each transfer thread, where an empty set means any; NULL: there are no
+ * transfer threads.
+ */
 const struct u_cpuset *ag_place_cpus(const struct ag_agent *a);
 
-/* Line i about placement, as JSON; 0 or -ENOENT past the last. */
+/* Writes line i about placement, as JSON; 0, or -ENOENT past the last. */
 int ag_place_item(const struct ag_agent *a, uint32_t i, char *text, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rate limits of the agent's log: of each kind of line that a neighbour, a relayed host or a
- * process can cause without end, only so many are written, and the others are counted.
+ * Rate limits of the agent's log: a limited number of lines is written of each kind that a
+ * neighbour, a relayed host or a process can cause without end; the others are counted.
  */
 #ifndef AG_RATELIMIT_H
 #define AG_RATELIMIT_H
@@ -10,7 +10,7 @@
 
 #include "u_log.h"
 
-/* Kinds of which the agent has one limit each, */
+/* Kinds of lines for each of which the agent has one limit, */
 enum ag_ratelimit {
 	AG_RATELIMIT_CLIENT,
 	AG_RATELIMIT_CLOSE,
@@ -20,7 +20,7 @@ enum ag_ratelimit {
 	AG_RATELIMITS
 };
 
-/* and of which each link has one. */
+/* and for each of which every link has one. */
 enum ag_link_ratelimit {
 	AG_RATELIMIT_STATE,
 	AG_RATELIMIT_SETUP,
@@ -37,7 +37,7 @@ void ag_ratelimits_init(struct u_log_ratelimit r[AG_RATELIMITS]);
 /* Sets the limits of a link.  `name` is that of its port and must outlive them. */
 void ag_ratelimits_init_link(struct u_log_ratelimit r[AG_LINK_RATELIMITS], const char *name);
 
-/* Writes the counts that are due.  Returns when the next one is, or U_NEVER. */
+/* Writes the counts that are due.  Returns the time at which the next one is due, or U_NEVER. */
 int64_t ag_ratelimits_tell(struct u_log_ratelimit *ratelimits, unsigned int count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of other agents (and of this one, for connections within the host): taken from the
- * control slice, checked for their path, and handed to the unit that they concern.
+ * Records of other agents (and of this one, for connections within the host): they are taken from
+ * the control slice, their paths are checked, and they are passed to the unit that they concern.
  *
  * Each was checked by w_ctl_check().  A record that names an end which does not exist, or does not
  * fit its state, is ignored: an end of a connection can vanish at any time.
@@ -34,8 +34,8 @@
 #define HOLD_POLL_NS (5 * INT64_C(1000000))
 
 /*
- * A heartbeat with status 1 is answered by one with status 0.  That the neighbour is not silent
- * ag_ctl_consumed() notes, for every record.
+ * Answers a heartbeat with status 1 by one with status 0.  ag_ctl_consumed() notes, for every
+ * record, that the neighbour is not silent.
  */
 static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
 {
@@ -51,8 +51,8 @@ static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
 }
 
 /*
- * Can a record with that path come over this link, for its destination?  That of neighbours has one
- * hop.
+ * Can a record with that path come over this link, for its destination?  A heartbeat between
+ * neighbours must have one hop.
  */
 static bool is_sane(struct ag_link *l, const struct w_cm *cm, const struct w_path *path)
 {
@@ -63,7 +63,7 @@ static bool is_sane(struct ag_link *l, const struct w_cm *cm, const struct w_pat
 	return ag_route_ok(l, cm->src_host, cm->dst_host, path) && (!neighbours || path->hops == 1);
 }
 
-/* All records begin alike.  NULL: a record between neighbours, which has no path. */
+/* Returns the path of a record.  NULL: it is a record between neighbours, which has none. */
 static const struct w_path *path_of(const void *msg)
 {
 	const struct w_cm *cm = msg;
@@ -74,8 +74,8 @@ static const struct w_path *path_of(const void *msg)
 }
 
 /*
- * Handles one checked record.  -EAGAIN: cannot be handled before a slice that it names has
- * arrived, unless `last_chance`.
+ * Handles one checked record.  -EAGAIN: it cannot be handled before a slice that it names has
+ * arrived; not with `last_chance`.
  */
 static int dispatch(struct ag_link *l, const void *msg, bool last_chance)
 {

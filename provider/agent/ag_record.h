@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of neighbours, and of this agent to itself: each is checked for its path and handed to
- * the unit that it concerns.
+ * Records of neighbours, and of this agent to itself: the path of each is checked, and it is passed
+ * to the unit that it concerns.
  */
 #ifndef AG_RECORD_H
 #define AG_RECORD_H
@@ -14,13 +14,13 @@
 /* Handles records that the neighbour wrote, up to AG_CTL_BATCH of them. */
 void ag_record_receive(struct ag_link *l);
 
-/* Writes records queued for the neighbour, and held requests, as far as there is credit. */
+/* Writes records queued for the neighbour, and held requests, as many as there is credit for. */
 void ag_record_pump(struct ag_link *l);
 
 /* Handles the records that this agent queued for itself. */
 void ag_record_drain_self(struct ag_agent *a);
 
-/* The timers of a link that is up: see ag_ctl.h.  Returns the next deadline. */
+/* Does what is due on a link that is up: see the timers of ag_ctl.h.  Returns the next deadline. */
 int64_t ag_record_timers(struct ag_link *l, int64_t now);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * Relaying, as the agent sees it: records of other hosts, and the circuits that they make.
  *
- * A circuit begins with the request that passes, and ends with the refusal, the cancellation or the
- * second CLOSE.  Between, ACCEPT and CONFIRM each name a slice of their sender; the agent maps it,
- * and names a bypass buffer of its own to the next host instead.  When both have passed, transfer
- * threads carry the packets (rl_relay.h).
+ * A circuit begins with the request that passes through this host, and ends with the refusal, the
+ * cancellation or the second CLOSE.  In between, ACCEPT and CONFIRM each name a slice of their
+ * sender; the agent maps it, and names a bypass buffer of its own to the next host instead.  When
+ * both have passed, transfer threads carry the packets (rl_relay.h).
  *
  *	REQ, PEER, RESUME ->  asked    <- ACCEPT   accepted   CONFIRM ->  carried
  *	carried  CLOSE of one end  ->  half closed  CLOSE of the other  ->  -
@@ -105,7 +105,7 @@ static void on_request(struct ag_link *l, const struct w_cm *cm)
 
 	bool resumes = cm->hdr.type == W_CM_RESUME;
 
-	/* A connection with several ids could be called off at one end without its circuit. */
+	/* If a connection had several ids, one end could end it without ending its circuit. */
 	if (cm->src_conn == 0 || (cm->epoch != 0) != resumes || (cm->dst_conn != 0) != resumes) {
 		drop(l, cm);
 		return;
@@ -195,8 +195,8 @@ static void on_close(struct ag_circuit *c, unsigned int from, const struct w_cm 
 }
 
 /*
- * A message of one process to its peer.  Memory is shared between neighbours only, so the slice is
- * left out.
+ * Passes on a message of one process to its peer.  Memory is shared between neighbours only, so the
+ * slice is left out.
  */
 static void on_tell(struct ag_circuit *c, unsigned int from, const struct w_cm_tell *t)
 {
@@ -212,8 +212,8 @@ static void on_tell(struct ag_circuit *c, unsigned int from, const struct w_cm_t
 
 /*
  * A circuit ends only with a record that also ends the connection at the end that receives it,
- * whatever that end has sent meanwhile: a REFUSE from the end that was asked, a cancellation from
- * the other.
+ * whatever that end may have sent before it arrives: a REFUSE from the end that was asked, a
+ * cancellation from the other.
  */
 static bool may_be_called_off(const struct ag_circuit *c, unsigned int from, uint16_t type)
 {
@@ -258,7 +258,7 @@ static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_lin
 	return 0;
 }
 
-/* The QUERY is repeated, so that it may be dropped where there is no room. */
+/* Passes on a QUERY.  Its sender repeats it, so it may be dropped where there is no room. */
 static void pass_query(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_link *out = &l->agent->links[cm->path.port[cm->path.at]];
@@ -270,7 +270,7 @@ static void pass_query(struct ag_link *l, const struct w_cm *cm)
 	ag_ctl_send(out, &m);
 }
 
-/* ag_circuit_find() reads a W_CM_TELL as any record. */
+/* ag_circuit_find() reads a W_CM_TELL as it reads other records. */
 static_assert(offsetof(struct w_cm, src_conn) == offsetof(struct w_cm_tell, src_conn), "w_cm_tell");
 static_assert(offsetof(struct w_cm, dst_conn) == offsetof(struct w_cm_tell, dst_conn), "w_cm_tell");
 

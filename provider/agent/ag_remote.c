@@ -149,7 +149,7 @@ static enum w_status cancel_status(uint32_t status)
 								    : W_TIMED_OUT;
 }
 
-/* The other end asked, and gave up before it was linked, had no room, or lost its link. */
+/* The other end asked for the connection, and gave up before it was linked, had no room, or lost its link. */
 void ag_remote_cancel(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_cm_end_of(l, cm);

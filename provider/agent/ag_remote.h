@@ -16,8 +16,8 @@ void ag_remote_request(struct ag_link *l, const struct w_cm *cm);
 void ag_remote_refuse(struct ag_link *l, const struct w_cm *cm);
 
 /*
- * ACCEPT and CONFIRM, each of which names a slice.  0, or -EAGAIN: that has not arrived, and this
- * is not the last chance.
+ * ACCEPT and CONFIRM, each of which names a slice.  0, or -EAGAIN: the slice has not arrived, and
+ * this is not the last chance.
  */
 int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance);
 int ag_remote_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance);

@@ -3,19 +3,20 @@
  * Connections that outlive their path; w_ctl.h draws the exchange.
  *
  * A reliable connection is resumable if each link of its path can be replaced by a path over
- * others. When its path is lost, each end has its process suspend it, sends CLOSE over the old
+ * others. When its path is lost, each end makes its process suspend it, sends CLOSE over the old
  * path, and waits on self (ag_suspend.c).  The first end looks for a path and asks the other
  * (RESUME).  When that fails it asks again every AG_ASK_NS, and when links change, until
- * AG_RESUME_NS have passed without a path. It asks again even where no link has changed, because an
- * update may have come before the refusal.  A connection whose path is longer than need be is
- * suspended and resumed in the same steps.
+ * AG_RESUME_NS have passed without a path.  It asks again even if no link has changed since,
+ * because an update may have come before the refusal.  A connection whose path is longer than
+ * necessary is suspended and resumed in the same steps.
  *
  * A first end that is closed while its path is lost, or that finds no path in time, sends a RESUME
- * with a reason, its *final message*: without it the other end would wait for it to ask.  Meanwhile
- * the other end asks that end's agent whether it has that end (QUERY).  An agent that was started
- * anew does not, and then the other end stops waiting.
+ * with a reason, its *final message*: without it the other end would wait for it to ask.  While it
+ * waits, the other end asks the agent of the first end by QUERY if the first end still exists.  It
+ * does not exist for an agent that was started after the first end's agent has ended, and then the
+ * other end stops waiting.
  *
- * The epoch counts paths, so that records about an old path are told from those about a new one.
+ * The epoch counts paths, so that records about an old path can be told from those about a new one.
  */
 #include "ag_resume.h"
 
@@ -106,7 +107,7 @@ bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm)
 }
 
 /*
- * There is no such path, or no room on it.  Other paths are tried when links change (the update may
+ * The path does not exist, or has no room.  Other paths are tried when links change (the update may
  * have come before the refusal) or after AG_ASK_NS, when the refusing agent may know a path or have
  * room.
  */
@@ -167,7 +168,7 @@ void ag_resume_query(struct ag_link *l, const struct w_cm *cm)
 		ag_cm_answer(l, cm, W_CM_UNKNOWN, 0);
 }
 
-/* An id that is unknown once stays unknown: no id is given twice. */
+/* The first end is gone for good: no id is given twice, so an unknown id stays unknown. */
 void ag_resume_unknown(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_conn_get(l->agent, cm->dst_conn);
@@ -178,15 +179,15 @@ void ag_resume_unknown(struct ag_link *l, const struct w_cm *cm)
 	l->agent->dirty = true;
 }
 
-/* The newest epoch for which the first end asked. */
+/* Returns the newest epoch for which the first end asked. */
 static uint32_t last_epoch(const struct ag_conn *conn)
 {
 	return conn->pending_resume != NULL ? conn->pending_resume->cm.epoch : conn->epoch;
 }
 
 /*
- * The end that a RESUME is about, if it may be resumed.  A RESUME that is older than the last one
- * is refused: it may have come by a slower path.
+ * Returns the end that a RESUME names, if it may be resumed.  A RESUME that is older than the last
+ * one is refused: it may have come by a slower path.
  */
 static struct ag_conn *resumed_end(struct ag_link *l, const struct w_cm *cm)
 {
@@ -231,7 +232,7 @@ int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_c
 	rc = ag_cm_outbound(conn->link, &cm->geometry, last_chance, &out_fd);
 	if (rc == -EAGAIN)
 		return rc;
-	/* The process was given the count of consumed slots from RESUME: a CONFIRM has none. */
+	/* The process has already got the count of consumed slots from RESUME: a CONFIRM has none. */
 	if (rc == 0)
 		rc = ag_cm_linked(conn, W_RESUMED, cm, out_fd);
 	if (rc == 0)

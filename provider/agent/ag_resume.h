@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that outlive their path: finding another one.  w_ctl.h draws the exchange. */
+/* Connections that outlive their path: resuming them over another one.  w_ctl.h draws the exchange. */
 #ifndef AG_RESUME_H
 #define AG_RESUME_H
 
@@ -13,31 +13,31 @@
 #include "w_cm.h"
 #include "w_ctl.h"
 
-/* The link of its path is down.  False: it is not resumable, and lost. */
+/* The link of its path is down: suspends the connection.  False: it is not resumable, and so lost. */
 bool ag_resume_link_down(struct ag_conn *conn);
 
-/* W_SUSPENDED of a process: asks for a path, or answers the RESUME that came before. */
+/* Handles W_SUSPENDED of a process: asks for a path, or answers the RESUME that came before. */
 void ag_resume_suspended(struct ag_client *c, const struct w_suspended *m);
 
-/* W_CONFIRM of a process, which has mapped the new path; false: it is not being resumed. */
+/* Handles W_CONFIRM of a process, which has mapped the new path; false: the connection is not being resumed. */
 bool ag_resume_confirm(struct ag_conn *conn);
 
-/* CLOSE, REFUSE or CANCEL of the other end; false: it does not concern resuming. */
+/* Handle CLOSE, and REFUSE or CANCEL, of the other end; false: it does not concern resuming. */
 bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm);
 bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm);
 
-/* RESUME of the first end: the connection that it names is accepted over the path it came. */
+/* Handles RESUME of the first end: accepts the connection that it names over the path by which it came. */
 void ag_resume_request(struct ag_link *l, const struct w_cm *cm);
 
-/* QUERY: answered by UNKNOWN if this agent does not have the end that it names. */
+/* Handles QUERY: answers UNKNOWN if this agent does not have the end that it names. */
 void ag_resume_query(struct ag_link *l, const struct w_cm *cm);
 
-/* UNKNOWN: the first end is gone, and is not waited for. */
+/* Handles UNKNOWN: the first end is gone, so this end no longer waits for it. */
 void ag_resume_unknown(struct ag_link *l, const struct w_cm *cm);
 
 /*
- * ACCEPT and CONFIRM of the other end of a connection that is being resumed.  0, or -EAGAIN: the
- * slice that they name has not arrived, and this is not the last chance.
+ * Handle ACCEPT and CONFIRM of the other end of a connection that is being resumed.  0, or -EAGAIN:
+ * the slice that they name has not arrived, and this is not the last chance.
  */
 int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);
 int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_chance);

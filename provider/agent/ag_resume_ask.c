@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Asking for a path until there is one, or until it is too late: the first end by RESUME, the other by QUERY.
- * ag_resume.c tells the whole exchange, and has the answers.
+ * ag_resume.c describes the exchange, and handles the answers.
  */
 #include "ag_resume_ask.h"
 
@@ -22,7 +22,7 @@
 #include "w_cm.h"
 #include "w_ctl.h"
 
-/* Where there is a path, a connection waits so long for those on it that are slow. */
+/* If there is a path, a connection waits so long for slow processes and agents on it. */
 #define SLOW_NS (4000 * INT64_C(1000000))
 /* A shorter path is taken when it has lasted so long. */
 #define RETURN_NS (200 * INT64_C(1000000))
@@ -32,7 +32,7 @@ static bool may_ask(const struct ag_conn *conn)
 	return conn->first && conn->resume == AG_SUSPENDED;
 }
 
-/* The shortest path; if there is another, not by the link that had no room just now. */
+/* Finds the shortest path; if there is one that does not begin with the link that had no room just now, that. */
 static bool find_path(const struct ag_conn *conn, struct rt_path *out)
 {
 	struct ag_agent *a = conn->link->agent;
@@ -139,7 +139,7 @@ static void too_late(struct ag_conn *conn)
 	ag_end_detach(conn);
 	ag_conn_set_state(conn, AG_CLOSED);
 	conn->left = W_LOST_LINK;
-	conn->link->agent->dirty = true; /* so that the loop computes its deadline anew */
+	conn->link->agent->dirty = true; /* so that the loop computes its deadline again */
 	/* The other end may have found the path again just in time, and would wait for a RESUME. */
 	if (!has_message || !ag_resume_final_message(conn))
 		ag_end_free(conn);
@@ -158,7 +158,7 @@ static bool may_wait(struct ag_conn *conn, int64_t now)
 	return true;
 }
 
-/* Sends the RESUME or QUERY that is due.  Returns when the next one is. */
+/* Sends the RESUME or QUERY that is due.  Returns the time at which the next one is due. */
 static int64_t ask_when_due(struct ag_conn *conn, int64_t now)
 {
 	bool due = conn->ask_at <= now;
@@ -208,7 +208,7 @@ static void return_over(struct ag_link *l)
 	}
 }
 
-/* Paths changed RETURN_NS ago: connections leave paths that are longer than need be. */
+/* If paths changed RETURN_NS ago, makes connections leave paths that are longer than necessary. */
 static int64_t return_timers(struct ag_agent *a, int64_t now)
 {
 	uint32_t i;

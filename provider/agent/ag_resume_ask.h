@@ -12,16 +12,16 @@
 /* The first end of a suspended connection asks the other over a path, if there is one. */
 void ag_resume_ask(struct ag_conn *conn);
 
-/* The other end waits for a RESUME, or for the answer to its ACCEPT; the first end may be gone. */
+/* Does this end, the other one, wait for a RESUME, or for the answer to its ACCEPT?  The first end may be gone. */
 bool ag_resume_waits_for_first(const struct ag_conn *conn);
 
 /*
- * Of a closed connection whose path is lost: the first end tells the other by a RESUME with a
+ * For a closed connection whose path is lost: the first end tells the other by a RESUME with a
  * reason, the final message.  False: this is not the first end, or it is not resumable.
  */
 bool ag_resume_final_message(struct ag_conn *conn);
 
-/* Paths have changed: those that wait for one ask again. */
+/* Paths have changed: connections that wait for one ask again. */
 void ag_resume_retry(struct ag_agent *a);
 
 /* Asks again, gives up, and leaves paths that are needlessly long.  Returns the next deadline. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Slices of paths that connections have left.  The other end may store there until it has left the
- * path too, which its CLOSE says; where that gets lost with a relay, a time limit does.
+ * path too, as its CLOSE says; if that gets lost with a relay, slices are freed after a time limit.
  */
 #include "ag_retire.h"
 
@@ -20,7 +20,7 @@ struct ag_retired {
 	struct ag_list node; /* of agent->retired */
 	struct ag_link *link;
 	struct port_slice slice;
-	bool held; /* as of ag_conn */
+	bool held; /* as in ag_conn */
 	uint64_t conn, peer_conn;
 	uint16_t peer_host;
 	uint32_t epoch;
@@ -62,7 +62,8 @@ void ag_retire_slice(struct ag_conn *conn)
 }
 
 /*
- * A first end that asks for one path after another, and leaves none, does not get all of a window.
+ * The most for one connection, so that a first end that asks for one path after another, without a
+ * CLOSE, does not take all of a window.
  */
 #define RETIRED_MAX 16u
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Inbound slices of paths that connections have left.  The other end may store there until it has
- * left the path too, so such a slice is kept until its CLOSE comes or, where that is lost with a
- * relay, a time limit has passed.
+ * left the path too, so such a slice is kept until the CLOSE of the other end comes or, if that is
+ * lost with a relay, a time limit has passed.
  */
 #ifndef AG_RETIRE_H
 #define AG_RETIRE_H
@@ -19,12 +19,12 @@
 /* Takes the slice of an end that leaves its path; frees it at once where nobody can store there. */
 void ag_retire_slice(struct ag_conn *conn);
 
-/* False: so many slices of the connection are retired that it is not given another. */
+/* May the connection get another slice?  False: too many of its slices are retired. */
 bool ag_retire_has_room(const struct ag_conn *conn);
 
 /*
- * Frees the slices over `l` that the CLOSE `cm` concerns: its sender stores there no more.  NULL:
- * all over `l`, which is down.
+ * Frees the slices over `l` that the CLOSE `cm` concerns: its sender no longer stores there.  NULL:
+ * all slices over `l`, which is down.
  */
 void ag_retire_left(struct ag_link *l, const struct w_cm *cm);
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes.  Every agent knows the topology, and each host announces which of its own links are up.
- * Such a link-state update (W_CM_LINKS) is passed on to every neighbour, and a neighbour whose link
- * comes up is sent all that are known.  So two hosts with a path between them soon know the same
- * updates, even if some were lost, and two parts of a network that are joined again inform each
- * other.  A link is up when both its ends say so; all links of a host that never sent an update are
- * taken to be up.
+ * Routes.  Every agent knows the topology, and each host announces those of its own links that are up.  Such a
+ * link-state update (W_CM_LINKS) is passed on to every neighbour, and a neighbour whose link comes up is sent all
+ * that are known.  So two hosts with a path between them soon know the same updates, even if some were lost, and two
+ * parts of a network that are joined again inform each other.  A link is up when both its ends say so; all links of a
+ * host that never sent an update are taken to be up.
  *
- * The updates of a host have serial numbers, and the greatest is the newest.  A host that sees a
- * greater number of its own than it has sent, of an agent before it or forged, sends one above that.
- * Numbers end at W_LINKS_LAST, which only forgery can reach: then the host sends number 0, by which
- * all forget what they know of it, and a while later begins anew.
+ * The updates of a host have serial numbers, and the greatest is the newest.  A host that sees an update in its name
+ * with a greater number than it has sent, from an earlier agent or forged, sends one with a number above that.
+ * Numbers end at W_LINKS_LAST, which only forgery can reach: then the host sends number 0, which makes all others
+ * forget its updates, and a while later begins again.
  *
  * The source chooses the whole path and writes it into its records, so that two hosts with
  * different knowledge of the network cannot make a loop: a record makes no more hops than it names,
@@ -34,7 +33,7 @@
 
 /*
  * After number 0 of a host, its updates are ignored for FORGET_NS: those that are still under way
- * cannot circle behind it.  The host waits longer before it begins anew.
+ * cannot circulate after it.  The host waits longer before it begins again.
  */
 #define FORGET_NS (1000 * INT64_C(1000000))
 #define BEGIN_NS (2000 * INT64_C(1000000))
@@ -214,7 +213,7 @@ bool ag_route_untold(struct ag_link *l, struct w_cm_links *out)
 	return true;
 }
 
-/* NULL: all of them. */
+/* Notes for all neighbours but `from`, or for all if that is NULL, that they lack the update of `origin`. */
 static void tell_all_but(struct ag_agent *a, uint32_t origin, const struct ag_link *from)
 {
 	uint32_t i;
@@ -225,7 +224,10 @@ static void tell_all_but(struct ag_agent *a, uint32_t origin, const struct ag_li
 	}
 }
 
-/* Makes a new update of this host, with a serial above `above`, or lets all forget the others. */
+/*
+ * Makes a new update of this host, with a serial above `above`; at the last number, makes all
+ * others forget its updates.
+ */
 static void update_own(struct ag_agent *a, uint64_t above)
 {
 	uint64_t *own = &a->up_serial[a->cfg.host_id];
@@ -243,7 +245,7 @@ static void update_own(struct ag_agent *a, uint64_t above)
 		return;
 	if (*own >= W_LINKS_LAST) {
 		u_warn("ag", "link-state updates in the name of this host have reached the last "
-			     "number: an agent has forged them; this one begins anew");
+			     "number: an agent has forged them; this one begins again");
 		*own = 0;
 		a->begin_at = u_now_ns() + BEGIN_NS;
 	} else {
@@ -279,8 +281,9 @@ int64_t ag_route_timers(struct ag_agent *a, int64_t now)
 }
 
 /*
- * Of two updates with the same serial one is forged.  All hosts must prefer the same one, so that
- * it reaches its origin, which then sends a newer one, or is forgotten.
+ * Is the update newer than the known one?  If two updates have the same serial, one is forged.  All
+ * hosts must prefer the same one, so that it reaches its origin, which then sends a newer one, or
+ * is forgotten.
  */
 static bool is_news(const struct ag_agent *a, const struct w_cm_links *m)
 {
@@ -289,13 +292,14 @@ static bool is_news(const struct ag_agent *a, const struct w_cm_links *m)
 	return m->serial > known || (m->serial == known && m->up > a->up[m->origin]);
 }
 
-/* An update about this host: of an agent before this one, or forged.  A newer one replaces it. */
+/* Handles an update about this host, from an earlier agent or forged: replaces it by a newer one. */
 static void correct(struct ag_agent *a, const struct w_cm_links *m)
 {
 	if (m->serial != 0 && is_news(a, m))
 		update_own(a, m->serial);
 	else if (m->serial == 0 && a->begin_at == 0)
-		a->begin_at = u_now_ns() + BEGIN_NS; /* the others have forgotten this host */
+		/* by then the others have forgotten this host's updates */
+		a->begin_at = u_now_ns() + BEGIN_NS;
 }
 
 static void forget(struct ag_agent *a, uint16_t origin, int64_t now)
@@ -305,7 +309,7 @@ static void forget(struct ag_agent *a, uint16_t origin, int64_t now)
 	a->up_forgotten[origin] = now + FORGET_NS;
 }
 
-/* Takes in an update about another host.  Returns whether it changes what is known. */
+/* Takes in an update about another host.  Returns true if it was news. */
 static bool learn(struct ag_link *l, const struct w_cm_links *m)
 {
 	struct ag_agent *a = l->agent;
@@ -318,7 +322,7 @@ static bool learn(struct ag_link *l, const struct w_cm_links *m)
 		a->up[m->origin] = (uint8_t)m->up;
 		a->up_serial[m->origin] = m->serial;
 	} else {
-		/* The neighbour knows less, or has yet to forget: it is told, and answers nothing. */
+		/* The neighbour knows less, or has yet to forget: it is told, and does not answer that. */
 		if (m->serial != 0 &&
 		    (forgotten || m->serial < a->up_serial[m->origin] || m->up != a->up[m->origin]))
 			note_untold(l, m->origin);

@@ -2,8 +2,8 @@
 /*
  * The topology, link-state updates, and the paths that follow from them.
  *
- * This unit calls nothing when paths change: its functions say so, and their callers let suspended
- * connections try again (ag_resume_retry()).
+ * This unit calls nothing when paths change: its functions report that, and their callers make
+ * suspended connections try again (ag_resume_retry()).
  */
 #ifndef AG_ROUTE_H
 #define AG_ROUTE_H
@@ -36,26 +36,26 @@ int ag_route_find(struct ag_agent *a, unsigned int host, uint32_t flow, struct r
 int ag_route_find_other(struct ag_agent *a, unsigned int host, uint32_t flow, uint8_t port,
 			struct rt_path *out);
 
-/* The first link of a path from this host. */
+/* Returns the first link of a path from this host. */
 struct ag_link *ag_route_link(struct ag_agent *a, const struct rt_path *path);
 
 /* Writes a path that begins here into a record, at its first hop. */
 void ag_route_set_path(struct w_path *w, const struct rt_path *path);
 
-/* The path back to the host from which a record with path `w` came.  0 or -EINVAL. */
+/* Finds the path back to the host from which a record with path `w` came.  0 or -EINVAL. */
 int ag_route_back(struct ag_agent *a, uint16_t src_host, const struct w_path *w,
 		  struct rt_path *out);
 
 /* Did a record over `l` come by the path that it names, and does that lead to its destination? */
 bool ag_route_ok(struct ag_link *l, uint16_t src_host, uint16_t dst_host, const struct w_path *w);
 
-/* A link of this host went up or down: all neighbours are to be told.  Paths have changed. */
+/* A link of this host went up or down: marks all neighbours to be told.  Paths have changed. */
 void ag_route_changed(struct ag_link *l);
 
-/* Takes in a link-state update that came over `l`.  Returns whether paths may have changed. */
+/* Takes in a link-state update that came over `l`.  Returns true if paths may have changed. */
 bool ag_route_links(struct ag_link *l, const struct w_cm_links *m);
 
-/* Begins link-state updates anew when that is due.  Returns the next deadline. */
+/* Begins link-state updates of this host again when that is due.  Returns the next deadline. */
 int64_t ag_route_timers(struct ag_agent *a, int64_t now);
 
 /* Takes the next link-state update that the neighbour is to be told; false: there is none. */

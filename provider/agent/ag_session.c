@@ -24,7 +24,7 @@
 #include "u_log.h"
 #include "w_ctl.h"
 
-/* Copies of the two descriptors that the process needs for port_irq_open().  0 or -errno. */
+/* Makes copies of the two descriptors that the process needs for port_irq_open().  0 or -errno. */
 static int irq_fds(const struct ag_agent *a, int fds[2])
 {
 	int err;
@@ -113,7 +113,7 @@ void ag_session_end(struct ag_client *c)
 		ag_listen_free(ag_list_entry(pos, struct ag_listen, in_client));
 	while (!ag_list_empty(&c->conns)) {
 		conn = ag_list_entry(c->conns.next, struct ag_conn, in_client);
-		/* One that was dropped may be in the middle of a copy out of its slice. */
+		/* A process that was dropped may be in the middle of a copy out of its slice. */
 		conn->held &= c->agent->ending || !c->left;
 		ag_connect_leave(conn, W_LOST_PROCESS);
 	}

@@ -16,9 +16,9 @@
  *
  * The link is usable when the neighbour's slice is mapped and this host's nonce is acknowledged.  A
  * new nonce of the neighbour means that it began again.  The words are repeated while nothing
- * answers.  After a second without success all of it begins anew, as words of an earlier generation
- * of the neighbour may have misled one side.  A link for whose control slice there was no room is
- * tried again after as long.
+ * answers.  After a second without success the set-up begins again, as words of an earlier
+ * generation of the neighbour may have misled one side.  If there was no room for the control
+ * slice, the set-up is tried again after a second, too.
  */
 #include "ag_setup.h"
 
@@ -75,7 +75,7 @@ static uint32_t fold(const uint32_t w[PAD_COUNT])
 	return SETUP_MAGIC << 16 | ((h >> 16 ^ h) & 0xffff);
 }
 
-/* Reads the words that the neighbour announced.  -EAGAIN: nothing, or not all of it yet. */
+/* Reads the words that the neighbour announced.  -EAGAIN: there are none, or not all of them yet. */
 static int pads_read(struct ag_link *l, uint32_t w[PAD_COUNT])
 {
 	unsigned int i;
@@ -122,7 +122,7 @@ static void link_bad(struct ag_link *l)
 	l->state = AG_LINK_BAD;
 }
 
-/* 0 when the neighbour is the right one.  Otherwise logs why not and leaves the link down. */
+/* Checks that the neighbour is the right one.  0; otherwise logs the reason and leaves the link down. */
 static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
 {
 	uint32_t version = w[PAD_VERSION] >> 16, host = w[PAD_VERSION] & 0xffff;
@@ -130,7 +130,10 @@ static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
 	bool right = version == W_CTL_VERSION && host == l->peer_host &&
 		     w[PAD_HOSTS] == l->agent->cfg.host_count;
 
-	/* Its processes may have any of its bits, and a ring of one that this adapter lacks would be lost. */
+	/*
+	 * The neighbour's processes may have any of its doorbell bits, and a ring of one that this
+	 * adapter lacks would be lost.
+	 */
 	if (right && bits <= l->port->limits.db_bits)
 		return 0;
 	if (right)

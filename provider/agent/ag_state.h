@@ -40,30 +40,30 @@ struct ag_agent {
 	struct u_log_ratelimit ratelimit[AG_RATELIMITS];
 	struct ag_watchdog watchdog;
 	struct port_host *host;
-	struct port_irq *irq;	    /* where the doorbells of transfer threads interrupt */
-	struct port_irq *agent_irq; /* where AG_DB_BIT interrupts, which no process can ring */
+	struct port_irq *irq;	    /* interrupts of the doorbells of transfer threads */
+	struct port_irq *agent_irq; /* interrupts of AG_DB_BIT, which no process can ring */
 	int64_t idle_since;	    /* when the last process with a NIC left */
 
 	/* ag_loop.c; every unit sets `dirty` */
 	int epoll;
 	int wake; /* an eventfd: doorbells have rung, or ag_stop() was called */
 	_Atomic bool stop;
-	bool ending; /* ag_destroy(): processes that go on keep what they have */
-	bool dirty;  /* something was queued, dropped or broken since all was last settled */
+	bool ending; /* ag_destroy() runs: processes that continue keep the memory that they have */
+	bool dirty;  /* something was queued, dropped or broken since settle() last ran */
 
 	/* ag_irq.c */
 	_Atomic bool irq_stop;
 	pthread_t irq_thread;
 	bool irq_started;
 
-	/* ag_admission.c: how many of each there may be, by the descriptors of this process */
+	/* ag_admission.c: limits of these, by the descriptors that this process may have */
 	uint32_t client_fds, user_fds, client_allocs, user_allocs;
 	uint32_t user_silent;
-	uint64_t fds; /* that this process may have */
+	uint64_t fds; /* descriptors that this process may have */
 
 	/* ag_accept.c */
 	int listen_sock;
-	bool rights_kept_out;	 /* the kernel lets no descriptor of a process into a queue */
+	bool rights_kept_out;	 /* the kernel refuses descriptors in messages to this agent */
 	int spare_fd;		 /* closed to answer a process when descriptors run out */
 	int64_t listen_again_at; /* 0: listen_sock is watched */
 
@@ -71,12 +71,12 @@ struct ag_agent {
 	struct ag_link *links;
 	uint32_t link_count;
 
-	/* ag_route.c; of each host, by its id: */
+	/* ag_route.c; the arrays have an entry for each host, by its id: */
 	struct rt_topo *topo;
-	int64_t begin_at;      /* when this host sends its next update; 0: when a link changes */
-	uint8_t *up;	       /* the links that it says are up; all of them, if never heard */
-	uint64_t *up_serial;   /* of that link-state update; 0: never heard, or forgotten */
-	int64_t *up_forgotten; /* its updates are ignored until then */
+	int64_t begin_at; /* when this host sends its next update; 0: when a link changes */
+	uint8_t *up; /* the links that it reports as up; all of them, if it never sent an update */
+	uint64_t *up_serial;   /* of that link-state update; 0: none came, or it was forgotten */
+	int64_t *up_forgotten; /* its updates are ignored until this time */
 	uint8_t *bridges;      /* the links for which no other path exists */
 
 	struct ag_list holders; /* ag_holder.c: of struct ag_holder */
@@ -86,7 +86,7 @@ struct ag_agent {
 	struct ag_client **client_slot;
 	uint32_t client_slots, client_count, client_serial;
 	uint32_t nic_count; /* clients that opened a NIC; the others are tools */
-	int64_t clients_at; /* before then no client has anything to be done in time */
+	int64_t clients_at; /* no timer of a client is due before this time */
 
 	/* ag_conn.c */
 	uint64_t hash_key; /* unknown to the other hosts, which choose the ids of connections */

@@ -92,7 +92,7 @@ void ag_suspend_leave_path(struct ag_conn *conn, enum w_lost reason)
 	ag_suspend_to_self(conn);
 }
 
-/* The other end was not told of the slice that was allotted, so nothing is stored there. */
+/* Frees the slice at once: the other end was not told of it, so nothing is stored there. */
 void ag_suspend_give_up(struct ag_conn *conn)
 {
 	ag_conn_slice_free(conn);
@@ -101,7 +101,7 @@ void ag_suspend_give_up(struct ag_conn *conn)
 	ag_suspend_set(conn, AG_SUSPENDED);
 }
 
-/* The ACCEPT named the slice, so that the other end may store there already. */
+/* Retires the slice: the ACCEPT named it, so the other end may already store there. */
 void ag_suspend_leave_attempt(struct ag_conn *conn)
 {
 	ag_suspend_leave_path(conn, W_LOST_LINK);
@@ -125,8 +125,8 @@ bool ag_suspend_withdraw(struct ag_conn *conn, enum w_lost reason)
 	if (conn->resume != AG_RESUMING)
 		return false;
 	/*
-	 * The path that this end accepted may be confirmed by now: it is left as any connection's
-	 * path is.
+	 * The path that this end accepted may be confirmed by now: it is left as the path of any
+	 * connection.
 	 */
 	if (conn->first)
 		ag_cm_send(conn, W_CM_CANCEL, W_TIMED_OUT);

@@ -18,7 +18,7 @@
 
 /* A connection that has no path for so long is lost. */
 #define AG_RESUME_NS (800 * INT64_C(1000000))
-/* Between attempts to find it one. */
+/* Time between attempts to find a path for it. */
 #define AG_ASK_NS (50 * INT64_C(1000000))
 
 /* A RESUME that came before the process had suspended the connection. */
@@ -28,7 +28,7 @@ struct ag_pending_resume {
 	struct w_cm cm;
 };
 
-/* Has each link of its path another path beside it?  Both ends come to one answer. */
+/* Does each link of its path have an alternative path?  Both ends come to the same answer. */
 bool ag_suspend_can_resume(const struct ag_conn *conn);
 
 /* Is it connected and resumable, and its process still there? */
@@ -50,20 +50,20 @@ void ag_suspend_to_self(struct ag_conn *conn);
 void ag_suspend_leave_path(struct ag_conn *conn, enum w_lost reason);
 
 /*
- * The attempt to resume the connection failed: frees the slice, which no process stores into, and
+ * The attempt to resume the connection failed: frees the slice, into which no process stores, and
  * suspends the connection again.
  */
 void ag_suspend_give_up(struct ag_conn *conn);
 
 /*
- * The attempt failed after this end sent ACCEPT: the other end may store already, so the path is
+ * The attempt failed after this end sent ACCEPT: the other end may already store, so the path is
  * left as in ag_suspend_leave_path().
  */
 void ag_suspend_leave_attempt(struct ag_conn *conn);
 
 /*
  * Calls off the attempt to resume it that is under way; false: there is none.  The end that asked tells the other
- * one; the end that was asked leaves the path, on which the other one may store already.  The caller sets the state.
+ * one; the end that was asked leaves the path, on which the other one may already store.  The caller sets the state.
  */
 bool ag_suspend_withdraw(struct ag_conn *conn, enum w_lost reason);
 

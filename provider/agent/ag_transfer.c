@@ -25,7 +25,7 @@ static void notify(void *arg)
 	ag_loop_wake(a);
 }
 
-/* By default a quarter of the processors that the agent may use relays. */
+/* Returns the default number of threads: a quarter of the processors that the agent may use. */
 static unsigned int threads_by_default(void)
 {
 	unsigned int n = u_processors_count() / 4;
@@ -33,7 +33,7 @@ static unsigned int threads_by_default(void)
 	return n < 1 ? 1 : n > RL_THREADS_MAX ? RL_THREADS_MAX : n;
 }
 
-/* Only a host with two links has something to relay. */
+/* Can this host relay?  Only one with two links has something to relay. */
 static bool can_relay(const struct ag_agent *a)
 {
 	return rt_topo_ports(a->topo, a->cfg.host_id) > 2;

@@ -8,13 +8,13 @@
 /* Are the settings for transfer threads possible?  0 or -EINVAL; the log says why not. */
 int ag_transfer_check(const struct ag_cfg *cfg);
 
-/* Decides how many there are to be, before ports are made. */
+/* Decides the number of transfer threads, before ports are made. */
 void ag_transfer_choose(struct ag_agent *a);
 
 /* Starts the relay over the ports that were made, if there are to be threads.  0 or -errno. */
 int ag_transfer_open(struct ag_agent *a);
 
-/* Ends it; there are no circuits any more. */
+/* Ends the relay; all circuits have been freed before. */
 void ag_transfer_close(struct ag_agent *a);
 
 #endif

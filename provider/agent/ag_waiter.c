@@ -13,8 +13,8 @@
 #include "ag_state.h"
 #include "w_ctl.h"
 
-#define LISTENS_MAX 1024u /* of a client */
-#define OFFERS_MAX 4096u  /* over a link */
+#define LISTENS_MAX 1024u /* of one client */
+#define OFFERS_MAX 4096u  /* over one link */
 
 /* ---- processes that listen ---- */
 

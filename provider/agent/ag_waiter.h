@@ -33,7 +33,7 @@ struct ag_offer {
 	uint16_t src_host;
 	uint64_t src_conn;
 	struct w_vi_attrs attrs;
-	struct w_geometry geometry; /* the largest of a connection */
+	struct w_geometry geometry; /* the largest geometry for the connection */
 	struct w_addr local;	    /* the sender's */
 	struct w_addr remote;
 };
@@ -41,7 +41,7 @@ struct ag_offer {
 /* Makes a waiter of a process.  NULL: it has too many, or there is no memory. */
 struct ag_listen *ag_listen_new(struct ag_client *c, uint64_t token, const struct w_addr *local);
 
-/* The waiter at that address, or NULL. */
+/* Return the waiter at that address, or with that token, or NULL. */
 struct ag_listen *ag_listen_match(struct ag_agent *a, const struct w_addr *remote);
 struct ag_listen *ag_listen_by_token(struct ag_client *c, uint64_t token);
 void ag_listen_free(struct ag_listen *l);
@@ -49,7 +49,7 @@ void ag_listen_free(struct ag_listen *l);
 /* Holds the request of a peer.  NULL: too many came over the link, no memory, or no path back. */
 struct ag_offer *ag_offer_new(struct ag_link *l, const struct w_cm *cm);
 
-/* The offer whose addresses are those of `conn`, seen from the other side, or NULL. */
+/* Returns the offer whose addresses are those of `conn`, seen from the other side, or NULL. */
 struct ag_offer *ag_offer_match(const struct ag_conn *conn);
 struct ag_offer *ag_offer_by_conn(struct ag_agent *a, uint16_t src_host, uint64_t src_conn);
 void ag_offer_free(struct ag_offer *offer);

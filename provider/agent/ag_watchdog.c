@@ -13,7 +13,8 @@
 #include "u_time.h"
 
 #define ANY UINT32_MAX
-#define LATE_NS (AG_STAND_NS / 4) /* the watchdog was late itself: no thread of the process ran */
+/* if the watchdog itself is so late, no thread of the process ran */
+#define LATE_NS (AG_STAND_NS / 4)
 
 static bool at_work(uint32_t seq)
 {
@@ -21,7 +22,8 @@ static bool at_work(uint32_t seq)
 }
 
 /*
- * Each thread writes its own word, then reads the other's, so one of them sees the other's store.
+ * Sleeps while the watched thread rests.  Each thread writes its own word, then reads the other's,
+ * so one of them sees the other's store.
  */
 static void sleep_until_work(struct ag_watchdog *w)
 {
@@ -32,7 +34,7 @@ static void sleep_until_work(struct ag_watchdog *w)
 	atomic_store(&w->asleep, 0);
 }
 
-/* The first word of a file of the watched thread in /proc, or "unknown" if it cannot be read. */
+/* Reads the first word of a file of the watched thread in /proc, or "unknown" if it cannot be read. */
 static void thread_word(const struct ag_watchdog *w, const char *what, char *text, size_t size)
 {
 	char path[64];

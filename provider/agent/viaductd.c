@@ -34,7 +34,7 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
-/* Before the hard limit, at which the kernel kills. */
+/* SIGXCPU comes before the hard limit, at which the kernel kills the process: ends the agent in order. */
 static void on_time_used(int sig)
 {
 	time_used = true;
@@ -65,7 +65,7 @@ static void signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* False: the program that started the agent is gone. */
+/* Writes a line to the ready descriptor.  False: the program that started the agent is gone. */
 static bool ready(struct vd_options *o, const char *line)
 {
 	bool told;
@@ -100,10 +100,10 @@ static int serve(struct vd_options *o)
 		return EXIT_FAIL;
 	}
 	running = a;
-	/* Of a program that waits at a descriptor, the manager is that program's, not the agent's. */
+	/* If a program waits at the ready descriptor, the service manager is that program's, not the agent's. */
 	if (o->ready_fd < 0)
 		vd_manager_ready();
-	/* One that was killed while it started hosts has no more use for them, and cannot stop this one. */
+	/* A program that was killed while it started hosts does not need them any more, and cannot stop this one. */
 	if (ready(o, "ready\n") || o->cfg.leave_when_idle)
 		rc = ag_run(a);
 	running = NULL;

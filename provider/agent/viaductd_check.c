@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether the options of viaductd fit together, and the settings of the agent that follow from
+ * Checks that the options of viaductd fit together, and derives the settings of the agent from
  * them.
  */
 #include "viaductd_check.h"
@@ -21,8 +21,8 @@
 #include "w_addr.h"
 #include "w_slot.h"
 
-#define FDS_PORT 8u   /* descriptors that a port takes while its link is set up, at most */
-#define FDS_LEAST 16u /* and beside the ports; the first clients are among them */
+#define FDS_PORT 8u   /* the most descriptors that a port takes while its link is set up */
+#define FDS_LEAST 16u /* in addition to the ports; enough for the first clients, too */
 
 static int host_named(const struct vd_options *o, const char *text, uint32_t *out)
 {
@@ -43,7 +43,7 @@ static int host_named(const struct vd_options *o, const char *text, uint32_t *ou
 	return 0;
 }
 
-/* Device names may be paths, but nothing that lists and JSON give a meaning. */
+/* May a device have that name?  It may be a path, but has no character with a meaning in lists or JSON. */
 static int device_ok(const char *name)
 {
 	size_t i;
@@ -90,7 +90,10 @@ static int aliases_resolve(struct vd_options *o)
 	return rc;
 }
 
-/* Both may come from a variable or from an option: the complaint says which. */
+/*
+ * Checks the kind, adapters and faults of ports.  Each may come from a variable or from an option:
+ * the complaint says which.
+ */
 static int port_check(struct vd_options *o)
 {
 	bool from_env = o->cfg.port_kind == u_cfg_str(U_CFG_PORT);
@@ -156,7 +159,7 @@ static int relay_threads_check(struct vd_options *o)
 	return -EINVAL;
 }
 
-/* Transfer threads run on the processors that were named, or the agent does not start. */
+/* Checks the processors that were named for transfer threads: the agent starts only if they can run there. */
 static int relay_cpus_check(struct vd_options *o)
 {
 	cpu_set_t set;
@@ -197,8 +200,9 @@ static int descriptors_check(struct vd_options *o)
 }
 
 /*
- * An agent on demand serves programs that it cannot foresee: the first may be small, and the next
- * start before it has left.  A window takes memory only where it is used.
+ * An agent on demand serves programs that are not known when it starts: the first may need little
+ * memory, and another may start before that has ended.  So it gets the largest window.  A window
+ * takes memory only where it is used.
  */
 static void window_choose(struct vd_options *o)
 {

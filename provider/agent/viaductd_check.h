@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether the options of viaductd fit together and can be satisfied on this machine. */
+/* Checks that the options of viaductd fit together and can be satisfied on this machine. */
 #ifndef VIADUCTD_CHECK_H
 #define VIADUCTD_CHECK_H
 

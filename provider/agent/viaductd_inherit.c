@@ -18,13 +18,13 @@
 #include "viaductd_options.h"
 
 #define TIMER_SLACK_NS 50000UL /* the kernel's default */
-#define CPUS_MAX 8192	       /* for which Linux can be built */
-#define FDS_WANTED 65536u      /* of an agent that somebody else's limits would hold down */
-#define FDS_LEAST 1024u	       /* below which that one does not start */
+#define CPUS_MAX 8192	       /* the most for which Linux can be built */
+#define FDS_WANTED 65536u      /* for an agent that another user's limits would restrict */
+#define FDS_LEAST 1024u	       /* with fewer, such an agent does not start */
 
 /*
- * Limits that decide how long an agent lives and how much it can hand out.  `least`: what an agent needs that a
- * set-user-ID program starts; 0: any value will do.
+ * Limits that decide how long an agent lives and how much it can hand out.  `least`: the limit that an agent needs
+ * which a set-user-ID program starts; 0: any value is enough.
  */
 static const struct {
 	int limit;
@@ -42,13 +42,14 @@ static const struct {
 	{ RLIMIT_NPROC, RLIM_INFINITY, 0, 'u', 1 },
 };
 
-static bool foreign; /* the caller of a set-user-ID program has started the agent */
+/* the agent was started by a set-user-ID program, for a caller who is another user */
+static bool foreign;
 
 /*
  * An agent that a set-user-ID program started has that program's effective user, who owns the
- * fabric, but the real user of the caller, who could then stop it.  The agent takes the owner's for
- * both, and does so here rather than before it is executed: so neither the loader nor this program
- * trusts the caller's environment.
+ * fabric, but the real user of the caller, who could then stop it.  The agent makes the owner its
+ * real user, too, and does so here rather than before it is executed: so neither the loader nor
+ * this program trusts the caller's environment.
  */
 static int one_user(void)
 {
@@ -65,7 +66,7 @@ static int one_user(void)
 	return 0;
 }
 
-/* Those that were ignored have their default action again; handlers have ended with the starter's program. */
+/* Gives ignored signals their default action again; exec has removed the starter's handlers. */
 static void signals(void)
 {
 	struct sigaction old;
@@ -77,8 +78,8 @@ static void signals(void)
 }
 
 /*
- * To its hard limit; of a starter who is somebody else also that one, which takes a privilege.  Of
- * processor time one second is left between SIGXCPU, at which the agent ends in order, and the hard limit.
+ * Raises a limit to its hard limit; if the starter is another user also the hard limit, which needs a privilege.  For
+ * processor time it leaves one second between SIGXCPU, at which the agent ends in order, and the hard limit.
  */
 static void raise_limit(int limit, rlim_t wanted)
 {
@@ -107,7 +108,7 @@ int vd_inherit_begin(void)
 	for (size_t i = 0; i < U_ARRAY_SIZE(limits); i++)
 		raise_limit(limits[i].limit, limits[i].wanted);
 	if (foreign)
-		setpriority(PRIO_PROCESS, 0, 0); /* without the privilege it stays as it is */
+		setpriority(PRIO_PROCESS, 0, 0); /* without the privilege it does not change */
 	umask(S_IRWXG | S_IRWXO);
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
 	return 0;
@@ -142,7 +143,10 @@ void vd_inherit_place(void)
 	unsigned long all[CPUS_MAX / (8 * sizeof(unsigned long))];
 
 	memset(all, 0xff, sizeof(all));
-	/* The kernel leaves out those of other cpusets.  The second: memory as the system has it (MPOL_DEFAULT). */
+	/*
+	 * The kernel leaves out processors of other cpusets.  The second call sets the default
+	 * policy for memory (MPOL_DEFAULT).
+	 */
 	syscall(SYS_sched_setaffinity, 0, sizeof(all), all);
 	syscall(SYS_set_mempolicy, 0, NULL, 0UL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a service manager hands over and hears: variables of the environment and a datagram. */
+/* The exchange with a service manager: variables of the environment from it and a datagram to it. */
 #include "viaductd_manager.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define FIRST_FD 3 /* the descriptors begin there, by the protocol */
 
-/* False: not set, not a number, or above `max`. */
+/* Reads a number from a variable.  False: not set, not a number, or above `max`. */
 static bool number_of(const char *name, uint64_t max, uint64_t *out)
 {
 	const char *text = secure_getenv(name);
@@ -28,7 +28,7 @@ static bool number_of(const char *name, uint64_t max, uint64_t *out)
 int vd_manager_socket(int *sock_out)
 {
 	uint64_t pid, count = 0;
-	/* A program between may have inherited the variables of another process. */
+	/* The variables may belong to another process, from which a program in between has inherited them. */
 	bool ours = number_of("LISTEN_PID", INT32_MAX, &pid) && pid == (uint64_t)getpid() &&
 		    number_of("LISTEN_FDS", INT32_MAX - FIRST_FD, &count);
 
@@ -61,7 +61,7 @@ void vd_manager_ready(void)
 	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return;
-	/* The manager misses it only where it is gone, or has closed its socket. */
+	/* This fails only if the manager is gone, or has closed its socket. */
 	sendto(sock, word, sizeof(word) - 1, MSG_NOSIGNAL, (struct sockaddr *)&un,
 	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 	close(sock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The options of viaductd: the table of them and the variables behind them. */
+/* The options of viaductd: their table, and the variables with their defaults. */
 #include "viaductd_options.h"
 
 #include <errno.h>
@@ -170,7 +170,7 @@ static void complain_line(const char *line)
 	vd_complain("%s", line);
 }
 
-/* Sets options by the environment, before the command line overrides them. */
+/* Sets options from the environment, before the command line overrides them. */
 int vd_options_defaults(struct vd_options *o)
 {
 	memset(o, 0, sizeof(*o));

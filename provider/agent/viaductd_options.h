@@ -26,33 +26,33 @@ struct vd_options {
 	struct ag_alias aliases[VD_ALIASES_MAX], devices[VD_ALIASES_MAX];
 	const char *alias_text[VD_ALIASES_MAX], *device_text[VD_ALIASES_MAX]; /* NULL after them */
 	const char *topology_text, *relay_cpus_text;
-	uint32_t hosts, relay_threads; /* of the command line; 0: not said there */
+	uint32_t hosts, relay_threads; /* from the command line; 0: not given there */
 	struct rt_topo *topology;
 	int relay_cpus[AG_RELAY_CPUS_MAX];
-	int ready_fd; /* where to say that the agent listens, or why not; -1: nowhere */
-	bool check;   /* the options and variables are to be checked only */
+	int ready_fd; /* descriptor for the line that says that the agent listens, or why not; -1: none */
+	bool check; /* the options and variables are only to be checked */
 	bool no_passrights;
-	bool bad_variable; /* what is refused is a variable's, not an option's */
+	bool bad_variable; /* the value that was refused came from a variable, not from an option */
 };
 
 /* Writes a complaint to stderr, and keeps it for vd_complaint(). */
 void U_PRINTF(1, 2) vd_complain(const char *fmt, ...);
 
 /*
- * The last complaint, as one line for the ready descriptor.  Without one: a general text about the
- * variables.
+ * The last complaint, as one line for the ready descriptor.  If there was none: a general text
+ * about the variables.
  */
 const char *vd_complaint(void);
 
 /* Sets the fabric, if it is one of the caller's own.  0 or -EINVAL. */
 int vd_set_fabric(struct vd_options *o, const char *arg);
 
-/* Sets options by the variables.  0, or -EINVAL, and then u_cfg has logged which is wrong. */
+/* Sets options from the variables.  0, or -EINVAL, and then u_cfg has logged which one is wrong. */
 int vd_options_defaults(struct vd_options *o);
 
 /*
- * Sets what the command line says over that.  U_OPTION_GO_ON; or the exit status, of --help and
- * --version, or with a complaint.
+ * Sets options from the command line, which override the variables.  Returns U_OPTION_GO_ON; or the
+ * exit status, after --help or --version, or after a complaint.
  */
 int vd_options_parse(int argc, char **argv, struct vd_options *o);
 

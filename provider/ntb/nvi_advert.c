@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The receiver's side of placed messages (nvi_place.c).  The receive that message n will take is
- * advertised in the peer's slice if its memory is one piece of a window that the peer may be granted.
- * Of the queue the first W_ADVERTS receives are considered, each once: when it is posted, when
- * messages before it were received, and when the connection is made or goes on.
+ * The receiver's side of placed messages (nvi_place.c).  The receive that message n will take is advertised in the
+ * peer's slice if its memory is one piece of a window that the peer may be granted.  The first W_ADVERTS receives of
+ * the queue are considered, each once: when it is posted, when messages before it have been received, or when the
+ * connection is made or resumed.
  *
- * The order of receives and that of messages are the same, so receive and message belong together
- * from the post on, with two exceptions.  A message that found no receive was dropped: then the queue
- * is empty, and nothing was advertised.  A write with immediate data is counted with its first slot
- * and takes its receive with the last: meanwhile nothing is advertised.
+ * The first message takes the first receive, and so on, so the message of a receive is known from the post on, with
+ * two exceptions.  A message that found no receive was dropped: then the queue is empty, and nothing was advertised.
+ * A write with immediate data is counted with its first slot and takes its receive with the last: between these
+ * nothing is advertised.
  *
- * An advert is never taken back.  A right that ends is taken back with the grant, and a receive whose
- * memory was deregistered is checked, as any, when its message comes.
+ * An advert is never taken back.  When a right ends, the grant is taken back, and a receive whose memory was
+ * deregistered is checked, as any other, when its message comes.
  */
 #include "nvi_advert.h"
 #include "vi_sg.h"
@@ -31,7 +31,7 @@ void nvi_adverts_again(struct nvi_chan *ch)
 	nvi_advertise(ch);
 }
 
-/* Is the receive fit, and its memory open to the peer's writes? */
+/* Can the receive be advertised, and may the peer write into its memory? */
 static bool may_advertise(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint32_t *handle_out)
 {
 	const struct vi_vi *vi = ch->vi;
@@ -46,7 +46,7 @@ static bool may_advertise(const struct nvi_chan *ch, const struct vi_wqe *wqe, u
 			    VI_WRITE | VI_REMOTE_WRITE | VI_WINDOW) != NULL;
 }
 
-/* The receive for message n. */
+/* Writes the advert of the receive for message n. */
 static void advertise(struct nvi_chan *ch, struct vi_wqe *wqe, uint64_t n)
 {
 	struct w_advert *a = &ch->out_ctl->adverts[n % W_ADVERTS];

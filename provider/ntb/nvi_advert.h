@@ -5,7 +5,7 @@
 
 #include "nvi_chan.h"
 
-/* The number of the next message that takes a receive. */
+/* Returns the number of the next message that takes a receive. */
 static inline uint64_t nvi_next_message(const struct nvi_chan *ch)
 {
 	uint32_t seq = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
@@ -13,13 +13,13 @@ static inline uint64_t nvi_next_message(const struct nvi_chan *ch)
 	return ch->rx.returned + (uint32_t)(seq - ch->rx.credited) - ch->rx.others;
 }
 
-/* The slot is about to be consumed. */
+/* Counts the messages of a slot that is about to be consumed. */
 static inline void nvi_count_messages(struct nvi_chan *ch, uint8_t op, uint8_t flags, uint32_t arg)
 {
 	ch->rx.others += (uint64_t)1 - w_receives(op, flags, arg);
 }
 
-/* All slots up to n have been returned as credit. */
+/* Notes that all slots up to n have been returned as credit. */
 static inline void nvi_count_returned(struct nvi_chan *ch, uint32_t n)
 {
 	ch->rx.returned += (uint32_t)(n - ch->rx.credited);
@@ -28,12 +28,9 @@ static inline void nvi_count_returned(struct nvi_chan *ch, uint32_t n)
 
 /* A connection begins: no receive was advertised on it.  Caller holds rx_lock. */
 void nvi_adverts_begin(struct nvi_chan *ch);
-/*
- * The peer has a new slice, without adverts: advertises the receives of the queue anew.  Caller holds
- * rx_lock.
- */
+/* The peer has a new slice, without adverts: advertises the receives of the queue again.  Caller holds rx_lock. */
 void nvi_adverts_again(struct nvi_chan *ch);
-/* Advertises the receives that were not considered yet, as far as may be.  Caller holds rx_lock. */
+/* Advertises the receives that were not considered yet, those that can be.  Caller holds rx_lock. */
 void nvi_advertise(struct nvi_chan *ch);
 /* vi_fast_ops.recv_posted */
 void nvi_recv_posted(struct vi_vi *vi);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An answer to a read goes through the payload buffer, from which the reader copies it.  Where the
- * memory that the reader reads into is one piece of a window its request says so (struct w_offer), and
- * an answering end that holds a grant of that memory stores the bytes there instead; then it publishes
- * one slot, without payload, that says so.  An offer gives no right: the right is the grant.
+ * An answer to a read goes through the payload buffer, from which the reader copies it.  If the reader wants the
+ * bytes in one piece of a window, its request names that (struct w_offer), and an answering end that holds a grant of
+ * that memory stores the bytes there instead; then it publishes one slot, without payload, that announces them.  An
+ * offer gives no right: the right is the grant.
  *
- * Order: bytes that are stored now arrive before those of earlier slots that the reader has not
- * consumed.  Sends are for receives.  But a write, or the answer to an earlier read, may touch any memory,
- * so an answer is placed only behind the last slot with bytes of these.  What the reader has consumed
- * is told by its credit, or sooner by its request: it says how many slots it had consumed when
- * it was made.  A reader that tells more than that harms its own memory only.
+ * Order: bytes that are stored now arrive before those of earlier slots that the reader has not consumed.  Sends go
+ * to receives, so their bytes do not matter.  But a write, or the answer to an earlier read, may touch any memory, so
+ * an answer is placed only after the last slot with bytes of these has been consumed.  The reader's credit says how
+ * much it has consumed, and its request may say it sooner: it has the count of slots that were consumed when it was
+ * made.  A reader that gives too high a count harms only its own memory.
  *
- * Other threads want the lock, so a long answer is stored in pieces, with the rights checked for each.  No
- * slot of it is out before its last byte is stored: until then it can begin anew, through slots.
+ * Other threads want the lock, so a long answer is stored in pieces, with the rights checked for each.  None of its
+ * slots is published before its last byte is stored: until then it can begin again, through slots.
  *
- * A path that is lost: as for placed messages (nvi_place.c), and what was begun on it begins anew.
+ * When a path is lost, the rule of placed messages (nvi_place.c) holds, and an answer that was begun on it begins
+ * again.
  */
 #include <errno.h>
 
@@ -38,7 +39,7 @@ bool nvi_offer_read(const struct nvi_chan *ch, const struct vi_wqe *wqe, struct 
 	if (wqe->length < NVI_PLACE_READ_MIN || wqe->at == NULL || !vi->rdma_write ||
 	    ch->hops > 1 || !vi_wqe_there(&vi->sq, wqe))
 		return false;
-	/* It is plain: an address segment, and one of data. */
+	/* The descriptor is plain: it has an address segment and one data segment. */
 	handle = __atomic_load_n(&wqe->desc->DS[1].Local.Handle, __ATOMIC_RELAXED);
 	if (vi_tpt_check(vi->nic, vi->ptag, (uintptr_t)wqe->at, wqe->length, handle,
 			 VI_WRITE | VI_REMOTE_WRITE | VI_WINDOW) == NULL)
@@ -74,7 +75,7 @@ enum nvi_write_method nvi_answer_method(struct nvi_chan *ch, const struct nvi_an
 	return nvi_has_slot(ch) ? NVI_METHOD_DONE : NVI_METHOD_WAIT;
 }
 
-/* What was stored is stored again through slots, whatever became of it. */
+/* Makes the answer begin again through slots; bytes that were stored are sent again. */
 static void use_slots(struct nvi_tx_message *m)
 {
 	m->placed = false;
@@ -90,7 +91,7 @@ void nvi_answer_anew(struct nvi_chan *ch)
 		use_slots(m);
 }
 
-/* As the results of nvi_answer_place(). */
+/* Stores the next piece.  Returns as nvi_answer_place() does. */
 static int store_piece(struct nvi_chan *ch, struct nvi_tx_message *m)
 {
 	const struct w_offer *offer = &m->read_req.offer;
@@ -134,7 +135,10 @@ int nvi_answer_place(struct nvi_chan *ch)
 	struct nvi_tx_message *m = &ch->tx.msg;
 	int got;
 
-	/* The slot is published under the hold of the lock under which the last piece is stored. */
+	/*
+	 * The lock is not dropped between storing the last piece and publishing the slot, so a slot
+	 * must be free now.
+	 */
 	if (u_unlikely(!nvi_has_slot(ch)))
 		return 0;
 	got = store_piece(ch, m);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers to RDMA reads that are stored where the reader wants them, and that one slot announces. */
+/* Answers to RDMA reads that are stored into the reader's memory and announced by one slot. */
 #ifndef NVI_ANSWER_H
 #define NVI_ANSWER_H
 
@@ -10,12 +10,12 @@
 /* ---- the end that reads; caller holds tx_lock ------------------------------------------------- */
 
 /*
- * May the answer to a read of the send queue be stored into the memory of its descriptor?  Says in
- * `offer` where.
+ * May the answer to a read of the send queue be stored into the memory of its descriptor?
+ * Describes that memory in `offer`.
  */
 bool nvi_offer_read(const struct nvi_chan *ch, const struct vi_wqe *wqe, struct w_offer *offer);
 
-/* Notes of read n of the connection, before it is known to be under way, whether it was offered. */
+/* Notes for read n of the connection, before it counts as under way, if its request has an offer. */
 static inline void nvi_note_offer(struct nvi_chan *ch, uint32_t n, bool offered)
 {
 	uint32_t bit = UINT32_C(1) << n % NVI_READS_MAX;
@@ -31,18 +31,17 @@ static inline bool nvi_was_offered(const struct nvi_chan *ch, uint32_t n)
 /* ---- the end that answers; caller holds tx_lock ----------------------------------------------- */
 
 /*
- * How is the answer to be sent, which is the next?  NVI_METHOD_DONE: by nvi_answer_place().  Asks for a
- * grant if one is missing.
+ * Chooses how the answer, the next message, is sent.  NVI_METHOD_DONE: by nvi_answer_place().  Asks for a grant if
+ * one is missing.
  */
 enum nvi_write_method nvi_answer_method(struct nvi_chan *ch, const struct nvi_answer *answer);
 /*
- * Stores the next piece of the answer that is the message under way, and publishes its slot behind the
- * last one, without ringing.  Where the right has ended, or the link is lost, the message is
- * no longer a placed one, and begins anew.  1: done so far; 0: it has to wait; -EFAULT: the memory
- * that is read is gone.
+ * Stores the next piece of the answer that is the message under way, and publishes its slot after the last piece,
+ * without ringing.  If the right has ended, or the link is lost, the message is no longer placed, and begins again.
+ * 1: this step is done; 0: it has to wait; -EFAULT: the memory that is read is gone.
  */
 int nvi_answer_place(struct nvi_chan *ch);
-/* The path is lost, and what was stored on it may be: an answer that is under way begins anew. */
+/* The path is lost, and bytes that were stored over it may be, too: an answer that is under way begins again. */
 void nvi_answer_anew(struct nvi_chan *ch);
 
 #endif

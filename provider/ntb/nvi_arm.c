@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When a process rings its peer's doorbell.
+ * Decides when a process rings its peer's doorbell.
  *
  * A channel is either *polled* or *armed*.  While it is polled, a thread of its process checks it
  * again and again, and the peer sends without ringing.  While it is armed, the peer has a notify
@@ -15,20 +15,20 @@
  * finds the slot or the credit, or the peer finds the request.  Without membarrier the sender
  * passes the fence itself (must_fence).
  *
- * (c) interrupts the peer's processor.  Where the peer sends little between two sleeps, fences of
- * the peer cost less.  Then the notify request asks for them (W_NOTIFY_FENCE), and keeps asking
- * while the channel is polled.  The barrier behind the first such request is the last one: from
- * then on every request that the peer can load asks for the fence.  tests/model/ has the models of
- * this.
+ * (c) interrupts the peer's processor.  If the peer sends little between two sleeps, fences of the peer cost less.
+ * Then the notify request asks for them (W_NOTIFY_FENCE), and keeps asking while the channel is polled.  The barrier
+ * after the first such request is the last one: from then on every request that the peer can load asks for the
+ * fence.  tests/model/ has the models of this.
  */
 #include "nvi_arm.h"
 #include "nvi_notify.h"
 #include "nvi_rx.h"
 #include "u_membarrier.h"
 
-/* Slots between two armings for which the peer's fences cost less than a barrier. */
+/* With fewer slots than this between two armings, the peer's fences cost less than a barrier. */
 #define FEW_MOVES 32u
-#define QUIET_ARMS 8u /* armings in a row with so few slots, and the peer is asked for fences */
+/* after this many armings in a row with so few slots, the peer is asked for fences */
+#define QUIET_ARMS 8u
 
 /* ---- has anything come? ---------------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ bool nvi_chan_ready(const struct nvi_chan *ch)
 	return nvi_chan_lives(ch) && nvi_chan_breaks(ch);
 }
 
-/* Does a send wait for credit, and has some come, or was the peer not asked to ring for it? */
+/* Does a send wait for credit, and has either some come, or was the peer not asked to ring for it? */
 static bool credit_missed(const struct nvi_chan *ch)
 {
 	if (atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0)
@@ -83,7 +83,7 @@ bool nvi_rung(struct nvi_nic *nic)
 
 /* ---- fences of the peer ---------------------------------------------------------------------- */
 
-/* The slots that were consumed here and at the peer. */
+/* Returns the number of slots that were consumed here and at the peer. */
 static uint32_t moves(const struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->rx.seq, memory_order_relaxed) +
@@ -104,8 +104,8 @@ static uint32_t choose_fences(struct nvi_chan *ch)
 }
 
 /*
- * The application polls a channel for which it used to sleep: its peer need not fence any more.
- * Caller holds chan_lock.
+ * The application polls a channel for which it used to sleep: tells the peer that it need not fence
+ * any more.  Caller holds chan_lock.
  */
 static void stop_fences(struct nvi_chan *ch)
 {
@@ -129,7 +129,7 @@ void nvi_stop_fences(struct nvi_nic *nic)
 
 /*
  * Writes the notify request: the peer rings for the slot that it names and, if sends wait, for
- * credit.  Returns whether the peer fences also if it still reads the word before this one.  Caller
+ * credit.  Returns true if the peer fences even if it still reads the word before this one.  Caller
  * holds chan_lock.
  */
 static bool write_notify(struct nvi_chan *ch)
@@ -148,7 +148,7 @@ static bool write_notify(struct nvi_chan *ch)
 	return fences;
 }
 
-/* Polls of the channel by the application, also of a CQ that compares a word of it. */
+/* Counts polls of the channel by the application, including those of a CQ that compares a word of it. */
 static uint32_t polls_of(struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->rx.app_polls, memory_order_relaxed) +
@@ -203,8 +203,9 @@ static void flush_ports(struct nvi_nic *nic)
 }
 
 /*
- * A thread of this process is about to sleep, and the peer owes it the answer of a read.  Where
- * the peer's program polled last, its engine would find the request at the next tick only.
+ * A thread of this process is about to sleep while the answer to a read is outstanding: rings.  If
+ * it was the peer's program that polled last, its engine would otherwise find the request only at
+ * the next tick.
  */
 static void ring_for_reads(struct nvi_chan *ch)
 {

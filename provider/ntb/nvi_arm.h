@@ -7,7 +7,7 @@
 
 enum nvi_arm_which {
 	NVI_ARM_ENGINE, /* channels on which the engine moved packets last */
-	NVI_ARM_IDLE,	/* and those that the application did not poll since the last such call */
+	NVI_ARM_IDLE,	/* also those that the application did not poll since the last such call */
 	NVI_ARM_ALL,	/* all channels: an application thread is about to sleep */
 };
 
@@ -17,16 +17,13 @@ enum nvi_arm_which {
  * again.
  */
 int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which);
-/*
- * Channels that the application polls, and for which it used to sleep, ask their peers for no more
- * fences.
- */
+/* Ends the peers' fences for channels that the application polls and for which it used to sleep. */
 void nvi_stop_fences(struct nvi_nic *nic);
 
 /*
- * Is there something to do for an armed channel, or may the peer have rung already?  It may where
- * slots were consumed since the channel was armed, by a thread that had not yet seen that it was
- * armed.
+ * Is there something to do for an armed channel, or may the peer have already rung for it?  The
+ * peer may have if slots were consumed since the channel was armed, by a thread that had not yet
+ * seen that.
  */
 bool nvi_chan_came(const struct nvi_chan *ch);
 /* Is there a slot to consume, or a reason to break the connection?  Any thread, without locks. */

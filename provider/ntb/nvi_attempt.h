@@ -11,7 +11,7 @@ void nvi_attrs_from_wire(VIP_VI_ATTRIBUTES *attrs, const struct w_vi_attrs *w);
 void nvi_addr_from_wire(struct vi_addr *a, const struct w_addr *w);
 
 /*
- * Enters a request and moves the VI from Idle to Connect Pending.  0; -EISCONN if the VI is in
+ * Enters a request and moves the VI from Idle to Connect Pending.  0, -EISCONN if the VI is in
  * another state; -ENOTCONN when the agent is gone.
  */
 int nvi_attempt_begin(struct vi_vi *vi, struct nvi_req *req);

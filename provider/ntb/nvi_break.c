@@ -10,7 +10,7 @@
 
 /* ---- the sends of a connection that breaks --------------------------------------------------- */
 
-/* The first started and incomplete send (from entry n on) completes with `bits`. */
+/* Completes the first started and incomplete send, from entry n on, with `bits`. */
 static void fail_send(struct nvi_chan *ch, uint32_t n, uint32_t bits)
 {
 	struct vi_wq *sq = &ch->vi->sq;
@@ -25,7 +25,7 @@ static void fail_send(struct nvi_chan *ch, uint32_t n, uint32_t bits)
 	}
 }
 
-/* The message that was being sent or received when the peer vanished may have arrived in part. */
+/* Fails the message that was being sent or received when the peer vanished, which may have arrived in part. */
 static void fail_outstanding(struct nvi_chan *ch)
 {
 	fail_send(ch, nvi_sq_done(&ch->vi->sq),
@@ -50,7 +50,7 @@ static bool is_out(const struct nvi_chan *ch, uint32_t n, const struct vi_wqe *w
 	return ch->tx.msg.op == 0 || ch->tx.msg.op == W_OP_READ_RESP || ch->tx.msg.entry != n;
 }
 
-/* Flushes the send queue but for sends that are out.  Returns whether there are such. */
+/* Flushes the send queue but for sends that are out.  Returns true if there are such sends. */
 static bool keep_sends(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
@@ -84,14 +84,14 @@ void nvi_stop_sending(struct nvi_chan *ch)
 			      memory_order_relaxed);
 	atomic_store_explicit(&ch->tx.waiting, 0, memory_order_relaxed);
 	/*
-	 * It asks for progress, which does not come any more; while it is set the channel is not
+	 * It asks for progress, which will not be made any more; while it is set the channel is not
 	 * armed.
 	 */
 	atomic_store_explicit(&ch->tx.more, false, memory_order_relaxed);
 }
 
 /*
- * Ends the sends of a connection that was broken before: the credit that they waited for does not
+ * Ends the sends of a connection that was broken before: the credit for which they waited will not
  * come any more.
  */
 static void end_sends(struct nvi_chan *ch, enum nvi_break why)
@@ -125,8 +125,8 @@ static void report_to_peer(struct nvi_chan *ch, const struct nvi_fault *fault)
 }
 
 /*
- * Has the peer consumed all that was sent, and has every message that it began to send come whole?  A last slot that
- * only asks for credit carries nothing.
+ * Has the peer consumed everything that was sent, and has every message that it began to send arrived completely?  A
+ * last slot that only asks for credit carries nothing.
  */
 static bool nothing_lost(const struct nvi_chan *ch)
 {
@@ -173,8 +173,8 @@ void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault)
 }
 
 /*
- * Of two faults that of receiving counts: a thread that finds one of sending must get rx_lock
- * first. Caller holds both locks.
+ * Breaks the connection for the fault that was marked; with two, for that of receiving: a thread
+ * that finds one of sending must get rx_lock first. Caller holds both locks.
  */
 static void break_for_fault(struct nvi_chan *ch)
 {
@@ -202,7 +202,7 @@ void nvi_break_after_rx_slow(struct nvi_chan *ch)
 void nvi_rx_drain(struct nvi_chan *ch)
 {
 	for (uint32_t n = 0; n <= ch->in_mask; n += NVI_RX_BATCH)
-		/* The slot with the fault is still the next one: it must not be taken again. */
+		/* The slot with the fault is still the next one: it must not be consumed again. */
 		if (nvi_rx(ch, NVI_RX_BATCH) == 0 || nvi_chan_has_fault(ch, NVI_FAULT_RX))
 			break;
 	nvi_break_after_rx(ch);
@@ -225,9 +225,9 @@ static uint32_t send_error_bits(enum w_err err)
 }
 
 /*
- * The first incomplete send whose slots reach past `slot`, sq->next if there is none.
- * When that one begins behind `slot`, the report is about a send that completed when
- * it was out (reliable delivery): none of those left was refused.
+ * Returns the first incomplete send whose slots reach past `slot`, sq->next if there is none.  If
+ * that send begins after `slot`, the report is about a send that completed when it was out
+ * (reliable delivery): none of the sends left was refused.
  */
 static uint32_t find_refused(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 {
@@ -246,8 +246,8 @@ static uint32_t find_refused(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 }
 
 /*
- * Of the messages of packed `slot`, the first of which is that of entry n, `count` arrived: completes them.
- * Returns the entry of the next one, or of the last if there are not so many.
+ * Completes the first `count` messages of packed `slot`, which have arrived; the first is that of entry n.  Returns
+ * the entry of the next message, or of the last one if there are not so many.
  */
 static uint32_t complete_arrived(struct nvi_chan *ch, uint32_t n, uint32_t slot, uint32_t count)
 {
@@ -264,8 +264,8 @@ static uint32_t complete_arrived(struct nvi_chan *ch, uint32_t n, uint32_t slot,
 }
 
 /*
- * The peer refused the message that has the slot named in the report: the message's descriptor
- * fails.
+ * The peer refused the message that has the slot named in the report: fails the message's
+ * descriptor.
  */
 static void apply_report(struct nvi_chan *ch, uint64_t word)
 {
@@ -288,8 +288,8 @@ void nvi_chan_check_breaks(struct nvi_chan *ch)
 	u_biased_take(&vi->rx_lock);
 	if (vi->chan == ch && nvi_chan_breaks(ch)) {
 		/*
-		 * R: the report first, then the slots: those that were published before the report
-		 * are seen.
+		 * R: the report is loaded before the slots, so all slots that were published before
+		 * the report are seen.
 		 */
 		word = atomic_load_explicit(&ch->in_ctl->error, memory_order_acquire);
 		if (word != 0)

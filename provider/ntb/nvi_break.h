@@ -6,13 +6,13 @@
 #include "nvi_chan.h"
 
 /*
- * Breaks the connection: the VI goes to Error, and for a fault of this end, or nonsense of the
- * peer, the peer gets the error report.  Caller holds both locks.
+ * Breaks the connection: the VI goes to Error, and for a fault of this end, or a violation of the
+ * protocol by the peer, the peer gets the error report.  Caller holds both locks.
  *
  * For a fault of this end the sends that are out stay in the queue, because the peer still receives
  * messages that were sent before the report: until it has given credit for them, has itself
- * reported a message that it refused, or is gone.  In the Error state tx.waiting is set exactly as
- * long as such sends are left.
+ * reported a message that it refused, or is gone.  In the Error state tx.waiting is set while such
+ * sends are left, and only then.
  */
 void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault);
 void nvi_break_after_tx_slow(struct nvi_chan *ch);
@@ -44,18 +44,18 @@ void nvi_chan_check_breaks(struct nvi_chan *ch);
 void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason);
 
 /*
- * Consumes the slots that there are, and breaks the connection if it finds a fault. Caller holds
+ * Consumes all published slots, and breaks the connection if it finds a fault. Caller holds
  * rx_lock.
  */
 void nvi_rx_drain(struct nvi_chan *ch);
 /*
- * Forgets the message being sent, answers to reads, and all for which sends wait: no more is sent.
- * Caller holds both locks.
+ * Forgets the message being sent, answers to reads, and everything for which sends wait: nothing
+ * more is sent.  Caller holds both locks.
  */
 void nvi_stop_sending(struct nvi_chan *ch);
 /*
- * Wakes a thread that waits in VipDisconnect() until all that was sent is acknowledged.  Caller
- * holds both locks.
+ * Wakes a thread that waits in VipDisconnect() until everything that was sent is acknowledged.
+ * Caller holds both locks.
  */
 void nvi_wake_closer(const struct nvi_chan *ch);
 

@@ -4,7 +4,7 @@
 
 #include "nvi_chan.h"
 
-/* A VI keeps its channel for ever: another thread may still read one that has closed. */
+/* Returns the channel of a VI, which it keeps for ever: another thread may still read one that has closed. */
 struct nvi_chan *nvi_chan_get(struct vi_vi *vi)
 {
 	struct nvi_chan *ch = vi->prov;
@@ -16,7 +16,7 @@ struct nvi_chan *nvi_chan_get(struct vi_vi *vi)
 		memset(ch, 0, sizeof(*ch));
 		ch->vi = vi;
 	}
-	/* The control thread may still look at the channel of a VI of this NIC that is gone. */
+	/* The control thread may still read the channel of a VI of this NIC that no longer exists. */
 	if (ch->nic != vi->nic->prov)
 		ch->nic = vi->nic->prov;
 	return ch;
@@ -30,13 +30,13 @@ void nvi_chan_unwatch(struct nvi_chan *ch)
 	u_biased_take(&vi->rx_lock);
 	ch->rx.unwatched++;
 	/*
-	 * Without a connection there is no word to load, and the VI may be on its way out: only a
+	 * Without a connection there is no word to load, and the VI may be being destroyed: only a
 	 * connection keeps it, and that only while the lock is held.
 	 */
 	if (vi->chan == ch && vi->rq.cq != NULL && vi_cq_unwatch(&vi->rq))
 		cq = vi->rq.cq;
 	u_biased_drop(&vi->rx_lock);
-	/* The CQ may be destroyed by now: then no poll is under way, and its lock is there all the same. */
+	/* The CQ may be destroyed by now: then no poll is under way, and its lock still exists. */
 	if (cq != NULL)
 		vi_cq_grace(cq);
 }

@@ -16,9 +16,9 @@
 
 #define NVI_GRANTS_MAX 16u   /* regions of its peer that a VI stores into directly */
 #define NVI_REMOTES_MAX 256u /* mappings of its peer's memory that a VI has for its program */
-#define NVI_READS_MAX 16u /* RDMA reads and atomic operations a VI has under way; a power of two */
+#define NVI_READS_MAX 16u /* RDMA reads and atomic operations under way on a VI; a power of two */
 
-/* The message of which the first fragment may be out and the last is not. */
+/* The message being sent: its first fragment may be out, its last one is not. */
 struct nvi_tx_message {
 	uint8_t op;	/* 0: none */
 	bool with_rdma; /* the first fragment still has to carry `rdma` */
@@ -29,9 +29,9 @@ struct nvi_tx_message {
 	uint32_t entry; /* its place in the send queue (not for answers) */
 	bool is_value;	/* READ_RESP: the answer is `value`, and nothing is read */
 	bool offered;	/* READ_REQ: the request has an offer */
-	bool placed;	/* READ_RESP: it is stored where read_req.offer says */
+	bool placed;	/* READ_RESP: it is stored into the memory of read_req.offer */
 	uint64_t value;
-	/* WRITE, READ_REQ: for the wire; READ_RESP: where to read */
+	/* WRITE, READ_REQ: for the wire; READ_RESP: the memory to read */
 	union {
 		struct w_rdma rdma;
 		struct w_read_req read_req;	/* READ_REQ with an offer: for the wire */
@@ -51,19 +51,20 @@ struct nvi_rx_message {
 	struct vi_sg sg;
 };
 
-/* An RDMA read of the peer, or an atomic operation of its that was executed, to be answered. */
+/* An RDMA read of the peer, or an atomic operation of the peer that was executed, to be answered. */
 struct nvi_answer {
 	struct w_rdma rdma;
 	bool is_value; /* the answer is the first `rdma.length` bytes of `value` */
 	uint64_t value;
-	uint32_t slot; /* the request's, to name it in an error report */
+	uint32_t slot; /* the request's slot, to name it in an error report */
 	bool offered;  /* the reader offers memory to store the answer into: */
 	struct w_offer offer;
 };
 
 /*
- * A slot that was published and may have to be again: of a resumable channel, until the peer has
- * consumed it.  Payload in the payload buffer is not copied: it is read again from its source.
+ * A slot that was published and may have to be published again: on a resumable channel, until the
+ * peer has consumed it.  Payload in the payload buffer is not copied: it is read again from its
+ * source.
  */
 struct nvi_retx_slot {
 	struct w_slot line;
@@ -87,7 +88,7 @@ struct nvi_fault {
 	enum nvi_break why;
 	enum w_err err;	  /* the error in the report to the peer, */
 	uint32_t slot;	  /* and the peer's slot that it names, */
-	uint32_t message; /* and which message of that, if it is packed */
+	uint32_t message; /* and the number of the message in that, if it is packed */
 };
 
 /* Bits of nvi_breaking.faults. */
@@ -107,42 +108,43 @@ struct nvi_grant {
 
 /* Sending.  Writer: a thread that holds tx_lock. */
 struct nvi_sending {
-	uint32_t seq;		 /* slots published */
-	_Atomic uint32_t credit; /* of them, consumed by the peer; read without lock by the arming */
-	uint32_t limit;		 /* `seq` at which no slot is free by that credit */
-	uint32_t rung;		 /* the last notify request for which the doorbell was rung */
-	uint32_t asked;		 /* seq after the last slot that asked for credit */
-	uint32_t came;		 /* rx.seq when the payload buffer was used last */
-	uint32_t drain;		 /* seq when nvi_tx_drained() was asked first, if drains */
-	uint32_t nop_end; /* seq after the last slot that carries no more than that question */
+	uint32_t seq; /* slots published */
+	/* how many of them the peer has consumed; read without lock by the arming */
+	_Atomic uint32_t credit;
+	uint32_t limit;	  /* `seq` at which no slot is free by that credit */
+	uint32_t rung;	  /* the last notify request for which the doorbell was rung */
+	uint32_t asked;	  /* seq after the last slot that asked for credit */
+	uint32_t came;	  /* rx.seq when the payload buffer was used last */
+	uint32_t drain;	  /* seq when nvi_tx_drained() was first called, if drains */
+	uint32_t nop_end; /* seq after the last slot that only asks for credit for that */
 	bool drains;
-	uint64_t cursor, freed; /* of the payload buffer: written, and free again, up to here */
+	uint64_t cursor, freed; /* in the payload buffer: written, and free again, up to here */
 	uint64_t *after;	/* cursor after each slot */
 	struct nvi_tx_message msg;
 	uint32_t reads[NVI_READS_MAX]; /* entries of reads under way; see nvi_receiving.read_head */
-	uint32_t offered;	       /* bit n % NVI_READS_MAX: of read n there is an offer */
+	uint32_t offered; /* bit n % NVI_READS_MAX: the request of read n has an offer */
 	_Atomic uint32_t read_tail;
-	/* make progress again: the last run ended by its budget, or writes are to be flushed */
+	/* progress must be made again: the last run used up its budget, or writes are to be flushed */
 	_Atomic bool more;
 	struct nvi_grant grants[NVI_GRANTS_MAX];
 	struct nvi_grant *grant_last; /* found by the last search */
 	uint32_t grant_next;	      /* the next to be used for another region */
-	uint32_t grant_pause;	      /* after a refusal, the writes that do not ask for a grant; */
-	uint32_t grant_skip;	      /* how many of these are left */
+	uint32_t grant_pause; /* after a refusal, the number of writes that do not ask for a grant; */
+	uint32_t grant_skip; /* how many of these are left */
 	uint32_t grants_held;
-	bool unheard; /* the agent drops questions for grants: there is no path that was confirmed */
-	bool wrote;   /* there were writes that could be stored directly, had they a grant */
-	/* so do all sends ask for credit, so that the next write can be stored at once */
+	bool unheard; /* the agent drops requests for grants: no path was confirmed yet */
+	bool wrote;   /* there were writes that could be stored directly if they had a grant */
+	/* all sends ask for credit, so that the next write can be stored at once */
 	bool direct_writes;
-	uint64_t direct;	  /* bytes stored directly in this run */
-	uint32_t unflushed;	  /* the last started so many sends: see nvi_writes_settle() */
-	uint32_t stores;	  /* all writes that ever were unflushed; never set back */
-	uint32_t write_run;	  /* the last so many messages in slots were writes, */
-	uint32_t write_end;	  /* up to this slot */
+	uint64_t direct;    /* bytes stored directly in this run */
+	uint32_t unflushed; /* this many of the last started sends are: see nvi_writes_settle() */
+	uint32_t stores;    /* count of all writes that were ever unflushed; never set back */
+	uint32_t write_run; /* this many of the last messages in slots were writes, */
+	uint32_t write_end; /* up to this slot */
 	_Atomic uint32_t waiting; /* something depends on credit or answers: read without lock */
 	/* Counts of slots that never wrap: see nvi_slots_sent(). */
 	uint64_t acked; /* `credit` */
-	/* published slots less the messages for a receive that begin with them; may be below 0 */
+	/* published slots less the messages for a receive that begin in them; may be below 0 */
 	uint64_t others;
 	uint64_t rdma_end;   /* the last slot with bytes of a write or with a read ends here, */
 	uint64_t bytes_end;  /* the last with bytes of a write or of an answer here; */
@@ -153,8 +155,8 @@ struct nvi_sending {
 /* Receiving.  Writer: a thread that holds rx_lock. */
 struct nvi_receiving {
 	_Atomic uint32_t seq; /* slots consumed; read without lock by the arming */
-	uint32_t credited;    /* of these, returned as credit */
-	/* `seq` with which credit goes back: by the quarter of the slots, sooner if the peer asks */
+	uint32_t credited;    /* how many of these were returned as credit */
+	/* the `seq` at which credit goes back: after a quarter of the slots, sooner if the peer asks */
 	uint32_t due;
 	uint64_t cursor, cursor_credited;
 	bool two_lines;	 /* the last message took two cache lines: the next poll fetches both */
@@ -167,7 +169,7 @@ struct nvi_receiving {
 	uint32_t unwatched;
 	/* Counts that never wrap: see nvi_next_message(). */
 	uint64_t returned;   /* `credited` */
-	uint64_t others;     /* consumed slots less messages, as nvi_sending.others */
+	uint64_t others;     /* consumed slots less messages, as in nvi_sending.others */
 	uint64_t advertised; /* receives for messages before this one were considered */
 	bool adverts_due;    /* not all receives of the queue were considered */
 	uint32_t connection; /* number of the connection: marks its receives; never 0 */
@@ -176,30 +178,29 @@ struct nvi_receiving {
 /* Answers to the peer's reads. */
 struct nvi_answers {
 	struct nvi_answer queue[NVI_READS_MAX];
-	_Atomic uint32_t head; /* writer: a thread that holds tx_lock, which takes them */
-	_Atomic uint32_t tail; /* writer: a thread that holds rx_lock, which queues them */
+	_Atomic uint32_t head; /* writer: a thread that holds tx_lock, which takes answers out */
+	_Atomic uint32_t tail; /* writer: a thread that holds rx_lock, which queues answers */
 };
 
 /* Breaking.  Writer: a thread that holds both locks, but for the faults. */
 struct nvi_breaking {
-	_Atomic uint32_t
-		faults; /* NVI_FAULT_*: which of these are marked; either lock to mark one */
+	_Atomic uint32_t faults;   /* NVI_FAULT_*: those that are marked; either lock to mark one */
 	struct nvi_fault tx_fault; /* writer: a thread that holds tx_lock */
 	struct nvi_fault rx_fault; /* writer: a thread that holds rx_lock */
 	bool reported;		   /* the error report was written to the peer */
-	bool draining;		   /* a disconnect waits until the peer has consumed all */
+	bool draining;		   /* a disconnect waits until the peer has consumed all slots */
 };
 
 /* Arming.  Writer: a thread that holds nic->chan_lock, but for by_app. */
 struct nvi_arming {
-	_Atomic uint32_t armed; /* the notify request at the peer, 0 when polled */
+	_Atomic uint32_t armed; /* the notify request at the peer, 0 while polled */
 	uint32_t polled_notify; /* the word at the peer while polled: W_NOTIFY_FENCE or 0 */
 	uint32_t slot;		/* rx.seq when it was armed, */
 	uint32_t moves;		/* slots consumed here and at the peer until then */
-	uint32_t quiet;		/* armings in a row with few slots since the one before */
+	uint32_t quiet;		/* armings in a row that had few slots since the one before */
 	uint32_t seen_polls;
 	bool fresh; /* armed in this pass */
-	/* the application, not the engine, moved packets here last; writer: any thread */
+	/* the application, not the engine, was the last to move packets here; writer: any thread */
 	_Atomic uint32_t by_app;
 	uint32_t index; /* in nic->chans */
 	bool listed;
@@ -217,25 +218,25 @@ struct nvi_identity {
  * which is never returned, so a late access is harmless.
  */
 struct nvi_chan {
-	/* Set at connection under both locks, constant until it is taken apart. */
+	/* Set when connecting, under both locks; constant until the connection is taken apart. */
 	struct vi_vi *vi;
 	struct nvi_nic *nic;
 	struct port *port;
 	struct nvi_port *port_use;
-	uint32_t generation; /* of the link that it was made on */
+	uint32_t generation; /* of the link over which it was made */
 	uint32_t hops;	     /* more than 1: relayed, and no memory of the peer can be mapped */
 	struct u_out out;
-	/* written with plain stores, and no slot is held for retransmission */
+	/* slots are written with plain stores, and no slot is held for retransmission */
 	bool plain;
 	bool demotes; /* the processor can demote lines: u_can_demote() */
-	/* a place per slot; NULL: the connection ends with its path */
+	/* a retransmit slot per slot; NULL: the connection ends with its path */
 	struct nvi_retx_slot *retx;
 	/* the placeholder for its slices while it has no path; else NULL */
 	uint8_t *placeholder_mem;
-	struct w_control *in_ctl; /* the peer writes */
+	struct w_control *in_ctl; /* written by the peer */
 	struct w_slot *in_slots;
 	uint8_t *in_payload;
-	struct w_control *out_ctl; /* this end writes, and never reads */
+	struct w_control *out_ctl; /* written by this end, and never read */
 	struct w_slot *out_slots;
 	uint8_t *out_payload;
 	uint32_t in_mask, in_payload_bytes;
@@ -279,25 +280,25 @@ static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits
 	vi_wq_complete(sq, n, vi_wqe_op(sq, wqe) | bits, bits != 0 ? 0 : wqe->length);
 }
 
-/* The channel of a new VI, NULL without memory. */
+/* Returns the channel of a new VI, NULL without memory. */
 struct nvi_chan *nvi_chan_get(struct vi_vi *vi);
-/* From now on the agent's name of the connection is `conn`.  Caller holds ctl_lock. */
+/* Sets the agent's name of the connection to `conn`.  Caller holds ctl_lock. */
 void nvi_chan_enter(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
-/* The channel that is used for `conn`, or NULL. */
+/* Returns the channel that is used for `conn`, or NULL. */
 struct nvi_chan *nvi_chan_find(struct nvi_nic *nic, uint64_t conn);
-/* The agent's name of the connection, 0 if it has none. */
+/* Returns the agent's name of the connection, 0 if it has none. */
 uint64_t nvi_chan_conn(struct nvi_chan *ch);
 /* Is the channel still used for the connection `conn` of `nic`? */
 bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn);
-/* Forgets the agent's name of the connection if it is still `conn`, and returns whether it was. */
+/* Forgets the agent's name of the connection if it is still `conn`, and returns true if it was. */
 bool nvi_chan_forget(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 
 /* Does the channel still carry `conn`, and may it be used?  Caller holds a lock of the VI. */
 bool nvi_chan_is_live(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 
 /*
- * Polls of CQs load no word of the inbound slice from the return on, so that it can be unmapped,
- * until nvi_chan_unwatched(), which may come after that.  No locks held.
+ * When this has returned, polls of CQs load no word of the inbound slice, so that it can be
+ * unmapped, until nvi_chan_unwatched() is called.  No locks held.
  */
 void nvi_chan_unwatch(struct nvi_chan *ch);
 /* Caller holds rx_lock. */

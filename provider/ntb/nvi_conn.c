@@ -17,7 +17,7 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Resets the channel's state for a new connection. Caller holds both locks. */
+/* Resets the channel's state for a new connection.  Caller holds both locks. */
 static void reset_state(struct nvi_chan *ch)
 {
 	ch->tx.seq = ch->tx.rung = ch->tx.asked = ch->tx.came = ch->tx.nop_end = 0;
@@ -70,7 +70,7 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nv
 	err = nvi_chan_list(ch);
 	if (err != 0)
 		return err;
-	/* From here on nvi_check_links() sees a change of the link; one before is seen here. */
+	/* From here on nvi_check_links() sees changes of the link; an earlier change is seen here. */
 	if (nvi_port_generation(p->port) != p->generation) {
 		nvi_chan_unlist(ch);
 		return -EHOSTUNREACH;
@@ -80,7 +80,7 @@ static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nv
 	vi->counters.ConnectionsOpened++;
 	vi_set_state(vi, VIP_STATE_CONNECTED);
 	nvi_adverts_begin(ch);
-	/* Sends at reception level are complete later, and nvi_send_unqueued() stores into memory. */
+	/* Sends at reception level complete later, and nvi_send_unqueued() stores into memory. */
 	if (ch->level == VIP_SERVICE_RELIABLE_RECEPTION || (ch->retx == NULL && !ch->plain))
 		vi->unqueued_max = 0;
 	if (vi->sq.cq != NULL)
@@ -128,7 +128,7 @@ static void disconnect(struct nvi_chan *ch)
 	ch->placeholder_mem = NULL;
 }
 
-/* The last exchange: takes in the peer's credit, and returns credit for all slots consumed here. */
+/* Makes the last exchange: takes in the peer's credit, and returns credit for all slots consumed here. */
 static void poll_last(struct nvi_chan *ch)
 {
 	nvi_tx_credit(ch);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections: made of the parts that the agent gives, and taken apart. */
+/* Making connections from the parts that the agent gives, and taking them apart. */
 #ifndef NVI_CONN_H
 #define NVI_CONN_H
 
 #include "nvi_chan.h"
 
-/* Maps the slices of `linked` and connects vi. Takes the descriptors in every case. */
+/* Maps the slices of `linked` and connects vi.  Takes over the descriptors, also on failure. */
 int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *linked, int fd_in,
 		  int fd_out);
-/* Takes the connection apart: flushes, unmaps. The VI becomes Idle. Returns its conn, 0 if none. */
+/* Takes the connection apart: flushes and unmaps, and makes the VI Idle.  Returns its conn, 0 if it had none. */
 uint64_t nvi_chan_close(struct vi_vi *vi);
 
 #endif

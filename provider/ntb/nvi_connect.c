@@ -12,8 +12,8 @@
 #include "u_time.h"
 
 /*
- * How long answers may take: one that the agent can give at once, and one that needs the other
- * host, whose agent ends a connection that its process does not confirm in AG_CONFIRM_NS.
+ * The times that answers may take: one that the agent can give at once, and one that needs the
+ * other host, whose agent ends a connection that its process does not confirm in AG_CONFIRM_NS.
  */
 #define SOON_NS INT64_C(5000000000)
 #define ACCEPT_NS INT64_C(8000000000)
@@ -33,7 +33,7 @@ struct attempt {
 	struct nvi_req req;
 };
 
-/* The thread is cancelled.  The VI is left Idle, also when it has just been connected. */
+/* The thread is cancelled: makes the VI Idle, even if it has just been connected. */
 static void attempt_cancelled(void *arg)
 {
 	struct attempt *a = arg;
@@ -97,7 +97,7 @@ static int stop_listening(struct listening *l)
 	return err == 0 ? nvi_req_wait(l->nic, &l->req, u_now_ns() + SOON_NS) : err;
 }
 
-/* The thread is cancelled.  A request that has just arrived is refused. */
+/* The thread is cancelled: refuses a request that has just arrived. */
 static void listening_cancelled(void *arg)
 {
 	struct listening *l = arg;

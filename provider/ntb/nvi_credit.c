@@ -42,7 +42,7 @@ int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit)
 	return 1;
 }
 
-/* The peer gave credit for slots that were never sent. */
+/* Counts and marks a fault of the peer, which gave credit for slots that were never sent. */
 void nvi_credit_fault(struct nvi_chan *ch)
 {
 	ch->vi->counters.ProtocolErrors++;

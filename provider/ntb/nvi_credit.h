@@ -24,7 +24,7 @@ static inline int nvi_tx_credit(struct nvi_chan *ch)
 
 /* Marks the fault that nvi_tx_credit() found.  Caller holds tx_lock. */
 void nvi_credit_fault(struct nvi_chan *ch);
-/* Sets tx.waiting: does something depend on credit or on answers?  Caller holds tx_lock. */
+/* Sets tx.waiting: 0 if nothing depends on credit or on answers.  Caller holds tx_lock. */
 static inline void nvi_tx_update_waiting(struct nvi_chan *ch)
 {
 	const struct vi_wq *sq = &ch->vi->sq;
@@ -37,19 +37,19 @@ static inline void nvi_tx_update_waiting(struct nvi_chan *ch)
 		atomic_store_explicit(&ch->tx.waiting, waiting, memory_order_release);
 }
 
-/* Slots that were published, less those that the peer has consumed by the credit last taken in. */
+/* Returns the number of published slots, less those that the peer has consumed by the credit last taken in. */
 static inline uint32_t nvi_slots_used(const struct nvi_chan *ch)
 {
 	return ch->tx.seq - atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
 }
 
-/* Slots published on this connection. */
+/* Returns the number of slots published on this connection. */
 static inline uint64_t nvi_slots_sent(const struct nvi_chan *ch)
 {
 	return ch->tx.acked + nvi_slots_used(ch);
 }
 
-/* The number of the next message that takes a receive of the peer. */
+/* Returns the number of the next message that takes a receive of the peer. */
 static inline uint64_t nvi_next_sent(const struct nvi_chan *ch)
 {
 	return nvi_slots_sent(ch) - ch->tx.others;

@@ -42,7 +42,7 @@ struct incoming {
 
 /*
  * Takes descriptor i out of the message: it becomes the caller's, and is not closed with the
- * message. Returns -1 if the message has no descriptor i.
+ * message.  Returns -1 if the message has no descriptor i.
  */
 static int take_fd(struct incoming *in, unsigned int i)
 {
@@ -65,7 +65,7 @@ static void close_fds(int a, int b)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Passes the answer to the thread that waits for it.  Returns whether there is one. */
+/* Passes the answer to the thread that waits for it.  False: no thread waits. */
 static bool pass_agent_answer(struct nvi_nic *nic, struct incoming *in, uint64_t token, int err)
 {
 	struct nvi_req *req;
@@ -83,7 +83,7 @@ static bool pass_agent_answer(struct nvi_nic *nic, struct incoming *in, uint64_t
 	return wanted;
 }
 
-/* A client's request to connect.  It is rejected when no thread waits for it any more. */
+/* Handles a client's request to connect: rejects it when no thread waits for it any more. */
 static void on_arrived(struct nvi_nic *nic, struct incoming *in)
 {
 	struct nvi_req *req;
@@ -99,7 +99,10 @@ static void on_arrived(struct nvi_nic *nic, struct incoming *in)
 		nvi_ctl_send_conn(nic, W_REJECT, in->m.arrived.conn);
 }
 
-/* Memory that no thread waits for any more is freed: no other message would name it again. */
+/*
+ * Handles allocated memory: frees it if no thread waits for it any more, since no other message
+ * would name it again.
+ */
 static void on_allocated(struct nvi_nic *nic, struct incoming *in)
 {
 	struct w_alloc msg = { .slice_id = in->m.alloc.slice_id };
@@ -150,8 +153,8 @@ static void on_linked(struct nvi_nic *nic, struct incoming *in)
 }
 
 /*
- * SUSPEND: the path is lost, or there is a shorter one.  A connection that cannot be suspended is
- * cut.
+ * SUSPEND: the path is lost, or there is a shorter one.  Suspends the connection, or cuts it if
+ * that fails.
  */
 static void on_suspend(struct nvi_nic *nic, uint64_t conn)
 {
@@ -212,7 +215,7 @@ static void on_told(struct nvi_nic *nic, struct incoming *in)
 
 /* ---- ports and counters ---------------------------------------------------------------------- */
 
-/* Connections may still use the port that is replaced. */
+/* Replaces the view of a port; connections may still use the old one. */
 static void port_replace(struct nvi_nic *nic, uint32_t index, struct nvi_port *p)
 {
 	struct nvi_port *old;
@@ -225,7 +228,7 @@ static void port_replace(struct nvi_nic *nic, uint32_t index, struct nvi_port *p
 }
 
 /*
- * A port to attach.  The agent has ended the view that this process had of it before, which rings no
+ * Attaches to a port.  The agent has ended the view that this process had of it before, by which no ring reaches the
  * peer any more: without the new one, paths over that port are refused.
  */
 static void on_port(struct nvi_nic *nic, struct incoming *in)
@@ -313,7 +316,7 @@ static void dispatch(struct nvi_nic *nic, struct incoming *in)
 	case W_NAMED:
 	case W_ROUTED:
 	case W_LISTED:
-		/* Their tokens stand where W_ALLOCATED's does. */
+		/* The token of these messages is in the place of that of W_ALLOCATED. */
 		pass_agent_answer(nic, in, in->m.alloc.token, 0);
 		break;
 	default:

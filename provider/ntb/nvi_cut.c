@@ -13,7 +13,7 @@ void nvi_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 	nvi_given_forget(nic, conn);
 }
 
-/* Channels whose link is gone, or is not the one they were made on; at most `max`. */
+/* Finds channels whose link is gone, or has another generation than when they were made; at most `max`. */
 static uint32_t find_cut(struct nvi_nic *nic, struct nvi_chan **cut, uint32_t max)
 {
 	uint32_t count = 0;
@@ -21,7 +21,7 @@ static uint32_t find_cut(struct nvi_nic *nic, struct nvi_chan **cut, uint32_t ma
 	for (uint32_t i = 0; i < nic->chan_count && count < max; i++) {
 		struct nvi_chan *ch = nic->chans[i];
 
-		/* A resumable connection outlives its link: the agents see to it. */
+		/* A resumable connection outlives its link: the agents resume or end it. */
 		if (ch->retx == NULL && ch->generation != ch->port_use->generation &&
 		    nvi_chan_lives(ch))
 			cut[count++] = ch;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ending connections that this process has to end itself: no agent has noticed yet. */
+/* Ending connections that this process has to end itself, since no agent has noticed the cause yet. */
 #ifndef NVI_CUT_H
 #define NVI_CUT_H
 
 #include "nvi_chan.h"
 
-/* Breaks the connection, if the channel still is `conn`, and has the agent tell the other end. */
+/* Breaks the connection, if the channel still carries `conn`, and makes the agent tell the other end. */
 void nvi_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /* Cuts the connections over links that are gone. */
 void nvi_check_links(struct nvi_nic *nic);

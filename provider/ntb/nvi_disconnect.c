@@ -22,7 +22,8 @@ struct drain {
 };
 
 /*
- * From here on no new descriptor is sent.  Returns whether the channel can have sends to wait for.
+ * Begins a drain: from here on no new descriptor is sent.  Returns true if the channel can have
+ * sends to wait for.
  */
 static bool begin_drain(struct nvi_chan *ch)
 {
@@ -41,14 +42,14 @@ static bool begin_drain(struct nvi_chan *ch)
 }
 
 /*
- * Has the peer acknowledged every send?  In the Error state: every send that the error left in the
- * queue.  Caller holds tx_lock.
+ * Has the peer acknowledged every send?  In the Error state this means every send that the error
+ * left in the queue.  Caller holds tx_lock.
  */
 static bool all_there(struct nvi_chan *ch)
 {
 	if (vi_state(ch->vi) != VIP_STATE_CONNECTED)
 		return atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0;
-	/* A message of which only a part was sent is sent to its end. */
+	/* A message that was sent in part has to be sent completely. */
 	if (ch->tx.msg.op != 0 && ch->tx.msg.op != W_OP_READ_RESP)
 		return false;
 	return nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
@@ -74,10 +75,9 @@ static int try_drain(void *arg)
 }
 
 /*
- * Waits until the peer has acknowledged all that was sent, so that sends still open can be reported
- * as done, and those that were reported as done have arrived.  The wait is bounded, as a peer may
- * consume nothing.  While the path is lost it goes on: the agents end the connection if they find no
- * other.
+ * Waits until the peer has acknowledged everything that was sent, so that incomplete sends can be completed, and
+ * completed ones have arrived.  The wait is bounded, as a peer may consume nothing.  While the path is lost the wait
+ * continues: the agents end the connection if they find no other path.
  */
 static void drain(struct vi_vi *vi)
 {

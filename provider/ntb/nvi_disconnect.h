@@ -5,7 +5,7 @@
 
 #include "vi_core.h"
 
-/* How long to wait for sends: since the start or the last loss of the path, and in all. */
+/* The longest wait for sends: since the start or the last loss of the path, and in total. */
 #define NVI_DRAIN_MS 2000u
 #define NVI_DRAIN_MOST_MS 6000u
 

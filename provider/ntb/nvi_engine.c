@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine makes progress where the application does not poll: for RDMA of the peer, for
- * handlers, and for queues of a program that computes.  While an application thread sleeps in a
- * VIPL call, that thread does the engine's work and the engine is parked, so that a doorbell wakes
- * one thread.  The engine sleeps on the doorbell when every channel is armed; until then it polls
- * the others briefly, and wakes by the tick to arm those that the application stopped polling.  It polls
- * no further when it shares its processor and the application polls.
+ * The engine makes progress where the application does not poll: for RDMA of the peer, for handlers, and for queues
+ * of a program that is busy with other work.  While an application thread sleeps in a VIPL call, that thread does the
+ * engine's work and the engine is parked, so that a doorbell wakes one thread.  The engine sleeps on the doorbell
+ * when every channel is armed; until then it polls the others briefly, and wakes at each tick to arm those that the
+ * application stopped polling.  It does not poll when it shares its processor with the application and that polls.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +18,7 @@
 #include "u_thread.h"
 #include "u_time.h"
 
-#define TICK_MIN_NS 1000000 /* between checks of what the application polls */
+#define TICK_MIN_NS 1000000 /* time between checks of the application's polls */
 #define TICK_MAX_NS 8000000
 #define PARK_MAX_NS 256000000
 
@@ -37,7 +36,7 @@ uint32_t nvi_arm(struct vi_nic *vi_nic)
 			return ticket;
 		nvi_scan(nic, true);
 	}
-	/* Slots keep coming: an old ticket makes nvi_sleep() return at once. */
+	/* Slots come all the time: an old ticket makes nvi_sleep() return at once. */
 	return port_irq_ticket(nic->irq) - 1;
 }
 
@@ -48,13 +47,14 @@ void nvi_sleep(struct vi_nic *vi_nic, uint32_t ticket, int64_t deadline)
 
 	atomic_fetch_add_explicit(&nic->sleepers, 1, memory_order_seq_cst);
 	/*
-	 * No sleep where a channel has become polled since it was armed: its peer would not ring.
+	 * The thread must not sleep if a channel has become polled since it was armed: its peer
+	 * would not ring.
 	 */
 	if (atomic_load_explicit(&nic->polled, memory_order_seq_cst) == 0)
 		port_irq_wait(nic->irq, ticket, nic->db_mask, u_time_left(deadline));
 	/*
-	 * No sleeper any more before the scan: a channel that the scan makes polled must end the
-	 * sleep of the other threads.
+	 * The thread stops counting as a sleeper before the scan: a channel that the scan makes
+	 * polled must end the sleep of the other threads.
 	 */
 	last = atomic_fetch_sub_explicit(&nic->sleepers, 1, memory_order_seq_cst) == 1;
 	nvi_rung(nic);
@@ -70,11 +70,11 @@ struct engine {
 	struct u_idle_past past;
 	struct u_idle idle;
 	int64_t next_tick, tick;
-	int64_t next_fences; /* when to stop fences that are not worth it, if it is busy till then */
+	int64_t next_fences; /* when to stop fences that cost more than they save, if it is busy until then */
 	int64_t park;
 };
 
-/* Application threads do the engine's work: sleeps until none does, or for e->park. */
+/* While application threads do the engine's work: sleeps until none does, or for e->park. */
 static void engine_park(struct engine *e)
 {
 	struct nvi_nic *nic = e->nic;
@@ -90,7 +90,7 @@ static void engine_park(struct engine *e)
 	nvi_check_links(nic);
 }
 
-/* Every channel is armed: sleeps until the doorbell rings, or for the cap of u_idle.h. */
+/* While every channel is armed: sleeps until the doorbell rings, or for the cap of u_idle.h. */
 static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 {
 	struct nvi_nic *nic = e->nic;
@@ -111,7 +111,7 @@ static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 	e->next_tick = u_now_ns() + e->tick;
 }
 
-/* Nothing moved: arm what may be armed, and sleep as deep as that allows. */
+/* When nothing moved: arms the channels that may be armed, and sleeps as that allows. */
 static void engine_idle(struct engine *e, uint32_t ticket)
 {
 	struct nvi_nic *nic = e->nic;
@@ -124,7 +124,7 @@ static void engine_idle(struct engine *e, uint32_t ticket)
 			nvi_stop_fences(nic);
 			e->next_fences = e->idle.now + TICK_MAX_NS;
 		}
-		/* On the application's own processor the engine only takes messages from it. */
+		/* On the processor of the application the engine would only take messages from it. */
 		if (!e->idle.shared || !nvi_application_polls(nic))
 			return;
 		break;
@@ -187,7 +187,7 @@ int nvi_engine_start(struct nvi_nic *nic)
 void nvi_engine_stop(struct nvi_nic *nic)
 {
 	atomic_store_explicit(&nic->stop, 1, memory_order_seq_cst);
-	/* A stopping engine may be anywhere between two checks of `stop`. */
+	/* The engine may be anywhere between two checks of `stop`. */
 	port_irq_kick(nic->irq, nic->db_mask);
 	atomic_fetch_add_explicit(&nic->engine_park, 1, memory_order_seq_cst);
 	u_futex_wake(&nic->engine_park, 1, UINT32_MAX, true);

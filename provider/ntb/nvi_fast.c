@@ -21,7 +21,8 @@ const struct vi_fast_ops nvi_fast = {
 };
 
 /*
- * A store that may be lost with the path is queued, and completes when it is seen to have arrived.
+ * Refuses a write without a queue entry: on this channel a store may be lost with the path, so it
+ * is queued, and completes when it is known to have arrived.
  */
 static bool refuse_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
 				  uint32_t handle)

@@ -4,7 +4,7 @@
 
 /*
  * Marks the fault, and makes the engine check the channel in case the calling thread cannot break
- * it.
+ * the connection.
  */
 static void fault_found(struct nvi_chan *ch, uint32_t which)
 {

@@ -9,9 +9,9 @@
 
 /*
  * Marks the connection as one to be broken.  The thread that found the fault holds one lock of the
- * VI and breaks by nvi_break_after_tx() or nvi_break_after_rx() before it drops that lock; where
- * it cannot, the engine does.  Until then nothing is sent.  Of several faults of a side the first
- * counts.  Caller holds tx_lock.
+ * VI and breaks by nvi_break_after_tx() or nvi_break_after_rx() before it drops that lock; where it
+ * cannot, the engine does.  Until then nothing is sent.  If there are several faults of a side the
+ * first counts.  Caller holds tx_lock.
  */
 void nvi_fault_tx(struct nvi_chan *ch, struct nvi_fault fault);
 /* As nvi_fault_tx(), for a thread that holds rx_lock. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A flush is over when every descriptor posted before it is complete, the peer has consumed every slot
- * that was published by then, and direct stores have arrived.  Credit says the second, over relays as
- * well; where the last slot did not ask for it a slot that only asks is sent (nvi_tx_drained()).  A flush
- * of the port makes the third sure, and on this host it is a fence of the processor, which all
- * flushes have there: for stores of the program through mappings (nvi_remote.c).
+ * A flush is over when every descriptor posted before it is complete, the peer has consumed every slot that was
+ * published by then, and direct stores have arrived.  Credit shows the second, over relays as well; if the last slot
+ * did not ask for credit, a slot that only asks for it is sent (nvi_tx_drained()).  A flush of the port makes sure of
+ * the third.  Within this host that is a fence of the processor, which every flush makes there: for stores of the
+ * program through mappings (nvi_remote.c).
  *
- * Several threads may flush one VI.  Each knows for itself up to which slot; what they share, and share
- * with a disconnect and with a descriptor that waits to be refused, is tx.drains, which asks for credit.
- * One that finds it reset asks again.
+ * Several threads may flush one VI.  Each has its own last slot.  They share tx.drains, which asks for credit, with
+ * each other, with a disconnect and with a descriptor that waits to be refused.  A thread that finds it reset asks
+ * again.
  */
 #include <errno.h>
 
@@ -24,12 +24,12 @@
 struct flush {
 	struct nvi_chan *ch;
 	uint32_t connection; /* the number of the connection that is flushed */
-	uint32_t end;	     /* of the send queue, when the call came */
+	uint32_t end;	     /* of the send queue, at the time of the call */
 	uint32_t slots;	     /* published when all these descriptors were complete, */
-	bool complete;	     /* which they are */
+	bool complete;	     /* all these descriptors are complete */
 };
 
-/* Takes in which connection it is, and up to where it has to get.  Caller holds tx_lock. */
+/* Notes the connection, and the end of its send queue now.  0 or -EISCONN.  Caller holds tx_lock. */
 static int begin(struct flush *f)
 {
 	struct nvi_chan *ch = f->ch;
@@ -57,7 +57,7 @@ static bool consumed(struct flush *f)
 	if (is_consumed(f))
 		return true;
 	if (nvi_tx_drained(ch) && !is_consumed(f)) {
-		/* That was about slots which another thread had asked about. */
+		/* The credit was for slots about which another thread had asked. */
 		ch->tx.drains = false;
 		nvi_tx_drained(ch);
 	}
@@ -68,7 +68,7 @@ static bool consumed(struct flush *f)
 	return true;
 }
 
-/* Have direct stores arrived?  Those of a resumable channel were seen to when they completed. */
+/* Have direct stores arrived?  On a resumable channel they had arrived when they completed. */
 static bool stores_arrived(struct nvi_chan *ch)
 {
 	if (ch->hops == 0) {
@@ -80,7 +80,7 @@ static bool stores_arrived(struct nvi_chan *ch)
 	       nvi_link_stands(ch->port_use, ch->generation);
 }
 
-/* 1: done; 0: not yet; -EISCONN: the connection is gone.  Caller holds tx_lock. */
+/* Checks the flush.  1: done; 0: not yet; -EISCONN: the connection is gone.  Caller holds tx_lock. */
 static int check(struct flush *f)
 {
 	struct nvi_chan *ch = f->ch;

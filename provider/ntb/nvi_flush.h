@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waiting until the peer has all that was posted. */
+/* Waiting until everything that was posted has arrived at the peer. */
 #ifndef NVI_FLUSH_H
 #define NVI_FLUSH_H
 

@@ -21,18 +21,18 @@ struct nvi_window {
 	uint32_t slice_id;
 	/* Under nic->mem_lock: */
 	struct nvi_window *next;
-	uint32_t given;	 /* entries for this window */
-	uint32_t closed; /* threads that take it back: nothing more is granted */
+	uint32_t given; /* entries for this window */
+	uint32_t closed; /* number of threads that take it back; while any does, nothing is granted */
 };
 
-/* The bucket of a connection's entries.  Caller of this and the next five holds mem_lock. */
+/* Returns the bucket of a connection's entries.  Caller of this and the next five holds mem_lock. */
 struct nvi_given **nvi_given_bucket(struct nvi_nic *nic, uint64_t conn);
-/* The place of the entry for that handle and mapping; it holds NULL when there is none. */
+/* Returns the place of the entry for that handle and mapping; it holds NULL when there is none. */
 struct nvi_given **nvi_given_find(struct nvi_nic *nic, uint64_t conn, uint32_t handle,
 				  uint64_t map);
-/* How many mappings the other end of `conn` has. */
+/* Returns how many mappings the other end of `conn` has. */
 uint32_t nvi_given_maps(struct nvi_nic *nic, uint64_t conn);
-/* Enters that the other end of `conn` may store into `w`; false without memory. */
+/* Adds an entry: the other end of `conn` may store into `w`.  False without memory. */
 bool nvi_given_enter(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch, uint64_t conn,
 		     uint32_t handle, uint64_t map);
 void nvi_given_remove(struct nvi_nic *nic, struct nvi_given **at);
@@ -40,7 +40,7 @@ void nvi_given_remove_all_of(struct nvi_nic *nic, uint64_t conn);
 
 /*
  * Removes a connection's entries, as its other end stores nothing any more, and wakes threads that
- * wait for that. No locks held.
+ * wait for that.  No locks held.
  */
 void nvi_given_forget(struct nvi_nic *nic, uint64_t conn);
 void nvi_given_forget_all(struct nvi_nic *nic);

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The writer's side of grants.  The first RDMA write to a handle goes through slots, like any, and
- * asks the peer's process for a grant.  Where that memory lies in a window and is open to the VI,
- * the slice is mapped outbound, and later writes are stores (nvi_write.c).
+ * The writer's side of grants.  The first RDMA write to a handle goes through slots, like any
+ * other, and asks the peer's process for a grant.  If that memory lies in a window and the VI may
+ * write to it, the slice is mapped outbound, and later writes are stores (nvi_write.c).
  *
- * Rights: a grant is for a whole region, as its attributes and the VI's are.  Before a call that
- * ends one of these rights returns - VipSetMemAttributes(), VipxFreeMem(), VipDisconnect() - the
- * peer has unmapped the memory, or has had its connection cut because it was too slow.
+ * Rights: a grant is for an entire region, as its attributes and those of the VI are.  Before a
+ * call that ends one of these rights returns - VipSetMemAttributes(), VipxFreeMem(),
+ * VipDisconnect() - the peer has unmapped the memory, or has had its connection cut because it was
+ * too slow.
  *
- * The messages are those of struct w_grant, one connection's in order.  An agent never waits for a
- * process, so sending to it ends, also under a lock.
+ * The messages are those of struct w_grant; those of one connection stay in order.  An agent never
+ * waits for a process, so sending to it ends even if a lock is held.
  */
 #include <string.h>
 
 #include "nvi_grant.h"
 #include "nvi_req.h"
 
-/* Writes that do not ask after a refusal, and those after which an unanswered ask is forgotten. */
+/*
+ * The most writes that do not ask after a refusal, and the number of writes after which an
+ * unanswered request is forgotten.
+ */
 #define PAUSE_MAX 1024u
-/* Direct writes by which a mapping was worth its messages. */
+/* With at least so many direct writes a mapping was worth its messages. */
 #define USES_MIN 64u
 
 static void fill(struct w_tell *msg, uint64_t conn, const struct w_grant *grant)
@@ -47,9 +51,9 @@ int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind k
 	return nvi_grant_tell(nic, conn, &grant, 0);
 }
 
-/* ---- which grants there are ------------------------------------------------------------------ */
+/* ---- the table of grants --------------------------------------------------------------------- */
 
-/* Frees the entry.  All that was stored through a mapping has arrived before it is unmapped. */
+/* Frees the entry.  Everything that was stored through a mapping has arrived before it is unmapped. */
 static void release(struct nvi_chan *ch, struct nvi_grant *g)
 {
 	if (g->state == NVI_GRANT_HELD) {
@@ -61,7 +65,7 @@ static void release(struct nvi_chan *ch, struct nvi_grant *g)
 	memset(g, 0, sizeof(*g));
 }
 
-/* A message was of no use: doubles the count of writes that do not ask. */
+/* A request was of no use: doubles the count of writes that do not ask. */
 static void back_off(struct nvi_chan *ch)
 {
 	ch->tx.grant_pause = ch->tx.grant_pause == 0 ? 1 : ch->tx.grant_pause * 2;
@@ -70,7 +74,7 @@ static void back_off(struct nvi_chan *ch)
 	ch->tx.grant_skip = ch->tx.grant_pause;
 }
 
-/* Gives a grant that is held back to its owner. */
+/* Returns a grant to its owner. */
 static void give_up(struct nvi_chan *ch, struct nvi_grant *g)
 {
 	uint32_t handle = g->handle;
@@ -84,8 +88,8 @@ static void give_up(struct nvi_chan *ch, struct nvi_grant *g)
 }
 
 /*
- * Frees an entry for another region: one that is free already, else one that was refused, else one
- * that is held, which the peer's process is told.  NULL: all wait for an answer.
+ * Finds an entry for another region: a free one, else one that was refused, else one with a grant,
+ * which is returned to the peer's process.  NULL: all wait for an answer.
  */
 static struct nvi_grant *free_grant(struct nvi_chan *ch)
 {
@@ -110,7 +114,7 @@ static struct nvi_grant *free_grant(struct nvi_chan *ch)
 
 /*
  * Asks the peer's process for a grant, unless the pause after a refusal lasts.  Posting does not
- * wait for the agent: where there is no room for the message a later write asks again.
+ * wait for the agent: if there is no room for the message, a later write asks again.
  */
 static U_COLD void ask(struct nvi_chan *ch, uint32_t handle)
 {
@@ -149,7 +153,7 @@ struct nvi_grant *nvi_grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *
 	}
 	/*
 	 * A refusal, or a wait for an answer, ends after some writes: rights change, and a message
-	 * about a connection that is just being made may be lost.
+	 * about a connection that is only being made may be lost.
 	 */
 	if (u_unlikely(g->state != NVI_GRANT_HELD) && ++g->uses == PAUSE_MAX)
 		release(ch, g);
@@ -188,7 +192,7 @@ static bool hold(struct nvi_chan *ch, struct nvi_grant *g, const struct w_grant 
 	return true;
 }
 
-/* The answer to ask().  A grant that is not awaited or cannot be mapped is given back. */
+/* Handles the answer to ask(): maps the memory; returns a grant that is not awaited or cannot be mapped. */
 void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn, int fd)
 {
@@ -210,7 +214,10 @@ void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_
 		nvi_grant_tell_about(nic, conn, W_GRANT_GONE, m->handle, 0);
 }
 
-/* Comes as answer to ask(), too, while the owner changes rights: the next write asks again. */
+/*
+ * Handles the end of a grant.  It is also the answer to ask() while the owner changes rights: then
+ * the next write asks again.
+ */
 void nvi_grant_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn)
 {

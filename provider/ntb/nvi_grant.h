@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Grants: window memory of the peer that this end may store into.  nvi_window.c has the owner's
+ * Grants: window memory of the peer into which this end may store.  nvi_window.c has the owner's
  * side.
  */
 #ifndef NVI_GRANT_H
@@ -11,16 +11,16 @@
 #include "w_grant.h"
 
 /*
- * Sends a message about grants to the process at the other end.  `slice_id`: of the memory that is
- * granted, else 0.
+ * Sends a message about grants to the process at the other end.  `slice_id`: the slice of the
+ * memory that is granted, else 0.
  */
 int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *grant,
 		   uint32_t slice_id);
-/* As nvi_grant_tell(), for a message that has a handle, and `map` of struct w_grant, and nothing else. */
+/* As nvi_grant_tell(), for a message that has only a handle and `map` of struct w_grant. */
 int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind,
 			 uint32_t handle, uint64_t map);
 
-/* The entry of this region of the peer, or NULL.  Caller holds tx_lock. */
+/* Returns the entry of this region of the peer, or NULL.  Caller holds tx_lock. */
 static inline struct nvi_grant *nvi_grant_find(struct nvi_chan *ch, uint32_t handle)
 {
 	struct nvi_grant *g = ch->tx.grant_last;
@@ -43,20 +43,20 @@ static inline bool nvi_grant_covers(const struct nvi_grant *g, uint64_t addr, ui
 }
 
 /*
- * The grant by which n bytes can be stored to `remote`, or NULL; asks for one when there is none.
- * Caller holds tx_lock.
+ * Returns the grant by which n bytes can be stored to `remote`, or NULL; asks for one when there is
+ * none.  Caller holds tx_lock.
  */
 struct nvi_grant *nvi_grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote, uint32_t n);
-/* As nvi_grant_for(), for an RDMA write: from now on sends ask for credit while a grant is held. */
+/* As nvi_grant_for(), for an RDMA write: it makes later sends ask for credit while a grant is held. */
 struct nvi_grant *nvi_grant_for_write(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote,
 				      uint32_t n);
-/* Unmaps all memory that the connection was granted. Caller holds both locks. */
+/* Unmaps all memory that was granted to the connection.  Caller holds both locks. */
 void nvi_grants_drop(struct nvi_chan *ch);
 
-/* The owner's answer, with the descriptor of its slice or -1.  No locks held. */
+/* Handles the owner's answer, with the descriptor of its slice or -1.  No locks held. */
 void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn, int fd);
-/* The owner takes the grant back.  No locks held. */
+/* Handles TAKE: the owner takes the grant back.  No locks held. */
 void nvi_grant_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn);
 

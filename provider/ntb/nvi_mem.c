@@ -70,8 +70,8 @@ void nvi_window_free(struct vi_nic *vi_nic, void *window)
 	memset(&msg, 0, sizeof(msg));
 	msg.slice_id = w->slice_id;
 	/*
-	 * From here on a write through its handle is refused, and does not land in pages of no
-	 * process.
+	 * From here on a write through its handle is refused, so that it does not go to pages that
+	 * no process has.
 	 */
 	nvi_window_revoke(vi_nic, w);
 	nvi_window_leave(vi_nic->prov, w);

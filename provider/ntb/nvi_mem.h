@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Window memory: pages that live in the host's memory window (VipxAllocMem). */
+/* Window memory: pages in the host's memory window (VipxAllocMem). */
 #ifndef NVI_MEM_H
 #define NVI_MEM_H
 

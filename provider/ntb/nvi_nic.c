@@ -37,7 +37,7 @@ void nvi_engine_kick(struct nvi_nic *nic)
 {
 	uint32_t deep = atomic_load_explicit(&nic->engine_deep, memory_order_seq_cst);
 
-	/* Sleeping threads do the engine's work: they have to wake, and to arm again. */
+	/* Sleeping threads do the engine's work: they have to wake, and to arm the channels again. */
 	if (atomic_load_explicit(&nic->sleepers, memory_order_seq_cst) != 0 &&
 	    atomic_load_explicit(&nic->polled, memory_order_seq_cst) != 0) {
 		port_irq_kick(nic->irq, nic->db_mask);

@@ -49,8 +49,8 @@ struct nvi_nic {
 	_Alignas(U_LINE_PAIR) struct u_lock chan_lock;
 	struct nvi_chan **chans;
 	uint32_t chan_count, chan_cap;
-	_Atomic uint32_t polled;      /* of these, the polled ones */
-	_Atomic uint32_t ticket_seen; /* number of interrupts when a poll last checked doorbells */
+	_Atomic uint32_t polled;      /* how many of these are polled */
+	_Atomic uint32_t ticket_seen; /* the ticket when a poll last checked doorbells */
 
 	/* The engine, which is the transfer thread, and the control thread. */
 	pthread_t engine, ctl;
@@ -60,15 +60,15 @@ struct nvi_nic {
 	_Atomic uint32_t engine_deep; /* enum nvi_deep: the engine sleeps, kick it for new work */
 	_Atomic uint32_t engine_park; /* futex: incremented to wake a parked engine */
 	_Atomic uint64_t rung,
-		cleared; /* doorbells rung at peers, and times that own ones were cleared */
+		cleared; /* doorbells rung at peers, and how often this process cleared its own */
 
 	/* Window memory of this process, and the connections that were granted it. */
 	pthread_mutex_t mem_lock;
 	pthread_cond_t mem_changed;
 	struct nvi_window *windows;
 	struct nvi_given *given[NVI_CONN_BUCKETS];
-	uint32_t revoke_ms; /* how long a peer may take to give memory back */
-	uint32_t drain_ms;  /* how long a disconnect waits for its sends while there is a path */
+	uint32_t revoke_ms; /* time that a peer may take to return memory */
+	uint32_t drain_ms;  /* time that a disconnect waits for its sends while there is a path */
 
 	/* Control. */
 	pthread_mutex_t ctl_lock;
@@ -78,13 +78,14 @@ struct nvi_nic {
 	struct nvi_chan *conns[NVI_CONN_BUCKETS];
 
 	struct nvi_out out;
-	struct u_log_ratelimit held, unattached; /* lines that peers can cause without end */
+	/* for log lines that peers can cause without end */
+	struct u_log_ratelimit held, unattached;
 };
 
-/* The view of port `index` now in use, with a use taken; NULL when there is none. */
+/* Returns the present view of port `index`, counted as used; NULL when there is none. */
 struct nvi_port *nvi_port_get(struct nvi_nic *nic, unsigned int index);
 void nvi_port_put(struct nvi_port *p); /* accepts NULL */
-/* The generation of its link, 0 while it is down. */
+/* Returns the generation of its link, 0 while that is down. */
 uint32_t nvi_port_generation(const struct nvi_port *p);
 
 /* There is new work: wakes the engine if it sleeps, or the application threads that do its work. */

@@ -14,7 +14,7 @@ void nvi_ring(struct nvi_chan *ch)
 	port_peer_db_ring(ch->port, ch->db_mask);
 }
 
-/* The notify request, loaded again behind the fence if it asks for one. */
+/* Returns the notify request, loaded again after a fence if it asks for one. */
 static uint32_t notify_fenced(const struct nvi_chan *ch, uint32_t notify)
 {
 	if ((notify & W_NOTIFY_FENCE) == 0)

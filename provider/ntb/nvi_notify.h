@@ -10,8 +10,8 @@
 #include "nvi_chan.h"
 
 /*
- * The sender's half of the wake-up handshake: loads the notify request behind a fence.  Where the
- * peer calls membarrier that is the fence, and only the compiler is held here.
+ * The sender's half of the wake-up handshake: loads the notify request after a fence.  If the peer
+ * calls membarrier, that is the fence, and here only the compiler must keep the order.
  */
 static inline uint32_t nvi_notify_request(struct nvi_chan *ch)
 {
@@ -49,8 +49,8 @@ static inline void nvi_ring_credit(struct nvi_chan *ch)
 int nvi_chan_list(struct nvi_chan *ch);
 void nvi_chan_unlist(struct nvi_chan *ch);
 /*
- * Makes a channel polled.  Returns whether it was armed: then a thread that sleeps must check and
- * arm again.  Caller holds chan_lock.
+ * Makes a channel polled.  True: it was armed, so a thread that sleeps must check and arm again.
+ * Caller holds chan_lock.
  */
 bool nvi_make_polled(struct nvi_chan *ch);
 /*

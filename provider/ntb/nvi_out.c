@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The socket holds some two hundred messages, and a process does not wait for room in it while the
- * agent is stopped or has too much to do.  A message that does not fit is held, and sent by a
- * thread (vi-out) that lives as long as there is something to send.  Messages stay in order. Where
- * HELD_MAX of them are held the caller waits after all.
+ * The socket to the agent holds about two hundred messages, and a process does not wait for room in
+ * it while the agent is stopped or overloaded.  A message that does not fit is held, and sent by a
+ * thread (vi-out) that lives as long as there is something to send.  Messages stay in order.  When
+ * HELD_MAX of them are held the caller waits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ void nvi_out_fini(struct nvi_out *o)
 	pthread_cond_destroy(&o->room);
 }
 
-/* Removes the oldest held message: it was sent, or cannot be. Caller holds the lock. */
+/* Removes the oldest held message, which was sent or cannot be sent.  Caller holds the lock. */
 static void drop_first(struct nvi_out *o)
 {
 	struct nvi_out_msg *m = o->first;
@@ -80,7 +80,7 @@ static void *out_thread(void *arg)
 	return NULL;
 }
 
-/* Caller holds the lock.  An earlier thread sends nothing more, so joining it takes no time. */
+/* Starts the thread.  An earlier one sends nothing more, so joining that takes no time.  Caller holds the lock. */
 static int start_thread(struct nvi_out *o)
 {
 	int err;

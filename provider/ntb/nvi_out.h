@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages to the agent.  A message that the socket has no room for is held and sent later, so
+ * Messages to the agent.  A message for which the socket has no room is held and sent later, so
  * that a caller does not wait for the agent.
  */
 #ifndef NVI_OUT_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The socket, and the messages that it had no room for; these are under the lock. */
+/* The socket, and the messages for which it had no room; these are under the lock. */
 struct nvi_out {
 	int sock;
 	pthread_mutex_t lock;
@@ -21,13 +21,13 @@ struct nvi_out {
 	pthread_t thread;
 };
 
-/* Without a socket; the caller sets `sock` before it sends. */
+/* Makes a queue without a socket; the caller sets `sock` before it sends. */
 void nvi_out_init(struct nvi_out *o);
-/* The socket is shut down before. */
+/* Ends the thread and frees held messages; the caller has shut down the socket before. */
 void nvi_out_fini(struct nvi_out *o);
 /* Sends, or holds the message for later; waits only while the limit of held messages is reached. */
 int nvi_out_send(struct nvi_out *o, const void *msg, uint32_t len);
-/* Sends at once or not at all: -EAGAIN where there is no room. */
+/* Sends at once or not at all: -EAGAIN if there is no room. */
 int nvi_out_try(struct nvi_out *o, const void *msg);
 
 #endif

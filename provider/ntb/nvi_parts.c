@@ -48,7 +48,7 @@ static int make_slot_tables(const struct w_linked *linked, struct nvi_parts *p)
 int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
 		   struct nvi_parts *p)
 {
-	/* Descriptors, the port's too, are missing when this process has no numbers for them. */
+	/* If descriptors are missing, the port's included, this process had no numbers for them. */
 	int err = -EMFILE;
 	char text[U_FD_ERROR];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of a connection: mapped slices, the view of their port, and tables of its slots. */
+/* The parts of a connection: mapped slices, the view of their port, and tables with an entry for each slot. */
 #ifndef NVI_PARTS_H
 #define NVI_PARTS_H
 
@@ -15,13 +15,13 @@ struct nvi_parts {
 };
 
 /*
- * Maps the slices of `linked` and makes the tables.  0 or -errno.  Takes over the descriptors in
- * every case.  On failure the caller frees the parts that were made.
+ * Maps the slices of `linked` and makes the tables.  0 or -errno.  Takes over the descriptors, also
+ * on failure.  On failure the caller frees the parts that were made.
  */
 int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
 		   struct nvi_parts *p);
 void nvi_parts_free(struct nvi_parts *p);
-/* Makes the channel use these parts. Caller holds both locks; it is not listed. */
+/* Makes the channel use these parts.  Caller holds both locks; the channel is not listed. */
 void nvi_chan_place(struct nvi_chan *ch, const struct w_linked *linked, const struct nvi_parts *p);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whole messages in the payload buffer of the peer.  Callers hold tx_lock, and the slices are mapped memory.
+ * Messages of one fragment in the payload buffer of the peer.  Callers hold tx_lock, and the slices are mapped
+ * memory.
  */
 #ifndef NVI_PAYLOAD_H
 #define NVI_PAYLOAD_H
@@ -8,10 +9,11 @@
 #include "nvi_credit.h"
 #include "u_copy.h"
 
-#define NVI_PAYLOAD_LAST 512u /* this much is copied after the line of the slot was prefetched */
+/* the bytes that are copied after the line of the slot was prefetched */
+#define NVI_PAYLOAD_LAST 512u
 
 /*
- * A message in the payload buffer, which lies there from `offset` on.  `answers`: a message of the peer came since
+ * The place of a message in the payload buffer: it begins at `offset`.  `answers`: a message of the peer came since
  * the last one that was buffered, so this one is not in a stream.
  */
 struct nvi_payload {
@@ -22,8 +24,8 @@ struct nvi_payload {
 };
 
 /*
- * Finds room for n bytes.  Where a processor cannot demote lines, a message that finds all before it consumed begins
- * the buffer anew.  Returns false, and changes nothing, when credit must come first.
+ * Finds room for n bytes.  If the processor cannot demote lines, and the peer has consumed all messages before this
+ * one, it goes to the beginning of the buffer.  Returns false, and changes nothing, when credit must come first.
  */
 static inline bool nvi_payload_place(struct nvi_chan *ch, uint32_t n, struct nvi_payload *p)
 {
@@ -64,8 +66,9 @@ static inline void nvi_payload_copy(struct nvi_chan *ch, const struct nvi_payloa
 }
 
 /*
- * The slot has been published.  The peer takes an answer at once: its lines come sooner from the cache that all
- * processors share.  In a stream they are not demoted, since that takes the time of the sender.
+ * Called after the slot was published.  The peer takes an answer at once, and gets its lines sooner from the cache
+ * that all processors share, so they are demoted to that.  In a stream they are not, since that takes the time of the
+ * sender.
  */
 static inline void nvi_payload_demote(const struct nvi_chan *ch, const struct nvi_payload *p,
 				      uint32_t n)

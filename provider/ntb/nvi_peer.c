@@ -17,7 +17,7 @@ struct nvi_peer {
 	struct nvi_req req;
 	int64_t deadline;
 	bool busy;    /* a thread is in nvi_peer_done() */
-	bool dropped; /* nvi_peer_drop() was called meanwhile: that thread frees it */
+	bool dropped; /* nvi_peer_drop() was called while it was busy: that thread frees it */
 };
 
 static void end_peer(struct nvi_nic *nic, struct nvi_peer *peer)
@@ -56,7 +56,7 @@ int nvi_peer_request(struct vi_vi *vi, const struct vi_addr *local, const struct
 }
 
 /*
- * Marks the request as one that this thread waits for.  0, -EISCONN: no request is under way, or
+ * Marks the request as one for which this thread waits.  0, -EISCONN: no request is under way, or
  * -EAGAIN: another thread waits for it.
  */
 static int take_peer(struct nvi_chan *ch, struct nvi_peer **out)
@@ -99,7 +99,7 @@ struct peer_wait {
 	struct nvi_peer *peer;
 };
 
-/* The thread is cancelled.  The request stays under way: another thread may wait for it later. */
+/* The thread is cancelled: the request stays under way, and another thread may wait for it later. */
 static void peer_wait_cancelled(void *arg)
 {
 	struct peer_wait *w = arg;

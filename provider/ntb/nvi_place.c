@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A send goes through the payload buffer, from which the receiver copies it.  Where the receive's
- * memory lies in a window the receiver advertises the receive (nvi_advert.c), and a sender that holds
- * a grant of that memory stores the bytes there instead; then it publishes one slot, without payload,
- * that says so.  A write with immediate data is a direct store (nvi_write.c) and such a slot.
+ * A send goes through the payload buffer, from which the receiver copies it.  If the receive's memory lies in a
+ * window, the receiver advertises the receive (nvi_advert.c), and a sender that holds a grant of that memory stores
+ * the bytes there instead; then it publishes one slot, without payload, that announces them.  A write with immediate
+ * data is a direct store (nvi_write.c) and such a slot.
  *
- * Whose message: both ends count the messages that take a receive (w_takes_receive()), and the tag of
- * an advert is that count.  So the sender stores a message into the memory of the very receive that
- * the message will take, or nowhere.
+ * Matching: both ends count the messages that take a receive (w_takes_receive()), and the tag of an advert is that
+ * count.  So the sender stores a message into the memory of the receive that the message will take, or nowhere.
  *
- * Order: bytes that are stored now arrive before those of earlier slots that the peer has not
- * consumed.  Earlier sends are for other receives.  But a write or an answer to a read may touch any
- * memory, so a send is placed only behind the last of these, and a write only behind all slots but
- * those of placed messages, whose bytes have arrived already.
+ * Order: bytes that are stored now arrive before those of earlier slots that the peer has not consumed.  Earlier
+ * sends are for other receives.  But a write or an answer to a read may touch any memory, so a send is placed only
+ * when the last of these has been consumed, and a write only when all slots have been but those of placed messages,
+ * whose bytes have already arrived.
  *
- * A path that is lost: the slot of a resumable channel is published again on another path, its bytes
- * are not.  So there the link is flushed before the slot is published, and if it does not stand any
- * more the message takes the usual way.
+ * When a path is lost, the slot of a resumable channel is published again over another path, but the bytes are not
+ * stored again.  So there the link is flushed before the slot is published, and if the link has gone down the message
+ * is sent through the payload buffer.
  */
 #include "nvi_place.h"
 #include "nvi_credit.h"
@@ -26,7 +25,7 @@
 
 /* ---- may it be placed ------------------------------------------------------------------------- */
 
-/* Where the peer wants the bytes of its next receive; false: nowhere, or it is too short. */
+/* Finds the memory that the peer advertised for its next receive; false: none, or it is too short. */
 static bool find_receive(const struct nvi_chan *ch, uint32_t length, VIP_ADDRESS_SEGMENT *to)
 {
 	uint64_t n = nvi_next_sent(ch);
@@ -40,7 +39,7 @@ static bool find_receive(const struct nvi_chan *ch, uint32_t length, VIP_ADDRESS
 	return length <= atomic_load_explicit(&a->length, memory_order_relaxed);
 }
 
-/* A write so short travels in its slot. */
+/* Is the write so short that its bytes go in its slot? */
 static bool fits_inline(const struct vi_wqe *wqe)
 {
 	return wqe->length <= W_INLINE_MAX - sizeof(struct w_rdma);
@@ -64,7 +63,7 @@ static bool bytes_in_order(const struct nvi_chan *ch, bool is_write)
 	       (ch->tx.placed_end == nvi_slots_sent(ch) && ch->tx.acked >= ch->tx.placed_at);
 }
 
-/* May bytes be stored now?  A read under way may be of the memory that they go to. */
+/* May bytes be stored now?  Not while a read is under way, which may read the memory to which they go. */
 static bool in_order(struct nvi_chan *ch, bool is_write)
 {
 	if (atomic_load_explicit(&ch->tx.read_tail, memory_order_relaxed) !=
@@ -105,7 +104,7 @@ static void publish(struct nvi_chan *ch, struct vi_wqe *wqe, bool is_write,
 	wqe->mark = ch->tx.seq;
 }
 
-/* The memory of the descriptor is not needed again, however the slot fares. */
+/* The descriptor is sent: its memory is not needed again, even if the slot is published again. */
 static void finish(struct nvi_chan *ch, const struct vi_wqe *wqe, bool is_write)
 {
 	struct vi_wq *sq = &ch->vi->sq;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages whose bytes are stored where they go, and that one slot announces. */
+/* Messages whose bytes are stored at their destination and announced by one slot. */
 #ifndef NVI_PLACE_H
 #define NVI_PLACE_H
 
 #include "nvi_write.h"
 
-#define NVI_PLACE_SEND_MIN 4096u /* a shorter send is copied sooner than its receive is looked up */
+/* a shorter send can be copied in less time than its receive can be looked up */
+#define NVI_PLACE_SEND_MIN 4096u
 
-/* May the descriptor be placed, as far as its operation and its length tell? */
+/* May the descriptor be placed, by its operation and its length? */
 static inline bool nvi_may_place(const struct vi_wqe *wqe)
 {
 	return (wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_SENDRECV
@@ -16,10 +17,10 @@ static inline bool nvi_may_place(const struct vi_wqe *wqe)
 				 (VIP_CONTROL_OP_RDMAWRITE | VIP_CONTROL_IMMEDIATE);
 }
 
-/* Is a slot free, perhaps by credit that has come?  Caller holds tx_lock. */
+/* Is a slot free, if need be after taking in credit?  Caller holds tx_lock. */
 bool nvi_has_slot(struct nvi_chan *ch);
 /*
- * Places a message of the send queue, the next to be started, of which nvi_may_place() is true: a
+ * Places a message of the send queue, the next to be started, for which nvi_may_place() is true: a
  * send into a receive that the peer has advertised, or a write with immediate data into memory that
  * was granted.  Asks for a grant if one is missing.  NVI_METHOD_DONE: its slot is published, but
  * nothing was rung.  Caller holds tx_lock; no write is unflushed.

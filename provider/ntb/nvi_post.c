@@ -13,7 +13,7 @@
 
 #define TX_WHOLE 8192u /* a message up to this long is one fragment */
 
-/* ---- a short send that is in no queue -------------------------------------------------------- */
+/* ---- a short send without a queue entry ------------------------------------------------------ */
 
 static inline void count_sent(struct vi_vi *vi, uint32_t length)
 {
@@ -27,7 +27,7 @@ static inline uint32_t imm_of(const VIP_DESCRIPTOR *desc)
 	return __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
 }
 
-/* Rings, and tells those that wait for completions, after a message was published. */
+/* After a message was published: rings, and wakes threads that wait for completions. */
 static __attribute__((noinline)) bool tell_sent(struct nvi_chan *ch, uint32_t notify)
 {
 	if (notify != 0)
@@ -36,7 +36,7 @@ static __attribute__((noinline)) bool tell_sent(struct nvi_chan *ch, uint32_t no
 	return true;
 }
 
-/* May a message be sent that is in no queue?  `waiting` says what would have to go before it. */
+/* May a message be sent without a queue entry?  Not if `waiting` says that something has to go before it. */
 static inline bool may_send(const struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0 &&
@@ -44,7 +44,7 @@ static inline bool may_send(const struct nvi_chan *ch)
 	       atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0;
 }
 
-/* From the consumer's memory, which was checked just now, straight into the peer's. */
+/* Sends from the consumer's memory, which was checked just now, directly into the peer's slot. */
 static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, struct nvi_chan *ch,
 							    VIP_DESCRIPTOR *desc, const uint8_t *at,
 							    uint32_t n, uint8_t flags, uint32_t imm)
@@ -54,7 +54,7 @@ static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, st
 	uint32_t notify;
 
 	if (u_likely(n <= W_HEAD_INLINE)) {
-		/* The post asked for this slot's; more sends may follow. */
+		/* The post has prefetched the line of this slot; more sends may follow. */
 		if (!nvi_prefetches_later(vi))
 			u_prefetch_write(ahead);
 		u_copy_small(slot->data, at, n);
@@ -98,8 +98,8 @@ static __attribute__((noinline)) bool send_slot_longer(struct vi_vi *vi, VIP_DES
 }
 
 /*
- * As send_slot(), through the payload buffer.  A sender that is to begin it anew asks for the credit of an answer, and
- * takes it in with the next send.
+ * As send_slot(), through the payload buffer.  A sender that may begin that again at its start asks for credit for an
+ * answer, and takes it in with the next send.
  */
 static __attribute__((noinline)) bool send_buffered(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 						    const uint8_t *at, uint32_t n, uint16_t control)
@@ -174,9 +174,9 @@ bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const u
 /* ---- a descriptor that was just queued ------------------------------------------------------- */
 
 /*
- * The descriptor just posted, if it is plain and fits into one fragment through the payload buffer:
- * copied from its memory, which was checked when it was posted.  Returns false, and does nothing,
- * for any other.
+ * Sends the descriptor just posted, if it is plain and fits into one fragment in the payload
+ * buffer: copies from its memory, which was checked when it was posted.  Returns false, and does
+ * nothing, for any other.
  */
 static bool post_buffered(struct nvi_chan *ch)
 {
@@ -207,7 +207,7 @@ static bool post_buffered(struct nvi_chan *ch)
 	return true;
 }
 
-/* The request of a plain read that was just posted; false, and nothing done, for any other. */
+/* Sends the request of a plain read that was just posted.  Returns false, and does nothing, for any other. */
 static bool post_read_request(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
@@ -250,7 +250,7 @@ static bool post_read_request(struct nvi_chan *ch)
 }
 
 /*
- * The write that was just posted: stored now, or when credit comes; false when it is for
+ * Stores the write that was just posted now, or leaves it until credit comes; false when it is for
  * nvi_tx_run().
  */
 static bool post_write(struct nvi_chan *ch)
@@ -262,7 +262,7 @@ static bool post_write(struct nvi_chan *ch)
 	       nvi_write_queued(ch, wqe) != NVI_METHOD_SLOTS;
 }
 
-/* The message that was just posted: placed now; false when it is for another way, or has to wait. */
+/* Places the message that was just posted; false when it is to be sent in another way, or has to wait. */
 static bool post_placed(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
@@ -279,8 +279,8 @@ static bool post_placed(struct nvi_chan *ch)
 }
 
 /*
- * Sends wait.  Polls of a CQ that watch the receive queue do not visit the VI, and no word tells of credit; a
- * send queue on the same CQ has been marked.
+ * Called when sends wait.  Polls of a CQ that watch the receive queue do not visit the VI, and the word that they
+ * compare does not show credit, so the queue is no longer watched.  A send queue on the same CQ has been marked.
  */
 static U_COLD void poll_for_credit(struct vi_vi *vi)
 {
@@ -299,7 +299,7 @@ static inline bool is_watched_alone(const struct vi_vi *vi)
 	       vi->rq.cq != vi->sq.cq;
 }
 
-/* Descriptors were queued, and sent or not: sees to it that what waits for credit or answers goes on. */
+/* After descriptors were queued: makes sure that those which wait for credit or answers will be continued. */
 static void await_credit(struct vi_vi *vi, struct nvi_chan *ch)
 {
 	nvi_tx_update_waiting(ch);
@@ -353,7 +353,7 @@ store_packed_of(struct w_slot *slot, const struct vi_packed *all, uint32_t n)
 	}
 }
 
-/* Of a length that the compiler knows a message is one load and one store. */
+/* Stores packed messages.  If the compiler knows the length, each is one load and one store. */
 static inline void store_packed(struct w_slot *slot, const struct vi_packed *all)
 {
 	if (all->length == 4)
@@ -370,7 +370,7 @@ static inline void count_packed(struct vi_vi *vi, const struct vi_packed *all)
 	vi->counters.BytesSent += all->count * all->length;
 }
 
-/* As send_slot(): in no queue, and straight into the peer's memory. */
+/* As send_slot(): without queue entries, directly into the peer's memory. */
 static bool send_packed_unqueued(struct vi_vi *vi, struct nvi_chan *ch, const struct vi_packed *all)
 {
 	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
@@ -398,7 +398,7 @@ static bool send_packed_unqueued(struct vi_vi *vi, struct nvi_chan *ch, const st
 	return true;
 }
 
-/* Appends the descriptors as started, with the next slot as theirs; the first of their entries. */
+/* Appends the descriptors as started, in the next slot; returns the first of their entries. */
 static uint32_t queue_packed(struct nvi_chan *ch, const struct vi_packed *all)
 {
 	struct vi_wq *sq = &ch->vi->sq;
@@ -422,7 +422,10 @@ static uint32_t queue_packed(struct nvi_chan *ch, const struct vi_packed *all)
 	return first;
 }
 
-/* Where the sends have to wait for credit, or others before them do, or the slot has to be held. */
+/*
+ * Sends packed messages through the queue: they or earlier sends have to wait for credit, or the
+ * slot has to be held for retransmission.
+ */
 static bool send_packed_queued(struct vi_vi *vi, struct nvi_chan *ch, const struct vi_packed *all)
 {
 	const bool wait = ch->level == VIP_SERVICE_RELIABLE_RECEPTION;
@@ -456,7 +459,7 @@ bool nvi_send_packed(struct vi_vi *vi, const struct vi_packed *all)
 {
 	struct nvi_chan *ch = vi->chan;
 
-	/* A count of credit that is wrong nvi_tx_run() finds again, for the first of the descriptors. */
+	/* If the count of credit is wrong, nvi_tx_run() finds that again, for the first of the descriptors. */
 	if (u_unlikely(ch->tx.seq == ch->tx.limit) && nvi_tx_credit(ch) <= 0)
 		return false;
 	if (u_likely(ch->plain && ch->level != VIP_SERVICE_RELIABLE_RECEPTION &&

@@ -12,8 +12,8 @@
 /* ---- one channel ----------------------------------------------------------------------------- */
 
 /*
- * Does something wait to be sent or completed, and could it be now?  Without tx_lock: a hint.
- * Caller holds rx_lock, which keeps the slice.
+ * Does something wait to be sent or completed, and could that be done now?  Without tx_lock this is
+ * a hint.  Caller holds rx_lock, which keeps the slice.
  */
 static inline bool tx_can_go_on(const struct nvi_chan *ch)
 {
@@ -26,7 +26,7 @@ static inline bool tx_can_go_on(const struct nvi_chan *ch)
 }
 
 /*
- * Breaks the connection for a fault that receiving found.  The answer tells the caller to make
+ * Breaks the connection for a fault that receiving found.  The result tells the caller to make
  * progress after it has dropped rx_lock, which does any break that is left.
  */
 static U_COLD int poll_broken(struct nvi_chan *ch, int came)
@@ -50,7 +50,7 @@ int nvi_poll_recv(struct vi_vi *vi)
 		if (u_unlikely(atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) == 0))
 			atomic_store_explicit(&ch->arm.by_app, 1, memory_order_relaxed);
 	}
-	/* Behind a message a break can wait until a poll finds none, or until credit goes back. */
+	/* After a message a break can wait until a poll finds none, or until credit goes back. */
 	if (got != NVI_RX_MESSAGE && u_unlikely(nvi_chan_breaks(ch)))
 		return poll_broken(ch, came);
 	if (u_unlikely(tx_can_go_on(ch)))
@@ -68,7 +68,7 @@ bool nvi_watch(struct vi_vi *vi, struct vi_watch *out)
 	if (ch->rx.unwatched != 0 || ch->placeholder_mem != NULL || nvi_chan_breaks(ch) ||
 	    atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0)
 		return false;
-	/* Also where a scan for a doorbell moved packets last. */
+	/* Set also if a scan for a doorbell was the last to move packets. */
 	if (u_unlikely(atomic_load_explicit(&ch->arm.by_app, memory_order_relaxed) == 0))
 		atomic_store_explicit(&ch->arm.by_app, 1, memory_order_relaxed);
 	out->word = &ch->in_slots[n & ch->in_mask].head.seq;
@@ -121,7 +121,7 @@ static int progress_tx(struct nvi_chan *ch)
 int nvi_progress_chan(struct nvi_chan *ch, bool by_app)
 {
 	bool broken = false;
-	/* Where rx_lock is free, progress_rx() checks whether the peer has written anything. */
+	/* If rx_lock is free, progress_rx() checks if the peer has written anything. */
 	bool go_on = atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) != 0;
 	int moved = progress_rx(ch, by_app, &broken, &go_on);
 
@@ -165,8 +165,8 @@ int nvi_scan(struct nvi_nic *nic, bool all)
 	int moved = 0;
 
 	/*
-	 * Downwards: a channel that is unlisted is replaced by the last one, which was seen
-	 * before.
+	 * Goes through the list downwards: a channel that is unlisted is replaced by the last one,
+	 * which was seen before.
 	 */
 	do {
 		count = 0;
@@ -179,15 +179,16 @@ int nvi_scan(struct nvi_nic *nic, bool all)
 			if (!wants_progress(ch, all))
 				continue;
 			/*
-			 * Polled from now on, even if progress fails because another thread has its
-			 * lock: the peer has rung for the notify request and does not ring again.
+			 * The channel is polled from now on, even if progress fails because another
+			 * thread has its lock: the peer has rung for the notify request and does
+			 * not ring again.
 			 */
 			disarmed |= nvi_make_polled(ch);
 			ready[count++] = ch;
 		}
 		u_lock_drop(&nic->chan_lock);
 		/*
-		 * Channels outlive their connections: progress on one that closed meanwhile does
+		 * Channels outlive their connections: progress on one that has closed since does
 		 * nothing.
 		 */
 		for (uint32_t i = 0; i < count; i++)

@@ -184,7 +184,7 @@ static void nvi_wake(struct vi_nic *vi_nic)
 {
 	struct nvi_nic *nic = vi_nic->prov;
 
-	/* Also for a thread that has a ticket and does not sleep yet: no check of nic->sleepers. */
+	/* nic->sleepers is not checked, since a thread may have a ticket and not sleep yet. */
 	port_irq_kick(nic->irq, nic->db_mask);
 }
 

@@ -18,7 +18,7 @@ void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, 
 	u_out_store32(&ch->out, &slot->head.seq, w_seq(n));
 }
 
-/* Fills the retransmit slot: a copy of the slot as published, and the source of its payload. */
+/* Fills the retransmit slot with a copy of the slot as published, and with the source of its payload. */
 static void hold(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
 		 uint32_t more_len)
 {
@@ -73,7 +73,10 @@ bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n)
 
 /* ---- asking for credit ----------------------------------------------------------------------- */
 
-/* Takes in credit.  What waits for it goes on in the next round, which does not see it come any more. */
+/*
+ * Takes in credit.  Sends that wait for it continue in the next round, which would not see that it
+ * came, so this sets tx.more.
+ */
 static int take_credit(struct nvi_chan *ch)
 {
 	const struct vi_wq *sq = &ch->vi->sq;
@@ -105,8 +108,8 @@ bool nvi_tx_drained(struct nvi_chan *ch)
 		ch->tx.drains = true;
 		atomic_store_explicit(&ch->tx.waiting, 1, memory_order_release);
 		/*
-		 * Rings unasked: where the peer's application does not poll, its engine must wake
-		 * to give credit.
+		 * Rings without a notify request: if the peer's application does not poll, its
+		 * engine must wake to give credit.
 		 */
 		if (ch->placeholder_mem == NULL)
 			nvi_ring(ch);

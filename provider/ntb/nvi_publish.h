@@ -37,19 +37,19 @@ static inline void nvi_note_slot(struct nvi_chan *ch, uint8_t op, uint8_t flags,
 	}
 }
 
-/* Where slot n of the peer's fifo lies. */
+/* Returns the address of slot n of the peer's fifo. */
 static inline struct w_slot *nvi_slot_out(const struct nvi_chan *ch, uint32_t n)
 {
 	return &ch->out_slots[n & ch->out_mask];
 }
 
 /*
- * The line that a post prefetches first of all.  If a message of the peer has come since the last send,
- * that is the next slot's, which the peer polls, so that the line has to come anyway; else it is that of
- * a later slot, which the peer does not poll yet.  The address of the latter is odd.
+ * Chooses the line that a post prefetches first.  If a message of the peer has come since the last send, it is that
+ * of the next slot: the peer polls that, but the line has to be fetched in any case.  Otherwise it is that of a later
+ * slot, which the peer does not poll yet.  The address of the latter is odd.
  *
- * None is prefetched after a longer message: while the next such one waits for a second line, or is copied into
- * the payload buffer, the peer's polls would take the line back.
+ * No line is prefetched after a longer message: while the next message of this kind waits for a second line, or is
+ * copied into the payload buffer, the peer's polls would take the line back.
  *
  * nvi_prefetch_later(): a message was sent that took `length` bytes.  nvi_prefetch_next(): one came.
  */
@@ -75,10 +75,7 @@ static inline void nvi_prefetch_next(struct nvi_chan *ch)
 		vi_prefetch_hint(ch->vi, nvi_slot_out(ch, n - NVI_TX_AHEAD));
 }
 
-/*
- * Enters slot `seq`, the next one, which was just published; `cursor`: the end of its payload in the
- * payload buffer.
- */
+/* Counts slot `seq`, the next one, as published; `cursor`: the end of its payload in the payload buffer. */
 static inline void nvi_slot_published(struct nvi_chan *ch, uint32_t seq, uint64_t cursor,
 				      uint8_t flags)
 {
@@ -90,8 +87,9 @@ static inline void nvi_slot_published(struct nvi_chan *ch, uint32_t seq, uint64_
 }
 
 /*
- * Publishes the next slot: `line` up to its sequence word, `more_len` bytes of `more` behind that,
- * and last the sequence word.  On resumable channels a copy is held.  Does not ring.
+ * Publishes the next slot: writes `line` up to its sequence word, `more_len` bytes of `more` into
+ * its second line, and last the sequence word.  On resumable channels it holds a copy.  Does not
+ * ring.
  */
 void nvi_publish(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
 		 uint32_t more_len, uint64_t cursor);
@@ -101,17 +99,17 @@ void nvi_publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags);
 void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, const uint8_t *more,
 		    uint32_t more_len);
 /*
- * Publishes the answer to a read of n <= W_INLINE_MAX bytes in one slot; false, and nothing done,
- * when the answer has to wait.  Caller holds both locks.
+ * Publishes the answer to a read of n <= W_INLINE_MAX bytes in one slot; returns false, and does
+ * nothing, when the answer has to wait.  Caller holds both locks.
  */
 bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n);
 /*
- * Has the peer consumed all that had been sent when this was asked first? Asks it for credit.
- * Caller holds tx_lock and asks again when credit came.
+ * Has the peer consumed everything that had been sent when this was first called?  Asks the peer
+ * for credit.  Caller holds tx_lock and calls again when credit came.
  */
 bool nvi_tx_drained(struct nvi_chan *ch);
 
-/* Is a slot free, and nothing under way that the next message would have to follow? */
+/* Is a slot free, and is nothing under way for which the next message must wait? */
 static inline bool nvi_may_publish(const struct nvi_chan *ch)
 {
 	return ch->tx.msg.op == 0 && ch->tx.seq != ch->tx.limit &&
@@ -120,15 +118,15 @@ static inline bool nvi_may_publish(const struct nvi_chan *ch)
 		       atomic_load_explicit(&ch->answers.tail, memory_order_relaxed);
 }
 
-/* As nvi_may_publish(), and nvi_publish_plain() may be used. */
+/* As nvi_may_publish(); and may nvi_publish_plain() be used? */
 static inline bool nvi_may_publish_plain(const struct nvi_chan *ch)
 {
 	return ch->plain && nvi_may_publish(ch);
 }
 
 /*
- * Publishes a message of one slot, whose inline payload the caller has stored: the header and,
- * last, the sequence word.  Does not ring.
+ * Publishes a message of one slot, whose inline payload the caller has stored: writes the header
+ * and, last, the sequence word.  Does not ring.
  */
 static inline void nvi_store_plain(struct nvi_chan *ch, struct w_slot *slot, uint8_t op,
 				   uint32_t length, uint32_t imm, uint8_t flags)
@@ -144,7 +142,7 @@ static inline void nvi_store_plain(struct nvi_chan *ch, struct w_slot *slot, uin
 	nvi_slot_published(ch, seq, ch->tx.cursor, flags);
 }
 
-/* As nvi_store_plain(), and rings if the peer asked for that. */
+/* As nvi_store_plain(); rings if the peer asked for that. */
 static inline void nvi_publish_plain(struct nvi_chan *ch, struct w_slot *slot, uint8_t op,
 				     uint32_t length, uint32_t imm, uint8_t flags)
 {

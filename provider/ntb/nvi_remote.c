@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A mapping is asked for by the messages of grants (struct w_grant) under a number of its own, and the
- * owner takes it back by them.  It is of memory of this host, so the port maps it as inbound memory,
- * which may be loaded; decorators do not delay what is stored there.
+ * This end asks for a mapping by the messages of grants (struct w_grant) under a number of its own, and the owner
+ * takes it back by them.  The memory is of this host, so the port maps it as inbound memory, which may be loaded;
+ * decorators do not delay stores into it.
  *
- * The program may be loading or storing when the right ends.  So the range stays mapped: memory that was
- * mapped elsewhere is moved over it (mremap()), and a thread that comes to a page meanwhile waits in the
- * kernel and finds the new one.  Unlike mmap() that needs no memory once it has begun, and so cannot
- * fail half-way.
+ * The program may be loading or storing when the right ends.  So the range stays mapped: private memory that was
+ * mapped elsewhere is moved over it (mremap()), and a thread that accesses a page during the move waits in the kernel
+ * and finds the new page.  Unlike mmap() this needs no memory once it has begun, so it cannot fail in the middle.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,26 +23,26 @@
 #define ANSWER_NS INT64_C(5000000000)
 #define NAP_NS 1000000
 /*
- * The question is repeated at first after this time, then after twice as long: agents drop messages
- * about a connection that one end does not know to be made yet.
+ * The request is repeated after this time, then after twice as long, and so on: agents drop
+ * messages about a connection while one end does not know that it is made.
  */
 #define AGAIN_NS INT64_C(10000000)
 #define PAGE 4096u
 
 enum state { ASKED, HELD, LOST };
 
-/* A mapping, from the question on; in ch->remotes, under tx_lock. */
+/* A mapping, from its request on; in ch->remotes, under tx_lock. */
 struct nvi_remote {
 	struct nvi_remote *next;
 	uint64_t number; /* in messages, and the token of the request that waits */
 	uint32_t handle;
 	enum state state;
 	uint64_t addr, length; /* at the peer */
-	struct port_map map;   /* from the beginning of the slice on; of no length while ASKED */
-	void *at;	       /* what the program got */
+	struct port_map map;   /* from the beginning of the slice on; its length is 0 while ASKED */
+	void *at;	       /* the pointer that the program got */
 };
 
-/* The place of the mapping with this number, which holds NULL when there is none. */
+/* Returns the place of the mapping with this number, which holds NULL when there is none. */
 static struct nvi_remote **find(struct nvi_chan *ch, uint64_t number)
 {
 	struct nvi_remote **at = &ch->remotes;
@@ -77,7 +76,7 @@ static void answer(struct nvi_nic *nic, const struct nvi_remote *r, int err)
 
 /* ---- the end of the right --------------------------------------------------------------------- */
 
-/* Puts private memory in the place of the peer's.  0 or -errno: then the peer's memory is still there. */
+/* Replaces the peer's memory by private memory.  0; or -errno, and the peer's memory is still mapped. */
 static int exchange(const struct nvi_remote *r)
 {
 	size_t len = u_align_up(r->map.len, PAGE);
@@ -95,7 +94,7 @@ static int exchange(const struct nvi_remote *r)
 	return err;
 }
 
-/* Returns whether the peer's memory is not mapped any more. */
+/* Ends access to the peer's memory.  False: it is still mapped. */
 static bool lose(struct nvi_nic *nic, struct nvi_remote *r)
 {
 	int err;
@@ -163,7 +162,7 @@ static int deny_errno(uint64_t reason)
 	}
 }
 
-/* A second answer, to a question that was repeated, changes nothing. */
+/* Handles GIVE; a second one, to a request that was repeated, changes nothing. */
 void nvi_remote_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 			uint64_t conn, int fd)
 {
@@ -185,7 +184,10 @@ void nvi_remote_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w
 		nvi_grant_tell_about(nic, conn, W_GRANT_GONE, m->handle, m->map);
 }
 
-/* Comes as answer to a question, too, while the owner changes rights: then it is asked again. */
+/*
+ * Handles TAKE.  It is also the answer to a request while the owner changes rights: then the
+ * request is made again.
+ */
 void nvi_remote_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 			uint64_t conn)
 {
@@ -206,7 +208,7 @@ void nvi_remote_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-/* Enters the mapping that is asked for. */
+/* Enters a mapping as asked for, before the request is sent. */
 static int begin(struct nvi_chan *ch, struct nvi_remote *r, uint64_t *conn_out)
 {
 	struct vi_vi *vi = ch->vi;
@@ -231,7 +233,7 @@ static int begin(struct nvi_chan *ch, struct nvi_remote *r, uint64_t *conn_out)
 	return err;
 }
 
-/* Asks, and waits for the answer; 0: the memory is mapped. */
+/* Sends the request, repeats it, and waits for the answer; 0: the memory is mapped. */
 static int ask(struct nvi_nic *nic, struct nvi_req *req, uint64_t conn, uint32_t handle,
 	       int64_t deadline)
 {
@@ -271,7 +273,7 @@ static int finish(struct nvi_chan *ch, uint64_t number, int err, bool *give_back
 	return err;
 }
 
-/* -EAGAIN: the owner is changing rights to the memory. */
+/* Makes one attempt to map.  -EAGAIN: the owner is changing rights to the memory. */
 static int map_once(struct nvi_chan *ch, struct nvi_remote *r, int64_t deadline, void **out)
 {
 	uint32_t handle = r->handle;

@@ -9,7 +9,7 @@
 #include "nvi_chan.h"
 #include "w_grant.h"
 
-/* The provider's operations; no locks held. */
+/* vi_provider_ops for mappings; no locks held. */
 int nvi_remote_map(struct vi_vi *vi, uint64_t addr, uint64_t len, uint32_t handle, void **out);
 int nvi_remote_unmap(struct vi_vi *vi, void *at);
 
@@ -18,13 +18,13 @@ int nvi_remote_unmap(struct vi_vi *vi, void *at);
  * holds both locks.
  */
 void nvi_remotes_lose(struct nvi_chan *ch);
-/* Unmaps all, also what was lost before.  Caller holds both locks. */
+/* Unmaps all, including memory to which the right was lost before.  Caller holds both locks. */
 void nvi_remotes_end(struct nvi_chan *ch);
 
-/* The owner's answer, with the descriptor of its slice or -1.  No locks held. */
+/* Handles the owner's answer, with the descriptor of its slice or -1.  No locks held. */
 void nvi_remote_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 			uint64_t conn, int fd);
-/* The owner takes the memory back.  No locks held. */
+/* Handles TAKE: the owner takes the memory back.  No locks held. */
 void nvi_remote_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 			uint64_t conn);
 

@@ -14,7 +14,7 @@ struct nvi_req {
 	bool done, cancelled;
 	bool opening; /* the control thread is mapping the connection */
 	int err;      /* the provider's own failure, when done */
-	int fd;	      /* that came with the answer, -1 */
+	int fd;	      /* descriptor that came with the answer, or -1 */
 	union {
 		struct w_ctl_hdr hdr;
 		uint8_t bytes[W_CTL_MAX];
@@ -29,32 +29,32 @@ struct nvi_req {
 	} answer;
 };
 
-/* Does not wait for the agent, which takes messages in the order of these calls. */
+/* Sends a message to the agent, without waiting; the agent gets messages in the order of these calls. */
 int nvi_ctl_send(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
-/* As nvi_ctl_send(), but holds nothing for later: -EAGAIN where the socket has no room. */
+/* As nvi_ctl_send(), but holds nothing for later: -EAGAIN if the socket has no room. */
 int nvi_ctl_try(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
-/* Sends a message that has the name of a connection and nothing else. */
+/* Sends a message that has only the name of a connection. */
 void nvi_ctl_send_conn(struct nvi_nic *nic, enum w_ctl_type type, uint64_t conn);
 
 /* Enters a request under a new token; -ENOTCONN when the agent is gone. */
 int nvi_req_begin(struct nvi_nic *nic, struct nvi_req *req, struct vi_vi *vi);
 /*
- * Waits.  Returns the answer's own 0 or -errno; -EINPROGRESS when there is none at the deadline.
- * Cancellation is off; while nvi_req_wait_cancel() waits it is in the state `cancel`, which the
- * thread had before.
+ * Wait for the answer.  Return its 0 or -errno; -EINPROGRESS when there is none at the deadline.
+ * Cancellation of the thread is off; while nvi_req_wait_cancel() waits it is in the state `cancel`,
+ * which the thread had before.
  */
 int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline);
 int nvi_req_wait_cancel(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel);
-/* Leaves the table; descriptors not taken are closed. */
+/* Removes the request from the table, and closes descriptors that were not taken. */
 void nvi_req_end(struct nvi_nic *nic, struct nvi_req *req);
-/* The request with this token, or NULL.  Caller holds ctl_lock. */
+/* Returns the request with this token, or NULL.  Caller holds ctl_lock. */
 struct nvi_req *nvi_req_find(struct nvi_nic *nic, uint64_t token);
 /*
  * Wakes the thread that waits for the request; `answer`: W_CTL_MAX bytes, or NULL.  Caller holds
  * ctl_lock.
  */
 void nvi_req_finish(struct nvi_req *req, const void *answer, int err);
-/* begin, send, wait, end: for requests that the agent answers at once. */
+/* Begins a request, sends it, waits for the answer and ends it: for requests that the agent answers at once. */
 int nvi_ctl_call(struct nvi_nic *nic, struct nvi_req *req, void *msg, enum w_ctl_type type,
 		 uint32_t len, uint64_t *token_in_msg);
 int nvi_status_errno(uint32_t status);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that go on over another path.
+ * Connections that continue over another path.
  *
  * A resumable channel is not broken when its link or a relay is lost.  It is suspended: slots that
- * came are consumed, the slices are unmapped, and memory of this process takes their place.  The
- * consumer notices nothing; its sends are written there, as far as credit lasts, and held (struct
- * nvi_retx_slot).  When the agents have found another path each end reports how many slots it
+ * came are consumed, the slices are unmapped, and memory of this process is mapped in their place.
+ * The consumer notices nothing; its sends are written there while there is credit, and held (struct
+ * nvi_retx_slot).  When the agents have found another path, each end reports how many slots it has
  * consumed.  Slots keep their numbers and their places in the payload buffer: each end publishes
- * again the slots that the other did not consume.
+ * again the slots that the other has not consumed.
  *
- * Payload in the payload buffer is taken from its source again.  It is still there: a descriptor
- * whose data went through the payload buffer completes when the peer has consumed it.
+ * Payload in the payload buffer is copied from its source again.  The source still exists: a
+ * descriptor whose data went through the payload buffer completes when the peer has consumed it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static size_t slice_bytes(uint32_t mask, uint32_t payload_bytes)
 	return w_slice_bytes(mask + 1, payload_bytes);
 }
 
-/* Memory for an inbound slice that no peer writes, and for an outbound one that no peer reads. */
+/* Makes memory for an inbound slice that no peer writes, and for an outbound one that no peer reads. */
 static uint8_t *placeholder_make(const struct nvi_chan *ch)
 {
 	size_t in = slice_bytes(ch->in_mask, ch->in_payload_bytes);
@@ -74,8 +74,8 @@ static bool may_go_on(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 }
 
 /*
- * Lists the channel as polled: neither end was asked to ring over the new slices. Caller holds both
- * locks.
+ * Lists the channel as polled: neither end was asked to ring over the new slices.  Caller holds
+ * both locks.
  */
 static int list_anew(struct nvi_chan *ch)
 {
@@ -125,7 +125,7 @@ int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 	if (may_go_on(ch, nic, conn)) {
 		nvi_rx_drain(ch);
 		u_biased_take(&vi->tx_lock);
-		/* A slot that came last may have broken the connection. */
+		/* One of the last slots may have broken the connection. */
 		if (may_go_on(ch, nic, conn) && !nvi_chan_breaks(ch))
 			err = suspend(ch, consumed_out);
 		u_biased_drop(&vi->tx_lock);
@@ -157,7 +157,7 @@ static int take_consumed(struct nvi_chan *ch, const struct w_consumed *consumed)
 											  : -EPROTO;
 }
 
-/* Gives the channel the parts `p`, and puts its old ones into `p`. Caller holds both locks. */
+/* Gives the channel the parts `p`, and puts its old ones into `p`.  Caller holds both locks. */
 static void change_parts(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {
 	struct nvi_parts old = { .port = ch->port_use, .placeholder_mem = ch->placeholder_mem };
@@ -191,7 +191,7 @@ static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi
 	if (list_anew(ch) != 0)
 		return -ENOMEM;
 	nvi_adverts_again(ch);
-	/* Where a source is gone the connection is marked to be broken. */
+	/* If a source is gone, the connection is marked to be broken. */
 	if (nvi_retransmit(ch) == 0) {
 		nvi_ring_slots(ch);
 		/* Continues sends that waited for the credit just taken in. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that go on over another path. */
+/* Connections that continue over another path. */
 #ifndef NVI_RESUME_H
 #define NVI_RESUME_H
 
@@ -11,10 +11,10 @@
  */
 int nvi_chan_suspend(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn,
 		     struct w_consumed *consumed_out);
-/* Resumes a suspended channel over the slices of `linked`.  Takes the descriptors in every case. */
+/* Resumes a suspended channel over the slices of `linked`.  Takes over the descriptors, also on failure. */
 int nvi_chan_resume(struct nvi_chan *ch, struct nvi_nic *nic, const struct w_linked *linked,
 		    int fd_in, int fd_out);
-/* The agent was told that the channel continues: what is sent over the connection is passed on again. */
+/* The agent was told that the channel continues, so it passes on messages to the peer's process again. */
 void nvi_chan_confirmed(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn);
 
 #endif

@@ -71,7 +71,7 @@ int nvi_retransmit(struct nvi_chan *ch)
 		if ((k->line.head.flags & W_F_BUFFERED) &&
 		    payload_again(ch, k, w_payload_place(&cursor, ch->out_payload_bytes, frag)) !=
 			    0) {
-			/* The slots behind it are not sent. */
+			/* The slots after it are not sent. */
 			ch->tx.seq = n;
 			lost_source(ch, k);
 			return -EFAULT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A header is copied once, the copy is checked (w_slot_check()), the copy is used.  Slots are
- * consumed by slot_consumed() alone.
+ * Receiving.  A header is copied once, the copy is checked (w_slot_check()), and only the copy is
+ * used.  Only slot_consumed() marks slots as consumed.
  */
 #include <errno.h>
 
@@ -18,17 +18,17 @@
 #include "u_trace.h"
 #include "vi_wq_hot.h"
 
-#define RX_AHEAD 2u   /* slots fetched ahead of the one that is consumed */
-#define RX_SPAN 4096u /* bytes of the payload buffer asked for at once */
+#define RX_AHEAD 2u   /* slots prefetched ahead of the one that is consumed */
+#define RX_SPAN 4096u /* bytes of the payload buffer that are prefetched together */
 
-/* Slot n is consumed, though it is not yet returned as credit. */
+/* Marks slot n as consumed; it is not yet returned as credit. */
 static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
 {
 	/* A: pairs with nvi_offer_read(): the slot's bytes are in their places. */
 	atomic_store_explicit(&ch->rx.seq, n + 1, memory_order_release);
 }
 
-/* Where the payload of a fragment lies in the payload buffer. */
+/* Returns the address of a fragment's payload in the payload buffer. */
 static inline const uint8_t *place_payload(struct nvi_chan *ch, uint8_t flags, uint32_t length)
 {
 	if (flags & W_F_REWOUND)
@@ -39,7 +39,7 @@ static inline const uint8_t *place_payload(struct nvi_chan *ch, uint8_t flags, u
 
 /* ---- the fast path --------------------------------------------------------------------------- */
 
-/* What the fast path knows of a slot, each word loaded once: the peer may change the slot. */
+/* The words of a slot that the fast path uses, each loaded once: the peer may change the slot. */
 struct plain_slot {
 	struct vi_wqe *wqe; /* the receive for its message */
 	uint64_t what;	    /* W_WHAT(), and above it the immediate data */
@@ -47,8 +47,8 @@ struct plain_slot {
 };
 
 /*
- * Is it a whole message for a receive that was checked when it was posted?  Of `what` the caller
- * looks at flags and immediate data.
+ * Is the slot a whole message for a receive that was checked when it was posted?  The caller checks
+ * the flags and the immediate data in `what`.
  */
 static inline bool read_plain(struct nvi_chan *ch, const struct w_slot *slot, struct plain_slot *s)
 {
@@ -66,7 +66,7 @@ static inline bool read_plain(struct nvi_chan *ch, const struct w_slot *slot, st
 			vi_state(vi) == VIP_STATE_CONNECTED);
 }
 
-/* The payload has been placed: completes the receive. */
+/* Completes the receive, when the payload has been placed. */
 static inline __attribute__((always_inline)) void
 finish_plain(struct nvi_chan *ch, uint32_t n, const struct plain_slot *s, uint32_t status)
 {
@@ -82,7 +82,7 @@ finish_plain(struct nvi_chan *ch, uint32_t n, const struct plain_slot *s, uint32
 	vi_wq_complete_next(&vi->rq, true, s->wqe, status, s->frag);
 }
 
-/* Of the payload buffer credit goes back by the quarter. */
+/* Makes credit due when a quarter of the payload buffer was consumed. */
 static inline void ack_payload(struct nvi_chan *ch)
 {
 	if (ch->rx.cursor - ch->rx.cursor_credited >= ch->in_payload_bytes / 4)
@@ -105,7 +105,7 @@ static inline bool place_inline(struct nvi_chan *ch, const struct w_slot *slot,
 	return true;
 }
 
-/* Copies bytes [off, off + n) of the slot's inline payload, of a message of a packed slot. */
+/* Copies bytes [off, off + n) of the inline payload, a message of a packed slot. */
 static inline __attribute__((always_inline)) void
 copy_packed(uint8_t *dst, const struct w_slot *slot, uint32_t off, uint32_t n)
 {
@@ -122,7 +122,10 @@ copy_packed(uint8_t *dst, const struct w_slot *slot, uint32_t off, uint32_t n)
 	}
 }
 
-/* Copies `count` messages into the memory of the next receives; false when one of these is not as `first` is. */
+/*
+ * Copies `count` messages into the memory of the next receives; false when one of these is too
+ * short or was checked at another version of the TPT than `first`.
+ */
 static inline __attribute__((always_inline)) bool place_packed_of(const struct vi_wq *rq,
 								  const struct w_slot *slot,
 								  uint32_t count, uint32_t length,
@@ -150,8 +153,8 @@ static inline bool place_packed(const struct vi_wq *rq, const struct w_slot *slo
 }
 
 /*
- * As consume_plain(), with several messages; `s` is what was read of the slot for the first of them.  All have
- * receives, or none is taken: their bytes may be in memory of these nevertheless.
+ * As consume_plain(), with several messages; `s` was read from the slot for the first of them.  Either all have
+ * receives, or no receive is taken; then some of their bytes may still have been copied into the receives' memory.
  */
 static __attribute__((noinline)) bool consume_packed(struct nvi_chan *ch, const struct w_slot *slot,
 						     uint32_t n, const struct plain_slot *s)
@@ -200,7 +203,10 @@ static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_
 		if ((s.what & W_WHAT(0, W_F_REWOUND)) != 0 || !place_inline(ch, slot, &s))
 			return false;
 	} else {
-		/* Where receives are to be advertised, a message that could be placed has it done. */
+		/*
+		 * While receives are to be advertised, a message that could be placed takes the
+		 * slow path, which advertises them.
+		 */
 		if (s.frag > w_frag_max(ch->in_payload_bytes) ||
 		    (ch->rx.adverts_due && s.frag >= VI_LONG_RECV))
 			return false;
@@ -228,9 +234,9 @@ static __attribute__((noinline)) bool consume_longer(struct nvi_chan *ch, const 
 }
 
 /*
- * Consumes a whole message in one slot, or several, for plain receives that were checked when they were
- * posted, and returns true.  Returns false, and changes nothing, for any other slot, also for all that is
- * malformed: that takes the slow path.
+ * Consumes a whole message in one slot, or several, for plain receives that were checked when they were posted, and
+ * returns true.  Returns false, and changes nothing, for any other slot, including malformed ones: those take the
+ * slow path.
  */
 static inline bool consume_plain(struct nvi_chan *ch, const struct w_slot *slot, uint32_t n)
 {
@@ -251,7 +257,7 @@ static inline bool consume_plain(struct nvi_chan *ch, const struct w_slot *slot,
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Copies and checks the next slot. -EAGAIN: none, -EPROTO: nonsense. */
+/* Copies and checks the next slot.  -EAGAIN: there is none; -EPROTO: it is malformed. */
 static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
@@ -267,7 +273,7 @@ static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 	s->frag = slot->head.frag;
 	s->in = slot;
 	s->buffered = NULL;
-	/* The copies above must not be made again from the slot, which the peer may change. */
+	/* The compiler must not load the slot again instead of using the copies: the peer may change the slot. */
 	__asm__ volatile("" : "+m"(*s));
 	if (s->op == W_OP_WRITE || s->op == W_OP_READ_REQ || s->op == W_OP_ATOMIC_REQ) {
 		memcpy(&s->rdma, slot->data, sizeof(s->rdma));
@@ -310,7 +316,7 @@ static void take_in(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 	case W_OP_ATOMIC_REQ:
 		nvi_rx_atomic_request(ch, s);
 		break;
-	case W_OP_NOP: /* W_F_ACK is all that matters of it */
+	case W_OP_NOP: /* only its W_F_ACK matters */
 		break;
 	}
 }
@@ -340,7 +346,7 @@ static inline bool credit_due(const struct nvi_chan *ch)
 	return (int32_t)(n - ch->rx.due) >= 0;
 }
 
-/* Returns whether credit went back. */
+/* Counts consumed slots, makes the channel polled, and returns credit that is due.  True if credit went back. */
 static inline bool after_rx(struct nvi_chan *ch, uint32_t consumed)
 {
 	ch->vi->counters.SlotsReceived += consumed;
@@ -359,7 +365,10 @@ static inline bool after_rx(struct nvi_chan *ch, uint32_t consumed)
 	return true;
 }
 
-/* The slots of a sender that is ahead are written; those of one that is not would be stolen from it. */
+/*
+ * Prefetches a later slot in a stream of messages.  A sender that is ahead has already written it;
+ * from one that is not, the prefetch would take the line away.
+ */
 static inline void rx_prefetch(struct nvi_chan *ch, uint32_t n)
 {
 	const struct w_slot *slot = nvi_slot_in(ch, n + RX_AHEAD);
@@ -418,7 +427,8 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget)
 		take_in(ch, &s);
 		consumed++;
 		/*
-		 * A slot that breaks the connection is not consumed: credit would acknowledge it.
+		 * A slot that breaks the connection is not counted as consumed: credit would
+		 * acknowledge it.
 		 */
 		if (u_unlikely(nvi_chan_has_fault(ch, NVI_FAULT_RX)))
 			break;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receiving: from slots into receive descriptors and registered memory. */
+/* Receiving: moves messages from slots to receive descriptors and registered memory. */
 #ifndef NVI_RX_H
 #define NVI_RX_H
 
 #include "nvi_chan.h"
 
-#define NVI_RX_BATCH 32u /* slots consumed before the lock is let go */
+#define NVI_RX_BATCH 32u /* slots consumed before the lock is dropped */
 
 /*
  * Consumes up to `budget` slots.  Returns how many.  Caller holds rx_lock, and calls
@@ -15,8 +15,8 @@ int nvi_rx(struct nvi_chan *ch, uint32_t budget);
 enum nvi_rx_came {
 	NVI_RX_NOTHING,
 	/*
-	 * One slot of plain messages, which found no fault, and for which no credit went back: a thread that
-	 * always finds one has to ask for breaks now and then.
+	 * One slot of plain messages, which found no fault, and for which no credit went back: a thread that always
+	 * finds one has to check for breaks now and then.
 	 */
 	NVI_RX_MESSAGE,
 	NVI_RX_ANY
@@ -27,10 +27,10 @@ enum nvi_rx_came {
  * for one message.
  */
 enum nvi_rx_came nvi_rx_next(struct nvi_chan *ch);
-/* Gives back all credit now. Caller holds rx_lock. */
+/* Returns all credit now.  Caller holds rx_lock. */
 void nvi_rx_return_credit(struct nvi_chan *ch);
 
-/* Slot n of this end's fifo. */
+/* Returns the address of slot n of this end's fifo. */
 static inline const struct w_slot *nvi_slot_in(const struct nvi_chan *ch, uint32_t n)
 {
 	return &ch->in_slots[n & ch->in_mask];

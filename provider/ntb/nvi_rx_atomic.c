@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread that consumes the request executes it, by an instruction of the processor: so it is
- * atomic with respect to all threads that reach the memory, of this process and of others.
+ * Atomic operations of the peer.  The thread that consumes the request executes it, by an instruction of the
+ * processor: so it is atomic with respect to all threads that have access to the memory, in this process and in
+ * others.
  *
- * Executed once: the slot is consumed under the lock under which it was executed, and slots are
- * published again on another path only from the first that was not consumed.  The answer is a slot as
- * any, or waits in the queue of answers, which outlives the path.
+ * It is executed once: the slot is consumed before the lock is dropped under which it was executed, and slots are
+ * published again over another path only from the first that was not consumed.  The answer is an ordinary slot, or
+ * waits in the queue of answers, which outlives the path.
  */
 #include "nvi_rx_atomic.h"
 #include "nvi_publish.h"
 #include "nvi_rx_read.h"
 #include "vi_wq_hot.h"
 
-/* A message of another process orders this and what the program does with the memory. */
+/* A message of another process orders this operation and the program's accesses to the memory. */
 #define DEFINE_OPERATE(bits)                                                                       \
 	U_ORDERED_OUTSIDE                                                                          \
 	static uint##bits##_t operate##bits(uint##bits##_t *at, const struct w_atomic *a)          \
@@ -42,7 +43,7 @@
 DEFINE_OPERATE(32)
 DEFINE_OPERATE(64)
 
-/* The memory, or NULL: the VI or the region does not allow the operation. */
+/* Returns the memory, or NULL: the VI or the region does not allow the operation. */
 static void *find_target(struct nvi_chan *ch, const struct w_rdma *rdma)
 {
 	struct vi_vi *vi = ch->vi;
@@ -53,7 +54,7 @@ static void *find_target(struct nvi_chan *ch, const struct w_rdma *rdma)
 			    VI_REMOTE_WRITE | VI_REMOTE_READ);
 }
 
-/* At once if nothing has to go before it, else when it is its turn. */
+/* Sends the answer at once if nothing has to go before it, else queues it. */
 static void send_answer(struct nvi_chan *ch, const struct nvi_answer *answer)
 {
 	bool sent;

@@ -105,8 +105,8 @@ void nvi_rx_count(struct nvi_chan *ch, uint32_t total)
 /* ---- sends ----------------------------------------------------------------------------------- */
 
 /*
- * Are the bytes of a placed message in the receive's memory, as it was advertised?  0, or -EFAULT when
- * the receive's segment is another now.
+ * Are the bytes of a placed message in the receive's memory, as it was advertised?  0, or -EFAULT when the receive
+ * now has another segment.
  */
 static int is_there(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {

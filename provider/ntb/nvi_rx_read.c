@@ -25,7 +25,7 @@ void nvi_rx_queue_answer(struct nvi_chan *ch, const struct nvi_answer *answer)
 
 	ch->answers.queue[tail % NVI_READS_MAX] = *answer;
 	atomic_store_explicit(&ch->answers.tail, tail + 1, memory_order_release);
-	/* The thread that makes progress goes on with sending when it has dropped rx_lock. */
+	/* The thread that makes progress continues sending when it has dropped rx_lock. */
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_tx_update_waiting(ch);
 	u_biased_drop(&ch->vi->tx_lock);
@@ -121,7 +121,7 @@ static void end_read_response(struct nvi_chan *ch)
 	u_biased_drop(&ch->vi->tx_lock);
 }
 
-/* The whole answer to a plain read, in one slot; false, and nothing done, for any other. */
+/* Places the whole answer to a plain read, in one slot.  Returns false, and does nothing, for any other. */
 static bool place_whole_read_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	uint32_t head = atomic_load_explicit(&ch->rx.read_head, memory_order_relaxed);

@@ -4,8 +4,8 @@
 #include "u_trace.h"
 
 /*
- * Where bytes [done, done + n) of the write go, or NULL. Checked for each fragment: regions come
- * and go.
+ * Returns the memory for bytes [done, done + n) of the write, or NULL.  It is checked for each
+ * fragment, because regions can be deregistered.
  */
 static uint8_t *write_target(struct nvi_chan *ch, uint32_t n)
 {
@@ -18,8 +18,8 @@ static uint8_t *write_target(struct nvi_chan *ch, uint32_t n)
 }
 
 /*
- * The immediate data of a write: completes a receive descriptor with `error` bits.
- * False when that failed, and the message with it.
+ * Takes in the immediate data of a write: completes a receive descriptor with `error` bits.  False
+ * when that failed, and with it the message.
  */
 static bool write_immediate(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint32_t error)
 {
@@ -41,7 +41,7 @@ static bool write_immediate(struct nvi_chan *ch, const struct nvi_rx_slot *s, ui
 	return true;
 }
 
-/* With immediate data the receive descriptor reports the refusal, else an event does. */
+/* Refuses a write: with immediate data the receive descriptor reports it, else an event does. */
 static void refuse_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	struct nvi_rx_message *m = &ch->rx.msg;
@@ -71,7 +71,7 @@ static void place_write(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint8_
 	u_copy_last_last(dst, bytes, s->frag);
 }
 
-/* The first fragment of an RDMA write: one to memory that the peer may not write is refused. */
+/* Takes in the first fragment of an RDMA write: refuses one to memory that the peer may not write. */
 static void begin_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	struct nvi_rx_message *m = &ch->rx.msg;
@@ -114,7 +114,7 @@ void nvi_rx_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 		nvi_rx_count(ch, m->total);
 }
 
-/* Only on the unreliable level the sender goes on after that. */
+/* Only on the unreliable level does a correct sender continue after that. */
 void nvi_rx_abort(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	const uint32_t bits = VIP_STATUS_PARTIAL_ERROR | VIP_STATUS_TRANSPORT_ERROR;

@@ -5,9 +5,9 @@
 
 #include "nvi_rx_message.h"
 
-/* A fragment of a write.  Caller holds rx_lock. */
+/* Takes in a fragment of a write.  Caller holds rx_lock. */
 void nvi_rx_write(struct nvi_chan *ch, const struct nvi_rx_slot *s);
-/* The sender could not finish its message, a send or a write.  Caller holds rx_lock. */
+/* Ends a message, a send or a write, that the sender could not finish.  Caller holds rx_lock. */
 void nvi_rx_abort(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 
 #endif

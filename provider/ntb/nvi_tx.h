@@ -5,16 +5,16 @@
 
 #include "nvi_chan.h"
 
-#define NVI_TX_STREAM 6u /* slots in flight that make it a stream */
+#define NVI_TX_STREAM 6u /* with so many slots in flight the sends count as a stream */
 
 /*
- * Sends as far as slots are free, up to a limit of bytes.  Returns the number of slots published.
+ * Sends while slots are free, up to a limit of bytes.  Returns the number of slots published.
  * Caller holds tx_lock, and calls nvi_break_after_tx() before it drops that.
  */
 uint32_t nvi_tx_run(struct nvi_chan *ch);
 /*
- * Takes in credit, completes the sends that it covers, then does as nvi_tx_run().  Nonzero:
- * something moved.
+ * Takes in credit, completes the sends that it covers, then calls nvi_tx_run().  Nonzero: something
+ * moved.
  */
 int nvi_tx_progress(struct nvi_chan *ch);
 /* May the descriptor start, with respect to fence and reads under way?  Caller holds tx_lock. */

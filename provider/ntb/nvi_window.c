@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The owner's side of grants (nvi_grant.c): which peers were given window memory, and taking it
- * back before a right to it ends.
+ * The owner's side of grants (nvi_grant.c): giving window memory to peers, and taking it back
+ * before a right to it ends.
  */
 #include <errno.h>
 
@@ -15,16 +15,17 @@
 
 /* ---- messages of the writer ------------------------------------------------------------------ */
 
-/* Does the VI let its peer do what was asked for?  A mapping may be loaded as well. */
+/* Do the VI's attributes allow what its peer asked for?  From a mapping the peer may also load. */
 static bool vi_allows(const struct nvi_chan *ch, uint64_t map)
 {
 	return ch->vi->rdma_write && (map == 0 || (ch->hops == 0 && ch->vi->rdma_read));
 }
 
 /*
- * The window that the VI's peer may store into under this handle; NULL: none.  Only the
+ * Returns the window into which the VI's peer may store under this handle; NULL: none.  Only the
  * region of VipxAllocMem() itself is granted, so that all rights to a window change in one place.
- * A handle that is found under the lock of the VI has its window, and mem_lock keeps the window.
+ * A handle that is found under the lock of the VI still has its window, and mem_lock keeps the
+ * window.
  */
 static struct nvi_window *open_window(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn,
 				      struct w_grant *answer, enum w_deny *reason_out)
@@ -51,8 +52,8 @@ static struct nvi_window *open_window(struct nvi_nic *nic, struct nvi_chan *ch, 
 }
 
 /*
- * May the window be given?  Once to a connection for direct stores, and once for each mapping; a mapping
- * is asked for again where an answer does not come, and the answer is repeated.
+ * Chooses the answer.  The window is given once to a connection for direct stores, and once for each mapping.  A peer
+ * asks for a mapping again if an answer does not come; then the answer is repeated.
  */
 static enum w_grant_kind answer_for(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch,
 				    const struct w_grant *m, uint64_t conn, enum w_deny *reason_out)
@@ -137,9 +138,8 @@ static struct timespec revoke_end(const struct nvi_nic *nic)
 }
 
 /*
- * Breaks the connection of a peer that has not given memory back in time.  A correct peer checks
- * for the error report before each store, so even a process that was stopped makes at most one
- * more.
+ * Breaks the connection of a peer that has not returned memory in time.  A correct peer checks for
+ * the error report before each store, so even a process that was stopped makes at most one more.
  */
 static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 {
@@ -191,7 +191,7 @@ void nvi_revoke_conn_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn
 
 /* ---- a window is taken back ------------------------------------------------------------------ */
 
-/* One connection that has the window, or NULL. */
+/* Returns the place of the entry of one connection that has the window, or NULL. */
 static struct nvi_given **find_holder(struct nvi_nic *nic, const struct nvi_window *w)
 {
 	for (unsigned int i = 0; i < NVI_CONN_BUCKETS && w->given != 0; i++)

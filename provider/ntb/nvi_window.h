@@ -8,22 +8,22 @@
 
 #define NVI_REVOKE_MS 2000u
 
-/* A message about grants from the process at the other end, with its descriptor or -1. */
+/* Handles a message about grants from the process at the other end, with its descriptor or -1. */
 void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
 
 /*
  * A disconnect begins: takes back all grants of the connection.  On return a correct peer stores
- * nothing any more; where it was too slow the connection is broken.  Nothing is granted to the
+ * nothing any more; if it was too slow, the connection is broken.  Nothing is granted to the
  * channel until nvi_revoke_conn_end().  No locks held.
  */
 void nvi_revoke_conn_begin(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out);
 void nvi_revoke_conn_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /*
- * No peer may store into the window directly any more: asks for it back, waits, and cuts the
- * connection of a peer that does not answer.
+ * Takes the window back from all peers: asks for it, waits, and cuts the connection of a peer that
+ * does not answer.  On return no peer may store into it.
  */
 void nvi_window_revoke(struct vi_nic *vi_nic, void *window);
-/* Enters a window, after which it may be granted, and removes it when its handle is gone. */
+/* Enters a window, which may then be granted, and removes it when its handle is gone. */
 void nvi_window_enter(struct nvi_nic *nic, struct nvi_window *w);
 void nvi_window_leave(struct nvi_nic *nic, struct nvi_window *w);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A write into granted memory is a store: no slot, no copy but the store itself, and complete when
- * the post returns.  Where a completion has to mean that the write arrived it comes with the next
- * check, which flushes the link for all of them (nvi_writes_flush()).
+ * A write into granted memory is a store: it needs no slot and no other copy, and is complete when
+ * the post returns.  If a completion has to mean that the write arrived, it comes with the next
+ * check, which flushes the link for all such writes (nvi_writes_flush()).
  *
  * Order: a write may not overtake the VI's earlier messages, so it is direct only when the peer has
- * consumed every slot; slots of writes ask for credit at once.  Later messages are published behind
+ * consumed every slot; slots of writes ask for credit at once.  Later messages are published after
  * a fence, and only after all writes that may be lost were flushed.
  */
 #include <errno.h>
@@ -84,7 +84,7 @@ int nvi_writes_check(struct nvi_chan *ch)
 	u_biased_take(&ch->vi->tx_lock);
 	nvi_port_put(port);
 	/*
-	 * While tx_lock was free other writes may have been stored, and those before flushed or
+	 * While tx_lock was free, other writes may have been stored, and earlier ones flushed or
 	 * taken back.
 	 */
 	since = ch->tx.stores - stores;

@@ -9,7 +9,7 @@
 
 #include "cl_client.h"
 
-#define FAB_END_MS 30000 /* for a process that ends, which may have little of the processors */
+#define FAB_END_MS 30000 /* time for a process to end, which may get little processor time */
 
 struct fabric {
 	uid_t owner;
@@ -19,8 +19,8 @@ struct fabric {
 /* ---- fab_end.c ---- */
 
 /*
- * Asks the agent to leave and waits until its process has ended.  One that does not answer, or
- * cannot, is ended by signals.  Returns 0, -ENODEV when there is none, or another error.
+ * Asks the agent to leave and waits until its process has ended.  Ends one that does not answer, or
+ * cannot, by signals.  Returns 0, -ENODEV when there is none, or another error.
  */
 int fab_stop_host(const struct fabric *f, unsigned int host, char *error);
 
@@ -38,18 +38,18 @@ int fab_leave(struct cl_agent *agent, char *error);
 /* Writes that the fabric has no agent. */
 void fab_not_up(const struct fabric *f, char *error);
 
-/* The items of a list as an array; refuses an answer of the agent that is not JSON. */
+/* Gets the items of a list as an array; refuses an answer of the agent that is not JSON. */
 struct json_object *fab_list(struct cl_agent *agent, enum w_list_what what);
 
 const char *fab_text(struct json_object *o, const char *key);
 
 /*
- * All hosts with their ports and processes, as far as their agents answer.  NULL when no agent
+ * Gets all hosts, with the ports and processes of those whose agents answer.  NULL when no agent
  * does, with the reason in `error`.
  */
 struct json_object *fab_status(const struct fabric *f, char *error);
 
-/* Returns whether every agent answers and every link is up. */
+/* Prints the status.  Returns true if every agent answers and every link is up. */
 bool fab_status_print(struct json_object *status, bool json);
 
 #endif

@@ -31,7 +31,7 @@ static int append(struct fab_args *args, const char *text)
 }
 
 /*
- * Is it the option, alone or with its value behind a `='?  getopt_long() also accepts its first
+ * Is it the option, alone or with its value after a `='?  getopt_long() also accepts its first
  * characters, at least `least` of them, with which no other option begins.
  */
 static bool is_option(const char *arg, const char *option, size_t least)
@@ -59,7 +59,7 @@ int fab_args_read(pid_t pid, unsigned int host, struct fab_args *out)
 	if (f == NULL)
 		return -errno;
 	snprintf(id, sizeof(id), "%u", host);
-	/* The program; a zombie has none. */
+	/* The first argument is the program; a zombie has none. */
 	err = getdelim(&arg, &room, '\0', f) > 0 ? append(out, "--host-id") : -ESRCH;
 	if (err == 0)
 		err = append(out, id);

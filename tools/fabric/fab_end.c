@@ -17,7 +17,7 @@
 #include "u_poll.h"
 #include "u_time.h"
 
-#define TERM_MS 2000 /* for an agent to leave by itself once it is continued */
+#define TERM_MS 2000 /* time for an agent to leave by itself after SIGCONT */
 
 static bool readable(int fd, int64_t deadline)
 {
@@ -26,7 +26,10 @@ static bool readable(int fd, int64_t deadline)
 	return u_poll(&pfd, 1, deadline) == 1;
 }
 
-/* Is readable when the process has ended; -1 without such a process or on kernels without pidfd. */
+/*
+ * Returns a descriptor that is readable when the process has ended; -1 without such a process or on
+ * kernels without pidfd.
+ */
 static int pid_watch(pid_t pid)
 {
 	return pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
@@ -49,7 +52,7 @@ static bool gone(const struct cl_agent *agent, int pidfd)
 	return pidfd < 0 || readable(pidfd, deadline);
 }
 
-/* Returns 0 when the agent has left because it was asked. */
+/* Asks the agent to leave.  Returns 0 when it has left. */
 static int end_asked(struct cl_agent *agent, enum w_admin_verb verb, int pidfd, char *error)
 {
 	int rc = cl_admin(agent, verb, "", error);
@@ -63,8 +66,8 @@ static int end_asked(struct cl_agent *agent, enum w_admin_verb verb, int pidfd, 
 }
 
 /*
- * Does a service manager hold the socket?  It listens for an agent that it has not started yet, or
- * that failed to start, and must not be ended in its place.
+ * Does a service manager hold the socket?  Then it listens for an agent that it has not started
+ * yet, or that failed to start, and must not be ended instead of that.
  */
 static bool is_manager(pid_t pid)
 {
@@ -82,8 +85,8 @@ static bool is_manager(pid_t pid)
 }
 
 /*
- * The descriptor was made before the check of the listener, so it is of that process and of no
- * other that got its number.
+ * Ends the process by signals.  The descriptor was made before the check of the listener, so it is
+ * that process, and not another one that got its number.
  */
 static int end_signalled(const struct fabric *f, unsigned int host, pid_t pid, int pidfd,
 			 char *error)
@@ -115,14 +118,14 @@ static int end_signalled(const struct fabric *f, unsigned int host, pid_t pid, i
 	return rc;
 }
 
-/* Errors of a request other than a refusal. */
+/* Is this an error of a request other than a refusal? */
 static bool beyond_asking(int rc)
 {
 	return rc == -ETIMEDOUT || rc == -EPIPE || rc == -ENOMEM || rc == -EPROTO ||
 	       rc == -EPROTONOSUPPORT;
 }
 
-/* After HELLO to the agent, with the result `rc` and its text `error`. */
+/* Ends an agent after HELLO to it, which had the result `rc` with the text `error`. */
 static int end_one(const struct fabric *f, unsigned int host, int rc, struct cl_agent *agent,
 		   char *error)
 {
@@ -133,7 +136,7 @@ static int end_one(const struct fabric *f, unsigned int host, int rc, struct cl_
 		return rc;
 	pid = cl_listener_pid(f->owner, f->name, host);
 	if (rc == -EPIPE && pid < 0)
-		return -ENODEV; /* it has left meanwhile */
+		return -ENODEV; /* it has left in the meantime */
 	pidfd = pid_watch(pid);
 	if (rc == 0)
 		rc = end_asked(agent, W_ADMIN_STOP, pidfd, error);
@@ -167,7 +170,7 @@ int fab_leave(struct cl_agent *agent, char *error)
 struct ending {
 	const struct fabric *f;
 	char *error;
-	int rc; /* the first that tells something */
+	int rc; /* the first error that says something */
 	int ended;
 };
 

@@ -20,7 +20,7 @@ int fab_open_any(const struct fabric *f, struct cl_agent *out, char *error)
 	return -ENODEV;
 }
 
-/* Without an agent that answers and knows the names: the number of a host, or its default name. */
+/* Reads a host's number, or its default name, for when no agent answers that knows the names. */
 static int host_by_itself(const char *name, unsigned int *out)
 {
 	unsigned int host;

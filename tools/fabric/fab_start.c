@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starting one host again.  An agent that runs gives its arguments and variables, the names that
- * hosts were given since, and the hosts to which there will be links.
+ * Starting one host again.  An agent that runs is the source of its arguments and variables, of
+ * names that hosts have been given since, and of the hosts to which there will be links.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int survey_take(void *arg, struct cl_greeted *g)
 	return 0;
 }
 
-/* Names that hosts were given after the start. */
+/* Copies names that hosts were given after the start from one agent to another. */
 static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
 {
 	struct json_object *all = fab_list(from, W_LIST_ALIASES), *item, *host;
@@ -58,7 +58,7 @@ static int names_copy(struct cl_agent *from, struct cl_agent *to, char *error)
 	return rc;
 }
 
-/* A link of the host stays down. */
+/* Writes into `error` that a link of the host stays down. */
 static void say_down(const struct fab_links *l, unsigned int host, char *error)
 {
 	const struct fab_ports *p = &l->ports[host];
@@ -89,7 +89,10 @@ static int start_wait(struct fab_links *l, unsigned int host, char *error)
 	return rc != 0 ? rc : links;
 }
 
-/* Call it when the agent listens. Returns the number of its links, or -errno. */
+/*
+ * Called when the agent listens: gives it names, and waits for its links.  Returns the number of
+ * its links, or -errno.
+ */
 static int start_join(const struct fabric *f, const struct survey *s, struct cl_agent *model,
 		      unsigned int host, char *error)
 {
@@ -133,7 +136,10 @@ static int start_like(const struct fabric *f, const struct survey *s, struct cl_
 	return rc;
 }
 
-/* With the arguments of any agent that answers and neither leaves nor stops meanwhile. */
+/*
+ * Starts it with the arguments of any agent that answers, and of another one if that leaves or
+ * stops before the end.
+ */
 static int start_as_others(const struct fabric *f, const struct survey *s, unsigned int host,
 			   const char *path, char *error)
 {

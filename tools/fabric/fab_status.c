@@ -7,7 +7,7 @@
 #include "fab.h"
 
 #define SCHEMA "viaduct.fabric"
-#define SCHEMA_VERSION 1 /* raised when a key changes its meaning or goes */
+#define SCHEMA_VERSION 1 /* raised when a key changes its meaning or is removed */
 
 struct json_object *fab_list(struct cl_agent *agent, enum w_list_what what)
 {
@@ -41,13 +41,13 @@ void fab_not_up(const struct fabric *f, char *error)
 
 /* The answers, collected while the agents are asked. */
 struct gathering {
-	struct json_object *hosts[CL_HOSTS_MAX]; /* NULL: has no agent */
+	struct json_object *hosts[CL_HOSTS_MAX]; /* NULL: the host has no agent */
 	struct json_object *names, *aliases;	 /* from the first agent that answered */
 	unsigned int host_count;		 /* 0: none answered */
 	char *error;
 };
 
-/* NULL from an agent without this list. */
+/* Gets the state of an agent's relay; NULL from an agent without this list. */
 static struct json_object *relay_json(struct cl_agent *agent)
 {
 	char text[400];
@@ -67,7 +67,7 @@ static struct json_object *host_json(unsigned int host, const char *agent, pid_t
 	return o;
 }
 
-/* An agent may fall silent between two answers. */
+/* Collects the answers of an agent, which may become silent between two of them. */
 static struct json_object *answering_json(struct cl_greeted *g)
 {
 	struct json_object *o = host_json(g->host, "up", g->pid);
@@ -99,7 +99,7 @@ static int gather(void *arg, struct cl_greeted *g)
 	struct gathering *all = arg;
 
 	if (g->rc == -ENODEV || g->rc == -EPIPE)
-		return 0; /* none, or one that is leaving */
+		return 0; /* there is no agent, or it is leaving */
 	if (g->rc == 0) {
 		all->hosts[g->host] = answering_json(g);
 		if (all->host_count == 0)
@@ -114,7 +114,7 @@ static int gather(void *arg, struct cl_greeted *g)
 	return 0;
 }
 
-/* The hosts in their order, by their names; values that no agent reported are left out. */
+/* Makes a list of the hosts in their order, with their names; leaves out values that no agent reported. */
 static struct json_object *hosts_json(struct gathering *all)
 {
 	struct json_object *hosts = json_object_new_array(), *o;
@@ -147,7 +147,7 @@ static struct json_object *whole_json(const struct fabric *f, struct gathering *
 	return root;
 }
 
-/* Names the hosts whose agents are silent, if there are several. */
+/* Writes an error that names the hosts whose agents are silent, if there are several. */
 static void silent_error(struct gathering *all)
 {
 	char first[CL_ERROR_MAX], hosts[100] = "";
@@ -200,7 +200,7 @@ static struct json_object *array_of(struct json_object *o, const char *key, size
 	return v;
 }
 
-/* A host with one link has no transfer threads. */
+/* Prints the transfer threads of a host; one with a single link has none. */
 static void print_relay(struct json_object *host)
 {
 	struct json_object *relay = NULL;
@@ -213,7 +213,7 @@ static void print_relay(struct json_object *host)
 	       fab_text(relay, "bytes"), fab_text(relay, "dropped"), fab_text(relay, "refused"));
 }
 
-/* Returns whether all of the host is up. */
+/* Prints a host.  Returns true if its agent answers and all its links are up. */
 static bool print_host(struct json_object *host)
 {
 	struct json_object *ports, *port, *clients, *client;

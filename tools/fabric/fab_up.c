@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bringing a fabric up.  A viaductd checks the options first; then one is started for each host, in
- * place of the agents that programs started on demand.  If one fails, those that were started are
- * stopped.
+ * Bringing a fabric up.  One viaductd checks the options first; then one is started for each host,
+ * and replaces an agent that a program started on demand.  If one fails, those that were started
+ * are stopped.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 #include "u_fd.h"
 
 #define HOSTS_DEFAULT 2
-#define TAKE_OVERS 5 /* of agents that programs started */
+#define TAKE_OVERS 5 /* the most attempts to replace agents that programs started */
 #define CHECK_FD 3
 #define CHECK_FD_TEXT "3"
 
@@ -87,7 +87,7 @@ static int run_check(const char *path, const struct agent_args *args, int fd, pi
 	return -rc;
 }
 
-/* How the check ended, as waitpid() tells it; its error line goes to `line`. */
+/* Waits for the check.  Returns its status from waitpid(); its error line goes to `line`. */
 static int await_check(int fd, pid_t pid, char *line, size_t size)
 {
 	ssize_t n;
@@ -103,7 +103,7 @@ static int await_check(int fd, pid_t pid, char *line, size_t size)
 	return status;
 }
 
-/* The check failed: says why.  That it had nothing against the options («ready») is no reason. */
+/* Prints the reason for which the check failed; the line «ready», which says that the options are right, is none. */
 static int check_failed(const char *line, int status)
 {
 	char text[U_FD_ERROR];
@@ -123,7 +123,7 @@ static int check_failed(const char *line, int status)
 	return WEXITSTATUS(status) == EXIT_USAGE ? EXIT_USAGE : EXIT_FAIL;
 }
 
-/* Lets viaductd check the options it will get.  Returns its exit status; its error is printed. */
+/* Makes viaductd check the options that it will get.  Returns its exit status, and prints its error. */
 static int up_check(const struct fabric *f, const struct fab_up_args *up, const char *path)
 {
 	static const char *const check[] = { "--ready-fd", CHECK_FD_TEXT, "--check" };
@@ -184,7 +184,7 @@ static int take_over(const struct fabric *f, char *error)
 	return rc != 0 ? rc : -EBUSY;
 }
 
-/* Who listens there: a user who is not trusted (`error` names the process), or an agent, which is 1. */
+/* Finds out who listens there.  1: an agent; an error: a user who is not trusted, and `error` names the process. */
 static int other_listener(const struct fabric *f, unsigned int host, char *error)
 {
 	struct cl_agent agent;
@@ -199,7 +199,7 @@ static int other_listener(const struct fabric *f, unsigned int host, char *error
 	return 1;
 }
 
-/* A program may start an agent between the check and this. */
+/* Starts the agent of a host; a program may have started one since the check. */
 static int start_host(const struct fabric *f, const struct fab_up_args *up, unsigned int host,
 		      const char *path, char *error)
 {
@@ -219,7 +219,7 @@ static int start_host(const struct fabric *f, const struct fab_up_args *up, unsi
 	return rc == 1 ? -EBUSY : rc;
 }
 
-/* `*started_out`: hosts that have to be stopped if it fails. */
+/* Starts the agents.  `*started_out`: the number of hosts that have to be stopped if it fails. */
 static int up_start(const struct fabric *f, const struct fab_up_args *up, const char *path,
 		    unsigned int *started_out, char *error)
 {
@@ -250,7 +250,7 @@ static int agents_start(const struct fabric *f, const struct fab_up_args *up, co
 	unsigned int started;
 	sigset_t signals;
 
-	/* Whoever reads what this prints may be gone: that must not end it between its hosts. */
+	/* The reader of the output may be gone: that must not end this process while some hosts have started. */
 	signal(SIGPIPE, SIG_IGN);
 	if (up->foreground)
 		stay_signals(&signals);
@@ -282,7 +282,7 @@ static int agents_bring_up(const struct fabric *f, const struct fab_up_args *up)
 	return rc == EXIT_OK ? agents_start(f, up, path) : rc;
 }
 
-/* All agents get the text that a file had when the fabric was started. */
+/* Starts a fabric.  If the topology is a file, all agents get the text that it had at the start. */
 int fab_up(const struct fabric *f, const struct fab_up_args *asked)
 {
 	struct rt_size hosts = { asked->hosts, HOSTS_DEFAULT, CL_HOSTS_MAX };

@@ -13,15 +13,15 @@
 struct fab_up_args {
 	const char *v[FAB_ARGS_MAX];
 	unsigned int count;
-	unsigned int hosts; /* 0: as many as the topology asks for, or a default */
+	unsigned int hosts; /* 0: the number that the topology asks for, or a default */
 	const char *topology;
 	bool foreground;
 };
 
-/* These return the exit status; an error is printed. */
+/* Starts the fabric.  This and the next function return the exit status, and print an error. */
 int fab_up(const struct fabric *f, const struct fab_up_args *asked);
 
-/* In the foreground, after fab_up(), which blocked the signals: takes the fabric down at one. */
+/* In the foreground, after fab_up(), which blocked the signals: waits for one, and takes the fabric down. */
 int fab_stay(const struct fabric *f);
 
 #endif

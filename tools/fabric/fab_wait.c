@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Each agent is asked for its ports one by one, again and again for those whose links are not up yet.  What counts is
- * not the time but whether something advances: an agent has answered for the first time, a link is up, or agents that
- * owed an answer have given it.  Where all answer and tell nothing new, a round of questions counts as the time that
- * it took, but as no more than ROUND_MS: on a machine that is so busy that answers take long, links take long, too.
+ * Each agent is asked for its ports one by one, and repeatedly for those whose links are not up yet.  The wait
+ * continues while something advances, however long it takes: an agent has answered for the first time, a link is up,
+ * or agents that owed an answer have given it.  If all answer and report nothing new, a round of questions counts
+ * with the time that it took, but at most with ROUND_MS: on a machine that is so busy that answers take long, links
+ * take long, too.
  */
 #include <errno.h>
 #include <poll.h>
@@ -71,7 +72,7 @@ void fab_links_destroy(struct fab_links *l)
 	free(l);
 }
 
-/* An agent that has listened is gone.  It has the limits of this process. */
+/* Writes into `error` that an agent which has listened is gone.  It had the limits of this process. */
 static void say_ended(unsigned int host, const char *when, char *error)
 {
 	char text[U_FD_ERROR];
@@ -93,7 +94,8 @@ static int open_visit(void *arg, struct cl_greeted *g)
 {
 	struct opening *o = arg;
 
-	bool mine = g->rc == -EMFILE || g->rc == -ENFILE; /* no matter of the agent's */
+	/* a lack of this process, not of the agent */
+	bool mine = g->rc == -EMFILE || g->rc == -ENFILE;
 
 	if (g->rc == 0) {
 		o->l->agents[g->host] = g->agent;
@@ -131,7 +133,7 @@ bool fab_links_wanted(const struct fab_links *l, unsigned int host, uint32_t i)
 	       (l->only == (int)host || l->only == (int)peer);
 }
 
-/* The first port from `i` on of which the agent has to tell; W_PORTS_MAX: none. */
+/* Returns the first port from `i` on about which the agent is to be asked; W_PORTS_MAX: none. */
 static uint32_t next(const struct fab_links *l, unsigned int host, uint32_t i)
 {
 	const struct fab_ports *p = &l->ports[host];
@@ -168,7 +170,7 @@ static int ask(struct fab_links *l, unsigned int host, uint32_t i)
 	return rc;
 }
 
-/* Takes what the agent tells of port `at`.  Is it news? */
+/* Takes in the agent's answer about port `at`.  True if it is news. */
 static bool take(struct fab_ports *p, const char *text)
 {
 	struct json_object *o = json_tokener_parse(text), *peer;
@@ -184,7 +186,7 @@ static bool take(struct fab_ports *p, const char *text)
 	return news;
 }
 
-/* The agent has written something, or hung up.  1: news, 0: none, or -errno. */
+/* Reads from an agent that has written something, or hung up.  1: news, 0: none, or -errno. */
 static int hear(struct fab_links *l, unsigned int host)
 {
 	struct fab_ports *p = &l->ports[host];
@@ -209,19 +211,22 @@ static int hear(struct fab_links *l, unsigned int host)
 
 /* ---- all of them ---- */
 
-#define PAUSE_MS 5	 /* between two questions to the same agent, at first */
-#define PAUSE_MOST_MS 20 /* when they had no new answer */
-#define ROUND_MS 100	 /* what a round counts as at most */
+#define PAUSE_MS 5	 /* time between two questions to the same agent, at first */
+#define PAUSE_MOST_MS 20 /* and at most, while there is no new answer */
+#define ROUND_MS 100	 /* the most with which a round counts */
 
-/* How far the wait is. */
+/* The progress of the wait. */
 struct pace {
 	int64_t advanced_at,
 		round_at; /* the last time that something advanced; that a round began */
-	int64_t quiet_ns; /* of the rounds since there was news */
+	int64_t quiet_ns; /* time of the rounds since there was news */
 	int pause_ms;
 };
 
-/* The agent has ended, or broken the rules.  If it may be missing, the others are waited for. */
+/*
+ * The agent has ended, or broken the rules.  Returns 0 if it may be missing, so that the wait for
+ * the others continues.
+ */
 static int lost(struct fab_links *l, unsigned int host, int rc, char *error)
 {
 	if (l->only >= 0 && l->only != (int)host) {
@@ -237,7 +242,7 @@ static int lost(struct fab_links *l, unsigned int host, int rc, char *error)
 	return rc;
 }
 
-/* Asks each agent that has answered about the ports that are still waited for. */
+/* Asks each agent that has answered about the ports whose links are awaited. */
 static int ask_all(struct fab_links *l, char *error)
 {
 	unsigned int host;
@@ -263,7 +268,7 @@ static bool all_done(const struct fab_links *l)
 	return true;
 }
 
-/* Those that there are, and no more: poll() refuses more words than there may be descriptors. */
+/* Lists the connections to agents, and nothing else: poll() refuses more entries than there may be descriptors. */
 static nfds_t watch(const struct fab_links *l, struct pollfd *pfd, unsigned int *hosts)
 {
 	unsigned int host;
@@ -278,7 +283,10 @@ static nfds_t watch(const struct fab_links *l, struct pollfd *pfd, unsigned int 
 	return n;
 }
 
-/* Hears the agents until the pause is over, or all is up.  1: there was news, 0: none, or -errno. */
+/*
+ * Reads answers of the agents until the pause is over, or all links are up.  1: there was news, 0:
+ * none, or -errno.
+ */
 static int hear_all(struct fab_links *l, int pause_ms, char *error)
 {
 	int64_t until = u_deadline_ms((unsigned long)pause_ms);
@@ -303,7 +311,7 @@ static int hear_all(struct fab_links *l, int pause_ms, char *error)
 	return news;
 }
 
-/* Does an agent still owe what it was asked since the round began? */
+/* Does an agent still owe an answer to a question of this round? */
 static bool owed(const struct fab_links *l)
 {
 	unsigned int host;
@@ -339,7 +347,7 @@ static void advance(struct fab_links *l, struct pace *p, bool news)
 
 /* ---- what is missing ---- */
 
-/* Adds words to a list as long as there is room for them and for «...». */
+/* Adds words to a list while there is room for them and for «...». */
 static void add(char *text, size_t size, const char *words)
 {
 	size_t at = strlen(text);
@@ -350,7 +358,10 @@ static void add(char *text, size_t size, const char *words)
 		snprintf(text + at, size - at, ", ...");
 }
 
-/* Has it not answered a question for as long as an agent may take, and has nothing else advanced since? */
+/*
+ * Has the agent not answered a question for the longest time that it may take, and has nothing else
+ * advanced since?
+ */
 static bool is_silent(const struct fab_links *l, unsigned int host, const struct pace *pace,
 		      const struct fab_patience *p)
 {

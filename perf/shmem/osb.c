@@ -6,12 +6,12 @@
 
 #include "osb.h"
 
-#define MOST_OPERATIONS (1l << 20) /* of a batch */
-#define WARM_US 20000		   /* in which connections are made and become what they will be */
+#define MOST_OPERATIONS (1l << 20) /* the most in a batch */
+#define WARM_US 20000 /* enough for connections to be made and to reach their final state */
 
-/* The symmetric memory by which PEs tell each other values. */
+/* The symmetric memory by which PEs exchange values. */
 struct shared {
-	double took;		     /* PE 0's time of a batch */
+	double took;		     /* the time that PE 0 took for a batch */
 	double medians[OSB_MAX_PES]; /* at PE 0 */
 };
 
@@ -24,7 +24,7 @@ _Noreturn void osb_fail(const char *what)
 	fprintf(stderr, "PE %d: %s\n", shmem_my_pe(), what);
 	fflush(stderr);
 	shmem_global_exit(1);
-	exit(1); /* older headers do not say that the call above does not return */
+	exit(1); /* older headers do not declare that the call above does not return */
 }
 
 static double now_us(void)
@@ -58,7 +58,7 @@ static double time_batch(const struct osb_program *program, const struct osb_tas
 	return now_us() - start;
 }
 
-/* The time that PE 0 measured, for all: they must agree on the number of operations of a batch. */
+/* Gives the time that PE 0 measured to all PEs: they must agree on the number of operations of a batch. */
 static double agreed(double took)
 {
 	int pe;
@@ -72,7 +72,7 @@ static double agreed(double took)
 	return took;
 }
 
-/* As many operations as a batch of the wanted time has. */
+/* Returns the number of operations in a batch of the wanted time. */
 static long batch_of(const struct osb_program *program, const struct osb_task *task)
 {
 	long count = 1;
@@ -101,7 +101,10 @@ static double median_batch(const struct osb_program *program, const struct osb_t
 	return samples[options.batches / 2];
 }
 
-/* Only where PEs do not work together: those have met, and agree on the batches. */
+/*
+ * Runs until connections are warm, but only where PEs do not work together: those that do have met,
+ * and agree on the batches.
+ */
 static void warm(const struct osb_program *program, const struct osb_task *task)
 {
 	static int done;
@@ -112,7 +115,7 @@ static void warm(const struct osb_program *program, const struct osb_task *task)
 	done = 1;
 }
 
-/* At PE 0: the medians of the PEs that worked, joined to one. */
+/* At PE 0: joins the medians of the PEs that worked to one value. */
 static double joined(enum osb_who who)
 {
 	int npes = shmem_n_pes(), pe;
@@ -128,7 +131,7 @@ static double joined(enum osb_who who)
 	return who == OSB_HALF ? 1 / rate : slowest;
 }
 
-/* The time of an operation; at PE 0. */
+/* Returns the time of an operation, at PE 0. */
 static double measure(const struct osb_program *program, const struct osb_task *task)
 {
 	shmem_barrier_all();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The common part of the OpenSHMEM benchmarks.  They use shmem.h and the C library alone, of OpenSHMEM
- * 1.4 or newer, so they compile with any implementation:
+ * The common part of the OpenSHMEM benchmarks.  They use only the C library and the shmem.h of OpenSHMEM 1.4 or
+ * newer, so they compile with any implementation:
  *
  *	oshcc -O2 -o osb_put osb_put.c osb.c osb_options.c
  */
@@ -21,19 +21,19 @@
 #define OSB_TEAMS 0
 #endif
 
-/* How the time of an operation becomes a value. */
+/* The value that is computed from the time of an operation. */
 enum osb_unit { OSB_US, OSB_MBPS, OSB_MPS }; /* microseconds, 10^6 bytes/s, 10^6 operations/s */
 
 struct osb_figure {
 	const char *name; /* in JSON and for --only */
-	const char *head; /* of the column, or name of the row where there are no sizes */
+	const char *head; /* heading of the column, or name of the row where there are no sizes */
 	enum osb_unit unit;
-	int which; /* for the program */
+	int which; /* the program's own number of it */
 };
 
-/* What is measured. */
+/* A task: one figure for one size. */
 struct osb_task {
-	int which;	 /* of the figure */
+	int which;	 /* the number of the figure */
 	size_t size;	 /* bytes */
 	char *from, *to; /* symmetric */
 	int peer;
@@ -45,24 +45,24 @@ typedef void osb_work(const struct osb_task *task, long count);
 enum osb_who {
 	OSB_FIRST, /* PE 0 works, towards the last PE; the others wait */
 	OSB_HALF,  /* each PE of the first half works, towards one of the second; rates are added */
-	OSB_ALL,   /* all work together; the slowest counts */
+	OSB_ALL,   /* all work together; the slowest one counts */
 };
 
 struct osb_program {
 	const char *name;
 	const char *title;
 	const char *about; /* for --help: lines without a newline at the end */
-	const char *sizes; /* default, as "1..1M"; NULL: a row for each figure */
+	const char *sizes; /* the default, like "1..1M"; NULL: a row for each figure */
 	const struct osb_figure *figures;
 	int figure_count;
 	enum osb_who who;
-	long places; /* data in `from` and `to`; 0 is 1 */
-	int each_pe; /* as much for each PE */
+	long places; /* how many data `from` and `to` hold; 0 means 1 */
+	int each_pe; /* that much for each PE */
 	size_t unit; /* sizes are multiples of this */
 	osb_work *work;
 };
 
-/* What the command line says. */
+/* The options of the command line. */
 struct osb_options {
 	size_t sizes[OSB_MAX_SIZES];
 	int size_count;
@@ -73,15 +73,15 @@ struct osb_options {
 };
 
 /**
- * Reads the command line.  Ends the process for --help, --version and, with status 2, for what cannot
- * be understood.  Does not call OpenSHMEM.
+ * Reads the command line.  Ends the process for --help, --version and, with status 2, for arguments that it does not
+ * understand.  Does not call OpenSHMEM.
  */
 void osb_options_parse(struct osb_options *options, const struct osb_program *program, int argc,
 		       char **argv);
 
 /**
- * The whole of a benchmark: reads the options, measures each figure for each size, prints a table or
- * JSON.  Returns what main() returns.
+ * Runs a benchmark: reads the options, measures each figure for each size, prints a table or JSON.  Returns the value
+ * that main() is to return.
  */
 int osb_main(const struct osb_program *program, int argc, char **argv);
 

@@ -57,7 +57,7 @@ static void work(const struct osb_task *t, long count)
 		REPEAT(shmem_ulong_atomic_set(word, (unsigned long)i, pe));
 	case SWAP:
 		REPEAT(shmem_ulong_atomic_swap(word, (unsigned long)i, pe));
-	case CSWAP: /* every second one finds what it compares with */
+	case CSWAP: /* every second one finds the value with which it compares */
 		REPEAT(old = shmem_ulong_atomic_compare_swap(word, old, (unsigned long)i, pe));
 	case FETCH_INC:
 		REPEAT(shmem_ulong_atomic_fetch_inc(word, pe));
@@ -87,8 +87,8 @@ static const struct osb_program program = {
 	.name = "osb_amo",
 	.title = "Atomics",
 	.about =
-		"Measures each atomic operation on an unsigned long, of PE 0 at the last PE. Of operations\n"
-		"that fetch nothing many are begun, and one shmem_quiet ends them.",
+		"Measures each atomic operation on an unsigned long, of PE 0 at the last PE. Many operations\n"
+		"that fetch nothing are begun, and one shmem_quiet ends them.",
 	.figures = figures,
 	.figure_count = sizeof(figures) / sizeof(figures[0]),
 	.who = OSB_FIRST,

@@ -37,8 +37,9 @@ static void once(const struct osb_task *t, int root, long turn)
 	LONGER(LONGER(SHMEM_BCAST_SYNC_SIZE, SHMEM_COLLECT_SYNC_SIZE), SHMEM_ALLTOALL_SYNC_SIZE)
 
 /*
- * One for each root and one more: a PE that uses one again has seen data of every other PE that was
- * sent after that PE left the operation for which it served before.
+ * Returns the pSync array for an operation.  There is one for each root and one more: a PE that
+ * uses one again has seen data from every other PE that was sent after that PE left the operation
+ * which used it before.
  */
 static long *sync_of(long turn)
 {

@@ -40,7 +40,7 @@ static void help(const struct osb_program *program)
 	printf("\n\nExit status: 0 done, 1 failed, 2 wrong usage.\n");
 }
 
-/* A number of bytes at *text, which is moved behind it; 0 if there is none. */
+/* Reads a number of bytes at *text, and moves that after it; 0 if there is none. */
 static size_t take_size(const char **text)
 {
 	unsigned long value;
@@ -67,7 +67,7 @@ static int add_sizes(struct osb_options *options, size_t first, size_t last, siz
 	if (!first || last < first)
 		return 0;
 	for (size = first; size <= last; size *= 2) {
-		if (size % unit) /* a range from 1 begins at what is possible */
+		if (size % unit) /* a range from 1 begins at the least possible size */
 			continue;
 		if (options->size_count == OSB_MAX_SIZES)
 			return 0;

@@ -14,7 +14,7 @@ static const struct osb_figure figures[] = {
 	{ "p", "8-byte p (M/s)", OSB_MPS, P },
 };
 
-/* Each operation of a window has a place of its own. */
+/* Puts n times; each operation of a window has a place of its own. */
 static void burst(const struct osb_task *t, long n)
 {
 	const size_t stride = t->size;

@@ -18,7 +18,10 @@ static void work(const struct osb_task *t, long count)
 				       t->size / sizeof(float));
 }
 #else
-/* A PE that begins the next but one has the data of all PEs, which have left this one. */
+/*
+ * Two of each are enough: a PE that begins the next operation but one has the data of all PEs, so
+ * they have left this one.
+ */
 static long (*sync_of)[SHMEM_REDUCE_SYNC_SIZE];
 static float *work_of[2];
 static size_t room;

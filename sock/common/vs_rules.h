@@ -47,6 +47,10 @@ struct vs_rules {
 /* Converts a socket address.  False: it is neither IPv4 nor IPv6. */
 bool vs_addr_of(const struct sockaddr *a, socklen_t alen, struct vs_addr *out);
 bool vs_addr_is_v4(const struct vs_addr *a);
+/*
+ * Is it a loopback address: 127.0.0.0/8 or ::1?  False for the addresses of emulated hosts in 127.77.0.0/16, each of
+ * which names one host.
+ */
 bool vs_addr_is_loopback(const struct vs_addr *a);
 void vs_addr_text(const struct vs_addr *a, char *text, size_t size);
 

@@ -36,6 +36,11 @@ struct st_stream *vs_sock_stream(struct vs_obj *o, int fd);
 
 /* The stream moved bytes: promotes it when that is due. */
 void vs_sock_moved(struct vs_obj *o, bool sent, size_t bytes);
+/*
+ * Begins to move a connected socket from TCP to a VI, and does not wait: TCP carries its bytes until the peer has
+ * agreed.  The first call decides, later ones do nothing.  Does nothing either for a socket that is not connected or
+ * is barred, whose peer's address is not that of a fabric host, or while this thread holds vs_items_lock().
+ */
 void vs_sock_promote(struct vs_obj *o);
 
 /* It has a VI, or may get one. */

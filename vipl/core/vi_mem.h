@@ -10,7 +10,10 @@
 
 struct vi_nic;
 
-/* The most that one region may have: its pages may have to be present, so what the machine has. */
+/*
+ * Returns the greatest length of a region that may be registered: the size of this machine's memory, since all pages
+ * of a region may have to be present, but at least VI_MAX_TRANSFER and at most VI_MAX_REGISTER_BYTES.
+ */
 uint64_t vi_max_region_bytes(void);
 
 int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomic operations while paths are lost.  Each flow has a counter of its own and adds 1 to it: the old
- * value that an addition brings back is the number of those before it, unless one was lost or executed
- * twice.  All flows to a host add to a common one, too.
+ * Atomic operations while paths are lost.  Each flow has a counter of its own and adds 1 to it: the
+ * old value that an addition returns is the number of additions before it, unless one was lost or
+ * executed twice.  All flows to a host also add to a common counter.
  */
 #include "flow.h"
 
@@ -32,7 +32,7 @@ static VIP_RELIABILITY_LEVEL level(unsigned flow)
 	return flow % 2 ? VIP_SERVICE_RELIABLE_RECEPTION : VIP_SERVICE_RELIABLE_DELIVERY;
 }
 
-/* Two descriptors of a slab make one of these; the old value lies in its data. */
+/* An atomic operation takes two descriptors of a slab; the old value is returned in its data. */
 static VIP_DESCRIPTOR *add(Slab &slab, size_t i, unsigned flow, size_t word)
 {
 	auto *d = reinterpret_cast<VIPX_ATOMIC_DESCRIPTOR *>(slab.desc(2 * i));
@@ -90,7 +90,7 @@ ROLE(count_out)
 	flow_cell(flow, LEFT) = 1;
 }
 
-/* Has the memory: word 0 of the flow, word 1 for this host's own thread as well. */
+/* Provides the memory: word 0 belongs to the flow, to word 1 this host's own thread adds as well. */
 ROLE(count_in)
 {
 	Await awaited("a counter", stress() ? 900 : 150);

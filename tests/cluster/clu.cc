@@ -391,7 +391,7 @@ static std::string contents(const std::string &path)
 
 size_t fd_count(pid_t pid)
 {
-	/* One's own listing has a descriptor open. */
+	/* To list its own descriptors a process opens one. */
 	return entries(text("/proc/%d/fd", pid)).size() - (pid == getpid() ? 1 : 0);
 }
 

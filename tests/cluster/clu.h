@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the cluster tests stand on: fabrics of agents as processes, programs as
- * processes, a board of counters all of them see, and deadlines.
+ * The base of the cluster tests: fabrics of agents as processes, programs as processes, a board of
+ * counters that all of them see, and deadlines.
  *
  * A process of a test is this program again, with --child=ROLE; ROLE(name) defines
  * what it does.  Nothing here waits for time to pass: until() polls for an event with a
@@ -35,9 +35,9 @@ namespace clu {
 
 /* ---- scale and time ------------------------------------------------------------------------ */
 
-/* The full figures instead of the quick ones: CLUSTER_STRESS=1. */
+/* Use the full figures instead of the quick ones (CLUSTER_STRESS=1)? */
 bool stress();
-/* A sanitizer slows everything down, so less is done, and changes how memory grows. */
+/* With a sanitizer?  It slows everything down, so less is done, and changes how memory grows. */
 bool sanitized();
 inline uint64_t scaled(uint64_t quick, uint64_t full)
 {
@@ -66,7 +66,7 @@ private:
 constexpr unsigned kSeconds = 20; /* for one event */
 /* Polls until `good`, giving the processor away; false at the deadline. */
 bool until(const std::function<bool()> &good, unsigned ms = kSeconds * 1000);
-/* Uses the processor for about so long. */
+/* Keeps the processor busy for about `ns`. */
 void compute(int64_t ns);
 
 /* Reproducible; the seed is printed once and comes from CLUSTER_SEED if that is set. */
@@ -130,22 +130,28 @@ private:
 Process role(const std::string &name, const Args &args, const Env &env = {}, uint64_t fd_limit = 0);
 
 size_t fd_count(pid_t pid);
-/* Without those of a conversation that is just ending. */
+/*
+ * The least number of its descriptors within 30 ms: those of a connection that is just ending do
+ * not count.
+ */
 size_t quiet_fds(pid_t pid);
 uint64_t rss_bytes(pid_t pid);
-/* Memory that it has, and programs and libraries do not. */
+/* Its memory that is not mapped from the files of programs and libraries. */
 uint64_t own_memory(pid_t pid);
 /* Processor time of all threads of a process so far. */
 int64_t cpu_ns(pid_t pid);
-/* How often its threads went to sleep so far, and how many run or want to. */
+/* The number of times that its threads went to sleep so far, and of threads that run or want to. */
 int64_t sleeps(pid_t pid);
 size_t awake(pid_t pid);
-/* Time for which its threads could have run and had no processor. */
+/* The time for which its threads could have run and had no processor. */
 int64_t delay_ns(pid_t pid);
-/* How often a thread of it had to wait until memory was read from a disk. */
+/* The number of times that a thread of it waited for memory to be read from a disk. */
 uint64_t disk_faults(pid_t pid);
 
-/* What each thread of a process is doing, and what variables hold: by a debugger, if there is one. */
+/*
+ * The state of each thread of a process; if a debugger is installed also the stacks, and the values
+ * of variables.
+ */
 std::string stacks(pid_t pid, const Args &variables = {});
 
 /* ---- fabrics -------------------------------------------------------------------------------- */
@@ -163,7 +169,7 @@ public:
 	Process &agent(unsigned host) { return agents.at(host); }
 	/* Kills the agent of a host, without a word. */
 	void kill(unsigned host);
-	/* And starts another. */
+	/* Starts another in place of one that was killed. */
 	void restart(unsigned host);
 	unsigned size() const { return static_cast<unsigned>(agents.size()); }
 	/* Asks the agents; `all` adds up over ports. */
@@ -172,7 +178,7 @@ public:
 	unsigned clients(unsigned host) const;
 	bool links_up() const;
 	void link(unsigned host, const std::string &port, bool up) const;
-	/* What the agent of a host says of its ports, its clients and its relay. */
+	/* The report of the agent of a host about its ports, its clients and its relay. */
 	std::string report(unsigned host) const;
 	const std::string name;
 
@@ -193,7 +199,7 @@ private:
 bool kernel_holds(pid_t pid);
 /* The agents that serve a fabric, whoever started them. */
 std::vector<pid_t> agents_of(const std::string &fabric);
-/* Of a JSON object in one line. */
+/* The number that a JSON object in one line has under this key. */
 uint64_t json_number(const std::string &object, const std::string &key);
 
 /* ---- VIPL ----------------------------------------------------------------------------------- */

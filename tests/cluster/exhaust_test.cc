@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Everything that can be used up: it is said, nothing is lost, and it comes back. */
+/*
+ * Everything that can be used up: the call that finds nothing left says so, nothing is lost, and what is
+ * given back can be used again.
+ */
 #include "clu.h"
 
 #include <cstdio>
@@ -103,7 +106,7 @@ TEST(Exhaust, FullQueuesSaySoAndKeepWhatTheyHold)
 struct Pairs {
 	Pairs(Nic &a, Nic &b, size_t max) : na(a), nb(b), sa(a, max, 64), sb(b, max, 64) {}
 
-	/* Adds pairs until one fails; how it failed, VIP_SUCCESS if none did. */
+	/* Adds pairs until one fails; returns its error, VIP_SUCCESS if none failed. */
 	VIP_RETURN fill()
 	{
 		VIP_RETURN rc = VIP_SUCCESS;
@@ -137,7 +140,7 @@ struct Pairs {
 		}
 	}
 
-	/* Ends one; both ends. */
+	/* Destroys both VIs of the last pair. */
 	void drop_one()
 	{
 		list.back().first->destroy();
@@ -167,7 +170,7 @@ static void window_exhausted(unsigned hosts)
 			pairs.use();
 			size_t before = pairs.list.size();
 			pairs.drop_one();
-			/* The space returns when both processes have let go. */
+			/* The space is free again when both processes have given it up. */
 			ASSERT_TRUE(until([&] {
 				return pairs.fill() == VIP_ERROR_RESOURCE &&
 				       pairs.list.size() == before;
@@ -212,7 +215,7 @@ TEST(Exhaust, WindowMemory)
 	}
 	EXPECT_EQ(VIP_ERROR_RESOURCE, rc);
 	EXPECT_GE(held.size(), 14u);
-	/* No slice is left for a connection; it is said, and the VIs can be used later. */
+	/* No slice is left for a connection: the call says so, and the VIs can be used later. */
 	Vi a(nic, attrs(VIP_SERVICE_RELIABLE_DELIVERY)),
 		b(nic, attrs(VIP_SERVICE_RELIABLE_DELIVERY));
 	EXPECT_EQ(VIP_ERROR_RESOURCE, join(nic, a, nic, b, "none"));
@@ -225,7 +228,7 @@ TEST(Exhaust, WindowMemory)
 
 /* ---- descriptors of the process -------------------------------------------------------------- */
 
-/* Under a low limit: whatever fails says VIP_ERROR_RESOURCE, and what was there still works. */
+/* Under a low limit: whatever fails returns VIP_ERROR_RESOURCE, and what was made before still works. */
 ROLE(poor)
 {
 	Await awaited("a process with few descriptors", 60);

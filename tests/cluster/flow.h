@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What flows of messages under failing links have in common: messages of which all follows from a
- * number, and what a fabric must be like when they have ended.
+ * The common part of tests of flows of messages under failing links: messages whose kind, length
+ * and content follow from their number, and the state that a fabric must have when the flows have
+ * ended.
  */
 #ifndef FLOW_H
 #define FLOW_H
@@ -12,7 +13,7 @@ namespace clu {
 
 enum Kind { SEND, SEND_IMM, WRITE, WRITE_IMM, READ };
 
-/* Whether it completes a receive. */
+/* Does a message of this kind complete a receive? */
 inline bool notifies(Kind kind)
 {
 	return kind != WRITE && kind != READ;
@@ -35,8 +36,8 @@ VIP_DESCRIPTOR *fill_message(Slab &slab, size_t i, Kind kind, uint64_t number, s
 			     uint64_t place, VIP_MEM_HANDLE handle);
 
 /*
- * A dozen processes that poll leave nothing to those that have something to do. With CLUSTER_BUSY=1
- * they do it all the same.
+ * Gives the processor away: a dozen processes that poll would leave none to those that have
+ * something to do.  With CLUSTER_BUSY=1 they poll all the same.
  */
 void rest();
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Eight hosts in a ring and flows between them (soak.h), while agents, which relay for others too, and
- * processes of flows are stopped by SIGSTOP and go on, are killed, also while they are stopped, and
- * come back, and links fall.
+ * processes of flows are stopped by SIGSTOP and continued, are killed, also while they are stopped,
+ * and started again, and links fall.
  *
  * A host whose agent returns is *usable* when a new process there has connected to one of another host,
  * and the other way round, and each connection has carried a message.  Now and then all flows rest: then
@@ -25,14 +25,17 @@
 using namespace clu;
 
 constexpr int64_t kMs = 1000000;
-/* Neighbours give up an agent that is silent for 5 s; it may have spoken last a while before it stops. */
+/*
+ * Neighbours give up an agent that is silent for 5 s; its last message may have come a while before it was
+ * stopped.
+ */
 constexpr int64_t kBrief = 3000 * kMs;
-/* An agent that is never killed: what it gathers over all of the run shows. */
+/* The agent that is never killed: what it accumulates over the run shows. */
 constexpr unsigned kOldest = 0;
-constexpr uint64_t kMemory = 1u << 20; /* so much more is none too much */
+constexpr uint64_t kMemory = 1u << 20; /* growth up to this is accepted */
 constexpr unsigned kAway = 2;	       /* agents at a time */
 
-/* ---- whether a host can be used ------------------------------------------------------------------- */
+/* ---- can a host be used? -------------------------------------------------------------------------- */
 
 /* The side that requests the connection receives, so its receive is posted when the other sends. */
 static void connect_and_receive(Nic &nic, unsigned host, const std::string &disc, unsigned ms)
@@ -63,10 +66,10 @@ static void accept_and_send(Nic &nic, const std::string &disc)
 	vi.disconnect();
 }
 
-/* The OTHER host, number, milliseconds of a request, whether this one asks first */
+/* The OTHER host, number, milliseconds of a request, 1 if this one asks first */
 ROLE(probe)
 {
-	Nic nic; /* of VIADUCT_HOST: nobody else is asked */
+	Nic nic; /* of VIADUCT_HOST: no other agent is asked */
 	unsigned other = static_cast<unsigned>(atoi(args[0].c_str()));
 	unsigned ms = static_cast<unsigned>(atoi(args[2].c_str()));
 	std::string from = "from" + args[1], to = "to" + args[1];
@@ -82,7 +85,7 @@ ROLE(probe)
 
 /* ---- the test -------------------------------------------------------------------------------------- */
 
-/* What an agent holds when nothing goes on. */
+/* The resources of an agent while nothing goes on. */
 struct Held {
 	size_t fds = 0;
 	uint64_t window = 0, memory = 0;
@@ -222,7 +225,7 @@ private:
 
 	static double seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-	/* From a millisecond on, as often long as short. */
+	/* A random time from a millisecond on; each power of two is equally likely. */
 	int64_t duration()
 	{
 		unsigned ms = 1u << below(longest_shift + 1);
@@ -252,7 +255,7 @@ private:
 		Soak::tick();
 	}
 
-	/* Where this process did not run, agents may not have either, or been stopped for longer. */
+	/* While this process did not run agents may not have run either, and those stopped were stopped for longer. */
 	void notice_time(int64_t now)
 	{
 		bool stood = last_tick != 0 && now - last_tick > kStall;
@@ -304,7 +307,10 @@ private:
 		probe(host, now_ns());
 	}
 
-	/* What stood still for that agent has had no time yet. */
+	/*
+	 * Measures the time without progress from now on: flows that stood still because of that agent have
+	 * had no time yet.
+	 */
 	void start_anew()
 	{
 		for (auto &flow : flows)
@@ -330,7 +336,7 @@ private:
 
 	void start(Probe &p)
 	{
-		/* Where others are away a request may lead there. */
+		/* While other agents are away a request may have to pass one of them. */
 		std::string ms = away() == 0 ? "2000" : "250", n = std::to_string(probes_made++);
 		std::string a = std::to_string(p.host), b = std::to_string(p.other);
 		p.here = role("probe", { b, n, ms, "1" }, { { "VIADUCT_HOST", a } });
@@ -340,7 +346,10 @@ private:
 
 	int64_t starved_now(unsigned host) { return delay_ns(fabric.agent(host).pid()); }
 
-	/* Time for which the machine had no processor for those concerned, one after the other. */
+	/*
+	 * The time for which a process wanted a processor and got none; the times of all concerned are added
+	 * up.
+	 */
 	static int64_t starved_now(Process &process)
 	{
 		return process.ended() ? 0 : delay_ns(process.pid());
@@ -386,7 +395,10 @@ private:
 				printf("%s", stacks(process->pid()).c_str());
 	}
 
-	/* What is required, or what shows that it hangs. */
+	/*
+	 * The time within which a host must be usable: what is required in the stress suite, else enough to
+	 * show that it hangs.
+	 */
 	static int64_t usable_ns()
 	{
 		return (stress() && !sanitized() ? 2000 : 4 * kSeconds * 1000) * kMs;
@@ -535,12 +547,12 @@ TEST(Halts, StopKillAndContinue)
 	soak.end();
 }
 
-/* An agent that is stopped, of a host alone. */
+/* A host without neighbours, whose agent is stopped. */
 class Stopped : public ::testing::Test {
 protected:
 	void stop() { fabric.agent(0).kill(SIGSTOP); }
 	void go_on() { fabric.agent(0).kill(SIGCONT); }
-	/* More than a socket holds; each is withdrawn. */
+	/* Makes more requests to connect than a socket holds; each is withdrawn. */
 	static void attempts(Nic &nic)
 	{
 		Addr here(nic, "here"), there(nic, "there");
@@ -579,7 +591,7 @@ TEST_F(Stopped, ANicIsClosedThoughMuchWasSaid)
 	EXPECT_TRUE(until([&] { return fabric.clients(0) == 0; }));
 }
 
-/* It is made when the agent goes on, and nobody knows its name. */
+/* The agent allocates the memory when it goes on; the caller has returned and does not know its name. */
 TEST_F(Stopped, MemoryThatCameTooLateIsFreed)
 {
 	Nic nic("host0");
@@ -591,7 +603,7 @@ TEST_F(Stopped, MemoryThatCameTooLateIsFreed)
 	stop();
 	EXPECT_EQ(VIP_TIMEOUT, VipxAllocMem(nic, 1u << 20, &a, &p, &h));
 	go_on();
-	/* What is asked for later is answered later. */
+	/* The agent answers requests in order: this one after the one that timed out. */
 	NEED_RC(VIP_SUCCESS, VipxAllocMem(nic, 1u << 20, &a, &p, &h));
 	NEED_RC(VIP_SUCCESS, VipxFreeMem(nic, p, h));
 	EXPECT_TRUE(until([&] { return fabric.window_used(0) == before; }))

@@ -11,7 +11,7 @@
 
 namespace clu {
 
-/* Cells: of all, and of each honest process. */
+/* The cells of all, and those of each honest process. */
 enum { STOP, READY, LEAVE };
 enum { MESSAGES, LONGEST_MESSAGE, CONNECTIONS, LONGEST_CONNECT, LONGEST_OPEN, CELLS = 8 };
 constexpr size_t kFirst = 16, kStills = 256, kProcessorStills = 320, kBytes = 600;
@@ -117,8 +117,8 @@ ROLE(honest_server)
 /* ---- clients ------------------------------------------------------------------------------------- */
 
 /*
- * Notes how long something took, but for what this process stood still or, if that is more, a processor: an agent may
- * have been about to run there.
+ * Notes how long something took, less the time that this process stood still or, if that is more, a processor: an
+ * agent may have been about to run there.
  */
 class Timed {
 public:
@@ -164,7 +164,7 @@ public:
 		vi->disconnect();
 	}
 
-	/* What it had is closed when this returns. */
+	/* Opens the NIC again; the old one is closed before. */
 	void reopen()
 	{
 		slab.reset();

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hostile processes with NICs on three hosts in a ring, beside honest ones.  The hostile speak to
+ * Hostile processes with NICs on three hosts in a ring, together with honest ones.  The hostile ones speak to
  * their agents themselves: they scribble over all pages that they are handed, send messages with
- * names of others, random ones and no messages at all, flood with connects and do not read the
- * answers, hold what they get, die and come again.  The honest have standing connections, whose
+ * names of others, random messages and bytes that are none, flood with connects and do not read the
+ * answers, hold what they get, die and come again.  The honest ones have standing connections, whose
  * messages are checked, and make new ones all the time.  What must hold: no honest call fails, and
  * in the end nothing is left.
  *
  * CLUSTER_HOSTILE_SECONDS says for how long.  The longest wait for a message and the longest time
- * to make a connection are printed; in the stress suite neither may be longer than a second, but
- * for what the machine stood still.
+ * to make a connection are printed; in the stress suite neither may be longer than a second, less
+ * the time that the machine stood still.
  */
 #include "honest.h"
 
@@ -40,7 +40,7 @@ enum Deed { SCRIBBLE, NAMES, NOISE, FLOOD, HOLD, TALK, DESCRIPTORS, DEEDS };
 static const char *const deed_names[] = { "scribbles", "names of others", "noise",	"floods",
 					  "holds",     "connections",	  "descriptors" };
 
-/* ---- the hostile --------------------------------------------------------------------------------- */
+/* ---- the hostile process ------------------------------------------------------------------------- */
 
 class Hostile {
 public:
@@ -127,7 +127,9 @@ private:
 			w_ctl_try(sock_, &m);
 	}
 
-	/* What it is handed is mapped, and what it is told of is remembered, to be named. */
+	/*
+	 * Maps the memory that the agent passes; remembers the ids that it is told, to use them in messages.
+	 */
 	void take(int fd)
 	{
 		void *at = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -200,7 +202,7 @@ private:
 		return a;
 	}
 
-	/* All that it can write of the pages that it was handed. */
+	/* Writes over all that is writable of the pages that it was passed. */
 	void scribble()
 	{
 		uint64_t how = random_.below(4);

@@ -18,7 +18,10 @@ using namespace clu;
 
 constexpr VIP_ULONG kIdleMs = 2000;
 constexpr int64_t kIdleCpu = 20000000;
-/* What a wait uses it uses every time; what a busy machine adds, faults for one, comes and goes. */
+/*
+ * The processor time of a wait itself is the same in each turn; what a busy machine adds, such as page
+ * faults, is not.
+ */
 constexpr int kIdleTurns = 4;
 
 /* ---- idle waits ----------------------------------------------------------------------------- */
@@ -27,7 +30,10 @@ enum Wait { RECV_WAIT, CQ_WAIT, CONNECT_WAIT, PEER_WAIT, EPOLL, WAITS };
 static const char *const wait_names[] = { "VipRecvWait", "VipCQWait", "VipConnectWait",
 					  "VipConnectPeerWait", "epoll on VipxCQFd" };
 
-/* Events within that time; a process that was stopped and goes on finds the call interrupted. */
+/*
+ * The number of events within that time; in a process that was stopped and continued the call was
+ * interrupted, and is made again.
+ */
 static int epoll_events(int fd, unsigned ms)
 {
 	struct epoll_event event;
@@ -119,7 +125,7 @@ struct Quiet {
 	std::unique_ptr<Vi> a, b, lone;
 };
 
-/* Which of this process's threads used it. */
+/* Prints the processor time of each thread of this process. */
 void print_threads()
 {
 	for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -154,7 +160,7 @@ TEST(Idle, WaitsUseNoProcessorTime)
 	board_clear();
 	Fabric fabric(2);
 	std::vector<Process> waiters;
-	/* The agents too, over all that time; they also made the connections. */
+	/* The agents are measured too, over all that time; they also made the connections. */
 	int64_t before = cpu_ns(fabric.agent(0).pid()) + cpu_ns(fabric.agent(1).pid());
 	for (int how = 0; how < WAITS; how++)
 		waiters.push_back(role("idle", { std::to_string(how) }));
@@ -369,8 +375,8 @@ private:
 	{
 		cell(ROUNDS)++;
 		/*
-		 * A machine with other work to do, that stands still, or that has to read
-		 * a page of the program again, lets us wait too.
+		 * A wait is also long on a machine that has other work to do, stands still, or has
+		 * to read a page of the program again.
 		 */
 		int64_t delayed = took > kLate ? waited_for_processor() - waited : 0;
 		if (took > kLate && took - excused - delayed > kLate &&
@@ -436,7 +442,7 @@ static void wake_ups(unsigned hosts, const char *how)
 	       how, static_cast<unsigned long long>(rounds), static_cast<double>(cell(WORST)) / 1e6,
 	       static_cast<unsigned long long>(cell(OUTLIERS)),
 	       static_cast<unsigned long long>(cell(EXCUSED)));
-	/* A check by the clock, which helps lost doorbells, comes after up to 256 ms. */
+	/* A check by the clock, which makes up for lost doorbells, comes after up to 256 ms. */
 	EXPECT_EQ(0u, cell(OUTLIERS));
 }
 

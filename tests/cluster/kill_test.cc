@@ -34,7 +34,7 @@ static VIP_RELIABILITY_LEVEL level(size_t i)
 			  : VIP_SERVICE_RELIABLE_RECEPTION;
 }
 
-/* One side of the traffic: messages to and fro on each VI until the connections are lost. */
+/* One side of the traffic: messages both ways on each VI until the connections are lost. */
 class Side {
 public:
 	explicit Side(unsigned which)
@@ -74,7 +74,7 @@ public:
 	}
 
 private:
-	/* One message taken and answered; false when the VI is broken and its queues empty. */
+	/* Takes one message and answers it; false when the VI is broken and its queues empty. */
 	bool step(size_t i, bool block)
 	{
 		VIP_DESCRIPTOR *d = nullptr;
@@ -111,7 +111,7 @@ private:
 		}
 	}
 
-	/* With the same descriptor each time, so its last message must have been taken. */
+	/* Sends with the same descriptor each time, so waits until the last send has completed. */
 	void send_message(size_t i, size_t k)
 	{
 		size_t at = (kVis + i) * kDepth + k;
@@ -199,7 +199,7 @@ static void kill_one(Victim victim, Random &random, Times &times)
 			       i, victim, static_cast<double>(callback) / 1e6,
 			       static_cast<double>(flushed) / 1e6);
 	}
-	/* The agents that live have nothing of it any more. */
+	/* The agents that live hold nothing of it any more. */
 	for (unsigned i = 0; i < 2; i++) {
 		if (fabric.agent(i).ended())
 			continue;
@@ -225,7 +225,7 @@ TEST(Kill, AtRandomMoments)
 	Times::show("all completions", times.completion);
 }
 
-/* The agent started on demand by the library itself goes too, and a new one takes its place. */
+/* The agent that the library itself started on demand is killed too, and a new one takes its place. */
 ROLE(alone)
 {
 	Await awaited("a process with an agent of its own", 40);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one more VI, process or region costs in memory, counted by the kernel.  The limits are
- * those of the table in docs/performance.md: its figures with about a tenth of slack.
+ * The memory that one more VI, process or region takes, counted by the kernel.  The limits are
+ * the figures of the table in docs/performance.md with about a tenth of slack.
  */
 #include "clu.h"
 
@@ -20,7 +20,7 @@ using namespace clu;
 
 constexpr uint64_t kKiB = 1024;
 
-/* Private memory of the process, of the agent; memory of the window: kept for it, and touched. */
+/* Bytes of private memory of the process and of the agent; of the window, allotted and touched. */
 struct Limit {
 	const char *what;
 	uint64_t own, agent, window, touched;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Messages that senders store into receives of their neighbours, when links and processes go away
- * under them: every message once, whole and in order, and nothing left of those that died.
+ * under them: every message arrives once, complete and in order, and nothing is left of processes that died.
  */
 #include "flow.h"
 
@@ -35,7 +35,7 @@ VIP_RELIABILITY_LEVEL level(unsigned flow)
 	return flow % 2 ? VIP_SERVICE_RELIABLE_RECEPTION : VIP_SERVICE_RELIABLE_DELIVERY;
 }
 
-/* All of a message follows from its number. */
+/* The kind and the length of a message follow from its number. */
 Kind kind_of(uint64_t number)
 {
 	uint64_t x = mix(number) % 8;
@@ -127,7 +127,7 @@ private:
 			return false;
 		NEED_RC(VIP_SUCCESS, rc);
 		NEED(slab.index(d) == which % kBatch);
-		/* It is not needed any more, also where the message was not taken yet. */
+		/* The data is not needed any more, even if the peer has not taken the message yet. */
 		memset(slab.data(which % kBatch), 0x55, length_of(which));
 		return true;
 	}
@@ -210,7 +210,7 @@ public:
 		return true;
 	}
 
-	/* All that is outstanding comes back, and the memory is the program's. */
+	/* All that is outstanding comes back, and after that the memory is the program's. */
 	void end_broken()
 	{
 		size_t count = 0;
@@ -292,7 +292,7 @@ public:
 			NEED(until([&] { return flow_cell(f, what) >= before[f] + by; }));
 	}
 
-	/* Returns when each flow has messages under way of which none was taken for a while. */
+	/* Returns when each flow has messages under way and none of them was taken for a while. */
 	void stand_still()
 	{
 		for (unsigned f = 0; f < ins.size(); f++) {
@@ -338,7 +338,7 @@ void links_fall(const Args &agent_args, uint64_t falls)
 	flows.start(3, 2);
 	flows.advance(PLACED, 1);
 	for (uint64_t i = 0; i < falls; i++) {
-		/* Each cut is of a link that carries one of them. */
+		/* Each of these links carries one of the flows. */
 		static const struct {
 			unsigned host;
 			const char *port;
@@ -375,9 +375,9 @@ TEST(Place, LinksFallOnStrictPorts)
 }
 
 /*
- * The receiver's agent takes the link down while the sender's is stopped.  So the receivers have left the
- * path when the last messages are stored and announced, and the slots alone are published again, over
- * relays.
+ * The receiver's agent takes the link down while the sender's is stopped.  So the receivers have
+ * left the path when the last messages are stored and announced, and the slots, with the payload in
+ * them, are published again over relays.
  */
 TEST(Place, SlotsArePublishedAgainOverRelays)
 {

@@ -19,7 +19,7 @@ constexpr unsigned kStreams = 8;
 constexpr size_t kMax = 100u << 10, kReceives = 24, kSends = 12;
 constexpr unsigned kGenerations = 2000; /* connections of a stream, one after the other */
 
-/* What is known of each connection, on the board. */
+/* The cells of each connection on the board. */
 enum { POSTED, SUCCEEDED, RECEIVED, GENERATION_CELLS };
 static std::atomic<uint64_t> &generation(unsigned stream, uint64_t number, unsigned what)
 {
@@ -34,7 +34,7 @@ static std::atomic<uint64_t> &generations(unsigned stream)
 {
 	return cell(16 + stream);
 }
-/* Of the link: how often it will be cut, and was. */
+/* The number of cuts of the link that are planned, and of those made. */
 static std::atomic<uint64_t> &cuts_planned()
 {
 	return cell(40);
@@ -104,7 +104,7 @@ public:
 	}
 
 private:
-	/* The receiver waits no more once it has the last message. */
+	/* Tries again until the receiver is there, which waits no more once it has the last message. */
 	VIP_RETURN connect()
 	{
 		VIP_RETURN rc = VIP_NO_MATCH;
@@ -113,14 +113,17 @@ private:
 		return rc;
 	}
 
-	/* However late the cuts come, each has its part of the messages before it. */
+	/*
+	 * May more messages be sent before the next cut?  However late the cuts come, each has its part of
+	 * the messages before it.
+	 */
 	bool may_go_on()
 	{
 		uint64_t made = cuts_made(), planned = cuts_planned();
 		return made >= planned || total * (planned + 1) < count * (made + 1);
 	}
 
-	/* Posts one if there is room, takes what completed; false at the end of the connection. */
+	/* Posts a send if there is room, takes those that completed; false at the end of the connection. */
 	bool step()
 	{
 		bool more = (total < count || !last_sent) && may_go_on();
@@ -276,7 +279,7 @@ ROLE(receiver)
 	all_streams<Receiver>("host1");
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- all together --------------------------------------------------------------------------- */
 
 static void check_board(uint64_t least_breaks)
 {
@@ -355,7 +358,7 @@ TEST(Reliable, WithoutFaultsNothingBreaks)
 		EXPECT_EQ(1u, generations(s));
 }
 
-/* What an unreliable VI loses is counted where it was lost. */
+/* Messages that an unreliable VI loses are counted where they were lost. */
 TEST(Unreliable, LossesAreCountedAtTheReceiver)
 {
 	const size_t count = 1000, posted = 300;

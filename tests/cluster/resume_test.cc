@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reliable connections whose paths are lost while they carry traffic.  While there is another path
- * nobody sees it but in the counters of the fabric: every message arrives once, whole and in
- * order, and every descriptor succeeds.
+ * only the counters of the fabric show it: every message arrives once, complete and in order, and
+ * every descriptor succeeds.
  */
 #include "flow.h"
 
@@ -32,7 +32,7 @@ static std::atomic<uint64_t> &enough()
 	return cell(8);
 }
 
-/* ---- messages: all of one follows from its number ------------------------------------------------ */
+/* ---- messages: kind and length follow from the number -------------------------------------------- */
 
 static Kind kind_of(uint64_t number)
 {
@@ -101,7 +101,7 @@ ROLE(flow_out)
 	flow_cell(flow, LEFT) = 1;
 }
 
-/* ---- the other takes, and has memory to write to and to read from --------------------------------- */
+/* ---- the other end receives, and has memory to write to and to read from -------------------------- */
 
 ROLE(flow_in)
 {
@@ -114,7 +114,7 @@ ROLE(flow_in)
 		post_recv(vi, slab, slab.fill(i, kMax));
 	flow_cell(flow, ADDRESS) = reinterpret_cast<uintptr_t>(memory.data(0));
 	flow_cell(flow, HANDLE) = memory.h;
-	/* What a read finds is put there before its number may be used. */
+	/* The content for a read is stored before the peer may use its number. */
 	auto prepare = [&](uint64_t number) {
 		if (kind_of(number) == READ)
 			put(memory.data(number % kWindow), number, length_of(number));
@@ -135,7 +135,7 @@ ROLE(flow_in)
 				rest();
 			return rc != VIP_NOT_DONE;
 		}));
-		/* The other end leaves when it sees the last one taken. */
+		/* The other end ends when it sees that the last one is taken. */
 		if (flow_cell(flow, LIMIT) == number)
 			break;
 		if (kind_of(number) != READ) {
@@ -380,7 +380,7 @@ TEST(Resume, ManyVIsOfOneCompletionQueue)
 	Process in = role("many_in", { "0" }), out = role("many_out", { "1", "0" });
 	advance(10);
 	for (uint64_t i = 0; i < falls; i++) {
-		/* The direct way, then the way round. */
+		/* The direct path, then the path through the other hosts. */
 		fabric.link(i % 2 ? 2 : 0, "right", false);
 		advance(i % 3 * 10);
 		fabric.link(i % 2 ? 2 : 0, "right", true);
@@ -397,14 +397,14 @@ TEST(Resume, ManyVIsOfOneCompletionQueue)
 	expect_idle(fabric, before);
 }
 
-/* A host that only relays dies, and another takes its place. */
+/* A host that only relays dies, and its successor takes its place. */
 TEST(Resume, RelaysDieUnderTraffic)
 {
 	const unsigned hosts = 5;
 	Await awaited("relays that die", stress() ? 3000 : 180);
 	Fabric fabric(hosts);
 	std::vector<uint64_t> before = windows(fabric);
-	/* All flows are between hosts 0, 1 and 3: what lies between them may die, one at a time. */
+	/* All flows are between hosts 0, 1 and 3: the hosts between them may die, one at a time. */
 	Flows flows({ { 0, 1 }, { 1, 0 }, { 1, 3 }, { 3, 1 }, { 0, 3 }, { 3, 0 } });
 	uint64_t deaths = scaled(10, 500);
 	for (uint64_t i = 0; i < deaths; i++) {
@@ -448,9 +448,9 @@ TEST(Resume, NoPathLeft)
 	expect_idle(fabric, before);
 }
 
-/* ---- the agent of an end is another one ----------------------------------------------------------- */
+/* ---- the agent of an end is replaced -------------------------------------------------------------- */
 
-/* What agents write; the file is gone with the program that has it. */
+/* The file that agents log to; it has no name and ends with the program. */
 class Log {
 public:
 	Log() : file(tmpfile()) { NEED(file != nullptr); }
@@ -473,9 +473,9 @@ private:
 };
 
 /*
- * The agent of one end is killed, and another takes its place at once: who is left is told because that one does not
- * know the connection, not because time is over.  An agent that takes longer to begin than ends wait
- * for a path is killed once more.
+ * The agent of one end is killed, and another takes its place at once: the end that is left is told
+ * because the new agent does not know the connection, not because of a time-out.  An agent that
+ * takes longer to begin than ends wait for a path is killed once more.
  */
 static void replaced(unsigned far, unsigned victim)
 {
@@ -573,7 +573,7 @@ ROLE(fill_in)
 
 /*
  * Every host sends to the hosts two and three further on, both ways round, and none of these takes
- * anything: all bypass buffers of the ring fill.  Then all of it arrives.
+ * anything: all bypass buffers of the ring fill.  Then they do, and all of it arrives.
  */
 TEST(Resume, FullBuffersAllRoundDrain)
 {

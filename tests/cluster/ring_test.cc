@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A ring of four hosts whose agents are threads of this process, with traffic both ways on each
- * link from several threads: a thread sanitizer sees both sides of everything.
+ * link from several threads: so the thread sanitizer sees both sides of every access.
  */
 #include "clu.h"
 
@@ -60,7 +60,7 @@ protected:
 
 	static std::string host(unsigned i) { return text("host%u", i % kHosts); }
 
-	/* A NIC of each host, when every link is up. */
+	/* Opens a NIC of each host, when every link is up. */
 	static std::vector<std::unique_ptr<Nic>> open_all()
 	{
 		std::vector<std::unique_ptr<Nic>> nics;
@@ -129,7 +129,7 @@ public:
 		}
 	}
 
-	/* No descriptor, or a good one. */
+	/* Fails unless there is no descriptor, or one that succeeded. */
 	void check(VIP_RETURN rc, const VIP_DESCRIPTOR *d)
 	{
 		char status[200];
@@ -143,7 +143,7 @@ public:
 	}
 
 	Vi vi;
-	std::atomic<uint64_t> in{ 0 }; /* received, and posted for again */
+	std::atomic<uint64_t> in{ 0 }; /* received, and posted again */
 
 private:
 	static constexpr size_t kDepth = 32, kBytes = 3000;

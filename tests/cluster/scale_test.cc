@@ -163,7 +163,7 @@ TEST(Scale, AllToAll)
 
 /* ---- connections one after the other -------------------------------------------------------- */
 
-/* What must not grow. */
+/* The resources that must not grow. */
 struct Holdings {
 	explicit Holdings(Fabric &fabric)
 	{
@@ -203,7 +203,7 @@ struct Holdings {
 	std::vector<unsigned> connections;
 };
 
-/* A server thread and a client on two NIC handles, through every way a connection can go. */
+/* A server thread and a client on two NIC handles, through every course that a connection can take. */
 class Cycles {
 public:
 	Cycles(const std::string &a, const std::string &b, unsigned host)

@@ -242,7 +242,7 @@ static uint64_t steps(unsigned f, uint64_t generation)
 	return mix(all ^ at(f, STAGE + IN));
 }
 
-/* What cannot move has a reason to stand still. */
+/* Fails if the flow stands still, unless there is a reason for it. */
 void Soak::watch(unsigned f)
 {
 	Flow &flow = flows[f];
@@ -389,7 +389,7 @@ void Soak::die(unsigned host)
 {
 	dead[host] = true;
 	remember();
-	/* It might not have begun, and could not. */
+	/* The generation might not have begun, and could not begin now. */
 	for (unsigned f = 0; f < kFlows; f++)
 		if (is_at(f, host))
 			at(f, STOP) = flows[f].generation;

@@ -3,17 +3,16 @@
  * Hosts in a ring and flows between hosts drawn at random, for tests that disturb them.
  *
  * A flow is two processes and one connection after the other, each of a *generation*: hosts, level,
- * service, sizes and ways to wait are drawn anew.  What must hold:
+ * service, sizes and ways to wait are drawn again.  What must hold:
  *
- *  - on a reliable connection messages arrive once, whole and in order, up to where it breaks; at
- *    reliable reception whatever succeeded arrived;
- *  - on an unreliable one the receiver sees numbers that grow, and counts what it drops;
- *  - when a connection breaks both ends are told, and it does so only if something happened to it;
- *  - no flow stands still;
- *  - in the end nothing is left.
+ *  - on a reliable connection messages arrive once, complete and in order, up to where it breaks;
+ *  at reliable reception every message whose send succeeded has arrived; - on an unreliable one the
+ *  receiver sees numbers that grow, and counts what it drops; - when a connection breaks both ends
+ *  are told, and it does so only if something happened to it; - no flow stands still; - in the end
+ *  nothing is left.
  *
- * CLUSTER_SOAK_LOUD=1 shows what happens meanwhile, and what agents know when a flow has not moved for a
- * second; =2 also what all threads do then.
+ * CLUSTER_SOAK_LOUD=1 shows what happens during the run, and what agents know when a flow has not
+ * moved for a second; =2 also shows what all threads do then.
  */
 #ifndef SOAK_H
 #define SOAK_H
@@ -30,7 +29,7 @@ constexpr unsigned kHosts = 8, kFlows = 10;
 constexpr size_t kWindow = 8;		      /* messages of a reliable flow under way */
 constexpr size_t kAhead = 48, kReceives = 16; /* of an unreliable one: some meet no receive */
 constexpr size_t kUnreliableLongest = 64u << 10;
-constexpr unsigned kStill = 20; /* seconds without a step of a flow are too many */
+constexpr unsigned kStill = 20; /* a flow that takes no step for so many seconds has failed */
 
 bool is_loud();
 
@@ -41,7 +40,7 @@ enum Cell : unsigned {
 	GENERATION,
 	LEVEL,
 	SERVICE,
-	HOST,		  /* of either end */
+	HOST,		  /* of each end */
 	TAKES = HOST + 2, /* likewise */
 	WINDOWED = TAKES + 2,
 	TARGET,
@@ -49,7 +48,7 @@ enum Cell : unsigned {
 	/* The sender. */
 	POSTED,
 	DONE,	/* succeeded, without a failure before */
-	LATE,	/* the bits of those that succeeded behind the first failure */
+	LATE,	/* a bit for each that succeeded after the first failure */
 	FAILED, /* came back with an error */
 	LIMIT,
 	/* The receiver. */
@@ -58,13 +57,13 @@ enum Cell : unsigned {
 	TAKEN, /* numbers below may be used again, kWindow or kAhead further on */
 	ARRIVED,
 	DROPPED,
-	/* Generation and stage of either end, as one. */
+	/* The generation and the stage of each end, in one word. */
 	STAGE,
 	CELLS = STAGE + 2
 };
 
 enum Side : unsigned { OUT, IN };
-/* KILLED: what the test says of a process that it has killed. */
+/* KILLED is set by the test, for a process that it has killed. */
 enum Stage : uint64_t { WAITING, OPEN, CONNECTED, FINISHED, WHOLE, BROKEN, UNMADE, KILLED };
 enum Service { MIXED, SENDS, IMMEDIATE, WRITES, WRITES_IMM, READS, SERVICES };
 enum Takes { POLL, WAIT, CQ_POLL, CQ_WAIT, TAKES_COUNT };
@@ -72,14 +71,17 @@ enum Takes { POLL, WAIT, CQ_POLL, CQ_WAIT, TAKES_COUNT };
 std::atomic<uint64_t> &at(unsigned flow, unsigned what);
 /* The processes of flows are to end. */
 std::atomic<uint64_t> &quit();
-/* They are to close their NICs as soon as they have no generation. */
+/* The processes of flows are to close their NICs as soon as they have no generation. */
 std::atomic<uint64_t> &leave();
-/* Grows before the agent of a host is killed, and when there is another: odd between. */
+/* Grows by 1 before the agent of a host is killed, and when there is another: odd between. */
 std::atomic<uint64_t> &deaths(unsigned host);
-/* Agents that were stopped so far, and those that are. */
+/* The number of agents that were stopped so far, and of those that are stopped. */
 std::atomic<uint64_t> &halts();
 std::atomic<uint64_t> &halted_now();
-/* When the test looked last, if it says so: where it does not run for long, agents may not either. */
+/*
+ * The time of the test's last turn, 0 in tests that do not say: while it does not run for long, agents may
+ * not either.
+ */
 std::atomic<uint64_t> &checked_at();
 constexpr int64_t kStall = 1000000000;
 
@@ -111,7 +113,7 @@ struct Plan {
 	uint64_t id(uint64_t number) const { return generation << 32 | number; }
 	std::string disc() const { return text("soak%u.%" PRIu64, flow, generation); }
 
-	/* Every fourth message completes a receive, so that writes before it can be looked at. */
+	/* Every fourth message completes a receive, so that writes before it can be checked. */
 	Kind kind(uint64_t number) const
 	{
 		static const Kind of_service[] = { SEND, SEND, SEND_IMM, WRITE, WRITE_IMM, READ };
@@ -136,8 +138,9 @@ struct Plan {
 /* ---- the test -------------------------------------------------------------------------------------- */
 
 /*
- * What happened to a generation. Agents of the flow's own hosts, or any: dead, or stopped for so
- * long that their neighbours give them up.  Each is a reason for a connection to break.
+ * Disturbances that a generation has met; each is a reason for a connection to break.  DEATH and
+ * HALT are of any agent, OWN_ of one of the flow's own hosts: killed, or stopped for so long that
+ * its neighbours give it up.
  */
 enum Trouble : unsigned {
 	NONE = 0,
@@ -152,12 +155,12 @@ enum Trouble : unsigned {
 
 struct Totals {
 	uint64_t generations = 0, whole = 0, broken = 0, unmade = 0;
-	uint64_t in_spite = 0; /* broken though there was a path, when both ends had it */
+	uint64_t in_spite = 0; /* broken after both ends had it, though there was a path */
 	uint64_t posted = 0, done = 0, failed = 0, arrived = 0, dropped = 0;
-	uint64_t arrived_failed = 0; /* reported failed, and had arrived */
+	uint64_t arrived_failed = 0; /* reported as failed, but had arrived */
 };
 
-/* How far a side has come in a generation. */
+/* The stage that a side has reached in a generation. */
 Stage stage(unsigned f, unsigned side, uint64_t generation);
 
 class Soak {
@@ -166,18 +169,21 @@ public:
 	virtual ~Soak() = default;
 	Soak(const Soak &) = delete;
 
-	/* So many messages more arrive. */
+	/* Returns when so many messages more have arrived. */
 	void advance(uint64_t messages);
 	void fall();
-	/* Hosts between the links are cut off from the others, until all have been told; or for a moment. */
+	/*
+	 * Takes two links down, so that the hosts between them are cut off, until all have been told or for a
+	 * moment.
+	 */
 	void cut();
-	/* Of a host without processes. */
+	/* Kills the agent of a host without processes. */
 	void kill_relay();
-	/* Of a host with processes, mostly. */
+	/* Kills the agent of a host, mostly of one with processes. */
 	void kill_agent();
-	/* A flow goes elsewhere. */
+	/* Moves a flow to other hosts. */
 	void move();
-	/* All flows end, and with them their processes. */
+	/* Ends all flows and their processes. */
 	void end();
 	unsigned below(unsigned n) { return static_cast<unsigned>(random.below(n)); }
 
@@ -187,12 +193,12 @@ protected:
 		std::array<Process, 2> ends;
 		std::array<bool, 2> paused{}, killed{};
 		std::array<uint64_t, 2> over{}; /* the generation that an end was killed in */
-		uint64_t generation = 0;	/* that is under way */
+		uint64_t generation = 0;	/* the one under way */
 		unsigned trouble = NONE;
-		bool again = false; /* between the same hosts */
+		bool again = false; /* the next is between the same hosts */
 		uint64_t steps = 0, arrived = 0;
 		int64_t since = 0;
-		bool shown = false; /* it stands still, and that was said */
+		bool shown = false; /* it was reported to stand still */
 	};
 
 	/* ---- flows ---- */
@@ -206,7 +212,7 @@ protected:
 	void watch(unsigned f);
 	void still(unsigned f);
 	void pump(const std::string &what, const std::function<bool()> &good);
-	/* All generations end; when they have, no others begin. */
+	/* Ends all generations; no others begin. */
 	void close_all();
 
 	/* ---- what is known of a generation that has ended ---- */
@@ -227,12 +233,12 @@ protected:
 	void wait_links();
 	void die(unsigned host);
 	void live(unsigned host);
-	/* Flows remember what happens now. */
+	/* Adds the present trouble to that of each flow. */
 	void remember();
-	/* Whether hosts can reach each other to the right. */
+	/* Does the path from `from` to the right lead to `to`? */
 	bool is_path(unsigned from, unsigned to) const;
 	unsigned trouble_now(unsigned f) const;
-	/* Whether it cannot be expected to move. */
+	/* Is there a reason for the flow not to move? */
 	bool excused(unsigned f) const;
 	bool any_halted() const;
 	/* The generations whose ends cannot reach each other. */
@@ -242,7 +248,7 @@ protected:
 	void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
 	void show_state();
 	void show_flow(unsigned f) const;
-	/* By a debugger, too. */
+	/* The stacks of a flow's processes and agents; `debugged`: from a debugger, too. */
 	void show_stacks(unsigned f, bool debugged);
 	virtual void show() const;
 
@@ -256,7 +262,9 @@ protected:
 	unsigned barred = kHosts;
 	bool closing = false;
 	uint64_t generations_planned = 0, past = 0;
-	/* Of a flow that has a path; when an agent that it might lead over is stopped. */
+	/*
+	 * The longest time without a step of a flow that had a path; the other while any agent was stopped.
+	 */
 	int64_t longest = 0, longest_halted = 0;
 	std::array<Totals, 3> totals;
 	unsigned falls = 0, cuts = 0, relay_deaths = 0, agent_deaths = 0;

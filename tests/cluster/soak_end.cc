@@ -60,7 +60,7 @@ public:
 	VIP_CQ_HANDLE h = nullptr;
 };
 
-/* The head of a work queue, looked at in one of the ways there are. */
+/* Takes the head of a work queue, by one of the calls that there are for it. */
 class Queue {
 public:
 	enum Found { NOTHING, GOOD, BAD, EMPTY };
@@ -125,8 +125,7 @@ struct EndNic {
 	uint64_t deaths_seen = 0, halts_seen = 0;
 
 	/*
-	 * An agent that is asked for a name does not answer, or did not since there was a check of
-	 * that.
+	 * Is an agent stopped, or was one since the last check?  Then a request to it may go unanswered.
 	 */
 	bool halted() const { return halted_now() != 0 || halts() != halts_seen || stalled(); }
 	bool gone() const { return deaths_seen % 2 != 0 || deaths(host) != deaths_seen; }
@@ -146,7 +145,7 @@ public:
 	}
 	virtual ~End() {}
 
-	/* Returns how it ended. */
+	/* Runs the generation; returns the stage in which it ended. */
 	Stage run()
 	{
 		if (!set_up())
@@ -166,7 +165,7 @@ public:
 protected:
 	virtual void prepare() = 0;
 	virtual VIP_RETURN try_connect() = 0;
-	/* Until it is whole or broken. */
+	/* Carries messages until the generation is complete (WHOLE) or broken (BROKEN). */
 	virtual Stage carry() = 0;
 
 	void stage(Stage s) { at(plan.flow, STAGE + side) = plan.generation << 4 | s; }
@@ -181,7 +180,7 @@ protected:
 	bool lost() const { return vi->state() == VIP_STATE_ERROR; }
 	Queue::Found take(VIP_DESCRIPTOR **d) { return queue.take(*vi, cq ? cq->h : nullptr, d); }
 
-	/* Both ends have got all when both are here, and may leave. */
+	/* Waits for the other end: when both are here both have received all, and may leave. */
 	Stage finish()
 	{
 		stage(FINISHED);
@@ -199,7 +198,9 @@ protected:
 	std::unique_ptr<Vi> vi;
 
 private:
-	/* What fails because the agent has been killed is no failure. */
+	/*
+	 * Opens the NIC and makes the rest; false if the agent was killed before that, which is no failure.
+	 */
 	bool set_up()
 	{
 		while (!stopped()) {
@@ -332,7 +333,10 @@ private:
 		if (plan.kind(number) == READ)
 			NEED(holds(slab->data(number % kWindow), plan.id(number),
 				   plan.length(number)));
-		/* It may have succeeded while one before it, such as a read, was under way. */
+		/*
+		 * One after the first failure may have succeeded while an earlier one, such as a read, was
+		 * under way.
+		 */
 		if (failed > 0)
 			now(LATE) |= UINT64_C(1) << (number - done);
 		else
@@ -408,7 +412,7 @@ protected:
 		return rc;
 	}
 
-	/* Of a completed receive. */
+	/* Fails unless the completed receive holds the message of this number. */
 	void need_message(const VIP_DESCRIPTOR *d, uint64_t number)
 	{
 		Kind kind = plan.kind(number);
@@ -433,7 +437,7 @@ protected:
 		outstanding++;
 	}
 
-	/* Receives succeed, and when one has failed all that follow fail. */
+	/* Takes a receive; once one has failed, none may succeed. */
 	Queue::Found take_one(VIP_DESCRIPTOR **d)
 	{
 		Queue::Found found = take(d);
@@ -472,7 +476,7 @@ private:
 			show(number);
 	}
 
-	/* What a read finds is put there before its number may be used. */
+	/* Stores the content for a read, before the peer may use its number. */
 	void show(uint64_t number)
 	{
 		if (plan.kind(number) == READ)
@@ -521,7 +525,7 @@ private:
 		arrived(number);
 	}
 
-	/* And so has all before it. */
+	/* Notes that this message has arrived, and checks that all before it have. */
 	void arrived(uint64_t number)
 	{
 		for (uint64_t n = next; n < number; n++)
@@ -541,7 +545,7 @@ private:
 		now(TAKEN) = next;
 	}
 
-	/* All that came before the connection broke. */
+	/* Takes all that came before the connection broke. */
 	Stage drain()
 	{
 		VIP_DESCRIPTOR *d;
@@ -559,7 +563,7 @@ private:
 		return BROKEN;
 	}
 
-	/* Whatever succeeded has arrived, also what no receive tells of. */
+	/* Fails unless all that succeeded has arrived, also writes that complete no receive. */
 	void need_succeeded()
 	{
 		uint64_t done = now(DONE), late = now(LATE), posted = now(POSTED);
@@ -594,7 +598,10 @@ private:
 			now(DROPPED) = c.Dropped;
 			if (broken && outstanding == 0)
 				return BROKEN;
-			/* What this covers has been looked at, and may be written over. */
+			/*
+			 * The messages below this number have been checked, and their memory may be written
+			 * over.
+			 */
 			now(TAKEN) = seen;
 			if (seen == now(LIMIT) && now(ARRIVED) + c.Dropped == seen)
 				return finish();
@@ -641,7 +648,7 @@ static std::unique_ptr<End> end_of(EndNic &end_nic, const Plan &plan, Side side)
 	return std::make_unique<UnreliableReceiver>(end_nic, plan);
 }
 
-/* FLOW, SIDE, GENERATION that is over for it */
+/* FLOW, SIDE, GENERATION that an earlier process of this end has ended */
 ROLE(end)
 {
 	unsigned flow = static_cast<unsigned>(atoi(args[0].c_str()));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Eight hosts in a ring, flows between hosts drawn at random (soak.h), and a disturber: links fall, two
- * at a time too, so that hosts are cut off from each other, and agents die, of hosts that only relay and
- * of hosts with processes.
+ * Eight hosts in a ring, flows between hosts drawn at random (soak.h), and disturbances: links
+ * fall, also two at a time, so that hosts are cut off from each other, and agents are killed, on
+ * hosts that only relay and on hosts with processes.
  *
  * CLUSTER_SOAK_SECONDS says for how long; the quick run counts disturbances and messages.
  */
@@ -44,7 +44,7 @@ TEST(Soak, EverythingAtOnce)
 	Await awaited("the soak", seconds + 180);
 	board_clear();
 	Soak soak;
-	/* Each kind for sure, then whatever comes. */
+	/* Each kind once, then random ones. */
 	for (Disturbance kind : kinds) {
 		soak.advance(soak.below(800));
 		disturb(soak, kind);

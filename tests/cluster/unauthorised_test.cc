@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes of a user without rights on a fabric, beside honest ones on its two hosts.  The
- * unauthorised users send agents and cables descriptors that hold up whoever closes them, keep
- * connections open, say HELLO and hang up, send what is no message, listen at addresses of hosts
- * that the fabric does not have, do not read what they are told, die and come again.  What must
- * hold: no honest call fails, none of them is let in, and in the end agents have the descriptors
- * that they had.
+ * Processes of a user without rights on a fabric, together with honest ones on its two hosts.  The
+ * unauthorised processes send agents and cables descriptors that hold up whoever closes them, keep
+ * connections open, send HELLO and hang up, send bytes that are no message, listen at addresses of
+ * hosts that the fabric does not have, do not read what they are told, die and come again.  What
+ * must hold: no honest call fails, none of the unauthorised is let in, and in the end agents have
+ * the descriptors that they had.
  *
- * CLUSTER_STRANGER_SECONDS says for how long; the longest waits are as in hostile_test.cc.  Once as
- * the kernel is, and once as where it cannot keep descriptors out.
+ * CLUSTER_STRANGER_SECONDS says for how long; the longest waits are as in hostile_test.cc.  The
+ * test runs once with the kernel as it is, and once as if it could not keep descriptors out.
  */
 #include "honest.h"
 #include "lingering.h"
@@ -48,7 +48,7 @@ static const char *const deed_names[] = { "lingering", "kept open", "HELLOs",
 					  "noise",     "squats",    "unread" };
 static const char *const count_names[] = { "sent", "kept out by the kernel", "reached", "let in" };
 
-/* A descriptor that is closed with it. */
+/* A descriptor that the destructor closes. */
 class Fd {
 public:
 	explicit Fd(int number) : fd(number) {}
@@ -104,7 +104,10 @@ public:
 	}
 
 private:
-	/* Of an agent or of a cable, or one where nobody is. */
+	/*
+	 * The address of an agent or of a cable, of a host of the fabric (`ours`) or of one that it does not
+	 * have.
+	 */
 	socklen_t any_addr(sockaddr_un *un, bool ours)
 	{
 		const char *fabric = getenv("VIADUCT_FABRIC");
@@ -117,7 +120,7 @@ private:
 				    static_cast<unsigned>(random_.below(kPorts)));
 	}
 
-	/* Another unauthorised user, whom what is sent would hold up. */
+	/* Is the peer another unauthorised process, which would be held up by what is sent? */
 	static bool squatted(int sock)
 	{
 		ucred cred = {};
@@ -189,7 +192,7 @@ private:
 		return w_ctl_send(sock, &m, nullptr, 0) == 0;
 	}
 
-	/* Some wait for the answer, which must not be WELCOME. */
+	/* Sends HELLO; sometimes waits for the answer, which must not be WELCOME. */
 	void hello()
 	{
 		for (uint64_t n = random_.below(200); n > 0 && !over(); n--) {
@@ -266,7 +269,7 @@ private:
 	std::deque<std::unique_ptr<Lingering>> lingering_;
 };
 
-/* Whoever the test runs as: somebody else from here on, who ends with the test nevertheless. */
+/* Becomes another user than the one the test runs as; the process still ends with the test. */
 static void drop_rights()
 {
 	NEED(setgroups(0, nullptr) == 0 && setgid(kUnauthorisedUid) == 0 &&

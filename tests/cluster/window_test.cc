@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Window memory that peers store into, when links, agents and processes go away under the stores:
- * no success that is not there, nobody waits for the dead, and nothing is left.
+ * no write is reported as done that was not, nobody waits for a dead peer, and nothing is left.
  */
 #include "clu.h"
 
@@ -16,7 +16,7 @@ using namespace clu;
 namespace {
 
 constexpr size_t kWindow = 1u << 16;
-constexpr int64_t kPrompt = 1500000000; /* less than a slow peer is waited for */
+constexpr int64_t kPrompt = 1500000000; /* shorter than the wait for a slow peer */
 
 struct Window {
 	explicit Window(Nic &n) : nic(n) { set(true, true); }
@@ -50,7 +50,7 @@ struct Storer {
 	    : nic(n), vi(v), slab(n, 1, 8), address(at), handle(h)
 	{
 	}
-	/* Whether it was written; `direct`: without a slot. */
+	/* Was it written?  `direct`: without a slot. */
 	bool next()
 	{
 		uint64_t slots = nic.counters(vi).SlotsSent;
@@ -84,7 +84,7 @@ VIP_VI_ATTRIBUTES storing(VIP_RELIABILITY_LEVEL level)
 	return attrs(level, 1u << 17, true);
 }
 
-/* Without the time for which this process stood still. */
+/* The nanoseconds that `what` takes, less the time that this process stood still. */
 int64_t took(const std::function<void()> &what)
 {
 	Standstill::Record record;
@@ -204,7 +204,7 @@ TEST(Window, WritersKilled)
 		NEED(until([&] { return cell(0) == count; }));
 		for (Process &writer : writers)
 			writer.kill(SIGKILL);
-		/* At any moment of their end. */
+		/* This may come at any moment while they end. */
 		EXPECT_LT(took([&] {
 				  if (round % 3 == 0)
 					  window.set(false);

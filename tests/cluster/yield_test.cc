@@ -2,23 +2,23 @@
 /*
  * Flows over the relays of a ring of eight whose ends never sleep of their own accord: they poll and
  * yield, by themselves or inside the library, and are many more than there are processors.  Links
- * are pulled and put back meanwhile.  A flow whose hosts can reach each other must go on.
+ * are taken down and restored during the run.  A flow whose hosts can reach each other must go on.
  *
- * Each 100 ms is written down which links are up and, for every thread of agents and flows, its
- * state, its processor, the time it got and how long it could have run and got none.  A flow that stood
- * still is reported with what its threads and those of the agents did meanwhile: a letter for each
- * 100 ms, small where it got no time at all.
+ * Every 100 ms a thread records which links are up and, for every thread of agents and flows, its
+ * state, its processor, the time it got and how long it could have run and got none.  A flow that
+ * stood still is reported with what its threads and those of the agents did during that time: a
+ * letter for each 100 ms, small where it got no time at all.
  *
- * Other programs on the machine are no fault of ours: where they have half of what is used of the
- * processors, a second counts half, and not at all while they keep one that threads of ours wait
- * for, or keep the recorder from its work, which only wakes now and then.  Nor does a flow count
- * whose end, which polls and yields by itself, got no processor, or while an end or an agent waits
- * for a lock of the kernel (kernel_holds() in clu.h).
+ * Time that other programs on the machine take is not counted against a flow: where they have half
+ * of the processor time that is used, a second counts half, and not at all while they keep a
+ * processor that threads of ours wait for, or keep the recorder from its work, which only wakes now
+ * and then.  Nor does a flow count whose end, which polls and yields by itself, got no processor,
+ * or while an end or an agent waits for a lock of the kernel (kernel_holds() in clu.h).
  *
  * CLUSTER_YIELD_SECONDS says for how long, CLUSTER_YIELD_FLOWS how many flows; CLUSTER_YIELD_TAKES how they
- * wait: "own" is VipRecvDone and sched_yield, else it is a VIADUCT_WAIT; by default "yield" in a long run, and
- * "own" and "yield" by turns in a quick one.  What the library cannot help is left to the quick one: a program that
- * yields in a loop of its own.
+ * wait: "own" is VipRecvDone and sched_yield, else it is a VIADUCT_WAIT; by default "yield" in a long run,
+ * and "own" and "yield" by turns in a quick one.  A program that yields in a loop of its own runs only in the
+ * quick one: the library cannot help it.
  */
 #include "flow.h"
 
@@ -83,7 +83,7 @@ public:
 	{
 	}
 
-	/* One connection after the other: what has no path for long breaks. */
+	/* Makes one connection after the other: a connection that has no path for long breaks. */
 	void run()
 	{
 		while (quit() == 0) {
@@ -214,7 +214,7 @@ ROLE(end)
 	end.run();
 }
 
-/* ---- what is written down --------------------------------------------------------------------------- */
+/* ---- the record of all threads ---------------------------------------------------------------------- */
 
 static std::string slurp(const std::string &path)
 {
@@ -228,7 +228,7 @@ static std::string slurp(const std::string &path)
 
 struct Moment {
 	char state;
-	int cpu;	      /* that it runs on, or waits for */
+	int cpu;	      /* the one that it runs on, or waits for */
 	int64_t ran, delayed; /* so far */
 };
 
@@ -276,7 +276,7 @@ public:
 			scenes.pop_front();
 	}
 
-	/* What part of the processor time that was used lately was ours. */
+	/* The part of the processor time used lately that our threads used. */
 	double share()
 	{
 		std::lock_guard<std::mutex> guard(lock);
@@ -291,7 +291,7 @@ public:
 
 	/*
 	 * Is there a processor that gave none of these threads any time, though some waited for it?
-	 * It is others that had it: no order among these would have given it to none of them.
+	 * Then other programs had it: any order of these threads alone would have given it to one of them.
 	 */
 	bool shut_out()
 	{
@@ -310,7 +310,7 @@ public:
 		});
 	}
 
-	/* Did a thread that a flow may need wait for a lock of the kernel lately, all the time? */
+	/* Has a thread that a flow may need been waiting for a lock of the kernel, all the time lately? */
 	bool held(unsigned flow)
 	{
 		std::lock_guard<std::mutex> guard(lock);
@@ -321,7 +321,7 @@ public:
 		});
 	}
 
-	/* Could the program's own thread at an end of a flow have run lately, and did not? */
+	/* Did the program's own thread at an end of a flow want to run lately, and get no processor? */
 	bool starved(unsigned flow)
 	{
 		std::lock_guard<std::mutex> guard(lock);
@@ -332,7 +332,10 @@ public:
 		});
 	}
 
-	/* What the threads that `concern` picks, and the greatest users of the processors, did since `from`. */
+	/*
+	 * An account of the threads that `concern` picks, and of the greatest users of the processors, since
+	 * `from`.
+	 */
 	std::string account(int64_t from, const std::function<bool(const Thread &)> &concern)
 	{
 		std::lock_guard<std::mutex> guard(lock);
@@ -401,7 +404,7 @@ private:
 		for (size_t i = t.moments.size() - n; i < t.moments.size(); i++) {
 			const Moment &m = t.moments[i];
 			bool ran = i == 0 || m.ran != t.moments[i - 1].ran;
-			/* Small: it got no processor since the sample before. */
+			/* A small letter: it got no processor since the sample before. */
 			states += ran ? m.state : static_cast<char>(tolower(m.state));
 			if (m.state == 'R')
 				states += std::to_string(m.cpu);
@@ -425,7 +428,7 @@ private:
 		return { end ? end[2] : '-', end ? processor(end + 2) : 0, ran, delayed };
 	}
 
-	/* The 39th field of a line of which the third is given. */
+	/* The number in the 39th field of a line of /proc/PID/stat; `field` is the third. */
 	static int processor(const char *field)
 	{
 		for (int i = 3; i < 39 && field != nullptr; i++)
@@ -477,7 +480,7 @@ private:
 	uint64_t count = 0;
 };
 
-/* Not only what is quick. */
+/* Is this more than the quick run? */
 static bool is_long()
 {
 	return stress() || getenv("CLUSTER_YIELD_SECONDS") != nullptr;
@@ -570,7 +573,7 @@ private:
 		std::string takes;
 		uint64_t taken = 0;
 		int64_t since = 0, checked_at = 0;
-		int64_t counted = 0; /* of the time since then */
+		int64_t counted = 0; /* the part of the time since then that counts against it */
 	};
 
 	unsigned below(unsigned n) { return static_cast<unsigned>(random.below(n)); }
@@ -723,7 +726,7 @@ private:
 	unsigned count = 0, falls = 0, stalls = 0, switches = 0;
 	int64_t switching = 0;
 	std::vector<Flow> flows;
-	std::mutex lock; /* of what record() looks at */
+	std::mutex lock; /* protects what record() reads */
 	unsigned down = 0;
 	std::condition_variable changed;
 	bool stop = false;
@@ -735,7 +738,7 @@ TEST(Yield, FlowsOverRelaysGoOn)
 	constexpr unsigned kQuick = 8;
 	const char *given = getenv("CLUSTER_YIELD_SECONDS");
 	unsigned seconds = given ? static_cast<unsigned>(atoi(given)) : stress() ? 600 : 0;
-	/* The quick run is for what stands still for ever, or for as long as a time limit lasts. */
+	/* The quick run finds flows that stand still for ever, or for as long as a time limit lasts. */
 	int64_t most = (is_long() ? 1 : sanitized() ? 16 : 4) * kSecond;
 	Await awaited("the run", seconds + 180);
 	board_clear();

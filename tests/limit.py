@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Limits of tests in Python: multiples of the one factor that tests/cxx/limit.h has, too."""
+"""Time limits of tests in Python: multiples of a factor, which tests/cxx/limit.h has, too."""
 import os
 import sys
 from pathlib import Path
@@ -11,5 +11,5 @@ FACTOR = machine.limit_factor(os.environ, machine.wakeup_us())
 
 
 def limit(seconds):
-    """So many seconds on a machine that is neither slow nor busy, with a build without sanitizers."""
+    """The limit here; the argument is that of an idle, not slow machine with a build without sanitizers."""
     return seconds * FACTOR

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In the manner of message-passing libraries of the first VI adapters: two
- * processes, each with a server thread and a client on two openings of the same
- * NIC; descriptors in char[64] fields; no protection tag on VIs; answers by RDMA
- * write into polled memory, with a flag word behind the data; the memory handle
- * itself told by RDMA write; acknowledgements of length 0 in one segment.
+ * In the manner of message-passing libraries of the first VI adapters: two processes, each with a
+ * server thread and a client on two openings of the same NIC; descriptors in char[64] fields; no
+ * protection tag on VIs; answers by RDMA write into polled memory, with a flag word after the data;
+ * the memory handle itself sent by RDMA write; acknowledgements of length 0 in one segment.
  */
 #define VIPL095
 #include <vipl.h>
@@ -197,7 +196,7 @@ static void post_recv(struct side *s)
 	CHECK(VipPostRecv(s->vi, d, s->message_handle));
 }
 
-/* Posts to the send queue and spins until that very descriptor is done. */
+/* Posts a descriptor to the send queue and polls until it is done; any other fails. */
 static void send_one(struct side *s, char *desc)
 {
 	VIP_DESCRIPTOR *out = NULL;
@@ -238,7 +237,7 @@ static void acknowledge(struct side *s)
 	send_one(s, s->message->ack_desc);
 }
 
-/* The bytes of `from` to the peer's memory; the last word is the flag. */
+/* Writes a reply, all bytes of which are `number`, to the peer's memory; the last word is the flag. */
 static void answer(struct side *s, int number)
 {
 	VIP_DESCRIPTOR *d = (VIP_DESCRIPTOR *)s->message->send_desc;
@@ -346,7 +345,7 @@ static void client(struct side *s)
 	}
 }
 
-/* Descriptors of a queue, until there are none. */
+/* Takes the descriptors of both queues until there are none. */
 static void drain(struct side *s)
 {
 	VIP_DESCRIPTOR *d;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In the manner of cluster middleware of the same age: Control/Data descriptors
+ * In the manner of cluster middleware of the years of compat_fields.c: Control/Data descriptors
  * in malloc'ed arrays, aligned by hand and kept on a free list through Next;
  * memory registered without attributes; one completion queue of 1024 entries for
  * both queues; receives that keep the IMMEDIATE bit; messages without segments;
@@ -79,7 +79,7 @@ static void give(VIP_DESCRIPTOR *d)
 	list.free = d;
 }
 
-/* Without attributes: no tag, no RDMA. */
+/* Registers the memory without attributes, so without tag and RDMA. */
 static void make_list(void)
 {
 	size_t each = (DESC_BYTES + 63) / 64 * 64 + BUFFER;
@@ -98,8 +98,8 @@ static void make_list(void)
 }
 
 /*
- * SegCount segments that share `length` bytes of the descriptor's buffer, in uneven parts.  There may be more than
- * the type has.
+ * SegCount segments that share `length` bytes of the descriptor's buffer, in uneven parts.  There
+ * may be more of them than the type declares.
  */
 static void segments(VIP_DESCRIPTOR *d, int count, VIP_UINT32 length)
 {
@@ -254,7 +254,7 @@ static void open_all(char *local, char *remote, const char *mine, const char *ot
 	post_receives(DESCS);
 }
 
-/* Twice disconnected, emptied, destroyed; whether the NIC closes is not looked at. */
+/* Disconnects twice, empties the queues and destroys everything; ignores what VipCloseNic returns. */
 static void close_all(void)
 {
 	VIP_DESCRIPTOR *d;

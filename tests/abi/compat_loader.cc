@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In the manner of portable C++ transports: every function reached through a
- * pointer of its exact type; Control/Data descriptors; an address structure
- * padded to 8 bytes and passed bare; operations selected with a mask that leaves
- * 0; completions by handlers that arm themselves again; a queue without a
- * completion queue beside one with.  Two threads of one process, one NIC handle each.
+ * In the manner of portable C++ transports: every function reached through a pointer of its exact
+ * type; Control/Data descriptors; an address structure padded to 8 bytes and passed bare;
+ * operations selected with a mask that leaves 0; completions by handlers that arm themselves again;
+ * one work queue of a VI with a completion queue, the other without.  Two threads of one process,
+ * one NIC handle each.
  */
 #include <vipl.h>
 
@@ -140,7 +140,7 @@ public:
 			fail("VipSendWait", rc);
 	}
 
-	/* Each message is looked at by the handler, which arms itself again. */
+	/* Lets the handler be called for the next completion; it checks the message and arms itself again. */
 	void arm() { check(vip.notify(cq_, this, on_entry), "VipCQNotify"); }
 
 	void await(unsigned count)
@@ -203,7 +203,7 @@ private:
 	std::atomic<unsigned> received_{ 0 };
 };
 
-/* The lengths fit, so no more than they say may be written. */
+/* Accepts a connection; its address fits into `remote`, so no byte after it may be written. */
 void serve(Transport &t)
 {
 	std::vector<VIP_UINT8> local = t.address("srv", 3);

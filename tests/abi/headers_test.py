@@ -44,7 +44,7 @@ int main(void)
 		|| VIP_ERROR_NOT_SUPPORTED == VIP_SUCCESS;
 }
 '''
-# What must not compile, so that the warnings above are known to be looked at.
+# Programs that must not compile: they show that the warnings above have an effect.
 WRONG = '#include <vipl.h>\nint main(void) { int unused; return 0; }\n'
 
 

@@ -4,7 +4,7 @@
 
 usage: install_test.py BUILD_DIR SOURCE PREFIX README --cc COMPILER...
 
-So do the examples, by the lines that README.md and the installed examples/README.md print.
+The examples are built by the lines that README.md and the installed examples/README.md print, and run.
 
 Exit 77 (skipped) without pkg-config.
 """
@@ -45,7 +45,7 @@ def pkg_config(root, prefix, *arguments):
 
 
 def build(kind, root, prefix, source, compiler):
-    """shared: libvipl.so; static: libvipl.a beside a shared C library; whole: nothing shared."""
+    """Links with libvipl.so (shared), libvipl.a and a shared C library (static), or no shared library (whole)."""
     static = [] if kind == 'shared' else ['--static']
     flags = pkg_config(root, prefix, '--cflags', '--libs', *static)
     if kind == 'static':
@@ -60,7 +60,7 @@ def build(kind, root, prefix, source, compiler):
 
 
 def needed(exe):
-    """The shared libraries the program asks for."""
+    """The shared libraries that the program needs."""
     lines = run(['readelf', '-d', str(exe)]).splitlines()
     return [line.split('[')[1].rstrip(']') for line in lines if '(NEEDED)' in line]
 
@@ -80,7 +80,7 @@ def shell_lines(text, first_word):
 
 
 def build_examples(root, prefix, readme, compiler):
-    """By the lines printed, in a copy of the installed examples; returns where they are."""
+    """Builds a copy of the installed examples by the lines that are printed; returns its folder."""
     installed = find(root, 'mailbox.c').parent
     copy = root / 'copy'
     shutil.copytree(installed, copy)
@@ -92,7 +92,7 @@ def build_examples(root, prefix, readme, compiler):
     moved = root / pathlib.Path(prefix).relative_to('/')
     programs = root / 'programs'
     programs.mkdir()
-    # A launcher such as ccache would find this very cc.
+    # A launcher such as ccache would call this script as its compiler, again and again.
     words = compiler[1:] if compiler[0].endswith('cache') else compiler
     for name, command in (('cc', ' '.join([shutil.which(words[0]), *words[1:]])),
                           ('pkg-config', f'{shutil.which("pkg-config")} '
@@ -108,7 +108,7 @@ def build_examples(root, prefix, readme, compiler):
 
 
 def deliver_mail(root, examples, library):
-    """What README.md shows: one message from host0 to host1."""
+    """Sends one message from host0 to host1, as README.md shows."""
     env = dict(os.environ, VIADUCT_FABRIC=FABRIC + '-mail', LD_LIBRARY_PATH=str(library),
                VIADUCT_AGENT=str(find(root, 'viaductd')))
     fabric = str(find(root, 'vi_fabric'))
@@ -121,7 +121,7 @@ def deliver_mail(root, examples, library):
                 mailbox.kill()
                 sys.exit(f'mail: exit {sent.returncode}')
             got, told = mailbox.communicate(timeout=100)
-            # Nor is there a word of the sender's going: nothing was lost.
+            # It prints nothing when the sender disconnects: nothing was lost.
             if mailbox.returncode or got != 'hello over there\n' or told:
                 sys.exit(f'mailbox: exit {mailbox.returncode}, received {got!r}, told {told!r}')
     finally:

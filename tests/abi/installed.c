@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Built against the installed headers and library: is it the version that was compiled for? */
+/* Built with the installed headers and library: does the library have the version of the headers? */
 #include <stdio.h>
 #include <string.h>
 

@@ -118,7 +118,7 @@ AT(VIP_AUTODISCOVERY_LIST, ADAddrArray, L);
 AT(VIP_AUTODISCOVERY_LIST, NumAdAddrs, L + P);
 SIZE(VIP_AUTODISCOVERY_LIST, 2 * L + P);
 
-/* Extensions: the size is first, and what version 1 has stays where it is. */
+/* Extensions: the size is first, and the members of version 1 keep their places. */
 AT(VIPX_ROUTE, Size, 0);
 AT(VIPX_ROUTE, Reachable, L);
 AT(VIPX_ROUTE, Hops, 2 * L);

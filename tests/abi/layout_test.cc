@@ -113,7 +113,7 @@ TEST(Constants, HaveTheirValues)
 		EXPECT_EQ(c.value, c.expected) << c.name;
 }
 
-/* The status bits do not overlap, and the reserved mask is what they leave over. */
+/* The status bits do not overlap, and the reserved mask has all bits that they leave. */
 TEST(Constants, StatusMasksCoverTheWord)
 {
 	const unsigned used = VIP_STATUS_DONE | VIP_STATUS_ERROR_MASK | VIP_STATUS_OP_MASK |

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What programs ask the preprocessor for, and names that other providers' headers have. */
+/* Macros that programs test by the preprocessor, and names that other providers' headers have. */
 #include <vipl.h>
 
 #ifndef VIP_SUCCESS

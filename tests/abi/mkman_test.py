@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""mkman.py makes pages of comments, and refuses a comment that does not fit its function.
+"""mkman.py makes pages from comments, and refuses a comment that does not fit its function.
 
 usage: mkman_test.py MKMAN
 """

@@ -25,7 +25,7 @@ def formatted(page):
 
 
 def options(text):
-    """Those that a tool's --help lists."""
+    """The options that a tool's --help lists."""
     return re.findall(r'^ +(?:-\w, )?(--[a-z-]+)', text.read_text(), re.M) if text.exists() else []
 
 

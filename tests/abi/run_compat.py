@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs a program on a fabric of its own, and sees that nothing is left of it.
+"""Runs a program on a fabric of its own, and checks that nothing is left of it.
 
 usage: run_compat.py AGENT PROGRAM
 """
@@ -13,7 +13,7 @@ DEADLINE = 60
 
 
 def start_agent(path, fabric):
-    """The agent, listening; it says so in a line of text."""
+    """Starts the agent; returns once its line of text says that it listens."""
     ready, write = os.pipe()
     agent = subprocess.Popen([os.path.abspath(path), '--fabric', fabric, '--ready-fd', str(write)],
                              pass_fds=[write], stdin=subprocess.DEVNULL)
@@ -26,7 +26,7 @@ def start_agent(path, fabric):
 
 
 def run(program, env):
-    """0, or 1 with the reason printed."""
+    """Returns 0, or 1 with the reason printed."""
     with subprocess.Popen([program], env=env, stdin=subprocess.DEVNULL,
                           start_new_session=True) as process:
         try:

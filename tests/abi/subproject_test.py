@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""As a subproject of Meson Viaduct is its library and its agent, and more only when asked for.
+"""As a subproject of Meson, Viaduct builds its library and its agent, and more only by options.
 
 usage: subproject_test.py SOURCE_ROOT PROGRAM.c
 """

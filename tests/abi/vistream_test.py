@@ -28,7 +28,7 @@ def renamed(path):
 
 
 def headers_compile(folder, compiler):
-    """As an installed program includes them, in C and in C++."""
+    """Compiles the headers as an installed program includes them, in C and in C++."""
     with tempfile.TemporaryDirectory() as scratch:
         (pathlib.Path(scratch) / 'viaduct').symlink_to(folder, target_is_directory=True)
         for language in ('c', 'c++'):

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A PE for the tests of launchers: does what its arguments say, in turn.
+ * A PE for the tests of launchers: executes the commands given as arguments, in turn.
  *
- * An argument is COMMAND, or PE:COMMAND for that PE alone.
+ * An argument is COMMAND, or PE:COMMAND, which that PE alone executes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static void start(void)
 	}
 }
 
-/* A child that calls everything leaves its parent's place in the job alone. */
+/* A child of fork() makes every call: its parent remains in the job. */
 static void fork_child(void)
 {
 	struct boot_job ignored;
@@ -98,7 +98,7 @@ static void wait_for_ever(void)
 		pause();
 }
 
-/* Tells the test that this PE has come so far. */
+/* Makes a file, by which the test sees that this PE has reached this command. */
 static void touch(const char *path)
 {
 	char name[4096];
@@ -128,7 +128,7 @@ static void *complain(void *text)
 	boot_abort(3, text);
 }
 
-/* In several threads at a time. */
+/* Calls boot_abort() in several threads at a time. */
 static void complain_all(char *text)
 {
 	enum { THREADS = 4 };
@@ -142,7 +142,7 @@ static void complain_all(char *text)
 	complain(text);
 }
 
-/* SIGTERM is kept until await(). */
+/* Blocks SIGTERM, so that it stays pending until await(). */
 static void heed(void)
 {
 	sigset_t mine;
@@ -167,7 +167,7 @@ static void on_signal(int number)
 	_exit(number == SIGTERM ? 40 : 41);
 }
 
-/* COMMAND=ARGUMENT: the argument, if it is this command. */
+/* Returns the argument of a text COMMAND=ARGUMENT; NULL if it is another command. */
 static const char *argument(const char *text, const char *command)
 {
 	size_t n = strlen(command);
@@ -175,7 +175,7 @@ static const char *argument(const char *text, const char *command)
 	return strncmp(text, command, n) == 0 && text[n] == '=' ? text + n + 1 : NULL;
 }
 
-/* By the signal itself, whatever a sanitizer would make of it. */
+/* Ends by the signal itself, also where a sanitizer handles it. */
 static void end_by(int sig)
 {
 	signal(sig, SIG_DFL);

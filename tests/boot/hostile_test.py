@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The wire of oshrun with a wrong other end: PEs that break its rules, and a launcher that does.
+"""The protocol of oshrun with a hostile other end: PEs that break its rules, and a launcher that does.
 
   hostile_test.py [CLASS[.METHOD]...]
   hostile_test.py pe BYTES      as a PE of oshrun: sends the bytes, given as hexadecimal digits, and waits for the end
-  hostile_test.py lingers BYTES the same, and passes a socket that lingers
+  hostile_test.py lingers BYTES as pe, and passes a socket that lingers on close
 
 OSHRUN and BOOT_PE name the programs.
 """
@@ -40,7 +40,7 @@ def be_a_pe(text):
 
 
 def pass_a_socket_that_lingers(text):
-    """Longer than the test has patience."""
+    """Sends the frame with a socket whose close() would take longer than the test waits."""
     fd = int(os.environ['VIADUCT_OSHRUN'].split(':')[0])
     listener = socket.create_server(('127.0.0.1', 0))
     far = socket.create_connection(listener.getsockname())
@@ -52,7 +52,7 @@ def pass_a_socket_that_lingers(text):
     except BlockingIOError:
         pass
     with socket.socket(fileno=fd) as sock:
-        os.kill(os.getppid(), signal.SIGSTOP)  # so that oshrun has it last
+        os.kill(os.getppid(), signal.SIGSTOP)  # so that oshrun is the last to close it
         socket.send_fds(sock, [bytes.fromhex(text)], [far.fileno()])
         far.close()
         os.kill(os.getppid(), signal.SIGCONT)
@@ -93,7 +93,8 @@ class Pe(Case):
                 'twice': frame(JOIN) + frame(EXCHANGE, struct.pack('<Q', 0)) * 2,
         }.items():
             with self.subTest(name):
-                # PE 0 gives nothing, its barrier is of length 0; a pair of 8 bytes is refused for one or the other.
+                # The barrier of PE 0 is an exchange of length 0; oshrun refuses it or the pair of 8
+                # bytes, whichever comes last.
                 self.hostile(data, 'broke the rules of oshrun: an exchange out of turn|exchanged data of another length')
 
     def test_version(self):
@@ -103,7 +104,7 @@ class Pe(Case):
         self.hostile(frame(JOIN) * 2, 'began again')
 
     def test_socket_that_lingers(self):
-        """It is passed with a frame, and data that nobody takes are left in it: its end would wait for these."""
+        """A socket comes with a frame, and holds data that nobody reads: its last close() would wait for these."""
         out = self.oshrun('-np', 2, 'sh', '-c', f'test $OSHRUN_PE = 1 || exec {PE} start barrier wait; '
                           f'exec {sys.executable} {__file__} lingers {(frame(JOIN) + frame(99)).hex()}')
         self.assertEqual(out.returncode, 1, out.stderr)
@@ -127,7 +128,7 @@ class Pe(Case):
 
 
 class Launcher(Case):
-    """The test is oshrun, and answers a PE wrongly: that ends in one line."""
+    """The test takes the place of oshrun, and answers a PE wrongly: the PE ends with one line."""
 
     def talk(self, answers, commands=('start', 'barrier', 'exchange=8', 'finish')):
         """`answers`: bytes for each frame of the PE, with a list of descriptors or None."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of launchers have in common: the programs, their environment, processes that end."""
+"""Common parts of the tests of launchers: the programs, their environment, processes that end."""
 import os
 import select
 import signal
@@ -29,14 +29,14 @@ def environment(**more):
 
 
 def heed_signals():
-    """Whoever started the tests may have had signals ignored, as nohup does, and what they start would inherit that."""
+    """Stops ignoring signals.  Whoever started the tests may do so, as nohup does, and programs would inherit it."""
     for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(ending) == signal.SIG_IGN:
             signal.signal(ending, signal.SIG_DFL)
 
 
 def alive(pid):
-    """Does the process run?  One that has ended and is not waited for does not."""
+    """Does the process run?  One that has ended and was not waited for does not."""
     try:
         stat = Path(f'/proc/{pid}/stat').read_text(encoding='utf-8', errors='replace')
     except OSError:
@@ -45,7 +45,7 @@ def alive(pid):
 
 
 def processes():
-    """(pid, command line) of all."""
+    """Yields (pid, command line) of all processes."""
     for folder in Path('/proc').iterdir():
         if folder.name.isdigit():
             try:
@@ -66,7 +66,7 @@ def fabric_name(pid):
 
 
 def processes_of(fabric):
-    """(pid, command line) of those that were given this fabric."""
+    """[(pid, command line)] of the processes that were given this fabric."""
     return [(pid, words) for pid, words in processes() if fabric_name(pid) == fabric]
 
 
@@ -99,7 +99,7 @@ class Case(unittest.TestCase):
         return out.stdout
 
     def fails(self, code, line, n, *commands, options=()):
-        """The exit status, and one line of oshrun that matches."""
+        """Checks the exit status, and that oshrun prints one line that matches (`line` None: none)."""
         out = self.pes(n, *commands, options=options)
         lines = [text for text in out.stderr.splitlines() if text.startswith('oshrun: ')]
         self.assertEqual(out.returncode, code, out.stderr)
@@ -109,7 +109,7 @@ class Case(unittest.TestCase):
         return out
 
     def started(self, *args, n=2, **kw):
-        """oshrun with PEs that have each said that they came to the end of `args`."""
+        """Starts oshrun; returns it and the ids of its PEs once each has executed all of `args`."""
         mark = self.folder / 'here'
         process = subprocess.Popen([OSHRUN, '-np', str(n), *kw.pop('options', ()), PE, 'start',
                                     f'pid={self.folder / "pid"}', *args, f'touch={mark}', 'wait'],

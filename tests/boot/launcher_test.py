@@ -5,7 +5,7 @@
   launcher_test.py [CLASS[.METHOD]...]
 
 BOOT_PE names the program; PMIX_MISSING says why the build has no PMIx.  A launcher that is not installed is
-skipped.  PMI-1 is also spoken by the test itself, rightly and wrongly.
+skipped.  The test itself also speaks PMI-1, correctly and wrongly.
 """
 import contextlib
 import json
@@ -19,7 +19,7 @@ import unittest
 
 from launch import PATIENCE, PE, Case, environment
 
-# What libpmix allocates once it does not free, so leaks are looked for by the tests of oshrun only.
+# libpmix never frees some of its memory, so only the tests of oshrun look for leaks.
 os.environ['ASAN_OPTIONS'] = os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'
 
 
@@ -98,7 +98,7 @@ class Mpiexec(Launcher, Case):
         self.command = [mpiexec]
 
 
-# A launcher of one process that speaks PMI-1, and leaves open what it has inherited.
+# A launcher of one process that speaks PMI-1, and leaves the descriptors open that it has inherited.
 INNER_LAUNCHER = '''
 import json, os, socket, subprocess, sys
 answers = json.loads(sys.argv[1])
@@ -114,7 +114,7 @@ for line in stream:
 sys.exit(child.wait())
 '''
 
-# A process of a job of PMIx, as far as a program can tell that it starts.
+# A process that looks, to a program that it starts, like one of a job of PMIx.
 PARENT = '''
 import ctypes, subprocess, sys
 ctypes.CDLL('libpmix.so.2')
@@ -123,7 +123,7 @@ sys.exit(subprocess.run(['sh', '-c', '"$@"; exit $?', 'sh', *sys.argv[1:]]).retu
 
 
 class Within(Case):
-    """Launchers that are started by processes of others."""
+    """Launchers that are started by processes of other launchers."""
 
     def test_launcher_in_a_pe_of_oshrun(self):
         out = self.oshrun('-np', 2, sys.executable, '-c', INNER_LAUNCHER, json.dumps(Pmi1.RIGHT), PE, 'start', 'job',
@@ -140,7 +140,7 @@ class Within(Case):
         self.assertEqual(sorted(line for line in lines if '/' not in line), ['0 -', '0 -', '1 -', '1 -'])
 
     def test_program_of_a_process_of_pmix(self):
-        """It would speak for its parent, and wait for ever for the others."""
+        """The program would act for its parent, and wait for ever for the others."""
         if os.environ.get('PMIX_MISSING'):
             self.skipTest('this build has no PMIx: ' + os.environ['PMIX_MISSING'])
         for more, code, pattern in (({}, 98, 'whose launcher knows that process alone: start it with oshrun -np N'),
@@ -153,7 +153,7 @@ class Within(Case):
 
 
 class NoServer(Case):
-    """The environment of a launcher that is not there."""
+    """The environment of a launcher without its server."""
 
     def refused(self, pattern, **env):
         out = subprocess.run([PE, 'start', 'finish'], env=environment(**env), text=True, timeout=PATIENCE,
@@ -172,7 +172,7 @@ class NoServer(Case):
 
 
 class Pmi1(Case):
-    """The other end of PMI_FD is the test, which answers one PE as a dictionary says."""
+    """The test is the other end of PMI_FD, and answers one PE with the lines of a dictionary."""
     RIGHT = {
         'init': 'cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0',
         'get_maxes': 'cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024',
@@ -194,7 +194,7 @@ class Pmi1(Case):
                 stream.flush()
 
     def talk(self, *commands, size=1, **answers):
-        """Runs a PE; returns how it ended and what it asked."""
+        """Runs a PE; returns its result and its requests."""
         mine, its = socket.socketpair()
         asked = []
         all_answers = {cmd: text + '\n' for cmd, text in self.RIGHT.items()}

@@ -3,8 +3,9 @@
 """Jobs of oshrun on several machines, which are this one under other names: a script is the remote shell.
 
   machines_test.py [CLASS[.METHOD]...]
-  machines_test.py relay COMMAND         a remote shell that is a process between
-  machines_test.py says BYTES            as oshrun --serve: sends the bytes, given as hexadecimal digits, and reads to the end
+  machines_test.py relay COMMAND         a remote shell that stays between, as a process that copies
+  machines_test.py says BYTES            in place of oshrun --serve: sends the bytes, hexadecimal
+  digits, and reads to the end
 
 OSHRUN and BOOT_PE name the programs.
 """
@@ -71,7 +72,7 @@ class Machines(Case):
         return self.oshrun('--rsh', rsh or self.rsh, '--host', hosts, *words, **kw)
 
     def shells(self):
-        """Processes that the remote shell has become: oshrun --serve."""
+        """The ids of the remote shells; each has become oshrun --serve."""
         path = self.folder / 'shells'
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
@@ -138,7 +139,7 @@ class Places(Machines):
         self.assertEqual(self.words('-H', 'm0:2,m1', '-np', 5), '0 0 1 0 0')
 
     def test_programs(self):
-        """Each machine runs those of its PEs, with what is for one program alone."""
+        """Each machine runs the programs of its PEs, with the options that are for one program alone."""
         show = ('sh', '-c', 'echo $OSHRUN_PE ${VIADUCT_HOST:-here} $ALL-$ONE-$TWO $PWD')
         out = self.oshrun('--rsh', self.rsh, '-H', 'm0,m1,localhost', '-x', 'ALL=1', '-env', 'ONE', '2', '--wdir', '/', *show, ':',
                           '-np', 2, '-x', 'TWO=3', '--wdir', self.folder, *show)
@@ -167,7 +168,7 @@ class Places(Machines):
                              env=environment(SHMEM_ONE='1', VIADUCT_TWO='2', MINE='3', VIADUCT_ADAPTERS='x'),
                              cwd=self.folder, text=True, capture_output=True, timeout=PATIENCE, check=False)
         self.assertEqual((out.returncode, out.stderr), (0, ''))
-        # The script is no other machine: it has the environment of this oshrun.
+        # The script is not another machine: it has the environment of this oshrun.
         self.assertEqual(set(out.stdout.splitlines()), {f'{self.folder.resolve()} 1 2 3 a b x'})
         bare = self.shell('exec env -i VIADUCT_HOST=$VIADUCT_HOST PATH="$PATH" sh -c "$*"', name='bare')
         out = subprocess.run([OSHRUN, '--rsh', bare, '-H', 'm0,m1', '-x', 'MINE', '-x', 'OTHER=a b', 'sh', '-c', text],
@@ -351,7 +352,7 @@ class End(Machines):
         self.gone(process, pids)
 
     def test_serving_oshrun_that_is_silent(self):
-        """As one whose machine has lost its power, of which a connection tells nothing."""
+        """As when its machine has lost its power: the connection does not show that."""
         process, pids = self.started('barrier', n=3, options=('--rsh', str(self.rsh), '--host', 'm0:2,m1', '--silence', '10'))
         os.kill(self.shells()[0], signal.SIGSTOP)
         _, err = process.communicate(timeout=PATIENCE)
@@ -370,7 +371,7 @@ class End(Machines):
 
     def test_report(self):
         process, pids = self.started_on('m0,m1', 2, 'status', 'barrier')
-        # What a PE waits for is told once in a second.
+        # A PE reports what it waits for once in a second.
         lines = []
         while not any('waits in' in line for line in lines):
             process.send_signal(signal.SIGQUIT)
@@ -380,7 +381,7 @@ class End(Machines):
         self.assertIsNone(process.poll())
 
     def test_report_of_one_that_has_ended(self):
-        """What it waited for before is not told any more."""
+        """The report does not show what it waited for before."""
         process = subprocess.Popen([OSHRUN, '--rsh', self.rsh, '--host', 'm0:2', PE, 'start', 'barrier', 'status', '1:finish',
                                     '1:exit=0', 'wait'], env=environment(), text=True, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -430,7 +431,7 @@ class Shell(Machines):
 
 
 class Hostile(Machines):
-    """What comes from the other machine is wrong: one line says so, and the job ends."""
+    """The other machine sends wrong bytes: one line says so, and the job ends."""
 
     def says(self, data, pattern=r'oshrun on m1 broke the rules of its protocol$', commands=('start', 'barrier', 'wait')):
         rsh = self.shell(f'[ $host = m0 ] || exec {sys.executable} {__file__} says {data.hex()}')
@@ -483,7 +484,7 @@ class Hostile(Machines):
         }.items():
             with self.subTest(name):
                 self.says(data)
-        # PE 0 gives nothing: its barrier is of length 0.
+        # The barrier of PE 0 is an exchange of length 0.
         self.says(self.joined + frame(EXCHANGE, bytes(16)), '(PE 1 on m1|PE 0 on m0) exchanged data of another length')
 
     def test_twice(self):
@@ -523,7 +524,7 @@ class Hostile(Machines):
                      b''.join(struct.pack('<I', n) for n in numbers) + b''.join(struct.pack('<III', *app) for app in apps) + strings)
 
     def test_starts(self):
-        """Not what oshrun sends: oshrun --serve starts nothing."""
+        """The first frame is none that oshrun sends: oshrun --serve starts nothing."""
         for name, data in {
                 'text': b'GET / HTTP/1.1\r\n\r\n', 'kind': frame(RESULT), 'kind of --serve': frame(HELLO), 'short': frame(START, bytes(39)),
                 'long': frame(START, length=(1 << 20) + 1), 'version': frame(START, version=9),
@@ -547,7 +548,7 @@ class Hostile(Machines):
                 self.assertLessEqual(err.count('\n'), 1)
 
     def test_result_too_early(self):
-        """Its head is enough to refuse it: no memory is there for what follows."""
+        """The head of a RESULT is enough to refuse it: no memory is allotted for the rest."""
         code, err, more = self.serve(frame(RESULT, length=1 << 20))
         self.assertEqual((code, more), (1, b''))
         self.assertIn('does not come from oshrun', err)
@@ -585,7 +586,7 @@ if __name__ == '__main__':
         relay(' '.join(sys.argv[2:]))
     if sys.argv[1:2] == ['says']:
         os.write(1, bytes.fromhex(sys.argv[2]))
-        # Where oshrun leaves words unread it resets the connection.
+        # If oshrun closes the connection with bytes unread, the kernel resets it.
         with contextlib.suppress(ConnectionResetError):
             while os.read(0, 65536):
                 pass

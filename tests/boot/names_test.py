@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Other names of OpenSHMEM: names_test.py INSTALL_NAMES BUILD CC...  Exit 77 (skipped) without pkg-config."""
+"""Names of other OpenSHMEM libraries: names_test.py INSTALL_NAMES BUILD CC...  Exit 77 (skipped) without pkg-config."""
 import os
 import pathlib
 import re
@@ -54,7 +54,7 @@ def main():
         check('a library of another stays', (lib / 'liboshmem.so').read_text(encoding='utf-8') == 'of another')
         check('a wrapper of another stays', os.readlink(root / 'bin/shmemcc') == 'opal_wrapper')
         check('a free wrapper is ours', os.readlink(root / 'bin/shmemc++') == 'oshc++')
-        beneath = f'-Wl,-rpath-link,{build}/vipl/lib'  # where libvipl.so.1 is, in an installation beside it
+        beneath = f'-Wl,-rpath-link,{build}/vipl/lib'  # the folder of libvipl.so.1, in an installation the same folder
         env = dict(os.environ, PKG_CONFIG_PATH=str(lib / 'pkgconfig'))
         for name in MODULES:
             out = root / name

@@ -19,7 +19,7 @@ from pathlib import Path
 from launch import OSHRUN, PATIENCE, PE, Case, alive, environment, heed_signals, processes_of, until
 
 
-# An agent that ends the vi_fabric which starts it, if it is that of host 1.
+# An agent that, as that of host 1, kills the vi_fabric which started it.
 KILLING_AGENT = """
 import os, pathlib, signal, sys
 words = sys.argv[1:]
@@ -81,7 +81,7 @@ class Exchange(Case):
 
 class Reason(Case):
     def test_reason_of_several_threads(self):
-        """None of them ends the process before the first has told."""
+        """No thread ends the process before the first has told oshrun its reason."""
         for _ in range(100):
             self.fails(3, 'PE 1 on host0: no memory$', 2, 'start', 'barrier', '1:complain_all=no memory', 'wait')
 
@@ -96,7 +96,7 @@ class End(Case):
         self.fails(3, r'PE 1 on host0: a\?\?b$', 2, 'start', 'barrier', '1:complain=a\033\nb', 'wait')
 
     def test_loss_of_another(self):
-        """What a PE says that cannot reach another counts if nothing tells why; nothing else is said of its own end."""
+        """The line of a PE that cannot reach another is the reason unless there is a better one; its end adds none."""
         self.fails(3, 'PE 1 on host0: no way to PE 0$', 3, 'start', 'barrier', '1:lose=no way to PE 0', 'wait')
         self.fails(3, r'PE \d on host0: no way$', 2, 'start', 'barrier', 'lose=no way')
 
@@ -185,10 +185,10 @@ class End(Case):
 
 
 class Left(Case):
-    """What PEs leave behind ends with the job."""
+    """Processes that PEs leave running end with the job."""
 
     def left(self, script, n=2, code=0, **kw):
-        """Processes whose numbers the script writes to files."""
+        """Runs the script; returns the processes whose numbers it writes to files."""
         for path in self.folder.iterdir():
             path.unlink()
         out = self.oshrun('-np', n, 'sh', '-c', f'exec </dev/null >/dev/null 2>&1; {script}', self.folder / 'pid', **kw)
@@ -201,7 +201,7 @@ class Left(Case):
         self.assertFalse(any(map(alive, pids)))
 
     def test_daemon(self):
-        """In a session of its own, with a parent that has ended; the second heeds no signal."""
+        """A process in a session of its own, whose parent has ended; the second ignores signals."""
         for first in ('', 'trap "" TERM INT HUP; '):
             pids = self.left(f"setsid sh -c '{first}(sh -c \"echo \\$\\$ >$0.$OSHRUN_PE; : >$0; exec sleep 1000\") &' $0; "
                              'while ! [ -s $0.$OSHRUN_PE ]; do :; done')
@@ -209,7 +209,7 @@ class Left(Case):
             self.assertFalse(any(map(alive, pids)))
 
     def test_daemon_in_exec(self):
-        """For a while execve() shows a process without arguments and environment."""
+        """During execve() /proc shows the process without arguments and environment for a moment."""
         for _ in range(10):
             pids = self.left("(setsid sh -c 'echo $$ >$0.$OSHRUN_PE; exec sh -c \"$1\" \"$1\"' $0 'exec sh -c \"$0\" \"$0\"' &); "
                              'while ! [ -s $0.$OSHRUN_PE ]; do :; done')
@@ -223,7 +223,7 @@ class Left(Case):
         self.assertFalse(any(alive(int(path.read_text())) for path in self.folder.glob('pid.*')))
 
     def test_agents_stay(self):
-        """One that a PE has started on demand is for all programs of the user."""
+        """An agent that a PE has started on demand serves all programs of the user."""
         fabric = f'left{os.getpid()}'
         pids = self.left(f'VIADUCT_FABRIC={fabric} setsid {os.environ["VIADUCTD"]} --on-demand --grace-ms 3600000 --ready-fd 9 '
                          '9>$0 & echo $! >$0.agent; while ! [ -s $0 ]; do :; done; exit 0', n=1)
@@ -249,7 +249,7 @@ class Signals(Case):
                 self.passed(number)
 
     def test_pes_that_finalize(self):
-        """What a PE asks of oshrun after SIGTERM is answered, so that all can leave the job as they should."""
+        """oshrun answers requests of PEs after SIGTERM, so that all can leave the job in order."""
         mark = self.folder / 'here'
         process = subprocess.Popen([OSHRUN, '-np', '3', PE, 'start', 'heed', 'barrier', f'touch={mark}', 'await', 'barrier',
                                     'exchange=1000', 'finish', 'say=left'], env=environment(), text=True,
@@ -261,7 +261,7 @@ class Signals(Case):
         self.assertEqual((process.returncode, out, err), (128 + signal.SIGTERM, 'left\n' * 3, ''))
 
     def test_signals_of_the_user(self):
-        """PEs get them; oshrun and the job go on."""
+        """PEs get SIGUSR1 and the like; oshrun and the job go on."""
         script = 'trap "echo one >&2" USR1; trap "echo two >&2; exit 5" USR2; : >$0.$OSHRUN_PE; while :; do sleep 0.05; done'
         process = subprocess.Popen([OSHRUN, '-np', '2', 'sh', '-c', script, self.folder / 'here'], env=environment(), text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -273,7 +273,7 @@ class Signals(Case):
         self.assertEqual((process.wait(timeout=PATIENCE), process.stderr.read()), (5, 'two\n' * 2))
 
     def test_pes_that_are_stopped(self):
-        """They go on, so that they can leave as they should."""
+        """oshrun continues them, so that they can leave in order."""
         script = 'trap "echo left; exit 3" TERM; echo $$ >$0.$OSHRUN_PE; kill -STOP $$; while :; do sleep 0.05; done'
         files = [self.folder / f'here.{pe}' for pe in range(2)]
         process = subprocess.Popen([OSHRUN, '-np', '2', 'sh', '-c', script, self.folder / 'here'], env=environment(), text=True,
@@ -294,7 +294,7 @@ class Signals(Case):
         self.assertFalse(any(map(alive, pids)))
 
     def test_report(self):
-        # As in a shell's background job: what asks for a report is heard all the same.
+        # As in a shell's background job: the signal that asks for a report has its effect all the same.
         before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
         self.addCleanup(signal.signal, signal.SIGQUIT, before)
         process, pids = self.started('status', 'barrier')
@@ -362,7 +362,7 @@ class Waits(Case):
     """oshrun waits for other programs, and ends all the same."""
 
     def with_fabric(self, text, *args):
-        """An oshrun that finds this script as vi_fabric beside itself."""
+        """Starts an oshrun that finds this script as vi_fabric, next to itself."""
         shutil.copy(OSHRUN, self.folder / 'oshrun')
         script = self.folder / 'vi_fabric'
         script.write_text(f'#!/bin/sh\n{text}\n')
@@ -385,7 +385,7 @@ class Waits(Case):
         self.assertEqual(process.wait(timeout=PATIENCE), 124)
 
     def test_hosts_that_do_not_end(self):
-        """A user who presses Ctrl-C again gets the terminal back, and vi_fabric goes on ending the hosts."""
+        """After another Ctrl-C the user gets the terminal back, while vi_fabric goes on ending the hosts."""
         os.mkfifo(self.folder / 'go')
         script = f'cd {self.folder}; [ $1 = up ] || exit 0; trap "" TERM; echo up; read line <go; : >ended'
         process = self.with_fabric(script, 'touch', self.folder / 'done')
@@ -444,7 +444,7 @@ class Streams(Case):
                          (1, 'oshrun: standard output cannot be written: No space left on device\n'))
 
     def test_output_that_does_not_block(self):
-        """A pipe that is full for a while, and of which oshrun's end has O_NONBLOCK, as other programs leave it."""
+        """Standard output is a pipe that is full for a while, with O_NONBLOCK set, as other programs leave it."""
         out, into = os.pipe()
         os.set_blocking(into, False)
         process = subprocess.Popen([OSHRUN, '-np', '2', '-l', 'seq', '1', '40000'], env=environment(), stdin=subprocess.DEVNULL,
@@ -461,7 +461,7 @@ class Streams(Case):
         self.assertEqual(len(lines), 80000)
 
     def unread(self, *args, stream='stdout'):
-        """oshrun that writes to a pipe which is full, and which nobody reads."""
+        """Starts an oshrun that writes to a pipe which nobody reads; returns it once the pipe is full."""
         out, into = os.pipe()
         self.addCleanup(os.close, out)
         process = subprocess.Popen([OSHRUN, *args], env=environment(), stdin=subprocess.DEVNULL,
@@ -488,7 +488,7 @@ class Streams(Case):
         self.assertEqual(process.returncode, 128 + signal.SIGTERM)
 
     def test_output_that_is_read_late(self):
-        """Nothing is lost, with PEs that have ended long before."""
+        """Nothing is lost, though the PEs have ended long before."""
         out, into = os.pipe()
         process = subprocess.Popen([OSHRUN, '-np', '2', '-l', 'sh', '-c', f'seq 1 9000; : >{self.folder}/$OSHRUN_PE'],
                                    env=environment(), stdin=subprocess.DEVNULL, stdout=into, stderr=subprocess.DEVNULL)
@@ -501,15 +501,15 @@ class Streams(Case):
         self.assertEqual([line for line in lines if line[:4] == '[1] '], [f'[1] {i}' for i in range(1, 9001)])
 
     def test_child_that_writes_on(self):
-        """The end of its PE is the end of its output."""
+        """The output of a child is not read any more after its PE has ended."""
         out = self.oshrun('-np', 2, '-l', 'sh', '-c', 'yes & exit 0')
         self.assertEqual((out.returncode, out.stderr), (0, ''))
 
     def test_much_output_before_an_error(self):
-        """More than oshrun takes while nobody reads: what PEs have printed is not lost with the job."""
+        """PEs print more than oshrun takes while nobody reads it: that is not lost when the job fails."""
         os.mkfifo(self.folder / 'fail')
         out, into = os.pipe()
-        # Each has room for it in its own pipe.
+        # The pipe of each PE has room for its output.
         process = subprocess.Popen([OSHRUN, '-np', '9', '-l', 'sh', '-c',
                                     f'[ $OSHRUN_PE != 0 ] || {{ read line <{self.folder}/fail; exec {PE} start exit=3; }}; '
                                     f'seq -f "%099g" 1 600; echo $$ >$0.$OSHRUN_PE; exec sleep 1000', self.folder / 'pid'],
@@ -585,7 +585,7 @@ class Options(Case):
             self.assertEqual((out.returncode, out.stderr.count('\n')), (2, 1), (options, out.stderr))
 
     def test_not_misread(self):
-        """Options of other launchers that begin like one of oshrun, and one letter for many."""
+        """Refuses options of other launchers that begin like one of oshrun or have another meaning there."""
         for options in (('-f', 'true'), ('-p', '2'), ('-t', '5'), ('-b', 'none'), ('-hosty', 'x'), ('-hostfil', 'x'), ('-helping',),
                         ('-nolocal',), ('-xterm', '1'), ('-Hm0',), ('-cpus-per-proc', '2'), ('-verb',), ('--display', 'map'),
                         ('--report', 'x'), ('--time', '3'), ('--output-filename', 'x'), ('-output-filename', 'x'), ('-hosts', 'a,b'),
@@ -602,7 +602,7 @@ class Options(Case):
             self.assertIn("'' is empty; see --help", out.stderr)
 
     def test_without_effect(self):
-        """One line, unless it is unwanted."""
+        """Options without effect are named in one line, unless -q is given."""
         for options, names in ((('-mca', 'a', 'b', '--mca', 'c', 'd', '--rank-by', 'slot'), '--mca, --rank-by'),
                                (('--display-map', '--report-bindings'), '--display-map, --report-bindings'),
                                (('--map-by', 'socket:PE=2'), '--map-by after the colon')):
@@ -640,7 +640,7 @@ class Options(Case):
         self.assertEqual((out.returncode, out.stderr), (3, ''))
 
     def test_program_of_another_library(self):
-        """Its processes would not find each other."""
+        """A program of another OpenSHMEM library is refused: its processes would not find each other."""
         (self.folder / 'library.c').write_text('int other(void) { return 0; }\n')
         (self.folder / 'main.c').write_text('int other(void);\nint main(void) { return other(); }\n')
         program = self.folder / 'program'
@@ -684,13 +684,13 @@ class Options(Case):
             self.assertEqual(got[pe], str(allowed[pe % len(allowed)]))
 
     def bound(self, *options):
-        """The processors of each PE of two for every processor of this machine."""
+        """{PE: processors}, with two PEs for every processor of this machine."""
         out = self.oshrun('-np', 2 * len(os.sched_getaffinity(0)), *options, 'sh', '-c',
                           'echo $OSHRUN_PE $(grep Cpus_allowed_list /proc/self/status)')
         return {int(line.split()[0]): line.split()[2] for line in out.stdout.splitlines()}
 
     def test_bind_to_parts(self):
-        """PEs get whole parts of the machine, all of them, in turn, and nothing that oshrun may not use."""
+        """PEs get complete parts of the machine, in turn and until all are used, within the processors of oshrun."""
         def numbers(text):
             return [n for part in text.split(',') for n in range(int(part.split('-')[0]), int(part.split('-')[-1]) + 1)]
 
@@ -722,7 +722,7 @@ class Options(Case):
             out = self.oshrun('-np', 2, '--fabric', name, 'sh', '-c', 'echo $VIADUCT_FABRIC:$VIADUCT_HOST')
         finally:
             subprocess.run([*command, 'down'], env=environment(), check=True, timeout=PATIENCE, capture_output=True)
-        # With its owner: in a user name space of its own a PE could have another number.
+        # The name contains the user id: in a user name space of its own a PE could have another id.
         self.assertEqual(out.stdout, f'{os.geteuid()}:{name}:\n' * 2)
 
     def test_fabric_that_does_not_run(self):

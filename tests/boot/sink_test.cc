@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: BSD-2-Clause
-// What oshrun writes where no thread can be started.  The linker gives run_sink.c the test's pthread_create().
+// SPDX-License-Identifier: BSD-2-Clause The output of oshrun when no thread can be started.  The
+// linker gives run_sink.c the test's pthread_create().
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Counts the instructions of the calls that move a message, and holds them against a budget.
+"""Counts the instructions of the calls that move a message, and compares them with a budget.
 
 usage: budget_test.py [--write] [--build WORDS] AGENT PATH SCRATCH
 
-AGENT is viaductd, PATH the program of path.c, SCRATCH a folder for callgrind's files, kept when
-the budget is not held.  --build says what was built: «COMPILER ARCH OPTIMIZATION SANITIZER», and
-the counts mean something only for one such.  --write writes the counts into budget.txt instead.
-Exit 77 (skip) where nothing can be counted, with the reason.
+AGENT is viaductd, PATH the program of path.c, SCRATCH a folder for callgrind's files, kept if a
+count exceeds the budget.  --build describes the build: «COMPILER ARCH OPTIMIZATION SANITIZER»; the
+budget is for one such build only.  --write writes the counts into budget.txt instead. Exit 77
+(skip) where nothing can be counted, with the reason.
 """
 import argparse
 import os
@@ -27,10 +27,10 @@ BUDGET = HERE / 'budget.txt'
 BUILD = 'gcc x86_64 2 none'
 SLACK = 0.10
 BATCHES = 5
-ROUNDS = 256  # once around the ring of slots, so that what is done by the quarter counts evenly
+ROUNDS = 256  # once round the fifo of slots, so that work done once for each quarter of it counts evenly
 DEADLINE = 240
 # On a busy machine the engine's thread can wait for a processor as long as a row lasts, and every
-# send of it then sees that the peer wanted a doorbell: such a run is made again.
+# send of it then sees that the peer asked for a doorbell: such a run is repeated.
 RUNS = 4
 
 # name, the row of path.c, the calls that count
@@ -58,7 +58,7 @@ def skip(reason):
 # ---- counting ----
 
 def count_command(path, out):
-    """Copies by the C library are left out: it takes another routine on every processor."""
+    """The command that counts.  Copies by the C library do not count: its routine depends on the processor."""
     return ['valgrind', '--tool=callgrind', '--quiet', '--fair-sched=try',
             f'--callgrind-out-file={out}',
             '--compress-strings=no', '--compress-pos=no', '--toggle-collect=measured',
@@ -68,7 +68,7 @@ def count_command(path, out):
 
 
 def run_path(agent_path, path, out):
-    """What it printed: a line for each batch, of which callgrind wrote a file."""
+    """Returns the lines printed: one for each batch, and callgrind wrote a file for each batch."""
     fabric = f'budget-{os.getpid()}'
     env = {name: value for name, value in os.environ.items() if not name.startswith('VIADUCT')}
     env.update(VIADUCT_AGENT='none', VIADUCT_FABRIC=fabric)
@@ -85,7 +85,7 @@ def run_path(agent_path, path, out):
 
 
 def inclusive(file):
-    """{function: instructions in it and below}, by the records of calls to it."""
+    """{function: instructions in it and in what it calls}, from the records of calls to it."""
     sums, callee = {}, None
     lines = iter(file.read_text(errors='replace').splitlines())
     for line in lines:
@@ -108,7 +108,7 @@ def read_batches(lines, out):
 
 
 def usual(batches, names):
-    """(instructions, file) of the median batch: the engine's thread may disturb another."""
+    """(instructions, file) of the median batch: the engine's thread may disturb some batches."""
     counted = [(sum(costs.get(name, 0) for name in names), file) for file, costs in batches]
     median = statistics.median_low([count for count, _ in counted])
     return next((count, file) for count, file in counted if count == median)

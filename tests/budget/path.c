@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The path of a message in one thread, for budget_test.py, which counts its instructions with
- * callgrind: two pairs of VIs of one NIC, of which one receives through a completion queue.
+ * callgrind: two pairs of VIs of one NIC; one pair receives through a completion queue.
  *
  *	path BATCHES ROUNDS
  *
@@ -156,7 +156,7 @@ static const struct row {
 	{ "write-8", write_window, 8 },
 };
 
-/* By its name callgrind knows when to count. */
+/* callgrind counts while this function runs; it knows it by its name. */
 __attribute__((noinline, noclone)) static void measured(const struct row *row, long count)
 {
 	for (long i = 0; i < count; i++)
@@ -174,12 +174,13 @@ static double now_ns(void)
 static void run(const struct row *row, long batches, long count)
 {
 	/*
-	 * Until rings were once around, and locks have found their owner: later, if the NIC's threads took
-	 * them meanwhile, as those do that have just started.
+	 * Until every fifo was used once round, and locks are biased to this thread, which takes
+	 * longer if threads of the NIC took them in between, as they do when they have just
+	 * started.
 	 */
 	for (long i = 0; i < WARM; i++)
 		row->round(row->bytes);
-	/* A queue that many polls found empty is polled again once a message came. */
+	/* A CQ no longer polls a queue that many polls found empty; a message makes it hot again. */
 	message_to_cq(4);
 	for (long i = 0; i < batches; i++) {
 		double start = now_ns();
@@ -198,8 +199,8 @@ static VIP_UINT64 slots_sent(void)
 }
 
 /*
- * The first write asks for a grant; once it is given none needs a slot, if the peer has consumed
- * those before.
+ * The first write asks for a grant; once it is given a write needs no slot, provided that the peer
+ * has consumed the slots before it.
  */
 static void await_grant(void)
 {

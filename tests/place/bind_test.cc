@@ -37,7 +37,7 @@ TEST(PlaceBind, PartsInTurn)
 		{ U_TOPO_CPU, U_TOPO_PACKAGE, { "0", "32", "1", "33", "2" } },
 		{ U_TOPO_CACHE, U_TOPO_PACKAGE, { "0-7", "32-39", "8-15", "40-47", "16-23" } },
 		{ U_TOPO_CORE, U_TOPO_CACHE, { "0-1", "8-9", "16-17", "24-25", "32-33" } },
-		/* to the cores in turn, but not kept there */
+		/* to the cores in turn, but bound to the package */
 		{ U_TOPO_PACKAGE, U_TOPO_CORE, { "0-31", "0-31", "0-31", "0-31", "0-31" } },
 		{ U_TOPO_CORE, U_TOPO_CPU, { "0-1", "0-1", "2-3", "2-3", "4-5" } },
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Machines that this one is not: from descriptions that hwloc reads. */
+/* Topologies of other machines, from descriptions that hwloc reads. */
 #ifndef MACHINES_H
 #define MACHINES_H
 
@@ -22,7 +22,7 @@ struct Free {
 };
 using Topo = std::unique_ptr<u_topo, Free>;
 
-/* Null, and the test is skipped, without hwloc. */
+/* The topology of a description; null without hwloc, and then the test is skipped. */
 inline Topo machine(const std::string &description)
 {
 	u_topo *topo = nullptr;

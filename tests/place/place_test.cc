@@ -53,7 +53,10 @@ TEST(Place, RelationsOfProcessorZero)
 	}
 }
 
-/* The processors of relations from any place are disjoint, and with the core's own they are all. */
+/*
+ * Seen from any processor, the relations' sets of processors are disjoint, and with that processor
+ * they are all.
+ */
 TEST(Place, RelationsPartTheMachine)
 {
 	for (const Machine &m : machines) {
@@ -79,7 +82,7 @@ TEST(Place, RelationsPartTheMachine)
 	}
 }
 
-/* ---- what gives way to what ---- */
+/* ---- which rule yields to which ---- */
 
 struct Row {
 	const char *rule, *application, *allowed; /* "": all */
@@ -252,7 +255,7 @@ TEST(Place, OfflineProcessors)
 	check(topo.get(), { "same-core", "2", "", "", U_PLACE_NONE, U_PLACE_NO_APPLICATION });
 }
 
-/* Numbers of processors say nothing of where they are: here those of a core are eight apart. */
+/* The numbers of processors do not tell where they are: here those of a core are eight apart. */
 TEST(Place, NumbersInAnotherOrder)
 {
 	MACHINE(topo, "package:2 l3:1 core:4 pu:2(indexes=0,8,1,9,2,10,3,11,4,12,5,13,6,14,7,15)");

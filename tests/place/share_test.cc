@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads of one role, and of several processes of a machine, have cores of their own as far as they go. */
+/*
+ * Threads of one role, and of several processes of a machine, have cores of their own as long as
+ * there are enough.
+ */
 #include "machines.h"
 
 static std::string share(const u_topo *topo, const char *rule, const char *application,
@@ -41,7 +44,7 @@ TEST(PlaceShare, ListsByProcessors)
 	EXPECT_EQ(share(topo.get(), "4-7", "0", 0, 1, 3, 4), "7");
 }
 
-/* Where the application may run everywhere in the place, its kernel decides, for all processes alike. */
+/* If the application may run on all processors of the place, they are not shared out: the kernel decides. */
 TEST(PlaceShare, NotWhereTheApplicationRunsToo)
 {
 	MACHINE(topo, kChiplets);
@@ -52,7 +55,10 @@ TEST(PlaceShare, NotWhereTheApplicationRunsToo)
 	EXPECT_EQ(text(c.one(U_PLACE_APPLICATION).cpus), "4-7");
 }
 
-/* For every number of processes: no two share a core before all cores are used, and none is left. */
+/*
+ * For every number of processes: no two threads share a core before all cores are used, and no core
+ * is left over.
+ */
 TEST(PlaceShare, DisjointAndComplete)
 {
 	MACHINE(topo, "package:2 l3:1 core:7 pu:2");

@@ -57,7 +57,7 @@ TEST(PlaceWarn, PollingOnASharedProcessor)
 	EXPECT_NE(
 		warning(c, { kTransfer, kServicePolls }, 1).find("with transfer, and itself never"),
 		std::string::npos);
-	/* asked for, but polled all the same */
+	/* one core is asked for, but both poll */
 	MACHINE(two, "package:1 l3:1 core:2 pu:1");
 	Case same(two.get(), "transfer=same-core", "0");
 	EXPECT_EQ(warning(same, { kTransfer }, 0), "");
@@ -65,7 +65,7 @@ TEST(PlaceWarn, PollingOnASharedProcessor)
 	EXPECT_NE(
 		warning(same, { kTransfer }, 0).find("has one processor with application, and that"),
 		std::string::npos);
-	/* not placed, but there is no other processor */
+	/* no rule places it, but there is no other processor */
 	Case held(two.get(), "", "0");
 	held.c.application_polls = true;
 	EXPECT_EQ(warning(held, { kTransfer }, 0), "");

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Prints the jar of JUnit 5's console launcher, with all that it needs inside, or nothing.
+"""Prints the path of the jar of JUnit 5's console launcher with its dependencies inside; nothing if there is none.
 
-JUNIT_JAR may name it; else Debian's package junit5 and the local repository of Maven are looked at.
+JUNIT_JAR may name it; else it is sought in Debian's package junit5 and in the local repository of Maven.
 """
 import os
 import sys

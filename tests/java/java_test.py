@@ -12,7 +12,7 @@ from pathlib import Path
 
 BUILD = Path(os.environ["JAVA_BUILD"])
 PATIENCE = 200
-# What -Xcheck:jni says; it goes on after the first.
+# Complaints of -Xcheck:jni, which does not end the program.
 COMPLAINTS = re.compile(r"WARNING in native method|FATAL ERROR in native method|WARNING: JNI")
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The constants of Layout.java are what the C compiler makes of the headers. Needs no JDK to run.
+ * The constants of Layout.java have the values that the C compiler finds in the headers.  Needs no JDK.
  *
  * usage: java_layout_test Layout.java
  */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What does not fit is refused when the library is loaded, and the error says what to do.
+"""Libraries that do not fit are refused when they are loaded, and the error says what to do.
 
 usage: loader_test.py jni|ffm JAVA_HOME
 """
@@ -39,7 +39,7 @@ class Loader(unittest.TestCase):
         return done.stdout
 
     def refused(self, said, *words):
-        self.assertEqual(said.count("refused "), 2, said)  # again with the second use
+        self.assertEqual(said.count("refused "), 2, said)  # also at the second use
         for word in words:
             self.assertIn(word, said)
 
@@ -70,7 +70,7 @@ class Loader(unittest.TestCase):
                      "META-INF/native/linux-", "no such entry", "-Dorg.viaduct.library.path=FOLDER")
 
     def test_folders_of_distributions_are_looked_in(self):
-        # Another /usr/local/lib, which this process alone sees.
+        # A /usr/local/lib of its own, which this process alone sees.
         script = (f"mount -t tmpfs none /usr/local/lib && mkdir /usr/local/lib/jni && cp {BUILD}/java/{GLUE} /usr/local/lib/jni"
                   f" && cp {BUILD}/vipl/lib/{VIPL} /usr/local/lib || exit 77; exec \"$@\"")
         within = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Maven builds the jars that Meson builds, and a project that names them runs from nothing else.
+"""Maven builds the jars that Meson builds, and a project runs with these jars alone.
 
-MAVEN_BUILD is the build folder, MAVEN_HERE a folder for what Maven makes, MAVEN_JDKS the homes of JDKs, separated by
-colons: of 17 or later, and perhaps of 22 or later. Plugins come from Debian's packages where these are installed, else
-from Maven's repository; without both this is skipped.
+MAVEN_BUILD is the build folder, MAVEN_HERE a folder for Maven's output, MAVEN_JDKS the homes of
+JDKs, separated by colons: one of 17 or later, and optionally one of 22 or later. Plugins come from
+Debian's packages where these are installed, else from Maven's repository; without both this is
+skipped.
 """
 import os
 import re
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD, HERE = Path(os.environ["MAVEN_BUILD"]), Path(os.environ["MAVEN_HERE"])
 JDKS = [Path(home) for home in os.environ["MAVEN_JDKS"].split(":") if home]
 DEBIAN = Path("/usr/share/maven-repo")
-# Maven takes javac alone: from a runtime with ECJ it makes no classes for JDK 22.
+# Maven needs javac: with a runtime and ECJ it makes no classes for JDK 22.
 FOREIGN = [home for home in JDKS[1:] if (home / "bin/javac").exists()]
 PLUGINS = ("plugins/maven-compiler-plugin/3.10.1", "plugins/maven-jar-plugin/3.3.0", "plugins/maven-resources-plugin/3.3.0",
            "plugins/maven-source-plugin/3.2.1", "plugins/maven-javadoc-plugin/3.4.1", "plugins/maven-install-plugin/3.1.0",
@@ -36,7 +37,7 @@ def from_debian():
 
 
 def maven(project, out, *words):
-    """Runs Maven on a project: status and what it said."""
+    """Runs Maven on a project; returns its status and output."""
     command = ["mvn", "-B", "-ntp", f"-Dmaven.repo.local={HERE / 'repository'}", "-f", str(ROOT / project / "pom.xml"),
                f"-Dbuild.folder={HERE / out}", *words]
     if from_debian():
@@ -51,7 +52,7 @@ def jar(out, name, kind=""):
 
 
 def entries(path):
-    """Files of a jar and their bytes."""
+    """{file of a jar: its bytes}"""
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
 
@@ -69,7 +70,7 @@ class Maven(unittest.TestCase):
         self.assertEqual(set(theirs) - added, set(ours))
         self.assertIn(b"Multi-Release: true", theirs["META-INF/MANIFEST.MF"])
         self.assertEqual(any(name.startswith("META-INF/versions/22/") for name in theirs), bool(FOREIGN))
-        # Those that are made for a module or a package have their constants in another order.
+        # The classes of a module or a package have their constants in a different order.
         compared = [name for name in ours if not name.endswith(("-info.class", "MANIFEST.MF"))]
         self.assertEqual([name for name in compared if ours[name] != theirs[name]], [])
         self.assertGreater(len(compared), 60)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nio_echo ADDRESS - a program of sockets alone: prints the port at which it listens, and sends back what comes by one
- * connection after another, until it is killed.
+ * nio_echo ADDRESS - a program that knows only sockets: prints the port at which it listens, and
+ * sends back the bytes of one connection after another, until it is killed.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

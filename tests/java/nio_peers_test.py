@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A Java program over the provider, host1, and its peers on host0: C under vi_run, C by itself, Java over the provider.
+"""A Java program over the provider on host1, and its peers on host0: C under vi_run, plain C, Java over the provider.
 
 usage: nio_peers_test.py JAVA_HOME [TEST...]
 """
@@ -18,7 +18,7 @@ from java_test import BUILD, PATIENCE, environment, fabric  # noqa: E402
 
 HOME = sys.argv[1]
 VI_RUN, ECHO = BUILD / "sock/run/vi_run", BUILD / "tests/java/nio_echo"
-MUCH = 8_000_000  # of what one run sends each way
+MUCH = 8_000_000  # less than a run sends each way
 
 
 def java(*arguments, vi=True):
@@ -29,7 +29,7 @@ def java(*arguments, vi=True):
 
 
 def vi_bytes(said):
-    """Sent and received over VIs, of the last line."""
+    """The bytes sent and received over VIs, from the last line."""
     return [int(word) for word in said.splitlines()[-1].split()[1:]]
 
 
@@ -49,11 +49,11 @@ class Peers(unittest.TestCase):
         self.stats = Path(folder.name) / "stats"
 
     def settings(self, host):
-        """As vi_run --host sets them, without its library."""
+        """The environment that vi_run --host sets, without its library."""
         return {**self.env, "VIADUCT_HOST": f"host{host}", "VIADUCT_SOCK_BIND": f"127.77.0.{host + 1}"}
 
     def start(self, command, env):
-        """A server, and the port that it says."""
+        """Starts a server; returns it and the port that it prints."""
         server = subprocess.Popen(command, env=env, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         self.addCleanup(server.stdout.close)
         self.addCleanup(server.wait, PATIENCE)

@@ -28,7 +28,7 @@ def command(way, home, classes):
 
 
 def limit_descriptors():
-    """So few that a test can use them up."""
+    """Sets a limit so low that a test can use the descriptors up."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
 
 

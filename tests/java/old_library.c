@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A library of an earlier version, as far as the loader of Java looks.
- */
+/* A library that the loader of Java takes for one of an earlier version. */
 #include <vipl.h>
 
 #pragma GCC visibility push(default)

@@ -20,13 +20,13 @@ import org.viaduct.vipl.ViAttributes;
 import org.viaduct.vipl.ViConnectException;
 import org.viaduct.vipl.VipConstants;
 
-/** Peers that are no channels or break the protocol, and interrupts as something arrives. */
+/** Peers that are no channels or break the protocol, and interrupts just as something arrives. */
 final class ChannelFaultsTest extends ChannelTest {
   ChannelFaultsTest(Nic nic, ExecutorService pool) {
     super(nic, pool);
   }
 
-  /** A VI that a server takes for that of a channel. */
+  /** Makes a VI with the attributes that a server of channels requires. */
   private Vi stranger() {
     return nic.createVi(
         new ViAttributes(
@@ -79,12 +79,12 @@ final class ChannelFaultsTest extends ChannelTest {
     }
   }
 
-  /** What a peer of this test's own says in place of a channel. */
+  /** The messages that the test's own peer sends in place of a channel. */
   private interface Marks {
     void send(DescriptorRing ring) throws Exception;
   }
 
-  /** A server that sends messages, and a peer that tells of itself as a channel does. */
+  /** Runs a server that sends messages, and a peer that begins as a channel does. */
   private void withPeer(String service, int messages, Part serve, Marks marks) throws Exception {
     try (RdmaServerChannel listener = RdmaServerChannel.open(nic, service, SMALL);
         Vi vi = stranger()) {
@@ -143,7 +143,7 @@ final class ChannelFaultsTest extends ChannelTest {
         });
   }
 
-  /** A peer that only releases, slowly, still does when a receive of 1 s has ended. */
+  /** A peer that only releases segments, slowly, has not ended when a receive of 1 s has. */
   void testMarksDoNotProlongAReceive() throws Exception {
     int marks = 200;
     CountDownLatch ended = new CountDownLatch(1);
@@ -163,7 +163,7 @@ final class ChannelFaultsTest extends ChannelTest {
         });
   }
 
-  /** What arrives between an interrupt and its notice is not lost. */
+  /** A message that arrives between an interrupt and its notice is not lost. */
   void testInterruptsLoseNoMessage() throws Exception {
     int rounds = 8;
     BlockingQueue<Thread> waiting = new LinkedBlockingQueue<>();
@@ -173,7 +173,7 @@ final class ChannelFaultsTest extends ChannelTest {
         c -> {
           for (int i = 0; i < rounds; i++) {
             Thread receiver = waiting.take();
-            Thread.sleep(70); // so that it waits by then, in most rounds; any moment is right
+            Thread.sleep(70); // so that in most rounds it waits by then; any moment will do
             receiver.interrupt();
             c.sendSegment().putInt(0, i);
             c.send(4);
@@ -188,7 +188,7 @@ final class ChannelFaultsTest extends ChannelTest {
         });
   }
 
-  /** The next message, by a thread that is interrupted once. */
+  /** Receives the next message in a thread that is interrupted once; returns its length. */
   private static int receiveInterrupted(RdmaChannel channel) throws InterruptedException {
     int got;
     try {
@@ -209,7 +209,7 @@ final class ChannelFaultsTest extends ChannelTest {
         BlockingQueue<Thread> waiting = new LinkedBlockingQueue<>();
         Future<Integer> served = pool.submit(() -> serveInterrupted(listener, waiting));
         Thread server = waiting.take();
-        Thread.sleep(70 + 35 * i); // at different moments of its wait; any moment is right
+        Thread.sleep(70 + 35 * i); // at different moments of its wait; the test passes at any
         server.interrupt();
         end(RdmaChannel.connect(nic, host, "interrupted", SMALL, 20_000));
         check(served.get(PATIENCE_S, TimeUnit.SECONDS) == RdmaChannel.END, "end");

@@ -22,7 +22,7 @@ import org.viaduct.vipl.VipClosedException;
 import org.viaduct.vipl.VipException;
 import org.viaduct.vipl.VipStateException;
 
-/** Channels of two threads of a process. Each method with a name that begins with «test» is one. */
+/** Channels of two threads of a process. Each method whose name begins with «test» is a test. */
 public class ChannelTest {
   static final long PATIENCE_S = 120;
   static final ChannelOptions SMALL = ChannelOptions.DEFAULT.slots(4).slotBytes(8192);
@@ -38,7 +38,7 @@ public class ChannelTest {
     this.pool = pool;
   }
 
-  /** What an end does. */
+  /** The part of the test that one end plays. */
   interface Part {
     void play(RdmaChannel channel) throws Exception;
   }
@@ -290,7 +290,7 @@ public class ChannelTest {
     }
   }
 
-  /** Calls that have to sleep allocate, so the best of some rounds counts. */
+  /** Calls that have to sleep allocate, so the round with the least counts. */
   void testNothingIsAllocated() throws Exception {
     var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     int rounds = 20;
@@ -318,7 +318,7 @@ public class ChannelTest {
         });
   }
 
-  /** Platform threads, or virtual ones, which Java has since 21; null: it has none. */
+  /** Platform threads, or virtual ones; null if this Java, before 21, has none. */
   private static ExecutorService pool(boolean virtual) throws Exception {
     if (!virtual) {
       return Executors.newCachedThreadPool();

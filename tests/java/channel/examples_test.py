@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The examples of Java between two emulated hosts.
+"""Runs the Java examples between two emulated hosts.
 
     examples_test.py [CLASS[.METHOD]...]
 
@@ -20,7 +20,7 @@ PATH = f"{BUILD / 'java/viaduct.jar'}:{BUILD / 'examples/java/viaduct-examples.j
 
 
 class Examples(unittest.TestCase):
-    """Each with a server on host1 and a client on host0."""
+    """Each example has a server on host1 and a client on host0."""
 
     @classmethod
     def setUpClass(cls):
@@ -50,7 +50,7 @@ class Examples(unittest.TestCase):
         program.communicate()
 
     def both(self, server, client):
-        """What the two wrote, if they did what they should."""
+        """Runs both; returns what they wrote, and fails if one fails."""
         programs = [self.start("host1", *server), self.start("host0", *client)]
         said = [program.communicate(timeout=PATIENCE) for program in programs]
         for program, (out, err) in zip(programs, said):

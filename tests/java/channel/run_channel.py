@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Channels of Java on an emulated fabric of its own, on each Java that is named, by each way to call C.
+"""Tests Java's channels on an emulated fabric of its own, on each JDK that is named and by each way to call C.
 
     run_channel.py [TEST...]
 
@@ -23,7 +23,7 @@ def environment(fabric):
 
 
 def backends(jdk):
-    """Those that this Java has; from 22 on it asks for leave to call C."""
+    """The options for each way to call C that this JDK has; from 22 on it needs permission to call C."""
     release = (jdk / "release").read_text() if (jdk / "release").exists() else ""
     version = next((line.split('"')[1] for line in release.splitlines() if line.startswith("JAVA_VERSION=")), "17")
     if int(version.split(".")[0]) < 22:

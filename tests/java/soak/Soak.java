@@ -37,7 +37,7 @@ import org.viaduct.vipl.VipException;
 
 /**
  * Everything at once, for a long time: messages whose content is checked, closings, interrupts and
- * aborts by other threads, peers that are killed, and garbage. run_soak.py says how it is run.
+ * aborts by other threads, peers that are killed, and garbage. run_soak.py runs it.
  */
 public final class Soak {
   private static final long PATIENCE_MS = 120_000;
@@ -47,7 +47,7 @@ public final class Soak {
   private static final ViAttributes ATTRIBUTES = ViAttributes.rdma(Reliability.DELIVERY, 1 << 20);
   private static final Pattern WINDOW = Pattern.compile("window (\\d+) of");
 
-  /** What happened, over all rounds. */
+  /** Counts of events, over all rounds. */
   private static final Map<String, AtomicInteger> COUNTS = new TreeMap<>();
 
   private final Nic near;
@@ -68,7 +68,7 @@ public final class Soak {
     void once(Random random) throws Exception;
   }
 
-  /** Something that may end because another thread ended it. */
+  /** An action that may fail because another thread ended it. */
   private interface Step {
     void run() throws Exception;
   }
@@ -114,7 +114,7 @@ public final class Soak {
     }
   }
 
-  /** Runs workers beside each other until the round is over. */
+  /** Runs workers at the same time until the round is over. */
   private void play(Map<String, Work> works) throws Exception {
     List<Thread> threads = new ArrayList<>();
     works.forEach(
@@ -178,7 +178,7 @@ public final class Soak {
     return RdmaChannel.connect(from, to, service, OPTIONS, PATIENCE_MS);
   }
 
-  /** A stream that another thread breaks in some way, or nobody. */
+  /** Sends a stream that another thread may break in one of several ways. */
   private void stream(Random random) throws Exception {
     String service = "stream" + services.incrementAndGet();
     int way = random.nextInt(3);
@@ -298,7 +298,7 @@ public final class Soak {
     window.close();
     from.close();
     check(seen.get(1 << 17) == 0, "a buffer of closed memory still shows the window");
-    seen.put(0, (byte) 3); // does not end the process
+    seen.put(0, (byte) 3); // must not end the process
   }
 
   private static void write(
@@ -361,7 +361,7 @@ public final class Soak {
     }
   }
 
-  /** The peer: gives back what it gets, until it is killed. */
+  /** The peer: sends back what it receives, until it is killed. */
   private static void echo(String service) throws InterruptedException {
     try (Nic nic = Nic.open();
         RdmaChannel channel = RdmaChannel.connect(nic, "host0", service, OPTIONS, PATIENCE_MS)) {
@@ -414,7 +414,7 @@ public final class Soak {
     return new int[] {names.size(), mappings};
   }
 
-  /** Bytes of windows that the agents have given to programs and to links. */
+  /** The bytes of windows that the agents have allotted to programs and to links. */
   private static long windows(String fabric) throws Exception {
     ProcessBuilder builder = new ProcessBuilder(fabric, "status").redirectInput(NOTHING);
     Process asked = builder.redirectErrorStream(true).start();
@@ -435,7 +435,10 @@ public final class Soak {
     return new long[] {open[0], open[1], windows(fabric)};
   }
 
-  /** Agents clean up after dead programs, and threads end, some time later. */
+  /**
+   * Waits until no more is in use than before: agents clean up after dead programs, and threads
+   * end, some time later.
+   */
   private static long[] settled(String fabric, long[] before) throws Exception {
     long latest = System.nanoTime() + PATIENCE_MS * 1_000_000;
     while (true) {
@@ -453,7 +456,7 @@ public final class Soak {
           String.format(
               "descriptors, mappings, window bytes: %s, at the beginning %s; %s",
               Arrays.toString(now), Arrays.toString(before), names));
-      System.gc(); // the address range of a buffer goes with the buffer
+      System.gc(); // the mapping of a buffer is removed when the buffer is collected
     }
   }
 
@@ -472,7 +475,7 @@ public final class Soak {
               "garbage", Soak::garbage));
       near.onError(null);
       far.onError(null);
-    } // which is refused if a VI, a region or a queue is left
+    } // closing fails if a VI, a region or a queue is left
   }
 
   private static void drive(long seconds, long seed, String fabric, Path log, List<String> peer)
@@ -480,7 +483,7 @@ public final class Soak {
     Random seeds = new Random(seed);
     long latest = System.nanoTime() + seconds * 1_000_000_000;
     round(seeds, peer, log); // the first use opens what stays open
-    left(fabric, new ArrayList<>()); // as does the first look: JDK 17 keeps a socket for files
+    left(fabric, new ArrayList<>()); // so does the first check: JDK 17 keeps a socket for files
     long[] before = settled(fabric, null);
     int rounds = 1;
     do {

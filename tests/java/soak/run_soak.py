@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Java for a long time, with each collector that the JDKs here have: messages whose content is checked, closings,
+"""Runs Java for a long time, with each collector that the JDKs here have: messages whose content is checked, closings,
 interrupts and aborts by other threads, and peers that are killed.
 
     run_soak.py [--seconds N] [COLLECTOR...]
@@ -8,7 +8,7 @@ interrupts and aborts by other threads, and peers that are killed.
 --seconds (or SOAK_SECONDS; 600) is shared by the collectors g1, zgc and shenandoah (parallel, where a JDK lacks one),
 each with JNI on the oldest JDK and the foreign function interface on the newest, under -Xcheck:jni. No virtual machine
 may end by itself or complain, and after every round, when all is closed, as many descriptors, mappings and bytes of
-windows are in use as after the first. VIADUCT_SEED makes the choices again. SOAK_BUILD is the build folder, SOAK_JDKS
+windows are in use as after the first. VIADUCT_SEED repeats the choices. SOAK_BUILD is the build folder, SOAK_JDKS
 the homes of JDKs.
 """
 import argparse
@@ -41,7 +41,7 @@ def has(home, collector):
 
 
 def ways():
-    """The interfaces to C, each with its JDK."""
+    """Yields the interfaces to C, each with its JDK."""
     yield "jni", JDKS[0]
     if len(JDKS) > 1:
         yield "ffm", JDKS[1]

@@ -32,7 +32,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "sock"))
 from sock_test import BUILD, Fabric, VI_RUN  # noqa: E402
 
-# Modes, and the part of the client's bytes that must have gone over VIs: those before a promotion by auto did not.
+# Modes, and the part of the client's bytes that must have gone over VIs: with auto the bytes before
+# the promotion went over TCP.
 LEAST = {"plain": 0, "auto": 0.25, "eager": 0.9, "nio-auto": 0.25, "nio-eager": 0.9}
 PRELOADED = ("auto", "eager")
 PROVIDER = "-Djava.nio.channels.spi.SelectorProvider=org.viaduct.nio.ViaductSelectorProvider"
@@ -41,7 +42,7 @@ SKIP = 77
 
 
 class Missing(Exception):
-    """What is not there."""
+    """A JDK, program or package that the test needs is not there."""
 
 
 def java():
@@ -53,7 +54,7 @@ def java():
 
 
 def classpath(target, hadoop):
-    """Compiles the programs of this folder: their class path."""
+    """Compiles the programs of this folder; returns their class path."""
     if not shutil.which("mvn"):
         raise Missing("mvn is not installed")
     path = target / "classpath"
@@ -97,7 +98,7 @@ class Scene:
         return [str(VI_RUN), "--promote", self.mode, "--loopback", f"--stats={stats}", *line]
 
     def serve(self, name, *args):
-        """Starts the server: its port and its process, which vi_run has become."""
+        """Starts the server; returns the port that it prints."""
         with (self.folder / "log").open("w") as log:
             self.server = subprocess.Popen(self.command(name, *args), env=self.env, text=True, stdin=subprocess.PIPE,
                                            stdout=subprocess.PIPE, stderr=log)
@@ -110,13 +111,13 @@ class Scene:
         return (self.folder / "log").read_text()[-1500:]
 
     def server_java(self):
-        """The id of the server's JVM: vi_run waits for it as its parent, or has become it."""
+        """The process id of the server's JVM: a child of vi_run, or the process that vi_run has become."""
         path = Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children")
         children = path.read_text().split() if self.mode in PRELOADED else []
         return int(children[0]) if children else self.server.pid
 
     def ask(self, name, *args):
-        """The JSON lines of a client."""
+        """Runs a client; returns its JSON lines."""
         done = subprocess.run(self.command(name, *args), env=self.env, text=True, capture_output=True,
                               timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL)
         if done.returncode != 0:
@@ -145,7 +146,7 @@ class Scene:
         return sums
 
 
-# ---- systems: each gives the client's lines, and the bytes that it must have moved one way at least ----
+# ---- systems: each returns the client's lines, and the least bytes that it must have moved one way ----
 
 def hdfs(scene, args):
     rows, moved = [], 0
@@ -178,7 +179,7 @@ SYSTEMS = {"hdfs": hdfs, "netty": netty("nio"), "netty-epoll": netty("epoll"), "
 
 
 def play(name, mode, path, args):
-    if name != "hdfs":  # Hadoop's jars bring the natives of another Netty
+    if name != "hdfs":  # Hadoop's jars contain the native libraries of another version of Netty
         path = ":".join(jar for jar in path.split(":") if not Path(jar).name.startswith("hadoop-client"))
     shm = Path("/dev/shm")
     with Fabric() as fabric, tempfile.TemporaryDirectory(dir=shm if os.access(shm, os.W_OK) else None) as folder:
@@ -191,7 +192,7 @@ def play(name, mode, path, args):
 
 
 def figures(mode, rows):
-    """Lines with the medians of all rounds but the first, in which the JVM compiles."""
+    """Yields lines with the medians of all rounds but the first, in which the JVM compiles."""
     keys = [key for key in rows[0] if key not in ("threads",)]
     for threads in sorted({row["threads"] for row in rows}):
         of = [row for row in rows if row["threads"] == threads]

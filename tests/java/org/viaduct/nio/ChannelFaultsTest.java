@@ -30,10 +30,10 @@ import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Uses that are no usual ones, where the JDK's channels say what is right. */
+/** Unusual uses; the JDK's channels define the right result. */
 @Timeout(NioPair.PATIENCE_S)
 class ChannelFaultsTest {
-  /** Of a host that a rule of nio_test.py leaves on TCP. */
+  /** An address whose connections a rule of nio_test.py leaves on TCP. */
   private static final InetSocketAddress ON_TCP = new InetSocketAddress("127.0.0.2", 0);
 
   private static ByteBuffer of(int bytes, int value) {
@@ -85,7 +85,10 @@ class ChannelFaultsTest {
     }
   }
 
-  /** Buffers of arenas, which Java has since 22: this is compiled for 17. */
+  /**
+   * Allocates buffers of arenas by reflection: Java has these since 22, and this is compiled for
+   * 17.
+   */
   private static final class Arena {
     private static final String FOREIGN = "java.lang.foreign.";
     private final Class<?> kind = Class.forName(FOREIGN + "Arena");
@@ -138,7 +141,7 @@ class ChannelFaultsTest {
     }
   }
 
-  /** A thread that waits in C, where the stack's top tells. */
+  /** Waits until the thread waits in C, as the top of its stack shows. */
   private static void awaitSleep(Thread thread) {
     StackTraceElement[] stack;
     do {
@@ -303,7 +306,7 @@ class ChannelFaultsTest {
     }
   }
 
-  /** A connection on TCP for good; its streams close it. */
+  /** Makes a connection that stays on TCP. */
   private static SocketChannel onTcp(ServerSocketChannel listener) throws IOException {
     SocketChannel channel = SocketChannel.open(listener.getLocalAddress());
     assertNull(((ViaductSocketChannel) channel).stream());

@@ -20,7 +20,10 @@ final class NioPair implements AutoCloseable {
   SocketChannel client;
   SocketChannel server;
 
-  /** On a slow machine an end may give up waiting for the other: then the next pair is tried. */
+  /**
+   * Makes pairs until one moves to a VI: on a slow machine an end may give up waiting for the
+   * other.
+   */
   NioPair() throws Exception {
     connect();
     while (!movesToVi()) {
@@ -37,13 +40,13 @@ final class NioPair implements AutoCloseable {
     }
   }
 
-  /** Exchanges until the bytes of both directions go over a VI; for some seconds. */
+  /** Exchanges bytes until those of both directions go over a VI; false after some seconds. */
   private boolean movesToVi() throws Exception {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(PATIENCE_S / 6);
     long before;
     do {
       before = ViaductSelectorProvider.statistics().viBytesSent();
-      // The first use of either end waits for the other one's.
+      // The first use of each end waits for that of the other.
       FutureTask<Integer> there = begin(() -> read(server, 4).getInt(0));
       write(client, ByteBuffer.allocate(4).putInt(0, 42));
       if (end(there) != 42) {
@@ -83,7 +86,7 @@ final class NioPair implements AutoCloseable {
     return writer;
   }
 
-  /** Its result, or what it threw. */
+  /** Waits for a task; returns its result, or throws what it threw. */
   static <T> T end(FutureTask<T> task) throws Exception {
     try {
       return task.get(PATIENCE_S, TimeUnit.SECONDS);

@@ -11,10 +11,11 @@ import java.nio.channels.SocketChannel;
 import java.util.Random;
 
 /**
- * A program of NIO alone, for peers in other processes: {@code serve}; {@code talk ADDRESS PORT},
- * which compares what an echo server sends back; {@code end ADDRESS PORT}, which waits for the end
- * of a connection; {@code inherited}, which selects from a listening socket that it was started
- * with, and echoes a byte. The last line tells the bytes over VIs.
+ * A program that knows only NIO, for tests with peers in other processes: {@code serve}; {@code
+ * talk ADDRESS PORT}, which compares what an echo server sends back; {@code end ADDRESS PORT},
+ * which waits for the end of a connection; {@code inherited}, which selects from a listening socket
+ * that it was started with, and echoes a byte. The last line of the output has the bytes that went
+ * over VIs.
  */
 public final class Peer {
   private static final int ROUNDS = 2000;
@@ -23,9 +24,9 @@ public final class Peer {
   private Peer() {}
 
   /**
-   * Runs it.
+   * Runs the program.
    *
-   * @param args what to do
+   * @param args the command
    * @throws Exception what a channel throws
    */
   public static void main(String[] args) throws Exception {
@@ -51,7 +52,7 @@ public final class Peer {
     }
   }
 
-  /** Echoes until two connections have brought much, the second one by a selector. */
+  /** Echoes until two connections have sent much, the second one with a selector. */
   private static void serve() throws IOException {
     try (ServerSocketChannel listener = ServerSocketChannel.open()) {
       listener.bind(new InetSocketAddress(0));
@@ -84,8 +85,8 @@ public final class Peer {
   }
 
   /**
-   * A connection, which with -Dpeer.vi=true has moved to a VI. Where an end gave up to wait for the
-   * other, as on a slow machine, another one is made.
+   * Connects; with -Dpeer.vi=true returns a connection that has moved to a VI, and makes another if
+   * an end gives up waiting for the other, as on a slow machine.
    */
   private static SocketChannel connect(InetSocketAddress to) throws IOException {
     while (true) {

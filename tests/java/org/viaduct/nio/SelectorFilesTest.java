@@ -11,7 +11,10 @@ import org.junit.jupiter.api.Timeout;
 /** Threads that get no descriptor. */
 @Timeout(NioPair.PATIENCE_S)
 class SelectorFilesTest {
-  /** Lowers the limit of open files below those that are open, and back. */
+  /**
+   * Lowers the limit of open files below the number of open ones; the process restores it at its
+   * end.
+   */
   private static Process limit() throws IOException {
     String script =
         "limit=$(prlimit --pid $0 --nofile --noheadings --raw --output SOFT) || exit 1; "

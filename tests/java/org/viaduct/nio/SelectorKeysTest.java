@@ -31,7 +31,7 @@ class SelectorKeysTest {
   private static final InetSocketAddress ANY =
       new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
 
-  /** Selects in a thread of its own, which is asleep in the kernel when it returns. */
+  /** Selects in a new thread; returns when that is asleep in the kernel. */
   private static FutureTask<Integer> asleepIn(Selector selector) throws Exception {
     Thread[] thread = new Thread[1];
     FutureTask<Integer> there =
@@ -61,7 +61,7 @@ class SelectorKeysTest {
     }
   }
 
-  /** As many as one look at the streams tells of, and more. */
+  /** More keys than one call of NioCalls.setLook() can report. */
   @Test
   void manyKeysCancelledDuringASelection() throws Exception {
     Selector selector = Selector.open();
@@ -87,7 +87,7 @@ class SelectorKeysTest {
         peer.close();
       }
     }
-    selector.close(); // if the selection has not ended, this would not either
+    selector.close(); // would wait for ever if the selection had not ended
   }
 
   @Test
@@ -120,7 +120,7 @@ class SelectorKeysTest {
     }
   }
 
-  /** Valid when it is asked, and no longer a moment later. */
+  /** A key that is cancelled just after isValid() returned true. */
   private static final class CancelledLate extends SelectionKey {
     @Override
     public SocketChannel channel() {

@@ -27,10 +27,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What wakes a selector that sleeps, and what it does with descriptors of threads. */
+/** Events that wake a sleeping selector, and the descriptors of its threads. */
 @Timeout(NioPair.PATIENCE_S)
 class SelectorSleepTest {
-  /** Descriptors of threads have numbers from here on. */
+  /** The descriptors of threads have numbers from this one on. */
   private static final int LOW = 1000;
 
   private static final int SPARE = 100;
@@ -107,7 +107,7 @@ class SelectorSleepTest {
     }
   }
 
-  /** Of threads that have slept, among others. */
+  /** All event descriptors, among them those of threads that have slept. */
   private static Set<Integer> eventDescriptors() throws IOException {
     Set<Integer> all = new TreeSet<>();
     try (Stream<Path> files = Files.list(Path.of("/proc/self/fd"))) {
@@ -124,7 +124,7 @@ class SelectorSleepTest {
     return all;
   }
 
-  /** Has a thread sleep in the set, and end; the number that its descriptor had. */
+  /** Lets a thread sleep in the set, and end; returns the number that its descriptor had. */
   private static int threadThatEnds(long set) throws Exception {
     Set<Integer> before = eventDescriptors();
     CountDownLatch slept = new CountDownLatch(1);
@@ -147,7 +147,7 @@ class SelectorSleepTest {
     seen.countDown();
     Path self = NioPair.end(thread);
     while (Files.exists(self)) {
-      Thread.yield(); // the system's thread, whose descriptor it is, ends behind Java's
+      Thread.yield(); // the kernel's thread, which owns the descriptor, ends after Java's
     }
     return fd;
   }
@@ -171,7 +171,7 @@ class SelectorSleepTest {
           count++;
         }
         if (NioCalls.descriptorOf(pipe.sink()) == old) {
-          pipe.sink().close(); // the next one's source has the number
+          pipe.sink().close(); // so that the next pipe's source gets the number
         }
       }
       assertTrue(reused);

@@ -51,7 +51,9 @@ class SelectorTest {
     return ByteBuffer.allocate(n);
   }
 
-  /** Selects until something is there, which a timeout far from the test's makes an error. */
+  /**
+   * Selects until a channel is ready; the time limit of the test ends a call that never returns.
+   */
   private static Set<SelectableChannel> ready(Selector selector) throws IOException {
     Set<SelectableChannel> found = new HashSet<>();
     selector.selectedKeys().clear();
@@ -352,7 +354,7 @@ class SelectorTest {
     return ended;
   }
 
-  /** True: that was its end. */
+  /** Echoes what the channel has; returns true at the end of its stream. */
   private static boolean echo(SelectionKey key) throws IOException {
     SocketChannel c = (SocketChannel) key.channel();
     ByteBuffer b = (ByteBuffer) key.attachment();
@@ -385,7 +387,7 @@ class SelectorTest {
     return got;
   }
 
-  /** A channel of nobody's provider. */
+  /** A channel whose provider is neither ours nor the JDK's. */
   private static final class Foreign extends AbstractSelectableChannel {
     Foreign() {
       super(

@@ -151,7 +151,7 @@ class ExtensionsTest {
   @Test
   void threadsArePlacedByTheRules() throws Exception {
     BlockingQueue<String> said = new LinkedBlockingQueue<>();
-    String cpu = allowed(); // JDK 17 opens a socket with the first file, which stays open
+    String cpu = allowed(); // with the first file JDK 17 opens a socket, which stays open
     try (Pair pair = new Pair()) {
       pair.near.setAffinity("service=" + cpu);
       Thread thread = new Thread(() -> place(pair.near, said)); // its binding ends with it

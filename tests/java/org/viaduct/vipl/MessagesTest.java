@@ -47,7 +47,7 @@ class MessagesTest {
     }
   }
 
-  /** A VI with long receives is called as one with short ones; long sends are what counts. */
+  /** Long receives leave the calls of a VI fast; only long sends make them slower. */
   @Test
   void onlyLongSendsMakeCallsSlower() throws Exception {
     try (Pair pair = new Pair();
@@ -143,7 +143,7 @@ class MessagesTest {
     }
   }
 
-  /** Posts and takes; what a thread allocates is counted by the virtual machine. */
+  /** Sends and receives a stream of messages. */
   private static final class Stream {
     private final DescriptorRing sends;
     private final DescriptorRing receives;
@@ -190,11 +190,11 @@ class MessagesTest {
       stream.run(100_000);
       threads.getThreadAllocatedBytes(self);
       long before = threads.getThreadAllocatedBytes(self);
-      long cost = threads.getThreadAllocatedBytes(self) - before; // of asking
+      long cost = threads.getThreadAllocatedBytes(self) - before; // of the call itself
       long allocated = Long.MAX_VALUE;
       int rounds = 0;
-      // The virtual machine allocates some bytes, once, where code that was compiled for what
-      // happened so far goes back to the interpreter; what messages allocate shows in every round.
+      // The virtual machine allocates some bytes once, when compiled code whose assumptions no
+      // longer hold returns to the interpreter; bytes that messages allocate show in every round.
       while (allocated != 0 && rounds < ROUNDS) {
         before = threads.getThreadAllocatedBytes(self);
         stream.run(1_000_000);

@@ -32,7 +32,7 @@ final class Pair implements AutoCloseable {
     boolean first = !warm;
     if (first) {
       warm = true;
-      useAll(); // the library and the virtual machine open some descriptors once
+      useAll(); // at first use the library and the virtual machine open some descriptors
     }
     ready |= first;
     descriptors = ready ? openDescriptors().size() : Integer.MAX_VALUE;
@@ -59,7 +59,10 @@ final class Pair implements AutoCloseable {
     }
   }
 
-  /** Descriptors of sockets, events and memory: the virtual machine opens files as it likes. */
+  /**
+   * Descriptors of sockets, events and memory; the files that the virtual machine opens do not
+   * count.
+   */
   static List<String> openDescriptors() {
     List<String> found = new ArrayList<>();
     File[] links = new File("/proc/self/fd").listFiles();
@@ -96,7 +99,7 @@ final class Pair implements AutoCloseable {
     accepted.get(PATIENCE_MS, TimeUnit.MILLISECONDS);
   }
 
-  /** Asks until the server waits. */
+  /** Requests a connection, again and again until the server waits for one. */
   ViAttributes request(Vi client, NetAddress service) throws InterruptedException {
     long end = System.nanoTime() + PATIENCE_MS * 1_000_000;
     while (true) {
@@ -110,7 +113,7 @@ final class Pair implements AutoCloseable {
     }
   }
 
-  /** Waits for a completion and requires that it is without error. */
+  /** Waits for a completion, which must be without error; returns its slot. */
   static int done(DescriptorRing ring) throws InterruptedException {
     int slot = ring.await(PATIENCE_MS);
     if (DescriptorRing.failed(slot)) {
@@ -120,7 +123,7 @@ final class Pair implements AutoCloseable {
     return slot;
   }
 
-  /** Closes both, which fails if anything is left, and looks at what the process has open. */
+  /** Closes both NICs, which fails if anything is left, and checks what the process has open. */
   @Override
   public void close() {
     near.close();

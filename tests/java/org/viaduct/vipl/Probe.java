@@ -7,13 +7,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.viaduct.vipl.spi.Natives;
 
-/** Loads libraries and prints what became of it: loader_test.py runs it. */
+/** Loads libraries and prints the outcome: loader_test.py runs it. */
 public final class Probe {
   private Probe() {}
 
   /**
-   * Prints the way of calling C, or the exception, twice; or of each word of {@code vipl} and
-   * {@code nio} what was loaded, and how many copies of libvipl there are.
+   * Prints the way of calling C, or the exception, twice; or, for each word of {@code vipl} and
+   * {@code nio}, what was loaded, and then the number of copies of libvipl.
    *
    * @param args none, or those words
    * @throws IOException never

@@ -22,7 +22,7 @@ class ThreadsTest {
   private static final ViAttributes ATTRIBUTES =
       ViAttributes.rdma(Reliability.DELIVERY, 1 << 16);
 
-  /** Runs a call that waits in a thread of its own. */
+  /** Runs, in a thread of its own, a call that waits. */
   private static final class Waiter {
     private final CountDownLatch begun = new CountDownLatch(1);
     private final FutureTask<Object> task;
@@ -40,7 +40,7 @@ class ThreadsTest {
       begun.await();
     }
 
-    /** What the call threw. */
+    /** Waits for the end of the call; returns what it threw. */
     Throwable thrown() throws Exception {
       ExecutionException problem =
           assertThrows(
@@ -202,7 +202,7 @@ class ThreadsTest {
       Pair.done(sends);
       assertSame(server, entries.poll(Pair.PATIENCE_MS, TimeUnit.MILLISECONDS));
       assertEquals(0, receives.poll());
-      queue.onEntry((vi, receive) -> entries.add(vi)); // is cancelled by the end of the queue
+      queue.onEntry((vi, receive) -> entries.add(vi)); // the end of the queue cancels it
       client.disconnect();
       AsyncError lost = errors.poll(Pair.PATIENCE_MS, TimeUnit.MILLISECONDS);
       assertEquals("CONN_LOST", lost.name());

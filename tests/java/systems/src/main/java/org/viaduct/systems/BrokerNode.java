@@ -54,7 +54,7 @@ public final class BrokerNode {
     System.out.println("port " + listener.getConnectUri().getPort());
     System.out.flush();
     while (System.in.read() >= 0) {
-      // The end of the input is what is waited for.
+      // Wait for the end of the input.
     }
     broker.stop();
   }
@@ -78,7 +78,10 @@ public final class BrokerNode {
     System.out.printf("{\"messages\": %d, \"bytes_each_way\": %d}%n", 2 * MESSAGES, bytes);
   }
 
-  /** One message at a time, then the rest with as many under way as the broker takes. */
+  /**
+   * Sends half of the messages one at a time, then the rest with as many under way as the broker
+   * takes; compares them.
+   */
   private static long exchange(
       Session sends, Session receives, Destination place, boolean kept) throws Exception {
     Random random = new Random(1);

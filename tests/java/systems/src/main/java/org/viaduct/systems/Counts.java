@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** What the channels of org.viaduct.nio counted in this process. */
+/** The counters of the channels of org.viaduct.nio in this process. */
 final class Counts {
   /** Names of counters in the file, as vi_run writes them, and those of the provider's record. */
   private static final String[][] NAMES = {
@@ -19,7 +19,9 @@ final class Counts {
   private Counts() {
   }
 
-  /** Writes them to the file that the property {@code systems.counts} names, if there is one. */
+  /**
+   * Writes the counters to the file that the property {@code systems.counts} names, if it is set.
+   */
   static void write() throws ReflectiveOperationException, IOException {
     String file = System.getProperty("systems.counts");
     if (file == null) {

@@ -25,7 +25,7 @@ import org.apache.hadoop.hdfs.HdfsConfiguration;
  */
 public final class HdfsClient {
   private static final int BUFFER = 1 << 20;
-  /** Random bytes; a buffer of a file begins at a place in them that its number gives. */
+  /** Random bytes; the number of a buffer of a file gives the place where it begins in them. */
   private static final byte[] PATTERN = new byte[2 * BUFFER];
 
   private final FileSystem files;

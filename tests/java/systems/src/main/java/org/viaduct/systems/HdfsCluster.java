@@ -26,7 +26,7 @@ public final class HdfsCluster {
       System.out.println("port " + cluster.getNameNodePort());
       System.out.flush();
       while (System.in.read() >= 0) {
-        // The end of the input is what is waited for.
+        // Wait for the end of the input.
       }
     }
     Counts.write();

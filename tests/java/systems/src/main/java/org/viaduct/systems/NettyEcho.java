@@ -38,7 +38,7 @@ public final class NettyEcho {
   /**
    * A server prints its port and ends with its input; a client needs the port.
    *
-   * @param args {@code nio} or {@code epoll}, and of a client the port
+   * @param args {@code nio} or {@code epoll}, and, for a client, the port
    * @throws Exception if a byte is wrong
    */
   public static void main(String[] args) throws Exception {
@@ -68,7 +68,7 @@ public final class NettyEcho {
     System.out.println("port " + ((InetSocketAddress) server.localAddress()).getPort());
     System.out.flush();
     while (System.in.read() >= 0) {
-      // The end of the input is what is waited for.
+      // Wait for the end of the input.
     }
     server.close().sync();
   }
@@ -116,7 +116,9 @@ public final class NettyEcho {
     }
   }
 
-  /** Single bytes there and back first, then a stream of pieces, as many as the channel takes. */
+  /**
+   * Sends single bytes, each after the echo of the last, then pieces, as many as the channel takes.
+   */
   private static final class Client extends ChannelInboundHandlerAdapter {
     private final CompletableFuture<Void> done = new CompletableFuture<>();
     private final int seed;

@@ -52,7 +52,7 @@ public final class ZooKeeperNode {
     System.out.println("port " + factory.getLocalPort());
     System.out.flush();
     while (System.in.read() >= 0) {
-      // The end of the input is what is waited for.
+      // Wait for the end of the input.
     }
     factory.shutdown();
   }

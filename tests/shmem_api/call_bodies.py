@@ -2,7 +2,8 @@
 """For each prototype with types, a body in C that calls the routine and checks what it did.
 
 In a body NAME is the routine, T its type, N the type's name, CTX the context as an argument or
-nothing, QUIET the completion of it, V(pe, i) a value, SMALL(pe, i) one whose products fit, OP an operation.
+nothing, QUIET the call that completes its operations, V(pe, i) a value, SMALL(pe, i) one whose
+products fit, OP an operation.
 """
 RMA = {
     "put": """

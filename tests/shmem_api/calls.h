@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For programs that call each routine once or more: who calls, memory for each test, checks.  They
+ * For programs that call each routine once or more: numbers of PEs, memory for each test, checks.  They
  * run with 1 to 8 PEs.  The output of PE 0 has a line «ok NAME» for each routine that passed.
  */
 #ifndef CALLS_H
@@ -36,7 +36,7 @@ static inline void fail(const char *what, int line)
 			fail(#condition, __LINE__);                                                \
 	} while (0)
 
-/* Zeroed symmetric memory that no other test has; the calls of all PEs are the same. */
+/* Zeroed symmetric memory that no other test uses; all PEs make the same calls. */
 static inline void *slot(size_t bytes)
 {
 	static int turn;
@@ -48,7 +48,7 @@ static inline void *slot(size_t bytes)
 	return base + start;
 }
 
-/* The content of a buffer, by who fills it; never 0. */
+/* Byte `i` of a buffer that `pe` fills; never 0. */
 static inline unsigned char byte_of(int pe, size_t i)
 {
 	return (unsigned char)((size_t)pe * 29 + i * 7 % 200 + 1);
@@ -69,8 +69,8 @@ static inline int filled(const void *p, size_t bytes, int pe)
 }
 
 /*
- * Is `dest` what a strided copy of blocks makes of what `pe` has filled?  Counts and strides are in
- * elements of `elem` bytes.
+ * Does `dest` hold what a strided copy of blocks from a buffer that `pe` has filled must give?
+ * Counts and strides are in elements of `elem` bytes.
  */
 static inline int strided(const void *dest, size_t dst, size_t sst, size_t block, size_t blocks,
 			  size_t elem, int pe)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of the oldest routines; as old programs, this one ends without finalizing. */
+/* Calls the oldest routines; like old programs, this one ends without finalizing. */
 #include <mpp/shmem.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,7 @@ int main(void)
 	block = shrealloc(block, 100 * sizeof(long));
 	check(block != NULL && block[9] == 16 && use(block, 100), "shrealloc");
 	shfree(block);
-	/* More than the heap has, if nothing were given back. */
+	/* The heap would be used up if nothing were given back. */
 	for (int i = 0; i < 40; i++) {
 		block = shmalloc(64u << 20);
 		check(block != NULL, "shfree");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of the routines without types: set-up, memory, teams, contexts, order, locks. */
+/* Calls the routines without types: set-up, memory, teams, contexts, order, locks. */
 #include "calls.h"
 
 /* ---- Set-up and queries ---------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static void test_shmem_pcontrol(void)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Is this a block of `bytes` bytes which all PEs may use?  Writes all of the next one's. */
+/* Can all PEs use this block of `bytes` bytes?  Each writes all of the next PE's block. */
 static void check_block(void *block, size_t bytes)
 {
 	char *source = malloc(bytes);
@@ -145,7 +145,7 @@ static void test_shmem_malloc(void)
 static void test_shmem_free(void)
 {
 	shmem_free(NULL);
-	/* More than the heap has, if nothing were given back. */
+	/* The heap would be used up if nothing were given back. */
 	for (int i = 0; i < 40; i++) {
 		void *a = shmem_malloc(64u << 20);
 		CHECK(a != NULL);
@@ -360,7 +360,7 @@ static void test_shmem_ctx_session_stop(void)
 
 /* ---- Order and collectives ------------------------------------------------------------------- */
 
-/* Data, then what is to be tested, then a flag: who sees the flag sees the data. */
+/* Stores data, calls the routine to be tested, stores a flag: a PE that sees the flag must see the data. */
 static void ordered(shmem_ctx_t on, void (*order)(void))
 {
 	long *data = slot(2 * sizeof(*data));
@@ -437,7 +437,7 @@ static void test_shmem_barrier_all(void)
 	CHECK(*data == 6);
 }
 
-/* Nobody is through before everybody has come. */
+/* No PE may return from sync() before every PE has called it. */
 static void all_have_come(int (*sync)(void))
 {
 	long *count = slot(sizeof(*count));

@@ -4,8 +4,8 @@
 
 usage: calls_test.py SYMBOLS PROGRAM... [-- LAUNCHER [ARGUMENT]...]
 
-Each program ends with 0, and the one named calls_exit with 7; each prints «ok NAME» for a routine
-that passed.
+Each program ends with 0, except calls_exit, with 7; each prints «ok NAME» for a routine that
+passed.
 """
 import pathlib
 import subprocess

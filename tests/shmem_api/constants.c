@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Constants, types and handles where programs need them to be constant; C and C++. */
+/* Constants, types and handles where the language requires constants; C and C++. */
 #include <shmem.h>
 #include <shmemx.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static char name[SHMEM_MAX_NAME_LEN + _SHMEM_MAX_NAME_LEN];
 static const char vendor[] = SHMEM_VENDOR_STRING;
 static const char old_vendor[] = _SHMEM_VENDOR_STRING;
 
-/* What #if sees. */
+/* Macros that #if evaluates. */
 #if SHMEM_MAJOR_VERSION != 1 || SHMEM_MINOR_VERSION != 6
 #error "not 1.6"
 #endif

@@ -32,13 +32,13 @@ AMO = call_bodies.amo_bodies()
 
 
 def kind_of(routine):
-    """What a routine does: its name without library, context, type and size."""
+    """The kind of a routine: its name without library, context, type and size."""
     name = re.sub(r"{c}|{(old_)?sz}|{\w+}_", "", routine.proto.name)
     return name.replace("shmem_", "")
 
 
 def element(routine):
-    """The type of elements that are only moved."""
+    """The C type of the elements of a routine that only moves them."""
     if routine.type_name:
         return spec_types.C_TYPES[routine.type_name]
     size = re.search(r"(128|8|16|32|64)", routine.name)
@@ -69,7 +69,7 @@ def collective_body(routine, kind):
 
 
 def calls_collective(routine, body):
-    """With team or active set, and with a check of what a team's form returns."""
+    """The body with a team or an active set; it checks what the form with a team returns."""
     if routine.family.deprecated:
         work = "pWrk, " if "pWrk" in routine.params else ""
         body = body.replace("TEAM ", "").replace(" ACTIVE", f", 0, 0, npes, {work}pSync")

@@ -14,7 +14,7 @@ import sys
 import spec_generic
 import spec_table
 
-# Routines of types that are one type here: the first name stands for all.
+# Names of types that are one C type here: the first stands for all.
 SAME = ["schar int8", "short int16", "int int32", "long int64 ptrdiff", "uchar uint8",
         "ushort uint16", "uint uint32", "ulong uint64 size"]
 ONE_OF = {name: names.split()[0] for names in SAME for name in names.split()}
@@ -59,14 +59,14 @@ def one_name(routine):
 def replacement(routine):
     value = "" if routine.result.strip() == "void" else " return 0;"
     name = one_name(routine)
-    if name == "shmem_wait_until":  # in C++ it is the overload for long
+    if name == "shmem_wait_until":  # in C++ this name is the overload for long
         name = "shmem_long_wait_until"
     return (f"{routine.result}({routine.name})({routine.params})\n"
             f'{{ called = "{name}";{value} }}')
 
 
 def arguments(params, qualifier=""):
-    """Arguments of the right types; the pointer that is looked at has the qualifier."""
+    """Arguments of the right types; the first pointer gets the qualifier."""
     out, marked = [], not qualifier
     for param in params.split(", "):
         c_type = re.sub(r"\w+$", "", param).strip()

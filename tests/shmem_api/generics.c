@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The generic names as programs use them: C11, and C++ where they are overloaded functions. */
+/* The generic names as programs use them: in C11, and in C++, where they are overloaded functions. */
 #include <shmem.h>
 
 static int array[8], row[2][4];

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 WARN = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-# What programs of others ask for beside, which see what macros of the headers become.
+# Further warnings that other programs enable; they also check what the macros of the headers expand to.
 MORE = {"c": ["-Wcast-qual", "-Wconversion", "-Wundef"],
         "c++": ["-Wold-style-cast", "-Wuseless-cast", "-Wcast-qual", "-Wconversion", "-Wundef"]}
 C = ["c99", "c11", "c17", "gnu99", "gnu11"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""perf/affinity_experiments: usage, relations on other machines, which rows there are, and one round of a load."""
+"""perf/affinity_experiments: usage, relations on other machines, the rows of a plan, and one round of a load."""
 import json
 import os
 import shutil
@@ -29,7 +29,7 @@ def command(*argv):
 
 
 def machine(packages, cores, siblings=1, caches=True):
-    """Processors as vi_info tells them: a cache for each package."""
+    """Processors in the form that vi_info gives: a cache for each package."""
     return {n: {"cpu": n, "core": n // siblings, "cache": n // siblings // cores if caches else None,
                 "package": n // siblings // cores} for n in range(packages * cores * siblings)}
 
@@ -91,7 +91,7 @@ class Rows(unittest.TestCase):
 
 class Threads(unittest.TestCase):
     def test_they_are_placed_by_name(self):
-        """A child's thread goes to the processor of its name, others to the program's."""
+        """A child's thread is placed on the processor given for its name, others on those of the program."""
         cpu = min(os.sched_getaffinity(0))
         with subprocess.Popen([sys.executable, "-c", "import sys; print(1, flush=True); sys.stdin.read()"],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -101,7 +101,7 @@ class Threads(unittest.TestCase):
             self.assertEqual(os.sched_getaffinity(process.pid), {cpu})
             run.place(process.pid, None, {("other",): cpu})
             self.assertEqual(os.sched_getaffinity(process.pid), os.sched_getaffinity(0))
-            while run.usage(process.pid).waits == 0:  # until it waits for its input
+            while run.usage(process.pid).waits == 0:  # until the child waits for its input
                 os.sched_yield()
             process.stdin.close()
 

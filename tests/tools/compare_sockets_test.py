@@ -111,7 +111,7 @@ class Methods(unittest.TestCase):
 
 class Rounds(unittest.TestCase):
     def test_one_round(self):
-        """Every figure of two groups comes, and the document is whole."""
+        """Every figure of two groups is measured, and the document is complete."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "result.json"
             done = run(COMPARE, "--build", BUILD, "--rounds", "1", "--only", "stream,call", "--json", path)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""perf/compare without measuring, and vi_raw with as little of it as it takes."""
+"""perf/compare without measuring, and vi_raw with the least measuring that it accepts."""
 import contextlib
 import io
 import json
@@ -41,7 +41,7 @@ def probe(r, step=STEP):
 
 
 def a_round(r, values, after=None, step=STEP, step_after=None):
-    """A round with these probes around every value."""
+    """A round with these probes before and after every value."""
     before, after = probe(r, step), probe(after or r, step_after or step)
     made = stats.Round(probes=[before, after])
     for key, value in values.items():
@@ -50,14 +50,14 @@ def a_round(r, values, after=None, step=STEP, step_after=None):
 
 
 def times(middle, count, width=0.05):
-    """As many values as that, evenly around the middle."""
+    """`count` values, evenly around the middle."""
     return [middle * (1 - width + 2 * width * i / max(1, count - 1)) for i in range(count)]
 
 
 class Classes(unittest.TestCase):
-    """From the probes of a session to its placements and speeds."""
+    """The placements and speeds that are derived from the probes of a session."""
 
-    # What the session saw of R (middle, count): the placements as (name, low, high).
+    # The values of R in a session, as (middle, count), and the placements {name: (low, high)} to be found.
     sessions = (
         ('one group', [(50, 90)], {'near': (47, 53)}),
         ('one group, wide', [(140, 200, 0.15)], {'near': (119, 161)}),
@@ -114,7 +114,7 @@ class Classes(unittest.TestCase):
         self.assertEqual([found.placement(probe(r)) for r in (1, 99.9, 100, 1000)],
                          ['near', 'near', 'far', 'far'])
 
-    # (middle of the step, count): groups that are found, the middle of the one that counts.
+    # [(middle of the step, count)], number of groups to be found, middle of the one that counts.
     speeds = (
         ('one', [(0.27, 90)], 1, 0.27),
         ('two, much fast', [(0.35, 40), (0.65, 60)], 2, 0.35),
@@ -175,7 +175,7 @@ class Statistics(unittest.TestCase):
         self.assertEqual(stats.quotient(a_round(50, {'a': 110.0}, after=60), 'a', None), 2)
 
     def test_the_interval_of_a_median(self):
-        """The usual table of ranks: from 6 values the extremes, from 9 the second, 12 the third."""
+        """The ranks of the usual table: the extremes for 6 values or more, the second for 9, the third for 12."""
         for count, rank in ((1, 1), (2, 1), (5, 1), (6, 1), (8, 1), (9, 2), (11, 2), (12, 3),
                             (15, 4), (20, 6), (25, 8), (50, 18), (100, 40)):
             values = [float(v) for v in range(1, count + 1)]
@@ -193,7 +193,7 @@ class Statistics(unittest.TestCase):
 
 
 def concluded(table, made, missing=None, optional=()):
-    """The outcome of these rounds, and their classes."""
+    """The outcome that perf/compare concludes from these rounds."""
     found = classes.Classes([p for r in made for p in r.probes])
     return outcome.conclude(table, made, found, missing or {}, optional)
 
@@ -251,7 +251,7 @@ class Rows(unittest.TestCase):
         self.assertEqual((beside['ratio'], beside['limit'], beside['against']), (0.6, 30, 'ucx'))
 
     def test_what_the_spread_allows(self):
-        """(values, held against 1.5 at most): a judgement needs enough values on one side."""
+        """Compared with a bar of 1.5: a judgement needs enough values on one side."""
         for values, word in (([1.0] * 5, 'held'), ([1.5] * 5, 'held'), ([1.6] * 5, 'missed'),
                              ([1.0] * 4, 'unsure'), ([2.0] * 4, 'unsure'),
                              ([1.0] * 4 + [1.6], 'unsure'), ([1.0] * 30 + [1.6] * 5, 'held'),
@@ -293,7 +293,7 @@ class Rows(unittest.TestCase):
                 self.assertFalse(row.holds(must, goal), row.figure)
 
     def test_every_row_has_what_is_asked_of_it(self):
-        """Any values will do: rows lack nothing but the peers that are not there."""
+        """Whatever the values, rows lack nothing but peers that are not installed."""
         class All(dict):
             def get(self, key, default=None):
                 return self[key]
@@ -332,7 +332,7 @@ class Rows(unittest.TestCase):
 
 
 class Outputs(unittest.TestCase):
-    """What the peers print."""
+    """The parsers of the peers' output."""
 
     def test_ucx(self):
         text = ('x.batch,iterations,50.0_percentile_lat,...\n'
@@ -395,7 +395,7 @@ class Outputs(unittest.TestCase):
 
 
 class Bench:
-    """Stands for the machine where the program only passes it on."""
+    """Takes the place of the bench where the program only passes it on."""
     build, pin, deadline, dry = Path('/nowhere'), (0, 1), float('inf'), False
     env = {}
     ucx, quick = None, False
@@ -406,7 +406,7 @@ class Bench:
 
 
 class Needs(unittest.TestCase):
-    """What a measurement needs may be missing; then its row is left out, and why is said."""
+    """If a measurement lacks something that it needs, its row is left out, with the reason."""
 
     def test_options_that_a_tool_lacks(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -422,7 +422,7 @@ class Needs(unittest.TestCase):
 
     @staticmethod
     def known(tool):
-        """The words of its --help, as tools_test.py demands it."""
+        """The words of the tool's --help, which tools_test.py compares with this file."""
         return (ROOT / f'tests/tools/golden/{tool}.help').read_text(encoding='utf-8').split()
 
     def test_no_row_is_left_out_with_the_tools_of_this_tree(self):
@@ -474,7 +474,7 @@ class Needs(unittest.TestCase):
 
 
 class Setup(unittest.TestCase):
-    """scripts/setup --peers, where none of the programs is found."""
+    """scripts/setup --peers in an environment without any of the programs."""
 
     def said(self, *args):
         with tempfile.TemporaryDirectory() as empty:
@@ -499,7 +499,7 @@ class Setup(unittest.TestCase):
 
 
 class Rounds(unittest.TestCase):
-    """From rounds to the table, the file and the exit status."""
+    """The table, the file and the exit status that follow from rounds."""
     row = rows.Row('a row', 'ns', 'ours', rows.R, must=2.0, goal=1.0)
 
     def setUp(self):
@@ -566,7 +566,7 @@ class Rounds(unittest.TestCase):
             self.assertEqual((status, document['rows']), (1, []))
 
     def run_plan(self, plan, most, probes=None):
-        """The keys of each round's values; probes: R of one after the other, else 50."""
+        """Runs a plan; returns the keys of each round's values.  Each probe finds the next R of `probes`, else 50."""
         self.made.plan = plan
         taken = {'side_effect': map(probe, probes)} if probes else {'return_value': probe(50)}
         with mock.patch.object(tools, 'probe', **taken), \
@@ -613,7 +613,7 @@ class Rounds(unittest.TestCase):
 
     def test_a_measurement_between_unlike_probes_is_made_once_more(self):
         values = iter((1.0, 90.0, 2.0, 3.0))
-        # Before; after, and the two that make sure; after the second time.
+        # The probes: before; after, and two to confirm it; after the second measurement.
         self.run_plan([('moved', lambda _: {'ours': next(values)})], 1,
                       (50, 200, 210, 205, 204))
         (made,) = self.made.rounds
@@ -679,7 +679,7 @@ class Time(unittest.TestCase):
 
     def test_what_runs_at_the_deadline_is_ended_with_its_children(self):
         mark = self.bench.scratch / 'pid'
-        for seconds in (0.2, 2, 20):  # until it got as far as starting its child
+        for seconds in (0.2, 2, 20):  # until one has time to start its child
             self.bench.deadline = time.monotonic() + seconds
             with self.assertRaises(tools.OutOfTime):
                 self.bench.run(['sh', '-c', f'sleep 1000 & echo $! > {mark}.new; '

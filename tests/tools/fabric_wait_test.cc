@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-2-Clause
-// How long vi_fabric waits for links: as long as something advances.  The test answers at the agents' sockets, and
-// time passes only where vi_fabric sleeps, because the linker puts the functions below in the place of the C library's.
+// SPDX-License-Identifier: BSD-2-Clause vi_fabric waits for links as long as something advances.
+// The test answers at the agents' sockets, and time passes only while vi_fabric sleeps, because the
+// linker replaces the C library's functions by those below.
 #include <functional>
 #include <map>
 #include <string>
@@ -26,7 +26,7 @@ namespace {
 constexpr int64_t kMs = 1000000;
 
 int64_t now_ms = 1000;
-std::function<void()> agents_run; // whenever vi_fabric sleeps; unset: time is the system's
+std::function<void()> agents_run; // called whenever vi_fabric sleeps; unset: the system's time counts
 
 struct Port {
 	const char *name;
@@ -173,7 +173,7 @@ TEST_F(FabricWait, AgentThatStandsForAWhile)
 	EXPECT_EQ(wait(), 0) << error_;
 }
 
-// It stands longer than an agent may be silent, but elsewhere links come up meanwhile.
+// It stands longer than an agent may be silent, but links come up elsewhere during that time.
 TEST_F(FabricWait, AgentThatStandsWhileOthersAdvance)
 {
 	agent(0, { { "a", 2, 2000 }, { "b", 3, 4000 }, { "c", 4, 6000 } });
@@ -181,7 +181,7 @@ TEST_F(FabricWait, AgentThatStandsWhileOthersAdvance)
 	EXPECT_EQ(wait(), 0) << error_;
 }
 
-// Each answer takes longer than links are waited for on a machine with nothing else to do.
+// Each answer takes longer than vi_fabric waits for links on an idle machine.
 TEST_F(FabricWait, AgentsThatAnswerLate)
 {
 	agent(0, { { "loop", 0, 0 }, { "right", 1, 15000 } }).late = 1500;
@@ -214,7 +214,8 @@ TEST_F(FabricWait, MissingLinksAreNamed)
 		error_,
 		"links are down, and for 1 s no other came up: right of host 0, left of host 1, right of host 1; "
 		"set VIADUCT_LOG_FILE to see");
-	// Questions take processor time from those that bring links up: there are fewer and fewer.
+	// Questions take processor time from the agents that bring links up, so vi_fabric asks more
+	// and more rarely.
 	EXPECT_LT(first.questions, 100u);
 }
 
@@ -248,7 +249,8 @@ TEST_F(FabricWait, AgentThatEnds)
 		<< error_;
 }
 
-// One host is started beside others: what they lack among themselves does not matter, nor that one of them ends.
+// One host is started while others run: links that these lack among themselves do not matter, nor
+// that one of them ends.
 TEST_F(FabricWait, LinksOfOneHost)
 {
 	links_->only = 1;

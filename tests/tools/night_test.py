@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What scripts/night, scripts/repeat and scripts/canary choose, run and tell: night_test.py SCRIPTS"""
+"""The choices, runs and output of scripts/night, scripts/repeat and scripts/canary: night_test.py SCRIPTS"""
 import contextlib
 import importlib.util
 import io
@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 
 
 def load(name):
-    """A script whose name does not end in .py."""
+    """Imports a script whose name does not end in .py."""
     loader = SourceFileLoader(name, str(SCRIPTS / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the measuring tools do without a NIC: texts, statistics, metrics. */
+/* Parts of the measuring tools that need no NIC: texts, statistics, metrics. */
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -170,7 +170,7 @@ TEST(Pattern, OtherMessagesAndOtherPlacesAreSeen)
 	EXPECT_EQ(pf_first_wrong(buf.data(), 33, 3, 77), 33u);
 }
 
-/* Nearest rank, by the definition. */
+/* The percentile by the definition of the nearest rank. */
 uint64_t by_definition(std::vector<uint64_t> v, double p)
 {
 	std::sort(v.begin(), v.end());

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tests of vi_port, which the variable VI_PORT names, on emulated ports: two processes and a cable.
 
-What needs an adapter is in tests/vm/suites/vi_port.sh.
+Tests that need an adapter are in tests/vm/suites/vi_port.sh.
 """
 import glob
 import itertools
@@ -145,7 +145,7 @@ class Pair(PortCase):
     def test_doorbells(self):
         listen = self.behind('listen', '0x5')
         self.assertEqual(self.port('ring', '4'), 'rang: 0x4\n')
-        # The next process brings the link up anew, which clears what has not been read.
+        # The next process brings the link up again, which clears bits that have not been read.
         self.assertEqual(listen.stdout.readline(), 'rung: 0x4\n')
         self.assertEqual(self.port('ring', '0x3'), 'rang: 0x3\n')
         bits = [int(line.removeprefix('rung: '), 16) for line in self.end(listen).splitlines()]

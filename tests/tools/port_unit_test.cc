@@ -23,7 +23,7 @@ TEST(PortNumber, DecimalOrHexadecimal)
 	EXPECT_EQ(v, UINT32_MAX) << "written though it was refused";
 }
 
-/* Each byte counts, also those of the last word, which is not whole. */
+/* Each byte counts, also those of the last word, which is incomplete. */
 TEST(PortPattern, EveryByteIsVerified)
 {
 	std::vector<unsigned char> buf(29);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What scripts/results.py makes of tests that fail once, always, or do not end: results_test.py SCRIPTS"""
+"""The verdicts of scripts/results.py on tests that fail once, always, or do not end: results_test.py SCRIPTS"""
 import contextlib
 import io
 import json
@@ -22,7 +22,7 @@ import results  # noqa: E402
 
 rerun.QUIET_SECONDS = 0
 
-# Fails until it has been called so often.
+# Fails in its first `fails` calls.
 PROGRAM = """#!/bin/sh
 echo call >>"$COUNT"
 [ "$(wc -l <"$COUNT")" -gt {fails} ] || {{ echo "a_test.cc:1: Failure, seed 42"; exit 1; }}
@@ -32,7 +32,7 @@ GTEST = "[==========] Running 4 tests\n[  PASSED  ] 3 tests.\n[  FAILED  ] Part/
 
 
 def has_ended(pid, seconds):
-    """Waits for the end of a process that need not be a child."""
+    """Waits for the end of a process that need not be a child; has it ended?"""
     try:
         fd = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -151,7 +151,7 @@ class Rerun(unittest.TestCase):
         env = {"ONE_OF": "two", "TEST_LIMIT_FACTOR": "1"}
         (self.build / "meson-info/intro-tests.json").write_text(json.dumps(
             [{"name": name, "cmd": [str(program), "1"], "env": {"ONE_OF": name}, "timeout": 1} for name in ("one", "two")]))
-        # As Meson does it: in a session of its own, with an argument more.
+        # As Meson starts it: in a session of its own, with one more argument.
         with subprocess.Popen([str(program), "1", "--gtest_output=xml:x"], env={**os.environ, **env},
                               start_new_session=True) as test:
             try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""perf/ring_experiments: its plan, what it concludes, and its output, with little measuring."""
+"""perf/ring_experiments: its plan, its conclusions and its output, with little measuring."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -138,7 +138,7 @@ class Conclusions(unittest.TestCase):
 
 
 class Output(unittest.TestCase):
-    """A plan as small as it can be, measured in earnest."""
+    """The smallest plan, measured for real."""
 
     def measure(self, points, *argv):
         with tempfile.TemporaryDirectory() as scratch, \
@@ -174,7 +174,7 @@ class Output(unittest.TestCase):
         self.assertIn('E3: turnaround', out)
 
     def test_relays_carry_puts(self):
-        """Among four hosts one of three is two links away."""
+        """In a ring of four hosts one of the others is two links away."""
         _, out, document = self.measure([plan.Point('E3', 4, 1, 4096, unit='us')])
         self.assertGreater(document['rows'][0]['ours'] or 0, 0, out)
         self.assertGreater(document['rows'][0]['shmem'] or 0, 0, out)

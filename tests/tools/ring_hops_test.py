@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""perf/ring_hops: what it concludes of given samples, and its output, with little measuring."""
+"""perf/ring_hops: its conclusions from given samples, and its output, with little measuring."""
 import contextlib
 import importlib.machinery
 import importlib.util

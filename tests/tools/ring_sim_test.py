@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """vi_sim against closed forms, and perf/ring_sim: ring_sim_test.py plain|simulated [TEST]...
 
-plain: what needs no simulator; simulated: the rest, skipped where there is none.
+plain: the tests that need no simulator; simulated: the rest, skipped where there is none.
 """
 import contextlib
 import io
@@ -76,7 +76,7 @@ def sim(*arguments):
     return json.loads(sim_output(*arguments))
 
 
-# ---- the closed forms: nanoseconds, of what one fragment costs whom ----
+# ---- the closed forms: the nanoseconds that a fragment costs each part ----
 
 def wire_bytes(payload):
     if payload <= 48:
@@ -85,7 +85,7 @@ def wire_bytes(payload):
 
 
 class Cost:
-    """What a fragment costs the sender, a relay, the receiver, and the link."""
+    """The cost of a fragment to the sender, a relay, the receiver, and the link."""
 
     def __init__(self, profile, payload):
         dma = profile['dma']
@@ -139,12 +139,12 @@ class ClosedForms(unittest.TestCase):
             cost = Cost(profile, FRAGMENT)
             for flow in flows:
                 expected = cost.through(flow['hops']) + (count - 1) * cost.stage(flow['hops'])
-                # credit takes a line of the path back, which nothing else uses
+                # credit takes a line on the way back, which nothing else uses
                 self.assertAlmostEqual(flow['time_us'] * 1e3 / expected, 1, delta=0.002)
 
     def test_the_window_bounds_a_long_path(self):
-        """A quarter of the ring at a time: four quarters in flight for each turn."""
-        times, hops, messages = 16, 32, 16  # so much longer is it than to a neighbour
+        """Credit returns by the quarter of the buffer: four quarters are under way in each round trip."""
+        times, hops, messages = 16, 32, 16  # the path is longer than that to a neighbour by this factor
         ring = 256 * KIB
         flow = sim(DMA, 'chain', hops + 1, 'stream', '--bytes', MIB, '--messages', messages,
                    '--ring-bytes', ring // times)['by_hops'][-1]
@@ -163,7 +163,7 @@ class ClosedForms(unittest.TestCase):
             self.assertAlmostEqual(flow['time_us'] * 1e3 / work, 1, delta=0.02)
 
     def test_a_core_switches_between_threads(self):
-        """Three threads in turn on two cores: the third finds both with another's work."""
+        """Three threads run in turn on two cores: the third finds on both the work of another."""
         profile = {**COPY, 'shared_cores': 2, 'core_switch_ns': 700}
         flows = sim(profile, 'chain', 4, 'latency', '--bytes', 64)['by_hops']
         for flow, switches in zip(flows, (0, 1, 2)):
@@ -275,7 +275,7 @@ class Congestion(unittest.TestCase):
                 self.assertGreater(done['finish_us'], done['loads']['busiest_needs_us'] * 0.999)
 
     def test_streams_tell_what_fragments_tell(self):
-        # threads that copy wait for each other on a link, which streams know nothing of
+        # copying threads wait for each other on a link, which the model of streams does not contain
         for profile, within in ((DMA, 0.15), (COPY, 0.25)):
             for topology in ('ring', 'torus:4x4', 'mesh:4x4', 'chain'):
                 for pattern in ('alltoall', 'bisection'):
@@ -489,10 +489,10 @@ class Cases(unittest.TestCase):
         self.assertEqual(row['beyond_reach'], 0.25)
 
 
-# ---- --check, on a fabric that is made up ----
+# ---- --check, with invented measurements ----
 
 def made_up(reach, per_hop=0.3, rate=8e9):
-    """As vi_lat and vi_bw: latencies grow by per_hop microseconds; no relays beyond reach."""
+    """In place of vi_lat and vi_bw: latencies grow by per_hop microseconds; hosts beyond reach cannot be reached."""
     def measured(bench, program, hosts, sizes, *options):
         hops = int(hosts.rsplit('host', 1)[1])
         if hops > reach:
@@ -568,7 +568,7 @@ class Check(unittest.TestCase):
 
 
 def load_tests(loader, _, __):
-    """Those of the kind that was asked for."""
+    """The tests of the kind that was asked for."""
     found = [c for c in globals().values() if isinstance(c, type)
              and issubclass(c, unittest.TestCase) and (c in simulated) == (KIND == 'simulated')]
     return unittest.TestSuite(map(loader.loadTestsFromTestCase, found))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which texts scripts/check-style refuses as no plain English: style_test.py SCRIPTS"""
+"""scripts/check-style refuses texts that are not plain English: style_test.py SCRIPTS"""
 import importlib.machinery
 import importlib.util
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests of the tools as programs: what they print, their exit codes, what they do when things break.
+"""Tests of the tools as programs: their output, their exit codes, their behaviour when things break.
 
   tools_test.py [CLASS[.METHOD]...]
 
@@ -89,7 +89,7 @@ class Fabric:
         return child
 
     def until(self, check, what):
-        """Waits until check() is true; each check is a whole run of a tool."""
+        """Waits until check() is true; each check is a run of a tool."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             if check():
@@ -144,7 +144,7 @@ class FabricCase(unittest.TestCase):
         return out
 
     def fails(self, tool, *args, code=1, **kw):
-        """Exit code, and exactly one line that says why."""
+        """Checks the exit code and that exactly one line says why; returns that line."""
         out = self.fabric.run(tool, *args, **kw)
         self.assertEqual(out.returncode, code, f'{tool} {args}: {out.stdout} {out.stderr}')
         self.assertEqual(out.stderr.count('\n'), 1, out.stderr)
@@ -313,7 +313,7 @@ class Usage(unittest.TestCase):
 
 
 class Up(unittest.TestCase):
-    """vi_fabric up refuses at once what no agent would take, and says what it was."""
+    """vi_fabric up refuses at once options that no agent would take, and names them."""
 
     def refused(self, code, texts, *args, **env):
         name = f'up{os.getpid()}'
@@ -356,7 +356,7 @@ class Up(unittest.TestCase):
         self.refused(1, ['viaductd', 'ended at once'], VIADUCT_AGENT='/bin/false')
 
     def test_agent_program_that_fails_after_its_check(self):
-        """That it took the options is not why nothing was started."""
+        """The message must not blame the options, which the agent took."""
         with tempfile.TemporaryDirectory() as scratch:
             for end, text in (('exit 3', 'took its options, but ended with status 3'),
                               ('kill -KILL $$', 'was ended by a signal, Killed')):
@@ -533,7 +533,7 @@ class Latency(PerfCase):
                                  '--iters', '500', '--sizes', '4,333', *more)
 
     def test_messages_that_are_alike(self):
-        """Their descriptors are prepared once for each size, with and without calls for many."""
+        """Descriptors of equal messages are prepared once for each size, with and without calls for many."""
         for more in ([], ['--cq'], ['--wait', 'block'], ['--batch', '7'], ['--batch', '7', '--cq']):
             for vis in ('1', '3'):
                 for tool, window in (('vi_rate', '64'), ('vi_bw', '1')):
@@ -567,7 +567,7 @@ class Latency(PerfCase):
                 self.measure('vi_lat', '--op', op, memory, '--sizes', '8,70000', '--verify')
 
     def test_buffers(self):
-        """In a batch each is come to several times; the target sees a flag where it looks."""
+        """A batch uses each buffer several times; the target sees a flag where it polls."""
         for op in ('write', 'write-imm', 'read'):
             for tool, more in (('vi_lat', ['--batch', '100']), ('vi_bw', ['--iters', '300'])):
                 doc = self.measure(tool, '--op', op, '--buffers', '3', '--sizes', '8,5000',
@@ -804,7 +804,7 @@ class FullWindow(FabricCase):
 
 
 class Death(FabricCase):
-    """Whoever dies, the others end with an error line, soon."""
+    """When one process dies the others soon end with an error line."""
 
     def endless(self, tool, *args):
         return self.fabric.popen(tool, '-q', '--duration', '1000', '--sizes', '64', '--timeout', '20',
@@ -845,7 +845,7 @@ class Death(FabricCase):
                 self.assertIn('lost', self.ends_badly(server))
 
     def test_server_stopped(self):
-        # Longer than a machine stands still while they connect.
+        # A time-out longer than a machine stands still while they connect.
         server, client = self.pair('vi_lat', 'stopped', '--timeout', '4.5')
         server.send_signal(signal.SIGSTOP)
         try:
@@ -891,7 +891,7 @@ class AgentDeath(unittest.TestCase):
 
 
 class StoppedAgent(unittest.TestCase):
-    """An agent that does not answer is named, and keeps nobody from the others."""
+    """An agent that does not answer is named, and does not hold up questions to the others."""
 
     def setUp(self):
         self.fabric = Fabric(3)
@@ -1018,7 +1018,7 @@ class Info(FabricCase):
 
 
 class Output(FabricCase):
-    """What cannot be written to standard output makes a tool fail and is told in one line."""
+    """A tool whose standard output cannot be written fails, and says so in one line."""
 
     def lost(self, command, redirection):
         out = subprocess.run(['sh', '-c', f'exec "$@" {redirection}', 'sh', *command], text=True,
@@ -1051,7 +1051,7 @@ class Stat(FabricCase):
         both = {client.pid, server.pid}
         try:
             self.fabric.until(lambda: self.sender_leads(client.pid, both), 'traffic')
-            # An interval may pass with the programs standing still, but not every one.
+            # The programs may stand still during one interval, but not during every one.
             self.fabric.until(lambda: self.interval_shows(client.pid, both),
                               'an interval with traffic')
         finally:
@@ -1072,7 +1072,7 @@ class Stat(FabricCase):
             self.assertEqual({c['pid']: c['answers'] for c in doc['clients']},
                              {client.pid: False, server.pid: False})
             client.send_signal(signal.SIGCONT)
-            # The one that goes on may need longer than it is given once, on a busy machine.
+            # On a busy machine the one that goes on may need longer to answer than one call waits.
             self.fabric.until(lambda: self.answers(client.pid, server.pid), 'the one that goes on')
         except AssertionError as e:
             raise AssertionError(f'{e}; client {client.pid} ended with {client.poll()}, '
@@ -1120,7 +1120,7 @@ class Stages(FabricCase):
         doc = {}
 
         def some_are_followed():
-            """Where others are busy too, the engine may take in all of them."""
+            """On a busy machine the engine may receive all messages, and then none is followed."""
             doc.update(json.loads(self.ok('vi_stages', '--json', '-n', '1000', '--size',
                                           str(size), *args).stdout))
             return doc['messages'] > 0
@@ -1129,7 +1129,7 @@ class Stages(FabricCase):
                          ('viaduct.stages', 1, 'vi_stages', size))
         self.assertEqual([s['stage'] for s in doc['stages']],
                          [f'{a} -> {b}' for a, b in zip(self.POINTS, self.POINTS[1:])])
-        # Of each 100 rounds the first 10 do not count.
+        # The first 10 of each 100 rounds do not count.
         self.assertEqual(doc['messages'] + doc['left_out'], 900)
         self.assertGreater(doc['messages'], 0)
         self.assertGreater(doc['stamp_ns'], 0)
@@ -1137,7 +1137,7 @@ class Stages(FabricCase):
         return doc
 
     def check_sums(self, doc):
-        """Means add up, and the stages hold most of the time that the program's clock shows."""
+        """Means add up, and the stages account for most of the time that the program's clock shows."""
         parts = sum(s['mean_ns'] for s in doc['stages'])
         self.assertAlmostEqual(parts / doc['whole']['mean_ns'], 1, places=3)
         for row in [*doc['stages'], doc['whole'], doc['turn']]:
@@ -1174,7 +1174,7 @@ class Stages(FabricCase):
 # ---- on two and three hosts ----
 
 class Scale(FabricCase):
-    """vi_scale finds what it is there for, with as little of it as it takes, and leaves nothing."""
+    """vi_scale measures each of its figures, with the least work that it accepts, and leaves nothing."""
 
     little = ('--vis', '4', '--processes', '4', '--regions', '100', '--sizes', '4k,1M',
               '--duration', '0.02')
@@ -1216,7 +1216,7 @@ class Scale(FabricCase):
                          ['#', 'region', 'register', 'register'])
 
     def test_signal_of_children_that_is_ignored(self):
-        """As some shells and services leave it: the kernel then tells nobody how a child has ended."""
+        """Some shells and services leave SIGCHLD ignored: the kernel then tells no parent how a child has ended."""
         ignoring = ('import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); '
                     'os.execv(sys.argv[1], sys.argv[1:])')
         for words, status in ((('vi_scale', *self.little, '-t', 'connect'), 0), (('vi_lat', '-n', '100', '-s', '8'), 0),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Topologies as users see them: options, refusals, pictures, paths, JSON, links that go and return.
+"""Topologies as users see them: options, refusals, pictures, paths, JSON, links that go down and up.
 
   topology_test.py [CLASS[.METHOD]...]
 
@@ -58,7 +58,7 @@ class Net:
         return self.info('--explain', host, **env)['explain'][0]
 
     def relay(self, host):
-        """Circuits and counters of a host's transfer threads."""
+        """The circuits and counters of a host's transfer threads."""
         status = fabric_tool(self.env, 'status', '--json')
         return json.loads(status.stdout)['hosts'][host]['relay']
 
@@ -188,7 +188,7 @@ def picture(text):
 
 
 class Ring(unittest.TestCase):
-    """A ring of four: what is drawn and told follows a link that is pulled and plugged in again."""
+    """A ring of four: pictures and answers follow a link that is taken down and brought up again."""
 
     def setUp(self):
         self.net = Net('--hosts', '4', '--relay-threads', '2')
@@ -216,7 +216,7 @@ class Ring(unittest.TestCase):
         self.assertIn('down: host0 right -> left host1\n', net.vi_info('--topology'))
         self.check_json(down=[0])
         self.check_the_slow_path()
-        # Whoever is not at the link learns of it too.
+        # Hosts that are not at the link learn of it too.
         net.until(lambda: net.info('--topology', VIADUCT_HOST='host3')['topology']['hosts'][2]['hops']
                   == 1 and net.explain('host1', VIADUCT_HOST='host0')['hops'] == 3, 'the news')
         net.vi_fabric('link', 'host0', 'right', 'up')
@@ -263,7 +263,7 @@ class Ring(unittest.TestCase):
         self.assertIn('host 0 has no port up with a link; it has left, right', said)
 
     def test_traffic_goes_on_over_another_path(self):
-        """Slots pass one relay, then, its link pulled, the other; the program notices nothing."""
+        """Slots pass one relay and, when its link is down, the other; the program notices nothing."""
         net = self.net
         with subprocess.Popen([os.environ['VI_LAT'], '-q', '--hosts', 'host0,host2', '--verify',
                                '--sizes', '4', '--duration', '1000'], env=net.env, text=True,
@@ -334,7 +334,7 @@ class Shapes(unittest.TestCase):
         self.assertGreater(len(spec), 800)
         fabric = Fabric()
         try:
-            # One host of it is enough to be told all.
+            # One host alone knows the complete topology.
             fabric.agents[0].kill()
             fabric.agents[0].wait()
             fabric.agents[0] = fabric.start(0, 64, ['--topology', spec])
@@ -368,7 +368,7 @@ class Shapes(unittest.TestCase):
 
 class Threads(unittest.TestCase):
     def test_as_many_as_were_asked_for_where_they_were_asked_for(self):
-        """The relay of a chain of three: its threads exist with their names, on their processor."""
+        """The relay of a chain of three has the threads of its option, with their names, on their processor."""
         fabric = Fabric(3, '--topology', 'chain', '--relay-threads', '3', '--relay-cpus', str(CPU),
                         '--relay-wait', 'block')
         try:
@@ -391,7 +391,7 @@ class Threads(unittest.TestCase):
             fabric.close()
 
     def test_by_rules(self):
-        """VIADUCT_AFFINITY places them, the option goes before it, and vi_info --placement says so."""
+        """VIADUCT_AFFINITY places the threads, unless the option does, and vi_info --placement says so."""
         for options, rule, cpus in (((), f'relay={CPU}', f'{CPU}'), (('--relay-cpus', str(CPU)), 'relay=8190', f'{CPU}'),
                                     ((), 'relay=8190', ''), ((), 'relay=shared-cache', '')):
             with self.subTest(rule=rule, options=options), \

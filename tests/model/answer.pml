@@ -3,29 +3,30 @@
  * Answers to RDMA reads that are stored into the memory that is read into.  docs/protocol.md, section 5,
  * «Placed answers».
  *
- * The reader asks for READS reads, at any moment, all into one place of two pieces.  Each is offered or
- * not; a request says how many slots the reader had consumed when it was made.  The answering end
- * answers in order: where the read was offered and the right is held it may store the answer, piece by
- * piece, and publish a slot behind that, else the slot carries the answer, and the reader copies it when it consumes
- * the slot.  Slots and bytes may arrive at any moment after they were stored, but what is behind a fence
- * after what is before it.
+ * The reader asks for READS reads, at any moment, all into one place of two pieces.  Each is
+ * offered or not; a request contains the number of slots that the reader had consumed when it was
+ * made.  The answering end answers in order: if the read was offered and the right is held it may
+ * store the answer, piece by piece, and publish a slot after that; else the slot carries the
+ * answer, and the reader copies it when it consumes the slot.  Slots and bytes may arrive at any
+ * moment after they were stored, but those stored after a fence arrive after those stored before
+ * it.
  *
- * With -DREVOKES the right ends once, at any moment: the reader asks for the grant, waits until it is given
- * up, and has the memory for itself.  With -DLOSSES the path is lost once, at any moment, with all that is on it, and
- * slots that were not consumed are published again over another, over which the right may be given again
- * or not.
+ * With -DREVOKES the right ends once, at any moment: the reader asks for the grant back, waits until it
+ * is given up, and has the memory for itself.  With -DLOSSES the path is lost once, at any moment, with
+ * all that is on it, and slots that were not consumed are published again over a new path, for which
+ * the right may be granted again or not.
  *
- * Proved: when a read is complete its bytes are there, or those of a later one; no bytes of an earlier read
- * come over those of a later one; none are stored when the right has ended; an answer that says that
- * it was placed is to a read that was offered; and all reads are answered.
+ * Proved: when a read is complete its bytes are there, or those of a later one; no bytes of an
+ * earlier read overwrite those of a later one; none are stored after the right has ended; an answer
+ * that is marked as placed answers a read that was offered; and all reads are answered.
  *
  * Variants that must be refuted:
- *	NO_ORDER	an answer is stored though one that a slot carries was not consumed
- *	NO_TOLD		the count of the request is that of the moment when it is looked at: not yet consumed
+ *	NO_ORDER	an answer is stored though an earlier answer, carried by a slot, was not consumed
+ *	NO_TOLD		all slots of reads that were asked for count as consumed, in place of the request's count
  *	NO_OFFER	answers to reads that were not offered are stored, too
- *	NO_FENCE	the slot is not published behind the bytes
+ *	NO_FENCE	no fence between storing the bytes and publishing the slot
  *	NO_FLUSH	the slot is published before it is known that the path stood until the bytes arrived
- *	NO_ANEW		an answer that is under way goes on where it was when the path was lost
+ *	NO_ANEW		an answer that is under way when the path is lost continues from the piece reached
  *	NO_CHECK	the right is checked for the first piece only
  *	NO_DRAIN	the grant is given up before its bytes have arrived
  *	NO_WAIT		the reader does not wait until the grant is given up
@@ -37,22 +38,22 @@
 #define NONE 255
 
 /* The reader. */
-byte piece[PIECES];		/* of which read, plus 1 */
+byte piece[PIECES];		/* the read that its bytes belong to, plus 1 */
 bool offered[READS];
-byte told[READS];		/* slots consumed when it was asked for */
+byte told[READS];		/* slots consumed when the read was asked for */
 byte asked, consumed;
 bool ended;			/* the right */
 bool arrived[READS], placed[READS]; /* slots */
 
-/* The answering end. */
+/* The state of the answering end. */
 byte sent;			/* answers published */
 byte stored;			/* pieces of the next answer */
 bool placing;
-byte credit;			/* slots consumed, as far as it knows */
-byte carried;			/* the last slot that carried an answer ends here */
+byte credit;			/* slots that it knows to be consumed */
+byte carried;			/* number after the last slot that carried an answer */
 bool busy;			/* it holds its lock */
 bool granted = 1, taking, gone;
-byte bytes_to = NONE, bytes_of;	/* on the path: into this piece, of this read */
+byte bytes_to = NONE, bytes_of;	/* bytes on the path: into this piece, of this read */
 byte slot_of = NONE;		/* slot on the path */
 
 bool down, lost;		/* the path */
@@ -156,7 +157,7 @@ active proctype answerer()
 	bool put;
 
 end:	do
-	/* The way of an answer is chosen when it is begun. */
+	/* Whether an answer is placed or carried is chosen when it is begun. */
 	:: atomic { sent < asked && !placing && slot_of == NONE && bytes_to == NONE && stored == 0 ->
 		if
 #ifdef NO_OFFER
@@ -164,16 +165,16 @@ end:	do
 #else
 		:: granted && offered[sent] && IN_ORDER -> placing = 1
 #endif
-		:: true ->		/* it is not offered, or the right is not asked for yet */
+		:: true ->		/* the read is not offered, or the grant was not asked for yet */
 			placed[sent] = 0;
 			if
 			:: !down -> slot_of = sent
-			:: else		/* it is held, and published on the next path */
+			:: else		/* the slot has a retransmit copy, and is published on the next path */
 			fi;
 			sent++;
 			carried = sent
 		fi }
-	/* The right has ended: it begins anew, and goes through slots. */
+	/* The right has ended: the answer begins again, and is carried by slots. */
 #ifndef NO_CHECK
 	:: atomic { placing && !granted -> placing = 0; stored = 0 }
 #endif
@@ -186,7 +187,7 @@ end:	do
 		->
 		if
 		:: !down -> bytes_to = stored; bytes_of = sent
-		:: else			/* they vanish */
+		:: else			/* the bytes vanish */
 		fi;
 		stored++;
 		busy = stored == PIECES };
@@ -194,7 +195,7 @@ end:	do
 		:: busy ->
 			put = 1;
 #if defined(LOSSES) && !defined(NO_FLUSH)
-			bytes_to == NONE;	/* a flush: they arrived, or the path is lost */
+			bytes_to == NONE;	/* a flush: the bytes arrived, or the path is lost */
 #endif
 			atomic {
 #if defined(LOSSES) && !defined(NO_FLUSH)
@@ -211,7 +212,7 @@ end:	do
 					:: else
 					fi;
 					sent++
-				:: else ->	/* through a slot, which is held */
+				:: else ->	/* carried by a slot, which has a retransmit copy */
 					placed[sent] = 0;
 					sent++;
 					carried = sent

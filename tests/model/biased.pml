@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The biased lock, util/u_biased.c: its owner takes it without a fence, a thread that takes
- * the bias away passes a membarrier, and a grace period waits for the threads inside.
+ * The biased lock, util/u_biased.c: its owner takes it without a fence, a thread that revokes the
+ * bias passes a membarrier, and a grace period waits for the threads inside.
  *
- * THREADS threads take and drop one lock ROUNDS times each, the third once less, by
- * u_biased_take() or u_biased_try().  The holder of the ordinary lock may earn the bias whenever it
- * drops the lock, after any streak.  Every thread has a store buffer, first in first out, which empties by
- * itself, eventually; taking the ordinary lock does not empty it, releasing it does.  A membarrier
- * waits until the caller's buffer is empty, then until each other has been empty once.  Each
- * thread has a slot.
+ * THREADS threads take and drop one lock ROUNDS times each, the third one time less, by u_biased_take() or
+ * u_biased_try().  The holder of the ordinary lock may earn the bias whenever it drops the lock, after any
+ * streak.  Every thread has a store buffer, first in first out, which eventually empties by itself; taking
+ * the ordinary lock does not empty it, releasing it does.  A membarrier waits until the caller's buffer is
+ * empty, then until each other has been empty once.  Each thread has a slot.
  *
  * «Inside» is between taking and dropping the lock.  Proved: two threads are never inside at once,
- * the thread inside would not enter its slot again and sees all that was written inside before, and
- * all threads finish (no invalid end state).  With -DGRACE a further process replaces an object that
- * the threads use inside, waits for a grace period and frees the old one; no thread uses that any
- * more.  Variants that must be refuted:
- *   NO_BARRIER		the bias is taken away without a membarrier
+ * the thread inside would not enter its slot again and sees all that was written inside before it,
+ * and all threads finish (no invalid end state).  With -DGRACE a further process replaces an object
+ * that the threads use inside, waits for a grace period and frees the old one; no thread uses the
+ * old one any more.  Variants that must be refuted:
+ *   NO_BARRIER		the bias is revoked without a membarrier
  *   NO_RECHECK		the owner does not check `owner` again after it has made its sequence odd
- *   NO_WAIT		a thread that takes the bias away does not wait for the owner that is inside
+ *   NO_WAIT		a thread that revokes the bias does not wait for the owner that is inside
  *   ONE_SEQ		one sequence for all owners, instead of one for each
  *   EARLY_ENTERED	the owner says that it entered its slot before it has read `owner` again
  *   KEEP_ENTERED	the holder of the ordinary lock does not say that it entered no slot
  *   EARLY_OWNER	the holder of the ordinary lock earns the bias when it takes the lock
- *   KEEP_OWNER		a thread that takes the bias away leaves `owner` as it is until it is inside
+ *   KEEP_OWNER		a thread that revokes the bias leaves `owner` as it is until it is inside
  *   TRY_OWNER		a try takes a biased lock as free while its owner is not inside
  *   GRACE,NO_GRACE_BARRIER	no membarrier at the beginning of the grace period
- *   GRACE,NO_GRACE_SEQ	nor a check of the sequences of the owners
- *   GRACE,NO_GRACE_HELD	nor whether a thread holds the ordinary lock
+ *   GRACE,NO_GRACE_SEQ	the grace period does not check the sequences of the owners
+ *   GRACE,NO_GRACE_HELD	the grace period does not check whether a thread holds the ordinary lock
  *   GRACE,LATE_HELD	a thread that takes the ordinary lock makes `held` odd only after it has read the object
  */
 #ifndef THREADS
@@ -42,7 +41,7 @@
 #define HELD 1	/* odd: the holder holds the ordinary lock */
 #define DATA 2	/* written inside */
 #define ENTERED 3	/* 1: the thread inside entered its slot, 0: it holds the ordinary lock */
-#define SEQ 4	/* of the first slot, and so on: odd: its thread is inside, or about to check `owner` */
+#define SEQ 4	/* one for each slot; odd: its thread is inside, or about to check `owner` */
 #define VARS (SEQ + THREADS)
 
 #ifdef ONE_SEQ
@@ -54,13 +53,13 @@
 byte memory[VARS];
 chan buffer[THREADS] = [4] of { byte, byte };
 
-bool word = false;	/* the ordinary lock; its sleepers, which a futex wakes, are left out */
+bool word = false;	/* the ordinary lock; threads that sleep for it on a futex are not modelled */
 byte inside = 0, sections = 0, ended = 0;
 #ifdef GRACE
 bool replaced = false, freed = false;
 #endif
 
-/* A store of one's own that is still in the buffer is seen before memory. */
+/* A thread loads its own stores that are still in its buffer, else memory. */
 inline load(var, to)
 {
 	d_step {
@@ -122,7 +121,7 @@ inline enter()
 			fi
 		:: else
 #ifndef ONE_SEQ
-			/* u_biased_take() does not ask. */
+			/* u_biased_take() does not check this. */
 			-> assert(false)
 #endif
 		fi;
@@ -170,7 +169,7 @@ inline say_held()
 	before = 0
 }
 
-/* Has just taken `word`. */
+/* For a thread that has just taken `word`. */
 inline become_holder()
 {
 	load(OWNER, owner);
@@ -269,7 +268,7 @@ proctype thread(byte me)
 	bool old;
 #endif
 
-	round = me / 2;		/* the third comes once less */
+	round = me / 2;		/* the third thread takes the lock one time less */
 	do
 	:: round < ROUNDS ->
 		round++;

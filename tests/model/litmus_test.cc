@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: BSD-2-Clause
-// The protocols between threads and processes under the memory model of C11, which allows what a
-// weakly ordered processor does: stores seen late and out of order, loads that answer the past.
-// Relacy runs every interleaving, and with each load every value that it may return.  Each weakened
-// variant must be refuted: a fence or an order that nothing misses is none.
+// SPDX-License-Identifier: BSD-2-Clause The protocols between threads and processes under the
+// memory model of C11, which allows what a weakly ordered processor does: stores seen late and out
+// of order, loads that return old values.  Relacy runs every interleaving and, for each load, every
+// value that it may return.  Each weakened variant must be refuted: a fence or an order without
+// which everything still holds is not needed.
 //
-// docs/memory-order.md names the functions behind each test.
+// docs/memory-order.md names the functions that each test stands for.
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -37,8 +37,9 @@ template <typename Suite> bool holds()
 #define FULL_FENCE() rl::atomic_thread_fence(mo_seq_cst, $)
 
 /*
- * membarrier(): every other thread that runs passes a full fence between two of its steps.  The words
- * are the kernel's and no part of the model; only one simulated thread runs at a time.
+ * membarrier(): every other thread that runs passes a full fence between two of its steps.  Its own
+ * state stands for the kernel's and is no part of the model; only one simulated thread runs at a
+ * time.
  */
 template <unsigned Threads> class Barrier {
 public:
@@ -48,7 +49,7 @@ public:
 			asked[i] = ended[i] = false;
 	}
 
-	/* Before each step of a thread that relies on it. */
+	/* A thread that relies on the barrier calls this before each step. */
 	void step(unsigned me)
 	{
 		if (asked[me]) {
@@ -137,7 +138,7 @@ TEST(LitmusSlot, PublishedWholeAndNotReusedEarly)
 
 // ---- u_out_fence() ----
 
-/* Two words without an order of their own, and a fence between them; the peer looks the other way round. */
+/* Two relaxed stores with a fence between them; the peer loads the words in the opposite order. */
 template <bool Fence> struct OutFence : rl::test_suite<OutFence<Fence>, 2> {
 	rl::atomic<int> first, second;
 
@@ -171,16 +172,16 @@ TEST(LitmusOut, FenceOrdersStores)
 enum {
 	WAKE_BARRIER,	 /* the sleeper's membarrier */
 	WAKE_FENCES,	 /* both sides fence: no membarrier, or the request asked for it */
-	WAKE_NONE,	 /* neither */
+	WAKE_NONE,	 /* neither side fences */
 	WAKE_HALF_PEER,	 /* only the sender fences */
-	WAKE_HALF_OWN,	 /* only the sleeper does */
-	WAKE_NO_RECHECK, /* nobody looks after the arming */
+	WAKE_HALF_OWN,	 /* only the sleeper fences */
+	WAKE_NO_RECHECK, /* the sleeper does not check again after arming */
 };
 
 /*
- * Thread 0 publishes, then looks whether it has to ring; thread 1 says that it wants to be rung for, then
- * looks once more.  Slots and notify requests, credit and notify requests, `done` and `sleepers`,
- * `tx_waiting` and `armed` all go so.
+ * Thread 0 publishes, then checks whether it has to ring; thread 1 stores its notify request, then
+ * checks once more.  Slots and notify requests, credit and notify requests, `done` and `sleepers`,
+ * `tx_waiting` and `armed` all follow this pattern.
  */
 template <int Kind> struct Wake : rl::test_suite<Wake<Kind>, 2> {
 	static const bool barrier = Kind == WAKE_BARRIER || Kind == WAKE_NO_RECHECK;
@@ -230,8 +231,8 @@ TEST(LitmusWake, WhoSleepsIsRungFor)
 }
 
 /*
- * Without membarrier: a counter of sleepers that is raised by a sequentially consistent operation is
- * no fence before the check of `done`, which is none.
+ * Without membarrier: raising the counter of sleepers by a sequentially consistent operation is not
+ * a fence before the check of `done`, which is a weaker load.
  */
 template <bool Fence> struct Sleepers : rl::test_suite<Sleepers<Fence>, 2> {
 	rl::atomic<int> done, sleepers;
@@ -267,7 +268,7 @@ TEST(LitmusWake, SleepersFenceWhereMembarrierIsMissing)
 	EXPECT_FALSE(holds<Sleepers<false>>());
 }
 
-/* The interrupt word: ring and sleep by sequentially consistent operations alone. */
+/* The interrupt word: ringing and sleeping rely on sequentially consistent operations alone. */
 template <bool Strong> struct Interrupt : rl::test_suite<Interrupt<Strong>, 2> {
 	static const rl::memory_order order = Strong ? mo_seq_cst : rl::mo_acq_rel;
 	static const rl::memory_order look = Strong ? mo_seq_cst : mo_acquire;
@@ -288,7 +289,7 @@ template <bool Strong> struct Interrupt : rl::test_suite<Interrupt<Strong>, 2> {
 			woke = sleepers.load(look, $) != 0;
 		} else {
 			sleepers.fetch_or(1, order, $);
-			/* The kernel compares behind a full fence. */
+			/* The kernel compares after a full fence. */
 			if (Strong)
 				FULL_FENCE();
 			sleeps = seq.load(look, $) == 0;
@@ -315,7 +316,7 @@ enum {
 	BIASED_PLAIN_SEEN
 };
 
-/* Thread 0 owns the bias and takes the lock twice, if it still does; thread 1 takes the bias away. */
+/* Thread 0 owns the bias and takes the lock twice, if it still does; thread 1 revokes the bias. */
 template <int Kind> struct Biased : rl::test_suite<Biased<Kind>, 2> {
 	rl::atomic<int> owner, seq;
 	rl::var<int> data;
@@ -383,7 +384,10 @@ TEST(LitmusBiased, NobodyMeetsInside)
 
 enum { GRACE_GOOD, GRACE_NO_BARRIER, GRACE_NO_WAIT };
 
-/* Deregistration: whoever found the handle under the lock is done with the memory before it is gone. */
+/*
+ * Deregistration: a thread that found the handle under the lock has finished with the memory before
+ * it is freed.
+ */
 template <int Kind> struct Grace : rl::test_suite<Grace<Kind>, 2> {
 	rl::atomic<int> seq, handle;
 	rl::var<int> memory;
@@ -454,7 +458,7 @@ TEST(LitmusTable, WhoSeesTheIdSeesTheObject)
 	EXPECT_FALSE(holds<Table<false>>());
 }
 
-/* A CQ's list of queues that completed something: two push, one takes. */
+/* A CQ's list of queues with new completions: two threads push, one takes. */
 template <bool Ordered> struct Marked : rl::test_suite<Marked<Ordered>, 3> {
 	rl::var<int> next[2];
 	rl::atomic<int> first;

@@ -6,29 +6,30 @@
  * The sender has MESSAGES messages, and each takes a receive.  The receiver posts RECEIVES receives, at
  * any moment, each with a buffer of its own, and advertises a receive in one of ADVERTS adverts under the
  * number of the message that it will take.  A message that finds the advert of its number may be stored
- * into that buffer, or be carried by its slot, as any.  With -DMIXED every second receive is not in window
- * memory.  A slot may arrive at any moment after it was stored, and so may bytes, and the words of an
- * advert: in any order, but those behind a fence after those before it.
+ * into that buffer, or be carried by its slot, as any may.  With -DMIXED every second receive is not in
+ * window memory.  Slots, bytes and the words of an advert may arrive at any moment after they were
+ * stored, in any order, but those stored after a fence arrive after those stored before it.
  *
  * With -DDROPS a message that finds no receive is dropped.  With -DREVOKES the right to the window ends
- * once, at any moment: the receiver asks for the grant, waits until it is given up, and uses the memory for
- * something else.  With -DLOSSES the path is lost once, at any moment, with all that is on it, and the
- * connection goes on over another: with a new slice, without adverts, and slots that were not consumed are
- * published again.  The new path may have a relay, over which nothing is advertised and nothing granted.
+ * once, at any moment: the receiver asks for the grant back, waits until it is given up, and uses the
+ * memory for something else.  With -DLOSSES the path is lost once, at any moment, with all that is on it,
+ * and the connection continues over another: with a new slice and without adverts, and slots that were
+ * not consumed are published again.  The new path may have a relay; then nothing is advertised and
+ * nothing granted.
  *
- * Proved: a receive completes with its message, whole; a placed message is for a receive that was
+ * Proved: a receive completes with all of its message; a placed message is for a receive that was
  * advertised for it; no bytes arrive in a buffer whose receive is complete or whose right has ended; and
  * when no step is possible any more, all messages for which there are receives were received.
  *
  * Variants that must be refuted:
  *	NO_TAG		the sender does not compare the number of the advert with that of its message
- *	TAG_FIRST	the tag is not stored behind the other words of the advert
+ *	TAG_FIRST	the tag is not stored after the other words of the advert
  *	NO_COUNT	the receiver does not count messages that it drops
- *	NO_FENCE	the slot is not published behind the bytes
+ *	NO_FENCE	no fence between storing the bytes and publishing the slot
  *	NO_FLUSH	the slot is published before it is known that the path stood until the bytes arrived
  *	NO_DRAIN	the sender gives the grant up before its bytes have arrived
  *	NO_WAIT		the receiver does not wait until the grant is given up
- *	NO_ADVERTS	receives are not advertised on the new path: what was published may not be placed then
+ *	NO_ADVERTS	the receiver forgets adverts of the old path, by which slots published again are placed
  */
 #ifndef MESSAGES
 #define MESSAGES 4
@@ -51,13 +52,13 @@ byte tag[ADVERTS] = NONE, to_receive[ADVERTS] = NONE, late[ADVERTS] = NONE;
 
 /* The receiver. */
 byte buffer[RECEIVES];		  /* message in it, plus 1 */
-bool closed[RECEIVES];		  /* its bytes are the program's */
+bool closed[RECEIVES];		  /* complete: its bytes belong to the program */
 byte advertised[RECEIVES] = NONE; /* for this message */
 byte posted, next;		  /* receives */
 byte consumed, dropped;		  /* messages */
 bool ended;			  /* the right */
 
-/* Slots: those that arrived, and what they say. */
+/* The slots: which have arrived, and which announce a placed message. */
 bool arrived[MESSAGES], placed[MESSAGES];
 
 /* The sender. */
@@ -105,7 +106,7 @@ end:	do
 #ifdef NO_FENCE
 		true
 #else
-		bytes_to == NONE	/* the slot was stored behind a fence */
+		bytes_to == NONE	/* the slot was stored after a fence */
 #endif
 		-> arrived[slot_of] = 1; slot_of = NONE }
 #ifdef LOSSES
@@ -207,7 +208,7 @@ active proctype sender()
 	bool put;
 
 end:	do
-	/* One at a time is on the path, which is enough: all are for receives of their own. */
+	/* Modelling one message at a time on the path is enough: each is for a receive of its own. */
 	:: atomic { sent < MESSAGES && slot_of == NONE && bytes_to == NONE ->
 		busy = 1;
 		put = 0;
@@ -224,12 +225,12 @@ end:	do
 		:: put -> atomic {
 			if
 			:: !down -> bytes_to = to; bytes_of = sent
-			:: else	/* they vanish */
+			:: else	/* the bytes vanish */
 			fi }
 		:: else
 		fi;
 #if defined(LOSSES) && !defined(NO_FLUSH)
-		bytes_to == NONE;	/* a flush: they arrived, or the path is lost */
+		bytes_to == NONE;	/* a flush: the bytes arrived, or the path is lost */
 #endif
 		atomic {
 #if defined(LOSSES) && !defined(NO_FLUSH)
@@ -238,7 +239,7 @@ end:	do
 			placed[sent] = put;
 			if
 			:: !down -> slot_of = sent
-			:: else	/* it is held, and published on the next path */
+			:: else	/* the slot has a retransmit copy, and is published on the next path */
 			fi;
 			sent++;
 			busy = 0

@@ -4,26 +4,27 @@
  * to the left, each beginning at hosts 0, 1, 2 and so on.  docs/ring.md has the argument.
  *
  * A circuit has a fifo of N slots of its own at each relay and at the receiver.  The sender writes
- * slot n into the first when by the credit that it has read the receiver consumed slot n-N.  A
- * relay copies slot by slot into the next fifo without asking for room, and the word of credit one
- * host back.  Slots are not cleared: slot n is there when its sequence word is that of n. The
- * receiver consumes a slot, and returns credit, at any moment; with -DSTOPS it may stop consuming
- * for ever at any moment.  Each host has THREADS transfer threads, each with circuits of its own.
+ * slot n into the first fifo once the credit that it has read says that the receiver consumed slot
+ * n-N.  A relay copies slot by slot into the next fifo without checking for room, and copies the
+ * word of credit one host back.  Slots are not cleared: slot n is there when its sequence word is
+ * that of n. The receiver consumes a slot, and returns credit, at any moment; with -DSTOPS it may
+ * stop consuming for good at any moment.  Each host has THREADS transfer threads, each with
+ * circuits of its own.
  *
- * Proved: no slot is written before the one in its place was read, slots are consumed once, in
+ * Proved: no slot is written before the slot whose place it takes was read, slots are consumed once, in
  * order, as they were sent, and when no step is possible any more all slots of all circuits are
- * consumed and all credit is returned, but for circuits whose receiver stopped.  Variants that
+ * consumed and all credit is returned, except those of circuits whose receiver stopped.  Variants that
  * must be refuted:
  *   NO_CREDIT	the sender does not check the credit
  *   ONE_MORE	the sender writes slot n when n-N-1 was consumed
  *   EARLY_CREDIT	the receiver gives credit for a slot before it has read it
- *   HOP_CREDIT	a relay gives credit for slots that it copied itself, even if there is no room behind it
+ *   HOP_CREDIT	a relay gives credit for slots that it copied itself, even if the next fifo has no room
  *   LAZY_CREDIT	a relay passes credit back only with a slot that it copies
  *   ONE_SEQ	the sequence word does not tell one round of a fifo from the next
  *   SEQ_FIRST	the sequence word is stored before the payload
  *   NARROW		a relay's fifo has a slot less than the receiver's
  *   NO_OWNER	any thread of a relay copies for any circuit
- *   SHARED	circuits share one fifo of a relay for each direction, with room asked for hop by
+ *   SHARED	circuits share one fifo of a relay for each direction, with a check for room hop by
  *		hop: each host waits for the next.  It holds where circuits form no circle
  */
 #ifndef HOSTS

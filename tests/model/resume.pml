@@ -12,27 +12,28 @@
  *	agent 0 <- wire 3 - relay <- wire 2 - agent 1			    wire 2
  *
  * LOSSES times, at any moment, either link of a path, or both at once (a relay that dies), is lost with
- * all records in it.  Each agent next to it notices at any later moment, and so does end 0 a lost link
- * that is not its own.  RETURNS times end 0 leaves a path that works.  With -DGIVE_UP an end that is not
- * on a path may give up at any moment; with -DLEAVES a process may disconnect or die once, and ends may
- * give up after that; with -DBLIND a process may once take a link for down that is up.  With -DDIES
- * agent 0 and its process die once, at any moment, and no end gives up without an answer: there is a path
- * to another agent of that host, and end 1, while it waits for a RESUME or a CONFIRM, asks that agent by a
- * QUERY whether it knows the connection.  QUERY and UNKNOWN may take any time, and end 1 may have got a
- * RESUME meanwhile; an end that is gone does not come back, so both are one step here.
+ * all records in it.  Each agent next to it notices at any later moment, and end 0 also notices a lost
+ * link that is not its own.  RETURNS times end 0 leaves a path that works.  With -DGIVE_UP an end that is
+ * not on a path may give up at any moment; with -DLEAVES a process may disconnect or die once, and ends
+ * may give up after that; with -DBLIND a process may once take a link that is up for one that is down.
+ * With -DDIES agent 0 and its process die once, at any moment, and no end gives up without an answer:
+ * there is a path to another agent of that host, and end 1, while it waits for a RESUME or a CONFIRM, asks
+ * that agent by a QUERY whether it knows the connection.  QUERY and UNKNOWN may take any time, and end 1
+ * may have got a RESUME meanwhile; an end that is gone does not come back, so both are one step here.
  *
  * Each process has a number of messages to send, FORTH and BACK, through slots of which N may be
  * unconsumed.  A slot that was stored stays in the fifo until another is stored in its place.
  *
- * Proved: a slot is not stored before the one in its place was read; no success is reported for a message
- * that the peer did not consume, and the other end never reports an impossible count; nothing is stored
- * into a slice or a bypass buffer that was freed; when no step is possible any more, all messages were
- * consumed once and in order and were acknowledged, and no relay keeps a circuit of a path that was left.
- * With GIVE_UP or LEAVES that, or neither VI is connected; with DIES that, or, after the death, neither.
+ * Proved: a slot is not stored before the slot whose place it takes was read; no success is reported for
+ * a message that the peer did not consume, and the other end never reports an impossible count; nothing
+ * is stored into a slice or a bypass buffer that was freed; when no step is possible any more, all
+ * messages were consumed once and in order and were acknowledged, and no relay keeps a circuit of a path
+ * that was left.  With GIVE_UP or LEAVES either that holds or neither VI is connected; with DIES
+ * likewise, the latter only after the death.
  *
  * Variants that must be refuted:
- *	NO_EPOCH	a record is taken for one of the connection's path although its epoch is another
- *	OLD_RESUME	a RESUME is accepted though a later one was
+ *	NO_EPOCH	a record is taken for one of the connection's path although it has another epoch
+ *	OLD_RESUME	a RESUME is accepted though a later one was accepted before
  *	OLD_PENDING	a pending RESUME is replaced by an earlier one
  *	EARLY_CONSUMED	a process reports the slots that it consumed before it unmaps the old slice
  *	NO_RETRANSMIT	slots that were published and not consumed are not published again
@@ -95,14 +96,14 @@ mtype = { SUSPEND, RESUMED, LOST, SUSPENDED, CONFIRMED, LEFT };	/* between agent
 #define AG_RESUMING 3
 #define AG_RESUMED 4
 
-/* Of a circuit. */
+/* States of a circuit at a relay. */
 #define FREE 0
 #define ASKED 1
 #define ACCEPTED 2
 #define CARRIED 3
 #define HALF(i) (4 + (i)) /* closed by end i */
 
-/* Of memory. */
+/* States of memory. */
 #define UNUSED 0
 #define LIVE 1
 #define RETIRED 2
@@ -112,7 +113,7 @@ chan wire[PATHS * 4] = [3] of { mtype };
 bool down[PATHS * 2];	/* link 0 is that of end 0; of neighbours, both ends' */
 bool unseen[PATHS * 2];	/* by the agent of the end */
 bool relay_unseen[PATHS * 2];
-bool news[PATHS];	/* of a lost link of end 1, on the way to end 0 */
+bool news[PATHS];	/* the update about a lost link of end 1 is on its way to end 0 */
 
 chan to_process[2] = [3] of { mtype, byte };
 chan to_agent[2] = [4] of { mtype, byte };
@@ -123,7 +124,7 @@ byte epoch[2];
 bool on_self[2];	/* suspended: the connection is on self, without a path */
 bool path_closed[2];
 byte agent_consumed[2];
-byte pending;		/* of end 1: epoch of the pending RESUME; 0: none */
+byte pending;		/* epoch of the pending RESUME at end 1; 0: none */
 bool again;		/* end 0 got a link-state update since it asked */
 byte said[PATHS * 2];	/* slots that the end has consumed by its record of the epoch */
 
@@ -132,10 +133,10 @@ bool late[2];		/* the agent gave the process up, which may still store */
 byte mapped[2];
 byte tx[2], acked[2], rx[2], credited[2];
 
-/* Of path e: the inbound slice of end x, and the bypass buffer that end x stores into. */
+/* For path e: the inbound slice of end x, and the bypass buffer that end x stores into. */
 byte slice[PATHS * 2];
 byte bypass[PATHS * 2];
-/* For the slots of end x: at the relay, and at the other end. */
+/* The slots of end x: at the relay, and at the other end. */
 byte at_relay[PATHS * 2 * N];
 byte at_end[PATHS * 2 * N];
 byte credit_relay[PATHS * 2];	/* stored there by the other end */
@@ -481,7 +482,7 @@ inline link_down()
 	fi
 }
 
-/* ag_resume_closed(), of a CLOSE */
+/* ag_resume_closed(), for a CLOSE */
 inline closed()
 {
 	path_closed[x] = true;

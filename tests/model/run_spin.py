@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks a Promela model exhaustively; variants that must fail have to fail.
+"""Checks a Promela model exhaustively, and that the variants given as bad fail.
 
 usage: run_spin.py MODEL [--plain] [--good DEFS ...] [--bad DEFS ...]   (DEFS: comma-separated macros)
 --plain: searches are not optimized; for models that take longer to compile than to search.
@@ -15,7 +15,7 @@ import tempfile
 
 
 def verify(model, defs, folder, level):
-    """Returns (errors, states) of an exhaustive search; gcc takes longer than most failing ones."""
+    """Returns (errors, states) of an exhaustive search; gcc takes longer than most searches that fail."""
     flags = ['-D' + d for d in defs.split(',') if d]
     subprocess.run(['spin', *flags, '-a', model], cwd=folder, check=True,
                    stdout=subprocess.DEVNULL)

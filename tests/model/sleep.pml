@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sleeping application threads, the parked engine, and credit: nvi_arm(), nvi_sleep(),
- * nvi_scan(), nvi_arm_polled(), nvi_engine_kick() and the engine's loop, on one channel.
+ * nvi_scan(), nvi_arm_polled(), nvi_engine_kick() and the engine's loop, for one channel.
  *
  * An application thread polls or waits until the last message is complete (sleep_until() in
- * vi_wait.c).  It may return at any round by its deadline, or never poll again; the engine then
- * makes progress alone.  Slots before the last complete no descriptor, so no thread is woken for
- * them.  The peer's processor has a store buffer, and so has the thread of this process that stores
- * `rx_seq` or `tx_waiting` (rx.seq, tx.waiting of the channel) and the completion; the queue's lock
- * is biased, so that dropping it empties no buffer (the lock itself is in biased.pml).  A waiting
- * thread checks for the completion without that lock, as at a completion queue.  With -DCREDIT the
- * thread sends through a fifo of one slot, and the peer returns credit; otherwise the peer sends
- * slots.  With -DINLINE too, a descriptor is complete when its slot is published, and no thread
- * waits for the credit of the last; otherwise it is complete when the peer has acknowledged it.
+ * vi_wait.c).  It may return in any round because of its deadline, or never poll again; the engine
+ * then makes progress alone.  Slots before the last complete no descriptor, so no thread is woken
+ * for them.  The peer's processor has a store buffer, and so has the thread of this process that
+ * stores `rx_seq` or `tx_waiting` (rx.seq, tx.waiting of the channel) and the completion; the
+ * queue's lock is biased, so that dropping it empties no buffer (the lock itself is in biased.pml).
+ * A waiting thread checks for the completion without that lock, as at a completion queue.  With
+ * -DCREDIT the thread sends through a fifo of one slot, and the peer returns credit; otherwise the
+ * peer sends slots.  With -DINLINE in addition, a descriptor is complete when its slot is
+ * published, and no thread waits for the credit of the last; otherwise it is complete when the peer
+ * has acknowledged it.
  *
  * With -DASK a thread that arms may ask the peer to fence by itself, or stop asking, at any time
- * (W_NOTIFY_FENCE); while the peer is known to fence, no barrier is passed on its behalf.
+ * (W_NOTIFY_FENCE); while the peer is known to fence, no membarrier is passed in its place.
  *
- * With -DTWO a second thread sleeps until it is woken, whether the first one stays or not.
+ * With -DTWO a second thread sleeps until it is woken, even if the first one leaves.
  * Memory is then sequentially consistent and each pass of a thread (arming, scanning,
- * making progress, kicking) is one step, which the other runs show to be made of smaller ones that
- * hold.
+ * making progress, kicking) is one step; the other runs check the smaller steps of which it consists.
  *
  * Proved: in every interleaving all slots, or all credit, are consumed, and each waiting thread is
  * woken (no invalid end state).  A sleep may end by its time limit at any moment, but the proof
- * needs that nowhere except for the engine's tick.  Variants that must be found to lose a wake-up:
+ * needs that only for the engine's tick.  Variants that must be found to lose a wake-up:
  *   NO_BARRIER		no membarrier and no fences
  *   HALF_FENCED	no membarrier: the peer fences, a thread here that begins to wait does not
  *   NO_RECHECK		arming does not check the channel once more
- *   NO_STALE		arming does not check for slots that were consumed meanwhile
- *   NO_CREDIT_BIT	arming does not check for a thread that began to wait for credit meanwhile
+ *   NO_STALE		arming does not check for slots that were consumed while it armed
+ *   NO_CREDIT_BIT	arming does not check for a thread that began to wait for credit while it armed
  *   NO_POST_DISARM	a sender that has to wait leaves the notify request as it is
  *   NO_KICK		a poll that disarms wakes no thread
  *   NO_SCAN_KICK	a scan that disarms wakes no thread
@@ -41,9 +41,9 @@
  *   LATE_TICKET	the ticket is taken after arming
  *   NO_COMPLETE_FENCE	without membarrier: no fence between a completion and the check for sleepers
  *   ASK_EARLY		no barrier follows the first notify request that asks for fences
- *   ASK_FOREVER	a peer that was told to fence no more is taken to fence
+ *   ASK_FOREVER	a peer that was asked to stop fencing is still taken to fence
  *   ASK_ONCE		the peer fences, but does not load the notify request again
- *   NO_OWN_BARRIER	where the peer fences, threads of this process pass no barrier either
+ *   NO_OWN_BARRIER	if the peer fences, threads of this process pass no membarrier either
  *   NO_COMPLETE_WAKE	a thread that completes a descriptor does not wake the threads that wait for it
  */
 #define MESSAGES 2
@@ -61,9 +61,9 @@ byte notify = 0;		/* 0 polled, 1 + the slot waited for; bit 7: credit, bit 6: fe
 byte polled_notify = 0;	/* the word while polled: 0, or W_NOTIFY_FENCE */
 #define W_NOTIFY_FENCE 64
 byte rx_seq = 0;	/* slots consumed, or tx.credit, as all threads see it */
-byte consumed = 0;		/* that count as the thread that holds vi_lock sees it */
+byte consumed = 0;		/* the same count as rx_seq, as the thread that holds vi_lock sees it */
 bool done = false;	/* the last descriptor is complete, as all threads see it */
-bool finished = false;	/* is it complete, as the thread that holds vi_lock sees it */
+bool finished = false;	/* the same as done, as the thread that holds vi_lock sees it */
 byte waiters = 0;	/* vi_cq.sleepers; they are woken without the lock of the waiting thread */
 
 bool vi_lock = false;	/* rx_lock or tx_lock, a biased lock */
@@ -75,7 +75,7 @@ byte polled = 1;
 
 byte sleepers = 0, deep = AWAKE;
 bool current[3] = false;	/* no doorbell or kick since thread i took its ticket */
-bool park_current = false;	/* engine_park was not incremented since */
+bool park_current = false;	/* engine_park was not incremented since the engine read it */
 
 #ifdef CREDIT
 byte posted = 0, sent = 0;
@@ -162,7 +162,10 @@ inline ring()
 	d_step { current[0] = false; current[1] = false; current[ENGINE] = false }
 }
 
-/* nvi_wake(): as ring(), by a thread of this process: a locked operation, which empties its buffer. */
+/*
+ * nvi_wake(): like ring(), but by a thread of this process: a locked operation, which empties its
+ * store buffer.
+ */
 inline wake()
 {
 	d_step {
@@ -514,7 +517,7 @@ active proctype peer()
 }
 
 #ifndef TWO
-/* Store buffers drain by themselves, eventually. */
+/* Store buffers eventually drain by themselves. */
 active proctype drain()
 {
 enddrain:
@@ -623,7 +626,7 @@ proctype app(byte me)
 			if
 			:: true -> !current[me]
 #ifndef TWO
-			:: true		/* ended by its time limit */
+			:: true		/* the sleep ended by its time limit */
 #endif
 			fi
 		fi;

@@ -2,34 +2,36 @@
 /*
  * A poller of an epoll set (sock/hook/vs_poller.c), threads of the program that sleep with that set, and sockets.
  *
- * A thread gives a socket to the poller, which looks at it.  When bytes have come the poller puts the socket into the
- * list of those that it gives back.  A thread that is going to sleep sets `wanted`, looks at the list, and sleeps on the
- * waker, a descriptor that the poller writes to where it finds `wanted` set behind what it has put into the list.  The
- * thread that empties the list wakes the others by descriptors of their own.  The poller arms a socket that was idle for
- * long (as in sock_wake.pml; here one step), looks, and gives it back: then the peer tells of bytes by an entry of the
- * completion queue, for which the poller does not write to the waker.  A thread may take that entry while the socket is
- * still the poller's; so behind the list the poller looks whether the arm was used up, and so does who empties the list.
+ * A thread gives a socket to the poller, which polls it.  When bytes have come the poller puts the
+ * socket into the list of those that it gives back.  A thread that is going to sleep sets `wanted`,
+ * checks the list, and sleeps on the waker, a descriptor that the poller writes to if, after it has
+ * put a socket into the list, it finds `wanted` set.  The thread that empties the list wakes the
+ * others by descriptors of their own.  The poller arms a socket that was idle for long (as in
+ * sock_wake.pml; here one step), checks it, and gives it back: from then on the peer announces
+ * bytes by an entry of the completion queue, for which the poller does not write to the waker.  A
+ * thread may take that entry while the poller still has the socket; so after the poller has listed
+ * the socket it checks whether the arm was used up, and so does the thread that empties the list.
  *
- * DOZE: a poller without sockets sleeps likewise.  It sets `dozes` and looks for given sockets; a thread that gives one
- * wakes it.
+ * DOZE: a poller without sockets sleeps likewise.  It sets `dozes` and checks for given sockets; a
+ * thread that gives one wakes it.
  *
- * Stores to the list, `given`, `wanted` and `dozes` may be delayed until the next fence of their side.  The threads take
- * turns by a lock.
+ * Stores to the list, `given`, `wanted` and `dozes` may be delayed until the next fence of the
+ * thread that made them.  The threads take turns by a lock.
  *
  * Proved: each thread gets a socket that has bytes; no thread, and no poller, sleeps for ever (no invalid end state).
  * Variants that must be refuted:
- *   NO_LIST_FENCE	the poller does not fence between the list and its look at `wanted`
- *   NO_WANT_FENCE	the thread does not fence between `wanted` and its look at the list
- *   NO_CHECK		the thread does not look at the list behind `wanted`
- *   WANT_LATE		the thread sets `wanted` behind its last look
- *   CLEAR_LATE		the thread clears the waker behind its looks
- *   UNWANT_LATE	the poller clears `wanted` when it has written
+ *   NO_LIST_FENCE	the poller does not fence between its store to the list and its check of `wanted`
+ *   NO_WANT_FENCE	the thread does not fence between its store of `wanted` and its check of the list
+ *   NO_CHECK		the thread does not check the list after it has set `wanted`
+ *   WANT_LATE		the thread sets `wanted` after its last check
+ *   CLEAR_LATE		the thread clears the waker after its checks
+ *   UNWANT_LATE	the poller clears `wanted` after it has written to the waker
  *   NO_KICK		the thread that empties the list does not wake the other
- *   ARM_BLIND		the poller gives an armed socket back without having looked behind the arm
- *   ARM_ONCE		nobody looks whether the arm was used up before the socket was in the list
- *   DOZE,NO_GIVE_FENCE	  the thread does not fence between the gift and its look at `dozes`
- *   DOZE,NO_DOZE_FENCE	  the poller does not fence between `dozes` and its look for given sockets
- *   DOZE,NO_DOZE_CHECK	  the poller does not look for given sockets behind `dozes`
+ *   ARM_BLIND		the poller gives an armed socket back without a check after arming it
+ *   ARM_ONCE		nobody checks whether the arm was used up before the socket was in the list
+ *   DOZE,NO_GIVE_FENCE	  the thread does not fence between giving a socket and its check of `dozes`
+ *   DOZE,NO_DOZE_FENCE	  the poller does not fence between its store of `dozes` and its check for given sockets
+ *   DOZE,NO_DOZE_CHECK	  the poller does not check for given sockets after it has set `dozes`
  */
 #ifdef DOZE
 #define THREADS 1
@@ -39,10 +41,10 @@
 #define N THREADS	/* sockets */
 
 bool bytes[N], armed[N];
-bool ours[N] = true;	/* the threads look at it themselves */
+bool ours[N] = true;	/* the threads poll it themselves */
 bool given[N], given_late[N], mine[N] /* the poller's */, list[N], list_late[N];
 bool idle[N], idle_late[N];	/* in the list, armed */
-bool left[N];			/* it came back armed, and is given no more */
+bool left[N];			/* it came back armed, and is not given again */
 bool wanted, wanted_late, dozes, dozes_late;
 bool waker, woken;	/* the set's descriptor; the poller's */
 bool entry;		/* of the completion queue: for all armed sockets that have bytes */
@@ -77,7 +79,7 @@ inline flush_threads()
 	}
 }
 
-/* What is delayed becomes visible at any time; in order, as a store buffer does it. */
+/* Delayed stores become visible at any time, in order, as from a store buffer. */
 active proctype memory()
 {
 	byte x;
@@ -215,7 +217,7 @@ inline take()
 	}
 }
 
-/* An event for this thread. */
+/* Checks for an event for this thread. */
 inline look()
 {
 	d_step {
@@ -232,7 +234,7 @@ inline look()
 inline give(i)
 {
 	if
-	/* Armed by the thread, which looks again. */
+	/* The thread arms the socket and checks again. */
 	:: !got && ours[i] && left[i] ->
 		armed[i] = true;
 		look()

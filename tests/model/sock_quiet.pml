@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The helper thread of sock/stream does not look at a stream on which nothing moves (st_quiet.h).  It waits for the
- * descriptor of the completion queue, once for each time that it asks the set of descriptors for it.  A thread of the
- * program arms the same queue and takes entries when it likes, and sends records.  A record that does not leave at
- * once (no slot is free) leaves by itself later, and the helper has to look at the arm word behind that.
+ * The helper thread of sock/stream does not poll a stream on which nothing moves (st_quiet.h).  It
+ * waits for the descriptor of the completion queue; each time that it adds the descriptor to its
+ * set reports it once.  A thread of the program arms the same queue and takes entries at any time,
+ * and sends records.  A record that cannot leave at once (no slot is free) leaves by itself later,
+ * and the helper has to check the arm word after that.
  *
- * The helper's look and a send hold a lock each (tx), so they are one step.
+ * The helper's check and a send both hold the lock tx, so each is one step.
  *
- * Proved: all messages are handled, and no record is left that nobody has looked behind (no invalid end state).
+ * Proved: all messages are handled, and the arm word is checked after every record (no invalid end state).
  * Variants that must be refuted:
- *   NO_REARM	the helper does not ask for the descriptor again when it was readable once
+ *   NO_REARM	the helper does not ask for the descriptor again after it was readable once
  *   NO_DUE	a thread of the program that takes entries does not tell the helper
  *   NO_POST	a send does not tell the helper that it is under way
- *   QUIET_LATE	the helper decides under the lock, and says so behind it
+ *   QUIET_LATE	the helper decides under the lock, and stores its decision after it has dropped the lock
  */
 #define MESSAGES 2
 #define RECORDS 2
@@ -21,7 +22,7 @@ byte entries = 0;		/* in the completion queue */
 byte inbox = 0, handled = 0;	/* messages taken; handled by the helper */
 bool armed = false, readable = false, wanted = false;
 bool quiet = false, due = true;	/* due: what st_look_after() sets */
-bool under_way = false, unseen = false; /* a record that has not left; one behind which nobody has looked */
+bool under_way = false, unseen = false; /* a record has not left; the arm word was not checked after one */
 
 inline take(tells)
 {
@@ -39,7 +40,7 @@ inline take(tells)
 	}
 }
 
-/* VipxCQArm(): clears the descriptor, which is readable at once where entries are. */
+/* VipxCQArm(): clears the descriptor, which is readable at once if there are entries. */
 inline arm()
 {
 	d_step { readable = entries > 0; armed = entries == 0 }
@@ -53,7 +54,7 @@ end:	do
 	:: due ->
 		due = false;
 		quiet = false;
-		/* The look: messages, and records that have left since. */
+		/* The check: messages, and records that have left since. */
 		d_step {
 			handled = handled + inbox;
 			inbox = 0;
@@ -88,7 +89,7 @@ end:	do
 	od
 }
 
-/* Sends, and looks at the queue, as often as it likes. */
+/* Sends, and polls the queue, any number of times. */
 active proctype program()
 {
 	byte sent = 0;
@@ -96,7 +97,7 @@ active proctype program()
 end:	do
 	:: sent < RECORDS ->
 		sent++;
-		/* Under tx: the record leaves at once, or does not. */
+		/* Under tx: the record leaves at once, or stays for the moment. */
 		atomic {
 			if
 			:: true -> skip

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ring of a stream (sock/stream): a writer puts records into memory at its peer, a reader takes them in order and tells
- * how far it has read (credit).  Positions count for ever; a record's place is its position within the ring, and its header
- * names the position, so that what lies there from an earlier lap is no record.
+ * The ring of a stream (sock/stream): a writer puts records into memory at its peer, a reader takes
+ * them in order and returns the count that it has read (credit).  Positions are never reset; a
+ * record's place is its position modulo the ring, and its header contains the position, so that
+ * bytes left there from an earlier lap are not taken for a record.
  *
- * A writer that has passed the first places, and sees by the credit that all was read, may write a record that leaves out the
- * rest of the ring: both ends go on at the ring's beginning.  The places that are left out count as used until the reader
- * has told that it went on.  The reader tells at any time, and at last when it has read all.
+ * A writer that has passed the first places, and sees by the credit that all was read, may write a
+ * record that skips the rest of the ring: both ends continue at the ring's beginning.  The skipped
+ * places count as used until the reader's credit covers them.  The reader returns credit at any
+ * time, at the latest when it has read all.
  *
- * Proved: the reader gets each value once and in order, no record that was not read is written over, and nobody waits for
- * ever (no invalid end state).  Behind a record that leaves places out there is room for more at once.  Variants that must
- * be refuted:
+ * Proved: the reader gets each value once and in order, no record that was not read is written over, and
+ * nobody waits for ever (no invalid end state).  After a record that skips places there is room for more at
+ * once.  Variants that must be refuted:
  *   STEP	the reader goes on at the next place
- *   REFUSE	the writer leaves out the rest before it has passed the first places, which a reader refuses
- *   UNREAD	the writer leaves out the rest although something was not read: there is no room behind that
- *   NO_ROOM	the places that are left out do not count as used
+ *   REFUSE	the writer skips the rest before it has passed the first places, which a reader refuses
+ *   UNREAD	the writer skips the rest although something was not read: then there is no room after that
+ *   NO_ROOM	the skipped places do not count as used
  *   NO_LAP	a header does not name its lap
  */
 #define PLACES 4
@@ -31,7 +33,7 @@
 #define NAME(p) ((p) + 1)
 #endif
 
-byte name[PLACES], value[PLACES];	/* what lies at each place */
+byte name[PLACES], value[PLACES];	/* the record at each place */
 bool unread[PLACES];
 byte credit = 0;
 byte got = 0;
@@ -59,7 +61,7 @@ active proctype writer()
 		next++;
 		anew = false
 	}
-	/* All else waits until it is read. */
+	/* Everything else waits until the record is read. */
 	:: atomic {
 		next < VALUES && !anew && position < (LAPS - 2) * PLACES && AT(position) != 0 &&
 #ifndef REFUSE

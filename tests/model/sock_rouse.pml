@@ -4,31 +4,33 @@
  * promotes a connection of the set or adds one that is promoted (sock/hook/vs_rouse.c, quiet() and sleep_quietly() in
  * vs_epoll.c).  Two threads wait in the set.  With OUTER the second one waits in a set that contains this one.
  *
- * A thread that is about to call the kernel is counted, under the lock by which the set is changed.  Whoever changes the
- * set has the kernel's set hold a descriptor that is always readable, if some thread is counted, and wakes the registered
- * sleepers.  The last thread that is back takes the descriptor out.  The kernel wakes one sleeper of a set at a time; one
- * that finds an entry which stays ready wakes the next.
+ * A thread that is about to call the kernel is counted, under the lock that protects changes of the
+ * set.  A thread that changes the set adds a descriptor that is always readable to the kernel's
+ * set, if some thread is counted, and wakes the registered sleepers.  The last thread that returns
+ * from the kernel removes the descriptor.  The kernel wakes one sleeper of a set at a time; a
+ * sleeper that finds an entry which stays ready wakes the next.
  *
- * A thread may leave the kernel's call by itself, by its time limit, and with an event it may leave for good, so that the
- * next event is the other thread's.  A promotion may be refused, after which the set is as before.
+ * A thread may leave the kernel's call by itself, by its time limit, and with an event it may leave
+ * for good, so that only the other thread can take the next event.  A promotion may be refused,
+ * after which the set is as before.
  *
  * Proved: no thread sleeps while a connection of the set has an event on a VI (no invalid end state).  Variants that must
  * be refuted:
- *   UNLOCKED	quiet() looks at the set, and counts the thread when it has the lock again
- *   LAST_FIRST	the first thread that is back takes the descriptor out, not the last one
- *   TWICE	a thread that is back remains noted as inside, and is counted as back once more
- *   KEEP_FLAG	the descriptor is out, and `roused` says that the set holds it
+ *   UNLOCKED	quiet() checks the set, drops the lock, and counts the thread when it has the lock again
+ *   LAST_FIRST	the first thread that returns removes the descriptor, not the last one
+ *   TWICE	a thread that has returned remains noted as inside, and is counted as returned once more
+ *   KEEP_FLAG	the descriptor is removed, but `roused` says that the set holds it
  *   EDGE	the entry of the descriptor is edge-triggered, so that one sleeper is woken
- *   MARK_LATE	the threads are woken, and the connection is marked to be looked at when they may be back already
- *   ONE_KIND	a change wakes who is counted, and not who is registered
- *   ARM_FIRST	a thread registers when it has armed and looked
+ *   MARK_LATE	the threads are woken before the connection is marked to be checked, and may have returned by then
+ *   ONE_KIND	a change wakes the threads that are counted, and not those that are registered
+ *   ARM_FIRST	a thread registers after it has armed and checked
  *   ADD_SILENT	epoll_ctl() marks a promoted connection that is added, and wakes nobody
- *   PROMOTE_LATE	the sets of a connection are told, and then it is promoted
- *   OUTER,NO_OUTSIDE	a change wakes the threads of the set itself alone
+ *   PROMOTE_LATE	the sets of a connection are told before it is promoted
+ *   OUTER,NO_OUTSIDE	a change wakes only the threads of the set itself
  */
 #define THREADS 2
 
-/* Of the connections of the set; the second one is added while the other thread promotes it. */
+/* The two connections of the set; the second one is added while the other thread promotes it. */
 bool added[2], promoted[2], hot[2], armed[2], rung[2], event[2];
 
 bool lock;
@@ -36,7 +38,7 @@ byte quiet;
 bool roused;
 bool inside[THREADS];
 
-/* The kernel's set: the descriptor that is always readable, that of the completion queue, who sleeps. */
+/* The kernel's set: the descriptor that is always readable, that of the completion queue, the sleepers. */
 bool held, held_ready, queue_fd;
 bool asleep[THREADS], woken[THREADS];
 
@@ -44,7 +46,7 @@ bool registered[THREADS], kicked[THREADS];
 bool outside;
 
 byte alive = THREADS, makers = 2;
-byte limits = 1; /* ends of calls by time */
+byte limits = 1; /* calls that may still end by their time limit */
 
 #define HAS(i) (added[i] && promoted[i] && event[i])
 #define READY (held_ready || queue_fd)
@@ -203,7 +205,7 @@ inline take_entries(any)
 	}
 }
 
-/* Looks at a marked connection, under the lock; one event is enough. */
+/* Checks a marked connection, under the lock; one event is enough. */
 inline look(i)
 {
 	d_step {
@@ -219,7 +221,7 @@ inline look(i)
 	}
 }
 
-/* Arms it before a sleep, under the lock; then it is left until it is rung for. */
+/* Arms a connection before a sleep, under the lock; then it is not checked until its peer rings. */
 inline arm(i)
 {
 	if
@@ -318,7 +320,7 @@ gone:
 	alive--
 }
 
-/* The other end writes by the VI, and rings if it was asked to. */
+/* The other end writes through the VI, and rings if it was asked to. */
 inline arrives(i)
 {
 	event[i] = true;

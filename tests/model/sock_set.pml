@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An epoll set that arms only the streams at which it has looked (sock/hook/vs_epoll.c).  One stream of many: it is
- * armed and rests, until its set's thread learns that it has to look again.  The arm itself is that of sock_wake.pml:
- * either the thread's look behind it finds the event, or the other end rings.
+ * An epoll set that arms only the streams that it has checked (sock/hook/vs_epoll.c).  The model
+ * has one stream of many: it is armed and rests, until the thread of its set learns that it has to
+ * check again.  The arm itself is that of sock_wake.pml: either the thread's check after it finds
+ * the event, or the other end rings.
  *
- * News of a resting stream comes in three ways.  An entry of the completion queue says that the other end has rung;
- * whoever takes it, the set's thread or another one, puts the stream into the list of the wait object.  A thread that
- * finds no room to send puts it there, too, since the set may have armed it for bytes alone.  And a change of its path, or
- * an error, is counted for the whole process; the set compares the count, and then looks at all its streams.  The
- * thread registers before it looks at list and count; who lists or counts writes to the descriptors of registered
- * threads afterwards.
+ * News of a resting stream comes in three ways.  An entry of the completion queue says that the other end has
+ * rung; the thread that takes it, the set's or another one, puts the stream into the list of the wait object.
+ * A thread that finds no room to send puts it there, too, since the set may have armed it for bytes alone.
+ * And a change of its path, or an error, is counted for the process; the set compares the count, and if it
+ * has changed checks all its streams.  The thread registers before it checks list and count; a thread that
+ * lists or counts writes to the descriptors of registered threads afterwards.
  *
  * Proved: the thread does not sleep while the stream has an event (no invalid end state).  Variants that must be
  * refuted:
  *   NO_LIST	another thread takes the entry and wakes the sleeper, but does not list the stream
- *   NO_CHECK	the thread does not look at the list when it has armed the queue
- *   NO_COUNT	a change wakes, but is not counted
- *   COUNT_FIRST	it is counted before it has happened
- *   COUNT_LATE	it is counted when the sleeper has been woken
- *   EARLY	the thread compares the count, and looks at the list, before it registers
+ *   NO_CHECK	the thread does not check the list after it has armed the queue
+ *   NO_COUNT	a change wakes the sleeper, but is not counted
+ *   COUNT_FIRST	a change is counted before it has happened
+ *   COUNT_LATE	a change is counted after the sleeper has been woken
+ *   EARLY	the thread compares the count, and checks the list, before it registers
  *   UNLOCKED	a thread of poll() takes the list and tells the set later, without the set's lock
  *   FULL_SILENT	a send that finds no room is not listed
  */
@@ -27,12 +28,12 @@
 
 bool event[2];	/* bytes are there; room has come back */
 bool no_room;	/* a send found none */
-bool odd;	/* an event of which nobody rings: a change of path, an error */
+bool odd;	/* an event for which nobody rings: a change of path, an error */
 bool armed[2];
 bool entry[2];	/* in the completion queue: the other end has rung */
 bool queue_armed, queue_fd;
 bool told;	/* the wait object's list */
-bool hot;	/* the set looks at it */
+bool hot;	/* the set checks it */
 byte changes, seen;
 bool registered, kicked;
 bool set_lock;
@@ -50,7 +51,7 @@ inline kick()
 	}
 }
 
-/* Behind an event: the other end rings if it was asked to. */
+/* After an event the other end rings if it was asked to. */
 inline ring(kind)
 {
 	d_step {
@@ -87,7 +88,7 @@ inline take_told()
 	fi
 }
 
-/* Under the set's lock, which is not let go between. */
+/* Under the set's lock, which is held throughout. */
 inline gather()
 {
 	atomic {
@@ -191,7 +192,7 @@ proctype peer(byte kind)
 	makers--
 }
 
-/* It blocks in recv() on this stream, or moves packets: takes an entry. */
+/* A thread that blocks in recv() on this stream, or moves packets: takes an entry. */
 proctype other_thread()
 {
 	bool took;
@@ -210,7 +211,7 @@ proctype other_thread()
 	fi
 }
 
-/* It asks poll() about the same stream. */
+/* A thread that calls poll() for the same stream. */
 proctype poll_thread()
 {
 	bool mine;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two threads that sleep with one wait object (sock/stream): one wants data, the other room.  Entries of the completion
- * queue make its descriptor readable once armed; who arms it clears it and takes the entries, so the other thread could
- * sleep on.  Therefore each sleeper registers, with a descriptor of its own, and who takes entries writes to those of all
- * others.  poll() looks at the descriptors when it begins and whenever one changes.
+ * Two threads that sleep with one wait object (sock/stream): one wants data, the other room.
+ * Entries of the completion queue make its descriptor readable once it is armed; a thread that arms
+ * it clears it and takes the entries, so the other thread could sleep on.  Therefore each sleeper
+ * registers, with a descriptor of its own, and a thread that takes entries writes to the
+ * descriptors of all others.  poll() checks the descriptors when it begins and whenever one
+ * changes.
  *
  * Proved: each thread sees what it waits for (no invalid end state).  Variants that must be refuted:
- *   NO_KICK	who takes entries wakes no other
- *   LATE_BEGIN	a sleeper registers when it has looked and armed
- *   CLEAR_LATE	a sleeper clears its own descriptor behind its looks
- *   NO_CHECK	a sleeper does not look again when arming took entries
+ *   NO_KICK	a thread that takes entries wakes no other
+ *   LATE_BEGIN	a sleeper registers after it has checked and armed
+ *   CLEAR_LATE	a sleeper clears its own descriptor after its checks
+ *   NO_CHECK	a sleeper does not check again when arming took entries
  */
 bool there[2];		/* data, room */
 byte entries = 0;	/* wakes in the completion queue */
@@ -30,7 +32,7 @@ inline take()
 	}
 }
 
-/* VipxCQArm(): clears the descriptor, which is readable at once where entries are. */
+/* VipxCQArm(): clears the descriptor, which is readable at once if there are entries. */
 inline arm()
 {
 	d_step { readable = entries > 0; armed = entries == 0 }
@@ -76,7 +78,7 @@ active [2] proctype thread()
 	od
 }
 
-/* The library: an entry for each of two wakes, behind what they tell of. */
+/* The library: makes data, then room available, and after each an entry that wakes. */
 active proctype peer()
 {
 	byte i;

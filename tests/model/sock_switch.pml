@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One direction of a TCP connection that moves to a VI and back (sock/stream): the sender's side, the reader's, and
- * the VI, which may be lost at any moment, noticed by each side at its own time.
+ * One direction of a TCP connection that moves to a VI and back (sock/stream): the sender's side,
+ * the reader's, and the VI, which may be lost at any moment; each side notices that at a moment of
+ * its own.
  *
- * The sender asks with the count of bytes that it has sent on TCP and half a token.  When the reader agrees,
- * both halves follow on TCP.  The reader takes TCP's bytes up to that count, compares, and tells the second half
- * over the VI.  Now each knows that the VI and the TCP connection have the same other end, and the sender writes into the
- * ring.  A record in the ring says that it goes on with TCP, where its bytes follow behind a mark, the count of its
- * records.
+ * The sender's request has the count of bytes that it has sent on TCP and half a token.  When the reader
+ * agrees, both halves follow on TCP.  The reader takes TCP's bytes up to that count, compares the token, and
+ * returns its second half over the VI.  Now each knows that the VI and the TCP connection have the same other
+ * end, and the sender writes into the ring.  By a record in the ring it announces that it goes on with TCP,
+ * where its bytes follow after a mark, the count of its records.
  *
- * When the VI is lost the sender writes the mark, too, and goes on with TCP.  The reader reads the ring to its end,
- * then the mark, and resets the connection when records are missing.  With -DANEW the sender may leave out the rest of the
- * ring by a record that says so (sock_ring.pml): then the mark tells places in the ring, and no number of records.
+ * When the VI is lost the sender writes the mark, too, and goes on with TCP.  The reader reads the ring to
+ * its end, then the mark, and resets the connection when records are missing.  With -DANEW the sender may
+ * skip the rest of the ring by a record that says so (sock_ring.pml): then the mark counts places in the ring
+ * and not records.
  *
- * Proved: the reader gets the bytes in order, each once, and all of them unless the connection was reset, for which
- * records must have been lost; no token or mark is taken for bytes; no side waits for ever.  With -DTHIEF the VI's other
- * end is a process that has nothing to do with the TCP connection and answers anything: the sender writes nothing
- * into its ring.  With -DFORGER such a process asks a reader whose TCP peer knows nothing of VIs: the reader takes
- * nothing from the ring, and loses nothing.  Variants that must be refuted:
- *   TOKEN_EARLY	the token follows the question at once
+ * Proved: the reader gets the bytes in order, each once, and all of them unless the connection was reset,
+ * which happens only if records were lost; no token or mark is taken for bytes; no side waits for ever.  With
+ * -DTHIEF the VI's other end is a process that has nothing to do with the TCP connection and answers
+ * anything: the sender writes nothing into its ring.  With -DFORGER such a process sends the request to a
+ * reader whose TCP peer knows nothing of VIs: the reader takes nothing from the ring, and loses nothing.
+ * Variants that must be refuted:
+ *   TOKEN_EARLY	the token follows the request at once
  *   NO_COUNT		the reader expects the token wherever it is
- *   NO_PROOF		the sender writes into the ring when it has sent the token
+ *   NO_PROOF		the sender writes into the ring as soon as it has sent the token
  *   NO_COMPARE		the reader takes any 16 bytes for the token
  *   KEEP_TOKEN		a reader that has lost the VI does not expect the token
  *   RING_EARLY		the reader reads the ring before it has read the token
  *   JUST_SEND		with STEADY, which loses no VI: the sender goes back to TCP without a record
  *   NO_MARK		no mark precedes the bytes on TCP
  *   ANY_MARK		the reader does not compare the mark
- *   TCP_FIRST		a reader that has lost the VI leaves what is in the ring
+ *   TCP_FIRST		a reader that has lost the VI ignores the records in the ring
  *   NO_END		a reader that has lost the VI waits for more in the ring
- *   COUNT_ALL		with ANEW: the reader counts a record that leaves out the ring's rest as one like others
+ *   COUNT_ALL		with ANEW: the reader counts a record that skips the rest of the ring as one place
  */
 #define BYTES 4
-#define TOKEN 100	/* both halves of it */
+#define TOKEN 100	/* both halves */
 #define RESET 101
 #define DEMOTE 102
 #define ANEW_AT 103	/* the next record lies at the ring's beginning */
@@ -54,7 +57,7 @@ mtype sends = TCP, reads = TCP;
 byte next = 0, tcp_sent = 0;		/* bytes of the program */
 byte written = 0;			/* records */
 byte got = 0, tcp_read = 0, until = 0, taken = 0;
-bool sender_lost = false, reader_lost = false;	/* each has noticed */
+bool sender_lost = false, reader_lost = false;	/* each side has noticed */
 bool was_reset = false, dropped = false, sender_done = false;
 
 /* ---- the sender ---------------------------------------------------------------------------------------------- */
@@ -114,7 +117,7 @@ proctype sender()
 			sends = PROVING
 #endif
 		:: back?NO(n) -> sends = TCP
-		:: back?PROOF(n) -> sends = TCP; sender_lost = true	/* not what the protocol says */
+		:: back?PROOF(n) -> sends = TCP; sender_lost = true	/* against the protocol */
 		fi
 	}
 	:: atomic {
@@ -214,7 +217,7 @@ end:	do
 			fi
 		fi
 	}
-	/* Up to the count, then the token. */
+	/* Reads up to the count, then the token. */
 #ifdef NO_COUNT
 	:: atomic {
 		reads == DRAIN && nempty(tcp) ->
@@ -246,7 +249,7 @@ end:	do
 			fi;
 			reads = RING
 #ifndef NO_COMPARE
-		/* The other end went on with TCP, or is not that of the VI. */
+		/* The other end went on with TCP, or is not the VI's other end. */
 		:: tcp_read == until && n < BYTES -> reads = TCP; deliver(n); tcp_read++; reader_lost = true
 #endif
 		:: tcp_read < until && n != RESET -> deliver(n); tcp_read++
@@ -295,7 +298,7 @@ proctype vi()
 end:	do
 	:: atomic { up && nempty(flying) -> flying?n; ring!n }
 #ifndef STEADY
-	/* Lost: the first of the records under way arrive. */
+	/* The VI is lost: the first of the records under way may still arrive. */
 	:: atomic {
 		up ->
 		up = false;
@@ -337,7 +340,7 @@ proctype forger()
 	select (t : 0 .. 5);
 	forth!SWITCH(t);
 	flying!77;
-	/* The TCP connection's own end knows of nothing. */
+	/* The real end of the TCP connection knows nothing of the VI. */
 	do
 	:: atomic { next < BYTES -> send_tcp() }
 	:: next == BYTES -> break

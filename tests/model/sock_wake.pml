@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sleep and wake of a stream (sock/stream): a writer that fills a ring in its peer's memory and a reader that empties
- * it, each of which may sleep.  A sleeper of either end writes a number into the arm word of the other end's memory,
- * reads it back, looks once more, and sleeps until a wake comes.  The other end looks at its own copy of the word
- * after each record, or each credit, and rings once for each number.
+ * Sleep and wake of a stream (sock/stream): a writer that fills a ring in its peer's memory and a reader that
+ * empties it, each of which may sleep.  An end that is going to sleep writes a number into the arm word in
+ * the other end's memory, reads it back, checks once more, and sleeps until a wake comes.  The other end
+ * checks the word in its memory after each record, or each credit, and rings once for each number.
  *
- * What goes from one host to the other arrives in the order in which it left.  A thread's store leaves its processor
- * when the thread passes a fence, or at any time before.  The answer to a read is sent by another thread, the
- * library's, which does not empty that thread's store buffer.  With -DSLOTS a record may also wait in the send queue
- * behind a lack of slots; an answer can overtake it there, so the arm word is looked at again when the record has left.
+ * Everything sent from one host to the other arrives in the order in which it left.  A thread's store leaves
+ * its processor when the thread passes a fence, or at any time before.  The answer to a read is sent by
+ * another thread, the library's, which does not empty that thread's store buffer.  With -DSLOTS a record may
+ * also wait in the send queue for want of slots; an answer can overtake it there, so the arm word is checked
+ * again when the record has left.
  *
- * With -DBUSY an end may find what it waits for just after it has armed, and goes on; its arm stays, and the
- * wake for it arrives at some later time.
+ * With -DBUSY an end may find a record or credit just after it has armed, and goes on; its arm
+ * stays, and the wake for it arrives at some later time.
  *
- * With -DSOON a sleeper does not wait for the answer of its read: it looks, and sleeps until a wake or the answer comes.
- * Its looks also take what has come, which then wakes it no more, so it looks again if they took something.  With
- * -DFEW an end may find no descriptors to arm with; it sends nothing, and looks again when a send has completed.
+ * With -DSOON a sleeper does not wait for the answer of its read: it checks, and sleeps until a
+ * wake or the answer comes.  Its checks also take wakes and answers that have come, which then
+ * cannot wake it any more, so it checks again if it took one.  With -DFEW an end may find no
+ * descriptors to arm with; it sends nothing, and checks again when a send has completed.
  *
  * Proved: the reader gets every record and neither end sleeps for ever (no invalid end state); no more wakes than one
  * for each kind lie at an end (a wake takes a posted receive).  Variants that must be refuted:
- *   NO_FENCE	the writer looks at its arm word while its record is still in the store buffer
+ *   NO_FENCE	the writer checks its arm word while its record is still in the store buffer
  *   NO_READ	the sleeper does not read its arm word back
- *   NO_CHECK	the sleeper does not look again after that
- *   CHECK_FIRST	the writer looks at the arm word before it writes the record
- *   NO_SETTLE	with SLOTS: the arm word is not looked at again when the record has left
- *   ARM_AGAIN	a sleeper arms anew while an arm is not rung for: more wakes than receives
- *   KEEP_ARM	the wake does not end the arm: the next sleep arms no more
+ *   NO_CHECK	the sleeper does not check again after that
+ *   CHECK_FIRST	the writer checks the arm word before it writes the record
+ *   NO_SETTLE	with SLOTS: the arm word is not checked again when the record has left
+ *   ARM_AGAIN	a sleeper arms again while an arm is not rung for: more wakes than receives
+ *   KEEP_ARM	the wake does not end the arm: the next sleep does not arm
  *   ALWAYS_RING	the writer does not note for which number it has rung
- *   TAKE_WAKE	with SOON: the look took a wake, and the sleeper does not look again
- *   TAKE_ANSWER	with SOON: the look took the answer, and the sleeper does not look again
+ *   TAKE_WAKE	with SOON: the check took a wake, and the sleeper does not check again
+ *   TAKE_ANSWER	with SOON: the check took the answer, and the sleeper does not check again
  *   ARM_HALF	with FEW: the number is sent although no descriptor is left for the read, and used a second time
  */
 #ifndef RECORDS
@@ -41,18 +43,18 @@
 
 mtype = { STORE, ARM, READ, ANSWER, WAKE }
 
-/* What is on its way to end i, and what is at end i. */
+/* Messages on their way to end i; then the state of end i. */
 chan net[2] = [8] of { mtype, byte };
 byte stored[2];		/* the count that the other end stored: records at R, credit at W */
-byte arm_word[2];	/* what the other end asked for */
+byte arm_word[2];	/* the number by which the other end asked to be rung for */
 bool answered[2];
-byte answers[2];	/* with SOON: that were not taken; one may be of an earlier arm, whose wake came first */
+byte answers[2];	/* with SOON: answers not taken yet; one may be for an earlier arm, whose wake came first */
 byte wakes[2], outstanding_wakes[2];
 byte rung[2];		/* the number for which end i has rung */
 
 byte buffered[2];	/* the count that is in the store buffer of end i's thread */
-byte queued[2];		/* with SLOTS: in its send queue */
-byte sent[2];		/* that has left */
+byte queued[2];		/* with SLOTS: records or credit in its send queue */
+byte sent[2];		/* the count that has left */
 bool unsettled[2];
 
 byte count[2];		/* records written by W, read by R */
@@ -70,7 +72,7 @@ inline leave(i)
 	fi
 }
 
-/* The end looks at its copy of the arm word. */
+/* End i checks its arm word, and rings if it has to. */
 inline ring(i)
 {
 	d_step {
@@ -121,7 +123,7 @@ inline take_wake(i)
 #endif
 }
 
-/* It has looked, and goes to sleep. */
+/* The end has checked, and goes to sleep. */
 inline doze(i)
 {
 	d_step {
@@ -237,7 +239,7 @@ proctype side(byte me)
 	:: count[me] < RECORDS && THERE(me) -> publish(me)
 	:: count[me] < RECORDS && !THERE(me) -> sleep(me)
 #ifdef BUSY
-	/* It polls on. */
+	/* The end goes on polling. */
 	:: count[me] < RECORDS && !THERE(me) -> THERE(me)
 #endif
 	od

@@ -13,8 +13,8 @@
  * state).  Variants that must be found to lose a wake-up:
  *   NO_BARRIER		no membarrier, and no fence of the sender
  *   NO_DISARM		an armed channel stays armed when the application consumes from it
- *   NO_SCAN_DISARM	it stays armed when the engine found slots but did not get the lock
- *   NO_STALE		it stays armed when another thread consumed just as it was armed
+ *   NO_SCAN_DISARM	an armed channel stays armed when the engine found slots but did not get the lock
+ *   NO_STALE		a channel stays armed when another thread consumed just as it was armed
  *   NO_SLOT_IN_REQUEST	the sender may answer the notify request by ringing for a slot from before the arming
  *   NO_TICKET		the engine sleeps without a ticket
  */
@@ -88,7 +88,7 @@ active proctype sender()
 	od
 }
 
-/* The store buffer empties by itself, eventually. */
+/* The store buffer eventually empties by itself. */
 active proctype drain()
 {
 endd:	do
@@ -115,7 +115,7 @@ inline progress()
 	fi
 }
 
-/* Polls some times, then never again. */
+/* Polls a number of times, then never again. */
 active proctype application()
 {
 	bool mine, moved;
@@ -173,7 +173,7 @@ active proctype engine()
 #ifdef NO_TICKET
 		ticket = interrupts;
 #endif
-		/* port_irq_wait(), ended too by a kick of a thread that disarms (engine_deep) */
+		/* port_irq_wait(), a kick of a thread that disarms (engine_deep) ends it, too */
 		(interrupts != ticket || !armed || consumed == MESSAGES);
 again:		skip
 	od

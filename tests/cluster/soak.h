@@ -6,10 +6,11 @@
  * service, sizes and ways to wait are drawn again.  What must hold:
  *
  *  - on a reliable connection messages arrive once, complete and in order, up to where it breaks;
- *  at reliable reception every message whose send succeeded has arrived; - on an unreliable one the
- *  receiver sees numbers that grow, and counts what it drops; - when a connection breaks both ends
- *  are told, and it does so only if something happened to it; - no flow stands still; - in the end
- *  nothing is left.
+ *    at reliable reception every message whose send succeeded has arrived;
+ *  - on an unreliable one the receiver sees numbers that grow, and counts what it drops;
+ *  - when a connection breaks both ends are told, and it does so only if something happened to it;
+ *  - no flow stands still;
+ *  - in the end nothing is left.
  *
  * CLUSTER_SOAK_LOUD=1 shows what happens during the run, and what agents know when a flow has not
  * moved for a second; =2 also shows what all threads do then.

@@ -566,7 +566,7 @@ class Rounds(unittest.TestCase):
             self.assertEqual((status, document['rows']), (1, []))
 
     def run_plan(self, plan, most, probes=None):
-        """Runs a plan; returns the keys of each round's values.  Each probe finds the next R of `probes`, else 50."""
+        """Runs a plan; returns the keys of each round's values.  Probes find each R of `probes` in turn, else 50."""
         self.made.plan = plan
         taken = {'side_effect': map(probe, probes)} if probes else {'return_value': probe(50)}
         with mock.patch.object(tools, 'probe', **taken), \

@@ -4,8 +4,7 @@
 
   machines_test.py [CLASS[.METHOD]...]
   machines_test.py relay COMMAND         a remote shell that stays between, as a process that copies
-  machines_test.py says BYTES            in place of oshrun --serve: sends the bytes, hexadecimal
-  digits, and reads to the end
+  machines_test.py says BYTES            in place of oshrun --serve: sends the bytes, in hexadecimal, and reads to the end
 
 OSHRUN and BOOT_PE name the programs.
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Guests that panic, hang or have a warning in their kernel's log are reported as failed: with real ones."""
+"""Real guests that panic, hang or have a warning in their kernel's log are reported as failed."""
 import contextlib
 import io
 import sys
@@ -11,7 +11,7 @@ from vm_kernel import Missing, get_kernel
 from vm_link import Link
 from vm_run import Report, Run, Suite
 
-# Name, script, time limit, what the report has to say.
+# Name, script, time limit, text that the report must contain.
 CASES = (
     ("panic", "ok one\necho c >/proc/sysrq-trigger\n", 60, ("the kernel says: ", "the guest ended, after it said")),
     ("warning", "ok one\necho '<4>WARNING: CPU: 0 PID: 1 at x.c:1' >/dev/kmsg\n", 60, ("the kernel says: ",)),

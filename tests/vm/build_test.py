@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The modules of kmod/ compile without a warning of the compiler (W=1) or of sparse, and `make clean` takes them away."""
+"""The modules of kmod/ compile without a warning of the compiler (W=1) or of sparse, and `make clean` removes them."""
 import shutil
 import sys
 import tempfile

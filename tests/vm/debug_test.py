@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The checkers of the debug kernel report what they are there for: a guest makes each error of flaw/flaw.c."""
+"""The checkers of the debug kernel report each error of flaw/flaw.c, which a guest makes."""
 import contextlib
 import io
 import sys
@@ -13,8 +13,9 @@ from vm_kernel import Missing
 from vm_link import Link
 from vm_run import Report, Run, Suite
 
-# Kind, what the log has to say.  The checker of locks stops at its first report, and at one of wrong accesses, which the
-# last kind is, too; that checker tells its first one only.
+# Kind, text that the log must contain.  The checker of locks stops after its first report and after
+# a report of a wrong access, to which the last kind leads, too; the checker of accesses reports the
+# first one only.
 KINDS = (
     ("dma", "DMA-API: "),
     ("sleep", "BUG: sleeping function called from invalid context"),

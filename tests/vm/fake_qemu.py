@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stands in for QEMU in tests of the runner: speaks on the channel and writes the kernel's log as told.
+"""Takes the place of QEMU in tests of the runner: writes to the channel and to the kernel's log as it is told.
 
-The initramfs of the run is the list of what to do: a JSON file with, for each guest, pairs of a verb and its text.
+The initramfs of the run is a list of actions: a JSON file with, for each guest, pairs of a verb and its text.
 """
 import json
 import re

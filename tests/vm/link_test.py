@@ -15,7 +15,7 @@ DEADLINE = 30
 
 
 class Client:
-    """One ivshmem device: what it was told."""
+    """One ivshmem device, as far as the server tells it."""
 
     def __init__(self, link, port):
         self.sock = link.connect(port)
@@ -37,7 +37,7 @@ class Client:
         return struct.unpack("<q", data)[0], rights[0] if rights else None
 
     def learn(self, count):
-        """Takes in the interrupts of as many ports."""
+        """Receives the interrupts of `count` ports."""
         for _ in range(count * self.link.vectors):
             port, event = self.receive()
             self.vectors.setdefault(port, []).append(event)
@@ -49,7 +49,7 @@ class Client:
         struct.pack_into("<I", self.memory, offset, value)
 
     def wait_link(self):
-        """Until the vector of the link was raised."""
+        """Waits until the vector of the link was raised."""
         event = self.vectors[self.id][-1]
         assert select.select([event], [], [], DEADLINE)[0], "the vector of the link was not raised"
         os.eventfd_read(event)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The Ethernet of guests: frames reach all others, whatever guest has ended."""
+"""The Ethernet of guests: frames reach all others, also when a guest has ended."""
 import select
 import socket
 import unittest
@@ -16,7 +16,7 @@ class NetworkTest(unittest.TestCase):
         self.addCleanup(self.network.close)
 
     def end(self, name):
-        """What QEMU inherits for this guest."""
+        """The socket that QEMU inherits for this guest."""
         words, (sock,) = self.network.device(name)
         self.assertIn(f"local.str={sock.fileno()}", words[1])
         self.addCleanup(sock.close)
@@ -54,7 +54,7 @@ class NetworkTest(unittest.TestCase):
         self.assertEqual((self.heard(a), self.heard(c)), (b"three", b"three"))
 
     def test_guest_that_does_not_listen(self):
-        """Its frames are lost, and the others' are not."""
+        """Frames for it are lost, those for the others are not."""
         a, b, c = map(self.end, "ABC")
         for sock in (b, c):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

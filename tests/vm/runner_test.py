@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The runner reports what went wrong in a guest: with a program in the place of QEMU."""
+"""The runner reports what went wrong in a guest: with a program in place of QEMU."""
 import contextlib
 import io
 import json
@@ -30,20 +30,20 @@ class FakeKernel(vm_kernel.Kernel):
 
 
 class FakeRun(vm_run.Run):
-    """A run whose guests do what a script says."""
+    """A run whose guests follow a script."""
 
     def write_image(self):
         os.write(self.initrd, json.dumps(self.suite.script_of).encode())
 
     def seconds_left(self, start):
-        """The time is up when only a guest that hangs is left, and has said all that it has to say."""
+        """The time is over when only a guest that hangs is left, and all its output was read."""
         left = [guest for guest in self.running() if not guest.killed]
         hangs = [guest for guest in left if guest.last == "# hangs"]
         return 0 if left and hangs == left else super().seconds_left(start)
 
 
 def run(guests, timeout=60, late=()):
-    """(report, what was printed) of a run."""
+    """Makes a run; returns (report, what was printed)."""
     suite = vm_run.Suite("fake", {name: [("l", index)] for index, name in enumerate(guests)}, "none", (),
                          timeout=timeout, late=late)
     suite.script_of = guests
@@ -161,7 +161,7 @@ class FiguresTest(unittest.TestCase):
 
 
 class Sources:
-    """Of apt what is asked of it."""
+    """Takes the place of apt, as far as the runner asks it."""
 
     images = {"linux-image-6.1.0-9-amd64": "6.1.9-1", "linux-image-6.1.0-10-amd64": "6.1.10-1",
               "linux-image-6.1.0-11-amd64": "6.1.11-1"}
@@ -264,7 +264,7 @@ class DebugKernelTest(unittest.TestCase):
 
 class NewerQemuTest(unittest.TestCase):
     def test_one_without_the_device_is_not_taken(self):
-        """QEMU lists no options of a device that it has not, and succeeds."""
+        """For a device that it does not have QEMU lists no options, and succeeds."""
         with tempfile.TemporaryDirectory() as folder:
             for name, text, has in (("old", "", False), ("new", "  socket=<SocketAddress>", True)):
                 path = Path(folder) / name

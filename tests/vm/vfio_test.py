@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The NTB endpoints over vfio-user do what ntb_hw_epf and QEMU expect: without either."""
+"""The NTB endpoints over vfio-user behave as ntb_hw_epf and QEMU expect; the tests need neither."""
 import array
 import errno
 import fcntl
@@ -19,12 +19,12 @@ import vm_vfio_ntb as ntb
 
 RAM_ADDRESS, RAM_BYTES = 0x100000, 1 << 20
 WINDOW = 1 << 16
-MULTI = struct.Struct("<QII8s")  # a write of several: offset, region, bytes, content
+MULTI = struct.Struct("<QII8s")  # one write in a message of several: offset, region, bytes, content
 LINK_VECTOR, VECTOR = 0, 5
 
 
 class Client:
-    """A machine with the device: speaks as QEMU does."""
+    """A machine with the device, which sends the messages that QEMU sends."""
 
     def __init__(self, link, port, ready=True):
         words, inherited = link.device(port, 0x10)
@@ -237,14 +237,14 @@ class VfioTest(unittest.TestCase):
         a, b = self.sides
         b.translate(0, RAM_ADDRESS, 0x2800)
         b.ram[0x100c:0x1010] = b"kept"
-        writes = [(0xff8, b"before  "), (0x1000, b"after   "), (0x1008, b"four"), (0x1010, b"again   "), (0x1010, b"and anew"),
+        writes = [(0xff8, b"before  "), (0x1000, b"after   "), (0x1008, b"four"), (0x1010, b"again   "), (0x1010, b"and more"),
                   (0x1018, b"the next"), (0x27f8, b"the last"), (0x2800, b"too far "), (0x14, b"odd here")]
         many = [(ntb.BAR_WINDOW, *one) for one in writes]
         many.insert(6, (ntb.BAR_WINDOW + 1, 0x1020, b"nowhere "))
         many.insert(3, (ntb.BAR_REGISTERS, ntb.SPAD_BASE + 4 * ntb.SPADS, b"spad"))
         body = b"".join(MULTI.pack(offset, region, len(data), data) for region, offset, data in many)
         a.call(vfio.WRITE_MULTI, struct.pack("<Q", len(many)) + body)
-        self.assertEqual(b.ram[0xff8:0x1028], b"before  after   fourkeptand anewthe next" + bytes(8))
+        self.assertEqual(b.ram[0xff8:0x1028], b"before  after   fourkeptand morethe next" + bytes(8))
         self.assertEqual(b.ram[0x27f8:0x2808], b"the last" + bytes(8))
         self.assertEqual(b.ram[0x14:0x1c], b"odd here")
         self.assertEqual(b.read(ntb.BAR_REGISTERS, ntb.SPAD_BASE), b"spad")
@@ -264,13 +264,13 @@ class VfioTest(unittest.TestCase):
         b.call(vfio.DMA_UNMAP, vfio.UNMAP.pack(24, vfio.UNMAP_ALL, 0, 0))
 
     def test_messages_come_together_and_in_pieces(self):
-        """Descriptors are of the message that they were sent with."""
+        """Descriptors belong to the message that they were sent with."""
         a, b = self.sides
         a.call(vfio.DMA_UNMAP, vfio.UNMAP.pack(24, vfio.UNMAP_ALL, 0, 0))
         a.translate(0, RAM_ADDRESS, 8192)
         fd = os.memfd_create("ram", os.MFD_CLOEXEC)
         os.truncate(fd, 8192)
-        with self.link.lock:  # it serves none before it can read them all
+        with self.link.lock:  # so that the server reads all messages at once
             a.post(ntb.BAR_WINDOW, 0, b"12345678")
             a.send(vfio.DMA_MAP, vfio.MAP.pack(32, 3, 0, RAM_ADDRESS, 4096), [fd], flags=vfio.NO_REPLY)
             a.post(ntb.BAR_WINDOW, 0, b"12345678")
@@ -342,7 +342,7 @@ class VfioTest(unittest.TestCase):
 
 class LeftoverTest(unittest.TestCase):
     def test_descriptors_and_files(self):
-        """Also when a port waits for a guest that does not come."""
+        """All are closed, also when a port waits for a guest that does not come."""
         before = sorted(os.listdir("/proc/self/fd"))
         link = ntb.VfioLink()
         client = Client(link, 0)

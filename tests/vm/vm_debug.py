@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The debug kernel: Debian's sources, a small configuration with checkers (debug.config), built once and cached.
 
-It lies in the folder debug of the cache, under the version of the sources and a hash of its configuration.
+It is in the folder debug of the cache, under the version of the sources and a hash of its configuration.
 """
 import hashlib
 import os
@@ -14,15 +14,15 @@ from vm_kernel import (NTB_SOURCES, Apt, Kernel, Missing, cache_dir, call, locke
                        package_names, require_x86)
 
 FRAGMENT = Path(__file__).resolve().parent / "debug.config"
-# Of the sources, what a kernel for one machine never reads: two thirds.
+# Parts of the sources that a kernel for one machine never reads: two thirds of them.
 UNREAD = ("Documentation/", "drivers/gpu/drm/", "sound/", "tools/testing/", "tools/perf/")
-# Of the built tree, what modules are compiled with.
+# Parts of the built tree with which modules are compiled.
 KEPT = ("Makefile", "Kbuild", ".config", "Module.symvers", "include", "scripts", "arch/x86/include", "arch/x86/Makefile",
         "tools/objtool/objtool")
 
 
 class DebugKernel(Kernel):
-    """Its modules are compiled in the tree that it was built in."""
+    """A kernel whose modules are compiled in the tree that it was built in."""
 
     memory = 512
     processors = 2
@@ -30,7 +30,7 @@ class DebugKernel(Kernel):
 
     @property
     def image(self):
-        # Not through the PVH entry: code that KASAN checks runs there before KASAN can.
+        # It does not boot through the PVH entry: code that KASAN checks would run there before KASAN can.
         return self.path / "bzImage"
 
     @property
@@ -55,7 +55,7 @@ def require_tools():
 
 
 def wanted(member):
-    """Kconfig files of all folders are read, of the rest only what x86 compiles."""
+    """Is this member of the archive needed?  Kconfig files of all folders are, else only files that x86 compiles."""
     name = member.name.split("/", 1)[-1]
     if Path(name).name.startswith(("Kconfig", "Makefile")) or name in NTB_SOURCES:
         return True
@@ -91,13 +91,13 @@ def configure(tree):
 
 
 def settings(text):
-    """The lines of a configuration, as a dictionary; what is not set is n."""
+    """The lines of a configuration, as a dictionary; a setting that is off is n."""
     pairs = (line.split("=", 1) for line in text.splitlines() if line.startswith("CONFIG_"))
     return dict(pairs)
 
 
 def check_config(text):
-    """A setting whose conditions do not hold is dropped silently: each has to be there."""
+    """Checks that each setting is there: make drops one whose conditions do not hold, silently."""
     have = settings(text)
     lost = [f"{name}={value}" for name, value in settings(FRAGMENT.read_text(encoding="utf-8")).items()
             if have.get(name, "n") != value]
@@ -111,7 +111,7 @@ def make(tree, *words):
 
 
 def prune(kernel):
-    """Leaves what modules need; the whole is a gigabyte."""
+    """Removes all that modules do not need; the complete tree has a gigabyte."""
     tree, kept = kernel.path / "tree", kernel.path / "kept"
     for name in KEPT:
         target = kept / name

@@ -16,10 +16,10 @@ def processor():
 
 
 class Figures:
-    """Of one run of a suite."""
+    """The figures of one run of a suite."""
 
     def __init__(self, about):
-        """about: the suite, and what it runs on."""
+        """about: the suite and the machine."""
         self.about = about
         self.units = {}
         self.values = {}
@@ -28,8 +28,8 @@ class Figures:
 
     def add(self, line):
         """
-        A guest's line: NAME VALUE UNIT; NAME is WORD, for what is no number; ratio NAME ABOVE BELOW [WANTED], of two
-        figures, which is taken round by round.
+        A guest's line: NAME VALUE UNIT; NAME is WORD, for what is no number; ratio NAME ABOVE BELOW
+        [WANTED], the ratio of two figures, which is taken round by round.
         """
         words = line.split()
         if words[0] == "ratio":
@@ -50,19 +50,19 @@ class Figures:
                 yield name, values, ""
 
     def quotients(self, above, below):
-        """None where a round lacks one of both, which is a failure of its suite."""
+        """The ratios of all rounds; None if a round lacks one of the figures, which is a failure of its suite."""
         pairs = [self.values.get(name, []) for name in (above, below)]
         return [a / b for a, b in zip(*pairs)] if len(pairs[0]) == len(pairs[1]) else []
 
     def verdicts(self):
-        """(name, what is wanted, whether it is so) of each ratio that has a requirement."""
+        """(name, requirement, is it met?) of each ratio that has a requirement."""
         for name, (above, below, wanted) in self.ratios.items():
             values = self.quotients(above, below)
             if wanted is not None and values:
                 yield name, wanted, statistics.median(values) >= wanted
 
     def table(self):
-        """Its lines; none without a figure."""
+        """The lines of the table; none without a figure."""
         if not self.values:
             return []
         lines = [("figure", "median", "least", "most", "rounds", "unit")]
@@ -85,6 +85,6 @@ class Figures:
 
 
 def write(path, runs):
-    """All runs that have figures, as one list."""
+    """Writes all runs that have figures, as one list."""
     objects = [figures.as_object() for figures in runs if figures.values]
     Path(path).write_text(json.dumps(objects, indent=2) + "\n", encoding="utf-8")

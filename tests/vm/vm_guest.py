@@ -13,14 +13,14 @@ from vm_link import Link
 
 HERE = Path(__file__).resolve().parent
 PROBE_SECONDS = 10
-# Where QEMU may run one processor only it compiles the atomics and fences of a guest away, and then memory that
-# two guests share goes wrong; with maxcpus=2 it keeps them.
+# If QEMU may run only one processor it compiles the atomics and fences of a guest away, and then
+# memory that two guests share becomes inconsistent; with maxcpus=2 it keeps them.
 ACCEL = {"tcg": ["-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm"], "kvm": ["-accel", "kvm", "-cpu", "host"]}
 MACHINE = ["-M", "pc"]
-# Without caching mode QEMU is not told of memory that is given to a device, only of memory that is taken back.
+# Without caching mode QEMU does not learn of memory that is mapped for a device, only of memory that is unmapped.
 IOMMU_MACHINE = ["-M", "q35", "-device", "intel-iommu,caching-mode=on"]
 IOMMU_ARGS = "intel_iommu=on iommu.strict=1"
-# Stalls, and timers that are late, are those of the machine that the guests share, not of the code under test.
+# Stalls and late timers come from the machine that the guests share, not from the code under test.
 KERNEL_ARGS = ("console=ttyS0 loglevel=5 panic=-1 oops=panic nowatchdog rcupdate.rcu_cpu_stall_suppress=1 "
                "random.trust_cpu=on no_timer_check")
 BAD_LOG = re.compile(r"BUG|WARNING:|Oops|KASAN|UBSAN|kmemleak|DMA-API|possible (circular|recursive)|"
@@ -30,12 +30,12 @@ BAD_LOG = re.compile(r"BUG|WARNING:|Oops|KASAN|UBSAN|kmemleak|DMA-API|possible (
 
 
 def bad_lines(log):
-    """The lines of a kernel's log which say that something is wrong in it."""
+    """The lines of a kernel's log that report something wrong in it."""
     return [line.strip() for line in log.splitlines() if BAD_LOG.search(line)]
 
 
 def memory_file(name):
-    """A file without a name on disk, which is gone with its last user."""
+    """A file in memory without a name, which ends with its last user."""
     return os.memfd_create(f"viaduct-vm-{name}", os.MFD_CLOEXEC)
 
 
@@ -58,7 +58,7 @@ def base_image():
 
 def command(kernel, initrd, accel, log, args="", link=Link, machine=MACHINE):
     """link: the kind of links that the machine has."""
-    # A child of this process also when that is killed: then nothing would be left to end it.
+    # QEMU must end with this process, also when that is killed: nothing else would end it.
     tie = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
     return tie + link.qemu() + machine + ACCEL[accel] + link.memory(kernel.memory) + [
         "-smp", f"{kernel.processors},maxcpus=2", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -67,7 +67,7 @@ def command(kernel, initrd, accel, log, args="", link=Link, machine=MACHINE):
 
 
 def choose_accel(kernel):
-    """kvm where a kernel boots with it, tcg elsewhere: /dev/kvm may be there and of no use."""
+    """kvm if a kernel boots with it, else tcg: /dev/kvm may be there and not work."""
     wanted = os.environ.get("VIADUCT_VM_ACCEL", "")
     if wanted in ACCEL:
         return wanted
@@ -99,7 +99,7 @@ def probe(kernel):
 
 
 class Guest:
-    """A machine that runs; its end is seen by the end of its channel."""
+    """A machine that runs; the end of its channel shows its end."""
 
     def __init__(self, name):
         self.name = name
@@ -108,7 +108,7 @@ class Guest:
         self.channel = None
         self.buffer = b""
         self.rc = None
-        self.killed = False  # on purpose
+        self.killed = False  # killed on purpose
         self.failed = False
         self.last = "nothing"
 
@@ -137,7 +137,7 @@ class Guest:
                 sock.close()
 
     def lines(self):
-        """What it said since the last call; None when it has ended."""
+        """The lines that it sent since the last call; None when it has ended."""
         try:
             data = self.channel.recv(65536)
         except ConnectionResetError:
@@ -159,7 +159,7 @@ class Guest:
         self.process.kill()
 
     def end(self):
-        """Waits until it is gone, and ends it when it is not; what QEMU itself complained of."""
+        """Waits until it has ended, and kills it if it does not; returns the complaints of QEMU itself."""
         process, self.process = self.process, None
         if process is None:
             return ""

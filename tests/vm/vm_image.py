@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The initramfs of a guest: a cpio archive with busybox, modules, programs and what they are linked with."""
+"""The initramfs of a guest: a cpio archive with busybox, modules, programs and the libraries that they load."""
 import re
 import shutil
 import stat
@@ -52,18 +52,18 @@ class Image:
                 self.link(f"bin/{name}", "busybox")
 
     def program(self, source, name=None):
-        """A program of this machine, under its own path or another, and the libraries that it loads."""
+        """Adds a program of this machine, under its own path or another, and the libraries that it loads."""
         found = shutil.which(str(source))
         if found is None:
             raise Missing(f"{source} is not installed")
         self.file(Path(found).resolve(), name or f"bin/{Path(found).name}")
         for library in libraries(found):
-            # One of a build is found by its place beside the program, which is another one in a guest.
+            # A library of a build is found by its place relative to the program, which is different in a guest.
             system = Path(library).parts[1] in ("lib", "lib64", "usr")
             self.file(Path(library).resolve(), library if system else f"lib/{Path(library).name}")
 
     def verbs_plugin(self, name):
-        """What libibverbs loads for adapters of a kind."""
+        """Adds the plugin that libibverbs loads for adapters of a kind."""
         found = sorted(Path("/usr/lib").glob(f"*/libibverbs/lib{name}-rdmav*.so"))
         if not found:
             raise Missing("ibverbs-providers is not installed; scripts/setup --vm")
@@ -71,11 +71,11 @@ class Image:
         self.file(found[-1])
 
     def compiled(self, source, bits=None):
-        """A program in C, linked statically, under the name of its source; with bits="-m32" as NAME-32."""
+        """Compiles a C program statically and adds it under the name of its source, with bits="-m32" as NAME-32."""
         with tempfile.TemporaryDirectory(prefix="viaduct-vm-") as folder:
             target = Path(folder) / (Path(source).stem + ("-32" if bits else ""))
             words = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-pthread"]
-            # The kernel's headers are in the folder of the machine's own bits.
+            # The kernel's headers are in the folder of the machine's own architecture.
             words += [bits, "-idirafter", "/usr/include/x86_64-linux-gnu"] if bits else []
             if bits and subprocess.run(words + ["-xc", "-", "-o", str(target)], check=False, text=True,
                                        input="#include <stdio.h>\nint main(void) { return puts(\"\"); }\n",
@@ -106,7 +106,7 @@ def pad(data):
 
 
 def libraries(program):
-    """The shared libraries of a program, its loader included; none of a static one."""
+    """The shared libraries of a program, its loader included; none for a static one."""
     done = subprocess.run(["ldd", str(program)], check=False, text=True, capture_output=True)
     if done.returncode:
         return []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A Debian kernel in a folder: image, headers and NTB sources of one ABI, fetched and unpacked, not installed.
 
-Everything lies in a cache: $VIADUCT_VM_CACHE, else viaduct-vm in $XDG_CACHE_HOME or ~/.cache.  A kernel that was
+Everything is kept in a cache: $VIADUCT_VM_CACHE, else viaduct-vm in $XDG_CACHE_HOME or ~/.cache.  A kernel that was
 fetched before is used without asking the network.
 """
 import contextlib
@@ -19,7 +19,8 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 NTB_SOURCES = ("drivers/ntb/core.c", "drivers/ntb/ntb_transport.c", "drivers/ntb/test/ntb_tool.c",
                "drivers/ntb/test/ntb_pingpong.c", "drivers/ntb/test/ntb_perf.c", "drivers/net/ntb_netdev.c",
                "drivers/ntb/hw/epf/ntb_hw_epf.c", "tools/testing/selftests/ntb/ntb_test.sh")
-# backports: the newest that there is for the release; oldest: the first of its own line that the sources still have.
+# backports: the newest for the release; oldest: the first of the release's own line that the
+# package sources still have.
 SERIES = ("stable", "backports", "oldest")
 
 
@@ -39,14 +40,14 @@ def cache_dir():
 
 @contextlib.contextmanager
 def locked(path):
-    """One process at a time fills a folder of the cache."""
+    """Lets one process at a time fill a folder of the cache."""
     with open(f"{path}.lock", "w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def call(args, **options):
-    """The output of a command; its last lines as the reason when it fails."""
+    """Returns the output of a command; if it fails raises Missing with its last lines as the reason."""
     try:
         done = subprocess.run([str(a) for a in args], check=False, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, **options)
@@ -77,12 +78,12 @@ class Apt:
         self.env = dict(os.environ, APT_CONFIG=str(path / "apt.conf"), LC_ALL="C.UTF-8")
 
     def update(self):
-        # One of the machine's sources may fail: what counts is whether the packages are found.
+        # One of the machine's sources may fail; that does not matter if the packages are found.
         subprocess.run(["apt-get", "-q", "update"], env=self.env, check=False, stdin=subprocess.DEVNULL,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def show(self, packages):
-        """What the sources say of all versions."""
+        """The records of all versions in the sources."""
         return call(["apt-cache", "show"] + packages, env=self.env)
 
     def field(self, package, name):
@@ -103,7 +104,7 @@ class Apt:
 
 
 def sources_of(series):
-    """What the machine's own package sources may lack: the lines, or nothing."""
+    """The lines of sources.list that the machine's own package sources may lack, or nothing."""
     if series != "backports":
         return None
     return "".join(f"deb [signed-by={KEYRING}] http://deb.debian.org/{name} main\n"
@@ -130,8 +131,9 @@ def newest(apt):
 
 def newest_of_all(apt):
     """
-    (release, version) of the newest kernel of any line.  That of the backports is a version of linux-image-amd64; a
-    newer one of the same line may be in the archive of security, by a package that the line is in the name of.
+    (release, version) of the newest kernel of any line.  The kernel of the backports is a version
+    of linux-image-amd64; a newer one of the same line may be in the security archive, in a package
+    whose name contains the line.
     """
     lines = [text.split()[0] for text in apt.named(r"^linux-image-[0-9]+\.[0-9]+-amd64$") if text]
     found = re.findall(r"^Depends: linux-image-(\S+) \(= (\S+)\)", apt.show(["linux-image-amd64"] + lines), re.MULTILINE)
@@ -142,8 +144,9 @@ def newest_of_all(apt):
 
 def oldest(apt):
     """
-    (release, version) of the oldest kernel of the newest one's line.  The number of its binary interface grows.  The
-    sources keep images longer than what modules for them are built from.
+    (release, version) of the oldest kernel of the newest one's line.  The number of its binary
+    interface grows.  The sources keep images longer than the headers from which modules for them
+    are built.
     """
     line = newest(apt)[0].split("-")[0]
     pattern = rf"^linux-image-{re.escape(line)}-[0-9]+-amd64$"
@@ -160,7 +163,7 @@ PICK = {"stable": newest, "backports": newest_of_all, "oldest": oldest}
 
 
 def package_names(apt, pick=newest):
-    """(release, packages) of a kernel, with their versions, but of what the headers need in whatever later version."""
+    """(release, packages) of a kernel, with versions, except for packages that the headers need in any version."""
     release, version = pick(apt)
     names = [f"linux-image-{release}={version}", f"linux-headers-{release}={version}"]
     for name, of_version in re.findall(r"(linux-(?:headers|kbuild)-[\w.+-]+)(?: \(= (\S+)\))?",
@@ -170,7 +173,7 @@ def package_names(apt, pick=newest):
 
 
 def elf_of(image):
-    """The uncompressed kernel inside a bzImage: it boots through the PVH entry, without unpacking itself."""
+    """The uncompressed kernel inside a bzImage: it is booted through the PVH entry, without unpacking itself."""
     for magic, unpack in ((b"\xfd7zXZ\0", lambda data: lzma.LZMADecompressor().decompress(data)),
                           (b"\x28\xb5\x2f\xfd", unzstd), (b"\x1f\x8b\x08", gzip.decompress)):
         at = image.find(magic)
@@ -185,7 +188,7 @@ def elf_of(image):
 
 def unzstd(data):
     try:
-        # What follows the stream is not part of it, and zstd says so after it has written the whole.
+        # The bytes after the stream are not part of it; zstd complains of them after it has written everything.
         return subprocess.run(["zstd", "-dc"], input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               check=False).stdout
     except FileNotFoundError as error:
@@ -209,7 +212,7 @@ class Kernel:
 
     memory = 384  # MiB that a guest needs
     processors = 1
-    patience = 1  # how many times as long as a stock kernel it takes
+    patience = 1  # it takes so many times as long as a stock kernel
 
     def __init__(self, path):
         self.path = path
@@ -235,11 +238,11 @@ class Kernel:
         return (self.path / "done").exists()
 
     def lacks_sources(self):
-        """One that was fetched when fewer sources were needed."""
+        """Was it fetched when fewer sources were needed?"""
         return not all((self.sources / name).exists() for name in NTB_SOURCES)
 
     def version(self):
-        """Of its packages."""
+        """The version of its packages."""
         text = (self.headers / "include/generated/package.h").read_text(encoding="utf-8")
         return re.search(r'LINUX_PACKAGE_ID " Debian (\S+)"', text).group(1)
 

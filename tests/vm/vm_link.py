@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A link: the shared memory and the interrupts that two ivshmem-doorbell devices of QEMU have in common.
 
-It is their ivshmem server, with a socket of its own for each port, so that the number of a port does not depend
-on who connects first.  It maps the memory too: it tells a port when the guest of its peer has ended, and can cut the
-link and restore it.  kmod/test/ivn_reg.h describes the memory.
+It is their ivshmem server, with a socket for each port, so that the number of a port does not
+depend on the order of connecting.  It maps the memory too: it tells a port when the guest of its
+peer has ended, and can cut the link and restore it.  kmod/test/ivn_reg.h describes the memory.
 """
 import array
 import mmap
@@ -33,7 +33,7 @@ DEADLINE = 60
 
 
 class Link:
-    """One link; of its ports any may be connected, and anew after its guest has ended."""
+    """One link; each port may be connected, and again after its guest has ended."""
 
     def __init__(self, windows=2, window_bytes=4 << 20, doorbells=16):
         if window_bytes & (window_bytes - 1) or window_bytes < 1 << 16:
@@ -48,7 +48,7 @@ class Link:
         self.events = [[os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK) for _ in range(self.vectors)]
                        for _ in range(PORTS)]
         self.sockets = [None] * PORTS
-        self.introduced = [False] * PORTS  # to the end that this port now has, its peer's interrupts
+        self.introduced = [False] * PORTS  # was the guest that this port now has told of its peer's interrupts?
         self.lock = threading.Lock()
         self.ended = threading.Condition(self.lock)
         for name, value in (("MAGIC", REG["MAGIC"]), ("VERSION", REG["VERSION"]), ("WINDOWS", windows),
@@ -61,7 +61,7 @@ class Link:
         self.thread = threading.Thread(target=self.watch, name="vm-link", daemon=True)
         self.thread.start()
 
-    # Of the machines that have such a link.
+    # The options of machines that have such a link.
     qemu = staticmethod(installed)
 
     @staticmethod
@@ -114,8 +114,8 @@ class Link:
             self.introduced[port] = peer is not None
             if peer is not None:
                 self.introduce(ours, 1 - port)
-                # QEMU 7.2 corrupts its memory when a peer that was gone comes again, so it never learns that one
-                # has gone: the interrupts of a port are the same ones for ever.
+                # QEMU 7.2 corrupts its memory when a peer that had left comes again, so it is never told
+                # that one has left: the interrupts of a port always stay the same.
                 if not self.introduced[1 - port]:
                     self.introduce(peer, port)
                     self.introduced[1 - port] = True
@@ -127,7 +127,7 @@ class Link:
         return theirs
 
     def introduce(self, sock, port):
-        """Tells one end of the interrupts of a port; an end that has just gone is found by its reader."""
+        """Tells one guest of the interrupts of a port; if that has just ended its reader notices."""
         try:
             for event in self.events[port]:
                 self.send(sock, port, event)
@@ -135,7 +135,7 @@ class Link:
             pass
 
     def drain(self, port):
-        """Interrupts for a guest that has ended are not for the next one."""
+        """Discards interrupts for a guest that has ended, so that the next one does not get them."""
         for event in self.events[port]:
             try:
                 os.eventfd_read(event)
@@ -143,7 +143,7 @@ class Link:
                 pass
 
     def change(self, offset, value):
-        """Writes a word of the header and has both ports look."""
+        """Writes a word of the header and interrupts both ports."""
         self.write(offset, value)
         self.write(REG["H_CHANGES"], self.read(REG["H_CHANGES"]) + 1)
         for events in self.events:
@@ -158,7 +158,7 @@ class Link:
             self.change(REG["H_CUT"], 0)
 
     def gone(self, port):
-        """The guest of a port has ended: its registers are those of a machine that was switched off."""
+        """The guest of a port has ended: sets its registers as those of a machine that was switched off."""
         with self.lock:
             sock, self.sockets[port] = self.sockets[port], None
             self.selector.unregister(sock)
@@ -172,7 +172,7 @@ class Link:
             self.ended.notify_all()
 
     def wait_gone(self, port):
-        """Until the end of a port's guest was seen; it has ended."""
+        """Waits until this link has seen the end of a port's guest, which has ended."""
         with self.ended:
             self.ended.wait_for(lambda: self.sockets[port] is None or self.error is not None, DEADLINE)
 
@@ -195,7 +195,7 @@ class Link:
 
     @staticmethod
     def receive(sock):
-        """QEMU sends nothing: a read ends when it has."""
+        """QEMU sends nothing: a read returns when QEMU has ended."""
         try:
             return bool(sock.recv(64))
         except (ConnectionResetError, BrokenPipeError):

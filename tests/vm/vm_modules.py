@@ -22,7 +22,7 @@ class BuildError(Exception):
 
 
 def make(kernel, folder, *words, target="modules"):
-    # Type information for BPF would need one more program, and in guests nothing reads it.
+    # Type information for BPF would need one more program, and nothing in guests reads it.
     words = ("CONFIG_DEBUG_INFO_BTF_MODULES=",) + words
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "CC", "CXX")}
     try:
@@ -48,7 +48,7 @@ def ntb_folder(kernel):
 
 
 def build_ntb(kernel):
-    """The folder with the modules of the kernel's own sources."""
+    """Returns the folder with the modules of the kernel's own sources."""
     folder = ntb_folder(kernel)
     if not (folder / "done").exists():
         folder.mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ def strip(folder):
 
 
 def build_ours(kernel, folder, *words):
-    """Compiles kmod/ in a folder; what make printed."""
+    """Compiles kmod/ in a folder; returns the output of make."""
     shutil.rmtree(folder, ignore_errors=True)
     text = ""
     for name in OURS:
@@ -99,7 +99,7 @@ def get_modules(kernel):
 
 
 def stock_module(kernel, name):
-    """The content of a module that the kernel's own package has."""
+    """The content of a module from the kernel's own package."""
     for path in kernel.modules.rglob(f"{name}.ko*"):
         data = path.read_bytes()
         return lzma.decompress(data) if path.suffix == ".xz" else data

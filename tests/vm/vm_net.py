@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An Ethernet that all guests of a suite share, beside their links: a switch without memory in the runner.
+"""An Ethernet that all guests of a suite share, in addition to their links: a hub in the runner.
 
 Each guest's adapter is one end of a pair of datagram sockets, and a frame that arrives from one goes to all others.
 """
@@ -13,7 +13,7 @@ BUFFER = 4 << 20
 
 
 class Network:
-    """One network; a guest that boots anew gets a new socket."""
+    """One network; a guest that boots again gets a new socket."""
 
     def __init__(self, names):
         self.numbers = {name: number for number, name in enumerate(names, 1)}
@@ -56,7 +56,7 @@ class Network:
                     self.forward(key.data)
 
     def forward(self, name):
-        """One frame; like an Ethernet, it is lost where there is no room for it."""
+        """Forwards one frame; as on an Ethernet, it is lost if there is no room for it."""
         sock = self.sockets.get(name)
         try:
             frame = sock.recv(FRAME_MAX) if sock is not None else None

@@ -23,7 +23,7 @@ def installed():
 
 
 def has_vfio_user(command):
-    # It succeeds for a device that there is not, too.
+    # The command succeeds also for a device that does not exist.
     done = subprocess.run(command + ["-device", "vfio-user-pci,help"], check=False, text=True, capture_output=True,
                           stdin=subprocess.DEVNULL)
     return "socket=" in done.stdout

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs a suite: boots its guests, does what they ask for, collects what they report."""
+"""Runs a suite: boots its guests, executes their requests, collects their results."""
 import os
 import selectors
 import time
@@ -15,12 +15,12 @@ LOG_LINES = 40
 
 
 def build_folder():
-    """Where the project is built: VIADUCT_BUILD, or build/ in the checkout."""
+    """The folder where the project is built: VIADUCT_BUILD, or build/ in the checkout."""
     return Path(os.environ.get("VIADUCT_BUILD") or Path(__file__).resolve().parent.parent.parent / "build")
 
 
 class Suite:
-    """What to run.  guests: for each its adapters, as (name of link, port) in the order of their slots."""
+    """A suite.  guests: for each its adapters, as (name of link, port) in the order of their slots."""
 
     def __init__(self, name, guests, script, modules, timeout=200, programs=(), files=(), late=(), kernel_args="",
                  compiled=(), compiled32=(), built=(), stock=(), plugins=(), network=False,
@@ -33,13 +33,13 @@ class Suite:
         self.programs = programs
         self.files = files  # (path here, name in the guest)
         self.compiled = compiled  # sources of programs for guests
-        self.compiled32 = compiled32  # of programs of 32 bits, which are named NAME-32
+        self.compiled32 = compiled32  # sources of programs of 32 bits, which are named NAME-32
         self.built = built  # programs of the build, by their path there
         self.stock = stock  # modules that the kernel's package has
         self.plugins = plugins  # of libibverbs
-        self.network = network  # have guests an Ethernet beside the links?
-        self.iommu = iommu  # does one translate what adapters ask for?
-        self.late = late  # guests that are booted when another asks for it
+        self.network = network  # do guests have an Ethernet in addition to the links?
+        self.iommu = iommu  # does an IOMMU translate the accesses of adapters?
+        self.late = late  # guests that are booted only when another guest asks for it
         self.kernel_args = kernel_args
         self.link = link  # the kind of its links
         self.link_options = link_options
@@ -113,7 +113,7 @@ class Run:
         before = self.guests.pop(name, None)
         if before is not None:
             if before in self.running():
-                self.drop(before)  # killed a moment ago, and not seen to have ended yet
+                self.drop(before)  # it was killed a moment ago, and its end was not seen yet
             before.close()
             for link, port in adapters:
                 link.wait_gone(port)
@@ -198,7 +198,7 @@ class Run:
         self.guests[name].kill()
 
     def settle_barriers(self):
-        """Guests that have ended or reported their last result are not waited for."""
+        """Answers barriers that all guests have reached, except those that have ended or reported their last result."""
         need = {guest.name for guest in self.running() if guest.rc is None and not guest.killed}
         for name, waiting in list(self.barriers.items()):
             waiting[:] = [guest for guest in waiting if guest.name in need]
@@ -222,7 +222,7 @@ class Run:
                     self.drop(guest)
                 return
             for key, _ in self.selector.select(left):
-                if key.data in self.running():  # what another one asked for a moment ago may have ended it
+                if key.data in self.running():  # a request of another guest may just have ended it
                     self.attend(key.data)
 
     def attend(self, guest):

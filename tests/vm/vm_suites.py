@@ -21,7 +21,7 @@ def programs(*names):
 LOOP = {"A": [("l", 0), ("l", 1)]}
 PAIR = {"A": [("l", 0)], "B": [("l", 1)]}
 
-# Links of Viaduct, of bare windows, of ntb_netdev, of ntb_perf.
+# The links of Viaduct, of bare windows, of ntb_netdev and of ntb_perf.
 FOUR = {name: [(link, port) for link in "lmno"] for port, name in enumerate("AB")}
 RXE = ("crc32_generic", "udp_tunnel", "ip6_udp_tunnel", "ib_core", "ib_uverbs", "rdma_rxe")
 
@@ -41,10 +41,10 @@ RING = AGENTS + ("tests/vm/flow",)
 SHMEM = {
     "built": AGENTS[:2] + ("shmem/tools/oshrun", "tests/shmem/random_traffic") + tuple(
         f"tests/shmem/rules_{name}" for name in ("start", "access", "sync", "collectives", "locks", "teams")),
-    # Which the C library loads when a thread is cancelled.
+    # The C library loads it when a thread is cancelled.
     "files": (("/lib/x86_64-linux-gnu/libgcc_s.so.1", "lib/x86_64-linux-gnu/libgcc_s.so.1"),),
     "network": True, "stock": ("e1000",), "window_bytes": 16 << 20, "timeout": 900}
-# Of the conformance suite what uses links most.
+# The tests of the conformance suite that use links most.
 VIPL_QUICK = "Ordering.*:Queue.*:Error.*:Flush.*:Notify.*"
 NETDEV = ("ntb", "ntb_hw_ivshmem", "ntb_transport", "ntb_netdev")
 

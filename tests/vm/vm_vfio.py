@@ -5,10 +5,10 @@ QEMU connects to a socket, asks what the device has, and sends each access of th
 hands over the guest's memory as files, so the device reads and writes that directly, and an eventfd for each interrupt.
 
 QEMU does not wait for the answer to a write, and puts several into a message when they come faster than they are served;
-an answer to a read comes after all writes before it.  It queues writes without a limit, where an adapter that has no
-room makes the processor wait: the next read then waits for all of them, and the guest for the read.  So stores have to
-be served faster than a guest makes them: many are read from the socket at once, and where a page leads is looked up once
-for a run of them.
+an answer to a read comes after all writes before it.  It queues writes without a limit, where an adapter without room
+would make the processor wait: the next read then waits for all of them, and the guest for the read.  So stores have to
+be served faster than a guest makes them: many are read from the socket at once, and the target of a page is looked up
+once for a run of them.
 """
 import array
 import bisect
@@ -37,14 +37,14 @@ DEVICE_RESETS, DEVICE_PCI = 1, 2
 REGIONS, CONFIG_REGION = 9, 7  # BARs 0 to 5, ROM, configuration space, VGA
 IRQ_KINDS, MSIX = 5, 2
 MESSAGE_MAX = 2 << 20
-FDS_MAX = 8  # in a message: QEMU refuses a server that says more than 16
-TURN = 1 << 16  # bytes that are served before another connection gets its turn
+FDS_MAX = 8  # in a message: QEMU refuses a server that announces more than 16
+TURN = 1 << 16  # bytes that are served before the next connection
 PAGE = 4096
 WORD = 8
 
 
 class ProtocolError(Exception):
-    """What QEMU sent makes no sense here."""
+    """QEMU sent a message that is not valid here."""
 
 
 class Memory:
@@ -73,7 +73,7 @@ class Memory:
             self.remove(address)
 
     def place(self, address, size, write=False):
-        """(map, offset) of a range that lies in one part, or nothing: a device cannot reach it."""
+        """(map, offset) of a range that lies in one part, or nothing if the device cannot reach it."""
         index = bisect.bisect_right(self.starts, address)
         if index == 0:
             return None
@@ -89,7 +89,7 @@ class Memory:
         return memoryview(place[0])[place[1]:place[1] + PAGE].cast("Q") if place else None
 
     def overwrite(self):
-        """Stores into all that the device may write; how many bytes these are."""
+        """Stores into all that the device may write; returns the number of bytes."""
         parts = [(size, part) for size, part, writable in self.parts.values() if writable]
         for size, part in parts:
             part[:] = b"\xdb" * size
@@ -117,13 +117,13 @@ class Interrupts:
         self.drop(0, len(self.events))
 
     def fire(self, number):
-        """Is lost when the guest has not enabled it, as a message to nobody is."""
+        """Raises a vector; it is lost if the guest has not enabled it."""
         if self.events[number] is not None:
             os.eventfd_write(self.events[number], 1)
 
 
 class Listener:
-    """A socket that one QEMU connects to.  It knows sockets by their paths only: this one has its for that moment."""
+    """A socket for one QEMU.  QEMU knows sockets only by their paths, so it has one until QEMU is connected."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="viaduct-vm-")
@@ -152,7 +152,7 @@ class Connection:
     def __init__(self, sock, device):
         self.sock = sock
         self.device = device
-        self.data = b""  # of a message that has not come as a whole
+        self.data = b""  # the beginning of a message that has not come completely
         self.fds = []  # of that message
         self.actions = {VERSION: self.version, DMA_MAP: self.dma_map, DMA_UNMAP: self.dma_unmap,
                         GET_INFO: self.get_info, GET_REGION_INFO: self.get_region_info,
@@ -160,7 +160,7 @@ class Connection:
                         REGION_WRITE: self.region_write, RESET: self.reset, WRITE_MULTI: self.write_multi}
 
     def serve(self):
-        """Serves what has come; False when QEMU has ended."""
+        """Serves the messages that have come; False when QEMU has ended."""
         try:
             fds = self.receive()
             if fds is not None:
@@ -186,7 +186,7 @@ class Connection:
         return list(fds) if data else None
 
     def serve_all(self, fds):
-        """Serves all messages that have come as a whole, and keeps the rest."""
+        """Serves all messages that have come completely, and keeps the rest."""
         at, end = 0, len(self.data)
         while end - at >= HEADER.size:
             size = HEADER.unpack_from(self.data, at)[2]
@@ -211,7 +211,7 @@ class Connection:
             answer = action(message[HEADER.size:], fds)
         except OSError as failure:
             error, answer = failure.errno, b""
-        for fd in fds:  # those that nobody took
+        for fd in fds:  # those that no message used
             os.close(fd)
         if not flags & NO_REPLY:
             self.sock.sendall(HEADER.pack(number, command, HEADER.size + len(answer), REPLY | (ERROR if error else 0),
@@ -226,7 +226,7 @@ class Connection:
 
     def dma_map(self, body, fds):
         _, flags, offset, address, size = MAP.unpack_from(body)
-        if fds:  # without a file it is no memory that a device could be given: a ROM
+        if fds:  # without a file it is memory that no device can use, such as a ROM
             self.device.memory.add(address, size, fds.pop(0), offset, bool(flags & MAP_WRITE))
         return b""
 
@@ -307,7 +307,7 @@ class Connection:
         return body[:WORD]
 
     def page(self, what, offset):
-        """The words of the page that a store of a kind goes to; None: it is to be done by itself."""
+        """The words of the page that stores of a kind go to; None: each store has to be served by itself."""
         region, size = what & 0xffffffff, what >> 32
         if size != WORD or offset % WORD or offset >= self.size_of(region):
             return None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A link of two NTB endpoints, for the kernel's driver ntb_hw_epf: devices over vfio-user, one in each of two guests.
 
-Registers, scratchpads, doorbells and windows are those that the driver expects of an endpoint which joins two hosts.  A
-window leads to the memory of the peer's guest, at the address that the peer's driver has asked for; what is not
-translated, or is no memory of that guest, swallows stores and reads as ones.
+It has the registers, scratchpads, doorbells and windows that the driver expects of an endpoint between two hosts.  A
+window leads to the memory of the peer's guest, at the address that the peer's driver has asked for;
+an address that is not translated, or is not memory of that guest, ignores stores and reads as ones.
 """
 import json
 import os
@@ -24,13 +24,13 @@ VECTORS = 32  # 0 is for the link, 1 for nothing, each further one is a doorbell
 SPADS = 64
 PAGE = 4096
 DEADLINE = 60
-ANSWER_MS = 60000  # a guest takes no answer in this time for an error of its device, and goes wrong
+ANSWER_MS = 60000  # a guest that gets no answer in this time assumes an error of its device, and fails
 
 COMMAND, ARGUMENT, STATUS, LINK_STATUS = 0x0, 0x4, 0x8, 0xa
 LOWER_ADDRESS, UPPER_ADDRESS, LOWER_SIZE, UPPER_SIZE = 0x10, 0x14, 0x18, 0x1c
 WINDOW_COUNT, WINDOW_OFFSET, SPAD_OFFSET, SPAD_COUNT = 0x20, 0x24, 0x28, 0x2c
 DOORBELL_SIZE, DOORBELL_DATA, DOORBELL_OFFSET = 0x30, 0x34, 0xb4
-SPAD_BASE = 0x400  # those of this port, then those of the peer
+SPAD_BASE = 0x400  # the scratchpads of this port, then those of the peer
 DOORBELL_STRIDE, DOORBELL_PLACE, DOORBELL_VALUE = 64, 16, 0xbe110000
 SET_DOORBELLS, CLEAR_DOORBELLS, SET_WINDOW, CLEAR_WINDOW, LINK_UP, LINK_DOWN = range(1, 7)
 DONE, REFUSED = 1, 2
@@ -66,7 +66,7 @@ class Port:
         self.config = config_space()
         self.registers = bytearray(PAGE)
         self.enabled = False
-        self.doorbells = 0  # that the driver serves
+        self.doorbells = 0  # the number that the driver serves
         self.windows = [None] * WINDOWS  # (address, bytes) in this guest's memory, for the peer
         for offset, value in ((WINDOW_COUNT, WINDOWS), (SPAD_OFFSET, SPAD_BASE), (SPAD_COUNT, SPADS),
                               (DOORBELL_SIZE, DOORBELL_STRIDE)):
@@ -86,7 +86,7 @@ class Port:
         return self.link.ports[1 - self.number]
 
     def reset(self):
-        """That of the machine: its registers are as after power-up."""
+        """The reset of the machine: the registers are as after power-up."""
         self.power_up()
         self.link.settle()
 
@@ -128,7 +128,7 @@ class Port:
 
     @staticmethod
     def peer_spad(offset, count):
-        """Where an access to a scratchpad of the peer leads in its registers."""
+        """The offset in the peer's registers to which an access to a scratchpad of the peer leads."""
         start = SPAD_BASE + 4 * SPADS
         return offset - 4 * SPADS if start <= offset and offset + count <= start + 4 * SPADS else None
 
@@ -147,7 +147,7 @@ class Port:
             struct.pack_into("<H", self.registers, STATUS, DONE if good else REFUSED)
 
     def do(self, command, argument):
-        """A command of the driver; is it a good one?"""
+        """Executes a command of the driver; returns whether it succeeded."""
         if command == SET_DOORBELLS:
             count = argument & 0xffff
             self.doorbells = count if count <= VECTORS else 0
@@ -181,7 +181,7 @@ class Port:
         return self.peer.memory.place(window[0] + offset, count, write)
 
     def ring(self, offset, data):
-        """A doorbell is a place and a value; another value is none."""
+        """A doorbell has a place and a value; a store of another value does not ring."""
         index, place = divmod(offset, DOORBELL_STRIDE)
         if place == DOORBELL_PLACE and data == struct.pack("<I", DOORBELL_VALUE + index) and self.link.connected() \
                 and index < self.peer.doorbells:
@@ -189,7 +189,7 @@ class Port:
 
 
 class VfioLink:
-    """One link, served by a thread of its own; a port is connected anew after its guest has ended."""
+    """One link, served by a thread of its own; a port is connected again after its guest has ended."""
 
     def __init__(self, window_bytes=1 << 20):
         if window_bytes & (window_bytes - 1) or window_bytes < PAGE:
@@ -208,12 +208,12 @@ class VfioLink:
         self.thread = threading.Thread(target=self.watch, name="vm-vfio", daemon=True)
         self.thread.start()
 
-    # Of the machines that have such a link.
+    # The options of machines that have such a link.
     qemu = staticmethod(qemu_with_vfio_user)
 
     @staticmethod
     def memory(size):
-        """A file: the device reaches the memory of its guest."""
+        """The memory of a guest is a file, so that the device can reach it."""
         return ["-m", str(size), "-object", f"memory-backend-memfd,id=ram,size={size}M,share=on", "-machine",
                 "memory-backend=ram"]
 
@@ -230,19 +230,19 @@ class VfioLink:
         return ["-device", json.dumps(words)], []
 
     def overwrite(self, port):
-        """The adapter of a port writes all memory that it can reach, whatever it was told; how many bytes these are."""
+        """Lets the adapter of a port write all memory that it can reach; returns the number of bytes."""
         with self.lock:
             return self.ports[port].memory.overwrite()
 
     def connected(self):
-        """Does an access get to the other side?"""
+        """Does an access reach the other side?"""
         return not self.cut_off and all(port.alive for port in self.ports)
 
     def up(self):
         return self.connected() and all(port.enabled for port in self.ports)
 
     def settle(self):
-        """Tells both ports how the link is now."""
+        """Tells both ports the state of the link."""
         for port in self.ports:
             port.show_link(self.up())
 
@@ -279,7 +279,7 @@ class VfioLink:
         self.ended.notify_all()
 
     def wait_gone(self, port):
-        """Until the end of a port's guest was seen; it has ended."""
+        """Waits until this link has seen the end of a port's guest, which has ended."""
         with self.ended:
             self.ended.wait_for(lambda: self.connections[port] is None or self.error is not None, DEADLINE)
 

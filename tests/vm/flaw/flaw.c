@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Does, when it is loaded, what a checker of the debug kernel has to report: tests/vm/debug_test.py.
+ * Makes, when it is loaded, an error that a checker of the debug kernel must report: tests/vm/debug_test.py.
  *
- * Each kind is an error on purpose; none harms the machine beyond what the checker says.
+ * Each kind is an intended error; none harms the machine beyond the checker's report.
  */
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
@@ -33,7 +33,7 @@ static int use_after_free(void)
 
 static int index_beyond(void)
 {
-	(void)table[strlen(kind)]; /* 9, which neither compiler nor sparse knows */
+	(void)table[strlen(kind)]; /* index 9, which neither compiler nor sparse can know */
 	return 0;
 }
 
@@ -58,7 +58,7 @@ static int sleep_with_spinlock(void)
 	return 0;
 }
 
-/* The only reference is overwritten, on the stack and in registers too, by what the module does next. */
+/* The only reference is lost: later code of the module overwrites it, on the stack and in registers too. */
 static noinline int lose_memory(void)
 {
 	void *volatile memory = kmalloc(4000, GFP_KERNEL);

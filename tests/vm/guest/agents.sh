@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# For suites of two guests with an agent in each, in whose windows programs have memory.
+# For suites of two guests with an agent in each, where programs have memory in windows.
 
 export VIADUCT_FABRIC=vm VIADUCT_AGENT=none
 if [ "$VM_GUEST" = A ]; then
@@ -27,12 +27,12 @@ link_is_up() {
 	vi_fabric status | grep -q "cdev  *link up "
 }
 
-# used: bytes of the adapter's windows that the agent has given away.
+# used: prints the bytes of the adapter's windows that the agent has allotted.
 used() {
 	vi_fabric status | sed -n 's/.*cdev .* window \([0-9]*\) .*/\1/p'
 }
 
-# is_idle: programs have nothing of the windows.
+# is_idle: no program has memory in the windows.
 is_idle() {
 	[ "$(used)" = "$idle" ]
 }
@@ -41,7 +41,7 @@ is_used() {
 	! is_idle
 }
 
-# pinned: by the agent, in KiB.
+# pinned: prints the KiB of memory that the agent has pinned.
 pinned() {
 	sed -n 's/^VmPin:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$agent/status"
 }
@@ -54,7 +54,7 @@ pinned_at_least() {
 	[ "$(pinned)" -ge "$1" ]
 }
 
-# stores TEXT [WORD]...: B's program has memory of the kind that the word names, and A's stores there.
+# stores TEXT [WORD]...: the program in B has memory of the kind that the word names, and the one in A stores there.
 stores() {
 	_stores=$1
 	shift

@@ -3,8 +3,8 @@
 # For suites, inside a guest.  Descriptor 3 leads to the runner: a line is a result or a question.
 
 failures=0
-dma_errors=0 # that the checker of DMA is to report
-: "${VM_PATIENCE:=1}" # how many times as long as a stock kernel this one takes; also of the suites' programs
+dma_errors=0 # reports of the checker of DMA that are expected
+: "${VM_PATIENCE:=1}" # this kernel takes so many times as long as a stock kernel; the suites' programs read it, too
 
 note() {
 	echo "# $*" >&3
@@ -40,26 +40,27 @@ same() {
 	fi
 }
 
-# ask WORD...: has the runner do something, and prints its answer.  The words:
-#   barrier NAME     answers when every guest that lives has asked for it
-#   put KEY VALUE    for other guests; get KEY answers with it when it is there
+# ask WORD...: asks the runner to do something, and prints its answer.  The words:
+#   barrier NAME     answers when every running guest has asked for it
+#   put KEY VALUE    stores a value for other guests; get KEY answers with it, once it is there
 #   kill GUEST       ends a guest as a power failure would
 #   start GUEST      boots a guest that was killed
 #   cut LINK         no access crosses the link; restore LINK undoes that
 #   overwrite LINK   this guest's adapter of a link over vfio-user writes all memory that it can reach; answers how many bytes
-#   since            milliseconds since the runner did what it was asked last by any guest
+#   since            milliseconds since the runner last did something that a guest asked for
 ask() {
 	echo "ask $*" >&3
 	read -r _answer <&3
 	echo "$_answer"
 }
 
-# both TEXT: the other guests has come as far.
+# both TEXT: waits until the other guests have come as far.
 both() {
 	ask barrier "$1" >/dev/null
 }
 
-# traffic TEXT PROGRAM OPTION...: guest A runs it with the server in B, each having an agent, of host0 and of host1.
+# traffic TEXT PROGRAM OPTION...: guest A runs PROGRAM with its server in B; the agent in A is that
+# of host0, the one in B that of host1.
 traffic() {
 	_what=$1
 	_program=$2
@@ -89,7 +90,7 @@ unload() {
 	done
 }
 
-# wait_for SECONDS COMMAND...: until the command succeeds.  The time is that of a stock kernel.
+# wait_for SECONDS COMMAND...: waits until the command succeeds.  The time is for a stock kernel.
 wait_for() {
 	_end=$(($(cut -d. -f1 /proc/uptime) + $1 * VM_PATIENCE))
 	shift
@@ -99,7 +100,7 @@ wait_for() {
 	done
 }
 
-# answer WORD...: what a program asks for; a suite may have a function of its own for it.
+# answer WORD...: does what a program asks for; a suite may define its own.
 answer() {
 	if [ "$1" = unbind ]; then
 		echo 0000:00:10.0 >/sys/bus/ntb/drivers/viaduct/unbind
@@ -118,7 +119,7 @@ converse() {
 	"$@" </tmp/hear >/tmp/say 2>&1 &
 	_program=$!
 	exec 4>/tmp/hear 5</tmp/say
-	# shellcheck disable=SC3045 # that of busybox has a time limit
+	# shellcheck disable=SC3045 # read of busybox has a time limit
 	while read -r -t $((240 * VM_PATIENCE)) _line <&5; do
 		case $_line in
 		"not ok "*) fail "${_line#not ok }" ;;
@@ -132,8 +133,8 @@ converse() {
 	same "the program comes to its end" "end 0 0" "$_line $?"
 }
 
-# find_leaks FILE: what the checker for lost memory has found.  An object has to be 5 s old, and without a reference in two
-# scans.
+# find_leaks FILE: writes the reports of the checker for lost memory.  An object must be 5 s old,
+# and without a reference in two scans.
 find_leaks() {
 	sleep 6
 	for _scan in 1 2; do
@@ -142,7 +143,8 @@ find_leaks() {
 	cat /sys/kernel/debug/kmemleak >"$1"
 }
 
-# known_leak MODULE: the kernel's own module, which is still there, has lost memory; that is not reported again.
+# known_leak MODULE: the kernel's own module, which is still loaded, is known to lose memory; this
+# is not reported again.
 known_leak() {
 	[ -e /sys/kernel/debug/kmemleak ] || return 0
 	find_leaks /tmp/leaks
@@ -153,8 +155,9 @@ known_leak() {
 	echo clear >/sys/kernel/debug/kmemleak
 }
 
-# unload_kept MODULE DEVICE COUNT: takes out the driver of an adapter that keeps COUNT pieces of memory on purpose.  The checker
-# of DMA counts that as an error, whatever their number; its report is left out of the log.
+# unload_kept MODULE DEVICE COUNT: unloads the driver of an adapter that keeps COUNT pieces of
+# memory on purpose.  The checker of DMA counts that as one error, whatever their number; its report
+# does not count as a fault.
 unload_kept() {
 	_dma=/sys/kernel/debug/dma-api
 	if [ -e $_dma ]; then
@@ -168,7 +171,7 @@ unload_kept() {
 	fi
 }
 
-# On a kernel with checkers: none has switched itself off, and no memory was lost.
+# Checks, on a kernel with checkers, that none has switched itself off, and that no memory was lost.
 check_kernel() {
 	_debug=/sys/kernel/debug
 	[ -e $_debug/kmemleak ] || return 0
@@ -181,7 +184,7 @@ check_kernel() {
 finish() {
 	check_kernel
 	echo "rc $failures" >&3
-	# The runner closes the machine when it has read this.
+	# The runner ends the machine when it has read this.
 	read -r _answer <&3
 	poweroff -f
 }

@@ -2,17 +2,17 @@
 # shellcheck shell=sh
 # For suites that run vi_port.
 
-# How long vi_port waits; by itself it does so as long on any kernel.
+# The time that vi_port waits; its default does not depend on the kernel.
 PORT_SECONDS=$((60 * VM_PATIENCE))
 
-# behind WORD...: vi_port in the background, its output in /tmp/behind.
+# behind WORD...: starts vi_port in the background, with its output in /tmp/behind.
 behind() {
 	rm -f /tmp/behind
 	vi_port "$@" --timeout "$PORT_SECONDS" >/tmp/behind 2>&1 &
 	behind_pid=$!
 }
 
-# ended TEXT STATUS LINE...: it has come to its end, and printed these lines.
+# ended TEXT STATUS LINE...: checks that vi_port in the background has ended with this status, and printed these lines.
 ended() {
 	wait "$behind_pid"
 	same "$1: the other side ends with $2" "$2" $?
@@ -28,7 +28,7 @@ stopped() {
 	wait "$behind_pid"
 }
 
-# says TEXT STATUS LINE WORD...: what vi_port prints, in one of its lines, and its exit status.
+# says TEXT STATUS LINE WORD...: runs vi_port; checks its exit status, and that one of its lines matches.
 says() {
 	_text=$1 _status=$2 _line=$3
 	shift 3
@@ -42,7 +42,7 @@ says() {
 	grep -qE "$_line" /tmp/says || note "$(head -n 4 /tmp/says)"
 }
 
-# is_now STATE: what the other side has printed last of its link.
+# is_now STATE: is this the state of the link that the other side has printed last?
 is_now() {
 	tail -n 1 /tmp/behind | grep -q "^link: $1"
 }

@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # For suites that run a program on the ports of viaduct.ko: its lines are results, and "do WORD" asks for something.
 
-# start_program COMMAND...: in the background, with its output in a file and its input from descriptor 4.
+# start_program COMMAND...: starts it in the background, with its output in a file and its input from descriptor 4.
 start_program() {
 	rm -f /tmp/answers
 	mkfifo /tmp/answers
@@ -11,8 +11,8 @@ start_program() {
 	exec 4>/tmp/answers
 }
 
-# hear_program SECONDS: its lines are read as they come, each within that time.  It waits for a line after each "do";
-# the suite's function answer does what was asked for.
+# hear_program SECONDS: reads its lines as they come, each within that time.  After each "do" the
+# program waits for a line; the suite's function answer does what was asked for.
 hear_program() {
 	seen=0
 	while wait_for "$1" sh -c "[ \$(wc -l </tmp/program.out) -gt $seen ] || ! kill -0 $program"; do
@@ -34,9 +34,10 @@ hear_program() {
 	wait "$program"
 }
 
-# addresses BITS: what the program kmod wants to know of the ports, which have these doorbell bits.
+# addresses BITS: prints what the program kmod needs to know of the ports, which have these doorbell bits.
 addresses() {
-	# What port 0 stores into, and where port 1 has its memory: windows of 4 MiB, one of registers before the slots.
+	# The address that port 0 stores to, and that of port 1's memory: windows of 4 MiB, one of
+	# registers before the slots.
 	base=$(sed -n '3s/ .*//p' /sys/bus/pci/devices/0000:00:10.0/resource)
 	OUTBOUND=$(printf 'mem 0x%016x-0x%016x' $((base + 0xc00000)) $((base + 0x1000000)))
 	base=$(sed -n '3s/ .*//p' /sys/bus/pci/devices/0000:00:11.0/resource)
@@ -45,7 +46,7 @@ addresses() {
 	export OUTBOUND INBOUND DB_BITS
 }
 
-# answer_link WORD: what the program kmod asks for.
+# answer_link WORD: does what the program kmod asks for.
 answer_link() {
 	case $1 in
 	cut) ask cut l >/dev/null ;;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Runs in two guests, one port of viaduct.ko each, behind an IOMMU.  A puts memory of its own behind its windows; B
- * stores there.  In between A's adapter stores into all that it can reach (`overwrite`).
+ * stores there.  Between the steps A's adapter stores into all that it can reach (`overwrite`).
  * Usage: adopt A|B BYTES, of a window
  */
 #include "kmod_side.h"
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define PAGES 3	  /* that are adopted, with one before and one behind that are not */
+#define PAGES 3	  /* adopted ones; one page before and one after them are not adopted */
 #define BAD 0xdbu /* what `overwrite` stores */
 #define WINDOWS 2
 #define ROUNDS 20
@@ -25,7 +25,7 @@
 
 static struct side port;
 static bool is_a;
-static uint64_t half; /* of a window: can lead to memory of programs */
+static uint64_t half; /* of a window: the part that can lead to memory of programs */
 static unsigned char *room, *memory;
 static volatile uint64_t *far; /* B: the half of A's window 0 */
 
@@ -77,7 +77,7 @@ static bool is_all(const unsigned char *at, size_t len, unsigned char value)
 	return true;
 }
 
-/* Pages beside adopted ones are as they were. */
+/* Are the pages next to the adopted ones unchanged? */
 static bool beside_is_filled(void)
 {
 	return is_filled(room, PAGE, 1) && is_filled(memory + PAGES * PAGE, PAGE, 2);
@@ -97,13 +97,13 @@ static long pinned_kib(void)
 	return kib;
 }
 
-/* Bytes that the adapter of this guest has stored. */
+/* Lets the adapter of this guest store wherever it can; returns the bytes that it has stored. */
 static uint64_t overwrite(void)
 {
 	return strtoull(ask("overwrite l"), NULL, 10);
 }
 
-/* B stores the n-th pattern from a place of A's on, and waits until it is there. */
+/* B stores the n-th pattern at a place in A's window, and waits until it is there. */
 static void store(uint64_t offset, size_t len, unsigned int n)
 {
 	volatile uint64_t *at = far + (offset - half) / 8;
@@ -120,7 +120,7 @@ static void store(uint64_t offset, size_t len, unsigned int n)
 	ioctl(port.fd, VIADUCT_FLUSH);
 }
 
-/* A: where it is.  B: stores the n-th pattern there. */
+/* A tells B the place; B stores the n-th pattern there. */
 static void peer_stores(const char *name, const struct viaduct_adopt *where, unsigned int n)
 {
 	char key[32];
@@ -284,7 +284,7 @@ static bool ends(const struct viaduct_adopt *a)
 	return ioctl(port.fd, VIADUCT_END, &end) == 0;
 }
 
-/* What A sees of a slice that has ended. */
+/* Checks, in A, a slice that has ended. */
 static void check_ended(const struct viaduct_adopt *a)
 {
 	struct viaduct_adopt other = { 0 };
@@ -352,7 +352,7 @@ static void test_shared(void)
 	close(fd);
 }
 
-/* Takes all that there is; the descriptors are fd[WINDOWS]. */
+/* Adopts as much as the windows have room for; the descriptors are fd[WINDOWS]. */
 static bool take_all(const void *all, int fd[WINDOWS])
 {
 	struct viaduct_adopt a;
@@ -400,7 +400,7 @@ static void test_room(void)
 	munmap(all, half);
 }
 
-/* A page of the peer's, of which it has told. */
+/* Maps a page of the peer's, which the peer has named under this key. */
 static volatile uint64_t *open_page(const char *key)
 {
 	struct viaduct_slice s;
@@ -411,7 +411,7 @@ static volatile uint64_t *open_page(const char *key)
 	return map(s.fd, PAGE, 0);
 }
 
-/* Until the peer has stored more; one that has failed does not any more. */
+/* Waits until the peer has stored more; a peer that has failed stores no more. */
 static void wait_stores(const volatile uint64_t *counter)
 {
 	uint64_t seen = *counter;
@@ -423,7 +423,7 @@ static void wait_stores(const volatile uint64_t *counter)
 		CHECK(false, "the peer has stored nothing for a minute");
 }
 
-/* The memory that cannot be reached any more is left alone. */
+/* Memory that was given back must not be stored into any more. */
 static void give_and_take(const volatile uint64_t *counter)
 {
 	unsigned int wrong = 0, refused = 0;
@@ -444,7 +444,10 @@ static void give_and_take(const volatile uint64_t *counter)
 	CHECK(wrong == 0, "and what was given back is left alone");
 }
 
-/* B stores into all places, and counts, while A has memory behind them and has not, until A says that it is enough. */
+/*
+ * B stores into all places, and counts, while A puts memory behind them and takes it away again,
+ * until A ends it.
+ */
 static void test_race(void)
 {
 	volatile uint64_t *mine, *yours;
@@ -463,13 +466,13 @@ static void test_race(void)
 		for (uint64_t i = 1; *mine == 0 && time(NULL) < end; i++) {
 			far[i * 97 % (half / 8)] = i;
 			*yours = i;
-			ioctl(port.fd, VIADUCT_FLUSH); /* or stores would pile up on their way */
+			ioctl(port.fd, VIADUCT_FLUSH); /* else stores would queue up on their way */
 		}
 	}
 	both("raced");
 }
 
-/* Memory stays adopted while the link is cut, and until the adapter goes. */
+/* Memory stays adopted while the link is cut, and until the adapter is removed. */
 static void test_removal(void)
 {
 	struct viaduct_adopt a = { 0 };

@@ -64,7 +64,7 @@ static int copy(int fd, uint32_t region, uint64_t source, uint64_t target, uint6
 	return rc;
 }
 
-/* Until all that were asked for are done; each wait ends by an event of the slice. */
+/* Waits until all copies that were asked for are done; each wait ends by an event of the slice. */
 static bool wait_done(int fd, struct viaduct_copied *c)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -87,7 +87,7 @@ static void fill(unsigned int seed)
 		data[i] = (seed = seed * 1103515245 + 12345) >> 16;
 }
 
-/* Fresh slices, of the link's generation. */
+/* Opens new slices, of the link's generation. */
 static bool open_slices(void)
 {
 	if (!both_up(port[0], port[1]) ||
@@ -106,7 +106,7 @@ static void close_slices(void)
 	close(out.fd);
 }
 
-/* One copy with odd ends; the bytes around it stay. */
+/* Makes one copy with unaligned ends; the bytes around it must not change. */
 static bool copies(uint32_t region, unsigned int seed, bool engine)
 {
 	struct viaduct_copied before, c;
@@ -198,7 +198,10 @@ static void test_engine(uint32_t region)
 	      "is the processor's");
 }
 
-/* An engine that hangs.  The script has given engines the longest time, so that no other test finds one late. */
+/*
+ * An engine that hangs.  The script has set the longest time limit for engines, so that no other
+ * test finds one late.
+ */
 static void test_hang(uint32_t region)
 {
 	CHECK(!set_parameter("viaduct", "engine_ms", "0") && errno == EINVAL &&
@@ -217,7 +220,7 @@ static void test_hang(uint32_t region)
 	      "until the link comes up the next time");
 }
 
-/* An engine that hangs keeps the copies in the queue. */
+/* While an engine hangs copies stay in the queue. */
 static void test_queue(uint32_t region)
 {
 	struct viaduct_copied before, c;
@@ -237,7 +240,7 @@ static void test_queue(uint32_t region)
 	      "all are done");
 }
 
-/* A user without rights: memory is counted as memory that is locked. */
+/* A user without rights: registered memory counts as locked memory. */
 static void test_memlock(void)
 {
 	const struct rlimit limit = { 64 << 10, 64 << 10 };
@@ -262,7 +265,7 @@ static void test_memlock(void)
 	      "registered memory is limited as locked memory is, and needs no rights");
 }
 
-/* What is registered stays, although the program takes its mapping away. */
+/* Registered memory stays usable, although the program unmaps it. */
 static void test_unmapped(void)
 {
 	struct viaduct_copied c;
@@ -308,7 +311,7 @@ static void test_slice_end(void)
 	CHECK(open_slices(), "and again new slices");
 }
 
-/* Processes that copy are killed, and the link is cut, in the middle of it. */
+/* Processes are killed, and the link is cut, in the middle of copies. */
 static void test_ends(void)
 {
 	const volatile struct viaduct_status *status_page = status_of(port[0]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Runs in two guests: RDMA writes of one into window memory of the other, new or adopted, are stores there, which the
- * counter of slots shows, and which the other sees without any call.
- * Usage: vm_direct server [adopt] | vm_direct client HOST
+ * Runs in two guests: RDMA writes of one into window memory of the other, new or adopted, are
+ * direct stores, as the counter of slots shows, and the other sees them without a call. Usage:
+ * vm_direct server [adopt] | vm_direct client HOST
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define WRITES 20
 
 struct places {
-	struct place window, other; /* memory that lies in a window, and of VipRegisterMem() */
+	struct place window, other; /* memory in a window, and memory of VipRegisterMem() */
 };
 
 static _Alignas(VIP_DESCRIPTOR_ALIGNMENT) struct {
@@ -24,7 +24,7 @@ static _Alignas(VIP_DESCRIPTOR_ALIGNMENT) struct {
 
 static VIP_VI_HANDLE vi;
 
-/* The n-th pattern; its last word is never that of another. */
+/* Fills in the n-th pattern; no two patterns have the same last word. */
 static void fill(unsigned char *at, unsigned int n)
 {
 	for (unsigned int i = 0; i < BYTES; i++)
@@ -32,7 +32,7 @@ static void fill(unsigned char *at, unsigned int n)
 	memcpy(at + BYTES - sizeof(n), &n, sizeof(n));
 }
 
-/* The slots that it takes. */
+/* Writes all; returns the number of slots that this takes. */
 static VIP_UINT64 write_all(const struct place *to)
 {
 	return write_to(vi, &mem.desc, to, mem.data, BYTES);
@@ -70,7 +70,7 @@ static void client(VIP_CHAR *host)
 	send_message(vi, &mem.desc, &mem.places, 1);
 }
 
-/* Memory that is registered and lies in a window, or behind one. */
+/* Makes registered memory that lies in a window, or behind one. */
 static VIP_PVOID make_window(bool adopt, VIP_MEM_HANDLE *window)
 {
 	VIP_MEM_ATTRIBUTES open = { NULL, VIP_TRUE, VIP_FALSE };
@@ -83,7 +83,7 @@ static VIP_PVOID make_window(bool adopt, VIP_MEM_HANDLE *window)
 	return adopt_memory(BYTES, window);
 }
 
-/* Adopted memory stays, as it is, and can be used. */
+/* Frees the window memory; adopted memory stays usable, with its content. */
 static void drop_window(bool adopt, unsigned char *at, VIP_MEM_HANDLE window)
 {
 	if (!adopt) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A flow of messages from one host to another, of which each end says what has become of it.
+ * A flow of messages from one host to another; each end reports its result.
  *
  *   flow receive NAME FILE       waits for a flow of that name, checks it, says «received N whole|broken»
  *   flow send HOST NAME FILE     sends until SIGTERM, says «sent N of M whole|broken»: N completed without error
  *
  * Messages are numbered from 0, and length and content follow from the number.  The receiver ends with 1 at once
- * when one is missing, doubled, out of order or changed.  FILE holds how many messages there were so far.
+ * when one is missing, doubled, out of order or changed.  FILE holds the number of messages so far.
  * Acknowledgements by messages of the other direction keep the receiver's queue from running empty.
  */
 #include <fcntl.h>
@@ -159,7 +159,7 @@ static bool reap(uint64_t *confirmed)
 	return whole;
 }
 
-/* Of no effect when the connection is broken: what has arrived is still to be taken. */
+/* Acknowledges a message.  Ignores a broken connection: messages that have arrived are still to be taken. */
 static void acknowledge(uint64_t number)
 {
 	static uint64_t confirmed, posted;
@@ -171,7 +171,7 @@ static void acknowledge(uint64_t number)
 	VipPostSend(vi, fill(&mem.send[slot], mem.out[slot], sizeof(number)), handle);
 }
 
-/* The next message; NULL: the connection is broken. */
+/* Returns the next message; NULL when the connection is broken. */
 static VIP_DESCRIPTOR *receive(void)
 {
 	VIP_DESCRIPTOR *done;
@@ -229,7 +229,7 @@ static void connect_to(char *host)
 	while ((rc = VipConnectRequest(vi, &here.addr, &there.addr, SILENT_MS, &theirs)) ==
 		       VIP_NO_MATCH &&
 	       tries--)
-		poll(NULL, 0, 10); /* the receiver does not wait yet */
+		poll(NULL, 0, 10); /* the receiver does not yet wait for a connection */
 	check(rc, "VipConnectRequest");
 }
 
@@ -264,7 +264,7 @@ static bool await_confirmed(uint64_t posted, uint64_t left, uint64_t *confirmed)
 	return whole;
 }
 
-/* Waits until at most AHEAD messages were not acknowledged. */
+/* Waits until at most AHEAD messages are not acknowledged. */
 static bool await_acked(uint64_t posted, uint64_t *acked)
 {
 	VIP_DESCRIPTOR *done;

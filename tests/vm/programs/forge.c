@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Runs in a guest: a peer that lies.  Its port belongs to ntb_tool, whose files write message registers of the other
- * port, where viaduct.ko reads them.  Usage: forge FOLDER SEED, the folder of the port in debugfs; by the
- * seed 0 only a session; by others lies at random, a session, what it must not take, and messages without end.
+ * Runs in a guest: a peer that sends forged messages.  Its port belongs to ntb_tool, whose files
+ * write message registers of the other port, where viaduct.ko reads them.  Usage: forge FOLDER
+ * SEED, the folder of the port in debugfs; seed 0 makes only a session; others make random
+ * forgeries, a session, messages that the module must refuse, and a flood of messages.
  */
 #include "ports.h"
 
@@ -38,7 +39,7 @@ static void set(unsigned int reg, uint32_t value)
 	close(fd);
 }
 
-/* What the module has written into a register. */
+/* Returns what the module has written into a register. */
 static uint32_t get(unsigned int reg)
 {
 	char path[128], text[32] = "";
@@ -52,7 +53,7 @@ static uint32_t get(unsigned int reg)
 	return strtoul(text, NULL, 16);
 }
 
-/* The registers are read, so that the module can write them again. */
+/* Marks the registers as read, so that the module can write them again. */
 static void forget(void)
 {
 	char path[128];
@@ -79,7 +80,7 @@ static uint32_t status(void)
 	return strtoul(text, NULL, 16);
 }
 
-/* Registers that are full already keep what they have, so some messages are mixed. */
+/* Sends a message.  Full registers keep their content, so some messages are mixtures of two. */
 static void message_spoilt(uint32_t value, uint32_t from, uint32_t to, uint32_t header,
 			   uint32_t spoilt)
 {
@@ -121,7 +122,7 @@ static void lie(void)
 		case 3:
 			message(any(), me, to, VD_CELL_BYE << 8 | any() % 256);
 			break;
-		default: /* addresses that are none, scratchpads, acknowledgements of what was not sent */
+		default: /* invalid addresses, scratchpads, acknowledgements of numbers that were not sent */
 			message(any(), me, to, any() % VD_CELLS << 8 | any() % 256);
 		}
 		if (any() % 4 == 0)
@@ -129,7 +130,7 @@ static void lie(void)
 	}
 }
 
-/* Sends one cell until the module has acknowledged its number, and acknowledges what comes. */
+/* Sends one cell until the module has acknowledged its number, and acknowledges the module's cells. */
 static bool tell(uint32_t me, uint32_t value, unsigned int cell, unsigned int number)
 {
 	int64_t end = now_ms() + WAIT_MS;
@@ -149,7 +150,10 @@ static unsigned int next_of(unsigned int number)
 	return number % 15 + 1;
 }
 
-/* As a peer should, but for the addresses of its windows, which no window can lead to.  The last number, or 0. */
+/*
+ * Opens a session as a peer should, but with addresses of windows that no window can lead to.
+ * Returns the last number, or 0.
+ */
 static unsigned int open_session(void)
 {
 	unsigned int cell, number = 0;
@@ -166,12 +170,15 @@ static unsigned int open_session(void)
 
 struct lie {
 	const char *text;
-	uint32_t value, from, to; /* the latter are added to the numbers of the sessions */
+	uint32_t value, from, to; /* `from` and `to` are added to the numbers of the sessions */
 	unsigned int cell, skip;
 	uint32_t spoilt;
 };
 
-/* Until all registers of the module were empty when it was written: so what was sent before has been read. */
+/*
+ * Sends a forgery until all registers of the module were empty when it was written, so that all
+ * before it has been read.
+ */
 static bool deliver(const struct lie *l, unsigned int number)
 {
 	int64_t end = now_ms() + WAIT_MS;
@@ -187,7 +194,10 @@ static bool deliver(const struct lie *l, unsigned int number)
 	return false;
 }
 
-/* A message that is taken is acknowledged.  So is the last one when it comes again: which is it? */
+/*
+ * Finds the number that the module took last: it acknowledges a message that it takes, and the last
+ * one again when that is repeated.
+ */
 static unsigned int last_of(unsigned int number)
 {
 	static const struct lie again = { .value = 0xfff, .cell = VD_CELL_PEER - 1 };
@@ -242,7 +252,7 @@ static bool refuse_all(unsigned int last)
 			return false;
 		}
 	}
-	return tell(ME, 1, VD_CELL_PEER, next_of(last)); /* what is right is taken */
+	return tell(ME, 1, VD_CELL_PEER, next_of(last)); /* a correct message is taken */
 }
 
 static void limit(unsigned int rate)
@@ -253,7 +263,7 @@ static void limit(unsigned int rate)
 		exit(1);
 }
 
-/* How many messages are read in some time; each is as short as can be. */
+/* Returns the number of messages that are read in some time; each is as short as possible. */
 static unsigned int flood(int64_t *took)
 {
 	int64_t start = now_ms();

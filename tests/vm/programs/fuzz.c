@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Runs in a guest with both ports of a link: calls of all kinds, with arguments that are right, nearly right and
- * wrong, on all kinds of descriptors, by several processes and threads.  What is wrong shows in the kernel's log, in a
- * signal, or in a call that must not succeed.  Usage: fuzz SECONDS SEED
+ * Runs in a guest with both ports of a link: calls of all kinds, with arguments that are valid,
+ * nearly valid and invalid, on all kinds of descriptors, by several processes and threads.  A fault
+ * shows in the kernel's log, as a signal, or as a call that succeeds and must not.  Usage: fuzz
+ * SECONDS SEED
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -27,12 +28,12 @@ struct map {
 	bool write;
 };
 
-/* Of a thread; descriptors are shared by all threads of a process, so some are closed by others. */
+/* The state of a thread; descriptors are shared by all threads of a process, so some are closed by others. */
 struct fuzzer {
 	uint64_t state;
 	struct map map[MAPS];
-	unsigned char *arena; /* two pages, of which the second cannot be used */
-	int pinned;	      /* a descriptor with registered memory, or what has its number now */
+	unsigned char *arena; /* two pages; the second cannot be accessed */
+	int pinned; /* a descriptor with registered memory, or another one that has its number now */
 	unsigned long calls, good, copies;
 };
 
@@ -49,7 +50,7 @@ static uint64_t any(struct fuzzer *f)
 	return f->state;
 }
 
-/* Numbers around those that matter. */
+/* Numbers near limits. */
 static uint64_t number(struct fuzzer *f)
 {
 	static const uint64_t edges[] = { 0,	      1,	  PAGE,	      4 << 20, 1ULL << 31,
@@ -89,7 +90,7 @@ static void adopt(struct fuzzer *f, int port)
 		keep(f, adopt.fd);
 }
 
-/* Requests that are right, so that there is something to be wrong about. */
+/* Valid requests, which make the objects that invalid ones can be about. */
 static void structured(struct fuzzer *f)
 {
 	struct viaduct_slice slice = { .direction = any(f) % 2,
@@ -169,7 +170,7 @@ static void structured(struct fuzzer *f)
 		break;
 	case 14:
 		end.fd = *slot(f);
-		if (end.fd != fds[2]) /* copies go there */
+		if (end.fd != fds[2]) /* copies use this slice */
 			ioctl(port, VIADUCT_END, &end);
 		break;
 	case 15:
@@ -182,7 +183,7 @@ static void structured(struct fuzzer *f)
 	}
 }
 
-/* Of a wait: partly or wholly where nothing can be read. */
+/* An argument for a wait that lies partly or completely in memory that cannot be read. */
 static void *unreadable(struct fuzzer *f)
 {
 	if (any(f) % 2)
@@ -190,7 +191,7 @@ static void *unreadable(struct fuzzer *f)
 	return (void *)(uintptr_t)(any(f) % PAGE);
 }
 
-/* A wait that is right may be one for ever, so its time is set, where it is readable. */
+/* A valid wait may last for ever, so sets its time limit, if the argument is readable. */
 static void limit_wait(struct fuzzer *f, unsigned char *arg, size_t room)
 {
 	const int64_t timeout_ns = any(f) % 200000;
@@ -200,7 +201,7 @@ static void limit_wait(struct fuzzer *f, unsigned char *arg, size_t room)
 		       sizeof(timeout_ns));
 }
 
-/* A call that exists or not, and an argument that is right, at the end of memory, or nowhere. */
+/* Makes a call that may not exist, with an argument that is valid, at the end of memory, or not mapped. */
 static void random_ioctl(struct fuzzer *f)
 {
 	static const unsigned long calls[] = {
@@ -293,7 +294,10 @@ static void use_map(struct fuzzer *f)
 			_exit(3);
 		break;
 	case 2:
-		/* A program that gives the page of a status or of an interrupt object back has it no more. */
+		/*
+		 * A program that gives a page of a status or of an interrupt object back by
+		 * madvise() loses it.
+		 */
 		advice = any(f) % 26;
 		if (advice != MADV_DONTNEED && advice != MADV_DONTNEED_LOCKED)
 			madvise((void *)m->base, m->len, advice);

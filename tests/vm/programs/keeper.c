@@ -30,7 +30,10 @@ static bool is_of(int fd, const char *kind)
 	return strcmp(name, kind) == 0;
 }
 
-/* That of the C library is not used, neither by this program nor by the library. */
+/*
+ * Replaces the close() of the C library for this program and the library: no descriptor of the
+ * module is closed.
+ */
 __attribute__((visibility("default"))) int close(int fd)
 {
 	if (is_of(fd, "anon_inode:[viaduct-slice]"))
@@ -73,7 +76,10 @@ int main(int argc, char **argv)
 
 	for (i = 0; i < rounds; i++) {
 		one_round(strcmp(argv[1], "client") == 0);
-		/* A slice each way, and the memory, which lies in the window of an adapter. */
+		/*
+		 * For each connection a slice each way, and the memory, which lies in the window of
+		 * an adapter.
+		 */
 		if (kept_slices < 3 * (i + 1) || kept_clients < i + 1) {
 			fprintf(stderr, "in round %u there are %u slices, %u clients\n", i,
 				kept_slices, kept_clients);

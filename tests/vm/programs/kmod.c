@@ -43,7 +43,7 @@ static void test_info(void)
 	      "an unknown call is refused");
 }
 
-/* Where scratchpads are made of messages, what was written comes some time later. */
+/* Reads until the value is there: where scratchpads are made of messages it arrives some time later. */
 static bool read_spad(struct side *s, unsigned int index, uint32_t value)
 {
 	time_t end = time(NULL) + WAIT_MS / 1000;
@@ -80,11 +80,11 @@ static int end_slice(const struct side *s, int fd, unsigned int reserved)
 
 struct pair {
 	struct viaduct_slice in, out;
-	volatile uint64_t *mine;  /* inbound at 1 */
-	volatile uint64_t *yours; /* the same, at 0 */
+	volatile uint64_t *mine;  /* inbound at port 1 */
+	volatile uint64_t *yours; /* outbound at port 0, the same memory */
 };
 
-/* No IOMMU translates for these adapters. */
+/* Adoption is refused: no IOMMU translates for these adapters. */
 static void test_adopt(void)
 {
 	void *memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -154,7 +154,7 @@ static void test_slices(struct pair *p)
 	      "nor by a number of pages beyond 32 bits");
 }
 
-/* The child of a fork stores there: its exit code, or -1 for a signal. */
+/* Lets a child of fork() store there; returns its exit code, or -1 for a signal. */
 static int child_stores(volatile uint64_t *at)
 {
 	int status;
@@ -221,7 +221,7 @@ static void test_end(struct pair *p)
 	close(s.fd);
 }
 
-/* The memory type of the outbound mapping: the script of the suite compares with what the kernel has. */
+/* The memory type of the outbound mapping: the script of the suite compares it with that of the kernel. */
 static void test_write_combining(void)
 {
 	CHECK(system("/bin/grep -q \"$OUTBOUND. write-combining\" /sys/kernel/debug/x86/pat_memtype_list") ==
@@ -325,7 +325,7 @@ static char state_of(pid_t tid)
 	return strrchr(text, ')') ? strrchr(text, ')')[2] : 0;
 }
 
-/* A thread that sleeps on the object when this returns. */
+/* Starts a thread; it sleeps on the object when this returns. */
 static void start_sleeper(struct sleeper *s, const struct irq *irq, uint64_t bits)
 {
 	time_t end = time(NULL) + WAIT_MS / 1000;
@@ -384,7 +384,10 @@ static void test_irq_page(struct irq *irq)
 	      "and at once if the count is not the one that was seen");
 }
 
-/* One object for doorbells of both ports: a ring of either wakes those who sleep on its bit, and no others. */
+/*
+ * One object for doorbells of both ports: a doorbell of either wakes the threads that sleep on its
+ * bit, and no others.
+ */
 static void test_irqs(void)
 {
 	struct viaduct_ring raise = { .db_bits = 0x8 };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Runs in two guests, one port of viaduct.ko each: what has to cross the link.
+ * Runs in two guests, one port of viaduct.ko each: tests of everything that crosses the link.
  *
  *   kmod_pair A|B BITS BYTES     the doorbell bits that the ports have, the size of their windows
- *   kmod_pair again BITS BYTES   in a guest that was killed and has booted anew
+ *   kmod_pair again BITS BYTES   in a guest that was killed and has booted again
  *
- * Each stores into memory of the other, which checks it.  Word between them, by the script, can overtake a
- * store: a load through the same window comes back after the stores before it, and a ring arrives after them.
+ * Each stores into memory of the other, which checks it.  What they tell each other through the
+ * script can overtake a store; a load through the same window returns only after the stores before
+ * it, and a doorbell arrives after them.
  */
 #include "kmod_side.h"
 
@@ -125,7 +126,7 @@ static void ring(const struct viaduct_client *client)
 		failures++;
 }
 
-/* Word and ring go to and fro: each ring finds the word that was stored before it. */
+/* Each in turn stores a word and rings: after each doorbell the word stored before it is there. */
 static void test_doorbells(struct half *h)
 {
 	struct viaduct_client client = { .ring_bits = DB_BIT };
@@ -165,8 +166,8 @@ static void test_doorbells(struct half *h)
 }
 
 /*
- * B, by a client descriptor as a process has one, binds an eventfd to each of some bits; A rings all but the last, one
- * after the other.
+ * B binds, through a client descriptor such as processes have, an eventfd to each of some bits; A
+ * rings all but the last, one after the other.
  */
 static void test_eventfds(void)
 {
@@ -201,7 +202,7 @@ static void test_eventfds(void)
 	both("four rung");
 }
 
-/* Nothing of A's is in B's memory that was stored while the link was cut, or into the mapping of before. */
+/* Nothing that A stored while the link was cut, or into the mapping from before the cut, is in B's memory. */
 static void test_cut(struct half *h)
 {
 	uint32_t generation = port.info.generation;

@@ -21,11 +21,11 @@
 #include "../../../kmod/viaduct_ioctl.h"
 
 #define PAGE 4096
-#define WAIT_MS (120000 * patience()) /* for what has to come: also a machine that boots */
+#define WAIT_MS (120000 * patience()) /* for every event, also the boot of a machine */
 
 static int failures;
 
-/* How many times as long as a stock kernel that of the guest takes. */
+/* The guest's kernel takes so many times as long as a stock kernel. */
 static inline int patience(void)
 {
 	const char *times = getenv("VM_PATIENCE");
@@ -69,7 +69,7 @@ static int link_set(struct side *s, unsigned int enable)
 	return ioctl(s->fd, VIADUCT_LINK, &link);
 }
 
-/* Until the link is as it is wanted; each wait ends by an event of the descriptor. */
+/* Waits until the link has the state `want`; each wait ends by an event of the descriptor. */
 static bool wait_link(struct side *s, unsigned int want)
 {
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
@@ -106,7 +106,7 @@ static inline bool rung(int fd)
 	return poll(&p, 1, WAIT_MS) == 1 && read(fd, &value, sizeof(value)) == sizeof(value);
 }
 
-/* The script does what is asked for and then writes a line. */
+/* Asks the script of the suite to do something; it answers with a line when it has. */
 static const char *ask(const char *format, ...)
 {
 	static char line[256];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Runs in a guest with both ports of a link: what a user can have at a time, and how fast things can happen. */
+/* Runs in a guest with both ports of a link: limits of what a user can have at a time, and of rates. */
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ static void parameter(const char *name, const char *value)
 	close(fd);
 }
 
-/* Slices of the first port until one is refused: how many there are. */
+/* Makes slices of the first port until one is refused; returns their number. */
 static int slices_until(int error, uint64_t len, struct viaduct_slice *slice, int most)
 {
 	int count = 0;
@@ -120,7 +120,7 @@ static int end_fd(int fd)
 	return ioctl(port[0], VIADUCT_END, &end);
 }
 
-/* What somebody keeps whom the agent has taken it from. */
+/* Slices that a holder keeps after the agent has ended them. */
 static void test_ended_slices(void)
 {
 	struct viaduct_slice slice[40], again[40], other;
@@ -219,7 +219,7 @@ static void test_clients(void)
 		close(client[i]);
 }
 
-/* What the holder of an ended client can do. */
+/* The calls that the holder of an ended client can still make. */
 static void test_ended_client(void)
 {
 	struct viaduct_bind bind = { .db_bits = 1, .eventfd = eventfd(0, EFD_NONBLOCK) };
@@ -268,7 +268,10 @@ static void test_ring_rate(void)
 	for (i = 0; i < 55; i++)
 		good &= ring_bits(fd, 1) == 0;
 	CHECK(good && now_ms() - start >= 490, "a client that rings too fast waits");
-	/* With those before: what a slow machine leaves unused between calls is no time of waiting. */
+	/*
+	 * Measured together with those before: time that a slow machine lets pass between calls
+	 * counts towards the limit.
+	 */
 	CHECK(ring_bits(fd, 0xf) == 0 && now_ms() - start >= 530, "for each bit");
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	for (i = 0; i < 100 && ring_bits(fd, 1) == 0; i++)
@@ -292,7 +295,7 @@ static void test_ring_rate(void)
 	close(fd);
 }
 
-/* How many interrupts are told while the peer rings as fast as it can, for some time. */
+/* Returns the number of interrupts reported while the peer rings as fast as it can, for some time. */
 static uint32_t flood(int ms, int64_t *took)
 {
 	const volatile struct viaduct_status *status = status_of(port[1]);
@@ -341,8 +344,9 @@ static void test_interrupts(void)
 }
 
 /*
- * As many bindings as a port can have, so that one interrupt takes long.  With and without the limit in turns, of which
- * the best count, as a guest does not always have the same part of its machine.
+ * Makes as many bindings as a port can have, so that one interrupt takes long.  Runs with and
+ * without the limit in turn and takes the best of each, since a guest does not always get the same
+ * part of its machine.
  */
 static void test_long_interrupts(void)
 {

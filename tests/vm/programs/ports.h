@@ -25,7 +25,7 @@
 
 static int failures;
 
-/* How many times as long as a stock kernel that of the guest takes. */
+/* The guest's kernel takes so many times as long as a stock kernel. */
 static inline int patience(void)
 {
 	const char *times = getenv("VM_PATIENCE");
@@ -81,7 +81,7 @@ static inline int link_set(int fd, unsigned int enable)
 	return ioctl(fd, VIADUCT_LINK, &link);
 }
 
-/* Until the link is as it is wanted; each wait ends by an event of the descriptor. */
+/* Waits until the link has the state `want`; each wait ends by an event of the descriptor. */
 static inline bool wait_link(int fd, unsigned int want)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -131,7 +131,7 @@ static inline void *map_slice(const struct viaduct_slice *slice)
 	return mmap(NULL, slice->len, PROT_READ | PROT_WRITE, MAP_SHARED, slice->fd, 0);
 }
 
-/* The script does what is asked for and then writes a line. */
+/* Asks the script of the suite to do something; it answers with a line when it has. */
 static inline void begin_ask(const char *what)
 {
 	printf("do %s\n", what);

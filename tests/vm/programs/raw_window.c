@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Runs in two guests, one port of viaduct.ko each: what a window and a doorbell do without a library above them.
+ * Runs in two guests, one port of viaduct.ko each: the speed of a window and a doorbell without a
+ * library above them.
  *
  *   raw_window A|B DEVICE ROUND     A measures, B answers; ROUND tells the runs of a suite apart
  *
- * Words go to and fro by stores into the mapped window, rings by eventfds; then copies are made into the window.
+ * Words go both ways by stores into the mapped window, doorbells by eventfds; then copies are made
+ * into the window.
  */
 #include "kmod_side.h"
 
@@ -16,7 +18,7 @@
 #define BATCHES 200
 #define RINGS 300
 #define COPIES 120
-#define CHUNK (32 << 10) /* of a copy in two steps, as the library makes it of a long message */
+#define CHUNK (32 << 10) /* of a copy in two steps, as the library copies a long message */
 #define CHUNKS (BYTES / CHUNK)
 #define RING 8 /* chunks that the peer's memory holds */
 #define DB_BIT 1ULL
@@ -60,7 +62,7 @@ static void figure(const char *name, double value, const char *unit)
 	fflush(stdout);
 }
 
-/* A store into write-combining memory leaves with the fence, or whenever the processor likes. */
+/* Stores a word.  A store into write-combining memory leaves with the fence, or at any time before. */
 static void store_word(struct raw *r, uint32_t value)
 {
 	*r->yours = value;
@@ -176,7 +178,10 @@ static void measure_rings(struct raw *r)
 		figure("raw_doorbell_eventfd", median(times, RINGS), "us");
 }
 
-/* Chunk by chunk into the first chunks of the peer's memory, from where it copies them on: as messages travel. */
+/*
+ * Copies chunk by chunk into the first chunks of the peer's memory, from where the peer copies them
+ * on, as for messages.
+ */
 static void copy_by_chunks(struct raw *r, char *own, uint32_t *done)
 {
 	volatile uint32_t *yours = r->yours, *flag = yours + 16;
@@ -252,7 +257,7 @@ static void measure_copy(const struct raw *r, const char *name, size_t piece, si
 	free(from);
 }
 
-/* The peer polls meanwhile, as it does where a library above carries the data. */
+/* The peer polls during the copies, as a library that receives the data would. */
 static void measure_copies(struct raw *r)
 {
 	r->word++;

@@ -15,7 +15,7 @@ static void use(int fd, const volatile uint64_t *mine, const volatile struct via
 	uint64_t value = 0;
 	size_t i;
 
-	/* The first slice of the peer begins at the begin of its first window. */
+	/* The first slice of the peer begins at the beginning of its first window. */
 	if (make_slice(fd, VIADUCT_OUTBOUND, 0, 0, SLICE, &out) != 0)
 		return;
 	yours = map_slice(&out);

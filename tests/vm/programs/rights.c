@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Runs in a guest with both ports of a link: what the holders of descriptors may not do. */
+/* Runs in a guest with both ports of a link: calls that the holders of descriptors may not make. */
 #define _GNU_SOURCE
 #include "ports.h"
 
@@ -11,7 +11,7 @@ static const unsigned long copies[] = { VIADUCT_PIN, VIADUCT_UNPIN, VIADUCT_COPY
 					0 };
 static const unsigned long sleeps[] = { VIADUCT_IRQ_WAIT, VIADUCT_IRQ_RAISE, 0 };
 
-/* None of the calls is one of this kind of descriptor. */
+/* Are all of the calls refused on this kind of descriptor? */
 static bool refuses(int fd, const unsigned long *call)
 {
 	unsigned char zeros[sizeof(struct viaduct_info)];
@@ -24,7 +24,7 @@ static bool refuses(int fd, const unsigned long *call)
 	return true;
 }
 
-/* Neither when it is mapped nor later. */
+/* Is executing refused, both when memory is mapped and later? */
 static bool never_executable(int fd)
 {
 	void *mapped = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);

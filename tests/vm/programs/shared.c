@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Runs in two guests: two programs of one store into the same adopted memory of a program of the other, each over
- * a connection of its own, at the same time; then one connection ends, and the other goes on.  Every second page
- * is that of a connection.
- * Usage: vm_shared server | vm_shared client HOST.  The server asks the script how much its agent has pinned
- * («do pinned»), and the same when that has become nothing («do unpinned»).
+ * Runs in two guests: two programs of one store into the same adopted memory of a program of the other, each
+ * over a connection of its own, at the same time; then one connection ends, and the other goes on.  The two
+ * connections use every other page each.  Usage: vm_shared server | vm_shared client HOST.  The server asks
+ * the script how much its agent has pinned («do pinned»), and to wait until that is nothing («do unpinned»).
  */
 #include <stdbool.h>
 
 #include "vipl_side.h"
 
 #define PAGE 4096u
-#define PAGES 16u /* of both */
+#define PAGES 16u /* of both writers */
 #define WRITERS 2u
 #define BYTES (PAGES * PAGE)
-/* A write is complete at once, and nothing but the adapter holds up who writes without a pause. */
+/* A write is complete at once, and only the adapter can hold up a program that writes without a pause. */
 #define LEVEL VIP_SERVICE_RELIABLE_DELIVERY
-#define ROUNDS 10 /* in which each must have stored something new */
+#define ROUNDS 10 /* in each of them every writer must have stored something new */
 
 struct order {
 	struct place memory;
@@ -28,13 +27,13 @@ static struct side {
 	_Alignas(VIP_DESCRIPTOR_ALIGNMENT) VIP_DESCRIPTOR recv;
 	struct order order;   /* to the client */
 	unsigned char enough; /* to the client, which then stops */
-	unsigned int rounds;  /* to the server, which the client has made */
+	unsigned int rounds;  /* to the server: rounds that the client has made */
 	unsigned char data[PAGE];
 } mem[WRITERS];
 
 static VIP_VI_HANDLE vi[WRITERS];
 
-/* A page as its writer stores it in a round; its last word is the number of the round. */
+/* Fills a page as its writer stores it in a round; the last word is the number of the round. */
 static void fill(unsigned char *at, unsigned int page, unsigned int round)
 {
 	for (unsigned int i = 0; i < PAGE; i++)
@@ -44,7 +43,7 @@ static void fill(unsigned char *at, unsigned int page, unsigned int round)
 
 /* ---- the writer ------------------------------------------------------------------------------- */
 
-/* The slots that it takes. */
+/* Writes the pages of a round; returns the number of slots that this takes. */
 static VIP_UINT64 write_round(unsigned int round)
 {
 	const struct order *o = &mem[0].order;
@@ -60,7 +59,7 @@ static VIP_UINT64 write_round(unsigned int round)
 	return slots;
 }
 
-/* Rounds from 1 on are stores. */
+/* Writes rounds until told to stop; from round 1 on they must be direct stores. */
 static void write_until_told(void)
 {
 	time_t until = time(NULL) + PATIENCE_MS / 1000;
@@ -103,7 +102,7 @@ static void tell(bool good, const char *text)
 	fflush(stdout);
 }
 
-/* What the script answers, in bytes. */
+/* Asks the script; returns its answer in bytes. */
 static unsigned long ask(const char *what)
 {
 	char line[64];
@@ -122,7 +121,7 @@ static unsigned int round_of(const unsigned char *memory, unsigned int writer)
 	return load_word(memory + (page + 1) * PAGE - sizeof(unsigned int));
 }
 
-/* Each of the writers from that one on stores something new, again and again, while the others do. */
+/* Does each of the writers from `first` on store something new, again and again? */
 static bool all_go_on(const unsigned char *memory, unsigned int first)
 {
 	time_t until = time(NULL) + PATIENCE_MS / 1000;
@@ -139,7 +138,7 @@ static bool all_go_on(const unsigned char *memory, unsigned int first)
 	return true;
 }
 
-/* All pages of the writer are of that round. */
+/* Are all pages of the writer from that round? */
 static bool is_whole(const unsigned char *memory, unsigned int writer, unsigned int round)
 {
 	unsigned char page[PAGE];

@@ -23,7 +23,7 @@ static bool put(int side, unsigned int flags, unsigned int index, uint32_t value
 	return ioctl(port[side], VIADUCT_SPAD, &spad) == 0;
 }
 
-/* There is no event for it: it is looked at again and again, for some time. */
+/* Does it become that value?  There is no event for it, so this polls for some time. */
 static bool becomes(int side, unsigned int flags, unsigned int index, uint32_t value)
 {
 	int64_t end = now_ms() + WAIT_MS;
@@ -57,7 +57,7 @@ static void test_values(void)
 	CHECK(good, "those that their owner writes are read by the peer");
 }
 
-/* Both write the same one: afterwards both read one value, which one of them wrote last. */
+/* Both write the same scratchpad: afterwards both read the same value, the last one of either. */
 static void test_races(void)
 {
 	uint32_t value = 0;
@@ -97,7 +97,7 @@ static void test_windows(void)
 	bool good = true;
 	int i;
 
-	/* More than a window, so a slice in each. */
+	/* More than a window holds, so a slice in each. */
 	for (i = 0; i < 2; i++)
 		good &= make_slice(port[1], VIADUCT_INBOUND, 0, 0, 3 << 20, &in[i]) == 0;
 	CHECK(good && in[0].window != in[1].window, "a slice in each window");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Runs in a guest with both ports of a link: threads store into the peer's memory and read their own, while ports are
- * taken away, the link flaps and holders of descriptors are killed.  Usage: unplug PHASE...
+ * removed, the link goes down and up and holders of descriptors are killed.  Usage: unplug PHASE...
  */
 #include <pthread.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include "ports.h"
 
 #define SLICE (16 * PAGE)
-#define PORTS 16 /* numbers of devices that are tried */
+#define PORTS 16 /* device numbers to try */
 
 struct use {
 	int port[2];
@@ -24,7 +24,7 @@ struct use {
 
 static struct use use;
 
-/* Stores through one port and reads behind the other one, as fast as it can. */
+/* Stores through one port and reads the memory behind the other one, as fast as it can. */
 static void *work(void *arg)
 {
 	uint64_t value = 0, seen = 0;
@@ -55,7 +55,7 @@ static bool progress(void)
 	return true;
 }
 
-/* Ports have other numbers when they come back while somebody has the old ones. */
+/* Opens any port: ports that come back while somebody holds the old ones have other numbers. */
 static int open_any(void)
 {
 	char path[32];
@@ -134,8 +134,8 @@ static uint64_t generations(void)
 }
 
 /*
- * An adapter tells late that its link was down before, when the ports were closed: the link that is up begins a new
- * generation then, and slices of the one before are dead.
+ * Maps a slice that is alive.  An adapter may report late that its link was down while the ports
+ * were closed; then the link begins a new generation, and slices of the generation before are dead.
  */
 static bool map_live(void)
 {
@@ -190,7 +190,7 @@ static bool hangs_up(int fd)
 	return false;
 }
 
-/* The script takes ports away, all or the second one, and brings them back. */
+/* The script removes ports, all or the second one, and brings them back. */
 static void gone(const char *how, bool all)
 {
 	struct pollfd p;
@@ -234,7 +234,7 @@ static void flaps(void)
 	stop();
 }
 
-/* One of the calls of a process that is killed in the middle of them. */
+/* Makes one of the calls in the middle of which the process is killed. */
 static void call(int port, unsigned int *state)
 {
 	struct viaduct_slice s;
@@ -295,7 +295,7 @@ static void child(atomic_ulong *calls, unsigned int seed)
 		pause();
 }
 
-/* Everything that a killed process had is given back by its end. */
+/* Is everything that a killed process had given back at its end? */
 static bool is_clean(void)
 {
 	struct viaduct_slice s[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For programs of guests: a NIC, connections over it, and writes of which the slots are counted.  An error ends
- * the program.
+ * For programs of guests: a NIC, connections over it, and writes whose slots are counted.  An error
+ * ends the program.
  */
 #ifndef VIPL_SIDE_H
 #define VIPL_SIDE_H
@@ -17,7 +17,7 @@
 #include <vipl.h>
 #include <vipl_ext.h>
 
-#define PATIENCE_MS 60000 /* what a healthy test never needs */
+#define PATIENCE_MS 60000 /* longer than a test that passes ever needs */
 #define CHECK(call) check(call, #call)
 
 struct place {
@@ -49,7 +49,7 @@ static void expect(int good, const char *text)
 	}
 }
 
-/* What the peer has stored last into that place. */
+/* The word that the peer has stored last at that place. */
 static inline unsigned int load_word(const void *at)
 {
 	return atomic_load((const _Atomic unsigned int *)at);
@@ -116,7 +116,7 @@ static void wait_message(VIP_VI_HANDLE vi)
 	check(rc, "VipRecvWait");
 }
 
-/* The slots that a write of that data takes. */
+/* Writes the data; returns the number of slots that this takes. */
 static inline VIP_UINT64 write_to(VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, const struct place *to,
 				  void *data, VIP_UINT32 length)
 {
@@ -137,7 +137,7 @@ static inline VIP_UINT64 write_to(VIP_VI_HANDLE vi, VIP_DESCRIPTOR *desc, const 
 	return after.SlotsSent - before.SlotsSent;
 }
 
-/* The server waits soon. */
+/* Connects; tries again until the server waits. */
 static void connect_to(VIP_VI_HANDLE vi, VIP_CHAR *host, union address *here)
 {
 	time_t until = time(NULL) + PATIENCE_MS / 1000;
@@ -163,7 +163,7 @@ static void accept_one(VIP_VI_HANDLE vi, union address *here)
 	CHECK(VipConnectAccept(conn, vi));
 }
 
-/* Memory of the program that is registered and may lie behind a window. */
+/* Makes registered memory of the program, which may lie behind a window. */
 static inline VIP_PVOID adopt_memory(VIP_ULONG bytes, VIP_MEM_HANDLE *adopted)
 {
 	VIP_MEM_ATTRIBUTES open = { NULL, VIP_TRUE, VIP_FALSE };

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# One guest, both ports of a link: an agent at each, as of two hosts, and programs of both.  With HOSTS=4 it has both ports
-# of four links, which join four agents in a ring: programs of two that are no neighbours use relays.
+# One guest, both ports of a link: an agent at each, as on two hosts, and programs of both.  With HOSTS=4 it has both
+# ports of four links, which join four agents in a ring: programs of two hosts that are not neighbours use relays.
 
 export VIADUCT_AGENT=/tmp/agent VI_FABRIC=/bin/vi_fabric VIPL_TEST_HOSTS="${HOSTS:-2}" HOME=/tmp
 
-# Link i is that of ports 2 i, at the right of host i, and 2 i + 1, at the left of the next host.
+# Link i joins port 2 i, the right one of host i, and port 2 i + 1, the left one of the next host.
 cat >/tmp/agent <<'END'
 #!/bin/sh
 host=0
@@ -21,7 +21,7 @@ exec viaductd "$@"
 END
 chmod 755 /tmp/agent
 
-# tell_test KIND: says each minute which test runs, so that one that does not end has a name.
+# tell_test KIND: prints each minute which test runs, so that one that does not end can be named.
 tell_test() {
 	while usleep 60000000; do
 		note "$1: after $(cut -d. -f1 /proc/uptime) s $(grep "^\[ RUN" /tmp/conformance.out | tail -n 1)"
@@ -58,7 +58,8 @@ link_is_up() {
 	VIADUCT_FABRIC=vm VIADUCT_HOST=0 vi_fabric status | grep -q "cdev  *link up "
 }
 
-# Processes of both hosts keep what they were given, and more than the module gives at a time; then others still get all.
+# Processes of both hosts keep every descriptor that they were given, more than the module gives at
+# a time; others must still get all that they need.
 keepers() {
 	parameter max_user_clients 30
 	parameter max_slices 40

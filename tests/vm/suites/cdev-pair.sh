@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Two guests, an agent in each: programs of one reach those of the other, whatever is killed or cut between.
+# Two guests, an agent in each: programs of one reach those of the other, also after something was killed or cut.
 
 export VIADUCT_FABRIC=vm VIADUCT_AGENT=none
 if [ "$VM_GUEST" = A ]; then
@@ -43,7 +43,7 @@ copy() {
 	fi
 }
 
-# Programs that run until what follows ends them; it must not take long.
+# Starts programs that run until the next step ends them; it must not take long.
 begin_stream() {
 	both "begin $1"
 	if [ "$VM_GUEST" = A ]; then
@@ -52,12 +52,12 @@ begin_stream() {
 		vi_bw --server --timeout 30 --quiet >/tmp/stream.out 2>&1 &
 	fi
 	stream=$!
-	# A connection has a slice beside that of the agents.
+	# A connection has a slice in addition to that of the agents.
 	check "the stream before '$1' is connected" wait_for 30 sh -c "vi_fabric status | grep cdev | grep -vq 'window 36864 '"
 	both "streams $1"
 }
 
-# ended TEXT: the stream ends here, and with a failure.
+# ended TEXT: checks that the stream ends here, with a failure.
 ended() {
 	if wait_for 30 sh -c "! kill -0 $stream"; then
 		ok "$1"
@@ -122,7 +122,7 @@ if [ "$VM_GUEST" = A ]; then
 	link_becomes down "a guest that is killed takes the link down"
 	ended "and ends the stream"
 	ask start B >/dev/null
-	link_becomes up "the link is up again with the guest that boots anew"
+	link_becomes up "the link is up again with the guest that boots again"
 elif [ "$(ask get boot)" = first ]; then
 	usleep 100000000 # until this machine is killed
 fi

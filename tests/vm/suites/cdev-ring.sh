@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
 # Guests in a ring, two adapters each, an agent in each guest: programs reach neighbours and, by relays, the others; flows
-# of messages go on, or end with a true account, when a link is cut, a program, an agent or a guest is killed.
+# of messages go on, or end with reports that agree, when a link is cut, or a program, an agent or a guest is killed.
 
 me=$(($(printf %d "'$VM_GUEST") - 65))
 export VIADUCT_FABRIC=vm VIADUCT_AGENT=none VIADUCT_HOST=$me
 [ "$VM_GUEST" = B ] || ask put boot first >/dev/null
 SECONDS_MAX=120
 
-# Flows of messages, as SENDER-RECEIVER: from each guest to the next one, and where there is room past a guest.
+# Flows of messages, as SENDER-RECEIVER: from each guest to the next one, and in larger rings to the one after that.
 FLOWS=
 _i=0
 while [ $_i -lt "$VM_COUNT" ]; do
@@ -21,7 +21,7 @@ all() {
 	ask barrier "$1" >/dev/null
 }
 
-# key WORD...: for the values of the runner.
+# key WORD...: prints the key of a value that the runner keeps.
 key() {
 	echo "$*" | tr ' ' _
 }
@@ -36,7 +36,7 @@ links_are() {
 	[ "$(vi_fabric status | grep -c 'cdev  *link up ')" = "$1" ]
 }
 
-# links NUMBER TEXT: so many of the two are up.
+# links NUMBER TEXT: waits until so many of the two links are up.
 links() {
 	if wait_for $SECONDS_MAX links_are "$1"; then
 		ok "$2"
@@ -47,7 +47,7 @@ links() {
 	fi
 }
 
-# traffic TEXT FROM TO PROGRAM OPTION...: the host FROM runs it with the server on the host TO.
+# traffic TEXT FROM TO PROGRAM OPTION...: the host FROM runs PROGRAM with its server on the host TO.
 traffic() {
 	_what=$1 _from=$2 _to=$3 _program=$4
 	shift 4
@@ -61,7 +61,7 @@ traffic() {
 	all "$_what, done"
 }
 
-# copy TEXT FROM TO BYTES: by vi_cp, and both ends compute the SHA-256.
+# copy TEXT FROM TO BYTES: copies by vi_cp; both ends compute the SHA-256.
 copy() {
 	all "$1"
 	if [ "$me" = "$2" ]; then
@@ -77,7 +77,7 @@ copy() {
 	all "$1, done"
 }
 
-# programs TEXT FROM TO: each kind of transfer, every byte checked.
+# programs TEXT FROM TO: runs each kind of transfer; every byte is checked.
 programs() {
 	traffic "$1: polled messages" "$2" "$3" vi_lat --sizes 1,64,4k,64k --iters 50 --verify
 	traffic "$1: messages that wake a sleeper" "$2" "$3" vi_lat --wait block --sizes 64 --iters 50
@@ -88,7 +88,7 @@ programs() {
 	copy "$1: vi_cp copies 4 MiB" "$2" "$3" 4194304
 }
 
-# ends FLOW: what this guest is of it: send, receive or nothing.
+# end_of FLOW: prints the part of this guest in it: send, receive or nothing.
 end_of() {
 	case $1 in
 	"$me"-*) echo send ;;
@@ -96,7 +96,7 @@ end_of() {
 	esac
 }
 
-# for_flows FUNCTION [WORD]...: for each flow that begins or ends here: FUNCTION FLOW END WORD...
+# for_flows FUNCTION [WORD]...: calls FUNCTION FLOW END WORD... for each flow that begins or ends here
 for_flows() {
 	_call=$1
 	shift
@@ -119,7 +119,7 @@ above() {
 	[ "$(cat "$1")" -gt "$2" ]
 }
 
-# flow_advances FLOW END TEXT WITHOUT: a flow that does not touch the host WITHOUT moves on.
+# flow_advances FLOW END TEXT WITHOUT: checks that a flow that does not touch the host WITHOUT advances.
 flow_advances() {
 	case -$1- in *-"$4"-*) return ;; esac
 	_n=$(cat "/tmp/at.$1")
@@ -134,7 +134,7 @@ ended() {
 	! kill -0 "$1"
 }
 
-# settle FLOW END TEXT: what both ends of it say agrees.  $result is whole or broken.
+# settle FLOW END TEXT: checks that the reports of both ends agree.  Sets $result to whole or broken.
 settle() {
 	_pid=$(cat "/tmp/pid.$1")
 	if ! wait_for $SECONDS_MAX ended "$_pid"; then
@@ -177,7 +177,7 @@ flow_is_whole() {
 	settle "$1" "$2" "$3"
 }
 
-# end_flows TEXT WITHOUT: those that do not touch the host WITHOUT are whole.
+# end_flows TEXT WITHOUT: ends flows; those that do not touch the host WITHOUT must be whole.
 end_flows() {
 	all "end $1"
 	for_flows flow_stops "$2"
@@ -185,7 +185,7 @@ end_flows() {
 	all "ended $1"
 }
 
-# flow_breaks FLOW END TEXT HOST: one of those that touch this host.
+# flow_breaks FLOW END TEXT HOST: checks that a flow that touches this host breaks.
 flow_breaks() {
 	case -$1- in
 	*-"$4"-*) ;;
@@ -213,7 +213,7 @@ link_cut() {
 	end_flows "a cut" none
 }
 
-# Where all are neighbours, a cut makes two of them need a relay.
+# In a ring of three all are neighbours; a cut makes two of them need a relay.
 past_a_guest() {
 	if [ "$VM_COUNT" -gt 3 ]; then
 		programs "past a guest" 0 2
@@ -279,7 +279,7 @@ guest_killed() {
 	[ "$VM_GUEST" != A ] || ask start B >/dev/null
 }
 
-# The other end is gone with its account.
+# The other end was killed, so it reports nothing.
 guest_flow_breaks() {
 	case -$1- in
 	*-1-*) ;;
@@ -309,7 +309,7 @@ elif [ "$(ask get boot)" = first ]; then
 	guest_killed
 fi
 if [ "$PART" = faults ]; then
-	links 2 "both links are up when a guest has booted anew"
+	links 2 "both links are up when a guest has booted again"
 	traffic "messages to that guest" 0 1 vi_lat --sizes 64,4k --iters 50 --verify
 	traffic "messages from that guest" 1 2 vi_lat --sizes 64,4k --iters 50 --verify
 	copy "vi_cp to that guest" 2 1 1048576

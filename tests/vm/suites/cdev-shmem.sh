@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
 # Guests in a ring and on an Ethernet: oshrun in A starts PEs of OpenSHMEM jobs in all of them, by a remote shell that is
-# one TCP connection for each guest; data go through the adapters.  A PE and a guest are killed, a link is cut.
+# one TCP connection for each guest; data goes through the adapters.  A PE and a guest are killed, a link is cut.
 
 me=$(($(printf %d "'$VM_GUEST") - 65))
 export VIADUCT_FABRIC=vm VIADUCT_AGENT=none VIADUCT_HOST=$me SHMEM_SYMMETRIC_SIZE=128M
@@ -31,7 +31,7 @@ nothing_left() {
 	check "no process of a job is left after $1" wait_for 30 none_left
 }
 
-# What comes from A is connected to an oshrun --serve, as a remote shell would do it.
+# Connects connections from A to an oshrun --serve, as a remote shell would do.
 serve() {
 	printf '#!/bin/sh\nexec 2>>/tmp/serve.log\nexec oshrun --serve\n' >/tmp/serve
 	chmod 755 /tmp/serve
@@ -45,7 +45,7 @@ remote_shell() {
 	chmod 755 /tmp/rsh
 }
 
-# job TEXT PROGRAM WORD...: it ends well.
+# job TEXT PROGRAM WORD...: runs a job, which must succeed.
 job() {
 	_what=$1
 	shift
@@ -55,7 +55,7 @@ job() {
 	nothing_left "$_what"
 }
 
-# begin TEXT: a job that goes on for long, of which A sees the output in /tmp/job.out.
+# begin TEXT: starts a job that runs for long; A has its output in /tmp/job.out.
 begin() {
 	all "begin $1"
 	if [ "$VM_GUEST" = A ]; then
@@ -74,7 +74,7 @@ more_lines() {
 	check "traffic goes on $1" wait_for 120 sh -c "[ \$(wc -l </tmp/job.out) -gt $((_lines + 1)) ]"
 }
 
-# broken TEXT PATTERN STATUS: the job ends by itself.
+# broken TEXT PATTERN STATUS: checks that the job ends by itself, with this status and a line that matches.
 broken() {
 	check "$1 ends the job" wait_for 60 sh -c "! kill -0 $job"
 	exec 4>&-
@@ -167,9 +167,9 @@ elif [ "$(ask get boot)" = first ]; then
 	guest_killed
 fi
 if [ "$PART" = faults ]; then
-	links 2 "both links are up when a guest has booted anew"
+	links 2 "both links are up when a guest has booted again"
 	all serving
-	job "a job when a guest has booted anew" random_traffic 2 10
+	job "a job when a guest has booted again" random_traffic 2 10
 fi
 kill "$server" "$agent"
 wait "$server" "$agent" 2>/dev/null

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Two guests, an agent in each: window memory of a program in one is stored into by a program in the other, without slots.
+# Two guests, an agent in each: a program in one stores into window memory of a program in the other, without slots.
 
 # shellcheck disable=SC1091
 . /agents.sh
@@ -17,7 +17,7 @@ traffic "messages into window memory" vi_lat --window-memory --sizes 4k,64k --it
 traffic "answers into window memory" vi_lat --op read --window-memory --sizes 4k,64k --iters 50 --verify
 check "it has come back after these" wait_for 60 is_idle
 
-# Memory that a program adopts lies behind no adapter, and the log says why.
+# Memory that a program adopts cannot be put behind the adapter's window, and the log says why.
 why="window memory of .* cannot be shared, .*no IOMMU translates for the adapter"
 check "nothing was adopted until now" sh -c "! grep \"$why\" /tmp/agent.log"
 traffic "writes into adopted memory" vi_bw --op write --adopt --window 1 --sizes 64k --iters 10 --verify

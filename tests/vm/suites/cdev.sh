@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# One guest, both ports of a link: what every port must do, of ports over viaduct.ko.
+# One guest, both ports of a link: the conformance tests of ports, with ports over viaduct.ko.
 
 # conformance PROFILE FILTER
 conformance() {

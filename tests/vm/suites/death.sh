@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Two guests: B is killed, A sees that the link is down; B boots anew, A sees it up.
+# Two guests: B is killed, A sees that the link is down; B boots again, A sees that the link is up.
 
 load ntb
 load ntb_hw_ivshmem

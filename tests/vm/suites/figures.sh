@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Two guests, four links: Viaduct on one, bare windows and doorbells on the second, what the kernel has on the others.
-# A round measures each of them once.
+# Two guests, four links: Viaduct on one, bare windows and doorbells on the second, the kernel's own clients on the
+# others.  A round measures each of them once.
 
 export VIADUCT_FABRIC=vm VIADUCT_AGENT=none
 rounds=${FIGURE_ROUNDS:-5}
@@ -47,7 +47,7 @@ bring_up() {
 	both up
 }
 
-# pair NAME COLUMN TOOL OPTION...: A runs it with the server in B; the figure is that column of its table.
+# pair NAME COLUMN TOOL OPTION...: A runs the tool with the server in B; the figure is that column of its table.
 pair() {
 	_name=$1 _column=$2 _tool=$3
 	shift 3
@@ -68,7 +68,7 @@ pair() {
 	esac
 }
 
-# verbs NAME OPTION...: messages of verbs to and fro; half a round trip, or what both ways carried in the time.
+# verbs NAME OPTION...: messages of verbs both ways; the figure is half a round trip, or the rate of both directions.
 verbs() {
 	_name=$1
 	shift
@@ -128,12 +128,13 @@ round() {
 	verbs rxe_1M -s 1048576 -n 12
 }
 
-# moved_much COUNTER: vi_bw has moved 16 MiB that way.
+# moved_much COUNTER: has vi_bw moved 16 MiB, by this counter?
 moved_much() {
 	[ "$(vi_stat --json | sed 's/.*"'"$1"'": *\([0-9]*\).*/\1/')" -gt 16777216 ]
 }
 
-# How RDMA writes into window memory travel: the receiver counts what came through slots, and no direct stores.
+# Checks whether RDMA writes into window memory are direct stores: the receiver counts bytes that
+# came through slots, and not direct stores.
 path_of_writes() {
 	both "path"
 	if [ "$VM_GUEST" = A ]; then

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Two guests, each with an IOMMU before its adapter: what an adapter reaches that obeys nobody.  ntb_hw_epf itself gives it no
-# memory, so all is that of viaduct.ko.
+# Two guests, each with an IOMMU before its adapter: the memory that a misbehaving adapter can reach.  ntb_hw_epf itself
+# gives it no memory, so all of it is that of viaduct.ko.
 
 adapter=/sys/bus/pci/devices/0000:00:10.0
 window_bytes=$((2 * 1048576)) # of both windows
 
-# reaches TEXT BYTES: the adapter stores into all that the IOMMU lets it.
+# reaches TEXT BYTES: lets the adapter store into all memory that the IOMMU allows; checks how many bytes that is.
 reaches() {
 	both "before: $1"
 	same "$1" "$2" "$(ask overwrite l)"
@@ -14,7 +14,7 @@ reaches() {
 	both "after: $1"
 }
 
-# Through both windows, and so through the IOMMU of each guest.
+# Transfers data through both windows, and so through the IOMMU of each guest.
 transfer() {
 	if [ "$VM_GUEST" = A ]; then
 		check "what vi_port stores arrives at the peer" vi_port /dev/viaduct0 check --bytes 256k

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Two guests, an agent in each, and an IOMMU before each adapter: memory that a program of one has adopted is stored into by a
-# program of the other, without slots.
+# Two guests, an agent in each, and an IOMMU before each adapter: a program of one stores into memory that a program of
+# the other has adopted, without slots.
 
 # shellcheck disable=SC1091
 . /agents.sh
@@ -17,7 +17,7 @@ stores "RDMA writes are stores into memory of the window" new
 traffic "writes into adopted memory" vi_bw --op write --adopt --window 1 --sizes 16k --iters 20 --warmup 0 --verify
 check "it is given back to the program" wait_for 60 pinned_is 0
 
-# What the server asks for.
+# Does what the server asks for.
 answer() {
 	[ "$1" != unpinned ] || wait_for 60 pinned_is 0
 	pinned
@@ -38,7 +38,7 @@ check "it is given back to the program" wait_for 60 pinned_is 0
 check "the window is as empty as before" wait_for 60 is_idle
 
 # killed NAME [cut]: a program ends in this way while the other stores into its memory, a large part of what can be adopted.
-# With a cut link no neighbour says that it has let go of the memory.
+# With a cut link no neighbour reports that it has given the memory up.
 killed() {
 	both "$1"
 	if [ "$VM_GUEST" = A ]; then
@@ -62,7 +62,7 @@ killed() {
 	check "the window is as empty as before" wait_for 60 is_idle
 }
 
-for round in 1 2 3; do # would be more than there is, if it did not come back
+for round in 1 2 3; do # more in all than there is, so it must be given back each time
 	killed "kill $round"
 done
 killed "kill with a cut link" cut

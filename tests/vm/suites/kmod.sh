@@ -27,13 +27,13 @@ run_program 0xffff
 unload viaduct ntb_hw_ivshmem
 check "no device is left" sh -c "! ls /dev/viaduct*"
 
-# Masks that do nothing, no vectors, and of several bits only the lowest is rung.
+# Masks have no effect, there are no vectors, and if several bits are written only the lowest is rung.
 load ntb_hw_ivshmem profile=epf
 load viaduct
 run_program 0xff
 unload viaduct ntb_hw_ivshmem
 
-# Chips whose memory has to be aligned to the window, or that lack a bit: of amd and idt, vi_port and kmod_msg.
+# Chips whose memory has to be aligned to the window, or that lack a bit; vi_port and kmod_msg test amd and idt.
 for rules in plx:0xffff intel:0x7fff switchtec:0xffff; do
 	note "${rules%:*}"
 	load ntb_hw_ivshmem profile="${rules%:*}"
@@ -42,7 +42,8 @@ for rules in plx:0xffff intel:0x7fff switchtec:0xffff; do
 	unload viaduct ntb_hw_ivshmem
 done
 
-# refused PROFILE REASON: both ports of an adapter with windows that cannot be used, each with a line in the log.
+# refused PROFILE REASON: checks that both ports of an adapter with unusable windows are refused,
+# each with a line in the log.
 refused() {
 	load ntb_hw_ivshmem profile="$1"
 	load viaduct

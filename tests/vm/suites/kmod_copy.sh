@@ -15,12 +15,12 @@ answer() {
 
 load sw_dma
 load ntb
-load viaduct engine_ms=60000 # an engine is late when a test says so, and not where the machine is slow
+load viaduct engine_ms=60000 # an engine counts as late only when a test wants it, and not on a slow machine
 load ntb_hw_ivshmem
 start_program /copy
 hear_program 90
 unload viaduct ntb_hw_ivshmem ntb sw_dma
-# Of processors' counts, too.
+# Includes the counts of each processor.
 cat /proc/sys/vm/stat_refresh
 check "memory was pinned" grep -q '^nr_foll_pin_acquired [1-9]' /proc/vmstat
 same "and none of it is still" "$(sed -n 's/^nr_foll_pin_acquired //p' /proc/vmstat)" \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# One guest, both ports of a link: the limits of viaduct.ko, with masks of doorbells and with some that do nothing.
+# One guest, both ports of a link: the limits of viaduct.ko, with masks of doorbells that work and with masks that have no
+# effect.
 
 # shellcheck disable=SC1091
 . /program.sh

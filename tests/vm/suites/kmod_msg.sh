@@ -6,7 +6,7 @@
 . /program.sh
 tool=/sys/kernel/debug/ntb_tool/0000:00:11.0
 
-# Port 1 is ntb_tool's.
+# Gives port 1 to ntb_tool.
 other_client() {
 	echo 0000:00:11.0 >/sys/bus/ntb/drivers/viaduct/unbind
 	insmod /modules/ntb_tool.ko
@@ -45,7 +45,7 @@ hear_program 100
 kept="dmesg | grep 'memory that it may store into is kept'"
 check "memory was not kept back" sh -c "! $kept"
 
-# A peer that was told of memory, and does not say that it has left it.
+# A peer that was told of memory, and does not report that it has given it up.
 other_client
 /reload /tmp/generations &
 holder=$!

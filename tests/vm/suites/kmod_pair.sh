@@ -8,7 +8,7 @@ load ntb
 load viaduct
 load "$driver"
 
-# bar NUMBER: its address.
+# bar NUMBER: prints its address.
 bar() {
 	sed -n "$(($1 + 1))s/ .*//p" $device/resource
 }
@@ -20,7 +20,7 @@ ntb_hw_epf)
 	bits=0x3fffffff
 	;;
 *)
-	# The slots of one port lie behind those of the other, and both in memory of the adapter.
+	# The slots of one port follow those of the other, and both lie in memory of the adapter.
 	bytes=$((4 << 20))
 	start=$(($(bar 2) + bytes))
 	[ "$VM_GUEST" = B ] || start=$((start + 2 * bytes))

@@ -6,7 +6,7 @@ rounds=100
 load ntb
 load ntb_hw_ivshmem profile="${PROFILE:-plain}"
 
-# In A: the program uses the link, and when that of B does so too it is killed, or has its port taken away before.
+# In A: the program uses the link; when the program of B does so too it is killed, or its port is removed first.
 round() {
 	: >/tmp/use
 	insmod /modules/viaduct.ko && test -c /dev/viaduct0 || return 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# One guest, both ports of a link: ports go away, and processes end, while they are used.
+# One guest, both ports of a link: ports are removed, and processes end, while ports are in use.
 
 # shellcheck disable=SC1091
 . /program.sh

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# One guest, both ports of a link: ntb_tool sees the link come up and go, and masked doorbells.
+# One guest, both ports of a link: ntb_tool sees the link come up and go down, and masked doorbells.
 
 load ntb
 load ntb_hw_ivshmem
@@ -10,7 +10,7 @@ set -- /sys/bus/ntb/devices/*
 same "two devices" 2 $#
 a=$tool/0000:00:10.0
 b=$tool/0000:00:11.0
-# The slots of port 0 follow the place of one window, and are two of 4 MiB.
+# Port 0 has two slots of 4 MiB; they follow the place of one window.
 base=$(sed -n '3s/ .*//p' /sys/bus/pci/devices/0000:00:10.0/resource)
 slots=$(printf 'mem 0x%016x-0x%016x' $((base + 0x400000)) $((base + 0xc00000)))
 check "memory of windows is cached" grep -q "$slots. write-back" /sys/kernel/debug/x86/pat_memtype_list
@@ -19,7 +19,7 @@ check "the link of 1 can be enabled" sh -c "echo Y >$b/link"
 check "0 sees it up" sh -c "echo Y >$a/peer0/link_event"
 same "so does 1" Y "$(cat $b/peer0/link)"
 
-# Bits that are rung while masked wake nobody; when they are unmasked their event is made up for.
+# Bits that are rung while masked wake nobody; when they are unmasked their event follows.
 echo "s 0x3" >$b/db_mask
 sh -c "echo 0x3 >$b/db_event" &
 waiter=$!

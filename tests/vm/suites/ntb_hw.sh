@@ -4,7 +4,7 @@
 
 cat >/sbin/modprobe <<'EOF'
 #!/bin/sh
-# The self-test calls modprobe for modules and for taking them out.
+# The self-test calls modprobe to load modules and to remove them.
 if [ "$1" = -r ]; then
 	exec rmmod "$2"
 fi

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Two guests: each client of the kernel's NTB core, between them.  VM_DRIVER is the driver of their adapter.
+# Two guests: each client of the kernel's NTB core runs between them.  VM_DRIVER is the driver of their adapter.
 
 driver=${VM_DRIVER:-ntb_hw_ivshmem}
 dev=0000:00:10.0
@@ -9,7 +9,7 @@ load ntb
 load "$driver"
 case $driver in
 ntb_hw_epf)
-	# Of several bits it rings the lowest, and each access to a window takes some 0.1 ms.
+	# If several bits are written it rings the lowest, and each access to a window takes some 0.1 ms.
 	rings="0x1 0x4 0x10"
 	order=20
 	bytes=1048576
@@ -43,7 +43,7 @@ tool_registers() {
 	both registers
 }
 
-# In turns, because ntb_tool has one pair of buffers for each direction.
+# One after the other, because ntb_tool has one pair of buffers for each direction.
 tool_windows() {
 	for w in 0 1; do
 		if [ "$VM_GUEST" = B ]; then
@@ -59,7 +59,8 @@ tool_windows() {
 			check "window $w is opened" sh -c "echo $addr:65536 >$tool/peer0/peer_mw_trans$w"
 			head -c 65536 /dev/urandom >/tmp/data
 			check "window $w is written" dd if=/tmp/data of=$tool/peer0/peer_mw$w bs=65536 count=1
-			# Stores are posted, and word to the other guest could overtake them: an answer to a read does not.
+			# Stores are posted, and a barrier through the runner could overtake them;
+			# the answer to a read does not.
 			cat $tool/peer0/spad0 >/dev/null
 			ask put "sum$w" "$(sha256sum </tmp/data | cut -d' ' -f1)" >/dev/null
 			both "window$w"
@@ -108,7 +109,7 @@ net() {
 	both net
 	ifconfig eth0 down
 	unload ntb_netdev
-	# It does not free what it has allocated for the queue that no client has taken.
+	# ntb_transport does not free the memory of a queue that no client has taken.
 	echo $dev >/sys/bus/ntb/drivers/ntb_transport/unbind
 	known_leak ntb_transport
 	unload ntb_transport

@@ -13,7 +13,7 @@ count() {
 	echo $#
 }
 
-# window PROFILE: memory behind the first window of a, seen by b.
+# window PROFILE: checks that b sees memory behind the first window of a.
 window() {
 	if [ "$1" = idt ]; then
 		check "$1: memory for a window" sh -c "echo 65536 >$a/peer0/mw_trans0"

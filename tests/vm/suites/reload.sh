@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Two guests: the driver is taken out and put in again while the peer's runs, at different moments.
+# Two guests: the driver is unloaded and loaded again while the peer's runs, at different moments.
 
 load ntb
 tool=/sys/kernel/debug/ntb_tool/0000:00:10.0

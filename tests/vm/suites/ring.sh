@@ -7,7 +7,7 @@ load ntb_hw_ivshmem
 load ntb_transport
 load ntb_netdev
 
-# net_of SLOT: the interface whose adapter is in this slot.
+# net_of SLOT: prints the interface whose adapter is in this slot.
 net_of() {
 	for _net in /sys/class/net/eth*; do
 		case $(readlink -f "$_net/device") in
@@ -16,7 +16,7 @@ net_of() {
 	done
 }
 
-# Link i joins guest i, whose address there ends in 1, and the next guest, whose address there ends in 2.
+# Link i joins guest i, whose address on it ends in 1, and the next guest, whose address on it ends in 2.
 me=$(printf %d "'$VM_GUEST")
 me=$((me - 65))
 before=$(((me + VM_COUNT - 1) % VM_COUNT))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# One guest, both ports of a link: each command of vi_port, as of two hosts.
+# One guest, both ports of a link: each command of vi_port, as between two hosts.
 
 A=/dev/viaduct0 B=/dev/viaduct1
 
 # shellcheck disable=SC1091
 . /port.sh
 
-# holder: the link is enabled at the other side.
+# holder: enables the link at the other side.
 holder() {
 	behind $B link watch
 }
@@ -29,7 +29,7 @@ all() {
 	holder
 	says "$1: a scratchpad of the peer is written" 0 "^peer spad2: 0x00001234$" $A spad --peer 2 0x1234
 	stopped
-	# Where scratchpads are messages, the end of the link may come before them.
+	# Where scratchpads are made of messages, the link may go down before they arrive.
 	[ "$1" = idt ] || says "$1: the peer reads it" 0 "^spad2: 0x00001234$" $B spad 2
 
 	holder
@@ -83,7 +83,7 @@ all() {
 	says "$1: no adapter" 1 "/dev/viaductN was sought, there is none" list
 }
 
-# data WHAT: it gets through windows both ways.
+# data WHAT: checks that data passes through windows both ways.
 data() {
 	behind $B serve --bytes 256k
 	says "$1: check" 0 "^received: 100001 bytes, all as they were stored$" $A check --bytes 100001
@@ -100,7 +100,7 @@ misaligned() {
 	unload viaduct ntb_hw_ivshmem
 }
 
-# Memory of windows has to be taken for another device than the adapter.
+# The memory of windows has to be allocated for a device other than the adapter.
 other_device() {
 	load ntb_hw_ivshmem other_dma=1
 	if [ -e /sys/module/ntb_hw_ivshmem/parameters/other_dma ]; then

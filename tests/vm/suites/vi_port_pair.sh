@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh
-# Two guests: vi_port in each of them, then opposite an agent.
+# Two guests: vi_port in each of them, then vi_port in one and an agent in the other.
 
 # shellcheck disable=SC1091
 . /port.sh
@@ -51,7 +51,7 @@ transfer() {
 	both transfer
 }
 
-# Both see what happens to the link, and what a vi_port that ends does to it.
+# Both see changes of the link, also those that a vi_port makes at its end.
 changes() {
 	behind $device link watch
 	check "the link comes up" wait_for 60 is_now up
@@ -81,7 +81,7 @@ link_is() {
 	vi_fabric status | grep -q "cdev  *link $1 "
 }
 
-# A link that vi_port holds at the other end is none between agents; the agent waits for one, whatever vi_port does.
+# A link whose other end vi_port holds does not join agents; the agent waits for another agent, whatever vi_port does.
 opposite_an_agent() {
 	if in_a; then
 		both agent

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Blocking sockets, channels of a selector, and a socket that another thread closes, all within one
- * virtual machine.
+ * Tests blocking sockets, channels of a selector, and a socket that another thread closes, all
+ * within one virtual machine.
  */
 import java.io.DataInputStream;
 import java.io.InputStream;

@@ -3,7 +3,7 @@
  * calls signals | plain-signals | early | urgent | aio | clone | closes | children | uring | liburing
  * Both ends of a connection are in one process.
  *
- * For sock_test.py. What differs from the kernel's socket ends the program with a line.
+ * For sock_test.py.  Any difference from the kernel's sockets ends the program with a line.
  */
 #include <aio.h>
 #include <arpa/inet.h>
@@ -59,7 +59,7 @@ static void exchange(int times)
 	}
 }
 
-/* What the kernel's TCP has sent for a socket. */
+/* The bytes that the kernel's TCP has sent for a socket. */
 static unsigned long long sent_by_kernel(int fd)
 {
 	struct tcp_info info = { 0 };
@@ -69,7 +69,7 @@ static unsigned long long sent_by_kernel(int fd)
 	return info.tcpi_bytes_sent;
 }
 
-/* Until VIs carry the bytes of both directions. */
+/* Exchanges bytes until VIs carry those of both directions. */
 static void exchange_until_promoted(void)
 {
 	unsigned long long before;
@@ -118,7 +118,7 @@ static void *interrupt(void *arg)
 	return NULL;
 }
 
-/* Signals it a hundred times, then has it return with a byte. */
+/* Signals the main thread a hundred times, then lets its call return with a byte. */
 static void *disturb(void *arg)
 {
 	int number = *(int *)arg, i, before;
@@ -151,7 +151,7 @@ static void receive(int number, bool restarts)
 	CHECK(atomic_load(&ran[number]) > 0);
 }
 
-/* Old programs call it, so it is tested. */
+/* siginterrupt() is tested because old programs call it. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static void interrupts_again(int number)
@@ -171,7 +171,7 @@ static void signals(void)
 	receive(SIGUSR1, false);
 	receive(SIGURG, true);
 	receive(SIGWINCH, false);
-	/* Of signal() they have SA_RESTART, unless siginterrupt() says otherwise. */
+	/* Handlers set by signal() have SA_RESTART, unless siginterrupt() says otherwise. */
 	CHECK(signal(SIGUSR1, plain) == plain);
 	receive(SIGUSR1, true);
 	interrupts_again(SIGUSR1);
@@ -183,7 +183,7 @@ static void signals(void)
 
 /* ---- io_uring ---- */
 
-/* One that makes the system call, or that of liburing, which is preloaded. */
+/* Makes a ring by the system call, or by liburing, which is preloaded. */
 static int make_ring(bool by_library)
 {
 	struct io_uring_params params = { 0 };
@@ -198,7 +198,7 @@ static int make_ring(bool by_library)
 	return init(4, ring, 0);
 }
 
-/* The kernel has the bytes afterwards, as io_uring would find them. */
+/* After the ring was made the bytes must go through the kernel's sockets, where io_uring would find them. */
 static void uring(bool by_library)
 {
 	char byte = 0;
@@ -218,7 +218,10 @@ static void uring(bool by_library)
 	exchange(10);
 }
 
-/* When one end has asked for TCP, the other follows as soon as it looks. */
+/*
+ * Exchanges bytes until both directions are on TCP: when one end has asked for that, the other
+ * follows as soon as it polls.
+ */
 static void exchange_until_on_tcp(void)
 {
 	unsigned long long by_one, by_other;
@@ -243,7 +246,7 @@ static void urgent(void)
 	close(one);
 }
 
-/* The program of a child does not exist, and bytes are on their way to the parent's VI. */
+/* Starts a child whose program does not exist, while bytes are on their way to the parent's VI. */
 static void child_without_program(bool by_vfork)
 {
 	int status, child;
@@ -310,13 +313,16 @@ static void cloned(void)
 
 /* ---- closefrom() ---- */
 
-/* The library's and the fabric's are spared: the connection goes on, and later ones are promoted. */
+/*
+ * closefrom() leaves the descriptors of the library and of the fabric open: the connection goes on,
+ * and later ones are promoted.
+ */
 static void closes_all(void)
 {
 	struct rlimit files;
 	int last, fd, end = 500;
 
-	/* Where few descriptors are allowed, those of the library begin in the middle. */
+	/* If few descriptors are allowed, those of the library begin in the middle of the range. */
 	CHECK(getrlimit(RLIMIT_NOFILE, &files) == 0);
 	if (files.rlim_cur / 2 < (rlim_t)end)
 		end = (int)(files.rlim_cur / 2);
@@ -362,7 +368,10 @@ static void bad_times(int set)
 		CHECK(epoll_pwait2(set, &e, 1, &times[i], NULL) == -1 && errno == EINVAL);
 }
 
-/* While the call may still look and not sleep.  One that comes before the call is not for it: the second ends that. */
+/*
+ * Signals that come while the call may still poll and not sleep.  A signal that comes before the
+ * call does not end it; the second one does.
+ */
 static void early_signals(void)
 {
 	struct epoll_event e = { .events = EPOLLIN };

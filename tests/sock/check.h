@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* At once, as other threads may still be under way. */
+/* Ends at once by _exit(), since other threads may still run. */
 #define CHECK(condition)                                                                           \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A child of fork that closes what is in its parent's epoll set, which the two share in the kernel.
+"""A child of fork closes the members of its parent's epoll set, which the two share in the kernel.
 
     forked_set.py sockets | set
 
-says what the child closes first.  Afterwards the parent's set has to tell what comes.
+is what the child closes first.  Afterwards the parent's set must still report events.
 """
 import os
 import select
@@ -22,7 +22,7 @@ def told():
 
 
 def connection():
-    """Two ends, of which the second is in the set."""
+    """Makes a connection; its second end is in the set."""
     near = socket.create_connection(listener.getsockname())
     assert told() == [listener.fileno()]
     far = listener.accept()[0]

@@ -2,7 +2,7 @@
 /*
  * handlers exit | sockets | close | own | set - signal handlers that use descriptors while their thread is in a call
  *
- * For sock_test.py.  Where a thread waits for itself the program ends by SIGALRM.
+ * For sock_test.py.  If a thread waits for itself SIGALRM ends the program.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 static int set, one[PAIRS], other[PAIRS], count;
 static _Atomic int closed, used;
 
-/* One that waits for itself ends with its parent. */
+/* Starts a child; one that waits for itself ends with its parent. */
 static pid_t start_child(void)
 {
 	pid_t pid = fork();
@@ -61,7 +61,7 @@ static void make_pairs(int n)
 	close(listener);
 }
 
-/* One byte there and back. */
+/* Sends one byte, which comes back. */
 static void echo(int i)
 {
 	struct epoll_event e;
@@ -166,7 +166,7 @@ static void close_next(int number)
 		CHECK(close(other[closed++]) == 0);
 }
 
-/* Each other end gets the end of the stream, and the set has nothing of those that are closed. */
+/* The other end of each gets the end of the stream, and the set reports nothing for closed ones. */
 static void closes(void)
 {
 	struct epoll_event e;
@@ -185,7 +185,7 @@ static void closes(void)
 	CHECK(epoll_wait(set, &e, 1, 0) == 0);
 }
 
-/* Before the call, while it still looks, and in its sleep. */
+/* The signal comes before the call, while it still polls, and in its sleep. */
 static void own(void)
 {
 	char byte;

@@ -3,7 +3,8 @@
  * last PORT HOW - connects, sends some bytes, keeps some back by MSG_MORE, and ends at once: HOW is return, exit,
  * _exit, _Exit, quick_exit, exit_group, handler, exec, library or linger
  *
- * For sock_test.py. linger checks that SO_LINGER is the program's meanwhile, and that a close with it resets.
+ * For sock_test.py. linger checks that the program's SO_LINGER stays as it was set, and that a
+ * close with it resets the connection.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>

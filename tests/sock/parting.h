@@ -2,6 +2,6 @@
 #ifndef PARTING_H
 #define PARTING_H
 
-extern int parting_fd __attribute__((visibility("default"))); /* of the connection; -1: none */
+extern int parting_fd __attribute__((visibility("default"))); /* the connection; -1: none */
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Says what a call of read() costs, in picoseconds: the least of many batches. */
+/* Prints the time of a call of read() in picoseconds: the least of many batches. */
 #include <stdint.h>
 #include <stdio.h>
 #include <time.h>

@@ -24,14 +24,15 @@ import suites_sources as sources
 MODES = ("plain", "never", "eager")
 SKIPPED = 77
 
-# What fails by promotion at once, and why; docs/sockets.md, section 11, says more.
+# Tests that fail with promotion at once, and the reasons; docs/sockets.md, section 11, says more.
 EXPECTED = {
     "http/close_detection": "a client that is promoted at once waits for its server, which is the same thread",
     "http/close_detection_delay": "likewise",
     "http/bad_request": "it gives an answer and the end of the connection 10 ms",
 }
 
-# Of sockets to the outside world, or between processes that the suite starts: more than one word of regress each.
+# Groups of tests of sockets to the outside world, or between processes that the suite starts: more
+# than one word of regress each.
 LIBEVENT = ("main/..", "listener/..", "bufferevent/..", "http/..", "rpc/..")
 
 # Name: the suite, whether it opens TCP connections that are promoted or why these are not, whether it is short.
@@ -83,7 +84,7 @@ def play(suite, mode):
 
 
 def judge(name):
-    """A line, and the status of an exit."""
+    """Runs a suite; returns a line and the status of an exit."""
     suite, tcp, _ = SUITES[name]
     plain, failed, once, counts = set(), set(), set(), {}
     for mode in MODES:
@@ -91,7 +92,7 @@ def judge(name):
             failed, counts = play(suite, mode)
             more = failed - plain - (EXPECTED.keys() if mode == "eager" else set())
             if mode != "plain" and more:
-                # Many tests have limits of time: one has failed that fails in the next run, too.
+                # Many tests have time limits: one counts as failed if it fails in the next run, too.
                 again, counts = play(suite, mode)
                 once |= more - again
                 more &= again
@@ -127,7 +128,7 @@ def main(words):
         print(__doc__)
         return 2
     ends = set()
-    # Most of them wait most of the time.
+    # Most suites wait most of the time.
     with ThreadPoolExecutor(min(len(names), os.cpu_count())) as pool:
         for seconds, (line, status) in pool.map(timed, names):
             print(f"{line} ({seconds:.0f} s)", flush=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What suites of programs of others need: a run in one mode, its fabric, its servers, and the statistics."""
+"""The base of suites of third-party programs: a run in one mode, its fabric, its servers, and the statistics."""
 import itertools
 import json
 import os
@@ -18,7 +18,7 @@ numbers = itertools.count()
 
 
 class Missing(Exception):
-    """What a suite needs and this machine does not have."""
+    """A suite needs something that this machine does not have."""
 
 
 def need(*programs):
@@ -48,7 +48,7 @@ class Scene:
         return [str(a) for a in (*self.become, VI_RUN, "--promote", self.mode, "--loopback", f"--stats={path}", *args)]
 
     def run(self, *args, timeout=PATIENCE, input=None, **more):
-        """As subprocess.run, but that all that the program started ends with it when its time is over."""
+        """Like subprocess.run, but at its time limit everything that the program started is killed with it."""
         with subprocess.Popen(self.command(args), text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               start_new_session=True,
                               **{"stdin": subprocess.DEVNULL, "env": self.env, **more}) as program:
@@ -60,11 +60,11 @@ class Scene:
         return subprocess.CompletedProcess(program.args, program.returncode, said)
 
     def start(self, port, *args, said=None):
-        """A server, and waits until it accepts connections, or has said so."""
+        """Starts a server, and waits until it accepts connections, or has printed `said`."""
         path = self.folder / f"out{next(numbers)}"
         out = path.open("w")
         server = subprocess.Popen(self.command(args), env=self.env, stdin=subprocess.DEVNULL, stdout=out,
-                                  stderr=subprocess.STDOUT, start_new_session=True)  # apache2 ends its whole group
+                                  stderr=subprocess.STDOUT, start_new_session=True)  # apache2 ends all of its group
         out.close()
         self.running.append(server)
         end = time.monotonic() + PATIENCE
@@ -82,7 +82,7 @@ class Scene:
             server.wait(timeout=PATIENCE)
 
     def counts(self):
-        """The sums over all programs, and why connections were not promoted."""
+        """The sums over all programs, and the reasons why connections were not promoted."""
         sums, reasons = {}, {}
         for path in self.stats:
             if not path.exists():
@@ -105,7 +105,7 @@ def accepts(port):
 
 
 def moment(server):
-    """A moment, or the server's end."""
+    """Waits a moment, or until the server ends."""
     try:
         server.wait(timeout=0.05)
     except subprocess.TimeoutExpired:
@@ -121,6 +121,6 @@ def await_that(condition, what):
 
 
 def await_text(path, text, count=1):
-    """Until the file has the text so many times."""
+    """Waits until the file has the text so many times."""
     await_that(lambda: path.exists() and path.read_text(errors="replace").count(text) >= count,
                f"{path.name} says '{text}' {count} times")

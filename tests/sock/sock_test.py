@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""libvisock.so and vi_run, from outside.
+"""Tests of libvisock.so and vi_run by the programs that they run.
 
     sock_test.py [CLASS[.METHOD]...]
 
@@ -33,7 +33,7 @@ def environment(**more):
 
 
 class Fabric:
-    """Emulated hosts of a test's own."""
+    """Emulated hosts for one test."""
 
     def __init__(self, hosts=2, become=()):
         self.env, self.become = environment(VIADUCT_FABRIC=f"sock{os.getpid()}-{next(numbers)}"), become
@@ -59,7 +59,7 @@ def run(*args, env=None, code=0):
 
 
 def counted(fabric, *args, code=0):
-    """Runs with statistics: the run, and the sums."""
+    """Runs with statistics; returns the run and the sums."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stats"
         done = run(f"--stats={path}", *args, env=fabric.env, code=code)
@@ -76,7 +76,7 @@ c.close(); print(a.recv(10))
 """
 
 
-# Until the kernel's counts of both directions stand still, as the bytes go over VIs; then 100 times more.
+# Exchanges until the kernel's counts of both directions stand still, as the bytes go over VIs; then 100 times more.
 ECHO_MOVED = """
 import socket, struct, time
 s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen()
@@ -111,8 +111,8 @@ for (c, a), e in zip(pairs, sets):
 """
 
 
-# Accepted connections whose first use is a set's: the descriptors for completion queues are those of the other ends, and
-# one for all of the set.
+# Accepted connections that are first used by a set: there are descriptors for the completion queues
+# of the other ends, and one for all of the set.
 SHARED = """
 import os, select, socket
 s = socket.create_server(("127.0.0.1", 0)); e = select.epoll(); kept = []
@@ -127,7 +127,7 @@ print(sum("eventfd" in kind(fd) for fd in os.listdir("/proc/self/fd")))
 """
 
 
-# Forks of a process that keeps a connection whose other end has ended, or one with bytes that it does not read.
+# Children of a process that keeps a connection whose other end has ended, or one with bytes that it does not read.
 FORKS = """
 import os, select, signal, socket, subprocess, sys
 CLIENT = "import socket, sys; c = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); c.sendall(b'x'); c.recv(1);" + (
@@ -146,7 +146,7 @@ print(a.recv(10)); a.close(); client.wait()
 """
 
 
-# A socket on a VI and a pipe are both readable, and one event at a time is asked for.
+# A socket on a VI and a pipe are both readable, and the program asks for one event at a time.
 TURNS = """
 import os, select, socket
 s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getsockname()); a, _ = s.accept()
@@ -161,7 +161,7 @@ print(min(told.values()) > 0)
 """
 
 
-# Sends 64 MiB again and again, without a pause between, until the kernel's count stands still meanwhile.
+# Sends 64 MiB again and again, without pauses, until the kernel's count stands still during one of them.
 DOWNLOAD = """
 import hashlib, socket, struct, threading, time
 data = bytes(range(256)) * (1 << 18); sent = hashlib.sha256(); got = hashlib.sha256(); total = 0
@@ -181,7 +181,7 @@ server.join(); print(got.hexdigest() == sent.hexdigest(), total)
 
 
 class Run(unittest.TestCase):
-    """What vi_run says and refuses."""
+    """Messages and refusals of vi_run."""
 
     def test_wrong_usage_is_refused(self):
         for args, said in (([], "no program"), (["--promote", "often", "true"], "--promote"),
@@ -247,7 +247,7 @@ class Run(unittest.TestCase):
 
 
 class PassThrough(unittest.TestCase):
-    """Descriptors that are none of the library's business."""
+    """Descriptors that the library leaves alone."""
 
     def test_a_call_costs_no_more_than_5_ns(self):
         env = environment()
@@ -270,7 +270,7 @@ class PassThrough(unittest.TestCase):
 
 
 class Promotion(unittest.TestCase):
-    """Bytes over VIs, and why not."""
+    """Connections whose bytes go over VIs, and reasons why they do not."""
 
     def test_never(self):
         with Fabric() as fabric:
@@ -372,7 +372,7 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
 
 
 class Calls(unittest.TestCase):
-    """Signals, and ways to the kernel that pass by the C library's functions for sockets."""
+    """Signals, and calls of the kernel that do not use the C library's functions for sockets."""
 
     def calls(self, what, *options, **variables):
         with Fabric() as fabric:
@@ -441,7 +441,7 @@ class Calls(unittest.TestCase):
         self.assertEqual((stats["promoted"], stats["demoted"]), (4, 0))
 
 
-# A promoted connection whose second end a child goes on with, while the parent closes it.
+# A promoted connection whose second end a child uses on, while the parent closes it.
 CHILD = """
 import os, socket, subprocess, sys
 s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getsockname()); a, _ = s.accept()
@@ -513,7 +513,7 @@ class Handlers(unittest.TestCase):
 
 
 class Waiters(unittest.TestCase):
-    """Threads that wait in an epoll set for what other threads do."""
+    """Threads that wait in an epoll set for actions of other threads."""
 
     def waits(self, what, promote):
         with Fabric() as fabric:
@@ -569,7 +569,7 @@ print(total[0], own)
 
 
 class Service(unittest.TestCase):
-    """Threads beside those of the program."""
+    """The library's own threads."""
 
     def serve(self, *args, threads=1, nested=False, **env):
         with Fabric() as fabric:
@@ -604,7 +604,7 @@ class Service(unittest.TestCase):
 
 
 class Twins(unittest.TestCase):
-    """A kernel pair beside a promoted pair."""
+    """A pair of kernel sockets compared with a promoted pair."""
 
     def twins(self, *args):
         with Fabric() as fabric:
@@ -648,7 +648,7 @@ server.join(); print(told == [got.hexdigest()])
 
 
 class Bulk(unittest.TestCase):
-    """Long streams, compared by SHA-256 at both ends; of the longer suite."""
+    """Long streams, compared by SHA-256 at both ends; part of the longer suite."""
 
     def stream(self, piece, total):
         with Fabric() as fabric:

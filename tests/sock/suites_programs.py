@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Suites of servers and clients: each gives the set of what failed."""
+"""Suites of servers and clients: each returns the set of tests that failed."""
 import os
 import re
 import shutil
@@ -49,7 +49,7 @@ def web_files(scene):
 
 
 def fetch(scene, port, name):
-    """Three files by one connection."""
+    """Fetches three files through one connection."""
     want, paths = (scene.folder / "files/large").read_bytes(), [scene.folder / f"{name}{i}" for i in range(3)]
     args = [arg for path in paths for arg in ("-o", path)]
     done = scene.run("curl", "-sS", *[f"http://127.0.0.1:{port}/large"] * 3, *args)
@@ -58,7 +58,7 @@ def fetch(scene, port, name):
 
 
 def reload_under_traffic(scene, port, server, number, log, text):
-    """A download that is slower than the reload goes on by the old workers; another one comes from the new ones."""
+    """The old workers finish a download that takes longer than the reload; the new ones serve another one."""
     half = scene.folder / "half"
     slow = subprocess.Popen(scene.command(("curl", "-sS", "--limit-rate", "15M", "-o", half,
                                            f"http://127.0.0.1:{port}/large")), env=scene.env)
@@ -111,13 +111,13 @@ def apache(kind):
         server = scene.start(port, server_path, "-DFOREGROUND", "-f", config)
         return fetch(scene, port, "file") | reload_under_traffic(
             scene, port, server, signal.SIGUSR1, scene.folder / "log", "resuming normal operations")
-    # It serves nobody as root, and a child that gives up root cannot use a fabric of root's.
+    # As root it refuses to serve, and a child that gives up root cannot use a fabric of root's.
     suite.become = ("setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups")
     return suite
 
 
 def load(scene):
-    """Load generators on nginx: with and without keep-alive."""
+    """Runs load generators on nginx, with and without keep-alive."""
     need("nginx", "ab", "wrk")
     port, config = free_port(), scene.folder / "conf"
     web_files(scene)
@@ -235,8 +235,9 @@ def iperf3(scene):
     return failed
 
 
-# Stressors of stress-ng: how many turns, and more options; the first use ports.  Its epoll is not among them: it gives
-# epoll_wait memory that it may not access, and leaves the fault by siglongjmp (docs/sockets.md, section 6).
+# Stressors of stress-ng: the number of operations, and more options; the first ones use ports.  Its
+# epoll is not among them: it gives epoll_wait memory that it may not access, and leaves the fault
+# by siglongjmp (docs/sockets.md, section 6).
 STRESSORS = {
     "sock": (400, "--sock-nodelay", "--sock-port"),
     "sockmany": (2000, "--sockmany-port"),
@@ -246,7 +247,7 @@ STRESSORS = {
 
 
 def stress_ng(scene):
-    """Each stressor by itself, with its own checks of what calls answer."""
+    """Runs each stressor by itself, with its own checks of the results of calls."""
     need("stress-ng")
     failed = set()
     for name, (times, *more) in STRESSORS.items():

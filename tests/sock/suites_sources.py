@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Suites that come with the sources of programs: each gives the set of what failed.
+"""Suites that come with the sources of programs: each returns the set of tests that failed.
 
 They are unpacked, and some of them built, by scripts/suite-sources; SOCK_SOURCES is the folder, if not .cache/suites.
 """
@@ -31,7 +31,7 @@ def cpython(*modules):
         if not python or subprocess.run([python, "-c", "import test.test_socket"], capture_output=True,
                                         check=False).returncode != 0:
             raise Missing("libpython3.11-testsuite is not installed")
-        # Those on AF_VSOCK wait for ever on machines without it, with and without this library.
+        # Tests of AF_VSOCK wait for ever on machines without it, with and without this library.
         done = scene.run(python, "-m", "test", "-v", "-u", "network", "-i", "*VSOCK*", *modules,
                          cwd=scene.folder)
         failed = set(re.findall(r"^(?:FAIL|ERROR): (\S+ \(\S+\))", done.stdout, re.MULTILINE))
@@ -40,7 +40,7 @@ def cpython(*modules):
 
 
 def libevent(back_end, *groups):
-    """Its regression tests by one back end; those that fail are run once more, since many have limits of time."""
+    """Its regression tests with one back end; tests that fail run once more, since many have time limits."""
     def suite(scene):
         regress = source("libevent-*", "test/regress")
         others = [f"EVENT_NO{name}=1" for name in ("EPOLL", "POLL", "SELECT") if name != back_end]
@@ -63,7 +63,7 @@ def libevent(back_end, *groups):
 
 
 def failures_of(paths, run, patience):
-    """The names of the programs of which run(path, number, timeout=...) gives no success, side by side and then alone."""
+    """The names of programs for which run(path, number, timeout=...) fails, run in parallel and then again alone."""
     def passes(number, path):
         try:
             return run(path, number, timeout=patience).returncode == 0
@@ -74,12 +74,12 @@ def failures_of(paths, run, patience):
     return {path.name for path in failed if not passes(len(paths), path)}
 
 
-# These ask for the network of others, names of this machine, or another version.
+# These need an outside network, names of this machine, or another version.
 NODE_NOT = ("internet", "dns-", "autoselectfamily", "perf_hooks")
 
 
 def node_suite(kind):
-    """Node's own tests: each is a program, and another version of Node may fail some plainly."""
+    """Node's own tests: each is a program, and another version of Node may fail some even without the library."""
     def suite(scene):
         need("node")
         folder = source("node*-*", "test/parallel")
@@ -93,7 +93,7 @@ def node_suite(kind):
     return suite
 
 
-# Those that are about connections, and short; what replicates also forks.
+# Short tests that are about connections; those of replication also fork.
 REDIS_UNITS = {
     "unit": ("auth", "protocol", "quit", "pubsub", "pubsubshard", "multi", "networking", "tracking", "querybuf", "obuf-limits",
              "pendingquerybuf", "client-eviction", "introspection", "limits", "scan", "info", "wait", "pause", "type/list",
@@ -103,7 +103,7 @@ REDIS_UNITS = {
 
 
 def redis_tests(kind):
-    """The tests of redis that start servers of their own, with Debian's programs; without the slow ones."""
+    """The tests of redis that start servers of their own, run with Debian's programs; without the slow ones."""
     def suite(scene):
         need("tclsh", "redis-server", "redis-cli")
         folder = source("redis-*", "runtest").parent
@@ -112,7 +112,7 @@ def redis_tests(kind):
             if not link.exists():
                 link.symlink_to(shutil.which(f"redis-{name}"))
         units = [arg for name in REDIS_UNITS[kind] for arg in ("--single", f"{kind}/{name}")]
-        # It sends by two connections, and waits for ever if the second one's command is served first.
+        # This test sends through two connections, and waits for ever if the second one's command is served first.
         left_out = "BRPOPLPUSH with multiple blocked clients"
         done = scene.run("./runtest", "--clients", 2, "--tags", "-slow", "--skiptest", left_out, *units, cwd=folder,
                          timeout=1200)
@@ -123,7 +123,7 @@ def redis_tests(kind):
 
 
 def memcached_tests(scene):
-    """Those of memcached."""
+    """The tests of memcached."""
     folder = source("memcached-*", "memcached-debug").parent
 
     def run(path, _, timeout):

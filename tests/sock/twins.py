@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The same calls on a pair of kernel sockets and on a promoted pair: every answer must be the same.
+"""The same calls on a pair of kernel sockets and on a promoted pair: every answer must be the same on both.
 
     twins.py cases | fuzz SEED STEPS
 
-Run by vi_run with promotion at once, --loopback, and a rule that leaves 127.0.0.2 to the kernel.
+It runs under vi_run with promotion at once, --loopback, and a rule that leaves 127.0.0.2 to the kernel.
 """
 import array
 import ctypes
@@ -22,7 +22,7 @@ import termios
 import threading
 import time
 
-LIBC = ctypes.CDLL(None, use_errno=True)  # through the preloaded library, as the program's own calls
+LIBC = ctypes.CDLL(None, use_errno=True)  # these calls go through the preloaded library, like the program's own
 LIBC.fdopen.restype = ctypes.c_void_p
 KERNEL, PROMOTED = "127.0.0.2", "127.0.0.1"
 PATIENCE = 20000  # ms
@@ -41,7 +41,7 @@ def pair(address):
 
 
 def answer(call, *args):
-    """What a call gives: a value, or the name of its error."""
+    """The result of a call: a value, or the name of its error."""
     try:
         return call(*args)
     except OSError as error:
@@ -174,13 +174,13 @@ def case_low_water(a, b):
 
 
 def no_answer(s, size, flags=0):
-    """recv() with an end at last where it would wait for ever."""
+    """recv() with a time limit, where it would wait for ever."""
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 3, 0))
     return answer(s.recv, size, flags)
 
 
 def ended(s):
-    """Once the other end's close or shutdown is there."""
+    """Waits until the other end's close or shutdown has arrived."""
     return poll(s, select.POLLRDHUP, PATIENCE)
 
 
@@ -260,7 +260,7 @@ def case_splice_waits_for_nothing_that_the_kernel_does_not_wait_for(a, b):
 
 
 def numbered(f, fd):
-    """A copy with that number, which a thread of the library may have for a moment."""
+    """Makes a copy with that number, which a thread of the library may hold for a moment."""
     until = time.monotonic() + 60
     while True:
         copy = fcntl.fcntl(f, fcntl.F_DUPFD, fd)
@@ -318,7 +318,7 @@ def case_connect_to_nothing_ends_the_connection(a, b):
     with socket.create_server((b.getsockname()[0], 0)) as listener:
         yield answer(a.connect, listener.getsockname())
         with listener.accept()[0] as other:
-            yield a.send(b"anew"), other.recv(10)
+            yield a.send(b"more"), other.recv(10)
 
 
 def case_select_of_ends_that_are_in_no_set(a, b):
@@ -475,7 +475,7 @@ def case_much(a, b):
             n = answer(a.send, block[sent % 256:][:(4 << 20) - sent])
             sent += n if isinstance(n, int) else 0
         if sent == got:
-            poll(a, select.POLLOUT, PATIENCE)  # room may come back a little later than the bytes were taken
+            poll(a, select.POLLOUT, PATIENCE)  # room may come back a little after the bytes were taken
             continue
         data = b.recv(70000)
         if data != bytes((got + i) % 256 for i in range(len(data))):
@@ -507,12 +507,12 @@ def cases():
 # ---- random calls ----
 
 class Twin:
-    """A pair with what the calls so far must have left in it."""
+    """A pair, with the state that the calls so far must have left."""
 
     def __init__(self, address):
         self.ends = pair(address)
-        self.way = [0, 0]  # bytes on the way to each end
-        self.ended = [False, False]  # what each end sends
+        self.way = [0, 0]  # bytes under way to each end
+        self.ended = [False, False]  # has the direction of each end ended?
 
     def step(self, draw):
         me = draw.randrange(2)
@@ -539,7 +539,7 @@ class Twin:
             there = self.way[me] or self.ended[peer]
             if there:
                 return what, poll(s, select.POLLIN, PATIENCE) != []
-            # There is room, but for a moment in which the direction changes its path.
+            # There is room, except while the direction changes its path.
             return what, (poll(s, select.POLLIN, 0), poll(s, select.POLLOUT, PATIENCE) != [])
         if what == "count":
             return what, ready_bytes(s, self.way[me]) if not self.ended[peer] else None

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * waiters promoted | rearmed | pool - epoll sets of which one thread waits for what another one does
+ * waiters promoted | rearmed | pool - epoll sets in which one thread waits for an action of another one
  *
- * For sock_test.py.  Where a thread is never woken the program ends by SIGALRM.
+ * For sock_test.py.  If a thread is never woken SIGALRM ends the program.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -108,7 +108,7 @@ static void promoted(void)
 		CHECK(sem_init(&answers, 0, 0) == 0);
 		reader = (pthread_t)start(read_answers, &ends[0]);
 		server = (pthread_t)start(answer, &ends[1]);
-		poll(NULL, 0, 20); /* it falls asleep */
+		poll(NULL, 0, 20); /* so that it falls asleep */
 		for (i = 1; i <= 12; i++) {
 			CHECK(send(one, "x", 1, 0) == 1);
 			CHECK(sem_wait(&answers) == 0);
@@ -171,11 +171,11 @@ static void ask(const int *ends, int count, int rounds)
 		for (i = 0; i < count; i++)
 			CHECK(recv(ends[i], &byte, 1, 0) == 1);
 		if (rounds % 50 == 0)
-			poll(NULL, 0, 5); /* everybody falls asleep */
+			poll(NULL, 0, 5); /* so that all fall asleep */
 	}
 }
 
-/* One thread waits, another one serves and asks for the next event. */
+/* One thread waits, another one serves and rearms the descriptor for the next event. */
 static void rearmed(void)
 {
 	CHECK(pipe(jobs) == 0);

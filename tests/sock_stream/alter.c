@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a stream posts can be changed before, and completions held back; the linker's --wrap leads the calls here. */
+/*
+ * Descriptors that a stream posts can be changed before, and completions held back; the linker's
+ * --wrap leads the calls here.
+ */
 #include "alter.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* alter.h - changes what the streams of this process post, and when they learn that it is complete */
+/* alter.h - changes the posts of this process's streams, and delays their completions */
 #ifndef ALTER_H
 #define ALTER_H
 
@@ -15,7 +15,7 @@ extern "C" {
 /* Called with each descriptor before it is posted, and the count of posts. */
 typedef void (*alter_fn)(VIP_DESCRIPTOR *d, unsigned n);
 void alter_by(alter_fn fn);
-/* No send is complete, and nothing comes from completion queues, until it is called with false. */
+/* While on, no send completes and completion queues return nothing. */
 void alter_hold(bool on);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls that change what the other end sees; the linker's --wrap leads them here. */
+/* Calls that have an effect at the other end; the linker's --wrap leads them here. */
 #include "die.h"
 
 #include <signal.h>
@@ -26,7 +26,10 @@ unsigned die_calls(void)
 	return atomic_load(&calls);
 }
 
-/* The callers have locks of streams, so this takes none; what another thread changes meanwhile is under way, too. */
+/*
+ * The callers hold locks of streams, so this takes none; a post that another thread makes during
+ * this is under way, too.
+ */
 __attribute__((no_sanitize("thread"))) bool die_queued(void)
 {
 	bool queued = false;
@@ -44,7 +47,7 @@ void die_behind_empty(void)
 static bool is_empty(const VIP_DESCRIPTOR *d)
 {
 	const struct st_header *header =
-		(const void *)(uintptr_t)d->DS[1].Local.Data.AddressBits; /* behind the address */
+		(const void *)(uintptr_t)d->DS[1].Local.Data.AddressBits; /* after the address */
 
 	return d->CS.SegCount == 2 && d->CS.Length == sizeof(*header) &&
 	       header->kind == ST_REC_DATA && header->length == 0;

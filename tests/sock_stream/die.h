@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* The `n`th call from now on is the last thing that this process does, behind a call of `before`; 0: none. */
+/* The process dies at the `n`th call from now on, after a call of `before`; 0: at none. */
 void die_at(unsigned n, void (*before)(void));
-/* How many calls there were. */
+/* The number of calls so far. */
 unsigned die_calls(void);
-/* Or the next record without payload, which fills the ring's end. */
+/* The process dies after the next record without payload, which skips the rest of the ring. */
 void die_behind_empty(void);
-/* Does an other end sleep until the next record comes? */
+/* Does the other end of a stream sleep until the next record comes? */
 bool die_awaited(void);
 /* Does a stream have posts under way, which end with the process? */
 bool die_queued(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The other end of a stream is hostile, or of another version: a process changes what its library posts, or ends
- * its connection, at a post that is chosen by its number.  A survivor ends by itself, with bytes, an end or a
- * reset; another connection of it goes on.  A hostile end that only falls silent is killed, as TCP knows no
- * better either.
+ * The other end of a stream is hostile, or of another version: a process changes what its library posts, or
+ * ends its connection, at a post that is chosen by its number.  The honest end must end by itself, with
+ * bytes, an end or a reset; another connection of it goes on.  A hostile end that only falls silent is
+ * killed, since TCP would not notice it either.
  */
 #include "pair.h"
 
@@ -28,7 +28,7 @@ using namespace clu;
 namespace {
 
 constexpr size_t kPort = 0, kAltered = 1, kOver = 2, kWhy = 4,
-		 kBytes = 6; /* cells; the latter of each role */
+		 kBytes = 6; /* cells; kBytes is one for each role */
 constexpr size_t kTurns = 60, kPiece = 600;
 constexpr uint32_t kRing = 4096;
 constexpr size_t kHeader = 16, kMessage = 40, kMagicBytes = 4;
@@ -36,9 +36,9 @@ constexpr size_t kHeader = 16, kMessage = 40, kMagicBytes = 4;
 enum Kind {
 	FLIP,	  /* one bit */
 	WORD,	  /* eight bytes are replaced */
-	LENGTH,	  /* of a record: one of those that are hard to check */
+	LENGTH,	  /* the length of a record becomes one that is hard to check */
 	RECORD,	  /* another kind of record, or of message */
-	PLACE,	  /* it goes to another place of the ring, or of the words behind it */
+	PLACE,	  /* it goes to another place of the ring, or of the words after it */
 	SHORT,	  /* the last bytes are left out */
 	WAKES,	  /* a message becomes a wake, or a wake has another number */
 	TCP,	  /* bytes that nobody expects are written to TCP */
@@ -111,7 +111,7 @@ void change_tcp(Kind kind)
 	} else if (kind == RESET) {
 		sockaddr none = {};
 
-		/* As close() would, but the library may use the descriptor on. */
+		/* As close() would, but the library may still use the descriptor. */
 		setsockopt(plan.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 		connect(plan.fd, &none, sizeof(none));
 	} else {
@@ -119,7 +119,7 @@ void change_tcp(Kind kind)
 	}
 }
 
-/* One post, then each fourth or so. */
+/* Changes one post, then about each fourth. */
 void hostile(VIP_DESCRIPTOR *d, unsigned n)
 {
 	bool write = (d->CS.Control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_RDMAWRITE;
@@ -140,7 +140,7 @@ void hostile(VIP_DESCRIPTOR *d, unsigned n)
 	d->CS.Length = local.Length;
 }
 
-/* Headers that no record can have, written in the place of a true one. */
+/* Headers that no record can have, written in place of a valid one. */
 const struct {
 	uint32_t length, kind;
 } kImpossible[] = {
@@ -164,7 +164,7 @@ void impossible(VIP_DESCRIPTOR *d, unsigned)
 	cell(kAltered) = 1;
 }
 
-/* TCP ends when the first direction is about to be agreed to: its token has not been written then. */
+/* Ends TCP just before the first direction is agreed to: its token has not been written then. */
 void ends_before_token(VIP_DESCRIPTOR *d, unsigned)
 {
 	if ((d->CS.Control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_SENDRECV &&
@@ -173,7 +173,7 @@ void ends_before_token(VIP_DESCRIPTOR *d, unsigned)
 		shutdown(plan.fd, SHUT_RDWR);
 }
 
-/* All messages name another version. */
+/* Makes all messages name another version. */
 void other_version(VIP_DESCRIPTOR *d, unsigned)
 {
 	if ((d->CS.Control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_SENDRECV &&
@@ -183,10 +183,10 @@ void other_version(VIP_DESCRIPTOR *d, unsigned)
 	}
 }
 
-/* Bytes both ways, slept for, until an end of the stream or an error: that. */
+/* Sends bytes both ways, and sleeps for them, until the end of the stream or an error, which it returns. */
 ssize_t talk(End &end, st_role role)
 {
-	/* Right behind it something is seen that is written there. */
+	/* One more byte, so that a write past the end is seen. */
 	std::vector<uint8_t> out(kPiece, static_cast<uint8_t>(role)), in(kPiece + 1);
 
 	for (size_t i = 0; i < kTurns; i++) {
@@ -241,7 +241,7 @@ ROLE(honest)
 	if (rc <= 0 && rc != -ECONNRESET && rc != -EPIPE)
 		NEED(rc == 0);
 	cell(kOver) = 1;
-	/* No other connection of this process is meant. */
+	/* Changes must not affect another connection of this process. */
 	other.a.send_all("ping", 4);
 	other.b.recv_all(got, 4);
 	NEED(memcmp(got, "ping", 4) == 0 && other.a.fast() && other.b.fast());
@@ -267,7 +267,7 @@ ROLE(headers)
 		NEED(stats().resets == 1);
 }
 
-/* ROLE, HOST, PEER'S HOST, WHETHER IT IS THE ONE OF ANOTHER VERSION */
+/* ROLE, HOST, PEER'S HOST, IS IT THE ONE OF ANOTHER VERSION? */
 ROLE(versions)
 {
 	Await awaited("an end of another version", 90);
@@ -302,7 +302,7 @@ void against(Fabric &fabric, Kind kind, unsigned at, uint64_t seed)
 			   { hosts[1], hosts[0], std::to_string(kind), std::to_string(at),
 			     std::to_string(seed) },
 			   quiet);
-	/* It may have made the honest end wait for bytes that it will not send. */
+	/* The hostile end may have made the honest one wait for bytes that it will not send. */
 	NEED(until([&] { return cell(kAltered) > 0 || bad.ended() || honest.ended(); }));
 	until([&] { return bad.ended() || cell(kOver) != 0 || honest.ended(); }, 300);
 	if (!bad.ended())

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Streams between processes: of one host, of neighbours, of hosts that others join; on ports that check every access,
- * and on ports that lose doorbells.  Bytes are compared on both paths.
+ * Streams between processes: on one host, on neighbours, on hosts with relays between them; on
+ * ports that check every access, and on ports that lose doorbells.  Bytes are compared on both
+ * paths.
  */
 #include "pair.h"
 
@@ -13,9 +14,9 @@ using namespace clu;
 
 namespace {
 
-constexpr size_t kPort = 0, kReady = 8, kBytes = 16; /* cells; of the latter two one for each end */
+constexpr size_t kPort = 0, kReady = 8, kBytes = 16; /* cells; the last two are one for each end */
 
-/* Both ends say that they have come to a step. */
+/* Waits until both ends have reached a step. */
 void together(st_role role, uint64_t step)
 {
 	cell(kReady + role) = step;

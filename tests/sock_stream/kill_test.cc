@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An end of a stream, an agent or a link is lost in every state of the stream.  The other end finds all bytes that were
- * sent, then the end of the stream or a reset; a lost VI goes unnoticed, or resets both ends.  Nobody waits for long,
- * and nothing is left.
+ * An end of a stream, an agent or a link is lost in every state of the stream.  The other end
+ * receives all bytes that were sent, then the end of the stream or a reset; a lost VI goes
+ * unnoticed, or resets both ends.  Nobody waits for long, and nothing is left.
  */
 #include "pair.h"
 
@@ -35,12 +35,12 @@ std::atomic<uint64_t> &mine(unsigned role, unsigned what)
 	return cell(role * CELLS + what);
 }
 
-/* What ends a conversation before its time: 0 at the end of the stream, or an error. */
+/* The result that ends a conversation early: 0 at the end of the stream, or an error. */
 struct Over {
 	ssize_t rc;
 };
 
-/* The same calls at both ends, in turns: what one sends the other expects. */
+/* Makes the same calls at both ends, in turn: each expects what the other sends. */
 class Talk {
 public:
 	Talk(st_role role, const std::string &peer) : role(role), peer(peer), end(meet(role, PORT))
@@ -65,12 +65,12 @@ public:
 			throw Over{ rc };
 	}
 
-	/* An attempt ends at both ends, well or not. */
+	/* Tries to promote; an attempt ends at both ends, with success or not. */
 	void promote()
 	{
 		bool asked = false;
 
-		/* The VI of before may be there still. */
+		/* The earlier VI may still be there. */
 		do
 			asked = asked || st_promote(end, peer.c_str(), nullptr, 0) != -EALREADY;
 		while (!same(asked));
@@ -97,7 +97,7 @@ public:
 
 	void flood(size_t n) { move(n, n); }
 
-	/* Sends and receives, both at once; what is not there yet is slept for. */
+	/* Sends and receives at the same time; sleeps for bytes and room. */
 	void move(size_t out, size_t in)
 	{
 		while (out > 0 || in > 0) {
@@ -110,7 +110,7 @@ public:
 		}
 	}
 
-	/* Whatever still comes. */
+	/* Receives whatever still comes. */
 	void drain()
 	{
 		uint8_t bytes[kMost];
@@ -130,7 +130,7 @@ public:
 	End end;
 
 private:
-	/* A byte each way: true where both say so. */
+	/* Exchanges a byte; true if both ends say so. */
 	bool same(bool yes)
 	{
 		ssize_t rc;
@@ -229,7 +229,10 @@ ROLE(talker)
 	mine(role, CALLS) = die_calls();
 }
 
-/* ROLE, OWN HOST, PEER HOST, r, w, h, a, OR e: READS, WRITES, DOES NEITHER, READS ALL, DIES BEHIND AN EMPTY RECORD */
+/*
+ * ROLE, OWN HOST, PEER HOST, r, w, h, a, OR e: READS, WRITES, DOES NEITHER, READS ALL, DIES AFTER
+ * AN EMPTY RECORD
+ */
 ROLE(holder)
 {
 	Await awaited("a talk with one that holds it", 60);
@@ -259,7 +262,7 @@ namespace {
 
 const Env quiet = { { "VIADUCT_LOG", "error" } };
 
-/* Both of a fabric's agents have nothing more than before. */
+/* Checks that both agents of a fabric hold no more than before. */
 class Clean {
 public:
 	explicit Clean(Fabric &fabric) : fabric(fabric)
@@ -303,17 +306,17 @@ std::string what_it_waits_for(Process &end)
 		      { "*st_process.all", "*st_process.all->link", "*st_process.all->wait" });
 }
 
-/* Before its own deadline. */
+/* Requires that the end ends before its own deadline. */
 void in_time(Process &end)
 {
 	if (!until([&] { return end.ended(); }, kSeconds * 500))
 		ADD_FAILURE() << "an end has not ended:\n" << what_it_waits_for(end);
 }
 
-/* Kills by which bytes were lost. */
+/* The number of kills by which bytes were lost. */
 unsigned lossy;
 
-/* False: the victim came to the end of all first. */
+/* Kills the victim at a call; false: the victim finished before that call. */
 bool kill_at(Fabric &fabric, unsigned victim, unsigned call)
 {
 	unsigned other = 3 - victim;
@@ -326,7 +329,10 @@ bool kill_at(Fabric &fabric, unsigned victim, unsigned call)
 	int64_t at = now_ns();
 	in_time(live);
 	EXPECT_EQ(0, live.wait(60)) << "victim " << victim << " at call " << call;
-	/* What waits in the queue of a process is lost with it, at most what a ring holds; a reset tells of that. */
+	/*
+	 * Bytes in the queue of a process, at most those of a ring, are lost with it; a reset
+	 * reports that.
+	 */
 	if (mine(other, RECEIVED) < mine(victim, SENT)) {
 		EXPECT_TRUE(mine(victim, QUEUED)) << "victim " << victim << " at call " << call;
 		EXPECT_GE(mine(other, RECEIVED) + kRing, mine(victim, SENT));
@@ -345,7 +351,7 @@ bool kill_at(Fabric &fabric, unsigned victim, unsigned call)
 
 namespace {
 
-/* The calls to die at, when all are meant: KILL_CALLS=FIRST-LAST, for a run in pieces. */
+/* The range of calls to die at in a run of all: KILL_CALLS=FIRST-LAST, for a run in parts. */
 struct Range {
 	unsigned first = 1, last = UINT_MAX;
 	Range()
@@ -439,7 +445,7 @@ TEST(SockKill, BehindAnEmptyRecord)
 
 namespace {
 
-/* What is lost is lost at a random moment; both ends go on, or are reset. */
+/* Calls `what` at a random moment, which loses something; both ends go on, or are reset. */
 void lose(unsigned hosts, const std::function<void(Fabric &)> &what, bool unnoticed, Random &random)
 {
 	Fabric fabric(hosts);

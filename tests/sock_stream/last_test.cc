@@ -57,7 +57,7 @@ static void take_all(const std::vector<std::string> &args)
 }
 
 /*
- * OWN HOST, PEER HOST.  Without a look for leaks, which other tests do: behind threads that have just ended
+ * OWN HOST, PEER HOST.  Without a check for leaks, which other tests make: after threads have just ended
  * LeakSanitizer of GCC 12 sometimes waits for ever.
  */
 ROLE(taker)
@@ -83,7 +83,7 @@ ROLE(giver)
 	NEED(until([&] { return end.fast(); }));
 	cell(STAGE)++;
 	NEED(until([&] { return cell(GO) != 0; }));
-	/* All of it, or as much as there is room for. */
+	/* Sends all of it, or as much as there is room for. */
 	while (sent < n && full < 1000) {
 		size_t some = static_cast<size_t>(std::min<uint64_t>(n - sent, kMost));
 
@@ -131,7 +131,7 @@ protected:
 		if (how == 'k' || how == 'i') {
 			giver.kill(SIGKILL);
 			EXPECT_EQ(128 + SIGKILL, giver.wait());
-			/* The agent has cleaned up, and waited for the other end as long as it does. */
+			/* The agent has cleaned up, after it has waited its time for the other end. */
 			EXPECT_TRUE(until([&] {
 				return fabric.clients(place.a) <= (place.a == place.b ? 1u : 0u);
 			}));
@@ -147,7 +147,10 @@ protected:
 			EXPECT_EQ(cell(SENT), cell(RECEIVED));
 			EXPECT_EQ(0u, cell(RESETS));
 		} else if (cell(RECEIVED) < cell(SENT) || place.hosts > 2) {
-			/* Behind relays nobody knows that they have arrived while the other end is stopped. */
+			/*
+			 * With relays between nobody knows, while the other end is stopped, that
+			 * the bytes have arrived.
+			 */
 			EXPECT_EQ(1u, cell(RESETS)) << cell(RECEIVED) << " of " << cell(SENT);
 		}
 	}

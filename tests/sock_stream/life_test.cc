@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMost = 48, kIdle = 100;
 
-/* A direction whose bytes are sent some at a time, and taken in reads of odd sizes by a thread. */
+/* A direction whose bytes are sent in parts, and received by a thread in reads of odd sizes. */
 class Direction {
 public:
 	Direction(End &from, End &to, uint64_t seed)
@@ -77,7 +77,10 @@ void exchange(Pair &p)
 	p.a.recv_all(got, 4);
 }
 
-/* An end whose direction has ended gets an answer, and the other one sees that end and makes its own. */
+/*
+ * Ends one direction: that end still gets an answer, and the other one sees the end of the stream
+ * and ends its own direction.
+ */
 void half_close(Pair &p, size_t unread)
 {
 	std::vector<uint8_t> got(unread);
@@ -100,8 +103,9 @@ void half_close(Pair &p, size_t unread)
 } // namespace
 
 /*
- * Each round changes to the ring and back with bytes before, while and after it changes: the counts of bytes are those
- * of the round, so that over the rounds a change comes at every byte, and a ring is left at every place.
+ * Each round changes to the ring and back, with bytes before, during and after the changes: the
+ * counts of bytes depend on the round, so that over all rounds a change comes at every byte, and a
+ * ring is left at every place.
  */
 TEST(SockLife, ChangesOfPathAtEveryByte)
 {
@@ -144,7 +148,7 @@ TEST(SockLife, ChangesOfPathAtEveryByte)
 	EXPECT_EQ(resets, stats().resets);
 }
 
-/* The times of the shutdowns go from the beginning of a promotion to behind its end. */
+/* The times of the shutdowns range from the beginning of a promotion to some time after its end. */
 TEST(SockLife, AShutdownWhileADirectionChangesItsPath)
 {
 	Await awaited("shutdowns while paths change", stress() ? 600 : 110);
@@ -176,7 +180,7 @@ TEST(SockLife, AShutdownWhileADirectionChangesItsPath)
 	EXPECT_EQ(resets, stats().resets);
 }
 
-/* A reader that is behind keeps its answer back. */
+/* A reader that has not read all bytes delays its answer. */
 TEST(SockLife, AShutdownBehindAQuestion)
 {
 	Await awaited("a shutdown behind a question", 110);
@@ -195,13 +199,13 @@ TEST(SockLife, AShutdownBehindAQuestion)
 	NEED(until([&] { return st_on_vi(p.b) == ST_OUT; }));
 	NEED(until([&] { return st_kernel_events(p.a, ST_OUT) == 0; }));
 	NEED(st_shutdown(p.a, SHUT_WR) == 0);
-	/* The helper looks, and leaves the kernel's socket as it is. */
+	/* The helper polls, and leaves the kernel's socket as it is. */
 	until([&] { return st_kernel_events(p.a, ST_OUT) != 0; }, 4);
 	half_close(p, sent);
 	EXPECT_EQ(0u, stats().resets);
 }
 
-/* As a child of vfork() does whose program cannot be run. */
+/* The child ends like a child of vfork() whose program cannot be run. */
 TEST(SockLife, AChildThatEndsLeavesItsParentsStreams)
 {
 	Await awaited("a child that ends", 100);
@@ -231,7 +235,10 @@ TEST(SockLife, AChildThatEndsLeavesItsParentsStreams)
 	EXPECT_EQ(0u, stats().resets);
 }
 
-/* Behind a lost VI the mark is kept back for a while; whoever gets the descriptor would write before it. */
+/*
+ * After a VI is lost the mark is delayed for a while; a process that gets the descriptor could
+ * write before it.
+ */
 TEST(SockLife, ADescriptorIsHandedOnBehindALostVi)
 {
 	Await awaited("a lost VI", 100);
@@ -269,7 +276,7 @@ TEST(SockLife, ManyMadeAndClosedLeaveNothing)
 	uint64_t memory = 0, before = stats().promotions, resets = stats().resets;
 
 	for (size_t i = 0; i < count; i++) {
-		/* The first hundreds fill what is kept for the next ones. */
+		/* The first hundreds fill the pools that later ones use. */
 		if (i == count / 4) {
 			NEED(until([&] { return fabric.connections(0) == 0; }));
 			window = fabric.window_used(0);
@@ -332,7 +339,7 @@ TEST(SockLife, AHundredIdleOnesUseNoProcessor)
 	board_clear();
 	Process idle = role("idle", {}, { { "VIADUCT_LOG", "error" } });
 	NEED(until([&] { return cell(1) == 1 || idle.ended(); }));
-	/* What their promotion left to do comes to its end. */
+	/* Wait until all work that their promotion has left is done. */
 	NEED(until([&] { return awake(idle.pid()) == 0; }));
 	int64_t used = cpu_ns(idle.pid()), slept = sleeps(idle.pid());
 	int64_t end = now_ns() + seconds * 1000000000;
@@ -351,7 +358,7 @@ TEST(SockLife, AHundredIdleOnesUseNoProcessor)
 	EXPECT_EQ(0, idle.wait());
 }
 
-/* Many have one wait object, as in an epoll set, and one has its own. */
+/* Many streams share one wait object, as in an epoll set, and one has its own. */
 TEST(SockLife, IdleOnesAreNotLookedAtUntilSomethingHappens)
 {
 	Await awaited("quiet streams", 100);
@@ -371,7 +378,7 @@ TEST(SockLife, IdleOnesAreNotLookedAtUntilSomethingHappens)
 			NEED(until([&] { return p.a.fast() && p.b.fast(); }));
 			exchange(p);
 		}
-		/* Twice as long as the helper leaves between two looks. */
+		/* Twice the time that the helper leaves between two polls. */
 		uint64_t looks = stats().looks;
 		int64_t since = now_ns();
 
@@ -382,7 +389,7 @@ TEST(SockLife, IdleOnesAreNotLookedAtUntilSomethingHappens)
 			}
 			return now_ns() - since > 1000000000;
 		}));
-		/* No thread of this one takes entries: the other end's request is the helper's to find. */
+		/* No thread of this end takes entries, so the helper has to find the other end's request. */
 		for (Pair &p : pairs) {
 			End &asks = &p == &pairs[0] ? p.b : p.a;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A VI is lost, not made, or without a free slot at a moment that the test chooses: between a question and its token,
- * behind an end, beside the next attempt.  Both ends in one process.
+ * A VI is lost, not made, or without a free slot at a moment that the test chooses: between a
+ * request and its token, after an end, during the next attempt.  Both ends are in one process.
  */
 #include "pair.h"
 
@@ -25,17 +25,20 @@ namespace {
 
 constexpr uint32_t kRing = 4096;
 
-/* Nothing of a test that has failed changes what the next one does. */
+/* Restores the state, so that a test that has failed does not change the next one. */
 struct SockLost : testing::Test {
 	~SockLost() override
 	{
 		alter_by(nullptr);
 		alter_hold(false);
 	}
-	const uint64_t resets = stats().resets; /* of the tests before */
+	const uint64_t resets = stats().resets; /* the resets of earlier tests */
 };
 
-/* Between an end and its TCP connection: what the end writes stays here until the test passes it on. */
+/*
+ * Between an end and its TCP connection: bytes that the end writes stay here until the test passes
+ * them on.
+ */
 class Middle {
 public:
 	explicit Middle(End &end) : tcp(dup(end.fd))
@@ -53,13 +56,13 @@ public:
 		::close(tcp);
 		::close(written);
 	}
-	/* What the end has written, at most n bytes. */
+	/* Returns what the end has written, at most n bytes. */
 	size_t peek(void *bytes, size_t n) { return take(written, bytes, n, MSG_PEEK); }
 	void give(const void *bytes, size_t n)
 	{
 		NEED(::send(tcp, bytes, n, MSG_NOSIGNAL) == static_cast<ssize_t>(n));
 	}
-	/* Both ways. */
+	/* Passes all bytes on, both ways. */
 	void pass_on()
 	{
 		move(written, tcp);
@@ -93,7 +96,7 @@ void lose_before_token(Fabric &fabric, Pair &p, Middle &middle)
 	p.promote("host0", "host0");
 	NEED(until([&] { return middle.peek(token, sizeof(token)) == sizeof(token); }));
 	used = fabric.window_used(0);
-	/* Each gives up, since it has no proof, and both rings are gone. */
+	/* Each end gives up, since it has no proof, and both rings are freed. */
 	NEED(until([&] { return fabric.window_used(0) + 2 * kRing <= used; }));
 }
 
@@ -124,7 +127,7 @@ TEST_F(SockLost, ATokenThatComesLaterThanTheLossIsTaken)
 	EXPECT_EQ(resets, stats().resets);
 }
 
-/* Bytes that begin as the token does are waited behind for a second, and given to the program then. */
+/* Bytes that begin like the token are held back for a second, and then given to the program. */
 TEST_F(SockLost, BytesThatBeginAsATokenAreData)
 {
 	Await awaited("bytes that begin as a token", 100);
@@ -146,7 +149,7 @@ namespace {
 
 constexpr size_t kLost = 1, kRefused = 2; /* cells */
 
-/* A record of six bytes never comes, and whoever is asked to go back to TCP drops the VI. */
+/* Loses a record of six bytes, and drops the VI when an end is asked to go back to TCP. */
 void lose_record(VIP_DESCRIPTOR *d, unsigned)
 {
 	VIP_DATA_SEGMENT &local = d->DS[d->CS.SegCount - 1].Local;
@@ -200,7 +203,10 @@ TEST_F(SockLost, RecordsThatAreLostBehindAnEndAreResetFor)
 
 namespace {
 
-/* Bytes that fill the ring of the other end.  A send that finds no slot free is tried again. */
+/*
+ * Fills the ring of the other end; returns the number of bytes.  A send that finds no free slot is
+ * tried again.
+ */
 size_t fill_ring(End &end)
 {
 	uint8_t bytes[100] = {};
@@ -215,7 +221,10 @@ size_t fill_ring(End &end)
 	return filled;
 }
 
-/* The first end fills the ring of the second, which has no slot left when it has read all: bytes that it sent. */
+/*
+ * The first end fills the ring of the second, which has no slot left when it has read all; returns
+ * the number of bytes sent.
+ */
 size_t use_slots_up(Pair &p)
 {
 	uint8_t bytes[100] = {};
@@ -225,7 +234,7 @@ size_t use_slots_up(Pair &p)
 	alter_hold(true);
 	for (; p.b.send(bytes, 1) == 1; sent++)
 		;
-	/* Credit takes the slots that records do not get. */
+	/* Credit uses up the slots that no records use. */
 	for (size_t got = 0; got < filled; got += static_cast<size_t>(rc))
 		NEED(until([&] { return (rc = p.b.recv(bytes, sizeof(bytes))) > 0; }));
 	return sent;
@@ -242,7 +251,7 @@ void take_all(End &end, size_t n)
 
 } // namespace
 
-/* The helper does it, without a call of the program, which may sleep. */
+/* The helper returns it, without a call of the program, which may sleep. */
 TEST_F(SockLost, CreditThatFindsNoSlotIsReturnedLater)
 {
 	Await awaited("credit that waits for a slot", 100);
@@ -295,7 +304,10 @@ TEST_F(SockLost, AnEndFollowsWhatAFullRingKeptBack)
 			p.a.close();
 		else
 			EXPECT_EQ(0, st_shutdown(p.a, SHUT_WR));
-		/* The helper looks at it now and then until there is room, and a child of fork() has no part in it. */
+		/*
+		 * The helper polls the stream now and then until there is room; a child of fork()
+		 * does not.
+		 */
 		uint64_t looks = stats().looks;
 		pid_t child = fork();
 		if (child == 0) {
@@ -344,7 +356,10 @@ TEST_F(SockLost, CreditOfALostViStaysWithIt)
 	EXPECT_EQ(resets, stats().resets);
 }
 
-/* Its end closed when it had read all: no mark follows to the closed socket, which would answer by a reset. */
+/*
+ * The other end closed after it had read all: no mark is sent to the closed socket, which would
+ * answer by a reset.
+ */
 TEST_F(SockLost, ACloseThatHasReadAllIsNoLoss)
 {
 	Await awaited("a close behind an answer", 100);
@@ -356,7 +371,7 @@ TEST_F(SockLost, ACloseThatHasReadAllIsNoLoss)
 
 	p.promoted("host0");
 	p.a.send_all("question", 8);
-	/* Without a sleep, which would return the credit, and take it. */
+	/* Polls without sleeping: a sleep would return the credit. */
 	while ((rc = p.b.recv(got, 8)) == -EAGAIN)
 		;
 	NEED(rc == 8);
@@ -365,7 +380,7 @@ TEST_F(SockLost, ACloseThatHasReadAllIsNoLoss)
 	while ((rc = p.a.recv(got, 8)) != 0)
 		NEED(rc > 0 || rc == -EAGAIN);
 	NEED(until([&] { return !(st_on_vi(p.a) & ST_OUT); }));
-	/* The helper's next look would send the mark. */
+	/* The helper's next poll would send the mark. */
 	uint64_t looks = stats().looks;
 	NEED(until([&] { return stats().looks >= looks + 2; }));
 	/* A connection that was reset has no peer. */
@@ -374,7 +389,10 @@ TEST_F(SockLost, ACloseThatHasReadAllIsNoLoss)
 	EXPECT_EQ(0, getpeername(p.a.fd, reinterpret_cast<sockaddr *>(&peer), &size));
 }
 
-/* As soon as one attempt has ended the program may ask for the next, while the helper still clears away the first. */
+/*
+ * As soon as one attempt has ended the program may ask for the next, while the helper still cleans
+ * up after the first.
+ */
 TEST_F(SockLost, AnAttemptBesideTheEndOfAnotherIsMade)
 {
 	Await awaited("attempts behind each other", 200);
@@ -386,7 +404,7 @@ TEST_F(SockLost, AnAttemptBesideTheEndOfAnotherIsMade)
 		int64_t end = now_ns() + 20000000000;
 		int rc;
 
-		/* Without a pause, which would let the helper finish. */
+		/* Tries without a pause, which would let the helper finish. */
 		while ((rc = st_promote(p.a, "host0", nullptr, 0)) == -EALREADY)
 			;
 		NEED(rc == 0);

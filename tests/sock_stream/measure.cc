@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Figures of a stream between two threads, to be run by hand: no test. */
+/* Prints figures of a stream between two threads; it is run by hand and is not a test. */
 #include "pair.h"
 
 #include <cerrno>

@@ -17,7 +17,7 @@ extern "C" {
 
 #include "clu.h"
 
-/* What st_init() gets; ended by st_fini(). */
+/* The library between st_init() and st_fini(). */
 class Library {
 public:
 	explicit Library(const std::string &device, uint32_t ring_bytes = 0,
@@ -26,7 +26,7 @@ public:
 	Library(const Library &) = delete;
 };
 
-/* One end. */
+/* One end of a stream. */
 class End {
 public:
 	End() = default;
@@ -37,13 +37,13 @@ public:
 	operator st_stream *() const { return s; }
 	void promote(const std::string &host, st_wait *w = nullptr);
 	void close(st_close_how how = ST_CLOSE_ORDERLY);
-	/* -EAGAIN and the like as they come. */
+	/* Returns -EAGAIN and the like unchanged. */
 	ssize_t send(const void *bytes, size_t n, int flags = 0);
 	ssize_t recv(void *bytes, size_t n, int flags = 0);
-	/* All of it; waits by st_sleep().  They fail at the deadline. */
+	/* Send or receive all of it; wait by st_sleep(); fail at the deadline. */
 	void send_all(const void *bytes, size_t n);
 	void recv_all(void *bytes, size_t n);
-	/* What recv() gives when it is not -EAGAIN any more. */
+	/* Waits until recv() does not return -EAGAIN; returns its result. */
 	ssize_t recv_wait(void *bytes, size_t n);
 	ssize_t send_wait(const void *bytes, size_t n);
 	bool fast() const { return st_on_vi(s) == (ST_IN | ST_OUT); }
@@ -55,23 +55,26 @@ public:
 struct Pair {
 	Pair();
 	void promote(const std::string &host_of_a, const std::string &host_of_b);
-	/* And waits until both ends send and receive over the VI. */
+	/* Promotes, and waits until both ends send and receive over the VI. */
 	void promoted(const std::string &host);
 	End a, b;
 };
 
 /*
- * An end of a connection between two processes of a test, each of which calls this: the acceptor listens, and tells
- * where by a cell of the board.
+ * An end of a connection between two processes of a test, each of which calls this: the acceptor
+ * listens, and publishes its port in a cell of the board.
  */
 End meet(st_role role, size_t where);
 
-/* Byte `i` of stream `seed` is one of the word i / 8 of it. */
+/* Fills in bytes of stream `seed` from byte `at` on; byte i is part of a word that follows from i / 8. */
 void fill(uint8_t *to, size_t n, uint64_t at, uint64_t seed = 0);
-/* The first that differs, or n. */
+/* The index of the first byte that differs, or n. */
 size_t differs(const uint8_t *from, size_t n, uint64_t at, uint64_t seed = 0);
 
-/* Sends `n` bytes of stream `seed` from byte `at` on, in pieces of random lengths; receives and compares them. */
+/*
+ * Sends `n` bytes of stream `seed` from byte `at` on, in pieces of random lengths; the other
+ * function receives and compares them.
+ */
 void send_stream(End &end, uint64_t at, uint64_t n, uint64_t seed, size_t most);
 void recv_stream(End &end, uint64_t at, uint64_t n, uint64_t seed, size_t most);
 

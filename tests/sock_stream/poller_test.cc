@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Streams that pollers look at: what comes back, and the sleeps of both sides. */
+/* Streams that pollers poll: how they come back, and the sleeps of both sides. */
 #include "pair.h"
 
 #include <atomic>
@@ -50,7 +50,7 @@ int count(const std::map<void *, int> &owners)
 	return n;
 }
 
-/* Until a stream has come back. */
+/* Waits until a stream has come back. */
 int take()
 {
 	int n, before = count(armed);
@@ -68,7 +68,7 @@ struct Poller : testing::Test {
 	}
 };
 
-/* A thread that receives from streams of which pollers have those that are idle. */
+/* A thread that receives from streams; pollers have the idle ones. */
 class Reader {
 public:
 	explicit Reader(std::vector<st_stream *> of) : streams(of), waker(st_waker_get())
@@ -78,7 +78,7 @@ public:
 	}
 	~Reader() { st_waker_put(waker); }
 	Reader(const Reader &) = delete;
-	/* Sleeps unless something is there, in the order of st_stream.h, without an end in time. */
+	/* Sleeps without a time limit unless something is there, in the order that st_stream.h requires. */
 	void rest()
 	{
 		int own = st_sleep_begin(nullptr, nullptr);
@@ -113,7 +113,7 @@ public:
 		news.clear();
 		armed.clear();
 	}
-	/* How many bytes there were. */
+	/* Receives; returns the number of bytes. */
 	int read()
 	{
 		int all = 0;
@@ -133,7 +133,7 @@ public:
 	int sleeps = 0;
 
 private:
-	/* False: something is there. */
+	/* Gives the stream to a poller; false: something is there. */
 	bool watch(st_stream *s)
 	{
 		if (given.count(s))
@@ -194,7 +194,10 @@ TEST_F(Poller, BytesBringAStreamBack)
 		ASSERT_EQ(p.b.recv(got, 8), 5);
 	}
 	EXPECT_EQ(news[&p.b], 100);
-	/* While it looks; or after 5 ms armed, where this machine is slow. */
+	/*
+	 * The bytes come while the poller polls, or, on a slow machine, after it has armed the
+	 * stream, after 5 ms.
+	 */
 	for (int i = 0; i < 100; i++) {
 		ASSERT_NE(st_watch_give(p.b, ST_IN, waker, &p.b), nullptr);
 		p.a.send_all("hello", 5);
@@ -224,13 +227,16 @@ TEST_F(Poller, AnIdleStreamComesBackArmed)
 	p.promoted("host0");
 	st_waker *waker = st_waker_get();
 	st_wait *w = st_wait_of(p.b);
-	/* As news where the helper looks at the stream in the same moment; it is given once more then. */
+	/*
+	 * It comes back with news if the helper polls the stream at the same moment; then it is
+	 * given again.
+	 */
 	EXPECT_TRUE(until(
 		[&] { return st_watch_give(p.b, ST_IN, waker, &p.b) != nullptr && take() == 0; }));
 	EXPECT_EQ(armed[&p.b], 1);
 	uint64_t arms = stats().arms;
 	EXPECT_GT(arms, 0u);
-	/* As behind st_arm(): the other end rings. */
+	/* As after st_arm(): the other end rings. */
 	while (st_wait_arm(w) != 0)
 		std::this_thread::yield(); /* an entry of the arm came */
 	p.a.send_all("x", 1);
@@ -313,7 +319,7 @@ TEST_F(Poller, CloseBringsAStreamBack)
 	st_waker_put(waker);
 }
 
-/* Bytes come at any moment of the reader's way to its sleep. */
+/* Bytes come at any moment while the reader is about to sleep. */
 TEST_F(Poller, NoSleeperIsLeftAsleep)
 {
 	for (uint32_t pollers : { 1u, 2u }) {
@@ -363,7 +369,7 @@ TEST_F(Poller, TheWakerIsWrittenForASleeperAndForNoOther)
 	ASSERT_EQ(p.b.recv(&c, 1), 1);
 	st_waker_put(waker);
 	Reader reader({ p.b.s });
-	/* Where this machine is slow the poller arms the stream, and the other end rings. */
+	/* On a slow machine the poller arms the stream, and the other end rings. */
 	for (int i = 0; i < 10000 && stats().poller_wakes == before; i++) {
 		std::thread sender([&] { p.a.send_all("y", 1); });
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many streams of one wait object, of which a thread arms those alone that it has looked at since (st_changes()). */
+/* Many streams of one wait object; a thread arms only those that it has polled since (st_changes()). */
 #include "pair.h"
 
 #include <atomic>
@@ -93,7 +93,7 @@ unsigned bytes(st_stream *)
 
 } // namespace
 
-/* Each byte comes when the one before has been received; other threads take entries and answers meanwhile. */
+/* Each byte comes when the one before has been received, while other threads take entries and answers. */
 TEST(SockSet, AStreamThatIsNotLookedAtStaysArmed)
 {
 	Await awaited("bytes of resting streams", stress() ? 1200 : 200);
@@ -143,7 +143,7 @@ TEST(SockSet, AStreamThatIsNotLookedAtStaysArmed)
 	EXPECT_EQ(0u, stats().resets);
 }
 
-/* The thread has armed for bytes alone, as there was room, when another one fills the ring. */
+/* The thread has armed for bytes alone, since there was room, when another one fills the ring. */
 TEST(SockSet, ASendThatFindsNoRoomIsTold)
 {
 	Await awaited("room", 100);
@@ -170,7 +170,7 @@ TEST(SockSet, ASendThatFindsNoRoomIsTold)
 	});
 
 	NEED(until([&] { return set.sleeps > 0; }));
-	/* One that found no room may have room again, until the other end has no more to give. */
+	/* A send that found no room may find room later, until the other end has no more to give. */
 	NEED(until([&] {
 		end.send(much, sizeof(much));
 		return full.load();
@@ -180,7 +180,7 @@ TEST(SockSet, ASendThatFindsNoRoomIsTold)
 	sleeper.join();
 }
 
-/* No entry of the completion queue tells of it. */
+/* No entry of the completion queue reports it. */
 TEST(SockSet, WhatAnotherThreadEndsIsCounted)
 {
 	Await awaited("a change", 100);

@@ -109,7 +109,7 @@ TEST(Stream, MovesAtEveryByteAndBack)
 					p.promoted("host0");
 				if (i == down) {
 					st_demote(down % 2 ? p.a : p.b, ST_WHY_ASKED);
-					/* Bytes are under way meanwhile. */
+					/* Bytes are under way during this. */
 				}
 				p.a.send_all(all + i, 1);
 				p.b.send_all(all + i, 1);
@@ -189,7 +189,7 @@ TEST(Stream, CloseLosesNothing)
 		p.b.recv_all(got.data(), got.size());
 		EXPECT_EQ(differs(got.data(), got.size(), 0, round), got.size());
 		EXPECT_EQ(p.b.recv_wait(got.data(), 1), 0);
-		/* As with TCP: one send, answered by a reset, then EPIPE. */
+		/* As with TCP: one send succeeds and is answered by a reset, then EPIPE. */
 		EXPECT_EQ(p.b.send_wait("x", 1), 1);
 		EXPECT_TRUE(until([&] { return p.b.send("x", 1) < 0; }));
 	}
@@ -212,7 +212,7 @@ TEST(Stream, CloseWithUnreadBytesResets)
 	EXPECT_EQ(p.b.send_wait("x", 1), -EPIPE);
 }
 
-/* Calls that came before a close of another thread find a stream whose VI is gone. */
+/* Calls that began before another thread's close find a stream whose VI is closed. */
 TEST(Stream, ClosesWhileOtherThreadsLook)
 {
 	Await awaited("closes beside threads that look", 100);
@@ -252,7 +252,7 @@ TEST(Stream, PeeksAndCounts)
 	p.a.send_all("one", 3);
 	p.a.send_all("two", 3);
 	EXPECT_TRUE(until([&] { return st_readable_bytes(p.b) == 6; }));
-	/* Unread, but there. */
+	/* The bytes have arrived, though they are unread. */
 	EXPECT_TRUE(until([&] { return st_unsent_bytes(p.a) == 0; }));
 	EXPECT_EQ(p.b.recv(got, 16, MSG_PEEK), 6);
 	EXPECT_STREQ(got, "onetwo");
@@ -267,14 +267,14 @@ TEST(Stream, PeeksAndCounts)
 /* While the reader keeps up a large ring is used at its beginning, and there is room for more at any time. */
 TEST(Stream, BeginsALargeRingAnew)
 {
-	Await awaited("rings begun anew", 100);
+	Await awaited("rings begun again", 100);
 	const uint32_t ring = 1u << 20;
 	Here here(ring);
 	Pair p;
 	const size_t piece = 4000, burst = 700000;
 	std::vector<uint8_t> all(burst), got(burst);
 	uint64_t at = 0;
-	int anew = 0;
+	int restarts = 0;
 
 	p.promoted("host0");
 	for (int i = 0; i < 400; i++) {
@@ -282,8 +282,8 @@ TEST(Stream, BeginsALargeRingAnew)
 
 		fill(all.data(), piece, at);
 		p.a.send_all(all.data(), piece);
-		/* The rest of the ring is left out until the other end has come there. */
-		anew += st_writable_bytes(p.a) < ring / 2;
+		/* A skipped rest of the ring counts as used until the other end has reached it. */
+		restarts += st_writable_bytes(p.a) < ring / 2;
 		st_ready(p.a, &ready);
 		EXPECT_TRUE(ready.events & ST_OUT);
 		p.b.recv_all(got.data(), piece);
@@ -297,7 +297,7 @@ TEST(Stream, BeginsALargeRingAnew)
 			at += burst;
 		}
 	}
-	EXPECT_GT(anew, 10);
+	EXPECT_GT(restarts, 10);
 	EXPECT_TRUE(p.a.fast());
 	EXPECT_EQ(stats().resets, 0u);
 }
@@ -317,7 +317,7 @@ TEST(Stream, KeepsBackWhatMoreFollows)
 	EXPECT_EQ(p.a.send("ef", 2, MSG_MORE), 2);
 	EXPECT_EQ(st_flush(p.a), 0);
 	p.b.recv_all(got, 2);
-	/* And after a while by itself. */
+	/* The bytes also leave by themselves after a while. */
 	EXPECT_EQ(p.a.send("gh", 2, MSG_MORE), 2);
 	p.b.recv_all(got, 2);
 	EXPECT_EQ(memcmp(got, "gh", 2), 0);
@@ -384,7 +384,7 @@ TEST(Stream, AStreamThatNeverPausesMovesToAVi)
 		st_shutdown(p.a, SHUT_WR);
 	});
 
-	/* The queues are full before the first question. */
+	/* The queues are full before the first request. */
 	NEED(until([&] { return st_readable_bytes(p.b) > 50000 && st_unsent_bytes(p.a) > 50000; }));
 	for (End *end : { &p.a, &p.b })
 		end->promote("host0");
@@ -421,7 +421,7 @@ TEST(Stream, AReaderThatPausesHoldsNobodyUp)
 	for (End *end : { &p.a, &p.b })
 		end->promote("host0");
 	NEED(until([&] { return st_on_vi(p.b) == ST_OUT; }));
-	/* Asked, and refused: it may send again. */
+	/* The sender has asked and was refused: it may send again. */
 	NEED(until([&] { return st_kernel_events(p.a, ST_OUT) == 0; }));
 	NEED(until([&] { return st_kernel_events(p.a, ST_OUT) == ST_OUT; }));
 	EXPECT_EQ(ST_WHY_NONE, st_why(p.a));

@@ -502,7 +502,7 @@ static void replaced(unsigned far, unsigned victim)
 	expect_idle(fabric, before);
 }
 
-/* Of two peers the one with the higher address asks for the connection, and for its continuation. */
+/* The peer with the higher address asks for the connection, and for its continuation. */
 TEST(Resume, TheAgentOfANeighbourThatAskedIsReplaced)
 {
 	replaced(1, 1);

@@ -33,7 +33,7 @@ VIP_RETURN __wrap_VipConnectWait(VIP_NIC_HANDLE, VIP_NET_ADDRESS *local, VIP_ULO
 	return VIP_SUCCESS;
 }
 
-// The first is never confirmed, until its time is over.
+// The first accept is never confirmed and ends by its time-out.
 VIP_RETURN __wrap_VipConnectAccept(VIP_CONN_HANDLE conn, VIP_VI_HANDLE)
 {
 	if (reinterpret_cast<uintptr_t>(conn) == 1) {

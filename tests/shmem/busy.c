@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * PEs that never end: puts, gets, atomic operations, signals, locks and collectives, at random, until
- * somebody is killed.  PE 0 writes a line when all are under way.
+ * PEs that never end: puts, gets, atomic operations, signals, locks and collectives, at random,
+ * until a process is killed.  PE 0 writes a line when all are under way.
  *
  * usage: busy SEED
  */

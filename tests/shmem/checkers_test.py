@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that are built with the address sanitizer, and, if it is installed, under valgrind: the library is ordinary.
+"""Runs programs built with the address sanitizer, and under valgrind if installed; the library has none.
 
 usage: checkers_test.py asan|valgrind OSHCC OSHRUN SOURCE
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""perf/compare_shmem without measuring: usage, what programs print, ratios, verdicts, libraries that are found."""
+"""perf/compare_shmem without measuring: usage, the output of programs, ratios, verdicts, the search for libraries."""
 import contextlib
 import io
 import os

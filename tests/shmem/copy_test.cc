@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Long copies, which are made by an instruction of the processor where that is faster.
+// Long copies, made by an instruction of the processor where that is faster.
 #include <gtest/gtest.h>
 
 #include <algorithm>

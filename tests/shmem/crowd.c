@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each PE puts its number to each, beginning with itself, and adds one there; each looks at what came. */
+/*
+ * Each PE puts its number to each PE, beginning with itself, and adds one there; each checks what
+ * it received.
+ */
 #include <shmem.h>
 #include <stdio.h>
 

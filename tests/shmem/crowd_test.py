@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""All PEs of a host use each other where a process may have few descriptors: none is kept for a connection.
+"""All PEs of a host connect to each other under a low limit of descriptors: a connection keeps none open.
 
 usage: crowd_test.py PROGRAM OSHRUN PES DESCRIPTORS
 """

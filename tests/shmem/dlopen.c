@@ -4,7 +4,7 @@
  *
  * usage: dlopen LIBRARY TIMES|left
  *
- * left: once, and the library leaves it to exit to leave the job.
+ * left: loads it once, and the library leaves the job only at exit.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 		return 2;
 	for (int i = 0; i < (left ? 1 : atoi(argv[2])); i++)
 		bad |= run_once(argv[1], !left);
-	child = fork(); /* handlers of fork() that are gone would be called here */
+	child = fork(); /* would call handlers of fork() that were unloaded */
 	if (child == 0)
 		_exit(variable != 5);
 	if (child < 0 || waitpid(child, &status, 0) != child || status != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What dlopen.c loads: it joins the job, uses it, and leaves it if `leave` is not 0. */
+/* The library that dlopen.c loads: it joins the job, uses it, and leaves it if `leave` is not 0. */
 #include <shmem.h>
 
 __attribute__((visibility("default"))) int plugin_run(int leave);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How jobs end.
+ * Ends a job in one of several ways.
  *
  * usage: ends MANNER, one of: finalize return exit atexit atexit_later start_pes barrier wait lock sleep spin thread
  */
@@ -38,7 +38,7 @@ static void end_by_one(const char *manner, int me, int npes)
 		shmem_long_wait_until(&never, SHMEM_CMP_NE, 0);
 	}
 	if (me == npes - 1) {
-		printf("the end by PE %d", me); /* no end of line: it is written out still */
+		printf("the end by PE %d", me); /* no end of line: still written out */
 		shmem_global_exit(STATUS);
 	}
 	if (strcmp(manner, "barrier") == 0)

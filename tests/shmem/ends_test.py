@@ -23,7 +23,7 @@ MANNERS = {
     "sleep": (42, "the end by PE"), "spin": (42, "the end by PE"), "thread": (42, "the end by a thread"),
 }
 
-# What the PE that ends the job leaves to its end, of which nothing is lost.
+# Output that the PE that ends the job has left to its end; nothing of it may be lost.
 LEFT = ("a stream without end of line", "a static destructor", "a function of atexit")
 EXITS = {manner: (42, LEFT) for manner in ("main", "thread", "destructor", "twice")}
 LATE = {"never": (42, "")}

@@ -25,7 +25,7 @@ TEST(Env, SizesOfTheSpecification)
 	EXPECT_EQ(Size("65536"), 65536u);
 	EXPECT_EQ(Size("20k"), 20480u);
 	EXPECT_EQ(Size("20K"), 20480u);
-	EXPECT_EQ(Size("20kk"), 20480u); // what follows the letter is ignored
+	EXPECT_EQ(Size("20kk"), 20480u); // text after the letter is ignored
 	EXPECT_EQ(Size("3m"), 3u << 20);
 	EXPECT_EQ(Size("2G"), size_t(2) << 30);
 	EXPECT_EQ(Size("1t"), size_t(1) << 40);

@@ -30,7 +30,7 @@ def oshrun(*arguments):
 
 class Case(unittest.TestCase):
     def finish(self, name, npes, *options):
-        """What an example says, when it ended well."""
+        """Runs an example, which must succeed; returns its output."""
         done = oshrun("-np", npes, *options, FOLDER / name)
         self.assertEqual((done.returncode, done.stderr), (0, ""),
                          f"{name} with {npes} PEs: {done.stdout}")

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-2-Clause
-// What shmem_global_exit does with what a program leaves to its end: streams of C++, static destructors and functions
-// of atexit(), while another thread keeps a stream of stdio locked, in which it reads.
+// SPDX-License-Identifier: BSD-2-Clause Effects of shmem_global_exit on what a program leaves to
+// its end: streams of C++, static destructors and functions of atexit(), while another thread keeps
+// a stream of stdio locked, from which it reads.
 //
 // usage: exits MANNER, one of: main thread destructor twice never
 #include <pthread.h>
@@ -35,7 +35,7 @@ static void at_end()
 		pause();
 }
 
-// Nothing ever comes, and the stream is locked meanwhile.
+// Nothing ever comes, and the stream stays locked.
 static void *read_for_ever(void *)
 {
 	std::fgetc(silent);

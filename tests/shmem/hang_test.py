@@ -42,7 +42,7 @@ class Report(unittest.TestCase):
         return line
 
     def table(self, job):
-        """{PE: state}; a PE in the job has seconds without a step, too."""
+        """{PE: state}; a PE in the job also has the seconds since its last step."""
         job.send_signal(signal.SIGQUIT)
         lines = [job.stderr.readline() for _ in range(self.pes + 1)]
         self.assertRegex(lines[0], r"PE +process +host +no step for +state")
@@ -55,7 +55,7 @@ class Report(unittest.TestCase):
         return states
 
     def until(self, job, wanted):
-        """Asks again until all states match; {PE: pattern}."""
+        """Asks again until all states match `wanted`, {PE: pattern}."""
         end = time.monotonic() + PATIENCE
         while True:
             states = self.table(job)
@@ -108,9 +108,9 @@ class Report(unittest.TestCase):
         self.until(job, {0: "waits in shmem_long_sum_reduce for PE 1", 1: "runs"})
 
     def quiet(self, what, pes, stopped, pattern, seconds=0):
-        """Stops PEs or agents while PE 0 completes what it does at the PE in the middle.
+        """Stops PEs or agents while PE 0 completes its operations on the PE in the middle.
 
-        Once they go on, the note of that is gone, and the wait of another thread is noted.
+        When they go on, the report no longer shows that, but the wait of another thread.
         """
         job = self.start(what, pes, "--hosts", str(pes))
         process = {f"PE {words[1]}": int(words[3]) for words in (self.said(job, "ready") for _ in range(pes))}
@@ -142,7 +142,7 @@ class Report(unittest.TestCase):
                 if "--host-id" in words and self.fabric(pid) == fabric}
 
     def fabric(self, pid):
-        """Of a process, by its environment."""
+        """The fabric of a process, from its environment."""
         return [word for word in self.words(Path(f"/proc/{pid}"), "environ") if word.startswith("VIADUCT_FABRIC=")]
 
     def stops(self, pid):

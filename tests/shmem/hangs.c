@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Jobs that make no progress, for hang_test.py, which reads who waits for what.
+ * Jobs that make no progress, for hang_test.py, which reads the report of their waits.
  *
  * usage: hangs NAME, one of: start barrier wait_until signal lock end reduce put atomic first
  *
@@ -24,7 +24,7 @@ static void say(const char *what, const void *address)
 	fflush(stdout);
 }
 
-/* Makes no call. */
+/* Stays without making a call. */
 static _Noreturn void stay(void)
 {
 	for (;;)
@@ -102,7 +102,7 @@ static void read_line(void)
 
 /*
  * PE 0 puts to the PE in the middle, or adds there, and completes it.  Before that the test stops
- * processes and writes a line; it has them go on later.
+ * processes and writes a line; it continues them later.
  */
 static void complete(const char *how)
 {
@@ -141,7 +141,7 @@ static void quiet_of_atomic(void)
 	complete("atomic");
 }
 
-/* Nothing was put there before: the other PE's engine has to take it. */
+/* This is the first put to that PE, so its engine has to receive it. */
 static void quiet_of_first_put(void)
 {
 	complete("first");

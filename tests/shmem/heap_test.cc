@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: BSD-2-Clause
-// The allocator of the symmetric heap: pieces never overlap, nothing is lost, equal calls give equal
-// offsets.
+// SPDX-License-Identifier: BSD-2-Clause The allocator of the symmetric heap: blocks never overlap,
+// nothing is lost, equal calls return equal offsets.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -33,11 +33,11 @@ def bound():
 
 
 class Left(Exception):
-    """What is wrong after a round."""
+    """Something is left, or wrong, after a round."""
 
 
 def stat(pid):
-    """(name, state, parent), or None."""
+    """(name, state, parent) of a process, or None."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -47,7 +47,7 @@ def stat(pid):
 
 
 def descendants():
-    """{pid: (name, parent)} of those that run, from this process down: it adopts those whose parent ends."""
+    """{pid: (name, parent)} of running descendants of this process; it adopts those whose parent ends."""
     all_of = {int(p.name): stat(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()}
     found, more = {}, {os.getpid()}
     while more:
@@ -58,7 +58,7 @@ def descendants():
 
 
 def reap(but):
-    """Those that were adopted and have ended."""
+    """Reaps adopted processes that have ended."""
     for path in Path("/proc").iterdir():
         if path.name.isdigit() and int(path.name) != but:
             s = stat(path.name)
@@ -79,7 +79,7 @@ def shared_memory():
 
 
 class Job:
-    """One round."""
+    """The job of one round."""
 
     def __init__(self, program, oshrun, folder, seed):
         self.random = random.Random(seed)
@@ -105,7 +105,7 @@ class Job:
             raise Left("the job does not get under way")
 
     def victim(self):
-        """(what it is, its number) of a process of this job."""
+        """(kind, process id) of a process of this job."""
         found = self.look()
         kinds = {"oshrun": [self.process.pid]}
         for pid, (name, parent) in found.items():
@@ -120,7 +120,7 @@ class Job:
         return kind, self.random.choice(sorted(kinds[kind]))
 
     def number_of(self, pid):
-        """Of a PE, as its environment says."""
+        """The number of a PE, from its environment."""
         try:
             words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         except OSError:
@@ -128,7 +128,7 @@ class Job:
         return next((int(w.partition(b"=")[2]) for w in words if w.startswith(b"OSHRUN_PE=")), None)
 
     def host_of(self, pid):
-        """Of an agent, as its arguments say."""
+        """The host of an agent, from its arguments."""
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
@@ -136,7 +136,7 @@ class Job:
         return int(words[words.index(b"--host-id") + 1]) if b"--host-id" in words else None
 
     def survives(self):
-        """An agent that no PE had used was killed: the first PE has started another.  So the job gets under way."""
+        """Waits until the job runs: an agent that no PE had used was killed, and the first PE has started another."""
         if self.may_survive and select.select([self.process.stdout], [], [], 0)[0] and self.process.stdout.readline():
             self.survived = True
         return self.survived
@@ -171,7 +171,7 @@ class Job:
             raise Left(f"left behind: {more + sockets + files}")
 
     def learn_addresses(self):
-        """Where the agents of the job listen.  The addresses tell nothing, but the agents have the sockets."""
+        """Finds the addresses at which the agents of the job listen, by the sockets of the agents."""
         names = bound()
         self.addresses = set()
         for pid, (name, _) in self.look().items():
@@ -183,7 +183,7 @@ class Job:
                 self.addresses |= {names[file] for file in files if file in names}
 
     def check_message(self, kind, number, host, moment):
-        """One line of oshrun, which names PE, host and cause."""
+        """Checks that there is one line of oshrun, which names PE, host and cause."""
         text = (self.folder / "stderr").read_text(encoding="utf-8", errors="replace")
         lines = [line for line in text.splitlines() if line.startswith("oshrun: ")]
         pattern = {"PE": rf"oshrun: PE {number} on host\d+ was killed by signal 9 \(Killed\)",
@@ -203,7 +203,7 @@ class Job:
             raise Left(f"not one line like «{pattern[kind]}»: {text!r}")
 
     def kill_one(self, moment):
-        """What it was, its number as a PE and its host as an agent."""
+        """Kills a process; returns its kind, its number if it is a PE and its host if it is an agent."""
         while True:
             kind, pid = self.victim()
             self.learn_addresses()
@@ -215,7 +215,7 @@ class Job:
                 os.kill(pid, signal.SIGKILL)
                 return kind, number, host
             except ProcessLookupError:
-                pass  # it has ended meanwhile
+                pass  # it has just ended
 
     def run(self):
         moment = "at the start" if self.random.random() < 0.25 else "under way"

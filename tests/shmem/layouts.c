@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * usage: layouts none|guard|hole|shared|file|stack|locked [reach]
- * Variables of which a part is something else: those beside it are symmetric all the same. With `reach` a PE accesses
- * the part, of memory that is left alone, which has to end with a line.
+ * usage: layouts none|guard|hole|shared|file|stack|locked [reach] Variables of which a part is
+ * other memory: the rest is symmetric all the same.  With `reach` a PE accesses that part, which is
+ * not symmetric, so the job must end with a line.
  */
 #include <pthread.h>
 #include <shmem.h>
@@ -23,7 +23,10 @@ static long small, small_written = 7;
 static volatile long stored;
 
 #ifdef REPLACED
-/* As of a library that hooks functions of the C library, and does not know all that they do. */
+/*
+ * Like the function of a library that replaces functions of the C library, and does not support all
+ * of their uses.
+ */
 void *mremap(void *at, size_t old_len, size_t len, int flags, ...)
 {
 	return MAP_FAILED;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Limits of the shell that are too low: one line of oshrun or of the PE names the limit, and no other.
+"""Limits of the shell that are too low: one line of oshrun or of the PE names the limit, and there is no other line.
 
 usage: limits_test.py PROGRAM OSHRUN VIADUCTD
 """
@@ -30,13 +30,13 @@ class Limits(unittest.TestCase):
     def says(self, pattern, command, env=None, before=None):
         done = subprocess.run(command, env=env or environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                               stdin=subprocess.DEVNULL, timeout=WAIT, check=False, preexec_fn=before)
-        # The log of the library tells the same in its own words.
+        # The log of the library reports the limit, too, in its own words.
         lines = [line for line in done.stderr.splitlines() if not line.startswith("[")]
         self.assertEqual((done.returncode, len(lines)), (1, 1), done.stderr)
         self.assertRegex(lines[0], pattern)
 
     def pe_says(self, ulimit, pattern):
-        """Of the PEs alone, not of oshrun and the agent."""
+        """Sets the limit for the PEs alone, not for oshrun and the agent."""
         self.says(rf"oshrun: PE \d on host0: {pattern}$",
                   [OSHRUN, "-np", "2", "sh", "-c", f'{ulimit}; exec "$0" none', PROGRAM])
 
@@ -58,7 +58,7 @@ class Limits(unittest.TestCase):
                   before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100000 << 10, 100000 << 10)))
 
     def test_private_memory_of_the_agents(self):
-        """They end at different points of their start; each has a line with the limit."""
+        """The agents end at different points of their start; each has a line with the limit."""
         for where in (["-np", "2"], ["--hosts", "2", "-np", "2"]):
             with self.subTest(where=where):
                 done = subprocess.run([OSHRUN, *where, PROGRAM, "none"], env=environment(), stdout=subprocess.DEVNULL,
@@ -77,7 +77,7 @@ class Limits(unittest.TestCase):
                   [OSHRUN, "-np", "2", PROGRAM, "none"], before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8)))
 
     def test_files_of_the_agent(self):
-        """The program learns where to look, and the agent's log has the limit."""
+        """The program's line names the agent's log, which has the limit."""
         name = f"li{os.getpid()}"
         ready, write = os.pipe()
         agent = subprocess.Popen([AGENT, "--ready-fd", str(write)], pass_fds=[write], text=True, stderr=subprocess.PIPE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What fence, quiet, signals and atomic operations promise about order, tried many times: each round
- * looks for a result that the specification forbids.
+ * The order that fence, quiet, signals and atomic operations guarantee, tried many times: each
+ * round looks for a result that the specification forbids.
  */
 #include "rules.h"
 
@@ -18,7 +18,7 @@ static void start_round(void)
 	shmem_barrier_all();
 }
 
-/* A flag put behind a fence is not seen before the data put ahead of it. */
+/* A flag put after a fence is not seen before the data put ahead of it. */
 static void fence_orders_puts(void)
 {
 	long values[64];
@@ -37,7 +37,10 @@ static void fence_orders_puts(void)
 	}
 }
 
-/* The same where the flag is set, and added to, by an atomic operation, and the data not blocking. */
+/*
+ * Likewise if the flag is set, or added to, by an atomic operation, and the data is put by a non-
+ * blocking call.
+ */
 static void fence_orders_atomics(void)
 {
 	static long values[64];
@@ -79,7 +82,7 @@ static void signal_comes_behind_its_data(void)
 	}
 }
 
-/* What was put and is quiet is seen by a third PE that learns of it. */
+/* Data put before a quiet is seen by a third PE that learns of it afterwards. */
 static void quiet_is_seen_by_all(void)
 {
 	for (int round = 1; npes > 2 && round <= ROUNDS; round++) {
@@ -96,7 +99,7 @@ static void quiet_is_seen_by_all(void)
 	}
 }
 
-/* Two PEs put to each other's, are quiet and get: not both may find the old value. */
+/* Two PEs put to each other, call quiet and get: not both may find the old value. */
 static void one_of_two_is_first(void)
 {
 	for (int round = 1; npes > 1 && round <= ROUNDS; round++) {
@@ -114,7 +117,7 @@ static void one_of_two_is_first(void)
 	}
 }
 
-/* All count at each PE; while one waits, and by every operation that counts. */
+/* All PEs add at each PE, by every operation that adds, and while one waits. */
 static void atomics_of_all_agree(void)
 {
 	enum { EACH = 200 };
@@ -140,7 +143,7 @@ static void atomics_of_all_agree(void)
 	CHECK(counter == want);
 }
 
-/* Operations that return nothing, and those not blocking, are complete after quiet. */
+/* Operations that return nothing, and non-blocking ones, are complete after quiet. */
 static void counts_are_complete_after_quiet(void)
 {
 	enum { EACH = 500 };

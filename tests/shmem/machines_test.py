@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""OpenSHMEM programs on several machines: the emulated hosts of a fabric, which a script as remote shell tells apart.
+"""OpenSHMEM programs on several machines: the emulated hosts of a fabric; a script in place of the remote shell selects the host.
 
 usage: machines_test.py OSHRUN VI_FABRIC RANDOM_TRAFFIC PROGRAM...
 """
@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 RSH = '#!/bin/sh\nVIADUCT_HOST=${1#m}\nexport VIADUCT_HOST\nexec sh -c "$2"\n'
-# One PE beside this oshrun, on host 0, and three elsewhere, two of which are near each other.
+# One PE on host 0, as this oshrun, and three elsewhere, two of them on one host.
 HOSTS = "localhost,m1:2,m2"
 
 

@@ -87,7 +87,7 @@ static void team_destroyed_twice(void)
 	shmem_team_destroy(team);
 }
 
-/* What is in the lock names no PE, also if it is read as a signed number. */
+/* The content of the lock names no PE, also if it is read as a signed number. */
 static void lock_overwritten(void)
 {
 	static long lock = (long)0x8000000000000000u;
@@ -193,7 +193,7 @@ static void collect_of_too_much(void)
 	shmem_long_collect(SHMEM_TEAM_WORLD, block, behind, me == 0 ? 1 : SIZE_MAX / 64);
 }
 
-/* PE 1 stores a message into the memory of PE 0 that tells of a block outside of the heap. */
+/* PE 1 stores a message into the memory of PE 0 that announces a block outside of the heap. */
 static void forged_offset(void)
 {
 	const uint64_t start = 0, stride = 1, size = 2, seed = 0x9e3779b97f4a7c15u;
@@ -206,7 +206,7 @@ static void forged_offset(void)
 	if (me == 0)
 		shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &team);
 	what = (what ^ size) * seed + (what >> 29);
-	/* The cell that comes next is the one behind the last. */
+	/* The next cell is the one after the last. */
 	for (int i = 0; i < 8; i++) {
 		uint64_t seq;
 
@@ -237,7 +237,7 @@ static void messages_overwritten(void)
 	pause();
 }
 
-/* As a program that clears memory does, also before the first message of a team. */
+/* Writes zeros, like a program that clears memory, also before the first message of a team. */
 static void zeros_over(char *mailbox, shmem_team_t team)
 {
 	const char zeros[9 * 64] = { 0 };
@@ -259,7 +259,7 @@ static void messages_of_zeros(void)
 	zeros_over((char *)block - (80 << 20) + 576, SHMEM_TEAM_WORLD);
 }
 
-/* The first team that a program makes has the block behind those of the three that the library makes. */
+/* The first team that a program makes has the block after those of the three teams that the library makes. */
 static void zeros_before_the_first(void)
 {
 	const size_t mailbox = 576, shared = (size_t)shmem_team_n_pes(SHMEM_TEAM_SHARED);
@@ -291,7 +291,7 @@ static void set_after_finalize(void)
 	shmem_sync(0, 0, npes, sync);
 }
 
-/* PE 1 has a child that does it, and looks how the child ends. */
+/* PE 1 starts a child that calls it, and checks how the child ends. */
 static void in_child(void (*what)(void))
 {
 	int status = 0;
@@ -429,7 +429,7 @@ static void signal_without_context(void)
 				  me);
 }
 
-/* PE 0 ends behind the first barrier. */
+/* PE 0 ends after the first barrier. */
 static void exit_in_the_middle(void)
 {
 	if (me == 0)
@@ -450,7 +450,7 @@ static void exit_with_a_lock(void)
 	shmem_set_lock(&lock);
 }
 
-/* In teams of its own, by whose cells PE 0 says nothing. */
+/* In teams of their own, through whose cells PE 0 sends nothing. */
 static void exit_before_a_team_sync(void)
 {
 	shmem_team_t team;
@@ -469,7 +469,7 @@ static void exit_before_reductions(void)
 		shmem_long_sum_reduce(SHMEM_TEAM_WORLD, block, behind, 4);
 }
 
-/* What PE 1 does is done at once, and it goes on to its end. */
+/* The calls of PE 1 return at once, and it goes on to its end. */
 static void finalize_before_a_broadcast(void)
 {
 	if (me == 1)

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-# What is wrong, whether it needs SHMEM_DEBUG, the exit status, and a pattern of the only line.
+# The name of the error, does it need SHMEM_DEBUG?, the exit status, and a pattern of the only line.
 CASES = [
     ("no_such_pe", False, 1, r"PE \d on host0: shmem_long_p: there is no PE 2; the PEs are 0 to 1"),
     ("negative_pe", False, 1, r"PE \d on host0: shmem_long_g: there is no PE -1; the PEs are 0 to 1"),
@@ -57,7 +57,8 @@ CASES = [
     ("killed", False, 134, r"PE 1 on host0 was killed by signal 6 \(Aborted\)"),
 ]
 
-# The same between two hosts: what near PEs do by a copy of the processor, and PEs that end before the others.
+# Likewise between two hosts: operations that PEs of one host do by a copy of the processor, and PEs
+# that end before the others.
 AT_ITS_END = r"waits for PE 0, which is at its end: it has called shmem_finalize or exit"
 EXIT = r"exit, which implies shmem_finalize, is called while PE 1 is in"
 NEAR_TOO = [
@@ -121,7 +122,7 @@ def main():
     failed = 0
     for name, debug, status, pattern in CASES:
         rc, text = run([oshrun, "-np", "2", program, name], {"SHMEM_DEBUG": "1"} if debug else {})
-        # Of PEs that have left the job each says it.
+        # Each of the PEs that have left the job says so.
         if rc != status or not re.search(pattern, text) or len(set(text.splitlines())) != 1:
             failed += 1
             print(f"{name}: status {rc}, not {status}, or not this line alone:\n{text}")

@@ -55,7 +55,7 @@ TEST(Origin, WhatIsNotKnownIsNotJudged)
 		EXPECT_TRUE(osh_origins_agree(&a, &b, true));
 }
 
-// What another PE sent has neither an end nor characters that are good for people.
+// Text that another PE sent may lack an end and have unprintable characters.
 TEST(Origin, TextOfAnotherPeIsClean)
 {
 	osh_origin o = origin(1, 2, 3, "x"), same;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""PEs that share no fabric end the job with one line that says what was found where.
+"""PEs that share no fabric end the job with one line that names the fabric of each.
 
 usage: origins_test.py PROGRAM OSHRUN VI_FABRIC
 """
@@ -27,7 +27,7 @@ def run(oshrun, program, before):
 
 
 def name_space():
-    """What gives a program a name space of networks; None: that is not allowed here."""
+    """The words that start a program in a name space of networks; None: that is not allowed here."""
     for words in (["unshare", "-n"], ["unshare", "-r", "-n"]):
         try:
             if subprocess.run(words + ["true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
@@ -54,7 +54,7 @@ def main():
         if rc != (found is not None) or not re.fullmatch(wanted, text):
             failed += 1
             print(f"{name}: status {rc}, or not this line alone:\n{text}")
-    # Nobody can be told from anybody in a name space of users without any.
+    # In a name space without users all users look alike.
     if subprocess.run(["unshare", "-U", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
         rc, text = run(oshrun, program, ["unshare", "-U"])
         if rc != 1 or not re.search(r"is not in the user name space of this process, .*; start the program outside of it", text) \

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-# Of the time of SGI and Cray: no prototypes, declarations first, no finalize.
+# From the time of SGI and Cray: no prototypes, declarations first, no finalize.
 OLDEST = """
 #include <stdio.h>
 #include <mpp/shmem.h>
@@ -59,7 +59,7 @@ char **argv;
 }
 """
 
-# Of 1.3 and 1.4: active sets, untyped waits, variables that are volatile, C11 names.
+# For 1.3 and 1.4: active sets, untyped waits, variables that are volatile, C11 names.
 MIDDLE = """
 #include <shmem.h>
 #include <mpp/shmem.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The OpenSHMEM benchmarks: options, table, JSON, refusals, with as little measuring as it takes.
+"""The OpenSHMEM benchmarks: options, table, JSON, refusals, with the least measuring that they accept.
 
   perf_test.py [CLASS[.METHOD]...]
 

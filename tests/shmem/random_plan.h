@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all PEs do in one round: a list of operations that each PE derives from the number of the round alone, so
- * that each knows what has to be in its memory afterwards.
+ * The plan of one round: a list of the operations of all PEs that each PE derives from the number
+ * of the round alone, so that each knows what must be in its memory afterwards.
  */
 #ifndef RANDOM_PLAN_H
 #define RANDOM_PLAN_H
@@ -12,7 +12,7 @@
 
 #define PLAN_OPS 600
 #define PLAN_TEAMS 3  /* the world; the even and the odd PEs; the upper and the lower half */
-#define PLAN_ARENAS 2 /* of destinations: in the heap, and a variable */
+#define PLAN_ARENAS 2 /* arenas of destinations: in the heap, and a variable */
 #define PLAN_LARGEST (8u << 20)
 #define PLAN_SOURCE (PLAN_LARGEST + 4096u)
 #define PLAN_HEAP (24u << 20)
@@ -66,7 +66,10 @@ struct plan {
 
 void plan_make(struct plan *p, uint64_t seed, long round, int npes);
 
-/* Of a member of the team, which is the same in all its PEs: number in the world of member `i`, and how many. */
+/*
+ * The number in the world of member `i` of a team, and the number of members; all members compute
+ * the same.
+ */
 int plan_member(int team, int pe, int i, int npes);
 int plan_members(int team, int pe, int npes);
 

@@ -99,8 +99,8 @@ static void put_any(const struct plan_op *o, shmem_ctx_t ctx, void *to, const vo
 }
 
 /*
- * Variants: non-blocking; from memory that is not symmetric; from such memory that is used anew at once; after another
- * put to the same place.
+ * Variants: non-blocking; from memory that is not symmetric; from such memory that is used again at
+ * once; after another put to the same place.
  */
 static void put(const struct plan_op *o)
 {
@@ -171,7 +171,7 @@ static void get(const struct plan_op *o)
 	}
 }
 
-/* What a transfer makes of memory. */
+/* Applies a transfer to the expected memory. */
 static void apply(const struct plan_op *o, char *const at[PLAN_ARENAS], bool copies)
 {
 	int from = o->kind == PLAN_GET ? o->other : o->pe;
@@ -294,7 +294,7 @@ static void collective(const struct plan_op *o)
 		shmem_barrier_all();
 }
 
-/* The blocks of the members one behind the other; or combined, those from the first to `last`. */
+/* The blocks of the members one after the other; or combined, those from the first to `last`. */
 static void combined(const struct plan_op *o, int last, uint64_t *to)
 {
 	uint64_t *part = (uint64_t *)(void *)scratch2;

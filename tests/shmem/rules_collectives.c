@@ -234,7 +234,7 @@ static void order_is_the_teams(void)
 	shmem_team_destroy(back);
 }
 
-/* One behind the other, with other sources and dests, and nothing between. */
+/* One directly after the other, with other sources and dests. */
 static void back_to_back(void)
 {
 	for (int i = 0; i < 500; i++)

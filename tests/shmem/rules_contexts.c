@@ -54,7 +54,7 @@ static void all_options(void)
 	}
 }
 
-/* Until the library has no more; then it works as before. */
+/* Makes contexts until the library has no more; then it works as before. */
 static void many_contexts(void)
 {
 	enum { MANY = 200 };
@@ -246,7 +246,7 @@ static void *thread_that_issues(void *none)
 	return none;
 }
 
-/* What another thread has issued, and has told of by its end, is completed as one's own. */
+/* quiet completes operations that another thread issued before it ended, like those of the calling thread. */
 static void quiet_completes_what_a_thread_issued(void)
 {
 	pthread_t thread;

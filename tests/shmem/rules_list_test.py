@@ -16,7 +16,7 @@ def source_of(folders, name):
 
 
 def wishes(text, folders):
-    """What is wrong with the table; a test is `FILE`, or `FILE` (`NAME`, NAME)."""
+    """The errors of the table; a test is `FILE`, or `FILE` (`NAME`, NAME)."""
     rows = re.findall(r"^\| wish .*?\n\|---.*?\n(.*?)(?:\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
     rows = [row.strip("|").split("|") for row in rows[0].splitlines()] if rows else []
     complaints = [] if len(rows) == 10 else [f"{len(rows)} wishes, not 10"]

@@ -119,7 +119,10 @@ static void nobody_starves(void)
 	}
 }
 
-/* Which PE asked last: the upper half of the object at the lock's home, which is one of the PEs; -1: none. */
+/*
+ * The PE that asked last, from the upper half of the object at the lock's home, which is one of the
+ * PEs; -1: none.
+ */
 static int asked_last(const long *lock)
 {
 	int last = -1;

@@ -34,13 +34,13 @@ static size_t pages_present(void)
 	return there;
 }
 
-/* Runs first: what the program has not touched takes no memory when it becomes symmetric. */
+/* Runs first: pages that the program has not touched take no memory when they become symmetric. */
 static void untouched_takes_no_memory(void)
 {
 	CHECK(pages_present() == 0);
 }
 
-/* The second: nor when it is copied for a child, which has what was touched. */
+/* Runs second: nor do they when memory is copied for a child, which gets the touched pages. */
 static void untouched_takes_no_memory_for_a_child(void)
 {
 	int status = -1;
@@ -84,7 +84,7 @@ static void data_and_bss(void)
 
 static void initial_values_stay(void)
 {
-	/* What was there before the library started is there still, also in a page that others write. */
+	/* Values from before the start of the library are still there, also in a page that others write. */
 	static int table[5000] = { [0] = 1, [2500] = 2, [4999] = 3 };
 
 	CHECK(table[0] == 1 && table[1] == 0 && table[2500] == 2 && table[4999] == 3);

@@ -8,7 +8,7 @@
 
 /* ---- Order and completion -------------------------------------------------------------------- */
 
-/* Messages of several sizes by several routines, each behind a fence, then a flag. */
+/* Messages of several sizes by several routines, each after a fence, then a flag. */
 static void fence_orders(void)
 {
 	static char small, big[70000], from[70000];
@@ -37,7 +37,7 @@ static void fence_orders(void)
 	}
 }
 
-/* What is put before a fence is seen by who sees what is put behind it. */
+/* A PE that sees a put made after a fence also sees the puts before the fence. */
 static void order_of_puts(void)
 {
 	static volatile long first, second;
@@ -57,7 +57,7 @@ static void order_of_puts(void)
 	CHECK(first == MANY);
 }
 
-/* Stores of this PE, into its memory and into that of a near one, come before what is put behind the fence. */
+/* Stores of this PE, into its memory and into that of a near one, are seen before puts after the fence. */
 static void fence_orders_stores(void)
 {
 	static long mine, stored, flag;
@@ -77,7 +77,7 @@ static void fence_orders_stores(void)
 	}
 }
 
-/* Complete means visible to all: a third PE that hears of it by another way sees the data. */
+/* Complete means visible to all: a third PE that learns of it in another way sees the data. */
 static void quiet_is_visible_to_all(void)
 {
 	static long data, told;

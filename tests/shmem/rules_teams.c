@@ -79,7 +79,7 @@ static void strides(void)
 	shmem_team_t back = split(SHMEM_TEAM_WORLD, npes - 1, -1, npes);
 	shmem_team_t one = split(SHMEM_TEAM_WORLD, npes / 2, 0, 1);
 
-	/* Who is no member got no error, and no team. */
+	/* A PE that is not a member got no error, and no team. */
 	CHECK((even == SHMEM_TEAM_INVALID) == (me % 2 == 1));
 	CHECK((one == SHMEM_TEAM_INVALID) == (me != npes / 2));
 	if (even != SHMEM_TEAM_INVALID) {

@@ -4,8 +4,8 @@
 
 usage: run_all.py PROGRAM... -- LAUNCHER [ARGUMENT]...
 
-Each ends with 0 and writes nothing to standard error but that the heap is exhausted. A line per program, and at the
-end one that names those that failed.
+Each must end with 0 and write nothing to standard error except that the heap is exhausted. A line
+per program, and at the end one that names those that failed.
 """
 import os
 import pathlib

@@ -15,7 +15,7 @@ QUOTAS = "/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us"
 
 
 def has_quota():
-    """Whether the container that the test may run in has a quota, which counts as well."""
+    """Does the container that the test may run in have a quota?  It counts as well."""
     for path in QUOTAS:
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -25,7 +25,7 @@ def has_quota():
 
 
 def shares(program, oshrun, cpus, *options):
-    """What SHMEM_INFO says of a job that may use these processors."""
+    """The output of SHMEM_INFO for a job that may use these processors."""
     done = subprocess.run([oshrun, *options, program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False, env=dict(os.environ, SHMEM_INFO="1"),
                           preexec_fn=lambda: os.sched_setaffinity(0, cpus))

@@ -22,7 +22,7 @@ def addresses():
 
 
 def look():
-    """As a PE: what other users can see of the fabric of the job."""
+    """Runs as a PE: prints what other users can see of the fabric of the job."""
     fabric = os.environ["VIADUCT_FABRIC"].split(":")[-1]
     found = [address for address in addresses() if fabric in address]
     for path in Path("/proc").glob("[0-9]*/cmdline"):

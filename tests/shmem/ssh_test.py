@@ -76,7 +76,7 @@ def server_command(folder):
 
 
 def set_up(folder):
-    """The remote shell: its words."""
+    """Makes keys and settings; returns the words of the remote shell."""
     ssh, keygen = find("ssh"), find("ssh-keygen")
     for key in ("host_key", "user_key"):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", folder / key], check=True,
@@ -120,7 +120,7 @@ class Tests:
         self.result(done.returncode == 0, f"{Path(program).name}, {text}", done.stdout)
 
     def exit_status(self):
-        """PE 3, on the last machine, ends with it."""
+        """PE 3, on the last machine, ends with an exit status."""
         done = self.run(*self.hosts, "sh", "-c", '[ "$OSHRUN_PE" != 3 ] || exit 7')
         self.result(done.returncode == 7, f"the exit status of a PE elsewhere is that of the job: {done.returncode}",
                     done.stdout)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Static variables that threads and handlers of signals use all the time, while OpenSHMEM begins and ends: no store is
- * lost, and who sleeps at one is woken.
+ * Static variables that threads and handlers of signals use all the time, while OpenSHMEM begins
+ * and ends: no store is lost, and a thread that sleeps at one is woken.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -15,7 +15,7 @@
 
 static long count, process;
 
-/* A child has this process go on again. */
+/* Starts a child that continues this process. */
 static int stop(void)
 {
 	pid_t child = fork();

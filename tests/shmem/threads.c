@@ -177,7 +177,7 @@ static int sleeps(pid_t thread)
 	return state == 'S';
 }
 
-/* Each asks when the one before it waits; it waits nowhere but for the lock. */
+/* Each asks for the lock once the one before it waits, which can only be for the lock. */
 static void threads_get_a_lock_in_their_order(void)
 {
 	pthread_t threads[THREADS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Begins and ends, and so starts the agent of its host where there is none. */
+/* Starts and finalizes OpenSHMEM, and so starts the agent of its host if there is none. */
 #include <shmem.h>
 
 int main(void)

@@ -46,7 +46,8 @@ class Inherit(unittest.TestCase):
     def start(self, *words, before=None, **more):
         """An agent, and the line that it writes to its starter."""
         ready, write = os.pipe()
-        agent = subprocess.Popen([AGENT, "--ready-fd", str(write), *words], pass_fds=[write], text=True,
+        # An agent that a set-user-ID program starts does not read the environment.
+        agent = subprocess.Popen([AGENT, "--ready-fd", str(write), "--fabric", self.name, *words], pass_fds=[write], text=True,
                                  env=environment(self.name, **more), stderr=subprocess.PIPE, preexec_fn=before)
         self.addCleanup(self.end, agent)
         os.close(write)

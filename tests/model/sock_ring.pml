@@ -41,7 +41,7 @@ byte got = 0;
 active proctype writer()
 {
 	byte position = 0, next = 0, left_out = 0, acked = 0;
-	bool anew = false;
+	bool again = false;
 
 	do
 	:: next == VALUES -> break
@@ -59,11 +59,11 @@ active proctype writer()
 		unread[AT(position)] = true;
 		position++;
 		next++;
-		anew = false
+		again = false
 	}
 	/* Everything else waits until the record is read. */
 	:: atomic {
-		next < VALUES && !anew && position < (LAPS - 2) * PLACES && AT(position) != 0 &&
+		next < VALUES && !again && position < (LAPS - 2) * PLACES && AT(position) != 0 &&
 #ifndef REFUSE
 		AT(position) >= CALM &&
 #endif
@@ -79,7 +79,7 @@ active proctype writer()
 		left_out = left_out + BEGINNING(position) - position;
 #endif
 		position = BEGINNING(position);
-		anew = true;
+		again = true;
 		assert(position - acked - left_out < PLACES)
 	}
 	od

@@ -62,21 +62,13 @@ class Tree(unittest.TestCase):
 
     def setUp(self):
         self.addCleanup(setattr, style, "text_of", style.text_of)
-        self.addCleanup(setattr, style, "NOT_PLAIN", style.NOT_PLAIN)
-        style.NOT_PLAIN = ("left/",)
 
-    def test_a_folder_can_be_left_out(self):
-        text = f"/* {OF} two one. */\n"
-        self.assertEqual(self.refused("left/a.c", text), [])
-        self.assertEqual(len(self.refused("leftover/a.c", text)), 1)
-        self.assertIn("a.c:1: " + OF, self.refused("other/a.c", text)[0])
+    def test_every_folder_is_checked(self):
+        for name in ("provider/agent/a.c", "tests/a.py", "README.md"):
+            self.assertIn(f"{name}:1: " + OF, self.refused(name, f"/* {OF} two one. */\n")[0])
 
     def test_a_file_that_is_no_text_is_passed_over(self):
         self.assertEqual(self.refused("docs/a.bin", None), [])
-
-    def test_none_left_out(self):
-        style.NOT_PLAIN = ()
-        self.assertEqual(len(self.refused("left/a.c", f"{ANEW}\n")), 1)
 
 
 if __name__ == "__main__":

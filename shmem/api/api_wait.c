@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Waits and tests.  Elements are compared as one of six representations; types that have the same
- * share the code.  The loads acquire: what an update was ordered behind is visible when it is.
+ * share the code.  The loads acquire: what was ordered before an update is visible when the update is.
  */
 #include "api.h"
 

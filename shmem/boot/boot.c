@@ -298,7 +298,7 @@ _Noreturn void boot_exit(int status)
 }
 
 /*
- * This library's destructors run behind those of the program and the functions that it gave to atexit(), so a
+ * This library's destructors run after those of the program and the functions that it gave to atexit(), so a
  * launcher that kills the process at once costs it nothing of these.  What stdio holds is written here.
  */
 static __attribute__((destructor)) void tell_at_last(void)

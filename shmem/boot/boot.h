@@ -58,7 +58,7 @@ void boot_abort_lost(int status, const char *why) __attribute__((noreturn));
 /*
  * Ends the whole job with this exit status, and this process as exit() does: with the functions of atexit(), static
  * destructors and what stdio holds.  After BOOT_EXIT_S it ends by _exit(), however far that is.  A
- * launcher that gives the process time is told before, another behind the destructors, or when that
+ * launcher that gives the process time is told before, another after the destructors, or when that
  * time is over.  Any thread may call it, at any time; in a child of fork it ends the child alone.
  * Once it is called, boot_abort() and boot_exit() of other threads wait for the end.
  */

@@ -22,7 +22,7 @@ struct boot_back {
 	void (*finish)(void);
 	/* Asks the launcher to end the job.  Returns; the caller ends the process. */
 	void (*abort)(int status, const char *why, bool lost);
-	bool patient; /* behind abort() a process that ignores SIGTERM has BOOT_EXIT_S to end by itself */
+	bool patient; /* after abort() a process that ignores SIGTERM has BOOT_EXIT_S to end by itself */
 	struct boot_status *(*status)(int pe); /* NULL: the launcher shows none */
 };
 

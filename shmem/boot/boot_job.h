@@ -19,7 +19,7 @@ struct boot_job {
 /*
  * What a PE waits for, for the launcher's report about a job that makes no progress.  The PE
  * writes, the launcher reads; both use relaxed atomics.  `ending` and `left` are for the other PEs: stored with release
- * behind the last message of the PE to them that is not of the barrier at the end, and behind the very last.
+ * after the last message of the PE to them that is not of the barrier at the end, and after the very last.
  */
 struct boot_status {
 	_Atomic uint64_t steps;	  /* grows while the PE makes progress inside the library */

@@ -29,7 +29,7 @@ Copies nelems elements (mem: bytes) of source of PE PE_root of the team to dest 
        "broadcast", "second"),
       P("int shmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root)")),
     F("Collect", "9.10", "1.5", """
-Puts the sources of all PEs one behind the other, in the order of the team, into dest of each. collect: nelems may differ from PE to PE, and be 0.
+Puts the sources of all PEs one after the other, in the order of the team, into dest of each. collect: nelems may differ from PE to PE, and be 0.
 fcollect: it is equal on all.
 """, P("int shmem_{rma}_collect(shmem_team_t team, T *dest, const T *source, size_t nelems)",
        "collect", "second"),
@@ -82,8 +82,8 @@ def several(verb, plain, result_all):
 
 SYNC = [
     F("Wait", "9.11", "1.0", """
-Waits until this PE's symmetric element ivar compares to cmp_value as cmp, SHMEM_CMP_EQ, NE, GT, GE, LT or LE, says. What the update that ended the wait was
-ordered behind is visible then. Other PEs and threads go on meanwhile; a wait that lasts gives up the processor. Thread-safe, as all of this section.
+Waits until this PE's symmetric element ivar compares to cmp_value as cmp, SHMEM_CMP_EQ, NE, GT, GE, LT or LE, says. What was
+ordered before the update that ended the wait is visible then. Other PEs and threads go on meanwhile; a wait that lasts gives up the processor. Thread-safe, as all of this section.
 """, P("void shmem_{amo}_wait_until(T *ivar, int cmp, T cmp_value)", "wait_until")),
     F("Wait for several", "9.11", "1.5", """
 Wait for elements of ivars, of which there are nelems. Elements i with status[i] other than 0 are left out; status may be NULL. all: until each has

@@ -15,7 +15,7 @@ struct run_link {
 	uint32_t pes;		   /* that limit their length: of the machine, or of the job */
 	struct run_wire_head head; /* of the frame that arrives */
 	size_t got;		   /* of that frame, with its head */
-	char *data;		   /* of that frame, with a 0 behind it */
+	char *data;		   /* of that frame, with a 0 after it */
 	/* What has to leave and did not yet; of a connection that does not block. */
 	char *queue;
 	size_t queued, room;

@@ -24,7 +24,7 @@ static void write_out(const struct run_job *job, unsigned int stream, const char
 		run_sink_put((enum run_sink)stream, data, bytes);
 }
 
-/* The number, the text and the end of the line at once, for which there is room behind the text. */
+/* The number, the text and the end of the line at once, for which there is room after the text. */
 static void put(const struct run_job *job, const struct run_pe *pe, unsigned int stream, char *text,
 		size_t bytes)
 {

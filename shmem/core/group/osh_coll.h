@@ -23,7 +23,7 @@ int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, cons
 
 /* ---- shared with reductions ------------------------------------------------------------------ */
 
-/* Puts n bytes to a member's `dest`, a symmetric address; messages that are sent to it later come behind. */
+/* Puts n bytes to a member's `dest`, a symmetric address; messages that are sent to it later arrive after them. */
 void osh_coll_put(const char *fn, struct osh_team *team, int to, void *dest, const void *source,
 		  size_t n);
 

@@ -131,7 +131,7 @@ static void close_all(const char *fn)
 
 static void finalize(const char *fn)
 {
-	if (boot_is_leaving()) /* a static destructor behind shmem_global_exit: the others are gone */
+	if (boot_is_leaving()) /* a static destructor after shmem_global_exit: the others are gone */
 		return;
 	pthread_mutex_lock(&library.lock);
 	if (library.count == 0 && library.ended)

@@ -19,7 +19,7 @@ struct osh_env osh_env;
  */
 static const struct variable {
 	const char *name, *others[OTHER_NAMES], *def, *help;
-	int *choice; /* NULL, or where the number of a word of the help goes, of those behind the colon */
+	int *choice; /* NULL, or where the number of a word of the help goes, of those after the colon */
 } variables[] = {
 	{ "SHMEM_SYMMETRIC_SIZE",
 	  { "SMA_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE", "XT_SYMMETRIC_HEAP_SIZE" },

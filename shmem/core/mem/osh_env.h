@@ -30,7 +30,7 @@ int osh_env_read(char error[BOOT_TEXT_MAX]);
 /* Prints name, value, default and meaning of each variable. */
 void osh_env_print(void);
 /*
- * A size as the specification writes it: a number, also with a fraction, and one of k m g t behind
+ * A size as the specification writes it: a number, also with a fraction, and one of k m g t after
  * it; what follows that letter is ignored.  False: not valid.
  */
 bool osh_env_size(const char *text, size_t *bytes);

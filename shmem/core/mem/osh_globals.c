@@ -88,7 +88,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *into)
 	return 1;
 }
 
-/* Behind the last piece, or in one with it if they touch. */
+/* After the last piece, or in one with it if they touch. */
 static void add_piece(struct osh_globals *g, uintptr_t from, uintptr_t to)
 {
 	struct osh_piece *last = g->count > 0 ? &g->piece[g->count - 1] : NULL;
@@ -192,7 +192,7 @@ static struct {
 	pthread_mutex_t lock;
 	bool hooked;
 	const struct osh_globals *globals;
-	uint8_t *copy[OSH_DATA_PIECES]; /* between the handlers before and behind a fork(); or MAP_FAILED */
+	uint8_t *copy[OSH_DATA_PIECES]; /* between the handlers before and after a fork(); or MAP_FAILED */
 } children = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* Pages that are swapped out are not in memory either: then all are read. */

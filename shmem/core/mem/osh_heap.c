@@ -174,7 +174,7 @@ static uint32_t find(const struct osh_heap *h, size_t units)
 	return h->heads[level][__builtin_ctz(subs)];
 }
 
-/* Cuts block i, which is in no list, behind `units`; what follows becomes a free block.  False: no memory. */
+/* Cuts block i, which is in no list, after `units`; what follows becomes a free block.  False: no memory. */
 static bool split(struct osh_heap *h, uint32_t i, size_t units)
 {
 	struct block *p;

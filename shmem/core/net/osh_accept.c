@@ -215,7 +215,7 @@ static bool has_pending_signals(void)
 
 /*
  * A connection of nobody's, which is refused, wakes the thread.  pthread_cancel() would have to queue a signal, which a
- * limit may forbid (ulimit -i), and behind one that could not be queued the thread never ends; so it is for an agent
+ * limit may forbid (ulimit -i), and after one that could not be queued the thread never ends; so it is for an agent
  * that does not answer.
  */
 static void end_serve(void)

@@ -114,7 +114,7 @@ static inline void osh_signal(const char *fn, struct osh_ctx *ctx, uint64_t *obj
 
 /*
  * `add`: the signal is added to the object, else it replaces it. One VI carries data and signal to a far PE and
- * keeps their order; near, the atomic operation is behind the stores.
+ * keeps their order; near, the atomic operation follows the stores.
  */
 static inline void osh_put_signal(const char *fn, struct osh_ctx *ctx, void *dest,
 				  const void *source, size_t n, uint64_t *object, uint64_t signal,

@@ -85,6 +85,12 @@ const char *u_fd_error(int err, char text[U_FD_ERROR])
 	}
 	if (err == ENFILE)
 		return "no file descriptor left on this machine; raise fs.file-max with sysctl";
+	if (err == EFBIG && getrlimit(RLIMIT_FSIZE, &rl) == 0 && rl.rlim_cur != RLIM_INFINITY) {
+		snprintf(text, U_FD_ERROR,
+			 "a file may have %llu bytes only; raise the limit with ulimit -f",
+			 (unsigned long long)rl.rlim_cur);
+		return text;
+	}
 	return strerror(err);
 }
 

@@ -25,8 +25,8 @@ int u_fd_above_std(int fd);
 
 /*
  * As strerror(), with more for some errors: EMFILE and ENFILE name the limit of this process and the
- * command that raises it, ENOMEM the limits of its memory, if it has any.  Returns `text` or a
- * constant; `err` is positive.
+ * command that raises it, ENOMEM and EFBIG the limits of its memory and of its files, if it has any.
+ * Returns `text` or a constant; `err` is positive.
  */
 const char *u_fd_error(int err, char text[U_FD_ERROR]);
 

@@ -122,6 +122,12 @@ class Inherit(unittest.TestCase):
         self.assertEqual(resource.prlimit(agent.pid, resource.RLIMIT_CPU), (1999, 2000))
         self.end(agent)
 
+    def test_no_room_in_files(self):
+        """The line that the starter gets names the limit."""
+        agent, line = self.start(before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1)))
+        self.assertRegex(line, r"cannot start: a file may have 1 bytes only; raise the limit with ulimit -f\n?$")
+        self.assertEqual(agent.wait(WAIT), 1)
+
     def test_processor_time_that_is_used_up(self):
         agent = self.started(before=lambda: resource.setrlimit(resource.RLIMIT_CPU, (1000, 2000)))
         agent.send_signal(signal.SIGXCPU)

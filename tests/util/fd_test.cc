@@ -122,6 +122,21 @@ TEST(FdError, LimitsOfMemoryAreNamed)
 		  sizeof(text));
 }
 
+TEST(FdError, SizeOfFilesNamesTheLimit)
+{
+	char text[U_FD_ERROR];
+	rlimit before;
+
+	ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+	if (before.rlim_cur != RLIM_INFINITY)
+		GTEST_SKIP() << "there is a limit";
+	EXPECT_STREQ(u_fd_error(EFBIG, text), strerror(EFBIG));
+	MemoryLimit files(RLIMIT_FSIZE, 1L << 40);
+	ASSERT_TRUE(files.good);
+	EXPECT_STREQ(u_fd_error(EFBIG, text),
+		     "a file may have 1099511627776 bytes only; raise the limit with ulimit -f");
+}
+
 TEST(FdError, ScarceIsWhatCannotBeRaised)
 {
 	rlimit rl;

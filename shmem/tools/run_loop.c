@@ -25,8 +25,8 @@ static void reap(struct run_job *job, struct run_fabric *fabric)
 	int status, i;
 	pid_t pid;
 
-	run_spawn_check(job); /* which PE could not be started, and why, comes first */
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		run_spawn_check(job); /* which PE could not be started, and why, comes first */
 		if (pid == fabric->pid) {
 			fabric->pid = 0;
 			run_end(job, EXIT_FAIL,

@@ -11,7 +11,7 @@
  *	3 id and
  *	4 bytes	   of the control slice
  *	5 ack	   the neighbour's nonce, once its control slice is mapped here
- *	6 window   bytes of the window, in MiB
+ *	6 sizes	   doorbell bits in use in the highest byte, MiB of the window in the others
  *	7 hosts	   hosts of the fabric
  *
  * The link is usable when the neighbour's slice is mapped and this host's nonce is acknowledged.  A

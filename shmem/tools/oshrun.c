@@ -3,7 +3,8 @@
  * oshrun: runs a program as the PEs of a job.
  *
  * It has the hosts of the job started (run_fabric.c), then starts the PEs (run_spawn.c), gives each
- * what it asks of its launcher (run_conn.c), and decides how the job ends (run_loop.c, run_judge.c, run_end.c).
+ * what it asks of its launcher (run_conn.c), hears that it has ended (run_loop.c), and decides how the job ends
+ * (run_judge.c, run_end.c).
  * On other machines it has itself started by a remote shell (run_far.c): there it serves (run_serve.c) this one,
  * which hears of the PEs there (run_heard.c) and has their launcher told (run_told.c).
  */

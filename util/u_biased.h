@@ -124,9 +124,9 @@ static inline bool u_biased_held(const struct u_biased *l)
 }
 
 /*
- * A grace period: u_biased_grace_begin(), then u_biased_grace() on each of some
- * locks.  After that every thread that held such a lock at the beginning has dropped
- * it at least once, and a thread that takes it later sees what the caller stored before.
+ * A grace period: u_biased_grace_begin(), then u_biased_grace() on each of some locks, which
+ * waits.  After that every thread that held such a lock at the beginning has dropped it at least
+ * once, and a thread that takes it later sees what the caller stored before the beginning.
  * The caller holds none of the locks.
  */
 void u_biased_grace_begin(void);

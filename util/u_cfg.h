@@ -78,7 +78,7 @@ enum u_cfg_origin u_cfg_origin(enum u_cfg_id id);
 /* Parses "4096", "64k", "1M", "2G" (powers of 1024).  Returns 0 or -EINVAL. */
 int u_cfg_parse_bytes(const char *text, uint64_t *out);
 
-/* For tests: discards the values, so that the next load reads the environment again. */
+/* For tests: frees the values and closes the log, so that the next load reads the environment again. */
 void u_cfg_reset(void);
 
 /* In a child of fork(), before it has other threads: initialises the lock again. */

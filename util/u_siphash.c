@@ -2,6 +2,7 @@
 /* After Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012). */
 #include "u_siphash.h"
 
+/* Returns `len` bytes, at most 8, as a word, the first byte lowest. */
 static uint64_t word_of(const uint8_t *from, size_t len)
 {
 	uint64_t word = 0;

@@ -122,7 +122,10 @@ void ag_conn_uncharge(struct ag_conn *conn)
 	conn->charged = 0;
 }
 
-/* Counts the slice for the process.  False: the process may not have so much. */
+/*
+ * Counts the slice for the process, and an end that is not connected yet as opening.  False, with nothing counted: the
+ * process may not have so much, or not one more that opens.
+ */
 static bool charge(struct ag_conn *conn, size_t len)
 {
 	struct ag_agent *a = conn->link->agent;

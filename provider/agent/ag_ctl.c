@@ -155,8 +155,8 @@ struct ag_msg *ag_ctl_pop(struct ag_link *l)
 }
 
 /*
- * Stores the payload, a fence, then the word that publishes it.  The caller fences and rings after
- * the burst.
+ * Stores the record, a fence, then the word that publishes it.  The caller has checked that there is room;
+ * ag_ctl_ring() fences and rings after the burst.
  */
 static void record_write(struct ag_link *l, const void *msg, uint32_t len)
 {

@@ -284,7 +284,7 @@ static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits
 struct nvi_chan *nvi_chan_get(struct vi_vi *vi);
 /* Sets the agent's name of the connection to `conn`.  Caller holds ctl_lock. */
 void nvi_chan_enter(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
-/* Returns the channel that is used for `conn`, or NULL. */
+/* Returns the channel that is used for `conn`, or NULL.  Takes ctl_lock; that may change afterwards. */
 struct nvi_chan *nvi_chan_find(struct nvi_nic *nic, uint64_t conn);
 /* Returns the agent's name of the connection, 0 if it has none. */
 uint64_t nvi_chan_conn(struct nvi_chan *ch);

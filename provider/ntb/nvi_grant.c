@@ -215,8 +215,7 @@ void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_
 }
 
 /*
- * Handles the end of a grant.  It is also the answer to ask() while the owner changes rights: then
- * the next write asks again.
+ * Frees the entry.  TAKE is also the answer to ask() while the owner changes rights: then the next write asks again.
  */
 void nvi_grant_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn)

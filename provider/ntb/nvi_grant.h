@@ -56,7 +56,7 @@ void nvi_grants_drop(struct nvi_chan *ch);
 /* Handles the owner's answer, with the descriptor of its slice or -1.  No locks held. */
 void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn, int fd);
-/* Handles TAKE: the owner takes the grant back.  No locks held. */
+/* Handles TAKE: unmaps the memory, and answers GONE even when there is no such grant.  No locks held. */
 void nvi_grant_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn);
 

@@ -158,6 +158,7 @@ static int nvi_nic_open(struct vi_nic *vi_nic, const char *device)
 	return 0;
 }
 
+/* Stops the threads of the NIC, then closes its ports and its connection to the agent, and frees it. */
 static void nvi_nic_close(struct vi_nic *vi_nic)
 {
 	struct nvi_nic *nic = vi_nic->prov;

@@ -51,7 +51,7 @@ static inline struct w_slot *nvi_slot_out(const struct nvi_chan *ch, uint32_t n)
  * No line is prefetched after a longer message: while the next message of this kind waits for a second line, or is
  * copied into the payload buffer, the peer's polls would take the line back.
  *
- * nvi_prefetch_later(): a message was sent that took `length` bytes.  nvi_prefetch_next(): one came.
+ * This function: a message was sent that took `length` bytes.
  */
 static inline void nvi_prefetch_later(struct vi_vi *vi, const struct nvi_chan *ch, uint32_t length)
 {
@@ -66,6 +66,7 @@ static inline bool nvi_prefetches_later(const struct vi_vi *vi)
 	return ((uintptr_t)atomic_load_explicit(&vi->prefetch, memory_order_relaxed) & 1) != 0;
 }
 
+/* A message of the peer came: the next post prefetches the line of the next slot instead of that of a later one. */
 static inline void nvi_prefetch_next(struct nvi_chan *ch)
 {
 	uintptr_t later = (uintptr_t)atomic_load_explicit(&ch->vi->prefetch, memory_order_relaxed);

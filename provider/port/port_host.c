@@ -49,7 +49,10 @@ int port_adapters_check(const char *text)
 	return 0;
 }
 
-/* Finds the device of a port.  0, or -ENODEV when the list does not have the port. */
+/*
+ * Finds the device of a port: in the list, or, when that is empty, /dev/viaduct0 for the first, and so on.  0, -EINVAL:
+ * it is no list; -ENODEV, logged: it does not have the port.
+ */
 static int adapter_path(const struct port_host_cfg *cfg, uint32_t index, char path[PATH_BYTES])
 {
 	const char *text = cfg->adapters;

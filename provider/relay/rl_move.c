@@ -108,7 +108,7 @@ static int check(const struct rl_circuit *c, const struct rl_end *e, const struc
 			     line->head.frag, c->payload_bytes, inline_out);
 }
 
-/* Forwards the next slot of `from`.  0 or -EPROTO. */
+/* Forwards the next slot of `from`, which is ready; the caller rings.  0, or -EPROTO: the node broke the protocol. */
 static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 {
 	const struct w_slot *in = &from->in_slots[from->next & c->mask];

@@ -108,7 +108,8 @@ void rl_thread_lock(struct rl_thread *t);
 void rl_thread_unlock(struct rl_thread *t);
 /*
  * Another thread has moved the circuit: the ring for which it is armed may have come already, or it
- * broke.  Polls it again, or takes it off the list.
+ * broke.  Has it polled again, and wakes its thread for that; or takes it off the list and notifies the agent.  The
+ * caller holds the lock.
  */
 void rl_thread_moved(struct rl_circuit *c);
 int rl_thread_enlist(struct rl_thread *t, struct rl_circuit *c);

@@ -401,10 +401,10 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds);
 /* As w_ctl_send() without descriptors, but -EAGAIN where that would wait for room. */
 int w_ctl_try(int sock, const void *msg);
 /*
- * Returns bytes received, 0 at hang-up, or -errno.  Descriptors are close-on-exec and the caller's;
- * a message with more than W_CTL_FDS, or with one that is neither memory nor the kernel module's, is
- * refused and its descriptors closed.  When this process has no number left for a descriptor, the message
- * comes without descriptors.
+ * Receives a message.  Returns its bytes, 0 at hang-up, or -errno.  Descriptors are close-on-exec and the caller's.
+ * -EPROTO: the message was longer than `size`, or had more descriptors than W_CTL_FDS, or one that is neither memory
+ * nor the kernel module's; it is consumed and its descriptors are closed.  When this process has no number left for a
+ * descriptor, the message comes without descriptors.
  */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out);
 /*

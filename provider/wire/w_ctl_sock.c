@@ -99,9 +99,8 @@ static bool all_tame(const int *fds, unsigned int n)
 }
 
 /*
- * Receives a message.  One that is longer than `size`, has surplus descriptors, or has descriptors that all_tame()
- * refuses is consumed and gives -EPROTO: closing such a descriptor, or a query about it, may take as long as its
- * sender likes.
+ * What all_tame() refuses is not used: closing such a descriptor, or a query about it, may take as long as its sender
+ * likes.
  */
 int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned int *nfds_out)
 {

@@ -67,6 +67,7 @@ static inline struct boot_wire_head boot_wire_head(enum boot_wire_kind kind, uin
 					arg };
 }
 
+/* Checks magic and version, not the kind.  0, -EPROTO: no head; -EPROTONOSUPPORT: another version. */
 static inline int boot_wire_known(const struct boot_wire_head *h)
 {
 	if (h->magic != BOOT_WIRE_MAGIC)

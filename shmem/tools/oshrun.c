@@ -172,7 +172,10 @@ static int make_hosts(const struct run_job *job, struct run_fabric *fabric)
 	return o->fabric != NULL ? run_fabric_check(fabric, o->fabric) : run_fabric_up(fabric, o);
 }
 
-/* PEs for another oshrun. */
+/*
+ * Runs the PEs that another oshrun asks for, until all have ended.  Returns 0 whatever their statuses, which are sent
+ * to that one, or the exit status of an oshrun that could not start them.
+ */
 static int serve(struct run_job *job, struct run_options *o, const struct run_heritage *h,
 		 int signals)
 {

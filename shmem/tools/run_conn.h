@@ -28,6 +28,7 @@ void run_conn_abort(struct run_job *job, struct run_pe *pe, int status, bool los
 /* Can an exchange never be complete, because a PE has ended?  Then ends the job. */
 void run_conn_check_ended(struct run_job *job);
 
+/* Closes both sockets of the PE, and drops a result that was not sent in whole.  May be called again. */
 void run_conn_close(struct run_pe *pe);
 
 #endif

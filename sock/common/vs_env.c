@@ -37,6 +37,7 @@ static int read_promote(struct vs_env *env, char *error)
 	return 0;
 }
 
+/* Reads the rules, and the map from addresses to hosts, into env->rules.  0, or -EINVAL with a line in `error`. */
 static int read_lists(struct vs_env *env, char *error)
 {
 	const char *rules = variable(VS_ENV_RULES), *map = variable(VS_ENV_MAP);

@@ -46,7 +46,10 @@ VS_HOOK long syscall(long number, ...)
 }
 #endif
 
-/* ---- those of liburing, which makes system calls by itself: 0 and more, or -errno ---- */
+/*
+ * Those of liburing, which makes system calls by itself.  Each calls the original; once that has made a ring, all
+ * connections of the process are the kernel's.  Each returns what the original does: 0 and more, or -errno.
+ */
 
 int io_uring_setup(unsigned int entries, void *params) VS_HOOK;
 int io_uring_queue_init(unsigned int entries, void *ring, unsigned int flags) VS_HOOK;

@@ -105,6 +105,7 @@ static ssize_t recv_some(struct st_stream *s, const struct rest *r, int flags)
 	return st_recv(s, v, rest_vector(r, v, VECTOR), flags & (MSG_PEEK | MSG_TRUNC));
 }
 
+/* Sends the first of `r`, as far as there is room, and does not advance it.  Returns what st_send() does. */
 static ssize_t send_some(struct st_stream *s, const struct rest *r, int flags)
 {
 	struct iovec v[VECTOR];
@@ -218,6 +219,10 @@ static ssize_t peek(struct vs_obj *o, struct st_stream *s, int fd, const struct 
 	}
 }
 
+/*
+ * Receives until there are `target` bytes, or the stream ends or fails; advances `r`.  With `wait` it sleeps when none
+ * are there.  Returns bytes, 0 at the end, or -errno; the next call returns an error that follows some bytes.
+ */
 static ssize_t take(struct vs_obj *o, struct st_stream *s, struct rest *r, int flags, size_t target,
 		    bool wait)
 {

@@ -81,6 +81,10 @@ static bool linger(struct vs_obj *o, int fd, bool set, struct linger *l, int *rc
 	return true;
 }
 
+/*
+ * Sets the option of the kernel's socket, and notes one that changes how bytes move; SO_LINGER goes to the stream if
+ * there is one.  An option that only the kernel serves bars promotion first, and moves a stream back to TCP.
+ */
 int vs_opts_set(struct vs_obj *o, int fd, int level, int name, const void *v, socklen_t len)
 {
 	struct linger l;

@@ -325,6 +325,10 @@ static unsigned int compare(const struct u_place_case *c, const struct user *a,
 	return unwanted && on_one_core(c, a->cpus, b->cpus) ? U_PLACE_SHARES_CORE : 0;
 }
 
+/*
+ * Adds its warnings to each of the n decisions: the first other thread that shares its processor or core, and whether
+ * more threads poll than there are processors.  `application`: its thread; NULL: not known, or one of `asks`.
+ */
 static void warn(const struct u_place_case *c, const struct u_place_ask *asks, unsigned int n,
 		 const struct user *application, struct u_place_decision *out)
 {

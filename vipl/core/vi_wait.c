@@ -27,6 +27,7 @@ struct waiter {
 	bool counted;
 };
 
+/* Runs when the thread is cancelled: uncounts the sleeper, and drops the caller's reference. */
 static void wait_cancelled(void *arg)
 {
 	struct waiter *w = arg;

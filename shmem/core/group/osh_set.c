@@ -73,6 +73,10 @@ static bool recv_set(const char *fn, const struct set_msg *mine, int from, struc
 	return false;
 }
 
+/*
+ * Waits for the message of PE `from` about the set of `mine`, and returns it in *theirs.  Messages about other sets
+ * are kept for their threads.
+ */
 static void wait_for_set(const char *fn, const struct set_msg *mine, int from,
 			 struct set_msg *theirs)
 {

@@ -415,7 +415,10 @@ inline void wait_links(const Fabric &f)
 	}
 }
 
-/* Waits until every link of the fabric is up at both ends. */
+/*
+ * Waits until every link of the fabric is up at both ends, and each host's paths to its neighbours use it: an agent
+ * uses a link when the neighbour's update says that it is up there, too.
+ */
 inline void wait_ports(const Fabric &f)
 {
 	for (unsigned i = 0; i < f.hosts(); i++) {
@@ -423,8 +426,11 @@ inline void wait_ports(const Fabric &f)
 
 		for (uint32_t k = 0; k < tool.welcome.port_count; k++)
 			EXPECT_TRUE(eventually([&] {
-				return tool.item(W_LIST_PORTS, k).find("\"link\":\"up\"") !=
-				       std::string::npos;
+				std::string port = tool.item(W_LIST_PORTS, k);
+				auto peer = static_cast<unsigned>(number_in(port, "peer"));
+
+				return port.find("\"link\":\"up\"") != std::string::npos &&
+				       tool.route(peer).hops <= 1;
 			})) << "host "
 			    << i << " port " << k;
 	}

@@ -293,10 +293,9 @@ int pf_client_end(struct pf_run *run)
 	struct pf_ctl_msg msg = { 0 };
 	int rc = pf_ctl_send(&run->ctl, &msg, PF_CTL_BYE);
 
-	if (!rc)
-		rc = pf_ctl_recv(&run->ctl, &msg, PF_CTL_BYE, false);
+	/* The server closes its VIs once it has sent its answer, which may be here when that is noticed. */
 	atomic_store(&run->ep.closing, 1);
-	return rc;
+	return rc ? rc : pf_ctl_recv(&run->ctl, &msg, PF_CTL_BYE, false);
 }
 
 /* ---- server ---- */

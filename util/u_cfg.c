@@ -273,7 +273,7 @@ static void words_join(const char *const *words, char *out, size_t size)
 					 words[i]);
 }
 
-/* The values that a variable may have, in words. */
+/* Writes in words which values a variable may have; for a string, its help text. */
 static void value_expected(const struct u_cfg_entry *e, char *out, size_t size)
 {
 	static const char *const bool_words[] = { "yes", "no", NULL };

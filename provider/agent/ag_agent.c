@@ -321,6 +321,7 @@ static int64_t timers(struct ag_agent *a)
 	return earlier(next, idle_deadline(a, now));
 }
 
+/* Returns whether the agent was told to stop, or may leave when idle and no process has had a NIC for cfg.grace_ms. */
 static bool leaving(struct ag_agent *a)
 {
 	int64_t now = u_now_ns();

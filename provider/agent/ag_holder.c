@@ -90,6 +90,7 @@ void ag_holders_put(struct ag_holders *h)
 	h->user = h->process = NULL;
 }
 
+/* Returns what `c` allows with as many descriptors as this process may have. */
 static uint32_t limit(const struct ag_agent *a, const struct ceiling *c)
 {
 	uint64_t few = c->per == 0 ? c->most : c->base + a->fds / c->per;

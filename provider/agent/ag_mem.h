@@ -16,7 +16,7 @@
 
 struct ag_alloc;
 
-/* Handle W_ALLOC, W_FREE and W_TELL of a process.  Answers go to the process. */
+/* Handle W_ALLOC, W_FREE and W_TELL of a process.  W_ALLOC is answered, with a descriptor or W_NO_RESOURCE. */
 void ag_mem_alloc(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_free(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_tell(struct ag_client *c, const struct w_tell *m);

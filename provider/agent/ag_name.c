@@ -116,6 +116,10 @@ int ag_name_set_alias(struct ag_alias **table, uint32_t *count, const char *name
 	return 0;
 }
 
+/*
+ * Takes over the names of the hosts only: host0, host1 ... if the configuration has none.  Returns 0, -ENOMEM, or
+ * -EINVAL after a log line, if a name is not valid or is given twice.
+ */
 static int names_fill(struct ag_agent *a, const struct ag_cfg *cfg)
 {
 	uint32_t i;

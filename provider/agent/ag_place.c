@@ -107,6 +107,7 @@ static int move_irqs(struct ag_place *p)
 
 /* ---- all ---- */
 
+/* Returns whether the ports to neighbours are adapters.  All of a host are of one kind, so the first one tells. */
 static bool has_adapters(const struct ag_agent *a)
 {
 	char folder[64];

@@ -80,6 +80,7 @@ static void check(struct ag_watchdog *w, uint32_t *reported)
 	report(w);
 }
 
+/* Checks the watched thread while it works.  Logs a turn that takes too long, once, and does nothing else about it. */
 static void *watchdog_run(void *arg)
 {
 	struct ag_watchdog *w = arg;

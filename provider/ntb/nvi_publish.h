@@ -76,7 +76,10 @@ static inline void nvi_prefetch_next(struct nvi_chan *ch)
 		vi_prefetch_hint(ch->vi, nvi_slot_out(ch, n - NVI_TX_AHEAD));
 }
 
-/* Counts slot `seq`, the next one, as published; `cursor`: the end of its payload in the payload buffer. */
+/*
+ * Counts slot `seq`, the next one, as published; `cursor`: the end of its payload in the payload buffer.  With W_F_ACK
+ * in `flags`, notes that this slot asks the peer for credit.
+ */
 static inline void nvi_slot_published(struct nvi_chan *ch, uint32_t seq, uint64_t cursor,
 				      uint8_t flags)
 {

@@ -22,7 +22,7 @@ int emu_slices_add(struct emu_slices *s, const struct emu_slice *slice)
 	return 0;
 }
 
-/* Searches from the newest: a slice is mostly opened, or freed, soon after it came. */
+/* Returns the entry, or NULL.  Searches from the newest: a slice is mostly opened, or freed, soon after it came. */
 struct emu_slice *emu_slices_find(const struct emu_slices *s, uint32_t id)
 {
 	for (uint32_t i = s->count; i > 0; i--) {

@@ -64,6 +64,7 @@ const char *rt_number(const char *text, unsigned int *out)
 	return text + digits;
 }
 
+/* Hands out `t`, which owns its text `spec` from then on.  If that is NULL, frees `t` and returns -ENOMEM. */
 static int finish(struct rt_topo *t, char *spec, struct rt_topo **out)
 {
 	if (spec == NULL) {

@@ -12,7 +12,7 @@ bool vs_watch_has(const struct vs_item *it)
 	return st_watch_valid(it->watch);
 }
 
-/* The set's waker, whose descriptor the kernel's set has. */
+/* Returns the set's waker, whose descriptor the kernel's set has, making it where needed.  NULL: that failed. */
 static struct st_waker *waker_of(struct vs_epoll *ep)
 {
 	struct epoll_event e = { .events = EPOLLIN };

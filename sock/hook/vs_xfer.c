@@ -152,7 +152,10 @@ static ssize_t stream_to_pipe(struct vs_obj *o, int fd, int out, char *buf, size
 	return put;
 }
 
-/* From the stream into a pipe: only what the pipe took is taken from the stream. */
+/*
+ * Moves up to PIECE bytes from the stream into a pipe, and takes from the stream only what the pipe took.  Without a
+ * stream, with `at`, or if `out` is no pipe, the kernel's splice() is called.  Returns bytes, or -1 and errno.
+ */
 ssize_t vs_io_splice_in(struct vs_obj *o, int fd, int out, off64_t *at, size_t n,
 			unsigned int flags)
 {

@@ -89,7 +89,10 @@ static void leave_region(struct vi_nic *nic, uint32_t slot)
 	vi_slot_put(&nic->tpt, slot);
 }
 
-/* Makes a region that has all but a handle. Caller holds nic->lock. */
+/*
+ * Counts a region in and fills its slot, all but the handle; `local`: its rights without those of peers.  The region
+ * holds a reference to its ptag.  Returns 0 or -errno; leave_region() undoes it.  Caller holds nic->lock.
+ */
 static int reserve(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 		   uint32_t local, uint32_t *slot_out)
 {

@@ -21,7 +21,7 @@
 /* Takes ownership of `inner` on success.  -EINVAL names the bad option in the log. */
 int port_fault_wrap(struct port *inner, const char *options, uint64_t seed, struct port **out);
 
-/* Direct control, for tests: does at once what the options say.  `p` is the wrapper. */
+/* Direct control, for tests: do at once what the options say.  If `p` neither is nor has the wrapper, do nothing. */
 void port_fault_link(struct port *p, enum port_link state);
 void port_fault_drop_doorbells(struct port *p, uint32_t count); /* lose the next `count` rings */
 

@@ -45,6 +45,10 @@ static void bcast_tree(struct bcast *b, int r, int n)
 	}
 }
 
+/*
+ * Returns the algorithm for n bytes: the one that the environment names, else a chain for many bytes if members may
+ * reach each other over other hosts only, else a tree.
+ */
 static int bcast_choose(const struct osh_team *team, size_t n)
 {
 	if (osh_env.broadcast != OSH_AUTO)

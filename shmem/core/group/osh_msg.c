@@ -153,8 +153,8 @@ static _Noreturn OSH_COLD void unexpected(const char *fn, const struct osh_team 
 }
 
 /*
- * Whether `seq` is that of the next message, and not of the one that the slot had before: its place is used again
- * after OSH_MSG_SLOTS.
+ * Returns whether `seq` is that of the next message, and not of the one that the slot had before: its place is used
+ * again after OSH_MSG_SLOTS.  Any other, also of another kind of collective, ends the job.
  */
 static inline bool is_next(const char *fn, const struct osh_team *team, int from, uint64_t seq)
 {

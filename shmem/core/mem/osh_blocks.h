@@ -19,7 +19,7 @@ void osh_blocks_free(void *p);
 bool osh_blocks_resize(void *p, size_t n);
 /* Are all of these bytes in one block? */
 bool osh_blocks_have(const void *addr, size_t n);
-/* Bytes that are in use, there are in all, and of the longest free block. */
+/* Stores the bytes in use, all bytes of the program's part of the heap, and those of the longest free block. */
 void osh_blocks_count(size_t *used, size_t *all, size_t *longest);
 
 #endif

@@ -334,6 +334,7 @@ void osh_far_get(const char *fn, struct osh_ctx *ctx, const struct osh_target *t
 
 /* ---- atomic operations ----------------------------------------------------------------------- */
 
+/* Returns the atomic operation of a VI that does `op`; a set is a swap whose result nobody takes. */
 static VIP_UINT32 vi_op(enum osh_amo op)
 {
 	static const VIP_UINT32 ops[] = {

@@ -39,6 +39,7 @@ static int listener_bind(struct ag_agent *a, const struct sockaddr_un *un, sockl
 	return bind(a->listen_sock, (const struct sockaddr *)un, len) == 0 ? 0 : -errno;
 }
 
+/* Has the socket that value of an integer option?  False, too, if the option cannot be read. */
 static bool option_is(int sock, int option, int expected)
 {
 	int value = 0;
@@ -148,6 +149,7 @@ static void drop_silent(struct ag_agent *a, uid_t uid)
 		ag_client_drop(oldest, "has not said HELLO, like too many of its user");
 }
 
+/* Makes a client of an accepted connection, or turns it away with the reason.  Takes over the socket. */
 static void client_admit(struct ag_agent *a, int sock)
 {
 	struct ucred cred;
@@ -177,6 +179,7 @@ static void client_admit(struct ag_agent *a, int sock)
 						     : "the agent has no room for another process");
 }
 
+/* Stops accepting for AG_RETRY_NS. */
 static void accept_later(struct ag_agent *a)
 {
 	ag_loop_unwatch(a, a->listen_sock);

@@ -17,6 +17,10 @@
 #include "w_addr.h"
 #include "w_ctl.h"
 
+/*
+ * Takes the link of the port of that name up or down.  0, -ENOENT (`text` names the ports that there are) or
+ * another -errno.
+ */
 static int admin_link(struct ag_agent *a, const char *name, bool up, char *text, size_t size)
 {
 	size_t at;
@@ -36,6 +40,10 @@ static int admin_link(struct ag_agent *a, const char *name, bool up, char *text,
 	return -ENOENT;
 }
 
+/*
+ * Adds or replaces the name of a host or device, given as NAME=HOST.  0, -EINVAL (`text` says why) or another
+ * -errno.
+ */
 static int admin_alias(struct ag_agent *a, const struct w_admin *m, char *text, size_t size)
 {
 	bool device = m->verb == W_ADMIN_DEVICE;
@@ -79,8 +87,8 @@ static void users_name(struct ag_agent *a, char *text, size_t size)
 }
 
 /*
- * A tool that is about to start a fabric asks this: an agent that was started on demand and has no
- * NIC open ends, so that its address is free.
+ * A tool that is about to start a fabric asks this: an agent that was started on demand and has no NIC open
+ * ends, so that its address is free.  0, or -EBUSY, and `text` says why it stays.
  */
 static int admin_leave(struct ag_agent *a, char *text, size_t size)
 {
@@ -98,6 +106,7 @@ static int admin_leave(struct ag_agent *a, char *text, size_t size)
 	return 0;
 }
 
+/* Does what the request asks, without a check of its sender.  0 or -errno; `text` is the error line, or empty. */
 static int admin_do(struct ag_client *c, const struct w_admin *m, char *text, size_t size)
 {
 	struct ag_agent *a = c->agent;

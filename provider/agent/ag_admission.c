@@ -52,6 +52,7 @@ void ag_admission_limits(struct ag_agent *a)
 	a->user_silent = at_most(rl.rlim_cur / 16 + (rl.rlim_cur < 16), USER_SILENT);
 }
 
+/* Is `group` the group of the peer process, or among its further groups?  False, too, if these cannot be read. */
 static bool in_groups(int sock, const struct ucred *cred, gid_t group)
 {
 	gid_t some[64], *groups = some;

@@ -76,6 +76,7 @@ static int cfg_check(const struct ag_cfg *cfg)
 	return ag_transfer_check(cfg);
 }
 
+/* Gives members that are 0, which means «not set», their default values. */
 static void cfg_defaults(struct ag_cfg *cfg)
 {
 	if (cfg->slots == 0) {
@@ -90,7 +91,10 @@ static void cfg_defaults(struct ag_cfg *cfg)
 		cfg->grace_ms = AG_GRACE_MS;
 }
 
-/* Opens the host's adapters, and takes fewer doorbell bits than were asked for if an adapter has fewer. */
+/*
+ * Opens the host's adapters, takes fewer doorbell bits than were asked for if an adapter has fewer, and checks
+ * the configuration with these.  0 or -errno.
+ */
 static int host_open(struct ag_agent *a)
 {
 	const char *names[PORT_PER_HOST];
@@ -113,6 +117,10 @@ static int host_open(struct ag_agent *a)
 	return cfg_check(&a->cfg);
 }
 
+/*
+ * Makes the ports and links of the host, and starts the thread that waits for their doorbells where one is
+ * needed.  0 or -errno; what was made stays for ag_destroy().
+ */
 static int ports_open(struct ag_agent *a)
 {
 	uint32_t i, count = rt_topo_ports(a->topo, a->cfg.host_id);
@@ -131,6 +139,10 @@ static int ports_open(struct ag_agent *a)
 	return ag_irq_start(a);
 }
 
+/*
+ * Returns an agent with a copy of the configuration, defaults filled in, and with empty tables; it has opened
+ * nothing.  NULL: no memory.
+ */
 static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 {
 	struct ag_agent *a = calloc(1, sizeof(*a));
@@ -240,6 +252,7 @@ static void on_wake(struct ag_agent *a)
 	}
 }
 
+/* Handles one event of epoll.  One for a client that has been freed meanwhile is ignored. */
 static void on_event(struct ag_agent *a, const struct epoll_event *ev)
 {
 	uint32_t kind = (uint32_t)(ev->data.u64 >> 32);
@@ -292,6 +305,10 @@ static int64_t earlier(int64_t x, int64_t y)
 	return x < y ? x : y;
 }
 
+/*
+ * Returns when the agent leaves because no process has a NIC open, or U_NEVER.  While one has, the idle time
+ * begins at `now`.
+ */
 static int64_t idle_deadline(struct ag_agent *a, int64_t now)
 {
 	if (!a->cfg.leave_when_idle)
@@ -303,6 +320,7 @@ static int64_t idle_deadline(struct ag_agent *a, int64_t now)
 	return a->idle_since + (int64_t)a->cfg.grace_ms * 1000000;
 }
 
+/* Does everything that is due, in all units, and returns the time at which something is due next. */
 static int64_t timers(struct ag_agent *a)
 {
 	int64_t now = u_now_ns(), next = ag_accept_timer(a, now);
@@ -425,6 +443,7 @@ void ag_destroy(struct ag_agent *a)
 	free(a);
 }
 
+/* Returns the number of entries in the fullest bucket of a table. */
 static uint32_t longest_of(const struct ag_list table[AG_HASH])
 {
 	const struct ag_list *pos;

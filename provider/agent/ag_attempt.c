@@ -85,6 +85,7 @@ struct ag_conn *ag_attempt_new(struct ag_client *c, struct ag_link *l, const str
 	return conn;
 }
 
+/* Reserves room for the slice, and sends the request, REQ or PEER, to the other agent. */
 static void request_send(struct ag_conn *conn)
 {
 	ag_conn_set_state(conn, AG_REQUESTED);

@@ -24,6 +24,10 @@
 #include "u_time.h"
 #include "w_addr.h"
 
+/*
+ * Plugs a connected socket into the port, if the process at its other end is the owner's or root's.  Takes over
+ * the socket.
+ */
 static void cable_plug(struct ag_link *l, int sock)
 {
 	char text[U_FD_ERROR];
@@ -73,6 +77,7 @@ void ag_cable_accept(struct ag_link *l)
 	}
 }
 
+/* Connects to the neighbour's cable and plugs it in.  If the neighbour does not listen, nothing happens. */
 static void cable_connect(struct ag_link *l)
 {
 	struct sockaddr_un un;

@@ -21,6 +21,7 @@
 #include "w_ctl.h"
 #include "w_slot.h"
 
+/* Returns the bucket for the circuit whose asking end has that id at that host. */
 static struct ag_list *bucket(struct ag_agent *a, uint16_t host, uint64_t conn)
 {
 	return ag_conn_bucket(a, a->circuits, host, conn);
@@ -42,6 +43,7 @@ static bool is_from(const struct ag_circuit *c, unsigned int i, const struct ag_
 	       (cm->dst_conn == 0 || to->conn == cm->dst_conn);
 }
 
+/* Returns the circuit of the asking end (`host`, `conn`) to which the record belongs as one from end `i`, or NULL. */
 static struct ag_circuit *find_in(struct ag_agent *a, uint16_t host, uint64_t conn, unsigned int i,
 				  const struct ag_link *l, const struct w_cm *cm, uint32_t epoch)
 {
@@ -73,6 +75,7 @@ struct ag_circuit *ag_circuit_find(struct ag_link *l, const struct w_cm *cm, uin
 	return c;
 }
 
+/* Fills in end `i` of a circuit and puts it on the list of its link, whose heartbeats begin with its first one. */
 static void end_init(struct ag_circuit_end *e, struct ag_circuit *c, unsigned int i,
 		     struct ag_link *l, uint16_t host, uint64_t conn)
 {

@@ -57,6 +57,7 @@ void ag_client_left(struct ag_client *c)
 	ag_client_drop(c, NULL);
 }
 
+/* Frees the messages that were not sent, and closes their descriptors. */
 static void queue_clear(struct ag_client *c)
 {
 	struct ag_list *pos, *tmp;
@@ -81,6 +82,7 @@ void ag_client_watch(struct ag_client *c)
 		ag_client_drop(c, "cannot be watched");
 }
 
+/* Makes ag_client_timers() look at the clients at that time, unless it does so earlier. */
 static void due(struct ag_client *c, int64_t at)
 {
 	if (at < c->agent->clients_at)
@@ -93,7 +95,10 @@ static bool no_room(int rc)
 	return rc == -ENOBUFS || rc == -ETOOMANYREFS || rc == -ENOMEM;
 }
 
-/* Sends queued messages while the socket has room. */
+/*
+ * Sends queued messages while the socket has room.  Where the kernel has no memory for one, it is tried again
+ * after AG_FLUSH_NS; after any other error the client is marked to be freed.
+ */
 static void flush(struct ag_client *c)
 {
 	struct ag_msg *m;
@@ -243,6 +248,10 @@ static void view_end(struct ag_client *c, struct ag_link *l)
 	close(fd);
 }
 
+/*
+ * Keeps a copy of the view's descriptor, by which view_end() ends the view, if the port can end views.  0 or
+ * -errno.
+ */
 static int view_keep(struct ag_client *c, struct ag_link *l, int fd)
 {
 	if (!port_view_ends(l->port))
@@ -283,6 +292,7 @@ int ag_client_port(struct ag_client *c, struct ag_link *l)
 	return 0;
 }
 
+/* Sends queued messages if that is due, and drops the client if its HELLO is overdue.  Returns its next deadline. */
 static int64_t client_timer(struct ag_client *c, int64_t now)
 {
 	int64_t next = U_NEVER;
@@ -336,6 +346,10 @@ void ag_client_resume(struct ag_agent *a)
 	}
 }
 
+/*
+ * Finds a free place in client_slot[], which it enlarges if there is none, but does not take it.  0, -ENOSPC
+ * (there are CLIENTS_MAX) or -ENOMEM.
+ */
 static int slot_find(struct ag_agent *a, uint32_t *index_out)
 {
 	struct ag_client **bigger;
@@ -360,6 +374,7 @@ static int slot_find(struct ag_agent *a, uint32_t *index_out)
 	return 0;
 }
 
+/* Makes the loop report the end of the process.  If the kernel cannot do that, only the socket tells of it. */
 static void watch_process(struct ag_client *c)
 {
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);

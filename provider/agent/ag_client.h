@@ -94,8 +94,9 @@ void ag_client_left(struct ag_client *c);
 void ag_client_watch(struct ag_client *c);
 
 /*
- * Queues a copy of a message, and takes over the descriptors in any case.  A client that does not
- * read, so that too many messages or descriptors wait, is dropped.
+ * Sends a copy of a message, or queues it while the socket has no room, and takes over the descriptors in any
+ * case.  Nothing is sent to a client that is marked to be freed.  A client that does not read, so that too many
+ * messages or descriptors wait, is dropped.
  */
 void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsigned int nfds);
 
@@ -119,7 +120,10 @@ int ag_client_port(struct ag_client *c, struct ag_link *l);
 /* May its process have so many more bytes of the window of `l`?  Logs it if not. */
 bool ag_client_may_use(struct ag_client *c, const struct ag_link *l, uint64_t bytes);
 
-/* Allocates a slice of the window of `l` for its process.  0, or -errno, and then the log says why. */
+/*
+ * Allocates a slice of the window of `l` for its process, for which the caller counts it.  0, -EDQUOT (it may
+ * not have so much) or another -errno; the log says why.
+ */
 int ag_client_slice(struct ag_client *c, const struct ag_link *l, uint64_t bytes,
 		    struct port_slice *out);
 

@@ -35,6 +35,7 @@ struct ag_conn_slot {
 	uint32_t next_free; /* index + 1 */
 };
 
+/* Is an end in that state not connected yet? */
 static bool pending(enum ag_state state)
 {
 	return state < AG_CONNECTED;
@@ -57,11 +58,13 @@ struct ag_list *ag_conn_bucket(const struct ag_agent *a, struct ag_list table[AG
 	return &table[mix(mix(conn ^ a->hash_key) + host + a->hash_key) % AG_HASH];
 }
 
+/* Returns the bucket for the end of this host whose other end has that id at that host. */
 static struct ag_list *bucket(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn)
 {
 	return ag_conn_bucket(a, a->hash, peer_host, peer_conn);
 }
 
+/* Doubles the table of ends; the new slots are free.  0, -ENOSPC (it would have more than CONNS_MAX) or -ENOMEM. */
 static int table_grow(struct ag_agent *a)
 {
 	uint32_t i, n = a->conn_slots == 0 ? 64 : a->conn_slots * 2;
@@ -85,11 +88,13 @@ static int table_grow(struct ag_agent *a)
 	return 0;
 }
 
+/* May the client have one more end that is not connected yet? */
 static bool limits_ok(const struct ag_client *c)
 {
 	return c->conn_count < AG_CLIENT_CONNS_MAX && c->pending_count < PENDING_MAX;
 }
 
+/* Puts an end on the list of a link, whose heartbeats begin with its first end. */
 static void enter_link(struct ag_conn *conn, struct ag_link *l)
 {
 	conn->link = l;
@@ -98,6 +103,7 @@ static void enter_link(struct ag_conn *conn, struct ag_link *l)
 		ag_link_beats_begin(l);
 }
 
+/* Takes an end off the lists of its link, and releases its reservation there.  `conn->link` is not changed. */
 static void leave_link(struct ag_conn *conn)
 {
 	ag_link_unreserve(conn->link, &conn->reservation);
@@ -185,6 +191,10 @@ void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path 
 	conn->path = *path;
 }
 
+/*
+ * Sets its state, and counts it for its client as pending or not.  In AG_LINKED it has AG_CONFIRM_NS to be
+ * confirmed.
+ */
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state)
 {
 	if (conn->client != NULL && pending(conn->state) != pending(state))

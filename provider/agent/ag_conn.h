@@ -124,7 +124,7 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
  */
 bool ag_conn_trusts(const struct ag_client *c);
 
-/* Removes an end from its process. */
+/* Removes an end from its process, for which neither the end nor its slice counts any more; the slice remains. */
 void ag_conn_leave_client(struct ag_conn *conn);
 
 /* Takes an end that has neither process nor slice out of all tables and frees it. */
@@ -163,10 +163,13 @@ void ag_conn_limit_geometry(struct w_geometry *g, const struct w_geometry *most)
  */
 void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);
 
-/* Allots its slice.  0, or -errno, logged. */
+/*
+ * Allots its slice, of its geometry, which replaces its reservation, and counts it for its process.  0, -EDQUOT
+ * (the process may not have so much) or another -errno; logged.
+ */
 int ag_conn_slice_alloc(struct ag_conn *conn);
 
-/* Ends the counting of its slice for its process. */
+/* Ends the counting of its slice, and of the end as opening, for its process. */
 void ag_conn_uncharge(struct ag_conn *conn);
 
 /*

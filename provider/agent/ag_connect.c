@@ -23,6 +23,7 @@
 #include "u_time.h"
 #include "w_ctl.h"
 
+/* Makes a waiter at the local address.  Refused: an address of another host, or too many waiters. */
 void ag_connect_listen(struct ag_client *c, const struct w_connect *m)
 {
 	if (ag_attempt_is_own(c, m) && ag_listen_new(c, m->token, &m->local) == NULL)
@@ -30,7 +31,10 @@ void ag_connect_listen(struct ag_client *c, const struct w_connect *m)
 				 "too many waiters of one process");
 }
 
-/* If the waiter was used up, ARRIVED is on its way to the process, and UNLISTENED follows it. */
+/*
+ * Frees the waiter, if there still is one, and answers in any case.  If the waiter was used up, ARRIVED is on
+ * its way to the process, and UNLISTENED follows it.
+ */
 void ag_connect_unlisten(struct ag_client *c, const struct w_token *m)
 {
 	struct ag_listen *l = ag_listen_by_token(c, m->token);
@@ -42,6 +46,7 @@ void ag_connect_unlisten(struct ag_client *c, const struct w_token *m)
 	ag_client_send(c, &answer, NULL, 0);
 }
 
+/* Makes the end of an attempt, and asks the other agent or holds the request; or refuses it. */
 void ag_connect_request(struct ag_client *c, const struct w_connect *m)
 {
 	struct rt_path path;
@@ -74,6 +79,10 @@ void ag_connect_cancel(struct ag_client *c, const struct w_token *m)
 	ag_client_refuse(c, W_REFUSED, m->token, W_TIMED_OUT, NULL);
 }
 
+/*
+ * Allots the slice and sends ACCEPT to the other agent.  If the attributes differ or there is no room, the
+ * process is refused and may accept again; if the other end cannot be reached, the request ends, too.
+ */
 void ag_connect_accept(struct ag_client *c, const struct w_accept *m)
 {
 	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
@@ -101,6 +110,7 @@ void ag_connect_accept(struct ag_client *c, const struct w_accept *m)
 	ag_cm_send(conn, W_CM_ACCEPT, 0);
 }
 
+/* Sends REFUSE to the other agent and frees the end, if it still waits for the answer of this process. */
 void ag_connect_reject(struct ag_client *c, const struct w_conn *m)
 {
 	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
@@ -111,6 +121,7 @@ void ag_connect_reject(struct ag_client *c, const struct w_conn *m)
 	ag_end_free(conn);
 }
 
+/* Makes a connection, new or resumed, connected if it waits for this; the first end tells the other agent. */
 void ag_connect_confirm(struct ag_client *c, const struct w_conn *m)
 {
 	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
@@ -122,6 +133,10 @@ void ag_connect_confirm(struct ag_client *c, const struct w_conn *m)
 	ag_cm_send(conn, W_CM_CONFIRM, 0);
 }
 
+/*
+ * Ends a connection that was not confirmed in time: tells its process and the other agent, and counts that
+ * against the process (ag_conn_trusts()).
+ */
 static void expire(struct ag_conn *conn, int64_t now)
 {
 	struct ag_holder *process = conn->client->holders.process;
@@ -147,6 +162,7 @@ static bool has_input(const struct ag_client *c)
 	return recv(c->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+/* Gives the process another AG_CONFIRM_NS to confirm the connection, once. */
 static void postpone(struct ag_conn *conn, int64_t now)
 {
 	conn->postponed = true;
@@ -232,6 +248,10 @@ void ag_connect_close(struct ag_client *c, const struct w_conn *m)
 	ag_connect_leave(conn, W_LOST_CLOSED);
 }
 
+/*
+ * Tells the process that its attempt is refused or its connection lost.  In the other states there is nothing
+ * to tell.
+ */
 static void end_lost(struct ag_conn *conn, const char *why)
 {
 	switch (conn->state) {
@@ -252,7 +272,7 @@ static void end_lost(struct ag_conn *conn, const char *why)
 	}
 }
 
-/* Suspends, moves or ends every connection over the link, and frees the offers that came over it. */
+/* Suspends, moves to another link or ends every connection over the link, and frees the offers that came over it. */
 void ag_connect_link_down(struct ag_link *l, const char *why)
 {
 	struct ag_list *pos, *tmp;

@@ -53,11 +53,13 @@ uint32_t ag_ctl_bytes(void)
 	return CTL_HEAD + CTL_RECORDS * (uint32_t)sizeof(struct ctl_record);
 }
 
+/* Returns the place of record n in a control slice, of which there are CTL_RECORDS. */
 static struct ctl_record *record_at(const struct port_map *map, uint32_t n)
 {
 	return (struct ctl_record *)((char *)map->base + CTL_HEAD) + n % CTL_RECORDS;
 }
 
+/* Returns the credit word of a control slice: records that the agent which writes this slice has consumed. */
 static _Atomic uint32_t *credit_at(const struct port_map *map)
 {
 	return (_Atomic uint32_t *)map->base;
@@ -170,6 +172,7 @@ static void record_write(struct ag_link *l, const void *msg, uint32_t len)
 	l->ring = true;
 }
 
+/* Writes the oldest queued record and frees it.  The caller has checked that there is one, and room for it. */
 static void queue_write(struct ag_link *l)
 {
 	struct ag_msg *m = ag_ctl_pop(l);
@@ -199,8 +202,8 @@ void ag_ctl_write(struct ag_link *l)
 }
 
 /*
- * Reads the count of records that the neighbour consumed.  It may grow at most to the count of
- * those written.
+ * Reads the count of records that the neighbour consumed.  0, or -EPROTO: it is more than were written, and the
+ * link is marked to be taken down.
  */
 static int credit_read(struct ag_link *l)
 {
@@ -271,6 +274,7 @@ void ag_ctl_consumed(struct ag_link *l, int64_t now)
 		ag_ctl_return_credit(l);
 }
 
+/* Queues a heartbeat that asks the neighbour for an answer. */
 static void heartbeat(struct ag_link *l)
 {
 	struct w_cm cm = {
@@ -303,8 +307,8 @@ int64_t ag_ctl_beat_timer(struct ag_link *l, int64_t now)
 }
 
 /*
- * A neighbour that consumes nothing for AG_SILENCE_NS is cut off, even if it sends heartbeats:
- * processes that use it are paused while much is queued.  Its credit was read just before.
+ * A neighbour that consumes nothing for AG_SILENCE_NS is cut off, even if it sends heartbeats: processes that
+ * use it are paused while much is queued.  Its credit was read just before.  Returns the next deadline.
  */
 static int64_t stuck_timer(struct ag_link *l, int64_t now)
 {

@@ -19,6 +19,7 @@
 
 #define READ_BATCH 64 /* messages of one client that are handled before those of others */
 
+/* Passes a message that only processes with a NIC may send to its unit. */
 static void nic_message(struct ag_client *c, const void *msg, int type)
 {
 	switch (type) {
@@ -71,6 +72,7 @@ static void nic_message(struct ag_client *c, const void *msg, int type)
 	}
 }
 
+/* Passes a checked message to its unit.  A client that may not send it, or not now, is dropped. */
 static void message(struct ag_client *c, const void *msg, int type)
 {
 	if ((type == W_HELLO) != (c->kind == 0)) {
@@ -110,7 +112,7 @@ static void message(struct ag_client *c, const void *msg, int type)
 	}
 }
 
-/* Returns 0 when there may be more to read. */
+/* Reads and handles one message.  0: there may be more; -EAGAIN: there is none; -EPIPE: the client was dropped. */
 static int read_one(struct ag_client *c)
 {
 	_Alignas(8) uint8_t buf[W_CTL_MAX];

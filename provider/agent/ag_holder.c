@@ -37,11 +37,16 @@ static const struct {
 #define WINDOW_USER 8u
 #define WINDOW_OWNER 15u
 
+/* Is the user the owner of the fabric, or root, who counts as one? */
 static bool is_owner(const struct ag_agent *a, uid_t uid)
 {
 	return uid == a->cfg.owner || uid == 0;
 }
 
+/*
+ * Returns the holder of that user and process, with one more client; made if there is none, or if the process
+ * is unseen.  NULL: no memory.
+ */
 static struct ag_holder *get(struct ag_agent *a, uid_t uid, pid_t pid, bool unseen)
 {
 	struct ag_list *pos, *tmp;
@@ -65,6 +70,7 @@ static struct ag_holder *get(struct ag_agent *a, uid_t uid, pid_t pid, bool unse
 	return h;
 }
 
+/* Takes a client off a holder, and frees it with its last one.  Accepts NULL. */
 static void put(struct ag_holder *h)
 {
 	if (h == NULL || --h->clients > 0)
@@ -114,6 +120,7 @@ bool ag_holders_may(struct ag_agent *a, const struct ag_holders *h, enum ag_thin
 	return false;
 }
 
+/* Adds `more`, which may be negative, to what its user and its process have of a thing. */
 void ag_holders_count(struct ag_holders *h, enum ag_thing thing, int more)
 {
 	h->user->count[thing] += (uint32_t)more;
@@ -140,6 +147,7 @@ bool ag_holders_may_use(struct ag_agent *a, const struct ag_holders *h, uint32_t
 	return false;
 }
 
+/* Adds `bytes`, which may be negative, to what its user and its process have of the window of a port. */
 void ag_holders_use(struct ag_holders *h, uint32_t port, int64_t bytes)
 {
 	h->user->window[port] += (uint64_t)bytes;

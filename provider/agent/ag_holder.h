@@ -39,17 +39,20 @@ struct ag_holders {
 };
 
 /*
- * Gets the holders of a new client.  A process whose id the agent cannot see (another PID namespace) has a holder for
- * each client.  0 or -ENOMEM.
+ * Gets the holders of a new client, until ag_holders_put().  A process whose id the agent cannot see (another
+ * PID namespace) has a holder for each client.  0 or -ENOMEM.
  */
 int ag_holders_get(struct ag_agent *a, uid_t uid, pid_t pid, struct ag_holders *out);
 void ag_holders_put(struct ag_holders *h);
 
-/* May it have one more of a thing?  If not, logs that, at a limited rate, with the process. */
+/* May user and process both have one more of a thing?  If not, logs that, at a limited rate.  Counts nothing. */
 bool ag_holders_may(struct ag_agent *a, const struct ag_holders *h, enum ag_thing thing);
 void ag_holders_count(struct ag_holders *h, enum ag_thing thing, int more);
 
-/* May it have so many more bytes of a port's window, which has `window` bytes? */
+/*
+ * May both have so many more bytes of a port's window, which has `window` bytes?  If not, logs that.  Counts
+ * nothing.
+ */
 bool ag_holders_may_use(struct ag_agent *a, const struct ag_holders *h, uint32_t port,
 			uint64_t window, uint64_t bytes);
 void ag_holders_use(struct ag_holders *h, uint32_t port, int64_t bytes);

@@ -21,6 +21,7 @@ bool ag_irq_rung(const struct ag_agent *a)
 	return false;
 }
 
+/* The thread: wakes the event loop when a neighbour has rung, until ag_irq_end(). */
 static void *irq_run(void *arg)
 {
 	struct ag_agent *a = arg;

@@ -28,6 +28,7 @@
 
 #define FAULT_POLL_NS (50 * INT64_C(1000000))
 
+/* Can the link go down or up without an event, because its port has the decorator `fault`? */
 static bool may_fault(const struct ag_link *l)
 {
 	return strstr(l->port->limits.kind, "fault") != NULL;
@@ -83,6 +84,10 @@ static void kind_of(const struct ag_link *l, char kind[PORT_KIND_MAX])
 		 l->index == 0 ? "emu" : all, all + base);
 }
 
+/*
+ * Makes the port of the link, with its decorators.  0, -EINVAL (an adapter with too few scratchpads) or another
+ * -errno; then none is left open.
+ */
 static int port_make(struct ag_link *l)
 {
 	const struct ag_cfg *cfg = &l->agent->cfg;
@@ -116,6 +121,7 @@ static int port_make(struct ag_link *l)
 	return rc;
 }
 
+/* Makes the loop report events of the port and, where this end listens, of its cable.  0 or -errno. */
 static int link_watch(struct ag_link *l)
 {
 	int rc = 0;

@@ -39,6 +39,7 @@ struct ag_client *ag_listing_nic(struct ag_agent *a, uint32_t i)
 	return NULL;
 }
 
+/* Writes the aliases of a host as elements of a JSON array, without those that do not fit.  Returns the length. */
 static size_t host_aliases(struct ag_agent *a, uint32_t host, char *text, size_t size)
 {
 	size_t at = 0;
@@ -148,6 +149,10 @@ static int item_links(struct ag_agent *a, uint32_t i, char *text, size_t size)
 	return 0;
 }
 
+/*
+ * Writes the processors that the configuration names for relaying, with commas between them; empty if it names
+ * none.
+ */
 static void cpu_list(const struct ag_agent *a, char *text, size_t size)
 {
 	size_t at = 0;
@@ -200,8 +205,8 @@ void ag_listing_item(struct ag_client *c, const struct w_list *m)
 /* ---- counters ---- */
 
 /*
- * Notes that `tool` asked for the counters of a process.  A tool may ask many processes at once;
- * for each process only its latest question counts.
+ * Notes that `tool` asked for the counters of a process.  A tool may ask many processes at once; for each
+ * process only its latest question counts.  0 or -ENOMEM.
  */
 static int note_question(struct ag_client *tool, const struct ag_client *nic, uint64_t token)
 {
@@ -235,7 +240,7 @@ void ag_listing_count(struct ag_client *c, const struct w_count *m)
 	ag_client_send(nic, &ask, NULL, 0);
 }
 
-/* Does `tool` wait for this answer of `nic`?  Each question has one answer. */
+/* Does `tool` wait for this answer of `nic`?  If so, not any more: each question has one answer. */
 static bool awaits_count(struct ag_client *tool, const struct ag_client *nic,
 			 const struct w_counted *m)
 {

@@ -15,10 +15,13 @@
 /* Returns the i-th client among those that have a NIC open, or NULL. */
 struct ag_client *ag_listing_nic(struct ag_agent *a, uint32_t i);
 
-/* Handles W_LIST: answers with one item. */
+/* Handles W_LIST: answers with the item of that index, or that there is none. */
 void ag_listing_item(struct ag_client *c, const struct w_list *m);
 
-/* Handles W_COUNT of a tool: asks the process for its counters. */
+/*
+ * Handles W_COUNT of a tool: asks the process of that index for its counters, or answers that there is none to
+ * ask.
+ */
 void ag_listing_count(struct ag_client *c, const struct w_count *m);
 
 /* Handles W_COUNTED of that process: passes the answer on to the tool. */

@@ -24,6 +24,10 @@
 #include "u_log.h"
 #include "w_ctl.h"
 
+/*
+ * Answers W_ALLOC: with the piece and its descriptor, which passes to the message, or with the status of a
+ * failure.
+ */
 static void alloc_answer(struct ag_client *c, uint64_t token, const struct ag_alloc *alloc,
 			 enum w_status status, int fd)
 {
@@ -61,6 +65,7 @@ static bool alloc_allowed(struct ag_client *c)
 	return false;
 }
 
+/* Returns the piece of the client with that id, or NULL. */
 static struct ag_alloc *alloc_find(struct ag_client *c, uint32_t id)
 {
 	struct ag_list *pos, *tmp;
@@ -77,6 +82,7 @@ static struct ag_alloc *alloc_find(struct ag_client *c, uint32_t id)
 
 /* ---- the window in which it lies ---- */
 
+/* Counts the connections of a client whose first link is `l`. */
 static uint32_t conns_over(const struct ag_client *c, const struct ag_link *l)
 {
 	const struct ag_list *pos;
@@ -147,6 +153,10 @@ static int self_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 	return ag_client_slice(c, self, length, &m->slice);
 }
 
+/*
+ * Takes memory in an adapter's window, if any place will do and there is an adapter with room; else memory of
+ * `self`.  0 or -errno.
+ */
 static int alloc_place(struct ag_client *c, const struct w_alloc *msg, struct ag_alloc *m)
 {
 	bool any = msg->slice_id == W_ALLOC_ANY;
@@ -164,6 +174,7 @@ static int alloc_place(struct ag_client *c, const struct w_alloc *msg, struct ag
 	return self_take(c, msg->length, m);
 }
 
+/* Returns an id that no piece of the client has; never 0. */
 static uint32_t fresh_id(struct ag_client *c)
 {
 	do {
@@ -226,6 +237,7 @@ void ag_mem_release(struct ag_client *c, struct ag_alloc *m)
 	free(m);
 }
 
+/* Frees a piece of the process with its shares.  There is no answer; an unknown id is ignored. */
 void ag_mem_free(struct ag_client *c, const struct w_alloc *msg)
 {
 	struct ag_alloc *m = alloc_find(c, msg->slice_id);
@@ -236,6 +248,11 @@ void ag_mem_free(struct ag_client *c, const struct w_alloc *msg)
 
 /* ---- messages about it ---- */
 
+/*
+ * Sends the message to the other end of the connection, with the memory it names.  If that is not possible now,
+ * it is dropped without an answer; if much is queued for the neighbour then, the process is not read for a
+ * while.
+ */
 void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 {
 	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
@@ -285,8 +302,9 @@ static int told_slice(struct ag_link *l, const struct w_cm_tell *m, int *fd_out)
 }
 
 /*
- * If the memory was freed, or the connection of its owner ended, since the message was sent, the process gets
- * the message without a slice.
+ * Passes the message to the process, unless its connection is not connected or it reads slowly.  If the memory
+ * was freed, or the connection of its owner ended, since the message was sent, the process gets the message
+ * without a slice.
  */
 void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m)
 {

@@ -22,6 +22,7 @@
 
 #define ALIASES_MAX 1024u
 
+/* Returns the index of the entry of that name, or -ENOENT. */
 static int alias_find(const struct ag_alias *table, uint32_t count, const char *name)
 {
 	uint32_t i;
@@ -33,6 +34,7 @@ static int alias_find(const struct ag_alias *table, uint32_t count, const char *
 	return -ENOENT;
 }
 
+/* Returns the host whose id the name is in decimal, or -ENOENT. */
 static int host_by_number(const struct ag_agent *a, const char *name)
 {
 	unsigned long n;
@@ -72,6 +74,7 @@ static bool is_own_name(const char *name)
 	return strcmp(name, own) == 0;
 }
 
+/* Returns the host of the device of that name, else the host of that name; or -ENOENT. */
 static int host_by_device(const struct ag_agent *a, const char *name)
 {
 	int at = alias_find(a->devices, a->device_count, name);
@@ -197,7 +200,7 @@ static void named(struct ag_client *c, const struct w_name *m, int host)
 	ag_client_send(c, &answer, NULL, 0);
 }
 
-/* A host has one address, so names have nothing at indices above 0. */
+/* Answers with the host of that name.  A host has one address, so names have nothing at indices above 0. */
 void ag_name_lookup(struct ag_client *c, const struct w_name *m)
 {
 	int host = -ENOENT;
@@ -211,6 +214,7 @@ void ag_name_lookup(struct ag_client *c, const struct w_name *m)
 	named(c, m, host);
 }
 
+/* Answers with the host of that address and its name. */
 void ag_name_reverse(struct ag_client *c, const struct w_name *m)
 {
 	named(c, m, ag_addr_host(c->agent, m->host_addr, W_HOST_ADDR_LEN));
@@ -234,6 +238,7 @@ static void relays_name(struct ag_agent *a, const struct rt_path *path, char *te
 	}
 }
 
+/* Fills in the answer about the path to a host of the fabric. */
 static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 {
 	struct rt_path path = { 0 };
@@ -256,6 +261,10 @@ static void route_fill(struct ag_agent *a, unsigned int host, struct w_route *r)
 		relays_name(a, &path, r->reason, sizeof(r->reason));
 }
 
+/*
+ * Answers with the path to that host: the number of its links, its first port and its relays.  If there is none
+ * now: why, and the path that there would be if all links were up.
+ */
 void ag_name_route(struct ag_client *c, const struct w_route *m)
 {
 	struct ag_agent *a = c->agent;

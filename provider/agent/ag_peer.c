@@ -19,6 +19,10 @@
 #include "rt_topo.h"
 #include "w_ctl.h"
 
+/*
+ * Accepts the offer for a deciding peer: takes its path, allots the slice and sends ACCEPT.  Frees the offer.
+ * If that fails, both ends are refused, and `conn` is freed.
+ */
 static void join(struct ag_conn *conn, struct ag_offer *offer)
 {
 	enum w_status status = ag_addr_compare_attrs(&conn->attrs, &offer->attrs);
@@ -68,6 +72,7 @@ static bool twin_waits(struct ag_link *l, const struct w_addr *addr)
 	return false;
 }
 
+/* Is the process the peer that waits for the other's request?  With two equal addresses, the one that comes first. */
 static bool decides(struct ag_link *l, const struct w_connect *m)
 {
 	int order = ag_addr_compare(&m->local, &m->remote);
@@ -75,6 +80,10 @@ static bool decides(struct ag_link *l, const struct w_connect *m)
 	return order < 0 || (order == 0 && !twin_waits(l, &m->local));
 }
 
+/*
+ * Makes the end of the attempt.  If its process decides, it takes an offer that is held, or waits for one; else
+ * it asks the other agent.  It may be refused.
+ */
 void ag_peer_request(struct ag_client *c, const struct w_connect *m)
 {
 	struct rt_path path;
@@ -98,6 +107,7 @@ void ag_peer_request(struct ag_client *c, const struct w_connect *m)
 		join(conn, offer);
 }
 
+/* Returns the deciding peer on link `l` for which the offer is, or NULL. */
 static struct ag_conn *waiting_on(struct ag_link *l, const struct ag_offer *offer)
 {
 	struct ag_list *pos, *tmp;
@@ -127,6 +137,7 @@ static struct ag_conn *waiting_for(struct ag_agent *a, const struct ag_offer *of
 	return conn;
 }
 
+/* Joins the offer with the peer that waits for it, or holds it until one comes.  One that is known is ignored. */
 void ag_peer_offered(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_agent *a = l->agent;
@@ -150,6 +161,7 @@ void ag_peer_offered(struct ag_link *l, const struct w_cm *cm)
 		join(conn, offer);
 }
 
+/* Frees an offer that is held; if it was accepted already, its peer waits again, or is freed if it has closed. */
 void ag_peer_withdrawn(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_offer *offer = ag_offer_by_conn(l->agent, cm->src_host, cm->src_conn);

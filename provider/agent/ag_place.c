@@ -53,6 +53,7 @@ static void choose_cpus(const struct ag_agent *a, struct ag_place *p)
 	}
 }
 
+/* Decides by the rules, without moving anything, where each transfer thread and interrupt is to run.  0 or -errno. */
 static int decide(const struct ag_agent *a, struct ag_place *p)
 {
 	const char *names[ALL_MAX];
@@ -77,6 +78,7 @@ static int decide(const struct ag_agent *a, struct ag_place *p)
 
 /* ---- interrupts ---- */
 
+/* Writes the numbers of the interrupts of the host's adapters, and returns how many there are. */
 static int find_irqs(const struct ag_agent *a, int irqs[IRQS_MAX])
 {
 	char folder[64];

@@ -11,8 +11,8 @@
 struct ag_agent;
 
 /*
- * Decides the processors of all transfer threads, by VIADUCT_AFFINITY and the configuration.  0, -ENOMEM, or -ENXIO
- * after a log line where rules are strict and cannot be met.
+ * Decides the processors of all transfer threads, and moves the adapters' interrupts, by VIADUCT_AFFINITY and
+ * the configuration.  0, -ENOMEM, or -ENXIO after a log line where rules are strict and cannot be met.
  */
 int ag_place_open(struct ag_agent *a);
 void ag_place_close(struct ag_agent *a);

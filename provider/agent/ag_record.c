@@ -34,8 +34,8 @@
 #define HOLD_POLL_NS (5 * INT64_C(1000000))
 
 /*
- * Answers a heartbeat with status 1 by one with status 0.  ag_ctl_consumed() notes, for every
- * record, that the neighbour is not silent.
+ * Answers a heartbeat with status 1 by one with status 0, which has no answer. ag_ctl_consumed() notes, for
+ * every record, that the neighbour is not silent.
  */
 static void on_heartbeat(struct ag_link *l, const struct w_cm *cm)
 {

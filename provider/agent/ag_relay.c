@@ -68,13 +68,17 @@ static void pass_on(struct ag_circuit *c, unsigned int from, const struct w_cm *
 	ag_ctl_send(c->end[1 - from].link, &m);
 }
 
+/* Lowers the largest payload buffer of the circuit to `most`, if it is larger. */
 static void limit_payload(struct ag_circuit *c, uint32_t most)
 {
 	if (most < c->payload_most)
 		c->payload_most = most;
 }
 
-/* The request names the largest payload buffer for which the hosts before this one have room. */
+/*
+ * Passes a request on to end 1, reserving room for the slices.  It names the largest payload buffer for which
+ * the hosts so far have room.
+ */
 static void pass_request(struct ag_circuit *c, const struct w_cm *cm)
 {
 	struct w_cm m = *cm;
@@ -90,6 +94,7 @@ static void pass_request(struct ag_circuit *c, const struct w_cm *cm)
 	pass_on(c, 0, &m);
 }
 
+/* Counts a record that is not passed on.  Its sender is told nothing. */
 static void drop(struct ag_link *l, const struct w_cm *cm)
 {
 	l->agent->relay_dropped++;
@@ -97,6 +102,10 @@ static void drop(struct ag_link *l, const struct w_cm *cm)
 		l->port->limits.name, cm->hdr.type, cm->src_host, cm->dst_host);
 }
 
+/*
+ * Makes a circuit of a request and passes it on; or answers REFUSE, or drops one that is malformed.  One that
+ * has come before is ignored.
+ */
 static void on_request(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_link *out = &l->agent->links[cm->path.port[cm->path.at]];
@@ -128,6 +137,10 @@ static void on_request(struct ag_link *l, const struct w_cm *cm)
 		pass_request(c, cm);
 }
 
+/*
+ * Names a bypass buffer in the ACCEPT and passes it on; if that fails, both ends are told and the circuit is
+ * freed.  0, or -EAGAIN: the slice has not arrived.
+ */
 static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chance)
 {
 	struct w_cm m = *cm;
@@ -149,7 +162,7 @@ static int on_accept(struct ag_circuit *c, const struct w_cm *cm, bool last_chan
 	return 0;
 }
 
-/* End `i` stores no more.  All that it stored is forwarded before any other host is told. */
+/* End `i` stores no more: forwards all that it stored, before any other host is told, then carries nothing more. */
 static void half_close(struct ag_circuit *c, unsigned int i)
 {
 	if (c->rl != NULL)
@@ -160,6 +173,10 @@ static void half_close(struct ag_circuit *c, unsigned int i)
 	c->closed = i;
 }
 
+/*
+ * Names a bypass buffer in the CONFIRM, hands the circuit to its transfer thread and passes the CONFIRM on; if
+ * that fails, both ends are told, and end 1 counts as closed.  0, or -EAGAIN: the slice has not arrived.
+ */
 static int on_confirm(struct ag_circuit *c, const struct w_cm *cm, bool last_chance)
 {
 	struct w_cm m = *cm;
@@ -181,6 +198,10 @@ static int on_confirm(struct ag_circuit *c, const struct w_cm *cm, bool last_cha
 	return 0;
 }
 
+/*
+ * Passes a CLOSE on, the first of the two after what its end stored; the second frees the circuit.  A repeated
+ * one is ignored.
+ */
 static void on_close(struct ag_circuit *c, unsigned int from, const struct w_cm *cm)
 {
 	bool last = c->state == AG_CIRCUIT_HALF_CLOSED && c->closed == 1 - from;
@@ -227,6 +248,10 @@ static bool may_be_called_off(const struct ag_circuit *c, unsigned int from, uin
 	       (c->state == AG_CIRCUIT_HALF_CLOSED && c->closed == 1);
 }
 
+/*
+ * Handles a record of a circuit: passes it on if the state allows it, else drops it.  0, or -EAGAIN: a slice
+ * that it names has not arrived.
+ */
 static int circuit_record(struct ag_circuit *c, unsigned int from, struct ag_link *l,
 			  const struct w_cm *cm, bool last_chance)
 {
@@ -303,8 +328,8 @@ int ag_relay_record(struct ag_link *l, const void *msg, bool last_chance)
 /* ---- losing a node ---- */
 
 /*
- * The link to end `i` is down: tells the other end, and frees the circuit unless a record of that
- * end has to end it.
+ * The link to end `i` is down: tells the other end, and frees the circuit unless a record of that end has to
+ * end it.
  */
 static void lose_end(struct ag_circuit *c, unsigned int i)
 {

@@ -75,6 +75,10 @@ void ag_remote_refuse(struct ag_link *l, const struct w_cm *cm)
 	ag_end_free(conn);
 }
 
+/*
+ * Allots a slice and hands both slices to the process, which has to confirm.  If that fails, the request is
+ * refused and the other end gets a CANCEL; that returns 0, too.
+ */
 int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 {
 	struct ag_conn *conn = ag_cm_end_of(l, cm);
@@ -119,6 +123,10 @@ int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 	return 0;
 }
 
+/*
+ * Hands both slices to the process: the connection is connected.  If that fails, the accept is refused and the
+ * other end gets a CLOSE; that returns 0, too.
+ */
 int ag_remote_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 {
 	struct ag_conn *conn = ag_cm_end_of(l, cm);
@@ -143,6 +151,10 @@ int ag_remote_confirm(struct ag_link *l, const struct w_cm *cm, bool last_chance
 	return 0;
 }
 
+/*
+ * Returns the status that the process is told: that of the record if it is one of the two that fit, else
+ * W_TIMED_OUT.
+ */
 static enum w_status cancel_status(uint32_t status)
 {
 	return status == W_NO_RESOURCE || status == W_NOT_REACHABLE ? (enum w_status)status
@@ -172,7 +184,10 @@ void ag_remote_cancel(struct ag_link *l, const struct w_cm *cm)
 	}
 }
 
-/* The other end closed the connection before it confirmed. */
+/*
+ * The other end closed the connection before it confirmed: answers with a CLOSE.  A peer waits again; the
+ * accept of a server is refused, and the end freed.
+ */
 static void accept_undone(struct ag_conn *conn)
 {
 	ag_cm_send(conn, W_CM_CLOSE, W_LOST_CLOSED);
@@ -184,6 +199,10 @@ static void accept_undone(struct ag_conn *conn)
 	ag_end_free(conn);
 }
 
+/*
+ * Tells the process that the connection is lost; the end is freed when it has closed, too.  A resumable
+ * connection whose path is lost is suspended instead.
+ */
 void ag_remote_close(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn = ag_cm_end_of(l, cm);

@@ -9,10 +9,16 @@
 #include "w_cm.h"
 #include "w_ctl.h"
 
-/* REQ: a process of another host asks for a connection. */
+/*
+ * REQ: a process of another host asks for a connection.  A waiter at that address is used up, and its process
+ * told (ARRIVED); else it is answered with REFUSE.  A repeated one is ignored.
+ */
 void ag_remote_request(struct ag_link *l, const struct w_cm *cm);
 
-/* REFUSE: the request of this end is refused. */
+/*
+ * REFUSE: the request of this end is refused.  Its process is told and the end freed; one that was to be
+ * resumed stays suspended.
+ */
 void ag_remote_refuse(struct ag_link *l, const struct w_cm *cm);
 
 /*

@@ -129,6 +129,10 @@ bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm)
 
 /* ---- the other end ---- */
 
+/*
+ * Answers the pending RESUME of a suspended connection, and frees it: with ACCEPT over its path; or with
+ * REFUSE, if there is no room or it is a final message, with which the connection ends.
+ */
 static void serve_pending_resume(struct ag_conn *conn)
 {
 	struct ag_pending_resume pending = *conn->pending_resume;
@@ -157,6 +161,7 @@ static void serve_pending_resume(struct ag_conn *conn)
 	ag_cm_send(conn, W_CM_ACCEPT, 0);
 }
 
+/* Is the sender of the record the other end of `conn`?  False for NULL. */
 static bool is_of(const struct ag_conn *conn, const struct w_cm *cm)
 {
 	return conn != NULL && conn->peer_host == cm->src_host && conn->peer_conn == cm->src_conn;
@@ -223,6 +228,10 @@ void ag_resume_request(struct ag_link *l, const struct w_cm *cm)
 		serve_pending_resume(conn);
 }
 
+/*
+ * Hands the slices of the new path to the process, which has to confirm them; if that fails, the connection is
+ * suspended again.
+ */
 int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_chance)
 {
 	int out_fd, rc;
@@ -244,6 +253,10 @@ int ag_resume_confirmed(struct ag_conn *conn, const struct w_cm *cm, bool last_c
 
 /* ---- the first end, answered ---- */
 
+/*
+ * Allots a slice and hands both to the process, which has to confirm them; if that fails, the other end gets a
+ * CANCEL and the connection is suspended again.
+ */
 int ag_resume_accept(struct ag_conn *conn, const struct w_cm *cm, bool last_chance)
 {
 	int out_fd, rc;

@@ -26,7 +26,10 @@ bool ag_resume_confirm(struct ag_conn *conn);
 bool ag_resume_closed(struct ag_conn *conn, const struct w_cm *cm);
 bool ag_resume_refused(struct ag_conn *conn, const struct w_cm *cm);
 
-/* Handles RESUME of the first end: accepts the connection that it names over the path by which it came. */
+/*
+ * Handles RESUME of the first end: accepts the connection that it names over the path by which it came, as soon
+ * as its process has suspended it; or refuses.  A final message ends the connection.
+ */
 void ag_resume_request(struct ag_link *l, const struct w_cm *cm);
 
 /* Handles QUERY: answers UNKNOWN if this agent does not have the end that it names. */

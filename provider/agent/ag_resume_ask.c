@@ -27,12 +27,16 @@
 /* A shorter path is taken when it has lasted so long. */
 #define RETURN_NS (200 * INT64_C(1000000))
 
+/* Is it a suspended first end, which may ask for a path at once? */
 static bool may_ask(const struct ag_conn *conn)
 {
 	return conn->first && conn->resume == AG_SUSPENDED;
 }
 
-/* Finds the shortest path; if there is one that does not begin with the link that had no room just now, that. */
+/*
+ * Finds the shortest path; if there is one that does not begin with the link that had no room just now, that.
+ * False: there is none.
+ */
 static bool find_path(const struct ag_conn *conn, struct rt_path *out)
 {
 	struct ag_agent *a = conn->link->agent;
@@ -170,6 +174,7 @@ static int64_t ask_when_due(struct ag_conn *conn, int64_t now)
 	return may_ask(conn) || ag_resume_waits_for_first(conn) ? conn->ask_at : U_NEVER;
 }
 
+/* Asks, gives more time or gives up, for each connection without a path as is due.  Returns the next deadline. */
 static int64_t resuming_timers(struct ag_agent *a, int64_t now)
 {
 	struct ag_list *pos, *tmp;
@@ -208,7 +213,10 @@ static void return_over(struct ag_link *l)
 	}
 }
 
-/* If paths changed RETURN_NS ago, makes connections leave paths that are longer than necessary. */
+/*
+ * If paths changed RETURN_NS ago, makes connections leave paths that are longer than necessary.  Returns the
+ * next deadline.
+ */
 static int64_t return_timers(struct ag_agent *a, int64_t now)
 {
 	uint32_t i;

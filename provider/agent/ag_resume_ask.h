@@ -9,7 +9,10 @@
 #include "ag_conn.h"
 #include "ag_state.h"
 
-/* The first end of a suspended connection asks the other over a path, if there is one. */
+/*
+ * The first end of a suspended connection asks the other over a path, if there is one; if not, it stays
+ * suspended, and is due again after AG_ASK_NS.
+ */
 void ag_resume_ask(struct ag_conn *conn);
 
 /* Does this end, the other one, wait for a RESUME, or for the answer to its ACCEPT?  The first end may be gone. */

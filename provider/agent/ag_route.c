@@ -40,6 +40,10 @@
 
 static_assert(AG_HOSTS_MAX <= 64, "untold of struct ag_link has a bit for each host");
 
+/*
+ * Would the link at that port leave its two ends without a path, if all others are up?  `up` is as before on
+ * return.
+ */
 static bool is_bridge(struct ag_agent *a, uint8_t *up, unsigned int host, unsigned int port)
 {
 	struct rt_end peer = rt_topo_peer(a->topo, host, port);
@@ -51,6 +55,7 @@ static bool is_bridge(struct ag_agent *a, uint8_t *up, unsigned int host, unsign
 	return yes;
 }
 
+/* Finds, for all hosts, the links for which no other path exists.  0 or -ENOMEM. */
 static int find_bridges(struct ag_agent *a)
 {
 	uint8_t *up = malloc(a->cfg.host_count);
@@ -146,6 +151,7 @@ void ag_route_set_path(struct w_path *w, const struct rt_path *path)
 	memcpy(w->port, path->port, path->hops);
 }
 
+/* Takes the ports of a path out of a record, without a check. */
 static void path_of(const struct w_path *w, struct rt_path *out)
 {
 	out->hops = w->hops;
@@ -302,6 +308,7 @@ static void correct(struct ag_agent *a, const struct w_cm_links *m)
 		a->begin_at = u_now_ns() + BEGIN_NS;
 }
 
+/* Takes all links of a host to be up, and ignores its updates for FORGET_NS. */
 static void forget(struct ag_agent *a, uint16_t origin, int64_t now)
 {
 	a->up[origin] = 0xff;

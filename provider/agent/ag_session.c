@@ -40,6 +40,10 @@ static int irq_fds(const struct ag_agent *a, int fds[2])
 	return err;
 }
 
+/*
+ * Answers HELLO.  A NIC also gets the descriptors of the interrupts; if there are none left, it is refused and
+ * leaves.
+ */
 static void welcome(struct ag_client *c)
 {
 	struct ag_agent *a = c->agent;

@@ -63,6 +63,7 @@ enum {
 	PAD_COUNT
 };
 
+/* Returns the command word that goes with the other words.  The ack is not part of it. */
 static uint32_t fold(const uint32_t w[PAD_COUNT])
 {
 	uint32_t h = 2166136261u;
@@ -85,6 +86,7 @@ static int pads_read(struct ag_link *l, uint32_t w[PAD_COUNT])
 	return w[PAD_COMMAND] == fold(w) && w[PAD_NONCE] != 0 ? 0 : -EAGAIN;
 }
 
+/* Writes this host's words into the neighbour's scratchpads, rings, and notes when to repeat that. */
 static void announce(struct ag_link *l)
 {
 	const struct ag_cfg *cfg = &l->agent->cfg;
@@ -116,6 +118,7 @@ static void pads_clear(struct ag_link *l)
 		port_spad_write(l->port, i, 0);
 }
 
+/* Gives up the set-up of a link, until its port goes down. */
 static void link_bad(struct ag_link *l)
 {
 	ag_ctl_close(l);
@@ -160,6 +163,7 @@ static int neighbour_check(struct ag_link *l, const uint32_t w[PAD_COUNT])
 	return -EPROTONOSUPPORT;
 }
 
+/* Maps the neighbour's control slice in place of an earlier one, and notes its nonce.  0 or -errno. */
 static int outbound_map(struct ag_link *l, const uint32_t w[PAD_COUNT])
 {
 	struct port_map map;
@@ -180,12 +184,17 @@ static int outbound_map(struct ag_link *l, const uint32_t w[PAD_COUNT])
 	return 0;
 }
 
+/*
+ * Marks all neighbours to be told of the links that are up now, and makes connections that wait for a path try
+ * again.
+ */
 static void paths_changed(struct ag_link *l)
 {
 	ag_route_changed(l);
 	ag_resume_retry(l->agent);
 }
 
+/* Makes the link usable, as a new generation, and handles records that have come. */
 static void link_up(struct ag_link *l)
 {
 	l->state = AG_LINK_UP;
@@ -198,6 +207,10 @@ static void link_up(struct ag_link *l)
 	ag_record_receive(l);
 }
 
+/*
+ * Does what the neighbour's words allow: maps and acknowledges its slice, and makes the link usable once this
+ * host's nonce is acknowledged.
+ */
 static void setup_step(struct ag_link *l)
 {
 	uint32_t w[PAD_COUNT];
@@ -213,6 +226,7 @@ static void setup_step(struct ag_link *l)
 		link_up(l);
 }
 
+/* Begins a set-up, with a new control slice and nonce; if there is no room, it is due again after SETUP_LIMIT_NS. */
 static void setup_begin(struct ag_link *l, uint32_t generation)
 {
 	char text[U_FD_ERROR];
@@ -241,6 +255,7 @@ static void setup_begin(struct ag_link *l, uint32_t generation)
 	announce(l);
 }
 
+/* Has the neighbour's agent announced another set-up while the link is up? */
 static bool neighbour_began_again(struct ag_link *l)
 {
 	uint32_t w[PAD_COUNT];

@@ -58,6 +58,10 @@ static void count_memory(struct ag_link *l, int64_t bytes)
 	l->window_used += (uint64_t)bytes;
 }
 
+/*
+ * Ends a share: the neighbour cannot open the memory by its id any more.  Room that shares take in the window
+ * of an adapter is free after the last one over its link.
+ */
 static void share_free(struct ag_share *share)
 {
 	struct ag_alloc *m = share->alloc;
@@ -164,6 +168,7 @@ static int share_new(struct ag_alloc *m, struct ag_conn *conn, uint32_t *id_out)
 	return 0;
 }
 
+/* Returns the end of a log line that says what helps against the error; "" where nothing is known. */
 static const char *share_remedy(int rc)
 {
 	switch (rc) {

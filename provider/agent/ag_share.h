@@ -16,8 +16,9 @@ struct ag_conn;
 struct ag_link;
 
 /*
- * Returns the id by which the agent at the other end of the connection finds the memory: within the host
- * that of the piece, over a link that of a new share.  0: it cannot be shared; the log says why.
+ * Returns the id by which the agent at the other end of the connection finds the memory: within the host that
+ * of the piece, over a link that of a new share, which ends earlier ones over the connection.  0: it cannot be
+ * shared, as over relays, or for a reason that the log gives.
  */
 uint32_t ag_share_name(struct ag_alloc *m, struct ag_conn *conn);
 

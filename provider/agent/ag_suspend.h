@@ -28,7 +28,7 @@ struct ag_pending_resume {
 	struct w_cm cm;
 };
 
-/* Does each link of its path have an alternative path?  Both ends come to the same answer. */
+/* Is it reliable, and has each link of its path an alternative path?  Both ends come to the same answer. */
 bool ag_suspend_can_resume(const struct ag_conn *conn);
 
 /* Is it connected and resumable, and its process still there? */
@@ -40,7 +40,10 @@ void ag_suspend_set(struct ag_conn *conn, enum ag_resume resume);
 /* Starts the time within which a path must be found. */
 void ag_suspend_begin_timers(struct ag_conn *conn);
 
-/* The path is lost, or there is a shorter one: tells the process to suspend the connection. */
+/*
+ * The path is lost, or there is a shorter one: tells the process to suspend the connection, and ends the shares
+ * of memory over it.
+ */
 void ag_suspend_begin(struct ag_conn *conn);
 
 /* Moves the connection to self, without a path. */

@@ -17,6 +17,7 @@
 
 static_assert(AG_RELAY_THREADS_MAX == RL_THREADS_MAX, "RL_THREADS_MAX");
 
+/* Called by transfer threads: makes the event loop look for circuits that broke. */
 static void notify(void *arg)
 {
 	struct ag_agent *a = arg;
@@ -40,8 +41,8 @@ static bool can_relay(const struct ag_agent *a)
 }
 
 /*
- * ag_transfer_check() has accepted a number from the configuration; the default is limited by the
- * doorbell bits.
+ * Returns the number of transfer threads of a host that relays: that of the configuration, which
+ * ag_transfer_check() has accepted, or the default, limited by the doorbell bits.
  */
 static unsigned int threads_of(const struct ag_agent *a)
 {

@@ -8,7 +8,7 @@
 /* Are the settings for transfer threads possible?  0 or -EINVAL; the log says why not. */
 int ag_transfer_check(const struct ag_cfg *cfg);
 
-/* Decides the number of transfer threads, before ports are made. */
+/* Decides the number of transfer threads, before ports are made; 0 where nothing can be relayed. */
 void ag_transfer_choose(struct ag_agent *a);
 
 /* Starts the relay over the ports that were made, if there are to be threads.  0 or -errno. */

@@ -116,6 +116,7 @@ struct ag_offer *ag_offer_match(const struct ag_conn *conn)
 	return NULL;
 }
 
+/* Returns the offer of the end with that id at that host, or NULL. */
 struct ag_offer *ag_offer_by_conn(struct ag_agent *a, uint16_t src_host, uint64_t src_conn)
 {
 	struct ag_list *pos, *tmp;

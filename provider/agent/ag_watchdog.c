@@ -53,6 +53,7 @@ static void thread_word(const struct ag_watchdog *w, const char *what, char *tex
 		snprintf(text, size, "unknown");
 }
 
+/* Logs, at a limited rate, that the agent stands still, and in which system call. */
 static void report(struct ag_watchdog *w)
 {
 	char call[32], where[64];
@@ -67,6 +68,10 @@ static void report(struct ag_watchdog *w)
 	atomic_fetch_add(&w->reports, 1);
 }
 
+/*
+ * Sleeps for AG_STAND_NS, and reports if the watched thread was at the same work all the time; once for each
+ * time.  A delay of all threads is not reported.
+ */
 static void check(struct ag_watchdog *w, uint32_t *reported)
 {
 	uint32_t seq = atomic_load(&w->seq);
@@ -106,6 +111,7 @@ int ag_watchdog_start(struct ag_watchdog *w, struct u_log_ratelimit *ratelimit, 
 	return u_thread_start(&w->thread, "vi-agent-dog", watchdog_run, w);
 }
 
+/* Wakes the watchdog, if it sleeps because the watched thread rested. */
 static void wake(struct ag_watchdog *w)
 {
 	if (atomic_exchange(&w->asleep, 0) != 0)

@@ -24,6 +24,7 @@ enum { EXIT_OK = 0, EXIT_FAIL = 1, EXIT_USAGE = 2 };
 static _Atomic(struct ag_agent *) running;
 static _Atomic(bool) time_used; /* SIGXCPU has come */
 
+/* Ends the agent in order, if one runs. */
 static void on_signal(int sig)
 {
 	struct ag_agent *a = running;
@@ -44,6 +45,7 @@ static void on_time_used(int sig)
 /* Interrupts a thread that waits in close(); see u_close.h. */
 static void on_nudge(int sig) {}
 
+/* Sets the handlers of all signals that the agent handles or ignores, and unblocks all signals. */
 static void signals(void)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
@@ -78,6 +80,10 @@ static bool ready(struct vd_options *o, const char *line)
 	return told;
 }
 
+/*
+ * Makes the agent and runs it until it is stopped; the ready descriptor is told that it listens, or why not.
+ * Returns an exit status: EXIT_OK also if an agent on demand finds another in its place.
+ */
 static int serve(struct vd_options *o)
 {
 	char text[U_FD_ERROR], why[AG_WHY_MAX] = "";

@@ -24,6 +24,7 @@
 #define FDS_PORT 8u   /* the most descriptors that a port takes while its link is set up */
 #define FDS_LEAST 16u /* in addition to the ports; enough for the first clients, too */
 
+/* Finds the host of that name, or of that number if no host has the name.  0 or -EINVAL. */
 static int host_named(const struct vd_options *o, const char *text, uint32_t *out)
 {
 	char standard[16];
@@ -43,7 +44,7 @@ static int host_named(const struct vd_options *o, const char *text, uint32_t *ou
 	return 0;
 }
 
-/* May a device have that name?  It may be a path, but has no character with a meaning in lists or JSON. */
+/* May a device have that name?  1 or 0.  It may be a path, but has no character with a meaning in lists or JSON. */
 static int device_ok(const char *name)
 {
 	size_t i;
@@ -77,6 +78,7 @@ static int alias_resolve(const struct vd_options *o, const char *option, const c
 	return 0;
 }
 
+/* Turns the texts of --alias and --device-alias into pairs.  0, or -EINVAL with a complaint. */
 static int aliases_resolve(struct vd_options *o)
 {
 	uint32_t *n = &o->cfg.alias_count, *m = &o->cfg.device_count;
@@ -126,6 +128,7 @@ static int port_check(struct vd_options *o)
 	return 0;
 }
 
+/* Reads the topology, which may say how many hosts there are.  0, or -EINVAL with a complaint. */
 static int topology_resolve(struct vd_options *o)
 {
 	bool from_env = o->topology_text == u_cfg_str(U_CFG_TOPOLOGY);
@@ -145,6 +148,7 @@ static int topology_resolve(struct vd_options *o)
 	return 0;
 }
 
+/* Are there enough doorbell bits for the transfer threads?  0, or -EINVAL with a complaint. */
 static int relay_threads_check(struct vd_options *o)
 {
 	uint32_t most = o->cfg.db_bits - AG_DB_BITS_RESERVED;

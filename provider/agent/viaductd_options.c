@@ -61,6 +61,10 @@ static bool name_given(const struct vd_options *o, const char *name)
 	return false;
 }
 
+/*
+ * Sets the hosts' names, in place of earlier ones.  0, -EINVAL, -ENOMEM, or -ECANCELED after a complaint of its
+ * own.
+ */
 static int set_names(void *into, const struct u_option *option, const char *arg)
 {
 	struct vd_options *o = into;
@@ -86,6 +90,7 @@ static int set_names(void *into, const struct u_option *option, const char *arg)
 	return o->name_count > 0 ? 0 : -EINVAL;
 }
 
+/* Sets the group by its name or number.  0 or -EINVAL. */
 static int set_group(void *into, const struct u_option *option, const char *arg)
 {
 	struct group *entry = getgrnam(arg);
@@ -100,6 +105,7 @@ static int set_group(void *into, const struct u_option *option, const char *arg)
 	return 0;
 }
 
+/* Sets the processors of transfer threads from a list, as in 2,3 or 2-5.  0 or -EINVAL. */
 static int set_relay_cpus(void *into, const struct u_option *option, const char *arg)
 {
 	struct vd_options *o = into;

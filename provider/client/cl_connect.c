@@ -11,6 +11,10 @@
 
 #define ATTEMPTS 5 /* an agent started on demand may end just before it is greeted */
 
+/*
+ * Starts the agent of host 0 on demand, if the fabric is the caller's own, and waits until it listens.  0, also
+ * when another agent listens there by now; or -errno, and `error` says why.
+ */
 static int start_agent(const struct cl_where *w, char *error)
 {
 	const char *named[] = { "--on-demand", "--fabric", w->fabric, NULL };
@@ -45,7 +49,7 @@ static int start_agent(const struct cl_where *w, char *error)
 	return rc < 0 ? rc : 0;
 }
 
-/* Connects to any running agent, or starts one. */
+/* Connects to any running agent, or starts one.  0 or -errno, and `error` says why. */
 static int open_or_start(const struct cl_where *w, unsigned int first, struct cl_agent *out,
 			 char *error)
 {
@@ -65,7 +69,7 @@ static int open_or_start(const struct cl_where *w, unsigned int first, struct cl
 	return rc;
 }
 
-/* Finds the host of a device in VIADUCT_DEVICE ("NAME=HOST,..."). */
+/* Finds the host of a device in VIADUCT_DEVICE ("NAME=HOST,...").  0 or -ENOENT. */
 static int device_alias(const char *device, char host_out[W_NAME_MAX])
 {
 	const char *at = u_cfg_str(U_CFG_DEVICE);
@@ -85,6 +89,7 @@ static int device_alias(const char *device, char host_out[W_NAME_MAX])
 	return -ENOENT;
 }
 
+/* Asks the agent for the id of the host of that name.  0, -ENOENT or another error of cl_name(). */
 static int host_of_name(struct cl_agent *agent, const char *name, uint32_t index,
 			unsigned int *host_out)
 {
@@ -96,6 +101,7 @@ static int host_of_name(struct cl_agent *agent, const char *name, uint32_t index
 	return rc;
 }
 
+/* Writes the error line for a failed request.  Returns -EPIPE and -ETIMEDOUT as they are, else -EHOSTDOWN. */
 static int no_answer(struct cl_agent *agent, int rc, char *error)
 {
 	cl_error(error, "the agent of host %u did not answer: %s", agent->welcome.host_id,
@@ -103,6 +109,10 @@ static int no_answer(struct cl_agent *agent, int rc, char *error)
 	return rc == -EPIPE || rc == -ETIMEDOUT ? rc : -EHOSTDOWN;
 }
 
+/*
+ * Writes the error line for a look-up that failed with `rc`.  Returns -ENODEV if the host is unknown, else as
+ * no_answer().
+ */
 static int no_such_host(struct cl_agent *agent, const char *variable, const char *name, int rc,
 			char *error)
 {

@@ -50,12 +50,14 @@ static int call_end(struct round *r, struct cl_call *c, int rc, struct cl_greete
 	return done;
 }
 
+/* Takes a call off the list, where the last one takes its place.  Its socket stays open. */
 static void call_drop(struct round *r, unsigned int i)
 {
 	r->calls[i] = r->calls[--r->pending];
 	r->starved = false;
 }
 
+/* Writes the error line for a call that was not answered in time, and returns -ETIMEDOUT. */
 static int silence(const struct round *r, const struct cl_call *c, char *error)
 {
 	pid_t pid = cl_call_pid(c->sock);
@@ -70,7 +72,10 @@ static int silence(const struct round *r, const struct cl_call *c, char *error)
 	return -ETIMEDOUT;
 }
 
-/* Reads the agent's answer to a call whose socket is readable. */
+/*
+ * Reads the agent's answer to a call whose socket is readable.  0 with the connection in `g`, or why there is
+ * none.  An answer gives the other calls of a patient round their full time again.
+ */
 static int call_hear(struct round *r, struct cl_call *c, struct cl_greeted *g)
 {
 	struct cl_agent agent = {
@@ -91,7 +96,10 @@ static int call_hear(struct round *r, struct cl_call *c, struct cl_greeted *g)
 	return 0;
 }
 
-/* Calls hosts until as many calls are under way as may be. */
+/*
+ * Calls hosts until as many calls are under way as may be.  Returns what `visit` returned: non-zero ends the
+ * round.
+ */
 static int dial(struct round *r)
 {
 	struct cl_greeted g = { .agent = { .sock = -1, .doorbells_fd = -1, .status_fd = -1 } };
@@ -159,7 +167,10 @@ static int call_poll(struct round *r, struct cl_call *c, bool readable, struct c
 	return rc != 0 ? rc : -EINPROGRESS;
 }
 
-/* Polls every call once, the last first, since the last takes the place of one that ends. */
+/*
+ * Waits, then polls every call once, the last first, since the last takes the place of one that ends.  Returns
+ * what `visit` returned: non-zero ends the round.
+ */
 static int hear(struct round *r)
 {
 	struct cl_greeted g = { .agent = { .sock = -1, .doorbells_fd = -1, .status_fd = -1 } };
@@ -180,6 +191,10 @@ static int hear(struct round *r)
 	return done;
 }
 
+/*
+ * Calls the hosts until each has its result, or until `visit` or patience->stop() ends the round.  Returns 0,
+ * what `visit` returned, or -EINTR; hangs up on calls without a result.
+ */
 static int round_run(struct round *r)
 {
 	int done;
@@ -242,11 +257,13 @@ struct wanted {
 	int rc; /* of the failure that says most; that an agent is missing says least */
 };
 
+/* Does the error say no more than that no agent listens there, or that it has left? */
 static bool missing(int rc)
 {
 	return rc == -ENODEV || rc == -EPIPE;
 }
 
+/* For `visit`: takes over the first connection, which ends the round; else keeps the error that says most. */
 static int take(void *arg, struct cl_greeted *g)
 {
 	struct wanted *want = arg;
@@ -264,6 +281,7 @@ static int take(void *arg, struct cl_greeted *g)
 	return 0;
 }
 
+/* Connects to the agent that answers first; the hosts are called in their order.  0, or the error that says most. */
 static int open_first(const struct cl_where *w, const unsigned int *hosts, unsigned int count,
 		      struct cl_agent *out, char *error)
 {

@@ -23,6 +23,7 @@ union answer {
 	uint8_t bytes[W_CTL_MAX];
 };
 
+/* Writes the agent's reason into `error`, and returns the error for its status. */
 static int refused(const union answer *m, char *error)
 {
 	cl_error(error, "%s", m->refused.text);
@@ -105,6 +106,7 @@ pid_t cl_listener_pid(uid_t owner, const char *fabric, unsigned int host)
 	return pid;
 }
 
+/* Sends HELLO.  If that fails, it is not reported: reading the answer tells. */
 static void greet(struct cl_call *c, uint32_t kind)
 {
 	struct w_hello hello = { .kind = kind, .pid = (uint32_t)getpid() };
@@ -116,7 +118,10 @@ static void greet(struct cl_call *c, uint32_t kind)
 	c->greeted = true;
 }
 
-/* A process of another user listens at the agent's address, or one whose user cannot be seen from here. */
+/*
+ * A process of another user listens at the agent's address, or one whose user cannot be seen from here: hangs
+ * up, and returns -EACCES with the reason in `error`.
+ */
 static int distrust(const struct cl_where *w, struct cl_call *c, char *error)
 {
 	int rc = cl_distrust(w, c->host, c->sock, error);

@@ -28,7 +28,10 @@ struct cl_call {
 	int64_t deadline;
 };
 
-/* Makes the socket of a call, and connects it as cl_call_connect() does. */
+/*
+ * Makes the socket of a call, and connects it as cl_call_connect() does.  On failure, too, `c->sock` is the
+ * caller's to close, unless it is -1.
+ */
 int cl_call_open(const struct cl_where *w, struct cl_call *c, char *error);
 /*
  * Connects, and sends HELLO.  Returns 0 when that is done, or when it is to be tried again, as the agent's queue is

@@ -12,6 +12,7 @@
 #include "u_poll.h"
 #include "u_time.h"
 
+/* Waits until the socket has something to read or was hung up.  0, -ETIMEDOUT or another -errno. */
 static int readable(int sock, int64_t deadline)
 {
 	struct pollfd pfd = { .fd = sock, .events = POLLIN };
@@ -92,7 +93,10 @@ struct tokened {
 	uint64_t token;
 };
 
-/* Sends `msg` and waits for the answer of type `answer`; ignores other messages. */
+/*
+ * Sends `msg` and waits for the answer of type `answer`; ignores other messages.  0, -ETIMEDOUT, -EPIPE or
+ * another error.
+ */
 static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type answer, void *buf)
 {
 	const struct tokened *got = buf;
@@ -129,6 +133,7 @@ static int ask(struct cl_agent *agent, void *msg, enum w_ctl_type type, uint32_t
 	return rc;
 }
 
+/* Makes a request about a name or an address.  0, -ENOENT (the agent does not know it) or as ask_once(). */
 static int name_request(struct cl_agent *agent, struct w_name *m, enum w_ctl_type type,
 			struct w_name *out)
 {
@@ -286,6 +291,10 @@ int cl_count(struct cl_agent *agent, uint32_t n, struct w_counted *out)
 	return rc == -ECONNRESET ? -EPIPE : rc < 0 ? rc : 0;
 }
 
+/*
+ * Makes the agent do what only the owner of the fabric may ask.  0; -EACCES or -EINVAL with the agent's reason
+ * in `error`; or another error, with one line, if it did not answer.
+ */
 int cl_admin(struct cl_agent *agent, enum w_admin_verb verb, const char *name, char *error)
 {
 	union {

@@ -35,7 +35,7 @@
 
 /* ---- finding it ---- */
 
-/* Makes a path of `base`'s directory followed by `rest`, if that can be executed. */
+/* Makes a path of the directory of `base` followed by `rest`.  0, or -ENOENT: that cannot be executed. */
 static int beside(const char *base, const char *rest, char *path, size_t size)
 {
 	const char *slash = strrchr(base, '/');
@@ -47,6 +47,7 @@ static int beside(const char *base, const char *rest, char *path, size_t size)
 	return n > 0 && (size_t)n < size && access(path, X_OK) == 0 ? 0 : -ENOENT;
 }
 
+/* Finds viaductd near a file: in its directory, its build tree or where it is installed.  0 or -ENOENT. */
 static int near_file(const char *base, char *path, size_t size)
 {
 	static const char *const places[] = {
@@ -65,6 +66,7 @@ static int near_file(const char *base, char *path, size_t size)
 	return -ENOENT;
 }
 
+/* Finds viaductd near the running executable or near this library.  0 or -ENOENT. */
 static int near_us(char *path, size_t size)
 {
 	char exe[4096];
@@ -83,6 +85,7 @@ static int near_us(char *path, size_t size)
 	return near_file(real, path, size);
 }
 
+/* Finds viaductd in PATH, but not for a set-user-ID program.  0 or -ENOENT. */
 static int in_path(char *path, size_t size)
 {
 	const char *dirs = secure_getenv("PATH");
@@ -123,7 +126,10 @@ int cl_agent_path(char *path, size_t size)
 
 /* ---- starting it ---- */
 
-/* Emulators of user programs do not support a child without an exit signal: there the program may see one SIGCHLD. */
+/*
+ * Forks without an exit signal; returns as fork() does.  Emulators of user programs do not support that: there
+ * the program may see one SIGCHLD.
+ */
 static long raw_fork(void)
 {
 	long pid = syscall(SYS_clone, 0L, 0L, 0L, 0L, 0L);
@@ -133,6 +139,7 @@ static long raw_fork(void)
 	return pid;
 }
 
+/* Closes all descriptors from `first` on. */
 static void close_from(int first)
 {
 #ifdef SYS_close_range
@@ -143,13 +150,14 @@ static void close_from(int first)
 		syscall(SYS_close, first);
 }
 
+/* Ends the process without handlers or locks; does not return. */
 static void leave(int status)
 {
 	for (;;)
 		syscall(SYS_exit_group, status);
 }
 
-/* Runs in the grandchild: executes viaductd. */
+/* Runs in the grandchild: executes viaductd.  Does not return. */
 static void become_daemon(const char *path, char *const *argv, int ready, int to_root)
 {
 	static const char failed[] = "the program cannot be executed\n";
@@ -174,6 +182,10 @@ static void become_daemon(const char *path, char *const *argv, int ready, int to
 	leave(127);
 }
 
+/*
+ * Starts viaductd as a daemon, and waits only until it was forked.  0, -EAGAIN (the second fork failed) or
+ * another -errno.
+ */
 static int start(const char *path, char *const *argv, int ready)
 {
 	const char *log = u_cfg_str(U_CFG_LOG_FILE);
@@ -203,7 +215,10 @@ static int start(const char *path, char *const *argv, int ready)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
 }
 
-/* Reads the one line that viaductd writes when it listens, or the line that says why it does not. */
+/*
+ * Waits for the one line that viaductd writes when it listens or cannot.  0; 1: another agent listens there;
+ * -ETIMEDOUT, or -ENODEV: it does not start.  `error` then says why.
+ */
 static int wait_ready(int fd, char *error)
 {
 	int64_t deadline = u_deadline_ms(SPAWN_TIMEOUT_MS);
@@ -235,6 +250,7 @@ static int wait_ready(int fd, char *error)
 	return -ENODEV;
 }
 
+/* Makes a pipe whose numbers are above those of standard input, output and error.  0 or -errno. */
 static int ready_pipe(int fds[2])
 {
 	int rc;

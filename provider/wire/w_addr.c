@@ -31,6 +31,7 @@ int w_name_ok(const char *name)
 	return n > 0;
 }
 
+/* Returns the digits of the secret with which the name ends, or NULL. */
 static const char *secret_of(const char *name)
 {
 	size_t n = strlen(name);
@@ -48,6 +49,7 @@ int w_name_secret(const char *name)
 	return secret_of(name) != NULL;
 }
 
+/* Finds the id of a user given by number or name.  0, -EINVAL (not a number) or -ENOENT (no such user). */
 static int owner_parse(const char *text, uid_t *owner_out)
 {
 	struct passwd entry, *found = NULL;
@@ -95,7 +97,7 @@ int w_fabric_parse(const char *text, uid_t *owner_out, char name_out[64])
 	return 0;
 }
 
-/* Replaces an address that others could guess by its keyed hash. */
+/* Replaces an address that others could guess by its keyed hash.  Returns the new length. */
 static int addr_hide(char *path, size_t size, uid_t owner, const char *secret)
 {
 	uint8_t key[W_SECRET_DIGITS / 2];
@@ -109,6 +111,10 @@ static int addr_hide(char *path, size_t size, uid_t owner, const char *secret)
 			(unsigned long long)u_siphash(key, path, strlen(path)));
 }
 
+/*
+ * Fills in an abstract address, hidden if the fabric's name has a secret.  Returns its length for bind() and
+ * connect().
+ */
 static socklen_t addr_fill(struct sockaddr_un *un, uid_t owner, const char *fabric,
 			   const char *what, unsigned int host)
 {
@@ -124,11 +130,13 @@ static socklen_t addr_fill(struct sockaddr_un *un, uid_t owner, const char *fabr
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
+/* Fills in the address at which the agent of a host listens, and returns its length. */
 socklen_t w_agent_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host)
 {
 	return addr_fill(un, owner, fabric, "host", host);
 }
 
+/* Fills in the address at which the cable of a port is awaited, and returns its length. */
 socklen_t w_cable_addr(struct sockaddr_un *un, uid_t owner, const char *fabric, unsigned int host,
 		       unsigned int port)
 {

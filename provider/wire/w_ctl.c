@@ -320,6 +320,7 @@ void w_ctl_init(void *msg, enum w_ctl_type type, uint32_t len)
 	memcpy(msg, &hdr, sizeof(hdr));
 }
 
+/* Returns a text for people; "unknown status" for a number that is none. */
 const char *w_status_text(enum w_status status)
 {
 	static const char *const texts[W_STATUS_MAX] = {

@@ -10,6 +10,7 @@
 #include "u_fd.h"
 #include "w_ctl.h"
 
+/* Sends a message without SIGPIPE, and again after a signal.  0 or -errno. */
 static int send_uninterrupted(int sock, const struct msghdr *mh, int flags)
 {
 	ssize_t n;
@@ -31,7 +32,10 @@ int w_ctl_try(int sock, const void *msg)
 	return hdr.len > W_CTL_MAX ? -EINVAL : send_uninterrupted(sock, &mh, MSG_DONTWAIT);
 }
 
-/* Sends a message with descriptors; never raises SIGPIPE.  -EAGAIN when the socket is non-blocking and full. */
+/*
+ * Sends a message with descriptors, which stay open here; never raises SIGPIPE.  -EAGAIN when the socket is
+ * non-blocking and full.
+ */
 int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
 {
 	union {
@@ -65,6 +69,7 @@ int w_ctl_send(int sock, const void *msg, const int *fds, unsigned int nfds)
  */
 #define RECV_FDS 253u
 
+/* Copies the numbers of the descriptors that came with a message, which are open from now on.  Returns how many. */
 static unsigned int fds_take(struct msghdr *mh, int fds[RECV_FDS])
 {
 	struct cmsghdr *cmsg;
@@ -138,6 +143,10 @@ int w_ctl_recv(int sock, void *buf, uint32_t size, int fds[W_CTL_FDS], unsigned 
 	return (int)len;
 }
 
+/*
+ * Reads or peeks at one message without taking descriptors.  Returns its bytes, or -errno; *flags_out says what
+ * was cut off.
+ */
 static ssize_t recv_bare(int sock, struct iovec *iov, int flags, int *flags_out)
 {
 	struct msghdr mh = { .msg_iov = iov, .msg_iovlen = 1 };

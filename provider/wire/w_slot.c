@@ -60,6 +60,7 @@ static int may_be_placed(uint8_t op, uint8_t flags, uint32_t frag)
 	       (flags & W_F_LAST) && (flags & (W_F_BUFFERED | W_F_REWOUND)) == 0 && frag >= 1;
 }
 
+/* May a slot with PACKED come now?  0 or -EPROTO. */
 static int check_packed(const struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg,
 			uint32_t frag)
 {
@@ -67,6 +68,7 @@ static int check_packed(const struct w_stream *s, uint8_t op, uint8_t flags, uin
 											: -EPROTO;
 }
 
+/* Checks a slot with a fragment of a message, and moves the stream on.  0, or -EPROTO and the stream is unchanged. */
 static int check_message(struct w_stream *s, uint8_t op, uint8_t flags, uint32_t arg, uint32_t frag,
 			 const struct w_rdma *rdma, uint32_t *inline_off)
 {

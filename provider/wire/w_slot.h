@@ -277,6 +277,7 @@ static_assert(sizeof(struct w_control) == 4096, "w_control");
 /* The sender fences between publishing and checking this word, which it then loads again. */
 #define W_NOTIFY_FENCE 0x4u
 
+/* Makes a notify request from bits W_NOTIFY_... and the number of the slot, of which 29 bits are kept. */
 static inline uint32_t w_notify(uint32_t bits, uint32_t slot)
 {
 	return bits | slot << 3;
@@ -316,22 +317,26 @@ static inline enum w_err w_error_why(uint64_t word)
 
 #define W_SLICE_FIFO 4096u /* offset of the fifo in a slice, after its struct w_control */
 
+/* Returns the bytes of a slice of that geometry, before its port rounds them up. */
 static inline size_t w_slice_bytes(uint32_t slots, uint32_t payload_bytes)
 {
 	return W_SLICE_FIFO + (((size_t)slots * W_SLOT_BYTES + 4095) & ~(size_t)4095) +
 	       payload_bytes;
 }
 
+/* Returns the offset of the payload buffer in a slice, after the fifo, which takes whole pages. */
 static inline size_t w_slice_payload(uint32_t slots)
 {
 	return W_SLICE_FIFO + (((size_t)slots * W_SLOT_BYTES + 4095) & ~(size_t)4095);
 }
 
+/* Can a fifo have so many slots: a power of two within the limits? */
 static inline int w_slots_ok(uint32_t slots)
 {
 	return slots >= W_SLOTS_MIN && slots <= W_SLOTS_MAX && (slots & (slots - 1)) == 0;
 }
 
+/* Can a payload buffer have so many bytes: a power of two within the limits? */
 static inline int w_payload_ok(uint32_t payload_bytes)
 {
 	return payload_bytes >= W_PAYLOAD_MIN && payload_bytes <= W_PAYLOAD_MAX &&

@@ -36,6 +36,7 @@ struct drawing {
 	char *cell;		    /* width * height characters */
 };
 
+/* Appends text to what is drawn.  What has no room is cut off, but counted. */
 __attribute__((format(printf, 2, 3))) static void emit(struct sink *s, const char *format, ...)
 {
 	size_t left = s->len < s->size ? s->size - s->len : 0;
@@ -46,6 +47,7 @@ __attribute__((format(printf, 2, 3))) static void emit(struct sink *s, const cha
 	va_end(args);
 }
 
+/* Returns what a host is called in the drawing: its name, or its number, written into `own`. */
 static const char *host_name(const struct drawing *d, unsigned int host, char own[LABEL_MAX])
 {
 	if (d->names != NULL && d->names[host] != NULL)
@@ -74,17 +76,20 @@ static void put(struct drawing *d, unsigned int x, unsigned int y, char c)
 	d->cell[y * d->width + x] = c;
 }
 
+/* Draws a level line from `x` to `end` - 1. */
 static void put_row(struct drawing *d, unsigned int x, unsigned int end, unsigned int y)
 {
 	while (x < end)
 		put(d, x++, y, '-');
 }
 
+/* Returns the x at which the cells of a column begin. */
 static unsigned int cell_x(const struct drawing *d, unsigned int column)
 {
 	return d->left + column * (d->label + d->gap);
 }
 
+/* Returns the y of the hosts of a row; links lie in the lines between. */
 static unsigned int cell_y(const struct drawing *d, unsigned int row)
 {
 	return d->top + 2 * row;
@@ -96,6 +101,7 @@ static unsigned int stem_x(const struct drawing *d, unsigned int column)
 	return cell_x(d, column) + d->label / 2;
 }
 
+/* Is it drawn as one line of hosts, which may turn, rather than as a grid? */
 static bool is_line(const struct rt_topo *t)
 {
 	return t->shape == RT_SHAPE_RING || t->shape == RT_SHAPE_CHAIN;
@@ -111,6 +117,7 @@ static void host_place(const struct drawing *d, unsigned int host, unsigned int 
 		*column = d->columns - 1 - *column;
 }
 
+/* Is the link of a port up?  Notes for the legend that one is down. */
 static bool port_mark(struct drawing *d, unsigned int host, unsigned int port)
 {
 	bool is_up = rt_link_up(d->t, d->up, host, port);
@@ -185,6 +192,7 @@ static void link_draw(struct drawing *d, unsigned int host, unsigned int port)
 		put(d, cell_x(d, right) - (d->gap + 1) / 2, cell_y(d, row), 'x');
 }
 
+/* Writes the name of a host with its brackets into its cell. */
 static void host_draw(struct drawing *d, unsigned int host)
 {
 	unsigned int column, row, x, y;
@@ -201,7 +209,7 @@ static void host_draw(struct drawing *d, unsigned int host)
 	put(d, x + 1 + (unsigned int)len, y, host == d->here ? '>' : ']');
 }
 
-/* Sets the columns of a ring or chain: two rows if they hold it, else as many columns as fit. */
+/* Sets the columns of a ring or chain: two rows if they hold it, else as many columns as fit.  False: too few fit. */
 static bool line_measure(struct drawing *d)
 {
 	unsigned int fit, wanted = d->t->hosts;
@@ -221,6 +229,7 @@ static bool line_measure(struct drawing *d)
 	return true;
 }
 
+/* Measures a grid, with less room between hosts where it is wide.  False: it is wider than a terminal. */
 static bool grid_measure(struct drawing *d)
 {
 	bool wraps = d->t->shape == RT_SHAPE_TORUS;
@@ -251,6 +260,7 @@ static void measure(struct drawing *d)
 	fits(d);
 }
 
+/* Appends the picture to the text, without blanks at the ends of lines and without empty lines. */
 static void rows_emit(const struct drawing *d, struct sink *s)
 {
 	unsigned int y, len;
@@ -266,6 +276,7 @@ static void rows_emit(const struct drawing *d, struct sink *s)
 	}
 }
 
+/* Draws the topology as a picture.  0 or -ENOMEM. */
 static int picture_draw(struct drawing *d, struct sink *s)
 {
 	unsigned int host, port;
@@ -308,6 +319,7 @@ static unsigned int neighbour_emit(struct drawing *d, struct sink *s, unsigned i
 	return column + len;
 }
 
+/* Lists each host with its neighbours.  Returns 0. */
 static int list_draw(struct drawing *d, struct sink *s)
 {
 	unsigned int host, port, column;
@@ -326,6 +338,7 @@ static int list_draw(struct drawing *d, struct sink *s)
 	return 0;
 }
 
+/* Explains the marks that the drawing has. */
 static void legend_emit(const struct drawing *d, struct sink *s)
 {
 	if (d->here < d->t->hosts)

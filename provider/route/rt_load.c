@@ -25,6 +25,7 @@ struct lines {
 	size_t size;
 };
 
+/* Writes the error line, which begins with the number of the line of the file.  Returns -EINVAL. */
 static int U_PRINTF(2, 3) refuse(struct lines *f, const char *format, ...)
 {
 	int len = snprintf(f->why, f->size, "line %u: ", f->line);
@@ -38,6 +39,7 @@ static int U_PRINTF(2, 3) refuse(struct lines *f, const char *format, ...)
 	return -EINVAL;
 }
 
+/* Appends a link to the spec.  0, or -EINVAL with the error line: a host that is none, or has too many links. */
 static int link_add(struct lines *f, unsigned int a, unsigned int b)
 {
 	unsigned int ends[2] = { a, b }, i;
@@ -64,7 +66,10 @@ static const char *skip_blanks(const char *text)
 	return text + strspn(text, " \t\r");
 }
 
-/* Parses one line, given without its end and its comment. */
+/*
+ * Parses one line, given without its end and its comment; a blank one adds nothing.  0, or -EINVAL with the
+ * error line.
+ */
 static int line_parse(struct lines *f, const char *line)
 {
 	char head[RT_SHOWN + 4];
@@ -157,6 +162,10 @@ unsigned int rt_spec_hosts(const char *spec)
 	return at != NULL && *at == '\0' ? width * height : 0;
 }
 
+/*
+ * Parses a spec for the number of hosts that is given, else that it asks for, else the default.  0, -EINVAL or
+ * -ENOMEM; then `why` says why.
+ */
 static int spec_load(const char *spec, struct rt_size hosts, struct rt_topo **out, char *why,
 		     size_t size)
 {

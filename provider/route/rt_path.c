@@ -52,6 +52,7 @@ static uint32_t flow_fraction(uint32_t flow)
 	return flow * 0x9e3779b9u;
 }
 
+/* Returns one of `choices`, from 0, and leaves in `fraction` what decides the next choice. */
 static unsigned int flow_choice(uint32_t *fraction, unsigned int choices)
 {
 	uint64_t scaled = (uint64_t)*fraction * choices;
@@ -83,7 +84,10 @@ int rt_path_find(const struct rt_topo *t, const uint8_t *up, unsigned int from, 
 	return 0;
 }
 
-/* Takes one hop of a path that may be hostile: `at` becomes the port by which the hop comes in. */
+/*
+ * Takes one hop of a path that may be hostile: `at` becomes the port by which the hop comes in.  False: there
+ * is no such port.
+ */
 static bool hop(const struct rt_topo *t, const struct rt_path *path, unsigned int step,
 		struct rt_end *at)
 {
@@ -159,6 +163,7 @@ static bool cuts(const struct rt_topo *t, const uint8_t *up, const uint16_t *fro
 	return (from_edge || to_edge) && host < peer.host && !rt_link_live(t, up, host, port);
 }
 
+/* Writes the name of a link, as 0-1, and returns its length as snprintf() does. */
 static int link_name(const struct rt_topo *t, unsigned int host, unsigned int port, char *text,
 		     size_t size)
 {
@@ -169,7 +174,7 @@ static int link_name(const struct rt_topo *t, unsigned int host, unsigned int po
 	return snprintf(text, size, "%u-%u.%u", host, p->peer.host, p->twin);
 }
 
-/* Names up to NAMED of the links for which cuts() is true, as "0-1, 2-3 and 4-5". */
+/* Names up to NAMED of the links for which cuts() is true, as "0-1, 2-3 and 4-5".  Returns how many there are. */
 static unsigned int cut_list(const struct rt_topo *t, const uint8_t *up, const uint16_t *from_dist,
 			     const uint16_t *to_dist, char *text, size_t size)
 {

@@ -33,6 +33,7 @@ void rt_shown(const char *text, char out[RT_SHOWN + 4])
 	snprintf(out + i, 4, "%s", text[i] != '\0' ? "..." : "");
 }
 
+/* Writes the error line, which begins with the spec.  Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) static int refuse(struct reading *r, const char *format, ...)
 {
 	char head[RT_SHOWN + 4];
@@ -76,6 +77,7 @@ static int finish(struct rt_topo *t, char *spec, struct rt_topo **out)
 	return 0;
 }
 
+/* Makes a ring or chain.  0 or -ENOMEM. */
 static int line_parse(struct reading *r, enum rt_shape shape, struct rt_topo **out)
 {
 	struct rt_topo *t = rt_topo_create(shape, r->hosts, r->hosts, 1);
@@ -99,6 +101,7 @@ static void size_advice(unsigned int hosts, unsigned int *width, unsigned int *h
 	}
 }
 
+/* Makes a mesh or torus of the size in `text`.  0, -EINVAL with the error line, or -ENOMEM. */
 static int grid_parse(struct reading *r, enum rt_shape shape, const char *text,
 		      struct rt_topo **out)
 {
@@ -126,6 +129,7 @@ static int grid_parse(struct reading *r, enum rt_shape shape, const char *text,
 	return finish(t, spec, out);
 }
 
+/* Adds a link of a graph.  0, or -EINVAL with the error line: a host that is none, or has too many links. */
 static int edge_add(struct reading *r, unsigned int a, unsigned int b)
 {
 	unsigned int far = a > b ? a : b, i;
@@ -151,6 +155,7 @@ static bool parts_links(char c)
 	return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+/* Reads the links of a graph.  0, or -EINVAL with the error line. */
 static int edges_parse(struct reading *r, const char *text)
 {
 	char head[RT_SHOWN + 4];
@@ -180,6 +185,7 @@ static int edges_parse(struct reading *r, const char *text)
 	}
 }
 
+/* Is there a path between all hosts?  0, or -EINVAL with the error line. */
 static int graph_check(struct reading *r, const struct rt_topo *t)
 {
 	uint16_t dist[RT_HOSTS_MAX];
@@ -195,6 +201,7 @@ static int graph_check(struct reading *r, const struct rt_topo *t)
 	return 0;
 }
 
+/* Returns the canonical text of a graph whose links are in order, or NULL: no memory. */
 static char *graph_spec(const struct reading *r)
 {
 	char *spec = malloc(RT_SPEC_MAX), *fit;
@@ -211,6 +218,7 @@ static char *graph_spec(const struct reading *r)
 	return fit != NULL ? fit : spec;
 }
 
+/* Makes a graph of the links in `text`.  0, -EINVAL with the error line, or -ENOMEM. */
 static int graph_parse(struct reading *r, const char *text, struct rt_topo **out)
 {
 	struct rt_topo *t;
@@ -252,6 +260,7 @@ static int shape_parse(const char *spec, const char **rest)
 	return -1;
 }
 
+/* Makes the topology of the spec.  0, -EINVAL with the error line, or -ENOMEM without one. */
 static int spec_parse(struct reading *r, struct rt_topo **out)
 {
 	const char *rest = NULL;

@@ -4,6 +4,7 @@
 
 #include "rt_priv.h"
 
+/* Does the host report the link of that port as up? */
 static bool end_up(const uint8_t *up, unsigned int host, unsigned int port)
 {
 	return (up[host] >> port & 1) != 0;

@@ -61,6 +61,7 @@ static bool line_step(unsigned int n, bool wraps, bool forward, unsigned int *at
 	return true;
 }
 
+/* Moves `host` to its neighbour on that side of a grid; false, and it stays, if there is none. */
 static bool grid_step(const struct rt_topo *t, enum rt_side side, unsigned int *host)
 {
 	bool wraps = t->shape == RT_SHAPE_RING || t->shape == RT_SHAPE_TORUS;
@@ -76,6 +77,7 @@ static bool grid_step(const struct rt_topo *t, enum rt_side side, unsigned int *
 	return moved;
 }
 
+/* Returns the port of a host on that side; RT_PORT_SELF: it has none there. */
 static uint8_t port_on(const struct rt_host *h, enum rt_side side)
 {
 	uint8_t port;
@@ -87,6 +89,7 @@ static uint8_t port_on(const struct rt_host *h, enum rt_side side)
 	return RT_PORT_SELF;
 }
 
+/* Sets the peers of a host's ports, once all hosts of the grid have their ports. */
 static void host_connect(struct rt_topo *t, unsigned int host)
 {
 	unsigned int port, peer;
@@ -127,6 +130,7 @@ int rt_edge_order(const void *va, const void *vb)
 	return a->low != b->low ? (int)a->low - (int)b->low : (int)a->high - (int)b->high;
 }
 
+/* Adds the port of a host for a link of a graph; `twin` numbers parallel links.  The caller sets its peer. */
 static void edge_port(struct rt_topo *t, unsigned int host, unsigned int to, unsigned int twin)
 {
 	char name[RT_NAME_MAX];

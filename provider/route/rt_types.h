@@ -28,6 +28,7 @@ struct rt_path {
 
 enum rt_path_kind { RT_NONE, RT_SELF, RT_NEIGHBOUR, RT_RELAYED };
 
+/* Returns the kind of a path of so many hops; RT_NONE for more than a path can have. */
 static inline enum rt_path_kind rt_kind_of(unsigned int hops)
 {
 	if (hops > RT_PATH_MAX)

@@ -9,6 +9,7 @@
 /* part of the payload buffer that is forwarded between two checks for credit */
 #define CREDIT_SHARE 16u
 
+/* Fills in an end of a new circuit: where its slices lie, and the slot and credit with which it begins. */
 void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side *from)
 {
 	struct rl_end *e = &c->end[side];
@@ -32,6 +33,7 @@ void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side 
 
 /* ---- notify requests ------------------------------------------------------------------------ */
 
+/* Rings the doorbell of the node at that end. */
 static void ring(struct rl_circuit *c, struct rl_end *e)
 {
 	c->thread->counters.rings++;
@@ -76,6 +78,7 @@ void rl_write_notify(struct rl_circuit *c)
 	}
 }
 
+/* Withdraws the notify requests at both nodes, as the circuit is polled from now on. */
 void rl_clear_notify(struct rl_circuit *c)
 {
 	unsigned int i;
@@ -86,6 +89,7 @@ void rl_clear_notify(struct rl_circuit *c)
 
 /* ---- slots ------------------------------------------------------------------------------------ */
 
+/* Has the node published the next slot to be forwarded?  False, too, once its error report was forwarded. */
 static bool slot_ready(const struct rl_circuit *c, const struct rl_end *e)
 {
 	const struct w_slot *slot = &e->in_slots[e->next & c->mask];
@@ -148,14 +152,15 @@ static int forward(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 
 /* ---- credit, slots and errors ------------------------------------------------------------------- */
 
+/* Returns the count of slots that the node says it has consumed; not checked. */
 static uint32_t credit_of(const struct rl_end *e)
 {
 	return atomic_load_explicit(&e->in_ctl->credit, memory_order_acquire);
 }
 
 /*
- * Forwards the credit of `to` for slots of `from`.  It may only grow, and not beyond the forwarded
- * slots.  Returns 1 if it grew.
+ * Forwards the credit of `to` for slots of `from`.  It may only grow, and not beyond the forwarded slots: else
+ * the circuit is marked broken.  Returns 1 if it grew.
  */
 static uint32_t move_credit(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 {
@@ -175,9 +180,9 @@ static uint32_t move_credit(struct rl_circuit *c, struct rl_end *from, struct rl
 }
 
 /*
- * Forwards slots of `from`, at most `budget`; returns how many.  In a long stream, credit is
- * forwarded between the slots: the sender waits for it, and copying a batch of long fragments takes
- * longer than the receiver needs to consume one.
+ * Forwards slots of `from`, at most `budget`, and rings; returns how many.  A bad slot marks the circuit
+ * broken.  In a long stream, credit is forwarded between the slots: the sender waits for it, and copying a
+ * batch of long fragments takes longer than the receiver needs to consume one.
  */
 static uint32_t move_slots(struct rl_circuit *c, struct rl_end *from, struct rl_end *to,
 			   uint32_t budget)
@@ -204,14 +209,15 @@ static uint32_t move_slots(struct rl_circuit *c, struct rl_end *from, struct rl_
 	return n;
 }
 
+/* Returns the error report of the node; 0: none. */
 static uint64_t error_of(const struct rl_end *e)
 {
 	return atomic_load_explicit(&e->in_ctl->error, memory_order_acquire);
 }
 
 /*
- * Forwards an error report of `from`.  Slots that it published and credit that it gave before are
- * valid and are forwarded first.  The report is read before the slots, so all slots published
+ * Forwards an error report of `from`, once; returns 1 if it did.  Slots that it published and credit that it
+ * gave before are valid and are forwarded first.  The report is read before the slots, so all slots published
  * before it are seen.
  */
 static uint32_t move_error(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)

@@ -88,7 +88,7 @@ int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_
 		      uint32_t payload_bytes, void *user, struct rl_circuit **out);
 
 /* rl_thread.c */
-/* Forwards for the polled circuits, and for all after a ring.  Returns how much moved. */
+/* Forwards for the polled circuits, and for all after a ring.  Returns how much moved.  Takes the lock itself. */
 uint32_t rl_thread_pass(struct rl_thread *t);
 /*
  * Arms polled circuits: all, or those that did not move since the last call.  Returns true if

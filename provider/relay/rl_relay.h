@@ -46,10 +46,13 @@ uint32_t rl_db_bit(const struct rl_relay *relay, unsigned int thread);
 int rl_add(struct rl_relay *relay, unsigned int thread, const struct rl_side side[2],
 	   uint32_t slots, uint32_t payload_bytes, void *user, struct rl_circuit **out);
 
-/* Forwards everything that the node of that side has stored so far, and flushes. */
+/*
+ * Forwards everything that the node of that side has stored so far, and flushes; nothing if the circuit is
+ * broken.  Takes the lock of its thread.
+ */
 void rl_drain(struct rl_circuit *c, unsigned int side);
 
-/* On return no thread looks at the circuit, and its slices are not mapped. */
+/* Frees a circuit: on return no thread looks at it, and its slices are not mapped.  Takes the lock of its thread. */
 void rl_remove(struct rl_circuit *c);
 
 /* Returns the `user` of a circuit that was stopped and not yet reported here; NULL when there is none. */

@@ -23,6 +23,7 @@
 
 /* ---- the lists ---------------------------------------------------------------------------------- */
 
+/* Exchanges two circuits of the thread's list. */
 static void swap(struct rl_thread *t, uint32_t i, uint32_t k)
 {
 	struct rl_circuit *c = t->circuits[i];
@@ -38,6 +39,7 @@ static bool is_polled(const struct rl_circuit *c)
 	return c->index < c->thread->polled;
 }
 
+/* Polls an armed circuit from now on, and withdraws its notify requests.  The caller holds the lock. */
 static void make_polled(struct rl_circuit *c)
 {
 	struct rl_thread *t = c->thread;
@@ -46,6 +48,7 @@ static void make_polled(struct rl_circuit *c)
 	swap(t, c->index, t->polled++);
 }
 
+/* Adds a circuit to the polled ones of the thread.  0 or -ENOMEM.  The caller holds the lock. */
 int rl_thread_enlist(struct rl_thread *t, struct rl_circuit *c)
 {
 	if (t->count == t->cap) {
@@ -64,6 +67,7 @@ int rl_thread_enlist(struct rl_thread *t, struct rl_circuit *c)
 	return 0;
 }
 
+/* Takes a circuit, polled or armed, off the list of its thread.  The caller holds the lock. */
 void rl_thread_delist(struct rl_circuit *c)
 {
 	struct rl_thread *t = c->thread;
@@ -74,6 +78,10 @@ void rl_thread_delist(struct rl_circuit *c)
 	c->index = UINT32_MAX;
 }
 
+/*
+ * Takes a broken circuit off the thread's list, keeps it for rl_broken(), and notifies the agent.  The caller
+ * holds the lock.
+ */
 static void stopped(struct rl_circuit *c)
 {
 	struct rl_thread *t = c->thread;
@@ -117,7 +125,10 @@ static bool rung(struct rl_thread *t)
 	return yes;
 }
 
-/* Goes through the list downwards: a circuit that leaves is replaced by one that was already moved. */
+/*
+ * Forwards for all polled circuits, and stops those that broke; returns how much moved.  Goes through the list
+ * downwards: a circuit that leaves is replaced by one that was already moved.
+ */
 static uint32_t move_polled(struct rl_thread *t)
 {
 	uint32_t i, moved = 0;
@@ -130,6 +141,7 @@ static uint32_t move_polled(struct rl_thread *t)
 	return moved;
 }
 
+/* Makes the armed circuits for which something has come polled ones; returns how many.  The caller holds the lock. */
 static uint32_t wake_armed(struct rl_thread *t)
 {
 	uint32_t i, woken = 0;
@@ -205,7 +217,10 @@ static enum u_idle_mode idle_mode(enum rl_wait wait)
 	}
 }
 
-/* Checks all circuits when it is time to: a doorbell may have been lost. */
+/*
+ * Checks all circuits when it is time to, as a doorbell may have been lost.  Returns true if something had
+ * come.  Takes the lock.
+ */
 static bool check_in_time(struct loop *l, int64_t now)
 {
 	bool came;
@@ -220,6 +235,10 @@ static bool check_in_time(struct loop *l, int64_t now)
 	return came;
 }
 
+/*
+ * Sleeps until the thread's bit is rung, or was since the ticket, for a limited time; after a time-out checks
+ * all circuits.
+ */
 static void sleep_deep(struct loop *l, uint32_t ticket)
 {
 	struct rl_thread *t = l->t;
@@ -234,6 +253,10 @@ static void sleep_deep(struct loop *l, uint32_t ticket)
 		u_idle_slept(&l->idle, true, false);
 }
 
+/*
+ * Takes one step of waiting while nothing moves: returns to poll, yields, or arms all circuits and sleeps.
+ * Takes the lock.
+ */
 static void idle(struct loop *l, uint32_t ticket)
 {
 	struct rl_thread *t = l->t;
@@ -254,7 +277,10 @@ static void idle(struct loop *l, uint32_t ticket)
 		sleep_deep(l, ticket);
 }
 
-/* Arms circuits that do not move, and checks all, at times also when other circuits are busy. */
+/*
+ * Every TICK_NS: arms circuits that do not move, and checks all, at times also when other circuits are busy.
+ * Takes the lock.
+ */
 static void tick(struct loop *l)
 {
 	int64_t now = u_now_ns();
@@ -290,6 +316,7 @@ uint32_t rl_thread_pass(struct rl_thread *t)
 	return moved;
 }
 
+/* The thread: forwards, and sleeps while nothing moves, until rl_thread_stop(). */
 static void *run(void *arg)
 {
 	struct rl_thread *t = arg;
@@ -326,6 +353,7 @@ void rl_thread_unlock(struct rl_thread *t)
 		u_futex_wake(&t->wanted, 1, UINT32_MAX, true);
 }
 
+/* Starts the thread, unless it runs.  0 or -errno. */
 int rl_thread_start(struct rl_thread *t)
 {
 	char name[16] = "vi-relay0";
@@ -341,6 +369,7 @@ int rl_thread_start(struct rl_thread *t)
 	return 0;
 }
 
+/* Ends the thread and waits for its end, if it runs. */
 void rl_thread_stop(struct rl_thread *t)
 {
 	if (!t->started)

@@ -134,6 +134,23 @@ protected:
 		return "";
 	}
 
+	// The ports of all hosts that run: tells links that are down from pictures that are old.
+	std::string ports()
+	{
+		std::string text;
+
+		for (unsigned i = 0; i < hosts; i++) {
+			if (!runs[i])
+				continue;
+			Client tool(fabric, i, W_KIND_TOOL);
+			for (uint32_t k = 1; k < tool.welcome.port_count; k++)
+				text += "\nhost " + std::to_string(i) + ", to be " +
+					(is_up(i, k) ? "up: " : "down: ") +
+					tool.item(W_LIST_PORTS, k);
+		}
+		return text;
+	}
+
 	void agree()
 	{
 		std::string last;
@@ -141,7 +158,8 @@ protected:
 		EXPECT_TRUE(eventually([&] {
 			last = wrong();
 			return last.empty();
-		})) << last;
+		})) << last
+		    << ports();
 	}
 
 	const unsigned hosts;

@@ -5,9 +5,12 @@
 
 #include "st_link.h"
 
-/* The connection ends with ECONNRESET here, and by the kernel at the other end; any lock may be held. */
+/*
+ * The connection ends with ECONNRESET here, and by the kernel at the other end; any lock may be held. Only the first
+ * call counts.
+ */
 void st_reset(struct st_stream *s);
-/* An error of the kernel's, kept for the program. */
+/* Keeps an error of the kernel's for the program, unless one is kept already, and wakes sleepers. */
 void st_keep_error(struct st_stream *s, int positive);
 /* Takes the kept error: negative, or 0. */
 int st_give_error(struct st_stream *s);

@@ -12,7 +12,7 @@
 #include "st_step.h"
 #include "st_wait.h"
 
-/* Between these two no list is changed. */
+/* Takes the locks of the lists, which after_fork() gives back: between these two no list is changed. */
 static void before_fork(void)
 {
 	st_lock(&st_process.lock);
@@ -103,7 +103,7 @@ void st_fini(uint32_t wait_ms)
 
 /* ---- _exit() ------------------------------------------------------------------------------------------------- */
 
-/* This thread, which a signal handler may have interrupted, is in the middle of a call of this library. */
+/* True: this thread, which a signal handler may have interrupted, is in the middle of a call of this library. */
 static bool is_inside(void)
 {
 	bool mine = st_lock_is_mine(&st_process.lock) || st_lock_is_mine(&st_process.sleepers_lock);
@@ -119,7 +119,7 @@ static bool is_inside(void)
 	return mine;
 }
 
-/* True: nothing of the stream's is lost if the process ends now. */
+/* Sends what is left.  True: nothing of the stream's is lost if the process ends now. */
 static bool is_delivered(struct st_stream *s)
 {
 	bool done;
@@ -171,6 +171,7 @@ void st_deliver(uint32_t wait_ms)
 
 /* ---- children ------------------------------------------------------------------------------------------------ */
 
+/* In a child: the stream has no VI; if bytes were under way it is foreign, the parent's alone. */
 static void renew_stream(struct st_stream *s)
 {
 	bool plain = s->tx.path == ST_TX_TCP && s->rx.path == ST_RX_TCP && s->tx.pend_bytes == 0 &&

@@ -10,7 +10,7 @@
 
 static uint64_t end_at; /* under the process lock */
 
-/* A stream that is due, with a reference; NULL: none, and when the next one is. */
+/* A stream that is due, with a reference; NULL: none, and when the next one is, and whether a closed one is left. */
 static struct st_stream *take_due(uint64_t now, uint64_t *next, bool *closing)
 {
 	struct st_stream *s;
@@ -36,7 +36,10 @@ static struct st_stream *take_due(uint64_t now, uint64_t *next, bool *closing)
 	return s;
 }
 
-/* After a step: the next one is at `due`, or sooner if a thread asked for it during the step; or it leaves the list. */
+/*
+ * After a step: the next one is at `due`, or sooner if a thread asked for it during the step; or the stream leaves the
+ * list.  Gives the reference of take_due() back.
+ */
 static void put_back(struct st_stream *s, uint64_t due)
 {
 	bool leaves;
@@ -57,6 +60,7 @@ static void put_back(struct st_stream *s, uint64_t due)
 	st_put(s);
 }
 
+/* Sleeps until `next`, until the helper is woken, or until quiet streams have entries. */
 static void nap(uint64_t next)
 {
 	struct pollfd fds[2] = { { .fd = st_process.helper_fd, .events = POLLIN },
@@ -72,6 +76,7 @@ static void nap(uint64_t next)
 		st_sys_clear(st_process.helper_fd);
 }
 
+/* The helper's thread, until it is to end and no closed stream is left, or that has taken too long. */
 static void *run(void *unused)
 {
 	(void)unused;

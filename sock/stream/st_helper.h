@@ -7,7 +7,7 @@
 
 /* Starts it if it does not run: 0, -errno. */
 int st_helper_start(void);
-/* Ends it, when it has no closing stream left or at the deadline. */
+/* Ends it, when it has no closing stream left or at the deadline, and waits for that. */
 void st_helper_end(uint64_t deadline);
 
 #endif

@@ -10,8 +10,6 @@
 #define BIG_WAIT_NS 1000000000u
 #define RING_LEAST 65536u /* where the window has no more left */
 
-/* ---- making, ending ------------------------------------------------------------------------------------------ */
-
 static void post_recv(struct st_link *l, unsigned i)
 {
 	VIP_DESCRIPTOR *d = &l->block->recvs[i];
@@ -26,6 +24,7 @@ static void post_recv(struct st_link *l, unsigned i)
 		atomic_store(&l->broken, true);
 }
 
+/* Makes the block and the ring, which is halved until the window has room; after -ENOBUFS a part may be there. */
 static int make_memory(struct st_link *l)
 {
 	VIP_MEM_ATTRIBUTES open = { NULL, VIP_TRUE, VIP_TRUE },
@@ -108,12 +107,14 @@ void st_link_destroy(struct st_link *l)
 
 /* ---- completions --------------------------------------------------------------------------------------------- */
 
+/* Marks the VI as broken; the first time it has the helper look at the stream at once. */
 static void broke(struct st_stream *s, struct st_link *l)
 {
 	if (!atomic_exchange(&l->broken, true))
 		st_look_after(s, 0);
 }
 
+/* Handles a receive and posts it again: a wake ends the own arm and wakes sleepers, a message is the helper's. */
 static void take_recv(struct st_stream *s, struct st_link *l, unsigned i)
 {
 	VIP_DESCRIPTOR *d = &l->block->recvs[i];
@@ -184,6 +185,7 @@ void st_link_progress(struct st_stream *s, struct st_link *l)
 	st_unlock(&w->lock);
 }
 
+/* Handles a send that st_link_reap() frees: a read-back confirms an arm, and sleepers look again. */
 static void sent(struct st_stream *s, struct st_link *l, unsigned i)
 {
 	if (l->use[i] == ST_USE_READ) {
@@ -228,6 +230,7 @@ unsigned st_link_reap(struct st_stream *s, struct st_link *l)
 
 /* ---- posting ------------------------------------------------------------------------------------------------- */
 
+/* Returns the descriptor for the next post(), which alone moves send_head. */
 static inline VIP_DESCRIPTOR *next_send(struct st_link *l, enum st_send_use use)
 {
 	unsigned i = l->send_head % ST_SENDS;
@@ -348,8 +351,6 @@ int st_link_read_back(struct st_stream *s, struct st_link *l, unsigned kind)
 	return post(s, l, d);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------- */
-
 static void gather(uint8_t *to, const struct iovec *iov, size_t skip, uint32_t bytes)
 {
 	for (; bytes > 0; iov++) {
@@ -421,6 +422,7 @@ static bool writes_are_stores(struct st_link *l)
 	return l->direct;
 }
 
+/* Spins until all sends are complete: 0, -EPIPE: broken; after BIG_WAIT_NS it disconnects the VI itself. */
 static int wait_sent(struct st_stream *s, struct st_link *l)
 {
 	uint64_t until = 0;
@@ -479,8 +481,6 @@ int st_link_big(struct st_stream *s, struct st_link *l, const void *from, VIP_ME
 		written(s, ST_REC_DATA, bytes);
 	return rc;
 }
-
-/* ---- wakes --------------------------------------------------------------------------------------------------- */
 
 void st_link_ring(struct st_stream *s, struct st_link *l, unsigned kind)
 {

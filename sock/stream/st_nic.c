@@ -12,7 +12,10 @@ static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error)
 	(void)error;
 }
 
-/* This thread is none of the application's, so a rule that places those is not for it. */
+/*
+ * Opens the NIC, and keeps the processors of this thread: it is none of the application's, so a rule that places those
+ * is not for it.
+ */
 static VIP_RETURN open_unmoved(const char *device, VIP_NIC_HANDLE *nic)
 {
 	cpu_set_t before;
@@ -75,6 +78,7 @@ bool st_nic_is_stranger(const char *host)
 	return false;
 }
 
+/* Notes a name that has no address; takes the process lock. */
 static void note_stranger(const char *host)
 {
 	st_lock(&st_process.lock);

@@ -10,36 +10,48 @@
 
 /* Takes tokens and marks that have come, and leaves an empty ring whose VI is lost. */
 void st_rx_step(struct st_stream *s);
-/* True: a part of a token is there that may be data, and is given to the program if no more follows for a while. */
+/*
+ * True: a part of a token is there that may be data.  If no more has followed for a while, it gives that part to the
+ * program, goes back to TCP, and returns false.
+ */
 bool st_rx_token_due(struct st_stream *s, uint64_t now);
-/* After the last record that was sent over the ring: a mark follows on TCP. */
+/* Begins to wait for the mark on TCP, after the last record that was sent over the ring. */
 void st_rx_leave(struct st_stream *s);
-/* After the record that ends the stream. */
+/* Marks the end of the stream, after the record that tells of it. */
 void st_rx_ends(struct st_stream *s);
-/* Looks at records from `scan` on; -EPROTO. */
+/* Moves `scan` over the records that have come: 0, -EPROTO: a bad one. */
 int st_rx_scan(struct st_stream *s);
 /* Payload that can be read without the kernel. */
 uint64_t st_rx_own_bytes(struct st_stream *s);
-/* Returns credit if `least` bytes of ring or more were read since; takes tx. */
+/*
+ * Returns credit if `least` bytes of ring or more were read since; takes tx.  Where no slot is free the helper does so.
+ */
 void st_rx_credit(struct st_stream *s, uint64_t least);
+/* Reads what has come on either path, without waiting: bytes; 0 at the end; -EAGAIN, or an error, given once. */
 ssize_t st_rx(struct st_stream *s, const struct iovec *iov, int count, int flags);
 
 /* ---- tx, under its lock -------------------------------------------------------------------------------------- */
 
-/* Ring room for payload, the reserve not counted. */
+/*
+ * Ring room for payload, the reserve not counted, by the credit that has come; 0 also after bad credit, which resets.
+ */
 uint64_t st_tx_room(struct st_stream *s);
-/* May a sleeper for ST_OUT wake? */
+/* May a sleeper for ST_OUT wake?  On the ring only: false on TCP, where the kernel tells. */
 bool st_tx_writable(struct st_stream *s);
-/* Goes from the ring, or from the way to it, back to TCP, with a mark first. */
+/* Goes from the ring, or from the way to it, back to TCP, with a mark first; `lazy`: that is sent when more follows. */
 void st_tx_leave(struct st_stream *s, bool lazy);
-/* 0: nothing is pending.  -EAGAIN, or the kernel's error. */
+/* Sends what is pending of a token or mark over TCP.  0: nothing is left.  -EAGAIN, or the kernel's error. */
 int st_tx_pending(struct st_stream *s);
-/* Sends the bytes that MSG_MORE kept back: 0, -EAGAIN. */
+/* Sends the bytes that MSG_MORE kept back, on the present path: 0, -EAGAIN, on TCP also the kernel's error. */
 int st_tx_release(struct st_stream *s);
 /* Writes the ring's end of the stream, after bytes that were kept back; while there is no room the helper retries. */
 void st_tx_end(struct st_stream *s);
 /* Sends bytes that are pending or were kept back, for the helper: an error is kept for the program. */
 void st_tx_push(struct st_stream *s);
+/*
+ * Sends on the present path, without waiting: bytes, which may be fewer; -EAGAIN, also on the way to the ring; -EPIPE;
+ * a kept error first.
+ */
 ssize_t st_tx(struct st_stream *s, const struct iovec *iov, int count, int flags);
 
 #endif

@@ -155,8 +155,8 @@ void st_waker_clear(struct st_waker *b)
 /* ---- a poller ------------------------------------------------------------------------------------------------ */
 
 /*
- * An armed stream is not told of: its peer rings.  But a sleeper may have been woken by that before the stream was in
- * the list, and sleep again.
+ * Gives the stream back to the program, and wakes the sleeper that wants that.  An armed stream is not told of: its
+ * peer rings.  But a sleeper may have been woken by that before the stream was in the list, and sleep again.
  */
 static void give_back(struct poller *p, struct st_watch *w)
 {
@@ -181,7 +181,7 @@ static void give_back(struct poller *p, struct st_watch *w)
 	}
 }
 
-/* True: the stream has to go back. */
+/* True: the stream has to go back: it has events, was dropped, or had none for so long that it is armed now. */
 static bool look(struct st_watch *w, uint64_t now)
 {
 	if (atomic_load_explicit(&w->dropped, memory_order_relaxed) ||
@@ -218,6 +218,7 @@ static unsigned pass(struct poller *p)
 	return n;
 }
 
+/* Takes the streams that were given into its own list. */
 static void take_given(struct poller *p)
 {
 	struct st_watch *list = take_all(&p->given), *w;
@@ -231,6 +232,7 @@ static void take_given(struct poller *p)
 	}
 }
 
+/* Sleeps until a stream is given, or the end. */
 static void doze(struct poller *p)
 {
 	struct pollfd fd = { .fd = p->fd, .events = POLLIN };
@@ -244,6 +246,7 @@ static void doze(struct poller *p)
 	atomic_store_explicit(&p->dozes, false, memory_order_relaxed);
 }
 
+/* Wakes the poller if it dozes. */
 static void wake(struct poller *p)
 {
 	/* Pairs with that of doze(), after which the poller looks. */
@@ -253,6 +256,7 @@ static void wake(struct poller *p)
 		st_sys_signal(p->fd);
 }
 
+/* A poller's thread: looks at its streams until the end, and sleeps while it has none. */
 static void *run(void *arg)
 {
 	struct poller *p = arg;
@@ -279,6 +283,7 @@ bool st_watch_valid(const struct st_watch *w)
 	return w != NULL && w->era == atomic_load_explicit(&pollers.era, memory_order_relaxed);
 }
 
+/* A watch from the free ones or the heap, its members not set; NULL: none. */
 static struct st_watch *new_watch(void)
 {
 	struct st_watch *w;
@@ -317,6 +322,7 @@ void st_watch_drop(struct st_watch *w)
 		atomic_store_explicit(&w->dropped, true, memory_order_relaxed);
 }
 
+/* Tells the owners of these watches, but for those that were dropped, and frees all; how many have news. */
 static int come_back(struct st_watch *list, void (*back)(void *owner, bool armed))
 {
 	struct st_watch *w;
@@ -351,6 +357,7 @@ int st_watch_take(void (*back)(void *owner, bool armed))
 
 /* ---- start and end ------------------------------------------------------------------------------------------- */
 
+/* Starts a poller, whose thread blocks all signals: 0, -errno. */
 static int start(struct poller *p, unsigned number)
 {
 	sigset_t all, before;
@@ -392,13 +399,17 @@ void st_pollers_start(void)
 	atomic_store_explicit(&pollers.count, n, memory_order_release);
 }
 
+/* For come_back() where nobody is to be told. */
 static void no_owner(void *owner, bool armed)
 {
 	(void)owner;
 	(void)armed;
 }
 
-/* Their memory stays, and that of watches: owners have pointers, and compare eras. */
+/*
+ * Closes all wakers; handles of before are not valid from now on.  Their memory stays, and that of watches: owners have
+ * pointers, and compare eras.
+ */
 static void forget_wakers(void)
 {
 	struct st_waker **at;

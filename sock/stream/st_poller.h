@@ -5,11 +5,11 @@
 
 #include "st_process.h"
 
-/* Starts those that st_config asks for; the NIC is open. */
+/* Starts those that st_config asks for, unless they run; the NIC is open. */
 void st_pollers_start(void);
-/* Ends them; what they had comes back to nobody. */
+/* Ends them, and waits for that; what they had comes back to nobody. */
 void st_pollers_end(void);
-/* In a child of fork(), which has none of them. */
+/* In a child of fork(), which has none of them: wakers and watches of the parent are no longer valid. */
 void st_pollers_forked(void);
 
 #endif

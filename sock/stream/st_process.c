@@ -82,6 +82,7 @@ void st_look_after(struct st_stream *s, uint64_t due)
 
 /* ---- sleepers ------------------------------------------------------------------------------------------------ */
 
+/* Under sleepers_lock: takes the sleeper off the list, if it is there. */
 static void unlist(struct st_sleeper *me)
 {
 	if (!me->listed)
@@ -93,6 +94,7 @@ static void unlist(struct st_sleeper *me)
 	atomic_fetch_sub(&st_process.sleepers_count, 1);
 }
 
+/* When a thread ends: takes its sleeper off the list, and closes its descriptor. */
 static void thread_ends(void *arg)
 {
 	struct st_sleeper *me = arg;
@@ -154,6 +156,7 @@ void st_sleep_end(void)
 	st_unlock(&st_process.sleepers_lock);
 }
 
+/* Wakes the sleepers on the stream, the wait object, or any; this thread only if `me_too`. */
 static void kick(struct st_stream *s, struct st_wait *w, bool me_too)
 {
 	/* Pairs with that of st_sleep_begin(), after which the sleeper looks. */

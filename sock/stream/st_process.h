@@ -61,11 +61,17 @@ static inline void st_count_own(_Atomic uint64_t *counter, uint64_t more)
 			      memory_order_relaxed);
 }
 
+/* Gives a line to st_config.log; does nothing where that is not set. */
 void st_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Returns the number from which on own descriptors are to lie, out of the program's way. */
 int st_low_fd(void);
 
-/* The helper looks after the stream at `due`, or sooner. */
+/*
+ * The helper looks after the stream, to which its list has a reference, at `due` or sooner.  Takes the process lock; in
+ * a signal handler that has interrupted the holder it makes all streams due instead.
+ */
 void st_look_after(struct st_stream *s, uint64_t due);
+/* Wakes the helper's thread; does nothing where none runs. */
 void st_helper_wake(void);
 
 /* ---- sleepers ------------------------------------------------------------------------------------------------ */
@@ -82,8 +88,9 @@ struct st_sleeper {
 
 /* Wakes sleepers on the stream, or on the wait object; those that registered for any as well; but not this thread. */
 void st_kick(struct st_stream *s, struct st_wait *w);
-/* Wakes all sleepers on the stream, and counts a change. */
+/* Wakes all sleepers on the stream, this thread too, and counts a change. */
 void st_kick_all(struct st_stream *s);
+/* Counts a change for st_changes(); wakes nobody. */
 void st_changed(void);
 
 #endif

@@ -43,7 +43,10 @@ int st_quiet_fd(void)
 	return set;
 }
 
-/* The next entry makes the descriptor readable, or it is so already: the set tells either. */
+/*
+ * Has the set watch the descriptor of w: the next entry makes it readable, or it is so already.  False: it could not,
+ * or entries were there, which were taken.
+ */
 static bool watch(struct st_wait *w)
 {
 	if (st_sys_epoll_want(set, w->cq_fd, w) != 0)
@@ -84,7 +87,9 @@ void st_quiet_end(struct st_stream *s)
 		st_sys_epoll_drop(set, w->cq_fd);
 }
 
-/* Its entries name the streams that need a look.  Others come soon, perhaps: it is watched again later. */
+/*
+ * Takes entries of w, which name the streams that need a look.  Others come soon, perhaps: it is watched again later.
+ */
 static void take(struct st_wait *w)
 {
 	w->watched = false;

@@ -22,15 +22,17 @@ static inline uint64_t st_next_idle(uint64_t now)
 	return (now / ST_IDLE_NS + 1) * ST_IDLE_NS;
 }
 
-/* Without a descriptor, as where none is left, no stream is quiet. */
+/* Makes the descriptor.  Without it, as where none is left, no stream is quiet. */
 void st_quiet_open(void);
+/* Closes the descriptor, and ends the quiet of all streams. */
 void st_quiet_close(void);
 int st_quiet_fd(void); /* readable when st_quiet_step() has something to do */
 
-/* Under rx and tx of a stream with a VI: false, it has to be looked at. */
+/* Makes the stream quiet, under rx and tx, when it has a VI: false, it is not, and has to be looked at. */
 bool st_quiet_begin(struct st_stream *s);
+/* Ends that; does nothing for a stream that is not quiet. */
 void st_quiet_end(struct st_stream *s);
-/* Takes entries that came; watches those again that were not watched; when to come again. */
+/* Takes entries that came; watches those again that were not watched; returns when to come again. */
 uint64_t st_quiet_step(uint64_t now);
 
 #endif

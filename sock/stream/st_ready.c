@@ -21,7 +21,10 @@ static _Atomic uint64_t crowded;
 
 /* ---- events -------------------------------------------------------------------------------------------------- */
 
-/* Under rx.  Kernel events are left to the caller. */
+/*
+ * Under rx: the events for reading that are there, after tokens and marks that have come were taken.  Kernel events are
+ * left to the caller.
+ */
 static unsigned in_events(struct st_stream *s)
 {
 	unsigned events = 0;
@@ -48,7 +51,7 @@ static unsigned in_events(struct st_stream *s)
 	return events;
 }
 
-/* Under tx. */
+/* Under tx: the events for sending that are there, but for the kernel's. */
 static unsigned out_events(struct st_stream *s)
 {
 	if (s->tx.fin || atomic_load(&s->dead) || atomic_load(&s->error) != 0)
@@ -56,12 +59,14 @@ static unsigned out_events(struct st_stream *s)
 	return s->tx.path == ST_TX_RING && st_tx_writable(s) ? ST_OUT : 0;
 }
 
+/* The events for reading that the kernel has to be asked for. */
 static unsigned kernel_in(struct st_stream *s)
 {
 	return s->rx.path == ST_RX_RING || s->rx.fin || atomic_load(&s->dead) ? 0
 									      : ST_IN | ST_RDHUP;
 }
 
+/* The events for sending that the kernel has to be asked for. */
 static unsigned kernel_out(struct st_stream *s)
 {
 	return s->tx.path == ST_TX_TCP && !s->tx.fin && !atomic_load(&s->dead) ? ST_OUT : 0;
@@ -119,8 +124,9 @@ unsigned st_kernel_events(struct st_stream *s, unsigned events)
 /* ---- arming -------------------------------------------------------------------------------------------------- */
 
 /*
- * Under tx: the number goes to the other end, and is read back; once until it rings.  Both or none of
- * the two: the other end answers a number once, so that none may be sent twice.
+ * Under tx: arms for records or for room; does nothing where that is armed, or no descriptor is left.  The number goes
+ * to the other end, and is read back; once until it rings.  Both or none of the two: the other end answers a number
+ * once, so that none may be sent twice.
  */
 static void arm(struct st_stream *s, struct st_link *l, unsigned kind)
 {
@@ -166,6 +172,7 @@ bool st_give_way(void)
 	return !st_process.alone || offer_processor();
 }
 
+/* True: all arms that are out for these events were read back. */
 static bool is_confirmed(struct st_link *l, unsigned events)
 {
 	return (!(events & ST_IN) || !atomic_load(&l->armed[ST_ARM_DATA]) ||
@@ -174,6 +181,7 @@ static bool is_confirmed(struct st_link *l, unsigned events)
 		atomic_load(&l->confirmed[ST_ARM_ROOM]));
 }
 
+/* Under tx: waits a short time for the read-back of the arms; it may return without. */
 static void confirm(struct st_stream *s, unsigned events)
 {
 	struct st_link *l = s->link;
@@ -191,7 +199,7 @@ static void confirm(struct st_stream *s, unsigned events)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Under rx and tx. */
+/* Under rx and tx: arms for those of the events that come over a VI, and confirms. */
 static void arm_for(struct st_stream *s, unsigned events)
 {
 	struct st_link *l = s->link;
@@ -208,8 +216,9 @@ static void arm_for(struct st_stream *s, unsigned events)
 }
 
 /*
- * Under rx and tx.  The looks move packets and take descriptors.  A wake that they take, or an answer that comes after
- * the look at the ring, would no longer wake this thread, and an arm that a wake has answered has to be sent again.
+ * Under rx and tx: arms for `events`, and returns those of `wanted` that are there.  The looks move packets and take
+ * descriptors.  A wake that they take, or an answer that comes after the look at the ring, would no longer wake this
+ * thread, and an arm that a wake has answered has to be sent again.
  */
 static unsigned arm_and_check(struct st_stream *s, unsigned events, unsigned wanted)
 {
@@ -309,6 +318,7 @@ static bool time_left(const struct timespec *until, struct timespec *left)
 	return true;
 }
 
+/* Looks at the stream for st_config.spin_us: its events; 0: none yet, or the kernel has to be asked. */
 static int spin(struct st_stream *s, unsigned events)
 {
 	uint64_t end = st_now_ns() + st_process.config.spin_us * 1000ull;
@@ -326,7 +336,10 @@ static int spin(struct st_stream *s, unsigned events)
 	return 0;
 }
 
-/* The streams stay listed: sleepers on many streams learn from the list which to look at. */
+/*
+ * Takes the entries of w, under its lock.  The streams stay listed: sleepers on many streams learn from the list which
+ * to look at.
+ */
 static void take_entries(struct st_wait *w)
 {
 	if (st_lock(&w->lock) != 0)
@@ -389,7 +402,7 @@ int st_sleep(struct st_stream *s, unsigned events, const struct timespec *until)
 
 /* ---- counts -------------------------------------------------------------------------------------------------- */
 
-/* A handler has interrupted this thread while it takes entries, for which others wait that hold the stream. */
+/* True: a handler has interrupted this thread while it takes entries, for which others wait that hold the stream. */
 static bool takes_entries(struct st_stream *s)
 {
 	struct st_wait *w = s->wait;

@@ -10,7 +10,10 @@
  * also while another thread is at it.
  */
 unsigned st_check(struct st_stream *s, unsigned events);
-/* After st_arm(): the other end has seen the arms, so a look after this decides. */
+/*
+ * After st_arm(): the other end has seen the arms, so a look after this decides; false also while another thread is at
+ * it.
+ */
 bool st_arm_is_sure(struct st_stream *s, unsigned events);
 /* The other end has not rung for the arm yet; false if that cannot be told. */
 bool st_arm_holds(struct st_stream *s, unsigned events);

@@ -31,11 +31,13 @@ struct st_header {
 	uint64_t tag;
 };
 
+/* Bytes of the ring that a record with this payload takes, with its header, in steps of 16. */
 static inline uint32_t st_record_bytes(uint32_t payload)
 {
 	return (payload + ST_HEADER_BYTES + 15) & ~15u;
 }
 
+/* The second word of the header of a record at `position`. */
 static inline uint64_t st_tag(uint64_t key, uint64_t position)
 {
 	return key ^ position;
@@ -47,6 +49,7 @@ static inline uint32_t st_header_at(uint32_t ring_bytes, uint64_t position)
 	return ring_bytes - (uint32_t)(position & (ring_bytes - 1)) - ST_HEADER_BYTES;
 }
 
+/* True: a record ST_REC_OVER may lie at this position. */
 static inline bool st_may_skip(uint32_t ring_bytes, uint64_t position)
 {
 	return (position & (ring_bytes - 1)) >= ST_CALM_BYTES;

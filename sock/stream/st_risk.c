@@ -7,6 +7,7 @@
 #define CHECK_NS 2000000u
 #define CHECK_RELAYED_NS 500000000u
 
+/* True: close() resets the connection. */
 static bool is_reset(const struct linger *l)
 {
 	return l->l_onoff != 0 && l->l_linger == 0;

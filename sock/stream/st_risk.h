@@ -12,7 +12,10 @@
 
 #include "st_link.h"
 
-/* A relay's records are in the other end's memory when the VI says so, and not when the post is complete. */
+/*
+ * True: bytes may be lost with the process.  A relay's records are in the other end's memory when the VI says so, and
+ * not when the post is complete, so a relayed stream on the ring is always at risk here; st_risk_check() asks the VI.
+ */
 static inline bool st_at_risk(const struct st_stream *s)
 {
 	if (s->tx.held_bytes > 0)
@@ -22,7 +25,7 @@ static inline bool st_at_risk(const struct st_stream *s)
 	return !st_link_settled(s->link) || s->link->relayed;
 }
 
-/* From now on a killed process resets the connection. */
+/* From now on a killed process resets the connection; the helper checks when that may end. */
 void st_risk_begin(struct st_stream *s);
 /* All is delivered, or with the kernel: the program's own value is back. */
 void st_risk_end(struct st_stream *s);

@@ -97,7 +97,10 @@ static uint32_t put(struct cursor *to, const uint8_t *from, uint32_t n)
 	return done;
 }
 
-/* Records from the ring into the buffers; `bytes` of them, or -EPROTO.  Peeking moves nothing. */
+/*
+ * Copies records from the ring into the buffers: 0, with their payload in `bytes`, or -EPROTO.  A record that ends the
+ * stream or the ring's use is carried out.  Peeking moves nothing.
+ */
 static int read_records(struct st_stream *s, struct cursor *to, bool peek, ssize_t *bytes)
 {
 	struct st_link *l = s->link;
@@ -151,7 +154,10 @@ static int read_records(struct st_stream *s, struct cursor *to, bool peek, ssize
 	return 0;
 }
 
-/* Early where the ring is empty, so that the other end may start at its beginning again; seldom otherwise. */
+/*
+ * Returns credit: early where the ring is empty, so that the other end may start at its beginning again; seldom
+ * otherwise.  Takes tx.
+ */
 static void credit_when_due(struct st_stream *s)
 {
 	struct st_link *l = s->link;
@@ -165,6 +171,7 @@ static void credit_when_due(struct st_stream *s)
 	st_rx_credit(s, 1);
 }
 
+/* Reads from the ring: bytes; 0: none have come, or a bad record has reset the connection.  Takes tx for credit. */
 static ssize_t from_ring(struct st_stream *s, struct cursor *to, int flags)
 {
 	ssize_t bytes = 0;
@@ -189,6 +196,7 @@ static ssize_t from_ring(struct st_stream *s, struct cursor *to, int flags)
 	return 0;
 }
 
+/* Reads from the stash, which is freed when it is empty. */
 static ssize_t from_stash(struct st_stream *s, struct cursor *to, int flags)
 {
 	uint32_t n = put(to, s->rx.stash + s->rx.stash_at, s->rx.stash_end - s->rx.stash_at);
@@ -204,6 +212,7 @@ static ssize_t from_stash(struct st_stream *s, struct cursor *to, int flags)
 	return n;
 }
 
+/* Reads from the kernel's socket, and counts the bytes: as st_sys_recv(). */
 static ssize_t from_tcp(struct st_stream *s, const struct iovec *iov, int count, int flags)
 {
 	ssize_t n = st_sys_recv(s->fd, iov, count, flags & (MSG_PEEK | MSG_TRUNC));
@@ -217,6 +226,7 @@ static ssize_t from_tcp(struct st_stream *s, const struct iovec *iov, int count,
 	return n;
 }
 
+/* False: all buffers are empty. */
 static bool has_room(const struct iovec *iov, int count)
 {
 	while (count > 0 && iov[count - 1].iov_len == 0)
@@ -224,7 +234,7 @@ static bool has_room(const struct iovec *iov, int count)
 	return count > 0;
 }
 
-/* The result of a call that finds no byte. */
+/* The result of a call that finds no byte: a kept error, 0 at the end, -EAGAIN, or on TCP what the kernel gives. */
 static ssize_t nothing(struct st_stream *s, const struct iovec *iov, int count, int flags)
 {
 	int error = st_give_error(s);

@@ -184,8 +184,8 @@ struct st_wait {
 };
 
 /*
- * The receiving side.  Other threads take it before the sending side, so a signal handler whose thread has the latter
- * must not wait for it: -EDEADLK.
+ * Takes the lock of the receiving side: 0, -EDEADLK.  Other threads take it before the sending side, so a signal
+ * handler whose thread has the latter must not wait for it.
  */
 static inline int st_lock_rx(struct st_stream *s)
 {

@@ -19,6 +19,7 @@
 #define MARK_NS                                                                                    \
 	200000000u /* TCP tells that the other end has died at most this long after its agent */
 
+/* When to come again: after the backoff, which doubles with each call. */
 static uint64_t later(struct st_stream *s, uint64_t now)
 {
 	uint64_t due = now + s->backoff;
@@ -58,6 +59,7 @@ void st_drop_link(struct st_stream *s)
 	st_kick_all(s);
 }
 
+/* Ends an attempt to get a VI, with its reason: phase NONE, the stream stays on TCP. */
 static void give_up(struct st_stream *s, enum st_why why)
 {
 	s->why = why;
@@ -73,7 +75,7 @@ static void give_up(struct st_stream *s, enum st_why why)
 	st_kick_all(s);
 }
 
-/* Under rx. */
+/* Under rx: the end of the other end's stream, on the ring or in the kernel, or a reset has come. */
 static bool peer_ended(struct st_stream *s)
 {
 	return s->rx.fin || s->rx.scan_last || (s->fd >= 0 && st_sys_peer_ended(s->fd));
@@ -109,6 +111,10 @@ static void sender_lost(struct st_stream *s)
 	s->tx.edges++;
 }
 
+/*
+ * Disconnects the VI, which is broken, for phase LOST: records that came can still be read, sending goes back to TCP.
+ * Takes rx and tx.
+ */
 static void lost(struct st_stream *s)
 {
 	if (s->why == ST_WHY_NONE)
@@ -132,6 +138,7 @@ static void lost(struct st_stream *s)
 
 /* ---- up ------------------------------------------------------------------------------------------------------ */
 
+/* Makes the wait object, where the program has given none, and its queue. */
 static int make_wait(struct st_stream *s)
 {
 	struct st_wait *w = s->wait;
@@ -144,6 +151,7 @@ static int make_wait(struct st_stream *s)
 	return st_wait_open(w);
 }
 
+/* True: packets to that address pass agents of other hosts; false also if that is unknown. */
 static bool is_relayed(union st_address *remote)
 {
 	VIPX_ROUTE route = { .Size = sizeof(route) };
@@ -152,6 +160,7 @@ static bool is_relayed(union st_address *remote)
 	       route.PathKind == VIPX_PATH_RELAYED;
 }
 
+/* In phase ASKED: opens the NIC, makes the VI and the peer request, or gives up.  Returns when to come again. */
 static uint64_t begin(struct st_stream *s, uint64_t now)
 {
 	uint32_t give_up_ms = st_process.config.give_up_ms != 0 ? st_process.config.give_up_ms
@@ -190,6 +199,7 @@ static uint64_t begin(struct st_stream *s, uint64_t now)
 	return now + s->backoff;
 }
 
+/* The reason that a failed VipConnectPeerDone() tells. */
 static enum st_why why_not(VIP_RETURN rc)
 {
 	switch (rc) {
@@ -204,6 +214,7 @@ static enum st_why why_not(VIP_RETURN rc)
 	}
 }
 
+/* In phase MATCH: once the peer request is done, sends the greeting; gives up if it failed.  When to come again. */
 static uint64_t match(struct st_stream *s, uint64_t now)
 {
 	struct st_link *l = s->link;
@@ -238,7 +249,7 @@ static uint64_t match(struct st_stream *s, uint64_t now)
 	return now;
 }
 
-/* Both directions are on TCP, and all that was written has arrived. */
+/* True: TCP is wanted, both directions are on it, and all that was written has arrived.  Takes rx and tx. */
 static bool done_with_vi(struct st_stream *s)
 {
 	bool done;
@@ -252,7 +263,10 @@ static bool done_with_vi(struct st_stream *s)
 	return done;
 }
 
-/* The kernel's end of the stream follows the ring's, when that has arrived; between two paths neither is due. */
+/*
+ * Shuts sending down in the kernel when the ring's end has arrived; true: that is still due.  Between two paths neither
+ * is due.  Takes tx.
+ */
 static bool kernel_fin(struct st_stream *s)
 {
 	bool due;
@@ -271,6 +285,7 @@ static bool kernel_fin(struct st_stream *s)
 	return due;
 }
 
+/* In phases HELLO and UP: one round, after which the VI may be lost, given up or given back.  When to come again. */
 static uint64_t work(struct st_stream *s, uint64_t now)
 {
 	uint64_t due;
@@ -296,7 +311,7 @@ static uint64_t work(struct st_stream *s, uint64_t now)
 	return kernel_fin(s) && due > now + FIRST_NS ? later(s, now) : due;
 }
 
-/* The VI is lost; the ring lives until it is read. */
+/* In phase LOST: the ring lives until it is read, and what is pending for TCP is sent; then the VI goes. */
 static uint64_t after_loss(struct st_stream *s, uint64_t now)
 {
 	bool ring, pending, waits, ended;
@@ -328,6 +343,7 @@ static uint64_t after_loss(struct st_stream *s, uint64_t now)
 
 /* ---- the end ------------------------------------------------------------------------------------------------- */
 
+/* Ends a closed stream: its copy of the socket, without SO_LINGER's reset if `all` was delivered, and its VI. */
 static uint64_t finish(struct st_stream *s, bool all)
 {
 	int fd = s->closing_fd;
@@ -343,7 +359,7 @@ static uint64_t finish(struct st_stream *s, bool all)
 	return ST_NEVER;
 }
 
-/* Socket and VI of a closed stream stay until TCP has delivered all, and a token that is due has come. */
+/* True: socket and VI of a closed stream stay until TCP has delivered all, and a token that is due has come. */
 static bool tcp_is_due(struct st_stream *s, int phase)
 {
 	int unsent = 0;

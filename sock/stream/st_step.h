@@ -7,7 +7,10 @@
 
 /* One round of everything; when to come again, or ST_NEVER: it needs no looking after. */
 uint64_t st_step(struct st_stream *s, uint64_t now);
-/* Gives the VI and the ring back, whatever is under way. */
+/*
+ * Gives the VI and the ring back, whatever is under way: both directions are on TCP then, and sleepers are woken. Takes
+ * rx, tx and the wait object's lock; does nothing without a VI.
+ */
 void st_drop_link(struct st_stream *s);
 
 #endif

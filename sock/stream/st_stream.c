@@ -110,6 +110,7 @@ int st_promote(struct st_stream *s, const char *host, struct st_wait *w, uint32_
 
 /* ---- bytes --------------------------------------------------------------------------------------------------- */
 
+/* 0; -EBADF: closed, -ENOTCONN: foreign. */
 static inline int usable(struct st_stream *s)
 {
 	if (st_unlikely(atomic_load_explicit(&s->closed, memory_order_relaxed)))
@@ -165,6 +166,7 @@ int st_take_error(struct st_stream *s)
 
 /* ---- ends ---------------------------------------------------------------------------------------------------- */
 
+/* Ends sending, once; what cannot be ended at once the helper ends.  Takes tx. */
 static int shutdown_send(struct st_stream *s)
 {
 	int rc = st_lock(&s->tx_lock);
@@ -244,8 +246,9 @@ static bool close_send(struct st_stream *s)
 }
 
 /*
- * Under rx and tx, for bytes that TCP carries: the other end may still write a token or a mark to TCP, and a socket
- * that is closed already would answer by a reset, before which those bytes may not have arrived.
+ * Under rx and tx, for bytes that TCP carries.  True: a copy of the socket has to wait, since the other end may still
+ * write a token or a mark to TCP, and a socket that is closed already would answer by a reset, before which those bytes
+ * may not have arrived.
  */
 static bool wait_for_tcp(struct st_stream *s)
 {
@@ -306,7 +309,10 @@ void st_close(struct st_stream *s, enum st_close_how how)
 		st_look_after(s, 0);
 }
 
-/* Under tx.  VIP_TIMEOUT: not yet.  TCP's bytes are the kernel's to deliver. */
+/*
+ * Under tx: sends what was kept back, and waits a short time until all has arrived.  VIP_TIMEOUT: not yet.  TCP's bytes
+ * are the kernel's to deliver.
+ */
 static VIP_RETURN wait_delivered(struct st_stream *s)
 {
 	VIP_RETURN rc = VIP_SUCCESS;

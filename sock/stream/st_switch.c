@@ -15,12 +15,14 @@
 #define ASK_AGAIN_NS 20000000u /* after NO; after each further one twice as long, up to */
 #define ASK_LATEST_NS 10000000000u
 
+/* Marks the VI as broken, for that reason; the round ends with its loss. */
 static void bad_peer(struct st_stream *s, enum st_why why)
 {
 	s->why = why;
 	atomic_store(&s->link->broken, true);
 }
 
+/* A message of that kind, the rest 0. */
 static struct st_message message(enum st_message_kind kind)
 {
 	return (struct st_message){ .magic = ST_WIRE_MAGIC,
@@ -30,6 +32,7 @@ static struct st_message message(enum st_message_kind kind)
 
 /* ---- the sender's side --------------------------------------------------------------------------------------- */
 
+/* Under tx, on TCP: sends SWITCH unless something is against it; bytes wait from then on. */
 static void ask(struct st_stream *s, uint64_t now)
 {
 	struct st_message m = message(ST_MSG_SWITCH);
@@ -47,6 +50,7 @@ static void ask(struct st_stream *s, uint64_t now)
 	s->tx.asked_since = now;
 }
 
+/* Takes YES: the token goes to TCP; or NO: sending on TCP goes on, and SWITCH is repeated later. */
 static void take_answer(struct st_stream *s, bool yes, uint64_t now)
 {
 	if (s->tx.path != ST_TX_ASKED) {
@@ -71,6 +75,7 @@ static void take_answer(struct st_stream *s, bool yes, uint64_t now)
 	st_tx_push(s);
 }
 
+/* Takes the proof that the other end has read the token: sending goes over the ring; a wrong one resets. */
 static void take_proof(struct st_stream *s, const struct st_message *m)
 {
 	if (s->tx.path != ST_TX_PROVING) {
@@ -94,7 +99,7 @@ static void take_proof(struct st_stream *s, const struct st_message *m)
 
 /* ---- the reader's side --------------------------------------------------------------------------------------- */
 
-/* -EAGAIN: no slot is free. */
+/* Sends YES or NO: 0, -EAGAIN: no slot is free, -EPIPE: broken. */
 static int answer(struct st_stream *s, enum st_message_kind kind)
 {
 	struct st_message m = message(kind);
@@ -103,8 +108,9 @@ static int answer(struct st_stream *s, enum st_message_kind kind)
 }
 
 /*
- * Under rx and tx.  The other end keeps its bytes back until it has the answer, so the unread bytes on TCP get fewer as
- * the program reads: the answer is given when the stash holds the rest, when that takes long, or when it does not read.
+ * Under rx and tx: answers a SWITCH that has come, now or in a later round; after YES the reader waits for the token.
+ * The other end keeps its bytes back until it has the answer, so the unread bytes on TCP get fewer as the program
+ * reads: the answer is given when the stash holds the rest, when that takes long, or when it does not read.
  */
 static void answer_switch(struct st_stream *s, uint64_t now)
 {
@@ -135,6 +141,7 @@ static void answer_switch(struct st_stream *s, uint64_t now)
 	}
 }
 
+/* Takes SWITCH, to be answered by answer_switch(); NO at once where the reader is not on TCP. */
 static void take_switch(struct st_stream *s, const struct st_message *m, uint64_t now)
 {
 	if (s->rx.asked) {
@@ -154,6 +161,7 @@ static void take_switch(struct st_stream *s, const struct st_message *m, uint64_
 	answer_switch(s, now);
 }
 
+/* Takes the greeting, which says where the other end's ring is: phase UP. */
 static void take_hello(struct st_stream *s, const struct st_message *m)
 {
 	struct st_link *l = s->link;
@@ -170,6 +178,7 @@ static void take_hello(struct st_stream *s, const struct st_message *m)
 	atomic_store(&s->phase, ST_PHASE_UP);
 }
 
+/* Checks a message and acts on it; the VI is broken after one that is bad or comes at a wrong time. */
 static void take_message(struct st_stream *s, const struct st_message *m, uint64_t now)
 {
 	int kind = st_message_check(m, sizeof(*m));
@@ -201,6 +210,7 @@ static void take_message(struct st_stream *s, const struct st_message *m, uint64
 	}
 }
 
+/* Under rx and tx: moves packets, and acts on all messages that have come. */
 static void take_messages(struct st_stream *s, uint64_t now)
 {
 	struct st_link *l = s->link;
@@ -217,6 +227,7 @@ static void take_messages(struct st_stream *s, uint64_t now)
 		take_message(s, &all[i], now);
 }
 
+/* Sends the proof if it is due; where no slot is free it stays due. */
 static void prove(struct st_stream *s)
 {
 	struct st_message m = message(ST_MSG_PROOF);
@@ -230,6 +241,7 @@ static void prove(struct st_stream *s)
 
 /* ---- back to TCP --------------------------------------------------------------------------------------------- */
 
+/* Under tx: leaves the ring for TCP, if a record finds room, and asks the other end, once, to go back too. */
 static void go_back(struct st_stream *s)
 {
 	struct st_message m = message(ST_MSG_BACK);
@@ -247,8 +259,9 @@ static void go_back(struct st_stream *s)
 /* ---- a round ------------------------------------------------------------------------------------------------- */
 
 /*
- * Under rx and tx.  A record or credit that had to wait for a slot may have left after the arm words were looked at.
- * Records and credit that had left by the last look need no wake: a sleeper that armed since then has found them.
+ * Under rx and tx: rings again.  A record or credit that had to wait for a slot may have left after the arm words were
+ * looked at.  Records and credit that had left by the last look need no wake: a sleeper that armed since then has found
+ * them.
  */
 static void ring_late(struct st_stream *s, struct st_link *l)
 {
@@ -291,6 +304,7 @@ static bool is_quiet(struct st_stream *s)
 	       !s->tx.at_risk && !s->tx.kernel_fin_due && !atomic_load(&l->broken);
 }
 
+/* When to come again; ST_NEVER: the stream has become quiet. */
 static uint64_t next_round(struct st_stream *s, uint64_t now)
 {
 	bool moving = s->tx.path == ST_TX_ASKED || s->tx.path == ST_TX_PROVING ||

@@ -5,7 +5,10 @@
 
 #include "st_paths.h"
 
-/* Messages of the other end, and the steps to a VI and back that do not wait for it; when to come again. */
+/*
+ * Handles messages of the other end, and does the steps to a VI and back that do not wait for it; takes rx and tx.
+ * Returns when to come again, or ST_NEVER: the stream is quiet.
+ */
 uint64_t st_switch_step(struct st_stream *s, uint64_t now);
 
 #endif

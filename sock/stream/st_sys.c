@@ -21,6 +21,7 @@
 
 #define SPINS 64
 
+/* A system call that leaves errno alone: its result, or -errno. */
 static long call(long number, long a, long b, long c, long d, long e, long f)
 {
 	int saved = errno;
@@ -200,6 +201,7 @@ int st_sys_poll(struct pollfd *fds, unsigned count, const struct timespec *timeo
 
 /* ---- eventfds and sets --------------------------------------------------------------------------------------- */
 
+/* Moves a descriptor to a number from `least` on, where one is left; errors pass. */
 static int raised(int fd, int least)
 {
 	int high;

@@ -28,7 +28,9 @@ struct st_lock {
 
 #define ST_LOCK_WAITED UINT64_C(1)
 
+/* Takes the lock, and sleeps until it can. */
 void st_lock_slow(struct st_lock *lock);
+/* Wakes one thread that waits for the lock, which is free already. */
 void st_unlock_slow(struct st_lock *lock);
 
 static inline uint64_t st_lock_self(void)
@@ -36,13 +38,14 @@ static inline uint64_t st_lock_self(void)
 	return (uint64_t)pthread_self();
 }
 
+/* True: this thread holds it, perhaps in the code that this signal handler has interrupted. */
 static inline bool st_lock_is_mine(struct st_lock *lock)
 {
 	return (atomic_load_explicit(&lock->word, memory_order_relaxed) & ~ST_LOCK_WAITED) ==
 	       st_lock_self();
 }
 
-/* -EDEADLK: the thread that this handler has interrupted holds it. */
+/* Returns -EDEADLK: the thread that this handler has interrupted holds the lock. */
 int st_lock_held_error(void);
 
 /* False: another thread, or the one that this handler has interrupted, holds it. */
@@ -54,6 +57,7 @@ static inline bool st_trylock(struct st_lock *lock)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
+/* Waits for the lock: 0; -EDEADLK at once where this thread has it, as in a handler that has interrupted the holder. */
 static inline int st_lock(struct st_lock *lock)
 {
 	if (st_unlikely(!st_trylock(lock))) {
@@ -71,13 +75,16 @@ static inline void st_unlock(struct st_lock *lock)
 		st_unlock_slow(lock);
 }
 
+/* The time of CLOCK_MONOTONIC. */
 uint64_t st_now_ns(void);
 uint64_t st_random64(void);
 
+/* Like sendmsg() and recvmsg(), but these never wait, and raise no SIGPIPE. */
 ssize_t st_sys_send(int fd, const struct iovec *iov, int count, int flags);
 ssize_t st_sys_recv(int fd, const struct iovec *iov, int count, int flags);
 int st_sys_shutdown(int fd, int how);
 int st_sys_close(int fd);
+/* A copy with a number from `least` on where one is left, and any other where not; closed by exec. */
 int st_sys_dup(int fd, int least);
 int st_sys_ioctl_int(int fd, unsigned long what, int *value);
 int st_sys_error(int fd); /* SO_ERROR, taken off */
@@ -89,14 +96,16 @@ bool st_sys_peer_ended(int fd);	 /* the kernel has the peer's FIN, or a reset */
 int st_sys_room(int fd);	 /* of the send buffer, about */
 int st_sys_poll(struct pollfd *fds, unsigned count, const struct timespec *timeout);
 int st_sys_processors(void); /* those that this thread may run on */
+/* A new eventfd or set of epoll, whose number is from `least` on where one is left. */
 int st_sys_eventfd(int least);
 int st_sys_epoll(int least);
 int st_sys_epoll_add(int set, int fd); /* for EPOLLIN */
 /* As st_sys_epoll_add(), for one event, until it is called again; st_sys_epoll_take() gives `data`. */
 int st_sys_epoll_want(int set, int fd, void *data);
 int st_sys_epoll_drop(int set, int fd);
-/* Without waiting, at most `max` of them. */
+/* Gives the `data` of descriptors that are readable, without waiting, at most `max` of them: the count, or -errno. */
 int st_sys_epoll_take(int set, void **data, int max);
+/* Makes the eventfd readable; st_sys_clear() ends that. */
 void st_sys_signal(int eventfd);
 void st_sys_clear(int eventfd);
 

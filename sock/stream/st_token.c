@@ -9,6 +9,7 @@
 #define TOKEN_NS 1000000000u
 #define HALF 8u /* of a token */
 
+/* Makes room for `more` bytes at the end of the stash, which may move. */
 static int stash_room(struct st_stream *s, uint32_t more)
 {
 	uint32_t used = s->rx.stash_end - s->rx.stash_at;
@@ -29,7 +30,10 @@ static int stash_room(struct st_stream *s, uint32_t more)
 	return 0;
 }
 
-/* From the kernel's socket; > 0, or 0: nothing more will come on this path, or -EAGAIN. */
+/*
+ * From the kernel's socket; > 0, or 0: nothing more will come on this path, or -EAGAIN.  An error is kept for the
+ * program, and gives 0.
+ */
 static ssize_t from_kernel(struct st_stream *s, void *to, size_t bytes)
 {
 	struct iovec iov = { to, bytes };
@@ -68,7 +72,10 @@ static bool take_before(struct st_stream *s)
 	return true;
 }
 
-/* The bytes that came are data, not a token: the VI is not that of this connection, or the other end has lost it. */
+/*
+ * The bytes that came are data, not a token: the VI is not that of this connection, or the other end has lost it. They
+ * go to the stash, and the reader back to TCP.
+ */
 static void no_token(struct st_stream *s)
 {
 	uint32_t have = s->rx.token_have;
@@ -97,6 +104,7 @@ bool st_rx_token_due(struct st_stream *s, uint64_t now)
 	return false;
 }
 
+/* The token is complete: the reader goes to the ring, and owes the proof. */
 static void ring_opens(struct st_stream *s)
 {
 	s->rx.path = ST_RX_RING;
@@ -108,7 +116,10 @@ static void ring_opens(struct st_stream *s)
 	st_look_after(s, 0);
 }
 
-/* True: something moved. */
+/*
+ * Reads the bytes before the token, and the token: the ring is next, without a VI the mark; a wrong token is data, and
+ * the VI is broken.  True: something moved.
+ */
 static bool take_token(struct st_stream *s)
 {
 	uint32_t have = s->rx.token_have;
@@ -151,6 +162,9 @@ static bool take_token(struct st_stream *s)
 	return true;
 }
 
+/*
+ * Reads the mark, or TCP's end: reading from TCP goes on; anything else resets the connection.  True: the path changed.
+ */
 static bool take_mark(struct st_stream *s)
 {
 	struct st_token mark = st_mark(s->rx.ring_key, s->rx.ring_position);
@@ -195,7 +209,10 @@ void st_rx_ends(struct st_stream *s)
 		s->rx.edges++;
 }
 
-/* Takes a record without payload, which ends the stream or the ring's use; a lost ring ends where no record lies. */
+/*
+ * Takes a record without payload, which ends the stream or the ring's use; a lost ring ends where no record lies. True:
+ * one was taken, or the ring was left.
+ */
 static bool step_ring(struct st_stream *s)
 {
 	struct st_link *l = s->link;

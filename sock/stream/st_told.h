@@ -8,9 +8,12 @@
 
 #include "st_process.h"
 
-/* Lists the stream, which has a VI, and wakes sleepers; under the lock of w. */
+/*
+ * Lists the stream, which has a VI, with a reference, and wakes sleepers, unless it is listed already; under the lock
+ * of w.
+ */
 void st_told_add(struct st_wait *w, struct st_stream *s);
-/* As st_told_add(), but takes the lock. */
+/* As st_told_add(), but takes the lock; in a handler that has interrupted the holder it counts a change instead. */
 void st_tell(struct st_stream *s);
 
 #endif

@@ -44,7 +44,7 @@ void st_tx_leave(struct st_stream *s, bool lazy)
 	s->tx.edges++;
 }
 
-/* Sends over TCP the bytes that were kept back for the ring. */
+/* Sends over TCP the bytes that were kept back for the ring: 0: none is left; -EAGAIN, or the kernel's error. */
 static int held_to_tcp(struct st_stream *s)
 {
 	while (s->tx.held_bytes > 0) {
@@ -61,7 +61,10 @@ static int held_to_tcp(struct st_stream *s)
 	return 0;
 }
 
-/* In one call, since the first byte that reaches a closed end is answered by a reset. */
+/*
+ * Sends what is pending and the bytes after it in one call, since the first byte that reaches a closed end is answered
+ * by a reset.  Returns how many of the latter were sent, or -errno; -EAGAIN: none.
+ */
 static ssize_t behind_pending(struct st_stream *s, const struct iovec *iov, int count, int flags)
 {
 	struct iovec all[1 + PIECES] = { { s->tx.pend, s->tx.pend_bytes } };
@@ -84,6 +87,7 @@ static ssize_t behind_pending(struct st_stream *s, const struct iovec *iov, int 
 	return n > 0 ? n : -EAGAIN;
 }
 
+/* Sends over TCP, after what is pending or was kept back: bytes, or -errno. */
 static ssize_t to_tcp(struct st_stream *s, const struct iovec *iov, int count, int flags)
 {
 	ssize_t n = 0;
@@ -123,6 +127,7 @@ static int take_credit(struct st_stream *s, struct st_link *l)
 	return 0;
 }
 
+/* Free bytes of the other end's ring by the credit that was taken, the reserve not counted. */
 static uint64_t ring_room(struct st_stream *s)
 {
 	uint64_t used = s->tx.position - s->tx.acked + ST_RESERVE_BYTES;
@@ -161,7 +166,10 @@ bool st_tx_writable(struct st_stream *s)
 	return true;
 }
 
-/* Goes back to the ring's beginning where all was read: false if the connection was reset, or lost. */
+/*
+ * Goes back to the ring's beginning where all was read, and does nothing where not: false if the connection was reset,
+ * or the record could not be sent.
+ */
 static bool start_over(struct st_stream *s, struct st_link *l)
 {
 	if (take_credit(s, l) != 0) {
@@ -199,12 +207,13 @@ static uint32_t next_fits(struct st_stream *s, struct st_link *l, size_t left)
 	return st_record_fits(l->peer.ring_bytes, s->tx.position, ring_room(s));
 }
 
+/* True: descriptors are left for one more record of data. */
 static bool slots_left(struct st_stream *s, struct st_link *l)
 {
 	return st_link_settled(l) || ST_SENDS - st_link_reap(s, l) < ST_SENDS_DATA;
 }
 
-/* A record that goes through no slot shows that writes are stores. */
+/* Writes a record as st_link_record(), and notes in `direct` whether it went through no slot: writes are stores. */
 static int probe(struct st_stream *s, struct st_link *l, const struct iovec *iov, size_t skip,
 		 uint32_t n)
 {
@@ -259,7 +268,7 @@ static uint32_t can_copy(const struct st_link *l, uint32_t bytes)
 	return bytes < room ? bytes : room;
 }
 
-/* Records from iov at `skip`, of which `left` bytes are to go: bytes, or negative. */
+/* Writes records from iov at `skip`, of which `left` bytes are to go, and rings: bytes, at least one, or -EAGAIN. */
 static ssize_t some_records(struct st_stream *s, struct st_link *l, const struct iovec *iov,
 			    size_t skip, size_t left)
 {
@@ -295,7 +304,7 @@ static ssize_t some_records(struct st_stream *s, struct st_link *l, const struct
 	return (ssize_t)n;
 }
 
-/* A sleeper on the stream may have armed it only for bytes to read. */
+/* Marks the ring as full, and the first time lists the stream: a sleeper may have armed it only for bytes to read. */
 static void no_room(struct st_stream *s)
 {
 	if (s->tx.full)
@@ -331,7 +340,7 @@ int st_tx_release(struct st_stream *s)
 	return 0;
 }
 
-/* MSG_MORE: true, kept back. */
+/* Keeps the bytes of a call with MSG_MORE back; false: there is no room for all of them, and none is kept. */
 static bool hold(struct st_stream *s, const struct iovec *iov, int count, size_t total)
 {
 	if (s->tx.held == NULL)
@@ -350,6 +359,7 @@ static bool hold(struct st_stream *s, const struct iovec *iov, int count, size_t
 	return true;
 }
 
+/* Sends over the ring: the bytes that found room or were kept back, or -EAGAIN, also where the VI is broken. */
 static ssize_t to_ring(struct st_stream *s, const struct iovec *iov, int count, int flags)
 {
 	struct st_link *l = s->link;

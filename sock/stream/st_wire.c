@@ -5,6 +5,7 @@
 
 #include "st_wire.h"
 
+/* False: no honest end greets with such a ring. */
 static bool ring_is_sound(const struct st_message *m)
 {
 	uint32_t bytes = m->hello.ring_bytes;
@@ -33,7 +34,7 @@ struct st_token st_mark(uint64_t key, uint64_t written)
 	return (struct st_token){ { key, ~written } };
 }
 
-/* 16 bytes of address, IPv4 as a mapped one, and 2 of port. */
+/* Writes 16 bytes of address, IPv4 as a mapped one, and 2 of port; -EOPNOTSUPP: neither IPv4 nor IPv6. */
 static int put_address(const struct sockaddr_storage *from, uint8_t *out)
 {
 	const struct sockaddr_in6 *six = (const void *)from;

@@ -21,6 +21,7 @@
 /* For programs compiled with _FORTIFY_SOURCE: ends one whose buffer is too small, as the C library does. */
 void __chk_fail(void) __attribute__((noreturn));
 
+/* Ends the program if n is more than `room`. */
 static inline void vs_check_room(size_t n, size_t room)
 {
 	if (vs_unlikely(n > room))

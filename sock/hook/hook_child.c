@@ -11,6 +11,7 @@
 #include "vs_sock.h"
 #include "vs_table.h"
 
+/* After a call like fork(): makes the library ready in the child.  Returns `pid`, and leaves errno alone. */
 static pid_t after(pid_t pid)
 {
 	int before = errno;
@@ -21,12 +22,14 @@ static pid_t after(pid_t pid)
 	return pid;
 }
 
+/* Connections go back to the kernel, if there are any. */
 static void before_fork(void)
 {
 	if (vs_unlikely(vs_table_count() > 0))
 		vs_fork_prepare();
 }
 
+/* As the original; connections that have a VI go back to the kernel before. */
 VS_HOOK pid_t fork(void)
 {
 	before_fork();
@@ -39,7 +42,11 @@ VS_HOOK pid_t _Fork(void)
 	return after(vs_real._Fork());
 }
 
-/* A child of the original would change objects in its parent's memory. */
+/*
+ * vfork() where some descriptor has an object: makes the child by fork(), since one of the original would change
+ * objects in its parent's memory.  The parent returns when a child that may ask for sockets has another program, or has
+ * ended; without any to ask for, at once.
+ */
 pid_t vs_vfork_as_fork(void);
 pid_t vs_vfork_as_fork(void)
 {
@@ -93,7 +100,7 @@ pid_t vfork(void)
 }
 #endif
 
-/* The C library has put other files there. */
+/* Ends the objects of standard input, output and error, where the C library has put other files. */
 static void forget_stdio(void)
 {
 	int fd;
@@ -132,6 +139,7 @@ struct start {
 	void *arg;
 };
 
+/* What a child of clone() runs: makes the library ready in it, and calls the program's function. */
 static int run_child(void *arg)
 {
 	struct start start = *(struct start *)arg;
@@ -142,7 +150,10 @@ static int run_child(void *arg)
 	return start.run(start.arg);
 }
 
-/* A thread, or a child that has its parent's memory or descriptors, passes. */
+/*
+ * As the original.  Before a child with memory and descriptors of its own is made, connections go back to the kernel; a
+ * thread, or a child that shares either with its parent, passes.
+ */
 VS_HOOK int clone(int (*run)(void *arg), void *stack, int flags, void *arg, ...)
 {
 	struct start start = { run, arg };
@@ -163,6 +174,7 @@ VS_HOOK int clone(int (*run)(void *arg), void *stack, int flags, void *arg, ...)
 
 /* ---- posix_spawn(), whose child is the C library's own: its descriptors are known before ---- */
 
+/* The connection of `fd` goes to the kernel at once, for the program to come. */
 VS_HOOK int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int to)
 {
 	if (vs_unlikely(vs_peek(fd) != NULL))

@@ -11,6 +11,7 @@
 
 /* ---- another program ---- */
 
+/* Before each of these calls connections that the next program gets go to the kernel, and the others' bytes leave. */
 VS_HOOK int execve(const char *path, char *const *argv, char *const *envp)
 {
 	vs_exec_prepare();
@@ -49,6 +50,7 @@ VS_HOOK int execveat(int fd, const char *path, char *const *argv, char *const *e
 
 enum how { BY_PATH, BY_SEARCH, WITH_ENVIRONMENT };
 
+/* How many arguments there are, up to the NULL. */
 static size_t count(const char *arg, va_list ap)
 {
 	size_t n = 0;
@@ -60,7 +62,10 @@ static size_t count(const char *arg, va_list ap)
 	return n;
 }
 
-/* The list is made on the stack, since these calls are allowed in a child of vfork(). */
+/*
+ * Calls execv() or the like with the arguments as a list.  It is made on the stack, since these calls are allowed in a
+ * child of vfork().
+ */
 static int run_list(enum how how, const char *program, const char *arg, va_list ap)
 {
 	char *const *envp;
@@ -120,6 +125,7 @@ VS_HOOK int execle(const char *path, const char *arg, ...)
 
 /* ---- the end, without destructors; quick_exit() calls what vs_init.c has registered ---- */
 
+/* Waits at most 10 s until what was sent has arrived, then ends the process. */
 VS_HOOK void _exit(int status)
 {
 	vs_exit_prepare();
@@ -129,6 +135,7 @@ VS_HOOK void _exit(int status)
 
 /* ---- descriptors used by the C library itself ---- */
 
+/* The connection goes to the kernel first, since stdio uses it unseen. */
 VS_HOOK FILE *fdopen(int fd, const char *mode)
 {
 	if (vs_unlikely(vs_peek(fd) != NULL))
@@ -136,7 +143,10 @@ VS_HOOK FILE *fdopen(int fd, const char *mode)
 	return vs_real.fdopen(fd, mode);
 }
 
-/* The C library closes the descriptor by itself, and the next one may have its number. */
+/*
+ * Before fclose() or freopen(): ends the connection of the descriptor, after a flush.  The C library closes it by
+ * itself, and the next one may have its number.
+ */
 static void closes(FILE *f)
 {
 	int before = errno, fd = f ? fileno(f) : -1;
@@ -202,7 +212,7 @@ VS_HOOK int __dprintf_chk(int fd, int flag, const char *fmt, ...)
 	return n;
 }
 
-/* POSIX AIO, whose threads use the descriptor. */
+/* Before POSIX AIO, whose threads use the descriptor: moves its connection to the kernel. */
 static void aio(const struct aiocb *c)
 {
 	if (vs_unlikely(c && vs_peek(c->aio_fildes) != NULL))

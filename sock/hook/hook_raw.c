@@ -17,6 +17,7 @@
 #include "vs_init.h"
 #include "vs_raw.h"
 
+/* After a call that makes a ring: if it did, all connections go to the kernel.  Returns rc. */
 static int ring_made(int rc)
 {
 	if (rc >= 0)

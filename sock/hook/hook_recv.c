@@ -110,7 +110,7 @@ VS_HOOK ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	return rc;
 }
 
-/* As the kernel does it: one by one, an error after the first is left for the next call. */
+/* recvmmsg() as the kernel does it: one by one, an error after the first is left for the next call. */
 static int receive_many(struct vs_obj *o, int fd, struct mmsghdr *m, unsigned int n, int flags,
 			const struct timespec *until)
 {

@@ -11,6 +11,7 @@
 #include "vs_io.h"
 #include "vs_table.h"
 
+/* As writev(): too many buffers are EINVAL. */
 static ssize_t send_vector(struct vs_obj *o, int fd, const struct iovec *v, int n, int flags)
 {
 	struct msghdr m = { .msg_iov = (struct iovec *)(uintptr_t)v, .msg_iovlen = (size_t)n };
@@ -46,6 +47,7 @@ VS_HOOK ssize_t writev(int fd, const struct iovec *v, int n)
 	return rc;
 }
 
+/* Without an offset, at -1, to a stream as writev(); all else is the kernel's. */
 VS_HOOK ssize_t pwritev2(int fd, const struct iovec *v, int n, off_t at, int flags)
 {
 	struct vs_obj *o = at == -1 ? vs_get(fd) : NULL;
@@ -91,7 +93,7 @@ VS_HOOK ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struc
 	return rc;
 }
 
-/* A descriptor that is passed to another process is the kernel's from now on. */
+/* Moves the connections of the descriptors in a message to the kernel: another process gets them. */
 static void give_passed(const struct msghdr *m)
 {
 	struct cmsghdr *c;
@@ -110,11 +112,16 @@ static void give_passed(const struct msghdr *m)
 	}
 }
 
+/* The message has control data, which may have a descriptor with an object. */
 static inline bool may_pass(const struct msghdr *m)
 {
 	return vs_unlikely(vs_table_count() > 0) && m && m->msg_control && m->msg_controllen > 0;
 }
 
+/*
+ * As the original.  A stream goes to the kernel if the message has control data; so do descriptors that another socket
+ * passes.
+ */
 VS_HOOK ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -176,6 +183,7 @@ VS_HOOK ssize_t sendfile(int out, int in, off_t *at, size_t n)
 	return sendfile64(out, in, (off64_t *)at, n);
 }
 
+/* From a stream, or to one; between two sockets that have objects the kernel does it. */
 VS_HOOK ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at, size_t n,
 		       unsigned int flags)
 {

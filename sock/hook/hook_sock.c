@@ -29,6 +29,7 @@ VS_HOOK int socket(int family, int type, int protocol)
 	return fd;
 }
 
+/* Binds to this host's address instead of any, if the process stands for a host. */
 VS_HOOK int bind(int fd, const struct sockaddr *a, socklen_t alen)
 {
 	struct sockaddr_storage ours;
@@ -38,6 +39,7 @@ VS_HOOK int bind(int fd, const struct sockaddr *a, socklen_t alen)
 	return vs_real.bind(fd, a, alen);
 }
 
+/* As the original; the socket stays with the kernel. */
 VS_HOOK int listen(int fd, int backlog)
 {
 	int rc = vs_real.listen(fd, backlog);
@@ -47,6 +49,7 @@ VS_HOOK int listen(int fd, int backlog)
 	return rc;
 }
 
+/* As the original.  A stream may be made then; AF_UNSPEC, which ends a connection, moves that to the kernel first. */
 VS_HOOK int connect(int fd, const struct sockaddr *a, socklen_t alen)
 {
 	struct vs_obj *o;
@@ -70,6 +73,7 @@ VS_HOOK int connect(int fd, const struct sockaddr *a, socklen_t alen)
 	return rc;
 }
 
+/* After accept(): gives the new descriptor an object if it needs one; returns that descriptor, or the error. */
 static int accepted(int listener, int fd, bool nonblock)
 {
 	if (fd >= 0 && vs_sock_listener(listener)) {
@@ -180,8 +184,8 @@ VS_HOOK int dup(int fd)
 }
 
 /*
- * The object of `to` ends as by close().  If another thread sleeps in a call on it, the kernel's
- * descriptor changes during that call, and the end of the object wakes the thread.
+ * dup2(), or dup3() with `three`.  The object of `to` ends as by close().  If another thread sleeps in a call on it,
+ * the kernel's descriptor changes during that call, and the end of the object wakes the thread.
  */
 static int onto(int fd, int to, int flags, bool three)
 {
@@ -215,6 +219,7 @@ VS_HOOK int dup3(int fd, int to, int flags)
 	return onto(fd, to, flags, true);
 }
 
+/* Ends the objects of these descriptors, and spares those of this library and the fabric. */
 VS_HOOK int close_range(unsigned int from, unsigned int to, int flags)
 {
 	int fd = (int)from - 1;

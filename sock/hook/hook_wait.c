@@ -16,6 +16,7 @@
 #include "vs_sock.h"
 #include "vs_table.h"
 
+/* The time of poll(): NULL, no end, where ms is negative. */
 static const struct timespec *from_ms(int ms, struct timespec *t)
 {
 	if (ms < 0)
@@ -89,6 +90,7 @@ VS_HOOK int epoll_create1(int flags)
 	return fd;
 }
 
+/* The object of an epoll set, with a reference; NULL: it has none, or is no set. */
 static struct vs_obj *get_set(int fd)
 {
 	struct vs_obj *o = vs_get(fd);
@@ -99,7 +101,10 @@ static struct vs_obj *get_set(int fd)
 	return NULL;
 }
 
-/* A use of the set could wait for a thread that waits for a lock of the interrupted call. */
+/*
+ * True, with EDEADLK: this is a handler, and a use of the set could wait for a thread that waits for a lock of the
+ * interrupted call.
+ */
 static bool is_interrupted(void)
 {
 	if (vs_likely(!vs_in_handler()) || (!vs_items_held() && !vs_sock_any_interrupted()))
@@ -108,6 +113,10 @@ static bool is_interrupted(void)
 	return true;
 }
 
+/*
+ * As the original; EDEADLK in a handler that has interrupted a use of a set or stream.  A socket in a set that is not
+ * known here goes to the kernel.
+ */
 VS_HOOK int epoll_ctl(int set, int op, int fd, struct epoll_event *e)
 {
 	struct vs_obj *o = get_set(set), *target;

@@ -23,6 +23,7 @@ static int parent = -1; /* the child's end */
 static _Atomic int open_ends[CALLS];
 static __thread int mine = -1;
 
+/* True: some socket of the table has a VI, or may get one. */
 static bool any_on_vi(void)
 {
 	struct vs_obj *o;
@@ -39,6 +40,7 @@ static bool any_on_vi(void)
 	return yes;
 }
 
+/* Puts `is` in the place of an entry `was` of open_ends; false: there is none. */
 static bool replace(int was, int is)
 {
 	for (int i = 0; i < CALLS; i++) {
@@ -50,6 +52,7 @@ static bool replace(int was, int is)
 	return false;
 }
 
+/* Moves the descriptor to a number among this library's; if that fails it stays as it is. */
 static int raise_number(int fd)
 {
 	int high = vs_real.fcntl64(fd, F_DUPFD_CLOEXEC, (unsigned long)vs_ours_from);
@@ -118,7 +121,7 @@ void vs_ask_for(struct vs_obj *o)
 
 /* ---- the parent ---- */
 
-/* Another process, which the child has made, may have its end still. */
+/* True: the child has ended, or cannot be waited for.  Another process, which it has made, may have its end still. */
 static bool has_ended(pid_t child)
 {
 	siginfo_t info = { 0 };
@@ -127,7 +130,10 @@ static bool has_ended(pid_t child)
 	       info.si_pid != 0;
 }
 
-/* The address of the object is the same in both. */
+/*
+ * Moves the socket that the child asks for to the kernel, and answers.  False: the child's end is closed.  The address
+ * of the object is the same in both.
+ */
 static bool serve_one(int fd)
 {
 	struct vs_obj *o = NULL;

@@ -16,9 +16,9 @@
 
 /* Before the child is made; false: it has nothing to ask for, or cannot. */
 bool vs_ask_open(int ends[2]);
-/* In the parent: returns when the child has another program, or has ended. */
+/* In the parent: serves the child, and returns when that has another program, or has ended.  Closes both ends. */
 void vs_ask_serve(int ends[2], pid_t child);
-/* In the child. */
+/* In the child: keeps its end for vs_ask_for(), and closes the parent's. */
 void vs_ask_begin(int ends[2]);
 /* Asks for it, if it is a socket and this is such a child; returns when the kernel has its bytes. */
 void vs_ask_for(struct vs_obj *o);

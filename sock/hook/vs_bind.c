@@ -25,6 +25,7 @@ static bool only_v6(int fd)
 	return vs_real.getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, &n) == 0 && on;
 }
 
+/* True: 0.0.0.0 or ::, whatever the port. */
 static bool is_any(const struct vs_addr *a)
 {
 	static const uint8_t zero[16];
@@ -32,7 +33,7 @@ static bool is_any(const struct vs_addr *a)
 	return memcmp(a->b, zero, 16) == 0 || (vs_addr_is_v4(a) && memcmp(a->b + 12, zero, 4) == 0);
 }
 
-/* The host's address in the family of `like`, with a port. */
+/* Writes the host's address in that family, with that port. */
 static void make(struct sockaddr_storage *out, sa_family_t family, uint16_t port)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)out;

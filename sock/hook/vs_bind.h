@@ -13,14 +13,17 @@ bool vs_bind_any_slow(int fd, const struct sockaddr *a, socklen_t alen,
 		      struct sockaddr_storage *ours);
 void vs_bind_source_slow(int fd, const struct sockaddr *a, socklen_t alen);
 
-/* A TCP socket is bound to any address: true, and `ours` is the host's. */
+/* True: a TCP socket is being bound to any address, and this process stands for a host: `ours` is the host's. */
 static inline bool vs_bind_any(int fd, const struct sockaddr *a, socklen_t alen,
 			       struct sockaddr_storage *ours)
 {
 	return vs_unlikely(vs_env.bound) && vs_bind_any_slow(fd, a, alen, ours);
 }
 
-/* Before a connection to an emulated host: binds a socket that has no address to the host's. */
+/*
+ * Before a connection to an emulated host: binds a TCP socket that has no address to the host's, if this process stands
+ * for one.
+ */
 static inline void vs_bind_source(int fd, const struct sockaddr *a, socklen_t alen)
 {
 	if (vs_unlikely(vs_env.bound))

@@ -23,6 +23,7 @@ static void check_soon(struct vs_item *it)
 	vs_rouse(it->ep);
 }
 
+/* The stream of a socket's item; NULL: it has none, or the item is a set's or a wait object's. */
 static struct st_stream *stream_of(const struct vs_item *it)
 {
 	if (!it->o || it->o->kind != VS_SOCKET)
@@ -32,6 +33,7 @@ static struct st_stream *stream_of(const struct vs_item *it)
 
 /* ---- sets ---- */
 
+/* Frees the set's part of the object; nothing is freed in a handler that has interrupted a use of the items. */
 static void epoll_end(struct vs_obj *set)
 {
 	struct vs_epoll *ep = set->epoll;
@@ -170,6 +172,7 @@ void vs_epoll_unset(struct vs_obj *socket)
 
 /* ---- epoll_ctl ---- */
 
+/* Under the lock: adds the descriptor to the kernel's set, with an item; as epoll_ctl(). */
 static int ctl_add(struct vs_epoll *ep, struct vs_obj *o, int fd, const struct epoll_event *e)
 {
 	struct epoll_event kernel = { .events = e->events };
@@ -198,6 +201,7 @@ static int ctl_add(struct vs_epoll *ep, struct vs_obj *o, int fd, const struct e
 	return 0;
 }
 
+/* Under the lock: changes what an item asks for; all that is ready is told again.  As epoll_ctl(). */
 static int ctl_mod(struct vs_epoll *ep, struct vs_item *it, const struct epoll_event *e)
 {
 	struct epoll_event kernel = { .events = e->events, .data.u64 = (uint64_t)(uintptr_t)it };
@@ -224,6 +228,7 @@ static int ctl_mod(struct vs_epoll *ep, struct vs_item *it, const struct epoll_e
 	return 0;
 }
 
+/* epoll_ctl() of a descriptor that has an object, under the lock. */
 static int ctl_locked(struct vs_epoll *ep, int op, int fd, struct vs_obj *o, struct epoll_event *e)
 {
 	struct vs_item *it = vs_item_find(ep, o, fd);
@@ -267,7 +272,7 @@ int vs_epoll_ctl(struct vs_obj *set, int set_fd, int op, int fd, struct epoll_ev
 
 /* ---- epoll_wait ---- */
 
-/* Asks the kernel without waiting.  How many notices were told, or -1. */
+/* Asks the kernel without waiting, and adds its events.  How many notices were told, or -1.  Takes the lock. */
 static int ask_kernel(struct vs_call *c, int fd)
 {
 	int n;
@@ -283,7 +288,7 @@ static int ask_kernel(struct vs_call *c, int fd)
 	return n;
 }
 
-/* Everything that is there now.  The count, or -1 with errno. */
+/* Adds everything that is there now, also what the kernel tells.  The count, or -1 with errno.  Takes the lock. */
 static int gather(struct vs_call *c, int fd)
 {
 	struct vs_item *it;
@@ -316,8 +321,8 @@ static int gather(struct vs_call *c, int fd)
 }
 
 /*
- * Without the lock: false, there is something.  An item that is not looked at is armed, and its
- * stream would be told by its wait object, or counted as changed, if it were not any more.
+ * Takes the lock.  False: there is something.  An item that is not looked at is armed, and its stream would be told by
+ * its wait object, or counted as changed, if it were not any more.
  */
 static bool arm_set(struct vs_epoll *ep, bool *brief)
 {
@@ -347,7 +352,7 @@ bool vs_epoll_arm(struct vs_obj *set)
 	return arm_set(set->epoll, &brief);
 }
 
-/* -1: errno; 0: the time is over; 1: look again. */
+/* Arms the set and sleeps once.  -1: errno; 0: the time is over; 1: look again. */
 static int doze(struct vs_epoll *ep, int fd, uint32_t handled, const struct timespec *until,
 		const sigset_t *mask)
 {
@@ -382,7 +387,10 @@ static uint64_t time_ns(const struct timespec *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-/* No stream of the set has a VI, or is about to get one.  Then this thread counts as one that sleeps. */
+/*
+ * True: no stream of the set has a VI, or is about to get one; this thread counts as one that sleeps then.  Takes the
+ * lock.
+ */
 static bool quiet(struct vs_epoll *ep, int fd)
 {
 	bool none;

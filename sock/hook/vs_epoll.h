@@ -18,7 +18,7 @@
 #include "st_stream.h"
 #include "vs_obj.h"
 
-/* After epoll_create(). */
+/* After epoll_create(): gives the descriptor an object, if a connection of this process may be promoted. */
 void vs_epoll_made(int fd);
 
 /* As epoll_ctl(), of a set that has an object. */
@@ -28,7 +28,7 @@ int vs_epoll_ctl(struct vs_obj *set, int set_fd, int op, int fd, struct epoll_ev
 int vs_epoll_wait(struct vs_obj *set, int set_fd, struct epoll_event *v, int max,
 		  const struct timespec *timeout, const sigset_t *mask);
 
-/* Whether the set has an event that the kernel does not know of; takes none. */
+/* Whether the set has an event that the kernel does not know of; takes none.  False where vs_items_lock() gives it. */
 bool vs_epoll_peek(struct vs_obj *set);
 /* Before a sleep on the set's descriptor: arms its streams.  False: there is an event. */
 bool vs_epoll_arm(struct vs_obj *set);
@@ -49,6 +49,7 @@ void vs_epoll_forget(struct vs_obj *socket);
  */
 void vs_epoll_unset(struct vs_obj *socket);
 
+/* In a child of fork(): items are the parent's, and no thread sleeps in a set. */
 void vs_epoll_forked(void);
 
 #endif

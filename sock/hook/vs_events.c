@@ -13,6 +13,7 @@
 #define PRIVATE (EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)
 #define ENDS (ST_RDHUP | ST_HUP | ST_ERR)
 
+/* The stream of a socket's item; NULL: it has none, or the item is a set's or a wait object's. */
 static struct st_stream *stream_of(const struct vs_item *it)
 {
 	if (!it->o || it->o->kind != VS_SOCKET)
@@ -66,6 +67,7 @@ static uint32_t events_of(struct vs_item *it, struct vs_ready *look)
 	return 0;
 }
 
+/* Notes that these events were told; an item with EPOLLONESHOT is off then. */
 static void told(struct vs_item *it, const struct vs_ready *look)
 {
 	it->idle = 0;
@@ -81,7 +83,7 @@ static void told(struct vs_item *it, const struct vs_ready *look)
 	}
 }
 
-/* Adds the event to the call's; one item has one entry. */
+/* Adds the event to the call's; one item has one entry.  False: there is no room. */
 static bool tell(struct vs_call *c, struct vs_item *it, uint32_t events,
 		 const struct vs_ready *look)
 {
@@ -159,6 +161,7 @@ bool vs_events_peek(struct vs_epoll *ep, int depth)
 
 /* ---- notices of completion queues ---- */
 
+/* All sets that hold the object look at it. */
 static void ring_items(struct vs_obj *o)
 {
 	struct vs_item *it;
@@ -209,7 +212,7 @@ void vs_events_follow(struct vs_epoll *ep)
 
 /* ---- what the kernel tells ---- */
 
-/* The kernel's event of a socket: told if it counts now. */
+/* Tells the kernel's event of a socket if it counts now, with those of the stream. */
 static void kernel_event(struct vs_call *c, struct vs_item *it, uint32_t events)
 {
 	struct st_stream *s = stream_of(it);

@@ -55,8 +55,8 @@ void vs_exit_prepare(void)
 }
 
 /*
- * Standard error is the program's: nothing is written there unless statistics or a log are asked for.  The variable is
- * that of the process that has started this one if that was silent.
+ * True: neither statistics nor a log are asked for.  Standard error is the program's: nothing is written there then.
+ * The variable is that of the process that has started this one if that was silent.
  */
 static bool is_silent(void)
 {
@@ -66,7 +66,10 @@ static bool is_silent(void)
 	       (!file || strcmp(file, "/dev/null") == 0);
 }
 
-/* A number that descriptors of the program hardly ever reach, but within its limit. */
+/*
+ * Chooses where the numbers of own descriptors begin, here, for streams, and for the fabric by VIADUCT_FD_FROM: where
+ * those of the program hardly ever are, but within its limit.
+ */
 static void choose_numbers(struct st_config *config)
 {
 	struct rlimit limit;
@@ -85,6 +88,7 @@ static void end(void *unused);
 int __cxa_atexit(void (*run)(void *arg), void *arg, void *library);
 
 static void begin(void) __attribute__((constructor));
+/* When the library is loaded: finds the originals, reads the environment, begins statistics and streams. */
 static void begin(void)
 {
 	char error[VS_ENV_ERROR];
@@ -121,7 +125,9 @@ static void begin(void)
 	errno = before;
 }
 
-/* A signal handler that has interrupted a use of a stream or a set calls exit(): nothing can be closed in order. */
+/*
+ * True: a signal handler has interrupted a use of a stream or a set, and calls exit(): nothing can be closed in order.
+ */
 static bool interrupted(void)
 {
 	return vs_items_held() || vs_sock_any_interrupted();
@@ -153,7 +159,7 @@ static void end(void *unused)
 
 /* ---- descriptors ---- */
 
-/* A set that is closed by a handler. */
+/* Ends a set that was closed by a handler; false: it is not possible yet. */
 static bool put_late(struct vs_obj *o)
 {
 	if (vs_items_held())
@@ -229,6 +235,7 @@ int vs_close_all(unsigned int from, unsigned int to, int flags)
 
 /* ---- other processes ---- */
 
+/* Calls `act` for all sockets; `busy`: for those alone that have a VI or may get one. */
 static void each_socket(void (*act)(struct vs_obj *o, enum vs_why why), enum vs_why why, bool busy)
 {
 	struct vs_obj *o;
@@ -286,6 +293,7 @@ void vs_fork_prepare(void)
 	bar_all(VS_WHY_FORK, true, FORK_WAIT_MS);
 }
 
+/* In a child: the VIs are the parent's, no lock is held, and bytes moved before count for the parent. */
 void vs_fork_child(void)
 {
 	own = getpid();

@@ -22,7 +22,10 @@ void vs_exec_prepare(void);
 /* Before the process ends without destructors. */
 void vs_exit_prepare(void);
 
-/* Moves a descriptor's connection to the kernel, since it is used by calls that this library does not see. */
+/*
+ * Moves a descriptor's connection to the kernel, since it is used by calls that this library does not see, and waits
+ * for that, a second at most.  Does nothing for one without an object.
+ */
 void vs_give_kernel(int fd, enum vs_why why);
 /* Does this for a socket with the number of standard input, output or error, which stdio uses unseen. */
 static inline void vs_stdio_fd(int fd)
@@ -31,7 +34,10 @@ static inline void vs_stdio_fd(int fd)
 		vs_give_kernel(fd, VS_WHY_STDIO);
 }
 
-/* Moves all connections of the process to the kernel, and keeps later ones there. */
+/*
+ * Moves all connections of the process to the kernel, keeps later ones there, and waits a second at most.  Only the
+ * first call does so.
+ */
 void vs_kernel_only(enum vs_why why);
 
 /* As dup(): the new descriptor has the object of the old one. */
@@ -40,7 +46,10 @@ void vs_dup_made(int fd, int made);
 /* close_range(), which spares the descriptors of this library and of the fabric. */
 int vs_close_all(unsigned int from, unsigned int to, int flags);
 
-/* Takes the object of a descriptor away that is being closed. */
+/*
+ * Takes the object of a descriptor away that is being closed, and ends a connection as close() does.  In a signal
+ * handler the end may come after the call that it has interrupted.
+ */
 void vs_forget_fd(int fd);
 
 #endif

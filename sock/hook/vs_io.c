@@ -39,7 +39,7 @@ static ssize_t fail(int error)
 	return -1;
 }
 
-/* As the kernel checks it. */
+/* Begins a rest with all buffers: 0, or -EMSGSIZE, -EINVAL, as the kernel checks them. */
 static int rest_init(struct rest *r, const struct iovec *v, size_t n)
 {
 	size_t i;
@@ -80,7 +80,7 @@ static int rest_vector(const struct rest *r, struct iovec *v, int max)
 	return n;
 }
 
-/* `done` bytes of the call have moved. */
+/* `done` bytes of the call have moved: vs_sock_moved() is told those that it does not know of. */
 static void moved(struct vs_obj *o, bool sent, struct rest *r, size_t done)
 {
 	if (done > r->told)
@@ -88,7 +88,7 @@ static void moved(struct vs_obj *o, bool sent, struct rest *r, size_t done)
 	r->told = done;
 }
 
-/* Takes an error that an earlier call has left. */
+/* Takes an error that an earlier call has left: positive, or 0. */
 static int take_error(struct vs_obj *o)
 {
 	if (vs_likely(atomic_load_explicit(&o->sock.error, memory_order_relaxed) == 0))
@@ -116,8 +116,6 @@ static ssize_t send_some(struct st_stream *s, const struct rest *r, int flags)
 	return st_send(s, v, n, flags & MSG_MORE);
 }
 
-/* ---- waits ---- */
-
 const struct timespec *vs_io_deadline(uint64_t timeout_ns, struct timespec *at)
 {
 	if (timeout_ns == 0)
@@ -130,6 +128,7 @@ const struct timespec *vs_io_deadline(uint64_t timeout_ns, struct timespec *at)
 static __thread uint32_t handled_before __attribute__((tls_model("initial-exec")));
 static __thread struct vs_obj *sleeps_on __attribute__((tls_model("initial-exec")));
 
+/* The thread is cancelled in vs_io_sleep(): ends its sleep, and gives the object's reference back. */
 static void cancelled(void *o)
 {
 	vs_handled_end();
@@ -179,7 +178,7 @@ static bool has_ended(struct st_stream *s, int fd)
 	return (ready.kernel & ST_IN) && vs_real.poll(&p, 1, 0) > 0;
 }
 
-/* More than the low-water mark has to come, and the stream tells of the first byte: sleeps by turns. */
+/* Sleeps for a moment, as the stream tells of the first byte only: 0: look again; -EAGAIN: the time is over; -EINTR. */
 static int wait_more(struct st_stream *s, int fd, size_t have, const struct timespec *until)
 {
 	uint32_t interrupts = vs_interrupts();
@@ -192,8 +191,6 @@ static int wait_more(struct st_stream *s, int fd, size_t have, const struct time
 		return rc > 0 ? 0 : -EAGAIN;
 	return !until && vs_restarts(interrupts) ? 0 : -EINTR;
 }
-
-/* ---- receiving ---- */
 
 /* A peek takes nothing, so what it has found is asked for again until there is enough. */
 static ssize_t peek(struct vs_obj *o, struct st_stream *s, int fd, const struct rest *r, int flags,
@@ -258,7 +255,7 @@ static ssize_t take(struct vs_obj *o, struct st_stream *s, struct rest *r, int f
 	}
 }
 
-/* The other process that has the socket may have changed O_NONBLOCK, which is one for both. */
+/* May the call wait?  Asks for O_NONBLOCK where another process that has the socket may have changed it. */
 static bool may_wait(struct vs_obj *o, int fd, int flags)
 {
 	if (flags & MSG_DONTWAIT)
@@ -268,6 +265,7 @@ static bool may_wait(struct vs_obj *o, int fd, int flags)
 	return !atomic_load_explicit(&o->sock.nonblock, memory_order_relaxed);
 }
 
+/* recvmsg() of a stream: bytes, 0 at the end, or -errno, first an error that was kept. */
 static ssize_t stream_recv(struct vs_obj *o, struct st_stream *s, int fd, struct msghdr *m,
 			   int flags)
 {
@@ -348,6 +346,7 @@ ssize_t vs_io_recv1(struct vs_obj *o, int fd, void *buf, size_t n, int flags)
 
 /* ---- sending ---- */
 
+/* Sends SIGPIPE to this thread unless MSG_NOSIGNAL is set. */
 static void broken_pipe(int flags)
 {
 	if (!(flags & MSG_NOSIGNAL))
@@ -355,8 +354,8 @@ static void broken_pipe(int flags)
 }
 
 /*
- * A direction that moves to a VI takes no bytes until the other end has agreed.  The kernel's socket
- * would have room then, if little is unsent, so a call that must not block waits for a moment, too.
+ * True: the direction was moving to a VI, and takes bytes now.  It takes none until the other end has agreed, where the
+ * kernel would have room if little is unsent; so a call that must not block waits for a moment, too.
  */
 static bool between_paths(struct vs_obj *o, struct st_stream *s)
 {
@@ -371,6 +370,7 @@ static bool between_paths(struct vs_obj *o, struct st_stream *s)
 	return st_sleep(s, ST_OUT, &until) > 0;
 }
 
+/* Sends the rest, with `wait` all of it: the bytes sent, also where an error ends it; or -errno if there are none. */
 static ssize_t give(struct vs_obj *o, struct st_stream *s, struct rest *r, int flags, bool wait)
 {
 	const struct timespec *until = NULL;
@@ -402,6 +402,7 @@ static ssize_t give(struct vs_obj *o, struct st_stream *s, struct rest *r, int f
 	return n;
 }
 
+/* MSG_OOB: sends by the kernel, once the stream is back on TCP; -1 and EAGAIN if that takes too long. */
 static ssize_t urgent_send(struct vs_obj *o, int fd, const struct msghdr *m, int flags)
 {
 	bool wait = may_wait(o, fd, flags);
@@ -412,6 +413,7 @@ static ssize_t urgent_send(struct vs_obj *o, int fd, const struct msghdr *m, int
 	return vs_real.sendmsg(fd, m, flags);
 }
 
+/* sendmsg() of a stream: bytes, or -errno, first an error that was kept. */
 static ssize_t stream_send(struct vs_obj *o, struct st_stream *s, int fd, const struct msghdr *m,
 			   int flags)
 {
@@ -459,7 +461,7 @@ ssize_t vs_io_send(struct vs_obj *o, int fd, const struct msghdr *m, int flags)
 	return n;
 }
 
-/* Goes on with a call of which `done` bytes are sent. */
+/* Goes on with a call of which `done` bytes are sent; returns all that are sent then, whatever ends it. */
 static ssize_t send_rest(struct vs_obj *o, struct st_stream *s, int fd, struct msghdr *m,
 			 size_t done, int flags)
 {

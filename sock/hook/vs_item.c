@@ -225,6 +225,7 @@ void vs_item_destroy(struct vs_item *it)
 
 /* ---- the kernel's set ---- */
 
+/* The stream of a socket's item; NULL: it has none, or the item is a set's or a wait object's. */
 static struct st_stream *stream_of(const struct vs_item *it)
 {
 	if (!it->o || it->o->kind != VS_SOCKET)
@@ -232,6 +233,7 @@ static struct st_stream *stream_of(const struct vs_item *it)
 	return atomic_load_explicit(&it->o->sock.stream, memory_order_acquire);
 }
 
+/* The events that the kernel's set has to be asked for: all on TCP, else those that the stream leaves to it. */
 static uint32_t wanted(const struct vs_item *it)
 {
 	struct st_stream *s = stream_of(it);
@@ -272,6 +274,7 @@ void vs_item_mask(struct vs_item *it, bool always)
 	errno = before;
 }
 
+/* The set's item of that wait object, made now if there is none; NULL: no memory. */
 static struct vs_item *wait_item(struct vs_epoll *ep, struct st_wait *w)
 {
 	struct epoll_event e = { .events = EPOLLIN };

@@ -52,16 +52,18 @@ struct vs_epoll {
 };
 
 /*
- * The lock of all sets, items and lists; held for looks, never for a sleep.  False: this thread has it, or is about to,
- * as a signal handler has interrupted it there.
+ * Takes the lock of all sets, items and lists; held for looks, never for a sleep.  False: this thread has it, or is
+ * about to, as a signal handler has interrupted it there.
  */
 bool vs_items_lock(void);
+/* Gives the lock back, and then ends the objects whose ends had to wait (vs_late.h). */
 void vs_items_unlock(void);
+/* True: this thread has the lock, or is about to take it or has just given it back. */
 bool vs_items_held(void);
-/* In that case: whether the lists stay as they are until vs_items_unkeep(). */
+/* Where vs_items_lock() gives false: true, the lists stay as they are until vs_items_unkeep(). */
 bool vs_items_keep(bool *locked);
 void vs_items_unkeep(bool locked);
-/* In a child of fork(). */
+/* In a child of fork(): the lock is free, and all items are the parent's. */
 void vs_items_forked(void);
 
 /* How many calls of fork() lie between this process and the one that loaded the library. */
@@ -82,16 +84,21 @@ struct vs_item *vs_item_create(struct vs_epoll *ep);
 void vs_item_destroy(struct vs_item *it);
 /* The item that the kernel's data names; NULL: the program's data, or none of this set any more. */
 struct vs_item *vs_item_of(const struct vs_epoll *ep, uint64_t data, bool *ours);
+/* The item of that object and descriptor in the set, or NULL. */
 struct vs_item *vs_item_find(const struct vs_epoll *ep, const struct vs_obj *o, int fd);
 
+/* Puts the item into the lists of the object and of its set. */
 void vs_item_link(struct vs_item *it, struct vs_obj *o);
+/* Has the item looked at: at the end of its set's list if it is not in that yet. */
 void vs_item_heat(struct vs_item *it);
+/* The item is looked at no more; does nothing if it was not. */
 void vs_item_cool(struct vs_item *it);
+/* Moves an item that is looked at to the end of the list; does nothing to others. */
 void vs_item_to_end(struct vs_item *it);
 
 /* Takes the descriptor out of the kernel's set, unless that is the parent's to do. */
 void vs_item_unset(struct vs_item *it);
-/* Makes the kernel's set ask for the events that it has to tell now. */
+/* Makes the kernel's set ask for the events that it has to tell now; `always`: even if it seems to do so. */
 void vs_item_mask(struct vs_item *it, bool always);
 /* Has the set hold the descriptor of the wait object that the item's stream has now. */
 void vs_item_use_wait(struct vs_item *it, struct st_wait *w);

@@ -7,7 +7,10 @@
 
 __thread struct vs_obj *_Atomic vs_late_list __attribute__((tls_model("initial-exec")));
 
-/* A signal handler that interrupts this adds its own entry before or after this one. */
+/*
+ * Adds the object to the list of this thread.  A signal handler that interrupts this adds its own entry before or after
+ * this one.
+ */
 static void add(struct vs_obj *o)
 {
 	o->next_free = atomic_load(&vs_late_list);

@@ -24,9 +24,12 @@ extern __thread struct vs_obj *_Atomic vs_late_list __attribute__((tls_model("in
  * `act` gets the caller's reference.  `act` is called later, and returns false while it still cannot do its work.
  */
 bool vs_late_claim(struct vs_obj *o, bool (*act)(struct vs_obj *o));
+/* Adds a claimed object to the list of this thread. */
 void vs_late_add(struct vs_obj *o);
+/* Calls `act` of all in the list of this thread; those that return false stay.  Leaves errno alone. */
 void vs_late_run(void);
 
+/* Tries the ends that wait in this thread, if there are any. */
 static inline void vs_late_check(void)
 {
 	if (vs_unlikely(atomic_load_explicit(&vs_late_list, memory_order_relaxed) != NULL))

@@ -21,6 +21,7 @@ int vs_int_of(const void *v, socklen_t len)
 	return n;
 }
 
+/* Notes a struct timeval in nanoseconds, 0 for no end; does nothing for a value that is too short. */
 static void note_timeout(_Atomic uint64_t *ns, const void *v, socklen_t len)
 {
 	struct timeval t;
@@ -47,6 +48,7 @@ void vs_note_socket(struct vs_sock *k, int name, const void *v, socklen_t len)
 		atomic_store(&k->low_water, vs_int_of(v, len) > 0 ? vs_int_of(v, len) : 1);
 }
 
+/* Notes TCP_CORK; its end, or TCP_NODELAY, sends what was kept back. */
 void vs_note_tcp(struct vs_sock *k, int name, const void *v, socklen_t len)
 {
 	struct st_stream *s = atomic_load(&k->stream);

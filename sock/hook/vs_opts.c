@@ -67,7 +67,10 @@ static void kernel_only(struct vs_obj *o, enum vs_why why)
 
 /* ---- getsockopt, setsockopt ---- */
 
-/* The stream may have set the kernel's to another value.  False: this is for the kernel. */
+/*
+ * Sets or gets SO_LINGER by the stream, which may have set the kernel's to another value; *rc is the call's result.
+ * False: this is for the kernel.
+ */
 static bool linger(struct vs_obj *o, int fd, bool set, struct linger *l, int *rc)
 {
 	struct st_stream *s = vs_is_socket(o) ? vs_sock_stream(o, fd) : NULL;
@@ -107,6 +110,7 @@ int vs_opts_set(struct vs_obj *o, int fd, int level, int name, const void *v, so
 	return rc;
 }
 
+/* SO_ERROR: takes the error that a call has kept, else the stream's. */
 static int get_error(struct vs_obj *o, struct st_stream *s, void *v, socklen_t *len)
 {
 	int error = atomic_exchange(&o->sock.error, 0);
@@ -119,6 +123,7 @@ static int get_error(struct vs_obj *o, struct st_stream *s, void *v, socklen_t *
 	return 0;
 }
 
+/* SO_LINGER and SO_ERROR of a stream come from the stream, which gives an error once; all others from the kernel. */
 int vs_opts_get(struct vs_obj *o, int fd, int level, int name, void *v, socklen_t *len)
 {
 	struct st_stream *s = vs_is_socket(o) ? vs_sock_stream(o, fd) : NULL;
@@ -139,6 +144,7 @@ int vs_opts_get(struct vs_obj *o, int fd, int level, int name, void *v, socklen_
 
 /* ---- ioctl, fcntl ---- */
 
+/* Stores a count as ioctl() does: 0; -1 and errno for a negative one. */
 static int give_count(int64_t n, void *arg)
 {
 	int count = n > INT32_MAX ? INT32_MAX : (int)n;
@@ -151,6 +157,7 @@ static int give_count(int64_t n, void *arg)
 	return 0;
 }
 
+/* FIONREAD and SIOCOUTQ count a stream's bytes; FIOASYNC moves the connection to the kernel; FIONBIO is noted. */
 int vs_opts_ioctl(struct vs_obj *o, int fd, unsigned long op, void *arg)
 {
 	struct st_stream *s = vs_is_socket(o) ? vs_sock_stream(o, fd) : NULL;
@@ -168,6 +175,7 @@ int vs_opts_ioctl(struct vs_obj *o, int fd, unsigned long op, void *arg)
 	return rc;
 }
 
+/* Notes O_NONBLOCK; O_ASYNC moves the connection to the kernel; a copy of the descriptor has its object. */
 int vs_opts_fcntl(struct vs_obj *o, int fd, int op, unsigned long arg)
 {
 	int rc;
@@ -187,6 +195,7 @@ int vs_opts_fcntl(struct vs_obj *o, int fd, int op, unsigned long arg)
 	return rc;
 }
 
+/* Shuts the stream down, or the kernel's socket where there is none. */
 int vs_opts_shutdown(struct vs_obj *o, int fd, int how)
 {
 	struct st_stream *s = vs_is_socket(o) ? vs_sock_stream(o, fd) : NULL;

@@ -36,6 +36,7 @@ static bool read_cpus(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set) > 0;
 }
 
+/* The thread is one of the library's, by its name. */
 static bool is_ours(int tid)
 {
 	char path[64], name[32] = "";
@@ -50,7 +51,7 @@ static bool is_ours(int tid)
 	return n > 0 && strncmp(name, OURS, strlen(OURS)) == 0;
 }
 
-/* True: some thread was not there yet. */
+/* Moves all threads but the library's to these processors.  True: some thread was not there yet. */
 static bool move_all(const cpu_set_t *to)
 {
 	DIR *d = opendir("/proc/self/task");

@@ -57,11 +57,13 @@ bool vs_poll_concerns(const struct pollfd *v, nfds_t n)
 	return false;
 }
 
+/* The entry is an epoll set that has an object. */
 static bool is_set(const struct entry *e)
 {
 	return e->o && !vs_is_socket(e->o);
 }
 
+/* Makes the entries, in `room` if it is large enough, with references of their objects: 0, -ENOMEM. */
 static int job_begin(struct job *j, struct pollfd *v, nfds_t n, void *room, size_t size)
 {
 	size_t bytes = n * (sizeof(*j->e) + 2 * sizeof(*j->k) + sizeof(*j->w)) + 2 * sizeof(*j->k);
@@ -88,6 +90,7 @@ static int job_begin(struct job *j, struct pollfd *v, nfds_t n, void *room, size
 	return 0;
 }
 
+/* Gives the references and the memory back. */
 static void job_end(struct job *j)
 {
 	nfds_t i;
@@ -161,7 +164,9 @@ static int merge(struct job *j)
 	return n;
 }
 
-/* Asks the kernel without waiting; signals that only `mask` lets through arrive. */
+/*
+ * Asks the kernel without waiting; signals that only `mask` lets through arrive.  How many entries have events, or -1.
+ */
 static int ask(struct job *j, const sigset_t *mask)
 {
 	const struct timespec now = { 0 };
@@ -250,7 +255,7 @@ static int doze(struct job *j, const struct timespec *until, const sigset_t *mas
 	return fd < 0 ? -1 : rc;
 }
 
-/* As that of an epoll set. */
+/* Looks for a moment before a sleep.  True: there is something. */
 static bool spin(struct job *j)
 {
 	uint64_t end = vs_spin_ns ? vs_now_ns() + vs_spin_ns : 0;
@@ -277,6 +282,7 @@ static void shares(struct job *j, bool *kernel, bool *vi)
 	}
 }
 
+/* The call: how many entries have events, 0 when the time is over, -1 with errno; `once`: without a sleep. */
 static int run(struct job *j, const struct timespec *until, bool once, const sigset_t *mask)
 {
 	bool kernel, vi;

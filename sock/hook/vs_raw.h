@@ -7,6 +7,7 @@
 
 #if defined(__x86_64__)
 #define VS_HAVE_RAW 1
+/* A system call: its result, or -errno. */
 static inline long vs_raw6(long n, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
@@ -22,6 +23,7 @@ static inline long vs_raw6(long n, long a, long b, long c, long d, long e, long 
 }
 #elif defined(__aarch64__)
 #define VS_HAVE_RAW 1
+/* A system call: its result, or -errno. */
 static inline long vs_raw6(long n, long a, long b, long c, long d, long e, long f)
 {
 	register long x8 __asm__("x8") = n;
@@ -41,6 +43,7 @@ static inline long vs_raw6(long n, long a, long b, long c, long d, long e, long 
 #endif
 
 #ifdef VS_HAVE_RAW
+/* As syscall(): -1 and errno, or the result. */
 static inline long vs_raw(long n, long a, long b, long c, long d, long e, long f)
 {
 	long rc = vs_raw6(n, a, b, c, d, e, f);

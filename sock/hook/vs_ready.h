@@ -13,11 +13,12 @@ struct vs_ready {
 	uint64_t in_edges, out_edges;
 };
 
+/* Fills `look`: a kept error counts, and fewer bytes than SO_RCVLOWAT do not. */
 void vs_ready_get(struct vs_obj *o, struct st_stream *s, unsigned int asked, struct vs_ready *look);
-/* The same events as the stream names them, for st_arm(). */
+/* The same events as the stream names them, for st_arm(); ST_ERR and ST_HUP always. */
 unsigned int vs_stream_events(unsigned int asked);
 
-/* Counts a promotion once it is seen. */
+/* Counts a promotion once it is seen, and notes that bytes may have gone over a VI. */
 void vs_ready_note(struct vs_obj *o);
 
 #endif

@@ -31,6 +31,7 @@
 	}
 VS_CALLS(RAW_CALL, LATE_CALL)
 
+/* Serves as vfork() until vs_real_init() has found the original; first_exit() does so as _exit(). */
 static pid_t first_vfork(void)
 {
 	return fork();
@@ -53,6 +54,7 @@ struct original {
 	void **at;
 };
 
+/* Stores the address of the original; where there is none, *at stays as it was. */
 static void find(const char *name, void **at)
 {
 	void *original = dlsym(RTLD_NEXT, name);

@@ -17,6 +17,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static int key_error, readable_fd = -1;
 
+/* Counts one thread less in the kernel's call; the last one takes the readable descriptor out of the set. */
 static void quit(struct vs_epoll *ep)
 {
 	int before = errno;
@@ -39,7 +40,7 @@ void vs_rouse_leave(void)
 		quit(ep);
 }
 
-/* Cancelled in the call, for one. */
+/* When a thread ends, as one that is cancelled in the kernel's call: it is no longer counted there. */
 static void thread_ends(void *unused)
 {
 	(void)unused;
@@ -67,6 +68,7 @@ bool vs_rouse_enter(struct vs_epoll *ep)
 	return true;
 }
 
+/* An eventfd that is readable for ever, or -1. */
 static int make_readable(void)
 {
 	int low = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK), high;

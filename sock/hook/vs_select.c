@@ -46,6 +46,7 @@ bool vs_select_concerns(int n, const fd_set *r, const fd_set *w, const fd_set *e
 	return false;
 }
 
+/* Writes an entry for each descriptor of the sets; how many.  With v NULL it only counts. */
 static nfds_t list(struct pollfd *v, int n, const fd_set *r, const fd_set *w, const fd_set *e)
 {
 	nfds_t k = 0;
@@ -90,7 +91,7 @@ static int give(const struct pollfd *v, nfds_t k, fd_set *r, fd_set *w, fd_set *
 	return count;
 }
 
-/* poll() tells of ends and errors that are in none of the sets; whether there is one of another kind. */
+/* Takes entries out that have only ends and errors which are in none of the sets; true: another one has events. */
 static bool leave_out(struct pollfd *v, nfds_t k)
 {
 	bool some = false;
@@ -110,6 +111,7 @@ static bool leave_out(struct pollfd *v, nfds_t k)
 	return some;
 }
 
+/* Some descriptor is not open. */
 static bool has_wrong(const struct pollfd *v, nfds_t k)
 {
 	nfds_t i;
@@ -121,6 +123,7 @@ static bool has_wrong(const struct pollfd *v, nfds_t k)
 	return false;
 }
 
+/* What is left of a timeout that began then; 0 when it is over. */
 static void time_left(struct timespec *left, const struct timespec *timeout, uint64_t began)
 {
 	uint64_t passed = vs_now_ns() - began;
@@ -132,6 +135,7 @@ static void time_left(struct timespec *left, const struct timespec *timeout, uin
 		*left = (struct timespec){ 0 };
 }
 
+/* poll() until an entry has an event that select() tells: as vs_poll(), -1 and EBADF for one that is not open. */
 static int ask(struct pollfd *v, nfds_t k, const struct timespec *timeout, const sigset_t *mask)
 {
 	uint64_t began = vs_now_ns();

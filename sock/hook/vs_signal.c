@@ -21,6 +21,7 @@ static __thread uint32_t inside __attribute__((tls_model("initial-exec")));
 /* One more than the descriptor that a handler writes to; 0: none. */
 static __thread _Atomic int woken __attribute__((tls_model("initial-exec")));
 
+/* The handler that is installed: counts, ends a sleep of vs_handled_since(), and calls the program's. */
 static void enter(int number, siginfo_t *info, void *context)
 {
 	handler_t *handler = atomic_load_explicit(&theirs[number], memory_order_acquire);

@@ -56,6 +56,7 @@ bool vs_sock_any_asked(void)
 	return atomic_load(&any_asked);
 }
 
+/* True: some connection may be promoted, or statistics are asked for. */
 static bool matters(void)
 {
 	return vs_env.possible || vs_stat_wanted;
@@ -69,6 +70,7 @@ static void sock_end(struct vs_obj *o)
 		st_put(s);
 }
 
+/* Gives the descriptor an object, with a reference for the caller; NULL: no memory. */
 static struct vs_obj *add(int fd, enum vs_state state, bool nonblock)
 {
 	struct vs_obj *o = vs_obj_create(VS_SOCKET, sock_end);
@@ -110,6 +112,7 @@ static bool addresses(struct vs_sock *k, int fd, struct st_origin *origin)
 	       vs_addr_of((struct sockaddr *)&origin->local, m, &k->local);
 }
 
+/* Bars promotion; the reason of the first call stays. */
 static void bar(struct vs_sock *k, enum vs_why why)
 {
 	if (!k->barred)
@@ -117,7 +120,7 @@ static void bar(struct vs_sock *k, enum vs_why why)
 	k->barred = true;
 }
 
-/* Decides once whether a connection may be promoted. */
+/* Under settle_lock: decides once whether a connection may be promoted, makes its stream, promotes an eager one. */
 static void connected(struct vs_obj *o, int fd)
 {
 	struct st_origin origin = { .size = sizeof(origin),
@@ -153,7 +156,7 @@ static void connected(struct vs_obj *o, int fd)
 		vs_sock_promote(o);
 }
 
-/* False: a signal handler has interrupted this thread here.  Its bytes are not counted, so it stays with the kernel. */
+/* Takes settle_lock.  False: a signal handler has interrupted this thread here; the socket stays with the kernel. */
 static bool settle_begin(void)
 {
 	if (atomic_load(&settles))
@@ -169,6 +172,7 @@ static void settle_end(void)
 	atomic_store(&settles, false);
 }
 
+/* Completes a socket that was connecting if it is connected now, under settle_lock; leaves errno alone. */
 static void settle(struct vs_obj *o, int fd)
 {
 	struct sockaddr_storage a;
@@ -342,6 +346,7 @@ bool vs_sock_uses_vi(struct vs_obj *o)
 	return s && !st_foreign(s) && !st_on_tcp(s);
 }
 
+/* Counts the connection as demoted, once. */
 static void count_demoted(struct vs_sock *k, enum vs_why why)
 {
 	if (!atomic_exchange(&k->demoted, true))
@@ -376,7 +381,7 @@ void vs_sock_bar(struct vs_obj *o, enum vs_why why)
 }
 
 /*
- * Another process, or code that calls the kernel, may use the descriptor now.  A wait does not help that direction in
+ * True: another process, or code that calls the kernel, may use the descriptor, or no wait helps: not the direction in
  * which bytes of the VI are unread, or in which the stream has ended there, nor a stream that is over.
  */
 static bool is_settled(struct st_stream *s)
@@ -432,6 +437,7 @@ static enum vs_why why_of_stream(struct st_stream *s)
 	return w < ST_WHY_COUNT ? why[w] : VS_WHY_SHORT;
 }
 
+/* At its end: counts why it was not promoted, or that the other end or a loss demoted it; its own process only. */
 static void account(struct vs_sock *k, struct st_stream *s)
 {
 	if (atomic_load(&k->state) != VS_CONNECTED)
@@ -447,7 +453,7 @@ static void account(struct vs_sock *k, struct st_stream *s)
 	vs_stat_not_promoted(k->barred || !s ? k->why : why_of_stream(s));
 }
 
-/* The kernel waits in close() when SO_LINGER says so, and the socket is in blocking mode. */
+/* How to close.  Waits before, as the kernel in close(), if SO_LINGER says so and the socket is in blocking mode. */
 static enum st_close_how linger(struct vs_sock *k, struct st_stream *s)
 {
 	struct linger l = { 0 };
@@ -461,6 +467,7 @@ static enum st_close_how linger(struct vs_sock *k, struct st_stream *s)
 	return ST_CLOSE_ORDERLY;
 }
 
+/* Gives the stream another descriptor of the object, as its own may be the one that is closed. */
 static void other_number(struct vs_obj *o, struct st_stream *s)
 {
 	int fd = -1;

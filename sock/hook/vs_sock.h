@@ -16,7 +16,10 @@
 #include "st_stream.h"
 #include "vs_obj.h"
 
-/* After socket(), accept(): gives the descriptor an object if it is a TCP socket that matters. */
+/*
+ * After socket(), accept(): gives the descriptor an object if it is a TCP socket that matters; one that was accepted
+ * has its listener's options, and is connected.
+ */
 void vs_sock_made(int fd, int family, int type, int protocol);
 void vs_sock_accepted(int listener, int fd, bool nonblock);
 
@@ -25,13 +28,19 @@ bool vs_sock_listener(int fd);
 /* Whether a promotion was ever tried in this process. */
 bool vs_sock_any_asked(void);
 
-/* After connect(), with what it returned as 0 or errno. */
+/*
+ * After connect(), with what it returned as 0 or errno: the socket is connected, or may become so.  Does nothing for an
+ * error that ends the attempt.
+ */
 void vs_sock_connect(struct vs_obj *o, int fd, int error);
 
 /* After listen(): the socket stays with the kernel. */
 void vs_sock_listens(int fd);
 
-/* The stream of a socket, made now if it has become connected since the last call; NULL: it is the kernel's. */
+/*
+ * The stream of a socket, made now if it has become connected since the last call; NULL: it is the kernel's.  With the
+ * policy `eager` the first call promotes it, and waits for that.
+ */
 struct st_stream *vs_sock_stream(struct vs_obj *o, int fd);
 
 /* The stream moved bytes: promotes it when that is due. */
@@ -60,7 +69,10 @@ int vs_sock_wait_tcp(struct vs_obj *o, int ms);
 /* Waits until a close by the kernel loses nothing, at most ms. */
 void vs_sock_deliver(struct vs_obj *o, int ms);
 
-/* The object's part of close(), before the kernel's: for one descriptor, which is out of the table. */
+/*
+ * The object's part of close(), before the kernel's: for one descriptor, which is out of the table.  Only the last one
+ * ends the connection, which waits as SO_LINGER says.
+ */
 void vs_sock_close(struct vs_obj *o, int fd);
 
 /*
@@ -70,9 +82,13 @@ void vs_sock_close(struct vs_obj *o, int fd);
 bool vs_sock_close_late(struct vs_obj *o, int fd);
 /* This thread is in the middle of a call of the stream's, or may be. */
 bool vs_sock_interrupted(struct vs_obj *o);
+/* As vs_sock_interrupted(), of any socket of the table. */
 bool vs_sock_any_interrupted(void);
 
-/* Other processes may have sockets of this one: file status flags, which are one for all, have to be asked for. */
+/*
+ * Other processes may have sockets of this one: file status flags, which are one for all, have to be asked for.
+ * vs_sock_share() notes that, for ever; vs_sock_see_nonblock() asks for O_NONBLOCK.
+ */
 void vs_sock_share(void);
 bool vs_sock_shared(void);
 void vs_sock_see_nonblock(struct vs_obj *o, int fd);

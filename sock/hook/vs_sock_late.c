@@ -35,6 +35,7 @@ bool vs_sock_any_interrupted(void)
 	return yes;
 }
 
+/* Closes the socket after the interrupted use is over, and gives the reference back; false: it is not over yet. */
 static bool close_late(struct vs_obj *o)
 {
 	struct st_stream *s = atomic_load(&o->sock.stream);

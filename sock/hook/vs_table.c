@@ -20,7 +20,7 @@ static __thread _Atomic bool held __attribute__((tls_model("initial-exec")));
 static struct vs_obj *free_list;
 _Atomic unsigned int vs_table_objects;
 
-/* False: a signal handler has interrupted this thread, which has it. */
+/* Takes the lock.  False: a signal handler has interrupted this thread, which has it. */
 static bool lock_table(void)
 {
 	if (vs_unlikely(atomic_load_explicit(&held, memory_order_relaxed)))
@@ -47,6 +47,7 @@ static void *map_pages(size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+/* Under the lock: puts new objects into the free list; none without memory. */
 static void refill_locked(void)
 {
 	struct vs_obj *more = map_pages(OBJS_AT_ONCE * sizeof(*more));
@@ -126,6 +127,7 @@ struct vs_obj *vs_get_slow(int fd)
 
 /* ---- the table ---- */
 
+/* The chunk of a descriptor, made now if there is none; NULL: no memory, or the lock is not to be had. */
 static struct vs_chunk *chunk_of(int fd)
 {
 	struct vs_chunk *_Atomic *at = &vs_chunks[(unsigned int)fd / VS_CHUNK];

@@ -42,11 +42,13 @@ static inline struct vs_obj *vs_peek(int fd)
 	return atomic_load_explicit(&c->at[(unsigned int)fd % VS_CHUNK], memory_order_acquire);
 }
 
+/* How many descriptors have an object. */
 static inline unsigned int vs_table_count(void)
 {
 	return atomic_load_explicit(&vs_table_objects, memory_order_relaxed);
 }
 
+/* As vs_get(), for a descriptor that has an object. */
 struct vs_obj *vs_get_slow(int fd);
 
 /* The object of a descriptor with a reference, or NULL. */
@@ -58,12 +60,13 @@ static inline struct vs_obj *vs_get(int fd)
 /* An object with one reference and all else 0, whose last reference calls `end`; NULL: no memory. */
 struct vs_obj *vs_obj_create(enum vs_kind kind, void (*end)(struct vs_obj *o));
 void vs_hold(struct vs_obj *o);
+/* Gives a reference back; the last one ends the object.  Then this thread's late ends are tried (vs_late.h). */
 void vs_put(struct vs_obj *o);
 
-/* A reference of an object that may have ended: false, and then it is not to be used. */
+/* Takes a reference of an object that may have ended: false, it has, and is not to be used. */
 bool vs_hold_living(struct vs_obj *o);
 
-/* Gives a descriptor an object, which takes a reference of its own.  0 or -ENOMEM, -EMFILE. */
+/* Gives a descriptor an object, of which the table takes a reference; an earlier one loses it.  0, -ENOMEM, -EMFILE. */
 int vs_table_set(int fd, struct vs_obj *o);
 /* Takes the object away: the caller gets the reference of the table.  NULL: it had none. */
 struct vs_obj *vs_table_take(int fd);

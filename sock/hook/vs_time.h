@@ -10,8 +10,9 @@
 #include <time.h>
 
 uint64_t vs_now_ns(void);
-/* How long a thread looks before it sleeps; 0 where there is one processor, or VIADUCT_WAIT=block. */
+/* How long a thread looks before it sleeps; 0 with VIADUCT_WAIT=block. */
 extern uint64_t vs_spin_ns;
+/* Sets vs_spin_ns by VIADUCT_WAIT. */
 void vs_spin_init(void);
 struct timespec vs_in_ns(uint64_t ns); /* from now on; saturates */
 

@@ -62,6 +62,7 @@ void vs_watch_drop(struct vs_item *it)
 	it->left = false;
 }
 
+/* For st_watch_take(): an item with news is looked at, and threads that wait in its set wake. */
 static void come_back(void *owner, bool armed)
 {
 	struct vs_item *it = owner;

@@ -23,6 +23,7 @@ int vs_watch_take(void);
 void vs_watch_want(struct vs_epoll *ep);
 /* The kernel's set tells that the waker's descriptor is readable. */
 void vs_watch_woken(struct vs_epoll *ep);
+/* Gives the set's waker back; does nothing if it has none. */
 void vs_watch_end(struct vs_epoll *ep);
 
 #endif

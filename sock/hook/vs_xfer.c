@@ -28,6 +28,7 @@ static ssize_t outcome(size_t done, ssize_t last)
 
 /* ---- sendfile ---- */
 
+/* Reads at *at, or at `base` if at is NULL; moves no offset. */
 static ssize_t read_piece(int in, off64_t *at, off64_t base, char *buf, size_t n)
 {
 	return at ? pread64(in, buf, n, *at) : pread64(in, buf, n, base);
@@ -43,6 +44,7 @@ static bool has_offsets(int in, off64_t *base)
 	return *base >= 0;
 }
 
+/* Sends up to n bytes of the file, and moves *at: the bytes sent, or what the first failure gives. */
 static ssize_t send_pieces(struct vs_obj *o, int out, int in, off64_t *at, off64_t base, size_t n,
 			   char *buf)
 {
@@ -123,7 +125,10 @@ static ssize_t write_pipe(int out, const char *buf, size_t n)
 	return vs_real.write(out, buf, n < most ? n : most);
 }
 
-/* As the kernel, which waits for room in the pipe before it looks at the socket. */
+/*
+ * Waits for room in the pipe, if the call may: 0; -1 and EAGAIN or another error.  As the kernel, which does so before
+ * it looks at the socket.
+ */
 static int await_room(int out, bool wait)
 {
 	struct pollfd p = { .fd = out, .events = POLLOUT };
@@ -134,6 +139,7 @@ static int await_room(int out, bool wait)
 	return rc > 0 ? 0 : -1;
 }
 
+/* Moves bytes that the pipe takes; bytes, 0 at the stream's end, or -1 with errno. */
 static ssize_t stream_to_pipe(struct vs_obj *o, int fd, int out, char *buf, size_t n, int flags)
 {
 	bool wait = !(flags & MSG_DONTWAIT) && !(vs_real.fcntl64(out, F_GETFL, 0) & O_NONBLOCK);
@@ -198,6 +204,7 @@ static int64_t room(struct vs_obj *o, struct st_stream *s, bool wait)
 	}
 }
 
+/* Reads the pipe; -1 and EAGAIN where it is empty and the call must not wait. */
 static ssize_t read_pipe(int in, char *buf, size_t n, bool wait)
 {
 	struct pollfd p = { .fd = in, .events = POLLIN };
@@ -207,7 +214,10 @@ static ssize_t read_pipe(int in, char *buf, size_t n, bool wait)
 	return vs_real.read(in, buf, n);
 }
 
-/* Bytes that were taken from the pipe cannot be put back, so they are sent whatever the socket's mode. */
+/*
+ * Sends all, and waits for room: the bytes sent, or -1 with errno.  Bytes that were taken from the pipe cannot be put
+ * back, so they are sent whatever the socket's mode.
+ */
 static ssize_t send_all(struct vs_obj *o, struct st_stream *s, int fd, const char *buf, size_t n,
 			int flags)
 {
@@ -224,6 +234,7 @@ static ssize_t send_all(struct vs_obj *o, struct st_stream *s, int fd, const cha
 	return (ssize_t)done;
 }
 
+/* Moves bytes from the pipe, as many as the stream has room for: bytes, 0 at the pipe's end, or -1 with errno. */
 static ssize_t pipe_to_stream(struct vs_obj *o, struct st_stream *s, int in, int fd, size_t n,
 			      unsigned int flags)
 {

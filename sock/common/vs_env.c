@@ -14,6 +14,7 @@
 
 struct vs_env vs_env;
 
+/* The value of a variable; NULL: it is not set, or empty. */
 static const char *variable(const char *name)
 {
 	const char *text = secure_getenv(name);
@@ -21,12 +22,14 @@ static const char *variable(const char *name)
 	return text && text[0] ? text : NULL;
 }
 
+/* Writes the error line; returns -EINVAL. */
 static int refuse(char *error, const char *name, const char *part, const char *expected)
 {
 	snprintf(error, VS_ENV_ERROR, "%s: «%s» should be %s", name, part, expected);
 	return -EINVAL;
 }
 
+/* Reads env->promote, `auto` where it is not set. */
 static int read_promote(struct vs_env *env, char *error)
 {
 	const char *text = variable(VS_ENV_PROMOTE);
@@ -65,6 +68,10 @@ static int read_bind(struct vs_env *env, char *error)
 	return 0;
 }
 
+/*
+ * Reads the pollers and the places of threads.  0, or -EINVAL with a line in `error`, as where VIADUCT_AFFINITY says
+ * other places.
+ */
 static int read_service(struct vs_env *env, char *error)
 {
 	const char *service = variable(VS_ENV_SERVICE), *place = variable(VS_ENV_PLACE);
@@ -84,7 +91,7 @@ static int read_service(struct vs_env *env, char *error)
 	return 0;
 }
 
-/* A name that is none of ours was mistyped, and would have no effect. */
+/* Refuses variables that begin as ours and are none: they were mistyped, and would have no effect. */
 static int check_names(char *error)
 {
 	static const char *const names[] = { VS_ENV_PROMOTE, VS_ENV_RULES,    VS_ENV_MAP,

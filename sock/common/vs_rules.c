@@ -49,6 +49,7 @@ bool vs_addr_is_v4(const struct vs_addr *a)
 	return memcmp(a->b, v4_prefix, sizeof(v4_prefix)) == 0;
 }
 
+/* The IPv4 part, in the processor's byte order. */
 static uint32_t v4_number(const struct vs_addr *a)
 {
 	uint32_t be;
@@ -57,6 +58,7 @@ static uint32_t v4_number(const struct vs_addr *a)
 	return ntohl(be);
 }
 
+/* True: the address is that of an emulated host, in 127.77.0.0/16. */
 static bool is_emulated(const struct vs_addr *a)
 {
 	return vs_addr_is_v4(a) && (v4_number(a) & 0xffff0000u) == EMULATED_NET &&
@@ -108,6 +110,7 @@ bool vs_policy_parse(const char *text, enum vs_policy *out)
 	return false;
 }
 
+/* False: the text is no decimal number, or above `max`. */
 static bool parse_number(const char *text, unsigned long max, unsigned long *out)
 {
 	char *end;
@@ -141,6 +144,7 @@ static bool parse_addr(char *text, struct vs_addr *a, unsigned int *bits)
 	return true;
 }
 
+/* N or N-M, of which M is not below N.  Changes the text. */
 static bool parse_ports(char *text, uint16_t *min, uint16_t *max)
 {
 	char *dash = strchr(text, '-');
@@ -158,6 +162,7 @@ static bool parse_ports(char *text, uint16_t *min, uint16_t *max)
 	return true;
 }
 
+/* Cuts blanks off both ends, within the text: where it begins now. */
 static char *trim(char *text)
 {
 	char *end;
@@ -170,6 +175,7 @@ static char *trim(char *text)
 	return text;
 }
 
+/* One of the conditions of a rule.  False: the word is none, or has a bad value. */
 static bool parse_word(struct vs_rule *rule, char *word)
 {
 	if (strncmp(word, "program=", 8) == 0) {
@@ -185,7 +191,7 @@ static bool parse_word(struct vs_rule *rule, char *word)
 	return false;
 }
 
-/* [program=PATTERN,][address=ADDRESS[/BITS],][port=N[-M],]POLICY */
+/* [program=PATTERN,][address=ADDRESS[/BITS],][port=N[-M],]POLICY.  Changes the text; false: it is none. */
 static bool parse_rule(struct vs_rule *rule, char *text)
 {
 	char *word, *next = text;
@@ -202,7 +208,7 @@ static bool parse_rule(struct vs_rule *rule, char *text)
 	return false;
 }
 
-/* ADDRESS[/BITS] HOST */
+/* ADDRESS[/BITS] HOST.  Changes the text; false: it is none. */
 static bool parse_entry(struct vs_map_entry *e, char *text)
 {
 	size_t n = strcspn(text, " \t");
@@ -218,7 +224,10 @@ static bool parse_entry(struct vs_map_entry *e, char *text)
 	return parse_addr(text, &e->addr, &e->bits);
 }
 
-/* Calls `one` for each part between semicolons that is not empty. */
+/*
+ * Calls `one` for each part between semicolons that is not empty, until one fails: its error, 0 or -ENOMEM.  `bad` has
+ * the last part.
+ */
 static int parse_parts(struct vs_rules *r, const char *text, char *bad,
 		       int (*one)(struct vs_rules *r, char *part))
 {
@@ -237,6 +246,7 @@ static int parse_parts(struct vs_rules *r, const char *text, char *bad,
 	return rc;
 }
 
+/* 0; -E2BIG: there are too many, -EINVAL: it is no rule. */
 static int add_rule(struct vs_rules *r, char *part)
 {
 	if (r->rules == VS_RULES_MAX)
@@ -244,6 +254,7 @@ static int add_rule(struct vs_rules *r, char *part)
 	return parse_rule(&r->rule[r->rules], part) ? (r->rules++, 0) : -EINVAL;
 }
 
+/* 0; -E2BIG: there are too many, -EINVAL: it is no entry of a map. */
 static int add_entry(struct vs_rules *r, char *part)
 {
 	if (r->mapped == VS_MAP_MAX)
@@ -263,6 +274,7 @@ int vs_map_parse(struct vs_rules *r, const char *text, char *bad)
 
 /* ---- decisions ---- */
 
+/* True: the first `bits` bits of both addresses are the same. */
 static bool same_net(const struct vs_addr *a, const struct vs_addr *net, unsigned int bits)
 {
 	unsigned int bytes = bits / 8, rest = bits % 8;

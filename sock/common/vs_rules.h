@@ -46,12 +46,14 @@ struct vs_rules {
 
 /* Converts a socket address.  False: it is neither IPv4 nor IPv6. */
 bool vs_addr_of(const struct sockaddr *a, socklen_t alen, struct vs_addr *out);
+/* True for ::ffff:a.b.c.d. */
 bool vs_addr_is_v4(const struct vs_addr *a);
 /*
  * Is it a loopback address: 127.0.0.0/8 or ::1?  False for the addresses of emulated hosts in 127.77.0.0/16, each of
  * which names one host.
  */
 bool vs_addr_is_loopback(const struct vs_addr *a);
+/* Writes the address without the port, or "" where `size` is too small. */
 void vs_addr_text(const struct vs_addr *a, char *text, size_t size);
 
 /* Parses "auto", "eager" or "never".  False: the text is none of them. */
@@ -65,7 +67,7 @@ bool vs_policy_parse(const char *text, enum vs_policy *out);
 int vs_rules_parse(struct vs_rules *r, const char *text, char *bad);
 int vs_map_parse(struct vs_rules *r, const char *text, char *bad);
 
-/* The first rule that fits decides, else `otherwise`.  The port of either end fits. */
+/* The policy of a connection: the first rule that fits decides, else `otherwise`.  The port of either end fits. */
 enum vs_policy vs_rules_policy(const struct vs_rules *r, const char *program,
 			       const struct vs_addr *peer, const struct vs_addr *local,
 			       enum vs_policy otherwise);
@@ -76,7 +78,7 @@ enum vs_policy vs_rules_policy(const struct vs_rules *r, const char *program,
  */
 bool vs_map_host(const struct vs_rules *r, const struct vs_addr *a, char host[VS_NAME_MAX]);
 
-/* The address of an emulated host.  False: there is none for that number. */
+/* The address of an emulated host, with port 0.  False: there is none for that number. */
 bool vs_emulated_addr(unsigned int host, struct vs_addr *out);
 
 #endif

@@ -36,7 +36,7 @@ int vs_service_parse(const char *text, unsigned int *pollers)
 
 /* ---- places ---- */
 
-/* A processor's number; NULL: none. */
+/* Reads a processor's number, and returns where it ends; NULL: none. */
 static const char *number(const char *text, unsigned long *n)
 {
 	char *end;
@@ -47,6 +47,7 @@ static const char *number(const char *text, unsigned long *n)
 	return *n < PROCESSORS_MAX ? end : NULL;
 }
 
+/* True: the text is a list of processors as in 2-5,8. */
 static bool is_list(const char *text)
 {
 	unsigned long from, to;
@@ -65,7 +66,7 @@ static bool is_list(const char *text)
 	}
 }
 
-/* The word of docs/placement.md; NULL: there is none. */
+/* The word of docs/placement.md for a place, or the text itself if it is a list; NULL: there is none. */
 static const char *place_word(enum role role, const char *text)
 {
 	static const char *const words[][2] = {
@@ -90,7 +91,9 @@ struct places {
 	bool strict;
 };
 
-/* "svc=llc", with the parts of a list that follow. */
+/*
+ * Takes "svc=llc", with the parts of a list that follow, or "strict".  False: it is neither, or the role has a place.
+ */
 static bool read_part(struct places *p, char *text)
 {
 	char *equals = strchr(text, '=');
@@ -117,7 +120,7 @@ static bool read_part(struct places *p, char *text)
 	return true;
 }
 
-/* The comma that ends this part: one before a digit is part of a list of processors. */
+/* The comma that ends this part, or NULL: one before a digit is part of a list of processors. */
 static char *part_end(char *text)
 {
 	char *at = strchr(text, ',');
@@ -127,7 +130,10 @@ static char *part_end(char *text)
 	return at;
 }
 
-/* Interrupts, engines and relays are one role here; an agent knows no application but by a list. */
+/*
+ * Writes the rules for VIADUCT_AFFINITY.  Interrupts, engines and relays are one role here; an agent knows no
+ * application but by a list.
+ */
 static void compose(const struct places *p, char out[VS_AFFINITY_MAX])
 {
 	const char *irq = p->of[IRQ];

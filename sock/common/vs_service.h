@@ -12,7 +12,7 @@
 	"app=, svc= or irq= and processors as in 2-5,8, or device, none; but for app also core, "  \
 	"llc, package, other"
 
-/* "poller:2": 0, or -EINVAL. */
+/* "poller:2" or "none", which is 0 pollers: 0, or -EINVAL. */
 int vs_service_parse(const char *text, unsigned int *pollers);
 
 /*

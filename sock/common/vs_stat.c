@@ -51,6 +51,7 @@ void vs_stat_demoted(enum vs_why why)
 	atomic_fetch_add_explicit(&mine()->demoted[why], 1, memory_order_relaxed);
 }
 
+/* This process counts in the next slot of the file; the name is written if no other has the slot. */
 static void take_slot(const char *program)
 {
 	uint32_t at = atomic_fetch_add(&file->taken, 1);
@@ -62,7 +63,10 @@ static void take_slot(const char *program)
 	atomic_store_explicit(&vs_stat_mine, s, memory_order_relaxed);
 }
 
-/* The calls are made directly: hooks are not ready when this runs. */
+/*
+ * Maps the file if it is one of statistics: 0, -EINVAL or -errno.  The calls are made directly: hooks are not ready
+ * when this runs.
+ */
 static int map_file(int fd)
 {
 	struct stat st;

@@ -80,10 +80,12 @@ static inline void vs_stat_add(enum vs_count what, uint64_t n)
 	atomic_fetch_add_explicit(&s->count[what], n, memory_order_relaxed);
 }
 
+/* Counts a connection that was not promoted, for this reason. */
 void vs_stat_not_promoted(enum vs_why why);
+/* Counts a connection that went back to TCP, in all and for this reason. */
 void vs_stat_demoted(enum vs_why why);
 
-/* Adds the bytes that streams have moved since the last call. */
+/* Adds the bytes that streams have moved since the last call; does nothing while another thread is at it. */
 void vs_stat_publish(void);
 /* In a child of fork(): bytes that were moved before count for the parent. */
 void vs_stat_publish_none(void);
@@ -91,10 +93,10 @@ void vs_stat_publish_none(void);
 /* Maps the file and takes a slot; a NULL path: no file.  0 or -errno, and then nobody reads them. */
 int vs_stat_open(const char *path, const char *program);
 
-/* In a child of fork(): takes a slot of its own. */
+/* In a child of fork(): takes a slot of its own, if there is a file. */
 void vs_stat_child(const char *program);
 
-/* For vi_run: makes the file at `path`, which must not exist. */
+/* For vi_run: makes and maps the file at `path`, which must not exist. */
 int vs_stat_create(const char *path, struct vs_stat_file **out);
 
 #endif

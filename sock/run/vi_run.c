@@ -24,7 +24,10 @@
 
 static pid_t child;
 
-/* Finds the library in the build folder of this program, else the installed one. */
+/*
+ * Finds the library in the build folder of this program, else the installed one.  False: it is not there, and `path`
+ * says where it was sought last.
+ */
 static bool find_library(char path[PATH_MAX])
 {
 	char self[PATH_MAX];
@@ -45,6 +48,7 @@ static bool find_library(char path[PATH_MAX])
 	return access(path, R_OK) == 0;
 }
 
+/* Puts the library at the front of LD_PRELOAD.  False: no memory. */
 static bool preload(const char *library)
 {
 	const char *before = getenv("LD_PRELOAD");
@@ -59,7 +63,10 @@ static bool preload(const char *library)
 	return done;
 }
 
-/* io_uring_setup() fails with ENOSYS from now on: it has one number in all of a processor's modes, but x32's. */
+/*
+ * io_uring_setup() fails with ENOSYS from now on: it has one number in all of a processor's modes, but x32's.  False:
+ * the kernel takes no filter.
+ */
 static bool refuse_uring(void)
 {
 	static struct sock_filter steps[] = {
@@ -78,6 +85,7 @@ static bool refuse_uring(void)
 	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
+/* Becomes the program; returns only after an error, with the exit status. */
 static int run(char **program)
 {
 	execvp(program[0], program);
@@ -87,13 +95,14 @@ static int run(char **program)
 
 /* ---- with statistics: the program is a child ---- */
 
+/* Handler of signals that the program is to get. */
 static void pass_on(int number)
 {
 	if (child > 0)
 		kill(child, number);
 }
 
-/* A terminal sends SIGINT and SIGQUIT to the program, too. */
+/* Passes signals on to the program, but for SIGINT and SIGQUIT, which a terminal sends to it, too. */
 static void handle_signals(void)
 {
 	struct sigaction pass = { .sa_handler = pass_on, .sa_flags = SA_RESTART };
@@ -107,6 +116,7 @@ static void handle_signals(void)
 	sigaction(SIGQUIT, &leave, NULL);
 }
 
+/* Waits for the program's end: the exit status that a shell gives. */
 static int wait_for_child(void)
 {
 	int status = 0;
@@ -118,6 +128,7 @@ static int wait_for_child(void)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Runs the program as a child, then tells the statistics: its exit status, or 1 if that is 0 and they failed. */
 static int run_with_stats(const struct vr_options *o)
 {
 	struct vs_stat_file *file;
@@ -144,6 +155,7 @@ static int run_with_stats(const struct vr_options *o)
 	return vr_stats_end(file, o->stats) != 0 && status == 0 ? 1 : status;
 }
 
+/* Says on standard error that the program cannot be helped, if so. */
 static void warn(const char *name)
 {
 	char path[PATH_MAX];

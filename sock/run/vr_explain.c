@@ -14,6 +14,7 @@
 
 /* ---- the program ---- */
 
+/* Finds an executable file, by PATH unless the name has a slash.  False: there is none. */
 static bool find(const char *name, char *path)
 {
 	const char *dirs = getenv("PATH"), *end;
@@ -31,7 +32,7 @@ static bool find(const char *name, char *path)
 	return false;
 }
 
-/* Looks whether an ELF file in memory names a loader, and has a Go build id. */
+/* Judges an ELF file in memory by whether it names a loader, and has a Go build id. */
 static enum vr_program judge(const char *at, size_t size)
 {
 	const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)(const void *)at;
@@ -49,6 +50,7 @@ static enum vr_program judge(const char *at, size_t size)
 	return memmem(at, size, "\xff Go buildinf:", 14) ? VR_GO : kind;
 }
 
+/* Judges an open file; one that is no ELF file, or cannot be mapped, counts as helped. */
 static enum vr_program read_kind(int fd, const struct stat *st)
 {
 	size_t size = (size_t)st->st_size;

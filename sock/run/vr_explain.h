@@ -18,8 +18,10 @@ enum vr_program {
 
 /* Finds the program as execvp() does; `path` has PATH_MAX bytes. */
 enum vr_program vr_program_kind(const char *name, char *path);
+/* What that means for the program, for people. */
 const char *vr_program_text(enum vr_program kind);
 
+/* Prints on standard output what vi_run would do, and whether the program can be helped. */
 void vr_explain(const struct vr_options *o, const struct vs_env *env, const char *library);
 
 #endif

@@ -78,12 +78,13 @@ int vr_options_parse(struct vr_options *o, int argc, char **argv)
 
 /* ---- the environment ---- */
 
+/* Sets a variable; does nothing for NULL.  False: no memory. */
 static bool put(const char *name, const char *value)
 {
 	return !value || setenv(name, value, 1) == 0;
 }
 
-/* "hostN" or "N". */
+/* Reads the number of "hostN" or "N".  False: it is neither. */
 static bool emulated_number(const char *host, unsigned int *number)
 {
 	uint64_t n;
@@ -96,7 +97,7 @@ static bool emulated_number(const char *host, unsigned int *number)
 	return true;
 }
 
-/* The address that stands for the host: that of the map, or of an emulated one. */
+/* The address that stands for the host: that of the map, or of an emulated one.  False: there is none. */
 static bool address_of(const struct vs_env *env, const char *host, struct vs_addr *out)
 {
 	unsigned int number;
@@ -112,6 +113,7 @@ static bool address_of(const struct vs_env *env, const char *host, struct vs_add
 	return emulated_number(host, &number) && vs_emulated_addr(number, out);
 }
 
+/* Makes the program one of the host in --host: 0, or the exit status, after an error line if that has no address. */
 static int set_host(const struct vr_options *o, struct vs_env *env)
 {
 	char text[64];

@@ -14,7 +14,7 @@ struct vr_options {
 	char **program; /* with its arguments, ended by NULL; [0] may be NULL with explain */
 };
 
-/* U_OPTION_GO_ON, or the exit status. */
+/* U_OPTION_GO_ON, or the exit status, after --help, --version or an error line. */
 int vr_options_parse(struct vr_options *o, int argc, char **argv);
 
 /*

@@ -42,6 +42,7 @@ int vr_stats_begin(struct vs_stat_file **file)
 	return 0;
 }
 
+/* How many slots are in use. */
 static uint32_t used(const struct vs_stat_file *f)
 {
 	uint32_t n = atomic_load(&((struct vs_stat_file *)(uintptr_t)f)->taken);
@@ -71,6 +72,7 @@ static void sum(const struct vs_stat_file *f, struct vs_stat_slot *all)
 	}
 }
 
+/* Prints the sums on standard error. */
 static void say(const struct vs_stat_slot *all, uint32_t processes)
 {
 	int k;
@@ -114,7 +116,7 @@ static void write_reasons(FILE *out, const char *name, const _Atomic uint64_t *v
 	fputc('}', out);
 }
 
-/* A program's name may have any characters. */
+/* Writes a program's name, which may have any characters, for JSON. */
 static void write_name(FILE *out, const char *name)
 {
 	size_t i;
@@ -142,6 +144,7 @@ static void write_slot(FILE *out, const struct vs_stat_slot *s)
 	fputc('}', out);
 }
 
+/* Writes the sums, and the counters of each process: 0, or 1 after an error line. */
 static int write_json(const struct vs_stat_file *f, const struct vs_stat_slot *all,
 		      const char *path)
 {

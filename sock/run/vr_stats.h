@@ -8,7 +8,10 @@
 /* Makes the file and names it to the program.  0, or 1 after an error line. */
 int vr_stats_begin(struct vs_stat_file **file);
 
-/* Prints them on standard error, or writes them to `path` as JSON; removes the file.  0 or 1. */
+/*
+ * Prints them on standard error if `path` is "", or writes them to it as JSON; removes the run's file.  0, or 1 after
+ * an error line.
+ */
 int vr_stats_end(struct vs_stat_file *file, const char *path);
 
 #endif

@@ -46,7 +46,7 @@ static bool may_advertise(const struct nvi_chan *ch, const struct vi_wqe *wqe, u
 			    VI_WRITE | VI_REMOTE_WRITE | VI_WINDOW) != NULL;
 }
 
-/* Writes the advert of the receive for message n. */
+/* Writes the advert of the receive for message n, if that receive can be advertised. */
 static void advertise(struct nvi_chan *ch, struct vi_wqe *wqe, uint64_t n)
 {
 	struct w_advert *a = &ch->out_ctl->adverts[n % W_ADVERTS];

@@ -32,7 +32,7 @@ void nvi_adverts_begin(struct nvi_chan *ch);
 void nvi_adverts_again(struct nvi_chan *ch);
 /* Advertises the receives that were not considered yet, those that can be.  Caller holds rx_lock. */
 void nvi_advertise(struct nvi_chan *ch);
-/* vi_fast_ops.recv_posted */
+/* vi_fast_ops.recv_posted: advertises the receive if the VI is connected. */
 void nvi_recv_posted(struct vi_vi *vi);
 /* Was the next receive advertised on this connection, for the next message? */
 bool nvi_was_advertised(struct nvi_chan *ch);

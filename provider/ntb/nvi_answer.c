@@ -53,6 +53,7 @@ bool nvi_offer_read(const struct nvi_chan *ch, const struct vi_wqe *wqe, struct 
 
 /* ---- the end that answers --------------------------------------------------------------------- */
 
+/* Has the reader consumed every slot whose bytes the answer must not overtake?  Takes in credit if need be. */
 static bool in_order(struct nvi_chan *ch, uint32_t consumed)
 {
 	return ch->tx.acked >= ch->tx.bytes_end ||
@@ -118,6 +119,7 @@ static int store_piece(struct nvi_chan *ch, struct nvi_tx_message *m)
 	return 1;
 }
 
+/* Publishes the slot that announces a placed answer, and ends the message. */
 static void publish(struct nvi_chan *ch, struct nvi_tx_message *m)
 {
 	struct w_slot line = {

@@ -23,6 +23,7 @@ static inline void nvi_note_offer(struct nvi_chan *ch, uint32_t n, bool offered)
 	ch->tx.offered = offered ? ch->tx.offered | bit : ch->tx.offered & ~bit;
 }
 
+/* Does the request of read n of the connection have an offer? */
 static inline bool nvi_was_offered(const struct nvi_chan *ch, uint32_t n)
 {
 	return (ch->tx.offered >> n % NVI_READS_MAX & 1) != 0;

@@ -173,6 +173,10 @@ bool nvi_application_polls(struct nvi_nic *nic)
 	return yes;
 }
 
+/*
+ * Is the channel to stay polled, since the application polls it or holds its tx_lock?  `which` says how that is
+ * judged.
+ */
 static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 {
 	uint32_t polls = polls_of(ch);
@@ -194,7 +198,7 @@ static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 	return yes;
 }
 
-/* Caller holds chan_lock. */
+/* Flushes the stores through all ports of the NIC.  Caller holds chan_lock. */
 static void flush_ports(struct nvi_nic *nic)
 {
 	for (unsigned int i = 0; i < PORT_PER_HOST; i++)

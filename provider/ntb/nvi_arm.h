@@ -12,9 +12,8 @@ enum nvi_arm_which {
 };
 
 /*
- * Arms polled channels.  Afterwards the peer of an armed channel rings when it publishes a slot.
- * Returns how many of the channels had something to do when they were armed: these are polled
- * again.
+ * Arms polled channels.  Afterwards the peer of an armed channel rings when it publishes a slot.  Returns how many of
+ * the channels had something to do when they were armed: these are polled again.  Takes chan_lock.
  */
 int nvi_arm_polled(struct nvi_nic *nic, enum nvi_arm_which which);
 /* Ends the peers' fences for channels that the application polls and for which it used to sleep. */
@@ -28,9 +27,9 @@ void nvi_stop_fences(struct nvi_nic *nic);
 bool nvi_chan_came(const struct nvi_chan *ch);
 /* Is there a slot to consume, or a reason to break the connection?  Any thread, without locks. */
 bool nvi_chan_ready(const struct nvi_chan *ch);
-/* Has the application polled any polled channel since the last NVI_ARM_IDLE? */
+/* Has the application polled any polled channel since the last NVI_ARM_IDLE?  Takes chan_lock. */
 bool nvi_application_polls(struct nvi_nic *nic);
-/* Were doorbells of this process rung since the last call? */
+/* Were doorbells of this process rung since the last call?  Clears them.  Takes chan_lock after an interrupt. */
 bool nvi_rung(struct nvi_nic *nic);
 
 #endif

@@ -11,8 +11,8 @@ void nvi_attrs_from_wire(VIP_VI_ATTRIBUTES *attrs, const struct w_vi_attrs *w);
 void nvi_addr_from_wire(struct vi_addr *a, const struct w_addr *w);
 
 /*
- * Enters a request and moves the VI from Idle to Connect Pending.  0, -EISCONN if the VI is in
- * another state; -ENOTCONN when the agent is gone.
+ * Enters a request and moves the VI from Idle to Connect Pending.  0, -EISCONN if the VI is in another state;
+ * -ENOTCONN when the agent is gone.  On failure no request is left.  Takes both locks of the VI.
  */
 int nvi_attempt_begin(struct vi_vi *vi, struct nvi_req *req);
 /*
@@ -35,7 +35,7 @@ int nvi_attempt_cancel_and_wait(struct nvi_nic *nic, struct nvi_req *req);
  * agent has answered.
  */
 void nvi_attempt_cancel_all(struct nvi_nic *nic, struct vi_vi *vi);
-/* Sends CONNECT, LISTEN or PEER; `attrs` and `remote` may be NULL. */
+/* Sends CONNECT, LISTEN or PEER to the agent, without waiting; `attrs` and `remote` may be NULL. */
 int nvi_attempt_send(struct nvi_nic *nic, struct nvi_req *req, enum w_ctl_type type,
 		     const VIP_VI_ATTRIBUTES *attrs, const struct vi_addr *local,
 		     const struct vi_addr *remote);

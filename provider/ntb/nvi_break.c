@@ -210,6 +210,7 @@ void nvi_rx_drain(struct nvi_chan *ch)
 
 /* ---- the peer's report ----------------------------------------------------------------------- */
 
+/* Returns the VIP_STATUS bit for a send that the peer refused with this error. */
 static uint32_t send_error_bits(enum w_err err)
 {
 	switch (err) {
@@ -264,8 +265,8 @@ static uint32_t complete_arrived(struct nvi_chan *ch, uint32_t n, uint32_t slot,
 }
 
 /*
- * The peer refused the message that has the slot named in the report: fails the message's
- * descriptor.
+ * Fails the descriptor of the message that the peer refused, the one with the slot named in the report, and breaks
+ * the connection.
  */
 static void apply_report(struct nvi_chan *ch, uint64_t word)
 {

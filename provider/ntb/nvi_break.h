@@ -15,6 +15,7 @@
  * sends are left, and only then.
  */
 void nvi_chan_break(struct nvi_chan *ch, struct nvi_fault fault);
+/* The rare cases of nvi_break_after_tx() and nvi_break_after_rx(), out of line. */
 void nvi_break_after_tx_slow(struct nvi_chan *ch);
 void nvi_break_after_rx_slow(struct nvi_chan *ch);
 /*
@@ -38,8 +39,8 @@ static inline void nvi_break_after_rx(struct nvi_chan *ch)
  */
 void nvi_chan_check_breaks(struct nvi_chan *ch);
 /*
- * The other end of `conn` is gone; does nothing when the channel carries another connection by
- * now.
+ * Breaks the connection `conn`, whose other end is gone, after taking in what came before that.  Does nothing when
+ * the channel carries another connection by now.  No locks held.
  */
 void nvi_chan_lost(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn, enum w_lost reason);
 

@@ -267,6 +267,7 @@ static inline bool nvi_is_read(const struct vi_wqe *wqe)
 	return (wqe->control & VIP_CONTROL_OP_MASK) >= VIP_CONTROL_OP_RDMAREAD;
 }
 
+/* Returns the number of the oldest incomplete entry of a send queue; sq->tail if all are complete. */
 static inline uint32_t nvi_sq_done(const struct vi_wq *sq)
 {
 	return atomic_load_explicit(&sq->done, memory_order_relaxed);
@@ -286,7 +287,7 @@ struct nvi_chan *nvi_chan_get(struct vi_vi *vi);
 void nvi_chan_enter(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /* Returns the channel that is used for `conn`, or NULL.  Takes ctl_lock; that may change afterwards. */
 struct nvi_chan *nvi_chan_find(struct nvi_nic *nic, uint64_t conn);
-/* Returns the agent's name of the connection, 0 if it has none. */
+/* Returns the agent's name of the connection, 0 if it has none.  This and the next three take ctl_lock. */
 uint64_t nvi_chan_conn(struct nvi_chan *ch);
 /* Is the channel still used for the connection `conn` of `nic`? */
 bool nvi_chan_is_conn(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn);
@@ -301,7 +302,7 @@ bool nvi_chan_is_live(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
  * unmapped, until nvi_chan_unwatched() is called.  No locks held.
  */
 void nvi_chan_unwatch(struct nvi_chan *ch);
-/* Caller holds rx_lock. */
+/* Ends the effect of one nvi_chan_unwatch().  Caller holds rx_lock. */
 static inline void nvi_chan_unwatched(struct nvi_chan *ch)
 {
 	ch->rx.unwatched--;

@@ -56,7 +56,10 @@ static void reset_state(struct nvi_chan *ch)
 	ch->level = ch->vi->level;
 }
 
-/* Caller holds both locks. */
+/*
+ * Makes the VI Connected, over these parts.  -ETIMEDOUT: its attempt has ended.  On failure the parts stay the
+ * caller's.  Caller holds both locks.
+ */
 static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {
 	struct vi_vi *vi = ch->vi;
@@ -108,7 +111,7 @@ int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *
 
 /* ---- taking apart ---------------------------------------------------------------------------- */
 
-/* Caller holds both locks. */
+/* Ends grants and mappings of the connection, and frees its parts.  Caller holds both locks. */
 static void disconnect(struct nvi_chan *ch)
 {
 	struct nvi_parts parts = { .port = ch->port_use,

@@ -5,7 +5,10 @@
 
 #include "nvi_chan.h"
 
-/* Maps the slices of `linked` and connects vi.  Takes over the descriptors, also on failure. */
+/*
+ * Maps the slices of `linked` and makes the VI Connected.  0; -ETIMEDOUT: its attempt has ended; other -errno.  Takes
+ * over the descriptors, also on failure.  Takes both locks of the VI.
+ */
 int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *linked, int fd_in,
 		  int fd_out);
 /* Takes the connection apart: flushes and unmaps, and makes the VI Idle.  Returns its conn, 0 if it had none. */

@@ -18,7 +18,7 @@
 #define SOON_NS INT64_C(5000000000)
 #define ACCEPT_NS INT64_C(8000000000)
 
-/* Waits for a connection attempt; cancels it at the deadline. */
+/* Waits for a connection attempt; cancels it at the deadline.  0: connected, even if just before it was cancelled. */
 static int wait_linked(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel)
 {
 	int err = nvi_req_wait_cancel(nic, req, deadline, cancel);
@@ -47,6 +47,7 @@ static void attempt_cancelled(void *arg)
 		nvi_attempt_end(a->vi, a->req.token);
 }
 
+/* As wait_linked(); if the thread is cancelled meanwhile, the attempt is undone. */
 static int wait_attempt(struct attempt *a, int64_t deadline, int cancel)
 {
 	int err;
@@ -113,6 +114,7 @@ static void listening_cancelled(void *arg)
 	nvi_req_end(l->nic, &l->req);
 }
 
+/* Waits for a request to connect; -EINPROGRESS: none came.  If the thread is cancelled meanwhile, listening ends. */
 static int wait_arrival(struct listening *l, int64_t deadline, int cancel)
 {
 	int err;

@@ -6,8 +6,8 @@
 #include "nvi_chan.h"
 
 /*
- * Takes in a count of slots that the peer has consumed, and completes the sends that it covers.
- * Returns nonzero when something changed, -EPROTO for an impossible count.  Caller holds tx_lock.
+ * Takes in a count of slots that the peer has consumed, makes the channel polled, and completes the sends that it
+ * covers.  1: there was new credit; 0: none; -EPROTO: the count is impossible.  Caller holds tx_lock.
  */
 int nvi_tx_take_credit(struct nvi_chan *ch, uint32_t credit);
 

@@ -65,7 +65,7 @@ static void close_fds(int a, int b)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Passes the answer to the thread that waits for it.  False: no thread waits. */
+/* Passes the answer to the thread that waits for it, with its descriptor.  False: no thread waits.  Takes ctl_lock. */
 static bool pass_agent_answer(struct nvi_nic *nic, struct incoming *in, uint64_t token, int err)
 {
 	struct nvi_req *req;
@@ -169,6 +169,10 @@ static void on_suspend(struct nvi_nic *nic, uint64_t conn)
 		nvi_cut(nic, ch, conn);
 }
 
+/*
+ * RESUMED: resumes a suspended connection over its new path, and confirms that; or cuts it, unless the link is down
+ * again.
+ */
 static void on_resumed(struct nvi_nic *nic, struct incoming *in)
 {
 	const struct w_linked *linked = &in->m.linked;
@@ -193,6 +197,7 @@ static void on_resumed(struct nvi_nic *nic, struct incoming *in)
 	nvi_chan_confirmed(ch, nic, linked->conn);
 }
 
+/* LOST: breaks the connection, whose other end is gone; that stores into no window of this process any more. */
 static void on_lost(struct nvi_nic *nic, const struct w_lost_msg *lost)
 {
 	struct nvi_chan *ch = nvi_chan_find(nic, lost->conn);
@@ -202,6 +207,7 @@ static void on_lost(struct nvi_nic *nic, const struct w_lost_msg *lost)
 	nvi_given_forget(nic, lost->conn);
 }
 
+/* TOLD: handles a message about grants from the process at the other end; dropped if there is no such connection. */
 static void on_told(struct nvi_nic *nic, struct incoming *in)
 {
 	struct nvi_chan *ch = nvi_chan_find(nic, in->m.tell.conn);
@@ -260,7 +266,7 @@ static void on_port(struct nvi_nic *nic, struct incoming *in)
 	port_replace(nic, msg->index, p);
 }
 
-/* A tool (vi_stat) asks for the counters. */
+/* Sends the counters of the NIC, for which a tool (vi_stat) asks. */
 static void on_count(struct nvi_nic *nic, const struct w_count *count)
 {
 	struct w_counted msg = { .token = count->token, .client = count->client };
@@ -275,6 +281,7 @@ static void on_count(struct nvi_nic *nic, const struct w_count *count)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+/* Handles the message by its type; one of an unknown type is ignored. */
 static void dispatch(struct nvi_nic *nic, struct incoming *in)
 {
 	switch (in->m.hdr.type) {
@@ -351,7 +358,10 @@ static void lose_bucket(struct nvi_nic *nic, unsigned int i)
 	} while (count == BATCH);
 }
 
-/* The agent is gone: every connection and every request ends. */
+/*
+ * The agent is gone: ends every request and, unless the NIC is being closed, breaks every connection and raises an
+ * event.
+ */
 static void agent_lost(struct nvi_nic *nic)
 {
 	struct nvi_req *req;

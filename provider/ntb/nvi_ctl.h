@@ -3,6 +3,7 @@
 #ifndef NVI_CTL_H
 #define NVI_CTL_H
 
+/* The control thread: handles messages until the agent is gone or the socket was shut down.  Returns NULL. */
 void *nvi_ctl_thread(void *nic);
 
 #endif

@@ -13,7 +13,10 @@ void nvi_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 	nvi_given_forget(nic, conn);
 }
 
-/* Finds channels whose link is gone, or has another generation than when they were made; at most `max`. */
+/*
+ * Finds channels whose link is gone, or has another generation than when they were made; at most `max`.  Returns how
+ * many.  Caller holds chan_lock.
+ */
 static uint32_t find_cut(struct nvi_nic *nic, struct nvi_chan **cut, uint32_t max)
 {
 	uint32_t count = 0;
@@ -29,6 +32,7 @@ static uint32_t find_cut(struct nvi_nic *nic, struct nvi_chan **cut, uint32_t ma
 	return count;
 }
 
+/* Has a link gone down or come up since the last call?  Notes the generations.  Caller holds chan_lock. */
 static bool links_changed(struct nvi_nic *nic)
 {
 	bool changed = false;

@@ -150,6 +150,7 @@ static void engine_idle(struct engine *e, uint32_t ticket)
 		port_irq_wait(nic->irq, ticket, nic->db_mask, e->next_tick - now);
 }
 
+/* The transfer thread: makes progress, polls, or sleeps, until nic->stop is set. */
 static void *engine_run(void *arg)
 {
 	struct nvi_nic *nic = arg;

@@ -5,11 +5,15 @@
 
 #include "nvi_nic.h"
 
+/* Starts the transfer thread (vi-xfer); nvi_engine_stop() ends it and waits for its end. */
 int nvi_engine_start(struct nvi_nic *nic);
 void nvi_engine_stop(struct nvi_nic *nic);
 
-/* vi_provider_ops.arm and sleep. */
+/*
+ * vi_provider_ops.arm: arms all channels.  Returns the ticket for nvi_sleep(), an old one if slots come all the time.
+ */
 uint32_t nvi_arm(struct vi_nic *nic);
+/* vi_provider_ops.sleep: sleeps until a doorbell rings or the deadline passes, then makes progress on all channels. */
 void nvi_sleep(struct vi_nic *nic, uint32_t ticket, int64_t deadline);
 
 #endif

@@ -44,12 +44,14 @@ const struct vi_fast_ops nvi_fast_resumable = {
 	.watch = nvi_watch,
 };
 
+/* Refuses a send without a queue entry: does nothing, and returns false. */
 static bool refuse_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
 				 uint32_t n, uint16_t control)
 {
 	return false;
 }
 
+/* vi_fast_ops.post_send during a disconnect: completes new sends as flushed, and sends nothing. */
 static void flush_posted(struct vi_vi *vi)
 {
 	vi_wq_flush_new(&vi->sq, VIP_STATUS_DESC_FLUSHED_ERROR);

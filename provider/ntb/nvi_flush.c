@@ -41,6 +41,7 @@ static int begin(struct flush *f)
 	return 0;
 }
 
+/* Does the credit taken in so far cover the slots of this flush? */
 static bool is_consumed(const struct flush *f)
 {
 	const struct nvi_chan *ch = f->ch;
@@ -99,7 +100,7 @@ static int check(struct flush *f)
 	return stores_arrived(ch) ? 1 : -EISCONN;
 }
 
-/* For vi_wait(). */
+/* For vi_wait(): makes progress, then returns as check() does.  Takes tx_lock. */
 static int try_flush(void *arg)
 {
 	struct flush *f = arg;

@@ -5,7 +5,10 @@
 
 #include "nvi_chan.h"
 
-/* vi_provider_ops.flush */
+/*
+ * vi_provider_ops.flush: waits until all that was posted before has arrived.  1: it has; 0: the deadline has passed;
+ * -EISCONN: not connected, or no longer.  Takes tx_lock.
+ */
 int nvi_flush(struct vi_vi *vi, int64_t deadline);
 
 #endif

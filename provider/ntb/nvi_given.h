@@ -35,7 +35,9 @@ uint32_t nvi_given_maps(struct nvi_nic *nic, uint64_t conn);
 /* Adds an entry: the other end of `conn` may store into `w`.  False without memory. */
 bool nvi_given_enter(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch, uint64_t conn,
 		     uint32_t handle, uint64_t map);
+/* Removes the entry at this place, and wakes threads that wait for that. */
 void nvi_given_remove(struct nvi_nic *nic, struct nvi_given **at);
+/* Removes all entries of a connection. */
 void nvi_given_remove_all_of(struct nvi_nic *nic, uint64_t conn);
 
 /*
@@ -43,6 +45,7 @@ void nvi_given_remove_all_of(struct nvi_nic *nic, uint64_t conn);
  * wait for that.  No locks held.
  */
 void nvi_given_forget(struct nvi_nic *nic, uint64_t conn);
+/* As nvi_given_forget(), for all connections. */
 void nvi_given_forget_all(struct nvi_nic *nic);
 
 #endif

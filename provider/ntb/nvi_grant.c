@@ -177,6 +177,7 @@ void nvi_grants_drop(struct nvi_chan *ch)
 
 /* ---- messages of the owner ------------------------------------------------------------------- */
 
+/* Maps the memory of a grant outbound, and marks the grant as held.  False: malformed, or it cannot be mapped. */
 static bool hold(struct nvi_chan *ch, struct nvi_grant *g, const struct w_grant *m, int fd)
 {
 	if (fd < 0 || m->length == 0 || m->length > SIZE_MAX / 2 ||

@@ -20,7 +20,7 @@ int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *gra
 int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind kind,
 			 uint32_t handle, uint64_t map);
 
-/* Returns the entry of this region of the peer, or NULL.  Caller holds tx_lock. */
+/* Returns the entry of this region of the peer, in whatever state, or NULL.  Caller holds tx_lock. */
 static inline struct nvi_grant *nvi_grant_find(struct nvi_chan *ch, uint32_t handle)
 {
 	struct nvi_grant *g = ch->tx.grant_last;
@@ -36,6 +36,7 @@ static inline struct nvi_grant *nvi_grant_find(struct nvi_chan *ch, uint32_t han
 	return NULL;
 }
 
+/* Is the grant held, and do the n bytes at `addr` of the peer lie in its region? */
 static inline bool nvi_grant_covers(const struct nvi_grant *g, uint64_t addr, uint32_t n)
 {
 	return g->state == NVI_GRANT_HELD && addr >= g->base &&

@@ -9,6 +9,7 @@
 #include "u_fd.h"
 #include "u_log.h"
 
+/* Maps the slice that came with the agent's answer as a window.  0 or -errno; then no view of the port is held. */
 static int window_map(struct nvi_nic *nic, struct nvi_req *req, uint64_t len, struct nvi_window *w)
 {
 	char text[U_FD_ERROR];

@@ -5,9 +5,16 @@
 
 #include "nvi_nic.h"
 
-/* vi_provider_ops.window_alloc and window_free. */
+/*
+ * vi_provider_ops.window_alloc: gets pages from the agent, maps them, and enters the window, which may then be
+ * granted.
+ */
 int nvi_window_alloc(struct vi_nic *nic, uint64_t len, bool sealed, void **addr_out,
 		     void **window_out);
+/*
+ * vi_provider_ops.window_free: takes the window back from all peers, which may block, unmaps it and returns its
+ * pages.
+ */
 void nvi_window_free(struct vi_nic *nic, void *window);
 
 #endif

@@ -82,7 +82,7 @@ struct nvi_nic {
 	struct u_log_ratelimit held, unattached;
 };
 
-/* Returns the present view of port `index`, counted as used; NULL when there is none. */
+/* Returns the present view of port `index`, counted as used; NULL when there is none.  Takes chan_lock. */
 struct nvi_port *nvi_port_get(struct nvi_nic *nic, unsigned int index);
 void nvi_port_put(struct nvi_port *p); /* accepts NULL */
 /* Returns the generation of its link, 0 while that is down. */

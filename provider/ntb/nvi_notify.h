@@ -24,6 +24,7 @@ static inline uint32_t nvi_notify_request(struct nvi_chan *ch)
 
 /* Rings the peer's doorbell. */
 void nvi_ring(struct nvi_chan *ch);
+/* The cases of nvi_ring_slots() and nvi_ring_credit() with a notify request: ring only if it is for what was done. */
 void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t notify);
 void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t notify);
 
@@ -45,8 +46,9 @@ static inline void nvi_ring_credit(struct nvi_chan *ch)
 		nvi_ring_credit_slow(ch, notify);
 }
 
-/* Enters the channel into nic->chans, polled.  0 or -ENOMEM. */
+/* Enters the channel into nic->chans, polled, and wakes the engine.  0 or -ENOMEM.  Takes chan_lock. */
 int nvi_chan_list(struct nvi_chan *ch);
+/* Takes the channel out of nic->chans, if it is there.  Takes chan_lock. */
 void nvi_chan_unlist(struct nvi_chan *ch);
 /*
  * Makes a channel polled.  True: it was armed, so a thread that sleeps must check and arm again.
@@ -54,11 +56,12 @@ void nvi_chan_unlist(struct nvi_chan *ch);
  */
 bool nvi_make_polled(struct nvi_chan *ch);
 /*
- * Makes the channel polled, because something moved on it or it has work that needs polling, and
- * wakes the engine if it was armed.
+ * Makes the channel polled, because something moved on it or it has work that needs polling, and wakes the engine.
+ * Takes chan_lock.
  */
 void nvi_disarm_slow(struct nvi_chan *ch);
 
+/* Makes the channel polled, and wakes the engine, if it was armed. */
 static inline void nvi_disarm(struct nvi_chan *ch)
 {
 	if (u_unlikely(atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) != 0))

@@ -29,6 +29,7 @@ void nvi_out_init(struct nvi_out *o)
 	o->end = &o->first;
 }
 
+/* Waits for the end of the thread, if one was started and not joined yet. */
 static void join_thread(struct nvi_out *o)
 {
 	if (o->joinable)
@@ -56,6 +57,7 @@ static void drop_first(struct nvi_out *o)
 	pthread_cond_broadcast(&o->room);
 }
 
+/* The thread: sends held messages in order, and ends when none is left.  After a failure it drops the rest. */
 static void *out_thread(void *arg)
 {
 	struct nvi_out *o = arg;
@@ -91,7 +93,7 @@ static int start_thread(struct nvi_out *o)
 	return err;
 }
 
-/* Caller holds the lock. */
+/* Appends a copy of the message to those held, and starts the thread if none runs.  Caller holds the lock. */
 static int hold(struct nvi_out *o, const void *msg, uint32_t len)
 {
 	struct nvi_out_msg *m = malloc(sizeof(*m) + len);

@@ -19,6 +19,7 @@ static bool slice_ok(const struct w_geometry *g)
 	       g->slice_len >= w_slice_bytes(g->slots, g->payload_bytes) && g->db_bit < PORT_DB_MAX;
 }
 
+/* Maps both slices, or none.  -EPROTO: the agent's description of one is invalid. */
 static int map_slices(struct port *port, const struct w_linked *linked, int fd_in, int fd_out,
 		      struct port_map *in, struct port_map *out)
 {
@@ -35,6 +36,7 @@ static int map_slices(struct port *port, const struct w_linked *linked, int fd_i
 	return err;
 }
 
+/* Allocates the tables with an entry for each slot.  On -ENOMEM one of them may have been made. */
 static int make_slot_tables(const struct w_linked *linked, struct nvi_parts *p)
 {
 	uint32_t slots = linked->outbound.slots;
@@ -84,6 +86,7 @@ void nvi_parts_free(struct nvi_parts *p)
 
 /* ---- use by a channel ------------------------------------------------------------------------ */
 
+/* Sets the channel's pointers into its inbound slice, and the sizes of that. */
 static void place_inbound(struct nvi_chan *ch, const struct w_geometry *g)
 {
 	uint8_t *base = ch->in_map.base;
@@ -95,6 +98,7 @@ static void place_inbound(struct nvi_chan *ch, const struct w_geometry *g)
 	ch->in_payload_bytes = g->payload_bytes;
 }
 
+/* As place_inbound() for the outbound slice; also chooses how to store into it and how to ring. */
 static void place_outbound(struct nvi_chan *ch, const struct w_geometry *g)
 {
 	uint8_t *base = ch->out_map.base;

@@ -20,6 +20,7 @@ struct nvi_parts {
  */
 int nvi_parts_make(struct nvi_nic *nic, const struct w_linked *linked, int fd_in, int fd_out,
 		   struct nvi_parts *p);
+/* Unmaps the slices, drops the view and frees the tables; parts that were not made are left out. */
 void nvi_parts_free(struct nvi_parts *p);
 /* Makes the channel use these parts.  Caller holds both locks; the channel is not listed. */
 void nvi_chan_place(struct nvi_chan *ch, const struct w_linked *linked, const struct nvi_parts *p);

@@ -107,6 +107,7 @@ static void peer_wait_cancelled(void *arg)
 	return_peer(w->ch, w->peer, false);
 }
 
+/* Waits for the answer until `until` or the request's deadline; -EINPROGRESS: there is none yet. */
 static int wait_peer(struct nvi_chan *ch, struct nvi_peer *peer, int64_t until, int cancel)
 {
 	struct peer_wait w = { .ch = ch, .peer = peer };

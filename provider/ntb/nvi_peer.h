@@ -5,9 +5,13 @@
 
 #include "vi_provider.h"
 
-/* vi_provider_ops.peer_request and peer_done. */
+/* vi_provider_ops.peer_request: sends the request, and does not wait for its answer. */
 int nvi_peer_request(struct vi_vi *vi, const struct vi_addr *local, const struct vi_addr *remote,
 		     int64_t deadline);
+/*
+ * vi_provider_ops.peer_done: 0: connected; -EAGAIN: still pending at `until`, or another thread waits for it;
+ * -EISCONN: no request is under way; else it failed, and the VI is Idle.
+ */
 int nvi_peer_done(struct vi_vi *vi, int64_t until, VIP_VI_ATTRIBUTES *remote_attrs_out);
 /*
  * Cancels the VI's peer request, if there is one, and does not wait for the answer (disconnect,

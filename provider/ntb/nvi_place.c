@@ -45,6 +45,7 @@ static bool fits_inline(const struct vi_wqe *wqe)
 	return wqe->length <= W_INLINE_MAX - sizeof(struct w_rdma);
 }
 
+/* Finds the memory that a send or write is stored into; false: none, or the write fits into its slot. */
 static bool find_target(struct nvi_chan *ch, const struct vi_wqe *wqe, VIP_ADDRESS_SEGMENT *to)
 {
 	if ((wqe->control & VIP_CONTROL_OP_MASK) == VIP_CONTROL_OP_SENDRECV)
@@ -55,6 +56,7 @@ static bool find_target(struct nvi_chan *ch, const struct vi_wqe *wqe, VIP_ADDRE
 	return true;
 }
 
+/* By the credit taken in so far: has the peer consumed every slot that bytes stored now must not overtake? */
 static bool bytes_in_order(const struct nvi_chan *ch, bool is_write)
 {
 	if (!is_write)
@@ -63,7 +65,10 @@ static bool bytes_in_order(const struct nvi_chan *ch, bool is_write)
 	       (ch->tx.placed_end == nvi_slots_sent(ch) && ch->tx.acked >= ch->tx.placed_at);
 }
 
-/* May bytes be stored now?  Not while a read is under way, which may read the memory to which they go. */
+/*
+ * May bytes be stored now?  Not while a read is under way, which may read the memory to which they go.  Takes in
+ * credit.
+ */
 static bool in_order(struct nvi_chan *ch, bool is_write)
 {
 	if (atomic_load_explicit(&ch->tx.read_tail, memory_order_relaxed) !=
@@ -83,6 +88,7 @@ bool nvi_has_slot(struct nvi_chan *ch)
 
 /* ---- placing ---------------------------------------------------------------------------------- */
 
+/* Publishes the slot that announces the bytes, without ringing. */
 static void publish(struct nvi_chan *ch, struct vi_wqe *wqe, bool is_write,
 		    const VIP_ADDRESS_SEGMENT *to)
 {
@@ -104,7 +110,10 @@ static void publish(struct nvi_chan *ch, struct vi_wqe *wqe, bool is_write,
 	wqe->mark = ch->tx.seq;
 }
 
-/* The descriptor is sent: its memory is not needed again, even if the slot is published again. */
+/*
+ * Counts the descriptor as sent, and completes it, unless that needs credit: its memory is not needed again, even if
+ * the slot is published again.
+ */
 static void finish(struct nvi_chan *ch, const struct vi_wqe *wqe, bool is_write)
 {
 	struct vi_wq *sq = &ch->vi->sq;

@@ -27,7 +27,10 @@ static inline uint32_t imm_of(const VIP_DESCRIPTOR *desc)
 	return __atomic_load_n(&desc->CS.ImmediateData, __ATOMIC_RELAXED);
 }
 
-/* After a message was published: rings, and wakes threads that wait for completions. */
+/*
+ * After a message was published: rings if `notify` asks for that, and wakes threads that wait for completions.
+ * Returns true.
+ */
 static __attribute__((noinline)) bool tell_sent(struct nvi_chan *ch, uint32_t notify)
 {
 	if (notify != 0)
@@ -44,7 +47,10 @@ static inline bool may_send(const struct nvi_chan *ch)
 	       atomic_load_explicit(&ch->breaking.faults, memory_order_relaxed) == 0;
 }
 
-/* Sends from the consumer's memory, which was checked just now, directly into the peer's slot. */
+/*
+ * Sends from the consumer's memory, which was checked just now, directly into the peer's slot, and appends the
+ * descriptor to the queue, complete.  Returns true.
+ */
 static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, struct nvi_chan *ch,
 							    VIP_DESCRIPTOR *desc, const uint8_t *at,
 							    uint32_t n, uint8_t flags, uint32_t imm)
@@ -78,6 +84,7 @@ static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, st
 	return true;
 }
 
+/* As send_slot(), with the descriptor's immediate data, and asking for credit if direct writes need that. */
 static __attribute__((noinline)) bool send_slot_with(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 						     const uint8_t *at, uint32_t n,
 						     uint16_t control)
@@ -90,7 +97,7 @@ static __attribute__((noinline)) bool send_slot_with(struct vi_vi *vi, VIP_DESCR
 			 with_imm ? imm_of(desc) : 0);
 }
 
-/* Out of line, so that the copy of longer payloads does not cost the two-word case any registers. */
+/* As send_slot(); out of line, so that the copy of longer payloads does not cost the two-word case any registers. */
 static __attribute__((noinline)) bool send_slot_longer(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 						       const uint8_t *at, uint32_t n)
 {
@@ -98,8 +105,9 @@ static __attribute__((noinline)) bool send_slot_longer(struct vi_vi *vi, VIP_DES
 }
 
 /*
- * As send_slot(), through the payload buffer.  A sender that may begin that again at its start asks for credit for an
- * answer, and takes it in with the next send.
+ * As send_slot(), through the payload buffer; false, and nothing is sent, if the message is too long or has to wait
+ * for room.  A sender that may begin that buffer again at its start asks for credit for an answer, and takes it in
+ * with the next send.
  */
 static __attribute__((noinline)) bool send_buffered(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 						    const uint8_t *at, uint32_t n, uint16_t control)
@@ -293,6 +301,7 @@ static U_COLD void poll_for_credit(struct vi_vi *vi)
 	u_biased_drop(&vi->rx_lock);
 }
 
+/* Does a CQ watch the receive queue, while the send queue is on no CQ or on another one? */
 static inline bool is_watched_alone(const struct vi_vi *vi)
 {
 	return atomic_load_explicit(&vi->rq.hot, memory_order_relaxed) == VI_WQ_WATCHED &&
@@ -370,7 +379,7 @@ static inline void count_packed(struct vi_vi *vi, const struct vi_packed *all)
 	vi->counters.BytesSent += all->count * all->length;
 }
 
-/* As send_slot(): without queue entries, directly into the peer's memory. */
+/* As send_slot(): without queue entries, directly into the peer's memory.  Returns true. */
 static bool send_packed_unqueued(struct vi_vi *vi, struct nvi_chan *ch, const struct vi_packed *all)
 {
 	struct w_slot *slot = nvi_slot_out(ch, ch->tx.seq);
@@ -423,8 +432,8 @@ static uint32_t queue_packed(struct nvi_chan *ch, const struct vi_packed *all)
 }
 
 /*
- * Sends packed messages through the queue: they or earlier sends have to wait for credit, or the
- * slot has to be held for retransmission.
+ * Sends packed messages through the queue: they or earlier sends have to wait for credit, or the slot has to be held
+ * for retransmission.  False: nothing was done, since no slot can be published now.
  */
 static bool send_packed_queued(struct vi_vi *vi, struct nvi_chan *ch, const struct vi_packed *all)
 {

@@ -10,15 +10,21 @@
 #include "nvi_chan.h"
 #include "vi_provider.h"
 
-/* vi_fast_ops.send_unqueued: into slots that are mapped memory. */
+/*
+ * vi_fast_ops.send_unqueued into slots that are mapped memory: sends the message, and appends its descriptor as
+ * complete.  False: nothing was sent, and the descriptor has to be queued.
+ */
 bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at, uint32_t n,
 		       uint16_t control);
-/* vi_fast_ops.send_unqueued of resumable channels. */
+/* vi_fast_ops.send_unqueued of resumable channels: also keeps a copy of the slot. */
 bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
 				 uint32_t n, uint16_t control);
-/* vi_fast_ops.send_packed. */
+/* vi_fast_ops.send_packed: sends several short messages in one slot.  False: nothing was done. */
 bool nvi_send_packed(struct vi_vi *vi, const struct vi_packed *all);
-/* vi_fast_ops.post_send. */
+/*
+ * vi_fast_ops.post_send: sends what was just queued, or leaves it until credit comes; breaks the connection for a
+ * fault.
+ */
 void nvi_post_send(struct vi_vi *vi);
 
 #endif

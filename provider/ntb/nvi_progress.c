@@ -76,6 +76,11 @@ bool nvi_watch(struct vi_vi *vi, struct vi_watch *out)
 	return true;
 }
 
+/*
+ * Receives, unless another thread holds rx_lock, and returns how many slots were consumed.  *broken_out: the
+ * connection is to be broken; *go_on_out: sends can continue.  Neither is set if the lock is held, or the channel is
+ * not in use.
+ */
 static int progress_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool *go_on_out)
 {
 	struct vi_vi *vi = ch->vi;
@@ -102,6 +107,7 @@ static int progress_rx(struct nvi_chan *ch, bool by_app, bool *broken_out, bool 
 	return moved;
 }
 
+/* Takes in credit, checks direct writes and sends, unless another thread holds tx_lock.  Nonzero: something moved. */
 static int progress_tx(struct nvi_chan *ch)
 {
 	struct vi_vi *vi = ch->vi;
@@ -145,6 +151,9 @@ int nvi_progress_vi(struct vi_vi *vi)
 
 /* ---- all channels ---------------------------------------------------------------------------- */
 
+/*
+ * May there be something to do on the channel?  Without `all`, no if it is polled and the application was last there.
+ */
 static bool wants_progress(const struct nvi_chan *ch, bool all)
 {
 	if (!all && atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) == 0 &&

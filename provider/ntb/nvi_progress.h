@@ -6,10 +6,16 @@
 #include "nvi_chan.h"
 #include "vi_provider.h"
 
-/* vi_fast_ops.poll_recv, progress, unpolled and watch. */
+/* vi_fast_ops.poll_recv: consumes slots that came, and breaks the connection for a fault.  Returns VI_POLL_* bits. */
 int nvi_poll_recv(struct vi_vi *vi);
+/* vi_fast_ops.progress: as nvi_progress_chan() for the application.  0 if the VI has no channel. */
 int nvi_progress_vi(struct vi_vi *vi);
+/* vi_fast_ops.unpolled: leaves the VI to the engine, and arms the channels that are left to it. */
 void nvi_unpolled(struct vi_vi *vi);
+/*
+ * vi_fast_ops.watch: sets *out to the word of the next slot; unchanged if nothing can come.  False: the VI has to be
+ * polled.
+ */
 bool nvi_watch(struct vi_vi *vi, struct vi_watch *out);
 
 /*
@@ -18,13 +24,14 @@ bool nvi_watch(struct vi_vi *vi, struct vi_watch *out);
  */
 int nvi_progress_chan(struct nvi_chan *ch, bool by_app);
 /*
- * Makes progress on every channel that has something, or (all = false) only those that the
- * application does not poll itself.  Returns how many of them moved packets.
+ * Makes progress on every channel that has something, or (all = false) only those that the application does not poll
+ * itself; armed ones among them become polled.  Returns how many of them moved packets.
  */
 int nvi_scan(struct nvi_nic *nic, bool all);
 
-/* vi_provider_ops.progress and doorbell_rung. */
+/* vi_provider_ops.progress: clears doorbells, and makes progress on all channels.  Returns how many moved packets. */
 int nvi_progress(struct vi_nic *nic);
+/* vi_provider_ops.doorbell_rung: as nvi_rung(). */
 bool nvi_doorbell_rung(struct vi_nic *nic);
 
 #endif

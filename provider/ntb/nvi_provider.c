@@ -64,6 +64,7 @@ static void close_ports(struct nvi_nic *nic)
 		nvi_port_put(nic->ports[i]);
 }
 
+/* Frees a NIC whose threads have ended or were never started: hangs up, and drops its ports. */
 static void nic_free(struct nvi_nic *nic)
 {
 	nvi_out_fini(&nic->out);
@@ -78,6 +79,7 @@ static void nic_free(struct nvi_nic *nic)
 	free(nic);
 }
 
+/* Starts the control thread and the engine, both or neither. */
 static int start_threads(struct nvi_nic *nic)
 {
 	int err = u_thread_start(&nic->ctl, "vi-ctl", nvi_ctl_thread, nic);
@@ -93,6 +95,7 @@ static int start_threads(struct nvi_nic *nic)
 	return err;
 }
 
+/* Connects to the agent of the device, and opens the doorbell; logs why the agent cannot be reached. */
 static int nic_connect(struct nvi_nic *nic, const char *device)
 {
 	char error[CL_ERROR_MAX] = "";
@@ -112,6 +115,7 @@ static int nic_connect(struct nvi_nic *nic, const char *device)
 	return err;
 }
 
+/* Initializes the state of window memory, and the times that peers may take. */
 static void mem_init(struct nvi_nic *nic)
 {
 	pthread_condattr_t attr;
@@ -125,6 +129,7 @@ static void mem_init(struct nvi_nic *nic)
 	nic->drain_ms = NVI_DRAIN_MS;
 }
 
+/* Connects to the agent and starts the threads of the NIC; on failure nothing is left. */
 static int nvi_nic_open(struct vi_nic *vi_nic, const char *device)
 {
 	struct nvi_nic *nic = aligned_alloc(U_LINE_PAIR, u_align_up(sizeof(*nic), U_LINE_PAIR));
@@ -170,17 +175,20 @@ static void nvi_nic_close(struct vi_nic *vi_nic)
 	nic_free(nic);
 }
 
+/* Gives the VI the channel that its memory has from an earlier VI, or a new one. */
 static int nvi_vi_create(struct vi_vi *vi)
 {
 	vi->prov = nvi_chan_get(vi);
 	return vi->prov != NULL ? 0 : -ENOMEM;
 }
 
+/* Drops the VI's peer request.  Its channel is kept for the next VI in the same memory. */
 static void nvi_vi_destroy(struct vi_vi *vi)
 {
 	nvi_peer_drop(vi);
 }
 
+/* Ends the sleep of all threads that wait for the doorbell of this NIC. */
 static void nvi_wake(struct vi_nic *vi_nic)
 {
 	struct nvi_nic *nic = vi_nic->prov;
@@ -189,6 +197,7 @@ static void nvi_wake(struct vi_nic *vi_nic)
 	port_irq_kick(nic->irq, nic->db_mask);
 }
 
+/* Binds the engine to the processors of the decision. */
 static int nvi_place(struct vi_nic *vi_nic, const struct u_affinity *a,
 		     const struct u_place_decision *d)
 {
@@ -207,6 +216,7 @@ static void nvi_counters(struct vi_nic *vi_nic, VIPX_COUNTERS *sum)
 
 /* ---- names and routes ------------------------------------------------------------------------ */
 
+/* Sends *msg to the agent, and replaces it by the answer.  0, or the -errno of failure or answer. */
 static int name_call(struct nvi_nic *nic, struct w_name *msg, enum w_ctl_type type)
 {
 	struct nvi_req req;
@@ -219,6 +229,7 @@ static int name_call(struct nvi_nic *nic, struct w_name *msg, enum w_ctl_type ty
 	return nvi_status_errno(msg->status);
 }
 
+/* Asks the agent; -ENOENT: there is no such name, or it is too long. */
 static int nvi_name_to_host(struct vi_nic *vi_nic, const char *name, uint32_t index,
 			    uint8_t *host_out)
 {
@@ -249,6 +260,7 @@ static int nvi_host_to_name(struct vi_nic *vi_nic, const uint8_t *host, char *na
 	return err;
 }
 
+/* Asks the agent for the route to a host; 0 also if the answer says that it is not reachable. */
 static int route_call(struct vi_nic *vi_nic, const uint8_t *host, struct w_route *out)
 {
 	struct nvi_nic *nic = vi_nic->prov;
@@ -266,6 +278,7 @@ static int route_call(struct vi_nic *vi_nic, const uint8_t *host, struct w_route
 	return 0;
 }
 
+/* Asks the agent; 0 also for a host that is not reachable: out->Reachable tells. */
 static int nvi_route(struct vi_nic *vi_nic, const struct vi_addr *remote, VIPX_ROUTE *out)
 {
 	struct w_route route;
@@ -282,6 +295,7 @@ static int nvi_route(struct vi_nic *vi_nic, const struct vi_addr *remote, VIPX_R
 	return 0;
 }
 
+/* Gives the address of host i, and asks the agent how far it is.  -ENOENT past the last. */
 static int nvi_host_list(struct vi_nic *vi_nic, uint32_t i, uint8_t *host_out, uint32_t *hops_out)
 {
 	struct nvi_nic *nic = vi_nic->prov;

@@ -74,8 +74,8 @@ bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n)
 /* ---- asking for credit ----------------------------------------------------------------------- */
 
 /*
- * Takes in credit.  Sends that wait for it continue in the next round, which would not see that it
- * came, so this sets tx.more.
+ * Takes in credit, and returns as nvi_tx_credit() does.  Sends that wait for it continue in the next round, which
+ * would not see that it came, so this sets tx.more.
  */
 static int take_credit(struct nvi_chan *ch)
 {

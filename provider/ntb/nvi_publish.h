@@ -97,7 +97,7 @@ static inline void nvi_slot_published(struct nvi_chan *ch, uint32_t seq, uint64_
  */
 void nvi_publish(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
 		 uint32_t more_len, uint64_t cursor);
-/* Publishes a slot without payload. */
+/* Publishes a slot without payload; does not ring. */
 void nvi_publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags);
 /* Writes slot n, the sequence word last; also one that was published before on another path. */
 void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, const uint8_t *more,
@@ -108,8 +108,8 @@ void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, 
  */
 bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n);
 /*
- * Has the peer consumed everything that had been sent when this was first called?  Asks the peer
- * for credit.  Caller holds tx_lock and calls again when credit came.
+ * Has the peer consumed everything that had been sent when this was first called?  Asks the peer for credit.  If the
+ * credit is wrong, marks a fault and returns false.  Caller holds tx_lock and calls again when credit came.
  */
 bool nvi_tx_drained(struct nvi_chan *ch);
 

@@ -52,6 +52,7 @@ static struct nvi_remote **find(struct nvi_chan *ch, uint64_t number)
 	return at;
 }
 
+/* Removes the mapping at this place, and unmaps its memory if it has some. */
 static void remove_remote(struct nvi_chan *ch, struct nvi_remote **at)
 {
 	struct nvi_remote *r = *at;
@@ -62,7 +63,7 @@ static void remove_remote(struct nvi_chan *ch, struct nvi_remote **at)
 	free(r);
 }
 
-/* Wakes the thread that waits for the answer. */
+/* Wakes the thread that waits for the answer, which gets `err`.  Does nothing if none waits.  Takes ctl_lock. */
 static void answer(struct nvi_nic *nic, const struct nvi_remote *r, int err)
 {
 	struct nvi_req *req;
@@ -131,6 +132,7 @@ void nvi_remotes_end(struct nvi_chan *ch)
 
 /* ---- messages of the owner ------------------------------------------------------------------- */
 
+/* Maps the memory that the owner gave, for the program.  -EINVAL: it is not what was asked for. */
 static int hold(struct nvi_chan *ch, struct nvi_remote *r, const struct w_grant *m, int fd)
 {
 	uint64_t offset = r->addr - m->base;
@@ -252,8 +254,8 @@ static int ask(struct nvi_nic *nic, struct nvi_req *req, uint64_t conn, uint32_t
 }
 
 /*
- * Gives the program its pointer, or forgets the mapping, which may have ended by itself with the
- * connection.
+ * Gives the program its pointer, or forgets the mapping, which may have ended by itself with the connection.  Returns
+ * `err`, or -EISCONN for the latter.  *give_back_out: the owner has to be told.
  */
 static int finish(struct nvi_chan *ch, uint64_t number, int err, bool *give_back_out, void **out)
 {
@@ -273,7 +275,7 @@ static int finish(struct nvi_chan *ch, uint64_t number, int err, bool *give_back
 	return err;
 }
 
-/* Makes one attempt to map.  -EAGAIN: the owner is changing rights to the memory. */
+/* Makes one attempt to map, and takes over `r`.  -EAGAIN: the owner is changing rights to the memory. */
 static int map_once(struct nvi_chan *ch, struct nvi_remote *r, int64_t deadline, void **out)
 {
 	uint32_t handle = r->handle;

@@ -122,7 +122,7 @@ static void unlock(void *mutex)
 	pthread_mutex_unlock(mutex);
 }
 
-/* Caller holds ctl_lock. */
+/* Waits until the request is finished or the deadline passes.  Caller holds ctl_lock. */
 static void wait_done(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline)
 {
 	struct timespec until = { .tv_sec = deadline / 1000000000,

@@ -29,7 +29,10 @@ struct nvi_req {
 	} answer;
 };
 
-/* Sends a message to the agent, without waiting; the agent gets messages in the order of these calls. */
+/*
+ * Sends a message to the agent, without waiting; the agent gets messages in the order of these calls.  0, -ENOMEM, or
+ * -ENOTCONN: the agent is gone.
+ */
 int nvi_ctl_send(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
 /* As nvi_ctl_send(), but holds nothing for later: -EAGAIN if the socket has no room. */
 int nvi_ctl_try(struct nvi_nic *nic, void *msg, enum w_ctl_type type, uint32_t len);
@@ -45,7 +48,10 @@ int nvi_req_begin(struct nvi_nic *nic, struct nvi_req *req, struct vi_vi *vi);
  */
 int nvi_req_wait(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline);
 int nvi_req_wait_cancel(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel);
-/* Removes the request from the table, and closes descriptors that were not taken. */
+/*
+ * Removes the request from the table, when no connection is being opened for it any more, and closes descriptors that
+ * were not taken.
+ */
 void nvi_req_end(struct nvi_nic *nic, struct nvi_req *req);
 /* Returns the request with this token, or NULL.  Caller holds ctl_lock. */
 struct nvi_req *nvi_req_find(struct nvi_nic *nic, uint64_t token);
@@ -54,9 +60,13 @@ struct nvi_req *nvi_req_find(struct nvi_nic *nic, uint64_t token);
  * ctl_lock.
  */
 void nvi_req_finish(struct nvi_req *req, const void *answer, int err);
-/* Begins a request, sends it, waits for the answer and ends it: for requests that the agent answers at once. */
+/*
+ * Begins a request, sends it and waits for the answer: for requests that the agent answers at once.  0: the answer is
+ * in req->answer, and the caller ends the request; on failure, also -ETIMEDOUT, it was ended.
+ */
 int nvi_ctl_call(struct nvi_nic *nic, struct nvi_req *req, void *msg, enum w_ctl_type type,
 		 uint32_t len, uint64_t *token_in_msg);
+/* Returns the -errno for a status of the agent, 0 for W_SUCCESS, -EPROTO for an unknown one. */
 int nvi_status_errno(uint32_t status);
 
 #endif

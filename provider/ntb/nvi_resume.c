@@ -45,6 +45,7 @@ static uint8_t *placeholder_make(const struct nvi_chan *ch)
 	return calloc(1, in + out);
 }
 
+/* Puts the placeholder in place of both slices, with the credit taken in so far. */
 static void placeholder_install(struct nvi_chan *ch)
 {
 	uint8_t *in = ch->placeholder_mem;
@@ -68,6 +69,7 @@ static void unmap(struct nvi_chan *ch)
 	memset(&ch->out_map, 0, sizeof(ch->out_map));
 }
 
+/* Is the channel resumable, and still used for this live connection? */
 static bool may_go_on(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 {
 	return ch->retx != NULL && nvi_chan_is_live(nic, ch, conn);
@@ -84,7 +86,10 @@ static int list_anew(struct nvi_chan *ch)
 	return nvi_chan_list(ch);
 }
 
-/* Caller holds both locks. */
+/*
+ * Puts the placeholder in the slices' place, unless it is there already, and says what was consumed.  Caller holds
+ * both locks.
+ */
 static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 {
 	if (nvi_tx_credit(ch) < 0)
@@ -173,7 +178,10 @@ static void change_parts(struct nvi_chan *ch, const struct w_linked *linked, str
 	p->retx = retx;
 }
 
-/* Caller holds both locks. */
+/*
+ * Moves the channel to the new parts `p`, and publishes again what the peer has not consumed.  `p` gets the old
+ * parts.  0 also if a source is gone: then a fault is marked.  Caller holds both locks.
+ */
 static int resume(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {
 	uint32_t consumed = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);

@@ -6,8 +6,8 @@
 #include "nvi_chan.h"
 
 /*
- * Publishes the held slots again, from the first one that the peer did not consume.  0 or -EFAULT;
- * caller holds both locks.
+ * Publishes the held slots again, from the first one that the peer did not consume.  0, or -EFAULT: the source of a
+ * payload is gone, for which a fault is marked.  Caller holds both locks.
  */
 int nvi_retransmit(struct nvi_chan *ch);
 

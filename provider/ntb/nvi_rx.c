@@ -28,7 +28,7 @@ static inline void slot_consumed(struct nvi_chan *ch, uint32_t n)
 	atomic_store_explicit(&ch->rx.seq, n + 1, memory_order_release);
 }
 
-/* Returns the address of a fragment's payload in the payload buffer. */
+/* Returns the address of a fragment's payload in the payload buffer, and moves the cursor to its end. */
 static inline const uint8_t *place_payload(struct nvi_chan *ch, uint8_t flags, uint32_t length)
 {
 	if (flags & W_F_REWOUND)
@@ -89,6 +89,7 @@ static inline void ack_payload(struct nvi_chan *ch)
 		ch->rx.due = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
 }
 
+/* Copies the payload from the slot into the receive.  False, and nothing is copied: it is too long for a slot. */
 static inline bool place_inline(struct nvi_chan *ch, const struct w_slot *slot,
 				const struct plain_slot *s)
 {
@@ -141,7 +142,7 @@ static inline __attribute__((always_inline)) bool place_packed_of(const struct v
 	return true;
 }
 
-/* As store_packed() in nvi_post.c. */
+/* As place_packed_of(); if the compiler knows the length, each message is one load and one store. */
 static inline bool place_packed(const struct vi_wq *rq, const struct w_slot *slot, uint32_t count,
 				uint32_t length, const struct vi_wqe *first)
 {
@@ -220,7 +221,10 @@ static __attribute__((noinline)) bool consume_other(struct nvi_chan *ch, uint32_
 	return true;
 }
 
-/* As send_slot_longer() in nvi_post.c. */
+/*
+ * Consumes a plain message of more than U_COPY_WORDS bytes in one slot.  False, and nothing changes: it is too long
+ * for that.
+ */
 static __attribute__((noinline)) bool consume_longer(struct nvi_chan *ch, const struct w_slot *slot,
 						     uint32_t n, struct vi_wqe *wqe, uint64_t what,
 						     uint32_t frag)
@@ -292,6 +296,7 @@ static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 	return 0;
 }
 
+/* Handles a checked slot by its operation; a fault that it finds is marked. */
 static void take_in(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	switch (s->op) {
@@ -339,6 +344,7 @@ void nvi_rx_return_credit(struct nvi_chan *ch)
 	nvi_ring_credit(ch);
 }
 
+/* Have so many slots been consumed that credit has to go back now? */
 static inline bool credit_due(const struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);
@@ -382,6 +388,7 @@ static inline void rx_prefetch(struct nvi_chan *ch, uint32_t n)
 		__builtin_prefetch(slot->more);
 }
 
+/* Consumes a batch of slots of any kind.  Returns NVI_RX_ANY, or NVI_RX_NOTHING if it consumed none. */
 static __attribute__((noinline)) enum nvi_rx_came rx_any(struct nvi_chan *ch)
 {
 	return nvi_rx(ch, NVI_RX_BATCH) != 0 ? NVI_RX_ANY : NVI_RX_NOTHING;

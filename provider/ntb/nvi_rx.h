@@ -23,8 +23,8 @@ enum nvi_rx_came {
 };
 
 /*
- * Consumes one slot if that is a plain message, or several, else does as nvi_rx(): for a thread that waits
- * for one message.
+ * Consumes one slot if that is a plain message, or several, else does as nvi_rx(): for a thread that waits for one
+ * message.  Caller holds rx_lock.
  */
 enum nvi_rx_came nvi_rx_next(struct nvi_chan *ch);
 /* Returns all credit now.  Caller holds rx_lock. */
@@ -43,6 +43,7 @@ static inline bool nvi_slot_came(const struct w_slot *slot, uint32_t n)
 	return atomic_load_explicit(&slot->head.seq, memory_order_acquire) == w_seq(n);
 }
 
+/* Has the peer published the next slot? */
 static inline bool nvi_rx_ready(const struct nvi_chan *ch)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);

@@ -13,7 +13,10 @@
 #include "nvi_rx_read.h"
 #include "vi_wq_hot.h"
 
-/* A message of another process orders this operation and the program's accesses to the memory. */
+/*
+ * operate32() and operate64() execute the operation at `at`, and return the value that was there before.  A message
+ * of another process orders this operation and the program's accesses to the memory.
+ */
 #define DEFINE_OPERATE(bits)                                                                       \
 	U_ORDERED_OUTSIDE                                                                          \
 	static uint##bits##_t operate##bits(uint##bits##_t *at, const struct w_atomic *a)          \
@@ -54,7 +57,7 @@ static void *find_target(struct nvi_chan *ch, const struct w_rdma *rdma)
 			    VI_REMOTE_WRITE | VI_REMOTE_READ);
 }
 
-/* Sends the answer at once if nothing has to go before it, else queues it. */
+/* Sends the answer at once if nothing has to go before it, else queues it.  Takes tx_lock. */
 static void send_answer(struct nvi_chan *ch, const struct nvi_answer *answer)
 {
 	bool sent;

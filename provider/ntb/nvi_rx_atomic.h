@@ -5,7 +5,10 @@
 
 #include "nvi_rx_message.h"
 
-/* Executes the operation, and sends its answer like that of a read.  Caller holds rx_lock. */
+/*
+ * Executes the operation, and sends its answer like that of a read; or refuses it, which marks a fault.  Caller holds
+ * rx_lock.
+ */
 void nvi_rx_atomic_request(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 
 #endif

@@ -27,8 +27,12 @@ void nvi_rx_payload(const struct nvi_rx_slot *s, void *dst, uint32_t off, uint32
 int nvi_rx_scatter(struct vi_sg *sg, const struct nvi_rx_slot *s);
 /* Are the next n bytes of the segments those at `at`, and still to be written? */
 bool nvi_rx_are_at(struct vi_sg *sg, const uint8_t *at, uint32_t n);
-/* Takes the next receive descriptor, for so many bytes.  0, or the error to report to the peer. */
+/*
+ * Takes the next receive descriptor, for so many bytes.  W_ERR_NONE, or the error to report to the peer: with
+ * W_ERR_NO_DESC, for which it raises an event, none was taken; else the one that was taken is unfit.
+ */
 enum w_err nvi_rx_take_receive(struct nvi_chan *ch, uint32_t bytes);
+/* Completes the receive descriptor of the message under way. */
 void nvi_rx_complete_receive(struct nvi_chan *ch, uint32_t status, uint32_t length);
 /*
  * The message under way failed.  Its receive descriptor, if it has one, completes with `op_status`
@@ -39,6 +43,7 @@ void nvi_rx_fail(struct nvi_chan *ch, const struct nvi_rx_slot *s, enum w_err er
 		 uint32_t op_status);
 /* Marks the connection to be broken: a correct peer would not have sent this slot now. */
 void nvi_rx_protocol_error(struct nvi_chan *ch, const struct nvi_rx_slot *s);
+/* Counts a message of `total` bytes as received. */
 void nvi_rx_count(struct nvi_chan *ch, uint32_t total);
 /* Takes in a fragment of a send. */
 void nvi_rx_send(struct nvi_chan *ch, const struct nvi_rx_slot *s);

@@ -31,6 +31,10 @@ void nvi_rx_queue_answer(struct nvi_chan *ch, const struct nvi_answer *answer)
 	u_biased_drop(&ch->vi->tx_lock);
 }
 
+/*
+ * Sends the answer at once, if it fits into a slot and nothing has to go before it; else returns false.  Takes
+ * tx_lock.
+ */
 static bool publish_short_read_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s,
 				      const void *src)
 {
@@ -106,6 +110,7 @@ static int begin_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 	return err;
 }
 
+/* Completes the oldest read; continues sends, or marks a fault if the answer could not be placed.  Takes tx_lock. */
 static void end_read_response(struct nvi_chan *ch)
 {
 	struct nvi_rx_message *m = &ch->rx.msg;

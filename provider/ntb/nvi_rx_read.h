@@ -11,9 +11,15 @@
 void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 /* Is there no room for another answer? */
 bool nvi_rx_answers_full(const struct nvi_chan *ch);
-/* Refuses a request that is not allowed, and raises `event`.  Caller holds rx_lock. */
+/*
+ * Refuses a request that is not allowed: marks a fault, which the peer gets as a report, and raises `event`.  Caller
+ * holds rx_lock.
+ */
 void nvi_rx_refuse_request(struct nvi_chan *ch, const struct nvi_rx_slot *s, VIP_ERROR_CODE event);
-/* Queues an answer, to be sent when it is its turn; the caller knows that there is room.  Caller holds rx_lock. */
+/*
+ * Queues an answer, to be sent when it is its turn; the caller knows that there is room.  Takes tx_lock; caller holds
+ * rx_lock.
+ */
 void nvi_rx_queue_answer(struct nvi_chan *ch, const struct nvi_answer *answer);
 /* Takes in a fragment of an answer.  Caller holds rx_lock. */
 void nvi_rx_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s);

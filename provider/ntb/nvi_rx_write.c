@@ -56,6 +56,7 @@ static void refuse_write(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 		vi_event_raise(ch->vi->nic, ch->vi, VIP_RESOURCE_VI, VIP_ERROR_RDMAW_PROT);
 }
 
+/* Copies the fragment to dst; in the last fragment of a write the last bytes are stored last. */
 static void place_write(struct nvi_chan *ch, const struct nvi_rx_slot *s, uint8_t *dst)
 {
 	uint8_t bytes[W_INLINE_MAX];

@@ -19,6 +19,7 @@ U_COLD void nvi_store_last_last(const struct u_out *out, uint8_t *dst, const uin
 	}
 }
 
+/* Stores segment by segment, after checking the descriptor.  0 or -EFAULT; then some bytes may have been stored. */
 static int store_segments(struct nvi_chan *ch, const struct nvi_grant *g, const struct vi_wqe *wqe,
 			  uint8_t *dst)
 {

@@ -82,6 +82,7 @@ static int begin_read_answer(struct nvi_chan *ch)
 	return 1;
 }
 
+/* Returns 0 if the descriptor can be sent, else the VIP_STATUS bits of the error. */
 static uint32_t check_descriptor(struct nvi_chan *ch, const struct vi_wqe *wqe)
 {
 	if (nvi_is_read(wqe) && ch->level == VIP_SERVICE_UNRELIABLE)
@@ -89,6 +90,7 @@ static uint32_t check_descriptor(struct nvi_chan *ch, const struct vi_wqe *wqe)
 	return vi_desc_check_send(ch->vi, wqe);
 }
 
+/* Fills in the request of an atomic operation, for the wire. */
 static void begin_atomic(struct nvi_tx_message *m, const struct vi_wqe *wqe)
 {
 	const VIPX_ATOMIC_SEGMENT *operands = vi_wqe_atomic(wqe);
@@ -100,6 +102,7 @@ static void begin_atomic(struct nvi_tx_message *m, const struct vi_wqe *wqe)
 						  .fetch = wqe->segs > VI_ATOMIC_SEGMENTS };
 }
 
+/* Begins a write, a read or an atomic operation as the message under way; notes the latter two as to be answered. */
 static void begin_rdma(struct nvi_chan *ch, const struct vi_wqe *wqe)
 {
 	const VIP_ADDRESS_SEGMENT *remote = vi_wqe_remote(wqe);
@@ -145,7 +148,10 @@ bool nvi_tx_may_start(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint3
 		       NVI_READS_MAX;
 }
 
-/* Starts the next descriptor. Returns false when there is none, or it has to wait. */
+/*
+ * Starts the next descriptor, after those that can be stored or placed at once.  False: there is none, it has to
+ * wait, or it was refused.
+ */
 static bool begin_descriptor(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;
@@ -249,8 +255,8 @@ static int gather(struct nvi_chan *ch, const struct u_out *out, uint8_t *dst, ui
 }
 
 /*
- * Is there a slot, and with `in_payload` room in the payload buffer for n bytes?  Takes in credit
- * when there seems to be none.
+ * Is there a slot, and with `in_payload` room in the payload buffer for n bytes?  Takes in credit when there seems to
+ * be none, and marks a fault if that is wrong.  *offset_out: where the bytes go; *cursor_out: where they end.
  */
 static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, uint32_t *offset_out,
 		    uint64_t *cursor_out)
@@ -381,6 +387,7 @@ static bool begin_message(struct nvi_chan *ch)
 	return answer > 0 || (answer == 0 && begin_descriptor(ch));
 }
 
+/* Is a message under way, or a descriptor or an answer still to be started? */
 static bool work_left(const struct nvi_chan *ch)
 {
 	const struct vi_wq *sq = &ch->vi->sq;

@@ -13,8 +13,8 @@
  */
 uint32_t nvi_tx_run(struct nvi_chan *ch);
 /*
- * Takes in credit, completes the sends that it covers, then calls nvi_tx_run().  Nonzero: something
- * moved.
+ * Takes in credit, completes the sends that it covers, then calls nvi_tx_run().  Nonzero: something moved, or the
+ * credit was wrong, for which a fault is marked.  Locks as for nvi_tx_run().
  */
 int nvi_tx_progress(struct nvi_chan *ch);
 /* May the descriptor start, with respect to fence and reads under way?  Caller holds tx_lock. */

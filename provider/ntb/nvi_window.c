@@ -68,6 +68,7 @@ static enum w_grant_kind answer_for(struct nvi_nic *nic, struct nvi_window *w, s
 	return nvi_given_enter(nic, w, ch, conn, m->handle, m->map) ? W_GRANT_GIVE : W_GRANT_DENY;
 }
 
+/* Answers a request for a grant or a mapping: gives, denies or, while rights change, says TAKE.  Takes mem_lock. */
 static void on_ask(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m, uint64_t conn)
 {
 	struct w_grant answer = { .kind = W_GRANT_DENY, .handle = m->handle, .map = m->map };
@@ -87,6 +88,7 @@ static void on_ask(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_gran
 	pthread_mutex_unlock(&nic->mem_lock);
 }
 
+/* The other end has returned a grant or a mapping: removes the entry.  Takes mem_lock. */
 static void on_gone(struct nvi_nic *nic, const struct w_grant *m, uint64_t conn)
 {
 	struct nvi_given **at;
@@ -130,6 +132,7 @@ void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tel
 
 /* ---- a connection ends ----------------------------------------------------------------------- */
 
+/* Returns the time until which peers may return memory, on the monotonic clock. */
 static struct timespec revoke_end(const struct nvi_nic *nic)
 {
 	int64_t end = u_deadline_ms(nic->revoke_ms);
@@ -151,6 +154,7 @@ static void break_off(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 	vi_unlock_both(ch->vi);
 }
 
+/* Does the other end of `conn` still have anything of this process's memory? */
 static bool is_given(struct nvi_nic *nic, uint64_t conn)
 {
 	struct nvi_given *given = *nvi_given_bucket(nic, conn);
@@ -201,6 +205,7 @@ static struct nvi_given **find_holder(struct nvi_nic *nic, const struct nvi_wind
 	return NULL;
 }
 
+/* Asks every connection that has the window to return it; does not wait. */
 static void take_window(struct nvi_nic *nic, const struct nvi_window *w)
 {
 	for (unsigned int i = 0; i < NVI_CONN_BUCKETS && w->given != 0; i++)
@@ -210,6 +215,7 @@ static void take_window(struct nvi_nic *nic, const struct nvi_window *w)
 						     given->map);
 }
 
+/* Cuts the connections that still have the window.  Caller holds mem_lock, which is dropped meanwhile. */
 static void cut_holders(struct nvi_nic *nic, const struct nvi_window *w)
 {
 	struct nvi_given **at;
@@ -226,6 +232,7 @@ static void cut_holders(struct nvi_nic *nic, const struct nvi_window *w)
 	}
 }
 
+/* Returns the place of the window in the list, which holds NULL if it is not there. */
 static struct nvi_window **find_window(struct nvi_nic *nic, const void *window)
 {
 	struct nvi_window **at = &nic->windows;

@@ -17,14 +17,16 @@ void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tel
  * channel until nvi_revoke_conn_end().  No locks held.
  */
 void nvi_revoke_conn_begin(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out);
+/* The disconnect is over: forgets what the connection had been granted.  Takes mem_lock. */
 void nvi_revoke_conn_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /*
- * Takes the window back from all peers: asks for it, waits, and cuts the connection of a peer that
- * does not answer.  On return no peer may store into it.
+ * Takes the window back from all peers: asks for it, waits, and cuts the connection of a peer that does not answer.
+ * On return no peer may store into it.  Does nothing for a window that was freed.  No locks held.
  */
 void nvi_window_revoke(struct vi_nic *vi_nic, void *window);
-/* Enters a window, which may then be granted, and removes it when its handle is gone. */
+/* Enters a window, which may then be granted. */
 void nvi_window_enter(struct nvi_nic *nic, struct nvi_window *w);
+/* Removes a window when its handle is gone, after threads that take it back have finished. */
 void nvi_window_leave(struct nvi_nic *nic, struct nvi_window *w);
 
 #endif

@@ -97,6 +97,10 @@ int nvi_writes_check(struct nvi_chan *ch)
 	return 1;
 }
 
+/*
+ * Completes a write that was just stored, or counts it as unflushed if that has to wait for a flush.  Returns
+ * NVI_METHOD_DONE.
+ */
 static inline enum nvi_write_method finish_write(struct nvi_chan *ch, struct vi_wqe *wqe)
 {
 	struct vi_wq *sq = &ch->vi->sq;
@@ -119,7 +123,7 @@ static inline enum nvi_write_method finish_write(struct nvi_chan *ch, struct vi_
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-/* Has the peer consumed every slot, and is every send complete, but for direct writes? */
+/* Has the peer consumed every slot, and is every send complete, but for direct writes?  Takes in credit. */
 static inline bool all_consumed(struct nvi_chan *ch)
 {
 	if (atomic_load_explicit(&ch->tx.credit, memory_order_relaxed) != ch->tx.seq &&

@@ -15,7 +15,10 @@ enum nvi_write_method {
 	NVI_METHOD_DONE,  /* stored: complete, or complete when nvi_writes_flush() succeeds */
 };
 
-/* vi_fast_ops.write_unqueued: stores a write without a queue entry. */
+/*
+ * vi_fast_ops.write_unqueued: stores a write directly, without a queue entry.  False: nothing was stored, and the
+ * write has to be queued.
+ */
 bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
 			uint32_t handle);
 /*

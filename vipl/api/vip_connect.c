@@ -8,6 +8,7 @@
 
 /* ---- server --------------------------------------------------------------------------------- */
 
+/* Waits for a request to connect to `local_addr`, which has to be of this NIC, else -EINVAL. */
 static int wait_for(struct vi_nic *nic, const VIP_NET_ADDRESS *local_addr, VIP_ULONG timeout,
 		    struct vi_addr *remote_out, struct vi_conn *conn)
 {
@@ -32,6 +33,7 @@ static void free_conn(void *conn)
 	vi_conn_free(conn);
 }
 
+/* Waits for a request to connect, and makes a handle for it; refuses it if that is impossible. */
 static int connect_wait(struct vi_nic *nic, const VIP_NET_ADDRESS *local, VIP_ULONG timeout,
 			VIP_NET_ADDRESS *remote_out, VIP_VI_ATTRIBUTES *attrs_out,
 			VIP_CONN_HANDLE *handle_out)
@@ -84,7 +86,7 @@ VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, 
 	return vi_return(err);
 }
 
-/* Both sides must agree on these three. */
+/* Checks that the VI is Idle, -EISCONN if not, and that both sides agree: -EPROTOTYPE, -EMSGSIZE or -EDOM if not. */
 static int compare_attrs(struct vi_vi *vi, const VIP_VI_ATTRIBUTES *remote)
 {
 	VIP_VI_ATTRIBUTES own;
@@ -101,6 +103,7 @@ static int compare_attrs(struct vi_vi *vi, const VIP_VI_ATTRIBUTES *remote)
 	return own.QoS != remote->QoS ? -EDOM : 0;
 }
 
+/* Connects the VI with the client, if it is of the same NIC and has the same attributes. */
 static int accept_conn(struct vi_conn *conn, struct vi_vi *vi)
 {
 	int err;
@@ -150,6 +153,7 @@ VIP_RETURN VipConnectReject(VIP_CONN_HANDLE ConnHandle)
 
 /* ---- client --------------------------------------------------------------------------------- */
 
+/* Checks both addresses and the state, then waits until connected; -EINVAL: `local_addr` is not of this NIC. */
 static int connect_request(struct vi_vi *vi, const VIP_NET_ADDRESS *local_addr,
 			   const VIP_NET_ADDRESS *remote_addr, VIP_ULONG timeout,
 			   VIP_VI_ATTRIBUTES *attrs_out)
@@ -203,6 +207,7 @@ VIP_RETURN VipDisconnect(VIP_VI_HANDLE ViHandle)
 
 /* ---- peer to peer --------------------------------------------------------------------------- */
 
+/* Checks as connect_request(), then begins a peer request, and does not wait. */
 static int peer_request(struct vi_vi *vi, const VIP_NET_ADDRESS *local_addr,
 			const VIP_NET_ADDRESS *remote_addr, VIP_ULONG timeout)
 {
@@ -238,6 +243,7 @@ VIP_RETURN VipConnectPeerRequest(VIP_VI_HANDLE ViHandle, VIP_NET_ADDRESS *LocalA
 	return vi_return(err);
 }
 
+/* Waits until the VI's peer request is decided, or until `until`: then VIP_NOT_DONE. */
 static VIP_RETURN peer_result(const void *handle, int64_t until, VIP_VI_ATTRIBUTES *attrs_out)
 {
 	struct vi_vi *vi;

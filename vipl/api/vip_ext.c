@@ -13,6 +13,7 @@
 
 /* ---- window memory -------------------------------------------------------------------------- */
 
+/* Allocates window memory of whole pages and registers it. */
 static int alloc_window(struct vi_nic *nic, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 			void **addr_out, VIP_MEM_HANDLE *handle_out)
 {
@@ -193,6 +194,7 @@ VIP_RETURN VipxStatusString(VIP_ULONG Status, char *Buffer, VIP_ULONG Length)
 
 /* ---- queries -------------------------------------------------------------------------------- */
 
+/* Asks the provider for the route; leaves out->Size. */
 static int query_route(struct vi_nic *nic, const VIP_NET_ADDRESS *remote, VIPX_ROUTE *out)
 {
 	VIPX_ROUTE route = { 0 };
@@ -225,6 +227,7 @@ VIP_RETURN VipxQueryRoute(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *RemoteAddr,
 	return vi_return(err);
 }
 
+/* Gives the counters of one VI of the NIC or, without a handle, of the NIC; leaves out->Size. */
 static int query_counters(struct vi_nic *nic, const void *vi_handle, VIPX_COUNTERS *out)
 {
 	VIPX_COUNTERS counters;

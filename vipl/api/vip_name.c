@@ -6,6 +6,7 @@
 
 #define NAME_BYTES 256u
 
+/* Opens the name service of the NIC for look-ups, or closes it. */
 static VIP_RETURN set_ready(const void *handle, bool ready)
 {
 	struct vi_nic *nic = vi_nic_get(handle);
@@ -68,6 +69,7 @@ VIP_RETURN VipNSGetHostByName(VIP_NIC_HANDLE NicHandle, VIP_CHAR *Name, VIP_NET_
 	return vi_return(err);
 }
 
+/* Finds the name of a host.  -ENOENT: it has none, or VipNSInit() was not called; -EINVAL: no address. */
 static int find_name(struct vi_nic *nic, const VIP_NET_ADDRESS *addr, char *name_out)
 {
 	struct vi_addr host;
@@ -81,6 +83,7 @@ static int find_name(struct vi_nic *nic, const VIP_NET_ADDRESS *addr, char *name
 	return 0;
 }
 
+/* Copies the name; *len becomes its length.  -ENOSPC: *len is too small, and becomes what is needed. */
 static int name_out(const char *name, VIP_CHAR *out, VIP_ULONG *len)
 {
 	size_t need = strlen(name);

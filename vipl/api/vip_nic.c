@@ -98,6 +98,10 @@ static int nearer_first(const void *a, const void *b)
 	return x->order < y->order ? -1 : 1;
 }
 
+/*
+ * Writes the hosts that are near enough, the nearest first; NumAdAddrs becomes the number of all.  -ENOSPC: there was
+ * room for some of them only.
+ */
 static int fill_list(struct vi_nic *nic, VIP_AUTODISCOVERY_LIST *out)
 {
 	struct found_list list = { 0 };
@@ -118,6 +122,7 @@ static int fill_list(struct vi_nic *nic, VIP_AUTODISCOVERY_LIST *out)
 	return err;
 }
 
+/* Has the list a place for as many addresses as it says? */
 static bool list_usable(const VIP_AUTODISCOVERY_LIST *list)
 {
 	if (list == NULL || (list->NumAdAddrs != 0 && list->ADAddrArray == NULL))

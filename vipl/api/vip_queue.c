@@ -68,6 +68,7 @@ VIP_RETURN VipRecvDone(VIP_VI_HANDLE ViHandle, VIP_DESCRIPTOR **DescriptorPtr)
 	return taken(vi_recv_done(vi, id, DescriptorPtr), VIP_NOT_DONE);
 }
 
+/* Waits until the head of the queue is complete, and takes it; VIP_TIMEOUT: it was not. */
 static VIP_RETURN queue_wait(const void *handle, bool is_recv, VIP_ULONG timeout,
 			     VIP_DESCRIPTOR **out)
 {

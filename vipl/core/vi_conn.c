@@ -102,6 +102,7 @@ void vi_conn_end(struct vi_conn *conn)
 	vi_ref_put(&nic->ref);
 }
 
+/* Takes a request off the NIC's list, which the caller frees; NULL: none is left. */
 static struct vi_conn *first_left(struct vi_nic *nic)
 {
 	struct vi_conn *conn;

@@ -26,8 +26,8 @@ void vi_conn_free(struct vi_conn *conn);	/* one that was never published; accept
 uint64_t vi_conn_publish(struct vi_conn *conn); /* returns its id, 0 when the table is full */
 
 /*
- * The request of a handle, for one caller at a time, or NULL.  The caller ends its use with
- * vi_conn_return() (undecided, can be taken again) or vi_conn_end().
+ * The request of a handle, for one caller at a time, or NULL; its NIC is held meanwhile.  The caller ends its use
+ * with vi_conn_return() (undecided, can be taken again) or vi_conn_end(), which frees it.
  */
 struct vi_conn *vi_conn_take(const void *handle);
 void vi_conn_return(struct vi_conn *conn);

@@ -8,9 +8,14 @@
 #include "vi_objects.h"
 #include "vi_pool.h"
 
+/* -EINVAL: `entries` is 0 or above the NIC's limit; -ENOSPC: there are too many CQs; -ENOMEM.  Takes nic->lock. */
 int vi_cq_create(struct vi_nic *nic, uint32_t entries, struct vi_cq **out);
 /* -EBUSY: queues are attached or a thread is inside a call; -EINVAL: stale id. */
 int vi_cq_destroy(struct vi_cq *cq, uint64_t id);
+/*
+ * Changes the number that was asked for, on which no memory depends.  -EINVAL as in vi_cq_create(); -ENOSPC: it has
+ * more entries now.
+ */
 int vi_cq_resize(struct vi_cq *cq, uint32_t entries);
 int vi_cq_attach(struct vi_cq *cq, struct vi_wq *wq); /* room in the hot list is reserved here */
 void vi_cq_detach(struct vi_cq *cq, struct vi_wq *wq);

@@ -171,6 +171,7 @@ static U_COLD void end_many(struct vi_cq *cq)
 		cq->hot[i]->idle = 0;
 }
 
+/* Takes the queue off cq->due, if it is there. */
 static void remove_due(struct vi_cq *cq, struct vi_wq *gone)
 {
 	struct vi_wq **at = &cq->due;
@@ -186,6 +187,7 @@ static void remove_due(struct vi_cq *cq, struct vi_wq *gone)
 	}
 }
 
+/* Removes the queue's word from the table, if it has one. */
 static void remove_watch(struct vi_cq *cq, struct vi_wq *gone)
 {
 	const uint32_t index = gone->watch_index, last = cq->watch_count - 1;
@@ -215,7 +217,7 @@ void vi_cq_remove_hot(struct vi_cq *cq, uint32_t index)
 		end_many(cq);
 }
 
-/* If the queue is idle it is no longer hot; returns true. */
+/* If the queue is idle it is no longer hot; returns true.  False also while another thread holds its lock. */
 static bool make_cold(struct vi_wq *wq)
 {
 	struct u_biased *lock = vi_wq_lock(wq);

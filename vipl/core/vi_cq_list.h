@@ -6,7 +6,7 @@
 #include "vi_objects.h"
 #include "vi_provider.h"
 
-/* Takes one entry without polling.  Caller holds cq->lock. */
+/* Takes one entry without polling; false: there is none.  Caller holds cq->lock. */
 bool vi_cq_take(struct vi_cq *cq, struct vi_wq **wq_out);
 
 /* Does any queue of the hot list have an entry, and how many are there?  Caller holds cq->lock. */
@@ -45,6 +45,7 @@ uint32_t vi_cq_watches(const struct vi_wq *wq);
 /* Moves the queues of `marked` to the hot list. */
 void vi_cq_take_marked(struct vi_cq *cq);
 
+/* As vi_cq_take_marked(), if any queue is marked. */
 static inline void vi_cq_poll_marked(struct vi_cq *cq)
 {
 	if (u_unlikely(atomic_load_explicit(&cq->marked, memory_order_relaxed) != NULL))
@@ -54,6 +55,7 @@ static inline void vi_cq_poll_marked(struct vi_cq *cq)
 /* Moves the queues of vi_cq_unwatch_later() whose locks are free to `marked`. */
 void vi_cq_take_missed(struct vi_cq *cq);
 
+/* Returns how many completions of the queue polls of its CQ have not reported yet.  No lock is needed. */
 static inline uint32_t vi_wq_entries(const struct vi_wq *wq)
 {
 	/* R: pairs with advance_done(): the descriptors are complete before their entry is seen. */
@@ -61,6 +63,7 @@ static inline uint32_t vi_wq_entries(const struct vi_wq *wq)
 	       atomic_load_explicit(&wq->reaped, memory_order_relaxed);
 }
 
+/* Returns the number of polls that were made while `many`. */
 static inline uint32_t vi_cq_polls(const struct vi_cq *cq)
 {
 	return atomic_load_explicit(&cq->polls, memory_order_relaxed);

@@ -17,6 +17,7 @@
 #define DUE_WORDS 32u
 #define TURN_WORDS 2048u
 
+/* From here on polls visit only some of the hot queues: all that are listed go to cq->due. */
 static U_COLD void begin_many(struct vi_cq *cq)
 {
 	cq->many = true;
@@ -34,7 +35,7 @@ static U_COLD void begin_many(struct vi_cq *cq)
 
 /*
  * Watches the queue if, once `taken` entries have been taken, its word or a mark tells of every further completion.
- * Caller holds its lock.
+ * Returns whether it does.  Caller holds its lock.
  */
 static bool watch(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 {
@@ -91,6 +92,7 @@ static bool visit(struct vi_cq *cq, struct vi_wq *wq, uint32_t taken)
 	return vi_wq_entries(wq) != 0;
 }
 
+/* Visits the queue, which is on no list, and takes one entry of it; false: it has none. */
 static bool serve(struct vi_cq *cq, struct vi_wq *wq, struct vi_wq **wq_out)
 {
 	if (!visit(cq, wq, 1))
@@ -170,6 +172,7 @@ static U_COLD void take_turns(struct vi_cq *cq)
 	}
 }
 
+/* Serves queues for which something came or that are due, until one has an entry, which is taken; false: none has. */
 static bool find_entry(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	if (cq->due != NULL && (serve_came(cq, DUE_WORDS, wq_out) || serve_due(cq, wq_out)))

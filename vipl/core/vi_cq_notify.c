@@ -43,8 +43,9 @@ U_COLD void vi_cq_alert(struct vi_cq *cq)
 }
 
 /*
- * Threads that complete something after this see that the CQ is armed; an earlier completion is
- * seen here.  This is the expensive side of the barrier, so that announce_cq() has the cheap one.
+ * If there is an entry already, alerts the CQ at once.  Threads that complete something after this see that the CQ is
+ * armed; an earlier completion is seen here.  This is the expensive side of the barrier, so that announce_cq() has
+ * the cheap one.  Takes cq->lock.
  */
 static void armed_barrier(struct vi_cq *cq)
 {

@@ -12,6 +12,7 @@
 
 /* ---- polling -------------------------------------------------------------------------------- */
 
+/* Takes queues in which polls have found nothing for long off the hot list. */
 static U_COLD void evict_idle(struct vi_cq *cq)
 {
 	for (uint32_t i = 0; i < cq->hot_count;) {
@@ -92,6 +93,7 @@ static bool progress_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
  */
 #define FEW_HOT 4u
 
+/* Makes progress for one queue, in turn, then takes an entry that exists; false: there is none. */
 static bool progress_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	uint32_t index = cq->progress_next < cq->hot_count ? cq->progress_next : 0;
@@ -104,6 +106,7 @@ static bool progress_one_and_take(struct vi_cq *cq, struct vi_wq **wq_out)
 	return vi_cq_take(cq, wq_out);
 }
 
+/* poll_hot() for a CQ that has many hot queues. */
 static __attribute__((noinline)) bool poll_more(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	if (cq->hot_count > VI_CQ_FEW)
@@ -111,6 +114,7 @@ static __attribute__((noinline)) bool poll_more(struct vi_cq *cq, struct vi_wq *
 	return progress_one_and_take(cq, wq_out) || progress_and_take(cq, wq_out);
 }
 
+/* Takes an entry, if need be after progress on hot VIs; false: there is none.  Caller holds cq->lock. */
 static inline bool poll_hot(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	vi_cq_poll_marked(cq);
@@ -118,6 +122,7 @@ static inline bool poll_hot(struct vi_cq *cq, struct vi_wq **wq_out)
 						   : progress_and_take(cq, wq_out);
 }
 
+/* As poll_hot(); if there is no entry, looks at the doorbell, too.  1: taken; 0: none. */
 static inline int poll_once(struct vi_cq *cq, struct vi_wq **wq_out)
 {
 	if (poll_hot(cq, wq_out))

@@ -33,6 +33,7 @@ static const char *const error_names[] = {
 	[VIP_ERROR_CATASTROPHIC] = "the agent of the host is gone",
 };
 
+/* Logs how many errors were not, if any, and sets both counts back. */
 static void report_unlogged(struct vi_dispatcher *own)
 {
 	if (own->unlogged != 0)
@@ -75,6 +76,7 @@ struct task {
 	void *context;
 };
 
+/* Calls the error handler or, if there is none, logs the error, unless it is quiet. */
 static void run_event(struct vi_dispatcher *d, const struct task *t)
 {
 	VIP_ERROR_DESCRIPTOR desc = {
@@ -114,6 +116,7 @@ static bool find_lost(struct vi_dispatcher *d, struct task *t)
 	return false;
 }
 
+/* Reports the loss of one VI whose event did not fit into the queue.  Takes nic->lock. */
 static void run_lost(struct vi_dispatcher *d, struct task *t)
 {
 	bool found;
@@ -128,6 +131,7 @@ static void run_lost(struct vi_dispatcher *d, struct task *t)
 		run_event(d, t);
 }
 
+/* If the head of the queue is complete and a handler is armed, takes both off, and calls the handler without a lock. */
 static void run_wq(struct vi_dispatcher *d, const struct task *t)
 {
 	struct vi_wq *wq = t->ready->wq;
@@ -152,6 +156,7 @@ static void run_wq(struct vi_dispatcher *d, const struct task *t)
 	free(n);
 }
 
+/* If the CQ has an entry and a handler is armed, takes both off, and calls the handler without a lock. */
 static void run_cq(struct vi_dispatcher *d, const struct task *t)
 {
 	struct vi_cq *cq = t->ready->cq;
@@ -181,6 +186,7 @@ static void run_cq(struct vi_dispatcher *d, const struct task *t)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+/* Takes the first queue or CQ off the list; TASK_NOTHING: it was destroyed. */
 static void pick_ready(struct vi_dispatcher *d, struct task *t)
 {
 	struct vi_ready *r = d->ready_first;
@@ -209,7 +215,10 @@ static void pick_event(struct vi_dispatcher *d, struct task *t)
 	d->now_cq = t->event.cq;
 }
 
-/* Caller holds the event lock. */
+/*
+ * Takes the next task: errors first, then queues and CQs with armed handlers; TASK_NONE: there is none.  Caller holds
+ * the event lock.
+ */
 static void pick(struct vi_dispatcher *d, struct task *t)
 {
 	t->nic = atomic_load_explicit(&d->nic->id, memory_order_relaxed);
@@ -250,6 +259,7 @@ static void run_task(struct vi_dispatcher *d, struct task *t)
 	}
 }
 
+/* The handler has returned: wakes threads that wait for that.  Takes the event lock. */
 static void end_turn(struct vi_dispatcher *d)
 {
 	u_lock_take(&d->lock);
@@ -259,6 +269,7 @@ static void end_turn(struct vi_dispatcher *d)
 	u_futex_wake(&d->returned, INT32_MAX, UINT32_MAX, true);
 }
 
+/* Logs how many errors did not fit into the queue, if any.  Takes the event lock. */
 static void report_lost(struct vi_dispatcher *d)
 {
 	uint64_t lost;

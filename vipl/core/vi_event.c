@@ -37,7 +37,7 @@ static void wake_thread(struct vi_dispatcher *d)
 	u_futex_wake(&d->work, 1, UINT32_MAX, true);
 }
 
-/* Caller holds the event lock. */
+/* Starts the thread, if it does not run.  0 or -ENOSPC.  Caller holds the event lock. */
 static int start_locked(struct vi_dispatcher *d)
 {
 	if (d->started)
@@ -48,6 +48,7 @@ static int start_locked(struct vi_dispatcher *d)
 	return 0;
 }
 
+/* Is the caller the dispatcher's thread, in a handler? */
 static bool is_self(const struct vi_dispatcher *d)
 {
 	return d->started && pthread_equal(d->thread, pthread_self());
@@ -129,7 +130,10 @@ static bool queued_already(const struct vi_dispatcher *d, const struct vi_event 
 	return false;
 }
 
-/* Caller holds the event lock. */
+/*
+ * Queues the event, unless many wait and an equal one is among them.  If the queue is full, marks the VI for
+ * CONN_LOST, and counts any other event as lost.  Caller holds the event lock.
+ */
 static void queue_event(struct vi_dispatcher *d, struct vi_vi *vi, const struct vi_event *e)
 {
 	uint32_t waiting = d->last - d->first;
@@ -147,6 +151,7 @@ static void queue_event(struct vi_dispatcher *d, struct vi_vi *vi, const struct 
 	}
 }
 
+/* Queues the event, and starts or wakes the thread.  Takes the event lock. */
 static void raise(struct vi_nic *nic, struct vi_vi *vi, const struct vi_event *e)
 {
 	struct vi_dispatcher *d = nic->dispatcher;
@@ -221,7 +226,7 @@ U_COLD void vi_event_ready(struct vi_nic *nic, struct vi_ready *ready)
 		wake_thread(d);
 }
 
-/* Caller holds the event lock, here and below. */
+/* Takes the entry off the list, if it is there.  Caller holds the event lock, here and below. */
 static void drop_ready(struct vi_dispatcher *d, struct vi_ready *gone)
 {
 	struct vi_ready **at = &d->ready_first;
@@ -240,6 +245,7 @@ static void drop_ready(struct vi_dispatcher *d, struct vi_ready *gone)
 	gone->queued = false;
 }
 
+/* Drops the queued events of this VI and of this CQ; 0: of none. */
 static void drop_events(struct vi_dispatcher *d, uint64_t vi, uint64_t cq)
 {
 	uint32_t last = d->first;

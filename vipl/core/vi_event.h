@@ -22,6 +22,7 @@ struct vi_dispatcher *vi_event_create(struct vi_nic *nic, void *(*main)(void *))
 /* Stops and frees it; waits for a running handler unless called from one.  Accepts NULL. */
 void vi_event_destroy(struct vi_dispatcher *d);
 int vi_event_start(struct vi_nic *nic); /* starts the thread, if it does not run; 0 or -ENOSPC */
+/* Sets the error handler; NULL: errors go to the log.  0, or -ENOSPC: the thread cannot be started. */
 int vi_event_handler(struct vi_nic *nic, vi_error_handler *handler, void *context);
 
 /*

@@ -37,6 +37,7 @@ static void in_child(void)
 	atomic_load_explicit(&renew_shared, memory_order_relaxed)();
 }
 
+/* Registers in_child(), for pthread_once(); the result is in watch_result. */
 static void watch(void)
 {
 	watch_result = -pthread_atfork(NULL, NULL, in_child);

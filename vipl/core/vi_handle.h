@@ -29,7 +29,7 @@ static inline void *vi_id_handle(uint64_t id)
 	return (void *)(uintptr_t)id;
 }
 
-/* The object of a handle, or NULL; for calls that need not be fast. */
+/* The object of a handle, or NULL; logs a handle that is a parent's.  For calls that need not be fast. */
 static inline void *vi_handle_object(const void *handle, enum vi_type type)
 {
 	uint64_t id = vi_handle_id(handle);
@@ -51,11 +51,13 @@ struct vi_ref {
 	_Atomic uint32_t users;
 };
 
+/* Drops a hold on the object. */
 static inline void vi_ref_put(struct vi_ref *ref)
 {
 	atomic_fetch_sub_explicit(&ref->users, 1, memory_order_release);
 }
 
+/* Holds the object, so that it is not destroyed.  False, and nothing is held: it is destroyed, or being destroyed. */
 static inline bool vi_ref_get(struct vi_ref *ref)
 {
 	if (!(atomic_fetch_add_explicit(&ref->users, 1, memory_order_acquire) & VI_REF_DEAD))
@@ -73,6 +75,7 @@ static inline bool vi_ref_kill(struct vi_ref *ref)
 						       memory_order_acq_rel, memory_order_relaxed);
 }
 
+/* Lets threads hold the object again. */
 static inline void vi_ref_revive(struct vi_ref *ref)
 {
 	atomic_fetch_and_explicit(&ref->users, ~VI_REF_DEAD, memory_order_release);

@@ -76,6 +76,7 @@ static uint32_t post_packed(struct vi_vi *vi, VIP_DESCRIPTOR *const *descs, uint
 	return all.count;
 }
 
+/* Posts one send, in whatever way it can go.  Returns as vi_post_send_any().  Caller holds tx_lock. */
 static int post_send(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	U_TRACE(post_entered, vi, desc);
@@ -127,6 +128,7 @@ static uint32_t append_plain_recvs(struct vi_vi *vi, VIP_DESCRIPTOR *const *desc
 	return n;
 }
 
+/* Posts one receive, as post_send() does a send.  Caller holds rx_lock. */
 static int post_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle)
 {
 	if (u_unlikely(desc == NULL))
@@ -273,6 +275,7 @@ struct taken {
 	uint64_t left;
 };
 
+/* Writes the next completion, for the entry that was dequeued last. */
 static void append_taken(struct taken *t, struct vi_wq *wq, uint64_t id, VIP_DESCRIPTOR *desc)
 {
 	const struct vi_wqe *wqe = vi_wqe(wq, wq->head - 1);

@@ -29,12 +29,14 @@
 
 static const VIP_MEM_ATTRIBUTES no_attrs;
 
+/* Returns the peers' rights by these attributes; to write only where the process itself may (`local`). */
 static uint32_t remote_rights(const VIP_MEM_ATTRIBUTES *attrs, uint32_t local)
 {
 	return (attrs->EnableRdmaWrite && (local & VI_WRITE) ? VI_REMOTE_WRITE : 0u) |
 	       (attrs->EnableRdmaRead ? VI_REMOTE_READ : 0u);
 }
 
+/* 0, or -EACCES: RDMA reads are enabled, which the NIC does not have. */
 static int check_attrs(const struct vi_nic *nic, const VIP_MEM_ATTRIBUTES *attrs)
 {
 	return attrs->EnableRdmaRead && nic->attrs.RDMAReadSupport == 0 ? -EACCES : 0;
@@ -118,13 +120,14 @@ static int reserve(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_A
 	return 0;
 }
 
-/* A: the fields before the handle that makes them live. */
+/* Makes the handle valid.  A: the fields before the handle that makes them live. */
 static void publish(struct vi_nic *nic, VIP_MEM_HANDLE handle)
 {
 	atomic_store_explicit(&vi_slot_region(&nic->tpt, handle & VI_SLOT_MASK)->handle, handle,
 			      memory_order_release);
 }
 
+/* Enters a region, whose handle is then valid.  Caller holds nic->lock. */
 static int register_locked(struct vi_nic *nic, void *addr, uint64_t len,
 			   const VIP_MEM_ATTRIBUTES *attrs, uint32_t local, void *window,
 			   VIP_MEM_HANDLE *handle_out)
@@ -204,6 +207,7 @@ struct vi_adopted {
 	bool exact; /* as in u_adopt() */
 };
 
+/* Does the range consist of whole pages?  0 or -EINVAL. */
 static int check_pages(const void *addr, uint64_t len)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -211,6 +215,10 @@ static int check_pages(const void *addr, uint64_t len)
 	return (uintptr_t)addr % page != 0 || len % page != 0 ? -EINVAL : 0;
 }
 
+/*
+ * Allocates a window and makes its pages those of the program's memory.  On failure, which is logged, there is no
+ * window.
+ */
 static int adopt_pages(struct vi_nic *nic, void *addr, struct vi_adopted *adopted)
 {
 	char why[U_MAPS_WHY];
@@ -228,7 +236,10 @@ static int adopt_pages(struct vi_nic *nic, void *addr, struct vi_adopted *adopte
 	return err == -EFAULT ? -EINVAL : err;
 }
 
-/* The region is reserved before the memory changes, and gets its handle after that. */
+/*
+ * Adopts memory for a reserved region, which gets its handle after that, or is freed on failure.  It is reserved
+ * before the memory changes.
+ */
 static int adopt_reserved(struct vi_nic *nic, void *addr, uint32_t slot, struct vi_adopted *adopted,
 			  VIP_MEM_HANDLE *handle_out)
 {
@@ -301,13 +312,19 @@ static int give_back(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 
 /* ---- the end of a registration ---------------------------------------------------------------- */
 
-/* Memory from VipxAllocMem is freed by its own call, VipxFreeMem. */
+/*
+ * Is the region for the call that is made?  Memory from VipxAllocMem is freed by its own call, VipxFreeMem, which
+ * passes `window_out`; all other by VipDeregisterMem.
+ */
 static bool is_for_call(const struct vi_region *r, void **window_out)
 {
 	return (r->window != NULL && r->adopted == NULL) == (window_out != NULL);
 }
 
-/* Makes the handle invalid. Adopted memory keeps its region until it was given back. */
+/*
+ * Makes the handle invalid, and waits until no thread uses the memory by it.  Adopted memory keeps its region until
+ * it was given back.
+ */
 static int deregister_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 			     void **window_out, struct vi_adopted **adopted_out)
 {
@@ -354,6 +371,7 @@ static void set_rights(struct vi_nic *nic, struct vi_region *r, uint32_t rights,
 	atomic_store_explicit(&r->rights, rights, memory_order_relaxed);
 }
 
+/* Gives the region another tag and other rights.  -EINVAL: no such region.  Caller holds nic->lock. */
 static int set_locked(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 		      const VIP_MEM_ATTRIBUTES *attrs)
 {

@@ -16,6 +16,11 @@ struct vi_nic;
  */
 uint64_t vi_max_region_bytes(void);
 
+/*
+ * Registers memory of the program, after checking that it is mapped, or with `window` that of VipxAllocMem().
+ * `attrs` NULL: no rights for peers.  -EINVAL: a bad range, or not mapped; -EACCES; -EKEYREJECTED; -ENOSPC; -ENOMEM.
+ * Takes nic->lock.
+ */
 int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 		    void *window, VIP_MEM_HANDLE *handle_out);
 /*
@@ -25,14 +30,19 @@ int vi_mem_register(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_
 int vi_mem_adopt(struct vi_nic *nic, void *addr, uint64_t len, const VIP_MEM_ATTRIBUTES *attrs,
 		 bool exact, VIP_MEM_HANDLE *handle_out);
 /*
- * Ends a registration.  Adopted memory is given back, and stays registered if that fails.
- *
- * `window_out`: receives the provider's record of memory of VipxAllocMem(), whose pages the caller
- * then frees; NULL for all other memory.
+ * Ends a registration.  On return no thread and no peer uses the memory by it.  Adopted memory is given back, and
+ * stays registered if that fails.  -EINVAL: there is no such region, or it is for the other call.  `window_out`:
+ * receives the provider's record of memory of VipxAllocMem(), whose pages the caller then frees; NULL for all other
+ * memory.
  */
 int vi_mem_deregister(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, void **window_out);
+/*
+ * Gives the region another tag and other rights of peers; on return nobody uses the old ones.  -EINVAL: no such
+ * region.  May block.
+ */
 int vi_mem_set(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle,
 	       const VIP_MEM_ATTRIBUTES *attrs);
+/* Reads the region's attributes.  -EINVAL: no such region. */
 int vi_mem_query(struct vi_nic *nic, void *addr, VIP_MEM_HANDLE handle, VIP_MEM_ATTRIBUTES *out);
 
 #endif

@@ -75,6 +75,7 @@ static uint32_t next_first_generation(void)
 	return (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) * 0x9e37u) & 0x3fffu;
 }
 
+/* Initializes a NIC that is to be opened, but for its id, dispatcher and reference count. */
 static void reset(struct vi_nic *nic)
 {
 	pthread_mutex_init(&nic->lock, NULL);
@@ -119,8 +120,8 @@ static void free_tpt(struct vi_tpt *tpt)
 }
 
 /*
- * The id comes first: a provider's thread may raise events that name it while
- * the device is being opened.
+ * Gives the NIC a dispatcher and an id, opens the device, and places the threads; on failure nothing of this is
+ * left.  The id comes first: a provider's thread may raise events that name it while the device is being opened.
  */
 static int open_nic(struct vi_nic *nic, const char *device)
 {

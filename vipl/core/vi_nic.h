@@ -8,6 +8,7 @@
 #include "vi_objects.h"
 #include "vi_pool.h"
 
+/* Opens the device with the first provider that knows it.  -EINVAL: none does; else the provider's error. */
 int vi_nic_open(const char *device, struct vi_nic **out);
 /* -EBUSY while VIs, CQs, regions or ptags live or a thread is inside a call; -EINVAL: stale id. */
 int vi_nic_close(struct vi_nic *nic, uint64_t id);

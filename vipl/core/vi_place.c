@@ -23,6 +23,7 @@ static const struct u_place_ask of_nic[NIC_THREADS] = {
 	{ .role = U_PLACE_TRANSFER, .count = 1 },
 };
 
+/* Describes decision `d` for asks[i], one of `n`, in *out; leaves out->Size. */
 static void fill(const struct u_affinity *a, const struct u_place_ask *asks, unsigned int n,
 		 unsigned int i, const struct u_place_decision *d, VIPX_PLACEMENT *out)
 {
@@ -34,6 +35,7 @@ static void fill(const struct u_affinity *a, const struct u_place_ask *asks, uns
 	u_place_warning(asks, n, i, d, out->Warning);
 }
 
+/* Binds the NIC's transfer thread, if it has one, and the calling thread as was decided. */
 static int move(struct vi_nic *nic, const struct u_affinity *a, const struct u_place_decision *d)
 {
 	int err = nic->ops->place(nic, a, &d[U_PLACE_TRANSFER]);

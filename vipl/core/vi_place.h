@@ -13,7 +13,7 @@
 int vi_place_nic(struct vi_nic *nic, const char *rules);
 void vi_place_fini(struct vi_nic *nic);
 
-/* -EINVAL for a role in which the NIC has no thread. */
+/* Gives what vi_place_nic() decided for a role, except Size.  -EINVAL for a role in which the NIC has no thread. */
 int vi_place_query(struct vi_nic *nic, uint64_t role, VIPX_PLACEMENT *out);
 
 /* Places the calling thread; fills *out, except Size. */

@@ -17,7 +17,11 @@
  * Raises the event for a descriptor that was refused with `err`, and returns `err`.
  */
 int vi_refuse_post(struct vi_wq *wq, VIP_DESCRIPTOR *desc, int err);
-/* Post any descriptor.  Caller holds the queue's lock. */
+/*
+ * Post any descriptor: they queue it, and send it if that is possible.  If the VI is not Connected, a send completes
+ * as flushed; if it is in the Error state, so does a receive.  Return as said above, or -ENOMEM.  Caller holds the
+ * queue's lock.
+ */
 int vi_post_send_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_recv_any(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 
@@ -36,7 +40,7 @@ int vi_post_send_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE han
 int vi_post_recv_rest(struct vi_vi *vi, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_send_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
 int vi_post_recv_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc, VIP_MEM_HANDLE handle);
-/* The VI was destroyed, or the handle is a parent's: -EINVAL. */
+/* The VI was destroyed, or the handle is a parent's: drops the lock, and returns -EINVAL. */
 int vi_drop_stale(struct u_biased *lock, uint64_t id);
 
 /* Tells the provider and the CQ of a receive that was appended, and drops rx_lock; 0. */

@@ -124,7 +124,7 @@ static inline bool vi_append_plain_recv(struct vi_vi *vi, VIP_DESCRIPTOR *desc,
 	return true;
 }
 
-/* Caller holds tx_lock, which is dropped. */
+/* Posts a send; returns as vi_post.h says.  Caller holds tx_lock, which is dropped. */
 static inline int vi_post_send_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 				      VIP_MEM_HANDLE handle)
 {
@@ -136,6 +136,7 @@ static inline int vi_post_send_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return 0;
 }
 
+/* Posts a send; returns as vi_post.h says.  Takes tx_lock. */
 static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {
@@ -146,7 +147,7 @@ static inline int vi_post_send(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *de
 	return vi_post_send_locked(vi, id, desc, handle);
 }
 
-/* Caller holds rx_lock, which is dropped. */
+/* Posts a receive; returns as vi_post.h says.  Caller holds rx_lock, which is dropped. */
 static inline int vi_post_recv_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 				      VIP_MEM_HANDLE handle)
 {
@@ -160,6 +161,7 @@ static inline int vi_post_recv_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return 0;
 }
 
+/* Posts a receive; returns as vi_post.h says.  Takes rx_lock. */
 static inline int vi_post_recv(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR *desc,
 			       VIP_MEM_HANDLE handle)
 {

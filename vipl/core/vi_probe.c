@@ -11,6 +11,7 @@
 #include "u_maps.h"
 #include "vi_tpt.h"
 
+/* Are all pages mapped?  0, or -EINVAL: one is not. */
 static int range_mapped(uint8_t *start, uint64_t len)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -8,6 +8,7 @@
 
 #define SLEEP_STEP_NS INT64_C(1000000)
 
+/* Knows no device. */
 static int no_nic_open(struct vi_nic *nic, const char *device)
 {
 	return -ENODEV;
@@ -71,6 +72,7 @@ static int no_remote_map(struct vi_vi *vi, uint64_t addr, uint64_t len, uint32_t
 	return -EOPNOTSUPP;
 }
 
+/* Nothing was mapped. */
 static int no_remote_unmap(struct vi_vi *vi, void *at)
 {
 	return -EINVAL;
@@ -170,12 +172,14 @@ void vi_provider_fill(struct vi_provider_ops *out, const struct vi_provider_ops 
 
 static void none_post_send(struct vi_vi *vi) {}
 
+/* Stores nothing: the write has to be queued. */
 static bool none_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t length, uint64_t addr,
 				uint32_t handle)
 {
 	return false;
 }
 
+/* Sends nothing: the descriptor has to be queued. */
 static bool none_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
 			       uint32_t length, uint16_t control)
 {
@@ -189,6 +193,7 @@ static int none_progress(struct vi_vi *vi)
 	return 0;
 }
 
+/* Nothing can come: no word is to be watched. */
 static bool none_watch(struct vi_vi *vi, struct vi_watch *out)
 {
 	return true;

@@ -11,6 +11,7 @@ struct vi_pool vi_ptag_pool = {
 	.link = offsetof(struct vi_ptag, pool_link),
 };
 
+/* Returns the tag, or NULL if it is not of this NIC. */
 static struct vi_ptag *ptag_of(const struct vi_nic *nic, uint64_t id)
 {
 	struct vi_ptag *ptag = u_idtab_get(id, VI_TYPE_PTAG);

@@ -114,6 +114,10 @@ int vi_sg_check_all(const struct vi_sg *sg, uint64_t *total_out)
 
 /* ---- checks before a descriptor is started ---------------------------------------------------- */
 
+/*
+ * Checks all segments, and the memory of the first `need` bytes.  0 or VIP_STATUS_PROTECTION_ERROR.  *total_out: the
+ * sum of the segments' lengths.
+ */
 static uint32_t check_segments(const struct vi_vi *vi, const struct vi_wqe *wqe, uint32_t access,
 			       uint64_t need, uint64_t *total_out)
 {

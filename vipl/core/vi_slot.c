@@ -11,6 +11,7 @@
 /* That many slots stay free before one is used again: a stale handle stays invalid for long. */
 #define SPARE_SLOTS 256u
 
+/* Returns the slot that has been free for longest, or 0. */
 static uint32_t take_free_slot(struct vi_tpt *tpt)
 {
 	uint32_t slot = tpt->free_head;

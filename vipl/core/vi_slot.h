@@ -26,7 +26,7 @@ static inline struct vi_region *vi_slot_region(const struct vi_tpt *tpt, uint32_
 /* A free slot, or 0. */
 uint32_t vi_slot_take(struct vi_tpt *tpt);
 void vi_slot_put(struct vi_tpt *tpt, uint32_t slot);
-/* The next handle of the region in a slot. */
+/* Makes the next handle of the region in a slot, which differs from those before. */
 uint32_t vi_slot_handle(struct vi_tpt *tpt, uint32_t slot);
 
 #endif

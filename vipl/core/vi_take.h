@@ -14,22 +14,33 @@
  * the queue's lock held, which they drop; *_shared() take it.
  */
 
-/* The doorbell rang, perhaps for another VI: makes progress on all VIs of the NIC. */
+/*
+ * The doorbell rang, perhaps for another VI: makes progress on all VIs of the NIC.  Does nothing if the VI was
+ * destroyed.
+ */
 void vi_serve_doorbell(struct vi_vi *vi, uint64_t id);
 
-/* Caller holds tx_lock, which is dropped: the head of the queue is in progress. */
+/*
+ * Makes progress, with the lock dropped, and takes the head if it is complete then; returns as vi_send_done().
+ * Caller holds tx_lock, which is dropped: the head of the queue is in progress.
+ */
 int vi_send_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
 /*
- * Caller holds rx_lock, which is dropped; `came` is the result of poll_recv(), 0 when the doorbell
- * rang.
+ * As vi_send_done_slow() for receives.  Caller holds rx_lock, which is dropped; `came` is the result of poll_recv(),
+ * 0 when the doorbell rang.
  */
 int vi_recv_done_slow(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
 
+/* The head is not complete; returns as vi_send_done(). */
 int vi_send_done_rest(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out);
+/* The queue is empty: -ENOENT. */
 int vi_recv_done_rest(struct vi_vi *vi);
 int vi_send_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
 int vi_recv_done_shared(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out);
-/* Caller holds rx_lock, which is dropped; `came` is the result of poll_recv(). */
+/*
+ * A poll did not simply complete the head; returns as vi_recv_done().  Caller holds rx_lock, which is dropped; `came`
+ * is the result of poll_recv().
+ */
 int vi_recv_done_polled(struct vi_vi *vi, VIP_DESCRIPTOR **desc_out, int came);
 
 /*

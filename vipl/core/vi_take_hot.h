@@ -18,8 +18,8 @@
 #include "vipl.h"
 
 /*
- * Take the head of a queue, after a poll if it is in progress.  1: it completed
- * without error; 2: with error; 0: in progress; -ENOENT: empty; -EINVAL: stale id.
+ * Takes the head of the send queue, after a poll if it is in progress.  1: it completed without error; 2: with error;
+ * 0: in progress; -ENOENT: empty; -EINVAL: stale id.  Caller holds tx_lock, which is dropped.
  */
 static inline int vi_send_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
@@ -34,6 +34,7 @@ static inline int vi_send_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return got;
 }
 
+/* As vi_send_done_locked(), but takes tx_lock itself. */
 static inline int vi_send_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
 	if (u_unlikely(!u_biased_enter(&vi->tx_lock, false)))
@@ -48,6 +49,7 @@ static inline bool vi_nothing_rung(struct vi_vi *vi)
 	return vi->nic->ops->doorbell_rung(vi->nic);
 }
 
+/* As vi_send_done_locked(), for the receive queue and rx_lock. */
 static inline int vi_recv_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
 	int got, came;
@@ -66,6 +68,7 @@ static inline int vi_recv_done_locked(struct vi_vi *vi, uint64_t id, VIP_DESCRIP
 	return got;
 }
 
+/* As vi_recv_done_locked(), but takes rx_lock itself. */
 static inline int vi_recv_done(struct vi_vi *vi, uint64_t id, VIP_DESCRIPTOR **desc_out)
 {
 	if (u_unlikely(!u_biased_enter(&vi->rx_lock, false)))

@@ -14,6 +14,7 @@ void *vi_tpt_check(const struct vi_nic *nic, uint64_t ptag, uint64_t addr, uint6
 	return (void *)(uintptr_t)addr;
 }
 
+/* Is it a live region of VipxAllocMem(), in which the range lies? */
 static bool is_window(const struct vi_region *r, uint64_t addr, uint64_t len)
 {
 	return atomic_load_explicit(&r->handle, memory_order_relaxed) != 0 && r->window != NULL &&

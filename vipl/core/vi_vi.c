@@ -53,6 +53,7 @@ U_COLD void vi_break(struct vi_vi *vi, uint32_t how, VIP_ERROR_CODE event)
 
 /* ---- attributes ----------------------------------------------------------------------------- */
 
+/* 0, or the error of the first attribute that the NIC does not allow: -EPROTOTYPE, -EMSGSIZE, -EDOM. */
 static int check_attrs(const struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs)
 {
 	uint32_t level = attrs->ReliabilityLevel;
@@ -67,7 +68,10 @@ static int check_attrs(const struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs)
 	return 0;
 }
 
-/* Called after the tag was checked: an error of the tag is reported first. */
+/*
+ * 0, or -EACCES: RDMA reads are enabled, which the level does not have.  Called after the tag was checked: an error
+ * of the tag is reported first.
+ */
 static int check_read(const struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs)
 {
 	if (!attrs->EnableRdmaRead || (attrs->ReliabilityLevel & nic->attrs.RDMAReadSupport) != 0)
@@ -168,7 +172,7 @@ static void unlink_vi(struct vi_nic *nic, struct vi_vi *vi)
 	nic->vi_count--;
 }
 
-/* Takes a use of the tag for the VI, and enters it into the list of the NIC's VIs. */
+/* Takes a use of the tag for the VI, makes it Idle, and enters it into the list of the NIC's VIs.  Takes nic->lock. */
 static int enter(struct vi_nic *nic, struct vi_vi *vi, const VIP_VI_ATTRIBUTES *attrs)
 {
 	struct vi_ptag *ptag;
@@ -211,6 +215,7 @@ static void add_counters(VIPX_COUNTERS *sum, const VIPX_COUNTERS *c)
 		to[i] += from[i];
 }
 
+/* Undoes enter(); the VI's counters are added to those of VIs that are gone.  Takes nic->lock. */
 static void leave(struct vi_nic *nic, struct vi_vi *vi)
 {
 	pthread_mutex_lock(&nic->lock);
@@ -221,6 +226,7 @@ static void leave(struct vi_nic *nic, struct vi_vi *vi)
 	pthread_mutex_unlock(&nic->lock);
 }
 
+/* Takes both queues off their CQs, if they have some. */
 static void detach_queues(struct vi_vi *vi)
 {
 	if (vi->sq.cq != NULL)
@@ -232,6 +238,7 @@ static void detach_queues(struct vi_vi *vi)
 	atomic_store_explicit(&vi->rq.awaited, 0, memory_order_relaxed);
 }
 
+/* Frees both queues and their handlers; takes both queue locks. */
 static void free_queues(struct vi_vi *vi)
 {
 	vi_lock_both(vi);
@@ -240,6 +247,7 @@ static void free_queues(struct vi_vi *vi)
 	vi_unlock_both(vi);
 }
 
+/* Attaches the queue to the CQ, if that is not NULL. */
 static int attach(struct vi_cq *cq, struct vi_wq *wq)
 {
 	int err = cq != NULL ? vi_cq_attach(cq, wq) : 0;
@@ -251,6 +259,7 @@ static int attach(struct vi_cq *cq, struct vi_wq *wq)
 	return err;
 }
 
+/* Makes both queues and attaches them to their CQs.  What was done before a failure stays, for the caller to undo. */
 static int init_queues(struct vi_vi *vi, struct vi_cq *send_cq, struct vi_cq *recv_cq)
 {
 	int err;
@@ -281,6 +290,7 @@ static int publish(struct vi_vi *vi)
 	return 0;
 }
 
+/* Makes the queues and the provider's part, then the handle.  On failure the queues stay, for the caller to undo. */
 static int build(struct vi_vi *vi, struct vi_cq *send_cq, struct vi_cq *recv_cq)
 {
 	int err = init_queues(vi, send_cq, recv_cq);
@@ -378,6 +388,7 @@ struct vi_vi *vi_vi_get(const void *handle)
 
 /* ---- counters ------------------------------------------------------------------------------- */
 
+/* Adds the VI's counters to `sum`; takes both queue locks. */
 static void read_counters(struct vi_vi *vi, VIPX_COUNTERS *sum)
 {
 	vi_lock_both(vi);

@@ -11,10 +11,15 @@
 #include "vipl.h"
 #include "vipl_ext.h"
 
+/*
+ * Makes a VI in the Idle state; the CQs may be NULL.  -EPROTOTYPE, -EMSGSIZE, -EDOM, -EKEYREJECTED or -EACCES for an
+ * attribute; -ENOSPC; -ENOMEM.
+ */
 int vi_vi_create(struct vi_nic *nic, const VIP_VI_ATTRIBUTES *attrs, struct vi_cq *send_cq,
 		 struct vi_cq *recv_cq, struct vi_vi **out);
 /* -EISCONN: not Idle; -EBUSY: descriptors left, or a thread is inside a call; -EINVAL: stale id. */
 int vi_vi_destroy(struct vi_vi *vi, uint64_t id);
+/* Changes the attributes.  -EISCONN: not Idle; or the error for an attribute, as vi_vi_create(). */
 int vi_vi_set(struct vi_vi *vi, const VIP_VI_ATTRIBUTES *attrs);
 void vi_vi_query(struct vi_vi *vi, VIP_VI_STATE *state_out, VIP_VI_ATTRIBUTES *attrs_out,
 		 bool *send_empty_out, bool *recv_empty_out);
@@ -42,7 +47,7 @@ void vi_unlock_both(struct vi_vi *vi);
  */
 void vi_break(struct vi_vi *vi, uint32_t how, VIP_ERROR_CODE event);
 
-/* Sums the counters of the NIC, or gives those of one VI. */
+/* Gives the counters of one VI or, if `vi` is NULL, the sums of the NIC, with those of VIs that are gone. */
 void vi_nic_counters(struct vi_nic *nic, struct vi_vi *vi, VIPX_COUNTERS *out);
 
 extern struct vi_pool vi_vi_pool;

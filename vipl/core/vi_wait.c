@@ -38,8 +38,8 @@ static void wait_cancelled(void *arg)
 }
 
 /*
- * The thread holds only the reference that wait_cancelled() drops, and has taken nothing from a
- * queue.
+ * Ends the thread here if it was cancelled, and could be before the wait.  The thread holds only the reference that
+ * wait_cancelled() drops, and has taken nothing from a queue.
  */
 static void cancellation_point(const struct waiter *w)
 {
@@ -104,6 +104,7 @@ static int sleep_until(struct waiter *w)
 	return got;
 }
 
+/* As sleep_until(), counted as a sleeper, whom other threads then wake. */
 static int sleep_on(struct waiter *w)
 {
 	int got;

@@ -97,12 +97,14 @@ uint32_t vi_wqe_op(const struct vi_wq *wq, const struct vi_wqe *wqe)
 	}
 }
 
+/* Raises an event for a complete descriptor whose memory is not registered any more. */
 static U_COLD void lost_descriptor(struct vi_wq *wq, const struct vi_wqe *wqe)
 {
 	vi_event_raise_desc(wq, wqe->desc, vi_wqe_op(wq, wqe), VIP_RESOURCE_DESCRIPTOR,
 			    VIP_ERROR_COMP_PROT);
 }
 
+/* Marks the queue for polls of its CQ, makes armed handlers and the descriptor due, and wakes sleepers. */
 static void announce_cq(struct vi_wq *wq)
 {
 	struct vi_nic *nic = wq->vi->nic;
@@ -189,6 +191,7 @@ void vi_wq_complete(struct vi_wq *wq, uint32_t n, uint32_t status, uint32_t leng
 		advance_done(wq);
 }
 
+/* Completes all incomplete entries from n on with `status`; nothing is left to be started. */
 static void flush_from(struct vi_wq *wq, uint32_t n, uint32_t status)
 {
 	wq->next = wq->tail;

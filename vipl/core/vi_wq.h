@@ -9,9 +9,10 @@
 #include "vi_objects.h"
 #include "vipl.h"
 
-/* The VIP_STATUS_OP_ bits of an entry's own operation. */
+/* Returns the VIP_STATUS_OP_ bits of an entry's own operation. */
 uint32_t vi_wqe_op(const struct vi_wq *wq, const struct vi_wqe *wqe);
 
+/* Makes an empty queue without a CQ.  0 or -ENOMEM.  Caller holds the queue's lock, here and in the next function. */
 int vi_wq_init(struct vi_wq *wq, struct vi_vi *vi, bool is_recv);
 void vi_wq_fini(struct vi_wq *wq); /* also cancels its handlers */
 
@@ -36,6 +37,7 @@ void vi_wq_flush(struct vi_wq *wq, uint32_t status);
 /* As vi_wq_flush() for entries that the provider has not started. */
 void vi_wq_flush_new(struct vi_wq *wq, uint32_t status);
 
+/* Doubles the queue.  -ENOBUFS: VI_MAX_DESCRIPTORS are queued; -ENOMEM.  Caller holds the lock. */
 int vi_wq_grow(struct vi_wq *wq);
 
 /* Empties the caches of regions: from now on they hold what the table says at `version`. */
@@ -51,8 +53,8 @@ struct vi_checked {
 };
 
 /*
- * Pushes a plain receive that is longer than its registered memory: it ends where the region does, as
- * bytes that do not come need no memory.
+ * Pushes a plain receive that is longer than its registered memory: it ends where the region does, as bytes that do
+ * not come need no memory.  Returns as vi_wq_push().
  */
 int vi_wq_push_short(struct vi_wq *wq, VIP_DESCRIPTOR *desc, uint32_t handle,
 		     const struct vi_checked *checked);

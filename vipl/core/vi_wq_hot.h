@@ -19,6 +19,7 @@
 #include "vi_wq.h"
 #include "vipl.h"
 
+/* Is an entry free, so that the queue need not grow? */
 static inline bool vi_wq_has_room(const struct vi_wq *wq)
 {
 	return wq->tail - wq->head <= wq->mask;
@@ -80,7 +81,10 @@ static inline void vi_wq_write_back(bool is_recv, const struct vi_wqe *wqe)
 	U_TRACE(completion_written, desc, wqe->status);
 }
 
-/* The caller holds the queue's lock: a thread that arms does so, or checks again, under it. */
+/*
+ * Returns how many are to be told of completions.  The caller holds the queue's lock: a thread that arms does so, or
+ * checks again, under it.
+ */
 static inline uint32_t vi_wq_awaited(const struct vi_wq *wq)
 {
 	return atomic_load_explicit(&wq->awaited, memory_order_relaxed);
@@ -169,6 +173,7 @@ static inline void vi_sq_append_done_run(struct vi_wq *sq, VIP_DESCRIPTOR *const
 	atomic_store_explicit(&sq->done, n + count, memory_order_release);
 }
 
+/* As vi_sq_append_done_run(), for one descriptor. */
 static inline void vi_sq_append_done(struct vi_wq *sq, VIP_DESCRIPTOR *desc, uint32_t length,
 				     uint32_t status)
 {

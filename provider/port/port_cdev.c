@@ -19,6 +19,7 @@
 
 /* ---- the link -------------------------------------------------------------------------------- */
 
+/* Makes event_fd readable. */
 static void notify(struct cdev_port *c)
 {
 	uint64_t one = 1;
@@ -27,6 +28,7 @@ static void notify(struct cdev_port *c)
 		u_debug("port", "port %s event: %s", c->view.port.limits.name, strerror(errno));
 }
 
+/* Marks the link as down; if it was up, counts the change, and gives memory back as cdev_ends_disown() does. */
 static void link_lose(struct cdev_port *c)
 {
 	c->phase = CDEV_DOWN;
@@ -52,6 +54,7 @@ static void link_gain(struct cdev_port *c)
 	notify(c);
 }
 
+/* Reads a scratchpad to *value, or writes it from there, as `flags` say.  -EINVAL: no such scratchpad. */
 static int spad_access(struct port *p, uint32_t flags, unsigned int idx, uint32_t *value)
 {
 	struct viaduct_spad spad = { .index = idx, .flags = flags };
@@ -91,6 +94,10 @@ static void window_measure(struct cdev_port *c, const struct viaduct_info *info)
 	c->view.port.limits.window_bytes = sum;
 }
 
+/*
+ * Ends the last generation of the link, and begins to greet in a new one; if that fails, the timer has it tried
+ * again.
+ */
 static void greet_begin(struct cdev_port *c, const struct viaduct_info *info)
 {
 	char text[U_FD_ERROR];
@@ -113,6 +120,7 @@ static void greet_begin(struct cdev_port *c, const struct viaduct_info *info)
 	}
 }
 
+/* The adapter was removed: logs that once, and watches its descriptor no longer. */
 static void on_gone(struct cdev_port *c)
 {
 	if (!c->gone)
@@ -150,6 +158,7 @@ static void link_step(struct cdev_port *c)
 	cdev_ring(&c->view.port, c->agent_bits);
 }
 
+/* Enables or disables this side of the link.  Takes the lock. */
 static int link_set(struct cdev_port *c, bool enabled)
 {
 	struct viaduct_link link = { .enable = enabled };
@@ -176,7 +185,8 @@ static void port_link_off(struct port *p)
 }
 
 /*
- * A table that the neighbour has begun again ends this generation; port_service() begins the next.
+ * Up only while the adapter's link is, and both tables stand.  A table that the neighbour has begun again ends this
+ * generation; port_service() begins the next.
  */
 static enum port_link port_state(struct port *p, uint32_t *generation_out)
 {
@@ -251,6 +261,7 @@ static int port_peer_pad_write(struct port *p, unsigned int idx, uint32_t v)
 	return spad_access(p, VIADUCT_SPAD_PEER | VIADUCT_SPAD_WRITE, idx, &v);
 }
 
+/* Rings bits at the peer; does nothing while the link is down. */
 static void port_ring(struct port *p, uint32_t bits)
 {
 	if (port_state(p, NULL) == PORT_LINK_UP)
@@ -259,6 +270,7 @@ static void port_ring(struct port *p, uint32_t bits)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
+/* Makes a view that can ring all bits but those of agents; its descriptor is valid until the next call. */
 static int port_export(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
 		       unsigned int *nfds_out)
 {
@@ -295,6 +307,7 @@ static void close_fd(int fd)
 		close(fd);
 }
 
+/* Takes the link down and frees the port, which may be made in part. */
 static void port_end(struct port *p)
 {
 	struct cdev_port *c = cdev_port(p);
@@ -342,11 +355,13 @@ static const struct port_ops cdev_ops = {
 	.close = port_end,
 };
 
+/* Returns `wanted`, but at most what is `there`; 0: all of that. */
 static uint32_t at_most(uint32_t there, uint32_t wanted)
 {
 	return wanted != 0 && wanted < there ? wanted : there;
 }
 
+/* Makes these doorbell bits raise the interrupt object; does nothing for no bits. */
 static int bind_irq(const struct cdev_port *c, uint32_t bits, int irq_fd)
 {
 	struct viaduct_bind bind = { .db_bits = bits, .eventfd = irq_fd };
@@ -354,6 +369,7 @@ static int bind_irq(const struct cdev_port *c, uint32_t bits, int irq_fd)
 	return bits == 0 || ioctl(c->view.fd, VIADUCT_BIND, &bind) == 0 ? 0 : -errno;
 }
 
+/* Lets epoll_fd report this descriptor. */
 static int watch(struct cdev_port *c, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };

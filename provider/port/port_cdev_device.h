@@ -29,6 +29,7 @@ struct port_cdev_info {
 };
 int port_cdev_ask(int fd, struct port_cdev_info *out);
 
+/* Makes an interrupt object of viaduct.ko, whose descriptor is the caller's. */
 int port_cdev_irq_make(int fd, int *irq_fd_out);
 /*
  * Returns the number of doorbell bits of an adapter, at most PORT_DB_MAX; 0 when the descriptor is

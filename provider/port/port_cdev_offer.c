@@ -93,6 +93,7 @@ static int slice_take(struct cdev_port *c, size_t len, struct cdev_slice **out,
 	return 0;
 }
 
+/* Takes pages of the window as an own slice, which is offered, or kept for later. */
 static int slice_make(struct cdev_port *c, size_t len, bool offered, struct port_slice *out)
 {
 	struct viaduct_slice s = { 0 };
@@ -117,6 +118,7 @@ static int slice_make(struct cdev_port *c, size_t len, bool offered, struct port
 	return 0;
 }
 
+/* As port_slice_alloc() if `offered`, else as port_memory_alloc().  Takes the lock. */
 static int slice_alloc(struct port *p, size_t len, bool offered, struct port_slice *out)
 {
 	struct cdev_port *c = cdev_port(p);
@@ -298,6 +300,7 @@ static void uncount(struct cdev_port *c, const struct cdev_slice *s)
 		c->window_used -= s->len;
 }
 
+/* Takes back an own slice; ignores an unknown id.  `ends`: no process uses it any more.  Takes the lock. */
 static void slice_drop(struct port *p, uint32_t id, bool ends)
 {
 	struct cdev_port *c = cdev_port(p);
@@ -335,8 +338,8 @@ void cdev_offer_end(struct port *p, uint32_t id)
 }
 
 /*
- * Opens a slice at the place that the neighbour names; the module checks that against the adapter's
- * window.
+ * Opens a slice at the place that the neighbour names; the module checks that against the adapter's window.  -ENOENT:
+ * it is not offered, the place is none, or the link is down; -ERANGE: it is too short.
  */
 static int slice_open(struct cdev_port *c, uint32_t id, size_t len, int *fd_out)
 {

@@ -33,7 +33,9 @@ static inline struct cdev_view *cdev_view(struct port *p)
 /* Maps the status page; v->fd and v->bits are set.  0 or -errno. */
 int cdev_view_init(struct cdev_view *v, const struct port_ops *ops, struct port_irq *irq,
 		   const char *name, uint32_t db_bits);
+/* Unmaps the status page; v->fd stays open. */
 void cdev_view_fini(struct cdev_view *v);
+/* Writes the view text of a client that may ring these bits.  -ENOSPC: `size` is too small. */
 int cdev_view_text(const struct cdev_view *v, uint32_t bits, char *text, size_t size);
 /* Makes a client's view from one segment of view text.  The descriptors stay the caller's. */
 int cdev_attach(const char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
@@ -102,8 +104,8 @@ void cdev_tables_init(struct cdev_tables *t, struct port *p);
 void cdev_tables_fini(struct cdev_tables *t);
 
 /*
- * Begins a new generation of the link: maps both tables and empties this host's.  0, -EAGAIN,
- * -errno.
+ * Begins a new generation of the link: maps both tables and empties this host's.  0; -EAGAIN: the place of the table
+ * is not free yet; -errno.
  */
 int cdev_tables_begin(struct cdev_tables *t, int port_fd);
 /* The link is down: unmaps the neighbour's table. */
@@ -115,9 +117,11 @@ bool cdev_tables_stand(const struct cdev_tables *t);
 
 /* Enters an offer.  0 and the id, or -ENOBUFS. */
 int cdev_tables_offer(struct cdev_tables *t, const struct cdev_place *place, uint32_t *id_out);
+/* Takes an offer back; ignored if it does not stand any more. */
 void cdev_tables_withdraw(struct cdev_tables *t, uint32_t id);
 /* Looks up an offer of the neighbour.  0, or -ENOENT. */
 int cdev_tables_find(struct cdev_tables *t, uint32_t id, struct cdev_place *out);
+/* Uses an offer of the neighbour up, and tells it so. */
 void cdev_tables_take(struct cdev_tables *t, uint32_t id);
 
 /*
@@ -131,6 +135,7 @@ uint32_t cdev_tables_ended(const struct cdev_tables *t);
 /* Return how many slices of the neighbour this host is to end, and the id of number n. */
 uint32_t cdev_tables_end_wanted(const struct cdev_tables *t);
 uint32_t cdev_tables_end_id(const struct cdev_tables *t, uint32_t n);
+/* Tells the neighbour that this host has ended so many of its slices. */
 void cdev_tables_end_answer(struct cdev_tables *t, uint32_t count);
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -155,12 +160,14 @@ struct cdev_slice {
 
 /* Makes an entry with a duplicate of the descriptor; NULL and errno on failure. */
 struct cdev_slice *cdev_slice_new(int fd, uint64_t len);
+/* Closes the entry's descriptor, and frees it. */
 void cdev_slice_delete(struct cdev_slice *s);
 /* A list is empty when it is NULL. */
 void cdev_list_add(struct cdev_slice **list, struct cdev_slice *s);
 struct cdev_slice *cdev_list_find(struct cdev_slice *list, uint32_t id);
 /* Returns a slice that leads to this memory, or NULL. */
 struct cdev_slice *cdev_list_adopted(struct cdev_slice *list, const struct stat *memory);
+/* Takes an entry off the list that it is in; it stays the caller's. */
 void cdev_list_take(struct cdev_slice **list, struct cdev_slice *s);
 void cdev_list_clear(struct cdev_slice **list);
 
@@ -173,6 +180,7 @@ struct cdev_ends {
 
 /* An own slice that was offered is freed: its pages are kept until the neighbour has answered. */
 void cdev_ends_leave(struct cdev_ends *e, struct cdev_slice *s);
+/* Asks the neighbour to end slices that were freed, as many as the fifo has room for. */
 void cdev_ends_ask(struct cdev_ends *e, struct cdev_tables *t);
 /*
  * Ends a slice or a view of a process, given by any of its descriptors: a process that keeps it can
@@ -241,7 +249,10 @@ void cdev_offers_step(struct cdev_port *c);
  */
 void cdev_timer_set(struct cdev_port *c, bool on);
 
-/* Operations on slices of the agent's port; they take the lock. */
+/*
+ * memory_alloc, slice_alloc, slice_share, slice_free, slice_end and peer_slice_open of the agent's port; they take
+ * the lock.
+ */
 int cdev_offer_memory(struct port *p, size_t len, struct port_slice *out);
 int cdev_offer_alloc(struct port *p, size_t len, struct port_slice *out);
 int cdev_offer_share(struct port *p, int fd, size_t len, uint32_t *id_out);

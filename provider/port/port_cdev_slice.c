@@ -115,6 +115,7 @@ void cdev_ends_leave(struct cdev_ends *e, struct cdev_slice *s)
 	list_append(&e->leaving, s);
 }
 
+/* Returns an entry of the list that has the same place in the windows, or NULL. */
 static struct cdev_slice *same_slice(struct cdev_slice *list, const struct cdev_slice *s)
 {
 	while (list != NULL && (list->window != s->window || list->offset != s->offset))
@@ -135,6 +136,7 @@ void cdev_own_delete(struct cdev_port *c, struct cdev_slice *s)
 	cdev_slice_delete(s);
 }
 
+/* Deletes the slice that was freed first. */
 static void leaving_delete(struct cdev_port *c)
 {
 	struct cdev_slice *s = c->ends.leaving;

@@ -19,11 +19,13 @@
 #define SLOT_BITS 10u
 static_assert(CDEV_OFFERS_MAX == 1u << SLOT_BITS, "slots");
 
+/* Returns this host's table, which the neighbour writes. */
 static struct cdev_table *mine(const struct cdev_tables *t)
 {
 	return t->in.base;
 }
 
+/* Returns the neighbour's table, into which this host stores. */
 static struct cdev_table *yours(const struct cdev_tables *t)
 {
 	return t->out.base;
@@ -69,8 +71,8 @@ void cdev_tables_fini(struct cdev_tables *t)
 }
 
 /*
- * Takes the first slice of a port.  The table of an agent that ended a moment ago is in that place
- * until the kernel has cleaned up after it.
+ * Maps this host's table, unless it is mapped: the first slice of a port.  -EAGAIN: the table of an agent that ended
+ * a moment ago is in that place until the kernel has cleaned up after it.
  */
 static int table_make(struct cdev_tables *t, int port_fd)
 {
@@ -91,6 +93,7 @@ static int table_make(struct cdev_tables *t, int port_fd)
 	return err;
 }
 
+/* Maps the neighbour's table again. */
 static int table_open(struct cdev_tables *t, int port_fd)
 {
 	struct viaduct_slice s = { .direction = VIADUCT_OUTBOUND,
@@ -142,6 +145,7 @@ bool cdev_tables_stand(const struct cdev_tables *t)
 	       atomic_load_explicit(&t->peer_nonce, memory_order_relaxed);
 }
 
+/* Finds a slot whose offer was opened or that has none; -ENOBUFS: there is none. */
 static int slot_find(struct cdev_tables *t, uint32_t *slot_out)
 {
 	uint32_t slot, n;

@@ -48,6 +48,7 @@ static int port_emu_peer_spad_write(struct port *p, unsigned int idx, uint32_t v
 	return err;
 }
 
+/* Enables or disables this side of the link, and tells the far side.  Takes the lock. */
 static void link_set(struct emu_port *e, bool enabled)
 {
 	struct emu_msg msg = emu_msg(EMU_LINK);
@@ -136,6 +137,7 @@ static void emu_free(struct emu_port *e)
 	free(e);
 }
 
+/* Unplugs the cable, marks the link as down for all, and frees the port. */
 static void port_emu_close(struct port *p)
 {
 	struct emu_port *e = emu_port(p);
@@ -212,6 +214,7 @@ static uint32_t first_generation(void)
 	return r & 0x00ffffffu;
 }
 
+/* Opens the port's event descriptors.  After a failure some are open, which emu_free() closes. */
 static int emu_events(struct emu_port *e)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -225,6 +228,7 @@ static int emu_events(struct emu_port *e)
 	return 0;
 }
 
+/* Makes a port that has no peer, and no event descriptors. */
 static int emu_new(struct port_emu_host *host, const struct port_emu_cfg *cfg,
 		   const struct port_ops *ops, struct emu_port **out)
 {
@@ -299,7 +303,7 @@ int port_emu_create(struct port_emu_host *host, const struct port_emu_cfg *cfg, 
 	return 0;
 }
 
-/* The port with the cable, below its decorators. */
+/* The port with the cable, below its decorators; NULL: it is of a kind that has none. */
 static struct emu_port *cabled(const struct port *p)
 {
 	while (p->inner != NULL)

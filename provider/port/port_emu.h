@@ -34,10 +34,10 @@ int port_emu_self_create(struct port_emu_host *host, const struct port_emu_cfg *
 int port_emu_create(struct port_emu_host *host, const struct port_emu_cfg *cfg, struct port **out);
 
 /*
- * Plugs the cable: a connected SOCK_SEQPACKET socket whose other end is plugged into another emu
- * port.  Takes ownership of the socket, and closes it on failure.  Replaces a cable that was
- * there.  `p` may be decorated.  The far side is hostile: its pages and slice descriptors are
- * checked (size, seals) before they are mapped.  A hang-up unplugs by itself (link down).
+ * Plugs the cable: a connected SOCK_SEQPACKET socket whose other end is plugged into another emu port.  Takes
+ * ownership of the socket, and closes it on failure; -EOPNOTSUPP: this port has no cable.  Replaces a cable that was
+ * there.  `p` may be decorated.  The far side is hostile: its pages and slice descriptors are checked (size, seals)
+ * before they are mapped.  A hang-up unplugs by itself (link down).
  */
 int port_emu_plug(struct port *p, int cable_fd);
 void port_emu_unplug(struct port *p);

@@ -17,7 +17,7 @@
 #include "u_fd.h"
 #include "u_log.h"
 
-/* Sends one message now; -EAGAIN when the cable is full. */
+/* Sends one message now, with descriptor `fd`, -1 for none; -EAGAIN when the cable is full. */
 static int cable_send(struct emu_port *e, const struct emu_msg *msg, int fd)
 {
 	union {
@@ -41,6 +41,7 @@ static int cable_send(struct emu_port *e, const struct emu_msg *msg, int fd)
 	return 0;
 }
 
+/* Lets the event descriptor report messages and, if some wait to be sent, room. */
 static void cable_watch(struct emu_port *e)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -72,6 +73,7 @@ void emu_cable_output(struct emu_port *e)
 		cable_watch(e);
 }
 
+/* Keeps a message until the cable has room; unplugs the cable when too many wait. */
 static void backlog_add(struct emu_port *e, const struct emu_msg *msg)
 {
 	if (e->backlog == NULL)
@@ -146,6 +148,7 @@ static int cable_hello(struct emu_port *e)
 	return err == -EPERM ? 0 : err;
 }
 
+/* Is it a SOCK_SEQPACKET Unix socket?  0: yes; else -errno. */
 static int cable_is_ours(int fd)
 {
 	int type = 0;
@@ -213,6 +216,7 @@ void emu_cable_unplug(struct emu_port *e, const char *why)
 	e->view.peer = (struct emu_peer){ 0 };
 }
 
+/* Maps the doorbells of the peer, and takes *fd.  -EPROTO: no descriptor, or not for the first time. */
 static int on_doorbells(struct emu_port *e, int *fd)
 {
 	int err;
@@ -227,6 +231,9 @@ static int on_doorbells(struct emu_port *e, int *fd)
 	return 0;
 }
 
+/*
+ * Maps the registers of the peer, and notes its properties: the link may come up.  -EPROTO: malformed or out of turn.
+ */
 static int on_hello(struct emu_port *e, const struct emu_msg *msg, int fd)
 {
 	struct emu_peer *peer = &e->view.peer;
@@ -255,6 +262,7 @@ static int on_hello(struct emu_port *e, const struct emu_msg *msg, int fd)
 	return err;
 }
 
+/* Enters an offer of the peer, and takes *fd.  -EPROTO: malformed, too many, or the id is in use. */
 static int on_offer(struct emu_port *e, const struct emu_msg *msg, int *fd)
 {
 	struct emu_slice offer = { .id = msg->id, .fd = *fd, .len = (size_t)msg->len };
@@ -324,8 +332,9 @@ static int cable_handle(struct emu_port *e, const struct emu_msg *msg, int *fd)
 }
 
 /*
- * Keeps the one descriptor that a message may bring, if it is memory.  Closes any other; another
- * thread closes those that are not memory, since that may take long.
+ * Keeps the one descriptor that a message may bring, if it is memory.  Closes any other; another thread closes those
+ * that are not memory, since that may take long.  0; -EPROTO: there was such a one; -EMFILE: it could not be
+ * received.
  */
 static int cable_fds(struct msghdr *mh, int *fd_out)
 {
@@ -353,8 +362,8 @@ static int cable_fds(struct msghdr *mh, int *fd_out)
 }
 
 /*
- * Peeks at the next message.  It stays in the queue with its descriptors, so that the kernel does
- * not close here those that do not fit.  Returns its length or -errno.
+ * Peeks at the next message.  It stays in the queue with its descriptors, so that the kernel does not close here
+ * those that do not fit.  Returns its length or -errno; *err_out: the error for which it is refused, or 0.
  */
 static ssize_t cable_peek(struct emu_port *e, struct emu_msg *msg, int *fd_out, int *err_out)
 {
@@ -380,8 +389,8 @@ static ssize_t cable_peek(struct emu_port *e, struct emu_msg *msg, int *fd_out, 
 }
 
 /*
- * No descriptor number is left for the one that came: gives up the spare one to see whether it is
- * memory, which this process then cannot keep.
+ * No descriptor number is left for the one that came: gives up the spare one to see whether it is memory, which this
+ * process then cannot keep.  0: the offer was dropped; else the error for which the cable is unplugged.
  */
 static int cable_starved(struct emu_port *e, struct emu_msg *msg)
 {

@@ -20,6 +20,7 @@ static bool link_is_up(const struct emu_port *e)
 	return (atomic_load_explicit(&e->link, memory_order_acquire) & 1) != 0;
 }
 
+/* Stores the state of the link, with its generation and cable, for this agent and in the status page. */
 static void link_store(struct emu_port *e, bool up)
 {
 	uint64_t word = emu_link_word(e->generation, e->view.cable, up);

@@ -56,6 +56,7 @@ static int slice_enter(struct emu_port *e, int fd, size_t len, bool counted, uin
 	return 0;
 }
 
+/* Makes memory, offers it, and counts it as used of the window. */
 static int slice_make(struct emu_port *e, size_t len, struct port_slice *out)
 {
 	struct port_slice slice = { .len = len };

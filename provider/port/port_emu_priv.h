@@ -113,6 +113,7 @@ int emu_memfd(const char *name, size_t len, int *fd_out);
  */
 int emu_memfd_check(int fd, size_t len);
 
+/* Returns the word of emu_status.link: bit 0 says if the link is up. */
 static inline uint64_t emu_link_word(uint32_t generation, uint32_t cable, bool up)
 {
 	return (uint64_t)generation << 32 | (uint64_t)(cable & 0x7fffffffu) << 1 | up;
@@ -155,8 +156,10 @@ static inline struct emu_view *emu_view(struct port *p)
 void emu_view_init(struct emu_view *v, const struct port_ops *ops, struct port_irq *irq,
 		   const struct port_emu_cfg *cfg);
 bool emu_view_up(const struct emu_view *v);
+/* Rings bits at the peer; does nothing while the link is down. */
 void emu_view_ring(struct emu_view *v, uint32_t bits);
 int emu_view_text(const struct emu_view *v, char *text, size_t size);
+/* Copies the settings, with the defaults in place of 0.  -EINVAL, which is logged: they are impossible. */
 int emu_cfg_check(const struct port_emu_cfg *cfg, struct port_emu_cfg *out);
 
 /* Operations that the agent's ports and the clients' views share. */
@@ -197,6 +200,7 @@ int emu_slices_add(struct emu_slices *s, const struct emu_slice *slice);
 struct emu_slice *emu_slices_find(const struct emu_slices *s, uint32_t id);
 /* Removes an entry that emu_slices_find() gave, closing its descriptor. */
 void emu_slices_del(struct emu_slices *s, struct emu_slice *slice);
+/* Closes the descriptors of all entries, and empties the table. */
 void emu_slices_clear(struct emu_slices *s);
 
 enum emu_msg_type { EMU_HELLO = 1, EMU_LINK, EMU_OFFER, EMU_FREE, EMU_OPENED, EMU_DOORBELLS };
@@ -257,7 +261,7 @@ static inline struct emu_port *emu_port(struct port *p)
 	return u_container_of(emu_view(p), struct emu_port, view);
 }
 
-/* Operations on slices of the agent's port; they take the lock. */
+/* slice_alloc, slice_share, slice_free and peer_slice_open of the agent's port; they take the lock. */
 int emu_offer_alloc(struct port *p, size_t len, struct port_slice *out);
 int emu_offer_share(struct port *p, int fd, size_t len, uint32_t *id_out);
 void emu_offer_free(struct port *p, uint32_t id);
@@ -273,14 +277,20 @@ void emu_link_update(struct emu_port *e);
 /* Makes event_fd readable. */
 void emu_notify(struct emu_port *e);
 
+/* Makes `fd` the cable and says hello over it; there is none now.  Takes `fd`, also on failure. */
 int emu_cable_plug(struct emu_port *e, int fd);
+/*
+ * Hangs up, and drops the peer and all offers.  Does nothing without a cable.  `why` goes to the log; NULL: nothing
+ * does.
+ */
 void emu_cable_unplug(struct emu_port *e, const char *why);
 /* Handles messages that arrived, at most `limit`. */
 void emu_cable_input(struct emu_port *e, unsigned int limit);
+/* Sends messages that wait for room in the cable, as far as there is some; unplugs a cable that was hung up. */
 void emu_cable_output(struct emu_port *e);
 /* Sends now or later; a cable that cannot take it for long is unplugged. */
 void emu_cable_say(struct emu_port *e, const struct emu_msg *msg);
-/* Sends an offer now, or -ENOBUFS. */
+/* Sends an offer now.  -ENOBUFS: there is no room; -ENOTCONN: there is no cable, or it has just been unplugged. */
 int emu_cable_offer(struct emu_port *e, uint32_t id, size_t len, int fd);
 
 static inline struct emu_msg emu_msg(enum emu_msg_type type)

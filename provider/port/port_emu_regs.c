@@ -19,6 +19,7 @@
 
 #define EMU_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
+/* Makes a memfd of `len` bytes, without seals. */
 static int memfd(const char *name, size_t len, int *fd_out)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -104,6 +105,7 @@ int emu_regs_map(int fd, struct emu_regs **out)
 	return err;
 }
 
+/* Maps the status page of an agent for reading.  -EPROTO: it is of another version, or no such page. */
 static int status_map(int fd, const struct emu_status **out)
 {
 	const struct emu_status *status;

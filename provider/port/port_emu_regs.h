@@ -14,6 +14,7 @@ int port_emu_host_create(struct port_emu_host **out);
  * doorbells and of the agents' interrupt word.  Takes the descriptors, and closes them on failure.
  */
 int port_emu_host_create_on(int irq_fd, int agent_irq_fd, struct port_emu_host **out);
+/* Also closes the descriptors that port_emu_host_create_on() took.  Accepts NULL. */
 void port_emu_host_destroy(struct port_emu_host *host);
 struct port_irq *port_emu_host_irq(struct port_emu_host *host);
 /* Returns the interrupts of the agents' doorbell bits only. */

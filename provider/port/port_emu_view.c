@@ -12,6 +12,7 @@
 #include "u_fd.h"
 #include "u_log.h"
 
+/* Returns the mask of so many doorbell bits. */
 static uint32_t db_valid(uint32_t db_bits)
 {
 	return db_bits >= 32 ? UINT32_MAX : (UINT32_C(1) << db_bits) - 1;
@@ -117,6 +118,7 @@ void emu_flush(struct port *p)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* Returns how often the bit was rung. */
 static uint32_t view_count(const struct emu_view *v, unsigned int bit)
 {
 	const _Atomic uint32_t *db = &v->doorbells->port[v->index].db[bit];
@@ -232,7 +234,10 @@ enum port_link emu_link_state(struct port *p, uint32_t *generation_out)
 	return up ? PORT_LINK_UP : PORT_LINK_DOWN;
 }
 
-/* Release: a thread that clears the bit sees the stores from before the ring. */
+/*
+ * Counts a ring of each bit and wakes sleepers.  Release: a thread that clears the bit sees the stores from before
+ * the ring.
+ */
 static void ring_counters(_Atomic uint32_t *db, struct emu_irq *irq, const struct port_irq *own,
 			  uint32_t bits)
 {
@@ -331,7 +336,7 @@ static const struct port_ops view_ops = {
 	.close = view_close,
 };
 
-/* Without a descriptor the peer is this host itself (self), or there is none. */
+/* Maps the peer's doorbells.  Without a descriptor the peer is this host itself (self), or there is none. */
 static int view_peer(struct emu_view *v, const int *fds, unsigned int nfds)
 {
 	if (nfds > 1)

@@ -48,6 +48,7 @@ static void undecorate(struct port *p, struct port *stop)
 	}
 }
 
+/* Makes the port of a view text, which is cut into its segments, and its decorators; on failure nothing is left. */
 static int attach_segments(char *text, const int *fds, unsigned int nfds, struct port_irq *irq,
 			   struct port **out)
 {
@@ -117,6 +118,7 @@ static bool word_is(const char *word, const char *name, const char **options_out
 	return true;
 }
 
+/* Wraps the port in one decorator; -EINVAL: the word is none, or its options are bad. */
 static int decorate_word(struct port *p, const char *word, const char *fault_options, uint64_t seed,
 			 struct port **out)
 {
@@ -131,6 +133,7 @@ static int decorate_word(struct port *p, const char *word, const char *fault_opt
 	return -EINVAL;
 }
 
+/* Wraps the port in all decorators of `kind`, which is cut into words; on failure in none. */
 static int decorate_words(struct port *base, char *kind, const char *fault_options, uint64_t seed,
 			  struct port **out)
 {

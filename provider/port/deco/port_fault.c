@@ -23,6 +23,7 @@ struct fault_map {
 	struct port_map inner;
 };
 
+/* Returns true with this probability. */
 static bool chance(struct fault *f, double probability)
 {
 	return probability > 0 && (double)(deco_random(&f->random) >> 11) * 0x1p-53 < probability;
@@ -62,6 +63,7 @@ static void fault_line(struct fault_map *m, void *dst, const void *src, size_t n
 		fault_down(f);
 }
 
+/* Stores line by line; while the link is down, or when it is not that of the map any more, stores vanish. */
 static void fault_store(const struct u_out *out, void *dst, const void *src, size_t n)
 {
 	uint8_t *to = dst;
@@ -83,6 +85,7 @@ static void fault_fence(const struct u_out *out)
 
 static const struct u_out_ops fault_out_ops = { .store = fault_store, .fence = fault_fence };
 
+/* Passes inbound maps on; an outbound one is valid for the present generation of the link. */
 static int fault_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out)
 {
 	struct fault_map *m;
@@ -135,6 +138,7 @@ static bool drop_this(struct fault *f)
 	return false;
 }
 
+/* Rings, unless the link is down or the ring is chosen to be lost; may ring all bits in addition. */
 static void fault_ring(struct port *p, uint32_t bits)
 {
 	struct fault *f = fault_of(p);
@@ -247,6 +251,7 @@ int port_fault_wrap(struct port *inner, const char *options, uint64_t seed, stru
 	return 0;
 }
 
+/* Returns the fault decorator of the port, or NULL. */
 static struct fault *fault_within(struct port *p)
 {
 	while (p != NULL && p->ops != &fault_ops)

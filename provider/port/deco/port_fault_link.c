@@ -13,6 +13,7 @@
 #include "u_log.h"
 #include "u_time.h"
 
+/* Counts a change of the link, and makes the event descriptor readable. */
 static void fault_notify(struct fault *f)
 {
 	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
@@ -23,6 +24,7 @@ static void fault_notify(struct fault *f)
 		u_debug("port", "port %s event: %s", f->port.limits.name, strerror(errno));
 }
 
+/* Sets the timer to the time at which the link comes back, or stops it. */
 static void timer_arm(struct fault *f)
 {
 	int64_t at = atomic_load_explicit(&f->up_at, memory_order_relaxed);
@@ -110,6 +112,7 @@ void fault_link_disable(struct port *p)
 	u_lock_drop(&f->lock);
 }
 
+/* As the port below, but down while this decorator says so; each time that it came up again counts as a generation. */
 enum port_link fault_link_state(struct port *p, uint32_t *generation_out)
 {
 	struct fault *f = fault_of(p);
@@ -147,6 +150,7 @@ void fault_events_close(struct fault *f)
 	close_fd(&f->timer_fd);
 }
 
+/* Opens all event descriptors or, after a failure, which is logged, none. */
 static void fault_events_open(struct fault *f)
 {
 	int below = port_event_fd(f->port.inner);
@@ -170,6 +174,7 @@ static void fault_events_open(struct fault *f)
 	timer_arm(f);
 }
 
+/* Opens the event descriptors when it is first called; -1: that failed. */
 int fault_event_fd(struct port *p)
 {
 	struct fault *f = fault_of(p);

@@ -39,15 +39,18 @@ static inline struct fault *fault_of(struct port *p)
 
 /* ---- port_fault_link.c ---- */
 
-/* The port below goes down too, so that the peer and this host's clients notice. */
+/*
+ * Takes the link down, unless it is down.  The port below goes down too, so that the peer and this host's clients
+ * notice.
+ */
 void fault_down(struct fault *f);
-/* Comes up if it is down and due by `now`. */
+/* Comes up if it is down and due by `now`; U_NEVER: in any case.  The port below too, if it was enabled. */
 void fault_up(struct fault *f, int64_t now);
 /* Is the link down?  It first comes up if that is due. */
 bool fault_is_down(struct fault *f);
 void fault_events_close(struct fault *f);
 
-/* Operations. */
+/* Operations.  While the decorator has the link down, it is enabled below only when it comes up. */
 int fault_link_enable(struct port *p);
 void fault_link_disable(struct port *p);
 enum port_link fault_link_state(struct port *p, uint32_t *generation_out);

@@ -34,6 +34,7 @@ static void read_across(struct model *m)
 	model_wait_until(&m->time, model_lands_at(&m->time, model_lands_at(&m->time, end)));
 }
 
+/* Waits as long as a read across the link takes, and until all stores have landed; not for `self`. */
 static void model_flush(struct port *p)
 {
 	struct model *m = model_of(p);
@@ -43,6 +44,7 @@ static void model_flush(struct port *p)
 	port_flush(p->inner);
 }
 
+/* Queues a ring or a write of a scratchpad of the peer; waits while the queue is full. */
 static void post_register(struct model *m, enum model_kind kind, uint32_t n, uint32_t word)
 {
 	enum model_queue q = kind == MODEL_RING ? MODEL_RINGS : MODEL_STORES;
@@ -65,6 +67,7 @@ static void post_register(struct model *m, enum model_kind kind, uint32_t n, uin
 	pthread_mutex_unlock(&m->lock);
 }
 
+/* Rings later, after the stores before it have landed, for `self` at once; lost while the link is down. */
 static void model_ring(struct port *p, uint32_t bits)
 {
 	struct model *m = model_of(p);
@@ -93,6 +96,7 @@ static int model_spad_write(struct port *p, unsigned int idx, uint32_t v)
 	return port_spad_write(p->inner, idx, v);
 }
 
+/* In an agent, and not for `self`, first waits as model_flush() does. */
 static uint32_t model_peer_spad_read(struct port *p, unsigned int idx)
 {
 	struct model *m = model_of(p);
@@ -102,6 +106,7 @@ static uint32_t model_peer_spad_read(struct port *p, unsigned int idx)
 	return port_peer_spad_read(p->inner, idx);
 }
 
+/* In an agent, and not for `self`, the write arrives later, after the stores before it. */
 static int model_peer_spad_write(struct port *p, unsigned int idx, uint32_t v)
 {
 	struct model *m = model_of(p);
@@ -118,6 +123,7 @@ static int model_peer_spad_write(struct port *p, unsigned int idx, uint32_t v)
 
 /* ---- making and ending ---- */
 
+/* Adds the model and its descriptor to the view; a client, which has none, passes the call on. */
 static int model_export(struct port *p, char *text, size_t size, int fds[PORT_ATTACH_FDS],
 			unsigned int *nfds_out)
 {
@@ -152,6 +158,7 @@ static void model_free(struct model *m)
 	free(m);
 }
 
+/* Waits until all stores have landed, and ends the thread. */
 static void model_close(struct port *p)
 {
 	struct model *m = model_of(p);
@@ -212,6 +219,7 @@ static int init_conds(struct model *m)
 	return 0;
 }
 
+/* Maps the state of the link, which processes share.  -EINVAL: the descriptor has less. */
 static int map_link(struct model *m, int fd)
 {
 	struct stat st;
@@ -353,6 +361,7 @@ int port_model_attach(struct port *inner, const char *segment, int fd, struct po
 
 /* ---- for programs that charge their own work ---- */
 
+/* Returns the times of the model among the port's decorators; NULL: there is none. */
 static const struct model_time *time_of(struct port *p)
 {
 	while (p != NULL && p->ops != &model_ops)

@@ -98,7 +98,9 @@ void model_drain(struct model *m);
 
 /* ---- port_model_store.c: operations ---- */
 
+/* Passes inbound maps and those of `self` on; stores into any other land later. */
 int model_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out);
+/* For a map that was not passed on, waits until all stores of the port have landed. */
 void model_unmap(struct port *p, struct port_map *map);
 
 #endif

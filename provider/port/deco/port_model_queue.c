@@ -13,6 +13,7 @@
 #include "u_thread.h"
 #include "u_time.h"
 
+/* Returns the queue whose first item is due first; NULL: all are empty. */
 static struct model_fifo *next_due(struct model *m)
 {
 	struct model_fifo *best = NULL;
@@ -39,6 +40,7 @@ static void land_store(const struct model_item *item)
 	u_out_fence(item->out);
 }
 
+/* Carries the item out on the port below. */
 static void land(struct model *m, const struct model_item *item)
 {
 	switch (item->kind) {
@@ -54,6 +56,7 @@ static void land(struct model *m, const struct model_item *item)
 	}
 }
 
+/* Sleeps until `due` or until an item is queued; drops the lock meanwhile. */
 static void sleep_until(struct model *m, int64_t due)
 {
 	struct timespec ts = { .tv_sec = due / 1000000000, .tv_nsec = due % 1000000000 };
@@ -61,6 +64,7 @@ static void sleep_until(struct model *m, int64_t due)
 	pthread_cond_timedwait(&m->work, &m->lock, &ts);
 }
 
+/* The thread: lands items when they are due, until m->stop is set. */
 static void *deliver(void *arg)
 {
 	struct model *m = arg;
@@ -114,7 +118,7 @@ static U_COLD int start(struct model *m)
 	return err;
 }
 
-/* Called with the lock held. */
+/* Waits until an item has landed.  Called with the lock held, which is dropped meanwhile. */
 static void wait_landed(struct model *m)
 {
 	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();

@@ -12,9 +12,9 @@ struct model_map {
 };
 
 /*
- * Adds a word to the last store of the queue, if it follows that in the same line with no fence
- * between: by write-combining, such words leave the processor as one packet.  Called with the lock
- * held.
+ * Adds a word to the last store of the queue, if it follows that in the same line with no fence between: by
+ * write-combining, such words leave the processor as one packet.  False: it has to be queued by itself.  Called with
+ * the lock held.
  */
 static bool combine(const struct model_map *map, uint8_t *dst, const void *src, uint32_t n,
 		    int64_t now, int64_t *end_out)
@@ -36,6 +36,7 @@ static bool combine(const struct model_map *map, uint8_t *dst, const void *src, 
 	return true;
 }
 
+/* Queues a store; returns when its last packet has left, or `now` if it is lost. */
 static int64_t push_store(const struct model_map *map, uint8_t *dst, const void *src, uint32_t n,
 			  int64_t now)
 {
@@ -58,7 +59,10 @@ static int64_t push_store(const struct model_map *map, uint8_t *dst, const void 
 	return end;
 }
 
-/* The sender is ready at `now`; returns when it may go on. */
+/*
+ * Queues a store, alone or together with the last one.  The sender is ready at `now`; returns when it may go on.
+ * Takes the lock.
+ */
 static int64_t queue_piece(const struct model_map *map, uint8_t *dst, const void *src, uint32_t n,
 			   int64_t now)
 {
@@ -73,6 +77,7 @@ static int64_t queue_piece(const struct model_map *map, uint8_t *dst, const void
 	return at > now ? at : now;
 }
 
+/* Queues the store in pieces; the calling thread is busy until the adapter has taken all of them. */
 static void model_store(const struct u_out *out, void *dst, const void *src, size_t n)
 {
 	const struct model_map *map = out->priv;

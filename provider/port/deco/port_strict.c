@@ -50,6 +50,7 @@ static struct strict *strict_of(struct port *p)
 	return u_container_of(p, struct strict, port);
 }
 
+/* Returns a random number less than `below`. */
 static uint32_t draw(struct strict *s, uint32_t below)
 {
 	return (uint32_t)(deco_random(&s->random) >> 32) % below;
@@ -97,6 +98,7 @@ static void land_line(struct strict_map *m, uint32_t index)
 	m->line[index] = m->line[--m->count];
 }
 
+/* Lands a random line, if the map holds one back. */
 static void land_some(struct strict_map *m)
 {
 	if (m->count > 0)
@@ -122,6 +124,7 @@ static void land_others(struct strict_map *m, bool all)
 	}
 }
 
+/* Returns the line of the journal at this offset, a new one if need be; then another may land, to make room. */
 static struct strict_line *journal_line(struct strict_map *m, size_t off)
 {
 	for (uint32_t i = m->count; i > 0; i--) {
@@ -135,6 +138,7 @@ static struct strict_line *journal_line(struct strict_map *m, size_t off)
 	return &m->line[m->count++];
 }
 
+/* Adds a store within one line to the journal; some lines may land. */
 static void journal(struct strict_map *m, size_t off, const uint8_t *src, size_t n)
 {
 	struct strict_line *l = journal_line(m, off & ~(size_t)(U_LINE - 1));
@@ -161,6 +165,7 @@ static U_COLD void store_wild(struct strict_map *m, const void *dst, size_t n)
 	__atomic_store_n(m->poison, 0, __ATOMIC_SEQ_CST);
 }
 
+/* Adds the store to the journal: it lands later. */
 static void strict_store(const struct u_out *out, void *dst, const void *src, size_t n)
 {
 	struct strict_map *m = out->priv;
@@ -180,6 +185,7 @@ static void strict_store(const struct u_out *out, void *dst, const void *src, si
 	u_lock_drop(&m->strict->lock);
 }
 
+/* Lands all stores of this map, then those of some others, chosen at random. */
 static void strict_fence(const struct u_out *out)
 {
 	struct strict_map *m = out->priv;
@@ -213,6 +219,7 @@ static int poison_fill(int fd, size_t from, size_t to)
 	return err;
 }
 
+/* Maps `len` bytes of poison, read-only. */
 static int poison_map(struct strict *s, size_t len, uint8_t **out)
 {
 	void *base;
@@ -231,7 +238,7 @@ static int poison_map(struct strict *s, size_t len, uint8_t **out)
 	return 0;
 }
 
-/* Called with the lock held. */
+/* Makes an outbound map around `inner`, at addresses of poison.  Called with the lock held. */
 static int strict_enter(struct strict *s, const struct port_map *inner, struct port_map *out)
 {
 	struct strict_map *m = calloc(1, sizeof(*m));
@@ -255,6 +262,7 @@ static int strict_enter(struct strict *s, const struct port_map *inner, struct p
 	return 0;
 }
 
+/* Passes inbound maps on; an outbound one gets addresses of poison. */
 static int strict_map(struct port *p, int fd, size_t len, enum port_dir dir, struct port_map *out)
 {
 	struct strict *s = strict_of(p);
@@ -274,6 +282,7 @@ static int strict_map(struct port *p, int fd, size_t len, enum port_dir dir, str
 	return err;
 }
 
+/* Lands all stores of the map, and takes it off the list.  Takes the lock. */
 static void strict_leave(struct strict *s, struct strict_map *m)
 {
 	struct strict_map **at = &s->maps;

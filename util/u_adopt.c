@@ -95,7 +95,10 @@ static int take_pages(uint8_t *at, size_t len)
 	return 0;
 }
 
-/* Can all pages be read?  Without the advice: the call fails for its first argument, after it has read the mask. */
+/*
+ * Can all pages be read?  0 or -errno.  Without the advice: the call fails for its first argument, after it has read
+ * the mask.
+ */
 static int check_pages(uint8_t *at, size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -133,6 +136,7 @@ static int copy_to_zeros(uint8_t *to, const uint8_t *from, size_t len)
 	return 0;
 }
 
+/* Is the page not mapped? */
 static bool is_gap(void *at)
 {
 	unsigned char seen;
@@ -170,6 +174,7 @@ struct swap {
 	int rights;		/* of `to` */
 };
 
+/* Copies the content and exchanges the pages; `arg`: a struct swap.  0 or -errno. */
 static int swap_pages(void *arg)
 {
 	const struct swap *x = arg;
@@ -189,7 +194,10 @@ static bool overlaps(const void *start, size_t len, const void *other, size_t ot
 	       (uintptr_t)start < (uintptr_t)other + other_len;
 }
 
-/* u_maps_check_plain() refuses the first thread's stack by its name; other stacks are like any memory. */
+/*
+ * Does the range meet the stack of this thread, or its thread-local variables?  u_maps_check_plain() refuses the
+ * first thread's stack by its name; other stacks are like any memory.
+ */
 static bool is_own_stack(const void *start, size_t len)
 {
 	bool own = overlaps(start, len, &own, sizeof(own)) ||
@@ -298,6 +306,7 @@ static int put_back(struct undo *u, uint8_t *from, uint8_t *to, const struct u_m
 	return err;
 }
 
+/* Gives back each part of the range that still is as u_adopt() made it; stops at the first failure. */
 static int undo_locked(struct undo *u)
 {
 	uint8_t *at = u->start, *from, *to;

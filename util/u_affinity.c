@@ -30,6 +30,7 @@ static const struct {
 	{ "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE" },
 };
 
+/* Reads an environment variable as a number; false: it is not set, or no number in range. */
 static bool number_of(const char *variable, unsigned int *out)
 {
 	const char *text = secure_getenv(variable);
@@ -57,6 +58,7 @@ static void find_rank(struct u_place_case *c)
 	}
 }
 
+/* Reads the number in a file; U_TOPO_NONE: there is none, or it is negative. */
 static int number_in(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -111,6 +113,7 @@ bool u_affinity_asked(const struct u_affinity *a)
 	return false;
 }
 
+/* Finds the circumstances of this process; reads the topology only if a rule or a flag needs it. */
 static void find_out(struct u_affinity *a, unsigned int flags)
 {
 	struct u_place_case *c = &a->c;
@@ -173,7 +176,7 @@ char *u_affinity_text(const struct u_affinity *a, const struct u_place_ask *ask,
 	return out;
 }
 
-/* False: the rules are strict, and this is not as they say. */
+/* Logs a decision and its warning.  False: the rules are strict, and this is not as they say. */
 static bool tell(const struct u_affinity *a, const struct u_place_ask *ask, const char *name,
 		 const struct u_place_decision *d, const char *warning)
 {

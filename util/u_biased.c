@@ -54,7 +54,7 @@ static void wait_seq(const _Atomic uint32_t *seq, uint32_t seen)
 			u_nap_ns(NAP_NS);
 }
 
-/* Caller holds `word`. */
+/* Ends the bias, and waits until its owner does not hold the lock.  Caller holds `word`. */
 static void take_bias_away(struct u_biased *l, uint32_t owner)
 {
 	const _Atomic uint32_t *seq = &l->slots[owner % U_BIASED_SLOTS].seq;
@@ -89,6 +89,7 @@ static uint32_t find_slot(struct u_biased *l, uint32_t me)
 	return U_BIASED_SLOTS;
 }
 
+/* Biases the lock to thread `me`, if that is possible.  Caller holds `word`. */
 static U_COLD void earn_bias(struct u_biased *l, uint32_t me)
 {
 	uint32_t slot = may_bias() && me != U_NO_TOKEN ? find_slot(l, me) : U_BIASED_SLOTS;
@@ -98,7 +99,7 @@ static U_COLD void earn_bias(struct u_biased *l, uint32_t me)
 	l->streak = 0;
 }
 
-/* The caller has just taken `word`. */
+/* Makes the caller, who has just taken `word`, the holder of the lock; ends a bias. */
 static void become_holder(struct u_biased *l)
 {
 	uint32_t owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
@@ -176,6 +177,7 @@ void u_biased_grace_begin(void)
 		u_membarrier_private();
 }
 
+/* Waits until *seq changes, if it is odd. */
 static void wait_odd(const _Atomic uint32_t *seq)
 {
 	uint32_t seen = atomic_load_explicit(seq, memory_order_acquire);

@@ -57,6 +57,9 @@ extern __thread uint32_t u_thread_token __attribute__((tls_model("initial-exec")
 /* How many threads have wanted a token; for tests. */
 extern _Atomic uint64_t u_biased_threads;
 
+/*
+ * The slow paths of u_biased_take(), u_biased_try() and u_biased_drop(): for a lock that is not biased to the caller.
+ */
 void u_biased_slow(struct u_biased *l);
 bool u_biased_try_slow(struct u_biased *l);
 void u_biased_drop_slow(struct u_biased *l);
@@ -101,7 +104,7 @@ static inline bool u_biased_try(struct u_biased *l)
 	return u_likely(u_biased_enter(l, true)) || u_biased_try_slow(l);
 }
 
-/* A slot that was entered is left, even if the bias has been revoked since. */
+/* Drops the lock.  A slot that was entered is left, even if the bias has been revoked since. */
 static inline void u_biased_drop(struct u_biased *l)
 {
 	_Atomic uint32_t *seq = l->entered;

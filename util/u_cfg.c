@@ -100,6 +100,7 @@ static int load_result;
 static _Atomic bool loaded;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Returns the value of the digit, -1 if it is none of this base. */
 static int digit_of(char c, unsigned int base)
 {
 	int digit = -1;
@@ -173,6 +174,7 @@ int u_cfg_parse_bytes(const char *text, uint64_t *out)
 	return 0;
 }
 
+/* Gives the index of the word among `words`; -EINVAL: it is none of them. */
 static int word_parse(const char *const *words, const char *text, uint64_t *out)
 {
 	for (uint64_t i = 0; words[i] != NULL; i++) {
@@ -228,6 +230,7 @@ static int pairs_check(const char *text)
 	}
 }
 
+/* Checks the text of a variable; 0 also for those whose text is checked where it is used. */
 static int string_check(const struct u_cfg_entry *e, const char *text)
 {
 	int cpus[U_CFG_RELAY_CPUS_MAX];
@@ -306,7 +309,10 @@ static U_COLD void value_refuse(const struct u_cfg_entry *e, const char *text)
 	u_error(AREA, "%s is '%s', should be %s; correct or unset it", e->name, text, expected);
 }
 
-/* An empty variable counts as unset.  A refused one leaves the default in effect. */
+/*
+ * Loads a variable; 0, or -errno after a log line.  An empty one counts as unset.  A refused one leaves the default
+ * in effect.
+ */
 static int value_load(enum u_cfg_id id)
 {
 	const struct u_cfg_entry *e = &u_cfg_table[id];
@@ -355,6 +361,7 @@ static unsigned int edit_distance(const char *a, const char *b)
 	return row[n];
 }
 
+/* Returns the variable with the nearest name, NULL if none is near enough. */
 static const char *nearest_name(const char *name)
 {
 	const char *best = NULL;
@@ -380,6 +387,7 @@ static bool name_known(const char *name)
 	return false;
 }
 
+/* Warns of a name that nothing here reads. */
 static void name_check(const char *name)
 {
 	const char *near;
@@ -396,6 +404,7 @@ static void name_check(const char *name)
 		       name);
 }
 
+/* Warns of variables of the environment with this prefix that nothing here reads. */
 static void names_check(void)
 {
 	char name[NAME_BYTES];

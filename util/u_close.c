@@ -51,6 +51,7 @@ bool u_rights_pass(int sock, bool pass)
 	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on)) == 0 || pass;
 }
 
+/* Enters `c` among those that are being closed.  Caller holds the lock, here and in the next function. */
 static void begin(struct closer *c)
 {
 	c->every = NUDGE_NS;
@@ -60,6 +61,7 @@ static void begin(struct closer *c)
 	busy_count++;
 }
 
+/* Takes the descriptor that has waited longest off the list, or returns NULL. */
 static struct closer *next_waiting(void)
 {
 	struct closer *c = waiting;
@@ -238,7 +240,10 @@ void u_close_signal(int sig)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The thread cannot end before this returns: it first takes the lock to leave the list. */
+/*
+ * Sends the signal to a closing thread if it is due, and sets the time of the next.  The thread cannot end before
+ * this returns: it first takes the lock to leave the list.
+ */
 static void nudge(struct closer *c, int64_t now)
 {
 	if (now < c->nudge_at)

@@ -106,6 +106,7 @@ static void grow_locked(void)
 	give_slots_locked();
 }
 
+/* Enters the object into a free slot; returns its id, which the slot did not have before. */
 static uint64_t fill_locked(uint32_t index, uint8_t type, void *object)
 {
 	struct chunk *chunk = chunk_of(index);
@@ -159,6 +160,7 @@ bool u_idtab_orphaned(void)
 	       atomic_load_explicit(&u_idtab_slots[0].id, memory_order_relaxed) != MARK;
 }
 
+/* Is it an id that was in use before this process was forked? */
 static bool of_parent(uint64_t id)
 {
 	uint32_t index = (uint32_t)id;
@@ -181,6 +183,7 @@ U_COLD void u_idtab_refused(uint64_t id)
 		       (int)getpid());
 }
 
+/* Marks all ids that the chunk's slots had up to now as those of a parent. */
 static void disown_chunk(struct chunk *chunk)
 {
 	for (uint32_t i = 0; i < CHUNK; i++) {

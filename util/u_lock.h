@@ -23,6 +23,7 @@ struct u_lock {
 		0                                                                                  \
 	}
 
+/* The slow paths of u_lock_take() and u_lock_drop(): take the lock after a wait, and wake a thread that sleeps. */
 void u_lock_slow(struct u_lock *l);
 void u_lock_wake(struct u_lock *l);
 

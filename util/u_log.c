@@ -97,6 +97,7 @@ enum u_log_level u_log_spec_level(const struct u_log_spec *spec, const char *are
 	return spec->level;
 }
 
+/* Returns the value of a variable; NULL if it is not set, or empty. */
 static const char *env_text(const char *name)
 {
 	const char *text = secure_getenv(name);
@@ -104,6 +105,7 @@ static const char *env_text(const char *name)
 	return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
+/* Opens the log file; returns standard error for NULL, or if that fails, which it says there. */
 static int sink_open(const char *path)
 {
 	const int cancel U_AT_END(u_cancel_back) = u_cancel_off();
@@ -187,6 +189,7 @@ static void flatten(char *text, size_t length)
 	}
 }
 
+/* Returns how many characters a call of snprintf() with so much room has written. */
 static size_t clip(int printed, size_t room)
 {
 	if (printed < 0)

@@ -131,6 +131,7 @@ static bool attribute_is_plain(const char *word)
 	return strlen(word) == 2 && strstr(plain_attributes, padded) != NULL;
 }
 
+/* Are all attributes plain?  0, or -EOPNOTSUPP, and `why` gets the reason. */
 static int check_attributes(char *words, char why[U_MAPS_WHY])
 {
 	char *rest = NULL;
@@ -170,6 +171,7 @@ static int check_details(FILE *smaps, char why[U_MAPS_WHY])
 	return -EOPNOTSUPP;
 }
 
+/* Skips the details of a mapping; false: the list has ended. */
 static bool skip_details(FILE *smaps)
 {
 	char line[DETAIL_BYTES];
@@ -180,6 +182,10 @@ static bool skip_details(FILE *smaps)
 	return false;
 }
 
+/*
+ * Is the mapping private memory that may be read and written, and no stack?  0, or -EOPNOTSUPP, and `why` gets the
+ * reason.
+ */
 static int check_kind(const struct u_mapping *m, char why[U_MAPS_WHY])
 {
 	const char *kind = NULL;
@@ -259,6 +265,7 @@ _Static_assert(sizeof(struct query) == 104, "the kernel's");
 /* "[anon:", 80 bytes, "]": a longer name is one of a file, and the kernel refuses the query. */
 #define NAME_BYTES 96
 
+/* Asks the kernel for the mapping at `at`.  0, or the -errno of the query: -ENOENT if there is none. */
 static int query_mapping(int fd, uint64_t at, struct u_mapping *out)
 {
 	char name[NAME_BYTES] = "";

@@ -119,7 +119,10 @@ RAW static int32_t number(const char *name)
 	return tid;
 }
 
-/* Begins to stop a thread, unless it is known. */
+/*
+ * Begins to stop a thread.  1: begun; 0: it is known, has ended, or is the calling one; -EPERM, -EOPNOTSUPP: it
+ * cannot be stopped.
+ */
 RAW static int begin(struct stop *s, const char *name)
 {
 	int32_t tid = number(name);
@@ -175,6 +178,7 @@ RAW static int list(struct stop *s, bool only_check)
 	return n < 0 ? -EOPNOTSUPP : found;
 }
 
+/* Waits until the thread has stopped, at most until `end`.  0 also if it has ended: then t->tid becomes 0. */
 RAW static int await(struct stop *s, struct thread *t, int64_t end)
 {
 	const struct timespec nap = { .tv_nsec = 20000 };
@@ -249,6 +253,7 @@ RAW static void let_all_go(const struct stop *s)
 			trace(PTRACE_DETACH, s->room->threads[i].tid, s->room->threads[i].signal);
 }
 
+/* The helper: stops the threads, calls `run`, and resumes them.  Returns 0; the result is in s->err. */
 RAW static int help(void *arg)
 {
 	struct stop *s = arg;
@@ -293,6 +298,7 @@ static int start_helper(struct stop *s)
 	return err;
 }
 
+/* Starts a helper and waits for its end.  Returns the result of `run`, or -errno with the reason in s->why. */
 static int stop_by_helper(struct stop *s)
 {
 	int err;

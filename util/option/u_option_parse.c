@@ -110,7 +110,7 @@ static void expectation(const struct u_option *o, char text[TEXT_MAX])
 	}
 }
 
-/* Returns the exit status. */
+/* Writes the error line for an argument that was refused with `rc`, unless that was done.  Returns the exit status. */
 static int refused(const struct u_option_tool *t, const struct u_option *o, const char *arg, int rc)
 {
 	char text[TEXT_MAX];
@@ -131,6 +131,7 @@ static int refused(const struct u_option_tool *t, const struct u_option *o, cons
 			       arg != NULL ? arg : "", text);
 }
 
+/* Returns the row that getopt_long() means by `c`, a letter or the number of a row; NULL: there is none. */
 static const struct u_option *find(const struct u_option_tool *t, int c)
 {
 	const struct u_option *o;
@@ -155,7 +156,10 @@ static unsigned int begun_by(const struct u_option_tool *t, const char *name)
 	return count;
 }
 
-/* getopt_long() returned ':' or '?', the latter also for an argument that an option cannot have. */
+/*
+ * Writes the error line when getopt_long() has returned ':' or '?', the latter also for an argument that an option
+ * cannot have.  Returns the exit status.
+ */
 static int unknown(const struct u_option_tool *t, int c, const char *word)
 {
 	const struct u_option *o = find(t, optopt);
@@ -286,7 +290,7 @@ static void translate(const struct u_option_tool *t, struct option *longs, char 
 	*longs = (struct option){ 0 };
 }
 
-/* U_OPTION_GO_ON or the exit status. */
+/* Carries out an option: sets its member, or prints the help or the version.  U_OPTION_GO_ON or the exit status. */
 static int take(const struct u_option_tool *t, const struct u_option *o, void *into,
 		const char *arg)
 {

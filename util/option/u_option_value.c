@@ -68,6 +68,7 @@ uint64_t u_option_most(const struct u_option *o)
 	return o->bytes == sizeof(uint64_t) && o->kind != U_OPTION_PAIR ? UINT64_MAX : INT_MAX;
 }
 
+/* Gives the index of the text among `words`; -EINVAL: it is none of them. */
 static int word_index(const char *const *words, const char *text, uint64_t *out)
 {
 	uint64_t i;
@@ -111,6 +112,7 @@ static int set_string(const struct u_option *o, const char **at, const char *arg
 	return 0;
 }
 
+/* Adds the argument to the list; -ENOSPC: that is full. */
 static int set_list(const struct u_option *o, const char **at, const char *arg)
 {
 	size_t i = 0, n = o->bytes / sizeof(*at);
@@ -120,6 +122,7 @@ static int set_list(const struct u_option *o, const char **at, const char *arg)
 	return i < n ? set_string(o, &at[i], arg) : -ENOSPC;
 }
 
+/* Reads two numbers with a comma between, or one for both where the option allows that. */
 static int set_pair(const struct u_option *o, int at[2], const char *arg)
 {
 	const char *comma = strchr(arg, ',');

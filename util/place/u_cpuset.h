@@ -21,7 +21,7 @@ int u_cpuset_next(const struct u_cpuset *set, int from); /* the first, `from` or
 bool u_cpuset_empty(const struct u_cpuset *set);
 bool u_cpuset_equal(const struct u_cpuset *a, const struct u_cpuset *b);
 bool u_cpuset_within(const struct u_cpuset *a, const struct u_cpuset *b); /* a is part of b */
-bool u_cpuset_meets(const struct u_cpuset *a, const struct u_cpuset *b);
+bool u_cpuset_meets(const struct u_cpuset *a, const struct u_cpuset *b);  /* they share one */
 void u_cpuset_and(struct u_cpuset *a, const struct u_cpuset *b);  /* a becomes what both have */
 void u_cpuset_or(struct u_cpuset *a, const struct u_cpuset *b);	  /* a becomes what either has */
 void u_cpuset_less(struct u_cpuset *a, const struct u_cpuset *b); /* a loses what b has */

@@ -34,6 +34,7 @@ static bool mine(const struct work *w, unsigned int i, unsigned int n)
 	return n <= all ? i == k % n : i % all == k;
 }
 
+/* Keeps this thread's share of the processors. */
 static void share_list(const struct work *w, struct u_cpuset *set)
 {
 	const struct u_cpuset whole = *set;
@@ -67,17 +68,20 @@ static void share_cores(const struct work *w, struct u_cpuset *set)
 
 /* ---- relations ------------------------------------------------------------------------------ */
 
+/* Returns how many such parts the application's processors are in. */
 static int spread(const struct work *w, enum u_topo_part part)
 {
 	return u_topo_spread(w->c->topo, &w->anchor, part);
 }
 
+/* Gives all processors of the parts that the application's processors are in. */
 static void around(const struct work *w, enum u_topo_part part, struct u_cpuset *out)
 {
 	memset(out, 0, sizeof(*out));
 	u_topo_around(w->c->topo, &w->anchor, part, out);
 }
 
+/* Gives the processors of the application's core, without its own if there are others.  Returns as related() does. */
 static bool same_core(const struct work *w, const struct u_cpuset *limit, struct u_cpuset *out)
 {
 	struct u_cpuset others;
@@ -153,6 +157,7 @@ static enum u_place_why why_not(const struct work *w, enum u_place_where where)
 	return u_cpuset_empty(&there) ? U_PLACE_NOT_THERE : U_PLACE_NOT_ALLOWED;
 }
 
+/* Decides for a place relative to the application; if there is none such, for the next best. */
 static void decide_relation(const struct work *w, enum u_place_where asked)
 {
 	static const enum u_place_where steps[][STEPS] = {
@@ -214,6 +219,7 @@ static void near_node(const struct u_topo *topo, int node, bool package, struct 
 	u_topo_around(topo, &of, package ? U_TOPO_PACKAGE : U_TOPO_CPU, out);
 }
 
+/* Are all processors in one memory node, as far as is known? */
 static bool one_node(const struct u_topo *topo)
 {
 	struct u_cpuset all = { { 0 } };
@@ -251,6 +257,7 @@ static void decide_device(const struct work *w)
 		share_cores(w, &d->cpus);
 }
 
+/* Decides for one thread; `application`: where the application's thread will run. */
 static void decide(const struct u_place_case *c, const struct u_place_ask *ask,
 		   const struct u_cpuset *application, struct u_place_decision *d)
 {
@@ -314,6 +321,7 @@ static bool on_one_core(const struct u_place_case *c, const struct u_cpuset *a,
 	return c->topo != NULL && u_topo_spread(c->topo, &both, U_TOPO_CORE) == 1;
 }
 
+/* Returns the warnings about two threads that share a processor or a core, 0 for none. */
 static unsigned int compare(const struct u_place_case *c, const struct user *a,
 			    const struct user *b)
 {

@@ -25,6 +25,7 @@ refuse(char error[U_PLACE_ERROR], const char *format, ...)
 	return -EINVAL;
 }
 
+/* Returns the index of the text among `words`, -1 if it is none of them. */
 static int word_of(const char *const *words, const char *text)
 {
 	for (int i = 0; words[i] != NULL; i++) {

@@ -52,6 +52,7 @@ static bool read_line(const char *path, char *line, int size)
 	return ok;
 }
 
+/* Returns a number of this machine and boot; 0: not known. */
 static uint64_t machine_id(void)
 {
 	struct utsname names;
@@ -153,6 +154,7 @@ static uint32_t quota_of(const char *folder, bool second)
 	return quota == 0 ? 1 : (uint32_t)quota;
 }
 
+/* Returns a number of the control group that is not 0; 1 if the folder cannot be read. */
 static uint64_t id_of(const char *folder)
 {
 	struct stat st;

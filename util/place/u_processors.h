@@ -21,6 +21,7 @@ struct u_processors {
 	uint64_t cpus[U_PROCESSORS_WORDS]; /* their numbers, as far as these are below 1024 */
 };
 
+/* Reads all of it; what is not known becomes 0. */
 void u_processors_read(struct u_processors *out);
 
 /* How many threads of this process can run at once, by affinity and quota; at least 1. */

@@ -31,6 +31,7 @@ struct hwloc {
 	__typeof__(hwloc_bitmap_first) *first;
 };
 
+/* Writes the error line, and returns `rc`. */
 static int __attribute__((format(printf, 3, 4)))
 fail(int rc, char error[U_TOPO_ERROR], const char *format, ...)
 {
@@ -42,6 +43,7 @@ fail(int rc, char error[U_TOPO_ERROR], const char *format, ...)
 	return rc;
 }
 
+/* Looks up the functions of the library; -ENOENT: one is missing, or its interface is another. */
 static int find(struct hwloc *h, char error[U_TOPO_ERROR])
 {
 	const struct {

@@ -27,7 +27,7 @@ bool osh_blocks_are_open(void)
 	return blocks.heap != NULL;
 }
 
-/* An address before the program's part gives an offset that is too large for any block. */
+/* The offset of an address in the program's part; an address before it gives one that is too large for any block. */
 static size_t offset_of(const void *p)
 {
 	return (size_t)((uintptr_t)p - (uintptr_t)osh_pe.seg[OSH_HEAP].base) -

@@ -14,6 +14,7 @@ bool osh_blocks_are_open(void);
 void *osh_blocks_alloc(size_t n, size_t alignment);
 /* The length of the block at this address, or 0: none begins there. */
 size_t osh_blocks_length(const void *p);
+/* Does nothing where no block begins at this address. */
 void osh_blocks_free(void *p);
 /* Makes the block longer or shorter where it is.  False: it stays as it was. */
 bool osh_blocks_resize(void *p, size_t n);

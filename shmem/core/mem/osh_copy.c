@@ -14,6 +14,7 @@
 
 #define ERMS (1u << 9) /* in EBX of leaf 7: `rep movsb` is fast */
 
+/* Is this a processor of AMD whose `rep movsb` is fast? */
 static bool ask_processor(void)
 {
 	unsigned int a, b, c, d;
@@ -22,6 +23,7 @@ static bool ask_processor(void)
 	       d == signature_AMD_edx && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & ERMS) != 0;
 }
 
+/* Returns whether long copies use `rep movsb`; asks the processor at the first call. */
 static bool has_fast_strings(void)
 {
 	enum { UNKNOWN, NO, YES };

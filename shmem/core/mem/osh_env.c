@@ -60,7 +60,7 @@ static const struct variable {
 	  NULL },
 };
 
-/* The name that is set, or that of the specification. */
+/* The name of variable i that is set, or that of the specification where none is. */
 static const char *name_of(size_t i)
 {
 	const struct variable *v = &variables[i];
@@ -74,11 +74,13 @@ static const char *name_of(size_t i)
 	return v->name;
 }
 
+/* The value of variable i, by whichever of its names is set, or NULL. */
 static const char *value_of(size_t i)
 {
 	return getenv(name_of(i));
 }
 
+/* Is variable i set, and to something else than 0? */
 static bool is_set(size_t i)
 {
 	const char *value = value_of(i);
@@ -86,7 +88,7 @@ static bool is_set(size_t i)
 	return value != NULL && strcmp(value, "0") != 0;
 }
 
-/* strtod() of a program that has called setlocale() may know no decimal point. */
+/* As strtod(), with a decimal point in every locale: the program may have called setlocale(). */
 static double decimal(const char *text, char **end)
 {
 	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -133,7 +135,7 @@ bool osh_env_size(const char *text, size_t *bytes)
 	return true;
 }
 
-/* The place of a word in a list with commas, or -1. */
+/* The place of a word in a list with commas, where upper and lower case are equal, or -1. */
 static int place_in(const char *list, const char *word)
 {
 	size_t n;
@@ -148,6 +150,7 @@ static int place_in(const char *list, const char *word)
 	}
 }
 
+/* Stores which word variable i chooses, 0 where it is not set. 0, or -EINVAL with one line in `error`. */
 static int read_choice(size_t i, char error[BOOT_TEXT_MAX])
 {
 	const char *value = value_of(i), *words = strchr(variables[i].help, ':') + 2;

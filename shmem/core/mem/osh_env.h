@@ -25,9 +25,9 @@ struct osh_env {
 
 extern struct osh_env osh_env;
 
-/* 0, or -EINVAL with one line about the variable that is not valid. */
+/* Fills osh_env from the environment. 0, or -EINVAL with one line about the variable that is not valid. */
 int osh_env_read(char error[BOOT_TEXT_MAX]);
-/* Prints name, value, default and meaning of each variable. */
+/* Prints name, value, default and meaning of each variable on standard output. */
 void osh_env_print(void);
 /*
  * A size as the specification writes it: a number, also with a fraction, and one of k m g t after

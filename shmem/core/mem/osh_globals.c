@@ -14,6 +14,7 @@
 #include "osh_base.h"
 #include "osh_globals.h"
 
+/* Returns h, the hash of what came before, continued over n bytes. */
 static uint64_t hash(uint64_t h, const void *data, size_t n)
 {
 	const uint8_t *p = data;
@@ -23,7 +24,7 @@ static uint64_t hash(uint64_t h, const void *data, size_t n)
 	return h;
 }
 
-/* The build identifier in a segment of notes, if there is one. */
+/* Returns h continued over the build identifier in a segment of notes, or h where there is none. */
 static uint64_t hash_notes(uint64_t h, const uint8_t *p, size_t n)
 {
 	while (n >= sizeof(ElfW(Nhdr))) {
@@ -55,7 +56,10 @@ struct layout {
 	uint64_t id;
 };
 
-/* The first object that dl_iterate_phdr() names is the executable. */
+/*
+ * For dl_iterate_phdr(), which names the executable first: fills `into`, a struct layout, and returns 1, so that no
+ * other object is named.
+ */
 static int look(struct dl_phdr_info *info, size_t size, void *into)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -88,7 +92,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *into)
 	return 1;
 }
 
-/* After the last piece, or in one with it if they touch. */
+/* Adds pages after the last piece, or to it if they touch; leaves them out where there are OSH_DATA_PIECES pieces. */
 static void add_piece(struct osh_globals *g, uintptr_t from, uintptr_t to)
 {
 	struct osh_piece *last = g->count > 0 ? &g->piece[g->count - 1] : NULL;
@@ -101,7 +105,7 @@ static void add_piece(struct osh_globals *g, uintptr_t from, uintptr_t to)
 	}
 }
 
-/* Segments and mappings come in the order of their addresses. */
+/* Adds what of a mapping lies in writable segments. Segments and mappings come in the order of their addresses. */
 static void add_mapping(struct osh_globals *g, const struct layout *l, struct range m)
 {
 	for (int i = 0; i < l->count; i++) {
@@ -113,7 +117,10 @@ static void add_mapping(struct osh_globals *g, const struct layout *l, struct ra
 	}
 }
 
-/* A line may be longer, by the name of a file; its rest is no line with two addresses and rights. */
+/*
+ * Adds the private mappings of this process that may be read and written. A line may be longer, by the name of a
+ * file; its rest is no line with two addresses and rights.
+ */
 static void find_mapped(struct osh_globals *g, const struct layout *l)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -195,7 +202,7 @@ static struct {
 	uint8_t *copy[OSH_DATA_PIECES]; /* between the handlers before and after a fork(); or MAP_FAILED */
 } children = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Pages that are swapped out are not in memory either: then all are read. */
+/* May pages be swapped out? Those are not in memory either: then all are read. */
 static bool is_swapping(void)
 {
 	struct sysinfo s;
@@ -222,6 +229,7 @@ static void copy_adopted(uint8_t *to, const uint8_t *from, size_t n)
 	}
 }
 
+/* Returns a copy of an adopted piece in new private memory, or MAP_FAILED. */
 static uint8_t *copy_piece(const struct osh_piece *p)
 {
 	uint8_t *copy =
@@ -240,7 +248,10 @@ void osh_globals_adopted(struct osh_piece *piece, bool adopted)
 	pthread_mutex_unlock(&children.lock);
 }
 
-/* The copies are mapped over the missing pages in the child, so they have to exist before. */
+/*
+ * Copies the adopted pieces, and takes the lock, which is held until after the fork. The copies are mapped over the
+ * missing pages in the child, so they have to exist before.
+ */
 static void before_fork(void)
 {
 	const struct osh_globals *g;
@@ -253,6 +264,7 @@ static void before_fork(void)
 					   : MAP_FAILED;
 }
 
+/* Unmaps the copies and drops the lock of before_fork(). */
 static void after_fork_parent(void)
 {
 	for (int i = 0; i < OSH_DATA_PIECES; i++)
@@ -261,7 +273,10 @@ static void after_fork_parent(void)
 	pthread_mutex_unlock(&children.lock);
 }
 
-/* mremap() may be a function of another library, which uses variables that are missing. */
+/*
+ * Moves the copies to where the pieces are missing, makes this process one without a job, and drops the lock of
+ * before_fork(). mremap() may be a function of another library, which uses variables that are missing.
+ */
 static void after_fork_child(void)
 {
 	for (int i = 0; i < OSH_DATA_PIECES; i++) {

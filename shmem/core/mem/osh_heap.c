@@ -49,6 +49,7 @@ static void class_of(size_t units, unsigned int *level, unsigned int *sub)
 	}
 }
 
+/* Puts free block i into the list of its class. */
 static void list_add(struct osh_heap *h, uint32_t i)
 {
 	struct block *p = &h->blocks[i];
@@ -64,6 +65,7 @@ static void list_add(struct osh_heap *h, uint32_t i)
 	h->mask |= 1ull << level;
 }
 
+/* Takes block i out of the list of its class. */
 static void list_remove(struct osh_heap *h, uint32_t i)
 {
 	struct block *p = &h->blocks[i];
@@ -84,7 +86,7 @@ static void list_remove(struct osh_heap *h, uint32_t i)
 	}
 }
 
-/* An entry for a new block, or NIL. */
+/* An entry for a new block, or NIL: no memory. May move all entries. */
 static uint32_t entry_get(struct osh_heap *h)
 {
 	uint32_t i = h->spare;
@@ -106,6 +108,7 @@ static uint32_t entry_get(struct osh_heap *h)
 	return h->count++;
 }
 
+/* Gives back an entry that is in no list. */
 static void entry_put(struct osh_heap *h, uint32_t i)
 {
 	h->blocks[i].next = h->spare;
@@ -149,7 +152,7 @@ void osh_heap_destroy(struct osh_heap *h)
 	free(h);
 }
 
-/* A free block of at least so many units, or NIL. */
+/* A free block of at least so many units, which stays in its list, or NIL. */
 static uint32_t find(const struct osh_heap *h, size_t units)
 {
 	unsigned int level, sub;
@@ -227,6 +230,7 @@ static void give_back(struct osh_heap *h, uint32_t i)
 	list_add(h, i);
 }
 
+/* Marks block i, which is in no list, as used. */
 static void take(struct osh_heap *h, uint32_t i)
 {
 	struct block *p = &h->blocks[i];

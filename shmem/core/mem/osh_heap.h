@@ -19,13 +19,19 @@ struct osh_heap;
 struct osh_heap *osh_heap_create(size_t bytes);
 void osh_heap_destroy(struct osh_heap *heap);
 
-/* The offset of `bytes`, at least 1, at a multiple of `alignment`, a power of two; or OSH_HEAP_NONE. */
+/*
+ * The offset of `bytes`, at least 1, at a multiple of `alignment`, a power of two; or OSH_HEAP_NONE: it does not fit,
+ * or there is no memory for its record.
+ */
 size_t osh_heap_alloc(struct osh_heap *heap, size_t bytes, size_t alignment);
 /* The length of the block at this offset, or 0: none begins there. */
 size_t osh_heap_length(const struct osh_heap *heap, size_t offset);
 /* False: no block begins at this offset. */
 bool osh_heap_free(struct osh_heap *heap, size_t offset);
-/* Makes the block that begins there longer or shorter where it is.  False: it stays as it was. */
+/*
+ * Makes the block that begins there longer or shorter where it is. False: none does, or there is no room; it stays as
+ * it was.
+ */
 bool osh_heap_resize(struct osh_heap *heap, size_t offset, size_t bytes);
 /* Is every byte of [offset, offset + bytes) in one block that is in use? */
 bool osh_heap_inside(const struct osh_heap *heap, size_t offset, size_t bytes);

@@ -17,6 +17,7 @@
 #define STACK_LEAST ((size_t)1 << 20)
 #define FDS_TRIED 8 /* a NIC takes as many */
 
+/* Has this process a limit of this kind? If so, the limit is in *out. */
 static bool is_limited(int limit, unsigned long long *out)
 {
 	struct rlimit rl;
@@ -27,7 +28,10 @@ static bool is_limited(int limit, unsigned long long *out)
 	return true;
 }
 
-/* What failed has closed its descriptors again, so one alone would not tell. */
+/*
+ * Are FDS_TRIED descriptors more than the process may still open? What failed has closed its descriptors again, so
+ * one alone would not tell.
+ */
 static bool lacks_descriptors(void)
 {
 	int fds[FDS_TRIED], n = 0, err = 0;
@@ -42,6 +46,7 @@ static bool lacks_descriptors(void)
 	return err == EMFILE;
 }
 
+/* Is it impossible to map so many bytes with this protection? */
 static bool lacks_memory(size_t bytes, int protection)
 {
 	void *at =
@@ -57,6 +62,7 @@ static void *nothing(void *unused)
 	return NULL;
 }
 
+/* Is it impossible to start a thread? */
 static bool lacks_thread(void)
 {
 	pthread_t thread;
@@ -67,6 +73,7 @@ static bool lacks_thread(void)
 	return false;
 }
 
+/* Bytes that the stack of a new thread takes: the limit of the shell, or STACK_LEAST if that is more. */
 static size_t stack_bytes(void)
 {
 	unsigned long long bytes = STACK_LEAST;

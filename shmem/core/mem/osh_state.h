@@ -69,12 +69,18 @@ struct osh_state {
 
 extern struct osh_state osh_pe;
 
-/* Ends the process: the routine, of which NULL says no name, needs a job that it is in. */
+/*
+ * Ends the process: routine `fn`, or (NULL) one for a team, was called outside of the job, or in a child of fork().
+ */
 _Noreturn void osh_not_in_job(const char *fn);
 
-/* In a child of fork(). */
+/*
+ * In a child of fork(): makes it a process without PEs, whose routines end with a message; does nothing outside of a
+ * job.
+ */
 void osh_state_leave_to_parent(void);
 
+/* Is s a segment of the executable's variables, not the heap and not OSH_SEGMENTS? */
 static inline bool osh_is_data(int s)
 {
 	return s >= OSH_DATA && s < OSH_SEGMENTS;
@@ -94,7 +100,10 @@ static inline int osh_segment_of(const void *addr, size_t n, size_t *offset)
 	return OSH_SEGMENTS;
 }
 
-/* Where n bytes of PE pe, a number of the world, can be accessed here, or NULL; also for n = 0. */
+/*
+ * Where n bytes of PE pe, a number of the world, are mapped here; NULL where they are not, or not yet, where n is 0,
+ * and in the debug mode.
+ */
 static inline void *osh_near(const void *addr, size_t n, int pe)
 {
 	struct osh_peer *p;

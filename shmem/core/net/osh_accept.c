@@ -38,7 +38,7 @@ static struct {
 	pthread_cond_t no_accepts;
 } accepting = { .lock = PTHREAD_MUTEX_INITIALIZER, .no_accepts = PTHREAD_COND_INITIALIZER };
 
-/* VIs whose other end has gone are given back. */
+/* Closes VIs whose other end has gone. The caller has the lock. */
 static void sweep(void)
 {
 	struct accepted **at = &accepting.list, *m;
@@ -58,6 +58,7 @@ static void sweep(void)
 	}
 }
 
+/* Accepts a connection of PE `pe` and puts it on the list, or rejects it; may take seconds. */
 static void accept_one(VIP_CONN_HANDLE conn, int pe)
 {
 	VIP_VI_ATTRIBUTES attrs = osh_conn_attrs;
@@ -88,6 +89,7 @@ static void accept_one(VIP_CONN_HANDLE conn, int pe)
 	VipConnectReject(conn);
 }
 
+/* Counts one thread less that accepts. */
 static void accept_ended(void)
 {
 	pthread_mutex_lock(&accepting.lock);
@@ -96,6 +98,7 @@ static void accept_ended(void)
 	pthread_mutex_unlock(&accepting.lock);
 }
 
+/* Accepts one connection; frees `arg`, a struct accept. */
 static void *accept_thread(void *arg)
 {
 	struct accept a = *(struct accept *)arg;
@@ -107,7 +110,10 @@ static void *accept_thread(void *arg)
 	return NULL;
 }
 
-/* Detached: the program may call exit() at any time, and a thread that nobody joins is then one that was forgotten. */
+/*
+ * Starts a thread that accepts *a and frees it. 0, or an errno, and then *a is still the caller's. Detached: the
+ * program may call exit() at any time, and a thread that nobody joins is then one that was forgotten.
+ */
 static int accept_start(struct accept *a)
 {
 	pthread_attr_t attrs;
@@ -122,6 +128,7 @@ static int accept_start(struct accept *a)
 	return rc;
 }
 
+/* Counts one thread more that accepts; false, and it counts none: ACCEPTS_MAX accept already. */
 static bool may_start_accept(void)
 {
 	bool may;
@@ -133,6 +140,7 @@ static bool may_start_accept(void)
 	return may;
 }
 
+/* Accepts or rejects a connection in a thread of its own, or in this one where none can be started. */
 static void accept_apart(VIP_CONN_HANDLE conn, int pe)
 {
 	struct accept *a;
@@ -150,6 +158,7 @@ static void accept_apart(VIP_CONN_HANDLE conn, int pe)
 	accept_one(conn, pe);
 }
 
+/* Waits until no thread accepts. */
 static void await_accepts(void)
 {
 	pthread_mutex_lock(&accepting.lock);
@@ -158,6 +167,9 @@ static void await_accepts(void)
 	pthread_mutex_unlock(&accepting.lock);
 }
 
+/*
+ * The thread osh-serve: serves requests of PEs of this job, rejects others, and ends the job when the agent is gone.
+ */
 static void *serve(void *unused)
 {
 	union osh_address here = *osh_conn_here(), from;
@@ -206,6 +218,7 @@ static void close_list(struct accepted **list)
 	}
 }
 
+/* May a signal be queued for this process? */
 static bool has_pending_signals(void)
 {
 	struct rlimit limit;
@@ -214,9 +227,9 @@ static bool has_pending_signals(void)
 }
 
 /*
- * A connection of nobody's, which is refused, wakes the thread.  pthread_cancel() would have to queue a signal, which a
- * limit may forbid (ulimit -i), and after one that could not be queued the thread never ends; so it is for an agent
- * that does not answer.
+ * Makes osh-serve end, and joins it. A connection of nobody's, which is refused, wakes the thread. pthread_cancel()
+ * would have to queue a signal, which a limit may forbid (ulimit -i), and after one that could not be queued the
+ * thread never ends; so it is for an agent that does not answer.
  */
 static void end_serve(void)
 {

@@ -7,10 +7,10 @@
 
 /* Begins to accept connections, after osh_conn_init().  0 or -errno. */
 int osh_accept_begin(void);
-/* Accepts no more, and ends those that are left. */
+/* Accepts no more, waits for the threads that accept, and closes the connections that nobody has taken. */
 void osh_accept_end(void);
 
-/* Takes a connection that this PE made over; false: it made none, or it was taken. */
+/* Takes over a connection that PE `pe` made to this one: the caller has to close it. False: there is none. */
 bool osh_accept_take(int pe, VIP_VI_HANDLE *vi);
 
 #endif

@@ -6,6 +6,7 @@
 #include "osh_amo.h"
 #include "osh_target.h"
 
+/* Operates on an object that is mapped here; the old value goes to *fetch, unless that is NULL. */
 static void amo_at(enum osh_amo op, size_t size, void *at, uint64_t value, uint64_t cond,
 		   void *fetch)
 {

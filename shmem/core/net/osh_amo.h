@@ -9,13 +9,14 @@
 #include "osh_rma.h"
 
 /*
- * On an object of `size` bytes, 4 or 8.  The old value goes to *fetch, unless that is NULL: at the return,
- * or (nbi) at the next quiet.  With nbi it may return before the operation is executed.
+ * On an object of `size` bytes, 4 or 8, near or far; one that is not valid ends the job. The old value goes to
+ * *fetch, unless that is NULL: at the return, or (nbi) at the next quiet. With nbi it may return before the operation
+ * is executed.
  */
 void osh_amo_slow(const char *fn, struct osh_ctx *ctx, enum osh_amo op, size_t size, void *dest,
 		  uint64_t value, uint64_t cond, void *fetch, int pe, bool nbi);
 
-/* Operates on memory that is mapped, and returns the old value. */
+/* Operates on memory that is mapped, and returns the old value, or 0 for OSH_AMO_SET. */
 #define OSH_DEFINE_AMO_AT(bits)                                                                    \
 	static inline uint##bits##_t osh_amo_at##bits(enum osh_amo op, void *dest,                 \
 						      uint##bits##_t value, uint##bits##_t cond)   \
@@ -49,8 +50,9 @@ OSH_DEFINE_AMO_AT(32)
 OSH_DEFINE_AMO_AT(64)
 
 /*
- * osh_amo: returns the old value.  osh_amo_post: has none, and may return before it is executed. osh_amo_nbi: the
- * old value is in *fetch after the next quiet.
+ * osh_amo_reach: where the object is mapped here, or NULL: it is not, or is not aligned. osh_amo: returns the old
+ * value. osh_amo_post: has none, and may return before it is executed. osh_amo_nbi: the old value is in *fetch after
+ * the next quiet.
  */
 #define OSH_DEFINE_AMO(bits)                                                                       \
 	static inline void *osh_amo_reach##bits(struct osh_ctx *ctx, void *dest, int pe)           \
@@ -106,6 +108,7 @@ OSH_DEFINE_AMO(64)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
+/* Sets a signal object of a PE, or adds to it; may return before that is executed. */
 static inline void osh_signal(const char *fn, struct osh_ctx *ctx, uint64_t *object,
 			      uint64_t signal, bool add, int pe)
 {
@@ -113,8 +116,8 @@ static inline void osh_signal(const char *fn, struct osh_ctx *ctx, uint64_t *obj
 }
 
 /*
- * `add`: the signal is added to the object, else it replaces it. One VI carries data and signal to a far PE and
- * keeps their order; near, the atomic operation follows the stores.
+ * Puts n bytes, then the signal. `add`: the signal is added to the object, else it replaces it. One VI carries data
+ * and signal to a far PE and keeps their order; near, the atomic operation follows the stores.
  */
 static inline void osh_put_signal(const char *fn, struct osh_ctx *ctx, void *dest,
 				  const void *source, size_t n, uint64_t *object, uint64_t signal,

@@ -26,6 +26,7 @@ const VIP_VI_ATTRIBUTES osh_conn_attrs = {
 	.EnableRdmaRead = VIP_TRUE,
 };
 
+/* Fills the address of PE `pe` of this job on a host. */
 static void address_of(union osh_address *a, const uint8_t *host, size_t len, int pe)
 {
 	struct discriminator d = { { 'o', 's', 'h', 0 }, (uint32_t)pe, osh_pe.job.id };
@@ -97,8 +98,8 @@ void osh_conn_nap(void)
 }
 
 /*
- * The other PE may accept many connections at a time, be short of a processor or be stopped, as by a
- * debugger, for any time.  One that has ended ends the job.
+ * May the connection be asked for again, for any time? The other PE may accept many connections at a time, be short
+ * of a processor or be stopped, as by a debugger, for any time. One that has ended ends the job.
  */
 static bool is_late(VIP_RETURN rc)
 {

@@ -24,13 +24,14 @@ union osh_address osh_conn_nobody(void);
 /* The PE of this job that has an address, or -1. */
 int osh_conn_pe_of(const union osh_address *from);
 
-/* Connects a new VI to a PE; a failure ends the job. */
+/* Connects a new VI to a PE, and waits as long as that PE is late; a failure ends the job. */
 VIP_VI_HANDLE osh_conn_open(const char *fn, int pe);
+/* Disconnects and destroys a VI, whatever is still posted to it. */
 void osh_conn_close(VIP_VI_HANDLE vi);
 
 /* Ends the job with the reason that the agent of this host is gone, if it is: connections end of that, too. */
 void osh_conn_check_agent(void);
-/* `rc`: what VipConnectWait() returned. */
+/* Ends the job: the agent of this host is gone. `rc`: what VipConnectWait() returned. */
 _Noreturn void osh_conn_agent_gone(VIP_RETURN rc);
 
 /* Sleeps for a millisecond, between two tries. */

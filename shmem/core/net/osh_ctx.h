@@ -48,7 +48,10 @@ static inline struct osh_ctx *osh_ctx_access(const void *handle)
 	return osh_likely(ctx != NULL) ? ctx : &osh_ctx_invalid;
 }
 
-/* The number in the world of a PE of the context's team. */
+/*
+ * The number in the world of a PE of the context's team, or -1: it has none of that number. Numbers of the world,
+ * where the context is of no team, are returned unchecked.
+ */
 static inline int osh_world_pe(const struct osh_ctx *ctx, int pe)
 {
 	if (ctx == &osh_ctx_default || ctx == &osh_ctx_internal || osh_likely(ctx->pes == NULL))
@@ -56,11 +59,12 @@ static inline int osh_world_pe(const struct osh_ctx *ctx, int pe)
 	return osh_likely((unsigned int)pe < (unsigned int)ctx->team_n) ? ctx->pes[pe] : -1;
 }
 
-/* `pes`: of its team, n of them; NULL and 0: of the world. */
+/* `pes`: of its team, n of them, not copied; NULL and 0: of the world. It is for one thread until `locked` is set. */
 void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n);
 /* The context has no endpoints any more: osh_far_fini() ends those. */
 void osh_ctx_fini(struct osh_ctx *ctx);
 
+/* Locks a context that several threads may use, and does nothing for any other; so does osh_ctx_unlock(). */
 static inline void osh_ctx_lock(struct osh_ctx *ctx)
 {
 	if (ctx->locked)

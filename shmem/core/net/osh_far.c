@@ -44,6 +44,7 @@ struct osh_ep {
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
 
+/* The descriptor of operation number n; bounce_at(): its buffer. */
 static inline VIP_DESCRIPTOR *desc_at(const struct osh_ep *ep, uint32_t n)
 {
 	return (VIP_DESCRIPTOR *)(ep->slab + (n % RING) * DESC_BYTES);
@@ -54,7 +55,9 @@ static inline uint8_t *bounce_at(const struct osh_ep *ep, uint32_t n)
 	return ep->slab + RING * DESC_BYTES + (n % RING) * BOUNCE;
 }
 
-/* Fetches a word of the peer's heap: true when its process has the connection, too. */
+/*
+ * Fetches a word of the peer's heap: true when its process has the connection, too; false: the connection has ended.
+ */
 static OSH_COLD bool ep_answers(struct osh_ep *ep)
 {
 	const struct osh_remote *heap = &osh_pe.peers[ep->pe].seg[OSH_HEAP];
@@ -81,8 +84,9 @@ static OSH_COLD bool ep_answers(struct osh_ep *ep)
 }
 
 /*
- * The end that asks for a connection has it before the other end: where a link is lost between, the
- * other end never has it.  So the first operation is one that may be repeated over another connection.
+ * Connects an endpoint, again until an operation succeeds; after PATIENCE_S a failure ends the job. The end that asks
+ * for a connection has it before the other end: where a link is lost between, the other end never has it. So the
+ * first operation is one that may be repeated over another connection.
  */
 static OSH_COLD void ep_connect(const char *fn, struct osh_ep *ep)
 {
@@ -103,6 +107,7 @@ static OSH_COLD void ep_connect(const char *fn, struct osh_ep *ep)
 	osh_wait_shown_end();
 }
 
+/* Makes and connects the endpoint for a PE; a failure ends the job. The caller has the lock of the context. */
 static OSH_COLD struct osh_ep *ep_create(const char *fn, struct osh_ctx *ctx, int pe)
 {
 	struct osh_ep *ep = calloc(1, sizeof(*ep));
@@ -127,6 +132,7 @@ static OSH_COLD struct osh_ep *ep_create(const char *fn, struct osh_ctx *ctx, in
 	return ep;
 }
 
+/* The endpoint for a PE, made at the first use. The caller has the lock of the context. */
 static inline struct osh_ep *ep_get(const char *fn, struct osh_ctx *ctx, int pe)
 {
 	if (osh_likely(ctx->endpoints != NULL && ctx->endpoints[pe] != NULL))
@@ -136,6 +142,7 @@ static inline struct osh_ep *ep_get(const char *fn, struct osh_ctx *ctx, int pe)
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
+/* Ends the job: the operation of `desc` failed, or (NULL) the connection is lost. */
 static _Noreturn OSH_COLD void lost(const char *fn, const struct osh_ep *ep,
 				    const VIP_DESCRIPTOR *desc)
 {
@@ -147,6 +154,7 @@ static _Noreturn OSH_COLD void lost(const char *fn, const struct osh_ep *ep,
 		       fn, ep->pe, desc == NULL ? "connection lost" : text);
 }
 
+/* Counts the oldest operation as complete, and hands out what it fetched; its failure ends the job. */
 static inline void reaped(const char *fn, struct osh_ep *ep, const VIP_DESCRIPTOR *desc)
 {
 	struct osh_after *a = &ep->after[ep->done % RING];
@@ -160,6 +168,7 @@ static inline void reaped(const char *fn, struct osh_ep *ep, const VIP_DESCRIPTO
 	ep->done++;
 }
 
+/* As reap(), but sleeps. */
 static OSH_COLD void reap_slow(const char *fn, struct osh_ep *ep, uint32_t end)
 {
 	VIP_DESCRIPTOR *desc = NULL;
@@ -207,6 +216,7 @@ static inline VIP_DESCRIPTOR *desc_next(const char *fn, struct osh_ep *ep)
 	return desc_at(ep, ep->posted);
 }
 
+/* Posts the next operation; a failure ends the job. */
 static inline void post(const char *fn, struct osh_ep *ep, VIP_DESCRIPTOR *desc)
 {
 	VIP_RETURN rc = VipPostSend(ep->vi, desc, ep->handle);
@@ -220,6 +230,7 @@ static inline void post(const char *fn, struct osh_ep *ep, VIP_DESCRIPTOR *desc)
 	ep->dirty = true;
 }
 
+/* Fills a descriptor for an RDMA write or read (`op`) between n bytes here and the target. */
 static inline void fill(VIP_DESCRIPTOR *desc, int op, const struct osh_target *t, const void *local,
 			VIP_MEM_HANDLE handle, size_t n)
 {
@@ -242,6 +253,7 @@ struct move {
 	bool nbi;
 };
 
+/* Posts an RDMA write or read of m->n bytes from or to `local`, which replaces m->local. */
 static inline void post_move(const char *fn, struct osh_ep *ep, const struct move *m,
 			     const void *local, VIP_MEM_HANDLE handle)
 {
@@ -252,7 +264,10 @@ static inline void post_move(const char *fn, struct osh_ep *ep, const struct mov
 	post(fn, ep, desc);
 }
 
-/* Through the buffer of the descriptor.  A put is complete here at once, as its source was copied. */
+/*
+ * Through the buffer of the descriptor. A put is complete here at once, as its source was copied; a get is at the
+ * return, unless it is nbi.
+ */
 static inline void move_by_bounce(const char *fn, struct osh_ep *ep, const struct move *m)
 {
 	uint8_t *bounce = bounce_at(ep, ep->posted);
@@ -270,7 +285,10 @@ static inline void move_by_bounce(const char *fn, struct osh_ep *ep, const struc
 			reaped(fn, ep, desc);
 }
 
-/* For the call, which takes far longer than the copy of the argument: so that all others keep theirs in registers. */
+/*
+ * Registers the memory for this call, and waits until the operation is complete here. The call takes far longer than
+ * the copy of its argument, by which all others keep theirs in registers.
+ */
 static OSH_COLD void move_by_registering(const char *fn, struct osh_ep *ep, struct move m)
 {
 	VIP_MEM_HANDLE handle;
@@ -284,6 +302,7 @@ static OSH_COLD void move_by_registering(const char *fn, struct osh_ep *ep, stru
 	VipDeregisterMem(osh_pe.nic, m.local, handle);
 }
 
+/* Moves at most CHUNK bytes, from or to segments, or through a buffer, or by registering other memory. */
 static inline void move(const char *fn, struct osh_ep *ep, const struct move *m)
 {
 	size_t offset;
@@ -301,6 +320,7 @@ static inline void move(const char *fn, struct osh_ep *ep, const struct move *m)
 	}
 }
 
+/* Moves n bytes to far memory (`write`) or from it; takes the lock of the context. */
 static void move_all(const char *fn, struct osh_ctx *ctx, struct osh_target t, void *local,
 		     size_t n, bool write, bool nbi)
 {
@@ -382,7 +402,7 @@ void osh_far_amo(const char *fn, struct osh_ctx *ctx, const struct osh_target *t
 
 /* ---- completing all -------------------------------------------------------------------------- */
 
-/* Was there anything to complete? */
+/* Completes all operations of an endpoint, at the other PE as well. False: none was posted since the last time. */
 static bool quiet_one(const char *fn, struct osh_ep *ep)
 {
 	VIP_RETURN rc;

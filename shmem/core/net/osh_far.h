@@ -42,7 +42,10 @@ void osh_far_amo(const char *fn, struct osh_ctx *ctx, const struct osh_target *t
  */
 bool osh_far_quiet(const char *fn, struct osh_ctx *ctx, int pe);
 
-/* Completes the operations so far by which this PE reads or changes memory of its own, of one PE. */
+/*
+ * Waits until the operations so far on one PE have read or written what they use here: source, destination, old
+ * value.
+ */
 void osh_far_gets_done(const char *fn, struct osh_ctx *ctx, int pe);
 /* Completes what is under way on a context, and ends it with its connections. */
 void osh_far_fini(struct osh_ctx *ctx);

@@ -25,6 +25,7 @@ void osh_map_publish(struct osh_peer *p, int s)
 		atomic_store_explicit(&p->span[s], osh_pe.seg[s].len, memory_order_release);
 }
 
+/* Maps segment s of a PE and publishes it; a failure ends the job. */
 static void map_segment(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
 {
 	struct osh_peer *p = &osh_pe.peers[pe];
@@ -44,7 +45,7 @@ static void map_segment(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
 	osh_map_publish(p, s);
 }
 
-/* Over the connection that the near PE made, if it made one, or over a new one. */
+/* Maps all segments of a near PE, over the connection that it made, if it made one, or over a new one. */
 static struct mapping *map_peer(const char *fn, int pe)
 {
 	struct mapping *m = malloc(sizeof(*m));

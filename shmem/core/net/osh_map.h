@@ -5,10 +5,16 @@
 
 #include "osh_state.h"
 
-/* The peer's segment s is at `at`: accesses may go there, but in the debug mode, where all are checked by functions. */
+/*
+ * Lets accesses go to the peer's segment s at `at`; does nothing in the debug mode, where all are checked by
+ * functions.
+ */
 void osh_map_publish(struct osh_peer *p, int s);
 
-/* Maps the segments of a near PE, once.  False: it is far. */
+/*
+ * Maps the segments of a near PE, once; a failure ends the job. True: they are mapped, as those of this PE always
+ * are; false: it is far.
+ */
 bool osh_map(const char *fn, int pe);
 
 /* Ends the connections over which memory is mapped. */

@@ -5,7 +5,7 @@
 #include "osh_far.h"
 #include "osh_order.h"
 
-/* Another thread may be adding the first endpoint: its operations are none of this thread's. */
+/* Has the context endpoints? Another thread may be adding the first: its operations are none of this thread's. */
 static bool has_far(const struct osh_ctx *ctx)
 {
 	return ctx != NULL && osh_unlikely(__atomic_load_n(&ctx->used, __ATOMIC_RELAXED) != NULL);

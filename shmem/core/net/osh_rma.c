@@ -48,6 +48,7 @@ static inline void copy_blocks(uint8_t *to, const uint8_t *from, ptrdiff_t to_st
 	}
 }
 
+/* As copy_blocks(), with a loop of its own for each usual block length. */
 static void copy_strided(void *to, const void *from, ptrdiff_t to_stride, ptrdiff_t from_stride,
 			 size_t block, size_t blocks)
 {
@@ -72,7 +73,9 @@ static void copy_strided(void *to, const void *from, ptrdiff_t to_stride, ptrdif
 	}
 }
 
-/* Bytes from the first to the last that the blocks touch. */
+/*
+ * Bytes from the first to the last that the blocks touch; a stride less than a block, or too many bytes, end the job.
+ */
 static size_t extent(const char *fn, ptrdiff_t stride, size_t block, size_t blocks)
 {
 	size_t span;

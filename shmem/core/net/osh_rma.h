@@ -9,13 +9,19 @@
 #include "osh_copy.h"
 #include "osh_ctx.h"
 
-/* `nbi`: source or destination may be in use until quiet. */
+/*
+ * For all accesses: map the memory at the first one; an address or PE that is not valid ends the job, n = 0 does
+ * nothing. `nbi`: source or destination may be in use until quiet.
+ */
 void osh_put_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
 		  int pe, bool nbi);
 void osh_get_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
 		  int pe, bool nbi);
 
-/* `blocks` blocks of `block` bytes each; the strides are from the start of one to that of the next. */
+/*
+ * `blocks` blocks of `block` bytes each; the strides are from the start of one to that of the next, and one that is
+ * less than a block ends the job.
+ */
 void osh_put_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
 		     ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t block, size_t blocks,
 		     int pe);
@@ -23,7 +29,7 @@ void osh_get_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void
 		     ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t block, size_t blocks,
 		     int pe);
 
-/* Where n bytes of PE `pe` of the context's team are mapped here, or NULL. */
+/* Where n bytes of PE `pe` of the context's team are mapped here, or NULL: as osh_near(). */
 static inline void *osh_reach(struct osh_ctx *ctx, const void *addr, size_t n, int pe)
 {
 	return osh_near(addr, n, osh_world_pe(ctx, pe));

@@ -5,7 +5,7 @@
 
 #include "osh_far.h"
 
-/* Ends the job: an address that is not symmetric, or no PE of that number. */
+/* Ends the job, and says why: not called in a job, no PE of that number, or an address that is not symmetric. */
 _Noreturn void osh_bad_access(const char *fn, const void *addr, size_t n, int pe);
 
 /* The number in the world of PE `pe` of the context's team; a PE that does not exist ends the job. */

@@ -66,7 +66,8 @@ _Noreturn OSH_COLD void osh_wait_in_vain(const char *fn, int pe)
 }
 
 /*
- * A PE that has left the job sends nothing more, and one at its end the messages of that barrier alone.  All that it
+ * Ends the job where the PE waited for had left before the last look at the condition; else notes whether it has now.
+ * A PE that has left the job sends nothing more, and one at its end the messages of that barrier alone. All that it
  * did before was done when it said so: if the condition does not hold after that, it never will.
  */
 static void give_up_on_left(struct osh_wait *w)
@@ -82,6 +83,7 @@ static void give_up_on_left(struct osh_wait *w)
 		     (!w->at_end && atomic_load_explicit(&s->ending, memory_order_acquire) != 0);
 }
 
+/* A wait after `rounds` others without a spin: yields, or gives up, or sleeps. */
 static OSH_COLD void wait_long(struct osh_wait *w, uint32_t rounds)
 {
 	struct timespec nap = { 0, NAP_NS };

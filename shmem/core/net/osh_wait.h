@@ -26,10 +26,14 @@ struct osh_wait {
 #define OSH_WAIT_PE(fn, addr, pe) ((struct osh_wait){ (fn), (addr), (pe), 0, false, false })
 #define OSH_WAIT(fn, addr) OSH_WAIT_PE(fn, addr, -1)
 
+/* Spins, yields or sleeps, longer with each call, and moves packets; ends the job if w->pe has left it for good. */
 void osh_wait(struct osh_wait *w);
 void osh_wait_end(struct osh_wait *w);
 
-/* Notes for the launcher that this PE waits in `fn`, for an address or a PE; osh_wait_shown_end() ends that. */
+/*
+ * Notes for the launcher that this PE waits in `fn`, for an address or a PE; osh_wait_shown_end() ends that. While
+ * one thread is noted, others are not.
+ */
 void osh_wait_show(const char *fn, const volatile void *addr, int pe);
 void osh_wait_shown_end(void);
 /* Ends the job: what `fn` waits for will not come, as that PE is at its end. */

@@ -50,6 +50,7 @@ static void ring(const char *fn, struct osh_team *team)
 
 #define TREE_MAX 5 /* members of a team with relays; docs/openshmem.md has the figures */
 
+/* Returns the algorithm: the one that the environment names, or else the one for such a team. */
 static int choose(const struct osh_team *team)
 {
 	if (osh_env.barrier != OSH_AUTO)
@@ -59,6 +60,7 @@ static int choose(const struct osh_team *team)
 	return team->n <= TREE_MAX ? OSH_BARRIER_TREE : OSH_BARRIER_RING;
 }
 
+/* Waits until all members are in a barrier of this kind; a member in anything else ends the job. */
 static void sync_members(const char *fn, struct osh_team *team, enum osh_kind kind)
 {
 	team->kind = kind;

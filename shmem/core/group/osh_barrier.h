@@ -5,8 +5,11 @@
 
 #include "osh_team.h"
 
+/* Waits until all members have called it; completes no operations. 0; or -1: `team` is NULL. */
 int osh_sync(const char *fn, struct osh_team *team);
+/* osh_sync() of the world; outside of a job it ends the process. */
 void osh_sync_all(const char *fn);
+/* Completes the operations of the default context, then as osh_sync_all(). */
 void osh_barrier_all(const char *fn);
 /* Synchronises all PEs at their end, when they take part in nothing else any more. */
 void osh_barrier_end(const char *fn);

@@ -28,7 +28,10 @@ static struct place place_of(const void *addr)
 	return (struct place){ (uint32_t)s, offset };
 }
 
-/* Each member compares with one other, so a difference is seen somewhere: that one's number. */
+/*
+ * Sends n bytes to the next member, and receives those of the one before, whose number in the world it returns. Each
+ * member compares with one other, so a difference is seen somewhere.
+ */
 static int swap(const char *fn, struct osh_team *team, const void *mine, void *theirs, size_t n)
 {
 	int last = (team->me + team->n - 1) % team->n;

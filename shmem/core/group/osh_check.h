@@ -11,7 +11,7 @@ void osh_check_arguments(const char *fn, struct osh_team *team, const void *dest
 
 void osh_check_symmetric(const char *fn, struct osh_team *team, const void *source, size_t n);
 
-/* Ends the job if another member calls another routine, or with another dest, length or root. */
+/* With SHMEM_DEBUG: ends the job if another member calls another routine, or with another dest, length or root. */
 static inline void osh_check(const char *fn, struct osh_team *team, const void *dest, size_t n,
 			     int root)
 {
@@ -19,7 +19,7 @@ static inline void osh_check(const char *fn, struct osh_team *team, const void *
 		osh_check_arguments(fn, team, dest, n, root);
 }
 
-/* Ends the job if `source` is not one symmetric address at all members. */
+/* With SHMEM_DEBUG: ends the job if `source` is not one symmetric address at all members. */
 static inline void osh_check_source(const char *fn, struct osh_team *team, const void *source,
 				    size_t n)
 {

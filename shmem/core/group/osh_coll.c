@@ -31,6 +31,7 @@ struct bcast {
 	bool flat;
 };
 
+/* Adds to *b from whom and to whom number r of n passes the data in a tree. */
 static void bcast_tree(struct bcast *b, int r, int n)
 {
 	int bit = 1;
@@ -57,6 +58,7 @@ static int bcast_choose(const struct osh_team *team, size_t n)
 							    : OSH_BROADCAST_TREE;
 }
 
+/* Fills *b for this member, for n bytes that come from `root`. */
 static void bcast_plan(struct bcast *b, const struct osh_team *team, size_t n, int root)
 {
 	int r = (team->me - root + team->n) % team->n;
@@ -77,12 +79,16 @@ static void bcast_plan(struct bcast *b, const struct osh_team *team, size_t n, i
 	}
 }
 
+/* The member that has this number, counted from the root. */
 static int member(const struct osh_team *team, int root, int number)
 {
 	return (number + root) % team->n;
 }
 
-/* Longer data go on in chunks, before the rest has come. */
+/*
+ * Passes n bytes from the source of `root` to the dest of all others; its own dest is not written. Longer data go on
+ * in chunks, before the rest has come.
+ */
 static void bcast(const char *fn, struct osh_team *team, uint8_t *dest, const uint8_t *source,
 		  size_t n, int root)
 {
@@ -132,7 +138,7 @@ int osh_broadcast(const char *fn, struct osh_team *team, void *dest, const void 
 
 /* ---- collect --------------------------------------------------------------------------------- */
 
-/* Member i has the bytes from at[i] to at[i + 1] of the result. */
+/* Each member sends its block to all others. Member i has the bytes from at[i] to at[i + 1] of the result. */
 static void collect_direct(const char *fn, struct osh_team *team, uint8_t *dest, const void *source,
 			   const size_t *at)
 {
@@ -165,6 +171,7 @@ static void collect_ring(const char *fn, struct osh_team *team, uint8_t *dest, c
 	}
 }
 
+/* Collects by the algorithm that the environment names, or else by the one for such a team and length. */
 static void collect(const char *fn, struct osh_team *team, void *dest, const void *source,
 		    const size_t *at)
 {
@@ -176,6 +183,10 @@ static void collect(const char *fn, struct osh_team *team, void *dest, const voi
 		collect_direct(fn, team, dest, source, at);
 }
 
+/*
+ * Room for an offset for each member and one more, the first of them 0, for the caller to free; without memory the
+ * job ends.
+ */
 static size_t *offsets(const char *fn, const struct osh_team *team)
 {
 	size_t *at = malloc(((size_t)team->n + 1) * sizeof(*at));
@@ -258,7 +269,10 @@ int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *
 	return 0;
 }
 
-/* Bytes over which the blocks of all members are spread. */
+/*
+ * Bytes over which the blocks of all members are spread, SIZE_MAX if they are too many; a stride below 1 ends the
+ * job.
+ */
 static size_t spread(const char *fn, const struct osh_team *team, ptrdiff_t stride, size_t elem,
 		     size_t n)
 {

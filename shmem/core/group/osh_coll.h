@@ -6,6 +6,7 @@
 #include "osh_msg.h"
 #include "osh_target.h"
 
+/* Collectives return 0, or -1 where `team` is NULL; any other fault ends the job. */
 int osh_broadcast(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n,
 		  int root);
 /* `n` bytes of each member, which may differ; and of equal length. */
@@ -27,7 +28,10 @@ int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, cons
 void osh_coll_put(const char *fn, struct osh_team *team, int to, void *dest, const void *source,
 		  size_t n);
 
-/* Gives a member n bytes for its `dest`, few of them in the message itself; and waits for what a member gives. */
+/*
+ * Gives a member n bytes for its `dest`, few of them in the message itself; osh_coll_recv() waits for what a member
+ * gives, after which the bytes are in `dest`.
+ */
 static inline void osh_coll_send(const char *fn, struct osh_team *team, int to, void *dest,
 				 const void *source, size_t n)
 {
@@ -45,7 +49,7 @@ static inline void osh_coll_recv(const char *fn, struct osh_team *team, int from
 	osh_msg_recv(fn, team, from, dest, n <= OSH_MSG_DATA ? n : 0);
 }
 
-/* Ends the job unless `dest` is symmetric memory of that many bytes. */
+/* Ends the job unless `dest` is symmetric memory of that many bytes, or n is 0. */
 static inline void osh_coll_room(const char *fn, const void *dest, size_t n)
 {
 	size_t offset;

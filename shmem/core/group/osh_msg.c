@@ -11,7 +11,7 @@
 #include "osh_msg.h"
 #include "osh_wait.h"
 
-/* Finds out where the other member's inbox for this one is. */
+/* Finds out where the other member's inbox for this one is, and maps it if that is near. */
 static OSH_COLD void open_flow(const char *fn, struct osh_team *team, int to)
 {
 	size_t offset = team->offsets[to] + (size_t)team->me * sizeof(struct osh_inbox);
@@ -23,6 +23,7 @@ static OSH_COLD void open_flow(const char *fn, struct osh_team *team, int to)
 		flow->theirs = (struct osh_inbox *)(osh_pe.peers[pe].at[OSH_HEAP] + offset);
 }
 
+/* Stores n bytes at offset `at` of this member's inbox at a far one. */
 static void put_far(const char *fn, struct osh_team *team, int to, size_t at, const void *data,
 		    size_t n)
 {
@@ -33,6 +34,7 @@ static void put_far(const char *fn, struct osh_team *team, int to, size_t at, co
 	osh_far_put(fn, &osh_ctx_internal, &t, data, n, false);
 }
 
+/* A wait for a member, which ends the job if that has left it. */
 static inline struct osh_wait msg_wait(const char *fn, const struct osh_team *team, int member)
 {
 	struct osh_wait w = OSH_WAIT_PE(fn, NULL, team->pes[member]);
@@ -48,6 +50,7 @@ static inline void copy(void *to, const void *from, size_t n)
 		memcpy(to, from, n);
 }
 
+/* Notes how many messages of this member the other has taken. */
 static void note_taken(struct osh_flow *flow, uint64_t taken)
 {
 	/* A count of a peer: one that cannot be is not used. */
@@ -62,6 +65,7 @@ static _Noreturn OSH_COLD void overwritten(const char *fn, const struct osh_team
 		  fn, team->pes[from]);
 }
 
+/* Notes the count of taken messages that a member has stored here; what is no such count ends the job. */
 static OSH_COLD void read_ack(const char *fn, struct osh_team *team, int to)
 {
 	/* R: pairs with tell_taken() at that member: it has read the slots that it counts. */
@@ -72,6 +76,7 @@ static OSH_COLD void read_ack(const char *fn, struct osh_team *team, int to)
 	note_taken(&team->flows[to], taken & OSH_COUNT_MASK);
 }
 
+/* May one more message be sent to a member? */
 static inline bool has_room(const char *fn, struct osh_team *team, int to)
 {
 	struct osh_flow *flow = &team->flows[to];
@@ -111,6 +116,7 @@ void osh_msg_send(const char *fn, struct osh_team *team, int to, const void *dat
 	}
 }
 
+/* Stores at a member how many of its messages this one has taken. */
 static void tell_taken(const char *fn, struct osh_team *team, int from)
 {
 	struct osh_flow *flow = &team->flows[from];
@@ -126,7 +132,7 @@ static void tell_taken(const char *fn, struct osh_team *team, int from)
 		put_far(fn, team, from, offsetof(struct osh_inbox, ack), &taken, sizeof(taken));
 }
 
-/* The next message of a member is of another kind. */
+/* Ends the job: the next message of a member is of another kind. */
 static _Noreturn OSH_COLD void unexpected(const char *fn, const struct osh_team *team, int from,
 					  unsigned int kind)
 {

@@ -7,11 +7,17 @@
 
 #include "osh_team.h"
 
-/* Sends n bytes, at most OSH_MSG_DATA, to a member; puts by osh_ctx_internal that came before arrive before. */
+/*
+ * Sends n bytes, at most OSH_MSG_DATA, to a member, as a message of the team's kind; waits while it has no room for
+ * more. Puts by osh_ctx_internal that came before arrive before.
+ */
 void osh_msg_send(const char *fn, struct osh_team *team, int to, const void *data, size_t n);
-/* Whether a member has sent one that was not taken. */
+/*
+ * Whether a member has sent one that was not taken; does not wait. One of another kind than that of the team ends the
+ * job.
+ */
 bool osh_msg_is_there(const char *fn, const struct osh_team *team, int from);
-/* Takes the next message of a member; one of another kind than that of the team ends the job. */
+/* Waits for the next message of a member and takes it; one of another kind than that of the team ends the job. */
 void osh_msg_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n);
 
 /* Tells a member that the puts before are there; and waits for that of a member. */

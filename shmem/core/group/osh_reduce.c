@@ -33,6 +33,7 @@ union block {
 
 /* ---- few bytes ------------------------------------------------------------------------------- */
 
+/* acc: the vector of this member, at most OSH_MSG_DATA bytes, then the result. */
 static void reduce_flat(const char *fn, struct osh_team *team, uint8_t *acc, size_t bytes,
 			size_t elem, osh_combine combine)
 {
@@ -74,7 +75,10 @@ static void take_value(const char *fn, struct osh_team *team, int from, uint8_t 
 /* What is to be done with the messages of a vector: send them, take and combine them, or take them as they are. */
 enum { SEND = 1, COMBINE = 2, COPY = 4 };
 
-/* Messages of both directions in turn, so that neither side waits for room while the other does. */
+/*
+ * Exchanges a vector with a member, as `what` says. Messages of both directions in turn, so that neither side waits
+ * for room while the other does.
+ */
 static void pass(const char *fn, struct osh_team *team, int with, int what, uint8_t *acc,
 		 size_t bytes, size_t elem, osh_combine combine)
 {
@@ -96,6 +100,7 @@ static void pass(const char *fn, struct osh_team *team, int with, int what, uint
 	}
 }
 
+/* acc: the vector of this member, then the result. */
 static void reduce_rounds(const char *fn, struct osh_team *team, uint8_t *acc, size_t bytes,
 			  size_t elem, osh_combine combine)
 {
@@ -133,7 +138,7 @@ static void reduce_short(const char *fn, struct osh_team *team, int algorithm, v
 
 /* ---- shared -------------------------------------------------------------------------------- */
 
-/* Where a member's memory is mapped. */
+/* Where the memory of a member, a near one, is mapped; an address that is not symmetric ends the job. */
 static uint8_t *mapped(const char *fn, struct osh_team *team, int i, const void *addr, size_t n)
 {
 	struct osh_target t;
@@ -141,6 +146,7 @@ static uint8_t *mapped(const char *fn, struct osh_team *team, int i, const void 
 	return osh_target(fn, addr, n, team->pes[i], &t);
 }
 
+/* All members are near, and `source` is symmetric; waits for all before and after. */
 static void reduce_shared(const char *fn, struct osh_team *team, void *dest, const void *source,
 			  size_t elem, size_t n, osh_combine combine)
 {
@@ -181,6 +187,7 @@ struct stream {
 	uint64_t taken;		  /* chunks that were taken */
 };
 
+/* Takes a message of a member and counts it: data have come, or a buffer is free. */
 static void await_message(struct stream *s, int from)
 {
 	uint8_t kind;
@@ -197,6 +204,7 @@ static void send_message(struct stream *s, int to, uint8_t kind)
 	osh_msg_send(s->fn, s->team, to, &kind, 1);
 }
 
+/* Waits until the last member has announced data that were not used yet, and counts them as used. */
 static void wait_data(struct stream *s)
 {
 	while (s->announced == s->used)
@@ -204,7 +212,7 @@ static void wait_data(struct stream *s)
 	s->used++;
 }
 
-/* Puts a chunk into a buffer of the next member. */
+/* Waits for a free buffer of the next member, puts a chunk into it and announces it. */
 static void put_chunk(struct stream *s, const void *data, size_t n)
 {
 	size_t scratch = s->team->offsets[s->next] + osh_scratch_at(s->team->n);
@@ -217,13 +225,14 @@ static void put_chunk(struct stream *s, const void *data, size_t n)
 	s->put++;
 }
 
-/* Waits for a chunk of the last member: the buffer that has it. */
+/* Waits for a chunk of the last member and returns the buffer that has it, up to give_chunk_back(). */
 static const void *take_chunk(struct stream *s)
 {
 	wait_data(s);
 	return s->team->scratch + s->taken % OSH_SCRATCH_BUFFERS * OSH_SCRATCH_BYTES;
 }
 
+/* Tells the last member that the buffer of the chunk is free. */
 static void give_chunk_back(struct stream *s)
 {
 	s->taken++;
@@ -246,16 +255,19 @@ struct round {
 	osh_combine combine;
 };
 
+/* The first element of a part. */
 static size_t part_at(const struct round *r, int part)
 {
 	return osh_min((size_t)part * r->per, r->count);
 }
 
+/* The elements of a part: 0 where there are fewer parts than members. */
 static size_t part_count(const struct round *r, int part)
 {
 	return osh_min((size_t)(part + 1) * r->per, r->count) - part_at(r, part);
 }
 
+/* Sends the parts round once to be combined, and once more, so that each member has all results in its dest. */
 static void combine_round(struct stream *s, const struct round *r)
 {
 	int n = s->team->n, part = s->team->me;
@@ -307,7 +319,10 @@ static void reduce_ring(const char *fn, struct osh_team *team, void *dest, const
 	end_stream(&s);
 }
 
-/* `shared`: the memory of all members is mapped. */
+/*
+ * Returns the algorithm: the one that the environment names, where it can be used, or else the one for such a team
+ * and length. `shared`: the memory of all members is mapped.
+ */
 static int choose(const struct osh_team *team, size_t bytes, bool shared)
 {
 	int wanted = osh_env.reduce;

@@ -11,7 +11,7 @@
  */
 typedef void (*osh_combine)(void *into, const void *from, size_t n);
 
-/* `n` elements of `elem` bytes. */
+/* `n` elements of `elem` bytes. Both return 0, or -1 where `team` is NULL; any other fault ends the job. */
 int osh_reduce(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
 	       size_t n, osh_combine combine);
 /* Prefix combination; `exclusive`: without the member's own, and of zeros for the first. */

@@ -36,7 +36,10 @@ static bool same_set(const struct set_msg *a, const struct set_msg *b)
 	return a->start == b->start && a->log_stride == b->log_stride && a->n == b->n;
 }
 
-/* Whether PE `from` has told of the set `mine`; if so, it is in *theirs. */
+/*
+ * Whether a message of PE `from` about the set `mine` is pending; if so, it is taken off the list, into *theirs. The
+ * caller has the lock.
+ */
 static bool look_up(const struct set_msg *mine, int from, struct set_msg *theirs)
 {
 	struct pending_msg **at = &pending.list, *p;
@@ -52,6 +55,10 @@ static bool look_up(const struct set_msg *mine, int from, struct set_msg *theirs
 	return true;
 }
 
+/*
+ * Whether PE `from` has told of the set `mine`; if so, it is in *theirs. Does not wait; a message about another set
+ * becomes pending. The caller has the lock.
+ */
 static bool recv_set(const char *fn, const struct set_msg *mine, int from, struct set_msg *theirs)
 {
 	struct pending_msg *p, **end = &pending.list;
@@ -74,8 +81,8 @@ static bool recv_set(const char *fn, const struct set_msg *mine, int from, struc
 }
 
 /*
- * Waits for the message of PE `from` about the set of `mine`, and returns it in *theirs.  Messages about other sets
- * are kept for their threads.
+ * Waits for the message of PE `from` about the set of `mine`, and returns it in *theirs. Messages about other sets
+ * are kept for their threads. Takes the lock itself.
  */
 static void wait_for_set(const char *fn, const struct set_msg *mine, int from,
 			 struct set_msg *theirs)
@@ -94,6 +101,10 @@ static void wait_for_set(const char *fn, const struct set_msg *mine, int from,
 	osh_wait_end(&w);
 }
 
+/*
+ * Makes the team of a set, in which this PE is number `me`, and waits for the blocks of all members; a failure ends
+ * the job.
+ */
 static struct osh_team *set_create(const char *fn, const int *pes, const struct set_msg *set,
 				   int me)
 {
@@ -159,7 +170,7 @@ struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int s
 	return set;
 }
 
-/* A program that is right has left none. */
+/* Frees the pending messages. A program that is right has left none. */
 static void drop_pending(void)
 {
 	struct pending_msg *p;

@@ -6,8 +6,9 @@
 #include "osh_team.h"
 
 /*
- * A team for an active set: start, start + 2^log_stride, ... `size` PEs of the world.  Kept by the library,
- * so that the next use finds it.  Collective over its members.  NULL: an invalid set, with a message.
+ * A team for an active set: start, start + 2^log_stride, ... `size` PEs of the world. Kept by the library, so that
+ * the next use finds it. The first use is collective over its members. Never NULL: an invalid set, or one without
+ * this PE, ends the job.
  */
 struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int size);
 

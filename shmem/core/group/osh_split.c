@@ -48,6 +48,7 @@ static int agree(const char *fn, struct osh_team *parent, struct osh_team *team,
 	return rc;
 }
 
+/* Frees a team of the program, which has no contexts; NULL is none. */
 static void drop(struct osh_team *team)
 {
 	if (team == NULL)
@@ -56,7 +57,10 @@ static void drop(struct osh_team *team)
 	osh_team_free(team);
 }
 
-/* The team of these members of the parent; none of them need be this PE. Collective over the parent. */
+/*
+ * The team of these members of the parent; none of them need be this PE (me < 0: then *made is NULL). Collective over
+ * the parent. 0; or -1 at all: some member failed, or they do not agree.
+ */
 static int make(const char *fn, struct osh_team *parent, const int *pes, int n, int me,
 		int num_contexts, uint64_t what, void **made)
 {

@@ -5,11 +5,18 @@
 
 #include "osh_team.h"
 
-/* *made: a handle for the user, NULL for none. */
+/*
+ * *made: a handle for the user, NULL for none, as in a PE that is no member. 0; or -1, at all members of the parent:
+ * a bad argument, different ones, or no memory; then there is no new team.
+ */
 int osh_team_split_strided(const char *fn, struct osh_team *parent, int start, int stride, int size,
 			   int num_contexts, void **made);
 int osh_team_split_2d(const char *fn, struct osh_team *parent, int xrange, int x_num_contexts,
 		      void **x_made, int y_num_contexts, void **y_made);
+/*
+ * Collective over the members, and ends the contexts. Does nothing for NULL; what is no team of the program ends the
+ * job.
+ */
 void osh_team_destroy(const char *fn, struct osh_team *team);
 
 #endif

@@ -54,7 +54,7 @@ static inline size_t osh_block_bytes(int n)
 
 extern struct osh_team *osh_world, *osh_shared;
 
-/* The first teams.  0, or -1: out of memory. */
+/* Makes the first teams. 0, or -1: out of memory. */
 int osh_teams_open(void);
 void osh_teams_close(void);
 
@@ -66,7 +66,7 @@ extern struct osh_team *osh_setup_team;
  * memory.
  */
 struct osh_team *osh_team_alloc(const int *pes, int n, int me);
-/* Notes where the block of a member is; one that cannot be is not used. */
+/* Notes where the block of a member is; an offset at which it cannot be ends the job. */
 void osh_team_note_block(const char *fn, struct osh_team *team, int member, uint64_t offset);
 /* Ends the teams of a list, with their contexts. */
 void osh_teams_end(struct osh_team **list);
@@ -79,9 +79,10 @@ void osh_team_end_contexts(struct osh_team *team);
 /* The teams of the program, which may leave them to shmem_finalize: that has to find them. */
 void osh_team_remember(struct osh_team *team);
 void osh_team_forget(struct osh_team *team);
+/* Is it a team that the program made, and has not destroyed? */
 bool osh_team_is_remembered(const struct osh_team *team);
 
-/* The team of a handle of the program's: NULL for SHMEM_TEAM_INVALID. */
+/* The team of a handle of the program's: NULL for SHMEM_TEAM_INVALID. In a child of fork() it ends the process. */
 struct osh_team *osh_team(const void *handle);
 /* What the program calls the team. */
 void *osh_team_handle(struct osh_team *team);

@@ -5,9 +5,11 @@
 
 #include "osh_team.h"
 
+/* 0; or -1: no team, unknown options or no memory; then *made is NULL. */
 int osh_ctx_create(const char *fn, struct osh_team *team, long options, void **made);
+/* Completes the operations of a context and frees it; does nothing for NULL, and ends the job for the default one. */
 void osh_ctx_destroy(const char *fn, struct osh_ctx *ctx);
-/* The handle of its team. */
+/* The handle of its team, NULL where the context is NULL. */
 void *osh_ctx_team(struct osh_ctx *ctx);
 /* A hint without effect.  With SHMEM_DEBUG unknown bits and a missing config are refused. */
 void osh_ctx_session_start(const char *fn, struct osh_ctx *ctx, long unknown_options,

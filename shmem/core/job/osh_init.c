@@ -25,13 +25,17 @@ static struct {
 	pid_t pid;
 } library = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/* Prints the error and returns -1. */
 static int refuse(const char *error)
 {
 	fprintf(stderr, "shmem: %s\n", error);
 	return -1;
 }
 
-/* All PEs may have the same to say, so one that can joins the job, and ends it: the launcher says it once. */
+/*
+ * Ends the job with this line. All PEs may have the same to say, so one that can joins the job, and ends it: the
+ * launcher says it once.
+ */
 static _Noreturn void end_job(const char *error)
 {
 	char ignored[BOOT_TEXT_MAX];
@@ -44,6 +48,7 @@ static _Noreturn void end_job(const char *error)
 	osh_fatal("%s", error);
 }
 
+/* PE 0 prints what SHMEM_VERSION and SHMEM_INFO ask for. */
 static void announce(void)
 {
 	if (osh_pe.me != 0)
@@ -60,6 +65,7 @@ static void announce(void)
 	fflush(stdout);
 }
 
+/* Joins the job, and opens all units in their order. 0, or -1 with a line; what was opened by then stays open. */
 static int open_all(char error[BOOT_TEXT_MAX])
 {
 	int rc;
@@ -91,7 +97,10 @@ static int open_all(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
-/* From here on this PE takes part in the last barrier only: a wait for more, or for a lock of it, is in vain. */
+/*
+ * Completes all operations, and says that this PE is at its end. From here on it takes part in the last barrier only:
+ * a wait for more, or for a lock of it, is in vain.
+ */
 static void begin_end(const char *fn)
 {
 	if (osh_pe.child)
@@ -102,7 +111,7 @@ static void begin_end(const char *fn)
 	atomic_store_explicit(&boot_status()->ending, 1, memory_order_release);
 }
 
-/* From here on this PE sends no message: a wait for one is in vain. */
+/* Says that this PE leaves the job. From here on it sends no message: a wait for one is in vain. */
 static void leave(const char *fn)
 {
 	osh_quiet(&osh_ctx_internal);
@@ -111,6 +120,7 @@ static void leave(const char *fn)
 	osh_wait_show(fn, NULL, -1);
 }
 
+/* Leaves the job and gives all back; waits for all other PEs to do so. */
 static void close_all(const char *fn)
 {
 	begin_end(fn);
@@ -129,6 +139,10 @@ static void close_all(const char *fn)
 	memset(&osh_pe, 0, sizeof(osh_pe));
 }
 
+/*
+ * One shmem_finalize: the last of as many as shmem_init leaves the job, others are barriers; one too many prints a
+ * line.
+ */
 static void finalize(const char *fn)
 {
 	if (boot_is_leaving()) /* a static destructor after shmem_global_exit: the others are gone */
@@ -159,13 +173,17 @@ static void at_exit(int status, void *unused)
 	finalize("exit, which implies shmem_finalize,");
 }
 
+/* Has at_exit() called at the end of the process; once. */
 static void finalize_at_exit(void)
 {
 	if (!library.implicit)
 		library.implicit = on_exit(at_exit, NULL) == 0;
 }
 
-/* `must`: a failure is the end of the job. */
+/*
+ * One shmem_init: the first joins the job, others are barriers. 0; or -1, after a line. `must`: a failure is the end
+ * of the job.
+ */
 static int init(int requested, int *provided, bool must)
 {
 	char error[BOOT_TEXT_MAX] = "";

@@ -47,6 +47,7 @@ static uint32_t *last_half(long *lock)
 	return (uint32_t *)lock + 1;
 }
 
+/* The PE where the lock has its queue; an object that is not symmetric, or not aligned, ends the job. */
 static int home_of(const char *fn, const long *lock)
 {
 	size_t offset;
@@ -61,7 +62,7 @@ static int home_of(const char *fn, const long *lock)
 
 /* ---- threads of this PE ---------------------------------------------------------------------- */
 
-/* Where the list names the thread whose turn it is, or where the list ends. */
+/* Where the list names the thread whose turn it is, or where the list ends. The caller has the mutex. */
 static struct local **find_first(const long *lock)
 {
 	struct local **at = &held.list;
@@ -80,6 +81,7 @@ static void append(struct local *l)
 	*at = l;
 }
 
+/* Waits until it is the turn of *l; drops the mutex, which the caller has, meanwhile. */
 static OSH_COLD void wait_for_turn(const char *fn, const struct local *l)
 {
 	osh_wait_show(fn, l->lock, osh_pe.me);
@@ -88,7 +90,10 @@ static OSH_COLD void wait_for_turn(const char *fn, const struct local *l)
 	osh_wait_shown_end();
 }
 
-/* False, without `wait`: another thread has it. */
+/*
+ * Queues this thread among those of its PE that use the lock, and waits for its turn. False, only without `wait`:
+ * another thread has it. True at once, where only one thread may call.
+ */
 static bool enter(const char *fn, long *lock, bool wait)
 {
 	struct local *l;
@@ -112,6 +117,7 @@ static bool enter(const char *fn, long *lock, bool wait)
 	return mine || wait;
 }
 
+/* Ends the turn of this thread, and wakes the others. */
 static void leave(long *lock)
 {
 	struct local **at, *l;
@@ -132,8 +138,8 @@ static void leave(long *lock)
 /* ---- the lock -------------------------------------------------------------------------------- */
 
 /*
- * R: pairs with the atomic operation by which the PE before passes the lock: what it did under the lock is seen after
- * it.
+ * The half of the object that belongs to this PE. R: pairs with the atomic operation by which the PE before passes
+ * the lock: what it did under the lock is seen after it.
  */
 static uint32_t own_word(long *lock)
 {

@@ -11,12 +11,14 @@
 #include "osh_heap.h"
 #include "osh_mem.h"
 
+/* Ends the process unless it is in a job. */
 static void check_open(const char *fn)
 {
 	if (!osh_blocks_are_open() || osh_pe.child)
 		osh_not_in_job(fn);
 }
 
+/* PE 0 prints, the first time, how full the heap is. */
 static OSH_COLD void exhausted(const char *fn, size_t n)
 {
 	size_t used, all, longest;
@@ -31,6 +33,7 @@ static OSH_COLD void exhausted(const char *fn, size_t n)
 		 fn, n, used, all, longest);
 }
 
+/* Allocates, and is a barrier; n = 0 returns NULL without one. */
 static void *allocate(const char *fn, size_t alignment, size_t n, bool zero)
 {
 	void *p;
@@ -70,6 +73,7 @@ void *osh_align(const char *fn, size_t alignment, size_t n)
 	return allocate(fn, alignment, n, false);
 }
 
+/* The length of the block at p; if none begins there, the job ends. */
 static size_t length_of(const char *fn, const void *p)
 {
 	size_t n = osh_blocks_length(p);
@@ -91,7 +95,7 @@ void osh_free(const char *fn, void *p)
 	osh_blocks_free(p);
 }
 
-/* The content moves to a new place, if there is room for one. */
+/* Moves the content to a new place, and frees the old one; NULL: there is no room, and the old one stays. */
 static void *move(const char *fn, void *p, size_t old, size_t n)
 {
 	void *to = osh_blocks_alloc(n, OSH_HEAP_UNIT);

@@ -39,6 +39,7 @@ static struct {
 /* Operations find a lost connection by themselves; the NIC would print each otherwise. */
 static void on_error(VIP_PVOID context, VIP_ERROR_DESCRIPTOR *error) {}
 
+/* Writes why there is no symmetric heap. */
 static void no_heap(size_t bytes, VIP_RETURN rc, char error[BOOT_TEXT_MAX])
 {
 	char limit[OSH_LIMIT_TEXT];
@@ -54,6 +55,7 @@ static void no_heap(size_t bytes, VIP_RETURN rc, char error[BOOT_TEXT_MAX])
 			bytes, VipxErrorString(rc));
 }
 
+/* Makes the segment of the heap. 0, or -1 with a line in `error`. */
 static int alloc_heap(char error[BOOT_TEXT_MAX])
 {
 	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
@@ -85,7 +87,10 @@ static int alloc_heap(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
-/* Variables that cannot be adopted stay where they are: then each access of another PE is a message. */
+/*
+ * Makes a piece the segment `data`. Variables that cannot be adopted stay where they are: then each access of another
+ * PE is a message.
+ */
 static VIP_RETURN adopt_piece(struct osh_piece *piece, struct osh_segment *data)
 {
 	VIP_MEM_ATTRIBUTES attrs = { NULL, VIP_TRUE, VIP_TRUE };
@@ -105,6 +110,7 @@ static VIP_RETURN adopt_piece(struct osh_piece *piece, struct osh_segment *data)
 	return rc;
 }
 
+/* Makes segments of the executable's variables. 0, or -1 with a line in `error`. */
 static int adopt_data(char error[BOOT_TEXT_MAX])
 {
 	struct osh_globals *g = &own.globals;
@@ -137,6 +143,7 @@ static int adopt_data(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
+/* Opens the NIC and notes the address of this host. 0, or -1 with a line in `error`. */
 static int open_nic(char error[BOOT_TEXT_MAX])
 {
 	char limit[OSH_LIMIT_TEXT] = "";
@@ -160,11 +167,13 @@ static int open_nic(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
+/* Is that PE on the host of this one? */
 static bool is_here(const struct peer_info *c, const struct peer_info *mine)
 {
 	return c->host_len == mine->host_len && memcmp(c->host, mine->host, c->host_len) == 0;
 }
 
+/* Notes what PE `pe` has told. */
 static void take_peer_info(int pe, const struct peer_info *c, const struct peer_info *mine)
 {
 	struct osh_peer *p = &osh_pe.peers[pe];
@@ -181,7 +190,10 @@ static void take_peer_info(int pe, const struct peer_info *c, const struct peer_
 	osh_pe.has_far_peers |= !p->near;
 }
 
-/* They would wait for each other for ever. The lower number comes first, so that all say the same. */
+/*
+ * Writes that PE `pe` and this one are on different fabrics: they would wait for each other for ever. The lower
+ * number comes first, so that all say the same.
+ */
 static void say_origins(int pe, const struct peer_info *theirs, const struct peer_info *mine,
 			char error[BOOT_TEXT_MAX])
 {
@@ -195,7 +207,10 @@ static void say_origins(int pe, const struct peer_info *theirs, const struct pee
 		 first ? pe : osh_pe.me, text[0], first ? osh_pe.me : pe, text[1]);
 }
 
-/* Tells all PEs of this one, and learns of them. */
+/*
+ * Tells all PEs of this one, and learns of them. 0; or -1 with a line: the job has ended, or they do not fit
+ * together.
+ */
 static int exchange(char error[BOOT_TEXT_MAX])
 {
 	struct peer_info mine = { .program = own.globals.id, .apart = own.apart }, *all;
@@ -276,8 +291,8 @@ int osh_open(char error[BOOT_TEXT_MAX])
 }
 
 /*
- * What cannot be given back, where other threads cannot be stopped any more, stays: shared with nobody, and copied for
- * children.
+ * Takes the variables out of shared memory. What cannot be given back, where other threads cannot be stopped any
+ * more, stays: shared with nobody, and copied for children.
  */
 static void release_data(void)
 {

@@ -8,6 +8,7 @@
 #include "osh_base.h"
 #include "osh_origin.h"
 
+/* Leaves it as it is where the machine has no such number. */
 static void read_machine(uint64_t machine[2])
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -39,7 +40,10 @@ void osh_origin_read(struct osh_origin *o)
 		 fabric != NULL && fabric[0] != '\0' ? fabric : "default");
 }
 
-/* One of two users' names may be a number: such are not compared. */
+/*
+ * Are the names of the fabrics equal, and the users, where neither name has one? One of two users' names may be a
+ * number: such are not compared.
+ */
 static bool same_fabric(const struct osh_origin *a, const struct osh_origin *b)
 {
 	const char *of_a = memchr(a->fabric, ':', sizeof(a->fabric)),

@@ -22,8 +22,8 @@ struct osh_origin {
 void osh_origin_read(struct osh_origin *o);
 
 /*
- * May PEs of these two be on one fabric?  `same_host`: their host addresses are equal.  Between machines fabrics of
- * adapters are taken to be one.
+ * May PEs of these two be on one fabric? `same_host`: their host addresses are equal. Between machines fabrics of
+ * adapters are taken to be one. True also where one of them is not known.
  */
 bool osh_origins_agree(const struct osh_origin *a, const struct osh_origin *b, bool same_host);
 

@@ -41,7 +41,7 @@ static const struct {
 	{ "PALS_RANKID", "PALS", "use a launcher with PMIx" },
 };
 
-/* No back end is announced. */
+/* Says why no back end is announced, and returns -ENODEV. */
 static int refuse(char error[BOOT_TEXT_MAX])
 {
 	size_t i;
@@ -65,6 +65,7 @@ static int refuse(char error[BOOT_TEXT_MAX])
 			  "or set SHMEM_VIADUCT_SINGLETON=1 for a job of one PE");
 }
 
+/* The first of the back ends that is announced, or NULL. */
 static const struct boot_back *choose(void)
 {
 	size_t i;
@@ -76,7 +77,7 @@ static const struct boot_back *choose(void)
 	return NULL;
 }
 
-/* A number that all PEs of the job have, and no other job: PE 0 draws it. */
+/* Sets the id of the job, a number that all its PEs have, and no other job: PE 0 draws it. 0 or -errno. */
 static int draw_id(struct boot_job *job)
 {
 	uint64_t mine = 0, *all;
@@ -93,6 +94,7 @@ static int draw_id(struct boot_job *job)
 	return rc;
 }
 
+/* Joins by the chosen back end. 0, or -errno with a line; where no id can be drawn the job is ended. */
 static int start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 {
 	int rc = boot.chosen->start(job, error);
@@ -108,6 +110,7 @@ static int start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 			  strerror(-rc));
 }
 
+/* Has this process itself joined? Not in a child of fork. */
 static bool in_job(void)
 {
 	return boot.back != NULL && boot.pid == getpid();
@@ -187,7 +190,10 @@ bool boot_is_leaving(void)
 	return leaving.pid == getpid();
 }
 
-/* The thread that calls exit() goes on with what is left of that; for the others there is nothing more to do. */
+/*
+ * boot_exit() was called before. The thread that calls exit() goes on with what is left of that; for the others there
+ * is nothing more to do.
+ */
 static _Noreturn void leave_again(void)
 {
 	if (leaving.thread == gettid())
@@ -196,6 +202,10 @@ static _Noreturn void leave_again(void)
 		pause();
 }
 
+/*
+ * Says why, asks the launcher to end the job, and ends the process; once boot_exit() was called it waits for that end
+ * instead.
+ */
 static _Noreturn void end(int status, const char *why, bool lost)
 {
 	if (boot_is_leaving())
@@ -224,13 +234,17 @@ _Noreturn void boot_abort_lost(int status, const char *why)
 	end(status, why, true);
 }
 
+/* Asks the launcher to end the job, unless that was done already. */
 static void tell_once(void)
 {
 	if (!atomic_exchange(&leaving.told, true) && in_job())
 		boot.chosen->abort(leaving.status, NULL, false);
 }
 
-/* Ends the process, wherever exit() stands: another thread may keep a stream of stdio locked for ever. */
+/*
+ * A thread that ends the process after BOOT_EXIT_S, wherever exit() stands: another thread may keep a stream of stdio
+ * locked for ever.
+ */
 static void *leave_late(void *unused)
 {
 	nanosleep(&(struct timespec){ BOOT_EXIT_S, 0 }, NULL);
@@ -238,7 +252,7 @@ static void *leave_late(void *unused)
 	_exit(leaving.status);
 }
 
-/* A thread that no signal of the program interrupts. */
+/* Starts a thread that no signal of the program interrupts. 0 or an errno. */
 static int thread_begin(pthread_t *thread, void *(*run)(void *))
 {
 	sigset_t all, before;
@@ -298,8 +312,9 @@ _Noreturn void boot_exit(int status)
 }
 
 /*
- * This library's destructors run after those of the program and the functions that it gave to atexit(), so a
- * launcher that kills the process at once costs it nothing of these.  What stdio holds is written here.
+ * Tells the launcher of a boot_exit() of which it was not told yet. This library's destructors run after those of the
+ * program and the functions that it gave to atexit(), so a launcher that kills the process at once costs it nothing
+ * of these. What stdio holds is written here.
  */
 static __attribute__((destructor)) void tell_at_last(void)
 {

@@ -27,7 +27,10 @@ static bool is_same(const char *entry, const char *name)
 	       strcmp(entry + n + 1, mine) == 0;
 }
 
-/* What it was given when it was executed: that is where launchers put their variables. */
+/*
+ * Has that process all variables of `names` with the values that this one has? What it was given when it was executed
+ * counts: that is where launchers put their variables.
+ */
 static bool was_given(pid_t pid, const char *const names[])
 {
 	FILE *f = open_proc(pid, "environ");
@@ -47,6 +50,7 @@ static bool was_given(pid_t pid, const char *const names[])
 	return found == wanted;
 }
 
+/* Has that process mapped a file whose name begins with one of these? */
 static bool uses(pid_t pid, const char *const libraries[])
 {
 	FILE *f = open_proc(pid, "maps");

@@ -32,7 +32,7 @@ static bool local_announced(void)
 	return text != NULL && text[0] != '\0';
 }
 
-/* The socket that the variable names, if it is still there. */
+/* Finds the socket that the variable names, if it is still there. 0, -EINVAL, -EBADF: another file; or -errno. */
 static int local_socket(int *out)
 {
 	uint64_t inode;
@@ -50,7 +50,10 @@ static int local_socket(int *out)
 	return 0;
 }
 
-/* Receives a head and the two descriptors that come with its first byte. */
+/*
+ * Receives a head and the two descriptors that come with its first byte. 0 or -errno; what is in fds is the caller's,
+ * also then.
+ */
 static int welcome_head(struct boot_wire_head *head, int fds[2])
 {
 	union {
@@ -84,6 +87,7 @@ static int welcome_head(struct boot_wire_head *head, int fds[2])
 	return boot_recv_all(local.sock, (char *)head + n, sizeof(*head) - (size_t)n);
 }
 
+/* Receives a WELCOME and checks it. 0 or -errno; descriptors that are not -1 are the caller's, also then. */
 static int welcome_receive(struct boot_wire_welcome *w, int fds[2])
 {
 	struct boot_wire_head head;
@@ -98,6 +102,7 @@ static int welcome_receive(struct boot_wire_welcome *w, int fds[2])
 	return rc == 0 ? boot_wire_check_welcome(w) : rc;
 }
 
+/* Maps the statuses of all PEs, the first time. */
 static int statuses_map(int fd, uint32_t n_pes)
 {
 	size_t len = (size_t)n_pes * BOOT_WIRE_STATUS_STRIDE;
@@ -132,6 +137,7 @@ static void fds_close(const int fds[2])
 		close(fds[1]);
 }
 
+/* Says JOIN, and takes statuses and control socket from the WELCOME. 0 or -errno. */
 static int local_join(struct boot_wire_welcome *w)
 {
 	struct boot_wire_head join = boot_wire_head(BOOT_WIRE_JOIN, 0, 0);
@@ -242,6 +248,7 @@ static void await_told(void)
 		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 }
 
+/* Sends an ABORT, with `why` cut to what fits; a failure is not told. */
 static void tell_abort(int control, int status, const char *why, bool lost)
 {
 	struct {
@@ -257,6 +264,7 @@ static void tell_abort(int control, int status, const char *why, bool lost)
 	send(control, &msg, sizeof(msg.head) + len, MSG_NOSIGNAL);
 }
 
+/* Sends an ABORT by the control socket, once; a thread that comes later waits until the first has. */
 static void local_abort(int status, const char *why, bool lost)
 {
 	int control;

@@ -44,7 +44,7 @@ static bool pmi_announced(void)
 	return secure_getenv("PMI_FD") != NULL && !boot_is_heir(names, libraries);
 }
 
-/* Receives a line into pmi.line.  The launcher says nothing unless asked, so nothing follows a line. */
+/* Receives a line into pmi.line. 0 or -errno. The launcher says nothing unless asked, so nothing follows a line. */
 static int receive(void)
 {
 	size_t got = 0;
@@ -66,7 +66,9 @@ static int receive(void)
 	return 0;
 }
 
-/* Sends a line and receives the answer. */
+/*
+ * Sends a line and receives the answer, into pmi.line. 0; -EPROTO: another than `answer`; -EIO: a refusal; or -errno.
+ */
 static int ask(const char *line, const char *answer)
 {
 	int rc = boot_send_all(pmi.fd, line, strlen(line));
@@ -78,6 +80,7 @@ static int ask(const char *line, const char *answer)
 
 /* ---- joining ---- */
 
+/* Asks how long names and values may be, and sets pmi.part. 0 or -errno. */
 static int limits(void)
 {
 	unsigned int name, key, value;
@@ -99,6 +102,7 @@ static int limits(void)
 	return 0;
 }
 
+/* Begins PMI-1, and learns the name of the table. 0 or -errno. */
 static int connect_launcher(void)
 {
 	unsigned int version;
@@ -117,7 +121,7 @@ static int connect_launcher(void)
 	return rc;
 }
 
-/* What the environment says.  0 or -EINVAL. */
+/* Takes socket, PE and size from the environment. 0 or -EINVAL. */
 static int find_launcher(void)
 {
 	unsigned int fd;
@@ -164,6 +168,7 @@ static int pmi_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 
 /* ---- data ---- */
 
+/* The name of a part of a PE's data in this exchange. */
 static void key(char out[KEY_BYTES], unsigned int pe, size_t part)
 {
 	snprintf(out, KEY_BYTES, "viaduct-%u-%u-%u", pmi.exchanges, pe, (unsigned int)part);
@@ -192,7 +197,7 @@ static int get_part(unsigned int pe, unsigned char *data, size_t bytes, size_t p
 	return rc == 0 ? boot_pmi1_from_hex(hex, data, bytes) : rc;
 }
 
-/* One PE's data in its parts. */
+/* Puts or gets one PE's data in its parts. 0 or -errno. */
 static int all_parts(unsigned int pe, bool put, unsigned char *data, size_t bytes)
 {
 	size_t at, n;
@@ -232,6 +237,7 @@ static int pmi_exchange(const void *mine, size_t bytes, void *all)
 
 /* ---- the end ---- */
 
+/* Tells the launcher nothing: pmi_finalize() does, when the process exits. */
 static void pmi_finish(void)
 {
 	pmi.left = true;

@@ -71,6 +71,7 @@ void boot_pmi1_to_hex(const void *data, size_t bytes, char *text)
 	*text = '\0';
 }
 
+/* The value of a hexadecimal digit of lower case, or -1. */
 static int digit(char c)
 {
 	if (c >= '0' && c <= '9')

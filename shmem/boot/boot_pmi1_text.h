@@ -22,10 +22,10 @@ int boot_pmi1_value(const char *line, const char *name, char *out, size_t size);
 /* The same as a number up to `max`.  0, -ENOENT or -EINVAL. */
 int boot_pmi1_number(const char *line, const char *name, unsigned int max, unsigned int *out);
 
-/* 2 * bytes digits and an end. */
+/* Writes 2 * bytes digits, of lower case, and an end. */
 void boot_pmi1_to_hex(const void *data, size_t bytes, char *text);
 
-/* Exactly 2 * bytes digits.  0 or -EINVAL. */
+/* Reads exactly 2 * bytes digits, of lower case. 0 or -EINVAL. */
 int boot_pmi1_from_hex(const char *text, void *data, size_t bytes);
 
 #endif

@@ -42,7 +42,7 @@ static bool pmix_announced(void)
 	return secure_getenv("PMIX_NAMESPACE") != NULL && !boot_is_heir(names, libraries);
 }
 
-/* 0, or -ENOENT with a line. */
+/* Loads the PMIx library. 0, or -ENOENT with a line. */
 static int load(char error[BOOT_TEXT_MAX])
 {
 	const struct {
@@ -75,6 +75,7 @@ static int load(char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
+/* Asks for the number of PEs. 0, -ENODATA or -EPROTO. */
 static int job_size(unsigned int *out)
 {
 	pmix_proc_t all = pmix.me;
@@ -95,7 +96,10 @@ static int job_size(unsigned int *out)
 	return rc;
 }
 
-/* Launchers must not take each PE of several for the only one of its job. */
+/*
+ * 0; or -EPROTO with a line: mpirun has started another number of processes than PMIx tells of. Launchers must not
+ * take each PE of several for the only one of its job.
+ */
 static int check_size(char error[BOOT_TEXT_MAX])
 {
 	unsigned int size;
@@ -120,7 +124,7 @@ static void finalize_at_exit(void)
 		pmix.finalize(NULL, 0);
 }
 
-/* Once in a process. */
+/* Initialises PMIx, once in a process. 0, or -errno with a line. */
 static int join(char error[BOOT_TEXT_MAX])
 {
 	int rc = load(error);
@@ -164,6 +168,7 @@ static int pmix_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 
 /* ---- data ---- */
 
+/* Waits for all PEs; `collect`: brings what they have put. */
 static int fence(bool collect)
 {
 	pmix_proc_t all = pmix.me;
@@ -183,6 +188,7 @@ static int pmix_barrier(void)
 	return fence(false);
 }
 
+/* Puts data under a key, for the next fence. */
 static int put(const char *key, const void *data, size_t bytes)
 {
 	pmix_value_t value = { .type = PMIX_BYTE_OBJECT };
@@ -194,6 +200,7 @@ static int put(const char *key, const void *data, size_t bytes)
 	return 0;
 }
 
+/* Gets the data of a PE, which have to be `bytes` bytes. 0, -ENODATA or -EPROTO. */
 static int get(unsigned int pe, const char *key, void *data, size_t bytes)
 {
 	pmix_proc_t proc = pmix.me;
@@ -232,6 +239,7 @@ static int pmix_exchange(const void *mine, size_t bytes, void *all)
 
 /* ---- the end ---- */
 
+/* Tells the launcher nothing: finalize_at_exit() does. */
 static void pmix_finish(void)
 {
 	pmix.left = true;

@@ -95,7 +95,10 @@ static inline int boot_wire_check_pe(const struct boot_wire_head *h)
 	}
 }
 
-/* Checks the head of a frame from oshrun, where one of this kind and length is expected. */
+/*
+ * Checks the head of a frame from oshrun, where one of this kind and length is expected. 0, -EPROTO: another;
+ * -EPROTONOSUPPORT: another version.
+ */
 static inline int boot_wire_check_run(const struct boot_wire_head *h, enum boot_wire_kind kind,
 				      uint64_t bytes)
 {
@@ -106,6 +109,7 @@ static inline int boot_wire_check_run(const struct boot_wire_head *h, enum boot_
 	return h->kind == kind && h->bytes == bytes ? 0 : -EPROTO;
 }
 
+/* Checks the numbers of a WELCOME. 0 or -EPROTO. */
 static inline int boot_wire_check_welcome(const struct boot_wire_welcome *w)
 {
 	return w->n_pes >= 1 && w->n_pes <= BOOT_WIRE_PES_MAX && w->pe < w->n_pes ? 0 : -EPROTO;

@@ -35,7 +35,7 @@
 #include "run_spawn.h"
 #include "u_option.h"
 
-/* Numbers up to 2 are taken, so that no socket gets one. */
+/* Opens what is closed of the numbers up to 2, so that no socket gets one. */
 static void open_standard(void)
 {
 	int fd;
@@ -47,7 +47,7 @@ static void open_standard(void)
 		close(fd);
 }
 
-/* Each PE takes up to four descriptors here. */
+/* Raises the limit of descriptors, which was *before: each PE takes up to four of them here. */
 static void raise_files(struct rlimit *before)
 {
 	struct rlimit most;
@@ -60,8 +60,9 @@ static void raise_files(struct rlimit *before)
 }
 
 /*
- * A signal that the caller ignores stays ignored, but for SIGQUIT: it asks for a report only, and shells ignore it
- * for jobs in the background.  Returns a signalfd, or -errno.
+ * Blocks the signals that oshrun reads; *before: what was blocked. A signal that the caller ignores stays ignored,
+ * but for SIGQUIT: it asks for a report only, and shells ignore it for jobs in the background. Returns a signalfd, or
+ * -errno.
  */
 static int take_signals(sigset_t *before)
 {
@@ -87,7 +88,10 @@ static int take_signals(sigset_t *before)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* No PE can make the file shorter, which would have this process killed. */
+/*
+ * Makes the file of the statuses, and maps it. 0 or -errno. No PE can make the file shorter, which would have this
+ * process killed.
+ */
 static int make_statuses(struct run_job *job)
 {
 	size_t bytes = (size_t)job->n_total * BOOT_WIRE_STATUS_STRIDE;
@@ -121,7 +125,7 @@ static int make_pes(struct run_job *job)
 	return job->options->far ? run_far_prepare(job) : 0;
 }
 
-/* What a job has beside its PEs. */
+/* Makes what a job has in addition to its PEs. 0 or -errno. */
 static int make_rest(struct run_job *job, int signals)
 {
 	int rc = make_statuses(job);
@@ -151,6 +155,7 @@ static int make_job(struct run_job *job, const struct run_options *o, int signal
 	return rc == 0 ? make_rest(job, signals) : rc;
 }
 
+/* Closes the connections of PEs, and frees PEs, machines and data of the job. */
 static void end_job(struct run_job *job)
 {
 	int i;
@@ -162,7 +167,10 @@ static void end_job(struct run_job *job)
 	free(job->pes);
 }
 
-/* A job on several machines uses the hosts that they are.  0, or the exit status. */
+/*
+ * Starts the hosts, or checks that those of --fabric run. 0, or the exit status. A job on several machines uses the
+ * hosts that they are.
+ */
 static int make_hosts(const struct run_job *job, struct run_fabric *fabric)
 {
 	const struct run_options *o = job->options;
@@ -193,6 +201,7 @@ static int serve(struct run_job *job, struct run_options *o, const struct run_he
 	return EXIT_OK;
 }
 
+/* Runs the job from its hosts to its end, and returns its exit status. */
 static int run(struct run_job *job, struct run_heritage *h, int signals)
 {
 	const struct run_options *o = job->options;
@@ -220,7 +229,7 @@ static int run(struct run_job *job, struct run_heritage *h, int signals)
 	return rc;
 }
 
-/* With the command line in the options. */
+/* Does what the options say, and returns the exit status. */
 static int act(struct run_options *options)
 {
 	static struct run_heritage heritage;

@@ -5,7 +5,7 @@
 
 #include "run_options.h"
 
-/* U_OPTION_GO_ON, or the exit status. */
+/* Fills *out from the command line. U_OPTION_GO_ON, or the exit status. */
 int run_command_parse(int argc, char **argv, struct run_options *out);
 
 #endif

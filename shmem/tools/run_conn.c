@@ -15,13 +15,14 @@
 
 /* ---- what leaves ---- */
 
+/* Drops a reference, and frees with the last; NULL is none. */
 static void data_put(struct run_data *d)
 {
 	if (d != NULL && --d->references == 0)
 		free(d);
 }
 
-/* Sends what the socket takes of a RESULT. */
+/* Sends what the socket takes of a RESULT, and watches it for the rest; where it fails the result is dropped. */
 static void push(struct run_job *job, struct run_pe *pe)
 {
 	struct run_conn *c = &pe->conn;
@@ -85,6 +86,7 @@ static int send_welcome(const struct run_job *job, const struct run_pe *pe, int 
 	return n == (ssize_t)sizeof(m) ? 0 : -ENOBUFS;
 }
 
+/* Answers JOIN, with a new control socket. 0, also for a PE that has just ended; or -errno. */
 static int welcome(struct run_job *job, struct run_pe *pe)
 {
 	int fds[2], rc;
@@ -105,7 +107,10 @@ static int welcome(struct run_job *job, struct run_pe *pe)
 
 #define FDS_MAX 253 /* that the kernel passes in one message */
 
-/* Descriptors that a PE passes are no part of this protocol; the end of a socket that lingers would take long. */
+/*
+ * Closes descriptors that a PE passes: they are no part of this protocol; the end of a socket that lingers would take
+ * long.
+ */
 static void close_passed(struct msghdr *msg)
 {
 	const struct linger none = { .l_onoff = 0 };
@@ -124,6 +129,7 @@ static void close_passed(struct msghdr *msg)
 	}
 }
 
+/* As recv(), without waiting; descriptors that come with the bytes are closed. */
 static ssize_t receive(int sock, void *at, size_t bytes)
 {
 	union {
@@ -142,7 +148,7 @@ static ssize_t receive(int sock, void *at, size_t bytes)
 	return n;
 }
 
-/* The PE is not to be listened to any more. */
+/* Ends the job, for what the PE has done, and closes its socket: it is not listened to any more. */
 static void broken(struct run_job *job, struct run_pe *pe, const char *how)
 {
 	run_end(job, EXIT_FAIL, "%s %s", run_name(pe).text, how);
@@ -175,7 +181,7 @@ void run_conn_check_ended(struct run_job *job)
 	}
 }
 
-/* False: it cannot join now. */
+/* Notes that the PE has joined. False: it cannot join now, and the job is ended. */
 static bool join_state(struct run_job *job, struct run_pe *pe)
 {
 	if (pe->state == RUN_JOINED) {
@@ -189,6 +195,7 @@ static bool join_state(struct run_job *job, struct run_pe *pe)
 	return true;
 }
 
+/* Answers the JOIN of a PE, and passes it on (--serve). */
 static void join(struct run_job *job, struct run_pe *pe)
 {
 	if (!join_state(job, pe))
@@ -213,7 +220,7 @@ void run_conn_finished(struct run_pe *pe)
 		pe->state = RUN_FINISHED;
 }
 
-/* The data of all are there. */
+/* Sends the data of all PEs to all, here and on other machines, which ends the exchange. Takes `data` over. */
 static void deliver(struct run_job *job, struct run_data *data)
 {
 	struct run_conn *c;
@@ -239,7 +246,7 @@ static void deliver(struct run_job *job, struct run_data *data)
 	data_put(data);
 }
 
-/* All have given their data: all that are here. */
+/* All that are here have given their data: delivers them, or (--serve) sends them to the oshrun that has the job. */
 static void exchange_end(struct run_job *job)
 {
 	struct run_data *data = job->data;
@@ -270,7 +277,7 @@ int run_conn_result(struct run_job *job, uint32_t number, const void *data, uint
 	return 0;
 }
 
-/* Is there room for so many bytes of each, and are they as many as the others gave? */
+/* Is there room for so many bytes of each, and are they as many as the others gave? False: the job is ended. */
 static bool exchange_room(struct run_job *job, struct run_pe *pe, uint32_t part)
 {
 	uint64_t bytes = (uint64_t)part * (unsigned int)job->n_pes;
@@ -293,7 +300,7 @@ static bool exchange_room(struct run_job *job, struct run_pe *pe, uint32_t part)
 	return true;
 }
 
-/* The head of an EXCHANGE is there: has the PE the right to it now, and is there room? */
+/* The head of an EXCHANGE is there: has the PE the right to it now, and is there room? False: the job is ended. */
 static bool exchange_begin(struct run_job *job, struct run_pe *pe)
 {
 	const struct boot_wire_head *h = &pe->conn.in;
@@ -306,6 +313,7 @@ static bool exchange_begin(struct run_job *job, struct run_pe *pe)
 	return exchange_room(job, pe, h->bytes);
 }
 
+/* Counts the data of a PE as given; with the last the exchange ends. */
 static void exchange_given(struct run_job *job, struct run_pe *pe)
 {
 	pe->conn.exchanges++;
@@ -339,7 +347,7 @@ int run_conn_far_given(struct run_job *job, const struct run_far *far, uint32_t 
 	return 0;
 }
 
-/* A head is whole.  False: nothing more is taken from this PE. */
+/* Checks a head that is whole. False: nothing more is taken from this PE. */
 static bool head_ok(struct run_job *job, struct run_pe *pe)
 {
 	const struct boot_wire_head *h = &pe->conn.in;
@@ -356,6 +364,7 @@ static bool head_ok(struct run_job *job, struct run_pe *pe)
 	return false;
 }
 
+/* Does what a frame that is whole asks for. */
 static void frame(struct run_job *job, struct run_pe *pe)
 {
 	struct run_conn *c = &pe->conn;
@@ -427,7 +436,7 @@ void run_conn_abort(struct run_job *job, struct run_pe *pe, int status, bool los
 		run_end(job, status, NULL);
 }
 
-/* An ABORT, or the end of that socket. */
+/* Takes an ABORT, or the end of that socket; then closes it. */
 static void serve_control(struct run_job *job, struct run_pe *pe)
 {
 	struct {

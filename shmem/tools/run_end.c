@@ -19,6 +19,7 @@ struct run_name run_name(const struct run_pe *pe)
 	return n;
 }
 
+/* Has the other machines signal their PEs; 0: kill them. */
 static void signal_far(struct run_job *job, int number)
 {
 	int i;
@@ -57,6 +58,7 @@ static void continue_stopped(struct run_job *job)
 	}
 }
 
+/* Sets the exit status, and the time at which PEs that have not left are killed. */
 static void decide(struct run_job *job, int exit_status)
 {
 	job->ending = true;
@@ -64,7 +66,7 @@ static void decide(struct run_job *job, int exit_status)
 	job->kill_at = run_now() + RUN_END_MS * INT64_C(1000000);
 }
 
-/* The oshrun that has the job says it, and has all leave. */
+/* Tells the oshrun that has the job, the first time, why the job has to end: that one says it, and has all leave. */
 static void complain(struct run_job *job, int exit_status, const char *line)
 {
 	struct run_wire_abort a = { .status = (uint32_t)exit_status & 0xff };

@@ -6,8 +6,8 @@
 #include "run_job.h"
 
 /*
- * Tells all PEs to leave, and decides the exit status, unless that is done already.  `fmt`: the line
- * that says why, or NULL.
+ * Tells all PEs to leave, and decides the exit status, unless that is done already; --serve tells the oshrun that has
+ * the job instead, which decides. `fmt`: the line that says why, or NULL.
  */
 void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -15,16 +15,17 @@ void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
 /* The same in RUN_LOST_MS, by the first that asks for it, unless there is another end before. */
 void run_end_lost(struct run_job *job, int exit_status, const char *line);
 
-/* That time is over, or nothing else is to be expected. */
+/* Ends the job for that reason now: that time is over, or nothing else is to be expected. */
 void run_end_lost_now(struct run_job *job);
 
 /* Passes a signal on to the PEs; they have RUN_END_MS to leave.  The second time they are killed. */
 void run_end_signalled(struct run_job *job, int number, bool pass);
 
-/* SIGUSR1 and SIGUSR2, which mean what the program makes of them. */
+/* Is it SIGUSR1 or SIGUSR2, which mean what the program makes of them? run_end_pass() passes one to all PEs. */
 bool run_end_is_passed(int number);
 void run_end_pass(struct run_job *job, int number);
 
+/* Kills all PEs, also those of other machines. */
 void run_end_kill(struct run_job *job);
 
 /* --serve: what the oshrun that has the job has asked for; 0: kill. */

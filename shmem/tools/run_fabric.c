@@ -22,7 +22,10 @@
 	120000 /* for vi_fabric, which ends hosts that do not end themselves, and then itself */
 #define POLL_MS 5
 
-/* Beside this program, in the tree that it was built in; else where the path says. */
+/*
+ * Writes the path of vi_fabric: next to this program, or in the tree that it was built in; else it is where the path
+ * says.
+ */
 static void find(char *path, size_t size)
 {
 	static const char *const places[] = { "vi_fabric", "../../tools/vi_fabric" };
@@ -65,6 +68,7 @@ static _Noreturn void become(const struct run_fabric *f, const char *const *args
 	_exit(EXIT_FAIL);
 }
 
+/* As start(), but it may outlive oshrun. */
 static pid_t start_apart(const struct run_fabric *f, const char *const *args)
 {
 	pid_t pid = fork();
@@ -74,7 +78,10 @@ static pid_t start_apart(const struct run_fabric *f, const char *const *args)
 	return pid;
 }
 
-/* It gets SIGTERM when oshrun ends in whichever way. */
+/*
+ * Starts vi_fabric with these arguments: its process, or -1 and errno. It gets SIGTERM when oshrun ends in whichever
+ * way.
+ */
 static pid_t start(const struct run_fabric *f, const char *const *args, int out)
 {
 	pid_t parent = getpid(), pid = fork();
@@ -98,7 +105,10 @@ static int signal_of(const struct run_fabric *f)
 	return 0;
 }
 
-/* Until `fd` can be read; then 0, and else the exit status of oshrun.  `until`: 0: any time. */
+/*
+ * Waits until `fd` can be read: 0; or else the exit status of oshrun: EXIT_LATE, or 128 and the signal that came.
+ * `until`: 0: any time.
+ */
 static int await(const struct run_fabric *f, int fd, int64_t until)
 {
 	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
@@ -120,7 +130,7 @@ static int await(const struct run_fabric *f, int fd, int64_t until)
 	}
 }
 
-/* Before Linux 5.3, where no descriptor tells of the end of a child. */
+/* As await_end(), before Linux 5.3, where no descriptor tells of the end of a child. */
 static int await_end_by_polls(const struct run_fabric *f, pid_t pid, int64_t until)
 {
 	siginfo_t info;
@@ -152,7 +162,7 @@ static int await_end(const struct run_fabric *f, pid_t pid, int64_t until)
 	return rc;
 }
 
-/* Its exit status; minus the signal that ended it. */
+/* Waits for the end of a child: its exit status; minus the signal that ended it. */
 static int status_of(pid_t pid)
 {
 	int status = 0;
@@ -179,7 +189,7 @@ static int await_last(const struct run_fabric *f, pid_t pid, int ms)
 	return status_of(pid);
 }
 
-/* Tells a child to end. */
+/* Tells a child to end, and waits as await_last(). */
 static int end(const struct run_fabric *f, pid_t pid, int ms)
 {
 	kill(pid, SIGTERM);
@@ -187,7 +197,7 @@ static int end(const struct run_fabric *f, pid_t pid, int ms)
 	return await_last(f, pid, ms);
 }
 
-/* It was killed, and its hosts were not. */
+/* Ends the hosts of a vi_fabric that was killed. */
 static void take_down(const struct run_fabric *f)
 {
 	const char *const args[] = { "vi_fabric", "down", NULL };
@@ -217,7 +227,7 @@ int run_fabric_check(struct run_fabric *f, const char *name)
 	return rc >= EXIT_OK ? rc : EXIT_FAIL;
 }
 
-/* vi_fabric prints one line when all is up, and nothing when it fails.  As await(), or EXIT_FAIL. */
+/* Waits until all is up: as await(), or EXIT_FAIL. vi_fabric prints one line then, and nothing when it fails. */
 static int await_up(struct run_fabric *f, int fd)
 {
 	char byte;

@@ -18,6 +18,7 @@
 
 /* ---- places ---- */
 
+/* Gives a machine its PEs, and, if it is another than this one and has any, an entry in job->fars. */
 static void place(struct run_job *job, int machine)
 {
 	const struct run_machine *m = &job->options->machines.at[machine];
@@ -78,7 +79,10 @@ void run_far_free(struct run_job *job)
 
 /* ---- the remote shell ---- */
 
-/* "exec '/path/of/oshrun' --serve" for a shell on the other machine, where it has the same path. */
+/*
+ * "exec '/path/of/oshrun' --serve" for a shell on the other machine, where it has the same path. False: that cannot
+ * be written so.
+ */
 static bool command_line(char *line, size_t size)
 {
 	char path[2048];
@@ -92,7 +96,7 @@ static bool command_line(char *line, size_t size)
 	return (size_t)snprintf(line, size, "exec '%s' --serve", path) < size;
 }
 
-/* In the child.  Its own session: an interrupt from the terminal is passed on by frames. */
+/* In the child: executes the remote shell. Its own session: an interrupt from the terminal is passed on by frames. */
 static _Noreturn void become(const struct run_job *job, const struct run_far *far, int sock,
 			     pid_t parent)
 {
@@ -127,6 +131,7 @@ static _Noreturn void become(const struct run_job *job, const struct run_far *fa
 	_exit(EXIT_NO_EXEC);
 }
 
+/* Starts the remote shell of a machine, whose PEs count as running from now on. 0 or -errno. */
 static int start(struct run_job *job, struct run_far *far)
 {
 	pid_t parent = getpid();
@@ -169,6 +174,7 @@ struct text {
 	bool full;
 };
 
+/* Appends to a START; what does not fit is left out, and t->full set. */
 static void add(struct text *t, const void *data, size_t bytes)
 {
 	if (bytes > sizeof(t->at) - t->n) {
@@ -184,7 +190,7 @@ static void add_string(struct text *t, const char *s)
 	add(t, s, strlen(s) + 1);
 }
 
-/* Variables of this library for PEs elsewhere, but for those that describe this machine. */
+/* Is it a variable of this library for PEs elsewhere, and none that describes this machine? */
 static bool travels(const char *variable)
 {
 	static const char *const with[] = { "VIADUCT_", "SHMEM_", "SMA_" };
@@ -200,7 +206,7 @@ static bool travels(const char *variable)
 	return yes;
 }
 
-/* VAR=VALUE as it is; VAR with the value that it has here, if it has one. */
+/* Adds VAR=VALUE as it is, VAR with the value that it has here, if it has one. Returns how many that are: 1 or 0. */
 static uint32_t add_export(struct text *t, const char *text)
 {
 	const char *value = strchr(text, '=') != NULL ? "" : getenv(text);
@@ -214,6 +220,7 @@ static uint32_t add_export(struct text *t, const char *text)
 	return 1;
 }
 
+/* Adds the variables for all PEs of the machine, and returns how many. */
 static uint32_t add_variables(struct text *t, const struct run_options *o)
 {
 	uint32_t n = 0;
@@ -233,7 +240,7 @@ static uint32_t add_variables(struct text *t, const struct run_options *o)
 	return n;
 }
 
-/* Its folder is that of this oshrun, unless --wdir says another. */
+/* Adds the folder of a program: that of this oshrun, unless --wdir says another. */
 static void add_folder(struct text *t, const struct run_app *app)
 {
 	char *here = app->wdir == NULL || app->wdir[0] != '/' ? getcwd(NULL, 0) : NULL;
@@ -246,6 +253,7 @@ static void add_folder(struct text *t, const struct run_app *app)
 	free(here);
 }
 
+/* Adds folder, exports and words of a program, and returns how many they are. */
 static struct run_wire_app add_app(struct text *t, const struct run_app *app)
 {
 	struct run_wire_app a = { .end = (uint32_t)app->end };

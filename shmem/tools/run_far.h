@@ -5,7 +5,7 @@
 
 #include "run_job.h"
 
-/* Which PE is on which machine.  0 or -ENOMEM. */
+/* Decides which PE is on which machine. 0 or -ENOMEM. */
 int run_far_prepare(struct run_job *job);
 
 /* Starts the remote shells; what fails ends the job. */
@@ -32,7 +32,7 @@ void run_far_check(struct run_job *job);
 /* Watches those again whose output nobody has read for a while. */
 void run_far_resume(struct run_job *job);
 
-/* Waits no longer for any. */
+/* Waits no longer for any: ends the job if one is connected, counts their PEs as ended, kills their remote shells. */
 void run_far_kill(struct run_job *job);
 
 void run_far_free(struct run_job *job);

@@ -25,7 +25,10 @@ static bool read_all(int fd, void *to, size_t n, uint64_t at)
 	return at <= INT64_MAX && pread(fd, to, n, (off_t)at) == (ssize_t)n;
 }
 
-/* As execvp() does, but it does not wait for one who writes into a FIFO. */
+/*
+ * Opens a program, which is found as execvp() does, but does not wait for one who writes into a FIFO. -1: there is
+ * none.
+ */
 static int open_program(const char *program)
 {
 	const char *path = getenv("PATH"), *end;
@@ -44,6 +47,7 @@ static int open_program(const char *program)
 	}
 }
 
+/* Reads the program headers. False: it is no executable of this word size, or cannot be read. */
 static bool read_headers(struct image *image)
 {
 	ElfW(Ehdr) head;
@@ -76,7 +80,7 @@ static bool begins(const char *name, const char *with)
 	return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* False when ours is among them. */
+/* Notes the name if it is the first of a library of others. False: it is that of ours. */
 static bool consider(const char *name, char library[RUN_FOREIGN_NAME])
 {
 	static const char *const others[] = { "liboshmem.so", "libsma.so", "libshmem.so",
@@ -89,6 +93,7 @@ static bool consider(const char *name, char library[RUN_FOREIGN_NAME])
 	return !begins(name, "libviaduct-shmem.so");
 }
 
+/* Does it need a library of others, which is in `library` then, and not ours? */
 static bool find_needed(const struct image *image, const ElfW(Phdr) * dynamic,
 			char library[RUN_FOREIGN_NAME])
 {

@@ -13,7 +13,7 @@
 
 #define FRAMES 64 /* taken in a row from one machine */
 
-/* The PE of that number, if it is there and has not ended. */
+/* The PE of that number, if it is on that machine and has not ended; or NULL. */
 static struct run_pe *pe_of(struct run_job *job, const struct run_far *far, uint32_t number)
 {
 	struct run_pe *pe = number < (uint32_t)job->n_pes ? &job->pes[number] : NULL;
@@ -40,6 +40,7 @@ static int heard_started(struct run_job *job, struct run_far *far, const struct 
 	return 0;
 }
 
+/* Copies status and cause out of the frame, and checks them. 0 or -EPROTO. */
 static int abort_of(const struct run_link *l, struct run_wire_abort *a)
 {
 	if (l->head.bytes < sizeof(*a))
@@ -95,7 +96,7 @@ static int heard_status(struct run_pe *pe, const struct run_link *l)
 	return 0;
 }
 
-/* A frame that names a PE. */
+/* Does what a frame that names a PE asks for. 0 or -EPROTO. */
 static int heard_pe(struct run_job *job, struct run_pe *pe, const struct run_link *l)
 {
 	switch (l->head.kind) {
@@ -122,6 +123,7 @@ static int heard_pe(struct run_job *job, struct run_pe *pe, const struct run_lin
 	}
 }
 
+/* Closes the connection; a machine that leaves before its PEs ends the job. */
 static int heard_bye(struct run_job *job, struct run_far *far)
 {
 	int i;
@@ -135,6 +137,7 @@ static int heard_bye(struct run_job *job, struct run_far *far)
 	return 0;
 }
 
+/* Does what a frame asks for. 0, or -EPROTO: it breaks the rules. */
 static int frame(struct run_job *job, struct run_far *far)
 {
 	const struct run_link *l = far->link;
@@ -166,6 +169,7 @@ static int frame(struct run_job *job, struct run_far *far)
 	}
 }
 
+/* Ends the job, for a reason that goes by rc, and closes the connection. */
 static void lost(struct run_job *job, struct run_far *far, int rc)
 {
 	const char *machine = far->machine;

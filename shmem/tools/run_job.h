@@ -147,13 +147,16 @@ int64_t run_now(void); /* CLOCK_MONOTONIC in ns */
 /* Adds to, or changes in, the epoll.  0 or -errno. */
 int run_watch(struct run_job *job, enum run_event what, int pe, int fd, bool write_too);
 
-/* Frames to the oshrun that has the job (--serve), and from that one to another machine. */
+/*
+ * Frames to the oshrun that has the job (--serve), and from that one to another machine. Both do not wait; what
+ * cannot be sent is lost, and the end of the connection is noticed elsewhere.
+ */
 void run_up_send(struct run_job *job, enum run_wire_kind kind, uint32_t arg, const void *a,
 		 size_t a_bytes, const void *b, size_t b_bytes);
 void run_far_send(struct run_job *job, struct run_far *far, enum run_wire_kind kind, uint32_t arg,
 		  const void *data, size_t bytes);
 
-/* A line on standard error, after "oshrun: ". */
+/* A line on standard error, after "oshrun: "; dropped while RUN_SINK_MOST bytes or more wait to be written there. */
 void run_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* As strerror(), but of what a limit of the shell can have caused it names the limit. */

@@ -18,6 +18,7 @@ static void judge_unfinished(struct run_job *job, struct run_pe *pe)
 	job->impatient_with = pe->pe;
 }
 
+/* Judges a PE that ended with this exit status: the job may end, or get its exit status. */
 static void judge_exit(struct run_job *job, struct run_pe *pe, int code)
 {
 	if (pe->lost) /* it has said why, and others may know better */

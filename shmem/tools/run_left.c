@@ -82,13 +82,19 @@ static enum found find_string(int pid, const char *file, const char *string)
 	return found;
 }
 
-/* An agent that a PE has started because there was none serves other programs as well, and leaves by itself. */
+/*
+ * Is it an agent on demand? One that a PE has started because there was none serves other programs as well, and
+ * leaves by itself.
+ */
 static bool is_agent(int pid)
 {
 	return find_string(pid, "cmdline", "--on-demand") == FOUND_IT;
 }
 
-/* The memory in which its environment lies could make a reader wait, which only harms its own user. */
+/*
+ * Is it a process of this user? The memory in which its environment lies could make a reader wait, which only harms
+ * its own user.
+ */
 static bool is_ours(int pid)
 {
 	char path[64];
@@ -122,7 +128,7 @@ static unsigned long long start_of_code(int pid)
 	return start;
 }
 
-/* Threads of the kernel, and processes that have ended, have none. */
+/* Has it a program? Threads of the kernel, and processes that have ended, have none. */
 static bool has_program(int pid)
 {
 	char path[64], target[1];
@@ -132,8 +138,8 @@ static bool has_program(int pid)
 }
 
 /*
- * In execve() a process has its new memory for a while before its environment can be read there.  One that is empty
- * though a program is loaded may have been read in the meantime, so it is read again.
+ * What a process is to the job. In execve() a process has its new memory for a while before its environment can be
+ * read there. One that is empty though a program is loaded may have been read in the meantime, so it is read again.
  */
 static enum left is_left(int pid)
 {
@@ -155,7 +161,7 @@ static enum left is_left(int pid)
 	return LEFT_NOT;
 }
 
-/* Before Linux 5.3 there are no descriptors of processes. */
+/* Sends a signal, by the descriptor if that is not -1: before Linux 5.3 there are none of processes. */
 static bool send(int pid, int fd, int number)
 {
 	if (fd >= 0)
@@ -208,7 +214,7 @@ static int tell_all(int number, struct pollfd fds[AT_ONCE])
 	return found ? n : -1;
 }
 
-/* The user does not want to wait. */
+/* Has a signal come by which the user says that he does not want to wait? */
 static bool is_hurried(int signals)
 {
 	struct signalfd_siginfo s;
@@ -220,7 +226,10 @@ static bool is_hurried(int signals)
 	return false;
 }
 
-/* Until those have ended.  False: the time is over, or a signal for this process has come. */
+/*
+ * Waits until those have ended, or for POLL_MS where there are none. False: the time is over, or a signal for this
+ * process has come.
+ */
 static bool await(struct pollfd *fds, int n, int signals, int64_t until)
 {
 	int64_t left;

@@ -31,6 +31,7 @@ void run_link_destroy(struct run_link *l)
 
 /* ---- what arrives ---- */
 
+/* Checks a head that is whole, and makes room for its data. 0, -EPROTO, -EPROTONOSUPPORT or -ENOMEM. */
 static int begin(struct run_link *l)
 {
 	int rc = run_wire_known(&l->head);

@@ -21,8 +21,12 @@ struct run_link {
 	size_t queued, room;
 };
 
+/*
+ * A connection over both descriptors, which run_link_destroy() closes. NULL: no memory; then they are the caller's.
+ */
 struct run_link *run_link_create(int in, int out, bool up, uint32_t pes);
 
+/* What is queued is lost. NULL is none. */
 void run_link_destroy(struct run_link *l);
 
 /*

@@ -20,6 +20,7 @@
 
 #define EVENTS 64
 
+/* Takes the status of each child that has ended, and has judged what that means for the job. */
 static void reap(struct run_job *job, struct run_fabric *fabric)
 {
 	int status, i;
@@ -42,6 +43,7 @@ static void reap(struct run_job *job, struct run_fabric *fabric)
 
 /* ---- signals ---- */
 
+/* Takes one signal: reaps, reports, passes it on, or ends the job. */
 static void take_signal(struct run_job *job, struct run_fabric *fabric, int fd)
 {
 	struct signalfd_siginfo s;
@@ -60,6 +62,7 @@ static void take_signal(struct run_job *job, struct run_fabric *fabric, int fd)
 
 /* ---- time ---- */
 
+/* The sooner of two times, of which 0 is none. */
 static int64_t sooner(int64_t a, int64_t b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;
@@ -79,6 +82,7 @@ static int wait_ms(const struct run_job *job)
 	return left <= 0 ? 0 : (int)((left + 999999) / 1000000);
 }
 
+/* Has the time come? Then it is set to 0, which is none. */
 static bool due(int64_t *at, int64_t now)
 {
 	if (*at == 0 || *at > now)
@@ -87,6 +91,7 @@ static bool due(int64_t *at, int64_t now)
 	return true;
 }
 
+/* Does what is due by now. */
 static void take_time(struct run_job *job)
 {
 	int64_t now = run_now();
@@ -146,7 +151,7 @@ static void take_event(struct run_job *job, struct run_fabric *fabric, int signa
 	}
 }
 
-/* All PEs have ended: for other machines to say so, or else for their remote shells to end. */
+/* How long to wait, when all PEs have ended, for other machines to say so, or else for their remote shells to end. */
 static int64_t far_ms(const struct run_job *job)
 {
 	int i;
@@ -158,7 +163,7 @@ static int64_t far_ms(const struct run_job *job)
 	return RUN_END_MS;
 }
 
-/* What others have written is taken again when somebody reads it here, or the job ends. */
+/* Takes again what others have written, when somebody reads it here, or the job ends. */
 static void resume(struct run_job *job)
 {
 	if (!job->paused)
@@ -172,7 +177,7 @@ static void resume(struct run_job *job)
 	run_far_resume(job);
 }
 
-/* Waits for events, `ms` at most (-1: any time), and for what is due. */
+/* Waits for events, `ms` at most (-1: any time), and for what is due, and handles both. */
 static void step(struct run_job *job, struct run_fabric *fabric, int signals, int ms)
 {
 	struct epoll_event events[EVENTS];

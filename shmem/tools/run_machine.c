@@ -11,6 +11,7 @@
 #include "boot_wire.h"
 #include "run_machine.h"
 
+/* Is it a name of this machine? */
 static bool is_here(const char *name, size_t n)
 {
 	static const char *const always[] = { "localhost", "127.0.0.1", "::1" };
@@ -30,7 +31,7 @@ static bool is_here(const char *name, size_t n)
 	return n == strcspn(own, ".") && strncmp(name, own, n) == 0;
 }
 
-/* A number of PEs, -1: it is none. */
+/* The number of PEs that the text is, or -1: it is none. */
 static int slots_of(const char *text, size_t n)
 {
 	char *end;
@@ -42,7 +43,10 @@ static int slots_of(const char *text, size_t n)
 	return end == text + n && v > 0 && v <= (long)BOOT_WIRE_PES_MAX ? (int)v : -1;
 }
 
-/* Nothing that a remote shell would take for an option, or a shell for more than a word. */
+/*
+ * Can it be the name of a machine? Nothing that a remote shell would take for an option, or a shell for more than a
+ * word.
+ */
 static bool is_name(const char *name, size_t n)
 {
 	bool bracket = n > 2 && name[0] == '[' && name[n - 1] == ']';
@@ -81,6 +85,7 @@ static struct run_machine *entry_of(struct run_machines *m, const char *name, si
 	return &m->at[m->n++];
 }
 
+/* Gives a machine more slots. False: slots is no number of PEs, or machines or PEs are too many. */
 static bool add(struct run_machines *m, const char *name, size_t n, int slots)
 {
 	struct run_machine *entry = slots > 0 ? entry_of(m, name, n) : NULL;
@@ -91,7 +96,10 @@ static bool add(struct run_machines *m, const char *name, size_t n, int slots)
 	return true;
 }
 
-/* "NAME[:N]" into the name, of *n bytes, and N, 1 where there is none; -1: it is no such thing. */
+/*
+ * Takes "NAME[:N]", *n bytes, apart: *n is then the length of the name, and N, 1 where there is none, is returned;
+ * -1: it is no such thing.
+ */
 static int parse_entry(const char *entry, size_t *n)
 {
 	const char *colon = memrchr(entry, ':', *n);
@@ -124,7 +132,7 @@ bool run_machine_list(struct run_machines *m, const char *list, char word[RUN_MA
 	}
 }
 
-/* A line of a file.  False: it is wrong, and `word` is what. */
+/* Adds what a line of a file says. False: it is wrong, and `word` is what. */
 static bool line_ok(struct run_machines *m, char *line, char word[RUN_MACHINE_WORD])
 {
 	static const char blanks[] = " \t\r\n", slots_is[] = "slots=";

@@ -107,6 +107,7 @@ static int map_by(void *into, const struct u_option *o, const char *arg)
 	return 0;
 }
 
+/* Adds NAME=VALUE, of which VALUE is the next word. 0; -EINVAL: none, or no name; -ENOSPC: too many; -ENOMEM. */
 static int export_two(const char **exports, size_t most, char **words, const char *name)
 {
 	const char *value = second_argument(words);
@@ -146,6 +147,7 @@ static int export_to_first(void *into, const struct u_option *o, const char *nam
 	return run_options_export_app(&out->apps[0], o, name);
 }
 
+/* Prints what is wrong and returns -ECANCELED. */
 static int refuse_machine(const char *option, const char *word)
 {
 	u_option_refuse(&run_options_tool,

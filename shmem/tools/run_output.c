@@ -16,7 +16,10 @@
 #define LINE_MAX_BYTES 65536u /* a longer line is written in parts, each with the number */
 #define TAG_BYTES 16u	      /* before it in the same buffer */
 
-/* When the job ends nobody waits for who reads its output: what has then to be written is bounded by memory alone. */
+/*
+ * Hands output to its sink, or drops it. When the job ends nobody waits for who reads its output: what has then to be
+ * written is bounded by memory alone.
+ */
 static void write_out(const struct run_job *job, unsigned int stream, const char *data,
 		      size_t bytes)
 {
@@ -24,7 +27,7 @@ static void write_out(const struct run_job *job, unsigned int stream, const char
 		run_sink_put((enum run_sink)stream, data, bytes);
 }
 
-/* The number, the text and the end of the line at once, for which there is room after the text. */
+/* Writes the number, the text and the end of the line at once, for which there is room before and after the text. */
 static void put(const struct run_job *job, const struct run_pe *pe, unsigned int stream, char *text,
 		size_t bytes)
 {
@@ -40,6 +43,7 @@ static void put(const struct run_job *job, const struct run_pe *pe, unsigned int
 	text[bytes] = kept;
 }
 
+/* Gives the stream a buffer, if it has none. False: no memory. */
 static bool line_room(struct run_stream *s)
 {
 	if (s->line == NULL)
@@ -47,6 +51,7 @@ static bool line_room(struct run_stream *s)
 	return s->line != NULL;
 }
 
+/* Closes a stream, and drops a line that has not ended. */
 static void close_stream(struct run_stream *s)
 {
 	if (s->fd >= 0)
@@ -75,6 +80,7 @@ static void put_lines(const struct run_job *job, const struct run_pe *pe, unsign
 	s->bytes = left;
 }
 
+/* As read(), without EINTR. */
 static ssize_t read_some(int fd, char *to, size_t bytes)
 {
 	ssize_t n;
@@ -85,7 +91,7 @@ static ssize_t read_some(int fd, char *to, size_t bytes)
 	return n;
 }
 
-/* --serve: as it comes. */
+/* --serve: sends what one read gives to the oshrun that has the job. As read(). */
 static ssize_t pass_on(struct run_job *job, struct run_pe *pe, unsigned int stream)
 {
 	char data[RUN_WIRE_OUTPUT_MAX];
@@ -97,7 +103,7 @@ static ssize_t pass_on(struct run_job *job, struct run_pe *pe, unsigned int stre
 	return n;
 }
 
-/* Takes what one read gives.  As read(). */
+/* Takes what one read gives; at the end of the stream writes what has no end of line. As read(), or 0: no memory. */
 static ssize_t take(struct run_job *job, struct run_pe *pe, unsigned int stream)
 {
 	struct run_stream *s = &pe->streams[stream];
@@ -156,7 +162,10 @@ void run_output_resume(struct run_job *job)
 	}
 }
 
-/* Nobody reads it any more: the PEs get SIGPIPE as they would without oshrun. */
+/*
+ * Closes this stream of all PEs: nobody reads it any more, so they get SIGPIPE as they would without oshrun. A job on
+ * several machines ends.
+ */
 static void close_streams(struct run_job *job, unsigned int stream)
 {
 	int i;
@@ -204,7 +213,7 @@ void run_output_take(struct run_job *job, struct run_pe *pe, unsigned int stream
 	}
 }
 
-/* What is there now: a child of the PE may write on for ever. */
+/* Writes what is there now, and closes the stream: a child of the PE may write on for ever. */
 static void drain(struct run_job *job, struct run_pe *pe, unsigned int stream)
 {
 	struct run_stream *s = &pe->streams[stream];

@@ -17,7 +17,7 @@ unsigned int run_place_host(const struct run_options *o, int pe)
 	return (unsigned int)(pe % hosts);
 }
 
-/* PE n of those for which there are slots, in groups. */
+/* The machine of PE n of those for which there are slots, in groups. */
 static int in_groups(const struct run_machines *m, int n)
 {
 	int i = 0;
@@ -90,6 +90,7 @@ static int flat_machine(void)
 	return 0;
 }
 
+/* Must it be known how processors belong together, to find such parts? */
 static bool needs_topology(enum u_topo_part part)
 {
 	return part != U_TOPO_CPU && part != U_TOPO_CORE;

@@ -6,6 +6,7 @@
 #include "run_options.h"
 #include "u_topo_read.h"
 
+/* The emulated host of a PE. */
 unsigned int run_place_host(const struct run_options *o, int pe);
 
 /* The index of its machine, in jobs on several; when all slots are filled, it begins with the first again. */

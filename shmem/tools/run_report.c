@@ -14,12 +14,16 @@ static struct boot_status *status_of(const struct run_job *job, const struct run
 	return (struct boot_status *)(job->status + (size_t)pe->pe * BOOT_WIRE_STATUS_STRIDE);
 }
 
+/* Has the PE joined, and not left or ended? */
 static bool in_job(const struct run_pe *pe)
 {
 	return pe->state == RUN_JOINED && !pe->ended;
 }
 
-/* Returns when the last of the PEs made a step; *waits_out: one of them says that it waits. */
+/*
+ * Notes which PEs have made steps; returns when the last of them made one, 0 if none is in the job. *waits_out: one
+ * of them says that it waits.
+ */
 static int64_t sample(struct run_job *job, int64_t now, bool *waits_out)
 {
 	int64_t last = 0;
@@ -43,7 +47,7 @@ static int64_t sample(struct run_job *job, int64_t now, bool *waits_out)
 	return last;
 }
 
-/* --serve: tells the status of each PE that has changed. */
+/* --serve: tells the oshrun that has the job that this one lives, and the status of each PE that has changed. */
 static void tell_changes(struct run_job *job)
 {
 	struct boot_status now[1];
@@ -82,12 +86,13 @@ void run_report_sample(struct run_job *job)
 	job->stalled = stands;
 }
 
-/* It has given its part to an exchange, and some have not. */
+/* Has the PE given its part to an exchange, while some have not? */
 static bool in_exchange(const struct run_job *job, const struct run_pe *pe)
 {
 	return in_job(pe) && job->given > 0 && pe->conn.exchanges > job->exchanges;
 }
 
+/* Says what the PE does, or what it waits for. */
 static void state_text(const struct run_job *job, const struct run_pe *pe, struct boot_status *s,
 		       char *text, size_t size)
 {

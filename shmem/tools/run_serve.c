@@ -22,7 +22,7 @@ struct text {
 	size_t left;
 };
 
-/* The next string; NULL: there is no more that ends. */
+/* Takes the next string, which stays where it is; NULL: there is no more that ends. */
 static char *take_string(struct text *t)
 {
 	char *s = t->at, *end = memchr(s, '\0', t->left);
@@ -34,6 +34,7 @@ static char *take_string(struct text *t)
 	return s;
 }
 
+/* Makes the PEs of this machine. 0; -EPROTO: no numbers of PEs of the job, or they do not grow; -ENOMEM. */
 static int take_pes(struct run_job *job, struct text *t)
 {
 	size_t bytes = (size_t)job->n_pes * sizeof(uint32_t);
@@ -60,6 +61,7 @@ static int take_pes(struct run_job *job, struct text *t)
 	return 0;
 }
 
+/* Takes n strings VAR=VALUE. 0 or -EPROTO. */
 static int take_exports(const char **exports, uint32_t n, struct text *t)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -70,6 +72,7 @@ static int take_exports(const char **exports, uint32_t n, struct text *t)
 	return 0;
 }
 
+/* Takes folder, exports and words of a program. 0, -EPROTO or -ENOMEM. */
 static int take_app(struct run_app *app, const struct run_wire_app *a, struct text *t)
 {
 	const char *folder = take_string(t);
@@ -92,7 +95,7 @@ static int take_app(struct run_app *app, const struct run_wire_app *a, struct te
 	return 0;
 }
 
-/* Each has a PE, the last the last. */
+/* Has each program a PE, and the last one the last PE? */
 static bool are_apps(const struct run_wire_app *apps, uint32_t n, uint32_t pes)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -102,7 +105,7 @@ static bool are_apps(const struct run_wire_app *apps, uint32_t n, uint32_t pes)
 	return apps[n - 1].end == pes;
 }
 
-/* The programs and the strings, which stay in job->start. */
+/* Takes the programs and the strings, which stay in job->start. 0, -EPROTO: not all is there, or more; or -ENOMEM. */
 static int take_rest(struct run_job *job, struct run_options *o, const struct run_wire_start *s,
 		     struct text *t)
 {
@@ -151,7 +154,10 @@ int run_serve_start(struct run_job *job, struct run_options *o, struct run_link 
 	return rc == 0 ? take_rest(job, o, &s, &t) : rc;
 }
 
-/* Standard input and output are for the connection alone from now on. */
+/*
+ * Makes a connection of standard input and output, which are for it alone from now on. NULL: no memory or
+ * descriptors.
+ */
 static struct run_link *take_standard(void)
 {
 	int in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -167,7 +173,7 @@ static struct run_link *take_standard(void)
 	return run_link_create(in, out, false, 0);
 }
 
-/* Something has arrived, and no signal. */
+/* Waits until something arrives. False: a signal has. */
 static bool await(int in, int signals)
 {
 	struct pollfd fds[] = { { .fd = in, .events = POLLIN },
@@ -212,6 +218,7 @@ int run_serve_begin(struct run_job *job, struct run_options *o, int signals)
 
 /* ---- the PEs ---- */
 
+/* Tells the oshrun that has the job the process of each PE; without memory that connection counts as lost. */
 static void tell_started(struct run_job *job)
 {
 	uint32_t *pids = calloc((size_t)job->n_pes, sizeof(*pids));

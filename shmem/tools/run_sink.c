@@ -37,7 +37,7 @@ static pid_t owner; /* the process that has the event and the threads */
 
 /* ---- the threads ---- */
 
-/* The whole lines that one write may have, or one line. */
+/* Bytes of the next write: the whole lines that one may have, or one line. */
 static size_t piece(const char *at, size_t bytes)
 {
 	const char *end;
@@ -50,7 +50,7 @@ static size_t piece(const char *at, size_t bytes)
 	return end != NULL ? (size_t)(end + 1 - at) : bytes;
 }
 
-/* 0 or an errno. */
+/* Writes all, also to a descriptor that does not block. 0 or an errno. */
 static int write_all(int fd, const char *at, size_t bytes)
 {
 	ssize_t n;
@@ -69,6 +69,7 @@ static int write_all(int fd, const char *at, size_t bytes)
 	return 0;
 }
 
+/* Makes the event readable. */
 static void notify(void)
 {
 	const uint64_t one = 1;
@@ -77,6 +78,7 @@ static void notify(void)
 	(void)n; /* it can be read already */
 }
 
+/* A thread of a sink: writes what is put there, for ever. `arg`: the sink. */
 static void *run(void *arg)
 {
 	struct sink *s = arg;
@@ -102,7 +104,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* False: it has no thread. */
+/* Starts the thread of a sink, the first time. False: it has no thread, as in a child. */
 static bool start(struct sink *s)
 {
 	sigset_t all, before;
@@ -189,6 +191,7 @@ void run_sink_put(enum run_sink which, const char *data, size_t bytes)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* Bytes that are not written yet; 0 where there is no thread, or after an error. */
 static size_t left(struct sink *s)
 {
 	size_t n;

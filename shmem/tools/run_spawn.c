@@ -29,7 +29,10 @@ struct failure {
 	char what[512];
 };
 
-/* Variables of another launcher, in whose job oshrun runs: they would tell a PE that it is that one's process. */
+/*
+ * Is it a variable of another launcher, in whose job oshrun runs? Those would tell a PE that it is that one's
+ * process.
+ */
 static bool is_of_another(const char *entry)
 {
 	static const char settings[] = "PMIX_MCA_";
@@ -39,6 +42,7 @@ static bool is_of_another(const char *entry)
 	       strncmp(entry, "PMI_", 4) == 0;
 }
 
+/* Removes the variables of other launchers from the environment. 0 or -1. */
 static int forget_others(void)
 {
 	char **at = environ, *name;
@@ -56,6 +60,7 @@ static int forget_others(void)
 	return rc;
 }
 
+/* Sets VAR=VALUE; VAR alone stays as it is. 0 or -1. */
 static int export(const char *text)
 {
 	const char *equals = strchr(text, '=');
@@ -71,8 +76,8 @@ static int export(const char *text)
 }
 
 /*
- * With the owner's number: a PE may be in a user name space in which the user has another, and would take the
- * fabric for one of that user's.
+ * Sets the fabric of a PE. 0 or -1. With the owner's number: a PE may be in a user name space in which the user has
+ * another, and would take the fabric for one of that user's.
  */
 static int name_fabric(const char *name)
 {
@@ -84,6 +89,7 @@ static int name_fabric(const char *name)
 	return setenv("VIADUCT_FABRIC", owned, 1);
 }
 
+/* In the child: sets all variables of the PE. 0, or another value: no memory. */
 static int environment(const struct run_job *job, const struct run_pe *pe,
 		       const struct run_heritage *h, int sock)
 {
@@ -114,7 +120,10 @@ static int environment(const struct run_job *job, const struct run_pe *pe,
 	return rc;
 }
 
-/* PE 0 has the standard input of the oshrun that has the job, if it is on that machine. */
+/*
+ * In the child: sets the standard streams. PE 0 has the standard input of the oshrun that has the job, if it is on
+ * that machine.
+ */
 static void streams(const struct run_pe *pe, const int theirs[THEIRS], bool serves)
 {
 	int null;
@@ -150,7 +159,10 @@ static const char *refuse_foreign(const struct run_job *job, const char *program
 	return line;
 }
 
-/* In the child.  Returns only when that failed, with what could not be done, or refuse_foreign(). */
+/*
+ * In the child: executes the program. Returns only when that failed, with what could not be done, or
+ * refuse_foreign().
+ */
 static const char *become(const struct run_job *job, const struct run_pe *pe,
 			  const struct run_heritage *h, const int theirs[THEIRS], pid_t parent)
 {
@@ -181,6 +193,7 @@ static const char *become(const struct run_job *job, const struct run_pe *pe,
 	return app->program[0];
 }
 
+/* In the child: tells oshrun what failed, with errno, and ends. */
 static _Noreturn void fail(int to, const char *what)
 {
 	struct failure f = { .error = errno };
@@ -198,7 +211,10 @@ static void close_if(int fd)
 		close(fd);
 }
 
-/* Sockets and pipes: oshrun's ends are put into the PE, the PE's into `theirs`. */
+/*
+ * Makes sockets and pipes: oshrun's ends are put into the PE, the PE's into `theirs`, for the caller to close. 0 or
+ * -errno.
+ */
 static int connect_pe(struct run_job *job, struct run_pe *pe, int theirs[THEIRS])
 {
 	int fds[2], i;
@@ -229,6 +245,7 @@ static int watch_pe(struct run_job *job, struct run_pe *pe)
 	return rc;
 }
 
+/* Starts a PE, whose child writes to `to` if it fails later. 0 or -errno. */
 static int spawn_pe(struct run_job *job, struct run_pe *pe, const struct run_heritage *h, int to)
 {
 	int theirs[THEIRS] = { -1, -1, -1 }, i, rc;

@@ -9,6 +9,7 @@
 
 #define SIGNAL_MAX 64
 
+/* Does what a frame asks for. 0, -EPROTO or -ENOMEM. */
 static int frame(struct run_job *job, const struct run_link *l)
 {
 	switch (l->head.kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Collectives of active sets.  A set that is not valid was reported by osh_active_set(). */
+/* Collectives of active sets. osh_active_set() ends the job for a set that is not valid. */
 #include "api.h"
 #include "api_combine.h"
 

@@ -29,6 +29,7 @@ API(int, shmem_team_translate_pe, (shmem_team_t src_team, int src_pe, shmem_team
 	return osh_team_translate_pe(osh_team(src_team), src_pe, osh_team(dest_team));
 }
 
+/* The number of contexts of a config, 0 where there is none or the mask leaves it out. */
 static int num_contexts_of(const shmem_team_config_t *config, long mask)
 {
 	return config != NULL && (mask & SHMEM_TEAM_NUM_CONTEXTS) ? config->num_contexts : 0;
@@ -77,6 +78,7 @@ API(void, shmem_team_destroy, (shmem_team_t handle))
 
 /* ---- Contexts -------------------------------------------------------------------------------- */
 
+/* 0; or -1 with *ctx SHMEM_CTX_INVALID. */
 static int create_ctx(const char *fn, shmem_team_t handle, long options, shmem_ctx_t *ctx)
 {
 	struct osh_team *team = osh_team(handle);

@@ -26,7 +26,10 @@ enum kind { KIND_I16, KIND_U16, KIND_I32, KIND_U32, KIND_I64, KIND_U64 };
 	 : (cmp) == SHMEM_CMP_LT ? (a) < (b)                                                       \
 				 : (a) >= (b))
 
-/* The element and the value as they are, widened: a value of a signed type is sign-extended. */
+/*
+ * The element at p as it is now, widened: one of a signed type is sign-extended, as the values are to which it is
+ * compared.
+ */
 static ALWAYS_INLINE uint64_t element(enum kind kind, const void *p)
 {
 	switch (kind) {
@@ -50,6 +53,7 @@ static ALWAYS_INLINE bool compares(enum kind kind, uint64_t now, int cmp, uint64
 	return is_signed ? COMPARE((int64_t)now, cmp, (int64_t)value) : COMPARE(now, cmp, value);
 }
 
+/* Does the comparison hold for the variable now? */
 static ALWAYS_INLINE bool holds(enum kind kind, const void *ivar, int cmp, uint64_t value)
 {
 	return compares(kind, element(kind, ivar), cmp, value);
@@ -77,6 +81,7 @@ static ALWAYS_INLINE const void *ivar_at(enum kind kind, const struct elements *
 	return (const char *)s->ivars + i * bytes_of(kind);
 }
 
+/* Does the status of element i exclude it? */
 static ALWAYS_INLINE bool left_out(const struct elements *s, size_t i)
 {
 	return s->status != NULL && s->status[i] != 0;
@@ -91,6 +96,7 @@ static ALWAYS_INLINE bool holds_at(enum kind kind, const struct elements *s, siz
 	return holds(kind, ivar_at(kind, s, i), s->cmp, value);
 }
 
+/* Is every element left out? */
 static bool is_empty(const struct elements *s)
 {
 	for (size_t i = 0; i < s->n; i++)
@@ -113,6 +119,7 @@ static size_t begin(size_t n)
 	return n <= 1 ? 0 : (size_t)((state >> 32) * (uint64_t)(uint32_t)n >> 32);
 }
 
+/* The first element from i to end - 1 whose comparison holds, or SIZE_MAX. */
 static ALWAYS_INLINE size_t find_between(enum kind kind, const struct elements *s, size_t i,
 					 size_t end)
 {
@@ -122,6 +129,7 @@ static ALWAYS_INLINE size_t find_between(enum kind kind, const struct elements *
 	return SIZE_MAX;
 }
 
+/* An element whose comparison holds, not always the first, or SIZE_MAX. */
 static ALWAYS_INLINE size_t find_any(enum kind kind, const struct elements *s)
 {
 	size_t from = begin(s->n);
@@ -130,6 +138,7 @@ static ALWAYS_INLINE size_t find_any(enum kind kind, const struct elements *s)
 	return found != SIZE_MAX ? found : find_between(kind, s, 0, from);
 }
 
+/* Puts the elements whose comparison holds into `indices`, and returns how many they are. */
 static ALWAYS_INLINE size_t find_some(enum kind kind, const struct elements *s, size_t *indices)
 {
 	size_t count = 0;
@@ -165,6 +174,7 @@ static ALWAYS_INLINE void wait_all(enum kind kind, const struct elements *s)
 	}
 }
 
+/* Waits for one; SIZE_MAX at once where every element is left out. */
 static ALWAYS_INLINE size_t wait_any(enum kind kind, const struct elements *s)
 {
 	struct osh_wait w = OSH_WAIT(s->fn, NULL);
@@ -178,6 +188,7 @@ static ALWAYS_INLINE size_t wait_any(enum kind kind, const struct elements *s)
 	return found;
 }
 
+/* Waits for at least one; 0 at once where every element is left out. */
 static ALWAYS_INLINE size_t wait_some(enum kind kind, const struct elements *s, size_t *indices)
 {
 	struct osh_wait w = OSH_WAIT(s->fn, NULL);
@@ -191,6 +202,7 @@ static ALWAYS_INLINE size_t wait_some(enum kind kind, const struct elements *s, 
 	return count;
 }
 
+/* 1: the comparisons of all that are not left out hold; or 0. */
 static ALWAYS_INLINE int test_all(enum kind kind, const struct elements *s)
 {
 	for (size_t i = 0; i < s->n; i++)

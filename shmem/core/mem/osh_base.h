@@ -18,7 +18,7 @@ static inline size_t osh_min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* Sum and product, or SIZE_MAX, which is more than any memory has. */
+/* The sum, or SIZE_MAX, which is more than any memory has. */
 static inline size_t osh_plus(size_t a, size_t b)
 {
 	size_t sum;
@@ -26,6 +26,7 @@ static inline size_t osh_plus(size_t a, size_t b)
 	return osh_unlikely(__builtin_add_overflow(a, b, &sum)) ? SIZE_MAX : sum;
 }
 
+/* The product, or SIZE_MAX. */
 static inline size_t osh_times(size_t a, size_t b)
 {
 	size_t product;

@@ -35,8 +35,9 @@ bool osh_heap_free(struct osh_heap *heap, size_t offset);
 bool osh_heap_resize(struct osh_heap *heap, size_t offset, size_t bytes);
 /* Is every byte of [offset, offset + bytes) in one block that is in use? */
 bool osh_heap_inside(const struct osh_heap *heap, size_t offset, size_t bytes);
-/* Bytes that are in use, and of the longest free block. */
+/* Bytes that are in use. */
 size_t osh_heap_used(const struct osh_heap *heap);
+/* Bytes of the longest free block; visits all that are free. */
 size_t osh_heap_longest(const struct osh_heap *heap);
 
 #endif

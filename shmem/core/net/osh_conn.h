@@ -18,8 +18,9 @@ extern const VIP_VI_ATTRIBUTES osh_conn_attrs;
 
 /* Before all other calls.  `host`: address of this host. */
 void osh_conn_init(const uint8_t *host, size_t host_len);
-/* The address of this PE, and one of this host that no PE has and none connects to. */
+/* The address of this PE. */
 const union osh_address *osh_conn_here(void);
+/* An address of this host that no PE has and none connects to. */
 union osh_address osh_conn_nobody(void);
 /* The PE of this job that has an address, or -1. */
 int osh_conn_pe_of(const union osh_address *from);

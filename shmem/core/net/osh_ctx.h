@@ -64,13 +64,14 @@ void osh_ctx_init(struct osh_ctx *ctx, const int *pes, int n);
 /* The context has no endpoints any more: osh_far_fini() ends those. */
 void osh_ctx_fini(struct osh_ctx *ctx);
 
-/* Locks a context that several threads may use, and does nothing for any other; so does osh_ctx_unlock(). */
+/* Locks a context that several threads may use, and does nothing for any other. */
 static inline void osh_ctx_lock(struct osh_ctx *ctx)
 {
 	if (ctx->locked)
 		pthread_mutex_lock(&ctx->lock);
 }
 
+/* Unlocks what osh_ctx_lock() has locked. */
 static inline void osh_ctx_unlock(struct osh_ctx *ctx)
 {
 	if (ctx->locked)

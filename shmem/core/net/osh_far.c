@@ -44,12 +44,13 @@ struct osh_ep {
 
 /* ---- endpoints ------------------------------------------------------------------------------- */
 
-/* The descriptor of operation number n; bounce_at(): its buffer. */
+/* The descriptor of operation number n. */
 static inline VIP_DESCRIPTOR *desc_at(const struct osh_ep *ep, uint32_t n)
 {
 	return (VIP_DESCRIPTOR *)(ep->slab + (n % RING) * DESC_BYTES);
 }
 
+/* The buffer of operation number n. */
 static inline uint8_t *bounce_at(const struct osh_ep *ep, uint32_t n)
 {
 	return ep->slab + RING * DESC_BYTES + (n % RING) * BOUNCE;

@@ -26,9 +26,10 @@ struct osh_target {
 	VIP_MEM_HANDLE handle;
 };
 
-/* `nbi`: the source may still be read, or the destination written, until osh_far_quiet(). */
+/* Writes n bytes to far memory. `nbi`: the source may still be read until osh_far_quiet(). */
 void osh_far_put(const char *fn, struct osh_ctx *ctx, const struct osh_target *t,
 		 const void *source, size_t n, bool nbi);
+/* Reads n bytes of far memory. `nbi`: the destination may still be written until osh_far_quiet(). */
 void osh_far_get(const char *fn, struct osh_ctx *ctx, const struct osh_target *t, void *dest,
 		 size_t n, bool nbi);
 

@@ -10,11 +10,12 @@
 #include "osh_ctx.h"
 
 /*
- * For all accesses: map the memory at the first one; an address or PE that is not valid ends the job, n = 0 does
- * nothing. `nbi`: source or destination may be in use until quiet.
+ * Maps near memory at its first access. An address or PE that is not valid ends the job; n = 0 does nothing. `nbi`:
+ * the source may be in use until quiet.
  */
 void osh_put_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
 		  int pe, bool nbi);
+/* As osh_put_slow(). `nbi`: the destination may be written until quiet. */
 void osh_get_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *source, size_t n,
 		  int pe, bool nbi);
 
@@ -25,6 +26,7 @@ void osh_get_slow(const char *fn, struct osh_ctx *ctx, void *dest, const void *s
 void osh_put_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
 		     ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t block, size_t blocks,
 		     int pe);
+/* As osh_put_strided(), in the other direction; returns when the bytes are in `dest`. */
 void osh_get_strided(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
 		     ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t block, size_t blocks,
 		     int pe);
@@ -35,6 +37,7 @@ static inline void *osh_reach(struct osh_ctx *ctx, const void *addr, size_t n, i
 	return osh_near(addr, n, osh_world_pe(ctx, pe));
 }
 
+/* Returns when `source` may be changed; the bytes may arrive later. */
 static inline void osh_put(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
 			   size_t n, int pe)
 {
@@ -46,6 +49,7 @@ static inline void osh_put(const char *fn, struct osh_ctx *ctx, void *dest, cons
 		osh_put_slow(fn, ctx, dest, source, n, pe, false);
 }
 
+/* As osh_put(), but `source` may be in use until quiet. */
 static inline void osh_put_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
 			       size_t n, int pe)
 {
@@ -57,6 +61,7 @@ static inline void osh_put_nbi(const char *fn, struct osh_ctx *ctx, void *dest, 
 		osh_put_slow(fn, ctx, dest, source, n, pe, true);
 }
 
+/* Returns when the bytes are in `dest`. */
 static inline void osh_get(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
 			   size_t n, int pe)
 {
@@ -68,6 +73,7 @@ static inline void osh_get(const char *fn, struct osh_ctx *ctx, void *dest, cons
 		osh_get_slow(fn, ctx, dest, source, n, pe, false);
 }
 
+/* As osh_get(), but the bytes may be in `dest` as late as at quiet. */
 static inline void osh_get_nbi(const char *fn, struct osh_ctx *ctx, void *dest, const void *source,
 			       size_t n, int pe)
 {

@@ -18,6 +18,7 @@
 #define NAP_MAX_NS 200000u
 #define PROGRESS_EVERY 32u /* looks between two calls that move packets */
 
+/* Pauses between two looks, without a system call. */
 static inline void relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -28,13 +28,15 @@ struct osh_wait {
 
 /* Spins, yields or sleeps, longer with each call, and moves packets; ends the job if w->pe has left it for good. */
 void osh_wait(struct osh_wait *w);
+/* Tells the launcher that the wait is over, if it was so long that osh_wait() has noted it. */
 void osh_wait_end(struct osh_wait *w);
 
 /*
- * Notes for the launcher that this PE waits in `fn`, for an address or a PE; osh_wait_shown_end() ends that. While
- * one thread is noted, others are not.
+ * Notes for the launcher that this PE waits in `fn`, for an address or a PE. While one thread is noted, others are
+ * not.
  */
 void osh_wait_show(const char *fn, const volatile void *addr, int pe);
+/* Ends the note of osh_wait_show(), if it is that of this thread, and counts a step of the PE. */
 void osh_wait_shown_end(void);
 /* Ends the job: what `fn` waits for will not come, as that PE is at its end. */
 _Noreturn void osh_wait_in_vain(const char *fn, int pe);

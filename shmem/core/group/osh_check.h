@@ -6,9 +6,11 @@
 #include "osh_env.h"
 #include "osh_team.h"
 
+/* What osh_check() does with SHMEM_DEBUG. */
 void osh_check_arguments(const char *fn, struct osh_team *team, const void *dest, size_t n,
 			 int root);
 
+/* What osh_check_source() does with SHMEM_DEBUG. */
 void osh_check_symmetric(const char *fn, struct osh_team *team, const void *source, size_t n);
 
 /* With SHMEM_DEBUG: ends the job if another member calls another routine, or with another dest, length or root. */

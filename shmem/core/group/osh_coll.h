@@ -6,19 +6,22 @@
 #include "osh_msg.h"
 #include "osh_target.h"
 
-/* Collectives return 0, or -1 where `team` is NULL; any other fault ends the job. */
+/*
+ * Gives n bytes of the root to all. 0, or -1 where `team` is NULL, as all collectives; any other fault ends the job.
+ */
 int osh_broadcast(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n,
 		  int root);
-/* `n` bytes of each member, which may differ; and of equal length. */
+/* Joins `n` bytes of each member, which may differ, in the dest of all. 0, or -1 where `team` is NULL. */
 int osh_collect(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n);
+/* As osh_collect(), where `n` is equal everywhere. */
 int osh_fcollect(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n);
-/* `n` bytes for each member. */
+/* Gives `n` bytes to each member. 0, or -1 where `team` is NULL. */
 int osh_alltoall(const char *fn, struct osh_team *team, void *dest, const void *source, size_t n);
-/* `n` elements of `elem` bytes for each member; strides in elements. */
+/* Gives `n` elements of `elem` bytes to each member; strides in elements. 0, or -1 where `team` is NULL. */
 int osh_alltoalls(const char *fn, struct osh_team *team, void *dest, const void *source,
 		  ptrdiff_t dest_stride, ptrdiff_t source_stride, size_t elem, size_t n);
 
-/* The broadcast of active sets: the root's dest is left alone. */
+/* The broadcast of active sets: the root's dest is left alone. 0, or -1 where `team` is NULL. */
 int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, const void *source,
 			 size_t n, int root);
 
@@ -28,10 +31,7 @@ int osh_broadcast_others(const char *fn, struct osh_team *team, void *dest, cons
 void osh_coll_put(const char *fn, struct osh_team *team, int to, void *dest, const void *source,
 		  size_t n);
 
-/*
- * Gives a member n bytes for its `dest`, few of them in the message itself; osh_coll_recv() waits for what a member
- * gives, after which the bytes are in `dest`.
- */
+/* Gives a member n bytes for its `dest`, few of them in the message itself. */
 static inline void osh_coll_send(const char *fn, struct osh_team *team, int to, void *dest,
 				 const void *source, size_t n)
 {
@@ -43,6 +43,7 @@ static inline void osh_coll_send(const char *fn, struct osh_team *team, int to, 
 	}
 }
 
+/* Waits for the n bytes that a member gives by osh_coll_send(); they are in `dest` then. */
 static inline void osh_coll_recv(const char *fn, struct osh_team *team, int from, void *dest,
 				 size_t n)
 {

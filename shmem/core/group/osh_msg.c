@@ -58,6 +58,7 @@ static void note_taken(struct osh_flow *flow, uint64_t taken)
 		flow->free = taken;
 }
 
+/* Ends the job: what a member has stored here is no message. */
 static _Noreturn OSH_COLD void overwritten(const char *fn, const struct osh_team *team, int from)
 {
 	osh_fatal("%s: a message of PE %d was overwritten: some PE stores into the "

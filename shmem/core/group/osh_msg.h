@@ -20,12 +20,13 @@ bool osh_msg_is_there(const char *fn, const struct osh_team *team, int from);
 /* Waits for the next message of a member and takes it; one of another kind than that of the team ends the job. */
 void osh_msg_recv(const char *fn, struct osh_team *team, int from, void *data, size_t n);
 
-/* Tells a member that the puts before are there; and waits for that of a member. */
+/* Tells a member that the puts before are there. */
 static inline void osh_msg_signal(const char *fn, struct osh_team *team, int to)
 {
 	osh_msg_send(fn, team, to, NULL, 0);
 }
 
+/* Waits until a member has called osh_msg_signal(). */
 static inline void osh_msg_await(const char *fn, struct osh_team *team, int from)
 {
 	osh_msg_recv(fn, team, from, NULL, 0);

@@ -199,6 +199,7 @@ static void await_message(struct stream *s, int from)
 		s->announced++;
 }
 
+/* Tells a member that data have come, or that a buffer is free (kind). */
 static void send_message(struct stream *s, int to, uint8_t kind)
 {
 	osh_msg_send(s->fn, s->team, to, &kind, 1);

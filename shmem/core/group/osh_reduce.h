@@ -11,10 +11,10 @@
  */
 typedef void (*osh_combine)(void *into, const void *from, size_t n);
 
-/* `n` elements of `elem` bytes. Both return 0, or -1 where `team` is NULL; any other fault ends the job. */
+/* Combines `n` elements of `elem` bytes. 0, or -1 where `team` is NULL; any other fault ends the job. */
 int osh_reduce(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
 	       size_t n, osh_combine combine);
-/* Prefix combination; `exclusive`: without the member's own, and of zeros for the first. */
+/* Prefix combination; `exclusive`: without the member's own, and of zeros for the first. Returns as osh_reduce(). */
 int osh_scan(const char *fn, struct osh_team *team, void *dest, const void *source, size_t elem,
 	     size_t n, osh_combine combine, bool exclusive);
 

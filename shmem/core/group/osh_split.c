@@ -83,6 +83,7 @@ static int make(const char *fn, struct osh_team *parent, const int *pes, int n, 
 	return rc;
 }
 
+/* A hash of both numbers. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
 	return (a ^ b) * 0x9e3779b97f4a7c15ull + (a >> 29);

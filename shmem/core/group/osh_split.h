@@ -11,6 +11,7 @@
  */
 int osh_team_split_strided(const char *fn, struct osh_team *parent, int start, int stride, int size,
 			   int num_contexts, void **made);
+/* As osh_team_split_strided(), for two teams, of this member's row and column: both are made, or none. */
 int osh_team_split_2d(const char *fn, struct osh_team *parent, int xrange, int x_num_contexts,
 		      void **x_made, int y_num_contexts, void **y_made);
 /*

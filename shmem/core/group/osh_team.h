@@ -41,12 +41,13 @@ struct osh_team {
 	int start, log_stride;	  /* of an active set */
 };
 
-/* Where the scratch buffers begin in the block of a member of a team of n, and the block's length. */
+/* Where the scratch buffers begin in the block of a member of a team of n. */
 static inline size_t osh_scratch_at(int n)
 {
 	return (size_t)n * sizeof(struct osh_inbox);
 }
 
+/* The length of the block of a member of a team of n. */
 static inline size_t osh_block_bytes(int n)
 {
 	return osh_scratch_at(n) + OSH_SCRATCH_BUFFERS * OSH_SCRATCH_BYTES;
@@ -56,6 +57,7 @@ extern struct osh_team *osh_world, *osh_shared;
 
 /* Makes the first teams. 0, or -1: out of memory. */
 int osh_teams_open(void);
+/* Ends all teams but those of active sets, with their contexts. */
 void osh_teams_close(void);
 
 /* Its messages are those by which active sets are set up, and no others. */
@@ -78,6 +80,7 @@ void osh_team_end_contexts(struct osh_team *team);
 
 /* The teams of the program, which may leave them to shmem_finalize: that has to find them. */
 void osh_team_remember(struct osh_team *team);
+/* Ends what osh_team_remember() did; does nothing for other teams. */
 void osh_team_forget(struct osh_team *team);
 /* Is it a team that the program made, and has not destroyed? */
 bool osh_team_is_remembered(const struct osh_team *team);
@@ -91,6 +94,7 @@ void *osh_team_handle(struct osh_team *team);
 int osh_team_my_pe(struct osh_team *team);
 int osh_team_n_pes(struct osh_team *team);
 int osh_team_get_num_contexts(struct osh_team *team);
+/* The number in `to` of a PE of `from`, or -1: it has none, or a team is NULL. */
 int osh_team_translate_pe(struct osh_team *from, int pe, struct osh_team *to);
 
 /* May some members reach each other over other hosts only?  In a ring of three all are neighbours. */

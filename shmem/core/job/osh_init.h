@@ -9,10 +9,11 @@ struct osh_team;
 
 /* 0; or -1 with a line on standard error. In a job it is a barrier. `provided` may be NULL. */
 int osh_init(int requested, int *provided);
-/* The same at the lowest level of threads, where a failure ends the job. */
+/* As osh_init() at the lowest level of threads, but a failure ends the job. */
 void osh_init_or_end(void);
 /* Leaves the job at the call that matches the first osh_init(); any other is a barrier. */
 void osh_finalize(void);
+/* Ends the job, and this process as boot_exit() does. */
 void osh_global_exit(int status) __attribute__((noreturn));
 bool osh_initialized(void);
 int osh_thread_level(void);
@@ -20,14 +21,16 @@ int osh_thread_level(void);
 void osh_start_pes(void);
 int osh_my_pe(void);
 int osh_n_pes(void);
-/* These two: 1, or 0. */
+/* 1: the job has a PE of this number; 0: it has not. */
 int osh_pe_accessible(int pe);
+/* 1: the address is one of symmetric memory of the program, and valid at that PE; 0: it is not. */
 int osh_addr_accessible(const void *addr, int pe);
 /*
  * Where an object of a PE can be accessed here, after mapping it; NULL: it is far, not symmetric, or there is no such
  * PE.
  */
 void *osh_ptr(const void *addr, int pe);
+/* As osh_ptr(), for a PE of a team; NULL also where the team is. */
 void *osh_team_ptr(struct osh_team *team, const void *addr, int pe);
 
 #endif

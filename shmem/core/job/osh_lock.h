@@ -3,13 +3,13 @@
 #ifndef OSH_LOCK_H
 #define OSH_LOCK_H
 
-/* Waits for the lock. These three end the job for an object that cannot be a lock. */
+/* Waits for the lock; an object that cannot be a lock ends the job. */
 void osh_set_lock(const char *fn, long *lock);
 /*
  * Completes the operations of the default context, then passes the lock on; if this PE has not got it, the job ends.
  */
 void osh_clear_lock(const char *fn, long *lock);
-/* 0: this PE has the lock now; 1: another has it, or another thread of this one. */
+/* Does not wait. 0: this PE has the lock now; 1: another has it, or another thread of this one. */
 int osh_test_lock(const char *fn, long *lock);
 
 #endif

@@ -5,16 +5,18 @@
 
 #include <stddef.h>
 
-/* These three are barriers, but for 0 bytes. NULL, at all PEs: the heap has no room, or 0 bytes are asked for. */
+/* A barrier, but for n = 0. NULL, at all PEs: the heap has no room, or n is 0. */
 void *osh_malloc(const char *fn, size_t n, long hints);
+/* As osh_malloc(), of zeros; a product that overflows has no room. */
 void *osh_calloc(const char *fn, size_t count, size_t size);
-/* NULL also where the alignment is no power of two or above OSH_ALIGN_MAX; then it is no barrier. */
+/* As osh_malloc(). NULL also where the alignment is no power of two or above OSH_ALIGN_MAX; then it is no barrier. */
 void *osh_align(const char *fn, size_t alignment, size_t n);
 /*
  * A barrier, too; may move the block, and allocates one where p is NULL. NULL for lack of room leaves the block as it
- * is; n = 0 frees it. As osh_free() it ends the job where no block begins at p.
+ * is; n = 0 frees it. Where no block begins at p, the job ends.
  */
 void *osh_realloc(const char *fn, void *p, size_t n);
+/* A barrier, after which the block is free. Does nothing for NULL; where no block begins at p, the job ends. */
 void osh_free(const char *fn, void *p);
 
 #endif

@@ -50,7 +50,7 @@ void boot_finish(void);
 void boot_abort(int status, const char *why) __attribute__((noreturn));
 
 /*
- * The same, where the reason is that another PE cannot be reached: what ended that one is the reason for
+ * As boot_abort(), where the reason is that another PE cannot be reached: what ended that one is the reason for
  * people, if the launcher learns of it.
  */
 void boot_abort_lost(int status, const char *why) __attribute__((noreturn));

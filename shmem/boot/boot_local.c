@@ -188,6 +188,7 @@ static int local_start(struct boot_job *job, char error[BOOT_TEXT_MAX])
 	return 0;
 }
 
+/* Exchanges, and checks that the result is that of this exchange. 0 or -errno. */
 static int local_exchange(const void *mine, size_t bytes, void *all)
 {
 	struct boot_wire_head head =
@@ -226,6 +227,7 @@ static int control_take(void)
 	return fd;
 }
 
+/* Says FINISH, and closes the control socket: the end of oshrun no longer ends this process. */
 static void local_finish(void)
 {
 	struct boot_wire_head head = boot_wire_head(BOOT_WIRE_FINISH, 0, 0);
@@ -278,6 +280,7 @@ static void local_abort(int status, const char *why, bool lost)
 		await_told();
 }
 
+/* The status of any PE of the job. */
 static struct boot_status *local_status(int pe)
 {
 	return (struct boot_status *)(local.statuses + (size_t)pe * BOOT_WIRE_STATUS_STRIDE);

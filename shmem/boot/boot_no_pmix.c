@@ -5,6 +5,7 @@
 
 #include "boot_back.h"
 
+/* Does the launcher offer PMIx, and no PMI-1? */
 static bool no_pmix_announced(void)
 {
 	return secure_getenv("PMIX_NAMESPACE") != NULL && secure_getenv("PMI_FD") == NULL;

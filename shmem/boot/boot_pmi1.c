@@ -36,6 +36,7 @@ static struct {
 	char line[BOOT_PMI1_LINE_MAX]; /* the last answer */
 } pmi = { .fd = -1 };
 
+/* Is PMI_FD set, and has not another process of the job started this one? */
 static bool pmi_announced(void)
 {
 	static const char *const names[] = { "PMI_FD", "PMI_RANK", NULL };
@@ -243,6 +244,7 @@ static void pmi_finish(void)
 	pmi.left = true;
 }
 
+/* At the exit of the process: tells the launcher that it ends, if it has left the job. */
 __attribute__((destructor)) static void pmi_finalize(void)
 {
 	if (pmi.fd < 0 || !pmi.left || pmi.pid != getpid())
@@ -252,6 +254,7 @@ __attribute__((destructor)) static void pmi_finalize(void)
 	pmi.fd = -1;
 }
 
+/* Asks for the end of the job, without saying why. */
 static void pmi_abort(int status, const char *why, bool lost)
 {
 	char line[64];

@@ -19,7 +19,7 @@ int boot_pmi1_answer(const char *line, const char *command);
 /* The value of a name.  0; -ENOENT; -E2BIG: longer than `size` - 1; then nothing is written. */
 int boot_pmi1_value(const char *line, const char *name, char *out, size_t size);
 
-/* The same as a number up to `max`.  0, -ENOENT or -EINVAL. */
+/* The value of a name as a number up to `max`. 0, -ENOENT or -EINVAL. */
 int boot_pmi1_number(const char *line, const char *name, unsigned int max, unsigned int *out);
 
 /* Writes 2 * bytes digits, of lower case, and an end. */

@@ -34,6 +34,7 @@ static struct {
 	bool left; /* the job, and has not joined again */
 } pmix;
 
+/* Is PMIX_NAMESPACE set, and has not another process of the job started this one? */
 static bool pmix_announced(void)
 {
 	static const char *const names[] = { "PMIX_NAMESPACE", "PMIX_RANK", NULL };

@@ -108,6 +108,7 @@ static int make_statuses(struct run_job *job)
 	return 0;
 }
 
+/* Makes the PEs, and says where each is to run. 0 or -ENOMEM. */
 static int make_pes(struct run_job *job)
 {
 	int i;
@@ -141,6 +142,7 @@ static int make_rest(struct run_job *job, int signals)
 	return rc == 0 ? run_watch(job, RUN_SIGNAL, 0, signals, false) : rc;
 }
 
+/* Fills the job by the options. 0 or -errno. */
 static int make_job(struct run_job *job, const struct run_options *o, int signals)
 {
 	int rc;

@@ -83,6 +83,7 @@ static void number_apps(struct run_options *o)
 	}
 }
 
+/* Refuses exports that name no variable. U_OPTION_GO_ON, or the exit status after a line. */
 static int check_exports(const char *const *exports, int most)
 {
 	for (int i = 0; i < most && exports[i] != NULL; i++) {
@@ -105,6 +106,7 @@ static int check_all_exports(const struct run_options *o)
 
 /* ---- all options together ---- */
 
+/* Refuses options for emulated hosts in a job on several machines. As check_exports(). */
 static int refuse_emulated(const struct run_options *o)
 {
 	if (!o->far || (o->hosts == 0 && o->topology == NULL && o->window == NULL))
@@ -114,6 +116,7 @@ static int refuse_emulated(const struct run_options *o)
 			       "machine, not for jobs on several machines; see --help");
 }
 
+/* Refuses options of hosts that exclude each other, or lack another. As check_exports(). */
 static int check_hosts(const struct run_options *o)
 {
 	if (o->fabric != NULL && (o->topology != NULL || o->window != NULL))

@@ -8,8 +8,9 @@
 /* Takes what the PE has sent, and sends it what is left to send.  `which`: RUN_SOCK or RUN_CONTROL. */
 void run_conn_serve(struct run_job *job, struct run_pe *pe, enum run_event which);
 
-/* PE of another machine: it has joined; it has left. */
+/* A PE of another machine has joined; if it cannot now, the job ends. */
 void run_conn_joined(struct run_job *job, struct run_pe *pe);
+/* A PE has left the job; nothing changes unless it had joined. */
 void run_conn_finished(struct run_pe *pe);
 
 /*
@@ -19,7 +20,10 @@ void run_conn_finished(struct run_pe *pe);
 int run_conn_far_given(struct run_job *job, const struct run_far *far, uint32_t number,
 		       const void *data, uint32_t bytes);
 
-/* --serve: the data of all PEs of the job are there.  0, or -EPROTO: nobody waits for them; -ENOMEM. */
+/*
+ * --serve: gives the data of all PEs of the job to those that are here. 0, or -EPROTO: nobody waits for them;
+ * -ENOMEM.
+ */
 int run_conn_result(struct run_job *job, uint32_t number, const void *data, uint32_t bytes);
 
 /* A PE ends the job, with a text that may be empty; `lost`: because it cannot reach another. */

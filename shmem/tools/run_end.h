@@ -12,7 +12,7 @@
 void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The same in RUN_LOST_MS, by the first that asks for it, unless there is another end before. */
+/* As run_end() in RUN_LOST_MS, by the first that asks for it, unless there is another end before. */
 void run_end_lost(struct run_job *job, int exit_status, const char *line);
 
 /* Ends the job for that reason now: that time is over, or nothing else is to be expected. */
@@ -21,14 +21,18 @@ void run_end_lost_now(struct run_job *job);
 /* Passes a signal on to the PEs; they have RUN_END_MS to leave.  The second time they are killed. */
 void run_end_signalled(struct run_job *job, int number, bool pass);
 
-/* Is it SIGUSR1 or SIGUSR2, which mean what the program makes of them? run_end_pass() passes one to all PEs. */
+/* Is it SIGUSR1 or SIGUSR2, which mean what the program makes of them? */
 bool run_end_is_passed(int number);
+/* Passes such a signal to all PEs, also of other machines, unless the job is ending. */
 void run_end_pass(struct run_job *job, int number);
 
 /* Kills all PEs, also those of other machines. */
 void run_end_kill(struct run_job *job);
 
-/* --serve: what the oshrun that has the job has asked for; 0: kill. */
+/*
+ * --serve: signals the PEs, which have RUN_END_MS to leave, as the oshrun that has the job asks; 0, and the second
+ * time: kills them.
+ */
 void run_end_told(struct run_job *job, int number);
 
 /* "PE 3 on host1", or on a machine. */

@@ -11,19 +11,22 @@ int run_far_prepare(struct run_job *job);
 /* Starts the remote shells; what fails ends the job. */
 void run_far_start(struct run_job *job);
 
-/* It has said HELLO: tells it what to start. */
+/* Sends START to a machine that has said HELLO; what does not fit into it ends the job. */
 void run_far_begin(struct run_job *job, struct run_far *far);
 
 /* Is one still connected, or its remote shell running? */
 bool run_far_any(const struct run_job *job);
 
-/* It is no longer listened to, and its PEs count as ended. */
+/* Closes the connection of a machine, whose PEs count as ended; does nothing the second time. */
 void run_far_close(struct run_job *job, struct run_far *far);
 
-/* A child has ended; it may be a remote shell. */
+/* Notes the status of a remote shell that has ended, which may end the job; does nothing for another child. */
 void run_far_reaped(struct run_job *job, pid_t pid, int status);
 
-/* The connection has ended before HELLO. */
+/*
+ * Ends the job, as a connection has ended before HELLO; waits up to RUN_LOST_MS for the status of a remote shell that
+ * runs.
+ */
 void run_far_absent(struct run_job *job, struct run_far *far);
 
 /* Ends the job if nothing has come from one for too long (--silence): its machine may have lost its power. */

@@ -20,6 +20,7 @@ struct image {
 	ElfW(Phdr) headers[HEADERS_MAX];
 };
 
+/* Reads n bytes at offset `at`. False: they are not all there. */
 static bool read_all(int fd, void *to, size_t n, uint64_t at)
 {
 	return at <= INT64_MAX && pread(fd, to, n, (off_t)at) == (ssize_t)n;

@@ -21,6 +21,7 @@ static struct run_pe *pe_of(struct run_job *job, const struct run_far *far, uint
 	return pe != NULL && pe->far == far && !pe->ended ? pe : NULL;
 }
 
+/* Notes the process of each PE there. 0 or -EPROTO. */
 static int heard_started(struct run_job *job, struct run_far *far, const struct run_link *l)
 {
 	uint32_t pid;
@@ -49,6 +50,7 @@ static int abort_of(const struct run_link *l, struct run_wire_abort *a)
 	return a->status <= 255 && a->lost <= 1 ? 0 : -EPROTO;
 }
 
+/* Ends the job with the status and the line of that oshrun. 0 or -EPROTO. */
 static int heard_complain(struct run_job *job, const struct run_link *l)
 {
 	struct run_wire_abort a;
@@ -75,6 +77,7 @@ static int heard_abort(struct run_job *job, struct run_pe *pe, const struct run_
 	return rc;
 }
 
+/* The process of a PE has ended: has it judged. 0 or -EPROTO. */
 static int heard_exited(struct run_job *job, struct run_pe *pe, const struct run_link *l)
 {
 	int32_t status;
@@ -88,6 +91,7 @@ static int heard_exited(struct run_job *job, struct run_pe *pe, const struct run
 	return 0;
 }
 
+/* Keeps the status of a PE for reports. 0 or -EPROTO. */
 static int heard_status(struct run_pe *pe, const struct run_link *l)
 {
 	if (l->head.bytes != sizeof(*pe->far_status))

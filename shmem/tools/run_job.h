@@ -147,12 +147,10 @@ int64_t run_now(void); /* CLOCK_MONOTONIC in ns */
 /* Adds to, or changes in, the epoll.  0 or -errno. */
 int run_watch(struct run_job *job, enum run_event what, int pe, int fd, bool write_too);
 
-/*
- * Frames to the oshrun that has the job (--serve), and from that one to another machine. Both do not wait; what
- * cannot be sent is lost, and the end of the connection is noticed elsewhere.
- */
+/* Sends a frame to the oshrun that has the job (--serve), without waiting; does nothing when that is gone. */
 void run_up_send(struct run_job *job, enum run_wire_kind kind, uint32_t arg, const void *a,
 		 size_t a_bytes, const void *b, size_t b_bytes);
+/* Sends a frame to another machine, without waiting; does nothing when the connection is closed. */
 void run_far_send(struct run_job *job, struct run_far *far, enum run_wire_kind kind, uint32_t arg,
 		  const void *data, size_t bytes);
 

@@ -33,6 +33,7 @@ static void judge_exit(struct run_job *job, struct run_pe *pe, int code)
 	run_conn_check_ended(job);
 }
 
+/* Decides what the end of a PE means for the job; nothing, if that is ending. */
 static void judge(struct run_job *job, struct run_pe *pe, int status)
 {
 	if (job->options->verbose && WIFEXITED(status))

@@ -83,6 +83,7 @@ int run_link_pull(struct run_link *l)
 
 /* ---- what leaves ---- */
 
+/* Makes room in the queue for so many bytes more. 0 or -ENOMEM. */
 static int reserve(struct run_link *l, size_t more)
 {
 	size_t room = l->room != 0 ? l->room : 4096;

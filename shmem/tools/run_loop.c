@@ -117,6 +117,7 @@ static void take_time(struct run_job *job)
 		run_far_kill(job);
 }
 
+/* Handles one event; `data` is that of epoll: what it is about, and the index. */
 static void take_event(struct run_job *job, struct run_fabric *fabric, int signals, uint64_t data)
 {
 	enum run_event what = (enum run_event)(data >> 32);
@@ -189,6 +190,7 @@ static void step(struct run_job *job, struct run_fabric *fabric, int signals, in
 	take_time(job);
 }
 
+/* Have all sinks written what was put there, or failed? */
 static bool is_written(void)
 {
 	return !run_sink_busy(RUN_SINK_OUT) && !run_sink_busy(RUN_SINK_ERR) &&

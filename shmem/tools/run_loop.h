@@ -6,7 +6,10 @@
 #include "run_fabric.h"
 #include "run_job.h"
 
-/* `signals`: a signalfd of SIGCHLD and those that are for the PEs. */
+/*
+ * Handles what happens until all PEs and remote shells have ended, and judges then. `signals`: a signalfd of SIGCHLD
+ * and those that are for the PEs.
+ */
 void run_loop(struct run_job *job, struct run_fabric *fabric, int signals);
 
 /* The PEs have ended: waits until somebody has read what oshrun writes, or a signal or a limit ends the job. */

@@ -28,8 +28,8 @@ struct run_machines {
 bool run_machine_list(struct run_machines *m, const char *list, char word[RUN_MACHINE_WORD]);
 
 /*
- * The same from a file with a machine a line, after which "slots=N" may stand, and comments after '#'.
- * 0; -1: as false above; RUN_MACHINE_UNREAD and errno: the file cannot be read.
+ * As run_machine_list(), from a file with a machine a line, after which "slots=N" may stand, and comments after '#'.
+ * 0; -1: as false there; RUN_MACHINE_UNREAD and errno: the file cannot be read.
  */
 int run_machine_file(struct run_machines *m, const char *path, char word[RUN_MACHINE_WORD]);
 

@@ -53,6 +53,7 @@ static const char *second_argument(char **words)
 	return word;
 }
 
+/* As ignore(), of an option with two arguments. 0, or -EINVAL: there is no second. */
 static int ignore_two(void *into, const struct u_option *o, const char *arg)
 {
 	const struct run_options *out = into;
@@ -157,6 +158,7 @@ static int refuse_machine(const char *option, const char *word)
 	return -ECANCELED;
 }
 
+/* Adds the machines of --host. 0, or -ECANCELED after a line. */
 static int host_list(void *into, const struct u_option *o, const char *arg)
 {
 	struct run_options *out = into;
@@ -165,6 +167,7 @@ static int host_list(void *into, const struct u_option *o, const char *arg)
 	return run_machine_list(&out->machines, arg, word) ? 0 : refuse_machine("--host", word);
 }
 
+/* Adds the machines of --hostfile. 0; -ECANCELED after a line; or -errno: the file cannot be read. */
 static int host_file(void *into, const struct u_option *o, const char *arg)
 {
 	struct run_options *out = into;

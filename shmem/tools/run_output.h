@@ -14,7 +14,7 @@
  */
 void run_output_read(struct run_job *job, struct run_pe *pe, unsigned int stream);
 
-/* The same for what another machine has sent; without --tag-output it is written as it comes. */
+/* As run_output_read() for what another machine has sent; without --tag-output it is written as it comes. */
 void run_output_take(struct run_job *job, struct run_pe *pe, unsigned int stream, const char *data,
 		     size_t bytes);
 

@@ -27,7 +27,7 @@ static int in_groups(const struct run_machines *m, int n)
 	return i;
 }
 
-/* The same in turn: in each round the machines that have slots left. */
+/* As in_groups(), but in turn: in each round the machines that have slots left. */
 static int in_turn(const struct run_machines *m, int n)
 {
 	int round = 0, i = 0;

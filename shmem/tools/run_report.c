@@ -7,6 +7,7 @@
 #include "run_output.h"
 #include "run_report.h"
 
+/* The status of a PE: what it writes by itself, or what its machine has sent last. */
 static struct boot_status *status_of(const struct run_job *job, const struct run_pe *pe)
 {
 	if (pe->far != NULL)
@@ -121,6 +122,7 @@ static void state_text(const struct run_job *job, const struct run_pe *pe, struc
 	snprintf(text, size, "waits in %s%s%s", routine, peer, address);
 }
 
+/* The machine of a PE, or else its emulated host. */
 static struct run_name place_of(const struct run_pe *pe)
 {
 	struct run_name n;

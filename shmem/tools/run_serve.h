@@ -10,12 +10,12 @@
 int run_serve_begin(struct run_job *job, struct run_options *o, int signals);
 
 /*
- * What a START says.  0, -EPROTO: it says something impossible, or is none; -ENOMEM: either ends the process.
+ * Takes what a START says. 0, -EPROTO: it says something impossible, or is none; -ENOMEM: either ends the process.
  * Options and PEs point into job->start.
  */
 int run_serve_start(struct run_job *job, struct run_options *o, struct run_link *l);
 
-/* The PEs are there: what they are in, until all have ended. */
+/* Starts the PEs, and tells what they do until all have ended and their output is sent, or the connection is lost. */
 void run_serve(struct run_job *job, const struct run_heritage *h, int signals);
 
 #endif

@@ -150,6 +150,7 @@ void run_sink_up(int fd)
 	sinks[RUN_SINK_UP].fd = fd;
 }
 
+/* Makes room for so many bytes more. False: no memory. */
 static bool reserve(struct sink *s, size_t more)
 {
 	size_t room = s->room != 0 ? s->room : 4096;

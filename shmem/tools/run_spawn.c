@@ -234,6 +234,7 @@ static int connect_pe(struct run_job *job, struct run_pe *pe, int theirs[THEIRS]
 	return 0;
 }
 
+/* Watches oshrun's ends of a PE's socket and pipes. 0 or -errno. */
 static int watch_pe(struct run_job *job, struct run_pe *pe)
 {
 	int at = run_index(job, pe), rc = run_watch(job, RUN_SOCK, at, pe->conn.sock, false);

@@ -111,7 +111,7 @@ static inline int64_t run_wire_down_max(const struct run_wire_head *h, uint32_t 
 	}
 }
 
-/* The same of a frame from an oshrun that has `here` PEs. */
+/* The most bytes that a frame from an oshrun that has `here` PEs may have; -1: there is no such frame. */
 static inline int64_t run_wire_up_max(const struct run_wire_head *h, uint32_t here)
 {
 	switch (h->kind) {

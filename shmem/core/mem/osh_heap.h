@@ -26,7 +26,7 @@ void osh_heap_destroy(struct osh_heap *heap);
 size_t osh_heap_alloc(struct osh_heap *heap, size_t bytes, size_t alignment);
 /* The length of the block at this offset, or 0: none begins there. */
 size_t osh_heap_length(const struct osh_heap *heap, size_t offset);
-/* False: no block begins at this offset. */
+/* Frees the block that begins at this offset. False: none does. */
 bool osh_heap_free(struct osh_heap *heap, size_t offset);
 /*
  * Makes the block that begins there longer or shorter where it is. False: none does, or there is no room; it stays as

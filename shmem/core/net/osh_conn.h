@@ -16,7 +16,7 @@ union osh_address {
 /* The attributes of the VIs of both ends. */
 extern const VIP_VI_ATTRIBUTES osh_conn_attrs;
 
-/* Before all other calls.  `host`: address of this host. */
+/* Notes the address of this PE; before all other calls. `host`: address of this host. */
 void osh_conn_init(const uint8_t *host, size_t host_len);
 /* The address of this PE. */
 const union osh_address *osh_conn_here(void);

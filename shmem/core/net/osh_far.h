@@ -33,7 +33,10 @@ void osh_far_put(const char *fn, struct osh_ctx *ctx, const struct osh_target *t
 void osh_far_get(const char *fn, struct osh_ctx *ctx, const struct osh_target *t, void *dest,
 		 size_t n, bool nbi);
 
-/* The old value goes to *fetch, unless that is NULL; at once, or (nbi) at osh_far_quiet(). `size`: 4 or 8. */
+/*
+ * Performs an operation on a far object of `size` bytes, 4 or 8; the old value goes to *fetch, unless that is NULL:
+ * at once, or (nbi) at osh_far_quiet(), before which it may not be executed.
+ */
 void osh_far_amo(const char *fn, struct osh_ctx *ctx, const struct osh_target *t, enum osh_amo op,
 		 size_t size, uint64_t value, uint64_t cond, void *fetch, bool nbi);
 

@@ -7,7 +7,7 @@
 #include "osh_order.h"
 #include "osh_target.h"
 
-/* In round k each member signals the one 2^k after it: all know of all after log2(n) rounds. */
+/* Synchronises all members: in round k each signals the one 2^k after it, so all know of all after log2(n) rounds. */
 static void dissemination(const char *fn, struct osh_team *team)
 {
 	for (int step = 1; step < team->n; step *= 2) {
@@ -18,7 +18,7 @@ static void dissemination(const char *fn, struct osh_team *team)
 	}
 }
 
-/* Up a tree in which a member has up to four below it, and down again. */
+/* Synchronises all members, up a tree in which a member has up to four below it, and down again. */
 static void tree(const char *fn, struct osh_team *team)
 {
 	enum { BELOW = 4 };
@@ -34,7 +34,10 @@ static void tree(const char *fn, struct osh_team *team)
 		osh_msg_signal(fn, team, i);
 }
 
-/* The published one of rings: once round to learn that all are there, once round to release them. */
+/*
+ * Synchronises all members, as published for rings: once round to learn that all are there, once round to release
+ * them.
+ */
 static void ring(const char *fn, struct osh_team *team)
 {
 	int next = (team->me + 1) % team->n, last = (team->me + team->n - 1) % team->n;

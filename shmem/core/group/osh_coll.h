@@ -59,7 +59,7 @@ static inline void osh_coll_room(const char *fn, const void *dest, size_t n)
 		osh_bad_access(fn, dest, n, osh_pe.me);
 }
 
-/* Copies what need not be where it is already. */
+/* Copies n bytes, unless they are there already. */
 static inline void osh_coll_copy(void *dest, const void *source, size_t n)
 {
 	if (dest != source && n > 0)

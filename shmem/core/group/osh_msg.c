@@ -43,7 +43,7 @@ static inline struct osh_wait msg_wait(const char *fn, const struct osh_team *te
 	return w;
 }
 
-/* Most messages have no data. */
+/* As memcpy(), but no call for n = 0: most messages have no data. */
 static inline void copy(void *to, const void *from, size_t n)
 {
 	if (n > 0)

@@ -33,7 +33,10 @@ union block {
 
 /* ---- few bytes ------------------------------------------------------------------------------- */
 
-/* acc: the vector of this member, at most OSH_MSG_DATA bytes, then the result. */
+/*
+ * Combines the vectors of all members, each of which sends its own to all others. acc: that of this member, at most
+ * OSH_MSG_DATA bytes, then the result.
+ */
 static void reduce_flat(const char *fn, struct osh_team *team, uint8_t *acc, size_t bytes,
 			size_t elem, osh_combine combine)
 {
@@ -100,7 +103,7 @@ static void pass(const char *fn, struct osh_team *team, int with, int what, uint
 	}
 }
 
-/* acc: the vector of this member, then the result. */
+/* Combines the vectors of all members by messages in log2(n) rounds. acc: that of this member, then the result. */
 static void reduce_rounds(const char *fn, struct osh_team *team, uint8_t *acc, size_t bytes,
 			  size_t elem, osh_combine combine)
 {
@@ -122,7 +125,9 @@ static void reduce_rounds(const char *fn, struct osh_team *team, uint8_t *acc, s
 		pass(fn, team, me + full, SEND, acc, bytes, elem, combine);
 }
 
-/* In messages, of a vector that is copied, since dest may be the source. */
+/*
+ * Combines by messages, with reduce_flat() or reduce_rounds(), a vector that is copied, since dest may be the source.
+ */
 static void reduce_short(const char *fn, struct osh_team *team, int algorithm, void *dest,
 			 const void *source, size_t elem, size_t bytes, osh_combine combine)
 {
@@ -146,7 +151,10 @@ static uint8_t *mapped(const char *fn, struct osh_team *team, int i, const void 
 	return osh_target(fn, addr, n, team->pes[i], &t);
 }
 
-/* All members are near, and `source` is symmetric; waits for all before and after. */
+/*
+ * Combines a part of the vectors of all, and stores it into the dest of each. All members are near, and `source` is
+ * symmetric; waits for all before and after.
+ */
 static void reduce_shared(const char *fn, struct osh_team *team, void *dest, const void *source,
 			  size_t elem, size_t n, osh_combine combine)
 {
@@ -296,6 +304,7 @@ static void combine_round(struct stream *s, const struct round *r)
 	}
 }
 
+/* Combines the vectors in parts that go from each member to the next, through the scratch buffers. */
 static void reduce_ring(const char *fn, struct osh_team *team, void *dest, const void *source,
 			size_t elem, size_t n, osh_combine combine)
 {

@@ -78,7 +78,7 @@ void osh_team_free(struct osh_team *team);
 /* Ends the contexts of a team. */
 void osh_team_end_contexts(struct osh_team *team);
 
-/* The teams of the program, which may leave them to shmem_finalize: that has to find them. */
+/* Puts a team on the list of those that the program made; shmem_finalize ends what it leaves there. */
 void osh_team_remember(struct osh_team *team);
 /* Ends what osh_team_remember() did; does nothing for other teams. */
 void osh_team_forget(struct osh_team *team);
@@ -92,7 +92,9 @@ void *osh_team_handle(struct osh_team *team);
 
 /* As in the specification; -1 where the team is NULL. */
 int osh_team_my_pe(struct osh_team *team);
+/* -1 where the team is NULL. */
 int osh_team_n_pes(struct osh_team *team);
+/* -1 where the team is NULL. */
 int osh_team_get_num_contexts(struct osh_team *team);
 /* The number in `to` of a PE of `from`, or -1: it has none, or a team is NULL. */
 int osh_team_translate_pe(struct osh_team *from, int pe, struct osh_team *to);

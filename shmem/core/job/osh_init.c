@@ -160,9 +160,8 @@ static void finalize(const char *fn)
 }
 
 /*
- * The process ends without shmem_finalize: the last part of what the specification asks for happens here.
- * One that ends with an error is left to the launcher, since the others may never come. A child of it has
- * no part in the job.
+ * Does what shmem_finalize does, where a process in the job ends without it and with status 0. One that ends with an
+ * error is left to the launcher, since the others may never come. A child of it has no part in the job.
  */
 static void at_exit(int status, void *unused)
 {

@@ -36,12 +36,13 @@ static struct {
 	struct local *list;
 } held = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL };
 
-/* The halves of the object; the upper one has the higher address on a little-endian processor. */
+/* The lower half of the object, for its own PE; the upper one has the higher address on a little-endian processor. */
 static uint32_t *own_half(long *lock)
 {
 	return (uint32_t *)lock;
 }
 
+/* The upper half of the object, which has at the home of the lock the PE that asked last. */
 static uint32_t *last_half(long *lock)
 {
 	return (uint32_t *)lock + 1;
@@ -91,8 +92,8 @@ static OSH_COLD void wait_for_turn(const char *fn, const struct local *l)
 }
 
 /*
- * Queues this thread among those of its PE that use the lock, and waits for its turn. False, only without `wait`:
- * another thread has it. True at once, where only one thread may call.
+ * Queues this thread among those of its PE that use the lock, and waits for its turn; takes the mutex itself. False,
+ * only without `wait`: another thread has it. True at once, where only one thread may call.
  */
 static bool enter(const char *fn, long *lock, bool wait)
 {
@@ -117,7 +118,7 @@ static bool enter(const char *fn, long *lock, bool wait)
 	return mine || wait;
 }
 
-/* Ends the turn of this thread, and wakes the others. */
+/* Ends the turn of this thread, and wakes the others; takes the mutex itself. */
 static void leave(long *lock)
 {
 	struct local **at, *l;

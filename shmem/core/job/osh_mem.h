@@ -12,8 +12,8 @@ void *osh_calloc(const char *fn, size_t count, size_t size);
 /* As osh_malloc(). NULL also where the alignment is no power of two or above OSH_ALIGN_MAX; then it is no barrier. */
 void *osh_align(const char *fn, size_t alignment, size_t n);
 /*
- * A barrier, too; may move the block, and allocates one where p is NULL. NULL for lack of room leaves the block as it
- * is; n = 0 frees it. Where no block begins at p, the job ends.
+ * A barrier; may move the block, and allocates one where p is NULL. NULL for lack of room leaves the block as it is;
+ * n = 0 frees it. Where no block begins at p, the job ends.
  */
 void *osh_realloc(const char *fn, void *p, size_t n);
 /* A barrier, after which the block is free. Does nothing for NULL; where no block begins at p, the job ends. */

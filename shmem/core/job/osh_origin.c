@@ -8,7 +8,7 @@
 #include "osh_base.h"
 #include "osh_origin.h"
 
-/* Leaves it as it is where the machine has no such number. */
+/* Reads the number that the machine has drawn at its start; leaves `machine` as it is where there is none. */
 static void read_machine(uint64_t machine[2])
 {
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");

@@ -19,6 +19,7 @@ struct osh_origin {
 	char fabric[96]; /* VIADUCT_FABRIC: [USER:]NAME */
 };
 
+/* Fills *o for this process; what cannot be found out stays 0. */
 void osh_origin_read(struct osh_origin *o);
 
 /*
@@ -27,7 +28,7 @@ void osh_origin_read(struct osh_origin *o);
  */
 bool osh_origins_agree(const struct osh_origin *a, const struct osh_origin *b, bool same_host);
 
-/* For people; `o` may come from another PE. */
+/* Writes `o` for people; control characters become "?", since it may come from another PE. */
 void osh_origin_text(const struct osh_origin *o, char text[OSH_ORIGIN_TEXT]);
 
 #endif

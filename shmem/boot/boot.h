@@ -64,7 +64,7 @@ void boot_abort_lost(int status, const char *why) __attribute__((noreturn));
  */
 void boot_exit(int status) __attribute__((noreturn));
 
-/* boot_exit() has been called. */
+/* Has this process called boot_exit()? */
 bool boot_is_leaving(void);
 
 /* Writes what stdio holds, for BOOT_FLUSH_S at most: another thread may have a stream locked while it reads. */

@@ -239,8 +239,9 @@ static void local_finish(void)
 }
 
 /*
- * Several threads may find out at a time that the job has to end, as when the agent is gone.  One of them tells, and
- * the process must not end before.  The limit is for a signal handler that interrupts the one that tells.
+ * Waits, up to TOLD_MS, while another thread tells oshrun that the job has to end. Several threads may find out that
+ * at a time, as when the agent is gone. One of them tells, and the process must not end before. The limit is for a
+ * signal handler that interrupts the one that tells.
  */
 static void await_told(void)
 {

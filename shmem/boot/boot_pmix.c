@@ -116,8 +116,9 @@ static int check_size(char error[BOOT_TEXT_MAX])
 }
 
 /*
- * A process that left the job stays known to the server until it ends, for it may join again: servers lose
- * data of processes that finalize and initialise in turn.  One that ends without having left is an error.
+ * Finalizes PMIx at the end of a process that has left the job. It stays known to the server until then, for it may
+ * join again: servers lose data of processes that finalize and initialise in turn. One that ends without having left
+ * is an error.
  */
 static void finalize_at_exit(void)
 {

@@ -46,7 +46,7 @@ static int part(char **words)
 	return n;
 }
 
-/* The programs after the first, whose arguments begin at argv[at]. */
+/* Takes the programs after the first, whose arguments begin at argv[at]. U_OPTION_GO_ON, or the exit status. */
 static int parse_apps(int argc, char **argv, int at, struct run_options *out)
 {
 	int begin = at + part(argv + at), n, rc;
@@ -73,7 +73,7 @@ static int parse_apps(int argc, char **argv, int at, struct run_options *out)
 	return U_OPTION_GO_ON;
 }
 
-/* Each program has the PEs after those of the one before; one PE, if its --np was not given. */
+/* Gives each program the PEs after those of the one before; one PE, if its --np was not given. */
 static void number_apps(struct run_options *o)
 {
 	for (int i = 0; i < o->n_apps; i++) {
@@ -142,7 +142,7 @@ static int count_places(struct run_options *o, int *places)
 	return o->per_host != 0 ? o->per_host * *places : sum;
 }
 
-/* Checks all options together, and sets what they leave open. */
+/* Checks all options together, and sets what they leave open. U_OPTION_GO_ON, or the exit status after a line. */
 static int complete(struct run_options *o)
 {
 	int rc, room, places;

@@ -40,7 +40,7 @@ static void signal_all(struct run_job *job, int number)
 }
 
 /*
- * Has those go on that are stopped.  To others SIGCONT would undo the SIGSTOP by which the address sanitizer, when a
+ * Has PEs go on that are stopped. To others SIGCONT would undo the SIGSTOP by which the address sanitizer, when a
  * process ends, stops its threads to search for leaks, and for which it waits then.
  */
 static void continue_stopped(struct run_job *job)

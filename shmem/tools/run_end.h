@@ -15,15 +15,19 @@ void run_end(struct run_job *job, int exit_status, const char *fmt, ...)
 /* As run_end() in RUN_LOST_MS, by the first that asks for it, unless there is another end before. */
 void run_end_lost(struct run_job *job, int exit_status, const char *line);
 
-/* Ends the job for that reason now: that time is over, or nothing else is to be expected. */
+/* Ends the job for the reason of run_end_lost(): that time is over, or nothing else is to be expected. */
 void run_end_lost_now(struct run_job *job);
 
-/* Passes a signal on to the PEs; they have RUN_END_MS to leave.  The second time they are killed. */
+/*
+ * Ends the job with 128 plus the signal, which is passed on to the PEs of other machines, and with `pass` to those of
+ * this one; they have RUN_END_MS to leave. The second time they are killed. --serve tells the oshrun that has the job
+ * instead.
+ */
 void run_end_signalled(struct run_job *job, int number, bool pass);
 
 /* Is it SIGUSR1 or SIGUSR2, which mean what the program makes of them? */
 bool run_end_is_passed(int number);
-/* Passes such a signal to all PEs, also of other machines, unless the job is ending. */
+/* Passes SIGUSR1 or SIGUSR2 to all PEs, also of other machines, unless the job is ending. */
 void run_end_pass(struct run_job *job, int number);
 
 /* Kills all PEs, also those of other machines. */

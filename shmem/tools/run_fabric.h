@@ -19,13 +19,13 @@ struct run_fabric {
 	char program[4096];
 };
 
-/* Starts them and waits until all links are up.  0; or the exit status of oshrun, after a line. */
+/* Starts the hosts, and waits until all links are up. 0; or the exit status of oshrun, after a line. */
 int run_fabric_up(struct run_fabric *f, const struct run_options *o);
 
 /* Does the fabric of that name run?  0; or the exit status of oshrun, after a line. */
 int run_fabric_check(struct run_fabric *f, const char *name);
 
-/* Ends them and waits, until a signal comes.  Does nothing where none was started. */
+/* Ends the hosts and waits for that, until a signal comes. Does nothing where none was started. */
 void run_fabric_down(struct run_fabric *f);
 
 #endif

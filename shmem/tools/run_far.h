@@ -14,7 +14,7 @@ void run_far_start(struct run_job *job);
 /* Sends START to a machine that has said HELLO; what does not fit into it ends the job. */
 void run_far_begin(struct run_job *job, struct run_far *far);
 
-/* Is one still connected, or its remote shell running? */
+/* Is a machine still connected, or its remote shell running? */
 bool run_far_any(const struct run_job *job);
 
 /* Closes the connection of a machine, whose PEs count as ended; does nothing the second time. */
@@ -32,7 +32,7 @@ void run_far_absent(struct run_job *job, struct run_far *far);
 /* Ends the job if nothing has come from one for too long (--silence): its machine may have lost its power. */
 void run_far_check(struct run_job *job);
 
-/* Watches those again whose output nobody has read for a while. */
+/* Watches the connections again of which nothing was taken while nobody read the output here. */
 void run_far_resume(struct run_job *job);
 
 /* Waits no longer for any: ends the job if one is connected, counts their PEs as ended, kills their remote shells. */

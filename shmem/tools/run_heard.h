@@ -5,7 +5,7 @@
 
 #include "run_job.h"
 
-/* Takes what it has sent, and sends it what is left to send. */
+/* Takes what a machine has sent, unless nobody reads the output here, and sends it what is left to send. */
 void run_heard(struct run_job *job, struct run_far *far);
 
 #endif

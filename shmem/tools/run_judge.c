@@ -9,7 +9,9 @@
 
 #define PATIENCE_NS INT64_C(2000000000)
 
-/* It was in the job: the others have to end the same way, or the job has failed. */
+/*
+ * A PE that was in the job has ended with 0: the others have PATIENCE_NS to end the same way, or the job has failed.
+ */
 static void judge_unfinished(struct run_job *job, struct run_pe *pe)
 {
 	if (job->patient_at != 0)

@@ -5,10 +5,12 @@
 
 #include "run_job.h"
 
-/* Its process has ended; `status` is that of wait(). May end the job; --serve tells the oshrun that has it. */
+/*
+ * The process of a PE has ended; `status` is that of wait(). May end the job; --serve tells the oshrun that has it.
+ */
 void run_judge_ended(struct run_job *job, struct run_pe *pe, int status);
 
-/* The last has ended: had some left the job, and some not? Then the job has failed. */
+/* The last PE has ended: had some left the job, and some not? Then the job has failed. */
 void run_judge_all(struct run_job *job);
 
 #endif

@@ -170,8 +170,8 @@ static bool send(int pid, int fd, int number)
 }
 
 /*
- * Sends it to the process, if it is one of the job; then its descriptor is in *fd_out, or -1 where there are none.
- * LEFT_NOT also if this process may not send signals to it.
+ * Sends a signal to the process, if it is one of the job; then its descriptor is in *fd_out, or -1 where there are
+ * none. LEFT_NOT also if this process may not send signals to it.
  */
 static enum left tell(int pid, int number, int *fd_out)
 {
@@ -191,8 +191,8 @@ static enum left tell(int pid, int number, int *fd_out)
 }
 
 /*
- * Sends it to all of the job.  Returns how many have descriptors in `fds`, -1: there are no processes left, nor any
- * of which that cannot be told now.
+ * Sends a signal to all processes that the job has left. Returns how many have descriptors in `fds`, -1: there are no
+ * processes left, nor any of which that cannot be told now.
  */
 static int tell_all(int number, struct pollfd fds[AT_ONCE])
 {

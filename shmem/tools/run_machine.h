@@ -33,7 +33,7 @@ bool run_machine_list(struct run_machines *m, const char *list, char word[RUN_MA
  */
 int run_machine_file(struct run_machines *m, const char *path, char word[RUN_MACHINE_WORD]);
 
-/* Is there one but this? */
+/* Is there another machine than this one in the list? */
 bool run_machine_any_far(const struct run_machines *m);
 
 #endif

@@ -24,13 +24,13 @@ static const enum u_topo_part bind_parts[] = { U_TOPO_CPU,     U_TOPO_CORE,  U_T
 					       U_TOPO_CACHE,   U_TOPO_CACHE, U_TOPO_PACKAGE,
 					       U_TOPO_PACKAGE, U_TOPO_NODE };
 
-/* The option asks for what oshrun does anyway. */
+/* Does nothing and returns 0: the option asks for what oshrun does anyway. */
 static int no_effect(void *into, const struct u_option *o, const char *arg)
 {
 	return 0;
 }
 
-/* Notes an option that has no effect, for a line that says so. */
+/* Notes an option that has no effect, for a line that says so. Returns 0. */
 static int ignore(void *into, const struct u_option *o, const char *arg)
 {
 	struct run_options *out = into;
@@ -43,7 +43,7 @@ static int ignore(void *into, const struct u_option *o, const char *arg)
 	return 0;
 }
 
-/* The second argument of an option that has two; NULL: there is none. */
+/* Takes the second argument of an option that has two; NULL: there is none. */
 static const char *second_argument(char **words)
 {
 	const char *word = words[optind];
@@ -66,7 +66,7 @@ static bool is_word(const char *text, size_t n, const char *word)
 	return strlen(word) == n && strncmp(text, word, n) == 0;
 }
 
-/* "ppr:N:node" of Open MPI: N PEs on each host. */
+/* "ppr:N:node" of Open MPI: N PEs on each host. 0 or -EINVAL. */
 static int map_by_number(struct run_options *out, const char *arg)
 {
 	char text[16];
@@ -83,7 +83,7 @@ static int map_by_number(struct run_options *out, const char *arg)
 	return 0;
 }
 
-/* WHAT of --map-by, such as "package", "core:OVERSUBSCRIBE", "slot" or "node". */
+/* Sets WHAT of --map-by, such as "package", "core:OVERSUBSCRIBE", "slot" or "node". 0 or -EINVAL. */
 static int map_by(void *into, const struct u_option *o, const char *arg)
 {
 	struct run_options *out = into;

@@ -21,7 +21,7 @@ void run_output_take(struct run_job *job, struct run_pe *pe, unsigned int stream
 /* Shall nothing more be taken from PEs and machines, as nobody reads it?  Not at the end of the job. */
 bool run_output_full(const struct run_job *job);
 
-/* Watches the streams again. */
+/* Watches the streams of PEs again that were not read while nobody read the output here. */
 void run_output_resume(struct run_job *job);
 
 /* Ends the job when output cannot be written, as on a full disk, or streams that nobody reads any more. */

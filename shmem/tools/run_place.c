@@ -73,7 +73,7 @@ static int find_allowed(void)
 	return rc;
 }
 
-/* A machine of which nothing is known: each processor is a core. */
+/* Makes a machine of which nothing is known: each processor is a core. 0 or -ENOMEM. */
 static int flat_machine(void)
 {
 	int cpu, n = u_cpuset_count(&allowed);

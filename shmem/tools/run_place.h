@@ -9,7 +9,7 @@
 /* The emulated host of a PE. */
 unsigned int run_place_host(const struct run_options *o, int pe);
 
-/* The index of its machine, in jobs on several; when all slots are filled, it begins with the first again. */
+/* The index of the machine of a PE, in jobs on several; when all slots are filled, it begins with the first again. */
 int run_place_machine(const struct run_options *o, int pe);
 
 /*

@@ -10,7 +10,7 @@
 /* Once in RUN_SAMPLE_NS: sees which PEs have made steps, and reports a standstill (--hang-report). */
 void run_report_sample(struct run_job *job);
 
-/* Writes the table to standard error. */
+/* Writes a table of what each PE does, or waits for, to standard error. */
 void run_report(struct run_job *job);
 
 #endif

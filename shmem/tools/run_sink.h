@@ -15,7 +15,7 @@ enum run_sink { RUN_SINK_OUT, RUN_SINK_ERR, RUN_SINK_UP, RUN_SINKS };
 
 /* A descriptor that can be read when something was written, or could not be; -1: there is none. */
 int run_sink_event(void);
-/* Makes it unreadable again. */
+/* Makes the descriptor of run_sink_event() unreadable again. */
 void run_sink_seen(void);
 
 /* Where RUN_SINK_UP writes to. */

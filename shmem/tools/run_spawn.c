@@ -140,8 +140,8 @@ static void streams(const struct run_pe *pe, const int theirs[THEIRS], bool serv
 }
 
 /*
- * A process that joins by another library does not find the other processes.  NULL, or the error line,
- * and errno is 0.
+ * Refuses a program of another library, in a job of several PEs: its processes would not find each other. NULL, or
+ * the error line, and errno is 0.
  */
 static const char *refuse_foreign(const struct run_job *job, const char *program)
 {

@@ -15,7 +15,7 @@ struct run_heritage {
 	const char *fabric; /* NULL: what the environment says */
 };
 
-/* Starts all; what fails ends the job. */
+/* Starts the PEs of this machine; what fails ends the job. */
 void run_spawn(struct run_job *job, const struct run_heritage *h);
 
 /* Ends the job if a PE could not execute its program. */

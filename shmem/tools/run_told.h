@@ -5,7 +5,7 @@
 
 #include "run_job.h"
 
-/* Takes what it has sent.  When it is gone, or breaks the rules, the PEs are killed. */
+/* Takes what the oshrun that has the job has sent. When that is gone, or breaks the rules, the PEs are killed. */
 void run_told(struct run_job *job);
 
 #endif

@@ -88,7 +88,7 @@ static inline struct run_wire_head run_wire_head(enum run_wire_kind kind, uint32
 				       bytes };
 }
 
-/* 0, -EPROTO: no frame; -EPROTONOSUPPORT: one of another version. */
+/* Checks magic and version. 0, -EPROTO: no frame; -EPROTONOSUPPORT: one of another version. */
 static inline int run_wire_known(const struct run_wire_head *h)
 {
 	if (h->magic != RUN_WIRE_MAGIC)

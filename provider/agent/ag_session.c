@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The first message of a process and its answer, and freeing all objects of a process that leaves.
+ *
+ * That a process was killed shows at its socket, which the kernel closes (read_one() in ag_dispatch.c); if a
+ * forked child still has that, at the end of the process (ag_dispatch_ended()).  Then ag_session_reap() finds its
+ * client marked, and ag_session_end() frees its waiters, ends its connections, and frees its window memory with what
+ * was shared of it (ag_mem_release()).  The agent of the other end of a connection gets a CLOSE with W_LOST_PROCESS
+ * (ag_connect_leave()), and sends LOST to its process (ag_remote_close()), which breaks the VI (nvi_chan_lost()).
  */
 #include "ag_session.h"
 

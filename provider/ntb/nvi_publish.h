@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Publishing slots.  Every slot of a channel is published here, under tx_lock: by
- * nvi_publish_plain() where the slices are mapped memory and nothing is held for retransmission,
+ * nvi_store_plain() where the slices are mapped memory and nothing is held for retransmission,
  * else by nvi_publish().  Retransmission stores slots again by nvi_store_slot().
  */
 #ifndef NVI_PUBLISH_H

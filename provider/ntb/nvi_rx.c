@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receiving.  A header is copied once, the copy is checked (w_slot_check()), and only the copy is
- * used.  Only slot_consumed() marks slots as consumed.
+ * Receiving.  A header is copied once, the copy is checked, and only the copy is used.  On the fast
+ * path, consume_plain() and what it calls compare kind and length of a whole message with its receive
+ * (read_plain()); whatever they do not take is checked by w_slot_check().  Only slot_consumed() marks
+ * slots as consumed.
  */
 #include <errno.h>
 

@@ -110,6 +110,9 @@ static bool is_plain_rdma(const struct vi_checked *checked)
  *
  * All loads are as wide as the consumer's stores: a wider one would have to wait until those have
  * left the store buffer, perhaps after a store to a cache line that the peer holds.
+ *
+ * vi_post_hot.h has the same check for a plain descriptor whose regions are those that the queue used
+ * last: vi_desc_open() and vi_data_open().
  */
 static inline __attribute__((always_inline)) int check(struct vi_wq *wq, bool is_recv,
 						       const VIP_DESCRIPTOR *desc, uint32_t handle,

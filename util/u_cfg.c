@@ -21,9 +21,13 @@
 /* Not read by the library: the build that scripts/ and perf/ use, and the socket and page that oshrun gives a PE. */
 #define OF_SCRIPTS PREFIX "BUILD"
 #define OF_OSHRUN PREFIX "OSHRUN"
-#define OF_SOCKETS "VIADUCT_SOCK_" /* the beginning of those that libvisock.so checks itself */
-#define NAME_BYTES 64		   /* longer names are compared by their first bytes */
-#define NEAR_ENOUGH 4		   /* edits within which a name is worth suggesting */
+/*
+ * The beginning of those that vi_run sets and libvisock.so checks itself: PROMOTE, RULES, MAP, BIND, LOOPBACK, SERVICE,
+ * PLACE and STATS follow (vs_env.h).
+ */
+#define OF_SOCKETS "VIADUCT_SOCK_"
+#define NAME_BYTES 64 /* longer names are compared by their first bytes */
+#define NEAR_ENOUGH 4 /* edits within which a name is worth suggesting */
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)

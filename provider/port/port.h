@@ -20,6 +20,12 @@
  *  7. Registers that a process can write hold nothing that others rely on: it cannot write the
  *     state of links, scratchpads and the agents' doorbells.
  *
+ * A new kind of ports keeps these rules and has a table of all operations but those that
+ * port_ops_check() calls optional (struct port_ops in port_types.h).  port_host.c makes the agent's
+ * port of each kind, and the interrupts of its host; port_factory.c makes the view of a process from
+ * the text of export_view(), and knows the name (port_kind_check()).  The conformance tests run on
+ * the kinds in all_variants() of tests/port/rig.cc.
+ *
  * One `struct port` is one process's view of one port.  The agent creates ports (emu: port_emu.h);
  * a process attaches to its agent's ports with the text and descriptors that it gets from the agent
  * (port_attach()).  Decorators wrap a port (port_strict.h, port_fault.h, port_model.h).

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread of a dispatcher, which calls the consumer's handlers.  A handler runs with no lock held
+ * The thread of a dispatcher, `vi-event`, which calls the consumer's handlers, for errors and for
+ * completions.  A NIC has one, which starts when it is first needed.  A handler runs with no lock held
  * and may destroy any object, even the NIC: after it returned the thread touches nothing but its
  * dispatcher.
  */

@@ -231,6 +231,7 @@ VS_HOOK int aio_write(struct aiocb *c)
 	return vs_real.aio_write(c);
 }
 
+/* Moves the connections of all descriptors in the list to the kernel.  Returns what the C library's call returns. */
 VS_HOOK int lio_listio(int mode, struct aiocb *const *list, int n, struct sigevent *event)
 {
 	int i;

@@ -380,6 +380,7 @@ static int doze(struct vs_epoll *ep, int fd, uint32_t handled, const struct time
 	return rc;
 }
 
+/* Returns a timeout in ns; INT64_MAX stands for all that are longer than about 146 years. */
 static uint64_t time_ns(const struct timespec *t)
 {
 	if (t->tv_sec > INT64_MAX / 2000000000)

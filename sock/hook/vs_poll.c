@@ -307,6 +307,7 @@ static int run(struct job *j, const struct timespec *until, bool once, const sig
 	}
 }
 
+/* Returns a timeout in ns; INT64_MAX stands for all that are longer than about 146 years. */
 static uint64_t time_ns(const struct timespec *t)
 {
 	if (t->tv_sec > INT64_MAX / 2000000000)

@@ -222,8 +222,7 @@ unsigned st_link_reap(struct st_stream *s, struct st_link *l)
 		atomic_fetch_add(&l->news, 1);
 		st_tell(s);
 	}
-	/* From the first slot again: the memory used last is still in the caches. */
-	if (l->send_tail == l->send_head)
+	if (l->send_tail == l->send_head) /* from the first slot again: it is in the caches */
 		l->send_tail = l->send_head = 0;
 	return ST_SENDS - (l->send_head - l->send_tail);
 }
@@ -254,6 +253,7 @@ static inline int room_for(struct st_stream *s, struct st_link *l)
 	return 0;
 }
 
+/* Posts what next_send() returned.  Returns 0, or -EPIPE: the VI is broken, and the helper looks at the stream. */
 static int post(struct st_stream *s, struct st_link *l, VIP_DESCRIPTOR *d)
 {
 	if (st_unlikely(VipPostSend(l->vi, d, l->block_handle) != VIP_SUCCESS)) {

@@ -489,7 +489,8 @@ int st_flush(struct st_stream *s);
  * st_take_error - take the error that the connection has
  * @s: in, a stream
  *
- * Gives the value that SO_ERROR would give, and asks the kernel's socket as well. The next call gives 0.
+ * Gives the value that SO_ERROR would give: the stream's own error or, where it has none, that of the kernel's socket.
+ * A call takes one of them. After the stream's own error the next call may give that of the socket.
  *
  * Ownership: the stream stays the caller's, who holds a reference.
  *

@@ -206,6 +206,7 @@ static int nvi_place(struct vi_nic *vi_nic, const struct u_affinity *a,
 	return u_affinity_move(a, nic->engine, "vi-xfer", d);
 }
 
+/* Adds the doorbells of the whole NIC, rung and taken, to `sum`, and nothing else: the core adds the VIs' counters. */
 static void nvi_counters(struct vi_nic *vi_nic, VIPX_COUNTERS *sum)
 {
 	struct nvi_nic *nic = vi_nic->prov;

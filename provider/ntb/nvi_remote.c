@@ -152,6 +152,7 @@ static int hold(struct nvi_chan *ch, struct nvi_remote *r, const struct w_grant 
 	return 0;
 }
 
+/* Returns the error for a W_DENY_...: -EOPNOTSUPP: cannot be mapped, -ENOSPC: too many mappings, else -EINVAL. */
 static int deny_errno(uint64_t reason)
 {
 	switch (reason) {

@@ -332,9 +332,9 @@ static int cable_handle(struct emu_port *e, const struct emu_msg *msg, int *fd)
 }
 
 /*
- * Keeps the one descriptor that a message may bring, if it is memory.  Closes any other; another thread closes those
- * that are not memory, since that may take long.  0; -EPROTO: there was such a one; -EMFILE: it could not be
- * received.
+ * Stores the one descriptor that a message may bring in *fd_out, if it is memory, else leaves *fd_out as it is.  Has
+ * another thread close any other, since that may take long.  Returns 0; -EPROTO: there was another, and *fd_out may
+ * have been stored all the same; -EMFILE: one was sent and could not be received.
  */
 static int cable_fds(struct msghdr *mh, int *fd_out)
 {

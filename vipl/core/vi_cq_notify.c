@@ -43,9 +43,9 @@ U_COLD void vi_cq_alert(struct vi_cq *cq)
 }
 
 /*
- * If there is an entry already, alerts the CQ at once.  Threads that complete something after this see that the CQ is
- * armed; an earlier completion is seen here.  This is the expensive side of the barrier, so that announce_cq() has
- * the cheap one.  Takes cq->lock.
+ * For a CQ that counts as armed: arms the NIC's channels, moves packets, and alerts the CQ if it has an entry then.
+ * Threads that complete something after this see that the CQ is armed; an earlier completion is seen here.  This is the
+ * expensive side of the barrier, so that announce_cq() has the cheap one.  Takes locks of VIs, and cq->lock.
  */
 static void armed_barrier(struct vi_cq *cq)
 {

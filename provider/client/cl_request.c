@@ -94,8 +94,8 @@ struct tokened {
 };
 
 /*
- * Sends `msg` and waits for the answer of type `answer`; ignores other messages.  0, -ETIMEDOUT, -EPIPE or
- * another error.
+ * Sends `msg`, whose token is agent->next_token, and waits for the message of type `answer` with that token, which
+ * goes to *buf, of W_CTL_MAX bytes; drops any other.  Returns 0, -ETIMEDOUT, -EPIPE (the agent is gone) or -errno.
  */
 static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type answer, void *buf)
 {

@@ -7,8 +7,8 @@
 #include "vi_objects.h"
 
 /*
- * Places the calling thread and the NIC's own by `rules`; NULL: those of VIADUCT_AFFINITY.  May be
- * called again.
+ * Places the calling thread and the NIC's transfer thread, but no other of its threads, by `rules`; NULL: those of
+ * VIADUCT_AFFINITY.  May be called again.  Returns 0 or -errno.
  */
 int vi_place_nic(struct vi_nic *nic, const char *rules);
 void vi_place_fini(struct vi_nic *nic);

@@ -79,7 +79,7 @@ static inline void st_unlock(struct st_lock *lock)
 uint64_t st_now_ns(void);
 uint64_t st_random64(void);
 
-/* Like sendmsg() and recvmsg(), but these never wait, and raise no SIGPIPE. */
+/* Like sendmsg() and recvmsg(), but these never wait, raise no SIGPIPE, and return -errno in place of -1. */
 ssize_t st_sys_send(int fd, const struct iovec *iov, int count, int flags);
 ssize_t st_sys_recv(int fd, const struct iovec *iov, int count, int flags);
 int st_sys_shutdown(int fd, int how);
@@ -88,7 +88,8 @@ int st_sys_close(int fd);
 int st_sys_dup(int fd, int least);
 int st_sys_ioctl_int(int fd, unsigned long what, int *value);
 int st_sys_error(int fd); /* SO_ERROR, taken off */
-int st_sys_reset(int fd); /* the kernel resets the connection now */
+/* Makes the kernel reset the connection now; `fd` stays open.  Returns 0 or -errno. */
+int st_sys_reset(int fd);
 int st_sys_get_linger(int fd, struct linger *linger);
 int st_sys_set_linger(int fd, const struct linger *linger);
 int st_sys_linger_reset(int fd); /* the last close resets it */

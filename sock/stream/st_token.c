@@ -118,7 +118,7 @@ static void ring_opens(struct st_stream *s)
 
 /*
  * Reads the bytes before the token, and the token: the ring is next, without a VI the mark; a wrong token is data, and
- * the VI is broken.  True: something moved.
+ * the VI is broken.  True: the path changed, so the reader goes on at once.
  */
 static bool take_token(struct st_stream *s)
 {

@@ -28,7 +28,10 @@ void osh_origin_read(struct osh_origin *o);
  */
 bool osh_origins_agree(const struct osh_origin *a, const struct osh_origin *b, bool same_host);
 
-/* Writes `o` for people; control characters become "?", since it may come from another PE. */
+/*
+ * Writes the fabric, user, machine and network of `o` for people.  Control characters become "?", since `o` may come
+ * from another PE.
+ */
 void osh_origin_text(const struct osh_origin *o, char text[OSH_ORIGIN_TEXT]);
 
 #endif

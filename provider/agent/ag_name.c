@@ -220,7 +220,10 @@ void ag_name_reverse(struct ag_client *c, const struct w_name *m)
 	named(c, m, ag_addr_host(c->agent, m->host_addr, W_HOST_ADDR_LEN));
 }
 
-/* Lists the relays of a path in their order, by their full names; those that do not fit are counted. */
+/*
+ * Writes "relayed by" and the full names of a path's relays in their order, with ", N more" for those that do not fit.
+ * The path has two links or more.
+ */
 static void relays_name(struct ag_agent *a, const struct rt_path *path, char *text, size_t size)
 {
 	size_t at = (size_t)snprintf(text, size, "relayed by");

@@ -33,7 +33,7 @@ struct ag_watchdog {
  */
 int ag_watchdog_start(struct ag_watchdog *w, struct u_log_ratelimit *ratelimit, uint32_t host);
 
-/* Ends its thread. */
+/* Ends the thread, and returns when it has ended.  Only after ag_watchdog_start() has returned 0. */
 void ag_watchdog_stop(struct ag_watchdog *w);
 
 /* The watched thread says that it is about to wait for events, or has begun to handle some. */

@@ -449,7 +449,7 @@ static bool spin(struct vs_call *c)
 	return c->n > 0;
 }
 
-/* Until there are events, the count of which it gives, or the time is over, or an error. */
+/* Returns the count of events; 0: the time is over; -1: errno.  `once`: looks once, and `until` is now, not NULL. */
 static int wait_events(struct vs_call *c, int fd, const struct timespec *until, bool once,
 		       const sigset_t *mask)
 {

@@ -40,8 +40,8 @@ static inline struct fault *fault_of(struct port *p)
 /* ---- port_fault_link.c ---- */
 
 /*
- * Takes the link down, unless it is down.  The port below goes down too, so that the peer and this host's clients
- * notice.
+ * Takes the link down, unless it is down, until opt.down_ms are over; 0: until fault_up().  The port below goes down
+ * too, so that the peer and this host's clients notice.  Takes the lock, as does fault_up().
  */
 void fault_down(struct fault *f);
 /* Comes up if it is down and due by `now`; U_NEVER: in any case.  The port below too, if it was enabled. */

@@ -188,7 +188,10 @@ static const struct u_option *named(const struct u_option_tool *t, const char *n
 	return NULL;
 }
 
-/* Is the word a letter with the number that it takes, or letters of options that take nothing? */
+/*
+ * Is `word`, which begins after the '-', letters of options that take nothing, or one letter of an option that takes an
+ * argument?  Only a number may follow that letter in the word; any argument may be the next word.
+ */
 static bool is_letters(const struct u_option_tool *t, const char *word)
 {
 	const struct u_option *o = find(t, word[0]);

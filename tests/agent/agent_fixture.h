@@ -32,6 +32,7 @@ extern "C" {
 #include "w_slot.h"
 #include "w_tool.h"
 }
+#include "limit.h"
 #include "open_fds.h"
 #include "turns.h"
 
@@ -46,6 +47,18 @@ inline std::string unique_fabric()
 	return "t" + std::to_string(getpid()) + "." + std::to_string(serial++);
 }
 
+/* The end of a wait of `ms`, which is longer where the machine is slow; time that is virtual is not. */
+inline int64_t deadline(int ms)
+{
+#ifdef AGENT_STEPPED
+	unsigned factor = 1;
+#else
+	unsigned factor = limit_factor();
+#endif
+
+	return u_now_ns() + ms * INT64_C(1000000) * factor;
+}
+
 /* Gives other threads and processes time to run. */
 inline void pause_ms(int ms)
 {
@@ -55,7 +68,7 @@ inline void pause_ms(int ms)
 /* Polls a condition that another thread or process makes true. */
 inline bool eventually(const std::function<bool()> &done, int ms = kDeadlineMs)
 {
-	int64_t end = u_now_ns() + ms * INT64_C(1000000);
+	int64_t end = deadline(ms);
 
 	while (!done()) {
 		if (u_now_ns() > end)
@@ -279,7 +292,7 @@ public:
 		int fds[W_CTL_FDS];
 		unsigned n = 0;
 
-		if (u_poll(&p, 1, u_now_ns() + ms * INT64_C(1000000)) <= 0)
+		if (u_poll(&p, 1, deadline(ms)) <= 0)
 			return m;
 		int len = w_ctl_recv(sock, m.bytes, sizeof(m.bytes), fds, &n);
 		m.fds.assign(fds, fds + n);

@@ -4,7 +4,10 @@
 
 #include <dirent.h>
 
-#include "eventually.h"
+#include <chrono>
+#include <thread>
+
+#include "limit.h"
 
 extern "C" {
 #include "u_close.h"
@@ -13,7 +16,11 @@ extern "C" {
 /* The number of descriptors of this process plus a constant, for comparisons; without those that are being closed. */
 inline int open_fds()
 {
-	eventually([] { return u_close_busy() == 0; });
+	auto deadline =
+		std::chrono::steady_clock::now() + std::chrono::seconds(10 * limit_factor());
+
+	while (u_close_busy() != 0 && std::chrono::steady_clock::now() < deadline)
+		std::this_thread::yield();
 	DIR *dir = opendir("/proc/self/fd");
 	int count = 0;
 

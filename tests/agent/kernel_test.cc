@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Tests an agent when the kernel has no room for a message, when time has passed, and when the calendar
-// is set: the test decides that, because the linker puts the functions below in the place of the kernel's.
-#include <atomic>
-
+// Tests an agent when the kernel has no room for a message, when time has passed, and when the calendar is set.
+// Time is virtual (turns.h), and the linker puts the function below in the place of the kernel's sendmsg().
 #include "agent_fixture.h"
 
 extern "C" {
 #include "ag_client.h"
 #include "ag_conn.h"
-#include "u_time.h"
 
-int __real_clock_gettime(clockid_t clock, timespec *ts);
-int __wrap_clock_gettime(clockid_t clock, timespec *ts);
 ssize_t __real_sendmsg(int sock, const msghdr *mh, int flags);
 ssize_t __wrap_sendmsg(int sock, const msghdr *mh, int flags);
 }
@@ -22,22 +17,22 @@ namespace {
 
 constexpr int64_t kSecond = 1000000000;
 
-std::atomic<int64_t> stands_at{ 0 }; // 0: time passes
-std::atomic<int64_t> calendar_ahead{ 0 };
-std::atomic<int> no_room{ 0 }; // the error of messages with descriptors; 0: there is room
-std::atomic<unsigned> refused_sends{ 0 };
+int no_room; // the error of messages with descriptors; 0: there is room
+unsigned refused_sends;
 
-// Time that passes when the test says so.
-class Clock {
-public:
-	void stop() { stands_at = u_now_ns(); }
-	void pass(int64_t ns) { stands_at += ns; }
-	~Clock()
-	{
-		stands_at = 0;
-		no_room = 0;
-	}
-};
+// Agents take their turns until none has anything to do now.
+void settle()
+{
+	while (Turns::take(u_now_ns()))
+		;
+}
+
+// Agents take their turns meanwhile.
+void pass(int64_t ns)
+{
+	u_poll(nullptr, 0, u_now_ns() + ns);
+	settle();
+}
 
 int connected(const Fabric &f)
 {
@@ -49,19 +44,12 @@ int connected(const Fabric &f)
 	return sock;
 }
 
-bool hung_up(int sock, int ms)
+bool hung_up(int sock)
 {
 	pollfd p = { sock, POLLIN, 0 };
 	char byte;
 
-	return poll(&p, 1, ms) == 1 && recv(sock, &byte, 1, 0) == 0;
-}
-
-// A connecting process finds the agent awake, and is let go when the agent has read the time.
-void knock(const Fabric &f)
-{
-	for (int i = 0; i < 2; i++)
-		EXPECT_TRUE(Client(f, 0).ok());
+	return poll(&p, 1, 0) == 1 && recv(sock, &byte, 1, 0) == 0;
 }
 
 // ---- connections that send nothing ----
@@ -70,32 +58,27 @@ TEST(Silent, WhoDoesNotSayHelloInTimeIsDroppedAndNobodyElse)
 {
 	testing::internal::CaptureStderr();
 	{
-		Clock clock;
 		Fabric f(1);
 		Client here(f, 0), late;
 		std::vector<int> silent;
 
-		knock(f);
-		clock.stop();
 		for (int i = 0; i < 3; i++)
 			silent.push_back(connected(f));
 		late.dial(f, 0);
-		knock(f); /* after this those before it were accepted, too */
-		clock.pass(AG_HELLO_NS - 1);
-		knock(f);
+		settle();
+		pass(AG_HELLO_NS - 1);
 		for (int sock : silent)
-			EXPECT_FALSE(hung_up(sock, 0));
+			EXPECT_FALSE(hung_up(sock));
 		late.hello(W_KIND_NIC);
 		EXPECT_EQ(late.recv().type, W_WELCOME);
 		int later = connected(f);
-		knock(f);
-		clock.pass(1);
-		knock(f);
+		settle();
+		pass(1);
 		for (int sock : silent) {
-			EXPECT_TRUE(hung_up(sock, kDeadlineMs));
+			EXPECT_TRUE(hung_up(sock));
 			close(sock);
 		}
-		EXPECT_FALSE(hung_up(later, 0));
+		EXPECT_FALSE(hung_up(later));
 		close(later);
 		here.sync();
 		late.sync();
@@ -116,13 +99,16 @@ TEST(Silent, WhoSaysNothingAtACableMakesPathForTheNeighbour)
 		char byte;
 
 		ASSERT_EQ(connect(sock, reinterpret_cast<sockaddr *>(&un), len), 0);
-		ASSERT_EQ(recv(sock, &byte, 1, 0), 1) << "plugged";
+		settle();
+		ASSERT_EQ(recv(sock, &byte, 1, MSG_DONTWAIT), 1) << "plugged";
 		Client here(f, 0);
 		here.sync();
 		f.start(1);
 		wait_links(f);
-		while (recv(sock, &byte, 1, 0) > 0)
+		ssize_t n;
+		while ((n = recv(sock, &byte, 1, MSG_DONTWAIT)) > 0)
 			;
+		EXPECT_EQ(n, 0) << "the agent has let it go";
 		close(sock);
 		here.sync();
 	}
@@ -160,14 +146,6 @@ protected:
 		EXPECT_EQ(m.as<w_refused>().status, static_cast<uint32_t>(status));
 	}
 
-	// Makes the agent of the client read its clock.
-	void pass(int64_t ns)
-	{
-		clock.pass(ns);
-		knock(f);
-	}
-
-	Clock clock;
 	Fabric f{ GetParam() };
 	Client c{ f, 0 }, s{ f, GetParam() - 1 };
 	w_addr at = address(GetParam() - 1, "s");
@@ -181,7 +159,6 @@ TEST_P(Unconfirmed, HoldsUpTheServerForAShortTimeAndNotAgainAndAgain)
 		wait_links(f);
 		wait_ports(f);
 	}
-	clock.stop();
 	for (unsigned i = 0; i < AG_UNCONFIRMED_MAX; i++) {
 		SCOPED_TRACE("round " + std::to_string(i));
 		ASSERT_NO_FATAL_FAILURE(accept(true));
@@ -224,7 +201,6 @@ TEST_P(Unconfirmed, RequestsThatWaitAreRefusedWhenTheyAreAccepted)
 	c.connection(W_CONNECT, 77, address(0, "c"), address(GetParam() - 1, "early"));
 	Msg early = s.recv();
 	ASSERT_EQ(early.type, W_ARRIVED);
-	clock.stop();
 	for (unsigned i = 0; i < AG_UNCONFIRMED_MAX; i++) {
 		accept(true);
 		pass(AG_CONFIRM_NS);
@@ -262,13 +238,13 @@ void set_link(const Fabric &f, unsigned host, const char *name, w_admin_verb ver
 TEST(Calendar, LinkStateUpdatesDoNotDependOnIt)
 {
 	constexpr int64_t kDay = 86400 * kSecond;
-	Fabric f(4, [](ag_cfg &cfg) { cfg.relay_threads = 1; });
+	Fabric f(4);
 	const unsigned all = 7, right_down = 3; // bits of self, left and right
 
 	wait_ports(f);
 	for (int64_t days : { 0, -2, -4, 3 }) {
 		SCOPED_TRACE("clock " + std::to_string(days) + " days ahead");
-		calendar_ahead = days * kDay;
+		vt_set_calendar(days * kDay);
 		set_link(f, 2, "right", W_ADMIN_LINK_DOWN);
 		for (unsigned at = 0; at < 4; at++)
 			EXPECT_TRUE(eventually([&] { return ups(f, at, 2) == right_down; })) << at;
@@ -282,7 +258,7 @@ TEST(Calendar, LinkStateUpdatesDoNotDependOnIt)
 		if (HasFailure())
 			break;
 	}
-	calendar_ahead = 0;
+	vt_set_calendar(0);
 }
 
 // ---- no room for descriptors that are sent ----
@@ -300,30 +276,27 @@ protected:
 
 TEST_P(NoRoom, AMessageWaitsIsTriedAgainInTimeAndIsNotLost)
 {
-	Clock clock;
 	Fabric f(1);
-	Client c(f, 0), other(f, 0);
+	Client c(f, 0);
 
 	send_alloc(c);
 	ASSERT_EQ(c.recv().type, W_ALLOCATED); // and the port was told
-	clock.stop();
+	settle();
 	refused_sends = 0;
 	no_room = GetParam();
 	send_alloc(c);
 	c.token(W_UNLISTEN, 7);
+	settle();
 	for (unsigned tries = 1; tries <= 3; tries++) {
-		EXPECT_TRUE(eventually([&] { return refused_sends == tries; }));
-		for (int i = 0; i < 200; i++)
-			other.sync();
+		EXPECT_EQ(refused_sends, tries);
+		pass(AG_FLUSH_NS - 1);
 		EXPECT_EQ(refused_sends, tries) << "tried again before its time";
 		EXPECT_EQ(c.recv_any(0).type, -1) << "what comes later is sent before";
-		clock.pass(AG_FLUSH_NS);
-		other.sync();
+		pass(1);
 	}
-	EXPECT_TRUE(eventually([&] { return refused_sends == 4; }));
+	EXPECT_EQ(refused_sends, 4u);
 	no_room = 0;
-	clock.pass(AG_FLUSH_NS);
-	other.sync();
+	pass(AG_FLUSH_NS);
 	Msg m = c.recv();
 	EXPECT_EQ(m.type, W_ALLOCATED);
 	EXPECT_EQ(m.fds.size(), 1u);
@@ -337,26 +310,9 @@ INSTANTIATE_TEST_SUITE_P(Errors, NoRoom, ::testing::Values(ETOOMANYREFS, ENOBUFS
 
 } // namespace
 
-int __wrap_clock_gettime(clockid_t clock, timespec *ts)
-{
-	int64_t at = stands_at, ahead = calendar_ahead;
-
-	if (clock == CLOCK_REALTIME && ahead != 0) {
-		int rc = __real_clock_gettime(clock, ts);
-
-		ts->tv_sec += ahead / kSecond;
-		return rc;
-	}
-	if (at == 0 || clock != CLOCK_MONOTONIC)
-		return __real_clock_gettime(clock, ts);
-	ts->tv_sec = at / kSecond;
-	ts->tv_nsec = at % kSecond;
-	return 0;
-}
-
 ssize_t __wrap_sendmsg(int sock, const msghdr *mh, int flags)
 {
-	int err = mh->msg_controllen > 0 ? no_room.load() : 0;
+	int err = mh->msg_controllen > 0 ? no_room : 0;
 
 	if (err == 0)
 		return __real_sendmsg(sock, mh, flags);

@@ -17,12 +17,18 @@
 #define BEGIN_CALENDAR_NS (INT64_C(1767225600) * 1000000000) /* 2026 */
 
 static _Atomic int64_t passed;
+static _Atomic int64_t calendar_ahead;
 static bool (*take_turn)(void *arg, int64_t until);
 static void *turn_arg;
 
 void vt_pass(int64_t ns)
 {
 	atomic_fetch_add(&passed, ns);
+}
+
+void vt_set_calendar(int64_t ahead_ns)
+{
+	atomic_store(&calendar_ahead, ahead_ns);
 }
 
 void vt_turns(bool (*take)(void *arg, int64_t until), void *arg)
@@ -40,7 +46,7 @@ int64_t u_now_ns(void)
 
 int64_t u_calendar_ns(void)
 {
-	return BEGIN_CALENDAR_NS + atomic_load(&passed);
+	return BEGIN_CALENDAR_NS + atomic_load(&calendar_ahead) + atomic_load(&passed);
 }
 
 void u_nap_ns(int64_t ns)

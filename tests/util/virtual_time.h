@@ -19,6 +19,9 @@ extern "C" {
 
 void vt_pass(int64_t ns);
 
+/* Sets the calendar, u_calendar_ns(), ahead of the time that passes (negative: back); time itself does not change. */
+void vt_set_calendar(int64_t ahead_ns);
+
 /*
  * Sets the function (NULL: none) that others run in the thread that polls, while a poll waits until `until`.  It
  * returns false when they have nothing to do before that time; it may let time pass itself, up to then.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A poller of an epoll set (sock/hook/vs_poller.c), threads of the program that sleep with that set, and sockets.
+ * A poller of an epoll set (sock/stream/st_poller.c), threads of the program that sleep with that set, and sockets.
  *
  * A thread gives a socket to the poller, which polls it.  When bytes have come the poller puts the
  * socket into the list of those that it gives back.  A thread that is going to sleep sets `wanted`,

@@ -154,11 +154,16 @@ VS_HOOK int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 		}
 		return vs_real.sendmmsg(fd, m, n, flags);
 	}
-	while (m && done < n) {
+	while (m && done < n && m[done].msg_hdr.msg_controllen == 0) {
 		rc = vs_io_send(o, fd, &m[done].msg_hdr, flags);
 		if (rc < 0)
 			break;
 		m[done++].msg_len = (unsigned int)rc;
+	}
+	if (m && done < n && rc >= 0) {
+		vs_give_kernel(fd, VS_WHY_OPTION);
+		rc = vs_real.sendmmsg(fd, m + done, n - done, flags);
+		done += rc > 0 ? (unsigned int)rc : 0;
 	}
 	vs_put(o);
 	return done > 0 || rc == 0 ? (int)done : -1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * calls signals | plain-signals | early | urgent | aio | clone | closes | children | uring | liburing
+ * calls signals | plain-signals | early | urgent | control | plain-control | aio | clone | closes | children | uring |
+ * liburing
  * Both ends of a connection are in one process.
  *
  * For sock_test.py.  Any difference from the kernel's sockets ends the program with a line.
@@ -246,6 +247,42 @@ static void urgent(void)
 	close(one);
 }
 
+/*
+ * The kernel refuses the second message for its control data, and takes the third for its own.  All bytes arrive in
+ * the order in which they were sent.
+ */
+static void control_data(void)
+{
+	union {
+		struct cmsghdr hdr;
+		char room[CMSG_SPACE(sizeof(int))];
+	} unknown = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(int)),
+			       .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = 0x7777 } },
+	  known = { .hdr = { .cmsg_len = CMSG_LEN(sizeof(int)),
+			     .cmsg_level = SOL_SOCKET,
+			     .cmsg_type = SCM_RIGHTS } };
+	struct iovec bytes[3] = { { "a", 1 }, { "bc", 2 }, { "def", 3 } };
+	struct mmsghdr m[3] = { 0 };
+	char got[7] = "";
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		m[i].msg_hdr.msg_iov = &bytes[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	m[1].msg_hdr.msg_control = &unknown;
+	m[1].msg_hdr.msg_controllen = sizeof(unknown);
+	m[2].msg_hdr.msg_control = &known;
+	m[2].msg_hdr.msg_controllen = sizeof(known);
+	CHECK(sendmmsg(one, m, 3, 0) == 1 && m[0].msg_len == 1);
+	CHECK(sendmmsg(one, m + 1, 2, 0) == -1 && errno == EINVAL);
+	m[1].msg_hdr.msg_controllen = 0;
+	CHECK(sendmmsg(one, m + 1, 2, 0) == 2 && m[1].msg_len == 2 && m[2].msg_len == 3);
+	CHECK(recv(other, got, 6, MSG_WAITALL) == 6 && strcmp(got, "abcdef") == 0);
+	exchange(10);
+}
+
 /* Starts a child whose program does not exist, while bytes are on their way to the parent's VI. */
 static void child_without_program(bool by_vfork)
 {
@@ -432,6 +469,11 @@ int main(int argc, char **argv)
 		cancelled();
 	} else if (strcmp(what, "urgent") == 0) {
 		urgent();
+	} else if (strcmp(what, "control") == 0) {
+		exchange_until_promoted();
+		control_data();
+	} else if (strcmp(what, "plain-control") == 0) {
+		control_data();
 	} else if (strcmp(what, "aio") == 0) {
 		aio();
 	} else if (strcmp(what, "clone") == 0) {

@@ -397,6 +397,13 @@ class Calls(unittest.TestCase):
         self.assertEqual(sorted(stats["demotions"].values()), [1, 1])
         self.assertEqual(len([why for why in stats["demotions"] if "urgent" in why]), 1)
 
+    def test_messages_with_control_data_go_to_the_kernel_which_checks_them(self):
+        plain = subprocess.run([HERE_BUILD / "calls", "plain-control"], text=True, capture_output=True, check=False)
+        self.assertEqual((plain.stdout, plain.returncode), ("ok\n", 0))
+        done, stats = self.calls("control")
+        self.assertEqual(done.stdout, "ok\n")
+        self.assertEqual((stats["promoted"], stats["demoted"]), (2, 2))
+
     def test_closing_all_spares_what_the_fabric_has(self):
         done, stats = self.calls("closes")
         self.assertEqual((done.stdout, stats["promoted"]), ("ok\n", 4))

@@ -490,7 +490,7 @@ int st_flush(struct st_stream *s);
  * @s: in, a stream
  *
  * Gives the value that SO_ERROR would give: the stream's own error or, where it has none, that of the kernel's socket.
- * A call takes one of them. After the stream's own error the next call may give that of the socket.
+ * A call takes one of them; the next call gives 0, unless another error came.
  *
  * Ownership: the stream stays the caller's, who holds a reference.
  *

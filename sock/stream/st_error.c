@@ -25,6 +25,7 @@ ST_COLD void st_reset(struct st_stream *s)
 		return;
 	st_count(&st_counts.resets, 1);
 	st_sys_reset(s->fd);
+	st_sys_error(s->fd); /* the kernel keeps it, too, and would report it a second time */
 	st_keep_error(s, ECONNRESET);
 	st_look_after(s, 0);
 }

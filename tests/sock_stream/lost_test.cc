@@ -195,6 +195,7 @@ TEST_F(SockLost, RecordsThatAreLostBehindAnEndAreResetFor)
 		p.a.send_all("answer", 6);
 		st_demote(p.b, ST_WHY_ASKED);
 		EXPECT_EQ(-ECONNRESET, p.b.recv_wait(got, 6));
+		EXPECT_EQ(0, st_take_error(p.b)) << "it was told already";
 		alter_by(nullptr);
 		EXPECT_EQ(1u, cell(kLost));
 		EXPECT_EQ(1u, cell(kRefused));

@@ -252,7 +252,9 @@ static bool close_send(struct st_stream *s)
  */
 static bool wait_for_tcp(struct st_stream *s)
 {
-	if (s->tx.path != ST_TX_TCP || s->rx.path == ST_RX_TCP || s->rx.fin || s->rx.shut)
+	if (s->rx.path == ST_RX_TCP || s->rx.fin || s->rx.shut)
+		return false;
+	if (s->tx.path != ST_TX_TCP && s->rx.path != ST_RX_TOKEN)
 		return false;
 	if (s->flushed && !s->tx.fin) {
 		s->tx.fin = true;

@@ -674,6 +674,42 @@ class Bulk(unittest.TestCase):
         self.stream(1 << 20, 10 ** 10)
 
 
+class Many(unittest.TestCase):
+    """A server on one host and a client on another, by many connections; a part of the night."""
+
+    def many(self, count, rounds, messages):
+        with Fabric() as fabric, tempfile.TemporaryDirectory() as folder:
+            def command(host, *args):
+                options = ("--host", host, "--promote", "auto", f"--stats={Path(folder) / host}")
+                return [str(a) for a in (VI_RUN, *options, PYTHON, HERE / "many.py", *args)]
+            ends = {"env": fabric.env, "text": True, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
+            with subprocess.Popen(command("host1", "serve", "127.77.0.2", count, rounds), **ends) as server:
+                try:
+                    port = server.stdout.readline().strip()
+                    client = subprocess.run(command("host0", "ask", "127.77.0.2", port, count, rounds, messages), timeout=PATIENCE,
+                                            check=False, **ends)
+                    said, _ = server.communicate(timeout=PATIENCE)
+                finally:
+                    server.kill()
+            self.assertEqual((client.stdout, said), (f"asked {count * rounds}\n", f"served {count * rounds}\n"))
+            for host in ("host0", "host1"):
+                stats = json.loads((Path(folder) / host).read_text())["all"]
+                total = {way: stats[f"vi_bytes_{way}"] + stats[f"tcp_bytes_{way}"] for way in ("sent", "received")}
+                self.assertEqual(set(total.values()), {len("000000 00 000000\n") * count * rounds * messages}, host)
+                self.assertGreater(stats["vi_bytes_sent"], 0, host)
+                print(f"{host}: {stats['promoted']} of {count * rounds} connections were promoted")
+
+    def test_1000_connections_at_once(self):
+        self.many(1000, 3, 60)
+
+    def test_closed_while_they_are_promoted(self):
+        """After three exchanges a connection is promoted: as with TCP, an end that closes then resets nothing."""
+        self.many(1000, 5, 3)
+
+    def test_100000_connections_in_turn(self):
+        self.many(100, int(os.environ.get("SOCK_ROUNDS", "30")), 5)
+
+
 HERE_BUILD = BUILD / "tests/sock"
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +18,8 @@ using namespace clu;
 namespace {
 
 constexpr size_t kMost = 48, kIdle = 100;
+/* Cells of the board. */
+constexpr size_t kBetween = 0, kPorts = 16;
 
 /* A direction whose bytes are sent in parts, and received by a thread in reads of odd sizes. */
 class Direction {
@@ -102,6 +106,26 @@ void half_close(Pair &p, size_t unread)
 
 } // namespace
 
+/* ROUNDS */
+ROLE(closer)
+{
+	Await awaited("the end that closes", stress() ? 600 : 110);
+	Library library("host0", 4096);
+	size_t rounds = std::stoul(args[0]);
+
+	for (size_t i = 0; i < rounds; i++) {
+		End end = meet(ST_ACCEPTOR, kPorts + i);
+		int unread = 0;
+
+		end.promote("host0");
+		NEED(until([&] { return st_on_vi(end) != 0; }));
+		while (!end.fast() && (unread == 0 || (st_on_vi(end) & ST_OUT) == 0))
+			NEED(ioctl(end.fd, FIONREAD, &unread) == 0);
+		cell(kBetween) += !end.fast();
+		end.close();
+	}
+}
+
 /*
  * Each round changes to the ring and back, with bytes before, during and after the changes: the
  * counts of bytes depend on the round, so that over all rounds a change comes at every byte, and a
@@ -146,6 +170,32 @@ TEST(SockLife, ChangesOfPathAtEveryByte)
 	two.end();
 	EXPECT_EQ(before + 2 * rounds, stats().promotions);
 	EXPECT_EQ(resets, stats().resets);
+}
+
+/*
+ * The closer has read all, and sends over the VI already; it closes while the other end's token lies unread in the
+ * kernel's socket, if its helper thread is not faster.  As with TCP the other end finds the end of the stream, and no
+ * reset.
+ */
+TEST(SockLife, ACloseDuringAChangeOfPathResetsNothing)
+{
+	Await awaited("closes during a change of path", stress() ? 600 : 110);
+	Fabric fabric(1);
+	Library library("host0", 4096);
+	size_t rounds = scaled(200, 4000);
+
+	board_clear();
+	Process closer = role("closer", { std::to_string(rounds) });
+	for (size_t i = 0; i < rounds; i++) {
+		End end = meet(ST_CONNECTOR, kPorts + i);
+		char byte;
+
+		end.promote("host0");
+		NEED(end.recv_wait(&byte, 1) == 0);
+		NEED(st_take_error(end) == 0);
+	}
+	EXPECT_EQ(0, closer.wait());
+	std::cout << cell(kBetween) << " of " << rounds << " rounds closed between the paths\n";
 }
 
 /* The times of the shutdowns range from the beginning of a promotion to some time after its end. */

@@ -25,36 +25,65 @@ void osh_map_publish(struct osh_peer *p, int s)
 		atomic_store_explicit(&p->span[s], osh_pe.seg[s].len, memory_order_release);
 }
 
+/* Maps segment s of a PE and publishes it, if it can be mapped. */
+static VIP_RETURN try_segment(VIP_VI_HANDLE vi, int pe, int s)
+{
+	struct osh_peer *p = &osh_pe.peers[pe];
+	VIP_PVOID at;
+	VIP_RETURN rc = VipxMapRemote(vi, p->seg[s].base, osh_pe.seg[s].len, p->seg[s].handle, &at);
+
+	if (rc == VIP_SUCCESS) {
+		p->at[s] = at;
+		osh_map_publish(p, s);
+	}
+	return rc;
+}
+
 /* Maps segment s of a PE and publishes it; a failure ends the job. */
 static void map_segment(const char *fn, VIP_VI_HANDLE vi, int pe, int s)
 {
-	struct osh_peer *p = &osh_pe.peers[pe];
 	char limit[OSH_LIMIT_TEXT] = "";
-	VIP_PVOID at;
-	VIP_RETURN rc;
+	VIP_RETURN rc = try_segment(vi, pe, s);
 
-	rc = VipxMapRemote(vi, p->seg[s].base, osh_pe.seg[s].len, p->seg[s].handle, &at);
-	if (rc != VIP_SUCCESS) {
-		osh_conn_check_agent();
-		if (rc == VIP_ERROR_RESOURCE)
-			osh_limit_find(osh_pe.seg[s].len, limit);
-		osh_fatal_lost("%s: the memory of PE %d cannot be mapped (%s)%s%s", fn, pe,
-			       VipxErrorString(rc), limit[0] != '\0' ? ": " : "", limit);
-	}
-	p->at[s] = at;
-	osh_map_publish(p, s);
+	if (rc == VIP_SUCCESS)
+		return;
+	osh_conn_check_agent();
+	if (rc == VIP_ERROR_RESOURCE)
+		osh_limit_find(osh_pe.seg[s].len, limit);
+	osh_fatal_lost("%s: the memory of PE %d cannot be mapped (%s)%s%s", fn, pe,
+		       VipxErrorString(rc), limit[0] != '\0' ? ": " : "", limit);
 }
 
-/* Maps all segments of a near PE, over the connection that it made, if it made one, or over a new one. */
+/*
+ * Maps segment s of a PE, the first, and returns the connection over which it did: one that the PE made, or a new
+ * one. The PE may have given up the one that it made, and asked again, or be stopped before it had it.
+ */
+static VIP_VI_HANDLE map_first(const char *fn, int pe, int s)
+{
+	VIP_VI_HANDLE vi;
+
+	while (osh_accept_take(pe, &vi)) {
+		if (try_segment(vi, pe, s) == VIP_SUCCESS)
+			return vi;
+		osh_conn_close(vi);
+	}
+	vi = osh_conn_open(fn, pe);
+	map_segment(fn, vi, pe, s);
+	return vi;
+}
+
+/* Maps all segments of a near PE, the heap last. */
 static struct mapping *map_peer(const char *fn, int pe)
 {
+	int s = osh_pe.peers[pe].same_program && osh_pe.segments > OSH_DATA ? OSH_DATA : OSH_HEAP;
 	struct mapping *m = malloc(sizeof(*m));
 
 	if (m == NULL)
 		osh_fatal("%s: out of memory", fn);
-	if (!osh_accept_take(pe, &m->vi))
-		m->vi = osh_conn_open(fn, pe);
-	for (int s = OSH_DATA; osh_pe.peers[pe].same_program && s < osh_pe.segments; s++)
+	m->vi = map_first(fn, pe, s);
+	if (s == OSH_HEAP)
+		return m;
+	while (++s < osh_pe.segments)
 		map_segment(fn, m->vi, pe, s);
 	map_segment(fn, m->vi, pe, OSH_HEAP);
 	return m;

@@ -54,7 +54,7 @@ enum ag_resume {
 
 /*
  * A process that has not confirmed so many connections in a row in time makes none for
- * AG_UNTRUSTED_NS after the last: each would delay the process that accepts it.
+ * AG_UNTRUSTED_NS after the last: each takes room at the process that accepts it, and delays a peer.
  */
 #define AG_UNCONFIRMED_MAX 3u
 #define AG_UNTRUSTED_NS (30000 * INT64_C(1000000))

@@ -121,7 +121,10 @@ void ag_connect_reject(struct ag_client *c, const struct w_conn *m)
 	ag_end_free(conn);
 }
 
-/* Makes a connection, new or resumed, connected if it waits for this; the first end tells the other agent. */
+/*
+ * Makes a connection, new or resumed, connected if it waits for this.  The first end tells the other agent, unless
+ * it has done so when the new connection was linked.
+ */
 void ag_connect_confirm(struct ag_client *c, const struct w_conn *m)
 {
 	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
@@ -130,7 +133,8 @@ void ag_connect_confirm(struct ag_client *c, const struct w_conn *m)
 		return;
 	c->holders.process->unconfirmed = 0;
 	ag_conn_set_state(conn, AG_CONNECTED);
-	ag_cm_send(conn, W_CM_CONFIRM, 0);
+	if (conn->peer)
+		ag_cm_send(conn, W_CM_CONFIRM, 0);
 }
 
 /*
@@ -147,6 +151,10 @@ static void expire(struct ag_conn *conn, int64_t now)
 	process->unconfirmed++;
 	process->trusted_at = now + AG_UNTRUSTED_NS;
 	ag_end_tell_lost(conn, W_LOST_CLOSED);
+	if (!conn->peer) {
+		ag_connect_leave(conn, W_LOST_PROCESS);
+		return;
+	}
 	ag_cm_send(conn, W_CM_CANCEL, W_TIMED_OUT);
 	ag_end_free(conn);
 }

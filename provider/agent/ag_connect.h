@@ -35,7 +35,7 @@ void ag_connect_link_down(struct ag_link *l, const char *why);
 
 /*
  * Ends connections that a process was told of and has not confirmed in time: at the other end a
- * process waits in VipConnectAccept.  Returns the next deadline.
+ * peer waits, or the process of a server sends messages that nobody reads.  Returns the next deadline.
  */
 int64_t ag_connect_timers(struct ag_agent *a, int64_t now);
 

@@ -302,7 +302,16 @@ static int told_slice(struct ag_link *l, const struct w_cm_tell *m, int *fd_out)
 }
 
 /*
- * Passes the message to the process, unless its connection is not connected or it reads slowly.  If the memory
+ * Can the process be sent messages about the connection?  Also before it has confirmed, when the other end is
+ * connected already: it reads LINKED first.
+ */
+static bool has_linked(const struct ag_conn *conn)
+{
+	return conn->state == AG_CONNECTED || conn->state == AG_LINKED;
+}
+
+/*
+ * Passes the message to the process, unless its connection is not linked or it reads slowly.  If the memory
  * was freed, or the connection of its owner ended, since the message was sent, the process gets the message
  * without a slice.
  */
@@ -313,8 +322,8 @@ void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m)
 	int fd = -1;
 
 	if (conn == NULL || conn->link != l || conn->peer_host != m->src_host ||
-	    conn->peer_conn != m->src_conn || conn->epoch != m->epoch ||
-	    conn->state != AG_CONNECTED || !ag_client_hears(conn->client))
+	    conn->peer_conn != m->src_conn || conn->epoch != m->epoch || !has_linked(conn) ||
+	    !ag_client_hears(conn->client))
 		return;
 	if (m->slice_id != 0 && told_slice(l, m, &fd) != 0)
 		t.slice_id = 0;

@@ -76,8 +76,9 @@ void ag_remote_refuse(struct ag_link *l, const struct w_cm *cm)
 }
 
 /*
- * Allots a slice and hands both slices to the process, which has to confirm.  If that fails, the request is
- * refused and the other end gets a CANCEL; that returns 0, too.
+ * Allots a slice and hands both slices to the process, which has to confirm, and sends CONFIRM to the other end
+ * unless the two are peers.  If that fails, the request is refused and the other end gets a CANCEL; that returns
+ * 0, too.
  */
 int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 {
@@ -115,6 +116,13 @@ int ag_remote_accept(struct ag_link *l, const struct w_cm *cm, bool last_chance)
 	if (rc == 0) {
 		ag_conn_set_state(conn, AG_LINKED);
 		conn->peer_attrs = cm->attrs;
+		/*
+		 * A server does not wait for this process: what it sends waits in the slice, and if the
+		 * process does not confirm the server's connection is lost.  A peer waits, since it has to
+		 * find another one then.
+		 */
+		if (!conn->peer)
+			ag_cm_send(conn, W_CM_CONFIRM, 0);
 		return 0;
 	}
 	ag_cm_send(conn, W_CM_CANCEL, ag_cm_status(rc));

@@ -19,14 +19,17 @@
  *	      b allocates S's inbound slice; b->a CM_ACCEPT{slice id, geometry, db_bit}
  *	      a allocates C's inbound slice, opens S's;
  *	      a->C  LINKED{token, conn, geometry, attrs} + fds {inbound, outbound}
- *	C->a  CONFIRM{conn}                                C is connected
  *	      a->b  CM_CONFIRM{slice id, geometry, db_bit}
  *	      b->S  LINKED + fds {inbound, outbound}       S is connected, accept returns
+ *	C->a  CONFIRM{conn}                                C is connected
  *
  * A client that gives up sends CANCEL{token}: answered by REFUSED{TIMEOUT}, and
  * b's ACCEPT is answered by REFUSED{TIMEOUT} or the request just vanishes.
  * LINKED that crosses a CANCEL is answered by the client with CLOSE{conn}.  A LINKED that is not
- * confirmed in 4 s ends: LOST to C, and CM_CANCEL{TIMED_OUT}, so that S gets REFUSED{TIMED_OUT}.
+ * confirmed in 4 s ends: LOST to C, and CM_CLOSE{W_LOST_PROCESS}, so that S, which is connected, gets
+ * LOST.  What S sent before C had mapped the connection waits in C's slice.  An older agent sends
+ * CM_CONFIRM when C has confirmed, and CM_CANCEL{TIMED_OUT} instead of that CM_CLOSE; then S gets
+ * REFUSED{TIMED_OUT}.
  *
  * A failed ACCEPT (BAD_RELIABILITY, BAD_MTU, BAD_QOS, no window left at b) leaves
  * the request alive; after any other REFUSED the conn is gone.  A conn may vanish
@@ -38,7 +41,8 @@
  * address is lower (host part, then discriminator, bytes then length; equal: the
  * one that came first) decides: its agent waits, the other's sends CM_PEER.
  * When both are there the deciding agent plays b from ACCEPT on, with attributes
- * compared by it; a mismatch refuses both.  An attempt withdrawn (CM_PEER_CANCEL)
+ * compared by it; a mismatch refuses both.  The other agent sends CM_CONFIRM when its process has
+ * confirmed.  An attempt withdrawn (CM_PEER_CANCEL)
  * leaves the other waiting.  A peer that was LINKED, did not CANCEL, and sends CLOSE instead of
  * CONFIRM could not map the connection: the other is refused with NO_RESOURCE.
  *

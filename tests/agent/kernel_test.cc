@@ -119,22 +119,35 @@ TEST(Silent, WhoSaysNothingAtACableMakesPathForTheNeighbour)
 
 class Unconfirmed : public ::testing::TestWithParam<unsigned> {
 protected:
-	// The server accepts a request of the client; `linked`: the client was told.
-	void accept(bool linked)
+	// The server accepts a request of the client; both are told that they are linked.
+	void accept()
 	{
+		Msg m;
+
 		token++;
 		s.listen(token, at);
 		s.sync();
 		c.connection(W_CONNECT, token, address(0, "c"), at);
-		Msg m = s.recv();
+		m = s.recv();
 		ASSERT_EQ(m.type, W_ARRIVED);
-		s.accept(m.as<w_arrived>().conn, token);
+		server_conn = m.as<w_arrived>().conn;
+		s.accept(server_conn, token);
+		m = s.recv();
+		ASSERT_EQ(m.type, W_LINKED);
+		EXPECT_EQ(m.as<w_linked>().conn, server_conn);
 		m = c.recv();
-		ASSERT_EQ(m.type, linked ? W_LINKED : W_REFUSED);
-		if (!linked)
-			return;
+		ASSERT_EQ(m.type, W_LINKED);
 		conn = m.as<w_linked>().conn;
 		c.sync(); // the agent waits for the confirmation now
+	}
+
+	static void expect_lost(Client &of, uint64_t its_conn, w_lost reason)
+	{
+		Msg m = of.recv();
+
+		ASSERT_EQ(m.type, W_LOST);
+		EXPECT_EQ(m.as<w_lost_msg>().conn, its_conn);
+		EXPECT_EQ(m.as<w_lost_msg>().reason, static_cast<uint32_t>(reason));
 	}
 
 	void expect_refused(Client &of, w_status status)
@@ -149,10 +162,28 @@ protected:
 	Fabric f{ GetParam() };
 	Client c{ f, 0 }, s{ f, GetParam() - 1 };
 	w_addr at = address(GetParam() - 1, "s");
-	uint64_t token = 0, conn = 0;
+	uint64_t token = 0, conn = 0, server_conn = 0;
 };
 
-TEST_P(Unconfirmed, HoldsUpTheServerForAShortTimeAndNotAgainAndAgain)
+// No time passes: the server that waits for one client after the other is not held up.
+TEST_P(Unconfirmed, TheNextClientIsAcceptedBeforeTheSilentOneHasTimedOut)
+{
+	if (GetParam() == 2) {
+		wait_links(f);
+		wait_ports(f);
+	}
+	ASSERT_NO_FATAL_FAILURE(accept());
+	Client honest(f, 0);
+	Pair p = join(honest, s, "next");
+	EXPECT_EQ(p.server_linked.type, W_LINKED);
+	c.conn(W_CONFIRM, conn); // it is late, and not too late
+	c.sync();
+	pass(AG_CONFIRM_NS);
+	c.conn(W_CLOSE, conn);
+	expect_lost(s, server_conn, W_LOST_CLOSED);
+}
+
+TEST_P(Unconfirmed, IsLostAfterAShortTimeAndRefusedAfterSome)
 {
 	testing::internal::CaptureStderr();
 	if (GetParam() == 2) {
@@ -161,16 +192,15 @@ TEST_P(Unconfirmed, HoldsUpTheServerForAShortTimeAndNotAgainAndAgain)
 	}
 	for (unsigned i = 0; i < AG_UNCONFIRMED_MAX; i++) {
 		SCOPED_TRACE("round " + std::to_string(i));
-		ASSERT_NO_FATAL_FAILURE(accept(true));
+		ASSERT_NO_FATAL_FAILURE(accept());
 		pass(AG_CONFIRM_NS - 1);
 		s.sync();
 		pass(1);
-		ASSERT_NO_FATAL_FAILURE(expect_refused(s, W_TIMED_OUT));
-		Msg m = c.recv();
-		EXPECT_EQ(m.type, W_LOST);
-		EXPECT_EQ(m.as<w_lost_msg>().conn, conn);
+		ASSERT_NO_FATAL_FAILURE(expect_lost(s, server_conn, W_LOST_PROCESS));
+		expect_lost(c, conn, W_LOST_CLOSED);
 		c.conn(W_CONFIRM, conn); // too late
 		c.conn(W_CLOSE, conn);
+		s.conn(W_CLOSE, server_conn);
 	}
 	// From now on its requests are refused before a server waits for them.
 	c.connection(W_CONNECT, ++token, address(0, "c"), at);
@@ -180,9 +210,8 @@ TEST_P(Unconfirmed, HoldsUpTheServerForAShortTimeAndNotAgainAndAgain)
 	Pair p = join(c, s, "again");
 	EXPECT_NE(p.client_conn, 0u);
 	for (unsigned i = 0; i < 2; i++) {
-		accept(true);
+		accept();
 		c.conn(W_CONFIRM, conn);
-		EXPECT_EQ(s.recv().type, W_LINKED);
 	}
 	std::string log = testing::internal::GetCapturedStderr();
 	EXPECT_NE(log.find("does not confirm a connection"), std::string::npos) << log;
@@ -202,10 +231,10 @@ TEST_P(Unconfirmed, RequestsThatWaitAreRefusedWhenTheyAreAccepted)
 	Msg early = s.recv();
 	ASSERT_EQ(early.type, W_ARRIVED);
 	for (unsigned i = 0; i < AG_UNCONFIRMED_MAX; i++) {
-		accept(true);
+		accept();
 		pass(AG_CONFIRM_NS);
-		expect_refused(s, W_TIMED_OUT);
-		EXPECT_EQ(c.recv().type, W_LOST);
+		expect_lost(s, server_conn, W_LOST_PROCESS);
+		expect_lost(c, conn, W_LOST_CLOSED);
 	}
 	s.accept(early.as<w_arrived>().conn, 77);
 	token = 77;

@@ -47,6 +47,29 @@ static int child_connect(const std::string &arg, size_t max_transfer, Then then)
 	_exit(rc);
 }
 
+/* LEVEL:DISCRIMINATOR: connects from side 1 to side 0's host and receives the number 7.  0: it came. */
+static int child_receive(const std::string &arg)
+{
+	size_t colon = arg.find(':');
+	Nic mine(1), other(0);
+	Vi vi(mine, vi_attrs(static_cast<VIP_RELIABILITY_LEVEL>(std::stoi(arg.substr(0, colon)))));
+	Addr local(mine, "child"), remote(other, arg.substr(colon + 1));
+	Arena arena(mine);
+	char *in = arena.bytes(1);
+	VIP_DESCRIPTOR *recv = make(arena, 0, { { in, arena.mem.h, 1 } });
+	VIP_VI_ATTRIBUTES theirs;
+	VIP_RETURN rc = VipPostRecv(vi, recv, arena.mem.h);
+
+	if (rc == VIP_SUCCESS)
+		eventually([&] {
+			rc = VipConnectRequest(vi, local, remote, kWaitMs, &theirs);
+			return rc != VIP_NO_MATCH;
+		});
+	if (rc != VIP_SUCCESS || take_recv(vi) != recv)
+		return 97;
+	return (recv->CS.Status & VIP_STATUS_ERROR_MASK) == 0 && *in == 7 ? 0 : 96;
+}
+
 /* A counter in the child's memory, written to the window of side 0 again and again. */
 struct Storing {
 	Storing(Nic &n, VIP_VI_HANDLE v, uint64_t address, VIP_MEM_HANDLE handle)
@@ -260,6 +283,8 @@ int child_main(const std::string &mode, const std::string &arg)
 		return child_connect(arg, 16u << 20, Then::kStop);
 	if (mode == "connect-and-leave-a-child")
 		return child_connect(arg, 4096, Then::kFork);
+	if (mode == "connect-and-receive")
+		return child_receive(arg);
 	if (mode == "store")
 		return child_store(arg, false);
 	if (mode == "store-and-stop")

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <sys/wait.h>
 
 using namespace conf;
 
@@ -484,6 +486,47 @@ TEST(Connect, ReceivesPostedBeforehand)
 		EXPECT_EQ(recv, take_recv(*l.vb));
 		EXPECT_TRUE(has_status(recv, VIP_STATUS_OP_RECEIVE));
 		EXPECT_TRUE(same(recv->DS[0].Local.Data.Address, 100, 9));
+	}
+}
+
+/*
+ * A child asks and is stopped; the server accepts, sends, and lets the child go on.  Returns the child's exit code:
+ * not 0 where the machine stood still for so long that the agent did not wait for the child.
+ */
+static int accept_stopped(VIP_RELIABILITY_LEVEL level)
+{
+	std::string disc = unique_disc();
+	Vi vi(nic(0), vi_attrs(level));
+	Arena arena(nic(0));
+	Addr here(nic(0), disc), from(nic(0), "");
+	VIP_VI_ATTRIBUTES seen;
+	VIP_CONN_HANDLE conn = nullptr;
+	char *out = arena.bytes(1);
+	VIP_DESCRIPTOR *send = make(arena, 0, { { out, arena.mem.h, 1 } });
+	int status = 0;
+	pid_t pid = spawn_child("connect-and-receive", std::to_string(level) + ":" + disc);
+
+	*out = 7;
+	EXPECT_RC(VIP_SUCCESS, VipConnectWait(nic(0).h, here, kWaitMs, from, &seen, &conn));
+	kill(pid, SIGSTOP);
+	EXPECT_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	EXPECT_TRUE(WIFSTOPPED(status)) << status;
+	EXPECT_RC(VIP_SUCCESS, VipConnectAccept(conn, vi));
+	VipPostSend(vi, send, arena.mem.h);
+	kill(pid, SIGCONT);
+	return child_wait(pid);
+}
+
+TEST(Connect, AStoppedClientHoldsUpNoServer)
+{
+	for (auto &level : levels()) {
+		RULE(std::string("VIPL 5.3 VipConnectAccept: does not wait for the client's "
+				 "process; what is sent waits, ") +
+		     level.name);
+		EXPECT_TRUE(eventually([&] {
+			return accept_stopped(level.value) == 0 || ::testing::Test::HasFailure();
+		}));
+		nic(0).clear();
 	}
 }
 

@@ -638,7 +638,9 @@ VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, 
  * does not notice it: change the attributes with VipSetViAttributes() and accept again, or reject.
  *
  * Return:
- *  - VIP_SUCCESS: both VIs are connected
+ *  - VIP_SUCCESS: the connection is made. The client's VI is connected as soon as its process runs;
+ *    what is sent before waits for it. If the client has just given up, or does not run for 4 s,
+ *    the connection is lost: VIP_ERROR_CONN_LOST, as when a peer disconnects or dies
  *  - VIP_INVALID_PARAMETER: not a pending request, not a VI, or a VI of another NIC handle
  *  - VIP_INVALID_STATE: the VI is not idle. Disconnect it or take another
  *  - VIP_INVALID_RELIABILITY_LEVEL: the levels differ. Change the VI's and accept again, or reject
@@ -649,7 +651,8 @@ VIP_RETURN VipConnectWait(VIP_NIC_HANDLE NicHandle, VIP_NET_ADDRESS *LocalAddr, 
  *  - VIP_ERROR_RESOURCE: no window memory or descriptors for the connection. Release some, accept
  *    again, or reject
  *
- * Context: blocks shortly, until the client's side has answered. Thread-safe. Not in handlers.
+ * Context: blocks shortly, until the client's agent has answered, also while the client is stopped.
+ * Thread-safe. Not in handlers.
  *
  * Ordering: receives that were posted before the call are there for the client's first message.
  *

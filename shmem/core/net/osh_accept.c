@@ -3,7 +3,7 @@
  * Every PE serves one address, that of its host with a discriminator of job and PE.  One PE connects a
  * VI to another for its own operations, and neither ever waits for the other to want one.  `osh-serve`
  * takes what others ask for, and has each accepted by a thread of its own, `osh-accept`: that takes as
- * long as the other end needs to confirm it, which is seconds where it is stopped.  Two far PEs that use
+ * long as the agent of the other end needs, which is seconds where that is overloaded.  Two far PEs that use
  * each other have two connections; of two near ones the second maps the memory of the first over the
  * connection that this one made (osh_map.c).
  */

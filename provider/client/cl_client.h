@@ -68,7 +68,8 @@ int cl_open_some(uid_t owner, const char *fabric, struct cl_agent *out, char *er
 
 /*
  * Greets the agents of the hosts 0..hosts - 1 as a tool, all at once, so that all that do not answer cost one
- * time-out in total.  `visit` is called for each once, in the order of their answers; its `agent` is closed then.
+ * time-out in total; the time of visits does not count.  `visit` is called for each once, in the order of their
+ * answers; its `agent` is closed then.
  * Ends when `visit` returns non-zero, and returns this value.
  */
 int cl_greet_all(uid_t owner, const char *fabric, unsigned int hosts,

@@ -34,15 +34,23 @@ static int patience_ms(const struct round *r)
 	return r->patience != NULL ? r->patience->ms : CL_TIMEOUT_MS;
 }
 
-/* Ends a call, with its result.  Calls `visit`, and returns what that returned. */
+/*
+ * Ends a call, with its result.  Calls `visit`, and returns what that returned.  A visit may take long, as that of
+ * an agent that is silent after its greeting; nothing is read meanwhile, so the other calls get that time in addition.
+ */
 static int call_end(struct round *r, struct cl_call *c, int rc, struct cl_greeted *g)
 {
+	int64_t begin = u_now_ns(), took;
+	unsigned int i;
 	int done;
 
 	g->host = c->host;
 	g->rc = rc;
 	g->pid = c->sock >= 0 ? cl_call_pid(c->sock) : -1;
 	done = r->visit(r->arg, g);
+	took = u_now_ns() - begin;
+	for (i = 0; i < r->pending; i++)
+		r->calls[i].deadline += took;
 	if (rc == 0)
 		cl_close(&g->agent);
 	else if (c->sock >= 0)

@@ -67,24 +67,21 @@ private:
 	std::vector<int> socks;
 };
 
-// Answers each HELLO as the agent of the fabric's last host, when a client waits.
-class Last {
+// Answers HELLO as the agent of a host.
+class Answers {
 public:
-	explicit Last(std::string fabric)
-	    : fabric_(std::move(fabric)), listens_(listen_at(fabric_, CL_HOSTS_MAX - 1))
+	Answers(std::string fabric, unsigned host)
+	    : fabric_(std::move(fabric)), host_(host), listens_(listen_at(fabric_, host))
 	{
-		vt_turns([](void *self, int64_t) { return static_cast<Last *>(self)->answer(); },
-			 this);
 	}
-	~Last()
+	~Answers()
 	{
-		vt_turns(nullptr, nullptr);
 		for (int client : clients_)
 			close(client);
 		close(listens_);
 	}
 
-private:
+	// Answers one client; false: none waits.
 	bool answer()
 	{
 		int client = accept4(listens_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -96,22 +93,35 @@ private:
 		clients_.push_back(client);
 		EXPECT_GT(recv(client, message, sizeof(message), MSG_DONTWAIT), 0)
 			<< "it said HELLO before";
-		m.host_id = CL_HOSTS_MAX - 1;
+		m.host_id = host_;
 		m.host_count = CL_HOSTS_MAX;
 		m.port_count = 1;
 		m.slots = 128;
 		m.payload_bytes = 256 << 10;
 		w_host_addr(static_cast<uint16_t>(m.host_id), m.host_addr);
-		snprintf(m.host_name, sizeof(m.host_name), "last");
+		snprintf(m.host_name, sizeof(m.host_name), "named");
 		snprintf(m.fabric, sizeof(m.fabric), "%s", fabric_.c_str());
 		w_ctl_init(&m, W_WELCOME, sizeof(m));
 		EXPECT_EQ(w_ctl_send(client, &m, nullptr, 0), 0);
 		return true;
 	}
 
+private:
 	std::string fabric_;
+	unsigned host_;
 	int listens_;
 	std::vector<int> clients_;
+};
+
+// Answers each HELLO as the agent of the fabric's last host, when a client waits.
+class Last : public Answers {
+public:
+	explicit Last(const std::string &fabric) : Answers(fabric, CL_HOSTS_MAX - 1)
+	{
+		vt_turns([](void *self, int64_t) { return static_cast<Last *>(self)->answer(); },
+			 this);
+	}
+	~Last() { vt_turns(nullptr, nullptr); }
 };
 
 struct Greeted {
@@ -164,6 +174,37 @@ TEST_F(Stopped, SixtyThreeAgents)
 	EXPECT_EQ(n.answered, 1);
 	EXPECT_EQ(n.silent, static_cast<int>(CL_HOSTS_MAX) - 1);
 	EXPECT_EQ(u_now_ns() - begin, 5 * kSecond) << "all at the same time";
+}
+
+// The visit of host 1 takes longer than host 0 has to answer, which does so meanwhile.
+TEST_F(Stopped, AnswersThatCameWhileAnotherWasVisitedCount)
+{
+	std::string name = unique_fabric();
+	struct Hosts {
+		explicit Hosts(const std::string &fabric) : first(fabric, 0), second(fabric, 1) {}
+		Answers first, second;
+		int visits[2] = {}, rc[2] = {};
+	} hosts(name);
+
+	vt_turns([](void *h, int64_t) { return static_cast<Hosts *>(h)->second.answer(); }, &hosts);
+	cl_greet_all(
+		geteuid(), name.c_str(), 2,
+		[](void *arg, cl_greeted *g) {
+			auto *h = static_cast<Hosts *>(arg);
+
+			h->visits[g->host]++;
+			h->rc[g->host] = g->rc;
+			if (g->host == 1) {
+				EXPECT_TRUE(h->first.answer());
+				vt_pass(6 * kSecond);
+			}
+			return 0;
+		},
+		&hosts);
+	for (int host : { 0, 1 }) {
+		EXPECT_EQ(hosts.visits[host], 1);
+		EXPECT_EQ(hosts.rc[host], 0);
+	}
 }
 
 TEST_F(Stopped, OtherHostsAreReachedBesideOne)

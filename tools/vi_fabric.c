@@ -141,8 +141,8 @@ static int run(struct command_line *cl, int argc, char **argv)
 	if (argc == 0 || i == U_ARRAY_SIZE(commands))
 		return fab_usage(argc == 0 ? "a command is expected" : "no command %s", argv[0]);
 	if (argc - 1 != commands[i].args)
-		return fab_usage("%s takes %d arguments, found %d", argv[0], commands[i].args,
-				 argc - 1);
+		return fab_usage("%s takes %d argument%s, found %d", argv[0], commands[i].args,
+				 commands[i].args == 1 ? "" : "s", argc - 1);
 	if ((i != 0 &&
 	     (up->hosts != 0 || up->topology != NULL || up->foreground || up->count > 0)) ||
 	    (cl->json && i != 2))

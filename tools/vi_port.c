@@ -80,8 +80,8 @@ static int options_check(const struct pt_options *o, int c, char *const *args, i
 {
 	if (n < commands[c].least || n > commands[c].most)
 		return u_option_refuse(&tool,
-				       "'%s' with %d arguments is not known; it is vi_port %s",
-				       commands[c].name, n, commands[c].form);
+				       "'%s' with %d argument%s is not known; it is vi_port %s",
+				       commands[c].name, n, n == 1 ? "" : "s", commands[c].form);
 	if (o->timeout >= 0 && !commands[c].timeout)
 		return refuse_option("timeout", c);
 	if (o->bytes != 0 && !commands[c].bytes)

@@ -61,9 +61,9 @@ int64_t u_log_ratelimit_end(const struct u_log_ratelimit *g)
 static void tell(const struct u_log_ratelimit *g, uint64_t left_out)
 {
 	if (left_out != 0)
-		u_log(g->level, g->area, "%" PRIu64 " more lines about %s%s%s were left out",
-		      left_out, g->what, g->whose != NULL ? " " : "",
-		      g->whose != NULL ? g->whose : "");
+		u_log(g->level, g->area, "%" PRIu64 " more line%s about %s%s%s %s left out",
+		      left_out, left_out == 1 ? "" : "s", g->what, g->whose != NULL ? " " : "",
+		      g->whose != NULL ? g->whose : "", left_out == 1 ? "was" : "were");
 }
 
 void u_log_ratelimited(struct u_log_ratelimit *g, const char *fmt, ...)

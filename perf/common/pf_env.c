@@ -95,12 +95,12 @@ static void add_warnings(struct pf_env *env, int busy, int poll)
 		     poll ? "polling then waits for the scheduler" : "they take turns");
 	if (env->cpu_quota > 0 && env->cpu_quota < busy)
 		warn(env,
-		     "control group grants %.2f processors to %d processes: throttling shows as "
+		     "control group grants %.2f processors to %d process%s: throttling shows as "
 		     "long outliers",
-		     env->cpu_quota, busy);
+		     env->cpu_quota, busy, busy == 1 ? "" : "es");
 	if (env->load_average > env->cpus_online)
-		warn(env, "load average is %.1f on %d processors: others are running",
-		     env->load_average, env->cpus_online);
+		warn(env, "load average is %.1f on %d processor%s: others are running",
+		     env->load_average, env->cpus_online, env->cpus_online == 1 ? "" : "s");
 }
 
 void pf_env_read(struct pf_env *env, int busy, int poll, int together)

@@ -94,8 +94,9 @@ static void print_table(const struct st_config *cfg, struct st_result *res, cons
 		       rows[i].median, rows[i].high, rows[i].net);
 	printf("# half round trip: %.1f ns with stamps, %.1f ns without any\n",
 	       st_series_at(&res->stamped, 50), st_series_at(&res->bare, 50));
-	printf("# %zu messages matched, %zu left out: another thread took them in\n",
-	       res->stage[ST_WHOLE].count, res->left_out);
+	printf("# %zu message%s matched, %zu left out: another thread took them in\n",
+	       res->stage[ST_WHOLE].count, res->stage[ST_WHOLE].count == 1 ? "" : "s",
+	       res->left_out);
 }
 
 static void add_double(json_object *o, const char *key, double value)

@@ -63,7 +63,7 @@ static int cfg_check(const struct ag_cfg *cfg)
 		return -EINVAL;
 	}
 	if (cfg->slots != 0 && !w_geometry_ok(cfg->slots, cfg->payload_bytes)) {
-		u_error("ag", "%u slots and %u payload bytes are not a geometry of this version",
+		u_error("ag", "slots %u and payload bytes %u are not a geometry of this version",
 			cfg->slots, cfg->payload_bytes);
 		return -EINVAL;
 	}

@@ -108,8 +108,9 @@ static int port_make(struct ag_link *l)
 	if (rc != 0)
 		return rc;
 	if (base->limits.spads < AG_SPADS) {
-		u_error("ag", "port %s has %u scratchpads, agents need %u; use another adapter",
-			base->limits.name, base->limits.spads, AG_SPADS);
+		u_error("ag", "port %s has %u scratchpad%s, agents need %u; use another adapter",
+			base->limits.name, base->limits.spads, base->limits.spads == 1 ? "" : "s",
+			AG_SPADS);
 		port_close(base);
 		return -EINVAL;
 	}

@@ -58,10 +58,10 @@ static bool alloc_allowed(struct ag_client *c)
 		return true;
 	u_log_ratelimited(
 		&a->ratelimit[AG_RATELIMIT_CLIENT],
-		"client %u pid %d gets no more window memory: it has %u pieces, uid %u has %u; "
+		"client %u pid %d gets no more window memory: it has %u piece%s, uid %u has %u; "
 		"a process may have %u, a user %u",
-		c->id, (int)c->pid, c->alloc_count, (unsigned int)c->uid, (unsigned int)sum,
-		a->client_allocs, a->user_allocs);
+		c->id, (int)c->pid, c->alloc_count, c->alloc_count == 1 ? "" : "s",
+		(unsigned int)c->uid, (unsigned int)sum, a->client_allocs, a->user_allocs);
 	return false;
 }
 

@@ -60,15 +60,15 @@ int ag_transfer_check(const struct ag_cfg *cfg)
 	if (cfg->relay_threads > AG_RELAY_THREADS_MAX ||
 	    cfg->relay_threads > bits - AG_DB_BITS_RESERVED) {
 		u_error("ag",
-			"%u transfer threads: at most %u, and one for each of %u doorbell bits "
-			"but %u",
+			"transfer threads: found %u, at most %u, and one for each of %u doorbell "
+			"bits but %u",
 			cfg->relay_threads, AG_RELAY_THREADS_MAX, bits, AG_DB_BITS_RESERVED);
 		return -EINVAL;
 	}
 	if (cfg->relay_cpu_count > AG_RELAY_CPUS_MAX || cfg->relay_wait > RL_BLOCK) {
 		u_error("ag",
-			"%u processors for transfer threads, or a way to wait of %u: at most "
-			"%u and %u",
+			"processors for transfer threads, and the way to wait: found %u and %u, "
+			"at most %u and %u",
 			cfg->relay_cpu_count, cfg->relay_wait, AG_RELAY_CPUS_MAX, RL_BLOCK);
 		return -EINVAL;
 	}

@@ -70,8 +70,8 @@ static int alias_resolve(const struct vd_options *o, const char *option, const c
 		return -EINVAL;
 	}
 	if (host_named(o, eq + 1, &alias.host) != 0) {
-		vd_complain("%s %.80s: NAME=HOST expected, HOST one of the %u hosts of the fabric",
-			    option, text, o->cfg.host_count);
+		vd_complain("%s %.80s: NAME=HOST expected, HOST of a fabric of %u host%s", option,
+			    text, o->cfg.host_count, o->cfg.host_count == 1 ? "" : "s");
 		return -EINVAL;
 	}
 	*out = alias;
@@ -156,10 +156,11 @@ static int relay_threads_check(struct vd_options *o)
 	if (o->cfg.relay_threads <= most)
 		return 0;
 	o->bad_variable = o->relay_threads == 0;
-	vd_complain("%u transfer threads want a doorbell bit each, and of %u bits %u are left for "
-		    "them; use fewer %s or more with --doorbells",
-		    o->cfg.relay_threads, o->cfg.db_bits, most,
-		    o->relay_threads != 0 ? "with --relay-threads" : "in VIADUCT_RELAY_THREADS");
+	vd_complain(
+		"%u transfer thread%s: each wants a doorbell bit, and of %u bits %u can be theirs; "
+		"use fewer %s or more with --doorbells",
+		o->cfg.relay_threads, o->cfg.relay_threads == 1 ? "" : "s", o->cfg.db_bits, most,
+		o->relay_threads != 0 ? "with --relay-threads" : "in VIADUCT_RELAY_THREADS");
 	return -EINVAL;
 }
 
@@ -228,8 +229,9 @@ int vd_check(struct vd_options *o)
 		return -EINVAL;
 	}
 	if (o->name_count > 0 && o->name_count != o->cfg.host_count) {
-		vd_complain("--names: %u names for %u hosts; give one name for each", o->name_count,
-			    o->cfg.host_count);
+		vd_complain("--names: %u name%s for %u host%s; give one name for each",
+			    o->name_count, o->name_count == 1 ? "" : "s", o->cfg.host_count,
+			    o->cfg.host_count == 1 ? "" : "s");
 		return -EINVAL;
 	}
 	if (!w_geometry_ok(o->cfg.slots, o->cfg.payload_bytes)) {

@@ -97,9 +97,9 @@ int port_attach(const char *text, const int *fds, unsigned int nfds, struct port
 	}
 	if (err != 0) {
 		u_error("port",
-			"a port view was sought, \"%.255s\" with %u descriptors is none (%s); "
+			"a port view was sought, \"%.255s\" with %u descriptor%s is none (%s); "
 			"are agent and library of the same version?",
-			text, nfds, u_fd_error(-err, why));
+			text, nfds, nfds == 1 ? "" : "s", u_fd_error(-err, why));
 		return err;
 	}
 	for (unsigned int i = 0; i < nfds; i++)

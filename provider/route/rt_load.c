@@ -48,8 +48,8 @@ static int link_add(struct lines *f, unsigned int a, unsigned int b)
 		return refuse(f, "link %u-%u joins a host to itself; leave it out", a, b);
 	for (i = 0; i < 2; i++) {
 		if (ends[i] >= f->hosts)
-			return refuse(f, "host %u is none of the %u hosts; use 0 to %u", ends[i],
-				      f->hosts, f->hosts - 1);
+			return refuse(f, "no host %u in a fabric of %u host%s; use 0 to %u",
+				      ends[i], f->hosts, f->hosts == 1 ? "" : "s", f->hosts - 1);
 		if (f->used[ends[i]] == RT_PORTS_MAX - 1)
 			return refuse(f, "host %u has more than %u links; leave some out", ends[i],
 				      RT_PORTS_MAX - 1);

@@ -211,8 +211,8 @@ void rt_topo_reason(const struct rt_topo *t, const uint8_t *up, unsigned int fro
 	unsigned int n;
 
 	if (from >= t->hosts || to >= t->hosts) {
-		snprintf(text, size, "host %u is none of the %u hosts of the fabric",
-			 to >= t->hosts ? to : from, t->hosts);
+		snprintf(text, size, "no host %u in a fabric of %u host%s",
+			 to >= t->hosts ? to : from, t->hosts, t->hosts == 1 ? "" : "s");
 		return;
 	}
 	rt_sweep(t, up, to, RT_HOSTS_MAX, to_dist);

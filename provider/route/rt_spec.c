@@ -115,11 +115,14 @@ static int grid_parse(struct reading *r, enum rt_shape shape, const char *text,
 	if (text != NULL)
 		text = *text == 'x' ? rt_number(text + 1, &height) : NULL;
 	if (text == NULL || *text != '\0' || width == 0 || height == 0)
-		return refuse(r, "not a width and a height; use %s:WxH, for %u hosts %s:%ux%u",
-			      word, r->hosts, word, fit_width, fit_height);
+		return refuse(r, "not a width and a height; use %s:WxH, for %u host%s %s:%ux%u",
+			      word, r->hosts, r->hosts == 1 ? "" : "s", word, fit_width,
+			      fit_height);
 	if (width * height != r->hosts)
-		return refuse(r, "that is %u hosts, the fabric has %u; use a size such as %s:%ux%u",
-			      width * height, r->hosts, word, fit_width, fit_height);
+		return refuse(r,
+			      "that is %u host%s, the fabric has %u; use a size such as %s:%ux%u",
+			      width * height, width * height == 1 ? "" : "s", r->hosts, word,
+			      fit_width, fit_height);
 	t = rt_topo_create(shape, r->hosts, width, height);
 	if (t == NULL)
 		return -ENOMEM;
@@ -136,8 +139,8 @@ static int edge_add(struct reading *r, unsigned int a, unsigned int b)
 	unsigned int ends[2] = { a, b };
 
 	if (far >= r->hosts)
-		return refuse(r, "link %u-%u: host %u is none of the %u hosts; use 0 to %u", a, b,
-			      far, r->hosts, r->hosts - 1);
+		return refuse(r, "link %u-%u: no host %u in a fabric of %u host%s; use 0 to %u", a,
+			      b, far, r->hosts, r->hosts == 1 ? "" : "s", r->hosts - 1);
 	if (a == b)
 		return refuse(r, "link %u-%u joins a host to itself; leave it out", a, b);
 	for (i = 0; i < 2; i++) {
@@ -303,6 +306,7 @@ int rt_topo_parse(const char *spec, unsigned int hosts, struct rt_topo **out, ch
 		free(r);
 	}
 	if (rc == -ENOMEM)
-		snprintf(why, size, "no memory for a topology of %u hosts; free some", hosts);
+		snprintf(why, size, "no memory for a topology of %u host%s; free some", hosts,
+			 hosts == 1 ? "" : "s");
 	return rc;
 }

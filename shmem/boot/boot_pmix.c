@@ -110,9 +110,9 @@ static int check_size(char error[BOOT_TEXT_MAX])
 		return 0;
 	return boot_error(
 		error, -EPROTO,
-		"mpirun started %u processes, but PMIx tells of %u: this PMIx library does "
+		"mpirun started %u process%s, but PMIx tells of %u: this PMIx library does "
 		"not fit that mpirun; use oshrun -np N PROGRAM",
-		size, pmix.n_pes);
+		size, size == 1 ? "" : "es", pmix.n_pes);
 }
 
 /*

@@ -115,8 +115,8 @@ static void state_text(const struct run_job *job, const struct run_pe *pe, struc
 	if (who >= 0)
 		snprintf(peer, sizeof(peer), " for PE %d", (int)who);
 	else if (in_exchange(job, pe))
-		snprintf(peer, sizeof(peer), " for all PEs, %d of %d are there", job->given,
-			 job->n_pes);
+		snprintf(peer, sizeof(peer), " for all PEs, %d of %d %s there", job->given,
+			 job->n_pes, job->given == 1 ? "is" : "are");
 	if (where != 0)
 		snprintf(address, sizeof(address), " at %#llx", (unsigned long long)where);
 	snprintf(text, size, "waits in %s%s%s", routine, peer, address);

@@ -75,13 +75,14 @@ static void sum(const struct vs_stat_file *f, struct vs_stat_slot *all)
 /* Prints the sums on standard error. */
 static void say(const struct vs_stat_slot *all, uint32_t processes)
 {
+	uint64_t sockets = get(&all->count[VS_TCP_SOCKETS]);
 	int k;
 
 	fprintf(stderr,
-		"vi_run: %u processes, %" PRIu64 " connections: %" PRIu64 " promoted, %" PRIu64
+		"vi_run: %u process%s, %" PRIu64 " connection%s: %" PRIu64 " promoted, %" PRIu64
 		" of them demoted\n",
-		processes, get(&all->count[VS_TCP_SOCKETS]), get(&all->count[VS_PROMOTED]),
-		get(&all->count[VS_DEMOTED]));
+		processes, processes == 1 ? "" : "es", sockets, sockets == 1 ? "" : "s",
+		get(&all->count[VS_PROMOTED]), get(&all->count[VS_DEMOTED]));
 	fprintf(stderr,
 		"vi_run: over VIs %" PRIu64 " bytes received, %" PRIu64 " sent; over TCP %" PRIu64
 		" received, %" PRIu64 " sent\n",

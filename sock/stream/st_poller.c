@@ -391,8 +391,9 @@ void st_pollers_start(void)
 	atomic_store(&pollers.ends, false);
 	for (n = 0; n < st_process.config.pollers; n++) {
 		if (start(&pollers.all[n], n) != 0) {
-			st_log("only %u of %u pollers could be started", n,
-			       st_process.config.pollers);
+			st_log("only %u of %u poller%s could be started", n,
+			       st_process.config.pollers,
+			       st_process.config.pollers == 1 ? "" : "s");
 			break;
 		}
 	}

@@ -359,7 +359,7 @@ class Fabric(unittest.TestCase):
         run("up")
         self.assertIn("is up already", run("up", code=1))
         run("down")
-        self.assertIn("1 names for 2 hosts", run("up", "--names", "a", code=2))
+        self.assertIn("1 name for 2 hosts", run("up", "--names", "a", code=2))
         for wrong in ([], ["sideways"], ["up", "--hosts", "0"], ["up", "--hosts", "65"],
                       ["up", "x"], ["up", "--json"], ["down", "--hosts", "2"], ["link"], ["start"], ["stop", "a", "b"],
                       ["up", "--window", "big"], ["up", "--doorbells", "1"],

@@ -94,8 +94,8 @@ TEST(Lines, RefusedWithTheNumberOfTheLine)
 		{ "a-b\n", 0, "line 1: \"a-b\" is not a link" },
 		{ "0-12345\n", 0, "line 1: \"0-12345\" is not a link" },
 		{ "\n\n3-3", 0, "line 3: link 3-3 joins a host to itself; leave it out" },
-		{ "0-1\n\n1-4\n", 4, "line 3: host 4 is none of the 4 hosts; use 0 to 3" },
-		{ "0-1024\n", 0, "line 1: host 1024 is none of the 1024 hosts" },
+		{ "0-1\n\n1-4\n", 4, "line 3: no host 4 in a fabric of 4 hosts; use 0 to 3" },
+		{ "0-1024\n", 0, "line 1: no host 1024 in a fabric of 1024 hosts" },
 		{ "0-1\n0-1\n0-1\n0-1\n0-1\n0-1\n0-1\n0-1\n", 0,
 		  "line 8: host 0 has more than 7 links; leave some out" },
 		{ std::string("0-1\n0-\0002\n", 9), 0, "line 2: not a line of text" },
@@ -154,7 +154,7 @@ TEST(Load, Files)
 
 	EXPECT_EQ(load(triangle.spec()).spec, "graph:0-1,0-2,1-2");
 	EXPECT_EQ(load(triangle.spec()).hosts, 3u);
-	EXPECT_NE(load(triangle.spec(), 2).why.find("line 2: host 2 is none of the 2 hosts"),
+	EXPECT_NE(load(triangle.spec(), 2).why.find("line 2: no host 2 in a fabric of 2 hosts"),
 		  std::string::npos);
 	EXPECT_NE(load(triangle.spec(), 4).why.find("no path from host 0 to host 3"),
 		  std::string::npos);

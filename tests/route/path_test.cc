@@ -480,8 +480,8 @@ TEST(Path, ReasonsNameTheLinksThatCutOff)
 	Live two(6), ends(5), twins(3), corner(16), middle(16);
 
 	EXPECT_EQ(reason(ring, two, 0, 3), "");
-	EXPECT_EQ(reason(ring, two, 0, 6), "host 6 is none of the 6 hosts of the fabric");
-	EXPECT_EQ(reason(ring, two, 7, 0), "host 7 is none of the 6 hosts of the fabric");
+	EXPECT_EQ(reason(ring, two, 0, 6), "no host 6 in a fabric of 6 hosts");
+	EXPECT_EQ(reason(ring, two, 7, 0), "no host 7 in a fabric of 6 hosts");
 	two.cut({ 1, 2 });
 	EXPECT_EQ(reason(ring, two, 0, 3), "");
 	two.cut({ 4, 1 });

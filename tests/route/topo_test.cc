@@ -240,7 +240,7 @@ TEST(Topo, RefusalsSayWhatToDo)
 		  "topology \"graph:0-1,1-2x\": \"1-2x\" does not begin with a link; use two host numbers, "
 		  "as in 0-1" },
 		{ "graph:0-1,1-3", 3,
-		  "topology \"graph:0-1,1-3\": link 1-3: host 3 is none of the 3 hosts; use 0 to 2" },
+		  "topology \"graph:0-1,1-3\": link 1-3: no host 3 in a fabric of 3 hosts; use 0 to 2" },
 		{ "graph:0-1,1-1", 2,
 		  "topology \"graph:0-1,1-1\": link 1-1 joins a host to itself; leave it out" },
 		{ "graph:0-1,0-1,0-1,0-1,0-1,0-1,0-1,0-1", 2,

@@ -69,7 +69,7 @@ class Report(unittest.TestCase):
         job = self.start("start", 1, "-np", "1", HANGS, "barrier", ":", "-np", "1")
         self.pes = 2
         self.said(job, "at")
-        self.until(job, {0: "waits in shmem_init for all PEs, 1 of 2 are there", 1: "before shmem_init"})
+        self.until(job, {0: "waits in shmem_init for all PEs, 1 of 2 is there", 1: "before shmem_init"})
 
     def test_barrier(self):
         for options in ((), ("--hosts", "3")):

@@ -90,7 +90,7 @@ class Options(unittest.TestCase):
                 (['graph:0-1,2-3'], ['no path from host 0 to host 2', 'add links']),
                 (['graph:0-1', '--hosts', '3'], ['no path from host 0 to host 2']),
                 (['graph:0-1,1-1'], ['link 1-1 joins a host to itself']),
-                (['graph:0-1', '--hosts', '1'], ['host 1 is none of the 1 hosts']),
+                (['graph:0-1', '--hosts', '1'], ['no host 1 in a fabric of 1 host; use 0 to 0']),
                 (['file:/nonexistent'], ['/nonexistent', 'No such file', 'A-B'])):
             with self.subTest(args=args):
                 self.refused(2, texts, '--topology', *args)
@@ -99,7 +99,7 @@ class Options(unittest.TestCase):
         for text, texts in (
                 ('0-1\n# far\n1-x\n', ['line 3: "1-x" is not a link', 'as in 0-1']),
                 ('0-1\n\n1-1\n', ['line 3: link 1-1']),
-                ('0-1\n0-99\n', ['line 2: host 99 is none of the 64 hosts']),
+                ('0-1\n0-99\n', ['line 2: no host 99 in a fabric of 64 hosts']),
                 ('0-1\n2-3\n', ['no path from host 0 to host 2']),
                 ('0-1\n' * 8, ['line 8: host 0 has more than 7 links'])):
             with self.subTest(text=text), tempfile.NamedTemporaryFile('w', suffix='.links') as file:

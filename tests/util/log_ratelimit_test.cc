@@ -141,6 +141,17 @@ TEST(LogRateLimit, TheLogIsBoundedAndSaysWhatIsMissing)
 	EXPECT_EQ(count_of(env.log(), "4711"), 1u);
 }
 
+TEST(LogRateLimit, OneLineIsSaidInTheSingular)
+{
+	EnvGuard env;
+	u_log_ratelimit g = ratelimit();
+
+	atomic_store(&g.left_out, uint64_t{ 1 });
+	u_log_ratelimited(&g, "next");
+	EXPECT_NE(env.log().find("1 more line about bad records was left out\n"), std::string::npos)
+		<< env.log();
+}
+
 TEST(LogRateLimit, ALineThatPassesTellsFirst)
 {
 	EnvGuard env;

@@ -301,8 +301,8 @@ int pt_transfer(struct pt_port *t, bool serves, size_t bytes)
 	int rc, err = 0;
 
 	if (t->port->limits.spads < PADS)
-		return pt_fail("%s has %" PRIu32 " scratchpads, %u are needed", t->device,
-			       t->port->limits.spads, PADS);
+		return pt_fail("%s has %" PRIu32 " scratchpad%s, %u are needed", t->device,
+			       t->port->limits.spads, t->port->limits.spads == 1 ? "" : "s", PADS);
 	rc = offers_exchange(&x);
 	if (rc == EXIT_OK) {
 		err = peer_open(&x);

@@ -131,7 +131,8 @@ static int copy(const struct hwloc *h, hwloc_topology_t topology, struct u_topo 
 		return fail(-EIO, error, "hwloc finds no processors");
 	topo = calloc(1, sizeof(*topo) + (size_t)n * sizeof(topo->cpus[0]));
 	if (topo == NULL)
-		return fail(-ENOMEM, error, "no memory for the topology of %d processors", n);
+		return fail(-ENOMEM, error, "no memory for the topology of %d processor%s", n,
+			    n == 1 ? "" : "s");
 	topo->count = n;
 	for (i = 0; i < n; i++)
 		describe(h, h->object(topology, depth, (unsigned int)i), i, &topo->cpus[i]);

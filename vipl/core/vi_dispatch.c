@@ -38,7 +38,8 @@ static const char *const error_names[] = {
 static void report_unlogged(struct vi_dispatcher *own)
 {
 	if (own->unlogged != 0)
-		u_warn("vi", "%u more asynchronous errors were not written down", own->unlogged);
+		u_warn("vi", "%u more asynchronous error%s not written down", own->unlogged,
+		       own->unlogged == 1 ? " was" : "s were");
 	own->logged = own->unlogged = 0;
 }
 
@@ -280,8 +281,8 @@ static void report_lost(struct vi_dispatcher *d)
 	d->lost = 0;
 	u_lock_drop(&d->lock);
 	if (lost != 0)
-		u_warn("vi", "%llu asynchronous errors came faster than they were handled; lost",
-		       (unsigned long long)lost);
+		u_warn("vi", "%llu asynchronous error%s came faster than they were handled; lost",
+		       (unsigned long long)lost, lost == 1 ? "" : "s");
 }
 
 void *vi_dispatch(void *arg)

@@ -65,8 +65,8 @@ void osh_check_arguments(const char *fn, struct osh_team *team, const void *dest
 	if (strcmp(mine.fn, theirs.fn) != 0)
 		osh_fatal("%s: PE %d is in shmem_%s instead", fn, pe, theirs.fn);
 	if (mine.n != theirs.n)
-		osh_fatal("%s: the length is %zu bytes here and %zu at PE %d", fn, n,
-			  (size_t)theirs.n, pe);
+		osh_fatal("%s: the length is %zu byte%s here and %zu at PE %d", fn, n,
+			  n == 1 ? "" : "s", (size_t)theirs.n, pe);
 	if (mine.root != theirs.root)
 		osh_fatal("%s: the root is %d here and %d at PE %d", fn, root, theirs.root, pe);
 	if (memcmp(&mine.dest, &theirs.dest, sizeof(mine.dest)) != 0)

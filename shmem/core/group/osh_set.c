@@ -143,8 +143,8 @@ struct osh_team *osh_active_set(const char *fn, int start, int log_stride, int s
 	if (size < 1 || start < 0 || log_stride < 0 || log_stride > 30 ||
 	    start + ((long)(size - 1) << log_stride) >= osh_pe.n)
 		osh_fatal(
-			"%s: no active set has PE_start %d, logPE_stride %d and PE_size %d among %d PEs",
-			fn, start, log_stride, size, osh_pe.n);
+			"%s: no active set has PE_start %d, logPE_stride %d and PE_size %d among %d PE%s",
+			fn, start, log_stride, size, osh_pe.n, osh_pe.n == 1 ? "" : "s");
 	pthread_mutex_lock(&sets.lock);
 	for (set = sets.list; set != NULL; set = set->next) {
 		if (set->start == start && set->log_stride == log_stride && set->n == size)

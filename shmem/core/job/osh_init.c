@@ -54,8 +54,8 @@ static void announce(void)
 	if (osh_pe.me != 0)
 		return;
 	if (osh_env.version)
-		printf("OpenSHMEM 1.6, Viaduct %s: %d PEs, started by %s\n", VIADUCT_VERSION,
-		       osh_pe.n, osh_pe.job.by);
+		printf("OpenSHMEM 1.6, Viaduct %s: %d PE%s, started by %s\n", VIADUCT_VERSION,
+		       osh_pe.n, osh_pe.n == 1 ? "" : "s", osh_pe.job.by);
 	if (!osh_env.info)
 		return;
 	osh_env_print();

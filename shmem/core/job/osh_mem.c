@@ -28,9 +28,9 @@ static OSH_COLD void exhausted(const char *fn, size_t n)
 		return;
 	told = true;
 	osh_blocks_count(&used, &all, &longest);
-	osh_warn("%s: %zu bytes do not fit into the symmetric heap: %zu of its %zu are in use, the "
+	osh_warn("%s: %zu byte%s not fit into the symmetric heap: %zu of its %zu are in use, the "
 		 "longest free block has %zu; raise SHMEM_SYMMETRIC_SIZE",
-		 fn, n, used, all, longest);
+		 fn, n, n == 1 ? " does" : "s do", used, all, longest);
 }
 
 /* Allocates, and is a barrier; n = 0 returns NULL without one. */

@@ -296,8 +296,10 @@ static OSH_COLD void move_by_registering(const char *fn, struct osh_ep *ep, stru
 	VIP_RETURN rc = VipRegisterMem(osh_pe.nic, m.local, m.n, NULL, &handle);
 
 	if (rc != VIP_SUCCESS)
-		osh_fatal("%s: %zu bytes at %p cannot be registered (%s): is this memory mapped%s?",
-			  fn, m.n, m.local, VipxErrorString(rc), m.write ? "" : " and writable");
+		osh_fatal(
+			"%s: %zu byte%s at %p cannot be registered (%s): is this memory mapped%s?",
+			fn, m.n, m.n == 1 ? "" : "s", m.local, VipxErrorString(rc),
+			m.write ? "" : " and writable");
 	post_move(fn, ep, &m, m.local, handle);
 	reap(fn, ep, ep->posted);
 	VipDeregisterMem(osh_pe.nic, m.local, handle);

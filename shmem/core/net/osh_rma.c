@@ -84,8 +84,8 @@ static size_t extent(const char *fn, ptrdiff_t stride, size_t block, size_t bloc
 		osh_fatal("%s: a stride is less than the length of a block", fn);
 	span = osh_plus(osh_times((size_t)stride, blocks - 1), block);
 	if (span == SIZE_MAX)
-		osh_fatal("%s: %zu blocks at a stride of %td bytes are more than memory can have",
-			  fn, blocks, stride);
+		osh_fatal("%s: %zu block%s at a stride of %td bytes: more than memory can have", fn,
+			  blocks, blocks == 1 ? "" : "s", stride);
 	return span;
 }
 

@@ -22,13 +22,13 @@ _Noreturn OSH_COLD void osh_bad_access(const char *fn, const void *addr, size_t 
 			fn, addr, pe);
 	if (osh_globals_have(addr))
 		osh_fatal(
-			"%s: %zu bytes at %p, for PE %d, are not symmetric: the program has protected "
+			"%s: %zu %s at %p, for PE %d, %s not symmetric: the program has protected "
 			"that part of its variables, or mapped other memory over it",
-			fn, n, addr, pe);
+			fn, n, n == 1 ? "byte" : "bytes", addr, pe, n == 1 ? "is" : "are");
 	osh_fatal(
-		"%s: %zu bytes at %p, for PE %d, are not symmetric: expected an address in the symmetric "
+		"%s: %zu %s at %p, for PE %d, %s not symmetric: expected an address in the symmetric "
 		"heap or a global or static variable of the executable",
-		fn, n, addr, pe);
+		fn, n, n == 1 ? "byte" : "bytes", addr, pe, n == 1 ? "is" : "are");
 }
 
 int osh_world_pe_checked(const char *fn, const struct osh_ctx *ctx, int pe)
@@ -58,9 +58,9 @@ void *osh_target(const char *fn, const void *addr, size_t n, int pe, struct osh_
 	if (osh_env.debug && s == OSH_HEAP && offset >= osh_pe.internal_bytes &&
 	    !osh_blocks_have(addr, n))
 		osh_fatal(
-			"%s: %zu bytes at %p, for PE %d, are not in an allocated block of the symmetric heap: "
+			"%s: %zu %s at %p, for PE %d, %s not in an allocated block of the symmetric heap: "
 			"freed, or past its end",
-			fn, n, addr, pe);
+			fn, n, n == 1 ? "byte" : "bytes", addr, pe, n == 1 ? "is" : "are");
 	if (osh_map(fn, pe))
 		return p->at[s] + offset;
 	*t = (struct osh_target){ pe, p->seg[s].base + offset, p->seg[s].handle };

@@ -49,6 +49,10 @@
 #define SETUP_MAGIC 0x5644u
 #define SETUP_POLL_NS (20 * INT64_C(1000000))
 #define SETUP_REPEAT_NS (50 * INT64_C(1000000))
+/*
+ * A set-up without an answer begins again after this time.  Words of the neighbour come with an event, which a turn of
+ * the agent handles before it looks at the time; so agents that get turns more seldom than that are joined, too.
+ */
 #define SETUP_LIMIT_NS (1000 * INT64_C(1000000))
 
 enum {

@@ -29,7 +29,12 @@
 #define VIADUCTD_PATH "/usr/libexec/viaduct/viaductd"
 #endif
 
-#define SPAWN_TIMEOUT_MS 30000 /* it may get little processor time */
+/*
+ * For viaductd to listen, or to say why it cannot.  Nothing of it can be seen before, so the limit is one of time: it
+ * bounds the wait for one that hangs.  One that only gets little processor time goes on, and the next attempt to open
+ * a NIC finds it.
+ */
+#define SPAWN_TIMEOUT_MS 30000
 #define ARGS_MAX 512
 #define READY_FD 3
 

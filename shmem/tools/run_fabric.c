@@ -18,8 +18,13 @@
 
 /* Windows of the emulation take memory only where it is used, so the largest costs nothing. */
 #define WINDOW_MOST "1T"
-#define DOWN_MS                                                                                    \
-	120000 /* for vi_fabric, which ends hosts that do not end themselves, and then itself */
+/*
+ * For vi_fabric to end: for itself, and for each host.  It ends one host after the other, and gives each 5 s to answer,
+ * 30 s to leave, 2 s after a signal and 30 s after SIGKILL; each of these is up to a host that gets little processor
+ * time.  So this passes only where vi_fabric itself does nothing.
+ */
+#define DOWN_MS 120000
+#define HOST_DOWN_MS 70000
 #define POLL_MS 5
 
 /*
@@ -197,6 +202,12 @@ static int end(const struct run_fabric *f, pid_t pid, int ms)
 	return await_last(f, pid, ms);
 }
 
+/* The longest time that vi_fabric may take to end the hosts. */
+static int down_ms(const struct run_fabric *f)
+{
+	return DOWN_MS + f->hosts * HOST_DOWN_MS;
+}
+
 /* Ends the hosts of a vi_fabric that was killed. */
 static void take_down(const struct run_fabric *f)
 {
@@ -204,7 +215,7 @@ static void take_down(const struct run_fabric *f)
 	pid_t pid = start_apart(f, args);
 
 	if (pid > 0)
-		await_last(f, pid, DOWN_MS);
+		await_last(f, pid, down_ms(f));
 }
 
 int run_fabric_check(struct run_fabric *f, const char *name)
@@ -246,7 +257,7 @@ static int give_up(struct run_fabric *f, const struct run_options *o, int rc)
 
 	if (rc == EXIT_LATE)
 		run_say("the hosts of the job have not started in %g s (--timeout)", o->timeout);
-	status = rc == EXIT_FAIL ? status_of(f->pid) : end(f, f->pid, DOWN_MS);
+	status = rc == EXIT_FAIL ? status_of(f->pid) : end(f, f->pid, down_ms(f));
 	f->pid = 0;
 	if (status < 0)
 		take_down(f);
@@ -274,6 +285,7 @@ int run_fabric_up(struct run_fabric *f, const struct run_options *o)
 			       NULL };
 	int fds[2], rc;
 
+	f->hosts = o->hosts;
 	find(f->program, sizeof(f->program));
 	if (getrandom(secret, sizeof(secret), 0) != (ssize_t)sizeof(secret)) {
 		run_say("no random numbers for the name of the hosts' fabric: %s", strerror(errno));
@@ -307,7 +319,7 @@ void run_fabric_down(struct run_fabric *f)
 {
 	if (!f->up)
 		return;
-	if (f->pid == 0 || end(f, f->pid, DOWN_MS) != EXIT_OK)
+	if (f->pid == 0 || end(f, f->pid, down_ms(f)) != EXIT_OK)
 		take_down(f);
 	close(f->out);
 	f->up = false;

@@ -12,6 +12,7 @@
 struct run_fabric {
 	char name[64]; /* ends with a secret: other users cannot foresee the addresses of its hosts */
 	bool up;
+	int hosts;
 	pid_t pid; /* of vi_fabric; 0: it has ended */
 	int out;
 	int signals;	  /* a signalfd of those that end what oshrun waits for */

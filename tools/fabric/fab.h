@@ -9,7 +9,12 @@
 
 #include "cl_client.h"
 
-#define FAB_END_MS 30000 /* time for a process to end, which may get little processor time */
+/*
+ * Time for a process to end.  It may get little processor time, and nothing of it can be seen until it has ended, so
+ * the limit is one of time: it bounds the wait for one that hangs.  An agent that is to stop gets signals then, at last
+ * SIGKILL, by which nothing is lost, since the kernel frees what the agent has.
+ */
+#define FAB_END_MS 30000
 
 struct fabric {
 	uid_t owner;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* st_link.h - the VI of a stream: its memory, what is posted to it, what completes */
+/* st_link.h - the VI of a stream: its memory, what completes */
 #ifndef ST_LINK_H
 #define ST_LINK_H
 
@@ -22,6 +22,9 @@ void st_link_entry(struct st_stream *s, struct st_link *l, VIP_DESCRIPTOR *d, bo
  */
 void st_link_progress(struct st_stream *s, struct st_link *l);
 
+/* Marks the VI as broken; the first time it has the helper look at the stream at once. */
+void st_link_broke(struct st_stream *s, struct st_link *l);
+
 /* ---- under tx ------------------------------------------------------------------------------------------------ */
 
 /* Takes completed sends; returns how many descriptors are free. */
@@ -31,39 +34,5 @@ static inline bool st_link_settled(const struct st_link *l)
 {
 	return l->send_head == l->send_tail;
 }
-
-/* Posts a message: 0, -EAGAIN: no descriptor is free, -EPIPE: broken.  The calls below return likewise. */
-int st_link_send(struct st_stream *s, struct st_link *l, const struct st_message *m);
-/* Sends the other end the wake that it has armed for: kind ST_ARM_DATA or ST_ARM_ROOM. */
-int st_link_wake(struct st_stream *s, struct st_link *l, unsigned kind);
-/* Writes `bytes` of words into the peer's struct st_words at `at`. */
-int st_link_word(struct st_stream *s, struct st_link *l, size_t at, const void *words,
-		 uint32_t bytes);
-/* Reads the own arm word of this kind back from the peer; when that has completed the peer is sure to see the arm. */
-int st_link_read_back(struct st_stream *s, struct st_link *l, unsigned kind);
-
-/*
- * Writes a record at tx.position, and moves that: up to ST_BOUNCE bytes, copied from iov at `skip`, for a slot, and
- * more where that slot and those after it are free.  Returns as st_link_send().
- */
-int st_link_record(struct st_stream *s, struct st_link *l, enum st_record_kind kind,
-		   const struct iovec *iov, size_t skip, uint32_t bytes);
-
-/*
- * Records that leave from the program's memory itself.  st_link_lend() registers it for them: false where sends are
- * under way, the VI's writes are not stores, or it cannot be registered.  st_link_big() writes one, and returns when
- * its bytes are free again; else as st_link_send().
- */
-bool st_link_lend(struct st_link *l, const void *from, uint32_t bytes, VIP_MEM_HANDLE *handle);
-/* Ends what st_link_lend() began: takes the registration back. */
-static inline void st_link_lent(const void *from, VIP_MEM_HANDLE handle)
-{
-	VipDeregisterMem(st_process.nic, (void *)(uintptr_t)from, handle);
-}
-int st_link_big(struct st_stream *s, struct st_link *l, const void *from, VIP_MEM_HANDLE handle,
-		uint32_t bytes);
-
-/* Looks at the arm words, and rings where the other end asked for it; after the writes that it is to tell of. */
-void st_link_ring(struct st_stream *s, struct st_link *l, unsigned kind);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "st_error.h"
 #include "st_link.h"
+#include "st_link_post.h"
 
 /* ---- rx, under its lock -------------------------------------------------------------------------------------- */
 

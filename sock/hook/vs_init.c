@@ -14,7 +14,7 @@
 #include "vs_ask.h"
 #include "vs_env.h"
 #include "vs_epoll.h"
-#include "vs_io.h"
+#include "vs_io_wait.h"
 #include "vs_item.h"
 #include "vs_late.h"
 #include "vs_place.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Blocking and non-blocking calls over streams, which never block: MSG_WAITALL, low-water marks,
- * timeouts, restarts after signals, and SIGPIPE are made here.
+ * Blocking and non-blocking calls over streams, which never block: MSG_WAITALL, low-water marks
+ * and SIGPIPE are made here, their waits in vs_io_wait.c.
  */
 #include "vs_io.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "vs_epoll.h"
-#include "vs_late.h"
+#include "vs_io_wait.h"
 #include "vs_real.h"
 #include "vs_signal.h"
 #include "vs_sock.h"
@@ -114,56 +114,6 @@ static ssize_t send_some(struct st_stream *s, const struct rest *r, int flags)
 	if (r->n > VECTOR)
 		flags |= MSG_MORE;
 	return st_send(s, v, n, flags & MSG_MORE);
-}
-
-const struct timespec *vs_io_deadline(uint64_t timeout_ns, struct timespec *at)
-{
-	if (timeout_ns == 0)
-		return NULL;
-	*at = vs_in_ns(timeout_ns);
-	return at;
-}
-
-/* For the call that sleeps in this thread: the count of handlers before it, and its object, with a reference. */
-static __thread uint32_t handled_before __attribute__((tls_model("initial-exec")));
-static __thread struct vs_obj *sleeps_on __attribute__((tls_model("initial-exec")));
-
-/* The thread is cancelled in vs_io_sleep(): ends its sleep, and gives the object's reference back. */
-static void cancelled(void *o)
-{
-	vs_handled_end();
-	st_sleep_end();
-	vs_put(o);
-}
-
-int vs_io_sleep(struct pollfd *v, unsigned int n, const struct timespec *left)
-{
-	int rc = -EINTR;
-
-	if (!vs_handled_since(handled_before, v[0].fd)) {
-		pthread_cleanup_push(cancelled, sleeps_on);
-		rc = vs_real.ppoll(v, n, left, NULL);
-		rc = rc < 0 ? -errno : rc;
-		pthread_cleanup_pop(0);
-	}
-	vs_handled_end();
-	return rc;
-}
-
-int vs_io_wait(struct vs_obj *o, struct st_stream *s, unsigned int events,
-	       const struct timespec *until)
-{
-	uint32_t interrupts = vs_interrupts();
-	int rc;
-
-	vs_stat_add(VS_SLEEPS, 1);
-	do {
-		vs_late_check(); /* a handler may have closed the connection */
-		sleeps_on = o;
-		handled_before = vs_handled();
-		rc = st_sleep(s, events, until);
-	} while (rc == -EINTR && !until && vs_restarts(interrupts));
-	return rc < 0 ? rc : 0;
 }
 
 /* No more will come than is there.  For a stream on TCP the kernel tells that. */
@@ -365,9 +315,7 @@ static bool between_paths(struct vs_obj *o, struct st_stream *s)
 	st_ready(s, &ready);
 	if ((ready.kernel & ST_OUT) || (st_on_vi(s) & ST_OUT) || st_unsent_bytes(s) > MUCH_UNSENT)
 		return false;
-	handled_before = vs_handled();
-	sleeps_on = o;
-	return st_sleep(s, ST_OUT, &until) > 0;
+	return vs_io_wait_once(o, s, ST_OUT, &until) > 0;
 }
 
 /* Sends the rest, with `wait` all of it: the bytes sent, also where an error ends it; or -errno if there are none. */

@@ -3,7 +3,6 @@
 #ifndef VS_IO_H
 #define VS_IO_H
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -16,18 +15,6 @@ ssize_t vs_io_send(struct vs_obj *o, int fd, const struct msghdr *m, int flags);
 /* As these, with one buffer. */
 ssize_t vs_io_recv1(struct vs_obj *o, int fd, void *buf, size_t n, int flags);
 ssize_t vs_io_send1(struct vs_obj *o, int fd, const void *buf, size_t n, int flags);
-
-struct st_stream;
-/*
- * Waits for `events` of a stream, up to the time of SO_RCVTIMEO or SO_SNDTIMEO.  0 or -errno: -EAGAIN when it is over,
- * -EINTR when a signal's handler ends the call.
- */
-int vs_io_wait(struct vs_obj *o, struct st_stream *s, unsigned int events,
-	       const struct timespec *until);
-/* For st_config: a sleep that signals end, and pthread_cancel(). */
-int vs_io_sleep(struct pollfd *v, unsigned int n, const struct timespec *left);
-/* The deadline of a call that waits now: NULL, or `at`. */
-const struct timespec *vs_io_deadline(uint64_t timeout_ns, struct timespec *at);
 
 /* As sendfile(): only what was sent counts as read. */
 ssize_t vs_io_sendfile(struct vs_obj *o, int out, int in, off64_t *at, size_t n);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "vs_io.h"
+#include "vs_io_wait.h"
 #include "vs_real.h"
 #include "vs_sock.h"
 

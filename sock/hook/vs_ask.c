@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 
 #include "vs_real.h"
-#include "vs_sock.h"
+#include "vs_sock_promote.h"
 #include "vs_table.h"
 
 #define TURN_MS 50

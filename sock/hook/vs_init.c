@@ -21,6 +21,7 @@
 #include "vs_real.h"
 #include "vs_signal.h"
 #include "vs_sock.h"
+#include "vs_sock_promote.h"
 #include "vs_table.h"
 #include "vs_time.h"
 

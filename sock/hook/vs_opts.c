@@ -18,6 +18,7 @@
 #include "vs_note.h"
 #include "vs_real.h"
 #include "vs_sock.h"
+#include "vs_sock_promote.h"
 #include "vs_table.h"
 
 #define WAIT_TCP_MS 1000

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* A TCP socket: its object, how it becomes connected, and its end. */
 #include "vs_sock.h"
 
 #include <errno.h>
@@ -11,10 +12,10 @@
 
 #include "vs_env.h"
 #include "vs_epoll.h"
-#include "vs_item.h"
 #include "vs_note.h"
 #include "vs_ready.h"
 #include "vs_real.h"
+#include "vs_sock_promote.h"
 #include "vs_table.h"
 #include "vs_time.h"
 
@@ -22,7 +23,6 @@
 static pthread_mutex_t settle_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread _Atomic bool settles __attribute__((tls_model("initial-exec")));
 
-static _Atomic bool any_asked;
 static _Atomic int barred_new = VS_WHY_COUNT; /* why no connection is promoted any more */
 
 static _Atomic bool shared;
@@ -51,9 +51,11 @@ void vs_sock_forked(void)
 	settle_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }
 
-bool vs_sock_any_asked(void)
+bool vs_sock_bar_new(enum vs_why why)
 {
-	return atomic_load(&any_asked);
+	int none = VS_WHY_COUNT;
+
+	return !atomic_compare_exchange_strong(&barred_new, &none, (int)why);
 }
 
 /* True: some connection may be promoted, or statistics are asked for. */
@@ -112,14 +114,6 @@ static bool addresses(struct vs_sock *k, int fd, struct st_origin *origin)
 	       vs_addr_of((struct sockaddr *)&origin->local, m, &k->local);
 }
 
-/* Bars promotion; the reason of the first call stays. */
-static void bar(struct vs_sock *k, enum vs_why why)
-{
-	if (!k->barred)
-		k->why = why;
-	k->barred = true;
-}
-
 /* Under settle_lock: decides once whether a connection may be promoted, makes its stream, promotes an eager one. */
 static void connected(struct vs_obj *o, int fd)
 {
@@ -138,13 +132,13 @@ static void connected(struct vs_obj *o, int fd)
 	k->policy =
 		vs_rules_policy(&vs_env.rules, vs_env.program, &k->peer, &k->local, vs_env.promote);
 	if (k->policy == VS_NEVER)
-		bar(k, VS_WHY_NEVER);
+		vs_sock_bar_promotion(k, VS_WHY_NEVER);
 	else if (atomic_load(&barred_new) != VS_WHY_COUNT)
-		bar(k, (enum vs_why)atomic_load(&barred_new));
+		vs_sock_bar_promotion(k, (enum vs_why)atomic_load(&barred_new));
 	else if (!vs_env_host(&vs_env, &k->peer, host))
-		bar(k, VS_WHY_ADDRESS);
+		vs_sock_bar_promotion(k, VS_WHY_ADDRESS);
 	if (!k->barred && st_create(fd, &origin, &s) != 0)
-		bar(k, VS_WHY_MEMORY);
+		vs_sock_bar_promotion(k, VS_WHY_MEMORY);
 	k->since = vs_now_ns();
 	if (s) {
 		st_set_context(s, o);
@@ -190,29 +184,6 @@ static void settle(struct vs_obj *o, int fd)
 	errno = before;
 }
 
-/*
- * The first use of a socket that is promoted eagerly waits until that is done: programs under test
- * whose connections are short would else prove nothing about VIs.
- */
-static void wait_promoted(struct vs_obj *o, int fd)
-{
-	struct st_stream *s = atomic_load(&o->sock.stream);
-	struct timespec until = vs_in_ns(VS_EAGER_NS);
-	struct pollfd p[2] = { { .events = POLLIN }, { .fd = fd, .events = POLLRDHUP } };
-	int before = errno, rc = 1;
-
-	while (s && rc > 0 && !p[1].revents && !st_on_tcp(s) && st_on_vi(s) != (ST_IN | ST_OUT)) {
-		struct st_ready ready;
-
-		p[0].fd = st_sleep_begin(s, NULL);
-		st_ready(s, &ready);
-		if (p[0].fd >= 0 && st_on_vi(s) != (ST_IN | ST_OUT))
-			rc = vs_sleep_slice(p, 2, &until, true, NULL);
-		st_sleep_end();
-	}
-	errno = before;
-}
-
 struct st_stream *vs_sock_stream(struct vs_obj *o, int fd)
 {
 	int state = atomic_load_explicit(&o->sock.state, memory_order_acquire);
@@ -221,7 +192,7 @@ struct st_stream *vs_sock_stream(struct vs_obj *o, int fd)
 		settle(o, fd);
 	if (vs_unlikely(o->sock.policy == VS_EAGER) && !atomic_exchange(&o->sock.waited, true)) {
 		vs_sock_promote(o);
-		wait_promoted(o, fd);
+		vs_sock_wait_promoted(o, fd);
 	}
 	return atomic_load_explicit(&o->sock.stream, memory_order_acquire);
 }
@@ -246,7 +217,7 @@ static void inherit(struct vs_sock *k, struct vs_sock *from)
 	k->send_ns = atomic_load(&from->send_ns);
 	k->cork = atomic_load(&from->cork);
 	if (from->barred && from->why == VS_WHY_OPTION)
-		bar(k, VS_WHY_OPTION);
+		vs_sock_bar_promotion(k, VS_WHY_OPTION);
 }
 
 void vs_sock_accepted(int listener, int fd, bool nonblock)
@@ -298,128 +269,6 @@ void vs_sock_listens(int fd)
 	vs_put(o);
 }
 
-/* ---- promotion ---- */
-
-void vs_sock_promote(struct vs_obj *o)
-{
-	struct st_stream *s = atomic_load(&o->sock.stream);
-	char host[VS_NAME_MAX];
-	struct st_wait *w;
-
-	if (!s || o->sock.barred || vs_items_held() || atomic_exchange(&o->sock.asked, true))
-		return;
-	if (!vs_env_host(&vs_env, &o->sock.peer, host))
-		return;
-	if (!atomic_exchange(&any_asked, true))
-		vs_env_restore();
-	w = vs_epoll_wait_for(o);
-	if (st_promote(s, host, w, 0) == -EHOSTUNREACH)
-		bar(&o->sock, VS_WHY_ADDRESS);
-	vs_epoll_promoting(o);
-}
-
-void vs_sock_moved(struct vs_obj *o, bool sent, size_t bytes)
-{
-	struct vs_sock *k = &o->sock;
-
-	if (vs_likely(atomic_load_explicit(&k->was_on_vi, memory_order_relaxed)) || k->barred)
-		return;
-	if (atomic_load_explicit(&k->asked, memory_order_relaxed)) {
-		vs_ready_note(o);
-		return;
-	}
-	if (vs_auto_count(&k->traffic, sent, bytes) || vs_now_ns() - k->since >= VS_AUTO_NS)
-		vs_sock_promote(o);
-}
-
-bool vs_sock_bar_new(enum vs_why why)
-{
-	int none = VS_WHY_COUNT;
-
-	return !atomic_compare_exchange_strong(&barred_new, &none, (int)why);
-}
-
-bool vs_sock_uses_vi(struct vs_obj *o)
-{
-	struct st_stream *s = atomic_load(&o->sock.stream);
-
-	return s && !st_foreign(s) && !st_on_tcp(s);
-}
-
-/* Counts the connection as demoted, once. */
-static void count_demoted(struct vs_sock *k, enum vs_why why)
-{
-	if (!atomic_exchange(&k->demoted, true))
-		vs_stat_demoted(why);
-}
-
-void vs_sock_forbid(struct vs_obj *o, enum vs_why why)
-{
-	struct st_stream *s;
-
-	if (!vs_is_socket(o))
-		return;
-	bar(&o->sock, why);
-	s = atomic_load(&o->sock.stream);
-	if (!s)
-		return;
-	vs_ready_note(o);
-	if (st_on_vi(s))
-		count_demoted(&o->sock, why);
-}
-
-void vs_sock_bar(struct vs_obj *o, enum vs_why why)
-{
-	struct st_stream *s;
-
-	if (!vs_is_socket(o))
-		return;
-	vs_sock_forbid(o, why);
-	s = atomic_load(&o->sock.stream);
-	if (s && !st_on_tcp(s))
-		st_demote(s, ST_WHY_ASKED);
-}
-
-/*
- * True: another process, or code that calls the kernel, may use the descriptor, or no wait helps: not the direction in
- * which bytes of the VI are unread, or in which the stream has ended there, nor a stream that is over.
- */
-static bool is_settled(struct st_stream *s)
-{
-	struct st_ready ready = { 0 };
-
-	if (!st_on_tcp(s)) {
-		st_ready(s, &ready);
-		if (!(ready.events & ST_IN))
-			return false;
-	}
-	return (ready.events & ST_HUP) || st_settle(s) != -EAGAIN;
-}
-
-int vs_sock_wait_tcp(struct vs_obj *o, int ms)
-{
-	struct st_stream *s = vs_is_socket(o) ? atomic_load(&o->sock.stream) : NULL;
-	struct timespec until = vs_in_ns((uint64_t)ms * 1000000);
-	struct pollfd p = { .events = POLLIN };
-	int rc = s && st_foreign(s) ? -ETIMEDOUT : 0;
-
-	while (s && rc == 0 && !is_settled(s)) {
-		p.fd = st_sleep_begin(s, NULL);
-		if (!is_settled(s) && vs_sleep_slice(&p, 1, &until, true, NULL) == 0)
-			rc = -ETIMEDOUT;
-		st_sleep_end();
-	}
-	return rc;
-}
-
-void vs_sock_deliver(struct vs_obj *o, int ms)
-{
-	struct st_stream *s = vs_is_socket(o) ? atomic_load(&o->sock.stream) : NULL;
-
-	if (s)
-		st_linger(s, (uint32_t)ms);
-}
-
 /* ---- the end ---- */
 
 static enum vs_why why_of_stream(struct st_stream *s)
@@ -447,7 +296,7 @@ static void account(struct vs_sock *k, struct st_stream *s)
 	if (atomic_load(&k->was_on_vi)) {
 		/* By the other end, or with the VI: nobody here asked for it. */
 		if (s && (st_why(s) == ST_WHY_PEER || st_why(s) == ST_WHY_LOST) && st_on_tcp(s))
-			count_demoted(k, why_of_stream(s));
+			vs_sock_count_demoted(k, why_of_stream(s));
 		return;
 	}
 	vs_stat_not_promoted(k->barred || !s ? k->why : why_of_stream(s));

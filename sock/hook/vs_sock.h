@@ -25,8 +25,6 @@ void vs_sock_accepted(int listener, int fd, bool nonblock);
 
 /* Whether accept() on it gives TCP connections that matter. */
 bool vs_sock_listener(int fd);
-/* Whether a promotion was ever tried in this process. */
-bool vs_sock_any_asked(void);
 
 /*
  * After connect(), with what it returned as 0 or errno: the socket is connected, or may become so.  Does nothing for an
@@ -43,31 +41,8 @@ void vs_sock_listens(int fd);
  */
 struct st_stream *vs_sock_stream(struct vs_obj *o, int fd);
 
-/* The stream moved bytes: promotes it when that is due. */
-void vs_sock_moved(struct vs_obj *o, bool sent, size_t bytes);
-/*
- * Begins to move a connected socket from TCP to a VI, and does not wait: TCP carries its bytes until the peer has
- * agreed.  The first call decides, later ones do nothing.  Does nothing either for a socket that is not connected or
- * is barred, whose peer's address is not that of a fabric host, or while this thread holds vs_items_lock().
- */
-void vs_sock_promote(struct vs_obj *o);
-
-/* It has a VI, or may get one. */
-bool vs_sock_uses_vi(struct vs_obj *o);
-
-/*
- * The socket is not promoted any more; one that has a VI is counted as demoted for this reason.  Several that
- * may be joined to each other are all forbidden before the first is barred: the other end follows at once.
- */
-void vs_sock_forbid(struct vs_obj *o, enum vs_why why);
-/* As vs_sock_forbid(); a stream that has a VI also begins to go back, for which vs_sock_wait_tcp() waits. */
-void vs_sock_bar(struct vs_obj *o, enum vs_why why);
-/* Forbids it for all connections to come.  True: that was so before. */
+/* No connection to come is promoted.  True: that was so before. */
 bool vs_sock_bar_new(enum vs_why why);
-/* Waits until all is with the kernel, at most ms.  0 or -ETIMEDOUT, which a child gets at once for its parent's. */
-int vs_sock_wait_tcp(struct vs_obj *o, int ms);
-/* Waits until a close by the kernel loses nothing, at most ms. */
-void vs_sock_deliver(struct vs_obj *o, int ms);
 
 /*
  * The object's part of close(), before the kernel's: for one descriptor, which is out of the table.  Only the last one

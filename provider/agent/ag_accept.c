@@ -29,7 +29,10 @@
 
 #define ACCEPT_BATCH 16 /* connections accepted before the clients that exist are served again */
 
-/* Makes a socket of the agent's address. */
+/*
+ * Makes a socket with the agent's address, not listening yet.  0 or -errno; a->listen_sock is set after some errors,
+ * too.
+ */
 static int listener_bind(struct ag_agent *a, const struct sockaddr_un *un, socklen_t len)
 {
 	a->listen_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -51,7 +54,7 @@ static bool option_is(int sock, int option, int expected)
 /*
  * Takes the socket that the configuration gives, if programs look for this agent there.  Its file
  * is shared with the giver, so it is never shut down, and connections that were made before can have
- * descriptors in their queues.
+ * descriptors in their queues.  0, -EINVAL (logged) or another -errno; only with 0 a->listen_sock is set.
  */
 static int listener_take(struct ag_agent *a, const struct sockaddr_un *un, socklen_t len)
 {
@@ -149,7 +152,10 @@ static void drop_silent(struct ag_agent *a, uid_t uid)
 		ag_client_drop(oldest, "has not said HELLO, like too many of its user");
 }
 
-/* Makes a client of an accepted connection, or turns it away with the reason.  Takes over the socket. */
+/*
+ * Makes a client of an accepted connection, or turns it away with the reason.  Takes over the socket.  If the
+ * process is allowed, first drops the oldest connection of its user without HELLO, if there are too many.
+ */
 static void client_admit(struct ag_agent *a, int sock)
 {
 	struct ucred cred;
@@ -187,8 +193,8 @@ static void accept_later(struct ag_agent *a)
 }
 
 /*
- * This process has no descriptors left: answers a process with the spare one or, if there is none,
- * stops accepting for a while.
+ * accept4() has failed with `err`, EMFILE or ENFILE: turns one waiting process away by the spare descriptor, which it
+ * opens again.  If there is no descriptor even so, stops accepting for AG_RETRY_NS.
  */
 static void accept_starved(struct ag_agent *a, int err)
 {

@@ -12,7 +12,8 @@
 
 /*
  * Binds the address of the agent and listens, or takes the socket of the configuration, which
- * already does.  0 or -errno; -EADDRINUSE: the host has an agent.
+ * already does.  Also opens the spare descriptor.  0 or -errno; -EADDRINUSE: the host has an agent.  After an error,
+ * too, ag_destroy() closes what is open.
  */
 int ag_accept_open(struct ag_agent *a);
 
@@ -23,12 +24,13 @@ int ag_accept_open(struct ag_agent *a);
 void ag_accept_close(struct ag_agent *a);
 
 /*
- * Accepts processes that wait, and refuses those that may not use the agent or for which there is
- * no room.
+ * Accepts some of the processes that wait, up to a fixed number in a call, and refuses those that may not use the
+ * agent or for which there is no room.  Where no descriptor is left, or too many sockets are being closed, accepting
+ * stops for AG_RETRY_NS (ag_accept_timer()).
  */
 void ag_accept(struct ag_agent *a);
 
-/* Accepts again, when it is time, after descriptors had run out.  Returns the next deadline. */
+/* Watches the socket again, when it is time, after accepting had stopped.  Returns the next deadline, or U_NEVER. */
 int64_t ag_accept_timer(struct ag_agent *a, int64_t now);
 
 #endif

@@ -69,7 +69,7 @@ static int admin_alias(struct ag_agent *a, const struct w_admin *m, char *text, 
 	return ag_name_set_alias(&a->aliases, &a->alias_count, name, (uint32_t)id);
 }
 
-/* Names the programs that have a NIC open; those that do not fit are counted. */
+/* Writes "fabric NAME is in use by" and the programs that have a NIC open; those that do not fit are counted. */
 static void users_name(struct ag_agent *a, char *text, size_t size)
 {
 	size_t at = (size_t)snprintf(text, size, "fabric %.40s is in use by", a->fabric);
@@ -106,7 +106,10 @@ static int admin_leave(struct ag_agent *a, char *text, size_t size)
 	return 0;
 }
 
-/* Does what the request asks, without a check of its sender.  0 or -errno; `text` is the error line, or empty. */
+/*
+ * Does what the request asks, without a check of its sender.  0 or -errno; `text`, empty before, gets the error line or
+ * stays empty.  An agent that is stopped ends only when the present turn of the loop has ended.
+ */
 static int admin_do(struct ag_client *c, const struct w_admin *m, char *text, size_t size)
 {
 	struct ag_agent *a = c->agent;

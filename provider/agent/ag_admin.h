@@ -7,7 +7,10 @@
 #include "w_ctl.h"
 #include "w_tool.h"
 
-/* Handles W_ADMIN of a process: does it if the process is the owner's or root's, and answers. */
+/*
+ * Handles W_ADMIN of a process: does it if the process is the owner's or root's, and answers by W_DONE: W_SUCCESS,
+ * W_DENIED, or W_BAD_REQUEST with a line that says why, also where there is no memory.
+ */
 void ag_admin(struct ag_client *c, const struct w_admin *m);
 
 #endif

@@ -22,11 +22,15 @@
 void ag_admission_limits(struct ag_agent *a);
 
 /*
- * May the process at the other end of `sock` use the fabric?  `cred` is filled in if it is known.
+ * May the process at the other end of `sock` use the fabric?  It may if it is the owner's or root's, or in the group of
+ * the configuration.  `cred` is filled in if it is known; if not, the process may not.
  */
 bool ag_admission_allowed(struct ag_agent *a, int sock, struct ucred *cred);
 
-/* Tries to send one refusal to a process that does not become a client, and closes the socket. */
+/*
+ * Tries to send one W_DONE with `status` and `text`, not NULL, to a process that does not become a client, and closes
+ * the socket in any case.
+ */
 void ag_admission_turn_away(int sock, enum w_status status, const char *text);
 
 /*

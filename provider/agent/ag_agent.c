@@ -49,7 +49,7 @@
 #define PAYLOAD_DEFAULT (256u << 10)
 #define EVENTS 64
 
-/* Checks the configuration.  0, or -EINVAL and the log says why. */
+/* Checks the configuration; a member that is 0, not set, is right.  0, or -EINVAL and the log says why. */
 static int cfg_check(const struct ag_cfg *cfg)
 {
 	if (cfg->fabric == NULL || !w_name_ok(cfg->fabric)) {
@@ -76,7 +76,7 @@ static int cfg_check(const struct ag_cfg *cfg)
 	return ag_transfer_check(cfg);
 }
 
-/* Gives members that are 0, which means «not set», their default values. */
+/* Gives geometry, doorbell bits, scratchpads and grace_ms their default values where they are 0, not set. */
 static void cfg_defaults(struct ag_cfg *cfg)
 {
 	if (cfg->slots == 0) {
@@ -140,8 +140,8 @@ static int ports_open(struct ag_agent *a)
 }
 
 /*
- * Returns an agent with a copy of the configuration, defaults filled in, and with empty tables; it has opened
- * nothing.  NULL: no memory.
+ * Returns an agent with a copy of the configuration, which cfg_check() accepted, defaults filled in, and with empty
+ * tables; it has opened nothing.  NULL: no memory.
  */
 static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 {
@@ -182,7 +182,7 @@ static struct ag_agent *agent_alloc(const struct ag_cfg *cfg)
 
 /*
  * Opens those of descriptors 0..2 that are closed, so that nothing is printed into a socket or a
- * register page that would get their number.
+ * register page that would get their number.  0 or -errno.
  */
 static int std_fds_fill(void)
 {
@@ -237,7 +237,9 @@ int ag_create(const struct ag_cfg *cfg, struct ag_agent **out)
 	return 0;
 }
 
-/* Handles a doorbell or ag_stop(): checks everything that a ring may announce. */
+/*
+ * Handles a doorbell or ag_stop(): clears the agent's bit of each port, then checks everything that a ring announces.
+ */
 static void on_wake(struct ag_agent *a)
 {
 	uint64_t count;
@@ -283,8 +285,8 @@ static void on_event(struct ag_agent *a, const struct epoll_event *ev)
 }
 
 /*
- * After each batch of events: handles records to self, frees clients that left, and writes queued
- * records.  The loop ends because every exchange of records with self ends.
+ * After each batch of events: handles records to self, frees clients that left, ends broken circuits, writes queued
+ * records, and reads paused clients again.  The loop ends because every exchange of records with self ends.
  */
 static void settle(struct ag_agent *a)
 {

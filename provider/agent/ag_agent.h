@@ -21,7 +21,8 @@ struct port;
  * Binds the host's addresses and makes its ports; processes can connect from then on.  0 with an agent for
  * ag_destroy(), -EADDRINUSE when the host already has an agent, -EINVAL for a bad configuration or a `listen_sock` of
  * another address (the log says why), or another -errno.  The agent keeps nothing of `cfg` but `listen_sock`, which
- * belongs to it from then on.
+ * belongs to it from then on; after an error it may be open or closed.  Opens /dev/null as those of the descriptors
+ * 0..2 that are closed.
  */
 int ag_create(const struct ag_cfg *cfg, struct ag_agent **out);
 

@@ -21,7 +21,10 @@ struct ag_alloc {
 	uint32_t share_count;
 };
 
-/* The bytes of window memory for which the window of the link's adapter still has room. */
+/*
+ * The bytes that processes may still take as memory of the window of the link's adapter: half of it, less what they
+ * have.
+ */
 static inline uint64_t ag_alloc_room(const struct ag_link *l)
 {
 	uint64_t most = l->port->limits.window_bytes / AG_MEMORY_PART;

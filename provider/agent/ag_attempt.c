@@ -19,7 +19,7 @@
 #include "rt_topo.h"
 #include "w_ctl.h"
 
-/* Checks that a process connects from an address of this host. */
+/* Checks that a process connects from an address of this host; false: it did not, and was sent W_REFUSED. */
 bool ag_attempt_is_own(struct ag_client *c, const struct w_connect *m)
 {
 	if (ag_addr_host(c->agent, m->local.host, m->local.host_len) == (int)c->agent->cfg.host_id)
@@ -37,7 +37,6 @@ static uint32_t flow_of(const struct ag_client *c, uint64_t token)
 	return (uint32_t)(h * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-/* Finds the path of an attempt to the host of `remote`; without one refuses it and returns NULL. */
 struct ag_link *ag_attempt_link(struct ag_client *c, const struct w_connect *m,
 				struct rt_path *path, uint16_t *host_out)
 {
@@ -85,7 +84,10 @@ struct ag_conn *ag_attempt_new(struct ag_client *c, struct ag_link *l, const str
 	return conn;
 }
 
-/* Reserves room for the slice, and sends the request, REQ or PEER, to the other agent. */
+/*
+ * Sends the request, REQ or PEER, to the other agent, with the largest geometry, for which it reserves room; the end,
+ * the first one of its connection, is AG_REQUESTED then.
+ */
 static void request_send(struct ag_conn *conn)
 {
 	ag_conn_set_state(conn, AG_REQUESTED);
@@ -94,7 +96,6 @@ static void request_send(struct ag_conn *conn)
 	ag_cm_send(conn, conn->peer ? W_CM_PEER : W_CM_REQ, 0);
 }
 
-/* Asks the other agent, when the requests before this one were sent and there is room. */
 void ag_attempt_request(struct ag_conn *conn)
 {
 	struct ag_link *l = conn->link;
@@ -119,10 +120,7 @@ bool ag_attempt_unhold(struct ag_link *l)
 	return sent;
 }
 
-/*
- * An attempt that was not sent to the other agent yet, or waits for a request, may use another
- * link.
- */
+/* Only an end that is AG_HELD or AG_WAITING can move; for any other it returns false. */
 bool ag_attempt_move(struct ag_conn *conn)
 {
 	struct ag_agent *a = conn->link->agent;

@@ -25,8 +25,8 @@
 #include "w_addr.h"
 
 /*
- * Plugs a connected socket into the port, if the process at its other end is the owner's or root's.  Takes over
- * the socket.
+ * Plugs a connected socket into the port, if the process at its other end is the owner's or root's, and handles the
+ * events of the port then.  Takes over the socket.
  */
 static void cable_plug(struct ag_link *l, int sock)
 {
@@ -99,7 +99,10 @@ static void cable_connect(struct ag_link *l)
 	cable_plug(l, sock);
 }
 
-/* Logs which process has the address of the cable, if it listens there. */
+/*
+ * Logs which process has the address of the cable, if it listens there, and writes the line to cfg.why, if that is
+ * set.
+ */
 static void address_taken(const struct ag_link *l, const struct sockaddr_un *un, socklen_t len)
 {
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -28,9 +28,9 @@ static struct ag_list *bucket(struct ag_agent *a, uint16_t host, uint64_t conn)
 }
 
 /*
- * Does the record come from end `i`, and go to the other end?  A record that names an end by an id
- * which the circuit does not know is not accepted: that end may not know the id either, and would
- * ignore a record that ends the circuit here.
+ * Does the record come from end `i`, and go to the other end?  A record that names its destination by an id which the
+ * circuit does not know is not accepted: that end may not know the id either, and would ignore a record that ends the
+ * circuit here.  An id of end `i` itself that is not known yet may be any.
  */
 static bool is_from(const struct ag_circuit *c, unsigned int i, const struct ag_link *l,
 		    const struct w_cm *cm, uint32_t epoch)
@@ -59,7 +59,6 @@ static struct ag_circuit *find_in(struct ag_agent *a, uint16_t host, uint64_t co
 	return NULL;
 }
 
-/* Finds the circuit to which a record belongs, and the end that sent it. */
 struct ag_circuit *ag_circuit_find(struct ag_link *l, const struct w_cm *cm, uint32_t epoch,
 				   unsigned int *end_out)
 {
@@ -177,7 +176,8 @@ void ag_circuit_free(struct ag_circuit *c)
 }
 
 /*
- * Maps the slice that end `i` named.  -EAGAIN: it has not arrived, and this is not the last chance.
+ * Maps the slice that end `i` named, as its `out`, and notes its doorbell bit.  0; -EAGAIN: it has not arrived, and
+ * this is not the last chance; or another -errno.
  */
 static int node_slice(struct ag_circuit *c, unsigned int i, const struct w_geometry *g,
 		      bool last_chance)
@@ -195,7 +195,11 @@ static int node_slice(struct ag_circuit *c, unsigned int i, const struct w_geome
 	return rc;
 }
 
-/* Allots the bypass buffer that end `i` will write, and names it in `g`. */
+/*
+ * Allots the bypass buffer that end `i` will write, of the geometry in `g`, maps it, and names it in `g`.  0 or
+ * -errno.  The room reserved for it is given back in any case; a buffer that could not be mapped stays for
+ * ag_circuit_free_slice().
+ */
 static int bypass_slice(struct ag_circuit *c, unsigned int i, struct w_geometry *g)
 {
 	struct ag_circuit_end *e = &c->end[i];

@@ -68,24 +68,29 @@ struct ag_circuit *ag_circuit_new(struct ag_link *from, struct ag_link *to, cons
 /* Frees a circuit with its slices; no record is sent. */
 void ag_circuit_free(struct ag_circuit *c);
 
-/* Returns the circuit to which a record over `l` belongs, and the end that sent it, or NULL. */
+/* Returns the circuit to which a record over `l` belongs, with the end that sent it, 0 or 1, in *end_out; or NULL. */
 struct ag_circuit *ag_circuit_find(struct ag_link *l, const struct w_cm *cm, uint32_t epoch,
 				   unsigned int *end_out);
 
 /*
  * End `from` named its slice `g` to the other: maps it, and puts the name of a bypass buffer into
- * `g`.  0, -EAGAIN (it has not arrived, and this is not the last chance), or -errno, logged.
+ * `g`.  0; -EAGAIN: it has not arrived, and this is not the last chance; -EPROTO or -E2BIG, not logged: the geometry is
+ * another than that of the other end's slice, or too large; or another -errno, logged.  What was mapped or allotted
+ * before an error stays for ag_circuit_free().
  */
 int ag_circuit_stand_between(struct ag_circuit *c, unsigned int from, struct w_geometry *g,
 			     bool last_chance);
 
-/* Hands the circuit to its transfer thread.  0 or -errno. */
+/*
+ * Hands the circuit to its transfer thread, after ag_circuit_stand_between() for both ends.  0 or -errno; then the
+ * slices stay mapped for ag_circuit_stop().  The caller sets the state.
+ */
 int ag_circuit_carry(struct ag_circuit *c);
 
-/* Takes the circuit from its transfer thread and unmaps its slices. */
+/* Takes the circuit from its transfer thread, if it has one, whose lock it takes, and unmaps its slices. */
 void ag_circuit_stop(struct ag_circuit *c);
 
-/* Frees the bypass buffer that an end writes, if there is one. */
+/* Frees the bypass buffer that an end writes, if there is one, after ag_circuit_stop(), which unmaps it. */
 void ag_circuit_free_slice(struct ag_circuit_end *e);
 
 #endif

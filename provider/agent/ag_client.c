@@ -96,8 +96,8 @@ static bool no_room(int rc)
 }
 
 /*
- * Sends queued messages while the socket has room.  Where the kernel has no memory for one, it is tried again
- * after AG_FLUSH_NS; after any other error the client is marked to be freed.
+ * Sends queued messages while the socket has room, and watches the socket accordingly.  Where the kernel has no memory
+ * for one, it is tried again after AG_FLUSH_NS; after any other error the client is marked to be freed.
  */
 static void flush(struct ag_client *c)
 {
@@ -125,8 +125,8 @@ static void flush(struct ag_client *c)
 }
 
 /*
- * Returns how many messages may wait.  A client may read slowly when thousands of its connections
- * are lost, so the message of each has room.
+ * Returns how many messages may wait for `msg` to be queued, too: more for a W_LOST than for others, as a client may
+ * read slowly when thousands of its connections are lost, and the message of each has room.
  */
 static uint32_t queue_max(const struct ag_client *c, const void *msg)
 {
@@ -139,8 +139,8 @@ static uint32_t queue_max(const struct ag_client *c, const void *msg)
 }
 
 /*
- * Drops the user's client with most waiting descriptors where too many wait for this client, or for
- * all of its user: clients that do not read must not use up the descriptors of this process.
+ * Drops this client where too many descriptors wait for it; else, where too many wait for all of its user, the client
+ * of these with most: clients that do not read must not use up the descriptors of this process.
  */
 static void fds_limit(struct ag_client *c)
 {
@@ -236,7 +236,7 @@ void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
 	ag_client_send(c, &m, NULL, 0);
 }
 
-/* Ends the process's view of the port; a descriptor of it that the process keeps is of no use. */
+/* Ends the process's view of the port, if it has one; a descriptor of it that the process keeps is of no use. */
 static void view_end(struct ag_client *c, struct ag_link *l)
 {
 	int fd = c->view_fd[l->index];
@@ -249,8 +249,8 @@ static void view_end(struct ag_client *c, struct ag_link *l)
 }
 
 /*
- * Keeps a copy of the view's descriptor, by which view_end() ends the view, if the port can end views.  0 or
- * -errno.
+ * Keeps a copy of `fd`, the first descriptor of the view, by which view_end() ends the view, if the port can end views;
+ * else does nothing.  0 or -errno.
  */
 static int view_keep(struct ag_client *c, struct ag_link *l, int fd)
 {

@@ -81,22 +81,32 @@ struct ag_client {
  */
 int ag_client_new(struct ag_agent *a, int sock, const struct ucred *cred);
 
-/* Frees a client that has no connections, waiters or memory any more, and closes its socket. */
+/*
+ * Frees a client that has no connections, waiters or memory any more, with the messages that were not sent, and closes
+ * its socket.
+ */
 void ag_client_free(struct ag_client *c);
 
-/* Marks a client to be freed.  `why` is logged, unless it is NULL. */
+/*
+ * Marks a client to be freed by ag_session_reap(); from then on it does not count for its process and user.  `why` is
+ * logged, unless it is NULL.  Does nothing for a client that is marked.
+ */
 void ag_client_drop(struct ag_client *c, const char *why);
 
 /* Marks a client to be freed whose process has hung up, or ended. */
 void ag_client_left(struct ag_client *c);
 
-/* Sets the events for which its socket is watched, by its state and its queue. */
+/*
+ * Sets the events for which its socket is watched, by its state and its queue; to be called when these change.  A
+ * client that cannot be watched is dropped.
+ */
 void ag_client_watch(struct ag_client *c);
 
 /*
  * Sends a copy of a message, or queues it while the socket has no room, and takes over the descriptors in any
  * case.  Nothing is sent to a client that is marked to be freed.  A client that does not read, so that too many
- * messages or descriptors wait, is dropped.
+ * messages or descriptors wait, or for whose message there is no memory, is dropped; if too many descriptors wait for
+ * its user, the user's client with most of them.
  */
 void ag_client_send(struct ag_client *c, const void *msg, const int *fds, unsigned int nfds);
 
@@ -112,8 +122,8 @@ void ag_client_refuse(struct ag_client *c, enum w_ctl_type type, uint64_t token,
 bool ag_client_hears(struct ag_client *c);
 
 /*
- * Tells the client about a port, unless it was told since the link came up.  0, or -errno when
- * there are no descriptors for it.
+ * Tells the client about a port, by W_PORT with the descriptors of a view, unless it was told since the link came up.
+ * An earlier view is ended first.  0; or -errno when there are no descriptors for it: the next call tries again.
  */
 int ag_client_port(struct ag_client *c, struct ag_link *l);
 
@@ -121,8 +131,8 @@ int ag_client_port(struct ag_client *c, struct ag_link *l);
 bool ag_client_may_use(struct ag_client *c, const struct ag_link *l, uint64_t bytes);
 
 /*
- * Allocates a slice of the window of `l` for its process, for which the caller counts it.  0, -EDQUOT (it may
- * not have so much) or another -errno; the log says why.
+ * Allocates a slice of the window of `l` for its process; the caller counts it for the process and the window.  0,
+ * -EDQUOT (it may not have so much) or another -errno; the log says why.
  */
 int ag_client_slice(struct ag_client *c, const struct ag_link *l, uint64_t bytes,
 		    struct port_slice *out);
@@ -130,7 +140,7 @@ int ag_client_slice(struct ag_client *c, const struct ag_link *l, uint64_t bytes
 /* The socket has room: sends queued messages. */
 void ag_client_writable(struct ag_client *c);
 
-/* Reads clients again that were paused, when the queues of all links are short. */
+/* Reads clients again that were paused, if the queues of all links but self are short; else does nothing. */
 void ag_client_resume(struct ag_agent *a);
 
 /*

@@ -128,7 +128,6 @@ int ag_cm_linked(struct ag_conn *conn, enum w_ctl_type type, const struct w_cm *
 	return 0;
 }
 
-/* Returns the end of this host that a record names, if the sender is its other end. */
 struct ag_conn *ag_cm_end_of(struct ag_link *l, const struct w_cm *cm)
 {
 	struct ag_conn *conn;

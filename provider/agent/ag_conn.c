@@ -94,7 +94,7 @@ static bool limits_ok(const struct ag_client *c)
 	return c->conn_count < AG_CLIENT_CONNS_MAX && c->pending_count < PENDING_MAX;
 }
 
-/* Puts an end on the list of a link, whose heartbeats begin with its first end. */
+/* Puts an end on the list of a link, which becomes conn->link; the link's heartbeats begin with its first end. */
 static void enter_link(struct ag_conn *conn, struct ag_link *l)
 {
 	conn->link = l;
@@ -112,7 +112,7 @@ static void leave_link(struct ag_conn *conn)
 	conn->link->conn_count--;
 }
 
-/* The end no longer counts as opening. */
+/* The end no longer counts as opening for its process, if it did. */
 static void opened(struct ag_conn *conn)
 {
 	if (conn->opening)
@@ -192,8 +192,8 @@ void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path 
 }
 
 /*
- * Sets its state, and counts it for its client as pending or not.  In AG_LINKED it has AG_CONFIRM_NS to be
- * confirmed.
+ * Sets its state, and counts it for its client as pending or not; from AG_CONNECTED on it does not count as opening.
+ * In AG_LINKED it has AG_CONFIRM_NS to be confirmed (ag_connect_timers()).  Tells nobody.
  */
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state)
 {

@@ -113,8 +113,9 @@ struct ag_conn {
 };
 
 /*
- * Makes an end of a connection of `c` over `l`, which the table owns.  NULL: its process has too
- * many, or there is no memory.
+ * Makes an end of a connection of `c` over `l`, which the table owns, in `state`, which is before AG_CONNECTED.  Its
+ * other host is the neighbour; the caller sets path, addresses and, if it is another, the host.  NULL: its process
+ * has too many, or there is no memory.
  */
 struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_state state);
 
@@ -124,7 +125,10 @@ struct ag_conn *ag_conn_new(struct ag_client *c, struct ag_link *l, enum ag_stat
  */
 bool ag_conn_trusts(const struct ag_client *c);
 
-/* Removes an end from its process, for which neither the end nor its slice counts any more; the slice remains. */
+/*
+ * Removes an end from its process, which it has, and for which neither the end nor its slice counts any more; the slice
+ * remains.  ag_end_detach() ends its shares first.
+ */
 void ag_conn_leave_client(struct ag_conn *conn);
 
 /* Takes an end that has neither process nor slice out of all tables and frees it. */
@@ -141,31 +145,35 @@ struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id);
 /* Returns the attempt of `c` with that token that is not settled yet, or NULL. */
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token);
 
-/* Returns the end whose other end has that id, or NULL. */
+/* Returns the end whose other end has that id at that host, or NULL. */
 struct ag_conn *ag_conn_by_peer(struct ag_agent *a, uint16_t peer_host, uint64_t peer_conn);
 
 /* Can records be sent to its other end?  Not while it waits for a path. */
 bool ag_conn_on_path(const struct ag_conn *conn);
 
-/* Gives it another path, whose first link is `l`. */
+/*
+ * Gives it another path, whose first link is `l`.  Releases its reservation in the window of the link before, and takes
+ * it off that link's held requests; its slice and state are not changed.
+ */
 void ag_conn_move(struct ag_conn *conn, struct ag_link *l, const struct rt_path *path);
 
-/* Sets the id of its other end; 0: not known any more. */
+/* Sets the id of its other end, for ag_conn_by_peer(); 0: not known any more.  `peer_host` is set before. */
 void ag_conn_set_peer(struct ag_conn *conn, uint64_t peer_conn);
 void ag_conn_set_state(struct ag_conn *conn, enum ag_state state);
 
-/* Limits `g` to the slots and the payload buffer that `most` names; 0 there: no limit. */
+/* Limits `g` to the slots and the payload buffer that `most` names; 0 or an impossible size there: no limit. */
 void ag_conn_limit_geometry(struct w_geometry *g, const struct w_geometry *most);
 
 /*
- * For an end without a slice: sets the largest geometry for which its link has room, within `most`
- * unless that is NULL, and reserves that room.
+ * For an end without a slice: sets the largest geometry for which its link has room, at least that of the configuration
+ * even if it has none, within `most` unless that is NULL, and reserves that room in place of an earlier reservation.
  */
 void ag_conn_set_geometry(struct ag_conn *conn, const struct w_geometry *most);
 
 /*
- * Allots its slice, of its geometry, which replaces its reservation, and counts it for its process.  0, -EDQUOT
- * (the process may not have so much) or another -errno; logged.
+ * Allots its slice, of the geometry that was set, which replaces its reservation, and counts it for its process.  The
+ * geometry then names the slice.  0, -EDQUOT (the process may not have so much, or not one more end that opens) or
+ * another -errno; logged, and the reservation stays.
  */
 int ag_conn_slice_alloc(struct ag_conn *conn);
 

@@ -23,7 +23,10 @@
 #include "u_time.h"
 #include "w_ctl.h"
 
-/* Makes a waiter at the local address.  Refused: an address of another host, or too many waiters. */
+/*
+ * Makes a waiter at the local address, which has no answer before a request arrives.  Refused: an address of another
+ * host, or too many waiters.
+ */
 void ag_connect_listen(struct ag_client *c, const struct w_connect *m)
 {
 	if (ag_attempt_is_own(c, m) && ag_listen_new(c, m->token, &m->local) == NULL)
@@ -62,8 +65,9 @@ void ag_connect_request(struct ag_client *c, const struct w_connect *m)
 }
 
 /*
- * If the attempt was answered before this came, the answer is on its way to the process, and
- * nothing is done.
+ * Ends an attempt or an accept that is not settled: tells the other agent, if that knows of it, and answers W_REFUSED
+ * with W_TIMED_OUT.  If the connection was made before this came, it is only marked as withdrawn, and the process
+ * closes it; if the attempt was answered otherwise, the answer is on its way to the process, and nothing is done.
  */
 void ag_connect_cancel(struct ag_client *c, const struct w_token *m)
 {
@@ -80,8 +84,9 @@ void ag_connect_cancel(struct ag_client *c, const struct w_token *m)
 }
 
 /*
- * Allots the slice and sends ACCEPT to the other agent.  If the attributes differ or there is no room, the
- * process is refused and may accept again; if the other end cannot be reached, the request ends, too.
+ * Allots the slice and sends ACCEPT to the other agent; the process has no answer before the other end confirms.  If
+ * the attributes differ or there is no room, the process is refused and may accept again; if the other end cannot be
+ * reached, the request ends, too.  Refused also: W_TIMED_OUT, the request is gone; W_BAD_STATE, it was accepted.
  */
 void ag_connect_accept(struct ag_client *c, const struct w_accept *m)
 {
@@ -122,8 +127,9 @@ void ag_connect_reject(struct ag_client *c, const struct w_conn *m)
 }
 
 /*
- * Makes a connection, new or resumed, connected if it waits for this.  The first end tells the other agent, unless
- * it has done so when the new connection was linked.
+ * Makes a connection, new or resumed, connected if it waits for this; else does nothing.  Between peers the first end
+ * tells the other agent by CONFIRM; a client's agent has done so when the connection was linked.  The process is
+ * trusted again (ag_conn_trusts()).
  */
 void ag_connect_confirm(struct ag_client *c, const struct w_conn *m)
 {
@@ -138,8 +144,8 @@ void ag_connect_confirm(struct ag_client *c, const struct w_conn *m)
 }
 
 /*
- * Ends a connection that was not confirmed in time: tells its process and the other agent, and counts that
- * against the process (ag_conn_trusts()).
+ * Ends a connection that was not confirmed in time: tells its process and the other agent, counts that against the
+ * process (ag_conn_trusts()), and frees the end.
  */
 static void expire(struct ag_conn *conn, int64_t now)
 {
@@ -237,6 +243,11 @@ void ag_connect_leave(struct ag_conn *conn, enum w_lost reason)
 		ag_end_free(conn);
 }
 
+/*
+ * Ends a connection that the process has closed, as ag_connect_leave() does, without an answer; the process uses the
+ * slice no more.  A peer-to-peer connection that the process was told of and has not confirmed, nor cancelled, is
+ * cancelled at the other end with W_NO_RESOURCE.  An unknown id is ignored.
+ */
 void ag_connect_close(struct ag_client *c, const struct w_conn *m)
 {
 	struct ag_conn *conn = ag_conn_of_client(c, m->conn);
@@ -257,8 +268,8 @@ void ag_connect_close(struct ag_client *c, const struct w_conn *m)
 }
 
 /*
- * Tells the process that its attempt is refused or its connection lost.  In the other states there is nothing
- * to tell.
+ * Tells the process, which the end has, that its attempt is refused with `why` or its connection lost.  In the other
+ * states there is nothing to tell.  The end stays.
  */
 static void end_lost(struct ag_conn *conn, const char *why)
 {
@@ -280,7 +291,6 @@ static void end_lost(struct ag_conn *conn, const char *why)
 	}
 }
 
-/* Suspends, moves to another link or ends every connection over the link, and frees the offers that came over it. */
 void ag_connect_link_down(struct ag_link *l, const char *why)
 {
 	struct ag_list *pos, *tmp;

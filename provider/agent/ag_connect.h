@@ -29,13 +29,15 @@ void ag_connect_close(struct ag_client *c, const struct w_conn *m);
 void ag_connect_leave(struct ag_conn *conn, enum w_lost reason);
 
 /*
- * The link is down: its connections are suspended or lost, and offers that came over it are freed.
+ * The link is down: attempts over it move to another link or are refused with `why`, its connections are suspended or
+ * lost, and offers that came over it are freed.
  */
 void ag_connect_link_down(struct ag_link *l, const char *why);
 
 /*
  * Ends connections that a process was told of and has not confirmed in time: at the other end a
- * peer waits, or the process of a server sends messages that nobody reads.  Returns the next deadline.
+ * peer waits, or the process of a server sends messages that nobody reads.  A process whose messages were not read
+ * gets more time, once.  Returns the next deadline, or U_NEVER.
  */
 int64_t ag_connect_timers(struct ag_agent *a, int64_t now);
 

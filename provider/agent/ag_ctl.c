@@ -307,8 +307,9 @@ int64_t ag_ctl_beat_timer(struct ag_link *l, int64_t now)
 }
 
 /*
- * A neighbour that consumes nothing for AG_SILENCE_NS is cut off, even if it sends heartbeats: processes that
- * use it are paused while much is queued.  Its credit was read just before.  Returns the next deadline.
+ * A neighbour that consumes nothing for AG_SILENCE_NS is cut off, even if it sends heartbeats: processes that use it
+ * are paused while much is queued.  Its credit was read just before.  Returns the next deadline, or U_NEVER while
+ * nothing is queued.
  */
 static int64_t stuck_timer(struct ag_link *l, int64_t now)
 {

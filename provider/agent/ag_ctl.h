@@ -20,7 +20,10 @@
 #define AG_CTL_MSG_MAX (W_CTL_MAX - 8) /* bytes of the longest record */
 #define AG_CTL_BATCH 256u /* records of one neighbour that are handled before those of others */
 
-/* Allots this host's control slice, empty.  0 or -errno. */
+/*
+ * Allots and maps this host's control slice, empty, and sets the counts of records to 0; the neighbour's slice is
+ * mapped by ag_setup.c.  0; or -errno, and there is none.
+ */
 int ag_ctl_open(struct ag_link *l);
 
 /* Frees the control slice, unmaps the neighbour's, and frees queued records.  Accepts a link without one. */
@@ -54,7 +57,10 @@ struct ag_msg *ag_ctl_pop(struct ag_link *l);
 /* Reads the neighbour's credit.  False: the link is down or is to be reset. */
 bool ag_ctl_take_credit(struct ag_link *l);
 
-/* Writes link-state updates and queued records, as many as there is credit for. */
+/*
+ * Writes link-state updates and queued records, as many as there is credit for, after ag_ctl_take_credit() was true.
+ * ag_ctl_ring() tells the neighbour.
+ */
 void ag_ctl_write(struct ag_link *l);
 
 /* Rings the neighbour's doorbell, if anything was written since it was last rung. */
@@ -67,21 +73,31 @@ void ag_ctl_ring(struct ag_link *l);
  */
 bool ag_ctl_next(struct ag_link *l, void *copy);
 
-/* The record that ag_ctl_next() returned has been handled. */
+/*
+ * The record that ag_ctl_next() returned has been handled: goes on to the next one, and the neighbour counts as heard
+ * at `now`.  Calls ag_ctl_return_credit() once half of the slice's records were consumed that the neighbour does not
+ * know of.
+ */
 void ag_ctl_consumed(struct ag_link *l, int64_t now);
 
-/* Tells the neighbour how many of its records were consumed, if it does not know. */
+/*
+ * Writes how many records were consumed to the neighbour, if it does not know.  It does not ring: if these are many,
+ * the next ag_ctl_ring() does.
+ */
 void ag_ctl_return_credit(struct ag_link *l);
 
 /* Has nothing come for AG_SILENCE_NS, though connections or circuits use the link? */
 bool ag_ctl_silent(const struct ag_link *l, int64_t now);
 
-/* Sends a heartbeat when it is due, and breaks a silent link.  Returns the next deadline. */
+/*
+ * While connections or circuits use the link: queues a heartbeat when it is due, and breaks a silent link.  Returns the
+ * next deadline, or U_NEVER while none uses it.
+ */
 int64_t ag_ctl_beat_timer(struct ag_link *l, int64_t now);
 
 /*
  * Breaks a link whose neighbour consumes nothing, and rings again for records that were not
- * consumed.  Returns the next deadline.
+ * consumed; ag_ctl_take_credit() comes before.  Returns the next deadline, or U_NEVER if nothing waits.
  */
 int64_t ag_ctl_queue_timer(struct ag_link *l, int64_t now);
 

@@ -112,7 +112,11 @@ static void message(struct ag_client *c, const void *msg, int type)
 	}
 }
 
-/* Reads and handles one message.  0: there may be more; -EAGAIN: there is none; -EPIPE: the client was dropped. */
+/*
+ * Reads and handles one message, and the records to self that it caused.  0: there may be more, unless its handler
+ * has dropped or paused the client; -EAGAIN: there is none; -EPIPE: the client was dropped, or leaves as its version
+ * differs.
+ */
 static int read_one(struct ag_client *c)
 {
 	_Alignas(8) uint8_t buf[W_CTL_MAX];

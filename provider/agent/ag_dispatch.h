@@ -10,7 +10,10 @@
 /* Handles epoll events of a client's socket: reads messages, sends queued ones, or drops the client. */
 void ag_dispatch_event(struct ag_client *c, uint32_t events);
 
-/* The process has ended: reads the messages that it had sent, then drops it. */
+/*
+ * The process has ended: handles messages that it had sent, up to a fixed number and while it is not paused, then
+ * drops it.
+ */
 void ag_dispatch_ended(struct ag_client *c);
 
 #endif

@@ -12,7 +12,7 @@
 /* Takes an end from its process, if it has one, and ends the shares of memory that were named over it. */
 void ag_end_detach(struct ag_conn *conn);
 
-/* Frees an end and all that it has.  No record is sent but the refusal of a pending RESUME. */
+/* Frees an end and all that it has.  Its process is not told; no record is sent but the refusal of a pending RESUME. */
 void ag_end_free(struct ag_conn *conn);
 
 /* Tells its process, if it has one, that the connection is lost. */

@@ -40,7 +40,8 @@ struct ag_holders {
 
 /*
  * Gets the holders of a new client, until ag_holders_put().  A process whose id the agent cannot see (another
- * PID namespace) has a holder for each client.  0 or -ENOMEM.
+ * PID namespace) has a holder for each client.  0, or -ENOMEM with nothing to put.  The last ag_holders_put() of a
+ * holder frees it, whatever it counts.
  */
 int ag_holders_get(struct ag_agent *a, uid_t uid, pid_t pid, struct ag_holders *out);
 void ag_holders_put(struct ag_holders *h);

@@ -116,19 +116,25 @@ void ag_link_beats_begin(struct ag_link *l);
 /* Returns the size of a slice with such a fifo and payload buffer, as the link's port allots it. */
 size_t ag_link_slice_bytes(const struct ag_link *l, uint32_t slots, uint32_t payload);
 
-/* Frees a slice of the link: it is no longer part of the window.  `held`: a process may still use it. */
+/*
+ * Frees a slice of the link: it is no longer part of the window.  `held`: a process may still use it.  The slice's
+ * descriptor stays the caller's.
+ */
 void ag_link_slice_free(struct ag_link *l, const struct port_slice *slice, bool held);
 
 /*
- * Counts a slice with such a payload buffer, which is not made yet, as part of the window.
- * Releases the room that `reservation` held before, and sets it to the new room.
+ * Counts a slice with such a payload buffer, which is not made yet, as part of the window, whether there is room or
+ * not.  Releases the room that `reservation` held before, and sets it to the new room.
  */
 void ag_link_reserve(struct ag_link *l, uint32_t payload, uint64_t *reservation);
 
 /* Releases the room that `reservation` holds, if any. */
 void ag_link_unreserve(struct ag_link *l, uint64_t *reservation);
 
-/* Returns the largest payload buffer for which the link has room, of a connection over `hops` links. */
+/*
+ * Returns the payload buffer of a connection over `hops` links: that for so many hops, or a smaller one, so that at
+ * most a quarter of the window is used or reserved; but never less than that of the configuration, even without room.
+ */
 uint32_t ag_link_payload(const struct ag_link *l, unsigned int hops);
 
 #endif

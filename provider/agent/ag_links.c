@@ -74,7 +74,10 @@ int ag_links_admin(struct ag_link *l, bool up)
 	return rc;
 }
 
-/* Returns the kind of a port: `self` is emulated, whatever the kind of the other ports. */
+/*
+ * Writes the kind of a port, with the decorators of the configuration: `self` is emulated, whatever the kind of the
+ * other ports.
+ */
 static void kind_of(const struct ag_link *l, char kind[PORT_KIND_MAX])
 {
 	const char *all = l->agent->cfg.port_kind != NULL ? l->agent->cfg.port_kind : "emu";
@@ -122,7 +125,10 @@ static int port_make(struct ag_link *l)
 	return rc;
 }
 
-/* Makes the loop report events of the port and, where this end listens, of its cable.  0 or -errno. */
+/*
+ * Makes the loop report events of the port and, where this end listens, of its cable; nothing for self.  0 or -errno,
+ * and ag_links_destroy() closes what is open.
+ */
 static int link_watch(struct ag_link *l)
 {
 	int rc = 0;

@@ -22,6 +22,7 @@ static inline bool ag_list_empty(const struct ag_list *head)
 	return head->next == head;
 }
 
+/* Puts a node, which is in no list, at the end of a list. */
 static inline void ag_list_append(struct ag_list *head, struct ag_list *node)
 {
 	node->prev = head->prev;
@@ -30,7 +31,7 @@ static inline void ag_list_append(struct ag_list *head, struct ag_list *node)
 	head->prev = node;
 }
 
-/* Removes a node from its list; does nothing for a node that is in none. */
+/* Removes a node from its list; does nothing for one that is in none, if it was initialised by ag_list_init(). */
 static inline void ag_list_remove(struct ag_list *node)
 {
 	node->prev->next = node->next;

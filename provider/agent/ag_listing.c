@@ -24,7 +24,6 @@
 #include "rt_topo.h"
 #include "w_ctl.h"
 
-/* Returns the i-th client that opened a NIC, or NULL. */
 struct ag_client *ag_listing_nic(struct ag_agent *a, uint32_t i)
 {
 	struct ag_list *pos, *tmp;
@@ -60,6 +59,7 @@ static size_t host_aliases(struct ag_agent *a, uint32_t host, char *text, size_t
  * such item.
  */
 
+/* Host `i` of the fabric: its id, name, aliases and address.  0 or -ENOENT. */
 static int item_host(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	char aliases[200];
@@ -76,6 +76,7 @@ static int item_host(struct ag_agent *a, uint32_t i, char *text, size_t size)
 	return 0;
 }
 
+/* Port `i` of this host, 0 being self, with its link and its window.  0 or -ENOENT. */
 static int item_port(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	const struct port_limits *p;
@@ -95,6 +96,7 @@ static int item_port(struct ag_agent *a, uint32_t i, char *text, size_t size)
 	return 0;
 }
 
+/* The i-th process that has a NIC open; tools are left out.  0 or -ENOENT. */
 static int item_client(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	struct ag_client *c = ag_listing_nic(a, i);
@@ -107,6 +109,7 @@ static int item_client(struct ag_agent *a, uint32_t i, char *text, size_t size)
 	return 0;
 }
 
+/* Name `i` that was given to a host: first all aliases of hosts, then the names of devices.  0 or -ENOENT. */
 static int item_alias(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	const struct ag_alias *alias;
@@ -124,6 +127,7 @@ static int item_alias(struct ag_agent *a, uint32_t i, char *text, size_t size)
 
 #define SPEC_PIECE 380u /* characters of a spec in one item */
 
+/* Piece `i` of the canonical text of the topology, SPEC_PIECE characters long but for the last.  0 or -ENOENT. */
 static int item_topology(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	const char *spec = rt_topo_spec(a->topo);
@@ -136,7 +140,8 @@ static int item_topology(struct ag_agent *a, uint32_t i, char *text, size_t size
 }
 
 /*
- * `up` has a bit for each port index, as that host announced; all of them for a host never heard.
+ * Writes the links of host `i`.  `up` has a bit for each port index, as that host announced; all of them for a host
+ * never heard.  0, or -ENOENT: there is no such host.
  */
 static int item_links(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
@@ -164,6 +169,10 @@ static void cpu_list(const struct ag_agent *a, char *text, size_t size)
 				       a->cfg.relay_cpus[i]);
 }
 
+/*
+ * Item 0: the transfer threads, if any, and the counters of relaying; then the lines of ag_place_item().  0 or
+ * -ENOENT.
+ */
 static int item_relay(struct ag_agent *a, uint32_t i, char *text, size_t size)
 {
 	static const char *const waits[] = {

@@ -35,7 +35,7 @@ int ag_loop_watch(struct ag_agent *a, int fd, uint32_t events, uint64_t what);
  */
 void ag_loop_unwatch(struct ag_agent *a, int fd);
 
-/* Ends the wait of the loop.  Any thread or signal handler may call it. */
+/* Ends the wait of the loop, which then checks every link for rings.  Any thread or signal handler may call it. */
 void ag_loop_wake(struct ag_agent *a);
 /* Makes ag_run() return.  Any thread or signal handler may call it. */
 void ag_loop_stop(struct ag_agent *a);

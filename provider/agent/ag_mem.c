@@ -41,7 +41,10 @@ static void alloc_answer(struct ag_client *c, uint64_t token, const struct ag_al
 	ag_client_send(c, &m, &fd, fd >= 0 ? 1 : 0);
 }
 
-/* May the client have another piece?  Each keeps a descriptor open in this process. */
+/*
+ * May the client, and its user, have another piece?  Each keeps a descriptor open in this process.  If not, logs
+ * that.
+ */
 static bool alloc_allowed(struct ag_client *c)
 {
 	struct ag_agent *a = c->agent;
@@ -109,7 +112,7 @@ static bool is_better(const struct ag_client *c, const struct ag_link *l,
 	return ag_alloc_room(l) > ag_alloc_room(best);
 }
 
-/* The link to the best adapter that was not tried yet, or NULL. */
+/* The link to the best adapter whose index has no bit in `tried`, or NULL; links of emulated ports are none. */
 static struct ag_link *best_link(struct ag_client *c, uint32_t tried)
 {
 	struct ag_agent *a = c->agent;
@@ -123,7 +126,10 @@ static struct ag_link *best_link(struct ag_client *c, uint32_t tried)
 	return best;
 }
 
-/* Takes memory in the window of an adapter.  0, or -errno of the last adapter that was tried. */
+/*
+ * Takes memory in the window of an adapter, as m->slice and m->link.  0; -ENODEV: the host has none; or -errno of the
+ * last one that was tried, -ENOSPC also if the process may not have so much of it.
+ */
 static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 {
 	uint32_t tried = 0;
@@ -144,7 +150,10 @@ static int memory_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 	return rc;
 }
 
-/* Takes memory of `self`: no process of a neighbour may be able to store into it, but it is better than none. */
+/*
+ * Takes memory of `self`: no process of a neighbour may be able to store into it, but it is better than none.  0 or
+ * -errno as ag_client_slice(), logged.
+ */
 static int self_take(struct ag_client *c, uint64_t length, struct ag_alloc *m)
 {
 	struct ag_link *self = &c->agent->links[0];
@@ -183,7 +192,10 @@ static uint32_t fresh_id(struct ag_client *c)
 	return c->alloc_id;
 }
 
-/* Returns the piece, and in *fd_out a descriptor of it for the process; or NULL. */
+/*
+ * Returns a new piece, counted for the process and its window, and in *fd_out, which is -1 before, another descriptor
+ * of it for the process; or NULL, for whatever reason, with nothing left.
+ */
 static struct ag_alloc *alloc_make(struct ag_client *c, const struct w_alloc *msg, int *fd_out)
 {
 	struct ag_link *self = &c->agent->links[0];

@@ -16,7 +16,10 @@
 
 struct ag_alloc;
 
-/* Handle W_ALLOC, W_FREE and W_TELL of a process.  W_ALLOC is answered, with a descriptor or W_NO_RESOURCE. */
+/*
+ * Handle W_ALLOC, W_FREE and W_TELL of a process.  Only W_ALLOC is answered, by W_ALLOCATED with a descriptor or
+ * W_NO_RESOURCE.
+ */
 void ag_mem_alloc(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_free(struct ag_client *c, const struct w_alloc *m);
 void ag_mem_tell(struct ag_client *c, const struct w_tell *m);
@@ -24,7 +27,10 @@ void ag_mem_tell(struct ag_client *c, const struct w_tell *m);
 /* Handles W_CM_TELL of another agent, for a process of this host. */
 void ag_mem_told(struct ag_link *l, const struct w_cm_tell *m);
 
-/* Frees a piece of a process that leaves, with its shares. */
+/*
+ * Frees a piece of a process, and `m`, with its shares and its descriptor here; it no longer counts for the process.
+ * When the agent ends, the process may go on using it.
+ */
 void ag_mem_release(struct ag_client *c, struct ag_alloc *m);
 
 #endif

@@ -58,7 +58,7 @@ int cl_open(const char *device, uint32_t kind, struct cl_agent *out, char *error
 
 /*
  * Connects to the agent of host `host` of a fabric; starts no agent.  Returns 0, or -ENODEV (no
- * agent there), -EACCES, -ETIMEDOUT, -EPIPE or another error.
+ * agent there), -EACCES, -ETIMEDOUT, -EPIPE or another error, with one line in `error`; then `out` is closed.
  */
 int cl_open_host(uid_t owner, const char *fabric, unsigned int host, uint32_t kind,
 		 struct cl_agent *out, char *error);
@@ -67,10 +67,10 @@ int cl_open_host(uid_t owner, const char *fabric, unsigned int host, uint32_t ki
 int cl_open_some(uid_t owner, const char *fabric, struct cl_agent *out, char *error);
 
 /*
- * Greets the agents of the hosts 0..hosts - 1 as a tool, all at once, so that all that do not answer cost one
- * time-out in total; the time of visits does not count.  `visit` is called for each once, in the order of their
- * answers; its `agent` is closed then.
- * Ends when `visit` returns non-zero, and returns this value.
+ * Greets the agents of the hosts 0..hosts - 1, of CL_HOSTS_MAX at most, as a tool, all at once, so that all that do not
+ * answer cost one time-out in total; the time of visits does not count.  `visit` is called for each once, also for
+ * those without an agent, in the order of their results; its `agent` is closed then, unless `visit` has taken it and
+ * set its `sock` to -1.  Ends when `visit` returns non-zero, and returns this value, else 0.
  */
 int cl_greet_all(uid_t owner, const char *fabric, unsigned int hosts,
 		 int (*visit)(void *arg, struct cl_greeted *g), void *arg);
@@ -78,7 +78,7 @@ int cl_greet_all(uid_t owner, const char *fabric, unsigned int hosts,
 /*
  * As cl_greet_all(), for the agents of `count` hosts, but waits longer: it gives up when no agent has answered for
  * `patience->ms`.  Requests to the agents that answer have that much time, too.  -EINTR: `patience->stop` ended the
- * wait.
+ * wait, and `visit` was not called for the hosts without a result.
  */
 int cl_greet_patiently(uid_t owner, const char *fabric, const unsigned int *hosts,
 		       unsigned int count, const struct cl_patience *patience,
@@ -102,41 +102,45 @@ void cl_close(struct cl_agent *agent);
 void cl_hang_up(int sock);
 
 /*
- * Finds the path of viaductd: VIADUCT_AGENT, near the running executable, near the library (in its
- * build tree), the installed one, PATH.  Returns 0, -ENOENT, or -EPERM when VIADUCT_AGENT is
- * "none".
+ * Finds the path of viaductd: VIADUCT_AGENT, near the running executable, near the library (in its build tree), the
+ * installed one, PATH.  Returns 0, -ENOENT (also if VIADUCT_AGENT is set and cannot be executed: no other place is
+ * tried then), or -EPERM when VIADUCT_AGENT is "none".
  */
 int cl_agent_path(char *path, size_t size);
 
 /*
- * Starts viaductd with `args` (NULL-terminated, without the program's name) as a daemon of its own:
- * new session, it has no descriptors of the caller, leaves no zombie and causes no SIGCHLD.  Waits
- * until it listens.  Returns 0; 1 when another agent already listens there; -ETIMEDOUT, or another
- * error with one line in `error`.
+ * Starts viaductd with `args` (NULL-terminated, without the program's name) as a daemon of its own: new session, it
+ * has no descriptors of the caller, leaves no zombie and causes no SIGCHLD.  Waits until it listens, for up to 30
+ * seconds.  Returns 0; 1 when another agent already listens there; or -ETIMEDOUT, -ENODEV (it does not start) or
+ * another -errno, with one line in `error`.
  */
 int cl_spawn(const char *path, const char *const *args, char *error);
 
 /*
- * One request, one answer, five seconds at most; for W_KIND_TOOL connections. They return 0,
- * -ENOENT (unknown, or past the last), -EACCES, -ETIMEDOUT (later requests on the connection then
- * fail at once), -EPIPE, -EPROTO.
+ * One request, one answer, five seconds at most, or agent->patience_ms; for W_KIND_TOOL connections.  They return 0,
+ * -ENOENT (unknown, or past the last), -ETIMEDOUT (later requests on the connection then fail at once), -EPIPE,
+ * -EPROTO or another -errno; `out` is set only with 0.  cl_name(): `index` 0, or W_NAME_DEVICE for the name of a
+ * device.  cl_route(): 0 also for a host that cannot be reached, or that there is not; then `out->reachable` is 0.
  */
 int cl_name(struct cl_agent *agent, const char *name, uint32_t index, struct w_name *out);
 int cl_addr_name(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_name *out);
 int cl_route(struct cl_agent *agent, const uint8_t host[W_HOST_ADDR_LEN], struct w_route *out);
-/* Asks for item `index` of a list, as the text of a JSON object; -ENOENT past the last. */
+/* Asks for item `index` of a list, as the text of a JSON object; -ENOENT past the last, and no text. */
 int cl_list(struct cl_agent *agent, enum w_list_what what, uint32_t index, char text_out[400]);
 /*
  * cl_list() in two steps, which do not wait: cl_list_ask() sends the request, cl_list_hear() gets its answer; -EAGAIN
- * if that has not come or another message has.  No other request may be made between them.
+ * if that has not come or another message has: to be called again.  No other request may be made between them.  An
+ * earlier -ETIMEDOUT does not count here.
  */
 int cl_list_ask(struct cl_agent *agent, enum w_list_what what, uint32_t index);
 int cl_list_hear(struct cl_agent *agent, char text_out[400]);
 /*
  * Asks all processes at once for the counters of the NICs 0..n - 1 of the host.  `out[i]` has index 1 when NIC i
- * answered, 0 when there is none or its process did not answer.  Returns 0, or -EPIPE or another error.
+ * answered, 0 when there is none or its process did not answer in five seconds, which is no error.  Returns 0, -EPIPE,
+ * -ETIMEDOUT (the agent did not take all requests) or another -errno; then `out` has the answers so far.
  */
 int cl_count(struct cl_agent *agent, uint32_t n, struct w_counted *out);
+/* Asks for what only the owner or root may.  0; -EACCES, -EINVAL or another -errno, with one line in `error`. */
 int cl_admin(struct cl_agent *agent, enum w_admin_verb verb, const char *name, char *error);
 
 #endif

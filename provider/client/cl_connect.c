@@ -49,7 +49,10 @@ static int start_agent(const struct cl_where *w, char *error)
 	return rc < 0 ? rc : 0;
 }
 
-/* Connects to any running agent, or starts one.  0 or -errno, and `error` says why. */
+/*
+ * Connects to any running agent of the fabric, or starts that of host 0 and connects to it, with some attempts.  0 or
+ * -errno of cl_open_any() or start_agent(), and `error` says why.
+ */
 static int open_or_start(const struct cl_where *w, unsigned int first, struct cl_agent *out,
 			 char *error)
 {
@@ -69,7 +72,7 @@ static int open_or_start(const struct cl_where *w, unsigned int first, struct cl
 	return rc;
 }
 
-/* Finds the host of a device in VIADUCT_DEVICE ("NAME=HOST,...").  0 or -ENOENT. */
+/* Finds the host of a device in VIADUCT_DEVICE ("NAME=HOST,..."), as the text that stands there.  0 or -ENOENT. */
 static int device_alias(const char *device, char host_out[W_NAME_MAX])
 {
 	const char *at = u_cfg_str(U_CFG_DEVICE);
@@ -89,7 +92,7 @@ static int device_alias(const char *device, char host_out[W_NAME_MAX])
 	return -ENOENT;
 }
 
-/* Asks the agent for the id of the host of that name.  0, -ENOENT or another error of cl_name(). */
+/* Asks the agent for the id of the host of that name; `index` as for cl_name().  0, -ENOENT or another error of it. */
 static int host_of_name(struct cl_agent *agent, const char *name, uint32_t index,
 			unsigned int *host_out)
 {
@@ -126,7 +129,10 @@ static int no_such_host(struct cl_agent *agent, const char *variable, const char
 	return -ENODEV;
 }
 
-/* Asks `agent` for the host that `device` names.  -EPIPE or -ETIMEDOUT: another agent has to be asked. */
+/*
+ * Asks `agent` for the host that `device` names, the default NIC where it names none.  0; -EPIPE or -ETIMEDOUT: another
+ * agent has to be asked; -ENODEV: no such device or host; or -EHOSTDOWN.  `error` then says why; `agent` stays open.
+ */
 static int resolve(struct cl_agent *agent, const char *device, unsigned int *host_out, char *error)
 {
 	const char *chosen = u_cfg_str(U_CFG_HOST);
@@ -156,7 +162,10 @@ static int resolve(struct cl_agent *agent, const char *device, unsigned int *hos
 	return rc == 0 ? 0 : no_such_host(agent, "VIADUCT_HOST", chosen, rc, error);
 }
 
-/* Returns the host to connect to first: mostly the right one, so that one connection is enough. */
+/*
+ * Returns the host to connect to first, mostly the right one, so that one connection is enough: the number in
+ * VIADUCT_HOST if it is one below CL_HOSTS_MAX, else 0.
+ */
 static unsigned int likely_host(void)
 {
 	const char *text = u_cfg_str(U_CFG_HOST);
@@ -169,8 +178,8 @@ static unsigned int likely_host(void)
 }
 
 /*
- * Turns an error of connecting into the one for callers: the error text has the reason, which they
- * need not tell apart.
+ * Turns an error of connecting into the one for callers: 0, -EMFILE, -ENFILE, -ENOMEM and -EPROTONOSUPPORT stay, all
+ * others become -EHOSTDOWN: the error text has the reason, which they need not tell apart.
  */
 static int no_agent(int rc)
 {
@@ -186,7 +195,11 @@ static int no_agent(int rc)
 	}
 }
 
-/* Asks any agent for the host that `device` names, and another one when it ends or stops before it has answered. */
+/*
+ * Asks any agent for the host that `device` names, and another one when it ends or stops before it has answered.  0,
+ * and `out` is open, mostly but not always to the agent of that host; or an error of cl_open(), with its line, and it
+ * is closed.
+ */
 static int open_resolved(const struct cl_where *w, const char *device, struct cl_agent *out,
 			 unsigned int *host_out, char *error)
 {

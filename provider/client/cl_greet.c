@@ -35,8 +35,10 @@ static int patience_ms(const struct round *r)
 }
 
 /*
- * Ends a call, with its result.  Calls `visit`, and returns what that returned.  A visit may take long, as that of
- * an agent that is silent after its greeting; nothing is read meanwhile, so the other calls get that time in addition.
+ * Ends a call that is on no list, with its result: calls `visit`, then closes the connection, unless `visit` has set
+ * its `sock` to -1, or the socket of a call that failed.  Returns what `visit` returned.  A visit may take long, as that
+ * of an agent that is silent after its greeting; nothing is read meanwhile, so the other calls get that time in
+ * addition.
  */
 static int call_end(struct round *r, struct cl_call *c, int rc, struct cl_greeted *g)
 {
@@ -81,8 +83,9 @@ static int silence(const struct round *r, const struct cl_call *c, char *error)
 }
 
 /*
- * Reads the agent's answer to a call whose socket is readable.  0 with the connection in `g`, or why there is
- * none.  An answer gives the other calls of a patient round their full time again.
+ * Reads the agent's answer to a call whose socket is readable.  0 with the connection in `g`, whose socket blocks
+ * then; or why there is none, and the socket stays open.  A good answer gives the other calls of a patient round
+ * their full time again.
  */
 static int call_hear(struct round *r, struct cl_call *c, struct cl_greeted *g)
 {
@@ -137,7 +140,11 @@ static int64_t earlier(int64_t x, int64_t y)
 	return x < y ? x : y;
 }
 
-/* Waits until a call can be read, or something else is due.  `pfd` says which calls can be read. */
+/*
+ * Waits until a call can be read, or something else is due: a call to give up or to connect again, more hosts to
+ * call, or patience->stop().  `pfd`, with an element for each pending call, says by `revents` which calls can be
+ * read.
+ */
 static void await(struct round *r, struct pollfd *pfd)
 {
 	int64_t now = u_now_ns(), until = U_NEVER;
@@ -161,7 +168,10 @@ static void await(struct round *r, struct pollfd *pfd)
 	}
 }
 
-/* The result of a call so far; -EINPROGRESS while it has none. */
+/*
+ * The result of a call so far: 0 with the connection in `g`, or -errno with the line; -EINPROGRESS while it has none.
+ * Connects again a call whose agent had a full queue.  The call stays on the list, and its socket open.
+ */
 static int call_poll(struct round *r, struct cl_call *c, bool readable, struct cl_greeted *g)
 {
 	int rc = 0;
@@ -271,7 +281,10 @@ static bool missing(int rc)
 	return rc == -ENODEV || rc == -EPIPE;
 }
 
-/* For `visit`: takes over the first connection, which ends the round; else keeps the error that says most. */
+/*
+ * For `visit`: takes over the first connection, and ends the round by 1; else keeps the first error other than -ENODEV
+ * and -EPIPE, or of these the latest, with its line, and returns 0.
+ */
 static int take(void *arg, struct cl_greeted *g)
 {
 	struct wanted *want = arg;
@@ -289,7 +302,10 @@ static int take(void *arg, struct cl_greeted *g)
 	return 0;
 }
 
-/* Connects to the agent that answers first; the hosts are called in their order.  0, or the error that says most. */
+/*
+ * Connects to the agent that answers first; the hosts are called in their order, one at a time, later more.  0, or the
+ * error that says most, with its line, and `out` is as before.
+ */
 static int open_first(const struct cl_where *w, const unsigned int *hosts, unsigned int count,
 		      struct cl_agent *out, char *error)
 {

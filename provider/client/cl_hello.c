@@ -23,7 +23,7 @@ union answer {
 	uint8_t bytes[W_CTL_MAX];
 };
 
-/* Writes the agent's reason into `error`, and returns the error for its status. */
+/* Writes the agent's reason into `error`, and returns -EACCES, -EPROTONOSUPPORT or, for any other status, -ENOMEM. */
 static int refused(const union answer *m, char *error)
 {
 	cl_error(error, "%s", m->refused.text);
@@ -106,7 +106,7 @@ pid_t cl_listener_pid(uid_t owner, const char *fabric, unsigned int host)
 	return pid;
 }
 
-/* Sends HELLO.  If that fails, it is not reported: reading the answer tells. */
+/* Sends HELLO, and marks the call as greeted in any case.  If that fails, reading the answer tells. */
 static void greet(struct cl_call *c, uint32_t kind)
 {
 	struct w_hello hello = { .kind = kind, .pid = (uint32_t)getpid() };
@@ -120,7 +120,7 @@ static void greet(struct cl_call *c, uint32_t kind)
 
 /*
  * A process of another user listens at the agent's address, or one whose user cannot be seen from here: hangs
- * up, and returns -EACCES with the reason in `error`.
+ * up, so that c->sock is -1, and returns -EACCES with the reason in `error`.
  */
 static int distrust(const struct cl_where *w, struct cl_call *c, char *error)
 {

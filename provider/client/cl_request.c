@@ -23,7 +23,10 @@ static int readable(int sock, int64_t deadline)
 	return n == 0 ? -ETIMEDOUT : 0;
 }
 
-/* Moves descriptors above the numbers of standard input, output and error; closes all when one cannot be moved. */
+/*
+ * Moves descriptors above the numbers of standard input, output and error.  0; or -errno when one cannot be moved, and
+ * then all are closed and *n is 0.
+ */
 static int fds_above_std(int fds[W_CTL_FDS], unsigned int *n)
 {
 	unsigned int i;
@@ -118,7 +121,10 @@ static int ask_once(struct cl_agent *agent, const void *msg, enum w_ctl_type ans
 	return rc == -ECONNRESET ? -EPIPE : rc;
 }
 
-/* Makes a request; fails at once if the agent did not answer an earlier one in time. */
+/*
+ * Makes a request of `msg`, whose header and token it fills in; returns as ask_once(), and -ETIMEDOUT at once if the
+ * agent did not answer an earlier one in time.
+ */
 static int ask(struct cl_agent *agent, void *msg, enum w_ctl_type type, uint32_t len,
 	       enum w_ctl_type answer, void *buf)
 {
@@ -133,7 +139,7 @@ static int ask(struct cl_agent *agent, void *msg, enum w_ctl_type type, uint32_t
 	return rc;
 }
 
-/* Makes a request about a name or an address.  0, -ENOENT (the agent does not know it) or as ask_once(). */
+/* Makes a request about a name or an address.  0, -ENOENT (the agent does not know it) or as ask(). */
 static int name_request(struct cl_agent *agent, struct w_name *m, enum w_ctl_type type,
 			struct w_name *out)
 {
@@ -241,8 +247,8 @@ union counted {
 };
 
 /*
- * Takes an answer to one of the requests of `n` tokens from `first` on.  Returns 1 if it was one, 0
- * if it was another message, or -errno.
+ * Waits for a message, and takes an answer to one of the requests of `n` tokens from `first` on into its element of
+ * `out`.  Returns 1 if it was one, 0 if it was another message, or -errno, as -ETIMEDOUT.
  */
 static int count_hear(struct cl_agent *agent, uint64_t first, uint32_t n, int64_t deadline,
 		      struct w_counted *out)
@@ -292,8 +298,8 @@ int cl_count(struct cl_agent *agent, uint32_t n, struct w_counted *out)
 }
 
 /*
- * Makes the agent do what only the owner of the fabric may ask.  0; -EACCES or -EINVAL with the agent's reason
- * in `error`; or another error, with one line, if it did not answer.
+ * Makes the agent do what only the owner of the fabric, or root, may ask.  0; -EACCES or, for any other refusal,
+ * -EINVAL with the agent's reason in `error`; or another error, with one line, if it did not answer.
  */
 int cl_admin(struct cl_agent *agent, enum w_admin_verb verb, const char *name, char *error)
 {

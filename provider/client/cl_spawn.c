@@ -40,7 +40,7 @@
 
 /* ---- finding it ---- */
 
-/* Makes a path of the directory of `base` followed by `rest`.  0, or -ENOENT: that cannot be executed. */
+/* Makes a path of the directory of `base` followed by `rest`.  0, or -ENOENT: it cannot be executed, or is too long. */
 static int beside(const char *base, const char *rest, char *path, size_t size)
 {
 	const char *slash = strrchr(base, '/');
@@ -162,7 +162,11 @@ static void leave(int status)
 		syscall(SYS_exit_group, status);
 }
 
-/* Runs in the grandchild: executes viaductd.  Does not return. */
+/*
+ * Runs in the grandchild: executes viaductd with `ready` as descriptor READY_FD, /dev/null as those before it, and no
+ * others; with `to_root` in the folder /.  Does not return: if it cannot execute, it says so to `ready` and ends with
+ * 127.
+ */
 static void become_daemon(const char *path, char *const *argv, int ready, int to_root)
 {
 	static const char failed[] = "the program cannot be executed\n";
@@ -189,7 +193,7 @@ static void become_daemon(const char *path, char *const *argv, int ready, int to
 
 /*
  * Starts viaductd as a daemon, and waits only until it was forked.  0, -EAGAIN (the second fork failed) or
- * another -errno.
+ * another -errno.  `ready` stays open here: the caller closes it, so that a read at its other end sees the daemon end.
  */
 static int start(const char *path, char *const *argv, int ready)
 {
@@ -255,7 +259,7 @@ static int wait_ready(int fd, char *error)
 	return -ENODEV;
 }
 
-/* Makes a pipe whose numbers are above those of standard input, output and error.  0 or -errno. */
+/* Makes a pipe, close-on-exec, whose numbers are above those of standard input, output and error.  0 or -errno. */
 static int ready_pipe(int fds[2])
 {
 	int rc;

@@ -8,7 +8,7 @@
 
 /*
  * Is this the id that stands for all users which the user namespace of this process does not map?  It may mean the
- * owner or anybody else.
+ * owner or anybody else.  False, too, if that cannot be read.
  */
 static bool is_unmapped(uid_t uid)
 {

@@ -56,7 +56,7 @@ static const char *host_name(const struct drawing *d, unsigned int host, char ow
 	return own;
 }
 
-/* Returns the number of characters of the longest name, with its brackets. */
+/* Returns the number of characters of the longest name, of which LABEL_MAX count, with its brackets. */
 static unsigned int longest_label(const struct drawing *d)
 {
 	unsigned int host, longest = 0;
@@ -126,7 +126,10 @@ static bool port_mark(struct drawing *d, unsigned int host, unsigned int port)
 	return is_up;
 }
 
-/* Draws the wrapped link of a torus: a stump at both edges. */
+/*
+ * Draws the wrapped link of a torus: a stump at both edges, `level` of that row, else of that column.  Notes that for
+ * the legend.
+ */
 static void wrap_draw(struct drawing *d, bool level, bool is_up, unsigned int column,
 		      unsigned int row)
 {
@@ -144,7 +147,10 @@ static void wrap_draw(struct drawing *d, bool level, bool is_up, unsigned int co
 	put(d, stem_x(d, column), d->height - 1, is_up ? '|' : 'x');
 }
 
-/* Draws the last link of a ring: along the left margin, and below the last row if that ends on the right. */
+/*
+ * Draws the last link of a ring, whose last host is at that column and row: along the left margin, and below the last
+ * row if that ends on the right.
+ */
 static void closing_draw(struct drawing *d, bool is_up, unsigned int column, unsigned int row)
 {
 	unsigned int bottom = cell_y(d, row), y;
@@ -166,7 +172,7 @@ static void closing_draw(struct drawing *d, bool is_up, unsigned int column, uns
 		put(d, 0, 1, 'x');
 }
 
-/* Draws the link of a listening port: each link has one such port. */
+/* Draws the link of a listening port: each link has one such port.  Notes for the legend if it is down or wraps. */
 static void link_draw(struct drawing *d, unsigned int host, unsigned int port)
 {
 	const struct rt_port *p = &d->t->host[host].port[port];
@@ -192,7 +198,7 @@ static void link_draw(struct drawing *d, unsigned int host, unsigned int port)
 		put(d, cell_x(d, right) - (d->gap + 1) / 2, cell_y(d, row), 'x');
 }
 
-/* Writes the name of a host with its brackets into its cell. */
+/* Writes the name of a host with its brackets into its cell, over the ends of its links, so these are drawn before. */
 static void host_draw(struct drawing *d, unsigned int host)
 {
 	unsigned int column, row, x, y;
@@ -209,7 +215,10 @@ static void host_draw(struct drawing *d, unsigned int host)
 	put(d, x + 1 + (unsigned int)len, y, host == d->here ? '>' : ']');
 }
 
-/* Sets the columns of a ring or chain: two rows if they hold it, else as many columns as fit.  False: too few fit. */
+/*
+ * Measures a ring or chain: a chain, and a ring of up to three hosts, in one row, a longer ring in two, where that
+ * fits; else in rows of as many columns as fit.  False: not even two fit.
+ */
 static bool line_measure(struct drawing *d)
 {
 	unsigned int fit, wanted = d->t->hosts;
@@ -229,7 +238,7 @@ static bool line_measure(struct drawing *d)
 	return true;
 }
 
-/* Measures a grid, with less room between hosts where it is wide.  False: it is wider than a terminal. */
+/* Measures a grid, with less room between hosts where it is wide.  False: it is wider than a terminal, but measured. */
 static bool grid_measure(struct drawing *d)
 {
 	bool wraps = d->t->shape == RT_SHAPE_TORUS;
@@ -247,7 +256,7 @@ static bool grid_measure(struct drawing *d)
 	return d->width <= COLUMNS;
 }
 
-/* Measures the picture: with names if that is not too wide, else with numbers, however wide. */
+/* Measures the picture: with names if that is not too wide, else with numbers, however wide, and forgets the names. */
 static void measure(struct drawing *d)
 {
 	bool (*fits)(struct drawing *) = is_line(d->t) ? line_measure : grid_measure;

@@ -39,7 +39,10 @@ static int U_PRINTF(2, 3) refuse(struct lines *f, const char *format, ...)
 	return -EINVAL;
 }
 
-/* Appends a link to the spec.  0, or -EINVAL with the error line: a host that is none, or has too many links. */
+/*
+ * Appends a link to the spec.  0, or -EINVAL with the error line: both ends are one host, or a host is none, or has too
+ * many links.
+ */
 static int link_add(struct lines *f, unsigned int a, unsigned int b)
 {
 	unsigned int ends[2] = { a, b }, i;
@@ -87,7 +90,7 @@ static int line_parse(struct lines *f, const char *line)
 	return refuse(f, "\"%s\" is not a link; write two host numbers, as in 0-1", head);
 }
 
-/* Copies a line for line_parse(); false when it is too long or holds a NUL. */
+/* Copies a line for line_parse(), without comment and blanks at its end; false when it is too long or holds a NUL. */
 static bool line_cut(const char *text, size_t len, char out[LINE_MAX_CHARS + 1])
 {
 	const char *comment = memchr(text, '#', len);
@@ -128,7 +131,10 @@ int rt_lines_parse(const char *text, size_t len, unsigned int hosts, char spec[R
 	return rc;
 }
 
-/* Returns one more than the greatest number in a text; rt_topo_parse() reports its errors. */
+/*
+ * Returns one more than the greatest number in a text, 0 if there is none or one has more than four digits;
+ * rt_topo_parse() reports its errors.
+ */
 static unsigned int graph_hosts(const char *text)
 {
 	unsigned int number, hosts = 0;
@@ -182,7 +188,10 @@ static int spec_load(const char *spec, struct rt_size hosts, struct rt_topo **ou
 	return -EINVAL;
 }
 
-/* Loads the spec of a file.  On failure `why` names the file, then the error found there. */
+/*
+ * Loads the spec of a file.  0, -EINVAL (also if it cannot be read) or -ENOMEM; then `why` names the file and the error
+ * found there.
+ */
 static int file_load(const char *path, struct rt_size hosts, struct rt_topo **out, char *why,
 		     size_t size)
 {
@@ -213,6 +222,7 @@ static int file_load(const char *path, struct rt_size hosts, struct rt_topo **ou
 	return rc;
 }
 
+/* The hosts are `given`; if that is 0, those that the text asks for, else `otherwise`.  More than `most`: -EINVAL. */
 int rt_load(const char *text, struct rt_size hosts, struct rt_topo **out, char *why, size_t size)
 {
 	if (strncmp(text, FILE_WORD, strlen(FILE_WORD)) == 0)

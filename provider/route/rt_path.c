@@ -10,6 +10,7 @@
 
 #define NAMED 6u /* down links that a reason names */
 
+/* Both ends must have announced the link as up; `up` NULL: all links are up. */
 bool rt_link_up(const struct rt_topo *t, const uint8_t *up, unsigned int host, unsigned int port)
 {
 	if (port >= rt_topo_ports(t, host))
@@ -28,7 +29,7 @@ unsigned int rt_distance(const struct rt_topo *t, const uint8_t *up, unsigned in
 	return dist[from] <= RT_PATH_MAX ? dist[from] : UINT_MAX;
 }
 
-/* Lists the ports of `host` that lead to hosts with a smaller distance, in order; returns how many. */
+/* Lists the ports of `host` that lead over live links to hosts with a smaller distance, in order; returns how many. */
 static unsigned int nearer_ports(const struct rt_topo *t, const uint8_t *up, const uint16_t *dist,
 				 unsigned int host, uint8_t out[RT_PORTS_MAX])
 {
@@ -85,8 +86,8 @@ int rt_path_find(const struct rt_topo *t, const uint8_t *up, unsigned int from, 
 }
 
 /*
- * Takes one hop of a path that may be hostile: `at` becomes the port by which the hop comes in.  False: there
- * is no such port.
+ * Takes one hop of a path that may be hostile: `at` becomes the port by which the hop comes in.  False, and `at` stays:
+ * there is no such port, or it is self.
  */
 static bool hop(const struct rt_topo *t, const struct rt_path *path, unsigned int step,
 		struct rt_end *at)
@@ -150,8 +151,8 @@ int rt_path_reverse(const struct rt_topo *t, unsigned int from, const struct rt_
 }
 
 /*
- * Is the link of a port down, with one end among the hosts joined to `from` or to `to`, and the
- * other end elsewhere?
+ * Is the link of a port down, with one end among the hosts joined to `from` or to `to`, and the other end elsewhere?
+ * True only for the port of its lower host, so that each link counts once.
  */
 static bool cuts(const struct rt_topo *t, const uint8_t *up, const uint16_t *from_dist,
 		 const uint16_t *to_dist, unsigned int host, unsigned int port)
@@ -163,7 +164,7 @@ static bool cuts(const struct rt_topo *t, const uint8_t *up, const uint16_t *fro
 	return (from_edge || to_edge) && host < peer.host && !rt_link_live(t, up, host, port);
 }
 
-/* Writes the name of a link, as 0-1, and returns its length as snprintf() does. */
+/* Writes the name of a link, as 0-1, further parallel ones as 0-1.1, and returns its length as snprintf() does. */
 static int link_name(const struct rt_topo *t, unsigned int host, unsigned int port, char *text,
 		     size_t size)
 {
@@ -174,7 +175,10 @@ static int link_name(const struct rt_topo *t, unsigned int host, unsigned int po
 	return snprintf(text, size, "%u-%u.%u", host, p->peer.host, p->twin);
 }
 
-/* Names up to NAMED of the links for which cuts() is true, as "0-1, 2-3 and 4-5".  Returns how many there are. */
+/*
+ * Names up to NAMED of the links for which cuts() is true, as "0-1, 2-3 and 4-5", then " and N more".  Returns how many
+ * there are, those not named included.  `text` has room for all that.
+ */
 static unsigned int cut_list(const struct rt_topo *t, const uint8_t *up, const uint16_t *from_dist,
 			     const uint16_t *to_dist, char *text, size_t size)
 {

@@ -41,7 +41,7 @@ bool rt_link_live(const struct rt_topo *t, const uint8_t *up, unsigned int host,
 
 /*
  * Writes the hops of every host to `to` over live links into dist[hosts], RT_FAR where there is no
- * path. Stops when it reaches `until`: hosts that are not nearer than that may keep RT_FAR.
+ * path.  Stops when it reaches `until`, RT_HOSTS_MAX for none: hosts that are not nearer than that may keep RT_FAR.
  */
 void rt_sweep(const struct rt_topo *t, const uint8_t *up, unsigned int to, unsigned int until,
 	      uint16_t *dist);
@@ -50,7 +50,7 @@ void rt_sweep(const struct rt_topo *t, const uint8_t *up, unsigned int to, unsig
 struct rt_topo *rt_topo_create(enum rt_shape shape, unsigned int hosts, unsigned int width,
 			       unsigned int height);
 
-/* Adds the ports of all hosts of a grid. */
+/* Adds the ports of all hosts of a grid, self included, with their peers. */
 void rt_grid_build(struct rt_topo *t);
 
 /* A link of a graph, between two hosts: the one with the lower number, and the other. */
@@ -58,18 +58,24 @@ struct rt_edge {
 	uint16_t low, high;
 };
 
-/* For qsort(): by the lower host, then by the other. */
+/* For qsort() of struct rt_edge: by the lower host, then by the other; 0 for parallel links. */
 int rt_edge_order(const void *va, const void *vb);
 
-/* Adds the ports of all hosts of a graph; edges are in order, so a host's ports are in the order of their peers. */
+/*
+ * Adds the ports of all hosts of a graph, self included, with their peers; edges are in the order of rt_edge_order(),
+ * so a host's ports are in the order of their peers.
+ */
 void rt_graph_build(struct rt_topo *t, const struct rt_edge *edges, unsigned int count);
 
 #define RT_SHOWN 40u /* characters of a text that a message repeats */
 
-/* The beginning of a text, for a message: without control characters, at most RT_SHOWN of it. */
+/*
+ * The beginning of a text, for a message: up to RT_SHOWN of it, then "..." if there is more; "?" for a control
+ * character or one that is not ASCII.
+ */
 void rt_shown(const char *text, char out[RT_SHOWN + 4]);
 
-/* Reads a number of one to four digits.  Returns the text after it, or NULL. */
+/* Reads a number of one to four digits.  Returns the text after it; NULL if there is none or it has more digits. */
 const char *rt_number(const char *text, unsigned int *out);
 
 #endif

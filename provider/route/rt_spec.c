@@ -132,7 +132,10 @@ static int grid_parse(struct reading *r, enum rt_shape shape, const char *text,
 	return finish(t, spec, out);
 }
 
-/* Adds a link of a graph.  0, or -EINVAL with the error line: a host that is none, or has too many links. */
+/*
+ * Adds a link of a graph, with the lower host first.  0, or -EINVAL with the error line: both ends are one host, or a
+ * host is none, or has too many links.
+ */
 static int edge_add(struct reading *r, unsigned int a, unsigned int b)
 {
 	unsigned int far = a > b ? a : b, i;
@@ -188,7 +191,7 @@ static int edges_parse(struct reading *r, const char *text)
 	}
 }
 
-/* Is there a path between all hosts?  0, or -EINVAL with the error line. */
+/* Is there a path between all hosts, if all links are up?  0, or -EINVAL with the error line. */
 static int graph_check(struct reading *r, const struct rt_topo *t)
 {
 	uint16_t dist[RT_HOSTS_MAX];
@@ -242,7 +245,10 @@ static int graph_parse(struct reading *r, const char *text, struct rt_topo **out
 	return finish(t, graph_spec(r), out);
 }
 
-/* The shape that a spec begins with; `rest`: the text after its colon.  -1: no known shape. */
+/*
+ * The shape that a spec begins with; `rest`: the text after its colon.  -1: no known shape, a mesh, torus or graph
+ * without a colon, or a ring or chain with more text.
+ */
 static int shape_parse(const char *spec, const char **rest)
 {
 	unsigned int shape;

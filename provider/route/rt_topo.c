@@ -31,7 +31,7 @@ void rt_topo_free(struct rt_topo *t)
 	free(t);
 }
 
-/* Appends a port; its peer is set when all hosts have their ports. */
+/* Appends a port; its peer is that host's self until all hosts have their ports. */
 static struct rt_port *port_add(struct rt_topo *t, unsigned int host, const char *name)
 {
 	struct rt_host *h = &t->host[host];
@@ -42,6 +42,7 @@ static struct rt_port *port_add(struct rt_topo *t, unsigned int host, const char
 	return p;
 }
 
+/* Gives each host port 0, self. */
 static void selves_add(struct rt_topo *t)
 {
 	unsigned int host;
@@ -50,7 +51,10 @@ static void selves_add(struct rt_topo *t)
 		port_add(t, host, "self");
 }
 
-/* Moves `at` to the next of n places in a line, forward or back; false at the end of a line that does not wrap. */
+/*
+ * Moves `at` to the next of n places in a line, forward or back; false at the end of a line that does not wrap, and
+ * one of two places or fewer never does.
+ */
 static bool line_step(unsigned int n, bool wraps, bool forward, unsigned int *at)
 {
 	bool leaves = forward ? *at == n - 1 : *at == 0;

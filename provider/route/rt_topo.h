@@ -33,11 +33,12 @@
 #include "rt_types.h"
 
 /*
- * Reads a spec for a fabric of `hosts` hosts.  Returns 0, -EINVAL or -ENOMEM; on failure `why`
- * holds one line for people: what was sought, what was found, what to do.
+ * Reads a spec for a fabric of `hosts` hosts.  Returns 0 with a topology for rt_topo_free(), -EINVAL or -ENOMEM; on
+ * failure `out` is as before, and `why` holds one line for people: what was sought, what was found, what to do.
  */
 int rt_topo_parse(const char *spec, unsigned int hosts, struct rt_topo **out, char *why,
 		  size_t size);
+/* Accepts NULL. */
 void rt_topo_free(struct rt_topo *t);
 
 /* The canonical text: all specs of one topology have the same text, and it parses to an equal topology. */
@@ -68,7 +69,7 @@ bool rt_link_up(const struct rt_topo *t, const uint8_t *up, unsigned int host, u
 
 /*
  * Returns the hops of a shortest path over live links; UINT_MAX when it would have more than
- * RT_PATH_MAX or does not exist.
+ * RT_PATH_MAX or does not exist, or when a host does not exist.
  */
 unsigned int rt_distance(const struct rt_topo *t, const uint8_t *up, unsigned int from,
 			 unsigned int to);
@@ -84,8 +85,8 @@ int rt_path_find(const struct rt_topo *t, const uint8_t *up, unsigned int from, 
 
 /*
  * The functions below take paths that may be hostile: any bytes.  They return -EINVAL when a hop that they follow
- * leaves by a port that does not exist or by self, when the path has more than RT_PATH_MAX hops, or when `step` is
- * beyond its end.
+ * leaves by a port that does not exist or by self, when the path has more than RT_PATH_MAX hops, when `step` is beyond
+ * its end, or when there is no host `from`; then `out` is as before.  They do not ask whether links are up.
  */
 
 /* Finds the host that the path has reached after `step` hops, and the port by which it came in (step 0: self). */
@@ -102,15 +103,18 @@ int rt_path_check(const struct rt_topo *t, unsigned int from, const struct rt_pa
 int rt_path_reverse(const struct rt_topo *t, unsigned int from, const struct rt_path *path,
 		    struct rt_path *out);
 
-/* Writes one line that says why `to` cannot be reached, with the down links that cut it off; "" when it can. */
+/*
+ * Writes one text without a newline that says why `to` cannot be reached: with the down links that cut it off, that
+ * it is too many hops away, or that a host does not exist; "" when it can be reached.
+ */
 void rt_topo_reason(const struct rt_topo *t, const uint8_t *up, unsigned int from, unsigned int to,
 		    char *text, size_t size);
 
 /*
  * Draws the topology for a terminal: as a picture, a graph as a list of neighbours.  Hosts have `names`, or their
  * numbers where names are NULL or do not fit; host `here` (RT_HOSTS_MAX: none) stands in angle brackets, links that
- * are down are marked with an x.  Lines end with a newline and have at most 100 columns where the topology permits.
- * Returns the length as snprintf does, or -ENOMEM.
+ * are down are marked with an x, and a line explains each mark that occurs.  Lines end with a newline and have at most
+ * 100 columns where the topology permits.  Returns the length as snprintf does, or -ENOMEM.
  */
 int rt_draw(const struct rt_topo *t, const uint8_t *up, const char *const *names, unsigned int here,
 	    char *text, size_t size);

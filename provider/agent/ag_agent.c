@@ -349,7 +349,7 @@ static bool leaving(struct ag_agent *a)
 	return atomic_load(&a->stop) || idle_deadline(a, now) <= now;
 }
 
-/* Waits until `until` for events, and handles them.  0 or -errno. */
+/* Waits until `until`, 0: not at all, for events, and handles them and the records to self they cause.  0 or -errno. */
 static int serve(struct ag_agent *a, int64_t until)
 {
 	struct epoll_event events[EVENTS];

@@ -26,7 +26,10 @@ struct port;
  */
 int ag_create(const struct ag_cfg *cfg, struct ag_agent **out);
 
-/* Serves until stopped (ag_stop(), W_ADMIN_STOP, idle).  Returns 0 or -errno. */
+/*
+ * Serves until stopped: ag_stop(), W_ADMIN_STOP or, with `leave_when_idle`, no process with a NIC for grace_ms.
+ * Returns 0 or -errno; the agent stays for ag_destroy().
+ */
 int ag_run(struct ag_agent *a);
 
 /*
@@ -42,7 +45,7 @@ int ag_step(struct ag_agent *a, int64_t *until);
 /* Makes ag_run() return.  Any thread or signal handler may call it. */
 void ag_stop(struct ag_agent *a);
 
-/* Closes every client and port.  ag_run() must have returned.  Accepts NULL. */
+/* Closes every client and port, and frees the agent.  ag_run() must have returned.  Accepts NULL. */
 void ag_destroy(struct ag_agent *a);
 
 /*
@@ -57,6 +60,7 @@ struct ag_usage {
 	uint64_t relay_dropped; /* records so far that no neighbour should have sent */
 	uint64_t relay_refused; /* circuits so far for which there was no room */
 };
+/* Fills in all of `out`.  It takes no lock. */
 void ag_usage(const struct ag_agent *a, struct ag_usage *out);
 
 #endif

@@ -263,7 +263,7 @@ struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id)
 	return conn != NULL && conn->client == c ? conn : NULL;
 }
 
-/* Searches only attempts that are not settled yet, the newest first: a process mostly waits for that. */
+/* Searches the newest ends first: a process mostly waits for these. */
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token)
 {
 	struct ag_list *pos;

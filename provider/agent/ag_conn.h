@@ -142,7 +142,7 @@ struct ag_list *ag_conn_bucket(const struct ag_agent *a, struct ag_list table[AG
 struct ag_conn *ag_conn_get(struct ag_agent *a, uint64_t id);
 struct ag_conn *ag_conn_of_client(struct ag_client *c, uint64_t id);
 
-/* Returns the attempt of `c` with that token that is not settled yet, or NULL. */
+/* Returns the attempt or accept of `c` with that token that is not settled yet, AG_LINKED included, or NULL. */
 struct ag_conn *ag_conn_by_token(struct ag_client *c, uint64_t token);
 
 /* Returns the end whose other end has that id at that host, or NULL. */

@@ -23,8 +23,8 @@ void ag_connect_confirm(struct ag_client *c, const struct w_conn *m);
 void ag_connect_close(struct ag_client *c, const struct w_conn *m);
 
 /*
- * Its process leaves a connection, in any state, for `reason`.  The end is freed, or waits without
- * a process for the other end's last record.
+ * Its process leaves a connection, in any state, for `reason`, of which the other agent is told.  The end is freed, or
+ * waits without a process for the other end's last record; the caller uses it no more.  The process is not answered.
  */
 void ag_connect_leave(struct ag_conn *conn, enum w_lost reason);
 

@@ -63,7 +63,7 @@ bool ag_ctl_take_credit(struct ag_link *l);
  */
 void ag_ctl_write(struct ag_link *l);
 
-/* Rings the neighbour's doorbell, if anything was written since it was last rung. */
+/* Rings the neighbour's doorbell, if records, or much credit, were written since it was last rung. */
 void ag_ctl_ring(struct ag_link *l);
 
 /*

@@ -9,7 +9,7 @@
 #include "ag_link.h"
 #include "ag_state.h"
 
-/* Makes the port and link of that index.  0; or -errno, and then nothing was made. */
+/* Makes the port and link of that index, which the caller counts.  0; or -errno, and then nothing was made. */
 int ag_links_create(struct ag_agent *a, uint32_t index);
 
 /* Stops listening for the cable, takes the link down, which ends or moves what uses it, and closes its port. */

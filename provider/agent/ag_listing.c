@@ -38,7 +38,10 @@ struct ag_client *ag_listing_nic(struct ag_agent *a, uint32_t i)
 	return NULL;
 }
 
-/* Writes the aliases of a host as elements of a JSON array, without those that do not fit.  Returns the length. */
+/*
+ * Writes the aliases of a host as elements of a JSON array, without its brackets and without those that do not fit.
+ * Returns the length.
+ */
 static size_t host_aliases(struct ag_agent *a, uint32_t host, char *text, size_t size)
 {
 	size_t at = 0;

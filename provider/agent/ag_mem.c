@@ -261,9 +261,9 @@ void ag_mem_free(struct ag_client *c, const struct w_alloc *msg)
 /* ---- messages about it ---- */
 
 /*
- * Sends the message to the other end of the connection, with the memory it names.  If that is not possible now,
- * it is dropped without an answer; if much is queued for the neighbour then, the process is not read for a
- * while.
+ * Sends the message to the other end of the connection, with the memory it names.  If that is not possible now, or the
+ * process has no such memory, it is dropped without an answer; memory that cannot be shared is left out; if much is
+ * queued for the neighbour then, the process is not read for a while.
  */
 void ag_mem_tell(struct ag_client *c, const struct w_tell *m)
 {

@@ -113,8 +113,8 @@ static int no_answer(struct cl_agent *agent, int rc, char *error)
 }
 
 /*
- * Writes the error line for a look-up that failed with `rc`.  Returns -ENODEV if the host is unknown, else as
- * no_answer().
+ * Writes the error line for a look-up of `name`, from that variable, that failed with `rc`.  Returns -ENODEV if the
+ * host is unknown, rc being -ENOENT, else as no_answer().
  */
 static int no_such_host(struct cl_agent *agent, const char *variable, const char *name, int rc,
 			char *error)

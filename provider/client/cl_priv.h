@@ -17,7 +17,10 @@ struct cl_where {
 	uint32_t kind;
 };
 
-/* Writes the reason why the process at the other end of `sock` is not trusted into `error`, and returns -EACCES. */
+/*
+ * Writes the reason why the process at the other end of `sock` is not trusted into `error`, and returns -EACCES.  It
+ * decides nothing, and the socket stays open.
+ */
 int cl_distrust(const struct cl_where *w, unsigned int host, int sock, char *error);
 
 /* A call to the agent of a host, by a socket that does not block. */

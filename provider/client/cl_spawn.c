@@ -132,8 +132,8 @@ int cl_agent_path(char *path, size_t size)
 /* ---- starting it ---- */
 
 /*
- * Forks without an exit signal; returns as fork() does.  Emulators of user programs do not support that: there
- * the program may see one SIGCHLD.
+ * Forks without an exit signal, so waitpid() needs __WALL, and without the handlers of pthread_atfork(); returns as
+ * fork() does.  Emulators of user programs insist on a signal: there the program may see one SIGCHLD.
  */
 static long raw_fork(void)
 {

@@ -25,8 +25,9 @@ struct rt_size {
 unsigned int rt_spec_hosts(const char *spec);
 
 /*
- * Turns the lines of a file into the spec of a graph.  `hosts` is their number, 0: any.  Returns 0 or -EINVAL; then
- * `why` holds one line for people that begins with the number of the bad line of the file.
+ * Turns the lines of a file into the spec of a graph.  `hosts` is their number, 0: any; a host of that number or more
+ * is refused.  Whether all hosts are joined is not checked.  Returns 0 or -EINVAL; then `why` holds one line for
+ * people that begins with "line N: ", the number of the bad line of the file.
  */
 int rt_lines_parse(const char *text, size_t len, unsigned int hosts, char spec[RT_SPEC_MAX],
 		   char *why, size_t size);

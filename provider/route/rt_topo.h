@@ -78,7 +78,7 @@ unsigned int rt_distance(const struct rt_topo *t, const uint8_t *up, unsigned in
  * Finds a shortest path over live links.  `flow` (any number) chooses among equally short paths,
  * always the same one while the links stay the same; many flows use all of them.  Returns 0,
  * -EHOSTUNREACH when there is no path of up to RT_PATH_MAX hops, or -EINVAL when a host does not
- * exist.
+ * exist; then `out` is as before.  If `from` is `to`, the path has 0 hops.
  */
 int rt_path_find(const struct rt_topo *t, const uint8_t *up, unsigned int from, unsigned int to,
 		 uint32_t flow, struct rt_path *out);

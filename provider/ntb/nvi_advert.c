@@ -31,7 +31,10 @@ void nvi_adverts_again(struct nvi_chan *ch)
 	nvi_advertise(ch);
 }
 
-/* Can the receive be advertised, and may the peer write into its memory? */
+/*
+ * Is the receive plain, one segment of VI_LONG_RECV bytes or more, and may the peer write into its memory?
+ * *handle_out counts only with true.
+ */
 static bool may_advertise(const struct nvi_chan *ch, const struct vi_wqe *wqe, uint32_t *handle_out)
 {
 	const struct vi_vi *vi = ch->vi;
@@ -46,7 +49,10 @@ static bool may_advertise(const struct nvi_chan *ch, const struct vi_wqe *wqe, u
 			    VI_WRITE | VI_REMOTE_WRITE | VI_WINDOW) != NULL;
 }
 
-/* Writes the advert of the receive for message n, if that receive can be advertised. */
+/*
+ * Writes the advert of the receive for message n, and marks the receive as advertised; does nothing if it cannot be
+ * advertised.  The caller passes a fence after the last advert.
+ */
 static void advertise(struct nvi_chan *ch, struct vi_wqe *wqe, uint64_t n)
 {
 	struct w_advert *a = &ch->out_ctl->adverts[n % W_ADVERTS];

@@ -19,22 +19,29 @@ static inline void nvi_count_messages(struct nvi_chan *ch, uint8_t op, uint8_t f
 	ch->rx.others += (uint64_t)1 - w_receives(op, flags, arg);
 }
 
-/* Notes that all slots up to n have been returned as credit. */
+/* Notes that all slots before slot n have been returned as credit. */
 static inline void nvi_count_returned(struct nvi_chan *ch, uint32_t n)
 {
 	ch->rx.returned += (uint32_t)(n - ch->rx.credited);
 	ch->rx.credited = n;
 }
 
-/* A connection begins: no receive was advertised on it.  Caller holds rx_lock. */
+/*
+ * A connection begins: gives it its number, counts its messages from 0, and advertises the receives that are queued.
+ * Caller holds rx_lock.
+ */
 void nvi_adverts_begin(struct nvi_chan *ch);
 /* The peer has a new slice, without adverts: advertises the receives of the queue again.  Caller holds rx_lock. */
 void nvi_adverts_again(struct nvi_chan *ch);
-/* Advertises the receives that were not considered yet, those that can be.  Caller holds rx_lock. */
+/*
+ * Advertises those of the first W_ADVERTS receives that were not considered yet and can be advertised; none while the
+ * VI allows no RDMA writes, on a relayed connection or without a path.  Sets rx.adverts_due if receives are left that
+ * a later call has to consider.  Caller holds rx_lock.
+ */
 void nvi_advertise(struct nvi_chan *ch);
-/* vi_fast_ops.recv_posted: advertises the receive if the VI is connected. */
+/* vi_fast_ops.recv_posted: advertises the receive if the VI is connected.  Caller holds rx_lock. */
 void nvi_recv_posted(struct vi_vi *vi);
-/* Was the next receive advertised on this connection, for the next message? */
+/* Was the next receive advertised on this connection, for the next message?  Caller holds rx_lock. */
 bool nvi_was_advertised(struct nvi_chan *ch);
 
 #endif

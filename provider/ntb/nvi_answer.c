@@ -76,7 +76,9 @@ enum nvi_write_method nvi_answer_method(struct nvi_chan *ch, const struct nvi_an
 	return nvi_has_slot(ch) ? NVI_METHOD_DONE : NVI_METHOD_WAIT;
 }
 
-/* Makes the answer begin again through slots; bytes that were stored are sent again. */
+/*
+ * Makes the answer begin again through slots, the last of which asks for credit; bytes that were stored are sent again.
+ */
 static void use_slots(struct nvi_tx_message *m)
 {
 	m->placed = false;

@@ -10,8 +10,8 @@
 /* ---- the end that reads; caller holds tx_lock ------------------------------------------------- */
 
 /*
- * May the answer to a read of the send queue be stored into the memory of its descriptor?
- * Describes that memory in `offer`.
+ * May the answer to a read of the send queue be stored into the memory of its descriptor?  If so, `offer` describes
+ * that memory and the slots consumed so far, else it is unchanged.  Not for answers shorter than NVI_PLACE_READ_MIN.
  */
 bool nvi_offer_read(const struct nvi_chan *ch, const struct vi_wqe *wqe, struct w_offer *offer);
 
@@ -32,8 +32,8 @@ static inline bool nvi_was_offered(const struct nvi_chan *ch, uint32_t n)
 /* ---- the end that answers; caller holds tx_lock ----------------------------------------------- */
 
 /*
- * Chooses how the answer, the next message, is sent.  NVI_METHOD_DONE: by nvi_answer_place().  Asks for a grant if
- * one is missing.
+ * Chooses how the answer, the next message, is sent; sends nothing.  NVI_METHOD_DONE: by nvi_answer_place();
+ * NVI_METHOD_WAIT: not before credit comes.  Asks for a grant if one is missing.
  */
 enum nvi_write_method nvi_answer_method(struct nvi_chan *ch, const struct nvi_answer *answer);
 /*
@@ -42,7 +42,10 @@ enum nvi_write_method nvi_answer_method(struct nvi_chan *ch, const struct nvi_an
  * 1: this step is done; 0: it has to wait; -EFAULT: the memory that is read is gone.
  */
 int nvi_answer_place(struct nvi_chan *ch);
-/* The path is lost, and bytes that were stored over it may be, too: an answer that is under way begins again. */
+/*
+ * The path is lost, and bytes that were stored over it may be, too: a placed answer that is under way begins again,
+ * through slots.
+ */
 void nvi_answer_anew(struct nvi_chan *ch);
 
 #endif

@@ -90,7 +90,10 @@ static uint32_t moves(const struct nvi_chan *ch)
 	       atomic_load_explicit(&ch->tx.credit, memory_order_relaxed);
 }
 
-/* Shall the peer fence, now that the channel is armed again?  Caller holds chan_lock. */
+/*
+ * The channel is armed again: returns W_NOTIFY_FENCE if the peer shall fence, else 0.  Counts the arming, so it is
+ * called once for each.  Caller holds chan_lock.
+ */
 static uint32_t choose_fences(struct nvi_chan *ch)
 {
 	uint32_t now = moves(ch);
@@ -104,8 +107,8 @@ static uint32_t choose_fences(struct nvi_chan *ch)
 }
 
 /*
- * The application polls a channel for which it used to sleep: tells the peer that it need not fence
- * any more.  Caller holds chan_lock.
+ * The application polls a channel for which it used to sleep: tells the peer that it need not fence any more, if
+ * FEW_MOVES slots or more have moved since the last arming.  The channel is polled.  Caller holds chan_lock.
  */
 static void stop_fences(struct nvi_chan *ch)
 {
@@ -129,8 +132,8 @@ void nvi_stop_fences(struct nvi_nic *nic)
 
 /*
  * Writes the notify request: the peer rings for the slot that it names and, if sends wait, for
- * credit.  Returns true if the peer fences even if it still reads the word before this one.  Caller
- * holds chan_lock.
+ * credit.  The channel is armed with that, but nic->polled still counts it.  Returns true if the peer fences even if
+ * it still reads the word before this one.  Caller holds chan_lock.
  */
 static bool write_notify(struct nvi_chan *ch)
 {
@@ -155,7 +158,7 @@ static uint32_t polls_of(struct nvi_chan *ch)
 	       vi_cq_watches(&ch->vi->rq);
 }
 
-/* Has the application polled the channel since the last NVI_ARM_IDLE? */
+/* Is the channel polled, and has the application polled it since the last NVI_ARM_IDLE? */
 static bool was_polled(struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) == 0 &&
@@ -175,7 +178,7 @@ bool nvi_application_polls(struct nvi_nic *nic)
 
 /*
  * Is the channel to stay polled, since the application polls it or holds its tx_lock?  `which` says how that is
- * judged.
+ * judged: no for NVI_ARM_ALL; NVI_ARM_IDLE also notes the polls, for the next such call.
  */
 static bool application_polls(struct nvi_chan *ch, enum nvi_arm_which which)
 {
@@ -207,9 +210,8 @@ static void flush_ports(struct nvi_nic *nic)
 }
 
 /*
- * A thread of this process is about to sleep while the answer to a read is outstanding: rings.  If
- * it was the peer's program that polled last, its engine would otherwise find the request only at
- * the next tick.
+ * A thread of this process is about to sleep: rings if the answer to a read is outstanding and the peer is not armed.
+ * If it was the peer's program that polled last, its engine would otherwise find the request only at the next tick.
  */
 static void ring_for_reads(struct nvi_chan *ch)
 {

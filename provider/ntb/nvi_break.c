@@ -25,7 +25,7 @@ static void fail_send(struct nvi_chan *ch, uint32_t n, uint32_t bits)
 	}
 }
 
-/* Fails the message that was being sent or received when the peer vanished, which may have arrived in part. */
+/* The peer vanished: fails the oldest incomplete send that was started, and the receive of a message under way. */
 static void fail_outstanding(struct nvi_chan *ch)
 {
 	fail_send(ch, nvi_sq_done(&ch->vi->sq),
@@ -92,7 +92,7 @@ void nvi_stop_sending(struct nvi_chan *ch)
 
 /*
  * Ends the sends of a connection that was broken before: the credit for which they waited will not
- * come any more.
+ * come any more.  Does nothing for a fault of this end, or if no send is left.
  */
 static void end_sends(struct nvi_chan *ch, enum nvi_break why)
 {
@@ -110,7 +110,7 @@ static void end_sends(struct nvi_chan *ch, enum nvi_break why)
 
 /*
  * Gives credit for all consumed slots, reports the error, and rings even if the peer did not ask
- * for that.
+ * for that.  Only once on a connection: a second call does nothing.
  */
 static void report_to_peer(struct nvi_chan *ch, const struct nvi_fault *fault)
 {
@@ -265,8 +265,8 @@ static uint32_t complete_arrived(struct nvi_chan *ch, uint32_t n, uint32_t slot,
 }
 
 /*
- * Fails the descriptor of the message that the peer refused, the one with the slot named in the report, and breaks
- * the connection.
+ * Fails the descriptor of the message that the peer refused, the one with the slot named in the report (none with
+ * W_ERR_SENDER), and breaks the connection.  Caller holds both locks.
  */
 static void apply_report(struct nvi_chan *ch, uint64_t word)
 {

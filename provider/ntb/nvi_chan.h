@@ -281,9 +281,9 @@ static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits
 	vi_wq_complete(sq, n, vi_wqe_op(sq, wqe) | bits, bits != 0 ? 0 : wqe->length);
 }
 
-/* Returns the channel of a new VI, NULL without memory. */
+/* Returns the channel of a new VI, for vi->prov, which the caller sets; NULL without memory. */
 struct nvi_chan *nvi_chan_get(struct vi_vi *vi);
-/* Sets the agent's name of the connection to `conn`.  Caller holds ctl_lock. */
+/* Gives the channel, which has none, the agent's name `conn` of its connection.  Caller holds ctl_lock. */
 void nvi_chan_enter(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /* Returns the channel that is used for `conn`, or NULL.  Takes ctl_lock; that may change afterwards. */
 struct nvi_chan *nvi_chan_find(struct nvi_nic *nic, uint64_t conn);

@@ -57,8 +57,8 @@ static void reset_state(struct nvi_chan *ch)
 }
 
 /*
- * Makes the VI Connected, over these parts.  -ETIMEDOUT: its attempt has ended.  On failure the parts stay the
- * caller's.  Caller holds both locks.
+ * Makes the VI Connected, over these parts.  0; -ETIMEDOUT: its attempt has ended; -EHOSTUNREACH: the link has changed
+ * since the parts were made; -ENOMEM.  On failure the parts stay the caller's.  Caller holds both locks.
  */
 static int connect(struct nvi_chan *ch, const struct w_linked *linked, struct nvi_parts *p)
 {
@@ -131,7 +131,10 @@ static void disconnect(struct nvi_chan *ch)
 	ch->placeholder_mem = NULL;
 }
 
-/* Makes the last exchange: takes in the peer's credit, and returns credit for all slots consumed here. */
+/*
+ * Makes the last exchange: takes in the peer's credit, and returns credit for all slots consumed here.  Nothing is sent
+ * after it.
+ */
 static void poll_last(struct nvi_chan *ch)
 {
 	nvi_tx_credit(ch);

@@ -11,7 +11,11 @@
  */
 int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *linked, int fd_in,
 		  int fd_out);
-/* Takes the connection apart: flushes and unmaps, and makes the VI Idle.  Returns its conn, 0 if it had none. */
+/*
+ * Takes the connection apart, at once: completes all descriptors that are left as flushed, unmaps, ends an attempt to
+ * connect, and makes the VI Idle.  Returns its conn, which the caller has to CLOSE at the agent; 0 if it had none.  No
+ * locks held.
+ */
 uint64_t nvi_chan_close(struct vi_vi *vi);
 
 #endif

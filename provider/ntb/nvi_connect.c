@@ -18,7 +18,10 @@
 #define SOON_NS INT64_C(5000000000)
 #define ACCEPT_NS INT64_C(8000000000)
 
-/* Waits for a connection attempt; cancels it at the deadline.  0: connected, even if just before it was cancelled. */
+/*
+ * Waits for a connection attempt; cancels it at the deadline.  0: connected, even if just before it was cancelled.
+ * `cancel`: the thread's cancellation state while it waits.
+ */
 static int wait_linked(struct nvi_nic *nic, struct nvi_req *req, int64_t deadline, int cancel)
 {
 	int err = nvi_req_wait_cancel(nic, req, deadline, cancel);
@@ -87,8 +90,8 @@ struct listening {
 };
 
 /*
- * Ends listening.  0 if a request to connect was already on its way to this process, else
- * -ETIMEDOUT.
+ * Ends listening; the caller ends the request.  0: a request to connect was already on its way to this process;
+ * -ETIMEDOUT: none was; -EINPROGRESS: the agent did not answer in 5 s; or as nvi_ctl_send().
  */
 static int stop_listening(struct listening *l)
 {
@@ -98,7 +101,7 @@ static int stop_listening(struct listening *l)
 	return err == 0 ? nvi_req_wait(l->nic, &l->req, u_now_ns() + SOON_NS) : err;
 }
 
-/* The thread is cancelled: refuses a request that has just arrived. */
+/* The thread is cancelled: ends listening, and refuses a request to connect that has just arrived. */
 static void listening_cancelled(void *arg)
 {
 	struct listening *l = arg;

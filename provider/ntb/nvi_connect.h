@@ -8,7 +8,10 @@
 /* vi_provider_ops.connect_wait: waits for a client's request to connect; -ETIMEDOUT: none came. */
 int nvi_connect_wait(struct vi_nic *nic, const struct vi_addr *local, int64_t deadline,
 		     struct vi_addr *remote_out, struct vi_conn *conn);
-/* vi_provider_ops.connect_accept: connects the VI with the client, and waits until that is done or has failed. */
+/*
+ * vi_provider_ops.connect_accept: connects the VI with the client, and waits until that is done or has failed.
+ * -EISCONN: the VI was not Idle; after any other failure it is Idle again.
+ */
 int nvi_connect_accept(struct vi_conn *conn, struct vi_vi *vi);
 /* vi_provider_ops.connect_reject: refuses the client's request; does not wait. */
 int nvi_connect_reject(struct vi_conn *conn);

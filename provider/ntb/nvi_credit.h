@@ -22,7 +22,7 @@ static inline int nvi_tx_credit(struct nvi_chan *ch)
 				  atomic_load_explicit(&ch->in_ctl->credit, memory_order_acquire));
 }
 
-/* Marks the fault that nvi_tx_credit() found.  Caller holds tx_lock. */
+/* Counts and marks the fault that nvi_tx_credit() found, which marks none itself.  Caller holds tx_lock. */
 void nvi_credit_fault(struct nvi_chan *ch);
 /* Sets tx.waiting: 0 if nothing depends on credit or on answers.  Caller holds tx_lock. */
 static inline void nvi_tx_update_waiting(struct nvi_chan *ch)

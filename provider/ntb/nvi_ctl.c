@@ -117,7 +117,7 @@ static void on_allocated(struct nvi_nic *nic, struct incoming *in)
 
 /*
  * LINKED: the agents have made the connection.  Maps it, confirms it, and wakes the thread that
- * waits.
+ * waits.  Closes it at the agent if it is not wanted any more or cannot be mapped.
  */
 static void on_linked(struct nvi_nic *nic, struct incoming *in)
 {
@@ -235,7 +235,7 @@ static void port_replace(struct nvi_nic *nic, uint32_t index, struct nvi_port *p
 
 /*
  * Attaches to a port.  The agent has ended the view that this process had of it before, by which no ring reaches the
- * peer any more: without the new one, paths over that port are refused.
+ * peer any more: without the new one, paths over that port are refused.  On failure asks the agent for it again.
  */
 static void on_port(struct nvi_nic *nic, struct incoming *in)
 {

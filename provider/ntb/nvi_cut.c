@@ -14,8 +14,8 @@ void nvi_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn)
 }
 
 /*
- * Finds channels whose link is gone, or has another generation than when they were made; at most `max`.  Returns how
- * many.  Caller holds chan_lock.
+ * Finds channels in use whose link is gone, or has another generation than when they were made, but no resumable
+ * ones; at most `max`.  Returns how many.  Caller holds chan_lock.
  */
 static uint32_t find_cut(struct nvi_nic *nic, struct nvi_chan **cut, uint32_t max)
 {

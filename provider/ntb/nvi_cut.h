@@ -5,9 +5,12 @@
 
 #include "nvi_chan.h"
 
-/* Breaks the connection, if the channel still carries `conn`, and makes the agent tell the other end. */
+/*
+ * Breaks the connection as lost, if the channel still carries `conn`, and makes the agent tell the other end.  Removes
+ * the entries of windows that `conn` was given in any case.  No locks held.
+ */
 void nvi_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
-/* Cuts the connections over links that are gone. */
+/* If a link has changed since the last call: cuts the connections over links that are gone, but no resumable ones. */
 void nvi_check_links(struct nvi_nic *nic);
 
 #endif

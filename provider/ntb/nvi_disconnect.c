@@ -43,7 +43,7 @@ static bool begin_drain(struct nvi_chan *ch)
 
 /*
  * Has the peer acknowledged every send?  In the Error state this means every send that the error
- * left in the queue.  Caller holds tx_lock.
+ * left in the queue.  Asks the peer for credit; may mark a fault.  Caller holds tx_lock.
  */
 static bool all_there(struct nvi_chan *ch)
 {
@@ -55,7 +55,10 @@ static bool all_there(struct nvi_chan *ch)
 	return nvi_tx_drained(ch) && nvi_sq_done(&ch->vi->sq) == ch->vi->sq.next;
 }
 
-/* For vi_wait(): nonzero when there is nothing left to wait for.  `arg`: a struct drain. */
+/*
+ * For vi_wait(): makes progress; nonzero when there is nothing left to wait for.  `arg`: a struct drain, whose `until`
+ * moves on while the channel has no path.
+ */
 static int try_drain(void *arg)
 {
 	struct drain *d = arg;

@@ -74,7 +74,10 @@ struct engine {
 	int64_t park;
 };
 
-/* While application threads do the engine's work: sleeps until none does, or for e->park. */
+/*
+ * While application threads do the engine's work: sleeps until none does, or for e->park, which doubles; then checks
+ * the links.
+ */
 static void engine_park(struct engine *e)
 {
 	struct nvi_nic *nic = e->nic;
@@ -90,7 +93,10 @@ static void engine_park(struct engine *e)
 	nvi_check_links(nic);
 }
 
-/* While every channel is armed: sleeps until the doorbell rings, or for the cap of u_idle.h. */
+/*
+ * While every channel is armed: sleeps until the doorbell rings, or for the cap of u_idle.h; after that time it makes
+ * progress on all channels.
+ */
 static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 {
 	struct nvi_nic *nic = e->nic;

@@ -69,7 +69,10 @@ static bool consumed(struct flush *f)
 	return true;
 }
 
-/* Have direct stores arrived?  On a resumable channel they had arrived when they completed. */
+/*
+ * Makes sure that direct stores have arrived.  False: the link was lost, and stores may be with it.  On a resumable
+ * channel they had arrived when they completed.
+ */
 static bool stores_arrived(struct nvi_chan *ch)
 {
 	if (ch->hops == 0) {

@@ -7,7 +7,7 @@
 
 /*
  * vi_provider_ops.flush: waits until all that was posted before has arrived.  1: it has; 0: the deadline has passed;
- * -EISCONN: not connected, or no longer.  Takes tx_lock.
+ * -EISCONN: not connected, or no longer.  Takes tx_lock.  A thread that is cancelled in it drops vi->ref.
  */
 int nvi_flush(struct vi_vi *vi, int64_t deadline);
 

@@ -32,10 +32,10 @@ struct nvi_given **nvi_given_find(struct nvi_nic *nic, uint64_t conn, uint32_t h
 				  uint64_t map);
 /* Returns how many mappings the other end of `conn` has. */
 uint32_t nvi_given_maps(struct nvi_nic *nic, uint64_t conn);
-/* Adds an entry: the other end of `conn` may store into `w`.  False without memory. */
+/* Adds an entry: the other end of `conn` may store into `w`; does not look for an equal one.  False without memory. */
 bool nvi_given_enter(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch, uint64_t conn,
 		     uint32_t handle, uint64_t map);
-/* Removes the entry at this place, and wakes threads that wait for that. */
+/* Removes and frees the entry at this place, which holds one, and wakes threads that wait for that. */
 void nvi_given_remove(struct nvi_nic *nic, struct nvi_given **at);
 /* Removes all entries of a connection. */
 void nvi_given_remove_all_of(struct nvi_nic *nic, uint64_t conn);

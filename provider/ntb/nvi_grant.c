@@ -53,7 +53,10 @@ int nvi_grant_tell_about(struct nvi_nic *nic, uint64_t conn, enum w_grant_kind k
 
 /* ---- the table of grants --------------------------------------------------------------------- */
 
-/* Frees the entry.  Everything that was stored through a mapping has arrived before it is unmapped. */
+/*
+ * Frees the entry, and unmaps its memory if it is held: everything that was stored through the mapping has arrived
+ * before.  Tells the owner nothing.
+ */
 static void release(struct nvi_chan *ch, struct nvi_grant *g)
 {
 	if (g->state == NVI_GRANT_HELD) {
@@ -74,7 +77,7 @@ static void back_off(struct nvi_chan *ch)
 	ch->tx.grant_skip = ch->tx.grant_pause;
 }
 
-/* Returns a grant to its owner. */
+/* Returns a grant, which is held, to its owner: unmaps it, frees the entry and tells the owner. */
 static void give_up(struct nvi_chan *ch, struct nvi_grant *g)
 {
 	uint32_t handle = g->handle;
@@ -113,8 +116,8 @@ static struct nvi_grant *free_grant(struct nvi_chan *ch)
 }
 
 /*
- * Asks the peer's process for a grant, unless the pause after a refusal lasts.  Posting does not
- * wait for the agent: if there is no room for the message, a later write asks again.
+ * Asks the peer's process for a grant, unless the pause after a refusal lasts, for which this call counts as a write.
+ * Posting does not wait for the agent: if there is no room for the message, a later write asks again.
  */
 static U_COLD void ask(struct nvi_chan *ch, uint32_t handle)
 {
@@ -177,7 +180,10 @@ void nvi_grants_drop(struct nvi_chan *ch)
 
 /* ---- messages of the owner ------------------------------------------------------------------- */
 
-/* Maps the memory of a grant outbound, and marks the grant as held.  False: malformed, or it cannot be mapped. */
+/*
+ * Maps the memory of a grant outbound, and marks the grant as held.  False, and nothing changed: malformed, or it
+ * cannot be mapped.  The descriptor stays the caller's.
+ */
 static bool hold(struct nvi_chan *ch, struct nvi_grant *g, const struct w_grant *m, int fd)
 {
 	if (fd < 0 || m->length == 0 || m->length > SIZE_MAX / 2 ||

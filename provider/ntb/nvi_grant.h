@@ -12,7 +12,7 @@
 
 /*
  * Sends a message about grants to the process at the other end.  `slice_id`: the slice of the
- * memory that is granted, else 0.
+ * memory that is granted, else 0.  Returns as nvi_ctl_send() does; does not wait for an answer.
  */
 int nvi_grant_tell(struct nvi_nic *nic, uint64_t conn, const struct w_grant *grant,
 		   uint32_t slice_id);
@@ -44,17 +44,20 @@ static inline bool nvi_grant_covers(const struct nvi_grant *g, uint64_t addr, ui
 }
 
 /*
- * Returns the grant by which n bytes can be stored to `remote`, or NULL; asks for one when there is
- * none.  Caller holds tx_lock.
+ * Returns the grant by which n bytes can be stored to `remote`, or NULL; asks for one when there is none, but not on
+ * relayed connections or in the pause after a refusal.  Does not wait for the answer.  Caller holds tx_lock.
  */
 struct nvi_grant *nvi_grant_for(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote, uint32_t n);
 /* As nvi_grant_for(), for an RDMA write: it makes later sends ask for credit while a grant is held. */
 struct nvi_grant *nvi_grant_for_write(struct nvi_chan *ch, const VIP_ADDRESS_SEGMENT *remote,
 				      uint32_t n);
-/* Unmaps all memory that was granted to the connection.  Caller holds both locks. */
+/*
+ * Flushes and unmaps all memory that was granted to the connection, and forgets requests and refusals; tells the owner
+ * nothing.  Caller holds tx_lock.
+ */
 void nvi_grants_drop(struct nvi_chan *ch);
 
-/* Handles the owner's answer, with the descriptor of its slice or -1.  No locks held. */
+/* Handles the owner's answer, with the descriptor of its slice or -1, which stays the caller's.  No locks held. */
 void nvi_grant_on_give(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_grant *m,
 		       uint64_t conn, int fd);
 /* Handles TAKE: unmaps the memory, and answers GONE even when there is no such grant.  No locks held. */

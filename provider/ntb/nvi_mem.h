@@ -6,8 +6,8 @@
 #include "nvi_nic.h"
 
 /*
- * vi_provider_ops.window_alloc: gets pages from the agent, maps them, and enters the window, which may then be
- * granted.
+ * vi_provider_ops.window_alloc: gets pages from the agent (`len` is rounded up to them), maps them, and enters the
+ * window, which may then be granted.  0 or -errno; the outputs are set only on success.
  */
 int nvi_window_alloc(struct vi_nic *nic, uint64_t len, bool sealed, void **addr_out,
 		     void **window_out);

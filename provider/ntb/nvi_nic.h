@@ -84,7 +84,8 @@ struct nvi_nic {
 
 /* Returns the present view of port `index`, counted as used; NULL when there is none.  Takes chan_lock. */
 struct nvi_port *nvi_port_get(struct nvi_nic *nic, unsigned int index);
-void nvi_port_put(struct nvi_port *p); /* accepts NULL */
+/* Ends one use of a view; the last one closes the port and frees the view.  Accepts NULL.  Takes no lock. */
+void nvi_port_put(struct nvi_port *p);
 /* Returns the generation of its link, 0 while that is down. */
 uint32_t nvi_port_generation(const struct nvi_port *p);
 

@@ -22,13 +22,13 @@ static inline uint32_t nvi_notify_request(struct nvi_chan *ch)
 	return atomic_load_explicit(&ch->in_ctl->notify, memory_order_relaxed);
 }
 
-/* Rings the peer's doorbell. */
+/* Rings the peer's doorbell, whether or not the peer asked for that. */
 void nvi_ring(struct nvi_chan *ch);
 /* The cases of nvi_ring_slots() and nvi_ring_credit() with a notify request: ring only if it is for what was done. */
 void nvi_ring_slots_slow(struct nvi_chan *ch, uint32_t notify);
 void nvi_ring_credit_slow(struct nvi_chan *ch, uint32_t notify);
 
-/* After publishing slots: rings if the peer waits for one of them and was not rung for it. */
+/* After publishing slots: rings if the peer waits for one of them and was not rung for it.  Caller holds tx_lock. */
 static inline void nvi_ring_slots(struct nvi_chan *ch)
 {
 	uint32_t notify = nvi_notify_request(ch);
@@ -37,7 +37,7 @@ static inline void nvi_ring_slots(struct nvi_chan *ch)
 		nvi_ring_slots_slow(ch, notify);
 }
 
-/* After returning credit: rings if the peer waits for it. */
+/* After returning credit: rings if the peer waits for it, again each time until it withdraws its request. */
 static inline void nvi_ring_credit(struct nvi_chan *ch)
 {
 	uint32_t notify = nvi_notify_request(ch);
@@ -51,17 +51,17 @@ int nvi_chan_list(struct nvi_chan *ch);
 /* Takes the channel out of nic->chans, if it is there.  Takes chan_lock. */
 void nvi_chan_unlist(struct nvi_chan *ch);
 /*
- * Makes a channel polled.  True: it was armed, so a thread that sleeps must check and arm again.
- * Caller holds chan_lock.
+ * Makes a channel polled.  True: it was armed, so a thread that sleeps must check and arm again: the caller wakes the
+ * engine.  Caller holds chan_lock.
  */
 bool nvi_make_polled(struct nvi_chan *ch);
 /*
- * Makes the channel polled, because something moved on it or it has work that needs polling, and wakes the engine.
- * Takes chan_lock.
+ * Makes the channel polled, because something moved on it or it has work that needs polling, and wakes the engine
+ * in any case.  Takes chan_lock.
  */
 void nvi_disarm_slow(struct nvi_chan *ch);
 
-/* Makes the channel polled, and wakes the engine, if it was armed. */
+/* Makes the channel polled, and wakes the engine, if it was armed; takes chan_lock for that. */
 static inline void nvi_disarm(struct nvi_chan *ch)
 {
 	if (u_unlikely(atomic_load_explicit(&ch->arm.armed, memory_order_relaxed) != 0))

@@ -23,11 +23,17 @@ struct nvi_out {
 
 /* Makes a queue without a socket; the caller sets `sock` before it sends. */
 void nvi_out_init(struct nvi_out *o);
-/* Ends the thread and frees held messages; the caller has shut down the socket before. */
+/*
+ * Waits for the end of the thread, by which held messages are freed; the caller has shut down the socket before, and
+ * closes it.
+ */
 void nvi_out_fini(struct nvi_out *o);
-/* Sends, or holds the message for later; waits only while the limit of held messages is reached. */
+/*
+ * Sends, or holds a copy of the message for later; waits only while the limit of held messages is reached.  0, -ENOMEM,
+ * or the socket's -errno; a held message that cannot be sent later is dropped, without an error.
+ */
 int nvi_out_send(struct nvi_out *o, const void *msg, uint32_t len);
-/* Sends at once or not at all: -EAGAIN if there is no room. */
+/* Sends at once or not at all: -EAGAIN if there is no room, or older messages are held; else 0 or -errno. */
 int nvi_out_try(struct nvi_out *o, const void *msg);
 
 #endif

@@ -19,7 +19,7 @@ static bool slice_ok(const struct w_geometry *g)
 	       g->slice_len >= w_slice_bytes(g->slots, g->payload_bytes) && g->db_bit < PORT_DB_MAX;
 }
 
-/* Maps both slices, or none.  -EPROTO: the agent's description of one is invalid. */
+/* Maps both slices, or none; closes no descriptor.  -EPROTO: the agent's description of one is invalid. */
 static int map_slices(struct port *port, const struct w_linked *linked, int fd_in, int fd_out,
 		      struct port_map *in, struct port_map *out)
 {

@@ -24,8 +24,9 @@ struct nvi_payload {
 };
 
 /*
- * Finds room for n bytes.  If the processor cannot demote lines, and the peer has consumed all messages before this
- * one, it goes to the beginning of the buffer.  Returns false, and changes nothing, when credit must come first.
+ * Finds room for n bytes, which nvi_payload_copy() takes.  If the processor cannot demote lines, and the peer has
+ * consumed all messages before this one, it goes to the beginning of the buffer.  Returns false, and changes nothing in
+ * the channel, when credit must come first; takes in none itself.
  */
 static inline bool nvi_payload_place(struct nvi_chan *ch, uint32_t n, struct nvi_payload *p)
 {
@@ -48,8 +49,8 @@ static inline bool nvi_payload_place(struct nvi_chan *ch, uint32_t n, struct nvi
 }
 
 /*
- * Copies into the payload buffer, and prefetches the line of the slot when so little is left that the slot is
- * stored before the peer's polls take the line back.
+ * Copies into the payload buffer, takes the room (tx.cursor), and prefetches the line of the slot when so little is
+ * left that the slot is stored before the peer's polls take the line back.
  */
 static inline void nvi_payload_copy(struct nvi_chan *ch, const struct nvi_payload *p,
 				    const uint8_t *src, uint32_t n, const struct w_slot *slot)

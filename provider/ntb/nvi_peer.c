@@ -57,7 +57,7 @@ int nvi_peer_request(struct vi_vi *vi, const struct vi_addr *local, const struct
 
 /*
  * Marks the request as one for which this thread waits.  0, -EISCONN: no request is under way, or
- * -EAGAIN: another thread waits for it.
+ * -EAGAIN: another thread waits for it; *out counts only with 0.
  */
 static int take_peer(struct nvi_chan *ch, struct nvi_peer **out)
 {

@@ -39,7 +39,10 @@ static __attribute__((noinline)) bool tell_sent(struct nvi_chan *ch, uint32_t no
 	return true;
 }
 
-/* May a message be sent without a queue entry?  Not if `waiting` says that something has to go before it. */
+/*
+ * May a message be sent without a queue entry?  Not if something has to go before it, no slot is free by the credit
+ * taken in so far, or a fault is marked.
+ */
 static inline bool may_send(const struct nvi_chan *ch)
 {
 	return atomic_load_explicit(&ch->tx.waiting, memory_order_relaxed) == 0 &&
@@ -49,7 +52,7 @@ static inline bool may_send(const struct nvi_chan *ch)
 
 /*
  * Sends from the consumer's memory, which was checked just now, directly into the peer's slot, and appends the
- * descriptor to the queue, complete.  Returns true.
+ * descriptor to the queue, complete.  Returns true: the caller has asked may_send(), and n is at most W_INLINE_MAX.
  */
 static inline __attribute__((always_inline)) bool send_slot(struct vi_vi *vi, struct nvi_chan *ch,
 							    VIP_DESCRIPTOR *desc, const uint8_t *at,
@@ -184,7 +187,7 @@ bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const u
 /*
  * Sends the descriptor just posted, if it is plain and fits into one fragment in the payload
  * buffer: copies from its memory, which was checked when it was posted.  Returns false, and does
- * nothing, for any other.
+ * nothing, for any other, or if it has to wait.
  */
 static bool post_buffered(struct nvi_chan *ch)
 {
@@ -215,7 +218,10 @@ static bool post_buffered(struct nvi_chan *ch)
 	return true;
 }
 
-/* Sends the request of a plain read that was just posted.  Returns false, and does nothing, for any other. */
+/*
+ * Sends the request of a plain read that was just posted.  Returns false, and does nothing, for any other, or if it has
+ * to wait.
+ */
 static bool post_read_request(struct nvi_chan *ch)
 {
 	struct vi_wq *sq = &ch->vi->sq;

@@ -16,10 +16,13 @@
  */
 bool nvi_send_unqueued(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at, uint32_t n,
 		       uint16_t control);
-/* vi_fast_ops.send_unqueued of resumable channels: also keeps a copy of the slot. */
+/* vi_fast_ops.send_unqueued of resumable channels, up to W_INLINE_MAX bytes: also keeps a copy of the slot. */
 bool nvi_send_unqueued_resumable(struct vi_vi *vi, VIP_DESCRIPTOR *desc, const uint8_t *at,
 				 uint32_t n, uint16_t control);
-/* vi_fast_ops.send_packed: sends several short messages in one slot.  False: nothing was done. */
+/*
+ * vi_fast_ops.send_packed: sends several short messages in one slot, and appends their descriptors.  False: nothing was
+ * sent or appended.
+ */
 bool nvi_send_packed(struct vi_vi *vi, const struct vi_packed *all);
 /*
  * vi_fast_ops.post_send: sends what was just queued, or leaves it until credit comes; breaks the connection for a

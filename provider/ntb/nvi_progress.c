@@ -153,6 +153,7 @@ int nvi_progress_vi(struct vi_vi *vi)
 
 /*
  * May there be something to do on the channel?  Without `all`, no if it is polled and the application was last there.
+ * Caller holds chan_lock.
  */
 static bool wants_progress(const struct nvi_chan *ch, bool all)
 {

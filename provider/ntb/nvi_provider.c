@@ -95,7 +95,10 @@ static int start_threads(struct nvi_nic *nic)
 	return err;
 }
 
-/* Connects to the agent of the device, and opens the doorbell; logs why the agent cannot be reached. */
+/*
+ * Connects to the agent of the device, and opens the doorbell; logs why the agent cannot be reached.  On failure the
+ * socket may stay open in nic->out, for nic_free().
+ */
 static int nic_connect(struct nvi_nic *nic, const char *device)
 {
 	char error[CL_ERROR_MAX] = "";
@@ -248,6 +251,7 @@ static int nvi_name_to_host(struct vi_nic *vi_nic, const char *name, uint32_t in
 	return err;
 }
 
+/* Asks the agent for the name of a host, cut to `size`; -ENOENT: it has none. */
 static int nvi_host_to_name(struct vi_nic *vi_nic, const uint8_t *host, char *name_out, size_t size)
 {
 	struct w_name msg;
@@ -296,7 +300,10 @@ static int nvi_route(struct vi_nic *vi_nic, const struct vi_addr *remote, VIPX_R
 	return 0;
 }
 
-/* Gives the address of host i, and asks the agent how far it is.  -ENOENT past the last. */
+/*
+ * Gives the address of host i, and asks the agent how far it is; *hops_out is not set if that fails.  -ENOENT past the
+ * last.
+ */
 static int nvi_host_list(struct vi_nic *vi_nic, uint32_t i, uint8_t *host_out, uint32_t *hops_out)
 {
 	struct nvi_nic *nic = vi_nic->prov;

@@ -92,28 +92,34 @@ static inline void nvi_slot_published(struct nvi_chan *ch, uint32_t seq, uint64_
 
 /*
  * Publishes the next slot: writes `line` up to its sequence word, `more_len` bytes of `more` into
- * its second line, and last the sequence word.  On resumable channels it holds a copy.  Does not
- * ring.
+ * its second line, and last the sequence word.  A slot must be free.  On resumable channels it holds a copy.  Does not
+ * ring: the caller passes u_out_fence(), then rings.
  */
 void nvi_publish(struct nvi_chan *ch, const struct w_slot *line, const uint8_t *more,
 		 uint32_t more_len, uint64_t cursor);
-/* Publishes a slot without payload; does not ring. */
+/* As nvi_publish(), for a slot without payload. */
 void nvi_publish_bare(struct nvi_chan *ch, uint8_t op, uint8_t flags);
-/* Writes slot n, the sequence word last; also one that was published before on another path. */
+/*
+ * Writes slot n, the sequence word last, which is not taken from `line`; also one that was published before on another
+ * path.  Counts nothing.
+ */
 void nvi_store_slot(struct nvi_chan *ch, uint32_t n, const struct w_slot *line, const uint8_t *more,
 		    uint32_t more_len);
 /*
- * Publishes the answer to a read of n <= W_INLINE_MAX bytes in one slot; returns false, and does
- * nothing, when the answer has to wait.  Caller holds both locks.
+ * Publishes the answer to a read of n <= W_INLINE_MAX bytes in one slot, and rings; returns false, and does nothing,
+ * when the answer has to wait or the channel is not plain.  Caller holds both locks.
  */
 bool nvi_publish_read_answer(struct nvi_chan *ch, const void *src, uint32_t n);
 /*
- * Has the peer consumed everything that had been sent when this was first called?  Asks the peer for credit.  If the
- * credit is wrong, marks a fault and returns false.  Caller holds tx_lock and calls again when credit came.
+ * Has the peer consumed everything that had been sent when this was first called?  If not, asks the peer for credit,
+ * rings, and sets tx.drains and tx.waiting; the caller resets tx.drains when it waits no longer.  If the credit is
+ * wrong, marks a fault and returns false.  Caller holds tx_lock and calls again when credit came.
  */
 bool nvi_tx_drained(struct nvi_chan *ch);
 
-/* Is a slot free, and is nothing under way for which the next message must wait? */
+/*
+ * By the credit taken in so far: is a slot free, and is no message, answer or fault there for which the next must wait?
+ */
 static inline bool nvi_may_publish(const struct nvi_chan *ch)
 {
 	return ch->tx.msg.op == 0 && ch->tx.seq != ch->tx.limit &&
@@ -130,7 +136,7 @@ static inline bool nvi_may_publish_plain(const struct nvi_chan *ch)
 
 /*
  * Publishes a message of one slot, whose inline payload the caller has stored: writes the header
- * and, last, the sequence word.  Does not ring.
+ * and, last, the sequence word.  Only where ch->plain, and a slot is free.  Does not ring, nor call nvi_note_slot().
  */
 static inline void nvi_store_plain(struct nvi_chan *ch, struct w_slot *slot, uint8_t op,
 				   uint32_t length, uint32_t imm, uint8_t flags)

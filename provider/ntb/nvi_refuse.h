@@ -7,11 +7,12 @@
 
 /*
  * May a descriptor that cannot be sent be refused yet?  On reliable levels that breaks the connection: it waits, as
- * one with a fence does, until all earlier sends have arrived, so that none of them is flushed.
+ * one with a fence does, until all earlier sends have arrived, so that none of them is flushed.  Until then asks the
+ * peer for credit (nvi_tx_drained()).
  */
 bool nvi_may_refuse(struct nvi_chan *ch, uint32_t entry);
 /*
- * The descriptor cannot be sent: it completes with the error, and on reliable levels the
+ * The descriptor, which counts as started, cannot be sent: it completes with the error, and on reliable levels the
  * connection is marked to be broken.
  */
 void nvi_refuse(struct nvi_chan *ch, uint32_t entry, uint32_t bits);

@@ -52,7 +52,7 @@ static struct nvi_remote **find(struct nvi_chan *ch, uint64_t number)
 	return at;
 }
 
-/* Removes the mapping at this place, and unmaps its memory if it has some. */
+/* Removes and frees the mapping at this place, and unmaps its memory if it has some; tells nobody. */
 static void remove_remote(struct nvi_chan *ch, struct nvi_remote **at)
 {
 	struct nvi_remote *r = *at;
@@ -211,7 +211,10 @@ void nvi_remote_on_take(struct nvi_nic *nic, struct nvi_chan *ch, const struct w
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
-/* Enters a mapping as asked for, before the request is sent. */
+/*
+ * Enters a mapping as asked for, before the request is sent.  On failure `r` is not entered: -EISCONN, -EOPNOTSUPP: the
+ * other end is not on this host, or -ENOSPC.
+ */
 static int begin(struct nvi_chan *ch, struct nvi_remote *r, uint64_t *conn_out)
 {
 	struct vi_vi *vi = ch->vi;

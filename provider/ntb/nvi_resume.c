@@ -76,8 +76,8 @@ static bool may_go_on(struct nvi_chan *ch, struct nvi_nic *nic, uint64_t conn)
 }
 
 /*
- * Lists the channel as polled: neither end was asked to ring over the new slices.  Caller holds
- * both locks.
+ * Lists the channel as polled: neither end was asked to ring over the new slices.  0 or -ENOMEM.  Caller holds
+ * both locks; the channel is not listed.
  */
 static int list_anew(struct nvi_chan *ch)
 {
@@ -152,7 +152,7 @@ static bool same_geometry(const struct nvi_chan *ch, const struct w_linked *link
 
 /*
  * Takes the peer's count of consumed slots as credit; its place in the payload buffer must be the
- * one that follows from that.
+ * one that follows from that.  0 or -EPROTO; the credit may have been taken in also then.
  */
 static int take_consumed(struct nvi_chan *ch, const struct w_consumed *consumed)
 {

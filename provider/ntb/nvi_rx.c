@@ -263,7 +263,10 @@ static inline bool consume_plain(struct nvi_chan *ch, const struct w_slot *slot,
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-/* Copies and checks the next slot.  -EAGAIN: there is none; -EPROTO: it is malformed. */
+/*
+ * Copies and checks the next slot, and takes its payload out of the payload buffer's order, so only once for a slot.
+ * 0; -EAGAIN: there is none; -EPROTO: it is malformed, and *s has what an error report needs.
+ */
 static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)
 {
 	uint32_t n = atomic_load_explicit(&ch->rx.seq, memory_order_relaxed);

@@ -8,8 +8,9 @@
 #define NVI_RX_BATCH 32u /* slots consumed before the lock is dropped */
 
 /*
- * Consumes up to `budget` slots.  Returns how many.  Caller holds rx_lock, and calls
- * nvi_break_after_rx() before it drops that.
+ * Consumes up to `budget` slots, makes the channel polled, and returns credit that is due.  Returns how many, with the
+ * one that had a fault, if any.  Caller holds rx_lock but not tx_lock, and calls nvi_break_after_rx() before it drops
+ * rx_lock.
  */
 int nvi_rx(struct nvi_chan *ch, uint32_t budget);
 enum nvi_rx_came {
@@ -24,10 +25,10 @@ enum nvi_rx_came {
 
 /*
  * Consumes one slot if that is a plain message, or several, else does as nvi_rx(): for a thread that waits for one
- * message.  Caller holds rx_lock.
+ * message.  Unless NVI_RX_MESSAGE is returned, a fault may be marked.  Locks as for nvi_rx().
  */
 enum nvi_rx_came nvi_rx_next(struct nvi_chan *ch);
-/* Returns all credit now.  Caller holds rx_lock. */
+/* Returns all credit now, and rings if the peer waits for it.  Caller holds rx_lock. */
 void nvi_rx_return_credit(struct nvi_chan *ch);
 
 /* Returns the address of slot n of this end's fifo. */

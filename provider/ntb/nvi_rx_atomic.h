@@ -7,7 +7,7 @@
 
 /*
  * Executes the operation, and sends its answer like that of a read; or refuses it, which marks a fault.  Caller holds
- * rx_lock.
+ * rx_lock; takes tx_lock.
  */
 void nvi_rx_atomic_request(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 

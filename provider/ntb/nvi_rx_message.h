@@ -23,9 +23,11 @@ struct nvi_rx_slot {
 
 /* Copies payload bytes [off, off + n) of the slot to dst. */
 void nvi_rx_payload(const struct nvi_rx_slot *s, void *dst, uint32_t off, uint32_t n);
-/* Scatters the fragment over the segments. 0 or -EFAULT. */
+/* Scatters the fragment over the segments. 0 or -EFAULT: then a part of it may have been copied. */
 int nvi_rx_scatter(struct vi_sg *sg, const struct nvi_rx_slot *s);
-/* Are the next n bytes of the segments those at `at`, and still to be written? */
+/*
+ * Are the next n bytes of the segments those at `at`, and may they still be written?  Moves `sg` past what it checks.
+ */
 bool nvi_rx_are_at(struct vi_sg *sg, const uint8_t *at, uint32_t n);
 /*
  * Takes the next receive descriptor, for so many bytes.  W_ERR_NONE, or the error to report to the peer: with
@@ -41,11 +43,11 @@ void nvi_rx_complete_receive(struct nvi_chan *ch, uint32_t status, uint32_t leng
  */
 void nvi_rx_fail(struct nvi_chan *ch, const struct nvi_rx_slot *s, enum w_err err,
 		 uint32_t op_status);
-/* Marks the connection to be broken: a correct peer would not have sent this slot now. */
+/* Marks the connection to be broken, on every level: a correct peer would not have sent this slot now. */
 void nvi_rx_protocol_error(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 /* Counts a message of `total` bytes as received. */
 void nvi_rx_count(struct nvi_chan *ch, uint32_t total);
-/* Takes in a fragment of a send. */
+/* Takes in a fragment of a send; one that is not packed.  A fault that it finds is marked. */
 void nvi_rx_send(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 /* Takes in the sends of a packed slot, up to one that breaks the connection. */
 void nvi_rx_packed(struct nvi_chan *ch, const struct nvi_rx_slot *s);

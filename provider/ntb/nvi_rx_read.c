@@ -83,7 +83,10 @@ void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 
 /* ---- answers of the peer --------------------------------------------------------------------- */
 
-/* Starts placing the answer to the oldest read. 0, or -EPROTO when no such answer is due. */
+/*
+ * Starts placing the answer to the oldest read.  0, also if it cannot be placed, which rx.msg.status says; or -EPROTO
+ * when no such answer is due.  Takes tx_lock.
+ */
 static int begin_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	struct nvi_rx_message *m = &ch->rx.msg;
@@ -126,7 +129,10 @@ static void end_read_response(struct nvi_chan *ch)
 	u_biased_drop(&ch->vi->tx_lock);
 }
 
-/* Places the whole answer to a plain read, in one slot.  Returns false, and does nothing, for any other. */
+/*
+ * Places the whole answer to a plain read, in one slot, completes the read and continues sends.  Returns false, and
+ * does nothing, for any other.  Takes tx_lock.
+ */
 static bool place_whole_read_answer(struct nvi_chan *ch, const struct nvi_rx_slot *s)
 {
 	uint32_t head = atomic_load_explicit(&ch->rx.read_head, memory_order_relaxed);

@@ -6,7 +6,8 @@
 #include "nvi_rx_message.h"
 
 /*
- * Handles a request to read: sends a short answer at once, queues any other.  Caller holds rx_lock.
+ * Handles a request to read: sends a short answer at once, if nothing has to go before it, and queues any other;
+ * refuses what is not allowed, which marks a fault.  Caller holds rx_lock; takes tx_lock.
  */
 void nvi_rx_read_request(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 /* Is there no room for another answer? */
@@ -21,7 +22,7 @@ void nvi_rx_refuse_request(struct nvi_chan *ch, const struct nvi_rx_slot *s, VIP
  * rx_lock.
  */
 void nvi_rx_queue_answer(struct nvi_chan *ch, const struct nvi_answer *answer);
-/* Takes in a fragment of an answer.  Caller holds rx_lock. */
+/* Takes in a fragment of an answer; the last one completes the read.  Caller holds rx_lock; takes tx_lock. */
 void nvi_rx_read_response(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 
 #endif

@@ -7,7 +7,10 @@
 
 /* Takes in a fragment of a write.  Caller holds rx_lock. */
 void nvi_rx_write(struct nvi_chan *ch, const struct nvi_rx_slot *s);
-/* Ends a message, a send or a write, that the sender could not finish.  Caller holds rx_lock. */
+/*
+ * Ends a message, a send or a write, that the sender could not finish: its receive completes with the error, or an
+ * event tells.  On reliable levels it is a protocol error.  Caller holds rx_lock.
+ */
 void nvi_rx_abort(struct nvi_chan *ch, const struct nvi_rx_slot *s);
 
 #endif

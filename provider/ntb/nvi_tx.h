@@ -8,8 +8,9 @@
 #define NVI_TX_STREAM 6u /* with so many slots in flight the sends count as a stream */
 
 /*
- * Sends while slots are free, up to a limit of bytes.  Returns the number of slots published.
- * Caller holds tx_lock, and calls nvi_break_after_tx() before it drops that.
+ * Sends while slots are free, up to a limit of bytes, and rings.  Returns the number of slots published, without what
+ * was stored directly.  Caller holds tx_lock, calls nvi_tx_update_waiting() afterwards, and nvi_break_after_tx() before
+ * it drops the lock.
  */
 uint32_t nvi_tx_run(struct nvi_chan *ch);
 /*

@@ -22,10 +22,10 @@ static bool vi_allows(const struct nvi_chan *ch, uint64_t map)
 }
 
 /*
- * Returns the window into which the VI's peer may store under this handle; NULL: none.  Only the
- * region of VipxAllocMem() itself is granted, so that all rights to a window change in one place.
- * A handle that is found under the lock of the VI still has its window, and mem_lock keeps the
- * window.
+ * Returns the window into which the VI's peer may store under answer->handle, whose place it writes into `answer`;
+ * NULL: none.  *reason_out is set only if the rights allow it.  Takes rx_lock.  Only the region of VipxAllocMem()
+ * itself is granted, so that all rights to a window change in one place.  A handle that is found under the lock of the
+ * VI still has its window, and mem_lock keeps the window.
  */
 static struct nvi_window *open_window(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn,
 				      struct w_grant *answer, enum w_deny *reason_out)
@@ -52,8 +52,9 @@ static struct nvi_window *open_window(struct nvi_nic *nic, struct nvi_chan *ch, 
 }
 
 /*
- * Chooses the answer.  The window is given once to a connection for direct stores, and once for each mapping.  A peer
- * asks for a mapping again if an answer does not come; then the answer is repeated.
+ * Chooses the answer, and enters what it gives.  The window is given once to a connection for direct stores, and once
+ * for each mapping.  A peer asks for a mapping again if an answer does not come; then the answer is repeated.  Caller
+ * holds mem_lock.
  */
 static enum w_grant_kind answer_for(struct nvi_nic *nic, struct nvi_window *w, struct nvi_chan *ch,
 				    const struct w_grant *m, uint64_t conn, enum w_deny *reason_out)

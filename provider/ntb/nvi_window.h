@@ -8,7 +8,10 @@
 
 #define NVI_REVOKE_MS 2000u
 
-/* Handles a message about grants from the process at the other end, with its descriptor or -1. */
+/*
+ * Handles a message about grants from the process at the other end, with its descriptor or -1, which stays the
+ * caller's; a malformed one is ignored.  No locks held.
+ */
 void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tell *msg, int fd);
 
 /*
@@ -24,9 +27,9 @@ void nvi_revoke_conn_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn
  * On return no peer may store into it.  Does nothing for a window that was freed.  No locks held.
  */
 void nvi_window_revoke(struct vi_nic *vi_nic, void *window);
-/* Enters a window, which may then be granted. */
+/* Enters a window, which may then be granted.  Takes mem_lock. */
 void nvi_window_enter(struct nvi_nic *nic, struct nvi_window *w);
-/* Removes a window when its handle is gone, after threads that take it back have finished. */
+/* Removes a window when its handle is gone; waits for threads that take it back.  Does not free it.  Takes mem_lock. */
 void nvi_window_leave(struct nvi_nic *nic, struct nvi_window *w);
 
 #endif

@@ -38,7 +38,7 @@ static void complete_writes(struct nvi_chan *ch, uint32_t n)
 }
 
 /*
- * The unflushed writes may have been lost with the link: puts them back into the send queue or, if
+ * The unflushed writes may have been lost with the link: puts them back into the send queue and drops all grants or, if
  * the channel is not resumable, marks the fault.
  */
 static void writes_lost(struct nvi_chan *ch)

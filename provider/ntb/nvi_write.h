@@ -16,8 +16,8 @@ enum nvi_write_method {
 };
 
 /*
- * vi_fast_ops.write_unqueued: stores a write directly, without a queue entry.  False: nothing was stored, and the
- * write has to be queued.
+ * vi_fast_ops.write_unqueued: stores a write directly, without a queue entry; the caller appends the descriptor.
+ * False: nothing was stored, and the write has to be queued.  Asks for no grant.  Caller holds tx_lock.
  */
 bool nvi_write_unqueued(struct vi_vi *vi, const uint8_t *at, uint32_t n, uint64_t addr,
 			uint32_t handle);
@@ -44,8 +44,8 @@ bool nvi_writes_settle(struct nvi_chan *ch);
  */
 bool nvi_writes_flush(struct nvi_chan *ch);
 /*
- * As nvi_writes_flush(), but drops tx_lock during the flush, so that other threads can store.
- * Nonzero: something moved.
+ * As nvi_writes_flush(), but drops tx_lock during the flush, so that other threads can store, and the connection may
+ * end.  Nonzero: something moved.
  */
 int nvi_writes_check(struct nvi_chan *ch);
 

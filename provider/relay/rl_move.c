@@ -62,7 +62,7 @@ static void ring_slots(struct rl_circuit *c, const struct rl_end *from, struct r
 	}
 }
 
-/* Asks for a ring with the next slot, and with credit while some has not come back. */
+/* Asks both nodes for a ring with the next slot, and with credit while some has not come back; does not flush. */
 void rl_write_notify(struct rl_circuit *c)
 {
 	unsigned int i;
@@ -101,7 +101,7 @@ static bool slot_ready(const struct rl_circuit *c, const struct rl_end *e)
 	return there && !e->reported;
 }
 
-/* May the slot be forwarded?  `line` is a private copy of it.  0 or -EPROTO. */
+/* May the slot be forwarded?  `line` is a private copy of it.  0, with the bytes inline in *inline_out, or -EPROTO. */
 static int check(const struct rl_circuit *c, const struct rl_end *e, const struct w_slot *line,
 		 uint32_t *inline_out)
 {

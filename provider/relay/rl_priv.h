@@ -72,13 +72,13 @@ void rl_end_place(struct rl_circuit *c, unsigned int side, const struct rl_side 
 /* Has anything come that rl_move() would forward? */
 bool rl_ready(const struct rl_circuit *c);
 /*
- * Forwards slots and credit of both ends, `budget` slots each.  Returns how much moved; may mark
- * the circuit broken.
+ * Forwards slots, credit and error reports of both ends, `budget` slots each, and rings.  Returns how much moved; may
+ * mark the circuit broken, which the caller then stops.
  */
 uint32_t rl_move(struct rl_circuit *c, uint32_t budget);
-/* Forwards everything from one end, without a budget. */
+/* Forwards everything from one end, slots, credit and error, without a budget; may mark the circuit broken. */
 void rl_move_all(struct rl_circuit *c, unsigned int side);
-/* The count of slots and credit moved so far. */
+/* Returns the count of slots and credit moved so far, of both ends together; it wraps. */
 uint32_t rl_moves(const struct rl_circuit *c);
 void rl_write_notify(struct rl_circuit *c);
 void rl_clear_notify(struct rl_circuit *c);

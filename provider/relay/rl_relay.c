@@ -50,7 +50,6 @@ void rl_close(struct rl_relay *r)
 	free(r);
 }
 
-/* Returns the transfer thread for a connection: always the same one for a `flow`. */
 unsigned int rl_thread_of(const struct rl_relay *r, uint64_t flow)
 {
 	return (unsigned int)((flow * UINT64_C(0x9e3779b97f4a7c15) >> 32) % r->cfg.threads);
@@ -61,7 +60,10 @@ uint32_t rl_db_bit(const struct rl_relay *r, unsigned int thread)
 	return r->cfg.first_db_bit + thread;
 }
 
-/* Makes a circuit of the thread, polled at first; takes the thread's lock.  0 or -ENOMEM. */
+/*
+ * Makes a circuit of the thread, polled at first; takes the thread's lock, and does not wake the thread.  0 or -ENOMEM:
+ * then the maps stay the caller's.
+ */
 int rl_circuit_create(struct rl_thread *t, const struct rl_side side[2], uint32_t slots,
 		      uint32_t payload_bytes, void *user, struct rl_circuit **out)
 {
@@ -162,7 +164,6 @@ void *rl_broken(struct rl_relay *r)
 	return user;
 }
 
-/* Adds up the counters of all threads; takes the lock of each. */
 void rl_counters(struct rl_relay *r, struct rl_counters *out)
 {
 	unsigned int i;

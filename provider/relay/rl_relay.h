@@ -34,8 +34,9 @@ int rl_open(const struct rl_cfg *cfg, struct rl_relay **out);
 /* Ends a relay; the caller has removed all circuits.  Accepts NULL. */
 void rl_close(struct rl_relay *relay);
 
+/* Returns the number of the thread for a connection: always the same one for a `flow`. */
 unsigned int rl_thread_of(const struct rl_relay *relay, uint64_t flow);
-/* the number of the thread's bit */
+/* Returns the number, not the mask, of the thread's doorbell bit. */
 uint32_t rl_db_bit(const struct rl_relay *relay, unsigned int thread);
 
 /*
@@ -47,17 +48,24 @@ int rl_add(struct rl_relay *relay, unsigned int thread, const struct rl_side sid
 	   uint32_t slots, uint32_t payload_bytes, void *user, struct rl_circuit **out);
 
 /*
- * Forwards everything that the node of that side has stored so far, and flushes; nothing if the circuit is
- * broken.  Takes the lock of its thread.
+ * Forwards everything that the node of that side has stored so far, and flushes; nothing if the circuit is broken.  The
+ * circuit may break by it, which calls cfg.notify().  Takes the lock of its thread.
  */
 void rl_drain(struct rl_circuit *c, unsigned int side);
 
-/* Frees a circuit: on return no thread looks at it, and its slices are not mapped.  Takes the lock of its thread. */
+/*
+ * Frees a circuit, also a broken one, which rl_broken() does not report any more: on return no thread looks at it, and
+ * its slices are not mapped.  Takes the lock of its thread.
+ */
 void rl_remove(struct rl_circuit *c);
 
-/* Returns the `user` of a circuit that was stopped and not yet reported here; NULL when there is none. */
+/*
+ * Returns the `user` of a circuit that was stopped and not yet reported here; NULL when there is none.  The circuit
+ * still has to be removed.  Takes the lock of each thread.
+ */
 void *rl_broken(struct rl_relay *relay);
 
+/* Adds up the counters of all threads, into an `out` that it clears; takes the lock of each. */
 void rl_counters(struct rl_relay *relay, struct rl_counters *out);
 
 #endif

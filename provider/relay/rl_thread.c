@@ -105,7 +105,7 @@ void rl_thread_moved(struct rl_circuit *c)
 
 /* ---- looking ------------------------------------------------------------------------------------ */
 
-/* Was this thread's bit rung since the last call?  Reads doorbells only after an interrupt. */
+/* Was this thread's bit rung since the last call?  Clears it.  Reads doorbells only after an interrupt. */
 static bool rung(struct rl_thread *t)
 {
 	struct rl_relay *r = t->relay;
@@ -126,8 +126,8 @@ static bool rung(struct rl_thread *t)
 }
 
 /*
- * Forwards for all polled circuits, and stops those that broke; returns how much moved.  Goes through the list
- * downwards: a circuit that leaves is replaced by one that was already moved.
+ * Forwards for all polled circuits, and stops those that broke; returns how much moved.  The caller holds the lock.
+ * Goes through the list downwards: a circuit that leaves is replaced by one that was already moved.
  */
 static uint32_t move_polled(struct rl_thread *t)
 {
@@ -278,7 +278,7 @@ static void idle(struct loop *l, uint32_t ticket)
 }
 
 /*
- * Every TICK_NS: arms circuits that do not move, and checks all, at times also when other circuits are busy.
+ * Every TICK_NS: arms circuits that do not move, unless the relay is to poll, and checks all when it is time to.
  * Takes the lock.
  */
 static void tick(struct loop *l)
@@ -353,7 +353,7 @@ void rl_thread_unlock(struct rl_thread *t)
 		u_futex_wake(&t->wanted, 1, UINT32_MAX, true);
 }
 
-/* Starts the thread, unless it runs.  0 or -errno. */
+/* Starts the thread, unless it runs.  0 or -ENOMEM.  Only one thread at a time may call this and rl_thread_stop(). */
 int rl_thread_start(struct rl_thread *t)
 {
 	char name[16] = "vi-relay0";

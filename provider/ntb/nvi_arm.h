@@ -35,7 +35,7 @@ bool nvi_chan_came(const struct nvi_chan *ch);
 bool nvi_chan_ready(const struct nvi_chan *ch);
 /* Has the application polled any polled channel since the last NVI_ARM_IDLE?  Takes chan_lock. */
 bool nvi_application_polls(struct nvi_nic *nic);
-/* Were doorbells of this process rung since the last call?  Clears them.  Takes chan_lock after an interrupt. */
+/* Were doorbells of this NIC rung since the last call?  Clears them.  Takes chan_lock after an interrupt. */
 bool nvi_rung(struct nvi_nic *nic);
 
 #endif

@@ -31,6 +31,7 @@ void nvi_attrs_from_wire(VIP_VI_ATTRIBUTES *attrs, const struct w_vi_attrs *w)
 	attrs->EnableRdmaRead = w->flags & W_VI_RDMA_READ ? VIP_TRUE : VIP_FALSE;
 }
 
+/* Converts an address; what it does not use of *w is 0. */
 static void addr_to_wire(struct w_addr *w, const struct vi_addr *a)
 {
 	memset(w, 0, sizeof(*w));

@@ -6,7 +6,10 @@
 #include "nvi_req.h"
 #include "vi_provider.h"
 
-/* Between attributes and addresses and their form in messages; a message was checked by w_ctl_check() before. */
+/*
+ * These convert attributes and an address, all of their fields.  They check nothing: an address in a message was
+ * checked by w_ctl_check() before.
+ */
 void nvi_attrs_to_wire(struct w_vi_attrs *w, const VIP_VI_ATTRIBUTES *attrs);
 void nvi_attrs_from_wire(VIP_VI_ATTRIBUTES *attrs, const struct w_vi_attrs *w);
 void nvi_addr_from_wire(struct vi_addr *a, const struct w_addr *w);

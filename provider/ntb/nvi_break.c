@@ -228,7 +228,7 @@ static uint32_t send_error_bits(enum w_err err)
 /*
  * Returns the first incomplete send whose slots reach past `slot`, sq->next if there is none.  If
  * that send begins after `slot`, the report is about a send that completed when it was out
- * (reliable delivery): none of the sends left was refused.
+ * (reliable delivery): none of the sends left was refused, and sq->next is returned, but not with W_ERR_PROTOCOL.
  */
 static uint32_t find_refused(struct nvi_chan *ch, enum w_err err, uint32_t slot)
 {

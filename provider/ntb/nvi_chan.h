@@ -273,7 +273,7 @@ static inline uint32_t nvi_sq_done(const struct vi_wq *sq)
 	return atomic_load_explicit(&sq->done, memory_order_relaxed);
 }
 
-/* Completes entry n of a send queue with error `bits` or none. */
+/* Completes entry n of a send queue with error `bits` or none (0).  Caller holds tx_lock. */
 static inline void nvi_complete_send(struct vi_wq *sq, uint32_t n, uint32_t bits)
 {
 	const struct vi_wqe *wqe = vi_wqe(sq, n);

@@ -7,7 +7,7 @@
 
 /*
  * Maps the slices of `linked` and makes the VI Connected.  0; -ETIMEDOUT: its attempt has ended; other -errno.  Takes
- * over the descriptors, also on failure.  Takes both locks of the VI.
+ * over the descriptors, also on failure; then the VI keeps its state.  Takes both locks of the VI.
  */
 int nvi_chan_open(struct nvi_nic *nic, struct vi_vi *vi, const struct w_linked *linked, int fd_in,
 		  int fd_out);

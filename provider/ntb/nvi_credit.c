@@ -6,7 +6,7 @@
 #include "nvi_notify.h"
 #include "vi_wq_hot.h"
 
-/* Completes the descriptors whose last slot the peer has consumed. */
+/* Completes the descriptors whose last slot the peer has consumed, but no reads: their answers do that. */
 static void complete_acked(struct nvi_chan *ch, uint32_t credit)
 {
 	struct vi_wq *sq = &ch->vi->sq;

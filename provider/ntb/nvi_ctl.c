@@ -55,6 +55,7 @@ static int take_fd(struct incoming *in, unsigned int i)
 	return fd;
 }
 
+/* Closes both descriptors; leaves out one that is -1. */
 static void close_fds(int a, int b)
 {
 	if (a >= 0)
@@ -221,7 +222,7 @@ static void on_told(struct nvi_nic *nic, struct incoming *in)
 
 /* ---- ports and counters ---------------------------------------------------------------------- */
 
-/* Replaces the view of a port; connections may still use the old one. */
+/* Replaces the view of a port by `p`, or by none if that is NULL; connections may still use the old one. */
 static void port_replace(struct nvi_nic *nic, uint32_t index, struct nvi_port *p)
 {
 	struct nvi_port *old;

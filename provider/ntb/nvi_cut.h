@@ -6,8 +6,8 @@
 #include "nvi_chan.h"
 
 /*
- * Breaks the connection as lost, if the channel still carries `conn`, and makes the agent tell the other end.  Removes
- * the entries of windows that `conn` was given in any case.  No locks held.
+ * Breaks the connection as lost, if the channel still carries `conn`, and makes the agent tell the other end.  In any
+ * case removes the entries of windows that `conn` was given.  No locks held.
  */
 void nvi_cut(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /* If a link has changed since the last call: cuts the connections over links that are gone, but no resumable ones. */

@@ -23,7 +23,7 @@ struct drain {
 
 /*
  * Begins a drain: from here on no new descriptor is sent.  Returns true if the channel can have
- * sends to wait for.
+ * sends to wait for; else it changes nothing.
  */
 static bool begin_drain(struct nvi_chan *ch)
 {

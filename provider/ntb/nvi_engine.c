@@ -117,7 +117,7 @@ static void engine_deep_sleep(struct engine *e, uint32_t ticket)
 	e->next_tick = u_now_ns() + e->tick;
 }
 
-/* When nothing moved: arms the channels that may be armed, and sleeps as that allows. */
+/* When nothing moved: returns at once to poll, or arms the channels that may be armed, and sleeps as that allows. */
 static void engine_idle(struct engine *e, uint32_t ticket)
 {
 	struct nvi_nic *nic = e->nic;

@@ -50,7 +50,7 @@ static bool is_consumed(const struct flush *f)
 	       0;
 }
 
-/* Has the peer consumed the slots?  Asks it for credit. */
+/* Has the peer consumed the slots?  Asks it for credit until then; may mark a fault.  Caller holds tx_lock. */
 static bool consumed(struct flush *f)
 {
 	struct nvi_chan *ch = f->ch;

@@ -25,6 +25,7 @@
 /* With at least so many direct writes a mapping was worth its messages. */
 #define USES_MIN 64u
 
+/* Makes the message of a grant for the other end of `conn`, without header and slice. */
 static void fill(struct w_tell *msg, uint64_t conn, const struct w_grant *grant)
 {
 	memset(msg, 0, sizeof(*msg));

@@ -93,7 +93,10 @@ static int start_thread(struct nvi_out *o)
 	return err;
 }
 
-/* Appends a copy of the message to those held, and starts the thread if none runs.  Caller holds the lock. */
+/*
+ * Appends a copy of the message to those held, and starts the thread if none runs.  0 or -errno: then it is not held.
+ * Caller holds the lock.
+ */
 static int hold(struct nvi_out *o, const void *msg, uint32_t len)
 {
 	struct nvi_out_msg *m = malloc(sizeof(*m) + len);

@@ -20,6 +20,7 @@ struct nvi_peer {
 	bool dropped; /* nvi_peer_drop() was called while it was busy: that thread frees it */
 };
 
+/* Ends the request and frees it; ch->id.peer does not name it any more. */
 static void end_peer(struct nvi_nic *nic, struct nvi_peer *peer)
 {
 	nvi_req_end(nic, &peer->req);
@@ -76,8 +77,8 @@ static int take_peer(struct nvi_chan *ch, struct nvi_peer **out)
 }
 
 /*
- * This thread does not wait for the request any more; `over`: it has its final answer, and is
- * freed.
+ * This thread does not wait for the request any more; `over`: it has its final answer.  Then, or if nvi_peer_drop() was
+ * called meanwhile, it is ended and freed.
  */
 static void return_peer(struct nvi_chan *ch, struct nvi_peer *peer, bool over)
 {

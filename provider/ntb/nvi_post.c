@@ -15,6 +15,7 @@
 
 /* ---- a short send without a queue entry ------------------------------------------------------ */
 
+/* Counts a message, and the slot that it took. */
 static inline void count_sent(struct vi_vi *vi, uint32_t length)
 {
 	vi->counters.SlotsSent++;
@@ -379,6 +380,7 @@ static inline void store_packed(struct w_slot *slot, const struct vi_packed *all
 		store_packed_of(slot, all, all->length);
 }
 
+/* Counts the messages, but not their slot. */
 static inline void count_packed(struct vi_vi *vi, const struct vi_packed *all)
 {
 	vi->counters.MessagesSent += all->count;
@@ -413,7 +415,10 @@ static bool send_packed_unqueued(struct vi_vi *vi, struct nvi_chan *ch, const st
 	return true;
 }
 
-/* Appends the descriptors as started, in the next slot; returns the first of their entries. */
+/*
+ * Appends the descriptors as started, for the next slot, which the caller publishes; returns the first of their
+ * entries.
+ */
 static uint32_t queue_packed(struct nvi_chan *ch, const struct vi_packed *all)
 {
 	struct vi_wq *sq = &ch->vi->sq;

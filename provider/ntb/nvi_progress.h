@@ -7,8 +7,8 @@
 #include "vi_provider.h"
 
 /*
- * vi_fast_ops.poll_recv: consumes slots that came, and breaks the connection for a fault.  Returns VI_POLL_* bits.  The
- * VI has a channel; caller holds rx_lock.
+ * vi_fast_ops.poll_recv: consumes slots that came, one or a batch, and breaks the connection for a fault.  Returns
+ * VI_POLL_* bits.  The VI has a channel; caller holds rx_lock.
  */
 int nvi_poll_recv(struct vi_vi *vi);
 /* vi_fast_ops.progress: as nvi_progress_chan() for the application.  0 if the VI has no channel. */

@@ -28,6 +28,7 @@
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+/* Sets attributes and address of the NIC, from what the agent said when it was connected. */
 static void fill_attrs(struct nvi_nic *nic)
 {
 	struct vi_nic *vi_nic = nic->vi_nic;
@@ -233,7 +234,7 @@ static int name_call(struct nvi_nic *nic, struct w_name *msg, enum w_ctl_type ty
 	return nvi_status_errno(msg->status);
 }
 
-/* Asks the agent; -ENOENT: there is no such name, or it is too long. */
+/* Asks the agent for address `index`, from 0, of a name.  -ENOENT: there is none, or the name is too long. */
 static int nvi_name_to_host(struct vi_nic *vi_nic, const char *name, uint32_t index,
 			    uint8_t *host_out)
 {

@@ -95,7 +95,9 @@ static int exchange(const struct nvi_remote *r)
 	return err;
 }
 
-/* Ends access to the peer's memory.  False: it is still mapped. */
+/*
+ * Ends access to the peer's memory; `r` is not ASKED.  True also if that was done before.  False: it is still mapped.
+ */
 static bool lose(struct nvi_nic *nic, struct nvi_remote *r)
 {
 	int err;

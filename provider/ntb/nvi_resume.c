@@ -87,8 +87,8 @@ static int list_anew(struct nvi_chan *ch)
 }
 
 /*
- * Puts the placeholder in the slices' place, unless it is there already, and says what was consumed.  Caller holds
- * both locks.
+ * Puts the placeholder in the slices' place, unless it is there already, and says what was consumed.  0, -ENOMEM, or
+ * -EPROTO: the peer's credit is wrong.  Caller holds both locks, and has called nvi_chan_unwatch().
  */
 static int suspend(struct nvi_chan *ch, struct w_consumed *consumed_out)
 {

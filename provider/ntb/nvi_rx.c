@@ -68,7 +68,7 @@ static inline bool read_plain(struct nvi_chan *ch, const struct w_slot *slot, st
 			vi_state(vi) == VIP_STATE_CONNECTED);
 }
 
-/* Completes the receive, when the payload has been placed. */
+/* Marks slot n as consumed and completes its receive, when the payload has been placed. */
 static inline __attribute__((always_inline)) void
 finish_plain(struct nvi_chan *ch, uint32_t n, const struct plain_slot *s, uint32_t status)
 {
@@ -264,7 +264,7 @@ static inline bool consume_plain(struct nvi_chan *ch, const struct w_slot *slot,
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 /*
- * Copies and checks the next slot, and takes its payload out of the payload buffer's order, so only once for a slot.
+ * Copies and checks the next slot, and moves rx.cursor past its payload, so this is done once for a slot.
  * 0; -EAGAIN: there is none; -EPROTO: it is malformed, and *s has what an error report needs.
  */
 static int check_slot(struct nvi_chan *ch, struct nvi_rx_slot *s)

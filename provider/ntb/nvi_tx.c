@@ -281,6 +281,7 @@ static bool reserve(struct nvi_chan *ch, bool in_payload, uint32_t n, uint32_t *
 	}
 }
 
+/* Returns the flags of the next fragment, but for W_F_ACK. */
 static uint8_t fragment_flags(const struct nvi_tx_message *m, bool last, bool in_payload)
 {
 	uint8_t flags = 0;

@@ -20,7 +20,10 @@ void nvi_grant_told(struct nvi_nic *nic, struct nvi_chan *ch, const struct w_tel
  * channel until nvi_revoke_conn_end().  No locks held.
  */
 void nvi_revoke_conn_begin(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t *conn_out);
-/* The disconnect is over: forgets what the connection had been granted.  Takes mem_lock. */
+/*
+ * The disconnect that nvi_revoke_conn_begin() began, which gave `conn`, is over: forgets what the connection had been
+ * granted.  Takes mem_lock.
+ */
 void nvi_revoke_conn_end(struct nvi_nic *nic, struct nvi_chan *ch, uint64_t conn);
 /*
  * Takes the window back from all peers: asks for it, waits, and cuts the connection of a peer that does not answer.

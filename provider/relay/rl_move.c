@@ -159,8 +159,8 @@ static uint32_t credit_of(const struct rl_end *e)
 }
 
 /*
- * Forwards the credit of `to` for slots of `from`.  It may only grow, and not beyond the forwarded slots: else
- * the circuit is marked broken.  Returns 1 if it grew.
+ * Forwards the credit of `to` for slots of `from`, and rings `from` if that waits for it.  It may only grow, and not
+ * beyond the forwarded slots: else the circuit is marked broken.  Returns 1 if it grew, else 0.
  */
 static uint32_t move_credit(struct rl_circuit *c, struct rl_end *from, struct rl_end *to)
 {

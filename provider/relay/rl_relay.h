@@ -28,7 +28,7 @@
 struct rl_relay;
 struct rl_circuit;
 
-/* Makes a relay.  Its threads start with their first circuits.  0 or -errno. */
+/* Makes a relay, with a copy of *cfg.  Its threads start with their first circuits.  0, -EINVAL or -ENOMEM. */
 int rl_open(const struct rl_cfg *cfg, struct rl_relay **out);
 
 /* Ends a relay; the caller has removed all circuits.  Accepts NULL. */

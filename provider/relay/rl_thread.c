@@ -369,7 +369,7 @@ int rl_thread_start(struct rl_thread *t)
 	return 0;
 }
 
-/* Ends the thread and waits for its end, if it runs. */
+/* Ends the thread and waits for its end, if it runs.  It cannot be started again. */
 void rl_thread_stop(struct rl_thread *t)
 {
 	if (!t->started)
